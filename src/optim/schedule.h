@@ -1,0 +1,31 @@
+/*
+ * schedule.h - the learning rate as a function of the step.
+ */
+#ifndef LS_OPTIM_SCHEDULE_H
+#define LS_OPTIM_SCHEDULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct ls_schedule_options {
+	const char *name;     /* "constant", "step", "cosine", "linear" */
+	double lr, lr_min;
+	uint64_t warmup;      /* steps: lr * (step + 1) / warmup */
+	uint64_t total;       /* steps of the whole run */
+	uint64_t every;       /* step: multiply by factor every so many */
+	double factor;
+} ls_schedule_options;
+
+typedef struct ls_schedule_kind {
+	const char *name, *summary;
+	/* Learning rate of 0-based step `step` after warm-up; `span` steps are left of the run after warm-up. */
+	double (*rate)(const ls_schedule_options *options, uint64_t step, uint64_t span);
+} ls_schedule_kind;
+
+const ls_schedule_kind *ls_schedule_at(size_t i);
+ls_status ls_schedule_check(const ls_schedule_options *options); /* unknown name, step without every, ... */
+double ls_schedule_rate(const ls_schedule_options *options, uint64_t step); /* 0-based step; warm-up included */
+
+#endif
