@@ -1,0 +1,126 @@
+/*
+ * schedule.c - learning rates. Steps count from 0; past the end of the run a rate stays where it ended.
+ *
+ *     warm-up   lr * (step + 1) / warmup                              for step < warmup; then, with t = step - warmup
+ *     constant  lr
+ *     step      lr * factor^floor(t / every)
+ *     cosine    lr_min + (lr - lr_min) * (1 + cos(pi * t / span)) / 2        span = total - warmup
+ *     linear    lr + (lr_min - lr) * t / span
+ *
+ * As in PyTorch's schedulers lr_min is reached at t = span, one step after the last.
+ */
+#include "optim/schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "optim/power.h"
+
+/* How much of the run is behind, 0 .. 1. */
+static double part_done(uint64_t step, uint64_t span)
+{
+	return step < span ? (double)step / (double)span : 1.0;
+}
+
+/* cos(pi*x) for x in [0, 1] by its series, folded to [0, 1/2] where 12 terms reach full precision. Not the C library's
+ * cos(): that one's last bit depends on the processor, and nodes must agree. */
+static double cosine_of_part(double x)
+{
+	const double pi = 3.14159265358979323846;
+	double folded = x <= 0.5 ? x : 1.0 - x;
+	double square = (pi * folded) * (pi * folded);
+	double term = 1.0, sum = 1.0;
+	for (int k = 1; k <= 12; k++) {
+		term *= -square / (double)((2 * k - 1) * (2 * k));
+		sum += term;
+	}
+	return x <= 0.5 ? sum : -sum;
+}
+
+static double rate_constant(const ls_schedule_options *options, uint64_t step, uint64_t span)
+{
+	(void)step, (void)span;
+	return options->lr;
+}
+
+static double rate_step(const ls_schedule_options *options, uint64_t step, uint64_t span)
+{
+	(void)span;
+	return options->lr * ls_power(options->factor, step / options->every);
+}
+
+static double rate_cosine(const ls_schedule_options *options, uint64_t step, uint64_t span)
+{
+	double height = (1.0 + cosine_of_part(part_done(step, span))) / 2.0;
+	return options->lr_min + (options->lr - options->lr_min) * height;
+}
+
+static double rate_linear(const ls_schedule_options *options, uint64_t step, uint64_t span)
+{
+	return options->lr + (options->lr_min - options->lr) * part_done(step, span);
+}
+
+static const ls_schedule_kind kinds[] = {
+	{ "constant", "the same rate all the time", rate_constant },
+	{ "step", "multiplied by --lr-step-factor every --lr-step-every steps", rate_step },
+	{ "cosine", "half a cosine from --lr down to --lr-min", rate_cosine },
+	{ "linear", "a straight line from --lr down to --lr-min", rate_linear },
+};
+
+const ls_schedule_kind *ls_schedule_at(size_t i)
+{
+	return i < sizeof kinds / sizeof *kinds ? &kinds[i] : NULL;
+}
+
+static const char *name_at(size_t i)
+{
+	const ls_schedule_kind *kind = ls_schedule_at(i);
+	return kind ? kind->name : NULL;
+}
+
+static const ls_schedule_kind *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+/* Cosine and linear walk from lr to lr_min over a known number of steps. */
+static ls_status check_descent(const ls_schedule_options *o)
+{
+	if (!isfinite(o->lr_min) || o->lr_min < 0.0)
+		return ls_fail(LS_EINVALID, "schedule %s ends at lr-min %g; it must be 0 or more", o->name, o->lr_min);
+	if (o->lr_min > o->lr)
+		return ls_fail(LS_EINVALID, "schedule %s goes down to lr-min %g, but lr %g is already below it",
+			       o->name, o->lr_min, o->lr);
+	if (o->total == 0)
+		return ls_fail(LS_EINVALID, "schedule %s needs the number of steps of the run", o->name);
+	return LS_OK;
+}
+
+ls_status ls_schedule_check(const ls_schedule_options *o)
+{
+	const ls_schedule_kind *kind = find(o->name);
+	if (!kind)
+		return ls_name_unknown("schedule", o->name, name_at);
+	if (!isfinite(o->lr) || o->lr < 0.0)
+		return ls_fail(LS_EINVALID, "learning rate %g is not a number of 0 or more", o->lr);
+	if (kind->rate == rate_step && o->every == 0)
+		return ls_fail(LS_EINVALID, "schedule step needs --lr-step-every N: the steps between two changes");
+	if (kind->rate == rate_step && (!isfinite(o->factor) || o->factor <= 0.0))
+		return ls_fail(LS_EINVALID, "schedule step multiplies by %g; --lr-step-factor must be above 0",
+			       o->factor);
+	if (kind->rate == rate_cosine || kind->rate == rate_linear)
+		return check_descent(o);
+	return LS_OK;
+}
+
+double ls_schedule_rate(const ls_schedule_options *options, uint64_t step)
+{
+	if (step < options->warmup)
+		return options->lr * ((double)(step + 1) / (double)options->warmup);
+	uint64_t span = options->total > options->warmup ? options->total - options->warmup : 0;
+	return find(options->name)->rate(options, step - options->warmup, span);
+}
