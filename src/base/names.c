@@ -1,0 +1,173 @@
+/*
+ * names.c - suggestions for mistyped names, and numbers parsed whole.
+ */
+#include "base/names.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { NAME_MAX_LENGTH = 63 };
+
+static int min3(int a, int b, int c)
+{
+	int least = a < b ? a : b;
+	return least < c ? least : c;
+}
+
+/*
+ * Edits (insert, delete, replace, swap neighbours) that turn a into b, case ignored. Row i, column j is the distance
+ * between the first i letters of a and the first j of b; three rows are kept, the swap looks two back.
+ */
+static int distance(const char *a, const char *b)
+{
+	int length_a = (int)strlen(a), length_b = (int)strlen(b);
+	int rows[3][NAME_MAX_LENGTH + 1];
+	for (int j = 0; j <= length_b; j++)
+		rows[0][j] = j;
+	for (int i = 1; i <= length_a; i++) {
+		int *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
+		row[0] = i;
+		for (int j = 1; j <= length_b; j++) {
+			int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+			row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y));
+			if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+			    tolower((unsigned char)a[i - 2]) == y && two_above[j - 2] + 1 < row[j])
+				row[j] = two_above[j - 2] + 1;
+		}
+	}
+	return rows[length_a % 3][length_b];
+}
+
+/* Edits still believed to be a slip; the beginning of a name counts as one. */
+static int slip(const char *typed, const char *candidate)
+{
+	int length = (int)strlen(typed);
+	if (length >= 3 && strncasecmp(typed, candidate, (size_t)length) == 0)
+		return 1;
+	int edits = distance(typed, candidate);
+	return edits <= 1 + length / 4 && edits < length ? edits : INT32_MAX;
+}
+
+const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count)
+{
+	const char *best = NULL;
+	int fewest = INT32_MAX;
+	if (strlen(typed) > NAME_MAX_LENGTH)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (strlen(candidates[i]) > NAME_MAX_LENGTH)
+			continue;
+		int edits = slip(typed, candidates[i]);
+		if (edits < fewest) {
+			fewest = edits;
+			best = candidates[i];
+		}
+	}
+	return best;
+}
+
+ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)(size_t i))
+{
+	enum { MOST = 256 };
+	const char *names[MOST];
+	char known[1024] = "";
+	size_t count = 0, used = 0;
+	for (const char *name; count < MOST && (name = at(count)) != NULL; count++) {
+		names[count] = name;
+		int length = snprintf(known + used, sizeof known - used, "%s%s", count ? ", " : "", name);
+		used = length < 0 || used + (size_t)length >= sizeof known ? sizeof known - 1 : used + (size_t)length;
+	}
+	const char *nearest = ls_name_nearest(typed, names, count);
+	if (nearest)
+		return ls_fail(LS_EINVALID, "unknown %s '%s'; did you mean '%s'? Known: %s", kind, typed, nearest,
+			       known);
+	return ls_fail(LS_EINVALID, "unknown %s '%s'. Known: %s", kind, typed, known);
+}
+
+/* strtoll and strtod skip blanks and take what they can; people's numbers must be numbers from end to end. */
+static int starts_well(const char *text)
+{
+	return *text && !isspace((unsigned char)*text);
+}
+
+ls_status ls_parse_int(const char *text, const char *what, int64_t *out)
+{
+	char *end = NULL;
+	errno = 0;
+	long long value = strtoll(text, &end, 10);
+	if (!starts_well(text) || *end)
+		return ls_fail(LS_EINVALID, "%s: '%s' is not a whole number", what, text);
+	if (errno == ERANGE)
+		return ls_fail(LS_EINVALID, "%s: %s is too large", what, text);
+	*out = value;
+	return LS_OK;
+}
+
+ls_status ls_parse_real(const char *text, const char *what, double *out)
+{
+	char *end = NULL;
+	double value = strtod(text, &end);
+	if (!starts_well(text) || *end || isnan(value))
+		return ls_fail(LS_EINVALID, "%s: '%s' is not a number", what, text);
+	if (isinf(value))
+		return ls_fail(LS_EINVALID, "%s: %s is too large", what, text);
+	*out = value;
+	return LS_OK;
+}
+
+static uint64_t suffix_factor(char letter)
+{
+	switch (letter) {
+	case '\0':
+		return 1;
+	case 'k':
+	case 'K':
+		return 1000;
+	case 'M':
+		return 1000000;
+	case 'G':
+		return 1000000000;
+	case 'T':
+		return 1000000000000;
+	default:
+		return 0;
+	}
+}
+
+/* value += digit * unit, or report that it does not fit. */
+static int add_digit(uint64_t *value, uint64_t digit, uint64_t unit)
+{
+	uint64_t part;
+	return !__builtin_mul_overflow(digit, unit, &part) && !__builtin_add_overflow(*value, part, value);
+}
+
+/* Exact decimal arithmetic: 0.3k is 300 and 1.2345k is refused, whatever a double would make of them. */
+ls_status ls_parse_count(const char *text, const char *what, uint64_t *out)
+{
+	size_t whole = strspn(text, "0123456789"), fraction = 0;
+	if (text[whole] == '.')
+		fraction = strspn(text + whole + 1, "0123456789");
+	const char *suffix = text + whole + (fraction ? fraction + 1 : 0);
+	uint64_t factor = suffix_factor(*suffix), value = 0, unit = factor;
+	if (!whole || !factor || (*suffix && suffix[1]))
+		return ls_fail(LS_EINVALID, "%s: '%s' is not a count such as 72000000, 64k, 72M or 1.5G", what, text);
+	int fits = 1;
+	for (size_t i = 0; i < whole; i++)
+		fits &= !__builtin_mul_overflow(value, 10, &value) && add_digit(&value, (uint64_t)(text[i] - '0'), 1);
+	fits &= !__builtin_mul_overflow(value, factor, &value);
+	for (size_t i = whole + 1; i < whole + 1 + fraction; i++) {
+		if (text[i] != '0' && unit % 10 != 0)
+			return ls_fail(LS_EINVALID, "%s: %s is not a whole number", what, text);
+		unit /= 10;
+		fits &= add_digit(&value, (uint64_t)(text[i] - '0'), unit);
+	}
+	if (!fits)
+		return ls_fail(LS_EINVALID, "%s: %s is too large", what, text);
+	*out = value;
+	return LS_OK;
+}

@@ -1,0 +1,79 @@
+/*
+ * paths.c - names in the file system.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files.h"
+
+ls_status ls_path_join(char *out, size_t size, const char *directory, const char *name)
+{
+	size_t length = strlen(directory);
+	const char *slash = length && directory[length - 1] != '/' ? "/" : "";
+	int wanted = snprintf(out, size, "%s%s%s", directory, slash, name);
+	if (wanted < 0 || (size_t)wanted >= size)
+		return ls_fail(LS_EINVALID, "path is too long: %.100s.../%.100s", directory, name);
+	return LS_OK;
+}
+
+static ls_status make_one(const char *path)
+{
+	if (mkdir(path, 0777) == 0 || (errno == EEXIST && ls_path_is_directory(path)))
+		return LS_OK;
+	return ls_fail_errno(LS_EIO, "cannot make directory %s", path);
+}
+
+ls_status ls_path_make(const char *directory)
+{
+	char path[4096];
+	int length = snprintf(path, sizeof path, "%s", directory);
+	if (length <= 0 || (size_t)length >= sizeof path)
+		return ls_fail(LS_EINVALID, "cannot make a directory called '%.100s'", directory);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		LS_TRY(make_one(path));
+		*slash = '/';
+	}
+	return make_one(path);
+}
+
+int ls_path_exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+int ls_path_is_directory(const char *path)
+{
+	struct stat facts;
+	return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+ls_status ls_path_sync(const char *directory)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return ls_fail_errno(LS_EIO, "cannot open directory %s", directory);
+	ls_status status = LS_OK;
+	if (fsync(fd) != 0 && errno != EINVAL) /* EINVAL: a file system that has nothing to sync */
+		status = ls_fail_errno(LS_EIO, "cannot sync directory %s", directory);
+	close(fd);
+	return status;
+}
+
+static int remove_entry(const char *path, const struct stat *facts, int kind, struct FTW *where)
+{
+	(void)facts, (void)kind, (void)where;
+	return remove(path) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+ls_status ls_path_remove_tree(const char *path)
+{
+	if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT)
+		return ls_fail_errno(LS_EIO, "cannot remove %s", path);
+	return LS_OK;
+}
