@@ -78,7 +78,8 @@ typedef enum ls_setting_kind {
 	LS_SETTING_SEED,   /* uint64_t */
 	LS_SETTING_REAL,   /* double */
 	LS_SETTING_FLOAT,  /* float */
-	LS_SETTING_FLAG    /* int, no argument */
+	LS_SETTING_FLAG,   /* int, no argument */
+	LS_SETTING_COUNT   /* uint64_t, written 72000000 or 72M */
 } ls_setting_kind;
 
 /* One row a setting: the command line, run.json and the check of a resumed run are all made from this table. */
@@ -93,6 +94,16 @@ typedef struct ls_setting {
 	double min, max;       /* accepted range of numbers, both ends included */
 	int binding;           /* changes the trained bits: a resume must not alter it */
 } ls_setting;
+
+/* Set the field that `row` describes from text. Works on any struct with such a table (the command's other tables are
+ * made of the same rows). Malformed numbers and values out of range are errors that name the option. */
+ls_status ls_setting_set(const ls_setting *row, void *options, const char *value);
+
+/* The field as text, "0.001" (as short as reads back the same); "" for a string that is NULL. */
+void ls_setting_format(const ls_setting *row, const void *options, char *out, size_t size);
+
+/* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
+const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
 
 /* Row i of the settings of a training run, or NULL past the end. */
 const ls_setting *ls_train_setting_at(size_t i);

@@ -1,0 +1,247 @@
+/*
+ * settings.c - the one table of settings, and setting a field through a row of it.
+ *
+ * The command line, its help, run.json, the check of a resumed run and the test of the manual page are all made from
+ * this table: a new setting is a field of ls_train_options and a row here. Help texts are short because
+ * `lockstep train --help` shows two rows a line; the manual page has room for the rest.
+ */
+#include "train/settings.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "base/status.h"
+
+#define DATA "Model and data"
+#define LENGTH "Length"
+#define UPDATE "Update"
+#define MACHINE "Machine"
+#define OUTPUT "Output"
+
+#define AT(member) offsetof(ls_train_options, member)
+#define NO_LIMIT 0x1p53 /* every integer up to here is a double, too */
+#define REAL_MAX 1e38
+
+/* name, key, placeholder, group, help, kind, offset, min, max, binding */
+static const ls_setting settings[] = {
+	{ "model", 'm', "NAME", DATA, "model to train", LS_SETTING_STRING, AT(model), 0, 0, 1 },
+	{ "data", 'd', "NAME", DATA, "dataset or folder", LS_SETTING_STRING, AT(data), 0, 0, 1 },
+	{ "data-dir", 0, "DIR", DATA, "where it is kept", LS_SETTING_STRING, AT(data_dir), 0, 0, 0 },
+	{ "samples", 0, "N", DATA, "training samples", LS_SETTING_COUNT, AT(samples), 0, NO_LIMIT, 1 },
+	{ "test-samples", 0, "N", DATA, "test samples", LS_SETTING_COUNT, AT(test_samples), 0, NO_LIMIT, 0 },
+	{ "dropout", 0, "P", DATA, "drop probability", LS_SETTING_FLOAT, AT(dropout), 0, 0.99, 1 },
+
+	{ "epochs", 'e', "N", LENGTH, "passes over data", LS_SETTING_INT, AT(epochs), 1, 1e9, 0 },
+	{ "steps", 0, "N", LENGTH, "end at step N", LS_SETTING_INT, AT(steps), 0, 1e15, 0 },
+	{ "batch", 'b', "N", LENGTH, "samples a device", LS_SETTING_INT, AT(batch), 1, 1e9, 1 },
+	{ "global-batch", 0, "N", LENGTH, "samples a step", LS_SETTING_INT, AT(global_batch), 0, 1e12, 1 },
+	{ "leaf", 0, "N", LENGTH, "samples a leaf", LS_SETTING_INT, AT(leaf), 0, 1e9, 1 },
+
+	{ "optimizer", 0, "NAME", UPDATE, "sgd, adam, adamw", LS_SETTING_STRING, AT(optimizer), 0, 0, 1 },
+	{ "lr", 0, "X", UPDATE, "learning rate", LS_SETTING_REAL, AT(lr), 0, REAL_MAX, 1 },
+	{ "momentum", 0, "X", UPDATE, "of sgd", LS_SETTING_REAL, AT(momentum), 0, 1, 1 },
+	{ "nesterov", 0, NULL, UPDATE, "nesterov momentum", LS_SETTING_FLAG, AT(nesterov), 0, 1, 1 },
+	{ "beta1", 0, "X", UPDATE, "of adam, adamw", LS_SETTING_REAL, AT(beta1), 0, 0.999999, 1 },
+	{ "beta2", 0, "X", UPDATE, "of adam, adamw", LS_SETTING_REAL, AT(beta2), 0, 0.999999, 1 },
+	{ "epsilon", 0, "X", UPDATE, "of adam, adamw", LS_SETTING_REAL, AT(epsilon), 1e-30, 1, 1 },
+	{ "weight-decay", 0, "X", UPDATE, "decay of weights", LS_SETTING_REAL, AT(weight_decay), 0, 1000, 1 },
+	{ "clip-norm", 0, "X", UPDATE, "limit of the norm", LS_SETTING_REAL, AT(clip_norm), 0, REAL_MAX, 1 },
+	{ "schedule", 0, "NAME", UPDATE, "step cosine linear", LS_SETTING_STRING, AT(schedule), 0, 0, 1 },
+	{ "warmup", 0, "N", UPDATE, "steps of warm-up", LS_SETTING_INT, AT(warmup), 0, 1e15, 1 },
+	{ "lr-min", 0, "X", UPDATE, "where lr ends", LS_SETTING_REAL, AT(lr_min), 0, REAL_MAX, 1 },
+	{ "lr-step-every", 0, "N", UPDATE, "steps between cuts", LS_SETTING_INT, AT(lr_step_every), 0, 1e15, 1 },
+	{ "lr-step-factor", 0, "X", UPDATE, "cut lr to this", LS_SETTING_REAL, AT(lr_step_factor), 0, 1e6, 1 },
+	{ "lr-scale-workers", 0, NULL, UPDATE, "lr times devices", LS_SETTING_FLAG, AT(lr_scale_workers), 0, 1, 1 },
+	{ "seed", 's', "N", UPDATE, "of all randomness", LS_SETTING_SEED, AT(seed), 0, NO_LIMIT, 1 },
+
+	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 1, 4096, 0 },
+	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, 4096, 0 },
+
+	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, 0 },
+	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, 0 },
+	{ "init", 0, "FILE", OUTPUT, "start from weights", LS_SETTING_STRING, AT(init), 0, 0, 1 },
+	{ "ckpt-every", 0, "N", OUTPUT, "save every N steps", LS_SETTING_INT, AT(ckpt_every), 0, 1e15, 0 },
+	{ "keep", 0, "N", OUTPUT, "checkpoints kept", LS_SETTING_INT, AT(keep), 1, 1e6, 0 },
+	{ "log-every", 0, "N", OUTPUT, "steps a log line", LS_SETTING_INT, AT(log_every), 1, 1e15, 0 },
+	{ "eval-every", 0, "N", OUTPUT, "epochs a test", LS_SETTING_INT, AT(eval_every), 0, 1e9, 0 },
+	{ "plan-memory", 0, NULL, OUTPUT, "show memory, stop", LS_SETTING_FLAG, AT(plan_memory), 0, 1, 0 },
+	{ "quiet", 'q', NULL, OUTPUT, "errors only", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
+};
+
+#define SETTING_COUNT (sizeof settings / sizeof settings[0])
+
+const ls_setting *ls_train_setting_at(size_t i)
+{
+	return i < SETTING_COUNT ? &settings[i] : NULL;
+}
+
+static ls_status unknown_setting(const char *name)
+{
+	const char *names[SETTING_COUNT];
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		names[i] = settings[i].name;
+	const char *nearest = ls_name_nearest(name, names, SETTING_COUNT);
+	if (nearest)
+		return ls_fail(LS_EINVALID, "unknown setting '%s'; did you mean '%s'?", name, nearest);
+	return ls_fail(LS_EINVALID, "unknown setting '%s'", name);
+}
+
+ls_status ls_train_options_set(ls_train_options *options, const char *name, const char *value)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (!strcmp(settings[i].name, name))
+			return ls_setting_set(&settings[i], options, value);
+	return unknown_setting(name);
+}
+
+/* Whole numbers as people write them, others as short as they read back. */
+static void format_real(double value, char *out, size_t size)
+{
+	for (int digits = 1; digits <= 17; digits++) {
+		snprintf(out, size, "%.*g", digits, value);
+		if (strtod(out, NULL) == value)
+			break;
+	}
+}
+
+static void format_float(float value, char *out, size_t size)
+{
+	for (int digits = 1; digits <= 9; digits++) {
+		snprintf(out, size, "%.*g", digits, (double)value);
+		if (strtof(out, NULL) == value)
+			break;
+	}
+}
+
+void ls_setting_format(const ls_setting *row, const void *options, char *out, size_t size)
+{
+	const void *field = (const char *)options + row->offset;
+	switch (row->kind) {
+	case LS_SETTING_STRING: {
+		const char *text = *(const char *const *)field;
+		snprintf(out, size, "%s", text ? text : "");
+		break;
+	}
+	case LS_SETTING_INT:
+		snprintf(out, size, "%" PRId64, *(const int64_t *)field);
+		break;
+	case LS_SETTING_SEED:
+	case LS_SETTING_COUNT:
+		snprintf(out, size, "%" PRIu64, *(const uint64_t *)field);
+		break;
+	case LS_SETTING_REAL:
+		format_real(*(const double *)field, out, size);
+		break;
+	case LS_SETTING_FLOAT:
+		format_float(*(const float *)field, out, size);
+		break;
+	case LS_SETTING_FLAG:
+		snprintf(out, size, "%s", *(const int *)field ? "on" : "off");
+		break;
+	}
+}
+
+static void format_bound(double bound, char *out, size_t size)
+{
+	if (bound == rint(bound) && fabs(bound) < 1e16)
+		snprintf(out, size, "%.0f", bound);
+	else
+		format_real(bound, out, size);
+}
+
+static ls_status check_range(const ls_setting *row, double number, const char *typed)
+{
+	if (number >= row->min && number <= row->max)
+		return LS_OK;
+	char low[32], high[32];
+	format_bound(row->min, low, sizeof low);
+	format_bound(row->max, high, sizeof high);
+	if (row->max >= NO_LIMIT && number < row->min)
+		return ls_fail(LS_EINVALID, "--%s must be at least %s, not %s", row->name, low, typed);
+	return ls_fail(LS_EINVALID, "--%s must be between %s and %s, not %s", row->name, low, high, typed);
+}
+
+static ls_status set_integer(const ls_setting *row, void *field, const char *value, const char *what)
+{
+	int64_t number;
+	LS_TRY(ls_parse_int(value, what, &number));
+	LS_TRY(check_range(row, (double)number, value));
+	if (row->kind == LS_SETTING_INT)
+		*(int64_t *)field = number;
+	else
+		*(uint64_t *)field = (uint64_t)number;
+	return LS_OK;
+}
+
+static ls_status set_count(const ls_setting *row, void *field, const char *value, const char *what)
+{
+	uint64_t number;
+	int64_t below_zero;
+	/* "-5" is a number out of range, not a malformed one */
+	if (value[0] == '-' && ls_parse_int(value, what, &below_zero) == LS_OK)
+		return check_range(row, (double)below_zero, value);
+	LS_TRY(ls_parse_count(value, what, &number));
+	LS_TRY(check_range(row, (double)number, value));
+	*(uint64_t *)field = number;
+	return LS_OK;
+}
+
+static ls_status set_real(const ls_setting *row, void *field, const char *value, const char *what)
+{
+	double number;
+	LS_TRY(ls_parse_real(value, what, &number));
+	LS_TRY(check_range(row, number, value));
+	if (row->kind == LS_SETTING_REAL)
+		*(double *)field = number;
+	else
+		*(float *)field = (float)number;
+	return LS_OK;
+}
+
+ls_status ls_setting_set(const ls_setting *row, void *options, const char *value)
+{
+	void *field = (char *)options + row->offset;
+	char what[64];
+	snprintf(what, sizeof what, "--%s", row->name);
+	if (row->kind == LS_SETTING_FLAG) {
+		if (value)
+			return ls_fail(LS_EINVALID, "%s takes no value", what);
+		*(int *)field = 1;
+		return LS_OK;
+	}
+	if (!value || !*value)
+		return ls_fail(LS_EINVALID, "%s needs a value, %s", what, row->arg);
+	switch (row->kind) {
+	case LS_SETTING_STRING:
+		*(const char **)field = value;
+		return LS_OK;
+	case LS_SETTING_COUNT:
+		return set_count(row, field, value, what);
+	case LS_SETTING_REAL:
+	case LS_SETTING_FLOAT:
+		return set_real(row, field, value, what);
+	default:
+		return set_integer(row, field, value, what);
+	}
+}
+
+ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_batches *out)
+{
+	ls_settings_batches batches = { .leaf = options->leaf, .global = options->global_batch };
+	if (options->batch < 1 || options->devices < 1 || batches.leaf < 0 || batches.global < 0)
+		return ls_fail(LS_EINVALID, "--batch, --devices, --leaf and --global-batch must be positive");
+	if (!batches.global && __builtin_mul_overflow(options->batch, options->devices, &batches.global))
+		return ls_fail(LS_EINVALID, "--batch %" PRId64 " times --devices %" PRId64 " is too large",
+			       options->batch, options->devices);
+	if (batches.leaf > batches.global)
+		return ls_fail(LS_EINVALID, "--leaf %" PRId64 " is larger than the global batch of %" PRId64,
+			       batches.leaf, batches.global);
+	if (!batches.leaf)
+		batches.leaf = options->batch < batches.global ? options->batch : batches.global;
+	*out = batches;
+	return LS_OK;
+}

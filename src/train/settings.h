@@ -1,0 +1,28 @@
+/*
+ * settings.h - settings of a run as JSON, and whether a resumed run may go on with other ones.
+ */
+#ifndef LS_TRAIN_SETTINGS_H
+#define LS_TRAIN_SETTINGS_H
+
+#include <lockstep/train.h>
+
+/* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. */
+ls_status ls_settings_to_json(const ls_train_options *options, char **out);
+
+/*
+ * Fail with LS_EMISMATCH when going on with `now` would not give the bits of the run that `stored_json` describes; the
+ * message names every setting at fault with both values. `where` names the stored run in it. A setting that
+ * `stored_json` does not have (it is newer than the run) counts as its default.
+ */
+ls_status ls_settings_compare(const ls_train_options *now, const char *stored_json, const char *where);
+
+/*
+ * What the three batch settings come to. leaf: --leaf, else --batch (but no more than the global batch);
+ * global: --global-batch, else --batch * --devices.
+ */
+typedef struct ls_settings_batches {
+	int64_t leaf, global;
+} ls_settings_batches;
+ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_batches *out);
+
+#endif

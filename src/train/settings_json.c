@@ -1,0 +1,258 @@
+/*
+ * settings_json.c - a run's settings as JSON, and the check that a resumed run keeps to them.
+ *
+ * What must agree is what changes the trained bits. Most rows of the table say so themselves (`binding`); five things
+ * are compared by what they come to instead of by what was typed:
+ *   1. batch, global-batch, leaf and devices: by the leaf and the global batch they give;
+ *   2. lr, lr-scale-workers and devices: by the learning rate they give;
+ *   3. epochs and steps: only where the schedule looks at the length of the run; otherwise a run may be prolonged;
+ *   4. init: weights now come from the checkpoint, so leaving it out is fine; naming another file is not;
+ *   5. model and data: the names do not count when the program brought its own graph or dataset.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "train/settings.h"
+
+static json_t *field_to_json(const ls_setting *row, const ls_train_options *options)
+{
+	const void *field = (const char *)options + row->offset;
+	char text[64];
+	switch (row->kind) {
+	case LS_SETTING_STRING: {
+		const char *string = *(const char *const *)field;
+		return string ? json_string(string) : json_null();
+	}
+	case LS_SETTING_INT:
+		return json_integer(*(const int64_t *)field);
+	case LS_SETTING_SEED:
+	case LS_SETTING_COUNT: { /* above 2^63 it wraps to a negative number, and wraps back when read */
+		uint64_t count = *(const uint64_t *)field;
+		return json_integer((json_int_t)count);
+	}
+	case LS_SETTING_REAL:
+		return json_real(*(const double *)field);
+	case LS_SETTING_FLOAT: /* the double nearest to what was typed, 0.1, rather than 0.10000000149 */
+		ls_setting_format(row, options, text, sizeof text);
+		return json_real(strtod(text, NULL));
+	case LS_SETTING_FLAG:
+		return json_boolean(*(const int *)field);
+	}
+	return NULL;
+}
+
+/* A program's own graph and datasets win over names: what the names say then means nothing. */
+static ls_train_options without_unused_names(const ls_train_options *options)
+{
+	ls_train_options copy = *options;
+	if (copy.graph)
+		copy.model = NULL;
+	if (copy.train_set)
+		copy.data = NULL;
+	return copy;
+}
+
+ls_status ls_settings_to_json(const ls_train_options *options, char **out)
+{
+	ls_train_options shown = without_unused_names(options);
+	json_t *object = json_object();
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		json_t *value = field_to_json(row, &shown);
+		if (!value) { /* jansson takes neither infinities nor text that is not UTF-8 */
+			json_decref(object);
+			return ls_fail(LS_EINVALID, "--%s has a value that cannot be stored: %s", row->name,
+				       row->kind == LS_SETTING_STRING ? "it is not UTF-8" : "it is not finite");
+		}
+		json_object_set_new(object, row->name, value);
+	}
+	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	json_decref(object);
+	if (!text)
+		return ls_fail(LS_EMEMORY, "no memory for the text of the settings");
+	*out = text;
+	return LS_OK;
+}
+
+/* Strings stay owned by `value`. */
+static int field_from_json(const ls_setting *row, const json_t *value, ls_train_options *options)
+{
+	void *field = (char *)options + row->offset;
+	switch (row->kind) {
+	case LS_SETTING_STRING:
+		*(const char **)field = json_string_value(value);
+		return json_is_string(value) || json_is_null(value);
+	case LS_SETTING_INT:
+		*(int64_t *)field = json_integer_value(value);
+		return json_is_integer(value);
+	case LS_SETTING_SEED:
+	case LS_SETTING_COUNT:
+		*(uint64_t *)field = (uint64_t)json_integer_value(value);
+		return json_is_integer(value);
+	case LS_SETTING_REAL:
+		*(double *)field = json_number_value(value);
+		return json_is_number(value);
+	case LS_SETTING_FLOAT:
+		*(float *)field = (float)json_number_value(value);
+		return json_is_number(value);
+	case LS_SETTING_FLAG:
+		*(int *)field = json_is_true(value);
+		return json_is_boolean(value);
+	}
+	return 0;
+}
+
+static ls_status read_stored(const char *text, const char *where, ls_train_options *options, json_t **owner)
+{
+	json_error_t error;
+	json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	if (!json_is_object(object)) {
+		json_decref(object);
+		return ls_fail(LS_EFORMAT, "%s: the stored settings are not a JSON object: %s", where, error.text);
+	}
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		const json_t *value = json_object_get(object, row->name);
+		if (value && !field_from_json(row, value, options)) {
+			json_decref(object);
+			return ls_fail(LS_EFORMAT, "%s: the stored setting '%s' has the wrong type", where, row->name);
+		}
+	}
+	*owner = object;
+	return LS_OK;
+}
+
+/* What differs, as one sentence in the making; what does not fit is counted. */
+typedef struct differences {
+	char text[1024];
+	size_t used;
+	int count, left_out;
+} differences;
+
+static void __attribute__((format(printf, 2, 3))) differ(differences *found, const char *format, ...)
+{
+	char item[512];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(item, sizeof item, format, arguments);
+	va_end(arguments);
+	found->count++;
+	int length = snprintf(NULL, 0, "%s%s", found->used ? "; " : "", item);
+	if (found->used + (size_t)length >= sizeof found->text) {
+		found->left_out++;
+		return;
+	}
+	snprintf(found->text + found->used, sizeof found->text - found->used, "%s%s", found->used ? "; " : "", item);
+	found->used += (size_t)length;
+}
+
+static int has_rule(const char *name)
+{
+	static const char *const ruled[] = { "batch", "global-batch", "leaf", "lr", "lr-scale-workers", "init" };
+	for (size_t i = 0; i < sizeof ruled / sizeof ruled[0]; i++)
+		if (!strcmp(ruled[i], name))
+			return 1;
+	return 0;
+}
+
+static int same_value(const ls_setting *row, const ls_train_options *was, const ls_train_options *now)
+{
+	json_t *before = field_to_json(row, was), *after = field_to_json(row, now);
+	int same = before && after && json_equal(before, after);
+	json_decref(before);
+	json_decref(after);
+	return same;
+}
+
+static void compare_row(const ls_setting *row, const ls_train_options *was, const ls_train_options *now,
+			differences *found)
+{
+	if (same_value(row, was, now))
+		return;
+	char before[200], after[200];
+	ls_setting_format(row, was, before, sizeof before);
+	ls_setting_format(row, now, after, sizeof after);
+	differ(found, "--%s was %s, now %s", row->name, *before ? before : "not given", *after ? after : "not given");
+}
+
+static void compare_named(const char *name, const ls_train_options *was, const ls_train_options *now,
+			  differences *found)
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
+		if (!strcmp(row->name, name))
+			compare_row(row, was, now, found);
+}
+
+static ls_status compare_batches(const ls_train_options *was, const ls_train_options *now, differences *found)
+{
+	ls_settings_batches before, after;
+	LS_TRY(ls_settings_get_batches(was, &before));
+	LS_TRY(ls_settings_get_batches(now, &after));
+	if (before.leaf != after.leaf)
+		differ(found, "--leaf (or --batch) was %" PRId64 ", now %" PRId64, before.leaf, after.leaf);
+	if (before.global != after.global)
+		differ(found, "--global-batch (or --batch times --devices) was %" PRId64 ", now %" PRId64,
+		       before.global, after.global);
+	return LS_OK;
+}
+
+static double effective_rate(const ls_train_options *options)
+{
+	return options->lr_scale_workers ? options->lr * (double)options->devices : options->lr;
+}
+
+static void compare_rates(const ls_train_options *was, const ls_train_options *now, differences *found)
+{
+	if (effective_rate(was) == effective_rate(now))
+		return;
+	compare_named("lr", was, now, found);
+	compare_named("lr-scale-workers", was, now, found);
+	if (was->lr == now->lr && was->lr_scale_workers == now->lr_scale_workers)
+		differ(found, "--lr times --devices was %.9g, now %.9g", effective_rate(was), effective_rate(now));
+}
+
+static int looks_at_length(const char *schedule)
+{
+	return schedule && strcmp(schedule, "constant") != 0 && strcmp(schedule, "step") != 0;
+}
+
+static void compare_lengths(const ls_train_options *was, const ls_train_options *now, differences *found)
+{
+	if (!looks_at_length(now->schedule))
+		return;
+	compare_named("steps", was, now, found);
+	if (!was->steps && !now->steps)
+		compare_named("epochs", was, now, found);
+}
+
+ls_status ls_settings_compare(const ls_train_options *options, const char *stored_json, const char *where)
+{
+	ls_train_options was = LS_TRAIN_OPTIONS_INIT;
+	ls_train_options now = without_unused_names(options);
+	json_t *owner = NULL; /* of the strings in `was` */
+	LS_TRY(read_stored(stored_json, where, &was, &owner));
+
+	differences found = { 0 };
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
+		if (row->binding && !has_rule(row->name))
+			compare_row(row, &was, &now, &found);
+	ls_status status = compare_batches(&was, &now, &found);
+	compare_rates(&was, &now, &found);
+	compare_lengths(&was, &now, &found);
+	if (now.init)
+		compare_named("init", &was, &now, &found);
+	json_decref(owner);
+	if (status || !found.count)
+		return status;
+	char more[32] = "";
+	if (found.left_out)
+		snprintf(more, sizeof more, "; and %d more", found.left_out);
+	return ls_fail(LS_EMISMATCH, "%s was made with other settings: %s%s", where, found.text, more);
+}
