@@ -7,6 +7,7 @@ foreach(room base tensor data kernels optim exchange ckpt metrics graph models t
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_compile_definitions(${name} PRIVATE LS_GOLDEN_DIR="${CMAKE_SOURCE_DIR}/tests/golden")
     target_link_libraries(${name} PRIVATE ls_${room} PkgConfig::CMOCKA)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/unit)
   endforeach()

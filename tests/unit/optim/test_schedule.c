@@ -1,0 +1,129 @@
+/* Schedules at their corners. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "optim/schedule.h"
+
+static ls_schedule_options make(const char *name, uint64_t warmup, uint64_t total)
+{
+	return (ls_schedule_options){
+		.name = name, .lr = 0.8, .lr_min = 0.1, .warmup = warmup, .total = total, .every = 30, .factor = 0.5
+	};
+}
+
+static void assert_rate(const ls_schedule_options *options, uint64_t step, double expected)
+{
+	double got = ls_schedule_rate(options, step);
+	if (!(fabs(got - expected) <= 1e-14))
+		fail_msg("%s, warm-up %d, step %d: %.17g instead of %.17g", options->name, (int)options->warmup,
+			 (int)step, got, expected);
+}
+
+static void test_warmup(void **state)
+{
+	(void)state;
+	const ls_schedule_kind *kind;
+	for (size_t i = 0; (kind = ls_schedule_at(i)); i++) {
+		ls_schedule_options none = make(kind->name, 0, 100), one = make(kind->name, 1, 100);
+		ls_schedule_options ten = make(kind->name, 10, 100), longer = make(kind->name, 200, 100);
+		assert_rate(&none, 0, 0.8);
+		assert_rate(&one, 0, 0.8);
+		assert_rate(&one, 1, 0.8);
+		assert_rate(&ten, 0, 0.08);
+		assert_rate(&ten, 4, 0.4);
+		assert_rate(&ten, 9, 0.8);
+		assert_rate(&ten, 10, 0.8); /* the schedule itself starts here, from the top */
+		assert_rate(&longer, 99, 0.4);
+	}
+}
+
+static void test_constant(void **state)
+{
+	(void)state;
+	ls_schedule_options o = make("constant", 0, 0);
+	assert_rate(&o, 0, 0.8);
+	assert_rate(&o, UINT64_MAX, 0.8);
+}
+
+static void test_step(void **state)
+{
+	(void)state;
+	ls_schedule_options o = make("step", 5, 100);
+	assert_rate(&o, 34, 0.8);
+	assert_rate(&o, 35, 0.4);
+	assert_rate(&o, 64, 0.4);
+	assert_rate(&o, 65, 0.2);
+	assert_rate(&o, 5 + 30 * 10, 0.8 / 1024.0);
+}
+
+static void test_cosine(void **state)
+{
+	(void)state;
+	ls_schedule_options o = make("cosine", 20, 120);
+	for (uint64_t t = 0; t <= 100; t++)
+		assert_rate(&o, 20 + t, 0.1 + 0.7 * (1.0 + cos(M_PI * (double)t / 100.0)) / 2.0);
+	assert_true(ls_schedule_rate(&o, 119) > 0.1);
+	assert_rate(&o, 120, 0.1);
+	assert_rate(&o, 1000000, 0.1);
+}
+
+static void test_linear(void **state)
+{
+	(void)state;
+	ls_schedule_options o = make("linear", 20, 90);
+	for (uint64_t t = 0; t <= 70; t++)
+		assert_rate(&o, 20 + t, 0.8 - 0.01 * (double)t);
+	assert_rate(&o, 91, 0.1);
+	assert_rate(&o, UINT64_MAX, 0.1);
+}
+
+static void assert_refused(const ls_schedule_options *options, const char *expected)
+{
+	assert_int_equal(ls_schedule_check(options), LS_EINVALID);
+	if (!strstr(ls_last_error(), expected))
+		fail_msg("'%s' does not mention '%s'", ls_last_error(), expected);
+}
+
+static void test_checks(void **state)
+{
+	(void)state;
+	const ls_schedule_kind *kind;
+	for (size_t i = 0; (kind = ls_schedule_at(i)); i++) {
+		ls_schedule_options fine = make(kind->name, 3, 100);
+		assert_int_equal(ls_schedule_check(&fine), LS_OK);
+		fine.lr = NAN;
+		assert_refused(&fine, "learning rate");
+	}
+	ls_schedule_options o = make("cosin", 0, 100);
+	assert_refused(&o, "'cosine'");
+	o = make("step", 0, 100);
+	o.every = 0;
+	assert_refused(&o, "--lr-step-every");
+	o = make("step", 0, 100);
+	o.factor = 0.0;
+	assert_refused(&o, "--lr-step-factor");
+	o = make("linear", 0, 0);
+	assert_refused(&o, "number of steps");
+	o = make("cosine", 0, 100);
+	o.lr_min = 0.9;
+	assert_refused(&o, "lr-min 0.9");
+	o.lr_min = -1.0;
+	assert_refused(&o, "lr-min -1");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_warmup), cmocka_unit_test(test_constant), cmocka_unit_test(test_step),
+		cmocka_unit_test(test_cosine), cmocka_unit_test(test_linear),   cmocka_unit_test(test_checks),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
