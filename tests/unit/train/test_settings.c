@@ -1,0 +1,368 @@
+/*
+ * The settings table: every row is sound, text becomes fields, JSON gives the same settings back, and a resumed run is
+ * refused exactly when it would not give the same bits.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <lockstep/train.h>
+
+#include "train/settings.h"
+
+#define assert_message(part)                                                                                           \
+	do {                                                                                                           \
+		if (!strstr(ls_last_error(), part))                                                                    \
+			fail_msg("'%s' does not contain '%s'", ls_last_error(), part);                                 \
+	} while (0)
+
+static const ls_setting *find(const char *name)
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
+		if (!strcmp(row->name, name))
+			return row;
+	return NULL;
+}
+
+static void set(ls_train_options *options, const char *name, const char *value)
+{
+	if (ls_train_options_set(options, name, value))
+		fail_msg("%s=%s: %s", name, value ? value : "(flag)", ls_last_error());
+}
+
+/* Bytes of a field, to check that rows do not overlap and cover what they should. */
+static size_t field_bytes(ls_setting_kind kind)
+{
+	return kind == LS_SETTING_FLOAT ? sizeof(float) : kind == LS_SETTING_FLAG ? sizeof(int) : 8;
+}
+
+static void test_rows_are_sound(void **state)
+{
+	(void)state;
+	unsigned char taken[sizeof(ls_train_options)] = { 0 };
+	char keys[64] = "h"; /* --help has it */
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		assert_ptr_equal(find(row->name), row); /* no name twice */
+		assert_true(strlen(row->name) <= 16);
+		assert_true(strlen(row->help) <= 18); /* two rows a line of help */
+		assert_true((row->kind == LS_SETTING_FLAG) == (row->arg == NULL));
+		assert_true(row->min <= row->max);
+		for (size_t b = 0; b < field_bytes(row->kind); b++)
+			assert_int_equal(taken[row->offset + b]++, 0);
+		if (row->key) {
+			assert_null(strchr(keys, row->key));
+			keys[strlen(keys)] = row->key;
+		}
+	}
+}
+
+/* A field nobody can set is a mistake: only the pointers to a program's own objects have no row. */
+static void test_rows_cover_the_struct(void **state)
+{
+	(void)state;
+	size_t covered = 0;
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
+		covered += field_bytes(row->kind);
+	size_t own = sizeof(ls_graph *) + 2 * sizeof(ls_dataset *);
+	assert_in_range(sizeof(ls_train_options) - covered - own, 0, 16); /* padding */
+}
+
+static void test_defaults_are_in_range(void **state)
+{
+	(void)state;
+	const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+		char text[64], again[64];
+		ls_setting_format(row, &defaults, text, sizeof text);
+		if (row->kind == LS_SETTING_FLAG || !*text)
+			continue;
+		set(&options, row->name, text);
+		ls_setting_format(row, &options, again, sizeof again);
+		assert_string_equal(text, again);
+	}
+}
+
+static void test_text_becomes_fields(void **state)
+{
+	(void)state;
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	set(&options, "model", "cnn");
+	set(&options, "samples", "72M");
+	set(&options, "test-samples", "1.5k");
+	set(&options, "dropout", "0.25");
+	set(&options, "lr", "3e-4");
+	set(&options, "lr-step-every", "300");
+	set(&options, "seed", "9007199254740991");
+	set(&options, "nesterov", NULL);
+	assert_string_equal(options.model, "cnn");
+	assert_int_equal(options.samples, 72000000);
+	assert_int_equal(options.test_samples, 1500);
+	assert_true(options.dropout == 0.25f);
+	assert_true(options.lr == 3e-4);
+	assert_int_equal(options.lr_step_every, 300);
+	assert_int_equal(options.seed, 9007199254740991);
+	assert_int_equal(options.nesterov, 1);
+}
+
+static void test_bad_values_are_named(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *value, *message;
+	} bad[] = {
+		{ "lr", "-1", "--lr must be at least 0, not -1" },
+		{ "lr", "fast", "--lr" },
+		{ "lr", "", "--lr needs a value" },
+		{ "lr", NULL, "--lr needs a value" },
+		{ "lr", "nan", "--lr" },
+		{ "lr", "1e400", "--lr" },
+		{ "lr", "0.1x", "--lr" },
+		{ "batch", "0", "--batch must be between 1 and 1000000000, not 0" },
+		{ "batch", "1.5", "--batch" },
+		{ "samples", "-5", "--samples must be at least 0, not -5" },
+		{ "samples", "12Q", "--samples" },
+		{ "dropout", "1", "--dropout must be between 0 and 0.99, not 1" },
+		{ "seed", "-1", "--seed must be at least 0, not -1" },
+		{ "quiet", "yes", "--quiet takes no value" },
+		{ "epoch", "1", "did you mean 'epochs'?" },
+		{ "zzzzzzzzz", "1", "unknown setting 'zzzzzzzzz'" },
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+		const ls_train_options before = options;
+		assert_int_equal(ls_train_options_set(&options, bad[i].name, bad[i].value), LS_EINVALID);
+		assert_message(bad[i].message);
+		assert_memory_equal(&options, &before, sizeof options);
+	}
+}
+
+static void test_json_has_every_row_exactly(void **state)
+{
+	(void)state;
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	options.lr = 0.1 + 0.2; /* not 0.3 */
+	options.dropout = 0.1f;
+	options.seed = UINT64_MAX;
+	char *text = NULL;
+	assert_int_equal(ls_settings_to_json(&options, &text), LS_OK);
+	json_t *object = json_loads(text, 0, NULL);
+	assert_non_null(object);
+	const ls_setting *row;
+	size_t rows = 0;
+	for (; (row = ls_train_setting_at(rows)); rows++)
+		assert_non_null(json_object_get(object, row->name));
+	assert_int_equal(json_object_size(object), rows);
+	assert_true(json_real_value(json_object_get(object, "lr")) == 0.1 + 0.2);
+	assert_true(json_real_value(json_object_get(object, "dropout")) == 0.1);
+	assert_true(json_is_null(json_object_get(object, "run")));
+	assert_int_equal(ls_settings_compare(&options, text, "run"), LS_OK);
+	options.seed--;
+	assert_int_equal(ls_settings_compare(&options, text, "run"), LS_EMISMATCH);
+	json_decref(object);
+	free(text);
+}
+
+static void test_json_refuses_what_it_cannot_hold(void **state)
+{
+	(void)state;
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	char *text = NULL;
+	options.lr = strtod("inf", NULL);
+	assert_int_equal(ls_settings_to_json(&options, &text), LS_EINVALID);
+	assert_message("--lr");
+	options.lr = 1;
+	options.run = "\xff\xfe";
+	assert_int_equal(ls_settings_to_json(&options, &text), LS_EINVALID);
+	assert_message("--run");
+	assert_null(text);
+}
+
+/* Store `was`, go on with `now`; NULL expects acceptance, else a refusal whose message contains `expected`. */
+static void check_resume(const ls_train_options *was, const ls_train_options *now, const char *expected)
+{
+	char *text = NULL;
+	assert_int_equal(ls_settings_to_json(was, &text), LS_OK);
+	ls_status status = ls_settings_compare(now, text, "runs/x");
+	free(text);
+	if (!expected) {
+		if (status)
+			fail_msg("refused: %s", ls_last_error());
+		return;
+	}
+	assert_int_equal(status, LS_EMISMATCH);
+	assert_message("runs/x");
+	assert_message(expected);
+}
+
+/* Some other acceptable value of a row. */
+static const char *other_value(const ls_setting *row)
+{
+	return row->kind == LS_SETTING_FLAG    ? NULL
+	       : row->kind == LS_SETTING_FLOAT ? "0.5"
+	       : row->max == 1                 ? "0.25"
+					       : "7";
+}
+
+static void test_each_binding_row_binds(void **state)
+{
+	(void)state;
+	const ls_train_options was = LS_TRAIN_OPTIONS_INIT;
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		ls_train_options now = was;
+		char expected[64];
+		snprintf(expected, sizeof expected, "--%s", row->name);
+		/* with one device --lr-scale-workers changes nothing, and devices changes the global batch */
+		int harmless = !row->binding || !strcmp(row->name, "lr-scale-workers");
+		if (!strcmp(row->name, "devices"))
+			harmless = 0;
+		set(&now, row->name, other_value(row));
+		check_resume(&was, &now, harmless ? NULL : expected);
+	}
+}
+
+static void test_both_values_and_all_names_are_told(void **state)
+{
+	(void)state;
+	const ls_train_options was = LS_TRAIN_OPTIONS_INIT;
+	ls_train_options now = was;
+	now.lr = 0.01;
+	now.seed = 5;
+	now.schedule = "cosine";
+	check_resume(&was, &now, "--lr was 0.001, now 0.01");
+	assert_message("--seed was 1, now 5");
+	assert_message("--schedule was constant, now cosine");
+}
+
+static void test_batches_are_compared_by_what_they_give(void **state)
+{
+	(void)state;
+	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT;
+	was.batch = 64, was.devices = 2;
+	now.global_batch = 128, now.leaf = 64, now.devices = 1;
+	check_resume(&was, &now, NULL);
+	now.leaf = 32;
+	check_resume(&was, &now, "--leaf (or --batch) was 64, now 32");
+	now = was;
+	now.devices = 4;
+	check_resume(&was, &now, "was 128, now 256");
+	was.global_batch = now.global_batch = 512;
+	check_resume(&was, &now, NULL); /* the workers may vary */
+}
+
+static void test_rates_are_compared_by_what_they_give(void **state)
+{
+	(void)state;
+	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT;
+	was.global_batch = now.global_batch = 256;
+	was.lr_scale_workers = now.lr_scale_workers = 1;
+	was.devices = 1, now.devices = 2;
+	check_resume(&was, &now, "--lr times --devices was 0.001, now 0.002");
+	now.lr = 0.0005;
+	check_resume(&was, &now, NULL);
+	now.lr = 0.001, now.lr_scale_workers = 0;
+	check_resume(&was, &now, NULL);
+}
+
+static void test_length_binds_where_the_schedule_looks_at_it(void **state)
+{
+	(void)state;
+	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT;
+	now.epochs = 5;
+	check_resume(&was, &now, NULL);
+	was.schedule = now.schedule = "cosine";
+	check_resume(&was, &now, "--epochs was 1, now 5");
+	was.steps = now.steps = 100; /* epochs are ignored then */
+	check_resume(&was, &now, NULL);
+	now.steps = 200;
+	check_resume(&was, &now, "--steps was 100, now 200");
+}
+
+static void test_init_may_be_left_out(void **state)
+{
+	(void)state;
+	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT;
+	was.init = "a.safetensors";
+	check_resume(&was, &now, NULL);
+	now.init = "b.safetensors";
+	check_resume(&was, &now, "--init was a.safetensors, now b.safetensors");
+}
+
+static void test_names_do_not_bind_own_objects(void **state)
+{
+	(void)state;
+	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT;
+	was.graph = now.graph = (const ls_graph *)&was; /* never looked into */
+	now.model = "anything";
+	check_resume(&was, &now, NULL);
+	now.graph = NULL;
+	check_resume(&was, &now, "--model was not given, now anything");
+}
+
+static void test_stored_text_is_not_trusted(void **state)
+{
+	(void)state;
+	const ls_train_options now = LS_TRAIN_OPTIONS_INIT;
+	assert_int_equal(ls_settings_compare(&now, "{}", "x"), LS_OK); /* an older run, all defaults */
+	assert_int_equal(ls_settings_compare(&now, "[1]", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, "{\"lr\":", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, "", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, "{\"lr\": \"0.001\"}", "x"), LS_EFORMAT);
+	assert_message("'lr'");
+	assert_int_equal(ls_settings_compare(&now, "{\"batch\": 0}", "x"), LS_EINVALID);
+	assert_int_equal(ls_settings_compare(&now, "{\"nesterov\": 1}", "x"), LS_EFORMAT);
+}
+
+static void test_batches(void **state)
+{
+	(void)state;
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	ls_settings_batches batches;
+	options.batch = 100, options.devices = 3;
+	assert_int_equal(ls_settings_get_batches(&options, &batches), LS_OK);
+	assert_int_equal(batches.leaf, 100);
+	assert_int_equal(batches.global, 300);
+	options.global_batch = 50;
+	assert_int_equal(ls_settings_get_batches(&options, &batches), LS_OK);
+	assert_int_equal(batches.leaf, 50);
+	assert_int_equal(batches.global, 50);
+	options.leaf = 51;
+	assert_int_equal(ls_settings_get_batches(&options, &batches), LS_EINVALID);
+	assert_message("--leaf 51 is larger than the global batch of 50");
+	options.leaf = 0, options.global_batch = 0, options.batch = INT64_MAX;
+	assert_int_equal(ls_settings_get_batches(&options, &batches), LS_EINVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows_are_sound),
+		cmocka_unit_test(test_rows_cover_the_struct),
+		cmocka_unit_test(test_defaults_are_in_range),
+		cmocka_unit_test(test_text_becomes_fields),
+		cmocka_unit_test(test_bad_values_are_named),
+		cmocka_unit_test(test_json_has_every_row_exactly),
+		cmocka_unit_test(test_json_refuses_what_it_cannot_hold),
+		cmocka_unit_test(test_each_binding_row_binds),
+		cmocka_unit_test(test_both_values_and_all_names_are_told),
+		cmocka_unit_test(test_batches_are_compared_by_what_they_give),
+		cmocka_unit_test(test_rates_are_compared_by_what_they_give),
+		cmocka_unit_test(test_length_binds_where_the_schedule_looks_at_it),
+		cmocka_unit_test(test_init_may_be_left_out),
+		cmocka_unit_test(test_names_do_not_bind_own_objects),
+		cmocka_unit_test(test_stored_text_is_not_trusted),
+		cmocka_unit_test(test_batches),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
