@@ -15,29 +15,23 @@ typedef struct tile {
 	uint32_t word[4][TILE]; /* word j of block i at [j][i] */
 } tile;
 
-/* One Philox round on all blocks: two 32 x 32 -> 64 bit products, their halves crossed over. */
-static inline void philox_round(tile *t, uint32_t k0, uint32_t k1)
-{
-	for (int i = 0; i < TILE; i++) {
-		uint64_t a = (uint64_t)0xD2511F53 * t->word[0][i], b = (uint64_t)0xCD9E8D57 * t->word[2][i];
-		t->word[0][i] = (uint32_t)(b >> 32) ^ t->word[1][i] ^ k0;
-		t->word[1][i] = (uint32_t)b;
-		t->word[2][i] = (uint32_t)(a >> 32) ^ t->word[3][i] ^ k1;
-		t->word[3][i] = (uint32_t)a;
-	}
-}
-
+/* Ten rounds, unrolled so that a vector of blocks stays in registers from the counter to the words. */
 static inline void draw(tile *t, ls_rng rng, uint64_t high, uint64_t block)
 {
-	for (int i = 0; i < TILE; i++) {
-		uint64_t low = block + (uint64_t)i;
-		t->word[0][i] = (uint32_t)low;
-		t->word[1][i] = (uint32_t)(low >> 32);
-		t->word[2][i] = (uint32_t)high;
-		t->word[3][i] = (uint32_t)(high >> 32);
+	uint32_t high0 = (uint32_t)high, high1 = (uint32_t)(high >> 32), k0 = rng.key[0], k1 = rng.key[1];
+	for (uint32_t i = 0; i < TILE; i++) {
+		uint32_t low0 = (uint32_t)block + i, carry = low0 < i;
+		uint32_t c0 = low0, c1 = (uint32_t)(block >> 32) + carry, c2 = high0, c3 = high1;
+#pragma GCC unroll 10
+		for (uint32_t round = 0; round < 10; round++) {
+			uint64_t a = (uint64_t)0xD2511F53 * c0, b = (uint64_t)0xCD9E8D57 * c2;
+			c0 = (uint32_t)(b >> 32) ^ c1 ^ (k0 + round * 0x9E3779B9);
+			c1 = (uint32_t)b;
+			c2 = (uint32_t)(a >> 32) ^ c3 ^ (k1 + round * 0xBB67AE85);
+			c3 = (uint32_t)a;
+		}
+		t->word[0][i] = c0, t->word[1][i] = c1, t->word[2][i] = c2, t->word[3][i] = c3;
 	}
-	for (uint32_t round = 0; round < 10; round++)
-		philox_round(t, rng.key[0] + round * 0x9E3779B9, rng.key[1] + round * 0xBB67AE85);
 }
 
 /* ln(x) for normal x > 0: x = m 2^e with m in [0.707, 1.414], ln m = 2 atanh(s), s = (m - 1) / (m + 1). */
