@@ -1,0 +1,50 @@
+/*
+ * parts.h - the pieces of the table, each in the file of its noun; what they compute is in kernels/simd.h.
+ */
+#ifndef LS_KERNELS_SIMD_PARTS_H
+#define LS_KERNELS_SIMD_PARTS_H
+
+#include "base/isa.h"
+#include "kernels/simd.h"
+
+/* gemm.c */
+void LS_ISA_SYMBOL(ls_simd_gemm)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
+
+/* norm.c */
+void LS_ISA_SYMBOL(ls_simd_moments)(const float *x, int64_t rows, int panel, float *mean, float *m2);
+void LS_ISA_SYMBOL(ls_simd_normalize)(const float *x, const float *residual, int64_t rows, int panel,
+				      const float *scale, const float *shift, int relu, float *y);
+void LS_ISA_SYMBOL(ls_simd_normalize_sums)(const float *dy, const float *y, const float *x, int64_t rows, int panel,
+					   const float *mean, float *g, float *sum_g, float *sum_gx);
+void LS_ISA_SYMBOL(ls_simd_normalize_input)(const float *dy, const float *y, const float *x, int64_t rows, int panel,
+					    const float *a, const float *b, const float *c, float *dx);
+
+/* pointwise.c */
+void LS_ISA_SYMBOL(ls_simd_bias_act)(float *y, int64_t rows, int panel, const float *bias, int relu);
+void LS_ISA_SYMBOL(ls_simd_relu_backward)(const float *dy, const float *y, int64_t count, float *g);
+void LS_ISA_SYMBOL(ls_simd_column_sums)(const float *x, int64_t rows, int panel, float *sums);
+void LS_ISA_SYMBOL(ls_simd_add)(const float *a, const float *b, int64_t count, int relu, float *y);
+void LS_ISA_SYMBOL(ls_simd_accumulate)(float *y, const float *x, int64_t count);
+
+/* pool.c */
+void LS_ISA_SYMBOL(ls_simd_max_pool)(const ls_pool_geometry *g, const float *x, int oy, float *y, uint8_t *arg);
+void LS_ISA_SYMBOL(ls_simd_max_pool_backward)(const ls_pool_geometry *g, const float *dy, const uint8_t *arg, int iy,
+					      int accumulate, float *dx);
+void LS_ISA_SYMBOL(ls_simd_avg_pool)(const ls_pool_geometry *g, const float *x, int oy, float *y);
+void LS_ISA_SYMBOL(ls_simd_avg_pool_backward)(const ls_pool_geometry *g, const float *dy, int iy, int accumulate,
+					      float *dx);
+
+/* dropout.c */
+void LS_ISA_SYMBOL(ls_simd_dropout)(const float *x, int panel, uint32_t key0, uint32_t key1, uint64_t sample,
+				    uint64_t first_element, float probability, float *y);
+
+/* softmax.c */
+void LS_ISA_SYMBOL(ls_simd_softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels,
+					 int64_t begin, int64_t end, float *loss, uint8_t *correct, float *dlogits);
+
+/* transpose.c */
+void LS_ISA_SYMBOL(ls_simd_transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);
+
+extern const ls_simd LS_ISA_SYMBOL(ls_simd_table);
+
+#endif
