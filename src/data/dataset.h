@@ -1,15 +1,27 @@
 /*
  * dataset.h - inside of lockstep/data.h.
+ *
+ * Every dataset that comes with Lockstep has samples of bytes (0 is background, 255 is ink). Floats are made from them
+ * in one place, ls_dataset_read(), by a table of 256 levels: (x / 255 - 0.1307) / 0.3081, MNIST's mean and deviation.
+ * What `lockstep data make` writes is these bytes, so a dataset on disk and the virtual one agree exactly.
  */
 #ifndef LS_DATA_DATASET_H
 #define LS_DATA_DATASET_H
 
 #include <lockstep/data.h>
 
+#define LS_DATA_MEAN 0.1307f
+#define LS_DATA_DEVIATION 0.3081f
+
+/* Like ls_dataset_ops.read, before normalisation: channels*height*width bytes. */
+typedef ls_status (*ls_bytes_read)(void *self, uint64_t index, uint8_t *image, int32_t *label);
+
 struct ls_dataset {
 	ls_dataset_info info;
 	ls_dataset_ops ops;
 	void *self;
+	ls_bytes_read read_bytes; /* NULL: ops.read makes floats itself */
+	float level[256];         /* byte -> normalised float */
 };
 
 /* A row of the dataset table: how to open it. */
@@ -17,5 +29,26 @@ typedef struct ls_dataset_kind {
 	ls_dataset_row row;
 	ls_status (*open)(ls_dataset **out, const ls_dataset_options *options);
 } ls_dataset_kind;
+
+/* A dataset of bytes. On failure `self` stays the caller's. */
+ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, ls_bytes_read read,
+                               void (*release)(void *self), void *self);
+
+/* The bytes of one sample; only for datasets made by ls_dataset_new_bytes(). */
+ls_status ls_dataset_read_bytes(const ls_dataset *dataset, uint64_t index, uint8_t *image, int32_t *label);
+
+/* Values of one sample: channels * height * width. */
+size_t ls_dataset_values(const ls_dataset_info *info);
+
+/* Name of row i of the dataset table, NULL past the end. */
+const char *ls_dataset_name_at(size_t i);
+
+/* Where a downloaded dataset's files are: `dir`, or its folder in the cache when dir is NULL. */
+ls_status ls_data_directory(char *out, size_t size, const char *dir, const char *name);
+
+ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options); /* options->name is the directory */
+ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_bigmnist_open(ls_dataset **out, const ls_dataset_options *options);
 
 #endif

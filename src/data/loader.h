@@ -20,6 +20,7 @@ typedef struct ls_loader_options {
 	uint64_t start_epoch, start_step; /* the first step to deliver: step start_step of epoch start_epoch */
 	int ahead;            /* leaves read ahead; 0: 4 */
 	int single_pass;      /* end after one epoch */
+	int threads;          /* readers; 0: 1. What is delivered does not depend on it */
 } ls_loader_options;
 
 typedef struct ls_leaf {

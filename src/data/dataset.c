@@ -1,0 +1,189 @@
+#include "data/dataset.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/names.h"
+#include "base/status.h"
+
+static const ls_dataset_kind kinds[] = {
+	{ { "mnist", "handwritten digits, 28x28, 60,000 to train and 10,000 to test", 1 }, ls_mnist_open },
+	{ { "glyphs", "digits drawn by the program, 28x28, any size, needs no download", 0 }, ls_glyphs_open },
+	{ { "bigmnist", "MNIST under random distortions, 72,000,000 samples or any size, made on the fly", 1 },
+	  ls_bigmnist_open },
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+const ls_dataset_row *ls_dataset_row_at(size_t i)
+{
+	return i < KINDS ? &kinds[i].row : NULL;
+}
+
+const char *ls_dataset_name_at(size_t i)
+{
+	return i < KINDS ? kinds[i].row.name : NULL;
+}
+
+size_t ls_dataset_values(const ls_dataset_info *info)
+{
+	return (size_t)info->channels * (size_t)info->height * (size_t)info->width;
+}
+
+/* A sample of more than 2^28 values is a mistake, and keeping it below lets every size fit an int64. */
+static ls_status info_check(const ls_dataset_info *info)
+{
+	const int limit = 1 << 20;
+	if (!memchr(info->name, 0, sizeof(info->name)))
+		return ls_fail(LS_EINVALID, "dataset name is longer than %zu characters", sizeof(info->name) - 1);
+	if (info->samples == 0 || info->samples > INT64_MAX)
+		return ls_fail(LS_EINVALID, "dataset '%s' has %llu samples; it needs at least one", info->name,
+		               (unsigned long long)info->samples);
+	if (info->channels < 1 || info->height < 1 || info->width < 1 || info->channels > limit ||
+	    info->height > limit || info->width > limit || ls_dataset_values(info) > (size_t)1 << 28)
+		return ls_fail(LS_EINVALID, "dataset '%s' has samples of %d x %d x %d values; each must be positive",
+		               info->name, info->channels, info->height, info->width);
+	if (info->classes < 1)
+		return ls_fail(LS_EINVALID, "dataset '%s' has %d classes; it needs at least one", info->name,
+		               info->classes);
+	return LS_OK;
+}
+
+static ls_status dataset_make(ls_dataset **out, const ls_dataset_info *info, ls_dataset_ops ops, ls_bytes_read bytes,
+                              void *self)
+{
+	LS_TRY(info_check(info));
+	ls_dataset *dataset = calloc(1, sizeof(*dataset));
+	if (!dataset)
+		return ls_fail(LS_EMEMORY, "no memory for dataset '%s'", info->name);
+	dataset->info = *info;
+	dataset->ops = ops;
+	dataset->self = self;
+	dataset->read_bytes = bytes;
+	for (int i = 0; i < 256; i++)
+		dataset->level[i] = ((float)i / 255.0f - LS_DATA_MEAN) / LS_DATA_DEVIATION;
+	*out = dataset;
+	return LS_OK;
+}
+
+ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self)
+{
+	if (!out || !info || !ops || !ops->read)
+		return ls_fail(LS_EINVALID, "ls_dataset_new needs an info and a read function");
+	return dataset_make(out, info, *ops, NULL, self);
+}
+
+ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, ls_bytes_read read,
+                               void (*release)(void *self), void *self)
+{
+	return dataset_make(out, info, (ls_dataset_ops){ .free = release }, read, self);
+}
+
+void ls_dataset_free(ls_dataset *dataset)
+{
+	if (!dataset)
+		return;
+	if (dataset->ops.free)
+		dataset->ops.free(dataset->self);
+	free(dataset);
+}
+
+const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset)
+{
+	return &dataset->info;
+}
+
+static ls_status index_check(const ls_dataset *dataset, uint64_t index)
+{
+	if (index >= dataset->info.samples)
+		return ls_fail(LS_EINVALID, "dataset '%s' has %llu samples: there is no sample %llu",
+		               dataset->info.name, (unsigned long long)dataset->info.samples,
+		               (unsigned long long)index);
+	return LS_OK;
+}
+
+ls_status ls_dataset_read_bytes(const ls_dataset *dataset, uint64_t index, uint8_t *image, int32_t *label)
+{
+	LS_TRY(index_check(dataset, index));
+	if (!dataset->read_bytes)
+		return ls_fail(LS_EUNSUPPORTED, "dataset '%s' is not made of bytes", dataset->info.name);
+	return dataset->read_bytes(dataset->self, index, image, label);
+}
+
+/*
+ * The bytes are read into the last quarter of the float buffer and widened front to back, in place: float i covers
+ * bytes 4i..4i+3, and byte i lies at 3n+i >= 4i, so no byte is overwritten before it is read.
+ */
+static ls_status read_normalised(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label)
+{
+	size_t values = ls_dataset_values(&dataset->info);
+	uint8_t *bytes = (uint8_t *)image + 3 * values;
+	LS_TRY(dataset->read_bytes(dataset->self, index, bytes, label));
+	for (size_t i = 0; i < values; i++)
+		image[i] = dataset->level[bytes[i]];
+	return LS_OK;
+}
+
+ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label)
+{
+	LS_TRY(index_check(dataset, index));
+	int32_t found = 0;
+	LS_TRY(dataset->read_bytes ? read_normalised(dataset, index, image, &found)
+	                           : dataset->ops.read(dataset->self, index, image, &found));
+	if (found < 0 || found >= dataset->info.classes)
+		return ls_fail(LS_EFORMAT, "dataset '%s': sample %llu has label %d, expected 0..%d", dataset->info.name,
+		               (unsigned long long)index, (int)found, dataset->info.classes - 1);
+	*label = found;
+	return LS_OK;
+}
+
+ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
+{
+	const char *name = options->name;
+	if (!name || !*name)
+		return ls_fail(LS_EINVALID, "no dataset named; for example --data glyphs");
+	for (size_t i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i].row.name, name) == 0)
+			return kinds[i].open(out, options);
+	if (ls_path_is_directory(name))
+		return ls_directory_open(out, options);
+	if (ls_path_exists(name))
+		return ls_fail(LS_EINVALID, "dataset '%s' is a file; name the directory that holds its IDX files", name);
+	if (strchr(name, '/'))
+		return ls_fail(LS_ENOTFOUND, "dataset directory '%s' does not exist", name);
+	return ls_name_unknown("dataset", name, ls_dataset_name_at);
+}
+
+static const char *home_directory(void)
+{
+	const char *home = getenv("HOME");
+	if (home && *home)
+		return home;
+	const struct passwd *entry = getpwuid(getuid());
+	return entry && entry->pw_dir ? entry->pw_dir : ".";
+}
+
+const char *ls_data_cache(void)
+{
+	static _Thread_local char path[4096];
+	const char *set = getenv("LOCKSTEP_DATA");
+	const char *xdg = getenv("XDG_CACHE_HOME");
+	if (set && *set)
+		snprintf(path, sizeof(path), "%s", set);
+	else if (xdg && *xdg == '/')
+		snprintf(path, sizeof(path), "%s/lockstep", xdg);
+	else
+		snprintf(path, sizeof(path), "%s/.cache/lockstep", home_directory());
+	return path;
+}
+
+ls_status ls_data_directory(char *out, size_t size, const char *dir, const char *name)
+{
+	if (!dir)
+		return ls_path_join(out, size, ls_data_cache(), name);
+	if ((size_t)snprintf(out, size, "%s", dir) >= size)
+		return ls_fail(LS_EINVALID, "directory name is longer than %zu characters", size - 1);
+	return LS_OK;
+}

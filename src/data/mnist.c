@@ -1,0 +1,203 @@
+/*
+ * mnist.c - MNIST, and any directory of IDX files named like it.
+ *
+ * A split is an image file and a label file: train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-... for the test
+ * set; '.idx3-ubyte' and a .gz suffix are understood, and idx4 for images with channels (n, c, h, w).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/idx.h"
+
+typedef struct idx_pair {
+	ls_idx_file images, labels;
+	char image_path[4096], label_path[4096];
+	size_t values; /* of a sample */
+} idx_pair;
+
+static const char *const image_endings[] = { "-idx3-ubyte", ".idx3-ubyte", "-idx4-ubyte", ".idx4-ubyte", NULL };
+static const char *const label_endings[] = { "-idx1-ubyte", ".idx1-ubyte", NULL };
+
+static const char *split_prefix(ls_split split)
+{
+	return split == LS_SPLIT_TRAIN ? "train" : "t10k";
+}
+
+/* *found = 0 when no spelling of the name exists; a plain file wins over its .gz. */
+static ls_status find_file(char *path, size_t size, const char *dir, const char *stem, const char *const *endings,
+                           int *found)
+{
+	static const char *const suffixes[] = { "", ".gz" };
+	for (int gz = 0; gz < 2; gz++) {
+		for (size_t i = 0; endings[i]; i++) {
+			char name[64];
+			snprintf(name, sizeof(name), "%s%s%s", stem, endings[i], suffixes[gz]);
+			LS_TRY(ls_path_join(path, size, dir, name));
+			*found = ls_path_exists(path);
+			if (*found)
+				return LS_OK;
+		}
+	}
+	return LS_OK;
+}
+
+static ls_status find_labels(char *path, size_t size, const char *dir, ls_split split, int *found)
+{
+	char stem[32];
+	snprintf(stem, sizeof(stem), "%s-labels", split_prefix(split));
+	return find_file(path, size, dir, stem, label_endings, found);
+}
+
+static ls_status pair_find(idx_pair *pair, const char *dir, ls_split split)
+{
+	char stem[32];
+	int found;
+	snprintf(stem, sizeof(stem), "%s-images", split_prefix(split));
+	LS_TRY(find_file(pair->image_path, sizeof(pair->image_path), dir, stem, image_endings, &found));
+	if (!found)
+		return ls_fail(LS_ENOTFOUND, "there is no %s-idx3-ubyte or %s-idx3-ubyte.gz in %s", stem, stem, dir);
+	LS_TRY(find_labels(pair->label_path, sizeof(pair->label_path), dir, split, &found));
+	if (!found)
+		return ls_fail(LS_ENOTFOUND, "there is no %s-labels-idx1-ubyte or %s-labels-idx1-ubyte.gz in %s",
+		               split_prefix(split), split_prefix(split), dir);
+	return LS_OK;
+}
+
+static void pair_free(void *self)
+{
+	idx_pair *pair = self;
+	ls_idx_close(&pair->labels);
+	ls_idx_close(&pair->images);
+	free(pair);
+}
+
+static ls_status pair_load(idx_pair *pair)
+{
+	LS_TRY(ls_idx_open(&pair->images, pair->image_path));
+	LS_TRY(ls_idx_expect_images(&pair->images.idx, pair->image_path));
+	LS_TRY(ls_idx_open(&pair->labels, pair->label_path));
+	LS_TRY(ls_idx_expect_labels(&pair->labels.idx, pair->label_path));
+	uint32_t images = pair->images.idx.dims[0], labels = pair->labels.idx.dims[0];
+	if (images != labels)
+		return ls_fail(LS_EMISMATCH, "%s holds %u images but %s holds %u labels", pair->image_path, images,
+		               pair->label_path, labels);
+	pair->values = (size_t)(pair->images.idx.elements / images);
+	return LS_OK;
+}
+
+static ls_status pair_read(void *self, uint64_t index, uint8_t *image, int32_t *label)
+{
+	const idx_pair *pair = self;
+	memcpy(image, pair->images.idx.data + index * pair->values, pair->values);
+	*label = pair->labels.idx.data[index];
+	return LS_OK;
+}
+
+static int label_max(const ls_idx *labels)
+{
+	int max = 0;
+	for (uint64_t i = 0; i < labels->elements; i++)
+		max = labels->data[i] > max ? labels->data[i] : max;
+	return max;
+}
+
+static ls_status labels_check(const idx_pair *pair, int classes)
+{
+	const ls_idx *labels = &pair->labels.idx;
+	for (uint64_t i = 0; i < labels->elements; i++)
+		if (labels->data[i] >= classes)
+			return ls_fail(LS_EFORMAT, "%s: label %u at index %llu, expected 0..%d", pair->label_path,
+			               labels->data[i], (unsigned long long)i, classes - 1);
+	return LS_OK;
+}
+
+/* The training labels decide how many classes there are, for both splits: a model must fit them all. */
+static ls_status count_classes(const idx_pair *pair, const char *dir, ls_split split, int *classes)
+{
+	char path[4096];
+	int found = 0;
+	*classes = label_max(&pair->labels.idx) + 1;
+	if (split == LS_SPLIT_TEST)
+		LS_TRY(find_labels(path, sizeof(path), dir, LS_SPLIT_TRAIN, &found));
+	if (!found)
+		return LS_OK;
+	ls_idx_file train = { 0 };
+	LS_TRY(ls_idx_open(&train, path));
+	ls_status status = ls_idx_expect_labels(&train.idx, path);
+	if (!status)
+		*classes = label_max(&train.idx) + 1;
+	ls_idx_close(&train);
+	return status;
+}
+
+static ls_status shape_check(const idx_pair *pair, const ls_dataset_info *info, int fixed_classes)
+{
+	if (fixed_classes && (info->channels != 1 || info->height != 28 || info->width != 28))
+		return ls_fail(LS_EMISMATCH,
+		               "%s holds images of %d x %d x %d, MNIST's are 1 x 28 x 28; to train on another dataset give "
+		               "its directory as the dataset's name",
+		               pair->image_path, info->channels, info->height, info->width);
+	return labels_check(pair, info->classes);
+}
+
+static ls_status pair_describe(const idx_pair *pair, const char *dir, const ls_dataset_options *options,
+                               int fixed_classes, ls_dataset_info *info)
+{
+	const ls_idx *images = &pair->images.idx;
+	const uint32_t *size = images->dims + images->rank - 2; /* h, w */
+	uint32_t channels = images->rank == 4 ? images->dims[1] : 1;
+	if (size[0] > INT32_MAX || size[1] > INT32_MAX || channels > INT32_MAX)
+		return ls_fail(LS_EFORMAT, "%s: images of %u x %u x %u are too large", pair->image_path, channels, size[0],
+		               size[1]);
+	*info = (ls_dataset_info){ .samples = images->dims[0],
+		                   .channels = (int)channels,
+		                   .height = (int)size[0],
+		                   .width = (int)size[1],
+		                   .classes = fixed_classes };
+	const char *slash = strrchr(options->name, '/');
+	const char *name = slash && slash[1] ? slash + 1 : options->name;
+	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
+	if (options->samples && options->samples < info->samples)
+		info->samples = options->samples;
+	if (!fixed_classes)
+		LS_TRY(count_classes(pair, dir, options->split, &info->classes));
+	return shape_check(pair, info, fixed_classes);
+}
+
+static ls_status pair_open(ls_dataset **out, const char *dir, const ls_dataset_options *options, int fixed_classes)
+{
+	idx_pair *pair = calloc(1, sizeof(*pair));
+	if (!pair)
+		return ls_fail(LS_EMEMORY, "no memory for dataset '%s'", options->name);
+	ls_dataset_info info;
+	ls_status status = pair_find(pair, dir, options->split);
+	if (!status)
+		status = pair_load(pair);
+	if (!status)
+		status = pair_describe(pair, dir, options, fixed_classes, &info);
+	if (!status)
+		status = ls_dataset_new_bytes(out, &info, pair_read, pair_free, pair);
+	if (status)
+		pair_free(pair);
+	return status;
+}
+
+ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options)
+{
+	return pair_open(out, options->name, options, 0);
+}
+
+ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options)
+{
+	char dir[4096], why[4200];
+	LS_TRY(ls_data_directory(dir, sizeof(dir), options->dir, "mnist"));
+	ls_status status = pair_open(out, dir, options, 10);
+	if (status != LS_ENOTFOUND)
+		return status;
+	snprintf(why, sizeof(why), "%s", ls_last_error());
+	return ls_fail(LS_ENOTFOUND, "%s is not on this machine: %s; run `lockstep data get mnist` or use `--data glyphs`",
+	               options->name, why);
+}

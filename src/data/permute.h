@@ -1,0 +1,20 @@
+/*
+ * permute.h - a keyed permutation of [0, n), one element at a time.
+ */
+#ifndef LS_DATA_PERMUTE_H
+#define LS_DATA_PERMUTE_H
+
+#include <stdint.h>
+
+#define LS_PERMUTE_ROUNDS 6
+
+typedef struct ls_permutation {
+	uint64_t n;
+	int half_bits;                   /* the cipher works on 2 * half_bits bits */
+	uint64_t keys[LS_PERMUTE_ROUNDS];
+} ls_permutation;
+
+ls_permutation ls_permutation_make(uint64_t seed, uint64_t epoch, uint64_t n);
+uint64_t ls_permutation_at(const ls_permutation *permutation, uint64_t i); /* i < n */
+
+#endif
