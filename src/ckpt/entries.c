@@ -1,0 +1,130 @@
+#include "ckpt/entries.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ckpt/shape.h"
+
+static int is_trainable(const ls_param *param)
+{
+	return param->role != LS_ROLE_BUFFER && param->role != LS_ROLE_COUNTER;
+}
+
+static ls_status entries_init(ls_ckpt_entries *entries, size_t capacity)
+{
+	*entries = (ls_ckpt_entries){ .arena = LS_ARENA_INIT };
+	entries->tensors = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof *entries->tensors);
+	entries->sources = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof *entries->sources);
+	if (entries->tensors && entries->sources)
+		return LS_OK;
+	ls_ckpt_entries_release(entries);
+	return LS_EMEMORY;
+}
+
+void ls_ckpt_entries_release(ls_ckpt_entries *entries)
+{
+	ls_arena_release(&entries->arena);
+}
+
+static void add_entry(ls_ckpt_entries *entries, const char *name, ls_ckpt_source source)
+{
+	const ls_param *param = source.param;
+	ls_st_tensor *tensor = &entries->tensors[entries->count];
+	size_t elements = ls_param_elements(param);
+	tensor->name = name;
+	tensor->dtype = param->role == LS_ROLE_COUNTER ? LS_I64 : LS_F32;
+	tensor->rank = param->rank;
+	memcpy(tensor->shape, param->shape, sizeof param->shape);
+	tensor->bytes = elements * ls_dtype_bytes(tensor->dtype);
+	entries->sources[entries->count++] = source;
+	if (elements > entries->elements_max)
+		entries->elements_max = elements;
+}
+
+ls_status ls_ckpt_entries_model(ls_ckpt_entries *out, const ls_param_table *table, float *params, float *buffers,
+				int64_t counter)
+{
+	ls_ckpt_entries entries;
+	LS_TRY(entries_init(&entries, table->count));
+	entries.counter = counter;
+	for (size_t i = 0; i < table->count; i++) {
+		const ls_param *param = &table->rows[i];
+		float *store = is_trainable(param) ? params : buffers;
+		add_entry(&entries, param->name, (ls_ckpt_source){ param, store, LS_STORE_WHOLE });
+	}
+	*out = entries;
+	return LS_OK;
+}
+
+static ls_status add_slot(ls_ckpt_entries *entries, const ls_param_table *table, const char *slot, float *store)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const ls_param *param = &table->rows[i];
+		if (!is_trainable(param))
+			continue;
+		const char *name = ls_arena_format(&entries->arena, "%s.%s", slot, param->name);
+		if (!name)
+			return LS_EMEMORY;
+		add_entry(entries, name, (ls_ckpt_source){ param, store, LS_STORE_LIVE });
+	}
+	return LS_OK;
+}
+
+ls_status ls_ckpt_entries_optimizer(ls_ckpt_entries *out, const ls_ckpt_content *content)
+{
+	ls_ckpt_entries entries;
+	LS_TRY(entries_init(&entries, content->table->count * (size_t)content->slots));
+	for (int i = 0; i < content->slots; i++) {
+		ls_status status = add_slot(&entries, content->table, content->slot_names[i], content->slot[i]);
+		if (status != LS_OK) {
+			ls_ckpt_entries_release(&entries);
+			return status;
+		}
+	}
+	*out = entries;
+	return LS_OK;
+}
+
+static ls_status fill_entry(void *context, size_t i, void *data)
+{
+	const ls_ckpt_entries *entries = context;
+	const ls_ckpt_source *source = &entries->sources[i];
+	if (source->param->role == LS_ROLE_COUNTER)
+		memcpy(data, &entries->counter, sizeof entries->counter);
+	else
+		ls_param_export(source->param, source->kind, source->store, data);
+	return LS_OK;
+}
+
+ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path, const char *model, uint64_t *checksum)
+{
+	const ls_st_pair metadata[] = { { "format", "pt" }, { "lockstep", ls_version() }, { "model", model } };
+	return ls_st_write(path, entries->tensors, entries->count, metadata, model ? 3 : 2, fill_entry, (void *)entries,
+			   checksum);
+}
+
+ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries, const ls_st_reader *reader)
+{
+	void *buffer;
+	size_t bytes = (entries->elements_max + 1) * sizeof(float);
+	int64_t counter = 0, value;
+	LS_TRY(ls_buffer_new(&buffer, bytes, "tensor being read"));
+	ls_status status = LS_OK;
+	for (size_t i = 0; i < entries->count && status == LS_OK; i++) {
+		const ls_st_tensor *tensor = ls_st_find(reader, entries->tensors[i].name);
+		const ls_ckpt_source *source = &entries->sources[i];
+		if (source->param->role == LS_ROLE_COUNTER) {
+			if (tensor)
+				memcpy(&value, tensor->data, sizeof value);
+			if (tensor && value > counter)
+				counter = value;
+			continue;
+		}
+		status = ls_st_to_float(tensor, buffer);
+		if (status == LS_OK)
+			ls_param_import(source->param, source->kind, buffer, source->store);
+	}
+	entries->counter = counter;
+	ls_buffer_free(buffer, bytes);
+	return status;
+}

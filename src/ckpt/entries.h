@@ -1,0 +1,50 @@
+/*
+ * entries.h - a model's stores as a list of named tensors, and back.
+ *
+ * One entry a tensor of the file: its name and PyTorch shape, and the parameter and array it stands for.
+ */
+#ifndef LS_CKPT_ENTRIES_H
+#define LS_CKPT_ENTRIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "ckpt/checkpoint.h"
+#include "ckpt/safetensors.h"
+#include "tensor/params.h"
+
+typedef struct ls_ckpt_source {
+	const ls_param *param;
+	float *store; /* parameters, buffers or a slot; unused for a counter */
+	ls_store_kind kind;
+} ls_ckpt_source;
+
+typedef struct ls_ckpt_entries {
+	ls_arena arena;
+	ls_st_tensor *tensors;   /* (count) */
+	ls_ckpt_source *sources; /* (count) */
+	size_t count;
+	size_t elements_max; /* of the largest */
+	int64_t counter;     /* value of every num_batches_tracked */
+} ls_ckpt_entries;
+
+/* All parameters and buffers of a table, in its order. */
+ls_status ls_ckpt_entries_model(ls_ckpt_entries *out, const ls_param_table *table, float *params, float *buffers,
+				int64_t counter);
+/* "exp_avg.NAME" for every slot and trainable parameter. */
+ls_status ls_ckpt_entries_optimizer(ls_ckpt_entries *out, const ls_ckpt_content *content);
+void ls_ckpt_entries_release(ls_ckpt_entries *entries);
+
+ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path, const char *model,
+				uint64_t *checksum);
+
+/* LS_EMISMATCH, naming tensors, unless the file has each entry with its shape and nothing else. Counters may be absent.
+ */
+ls_status ls_ckpt_entries_match(const ls_ckpt_entries *entries, const ls_st_reader *reader, const char *label);
+
+/* Fill the stores from a file that matches; sets `counter` to the largest counter found, 0 without any. Nothing is
+ * changed on failure. */
+ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries, const ls_st_reader *reader);
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * state_parse.c - read state.json; every value is checked, the file's own checksum last.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "ckpt/shape.h"
+#include "ckpt/state.h"
+#include "ckpt/state_json.h"
+
+#define STATE_MAX ((size_t)16 << 20) /* settings are a page of text; more than this is not ours */
+
+static ls_status parse_counters(ls_ckpt_progress *progress, const json_t *object, const char *label)
+{
+	for (const ls_ckpt_progress_field *field = ls_ckpt_progress_fields; field->name; field++) {
+		const json_t *value = json_object_get(object, field->name);
+		if (!json_is_integer(value) || json_integer_value(value) < 0)
+			return ls_fail(LS_EFORMAT, "%s: progress.%s is missing or not a whole number >= 0", label,
+				       field->name);
+		int64_t number = json_integer_value(value);
+		memcpy((char *)progress + field->offset, &number, sizeof number);
+	}
+	return LS_OK;
+}
+
+static ls_status parse_progress(ls_ckpt_state *state, const json_t *root, const char *label)
+{
+	const json_t *object = json_object_get(root, "progress"), *loss = json_object_get(object, "loss_sum");
+	if (!json_is_object(object))
+		return ls_fail(LS_EFORMAT, "%s: \"progress\" is missing or not an object", label);
+	LS_TRY(parse_counters(&state->progress, object, label));
+	if (!json_is_number(loss))
+		return ls_fail(LS_EFORMAT, "%s: progress.loss_sum is missing or not a number", label);
+	state->progress.loss_sum = json_number_value(loss);
+	return LS_OK;
+}
+
+/* Exactly 16 lower-case hexadecimal digits. */
+static int parse_hex(const json_t *value, uint64_t *out)
+{
+	const char *text = json_string_value(value);
+	if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
+		return 0;
+	*out = strtoull(text, NULL, 16);
+	return 1;
+}
+
+static ls_status parse_files(ls_ckpt_state *state, const json_t *root, const char *label)
+{
+	const json_t *files = json_object_get(root, "files");
+	for (int i = 0; i < LS_CKPT_FILES; i++) {
+		const char *name = ls_ckpt_file_name((ls_ckpt_file)i);
+		const json_t *file = json_object_get(files, name), *bytes = json_object_get(file, "bytes");
+		if (!json_is_integer(bytes) || json_integer_value(bytes) < 0)
+			return ls_fail(LS_EFORMAT, "%s: the size of %s is missing or not a whole number >= 0", label,
+				       name);
+		state->files[i].bytes = (uint64_t)json_integer_value(bytes);
+		if (!parse_hex(json_object_get(file, "xxh64"), &state->files[i].xxh64))
+			return ls_fail(LS_EFORMAT, "%s: the xxh64 of %s is missing or not 16 hexadecimal digits", label,
+				       name);
+	}
+	return LS_OK;
+}
+
+static ls_status parse_slots(ls_ckpt_state *state, const json_t *root, const char *label)
+{
+	const json_t *slots = json_object_get(root, "slots");
+	if (!json_is_array(slots))
+		return ls_fail(LS_EFORMAT, "%s: \"slots\" is missing or not a list", label);
+	state->slots = json_array_size(slots);
+	state->slot_names = ls_arena_alloc(&state->arena, (state->slots + 1) * sizeof *state->slot_names);
+	if (!state->slot_names)
+		return LS_EMEMORY;
+	for (size_t i = 0; i < state->slots; i++) {
+		const char *name = json_string_value(json_array_get(slots, i));
+		if (!name)
+			return ls_fail(LS_EFORMAT, "%s: slot %zu is not text", label, i);
+		state->slot_names[i] = ls_arena_copy(&state->arena, name);
+		if (!state->slot_names[i])
+			return LS_EMEMORY;
+	}
+	return LS_OK;
+}
+
+static ls_status parse_settings(ls_ckpt_state *state, const json_t *root, const char *label)
+{
+	const json_t *settings = json_object_get(root, "settings");
+	if (!json_is_object(settings))
+		return ls_fail(LS_EFORMAT, "%s: \"settings\" is missing or not an object", label);
+	char *text = json_dumps(settings, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+	if (!text)
+		return ls_fail(LS_EMEMORY, "%s: no memory for its settings", label);
+	state->settings = ls_arena_copy(&state->arena, text);
+	free(text);
+	return state->settings ? LS_OK : LS_EMEMORY;
+}
+
+static ls_status check_hash(json_t *root, const char *label)
+{
+	uint64_t stored, actual;
+	if (!parse_hex(json_object_get(root, "xxh64"), &stored))
+		return ls_fail(LS_EFORMAT, "%s: its xxh64 is missing or not 16 hexadecimal digits", label);
+	LS_TRY(ls_ckpt_state_hash(root, &actual));
+	if (stored != actual)
+		return ls_fail(LS_EFORMAT, "%s: damaged or edited: its xxh64 is %016" PRIx64 ", it says %016" PRIx64,
+			       label, actual, stored);
+	return LS_OK;
+}
+
+static ls_status parse_root(ls_ckpt_state *state, json_t *root, const char *label)
+{
+	const json_t *format = json_object_get(root, "format");
+	if (!json_is_object(root) || !json_is_integer(format))
+		return ls_fail(LS_EFORMAT, "%s: not the state of a checkpoint (no \"format\")", label);
+	if (json_integer_value(format) != LS_CKPT_STATE_FORMAT)
+		return ls_fail(LS_EFORMAT, "%s: format %" PRId64 ", this version reads format %d", label,
+			       (int64_t)json_integer_value(format), LS_CKPT_STATE_FORMAT);
+	LS_TRY(parse_progress(state, root, label));
+	LS_TRY(parse_files(state, root, label));
+	LS_TRY(parse_slots(state, root, label));
+	LS_TRY(parse_settings(state, root, label));
+	return check_hash(root, label);
+}
+
+ls_status ls_ckpt_state_parse(ls_ckpt_state *out, const void *text, size_t bytes, const char *label)
+{
+	json_error_t error;
+	char shown[JSON_ERROR_TEXT_LENGTH];
+	if (bytes > STATE_MAX)
+		return ls_fail(LS_EFORMAT, "%s: %zu bytes are too many for the state of a checkpoint", label, bytes);
+	json_t *root = json_loadb(bytes ? text : "", bytes, JSON_REJECT_DUPLICATES, &error);
+	if (!root)
+		return ls_fail(LS_EFORMAT, "%s:%d: not acceptable JSON: %s", label, error.line,
+			       ls_text_printable(shown, sizeof shown, error.text));
+	ls_ckpt_state state = { .arena = LS_ARENA_INIT };
+	ls_status status = parse_root(&state, root, label);
+	json_decref(root);
+	if (status == LS_OK)
+		*out = state;
+	else
+		ls_ckpt_state_release(&state);
+	return status;
+}
+
+ls_status ls_ckpt_state_read(ls_ckpt_state *out, const char *path)
+{
+	ls_file_map map;
+	LS_TRY(ls_file_map_open(&map, path));
+	ls_status status = ls_ckpt_state_parse(out, map.data, map.bytes, path);
+	ls_file_map_close(&map);
+	return status;
+}
+
+void ls_ckpt_state_release(ls_ckpt_state *state)
+{
+	ls_arena_release(&state->arena);
+}
