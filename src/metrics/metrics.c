@@ -1,0 +1,196 @@
+/*
+ * metrics.c - metrics.jsonl, and the same values as TensorBoard events.
+ *
+ * Invariants
+ *  1. A line is written whole and handed to the operating system at once: a killed run loses no line but perhaps the
+ *     one being written, and a torn last line is dropped by the next resume.
+ *  2. After a resume no step appears twice: lines of steps that will be done again are taken out, and the shorter file
+ *     replaces the longer one in one rename.
+ *  3. Recording allocates nothing (contract 3).
+ */
+#include "metrics/metrics.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "metrics/events.h"
+
+struct ls_metrics {
+	FILE *lines;
+	char path[4096];
+	char buffer[8192]; /* of `lines`; longer than any line, so that a line is one write */
+	ls_events *events;
+};
+
+/* 1: keep, 0: a later step, -1: not a line of ours (a torn one, say). */
+static int judge_line(const char *line, size_t bytes, uint64_t resume_step)
+{
+	json_t *object = json_loadb(line, bytes, 0, NULL);
+	json_t *step = json_object_get(object, "step");
+	int verdict = -1;
+	if (json_is_integer(step) && json_integer_value(step) >= 0)
+		verdict = (uint64_t)json_integer_value(step) <= resume_step;
+	json_decref(object);
+	return verdict;
+}
+
+static ls_status copy_kept(const ls_file_map *old, ls_file_draft *draft, uint64_t resume_step, int *damaged)
+{
+	const char *at = (const char *)old->data, *end = at + old->bytes;
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t bytes = newline ? (size_t)(newline - at) : (size_t)(end - at);
+		int verdict = newline ? judge_line(at, bytes, resume_step) : -1;
+		if (verdict == 1)
+			LS_TRY(ls_file_write(draft, at, bytes + 1));
+		*damaged += verdict < 0;
+		at += bytes + (newline != NULL);
+	}
+	return LS_OK;
+}
+
+static ls_status drop_later_lines(const char *path, uint64_t resume_step)
+{
+	ls_file_map old;
+	ls_file_draft draft;
+	int damaged = 0;
+	if (!ls_path_exists(path))
+		return LS_OK;
+	LS_TRY(ls_file_map_open(&old, path));
+	ls_status status = ls_file_begin(&draft, path);
+	if (status != LS_OK)
+		goto close_map;
+	status = copy_kept(&old, &draft, resume_step, &damaged);
+	if (status == LS_OK)
+		status = ls_file_publish(&draft);
+	else
+		ls_file_abandon(&draft);
+	if (status == LS_OK && damaged)
+		ls_log_warning("%s: dropped %d incomplete line(s)", path, damaged);
+close_map:
+	ls_file_map_close(&old);
+	return status;
+}
+
+static ls_status open_lines(ls_metrics *metrics, const char *run, uint64_t resume_step)
+{
+	LS_TRY(ls_path_make(run));
+	LS_TRY(ls_path_join(metrics->path, sizeof metrics->path, run, "metrics.jsonl"));
+	if (resume_step > 0)
+		LS_TRY(drop_later_lines(metrics->path, resume_step));
+	metrics->lines = fopen(metrics->path, resume_step > 0 ? "ae" : "we");
+	if (!metrics->lines)
+		return ls_fail_errno(LS_EIO, "cannot write %s", metrics->path);
+	setvbuf(metrics->lines, metrics->buffer, _IOFBF, sizeof metrics->buffer);
+	return LS_OK;
+}
+
+ls_status ls_metrics_open(ls_metrics **out, const char *run, uint64_t resume_step)
+{
+	*out = NULL;
+	if (!run)
+		return LS_OK;
+	ls_metrics *metrics = calloc(1, sizeof *metrics);
+	if (!metrics)
+		return ls_fail(LS_EMEMORY, "no memory for metrics");
+	ls_status status = open_lines(metrics, run, resume_step);
+	if (status == LS_OK)
+		status = ls_events_open(&metrics->events, run, resume_step);
+	if (status != LS_OK) {
+		ls_metrics_close(metrics);
+		return status;
+	}
+	*out = metrics;
+	return LS_OK;
+}
+
+void ls_metrics_close(ls_metrics *metrics)
+{
+	if (!metrics)
+		return;
+	ls_events_close(metrics->events);
+	if (metrics->lines)
+		fclose(metrics->lines);
+	free(metrics);
+}
+
+static void put_text(FILE *to, const char *text)
+{
+	fputc('"', to);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fprintf(to, "\\%c", *text);
+		else if ((unsigned char)*text < 0x20)
+			fprintf(to, "\\u%04x", *text);
+		else
+			fputc(*text, to);
+	}
+	fputc('"', to);
+}
+
+/* The shortest decimal that reads back as the same double. JSON has no NaN and no infinity. */
+static void put_number(FILE *to, double value)
+{
+	char text[32];
+	if (!isfinite(value)) {
+		fputs("null", to);
+		return;
+	}
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	fputs(text, to);
+}
+
+static ls_status write_line(ls_metrics *metrics, double wall, const char *kind, uint64_t step, const ls_metric *values,
+			    size_t count)
+{
+	FILE *to = metrics->lines;
+	fputs("{\"kind\": ", to);
+	put_text(to, kind);
+	fprintf(to, ", \"step\": %llu, \"time\": %.3f", (unsigned long long)step, wall);
+	for (size_t i = 0; i < count; i++) {
+		fputs(", ", to);
+		put_text(to, values[i].name);
+		fputs(": ", to);
+		put_number(to, values[i].value);
+	}
+	fputs("}\n", to);
+	if (fflush(to) != 0 || ferror(to)) {
+		ls_fail_errno(LS_EIO, "cannot write %s", metrics->path);
+		clearerr(to); /* what did not fit is still buffered, and goes first when there is room again */
+		return LS_EIO;
+	}
+	return LS_OK;
+}
+
+ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric *values, size_t count)
+{
+	if (!metrics)
+		return LS_OK;
+	double wall = ls_clock_wall();
+	LS_TRY(write_line(metrics, wall, kind, step, values, count));
+	for (size_t i = 0; i < count; i++)
+		LS_TRY(ls_events_scalar(metrics->events, wall, step, kind, values[i].name, values[i].value));
+	return ls_events_flush(metrics->events);
+}
+
+/* Records are with the operating system already; this makes them outlast a power cut, like the checkpoint beside them.
+ */
+ls_status ls_metrics_flush(ls_metrics *metrics)
+{
+	if (!metrics)
+		return LS_OK;
+	if (fsync(fileno(metrics->lines)) != 0)
+		return ls_fail_errno(LS_EIO, "cannot write %s", metrics->path);
+	return ls_events_sync(metrics->events);
+}

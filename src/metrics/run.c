@@ -1,0 +1,132 @@
+/*
+ * run.c - run.json: what was run, with what, on what. Enough to tell, a year later, why two runs differ.
+ *
+ *     { "lockstep": "0.1.0", "compiler": "gcc 12.2.0", "started": "2026-01-31T12:00:00Z", "kernels": "xsmm",
+ *       "isa": "avx2", "settings": {...}, "machine": {...}, "resumes": [ the same fields, once for each resume ] }
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "metrics/machine.h"
+#include "metrics/metrics.h"
+
+#ifdef __clang__
+#define LS_COMPILER "clang " __clang_version__
+#else
+#define LS_COMPILER "gcc " __VERSION__
+#endif
+
+static json_t *now_text(void)
+{
+	char text[32];
+	time_t seconds = (time_t)ls_clock_wall();
+	struct tm utc;
+	gmtime_r(&seconds, &utc);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	return json_string(text);
+}
+
+/* This process. Out of memory anywhere shows as a member that is missing, which jansson refuses to encode. */
+static ls_status describe_start(const char *settings, const char *kernels, const char *isa, json_t **out)
+{
+	json_error_t error;
+	json_t *parsed = json_loads(settings, JSON_REJECT_DUPLICATES, &error);
+	if (!json_is_object(parsed)) {
+		json_decref(parsed);
+		return ls_fail(LS_EINVALID, "settings of the run are not a JSON object: %s", error.text);
+	}
+	json_t *start = json_pack("{s:s, s:s, s:o, s:s, s:s, s:o, s:o}", "lockstep", ls_version(), "compiler",
+				  LS_COMPILER, "started", now_text(), "kernels", kernels, "isa", isa, "settings",
+				  parsed, "machine", ls_machine_describe());
+	if (!start)
+		return ls_fail(LS_EMEMORY, "no memory to describe the run");
+	*out = start;
+	return LS_OK;
+}
+
+/* The description a resumed run already has, or NULL when there is none. */
+static ls_status load_existing(const char *path, json_t **out)
+{
+	json_error_t error;
+	*out = NULL;
+	if (!ls_path_exists(path))
+		return LS_OK;
+	json_t *existing = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!json_is_object(existing)) {
+		json_decref(existing);
+		return ls_fail(LS_EFORMAT, "%s is damaged (line %d: %s); move it away to go on without it", path,
+			       error.line, error.text);
+	}
+	*out = existing;
+	return LS_OK;
+}
+
+static ls_status add_resume(json_t *run, json_t *start)
+{
+	if (!json_is_array(json_object_get(run, "resumes")))
+		json_object_set_new(run, "resumes", json_array());
+	if (json_array_append(json_object_get(run, "resumes"), start) != 0)
+		return ls_fail(LS_EMEMORY, "no memory to describe the run");
+	return LS_OK;
+}
+
+/* 15 digits show 0.1 as people wrote it; all 17 where that would not read back as the same number. */
+static char *encode(json_t *run)
+{
+	char *text = json_dumps(run, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+	json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+	if (!json_equal(back, run)) {
+		free(text);
+		text = json_dumps(run, JSON_INDENT(2));
+	}
+	json_decref(back);
+	return text;
+}
+
+static ls_status publish(const char *path, json_t *run)
+{
+	ls_file_draft draft;
+	char *text = encode(run);
+	if (!text)
+		return ls_fail(LS_EMEMORY, "no memory for %s", path);
+	ls_status status = ls_file_begin(&draft, path);
+	if (status == LS_OK) {
+		status = ls_file_write(&draft, text, strlen(text));
+		if (status == LS_OK)
+			status = ls_file_write(&draft, "\n", 1);
+		if (status == LS_OK)
+			status = ls_file_publish(&draft);
+		else
+			ls_file_abandon(&draft);
+	}
+	free(text);
+	return status;
+}
+
+ls_status ls_run_describe(const char *run, const char *settings, const char *kernels, const char *isa, int resumed)
+{
+	char path[4096];
+	json_t *start = NULL, *existing = NULL;
+	if (!run)
+		return LS_OK;
+	LS_TRY(ls_path_make(run));
+	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
+	LS_TRY(describe_start(settings, kernels, isa, &start));
+	ls_status status = resumed ? load_existing(path, &existing) : LS_OK;
+	if (status != LS_OK)
+		goto release;
+	if (existing)
+		status = add_resume(existing, start);
+	else
+		json_object_set_new(start, "resumes", json_array());
+	if (status == LS_OK)
+		status = publish(path, existing ? existing : start);
+release:
+	json_decref(existing);
+	json_decref(start);
+	return status;
+}
