@@ -1,0 +1,149 @@
+/*
+ * args.c - glibc's argp on a table of ls_setting rows, with our own words for mistakes.
+ *
+ * argp walks the command line; it is told to be silent, because its messages know neither the nearest name nor the
+ * range of a number. A key above the characters stands for a row: KEY_OF_ROW + index.
+ */
+#include "args.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <string.h>
+
+#include "command.h"
+
+enum { KEY_OF_ROW = 256 };
+
+typedef struct parse {
+	const ls_args *args;
+	void *options;
+	const char **operands;
+	int operand_count;
+	int code; /* LS_ARGS_GO, or what to exit with */
+} parse;
+
+static const ls_setting *row_of_key(const ls_args *args, int key)
+{
+	const ls_setting *row;
+	if (key >= KEY_OF_ROW)
+		return args->at((size_t)(key - KEY_OF_ROW));
+	for (size_t i = 0; (row = args->at(i)); i++)
+		if (row->key && row->key == key)
+			return row;
+	return NULL;
+}
+
+static const ls_setting *row_of_name(const ls_args *args, const char *name, size_t length)
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = args->at(i)); i++)
+		if (strlen(row->name) == length && !strncmp(row->name, name, length))
+			return row;
+	return NULL;
+}
+
+static int unknown_option(const ls_args *args, const char *typed, size_t length)
+{
+	const char *names[LS_ARGS_MAX + 1] = { "help" };
+	char name[64];
+	size_t count = 1;
+	const ls_setting *row;
+	for (; count <= LS_ARGS_MAX && (row = args->at(count - 1)); count++)
+		names[count] = row->name;
+	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), typed);
+	const char *nearest = ls_name_nearest(name, names, count);
+	if (nearest)
+		return ls_usage_error(args->command, "unknown option '--%s'; did you mean '--%s'?", name, nearest);
+	return ls_usage_error(args->command, "unknown option '--%s'", name);
+}
+
+/* argp only says that it stumbled over argv[next - 1]; find out why. */
+static int explain(const ls_args *args, const char *word)
+{
+	if (strncmp(word, "--", 2) != 0) {
+		const ls_setting *brief = row_of_key(args, word[1]);
+		if (brief)
+			return ls_usage_error(args->command, "-%c needs a value, %s", brief->key, brief->arg);
+		return ls_usage_error(args->command, "unknown option '%s'", word);
+	}
+	const char *name = word + 2;
+	size_t length = strcspn(name, "=");
+	const ls_setting *row = row_of_name(args, name, length);
+	if (row && row->arg)
+		return ls_usage_error(args->command, "--%s needs a value, %s", row->name, row->arg);
+	if (row)
+		return ls_usage_error(args->command, "--%s takes no value", row->name);
+	return unknown_option(args, name, length);
+}
+
+static error_t take_operand(parse *p, const char *operand)
+{
+	if (p->operand_count < p->args->operands_max) {
+		p->operands[p->operand_count++] = operand;
+		return 0;
+	}
+	p->code = ls_usage_error(p->args->command, "'%s' is one argument too many", operand);
+	return EINVAL;
+}
+
+static error_t take(int key, char *value, struct argp_state *state)
+{
+	parse *p = state->input;
+	switch (key) {
+	case ARGP_KEY_ARG:
+		return take_operand(p, value);
+	case ARGP_KEY_ERROR:
+		if (p->code == LS_ARGS_GO)
+			p->code = explain(p->args, state->argv[state->next - 1]);
+		return 0;
+	}
+	const ls_setting *row = row_of_key(p->args, key);
+	if (!row)
+		return ARGP_ERR_UNKNOWN;
+	ls_status status = ls_setting_set(row, p->options, value);
+	if (status)
+		p->code = ls_command_finish(p->args->command, status);
+	return status ? EINVAL : 0;
+}
+
+static void list_options(const ls_args *args, struct argp_option out[LS_ARGS_MAX + 1])
+{
+	const ls_setting *row;
+	size_t i = 0;
+	for (; i < LS_ARGS_MAX && (row = args->at(i)); i++) {
+		int key = row->key ? row->key : KEY_OF_ROW + (int)i;
+		out[i] = (struct argp_option){ .name = row->name, .key = key, .arg = row->arg, .doc = row->help };
+	}
+	out[i] = (struct argp_option){ 0 };
+}
+
+/* Help is wanted whatever else is typed, and shows defaults, so it comes before anything is set. */
+static int wants_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return 1;
+	return 0;
+}
+
+int ls_args_parse(const ls_args *args, void *options, const char **operands, int argc, char **argv)
+{
+	if (wants_help(argc, argv)) {
+		ls_args_help(args, options);
+		return LS_EXIT_OK;
+	}
+	struct argp_option list[LS_ARGS_MAX + 1];
+	list_options(args, list);
+	struct argp argp = { .options = list, .parser = take };
+	parse p = { .args = args, .options = options, .operands = operands, .code = LS_ARGS_GO };
+	for (int i = 0; i < args->operands_max; i++)
+		operands[i] = NULL;
+	error_t error = argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_ERRS | ARGP_NO_EXIT, NULL, &p);
+	if (error && p.code == LS_ARGS_GO)
+		return ls_usage_error(args->command, "cannot read the arguments: %s", strerror(error));
+	if (error)
+		return p.code;
+	if (p.operand_count < args->operands_min)
+		return ls_usage_error(args->command, "%s is missing", args->operands);
+	return LS_ARGS_GO;
+}

@@ -1,0 +1,46 @@
+/*
+ * args.h - a subcommand's command line, declared as a table.
+ *
+ * Rows are the library's ls_setting, so that an option reads, is checked and fails in the same words whichever
+ * command it belongs to.
+ */
+#ifndef LS_CLI_ARGS_H
+#define LS_CLI_ARGS_H
+
+#include <stddef.h>
+
+#include <lockstep/train.h>
+
+typedef struct ls_args {
+	const char *command;  /* "lockstep train" */
+	const char *operands; /* shown in the usage line, "RUN|FILE"; NULL: takes none */
+	const char *purpose;  /* one or two lines */
+	const char *example;  /* the last line of help; may be NULL */
+	int operands_min, operands_max;
+	int columns; /* options a line of help: 1 or 2 */
+	const ls_setting *(*at)(size_t i);
+} ls_args;
+
+/* The `at` function of a static array of rows. */
+#define LS_ARGS_TABLE(function, rows)                                                                                  \
+	static const ls_setting *function(size_t i)                                                                    \
+	{                                                                                                              \
+		return i < sizeof rows / sizeof rows[0] ? &rows[i] : NULL;                                             \
+	}
+
+/* Most rows a table may have. */
+enum { LS_ARGS_MAX = 64 };
+
+/* Go on: ls_args_parse() returns this, or else the code to exit with. */
+enum { LS_ARGS_GO = -1 };
+
+/*
+ * Fill `options` (which holds the defaults) and operands[0 .. operands_max), NULL where not given. Prints help on
+ * request, and a message with a hint for a mistake.
+ */
+int ls_args_parse(const ls_args *args, void *options, const char **operands, int argc, char **argv);
+
+/* `lockstep train --help`: usage, purpose, options in groups with defaults in the place of values, an example. */
+void ls_args_help(const ls_args *args, const void *defaults);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * cmd_data.c - lockstep data: list, get, make and info.
+ */
+#include <stdio.h>
+
+#include <lockstep/data.h>
+
+#include "args.h"
+#include "command.h"
+#include "table.h"
+
+static const ls_setting *no_rows(size_t i)
+{
+	(void)i;
+	return NULL;
+}
+
+static const ls_args list_args = {
+	.command = "lockstep data list",
+	.purpose = "List the datasets Lockstep knows by name.",
+	.columns = 1,
+	.at = no_rows,
+};
+
+static int run_list(int argc, char **argv)
+{
+	int code = ls_args_parse(&list_args, NULL, NULL, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	ls_table table = { .columns = 3, .heads = { "<name", "<download", "<what" } };
+	const ls_dataset_row *row;
+	for (size_t i = 0; (row = ls_dataset_row_at(i)); i++) {
+		ls_table_add(&table, "%s", row->name);
+		ls_table_add(&table, "%s", row->needs_download ? "yes" : "no");
+		ls_table_add(&table, "%s", row->summary);
+	}
+	int failed = ls_table_print(&table, stdout);
+	ls_table_release(&table);
+	return failed ? LS_EXIT_FAILURE : LS_EXIT_OK;
+}
+
+static const ls_setting get_rows[] = {
+	{ "from", 0, "DIR", "Options", "folder that already has the files; else the network", LS_SETTING_STRING,
+	  offsetof(ls_data_get_options, from), 0, 0, 0 },
+	{ "dir", 0, "DIR", "Options", "where to put them; the cache when not given", LS_SETTING_STRING,
+	  offsetof(ls_data_get_options, dir), 0, 0, 0 },
+	{ "quiet", 'q', NULL, "Options", "no progress bar", LS_SETTING_FLAG, offsetof(ls_data_get_options, quiet), 0, 1,
+	  0 },
+};
+LS_ARGS_TABLE(get_row_at, get_rows)
+
+static const ls_args get_args = {
+	.command = "lockstep data get",
+	.operands = "NAME",
+	.purpose = "Get a dataset's files, check them, and keep them where 'lockstep train' looks.",
+	.example = "lockstep data get mnist",
+	.operands_min = 1,
+	.operands_max = 1,
+	.columns = 1,
+	.at = get_row_at,
+};
+
+static int run_get(int argc, char **argv)
+{
+	ls_data_get_options options = LS_DATA_GET_OPTIONS_INIT;
+	int code = ls_args_parse(&get_args, &options, &options.name, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	return ls_command_finish(get_args.command, ls_data_get(&options));
+}
+
+/* The library's options with a count of threads that a row can hold. */
+typedef struct make_options {
+	ls_data_make_options make;
+	int64_t threads;
+} make_options;
+
+#define MAKE(member) offsetof(make_options, make) + offsetof(ls_data_make_options, member)
+
+static const ls_setting make_rows[] = {
+	{ "out", 'o', "DIR", "Options", "folder to write IDX files to; a partial one is continued", LS_SETTING_STRING,
+	  MAKE(out), 0, 0, 0 },
+	{ "samples", 0, "N", "Options", "how many: 10000, 64k, 72M", LS_SETTING_COUNT, MAKE(samples), 0, 0x1p53, 0 },
+	{ "dir", 0, "DIR", "Options", "where the source's files are; the cache when not given", LS_SETTING_STRING,
+	  MAKE(dir), 0, 0, 0 },
+	{ "seed", 's', "N", "Options", "of all randomness", LS_SETTING_SEED, MAKE(seed), 0, 0x1p53, 0 },
+	{ "threads", 't', "N", "Options", "threads; all cores when not given", LS_SETTING_INT,
+	  offsetof(make_options, threads), 0, 4096, 0 },
+	{ "quiet", 'q', NULL, "Options", "no progress bar", LS_SETTING_FLAG, MAKE(quiet), 0, 1, 0 },
+};
+LS_ARGS_TABLE(make_row_at, make_rows)
+
+static const ls_args make_args = {
+	.command = "lockstep data make",
+	.operands = "NAME",
+	.purpose = "Write a generated dataset to disk. Started again, it goes on where it stopped.",
+	.example = "lockstep data make glyphs --samples 64k --out glyphs-64k",
+	.operands_min = 1,
+	.operands_max = 1,
+	.columns = 1,
+	.at = make_row_at,
+};
+
+static int run_make(int argc, char **argv)
+{
+	make_options options = { .make = LS_DATA_MAKE_OPTIONS_INIT };
+	int code = ls_args_parse(&make_args, &options, &options.make.name, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	if (!options.make.out)
+		return ls_usage_error(make_args.command, "--out DIR is missing");
+	options.make.threads = (int)options.threads;
+	return ls_command_finish(make_args.command, ls_data_make(&options.make));
+}
+
+typedef struct info_options {
+	const char *dir;
+} info_options;
+
+static const ls_setting info_rows[] = {
+	{ "dir", 0, "DIR", "Options", "where a named dataset is; the cache when not given", LS_SETTING_STRING,
+	  offsetof(info_options, dir), 0, 0, 0 },
+};
+LS_ARGS_TABLE(info_row_at, info_rows)
+
+static const ls_args info_args = {
+	.command = "lockstep data info",
+	.operands = "NAME|DIR",
+	.purpose = "Tell what a dataset holds: counts, shapes, labels, mean and deviation, checksums.",
+	.example = "lockstep data info glyphs",
+	.operands_min = 1,
+	.operands_max = 1,
+	.columns = 1,
+	.at = info_row_at,
+};
+
+static int run_info(int argc, char **argv)
+{
+	info_options options = { 0 };
+	const char *name = NULL;
+	int code = ls_args_parse(&info_args, &options, &name, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	return ls_command_finish(info_args.command, ls_data_info(name, options.dir, stdout));
+}
+
+static const ls_command commands[] = {
+	{ "list", "the datasets known by name", run_list },
+	{ "get", "get a dataset's files and check them", run_get },
+	{ "make", "write a generated dataset to disk", run_make },
+	{ "info", "tell what a dataset holds", run_info },
+};
+
+static const ls_command_group group = {
+	.name = "lockstep data",
+	.purpose = "Get, make and look at datasets.",
+	.commands = commands,
+	.count = sizeof commands / sizeof commands[0],
+};
+
+int ls_cmd_data(int argc, char **argv)
+{
+	return ls_command_dispatch(&group, argc, argv);
+}

@@ -1,0 +1,48 @@
+/*
+ * main.c - the lockstep command: a table of subcommands on the public API.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+static const ls_command commands[] = {
+	{ "train", "train a model", ls_cmd_train },
+	{ "eval", "accuracy of a run or of a file of weights", ls_cmd_eval },
+	{ "data", "get, make and look at datasets", ls_cmd_data },
+	{ "models", "the table of models: parameters, arithmetic, gradient bytes", ls_cmd_models },
+	{ "bench", "measure how fast a model trains", ls_cmd_bench },
+};
+
+static const ls_command_group lockstep = {
+	.name = "lockstep",
+	.purpose = "Train neural networks; the result does not depend on how the work was spread.",
+	.more = "\nStart with:\n"
+		"  lockstep train --model cnn --data glyphs --samples 6k --run runs/first\n"
+		"  lockstep eval runs/first\n",
+	.commands = commands,
+	.count = sizeof commands / sizeof commands[0],
+};
+
+/* Output that did not arrive is a failure, too: a full disk, a reader that went away. */
+static int close_output(int code)
+{
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return code;
+	fprintf(stderr, "lockstep: cannot write to standard output%s%s\n", errno ? ": " : "",
+		errno ? strerror(errno) : "");
+	return code ? code : LS_EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	signal(SIGPIPE, SIG_IGN); /* `| head` must not kill a training run: close_output() tells */
+	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
+		printf("lockstep %s\n", ls_version());
+		return close_output(LS_EXIT_OK);
+	}
+	return close_output(ls_command_dispatch(&lockstep, argc, argv));
+}

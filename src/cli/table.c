@@ -1,0 +1,78 @@
+/*
+ * table.c - aligned columns: numbers to the right, names to the left.
+ */
+#include "table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELLS_AT_FIRST = 64 };
+
+void ls_table_add(ls_table *table, const char *format, ...)
+{
+	int full = table->cells == 0 || (table->cells >= CELLS_AT_FIRST && !(table->cells & (table->cells - 1)));
+	if (full && !table->failed) { /* capacities are powers of two */
+		size_t capacity = table->cells ? 2 * (size_t)table->cells : CELLS_AT_FIRST;
+		void *grown = realloc(table->text, capacity * sizeof *table->text);
+		table->failed = !grown;
+		table->text = grown ? grown : table->text;
+	}
+	if (table->failed)
+		return;
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(table->text[table->cells++], LS_TABLE_CELL, format, arguments);
+	va_end(arguments);
+}
+
+static int is_left(const ls_table *table, int column)
+{
+	return table->heads[column][0] == '<';
+}
+
+static const char *head(const ls_table *table, int column)
+{
+	return table->heads[column] + is_left(table, column);
+}
+
+static int width_of(const ls_table *table, int column)
+{
+	size_t width = strlen(head(table, column));
+	for (int cell = column; cell < table->cells; cell += table->columns) {
+		size_t length = strlen(table->text[cell]);
+		width = length > width ? length : width;
+	}
+	return (int)width;
+}
+
+static void print_cell(const ls_table *table, int column, int width, const char *text, FILE *to)
+{
+	int last = column + 1 == table->columns;
+	if (is_left(table, column))
+		fprintf(to, "%-*s", last ? 0 : width, text); /* no blanks at the end of a line */
+	else
+		fprintf(to, "%*s", width, text);
+	fputs(last ? "\n" : "  ", to);
+}
+
+int ls_table_print(const ls_table *table, FILE *to)
+{
+	int widths[LS_TABLE_COLUMNS];
+	for (int c = 0; c < table->columns; c++)
+		widths[c] = width_of(table, c);
+	for (int c = 0; c < table->columns; c++)
+		print_cell(table, c, widths[c], head(table, c), to);
+	for (int cell = 0; cell < table->cells; cell++) {
+		int c = cell % table->columns;
+		print_cell(table, c, widths[c], table->text[cell], to);
+	}
+	return table->failed ? -1 : 0;
+}
+
+void ls_table_release(ls_table *table)
+{
+	free(table->text);
+	table->text = NULL;
+	table->cells = 0;
+}

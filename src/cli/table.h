@@ -1,0 +1,25 @@
+/*
+ * table.h - rows of text in aligned columns.
+ */
+#ifndef LS_CLI_TABLE_H
+#define LS_CLI_TABLE_H
+
+#include <stdio.h>
+
+enum { LS_TABLE_COLUMNS = 8, LS_TABLE_CELL = 80 };
+
+/* Zero one ({ 0 }), set `columns`, add rows cell by cell. A column whose head starts with '<' is aligned to the left.
+ */
+typedef struct ls_table {
+	int columns, cells;
+	const char *heads[LS_TABLE_COLUMNS];
+	char (*text)[LS_TABLE_CELL]; /* (rows, columns); grows */
+	int failed;                  /* out of memory: print says so */
+} ls_table;
+
+void ls_table_add(ls_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Returns 0, or -1 when a row could not be kept. */
+int ls_table_print(const ls_table *table, FILE *to);
+void ls_table_release(ls_table *table);
+
+#endif
