@@ -26,7 +26,7 @@ typedef struct ls_gemm_shape {
 typedef struct ls_gemm {
 	ls_gemm_shape shape;
 	void (*run)(const struct ls_gemm *gemm, const float *x, const float *w, float *y);
-	void (*jit)(const float *, const float *, float *); /* libxsmm's function, else NULL */
+	void (*jit)(const float *, const float *, float *, ...); /* libxsmm's function, else NULL */
 } ls_gemm;
 
 /* Prepare a product. May generate code: not for use inside a step. */

@@ -1,0 +1,175 @@
+/*
+ * exec.c - run a planned graph: forward in node order, the loss, backward in reverse.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "graph/exec_plan.h"
+
+/* The whole job of one call, seen by every member. */
+typedef struct job {
+	ls_exec *exec;
+	ls_exec_leaf *leaf;
+	float *logits;
+	int training;
+} job;
+
+/* Wait for all; with profiling, member 0 notes the time since `*since`. */
+static void meet(const ls_exec *exec, double *total, double *since, ls_member member)
+{
+	ls_team_barrier(member);
+	if (!exec->profile || member.rank != 0)
+		return;
+	double now = ls_clock_seconds();
+	*total += now - *since;
+	*since = now;
+}
+
+static void run_forward(ls_exec *exec, const ls_pass *pass, double *since, ls_member member)
+{
+	for (int i = 0; i < exec->op_count; i++) {
+		ls_op *op = &exec->ops[i];
+		op->kind->forward(op, pass, member);
+		meet(exec, &op->forward_s, since, member);
+	}
+}
+
+static void run_loss(ls_exec *exec, const ls_pass *pass, int64_t first, ls_member member)
+{
+	const ls_tensor *t = &exec->graph->values[exec->graph->logits];
+	int64_t begin, end;
+
+	ls_team_range(member, pass->n, &begin, &end);
+	ls_simd_get()->softmax_xent(exec->logits, pass->n, t->panel, t->channels, pass->labels, begin, end,
+	                            exec->loss + first, exec->correct + first, pass->training ? exec->dlogits : NULL);
+	ls_team_barrier(member);
+}
+
+static void announce(const ls_op *op, const ls_exec_leaf *leaf, ls_member member)
+{
+	const int rows[2] = { op->node->weight, op->node->bias };
+	for (int k = 0; k < 2; k++) {
+		if (rows[k] == LS_NONE)
+			continue;
+		const ls_param *param = &op->graph->params.rows[rows[k]];
+		leaf->ready(leaf->ready_context, param->offset, param->offset + param->count, member);
+	}
+}
+
+/* Add what a kind that cannot add has computed into a spare buffer. */
+static void settle_spare(const ls_op *op, int64_t n, ls_member member)
+{
+	int64_t begin, end;
+	ls_team_range(member, ls_tensor_floats(op->in) * n / 16, &begin, &end);
+	ls_simd_get()->accumulate(op->spare_dx + begin * 16, op->dx + begin * 16, (end - begin) * 16);
+	ls_team_barrier(member);
+}
+
+static void run_backward(ls_exec *exec, const ls_exec_leaf *leaf, const ls_pass *pass, int last, double *since,
+                         ls_member member)
+{
+	for (int i = exec->op_count - 1; i >= 0; i--) {
+		ls_op *op = &exec->ops[i];
+		op->kind->backward(op, pass, member);
+		if (op->spare_dx != NULL) {
+			ls_team_barrier(member);
+			settle_spare(op, pass->n, member);
+		}
+		meet(exec, &op->backward_s, since, member);
+		if (last && leaf->ready != NULL)
+			announce(op, leaf, member);
+	}
+}
+
+static void copy_logits(const ls_exec *exec, const ls_pass *pass, float *out, ls_member member)
+{
+	const ls_tensor *t = &exec->graph->values[exec->graph->logits];
+	int64_t begin, end;
+
+	ls_team_range(member, pass->n, &begin, &end);
+	for (int64_t i = begin; i < end; i++)
+		for (int64_t c = 0; c < t->channels; c++)
+			out[i * t->channels + c] =
+			        exec->logits[(c / t->panel * pass->n + i) * t->panel + c % t->panel];
+	ls_team_barrier(member);
+}
+
+static int size_index(const ls_exec *exec, int64_t n)
+{
+	for (int i = 0; i < exec->size_count; i++)
+		if (exec->sizes[i] == n)
+			return i;
+	return LS_NONE;
+}
+
+static ls_pass slice_pass(const job *j, int64_t first, int64_t n)
+{
+	const ls_exec_leaf *leaf = j->leaf;
+	const ls_tensor *in = &j->exec->graph->values[j->exec->graph->input];
+	int64_t image = (int64_t)in->channels * in->height * in->width;
+
+	return (ls_pass){ .n = n, .size = size_index(j->exec, n), .training = j->training, .accumulate = first > 0,
+		          .images = leaf->images + first * image, .labels = leaf->labels + first,
+		          .samples = leaf->samples != NULL ? leaf->samples + first : NULL, .params = leaf->params,
+		          .buffers = leaf->buffers, .grads = leaf->grads, .stats = leaf->stats, .seed = leaf->seed,
+		          .step = leaf->step };
+}
+
+static void work(void *context, ls_member member)
+{
+	const job *j = context;
+	ls_exec *exec = j->exec;
+	int64_t slice = exec->graph->coupled && j->training ? j->leaf->count : exec->slice;
+	int classes = exec->graph->values[exec->graph->logits].channels;
+	double since = exec->profile ? ls_clock_seconds() : 0;
+
+	for (int64_t first = 0; first < j->leaf->count; first += slice) {
+		int64_t left = j->leaf->count - first, n = left < slice ? left : slice;
+		ls_pass pass = slice_pass(j, first, n);
+		run_forward(exec, &pass, &since, member);
+		run_loss(exec, &pass, first, member);
+		if (j->logits != NULL)
+			copy_logits(exec, &pass, j->logits + first * classes, member);
+		if (j->training)
+			run_backward(exec, j->leaf, &pass, left <= slice, &since, member);
+	}
+}
+
+static void run(ls_exec *exec, ls_exec_leaf *leaf, float *logits, int training)
+{
+	job j = { .exec = exec, .leaf = leaf, .logits = logits, .training = training };
+
+	ls_team_run(exec->team, work, &j);
+	leaf->loss = 0;
+	leaf->correct = 0;
+	for (int64_t i = 0; i < leaf->count; i++) {
+		leaf->loss += exec->loss[i];
+		leaf->correct += exec->correct[i];
+	}
+}
+
+void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf)
+{
+	run(exec, leaf, NULL, 1);
+}
+
+void ls_exec_infer(ls_exec *exec, ls_exec_leaf *leaf, float *logits)
+{
+	run(exec, leaf, logits, 0);
+}
+
+const char *ls_exec_profile(const ls_exec *exec, int i, double *forward_s, double *backward_s, double *macs_per_sample)
+{
+	if (i >= exec->op_count)
+		return NULL;
+	*forward_s = exec->ops[i].forward_s;
+	*backward_s = exec->ops[i].backward_s;
+	*macs_per_sample = ls_node_macs(exec->graph, exec->ops[i].node, 0);
+	return exec->ops[i].node->name;
+}
+
+void ls_exec_profile_reset(ls_exec *exec)
+{
+	for (int i = 0; i < exec->op_count; i++)
+		exec->ops[i].forward_s = exec->ops[i].backward_s = 0;
+}

@@ -1,0 +1,72 @@
+/*
+ * exec.h - run a graph on one device: forward and backward of a leaf.
+ *
+ * Invariants
+ *  1. All memory is planned in ls_exec_new(); running a leaf allocates nothing and generates no code.
+ *  2. Outputs are sums over the leaf's samples: gradients, loss, correct predictions.
+ *  3. Nothing depends on the number of threads: members share outputs, never parts of a sum, or sum fixed chunks that are
+ *     combined in chunk order.
+ *  4. A graph whose samples do not meet (no batch statistics) runs a leaf in slices of LS_SLICE samples that stay in cache,
+ *     adding gradients slice by slice, in order. The slice is part of the mathematics and never depends on the machine.
+ */
+#ifndef LS_GRAPH_EXEC_H
+#define LS_GRAPH_EXEC_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/team.h"
+#include "graph/graph.h"
+
+#define LS_SLICE 64
+#define LS_SIZES_MAX 6
+
+typedef struct ls_exec ls_exec;
+
+typedef struct ls_exec_options {
+	int64_t sizes[LS_SIZES_MAX]; /* leaf sizes that will be run, 0 ends the list: the whole leaf, the tail, ... */
+	ls_team *team;               /* borrowed */
+	int inference;               /* forward only, running statistics */
+	int profile;                 /* time every node */
+} ls_exec_options;
+
+ls_status ls_exec_new(ls_exec **out, const ls_graph *graph, const ls_exec_options *options);
+void ls_exec_free(ls_exec *exec);
+
+/* Bytes ls_exec_new() would take for leaves of n samples, without taking them. */
+ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int inference, size_t *bytes);
+
+/* One leaf in, its sums out. */
+typedef struct ls_exec_leaf {
+	int64_t count;
+	const float *images;      /* (count, C, H, W) */
+	const int32_t *labels;    /* (count) */
+	const uint64_t *samples;  /* (count) dataset indices, for dropout */
+	const float *params;      /* whole store */
+	const float *buffers;     /* running statistics; inference reads them */
+	float *grads;             /* (live) written, not added to */
+	float *stats;             /* (buffers) the leaf's mean and unbiased variance; training writes them */
+	uint64_t seed, step;      /* dropout's key */
+	/* Called by every member when grads [begin, end) are final for this leaf and params [begin, end) are no longer read;
+	 * may be NULL. */
+	void (*ready)(void *context, size_t begin, size_t end, ls_member member);
+	void *ready_context;
+	/* out */
+	double loss;              /* sum of cross-entropy over samples */
+	int64_t correct;
+} ls_exec_leaf;
+
+void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf);
+
+/* Forward with running statistics. Loss and correct as above; `logits` (count, classes) may be NULL. */
+void ls_exec_infer(ls_exec *exec, ls_exec_leaf *leaf, float *logits);
+
+/* What the plan holds, for people: one line a class of memory, then one a layer when `layers`. */
+void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers);
+size_t ls_exec_workspace(const ls_exec *exec);
+
+/* Times since the last reset, with options.profile; node i's name or NULL past the end. */
+const char *ls_exec_profile(const ls_exec *exec, int i, double *forward_s, double *backward_s, double *macs_per_sample);
+void ls_exec_profile_reset(ls_exec *exec);
+
+#endif

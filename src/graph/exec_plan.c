@@ -1,0 +1,347 @@
+/*
+ * exec_plan.c - bind a graph's nodes to memory.
+ *
+ * Time runs over 2F + 1 moments for F nodes: node i goes forward at i, the loss is at F, node i goes backward at 2F - i.
+ * Every buffer has a first and a last moment; buffers that never live together share addresses (place.h).
+ *
+ *   value     from its producer to its last reader, forward or (when backward reads it again) backward
+ *   gradient  from the first node backward that writes it to its producer's backward
+ *   aux       what a node keeps for its own backward
+ *   spare     a gradient computed aside, by a kind that cannot add to what is there
+ *   scratch   one region, used by one node at a time
+ */
+#include "graph/exec_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPAN_VALUE, SPAN_GRADIENT, SPAN_AUX, SPAN_SPARE, SPAN_CLASSES };
+
+/* Spans lie as four tables: values, gradients (by value), aux, spare (by node). */
+static ls_span *span_of(ls_exec *exec, int class, int index)
+{
+	int values = exec->graph->value_count, nodes = exec->op_count;
+	int first[SPAN_CLASSES] = { 0, values, 2 * values, 2 * values + nodes };
+	return &exec->spans[first[class] + index];
+}
+
+static int forward_time(int node)
+{
+	return node;
+}
+
+static int backward_time(const ls_exec *exec, int node)
+{
+	return 2 * exec->op_count - node;
+}
+
+static void extend(ls_span *span, int time)
+{
+	if (time < span->from)
+		span->from = time;
+	if (time > span->to)
+		span->to = time;
+}
+
+static void want(ls_span *span, size_t bytes, int from, int to)
+{
+	*span = (ls_span){ .bytes = bytes, .from = from, .to = to };
+}
+
+/* Images and what is made of them without parameters have no gradient. */
+static int has_gradient(const ls_exec *exec, int value)
+{
+	int producer = ls_graph_producer(exec->graph, value);
+	return !exec->inference && producer != LS_NONE && exec->graph->nodes[producer].kind != LS_NODE_PACK;
+}
+
+static size_t value_bytes(const ls_exec *exec, int value)
+{
+	return sizeof(float) * (size_t)(ls_tensor_floats(&exec->graph->values[value]) * exec->largest);
+}
+
+static void plan_output(ls_exec *exec, int i)
+{
+	const ls_node *node = exec->ops[i].node;
+	int training = !exec->inference, kept = training && (exec->ops[i].kind->keeps(node) & LS_KEEP_OUTPUT);
+
+	want(span_of(exec, SPAN_VALUE, node->output), value_bytes(exec, node->output), forward_time(i),
+	     kept ? backward_time(exec, i) : forward_time(i));
+	if (has_gradient(exec, node->output))
+		want(span_of(exec, SPAN_GRADIENT, node->output), value_bytes(exec, node->output), backward_time(exec, i),
+		     backward_time(exec, i));
+}
+
+static void plan_read(ls_exec *exec, int i, int value, int again)
+{
+	if (value == LS_NONE || value == exec->graph->input)
+		return;
+	extend(span_of(exec, SPAN_VALUE, value), forward_time(i));
+	if (again)
+		extend(span_of(exec, SPAN_VALUE, value), backward_time(exec, i));
+	if (has_gradient(exec, value))
+		extend(span_of(exec, SPAN_GRADIENT, value), backward_time(exec, i));
+}
+
+static void plan_reads(ls_exec *exec, int i)
+{
+	const ls_op *op = &exec->ops[i];
+	int again = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_INPUT);
+
+	plan_read(exec, i, op->node->input, again);
+	plan_read(exec, i, op->node->second, 0);
+}
+
+static void plan_aux(ls_exec *exec, int i)
+{
+	ls_op *op = &exec->ops[i];
+	int last = exec->inference ? forward_time(i) : backward_time(exec, i);
+	int first = op->conv != NULL ? (int)(op->conv - exec->ops) : i; /* the convolution fills in the moments */
+
+	if (op->kind->aux_bytes != NULL)
+		want(span_of(exec, SPAN_AUX, i), op->kind->aux_bytes(op, exec->largest), forward_time(first), last);
+	if (op->kind->scratch_bytes != NULL) {
+		size_t bytes = op->kind->scratch_bytes(op, exec->largest);
+		exec->scratch_bytes = bytes > exec->scratch_bytes ? bytes : exec->scratch_bytes;
+	}
+}
+
+/* Who writes a gradient first, and who adds: decided in backward order. */
+static void plan_adds(ls_exec *exec, char *written)
+{
+	for (int i = exec->op_count - 1; i >= 0; i--) {
+		ls_op *op = &exec->ops[i];
+		int input = op->node->input, second = op->node->second;
+		if (has_gradient(exec, input)) {
+			op->add_dx = written[input];
+			written[input] = 1;
+			if (op->add_dx && !op->kind->adds_input)
+				want(span_of(exec, SPAN_SPARE, i), value_bytes(exec, input), backward_time(exec, i),
+				     backward_time(exec, i));
+		}
+		if (second != LS_NONE && has_gradient(exec, second)) {
+			op->add_dsecond = written[second];
+			written[second] = 1;
+		}
+	}
+}
+
+static void link_moments(ls_exec *exec)
+{
+	for (int i = 0; i < exec->op_count; i++) {
+		int norm = exec->ops[i].node->norm_consumer;
+		if (norm == LS_NONE || exec->inference)
+			continue;
+		exec->ops[i].norm = &exec->ops[norm];
+		exec->ops[norm].conv = &exec->ops[i];
+	}
+}
+
+static ls_status make_ops(ls_exec *exec)
+{
+	const ls_graph *graph = exec->graph;
+
+	exec->op_count = graph->node_count;
+	exec->ops = ls_arena_alloc(&exec->arena, sizeof(*exec->ops) * (size_t)exec->op_count);
+	exec->span_count = 2 * (size_t)graph->value_count + 2 * (size_t)exec->op_count;
+	exec->spans = ls_arena_alloc(&exec->arena, sizeof(*exec->spans) * exec->span_count);
+	if (exec->ops == NULL || exec->spans == NULL)
+		return LS_EMEMORY;
+	for (int i = 0; i < exec->op_count; i++) {
+		const ls_node *node = &graph->nodes[i];
+		exec->ops[i] = (ls_op){ .graph = graph, .node = node, .kind = ls_op_kind_of(node->kind),
+			                .in = &graph->values[node->input], .out = &graph->values[node->output] };
+	}
+	link_moments(exec);
+	return LS_OK;
+}
+
+static ls_status plan_memory(ls_exec *exec)
+{
+	char *written = ls_arena_alloc(&exec->arena, (size_t)exec->graph->value_count);
+	if (written == NULL)
+		return LS_EMEMORY;
+	for (int i = 0; i < exec->op_count; i++)
+		plan_output(exec, i);
+	for (int i = 0; i < exec->op_count; i++) {
+		plan_reads(exec, i);
+		plan_aux(exec, i);
+	}
+	extend(span_of(exec, SPAN_VALUE, exec->graph->logits), exec->op_count);
+	if (!exec->inference) {
+		extend(span_of(exec, SPAN_GRADIENT, exec->graph->logits), exec->op_count);
+		written[exec->graph->logits] = 1;
+		plan_adds(exec, written);
+	}
+	return ls_place(exec->spans, exec->span_count, &exec->workspace_bytes);
+}
+
+/* Behind the shared part: scratch, then loss and correct of each sample. */
+static size_t whole_bytes(const ls_exec *exec)
+{
+	size_t leaf = ((size_t)exec->leaf + 63) / 64 * 64;
+	return exec->workspace_bytes + (exec->scratch_bytes + 63) / 64 * 64 + leaf * (sizeof(float) + 1);
+}
+
+static void *place_of(ls_exec *exec, int class, int index)
+{
+	const ls_span *span = span_of(exec, class, index);
+	return span->bytes > 0 ? exec->workspace + span->offset : NULL;
+}
+
+static void bind_op(ls_exec *exec, int i)
+{
+	ls_op *op = &exec->ops[i];
+	const ls_node *node = op->node;
+
+	op->x = node->input == exec->graph->input ? NULL : place_of(exec, SPAN_VALUE, node->input);
+	op->y = place_of(exec, SPAN_VALUE, node->output);
+	op->aux = place_of(exec, SPAN_AUX, i);
+	op->scratch = exec->workspace + exec->workspace_bytes;
+	op->dy = place_of(exec, SPAN_GRADIENT, node->output);
+	op->dx = has_gradient(exec, node->input) ? place_of(exec, SPAN_GRADIENT, node->input) : NULL;
+	if (place_of(exec, SPAN_SPARE, i) != NULL) {
+		op->spare_dx = op->dx;
+		op->dx = place_of(exec, SPAN_SPARE, i);
+	}
+	if (node->second != LS_NONE) {
+		op->second = place_of(exec, SPAN_VALUE, node->second);
+		op->dsecond = has_gradient(exec, node->second) ? place_of(exec, SPAN_GRADIENT, node->second) : NULL;
+	}
+}
+
+static ls_status bind(ls_exec *exec)
+{
+	size_t scratch = (exec->scratch_bytes + 63) / 64 * 64, leaf = ((size_t)exec->leaf + 63) / 64 * 64;
+	void *memory = NULL;
+
+	LS_TRY(ls_buffer_new(&memory, whole_bytes(exec), "activations and their gradients"));
+	exec->workspace = memory;
+	exec->loss = (float *)(exec->workspace + exec->workspace_bytes + scratch);
+	exec->correct = (uint8_t *)(exec->loss + leaf);
+	exec->logits = place_of(exec, SPAN_VALUE, exec->graph->logits);
+	exec->dlogits = place_of(exec, SPAN_GRADIENT, exec->graph->logits);
+	for (int i = 0; i < exec->op_count; i++)
+		bind_op(exec, i);
+	return LS_OK;
+}
+
+static void add_size(ls_exec *exec, int64_t n)
+{
+	for (int i = 0; i < exec->size_count; i++)
+		if (exec->sizes[i] == n)
+			n = 0;
+	if (n <= 0)
+		return;
+	exec->sizes[exec->size_count++] = n;
+	exec->largest = n > exec->largest ? n : exec->largest;
+}
+
+/* A leaf runs whole when its samples meet in batch statistics, otherwise in slices. */
+static void choose_sizes(ls_exec *exec, const int64_t *leaves)
+{
+	int whole = exec->graph->coupled && !exec->inference;
+
+	exec->slice = LS_SLICE;
+	for (int i = 0; i < LS_SIZES_MAX && leaves[i] > 0; i++) {
+		exec->leaf = leaves[i] > exec->leaf ? leaves[i] : exec->leaf;
+		if (whole) {
+			add_size(exec, leaves[i]);
+			continue;
+		}
+		add_size(exec, leaves[i] < LS_SLICE ? leaves[i] : LS_SLICE);
+		add_size(exec, leaves[i] % LS_SLICE);
+	}
+}
+
+static ls_status plan(ls_exec *exec, const ls_graph *graph, const int64_t *leaves, int inference)
+{
+	exec->graph = graph;
+	exec->inference = inference;
+	choose_sizes(exec, leaves);
+	LS_TRY(make_ops(exec));
+	return plan_memory(exec);
+}
+
+ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int inference, size_t *bytes)
+{
+	ls_exec exec = { 0 };
+	int64_t leaves[LS_SIZES_MAX] = { n };
+	ls_status status = plan(&exec, graph, leaves, inference);
+
+	if (status == LS_OK)
+		*bytes = whole_bytes(&exec);
+	ls_arena_release(&exec.arena);
+	return status;
+}
+
+static ls_status prepare(ls_exec *exec)
+{
+	for (int i = 0; i < exec->op_count; i++)
+		if (exec->ops[i].kind->prepare != NULL)
+			LS_TRY(exec->ops[i].kind->prepare(&exec->ops[i], &exec->arena, exec->sizes, exec->size_count));
+	return LS_OK;
+}
+
+ls_status ls_exec_new(ls_exec **out, const ls_graph *graph, const ls_exec_options *options)
+{
+	ls_status status;
+	ls_exec *exec = calloc(1, sizeof(*exec));
+
+	if (exec == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for an executor");
+	exec->team = options->team;
+	exec->profile = options->profile;
+	status = plan(exec, graph, options->sizes, options->inference);
+	if (status == LS_OK)
+		status = bind(exec);
+	if (status == LS_OK)
+		status = prepare(exec);
+	if (status != LS_OK) {
+		ls_exec_free(exec);
+		return status;
+	}
+	*out = exec;
+	return LS_OK;
+}
+
+void ls_exec_free(ls_exec *exec)
+{
+	if (exec == NULL)
+		return;
+	ls_buffer_free(exec->workspace, whole_bytes(exec));
+	ls_arena_release(&exec->arena);
+	free(exec);
+}
+
+size_t ls_exec_workspace(const ls_exec *exec)
+{
+	return whole_bytes(exec);
+}
+
+static size_t class_bytes(ls_exec *exec, int class, int count)
+{
+	size_t sum = 0;
+	for (int i = 0; i < count; i++)
+		sum += span_of(exec, class, i)->bytes;
+	return sum;
+}
+
+void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers)
+{
+	ls_exec *view = (ls_exec *)exec; /* span_of() only reads here */
+	static const char *const names[SPAN_CLASSES] = { "activations", "their gradients", "kept for backward", "spare" };
+	int counts[SPAN_CLASSES] = { exec->graph->value_count, exec->graph->value_count, exec->op_count, exec->op_count };
+
+	for (int class = 0; class < SPAN_CLASSES; class++)
+		fprintf(to, "  %-24s %10.2f MB\n", names[class], (double)class_bytes(view, class, counts[class]) / 1e6);
+	fprintf(to, "  %-24s %10.2f MB\n", "scratch", (double)exec->scratch_bytes / 1e6);
+	fprintf(to, "  %-24s %10.2f MB   (live at once at most %.2f MB)\n", "shared, in all", (double)whole_bytes(exec) / 1e6,
+	        (double)(ls_place_bound(exec->spans, exec->span_count) + exec->scratch_bytes) / 1e6);
+	for (int i = 0; layers && i < exec->op_count; i++) {
+		const ls_node *node = exec->ops[i].node;
+		const ls_tensor *t = exec->ops[i].out;
+		fprintf(to, "    %-28s %-9s %5d x %3d x %3d %10.2f MB\n", node->name, ls_node_kind_name(node->kind), t->channels,
+		        t->height, t->width, (double)span_of(view, SPAN_VALUE, node->output)->bytes / 1e6);
+	}
+}

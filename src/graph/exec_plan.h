@@ -1,0 +1,33 @@
+/*
+ * exec_plan.h - inside of an executor: its nodes bound to one planned block of memory.
+ */
+#ifndef LS_GRAPH_EXEC_PLAN_H
+#define LS_GRAPH_EXEC_PLAN_H
+
+#include "graph/exec.h"
+#include "graph/op.h"
+#include "graph/place.h"
+
+struct ls_exec {
+	const ls_graph *graph;
+	ls_team *team;
+	ls_arena arena;
+	int profile, inference;
+	int64_t slice;                 /* samples a pass covers */
+	int64_t sizes[2 * LS_SIZES_MAX];
+	int size_count;                /* sizes of passes, distinct */
+	int64_t largest;               /* of them */
+	int64_t leaf;                  /* largest leaf */
+	ls_op *ops;
+	int op_count;
+	ls_span *spans;                /* values, gradients, aux, spare: see exec_plan.c */
+	size_t span_count;
+	size_t scratch_bytes;
+	char *workspace;
+	size_t workspace_bytes;
+	float *logits, *dlogits;
+	float *loss;                   /* (leaf) */
+	uint8_t *correct;              /* (leaf) */
+};
+
+#endif

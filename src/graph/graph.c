@@ -1,0 +1,503 @@
+/*
+ * graph.c - the builder: each call checks shapes, adds a value, a node and its parameters.
+ */
+#include "graph/graph.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/panel.h"
+
+static const ls_value invalid = { LS_NONE };
+
+ls_status ls_graph_new(ls_graph **out)
+{
+	ls_graph *graph = calloc(1, sizeof(*graph));
+	if (graph == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for a graph");
+	graph->input = graph->logits = LS_NONE;
+	*out = graph;
+	return LS_OK;
+}
+
+void ls_graph_free(ls_graph *graph)
+{
+	if (graph == NULL)
+		return;
+	ls_arena_release(&graph->arena);
+	free(graph->values);
+	free(graph->nodes);
+	free(graph->params.rows);
+	free(graph);
+}
+
+ls_value ls_graph_mistake(ls_graph *graph, ls_status status, const char *format, ...)
+{
+	va_list list;
+	if (graph->status == LS_OK) {
+		graph->status = status;
+		va_start(list, format);
+		vsnprintf(graph->message, sizeof(graph->message), format, list);
+		va_end(list);
+	}
+	return invalid;
+}
+
+/* Make room for one more element; the array is NULL-safe. */
+static int grow(void **array, int count, int *capacity, size_t element)
+{
+	if (count < *capacity)
+		return 1;
+	int wanted = *capacity == 0 ? 32 : *capacity * 2;
+	void *bigger = realloc(*array, (size_t)wanted * element);
+	if (bigger == NULL)
+		return 0;
+	*array = bigger;
+	*capacity = wanted;
+	return 1;
+}
+
+static int usable(ls_graph *graph, ls_value x)
+{
+	if (graph->status != LS_OK)
+		return 0;
+	if (graph->finished)
+		ls_graph_mistake(graph, LS_EINVALID, "the graph is finished; no layer can be added");
+	else if (x.id < 0 || x.id >= graph->value_count)
+		ls_graph_mistake(graph, LS_EINVALID, "a layer was given a value that is not of this graph");
+	return graph->status == LS_OK;
+}
+
+static ls_value add_value(ls_graph *graph, int channels, int height, int width)
+{
+	if (!grow((void **)&graph->values, graph->value_count, &graph->value_capacity, sizeof(ls_tensor)))
+		return ls_graph_mistake(graph, LS_EMEMORY, "no memory for the graph's values");
+	graph->values[graph->value_count] = (ls_tensor){ .channels = channels, .height = height, .width = width,
+		                                         .panel = ls_panel_width(channels),
+		                                         .blocks = ls_panel_blocks(channels) };
+	return (ls_value){ graph->value_count++ };
+}
+
+/* A node with one input and a fresh output; NULL after a mistake. */
+static ls_node *add_node(ls_graph *graph, ls_node_kind kind, const char *name, ls_value input, ls_value output)
+{
+	if (graph->status != LS_OK)
+		return NULL;
+	if (!grow((void **)&graph->nodes, graph->node_count, &graph->node_capacity, sizeof(ls_node))) {
+		ls_graph_mistake(graph, LS_EMEMORY, "no memory for the graph's nodes");
+		return NULL;
+	}
+	ls_node *node = &graph->nodes[graph->node_count++];
+	*node = (ls_node){ .kind = kind, .input = input.id, .second = LS_NONE, .output = output.id, .weight = LS_NONE,
+		           .bias = LS_NONE, .running_mean = LS_NONE, .running_var = LS_NONE, .norm_consumer = LS_NONE };
+	node->name = ls_arena_copy(&graph->arena, name != NULL ? name : ls_node_kind_name(kind));
+	return node;
+}
+
+/* A row of the parameter table named "<layer>.<suffix>"; returns its index. */
+static int add_param(ls_graph *graph, const char *layer, const char *suffix, ls_param row)
+{
+	int capacity = (int)graph->params.capacity, count = (int)graph->params.count;
+	const char *name = ls_arena_format(&graph->arena, "%s.%s", layer, suffix);
+
+	for (int i = 0; name != NULL && i < count; i++)
+		if (strcmp(graph->params.rows[i].name, name) == 0)
+			ls_graph_mistake(graph, LS_EINVALID, "two layers are named '%s'; names must differ", layer);
+	if (name == NULL || !grow((void **)&graph->params.rows, count, &capacity, sizeof(ls_param)))
+		ls_graph_mistake(graph, LS_EMEMORY, "no memory for the parameter table");
+	if (graph->status != LS_OK)
+		return LS_NONE;
+	graph->params.capacity = (size_t)capacity;
+	row.name = name;
+	graph->params.rows[graph->params.count++] = row;
+	return count;
+}
+
+static ls_param vector_param(int length, ls_param_role role, ls_param_init init, int fan_in)
+{
+	ls_param row = { .role = role, .init = init, .fan_in = fan_in, .rank = 1, .shape = { length } };
+	row.layout = (ls_weight_layout){ .out = length, .in = 1, .taps = 1, .out_panel = ls_panel_width(length),
+		                         .in_panel = 1, .live_taps = 1 };
+	return row;
+}
+
+ls_value ls_input(ls_graph *graph, int channels, int height, int width)
+{
+	if (graph->status != LS_OK)
+		return invalid;
+	if (graph->input != LS_NONE)
+		return ls_graph_mistake(graph, LS_EINVALID, "a graph has one input; ls_input() was called twice");
+	if (channels < 1 || height < 1 || width < 1 || channels > 65536 || height > 16384 || width > 16384)
+		return ls_graph_mistake(graph, LS_EINVALID, "an input of %d channels, %d x %d is not possible", channels,
+		                        height, width);
+	ls_value value = add_value(graph, channels, height, width);
+	if (value.id != LS_NONE) {
+		graph->values[value.id].is_input = 1;
+		graph->input = value.id;
+	}
+	return value;
+}
+
+/* Layers other than a gathering convolution want panels: put the input into them, once. */
+static ls_value packed(ls_graph *graph, ls_value x)
+{
+	if (!usable(graph, x) || !graph->values[x.id].is_input)
+		return x;
+	for (int i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i].kind == LS_NODE_PACK)
+			return (ls_value){ graph->nodes[i].output };
+	ls_tensor in = graph->values[x.id];
+	ls_value out = add_value(graph, in.channels, in.height, in.width);
+	add_node(graph, LS_NODE_PACK, NULL, x, out);
+	return out;
+}
+
+#define GATHER_CHANNELS 16 /* fewer input channels than this: patches instead of panels */
+
+static int16_t *make_slots(ls_graph *graph, const ls_conv_geometry *g, int *live)
+{
+	int16_t *slot = ls_arena_alloc(&graph->arena, sizeof(*slot) * (size_t)(g->kernel_h * g->kernel_w));
+	if (slot == NULL)
+		ls_graph_mistake(graph, LS_EMEMORY, "no memory for the filter taps");
+	else
+		*live = ls_conv_slots(g, slot);
+	return slot;
+}
+
+static ls_param conv_param(ls_graph *graph, const ls_conv_geometry *g, int he_init)
+{
+	int taps = g->kernel_h * g->kernel_w, live = taps;
+	ls_param row = { .role = LS_ROLE_WEIGHT, .init = he_init ? LS_INIT_HE_FAN_OUT : LS_INIT_UNIFORM_FAN_IN,
+		         .fan_in = g->in_c * taps, .rank = 4, .shape = { g->out_c, g->in_c, g->kernel_h, g->kernel_w } };
+	int16_t *slot = g->gathered ? NULL : make_slots(graph, g, &live);
+
+	row.layout = (ls_weight_layout){ .out = g->out_c, .in = g->in_c, .taps = taps,
+		                         .out_panel = ls_panel_width(g->out_c),
+		                         .in_panel = g->gathered ? g->in_c * taps : ls_panel_width(g->in_c),
+		                         .gathered = g->gathered, .live_taps = live, .slot = slot };
+	return row;
+}
+
+static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_geometry g, int he_init, int bias,
+                         int linear)
+{
+	g.gathered = graph->values[x.id].is_input && g.in_c < GATHER_CHANNELS;
+	if (!g.gathered)
+		x = packed(graph, x);
+	ls_param weight = conv_param(graph, &g, he_init);
+	if (linear) {
+		weight.rank = 2;
+		weight.shape[1] = (int64_t)g.in_c * g.kernel_h * g.kernel_w;
+	}
+	ls_value out = add_value(graph, g.out_c, g.out_h, g.out_w);
+	ls_node *node = add_node(graph, LS_NODE_CONV, name, x, out);
+	if (node == NULL)
+		return invalid;
+	node->conv = g;
+	node->weight = add_param(graph, name, "weight", weight);
+	if (bias)
+		node->bias = add_param(graph, name, "bias",
+		                       vector_param(g.out_c, LS_ROLE_BIAS, LS_INIT_UNIFORM_FAN_IN, weight.fan_in));
+	return graph->status == LS_OK ? out : invalid;
+}
+
+static int check_window(ls_graph *graph, const char *what, const char *name, const ls_tensor *in, int kernel_h,
+                        int kernel_w, int stride, int padding)
+{
+	if (kernel_h < 1 || kernel_w < 1 || stride < 1 || padding < 0 || kernel_h > 255 || kernel_w > 255)
+		ls_graph_mistake(graph, LS_EINVALID, "%s '%s': kernel %dx%d, stride %d, padding %d is not possible", what,
+		                 name, kernel_h, kernel_w, stride, padding);
+	else if (in->height + 2 * padding < kernel_h || in->width + 2 * padding < kernel_w)
+		ls_graph_mistake(graph, LS_EINVALID,
+		                 "%s '%s': kernel %dx%d is larger than its input of %dx%d with padding %d", what, name,
+		                 kernel_h, kernel_w, in->height, in->width, padding);
+	return graph->status == LS_OK;
+}
+
+ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_options o)
+{
+	if (!usable(graph, x))
+		return invalid;
+	ls_tensor in = graph->values[x.id];
+	ls_conv_geometry g = { .in_c = in.channels, .in_h = in.height, .in_w = in.width, .out_c = o.out_channels,
+		               .kernel_h = o.kernel_h ? o.kernel_h : o.kernel,
+		               .kernel_w = o.kernel_w ? o.kernel_w : o.kernel, .stride = o.stride ? o.stride : 1,
+		               .padding = o.padding };
+
+	if (name == NULL || o.out_channels < 1)
+		return ls_graph_mistake(graph, LS_EINVALID, "conv2d '%s' needs a name and at least one output channel",
+		                        name != NULL ? name : "");
+	if (!check_window(graph, "conv2d", name, &in, g.kernel_h, g.kernel_w, g.stride, g.padding))
+		return invalid;
+	g.out_h = (in.height + 2 * g.padding - g.kernel_h) / g.stride + 1;
+	g.out_w = (in.width + 2 * g.padding - g.kernel_w) / g.stride + 1;
+	return add_conv(graph, x, name, g, o.he_init, o.bias, 0);
+}
+
+/* A linear layer reads (C, H, W) as it is: skip a flatten, and the packing of an input it would gather anyway. */
+static ls_value before_flatten(const ls_graph *graph, ls_value x)
+{
+	static const ls_node_kind skipped[] = { LS_NODE_FLATTEN, LS_NODE_PACK };
+	for (int k = 0; k < 2; k++) {
+		int producer = ls_graph_producer(graph, x.id);
+		if (producer != LS_NONE && graph->nodes[producer].kind == skipped[k])
+			x.id = graph->nodes[producer].input;
+	}
+	return x;
+}
+
+ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options o)
+{
+	if (!usable(graph, x))
+		return invalid;
+	if (name == NULL || o.out_features < 1)
+		return ls_graph_mistake(graph, LS_EINVALID, "linear '%s' needs a name and at least one output feature",
+		                        name != NULL ? name : "");
+	/* The kernel that covers the whole input: no data moves to flatten it. */
+	x = before_flatten(graph, x);
+	ls_tensor in = graph->values[x.id];
+	ls_conv_geometry g = { .in_c = in.channels, .in_h = in.height, .in_w = in.width, .out_c = o.out_features,
+		               .out_h = 1, .out_w = 1, .kernel_h = in.height, .kernel_w = in.width, .stride = 1 };
+	return add_conv(graph, x, name, g, 0, o.bias, 1);
+}
+
+ls_value ls_batch_norm(ls_graph *graph, ls_value x, const char *name, ls_norm_options o)
+{
+	x = packed(graph, x);
+	if (!usable(graph, x))
+		return invalid;
+	if (name == NULL)
+		return ls_graph_mistake(graph, LS_EINVALID, "batch_norm needs a name");
+	ls_tensor in = graph->values[x.id];
+	ls_value out = add_value(graph, in.channels, in.height, in.width);
+	ls_node *node = add_node(graph, LS_NODE_NORM, name, x, out);
+	if (node == NULL)
+		return invalid;
+	node->epsilon = o.epsilon > 0 ? o.epsilon : 1e-5f;
+	node->momentum = o.momentum > 0 ? o.momentum : 0.1f;
+	ls_param scale = vector_param(in.channels, LS_ROLE_NORM, o.zero_init ? LS_INIT_ZERO : LS_INIT_ONE, 1);
+	ls_param shift = vector_param(in.channels, LS_ROLE_NORM, LS_INIT_ZERO, 1);
+	ls_param mean = vector_param(in.channels, LS_ROLE_BUFFER, LS_INIT_ZERO, 1);
+	ls_param var = vector_param(in.channels, LS_ROLE_BUFFER, LS_INIT_ONE, 1);
+	ls_param counter = { .role = LS_ROLE_COUNTER, .init = LS_INIT_ZERO };
+	node->weight = add_param(graph, name, "weight", scale);
+	node->bias = add_param(graph, name, "bias", shift);
+	node->running_mean = add_param(graph, name, "running_mean", mean);
+	node->running_var = add_param(graph, name, "running_var", var);
+	add_param(graph, name, "num_batches_tracked", counter);
+	graph->coupled = 1;
+	return graph->status == LS_OK ? out : invalid;
+}
+
+static ls_value value_like(ls_graph *graph, ls_value x)
+{
+	ls_tensor in = graph->values[x.id];
+	return add_value(graph, in.channels, in.height, in.width);
+}
+
+ls_value ls_relu(ls_graph *graph, ls_value x)
+{
+	x = packed(graph, x);
+	if (!usable(graph, x))
+		return invalid;
+	ls_value out = value_like(graph, x);
+	ls_node *node = add_node(graph, LS_NODE_RELU, NULL, x, out);
+	if (node != NULL)
+		node->relu = 1;
+	return out;
+}
+
+ls_value ls_add(ls_graph *graph, ls_value a, ls_value b)
+{
+	a = packed(graph, a);
+	b = packed(graph, b);
+	if (!usable(graph, a) || !usable(graph, b))
+		return invalid;
+	ls_tensor ta = graph->values[a.id], tb = graph->values[b.id];
+	if (ta.channels != tb.channels || ta.height != tb.height || ta.width != tb.width)
+		return ls_graph_mistake(graph, LS_EINVALID, "add: %dx%dx%d and %dx%dx%d have different shapes", ta.channels,
+		                        ta.height, ta.width, tb.channels, tb.height, tb.width);
+	ls_value out = value_like(graph, a);
+	ls_node *node = add_node(graph, LS_NODE_ADD, NULL, a, out);
+	if (node != NULL)
+		node->second = b.id;
+	return out;
+}
+
+static ls_value add_pool(ls_graph *graph, ls_value x, ls_node_kind kind, int kernel_h, int kernel_w, int stride,
+                         int padding)
+{
+	ls_tensor in = graph->values[x.id];
+	int out_h = (in.height + 2 * padding - kernel_h) / stride + 1;
+	int out_w = (in.width + 2 * padding - kernel_w) / stride + 1;
+	ls_value out = add_value(graph, in.channels, out_h, out_w);
+	ls_node *node = add_node(graph, kind, NULL, x, out);
+
+	if (node != NULL)
+		node->pool = (ls_pool_geometry){ .in_h = in.height, .in_w = in.width, .out_h = out_h, .out_w = out_w,
+			                         .kernel_h = kernel_h, .kernel_w = kernel_w, .stride = stride,
+			                         .padding = padding };
+	return out;
+}
+
+static ls_value pool2d(ls_graph *graph, ls_value x, ls_node_kind kind, ls_pool_options o)
+{
+	const char *what = ls_node_kind_name(kind);
+	int stride = o.stride ? o.stride : o.kernel;
+
+	x = packed(graph, x);
+	if (!usable(graph, x))
+		return invalid;
+	if (!check_window(graph, what, "", &graph->values[x.id], o.kernel, o.kernel, stride, o.padding))
+		return invalid;
+	if (o.padding * 2 > o.kernel || o.kernel > 15)
+		return ls_graph_mistake(graph, LS_EINVALID,
+		                        "%s: padding %d must be at most half of kernel %d, and the kernel at most 15", what,
+		                        o.padding, o.kernel);
+	return add_pool(graph, x, kind, o.kernel, o.kernel, stride, o.padding);
+}
+
+ls_value ls_max_pool2d(ls_graph *graph, ls_value x, ls_pool_options options)
+{
+	return pool2d(graph, x, LS_NODE_MAX_POOL, options);
+}
+
+ls_value ls_avg_pool2d(ls_graph *graph, ls_value x, ls_pool_options options)
+{
+	return pool2d(graph, x, LS_NODE_AVG_POOL, options);
+}
+
+ls_value ls_global_avg_pool(ls_graph *graph, ls_value x)
+{
+	x = packed(graph, x);
+	if (!usable(graph, x))
+		return invalid;
+	return add_pool(graph, x, LS_NODE_AVG_POOL, graph->values[x.id].height, graph->values[x.id].width, 1, 0);
+}
+
+ls_value ls_flatten(ls_graph *graph, ls_value x)
+{
+	x = packed(graph, x);
+	if (!usable(graph, x))
+		return invalid;
+	ls_tensor in = graph->values[x.id];
+	if (in.height * in.width == 1)
+		return x;
+	ls_value out = add_value(graph, in.channels * in.height * in.width, 1, 1);
+	add_node(graph, LS_NODE_FLATTEN, NULL, x, out);
+	return out;
+}
+
+ls_value ls_dropout(ls_graph *graph, ls_value x, float probability)
+{
+	x = packed(graph, x);
+	if (!usable(graph, x))
+		return invalid;
+	if (!(probability >= 0 && probability < 1))
+		return ls_graph_mistake(graph, LS_EINVALID, "dropout: probability %g is not in [0, 1)", (double)probability);
+	if (probability == 0)
+		return x;
+	ls_value out = value_like(graph, x);
+	ls_node *node = add_node(graph, LS_NODE_DROPOUT, NULL, x, out);
+	if (node != NULL) {
+		node->probability = probability;
+		node->ordinal = graph->dropouts++;
+	}
+	return out;
+}
+
+int ls_graph_consumers(const ls_graph *graph, int value)
+{
+	int count = value == graph->logits;
+	for (int i = 0; i < graph->node_count; i++)
+		if (!graph->nodes[i].dropped)
+			count += (graph->nodes[i].input == value) + (graph->nodes[i].second == value);
+	return count;
+}
+
+int ls_graph_producer(const ls_graph *graph, int value)
+{
+	for (int i = 0; i < graph->node_count; i++)
+		if (!graph->nodes[i].dropped && graph->nodes[i].output == value)
+			return i;
+	return LS_NONE;
+}
+
+ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
+{
+	logits = packed(graph, logits);
+	usable(graph, logits);
+	if (graph->status != LS_OK)
+		return ls_fail(graph->status, "%s", graph->message);
+	ls_tensor *out = &graph->values[logits.id];
+	if (graph->node_count == 0)
+		return ls_fail(LS_EINVALID, "a graph needs at least one layer between its input and its logits");
+	if (out->height * out->width != 1 || out->channels < 2)
+		return ls_fail(LS_EINVALID, "logits must be (classes, 1, 1) with at least 2 classes, not (%d, %d, %d)",
+		               out->channels, out->height, out->width);
+	graph->logits = logits.id;
+	for (int i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i].weight != LS_NONE && ls_graph_consumers(graph, graph->nodes[i].output) == 0)
+			return ls_fail(LS_EINVALID, "nothing uses the output of layer '%s'", graph->nodes[i].name);
+	ls_graph_fuse(graph);
+	graph->finished = 1;
+	ls_params_lay_out(&graph->params, 0);
+	return LS_OK;
+}
+
+void ls_graph_keep_dead(ls_graph *graph, int keep_dead)
+{
+	graph->keep_dead = keep_dead;
+	ls_params_lay_out(&graph->params, keep_dead);
+}
+
+const char *ls_node_kind_name(ls_node_kind kind)
+{
+	static const char *const names[LS_NODE_KIND_COUNT] = {
+		[LS_NODE_PACK] = "pack",         [LS_NODE_CONV] = "conv",         [LS_NODE_NORM] = "norm",
+		[LS_NODE_RELU] = "relu",         [LS_NODE_ADD] = "add",           [LS_NODE_MAX_POOL] = "max_pool",
+		[LS_NODE_AVG_POOL] = "avg_pool", [LS_NODE_FLATTEN] = "flatten",   [LS_NODE_DROPOUT] = "dropout",
+	};
+	return names[kind];
+}
+
+double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding)
+{
+	if (node->kind != LS_NODE_CONV)
+		return 0;
+	int producer = ls_graph_producer(graph, node->input);
+	int first = producer == LS_NONE || graph->nodes[producer].kind == LS_NODE_PACK;
+	return (first ? 2 : 3) * ls_conv_macs(&node->conv, count_padding);
+}
+
+ls_graph_facts ls_graph_describe(const ls_graph *graph)
+{
+	ls_graph_facts facts = { .parameters = graph->params.trainable,
+		                 .gradient_bytes = graph->params.live * sizeof(float) };
+	for (int i = 0; i < graph->node_count; i++) {
+		const ls_node *node = &graph->nodes[i];
+		if (node->dropped)
+			continue;
+		facts.layers++;
+		facts.flop_per_sample += 2 * ls_node_macs(graph, node, 0);
+		facts.padded_flop_per_sample += 2 * ls_node_macs(graph, node, 1);
+	}
+	return facts;
+}
+
+void ls_graph_update_running(const ls_graph *graph, const double *sums, double samples, float *buffers)
+{
+	for (int i = 0; i < graph->node_count; i++) {
+		const ls_node *node = &graph->nodes[i];
+		if (node->kind != LS_NODE_NORM)
+			continue;
+		const int rows[2] = { node->running_mean, node->running_var };
+		for (int k = 0; k < 2; k++) {
+			const ls_param *param = &graph->params.rows[rows[k]];
+			for (size_t j = param->offset; j < param->offset + param->count; j++)
+				buffers[j] += node->momentum * ((float)(sums[j] / samples) - buffers[j]);
+		}
+	}
+}

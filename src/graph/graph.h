@@ -1,0 +1,100 @@
+/*
+ * graph.h - inside of lockstep/graph.h: values, nodes and the parameters they own.
+ *
+ * The builder appends nodes in forward order; ls_graph_finish() fuses neighbours (fuse.c), drops what became empty and
+ * lays out parameters. After that the graph is constant and can be executed by any number of executors (exec.h).
+ */
+#ifndef LS_GRAPH_GRAPH_H
+#define LS_GRAPH_GRAPH_H
+
+#include <lockstep/graph.h>
+
+#include "kernels/conv.h"
+#include "kernels/simd.h"
+#include "tensor/params.h"
+
+/* What a node produced: (channels, height, width) a sample, stored as panels [blocks][H][W][N][panel]. */
+typedef struct ls_tensor {
+	int channels, height, width;
+	int panel, blocks;
+	int is_input;      /* sample-major images straight from the loader; no gradient */
+} ls_tensor;
+
+static inline int64_t ls_tensor_floats(const ls_tensor *t) /* a sample */
+{
+	return (int64_t)t->blocks * t->panel * t->height * t->width;
+}
+
+typedef enum ls_node_kind {
+	LS_NODE_PACK, /* input images -> panels, where the first layer does not gather */
+	LS_NODE_CONV, /* and linear */
+	LS_NODE_NORM,
+	LS_NODE_RELU,
+	LS_NODE_ADD,
+	LS_NODE_MAX_POOL,
+	LS_NODE_AVG_POOL, /* global too */
+	LS_NODE_FLATTEN,  /* panels of (C, H, W) -> panels of (C*H*W, 1, 1), PyTorch's order */
+	LS_NODE_DROPOUT,
+	LS_NODE_KIND_COUNT
+} ls_node_kind;
+
+#define LS_NONE (-1)
+
+typedef struct ls_node {
+	ls_node_kind kind;
+	const char *name;        /* layer name, or the kind's for layers without parameters */
+	int input, second;       /* values; second: residual of an add or of a norm it was fused into, else LS_NONE */
+	int output;
+	int relu;                /* fused: max(0, .) on the output */
+	int moments_from_conv;   /* norm: the producing convolution leaves tile moments */
+	int norm_consumer;       /* conv: node id of the norm that wants its moments, or LS_NONE */
+	int weight, bias;        /* rows of the parameter table, or LS_NONE. norm: scale and shift */
+	int running_mean, running_var;
+	ls_conv_geometry conv;
+	ls_pool_geometry pool;   /* n and panel are filled at run time */
+	float epsilon, momentum; /* norm */
+	float probability;       /* dropout */
+	int ordinal;             /* dropout: which one, for its random stream */
+	int dropped;             /* fused away */
+} ls_node;
+
+struct ls_graph {
+	ls_arena arena;
+	ls_status status;        /* of the first mistake */
+	char message[512];
+	int finished, keep_dead;
+	ls_tensor *values;
+	int value_count, value_capacity;
+	ls_node *nodes;
+	int node_count, node_capacity;
+	ls_param_table params;
+	int input, logits;
+	int coupled;             /* some node mixes samples (batch statistics): a leaf must run as a whole */
+	int dropouts;
+};
+
+/* Consumers of a value among nodes that are still there. */
+int ls_graph_consumers(const ls_graph *graph, int value);
+int ls_graph_producer(const ls_graph *graph, int value); /* node id or LS_NONE */
+
+/* Record the first mistake; later ones are dropped. Returns the invalid value. */
+ls_value ls_graph_mistake(ls_graph *graph, ls_status status, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+
+void ls_graph_fuse(ls_graph *graph);
+
+/* Lay parameters out again, with dead weights kept live or not: before any store is made. */
+void ls_graph_keep_dead(ls_graph *graph, int keep_dead);
+
+const char *ls_node_kind_name(ls_node_kind kind);
+
+/* Multiply-adds a sample costs in training: forward, weight gradient, and data gradient unless the input is the image. */
+double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding);
+
+/*
+ * After a step: running = (1 - momentum) * running + momentum * batch, batch being the mean over the step's leaves,
+ * weighted by samples, in leaf order. `sums` (buffers) holds sum over leaves of samples * statistic.
+ */
+void ls_graph_update_running(const ls_graph *graph, const double *sums, double samples, float *buffers);
+
+#endif

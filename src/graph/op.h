@@ -1,0 +1,103 @@
+/*
+ * op.h - a node bound to memory, and the table of what each kind of node does.
+ */
+#ifndef LS_GRAPH_OP_H
+#define LS_GRAPH_OP_H
+
+#include "base/team.h"
+#include "graph/exec.h"
+#include "graph/graph.h"
+
+typedef struct ls_op ls_op;
+
+/* One run over a slice of a leaf. */
+typedef struct ls_pass {
+	int64_t n;              /* samples of this slice */
+	int size;               /* index of n in the executor's sizes */
+	int training;
+	int accumulate;         /* add to grads: not the first slice */
+	const float *images;    /* this slice's */
+	const int32_t *labels;
+	const uint64_t *samples;
+	const float *params, *buffers;
+	float *grads, *stats;
+	uint64_t seed, step;
+} ls_pass;
+
+/* What backward will read again. */
+enum { LS_KEEP_INPUT = 1, LS_KEEP_OUTPUT = 2 };
+
+typedef struct ls_op_kind {
+	int (*keeps)(const ls_node *node);
+	size_t (*aux_bytes)(const ls_op *op, int64_t n);     /* kept from forward to backward; optional */
+	size_t (*scratch_bytes)(const ls_op *op, int64_t n); /* during one call; optional */
+	ls_status (*prepare)(ls_op *op, ls_arena *arena, const int64_t *sizes, int count); /* optional */
+	void (*forward)(const ls_op *op, const ls_pass *pass, ls_member member);
+	void (*backward)(const ls_op *op, const ls_pass *pass, ls_member member);
+	int adds_input;  /* backward can add to dx; otherwise the executor gives it a buffer and adds */
+	int adds_second;
+} ls_op_kind;
+
+struct ls_op {
+	const ls_graph *graph;
+	const ls_node *node;
+	const ls_op_kind *kind;
+	const ls_tensor *in, *out;
+	const float *x, *second;
+	float *y;
+	float *dy;               /* backward may overwrite it */
+	float *dx, *dsecond;     /* NULL: not wanted */
+	int add_dx, add_dsecond; /* add instead of write */
+	float *spare_dx;         /* dx's real place when the kind cannot add */
+	void *aux, *scratch;
+	ls_conv_plan *plans;     /* conv: one a size */
+	const ls_op *norm;       /* conv: who gets the moments */
+	const ls_op *conv;       /* norm: who makes them */
+	double forward_s, backward_s;
+};
+
+const ls_op_kind *ls_op_kind_of(ls_node_kind kind);
+
+/* A parameter row's place. */
+static inline const float *ls_op_param(const ls_op *op, const ls_pass *pass, int row)
+{
+	return row == LS_NONE ? NULL : pass->params + op->graph->params.rows[row].offset;
+}
+
+static inline float *ls_op_grad(const ls_op *op, const ls_pass *pass, int row)
+{
+	return row == LS_NONE ? NULL : pass->grads + op->graph->params.rows[row].offset;
+}
+
+/* Rows of a tensor's panel: positions times samples. */
+static inline int64_t ls_tensor_rows(const ls_tensor *t, int64_t n)
+{
+	return (int64_t)t->height * t->width * n;
+}
+
+/* Fixed cutting of `rows` into chunks; chunk sums are combined in chunk order. */
+#define LS_CHUNK_ROWS 512
+static inline int64_t ls_chunks(int64_t rows)
+{
+	return (rows + LS_CHUNK_ROWS - 1) / LS_CHUNK_ROWS;
+}
+static inline int64_t ls_chunk_rows(int64_t rows, int64_t chunk)
+{
+	int64_t left = rows - chunk * LS_CHUNK_ROWS;
+	return left < LS_CHUNK_ROWS ? left : LS_CHUNK_ROWS;
+}
+
+/* Shared by conv and max_pool: gradient of a bias over panels dy, by chunk partials in `partial`
+ * (blocks, chunks, panel). The first call fills partials; after a barrier the second combines them. */
+size_t ls_bias_grad_floats(const ls_tensor *t, int64_t n);
+void ls_bias_grad_partials(const ls_tensor *t, int64_t n, const float *dy, float *partial, ls_member member);
+void ls_bias_grad_combine(const ls_tensor *t, int64_t n, const float *partial, int accumulate, float *dbias,
+                          ls_member member);
+
+/* Where a norm wants the moments of its input's chunks: means (blocks, chunks, panel), then m2. */
+float *ls_norm_moments(const ls_op *norm);
+
+extern const ls_op_kind ls_op_conv, ls_op_norm, ls_op_relu, ls_op_add, ls_op_max_pool, ls_op_avg_pool, ls_op_flatten,
+        ls_op_dropout, ls_op_pack;
+
+#endif

@@ -1,0 +1,232 @@
+/*
+ * op_norm.c - batch normalisation with leaf statistics, with the residual add and relu that follow it.
+ *
+ *   mean, var over the leaf's rows of a channel;  r = 1/sqrt(var + eps);  xhat = (x - mean) r
+ *   y  = relu?(scale xhat + shift (+ residual))
+ *   g  = dy where y > 0 (with relu);  dshift = sum g;  dscale = r sum g (x - mean)
+ *   dx = scale r (g - sum g / m - (x - mean) r^2 sum g (x - mean) / m) = a g + b x + c
+ *   dresidual = g
+ *
+ * Moments come by chunk (the convolution's tiles, or fixed runs of rows) and are combined in chunk order by Chan's formula.
+ * aux: per channel mean, then r; chunk means, then m2 (blocks, chunks, panel). scratch: per-channel coefficients (3),
+ * then chunk sums of backward (blocks, chunks, 2, panel).
+ */
+#include <math.h>
+
+#include "graph/op.h"
+
+static int keeps(const ls_node *node)
+{
+	return LS_KEEP_INPUT | (node->relu ? LS_KEEP_OUTPUT : 0);
+}
+
+/* Chunks of the forward moments. */
+static int64_t moment_chunks(const ls_op *op, int64_t n, int size)
+{
+	return op->conv != NULL ? op->conv->plans[size].forward.tiles : ls_chunks(ls_tensor_rows(op->in, n));
+}
+
+static int64_t moment_rows(const ls_op *op, int64_t n, int size, int64_t chunk)
+{
+	return op->conv != NULL ? ls_conv_tile_rows(&op->conv->plans[size], chunk)
+	                        : ls_chunk_rows(ls_tensor_rows(op->in, n), chunk);
+}
+
+static int64_t channels(const ls_op *op)
+{
+	return (int64_t)op->in->blocks * op->in->panel;
+}
+
+/* A tile holds at least one position, so positions bound the chunks whatever the plan cuts. */
+static size_t aux_bytes(const ls_op *op, int64_t n)
+{
+	int64_t rows = ls_tensor_rows(op->in, n), positions = (int64_t)op->in->height * op->in->width;
+	int64_t chunks = positions * (1 + n / 128) > ls_chunks(rows) ? positions * (1 + n / 128) : ls_chunks(rows);
+	return sizeof(float) * (size_t)(2 * chunks * channels(op) + 2 * channels(op));
+}
+
+static size_t scratch_bytes(const ls_op *op, int64_t n)
+{
+	return sizeof(float) * (size_t)(channels(op) * (3 + 2 * ls_chunks(ls_tensor_rows(op->in, n))));
+}
+
+/* The first thing in aux, so that its place does not depend on n: a channel's mean, and r behind them. */
+static float *kept_mean(const ls_op *op)
+{
+	return op->aux;
+}
+
+float *ls_norm_moments(const ls_op *norm)
+{
+	return (float *)norm->aux + 2 * channels(norm);
+}
+
+static void chunk_moments(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
+	float *mean = ls_norm_moments(op), *m2 = mean + chunks * channels(op);
+
+	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
+		int64_t block = unit / chunks, chunk = unit % chunks;
+		const float *x = op->x + (block * rows + chunk * LS_CHUNK_ROWS) * panel;
+		ls_simd_get()->moments(x, ls_chunk_rows(rows, chunk), (int)panel, mean + unit * panel, m2 + unit * panel);
+	}
+	ls_team_barrier(member);
+}
+
+/* Chan, Golub and LeVeque: join (count, mean, m2) of one chunk to the running triple. */
+static void join(double *count, double *mean, double *m2, double rows, double chunk_mean, double chunk_m2)
+{
+	double total = *count + rows, delta = chunk_mean - *mean;
+	*mean += delta * rows / total;
+	*m2 += chunk_m2 + delta * delta * *count * rows / total;
+	*count = total;
+}
+
+/* Leaf statistics of this member's share of the channels; scale and shift of the pass into scratch. */
+static void combine_moments(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t chunks = moment_chunks(op, pass->n, pass->size), panel = op->in->panel, begin, end;
+	const float *means = ls_norm_moments(op), *m2s = means + chunks * channels(op);
+	float *mean = kept_mean(op), *r = mean + channels(op);
+	float *leaf_mean = pass->stats + op->graph->params.rows[op->node->running_mean].offset;
+	float *leaf_var = pass->stats + op->graph->params.rows[op->node->running_var].offset;
+
+	ls_team_range(member, channels(op), &begin, &end);
+	for (int64_t c = begin; c < end; c++) {
+		double count = 0, m = 0, m2 = 0;
+		for (int64_t k = 0; k < chunks; k++) {
+			int64_t at = (c / panel * chunks + k) * panel + c % panel;
+			join(&count, &m, &m2, (double)moment_rows(op, pass->n, pass->size, k), means[at], m2s[at]);
+		}
+		mean[c] = (float)m;
+		r[c] = (float)(1 / sqrt(m2 / count + op->node->epsilon));
+		leaf_mean[c] = (float)m;
+		leaf_var[c] = (float)(m2 / (count > 1 ? count - 1 : 1));
+	}
+}
+
+static void use_running(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	const float *running_mean = pass->buffers + op->graph->params.rows[op->node->running_mean].offset;
+	const float *running_var = pass->buffers + op->graph->params.rows[op->node->running_var].offset;
+	float *mean = kept_mean(op), *r = mean + channels(op);
+	int64_t begin, end;
+
+	ls_team_range(member, channels(op), &begin, &end);
+	for (int64_t c = begin; c < end; c++) {
+		mean[c] = running_mean[c];
+		r[c] = (float)(1 / sqrt((double)running_var[c] + op->node->epsilon));
+	}
+}
+
+/* y = x * (scale r) + (shift - mean scale r): coefficients of this member's channels. */
+static void coefficients(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	const float *mean = kept_mean(op), *r = mean + channels(op);
+	const float *scale = ls_op_param(op, pass, op->node->weight), *shift = ls_op_param(op, pass, op->node->bias);
+	float *a = op->scratch, *b = a + channels(op);
+	int64_t begin, end;
+
+	ls_team_range(member, channels(op), &begin, &end);
+	for (int64_t c = begin; c < end; c++) {
+		a[c] = scale[c] * r[c];
+		b[c] = shift[c] - mean[c] * a[c];
+	}
+	ls_team_barrier(member);
+}
+
+static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
+	const float *a = op->scratch, *b = a + channels(op);
+
+	if (!pass->training) {
+		use_running(op, pass, member);
+	} else {
+		if (op->conv == NULL)
+			chunk_moments(op, pass, member);
+		combine_moments(op, pass, member);
+	}
+	coefficients(op, pass, member);
+	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
+		int64_t block = unit / chunks, chunk = unit % chunks;
+		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
+		ls_simd_get()->normalize(op->x + at, op->second != NULL ? op->second + at : NULL,
+		                         ls_chunk_rows(rows, chunk), (int)panel, a + block * panel, b + block * panel,
+		                         op->node->relu, op->y + at);
+	}
+}
+
+/* Chunk sums of g and g (x - mean); the masked gradient goes to the residual where there is one. */
+static void chunk_sums(const ls_op *op, const ls_pass *pass, float *sums, ls_member member)
+{
+	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
+
+	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
+		int64_t block = unit / chunks, chunk = unit % chunks;
+		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel, count = ls_chunk_rows(rows, chunk);
+		float *g = op->dsecond == NULL ? NULL : (op->add_dsecond ? op->dy : op->dsecond) + at;
+		ls_simd_get()->normalize_sums(op->dy + at, op->node->relu ? op->y + at : NULL, op->x + at, count, (int)panel,
+		                              kept_mean(op) + block * panel, g, sums + unit * 2 * panel,
+		                              sums + (unit * 2 + 1) * panel);
+		if (g != NULL && op->add_dsecond)
+			ls_simd_get()->accumulate(op->dsecond + at, g, count * panel);
+	}
+	ls_team_barrier(member);
+}
+
+static void add_grad(float *grad, double value, int accumulate)
+{
+	*grad = (float)(accumulate ? *grad + value : value);
+}
+
+/* Parameter gradients and a, b, c of this member's channels. */
+static void backward_coefficients(const ls_op *op, const ls_pass *pass, const float *sums, ls_member member)
+{
+	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, begin, end;
+	const float *mean = kept_mean(op), *r = mean + channels(op), *scale = ls_op_param(op, pass, op->node->weight);
+	float *dscale = ls_op_grad(op, pass, op->node->weight), *dshift = ls_op_grad(op, pass, op->node->bias);
+	float *a = op->scratch, *b = a + channels(op), *k = b + channels(op);
+
+	ls_team_range(member, channels(op), &begin, &end);
+	for (int64_t c = begin; c < end; c++) {
+		double sum_g = 0, sum_gx = 0, m = (double)rows;
+		for (int64_t i = 0; i < chunks; i++) {
+			const float *pair = sums + (c / panel * chunks + i) * 2 * panel + c % panel;
+			sum_g += pair[0];
+			sum_gx += pair[panel];
+		}
+		add_grad(&dshift[c], sum_g, pass->accumulate);
+		add_grad(&dscale[c], sum_gx * r[c], pass->accumulate);
+		double factor = (double)scale[c] * r[c], slope = -factor * r[c] * r[c] * sum_gx / m;
+		a[c] = (float)factor;
+		b[c] = (float)slope;
+		k[c] = (float)(-factor * sum_g / m - slope * mean[c]);
+	}
+	ls_team_barrier(member);
+}
+
+static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
+	float *a = op->scratch, *b = a + channels(op), *k = b + channels(op), *sums = k + channels(op);
+	/* The residual's gradient is the masked one already. */
+	const float *g = op->dsecond == NULL || op->add_dsecond ? op->dy : op->dsecond;
+	int masked = op->dsecond != NULL || !op->node->relu;
+
+	chunk_sums(op, pass, sums, member);
+	backward_coefficients(op, pass, sums, member);
+	if (op->dx == NULL)
+		return;
+	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
+		int64_t block = unit / chunks, chunk = unit % chunks;
+		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
+		ls_simd_get()->normalize_input(g + at, masked ? NULL : op->y + at, op->x + at, ls_chunk_rows(rows, chunk),
+		                               (int)panel, a + block * panel, b + block * panel, k + block * panel,
+		                               op->dx + at);
+	}
+}
+
+const ls_op_kind ls_op_norm = { .keeps = keeps, .aux_bytes = aux_bytes, .scratch_bytes = scratch_bytes,
+	                        .forward = forward, .backward = backward, .adds_second = 1 };

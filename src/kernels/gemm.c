@@ -1,0 +1,104 @@
+/*
+ * gemm.c - choose who computes a small product: libxsmm's generated code or the portable kernel.
+ *
+ * libxsmm is column-major, we are row-major, so the operands swap: m = cols, n = rows, k = depth with A = w and B = x. The
+ * transposed form asks for B transposed. Its batch-reduce entry points crash or slow down on AVX2 in Debian's 1.17, so
+ * callers loop over plain products that accumulate.
+ */
+#include "kernels/gemm.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/isa.h"
+#include "base/names.h"
+#include "kernels/simd.h"
+
+#ifdef LS_HAVE_XSMM
+#include <libxsmm.h>
+#endif
+
+static const char *backend_at(size_t i)
+{
+	static const char *const names[] = { "xsmm", "portable" };
+	return i < 2 ? names[i] : NULL;
+}
+
+static int xsmm_usable(void)
+{
+#ifdef LS_HAVE_XSMM
+	return ls_isa_get() >= LS_ISA_AVX2;
+#else
+	return 0;
+#endif
+}
+
+static int xsmm_wanted(void)
+{
+	const char *asked = getenv("LOCKSTEP_KERNELS");
+	return xsmm_usable() && (asked == NULL || strcmp(asked, "portable") != 0);
+}
+
+const char *ls_gemm_backend(void)
+{
+	return backend_at(xsmm_wanted() ? 0 : 1);
+}
+
+ls_status ls_gemm_check(void)
+{
+	const char *asked = getenv("LOCKSTEP_KERNELS");
+	if (asked == NULL || strcmp(asked, "portable") == 0)
+		return LS_OK;
+	if (strcmp(asked, "xsmm") != 0)
+		return ls_fail_context(ls_name_unknown("kernel backend", asked, backend_at), "LOCKSTEP_KERNELS");
+	if (!xsmm_usable())
+		return ls_fail(LS_EUNSUPPORTED,
+		               "LOCKSTEP_KERNELS=xsmm: libxsmm is not in this build or instruction set '%s' is too old "
+		               "for it; use LOCKSTEP_KERNELS=portable",
+		               ls_isa_name(ls_isa_get()));
+	return LS_OK;
+}
+
+static void run_portable(const ls_gemm *gemm, const float *x, const float *w, float *y)
+{
+	ls_simd_get()->gemm(&gemm->shape, x, w, y);
+}
+
+#ifdef LS_HAVE_XSMM
+static void run_jit(const ls_gemm *gemm, const float *x, const float *w, float *y)
+{
+	gemm->jit(w, x, y);
+}
+
+/* libxsmm generates for the processor it finds; hold it to the instruction set this run has agreed on. */
+static void xsmm_start(void)
+{
+	libxsmm_init();
+	if (ls_isa_get() == LS_ISA_AVX2)
+		libxsmm_set_target_archid(LIBXSMM_X86_AVX2);
+}
+
+static int make_jit(ls_gemm *gemm)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const ls_gemm_shape *s = &gemm->shape;
+	const float one = 1, beta = s->accumulate ? 1 : 0;
+	const int flags = s->transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
+	const int n = s->transposed ? s->depth : s->rows, k = s->transposed ? s->rows : s->depth;
+
+	pthread_once(&once, xsmm_start);
+	gemm->jit = libxsmm_smmdispatch(s->cols, n, k, &s->ldw, &s->ldx, &s->ldy, &one, &beta, &flags, NULL);
+	return gemm->jit != NULL;
+}
+#endif
+
+ls_status ls_gemm_make(ls_gemm *out, const ls_gemm_shape *shape)
+{
+	*out = (ls_gemm){ .shape = *shape, .run = run_portable };
+#ifdef LS_HAVE_XSMM
+	if (xsmm_wanted() && make_jit(out))
+		out->run = run_jit;
+#endif
+	return LS_OK;
+}
