@@ -1,0 +1,59 @@
+# The short way to everything: `make help` lists it. CMake and Ninja do the work; nothing here is needed to use them directly.
+#
+#   SANITIZER=address|undefined|thread   build and test under a sanitizer, in a build directory of its own
+#   CC=clang                             another compiler (the build directory is configured anew)
+#   TESTS="unit/test_rng cli/t0001"      only the tests whose path contains one of these words
+#   PREFIX=/usr/local DESTDIR=           where `make install` puts things
+#   FUZZ_SECONDS=60                      how long `make fuzz` spends on each target
+
+SANITIZER ?=
+BUILD ?= build$(if $(SANITIZER),-$(SANITIZER))
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+COMPILER := $(if $(filter default,$(origin CC)),,$(CC))
+
+.DEFAULT_GOAL := build
+.PHONY: help deps build test demo install format lint bench-peers fuzz clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+deps: ## install the Debian packages that building needs (what is there already is left alone)
+	tools/install-deps build
+
+build: ## build everything into build/; the command is build/lockstep
+	tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)"
+	cmake --build "$(BUILD)"
+
+test: ## install what tests need, build, run every test; SANITIZER=address|undefined|thread, TESTS="words"
+	tools/install-deps build test
+	$(MAKE) --no-print-directory build
+	tools/run-tests "$(BUILD)" $(TESTS)
+
+demo: deps build ## get MNIST and train the small CNN on all cores, in about a minute
+	tools/demo "$(BUILD)"
+
+install: build ## install command, library, headers, pkg-config file and man pages under PREFIX
+	DESTDIR="$(DESTDIR)" cmake --install "$(BUILD)" --prefix "$(PREFIX)"
+
+format: ## rewrite C sources in the style of .clang-format
+	tools/install-deps lint
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+lint: ## check the C sources against .clang-format and the scripts with shellcheck
+	tools/install-deps lint
+	git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+	git grep -lE '^#!/bin/(ba)?sh' | xargs shellcheck -x
+
+bench-peers: deps build ## measure Lockstep beside PyTorch, interleaved in one run
+	tools/install-deps peers
+	bench/peers.py --lockstep "$(BUILD)/lockstep"
+
+fuzz: ## fuzz every parser of outside files with libFuzzer, FUZZ_SECONDS each
+	tools/install-deps build test fuzz
+	tools/configure build-fuzz "" clang
+	cmake --build build-fuzz --target fuzz
+	tools/run-fuzz build-fuzz "$(FUZZ_SECONDS)"
+
+clean: ## remove the build directories
+	rm -rf build build-address build-undefined build-thread build-fuzz

@@ -1,0 +1,26 @@
+# Every header compiles alone, the public ones as C++, too: a header that needs another includes it.
+include(CheckLanguage)
+
+function(ls_header_check target extension headers)
+  set(sources "")
+  foreach(header ${headers})
+    string(REGEX REPLACE "[/.]" "_" name ${header})
+    set(source ${CMAKE_BINARY_DIR}/headers/${name}.${extension})
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include <${header}>\n#include <${header}>\ntypedef int ${name}_alone;\n")
+    list(APPEND sources ${source})
+  endforeach()
+  add_library(${target} OBJECT ${sources})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+  target_compile_definitions(${target} PRIVATE LS_ISA_SUFFIX=generic)
+endfunction()
+
+file(GLOB public RELATIVE ${CMAKE_SOURCE_DIR}/include CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/lockstep/*.h)
+file(GLOB private RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*/*.h)
+ls_header_check(headers_c c "${public};${private}")
+target_link_libraries(headers_c PRIVATE PkgConfig::JANSSON)
+
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  ls_header_check(headers_cxx cpp "${public}")
+endif()
