@@ -15,7 +15,7 @@
 /* Geometry of a pooling window over panels stored [H][W][N][P]. */
 typedef struct ls_pool_geometry {
 	int in_h, in_w, out_h, out_w;
-	int kernel, stride, padding;
+	int kernel_h, kernel_w, stride, padding;
 	int64_t n; /* samples */
 	int panel;
 } ls_pool_geometry;
@@ -47,12 +47,12 @@ typedef struct ls_simd {
 	void (*accumulate)(float *y, const float *x, int64_t count);          /* y += x */
 
 	/* One output row `oy` (all ox, n, channels of one panel) of a pooling. x (in_h, in_w, n, P), y (out_h, out_w, n, P).
-	 * arg (out_h, out_w, n, P): window index r*kernel+s of the first maximum; PyTorch's choice. */
+	 * arg (out_h, out_w, n, P): window index r*kernel_w+s of the first maximum; PyTorch's choice. */
 	void (*max_pool)(const ls_pool_geometry *g, const float *x, int oy, float *y, uint8_t *arg);
 	/* One *input* row `iy` of dx, gathered from the windows that contain it; accumulate adds to dx. */
 	void (*max_pool_backward)(const ls_pool_geometry *g, const float *dy, const uint8_t *arg, int iy, int accumulate,
 	                          float *dx);
-	/* Average over kernel*kernel, padding counted as zeros. */
+	/* Average over kernel_h*kernel_w, padding counted as zeros. */
 	void (*avg_pool)(const ls_pool_geometry *g, const float *x, int oy, float *y);
 	void (*avg_pool_backward)(const ls_pool_geometry *g, const float *dy, int iy, int accumulate, float *dx);
 
