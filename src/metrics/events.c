@@ -18,6 +18,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,13 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "metrics/append.h"
 #include "metrics/crc32c.h"
 
 #define LS_EVENT_PREFIX "events.out.tfevents."
 
 struct ls_events {
-	FILE *stream;
-	char path[4096];
+	ls_append file;
 };
 
 enum { LS_WIRE_VARINT = 0, LS_WIRE_FIXED64 = 1, LS_WIRE_BYTES = 2, LS_WIRE_FIXED32 = 5 };
@@ -120,10 +121,10 @@ static ls_status write_record(ls_events *events, const ls_message *event)
 	put_little(&head, event->length, 8);
 	put_little(&head, ls_crc32c_masked(head.bytes, 8), 4);
 	put_little(&tail, ls_crc32c_masked(event->bytes, event->length), 4);
-	if (fwrite(head.bytes, 1, head.length, events->stream) != head.length ||
-	    fwrite(event->bytes, 1, event->length, events->stream) != event->length ||
-	    fwrite(tail.bytes, 1, tail.length, events->stream) != tail.length)
-		return ls_fail_errno(LS_EIO, "cannot write %s", events->path);
+	FILE *to = events->file.stream; /* ls_append_commit() notices what fails here */
+	fwrite(head.bytes, 1, head.length, to);
+	fwrite(event->bytes, 1, event->length, to);
+	fwrite(tail.bytes, 1, tail.length, to);
 	return LS_OK;
 }
 
@@ -184,21 +185,20 @@ static ls_status remove_old(const char *run)
 /* The name has a second's resolution: a process that opens two in one second numbers the later ones. */
 static ls_status create(ls_events *events, const char *run)
 {
-	char name[512], host[256] = "localhost";
+	char path[4096], name[512], host[256] = "localhost";
+	ls_status status = LS_OK;
 	gethostname(host, sizeof host - 1);
 	for (int attempt = 0; attempt < 100; attempt++) {
 		int length = snprintf(name, sizeof name, LS_EVENT_PREFIX "%010lld.%s.%ld", (long long)ls_clock_wall(),
 				      host, (long)getpid());
 		if (attempt > 0)
 			snprintf(name + length, sizeof name - (size_t)length, ".%d", attempt);
-		LS_TRY(ls_path_join(events->path, sizeof events->path, run, name));
-		events->stream = fopen(events->path, "wbxe");
-		if (events->stream)
-			return LS_OK;
-		if (errno != EEXIST)
+		LS_TRY(ls_path_join(path, sizeof path, run, name));
+		status = ls_append_open(&events->file, path, O_EXCL);
+		if (status == LS_OK || errno != EEXIST)
 			break;
 	}
-	return ls_fail_errno(LS_EIO, "cannot create %s", events->path);
+	return status;
 }
 
 ls_status ls_events_open(ls_events **out, const char *run, uint64_t resume_step)
@@ -225,23 +225,18 @@ ls_status ls_events_open(ls_events **out, const char *run, uint64_t resume_step)
 
 ls_status ls_events_flush(ls_events *events)
 {
-	if (fflush(events->stream) != 0)
-		return ls_fail_errno(LS_EIO, "cannot write %s", events->path);
-	return LS_OK;
+	return ls_append_commit(&events->file);
 }
 
 ls_status ls_events_sync(ls_events *events)
 {
-	if (fflush(events->stream) != 0 || fsync(fileno(events->stream)) != 0)
-		return ls_fail_errno(LS_EIO, "cannot write %s", events->path);
-	return LS_OK;
+	return ls_append_sync(&events->file);
 }
 
 void ls_events_close(ls_events *events)
 {
 	if (!events)
 		return;
-	if (events->stream)
-		fclose(events->stream);
+	ls_append_close(&events->file);
 	free(events);
 }

@@ -18,7 +18,7 @@ void ls_events_close(ls_events *events);
 /* One value of the scalar "<kind>/<name>". */
 ls_status ls_events_scalar(ls_events *events, double wall, uint64_t step, const char *kind, const char *name,
 			   double value);
-ls_status ls_events_flush(ls_events *events); /* to the operating system: readers see it */
-ls_status ls_events_sync(ls_events *events);  /* to the disk */
+ls_status ls_events_flush(ls_events *events); /* readers see all scalars so far, or none since the last flush */
+ls_status ls_events_sync(ls_events *events);  /* what was flushed is on disk */
 
 #endif

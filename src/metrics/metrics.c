@@ -2,30 +2,29 @@
  * metrics.c - metrics.jsonl, and the same values as TensorBoard events.
  *
  * Invariants
- *  1. A line is written whole and handed to the operating system at once: a killed run loses no line but perhaps the
- *     one being written, and a torn last line is dropped by the next resume.
+ *  1. A line is handed to the operating system whole and at once: a killed run loses no line but perhaps the one being
+ *     written, a full disk leaves no half line, and a line torn by a crash is dropped by the next resume.
  *  2. After a resume no step appears twice: lines of steps that will be done again are taken out, and the shorter file
  *     replaces the longer one in one rename.
  *  3. Recording allocates nothing (contract 3).
  */
 #include "metrics/metrics.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "metrics/append.h"
 #include "metrics/events.h"
 
 struct ls_metrics {
-	FILE *lines;
-	char path[4096];
-	char buffer[8192]; /* of `lines`; longer than any line, so that a line is one write */
+	ls_append lines;
 	ls_events *events;
 };
 
@@ -81,15 +80,12 @@ close_map:
 
 static ls_status open_lines(ls_metrics *metrics, const char *run, uint64_t resume_step)
 {
+	char path[4096];
 	LS_TRY(ls_path_make(run));
-	LS_TRY(ls_path_join(metrics->path, sizeof metrics->path, run, "metrics.jsonl"));
+	LS_TRY(ls_path_join(path, sizeof path, run, "metrics.jsonl"));
 	if (resume_step > 0)
-		LS_TRY(drop_later_lines(metrics->path, resume_step));
-	metrics->lines = fopen(metrics->path, resume_step > 0 ? "ae" : "we");
-	if (!metrics->lines)
-		return ls_fail_errno(LS_EIO, "cannot write %s", metrics->path);
-	setvbuf(metrics->lines, metrics->buffer, _IOFBF, sizeof metrics->buffer);
-	return LS_OK;
+		LS_TRY(drop_later_lines(path, resume_step));
+	return ls_append_open(&metrics->lines, path, resume_step > 0 ? 0 : O_TRUNC);
 }
 
 ls_status ls_metrics_open(ls_metrics **out, const char *run, uint64_t resume_step)
@@ -116,8 +112,7 @@ void ls_metrics_close(ls_metrics *metrics)
 	if (!metrics)
 		return;
 	ls_events_close(metrics->events);
-	if (metrics->lines)
-		fclose(metrics->lines);
+	ls_append_close(&metrics->lines);
 	free(metrics);
 }
 
@@ -154,7 +149,7 @@ static void put_number(FILE *to, double value)
 static ls_status write_line(ls_metrics *metrics, double wall, const char *kind, uint64_t step, const ls_metric *values,
 			    size_t count)
 {
-	FILE *to = metrics->lines;
+	FILE *to = metrics->lines.stream;
 	fputs("{\"kind\": ", to);
 	put_text(to, kind);
 	fprintf(to, ", \"step\": %llu, \"time\": %.3f", (unsigned long long)step, wall);
@@ -165,12 +160,7 @@ static ls_status write_line(ls_metrics *metrics, double wall, const char *kind, 
 		put_number(to, values[i].value);
 	}
 	fputs("}\n", to);
-	if (fflush(to) != 0 || ferror(to)) {
-		ls_fail_errno(LS_EIO, "cannot write %s", metrics->path);
-		clearerr(to); /* what did not fit is still buffered, and goes first when there is room again */
-		return LS_EIO;
-	}
-	return LS_OK;
+	return ls_append_commit(&metrics->lines);
 }
 
 ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric *values, size_t count)
@@ -190,7 +180,6 @@ ls_status ls_metrics_flush(ls_metrics *metrics)
 {
 	if (!metrics)
 		return LS_OK;
-	if (fsync(fileno(metrics->lines)) != 0)
-		return ls_fail_errno(LS_EIO, "cannot write %s", metrics->path);
+	LS_TRY(ls_append_sync(&metrics->lines));
 	return ls_events_sync(metrics->events);
 }

@@ -1,0 +1,77 @@
+/* Rates and medians. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "metrics/rate.h"
+
+static void test_median(void **state)
+{
+	(void)state;
+	double odd[] = { 9, 1, 5 }, even[] = { 4, 1, 3, 2 }, equal[] = { 7, 7, 7, 7 }, many[3001];
+	assert_true(ls_median(NULL, 0) == 0.0);
+	assert_true(ls_median(odd, 1) == 9.0);
+	assert_true(ls_median(odd, 3) == 5.0);
+	assert_true(ls_median(even, 4) == 2.5);
+	assert_true(ls_median(equal, 4) == 7.0);
+	for (int i = 0; i < 3001; i++)
+		many[i] = (i * 1999) % 3001; /* a permutation */
+	assert_true(ls_median(many, 3001) == 1500.0);
+	for (int i = 0; i < 3001; i++)
+		assert_true(many[i] == i);
+}
+
+static void test_median_ignores_a_hiccup(void **state)
+{
+	(void)state;
+	static ls_rate rate;
+	assert_true(ls_rate_median(&rate) == 0.0);
+	assert_true(ls_rate_mean_since(&rate, 10) == 0.0);
+	for (int i = 0; i < 11; i++)
+		ls_rate_add(&rate, i == 4 ? 100.0 : 0.5, 64.0);
+	assert_true(ls_rate_median(&rate) == 128.0);
+	assert_true(ls_rate_mean_since(&rate, 6) == 128.0);
+	assert_true(fabs(ls_rate_mean_since(&rate, 11) - 11 * 64.0 / 105.0) < 1e-12);
+	assert_true(ls_rate_mean_since(&rate, 0) == 0.0);
+}
+
+static void test_window(void **state)
+{
+	(void)state;
+	static ls_rate rate;
+	for (int i = 0; i < LS_RATE_WINDOW; i++)
+		ls_rate_add(&rate, 1.0, 10.0);
+	for (int i = 0; i < LS_RATE_WINDOW; i++)
+		ls_rate_add(&rate, 2.0, 10.0);
+	assert_true(ls_rate_median(&rate) == 5.0);
+	assert_true(ls_rate_mean_since(&rate, 1u << 30) == 5.0);
+	ls_rate_add(&rate, 4.0, 60.0); /* newest, at the ring's start */
+	assert_true(ls_rate_mean_since(&rate, 1) == 15.0);
+	assert_true(fabs(ls_rate_mean_since(&rate, 2) - 70.0 / 6.0) < 1e-12);
+}
+
+static void test_no_time_passed(void **state)
+{
+	(void)state;
+	static ls_rate rate;
+	ls_rate_add(&rate, 0.0, 10.0);
+	assert_true(ls_rate_median(&rate) == 0.0);
+	assert_true(ls_rate_mean_since(&rate, 1) == 0.0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_median),
+		cmocka_unit_test(test_median_ignores_a_hiccup),
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_no_time_passed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* run.json. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "metrics/metrics.h"
+#include "unit/metrics/scratch.h"
+
+static json_t *load(void)
+{
+	json_error_t error;
+	json_t *run = json_load_file(scratch_path("run/run.json"), JSON_REJECT_DUPLICATES, &error);
+	assert_non_null(run);
+	return run;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	assert_non_null(text);
+	return text;
+}
+
+static void describe(const char *settings, int resumed)
+{
+	char run[1024];
+	snprintf(run, sizeof run, "%s", scratch_path("run"));
+	assert_int_equal(ls_run_describe(run, settings, "portable", "avx2", resumed), LS_OK);
+}
+
+static void assert_start(const json_t *start, double lr)
+{
+	struct tm utc;
+	char host[256] = "";
+	const json_t *machine = json_object_get(start, "machine");
+	gethostname(host, sizeof host - 1);
+	assert_string_equal(text_of(start, "lockstep"), ls_version());
+	assert_string_equal(text_of(start, "kernels"), "portable");
+	assert_string_equal(text_of(start, "isa"), "avx2");
+	assert_true(strlen(text_of(start, "compiler")) > 4);
+	const char *end = strptime(text_of(start, "started"), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	assert_true(end && *end == '\0');
+	assert_true(llabs((long long)(timegm(&utc) - time(NULL))) < 100);
+	assert_true(json_real_value(json_object_get(json_object_get(start, "settings"), "lr")) == lr);
+	assert_string_equal(text_of(machine, "hostname"), host);
+	assert_int_equal(strncmp(text_of(machine, "kernel"), "Linux ", 6), 0);
+	assert_true(json_integer_value(json_object_get(machine, "memory_bytes")) > 1 << 26);
+	assert_true(json_integer_value(json_object_get(machine, "threads")) >= 1);
+	assert_non_null(json_object_get(machine, "cpu"));
+	assert_non_null(json_object_get(json_object_get(machine, "cache_bytes"), "L2"));
+}
+
+static void test_fresh_and_resumed(void **state)
+{
+	(void)state;
+	size_t bytes;
+	double odd = 0.1 + 0.2;
+	describe("{\"lr\": 0.1, \"model\": \"cnn\"}", 0);
+	char *text = scratch_read(scratch_path("run/run.json"), &bytes);
+	assert_non_null(strstr(text, "\"lr\": 0.1,")); /* as people write it */
+	free(text);
+	json_t *run = load();
+	assert_start(run, 0.1);
+	assert_int_equal(json_array_size(json_object_get(run, "resumes")), 0);
+	json_decref(run);
+
+	describe("{\"lr\": 0.30000000000000004}", 1);
+	describe("{\"lr\": 0.25}", 1);
+	run = load();
+	assert_start(run, 0.1);
+	assert_int_equal(json_array_size(json_object_get(run, "resumes")), 2);
+	assert_start(json_array_get(json_object_get(run, "resumes"), 0), odd); /* no bit lost */
+	assert_start(json_array_get(json_object_get(run, "resumes"), 1), 0.25);
+	json_decref(run);
+
+	describe("{\"lr\": 0.5}", 0); /* a new run in the same place */
+	run = load();
+	assert_start(run, 0.5);
+	assert_int_equal(json_array_size(json_object_get(run, "resumes")), 0);
+	json_decref(run);
+}
+
+static void test_refusals(void **state)
+{
+	(void)state;
+	char run[1024];
+	size_t bytes;
+	snprintf(run, sizeof run, "%s", scratch_path("run"));
+	assert_int_equal(ls_run_describe(run, "[1]", "xsmm", "avx2", 0), LS_EINVALID);
+	assert_int_equal(ls_run_describe(run, "{", "xsmm", "avx2", 0), LS_EINVALID);
+	assert_int_equal(ls_run_describe(NULL, "{", "xsmm", "avx2", 0), LS_OK); /* no run directory, nothing to do */
+
+	FILE *stream = fopen(scratch_path("run/run.json"), "w");
+	assert_non_null(stream);
+	fputs("{\"lockstep\": ", stream);
+	fclose(stream);
+	assert_int_equal(ls_run_describe(run, "{}", "xsmm", "avx2", 1), LS_EFORMAT);
+	assert_non_null(strstr(ls_last_error(), "run.json"));
+	char *text = scratch_read(scratch_path("run/run.json"), &bytes);
+	assert_string_equal(text, "{\"lockstep\": "); /* left for the user to look at */
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fresh_and_resumed),
+		cmocka_unit_test(test_refusals),
+	};
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
