@@ -106,7 +106,7 @@ static void draw_warp(const ls_augment *augment, uint64_t seed, uint64_t index, 
 		float centre_x = 0.5f * (size[0] - 1.0f), centre_y = 0.5f * (size[1] - 1.0f);
 		float centre = axis ? centre_y : centre_x;
 		w->offset[axis] = centre - w->m[axis][0] * centre_x - w->m[axis][1] * centre_y +
-		                  symmetric(&draw, o->shift) * size[axis];
+				  symmetric(&draw, o->shift) * size[axis];
 	}
 	for (int i = 0; i < GRID; i++)
 		for (int j = 0; j < GRID; j++) {

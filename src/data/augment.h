@@ -22,13 +22,13 @@ typedef struct ls_augment_options {
 	float shift;           /* translation within +-shift of the size */
 	float flip_horizontal; /* probabilities */
 	float flip_vertical;
-	float elastic;         /* displacement of a field node within +-elastic of the size */
+	float elastic; /* displacement of a field node within +-elastic of the size */
 } ls_augment_options;
 
 #define LS_AUGMENT_OPTIONS_INIT                                                                                        \
 	{                                                                                                              \
 		.turn = 0.05f, .shear = 0.2f, .scale = 0.15f, .shift = 0.07f, .flip_horizontal = 0.02f,                \
-		.flip_vertical = 0.02f, .elastic = 0.09f                                                               \
+		.flip_vertical = 0.02f, .elastic = 0.07f                                                               \
 	}
 
 typedef struct ls_augment ls_augment;

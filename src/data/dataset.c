@@ -40,19 +40,19 @@ static ls_status info_check(const ls_dataset_info *info)
 		return ls_fail(LS_EINVALID, "dataset name is longer than %zu characters", sizeof(info->name) - 1);
 	if (info->samples == 0 || info->samples > INT64_MAX)
 		return ls_fail(LS_EINVALID, "dataset '%s' has %llu samples; it needs at least one", info->name,
-		               (unsigned long long)info->samples);
+			       (unsigned long long)info->samples);
 	if (info->channels < 1 || info->height < 1 || info->width < 1 || info->channels > limit ||
 	    info->height > limit || info->width > limit || ls_dataset_values(info) > (size_t)1 << 28)
 		return ls_fail(LS_EINVALID, "dataset '%s' has samples of %d x %d x %d values; each must be positive",
-		               info->name, info->channels, info->height, info->width);
+			       info->name, info->channels, info->height, info->width);
 	if (info->classes < 1)
 		return ls_fail(LS_EINVALID, "dataset '%s' has %d classes; it needs at least one", info->name,
-		               info->classes);
+			       info->classes);
 	return LS_OK;
 }
 
 static ls_status dataset_make(ls_dataset **out, const ls_dataset_info *info, ls_dataset_ops ops, ls_bytes_read bytes,
-                              void *self)
+			      void *self)
 {
 	LS_TRY(info_check(info));
 	ls_dataset *dataset = calloc(1, sizeof(*dataset));
@@ -76,7 +76,7 @@ ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls
 }
 
 ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, ls_bytes_read read,
-                               void (*release)(void *self), void *self)
+			       void (*release)(void *self), void *self)
 {
 	return dataset_make(out, info, (ls_dataset_ops){ .free = release }, read, self);
 }
@@ -99,8 +99,8 @@ static ls_status index_check(const ls_dataset *dataset, uint64_t index)
 {
 	if (index >= dataset->info.samples)
 		return ls_fail(LS_EINVALID, "dataset '%s' has %llu samples: there is no sample %llu",
-		               dataset->info.name, (unsigned long long)dataset->info.samples,
-		               (unsigned long long)index);
+			       dataset->info.name, (unsigned long long)dataset->info.samples,
+			       (unsigned long long)index);
 	return LS_OK;
 }
 
@@ -131,10 +131,10 @@ ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *imag
 	LS_TRY(index_check(dataset, index));
 	int32_t found = 0;
 	LS_TRY(dataset->read_bytes ? read_normalised(dataset, index, image, &found)
-	                           : dataset->ops.read(dataset->self, index, image, &found));
+				   : dataset->ops.read(dataset->self, index, image, &found));
 	if (found < 0 || found >= dataset->info.classes)
 		return ls_fail(LS_EFORMAT, "dataset '%s': sample %llu has label %d, expected 0..%d", dataset->info.name,
-		               (unsigned long long)index, (int)found, dataset->info.classes - 1);
+			       (unsigned long long)index, (int)found, dataset->info.classes - 1);
 	*label = found;
 	return LS_OK;
 }
@@ -150,7 +150,8 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 	if (ls_path_is_directory(name))
 		return ls_directory_open(out, options);
 	if (ls_path_exists(name))
-		return ls_fail(LS_EINVALID, "dataset '%s' is a file; name the directory that holds its IDX files", name);
+		return ls_fail(LS_EINVALID, "dataset '%s' is a file; name the directory that holds its IDX files",
+			       name);
 	if (strchr(name, '/'))
 		return ls_fail(LS_ENOTFOUND, "dataset directory '%s' does not exist", name);
 	return ls_name_unknown("dataset", name, ls_dataset_name_at);

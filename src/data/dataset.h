@@ -32,7 +32,7 @@ typedef struct ls_dataset_kind {
 
 /* A dataset of bytes. On failure `self` stays the caller's. */
 ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, ls_bytes_read read,
-                               void (*release)(void *self), void *self);
+			       void (*release)(void *self), void *self);
 
 /* The bytes of one sample; only for datasets made by ls_dataset_new_bytes(). */
 ls_status ls_dataset_read_bytes(const ls_dataset *dataset, uint64_t index, uint8_t *image, int32_t *label);

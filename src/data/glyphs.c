@@ -31,30 +31,46 @@ typedef struct glyph_form {
 } glyph_form;
 
 /* clang-format off */
+#define P(x, y) { x, y, 0 }
+#define C(x, y) { x, y, CORNER }
+#define U(x, y) { x, y, PEN_UP }
 static const glyph_form forms[] = {
-	{ 0, 9, { { 54, 1, 0 }, { 26, 10, 0 }, { 10, 45, 0 }, { 20, 86, 0 }, { 50, 100, 0 }, { 80, 84, 0 }, { 90, 48, 0 }, { 76, 12, 0 }, { 50, 2, 0 } } },
-	{ 0, 9, { { 68, 8, 0 }, { 38, 2, 0 }, { 16, 30, 0 }, { 14, 68, 0 }, { 36, 98, 0 }, { 66, 94, 0 }, { 86, 62, 0 }, { 82, 26, 0 }, { 58, 3, 0 } } },
-	{ 1, 3, { { 52, 0, 0 }, { 50, 50, 0 }, { 48, 100, 0 } } },
-	{ 1, 4, { { 28, 24, 0 }, { 54, 0, CORNER }, { 53, 50, 0 }, { 52, 100, 0 } } },
-	{ 1, 6, { { 30, 22, 0 }, { 52, 0, CORNER }, { 52, 50, 0 }, { 52, 99, 0 }, { 24, 100, PEN_UP }, { 80, 99, 0 } } },
-	{ 2, 8, { { 14, 26, 0 }, { 28, 6, 0 }, { 56, 0, 0 }, { 80, 16, 0 }, { 76, 40, 0 }, { 48, 70, 0 }, { 12, 98, CORNER }, { 90, 95, 0 } } },
-	{ 2, 10, { { 16, 22, 0 }, { 36, 3, 0 }, { 66, 4, 0 }, { 80, 26, 0 }, { 66, 58, 0 }, { 36, 90, 0 }, { 15, 90, 0 }, { 22, 75, 0 }, { 48, 84, 0 }, { 92, 98, 0 } } },
-	{ 3, 9, { { 16, 13, 0 }, { 44, 0, 0 }, { 76, 12, 0 }, { 72, 37, 0 }, { 40, 47, CORNER }, { 78, 58, 0 }, { 82, 84, 0 }, { 50, 100, 0 }, { 12, 88, 0 } } },
-	{ 3, 7, { { 14, 4, 0 }, { 80, 3, CORNER }, { 44, 42, CORNER }, { 80, 57, 0 }, { 78, 88, 0 }, { 44, 100, 0 }, { 10, 89, 0 } } },
-	{ 4, 6, { { 26, 0, 0 }, { 17, 30, 0 }, { 12, 56, CORNER }, { 88, 54, 0 }, { 70, 14, PEN_UP }, { 64, 100, 0 } } },
-	{ 4, 4, { { 92, 66, 0 }, { 8, 67, CORNER }, { 66, 0, CORNER }, { 64, 100, 0 } } },
-	{ 5, 8, { { 82, 3, 0 }, { 26, 3, CORNER }, { 19, 42, CORNER }, { 54, 38, 0 }, { 84, 62, 0 }, { 72, 91, 0 }, { 40, 100, 0 }, { 10, 88, 0 } } },
-	{ 5, 9, { { 27, 4, 0 }, { 22, 44, CORNER }, { 52, 37, 0 }, { 82, 58, 0 }, { 76, 88, 0 }, { 44, 100, 0 }, { 12, 90, 0 }, { 26, 4, PEN_UP }, { 86, 0, 0 } } },
-	{ 6, 9, { { 72, 2, 0 }, { 36, 26, 0 }, { 13, 64, 0 }, { 24, 94, 0 }, { 58, 100, 0 }, { 82, 78, 0 }, { 66, 55, 0 }, { 36, 58, 0 }, { 17, 78, 0 } } },
-	{ 6, 9, { { 50, 0, 0 }, { 24, 34, 0 }, { 14, 72, 0 }, { 34, 98, 0 }, { 66, 96, 0 }, { 80, 74, 0 }, { 58, 52, 0 }, { 28, 62, 0 }, { 16, 80, 0 } } },
-	{ 7, 4, { { 10, 6, 0 }, { 88, 4, CORNER }, { 58, 46, 0 }, { 38, 100, 0 } } },
-	{ 7, 6, { { 12, 5, 0 }, { 86, 4, CORNER }, { 56, 48, 0 }, { 40, 100, 0 }, { 26, 52, PEN_UP }, { 78, 48, 0 } } },
-	{ 7, 5, { { 12, 22, 0 }, { 16, 4, CORNER }, { 88, 5, CORNER }, { 60, 44, 0 }, { 44, 100, 0 } } },
-	{ 8, 11, { { 78, 15, 0 }, { 50, 0, 0 }, { 22, 16, 0 }, { 38, 40, 0 }, { 68, 58, 0 }, { 82, 80, 0 }, { 50, 100, 0 }, { 18, 80, 0 }, { 35, 56, 0 }, { 64, 40, 0 }, { 77, 14, 0 } } },
-	{ 8, 10, { { 50, 2, 0 }, { 24, 22, 0 }, { 50, 46, 0 }, { 76, 22, 0 }, { 50, 2, 0 }, { 50, 46, PEN_UP }, { 14, 74, 0 }, { 50, 100, 0 }, { 86, 74, 0 }, { 50, 46, 0 } } },
-	{ 9, 8, { { 80, 18, 0 }, { 50, 0, 0 }, { 18, 20, 0 }, { 26, 46, 0 }, { 56, 49, 0 }, { 80, 20, CORNER }, { 77, 60, 0 }, { 68, 100, 0 } } },
-	{ 9, 9, { { 80, 20, 0 }, { 52, 1, 0 }, { 20, 18, 0 }, { 24, 44, 0 }, { 54, 48, 0 }, { 80, 20, 0 }, { 82, 62, 0 }, { 62, 97, 0 }, { 24, 94, 0 } } },
+	{ 0, 9, { P(54, 1), P(26, 10), P(10, 45), P(20, 86), P(50, 100), P(80, 84), P(90, 48), P(76, 12),
+	          P(50, 2) } },
+	{ 0, 9, { P(68, 8), P(38, 2), P(16, 30), P(14, 68), P(36, 98), P(66, 94), P(86, 62), P(82, 26), P(58, 3)
+	          } },
+	{ 1, 3, { P(52, 0), P(50, 50), P(48, 100) } },
+	{ 1, 4, { P(28, 24), C(54, 0), P(53, 50), P(52, 100) } },
+	{ 1, 6, { P(30, 22), C(52, 0), P(52, 50), P(52, 99), U(24, 100), P(80, 99) } },
+	{ 2, 8, { P(14, 26), P(28, 6), P(56, 0), P(80, 16), P(76, 40), P(48, 70), C(12, 98), P(90, 95) } },
+	{ 2, 10, { P(16, 22), P(36, 3), P(66, 4), P(80, 26), P(66, 58), P(36, 90), P(15, 90), P(22, 75),
+	          P(48, 84), P(92, 98) } },
+	{ 3, 9, { P(16, 13), P(44, 0), P(76, 12), P(72, 37), C(40, 47), P(78, 58), P(82, 84), P(50, 100),
+	          P(12, 88) } },
+	{ 3, 7, { P(14, 4), C(80, 3), C(44, 42), P(80, 57), P(78, 88), P(44, 100), P(10, 89) } },
+	{ 4, 6, { P(26, 0), P(17, 30), C(12, 56), P(88, 54), U(70, 14), P(64, 100) } },
+	{ 4, 4, { P(92, 66), C(8, 67), C(66, 0), P(64, 100) } },
+	{ 5, 8, { P(82, 3), C(26, 3), C(19, 42), P(54, 38), P(84, 62), P(72, 91), P(40, 100), P(10, 88) } },
+	{ 5, 9, { P(27, 4), C(22, 44), P(52, 37), P(82, 58), P(76, 88), P(44, 100), P(12, 90), U(26, 4),
+	          P(86, 0) } },
+	{ 6, 9, { P(72, 2), P(36, 26), P(13, 64), P(24, 94), P(58, 100), P(82, 78), P(66, 55), P(36, 58),
+	          P(17, 78) } },
+	{ 6, 9, { P(50, 0), P(24, 34), P(14, 72), P(34, 98), P(66, 96), P(80, 74), P(58, 52), P(28, 62),
+	          P(16, 80) } },
+	{ 7, 4, { P(10, 6), C(88, 4), P(58, 46), P(38, 100) } },
+	{ 7, 6, { P(12, 5), C(86, 4), P(56, 48), P(40, 100), U(26, 52), P(78, 48) } },
+	{ 7, 5, { P(12, 22), C(16, 4), C(88, 5), P(60, 44), P(44, 100) } },
+	{ 8, 11, { P(78, 15), P(50, 0), P(22, 16), P(38, 40), P(68, 58), P(82, 80), P(50, 100), P(18, 80),
+	          P(35, 56), P(64, 40), P(77, 14) } },
+	{ 8, 10, { P(50, 2), P(24, 22), P(50, 46), P(76, 22), P(50, 2), U(50, 46), P(14, 74), P(50, 100),
+	          P(86, 74), P(50, 46) } },
+	{ 9, 8, { P(80, 18), P(50, 0), P(18, 20), P(26, 46), P(56, 49), C(80, 20), P(77, 60), P(68, 100) } },
+	{ 9, 9, { P(80, 20), P(52, 1), P(20, 18), P(24, 44), P(54, 48), P(80, 20), P(82, 62), P(62, 97),
+	          P(24, 94) } },
 };
+#undef P
+#undef C
+#undef U
 /* clang-format on */
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
@@ -83,17 +99,17 @@ typedef struct placement {
 static placement draw_placement(ls_draw *draw)
 {
 	placement p;
-	float tall = ls_draw_range(draw, 15.0f, 21.5f), wide = tall * ls_draw_range(draw, 0.6f, 1.0f);
-	float lean = 0.12f + 0.42f * ls_draw_bell(draw), sine, cosine;
-	ls_draw_turn(0.075f * ls_draw_bell(draw), &sine, &cosine);
+	float tall = ls_draw_range(draw, 13.5f, 21.5f), wide = tall * ls_draw_range(draw, 0.6f, 1.0f);
+	float lean = 0.12f + 0.5f * ls_draw_bell(draw), sine, cosine;
+	ls_draw_turn(0.095f * ls_draw_bell(draw), &sine, &cosine);
 	/* rotate * lean * scale; a positive lean moves the top (y < 0) to the right */
 	p.m[0][0] = cosine * wide;
 	p.m[0][1] = (-cosine * lean - sine) * tall;
 	p.m[1][0] = sine * wide;
 	p.m[1][1] = (-sine * lean + cosine) * tall;
 	for (int axis = 0; axis < 2; axis++) {
-		p.shift[axis] = 0.5f * (LS_GLYPH_SIZE - 1) + 2.2f * ls_draw_bell(draw);
-		p.wave[axis] = 0.085f * ls_draw_bell(draw);
+		p.shift[axis] = 0.5f * (LS_GLYPH_SIZE - 1) + 2.6f * ls_draw_bell(draw);
+		p.wave[axis] = 0.11f * ls_draw_bell(draw);
 		p.pace[axis] = ls_draw_range(draw, 0.4f, 1.4f);
 		p.phase[axis] = ls_draw_range(draw, 0.0f, 1.0f);
 	}
@@ -103,7 +119,7 @@ static placement draw_placement(ls_draw *draw)
 
 static pen place_point(const placement *p, ls_draw *draw, glyph_point point)
 {
-	const float jitter = 0.075f;
+	const float jitter = 0.11f;
 	float x = (float)point.x * 0.01f - 0.5f + jitter * ls_draw_bell(draw);
 	float y = (float)point.y * 0.01f - 0.5f + jitter * ls_draw_bell(draw);
 	float bend_x, bend_y, unused;
@@ -212,11 +228,11 @@ ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options)
 {
 	uint64_t usual = options->split == LS_SPLIT_TRAIN ? LS_GLYPH_TRAIN : LS_GLYPH_TEST;
 	ls_dataset_info info = { .name = "glyphs",
-		                 .samples = options->samples ? options->samples : usual,
-		                 .channels = 1,
-		                 .height = LS_GLYPH_SIZE,
-		                 .width = LS_GLYPH_SIZE,
-		                 .classes = 10 };
+				 .samples = options->samples ? options->samples : usual,
+				 .channels = 1,
+				 .height = LS_GLYPH_SIZE,
+				 .width = LS_GLYPH_SIZE,
+				 .classes = 10 };
 	glyph_set *set = malloc(sizeof(*set));
 	if (!set)
 		return ls_fail(LS_EMEMORY, "no memory for dataset 'glyphs'");

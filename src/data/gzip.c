@@ -50,7 +50,7 @@ static ls_status member_ended(ls_gzip *gzip)
 	}
 	if (!ls_gzip_is(gzip->data + at, gzip->bytes - at))
 		return ls_fail(LS_EFORMAT, "%s: %zu bytes of something else follow the gzip data, from byte %zu on",
-		               gzip->name, gzip->bytes - at, at);
+			       gzip->name, gzip->bytes - at, at);
 	inflateReset(&gzip->stream);
 	return LS_OK;
 }
@@ -62,10 +62,10 @@ static ls_status inflate_failed(const ls_gzip *gzip, int code)
 		return ls_fail(LS_EMEMORY, "%s: no memory to decompress", gzip->name);
 	if (code == Z_BUF_ERROR)
 		return ls_fail(LS_EFORMAT,
-		               "%s: gzip data is truncated: it stops at byte %zu, after %llu decompressed bytes",
-		               gzip->name, gzip->bytes, (unsigned long long)gzip->produced);
+			       "%s: gzip data is truncated: it stops at byte %zu, after %llu decompressed bytes",
+			       gzip->name, gzip->bytes, (unsigned long long)gzip->produced);
 	return ls_fail(LS_EFORMAT, "%s: gzip data is damaged near byte %zu of %zu (after %llu decompressed bytes): %s",
-	               gzip->name, gzip_offset(gzip), gzip->bytes, (unsigned long long)gzip->produced, why);
+		       gzip->name, gzip_offset(gzip), gzip->bytes, (unsigned long long)gzip->produced, why);
 }
 
 /* One call of zlib: makes progress in input or output, or fails. */

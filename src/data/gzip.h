@@ -21,8 +21,8 @@ typedef struct ls_gzip {
 	const uint8_t *data; /* (bytes) compressed */
 	size_t bytes, fed;   /* fed: handed to zlib so far */
 	uint64_t produced;
-	const char *name;    /* for errors */
-	int ended;           /* the last member's end was seen and checked */
+	const char *name; /* for errors */
+	int ended;        /* the last member's end was seen and checked */
 } ls_gzip;
 
 int ls_gzip_is(const uint8_t *data, size_t bytes); /* starts with gzip's magic */

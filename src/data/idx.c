@@ -16,12 +16,18 @@ static uint32_t big_endian(const uint8_t *p)
 static const char *type_name(uint8_t type)
 {
 	switch (type) {
-	case 0x09: return "signed byte";
-	case 0x0b: return "short";
-	case 0x0c: return "int";
-	case 0x0d: return "float";
-	case 0x0e: return "double";
-	default: return "unknown";
+	case 0x09:
+		return "signed byte";
+	case 0x0b:
+		return "short";
+	case 0x0c:
+		return "int";
+	case 0x0d:
+		return "float";
+	case 0x0e:
+		return "double";
+	default:
+		return "unknown";
 	}
 }
 
@@ -30,14 +36,15 @@ static ls_status magic_check(const uint8_t *data, size_t bytes, const char *name
 	if (bytes < 4)
 		return ls_fail(LS_EFORMAT, "%s: %zu bytes is too short for an IDX file", name, bytes);
 	if (data[0] || data[1])
-		return ls_fail(LS_EFORMAT, "%s: not an IDX file: it begins with %02x %02x %02x %02x, expected 00 00 08 ..",
-		               name, data[0], data[1], data[2], data[3]);
+		return ls_fail(LS_EFORMAT,
+			       "%s: not an IDX file: it begins with %02x %02x %02x %02x, expected 00 00 08 ..", name,
+			       data[0], data[1], data[2], data[3]);
 	if (data[2] != TYPE_U8)
-		return ls_fail(LS_EFORMAT, "%s: IDX element type 0x%02x (%s), expected 0x08 (unsigned byte)", name, data[2],
-		               type_name(data[2]));
+		return ls_fail(LS_EFORMAT, "%s: IDX element type 0x%02x (%s), expected 0x08 (unsigned byte)", name,
+			       data[2], type_name(data[2]));
 	if (data[3] != 1 && data[3] != 3 && data[3] != 4)
-		return ls_fail(LS_EFORMAT, "%s: IDX file with %d dimensions, expected 1 (labels), 3 or 4 (images)", name,
-		               data[3]);
+		return ls_fail(LS_EFORMAT, "%s: IDX file with %d dimensions, expected 1 (labels), 3 or 4 (images)",
+			       name, data[3]);
 	return LS_OK;
 }
 
@@ -68,10 +75,10 @@ ls_status ls_idx_parse(ls_idx *out, const uint8_t *data, size_t bytes, const cha
 	uint64_t declared = header + idx.elements;
 	if (bytes < declared)
 		return ls_fail(LS_EFORMAT, "%s: truncated: %zu bytes, but its header declares %" PRIu64, name, bytes,
-		               declared);
+			       declared);
 	if (bytes > declared)
-		return ls_fail(LS_EFORMAT, "%s: %" PRIu64 " bytes too many: %zu, but its header declares %" PRIu64, name,
-		               bytes - declared, bytes, declared);
+		return ls_fail(LS_EFORMAT, "%s: %" PRIu64 " bytes too many: %zu, but its header declares %" PRIu64,
+			       name, bytes - declared, bytes, declared);
 	idx.data = data + header;
 	*out = idx;
 	return LS_OK;
@@ -83,20 +90,22 @@ static ls_status inflate_elements(ls_idx_file *file, ls_gzip *gzip, size_t heade
 	const char *name = gzip->name;
 	uint64_t declared = header + file->idx.elements;
 	if (declared / LS_GZIP_RATIO_MAX > gzip->bytes)
-		return ls_fail(LS_EFORMAT, "%s: its header declares %" PRIu64 " bytes, more than %zu bytes of gzip can hold",
-		               name, declared, gzip->bytes);
+		return ls_fail(LS_EFORMAT,
+			       "%s: its header declares %" PRIu64 " bytes, more than %zu bytes of gzip can hold", name,
+			       declared, gzip->bytes);
 	size_t elements = (size_t)file->idx.elements, got = 0, extra = 0;
 	uint8_t probe;
 	LS_TRY(ls_buffer_new(&file->inflated, elements, name));
 	file->inflated_bytes = elements;
 	LS_TRY(ls_gzip_read(gzip, file->inflated, elements, &got));
 	if (got < elements)
-		return ls_fail(LS_EFORMAT, "%s: decompressed data is truncated: %zu bytes, but its header declares %" PRIu64,
-		               name, header + got, declared);
+		return ls_fail(LS_EFORMAT,
+			       "%s: decompressed data is truncated: %zu bytes, but its header declares %" PRIu64, name,
+			       header + got, declared);
 	LS_TRY(ls_gzip_read(gzip, &probe, 1, &extra));
 	if (extra)
-		return ls_fail(LS_EFORMAT, "%s: decompresses to more than the %" PRIu64 " bytes its header declares", name,
-		               declared);
+		return ls_fail(LS_EFORMAT, "%s: decompresses to more than the %" PRIu64 " bytes its header declares",
+			       name, declared);
 	file->idx.data = file->inflated;
 	return LS_OK;
 }
@@ -124,7 +133,7 @@ ls_status ls_idx_load(ls_idx_file *file, const uint8_t *data, size_t bytes, cons
 {
 	ls_idx_file loaded = { 0 };
 	ls_status status = ls_gzip_is(data, bytes) ? load_gzip(&loaded, data, bytes, name)
-	                                           : ls_idx_parse(&loaded.idx, data, bytes, name);
+						   : ls_idx_parse(&loaded.idx, data, bytes, name);
 	if (status) {
 		ls_idx_close(&loaded);
 		return status;
@@ -158,8 +167,8 @@ void ls_idx_close(ls_idx_file *file)
 ls_status ls_idx_expect_images(const ls_idx *idx, const char *name)
 {
 	if (idx->rank == 1)
-		return ls_fail(LS_EFORMAT, "%s is a label file (1 dimension, %u labels), expected images (3 or 4)", name,
-		               idx->dims[0]);
+		return ls_fail(LS_EFORMAT, "%s is a label file (1 dimension, %u labels), expected images (3 or 4)",
+			       name, idx->dims[0]);
 	return LS_OK;
 }
 
@@ -167,7 +176,7 @@ ls_status ls_idx_expect_labels(const ls_idx *idx, const char *name)
 {
 	if (idx->rank != 1)
 		return ls_fail(LS_EFORMAT, "%s is an image file (%d dimensions, %u images), expected labels (1)", name,
-		               idx->rank, idx->dims[0]);
+			       idx->rank, idx->dims[0]);
 	return LS_OK;
 }
 

@@ -17,13 +17,14 @@
 #define LS_IDX_HEADER_MAX (4 + 4 * LS_IDX_RANK_MAX)
 
 typedef struct ls_idx {
-	int rank;                       /* 1: labels (n); 3: images (n, h, w); 4: images (n, c, h, w) */
+	int rank; /* 1: labels (n); 3: images (n, h, w); 4: images (n, c, h, w) */
 	uint32_t dims[LS_IDX_RANK_MAX];
-	uint64_t elements;              /* product of dims */
-	const uint8_t *data;            /* (elements) */
+	uint64_t elements;   /* product of dims */
+	const uint8_t *data; /* (elements) */
 } ls_idx;
 
-/* Header alone: `bytes` must hold at least the header. *header_bytes is where the elements begin. `name` is for errors. */
+/* Header alone: `bytes` must hold at least the header. *header_bytes is where the elements begin. `name` is for errors.
+ */
 ls_status ls_idx_header(ls_idx *out, const uint8_t *data, size_t bytes, const char *name, size_t *header_bytes);
 
 /* A whole plain file in memory; out->data points into it. */

@@ -40,13 +40,13 @@ typedef struct slot {
 struct ls_loader {
 	const ls_dataset *dataset;
 	ls_loader_options options;
-	uint64_t samples, steps;        /* of an epoch */
-	uint64_t step_leaves;           /* of a full step */
+	uint64_t samples, steps; /* of an epoch */
+	uint64_t step_leaves;    /* of a full step */
 	uint64_t epoch_leaves;
-	uint64_t first;                 /* leaf of start_epoch that is number 0 */
-	uint64_t total;                 /* numbers there are; UINT64_MAX without an end */
+	uint64_t first; /* leaf of start_epoch that is number 0 */
+	uint64_t total; /* numbers there are; UINT64_MAX without an end */
 
-	void *store;                    /* all slots' images, labels and indices */
+	void *store; /* all slots' images, labels and indices */
 	size_t store_bytes;
 	slot *slots;
 	uint64_t slot_count;
@@ -167,14 +167,14 @@ static ls_status options_check(const ls_dataset *dataset, const ls_loader_option
 	uint64_t samples = dataset->info.samples;
 	if (options->leaf < 1 || options->global_batch < 1)
 		return ls_fail(LS_EINVALID, "leaf of %lld and global batch of %lld samples: both must be at least 1",
-		               (long long)options->leaf, (long long)options->global_batch);
+			       (long long)options->leaf, (long long)options->global_batch);
 	if (options->ahead < 0 || options->ahead > 4096 || options->threads < 0 || options->threads > THREADS_MAX)
 		return ls_fail(LS_EINVALID, "loader: %d leaves ahead with %d threads; at most 4096 and %d",
-		               options->ahead, options->threads, THREADS_MAX);
+			       options->ahead, options->threads, THREADS_MAX);
 	uint64_t steps = ls_loader_steps(samples, options->global_batch);
 	if (options->start_step > steps)
 		return ls_fail(LS_EINVALID, "cannot start at step %llu: an epoch of '%s' has %llu steps",
-		               (unsigned long long)options->start_step, dataset->info.name, (unsigned long long)steps);
+			       (unsigned long long)options->start_step, dataset->info.name, (unsigned long long)steps);
 	return LS_OK;
 }
 
@@ -188,7 +188,7 @@ static void loader_plan(ls_loader *loader)
 	loader->step_leaves = divide_up(global, leaf);
 	loader->epoch_leaves = (loader->steps - 1) * loader->step_leaves + divide_up(last_step, leaf);
 	loader->first = loader->options.start_step < loader->steps ? loader->options.start_step * loader->step_leaves
-	                                                           : loader->epoch_leaves;
+								   : loader->epoch_leaves;
 	loader->total = loader->options.single_pass ? loader->epoch_leaves - loader->first : UINT64_MAX;
 }
 
@@ -208,7 +208,7 @@ static ls_status loader_allocate(ls_loader *loader)
 	loader->slot_count = (uint64_t)(loader->options.ahead ? loader->options.ahead : AHEAD_DEFAULT) + 1;
 	if (most > SIZE_MAX / 2 / loader->slot_count / (values * sizeof(float) + 64))
 		return ls_fail(LS_EMEMORY, "leaves of %llu samples of '%s' do not fit any memory",
-		               (unsigned long long)most, loader->dataset->info.name);
+			       (unsigned long long)most, loader->dataset->info.name);
 	size_t images = round_up_64((size_t)most * values * sizeof(float));
 	size_t labels = round_up_64((size_t)most * sizeof(int32_t)), indices = (size_t)most * sizeof(uint64_t);
 	size_t stride = images + labels + round_up_64(indices);

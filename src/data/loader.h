@@ -14,13 +14,13 @@ typedef struct ls_loader ls_loader;
 
 typedef struct ls_loader_options {
 	uint64_t seed;
-	int shuffle;          /* 0: index order */
-	int64_t leaf;         /* samples */
-	int64_t global_batch; /* samples; the last leaf of a step may be short */
+	int shuffle;                      /* 0: index order */
+	int64_t leaf;                     /* samples */
+	int64_t global_batch;             /* samples; the last leaf of a step may be short */
 	uint64_t start_epoch, start_step; /* the first step to deliver: step start_step of epoch start_epoch */
-	int ahead;            /* leaves read ahead; 0: 4 */
-	int single_pass;      /* end after one epoch */
-	int threads;          /* readers; 0: 1. What is delivered does not depend on it */
+	int ahead;                        /* leaves read ahead; 0: 4 */
+	int single_pass;                  /* end after one epoch */
+	int threads;                      /* readers; 0: 1. What is delivered does not depend on it */
 } ls_loader_options;
 
 typedef struct ls_leaf {

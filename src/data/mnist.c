@@ -28,7 +28,7 @@ static const char *split_prefix(ls_split split)
 
 /* *found = 0 when no spelling of the name exists; a plain file wins over its .gz. */
 static ls_status find_file(char *path, size_t size, const char *dir, const char *stem, const char *const *endings,
-                           int *found)
+			   int *found)
 {
 	static const char *const suffixes[] = { "", ".gz" };
 	for (int gz = 0; gz < 2; gz++) {
@@ -62,7 +62,7 @@ static ls_status pair_find(idx_pair *pair, const char *dir, ls_split split)
 	LS_TRY(find_labels(pair->label_path, sizeof(pair->label_path), dir, split, &found));
 	if (!found)
 		return ls_fail(LS_ENOTFOUND, "there is no %s-labels-idx1-ubyte or %s-labels-idx1-ubyte.gz in %s",
-		               split_prefix(split), split_prefix(split), dir);
+			       split_prefix(split), split_prefix(split), dir);
 	return LS_OK;
 }
 
@@ -83,7 +83,7 @@ static ls_status pair_load(idx_pair *pair)
 	uint32_t images = pair->images.idx.dims[0], labels = pair->labels.idx.dims[0];
 	if (images != labels)
 		return ls_fail(LS_EMISMATCH, "%s holds %u images but %s holds %u labels", pair->image_path, images,
-		               pair->label_path, labels);
+			       pair->label_path, labels);
 	pair->values = (size_t)(pair->images.idx.elements / images);
 	return LS_OK;
 }
@@ -110,7 +110,7 @@ static ls_status labels_check(const idx_pair *pair, int classes)
 	for (uint64_t i = 0; i < labels->elements; i++)
 		if (labels->data[i] >= classes)
 			return ls_fail(LS_EFORMAT, "%s: label %u at index %llu, expected 0..%d", pair->label_path,
-			               labels->data[i], (unsigned long long)i, classes - 1);
+				       labels->data[i], (unsigned long long)i, classes - 1);
 	return LS_OK;
 }
 
@@ -136,27 +136,28 @@ static ls_status count_classes(const idx_pair *pair, const char *dir, ls_split s
 static ls_status shape_check(const idx_pair *pair, const ls_dataset_info *info, int fixed_classes)
 {
 	if (fixed_classes && (info->channels != 1 || info->height != 28 || info->width != 28))
-		return ls_fail(LS_EMISMATCH,
-		               "%s holds images of %d x %d x %d, MNIST's are 1 x 28 x 28; to train on another dataset give "
-		               "its directory as the dataset's name",
-		               pair->image_path, info->channels, info->height, info->width);
+		return ls_fail(
+			LS_EMISMATCH,
+			"%s holds images of %d x %d x %d, MNIST's are 1 x 28 x 28; to train on another dataset give "
+			"its directory as the dataset's name",
+			pair->image_path, info->channels, info->height, info->width);
 	return labels_check(pair, info->classes);
 }
 
 static ls_status pair_describe(const idx_pair *pair, const char *dir, const ls_dataset_options *options,
-                               int fixed_classes, ls_dataset_info *info)
+			       int fixed_classes, ls_dataset_info *info)
 {
 	const ls_idx *images = &pair->images.idx;
 	const uint32_t *size = images->dims + images->rank - 2; /* h, w */
 	uint32_t channels = images->rank == 4 ? images->dims[1] : 1;
 	if (size[0] > INT32_MAX || size[1] > INT32_MAX || channels > INT32_MAX)
-		return ls_fail(LS_EFORMAT, "%s: images of %u x %u x %u are too large", pair->image_path, channels, size[0],
-		               size[1]);
+		return ls_fail(LS_EFORMAT, "%s: images of %u x %u x %u are too large", pair->image_path, channels,
+			       size[0], size[1]);
 	*info = (ls_dataset_info){ .samples = images->dims[0],
-		                   .channels = (int)channels,
-		                   .height = (int)size[0],
-		                   .width = (int)size[1],
-		                   .classes = fixed_classes };
+				   .channels = (int)channels,
+				   .height = (int)size[0],
+				   .width = (int)size[1],
+				   .classes = fixed_classes };
 	const char *slash = strrchr(options->name, '/');
 	const char *name = slash && slash[1] ? slash + 1 : options->name;
 	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
@@ -198,6 +199,7 @@ ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options)
 	if (status != LS_ENOTFOUND)
 		return status;
 	snprintf(why, sizeof(why), "%s", ls_last_error());
-	return ls_fail(LS_ENOTFOUND, "%s is not on this machine: %s; run `lockstep data get mnist` or use `--data glyphs`",
-	               options->name, why);
+	return ls_fail(LS_ENOTFOUND,
+		       "%s is not on this machine: %s; run `lockstep data get mnist` or use `--data glyphs`",
+		       options->name, why);
 }

@@ -10,7 +10,7 @@
 
 typedef struct ls_permutation {
 	uint64_t n;
-	int half_bits;                   /* the cipher works on 2 * half_bits bits */
+	int half_bits; /* the cipher works on 2 * half_bits bits */
 	uint64_t keys[LS_PERMUTE_ROUNDS];
 } ls_permutation;
 

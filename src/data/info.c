@@ -1,0 +1,115 @@
+/*
+ * info.c - ls_data_info(): what a dataset holds, for people.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/files.h"
+#include "base/status.h"
+#include "data/dataset.h"
+
+#define SAMPLES_MAX 100000 /* looked at: a virtual dataset may have millions */
+
+typedef struct summary {
+	uint64_t looked;
+	uint64_t labels[256];
+	uint64_t sum, squares; /* of bytes: exact for 2^48 of them */
+	uint64_t image_hash, label_hash;
+} summary;
+
+static ls_status summarise(const ls_dataset *set, uint8_t *image, XXH64_state_t *images, XXH64_state_t *labels,
+			   summary *s)
+{
+	size_t values = ls_dataset_values(&set->info);
+	s->looked = set->info.samples < SAMPLES_MAX ? set->info.samples : SAMPLES_MAX;
+	for (uint64_t i = 0; i < s->looked; i++) {
+		int32_t label;
+		LS_TRY(ls_dataset_read_bytes(set, i, image, &label));
+		uint8_t byte = (uint8_t)label;
+		s->labels[byte]++;
+		for (size_t k = 0; k < values; k++) {
+			s->sum += image[k];
+			s->squares += (uint64_t)image[k] * image[k];
+		}
+		XXH64_update(images, image, values);
+		XXH64_update(labels, &byte, 1);
+	}
+	s->image_hash = XXH64_digest(images);
+	s->label_hash = XXH64_digest(labels);
+	return LS_OK;
+}
+
+static ls_status look_at(const ls_dataset *set, summary *s)
+{
+	uint8_t *image = malloc(ls_dataset_values(&set->info));
+	XXH64_state_t *images = XXH64_createState(), *labels = XXH64_createState();
+	ls_status status = LS_OK;
+	*s = (summary){ 0 };
+	if (!image || !images || !labels) {
+		status = ls_fail(LS_EMEMORY, "no memory to look at dataset '%s'", set->info.name);
+	} else {
+		XXH64_reset(images, 0);
+		XXH64_reset(labels, 0);
+		status = summarise(set, image, images, labels, s);
+	}
+	XXH64_freeState(labels);
+	XXH64_freeState(images);
+	free(image);
+	return status;
+}
+
+static void print_split(const ls_dataset *set, const char *title, const summary *s, FILE *to)
+{
+	const ls_dataset_info *info = &set->info;
+	double count = (double)s->looked * (double)ls_dataset_values(info);
+	double mean = (double)s->sum / count / 255, square = (double)s->squares / count / (255.0 * 255.0);
+	fprintf(to, "%s: %" PRIu64 " samples of %d x %d x %d, %d classes\n", title, info->samples, info->channels,
+		info->height, info->width, info->classes);
+	if (s->looked < info->samples)
+		fprintf(to, "  of the first %" PRIu64 " samples:\n", s->looked);
+	fprintf(to, "  mean %.4f, deviation %.4f (of pixels, 0 to 1)\n", mean, sqrt(fmax(square - mean * mean, 0)));
+	fprintf(to, "  labels");
+	for (int i = 0; i < info->classes; i++)
+		fprintf(to, "%s %d: %" PRIu64, i % 10 || !i ? "" : "\n        ", i, s->labels[i]);
+	fprintf(to, "\n  xxh64 images %016" PRIx64 ", labels %016" PRIx64 "\n", s->image_hash, s->label_hash);
+}
+
+static ls_status split_info(const char *name, const char *dir, ls_split split, FILE *to)
+{
+	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
+	ls_dataset *set;
+	summary s;
+	options.name = name;
+	options.dir = dir;
+	options.split = split;
+	LS_TRY(ls_dataset_open(&set, &options));
+	ls_status status = look_at(set, &s);
+	if (!status)
+		print_split(set, split == LS_SPLIT_TRAIN ? "train" : "test", &s, to);
+	ls_dataset_free(set);
+	return status;
+}
+
+/* A directory may hold only one of the two splits; a name has both. */
+ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to)
+{
+	int named = 0;
+	for (size_t i = 0; name_or_dir && ls_dataset_name_at(i); i++)
+		named |= strcmp(ls_dataset_name_at(i), name_or_dir) == 0;
+	ls_status train = split_info(name_or_dir, dir, LS_SPLIT_TRAIN, to);
+	if (train && (named || train != LS_ENOTFOUND || !name_or_dir || !ls_path_is_directory(name_or_dir)))
+		return train;
+	if (train)
+		return split_info(name_or_dir, dir, LS_SPLIT_TEST, to);
+	ls_status test = split_info(name_or_dir, dir, LS_SPLIT_TEST, to);
+	if (test == LS_ENOTFOUND && !named) {
+		fprintf(to, "test: none\n");
+		test = LS_OK;
+	}
+	if (!test && (fflush(to) != 0 || ferror(to)))
+		return ls_fail_errno(LS_EIO, "cannot print what '%s' holds", name_or_dir);
+	return test;
+}
