@@ -48,10 +48,11 @@ static ls_status parse_settings(const char *text, json_t **out)
 {
 	json_error_t error;
 	json_t *settings = json_loads(text ? text : "{}", JSON_REJECT_DUPLICATES, &error);
+	if (!settings)
+		return ls_fail(LS_EINVALID, "the run's settings are not JSON: %s", error.text);
 	if (!json_is_object(settings)) {
 		json_decref(settings);
-		return ls_fail(LS_EINVALID, "the run's settings are not a JSON object: %s",
-			       settings ? "it is a list" : error.text);
+		return ls_fail(LS_EINVALID, "the run's settings are not a JSON object");
 	}
 	*out = settings;
 	return LS_OK;
