@@ -126,7 +126,8 @@ static void compose(ls_progress *progress, const char *title, uint64_t done, uin
 	format_left(left, sizeof left, seconds_left);
 	int length = snprintf(rest, sizeof rest, " %llu%s  %s%s", (unsigned long long)done, of, detail, left);
 	format_bar(bar, done, total, columns - length - (int)strlen(title));
-	snprintf(progress->line, (size_t)columns + 1, "%s%s%s", title, bar, rest);
+	if (snprintf(progress->line, (size_t)columns + 1, "%s%s%s", title, bar, rest) < 0)
+		progress->line[0] = '\0';
 }
 
 void ls_progress_update(ls_progress *progress, const char *title, uint64_t done, uint64_t total, const char *detail,

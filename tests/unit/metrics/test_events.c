@@ -8,7 +8,9 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "metrics/crc32c.h"
@@ -268,14 +270,68 @@ static void test_long_names_are_refused(void **state)
 	ls_events_close(events);
 }
 
-int main(void)
+/* A reader gives up at a torn record, so a full disk must not leave one. */
+static void test_full_disk_keeps_whole_records(void **state)
 {
+	(void)state;
+	ls_events *events = NULL;
+	struct rlimit before, limit;
+	event got[64];
+	char path[1024];
+	uint64_t step = 0;
+	ls_status status = LS_OK;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(ls_events_open(&events, scratch, 0), LS_OK);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 1000;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	while (status == LS_OK && step < 60) {
+		assert_int_equal(ls_events_scalar(events, 1.0, ++step, "step", "loss", 1.0), LS_OK);
+		status = ls_events_flush(events);
+	}
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(status, LS_EIO);
+	assert_int_equal(ls_events_scalar(events, 1.0, 100, "step", "loss", 1.0), LS_OK);
+	assert_int_equal(ls_events_flush(events), LS_OK);
+	ls_events_close(events);
+	path_of_only_file(path);
+	assert_int_equal(read_events(path, got, 64), step + 1); /* version, the ones before, the one after */
+	assert_int_equal(got[step - 1].step, step - 1);
+	assert_int_equal(got[step].step, 100);
+}
+
+/* For tests/cli/t0410-tensorboard.sh: a run of 10 steps that was stopped at step 8 and resumed from step 5. */
+static int write_sample(const char *directory)
+{
+	ls_events *events = NULL;
+	for (int part = 0; part < 2; part++) {
+		if (ls_events_open(&events, directory, part ? 5 : 0) != LS_OK)
+			return 1;
+		for (uint64_t step = part ? 6 : 1; step <= (part ? 10u : 8u); step++) {
+			double value = (double)step + (part ? 0.5 : 0.25);
+			if (ls_events_scalar(events, 1000.0 + 100.0 * part + (double)step, step, "step", "loss",
+					     value) != LS_OK)
+				return 1;
+		}
+		if (ls_events_flush(events) != LS_OK)
+			return 1;
+		ls_events_close(events);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "write") == 0)
+		return write_sample(argv[2]);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crc_known_answers),
 		cmocka_unit_test(test_scalars_read_back),
 		cmocka_unit_test(test_file_name),
 		cmocka_unit_test(test_resume_adds_a_file),
 		cmocka_unit_test(test_long_names_are_refused),
+		cmocka_unit_test(test_full_disk_keeps_whole_records),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
