@@ -126,7 +126,7 @@ LS_ARGS_TABLE(info_row_at, info_rows)
 static const ls_args info_args = {
 	.command = "lockstep data info",
 	.operands = "NAME|DIR",
-	.purpose = "Tell what a dataset holds: counts, shapes, labels, mean and deviation, checksums.",
+	.purpose = "Tell what a dataset holds: counts, shapes, labels, mean, deviation, checksums.",
 	.example = "lockstep data info glyphs",
 	.operands_min = 1,
 	.operands_max = 1,

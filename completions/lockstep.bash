@@ -1,0 +1,47 @@
+# Completion of lockstep for bash. What it offers comes from the command itself (--help, models, data list), so it is
+# never out of date.
+
+_lockstep_options() { # COMMAND...: the options its help shows
+	"$1" "${@:2}" --help 2>/dev/null | grep -oE -- '(^| )--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u
+	echo --help
+}
+
+_lockstep_commands() { # COMMAND...: the subcommands its help shows
+	"$1" "${@:2}" --help 2>/dev/null | sed -nE 's/^  ([a-z]+) .*/\1/p' | grep -v '^lockstep$'
+}
+
+_lockstep_names() { # COMMAND...: the first column of its table
+	"$1" "${@:2}" 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
+_lockstep_value() { # PROGRAM OPTION: the values it takes; fails for a file or a number
+	case $2 in
+	--model | -m) _lockstep_names "$1" models ;;
+	--data | -d) _lockstep_names "$1" data list ;;
+	--optimizer) echo "sgd adam adamw" ;;
+	--schedule) echo "constant step cosine linear" ;;
+	*) return 1 ;;
+	esac
+}
+
+_lockstep() {
+	local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words
+	local command=("$program" "${COMP_WORDS[1]}")
+	if [ "${COMP_WORDS[1]}" = data ] && [ "$COMP_CWORD" -gt 2 ]; then
+		command+=("${COMP_WORDS[2]}")
+	fi
+	if [ "$COMP_CWORD" = 1 ]; then
+		words="$(_lockstep_commands "$program") --help --version"
+	elif [ "${COMP_WORDS[1]}" = data ] && [ "$COMP_CWORD" = 2 ]; then
+		words=$(_lockstep_commands "$program" data)
+	elif [[ $word == -* ]]; then
+		words=$(_lockstep_options "${command[@]}")
+	elif ! words=$(_lockstep_value "$program" "$before"); then
+		case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
+		"data get" | "data make" | "data info") [[ $before == -* ]] || words=$(_lockstep_names "$program" data list) ;;
+		esac
+	fi
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+
+complete -o default -F _lockstep lockstep

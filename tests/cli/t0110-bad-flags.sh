@@ -1,0 +1,47 @@
+#!/bin/bash
+# Mistakes on the command line: status 2, what is wrong and with which value, the nearest name, and where to read on.
+. "$(dirname "$0")/lib.sh"
+
+bad() { # NAME PATTERN ARGUMENTS...
+	local name=$1 pattern=$2
+	shift 2
+	fails_with "$name" 2 "$pattern" "$LOCKSTEP" "$@"
+}
+
+bad "a command misspelt" "unknown command 'trian'; did you mean 'train'" trian
+bad "a command of data misspelt" "lockstep data: unknown command 'maek'; did you mean 'make'" data maek
+bad "an option misspelt" "lockstep train: unknown option '--epohs'; did you mean '--epochs'" train --epohs 2
+bad "an option unlike any" "unknown option '--zzzzzz'" train --zzzzzz
+bad "a short option unlike any" "unknown option '-Z'" train -Z
+bad "a value missing" "--lr needs a value" train --lr
+bad "an empty value" "--lr needs a value" train --lr=
+bad "a short option's value missing" "-m needs a value" train -m
+bad "a value too many" "--quiet takes no value" train --quiet=1
+bad "an operand too many" "'extra' is one argument too many" train extra
+bad "a negative number is out of range, not an option" "--lr must be at least 0, not -1" train --lr -1
+bad "a number with text behind it" "--lr: '0.1x' is not a number" train --lr 0.1x
+bad "no number at all" "--epochs: 'many' is not a whole number" train --epochs many
+bad "infinity" "--lr" train --lr inf
+bad "zero epochs" "--epochs must be between 1 and" train --epochs 0
+bad "a batch of nothing" "--batch must be between 1 and" train --batch 0
+bad "half a sample" "--batch: '1.5' is not a whole number" train --batch 1.5
+bad "a suffix nobody knows" "--samples: '5Q'" train --samples 5Q
+bad "certain dropout" "--dropout must be between 0 and 0.99, not 1" train --dropout 1
+bad "more threads than anyone has" "--threads must be between 1 and" train --threads 1000000
+bad "a model misspelt" "'resnet19'.*did you mean 'resnet18'" train --model resnet19 --data glyphs --samples 64
+bad "an optimizer misspelt" "'adma'.*did you mean 'adam'" train --optimizer adma --model mlp --data glyphs --samples 64
+bad "a schedule misspelt" "'cosin'.*did you mean 'cosine'" train --schedule cosin --model mlp --data glyphs --samples 64
+bad "a leaf larger than the batch" "--leaf 65 is larger" train --leaf 65 --global-batch 64 --model mlp --data glyphs
+bad "eval of nothing" "RUN\|FILE.safetensors is missing" eval
+bad "eval of two things" "'b' is one argument too many" eval a b
+bad "making a dataset nowhere" "--out DIR is missing" data make glyphs
+bad "getting nothing" "NAME is missing" data get
+bad "an image of no size" "--size must be between 1 and" models --size 0
+bad "a bench of no repeat" "--repeat must be between 1 and" bench --repeat 0
+
+run "$LOCKSTEP" train --lr -1
+is "a message and a hint, nothing else" "$err" "lockstep train: --lr must be at least 0, not -1
+try 'lockstep train --help'"
+is "and nothing on stdout" "$out" ""
+
+test_end

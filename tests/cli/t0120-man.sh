@@ -1,0 +1,48 @@
+#!/bin/bash
+# The manual pages and the command agree: each option is in both, with the same default.
+. "$(dirname "$0")/lib.sh"
+
+man=$SOURCE_DIR/docs/man
+
+help_options() { # COMMAND...: names its help shows
+	{
+		"$LOCKSTEP" "$@" --help | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*'
+		echo --help
+	} | tr -d ' -' | sort -u
+}
+
+page_options() { # PAGE: names its lists describe
+	sed -nE 's/^\.It (Fl [a-z] , )?Fl -([a-z0-9-]+).*/\2/p' "$1" | tr -d '-' | sort -u
+}
+
+for command in train eval models bench; do
+	is "lockstep-$command.1 describes the options of lockstep $command" \
+		"$(page_options "$man/lockstep-$command.1")" "$(help_options "$command")"
+done
+is "lockstep-data.1 describes the options of lockstep data" "$(page_options "$man/lockstep-data.1")" \
+	"$(for c in list get make info; do help_options data $c; done | sort -u)"
+
+# "--lr 0.001" in help, "Default: 0.001." in the page; placeholders are in capitals
+wrong_defaults() { # COMMAND
+	"$LOCKSTEP" "$1" --help | grep '^ --' | grep -oE -- '--[a-z0-9-]+ [a-z0-9.-]+' | while read -r option default; do
+		awk -v name="${option#--}" -v value="Default: $default" '
+			/^\.It / { inside = $0 ~ "Fl -" name "( |$)" }
+			inside && index($0, value) == 1 { found = 1 }
+			END { if (!found) print name, value }' "$man/lockstep-$1.1"
+	done
+}
+for command in train eval models bench; do
+	is "lockstep-$command.1 tells the defaults that help shows" "$(wrong_defaults "$command")" ""
+done
+
+for command in train eval data models bench; do
+	ok "lockstep.1 refers to lockstep-$command.1" grep -q "^\.Xr lockstep-$command 1" "$man/lockstep.1"
+done
+
+if command -v mandoc >/dev/null; then
+	is "mandoc has nothing to warn of" "$(mandoc -Tlint -W warning "$man"/*.1)" ""
+else
+	skip "mandoc has nothing to warn of" "mandoc is not installed"
+fi
+
+test_end

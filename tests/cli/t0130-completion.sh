@@ -1,0 +1,31 @@
+#!/bin/bash
+# Completion offers what the command takes.
+. "$(dirname "$0")/lib.sh"
+
+mkdir bin
+ln -s "$LOCKSTEP" bin/lockstep
+PATH=$PWD/bin:$PATH
+. "$SOURCE_DIR/completions/lockstep.bash"
+
+offers() { # WORDS...: what is offered for the last one
+	COMP_WORDS=(lockstep "$@")
+	COMP_CWORD=$#
+	COMPREPLY=()
+	_lockstep
+	echo "${COMPREPLY[@]}"
+}
+
+is "commands" "$(offers "")" "train eval data models bench --help --version"
+is "the beginning of a command" "$(offers tr)" "train"
+is "commands of data" "$(offers data "")" "list get make info"
+is "an option" "$(offers train --lr-step)" "--lr-step-every --lr-step-factor"
+is "every option of train" "$(offers train -- | wc -w)" \
+	"$({ "$LOCKSTEP" train --help | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*' | tr -d ' '; echo --help; } | sort -u | wc -l)"
+is "an option of data make" "$(offers data make --sa)" "--samples"
+is "optimizers" "$(offers train --optimizer ada)" "adam adamw"
+like "models" "$(offers train --model resnet1)" "^resnet18 "
+like "datasets" "$(offers train --data gl)" "^glyphs$"
+like "datasets to get" "$(offers data get mn)" "^mnist$"
+is "files are left to bash" "$(offers train --run ru)" ""
+
+test_end
