@@ -1,0 +1,48 @@
+#!/bin/bash
+# Datasets: listed, made, described; what is wrong with a damaged one is said.
+. "$(dirname "$0")/lib.sh"
+
+run "$LOCKSTEP" data list
+is "data list succeeds" "$status" 0
+for name in mnist glyphs bigmnist; do
+	like "it names $name" "$out" "^$name "
+done
+
+run "$LOCKSTEP" data info glyphs
+is "data info of a built-in dataset succeeds" "$status" 0
+like "it tells the shape" "$out" "28"
+
+run "$LOCKSTEP" data make glyphs --samples 300 --out made --quiet
+is "data make succeeds" "$status" 0
+run "$LOCKSTEP" data make glyphs --samples 300 --out again --seed 1 --threads 1 --quiet
+is "data make succeeds with one thread" "$status" 0
+ok "and writes the same files" diff -r made again
+run "$LOCKSTEP" data make glyphs --samples 300 --out other --seed 2 --quiet
+ok "another seed gives other files" bash -c '! diff -rq made other'
+run "$LOCKSTEP" data make glyphs --samples 0.3k --out made --quiet
+is "made again, it is found complete" "$status" 0
+ok "and nothing changed" diff -r made again
+
+run "$LOCKSTEP" data info made
+is "data info of a directory succeeds" "$status" 0
+like "it tells the count" "$out" "300"
+
+run small_train --samples 300 --steps 3
+named=$(fingerprint "$out")
+run "$LOCKSTEP" train --model mlp --data made --batch 64 --steps 3 --test-samples 200
+is "training on the files is training on the name" "$(fingerprint "$out")" "$named"
+
+fails_with "a name misspelt" 2 "'mnits'.*did you mean 'mnist'" "$LOCKSTEP" data get mnits
+mkdir empty
+fails_with "files that are not there" 1 "train-images" "$LOCKSTEP" data get mnist --from empty --quiet
+mkdir fake
+for file in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
+	echo "not a dataset" >fake/$file-ubyte
+done
+fails_with "files that are not MNIST" 1 "fake" "$LOCKSTEP" data get mnist --from fake --quiet
+ok "what failed to check is not kept" bash -c '! find cache -name "*ubyte*" 2>/dev/null | grep -q .'
+run "$LOCKSTEP" train --data mnist --model mlp --steps 1
+is "training on what was never got fails" "$status" 1
+like "and says how to get it" "$err" "lockstep data get mnist"
+
+test_end

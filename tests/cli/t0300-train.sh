@@ -1,0 +1,53 @@
+#!/bin/bash
+# Training: what is printed, what is kept, and that it learns.
+. "$(dirname "$0")/lib.sh"
+
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --epochs 2 \
+	--log-every 10 --run runs/cnn
+is "a small run succeeds" "$status" 0
+like "a rate every so many steps, as published" "$out" '^Step10: [0-9.]+ data/sec$'
+like "a line an epoch, as published" "$out" \
+	'^Epoch 1 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: (0\.[0-9]{4}|1\.0000)$'
+like "the fingerprint is the last line" "$(tail -n 1 <<<"$out")" '^parameters xxh64 [0-9a-f]{16}$'
+accuracy=$(sed -nE 's/^Epoch 1 .*accuracy: ([0-9.]+)$/\1/p' <<<"$out")
+ok "it learns: accuracy $accuracy is above 0.6" awk "BEGIN { exit !($accuracy + 0 > 0.6) }"
+first=$(fingerprint "$out")
+
+ok "run.json is JSON" jq -e . runs/cnn/run.json
+ok "and holds the settings" jq -e '.. | objects | select(has("lr-step-every")) | .model == "cnn"' runs/cnn/run.json
+ok "every line of metrics.jsonl is JSON with a step" jq -e '.step >= 0' runs/cnn/metrics.jsonl
+ok "TensorBoard events are there" bash -c 'ls runs/cnn/events.out.tfevents.*'
+ok "a checkpoint is there" bash -c 'ls runs/cnn/ckpt/step-*/model.safetensors'
+
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --epochs 2
+is "the same command gives the same bits" "$(fingerprint "$out")" "$first"
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --epochs 2 --seed 2
+ok "another seed gives other bits" test "$(fingerprint "$out")" != "$first"
+
+run small_train --epochs 1 --quiet
+is "--quiet succeeds" "$status" 0
+is "and prints nothing" "$out$err" ""
+
+run small_train --plan-memory
+is "--plan-memory succeeds" "$status" 0
+like "and tells bytes" "$out" '[0-9.]+ ?[kKMG]i?B'
+is "and does not train" "$(fingerprint "$out")" ""
+
+run small_train --epochs 3 --ckpt-every 4 --keep 3 --run runs/keep
+is "--keep keeps the newest" "$(cd runs/keep/ckpt && echo step-*)" "step-000000040 step-000000044 step-000000048"
+for optimizer in sgd adamw; do
+	run small_train --optimizer $optimizer --lr 0.01 --weight-decay 0.01 --clip-norm 1 --schedule cosine --warmup 4
+	is "$optimizer, decay, clipping, cosine and warm-up" "$status" 0
+done
+run small_train --global-batch 256 --leaf 32 --steps 3
+is "a step of several leaves" "$status" 0
+run small_train --batch 1001 --steps 2
+is "a batch larger than the data" "$status" 0
+
+# glyphs has no 1000 samples to write when stdout is gone, but the run is not lost
+run bash -c '"$0" train --model mlp --data glyphs --samples 1000 --test-samples 200 --log-every 1 --run runs/pipe | true
+	exit "${PIPESTATUS[0]}"' "$LOCKSTEP"
+is "a reader that goes away is reported" "$status" 1
+ok "but the run is kept" bash -c 'ls runs/pipe/ckpt/step-*/model.safetensors'
+
+test_end

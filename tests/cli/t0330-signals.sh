@@ -1,0 +1,69 @@
+#!/bin/bash
+# Signals: a run that is stopped is not lost, one that is killed neither.
+. "$(dirname "$0")/lib.sh"
+
+newest() { # RUN: step of the newest checkpoint
+	find "$1/ckpt" -maxdepth 1 -name 'step-*' 2>/dev/null | sort | tail -n 1 | sed -E 's/.*step-0*//'
+}
+has_checkpoint() { [ -n "$(newest "$1")" ]; }
+is_over() { ! kill -0 "$1" 2>/dev/null; }
+
+start() { # RUN OPTIONS...: a long run in the background, until its first checkpoint
+	local run=$1
+	shift
+	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --steps 1000000 \
+		--eval-every 0 --log-every 1000 --ckpt-every 20 --run "$run" "$@" >"$run.out" 2>"$run.err" &
+	pid=$!
+	wait_for 20 has_checkpoint "$run"
+}
+
+resumes_exactly() { # NAME RUN: go on a little; compare with a run never stopped
+	local name=$1 run=$2 step
+	step=$(($(newest "$run") + 10))
+	local common=(--model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --steps $step --eval-every 0)
+	run "$LOCKSTEP" train "${common[@]}" --run "$run" --resume
+	local resumed
+	resumed=$(fingerprint "$out")
+	run "$LOCKSTEP" train "${common[@]}"
+	is "$name, then resumed to step $step: the bits of a run never stopped" "$resumed" "$(fingerprint "$out")"
+}
+
+for pair in INT:130 TERM:143; do
+	signal=${pair%:*}
+	ok "a run starts" start "run$signal"
+	kill -"$signal" "$pid"
+	wait "$pid"
+	is "SIG$signal gives status ${pair#*:}" "$?" "${pair#*:}"
+	like "it says what it does" "$(cat "run$signal.err")" "finishing the step, writing a checkpoint; again to stop at once"
+	resumes_exactly "stopped by SIG$signal" "run$signal"
+done
+
+ok "a run to be killed starts" start killed --ckpt-every 1
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+is "SIGKILL" "$?" 137
+resumes_exactly "killed" killed
+ok "leftovers of a checkpoint half written are gone" \
+	bash -c '! find killed/ckpt -mindepth 1 -maxdepth 1 ! -name "step-*" | grep -q .'
+
+# A step that takes seconds: the second signal must not wait for it.
+"$LOCKSTEP" train --model resnet50 --data glyphs --samples 4000 --batch 1024 --steps 3 --run slow >slow.out 2>slow.err &
+pid=$!
+sleep 2
+kill -INT "$pid"
+wait_for 5 grep -q "again to stop at once" slow.err
+kill -INT "$pid"
+ok "the second signal ends it at once" wait_for 1 is_over "$pid"
+wait "$pid"
+is "with status 130" "$?" 130
+ok "and without a checkpoint" bash -c '! ls slow/ckpt/step-* 2>/dev/null'
+
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --steps 1000000 --eval-every 0 >none.out 2>none.err &
+pid=$!
+sleep 1
+kill -INT "$pid"
+wait "$pid"
+is "without a run directory it stops, too" "$?" 130
+unlike "and promises no checkpoint" "$(cat none.err)" "writing a checkpoint"
+
+test_end

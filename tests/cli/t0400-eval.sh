@@ -1,0 +1,34 @@
+#!/bin/bash
+# Evaluation of runs and of files.
+. "$(dirname "$0")/lib.sh"
+
+accuracy() { sed -nE 's/.*accuracy: ([0-9.]+).*/\1/p' <<<"$1" | tail -n 1; }
+
+run small_train --epochs 2 --run runs/a
+trained=$(accuracy "$out")
+run "$LOCKSTEP" eval runs/a --samples 200
+is "eval of a run succeeds" "$status" 0
+like "accuracy, loss, samples" "$out" \
+	'^test accuracy: [0-9.]+, loss [0-9.]+, 200 samples in [0-9.]+ sec$'
+is "its accuracy is what training printed" "$(accuracy "$out")" "$trained"
+without_time() { sed 's/ in .*//' <<<"$1"; }
+first=$(without_time "$out")
+
+run "$LOCKSTEP" eval runs/a --samples 200 --batch 7 --threads 2
+is "neither batch nor threads change it" "$(without_time "$out")" "$first"
+checkpoint=$(echo runs/a/ckpt/step-*32)/model.safetensors
+run "$LOCKSTEP" eval "$checkpoint" --data glyphs --samples 200
+is "the checkpoint's file gives the same" "$(without_time "$out")" "$first"
+run "$LOCKSTEP" eval "$checkpoint" --model mlp --data glyphs --samples 200 --logits logits.safetensors
+is "--logits succeeds" "$status" 0
+ok "and writes a file for 200 samples of 10 classes" test "$(stat -c %s logits.safetensors)" -ge 8000
+
+run small_train --epochs 2 --init "$checkpoint" --steps 1 --eval-every 0
+is "training may start from it" "$status" 0
+
+fails_with "another model than the weights are of" 1 "safetensors" "$LOCKSTEP" eval "$checkpoint" --model cnn --data glyphs
+fails_with "a run that is not there" 1 "nowhere" "$LOCKSTEP" eval nowhere
+mkdir empty
+fails_with "a directory without a checkpoint" 1 "empty" "$LOCKSTEP" eval empty
+
+test_end

@@ -1,0 +1,22 @@
+#!/bin/bash
+# The table of models: known sizes, and what the image's size does to them.
+. "$(dirname "$0")/lib.sh"
+
+run "$LOCKSTEP" models
+is "models succeeds" "$status" 0
+like "columns" "$(head -n 1 <<<"$out")" '^model +parameters +GFLOP +padded +MB +what$'
+for name in mlp cnn resnet18 resnet34 resnet50 resnet101 resnet152; do
+	like "it lists $name" "$out" "^$name +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ "
+done
+like "the CNN has about 0.42 million parameters" "$out" '^cnn +42[0-9]{4} '
+ok "useful arithmetic is at most the padded" awk 'NR > 1 && $3 > $4 { exit 1 }' <<<"$out"
+ok "and less for ResNets, whose maps are small" awk '/^resnet/ && $3 > 0.8 * $4 { exit 1 }' <<<"$out"
+
+# torchvision's counts
+run "$LOCKSTEP" models --channels 3 --size 224 --classes 1000
+for row in resnet18:11689512 resnet34:21797672 resnet50:25557032 resnet101:44549160 resnet152:60192808; do
+	like "${row%:*} has torchvision's ${row#*:} parameters" "$out" "^${row%:*} +${row#*:} "
+done
+
+fails_with "an image too small for a model says so" 2 "size|image|kernel|input" "$LOCKSTEP" models --size 1 --channels 1
+test_end
