@@ -34,16 +34,27 @@ static inline void draw(tile *t, ls_rng rng, uint64_t high, uint64_t block)
 	}
 }
 
-/* ln(x) for normal x > 0: x = m 2^e with m in [0.707, 1.414], ln m = 2 atanh(s), s = (m - 1) / (m + 1). */
-static inline float natural_log(float x)
+/* (word + 1/2) / 2^32, in halves that convert exactly. */
+static inline float fraction(uint32_t word)
 {
+	return ((float)(int32_t)(word >> 16) * 65536.0f + ((float)(int32_t)(word & 0xFFFF) + 0.5f)) * 0x1p-32f;
+}
+
+/*
+ * ln of fraction(word): x = m 2^e with m in [0.707, 1.414], ln m = 2 atanh(s), s = (m - 1) / (m + 1). Near one a float
+ * has lost x - 1, but the complement of the word still has it: fraction(~word) is 1 - x.
+ */
+static inline float log_fraction(uint32_t word)
+{
+	float x = fraction(word), rest = fraction(~word);
 	uint32_t bits;
 	memcpy(&bits, &x, sizeof bits);
 	int32_t exponent = (int32_t)(bits - 0x3F3504F3) >> 23;
 	bits -= (uint32_t)exponent << 23;
 	float m;
 	memcpy(&m, &bits, sizeof m);
-	float s = (m - 1.0f) / (m + 1.0f), z = s * s;
+	float above = x > 0.75f ? -rest : m - 1.0f;
+	float s = above / (2.0f + above), z = s * s;
 	float series = z * (0.333333333f + z * (0.2f + z * (0.142857143f + z * 0.111111111f)));
 	return (float)exponent * 0.693147181f + 2.0f * (s + s * series);
 }
@@ -69,9 +80,7 @@ static inline float cosine(float x)
 static inline void box_muller(const uint32_t *a, const uint32_t *b, float deviation, float *out_cos, float *out_sin)
 {
 	for (int i = 0; i < TILE; i++) {
-		float u =
-			((float)(int32_t)(a[i] >> 16) * 65536.0f + ((float)(int32_t)(a[i] & 0xFFFF) + 0.5f)) * 0x1p-32f;
-		float radius = deviation * sqrtf(-2.0f * natural_log(u));
+		float radius = deviation * sqrtf(-2.0f * log_fraction(a[i]));
 		uint32_t q = (b[i] + 0x20000000) >> 30;
 		float x = (float)(int32_t)(b[i] - (q << 30)) * 1.46291808e-9f; /* 2 pi / 2^32 */
 		float s = sine(x), c = cosine(x);
