@@ -127,6 +127,15 @@ fingerprint() { # of the run whose output is given
 	sed -nE 's/^parameters xxh64 ([0-9a-f]{16})$/\1/p' <<<"$1"
 }
 
+# Whether a Python expression holds for o, the JSON in a file (a list of lines for .jsonl).
+json() { # FILE EXPRESSION
+	python3 -c 'import json, sys
+file, expression = sys.argv[1:]
+text = open(file).read()
+o = [json.loads(line) for line in text.splitlines()] if file.endswith(".jsonl") else json.loads(text)
+sys.exit(not eval(expression))' "$@"
+}
+
 # A job that takes about a second: 16 steps an epoch, the last one short.
 small_train() {
 	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 "$@"
