@@ -22,7 +22,7 @@ typedef struct ls_train_options {
 	/* what: by name, or your own objects (which win; the library does not free them) */
 	const char *model;
 	const char *data;
-	const ls_graph *graph;
+	ls_graph *graph;          /* its parameters are laid out for the optimizer */
 	const ls_dataset *train_set, *test_set;
 	const char *data_dir;     /* where the dataset's files are; NULL: the cache */
 	uint64_t samples;         /* size of a generated training set, or a cap; 0: all */

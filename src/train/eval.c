@@ -1,0 +1,240 @@
+/*
+ * eval.c - accuracy of a run's newest checkpoint, or of weights from a file.
+ */
+#include <jansson.h>
+#include <lockstep/models.h>
+#include <lockstep/train.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/isa.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "ckpt/checkpoint.h"
+#include "ckpt/safetensors.h"
+#include "train/evaluate.h"
+
+typedef struct evaluation {
+	const ls_eval_options *options;
+	char file[4096];           /* the weights */
+	char model[64], data[4096]; /* names, from options or from what the run says */
+	ls_dataset *own_set;
+	const ls_dataset *set;
+	ls_graph *own_graph;
+	const ls_graph *graph;
+	ls_team *team;
+	ls_evaluator *evaluator;
+	float *params, *buffers;
+	/* for --logits */
+	float *logits, *images;
+	int32_t *labels;
+	uint64_t kept;
+} evaluation;
+
+static void set_name(char *to, size_t size, const char *name)
+{
+	if (name != NULL && to[0] == '\0')
+		snprintf(to, size, "%s", name);
+}
+
+/* Model and data of a run, where the options do not say. */
+static ls_status read_run_names(evaluation *e, const char *checkpoint)
+{
+	char *text = NULL;
+	LS_TRY(ls_ckpt_settings(checkpoint, &text));
+	json_t *settings = json_loads(text, 0, NULL);
+	free(text);
+	set_name(e->model, sizeof(e->model), json_string_value(json_object_get(settings, "model")));
+	set_name(e->data, sizeof(e->data), json_string_value(json_object_get(settings, "data")));
+	json_decref(settings);
+	return LS_OK;
+}
+
+static ls_status read_file_names(evaluation *e)
+{
+	ls_st_reader *reader = NULL;
+	LS_TRY(ls_st_open(&reader, e->file));
+	set_name(e->model, sizeof(e->model), ls_st_metadata(reader, "model"));
+	ls_st_close(reader);
+	return LS_OK;
+}
+
+/* A run directory, a checkpoint directory, or a file. */
+static ls_status find_weights(evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	char checkpoint[4096];
+
+	set_name(e->model, sizeof(e->model), o->model);
+	set_name(e->data, sizeof(e->data), o->data);
+	if (o->source == NULL)
+		return ls_fail(LS_EINVALID, "nothing to evaluate: name a run directory or a .safetensors file");
+	if (!ls_path_is_directory(o->source)) {
+		snprintf(e->file, sizeof(e->file), "%s", o->source);
+		return read_file_names(e);
+	}
+	LS_TRY(ls_path_join(e->file, sizeof(e->file), o->source, "model.safetensors"));
+	snprintf(checkpoint, sizeof(checkpoint), "%s", o->source);
+	if (!ls_path_exists(e->file)) {
+		LS_TRY(ls_ckpt_newest(o->source, checkpoint, sizeof(checkpoint)));
+		LS_TRY(ls_path_join(e->file, sizeof(e->file), checkpoint, "model.safetensors"));
+	}
+	return read_run_names(e, checkpoint);
+}
+
+static ls_status open_data(evaluation *e)
+{
+	ls_dataset_options d = LS_DATASET_OPTIONS_INIT;
+
+	e->set = e->options->set;
+	if (e->set != NULL)
+		return LS_OK;
+	if (e->data[0] == '\0')
+		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add --data NAME", e->file);
+	d.name = e->data;
+	d.dir = e->options->data_dir;
+	d.split = LS_SPLIT_TEST;
+	d.samples = e->options->samples;
+	LS_TRY(ls_dataset_open(&e->own_set, &d));
+	e->set = e->own_set;
+	return LS_OK;
+}
+
+static ls_status build_graph(evaluation *e)
+{
+	const ls_dataset_info *info = ls_dataset_describe(e->set);
+	ls_model_options model = { .name = e->model, .channels = info->channels, .height = info->height,
+		                   .width = info->width, .classes = info->classes };
+
+	e->graph = e->options->graph;
+	if (e->graph == NULL) {
+		if (e->model[0] == '\0')
+			return ls_fail(LS_EINVALID, "%s does not say which model it is; add --model NAME", e->file);
+		LS_TRY(ls_model_build(&e->own_graph, &model));
+		e->graph = e->own_graph;
+	}
+	return ls_graph_fits(e->graph, info);
+}
+
+static ls_status load(evaluation *e)
+{
+	const ls_param_table *table = &e->graph->params;
+	void *params = NULL, *buffers = NULL;
+	int64_t ignored;
+
+	LS_TRY(ls_buffer_new(&params, (table->total + 16) * sizeof(float), "parameters"));
+	e->params = params;
+	LS_TRY(ls_buffer_new(&buffers, (table->buffers + 16) * sizeof(float), "running statistics"));
+	e->buffers = buffers;
+	return ls_ckpt_load_weights(e->file, table, e->params, e->buffers, &ignored);
+}
+
+static ls_status make_sink(evaluation *e)
+{
+	const ls_dataset_info *info = ls_dataset_describe(e->set);
+	size_t classes = (size_t)e->graph->values[e->graph->logits].channels, n = info->samples;
+
+	e->logits = malloc(n * classes * sizeof(float));
+	e->labels = malloc(n * sizeof(int32_t));
+	e->images = malloc(n * (size_t)(info->channels * info->height * info->width) * sizeof(float));
+	if (e->logits == NULL || e->labels == NULL || e->images == NULL)
+		return ls_fail(LS_EMEMORY, "no memory to keep the logits of %zu samples; use --samples", n);
+	return LS_OK;
+}
+
+static void keep_leaf(void *context, const ls_leaf *leaf, const float *logits)
+{
+	evaluation *e = context;
+	const ls_dataset_info *info = ls_dataset_describe(e->set);
+	size_t classes = (size_t)e->graph->values[e->graph->logits].channels, count = (size_t)leaf->count;
+	size_t image = (size_t)(info->channels * info->height * info->width);
+
+	memcpy(e->logits + e->kept * classes, logits, count * classes * sizeof(float));
+	memcpy(e->labels + e->kept, leaf->labels, count * sizeof(int32_t));
+	memcpy(e->images + e->kept * image, leaf->images, count * image * sizeof(float));
+	e->kept += (uint64_t)count;
+}
+
+static ls_status fill_kept(void *context, size_t i, void *data)
+{
+	const evaluation *e = context;
+	const ls_dataset_info *info = ls_dataset_describe(e->set);
+	size_t classes = (size_t)e->graph->values[e->graph->logits].channels;
+	size_t image = (size_t)(info->channels * info->height * info->width);
+	const void *from[3] = { e->logits, e->labels, e->images };
+	size_t bytes[3] = { classes * sizeof(float), sizeof(int32_t), image * sizeof(float) };
+
+	memcpy(data, from[i], e->kept * bytes[i]);
+	return LS_OK;
+}
+
+/* logits (n, classes), labels (n), images (n, C, H, W): enough for another framework to check us. */
+static ls_status write_kept(evaluation *e)
+{
+	const ls_dataset_info *info = ls_dataset_describe(e->set);
+	int64_t n = (int64_t)e->kept, classes = e->graph->values[e->graph->logits].channels;
+	int64_t image = (int64_t)info->channels * info->height * info->width;
+	ls_st_tensor tensors[3] = {
+		{ .name = "logits", .dtype = LS_F32, .rank = 2, .shape = { n, classes }, .bytes = (size_t)(n * classes) * 4 },
+		{ .name = "labels", .dtype = LS_I32, .rank = 1, .shape = { n }, .bytes = (size_t)n * 4 },
+		{ .name = "images", .dtype = LS_F32, .rank = 4, .shape = { n, info->channels, info->height, info->width },
+		  .bytes = (size_t)(n * image) * 4 },
+	};
+	ls_st_pair metadata[] = { { "data", info->name }, { "weights", e->file } };
+
+	return ls_st_write(e->options->logits, tensors, 3, metadata, 2, fill_kept, e, NULL);
+}
+
+static ls_status run(evaluation *e, ls_eval_result *result)
+{
+	const ls_eval_options *o = e->options;
+
+	LS_TRY(ls_isa_check());
+	LS_TRY(ls_gemm_check());
+	if (o->batch < 1 || o->threads < 1)
+		return ls_fail(LS_EINVALID, "eval: batch and threads must be at least 1");
+	LS_TRY(find_weights(e));
+	LS_TRY(open_data(e));
+	LS_TRY(build_graph(e));
+	LS_TRY(load(e));
+	LS_TRY(ls_team_new(&e->team, (int)o->threads));
+	LS_TRY(ls_evaluator_new(&e->evaluator, e->graph, e->set, e->team, o->batch));
+	if (o->logits == NULL)
+		return ls_evaluator_run(e->evaluator, e->params, e->buffers, NULL, NULL, result);
+	LS_TRY(make_sink(e));
+	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, keep_leaf, e, result));
+	return write_kept(e);
+}
+
+static void release(evaluation *e)
+{
+	free(e->images);
+	free(e->labels);
+	free(e->logits);
+	ls_evaluator_free(e->evaluator);
+	ls_team_free(e->team);
+	if (e->buffers != NULL)
+		ls_buffer_free(e->buffers, (e->graph->params.buffers + 16) * sizeof(float));
+	if (e->params != NULL)
+		ls_buffer_free(e->params, (e->graph->params.total + 16) * sizeof(float));
+	ls_graph_free(e->own_graph);
+	ls_dataset_free(e->own_set);
+}
+
+ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result)
+{
+	evaluation e = { .options = options };
+	ls_eval_result r = { 0 };
+	ls_log_level level = ls_log_get_level();
+
+	if (options->quiet)
+		ls_log_set_level(LS_LOG_ERROR);
+	ls_status status = run(&e, &r);
+	release(&e);
+	ls_log_set_level(level);
+	if (status == LS_OK && result != NULL)
+		*result = r;
+	return status;
+}

@@ -1,0 +1,32 @@
+/*
+ * evaluate.h - one pass over a dataset with running statistics.
+ */
+#ifndef LS_TRAIN_EVALUATE_H
+#define LS_TRAIN_EVALUATE_H
+
+#include <lockstep/train.h>
+
+#include "base/team.h"
+#include "data/loader.h"
+#include "graph/exec.h"
+
+typedef struct ls_evaluator ls_evaluator;
+
+/* Plan the pass: `team` and `dataset` are borrowed. */
+ls_status ls_evaluator_new(ls_evaluator **out, const ls_graph *graph, const ls_dataset *dataset, ls_team *team,
+                           int64_t batch);
+void ls_evaluator_free(ls_evaluator *evaluator);
+
+/* Samples of one leaf with their logits (count, classes); may be NULL. */
+typedef void (*ls_evaluator_sink)(void *context, const ls_leaf *leaf, const float *logits);
+
+ls_status ls_evaluator_run(ls_evaluator *evaluator, const float *params, const float *buffers, ls_evaluator_sink sink,
+                           void *context, ls_eval_result *out);
+
+/* A dataset must fit a graph: input shape, classes. */
+ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info);
+
+/* Labels come from outside: all in [0, classes), or an error that names the sample. */
+ls_status ls_leaf_check(const ls_leaf *leaf, const ls_dataset_info *info);
+
+#endif

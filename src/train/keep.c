@@ -1,0 +1,106 @@
+#include "train/keep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/files.h"
+#include "base/isa.h"
+#include "base/log.h"
+#include "kernels/gemm.h"
+#include "metrics/metrics.h"
+
+/* The trainer's stores as a checkpoint sees them. */
+static ls_ckpt_content content_of(const ls_setup *s)
+{
+	ls_trainer *t = s->trainer;
+	return (ls_ckpt_content){ .table = &t->graph->params, .params = t->params, .buffers = t->buffers,
+		                  .slots = t->kind->slots, .slot_names = t->kind->slot_names, .slot = t->slots,
+		                  .model = s->options->graph == NULL ? s->options->model : NULL };
+}
+
+ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)
+{
+	ls_ckpt_content content = content_of(s);
+	char *settings = NULL;
+
+	if (s->options->run == NULL)
+		return LS_OK;
+	LS_TRY(ls_settings_to_json(s->options, &settings));
+	content.progress = *position;
+	content.settings = settings;
+	ls_status status = ls_ckpt_save(s->options->run, &content, s->options->keep);
+	free(settings);
+	return status;
+}
+
+static ls_status load_checkpoint(const ls_setup *s, const char *checkpoint, ls_ckpt_progress *position)
+{
+	ls_ckpt_content content = content_of(s);
+	char *settings = NULL;
+
+	LS_TRY(ls_ckpt_settings(checkpoint, &settings));
+	ls_status status = ls_settings_compare(s->options, settings, checkpoint);
+	free(settings);
+	LS_TRY(status);
+	LS_TRY(ls_ckpt_load(checkpoint, &content));
+	*position = content.progress;
+	s->trainer->step = position->step;
+	s->trainer->batches_tracked = position->batches_tracked;
+	ls_log_note("resuming %s at step %llu", checkpoint, (unsigned long long)position->step);
+	return LS_OK;
+}
+
+/* A fresh run must not write over another one; a resumed one must find it. */
+static ls_status claim(const ls_train_options *o)
+{
+	char path[4096];
+	LS_TRY(ls_path_join(path, sizeof(path), o->run, "run.json"));
+	int exists = ls_path_exists(path);
+	if (o->resume && !exists)
+		return ls_fail(LS_ENOTFOUND, "--resume: %s holds no run (no run.json there)", o->run);
+	if (!o->resume && exists)
+		return ls_fail(LS_EINVALID, "%s already holds a run; add --resume to continue it, or name another --run",
+		               o->run);
+	return o->resume ? LS_OK : ls_path_make(o->run);
+}
+
+static ls_status describe(const ls_setup *s)
+{
+	char *settings = NULL;
+	LS_TRY(ls_settings_to_json(s->options, &settings));
+	ls_status status = ls_run_describe(s->options->run, settings, ls_gemm_backend(), ls_isa_name(ls_isa_get()),
+	                                   s->options->resume);
+	free(settings);
+	return status;
+}
+
+static ls_status start_weights(const ls_setup *s)
+{
+	ls_trainer *t = s->trainer;
+	LS_TRY(ls_trainer_init(t));
+	if (s->options->init == NULL)
+		return LS_OK;
+	return ls_ckpt_load_weights(s->options->init, &t->graph->params, t->params, t->buffers, &t->batches_tracked);
+}
+
+ls_status ls_keep_begin(const ls_setup *s, ls_ckpt_progress *position)
+{
+	const ls_train_options *o = s->options;
+	char checkpoint[4096];
+
+	*position = (ls_ckpt_progress){ 0 };
+	if (o->run != NULL)
+		LS_TRY(claim(o));
+	ls_status found = o->resume ? ls_ckpt_newest(o->run, checkpoint, sizeof(checkpoint)) : LS_ENOTFOUND;
+	if (found != LS_OK && found != LS_ENOTFOUND)
+		return found;
+	if (found == LS_OK) {
+		LS_TRY(load_checkpoint(s, checkpoint, position));
+	} else {
+		if (o->resume)
+			ls_log_note("%s has no checkpoint yet: starting from the beginning", o->run);
+		LS_TRY(start_weights(s));
+		position->batches_tracked = s->trainer->batches_tracked;
+	}
+	return o->run != NULL ? describe(s) : LS_OK;
+}

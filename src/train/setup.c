@@ -1,0 +1,188 @@
+#include "train/setup.h"
+
+#include <lockstep/models.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/isa.h"
+#include "base/memory.h"
+#include "kernels/gemm.h"
+
+#define EVAL_BATCH 256
+
+static ls_status check(const ls_train_options *o)
+{
+	LS_TRY(ls_isa_check());
+	LS_TRY(ls_gemm_check());
+	if (o->devices > 1)
+		return ls_fail(LS_EUNSUPPORTED, "--devices %lld: this version trains on one device; use --threads %lld",
+		               (long long)o->devices, (long long)o->devices);
+	if (o->init != NULL && o->resume)
+		return ls_fail(LS_EINVALID, "--init and --resume: a resumed run has its weights already; give one of them");
+	if (o->resume && o->run == NULL)
+		return ls_fail(LS_EINVALID, "--resume needs --run, the directory of the run to continue");
+	return LS_OK;
+}
+
+static ls_status open_split(ls_dataset **out, const ls_train_options *o, ls_split split, uint64_t samples)
+{
+	ls_dataset_options d = LS_DATASET_OPTIONS_INIT;
+	d.name = o->data;
+	d.dir = o->data_dir;
+	d.split = split;
+	d.samples = samples;
+	d.seed = o->seed;
+	return ls_dataset_open(out, &d);
+}
+
+static ls_status open_data(ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+
+	s->train_set = o->train_set;
+	s->test_set = o->test_set;
+	if (s->train_set == NULL) {
+		LS_TRY(open_split(&s->own_train, o, LS_SPLIT_TRAIN, o->samples));
+		s->train_set = s->own_train;
+	}
+	if (s->test_set == NULL && o->train_set == NULL && o->eval_every > 0) {
+		LS_TRY(open_split(&s->own_test, o, LS_SPLIT_TEST, o->test_samples));
+		s->test_set = s->own_test;
+	}
+	if (ls_dataset_describe(s->train_set)->samples == 0)
+		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on", ls_dataset_describe(s->train_set)->name);
+	return LS_OK;
+}
+
+static ls_status build_graph(ls_setup *s)
+{
+	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
+	ls_model_options model = { .name = s->options->model, .channels = info->channels, .height = info->height,
+		                   .width = info->width, .classes = info->classes, .dropout = s->options->dropout };
+
+	s->graph = s->options->graph;
+	if (s->graph == NULL) {
+		LS_TRY(ls_model_build(&s->own_graph, &model));
+		s->graph = s->own_graph;
+	}
+	LS_TRY(ls_graph_fits(s->graph, info));
+	return s->test_set != NULL ? ls_graph_fits(s->graph, ls_dataset_describe(s->test_set)) : LS_OK;
+}
+
+static ls_status count_steps(ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+	uint64_t samples = ls_dataset_describe(s->train_set)->samples;
+
+	LS_TRY(ls_settings_get_batches(o, &s->batches));
+	s->steps_per_epoch = ls_loader_steps(samples, s->batches.global);
+	s->total_steps = o->steps > 0 ? (uint64_t)o->steps : s->steps_per_epoch * (uint64_t)o->epochs;
+	return LS_OK;
+}
+
+static ls_trainer_options trainer_options(const ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, leaf = s->batches.leaf;
+	int64_t first = samples < s->batches.global ? samples : s->batches.global;
+	double lr = o->lr * (o->lr_scale_workers ? (double)o->devices : 1);
+
+	return (ls_trainer_options){
+		.graph = s->graph, .leaf = first < leaf ? first : leaf,
+		.tails = { first % leaf, samples % s->batches.global % leaf },
+		.leaves = (first + leaf - 1) / leaf, .threads = (int)o->threads, .optimizer = o->optimizer,
+		.hyper = { .lr = lr, .momentum = o->momentum, .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon,
+		           .weight_decay = o->weight_decay, .nesterov = o->nesterov },
+		.schedule = { .name = o->schedule, .lr = lr, .lr_min = o->lr_min, .warmup = (uint64_t)o->warmup,
+		              .total = s->total_steps, .every = (uint64_t)o->lr_step_every, .factor = o->lr_step_factor },
+		.clip_norm = o->clip_norm, .seed = o->seed,
+	};
+}
+
+static double total_bytes(const ls_trainer_bytes *b, const ls_setup *s, int64_t leaf)
+{
+	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
+	double sample = 4.0 * info->channels * info->height * info->width;
+	return (double)b->params + (double)b->gradients + (double)b->state + (double)b->workspace +
+	       sample * (double)leaf * 5; /* the loader reads four leaves ahead */
+}
+
+/* The largest leaf, down from `leaf` by halves and then refined, whose plan fits; 0: none. */
+static int64_t largest_fit(const ls_setup *s, ls_trainer_options t, double available)
+{
+	int64_t low = 0, high = t.leaf;
+	while (high - low > 1 && high - low > low / 16) {
+		ls_trainer_bytes bytes;
+		t.leaf = low + (high - low) / 2;
+		t.leaves = 1;
+		if (ls_trainer_plan(&t, &bytes) == LS_OK && total_bytes(&bytes, s, t.leaf) <= available)
+			low = t.leaf;
+		else
+			high = t.leaf;
+	}
+	return low;
+}
+
+static ls_status check_memory(const ls_setup *s, const ls_trainer_options *t, const ls_trainer_bytes *bytes)
+{
+	double needed = total_bytes(bytes, s, t->leaf), available = (double)ls_memory_available();
+	if (needed <= available)
+		return LS_OK;
+	int64_t fit = largest_fit(s, *t, available);
+	char advice[96];
+	if (fit > 0)
+		snprintf(advice, sizeof(advice), "--batch %lld would fit", (long long)fit);
+	else
+		snprintf(advice, sizeof(advice), "no batch of this model would fit");
+	return ls_fail(LS_EMEMORY, "a leaf of %lld samples needs %.2f GB and this machine has %.2f GB to give; %s",
+	               (long long)t->leaf, needed / 1e9, available / 1e9, advice);
+}
+
+static void print_plan(const ls_setup *s, const ls_trainer_options *t, const ls_trainer_bytes *b)
+{
+	printf("memory plan: leaf of %lld samples, %lld leaves a step, %lld threads\n", (long long)t->leaf,
+	       (long long)t->leaves, (long long)t->threads);
+	printf("  %-24s %10.2f MB\n", "parameters, statistics", (double)b->params / 1e6);
+	printf("  %-24s %10.2f MB\n", "gradient sums", (double)b->gradients / 1e6);
+	printf("  %-24s %10.2f MB   (%s)\n", "optimizer state", (double)b->state / 1e6, t->optimizer);
+	ls_exec_print_plan(s->trainer->exec, stdout, 1);
+	printf("  %-24s %10.2f MB\n", "total", total_bytes(b, s, t->leaf) / 1e6);
+}
+
+static ls_status make(ls_setup *s)
+{
+	ls_trainer_bytes bytes;
+
+	LS_TRY(check(s->options));
+	LS_TRY(open_data(s));
+	LS_TRY(build_graph(s));
+	LS_TRY(count_steps(s));
+	ls_trainer_options t = trainer_options(s);
+	LS_TRY(ls_trainer_plan(&t, &bytes));
+	LS_TRY(check_memory(s, &t, &bytes));
+	LS_TRY(ls_trainer_new(&s->trainer, &t));
+	if (s->options->plan_memory)
+		print_plan(s, &t, &bytes);
+	if (s->test_set != NULL && !s->options->plan_memory)
+		LS_TRY(ls_evaluator_new(&s->evaluator, s->graph, s->test_set, s->trainer->team, EVAL_BATCH));
+	return LS_OK;
+}
+
+ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options)
+{
+	*setup = (ls_setup){ .options = options };
+	ls_status status = make(setup);
+	if (status != LS_OK)
+		ls_setup_release(setup);
+	return status;
+}
+
+void ls_setup_release(ls_setup *s)
+{
+	ls_evaluator_free(s->evaluator);
+	ls_trainer_free(s->trainer);
+	ls_graph_free(s->own_graph);
+	ls_dataset_free(s->own_test);
+	ls_dataset_free(s->own_train);
+	*s = (ls_setup){ 0 };
+}

@@ -1,0 +1,29 @@
+/*
+ * setup.h - from settings to everything a run needs, before its first step.
+ */
+#ifndef LS_TRAIN_SETUP_H
+#define LS_TRAIN_SETUP_H
+
+#include <lockstep/train.h>
+
+#include "train/evaluate.h"
+#include "train/settings.h"
+#include "train/trainer.h"
+
+/* What a run holds. Fields named own_ are freed with it. */
+typedef struct ls_setup {
+	const ls_train_options *options;
+	ls_settings_batches batches;
+	const ls_dataset *train_set, *test_set; /* test_set: NULL without evaluation */
+	ls_dataset *own_train, *own_test;
+	ls_graph *graph, *own_graph;
+	uint64_t steps_per_epoch, total_steps;
+	ls_trainer *trainer;
+	ls_evaluator *evaluator;
+} ls_setup;
+
+/* With options->plan_memory prints the plan. Fails before anything large is allocated when the machine has too little. */
+ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options);
+void ls_setup_release(ls_setup *setup);
+
+#endif

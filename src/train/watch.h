@@ -1,0 +1,31 @@
+/*
+ * watch.h - what people and files are told while a run goes on.
+ */
+#ifndef LS_TRAIN_WATCH_H
+#define LS_TRAIN_WATCH_H
+
+#include "ckpt/checkpoint.h"
+#include "metrics/metrics.h"
+#include "metrics/progress.h"
+#include "metrics/rate.h"
+#include "train/setup.h"
+
+typedef struct ls_watch {
+	const ls_setup *setup;
+	ls_metrics *metrics;
+	ls_progress *progress;
+	ls_rate rate;
+	double epoch_start;
+	uint64_t first_step; /* of this process */
+} ls_watch;
+
+ls_status ls_watch_begin(ls_watch *watch, const ls_setup *setup, uint64_t first_step);
+void ls_watch_end(ls_watch *watch);
+
+/* One step done: its time, samples and mean loss. `at` counts it already. */
+ls_status ls_watch_step(ls_watch *watch, const ls_ckpt_progress *at, double seconds, int64_t samples, double loss);
+
+/* An epoch done; `test` may be NULL. */
+ls_status ls_watch_epoch(ls_watch *watch, const ls_ckpt_progress *at, uint64_t epoch, const ls_eval_result *test);
+
+#endif
