@@ -3,6 +3,7 @@
 #   SANITIZER=address|undefined|thread   build and test under a sanitizer, in a build directory of its own
 #   CC=clang                             another compiler (the build directory is configured anew)
 #   TESTS="unit/test_rng cli/t0001"      only the tests whose path contains one of these words
+#   PEERS="--quick"                      options of bench/peers, see bench/peers --help
 #   PREFIX=/usr/local DESTDIR=           where `make install` puts things
 #   FUZZ_SECONDS=60                      how long `make fuzz` spends on each target
 
@@ -47,7 +48,7 @@ lint: ## check the C sources against .clang-format and the scripts with shellche
 
 bench-peers: deps build ## measure Lockstep beside PyTorch, interleaved in one run
 	tools/install-deps peers
-	bench/peers.py --lockstep "$(BUILD)/lockstep"
+	bench/peers --lockstep "$(BUILD)/lockstep" $(PEERS)
 
 fuzz: ## fuzz every parser of outside files with libFuzzer, FUZZ_SECONDS each
 	tools/install-deps build test fuzz

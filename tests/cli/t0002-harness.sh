@@ -35,4 +35,32 @@ check "an exit status without a failed test" ok,not <<<'echo 1..1; echo ok 1 - a
 check "a crash" ok,not <<<'echo 1..1; echo ok 1 - a; kill -SEGV $$'
 check "a crash between tests" ok,not <<<'echo 1..2; echo ok 1 - a; kill -ABRT $$'
 LIMIT=1 check "a test that hangs" ok,not <<<'echo 1..1; echo ok 1 - a; sleep 20'
+
+# The stand-in for libFuzzer finds a bug that hides behind three bytes, says the seed, and keeps the input.
+compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "${BUILD_DIR:-$here/build}/CMakeCache.txt" 2>/dev/null)
+cat >"$work/target.c" <<'C'
+#include <stddef.h>
+#include <stdint.h>
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	volatile uint8_t sink = 0;
+	if (size > 2 && data[0] == 'L' && data[1] == 'S' && data[2] == 0xFF)
+		sink = data[size]; /* one too far */
+	return sink & 0;
+}
+C
+printf 'LS??' >"$work/seed"
+finds_the_bug() {
+	"${compiler:-cc}" -D_GNU_SOURCE -g -fsanitize=address,undefined "$work/target.c" "$here/tests/fuzz/standalone.c" -o "$work/target" || return
+	(cd "$work" && ! ./target -seed=3 -runs=200000 "$work/seed") && compgen -G "$work/crash-3-*" &&
+		(cd "$work" && ! ./target -runs=0 crash-3-*) && "$work/target" -runs=0 "$work/seed"
+}
+n=$((n + 1))
+if finds_the_bug >"$work/output" 2>&1; then
+	echo "ok $n - the fuzz driver finds a planted bug and replays it"
+else
+	echo "not ok $n - the fuzz driver finds a planted bug and replays it"
+	tail -20 "$work/output" | sed 's/^/# /'
+fi
 echo "1..$n"

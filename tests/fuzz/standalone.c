@@ -141,7 +141,7 @@ static void put_in(uint8_t *data, size_t *size)
 	*size += length;
 }
 
-static void splice(uint8_t *data, size_t *size)
+static void graft(uint8_t *data, size_t *size)
 {
 	const input *other = &fuzz.inputs[draw(fuzz.count)];
 	if (!other->size)
@@ -177,7 +177,7 @@ static void mutate(uint8_t *data, size_t *size)
 	else if (kind == 4)
 		put_in(data, size);
 	else if (kind == 5)
-		splice(data, size);
+		graft(data, size);
 	else
 		overwrite(data, *size);
 }
