@@ -150,6 +150,8 @@ ls_status ls_fetch(const ls_fetch_options *options)
 	ls_status status = part_open(&f);
 	if (!status)
 		status = transfer(&f);
+	if (f.file && f.have == 0)
+		unlink(options->part); /* nothing came: leave nothing */
 	if (f.file && fclose(f.file) != 0 && !status)
 		status = ls_fail_errno(LS_EIO, "cannot write %s", options->part);
 	curl_easy_cleanup(f.curl);

@@ -12,6 +12,8 @@
  *  3. lockstep-data.txt, the same settings, is written last: a directory that has it is complete.
  *  4. A file this program did not make is never overwritten.
  */
+#include "data/make.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,8 +37,7 @@
 #include "data/idx.h"
 #include "data/meter.h"
 
-#define CHUNK 1024         /* samples a thread makes at a time */
-#define ROUND (64 * CHUNK) /* samples between two syncs: 51 MB of MNIST's size */
+#define CHUNK 1024 /* samples a thread makes at a time */
 #define THREADS_MAX 256
 #define STATE "lockstep-make.partial"
 #define DESCRIPTION "lockstep-data.txt"
@@ -60,6 +61,7 @@ typedef struct make_job {
 	char settings[512];
 	ls_team *team;
 	int threads;
+	uint64_t round;  /* samples between two syncs */
 	uint8_t *buffer; /* (threads, CHUNK, values + 1) */
 	size_t buffer_bytes;
 
@@ -171,7 +173,7 @@ static ls_status make_rounds(make_job *job)
 	make_split *split = job->split;
 	while (split->done < split->samples) {
 		job->round_begin = split->done;
-		job->round_end = split->samples - split->done < ROUND ? split->samples : split->done + ROUND;
+		job->round_end = split->samples - split->done < job->round ? split->samples : split->done + job->round;
 		ls_team_run(job->team, round_work, job);
 		if (job->status)
 			return ls_fail(job->status,
@@ -432,7 +434,7 @@ static const char *makable_at(size_t i)
 	return i < 2 ? names[i] : NULL;
 }
 
-ls_status ls_data_make(const ls_data_make_options *options)
+ls_status ls_make_run(const ls_data_make_options *options, uint64_t round)
 {
 	const char *name = options->name ? options->name : "";
 	if (strcmp(name, "bigmnist") != 0 && strcmp(name, "glyphs") != 0)
@@ -443,6 +445,7 @@ ls_status ls_data_make(const ls_data_make_options *options)
 	if (!job)
 		return ls_fail(LS_EMEMORY, "no memory to make %s", name);
 	job->options = options;
+	job->round = round;
 	pthread_mutex_init(&job->lock, NULL);
 	ls_status status = job_run(job);
 	ls_team_free(job->team);
@@ -452,4 +455,9 @@ ls_status ls_data_make(const ls_data_make_options *options)
 	pthread_mutex_destroy(&job->lock);
 	free(job);
 	return status;
+}
+
+ls_status ls_data_make(const ls_data_make_options *options)
+{
+	return ls_make_run(options, LS_MAKE_ROUND);
 }

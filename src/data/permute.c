@@ -4,16 +4,19 @@
  * A balanced Feistel network with any round function is a bijection of [0, 4^k). With the smallest such domain that
  * holds n, and walking (encrypting again while the result is >= n), it is one of [0, n): following the cycle of the
  * larger permutation from a point below n always comes back below n, and distinct points come back to distinct ones.
- * The domain is less than 4n, so an element costs fewer than 4 passes on average; memory is six keys.
+ * The domain is less than 4n, so an element costs fewer than 4 passes on average; memory is six keys. A network of very
+ * few bits does not reach all orders equally often, so the domain has at least 64 elements.
  */
 #include "data/permute.h"
 
 #include "base/rng.h"
 #include "data/loader.h"
 
+#define HALF_BITS_MIN 3
+
 ls_permutation ls_permutation_make(uint64_t seed, uint64_t epoch, uint64_t n)
 {
-	ls_permutation permutation = { .n = n, .half_bits = 1 };
+	ls_permutation permutation = { .n = n, .half_bits = HALF_BITS_MIN };
 	while (permutation.half_bits < 32 && (uint64_t)1 << (2 * permutation.half_bits) < n)
 		permutation.half_bits++;
 	ls_rng rng = ls_rng_make(seed, LS_RNG_SHUFFLE, epoch);

@@ -1,0 +1,167 @@
+/*
+ * fixture.h - small files for the data tests, in a directory that goes away.
+ */
+#ifndef LS_TEST_DATA_FIXTURE_H
+#define LS_TEST_DATA_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "data/idx.h"
+
+#define assert_ok(expression)                                                                                          \
+	do {                                                                                                           \
+		ls_status status_ = (expression);                                                                      \
+		if (status_)                                                                                           \
+			print_message("# %s: %s\n", #expression, ls_last_error());                                     \
+		assert_int_equal(status_, LS_OK);                                                                      \
+	} while (0)
+
+#define assert_fails(expression, status, text)                                                                         \
+	do {                                                                                                           \
+		assert_int_equal((expression), (status));                                                              \
+		if (!strstr(ls_last_error(), (text)))                                                                  \
+			print_message("# message is: %s\n", ls_last_error());                                          \
+		assert_non_null(strstr(ls_last_error(), (text)));                                                      \
+	} while (0)
+
+/* A directory of the test's own, removed by fixture_leave(). */
+__attribute__((unused)) static int fixture_enter(void **state)
+{
+	const char *base = getenv("TMPDIR");
+	char *path = malloc(4096);
+	snprintf(path, 4096, "%s/lockstep-data-XXXXXX", base && *base ? base : "/tmp");
+	if (!mkdtemp(path))
+		return -1;
+	*state = path;
+	ls_log_set_level(LS_LOG_ERROR);
+	return 0;
+}
+
+__attribute__((unused)) static int fixture_leave(void **state)
+{
+	ls_status status = ls_path_remove_tree(*state);
+	free(*state);
+	return status ? -1 : 0;
+}
+
+/* dir/name, in one of a few rotating buffers. */
+__attribute__((unused)) static const char *in_dir(const char *dir, const char *name)
+{
+	static char paths[8][4096];
+	static int next;
+	char *path = paths[next++ % 8];
+	snprintf(path, sizeof(paths[0]), "%s/%s", dir, name);
+	return path;
+}
+
+__attribute__((unused)) static void put_file(const char *path, const void *data, size_t bytes)
+{
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, bytes, file), bytes);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Whole file, malloc'd. */
+__attribute__((unused)) static uint8_t *take_file(const char *path, size_t *bytes)
+{
+	ls_file_map map;
+	assert_ok(ls_file_map_open(&map, path));
+	uint8_t *copy = malloc(map.bytes + 1);
+	memcpy(copy, map.data, map.bytes);
+	*bytes = map.bytes;
+	ls_file_map_close(&map);
+	return copy;
+}
+
+__attribute__((unused)) static void assert_same_files(const char *a, const char *b)
+{
+	size_t bytes_a, bytes_b;
+	uint8_t *data_a = take_file(a, &bytes_a), *data_b = take_file(b, &bytes_b);
+	assert_int_equal(bytes_a, bytes_b);
+	assert_memory_equal(data_a, data_b, bytes_a);
+	free(data_b);
+	free(data_a);
+}
+
+/* gzip of data, malloc'd. */
+__attribute__((unused)) static uint8_t *gzip_bytes(const void *data, size_t bytes, size_t *out_bytes)
+{
+	z_stream stream = { 0 };
+	size_t room = bytes + bytes / 100 + 1024;
+	uint8_t *out = malloc(room);
+	assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	stream.next_in = (Bytef *)(uintptr_t)data;
+	stream.avail_in = (uInt)bytes;
+	stream.next_out = out;
+	stream.avail_out = (uInt)room;
+	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+	*out_bytes = stream.total_out;
+	deflateEnd(&stream);
+	return out;
+}
+
+/* An IDX file's bytes, malloc'd: element i is fill(i). */
+__attribute__((unused)) static uint8_t *idx_bytes(int rank, const uint32_t *dims, uint8_t (*fill)(size_t i),
+						  size_t *bytes)
+{
+	uint8_t header[LS_IDX_HEADER_MAX];
+	size_t head = ls_idx_encode(header, rank, dims), elements = 1;
+	for (int i = 0; i < rank; i++)
+		elements *= dims[i];
+	uint8_t *out = malloc(head + elements);
+	memcpy(out, header, head);
+	for (size_t i = 0; i < elements; i++)
+		out[head + i] = fill(i);
+	*bytes = head + elements;
+	return out;
+}
+
+__attribute__((unused)) static void put_idx(const char *path, int rank, const uint32_t *dims, uint8_t (*fill)(size_t i),
+					    int gz)
+{
+	size_t bytes, packed_bytes;
+	uint8_t *plain = idx_bytes(rank, dims, fill, &bytes);
+	if (gz) {
+		uint8_t *packed = gzip_bytes(plain, bytes, &packed_bytes);
+		put_file(path, packed, packed_bytes);
+		free(packed);
+	} else {
+		put_file(path, plain, bytes);
+	}
+	free(plain);
+}
+
+__attribute__((unused)) static uint8_t fill_pixels(size_t i)
+{
+	return (uint8_t)ls_mix64(i);
+}
+__attribute__((unused)) static uint8_t fill_digits(size_t i)
+{
+	return (uint8_t)(i % 10);
+}
+
+/* A little dataset of n training and m test images with MNIST's names and size. */
+__attribute__((unused)) static void put_mnist(const char *dir, uint32_t n, uint32_t m)
+{
+	put_idx(in_dir(dir, "train-images-idx3-ubyte"), 3, (uint32_t[]){ n, 28, 28 }, fill_pixels, 0);
+	put_idx(in_dir(dir, "train-labels-idx1-ubyte"), 1, (uint32_t[]){ n }, fill_digits, 0);
+	put_idx(in_dir(dir, "t10k-images-idx3-ubyte"), 3, (uint32_t[]){ m, 28, 28 }, fill_pixels, 0);
+	put_idx(in_dir(dir, "t10k-labels-idx1-ubyte"), 1, (uint32_t[]){ m }, fill_digits, 0);
+}
+
+#endif

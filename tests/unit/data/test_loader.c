@@ -1,0 +1,245 @@
+/*
+ * The loader: every sample once an epoch, in an order that depends on nothing but seed and epoch.
+ */
+#include "unit/data/fixture.h"
+
+#include <time.h>
+
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/loader.h"
+
+/* A dataset of one float a sample, its index; `bad` fails, and every read may take `nap` microseconds. */
+typedef struct plain_set {
+	uint64_t bad;
+	long nap;
+} plain_set;
+
+static ls_status plain_read(void *self, uint64_t index, float *image, int32_t *label)
+{
+	const plain_set *set = self;
+	if (set->nap)
+		nanosleep(&(struct timespec){ .tv_nsec = set->nap * 1000 }, NULL);
+	if (index == set->bad) {
+		return ls_fail(LS_EIO, "sample %llu cannot be read", (unsigned long long)index);
+	}
+	image[0] = (float)index;
+	*label = (int32_t)(index % 7);
+	return LS_OK;
+}
+
+static ls_dataset *make_set(plain_set *self, uint64_t samples)
+{
+	ls_dataset *set;
+	ls_dataset_info info = { "plain", samples, 1, 1, 1, 7 };
+	assert_ok(ls_dataset_new(&set, &info, &(ls_dataset_ops){ .read = plain_read }, self));
+	return set;
+}
+
+static plain_set fine = { .bad = UINT64_MAX };
+
+/* One epoch must be a cut of the permutation into steps and leaves, tails included. */
+static void check_epoch(ls_loader *loader, const ls_loader_options *o, uint64_t n, uint64_t epoch)
+{
+	uint64_t place = 0, steps = ls_loader_steps(n, o->global_batch);
+	for (uint64_t step = 0; step < steps; step++) {
+		int64_t left = (int64_t)(n - place) < o->global_batch ? (int64_t)(n - place) : o->global_batch;
+		int64_t whole = left, leaf_index = 0;
+		while (left) {
+			const ls_leaf *leaf;
+			int64_t count = left < o->leaf ? left : o->leaf;
+			assert_ok(ls_loader_next(loader, &leaf));
+			assert_non_null(leaf);
+			assert_int_equal(leaf->count, count);
+			assert_int_equal(leaf->epoch, epoch);
+			assert_int_equal(leaf->step, step);
+			assert_int_equal(leaf->leaf, leaf_index++);
+			assert_int_equal(leaf->step_samples, whole);
+			left -= count;
+			assert_int_equal(leaf->last_in_step, left == 0);
+			assert_int_equal(leaf->last_in_epoch, left == 0 && step + 1 == steps);
+			for (int64_t i = 0; i < count; i++, place++) {
+				uint64_t expected = o->shuffle ? ls_permute(o->seed, epoch, n, place) : place;
+				assert_int_equal(leaf->samples[i], expected);
+				assert_true(leaf->images[i] == (float)expected);
+				assert_int_equal(leaf->labels[i], expected % 7);
+			}
+		}
+	}
+	assert_int_equal(place, n);
+}
+
+static void every_sample_once_an_epoch(void **state)
+{
+	(void)state;
+	static const int64_t cases[][3] = { { 100, 10, 20 }, { 103, 10, 20 }, { 1, 5, 5 },   { 7, 3, 100 },
+					    { 64, 64, 64 },  { 65, 64, 64 },  { 30, 7, 16 }, { 5, 100, 3 } };
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (int variant = 0; variant < 4; variant++) {
+			uint64_t n = (uint64_t)cases[i][0];
+			ls_dataset *set = make_set(&fine, n);
+			ls_loader *loader;
+			ls_loader_options o = { .seed = i,
+						.shuffle = variant & 1,
+						.leaf = cases[i][1],
+						.global_batch = cases[i][2],
+						.ahead = variant,
+						.threads = variant };
+			assert_ok(ls_loader_new(&loader, set, &o));
+			for (uint64_t epoch = 0; epoch < 3; epoch++)
+				check_epoch(loader, &o, n, epoch);
+			ls_loader_free(loader);
+			ls_dataset_free(set);
+		}
+}
+
+static void resume_delivers_the_rest(void **state)
+{
+	(void)state;
+	const uint64_t n = 53;
+	ls_dataset *set = make_set(&fine, n);
+	ls_loader_options o = { .seed = 4, .shuffle = 1, .leaf = 4, .global_batch = 10 };
+	uint64_t steps = ls_loader_steps(n, o.global_batch);
+	assert_int_equal(steps, 6);
+	for (uint64_t epoch = 0; epoch < 2; epoch++)
+		for (uint64_t step = 0; step <= steps; step++) {
+			ls_loader *whole, *resumed;
+			const ls_leaf *a, *b;
+			o.start_epoch = o.start_step = 0;
+			assert_ok(ls_loader_new(&whole, set, &o));
+			o.start_epoch = epoch, o.start_step = step;
+			assert_ok(ls_loader_new(&resumed, set, &o));
+			uint64_t from = epoch * steps + step;
+			do
+				assert_ok(ls_loader_next(whole, &a));
+			while (a->epoch * steps + a->step < from);
+			for (int k = 0; k < 40; k++) {
+				assert_ok(ls_loader_next(resumed, &b));
+				assert_int_equal(a->epoch, b->epoch);
+				assert_int_equal(a->step, b->step);
+				assert_int_equal(a->leaf, b->leaf);
+				assert_int_equal(a->count, b->count);
+				assert_memory_equal(a->samples, b->samples, (size_t)a->count * sizeof(uint64_t));
+				assert_memory_equal(a->images, b->images, (size_t)a->count * sizeof(float));
+				assert_ok(ls_loader_next(whole, &a));
+			}
+			ls_loader_free(resumed);
+			ls_loader_free(whole);
+		}
+	ls_dataset_free(set);
+}
+
+static void single_pass_ends(void **state)
+{
+	(void)state;
+	ls_dataset *set = make_set(&fine, 23);
+	ls_loader *loader;
+	const ls_leaf *leaf;
+	ls_loader_options o = { .leaf = 5, .global_batch = 10, .single_pass = 1 };
+	assert_ok(ls_loader_new(&loader, set, &o));
+	check_epoch(loader, &o, 23, 0);
+	for (int i = 0; i < 3; i++) {
+		assert_ok(ls_loader_next(loader, &leaf));
+		assert_null(leaf);
+	}
+	ls_loader_free(loader);
+	o.start_step = 3; /* the epoch is over */
+	assert_ok(ls_loader_new(&loader, set, &o));
+	assert_ok(ls_loader_next(loader, &leaf));
+	assert_null(leaf);
+	ls_loader_free(loader);
+	ls_dataset_free(set);
+}
+
+static void errors_come_in_their_place_and_stay(void **state)
+{
+	(void)state;
+	for (int threads = 1; threads <= 3; threads++) {
+		plain_set self = { .bad = 31 };
+		ls_dataset *set = make_set(&self, 100);
+		ls_loader *loader;
+		const ls_leaf *leaf = NULL;
+		ls_loader_options o = { .leaf = 10, .global_batch = 10, .threads = threads };
+		assert_ok(ls_loader_new(&loader, set, &o));
+		for (int i = 0; i < 3; i++)
+			assert_ok(ls_loader_next(loader, &leaf));
+		assert_int_equal(leaf->step, 2);
+		for (int i = 0; i < 3; i++)
+			assert_fails(ls_loader_next(loader, &leaf), LS_EIO, "sample 31 cannot be read");
+		ls_loader_free(loader);
+		ls_dataset_free(set);
+	}
+}
+
+/* Free at once, in the middle, with slow readers, with a leaf still lent out: it must join and not hang. */
+static void free_at_any_time(void **state)
+{
+	(void)state;
+	plain_set slow = { .bad = UINT64_MAX, .nap = 200 };
+	ls_dataset *set = make_set(&slow, 1000);
+	for (int taken = 0; taken < 6; taken++)
+		for (int threads = 1; threads <= 4; threads++) {
+			ls_loader *loader;
+			const ls_leaf *leaf;
+			ls_loader_options o = {
+				.shuffle = 1, .leaf = 3, .global_batch = 30, .threads = threads, .ahead = 2
+			};
+			assert_ok(ls_loader_new(&loader, set, &o));
+			for (int i = 0; i < taken; i++)
+				assert_ok(ls_loader_next(loader, &leaf));
+			ls_loader_free(loader);
+		}
+	ls_loader_free(NULL);
+	ls_dataset_free(set);
+}
+
+static void a_lent_leaf_does_not_change(void **state)
+{
+	(void)state;
+	ls_dataset *set = make_set(&fine, 1000);
+	ls_loader *loader;
+	const ls_leaf *leaf;
+	ls_loader_options o = { .leaf = 8, .global_batch = 8, .ahead = 1, .threads = 2 };
+	assert_ok(ls_loader_new(&loader, set, &o));
+	for (uint64_t step = 0; step < 20; step++) {
+		assert_ok(ls_loader_next(loader, &leaf));
+		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL); /* time enough to overwrite it */
+		for (int i = 0; i < 8; i++)
+			assert_true(leaf->images[i] == (float)(step * 8 + (uint64_t)i));
+	}
+	ls_loader_free(loader);
+	ls_dataset_free(set);
+}
+
+static void impossible_options(void **state)
+{
+	(void)state;
+	ls_dataset *set = make_set(&fine, 100);
+	ls_loader *loader = NULL;
+	ls_loader_options o = { .leaf = 0, .global_batch = 10 };
+	assert_fails(ls_loader_new(&loader, set, &o), LS_EINVALID, "leaf of 0");
+	o = (ls_loader_options){ .leaf = 1, .global_batch = -5 };
+	assert_fails(ls_loader_new(&loader, set, &o), LS_EINVALID, "global batch of -5");
+	o = (ls_loader_options){ .leaf = 10, .global_batch = 10, .start_step = 11 };
+	assert_fails(ls_loader_new(&loader, set, &o), LS_EINVALID, "an epoch of 'plain' has 10 steps");
+	o = (ls_loader_options){ .leaf = 10, .global_batch = 10, .threads = 1000 };
+	assert_fails(ls_loader_new(&loader, set, &o), LS_EINVALID, "threads");
+	assert_null(loader);
+	/* a batch beyond all measure is one step of the whole dataset, and takes no more memory than that */
+	o = (ls_loader_options){ .leaf = INT64_MAX, .global_batch = INT64_MAX };
+	assert_ok(ls_loader_new(&loader, set, &o));
+	check_epoch(loader, &o, 100, 0);
+	ls_loader_free(loader);
+	ls_dataset_free(set);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_sample_once_an_epoch), cmocka_unit_test(resume_delivers_the_rest),
+		cmocka_unit_test(single_pass_ends),           cmocka_unit_test(errors_come_in_their_place_and_stay),
+		cmocka_unit_test(free_at_any_time),           cmocka_unit_test(a_lent_leaf_does_not_change),
+		cmocka_unit_test(impossible_options),
+	};
+	return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
+}

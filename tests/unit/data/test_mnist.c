@@ -1,0 +1,229 @@
+/*
+ * Datasets from IDX files, and how names are understood.
+ */
+#include "unit/data/fixture.h"
+
+#include "data/dataset.h"
+
+static uint8_t fill_four(size_t i)
+{
+	return (uint8_t)(i % 4);
+}
+static uint8_t fill_seven(size_t i)
+{
+	return i == 5 ? 7 : 0;
+}
+static uint8_t fill_twelve(size_t i)
+{
+	return i == 5 ? 12 : 0;
+}
+
+static ls_status open_set(ls_dataset **out, const char *name, const char *dir, ls_split split, uint64_t samples)
+{
+	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
+	options.name = name;
+	options.dir = dir;
+	options.split = split;
+	options.samples = samples;
+	return ls_dataset_open(out, &options);
+}
+
+static void reads_and_normalises(void **state)
+{
+	ls_dataset *set;
+	float image[784];
+	int32_t label;
+	put_mnist(*state, 30, 7);
+	assert_ok(open_set(&set, "mnist", *state, LS_SPLIT_TRAIN, 0));
+	const ls_dataset_info *info = ls_dataset_describe(set);
+	assert_string_equal(info->name, "mnist");
+	assert_int_equal(info->samples, 30);
+	assert_int_equal(info->channels, 1);
+	assert_int_equal(info->height, 28);
+	assert_int_equal(info->width, 28);
+	assert_int_equal(info->classes, 10);
+	for (uint64_t i = 0; i < 30; i++) {
+		assert_ok(ls_dataset_read(set, i, image, &label));
+		assert_int_equal(label, i % 10);
+		for (size_t k = 0; k < 784; k++) {
+			float expected = ((float)fill_pixels(i * 784 + k) / 255.0f - 0.1307f) / 0.3081f;
+			assert_memory_equal(&image[k], &expected, sizeof(float));
+		}
+	}
+	assert_fails(ls_dataset_read(set, 30, image, &label), LS_EINVALID, "has 30 samples: there is no sample 30");
+	ls_dataset_free(set);
+	assert_ok(open_set(&set, "mnist", *state, LS_SPLIT_TEST, 0));
+	assert_int_equal(ls_dataset_describe(set)->samples, 7);
+	ls_dataset_free(set);
+}
+
+static void samples_cap(void **state)
+{
+	ls_dataset *set;
+	put_mnist(*state, 30, 7);
+	assert_ok(open_set(&set, "mnist", *state, LS_SPLIT_TRAIN, 12));
+	assert_int_equal(ls_dataset_describe(set)->samples, 12);
+	ls_dataset_free(set);
+	assert_ok(open_set(&set, "mnist", *state, LS_SPLIT_TRAIN, 31));
+	assert_int_equal(ls_dataset_describe(set)->samples, 30);
+	ls_dataset_free(set);
+}
+
+static void other_spellings(void **state)
+{
+	const char *dir = *state;
+	const uint32_t images[] = { 9, 28, 28 }, labels[] = { 9 };
+	static const char *const names[][2] = { { "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz" },
+						{ "train-images.idx3-ubyte", "train-labels.idx1-ubyte" },
+						{ "train-images.idx3-ubyte.gz", "train-labels.idx1-ubyte" } };
+	for (size_t i = 0; i < 3; i++) {
+		ls_dataset *set;
+		put_idx(in_dir(dir, names[i][0]), 3, images, fill_pixels, strstr(names[i][0], ".gz") != NULL);
+		put_idx(in_dir(dir, names[i][1]), 1, labels, fill_digits, strstr(names[i][1], ".gz") != NULL);
+		assert_ok(open_set(&set, "mnist", dir, LS_SPLIT_TRAIN, 0));
+		assert_int_equal(ls_dataset_describe(set)->samples, 9);
+		ls_dataset_free(set);
+		unlink(in_dir(dir, names[i][0]));
+		unlink(in_dir(dir, names[i][1]));
+	}
+}
+
+static void a_directory_of_any_shape(void **state)
+{
+	const char *dir = *state;
+	ls_dataset *set;
+	put_idx(in_dir(dir, "train-images-idx4-ubyte"), 4, (uint32_t[]){ 8, 3, 5, 7 }, fill_pixels, 0);
+	put_idx(in_dir(dir, "train-labels-idx1-ubyte"), 1, (uint32_t[]){ 8 }, fill_four, 0);
+	put_idx(in_dir(dir, "t10k-images-idx4-ubyte"), 4, (uint32_t[]){ 2, 3, 5, 7 }, fill_pixels, 0);
+	put_idx(in_dir(dir, "t10k-labels-idx1-ubyte"), 1, (uint32_t[]){ 2 }, fill_four, 0);
+	assert_ok(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0));
+	const ls_dataset_info *info = ls_dataset_describe(set);
+	assert_int_equal(info->channels, 3);
+	assert_int_equal(info->height, 5);
+	assert_int_equal(info->width, 7);
+	assert_int_equal(info->classes, 4);
+	uint8_t image[105];
+	int32_t label;
+	assert_ok(ls_dataset_read_bytes(set, 6, image, &label));
+	assert_int_equal(label, 2);
+	for (size_t k = 0; k < 105; k++)
+		assert_int_equal(image[k], fill_pixels(6 * 105 + k));
+	ls_dataset_free(set);
+
+	/* the test set has labels 0 and 1 only, and yet four classes */
+	assert_ok(open_set(&set, dir, NULL, LS_SPLIT_TEST, 0));
+	assert_int_equal(ls_dataset_describe(set)->classes, 4);
+	ls_dataset_free(set);
+	put_idx(in_dir(dir, "t10k-labels-idx1-ubyte"), 1, (uint32_t[]){ 6 }, fill_seven, 0);
+	put_idx(in_dir(dir, "t10k-images-idx4-ubyte"), 4, (uint32_t[]){ 6, 3, 5, 7 }, fill_pixels, 0);
+	assert_fails(open_set(&set, dir, NULL, LS_SPLIT_TEST, 0), LS_EFORMAT, "label 7 at index 5, expected 0..3");
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+	const char *dir = *state;
+	ls_dataset *set;
+	put_mnist(dir, 20, 5);
+	put_idx(in_dir(dir, "train-labels-idx1-ubyte"), 1, (uint32_t[]){ 20 }, fill_twelve, 0);
+	assert_fails(open_set(&set, "mnist", dir, LS_SPLIT_TRAIN, 0), LS_EFORMAT, "label 12 at index 5, expected 0..9");
+	put_idx(in_dir(dir, "train-labels-idx1-ubyte"), 1, (uint32_t[]){ 19 }, fill_digits, 0);
+	assert_fails(open_set(&set, "mnist", dir, LS_SPLIT_TRAIN, 0), LS_EMISMATCH, "holds 20 images but");
+	assert_non_null(strstr(ls_last_error(), "holds 19 labels"));
+	put_idx(in_dir(dir, "train-images-idx3-ubyte"), 1, (uint32_t[]){ 19 }, fill_digits, 0);
+	assert_fails(open_set(&set, "mnist", dir, LS_SPLIT_TRAIN, 0), LS_EFORMAT, "is a label file");
+	put_idx(in_dir(dir, "t10k-labels-idx1-ubyte"), 3, (uint32_t[]){ 5, 1, 1 }, fill_digits, 0);
+	assert_fails(open_set(&set, "mnist", dir, LS_SPLIT_TEST, 0), LS_EFORMAT, "is an image file");
+	put_idx(in_dir(dir, "train-images-idx3-ubyte"), 3, (uint32_t[]){ 19, 32, 32 }, fill_pixels, 0);
+	assert_fails(open_set(&set, "mnist", dir, LS_SPLIT_TRAIN, 0), LS_EMISMATCH, "images of 1 x 32 x 32");
+}
+
+static void missing_files_say_what_to_do(void **state)
+{
+	ls_dataset *set;
+	setenv("LOCKSTEP_DATA", *state, 1);
+	assert_fails(open_set(&set, "mnist", NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "`lockstep data get mnist`");
+	assert_non_null(strstr(ls_last_error(), "`--data glyphs`"));
+	assert_non_null(strstr(ls_last_error(), *state));
+	assert_fails(open_set(&set, "bigmnist", NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "`lockstep data get mnist`");
+	mkdir(in_dir(*state, "mnist"), 0777);
+	put_mnist(in_dir(*state, "mnist"), 3, 3);
+	assert_ok(open_set(&set, "mnist", NULL, LS_SPLIT_TRAIN, 0));
+	ls_dataset_free(set);
+	assert_fails(open_set(&set, *state, NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "there is no train-images");
+	unsetenv("LOCKSTEP_DATA");
+}
+
+static void names_are_resolved(void **state)
+{
+	ls_dataset *set;
+	assert_fails(open_set(&set, "glyhps", NULL, LS_SPLIT_TRAIN, 0), LS_EINVALID, "did you mean 'glyphs'?");
+	assert_fails(open_set(&set, "./nowhere", NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "does not exist");
+	assert_fails(open_set(&set, "", NULL, LS_SPLIT_TRAIN, 0), LS_EINVALID, "no dataset named");
+	put_file(in_dir(*state, "x"), "y", 1);
+	assert_fails(open_set(&set, in_dir(*state, "x"), NULL, LS_SPLIT_TRAIN, 0), LS_EINVALID, "is a file");
+	assert_string_equal(ls_dataset_row_at(0)->name, "mnist");
+	assert_null(ls_dataset_row_at(3));
+}
+
+static void cache_place(void **state)
+{
+	(void)state;
+	setenv("LOCKSTEP_DATA", "/a/b", 1);
+	setenv("XDG_CACHE_HOME", "/x", 1);
+	assert_string_equal(ls_data_cache(), "/a/b");
+	unsetenv("LOCKSTEP_DATA");
+	assert_string_equal(ls_data_cache(), "/x/lockstep");
+	unsetenv("XDG_CACHE_HOME");
+	setenv("HOME", "/h", 1);
+	assert_string_equal(ls_data_cache(), "/h/.cache/lockstep");
+}
+
+/* A user's own dataset. */
+static ls_status own_read(void *self, uint64_t index, float *image, int32_t *label)
+{
+	image[0] = (float)index;
+	*label = index == 3 ? *(int *)self : 0;
+	return LS_OK;
+}
+
+static void own_datasets_are_checked(void **state)
+{
+	(void)state;
+	int label_of_three = 1;
+	ls_dataset *set;
+	float image;
+	int32_t label = 77;
+	ls_dataset_info info = { "own", 5, 1, 1, 1, 2 };
+	const ls_dataset_ops ops = { .read = own_read }, nothing = { 0 };
+	assert_ok(ls_dataset_new(&set, &info, &ops, &label_of_three));
+	assert_ok(ls_dataset_read(set, 3, &image, &label));
+	assert_int_equal(label, 1);
+	label_of_three = 2;
+	assert_fails(ls_dataset_read(set, 3, &image, &label), LS_EFORMAT, "sample 3 has label 2, expected 0..1");
+	assert_fails(ls_dataset_read_bytes(set, 3, (uint8_t *)&image, &label), LS_EUNSUPPORTED, "not made of bytes");
+	ls_dataset_free(set);
+	ls_dataset_free(NULL);
+	assert_fails(ls_dataset_new(&set, &info, &nothing, NULL), LS_EINVALID, "read function");
+	info.samples = 0;
+	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "0 samples");
+	info.samples = 1, info.width = 0;
+	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "1 x 1 x 0");
+	info.width = 1, info.classes = 0;
+	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "0 classes");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(reads_and_normalises, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(samples_cap, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(other_spellings, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(a_directory_of_any_shape, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(what_is_wrong_is_named, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(missing_files_say_what_to_do, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(names_are_resolved, fixture_enter, fixture_leave),
+		cmocka_unit_test(cache_place),
+		cmocka_unit_test(own_datasets_are_checked),
+	};
+	return cmocka_run_group_tests_name("mnist", tests, NULL, NULL);
+}
