@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""PyTorch's side of bench/peers: one process a point, which trains a given number of steps whenever it is told to.
+
+    python3 peers_torch.py --model resnet18 --batch 128 --threads 1 [--channels-last]
+    python3 peers_torch.py --probe
+
+Speaks lines of JSON. Out, once ready: {"ready": true, "parameters": N}. In: {"warmup": W, "steps": S}. Out: {"seconds":
+[S times]}. Ends at the end of its input. With --probe it prints what this PyTorch is and ends.
+
+What could make PyTorch faster without changing the job is done here: gradients set to None instead of zero, no value of
+the loss fetched between steps, denormals flushed.
+"""
+import argparse
+import json
+import os
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+
+def probe():
+    import torch
+    import torchvision
+
+    lines = [line.strip(" -\t") for line in torch.__config__.show().splitlines()]
+    onednn = [line for line in lines if "MKL-DNN" in line or "oneDNN" in line]
+    capability = [line.split(":", 1)[1].strip() for line in lines if line.startswith("CPU capability")]
+    # One convolution makes oneDNN print, with ONEDNN_VERBOSE in the environment, which instructions it uses.
+    torch.nn.functional.conv2d(torch.randn(4, 16, 8, 8), torch.randn(16, 16, 3, 3))
+    sys.stdout.flush()
+    print(json.dumps({
+        "torch": torch.__version__,
+        "torchvision": torchvision.__version__,
+        "onednn": onednn[0] if onednn else "none",
+        "capability": capability[0] if capability else "unknown",
+    }))
+
+
+class Trainer:
+    """A model, Adam and one random batch of 1x28x28 images with ten classes."""
+
+    def __init__(self, options):
+        import torch
+
+        import torch_models
+
+        torch.set_num_threads(options.threads)
+        torch.set_flush_denormal(True)
+        torch.manual_seed(1)
+        self.torch = torch
+        layout = torch.channels_last if options.channels_last else torch.contiguous_format
+        self.model = torch_models.build(options.model).to(memory_format=layout).train()
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        self.x = torch.randn(options.batch, 1, 28, 28).to(memory_format=layout)
+        self.y = torch.randint(10, (options.batch,))
+
+    def parameters(self):
+        return sum(p.numel() for p in self.model.parameters())
+
+    def step(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.torch.nn.functional.cross_entropy(self.model(self.x), self.y)
+        loss.backward()
+        self.optimizer.step()
+
+    def run(self, warmup, steps):
+        for _ in range(warmup):
+            self.step()
+        seconds = []
+        for _ in range(steps):
+            begin = time.perf_counter()
+            self.step()
+            seconds.append(time.perf_counter() - begin)
+        return seconds
+
+
+def serve(options):
+    # The answers go to the original stdout; anything a library prints goes to stderr instead.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    trainer = Trainer(options)
+    print(json.dumps({"ready": True, "parameters": trainer.parameters()}), file=answers)
+    for line in sys.stdin:
+        order = json.loads(line)
+        print(json.dumps({"seconds": trainer.run(order["warmup"], order["steps"])}), file=answers)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--probe", action="store_true", help="print what this PyTorch is")
+    parser.add_argument("--model", default="resnet18")
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--channels-last", action="store_true")
+    options = parser.parse_args()
+    if options.probe:
+        probe()
+    else:
+        serve(options)
+
+
+if __name__ == "__main__":
+    main()
