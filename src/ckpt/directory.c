@@ -125,13 +125,16 @@ static int item_exists(const char *root, ls_ckpt_item item)
 	return ls_ckpt_item_path(path, root, item) == LS_OK && ls_path_exists(path);
 }
 
-/* One leftover of a crash. */
+/* One leftover of a crash. Rubbish that cannot be removed (a network file system may hold on to a file that somebody
+ * still reads) must not stop the run from saving. */
 static ls_status tidy(const char *root, ls_ckpt_item item)
 {
 	ls_ckpt_item whole = { .step = item.step, .kind = LS_CKPT_WHOLE };
 	if (item.kind == LS_CKPT_OLD && !item_exists(root, whole))
 		return rename_item(root, item, whole);
-	return remove_item(root, item);
+	if (remove_item(root, item) != LS_OK)
+		ls_log_warning("an unfinished checkpoint is left behind: %s", ls_last_error());
+	return LS_OK;
 }
 
 ls_status ls_ckpt_prepare(const char *run, const char *root)

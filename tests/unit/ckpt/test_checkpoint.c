@@ -228,6 +228,28 @@ static void other_optimizer(void **state)
 	model_release(&m);
 }
 
+/* The model's file fits and the optimizer's does not: neither may be loaded. */
+static void optimizer_does_not_fit(void **state)
+{
+	const scratch *s = *state;
+	char path[2048];
+	model m, frozen;
+	model_init(&m, 4, 1, 3);
+	model_init(&frozen, 4, 1, 3);
+	frozen.rows[1].role = LS_ROLE_BUFFER; /* same name and shape, no state */
+	ls_params_lay_out(&frozen.table, 0);
+	free(frozen.buffers);
+	frozen.content.buffers = frozen.buffers = calloc(frozen.table.buffers, sizeof(float));
+	assert_int_equal(model_save(&frozen, s->path, 1, 2), LS_OK);
+	model_fill(&m, 5);
+	assert_int_equal(ls_ckpt_load(join(path, s->path, "ckpt/step-000000001"), &m.content), LS_EMISMATCH);
+	assert_mentions("optimizer.safetensors does not fit this model: 'exp_avg.bn1.weight' (5) is missing; "
+			"'exp_avg_sq.bn1.weight' (5) is missing");
+	assert_int_equal(model_differences(&m, 5), 0);
+	model_release(&frozen);
+	model_release(&m);
+}
+
 static void many_differences(void **state)
 {
 	static const ls_st_tensor tensors[] = {
@@ -416,9 +438,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(round_trip),        TEST(layout_does_not_show), TEST(files_as_others_see_them),
 		TEST(progress_is_exact), TEST(unstorable_content),   TEST(no_slots_no_settings_no_name),
-		TEST(other_classes),     TEST(other_optimizer),      TEST(many_differences),
-		TEST(each_difference),   TEST(foreign_weights),      TEST(damaged_state),
-		TEST(state_is_not_json),
+		TEST(other_classes),     TEST(other_optimizer),      TEST(optimizer_does_not_fit),
+		TEST(many_differences),  TEST(each_difference),      TEST(foreign_weights),
+		TEST(damaged_state),     TEST(state_is_not_json),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  */
 #include "support.h"
 
-#include <errno.h>
+#include <dirent.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
@@ -294,15 +294,37 @@ static void no_room(void **state)
 
 enum { CANNOT_MOUNT = 77 };
 
-/* In a mount namespace of its own: a file system of 48 KiB, on which checkpoints are kept until it is full. */
+static int mount_small(const char *path)
+{
+	return mount("tmpfs", path, "tmpfs", 0, "size=48k") == 0;
+}
+
+/* Run `check` in a child with a mount namespace of its own; it returns 0 for success. Skipped where that is forbidden.
+ */
+static void with_mounts(int (*check)(const scratch *s), const scratch *s)
+{
+	int status;
+	fflush(NULL);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		int alone = unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0;
+		_exit(alone && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ? check(s) : CANNOT_MOUNT);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_MOUNT)
+		skip();
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* A file system of 48 KiB, on which checkpoints are kept until it is full. */
 static int fill_small_disk(const scratch *s)
 {
 	model m;
 	char path[2048];
 	uint64_t step = 0;
-	if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tmpfs", s->path, "tmpfs", 0, "size=48k") != 0)
+	if (!mount_small(s->path))
 		return CANNOT_MOUNT;
 	model_init(&m, 4, 1, 3);
 	while (model_save(&m, s->path, ++step, 100) == LS_OK && step < 50)
@@ -311,22 +333,36 @@ static int fill_small_disk(const scratch *s)
 	int whole = ls_ckpt_newest(s->path, path, sizeof path) == LS_OK && ls_ckpt_load(path, &m.content) == LS_OK;
 	int right = whole && m.content.progress.step == step - 1 && model_differences(&m, (unsigned)step - 1) == 0;
 	model_release(&m);
-	return full && right && step > 1 && !has(s, "step-000000050") ? 0 : 1;
+	return full && right && step > 1 && step < 50 ? 0 : 1;
 }
 
 static void full_disk(void **state)
 {
-	int status;
-	fflush(NULL);
-	pid_t child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(fill_small_disk(*state));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_MOUNT)
-		skip();
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	with_mounts(fill_small_disk, *state);
+}
+
+/* A mount inside an old checkpoint stops its removal half way: it must have lost its name by then. */
+static int stop_a_removal(const scratch *s)
+{
+	char path[2048];
+	model m;
+	model_init(&m, 4, 1, 3);
+	if (model_save(&m, s->path, 10, 1) != LS_OK ||
+	    mkdir(join(path, s->path, "ckpt/step-000000010/stuck"), 0777) != 0)
+		return 1;
+	if (!mount_small(path))
+		return CANNOT_MOUNT;
+	ls_log_set_level(LS_LOG_ERROR);
+	int saved = model_save(&m, s->path, 20, 1) == LS_OK;
+	int renamed = has(s, "step-000000020") && !has(s, "step-000000010") && has(s, ".step-000000010.tmp");
+	int again = model_save(&m, s->path, 30, 1) == LS_OK; /* what is stuck does not stop the run */
+	model_release(&m);
+	return saved && renamed && again && has(s, "step-000000030") && !has(s, "step-000000020") ? 0 : 1;
+}
+
+static void half_removed(void **state)
+{
+	with_mounts(stop_a_removal, *state);
 }
 
 /* Save for ever, every step twice, telling the parent after each step. */
@@ -342,42 +378,65 @@ static void save_until_killed(const scratch *s, uint64_t step, int told)
 	}
 }
 
-/* Killed at random moments; what was reported as saved must be there, with its values, after every kill. */
+/* Every directory with the name of a checkpoint must be whole, the newest of step `done` or the one after. */
+static void check_after_kill(const scratch *s, uint64_t done)
+{
+	char root[2048], path[2048];
+	model m;
+	join(root, s->path, "ckpt");
+	model_init(&m, 4, 1, 3);
+	DIR *directory = opendir(root);
+	assert_non_null(directory);
+	for (const struct dirent *entry; (entry = readdir(directory));) {
+		if (strncmp(entry->d_name, "step-", 5) != 0)
+			continue;
+		if (ls_ckpt_load(join(path, root, entry->d_name), &m.content) != LS_OK)
+			fail_msg("%s", ls_last_error());
+		assert_int_equal(model_differences(&m, (unsigned)m.content.progress.step), 0);
+	}
+	closedir(directory);
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_OK);
+	assert_int_equal(ls_ckpt_load(path, &m.content), LS_OK);
+	assert_in_range(m.content.progress.step, done, done + 1);
+	assert_int_equal(model_differences(&m, (unsigned)m.content.progress.step), 0);
+	model_release(&m);
+}
+
+/* Start, wait for the first save and then up to 20 ms, kill. Returns the last step that was reported as saved. */
+static uint64_t save_and_kill(const scratch *s, uint64_t first, uint32_t word)
+{
+	int ends[2], status;
+	uint64_t done = 0, told;
+	fflush(NULL);
+	assert_int_equal(pipe(ends), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		save_until_killed(s, first, ends[1]);
+	close(ends[1]);
+	ssize_t got = read(ends[0], &done, sizeof done);
+	usleep(ls_rng_below(word, 20000));
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	while (read(ends[0], &told, sizeof told) == sizeof told)
+		done = told;
+	close(ends[0]);
+	assert_int_equal(got, sizeof done);
+	assert_true(WIFSIGNALED(status));
+	return done;
+}
+
 static void killed_any_time(void **state)
 {
 	const scratch *s = *state;
 	uint64_t seed = (uint64_t)time(NULL), done = 0;
 	print_message("# seed %" PRIu64 "\n", seed);
 	ls_rng rng = ls_rng_make(seed, LS_RNG_TEST, 1);
-	save(s, 1, 1);
 	for (uint64_t round = 0; round < 12; round++) {
-		int ends[2], status;
 		uint32_t words[4];
-		uint64_t told;
-		char path[2048];
-		model m;
 		ls_rng_words(rng, 0, round, words);
-		fflush(NULL);
-		assert_int_equal(pipe(ends), 0);
-		pid_t child = fork();
-		assert_true(child >= 0);
-		if (child == 0)
-			save_until_killed(s, done + 1, ends[1]);
-		close(ends[1]);
-		assert_int_equal(read(ends[0], &done, sizeof done), sizeof done);
-		usleep(ls_rng_below(words[0], 20000));
-		kill(child, SIGKILL);
-		waitpid(child, &status, 0);
-		assert_true(WIFSIGNALED(status));
-		while (read(ends[0], &told, sizeof told) == sizeof told)
-			done = told;
-		close(ends[0]);
-		model_init(&m, 4, 1, 3);
-		assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_OK);
-		assert_int_equal(ls_ckpt_load(path, &m.content), LS_OK);
-		assert_in_range(m.content.progress.step, done, done + 1);
-		assert_int_equal(model_differences(&m, (unsigned)m.content.progress.step), 0);
-		model_release(&m);
+		done = save_and_kill(s, done + 1, words[0]);
+		check_after_kill(s, done);
 	}
 }
 
@@ -389,7 +448,8 @@ int main(void)
 		TEST(prune),           TEST(going_back), TEST(others_files_are_left_alone),
 		TEST(same_step_again), TEST(leftovers),  TEST(stepped_aside),
 		TEST(falls_back),      TEST(none_left),  TEST(unwritable),
-		TEST(no_room),         TEST(full_disk),  TEST(killed_any_time),
+		TEST(no_room),         TEST(full_disk),  TEST(half_removed),
+		TEST(killed_any_time),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,26 @@ static void second_reader(void **state)
 	free(file);
 }
 
+/* Data starts at a multiple of 64 bytes however long the header is. */
+static void data_is_aligned(void **state)
+{
+	const scratch *s = *state;
+	char path[2048], note[80] = "";
+	join(path, s->path, "aligned.safetensors");
+	for (size_t length = 0; length < 66; length++) {
+		ls_st_pair pair = { "note", note };
+		int calls[GIVEN] = { 0 };
+		size_t bytes;
+		uint64_t header;
+		memset(note, 'x', length);
+		assert_int_equal(ls_st_write(path, given, GIVEN, &pair, 1, fill, calls, NULL), LS_OK);
+		uint8_t *file = read_bytes(path, &bytes);
+		memcpy(&header, file, 8);
+		free(file);
+		assert_int_equal((8 + header) % 64, 0);
+	}
+}
+
 static void checksum_is_of_the_file(void **state)
 {
 	char path[2048];
@@ -197,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(round_trip),
+		TEST(data_is_aligned),
 		TEST(second_reader),
 		TEST(checksum_is_of_the_file),
 		TEST(empty_file_of_tensors),
