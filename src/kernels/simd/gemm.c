@@ -28,13 +28,14 @@ typedef struct product {
 LS_INLINE void tile(const product *p, int mr, int nv, int transposed)
 {
 	const float *x = p->x, *w = p->w;
+	float *const y = p->y;
 	const int64_t ldx = p->ldx, ldw = p->ldw, ldy = p->ldy;
 	ls_vf sum[12][4];
 	LS_UNROLL for (int i = 0; i < mr; i++)
 	{
 		LS_UNROLL for (int v = 0; v < nv; v++)
 		{
-			sum[i][v] = p->fresh ? (ls_vf){ 0 } : ls_vf_load(p->y + i * ldy + v * LS_LANES);
+			sum[i][v] = p->fresh ? (ls_vf){ 0 } : ls_vf_load(y + i * ldy + v * LS_LANES);
 		}
 	}
 	for (int k = p->inner; k > 0; k--, w += ldw, x += transposed ? ldx : 1) {
@@ -48,7 +49,7 @@ LS_INLINE void tile(const product *p, int mr, int nv, int transposed)
 	}
 	LS_UNROLL for (int i = 0; i < mr; i++)
 	{
-		LS_UNROLL for (int v = 0; v < nv; v++) ls_vf_store(p->y + i * ldy + v * LS_LANES, sum[i][v]);
+		LS_UNROLL for (int v = 0; v < nv; v++) ls_vf_store(y + i * ldy + v * LS_LANES, sum[i][v]);
 	}
 }
 

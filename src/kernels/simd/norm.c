@@ -209,8 +209,8 @@ LS_INLINE void input_panel(const float *dy, const float *y, const float *x, int6
 			   const float *b, const float *c, float *dx)
 {
 	int k = 0;
-	for (; k + SUMS_VECTORS * LS_LANES <= panel; k += SUMS_VECTORS * LS_LANES)
-		input_block(dy + k, y ? y + k : NULL, x + k, rows, panel, a + k, b + k, c + k, dx + k, SUMS_VECTORS);
+	for (; k + 4 * LS_LANES <= panel; k += 4 * LS_LANES)
+		input_block(dy + k, y ? y + k : NULL, x + k, rows, panel, a + k, b + k, c + k, dx + k, 4);
 	for (; k < panel; k += LS_LANES)
 		input_block(dy + k, y ? y + k : NULL, x + k, rows, panel, a + k, b + k, c + k, dx + k, 1);
 }

@@ -75,7 +75,7 @@ LS_INLINE void max_run(const ls_pool_geometry *g, const float *x, int first, int
 			}
 		}
 		ls_vf_store(y + i, best);
-		ls_vb_store(arg + i, __builtin_convertvector(chosen, ls_vb));
+		ls_vi_to_bytes(arg + i, chosen);
 	}
 }
 
@@ -98,33 +98,54 @@ void LS_ISA_SYMBOL(ls_simd_max_pool)(const ls_pool_geometry *g, const float *x, 
 	}
 }
 
-/* One run of dx at (iy, ix): the gradients of those windows `over` it that chose it. */
-LS_INLINE void max_backward_run(const ls_pool_geometry *g, const float *dy, const uint8_t *arg, int iy, int ix,
-				rectangle over, int accumulate, float *dx)
+/* A window that contains an input position: where its run starts, and which of its taps the position is. */
+typedef struct seen_by {
+	int64_t at;
+	int tap;
+} seen_by;
+
+/* One run of dx at a position that `count` windows contain: the gradients of those that chose it. */
+LS_INLINE void max_backward_run(const float *dy, const uint8_t *arg, const seen_by *windows, int count, int64_t run,
+				int accumulate, float *dx)
 {
-	const int64_t run = g->n * g->panel;
 	for (int64_t i = 0; i < run; i += LS_LANES) {
 		ls_vf sum = accumulate ? ls_vf_load(dx + i) : (ls_vf){ 0 };
-		for (int oy = over.y0; oy < over.y1; oy++) {
-			for (int ox = over.x0; ox < over.x1; ox++) {
-				const int tap = (iy + g->padding - oy * g->stride) * g->kernel_w + ix + g->padding -
-						ox * g->stride;
-				const int64_t at = ((int64_t)oy * g->out_w + ox) * run + i;
-				ls_vi chosen = __builtin_convertvector(ls_vb_load(arg + at), ls_vi);
-				sum += ls_vf_where(chosen == tap, ls_vf_load(dy + at));
-			}
+		for (int k = 0; k < count; k++) {
+			ls_vi chosen = ls_vi_from_bytes(arg + windows[k].at + i);
+			sum += ls_vf_where(chosen == windows[k].tap, ls_vf_load(dy + windows[k].at + i));
 		}
 		ls_vf_store(dx + i, sum);
 	}
+}
+
+/* The windows over (iy, ix), in scan order; an arg is a byte, so there are at most 256. */
+static int list_windows(const ls_pool_geometry *g, int iy, int ix, seen_by *windows)
+{
+	const rectangle over = windows_over(g, iy, ix);
+	int count = 0;
+	for (int oy = over.y0; oy < over.y1; oy++)
+		for (int ox = over.x0; ox < over.x1; ox++) {
+			const int r = iy + g->padding - oy * g->stride, s = ix + g->padding - ox * g->stride;
+			windows[count++] = (seen_by){ .at = ((int64_t)oy * g->out_w + ox) * g->n * g->panel,
+						      .tap = r * g->kernel_w + s };
+		}
+	return count;
 }
 
 void LS_ISA_SYMBOL(ls_simd_max_pool_backward)(const ls_pool_geometry *g, const float *dy, const uint8_t *arg, int iy,
 					      int accumulate, float *dx)
 {
 	const int64_t run = g->n * g->panel;
-	for (int ix = 0; ix < g->in_w; ix++) {
-		const rectangle over = windows_over(g, iy, ix);
-		max_backward_run(g, dy, arg, iy, ix, over, accumulate, dx + ((int64_t)iy * g->in_w + ix) * run);
+	seen_by windows[256];
+	dx += (int64_t)iy * g->in_w * run;
+	for (int ix = 0; ix < g->in_w; ix++, dx += run) {
+		const int count = list_windows(g, iy, ix, windows);
+		if (count == 1)
+			max_backward_run(dy, arg, windows, 1, run, accumulate, dx);
+		else if (count == 2)
+			max_backward_run(dy, arg, windows, 2, run, accumulate, dx);
+		else
+			max_backward_run(dy, arg, windows, count, run, accumulate, dx);
 	}
 }
 

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#if defined(LS_ISA_IS_avx512) || defined(LS_ISA_IS_avx2)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
@@ -26,9 +26,7 @@
 
 typedef float ls_vf __attribute__((vector_size(4 * LS_LANES)));
 typedef int32_t ls_vi __attribute__((vector_size(4 * LS_LANES)));
-typedef uint8_t ls_vb __attribute__((vector_size(LS_LANES)));
 typedef float ls_vf_any __attribute__((vector_size(4 * LS_LANES), aligned(4), may_alias));
-typedef uint8_t ls_vb_any __attribute__((vector_size(LS_LANES), aligned(1), may_alias));
 
 #define LS_INLINE static inline __attribute__((always_inline))
 
@@ -51,15 +49,6 @@ LS_INLINE ls_vf ls_vf_set(float value)
 {
 	return value - (ls_vf){ 0 };
 }
-LS_INLINE ls_vb ls_vb_load(const uint8_t *p)
-{
-	return *(const ls_vb_any *)p;
-}
-LS_INLINE void ls_vb_store(uint8_t *p, ls_vb v)
-{
-	*(ls_vb_any *)p = v;
-}
-
 /* value where the comparison held, else +0; and a or b. */
 LS_INLINE ls_vf ls_vf_where(ls_vi mask, ls_vf value)
 {
@@ -83,6 +72,31 @@ LS_INLINE ls_vf ls_vf_relu(ls_vf v)
 	return (ls_vf)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v);
 #else
 	return (ls_vf)((ls_vi)v & ~(ls_vi)(v < 0));
+#endif
+}
+
+/* LS_LANES bytes as integers and back; written out because compilers take __builtin_convertvector apart. */
+LS_INLINE ls_vi ls_vi_from_bytes(const uint8_t *p)
+{
+#if defined(LS_ISA_IS_avx512)
+	return (ls_vi)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
+#elif defined(LS_ISA_IS_avx2)
+	return (ls_vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+#else
+	return (ls_vi){ p[0], p[1], p[2], p[3] };
+#endif
+}
+
+LS_INLINE void ls_vi_to_bytes(uint8_t *p, ls_vi v)
+{
+#if defined(LS_ISA_IS_avx512)
+	_mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)v));
+#elif defined(LS_ISA_IS_avx2)
+	__m128i words = _mm_packus_epi32(_mm256_castsi256_si128((__m256i)v), _mm256_extracti128_si256((__m256i)v, 1));
+	_mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
+#else
+	for (int i = 0; i < LS_LANES; i++)
+		p[i] = (uint8_t)v[i];
 #endif
 }
 

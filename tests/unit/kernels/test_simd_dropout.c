@@ -6,7 +6,7 @@ static float dropped(ls_rng rng, uint64_t sample, uint64_t element, float probab
 {
 	uint32_t words[4];
 	ls_rng_words(rng, sample, element / 4, words);
-	return ls_rng_unit(words[element % 4]) >= probability ? x / (1.0f - probability) : 0;
+	return ls_rng_unit(words[element % 4]) >= probability ? x * (1.0f / (1.0f - probability)) : 0;
 }
 
 static void test_every_element_draws_its_word(void **state)
