@@ -21,11 +21,14 @@ ls_status ls_path_join(char *out, size_t size, const char *directory, const char
 	return LS_OK;
 }
 
-static ls_status make_one(const char *path)
+/* Make `part`, which is `whole` or a parent of it. */
+static ls_status make_one(const char *part, const char *whole)
 {
-	if (mkdir(path, 0777) == 0 || (errno == EEXIST && ls_path_is_directory(path)))
+	if (mkdir(part, 0777) == 0 || (errno == EEXIST && ls_path_is_directory(part)))
 		return LS_OK;
-	return ls_fail_errno(LS_EIO, "cannot make directory %s", path);
+	if (errno == EEXIST || errno == ENOTDIR)
+		return ls_fail(LS_EIO, "cannot make directory %s: %s is not a directory", whole, part);
+	return ls_fail_errno(LS_EIO, "cannot make directory %s", whole);
 }
 
 ls_status ls_path_make(const char *directory)
@@ -36,10 +39,10 @@ ls_status ls_path_make(const char *directory)
 		return ls_fail(LS_EINVALID, "cannot make a directory called '%.100s'", directory);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		LS_TRY(make_one(path));
+		LS_TRY(make_one(path, directory));
 		*slash = '/';
 	}
-	return make_one(path);
+	return make_one(path, directory);
 }
 
 int ls_path_exists(const char *path)
