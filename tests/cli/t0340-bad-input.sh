@@ -73,14 +73,14 @@ damage "gzip cut short" bash -c "gzip -c $images | head -c 2000 >$images.gz; rm 
 fails_with "a directory without a dataset" 1 "runs" "$LOCKSTEP" train --model mlp --data runs --steps 1
 
 # More than the machine has.
-run "$LOCKSTEP" train --model resnet18 --data glyphs --samples 64 --batch 100000000
+run "$LOCKSTEP" train --model resnet18 --data glyphs --samples 100M --batch 100000000
 ok "a batch that cannot fit is refused" test "$status" != 0
 like "with how much it would take" "$err" "[0-9.]+ ?[GTP]i?B"
 like "and what would fit" "$err" "fit|--batch"
 
 # Places that cannot be written to.
 echo "a file" >file
-fails_with "a run directory inside a file" 1 "file/run" small_train --steps 2 --run file/run
+fails_with "a run directory inside a file" 1 "directory file" small_train --steps 2 --run file/run
 is "the file is as it was" "$(cat file)" "a file"
 run small_train --steps 5 --run runs/full
 is "a run to be filled up" "$status" 0
