@@ -31,7 +31,9 @@ test: ## install what tests need, build, run every test; SANITIZER=address|undef
 	$(MAKE) --no-print-directory build
 	tools/run-tests "$(BUILD)" $(TESTS)
 
-demo: deps build ## get MNIST and train the small CNN on all cores, in about a minute
+demo: deps ## build, get MNIST and train the small CNN on all cores, in about a minute
+	tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)"
+	cmake --build "$(BUILD)" --target lockstep_cli
 	tools/demo "$(BUILD)"
 
 install: build ## install command, library, headers, pkg-config file and man pages under PREFIX
@@ -44,7 +46,7 @@ format: ## rewrite C sources in the style of .clang-format
 lint: ## check the C sources against .clang-format and the scripts with shellcheck
 	tools/install-deps lint
 	git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
-	git grep -lE '^#!/bin/(ba)?sh' | xargs shellcheck -x
+	git grep -lE '^#!/bin/(ba)?sh' | xargs shellcheck -x -P SCRIPTDIR -S warning
 
 bench-peers: deps build ## measure Lockstep beside PyTorch, interleaved in one run
 	tools/install-deps peers

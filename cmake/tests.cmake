@@ -1,5 +1,4 @@
 # Unit tests: tests/unit/<room>/test_*.c, each an executable on cmocka that links its room (and so what the room uses).
-pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(LS_TEST_DIR ${CMAKE_BINARY_DIR}/tests)
 foreach(room base tensor data kernels optim exchange ckpt metrics graph models train)
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
