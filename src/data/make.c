@@ -4,13 +4,6 @@
  *
  * Since sample i is a function of i alone, the file is a function of the settings: chunks may be written in any order
  * by any thread, and written twice without harm.
- *
- * Invariants
- *  1. Files are called NAME.partial until all four are whole and on disk; then they get their names.
- *  2. lockstep-make.partial says with which settings the files are being made and how many samples of each split are on
- *     disk. It is replaced (whole or not at all) only after those samples were synced.
- *  3. lockstep-data.txt, the same settings, is written last: a directory that has it is complete.
- *  4. A file this program did not make is never overwritten.
  */
 #include "data/make.h"
 
@@ -39,26 +32,20 @@
 
 #define CHUNK 1024 /* samples a thread makes at a time */
 #define THREADS_MAX 256
-#define STATE "lockstep-make.partial"
-#define DESCRIPTION "lockstep-data.txt"
 
-enum { IMAGES, LABELS, KINDS };
-static const char *const file_names[2][KINDS] = { { "train-images-idx3-ubyte", "train-labels-idx1-ubyte" },
-						  { "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte" } };
 static const char *const split_names[2] = { "train", "test" };
 
 /* One split being written. */
 typedef struct make_split {
 	ls_dataset *set;
-	size_t values;          /* bytes of a sample */
-	size_t header[KINDS];   /* bytes */
-	uint64_t samples, done; /* done: on disk, from the start */
+	size_t values;                /* bytes of a sample */
+	size_t header[LS_MAKE_KINDS]; /* bytes */
 } make_split;
 
 typedef struct make_job {
 	const ls_data_make_options *options;
 	make_split splits[2];
-	char settings[512];
+	ls_make_state state;
 	ls_team *team;
 	int threads;
 	uint64_t round;  /* samples between two syncs */
@@ -67,7 +54,8 @@ typedef struct make_job {
 
 	/* the split in work */
 	make_split *split;
-	int fd[KINDS];
+	int which;
+	int fd[LS_MAKE_KINDS];
 	uint64_t round_begin, round_end;
 	ls_meter meter;
 	pthread_mutex_t lock; /* of what follows */
@@ -75,13 +63,6 @@ typedef struct make_job {
 	ls_status status;
 	char error[512];
 } make_job;
-
-static ls_status job_path(const make_job *job, const char *name, const char *suffix, char *path, size_t size)
-{
-	char full[128];
-	snprintf(full, sizeof(full), "%s%s", name, suffix);
-	return ls_path_join(path, size, job->options->out, full);
-}
 
 static ls_status write_at(int fd, const void *data, size_t bytes, uint64_t offset)
 {
@@ -110,9 +91,9 @@ static ls_status make_chunk(make_job *job, int rank, uint64_t begin, uint64_t en
 		LS_TRY(ls_dataset_read_bytes(split->set, i, images + (i - begin) * split->values, &label));
 		labels[i - begin] = (uint8_t)label;
 	}
-	LS_TRY(write_at(job->fd[IMAGES], images, (end - begin) * split->values,
-			split->header[IMAGES] + begin * split->values));
-	return write_at(job->fd[LABELS], labels, end - begin, split->header[LABELS] + begin);
+	LS_TRY(write_at(job->fd[LS_MAKE_IMAGES], images, (end - begin) * split->values,
+			split->header[LS_MAKE_IMAGES] + begin * split->values));
+	return write_at(job->fd[LS_MAKE_LABELS], labels, end - begin, split->header[LS_MAKE_LABELS] + begin);
 }
 
 /* Messages belong to threads: the first failure is kept for the caller's. */
@@ -144,25 +125,9 @@ static void round_work(void *context, ls_member member)
 	ls_team_barrier(member); /* resets the shared counter for the next round */
 }
 
-static ls_status state_save(make_job *job)
-{
-	char path[4096], text[1024];
-	ls_file_draft draft;
-	int length = snprintf(text, sizeof(text), "%strain %" PRIu64 "\ntest %" PRIu64 "\n", job->settings,
-			      job->splits[0].done, job->splits[1].done);
-	LS_TRY(job_path(job, STATE, "", path, sizeof(path)));
-	LS_TRY(ls_file_begin(&draft, path));
-	ls_status status = ls_file_write(&draft, text, (size_t)length);
-	if (status) {
-		ls_file_abandon(&draft);
-		return status;
-	}
-	return ls_file_publish(&draft);
-}
-
 static ls_status sync_split(make_job *job)
 {
-	for (int kind = 0; kind < KINDS; kind++)
+	for (int kind = 0; kind < LS_MAKE_KINDS; kind++)
 		if (fdatasync(job->fd[kind]) != 0)
 			return ls_fail_errno(LS_EIO, "cannot write to %s", job->options->out);
 	return LS_OK;
@@ -170,32 +135,32 @@ static ls_status sync_split(make_job *job)
 
 static ls_status make_rounds(make_job *job)
 {
-	make_split *split = job->split;
-	while (split->done < split->samples) {
-		job->round_begin = split->done;
-		job->round_end = split->samples - split->done < job->round ? split->samples : split->done + job->round;
+	uint64_t samples = job->state.samples[job->which], *done = &job->state.done[job->which];
+	while (*done < samples) {
+		job->round_begin = *done;
+		job->round_end = samples - *done < job->round ? samples : *done + job->round;
 		ls_team_run(job->team, round_work, job);
 		if (job->status)
 			return ls_fail(job->status,
-				       "%s: %s; %" PRIu64 " of %" PRIu64 " samples of the %s set are safe, the "
-				       "same command continues there",
-				       job->options->out, job->error, split->done, split->samples,
-				       split_names[split - job->splits]);
+				       "%s: %s; %" PRIu64 " of %" PRIu64
+				       " samples of the %s set are safe, the same command "
+				       "continues there",
+				       job->options->out, job->error, *done, samples, split_names[job->which]);
 		LS_TRY(sync_split(job));
-		split->done = job->round_end;
-		LS_TRY(state_save(job));
+		*done = job->round_end;
+		LS_TRY(ls_make_save(&job->state));
 	}
 	return LS_OK;
 }
 
-/* Open a partial file, ours alone. One that is shorter than the state says (it was tampered with) starts afresh. */
+/* Open a partial file, ours alone, and cut off what is not known to be safe. One that is shorter than the state says
+ * starts afresh. */
 static ls_status open_partial(make_job *job, int kind)
 {
 	char path[4096];
 	struct stat facts;
-	make_split *split = job->split;
-	uint64_t unit = kind == IMAGES ? split->values : 1;
-	LS_TRY(job_path(job, file_names[split - job->splits][kind], ".partial", path, sizeof(path)));
+	uint64_t unit = kind == LS_MAKE_IMAGES ? job->split->values : 1, *done = &job->state.done[job->which];
+	LS_TRY(ls_make_partial(&job->state, job->which, kind, path, sizeof(path)));
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return ls_fail_errno(LS_EIO, "cannot create %s", path);
@@ -204,9 +169,9 @@ static ls_status open_partial(make_job *job, int kind)
 		return ls_fail(LS_EIO, "%s is being written by another process; stop that one first", path);
 	if (fstat(fd, &facts) != 0)
 		return ls_fail_errno(LS_EIO, "cannot read %s", path);
-	if ((uint64_t)facts.st_size < split->header[kind] + split->done * unit)
-		split->done = 0;
-	if (ftruncate(fd, (off_t)(split->header[kind] + split->done * unit)) != 0)
+	if ((uint64_t)facts.st_size < job->split->header[kind] + *done * unit)
+		*done = 0;
+	if (ftruncate(fd, (off_t)(job->split->header[kind] + *done * unit)) != 0)
 		return ls_fail_errno(LS_EIO, "cannot write %s", path);
 	return LS_OK;
 }
@@ -214,128 +179,41 @@ static ls_status open_partial(make_job *job, int kind)
 static ls_status write_headers(make_job *job)
 {
 	const ls_dataset_info *info = &job->split->set->info;
-	const uint32_t dims[3] = { (uint32_t)job->split->samples, (uint32_t)info->height, (uint32_t)info->width };
-	for (int kind = 0; kind < KINDS; kind++) {
+	const uint32_t dims[3] = { (uint32_t)info->samples, (uint32_t)info->height, (uint32_t)info->width };
+	for (int kind = 0; kind < LS_MAKE_KINDS; kind++) {
 		uint8_t header[LS_IDX_HEADER_MAX];
-		size_t bytes = ls_idx_encode(header, kind == IMAGES ? 3 : 1, dims);
+		size_t bytes = ls_idx_encode(header, kind == LS_MAKE_IMAGES ? 3 : 1, dims);
 		LS_TRY(write_at(job->fd[kind], header, bytes, 0));
 	}
 	return LS_OK;
 }
 
-static ls_status make_one(make_job *job, make_split *split)
+static ls_status make_opened(make_job *job)
 {
-	if (split->done == split->samples)
-		return LS_OK;
-	job->split = split;
-	job->fd[IMAGES] = job->fd[LABELS] = -1;
-	ls_status status = open_partial(job, IMAGES);
-	if (!status)
-		status = open_partial(job, LABELS);
-	if (!status)
-		status = write_headers(job);
-	if (!status) {
-		job->made = split->done;
-		ls_meter_begin(&job->meter, split_names[split - job->splits], "k samples", 1e3, split->done,
-			       split->samples, job->options->quiet);
-		status = make_rounds(job);
-		ls_meter_end(&job->meter);
-	}
-	for (int kind = 0; kind < KINDS; kind++)
-		if (job->fd[kind] >= 0)
-			close(job->fd[kind]);
+	LS_TRY(open_partial(job, LS_MAKE_IMAGES));
+	LS_TRY(open_partial(job, LS_MAKE_LABELS));
+	LS_TRY(ls_make_save(&job->state)); /* before anything is written past what it says */
+	LS_TRY(write_headers(job));
+	job->made = job->state.done[job->which];
+	ls_meter_begin(&job->meter, split_names[job->which], "k samples", 1e3, job->made,
+		       job->state.samples[job->which], job->options->quiet);
+	ls_status status = make_rounds(job);
+	ls_meter_end(&job->meter);
 	return status;
 }
 
-/* Give every file its name; one that a killed process already renamed has no partial any more. */
-static ls_status publish_all(make_job *job)
+static ls_status make_one(make_job *job, int which)
 {
-	char partial[4096], final[4096];
-	ls_file_draft draft;
-	for (int i = 0; i < 2 * KINDS; i++) {
-		const char *name = file_names[i / KINDS][i % KINDS];
-		LS_TRY(job_path(job, name, ".partial", partial, sizeof(partial)));
-		LS_TRY(job_path(job, name, "", final, sizeof(final)));
-		if (ls_path_exists(final) && !ls_path_exists(partial))
-			continue;
-		if (rename(partial, final) != 0)
-			return ls_fail_errno(LS_EIO, "cannot rename %s", partial);
-	}
-	LS_TRY(ls_path_sync(job->options->out));
-	LS_TRY(job_path(job, DESCRIPTION, "", final, sizeof(final)));
-	LS_TRY(ls_file_begin(&draft, final));
-	ls_status status = ls_file_write(&draft, job->settings, strlen(job->settings));
-	if (status) {
-		ls_file_abandon(&draft);
-		return status;
-	}
-	LS_TRY(ls_file_publish(&draft));
-	LS_TRY(job_path(job, STATE, "", partial, sizeof(partial)));
-	unlink(partial);
-	return LS_OK;
-}
-
-/* A file's text, or found = 0. */
-static ls_status read_text(const make_job *job, const char *name, char *text, size_t size, int *found)
-{
-	char path[4096];
-	LS_TRY(job_path(job, name, "", path, sizeof(path)));
-	FILE *file = fopen(path, "rb");
-	*found = file != NULL;
-	if (!file)
-		return errno == ENOENT ? LS_OK : ls_fail_errno(LS_EIO, "cannot read %s", path);
-	size_t bytes = fread(text, 1, size - 1, file);
-	text[bytes] = 0;
-	fclose(file);
-	return LS_OK;
-}
-
-static ls_status settings_differ(const make_job *job, const char *what, const char *found)
-{
-	char settings[512];
-	snprintf(settings, sizeof(settings), "%.*s", 200, found);
-	for (char *p = settings; *p; p++)
-		*p = *p == '\n' ? ' ' : *p;
-	return ls_fail(LS_EMISMATCH,
-		       "%s holds %s dataset made with other settings (%s); choose another directory or "
-		       "remove it",
-		       job->options->out, what, settings);
-}
-
-/* Files that nobody says were made by us must not be touched. */
-static ls_status refuse_foreign(const make_job *job)
-{
-	char path[4096];
-	for (int i = 0; i < 2 * KINDS; i++) {
-		LS_TRY(job_path(job, file_names[i / KINDS][i % KINDS], "", path, sizeof(path)));
-		if (ls_path_exists(path))
-			return ls_fail(LS_EINVALID, "%s exists already; choose another directory", path);
-	}
-	return LS_OK;
-}
-
-/* Look at what is in the directory: complete, partly made, or nothing of ours. */
-static ls_status look_around(make_job *job, int *complete)
-{
-	char text[1024];
-	int found;
-	size_t length = strlen(job->settings);
-	LS_TRY(read_text(job, DESCRIPTION, text, sizeof(text), complete));
-	if (*complete)
-		return strcmp(text, job->settings) == 0 ? LS_OK : settings_differ(job, "a", text);
-	LS_TRY(read_text(job, STATE, text, sizeof(text), &found));
-	if (!found)
-		return refuse_foreign(job);
-	if (strncmp(text, job->settings, length) != 0)
-		return settings_differ(job, "part of a", text);
-	uint64_t done[2];
-	if (sscanf(text + length, "train %" SCNu64 " test %" SCNu64, &done[0], &done[1]) != 2 ||
-	    done[0] > job->splits[0].samples || done[1] > job->splits[1].samples)
-		return ls_fail(LS_EFORMAT, "%s/" STATE " is damaged; remove the directory and start again",
-			       job->options->out);
-	job->splits[0].done = done[0];
-	job->splits[1].done = done[1];
-	return LS_OK;
+	if (job->state.done[which] == job->state.samples[which])
+		return LS_OK;
+	job->which = which;
+	job->split = &job->splits[which];
+	job->fd[LS_MAKE_IMAGES] = job->fd[LS_MAKE_LABELS] = -1;
+	ls_status status = make_opened(job);
+	for (int kind = 0; kind < LS_MAKE_KINDS; kind++)
+		if (job->fd[kind] >= 0)
+			close(job->fd[kind]);
+	return status;
 }
 
 static ls_status check_space(const make_job *job)
@@ -343,7 +221,7 @@ static ls_status check_space(const make_job *job)
 	struct statvfs facts;
 	uint64_t need = 0;
 	for (int i = 0; i < 2; i++)
-		need += (job->splits[i].samples - job->splits[i].done) * (job->splits[i].values + 1);
+		need += (job->state.samples[i] - job->state.done[i]) * (job->splits[i].values + 1);
 	if (statvfs(job->options->out, &facts) != 0)
 		return LS_OK; /* writing will tell */
 	uint64_t have = (uint64_t)facts.f_bavail * facts.f_frsize;
@@ -362,13 +240,14 @@ static ls_status open_split(make_job *job, int which)
 				       .samples = which ? 0 : job->options->samples,
 				       .seed = job->options->seed };
 	LS_TRY(ls_dataset_open(&split->set, &options));
-	split->samples = split->set->info.samples;
+	uint64_t samples = split->set->info.samples;
+	job->state.samples[which] = samples;
 	split->values = ls_dataset_values(&split->set->info);
-	split->header[IMAGES] = 16;
-	split->header[LABELS] = 8;
-	if (split->samples > UINT32_MAX)
+	split->header[LS_MAKE_IMAGES] = 16;
+	split->header[LS_MAKE_LABELS] = 8;
+	if (samples > UINT32_MAX)
 		return ls_fail(LS_EINVALID, "%" PRIu64 " samples do not fit an IDX file, which holds at most %u",
-			       split->samples, UINT32_MAX);
+			       samples, UINT32_MAX);
 	return LS_OK;
 }
 
@@ -378,9 +257,10 @@ static ls_status probe_samples(const make_split *split, uint64_t *out)
 {
 	uint8_t image[28 * 28];
 	int32_t label;
-	uint64_t hash = 0, count = split->samples < 64 ? split->samples : 64;
+	uint64_t samples = split->set->info.samples;
+	uint64_t hash = 0, count = samples < 64 ? samples : 64;
 	for (uint64_t i = 0; i < 2 * count; i++) {
-		uint64_t index = i < count ? i : split->samples - 1 - (i - count);
+		uint64_t index = i < count ? i : samples - 1 - (i - count);
 		LS_TRY(ls_dataset_read_bytes(split->set, index, image, &label));
 		hash = XXH64(image, split->values, hash + (uint64_t)label);
 	}
@@ -395,9 +275,9 @@ static ls_status job_prepare(make_job *job)
 	for (int i = 0; i < 2; i++)
 		LS_TRY(open_split(job, i));
 	LS_TRY(probe_samples(&job->splits[0], &probe));
-	snprintf(job->settings, sizeof(job->settings),
+	snprintf(job->state.settings, sizeof(job->state.settings),
 		 "dataset %s\nsamples %" PRIu64 "\nseed %" PRIu64 "\nprobe %016" PRIx64 "\n", o->name,
-		 job->splits[0].samples, o->seed, probe);
+		 job->state.samples[0], o->seed, probe);
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	job->threads = o->threads > 0 ? o->threads : (int)(cores > 0 ? cores : 1);
 	job->threads = job->threads < THREADS_MAX ? job->threads : THREADS_MAX;
@@ -413,18 +293,18 @@ static ls_status job_run(make_job *job)
 	int complete;
 	LS_TRY(job_prepare(job));
 	LS_TRY(ls_path_make(job->options->out));
-	LS_TRY(look_around(job, &complete));
+	LS_TRY(ls_make_look(&job->state, &complete));
 	if (!complete) {
 		LS_TRY(check_space(job));
-		LS_TRY(state_save(job));
+		LS_TRY(ls_make_save(&job->state));
 		for (int i = 0; i < 2; i++)
-			LS_TRY(make_one(job, &job->splits[i]));
-		LS_TRY(publish_all(job));
+			LS_TRY(make_one(job, i));
+		LS_TRY(ls_make_publish(&job->state));
 	}
 	if (!job->options->quiet)
 		ls_log_line("%s %s in %s: %" PRIu64 " to train, %" PRIu64 " to test", job->options->name,
-			    complete ? "is already" : "is", job->options->out, job->splits[0].samples,
-			    job->splits[1].samples);
+			    complete ? "is already" : "is", job->options->out, job->state.samples[0],
+			    job->state.samples[1]);
 	return LS_OK;
 }
 
@@ -446,6 +326,7 @@ ls_status ls_make_run(const ls_data_make_options *options, uint64_t round)
 		return ls_fail(LS_EMEMORY, "no memory to make %s", name);
 	job->options = options;
 	job->round = round;
+	job->state.out = options->out;
 	pthread_mutex_init(&job->lock, NULL);
 	ls_status status = job_run(job);
 	ls_team_free(job->team);

@@ -1,5 +1,12 @@
 /*
- * make.h - inside of ls_data_make().
+ * make.h - inside of ls_data_make(): what is known about a directory that is being filled.
+ *
+ * Invariants
+ *  1. Files are called NAME.partial until all four are whole and on disk; then they get their names.
+ *  2. lockstep-make.partial says with which settings the files are being made and how many samples of each split are on
+ *     disk. It is replaced (whole or not at all) only after those samples were synced.
+ *  3. lockstep-data.txt, the same settings, is written last: a directory that has it is complete.
+ *  4. A file this program did not make is never overwritten.
  */
 #ifndef LS_DATA_MAKE_H
 #define LS_DATA_MAKE_H
@@ -10,5 +17,22 @@
 
 /* ls_data_make() with `round` samples between two syncs: what an interruption can cost. */
 ls_status ls_make_run(const ls_data_make_options *options, uint64_t round);
+
+enum { LS_MAKE_IMAGES, LS_MAKE_LABELS, LS_MAKE_KINDS };
+
+typedef struct ls_make_state {
+	const char *out;     /* the directory */
+	char settings[512];  /* text: what decides the bytes */
+	uint64_t samples[2]; /* of the training and test sets */
+	uint64_t done[2];    /* of them on disk, from the start */
+} ls_make_state;
+
+/* Path of a split's file while it is made. */
+ls_status ls_make_partial(const ls_make_state *state, int split, int kind, char *path, size_t size);
+
+/* Look at the directory: *complete, or partly made (fills done), or nothing of ours; other settings are an error. */
+ls_status ls_make_look(ls_make_state *state, int *complete);
+ls_status ls_make_save(const ls_make_state *state);
+ls_status ls_make_publish(const ls_make_state *state); /* all files get their names */
 
 #endif

@@ -64,7 +64,7 @@ __attribute__((unused)) static const char *in_dir(const char *dir, const char *n
 	static char paths[8][4096];
 	static int next;
 	char *path = paths[next++ % 8];
-	snprintf(path, sizeof(paths[0]), "%s/%s", dir, name);
+	assert_int_equal(ls_path_join(path, sizeof(paths[0]), dir, name), LS_OK);
 	return path;
 }
 
