@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Weights move between Lockstep and torchvision in both directions, and mean the same on both sides. Prints TAP.
+
+    python3 tests/golden/torch_roundtrip.py LOCKSTEP [DIRECTORY]
+
+LOCKSTEP is the command; DIRECTORY, where files are made, is a temporary one when not given.
+"""
+import glob
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "..", "bench")]
+sys.dont_write_bytecode = True
+
+import torch_models  # noqa: E402
+
+TOLERANCE = 1e-4
+TYPES = {"F32": np.float32, "I64": np.int64, "I32": np.int32}
+
+
+# ---- safetensors: u64 length of a JSON header, the header, the data
+
+
+def read_safetensors(path):
+    with open(path, "rb") as f:
+        (length,) = struct.unpack("<Q", f.read(8))
+        header = json.loads(f.read(length))
+        data = f.read()
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            flat = np.frombuffer(data[begin:end], dtype=TYPES[entry["dtype"]])
+            tensors[name] = torch.from_numpy(flat.reshape(entry["shape"]).copy())
+    return tensors
+
+
+def write_safetensors(path, tensors):
+    header, blobs, offset = {}, [], 0
+    names = {np.dtype(dtype): name for name, dtype in TYPES.items()}
+    for name, tensor in tensors.items():
+        array = np.array(tensor.detach().numpy(), order="C")
+        header[name] = {"dtype": names[array.dtype], "shape": list(array.shape),
+                        "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+        blobs.append(array.tobytes())
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(blobs))
+
+
+# ---- TAP
+
+
+class Tap:
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def check(self, name, good, note=""):
+        self.count += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.count} - {name}", flush=True)
+        if not good and note:
+            print("\n".join("# " + line for line in str(note).splitlines()), flush=True)
+        return good
+
+    def close(self, name, got, expected):
+        if got.shape != expected.shape:
+            return self.check(name, False, f"shapes {tuple(got.shape)} and {tuple(expected.shape)}")
+        error = float((got - expected).abs().max() / max(1.0, float(expected.abs().max())))
+        return self.check(name, error <= TOLERANCE, f"largest difference {error:.3g} of the largest value, or of 1; "
+                          f"allowed {TOLERANCE:g}")
+
+    def end(self):
+        print(f"1..{self.count}")
+        return 1 if self.failed else 0
+
+
+# ---- the two sides
+
+
+class Lockstep:
+    def __init__(self, binary, directory):
+        self.binary, self.directory = os.path.abspath(binary), directory
+
+    def run(self, *arguments):
+        done = subprocess.run([self.binary, *arguments], cwd=self.directory, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"lockstep {' '.join(arguments)}: exit status {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def logits(self, source, *arguments):
+        """Outputs on the first 40 test glyphs: logits, labels, images."""
+        self.run("eval", source, *arguments, "--samples", "40", "--logits", "logits.safetensors", "--quiet")
+        return read_safetensors(os.path.join(self.directory, "logits.safetensors"))
+
+    def train(self, run, *arguments):
+        self.run("train", "--data", "glyphs", "--samples", "128", "--eval-every", "0", "--batch", "32", "--quiet",
+                 "--run", run, *arguments)
+        (file,) = glob.glob(os.path.join(self.directory, run, "ckpt", "step-*", "model.safetensors"))
+        return read_safetensors(file)
+
+
+def torch_logits(model, images):
+    with torch.no_grad():
+        return model.eval()(images)
+
+
+def busy_model(name):
+    """Weights no initialisation gives: every tensor of the model, running statistics included, is off its default."""
+    torch.manual_seed(20)
+    model = torch_models.build(name)
+    with torch.no_grad():
+        for key, tensor in model.state_dict().items():
+            if key.endswith("running_var"):
+                tensor.uniform_(0.5, 2.0)
+            elif key.endswith("num_batches_tracked"):
+                tensor.fill_(11)
+            elif tensor.dim() == 1:
+                tensor.add_(0.2 * torch.randn_like(tensor))
+            else:
+                tensor.mul_(1 + 0.1 * torch.randn_like(tensor))
+    return model
+
+
+# ---- the tests
+
+
+def from_lockstep(tap, lockstep):
+    saved = lockstep.train("trained", "--model", "resnet18", "--steps", "4")
+    out = lockstep.logits("trained")
+    model = torch_models.build("resnet18")
+    try:
+        model.load_state_dict(saved, strict=True)
+    except RuntimeError as error:
+        tap.check("a trained ResNet-18 loads into torchvision, strict", False, error)
+        return
+    tap.check("a trained ResNet-18 loads into torchvision, strict", True)
+    tap.check("its counter of batches is the number of steps", int(saved["bn1.num_batches_tracked"]) == 4,
+              saved["bn1.num_batches_tracked"])
+    tap.check("images and labels come with the logits", tuple(out["images"].shape) == (40, 1, 28, 28)
+              and out["labels"].min() >= 0 and out["labels"].max() <= 9)
+    tap.close("torchvision gets the same logits", torch_logits(model, out["images"]), out["logits"])
+
+
+def to_lockstep(tap, lockstep, name):
+    file = f"{name}.safetensors"
+    model = busy_model(name)
+    write_safetensors(os.path.join(lockstep.directory, file), model.state_dict())
+    out = lockstep.logits(file, "--model", name, "--data", "glyphs")
+    expected = torch_logits(model, out["images"])
+    tap.check(f"{name}: the outputs are not trivial", float(expected.std()) > 0.01 and bool(expected.isfinite().all()))
+    tap.close(f"{name}: Lockstep gets the same logits with PyTorch's weights", out["logits"], expected)
+
+
+def start_from_torch(tap, lockstep):
+    """A step that is too small to change any weight shows what --init loaded."""
+    given = busy_model("resnet18").state_dict()
+    saved = lockstep.train("started", "--model", "resnet18", "--init", "resnet18.safetensors", "--steps", "1",
+                           "--optimizer", "sgd", "--momentum", "0", "--lr", "1e-30")
+    different = [key for key, tensor in given.items() if "running" not in key and "num_batches" not in key
+                 and not torch.equal(saved[key], tensor)]
+    tap.check("train --init starts from PyTorch's weights, bit for bit", saved.keys() == given.keys() and not different,
+              different)
+    tap.check("and goes on counting batches", int(saved["bn1.num_batches_tracked"]) == 12,
+              saved["bn1.num_batches_tracked"])
+    means = saved["bn1.running_mean"], given["bn1.running_mean"]
+    tap.check("and moves the running statistics from PyTorch's", not torch.equal(*means)
+              and bool(((means[0] - 0.9 * means[1]).abs() < 1).all()))
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    torch.set_num_threads(1)
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix="lockstep-test.") as temporary:
+        lockstep = Lockstep(sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else temporary)
+        try:
+            from_lockstep(tap, lockstep)
+            for name in ("resnet18", "resnet50", "cnn", "mlp"):
+                to_lockstep(tap, lockstep, name)
+            start_from_torch(tap, lockstep)
+        except (RuntimeError, OSError, KeyError, ValueError) as error:
+            tap.check("the comparison runs to its end", False, repr(error) + "\n" + str(error))
+    sys.exit(tap.end())
+
+
+if __name__ == "__main__":
+    main()
