@@ -45,14 +45,15 @@ static void run_loss(ls_exec *exec, const ls_pass *pass, int64_t first, ls_membe
 	ls_team_barrier(member);
 }
 
-static void announce(const ls_op *op, const ls_exec_leaf *leaf, ls_member member)
+static void announce(const ls_op *op, const ls_exec_leaf *leaf, const ls_pass *pass, ls_member member)
 {
 	const int rows[2] = { op->node->weight, op->node->bias };
 	for (int k = 0; k < 2; k++) {
 		if (rows[k] == LS_NONE)
 			continue;
 		const ls_param *param = &op->graph->params.rows[rows[k]];
-		leaf->ready(leaf->ready_context, param->offset, param->offset + param->count, member);
+		leaf->ready(leaf->ready_context, param->offset, param->offset + param->count, ls_op_grad(op, pass, rows[k]),
+		            member);
 	}
 }
 
@@ -77,7 +78,7 @@ static void run_backward(ls_exec *exec, const ls_exec_leaf *leaf, const ls_pass 
 		}
 		meet(exec, &op->backward_s, since, member);
 		if (last && leaf->ready != NULL)
-			announce(op, leaf, member);
+			announce(op, leaf, pass, member);
 	}
 }
 
@@ -112,7 +113,8 @@ static ls_pass slice_pass(const job *j, int64_t first, int64_t n)
 		          .images = leaf->images + first * image, .labels = leaf->labels + first,
 		          .samples = leaf->samples != NULL ? leaf->samples + first : NULL, .params = leaf->params,
 		          .buffers = leaf->buffers, .grads = leaf->grads, .stats = leaf->stats, .seed = leaf->seed,
-		          .step = leaf->step };
+		          .step = leaf->step,
+		          .shared_half = leaf->share_grads ? ls_exec_shared_grads(j->exec->graph) / 2 : 0 };
 }
 
 static void work(void *context, ls_member member)
@@ -146,6 +148,19 @@ static void run(ls_exec *exec, ls_exec_leaf *leaf, float *logits, int training)
 		leaf->loss += exec->loss[i];
 		leaf->correct += exec->correct[i];
 	}
+}
+
+size_t ls_exec_shared_grads(const ls_graph *graph)
+{
+	size_t most = 0;
+	for (int i = 0; graph->coupled && i < graph->node_count; i++) {
+		const int rows[2] = { graph->nodes[i].weight, graph->nodes[i].bias };
+		size_t floats = 0;
+		for (int k = 0; k < 2; k++)
+			floats += rows[k] == LS_NONE ? 0 : graph->params.rows[rows[k]].count;
+		most = floats > most ? floats : most;
+	}
+	return 2 * most;
 }
 
 void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf)

@@ -44,12 +44,13 @@ typedef struct ls_exec_leaf {
 	const uint64_t *samples;  /* (count) dataset indices, for dropout */
 	const float *params;      /* whole store */
 	const float *buffers;     /* running statistics; inference reads them */
-	float *grads;             /* (live) written, not added to */
+	float *grads;             /* (live) written, not added to; or, with share_grads, (ls_exec_shared_grads()) */
+	int share_grads;          /* a gradient lives only until `ready` has returned for it; one slice a leaf */
 	float *stats;             /* (buffers) the leaf's mean and unbiased variance; training writes them */
 	uint64_t seed, step;      /* dropout's key */
-	/* Called by every member when grads [begin, end) are final for this leaf and params [begin, end) are no longer read;
-	 * may be NULL. */
-	void (*ready)(void *context, size_t begin, size_t end, ls_member member);
+	/* Called by every member when the gradient of elements [begin, end) is final for this leaf (`grads` points at begin's)
+	 * and params [begin, end) are no longer read; may be NULL. */
+	void (*ready)(void *context, size_t begin, size_t end, const float *grads, ls_member member);
 	void *ready_context;
 	/* out */
 	double loss;              /* sum of cross-entropy over samples */
@@ -57,6 +58,10 @@ typedef struct ls_exec_leaf {
 } ls_exec_leaf;
 
 void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf);
+
+/* Floats of gradient memory that share_grads needs: two nodes' worth, used in turn. 0: this graph runs leaves in slices,
+ * whose sums must stay. */
+size_t ls_exec_shared_grads(const ls_graph *graph);
 
 /* Forward with running statistics. Loss and correct as above; `logits` (count, classes) may be NULL. */
 void ls_exec_infer(ls_exec *exec, ls_exec_leaf *leaf, float *logits);

@@ -150,7 +150,8 @@ static ls_status make_ops(ls_exec *exec)
 	for (int i = 0; i < exec->op_count; i++) {
 		const ls_node *node = &graph->nodes[i];
 		exec->ops[i] = (ls_op){ .graph = graph, .node = node, .kind = ls_op_kind_of(node->kind),
-			                .in = &graph->values[node->input], .out = &graph->values[node->output] };
+			                .in = &graph->values[node->input], .out = &graph->values[node->output],
+			                .parity = i % 2 };
 	}
 	link_moments(exec);
 	return LS_OK;

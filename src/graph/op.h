@@ -21,6 +21,7 @@ typedef struct ls_pass {
 	const uint64_t *samples;
 	const float *params, *buffers;
 	float *grads, *stats;
+	size_t shared_half;     /* 0: grads is the live store; else the half of a shared region that a node writes to */
 	uint64_t seed, step;
 } ls_pass;
 
@@ -53,6 +54,7 @@ struct ls_op {
 	ls_conv_plan *plans;     /* conv: one a size */
 	const ls_op *norm;       /* conv: who gets the moments */
 	const ls_op *conv;       /* norm: who makes them */
+	int parity;              /* which half of shared gradient memory */
 	double forward_s, backward_s;
 };
 
@@ -64,9 +66,16 @@ static inline const float *ls_op_param(const ls_op *op, const ls_pass *pass, int
 	return row == LS_NONE ? NULL : pass->params + op->graph->params.rows[row].offset;
 }
 
+/* Its gradient's place: in the live store, or in this node's half of the shared region, bias behind weight. */
 static inline float *ls_op_grad(const ls_op *op, const ls_pass *pass, int row)
 {
-	return row == LS_NONE ? NULL : pass->grads + op->graph->params.rows[row].offset;
+	const ls_param *rows = op->graph->params.rows;
+	if (row == LS_NONE)
+		return NULL;
+	if (pass->shared_half == 0)
+		return pass->grads + rows[row].offset;
+	size_t behind = row == op->node->bias && op->node->weight != LS_NONE ? rows[op->node->weight].count : 0;
+	return pass->grads + (size_t)op->parity * pass->shared_half + behind;
 }
 
 /* Rows of a tensor's panel: positions times samples. */

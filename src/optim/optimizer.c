@@ -54,7 +54,7 @@ void ls_optimizer_apply(const ls_optimizer_pass *pass, size_t begin, size_t end)
 			continue;
 		ls_update update = {
 			.params = pass->params + first,
-			.grads = pass->grads + first,
+			.grads = pass->grads + (first - pass->grads_begin),
 			.count = last - first,
 			.scale = pass->scale,
 			.decay = decays(pass->kind, param),

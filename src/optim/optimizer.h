@@ -54,7 +54,8 @@ typedef struct ls_optimizer_pass {
 	const ls_hyper *hyper;
 	const ls_param_table *table;
 	float *params;        /* (total) */
-	const float *grads;   /* (live) */
+	const float *grads;   /* (live), or the part of it that begins at grads_begin */
+	size_t grads_begin;
 	float *slots[LS_SLOTS_MAX];
 	float scale;
 	uint64_t step;

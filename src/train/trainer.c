@@ -33,7 +33,8 @@ static ls_status make_stores(ls_trainer *t, int64_t leaves)
 	t->norm_sums = calloc(ls_norm_blocks(table->live) + 1, sizeof(double));
 	if (t->stat_sums == NULL || t->norm_sums == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the sums of a step");
-	return ls_pieces_init(&t->pieces, table->live, leaves);
+	t->share_grads = t->update_early && ls_exec_shared_grads(t->graph) > 0;
+	return ls_pieces_init(&t->pieces, t->share_grads ? ls_exec_shared_grads(t->graph) : table->live, leaves);
 }
 
 /* Coupled weight decay gives dead weights a gradient; only then do they need state. */
@@ -59,6 +60,11 @@ static ls_status make(ls_trainer *t, const ls_trainer_options *o)
 	return ls_exec_new(&t->exec, t->graph, &exec);
 }
 
+static int updates_early(const ls_trainer_options *o)
+{
+	return o->leaves == 1 && o->clip_norm == 0;
+}
+
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
 {
 	ls_trainer *t = calloc(1, sizeof(*t));
@@ -69,7 +75,7 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
 	t->schedule = o->schedule;
 	t->clip_norm = o->clip_norm;
 	t->seed = o->seed;
-	t->update_early = o->leaves == 1 && o->clip_norm == 0;
+	t->update_early = updates_early(o);
 	ls_status status = make(t, o);
 	if (status != LS_OK) {
 		ls_trainer_free(t);
@@ -124,11 +130,14 @@ typedef struct early {
 	ls_optimizer_pass pass;
 } early;
 
-static void update_ready(void *context, size_t begin, size_t end, ls_member member)
+static void update_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
 {
 	early *e = context;
+	ls_optimizer_pass pass = e->pass;
 	double start = member.rank == 0 ? ls_clock_seconds() : 0;
-	apply_share(&e->pass, begin, end, member);
+	pass.grads = grads;
+	pass.grads_begin = begin;
+	apply_share(&pass, begin, end, member);
 	if (member.rank == 0)
 		e->trainer->update_s += ls_clock_seconds() - start;
 }
@@ -148,6 +157,7 @@ void ls_trainer_leaf(ls_trainer *t, const ls_leaf *leaf)
 
 	if (t->update_early) {
 		update.pass = update_pass(t, job.grads, 1.0 / (double)leaf->step_samples);
+		job.share_grads = t->share_grads;
 		job.ready = update_ready;
 		job.ready_context = &update;
 	}
@@ -224,8 +234,9 @@ ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 
 	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
 	choose_live(o, kind);
+	int shared = updates_early(o) && ls_exec_shared_grads(o->graph) > 0;
 	*out = (ls_trainer_bytes){ .params = (table->total + 2 * table->buffers) * sizeof(float),
-		                   .gradients = ls_pieces_bytes(table->live, o->leaves),
+		                   .gradients = ls_pieces_bytes(shared ? ls_exec_shared_grads(o->graph) : table->live, o->leaves),
 		                   .state = (size_t)kind->slots * table->live * sizeof(float) };
 	return ls_exec_bytes(o->graph, o->leaf, 0, &out->workspace);
 }

@@ -43,12 +43,13 @@ typedef struct ls_trainer {
 	float *params;                 /* (total) */
 	float *buffers, *stats;        /* (buffers) running statistics; one leaf's */
 	double *stat_sums;             /* (buffers) over the leaves of the step */
-	ls_pieces pieces;              /* of gradients (live) */
+	ls_pieces pieces;              /* of gradients (live), or of what two layers at a time need */
 	float *slots[LS_SLOTS_MAX];    /* (live) */
 	double *norm_sums;             /* one a norm block */
 	uint64_t step;                 /* updates done */
 	int64_t batches_tracked;
 	int update_early;              /* a step is one leaf and is not clipped: update as backward goes */
+	int share_grads;               /* and gradients need no memory of their own beyond that */
 	double update_s;               /* time spent in updates */
 	/* of the step under way */
 	int64_t samples, correct;
