@@ -12,6 +12,7 @@
 
 #include "kernels/simd/explog.h"
 #include "kernels/simd/parts.h"
+#include "kernels/simd/vec.h"
 
 #define WIDTH 16
 
@@ -28,54 +29,74 @@ static int64_t place(const row *r, int class)
 	return class / r->panel * r->stride + class % r->panel;
 }
 
-/* 16 logits from class `first` on; -inf past the last class. */
-static void load(const row *r, int first, float z[WIDTH])
+/* 16 logits from class `first` on; where the classes end before that, a copy in `tail` that goes on with -inf. */
+static const float *chunk(const row *r, int first, float tail[WIDTH])
 {
-	const float *from = r->logits + place(r, first);
+	const float *z = r->logits + place(r, first);
 	const int count = r->classes - first;
+	if (count >= WIDTH)
+		return z;
 	for (int i = 0; i < WIDTH; i++)
-		z[i] = i < count ? from[i] : -INFINITY;
+		tail[i] = i < count ? z[i] : -INFINITY;
+	return tail;
 }
 
-/* The first maximum; NaN logits are passed over here and show in the loss. */
+/*
+ * The first class with the greatest logit, NaN passed over; class 0 when nothing is greater than -inf. Each lane keeps
+ * its own first maximum and where it was; of equal lanes the one that was first wins.
+ */
 static int first_maximum(const row *r)
 {
-	float lanes[WIDTH], z[WIDTH], maximum;
-	load(r, 0, lanes);
-	for (int c = WIDTH; c < r->classes; c += WIDTH) {
-		load(r, c, z);
-		for (int i = 0; i < WIDTH; i++)
-			lanes[i] = z[i] > lanes[i] || lanes[i] != lanes[i] ? z[i] : lanes[i];
+	float tail[WIDTH], maximum = -INFINITY;
+	ls_vf greatest[WIDTH / LS_LANES];
+	ls_vi where[WIDTH / LS_LANES];
+	int best = 0;
+	for (int v = 0; v < WIDTH / LS_LANES; v++) {
+		greatest[v] = ls_vf_set(-INFINITY);
+		where[v] = (ls_vi){ 0 };
 	}
-	maximum = -INFINITY;
-	for (int i = 0; i < WIDTH; i++)
-		maximum = lanes[i] > maximum ? lanes[i] : maximum;
 	for (int c = 0; c < r->classes; c += WIDTH) {
-		load(r, c, z);
-		for (int i = 0; i < WIDTH; i++)
-			if (z[i] == maximum)
-				return c + i < r->classes ? c + i : 0;
+		const float *z = chunk(r, c, tail);
+		for (int v = 0; v < WIDTH / LS_LANES; v++) {
+			ls_vf value = ls_vf_load(z + v * LS_LANES);
+			ls_vi wins = value > greatest[v];
+			greatest[v] = ls_vf_select(wins, value, greatest[v]);
+			where[v] = ls_vi_select(wins, c + (ls_vi){ 0 }, where[v]);
+		}
 	}
-	return 0; /* nothing but NaN */
+	for (int i = 0; i < WIDTH; i++) {
+		float value = greatest[i / LS_LANES][i % LS_LANES];
+		int class = where[i / LS_LANES][i % LS_LANES] + i;
+		if (value > maximum || (value == maximum && value > -INFINITY && class < best)) {
+			maximum = value;
+			best = class;
+		}
+	}
+	return best;
 }
 
 /* sum_c e^(z_c - maximum); leaves the terms in the gradient's place. */
 static float exponentials(const row *r, float maximum)
 {
-	float lanes[WIDTH] = { 0 }, z[WIDTH];
+	float lanes[WIDTH] = { 0 }, tail[WIDTH], term[WIDTH];
 	for (int c = 0; c < r->classes; c += WIDTH) {
-		load(r, c, z);
+		const float *z = chunk(r, c, tail);
 		for (int i = 0; i < WIDTH; i++) {
-			z[i] = c + i < r->classes ? ls_exp_negative(z[i] - maximum) : 0;
-			lanes[i] += z[i];
+			term[i] = ls_exp_negative(z[i] - maximum);
+			lanes[i] += term[i];
 		}
 		if (r->gradient)
-			memcpy(r->gradient + place(r, c), z, sizeof z);
+			memcpy(r->gradient + place(r, c), term, sizeof term);
 	}
 	float sum = lanes[0];
 	for (int i = 1; i < WIDTH; i++)
 		sum += lanes[i];
 	return sum;
+}
+
+static int at_least(int a, int b)
+{
+	return a > b ? a : b;
 }
 
 /* gradient = term / sum - onehot, zero in the channels past the last class. */
@@ -85,7 +106,9 @@ static void finish_gradient(const row *r, float sum, int label)
 	for (int c = 0; c < blocks * r->panel; c += WIDTH) {
 		float *g = r->gradient + place(r, c);
 		for (int i = 0; i < WIDTH; i++)
-			g[i] = c + i < r->classes ? g[i] / sum : 0;
+			g[i] /= sum;
+		for (int i = at_least(r->classes - c, 0); i < WIDTH; i++)
+			g[i] = 0;
 	}
 	r->gradient[place(r, label)] -= 1.0f;
 }

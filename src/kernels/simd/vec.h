@@ -56,7 +56,11 @@ LS_INLINE ls_vf ls_vf_where(ls_vi mask, ls_vf value)
 }
 LS_INLINE ls_vi ls_vi_select(ls_vi mask, ls_vi a, ls_vi b)
 {
+#if defined(LS_ISA_IS_avx2)
+	return (ls_vi)_mm256_blendv_epi8((__m256i)b, (__m256i)a, (__m256i)mask);
+#else
 	return (mask & a) | (~mask & b);
+#endif
 }
 LS_INLINE ls_vf ls_vf_select(ls_vi mask, ls_vf a, ls_vf b)
 {
