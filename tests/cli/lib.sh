@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # lib.sh - a small TAP helper for the scripts in this directory; source it first, call test_end last.
 #
 #   run COMMAND...            runs it; $status, $out (stdout) and $err (stderr) tell what happened
@@ -47,6 +48,7 @@ test_note() { # TEXT...: lines of explanation under a result
 	printf '%s\n' "$@" | sed 's/^/# /'
 }
 
+# shellcheck disable=SC2034 # read by the scripts
 run() {
 	"$@" >.out 2>.err
 	status=$?

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Help: every command has it, it fits a screen, and what it says about defaults is true.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 run "$LOCKSTEP" --version

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Mistakes on the command line: status 2, what is wrong and with which value, the nearest name, and where to read on.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 bad() { # NAME PATTERN ARGUMENTS...

@@ -1,5 +1,6 @@
 #!/bin/bash
 # The manual pages and the command agree: each option is in both, with the same default.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 man=$SOURCE_DIR/docs/man

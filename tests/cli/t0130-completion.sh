@@ -1,5 +1,6 @@
 #!/bin/bash
 # Completion offers what the command takes.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 mkdir bin

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Datasets: listed, made, described; what is wrong with a damaged one is said.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 run "$LOCKSTEP" data list

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Training: what is printed, what is kept, and that it learns.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --epochs 2 \

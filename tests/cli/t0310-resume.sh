@@ -1,5 +1,6 @@
 #!/bin/bash
 # Stop and resume: the same end as a run never stopped, wherever it was stopped.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 run small_train --steps 40

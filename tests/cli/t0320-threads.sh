@@ -1,5 +1,6 @@
 #!/bin/bash
 # The bits do not depend on the number of threads.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 same() { # NAME OPTIONS...

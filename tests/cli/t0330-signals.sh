@@ -1,5 +1,7 @@
 #!/bin/bash
 # Signals: a run that is stopped is not lost, one that is killed neither.
+# shellcheck disable=SC2317 # functions are called by ok and wait_for
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 newest() { # RUN: step of the newest checkpoint
@@ -20,7 +22,7 @@ start() { # RUN OPTIONS...: a long run in the background, until its first checkp
 resumes_exactly() { # NAME RUN: go on a little; compare with a run never stopped
 	local name=$1 run=$2 step
 	step=$(($(newest "$run") + 10))
-	local common=(--model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --steps $step --eval-every 0)
+	local common=(--model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --steps "$step" --eval-every 0)
 	run "$LOCKSTEP" train "${common[@]}" --run "$run" --resume
 	local resumed
 	resumed=$(fingerprint "$out")

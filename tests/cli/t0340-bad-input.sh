@@ -1,5 +1,7 @@
 #!/bin/bash
 # Bad input: a clear message, a non-zero status, and nothing that was there is lost.
+# shellcheck disable=SC2016 # Perl and awk have dollars of their own
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # A loss that leaves the numbers: the step is told, the last good checkpoint stays.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Evaluation of runs and of files.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 accuracy() { sed -nE 's/.*accuracy: ([0-9.]+).*/\1/p' <<<"$1" | tail -n 1; }
@@ -11,7 +12,7 @@ is "eval of a run succeeds" "$status" 0
 like "accuracy, loss, samples" "$out" \
 	'^test accuracy: [0-9.]+, loss [0-9.]+, 200 samples in [0-9.]+ sec$'
 is "its accuracy is what training printed" "$(accuracy "$out")" "$trained"
-without_time() { sed 's/ in .*//' <<<"$1"; }
+without_time() { echo "${1% in *}"; }
 first=$(without_time "$out")
 
 run "$LOCKSTEP" eval runs/a --samples 200 --batch 7 --threads 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # The bench: one JSON object with sensible numbers, or text with the same.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 quick=(--model cnn --batch 32 --warmup 1 --steps 2 --repeat 3)

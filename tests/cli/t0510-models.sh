@@ -1,5 +1,7 @@
 #!/bin/bash
 # The table of models: known sizes, and what the image's size does to them.
+# shellcheck disable=SC2016 # Perl and awk have dollars of their own
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 run "$LOCKSTEP" models

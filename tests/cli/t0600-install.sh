@@ -1,5 +1,6 @@
 #!/bin/bash
 # Installed: the command runs, its library is found, and the worked example of lockstep.h compiles and runs as printed.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 prefix=$PWD/prefix
