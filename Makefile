@@ -2,7 +2,7 @@
 #
 #   SANITIZER=address|undefined|thread   build and test under a sanitizer, in a build directory of its own
 #   CC=clang                             another compiler (the build directory is configured anew)
-#   TESTS="unit/test_rng cli/t0001"      only the tests whose path contains one of these words
+#   TESTS="base/test_rng cli/t0001"      only the tests whose path contains one of these words
 #   PEERS="--quick"                      options of bench/peers, see bench/peers --help
 #   PREFIX=/usr/local DESTDIR=           where `make install` puts things
 #   FUZZ_SECONDS=60                      how long `make fuzz` spends on each target
