@@ -262,24 +262,21 @@ static void gather_patch(const ls_conv_geometry *g, const float *image, int oy, 
 	}
 }
 
-/* The same for one channel: whole filter rows at a time. */
+/* The same for one channel: whole filter rows at a time. Columns [s0, s1) of the filter are inside; there may be none. */
 static void gather_patch_grey(const ls_conv_geometry *g, const float *image, int oy, int ox, float *patch)
 {
 	int x0 = ox * g->stride - g->padding;
-	int s0 = x0 < 0 ? -x0 : 0;
-	int s1 = x0 + g->kernel_w > g->in_w ? g->in_w - x0 : g->kernel_w;
+	int s0 = min_int(x0 < 0 ? -x0 : 0, g->kernel_w), right = min_int(g->in_w - x0, g->kernel_w);
 
 	for (int r = 0; r < g->kernel_h; r++, patch += g->kernel_w) {
 		int iy = oy * g->stride - g->padding + r;
-		if (iy < 0 || iy >= g->in_h)
-			s0 = s1;
+		int s1 = iy >= 0 && iy < g->in_h && right > s0 ? right : s0;
 		for (int s = 0; s < s0; s++)
 			patch[s] = 0;
 		for (int s = s0; s < s1; s++)
 			patch[s] = image[iy * g->in_w + x0 + s];
 		for (int s = s1; s < g->kernel_w; s++)
 			patch[s] = 0;
-		s0 = x0 < 0 ? -x0 : 0;
 	}
 }
 

@@ -47,7 +47,7 @@ typedef struct ls_conv_walk {
 	int source_blocks, source_panel;  /* source_panel: depth of a product */
 	int source_stride;                /* floats between source rows */
 	int kernel_h, kernel_w;
-	const int16_t *map_y, *map_x;     /* (h, kernel_h), (w, kernel_w) */
+	const int32_t *map_y, *map_x;     /* (h, kernel_h), (w, kernel_w) */
 	int run;                          /* positions a tile covers at most */
 	int64_t block;                    /* samples a tile covers at most (run == 1), else all */
 	ls_gemm (*products)[2];           /* by [positions - 1] or [0: whole block, 1: the rest]; then by accumulate */

@@ -81,15 +81,15 @@ static int backward_source(const ls_conv_geometry *g, int i, int k, int out)
 
 typedef int (*source_of)(const ls_conv_geometry *g, int position, int tap, int limit);
 
-static int16_t *make_map(ls_arena *arena, const ls_conv_geometry *g, source_of source, int positions, int taps,
+static int32_t *make_map(ls_arena *arena, const ls_conv_geometry *g, source_of source, int positions, int taps,
                          int limit)
 {
-	int16_t *map = ls_arena_alloc(arena, sizeof(*map) * (size_t)positions * (size_t)taps);
+	int32_t *map = ls_arena_alloc(arena, sizeof(*map) * (size_t)positions * (size_t)taps);
 	if (map == NULL)
 		return NULL;
 	for (int p = 0; p < positions; p++)
 		for (int k = 0; k < taps; k++)
-			map[p * taps + k] = (int16_t)source(g, p, k, limit);
+			map[p * taps + k] = source(g, p, k, limit);
 	return map;
 }
 
