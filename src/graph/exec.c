@@ -18,7 +18,7 @@ typedef struct job {
 static void meet(const ls_exec *exec, double *total, double *since, ls_member member)
 {
 	ls_team_barrier(member);
-	if (!exec->profile || member.rank != 0)
+	if (!exec->profile || exec->paused || member.rank != 0)
 		return;
 	double now = ls_clock_seconds();
 	*total += now - *since;
@@ -183,8 +183,7 @@ const char *ls_exec_profile(const ls_exec *exec, int i, double *forward_s, doubl
 	return exec->ops[i].node->name;
 }
 
-void ls_exec_profile_reset(ls_exec *exec)
+void ls_exec_profile_pause(ls_exec *exec, int pause)
 {
-	for (int i = 0; i < exec->op_count; i++)
-		exec->ops[i].forward_s = exec->ops[i].backward_s = 0;
+	exec->paused = pause;
 }

@@ -70,8 +70,8 @@ void ls_exec_infer(ls_exec *exec, ls_exec_leaf *leaf, float *logits);
 void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers);
 size_t ls_exec_workspace(const ls_exec *exec);
 
-/* Times since the last reset, with options.profile; node i's name or NULL past the end. */
+/* Times of all runs that were not paused, with options.profile; node i's name or NULL past the end. */
 const char *ls_exec_profile(const ls_exec *exec, int i, double *forward_s, double *backward_s, double *macs_per_sample);
-void ls_exec_profile_reset(ls_exec *exec);
+void ls_exec_profile_pause(ls_exec *exec, int pause);
 
 #endif

@@ -12,7 +12,7 @@ struct ls_exec {
 	const ls_graph *graph;
 	ls_team *team;
 	ls_arena arena;
-	int profile, inference;
+	int profile, paused, inference;
 	int64_t slice;                 /* samples a pass covers */
 	int64_t sizes[2 * LS_SIZES_MAX];
 	int size_count;                /* sizes of passes, distinct */

@@ -92,6 +92,18 @@ static double timed_step(bench *b)
 	return ls_clock_seconds() - start;
 }
 
+/* Steps that leave no trace in any figure. */
+static void warm_up(bench *b)
+{
+	double update_s = b->trainer->update_s;
+
+	ls_exec_profile_pause(b->trainer->exec, 1);
+	for (int64_t i = 0; i < b->options->warmup; i++)
+		timed_step(b);
+	ls_exec_profile_pause(b->trainer->exec, 0);
+	b->trainer->update_s = update_s;
+}
+
 static double timed_repeat(bench *b, double *step_s)
 {
 	double total = 0;
@@ -130,15 +142,10 @@ static ls_status measure(bench *b, ls_bench_result *r)
 	const ls_bench_options *o = b->options;
 
 	for (int64_t k = 0; k < o->repeat; k++) {
-		for (int64_t i = 0; i < o->warmup; i++)
-			timed_step(b);
-		if (k == 0) {
-			ls_exec_profile_reset(b->trainer->exec);
-			b->trainer->update_s = 0;
-		}
+		warm_up(b);
 		b->repeat_rates[k] = timed_repeat(b, b->step_s + k * o->steps);
 	}
-	r->update_ms = 1e3 * b->trainer->update_s / (double)(o->steps * o->repeat + o->warmup * (o->repeat - 1));
+	r->update_ms = 1e3 * b->trainer->update_s / (double)(o->steps * o->repeat);
 	r->step_ms = 1e3 * ls_median(b->step_s, (size_t)(o->steps * o->repeat));
 	r->samples_per_s_min = r->samples_per_s_max = b->repeat_rates[0];
 	for (int64_t k = 0; k < o->repeat; k++) {
