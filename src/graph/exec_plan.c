@@ -106,22 +106,22 @@ static void plan_aux(ls_exec *exec, int i)
 	}
 }
 
-/* Who writes a gradient first, and who adds: decided in backward order. */
+/* Who writes a gradient first, and who adds: decided in backward order. A node gives to its second operand first. */
 static void plan_adds(ls_exec *exec, char *written)
 {
 	for (int i = exec->op_count - 1; i >= 0; i--) {
 		ls_op *op = &exec->ops[i];
 		int input = op->node->input, second = op->node->second;
+		if (second != LS_NONE && has_gradient(exec, second)) {
+			op->add_dsecond = written[second];
+			written[second] = 1;
+		}
 		if (has_gradient(exec, input)) {
 			op->add_dx = written[input];
 			written[input] = 1;
 			if (op->add_dx && !op->kind->adds_input)
 				want(span_of(exec, SPAN_SPARE, i), value_bytes(exec, input), backward_time(exec, i),
 				     backward_time(exec, i));
-		}
-		if (second != LS_NONE && has_gradient(exec, second)) {
-			op->add_dsecond = written[second];
-			written[second] = 1;
 		}
 	}
 }

@@ -6,6 +6,8 @@
  *
  * aux: patches of a gathered layer (positions, n, patch_floats). scratch: turned weights, then bias partials.
  */
+#include <string.h>
+
 #include "graph/op.h"
 
 static int keeps(const ls_node *node)
@@ -70,6 +72,16 @@ static void mask_dy(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_team_barrier(member);
 }
 
+/* Taps that never meet the image, where they are kept live (coupled weight decay wants that): their gradient is zero. */
+static void zero_dead(const ls_op *op, const ls_conv_plan *plan, float *dweights, ls_member member)
+{
+	const ls_conv_walk *f = &plan->forward;
+	int64_t live = (int64_t)plan->live_taps * f->blocks * f->source_blocks * f->source_panel * f->panel, begin, end;
+
+	ls_team_range(member, (int64_t)op->graph->params.rows[op->node->weight].count - live, &begin, &end);
+	memset(dweights + live + begin, 0, sizeof(float) * (size_t)(end - begin));
+}
+
 static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	const ls_node *node = op->node;
@@ -90,6 +102,7 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		ls_conv_backward_data(plan, op->dy, turned, op->add_dx, op->dx, member);
 		ls_team_barrier(member);
 	}
+	zero_dead(op, plan, ls_op_grad(op, pass, node->weight), member);
 	ls_conv_backward_weights(plan, x, op->dy, pass->accumulate, ls_op_grad(op, pass, node->weight), member);
 }
 

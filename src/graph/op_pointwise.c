@@ -37,7 +37,7 @@ static void relu_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	int64_t begin, count;
 	share(op->out, pass->n, member, &begin, &count);
 	for (int64_t i = begin; i < begin + count; i++)
-		op->y[i] = op->x[i] > 0 ? op->x[i] : 0;
+		op->y[i] = op->x[i] < 0 ? 0 : op->x[i]; /* NaN stays NaN */
 }
 
 static void relu_backward(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -75,8 +75,8 @@ static void add_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	share(op->out, pass->n, member, &begin, &count);
 	if (op->node->relu)
 		ls_simd_get()->relu_backward(op->dy + begin, op->y + begin, count, op->dy + begin);
-	give(op->dx == NULL ? NULL : op->dx + begin, op->add_dx, op->dy + begin, count);
 	give(op->dsecond == NULL ? NULL : op->dsecond + begin, op->add_dsecond, op->dy + begin, count);
+	give(op->dx == NULL ? NULL : op->dx + begin, op->add_dx, op->dy + begin, count);
 }
 
 const ls_op_kind ls_op_add = { .keeps = keeps_output, .forward = add_forward, .backward = add_backward,
