@@ -1,5 +1,5 @@
 #!/bin/bash
-# The golden files in the tree are what make_models.py makes, where there is a PyTorch. $PYTHON names another interpreter.
+# The golden files in the tree are what make_models.py makes; needs a PyTorch. $PYTHON names another interpreter.
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-/usr/bin/python3}
 
