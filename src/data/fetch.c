@@ -110,12 +110,11 @@ static ls_status fetch_failed(const fetch *f, CURLcode code)
 	return ls_fail(LS_EIO, "%s: %s", url, f->message[0] ? f->message : curl_easy_strerror(code));
 }
 
-/* The server cannot continue at this offset (no ranges, or the part is longer than its file). */
+/* The server does not know ranges. (A part as long as the server's file, or longer, ends well here; whether it is
+ * the right file is for the caller to find out.) */
 static int must_restart(const fetch *f, CURLcode code)
 {
-	long answer = 0;
-	curl_easy_getinfo(f->curl, CURLINFO_RESPONSE_CODE, &answer);
-	return f->meter.first > 0 && (code == CURLE_RANGE_ERROR || answer == 416);
+	return f->meter.first > 0 && code == CURLE_RANGE_ERROR;
 }
 
 static CURLcode perform(fetch *f)

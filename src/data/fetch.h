@@ -18,7 +18,8 @@ typedef struct ls_fetch_options {
 	int quiet;
 } ls_fetch_options;
 
-/* On success `part` is what the server says is the whole file; on failure it keeps what came. */
+/* On success there is nothing more to fetch: `part` is the file, or what was there before was as long already. On
+ * failure it keeps what came. */
 ls_status ls_fetch(const ls_fetch_options *options);
 
 #endif

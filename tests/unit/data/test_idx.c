@@ -80,6 +80,8 @@ static void headers_are_not_believed(void **state)
 	memcpy(bad, idx, bytes);
 	memset(bad + 4, 0xff, 12);
 	assert_fails(load(bad, bytes), LS_EFORMAT, "more elements than can exist");
+	ls_idx_encode(bad, 3, (uint32_t[]){ 1u << 30, 1u << 30, 16 }); /* 2^64: wraps to nothing */
+	assert_fails(load(bad, 16), LS_EFORMAT, "more elements than can exist");
 	free(bad);
 	free(idx);
 }
