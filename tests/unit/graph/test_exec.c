@@ -1,0 +1,498 @@
+/*
+ * The executor's invariants: no allocation in a step, no dependence on threads, on what ran before or on stale memory;
+ * leaves in slices, tails, inference; what `ready` promises.
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "graph/exec_plan.h"
+#include "kernels/reference.h"
+#include "unit/graph/net.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_MALLOC 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define OWN_MALLOC 0
+#endif
+#endif
+#ifndef OWN_MALLOC
+#define OWN_MALLOC 1
+#endif
+
+static atomic_long allocations;
+
+#if OWN_MALLOC
+/* Count what this program, the rooms it is linked with and libxsmm allocate or map. */
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+void *malloc(size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_calloc(count, bytes);
+}
+
+void *realloc(void *old, size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_realloc(old, bytes);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	*out = __libc_memalign(alignment, bytes);
+	return *out == NULL;
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_memalign(alignment, bytes);
+}
+
+void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+	atomic_fetch_add(&allocations, 1);
+	return (void *)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
+}
+#endif
+
+/* Samples do not meet: runs in slices. */
+static ls_graph *sliced(void)
+{
+	ls_graph *g = net_graph();
+	ls_value x = ls_input(g, 1, 9, 8);
+	x = ls_max_pool2d(g, ls_relu(g, net_conv(g, x, "a", 20, 3, 1)), (ls_pool_options){ .kernel = 2 });
+	ls_value y = ls_dropout(g, ls_relu(g, net_conv(g, x, "b", 70, 3, 1)), 0.2f);
+	ls_value z = ls_avg_pool2d(g, net_conv(g, x, "c", 70, 1, 0),
+				   (ls_pool_options){ .kernel = 3, .stride = 1, .padding = 1 });
+	x = ls_dropout(g, ls_relu(g, net_linear(g, ls_add(g, y, z), "d", 40)), 0.5f);
+	net_check(ls_graph_finish(g, net_head(g, x)));
+	return g;
+}
+
+/* Batch statistics: a leaf runs whole. All kinds of nodes, values read more than once, dead taps. */
+static ls_graph *coupled(void)
+{
+	ls_graph *g = net_graph();
+	ls_value x = ls_input(g, 3, 8, 8), y;
+	x = ls_conv2d(g, x, "stem", (ls_conv_options){ .out_channels = 20, .kernel = 7, .stride = 2, .padding = 3 });
+	x = ls_max_pool2d(g, ls_relu(g, net_norm(g, x, "n0")),
+			  (ls_pool_options){ .kernel = 3, .stride = 2, .padding = 1 });
+	y = ls_relu(g, net_norm(g, net_conv(g, x, "a", 20, 3, 0), "n1"));
+	x = ls_relu(g, ls_add(g, net_norm(g, net_conv(g, y, "b", 20, 3, 0), "n2"), x));
+	y = ls_conv2d(g, x, "c", (ls_conv_options){ .out_channels = 70, .kernel = 3, .stride = 2, .padding = 1 });
+	y = net_norm(g, net_conv(g, ls_relu(g, net_norm(g, y, "n3")), "d", 70, 3, 0), "n4");
+	x = ls_conv2d(g, x, "down", (ls_conv_options){ .out_channels = 70, .kernel = 1, .stride = 2 });
+	x = ls_relu(g, ls_add(g, y, net_norm(g, x, "n5")));
+	x = ls_add(g, ls_dropout(g, x, 0.1f), ls_relu(g, net_norm(g, x, "n6")));
+	net_check(ls_graph_finish(g, net_head(g, ls_global_avg_pool(g, ls_flatten(g, x)))));
+	return g;
+}
+
+typedef ls_graph *(*maker)(void);
+static const maker makers[] = { sliced, coupled };
+
+static void same_floats(const char *what, const float *got, const float *expected, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (memcmp(&got[i], &expected[i], sizeof(float)) != 0)
+			fail_msg("%s: float %zu of %zu is %.9g, expected exactly %.9g", what, i, count, (double)got[i],
+				 (double)expected[i]);
+}
+
+/* Results of one net against another's, bit by bit. */
+static void same_results(const char *what, const net *got, const net *expected)
+{
+	assert_true(got->leaf.loss == expected->leaf.loss);
+	assert_int_equal(got->leaf.correct, expected->leaf.correct);
+	same_floats(what, got->grads, expected->grads, got->graph->params.live);
+	same_floats(what, got->stats, expected->stats, got->graph->params.buffers);
+}
+
+static void test_threads(void **state)
+{
+	static const int64_t counts[] = { 1, 33, 70, 300 };
+	(void)state;
+	for (int m = 0; m < 2; m++)
+		for (int c = 0; c < 4; c++) {
+			net one, more;
+			net_init(&one, makers[m](), counts[c], 0, 1, 0);
+			net_train(&one, counts[c]);
+			for (int threads = 2; threads <= 4; threads++) {
+				net_init(&more, makers[m](), counts[c], 0, threads, 0);
+				net_train(&more, counts[c]);
+				same_results("another number of threads", &more, &one);
+				net_release(&more);
+			}
+			net_release(&one);
+		}
+}
+
+/* Nothing is read that was not written in the same leaf, whatever ran before. */
+static void test_stale_memory(void **state)
+{
+	(void)state;
+	for (int m = 0; m < 2; m++) {
+		net fresh, used;
+		net_init(&fresh, makers[m](), 90, 17, 1, 0);
+		net_init(&used, makers[m](), 90, 17, 1, 0);
+		for (int round = 0; round < 4; round++) {
+			int64_t count = round % 2 ? 17 : 90;
+			memset(fresh.exec->workspace, 0, ls_exec_workspace(fresh.exec));
+			memset(used.exec->workspace, 0xff, ls_exec_workspace(used.exec));
+			memset(used.stats, 0xff, used.graph->params.buffers * sizeof(float));
+			net_train(&fresh, count);
+			net_train(&used, count);
+			same_results("memory full of NaN", &used, &fresh);
+		}
+		net_release(&used);
+		net_release(&fresh);
+	}
+}
+
+/* A leaf of 100 is a slice of 64 and one of 36. */
+static void test_slices(void **state)
+{
+	net whole, parts;
+	(void)state;
+	net_init(&whole, sliced(), 100, 0, 1, 0);
+	net_init(&parts, sliced(), 64, 36, 1, 0);
+	assert_int_equal(LS_SLICE, 64);
+	assert_int_equal(whole.exec->largest, 64);
+	net_train(&whole, 100);
+
+	double loss = 0;
+	int64_t correct = 0;
+	size_t live = whole.graph->params.live;
+	float *sum = net_take(live * sizeof(float));
+	for (int64_t first = 0; first < 100; first += 64) {
+		ls_exec_leaf leaf = net_leaf(&parts, first == 0 ? 64 : 36);
+		leaf.images = whole.images + first * 72;
+		leaf.labels = whole.labels + first;
+		leaf.samples = whole.samples + first;
+		ls_exec_train(parts.exec, &leaf);
+		loss += leaf.loss;
+		correct += leaf.correct;
+		for (size_t i = 0; i < live; i++)
+			sum[i] += parts.grads[i];
+	}
+	assert_true(fabs(loss - whole.leaf.loss) < 1e-9 * loss);
+	assert_int_equal(correct, whole.leaf.correct);
+	for (size_t i = 0; i < live; i++)
+		if (!(fabsf(sum[i] - whole.grads[i]) <= 1e-4f + 1e-4f * fabsf(sum[i])))
+			fail_msg("gradient %zu of a sliced leaf is %g, of its slices %g", i, (double)whole.grads[i],
+				 (double)sum[i]);
+	free(sum);
+	net_release(&parts);
+	net_release(&whole);
+}
+
+/* What a sample's logits are does not depend on who shares its leaf. */
+static void test_inference_any_cut(void **state)
+{
+	static const int64_t cuts[] = { 1, 7, 36, 64, 65, 100 };
+	(void)state;
+	for (int m = 0; m < 2; m++) {
+		net whole;
+		net_init(&whole, makers[m](), 100, 0, 2, 1);
+		const ls_tensor *in = &whole.graph->values[whole.graph->input];
+		int64_t image = (int64_t)in->channels * in->height * in->width;
+		float *logits = net_take(100 * NET_CLASSES * sizeof(float)),
+		      *part = net_take(100 * NET_CLASSES * sizeof(float));
+		ls_exec_leaf leaf = net_leaf(&whole, 100);
+		ls_exec_infer(whole.exec, &leaf, logits);
+		for (int c = 0; c < 6; c++) {
+			net cut;
+			net_init(&cut, makers[m](), cuts[c], 100 % cuts[c], 1, 1);
+			for (int64_t first = 0; first < 100; first += cuts[c]) {
+				int64_t count = 100 - first < cuts[c] ? 100 - first : cuts[c];
+				ls_exec_leaf few = net_leaf(&cut, count);
+				few.images = whole.images + first * image;
+				few.labels = whole.labels + first;
+				ls_exec_infer(cut.exec, &few, part + first * NET_CLASSES);
+			}
+			same_floats("logits", part, logits, 100 * NET_CLASSES);
+			net_release(&cut);
+		}
+		free(logits);
+		free(part);
+		net_release(&whole);
+	}
+}
+
+static float *params_of(net *t, const char *name, float *out)
+{
+	const ls_param_table *table = &t->graph->params;
+	for (size_t i = 0; i < table->count; i++) {
+		const ls_param *p = &table->rows[i];
+		if (strcmp(p->name, name) == 0) {
+			ls_param_export(p, LS_STORE_WHOLE, p->role == LS_ROLE_BUFFER ? t->buffers : t->params, out);
+			return out;
+		}
+	}
+	fail_msg("no parameter %s", name);
+	return NULL;
+}
+
+/* conv 2x2 -> norm -> relu -> linear, written out. */
+static void test_inference_by_hand(void **state)
+{
+	enum { N = 3, C = 4 };
+	float w[C * 4], b[C], scale[C], shift[C], mean[C], var[C], fc[NET_CLASSES * C * 4], bias[NET_CLASSES];
+	float got[N * NET_CLASSES];
+	double loss = 0;
+	int64_t correct = 0;
+	net t;
+	ls_graph *g = net_graph();
+	ls_value x = ls_input(g, 1, 3, 3);
+	(void)state;
+	x = ls_conv2d(g, x, "conv", (ls_conv_options){ .out_channels = C, .kernel = 2, .bias = 1 });
+	net_check(ls_graph_finish(g, net_head(g, ls_relu(g, net_norm(g, x, "norm")))));
+	net_init(&t, g, N, 0, 1, 1);
+	params_of(&t, "conv.weight", w), params_of(&t, "conv.bias", b);
+	params_of(&t, "norm.weight", scale), params_of(&t, "norm.bias", shift);
+	params_of(&t, "norm.running_mean", mean), params_of(&t, "norm.running_var", var);
+	params_of(&t, "head.weight", fc), params_of(&t, "head.bias", bias);
+	ls_exec_leaf leaf = net_leaf(&t, N);
+	ls_exec_infer(t.exec, &leaf, got);
+
+	for (int i = 0; i < N; i++) {
+		double z[NET_CLASSES], sum = 0;
+		int best = 0;
+		for (int k = 0; k < NET_CLASSES; k++)
+			z[k] = bias[k];
+		for (int c = 0; c < C; c++)
+			for (int p = 0; p < 4; p++) {
+				double a = b[c];
+				for (int tap = 0; tap < 4; tap++)
+					a += w[c * 4 + tap] * t.images[i * 9 + (p / 2 + tap / 2) * 3 + p % 2 + tap % 2];
+				a = (a - mean[c]) / sqrt(var[c] + 1e-5) * scale[c] + shift[c];
+				for (int k = 0; k < NET_CLASSES; k++)
+					z[k] += fmax(a, 0) * fc[k * C * 4 + c * 4 + p];
+			}
+		for (int k = 0; k < NET_CLASSES; k++) {
+			assert_true(fabs(z[k] - got[i * NET_CLASSES + k]) < 1e-5);
+			best = z[k] > z[best] ? k : best;
+			sum += exp(z[k]);
+		}
+		loss += log(sum) - z[t.labels[i]];
+		correct += best == t.labels[i];
+	}
+	assert_true(fabs(loss - leaf.loss) < 1e-5);
+	assert_int_equal(correct, leaf.correct);
+	net_release(&t);
+}
+
+static void test_no_allocation(void **state)
+{
+	(void)state;
+	if (!OWN_MALLOC)
+		skip();
+	for (int m = 0; m < 2; m++)
+		for (int threads = 1; threads <= 2; threads++) {
+			net t;
+			net_init(&t, makers[m](), 70, 9, threads, 0);
+			long before = atomic_load(&allocations);
+			assert_true(before > 0);
+			net_train(&t, 70);
+			net_train(&t, 9);
+			net_train(&t, 70);
+			assert_int_equal(atomic_load(&allocations), before);
+			net_release(&t);
+		}
+}
+
+/* The plan's size is known without making it. */
+static void test_bytes(void **state)
+{
+	static const int64_t counts[] = { 1, 17, 64, 100, 257 };
+	(void)state;
+	for (int m = 0; m < 2; m++)
+		for (int c = 0; c < 5; c++)
+			for (int inference = 0; inference < 2; inference++) {
+				net t;
+				size_t bytes = 0;
+				net_init(&t, makers[m](), counts[c], 0, 1, inference);
+				net_check(ls_exec_bytes(t.graph, counts[c], inference, &bytes));
+				assert_int_equal(bytes, ls_exec_workspace(t.exec));
+				assert_true(bytes > 0);
+				net_release(&t);
+			}
+}
+
+/* Inference needs less; batch statistics make memory grow with the leaf, slices do not. */
+static void test_bytes_make_sense(void **state)
+{
+	size_t train, infer, small, large;
+	ls_graph *s = sliced(), *c = coupled();
+	(void)state;
+	net_check(ls_exec_bytes(c, 128, 0, &train));
+	net_check(ls_exec_bytes(c, 128, 1, &infer));
+	assert_true(infer < train / 2);
+	net_check(ls_exec_bytes(c, 256, 0, &large));
+	assert_true(large > train * 3 / 2);
+	net_check(ls_exec_bytes(s, 64, 0, &small));
+	net_check(ls_exec_bytes(s, 6400, 0, &large));
+	assert_true(large - small < 6400 * 8);
+	ls_graph_free(s);
+	ls_graph_free(c);
+}
+
+/* What `ready` was called with. */
+typedef struct witness {
+	const ls_graph *graph;
+	float *params, *grads; /* poisoned, collected */
+	int *seen;             /* (live) how often */
+} witness;
+
+static void on_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
+{
+	witness *w = context;
+	int64_t first, last;
+	ls_team_range(member, (int64_t)(end - begin), &first, &last);
+	for (size_t i = begin + (size_t)first; i < begin + (size_t)last; i++) {
+		w->grads[i] = grads[i - begin];
+		w->params[i] = NAN; /* nobody reads it any more */
+		w->seen[i]++;
+	}
+}
+
+static void check_ready(maker make, int threads, int share)
+{
+	net plain, watched;
+	net_init(&plain, make(), 70, 0, 1, 0);
+	net_init(&watched, make(), 70, 0, threads, 0);
+	net_train(&plain, 70);
+
+	size_t live = plain.graph->params.live, shared = ls_exec_shared_grads(watched.graph);
+	witness w = { watched.graph, watched.params, net_take(live * sizeof(float)), net_take(live * sizeof(int)) };
+	float *grads = net_take((share ? shared : live) * sizeof(float));
+	watched.leaf = net_leaf(&watched, 70);
+	watched.leaf.grads = grads;
+	watched.leaf.share_grads = share;
+	watched.leaf.ready = on_ready;
+	watched.leaf.ready_context = &w;
+	ls_exec_train(watched.exec, &watched.leaf);
+	for (size_t i = 0; i < live; i++)
+		if (w.seen[i] != 1)
+			fail_msg("gradient %zu of %zu was announced %d times", i, live, w.seen[i]);
+	same_floats("gradients when announced", w.grads, plain.grads, live);
+	assert_true(watched.leaf.loss == plain.leaf.loss);
+	free(grads);
+	free(w.grads);
+	free(w.seen);
+	net_release(&watched);
+	net_release(&plain);
+}
+
+static void test_ready(void **state)
+{
+	(void)state;
+	for (int threads = 1; threads <= 3; threads++) {
+		check_ready(sliced, threads, 0);
+		check_ready(coupled, threads, 0);
+		check_ready(coupled, threads, 1);
+	}
+}
+
+/* Slices add up, so their gradients cannot share memory. */
+static void test_shared_grads(void **state)
+{
+	ls_graph *s = sliced(), *c = coupled();
+	(void)state;
+	assert_int_equal(ls_exec_shared_grads(s), 0);
+	assert_true(ls_exec_shared_grads(c) > 0);
+	assert_true(ls_exec_shared_grads(c) < 2 * c->params.live);
+	ls_graph_free(s);
+	ls_graph_free(c);
+}
+
+/* The mask of dropout follows the sample, the step and the seed, not the place in a leaf. */
+static void test_dropout_follows_the_sample(void **state)
+{
+	net t;
+	ls_graph *g = net_graph();
+	(void)state;
+	net_check(ls_graph_finish(g, net_head(g, ls_dropout(g, ls_input(g, 1, 6, 6), 0.5f))));
+	net_init(&t, g, 1, 0, 1, 0);
+	for (int i = 0; i < 36; i++)
+		t.images[i] = 1;
+	double loss = net_train(&t, 1);
+	assert_true(net_train(&t, 1) == loss);
+	ls_exec_leaf leaf = net_leaf(&t, 1);
+	leaf.step++;
+	ls_exec_train(t.exec, &leaf);
+	assert_true(leaf.loss != loss);
+	leaf = net_leaf(&t, 1);
+	leaf.seed++;
+	ls_exec_train(t.exec, &leaf);
+	assert_true(leaf.loss != loss);
+	t.samples[0]++;
+	assert_true(net_train(&t, 1) != loss);
+	net_release(&t);
+}
+
+/* A loss that is not a number comes out as such, through every kind of node. */
+static void test_nan_comes_through(void **state)
+{
+	(void)state;
+	for (int m = 0; m < 2; m++) {
+		net t;
+		net_init(&t, makers[m](), 5, 0, 1, 0);
+		const ls_tensor *in = &t.graph->values[t.graph->input];
+		for (int i = 0; i < in->channels * in->height * in->width; i++)
+			t.images[i] = NAN;
+		assert_true(isnan(net_train(&t, 5)));
+		net_release(&t);
+	}
+}
+
+static void test_printed_plan(void **state)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	net t;
+	(void)state;
+	net_init(&t, coupled(), 16, 0, 1, 0);
+	FILE *to = open_memstream(&text, &bytes);
+	ls_exec_print_plan(t.exec, to, 1);
+	fclose(to);
+	assert_non_null(strstr(text, "activations"));
+	assert_non_null(strstr(text, "stem"));
+	free(text);
+	net_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_stale_memory),
+		cmocka_unit_test(test_slices),
+		cmocka_unit_test(test_inference_any_cut),
+		cmocka_unit_test(test_inference_by_hand),
+		cmocka_unit_test(test_no_allocation),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_bytes_make_sense),
+		cmocka_unit_test(test_ready),
+		cmocka_unit_test(test_shared_grads),
+		cmocka_unit_test(test_dropout_follows_the_sample),
+		cmocka_unit_test(test_nan_comes_through),
+		cmocka_unit_test(test_printed_plan),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/*
+ * Both backends of the small product against sums in double, and what the rest relies on: an element's value does not
+ * depend on how rows are cut, nor on who else is in the product.
+ */
+#include "unit/kernels/simd_check.h"
+
+#include <stdio.h>
+
+#include "kernels/gemm.h"
+
+static const char *const backends[] = { "xsmm", "portable" };
+static const int rows_list[] = { 1, 2, 3, 5, 7, 13, 16, 33, 64, 65, 100, 128, 256 };
+static const int depth_list[] = { 1, 3, 9, 16, 32, 49, 64, 147, 784 };
+static const int cols_list[] = { 16, 32, 64 };
+#define COUNT(list) (int)(sizeof(list) / sizeof(list)[0])
+
+/* 0 when this machine or build lacks it. */
+static int choose(int backend)
+{
+	setenv("LOCKSTEP_KERNELS", backends[backend], 1);
+	if (ls_gemm_check() != LS_OK) {
+		print_message("# %s\n", ls_last_error());
+		return 0;
+	}
+	assert_string_equal(ls_gemm_backend(), backends[backend]);
+	return 1;
+}
+
+/* Rows and columns of what a product writes. */
+static int out_rows(const ls_gemm_shape *s)
+{
+	return s->transposed ? s->depth : s->rows;
+}
+
+typedef struct operands {
+	float *x, *w, *start, *got;
+	int64_t x_floats, w_floats, y_floats;
+} operands;
+
+static operands make_operands(const ls_gemm_shape *s)
+{
+	operands o = { .x_floats = (int64_t)s->rows * s->ldx, .y_floats = (int64_t)out_rows(s) * s->ldy };
+	o.w_floats = (int64_t)(s->transposed ? s->rows : s->depth) * s->ldw;
+	o.x = check_random(o.x_floats, 1);
+	o.w = check_random(o.w_floats, 2);
+	o.start = check_random(o.y_floats, 3);
+	o.got = check_copy(o.start, o.y_floats);
+	return o;
+}
+
+static void free_operands(operands *o)
+{
+	free(o->x);
+	free(o->w);
+	free(o->start);
+	free(o->got);
+}
+
+static double element(const ls_gemm_shape *s, const operands *o, int r, int c, double *size)
+{
+	int inner = s->transposed ? s->rows : s->depth;
+	double sum = s->accumulate ? o->start[(int64_t)r * s->ldy + c] : 0;
+	*size = fabs(sum);
+	for (int k = 0; k < inner; k++) {
+		double x = s->transposed ? o->x[(int64_t)k * s->ldx + r] : o->x[(int64_t)r * s->ldx + k];
+		double term = x * o->w[(int64_t)k * s->ldw + c];
+		sum += term;
+		*size += fabs(term);
+	}
+	return sum;
+}
+
+/* Elements are right; what lies between rows is untouched. */
+static void check_product(const ls_gemm_shape *s)
+{
+	ls_gemm gemm;
+	operands o = make_operands(s);
+	assert_int_equal(ls_gemm_make(&gemm, s), LS_OK);
+	ls_gemm_run(&gemm, o.x, o.w, o.got);
+	for (int r = 0; r < out_rows(s); r++)
+		for (int c = 0; c < s->ldy; c++) {
+			int64_t at = (int64_t)r * s->ldy + c;
+			double size = 0, want = c < s->cols ? element(s, &o, r, c, &size) : o.start[at];
+			if (!(fabs(o.got[at] - want) <= 3e-7 * size))
+				fail_msg("%s: rows %d, depth %d, cols %d, strides %d %d %d%s%s: element (%d, %d) is "
+					 "%.9g, "
+					 "expected %.9g",
+					 ls_gemm_backend(), s->rows, s->depth, s->cols, s->ldx, s->ldw, s->ldy,
+					 s->transposed ? ", transposed" : "", s->accumulate ? ", accumulating" : "", r,
+					 c, (double)o.got[at], want);
+		}
+	free_operands(&o);
+}
+
+static void test_products(void **state)
+{
+	(void)state;
+	for (int b = 0; b < 2; b++) {
+		if (!choose(b))
+			continue;
+		for (int r = 0; r < COUNT(rows_list); r++)
+			for (int d = 0; d < COUNT(depth_list); d++)
+				for (int form = 0; form < 4; form++) {
+					int cols = cols_list[(r + d) % 3], wide = (r + d + form) % 2;
+					int depth = depth_list[d], pad = (depth + 15) / 16 * 16;
+					ls_gemm_shape s = { .rows = rows_list[r],
+							    .depth = depth,
+							    .cols = cols,
+							    .ldx = wide ? pad : depth,
+							    .ldw = wide ? cols + 16 : cols,
+							    .ldy = wide ? cols + 32 : cols,
+							    .transposed = form / 2,
+							    .accumulate = form % 2 };
+					if ((int64_t)s.rows * depth * cols <= 2000000)
+						check_product(&s);
+				}
+	}
+}
+
+/* Rows [first, first + count) of a product made for that many rows. */
+static void run_rows(ls_gemm_shape s, const operands *o, int first, int count, float *out)
+{
+	ls_gemm gemm;
+	s.rows = count;
+	assert_int_equal(ls_gemm_make(&gemm, &s), LS_OK);
+	ls_gemm_run(&gemm, o->x + (int64_t)first * s.ldx, o->w, out + (int64_t)first * s.ldy);
+}
+
+static void check_cuts(const ls_gemm_shape *s)
+{
+	static const int cuts[] = { 1, 2, 3, 5, 7, 12, 16, 33, 64 };
+	char what[160];
+	operands o = make_operands(s);
+	run_rows(*s, &o, 0, s->rows, o.got);
+	for (int c = 0; c < COUNT(cuts); c++) {
+		float *parts = check_copy(o.start, o.y_floats);
+		for (int first = 0; first < s->rows; first += cuts[c])
+			run_rows(*s, &o, first, s->rows - first < cuts[c] ? s->rows - first : cuts[c], parts);
+		snprintf(what, sizeof what, "%s, depth %d, cols %d%s, %d rows in cuts of %d", ls_gemm_backend(),
+			 s->depth, s->cols, s->accumulate ? ", accumulating" : "", s->rows, cuts[c]);
+		check_same(what, parts, o.got, o.y_floats);
+		free(parts);
+	}
+	free_operands(&o);
+}
+
+static void test_cuts(void **state)
+{
+	static const int rows[] = { 7, 64, 100, 129 };
+	(void)state;
+	for (int b = 0; b < 2; b++) {
+		if (!choose(b))
+			continue;
+		for (int r = 0; r < COUNT(rows); r++)
+			for (int d = 0; d < COUNT(depth_list); d++)
+				for (int k = 0; k < 6; k++) {
+					int cols = cols_list[k / 2], depth = depth_list[d],
+					    ldx = (depth + 15) / 16 * 16;
+					check_cuts(&(ls_gemm_shape){ .rows = rows[r],
+								     .depth = depth,
+								     .cols = cols,
+								     .ldx = ldx,
+								     .ldw = cols,
+								     .ldy = cols,
+								     .accumulate = k % 2 });
+				}
+	}
+}
+
+/* A weight gradient summed block after block of samples is the sum in one product: the inner index in order. */
+static void test_blocks_of_samples(void **state)
+{
+	(void)state;
+	for (int b = 0; b < 2; b++) {
+		if (!choose(b))
+			continue;
+		ls_gemm_shape s = {
+			.rows = 128, .depth = 64, .cols = 64, .ldx = 64, .ldw = 64, .ldy = 64, .transposed = 1
+		};
+		operands o = make_operands(&s);
+		ls_gemm gemm;
+		assert_int_equal(ls_gemm_make(&gemm, &s), LS_OK);
+		ls_gemm_run(&gemm, o.x, o.w, o.got);
+		s.rows = 32;
+		float *parts = check_floats(o.y_floats);
+		for (int block = 0; block < 4; block++) {
+			s.accumulate = block > 0;
+			assert_int_equal(ls_gemm_make(&gemm, &s), LS_OK);
+			ls_gemm_run(&gemm, o.x + block * 32 * 64, o.w + block * 32 * 64, parts);
+		}
+		check_close(ls_gemm_backend(), parts, o.got, o.y_floats, 1e-5, 10);
+		free(parts);
+		free_operands(&o);
+	}
+}
+
+static void test_unknown_backend(void **state)
+{
+	(void)state;
+	setenv("LOCKSTEP_KERNELS", "portible", 1);
+	assert_int_equal(ls_gemm_check(), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "LOCKSTEP_KERNELS"));
+	assert_non_null(strstr(ls_last_error(), "portable"));
+	unsetenv("LOCKSTEP_KERNELS");
+	assert_int_equal(ls_gemm_check(), LS_OK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_products),
+		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_blocks_of_samples),
+		cmocka_unit_test(test_unknown_backend),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
