@@ -33,10 +33,10 @@ class Case:
 CASES = {
     "mlp": Case("mlp", 1, samples=6, loss=1e-6, logits=1e-5, grad=1e-5, buffer=1e-5),
     "cnn": Case("cnn", 3, batch=70, samples=6, loss=1e-6, logits=1e-5, grad=1e-5, buffer=1e-5),
-    "resnet18": Case("resnet18", 7, loss=1e-5, logits=1e-4, grad=2e-4, buffer=2e-5),
+    "resnet18": Case("resnet18", 7, loss=5e-6, logits=2e-5, grad=1e-4, buffer=5e-6),
     "resnet18-rgb32": Case("resnet18", 1, channels=3, size=32, classes=7, batch=5,
-                           loss=1e-5, logits=1e-4, grad=2e-4, buffer=2e-5),
-    "resnet50": Case("resnet50", 46, loss=1e-5, logits=1e-4, grad=2e-4, buffer=2e-5),
+                           loss=5e-6, logits=2e-5, grad=1e-4, buffer=5e-6),
+    "resnet50": Case("resnet50", 46, loss=5e-6, logits=2e-5, grad=1e-4, buffer=5e-6),
 }
 LR = 1e-3
 
