@@ -1,5 +1,6 @@
 #include "train/evaluate.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -73,6 +74,7 @@ void ls_evaluator_free(ls_evaluator *e)
 
 typedef struct pass {
 	ls_evaluator *evaluator;
+	uint64_t limit; /* samples to stop after */
 	const float *params, *buffers;
 	ls_evaluator_sink sink;
 	void *context;
@@ -97,31 +99,48 @@ static ls_status run_leaf(pass *p, const ls_leaf *leaf)
 
 static ls_status run_all(pass *p, ls_loader *loader)
 {
-	uint64_t total = ls_dataset_describe(p->evaluator->dataset)->samples;
 	ls_progress *progress = ls_progress_begin();
 	const ls_leaf *leaf = NULL;
 	ls_status status = LS_OK;
 
-	while (status == LS_OK && (status = ls_loader_next(loader, &leaf)) == LS_OK && leaf != NULL) {
+	while (status == LS_OK && p->sums.samples < p->limit && (status = ls_loader_next(loader, &leaf)) == LS_OK && leaf != NULL) {
 		status = run_leaf(p, leaf);
-		ls_progress_update(progress, "test", p->sums.samples, total, "", 0);
+		ls_progress_update(progress, "test", p->sums.samples, p->limit, "", 0);
 	}
 	ls_progress_end(progress);
 	return status;
 }
 
-ls_status ls_evaluator_run(ls_evaluator *e, const float *params, const float *buffers, ls_evaluator_sink sink,
-                           void *context, ls_eval_result *out)
+/* From the first sample on, until the pass's limit. */
+static ls_status run_pass(pass *p)
 {
-	pass p = { .evaluator = e, .params = params, .buffers = buffers, .sink = sink, .context = context };
+	const ls_evaluator *e = p->evaluator;
 	ls_loader_options options = { .leaf = e->batch, .global_batch = e->batch, .single_pass = 1 };
-	double start = ls_clock_seconds();
 	ls_loader *loader = NULL;
 
 	LS_TRY(ls_loader_new(&loader, e->dataset, &options));
-	ls_status status = run_all(&p, loader);
+	ls_status status = run_all(p, loader);
 	ls_loader_free(loader);
-	LS_TRY(status);
+	return status;
+}
+
+ls_status ls_evaluator_probe(ls_evaluator *e, const float *params, const float *buffers, int *finite)
+{
+	pass p = { .evaluator = e, .params = params, .buffers = buffers, .limit = 1 };
+
+	LS_TRY(run_pass(&p));
+	*finite = isfinite(p.sums.loss);
+	return LS_OK;
+}
+
+ls_status ls_evaluator_run(ls_evaluator *e, const float *params, const float *buffers, ls_evaluator_sink sink,
+                           void *context, ls_eval_result *out)
+{
+	pass p = { .evaluator = e, .params = params, .buffers = buffers, .sink = sink, .context = context,
+		   .limit = ls_dataset_describe(e->dataset)->samples };
+	double start = ls_clock_seconds();
+
+	LS_TRY(run_pass(&p));
 	*out = (ls_eval_result){ .samples = p.sums.samples, .loss = p.sums.loss / (double)p.sums.samples,
 		                 .accuracy = p.sums.accuracy / (double)p.sums.samples,
 		                 .seconds = ls_clock_seconds() - start };

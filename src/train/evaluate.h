@@ -20,6 +20,9 @@ void ls_evaluator_free(ls_evaluator *evaluator);
 /* Samples of one leaf with their logits (count, classes); may be NULL. */
 typedef void (*ls_evaluator_sink)(void *context, const ls_leaf *leaf, const float *logits);
 
+/* The first leaf alone: is the loss there a finite number? Tells weights that still work from ones that blew up. */
+ls_status ls_evaluator_probe(ls_evaluator *evaluator, const float *params, const float *buffers, int *finite);
+
 ls_status ls_evaluator_run(ls_evaluator *evaluator, const float *params, const float *buffers, ls_evaluator_sink sink,
                            void *context, ls_eval_result *out);
 

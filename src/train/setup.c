@@ -9,6 +9,7 @@
 #include "kernels/gemm.h"
 
 #define EVAL_BATCH 256
+#define PROBE_BATCH 16
 
 static ls_status check(const ls_train_options *o)
 {
@@ -163,7 +164,10 @@ static ls_status make(ls_setup *s)
 	LS_TRY(ls_trainer_new(&s->trainer, &t));
 	if (s->options->plan_memory)
 		print_plan(s, &t, &bytes);
-	if (s->test_set != NULL && !s->options->plan_memory)
+	if (s->options->plan_memory)
+		return LS_OK;
+	LS_TRY(ls_evaluator_new(&s->probe, s->graph, s->train_set, s->trainer->team, PROBE_BATCH));
+	if (s->test_set != NULL)
 		LS_TRY(ls_evaluator_new(&s->evaluator, s->graph, s->test_set, s->trainer->team, EVAL_BATCH));
 	return LS_OK;
 }
@@ -180,6 +184,7 @@ ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options)
 void ls_setup_release(ls_setup *s)
 {
 	ls_evaluator_free(s->evaluator);
+	ls_evaluator_free(s->probe);
 	ls_trainer_free(s->trainer);
 	ls_graph_free(s->own_graph);
 	ls_dataset_free(s->own_test);

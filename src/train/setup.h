@@ -20,6 +20,7 @@ typedef struct ls_setup {
 	uint64_t steps_per_epoch, total_steps;
 	ls_trainer *trainer;
 	ls_evaluator *evaluator;
+	ls_evaluator *probe; /* a few training samples, to tell whether weights are worth keeping */
 } ls_setup;
 
 /* With options->plan_memory prints the plan. Fails before anything large is allocated when the machine has too little. */

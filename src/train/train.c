@@ -55,15 +55,20 @@ static ls_status gather_step(loop *l, int *last_in_epoch)
 	return LS_OK;
 }
 
+static const char *what_is_kept(const loop *l)
+{
+	if (l->setup.options->run == NULL)
+		return "there is no run directory, so nothing is kept";
+	return l->saved_step == 0 ? "no checkpoint had been written yet" : "the last checkpoint is kept";
+}
+
+#define DIVERGED "try a smaller --lr, --warmup or --clip-norm"
+
 static ls_status not_finite(const loop *l, double loss)
 {
-	const ls_train_options *o = l->setup.options;
-	const char *kept = o->run == NULL ? "there is no run directory, so nothing is kept"
-	                   : l->saved_step == 0 ? "no checkpoint had been written yet"
-	                                        : "the last checkpoint is kept";
-	return ls_fail(LS_ENUMERIC, "the loss became %s at step %llu (epoch %llu): %s; try a smaller --lr, --warmup or "
-	               "--clip-norm", isnan(loss) ? "NaN" : "infinite", (unsigned long long)l->position.step + 1,
-	               (unsigned long long)l->position.epoch, kept);
+	return ls_fail(LS_ENUMERIC, "the loss became %s at step %llu (epoch %llu): %s; " DIVERGED,
+	               isnan(loss) ? "NaN" : "infinite", (unsigned long long)l->position.step + 1,
+	               (unsigned long long)l->position.epoch, what_is_kept(l));
 }
 
 /* Called before the update, which clears the trainer's sums. */
@@ -95,8 +100,19 @@ static ls_status one_step(loop *l, int *last_in_epoch)
 	return ls_watch_step(&l->watch, &l->position, now - start, samples, loss);
 }
 
+/* A loss can still be finite when the weights it led to are useless: those must not replace a good checkpoint. */
 static ls_status save(loop *l)
 {
+	const ls_trainer *t = l->setup.trainer;
+	int usable = 1;
+
+	if (l->setup.options->run == NULL)
+		return LS_OK;
+	LS_TRY(ls_evaluator_probe(l->setup.probe, t->params, t->buffers, &usable));
+	if (!usable || !ls_trainer_finite(t))
+		return ls_fail(LS_ENUMERIC, "the weights of step %llu (epoch %llu) give no finite loss: %s; " DIVERGED,
+		               (unsigned long long)l->position.step, (unsigned long long)l->position.epoch,
+		               what_is_kept(l));
 	LS_TRY(ls_keep_save(&l->setup, &l->position));
 	l->saved_step = l->position.step;
 	return ls_metrics_flush(l->watch.metrics);

@@ -227,6 +227,20 @@ ls_status ls_trainer_fingerprint(const ls_trainer *t, uint64_t *out)
 	return ls_params_fingerprint(&t->graph->params, t->params, t->buffers, out);
 }
 
+/* x - x is 0 for a finite x and NaN for any other; sums of it need no branch. */
+static int all_finite(const float *x, size_t count)
+{
+	float sum = 0;
+	for (size_t i = 0; i < count; i++)
+		sum += x[i] - x[i];
+	return sum == 0;
+}
+
+int ls_trainer_finite(const ls_trainer *t)
+{
+	return all_finite(t->params, t->graph->params.total) && all_finite(t->buffers, t->graph->params.buffers);
+}
+
 ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 {
 	const ls_optimizer_kind *kind;

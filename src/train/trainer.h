@@ -69,6 +69,9 @@ void ls_trainer_update(ls_trainer *trainer);
 
 ls_status ls_trainer_fingerprint(const ls_trainer *trainer, uint64_t *out);
 
+/* Every parameter and statistic is a finite number. */
+int ls_trainer_finite(const ls_trainer *trainer);
+
 /* Bytes a trainer would take, by class; the sum is what the machine must have. */
 typedef struct ls_trainer_bytes {
 	size_t params, gradients, state, workspace;
