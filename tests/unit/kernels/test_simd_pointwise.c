@@ -6,6 +6,21 @@
 static const int64_t counts[] = { 1, 3, 15, 16, 17, 31, 64, 1000, 4097 };
 enum { COUNTS = sizeof counts / sizeof *counts };
 
+static void test_tables_are_whole(void **state)
+{
+	(void)state;
+	assert_ptr_equal(ls_simd_get(), ls_simd_of((int)ls_isa_get()));
+	assert_null(ls_simd_of(LS_ISA_COUNT));
+	assert_null(ls_simd_of(-1));
+	CHECK_EACH_ISA(simd)
+	{
+		void (*functions[sizeof *simd / sizeof(void (*)(void))])(void);
+		memcpy(functions, simd, sizeof functions);
+		for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+			assert_true(functions[i] != NULL);
+	}
+}
+
 static void test_bias_and_rectifier(void **state)
 {
 	(void)state;
@@ -165,6 +180,7 @@ int main(void)
 		cmocka_unit_test(test_arrays),
 		cmocka_unit_test(test_column_sums),
 		cmocka_unit_test(test_transpose),
+		cmocka_unit_test(test_tables_are_whole),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

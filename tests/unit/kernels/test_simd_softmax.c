@@ -165,12 +165,29 @@ static void test_hostile_logits(void **state)
 	}
 }
 
+/* Equal maxima: the first class counts, wherever it falls in the vectors. */
+static void test_first_of_equal_maxima(void **state)
+{
+	(void)state;
+	const int pairs[][2] = { { 20, 35 }, { 3, 19 }, { 0, 39 }, { 15, 16 }, { 7, 8 }, { 31, 32 } };
+	CHECK_EACH_ISA(simd)
+	for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
+		float z[64] = { 0 }, loss[1];
+		uint8_t correct[2];
+		z[pairs[p][0]] = z[pairs[p][1]] = 3;
+		for (int k = 0; k < 2; k++)
+			simd->softmax_xent(z, 1, 64, 40, &(int32_t){ pairs[p][k] }, 0, 1, loss, &correct[k], NULL);
+		assert_int_equal(correct[0], 1);
+		assert_int_equal(correct[1], 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exponential),       cmocka_unit_test(test_logarithm),
 		cmocka_unit_test(test_against_reference), cmocka_unit_test(test_sets_agree_exactly),
-		cmocka_unit_test(test_hostile_logits),
+		cmocka_unit_test(test_hostile_logits),    cmocka_unit_test(test_first_of_equal_maxima),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
