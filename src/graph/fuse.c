@@ -11,7 +11,6 @@
  *                                   max(relu(x + b)) = relu(max(x) + b), since rounding is monotonic; gradients go to the
  *                                   same places
  *   conv -> norm                    the convolution leaves the moments of its tiles
- *   nobody reads it                 dropped (a flatten or pack that a linear layer looked through)
  */
 #include "graph/graph.h"
 
@@ -87,13 +86,6 @@ static void share_moments(ls_graph *graph, int id)
 	norm->moments_from_conv = 1;
 }
 
-static void drop_unread(ls_graph *graph)
-{
-	for (int i = graph->node_count - 1; i >= 0; i--)
-		if (ls_graph_consumers(graph, graph->nodes[i].output) == 0 && graph->nodes[i].weight == LS_NONE)
-			graph->nodes[i].dropped = 1;
-}
-
 typedef void (*rule)(ls_graph *graph, ls_node *node);
 
 static void each(ls_graph *graph, ls_node_kind kind, rule apply)
@@ -115,7 +107,6 @@ static void compact(ls_graph *graph)
 
 void ls_graph_fuse(ls_graph *graph)
 {
-	drop_unread(graph);
 	each(graph, LS_NODE_ADD, absorb_norm_into_add);
 	each(graph, LS_NODE_NORM, absorb_relu);
 	each(graph, LS_NODE_ADD, absorb_relu);

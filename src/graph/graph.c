@@ -186,6 +186,9 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 	g.gathered = graph->values[x.id].is_input && g.in_c < GATHER_CHANNELS;
 	if (!g.gathered)
 		x = packed(graph, x);
+	if (!g.gathered && g.kernel_h * g.kernel_w > INT16_MAX)
+		return ls_graph_mistake(graph, LS_EINVALID, "'%s': a kernel of %dx%d has too many taps; pool its input first",
+		                        name, g.kernel_h, g.kernel_w);
 	ls_param weight = conv_param(graph, &g, he_init);
 	if (linear) {
 		weight.rank = 2;
@@ -425,22 +428,34 @@ int ls_graph_producer(const ls_graph *graph, int value)
 	return LS_NONE;
 }
 
+/* Values that nobody reads: drop who made them, last first; a layer with parameters would get no gradient. */
+static ls_status drop_unread(ls_graph *graph)
+{
+	for (int i = graph->node_count - 1; i >= 0; i--) {
+		ls_node *node = &graph->nodes[i];
+		if (ls_graph_consumers(graph, node->output) > 0)
+			continue;
+		if (node->weight != LS_NONE)
+			return ls_fail(LS_EINVALID, "the loss does not depend on layer '%s'; use its output or remove it",
+			               node->name);
+		node->dropped = 1;
+	}
+	return LS_OK;
+}
+
 ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
 {
-	logits = packed(graph, logits);
 	usable(graph, logits);
 	if (graph->status != LS_OK)
 		return ls_fail(graph->status, "%s", graph->message);
 	ls_tensor *out = &graph->values[logits.id];
-	if (graph->node_count == 0)
+	if (out->is_input)
 		return ls_fail(LS_EINVALID, "a graph needs at least one layer between its input and its logits");
 	if (out->height * out->width != 1 || out->channels < 2)
 		return ls_fail(LS_EINVALID, "logits must be (classes, 1, 1) with at least 2 classes, not (%d, %d, %d)",
 		               out->channels, out->height, out->width);
 	graph->logits = logits.id;
-	for (int i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i].weight != LS_NONE && ls_graph_consumers(graph, graph->nodes[i].output) == 0)
-			return ls_fail(LS_EINVALID, "nothing uses the output of layer '%s'", graph->nodes[i].name);
+	LS_TRY(drop_unread(graph));
 	ls_graph_fuse(graph);
 	graph->finished = 1;
 	ls_params_lay_out(&graph->params, 0);

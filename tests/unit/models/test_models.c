@@ -1,0 +1,154 @@
+/*
+ * The table of models: sizes as published, names and shapes as torchvision's, every row on other inputs too.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <lockstep/models.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/graph.h"
+
+static ls_graph *build(const char *name, int channels, int side, int classes)
+{
+	ls_graph *g = NULL;
+	ls_model_options o = LS_MODEL_OPTIONS_INIT;
+	o.name = name;
+	o.channels = channels;
+	o.height = o.width = side;
+	o.classes = classes;
+	if (ls_model_build(&g, &o) != LS_OK)
+		fail_msg("%s: %s", name, ls_last_error());
+	return g;
+}
+
+/* torchvision's counts with 1 input channel and 10 classes (golden/make_names.py prints two of them). */
+static void test_parameters(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t parameters;
+	} rows[] = { { "mlp", 784 * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10 },
+		     { "cnn", 421642 },
+		     { "resnet18", 11175370 },
+		     { "resnet34", 21283530 },
+		     { "resnet50", 23522250 },
+		     { "resnet101", 42514378 },
+		     { "resnet152", 58158026 } };
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		assert_string_equal(ls_model_row_at(i)->name, rows[i].name);
+		ls_graph *g = build(rows[i].name, 1, 28, 10);
+		ls_graph_facts f = ls_graph_describe(g);
+		assert_int_equal(f.parameters, rows[i].parameters);
+		assert_true(f.flop_per_sample > 0 && f.flop_per_sample <= f.padded_flop_per_sample);
+		assert_true(f.gradient_bytes < 4 * f.parameters * 11 / 10);
+		ls_graph_free(g);
+	}
+	assert_null(ls_model_row_at(sizeof rows / sizeof rows[0]));
+}
+
+/* torchvision publishes 1.82 and 4.09 billion multiply-adds for a forward pass on 224x224x3 with 1000 classes. */
+static void test_flop(void **state)
+{
+	static const struct {
+		const char *name;
+		double macs;
+		uint64_t parameters;
+	} rows[] = { { "resnet18", 1.82e9, 11689512 }, { "resnet50", 4.09e9, 25557032 } };
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		ls_graph *g = build(rows[i].name, 3, 224, 1000);
+		ls_graph_facts f = ls_graph_describe(g);
+		double forward = f.padded_flop_per_sample / 2; /* three passes of multiply-adds, the first layer two */
+		forward = (forward + 64 * 3 * 49 * 112.0 * 112.0) / 3;
+		assert_true(forward > 0.99 * rows[i].macs && forward < 1.01 * rows[i].macs);
+		assert_int_equal(f.parameters, rows[i].parameters);
+		ls_graph_free(g);
+	}
+}
+
+/* A parameter as golden/make_names.py writes it. */
+static void format_row(const ls_param *p, char *out, size_t size)
+{
+	int used = snprintf(out, size, "%s ", p->name);
+	for (int i = 0; i < p->rank; i++)
+		used += snprintf(out + used, size - (size_t)used, i ? "x%lld" : "%lld", (long long)p->shape[i]);
+	if (p->rank == 0)
+		snprintf(out + used, size - (size_t)used, "scalar");
+}
+
+static void check_names(const char *name)
+{
+	char path[512], line[256], ours[256];
+	unsigned long long parameters = 0;
+	ls_graph *g = build(name, 1, 28, 10);
+	snprintf(path, sizeof path, "%s/names-%s.txt", LS_GOLDEN_DIR, name);
+	FILE *from = fopen(path, "r");
+	if (from == NULL)
+		fail_msg("cannot open %s", path);
+	assert_int_equal(fscanf(from, "# %llu\n", &parameters), 1);
+	assert_int_equal(parameters, g->params.trainable);
+	for (size_t i = 0; i < g->params.count; i++) {
+		assert_non_null(fgets(line, sizeof line, from));
+		line[strcspn(line, "\n")] = '\0';
+		format_row(&g->params.rows[i], ours, sizeof ours);
+		assert_string_equal(ours, line);
+	}
+	assert_null(fgets(line, sizeof line, from));
+	fclose(from);
+	ls_graph_free(g);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	check_names("resnet18");
+	check_names("resnet50");
+}
+
+static void test_any_input(void **state)
+{
+	(void)state;
+	for (size_t i = 0; ls_model_row_at(i) != NULL; i++) {
+		ls_graph_free(build(ls_model_row_at(i)->name, 3, 32, 100));
+		ls_graph_free(build(ls_model_row_at(i)->name, 16, 9, 2));
+		ls_graph_free(build(ls_model_row_at(i)->name, 3, 256, 2));
+		assert_true(strlen(ls_model_row_at(i)->summary) > 10);
+	}
+}
+
+static void test_bad_options(void **state)
+{
+	ls_graph *g = NULL;
+	ls_model_options o = LS_MODEL_OPTIONS_INIT;
+	(void)state;
+	o.name = "resnet81";
+	assert_int_not_equal(ls_model_build(&g, &o), LS_OK);
+	assert_non_null(strstr(ls_last_error(), "resnet18"));
+	o.name = NULL;
+	assert_int_not_equal(ls_model_build(&g, &o), LS_OK);
+	o.name = "cnn";
+	o.height = 1;
+	assert_int_not_equal(ls_model_build(&g, &o), LS_OK);
+	assert_non_null(strstr(ls_last_error(), "cnn"));
+	o.height = 28;
+	o.dropout = 1.5f;
+	assert_int_not_equal(ls_model_build(&g, &o), LS_OK);
+	assert_non_null(strstr(ls_last_error(), "dropout"));
+	assert_null(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parameters), cmocka_unit_test(test_flop),        cmocka_unit_test(test_names),
+		cmocka_unit_test(test_any_input),  cmocka_unit_test(test_bad_options),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
