@@ -352,6 +352,30 @@ static void test_bytes_make_sense(void **state)
 	ls_graph_free(c);
 }
 
+/* A convolution fills in the moments of the norm that follows, maybe much later: their memory is theirs from then on.
+ */
+static void test_moments_have_memory(void **state)
+{
+	net t;
+	int found = 0;
+	(void)state;
+	net_init(&t, coupled(), 16, 0, 1, 0);
+	for (int i = 0; i < t.exec->op_count; i++) {
+		const ls_op *op = &t.exec->ops[i];
+		if (op->conv == NULL)
+			continue;
+		for (size_t k = 0; k < t.exec->span_count; k++)
+			if (t.exec->workspace + t.exec->spans[k].offset == (char *)op->aux &&
+			    t.exec->spans[k].bytes > 0 && t.exec->spans[k].to == 2 * t.exec->op_count - i &&
+			    t.exec->spans[k].from <= i) {
+				assert_true(t.exec->spans[k].from <= op->conv - t.exec->ops);
+				found++;
+			}
+	}
+	assert_true(found >= 5);
+	net_release(&t);
+}
+
 /* What `ready` was called with. */
 typedef struct witness {
 	const ls_graph *graph;
@@ -488,6 +512,7 @@ int main(void)
 		cmocka_unit_test(test_no_allocation),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_bytes_make_sense),
+		cmocka_unit_test(test_moments_have_memory),
 		cmocka_unit_test(test_ready),
 		cmocka_unit_test(test_shared_grads),
 		cmocka_unit_test(test_dropout_follows_the_sample),
