@@ -19,7 +19,7 @@ _lockstep_value() { # PROGRAM OPTION: the values it takes; fails for a file or a
 	--model | -m) _lockstep_names "$1" models ;;
 	--data | -d) _lockstep_names "$1" data list ;;
 	--optimizer) echo "sgd adam adamw" ;;
-	--schedule) echo "constant step cosine linear" ;;
+	--schedule) echo "settle constant step cosine linear" ;;
 	*) return 1 ;;
 	esac
 }

@@ -36,6 +36,14 @@ typedef struct ls_value {
 	int id;
 } ls_value;
 
+/* How a layer's weights start. */
+typedef enum ls_weight_init {
+	LS_WEIGHTS_UNIFORM,    /* U(-b, b), b = 1/sqrt(fan_in), bias too: PyTorch's default */
+	LS_WEIGHTS_HE_FAN_OUT, /* N(0, sqrt(2 / fan_out)): torchvision's ResNets; bias 0 */
+	LS_WEIGHTS_HE_FAN_IN,  /* N(0, sqrt(2 / fan_in)), for a layer that a relu follows; bias 0 */
+	LS_WEIGHTS_ZERO        /* 0, for the last layer: all classes start equally likely */
+} ls_weight_init;
+
 typedef struct ls_conv_options {
 	int out_channels;
 	int kernel;  /* square; or kernel_h and kernel_w */
@@ -43,12 +51,13 @@ typedef struct ls_conv_options {
 	int stride;  /* 0 means 1 */
 	int padding;
 	int bias;
-	int he_init; /* N(0, sqrt(2 / fan_out)) as torchvision's ResNets, instead of U(-b, b), b = 1/sqrt(fan_in) */
+	ls_weight_init init;
 } ls_conv_options;
 
 typedef struct ls_linear_options {
 	int out_features;
 	int bias;
+	ls_weight_init init;
 } ls_linear_options;
 
 typedef struct ls_pool_options {

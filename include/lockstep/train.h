@@ -41,8 +41,8 @@ typedef struct ls_train_options {
 	double lr, momentum, beta1, beta2, epsilon, weight_decay;
 	int nesterov;
 	int lr_scale_workers;     /* multiply lr by the number of devices, as published runs do */
-	const char *schedule;     /* "constant", "step", "cosine", "linear" */
-	double lr_min;            /* where cosine and linear end */
+	const char *schedule;     /* "settle", "constant", "step", "cosine", "linear" */
+	double lr_min;            /* where settle, cosine and linear end */
 	int64_t lr_step_every;    /* step: every so many steps ... */
 	double lr_step_factor;    /* ... multiply by this */
 	int64_t warmup;           /* steps of linear warm-up */
@@ -67,7 +67,7 @@ typedef struct ls_train_options {
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
 		.model = "resnet18", .data = "mnist", .epochs = 1, .batch = 128, .optimizer = "adam", .lr = 0.001,     \
-		.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = "constant",                \
+		.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = "settle",                \
 		.lr_step_factor = 0.1, .seed = 1, .devices = 1, .threads = 1, .keep = 2, .log_every = 200,             \
 		.eval_every = 1                                                                                        \
 	}

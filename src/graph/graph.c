@@ -166,10 +166,24 @@ static int16_t *make_slots(ls_graph *graph, const ls_conv_geometry *g, int *live
 	return slot;
 }
 
-static ls_param conv_param(ls_graph *graph, const ls_conv_geometry *g, int he_init)
+static ls_param_init weight_init(ls_weight_init init)
+{
+	switch (init) {
+	case LS_WEIGHTS_HE_FAN_OUT:
+		return LS_INIT_HE_FAN_OUT;
+	case LS_WEIGHTS_HE_FAN_IN:
+		return LS_INIT_HE_FAN_IN;
+	case LS_WEIGHTS_ZERO:
+		return LS_INIT_ZERO;
+	default:
+		return LS_INIT_UNIFORM_FAN_IN;
+	}
+}
+
+static ls_param conv_param(ls_graph *graph, const ls_conv_geometry *g, ls_weight_init init)
 {
 	int taps = g->kernel_h * g->kernel_w, live = taps;
-	ls_param row = { .role = LS_ROLE_WEIGHT, .init = he_init ? LS_INIT_HE_FAN_OUT : LS_INIT_UNIFORM_FAN_IN,
+	ls_param row = { .role = LS_ROLE_WEIGHT, .init = weight_init(init),
 		         .fan_in = g->in_c * taps, .rank = 4, .shape = { g->out_c, g->in_c, g->kernel_h, g->kernel_w } };
 	int16_t *slot = g->gathered ? NULL : make_slots(graph, g, &live);
 
@@ -180,7 +194,7 @@ static ls_param conv_param(ls_graph *graph, const ls_conv_geometry *g, int he_in
 	return row;
 }
 
-static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_geometry g, int he_init, int bias,
+static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_geometry g, ls_weight_init init, int bias,
                          int linear)
 {
 	g.gathered = graph->values[x.id].is_input && g.in_c < GATHER_CHANNELS;
@@ -189,7 +203,7 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 	if (!g.gathered && g.kernel_h * g.kernel_w > INT16_MAX)
 		return ls_graph_mistake(graph, LS_EINVALID, "'%s': a kernel of %dx%d has too many taps; pool its input first",
 		                        name, g.kernel_h, g.kernel_w);
-	ls_param weight = conv_param(graph, &g, he_init);
+	ls_param weight = conv_param(graph, &g, init);
 	if (linear) {
 		weight.rank = 2;
 		weight.shape[1] = (int64_t)g.in_c * g.kernel_h * g.kernel_w;
@@ -202,7 +216,10 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 	node->weight = add_param(graph, name, "weight", weight);
 	if (bias)
 		node->bias = add_param(graph, name, "bias",
-		                       vector_param(g.out_c, LS_ROLE_BIAS, LS_INIT_UNIFORM_FAN_IN, weight.fan_in));
+		                       vector_param(g.out_c, LS_ROLE_BIAS,
+		                                    init == LS_WEIGHTS_UNIFORM ? LS_INIT_UNIFORM_FAN_IN
+		                                                               : LS_INIT_ZERO,
+		                                    weight.fan_in));
 	return graph->status == LS_OK ? out : invalid;
 }
 
@@ -236,7 +253,7 @@ ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_option
 		return invalid;
 	g.out_h = (in.height + 2 * g.padding - g.kernel_h) / g.stride + 1;
 	g.out_w = (in.width + 2 * g.padding - g.kernel_w) / g.stride + 1;
-	return add_conv(graph, x, name, g, o.he_init, o.bias, 0);
+	return add_conv(graph, x, name, g, o.init, o.bias, 0);
 }
 
 /* A linear layer reads (C, H, W) as it is: skip a flatten, and the packing of an input it would gather anyway. */
@@ -263,7 +280,7 @@ ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_opti
 	ls_tensor in = graph->values[x.id];
 	ls_conv_geometry g = { .in_c = in.channels, .in_h = in.height, .in_w = in.width, .out_c = o.out_features,
 		               .out_h = 1, .out_w = 1, .kernel_h = in.height, .kernel_w = in.width, .stride = 1 };
-	return add_conv(graph, x, name, g, 0, o.bias, 1);
+	return add_conv(graph, x, name, g, o.init, o.bias, 1);
 }
 
 ls_value ls_batch_norm(ls_graph *graph, ls_value x, const char *name, ls_norm_options o)

@@ -31,7 +31,7 @@ static ls_value conv_norm(ls_graph *g, ls_value x, layer_name conv, layer_name n
 {
 	x = ls_conv2d(g, x, conv.text,
 	              (ls_conv_options){ .out_channels = channels, .kernel = kernel, .stride = stride,
-	                                 .padding = kernel / 2, .he_init = 1 });
+	                                 .padding = kernel / 2, .init = LS_WEIGHTS_HE_FAN_OUT });
 	return ls_batch_norm(g, x, norm.text, (ls_norm_options){ 0 });
 }
 
@@ -81,7 +81,7 @@ static ls_value build(ls_graph *g, const ls_model_options *o, resnet net)
 
 	net.graph = g;
 	x = ls_conv2d(g, x, "conv1",
-	              (ls_conv_options){ .out_channels = 64, .kernel = 7, .stride = 2, .padding = 3, .he_init = 1 });
+	              (ls_conv_options){ .out_channels = 64, .kernel = 7, .stride = 2, .padding = 3, .init = LS_WEIGHTS_HE_FAN_OUT });
 	x = ls_relu(g, ls_batch_norm(g, x, "bn1", (ls_norm_options){ 0 }));
 	x = ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 3, .stride = 2, .padding = 1 });
 	for (int s = 0; s < 4; s++)

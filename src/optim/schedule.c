@@ -6,6 +6,7 @@
  *     step      lr * factor^floor(t / every)
  *     cosine    lr_min + (lr - lr_min) * (1 + cos(pi * t / span)) / 2        span = total - warmup
  *     linear    lr + (lr_min - lr) * t / span
+ *     settle    lr up to t = 4/5 span, then a straight line to lr_min
  *
  * As in PyTorch's schedulers lr_min is reached at t = span, one step after the last.
  */
@@ -61,7 +62,18 @@ static double rate_linear(const ls_schedule_options *options, uint64_t step, uin
 	return options->lr + (options->lr_min - options->lr) * part_done(step, span);
 }
 
+/* Full speed for as long as it helps, then a descent that quiets the noise of the last steps: what a run of known length
+ * gains from both (docs/decisions/0005). */
+#define SETTLE_FROM 0.8
+
+static double rate_settle(const ls_schedule_options *options, uint64_t step, uint64_t span)
+{
+	double done = part_done(step, span), descent = (done - SETTLE_FROM) / (1.0 - SETTLE_FROM);
+	return options->lr + (options->lr_min - options->lr) * (descent > 0.0 ? descent : 0.0);
+}
+
 static const ls_schedule_kind kinds[] = {
+	{ "settle", "--lr, then down to --lr-min over the last fifth of the run", rate_settle },
 	{ "constant", "the same rate all the time", rate_constant },
 	{ "step", "multiplied by --lr-step-factor every --lr-step-every steps", rate_step },
 	{ "cosine", "half a cosine from --lr down to --lr-min", rate_cosine },
@@ -87,7 +99,7 @@ static const ls_schedule_kind *find(const char *name)
 	return NULL;
 }
 
-/* Cosine and linear walk from lr to lr_min over a known number of steps. */
+/* The others walk from lr to lr_min over a known number of steps. */
 static ls_status check_descent(const ls_schedule_options *o)
 {
 	if (!isfinite(o->lr_min) || o->lr_min < 0.0)
@@ -112,7 +124,7 @@ ls_status ls_schedule_check(const ls_schedule_options *o)
 	if (kind->rate == rate_step && (!isfinite(o->factor) || o->factor <= 0.0))
 		return ls_fail(LS_EINVALID, "schedule step multiplies by %g; --lr-step-factor must be above 0",
 			       o->factor);
-	if (kind->rate == rate_cosine || kind->rate == rate_linear)
+	if (kind->rate != rate_constant && kind->rate != rate_step)
 		return check_descent(o);
 	return LS_OK;
 }

@@ -10,7 +10,7 @@
 #include "base/status.h"
 
 typedef struct ls_schedule_options {
-	const char *name;     /* "constant", "step", "cosine", "linear" */
+	const char *name;     /* a row of ls_schedule_at(): "settle", "constant", "step", "cosine", "linear" */
 	double lr, lr_min;
 	uint64_t warmup;      /* steps: lr * (step + 1) / warmup */
 	uint64_t total;       /* steps of the whole run */

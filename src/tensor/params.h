@@ -31,7 +31,8 @@ typedef enum ls_param_init {
 	LS_INIT_ZERO,
 	LS_INIT_ONE,
 	LS_INIT_UNIFORM_FAN_IN, /* U(-b, b), b = 1/sqrt(fan_in): PyTorch's default for conv and linear, bias too */
-	LS_INIT_HE_FAN_OUT      /* N(0, sqrt(2 / fan_out)): torchvision's ResNet convolutions */
+	LS_INIT_HE_FAN_OUT,     /* N(0, sqrt(2 / fan_out)): torchvision's ResNet convolutions */
+	LS_INIT_HE_FAN_IN       /* N(0, sqrt(2 / fan_in)) */
 } ls_param_init;
 
 /* Logical (out, in, taps), stored in blocks. A vector is in = taps = 1. */

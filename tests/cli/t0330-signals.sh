@@ -13,7 +13,7 @@ is_over() { ! kill -0 "$1" 2>/dev/null; }
 start() { # RUN OPTIONS...: a long run in the background, until its first checkpoint
 	local run=$1
 	shift
-	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --steps 1000000 \
+	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --schedule constant --steps 1000000 \
 		--eval-every 0 --log-every 1000 --ckpt-every 20 --run "$run" "$@" >"$run.out" 2>"$run.err" &
 	pid=$!
 	wait_for 20 has_checkpoint "$run"
@@ -22,7 +22,7 @@ start() { # RUN OPTIONS...: a long run in the background, until its first checkp
 resumes_exactly() { # NAME RUN: go on a little; compare with a run never stopped
 	local name=$1 run=$2 step
 	step=$(($(newest "$run") + 10))
-	local common=(--model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --steps "$step" --eval-every 0)
+	local common=(--model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --schedule constant --steps "$step" --eval-every 0)
 	run "$LOCKSTEP" train "${common[@]}" --run "$run" --resume
 	local resumed
 	resumed=$(fingerprint "$out")
