@@ -9,7 +9,7 @@
  * Invariants
  *  1. Whoever raises a word does so after all the writes it announces (release), and whoever sees it raised reads
  *     after that (acquire): what members wrote before a barrier, all of them see behind it.
- *  2. `taken` is set to zero by the last arriver before it raises `phase`, when no other member can be inside
+ *  2. Every `taken` is set to zero by the last arriver before it raises `phase`, when no other member can be inside
  *     ls_team_next(); a run starts with zero because the barrier of the run before it ended so.
  *  3. A sleeper counts itself in `sleepers` before it looks at the word a last time; a raiser looks at `sleepers` after
  *     raising. Both are sequentially consistent, so one of them sees the other and nobody sleeps through a change.
@@ -20,19 +20,28 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { SPINS = 2000, LINE = 64, MOST_THREADS = 1024 };
+enum { LINE = 64, MOST_THREADS = 1024 };
+
+/* Longer than most layers take, when every member has a core; hardly any when they must share. */
+enum { SPINS_ALONE = 50000, SPINS_SHARED = 200 };
+
+/* How many units of a member's own range are gone. */
+typedef struct share {
+	_Alignas(LINE) _Atomic(int64_t) taken;
+} share;
 
 struct ls_team {
 	_Alignas(LINE) _Atomic(uint32_t) turn;
 	_Alignas(LINE) _Atomic(uint32_t) phase;
 	_Alignas(LINE) _Atomic(int) arrived;
-	_Alignas(LINE) _Atomic(int64_t) taken;
 	_Alignas(LINE) _Atomic(int) sleepers;
 	pthread_mutex_t mutex;
 	pthread_cond_t raised;
-	int size;
-	int64_t taken_alone; /* `taken` of a team of one */
+	int size, spins;
+	int64_t taken_alone; /* units a team of one has taken */
+	share *shares;       /* (size) */
 	ls_team_work work;   /* of this turn; NULL: go home */
 	void *context;
 	pthread_t *threads; /* (size - 1): member 0 is the caller */
@@ -60,7 +69,7 @@ static void sleep_until_not(ls_team *team, _Atomic(uint32_t) *word, uint32_t old
 
 static void wait_until_not(ls_team *team, _Atomic(uint32_t) *word, uint32_t old)
 {
-	for (int spin = 0; spin < SPINS; spin++) {
+	for (int spin = 0; spin < team->spins; spin++) {
 		if (atomic_load_explicit(word, memory_order_acquire) != old)
 			return;
 		relax();
@@ -91,16 +100,34 @@ void ls_team_barrier(ls_member member)
 		return;
 	}
 	atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
-	atomic_store_explicit(&team->taken, 0, memory_order_relaxed);
+	for (int i = 0; i < team->size; i++)
+		atomic_store_explicit(&team->shares[i].taken, 0, memory_order_relaxed);
 	raise_word(team, &team->phase);
 }
 
+/* The next unit of member `owner`'s range, or -1. */
+static int64_t take_from(ls_team *team, int owner, int64_t count)
+{
+	int64_t begin, end;
+	ls_team_range(team->members[owner], count, &begin, &end);
+	if (atomic_load_explicit(&team->shares[owner].taken, memory_order_relaxed) >= end - begin)
+		return -1;
+	int64_t unit = begin + atomic_fetch_add_explicit(&team->shares[owner].taken, 1, memory_order_relaxed);
+	return unit < end ? unit : -1;
+}
+
+/* Own range first: the next layer then finds in this core's cache what this layer left there. Then help the others. */
 int64_t ls_team_next(ls_member member, int64_t count)
 {
 	ls_team *team = member.team;
-	int64_t unit = team->size == 1 ? team->taken_alone++
-				       : atomic_fetch_add_explicit(&team->taken, 1, memory_order_relaxed);
-	return unit < count ? unit : -1;
+	if (team->size == 1)
+		return team->taken_alone < count ? team->taken_alone++ : -1;
+	for (int i = 0; i < team->size; i++) {
+		int64_t unit = take_from(team, (member.rank + i) % team->size, count);
+		if (unit >= 0)
+			return unit;
+	}
+	return -1;
 }
 
 static void *live(void *argument)
@@ -145,6 +172,7 @@ static void release(ls_team *team)
 {
 	pthread_cond_destroy(&team->raised);
 	pthread_mutex_destroy(&team->mutex);
+	free(team->shares);
 	free(team->members);
 	free(team->threads);
 	free(team);
@@ -159,12 +187,15 @@ static ls_team *team_alloc(int threads)
 	pthread_mutex_init(&team->mutex, NULL);
 	pthread_cond_init(&team->raised, NULL);
 	team->size = threads;
+	team->spins = threads <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_ALONE : SPINS_SHARED;
 	team->threads = calloc((size_t)threads, sizeof *team->threads);
 	team->members = calloc((size_t)threads, sizeof *team->members);
-	if (!team->threads || !team->members) {
+	team->shares = aligned_alloc(LINE, (size_t)threads * sizeof *team->shares);
+	if (!team->threads || !team->members || !team->shares) {
 		release(team);
 		return NULL;
 	}
+	memset(team->shares, 0, (size_t)threads * sizeof *team->shares);
 	for (int rank = 0; rank < threads; rank++)
 		team->members[rank] = (ls_member){ team, rank, threads };
 	return team;

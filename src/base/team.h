@@ -28,9 +28,9 @@ void ls_team_run(ls_team *team, ls_team_work work, void *context);
 void ls_team_barrier(ls_member member);
 
 /*
- * Dynamic sharing of `count` independent units between barriers: each call returns the next unit nobody has taken, or
- * -1. The counter is reset by every barrier. A team of one counts without atomics. Which member computes a unit
- * must never matter to the result.
+ * Dynamic sharing of `count` independent units between barriers: each call returns a unit nobody has taken, from this
+ * member's own range first, or -1. All members give the same count. Every barrier starts over. A team of one counts without
+ * atomics. Which member computes a unit must never matter to the result.
  */
 int64_t ls_team_next(ls_member member, int64_t count);
 

@@ -50,7 +50,7 @@ static const ls_setting settings[] = {
 	{ "epsilon", 0, "X", UPDATE, "of adam, adamw", LS_SETTING_REAL, AT(epsilon), 1e-30, 1, 1 },
 	{ "weight-decay", 0, "X", UPDATE, "decay of weights", LS_SETTING_REAL, AT(weight_decay), 0, 1000, 1 },
 	{ "clip-norm", 0, "X", UPDATE, "gradient norm max", LS_SETTING_REAL, AT(clip_norm), 0, REAL_MAX, 1 },
-	{ "schedule", 0, "NAME", UPDATE, "constant, linear...", LS_SETTING_STRING, AT(schedule), 0, 0, 1 },
+	{ "schedule", 0, "NAME", UPDATE, "how lr changes", LS_SETTING_STRING, AT(schedule), 0, 0, 1 },
 	{ "warmup", 0, "N", UPDATE, "steps of warm-up", LS_SETTING_INT, AT(warmup), 0, 1e15, 1 },
 	{ "lr-min", 0, "X", UPDATE, "where lr ends", LS_SETTING_REAL, AT(lr_min), 0, REAL_MAX, 1 },
 	{ "lr-step-every", 0, "N", UPDATE, "steps between cuts", LS_SETTING_INT, AT(lr_step_every), 0, 1e15, 1 },

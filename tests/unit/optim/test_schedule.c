@@ -85,6 +85,22 @@ static void test_linear(void **state)
 	assert_rate(&o, UINT64_MAX, 0.1);
 }
 
+/* 100 steps: the full rate up to step 80, then a straight line. */
+static void test_settle(void **state)
+{
+	(void)state;
+	ls_schedule_options o = make("settle", 0, 100);
+	assert_rate(&o, 0, o.lr);
+	assert_rate(&o, 80, o.lr);
+	assert_rate(&o, 90, (o.lr + o.lr_min) / 2.0);
+	assert_rate(&o, 100, o.lr_min);
+	assert_rate(&o, UINT64_MAX, o.lr_min);
+	o = make("settle", 50, 150);
+	assert_rate(&o, 49, o.lr);
+	assert_rate(&o, 130, o.lr);
+	assert_rate(&o, 140, (o.lr + o.lr_min) / 2.0);
+}
+
 static void assert_refused(const ls_schedule_options *options, const char *expected)
 {
 	assert_int_equal(ls_schedule_check(options), LS_EINVALID);
@@ -124,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_warmup), cmocka_unit_test(test_constant), cmocka_unit_test(test_step),
 		cmocka_unit_test(test_cosine), cmocka_unit_test(test_linear),   cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_settle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
