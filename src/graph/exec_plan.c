@@ -280,7 +280,8 @@ static ls_status prepare(ls_exec *exec)
 {
 	for (int i = 0; i < exec->op_count; i++)
 		if (exec->ops[i].kind->prepare != NULL)
-			LS_TRY(exec->ops[i].kind->prepare(&exec->ops[i], &exec->arena, exec->sizes, exec->size_count));
+			LS_TRY(exec->ops[i].kind->prepare(&exec->ops[i], &exec->arena, exec->sizes, exec->size_count,
+			                                  ls_team_size(exec->team)));
 	return LS_OK;
 }
 

@@ -32,7 +32,8 @@ typedef struct ls_op_kind {
 	int (*keeps)(const ls_node *node);
 	size_t (*aux_bytes)(const ls_op *op, int64_t n);     /* kept from forward to backward; optional */
 	size_t (*scratch_bytes)(const ls_op *op, int64_t n); /* during one call; optional */
-	ls_status (*prepare)(ls_op *op, ls_arena *arena, const int64_t *sizes, int count); /* optional */
+	/* Before the first run, for leaves of each size on a team of `threads`; optional. */
+	ls_status (*prepare)(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads);
 	void (*forward)(const ls_op *op, const ls_pass *pass, ls_member member);
 	void (*backward)(const ls_op *op, const ls_pass *pass, ls_member member);
 	int adds_input;  /* backward can add to dx; otherwise the executor gives it a buffer and adds */

@@ -34,14 +34,14 @@ static size_t scratch_bytes(const ls_op *op, int64_t n)
 	return sizeof(float) * (turned_floats(op) + bias);
 }
 
-static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count)
+static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads)
 {
 	op->plans = ls_arena_alloc(arena, sizeof(*op->plans) * (size_t)count);
 	if (op->plans == NULL)
 		return LS_EMEMORY;
 	for (int i = 0; i < count; i++)
 		LS_TRY(ls_conv_plan_make(&op->plans[i], arena, &op->node->conv, sizes[i],
-		                         &op->graph->params.rows[op->node->weight].layout));
+		                         &op->graph->params.rows[op->node->weight].layout, threads));
 	return LS_OK;
 }
 
@@ -97,9 +97,8 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		ls_bias_grad_combine(op->out, pass->n, partial, pass->accumulate, ls_op_grad(op, pass, node->bias), member);
 	}
 	if (op->dx != NULL) {
-		ls_conv_turn_weights(plan, ls_op_param(op, pass, node->weight), turned, member);
-		ls_team_barrier(member);
-		ls_conv_backward_data(plan, op->dy, turned, op->add_dx, op->dx, member);
+		ls_conv_backward_data(plan, op->dy, ls_op_param(op, pass, node->weight), turned, op->add_dx, op->dx,
+		                      member);
 		ls_team_barrier(member);
 	}
 	zero_dead(op, plan, ls_op_grad(op, pass, node->weight), member);

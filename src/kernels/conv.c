@@ -1,29 +1,21 @@
 /*
  * conv.c - the walk itself: tiles of output positions, and for each the products of the taps that meet the image.
  */
-#include "kernels/conv.h"
+#include "kernels/conv_walk.h"
 
 #include <string.h>
 
 #include "kernels/simd.h"
 
-static int slot_of(const ls_conv_plan *plan, int tap)
-{
-	return plan->slot != NULL ? plan->slot[tap] : tap;
-}
+#define MAP_POSITIONS 16
+#define MAP_ROWS 1024 /* of all positions together: their tiles stay in the second-level cache */
 
-/* A tile: positions [x0, x1) of row y, samples [first, first + count). */
-typedef struct tile {
-	int y, x0, x1;
-	int64_t first, count;
-} tile;
-
-static tile tile_at(const ls_conv_walk *walk, int64_t n, int64_t index)
+static ls_conv_tile tile_at(const ls_conv_walk *walk, int64_t n, int64_t index)
 {
 	int64_t blocks = (n + walk->block - 1) / walk->block;
 	int64_t runs = (walk->w + walk->run - 1) / walk->run;
 	int64_t run = index / blocks % runs;
-	tile t = { .y = (int)(index / blocks / runs), .x0 = (int)run * walk->run, .first = index % blocks * walk->block };
+	ls_conv_tile t = { .y = (int)(index / blocks / runs), .x0 = (int)run * walk->run, .first = index % blocks * walk->block };
 
 	t.x1 = t.x0 + walk->run < walk->w ? t.x0 + walk->run : walk->w;
 	t.count = n - t.first < walk->block ? n - t.first : walk->block;
@@ -32,15 +24,8 @@ static tile tile_at(const ls_conv_walk *walk, int64_t n, int64_t index)
 
 int64_t ls_conv_tile_rows(const ls_conv_plan *plan, int64_t index)
 {
-	tile t = tile_at(&plan->forward, plan->n, index);
+	ls_conv_tile t = tile_at(&plan->forward, plan->n, index);
 	return (t.x1 - t.x0) * t.count;
-}
-
-/* The product for `positions` neighbours, or for a whole or partial block of samples. */
-static const ls_gemm *product_of(ls_gemm (*products)[2], int run, int64_t block, int positions, int64_t count, int accumulate)
-{
-	int index = run > 1 ? positions - 1 : count < block;
-	return &products[index][accumulate];
 }
 
 typedef struct walk_job {
@@ -49,10 +34,11 @@ typedef struct walk_job {
 	const float *source, *weights;
 	float *out;
 	int accumulate;
+	float *spare; /* backward over a map: room for one turned block */
 } walk_job;
 
 /* One tap on positions [a, b) of a tile: all source blocks. `fresh` means the first product overwrites. */
-static void tap_products(const walk_job *job, const tile *t, int64_t block, int tap, int sy, int a, int b, int fresh,
+static void tap_products(const walk_job *job, const ls_conv_tile *t, int64_t block, int tap, int sy, int a, int b, int fresh,
                          float *out)
 {
 	const ls_conv_walk *w = job->walk;
@@ -62,41 +48,34 @@ static void tap_products(const walk_job *job, const tile *t, int64_t block, int 
 	const float *source = job->source + (((int64_t)sy * w->source_w + sx) * n + t->first) * w->source_stride;
 	int64_t weight_block = (int64_t)w->source_panel * w->panel;
 	const float *weights = job->weights +
-	                       ((int64_t)slot_of(job->plan, tap) * w->blocks + block) * w->source_blocks * weight_block;
-	const ls_gemm *first = product_of(w->products, w->run, w->block, b - a, t->count, !fresh);
-	const ls_gemm *rest = product_of(w->products, w->run, w->block, b - a, t->count, 1);
+	                       ((int64_t)ls_conv_slot_of(job->plan, tap) * w->blocks + block) * w->source_blocks * weight_block;
+	const ls_gemm *first = ls_conv_product(w->products, w->run, w->block, b - a, t->count, !fresh);
+	const ls_gemm *rest = ls_conv_product(w->products, w->run, w->block, b - a, t->count, 1);
 
 	ls_gemm_run(first, source, weights, out);
 	for (int s = 1; s < w->source_blocks; s++)
 		ls_gemm_run(rest, source + s * plane, weights + s * weight_block, out);
 }
 
-/* Positions of the tile that tap column `k` reaches, as [*a, *b); contiguous in the source because stride is 1 or run is 1. */
-static int reach(const ls_conv_walk *w, const tile *t, int k, int *a, int *b)
+static float *tile_place(const walk_job *job, int64_t block, const ls_conv_tile *t)
 {
-	int from = t->x0, to = t->x1;
-	while (from < to && w->map_x[from * w->kernel_w + k] < 0)
-		from++;
-	while (to > from && w->map_x[(to - 1) * w->kernel_w + k] < 0)
-		to--;
-	*a = from;
-	*b = to;
-	return from < to;
+	const ls_conv_walk *w = job->walk;
+	return job->out + (((block * w->h + t->y) * w->w + t->x0) * job->plan->n + t->first) * w->panel;
 }
 
 /* Returns the tile's first row in `out`. */
-static float *walk_tile(const walk_job *job, int64_t block, const tile *t)
+static float *walk_tile(const walk_job *job, int64_t block, const ls_conv_tile *t)
 {
 	const ls_conv_walk *w = job->walk;
-	int64_t n = job->plan->n, row = n * w->panel;
-	float *out = job->out + ((block * w->h + t->y) * w->w + t->x0) * row + t->first * w->panel;
+	int64_t row = job->plan->n * w->panel;
+	float *out = tile_place(job, block, t);
 	size_t bytes = sizeof(float) * (size_t)((t->x1 - t->x0) * t->count * w->panel);
 	int started = job->accumulate, a, b;
 
 	for (int r = 0; r < w->kernel_h; r++) {
 		int sy = w->map_y[t->y * w->kernel_h + r];
 		for (int s = 0; sy >= 0 && s < w->kernel_w; s++) {
-			if (!reach(w, t, s, &a, &b))
+			if (!ls_conv_reach(w, t, s, &a, &b))
 				continue;
 			int whole = a == t->x0 && b == t->x1;
 			if (!started && !whole)
@@ -109,6 +88,66 @@ static float *walk_tile(const walk_job *job, int64_t block, const tile *t)
 	if (!started)
 		memset(out, 0, bytes);
 	return out;
+}
+
+/*
+ * The other order, for backward over maps of a few positions: weights outermost. A block is turned once, and serves every
+ * position while it is in the first-level cache, instead of being written out turned and read again. An element adds the
+ * same terms in the same order either way. (Forward has nothing to turn, and measures the same in both orders.)
+ */
+static int walks_map(const ls_conv_walk *w, int64_t n, int threads)
+{
+	int64_t positions = (int64_t)w->h * w->w;
+	return w->run == 1 && w->block >= n && positions <= MAP_POSITIONS && positions * n <= MAP_ROWS &&
+	       w->blocks >= 2 * threads;
+}
+
+/* The weights of (tap, source block `s`, destination block), turned, in this member's spare block. */
+static void turn_block(const walk_job *job, int tap, int64_t block, int64_t s)
+{
+	const ls_conv_walk *w = job->walk;
+	int64_t slot = ls_conv_slot_of(job->plan, tap), size = (int64_t)w->source_panel * w->panel;
+
+	ls_simd_get()->transpose(job->weights + ((slot * w->source_blocks + s) * w->blocks + block) * size, w->panel,
+	                         w->source_panel, w->source_panel, job->spare, w->panel);
+}
+
+/* One block of weights against every position it reaches. */
+static void map_products(const walk_job *job, int64_t block, int tap, int64_t s, char *started)
+{
+	const ls_conv_walk *w = job->walk;
+	int64_t n = job->plan->n, row = n * w->source_stride;
+	const float *source = job->source + s * w->source_h * w->source_w * row;
+	int turned = 0;
+	float *out = job->out + block * w->h * w->w * n * w->panel;
+
+	for (int p = 0; p < w->h * w->w; p++) {
+		int sy = w->map_y[p / w->w * w->kernel_h + tap / w->kernel_w];
+		int sx = w->map_x[p % w->w * w->kernel_w + tap % w->kernel_w];
+		if (sy < 0 || sx < 0)
+			continue;
+		if (!turned)
+			turn_block(job, tap, block, s);
+		ls_gemm_run(&w->products[0][(int)started[p]], source + ((int64_t)sy * w->source_w + sx) * row, job->spare,
+		            out + p * n * w->panel);
+		started[p] = 1;
+		turned = 1;
+	}
+}
+
+static void walk_map(const walk_job *job, int64_t block)
+{
+	const ls_conv_walk *w = job->walk;
+	int64_t tile = job->plan->n * w->panel;
+	char started[MAP_POSITIONS];
+
+	memset(started, job->accumulate, sizeof(started));
+	for (int tap = 0; tap < w->kernel_h * w->kernel_w; tap++)
+		for (int64_t s = 0; s < w->source_blocks; s++)
+			map_products(job, block, tap, s, started);
+	for (int p = 0; p < w->h * w->w; p++)
+		if (!started[p])
+			memset(job->out + (block * w->h * w->w + p) * tile, 0, sizeof(float) * (size_t)tile);
 }
 
 static void finish_tile(const ls_conv_walk *w, const ls_conv_epilogue *e, const ls_simd *simd, int64_t block,
@@ -132,26 +171,14 @@ void ls_conv_forward(const ls_conv_plan *plan, const float *x, const float *weig
 
 	while ((unit = ls_team_next(member, units)) >= 0) {
 		int64_t block = unit / w->tiles, index = unit % w->tiles;
-		tile t = tile_at(w, plan->n, index);
+		ls_conv_tile t = tile_at(w, plan->n, index);
 		float *out = walk_tile(&job, block, &t);
 		finish_tile(w, epilogue, simd, block, index, (t.x1 - t.x0) * t.count, out);
 	}
 }
 
-void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const float *turned, int accumulate, float *dx,
-                           ls_member member)
-{
-	const ls_conv_walk *w = &plan->backward;
-	walk_job job = { .plan = plan, .walk = w, .source = dy, .weights = turned, .out = dx, .accumulate = accumulate };
-	int64_t units = w->tiles * w->blocks, unit;
-
-	while ((unit = ls_team_next(member, units)) >= 0) {
-		tile t = tile_at(w, plan->n, unit % w->tiles);
-		walk_tile(&job, unit / w->tiles, &t);
-	}
-}
-
-void ls_conv_turn_weights(const ls_conv_plan *plan, const float *weights, float *turned, ls_member member)
+/* All blocks turned at once: (slot, in block, out block, out_panel, in_panel). Live slots only. */
+static void turn_weights(const ls_conv_plan *plan, const float *weights, float *turned, ls_member member)
 {
 	const ls_conv_walk *f = &plan->forward;
 	const ls_simd *simd = ls_simd_get();
@@ -166,128 +193,35 @@ void ls_conv_turn_weights(const ls_conv_plan *plan, const float *weights, float 
 			simd->transpose(in, f->source_panel, f->panel, f->panel, out, f->source_panel);
 		}
 	}
+	ls_team_barrier(member);
 }
 
-/* Weight gradients: a unit is one (out block, in block) pair and a group of taps. */
-typedef struct wgrad_job {
-	const ls_conv_plan *plan;
-	const float *x, *dy;
-	float *dweights;
-	int accumulate;
-} wgrad_job;
-
-/* Tap `tap` at output positions [a, b) of row y: one product for each block of samples. */
-static void wgrad_products(const wgrad_job *job, int64_t block, int64_t source, int tap, int y, int sy, int a, int b,
-                           int *started)
+/* A map walk needs a block of scratch a member; there are at least twice as many blocks, so the scratch suffices. */
+static void backward_map(walk_job *job, float *scratch, ls_member member)
 {
-	const ls_conv_plan *plan = job->plan;
-	const ls_conv_walk *f = &plan->forward;
-	int64_t n = plan->n, step = plan->wgrad_block;
-	int sx = f->map_x[a * f->kernel_w + tap % f->kernel_w];
-	const float *x = job->x + ((source * f->source_h + sy) * f->source_w + sx) * n * f->source_stride;
-	const float *dy = job->dy + ((block * f->h + y) * f->w + a) * n * f->panel;
-	float *out = job->dweights + (((int64_t)slot_of(plan, tap) * f->blocks + block) * f->source_blocks + source) *
-	                                     f->source_panel * f->panel;
+	const ls_conv_walk *w = job->walk;
+	int64_t unit;
 
-	for (int64_t i = 0; i < n; i += step) {
-		int64_t count = n - i < step ? n - i : step;
-		const ls_gemm *product = product_of(plan->wgrad, plan->wgrad_run, step, b - a, count, *started);
-		ls_gemm_run(product, x + i * f->source_stride, dy + i * f->panel, out);
-		*started = 1;
+	job->spare = scratch + (int64_t)member.rank * w->panel * w->source_panel;
+	while ((unit = ls_team_next(member, w->blocks)) >= 0)
+		walk_map(job, unit);
+}
+
+void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const float *weights, float *scratch,
+                           int accumulate, float *dx, ls_member member)
+{
+	const ls_conv_walk *w = &plan->backward;
+	walk_job job = { .plan = plan, .walk = w, .source = dy, .weights = weights, .out = dx, .accumulate = accumulate };
+	int64_t units = w->tiles * w->blocks, unit;
+
+	if (walks_map(w, plan->n, member.size)) {
+		backward_map(&job, scratch, member);
+		return;
 	}
-}
-
-/* Row y of the output against taps [first, last): positions outermost, so both operands stay in cache over the taps. */
-static void wgrad_row(const wgrad_job *job, int64_t block, int64_t source, int y, int first, int last, int *started)
-{
-	const ls_conv_walk *f = &job->plan->forward;
-	int run = job->plan->wgrad_run, a, b;
-
-	for (int x0 = 0; x0 < f->w; x0 += run) {
-		tile t = { .x0 = x0, .x1 = x0 + run < f->w ? x0 + run : f->w };
-		for (int tap = first; tap < last; tap++) {
-			int sy = f->map_y[y * f->kernel_h + tap / f->kernel_w];
-			if (sy >= 0 && reach(f, &t, tap % f->kernel_w, &a, &b))
-				wgrad_products(job, block, source, tap, y, sy, a, b, &started[tap - first]);
-		}
-	}
-}
-
-#define TAP_GROUP_MAX 64
-
-static int min_int(int a, int b)
-{
-	return a < b ? a : b;
-}
-
-/* Enough units to keep every thread busy to the end, but no more than needed: a group shares its operands. */
-static int tap_group(const ls_conv_plan *plan, int64_t pairs, int threads)
-{
-	int64_t groups = threads == 1 ? 1 : (6 * threads + pairs - 1) / pairs;
-	int64_t size = (plan->kernel_taps + groups - 1) / groups;
-	return min_int((int)size, TAP_GROUP_MAX);
-}
-
-void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate, float *dweights,
-                              ls_member member)
-{
-	const ls_conv_walk *f = &plan->forward;
-	wgrad_job job = { .plan = plan, .x = x, .dy = dy, .dweights = dweights, .accumulate = accumulate };
-	int64_t pairs = (int64_t)f->blocks * f->source_blocks;
-	int group = tap_group(plan, pairs, member.size);
-	int64_t groups = (plan->kernel_taps + group - 1) / group, unit;
-
-	while ((unit = ls_team_next(member, pairs * groups)) >= 0) {
-		int64_t pair = unit / groups;
-		int first = (int)(unit % groups) * group, last = min_int(first + group, plan->kernel_taps);
-		int started[TAP_GROUP_MAX];
-		for (int i = 0; i < group; i++)
-			started[i] = accumulate;
-		for (int y = 0; y < f->h; y++)
-			wgrad_row(&job, pair / f->source_blocks, pair % f->source_blocks, y, first, last, started);
-	}
-}
-
-/* One patch: depth index = tap * channels + channel, zeros where the tap is outside. */
-static void gather_patch(const ls_conv_geometry *g, const float *image, int oy, int ox, float *patch)
-{
-	for (int r = 0; r < g->kernel_h; r++) {
-		int iy = oy * g->stride - g->padding + r;
-		for (int s = 0; s < g->kernel_w; s++) {
-			int ix = ox * g->stride - g->padding + s;
-			int inside = iy >= 0 && iy < g->in_h && ix >= 0 && ix < g->in_w;
-			for (int c = 0; c < g->in_c; c++)
-				*patch++ = inside ? image[(c * g->in_h + iy) * g->in_w + ix] : 0;
-		}
-	}
-}
-
-/* The same for one channel: whole filter rows at a time. Columns [s0, s1) of the filter are inside; there may be none. */
-static void gather_patch_grey(const ls_conv_geometry *g, const float *image, int oy, int ox, float *patch)
-{
-	int x0 = ox * g->stride - g->padding;
-	int s0 = min_int(x0 < 0 ? -x0 : 0, g->kernel_w), right = min_int(g->in_w - x0, g->kernel_w);
-
-	for (int r = 0; r < g->kernel_h; r++, patch += g->kernel_w) {
-		int iy = oy * g->stride - g->padding + r;
-		int s1 = iy >= 0 && iy < g->in_h && right > s0 ? right : s0;
-		for (int s = 0; s < s0; s++)
-			patch[s] = 0;
-		for (int s = s0; s < s1; s++)
-			patch[s] = image[iy * g->in_w + x0 + s];
-		for (int s = s1; s < g->kernel_w; s++)
-			patch[s] = 0;
-	}
-}
-
-void ls_conv_gather(const ls_conv_geometry *g, int64_t n, const float *images, float *patches, ls_member member)
-{
-	int64_t image = (int64_t)g->in_c * g->in_h * g->in_w, row = ls_conv_patch_floats(g), unit;
-
-	while ((unit = ls_team_next(member, (int64_t)g->out_h * g->out_w)) >= 0) {
-		int oy = (int)(unit / g->out_w), ox = (int)(unit % g->out_w);
-		float *patch = patches + unit * n * row;
-		for (int64_t i = 0; i < n; i++, patch += row)
-			(g->in_c == 1 ? gather_patch_grey : gather_patch)(g, images + i * image, oy, ox, patch);
+	turn_weights(plan, weights, scratch, member);
+	job.weights = scratch;
+	while ((unit = ls_team_next(member, units)) >= 0) {
+		ls_conv_tile t = tile_at(w, plan->n, unit % w->tiles);
+		walk_tile(&job, unit / w->tiles, &t);
 	}
 }

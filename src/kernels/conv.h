@@ -63,11 +63,13 @@ typedef struct ls_conv_plan {
 	ls_conv_walk forward, backward;
 	int64_t wgrad_block;
 	int wgrad_run;
-	ls_gemm (*wgrad)[2];              /* by [positions - 1] or [whole block, rest]; then by accumulate */
+	int wgrad_parts, wgrad_depth;     /* a block's rows are cut into parts of wgrad_depth, the last one shorter */
+	ls_gemm (*wgrad[2])[2];           /* [whole part, last part] by [positions - 1] or [whole block, rest]; accumulate */
 } ls_conv_plan;
 
+/* `threads` only decides how finely weight gradients are cut, never what they are. */
 ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_geometry *geometry, int64_t n,
-                            const ls_weight_layout *weights);
+                            const ls_weight_layout *weights, int threads);
 
 /* What rides along with a finished tile, while it is in cache. */
 typedef struct ls_conv_epilogue {
@@ -84,11 +86,10 @@ void ls_conv_gather(const ls_conv_geometry *geometry, int64_t n, const float *im
 void ls_conv_forward(const ls_conv_plan *plan, const float *x, const float *weights, const ls_conv_epilogue *epilogue,
                      float *y, ls_member member);
 
-/* turned (slot, in block, out block, out_panel, in_panel) = weights, each block transposed; live slots only. */
-void ls_conv_turn_weights(const ls_conv_plan *plan, const float *weights, float *turned, ls_member member);
-
-void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const float *turned, int accumulate, float *dx,
-                           ls_member member);
+/* dx from dy; adds to dx when `accumulate`. `scratch` is as large as the live weights: room to transpose their blocks.
+ * Synchronises inside. */
+void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const float *weights, float *scratch,
+                           int accumulate, float *dx, ls_member member);
 
 void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate, float *dweights,
                               ls_member member);

@@ -169,7 +169,23 @@ static ls_status make_backward(ls_conv_plan *plan, ls_arena *arena)
 	return make_walk(b, arena, g, plan->n);
 }
 
-static ls_status make_wgrad(ls_conv_plan *plan, ls_arena *arena)
+#define UNITS_A_THREAD 8
+#define PARTS_MOST 4
+
+/* A layer with few blocks and taps has too few units to share; then cut the rows of each block. */
+static void choose_parts(ls_conv_plan *plan, int threads)
+{
+	const ls_conv_walk *f = &plan->forward;
+	int64_t units = (int64_t)plan->live_taps * f->blocks * f->source_blocks;
+	int parts = 1;
+
+	while (threads > 1 && units * parts < UNITS_A_THREAD * threads && parts < PARTS_MOST)
+		parts *= 2;
+	plan->wgrad_depth = (f->source_panel + parts - 1) / parts;
+	plan->wgrad_parts = (f->source_panel + plan->wgrad_depth - 1) / plan->wgrad_depth;
+}
+
+static ls_status make_wgrad(ls_conv_plan *plan, ls_arena *arena, int threads)
 {
 	const ls_conv_walk *f = &plan->forward;
 	ls_gemm_shape shape = { .depth = f->source_panel, .cols = f->panel, .ldx = f->source_stride, .ldw = f->panel,
@@ -177,7 +193,12 @@ static ls_status make_wgrad(ls_conv_plan *plan, ls_arena *arena)
 
 	plan->wgrad_run = choose_run(&plan->geometry, plan->n, f->w, WGRAD_ROWS);
 	plan->wgrad_block = plan->wgrad_run > 1 || plan->n < WGRAD_ROWS ? plan->n : WGRAD_ROWS;
-	return make_products(&plan->wgrad, arena, shape, plan->n, plan->wgrad_run, plan->wgrad_block);
+	choose_parts(plan, threads);
+	for (int last = 0; last < 2; last++) {
+		shape.depth = last ? f->source_panel - (plan->wgrad_parts - 1) * plan->wgrad_depth : plan->wgrad_depth;
+		LS_TRY(make_products(&plan->wgrad[last], arena, shape, plan->n, plan->wgrad_run, plan->wgrad_block));
+	}
+	return LS_OK;
 }
 
 /* Patches make any layer 1x1; a 1x1 layer of stride 1 sees its map as one long row of positions. */
@@ -196,7 +217,7 @@ static ls_conv_geometry as_run(const ls_conv_geometry *g)
 }
 
 ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_geometry *geometry, int64_t n,
-                            const ls_weight_layout *weights)
+                            const ls_weight_layout *weights, int threads)
 {
 	ls_conv_plan plan = { .geometry = as_run(geometry), .n = n };
 	ls_conv_walk *f = &plan.forward;
@@ -212,7 +233,7 @@ ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_ge
 	LS_TRY(make_forward(&plan, arena));
 	if (!geometry->gathered)
 		LS_TRY(make_backward(&plan, arena));
-	LS_TRY(make_wgrad(&plan, arena));
+	LS_TRY(make_wgrad(&plan, arena, threads));
 	*out = plan;
 	return LS_OK;
 }

@@ -79,7 +79,7 @@ typedef struct kit {
 	int16_t slot[TAPS_MAX];
 	ls_param weight;
 	ls_param_table params; /* of that one row */
-	ls_conv_plan plan;
+	ls_conv_plan plan[THREADS_MAX]; /* as teams of 1, 2, ... would make it */
 	panels_shape in, out;
 	float *x, *dy, *w, *bias;     /* dense */
 	float *px, *pdy, *pw, *pbias; /* panels; pw: the store, px: the images where they are gathered */
@@ -182,7 +182,9 @@ static void kit_init(kit *k, const shape *s, int whole)
 	k->out = (panels_shape){ s->n, s->out_c, k->window.out_h, k->window.out_w };
 	lay_out(k);
 	fill_operands(k, whole);
-	assert_int_equal(ls_conv_plan_make(&k->plan, &k->arena, &k->geometry, s->n, &k->weight.layout), LS_OK);
+	for (int i = 0; i < THREADS_MAX; i++)
+		assert_int_equal(
+			ls_conv_plan_make(&k->plan[i], &k->arena, &k->geometry, s->n, &k->weight.layout, i + 1), LS_OK);
 }
 
 static void kit_release(kit *k)
@@ -196,7 +198,7 @@ static void kit_release(kit *k)
 /* Room for the results, all of it NaN; to accumulate, filled with whole numbers first. */
 static void made_init(made *m, const kit *k, int accumulate)
 {
-	const ls_conv_walk *f = &k->plan.forward;
+	const ls_conv_walk *f = &k->plan[0].forward;
 	int64_t moments = f->tiles * f->blocks * f->panel, row = ls_conv_patch_floats(&k->geometry);
 
 	*m = (made){ 0 };
@@ -237,6 +239,7 @@ static void work(void *context, ls_member member)
 	const made *m = j->made;
 	ls_conv_epilogue nothing = { 0 };
 	ls_conv_epilogue all = { .bias = k->pbias, .relu = 1, .mean = m->mean, .m2 = m->m2 };
+	const ls_conv_plan *plan = &k->plan[member.size - 1];
 	const float *x = k->px;
 
 	if (k->geometry.gathered) {
@@ -244,15 +247,13 @@ static void work(void *context, ls_member member)
 		ls_team_barrier(member);
 		x = m->patches;
 	}
-	ls_conv_forward(&k->plan, x, k->pw, j->epilogue ? &all : &nothing, m->y, member);
+	ls_conv_forward(plan, x, k->pw, j->epilogue ? &all : &nothing, m->y, member);
 	ls_team_barrier(member);
 	if (!k->geometry.gathered) {
-		ls_conv_turn_weights(&k->plan, k->pw, m->turned, member);
-		ls_team_barrier(member);
-		ls_conv_backward_data(&k->plan, k->pdy, m->turned, j->accumulate, m->dx, member);
+		ls_conv_backward_data(plan, k->pdy, k->pw, m->turned, j->accumulate, m->dx, member);
 		ls_team_barrier(member);
 	}
-	ls_conv_backward_weights(&k->plan, x, k->pdy, j->accumulate, m->dw, member);
+	ls_conv_backward_weights(plan, x, k->pdy, j->accumulate, m->dw, member);
 }
 
 static void run(const kit *k, made *m, int threads, int accumulate, int epilogue)
@@ -301,14 +302,14 @@ static void check_weights(const kit *k, const made *m, const float *expected, fl
 /* Chan's formula over the tiles must give the moments of the whole channel. */
 static void check_moments(const kit *k, const made *m, const float *y)
 {
-	const ls_conv_walk *f = &k->plan.forward;
+	const ls_conv_walk *f = &k->plan[0].forward;
 	const int64_t positions = (int64_t)k->out.h * k->out.w, rows = positions * k->out.n;
 
 	for (int c = 0; c < k->out.c; c++) {
 		double count = 0, mean = 0, m2 = 0, sum = 0, squares = 0;
 		for (int64_t t = 0; t < f->tiles; t++) {
 			int64_t at = (c / f->panel * f->tiles + t) * f->panel + c % f->panel;
-			double r = (double)ls_conv_tile_rows(&k->plan, t), delta = m->mean[at] - mean;
+			double r = (double)ls_conv_tile_rows(&k->plan[0], t), delta = m->mean[at] - mean;
 			mean += delta * r / (count + r);
 			m2 += m->m2[at] + delta * delta * count * r / (count + r);
 			count += r;
@@ -402,7 +403,7 @@ static void check_threads(const shape *s)
 	kit_init(&k, s, 0);
 	run(&k, &one, 1, 0, 1);
 	for (int threads = 2; threads <= THREADS_MAX; threads++) {
-		int64_t moments = k.plan.forward.tiles * k.plan.forward.blocks * k.plan.forward.panel;
+		int64_t moments = k.plan[0].forward.tiles * k.plan[0].forward.blocks * k.plan[0].forward.panel;
 		run(&k, &more, threads, 0, 1);
 		check_same(k.name, more.y, one.y, panels_floats(&k.out));
 		check_same(k.name, more.mean, one.mean, moments);
