@@ -8,7 +8,7 @@
  *   dresidual = g
  *
  * Moments come by chunk (the convolution's tiles, or fixed runs of rows) and are combined in chunk order by Chan's formula.
- * aux: per channel mean, then r; chunk means, then m2 (blocks, chunks, panel). scratch: per-channel coefficients (3),
+ * aux: per channel mean, r, and forward's two coefficients; chunk means, then m2 (blocks, chunks, panel). scratch: per-channel coefficients (3),
  * then chunk sums of backward (blocks, chunks, 2, panel).
  */
 #include <math.h>
@@ -17,7 +17,7 @@
 
 static int keeps(const ls_node *node)
 {
-	return LS_KEEP_INPUT | (node->relu ? LS_KEEP_OUTPUT : 0);
+	return LS_KEEP_INPUT | (node->relu && node->second != LS_NONE ? LS_KEEP_OUTPUT : 0);
 }
 
 /* Chunks of the forward moments. */
@@ -42,7 +42,7 @@ static size_t aux_bytes(const ls_op *op, int64_t n)
 {
 	int64_t rows = ls_tensor_rows(op->in, n), positions = (int64_t)op->in->height * op->in->width;
 	int64_t chunks = positions * (1 + n / 128) > ls_chunks(rows) ? positions * (1 + n / 128) : ls_chunks(rows);
-	return sizeof(float) * (size_t)(2 * chunks * channels(op) + 2 * channels(op));
+	return sizeof(float) * (size_t)(2 * chunks * channels(op) + 4 * channels(op));
 }
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
@@ -50,7 +50,7 @@ static size_t scratch_bytes(const ls_op *op, int64_t n)
 	return sizeof(float) * (size_t)(channels(op) * (3 + 2 * ls_chunks(ls_tensor_rows(op->in, n))));
 }
 
-/* The first thing in aux, so that its place does not depend on n: a channel's mean, and r behind them. */
+/* The first thing in aux, so that its place does not depend on n: means; behind them r, then forward's coefficients. */
 static float *kept_mean(const ls_op *op)
 {
 	return op->aux;
@@ -58,7 +58,7 @@ static float *kept_mean(const ls_op *op)
 
 float *ls_norm_moments(const ls_op *norm)
 {
-	return (float *)norm->aux + 2 * channels(norm);
+	return (float *)norm->aux + 4 * channels(norm);
 }
 
 static void chunk_moments(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -125,7 +125,7 @@ static void coefficients(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	const float *mean = kept_mean(op), *r = mean + channels(op);
 	const float *scale = ls_op_param(op, pass, op->node->weight), *shift = ls_op_param(op, pass, op->node->bias);
-	float *a = op->scratch, *b = a + channels(op);
+	float *a = kept_mean(op) + 2 * channels(op), *b = a + channels(op);
 	int64_t begin, end;
 
 	ls_team_range(member, channels(op), &begin, &end);
@@ -139,7 +139,7 @@ static void coefficients(const ls_op *op, const ls_pass *pass, ls_member member)
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
-	const float *a = op->scratch, *b = a + channels(op);
+	const float *a = kept_mean(op) + 2 * channels(op), *b = a + channels(op);
 
 	if (!pass->training) {
 		use_running(op, pass, member);
@@ -158,6 +158,19 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	}
 }
 
+/* What the relu let through, at float `at` of the panels of `block`. Without a residual x tells it as well as y does, and x
+ * is read anyway; the coefficients are forward's. */
+static ls_norm_mask mask_at(const ls_op *op, int64_t at, int64_t block)
+{
+	const float *a = kept_mean(op) + 2 * channels(op), *b = a + channels(op);
+
+	if (!op->node->relu)
+		return (ls_norm_mask){ 0 };
+	if (op->node->second != LS_NONE)
+		return (ls_norm_mask){ .y = op->y + at };
+	return (ls_norm_mask){ .scale = a + block * op->in->panel, .shift = b + block * op->in->panel };
+}
+
 /* Chunk sums of g and g (x - mean); the masked gradient goes to the residual where there is one. */
 static void chunk_sums(const ls_op *op, const ls_pass *pass, float *sums, ls_member member)
 {
@@ -167,7 +180,7 @@ static void chunk_sums(const ls_op *op, const ls_pass *pass, float *sums, ls_mem
 		int64_t block = unit / chunks, chunk = unit % chunks;
 		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel, count = ls_chunk_rows(rows, chunk);
 		float *g = op->dsecond == NULL ? NULL : (op->add_dsecond ? op->dy : op->dsecond) + at;
-		ls_simd_get()->normalize_sums(op->dy + at, op->node->relu ? op->y + at : NULL, op->x + at, count, (int)panel,
+		ls_simd_get()->normalize_sums(op->dy + at, mask_at(op, at, block), op->x + at, count, (int)panel,
 		                              kept_mean(op) + block * panel, g, sums + unit * 2 * panel,
 		                              sums + (unit * 2 + 1) * panel);
 		if (g != NULL && op->add_dsecond)
@@ -222,7 +235,8 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
 		int64_t block = unit / chunks, chunk = unit % chunks;
 		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
-		ls_simd_get()->normalize_input(g + at, masked ? NULL : op->y + at, op->x + at, ls_chunk_rows(rows, chunk),
+		ls_simd_get()->normalize_input(g + at, masked ? (ls_norm_mask){ 0 } : mask_at(op, at, block),
+		                               op->x + at, ls_chunk_rows(rows, chunk),
 		                               (int)panel, a + block * panel, b + block * panel, k + block * panel,
 		                               op->dx + at);
 	}

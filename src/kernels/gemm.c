@@ -81,11 +81,11 @@ static void xsmm_start(void)
 
 /*
  * For a product this small libxsmm 1.17 splits a sum over several registers to keep its pipeline busy, so bits would
- * depend on how many rows there are. All other shapes sum in index order (tests/unit/kernels/test_gemm.c checks).
+ * depend on how the result is cut. All other shapes sum in index order (tests/unit/kernels/test_gemm.c checks).
  */
 static int sums_in_order(const ls_gemm_shape *s)
 {
-	return s->transposed || s->cols > 16 || s->rows >= 12;
+	return s->cols > 16 || (s->transposed ? s->depth : s->rows) >= 12;
 }
 
 static int make_jit(ls_gemm *gemm)

@@ -20,6 +20,15 @@ typedef struct ls_pool_geometry {
 	int panel;
 } ls_pool_geometry;
 
+/*
+ * Which elements a rectifier let through: those with y > 0; or, where x is at hand anyway and there was no residual, those
+ * with x*scale + shift > 0, which are the same and save reading y. All NULL: every element.
+ */
+typedef struct ls_norm_mask {
+	const float *y;             /* (rows, panel) or NULL */
+	const float *scale, *shift; /* (panel) or NULL */
+} ls_norm_mask;
+
 typedef struct ls_simd {
 	/* Portable product; same meaning as ls_gemm. */
 	void (*gemm)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
@@ -29,13 +38,13 @@ typedef struct ls_simd {
 	/* y = x*scale + shift (+ residual) (then max(0, .)); y may alias x or residual. */
 	void (*normalize)(const float *x, const float *residual, int64_t rows, int panel, const float *scale,
 	                  const float *shift, int relu, float *y);
-	/* g = y ? (y > 0 ? dy : 0) : dy; sum_g = sum g, sum_gx = sum g*(x - mean) over rows; g stored when `g` is not
-	 * NULL (may alias dy). */
-	void (*normalize_sums)(const float *dy, const float *y, const float *x, int64_t rows, int panel,
-	                       const float *mean, float *g, float *sum_g, float *sum_gx);
-	/* dx = a*g + b*x + c with g = y ? (y > 0 ? dy : 0) : dy; dx may alias dy. */
-	void (*normalize_input)(const float *dy, const float *y, const float *x, int64_t rows, int panel, const float *a,
-	                        const float *b, const float *c, float *dx);
+	/* g = dy where `mask` lets it through, else 0; sum_g = sum g, sum_gx = sum g*(x - mean) over rows; g stored when `g`
+	 * is not NULL (may alias dy). */
+	void (*normalize_sums)(const float *dy, ls_norm_mask mask, const float *x, int64_t rows, int panel,
+			       const float *mean, float *g, float *sum_g, float *sum_gx);
+	/* dx = a*g + b*x + c with g as above; dx may alias dy. */
+	void (*normalize_input)(const float *dy, ls_norm_mask mask, const float *x, int64_t rows, int panel,
+				const float *a, const float *b, const float *c, float *dx);
 
 	/* y = x + bias (bias may be NULL), then max(0, .) when relu; in place. */
 	void (*bias_act)(float *y, int64_t rows, int panel, const float *bias, int relu);

@@ -110,29 +110,52 @@ void LS_ISA_SYMBOL(ls_simd_normalize)(const float *x, const float *residual, int
 		normalize_panel(x, NULL, rows, panel, scale, shift, 0, y);
 }
 
-/* The gradient behind an optional rectifier, dy where its output y was positive. */
-LS_INLINE ls_vf gradient(const float *dy, const float *y, int64_t at)
-{
-	ls_vf g = ls_vf_load(dy + at);
-	return y ? ls_vf_where(ls_vf_load(y + at) > 0, g) : g;
-}
+/* How a mask is looked up, known when a loop is compiled. */
+enum { MASK_NONE, MASK_OUTPUT, MASK_INPUT };
 
-/* One row's share of sum g and sum g*(x - mean); stores g. */
-LS_INLINE void sums_row(const float *dy, const float *y, const float *x, int64_t at, float *g, const ls_vf *mean,
-			ls_vf *sum_g, ls_vf *sum_gx, int vectors)
+/* The mask of a block of channels: y, or the coefficients that tell it from x. */
+typedef struct block_mask {
+	const float *y;
+	ls_vf scale[4], shift[4];
+} block_mask;
+
+LS_INLINE void mask_load(block_mask *m, ls_norm_mask mask, int kind, int channel, int vectors)
 {
-	LS_UNROLL for (int v = 0; v < vectors; v++)
+	m->y = kind == MASK_OUTPUT ? mask.y + channel : NULL;
+	LS_UNROLL for (int v = 0; kind == MASK_INPUT && v < vectors; v++)
 	{
-		ls_vf t = gradient(dy, y, at + v * LS_LANES);
-		if (g)
-			ls_vf_store(g + at + v * LS_LANES, t);
-		sum_g[v] += t;
-		sum_gx[v] += t * (ls_vf_load(x + at + v * LS_LANES) - mean[v]);
+		m->scale[v] = ls_vf_load(mask.scale + channel + v * LS_LANES);
+		m->shift[v] = ls_vf_load(mask.shift + channel + v * LS_LANES);
 	}
 }
 
-LS_INLINE void sums_block(const float *dy, const float *y, const float *x, int64_t rows, int ld, const float *mean,
-			  float *g, float *sum_g, float *sum_gx, int vectors)
+/* dy where the rectifier let it through. The input's form computes what normalize() did, to the bit. */
+LS_INLINE ls_vf gradient(ls_vf dy, ls_vf x, const block_mask *m, int kind, int64_t at, int v)
+{
+	if (kind == MASK_OUTPUT)
+		return ls_vf_where(ls_vf_load(m->y + at) > 0, dy);
+	if (kind == MASK_INPUT)
+		return ls_vf_where(x * m->scale[v] + m->shift[v] > 0, dy);
+	return dy;
+}
+
+/* One row's share of sum g and sum g*(x - mean); stores g. */
+LS_INLINE void sums_row(const float *dy, const block_mask *m, int kind, const float *x, int64_t at, float *g,
+			const ls_vf *mean, ls_vf *sum_g, ls_vf *sum_gx, int vectors)
+{
+	LS_UNROLL for (int v = 0; v < vectors; v++)
+	{
+		int64_t here = at + v * LS_LANES;
+		ls_vf in = ls_vf_load(x + here), t = gradient(ls_vf_load(dy + here), in, m, kind, here, v);
+		if (g)
+			ls_vf_store(g + here, t);
+		sum_g[v] += t;
+		sum_gx[v] += t * (in - mean[v]);
+	}
+}
+
+LS_INLINE void sums_block(const float *dy, const block_mask *mask, int kind, const float *x, int64_t rows, int ld,
+			  const float *mean, float *g, float *sum_g, float *sum_gx, int vectors)
 {
 	ls_vf m[4], even_g[4], odd_g[4], even_gx[4], odd_gx[4];
 	LS_UNROLL for (int v = 0; v < vectors; v++)
@@ -142,11 +165,11 @@ LS_INLINE void sums_block(const float *dy, const float *y, const float *x, int64
 	}
 	int64_t r = 0;
 	for (; r + 2 <= rows; r += 2) {
-		sums_row(dy, y, x, r * ld, g, m, even_g, even_gx, vectors);
-		sums_row(dy, y, x, (r + 1) * ld, g, m, odd_g, odd_gx, vectors);
+		sums_row(dy, mask, kind, x, r * ld, g, m, even_g, even_gx, vectors);
+		sums_row(dy, mask, kind, x, (r + 1) * ld, g, m, odd_g, odd_gx, vectors);
 	}
 	if (r < rows)
-		sums_row(dy, y, x, r * ld, g, m, even_g, even_gx, vectors);
+		sums_row(dy, mask, kind, x, r * ld, g, m, even_g, even_gx, vectors);
 	LS_UNROLL for (int v = 0; v < vectors; v++)
 	{
 		ls_vf_store(sum_g + v * LS_LANES, even_g[v] + odd_g[v]);
@@ -154,33 +177,40 @@ LS_INLINE void sums_block(const float *dy, const float *y, const float *x, int64
 	}
 }
 
-LS_INLINE void sums_panel(const float *dy, const float *y, const float *x, int64_t rows, int panel, const float *mean,
-			  float *g, float *sum_g, float *sum_gx)
+LS_INLINE void sums_panel(const float *dy, ls_norm_mask mask, int kind, const float *x, int64_t rows, int panel,
+			  const float *mean, float *g, float *sum_g, float *sum_gx)
 {
+	block_mask m;
 	int c = 0;
-	for (; c + 4 * LS_LANES <= panel; c += 4 * LS_LANES)
-		sums_block(dy + c, y ? y + c : NULL, x + c, rows, panel, mean + c, g ? g + c : NULL, sum_g + c,
-			   sum_gx + c, 4);
-	for (; c < panel; c += LS_LANES)
-		sums_block(dy + c, y ? y + c : NULL, x + c, rows, panel, mean + c, g ? g + c : NULL, sum_g + c,
-			   sum_gx + c, 1);
+	for (; c + 4 * LS_LANES <= panel; c += 4 * LS_LANES) {
+		mask_load(&m, mask, kind, c, 4);
+		sums_block(dy + c, &m, kind, x + c, rows, panel, mean + c, g ? g + c : NULL, sum_g + c, sum_gx + c, 4);
+	}
+	for (; c < panel; c += LS_LANES) {
+		mask_load(&m, mask, kind, c, 1);
+		sums_block(dy + c, &m, kind, x + c, rows, panel, mean + c, g ? g + c : NULL, sum_g + c, sum_gx + c, 1);
+	}
 }
 
-void LS_ISA_SYMBOL(ls_simd_normalize_sums)(const float *dy, const float *y, const float *x, int64_t rows, int panel,
+void LS_ISA_SYMBOL(ls_simd_normalize_sums)(const float *dy, ls_norm_mask mask, const float *x, int64_t rows, int panel,
 					   const float *mean, float *g, float *sum_g, float *sum_gx)
 {
-	if (y && g)
-		sums_panel(dy, y, x, rows, panel, mean, g, sum_g, sum_gx);
-	else if (y)
-		sums_panel(dy, y, x, rows, panel, mean, NULL, sum_g, sum_gx);
+	if (mask.y && g)
+		sums_panel(dy, mask, MASK_OUTPUT, x, rows, panel, mean, g, sum_g, sum_gx);
+	else if (mask.y)
+		sums_panel(dy, mask, MASK_OUTPUT, x, rows, panel, mean, NULL, sum_g, sum_gx);
+	else if (mask.scale && g)
+		sums_panel(dy, mask, MASK_INPUT, x, rows, panel, mean, g, sum_g, sum_gx);
+	else if (mask.scale)
+		sums_panel(dy, mask, MASK_INPUT, x, rows, panel, mean, NULL, sum_g, sum_gx);
 	else if (g)
-		sums_panel(dy, NULL, x, rows, panel, mean, g, sum_g, sum_gx);
+		sums_panel(dy, mask, MASK_NONE, x, rows, panel, mean, g, sum_g, sum_gx);
 	else
-		sums_panel(dy, NULL, x, rows, panel, mean, NULL, sum_g, sum_gx);
+		sums_panel(dy, mask, MASK_NONE, x, rows, panel, mean, NULL, sum_g, sum_gx);
 }
 
-LS_INLINE void input_block(const float *dy, const float *y, const float *x, int64_t rows, int ld, const float *a,
-			   const float *b, const float *c, float *dx, int vectors)
+LS_INLINE void input_block(const float *dy, const block_mask *mask, int kind, const float *x, int64_t rows, int ld,
+			   const float *a, const float *b, const float *c, float *dx, int vectors)
 {
 	ls_vf p[4], q[4], s[4];
 	LS_UNROLL for (int v = 0; v < vectors; v++)
@@ -192,28 +222,37 @@ LS_INLINE void input_block(const float *dy, const float *y, const float *x, int6
 	for (int64_t at = 0; at < rows * ld; at += ld) {
 		LS_UNROLL for (int v = 0; v < vectors; v++)
 		{
-			ls_vf t = p[v] * gradient(dy, y, at + v * LS_LANES);
-			t += q[v] * ls_vf_load(x + at + v * LS_LANES);
-			ls_vf_store(dx + at + v * LS_LANES, t + s[v]);
+			int64_t here = at + v * LS_LANES;
+			ls_vf in = ls_vf_load(x + here);
+			ls_vf t = p[v] * gradient(ls_vf_load(dy + here), in, mask, kind, here, v);
+			t += q[v] * in;
+			ls_vf_store(dx + here, t + s[v]);
 		}
 	}
 }
 
-LS_INLINE void input_panel(const float *dy, const float *y, const float *x, int64_t rows, int panel, const float *a,
-			   const float *b, const float *c, float *dx)
+LS_INLINE void input_panel(const float *dy, ls_norm_mask mask, int kind, const float *x, int64_t rows, int panel,
+			   const float *a, const float *b, const float *c, float *dx)
 {
+	block_mask m;
 	int k = 0;
-	for (; k + 4 * LS_LANES <= panel; k += 4 * LS_LANES)
-		input_block(dy + k, y ? y + k : NULL, x + k, rows, panel, a + k, b + k, c + k, dx + k, 4);
-	for (; k < panel; k += LS_LANES)
-		input_block(dy + k, y ? y + k : NULL, x + k, rows, panel, a + k, b + k, c + k, dx + k, 1);
+	for (; k + 4 * LS_LANES <= panel; k += 4 * LS_LANES) {
+		mask_load(&m, mask, kind, k, 4);
+		input_block(dy + k, &m, kind, x + k, rows, panel, a + k, b + k, c + k, dx + k, 4);
+	}
+	for (; k < panel; k += LS_LANES) {
+		mask_load(&m, mask, kind, k, 1);
+		input_block(dy + k, &m, kind, x + k, rows, panel, a + k, b + k, c + k, dx + k, 1);
+	}
 }
 
-void LS_ISA_SYMBOL(ls_simd_normalize_input)(const float *dy, const float *y, const float *x, int64_t rows, int panel,
+void LS_ISA_SYMBOL(ls_simd_normalize_input)(const float *dy, ls_norm_mask mask, const float *x, int64_t rows, int panel,
 					    const float *a, const float *b, const float *c, float *dx)
 {
-	if (y)
-		input_panel(dy, y, x, rows, panel, a, b, c, dx);
+	if (mask.y)
+		input_panel(dy, mask, MASK_OUTPUT, x, rows, panel, a, b, c, dx);
+	else if (mask.scale)
+		input_panel(dy, mask, MASK_INPUT, x, rows, panel, a, b, c, dx);
 	else
-		input_panel(dy, NULL, x, rows, panel, a, b, c, dx);
+		input_panel(dy, mask, MASK_NONE, x, rows, panel, a, b, c, dx);
 }

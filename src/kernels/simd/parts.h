@@ -14,9 +14,9 @@ void LS_ISA_SYMBOL(ls_simd_gemm)(const ls_gemm_shape *shape, const float *x, con
 void LS_ISA_SYMBOL(ls_simd_moments)(const float *x, int64_t rows, int panel, float *mean, float *m2);
 void LS_ISA_SYMBOL(ls_simd_normalize)(const float *x, const float *residual, int64_t rows, int panel,
 				      const float *scale, const float *shift, int relu, float *y);
-void LS_ISA_SYMBOL(ls_simd_normalize_sums)(const float *dy, const float *y, const float *x, int64_t rows, int panel,
+void LS_ISA_SYMBOL(ls_simd_normalize_sums)(const float *dy, ls_norm_mask mask, const float *x, int64_t rows, int panel,
 					   const float *mean, float *g, float *sum_g, float *sum_gx);
-void LS_ISA_SYMBOL(ls_simd_normalize_input)(const float *dy, const float *y, const float *x, int64_t rows, int panel,
+void LS_ISA_SYMBOL(ls_simd_normalize_input)(const float *dy, ls_norm_mask mask, const float *x, int64_t rows, int panel,
 					    const float *a, const float *b, const float *c, float *dx);
 
 /* pointwise.c */

@@ -93,6 +93,35 @@ static void test_normalize(void **state)
 				check_normalize(simd, &cases[i], form % 2, form / 2 % 2, form / 4);
 }
 
+/* Masks told by y and told by x give the same bits: normalize() made y, and the kernels compute it again. */
+static void check_mask_from_input(const ls_simd *simd, const panel_case *k)
+{
+	const int64_t count = k->rows * k->panel;
+	float *x = check_random_panel(k->rows, k->panel, k->real, 300), *dy = check_random_panel(k->rows, k->panel, k->real, 301);
+	float *scale = check_random_panel(1, k->panel, k->real, 302), *shift = check_random_panel(1, k->panel, k->real, 303);
+	float *y = check_floats(count), *dx[2] = { check_floats(count), check_floats(count) }, sums[2][2][64];
+	simd->normalize(x, NULL, k->rows, k->panel, scale, shift, 1, y);
+	const ls_norm_mask masks[2] = { { .y = y }, { .scale = scale, .shift = shift } };
+	for (int m = 0; m < 2; m++) {
+		simd->normalize_sums(dy, masks[m], x, k->rows, k->panel, shift, NULL, sums[m][0], sums[m][1]);
+		simd->normalize_input(dy, masks[m], x, k->rows, k->panel, scale, shift, scale, dx[m]);
+	}
+	check_same("sum g by x", sums[1][0], sums[0][0], k->panel);
+	check_same("sum gx by x", sums[1][1], sums[0][1], k->panel);
+	check_same("dx by x", dx[1], dx[0], count);
+	float *all[] = { x, dy, scale, shift, y, dx[0], dx[1] };
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		free(all[i]);
+}
+
+static void test_mask_from_input(void **state)
+{
+	(void)state;
+	CHECK_EACH_ISA(simd)
+	for (int i = 0; i < CASES; i++)
+		check_mask_from_input(simd, &cases[i]);
+}
+
 typedef struct backward_case {
 	const panel_case *k;
 	float *dy, *y, *x, *mean, *g, *a, *b, *c;
@@ -133,7 +162,7 @@ static void check_sums(const ls_simd *simd, const backward_case *t, int store)
 	float sum_g[64], sum_gx[64];
 	float *dy = check_copy(t->dy, count), *apart = check_floats(count);
 	float *g = store == 0 ? NULL : store == 1 ? apart : dy;
-	simd->normalize_sums(dy, t->y, t->x, t->k->rows, t->k->panel, t->mean, g, sum_g, sum_gx);
+	simd->normalize_sums(dy, (ls_norm_mask){ .y = t->y }, t->x, t->k->rows, t->k->panel, t->mean, g, sum_g, sum_gx);
 	for (int c = 0; c < t->k->panel; c++) {
 		const double bound = 1e-6 * (double)(t->k->rows + 4);
 		assert_true(fabs(sum_g[c] - t->sum_g[c]) <= bound);
@@ -157,7 +186,7 @@ static void check_input(const ls_simd *simd, const backward_case *t, int in_plac
 		float both = from_g + from_x;
 		expected[i] = both + t->c[c];
 	}
-	simd->normalize_input(dy, t->y, t->x, t->k->rows, t->k->panel, t->a, t->b, t->c, dx);
+	simd->normalize_input(dy, (ls_norm_mask){ .y = t->y }, t->x, t->k->rows, t->k->panel, t->a, t->b, t->c, dx);
 	check_same("normalize_input", dx, expected, count);
 	free(dy);
 	free(apart);
@@ -187,11 +216,11 @@ static void test_sums_agree_between_sets(void **state)
 		float sums[4][64], expected[4][64];
 		const ls_simd *generic = ls_simd_of(LS_ISA_GENERIC);
 		generic->moments(t.x, t.k->rows, t.k->panel, expected[0], expected[1]);
-		generic->normalize_sums(t.dy, t.y, t.x, t.k->rows, t.k->panel, t.mean, NULL, expected[2], expected[3]);
+		generic->normalize_sums(t.dy, (ls_norm_mask){ .y = t.y }, t.x, t.k->rows, t.k->panel, t.mean, NULL, expected[2], expected[3]);
 		CHECK_EACH_ISA(simd)
 		{
 			simd->moments(t.x, t.k->rows, t.k->panel, sums[0], sums[1]);
-			simd->normalize_sums(t.dy, t.y, t.x, t.k->rows, t.k->panel, t.mean, NULL, sums[2], sums[3]);
+			simd->normalize_sums(t.dy, (ls_norm_mask){ .y = t.y }, t.x, t.k->rows, t.k->panel, t.mean, NULL, sums[2], sums[3]);
 			for (int s = 0; s < 4; s++)
 				check_same("sums of two instruction sets", sums[s], expected[s], t.k->panel);
 		}
@@ -219,7 +248,7 @@ static void check_layer(const ls_simd *simd, int rows, int channels)
 		shift[k] = offset[k] - mean[k] * scale[k];
 	}
 	simd->normalize(x, NULL, rows, channels, scale, shift, 0, y);
-	simd->normalize_sums(dy, NULL, x, rows, channels, mean, NULL, sum_g, sum_gx);
+	simd->normalize_sums(dy, (ls_norm_mask){ 0 }, x, rows, channels, mean, NULL, sum_g, sum_gx);
 	for (int k = 0; k < channels; k++) {
 		float inverse = 1 / sqrtf(m2[k] / (float)rows + 1e-5f);
 		dgain[k] = sum_gx[k] * inverse;
@@ -227,7 +256,7 @@ static void check_layer(const ls_simd *simd, int rows, int channels)
 		b[k] = -a[k] * inverse * dgain[k] / (float)rows;
 		c[k] = -a[k] * sum_g[k] / (float)rows - b[k] * mean[k];
 	}
-	simd->normalize_input(dy, NULL, x, rows, channels, a, b, c, dx);
+	simd->normalize_input(dy, (ls_norm_mask){ 0 }, x, rows, channels, a, b, c, dx);
 
 	ls_reference_batch_norm(&norm, x, gain, offset, want_mean, want_variance, want_y);
 	ls_reference_batch_norm_backward(&norm, x, gain, dy, want_dx, want_dgain, want_doffset);
@@ -256,7 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_normalize),
+		cmocka_unit_test(test_normalize), cmocka_unit_test(test_mask_from_input),
 		cmocka_unit_test(test_backward_passes),
 		cmocka_unit_test(test_sums_agree_between_sets),
 		cmocka_unit_test(test_layer_against_reference),
