@@ -60,6 +60,30 @@ static size_t value_bytes(const ls_exec *exec, int value)
 	return sizeof(float) * (size_t)(ls_tensor_floats(&exec->graph->values[value]) * exec->largest);
 }
 
+/* With values of less than 2^31 floats a sample (graph.c) a span stays below 2^62 bytes: products in int64 are safe. */
+#define LEAF_MOST (INT64_C(1) << 28)
+/* And thousands of spans of this size can be added up. More than any machine has. */
+#define SPAN_MOST ((size_t)1 << 48)
+
+static ls_status check_leaf(const ls_exec *exec)
+{
+	if (exec->leaf > LEAF_MOST)
+		return ls_fail(LS_EMEMORY, "%lld samples in one leaf are too many: at most %lld; use a smaller batch",
+		               (long long)exec->leaf, (long long)LEAF_MOST);
+	return LS_OK;
+}
+
+static ls_status check_spans(const ls_exec *exec)
+{
+	size_t most = exec->scratch_bytes;
+	for (size_t i = 0; i < exec->span_count; i++)
+		most = exec->spans[i].bytes > most ? exec->spans[i].bytes : most;
+	if (most > SPAN_MOST)
+		return ls_fail(LS_EMEMORY, "%lld samples at once need a block of %.1f TB for one layer; use a smaller batch",
+		               (long long)exec->largest, (double)most / 1e12);
+	return LS_OK;
+}
+
 static void plan_output(ls_exec *exec, int i)
 {
 	const ls_node *node = exec->ops[i].node;
@@ -174,6 +198,7 @@ static ls_status plan_memory(ls_exec *exec)
 		written[exec->graph->logits] = 1;
 		plan_adds(exec, written);
 	}
+	LS_TRY(check_spans(exec));
 	return ls_place(exec->spans, exec->span_count, &exec->workspace_bytes);
 }
 
@@ -260,6 +285,7 @@ static ls_status plan(ls_exec *exec, const ls_graph *graph, const int64_t *leave
 	exec->graph = graph;
 	exec->inference = inference;
 	choose_sizes(exec, leaves);
+	LS_TRY(check_leaf(exec));
 	LS_TRY(make_ops(exec));
 	return plan_memory(exec);
 }

@@ -70,8 +70,27 @@ static int usable(ls_graph *graph, ls_value x)
 	return graph->status == LS_OK;
 }
 
+/* Values, weights and patches are indexed with int inside a sample; the product of what describes them must fit. */
+#define FLOATS_MOST INT32_MAX
+
+static int64_t padded(int channels)
+{
+	int panel = ls_panel_width(channels);
+	return ((int64_t)channels + panel - 1) / panel * panel;
+}
+
+/* a * b * c is more than FLOATS_MOST, or more than can be told. */
+static int too_many(int64_t a, int64_t b, int64_t c)
+{
+	int64_t ab, abc;
+	return __builtin_mul_overflow(a, b, &ab) || __builtin_mul_overflow(ab, c, &abc) || abc > FLOATS_MOST;
+}
+
 static ls_value add_value(ls_graph *graph, int channels, int height, int width)
 {
+	if (too_many(padded(channels), height, width))
+		return ls_graph_mistake(graph, LS_EINVALID, "a value of %d channels, %d x %d is too large: at most %d floats a sample",
+		                        channels, height, width, FLOATS_MOST);
 	if (!grow((void **)&graph->values, graph->value_count, &graph->value_capacity, sizeof(ls_tensor)))
 		return ls_graph_mistake(graph, LS_EMEMORY, "no memory for the graph's values");
 	graph->values[graph->value_count] = (ls_tensor){ .channels = channels, .height = height, .width = width,
@@ -194,6 +213,23 @@ static ls_param conv_param(ls_graph *graph, const ls_conv_geometry *g, ls_weight
 	return row;
 }
 
+/* The layer's weights, and the patches of a gathered one, a sample. */
+static int check_conv_size(ls_graph *graph, const char *name, const ls_conv_geometry *g)
+{
+	int64_t taps = (int64_t)g->kernel_h * g->kernel_w;
+	int64_t inputs = g->gathered ? g->in_c : padded(g->in_c);
+
+	if (too_many(padded(g->out_c), inputs, taps))
+		ls_graph_mistake(graph, LS_EINVALID,
+		                 "'%s': weights of %d x %d x %d x %d are too large: at most %d floats, padding included", name,
+		                 g->out_c, g->in_c, g->kernel_h, g->kernel_w, FLOATS_MOST);
+	else if (g->gathered && too_many((int64_t)g->out_h * g->out_w, padded(g->in_c), taps))
+		ls_graph_mistake(graph, LS_EINVALID,
+		                 "'%s': a kernel of %dx%d on an image of %dx%d reads too much; use a larger stride", name,
+		                 g->kernel_h, g->kernel_w, g->in_h, g->in_w);
+	return graph->status == LS_OK;
+}
+
 static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_geometry g, ls_weight_init init, int bias,
                          int linear)
 {
@@ -203,6 +239,8 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 	if (!g.gathered && g.kernel_h * g.kernel_w > INT16_MAX)
 		return ls_graph_mistake(graph, LS_EINVALID, "'%s': a kernel of %dx%d has too many taps; pool its input first",
 		                        name, g.kernel_h, g.kernel_w);
+	if (graph->status != LS_OK || !check_conv_size(graph, name, &g))
+		return invalid;
 	ls_param weight = conv_param(graph, &g, init);
 	if (linear) {
 		weight.rank = 2;
@@ -226,8 +264,8 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 static int check_window(ls_graph *graph, const char *what, const char *name, const ls_tensor *in, int kernel_h,
                         int kernel_w, int stride, int padding)
 {
-	if (kernel_h < 1 || kernel_w < 1 || stride < 1 || padding < 0 || kernel_h > 255 || kernel_w > 255)
-		ls_graph_mistake(graph, LS_EINVALID, "%s '%s': kernel %dx%d, stride %d, padding %d is not possible", what,
+	if (kernel_h < 1 || kernel_w < 1 || stride < 1 || padding < 0 || kernel_h > 255 || kernel_w > 255 || padding > 255)
+		ls_graph_mistake(graph, LS_EINVALID, "%s '%s': kernel %dx%d, stride %d, padding %d is not possible (at most 255)", what,
 		                 name, kernel_h, kernel_w, stride, padding);
 	else if (in->height + 2 * padding < kernel_h || in->width + 2 * padding < kernel_w)
 		ls_graph_mistake(graph, LS_EINVALID,

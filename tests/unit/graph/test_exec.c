@@ -352,6 +352,27 @@ static void test_bytes_make_sense(void **state)
 	ls_graph_free(c);
 }
 
+/* Leaves whose memory cannot be counted, and such that no machine has. */
+static void test_absurd_leaves(void **state)
+{
+	static const int64_t counts[] = { INT64_MAX, INT64_MAX / 4, (int64_t)1 << 40, ((int64_t)1 << 28) + 1 };
+	size_t bytes = 0;
+	(void)state;
+	for (int m = 0; m < 2; m++)
+		for (int c = 0; c < 4; c++) {
+			ls_graph *g = makers[m]();
+			assert_int_equal(ls_exec_bytes(g, counts[c], 0, &bytes), LS_EMEMORY);
+			assert_non_null(strstr(ls_last_error(), "smaller batch"));
+			ls_graph_free(g);
+		}
+	ls_graph *g = net_graph();
+	ls_value x = net_norm(g, ls_input(g, 64, 4096, 4096), "n");
+	net_check(ls_graph_finish(g, net_head(g, ls_global_avg_pool(g, x))));
+	assert_int_equal(ls_exec_bytes(g, (int64_t)1 << 28, 0, &bytes), LS_EMEMORY);
+	assert_non_null(strstr(ls_last_error(), "TB"));
+	ls_graph_free(g);
+}
+
 /* A convolution fills in the moments of the norm that follows, maybe much later: their memory is theirs from then on.
  */
 static void test_moments_have_memory(void **state)
@@ -512,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_no_allocation),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_bytes_make_sense),
+		cmocka_unit_test(test_absurd_leaves),
 		cmocka_unit_test(test_moments_have_memory),
 		cmocka_unit_test(test_ready),
 		cmocka_unit_test(test_shared_grads),

@@ -156,6 +156,45 @@ static ls_value linear_on_a_huge_map(ls_graph *g)
 	return net_head(g, ls_input(g, 16, 200, 200));
 }
 
+/* Sizes whose products do not fit: each must be told, not wrap around. */
+static ls_value huge_padding(ls_graph *g)
+{
+	return net_head(
+		g, ls_conv2d(g, image(g), "pad",
+			     (ls_conv_options){ .out_channels = 4, .kernel = 3, .padding = 0x7fffffff }));
+}
+
+static ls_value huge_pool_padding(ls_graph *g)
+{
+	return net_head(g, ls_max_pool2d(g, image(g), (ls_pool_options){ .kernel = 3, .padding = 0x40000000 }));
+}
+
+static ls_value huge_input(ls_graph *g)
+{
+	return net_head(g, ls_global_avg_pool(g, ls_input(g, 65536, 16384, 16384)));
+}
+
+static ls_value huge_channels(ls_graph *g)
+{
+	return net_head(g, net_conv(g, image(g), "wide", 0x7fffffff, 1, 0));
+}
+
+static ls_value huge_map(ls_graph *g)
+{
+	return net_head(g, net_conv(g, ls_input(g, 1, 4096, 4096), "wide", 256, 1, 0));
+}
+
+static ls_value huge_weights(ls_graph *g)
+{
+	ls_value x = net_conv(g, ls_input(g, 16, 2, 2), "a", 65536, 1, 0);
+	return net_head(g, net_conv(g, x, "b", 65536, 127, 0));
+}
+
+static ls_value huge_patches(ls_graph *g)
+{
+	return net_head(g, net_conv(g, ls_input(g, 1, 512, 512), "a", 4, 255, 0));
+}
+
 static const struct {
 	const char *name;
 	mistake make;
@@ -187,6 +226,13 @@ static const struct {
 	{ "certain_dropout", certain_dropout, { "dropout", "1" } },
 	{ "negative_dropout", negative_dropout, { "dropout", "-0.1" } },
 	{ "linear_on_a_huge_map", linear_on_a_huge_map, { "head", "200x200" } },
+	{ "huge_padding", huge_padding, { "pad", "padding 2147483647", "not possible" } },
+	{ "huge_pool_padding", huge_pool_padding, { "max_pool", "padding 1073741824", "not possible" } },
+	{ "huge_input", huge_input, { "65536 channels", "16384 x 16384", "too large" } },
+	{ "huge_channels", huge_channels, { "wide", "too large" } },
+	{ "huge_map", huge_map, { "256 channels", "4096 x 4096", "too large" } },
+	{ "huge_weights", huge_weights, { "'b'", "65536 x 65536 x 127 x 127", "too large" } },
+	{ "huge_patches", huge_patches, { "'a'", "255x255", "reads too much" } },
 };
 
 static void test_mistakes(void **state)
