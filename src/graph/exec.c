@@ -1,6 +1,7 @@
 /*
  * exec.c - run a planned graph: forward in node order, the loss, backward in reverse.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -108,8 +109,11 @@ static ls_pass slice_pass(const job *j, int64_t first, int64_t n)
 	const ls_exec_leaf *leaf = j->leaf;
 	const ls_tensor *in = &j->exec->graph->values[j->exec->graph->input];
 	int64_t image = (int64_t)in->channels * in->height * in->width;
+	int size = size_index(j->exec, n);
 
-	return (ls_pass){ .n = n, .size = size_index(j->exec, n), .training = j->training, .accumulate = first > 0,
+	assert(size >= 0); /* one of ls_exec_options.sizes, or a slice of one */
+	assert(j->training ? !j->exec->inference : j->exec->inference || !j->exec->graph->coupled);
+	return (ls_pass){ .n = n, .size = size, .training = j->training, .accumulate = first > 0,
 		          .images = leaf->images + first * image, .labels = leaf->labels + first,
 		          .samples = leaf->samples != NULL ? leaf->samples + first : NULL, .params = leaf->params,
 		          .buffers = leaf->buffers, .grads = leaf->grads, .stats = leaf->stats, .seed = leaf->seed,

@@ -8,8 +8,8 @@
  *   dresidual = g
  *
  * Moments come by chunk (the convolution's tiles, or fixed runs of rows) and are combined in chunk order by Chan's formula.
- * aux: per channel mean, r, and forward's two coefficients; chunk means, then m2 (blocks, chunks, panel). scratch: per-channel coefficients (3),
- * then chunk sums of backward (blocks, chunks, 2, panel).
+ * aux: per channel mean, r, and forward's two coefficients; chunk means, then m2 (blocks, chunks, panel). scratch:
+ * per-channel coefficients (3), then chunk sums of backward (blocks, chunks, 2, panel).
  */
 #include <math.h>
 
@@ -37,11 +37,10 @@ static int64_t channels(const ls_op *op)
 	return (int64_t)op->in->blocks * op->in->panel;
 }
 
-/* A tile holds at least one position, so positions bound the chunks whatever the plan cuts. */
+/* Before the convolution has a plan. */
 static size_t aux_bytes(const ls_op *op, int64_t n)
 {
-	int64_t rows = ls_tensor_rows(op->in, n), positions = (int64_t)op->in->height * op->in->width;
-	int64_t chunks = positions * (1 + n / 128) > ls_chunks(rows) ? positions * (1 + n / 128) : ls_chunks(rows);
+	int64_t chunks = op->conv != NULL ? ls_conv_tiles_most(&op->conv->node->conv, n) : ls_chunks(ls_tensor_rows(op->in, n));
 	return sizeof(float) * (size_t)(2 * chunks * channels(op) + 4 * channels(op));
 }
 

@@ -94,6 +94,10 @@ void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const floa
 void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate, float *dweights,
                               ls_member member);
 
+/* Tiles a destination block of the forward walk has at most, in any plan for leaves of up to n samples: known before a plan
+ * is made, so that memory for moments can be. */
+int64_t ls_conv_tiles_most(const ls_conv_geometry *geometry, int64_t n);
+
 /* Rows of tile t of a destination block: the count behind its moments. */
 int64_t ls_conv_tile_rows(const ls_conv_plan *plan, int64_t tile);
 

@@ -3,6 +3,8 @@
  */
 #include "kernels/conv.h"
 
+#include <assert.h>
+
 #include "tensor/panel.h"
 
 /* Rows that make a product long enough to run near peak, and short enough to stay in the first-level cache. */
@@ -138,6 +140,13 @@ static ls_status make_walk(ls_conv_walk *walk, ls_arena *arena, const ls_conv_ge
 	return make_products(&walk->products, arena, shape, n, walk->run, walk->block);
 }
 
+/* One position a tile is the finest cut of the map; make_walk() cuts samples only above LONG_LEAF. */
+int64_t ls_conv_tiles_most(const ls_conv_geometry *g, int64_t n)
+{
+	int64_t blocks = n <= LONG_LEAF ? 1 : (n + TILE_ROWS - 1) / TILE_ROWS;
+	return (int64_t)g->out_h * g->out_w * blocks;
+}
+
 static ls_status make_forward(ls_conv_plan *plan, ls_arena *arena)
 {
 	const ls_conv_geometry *g = &plan->geometry;
@@ -151,7 +160,9 @@ static ls_status make_forward(ls_conv_plan *plan, ls_arena *arena)
 	f->kernel_w = g->kernel_w;
 	f->map_y = make_map(arena, g, forward_source, g->out_h, g->kernel_h, g->in_h);
 	f->map_x = make_map(arena, g, forward_source, g->out_w, g->kernel_w, g->in_w);
-	return make_walk(f, arena, g, plan->n);
+	LS_TRY(make_walk(f, arena, g, plan->n));
+	assert(f->tiles <= ls_conv_tiles_most(g, plan->n));
+	return LS_OK;
 }
 
 static ls_status make_backward(ls_conv_plan *plan, ls_arena *arena)
