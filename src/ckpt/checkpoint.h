@@ -42,7 +42,8 @@ typedef struct ls_ckpt_content {
 /* Write RUN/ckpt/step-*, then prune to the newest `keep`. Nothing that existed is lost when this fails. */
 ls_status ls_ckpt_save(const char *run, const ls_ckpt_content *content, int64_t keep);
 
-/* Directory of the newest whole checkpoint; LS_ENOTFOUND when there is none. */
+/* Directory of the newest whole checkpoint. LS_ENOTFOUND: the run has none at all, and may start from the beginning;
+ * LS_EFORMAT or LS_EIO: there are some and none can be read, so starting over would throw work away. */
 ls_status ls_ckpt_newest(const char *run, char *out, size_t size);
 
 /* Settings JSON of a checkpoint directory, malloc'd: compare before loading. */

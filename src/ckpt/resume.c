@@ -78,8 +78,24 @@ static void checkpoint_close(checkpoint *c)
 	ls_ckpt_state_release(&c->state);
 }
 
-/* The first of `list` that is whole; what is damaged gets a warning. */
-static ls_status first_whole(const ls_ckpt_list *list, const char *root, char *path, size_t *damaged)
+/* Why checkpoints of a run cannot be used. */
+typedef struct refusal {
+	size_t count;
+	ls_status status;  /* of the newest */
+	char newest[1024]; /* its message */
+} refusal;
+
+static void refuse(refusal *refused, ls_status status, const char *path)
+{
+	ls_log_warning("skipping the checkpoint %s: %s", path, ls_last_error());
+	if (refused->count++ > 0)
+		return;
+	refused->status = status == LS_EIO ? LS_EIO : LS_EFORMAT;
+	snprintf(refused->newest, sizeof refused->newest, "%s", ls_last_error());
+}
+
+/* The first of `list` that is whole; what cannot be read gets a warning. */
+static ls_status first_whole(const ls_ckpt_list *list, const char *root, char *path, refusal *refused)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		checkpoint c;
@@ -93,8 +109,7 @@ static ls_status first_whole(const ls_ckpt_list *list, const char *root, char *p
 		}
 		if (status == LS_EMEMORY)
 			return status;
-		++*damaged;
-		ls_log_warning("skipping the checkpoint %s: %s", path, ls_last_error());
+		refuse(refused, status, path);
 	}
 	return LS_ENOTFOUND;
 }
@@ -103,14 +118,16 @@ ls_status ls_ckpt_newest(const char *run, char *out, size_t size)
 {
 	char root[LS_CKPT_PATH], path[LS_CKPT_PATH];
 	ls_ckpt_list list;
-	size_t damaged = 0;
+	refusal refused = { 0 };
 	LS_TRY(ls_ckpt_root(root, run));
 	LS_TRY(ls_ckpt_list_read(&list, root));
-	ls_status status = first_whole(&list, root, path, &damaged);
+	ls_status status = first_whole(&list, root, path, &refused);
 	free(list.items);
-	if (status == LS_ENOTFOUND && damaged)
-		return ls_fail(LS_ENOTFOUND, "no whole checkpoint in %s: all %zu are damaged, the oldest because: %s",
-			       root, damaged, ls_last_error());
+	if (status == LS_ENOTFOUND && refused.count)
+		return ls_fail(refused.status,
+			       "no checkpoint in %s can be used (%zu found), the newest because: %s; nothing was "
+			       "changed: mend it, or remove %s to start over",
+			       root, refused.count, refused.newest, root);
 	if (status == LS_ENOTFOUND)
 		return ls_fail(LS_ENOTFOUND, "there is no checkpoint in %s", root);
 	LS_TRY(status);
