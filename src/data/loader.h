@@ -43,7 +43,4 @@ ls_status ls_loader_next(ls_loader *loader, const ls_leaf **out);
 /* Steps in an epoch of n samples. */
 uint64_t ls_loader_steps(uint64_t samples, int64_t global_batch);
 
-/* Element i of the keyed permutation of [0, n). */
-uint64_t ls_permute(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i);
-
 #endif

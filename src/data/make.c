@@ -122,7 +122,6 @@ static void round_work(void *context, ls_member member)
 		if (status)
 			break;
 	}
-	ls_team_barrier(member); /* resets the shared counter for the next round */
 }
 
 static ls_status sync_split(make_job *job)

@@ -10,7 +10,6 @@
 #include "data/permute.h"
 
 #include "base/rng.h"
-#include "data/loader.h"
 
 #define HALF_BITS_MIN 3
 

@@ -17,4 +17,7 @@ typedef struct ls_permutation {
 ls_permutation ls_permutation_make(uint64_t seed, uint64_t epoch, uint64_t n);
 uint64_t ls_permutation_at(const ls_permutation *permutation, uint64_t i); /* i < n */
 
+/* Element i of that permutation, made for this one call. */
+uint64_t ls_permute(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i);
+
 #endif

@@ -1,8 +1,7 @@
 /*
  * fuse.c - what neighbours can do together.
  *
- * Each rule keeps every value and gradient bit-for-bit what the separate layers would give, except that the fused form
- * rounds less often where it says so.
+ * Each rule keeps every value and gradient bit-for-bit what the separate layers would give.
  *
  *   norm -> relu                    one pass instead of two
  *   norm -> add(.., r) -> relu      the residual is added while the tile is there (relu optional)
@@ -76,14 +75,12 @@ static void move_behind_pool(ls_graph *graph, ls_node *conv)
 
 static void share_moments(ls_graph *graph, int id)
 {
-	ls_node *norm = &graph->nodes[id];
-	int producer = ls_graph_producer(graph, norm->input);
+	int producer = ls_graph_producer(graph, graph->nodes[id].input);
 	if (producer == LS_NONE || graph->nodes[producer].kind != LS_NODE_CONV || graph->nodes[producer].relu)
 		return;
 	if (graph->nodes[producer].norm_consumer != LS_NONE)
 		return;
 	graph->nodes[producer].norm_consumer = id;
-	norm->moments_from_conv = 1;
 }
 
 typedef void (*rule)(ls_graph *graph, ls_node *node);

@@ -33,7 +33,9 @@ void ls_graph_free(ls_graph *graph)
 	free(graph);
 }
 
-ls_value ls_graph_mistake(ls_graph *graph, ls_status status, const char *format, ...)
+/* Record the first mistake; later ones are dropped. Returns the invalid value. */
+__attribute__((format(printf, 3, 4))) static ls_value mistake(ls_graph *graph, ls_status status, const char *format,
+							      ...)
 {
 	va_list list;
 	if (graph->status == LS_OK) {
@@ -64,9 +66,9 @@ static int usable(ls_graph *graph, ls_value x)
 	if (graph->status != LS_OK)
 		return 0;
 	if (graph->finished)
-		ls_graph_mistake(graph, LS_EINVALID, "the graph is finished; no layer can be added");
+		mistake(graph, LS_EINVALID, "the graph is finished; no layer can be added");
 	else if (x.id < 0 || x.id >= graph->value_count)
-		ls_graph_mistake(graph, LS_EINVALID, "a layer was given a value that is not of this graph");
+		mistake(graph, LS_EINVALID, "a layer was given a value that is not of this graph");
 	return graph->status == LS_OK;
 }
 
@@ -89,13 +91,16 @@ static int too_many(int64_t a, int64_t b, int64_t c)
 static ls_value add_value(ls_graph *graph, int channels, int height, int width)
 {
 	if (too_many(padded(channels), height, width))
-		return ls_graph_mistake(graph, LS_EINVALID, "a value of %d channels, %d x %d is too large: at most %d floats a sample",
-		                        channels, height, width, FLOATS_MOST);
+		return mistake(graph, LS_EINVALID,
+			       "a value of %d channels, %d x %d is too large: at most %d floats a sample", channels,
+			       height, width, FLOATS_MOST);
 	if (!grow((void **)&graph->values, graph->value_count, &graph->value_capacity, sizeof(ls_tensor)))
-		return ls_graph_mistake(graph, LS_EMEMORY, "no memory for the graph's values");
-	graph->values[graph->value_count] = (ls_tensor){ .channels = channels, .height = height, .width = width,
-		                                         .panel = ls_panel_width(channels),
-		                                         .blocks = ls_panel_blocks(channels) };
+		return mistake(graph, LS_EMEMORY, "no memory for the graph's values");
+	graph->values[graph->value_count] = (ls_tensor){ .channels = channels,
+							 .height = height,
+							 .width = width,
+							 .panel = ls_panel_width(channels),
+							 .blocks = ls_panel_blocks(channels) };
 	return (ls_value){ graph->value_count++ };
 }
 
@@ -105,12 +110,19 @@ static ls_node *add_node(ls_graph *graph, ls_node_kind kind, const char *name, l
 	if (graph->status != LS_OK)
 		return NULL;
 	if (!grow((void **)&graph->nodes, graph->node_count, &graph->node_capacity, sizeof(ls_node))) {
-		ls_graph_mistake(graph, LS_EMEMORY, "no memory for the graph's nodes");
+		mistake(graph, LS_EMEMORY, "no memory for the graph's nodes");
 		return NULL;
 	}
 	ls_node *node = &graph->nodes[graph->node_count++];
-	*node = (ls_node){ .kind = kind, .input = input.id, .second = LS_NONE, .output = output.id, .weight = LS_NONE,
-		           .bias = LS_NONE, .running_mean = LS_NONE, .running_var = LS_NONE, .norm_consumer = LS_NONE };
+	*node = (ls_node){ .kind = kind,
+			   .input = input.id,
+			   .second = LS_NONE,
+			   .output = output.id,
+			   .weight = LS_NONE,
+			   .bias = LS_NONE,
+			   .running_mean = LS_NONE,
+			   .running_var = LS_NONE,
+			   .norm_consumer = LS_NONE };
 	node->name = ls_arena_copy(&graph->arena, name != NULL ? name : ls_node_kind_name(kind));
 	return node;
 }
@@ -123,9 +135,9 @@ static int add_param(ls_graph *graph, const char *layer, const char *suffix, ls_
 
 	for (int i = 0; name != NULL && i < count; i++)
 		if (strcmp(graph->params.rows[i].name, name) == 0)
-			ls_graph_mistake(graph, LS_EINVALID, "two layers are named '%s'; names must differ", layer);
+			mistake(graph, LS_EINVALID, "two layers are named '%s'; names must differ", layer);
 	if (name == NULL || !grow((void **)&graph->params.rows, count, &capacity, sizeof(ls_param)))
-		ls_graph_mistake(graph, LS_EMEMORY, "no memory for the parameter table");
+		mistake(graph, LS_EMEMORY, "no memory for the parameter table");
 	if (graph->status != LS_OK)
 		return LS_NONE;
 	graph->params.capacity = (size_t)capacity;
@@ -137,8 +149,9 @@ static int add_param(ls_graph *graph, const char *layer, const char *suffix, ls_
 static ls_param vector_param(int length, ls_param_role role, ls_param_init init, int fan_in)
 {
 	ls_param row = { .role = role, .init = init, .fan_in = fan_in, .rank = 1, .shape = { length } };
-	row.layout = (ls_weight_layout){ .out = length, .in = 1, .taps = 1, .out_panel = ls_panel_width(length),
-		                         .in_panel = 1, .live_taps = 1 };
+	row.layout = (ls_weight_layout){
+		.out = length, .in = 1, .taps = 1, .out_panel = ls_panel_width(length), .in_panel = 1, .live_taps = 1
+	};
 	return row;
 }
 
@@ -147,10 +160,10 @@ ls_value ls_input(ls_graph *graph, int channels, int height, int width)
 	if (graph->status != LS_OK)
 		return invalid;
 	if (graph->input != LS_NONE)
-		return ls_graph_mistake(graph, LS_EINVALID, "a graph has one input; ls_input() was called twice");
+		return mistake(graph, LS_EINVALID, "a graph has one input; ls_input() was called twice");
 	if (channels < 1 || height < 1 || width < 1 || channels > 65536 || height > 16384 || width > 16384)
-		return ls_graph_mistake(graph, LS_EINVALID, "an input of %d channels, %d x %d is not possible", channels,
-		                        height, width);
+		return mistake(graph, LS_EINVALID, "an input of %d channels, %d x %d is not possible", channels, height,
+			       width);
 	ls_value value = add_value(graph, channels, height, width);
 	if (value.id != LS_NONE) {
 		graph->values[value.id].is_input = 1;
@@ -179,7 +192,7 @@ static int16_t *make_slots(ls_graph *graph, const ls_conv_geometry *g, int *live
 {
 	int16_t *slot = ls_arena_alloc(&graph->arena, sizeof(*slot) * (size_t)(g->kernel_h * g->kernel_w));
 	if (slot == NULL)
-		ls_graph_mistake(graph, LS_EMEMORY, "no memory for the filter taps");
+		mistake(graph, LS_EMEMORY, "no memory for the filter taps");
 	else
 		*live = ls_conv_slots(g, slot);
 	return slot;
@@ -202,14 +215,21 @@ static ls_param_init weight_init(ls_weight_init init)
 static ls_param conv_param(ls_graph *graph, const ls_conv_geometry *g, ls_weight_init init)
 {
 	int taps = g->kernel_h * g->kernel_w, live = taps;
-	ls_param row = { .role = LS_ROLE_WEIGHT, .init = weight_init(init),
-		         .fan_in = g->in_c * taps, .rank = 4, .shape = { g->out_c, g->in_c, g->kernel_h, g->kernel_w } };
+	ls_param row = { .role = LS_ROLE_WEIGHT,
+			 .init = weight_init(init),
+			 .fan_in = g->in_c * taps,
+			 .rank = 4,
+			 .shape = { g->out_c, g->in_c, g->kernel_h, g->kernel_w } };
 	int16_t *slot = g->gathered ? NULL : make_slots(graph, g, &live);
 
-	row.layout = (ls_weight_layout){ .out = g->out_c, .in = g->in_c, .taps = taps,
-		                         .out_panel = ls_panel_width(g->out_c),
-		                         .in_panel = g->gathered ? g->in_c * taps : ls_panel_width(g->in_c),
-		                         .gathered = g->gathered, .live_taps = live, .slot = slot };
+	row.layout = (ls_weight_layout){ .out = g->out_c,
+					 .in = g->in_c,
+					 .taps = taps,
+					 .out_panel = ls_panel_width(g->out_c),
+					 .in_panel = g->gathered ? g->in_c * taps : ls_panel_width(g->in_c),
+					 .gathered = g->gathered,
+					 .live_taps = live,
+					 .slot = slot };
 	return row;
 }
 
@@ -220,25 +240,25 @@ static int check_conv_size(ls_graph *graph, const char *name, const ls_conv_geom
 	int64_t inputs = g->gathered ? g->in_c : padded(g->in_c);
 
 	if (too_many(padded(g->out_c), inputs, taps))
-		ls_graph_mistake(graph, LS_EINVALID,
-		                 "'%s': weights of %d x %d x %d x %d are too large: at most %d floats, padding included", name,
-		                 g->out_c, g->in_c, g->kernel_h, g->kernel_w, FLOATS_MOST);
+		mistake(graph, LS_EINVALID,
+			"'%s': weights of %d x %d x %d x %d are too large: at most %d floats, padding included", name,
+			g->out_c, g->in_c, g->kernel_h, g->kernel_w, FLOATS_MOST);
 	else if (g->gathered && too_many((int64_t)g->out_h * g->out_w, padded(g->in_c), taps))
-		ls_graph_mistake(graph, LS_EINVALID,
-		                 "'%s': a kernel of %dx%d on an image of %dx%d reads too much; use a larger stride", name,
-		                 g->kernel_h, g->kernel_w, g->in_h, g->in_w);
+		mistake(graph, LS_EINVALID,
+			"'%s': a kernel of %dx%d on an image of %dx%d reads too much; use a larger stride", name,
+			g->kernel_h, g->kernel_w, g->in_h, g->in_w);
 	return graph->status == LS_OK;
 }
 
-static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_geometry g, ls_weight_init init, int bias,
-                         int linear)
+static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_geometry g, ls_weight_init init,
+			 int bias, int linear)
 {
 	g.gathered = graph->values[x.id].is_input && g.in_c < GATHER_CHANNELS;
 	if (!g.gathered)
 		x = packed(graph, x);
 	if (!g.gathered && g.kernel_h * g.kernel_w > INT16_MAX)
-		return ls_graph_mistake(graph, LS_EINVALID, "'%s': a kernel of %dx%d has too many taps; pool its input first",
-		                        name, g.kernel_h, g.kernel_w);
+		return mistake(graph, LS_EINVALID, "'%s': a kernel of %dx%d has too many taps; pool its input first",
+			       name, g.kernel_h, g.kernel_w);
 	if (graph->status != LS_OK || !check_conv_size(graph, name, &g))
 		return invalid;
 	ls_param weight = conv_param(graph, &g, init);
@@ -254,23 +274,23 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 	node->weight = add_param(graph, name, "weight", weight);
 	if (bias)
 		node->bias = add_param(graph, name, "bias",
-		                       vector_param(g.out_c, LS_ROLE_BIAS,
-		                                    init == LS_WEIGHTS_UNIFORM ? LS_INIT_UNIFORM_FAN_IN
-		                                                               : LS_INIT_ZERO,
-		                                    weight.fan_in));
+				       vector_param(g.out_c, LS_ROLE_BIAS,
+						    init == LS_WEIGHTS_UNIFORM ? LS_INIT_UNIFORM_FAN_IN : LS_INIT_ZERO,
+						    weight.fan_in));
 	return graph->status == LS_OK ? out : invalid;
 }
 
 static int check_window(ls_graph *graph, const char *what, const char *name, const ls_tensor *in, int kernel_h,
-                        int kernel_w, int stride, int padding)
+			int kernel_w, int stride, int padding)
 {
-	if (kernel_h < 1 || kernel_w < 1 || stride < 1 || padding < 0 || kernel_h > 255 || kernel_w > 255 || padding > 255)
-		ls_graph_mistake(graph, LS_EINVALID, "%s '%s': kernel %dx%d, stride %d, padding %d is not possible (at most 255)", what,
-		                 name, kernel_h, kernel_w, stride, padding);
+	if (kernel_h < 1 || kernel_w < 1 || stride < 1 || padding < 0 || kernel_h > 255 || kernel_w > 255 ||
+	    padding > 255)
+		mistake(graph, LS_EINVALID,
+			"%s '%s': kernel %dx%d, stride %d, padding %d is not possible (at most 255)", what, name,
+			kernel_h, kernel_w, stride, padding);
 	else if (in->height + 2 * padding < kernel_h || in->width + 2 * padding < kernel_w)
-		ls_graph_mistake(graph, LS_EINVALID,
-		                 "%s '%s': kernel %dx%d is larger than its input of %dx%d with padding %d", what, name,
-		                 kernel_h, kernel_w, in->height, in->width, padding);
+		mistake(graph, LS_EINVALID, "%s '%s': kernel %dx%d is larger than its input of %dx%d with padding %d",
+			what, name, kernel_h, kernel_w, in->height, in->width, padding);
 	return graph->status == LS_OK;
 }
 
@@ -279,14 +299,18 @@ ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_option
 	if (!usable(graph, x))
 		return invalid;
 	ls_tensor in = graph->values[x.id];
-	ls_conv_geometry g = { .in_c = in.channels, .in_h = in.height, .in_w = in.width, .out_c = o.out_channels,
-		               .kernel_h = o.kernel_h ? o.kernel_h : o.kernel,
-		               .kernel_w = o.kernel_w ? o.kernel_w : o.kernel, .stride = o.stride ? o.stride : 1,
-		               .padding = o.padding };
+	ls_conv_geometry g = { .in_c = in.channels,
+			       .in_h = in.height,
+			       .in_w = in.width,
+			       .out_c = o.out_channels,
+			       .kernel_h = o.kernel_h ? o.kernel_h : o.kernel,
+			       .kernel_w = o.kernel_w ? o.kernel_w : o.kernel,
+			       .stride = o.stride ? o.stride : 1,
+			       .padding = o.padding };
 
 	if (name == NULL || o.out_channels < 1)
-		return ls_graph_mistake(graph, LS_EINVALID, "conv2d '%s' needs a name and at least one output channel",
-		                        name != NULL ? name : "");
+		return mistake(graph, LS_EINVALID, "conv2d '%s' needs a name and at least one output channel",
+			       name != NULL ? name : "");
 	if (!check_window(graph, "conv2d", name, &in, g.kernel_h, g.kernel_w, g.stride, g.padding))
 		return invalid;
 	g.out_h = (in.height + 2 * g.padding - g.kernel_h) / g.stride + 1;
@@ -311,13 +335,20 @@ ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_opti
 	if (!usable(graph, x))
 		return invalid;
 	if (name == NULL || o.out_features < 1)
-		return ls_graph_mistake(graph, LS_EINVALID, "linear '%s' needs a name and at least one output feature",
-		                        name != NULL ? name : "");
+		return mistake(graph, LS_EINVALID, "linear '%s' needs a name and at least one output feature",
+			       name != NULL ? name : "");
 	/* The kernel that covers the whole input: no data moves to flatten it. */
 	x = before_flatten(graph, x);
 	ls_tensor in = graph->values[x.id];
-	ls_conv_geometry g = { .in_c = in.channels, .in_h = in.height, .in_w = in.width, .out_c = o.out_features,
-		               .out_h = 1, .out_w = 1, .kernel_h = in.height, .kernel_w = in.width, .stride = 1 };
+	ls_conv_geometry g = { .in_c = in.channels,
+			       .in_h = in.height,
+			       .in_w = in.width,
+			       .out_c = o.out_features,
+			       .out_h = 1,
+			       .out_w = 1,
+			       .kernel_h = in.height,
+			       .kernel_w = in.width,
+			       .stride = 1 };
 	return add_conv(graph, x, name, g, o.init, o.bias, 1);
 }
 
@@ -327,7 +358,7 @@ ls_value ls_batch_norm(ls_graph *graph, ls_value x, const char *name, ls_norm_op
 	if (!usable(graph, x))
 		return invalid;
 	if (name == NULL)
-		return ls_graph_mistake(graph, LS_EINVALID, "batch_norm needs a name");
+		return mistake(graph, LS_EINVALID, "batch_norm needs a name");
 	ls_tensor in = graph->values[x.id];
 	ls_value out = add_value(graph, in.channels, in.height, in.width);
 	ls_node *node = add_node(graph, LS_NODE_NORM, name, x, out);
@@ -375,8 +406,8 @@ ls_value ls_add(ls_graph *graph, ls_value a, ls_value b)
 		return invalid;
 	ls_tensor ta = graph->values[a.id], tb = graph->values[b.id];
 	if (ta.channels != tb.channels || ta.height != tb.height || ta.width != tb.width)
-		return ls_graph_mistake(graph, LS_EINVALID, "add: %dx%dx%d and %dx%dx%d have different shapes", ta.channels,
-		                        ta.height, ta.width, tb.channels, tb.height, tb.width);
+		return mistake(graph, LS_EINVALID, "add: %dx%dx%d and %dx%dx%d have different shapes", ta.channels,
+			       ta.height, ta.width, tb.channels, tb.height, tb.width);
 	ls_value out = value_like(graph, a);
 	ls_node *node = add_node(graph, LS_NODE_ADD, NULL, a, out);
 	if (node != NULL)
@@ -385,7 +416,7 @@ ls_value ls_add(ls_graph *graph, ls_value a, ls_value b)
 }
 
 static ls_value add_pool(ls_graph *graph, ls_value x, ls_node_kind kind, int kernel_h, int kernel_w, int stride,
-                         int padding)
+			 int padding)
 {
 	ls_tensor in = graph->values[x.id];
 	int out_h = (in.height + 2 * padding - kernel_h) / stride + 1;
@@ -394,9 +425,14 @@ static ls_value add_pool(ls_graph *graph, ls_value x, ls_node_kind kind, int ker
 	ls_node *node = add_node(graph, kind, NULL, x, out);
 
 	if (node != NULL)
-		node->pool = (ls_pool_geometry){ .in_h = in.height, .in_w = in.width, .out_h = out_h, .out_w = out_w,
-			                         .kernel_h = kernel_h, .kernel_w = kernel_w, .stride = stride,
-			                         .padding = padding };
+		node->pool = (ls_pool_geometry){ .in_h = in.height,
+						 .in_w = in.width,
+						 .out_h = out_h,
+						 .out_w = out_w,
+						 .kernel_h = kernel_h,
+						 .kernel_w = kernel_w,
+						 .stride = stride,
+						 .padding = padding };
 	return out;
 }
 
@@ -411,9 +447,9 @@ static ls_value pool2d(ls_graph *graph, ls_value x, ls_node_kind kind, ls_pool_o
 	if (!check_window(graph, what, "", &graph->values[x.id], o.kernel, o.kernel, stride, o.padding))
 		return invalid;
 	if (o.padding * 2 > o.kernel || o.kernel > 15)
-		return ls_graph_mistake(graph, LS_EINVALID,
-		                        "%s: padding %d must be at most half of kernel %d, and the kernel at most 15", what,
-		                        o.padding, o.kernel);
+		return mistake(graph, LS_EINVALID,
+			       "%s: padding %d must be at most half of kernel %d, and the kernel at most 15", what,
+			       o.padding, o.kernel);
 	return add_pool(graph, x, kind, o.kernel, o.kernel, stride, o.padding);
 }
 
@@ -454,7 +490,7 @@ ls_value ls_dropout(ls_graph *graph, ls_value x, float probability)
 	if (!usable(graph, x))
 		return invalid;
 	if (!(probability >= 0 && probability < 1))
-		return ls_graph_mistake(graph, LS_EINVALID, "dropout: probability %g is not in [0, 1)", (double)probability);
+		return mistake(graph, LS_EINVALID, "dropout: probability %g is not in [0, 1)", (double)probability);
 	if (probability == 0)
 		return x;
 	ls_value out = value_like(graph, x);
@@ -491,8 +527,9 @@ static ls_status drop_unread(ls_graph *graph)
 		if (ls_graph_consumers(graph, node->output) > 0)
 			continue;
 		if (node->weight != LS_NONE)
-			return ls_fail(LS_EINVALID, "the loss does not depend on layer '%s'; use its output or remove it",
-			               node->name);
+			return ls_fail(LS_EINVALID,
+				       "the loss does not depend on layer '%s'; use its output or remove it",
+				       node->name);
 		node->dropped = 1;
 	}
 	return LS_OK;
@@ -508,7 +545,7 @@ ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
 		return ls_fail(LS_EINVALID, "a graph needs at least one layer between its input and its logits");
 	if (out->height * out->width != 1 || out->channels < 2)
 		return ls_fail(LS_EINVALID, "logits must be (classes, 1, 1) with at least 2 classes, not (%d, %d, %d)",
-		               out->channels, out->height, out->width);
+			       out->channels, out->height, out->width);
 	graph->logits = logits.id;
 	LS_TRY(drop_unread(graph));
 	ls_graph_fuse(graph);
@@ -519,16 +556,15 @@ ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
 
 void ls_graph_keep_dead(ls_graph *graph, int keep_dead)
 {
-	graph->keep_dead = keep_dead;
 	ls_params_lay_out(&graph->params, keep_dead);
 }
 
 const char *ls_node_kind_name(ls_node_kind kind)
 {
 	static const char *const names[LS_NODE_KIND_COUNT] = {
-		[LS_NODE_PACK] = "pack",         [LS_NODE_CONV] = "conv",         [LS_NODE_NORM] = "norm",
-		[LS_NODE_RELU] = "relu",         [LS_NODE_ADD] = "add",           [LS_NODE_MAX_POOL] = "max_pool",
-		[LS_NODE_AVG_POOL] = "avg_pool", [LS_NODE_FLATTEN] = "flatten",   [LS_NODE_DROPOUT] = "dropout",
+		[LS_NODE_PACK] = "pack",         [LS_NODE_CONV] = "conv",       [LS_NODE_NORM] = "norm",
+		[LS_NODE_RELU] = "relu",         [LS_NODE_ADD] = "add",         [LS_NODE_MAX_POOL] = "max_pool",
+		[LS_NODE_AVG_POOL] = "avg_pool", [LS_NODE_FLATTEN] = "flatten", [LS_NODE_DROPOUT] = "dropout",
 	};
 	return names[kind];
 }
@@ -545,7 +581,7 @@ double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_paddin
 ls_graph_facts ls_graph_describe(const ls_graph *graph)
 {
 	ls_graph_facts facts = { .parameters = graph->params.trainable,
-		                 .gradient_bytes = graph->params.live * sizeof(float) };
+				 .gradient_bytes = graph->params.live * sizeof(float) };
 	for (int i = 0; i < graph->node_count; i++) {
 		const ls_node *node = &graph->nodes[i];
 		if (node->dropped)

@@ -46,7 +46,6 @@ typedef struct ls_node {
 	int input, second;       /* values; second: residual of an add or of a norm it was fused into, else LS_NONE */
 	int output;
 	int relu;                /* fused: max(0, .) on the output */
-	int moments_from_conv;   /* norm: the producing convolution leaves tile moments */
 	int norm_consumer;       /* conv: node id of the norm that wants its moments, or LS_NONE */
 	int weight, bias;        /* rows of the parameter table, or LS_NONE. norm: scale and shift */
 	int running_mean, running_var;
@@ -62,7 +61,7 @@ struct ls_graph {
 	ls_arena arena;
 	ls_status status;        /* of the first mistake */
 	char message[512];
-	int finished, keep_dead;
+	int finished;
 	ls_tensor *values;
 	int value_count, value_capacity;
 	ls_node *nodes;
@@ -76,10 +75,6 @@ struct ls_graph {
 /* Consumers of a value among nodes that are still there. */
 int ls_graph_consumers(const ls_graph *graph, int value);
 int ls_graph_producer(const ls_graph *graph, int value); /* node id or LS_NONE */
-
-/* Record the first mistake; later ones are dropped. Returns the invalid value. */
-ls_value ls_graph_mistake(ls_graph *graph, ls_status status, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
 
 void ls_graph_fuse(ls_graph *graph);
 

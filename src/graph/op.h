@@ -36,8 +36,7 @@ typedef struct ls_op_kind {
 	ls_status (*prepare)(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads);
 	void (*forward)(const ls_op *op, const ls_pass *pass, ls_member member);
 	void (*backward)(const ls_op *op, const ls_pass *pass, ls_member member);
-	int adds_input;  /* backward can add to dx; otherwise the executor gives it a buffer and adds */
-	int adds_second;
+	int adds_input;  /* backward can add to dx; otherwise the executor gives it a buffer and adds. All can add to dsecond */
 } ls_op_kind;
 
 struct ls_op {

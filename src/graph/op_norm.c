@@ -242,4 +242,4 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 }
 
 const ls_op_kind ls_op_norm = { .keeps = keeps, .aux_bytes = aux_bytes, .scratch_bytes = scratch_bytes,
-	                        .forward = forward, .backward = backward, .adds_second = 1 };
+	                        .forward = forward, .backward = backward };

@@ -80,7 +80,7 @@ static void add_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 }
 
 const ls_op_kind ls_op_add = { .keeps = keeps_output, .forward = add_forward, .backward = add_backward,
-	                       .adds_input = 1, .adds_second = 1 };
+	                       .adds_input = 1 };
 
 /* Both directions: the same elements are kept. */
 static void drop(const ls_op *op, const ls_pass *pass, const float *from, float *to, ls_member member)

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "data/permute.h"
 
 /* A dataset of one float a sample, its index; `bad` fails, and every read may take `nap` microseconds. */
 typedef struct plain_set {

@@ -3,7 +3,6 @@
  */
 #include "unit/data/fixture.h"
 
-#include "data/loader.h"
 #include "data/permute.h"
 
 static void assert_bijection(uint64_t seed, uint64_t epoch, uint64_t n)

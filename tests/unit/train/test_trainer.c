@@ -19,6 +19,7 @@
 
 #include "base/files.h"
 #include "base/rng.h"
+#include "data/permute.h"
 #include "train/trainer.h"
 
 enum { SEED = 20240617, SIDE = 6, IMAGE = SIDE * SIDE, CLASSES = 4 };
