@@ -46,6 +46,9 @@ ls_status ls_ckpt_save(const char *run, const ls_ckpt_content *content, int64_t 
  * LS_EFORMAT or LS_EIO: there are some and none can be read, so starting over would throw work away. */
 ls_status ls_ckpt_newest(const char *run, char *out, size_t size);
 
+/* Whether the run has a checkpoint directory, whole or not. */
+ls_status ls_ckpt_present(const char *run, int *out);
+
 /* Settings JSON of a checkpoint directory, malloc'd: compare before loading. */
 ls_status ls_ckpt_settings(const char *checkpoint, char **out);
 

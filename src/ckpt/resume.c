@@ -136,6 +136,19 @@ ls_status ls_ckpt_newest(const char *run, char *out, size_t size)
 	return LS_OK;
 }
 
+ls_status ls_ckpt_present(const char *run, int *out)
+{
+	char root[LS_CKPT_PATH];
+	ls_ckpt_list list;
+	LS_TRY(ls_ckpt_root(root, run));
+	LS_TRY(ls_ckpt_list_read(&list, root));
+	*out = 0;
+	for (size_t i = 0; i < list.count; i++)
+		*out |= list.items[i].kind != LS_CKPT_TEMPORARY;
+	free(list.items);
+	return LS_OK;
+}
+
 ls_status ls_ckpt_settings(const char *directory, char **out)
 {
 	ls_ckpt_state state;

@@ -26,7 +26,10 @@ ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step
 ls_status ls_metrics_flush(ls_metrics *metrics);
 
 /* RUN/run.json: settings (JSON object text), versions, machine, start time; published atomically. An existing one of a
- * resumed run keeps its fields and gains an entry in "resumes". */
+ * resumed run keeps its fields and gains an entry in "resumes"; a damaged one is put aside with a warning. */
 ls_status ls_run_describe(const char *run, const char *settings, const char *kernels, const char *isa, int resumed);
+
+/* The settings (JSON object text, malloc'd) that run.json says the run was started with. */
+ls_status ls_run_settings(const char *run, char **out);
 
 #endif

@@ -5,12 +5,14 @@
  *       "isa": "avx2", "settings": {...}, "machine": {...}, "resumes": [ the same fields, once for each resume ] }
  */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "metrics/machine.h"
 #include "metrics/metrics.h"
 
@@ -48,20 +50,50 @@ static ls_status describe_start(const char *settings, const char *kernels, const
 	return LS_OK;
 }
 
-/* The description a resumed run already has, or NULL when there is none. */
+static ls_status load(const char *path, json_t **out)
+{
+	json_error_t error = { .text = "not an object" };
+	ls_file_map map;
+	LS_TRY(ls_file_map_open(&map, path));
+	json_t *run = json_loadb(map.bytes ? (const char *)map.data : "", map.bytes, JSON_REJECT_DUPLICATES, &error);
+	ls_file_map_close(&map);
+	if (!json_is_object(run)) {
+		json_decref(run);
+		return ls_fail(LS_EFORMAT, "%s is damaged (line %d: %s)", path, error.line, error.text);
+	}
+	*out = run;
+	return LS_OK;
+}
+
+/* The description a resumed run already has, or NULL when there is none to be read. It is for people: damage in it must
+ * not keep a run from going on, so it is put aside. */
 static ls_status load_existing(const char *path, json_t **out)
 {
-	json_error_t error;
+	char aside[4096];
 	*out = NULL;
 	if (!ls_path_exists(path))
 		return LS_OK;
-	json_t *existing = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-	if (!json_is_object(existing)) {
-		json_decref(existing);
-		return ls_fail(LS_EFORMAT, "%s is damaged (line %d: %s); move it away to go on without it", path,
-			       error.line, error.text);
-	}
-	*out = existing;
+	ls_status status = load(path, out);
+	if (status != LS_EFORMAT)
+		return status;
+	if ((size_t)snprintf(aside, sizeof aside, "%s.damaged", path) >= sizeof aside || rename(path, aside) != 0)
+		return status;
+	ls_log_warning("%s; it is now %s, and a new one is written", ls_last_error(), aside);
+	return LS_OK;
+}
+
+ls_status ls_run_settings(const char *run, char **out)
+{
+	char path[4096];
+	json_t *object = NULL;
+	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
+	LS_TRY(load(path, &object));
+	const json_t *settings = json_object_get(object, "settings");
+	char *text = json_is_object(settings) ? json_dumps(settings, JSON_REAL_PRECISION(17)) : NULL;
+	json_decref(object);
+	if (!text)
+		return ls_fail(LS_EFORMAT, "%s is damaged: it has no settings", path);
+	*out = text;
 	return LS_OK;
 }
 

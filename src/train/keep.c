@@ -50,14 +50,18 @@ static ls_status load_checkpoint(const ls_setup *s, const char *checkpoint, ls_c
 	return LS_OK;
 }
 
-/* A fresh run must not write over another one; a resumed one must find it. */
+/* A fresh run must not write over another one, of which run.json or a checkpoint may be all that is left; a resumed one
+ * must find one. */
 static ls_status claim(const ls_train_options *o)
 {
 	char path[4096];
+	int checkpoints = 0;
+
 	LS_TRY(ls_path_join(path, sizeof(path), o->run, "run.json"));
-	int exists = ls_path_exists(path);
+	LS_TRY(ls_ckpt_present(o->run, &checkpoints));
+	int exists = checkpoints || ls_path_exists(path);
 	if (o->resume && !exists)
-		return ls_fail(LS_ENOTFOUND, "--resume: %s holds no run (no run.json there)", o->run);
+		return ls_fail(LS_ENOTFOUND, "--resume: %s holds no run (no run.json there, and no checkpoint)", o->run);
 	if (!o->resume && exists)
 		return ls_fail(LS_EINVALID, "%s already holds a run; add --resume to continue it, or name another --run",
 		               o->run);
@@ -74,33 +78,56 @@ static ls_status describe(const ls_setup *s)
 	return status;
 }
 
-static ls_status start_weights(const ls_setup *s)
+static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_progress *position)
 {
 	ls_trainer *t = s->trainer;
 	LS_TRY(ls_trainer_init(t));
-	if (s->options->init == NULL)
-		return LS_OK;
-	return ls_ckpt_load_weights(s->options->init, &t->graph->params, t->params, t->buffers, &t->batches_tracked);
+	if (init != NULL)
+		LS_TRY(ls_ckpt_load_weights(init, &t->graph->params, t->params, t->buffers, &t->batches_tracked));
+	position->batches_tracked = t->batches_tracked;
+	return LS_OK;
+}
+
+/* A run that ended before its first checkpoint starts again as run.json says it did. */
+static ls_status start_again(const ls_setup *s, ls_ckpt_progress *position)
+{
+	const ls_train_options *o = s->options;
+	char *settings = NULL, *init = NULL;
+	ls_status status = ls_run_settings(o->run, &settings);
+
+	if (status == LS_EFORMAT)
+		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew", ls_last_error(),
+		               o->run);
+	LS_TRY(status);
+	status = ls_settings_compare(o, settings, o->run);
+	if (status == LS_OK)
+		status = ls_settings_get_init(settings, &init);
+	free(settings);
+	if (status == LS_OK) {
+		ls_log_note("%s has no checkpoint yet: starting from the beginning", o->run);
+		status = start_weights(s, init, position);
+	}
+	free(init);
+	return status;
+}
+
+static ls_status load_newest(const ls_setup *s, ls_ckpt_progress *position)
+{
+	char checkpoint[4096];
+	ls_status found = ls_ckpt_newest(s->options->run, checkpoint, sizeof(checkpoint));
+
+	if (found == LS_ENOTFOUND)
+		return start_again(s, position);
+	return found == LS_OK ? load_checkpoint(s, checkpoint, position) : found;
 }
 
 ls_status ls_keep_begin(const ls_setup *s, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
-	char checkpoint[4096];
 
 	*position = (ls_ckpt_progress){ 0 };
 	if (o->run != NULL)
 		LS_TRY(claim(o));
-	ls_status found = o->resume ? ls_ckpt_newest(o->run, checkpoint, sizeof(checkpoint)) : LS_ENOTFOUND;
-	if (found != LS_OK && found != LS_ENOTFOUND)
-		return found;
-	if (found == LS_OK) {
-		LS_TRY(load_checkpoint(s, checkpoint, position));
-	} else {
-		if (o->resume)
-			ls_log_note("%s has no checkpoint yet: starting from the beginning", o->run);
-		LS_TRY(start_weights(s));
-		position->batches_tracked = s->trainer->batches_tracked;
-	}
+	LS_TRY(o->resume ? load_newest(s, position) : start_weights(s, o->init, position));
 	return o->run != NULL ? describe(s) : LS_OK;
 }

@@ -63,7 +63,7 @@ static const ls_setting settings[] = {
 
 	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, 0 },
 	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, 0 },
-	{ "init", 0, "FILE", OUTPUT, "start from weights", LS_SETTING_STRING, AT(init), 0, 0, 1 },
+	{ "init", 0, "FILE", OUTPUT, "start from weights", LS_SETTING_STRING, AT(init), 0, 0, 0 },
 	{ "ckpt-every", 0, "N", OUTPUT, "save every N steps", LS_SETTING_INT, AT(ckpt_every), 0, 1e15, 0 },
 	{ "keep", 0, "N", OUTPUT, "checkpoints kept", LS_SETTING_INT, AT(keep), 1, 1e6, 0 },
 	{ "log-every", 0, "N", OUTPUT, "steps a log line", LS_SETTING_INT, AT(log_every), 1, 1e15, 0 },

@@ -16,6 +16,9 @@ ls_status ls_settings_to_json(const ls_train_options *options, char **out);
  */
 ls_status ls_settings_compare(const ls_train_options *now, const char *stored_json, const char *where);
 
+/* The file of initial weights that stored settings name, malloc'd; NULL when they name none. */
+ls_status ls_settings_get_init(const char *stored_json, char **out);
+
 /*
  * What the three batch settings come to. leaf: --leaf, else --batch (but no more than the global batch);
  * global: --global-batch, else --batch * --devices.

@@ -1,13 +1,13 @@
 /*
  * settings_json.c - a run's settings as JSON, and the check that a resumed run keeps to them.
  *
- * What must agree is what changes the trained bits. Most rows of the table say so themselves (`binding`); five things
+ * What must agree is what changes the trained bits. Most rows of the table say so themselves (`binding`); four things
  * are compared by what they come to instead of by what was typed:
  *   1. batch, global-batch, leaf and devices: by the leaf and the global batch they give;
  *   2. lr, lr-scale-workers and devices: by the learning rate they give;
  *   3. epochs and steps: only where the schedule looks at the length of the run; otherwise a run may be prolonged;
- *   4. init: weights now come from the checkpoint, so leaving it out is fine; naming another file is not;
- *   5. model and data: the names do not count when the program brought its own graph or dataset.
+ *   4. model and data: the names do not count when the program brought its own graph or dataset.
+ * init does not bind: a resumed run takes none but has the checkpoint's weights, or those that run.json names.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -153,7 +153,7 @@ static void __attribute__((format(printf, 2, 3))) differ(differences *found, con
 
 static int has_rule(const char *name)
 {
-	static const char *const ruled[] = { "batch", "global-batch", "leaf", "lr", "lr-scale-workers", "init" };
+	static const char *const ruled[] = { "batch", "global-batch", "leaf", "lr", "lr-scale-workers" };
 	for (size_t i = 0; i < sizeof ruled / sizeof ruled[0]; i++)
 		if (!strcmp(ruled[i], name))
 			return 1;
@@ -246,8 +246,6 @@ ls_status ls_settings_compare(const ls_train_options *options, const char *store
 	ls_status status = compare_batches(&was, &now, &found);
 	compare_rates(&was, &now, &found);
 	compare_lengths(&was, &now, &found);
-	if (now.init)
-		compare_named("init", &was, &now, &found);
 	json_decref(owner);
 	if (status || !found.count)
 		return status;
@@ -255,4 +253,16 @@ ls_status ls_settings_compare(const ls_train_options *options, const char *store
 	if (found.left_out)
 		snprintf(more, sizeof more, "; and %d more", found.left_out);
 	return ls_fail(LS_EMISMATCH, "%s was made with other settings: %s%s", where, found.text, more);
+}
+
+ls_status ls_settings_get_init(const char *stored_json, char **out)
+{
+	json_t *object = json_loads(stored_json, 0, NULL);
+	const char *init = json_string_value(json_object_get(object, "init"));
+	char *copy = init ? strdup(init) : NULL;
+	json_decref(object);
+	if (init && !copy)
+		return ls_fail(LS_EMEMORY, "no memory for the name of the initial weights");
+	*out = copy;
+	return LS_OK;
 }

@@ -34,4 +34,40 @@ unreadable "checkpoints of another format" newer
 unreadable "checkpoints without state" lose_state
 unreadable "empty checkpoint directories" lose_all
 
+# A run whose run.json is gone or damaged.
+cp -r runs/good runs/nameless
+rm runs/nameless/run.json
+before=$(listing runs/nameless)
+fails_with "a fresh run does not write over checkpoints" 2 "already holds a run" small_train --steps 3 --run runs/nameless
+is "and changes nothing" "$(listing runs/nameless)" "$before"
+run small_train --steps 20 --run runs/nameless --resume
+is "without run.json a run goes on" "$(fingerprint "$out")" "$whole"
+ok "and run.json is there again" json runs/nameless/run.json 'o["settings"]["model"] == "mlp"'
+cp -r runs/good runs/garbled
+echo '{"lockstep": ' >runs/garbled/run.json
+run small_train --steps 20 --run runs/garbled --resume
+is "with a damaged run.json, too" "$(fingerprint "$out")" "$whole"
+like "with a warning" "$err" "warning: .*run.json is damaged"
+ok "and run.json is whole again" json runs/garbled/run.json 'o["settings"]["model"] == "mlp"'
+rm -r runs/garbled/ckpt
+echo '{"lockstep": ' >runs/garbled/run.json
+fails_with "but with no checkpoint either it cannot" 1 "run.json is damaged.*no checkpoint" \
+	small_train --steps 20 --run runs/garbled --resume
+mkdir runs/nothing
+fails_with "nothing to resume" 1 "holds no run" small_train --steps 20 --run runs/nothing --resume
+
+# A run that was killed before its first checkpoint: the same start, the same end.
+init=runs/good/ckpt/step-000000010/model.safetensors
+run small_train --steps 8 --init $init
+from_weights=$(fingerprint "$out")
+run small_train --steps 8 --init $init --run runs/early
+rm -r runs/early/ckpt
+fails_with "other settings are refused before the first checkpoint, too" 1 "--lr was 0.001, now 0.5" \
+	small_train --steps 8 --run runs/early --resume --lr 0.5
+run small_train --steps 8 --run runs/early --resume
+is "a resume starts from the weights of --init again" "$(fingerprint "$out")" "$from_weights"
+rm -r runs/early/ckpt
+run small_train --steps 8 --run runs/early --resume
+is "and once more" "$(fingerprint "$out")" "$from_weights"
+
 test_end

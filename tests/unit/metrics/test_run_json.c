@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "metrics/metrics.h"
 #include "unit/metrics/scratch.h"
 
@@ -103,9 +104,16 @@ static void test_refusals(void **state)
 	assert_non_null(stream);
 	fputs("{\"lockstep\": ", stream);
 	fclose(stream);
-	assert_int_equal(ls_run_describe(run, "{}", "xsmm", "avx2", 1), LS_EFORMAT);
+	char *settings = NULL;
+	assert_int_equal(ls_run_settings(run, &settings), LS_EFORMAT);
 	assert_non_null(strstr(ls_last_error(), "run.json"));
-	char *text = scratch_read(scratch_path("run/run.json"), &bytes);
+	ls_log_set_level(LS_LOG_ERROR);
+	describe("{\"lr\": 0.125}", 1); /* damage does not stop a run from going on */
+	ls_log_set_level(LS_LOG_INFO);
+	assert_int_equal(ls_run_settings(run, &settings), LS_OK);
+	assert_string_equal(settings, "{\"lr\": 0.125}");
+	free(settings);
+	char *text = scratch_read(scratch_path("run/run.json.damaged"), &bytes);
 	assert_string_equal(text, "{\"lockstep\": "); /* left for the user to look at */
 	free(text);
 }

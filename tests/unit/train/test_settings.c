@@ -219,7 +219,8 @@ static int may_change(const char *name)
 {
 	static const char *const free_to_change[] = {
 		"data-dir",   "test-samples", "epochs",    "steps",      "threads",     "run",   "resume",
-		"ckpt-every", "keep",         "log-every", "eval-every", "plan-memory", "quiet", "lr-scale-workers"
+		"ckpt-every", "keep",         "log-every", "eval-every", "plan-memory", "quiet", "lr-scale-workers",
+		"init", /* where weights come from on a resume is not the caller's to say */
 	};
 	for (size_t i = 0; i < sizeof free_to_change / sizeof free_to_change[0]; i++)
 		if (!strcmp(free_to_change[i], name))
@@ -306,8 +307,6 @@ static void test_init_may_be_left_out(void **state)
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT;
 	was.init = "a.safetensors";
 	check_resume(&was, &now, NULL);
-	now.init = "b.safetensors";
-	check_resume(&was, &now, "--init was a.safetensors, now b.safetensors");
 }
 
 static void test_names_do_not_bind_own_objects(void **state)
