@@ -280,17 +280,22 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 	return graph->status == LS_OK ? out : invalid;
 }
 
+/* `name` is NULL for layers that have none. */
 static int check_window(ls_graph *graph, const char *what, const char *name, const ls_tensor *in, int kernel_h,
 			int kernel_w, int stride, int padding)
 {
+	const char *open = name != NULL ? " '" : "", *close = name != NULL ? "'" : "";
+
+	if (name == NULL)
+		name = "";
 	if (kernel_h < 1 || kernel_w < 1 || stride < 1 || padding < 0 || kernel_h > 255 || kernel_w > 255 ||
 	    padding > 255)
 		mistake(graph, LS_EINVALID,
-			"%s '%s': kernel %dx%d, stride %d, padding %d is not possible (at most 255)", what, name,
-			kernel_h, kernel_w, stride, padding);
+			"%s%s%s%s: kernel %dx%d, stride %d, padding %d is not possible (at most 255)", what, open, name,
+			close, kernel_h, kernel_w, stride, padding);
 	else if (in->height + 2 * padding < kernel_h || in->width + 2 * padding < kernel_w)
-		mistake(graph, LS_EINVALID, "%s '%s': kernel %dx%d is larger than its input of %dx%d with padding %d",
-			what, name, kernel_h, kernel_w, in->height, in->width, padding);
+		mistake(graph, LS_EINVALID, "%s%s%s%s: kernel %dx%d is larger than its input of %dx%d with padding %d",
+			what, open, name, close, kernel_h, kernel_w, in->height, in->width, padding);
 	return graph->status == LS_OK;
 }
 
@@ -444,7 +449,7 @@ static ls_value pool2d(ls_graph *graph, ls_value x, ls_node_kind kind, ls_pool_o
 	x = packed(graph, x);
 	if (!usable(graph, x))
 		return invalid;
-	if (!check_window(graph, what, "", &graph->values[x.id], o.kernel, o.kernel, stride, o.padding))
+	if (!check_window(graph, what, NULL, &graph->values[x.id], o.kernel, o.kernel, stride, o.padding))
 		return invalid;
 	if (o.padding * 2 > o.kernel || o.kernel > 15)
 		return mistake(graph, LS_EINVALID,
@@ -502,23 +507,6 @@ ls_value ls_dropout(ls_graph *graph, ls_value x, float probability)
 	return out;
 }
 
-int ls_graph_consumers(const ls_graph *graph, int value)
-{
-	int count = value == graph->logits;
-	for (int i = 0; i < graph->node_count; i++)
-		if (!graph->nodes[i].dropped)
-			count += (graph->nodes[i].input == value) + (graph->nodes[i].second == value);
-	return count;
-}
-
-int ls_graph_producer(const ls_graph *graph, int value)
-{
-	for (int i = 0; i < graph->node_count; i++)
-		if (!graph->nodes[i].dropped && graph->nodes[i].output == value)
-			return i;
-	return LS_NONE;
-}
-
 /* Values that nobody reads: drop who made them, last first; a layer with parameters would get no gradient. */
 static ls_status drop_unread(ls_graph *graph)
 {
@@ -543,9 +531,11 @@ ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
 	ls_tensor *out = &graph->values[logits.id];
 	if (out->is_input)
 		return ls_fail(LS_EINVALID, "a graph needs at least one layer between its input and its logits");
-	if (out->height * out->width != 1 || out->channels < 2)
-		return ls_fail(LS_EINVALID, "logits must be (classes, 1, 1) with at least 2 classes, not (%d, %d, %d)",
-			       out->channels, out->height, out->width);
+	if (out->height * out->width != 1)
+		return ls_fail(LS_EINVALID, "logits must be (classes, 1, 1), not (%d, %d, %d)", out->channels,
+			       out->height, out->width);
+	if (out->channels < 2)
+		return ls_fail(LS_EINVALID, "logits must tell at least 2 classes apart, this has %d", out->channels);
 	graph->logits = logits.id;
 	LS_TRY(drop_unread(graph));
 	ls_graph_fuse(graph);
@@ -557,53 +547,4 @@ ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
 void ls_graph_keep_dead(ls_graph *graph, int keep_dead)
 {
 	ls_params_lay_out(&graph->params, keep_dead);
-}
-
-const char *ls_node_kind_name(ls_node_kind kind)
-{
-	static const char *const names[LS_NODE_KIND_COUNT] = {
-		[LS_NODE_PACK] = "pack",         [LS_NODE_CONV] = "conv",       [LS_NODE_NORM] = "norm",
-		[LS_NODE_RELU] = "relu",         [LS_NODE_ADD] = "add",         [LS_NODE_MAX_POOL] = "max_pool",
-		[LS_NODE_AVG_POOL] = "avg_pool", [LS_NODE_FLATTEN] = "flatten", [LS_NODE_DROPOUT] = "dropout",
-	};
-	return names[kind];
-}
-
-double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding)
-{
-	if (node->kind != LS_NODE_CONV)
-		return 0;
-	int producer = ls_graph_producer(graph, node->input);
-	int first = producer == LS_NONE || graph->nodes[producer].kind == LS_NODE_PACK;
-	return (first ? 2 : 3) * ls_conv_macs(&node->conv, count_padding);
-}
-
-ls_graph_facts ls_graph_describe(const ls_graph *graph)
-{
-	ls_graph_facts facts = { .parameters = graph->params.trainable,
-				 .gradient_bytes = graph->params.live * sizeof(float) };
-	for (int i = 0; i < graph->node_count; i++) {
-		const ls_node *node = &graph->nodes[i];
-		if (node->dropped)
-			continue;
-		facts.layers++;
-		facts.flop_per_sample += 2 * ls_node_macs(graph, node, 0);
-		facts.padded_flop_per_sample += 2 * ls_node_macs(graph, node, 1);
-	}
-	return facts;
-}
-
-void ls_graph_update_running(const ls_graph *graph, const double *sums, double samples, float *buffers)
-{
-	for (int i = 0; i < graph->node_count; i++) {
-		const ls_node *node = &graph->nodes[i];
-		if (node->kind != LS_NODE_NORM)
-			continue;
-		const int rows[2] = { node->running_mean, node->running_var };
-		for (int k = 0; k < 2; k++) {
-			const ls_param *param = &graph->params.rows[rows[k]];
-			for (size_t j = param->offset; j < param->offset + param->count; j++)
-				buffers[j] += node->momentum * ((float)(sums[j] / samples) - buffers[j]);
-		}
-	}
 }

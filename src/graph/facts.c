@@ -1,0 +1,55 @@
+/*
+ * facts.c - what can be asked about a graph: who makes and reads a value, and what a finished graph costs.
+ */
+#include "graph/graph.h"
+
+int ls_graph_consumers(const ls_graph *graph, int value)
+{
+	int count = value == graph->logits;
+	for (int i = 0; i < graph->node_count; i++)
+		if (!graph->nodes[i].dropped)
+			count += (graph->nodes[i].input == value) + (graph->nodes[i].second == value);
+	return count;
+}
+
+int ls_graph_producer(const ls_graph *graph, int value)
+{
+	for (int i = 0; i < graph->node_count; i++)
+		if (!graph->nodes[i].dropped && graph->nodes[i].output == value)
+			return i;
+	return LS_NONE;
+}
+
+const char *ls_node_kind_name(ls_node_kind kind)
+{
+	static const char *const names[LS_NODE_KIND_COUNT] = {
+		[LS_NODE_PACK] = "pack",         [LS_NODE_CONV] = "conv",       [LS_NODE_NORM] = "norm",
+		[LS_NODE_RELU] = "relu",         [LS_NODE_ADD] = "add",         [LS_NODE_MAX_POOL] = "max_pool",
+		[LS_NODE_AVG_POOL] = "avg_pool", [LS_NODE_FLATTEN] = "flatten", [LS_NODE_DROPOUT] = "dropout",
+	};
+	return names[kind];
+}
+
+double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding)
+{
+	if (node->kind != LS_NODE_CONV)
+		return 0;
+	int producer = ls_graph_producer(graph, node->input);
+	int first = producer == LS_NONE || graph->nodes[producer].kind == LS_NODE_PACK;
+	return (first ? 2 : 3) * ls_conv_macs(&node->conv, count_padding);
+}
+
+ls_graph_facts ls_graph_describe(const ls_graph *graph)
+{
+	ls_graph_facts facts = { .parameters = graph->params.trainable,
+				 .gradient_bytes = graph->params.live * sizeof(float) };
+	for (int i = 0; i < graph->node_count; i++) {
+		const ls_node *node = &graph->nodes[i];
+		if (node->dropped)
+			continue;
+		facts.layers++;
+		facts.flop_per_sample += 2 * ls_node_macs(graph, node, 0);
+		facts.padded_flop_per_sample += 2 * ls_node_macs(graph, node, 1);
+	}
+	return facts;
+}
