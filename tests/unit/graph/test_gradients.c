@@ -433,7 +433,7 @@ static int difference(net *t, const ls_param *p, size_t at, double *out)
 
 	*out = narrow;
 	return fabs(wide - narrow) <= ABSOLUTE / 2 + RELATIVE / 2 * fabs(narrow) &&
-	       fabs(bend) <= 2 * ABSOLUTE + 2 * RELATIVE * fabs(narrow);
+	       fabs(bend) <= ABSOLUTE + RELATIVE * fabs(narrow);
 }
 
 /* DRAWS elements of one parameter; counts those taken and those given up. */
