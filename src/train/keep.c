@@ -52,7 +52,7 @@ static ls_status load_checkpoint(const ls_setup *s, const char *checkpoint, ls_c
 
 /* A fresh run must not write over another one, of which run.json or a checkpoint may be all that is left; a resumed one
  * must find one. */
-static ls_status claim(const ls_train_options *o)
+static ls_status check_claim(const ls_train_options *o)
 {
 	char path[4096];
 	int checkpoints = 0;
@@ -65,7 +65,16 @@ static ls_status claim(const ls_train_options *o)
 	if (!o->resume && exists)
 		return ls_fail(LS_EINVALID, "%s already holds a run; add --resume to continue it, or name another --run",
 		               o->run);
-	return o->resume ? LS_OK : ls_path_make(o->run);
+	return LS_OK;
+}
+
+/* Looked at twice: before, so that a refusal leaves no file behind, and under the lock, when nobody else can change it. */
+static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
+{
+	LS_TRY(check_claim(o));
+	LS_TRY(ls_path_make(o->run));
+	LS_TRY(ls_run_lock_take(lock, o->run));
+	return check_claim(o);
 }
 
 static ls_status describe(const ls_setup *s)
@@ -121,13 +130,13 @@ static ls_status load_newest(const ls_setup *s, ls_ckpt_progress *position)
 	return found == LS_OK ? load_checkpoint(s, checkpoint, position) : found;
 }
 
-ls_status ls_keep_begin(const ls_setup *s, ls_ckpt_progress *position)
+ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
 
 	*position = (ls_ckpt_progress){ 0 };
 	if (o->run != NULL)
-		LS_TRY(claim(o));
+		LS_TRY(claim(o, lock));
 	LS_TRY(o->resume ? load_newest(s, position) : start_weights(s, o->init, position));
 	return o->run != NULL ? describe(s) : LS_OK;
 }

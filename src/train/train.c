@@ -24,6 +24,7 @@ void ls_train_stop(void)
 
 typedef struct loop {
 	ls_setup setup;
+	ls_run_lock lock;
 	ls_ckpt_progress position;
 	ls_watch watch;
 	ls_loader *loader;
@@ -197,7 +198,7 @@ static ls_status report(loop *l, ls_train_result *result)
 
 static ls_status run(loop *l, ls_train_result *result)
 {
-	LS_TRY(ls_keep_begin(&l->setup, &l->position));
+	LS_TRY(ls_keep_begin(&l->setup, &l->lock, &l->position));
 	l->saved_step = l->position.step;
 	if (l->setup.options->resume && l->position.step >= l->setup.total_steps)
 		ls_log_note("the run is complete: %llu steps done", (unsigned long long)l->position.step);
@@ -210,7 +211,7 @@ static ls_status run(loop *l, ls_train_result *result)
 
 ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 {
-	loop l = { .started = ls_clock_seconds() };
+	loop l = { .started = ls_clock_seconds(), .lock = LS_RUN_LOCK_INIT };
 	ls_log_level level = ls_log_get_level();
 
 	atomic_store(&stop_requested, 0);
@@ -222,6 +223,7 @@ ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 			status = run(&l, result);
 		ls_watch_end(&l.watch);
 		ls_loader_free(l.loader);
+		ls_run_lock_drop(&l.lock);
 		ls_setup_release(&l.setup);
 	}
 	ls_log_set_level(level);

@@ -70,4 +70,23 @@ rm -r runs/early/ckpt
 run small_train --steps 8 --run runs/early --resume
 is "and once more" "$(fingerprint "$out")" "$from_weights"
 
+# Two trainers in one directory.
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --schedule constant --steps 10000000 --run runs/held \
+	--eval-every 0 >held.out 2>held.err &
+pid=$!
+wait_for 20 test -d runs/held/ckpt
+fails_with "a second trainer that resumes is refused" 1 "runs/held is in use by another lockstep \(process $pid\)" \
+	small_train --steps 10000000 --run runs/held --resume
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+run small_train --steps 1 --run runs/held --resume
+is "after a kill the directory is free" "$status" 0
+mkdir runs/starting
+exec 9>runs/starting/.lock
+flock 9
+fails_with "a second fresh trainer is refused" 1 "runs/starting is in use" small_train --steps 1 --run runs/starting
+exec 9>&-
+run small_train --steps 1 --run runs/starting
+is "and welcome when the first is gone" "$status" 0
+
 test_end
