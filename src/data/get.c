@@ -167,6 +167,7 @@ ls_status ls_get_run(const ls_get_plan *plan, const ls_data_get_options *options
 	int right;
 	LS_TRY(ls_data_directory(dir, sizeof(dir), options->dir, plan->name));
 	LS_TRY(ls_path_make(dir));
+	ls_get_sweep(dir);
 	LS_TRY(all_right(plan, dir, &right));
 	if (right) {
 		if (!options->quiet)

