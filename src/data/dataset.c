@@ -1,3 +1,6 @@
+/*
+ * dataset.c - the table of datasets, reading a sample of any of them, and where downloads live.
+ */
 #include "data/dataset.h"
 
 #include <pwd.h>
@@ -32,19 +35,27 @@ size_t ls_dataset_values(const ls_dataset_info *info)
 	return (size_t)info->channels * (size_t)info->height * (size_t)info->width;
 }
 
-/* A sample of more than 2^28 values is a mistake, and keeping it below lets every size fit an int64. */
+/* A sample of more values is a mistake, and keeping it below lets every size fit an int64. */
+#define VALUES_MAX ((size_t)1 << 28)
+
 static ls_status info_check(const ls_dataset_info *info)
 {
 	const int limit = 1 << 20;
 	if (!memchr(info->name, 0, sizeof(info->name)))
 		return ls_fail(LS_EINVALID, "dataset name is longer than %zu characters", sizeof(info->name) - 1);
-	if (info->samples == 0 || info->samples > INT64_MAX)
-		return ls_fail(LS_EINVALID, "dataset '%s' has %llu samples; it needs at least one", info->name,
-			       (unsigned long long)info->samples);
-	if (info->channels < 1 || info->height < 1 || info->width < 1 || info->channels > limit ||
-	    info->height > limit || info->width > limit || ls_dataset_values(info) > (size_t)1 << 28)
+	if (info->samples == 0)
+		return ls_fail(LS_EINVALID, "dataset '%s' has no samples; it needs at least one", info->name);
+	if (info->samples > INT64_MAX)
+		return ls_fail(LS_EINVALID, "dataset '%s' has %llu samples; at most %lld can be counted", info->name,
+			       (unsigned long long)info->samples, (long long)INT64_MAX);
+	if (info->channels < 1 || info->height < 1 || info->width < 1)
 		return ls_fail(LS_EINVALID, "dataset '%s' has samples of %d x %d x %d values; each must be positive",
 			       info->name, info->channels, info->height, info->width);
+	if (info->channels > limit || info->height > limit || info->width > limit ||
+	    ls_dataset_values(info) > VALUES_MAX)
+		return ls_fail(LS_EINVALID,
+			       "dataset '%s' has samples of %d x %d x %d values; at most %d a side and %zu in all",
+			       info->name, info->channels, info->height, info->width, limit, VALUES_MAX);
 	if (info->classes < 1)
 		return ls_fail(LS_EINVALID, "dataset '%s' has %d classes; it needs at least one", info->name,
 			       info->classes);

@@ -1,3 +1,6 @@
+/*
+ * fetch.c - download to a part file with libcurl, continuing where an earlier download stopped.
+ */
 #include "data/fetch.h"
 
 #include <curl/curl.h>

@@ -1,3 +1,6 @@
+/*
+ * idx.c - parse IDX files, plain or gzip: nothing is believed that the size of the data does not bear out.
+ */
 #include "data/idx.h"
 
 #include <inttypes.h>

@@ -205,9 +205,14 @@ static void own_datasets_are_checked(void **state)
 	ls_dataset_free(NULL);
 	assert_fails(ls_dataset_new(&set, &info, &nothing, NULL), LS_EINVALID, "read function");
 	info.samples = 0;
-	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "0 samples");
+	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "at least one");
+	info.samples = UINT64_MAX;
+	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "can be counted");
 	info.samples = 1, info.width = 0;
-	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "1 x 1 x 0");
+	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "each must be positive");
+	info.width = 1 << 20, info.height = 1 << 20;
+	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "at most 1048576 a side");
+	info.height = 1;
 	info.width = 1, info.classes = 0;
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "0 classes");
 }
