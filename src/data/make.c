@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/rng.h"
 #include "base/status.h"
 #include "base/team.h"
 #include "data/dataset.h"
@@ -59,7 +60,7 @@ typedef struct make_job {
 	uint64_t round_begin, round_end;
 	ls_meter meter;
 	pthread_mutex_t lock; /* of what follows */
-	uint64_t made;
+	uint64_t made, sum;
 	ls_status status;
 	char error[512];
 } make_job;
@@ -80,8 +81,17 @@ static ls_status write_at(int fd, const void *data, size_t bytes, uint64_t offse
 	return LS_OK;
 }
 
+static uint64_t hash_samples(const uint8_t *images, const uint8_t *labels, size_t values, uint64_t first,
+			     uint64_t count)
+{
+	uint64_t sum = 0;
+	for (uint64_t i = 0; i < count; i++)
+		sum += XXH64(images + i * values, values, ls_mix64(first + i) + labels[i]);
+	return sum;
+}
+
 /* Make samples [begin, end) in this thread's buffer and write them to their places. */
-static ls_status make_chunk(make_job *job, int rank, uint64_t begin, uint64_t end)
+static ls_status make_chunk(make_job *job, int rank, uint64_t begin, uint64_t end, uint64_t *sum)
 {
 	make_split *split = job->split;
 	uint8_t *images = job->buffer + (size_t)rank * CHUNK * (split->values + 1);
@@ -91,16 +101,18 @@ static ls_status make_chunk(make_job *job, int rank, uint64_t begin, uint64_t en
 		LS_TRY(ls_dataset_read_bytes(split->set, i, images + (i - begin) * split->values, &label));
 		labels[i - begin] = (uint8_t)label;
 	}
+	*sum = hash_samples(images, labels, split->values, begin, end - begin);
 	LS_TRY(write_at(job->fd[LS_MAKE_IMAGES], images, (end - begin) * split->values,
 			split->header[LS_MAKE_IMAGES] + begin * split->values));
 	return write_at(job->fd[LS_MAKE_LABELS], labels, end - begin, split->header[LS_MAKE_LABELS] + begin);
 }
 
 /* Messages belong to threads: the first failure is kept for the caller's. */
-static void chunk_ended(make_job *job, ls_status status, uint64_t samples, int rank)
+static void chunk_ended(make_job *job, ls_status status, uint64_t samples, uint64_t sum, int rank)
 {
 	pthread_mutex_lock(&job->lock);
 	job->made += samples;
+	job->sum += sum;
 	if (status && !job->status) {
 		job->status = status;
 		snprintf(job->error, sizeof(job->error), "%s", ls_last_error());
@@ -117,8 +129,9 @@ static void round_work(void *context, ls_member member)
 	while ((chunk = ls_team_next(member, chunks)) >= 0) {
 		uint64_t begin = job->round_begin + (uint64_t)chunk * CHUNK;
 		uint64_t end = begin + CHUNK < job->round_end ? begin + CHUNK : job->round_end;
-		ls_status status = make_chunk(job, member.rank, begin, end);
-		chunk_ended(job, status, end - begin, member.rank);
+		uint64_t sum = 0;
+		ls_status status = make_chunk(job, member.rank, begin, end, &sum);
+		chunk_ended(job, status, end - begin, sum, member.rank);
 		if (status)
 			break;
 	}
@@ -147,6 +160,7 @@ static ls_status make_rounds(make_job *job)
 				       job->options->out, job->error, *done, samples, split_names[job->which]);
 		LS_TRY(sync_split(job));
 		*done = job->round_end;
+		job->state.sum[job->which] = job->sum;
 		LS_TRY(ls_make_save(&job->state));
 	}
 	return LS_OK;
@@ -175,6 +189,54 @@ static ls_status open_partial(make_job *job, int kind)
 	return LS_OK;
 }
 
+static int read_at(int fd, void *data, size_t bytes, uint64_t offset)
+{
+	char *p = data;
+	while (bytes) {
+		ssize_t part = pread(fd, p, bytes, (off_t)offset);
+		if (part < 0 && errno == EINTR)
+			continue;
+		if (part <= 0)
+			return 0;
+		p += part;
+		bytes -= (size_t)part;
+		offset += (uint64_t)part;
+	}
+	return 1;
+}
+
+/* The sum of the first `done` samples as they are on disk; another one when they cannot be read. */
+static uint64_t sum_on_disk(make_job *job, uint64_t done)
+{
+	const make_split *split = job->split;
+	uint8_t *images = job->buffer, *labels = images + CHUNK * split->values;
+	uint64_t sum = 0;
+	for (uint64_t at = 0; at < done; at += CHUNK) {
+		uint64_t count = done - at < CHUNK ? done - at : CHUNK;
+		if (!read_at(job->fd[LS_MAKE_IMAGES], images, count * split->values,
+			     split->header[LS_MAKE_IMAGES] + at * split->values) ||
+		    !read_at(job->fd[LS_MAKE_LABELS], labels, count, split->header[LS_MAKE_LABELS] + at))
+			return ~job->state.sum[job->which];
+		sum += hash_samples(images, labels, split->values, at, count);
+	}
+	return sum;
+}
+
+/* Go on behind what is there, if it is what the state says; else make the split again. */
+static void check_partial(make_job *job)
+{
+	uint64_t *done = &job->state.done[job->which], *sum = &job->state.sum[job->which];
+	if (*done > 0 && sum_on_disk(job, *done) != *sum) {
+		ls_log_warning("%s: the part of the %s set that was there is damaged; making it again",
+			       job->options->out, split_names[job->which]);
+		*done = 0;
+	}
+	if (*done == 0)
+		*sum = 0;
+	job->made = *done;
+	job->sum = *sum;
+}
+
 static ls_status write_headers(make_job *job)
 {
 	const ls_dataset_info *info = &job->split->set->info;
@@ -191,9 +253,9 @@ static ls_status make_opened(make_job *job)
 {
 	LS_TRY(open_partial(job, LS_MAKE_IMAGES));
 	LS_TRY(open_partial(job, LS_MAKE_LABELS));
+	check_partial(job);
 	LS_TRY(ls_make_save(&job->state)); /* before anything is written past what it says */
 	LS_TRY(write_headers(job));
-	job->made = job->state.done[job->which];
 	ls_meter_begin(&job->meter, split_names[job->which], "k samples", 1e3, job->made,
 		       job->state.samples[job->which], job->options->quiet);
 	ls_status status = make_rounds(job);
@@ -203,8 +265,10 @@ static ls_status make_opened(make_job *job)
 
 static ls_status make_one(make_job *job, int which)
 {
-	if (job->state.done[which] == job->state.samples[which])
-		return LS_OK;
+	char path[4096];
+	LS_TRY(ls_make_partial(&job->state, which, LS_MAKE_IMAGES, path, sizeof(path)));
+	if (job->state.done[which] == job->state.samples[which] && !ls_path_exists(path))
+		return LS_OK; /* it has its name already */
 	job->which = which;
 	job->split = &job->splits[which];
 	job->fd[LS_MAKE_IMAGES] = job->fd[LS_MAKE_LABELS] = -1;

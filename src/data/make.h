@@ -4,9 +4,11 @@
  * Invariants
  *  1. Files are called NAME.partial until all four are whole and on disk; then they get their names.
  *  2. lockstep-make.partial says with which settings the files are being made and how many samples of each split are on
- *     disk. It is replaced (whole or not at all) only after those samples were synced.
+ *     disk, and a sum over hashes of them. It is replaced (whole or not at all) only after those samples were synced.
  *  3. lockstep-data.txt, the same settings, is written last: a directory that has it is complete.
- *  4. A file this program did not make is never overwritten.
+ *  4. What an earlier process made is read again and compared with that sum before it is continued: a disk that lost or
+ *     changed some of it costs the work, never the data.
+ *  5. A file this program did not make is never overwritten.
  */
 #ifndef LS_DATA_MAKE_H
 #define LS_DATA_MAKE_H
@@ -25,6 +27,7 @@ typedef struct ls_make_state {
 	char settings[512];  /* text: what decides the bytes */
 	uint64_t samples[2]; /* of the training and test sets */
 	uint64_t done[2];    /* of them on disk, from the start */
+	uint64_t sum[2];     /* of the hashes of those; the order of chunks does not matter to it */
 } ls_make_state;
 
 /* Path of a split's file while it is made. */

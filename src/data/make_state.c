@@ -49,8 +49,8 @@ static ls_status put_text(const ls_make_state *state, const char *name, const ch
 ls_status ls_make_save(const ls_make_state *state)
 {
 	char text[1024];
-	snprintf(text, sizeof(text), "%strain %" PRIu64 "\ntest %" PRIu64 "\n", state->settings, state->done[0],
-		 state->done[1]);
+	snprintf(text, sizeof(text), "%strain %" PRIu64 " %016" PRIx64 "\ntest %" PRIu64 " %016" PRIx64 "\n",
+		 state->settings, state->done[0], state->sum[0], state->done[1], state->sum[1]);
 	return put_text(state, STATE, text);
 }
 
@@ -125,11 +125,14 @@ ls_status ls_make_look(ls_make_state *state, int *complete)
 		return refuse_foreign(state);
 	if (strncmp(text, state->settings, length) != 0)
 		return settings_differ(state, "part of a", text);
-	uint64_t done[2];
-	if (sscanf(text + length, "train %" SCNu64 " test %" SCNu64, &done[0], &done[1]) != 2 ||
+	uint64_t done[2], sum[2];
+	if (sscanf(text + length, "train %" SCNu64 " %" SCNx64 " test %" SCNu64 " %" SCNx64, &done[0], &sum[0],
+		   &done[1], &sum[1]) != 4 ||
 	    done[0] > state->samples[0] || done[1] > state->samples[1])
 		return ls_fail(LS_EFORMAT, "%s/" STATE " is damaged; remove the directory and start again", state->out);
-	state->done[0] = done[0];
-	state->done[1] = done[1];
+	for (int i = 0; i < 2; i++) {
+		state->done[i] = done[i];
+		state->sum[i] = sum[i];
+	}
 	return LS_OK;
 }

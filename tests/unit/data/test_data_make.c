@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "data/dataset.h"
 #include "data/make.h"
 
@@ -190,13 +191,51 @@ static void a_shortened_file_is_made_again(void **state)
 	size_t bytes;
 	uint8_t *settings = take_file(in_dir(whole, "lockstep-data.txt"), &bytes);
 	char text[1024];
-	snprintf(text, sizeof(text), "%.*strain 3072\ntest 0\n", (int)bytes, (const char *)settings);
+	snprintf(text, sizeof(text), "%.*strain 3072 0\ntest 0 0\n", (int)bytes, (const char *)settings);
 	put_file(in_dir(cut, "lockstep-make.partial"), text, strlen(text));
 	put_file(in_dir(cut, "train-images-idx3-ubyte.partial"), "short", 5);
 	options.out = cut;
 	assert_ok(ls_make_run(&options, ROUND));
 	assert_same_directories(whole, cut);
 	free(settings);
+}
+
+/* A byte that changed between two runs is found, in the split in work and in one that was done. */
+static void damage_is_made_again(void **state)
+{
+	char whole[4096], full[4096], partial[64];
+	snprintf(whole, sizeof(whole), "%s", in_dir(*state, "whole"));
+	ls_data_make_options options = glyph_options(whole);
+	assert_ok(ls_make_run(&options, ROUND));
+	for (int kind = 0; kind < 2; kind++) {
+		snprintf(full, sizeof(full), "%s", in_dir(*state, kind ? "b" : "a"));
+		options.out = full;
+		pid_t child = fork();
+		if (child == 0) {
+			const struct rlimit limit = { 5500 * 784,
+						      5500 * 784 }; /* the train set fits, the test set not */
+			signal(SIGXFSZ, SIG_IGN);
+			setrlimit(RLIMIT_FSIZE, &limit);
+			_exit(ls_make_run(&options, ROUND) == LS_EIO ? 7 : 1);
+		}
+		int result;
+		waitpid(child, &result, 0);
+		assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 7);
+		assert_int_equal(safe_samples(full), SAMPLES);
+		snprintf(partial, sizeof(partial), "%s.partial", names[2 * kind]);
+		FILE *file = fopen(in_dir(full, partial), "r+b");
+		assert_non_null(file);
+		fseek(file, 16 + 784 * 300 + 5, SEEK_SET);
+		int byte = fgetc(file);
+		fseek(file, -1, SEEK_CUR);
+		fputc(byte ^ 1, file);
+		fclose(file);
+		ls_log_set_level(LS_LOG_ERROR);
+		ls_status status = ls_make_run(&options, ROUND);
+		ls_log_set_level(LS_LOG_INFO);
+		assert_ok(status);
+		assert_same_directories(whole, full);
+	}
 }
 
 static void other_settings_and_strangers_are_refused(void **state)
@@ -257,6 +296,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(killed_and_continued_is_the_same, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(a_full_disk_can_be_continued, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(a_shortened_file_is_made_again, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(damage_is_made_again, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(other_settings_and_strangers_are_refused, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(info_tells_what_is_there, fixture_enter, fixture_leave),
 	};
