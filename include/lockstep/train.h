@@ -116,7 +116,7 @@ typedef struct ls_train_result {
 	int64_t steps;            /* steps done, those before a resume included */
 	uint64_t fingerprint;     /* xxh64 of the trained parameters, in the order and layout of the checkpoint */
 	double train_loss;        /* mean of the last epoch or part of one */
-	double test_loss, test_accuracy; /* NaN when there was no evaluation */
+	double test_loss, test_accuracy; /* of the last weights; NaN when those were not evaluated */
 	double samples_per_s;     /* median over the steps of this process, the first ones excluded */
 	double first_step_s;      /* from the call to the end of the first step */
 } ls_train_result;
@@ -128,7 +128,8 @@ typedef struct ls_train_result {
  */
 ls_status ls_train(const ls_train_options *options, ls_train_result *result);
 
-/* Ask the running ls_train() to finish its step, write a checkpoint and return. Safe in a signal handler. */
+/* Ask the running ls_train() to finish its step, write a checkpoint and return; an evaluation is abandoned. Safe in a
+ * signal handler. */
 void ls_train_stop(void);
 
 typedef struct ls_eval_options {

@@ -12,6 +12,7 @@ struct ls_evaluator {
 	ls_exec *exec;
 	int64_t batch;
 	float *logits; /* (batch, classes) */
+	int (*stop)(void);
 };
 
 ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
@@ -72,6 +73,11 @@ void ls_evaluator_free(ls_evaluator *e)
 	free(e);
 }
 
+void ls_evaluator_set_stop(ls_evaluator *e, int (*stop)(void))
+{
+	e->stop = stop;
+}
+
 typedef struct pass {
 	ls_evaluator *evaluator;
 	uint64_t limit; /* samples to stop after */
@@ -87,6 +93,8 @@ static ls_status run_leaf(pass *p, const ls_leaf *leaf)
 	ls_exec_leaf job = { .count = leaf->count, .images = leaf->images, .labels = leaf->labels,
 		             .samples = leaf->samples, .params = p->params, .buffers = p->buffers };
 
+	if (e->stop != NULL && e->stop())
+		return ls_fail(LS_EINTERRUPTED, "stopped after %llu test samples", (unsigned long long)p->sums.samples);
 	LS_TRY(ls_leaf_check(leaf, ls_dataset_describe(e->dataset)));
 	ls_exec_infer(e->exec, &job, p->sink != NULL ? e->logits : NULL);
 	if (p->sink != NULL)

@@ -17,6 +17,9 @@ ls_status ls_evaluator_new(ls_evaluator **out, const ls_graph *graph, const ls_d
                            int64_t batch);
 void ls_evaluator_free(ls_evaluator *evaluator);
 
+/* Ask `stop` before every leaf; when it says yes the pass ends with LS_EINTERRUPTED. NULL (the default): never. */
+void ls_evaluator_set_stop(ls_evaluator *evaluator, int (*stop)(void));
+
 /* Samples of one leaf with their logits (count, classes); may be NULL. */
 typedef void (*ls_evaluator_sink)(void *context, const ls_leaf *leaf, const float *logits);
 

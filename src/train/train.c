@@ -1,7 +1,7 @@
 /*
  * train.c - the step loop: the one place where data, model, optimizer, checkpoints and metrics meet.
  *
- *     setup -> (resume) -> { leaves of a step -> update -> watch -> (checkpoint) } -> epoch: evaluate, checkpoint -> ...
+ *     setup -> (resume) -> { leaves of a step -> update -> watch -> (checkpoint) } -> epoch: checkpoint, evaluate -> ...
  *
  * `position` always says where the *next* step is, so that what is saved and what is resumed are the same thing.
  */
@@ -22,6 +22,11 @@ void ls_train_stop(void)
 	atomic_store(&stop_requested, 1);
 }
 
+static int is_stopping(void)
+{
+	return atomic_load(&stop_requested);
+}
+
 typedef struct loop {
 	ls_setup setup;
 	ls_run_lock lock;
@@ -30,6 +35,7 @@ typedef struct loop {
 	ls_loader *loader;
 	ls_eval_result test;
 	int tested;
+	uint64_t tested_step; /* of the weights that `test` is about */
 	uint64_t saved_step; /* of the newest checkpoint written or resumed from */
 	double started, first_step_s, last_loss;
 } loop;
@@ -119,60 +125,78 @@ static ls_status save(loop *l)
 	return ls_metrics_flush(l->watch.metrics);
 }
 
-static ls_status evaluate(loop *l)
+/* The weights as they are now. Somebody who wants to stop does not wait for it: then l->test stays as it was. */
+static ls_status evaluate(loop *l, uint64_t epoch)
 {
 	const ls_trainer *t = l->setup.trainer;
-	LS_TRY(ls_evaluator_run(l->setup.evaluator, t->params, t->buffers, NULL, NULL, &l->test));
+	ls_status status = ls_evaluator_run(l->setup.evaluator, t->params, t->buffers, NULL, NULL, &l->test);
+
+	if (status == LS_EINTERRUPTED)
+		return LS_OK;
+	LS_TRY(status);
 	l->tested = 1;
-	return LS_OK;
+	l->tested_step = l->position.step;
+	return ls_watch_test(&l->watch, l->position.step, epoch, &l->test);
 }
 
-/* The epoch's last step is done: evaluate, report, move to the next epoch, checkpoint. */
+static int is_tested(const loop *l)
+{
+	return l->tested && l->tested_step == l->position.step;
+}
+
+static int is_due(const loop *l, int end_of_epoch)
+{
+	uint64_t every = (uint64_t)l->setup.options->ckpt_every;
+	return every > 0 ? l->position.step % every == 0 : end_of_epoch;
+}
+
+/* The epoch's last step is done: move to the next epoch, checkpoint, evaluate, report. In this order a kill during the
+ * evaluation costs no training. */
 static ls_status end_epoch(loop *l)
 {
 	const ls_setup *s = &l->setup;
 	ls_ckpt_progress *p = &l->position;
 	uint64_t epoch = p->epoch;
-	int test = s->evaluator != NULL && (epoch + 1) % (uint64_t)s->options->eval_every == 0;
 
-	if (test)
-		LS_TRY(evaluate(l));
-	LS_TRY(ls_watch_epoch(&l->watch, p, epoch, test ? &l->test : NULL));
+	LS_TRY(ls_watch_epoch(&l->watch, p));
 	l->last_loss = p->loss_sum / (double)p->loss_samples;
 	*p = (ls_ckpt_progress){ .step = p->step, .epoch = epoch + 1, .batches_tracked = p->batches_tracked };
-	return s->options->ckpt_every == 0 ? save(l) : LS_OK;
+	if (is_due(l, 1))
+		LS_TRY(save(l));
+	if (s->evaluator != NULL && (epoch + 1) % (uint64_t)s->options->eval_every == 0)
+		LS_TRY(evaluate(l, epoch));
+	ls_watch_epoch_line(&l->watch, epoch, is_tested(l) ? &l->test : NULL);
+	return LS_OK;
 }
 
 static ls_status run_steps(loop *l)
 {
-	const ls_setup *s = &l->setup;
-	uint64_t every = (uint64_t)s->options->ckpt_every;
 	int last = 0;
 
-	while (l->position.step < s->total_steps && !atomic_load(&stop_requested)) {
+	while (l->position.step < l->setup.total_steps && !is_stopping()) {
 		LS_TRY(one_step(l, &last));
 		if (last)
 			LS_TRY(end_epoch(l));
-		if (every > 0 && l->position.step % every == 0)
+		else if (is_due(l, 0))
 			LS_TRY(save(l));
 	}
 	return LS_OK;
 }
 
-/* A run that ends inside an epoch (by --steps) still says how good it is. */
+/* A run that ends inside an epoch, or between two evaluations, still says how good its last weights are. */
 static ls_status finish(loop *l)
 {
 	const ls_ckpt_progress *p = &l->position;
-	int stopped = p->step < l->setup.total_steps;
 
 	if (p->loss_samples > 0)
 		l->last_loss = p->loss_sum / (double)p->loss_samples;
-	if (!stopped && !l->tested && l->setup.evaluator != NULL) {
-		LS_TRY(evaluate(l));
-		ls_log_line("Test time %.2f sec, test accuracy: %.4f", l->test.seconds, l->test.accuracy);
-	}
 	if (l->saved_step != p->step)
 		LS_TRY(save(l));
+	if (p->step < l->setup.total_steps || l->setup.evaluator == NULL || is_tested(l))
+		return LS_OK;
+	LS_TRY(evaluate(l, p->epoch_step > 0 || p->epoch == 0 ? p->epoch : p->epoch - 1));
+	if (is_tested(l))
+		ls_log_line("Test time %.2f sec, test accuracy: %.4f", l->test.seconds, l->test.accuracy);
 	return LS_OK;
 }
 
@@ -185,12 +209,16 @@ static ls_status report(loop *l, ls_train_result *result)
 	ls_log_line("parameters xxh64 %016llx", (unsigned long long)fingerprint);
 	if (result != NULL)
 		*result = (ls_train_result){ .steps = (int64_t)l->position.step, .fingerprint = fingerprint,
-			                     .train_loss = l->last_loss, .test_loss = l->tested ? l->test.loss : NAN,
-			                     .test_accuracy = l->tested ? l->test.accuracy : NAN,
+			                     .train_loss = l->last_loss, .test_loss = is_tested(l) ? l->test.loss : NAN,
+			                     .test_accuracy = is_tested(l) ? l->test.accuracy : NAN,
 			                     .samples_per_s = ls_rate_median(&l->watch.rate),
 			                     .first_step_s = l->first_step_s };
-	if (l->position.step >= l->setup.total_steps)
-		return LS_OK;
+	if (l->position.step >= l->setup.total_steps) {
+		if (l->setup.evaluator == NULL || is_tested(l))
+			return LS_OK;
+		return ls_fail(LS_EINTERRUPTED, "stopped before the last evaluation was done; all %llu steps are",
+		               (unsigned long long)l->position.step);
+	}
 	return ls_fail(LS_EINTERRUPTED, "stopped after step %llu of %llu%s%s%s", (unsigned long long)l->position.step,
 	               (unsigned long long)l->setup.total_steps, o->run != NULL ? "; continue with --run " : "",
 	               o->run != NULL ? o->run : "", o->run != NULL ? " --resume" : "");
@@ -219,6 +247,8 @@ ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 		ls_log_set_level(LS_LOG_ERROR);
 	ls_status status = ls_setup_make(&l.setup, options);
 	if (status == LS_OK) {
+		if (l.setup.evaluator != NULL)
+			ls_evaluator_set_stop(l.setup.evaluator, is_stopping);
 		if (!options->plan_memory)
 			status = run(&l, result);
 		ls_watch_end(&l.watch);

@@ -61,29 +61,31 @@ ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds,
 	return ls_metrics_record(w->metrics, "step", at->step, values, t->clip_norm > 0 ? 4 : 3);
 }
 
-static void print_epoch(uint64_t epoch, double seconds, const ls_eval_result *test)
+ls_status ls_watch_epoch(ls_watch *w, const ls_ckpt_progress *at)
+{
+	double samples = (double)at->loss_samples;
+
+	w->epoch_s = ls_clock_seconds() - w->epoch_start;
+	ls_metric train[] = { { "loss", at->loss_sum / samples }, { "accuracy", (double)at->correct / samples },
+		              { "seconds", w->epoch_s }, { "epoch", (double)at->epoch } };
+	return ls_metrics_record(w->metrics, "epoch", at->step, train, 4);
+}
+
+void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test)
 {
 	if (test != NULL)
 		ls_log_line("Epoch %llu in %.2f sec, test time %.2f sec, test accuracy: %.4f", (unsigned long long)epoch,
-		            seconds, test->seconds, test->accuracy);
+		            w->epoch_s, test->seconds, test->accuracy);
 	else
-		ls_log_line("Epoch %llu in %.2f sec", (unsigned long long)epoch, seconds);
+		ls_log_line("Epoch %llu in %.2f sec", (unsigned long long)epoch, w->epoch_s);
+	w->epoch_start = ls_clock_seconds();
 }
 
-ls_status ls_watch_epoch(ls_watch *w, const ls_ckpt_progress *at, uint64_t epoch, const ls_eval_result *test)
+ls_status ls_watch_test(ls_watch *w, uint64_t step, uint64_t epoch, const ls_eval_result *test)
 {
-	double samples = (double)at->loss_samples, now = ls_clock_seconds();
-	double seconds = now - w->epoch_start - (test != NULL ? test->seconds : 0);
-	ls_metric train[] = { { "loss", at->loss_sum / samples }, { "accuracy", (double)at->correct / samples },
-		              { "seconds", seconds }, { "epoch", (double)epoch } };
+	ls_metric values[] = { { "loss", test->loss }, { "accuracy", test->accuracy }, { "seconds", test->seconds },
+		               { "epoch", (double)epoch } };
 
-	w->epoch_start = now;
-	print_epoch(epoch, seconds, test);
-	LS_TRY(ls_metrics_record(w->metrics, "epoch", at->step, train, 4));
-	if (test != NULL) {
-		ls_metric values[] = { { "loss", test->loss }, { "accuracy", test->accuracy }, { "seconds", test->seconds },
-			               { "epoch", (double)epoch } };
-		LS_TRY(ls_metrics_record(w->metrics, "test", at->step, values, 4));
-	}
+	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, 4));
 	return ls_metrics_flush(w->metrics);
 }

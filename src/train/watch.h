@@ -15,7 +15,7 @@ typedef struct ls_watch {
 	ls_metrics *metrics;
 	ls_progress *progress;
 	ls_rate rate;
-	double epoch_start;
+	double epoch_start, epoch_s; /* when it began; how long its training took */
 	uint64_t first_step; /* of this process */
 } ls_watch;
 
@@ -25,7 +25,13 @@ void ls_watch_end(ls_watch *watch);
 /* One step done: its time, samples and mean loss. `at` counts it already. */
 ls_status ls_watch_step(ls_watch *watch, const ls_ckpt_progress *at, double seconds, int64_t samples, double loss);
 
-/* An epoch done; `test` may be NULL. */
-ls_status ls_watch_epoch(ls_watch *watch, const ls_ckpt_progress *at, uint64_t epoch, const ls_eval_result *test);
+/* An epoch's last step done: keep its loss and accuracy. `at` still counts the epoch. */
+ls_status ls_watch_epoch(ls_watch *watch, const ls_ckpt_progress *at);
+
+/* The line of an epoch, after its evaluation; `test` may be NULL. */
+void ls_watch_epoch_line(ls_watch *watch, uint64_t epoch, const ls_eval_result *test);
+
+/* Keep an evaluation of the weights of `step`. */
+ls_status ls_watch_test(ls_watch *watch, uint64_t step, uint64_t epoch, const ls_eval_result *test);
 
 #endif

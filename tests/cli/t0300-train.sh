@@ -24,6 +24,16 @@ is "the same command gives the same bits" "$(fingerprint "$out")" "$first"
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --epochs 2 --seed 2
 ok "another seed gives other bits" test "$(fingerprint "$out")" != "$first"
 
+# The accuracy that is told last is that of the last weights.
+run small_train --steps 40 --run runs/inside
+like "a run that ends inside an epoch is evaluated" "$(tail -n 2 <<<"$out" | head -n 1)" "^Test time .* accuracy: [0-9.]+$"
+ok "and that is kept" json runs/inside/metrics.jsonl '[l["step"] for l in o if l["kind"] == "test"] == [16, 32, 40]'
+run small_train --epochs 3 --eval-every 2 --run runs/between
+like "one that ends between evaluations, too" "$(tail -n 2 <<<"$out" | head -n 1)" "^Test time .* accuracy: [0-9.]+$"
+ok "and that is kept, too" json runs/between/metrics.jsonl '[l["step"] for l in o if l["kind"] == "test"] == [32, 48]'
+run small_train --epochs 2
+is "one that ends with an evaluation is not evaluated again" "$(grep -c accuracy <<<"$out")" 2
+
 run small_train --epochs 1 --quiet
 is "--quiet succeeds" "$status" 0
 is "and prints nothing" "$out$err" ""

@@ -68,4 +68,28 @@ wait "$pid"
 is "without a run directory it stops, too" "$?" 130
 unlike "and promises no checkpoint" "$(cat none.err)" "writing a checkpoint"
 
+# An evaluation that would take minutes: the checkpoint comes before it, and a signal does not wait for its end.
+long_test=(--model mlp --data glyphs --samples 320 --batch 32 --schedule constant --eval-every 1)
+"$LOCKSTEP" train "${long_test[@]}" --epochs 2 --test-samples 100M --run testing >testing.out 2>testing.err &
+pid=$!
+ok "an epoch is kept before it is evaluated" wait_for 20 test -d testing/ckpt/step-000000010
+sleep 0.3
+unlike "the evaluation is under way" "$(cat testing.out)" "Epoch 0"
+kill -TERM "$pid"
+ok "a signal ends a long evaluation" wait_for 5 is_over "$pid"
+wait "$pid"
+is "with status 143" "$?" 143
+like "the epoch is told without accuracy" "$(cat testing.out)" "^Epoch 0 in [0-9.]+ sec$"
+run "$LOCKSTEP" train "${long_test[@]}" --epochs 2 --test-samples 100 --run testing --resume
+resumed=$(fingerprint "$out")
+run "$LOCKSTEP" train "${long_test[@]}" --epochs 2 --test-samples 100
+is "and the run goes on to the same bits" "$resumed" "$(fingerprint "$out")"
+"$LOCKSTEP" train "${long_test[@]}" --epochs 1 --test-samples 100M --run last >last.out 2>last.err &
+pid=$!
+wait_for 20 test -d last/ckpt/step-000000010
+sleep 0.3
+kill -INT "$pid"
+wait "$pid"
+is "a signal in the last evaluation is told by the status, too" "$?" 130
+
 test_end
