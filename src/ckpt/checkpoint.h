@@ -37,6 +37,7 @@ typedef struct ls_ckpt_content {
 	ls_ckpt_progress progress;
 	const char *model;           /* name for the metadata; may be NULL */
 	const char *settings;        /* JSON object text: what the run was started with */
+	const char *isa, *kernels;   /* what computed it: bits are the same only within one of each; NULL: not known */
 } ls_ckpt_content;
 
 /* Write RUN/ckpt/step-*, then prune to the newest `keep`. Nothing that existed is lost when this fails. */
@@ -52,7 +53,8 @@ ls_status ls_ckpt_present(const char *run, int *out);
 /* Settings JSON of a checkpoint directory, malloc'd: compare before loading. */
 ls_status ls_ckpt_settings(const char *checkpoint, char **out);
 
-/* Fill params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must agree. */
+/* Fill params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must agree, and isa and
+ * kernels where both sides know them. */
 ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
 
 /* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape; extra tensors are

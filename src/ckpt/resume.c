@@ -186,6 +186,19 @@ static ls_status check_slots(const char *directory, const ls_ckpt_state *state, 
 		       slots_text(needs, sizeof needs, wanted, content->slot_names));
 }
 
+/* Another instruction set or other kernels sum in another order: the run would go on, but not to the same bits. */
+static ls_status check_machine(const char *directory, const char *was, const char *now, const char *variable)
+{
+	char shown[LS_NAME_TEXT];
+	if (!was || !now || strcmp(was, now) == 0)
+		return LS_OK;
+	ls_text_printable(shown, sizeof shown, was);
+	return ls_fail(LS_EMISMATCH,
+		       "%s was trained with %s, this run would use %s; set %s=%s, or start a new run (--init takes its "
+		       "weights)",
+		       directory, shown, now, variable, shown);
+}
+
 /* Both files are compared before either is imported. */
 static ls_status import_both(const checkpoint *c, ls_ckpt_entries *model, ls_ckpt_entries *optimizer)
 {
@@ -223,6 +236,10 @@ ls_status ls_ckpt_load(const char *directory, ls_ckpt_content *content)
 	checkpoint c;
 	LS_TRY(checkpoint_open(&c, directory));
 	ls_status status = check_slots(directory, &c.state, content);
+	if (status == LS_OK)
+		status = check_machine(directory, c.state.isa, content->isa, "LOCKSTEP_ISA");
+	if (status == LS_OK)
+		status = check_machine(directory, c.state.kernels, content->kernels, "LOCKSTEP_KERNELS");
 	if (status == LS_OK)
 		status = load_stores(&c, content);
 	if (status == LS_OK)

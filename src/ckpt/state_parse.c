@@ -99,6 +99,20 @@ static ls_status parse_settings(ls_ckpt_state *state, const json_t *root, const 
 	return state->settings ? LS_OK : LS_EMEMORY;
 }
 
+/* Text that may be absent. */
+static ls_status parse_text(ls_ckpt_state *state, const json_t *root, const char *key, const char **out,
+			    const char *label)
+{
+	const json_t *value = json_object_get(root, key);
+	*out = NULL;
+	if (!value)
+		return LS_OK;
+	if (!json_is_string(value))
+		return ls_fail(LS_EFORMAT, "%s: \"%s\" is not text", label, key);
+	*out = ls_arena_copy(&state->arena, json_string_value(value));
+	return *out ? LS_OK : LS_EMEMORY;
+}
+
 static ls_status check_hash(json_t *root, const char *label)
 {
 	uint64_t stored, actual;
@@ -123,6 +137,8 @@ static ls_status parse_root(ls_ckpt_state *state, json_t *root, const char *labe
 	LS_TRY(parse_files(state, root, label));
 	LS_TRY(parse_slots(state, root, label));
 	LS_TRY(parse_settings(state, root, label));
+	LS_TRY(parse_text(state, root, "isa", &state->isa, label));
+	LS_TRY(parse_text(state, root, "kernels", &state->kernels, label));
 	return check_hash(root, label);
 }
 

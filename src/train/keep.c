@@ -15,7 +15,8 @@ static ls_ckpt_content content_of(const ls_setup *s)
 	ls_trainer *t = s->trainer;
 	return (ls_ckpt_content){ .table = &t->graph->params, .params = t->params, .buffers = t->buffers,
 		                  .slots = t->kind->slots, .slot_names = t->kind->slot_names, .slot = t->slots,
-		                  .model = s->options->graph == NULL ? s->options->model : NULL };
+		                  .model = s->options->graph == NULL ? s->options->model : NULL,
+		                  .isa = ls_isa_name(ls_isa_get()), .kernels = ls_gemm_backend() };
 }
 
 ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)

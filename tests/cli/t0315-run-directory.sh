@@ -89,4 +89,31 @@ exec 9>&-
 run small_train --steps 1 --run runs/starting
 is "and welcome when the first is gone" "$status" 0
 
+# Bits are promised within one instruction set and one kind of kernels.
+export LOCKSTEP_ISA=generic LOCKSTEP_KERNELS=portable
+run small_train --steps 5 --run runs/portable
+ok "a checkpoint says what computed it" json runs/portable/ckpt/step-000000005/state.json \
+	'(o["isa"], o["kernels"]) == ("generic", "portable")'
+unset LOCKSTEP_ISA LOCKSTEP_KERNELS
+run small_train --steps 5 --run runs/native
+read -r isa kernels < <(python3 -c 'import json
+o = json.load(open("runs/native/ckpt/step-000000005/state.json"))
+print(o["isa"], o["kernels"])')
+if [ "$isa" != generic ]; then
+	fails_with "another instruction set is refused" 1 "was trained with generic, this run would use $isa; set LOCKSTEP_ISA=generic" \
+		env LOCKSTEP_KERNELS=portable "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 \
+		--schedule constant --steps 6 --run runs/portable --resume
+else
+	skip "another instruction set is refused" "this processor has one"
+fi
+if [ "$kernels" != portable ]; then
+	fails_with "other kernels are refused" 1 "was trained with $kernels, this run would use portable; set LOCKSTEP_KERNELS=$kernels" \
+		env LOCKSTEP_KERNELS=portable "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 \
+		--schedule constant --steps 6 --run runs/native --resume
+else
+	skip "other kernels are refused" "this build has one kind"
+fi
+run "$LOCKSTEP" eval runs/portable --samples 100
+is "an evaluation takes either" "$status" 0
+
 test_end
