@@ -117,7 +117,7 @@ typedef struct ls_train_result {
 	uint64_t fingerprint;     /* xxh64 of the trained parameters, in the order and layout of the checkpoint */
 	double train_loss;        /* mean of the last epoch or part of one */
 	double test_loss, test_accuracy; /* of the last weights; NaN when those were not evaluated */
-	double samples_per_s;     /* median over the steps of this process, the first ones excluded */
+	double samples_per_s;     /* median of the last 512 steps of this process, its first three excluded */
 	double first_step_s;      /* from the call to the end of the first step */
 } ls_train_result;
 

@@ -19,9 +19,13 @@ static size_t kept(const ls_rate *rate)
 double ls_rate_median(const ls_rate *rate)
 {
 	double rates[LS_RATE_WINDOW];
-	for (size_t i = 0; i < kept(rate); i++)
-		rates[i] = rate->seconds[i] > 0.0 ? rate->samples[i] / rate->seconds[i] : 0.0;
-	return ls_median(rates, kept(rate));
+	size_t count = 0;
+	for (size_t i = 0; i < kept(rate); i++) {
+		int first = i < LS_RATE_SKIPPED && rate->count <= LS_RATE_WINDOW + i; /* not yet written over */
+		if (!first || rate->count <= LS_RATE_SKIPPED)
+			rates[count++] = rate->seconds[i] > 0.0 ? rate->samples[i] / rate->seconds[i] : 0.0;
+	}
+	return ls_median(rates, count);
 }
 
 double ls_rate_mean_since(const ls_rate *rate, uint64_t steps)

@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Durations of the last LS_RATE_WINDOW steps, for a median that one hiccup does not move. */
+/* Durations of the last LS_RATE_WINDOW steps, for a median that one hiccup does not move. The first LS_RATE_SKIPPED
+ * steps of a process (pages touched for the first time, kernels made) do not count in it once there are others. */
 #define LS_RATE_WINDOW 512
+#define LS_RATE_SKIPPED 3
 typedef struct ls_rate {
 	double seconds[LS_RATE_WINDOW];
 	double samples[LS_RATE_WINDOW];

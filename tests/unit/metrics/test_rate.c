@@ -56,6 +56,22 @@ static void test_window(void **state)
 	assert_true(fabs(ls_rate_mean_since(&rate, 2) - 70.0 / 6.0) < 1e-12);
 }
 
+static void test_first_steps_do_not_count(void **state)
+{
+	(void)state;
+	static ls_rate rate;
+	for (int i = 0; i < LS_RATE_SKIPPED; i++)
+		ls_rate_add(&rate, 8.0, 64.0);
+	assert_true(ls_rate_median(&rate) == 8.0); /* there is nothing better yet */
+	ls_rate_add(&rate, 2.0, 64.0);
+	assert_true(ls_rate_median(&rate) == 32.0);
+	ls_rate_add(&rate, 1.0, 64.0);
+	assert_true(ls_rate_median(&rate) == 48.0);
+	while (rate.count < 2 * LS_RATE_WINDOW) /* their places in the ring serve again */
+		ls_rate_add(&rate, 1.0, rate.count % LS_RATE_WINDOW < LS_RATE_SKIPPED + LS_RATE_WINDOW / 2 ? 1.0 : 9.0);
+	assert_true(ls_rate_median(&rate) == 1.0);
+}
+
 static void test_no_time_passed(void **state)
 {
 	(void)state;
@@ -71,6 +87,7 @@ int main(void)
 		cmocka_unit_test(test_median),
 		cmocka_unit_test(test_median_ignores_a_hiccup),
 		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_first_steps_do_not_count),
 		cmocka_unit_test(test_no_time_passed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
