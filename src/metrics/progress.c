@@ -2,8 +2,9 @@
  * progress.c - the progress line.
  *
  * The line belongs to the last row of the terminal and is rewritten in place: carriage return, text, erase to the end.
- * Log lines take it away first and put it back after (the hook). Two locks are involved, always taken in the order
- * log's, then ours; the hook runs inside log's, and nothing here logs.
+ * Log lines take it away first and put it back after (the hook). One display may begin while another runs (a test
+ * inside training): the newest has the line, and gives it back when it ends. Three locks are involved, always taken in
+ * the order of the list of displays, log's, a display's; the hook runs inside log's, and nothing here logs.
  */
 #include "metrics/progress.h"
 
@@ -25,11 +26,15 @@
 #define LS_PROGRESS_WIDTH_MAX 240
 
 struct ls_progress {
+	ls_progress *below;               /* who had the line before */
 	pthread_mutex_t lock;
 	double begun, drawn;              /* times; drawn = 0 before the first */
 	int suspended;                    /* a log line is being printed */
 	char line[LS_PROGRESS_WIDTH_MAX]; /* as last composed; "" before the first */
 };
+
+static pthread_mutex_t displays = PTHREAD_MUTEX_INITIALIZER;
+static ls_progress *newest; /* head of the list, guarded by `displays` */
 
 static void put(const char *text, size_t length)
 {
@@ -76,7 +81,11 @@ ls_progress *ls_progress_begin(void)
 		return NULL;
 	}
 	progress->begun = ls_clock_seconds();
+	pthread_mutex_lock(&displays);
+	progress->below = newest;
+	newest = progress;
 	ls_log_set_hook(around_log_line, progress);
+	pthread_mutex_unlock(&displays);
 	return progress;
 }
 
@@ -146,12 +155,30 @@ void ls_progress_update(ls_progress *progress, const char *title, uint64_t done,
 	pthread_mutex_unlock(&progress->lock);
 }
 
+/* Out of the list; the one below, when `progress` had the line, shows itself again. Changing the hook waits for a log
+ * line in the making. */
+static void hand_back(ls_progress *progress)
+{
+	ls_progress **at = &newest;
+	pthread_mutex_lock(&displays);
+	int had_line = newest == progress;
+	while (*at != progress)
+		at = &(*at)->below;
+	*at = progress->below;
+	if (had_line) {
+		ls_log_set_hook(newest ? around_log_line : NULL, newest);
+		erase(progress);
+		if (newest)
+			around_log_line(newest, 1);
+	}
+	pthread_mutex_unlock(&displays);
+}
+
 void ls_progress_end(ls_progress *progress)
 {
 	if (!progress)
 		return;
-	ls_log_set_hook(NULL, NULL); /* waits for a log line in the making */
-	erase(progress);
+	hand_back(progress);
 	pthread_mutex_destroy(&progress->lock);
 	free(progress);
 }

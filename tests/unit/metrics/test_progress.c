@@ -123,6 +123,29 @@ static void test_log_lines_go_above(void **state)
 	assert_string_equal(terminal_read(t), "bye\r\n"); /* the hook is gone */
 }
 
+/* A test inside training: the line comes back, and log lines still go above it. */
+static void test_one_inside_another(void **state)
+{
+	terminal *t = *state;
+	terminal_set_width(t, 100);
+	ls_progress *outer = ls_progress_begin();
+	sleep_for(1.05);
+	ls_progress_update(outer, "epoch", 1, 2, "half", -1.0);
+	terminal_read(t);
+	ls_progress *inner = ls_progress_begin();
+	ls_progress_end(inner);
+	assert_string_equal(terminal_read(t), "\repoch |##########----------| 1/2  half\033[K");
+	ls_log_note("hello");
+	assert_string_equal(terminal_read(t), "\r\033[Khello\r\n\repoch |##########----------| 1/2  half\033[K");
+	inner = ls_progress_begin();
+	ls_progress_end(outer); /* in the other order: the inner one keeps the line */
+	ls_log_note("still");
+	assert_string_equal(terminal_read(t), "still\r\n");
+	ls_progress_end(inner);
+	ls_log_note("bye");
+	assert_string_equal(terminal_read(t), "bye\r\n");
+}
+
 static void assert_fits(terminal *t, ls_progress *progress, unsigned short columns, const char *expected)
 {
 	terminal_set_width(t, columns);
@@ -182,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_line, terminal_open, terminal_close),
 		cmocka_unit_test_setup_teardown(test_log_lines_go_above, terminal_open, terminal_close),
+		cmocka_unit_test_setup_teardown(test_one_inside_another, terminal_open, terminal_close),
 		cmocka_unit_test_setup_teardown(test_narrow_terminals, terminal_open, terminal_close),
 		cmocka_unit_test_setup_teardown(test_silence, terminal_open, terminal_close),
 	};
