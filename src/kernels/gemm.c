@@ -34,9 +34,16 @@ static int xsmm_usable(void)
 #endif
 }
 
-static int xsmm_wanted(void)
+/* What LOCKSTEP_KERNELS asks for; NULL when it is unset or empty. */
+static const char *backend_asked(void)
 {
 	const char *asked = getenv("LOCKSTEP_KERNELS");
+	return asked != NULL && *asked != '\0' ? asked : NULL;
+}
+
+static int xsmm_wanted(void)
+{
+	const char *asked = backend_asked();
 	return xsmm_usable() && (asked == NULL || strcmp(asked, "portable") != 0);
 }
 
@@ -47,7 +54,7 @@ const char *ls_gemm_backend(void)
 
 ls_status ls_gemm_check(void)
 {
-	const char *asked = getenv("LOCKSTEP_KERNELS");
+	const char *asked = backend_asked();
 	if (asked == NULL || strcmp(asked, "portable") == 0)
 		return LS_OK;
 	if (strcmp(asked, "xsmm") != 0)

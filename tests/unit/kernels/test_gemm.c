@@ -201,6 +201,8 @@ static void test_unknown_backend(void **state)
 	assert_int_equal(ls_gemm_check(), LS_EINVALID);
 	assert_non_null(strstr(ls_last_error(), "LOCKSTEP_KERNELS"));
 	assert_non_null(strstr(ls_last_error(), "portable"));
+	setenv("LOCKSTEP_KERNELS", "", 1); /* as good as unset */
+	assert_int_equal(ls_gemm_check(), LS_OK);
 	unsetenv("LOCKSTEP_KERNELS");
 	assert_int_equal(ls_gemm_check(), LS_OK);
 }
