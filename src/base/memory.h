@@ -16,6 +16,12 @@
 ls_status ls_buffer_new(void **out, size_t bytes, const char *what);
 void ls_buffer_free(void *buffer, size_t bytes);
 
+/* Up to whole cache lines. */
+static inline size_t ls_round_up64(size_t bytes)
+{
+	return (bytes + 63) / 64 * 64;
+}
+
 typedef struct ls_arena {
 	struct ls_arena_block *blocks;
 } ls_arena;

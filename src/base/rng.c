@@ -45,7 +45,7 @@ static const ls_rng_kernels *kernels(void)
 #endif
 }
 
-/* What a tile is filled with: uniform in [low, bound), or normal when `low` is not used. */
+/* What a tile is filled with: uniform in [low, bound), or normal of mean 0 when `normal`. */
 typedef struct fill {
 	ls_rng rng;
 	uint64_t high;

@@ -192,11 +192,6 @@ static void loader_plan(ls_loader *loader)
 	loader->total = loader->options.single_pass ? loader->epoch_leaves - loader->first : UINT64_MAX;
 }
 
-static size_t round_up_64(size_t bytes)
-{
-	return (bytes + 63) & ~(size_t)63;
-}
-
 /* Slots hold the larger of what a leaf can be: `leaf`, or less when batch or dataset are smaller. One slot more than
  * are read ahead, for the leaf that is lent out. */
 static ls_status loader_allocate(ls_loader *loader)
@@ -209,9 +204,9 @@ static ls_status loader_allocate(ls_loader *loader)
 	if (most > SIZE_MAX / 2 / loader->slot_count / (values * sizeof(float) + 64))
 		return ls_fail(LS_EMEMORY, "leaves of %llu samples of '%s' do not fit any memory",
 			       (unsigned long long)most, loader->dataset->info.name);
-	size_t images = round_up_64((size_t)most * values * sizeof(float));
-	size_t labels = round_up_64((size_t)most * sizeof(int32_t)), indices = (size_t)most * sizeof(uint64_t);
-	size_t stride = images + labels + round_up_64(indices);
+	size_t images = ls_round_up64((size_t)most * values * sizeof(float));
+	size_t labels = ls_round_up64((size_t)most * sizeof(int32_t)), indices = (size_t)most * sizeof(uint64_t);
+	size_t stride = images + labels + ls_round_up64(indices);
 	loader->store_bytes = stride * loader->slot_count;
 	loader->slots = calloc(loader->slot_count, sizeof(*loader->slots));
 	if (!loader->slots)

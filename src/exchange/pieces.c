@@ -1,3 +1,6 @@
+/*
+ * pieces.c - the binary counter of pieces.h: a stack of sums over 2^k leaves, joined when two have the same k.
+ */
 #include "exchange/pieces.h"
 
 #include "base/memory.h"

@@ -18,7 +18,7 @@
 enum { SPAN_VALUE, SPAN_GRADIENT, SPAN_AUX, SPAN_SPARE, SPAN_CLASSES };
 
 /* Spans lie as four tables: values, gradients (by value), aux, spare (by node). */
-static ls_span *span_of(ls_exec *exec, int class, int index)
+static ls_span *span_of(const ls_exec *exec, int class, int index)
 {
 	int values = exec->graph->value_count, nodes = exec->op_count;
 	int first[SPAN_CLASSES] = { 0, values, 2 * values, 2 * values + nodes };
@@ -205,8 +205,8 @@ static ls_status plan_memory(ls_exec *exec)
 /* Behind the shared part: scratch, then loss and correct of each sample. */
 static size_t whole_bytes(const ls_exec *exec)
 {
-	size_t leaf = ((size_t)exec->leaf + 63) / 64 * 64;
-	return exec->workspace_bytes + (exec->scratch_bytes + 63) / 64 * 64 + leaf * (sizeof(float) + 1);
+	size_t leaf = ls_round_up64((size_t)exec->leaf);
+	return exec->workspace_bytes + ls_round_up64(exec->scratch_bytes) + leaf * (sizeof(float) + 1);
 }
 
 static void *place_of(ls_exec *exec, int class, int index)
@@ -238,7 +238,7 @@ static void bind_op(ls_exec *exec, int i)
 
 static ls_status bind(ls_exec *exec)
 {
-	size_t scratch = (exec->scratch_bytes + 63) / 64 * 64, leaf = ((size_t)exec->leaf + 63) / 64 * 64;
+	size_t scratch = ls_round_up64(exec->scratch_bytes), leaf = ls_round_up64((size_t)exec->leaf);
 	void *memory = NULL;
 
 	LS_TRY(ls_buffer_new(&memory, whole_bytes(exec), "activations and their gradients"));
@@ -347,7 +347,7 @@ size_t ls_exec_workspace(const ls_exec *exec)
 	return whole_bytes(exec);
 }
 
-static size_t class_bytes(ls_exec *exec, int class, int count)
+static size_t class_bytes(const ls_exec *exec, int class, int count)
 {
 	size_t sum = 0;
 	for (int i = 0; i < count; i++)
@@ -357,12 +357,11 @@ static size_t class_bytes(ls_exec *exec, int class, int count)
 
 void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers)
 {
-	ls_exec *view = (ls_exec *)exec; /* span_of() only reads here */
 	static const char *const names[SPAN_CLASSES] = { "activations", "their gradients", "kept for backward", "spare" };
 	int counts[SPAN_CLASSES] = { exec->graph->value_count, exec->graph->value_count, exec->op_count, exec->op_count };
 
 	for (int class = 0; class < SPAN_CLASSES; class++)
-		fprintf(to, "  %-24s %10.2f MB\n", names[class], (double)class_bytes(view, class, counts[class]) / 1e6);
+		fprintf(to, "  %-24s %10.2f MB\n", names[class], (double)class_bytes(exec, class, counts[class]) / 1e6);
 	fprintf(to, "  %-24s %10.2f MB\n", "scratch", (double)exec->scratch_bytes / 1e6);
 	fprintf(to, "  %-24s %10.2f MB   (live at once at most %.2f MB)\n", "shared, in all", (double)whole_bytes(exec) / 1e6,
 	        (double)(ls_place_bound(exec->spans, exec->span_count) + exec->scratch_bytes) / 1e6);
@@ -370,6 +369,6 @@ void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers)
 		const ls_node *node = exec->ops[i].node;
 		const ls_tensor *t = exec->ops[i].out;
 		fprintf(to, "    %-28s %-9s %5d x %3d x %3d %10.2f MB\n", node->name, ls_node_kind_name(node->kind), t->channels,
-		        t->height, t->width, (double)span_of(view, SPAN_VALUE, node->output)->bytes / 1e6);
+		        t->height, t->width, (double)span_of(exec, SPAN_VALUE, node->output)->bytes / 1e6);
 	}
 }

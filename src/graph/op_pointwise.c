@@ -88,11 +88,12 @@ static void drop(const ls_op *op, const ls_pass *pass, const float *from, float 
 	uint64_t stream = ls_mix64(pass->step) + (uint64_t)op->node->ordinal;
 	ls_rng rng = ls_rng_make(pass->seed, LS_RNG_DROPOUT, stream);
 	int64_t panel = op->in->panel, rows = (int64_t)op->in->blocks * op->in->height * op->in->width, begin, end;
+	const ls_simd *simd = ls_simd_get();
 
 	ls_team_range(member, rows * pass->n, &begin, &end);
 	for (int64_t i = begin; i < end; i++)
-		ls_simd_get()->dropout(from + i * panel, (int)panel, rng.key[0], rng.key[1], pass->samples[i % pass->n],
-		                       (uint64_t)(i / pass->n * panel), op->node->probability, to + i * panel);
+		simd->dropout(from + i * panel, (int)panel, rng.key[0], rng.key[1], pass->samples[i % pass->n],
+		              (uint64_t)(i / pass->n * panel), op->node->probability, to + i * panel);
 }
 
 static void dropout_forward(const ls_op *op, const ls_pass *pass, ls_member member)

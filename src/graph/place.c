@@ -1,11 +1,11 @@
+/*
+ * place.c - the greedy placement: spans in order of size, each at the lowest offset where nothing alive is in its way.
+ */
 #include "graph/place.h"
 
 #include <stdlib.h>
 
-static size_t rounded(size_t bytes)
-{
-	return (bytes + 63) / 64 * 64;
-}
+#include "base/memory.h"
 
 static int larger_first(const void *a, const void *b)
 {
@@ -21,15 +21,15 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* The lowest gap that holds `span` between those of `placed` that live when it does. */
+/* The lowest gap that holds `span` between `busy`, those already placed that live when it does. Sorts `busy`. */
 static size_t lowest_gap(ls_span **busy, size_t count, const ls_span *span)
 {
 	size_t offset = 0;
 	qsort(busy, count, sizeof(*busy), by_offset);
 	for (size_t i = 0; i < count; i++) {
-		if (offset + rounded(span->bytes) <= busy[i]->offset)
+		if (offset + ls_round_up64(span->bytes) <= busy[i]->offset)
 			break;
-		size_t end = busy[i]->offset + rounded(busy[i]->bytes);
+		size_t end = busy[i]->offset + ls_round_up64(busy[i]->bytes);
 		offset = end > offset ? end : offset;
 	}
 	return offset;
@@ -52,7 +52,7 @@ ls_status ls_place(ls_span *spans, size_t count, size_t *total)
 			if (order[j]->bytes > 0 && order[j]->from <= order[i]->to && order[i]->from <= order[j]->to)
 				busy[alive++] = order[j];
 		order[i]->offset = lowest_gap(busy, alive, order[i]);
-		size_t top = order[i]->offset + rounded(order[i]->bytes);
+		size_t top = order[i]->offset + ls_round_up64(order[i]->bytes);
 		end = top > end ? top : end;
 	}
 	free(order);
@@ -67,7 +67,7 @@ size_t ls_place_bound(const ls_span *spans, size_t count)
 		size_t alive = 0;
 		for (size_t j = 0; j < count; j++)
 			if (spans[j].from <= spans[i].from && spans[i].from <= spans[j].to)
-				alive += rounded(spans[j].bytes);
+				alive += ls_round_up64(spans[j].bytes);
 		most = alive > most ? alive : most;
 	}
 	return most;
