@@ -9,6 +9,8 @@
 #ifndef LS_BASE_ISA_H
 #define LS_BASE_ISA_H
 
+#include <stddef.h>
+
 #include "base/status.h"
 
 typedef enum ls_isa { LS_ISA_GENERIC, LS_ISA_AVX2, LS_ISA_AVX512, LS_ISA_COUNT } ls_isa;
@@ -16,6 +18,16 @@ typedef enum ls_isa { LS_ISA_GENERIC, LS_ISA_AVX2, LS_ISA_AVX512, LS_ISA_COUNT }
 /* The best this processor has, or what LOCKSTEP_ISA=generic|avx2|avx512 lowers it to; the same all the process long. */
 ls_isa ls_isa_get(void);
 const char *ls_isa_name(ls_isa isa);
+
+/* The dispatch of a room: declare the tables of functions its simd/ files export, and list them by ls_isa. Elsewhere than
+ * on x86-64 only the generic one is built; the others are NULL. */
+#if defined(__x86_64__)
+#define LS_ISA_DECLARE(type, name) extern const type name##_generic, name##_avx2, name##_avx512
+#define LS_ISA_TABLES(name) { &name##_generic, &name##_avx2, &name##_avx512 }
+#else
+#define LS_ISA_DECLARE(type, name) extern const type name##_generic
+#define LS_ISA_TABLES(name) { &name##_generic, NULL, NULL }
+#endif
 
 /* LOCKSTEP_ISA names an unknown set, or one this processor lacks: an error to show before any work starts. */
 ls_status ls_isa_check(void);

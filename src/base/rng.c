@@ -34,16 +34,7 @@ void ls_rng_words(ls_rng rng, uint64_t high, uint64_t low, uint32_t words[4])
 	ls_philox4x32(counter, rng.key, words);
 }
 
-static const ls_rng_kernels *kernels(void)
-{
-#if defined(__x86_64__)
-	static const ls_rng_kernels *const table[LS_ISA_COUNT] = { &ls_rng_kernels_generic, &ls_rng_kernels_avx2,
-								   &ls_rng_kernels_avx512 };
-	return table[ls_isa_get()];
-#else
-	return &ls_rng_kernels_generic;
-#endif
-}
+static const ls_rng_kernels *const tables[LS_ISA_COUNT] = LS_ISA_TABLES(ls_rng_kernels);
 
 /* What a tile is filled with: uniform in [low, bound), or normal of mean 0 when `normal`. */
 typedef struct fill {
@@ -65,7 +56,7 @@ static void fill_tile(const ls_rng_kernels *use, const fill *how, uint64_t block
 static void fill_range(const fill *how, uint64_t first, size_t count, float *out)
 {
 	enum { ELEMENTS = 4 * LS_RNG_TILE };
-	const ls_rng_kernels *use = kernels();
+	const ls_rng_kernels *use = tables[ls_isa_get()];
 	float scratch[ELEMENTS];
 	while (count) {
 		size_t skip = first % 4, take = ELEMENTS - skip < count ? ELEMENTS - skip : count;

@@ -17,6 +17,6 @@ typedef struct ls_rng_kernels {
 	void (*normal)(ls_rng rng, uint64_t high, uint64_t block, float deviation, float *out);
 } ls_rng_kernels;
 
-extern const ls_rng_kernels ls_rng_kernels_generic, ls_rng_kernels_avx2, ls_rng_kernels_avx512;
+LS_ISA_DECLARE(ls_rng_kernels, ls_rng_kernels);
 
 #endif

@@ -1,21 +1,12 @@
 /*
- * dispatch.c - which instruction set's loops are used.
+ * dispatch.c - which table of loops this process uses.
  */
 #include "base/isa.h"
 #include "optim/simd.h"
 
-extern const ls_optim_simd ls_optim_simd_generic;
-#ifdef __x86_64__
-extern const ls_optim_simd ls_optim_simd_avx2, ls_optim_simd_avx512;
-#endif
+LS_ISA_DECLARE(ls_optim_simd, ls_optim_simd);
 
-static const ls_optim_simd *const tables[LS_ISA_COUNT] = {
-	[LS_ISA_GENERIC] = &ls_optim_simd_generic,
-#ifdef __x86_64__
-	[LS_ISA_AVX2] = &ls_optim_simd_avx2,
-	[LS_ISA_AVX512] = &ls_optim_simd_avx512,
-#endif
-};
+static const ls_optim_simd *const tables[LS_ISA_COUNT] = LS_ISA_TABLES(ls_optim_simd);
 
 const ls_optim_simd *ls_optim_simd_of(int isa)
 {
