@@ -34,11 +34,6 @@ ls_status ls_optimizer_find(const char *name, const ls_optimizer_kind **out)
 	return ls_name_unknown("optimizer", name, name_at);
 }
 
-static int is_trained(const ls_param *param)
-{
-	return param->role != LS_ROLE_BUFFER && param->role != LS_ROLE_COUNTER;
-}
-
 static int decays(const ls_optimizer_kind *kind, const ls_param *param)
 {
 	return kind->decay_everything || param->role == LS_ROLE_WEIGHT;
@@ -50,7 +45,7 @@ void ls_optimizer_apply(const ls_optimizer_pass *pass, size_t begin, size_t end)
 		const ls_param *param = &pass->table->rows[row];
 		size_t first = param->offset > begin ? param->offset : begin;
 		size_t last = param->offset + param->count < end ? param->offset + param->count : end;
-		if (!is_trained(param) || first >= last)
+		if (!ls_param_is_trained(param) || first >= last)
 			continue;
 		ls_update update = {
 			.params = pass->params + first,
@@ -77,7 +72,7 @@ void ls_optimizer_decay_dead(const ls_optimizer_pass *pass)
 	float keep = (float)(1.0 - pass->lr * pass->hyper->weight_decay);
 	for (size_t row = 0; row < pass->table->count; row++) {
 		const ls_param *param = &pass->table->rows[row];
-		if (is_trained(param) && decays(pass->kind, param))
+		if (ls_param_is_trained(param) && decays(pass->kind, param))
 			ls_optim_simd_get()->multiply(keep, pass->params + param->dead_offset, param->dead_count);
 	}
 }

@@ -73,11 +73,11 @@ static double rate_settle(const ls_schedule_options *options, uint64_t step, uin
 }
 
 static const ls_schedule_kind kinds[] = {
-	{ "settle", "--lr, then down to --lr-min over the last fifth of the run", rate_settle },
-	{ "constant", "the same rate all the time", rate_constant },
-	{ "step", "multiplied by --lr-step-factor every --lr-step-every steps", rate_step },
-	{ "cosine", "half a cosine from --lr down to --lr-min", rate_cosine },
-	{ "linear", "a straight line from --lr down to --lr-min", rate_linear },
+	{ "settle", "--lr, then down to --lr-min over the last fifth of the run", rate_settle, 1 },
+	{ "constant", "the same rate all the time", rate_constant, 0 },
+	{ "step", "multiplied by --lr-step-factor every --lr-step-every steps", rate_step, 0 },
+	{ "cosine", "half a cosine from --lr down to --lr-min", rate_cosine, 1 },
+	{ "linear", "a straight line from --lr down to --lr-min", rate_linear, 1 },
 };
 
 const ls_schedule_kind *ls_schedule_at(size_t i)
@@ -99,7 +99,7 @@ static const ls_schedule_kind *find(const char *name)
 	return NULL;
 }
 
-/* The others walk from lr to lr_min over a known number of steps. */
+/* From lr to lr_min over a known number of steps. */
 static ls_status check_descent(const ls_schedule_options *o)
 {
 	if (!isfinite(o->lr_min) || o->lr_min < 0.0)
@@ -124,9 +124,7 @@ ls_status ls_schedule_check(const ls_schedule_options *o)
 	if (kind->rate == rate_step && (!isfinite(o->factor) || o->factor <= 0.0))
 		return ls_fail(LS_EINVALID, "schedule step multiplies by %g; --lr-step-factor must be above 0",
 			       o->factor);
-	if (kind->rate != rate_constant && kind->rate != rate_step)
-		return check_descent(o);
-	return LS_OK;
+	return kind->needs_length ? check_descent(o) : LS_OK;
 }
 
 double ls_schedule_rate(const ls_schedule_options *options, uint64_t step)

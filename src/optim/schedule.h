@@ -22,6 +22,7 @@ typedef struct ls_schedule_kind {
 	const char *name, *summary;
 	/* Learning rate of 0-based step `step` after warm-up; `span` steps are left of the run after warm-up. */
 	double (*rate)(const ls_schedule_options *options, uint64_t step, uint64_t span);
+	int needs_length; /* goes from lr to lr_min over the run, so the rate of a step depends on how long that is */
 } ls_schedule_kind;
 
 const ls_schedule_kind *ls_schedule_at(size_t i);

@@ -56,6 +56,11 @@ typedef struct ls_param {
 	size_t dead_offset, dead_count;
 } ls_param;
 
+static inline int ls_param_is_trained(const ls_param *param)
+{
+	return param->role != LS_ROLE_BUFFER && param->role != LS_ROLE_COUNTER;
+}
+
 typedef struct ls_param_table {
 	ls_param *rows;
 	size_t count, capacity;

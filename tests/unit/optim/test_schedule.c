@@ -135,12 +135,27 @@ static void test_checks(void **state)
 	assert_refused(&o, "lr-min -1");
 }
 
+/* needs_length is what the rates do: of all kinds, those depend on the length of the run that say so. */
+static void test_needs_length(void **state)
+{
+	const ls_schedule_kind *kind;
+	(void)state;
+	for (size_t i = 0; (kind = ls_schedule_at(i)) != NULL; i++) {
+		ls_schedule_options short_run = make(kind->name, 0, 100), long_run = make(kind->name, 0, 200);
+		int differs = 0;
+		for (uint64_t step = 0; step < 100; step++)
+			differs |= ls_schedule_rate(&short_run, step) != ls_schedule_rate(&long_run, step);
+		if (differs != kind->needs_length)
+			fail_msg("%s: needs_length is %d", kind->name, kind->needs_length);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_warmup), cmocka_unit_test(test_constant), cmocka_unit_test(test_step),
-		cmocka_unit_test(test_cosine), cmocka_unit_test(test_linear),   cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_warmup), cmocka_unit_test(test_constant),     cmocka_unit_test(test_step),
+		cmocka_unit_test(test_cosine), cmocka_unit_test(test_linear),       cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_settle), cmocka_unit_test(test_needs_length),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
