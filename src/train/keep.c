@@ -72,8 +72,9 @@ static ls_status check_claim(const ls_train_options *o)
 /* Looked at twice: before, so that a refusal leaves no file behind, and under the lock, when nobody else can change it. */
 static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
 {
+	if (!o->resume)
+		LS_TRY(ls_path_make(o->run));
 	LS_TRY(check_claim(o));
-	LS_TRY(ls_path_make(o->run));
 	LS_TRY(ls_run_lock_take(lock, o->run));
 	return check_claim(o);
 }
