@@ -2,9 +2,11 @@
  * main.c - the lockstep command: a table of subcommands on the public API.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 
@@ -37,9 +39,24 @@ static int close_output(int code)
 	return code ? code : LS_EXIT_FAILURE;
 }
 
+/* A closed descriptor must not become a checkpoint that messages are then written into. The one in the place of standard
+ * output cannot be written to, so that what is printed is missed: close_output() tells. */
+static int fill_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		int mode = fd == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", mode) != fd)
+			return -1;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (fill_standard_descriptors())
+		return LS_EXIT_FAILURE;
 	signal(SIGPIPE, SIG_IGN); /* `| head` must not kill a training run: close_output() tells */
+	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk, with a message */
 	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
 		printf("lockstep %s\n", ls_version());
 		return close_output(LS_EXIT_OK);

@@ -10,6 +10,9 @@
 
 #include <lockstep/train.h>
 
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+#define SIGNALS (sizeof signals / sizeof signals[0])
+
 static volatile sig_atomic_t first_signal;
 static const char *message;
 
@@ -30,12 +33,13 @@ void ls_stop_on_signals(int has_run)
 	/* the line break separates it from ^C and from a progress line */
 	message = has_run ? "\nfinishing the step, writing a checkpoint; again to stop at once\n"
 			  : "\nfinishing the step; again to stop at once\n";
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, before;
 	sigemptyset(&action.sa_mask);
-	sigaddset(&action.sa_mask, SIGINT);
-	sigaddset(&action.sa_mask, SIGTERM);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	for (size_t i = 0; i < SIGNALS; i++)
+		sigaddset(&action.sa_mask, signals[i]);
+	for (size_t i = 0; i < SIGNALS; i++)
+		if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN) /* nohup's stays ignored */
+			sigaction(signals[i], &action, NULL);
 }
 
 int ls_stop_signal(void)

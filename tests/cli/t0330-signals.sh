@@ -4,6 +4,9 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# A script's background jobs ignore SIGINT, and lockstep keeps to that: give it back.
+heeding() { exec env --default-signal=INT "$LOCKSTEP" train "$@"; }
+
 newest() { # RUN: step of the newest checkpoint
 	find "$1/ckpt" -maxdepth 1 -name 'step-*' 2>/dev/null | sort | tail -n 1 | sed -E 's/.*step-0*//'
 }
@@ -13,7 +16,7 @@ is_over() { ! kill -0 "$1" 2>/dev/null; }
 start() { # RUN OPTIONS...: a long run in the background, until its first checkpoint
 	local run=$1
 	shift
-	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --schedule constant --steps 1000000 \
+	heeding --model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --schedule constant --steps 1000000 \
 		--eval-every 0 --log-every 1000 --ckpt-every 20 --run "$run" "$@" >"$run.out" 2>"$run.err" &
 	pid=$!
 	wait_for 20 has_checkpoint "$run"
@@ -30,7 +33,7 @@ resumes_exactly() { # NAME RUN: go on a little; compare with a run never stopped
 	is "$name, then resumed to step $step: the bits of a run never stopped" "$resumed" "$(fingerprint "$out")"
 }
 
-for pair in INT:130 TERM:143; do
+for pair in INT:130 TERM:143 HUP:129; do
 	signal=${pair%:*}
 	ok "a run starts" start "run$signal"
 	kill -"$signal" "$pid"
@@ -49,7 +52,7 @@ ok "leftovers of a checkpoint half written are gone" \
 	bash -c '! find killed/ckpt -mindepth 1 -maxdepth 1 ! -name "step-*" | grep -q .'
 
 # A step that takes seconds: the second signal must not wait for it.
-"$LOCKSTEP" train --model resnet50 --data glyphs --samples 4000 --batch 1024 --steps 3 --run slow >slow.out 2>slow.err &
+heeding --model resnet50 --data glyphs --samples 4000 --batch 1024 --steps 3 --run slow >slow.out 2>slow.err &
 pid=$!
 sleep 2
 kill -INT "$pid"
@@ -60,7 +63,7 @@ wait "$pid"
 is "with status 130" "$?" 130
 ok "and without a checkpoint" bash -c '! ls slow/ckpt/step-* 2>/dev/null'
 
-"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --steps 1000000 --eval-every 0 >none.out 2>none.err &
+heeding --model mlp --data glyphs --samples 1000 --steps 1000000 --eval-every 0 >none.out 2>none.err &
 pid=$!
 sleep 1
 kill -INT "$pid"
@@ -70,7 +73,7 @@ unlike "and promises no checkpoint" "$(cat none.err)" "writing a checkpoint"
 
 # An evaluation that would take minutes: the checkpoint comes before it, and a signal does not wait for its end.
 long_test=(--model mlp --data glyphs --samples 320 --batch 32 --schedule constant --eval-every 1)
-"$LOCKSTEP" train "${long_test[@]}" --epochs 2 --test-samples 100M --run testing >testing.out 2>testing.err &
+heeding "${long_test[@]}" --epochs 2 --test-samples 100M --run testing >testing.out 2>testing.err &
 pid=$!
 ok "an epoch is kept before it is evaluated" wait_for 20 test -d testing/ckpt/step-000000010
 sleep 0.3
@@ -84,12 +87,39 @@ run "$LOCKSTEP" train "${long_test[@]}" --epochs 2 --test-samples 100 --run test
 resumed=$(fingerprint "$out")
 run "$LOCKSTEP" train "${long_test[@]}" --epochs 2 --test-samples 100
 is "and the run goes on to the same bits" "$resumed" "$(fingerprint "$out")"
-"$LOCKSTEP" train "${long_test[@]}" --epochs 1 --test-samples 100M --run last >last.out 2>last.err &
+heeding "${long_test[@]}" --epochs 1 --test-samples 100M --run last >last.out 2>last.err &
 pid=$!
 wait_for 20 test -d last/ckpt/step-000000010
 sleep 0.3
 kill -INT "$pid"
 wait "$pid"
 is "a signal in the last evaluation is told by the status, too" "$?" 130
+
+# What was ignored at the start stays ignored: nohup.
+bash -c 'trap "" HUP; exec "$0" train --model mlp --data glyphs --samples 1000 --steps 1000000 --eval-every 0 --run nohup \
+	--ckpt-every 20' "$LOCKSTEP" >nohup.out 2>nohup.err &
+pid=$!
+wait_for 20 has_checkpoint nohup
+kill -HUP "$pid"
+sleep 0.3
+ok "an ignored SIGHUP stays ignored" kill -0 "$pid"
+kill -TERM "$pid"
+wait "$pid"
+is "while SIGTERM ends the run" "$?" 143
+
+# Closed descriptors: nothing is written into a file that happened to get their number.
+run small_train --steps 5 --run whole
+whole=$(cd whole/ckpt/step-000000005 && sha256sum -- *.safetensors)
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --schedule constant --steps 5 \
+	--run closed <&- >&- 2>closed.err
+is "a run whose output is closed fails at the end" "$?" 1
+like "and says so" "$(cat closed.err)" "cannot write to standard output"
+is "but what it keeps is whole" "$(cd closed/ckpt/step-000000005 && sha256sum -- *.safetensors)" "$whole"
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --schedule constant --steps 5 \
+	--run mute --quiet <&- >&- 2>&-
+is "one that prints nothing does not" "$?" 0
+is "and is whole, too" "$(cd mute/ckpt/step-000000005 && sha256sum -- *.safetensors)" "$whole"
+"$LOCKSTEP" --version >&- 2>closed.err
+is "--version to nowhere fails" "$?" 1
 
 test_end
