@@ -129,7 +129,7 @@ static ls_status map_descriptor(ls_file_map *map, int fd, const char *path)
 
 ls_status ls_file_map_open(ls_file_map *map, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not keep us waiting */
 	if (fd < 0)
 		return ls_fail_errno(errno == ENOENT ? LS_ENOTFOUND : LS_EIO, "cannot open %s", path);
 	ls_status status = map_descriptor(map, fd, path);
