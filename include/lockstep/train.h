@@ -138,8 +138,8 @@ typedef struct ls_eval_options {
 	const ls_graph *graph;    /* your own; wins over model */
 	const char *data;         /* NULL: the run's */
 	const ls_dataset *set;
-	const char *data_dir;
-	uint64_t samples;
+	const char *data_dir;     /* NULL: the run's when data is, else the cache */
+	uint64_t samples;         /* 0: as many as the run tested on when data is its own, else all */
 	int64_t batch, threads;
 	const char *logits;       /* also write the logits as safetensors to this file */
 	int quiet;

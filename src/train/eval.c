@@ -1,12 +1,15 @@
 /*
  * eval.c - accuracy of a run's newest checkpoint, or of weights from a file.
  */
+#include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <lockstep/models.h>
 #include <lockstep/train.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/files.h"
 #include "base/isa.h"
@@ -19,7 +22,9 @@
 typedef struct evaluation {
 	const ls_eval_options *options;
 	char file[4096];           /* the weights */
-	char model[64], data[4096]; /* names, from options or from what the run says */
+	char model[64], data[4096], data_dir[4096]; /* names, from options or from what the run says */
+	uint64_t samples, seed;    /* of the test set: the same */
+	char logits_file[4096];    /* where --logits leads, links followed */
 	ls_dataset *own_set;
 	const ls_dataset *set;
 	ls_graph *own_graph;
@@ -39,7 +44,8 @@ static void set_name(char *to, size_t size, const char *name)
 		snprintf(to, size, "%s", name);
 }
 
-/* Model and data of a run, where the options do not say. */
+/* Model and data of a run, where the options do not say. How much of the data, with which seed and from where is the
+ * run's only as long as the data is. */
 static ls_status read_run_names(evaluation *e, const char *checkpoint)
 {
 	char *text = NULL;
@@ -47,7 +53,14 @@ static ls_status read_run_names(evaluation *e, const char *checkpoint)
 	json_t *settings = json_loads(text, 0, NULL);
 	free(text);
 	set_name(e->model, sizeof(e->model), json_string_value(json_object_get(settings, "model")));
-	set_name(e->data, sizeof(e->data), json_string_value(json_object_get(settings, "data")));
+	if (e->options->data == NULL) {
+		set_name(e->data, sizeof(e->data), json_string_value(json_object_get(settings, "data")));
+		set_name(e->data_dir, sizeof(e->data_dir), json_string_value(json_object_get(settings, "data-dir")));
+		if (e->samples == 0)
+			e->samples = (uint64_t)json_integer_value(json_object_get(settings, "test-samples"));
+		if (json_is_integer(json_object_get(settings, "seed")))
+			e->seed = (uint64_t)json_integer_value(json_object_get(settings, "seed"));
+	}
 	json_decref(settings);
 	return LS_OK;
 }
@@ -66,9 +79,13 @@ static ls_status find_weights(evaluation *e)
 {
 	const ls_eval_options *o = e->options;
 	char checkpoint[4096];
+	const uint64_t default_seed = ((ls_dataset_options)LS_DATASET_OPTIONS_INIT).seed;
 
 	set_name(e->model, sizeof(e->model), o->model);
 	set_name(e->data, sizeof(e->data), o->data);
+	set_name(e->data_dir, sizeof(e->data_dir), o->data_dir);
+	e->samples = o->samples;
+	e->seed = default_seed;
 	if (o->source == NULL)
 		return ls_fail(LS_EINVALID, "nothing to evaluate: name a run directory or a .safetensors file");
 	if (!ls_path_is_directory(o->source)) {
@@ -94,9 +111,10 @@ static ls_status open_data(evaluation *e)
 	if (e->data[0] == '\0')
 		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add --data NAME", e->file);
 	d.name = e->data;
-	d.dir = e->options->data_dir;
+	d.dir = e->data_dir[0] != '\0' ? e->data_dir : NULL;
 	d.split = LS_SPLIT_TEST;
-	d.samples = e->options->samples;
+	d.samples = e->samples;
+	d.seed = e->seed;
 	LS_TRY(ls_dataset_open(&e->own_set, &d));
 	e->set = e->own_set;
 	return LS_OK;
@@ -129,6 +147,31 @@ static ls_status load(evaluation *e)
 	LS_TRY(ls_buffer_new(&buffers, (table->buffers + 16) * sizeof(float), "running statistics"));
 	e->buffers = buffers;
 	return ls_ckpt_load_weights(e->file, table, e->params, e->buffers, &ignored);
+}
+
+/* Publishing replaces what has the name: only a regular file may be replaced, never the weights, and a link leads to what
+ * it names instead of being replaced itself. */
+static ls_status check_logits(evaluation *e)
+{
+	const char *name = e->options->logits;
+	struct stat there, weights;
+	char resolved[PATH_MAX];
+
+	snprintf(e->logits_file, sizeof(e->logits_file), "%s", name);
+	if (stat(name, &there) != 0) {
+		if (errno != ENOENT || lstat(name, &there) == 0)
+			return ls_fail_errno(LS_EIO, "cannot write the logits to %s", name);
+		return LS_OK;
+	}
+	if (!S_ISREG(there.st_mode))
+		return ls_fail(LS_EINVALID, "cannot write the logits to %s: it is not a regular file", name);
+	if (stat(e->file, &weights) == 0 && weights.st_dev == there.st_dev && weights.st_ino == there.st_ino)
+		return ls_fail(LS_EINVALID, "cannot write the logits to %s: the weights are read from it", name);
+	if (realpath(name, resolved) == NULL)
+		return ls_fail_errno(LS_EIO, "cannot find where %s leads", name);
+	if ((size_t)snprintf(e->logits_file, sizeof(e->logits_file), "%s", resolved) >= sizeof(e->logits_file))
+		return ls_fail(LS_EINVALID, "the path %s is too long", resolved);
+	return LS_OK;
 }
 
 static ls_status make_sink(evaluation *e)
@@ -184,7 +227,7 @@ static ls_status write_kept(evaluation *e)
 	};
 	ls_st_pair metadata[] = { { "data", info->name }, { "weights", e->file } };
 
-	return ls_st_write(e->options->logits, tensors, 3, metadata, 2, fill_kept, e, NULL);
+	return ls_st_write(e->logits_file, tensors, 3, metadata, 2, fill_kept, e, NULL);
 }
 
 static ls_status run(evaluation *e, ls_eval_result *result)
@@ -196,6 +239,8 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	if (o->batch < 1 || o->threads < 1)
 		return ls_fail(LS_EINVALID, "eval: batch and threads must be at least 1");
 	LS_TRY(find_weights(e));
+	if (o->logits != NULL)
+		LS_TRY(check_logits(e));
 	LS_TRY(open_data(e));
 	LS_TRY(build_graph(e));
 	LS_TRY(load(e));

@@ -32,4 +32,35 @@ fails_with "a run that is not there" 1 "nowhere" "$LOCKSTEP" eval nowhere
 mkdir empty
 fails_with "a directory without a checkpoint" 1 "empty" "$LOCKSTEP" eval empty
 
+# A run's own test set: size, seed and folder, unless another is named.
+run small_train --epochs 1 --seed 7 --run runs/seven
+trained=$(accuracy "$out")
+run "$LOCKSTEP" eval runs/seven
+like "as many samples as training tested on" "$out" ", 200 samples in"
+is "and the same ones" "$(accuracy "$out")" "$trained"
+run "$LOCKSTEP" eval runs/seven --samples 50
+like "--samples wins" "$out" ", 50 samples in"
+
+# --logits replaces nothing but a file of its own.
+checkpoint=$(echo runs/seven/ckpt/step-*)/model.safetensors
+before=$(sha256sum <"$checkpoint")
+fails_with "logits over the weights" 2 "the weights are read from it" "$LOCKSTEP" eval runs/seven --logits "$checkpoint"
+ln -s "$checkpoint" link
+fails_with "also by a link" 2 "the weights are read from it" "$LOCKSTEP" eval runs/seven --logits link
+is "the weights are as they were" "$(sha256sum <"$checkpoint")" "$before"
+mkfifo pipe
+fails_with "logits into a pipe" 2 "pipe: it is not a regular file" timeout 10 "$LOCKSTEP" eval runs/seven --logits pipe
+ok "the pipe is still one" test -p pipe
+echo old >target
+ln -s target way
+run "$LOCKSTEP" eval runs/seven --logits way
+is "logits through a link" "$status" 0
+ok "the link is still one" test -L way
+ok "and its target has the logits" test "$(stat -c %s target)" -ge 8000
+
+fails_with "weights from a pipe" 1 "pipe is not a regular file" timeout 10 "$LOCKSTEP" eval pipe
+fails_with "initial weights from a pipe" 1 "pipe is not a regular file" timeout 10 "$LOCKSTEP" train --model mlp \
+	--data glyphs --samples 64 --steps 1 --init pipe
+fails_with "weights from a device" 1 "/dev/zero is not a regular file" timeout 10 "$LOCKSTEP" eval /dev/zero
+
 test_end
