@@ -243,7 +243,7 @@ static int check_conv_size(ls_graph *graph, const char *name, const ls_conv_geom
 		mistake(graph, LS_EINVALID,
 			"'%s': weights of %d x %d x %d x %d are too large: at most %d floats, padding included", name,
 			g->out_c, g->in_c, g->kernel_h, g->kernel_w, FLOATS_MOST);
-	else if (g->gathered && too_many((int64_t)g->out_h * g->out_w, padded(g->in_c), taps))
+	else if (g->gathered && too_many((int64_t)g->out_h * g->out_w, (g->in_c * taps + 15) / 16 * 16, 1))
 		mistake(graph, LS_EINVALID,
 			"'%s': a kernel of %dx%d on an image of %dx%d reads too much; use a larger stride", name,
 			g->kernel_h, g->kernel_w, g->in_h, g->in_w);
