@@ -34,6 +34,8 @@ typedef struct ls_dataset_ops {
 	void (*free)(void *self); /* optional */
 } ls_dataset_ops;
 
+/* On success the dataset owns `self` and hands it to ops->free; on failure it stays the caller's. `info` and `ops` are
+ * copied. */
 ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self);
 
 typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;

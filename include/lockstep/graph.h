@@ -44,12 +44,16 @@ typedef enum ls_weight_init {
 	LS_WEIGHTS_ZERO        /* 0, for the last layer: all classes start equally likely */
 } ls_weight_init;
 
+/*
+ * Limits: a value (of one sample) and a layer's weights have at most 2^31 - 1 floats, counted with channels rounded up
+ * to 16, 32 or a multiple of 64.
+ */
 typedef struct ls_conv_options {
 	int out_channels;
-	int kernel;  /* square; or kernel_h and kernel_w */
+	int kernel;  /* square; or kernel_h and kernel_w; 1 .. 255, and at most 32767 taps */
 	int kernel_h, kernel_w;
 	int stride;  /* 0 means 1 */
-	int padding;
+	int padding; /* 0 .. 255 */
 	int bias;
 	ls_weight_init init;
 } ls_conv_options;
@@ -61,7 +65,7 @@ typedef struct ls_linear_options {
 } ls_linear_options;
 
 typedef struct ls_pool_options {
-	int kernel, stride, padding; /* stride 0 means kernel */
+	int kernel, stride, padding; /* kernel 1 .. 15; stride 0 means kernel; padding at most half the kernel */
 } ls_pool_options;
 
 typedef struct ls_norm_options {
@@ -85,7 +89,9 @@ ls_value ls_global_avg_pool(ls_graph *graph, ls_value x);
 ls_value ls_flatten(ls_graph *graph, ls_value x); /* (C, H, W) -> (C*H*W, 1, 1); ls_linear does it by itself */
 ls_value ls_dropout(ls_graph *graph, ls_value x, float probability);
 
-/* Close the graph: `logits` goes into softmax cross-entropy. Lays out parameters; the graph is constant from here. */
+/* Close the graph: `logits` goes into softmax cross-entropy and must be (classes, 1, 1), at least 2 classes. No layer
+ * can be added from here. Lays out parameters; training lays them out once more, since with coupled weight decay
+ * weights that never meet the image are trained as well. One graph serves one training run at a time. */
 ls_status ls_graph_finish(ls_graph *graph, ls_value logits);
 
 /* Facts about a finished graph. */
