@@ -15,7 +15,7 @@ extern "C" {
 
 typedef struct ls_bench_options {
 	const char *model;
-	int channels, height, width, classes;
+	int channels, height, width, classes; /* 0: what the model takes by itself */
 	int64_t batch, devices, threads;
 	int64_t warmup, steps, repeat; /* `repeat` times: `warmup` steps not counted, then `steps` timed */
 	const char *optimizer;

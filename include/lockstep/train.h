@@ -14,6 +14,8 @@
 extern "C" {
 #endif
 
+#define LS_THREADS_MAX 1024
+
 /*
  * Every setting of a training run. Start from LS_TRAIN_OPTIONS_INIT and change what you need, by field or by name
  * with ls_train_options_set(). Strings are borrowed and must outlive the run.
@@ -124,7 +126,8 @@ typedef struct ls_train_result {
 /*
  * Train. Prints log lines in the published form on stdout ("Step200: 100.71 data/sec") under a progress line on a
  * terminal, and last "parameters xxh64 <16 hex digits>". `result` may be NULL. Returns LS_EINTERRUPTED after
- * ls_train_stop(), with a checkpoint written where there is a run directory.
+ * ls_train_stop(), with a checkpoint written where there is a run directory. With plan_memory the result is zeros, its
+ * losses and accuracy NaN.
  */
 ls_status ls_train(const ls_train_options *options, ls_train_result *result);
 

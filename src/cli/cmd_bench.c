@@ -30,7 +30,7 @@ static const ls_setting rows[] = {
 	{ "optimizer", 0, "NAME", "What", "sgd, adam or adamw", LS_SETTING_STRING, BENCH(optimizer), 0, 0, 0 },
 	{ "seed", 's', "N", "What", "of weights and data", LS_SETTING_SEED, BENCH(seed), 0, 0x1p53, 0 },
 	{ "devices", 0, "N", "Machine", "teams of threads", LS_SETTING_INT, BENCH(devices), 1, 4096, 0 },
-	{ "threads", 't', "N", "Machine", "threads a device", LS_SETTING_INT, BENCH(threads), 1, 4096, 0 },
+	{ "threads", 't', "N", "Machine", "threads a device", LS_SETTING_INT, BENCH(threads), 1, LS_THREADS_MAX, 0 },
 	{ "warmup", 0, "N", "Measurement", "steps not counted before each repeat", LS_SETTING_INT, BENCH(warmup), 0,
 	  1e9, 0 },
 	{ "steps", 0, "N", "Measurement", "steps timed in each repeat", LS_SETTING_INT, BENCH(steps), 1, 1e9, 0 },

@@ -6,6 +6,7 @@
  */
 #include <lockstep/bench.h>
 #include <lockstep/models.h>
+#include <lockstep/train.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,17 @@ typedef struct bench {
 
 static ls_status check(const ls_bench_options *o)
 {
-	if (o->batch < 1 || o->threads < 1 || o->steps < 1 || o->repeat < 1 || o->warmup < 0)
-		return ls_fail(LS_EINVALID, "bench: batch, threads, steps and repeat must be at least 1, warmup at least 0");
+	int64_t steps, samples;
+
+	if (o->batch < 1 || o->threads < 1 || o->threads > LS_THREADS_MAX || o->steps < 1 || o->repeat < 1 || o->warmup < 0)
+		return ls_fail(LS_EINVALID, "bench: batch, threads (to %d), steps and repeat must be at least 1, warmup at least 0",
+		               LS_THREADS_MAX);
+	if (__builtin_mul_overflow(o->steps, o->repeat, &steps) || __builtin_mul_overflow(steps, o->batch, &samples) ||
+	    steps > INT64_MAX / (int64_t)sizeof(double))
+		return ls_fail(LS_EINVALID, "bench: %lld repeats of %lld steps of %lld samples are too many",
+		               (long long)o->repeat, (long long)o->steps, (long long)o->batch);
+	if (o->model == NULL || o->optimizer == NULL)
+		return ls_fail(LS_EINVALID, "bench: model and optimizer must be named");
 	if (o->devices != 1)
 		return ls_fail(LS_EUNSUPPORTED, "bench: this version measures one device; use --threads for more cores");
 	LS_TRY(ls_isa_check());
@@ -41,7 +51,9 @@ static ls_status check(const ls_bench_options *o)
 static ls_status make_data(bench *b)
 {
 	const ls_bench_options *o = b->options;
-	size_t floats = (size_t)o->batch * (size_t)o->channels * (size_t)o->height * (size_t)o->width;
+	const ls_tensor *in = &b->graph->values[b->graph->input]; /* options may leave its shape to the model */
+	size_t floats = (size_t)o->batch * (size_t)in->channels * (size_t)in->height * (size_t)in->width;
+	uint32_t classes = (uint32_t)b->graph->values[b->graph->logits].channels;
 	ls_rng rng = ls_rng_make(o->seed, LS_RNG_BENCH, 0);
 	void *images = NULL;
 
@@ -58,7 +70,7 @@ static ls_status make_data(bench *b)
 	for (int64_t i = 0; i < o->batch; i++) {
 		uint32_t words[4];
 		ls_rng_words(rng, 1, (uint64_t)i, words);
-		b->labels[i] = (int32_t)ls_rng_below(words[0], (uint32_t)o->classes);
+		b->labels[i] = (int32_t)ls_rng_below(words[0], classes);
 		b->samples[i] = (uint64_t)i;
 	}
 	return LS_OK;

@@ -236,8 +236,8 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 
 	LS_TRY(ls_isa_check());
 	LS_TRY(ls_gemm_check());
-	if (o->batch < 1 || o->threads < 1)
-		return ls_fail(LS_EINVALID, "eval: batch and threads must be at least 1");
+	if (o->batch < 1 || o->threads < 1 || o->threads > LS_THREADS_MAX)
+		return ls_fail(LS_EINVALID, "eval: batch must be at least 1, threads between 1 and %d", LS_THREADS_MAX);
 	LS_TRY(find_weights(e));
 	if (o->logits != NULL)
 		LS_TRY(check_logits(e));

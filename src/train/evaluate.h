@@ -29,10 +29,7 @@ ls_status ls_evaluator_probe(ls_evaluator *evaluator, const float *params, const
 ls_status ls_evaluator_run(ls_evaluator *evaluator, const float *params, const float *buffers, ls_evaluator_sink sink,
                            void *context, ls_eval_result *out);
 
-/* A dataset must fit a graph: input shape, classes. */
+/* A dataset must fit a graph: finished, input shape, classes. */
 ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info);
-
-/* Labels come from outside: all in [0, classes), or an error that names the sample. */
-ls_status ls_leaf_check(const ls_leaf *leaf, const ls_dataset_info *info);
 
 #endif

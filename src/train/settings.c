@@ -59,7 +59,7 @@ static const ls_setting settings[] = {
 	{ "seed", 's', "N", UPDATE, "of all randomness", LS_SETTING_SEED, AT(seed), 0, NO_LIMIT, 1 },
 
 	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 1, 4096, 0 },
-	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, 4096, 0 },
+	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, 0 },
 
 	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, 0 },
 	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, 0 },
@@ -227,6 +227,49 @@ ls_status ls_setting_set(const ls_setting *row, void *options, const char *value
 	default:
 		return set_integer(row, field, value, what);
 	}
+}
+
+static ls_status check_text(const ls_setting *row, const ls_train_options *options)
+{
+	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
+	const char *text = *(const char *const *)((const char *)options + row->offset);
+	int optional = *(const char *const *)((const char *)&defaults + row->offset) == NULL;
+
+	if (text || optional || (row->offset == AT(model) && options->graph) ||
+	    (row->offset == AT(data) && options->train_set))
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "--%s is NULL; start from LS_TRAIN_OPTIONS_INIT", row->name);
+}
+
+static ls_status check_field(const ls_setting *row, const ls_train_options *options)
+{
+	const void *field = (const char *)options + row->offset;
+	char text[64];
+
+	ls_setting_format(row, options, text, sizeof text);
+	switch (row->kind) {
+	case LS_SETTING_STRING:
+		return check_text(row, options);
+	case LS_SETTING_INT:
+		return check_range(row, (double)*(const int64_t *)field, text);
+	case LS_SETTING_COUNT:
+		return check_range(row, (double)*(const uint64_t *)field, text);
+	case LS_SETTING_REAL:
+		return check_range(row, *(const double *)field, text);
+	case LS_SETTING_FLOAT:
+		return check_range(row, strtod(text, NULL), text);
+	case LS_SETTING_SEED: /* any 64 bits; only typed ones have a limit */
+	case LS_SETTING_FLAG:
+		break;
+	}
+	return LS_OK;
+}
+
+ls_status ls_settings_check(const ls_train_options *options)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		LS_TRY(check_field(&settings[i], options));
+	return LS_OK;
 }
 
 ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_batches *out)

@@ -6,6 +6,9 @@
 
 #include <lockstep/train.h>
 
+/* Fields that a program has set directly are held to the table's ranges, as typed ones are. */
+ls_status ls_settings_check(const ls_train_options *options);
+
 /* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. */
 ls_status ls_settings_to_json(const ls_train_options *options, char **out);
 

@@ -13,6 +13,7 @@
 
 static ls_status check(const ls_train_options *o)
 {
+	LS_TRY(ls_settings_check(o));
 	LS_TRY(ls_isa_check());
 	LS_TRY(ls_gemm_check());
 	if (o->devices > 1)
@@ -41,7 +42,7 @@ static ls_status open_data(ls_setup *s)
 	const ls_train_options *o = s->options;
 
 	s->train_set = o->train_set;
-	s->test_set = o->test_set;
+	s->test_set = o->eval_every > 0 ? o->test_set : NULL;
 	if (s->train_set == NULL) {
 		LS_TRY(open_split(&s->own_train, o, LS_SPLIT_TRAIN, o->samples));
 		s->train_set = s->own_train;
@@ -77,7 +78,10 @@ static ls_status count_steps(ls_setup *s)
 
 	LS_TRY(ls_settings_get_batches(o, &s->batches));
 	s->steps_per_epoch = ls_loader_steps(samples, s->batches.global);
-	s->total_steps = o->steps > 0 ? (uint64_t)o->steps : s->steps_per_epoch * (uint64_t)o->epochs;
+	s->total_steps = (uint64_t)o->steps;
+	if (o->steps == 0 && __builtin_mul_overflow(s->steps_per_epoch, (uint64_t)o->epochs, &s->total_steps))
+		return ls_fail(LS_EINVALID, "--epochs %lld of %llu steps are too many steps", (long long)o->epochs,
+		               (unsigned long long)s->steps_per_epoch);
 	return LS_OK;
 }
 
