@@ -170,22 +170,24 @@ static ls_norm_mask mask_at(const ls_op *op, int64_t at, int64_t block)
 	return (ls_norm_mask){ .scale = a + block * op->in->panel, .shift = b + block * op->in->panel };
 }
 
-/* Chunk sums of g and g (x - mean); the masked gradient goes to the residual where there is one. */
-static void chunk_sums(const ls_op *op, const ls_pass *pass, float *sums, ls_member member)
-{
-	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
+/*
+ * Backward has three parts: chunk sums, coefficients from them, and dx. A channel block needs nothing of another, so where
+ * there is a block for every member each takes whole blocks through all three, finding in cache for the third what the
+ * first has read, and nobody waits. Otherwise members share the chunks of a block and meet between the parts. Same sums.
+ */
 
-	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
-		int64_t block = unit / chunks, chunk = unit % chunks;
-		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel, count = ls_chunk_rows(rows, chunk);
-		float *g = op->dsecond == NULL ? NULL : (op->add_dsecond ? op->dy : op->dsecond) + at;
-		ls_simd_get()->normalize_sums(op->dy + at, mask_at(op, at, block), op->x + at, count, (int)panel,
-		                              kept_mean(op) + block * panel, g, sums + unit * 2 * panel,
-		                              sums + (unit * 2 + 1) * panel);
-		if (g != NULL && op->add_dsecond)
-			ls_simd_get()->accumulate(op->dsecond + at, g, count * panel);
-	}
-	ls_team_barrier(member);
+/* Chunk sums of g and g (x - mean); the masked gradient goes to the residual where there is one. */
+static void chunk_sums(const ls_op *op, const ls_pass *pass, int64_t block, int64_t chunk, float *sums)
+{
+	int64_t rows = ls_tensor_rows(op->in, pass->n), panel = op->in->panel, unit = block * ls_chunks(rows) + chunk;
+	int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel, count = ls_chunk_rows(rows, chunk);
+	float *g = op->dsecond == NULL ? NULL : (op->add_dsecond ? op->dy : op->dsecond) + at;
+
+	ls_simd_get()->normalize_sums(op->dy + at, mask_at(op, at, block), op->x + at, count, (int)panel,
+	                              kept_mean(op) + block * panel, g, sums + unit * 2 * panel,
+	                              sums + (unit * 2 + 1) * panel);
+	if (g != NULL && op->add_dsecond)
+		ls_simd_get()->accumulate(op->dsecond + at, g, count * panel);
 }
 
 static void add_grad(float *grad, double value, int accumulate)
@@ -193,15 +195,14 @@ static void add_grad(float *grad, double value, int accumulate)
 	*grad = (float)(accumulate ? *grad + value : value);
 }
 
-/* Parameter gradients and a, b, c of this member's channels. */
-static void backward_coefficients(const ls_op *op, const ls_pass *pass, const float *sums, ls_member member)
+/* Parameter gradients and a, b, c of channels [begin, end). */
+static void backward_coefficients(const ls_op *op, const ls_pass *pass, const float *sums, int64_t begin, int64_t end)
 {
-	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, begin, end;
+	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel;
 	const float *mean = kept_mean(op), *r = mean + channels(op), *scale = ls_op_param(op, pass, op->node->weight);
 	float *dscale = ls_op_grad(op, pass, op->node->weight), *dshift = ls_op_grad(op, pass, op->node->bias);
 	float *a = op->scratch, *b = a + channels(op), *k = b + channels(op);
 
-	ls_team_range(member, channels(op), &begin, &end);
 	for (int64_t c = begin; c < end; c++) {
 		double sum_g = 0, sum_gx = 0, m = (double)rows;
 		for (int64_t i = 0; i < chunks; i++) {
@@ -216,29 +217,56 @@ static void backward_coefficients(const ls_op *op, const ls_pass *pass, const fl
 		b[c] = (float)slope;
 		k[c] = (float)(-factor * sum_g / m - slope * mean[c]);
 	}
+}
+
+static void chunk_input(const ls_op *op, const ls_pass *pass, int64_t block, int64_t chunk)
+{
+	int64_t rows = ls_tensor_rows(op->in, pass->n), panel = op->in->panel;
+	int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
+	const float *a = op->scratch, *b = a + channels(op), *k = b + channels(op);
+	/* The residual's gradient is the masked one already. */
+	const float *g = op->dsecond == NULL || op->add_dsecond ? op->dy : op->dsecond;
+	ls_norm_mask mask = op->dsecond != NULL ? (ls_norm_mask){ 0 } : mask_at(op, at, block);
+
+	ls_simd_get()->normalize_input(g + at, mask, op->x + at, ls_chunk_rows(rows, chunk), (int)panel,
+	                               a + block * panel, b + block * panel, k + block * panel, op->dx + at);
+}
+
+static void backward_by_block(const ls_op *op, const ls_pass *pass, float *sums, ls_member member)
+{
+	int64_t chunks = ls_chunks(ls_tensor_rows(op->in, pass->n)), panel = op->in->panel, block;
+
+	while ((block = ls_team_next(member, op->in->blocks)) >= 0) {
+		for (int64_t chunk = 0; chunk < chunks; chunk++)
+			chunk_sums(op, pass, block, chunk, sums);
+		backward_coefficients(op, pass, sums, block * panel, (block + 1) * panel);
+		for (int64_t chunk = chunks - 1; op->dx != NULL && chunk >= 0; chunk--) /* last read, first in cache */
+			chunk_input(op, pass, block, chunk);
+	}
+}
+
+static void backward_by_chunk(const ls_op *op, const ls_pass *pass, float *sums, ls_member member)
+{
+	int64_t chunks = ls_chunks(ls_tensor_rows(op->in, pass->n)), units = chunks * op->in->blocks, unit, begin, end;
+
+	while ((unit = ls_team_next(member, units)) >= 0)
+		chunk_sums(op, pass, unit / chunks, unit % chunks, sums);
 	ls_team_barrier(member);
+	ls_team_range(member, channels(op), &begin, &end);
+	backward_coefficients(op, pass, sums, begin, end);
+	ls_team_barrier(member);
+	while (op->dx != NULL && (unit = ls_team_next(member, units)) >= 0)
+		chunk_input(op, pass, unit / chunks, unit % chunks);
 }
 
 static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
-	float *a = op->scratch, *b = a + channels(op), *k = b + channels(op), *sums = k + channels(op);
-	/* The residual's gradient is the masked one already. */
-	const float *g = op->dsecond == NULL || op->add_dsecond ? op->dy : op->dsecond;
-	int masked = op->dsecond != NULL || !op->node->relu;
+	float *sums = (float *)op->scratch + 3 * channels(op);
 
-	chunk_sums(op, pass, sums, member);
-	backward_coefficients(op, pass, sums, member);
-	if (op->dx == NULL)
-		return;
-	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
-		int64_t block = unit / chunks, chunk = unit % chunks;
-		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
-		ls_simd_get()->normalize_input(g + at, masked ? (ls_norm_mask){ 0 } : mask_at(op, at, block),
-		                               op->x + at, ls_chunk_rows(rows, chunk),
-		                               (int)panel, a + block * panel, b + block * panel, k + block * panel,
-		                               op->dx + at);
-	}
+	if (op->in->blocks % member.size == 0)
+		backward_by_block(op, pass, sums, member);
+	else
+		backward_by_chunk(op, pass, sums, member);
 }
 
 const ls_op_kind ls_op_norm = { .keeps = keeps, .aux_bytes = aux_bytes, .scratch_bytes = scratch_bytes,

@@ -11,14 +11,14 @@
 #include "optim/power.h"
 #include "optim/simd.h"
 
-/* Everything but decay. Bias corrections are taken in double, once, and rounded where PyTorch rounds them. Epsilon is
+/* Everything but decay. Bias corrections are taken in double, once. Epsilon is
  * kept above zero so that 0/0 cannot arise where there was never a gradient: where there was one, sqrt(v) is too large
  * for FLT_MIN to change the sum. */
 static ls_adam_scalars make_scalars(const ls_update *u)
 {
 	const ls_hyper *h = u->hyper;
 	double correction1 = 1.0 - ls_power(h->beta1, u->step);
-	double correction2 = 1.0 - ls_power(h->beta2, u->step);
+	double root2 = sqrt(1.0 - ls_power(h->beta2, u->step));
 	return (ls_adam_scalars){
 		.scale = u->scale,
 		.keep = 1.0f,
@@ -26,9 +26,8 @@ static ls_adam_scalars make_scalars(const ls_update *u)
 		.rest1 = (float)(1.0 - h->beta1),
 		.beta2 = (float)h->beta2,
 		.rest2 = (float)(1.0 - h->beta2),
-		.step = (float)(-u->lr / correction1),
-		.root2 = (float)sqrt(correction2),
-		.epsilon = fmaxf((float)h->epsilon, FLT_MIN),
+		.step = (float)(-u->lr * root2 / correction1),
+		.epsilon = fmaxf((float)(h->epsilon * root2), FLT_MIN),
 	};
 }
 

@@ -18,12 +18,13 @@ typedef struct ls_sgd_scalars {
 
 /* Scalars of one adam or adamw call:
  *     d = g*scale + l2*p;            m = beta1*m + rest1*d;          v = beta2*v + (rest2*d)*d
- *     p = keep*p + (step*m) / (sqrt(v)/root2 + epsilon)              [step = -lr/(1-beta1^t), root2 = sqrt(1-beta2^t)]
+ *     p = keep*p + (step*m) / (sqrt(v) + epsilon)        [step = -lr*root2/(1-beta1^t), epsilon = eps*root2 with
+ *                                                         root2 = sqrt(1-beta2^t): PyTorch's form, one division less]
  */
 typedef struct ls_adam_scalars {
 	float scale, l2, keep;
 	float beta1, rest1, beta2, rest2;
-	float step, root2, epsilon;
+	float step, epsilon;
 } ls_adam_scalars;
 
 #define LS_NORM_LANES 16

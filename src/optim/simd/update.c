@@ -55,7 +55,7 @@ static void adam(const ls_adam_scalars *scalars, float *restrict params, const f
 		float v = s.beta2 * square[i] + (s.rest2 * d) * d;
 		mean[i] = m;
 		square[i] = v;
-		params[i] = s.keep * params[i] + (s.step * m) / (sqrtf(v) / s.root2 + s.epsilon);
+		params[i] = s.keep * params[i] + (s.step * m) / (sqrtf(v) + s.epsilon);
 	}
 }
 

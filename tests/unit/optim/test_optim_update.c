@@ -177,7 +177,7 @@ static void assert_simd_equal(const ls_optim_simd *a, const ls_optim_simd *b, si
 {
 	static world x, y;
 	ls_sgd_scalars s = { 0.3f, 0.01f, 0.9f, 0.9f, -0.1f };
-	ls_adam_scalars m = { 0.3f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, -0.01f, 0.7f, 1e-8f };
+	ls_adam_scalars m = { 0.3f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, -0.01f, 1e-8f };
 	start(&x);
 	fill_grads(&x, 7);
 	y = x;
