@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "base/log.h"
@@ -68,6 +69,16 @@ static ls_status give_up(ls_status status, const char *directory, uint64_t step)
 		ls_log_warning("%s", ls_last_error());
 	return ls_fail(status, "the checkpoint of step %" PRIu64 " was not saved (earlier ones are untouched): %s",
 		       step, message);
+}
+
+ls_status ls_ckpt_begin(const char *run)
+{
+	char root[LS_CKPT_PATH];
+	LS_TRY(ls_ckpt_root(root, run));
+	LS_TRY(ls_ckpt_prepare(run, root));
+	if (access(root, R_OK | W_OK | X_OK))
+		return ls_fail_errno(LS_EIO, "checkpoints cannot be written to %s", root);
+	return LS_OK;
 }
 
 ls_status ls_ckpt_save(const char *run, const ls_ckpt_content *content, int64_t keep)

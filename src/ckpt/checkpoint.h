@@ -40,6 +40,9 @@ typedef struct ls_ckpt_content {
 	const char *isa, *kernels;   /* what computed it: bits are the same only within one of each; NULL: not known */
 } ls_ckpt_content;
 
+/* Make RUN/ckpt and tidy it, before hours of training turn out to have nowhere to go. */
+ls_status ls_ckpt_begin(const char *run);
+
 /* Write RUN/ckpt/step-*, then prune to the newest `keep`. Nothing that existed is lost when this fails. */
 ls_status ls_ckpt_save(const char *run, const ls_ckpt_content *content, int64_t keep);
 

@@ -140,5 +140,8 @@ ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *
 	if (o->run != NULL)
 		LS_TRY(claim(o, lock));
 	LS_TRY(o->resume ? load_newest(s, position) : start_weights(s, o->init, position));
-	return o->run != NULL ? describe(s) : LS_OK;
+	if (o->run == NULL)
+		return LS_OK;
+	LS_TRY(ls_ckpt_begin(o->run));
+	return describe(s);
 }

@@ -116,4 +116,19 @@ fi
 run "$LOCKSTEP" eval runs/portable --samples 100
 is "an evaluation takes either" "$status" 0
 
+# A place for checkpoints that cannot be used is found before the first step.
+mkdir runs/blocked
+echo "a file" >runs/blocked/ckpt
+fails_with "a file in the place of checkpoints" 1 "runs/blocked/ckpt" small_train --log-every 1 --run runs/blocked
+is "no step was done" "$out" ""
+mkdir -p runs/closed/ckpt
+chmod 555 runs/closed/ckpt
+if [ "$(id -u)" != 0 ]; then
+	fails_with "checkpoints that cannot be written" 1 "runs/closed/ckpt" small_train --log-every 1 --run runs/closed
+	is "no step was done there either" "$out" ""
+else
+	skip "checkpoints that cannot be written" "root may write anywhere"
+fi
+chmod 755 runs/closed/ckpt
+
 test_end
