@@ -57,6 +57,24 @@ static int unknown_option(const ls_args *args, const char *typed, size_t length)
 	return ls_usage_error(args->command, "unknown option '--%s'", name);
 }
 
+/* An option may be cut short as long as only one begins so; says which do when there are several. Returns LS_ARGS_GO when
+ * that is not what is wrong. */
+static int ambiguous_option(const ls_args *args, const char *typed, size_t length)
+{
+	char list[512] = "";
+	size_t used = 0;
+	int count = 0;
+	const ls_setting *row;
+	for (size_t i = 0; length && (row = args->at(i)); i++) {
+		if (strncmp(row->name, typed, length) != 0 || used >= sizeof list)
+			continue;
+		used += (size_t)snprintf(list + used, sizeof list - used, "%s--%s", count++ ? ", " : "", row->name);
+	}
+	if (count < 2)
+		return LS_ARGS_GO;
+	return ls_usage_error(args->command, "'--%.*s' may be %s", (int)length, typed, list);
+}
+
 /* argp only says that it stumbled over argv[next - 1]; find out why. */
 static int explain(const ls_args *args, const char *word)
 {
@@ -73,7 +91,8 @@ static int explain(const ls_args *args, const char *word)
 		return ls_usage_error(args->command, "--%s needs a value, %s", row->name, row->arg);
 	if (row)
 		return ls_usage_error(args->command, "--%s takes no value", row->name);
-	return unknown_option(args, name, length);
+	int code = ambiguous_option(args, name, length);
+	return code != LS_ARGS_GO ? code : unknown_option(args, name, length);
 }
 
 static error_t take_operand(parse *p, const char *operand)
