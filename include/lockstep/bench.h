@@ -28,7 +28,7 @@ typedef struct ls_bench_options {
 		.devices = 1, .threads = 1, .warmup = 3, .steps = 10, .repeat = 5, .optimizer = "adam", .seed = 1      \
 	}
 
-/* One layer of the profile: medians over all timed steps. */
+/* One layer of the profile: means over all timed steps, without the loss and the optimizer. */
 typedef struct ls_bench_layer {
 	char name[64];
 	double forward_ms, backward_ms;
@@ -39,7 +39,7 @@ typedef struct ls_bench_result {
 	double samples_per_s;          /* median over repeats */
 	double samples_per_s_min, samples_per_s_max;
 	double step_ms;                /* median over all timed steps */
-	double update_ms;              /* of it, the optimizer */
+	double update_ms;              /* of it, the optimizer: mean over all timed steps */
 	double flop_per_sample;
 	double gflop_per_s;            /* achieved, useful taps only */
 	uint64_t peak_rss_bytes;

@@ -26,6 +26,13 @@ static void meet(const ls_exec *exec, double *total, double *since, ls_member me
 	*since = now;
 }
 
+/* What was done since belongs to no layer. */
+static void skip_time(const ls_exec *exec, double *since, ls_member member)
+{
+	if (exec->profile && member.rank == 0)
+		*since = ls_clock_seconds();
+}
+
 static void run_forward(ls_exec *exec, const ls_pass *pass, double *since, ls_member member)
 {
 	for (int i = 0; i < exec->op_count; i++) {
@@ -78,8 +85,10 @@ static void run_backward(ls_exec *exec, const ls_exec_leaf *leaf, const ls_pass 
 			settle_spare(op, pass->n, member);
 		}
 		meet(exec, &op->backward_s, since, member);
-		if (last && leaf->ready != NULL)
+		if (last && leaf->ready != NULL) {
 			announce(op, leaf, pass, member);
+			skip_time(exec, since, member);
+		}
 	}
 }
 
@@ -136,6 +145,7 @@ static void work(void *context, ls_member member)
 		run_loss(exec, &pass, first, member);
 		if (j->logits != NULL)
 			copy_logits(exec, &pass, j->logits + first * classes, member);
+		skip_time(exec, &since, member);
 		if (j->training)
 			run_backward(exec, j->leaf, &pass, left <= slice, &since, member);
 	}

@@ -416,6 +416,37 @@ static ls_train_options run_options(ls_graph *g, const ls_dataset *train)
 	return o;
 }
 
+static void slow_update(void *context, size_t begin, size_t end, const float *grads, ls_member member)
+{
+	(void)context, (void)begin, (void)end, (void)grads, (void)member;
+	usleep(10000);
+}
+
+/* Updates that run while backward goes belong to no layer's time. */
+static void test_profile_leaves_updates_out(void **state)
+{
+	(void)state;
+	ls_graph *g = make_graph(0);
+	batch b = make_batch(0, 8);
+	ls_trainer_options o = base_options(g, 8, 1);
+	ls_trainer *t = NULL;
+	o.profile = 1;
+	check_status(ls_trainer_new(&t, &o));
+	check_status(ls_trainer_init(t));
+	float *grads = calloc(g->params.live + 16, sizeof(float));
+	ls_exec_leaf job = { .count = 8, .images = b.images, .labels = b.labels, .samples = b.samples, .params = t->params,
+			     .buffers = t->buffers, .grads = grads, .stats = t->stats, .ready = slow_update };
+	ls_exec_train(t->exec, &job);
+	double sum = 0, forward, backward, macs;
+	for (int i = 0; ls_exec_profile(t->exec, i, &forward, &backward, &macs); i++)
+		sum += backward;
+	assert_true(sum < 0.02); /* fc's two announcements alone took that long */
+	free(grads);
+	ls_trainer_free(t);
+	free_batch(&b);
+	ls_graph_free(g);
+}
+
 static void test_nan_names_its_step(void **state)
 {
 	enum { SAMPLES = 160, BATCH = 16 };
@@ -543,6 +574,7 @@ int main(void)
 		cmocka_unit_test(test_clipping),
 		cmocka_unit_test(test_running_statistics),
 		cmocka_unit_test(test_planned_bytes),
+		cmocka_unit_test(test_profile_leaves_updates_out),
 		cmocka_unit_test(test_nan_names_its_step),
 		cmocka_unit_test(test_own_model_and_data),
 		cmocka_unit_test(test_shapes_must_fit),
