@@ -424,16 +424,25 @@ static double moved(net *t, const ls_param *p, size_t at, double step)
 	return loss;
 }
 
-/* Slope of the loss; 0 is returned where it has a kink nearby: steps, or sides, that disagree. */
+static int agree(double a, double b, double slope)
+{
+	return fabs(a - b) <= (ABSOLUTE + RELATIVE * fabs(slope)) / 2;
+}
+
+/* Slope of the loss; 0 is returned where it has a kink nearby: two step lengths, or the two sides, that disagree. */
 static int difference(net *t, const ls_param *p, size_t at, double *out)
 {
-	double up = moved(t, p, at, STEP / 2), down = moved(t, p, at, -STEP / 2), here = moved(t, p, at, 0);
-	double wide = (moved(t, p, at, STEP) - moved(t, p, at, -STEP)) / (2 * STEP), narrow = (up - down) / STEP;
-	double bend = (up - 2 * here + down) / (STEP / 2);
+	double here = moved(t, p, at, 0), slope[2], side[2][2];
 
-	*out = narrow;
-	return fabs(wide - narrow) <= ABSOLUTE / 2 + RELATIVE / 2 * fabs(narrow) &&
-	       fabs(bend) <= ABSOLUTE + RELATIVE * fabs(narrow);
+	for (int wide = 0; wide < 2; wide++) {
+		double step = wide ? STEP : STEP / 2, up = moved(t, p, at, step), down = moved(t, p, at, -step);
+		slope[wide] = (up - down) / (2 * step);
+		side[wide][0] = (up - here) / step;
+		side[wide][1] = (here - down) / step;
+	}
+	*out = slope[0];
+	return agree(slope[1], slope[0], slope[0]) && agree(side[0][0], side[0][1], 2 * slope[0]) &&
+	       agree(side[1][0], side[1][1], 2 * slope[0]);
 }
 
 /* DRAWS elements of one parameter; counts those taken and those given up. */
