@@ -12,10 +12,10 @@
 static const ls_setting rows[] = {
 	{ "data", 'd', "NAME", "Options", "dataset or folder; the run's own when not given", LS_SETTING_STRING,
 	  AT(data), 0, 0, 0 },
-	{ "data-dir", 0, "DIR", "Options", "where the dataset's files are; the cache when not given", LS_SETTING_STRING,
+	{ "data-dir", 0, "DIR", "Options", "where its files are; as the run says, or the cache", LS_SETTING_STRING,
 	  AT(data_dir), 0, 0, 0 },
-	{ "samples", 0, "N", "Options", "how many samples to use; all when not given", LS_SETTING_COUNT, AT(samples), 0,
-	  0x1p53, 0 },
+	{ "samples", 0, "N", "Options", "how many samples to use; as the run did, or all", LS_SETTING_COUNT,
+	  AT(samples), 0, 0x1p53, 0 },
 	{ "model", 'm', "NAME", "Options", "model of a file whose metadata does not name it", LS_SETTING_STRING,
 	  AT(model), 0, 0, 0 },
 	{ "batch", 'b', "N", "Options", "samples at a time; does not change the result", LS_SETTING_INT, AT(batch), 1,
