@@ -117,8 +117,8 @@ static json_t *state_json(const ls_ckpt_content *content, const ls_ckpt_sum *fil
 {
 	return json_pack("{s:i, s:s, s:s*, s:o, s:o, s:o, s:s*, s:s*, s:o}", "format", LS_CKPT_STATE_FORMAT, "lockstep",
 			 ls_version(), "model", content->model, "progress", progress_json(&content->progress), "files",
-			 files_json(files), "slots", slots_json(content), "isa", content->isa, "kernels", content->kernels,
-			 "settings", settings);
+			 files_json(files), "slots", slots_json(content), "isa", content->isa, "kernels",
+			 content->kernels, "settings", settings);
 }
 
 static ls_status write_text(const char *path, const char *text)

@@ -4,7 +4,8 @@
  *     {"format": 1, "lockstep": "0.1.0", "model": "resnet18",
  *      "progress": {"step": 200, ..., "loss_sum": 12.25, ...},
  *      "files": {"model.safetensors": {"bytes": 44730000, "xxh64": "0123456789abcdef"}, "optimizer.safetensors": ...},
- *      "slots": ["exp_avg", "exp_avg_sq"], "isa": "avx512", "kernels": "xsmm", "settings": {...}, "xxh64": "of all the rest"}
+ *      "slots": ["exp_avg", "exp_avg_sq"], "isa": "avx512", "kernels": "xsmm", "settings": {...}, "xxh64": "of all the
+ * rest"}
  *
  * Reals are written with 17 significant digits, which give the same double back.
  */
@@ -34,7 +35,7 @@ typedef struct ls_ckpt_state {
 	ls_ckpt_sum files[LS_CKPT_FILES];
 	size_t slots;
 	const char **slot_names;
-	const char *settings; /* JSON object */
+	const char *settings;      /* JSON object */
 	const char *isa, *kernels; /* NULL: the file does not say */
 } ls_ckpt_state;
 

@@ -57,8 +57,8 @@ static int unknown_option(const ls_args *args, const char *typed, size_t length)
 	return ls_usage_error(args->command, "unknown option '--%s'", name);
 }
 
-/* An option may be cut short as long as only one begins so; says which do when there are several. Returns LS_ARGS_GO when
- * that is not what is wrong. */
+/* An option may be cut short as long as only one begins so; says which do when there are several. Returns LS_ARGS_GO
+ * when that is not what is wrong. */
 static int ambiguous_option(const ls_args *args, const char *typed, size_t length)
 {
 	char list[512] = "";

@@ -39,8 +39,8 @@ static int close_output(int code)
 	return code ? code : LS_EXIT_FAILURE;
 }
 
-/* A closed descriptor must not become a checkpoint that messages are then written into. The one in the place of standard
- * output cannot be written to, so that what is printed is missed: close_output() tells. */
+/* A closed descriptor must not become a checkpoint that messages are then written into. The one in the place of
+ * standard output cannot be written to, so that what is printed is missed: close_output() tells. */
 static int fill_standard_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

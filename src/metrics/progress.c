@@ -26,7 +26,7 @@
 #define LS_PROGRESS_WIDTH_MAX 240
 
 struct ls_progress {
-	ls_progress *below;               /* who had the line before */
+	ls_progress *below; /* who had the line before */
 	pthread_mutex_t lock;
 	double begun, drawn;              /* times; drawn = 0 before the first */
 	int suspended;                    /* a log line is being printed */

@@ -10,7 +10,10 @@
 typedef struct ls_run_lock {
 	int fd; /* -1: not held */
 } ls_run_lock;
-#define LS_RUN_LOCK_INIT { -1 }
+#define LS_RUN_LOCK_INIT                                                                                               \
+	{                                                                                                              \
+		-1                                                                                                     \
+	}
 
 /* LS_EIO, naming the process, when another one holds it. A file system without locks counts as free. */
 ls_status ls_run_lock_take(ls_run_lock *lock, const char *run);

@@ -16,7 +16,7 @@ typedef struct ls_watch {
 	ls_progress *progress;
 	ls_rate rate;
 	double epoch_start, epoch_s; /* when it began; how long its training took */
-	uint64_t first_step; /* of this process */
+	uint64_t first_step;         /* of this process */
 } ls_watch;
 
 ls_status ls_watch_begin(ls_watch *watch, const ls_setup *setup, uint64_t first_step);

@@ -231,7 +231,8 @@ static void none_left(void **state)
 	save(s, 1, 2);
 	damage_model_bit(join(path, s->path, "ckpt/step-000000001"));
 	ls_log_set_level(LS_LOG_ERROR);
-	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_EFORMAT); /* not "none": that would start over */
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path),
+			 LS_EFORMAT); /* not "none": that would start over */
 	ls_log_set_level(LS_LOG_INFO);
 	assert_mentions("(1 found)");
 	assert_mentions("nothing was changed");

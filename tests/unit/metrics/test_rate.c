@@ -84,10 +84,8 @@ static void test_no_time_passed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_median),
-		cmocka_unit_test(test_median_ignores_a_hiccup),
-		cmocka_unit_test(test_window),
-		cmocka_unit_test(test_first_steps_do_not_count),
+		cmocka_unit_test(test_median),         cmocka_unit_test(test_median_ignores_a_hiccup),
+		cmocka_unit_test(test_window),         cmocka_unit_test(test_first_steps_do_not_count),
 		cmocka_unit_test(test_no_time_passed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,9 @@ static ls_status read_sample(void *self, uint64_t index, float *image, int32_t *
 static ls_dataset *make_set(uint64_t samples)
 {
 	ls_dataset *set = NULL;
-	ls_dataset_info info = { .name = "own", .samples = samples, .channels = 1, .height = 28, .width = 28, .classes = 10 };
+	ls_dataset_info info = {
+		.name = "own", .samples = samples, .channels = 1, .height = 28, .width = 28, .classes = 10
+	};
 	ls_dataset_ops ops = { .read = read_sample };
 	assert_int_equal(ls_dataset_new(&set, &info, &ops, NULL), LS_OK);
 	return set;

@@ -434,8 +434,15 @@ static void test_profile_leaves_updates_out(void **state)
 	check_status(ls_trainer_new(&t, &o));
 	check_status(ls_trainer_init(t));
 	float *grads = calloc(g->params.live + 16, sizeof(float));
-	ls_exec_leaf job = { .count = 8, .images = b.images, .labels = b.labels, .samples = b.samples, .params = t->params,
-			     .buffers = t->buffers, .grads = grads, .stats = t->stats, .ready = slow_update };
+	ls_exec_leaf job = { .count = 8,
+			     .images = b.images,
+			     .labels = b.labels,
+			     .samples = b.samples,
+			     .params = t->params,
+			     .buffers = t->buffers,
+			     .grads = grads,
+			     .stats = t->stats,
+			     .ready = slow_update };
 	ls_exec_train(t->exec, &job);
 	double sum = 0, forward, backward, macs;
 	for (int i = 0; ls_exec_profile(t->exec, i, &forward, &backward, &macs); i++)
