@@ -42,7 +42,7 @@ static int judge_line(const char *line, size_t bytes, uint64_t resume_step)
 
 static ls_status copy_kept(const ls_file_map *old, ls_file_draft *draft, uint64_t resume_step, int *damaged)
 {
-	const char *at = (const char *)old->data, *end = at + old->bytes;
+	const char *at = (const char *)old->data, *end = old->bytes ? at + old->bytes : at; /* empty: no map, NULL */
 	while (at < end) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t bytes = newline ? (size_t)(newline - at) : (size_t)(end - at);
