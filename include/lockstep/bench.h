@@ -20,7 +20,7 @@ typedef struct ls_bench_options {
 	int64_t warmup, steps, repeat; /* `repeat` times: `warmup` steps not counted, then `steps` timed */
 	const char *optimizer;
 	uint64_t seed;
-	int profile;                   /* also time every layer */
+	int profile; /* also time every layer */
 } ls_bench_options;
 #define LS_BENCH_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -32,20 +32,20 @@ typedef struct ls_bench_options {
 typedef struct ls_bench_layer {
 	char name[64];
 	double forward_ms, backward_ms;
-	double flop;                   /* forward + backward of one step, useful taps only */
+	double flop; /* forward + backward of one step, useful taps only */
 } ls_bench_layer;
 
 typedef struct ls_bench_result {
-	double samples_per_s;          /* median over repeats */
+	double samples_per_s; /* median over repeats */
 	double samples_per_s_min, samples_per_s_max;
-	double step_ms;                /* median over all timed steps */
-	double update_ms;              /* of it, the optimizer: mean over all timed steps */
+	double step_ms;   /* median over all timed steps */
+	double update_ms; /* of it, the optimizer: mean over all timed steps */
 	double flop_per_sample;
-	double gflop_per_s;            /* achieved, useful taps only */
+	double gflop_per_s; /* achieved, useful taps only */
 	uint64_t peak_rss_bytes;
-	char kernels[32], isa[32];     /* "xsmm", "avx512" */
+	char kernels[32], isa[32]; /* "xsmm", "avx512" */
 	size_t layer_count;
-	ls_bench_layer *layers;        /* with profile; freed by ls_bench_result_release() */
+	ls_bench_layer *layers; /* with profile; freed by ls_bench_result_release() */
 } ls_bench_result;
 
 ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result);

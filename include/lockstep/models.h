@@ -11,12 +11,15 @@ extern "C" {
 #endif
 
 typedef struct ls_model_options {
-	const char *name;              /* a row of the table: "resnet18" */
-	int channels, height, width;   /* of a sample; 0 means 1, 28, 28 */
-	int classes;                   /* 0 means 10 */
-	float dropout;                 /* where the model has a place for it */
+	const char *name;            /* a row of the table: "resnet18" */
+	int channels, height, width; /* of a sample; 0 means 1, 28, 28 */
+	int classes;                 /* 0 means 10 */
+	float dropout;               /* where the model has a place for it */
 } ls_model_options;
-#define LS_MODEL_OPTIONS_INIT { .name = NULL, .channels = 1, .height = 28, .width = 28, .classes = 10, .dropout = 0 }
+#define LS_MODEL_OPTIONS_INIT                                                                                          \
+	{                                                                                                              \
+		.name = NULL, .channels = 1, .height = 28, .width = 28, .classes = 10, .dropout = 0                    \
+	}
 
 /* Build a finished graph; an unknown name is an error that suggests the nearest. */
 ls_status ls_model_build(ls_graph **out, const ls_model_options *options);

@@ -24,52 +24,52 @@ typedef struct ls_train_options {
 	/* what: by name, or your own objects (which win; the library does not free them) */
 	const char *model;
 	const char *data;
-	ls_graph *graph;          /* its parameters are laid out for the optimizer */
+	ls_graph *graph; /* its parameters are laid out for the optimizer */
 	const ls_dataset *train_set, *test_set;
-	const char *data_dir;     /* where the dataset's files are; NULL: the cache */
-	uint64_t samples;         /* size of a generated training set, or a cap; 0: all */
-	uint64_t test_samples;    /* the same for the test set */
+	const char *data_dir;  /* where the dataset's files are; NULL: the cache */
+	uint64_t samples;      /* size of a generated training set, or a cap; 0: all */
+	uint64_t test_samples; /* the same for the test set */
 	float dropout;
 
 	/* how long */
-	int64_t epochs;           /* ignored when steps is set */
-	int64_t steps;            /* 0: by epochs */
-	int64_t batch;            /* samples a device a step: leaf = batch, global batch = batch * devices */
-	int64_t global_batch;     /* with leaf: fixes the mathematics and lets the workers vary; 0: from batch */
+	int64_t epochs;       /* ignored when steps is set */
+	int64_t steps;        /* 0: by epochs */
+	int64_t batch;        /* samples a device a step: leaf = batch, global batch = batch * devices */
+	int64_t global_batch; /* with leaf: fixes the mathematics and lets the workers vary; 0: from batch */
 	int64_t leaf;
 
 	/* the update */
-	const char *optimizer;    /* "sgd", "adam", "adamw" */
+	const char *optimizer; /* "sgd", "adam", "adamw" */
 	double lr, momentum, beta1, beta2, epsilon, weight_decay;
 	int nesterov;
-	int lr_scale_workers;     /* multiply lr by the number of devices, as published runs do */
-	const char *schedule;     /* "settle", "constant", "step", "cosine", "linear" */
-	double lr_min;            /* where settle, cosine and linear end */
-	int64_t lr_step_every;    /* step: every so many steps ... */
-	double lr_step_factor;    /* ... multiply by this */
-	int64_t warmup;           /* steps of linear warm-up */
-	double clip_norm;         /* 0: no clipping */
+	int lr_scale_workers;  /* multiply lr by the number of devices, as published runs do */
+	const char *schedule;  /* "settle", "constant", "step", "cosine", "linear" */
+	double lr_min;         /* where settle, cosine and linear end */
+	int64_t lr_step_every; /* step: every so many steps ... */
+	double lr_step_factor; /* ... multiply by this */
+	int64_t warmup;        /* steps of linear warm-up */
+	double clip_norm;      /* 0: no clipping */
 	uint64_t seed;
 
 	/* where it runs */
 	int64_t devices, threads; /* threads a device */
 
 	/* what is kept and shown */
-	const char *run;          /* run directory; NULL: nothing is written */
-	int resume;               /* continue the run directory's newest checkpoint */
-	const char *init;         /* start from these weights (safetensors) */
-	int64_t ckpt_every;       /* steps; 0: at the end of every epoch */
-	int64_t keep;             /* newest checkpoints kept */
-	int64_t log_every;        /* steps between log lines */
-	int64_t eval_every;       /* epochs between evaluations; 0: never */
-	int plan_memory;          /* print the memory plan and stop before training */
-	int quiet;                /* errors only */
+	const char *run;    /* run directory; NULL: nothing is written */
+	int resume;         /* continue the run directory's newest checkpoint */
+	const char *init;   /* start from these weights (safetensors) */
+	int64_t ckpt_every; /* steps; 0: at the end of every epoch */
+	int64_t keep;       /* newest checkpoints kept */
+	int64_t log_every;  /* steps between log lines */
+	int64_t eval_every; /* epochs between evaluations; 0: never */
+	int plan_memory;    /* print the memory plan and stop before training */
+	int quiet;          /* errors only */
 } ls_train_options;
 
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
 		.model = "resnet18", .data = "mnist", .epochs = 1, .batch = 128, .optimizer = "adam", .lr = 0.001,     \
-		.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = "settle",                \
+		.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = "settle",                  \
 		.lr_step_factor = 0.1, .seed = 1, .devices = 1, .threads = 1, .keep = 2, .log_every = 200,             \
 		.eval_every = 1                                                                                        \
 	}
@@ -86,15 +86,15 @@ typedef enum ls_setting_kind {
 
 /* One row a setting: the command line, run.json and the check of a resumed run are all made from this table. */
 typedef struct ls_setting {
-	const char *name;      /* "lr-step-every": the long option without dashes */
-	char key;              /* short option, or 0 */
-	const char *arg;       /* placeholder in help, "N"; NULL for a flag */
-	const char *group;     /* heading in help: "Model and data", "Length", "Update", "Machine", "Output" */
+	const char *name;  /* "lr-step-every": the long option without dashes */
+	char key;          /* short option, or 0 */
+	const char *arg;   /* placeholder in help, "N"; NULL for a flag */
+	const char *group; /* heading in help: "Model and data", "Length", "Update", "Machine", "Output" */
 	const char *help;
 	ls_setting_kind kind;
-	size_t offset;         /* in ls_train_options */
-	double min, max;       /* accepted range of numbers, both ends included */
-	int binding;           /* changes the trained bits: a resume must not alter it */
+	size_t offset;   /* in ls_train_options */
+	double min, max; /* accepted range of numbers, both ends included */
+	int binding;     /* changes the trained bits: a resume must not alter it */
 } ls_setting;
 
 /* Set the field that `row` describes from text. Works on any struct with such a table (the command's other tables are
@@ -115,12 +115,12 @@ const ls_setting *ls_train_setting_at(size_t i);
 ls_status ls_train_options_set(ls_train_options *options, const char *name, const char *value);
 
 typedef struct ls_train_result {
-	int64_t steps;            /* steps done, those before a resume included */
-	uint64_t fingerprint;     /* xxh64 of the trained parameters, in the order and layout of the checkpoint */
-	double train_loss;        /* mean of the last epoch or part of one */
+	int64_t steps;        /* steps done, those before a resume included */
+	uint64_t fingerprint; /* xxh64 of the trained parameters, in the order and layout of the checkpoint */
+	double train_loss;    /* mean of the last epoch or part of one */
 	double test_loss, test_accuracy; /* of the last weights; NaN when those were not evaluated */
-	double samples_per_s;     /* median of the last 512 steps of this process, its first three excluded */
-	double first_step_s;      /* from the call to the end of the first step */
+	double samples_per_s;            /* median of the last 512 steps of this process, its first three excluded */
+	double first_step_s;             /* from the call to the end of the first step */
 } ls_train_result;
 
 /*
@@ -136,18 +136,21 @@ ls_status ls_train(const ls_train_options *options, ls_train_result *result);
 void ls_train_stop(void);
 
 typedef struct ls_eval_options {
-	const char *source;       /* a run directory (its newest checkpoint) or a .safetensors file */
-	const char *model;        /* for a file; NULL: what its metadata says */
-	const ls_graph *graph;    /* your own; wins over model */
-	const char *data;         /* NULL: the run's */
+	const char *source;    /* a run directory (its newest checkpoint) or a .safetensors file */
+	const char *model;     /* for a file; NULL: what its metadata says */
+	const ls_graph *graph; /* your own; wins over model */
+	const char *data;      /* NULL: the run's */
 	const ls_dataset *set;
-	const char *data_dir;     /* NULL: the run's when data is, else the cache */
-	uint64_t samples;         /* 0: as many as the run tested on when data is its own, else all */
+	const char *data_dir; /* NULL: the run's when data is, else the cache */
+	uint64_t samples;     /* 0: as many as the run tested on when data is its own, else all */
 	int64_t batch, threads;
-	const char *logits;       /* also write the logits as safetensors to this file */
+	const char *logits; /* also write the logits as safetensors to this file */
 	int quiet;
 } ls_eval_options;
-#define LS_EVAL_OPTIONS_INIT { .batch = 128, .threads = 1 }
+#define LS_EVAL_OPTIONS_INIT                                                                                           \
+	{                                                                                                              \
+		.batch = 128, .threads = 1                                                                             \
+	}
 
 typedef struct ls_eval_result {
 	uint64_t samples;

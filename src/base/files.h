@@ -15,7 +15,7 @@ ls_status ls_path_join(char *out, size_t size, const char *directory, const char
 ls_status ls_path_make(const char *directory); /* mkdir -p */
 int ls_path_exists(const char *path);
 int ls_path_is_directory(const char *path);
-ls_status ls_path_sync(const char *directory); /* fsync a directory, so that a rename in it lasts */
+ls_status ls_path_sync(const char *directory);   /* fsync a directory, so that a rename in it lasts */
 ls_status ls_path_remove_tree(const char *path); /* rm -r, for directories we made; absent is fine */
 
 /*
@@ -29,8 +29,9 @@ typedef struct ls_file_draft {
 
 ls_status ls_file_begin(ls_file_draft *draft, const char *path);
 ls_status ls_file_write(ls_file_draft *draft, const void *data, size_t bytes);
-ls_status ls_file_publish(ls_file_draft *draft); /* flush, fsync, rename, fsync directory; on failure removes the draft */
-void ls_file_abandon(ls_file_draft *draft);      /* remove the draft; harmless after publish */
+ls_status
+ls_file_publish(ls_file_draft *draft);      /* flush, fsync, rename, fsync directory; on failure removes the draft */
+void ls_file_abandon(ls_file_draft *draft); /* remove the draft; harmless after publish */
 
 /* A file mapped read-only. An empty file maps to bytes = 0. */
 typedef struct ls_file_map {

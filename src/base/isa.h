@@ -19,14 +19,20 @@ typedef enum ls_isa { LS_ISA_GENERIC, LS_ISA_AVX2, LS_ISA_AVX512, LS_ISA_COUNT }
 ls_isa ls_isa_get(void);
 const char *ls_isa_name(ls_isa isa);
 
-/* The dispatch of a room: declare the tables of functions its simd/ files export, and list them by ls_isa. Elsewhere than
- * on x86-64 only the generic one is built; the others are NULL. */
+/* The dispatch of a room: declare the tables of functions its simd/ files export, and list them by ls_isa. Elsewhere
+ * than on x86-64 only the generic one is built; the others are NULL. */
 #if defined(__x86_64__)
 #define LS_ISA_DECLARE(type, name) extern const type name##_generic, name##_avx2, name##_avx512
-#define LS_ISA_TABLES(name) { &name##_generic, &name##_avx2, &name##_avx512 }
+#define LS_ISA_TABLES(name)                                                                                            \
+	{                                                                                                              \
+		&name##_generic, &name##_avx2, &name##_avx512                                                          \
+	}
 #else
 #define LS_ISA_DECLARE(type, name) extern const type name##_generic
-#define LS_ISA_TABLES(name) { &name##_generic, NULL, NULL }
+#define LS_ISA_TABLES(name)                                                                                            \
+	{                                                                                                              \
+		&name##_generic, NULL, NULL                                                                            \
+	}
 #endif
 
 /* LOCKSTEP_ISA names an unknown set, or one this processor lacks: an error to show before any work starts. */

@@ -25,7 +25,10 @@ static inline size_t ls_round_up64(size_t bytes)
 typedef struct ls_arena {
 	struct ls_arena_block *blocks;
 } ls_arena;
-#define LS_ARENA_INIT { 0 }
+#define LS_ARENA_INIT                                                                                                  \
+	{                                                                                                              \
+		0                                                                                                      \
+	}
 
 /* Zeroed, 16-byte aligned memory that lives as long as the arena; NULL (with the error recorded) when out of memory. */
 void *ls_arena_alloc(ls_arena *arena, size_t bytes);

@@ -12,7 +12,8 @@
 /* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
 const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
 
-/* Fail with "unknown <kind> 'typed'; did you mean 'x'? Known: a, b, c". `at` returns the name of row i or NULL past the end. */
+/* Fail with "unknown <kind> 'typed'; did you mean 'x'? Known: a, b, c". `at` returns the name of row i or NULL past the
+ * end. */
 ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)(size_t i));
 
 /* Whole-string number parsing: no trailing text, no overflow, no NaN. `what` names the value in the error. */

@@ -34,8 +34,14 @@ void ls_rng_words(ls_rng rng, uint64_t high, uint64_t low, uint32_t words[4]);
 void ls_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 /* Uniform in [0, 1) with 24 bits; uniform integer in [0, n) without noticeable bias (n < 2^32). */
-static inline float ls_rng_unit(uint32_t word) { return (float)(word >> 8) * 0x1p-24f; }
-static inline uint32_t ls_rng_below(uint32_t word, uint32_t n) { return (uint32_t)(((uint64_t)word * n) >> 32); }
+static inline float ls_rng_unit(uint32_t word)
+{
+	return (float)(word >> 8) * 0x1p-24f;
+}
+static inline uint32_t ls_rng_below(uint32_t word, uint32_t n)
+{
+	return (uint32_t)(((uint64_t)word * n) >> 32);
+}
 
 /* out[i] = element first+i of the (rng, high) sequence: uniform in [low, bound), or normal (mean 0, deviation s). */
 void ls_rng_fill_uniform(ls_rng rng, uint64_t high, uint64_t first, size_t count, float low, float bound, float *out);

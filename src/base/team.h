@@ -29,8 +29,8 @@ void ls_team_barrier(ls_member member);
 
 /*
  * Dynamic sharing of `count` independent units between barriers: each call returns a unit nobody has taken, from this
- * member's own range first, or -1. All members give the same count. Every barrier starts over. A team of one counts without
- * atomics. Which member computes a unit must never matter to the result.
+ * member's own range first, or -1. All members give the same count. Every barrier starts over. A team of one counts
+ * without atomics. Which member computes a unit must never matter to the result.
  */
 int64_t ls_team_next(ls_member member, int64_t count);
 

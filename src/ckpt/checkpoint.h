@@ -2,7 +2,8 @@
  * checkpoint.h - a training run on disk, whole or absent.
  *
  * Invariants
- *  1. RUN/ckpt/step-000000200/ holds model.safetensors (PyTorch names and shapes), optimizer.safetensors ("exp_avg.NAME"
+ *  1. RUN/ckpt/step-000000200/ holds model.safetensors (PyTorch names and shapes), optimizer.safetensors
+ * ("exp_avg.NAME"
  *     ...) and state.json (progress, settings, xxh64 of the two files). It is written as a hidden sibling
  *     directory, synced, and renamed: a directory with that name is always whole.
  *  2. Older ones are removed only after the new one is in place; at least one whole checkpoint survives any crash.
@@ -33,11 +34,11 @@ typedef struct ls_ckpt_content {
 	float *params, *buffers;
 	int slots;
 	const char *const *slot_names;
-	float *const *slot;          /* arrays of `live` floats */
+	float *const *slot; /* arrays of `live` floats */
 	ls_ckpt_progress progress;
-	const char *model;           /* name for the metadata; may be NULL */
-	const char *settings;        /* JSON object text: what the run was started with */
-	const char *isa, *kernels;   /* what computed it: bits are the same only within one of each; NULL: not known */
+	const char *model;         /* name for the metadata; may be NULL */
+	const char *settings;      /* JSON object text: what the run was started with */
+	const char *isa, *kernels; /* what computed it: bits are the same only within one of each; NULL: not known */
 } ls_ckpt_content;
 
 /* Make RUN/ckpt and tidy it, before hours of training turn out to have nowhere to go. */
@@ -63,6 +64,6 @@ ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
 /* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape; extra tensors are
  * an error unless they are known to be harmless (num_batches_tracked may be absent). */
 ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, float *params, float *buffers,
-                               int64_t *batches_tracked);
+			       int64_t *batches_tracked);
 
 #endif

@@ -5,11 +5,6 @@
 
 #include "ckpt/shape.h"
 
-static int is_trainable(const ls_param *param)
-{
-	return param->role != LS_ROLE_BUFFER && param->role != LS_ROLE_COUNTER;
-}
-
 static ls_status entries_init(ls_ckpt_entries *entries, size_t capacity)
 {
 	*entries = (ls_ckpt_entries){ .arena = LS_ARENA_INIT };
@@ -49,7 +44,7 @@ ls_status ls_ckpt_entries_model(ls_ckpt_entries *out, const ls_param_table *tabl
 	entries.counter = counter;
 	for (size_t i = 0; i < table->count; i++) {
 		const ls_param *param = &table->rows[i];
-		float *store = is_trainable(param) ? params : buffers;
+		float *store = ls_param_is_trained(param) ? params : buffers;
 		add_entry(&entries, param->name, (ls_ckpt_source){ param, store, LS_STORE_WHOLE });
 	}
 	*out = entries;
@@ -60,7 +55,7 @@ static ls_status add_slot(ls_ckpt_entries *entries, const ls_param_table *table,
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const ls_param *param = &table->rows[i];
-		if (!is_trainable(param))
+		if (!ls_param_is_trained(param))
 			continue;
 		const char *name = ls_arena_format(&entries->arena, "%s.%s", slot, param->name);
 		if (!name)

@@ -2,7 +2,8 @@
  * safetensors.h - the safetensors file format, read and written.
  *
  * File: u64 little-endian header length n, n bytes of JSON {"name": {"dtype","shape","data_offsets"}, "__metadata__":
- * {text: text}}, then the data. A file is from outside: every length, offset, overlap, gap, type and name is checked before use.
+ * {text: text}}, then the data. A file is from outside: every length, offset, overlap, gap, type and name is checked
+ * before use.
  */
 #ifndef LS_CKPT_SAFETENSORS_H
 #define LS_CKPT_SAFETENSORS_H
@@ -49,6 +50,6 @@ typedef struct ls_st_pair {
  * atomically. `checksum` (may be NULL) receives the xxh64 of the whole file. */
 typedef ls_status (*ls_st_fill)(void *context, size_t i, void *data);
 ls_status ls_st_write(const char *path, const ls_st_tensor *tensors, size_t count, const ls_st_pair *metadata,
-                      size_t pairs, ls_st_fill fill, void *context, uint64_t *checksum);
+		      size_t pairs, ls_st_fill fill, void *context, uint64_t *checksum);
 
 #endif

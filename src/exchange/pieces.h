@@ -1,11 +1,12 @@
 /*
  * pieces.h - sums over leaves in the order of a fixed binary tree.
  *
- * Leaf i of a step is the i-th leaf of the tree; a node is left + right; a node without a right child is its left child. The
- * tree depends on the number of leaves alone, so whoever adds which aligned run of leaves gets the same bits.
+ * Leaf i of a step is the i-th leaf of the tree; a node is left + right; a node without a right child is its left
+ * child. The tree depends on the number of leaves alone, so whoever adds which aligned run of leaves gets the same
+ * bits.
  *
- * One worker that meets leaves in order needs one buffer a level: the binary counter below. After leaf i the buffers hold
- * the pieces that the bits of i + 1 name, largest first. Adding costs one pass over `floats` a leaf, amortised.
+ * One worker that meets leaves in order needs one buffer a level: the binary counter below. After leaf i the buffers
+ * hold the pieces that the bits of i + 1 name, largest first. Adding costs one pass over `floats` a leaf, amortised.
  */
 #ifndef LS_EXCHANGE_PIECES_H
 #define LS_EXCHANGE_PIECES_H
@@ -19,7 +20,8 @@
 #define LS_PIECE_LEVELS 40
 
 typedef struct ls_pieces {
-	float *level[LS_PIECE_LEVELS]; /* held pieces, by stack position; [held] is where the next leaf is to be written */
+	float *level[LS_PIECE_LEVELS]; /* held pieces, by stack position; [held] is where the next leaf is to be written
+					*/
 	int64_t leaves[LS_PIECE_LEVELS];
 	int held, levels;
 	size_t floats;

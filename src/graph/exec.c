@@ -49,7 +49,7 @@ static void run_loss(ls_exec *exec, const ls_pass *pass, int64_t first, ls_membe
 
 	ls_team_range(member, pass->n, &begin, &end);
 	ls_simd_get()->softmax_xent(exec->logits, pass->n, t->panel, t->channels, pass->labels, begin, end,
-	                            exec->loss + first, exec->correct + first, pass->training ? exec->dlogits : NULL);
+				    exec->loss + first, exec->correct + first, pass->training ? exec->dlogits : NULL);
 	ls_team_barrier(member);
 }
 
@@ -60,8 +60,8 @@ static void announce(const ls_op *op, const ls_exec_leaf *leaf, const ls_pass *p
 		if (rows[k] == LS_NONE)
 			continue;
 		const ls_param *param = &op->graph->params.rows[rows[k]];
-		leaf->ready(leaf->ready_context, param->offset, param->offset + param->count, ls_op_grad(op, pass, rows[k]),
-		            member);
+		leaf->ready(leaf->ready_context, param->offset, param->offset + param->count,
+			    ls_op_grad(op, pass, rows[k]), member);
 	}
 }
 
@@ -75,7 +75,7 @@ static void settle_spare(const ls_op *op, int64_t n, ls_member member)
 }
 
 static void run_backward(ls_exec *exec, const ls_exec_leaf *leaf, const ls_pass *pass, int last, double *since,
-                         ls_member member)
+			 ls_member member)
 {
 	for (int i = exec->op_count - 1; i >= 0; i--) {
 		ls_op *op = &exec->ops[i];
@@ -100,8 +100,7 @@ static void copy_logits(const ls_exec *exec, const ls_pass *pass, float *out, ls
 	ls_team_range(member, pass->n, &begin, &end);
 	for (int64_t i = begin; i < end; i++)
 		for (int64_t c = 0; c < t->channels; c++)
-			out[i * t->channels + c] =
-			        exec->logits[(c / t->panel * pass->n + i) * t->panel + c % t->panel];
+			out[i * t->channels + c] = exec->logits[(c / t->panel * pass->n + i) * t->panel + c % t->panel];
 	ls_team_barrier(member);
 }
 
@@ -122,12 +121,20 @@ static ls_pass slice_pass(const job *j, int64_t first, int64_t n)
 
 	assert(size >= 0); /* one of ls_exec_options.sizes, or a slice of one */
 	assert(j->training ? !j->exec->inference : j->exec->inference || !j->exec->graph->coupled);
-	return (ls_pass){ .n = n, .size = size, .training = j->training, .accumulate = first > 0,
-		          .images = leaf->images + first * image, .labels = leaf->labels + first,
-		          .samples = leaf->samples != NULL ? leaf->samples + first : NULL, .params = leaf->params,
-		          .buffers = leaf->buffers, .grads = leaf->grads, .stats = leaf->stats, .seed = leaf->seed,
-		          .step = leaf->step,
-		          .shared_half = leaf->share_grads ? ls_exec_shared_grads(j->exec->graph) / 2 : 0 };
+	return (ls_pass){ .n = n,
+			  .size = size,
+			  .training = j->training,
+			  .accumulate = first > 0,
+			  .images = leaf->images + first * image,
+			  .labels = leaf->labels + first,
+			  .samples = leaf->samples != NULL ? leaf->samples + first : NULL,
+			  .params = leaf->params,
+			  .buffers = leaf->buffers,
+			  .grads = leaf->grads,
+			  .stats = leaf->stats,
+			  .seed = leaf->seed,
+			  .step = leaf->step,
+			  .shared_half = leaf->share_grads ? ls_exec_shared_grads(j->exec->graph) / 2 : 0 };
 }
 
 static void work(void *context, ls_member member)

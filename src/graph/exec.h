@@ -4,10 +4,11 @@
  * Invariants
  *  1. All memory is planned in ls_exec_new(); running a leaf allocates nothing and generates no code.
  *  2. Outputs are sums over the leaf's samples: gradients, loss, correct predictions.
- *  3. Nothing depends on the number of threads: members share outputs, never parts of a sum, or sum fixed chunks that are
- *     combined in chunk order.
- *  4. A graph whose samples do not meet (no batch statistics) runs a leaf in slices of LS_SLICE samples that stay in cache,
- *     adding gradients slice by slice, in order. The slice is part of the mathematics and never depends on the machine.
+ *  3. Nothing depends on the number of threads: members share outputs, never parts of a sum, or sum fixed chunks that
+ * are combined in chunk order.
+ *  4. A graph whose samples do not meet (no batch statistics) runs a leaf in slices of LS_SLICE samples that stay in
+ * cache, adding gradients slice by slice, in order. The slice is part of the mathematics and never depends on the
+ * machine.
  */
 #ifndef LS_GRAPH_EXEC_H
 #define LS_GRAPH_EXEC_H
@@ -39,28 +40,28 @@ ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int inference, size_t 
 /* One leaf in, its sums out. */
 typedef struct ls_exec_leaf {
 	int64_t count;
-	const float *images;      /* (count, C, H, W) */
-	const int32_t *labels;    /* (count) */
-	const uint64_t *samples;  /* (count) dataset indices, for dropout */
-	const float *params;      /* whole store */
-	const float *buffers;     /* running statistics; inference reads them */
-	float *grads;             /* (live) written, not added to; or, with share_grads, (ls_exec_shared_grads()) */
-	int share_grads;          /* a gradient lives only until `ready` has returned for it; one slice a leaf */
-	float *stats;             /* (buffers) the leaf's mean and unbiased variance; training writes them */
-	uint64_t seed, step;      /* dropout's key */
-	/* Called by every member when the gradient of elements [begin, end) is final for this leaf (`grads` points at begin's)
-	 * and params [begin, end) are no longer read; may be NULL. */
+	const float *images;     /* (count, C, H, W) */
+	const int32_t *labels;   /* (count) */
+	const uint64_t *samples; /* (count) dataset indices, for dropout */
+	const float *params;     /* whole store */
+	const float *buffers;    /* running statistics; inference reads them */
+	float *grads;            /* (live) written, not added to; or, with share_grads, (ls_exec_shared_grads()) */
+	int share_grads;         /* a gradient lives only until `ready` has returned for it; one slice a leaf */
+	float *stats;            /* (buffers) the leaf's mean and unbiased variance; training writes them */
+	uint64_t seed, step;     /* dropout's key */
+	/* Called by every member when the gradient of elements [begin, end) is final for this leaf (`grads` points at
+	 * begin's) and params [begin, end) are no longer read; may be NULL. */
 	void (*ready)(void *context, size_t begin, size_t end, const float *grads, ls_member member);
 	void *ready_context;
 	/* out */
-	double loss;              /* sum of cross-entropy over samples */
+	double loss; /* sum of cross-entropy over samples */
 	int64_t correct;
 } ls_exec_leaf;
 
 void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf);
 
-/* Floats of gradient memory that share_grads needs: two nodes' worth, used in turn. 0: this graph runs leaves in slices,
- * whose sums must stay. */
+/* Floats of gradient memory that share_grads needs: two nodes' worth, used in turn. 0: this graph runs leaves in
+ * slices, whose sums must stay. */
 size_t ls_exec_shared_grads(const ls_graph *graph);
 
 /* Forward with running statistics. Loss and correct as above; `logits` (count, classes) may be NULL. */

@@ -1,8 +1,8 @@
 /*
  * exec_plan.c - bind a graph's nodes to memory.
  *
- * Time runs over 2F + 1 moments for F nodes: node i goes forward at i, the loss is at F, node i goes backward at 2F - i.
- * Every buffer has a first and a last moment; buffers that never live together share addresses (place.h).
+ * Time runs over 2F + 1 moments for F nodes: node i goes forward at i, the loss is at F, node i goes backward at 2F -
+ * i. Every buffer has a first and a last moment; buffers that never live together share addresses (place.h).
  *
  *   value     from its producer to its last reader, forward or (when backward reads it again) backward
  *   gradient  from the first node backward that writes it to its producer's backward
@@ -69,7 +69,7 @@ static ls_status check_leaf(const ls_exec *exec)
 {
 	if (exec->leaf > LEAF_MOST)
 		return ls_fail(LS_EMEMORY, "%lld samples in one leaf are too many: at most %lld; use a smaller batch",
-		               (long long)exec->leaf, (long long)LEAF_MOST);
+			       (long long)exec->leaf, (long long)LEAF_MOST);
 	return LS_OK;
 }
 
@@ -79,8 +79,9 @@ static ls_status check_spans(const ls_exec *exec)
 	for (size_t i = 0; i < exec->span_count; i++)
 		most = exec->spans[i].bytes > most ? exec->spans[i].bytes : most;
 	if (most > SPAN_MOST)
-		return ls_fail(LS_EMEMORY, "%lld samples at once need a block of %.1f TB for one layer; use a smaller batch",
-		               (long long)exec->largest, (double)most / 1e12);
+		return ls_fail(LS_EMEMORY,
+			       "%lld samples at once need a block of %.1f TB for one layer; use a smaller batch",
+			       (long long)exec->largest, (double)most / 1e12);
 	return LS_OK;
 }
 
@@ -92,8 +93,8 @@ static void plan_output(ls_exec *exec, int i)
 	want(span_of(exec, SPAN_VALUE, node->output), value_bytes(exec, node->output), forward_time(i),
 	     kept ? backward_time(exec, i) : forward_time(i));
 	if (has_gradient(exec, node->output))
-		want(span_of(exec, SPAN_GRADIENT, node->output), value_bytes(exec, node->output), backward_time(exec, i),
-		     backward_time(exec, i));
+		want(span_of(exec, SPAN_GRADIENT, node->output), value_bytes(exec, node->output),
+		     backward_time(exec, i), backward_time(exec, i));
 }
 
 static void plan_read(ls_exec *exec, int i, int value, int again)
@@ -173,9 +174,12 @@ static ls_status make_ops(ls_exec *exec)
 		return LS_EMEMORY;
 	for (int i = 0; i < exec->op_count; i++) {
 		const ls_node *node = &graph->nodes[i];
-		exec->ops[i] = (ls_op){ .graph = graph, .node = node, .kind = ls_op_kind_of(node->kind),
-			                .in = &graph->values[node->input], .out = &graph->values[node->output],
-			                .parity = i % 2 };
+		exec->ops[i] = (ls_op){ .graph = graph,
+					.node = node,
+					.kind = ls_op_kind_of(node->kind),
+					.in = &graph->values[node->input],
+					.out = &graph->values[node->output],
+					.parity = i % 2 };
 	}
 	link_moments(exec);
 	return LS_OK;
@@ -307,7 +311,7 @@ static ls_status prepare(ls_exec *exec)
 	for (int i = 0; i < exec->op_count; i++)
 		if (exec->ops[i].kind->prepare != NULL)
 			LS_TRY(exec->ops[i].kind->prepare(&exec->ops[i], &exec->arena, exec->sizes, exec->size_count,
-			                                  ls_team_size(exec->team)));
+							  ls_team_size(exec->team)));
 	return LS_OK;
 }
 
@@ -357,18 +361,21 @@ static size_t class_bytes(const ls_exec *exec, int class, int count)
 
 void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers)
 {
-	static const char *const names[SPAN_CLASSES] = { "activations", "their gradients", "kept for backward", "spare" };
-	int counts[SPAN_CLASSES] = { exec->graph->value_count, exec->graph->value_count, exec->op_count, exec->op_count };
+	static const char *const names[SPAN_CLASSES] = { "activations", "their gradients", "kept for backward",
+							 "spare" };
+	int counts[SPAN_CLASSES] = { exec->graph->value_count, exec->graph->value_count, exec->op_count,
+				     exec->op_count };
 
-	for (int class = 0; class < SPAN_CLASSES; class++)
+	for (int class = 0; class < SPAN_CLASSES; class ++)
 		fprintf(to, "  %-24s %10.2f MB\n", names[class], (double)class_bytes(exec, class, counts[class]) / 1e6);
 	fprintf(to, "  %-24s %10.2f MB\n", "scratch", (double)exec->scratch_bytes / 1e6);
-	fprintf(to, "  %-24s %10.2f MB   (live at once at most %.2f MB)\n", "shared, in all", (double)whole_bytes(exec) / 1e6,
-	        (double)(ls_place_bound(exec->spans, exec->span_count) + exec->scratch_bytes) / 1e6);
+	fprintf(to, "  %-24s %10.2f MB   (live at once at most %.2f MB)\n", "shared, in all",
+		(double)whole_bytes(exec) / 1e6,
+		(double)(ls_place_bound(exec->spans, exec->span_count) + exec->scratch_bytes) / 1e6);
 	for (int i = 0; layers && i < exec->op_count; i++) {
 		const ls_node *node = exec->ops[i].node;
 		const ls_tensor *t = exec->ops[i].out;
-		fprintf(to, "    %-28s %-9s %5d x %3d x %3d %10.2f MB\n", node->name, ls_node_kind_name(node->kind), t->channels,
-		        t->height, t->width, (double)span_of(exec, SPAN_VALUE, node->output)->bytes / 1e6);
+		fprintf(to, "    %-28s %-9s %5d x %3d x %3d %10.2f MB\n", node->name, ls_node_kind_name(node->kind),
+			t->channels, t->height, t->width, (double)span_of(exec, SPAN_VALUE, node->output)->bytes / 1e6);
 	}
 }

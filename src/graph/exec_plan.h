@@ -13,21 +13,21 @@ struct ls_exec {
 	ls_team *team;
 	ls_arena arena;
 	int profile, paused, inference;
-	int64_t slice;                 /* samples a pass covers */
+	int64_t slice; /* samples a pass covers */
 	int64_t sizes[2 * LS_SIZES_MAX];
-	int size_count;                /* sizes of passes, distinct */
-	int64_t largest;               /* of them */
-	int64_t leaf;                  /* largest leaf */
+	int size_count;  /* sizes of passes, distinct */
+	int64_t largest; /* of them */
+	int64_t leaf;    /* largest leaf */
 	ls_op *ops;
 	int op_count;
-	ls_span *spans;                /* values, gradients, aux, spare: see exec_plan.c */
+	ls_span *spans; /* values, gradients, aux, spare: see exec_plan.c */
 	size_t span_count;
 	size_t scratch_bytes;
 	char *workspace;
 	size_t workspace_bytes;
 	float *logits, *dlogits;
-	float *loss;                   /* (leaf) */
-	uint8_t *correct;              /* (leaf) */
+	float *loss;      /* (leaf) */
+	uint8_t *correct; /* (leaf) */
 };
 
 #endif

@@ -7,9 +7,8 @@
  *   norm -> add(.., r) -> relu      the residual is added while the tile is there (relu optional)
  *   conv -> relu                    in the convolution's epilogue, unless:
  *   conv(bias) -> relu -> max_pool  both move behind the pool, where there is a quarter of the data:
- *                                   max(relu(x + b)) = relu(max(x) + b), since rounding is monotonic; gradients go to the
- *                                   same places
- *   conv -> norm                    the convolution leaves the moments of its tiles
+ *                                   max(relu(x + b)) = relu(max(x) + b), since rounding is monotonic; gradients go to
+ * the same places conv -> norm                    the convolution leaves the moments of its tiles
  */
 #include "graph/graph.h"
 
@@ -62,7 +61,7 @@ static void move_behind_pool(ls_graph *graph, ls_node *conv)
 {
 	ls_node *relu = sole_consumer(graph, conv->output, LS_NODE_RELU);
 	ls_node *pool = relu != NULL ? sole_consumer(graph, relu->output, LS_NODE_MAX_POOL)
-	                             : sole_consumer(graph, conv->output, LS_NODE_MAX_POOL);
+				     : sole_consumer(graph, conv->output, LS_NODE_MAX_POOL);
 	if (pool == NULL || conv->relu)
 		return;
 	pool->relu = relu != NULL;

@@ -17,7 +17,7 @@
 typedef struct ls_tensor {
 	int channels, height, width;
 	int panel, blocks;
-	int is_input;      /* sample-major images straight from the loader; no gradient */
+	int is_input; /* sample-major images straight from the loader; no gradient */
 } ls_tensor;
 
 static inline int64_t ls_tensor_floats(const ls_tensor *t) /* a sample */
@@ -42,12 +42,12 @@ typedef enum ls_node_kind {
 
 typedef struct ls_node {
 	ls_node_kind kind;
-	const char *name;        /* layer name, or the kind's for layers without parameters */
-	int input, second;       /* values; second: residual of an add or of a norm it was fused into, else LS_NONE */
+	const char *name;  /* layer name, or the kind's for layers without parameters */
+	int input, second; /* values; second: residual of an add or of a norm it was fused into, else LS_NONE */
 	int output;
-	int relu;                /* fused: max(0, .) on the output */
-	int norm_consumer;       /* conv: node id of the norm that wants its moments, or LS_NONE */
-	int weight, bias;        /* rows of the parameter table, or LS_NONE. norm: scale and shift */
+	int relu;          /* fused: max(0, .) on the output */
+	int norm_consumer; /* conv: node id of the norm that wants its moments, or LS_NONE */
+	int weight, bias;  /* rows of the parameter table, or LS_NONE. norm: scale and shift */
 	int running_mean, running_var;
 	ls_conv_geometry conv;
 	ls_pool_geometry pool;   /* n and panel are filled at run time */
@@ -59,7 +59,7 @@ typedef struct ls_node {
 
 struct ls_graph {
 	ls_arena arena;
-	ls_status status;        /* of the first mistake */
+	ls_status status; /* of the first mistake */
 	char message[512];
 	int finished;
 	ls_tensor *values;
@@ -68,7 +68,7 @@ struct ls_graph {
 	int node_count, node_capacity;
 	ls_param_table params;
 	int input, logits;
-	int coupled;             /* some node mixes samples (batch statistics): a leaf must run as a whole */
+	int coupled; /* some node mixes samples (batch statistics): a leaf must run as a whole */
 	int dropouts;
 };
 
@@ -83,7 +83,8 @@ void ls_graph_keep_dead(ls_graph *graph, int keep_dead);
 
 const char *ls_node_kind_name(ls_node_kind kind);
 
-/* Multiply-adds a sample costs in training: forward, weight gradient, and data gradient unless the input is the image. */
+/* Multiply-adds a sample costs in training: forward, weight gradient, and data gradient unless the input is the image.
+ */
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding);
 
 /*

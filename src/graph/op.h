@@ -12,16 +12,16 @@ typedef struct ls_op ls_op;
 
 /* One run over a slice of a leaf. */
 typedef struct ls_pass {
-	int64_t n;              /* samples of this slice */
-	int size;               /* index of n in the executor's sizes */
+	int64_t n; /* samples of this slice */
+	int size;  /* index of n in the executor's sizes */
 	int training;
-	int accumulate;         /* add to grads: not the first slice */
-	const float *images;    /* this slice's */
+	int accumulate;      /* add to grads: not the first slice */
+	const float *images; /* this slice's */
 	const int32_t *labels;
 	const uint64_t *samples;
 	const float *params, *buffers;
 	float *grads, *stats;
-	size_t shared_half;     /* 0: grads is the live store; else the half of a shared region that a node writes to */
+	size_t shared_half; /* 0: grads is the live store; else the half of a shared region that a node writes to */
 	uint64_t seed, step;
 } ls_pass;
 
@@ -36,7 +36,8 @@ typedef struct ls_op_kind {
 	ls_status (*prepare)(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads);
 	void (*forward)(const ls_op *op, const ls_pass *pass, ls_member member);
 	void (*backward)(const ls_op *op, const ls_pass *pass, ls_member member);
-	int adds_input;  /* backward can add to dx; otherwise the executor gives it a buffer and adds. All can add to dsecond */
+	int adds_input; /* backward can add to dx; otherwise the executor gives it a buffer and adds. All can add to
+			   dsecond */
 } ls_op_kind;
 
 struct ls_op {
@@ -51,10 +52,10 @@ struct ls_op {
 	int add_dx, add_dsecond; /* add instead of write */
 	float *spare_dx;         /* dx's real place when the kind cannot add */
 	void *aux, *scratch;
-	ls_conv_plan *plans;     /* conv: one a size */
-	const ls_op *norm;       /* conv: who gets the moments */
-	const ls_op *conv;       /* norm: who makes them */
-	int parity;              /* which half of shared gradient memory */
+	ls_conv_plan *plans; /* conv: one a size */
+	const ls_op *norm;   /* conv: who gets the moments */
+	const ls_op *conv;   /* norm: who makes them */
+	int parity;          /* which half of shared gradient memory */
 	double forward_s, backward_s;
 };
 
@@ -101,12 +102,12 @@ static inline int64_t ls_chunk_rows(int64_t rows, int64_t chunk)
 size_t ls_bias_grad_floats(const ls_tensor *t, int64_t n);
 void ls_bias_grad_partials(const ls_tensor *t, int64_t n, const float *dy, float *partial, ls_member member);
 void ls_bias_grad_combine(const ls_tensor *t, int64_t n, const float *partial, int accumulate, float *dbias,
-                          ls_member member);
+			  ls_member member);
 
 /* Where a norm wants the moments of its input's chunks: means (blocks, chunks, panel), then m2. */
 float *ls_norm_moments(const ls_op *norm);
 
 extern const ls_op_kind ls_op_conv, ls_op_norm, ls_op_relu, ls_op_add, ls_op_max_pool, ls_op_avg_pool, ls_op_flatten,
-        ls_op_dropout, ls_op_pack;
+	ls_op_dropout, ls_op_pack;
 
 #endif

@@ -16,12 +16,12 @@ void ls_bias_grad_partials(const ls_tensor *t, int64_t n, const float *dy, float
 	for (int64_t unit = begin; unit < end; unit++) {
 		int64_t block = unit / chunks, chunk = unit % chunks;
 		ls_simd_get()->column_sums(dy + (block * rows + chunk * LS_CHUNK_ROWS) * t->panel,
-		                           ls_chunk_rows(rows, chunk), t->panel, partial + unit * t->panel);
+					   ls_chunk_rows(rows, chunk), t->panel, partial + unit * t->panel);
 	}
 }
 
 void ls_bias_grad_combine(const ls_tensor *t, int64_t n, const float *partial, int accumulate, float *dbias,
-                          ls_member member)
+			  ls_member member)
 {
 	int64_t chunks = ls_chunks(ls_tensor_rows(t, n)), begin, end;
 

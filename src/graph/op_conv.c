@@ -2,7 +2,8 @@
  * op_conv.c - convolution and linear layers.
  *
  *   y[o] = sum over taps t and channels c of w[o, c, t] * x[c, position + t] (+ b[o]) (then relu)
- *   dx   = the same walk backwards;  dw[o, c, t] = sum over positions and samples of dy[o] * x[c];  db[o] = sum of dy[o]
+ *   dx   = the same walk backwards;  dw[o, c, t] = sum over positions and samples of dy[o] * x[c];  db[o] = sum of
+ * dy[o]
  *
  * aux: patches of a gathered layer (positions, n, patch_floats). scratch: turned weights, then bias partials.
  */
@@ -41,7 +42,7 @@ static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int c
 		return LS_EMEMORY;
 	for (int i = 0; i < count; i++)
 		LS_TRY(ls_conv_plan_make(&op->plans[i], arena, &op->node->conv, sizes[i],
-		                         &op->graph->params.rows[op->node->weight].layout, threads));
+					 &op->graph->params.rows[op->node->weight].layout, threads));
 	return LS_OK;
 }
 
@@ -72,7 +73,8 @@ static void mask_dy(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_team_barrier(member);
 }
 
-/* Taps that never meet the image, where they are kept live (coupled weight decay wants that): their gradient is zero. */
+/* Taps that never meet the image, where they are kept live (coupled weight decay wants that): their gradient is zero.
+ */
 static void zero_dead(const ls_op *op, const ls_conv_plan *plan, float *dweights, ls_member member)
 {
 	const ls_conv_walk *f = &plan->forward;
@@ -94,16 +96,22 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	if (node->bias != LS_NONE) {
 		ls_bias_grad_partials(op->out, pass->n, op->dy, partial, member);
 		ls_team_barrier(member);
-		ls_bias_grad_combine(op->out, pass->n, partial, pass->accumulate, ls_op_grad(op, pass, node->bias), member);
+		ls_bias_grad_combine(op->out, pass->n, partial, pass->accumulate, ls_op_grad(op, pass, node->bias),
+				     member);
 	}
 	if (op->dx != NULL) {
 		ls_conv_backward_data(plan, op->dy, ls_op_param(op, pass, node->weight), turned, op->add_dx, op->dx,
-		                      member);
+				      member);
 		ls_team_barrier(member);
 	}
 	zero_dead(op, plan, ls_op_grad(op, pass, node->weight), member);
 	ls_conv_backward_weights(plan, x, op->dy, pass->accumulate, ls_op_grad(op, pass, node->weight), member);
 }
 
-const ls_op_kind ls_op_conv = { .keeps = keeps, .aux_bytes = aux_bytes, .scratch_bytes = scratch_bytes,
-	                        .prepare = prepare, .forward = forward, .backward = backward, .adds_input = 1 };
+const ls_op_kind ls_op_conv = { .keeps = keeps,
+				.aux_bytes = aux_bytes,
+				.scratch_bytes = scratch_bytes,
+				.prepare = prepare,
+				.forward = forward,
+				.backward = backward,
+				.adds_input = 1 };

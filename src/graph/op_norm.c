@@ -7,9 +7,9 @@
  *   dx = scale r (g - sum g / m - (x - mean) r^2 sum g (x - mean) / m) = a g + b x + c
  *   dresidual = g
  *
- * Moments come by chunk (the convolution's tiles, or fixed runs of rows) and are combined in chunk order by Chan's formula.
- * aux: per channel mean, r, and forward's two coefficients; chunk means, then m2 (blocks, chunks, panel). scratch:
- * per-channel coefficients (3), then chunk sums of backward (blocks, chunks, 2, panel).
+ * Moments come by chunk (the convolution's tiles, or fixed runs of rows) and are combined in chunk order by Chan's
+ * formula. aux: per channel mean, r, and forward's two coefficients; chunk means, then m2 (blocks, chunks, panel).
+ * scratch: per-channel coefficients (3), then chunk sums of backward (blocks, chunks, 2, panel).
  */
 #include <math.h>
 
@@ -29,7 +29,7 @@ static int64_t moment_chunks(const ls_op *op, int64_t n, int size)
 static int64_t moment_rows(const ls_op *op, int64_t n, int size, int64_t chunk)
 {
 	return op->conv != NULL ? ls_conv_tile_rows(&op->conv->plans[size], chunk)
-	                        : ls_chunk_rows(ls_tensor_rows(op->in, n), chunk);
+				: ls_chunk_rows(ls_tensor_rows(op->in, n), chunk);
 }
 
 static int64_t channels(const ls_op *op)
@@ -40,7 +40,8 @@ static int64_t channels(const ls_op *op)
 /* Before the convolution has a plan. */
 static size_t aux_bytes(const ls_op *op, int64_t n)
 {
-	int64_t chunks = op->conv != NULL ? ls_conv_tiles_most(&op->conv->node->conv, n) : ls_chunks(ls_tensor_rows(op->in, n));
+	int64_t chunks =
+		op->conv != NULL ? ls_conv_tiles_most(&op->conv->node->conv, n) : ls_chunks(ls_tensor_rows(op->in, n));
 	return sizeof(float) * (size_t)(2 * chunks * channels(op) + 4 * channels(op));
 }
 
@@ -68,7 +69,8 @@ static void chunk_moments(const ls_op *op, const ls_pass *pass, ls_member member
 	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
 		int64_t block = unit / chunks, chunk = unit % chunks;
 		const float *x = op->x + (block * rows + chunk * LS_CHUNK_ROWS) * panel;
-		ls_simd_get()->moments(x, ls_chunk_rows(rows, chunk), (int)panel, mean + unit * panel, m2 + unit * panel);
+		ls_simd_get()->moments(x, ls_chunk_rows(rows, chunk), (int)panel, mean + unit * panel,
+				       m2 + unit * panel);
 	}
 	ls_team_barrier(member);
 }
@@ -152,13 +154,13 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 		int64_t block = unit / chunks, chunk = unit % chunks;
 		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
 		ls_simd_get()->normalize(op->x + at, op->second != NULL ? op->second + at : NULL,
-		                         ls_chunk_rows(rows, chunk), (int)panel, a + block * panel, b + block * panel,
-		                         op->node->relu, op->y + at);
+					 ls_chunk_rows(rows, chunk), (int)panel, a + block * panel, b + block * panel,
+					 op->node->relu, op->y + at);
 	}
 }
 
-/* What the relu let through, at float `at` of the panels of `block`. Without a residual x tells it as well as y does, and x
- * is read anyway; the coefficients are forward's. */
+/* What the relu let through, at float `at` of the panels of `block`. Without a residual x tells it as well as y does,
+ * and x is read anyway; the coefficients are forward's. */
 static ls_norm_mask mask_at(const ls_op *op, int64_t at, int64_t block)
 {
 	const float *a = kept_mean(op) + 2 * channels(op), *b = a + channels(op);
@@ -171,9 +173,10 @@ static ls_norm_mask mask_at(const ls_op *op, int64_t at, int64_t block)
 }
 
 /*
- * Backward has three parts: chunk sums, coefficients from them, and dx. A channel block needs nothing of another, so where
- * there is a block for every member each takes whole blocks through all three, finding in cache for the third what the
- * first has read, and nobody waits. Otherwise members share the chunks of a block and meet between the parts. Same sums.
+ * Backward has three parts: chunk sums, coefficients from them, and dx. A channel block needs nothing of another, so
+ * where there is a block for every member each takes whole blocks through all three, finding in cache for the third
+ * what the first has read, and nobody waits. Otherwise members share the chunks of a block and meet between the parts.
+ * Same sums.
  */
 
 /* Chunk sums of g and g (x - mean); the masked gradient goes to the residual where there is one. */
@@ -184,8 +187,8 @@ static void chunk_sums(const ls_op *op, const ls_pass *pass, int64_t block, int6
 	float *g = op->dsecond == NULL ? NULL : (op->add_dsecond ? op->dy : op->dsecond) + at;
 
 	ls_simd_get()->normalize_sums(op->dy + at, mask_at(op, at, block), op->x + at, count, (int)panel,
-	                              kept_mean(op) + block * panel, g, sums + unit * 2 * panel,
-	                              sums + (unit * 2 + 1) * panel);
+				      kept_mean(op) + block * panel, g, sums + unit * 2 * panel,
+				      sums + (unit * 2 + 1) * panel);
 	if (g != NULL && op->add_dsecond)
 		ls_simd_get()->accumulate(op->dsecond + at, g, count * panel);
 }
@@ -229,7 +232,7 @@ static void chunk_input(const ls_op *op, const ls_pass *pass, int64_t block, int
 	ls_norm_mask mask = op->dsecond != NULL ? (ls_norm_mask){ 0 } : mask_at(op, at, block);
 
 	ls_simd_get()->normalize_input(g + at, mask, op->x + at, ls_chunk_rows(rows, chunk), (int)panel,
-	                               a + block * panel, b + block * panel, k + block * panel, op->dx + at);
+				       a + block * panel, b + block * panel, k + block * panel, op->dx + at);
 }
 
 static void backward_by_block(const ls_op *op, const ls_pass *pass, float *sums, ls_member member)
@@ -269,5 +272,6 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		backward_by_chunk(op, pass, sums, member);
 }
 
-const ls_op_kind ls_op_norm = { .keeps = keeps, .aux_bytes = aux_bytes, .scratch_bytes = scratch_bytes,
-	                        .forward = forward, .backward = backward };
+const ls_op_kind ls_op_norm = {
+	.keeps = keeps, .aux_bytes = aux_bytes, .scratch_bytes = scratch_bytes, .forward = forward, .backward = backward
+};

@@ -79,8 +79,9 @@ static void add_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	give(op->dx == NULL ? NULL : op->dx + begin, op->add_dx, op->dy + begin, count);
 }
 
-const ls_op_kind ls_op_add = { .keeps = keeps_output, .forward = add_forward, .backward = add_backward,
-	                       .adds_input = 1 };
+const ls_op_kind ls_op_add = {
+	.keeps = keeps_output, .forward = add_forward, .backward = add_backward, .adds_input = 1
+};
 
 /* Both directions: the same elements are kept. */
 static void drop(const ls_op *op, const ls_pass *pass, const float *from, float *to, ls_member member)
@@ -93,7 +94,7 @@ static void drop(const ls_op *op, const ls_pass *pass, const float *from, float 
 	ls_team_range(member, rows * pass->n, &begin, &end);
 	for (int64_t i = begin; i < end; i++)
 		simd->dropout(from + i * panel, (int)panel, rng.key[0], rng.key[1], pass->samples[i % pass->n],
-		              (uint64_t)(i / pass->n * panel), op->node->probability, to + i * panel);
+			      (uint64_t)(i / pass->n * panel), op->node->probability, to + i * panel);
 }
 
 static void dropout_forward(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -131,7 +132,7 @@ static void pack_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 		for (int64_t c = 0; c < padded; c++)
 			for (int64_t p = 0; p < positions; p++)
 				op->y[place(t, pass->n, c, p, i)] =
-				        c < t->channels ? pass->images[(i * t->channels + c) * positions + p] : 0;
+					c < t->channels ? pass->images[(i * t->channels + c) * positions + p] : 0;
 }
 
 static void nothing(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -151,7 +152,7 @@ static void flatten_forward(const ls_op *op, const ls_pass *pass, ls_member memb
 	for (int64_t i = begin; i < end; i++)
 		for (int64_t f = 0; f < padded; f++)
 			op->y[place(out, pass->n, f, 0, i)] =
-			        f < out->channels ? op->x[place(in, pass->n, f / positions, f % positions, i)] : 0;
+				f < out->channels ? op->x[place(in, pass->n, f / positions, f % positions, i)] : 0;
 }
 
 static void flatten_backward(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -166,7 +167,7 @@ static void flatten_backward(const ls_op *op, const ls_pass *pass, ls_member mem
 		for (int64_t c = 0; c < padded; c++)
 			for (int64_t p = 0; p < positions; p++)
 				op->dx[place(in, pass->n, c, p, i)] =
-				        c < in->channels ? op->dy[place(out, pass->n, c * positions + p, 0, i)] : 0;
+					c < in->channels ? op->dy[place(out, pass->n, c * positions + p, 0, i)] : 0;
 }
 
 const ls_op_kind ls_op_flatten = { .keeps = keeps_nothing, .forward = flatten_forward, .backward = flatten_backward };

@@ -50,8 +50,8 @@ static void max_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 		float *y = op->y + block * g.out_h * row;
 		simd->max_pool(&g, op->x + block * in_plane, oy, y, (uint8_t *)op->aux + block * g.out_h * row);
 		if (bias != NULL || op->node->relu)
-			simd->bias_act(y + oy * row, g.out_w * g.n, g.panel, bias != NULL ? bias + block * g.panel : NULL,
-			               op->node->relu);
+			simd->bias_act(y + oy * row, g.out_w * g.n, g.panel,
+				       bias != NULL ? bias + block * g.panel : NULL, op->node->relu);
 	}
 }
 
@@ -63,21 +63,22 @@ static void max_backward_epilogue(const ls_op *op, const ls_pass *pass, ls_membe
 	if (op->node->relu) {
 		ls_team_range(member, count, &begin, &end);
 		ls_simd_get()->relu_backward(op->dy + begin * 16, op->y + begin * 16, (end - begin) * 16,
-		                             op->dy + begin * 16);
+					     op->dy + begin * 16);
 		ls_team_barrier(member);
 	}
 	if (op->node->bias != LS_NONE) {
 		ls_bias_grad_partials(op->out, pass->n, op->dy, op->scratch, member);
 		ls_team_barrier(member);
 		ls_bias_grad_combine(op->out, pass->n, op->scratch, pass->accumulate,
-		                     ls_op_grad(op, pass, op->node->bias), member);
+				     ls_op_grad(op, pass, op->node->bias), member);
 	}
 }
 
 static void max_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	ls_pool_geometry g = geometry(op, pass->n);
-	int64_t in_plane = (int64_t)g.in_h * g.in_w * g.n * g.panel, out_plane = (int64_t)g.out_h * g.out_w * g.n * g.panel;
+	int64_t in_plane = (int64_t)g.in_h * g.in_w * g.n * g.panel,
+		out_plane = (int64_t)g.out_h * g.out_w * g.n * g.panel;
 	int64_t unit;
 
 	max_backward_epilogue(op, pass, member);
@@ -86,14 +87,15 @@ static void max_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	while ((unit = ls_team_next(member, (int64_t)op->in->blocks * g.in_h)) >= 0) {
 		int64_t block = unit / g.in_h;
 		ls_simd_get()->max_pool_backward(&g, op->dy + block * out_plane, (uint8_t *)op->aux + block * out_plane,
-		                                 (int)(unit % g.in_h), op->add_dx, op->dx + block * in_plane);
+						 (int)(unit % g.in_h), op->add_dx, op->dx + block * in_plane);
 	}
 }
 
 static void avg_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	ls_pool_geometry g = geometry(op, pass->n);
-	int64_t in_plane = (int64_t)g.in_h * g.in_w * g.n * g.panel, out_plane = (int64_t)g.out_h * g.out_w * g.n * g.panel;
+	int64_t in_plane = (int64_t)g.in_h * g.in_w * g.n * g.panel,
+		out_plane = (int64_t)g.out_h * g.out_w * g.n * g.panel;
 	int64_t unit;
 
 	while ((unit = ls_team_next(member, (int64_t)op->in->blocks * g.out_h)) >= 0) {
@@ -105,17 +107,23 @@ static void avg_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 static void avg_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	ls_pool_geometry g = geometry(op, pass->n);
-	int64_t in_plane = (int64_t)g.in_h * g.in_w * g.n * g.panel, out_plane = (int64_t)g.out_h * g.out_w * g.n * g.panel;
+	int64_t in_plane = (int64_t)g.in_h * g.in_w * g.n * g.panel,
+		out_plane = (int64_t)g.out_h * g.out_w * g.n * g.panel;
 	int64_t unit;
 
 	while (op->dx != NULL && (unit = ls_team_next(member, (int64_t)op->in->blocks * g.in_h)) >= 0) {
 		int64_t block = unit / g.in_h;
 		ls_simd_get()->avg_pool_backward(&g, op->dy + block * out_plane, (int)(unit % g.in_h), op->add_dx,
-		                                 op->dx + block * in_plane);
+						 op->dx + block * in_plane);
 	}
 }
 
-const ls_op_kind ls_op_max_pool = { .keeps = max_keeps, .aux_bytes = max_aux_bytes, .scratch_bytes = max_scratch_bytes,
-	                            .forward = max_forward, .backward = max_backward, .adds_input = 1 };
-const ls_op_kind ls_op_avg_pool = { .keeps = avg_keeps, .forward = avg_forward, .backward = avg_backward,
-	                            .adds_input = 1 };
+const ls_op_kind ls_op_max_pool = { .keeps = max_keeps,
+				    .aux_bytes = max_aux_bytes,
+				    .scratch_bytes = max_scratch_bytes,
+				    .forward = max_forward,
+				    .backward = max_backward,
+				    .adds_input = 1 };
+const ls_op_kind ls_op_avg_pool = {
+	.keeps = avg_keeps, .forward = avg_forward, .backward = avg_backward, .adds_input = 1
+};

@@ -15,7 +15,9 @@ static ls_conv_tile tile_at(const ls_conv_walk *walk, int64_t n, int64_t index)
 	int64_t blocks = (n + walk->block - 1) / walk->block;
 	int64_t runs = (walk->w + walk->run - 1) / walk->run;
 	int64_t run = index / blocks % runs;
-	ls_conv_tile t = { .y = (int)(index / blocks / runs), .x0 = (int)run * walk->run, .first = index % blocks * walk->block };
+	ls_conv_tile t = { .y = (int)(index / blocks / runs),
+			   .x0 = (int)run * walk->run,
+			   .first = index % blocks * walk->block };
 
 	t.x1 = t.x0 + walk->run < walk->w ? t.x0 + walk->run : walk->w;
 	t.count = n - t.first < walk->block ? n - t.first : walk->block;
@@ -38,8 +40,8 @@ typedef struct walk_job {
 } walk_job;
 
 /* One tap on positions [a, b) of a tile: all source blocks. `fresh` means the first product overwrites. */
-static void tap_products(const walk_job *job, const ls_conv_tile *t, int64_t block, int tap, int sy, int a, int b, int fresh,
-                         float *out)
+static void tap_products(const walk_job *job, const ls_conv_tile *t, int64_t block, int tap, int sy, int a, int b,
+			 int fresh, float *out)
 {
 	const ls_conv_walk *w = job->walk;
 	int64_t n = job->plan->n;
@@ -47,8 +49,8 @@ static void tap_products(const walk_job *job, const ls_conv_tile *t, int64_t blo
 	int64_t plane = (int64_t)w->source_h * w->source_w * n * w->source_stride;
 	const float *source = job->source + (((int64_t)sy * w->source_w + sx) * n + t->first) * w->source_stride;
 	int64_t weight_block = (int64_t)w->source_panel * w->panel;
-	const float *weights = job->weights +
-	                       ((int64_t)ls_conv_slot_of(job->plan, tap) * w->blocks + block) * w->source_blocks * weight_block;
+	const float *weights = job->weights + ((int64_t)ls_conv_slot_of(job->plan, tap) * w->blocks + block) *
+						      w->source_blocks * weight_block;
 	const ls_gemm *first = ls_conv_product(w->products, w->run, w->block, b - a, t->count, !fresh);
 	const ls_gemm *rest = ls_conv_product(w->products, w->run, w->block, b - a, t->count, 1);
 
@@ -81,7 +83,7 @@ static float *walk_tile(const walk_job *job, int64_t block, const ls_conv_tile *
 			if (!started && !whole)
 				memset(out, 0, bytes);
 			tap_products(job, t, block, r * w->kernel_w + s, sy, a, b, !started && whole,
-			             out + (a - t->x0) * row);
+				     out + (a - t->x0) * row);
 			started = 1;
 		}
 	}
@@ -91,9 +93,10 @@ static float *walk_tile(const walk_job *job, int64_t block, const ls_conv_tile *
 }
 
 /*
- * The other order, for backward over maps of a few positions: weights outermost. A block is turned once, and serves every
- * position while it is in the first-level cache, instead of being written out turned and read again. An element adds the
- * same terms in the same order either way. (Forward has nothing to turn, and measures the same in both orders.)
+ * The other order, for backward over maps of a few positions: weights outermost. A block is turned once, and serves
+ * every position while it is in the first-level cache, instead of being written out turned and read again. An element
+ * adds the same terms in the same order either way. (Forward has nothing to turn, and measures the same in both
+ * orders.)
  */
 static int walks_map(const ls_conv_walk *w, int64_t n, int threads)
 {
@@ -109,7 +112,7 @@ static void turn_block(const walk_job *job, int tap, int64_t block, int64_t s)
 	int64_t slot = ls_conv_slot_of(job->plan, tap), size = (int64_t)w->source_panel * w->panel;
 
 	ls_simd_get()->transpose(job->weights + ((slot * w->source_blocks + s) * w->blocks + block) * size, w->panel,
-	                         w->source_panel, w->source_panel, job->spare, w->panel);
+				 w->source_panel, w->source_panel, job->spare, w->panel);
 }
 
 /* One block of weights against every position it reaches. */
@@ -128,8 +131,8 @@ static void map_products(const walk_job *job, int64_t block, int tap, int64_t s,
 			continue;
 		if (!turned)
 			turn_block(job, tap, block, s);
-		ls_gemm_run(&w->products[0][(int)started[p]], source + ((int64_t)sy * w->source_w + sx) * row, job->spare,
-		            out + p * n * w->panel);
+		ls_gemm_run(&w->products[0][(int)started[p]], source + ((int64_t)sy * w->source_w + sx) * row,
+			    job->spare, out + p * n * w->panel);
 		started[p] = 1;
 		turned = 1;
 	}
@@ -151,7 +154,7 @@ static void walk_map(const walk_job *job, int64_t block)
 }
 
 static void finish_tile(const ls_conv_walk *w, const ls_conv_epilogue *e, const ls_simd *simd, int64_t block,
-                        int64_t index, int64_t rows, float *out)
+			int64_t index, int64_t rows, float *out)
 {
 	if (e->bias != NULL || e->relu)
 		simd->bias_act(out, rows, w->panel, e->bias != NULL ? e->bias + block * w->panel : NULL, e->relu);
@@ -162,7 +165,7 @@ static void finish_tile(const ls_conv_walk *w, const ls_conv_epilogue *e, const 
 }
 
 void ls_conv_forward(const ls_conv_plan *plan, const float *x, const float *weights, const ls_conv_epilogue *epilogue,
-                     float *y, ls_member member)
+		     float *y, ls_member member)
 {
 	const ls_conv_walk *w = &plan->forward;
 	walk_job job = { .plan = plan, .walk = w, .source = x, .weights = weights, .out = y };
@@ -208,10 +211,12 @@ static void backward_map(walk_job *job, float *scratch, ls_member member)
 }
 
 void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const float *weights, float *scratch,
-                           int accumulate, float *dx, ls_member member)
+			   int accumulate, float *dx, ls_member member)
 {
 	const ls_conv_walk *w = &plan->backward;
-	walk_job job = { .plan = plan, .walk = w, .source = dy, .weights = weights, .out = dx, .accumulate = accumulate };
+	walk_job job = {
+		.plan = plan, .walk = w, .source = dy, .weights = weights, .out = dx, .accumulate = accumulate
+	};
 	int64_t units = w->tiles * w->blocks, unit;
 
 	if (walks_map(w, plan->n, member.size)) {

@@ -43,39 +43,39 @@ int ls_conv_patch_floats(const ls_conv_geometry *geometry);
 /* One direction of the walk: destination positions, and for each tap the source position (-1: outside). */
 typedef struct ls_conv_walk {
 	int h, w, source_h, source_w;
-	int blocks, panel;                /* of the destination */
-	int source_blocks, source_panel;  /* source_panel: depth of a product */
-	int source_stride;                /* floats between source rows */
+	int blocks, panel;               /* of the destination */
+	int source_blocks, source_panel; /* source_panel: depth of a product */
+	int source_stride;               /* floats between source rows */
 	int kernel_h, kernel_w;
-	const int32_t *map_y, *map_x;     /* (h, kernel_h), (w, kernel_w) */
-	int run;                          /* positions a tile covers at most */
-	int64_t block;                    /* samples a tile covers at most (run == 1), else all */
-	ls_gemm (*products)[2];           /* by [positions - 1] or [0: whole block, 1: the rest]; then by accumulate */
-	int64_t tiles;                    /* per destination block */
+	const int32_t *map_y, *map_x; /* (h, kernel_h), (w, kernel_w) */
+	int run;                      /* positions a tile covers at most */
+	int64_t block;                /* samples a tile covers at most (run == 1), else all */
+	ls_gemm (*products)[2];       /* by [positions - 1] or [0: whole block, 1: the rest]; then by accumulate */
+	int64_t tiles;                /* per destination block */
 } ls_conv_walk;
 
 /* Everything a convolution needs for leaves of n samples. Lives in the arena it was made in. */
 typedef struct ls_conv_plan {
-	ls_conv_geometry geometry;        /* as run: 1x1 stride 1 is flattened, gathered is 1x1 over patches */
+	ls_conv_geometry geometry; /* as run: 1x1 stride 1 is flattened, gathered is 1x1 over patches */
 	int64_t n;
-	const int16_t *slot;              /* tap -> slot of the weight store */
+	const int16_t *slot; /* tap -> slot of the weight store */
 	int live_taps, kernel_taps;
 	ls_conv_walk forward, backward;
 	int64_t wgrad_block;
 	int wgrad_run;
-	int wgrad_parts, wgrad_depth;     /* a block's rows are cut into parts of wgrad_depth, the last one shorter */
-	ls_gemm (*wgrad[2])[2];           /* [whole part, last part] by [positions - 1] or [whole block, rest]; accumulate */
+	int wgrad_parts, wgrad_depth; /* a block's rows are cut into parts of wgrad_depth, the last one shorter */
+	ls_gemm (*wgrad[2])[2]; /* [whole part, last part] by [positions - 1] or [whole block, rest]; accumulate */
 } ls_conv_plan;
 
 /* `threads` only decides how finely weight gradients are cut, never what they are. */
 ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_geometry *geometry, int64_t n,
-                            const ls_weight_layout *weights, int threads);
+			    const ls_weight_layout *weights, int threads);
 
 /* What rides along with a finished tile, while it is in cache. */
 typedef struct ls_conv_epilogue {
-	const float *bias;  /* (blocks * panel) or NULL */
+	const float *bias; /* (blocks * panel) or NULL */
 	int relu;
-	float *mean, *m2;   /* (blocks, tiles, panel) moments of each tile, or NULL */
+	float *mean, *m2; /* (blocks, tiles, panel) moments of each tile, or NULL */
 } ls_conv_epilogue;
 
 /* All of the following are called by every member of a team; they share the work and do not synchronise at the end. */
@@ -84,18 +84,18 @@ typedef struct ls_conv_epilogue {
 void ls_conv_gather(const ls_conv_geometry *geometry, int64_t n, const float *images, float *patches, ls_member member);
 
 void ls_conv_forward(const ls_conv_plan *plan, const float *x, const float *weights, const ls_conv_epilogue *epilogue,
-                     float *y, ls_member member);
+		     float *y, ls_member member);
 
 /* dx from dy; adds to dx when `accumulate`. `scratch` is as large as the live weights: room to transpose their blocks.
  * Synchronises inside. */
 void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const float *weights, float *scratch,
-                           int accumulate, float *dx, ls_member member);
+			   int accumulate, float *dx, ls_member member);
 
-void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate, float *dweights,
-                              ls_member member);
+void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate,
+			      float *dweights, ls_member member);
 
-/* Tiles a destination block of the forward walk has at most, in any plan for leaves of up to n samples: known before a plan
- * is made, so that memory for moments can be. */
+/* Tiles a destination block of the forward walk has at most, in any plan for leaves of up to n samples: known before a
+ * plan is made, so that memory for moments can be. */
 int64_t ls_conv_tiles_most(const ls_conv_geometry *geometry, int64_t n);
 
 /* Rows of tile t of a destination block: the count behind its moments. */

@@ -17,7 +17,8 @@ static void gather_patch(const ls_conv_geometry *g, const float *image, int oy, 
 	}
 }
 
-/* The same for one channel: whole filter rows at a time. Columns [s0, s1) of the filter are inside; there may be none. */
+/* The same for one channel: whole filter rows at a time. Columns [s0, s1) of the filter are inside; there may be none.
+ */
 static void gather_patch_grey(const ls_conv_geometry *g, const float *image, int oy, int ox, float *patch)
 {
 	int x0 = ox * g->stride - g->padding;

@@ -30,10 +30,10 @@ int ls_conv_slots(const ls_conv_geometry *g, int16_t *slot)
 
 	for (int t = 0; t < taps; t++)
 		total += covers(g->out_h, g->in_h, t / g->kernel_w, g->stride, g->padding) &&
-		         covers(g->out_w, g->in_w, t % g->kernel_w, g->stride, g->padding);
+			 covers(g->out_w, g->in_w, t % g->kernel_w, g->stride, g->padding);
 	for (int t = 0; t < taps; t++) {
 		int alive = covers(g->out_h, g->in_h, t / g->kernel_w, g->stride, g->padding) &&
-		            covers(g->out_w, g->in_w, t % g->kernel_w, g->stride, g->padding);
+			    covers(g->out_w, g->in_w, t % g->kernel_w, g->stride, g->padding);
 		slot[t] = (int16_t)(alive ? live++ : total + dead++);
 	}
 	return total;
@@ -84,7 +84,7 @@ static int backward_source(const ls_conv_geometry *g, int i, int k, int out)
 typedef int (*source_of)(const ls_conv_geometry *g, int position, int tap, int limit);
 
 static int32_t *make_map(ls_arena *arena, const ls_conv_geometry *g, source_of source, int positions, int taps,
-                         int limit)
+			 int limit)
 {
 	int32_t *map = ls_arena_alloc(arena, sizeof(*map) * (size_t)positions * (size_t)taps);
 	if (map == NULL)
@@ -96,7 +96,8 @@ static int32_t *make_map(ls_arena *arena, const ls_conv_geometry *g, source_of s
 }
 
 /* A set of products: one a run length, or a whole block and its rest; each fresh and accumulating. */
-static ls_status make_products(ls_gemm (**out)[2], ls_arena *arena, ls_gemm_shape shape, int64_t n, int run, int64_t block)
+static ls_status make_products(ls_gemm (**out)[2], ls_arena *arena, ls_gemm_shape shape, int64_t n, int run,
+			       int64_t block)
 {
 	int count = run > 1 ? run : 2;
 	ls_gemm(*set)[2] = ls_arena_alloc(arena, sizeof(*set) * (size_t)count);
@@ -126,8 +127,11 @@ static int choose_run(const ls_conv_geometry *g, int64_t n, int width, int rows)
 
 static ls_status make_walk(ls_conv_walk *walk, ls_arena *arena, const ls_conv_geometry *g, int64_t n)
 {
-	ls_gemm_shape shape = { .depth = walk->source_panel, .cols = walk->panel, .ldx = walk->source_stride,
-		                .ldw = walk->panel, .ldy = walk->panel };
+	ls_gemm_shape shape = { .depth = walk->source_panel,
+				.cols = walk->panel,
+				.ldx = walk->source_stride,
+				.ldw = walk->panel,
+				.ldy = walk->panel };
 	int64_t runs, blocks;
 
 	if (walk->map_y == NULL || walk->map_x == NULL)
@@ -171,10 +175,17 @@ static ls_status make_backward(ls_conv_plan *plan, ls_arena *arena)
 	const ls_conv_walk *f = &plan->forward;
 	ls_conv_walk *b = &plan->backward;
 
-	*b = (ls_conv_walk){ .h = g->in_h, .w = g->in_w, .source_h = g->out_h, .source_w = g->out_w,
-		             .blocks = f->source_blocks, .panel = f->source_panel, .source_blocks = f->blocks,
-		             .source_panel = f->panel, .source_stride = f->panel, .kernel_h = g->kernel_h,
-		             .kernel_w = g->kernel_w };
+	*b = (ls_conv_walk){ .h = g->in_h,
+			     .w = g->in_w,
+			     .source_h = g->out_h,
+			     .source_w = g->out_w,
+			     .blocks = f->source_blocks,
+			     .panel = f->source_panel,
+			     .source_blocks = f->blocks,
+			     .source_panel = f->panel,
+			     .source_stride = f->panel,
+			     .kernel_h = g->kernel_h,
+			     .kernel_w = g->kernel_w };
 	b->map_y = make_map(arena, g, backward_source, g->in_h, g->kernel_h, g->out_h);
 	b->map_x = make_map(arena, g, backward_source, g->in_w, g->kernel_w, g->out_w);
 	return make_walk(b, arena, g, plan->n);
@@ -199,8 +210,12 @@ static void choose_parts(ls_conv_plan *plan, int threads)
 static ls_status make_wgrad(ls_conv_plan *plan, ls_arena *arena, int threads)
 {
 	const ls_conv_walk *f = &plan->forward;
-	ls_gemm_shape shape = { .depth = f->source_panel, .cols = f->panel, .ldx = f->source_stride, .ldw = f->panel,
-		                .ldy = f->panel, .transposed = 1 };
+	ls_gemm_shape shape = { .depth = f->source_panel,
+				.cols = f->panel,
+				.ldx = f->source_stride,
+				.ldw = f->panel,
+				.ldy = f->panel,
+				.transposed = 1 };
 
 	plan->wgrad_run = choose_run(&plan->geometry, plan->n, f->w, WGRAD_ROWS);
 	plan->wgrad_block = plan->wgrad_run > 1 || plan->n < WGRAD_ROWS ? plan->n : WGRAD_ROWS;
@@ -228,7 +243,7 @@ static ls_conv_geometry as_run(const ls_conv_geometry *g)
 }
 
 ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_geometry *geometry, int64_t n,
-                            const ls_weight_layout *weights, int threads)
+			    const ls_weight_layout *weights, int threads)
 {
 	ls_conv_plan plan = { .geometry = as_run(geometry), .n = n };
 	ls_conv_walk *f = &plan.forward;

@@ -23,13 +23,15 @@ typedef struct ls_conv_tile {
 } ls_conv_tile;
 
 /* The product for `positions` neighbours, or for a whole or partial block of samples. */
-static inline const ls_gemm *ls_conv_product(ls_gemm (*products)[2], int run, int64_t block, int positions, int64_t count, int accumulate)
+static inline const ls_gemm *ls_conv_product(ls_gemm (*products)[2], int run, int64_t block, int positions,
+					     int64_t count, int accumulate)
 {
 	int index = run > 1 ? positions - 1 : count < block;
 	return &products[index][accumulate];
 }
 
-/* Positions of the tile that tap column `k` reaches, as [*a, *b); contiguous in the source because stride is 1 or run is 1. */
+/* Positions of the tile that tap column `k` reaches, as [*a, *b); contiguous in the source because stride is 1 or run
+ * is 1. */
 static inline int ls_conv_reach(const ls_conv_walk *w, const ls_conv_tile *t, int k, int *a, int *b)
 {
 	int from = t->x0, to = t->x1;

@@ -2,8 +2,8 @@
  * conv_wgrad.c - weight gradients: dw[tap] = sum over positions and samples of x^T . dy.
  *
  * A unit of work is one (out block, in block) pair, a group of taps, and a part of the block's rows. Positions run
- * outermost, so that both operands stay in cache over the taps; every element of the result adds positions and samples in
- * order, whatever the grouping.
+ * outermost, so that both operands stay in cache over the taps; every element of the result adds positions and samples
+ * in order, whatever the grouping.
  */
 #include "kernels/conv_walk.h"
 
@@ -13,8 +13,8 @@ typedef struct wgrad_unit {
 	const ls_conv_plan *plan;
 	const float *x, *dy;
 	float *dweights;
-	int64_t block, source;      /* out block, in block */
-	int first, last;            /* taps */
+	int64_t block, source; /* out block, in block */
+	int first, last;       /* taps */
 	int part;
 	int started[TAP_GROUP_MAX]; /* by tap: products add from now on */
 } wgrad_unit;
@@ -64,8 +64,8 @@ static int tap_group(const ls_conv_plan *plan, int64_t units, int threads)
 	return ls_min_int((int)size, TAP_GROUP_MAX);
 }
 
-void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate, float *dweights,
-                              ls_member member)
+void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate,
+			      float *dweights, ls_member member)
 {
 	const ls_conv_walk *f = &plan->forward;
 	wgrad_unit u = { .plan = plan, .x = x, .dy = dy, .dweights = dweights };

@@ -1,9 +1,9 @@
 /*
  * gemm.c - choose who computes a small product: libxsmm's generated code or the portable kernel.
  *
- * libxsmm is column-major, we are row-major, so the operands swap: m = cols, n = rows, k = depth with A = w and B = x. The
- * transposed form asks for B transposed. Its batch-reduce entry points crash or slow down on AVX2 in Debian's 1.17, so
- * callers loop over plain products that accumulate.
+ * libxsmm is column-major, we are row-major, so the operands swap: m = cols, n = rows, k = depth with A = w and B = x.
+ * The transposed form asks for B transposed. Its batch-reduce entry points crash or slow down on AVX2 in Debian's 1.17,
+ * so callers loop over plain products that accumulate.
  */
 #include "kernels/gemm.h"
 
@@ -61,9 +61,9 @@ ls_status ls_gemm_check(void)
 		return ls_fail_context(ls_name_unknown("kernel backend", asked, backend_at), "LOCKSTEP_KERNELS");
 	if (!xsmm_usable())
 		return ls_fail(LS_EUNSUPPORTED,
-		               "LOCKSTEP_KERNELS=xsmm: libxsmm is not in this build or instruction set '%s' is too old "
-		               "for it; use LOCKSTEP_KERNELS=portable",
-		               ls_isa_name(ls_isa_get()));
+			       "LOCKSTEP_KERNELS=xsmm: libxsmm is not in this build or instruction set '%s' is too old "
+			       "for it; use LOCKSTEP_KERNELS=portable",
+			       ls_isa_name(ls_isa_get()));
 	return LS_OK;
 }
 

@@ -1,8 +1,8 @@
 /*
  * simd.h - element-wise and small kernels, one table of functions an instruction set.
  *
- * Activations are panels: rows x P floats, P a multiple of 16 (16, 32 or 64), a row being one position of one sample and
- * its P channels. Channels past the real ones are zero and must stay zero. Pointers are 64-byte aligned at row 0.
+ * Activations are panels: rows x P floats, P a multiple of 16 (16, 32 or 64), a row being one position of one sample
+ * and its P channels. Channels past the real ones are zero and must stay zero. Pointers are 64-byte aligned at row 0.
  * Every sum runs in a fixed order that depends on the shape alone. Outputs may alias an input only where said.
  */
 #ifndef LS_KERNELS_SIMD_H
@@ -21,8 +21,8 @@ typedef struct ls_pool_geometry {
 } ls_pool_geometry;
 
 /*
- * Which elements a rectifier let through: those with y > 0; or, where x is at hand anyway and there was no residual, those
- * with x*scale + shift > 0, which are the same and save reading y. All NULL: every element.
+ * Which elements a rectifier let through: those with y > 0; or, where x is at hand anyway and there was no residual,
+ * those with x*scale + shift > 0, which are the same and save reading y. All NULL: every element.
  */
 typedef struct ls_norm_mask {
 	const float *y;             /* (rows, panel) or NULL */
@@ -37,9 +37,9 @@ typedef struct ls_simd {
 	void (*moments)(const float *x, int64_t rows, int panel, float *mean, float *m2);
 	/* y = x*scale + shift (+ residual) (then max(0, .)); y may alias x or residual. */
 	void (*normalize)(const float *x, const float *residual, int64_t rows, int panel, const float *scale,
-	                  const float *shift, int relu, float *y);
-	/* g = dy where `mask` lets it through, else 0; sum_g = sum g, sum_gx = sum g*(x - mean) over rows; g stored when `g`
-	 * is not NULL (may alias dy). */
+			  const float *shift, int relu, float *y);
+	/* g = dy where `mask` lets it through, else 0; sum_g = sum g, sum_gx = sum g*(x - mean) over rows; g stored
+	 * when `g` is not NULL (may alias dy). */
 	void (*normalize_sums)(const float *dy, ls_norm_mask mask, const float *x, int64_t rows, int panel,
 			       const float *mean, float *g, float *sum_g, float *sum_gx);
 	/* dx = a*g + b*x + c with g as above; dx may alias dy. */
@@ -53,28 +53,28 @@ typedef struct ls_simd {
 	/* sums[c] = sum of x over rows. */
 	void (*column_sums)(const float *x, int64_t rows, int panel, float *sums);
 	void (*add)(const float *a, const float *b, int64_t count, int relu, float *y); /* y = a + b; may alias */
-	void (*accumulate)(float *y, const float *x, int64_t count);          /* y += x */
+	void (*accumulate)(float *y, const float *x, int64_t count);                    /* y += x */
 
-	/* One output row `oy` (all ox, n, channels of one panel) of a pooling. x (in_h, in_w, n, P), y (out_h, out_w, n, P).
-	 * arg (out_h, out_w, n, P): window index r*kernel_w+s of the first maximum; PyTorch's choice. */
+	/* One output row `oy` (all ox, n, channels of one panel) of a pooling. x (in_h, in_w, n, P), y (out_h, out_w,
+	 * n, P). arg (out_h, out_w, n, P): window index r*kernel_w+s of the first maximum; PyTorch's choice. */
 	void (*max_pool)(const ls_pool_geometry *g, const float *x, int oy, float *y, uint8_t *arg);
 	/* One *input* row `iy` of dx, gathered from the windows that contain it; accumulate adds to dx. */
-	void (*max_pool_backward)(const ls_pool_geometry *g, const float *dy, const uint8_t *arg, int iy, int accumulate,
-	                          float *dx);
+	void (*max_pool_backward)(const ls_pool_geometry *g, const float *dy, const uint8_t *arg, int iy,
+				  int accumulate, float *dx);
 	/* Average over kernel_h*kernel_w, padding counted as zeros. */
 	void (*avg_pool)(const ls_pool_geometry *g, const float *x, int oy, float *y);
 	void (*avg_pool_backward)(const ls_pool_geometry *g, const float *dy, int iy, int accumulate, float *dx);
 
-	/* y = keep ? x / (1 - p) : 0 for one sample's row of `panel` channels; element e of sample `sample` draws word e%4
-	 * of ls_rng_words(rng, sample, e/4), keep when its unit value >= p. */
-	void (*dropout)(const float *x, int panel, uint32_t key0, uint32_t key1, uint64_t sample, uint64_t first_element,
-	                float probability, float *y);
+	/* y = keep ? x / (1 - p) : 0 for one sample's row of `panel` channels; element e of sample `sample` draws word
+	 * e%4 of ls_rng_words(rng, sample, e/4), keep when its unit value >= p. */
+	void (*dropout)(const float *x, int panel, uint32_t key0, uint32_t key1, uint64_t sample,
+			uint64_t first_element, float probability, float *y);
 
 	/* Softmax cross-entropy of samples [begin, end). logits and dlogits: (blocks, n, panel), classes real channels.
 	 * loss[i] for each sample; correct[i] = 1 when the first maximum is the label. dlogits (may be NULL, may alias
 	 * logits) = softmax - onehot: gradient of the *sum*; zero in padded channels. */
-	void (*softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels, int64_t begin,
-	                     int64_t end, float *loss, uint8_t *correct, float *dlogits);
+	void (*softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels,
+			     int64_t begin, int64_t end, float *loss, uint8_t *correct, float *dlogits);
 
 	/* out (cols, rows) = in (rows, cols)^T; both multiples of 16, strides given. */
 	void (*transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);

@@ -16,13 +16,14 @@ typedef struct ls_metric {
 	double value;     /* NaN and infinity are written as null */
 } ls_metric;
 
-/* Open RUN/metrics.jsonl and a TensorBoard event file in RUN. Lines of steps after `resume_step` (work that will be done
- * again) are dropped; resume_step = 0 starts afresh. run == NULL: every call is a no-op. */
+/* Open RUN/metrics.jsonl and a TensorBoard event file in RUN. Lines of steps after `resume_step` (work that will be
+ * done again) are dropped; resume_step = 0 starts afresh. run == NULL: every call is a no-op. */
 ls_status ls_metrics_open(ls_metrics **out, const char *run, uint64_t resume_step);
 void ls_metrics_close(ls_metrics *metrics);
 
 /* One line {"kind": "step", "step": 200, "time": ..., "loss": ...} and one scalar "kind/loss" each in TensorBoard. */
-ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric *values, size_t count);
+ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric *values,
+			    size_t count);
 ls_status ls_metrics_flush(ls_metrics *metrics);
 
 /* RUN/run.json: settings (JSON object text), versions, machine, start time; published atomically. An existing one of a

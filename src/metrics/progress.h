@@ -14,7 +14,7 @@ typedef struct ls_progress ls_progress;
  * Never fails: without memory or terminal the returned NULL makes the other calls no-ops. */
 ls_progress *ls_progress_begin(void);
 void ls_progress_update(ls_progress *progress, const char *title, uint64_t done, uint64_t total, const char *detail,
-                        double seconds_left);
+			double seconds_left);
 void ls_progress_end(ls_progress *progress); /* clears the line */
 
 #endif

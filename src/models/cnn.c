@@ -6,9 +6,10 @@
 /* 3x3 convolution that keeps the size, relu, then halve: (c, h, w) -> (channels, h/2, w/2). */
 static ls_value stage(ls_graph *g, ls_value x, const char *name, int channels)
 {
-	x = ls_conv2d(g, x, name,
-	              (ls_conv_options){ .out_channels = channels, .kernel = 3, .padding = 1, .bias = 1,
-	                                 .init = LS_WEIGHTS_HE_FAN_IN });
+	x = ls_conv2d(
+		g, x, name,
+		(ls_conv_options){
+			.out_channels = channels, .kernel = 3, .padding = 1, .bias = 1, .init = LS_WEIGHTS_HE_FAN_IN });
 	return ls_max_pool2d(g, ls_relu(g, x), (ls_pool_options){ .kernel = 2, .stride = 2 });
 }
 
@@ -20,5 +21,6 @@ ls_value ls_model_cnn(ls_graph *g, const ls_model_options *o)
 	x = stage(g, x, "conv2", 64);
 	x = ls_linear(g, x, "fc1", (ls_linear_options){ .out_features = 128, .bias = 1, .init = LS_WEIGHTS_HE_FAN_IN });
 	x = ls_dropout(g, ls_relu(g, x), o->dropout);
-	return ls_linear(g, x, "fc2", (ls_linear_options){ .out_features = o->classes, .bias = 1, .init = LS_WEIGHTS_ZERO });
+	return ls_linear(g, x, "fc2",
+			 (ls_linear_options){ .out_features = o->classes, .bias = 1, .init = LS_WEIGHTS_ZERO });
 }

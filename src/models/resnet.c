@@ -27,11 +27,15 @@ static layer_name named(const char *prefix, const char *suffix)
 	return name;
 }
 
-static ls_value conv_norm(ls_graph *g, ls_value x, layer_name conv, layer_name norm, int channels, int kernel, int stride)
+static ls_value conv_norm(ls_graph *g, ls_value x, layer_name conv, layer_name norm, int channels, int kernel,
+			  int stride)
 {
 	x = ls_conv2d(g, x, conv.text,
-	              (ls_conv_options){ .out_channels = channels, .kernel = kernel, .stride = stride,
-	                                 .padding = kernel / 2, .init = LS_WEIGHTS_HE_FAN_OUT });
+		      (ls_conv_options){ .out_channels = channels,
+					 .kernel = kernel,
+					 .stride = stride,
+					 .padding = kernel / 2,
+					 .init = LS_WEIGHTS_HE_FAN_OUT });
 	return ls_batch_norm(g, x, norm.text, (ls_norm_options){ 0 });
 }
 
@@ -54,10 +58,10 @@ static ls_value block(const resnet *net, ls_value x, const char *prefix, int wid
 {
 	ls_graph *g = net->graph;
 	ls_value branch = net->expansion == 1 ? basic_branch(g, x, prefix, width, stride)
-	                                      : bottleneck_branch(g, x, prefix, width, stride);
+					      : bottleneck_branch(g, x, prefix, width, stride);
 	if (project)
-		x = conv_norm(g, x, named(prefix, "downsample.0"), named(prefix, "downsample.1"), width * net->expansion, 1,
-		              stride);
+		x = conv_norm(g, x, named(prefix, "downsample.0"), named(prefix, "downsample.1"),
+			      width * net->expansion, 1, stride);
 	return ls_relu(g, ls_add(g, branch, x));
 }
 
@@ -80,8 +84,10 @@ static ls_value build(ls_graph *g, const ls_model_options *o, resnet net)
 	ls_value x = ls_input(g, o->channels, o->height, o->width);
 
 	net.graph = g;
-	x = ls_conv2d(g, x, "conv1",
-	              (ls_conv_options){ .out_channels = 64, .kernel = 7, .stride = 2, .padding = 3, .init = LS_WEIGHTS_HE_FAN_OUT });
+	x = ls_conv2d(
+		g, x, "conv1",
+		(ls_conv_options){
+			.out_channels = 64, .kernel = 7, .stride = 2, .padding = 3, .init = LS_WEIGHTS_HE_FAN_OUT });
 	x = ls_relu(g, ls_batch_norm(g, x, "bn1", (ls_norm_options){ 0 }));
 	x = ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 3, .stride = 2, .padding = 1 });
 	for (int s = 0; s < 4; s++)

@@ -59,7 +59,8 @@ ls_status ls_model_build(ls_graph **out, const ls_model_options *options)
 	ls_status status = ls_graph_finish(graph, kind->build(graph, &o));
 	if (status != LS_OK) {
 		ls_graph_free(graph);
-		return ls_fail_context(status, "model %s for %d channels of %dx%d", o.name, o.channels, o.height, o.width);
+		return ls_fail_context(status, "model %s for %d channels of %dx%d", o.name, o.channels, o.height,
+				       o.width);
 	}
 	*out = graph;
 	return LS_OK;

@@ -20,14 +20,14 @@ typedef struct ls_hyper {
 
 /* A run of elements that decay or do not. */
 typedef struct ls_update {
-	float *params;        /* (count) */
-	const float *grads;   /* (count) sums */
-	float *slots[2];      /* (count) each; as many as the kind has */
+	float *params;      /* (count) */
+	const float *grads; /* (count) sums */
+	float *slots[2];    /* (count) each; as many as the kind has */
 	size_t count;
-	float scale;          /* gradient multiplier */
-	int decay;            /* weight decay applies here */
-	uint64_t step;        /* 1-based */
-	double lr;            /* of this step, from the schedule */
+	float scale;   /* gradient multiplier */
+	int decay;     /* weight decay applies here */
+	uint64_t step; /* 1-based */
+	double lr;     /* of this step, from the schedule */
 	const ls_hyper *hyper;
 } ls_update;
 
@@ -53,8 +53,8 @@ typedef struct ls_optimizer_pass {
 	const ls_optimizer_kind *kind;
 	const ls_hyper *hyper;
 	const ls_param_table *table;
-	float *params;        /* (total) */
-	const float *grads;   /* (live), or the part of it that begins at grads_begin */
+	float *params;      /* (total) */
+	const float *grads; /* (live), or the part of it that begins at grads_begin */
 	size_t grads_begin;
 	float *slots[LS_SLOTS_MAX];
 	float scale;
@@ -65,7 +65,8 @@ typedef struct ls_optimizer_pass {
 void ls_optimizer_apply(const ls_optimizer_pass *pass, size_t begin, size_t end);
 void ls_optimizer_decay_dead(const ls_optimizer_pass *pass);
 
-/* Sum of squares of x over fixed blocks of LS_NORM_BLOCK floats: sums[b] is block b's, in double. Threads take blocks. */
+/* Sum of squares of x over fixed blocks of LS_NORM_BLOCK floats: sums[b] is block b's, in double. Threads take blocks.
+ */
 #define LS_NORM_BLOCK 16384
 size_t ls_norm_blocks(size_t count);
 void ls_norm_block_sums(const float *x, size_t count, size_t first_block, size_t last_block, double *sums);

@@ -62,8 +62,8 @@ static double rate_linear(const ls_schedule_options *options, uint64_t step, uin
 	return options->lr + (options->lr_min - options->lr) * part_done(step, span);
 }
 
-/* Full speed for as long as it helps, then a descent that quiets the noise of the last steps: what a run of known length
- * gains from both (docs/decisions/0005). */
+/* Full speed for as long as it helps, then a descent that quiets the noise of the last steps: what a run of known
+ * length gains from both (docs/decisions/0005). */
 #define SETTLE_FROM 0.8
 
 static double rate_settle(const ls_schedule_options *options, uint64_t step, uint64_t span)

@@ -10,11 +10,11 @@
 #include "base/status.h"
 
 typedef struct ls_schedule_options {
-	const char *name;     /* a row of ls_schedule_at(): "settle", "constant", "step", "cosine", "linear" */
+	const char *name; /* a row of ls_schedule_at(): "settle", "constant", "step", "cosine", "linear" */
 	double lr, lr_min;
-	uint64_t warmup;      /* steps: lr * (step + 1) / warmup */
-	uint64_t total;       /* steps of the whole run */
-	uint64_t every;       /* step: multiply by factor every so many */
+	uint64_t warmup; /* steps: lr * (step + 1) / warmup */
+	uint64_t total;  /* steps of the whole run */
+	uint64_t every;  /* step: multiply by factor every so many */
 	double factor;
 } ls_schedule_options;
 
@@ -26,7 +26,7 @@ typedef struct ls_schedule_kind {
 } ls_schedule_kind;
 
 const ls_schedule_kind *ls_schedule_at(size_t i);
-ls_status ls_schedule_check(const ls_schedule_options *options); /* unknown name, step without every, ... */
+ls_status ls_schedule_check(const ls_schedule_options *options);            /* unknown name, step without every, ... */
 double ls_schedule_rate(const ls_schedule_options *options, uint64_t step); /* 0-based step; warm-up included */
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * panel.h - how wide a panel is.
  *
- * Activations are stored [blocks][H][W][N][panel]: `panel` channels side by side, a multiple of 16 so that a row is whole
- * cache lines. Narrow layers get narrow panels; wide ones are cut into panels of 64, the last one padded with zeros.
+ * Activations are stored [blocks][H][W][N][panel]: `panel` channels side by side, a multiple of 16 so that a row is
+ * whole cache lines. Narrow layers get narrow panels; wide ones are cut into panels of 64, the last one padded with
+ * zeros.
  */
 #ifndef LS_TENSOR_PANEL_H
 #define LS_TENSOR_PANEL_H

@@ -20,11 +20,11 @@
 #include "base/status.h"
 
 typedef enum ls_param_role {
-	LS_ROLE_WEIGHT,  /* decays */
+	LS_ROLE_WEIGHT, /* decays */
 	LS_ROLE_BIAS,
-	LS_ROLE_NORM,    /* scale or shift of a normalisation */
-	LS_ROLE_BUFFER,  /* running statistics: in the buffers array, not trained */
-	LS_ROLE_COUNTER  /* num_batches_tracked: an int64 scalar, in checkpoints only */
+	LS_ROLE_NORM,   /* scale or shift of a normalisation */
+	LS_ROLE_BUFFER, /* running statistics: in the buffers array, not trained */
+	LS_ROLE_COUNTER /* num_batches_tracked: an int64 scalar, in checkpoints only */
 } ls_param_role;
 
 typedef enum ls_param_init {
@@ -40,19 +40,19 @@ typedef struct ls_weight_layout {
 	int out, in, taps;
 	int out_panel, in_panel; /* gathered: in_panel = in * taps, depth index = tap * in + channel */
 	int gathered;
-	int live_taps;           /* slots [0, live_taps) are live */
-	const int16_t *slot;     /* (taps) tap -> slot; NULL means identity, all live */
+	int live_taps;       /* slots [0, live_taps) are live */
+	const int16_t *slot; /* (taps) tap -> slot; NULL means identity, all live */
 } ls_weight_layout;
 
 typedef struct ls_param {
-	const char *name;        /* "layer1.0.conv1.weight" */
+	const char *name; /* "layer1.0.conv1.weight" */
 	ls_param_role role;
 	ls_param_init init;
-	int fan_in;              /* of the layer (a bias uses its layer's) */
+	int fan_in; /* of the layer (a bias uses its layer's) */
 	int rank;
-	int64_t shape[4];        /* as PyTorch has it; rank 0 for a counter */
+	int64_t shape[4]; /* as PyTorch has it; rank 0 for a counter */
 	ls_weight_layout layout;
-	size_t offset, count;    /* live part, in floats, padding included (or place in buffers) */
+	size_t offset, count; /* live part, in floats, padding included (or place in buffers) */
 	size_t dead_offset, dead_count;
 } ls_param;
 
@@ -64,9 +64,9 @@ static inline int ls_param_is_trained(const ls_param *param)
 typedef struct ls_param_table {
 	ls_param *rows;
 	size_t count, capacity;
-	size_t live, total;      /* floats */
+	size_t live, total; /* floats */
 	size_t buffers;
-	uint64_t trainable;      /* logical elements, dead ones included, padding not */
+	uint64_t trainable; /* logical elements, dead ones included, padding not */
 } ls_param_table;
 
 /* Assign offsets once all rows are there; `keep_dead` makes every weight live (coupled weight decay needs that). */
@@ -77,7 +77,8 @@ size_t ls_param_elements(const ls_param *param); /* logical; 1 for a counter */
 /* Which part of a store an array has. */
 typedef enum ls_store_kind {
 	LS_STORE_WHOLE, /* `total` floats: parameters */
-	LS_STORE_LIVE   /* `live` floats: gradients, optimizer state. Export gives zeros for dead weights; import skips them */
+	LS_STORE_LIVE   /* `live` floats: gradients, optimizer state. Export gives zeros for dead weights; import skips
+			   them */
 } ls_store_kind;
 
 /* Between a store and the logical, row-major layout of param->shape. For a buffer, `store` is the buffers array. */

@@ -1,8 +1,8 @@
 /*
  * bench.c - throughput of training steps on data that is already in memory.
  *
- * Each repeat is `warmup` steps that do not count and `steps` that do. A repeat's rate is its samples over its time; the
- * result is the median of repeats. Input is random and fixed: what is timed is compute, not reading.
+ * Each repeat is `warmup` steps that do not count and `steps` that do. A repeat's rate is its samples over its time;
+ * the result is the median of repeats. Input is random and fixed: what is timed is compute, not reading.
  */
 #include <lockstep/bench.h>
 #include <lockstep/models.h>
@@ -33,17 +33,20 @@ static ls_status check(const ls_bench_options *o)
 {
 	int64_t steps, samples;
 
-	if (o->batch < 1 || o->threads < 1 || o->threads > LS_THREADS_MAX || o->steps < 1 || o->repeat < 1 || o->warmup < 0)
-		return ls_fail(LS_EINVALID, "bench: batch, threads (to %d), steps and repeat must be at least 1, warmup at least 0",
-		               LS_THREADS_MAX);
+	if (o->batch < 1 || o->threads < 1 || o->threads > LS_THREADS_MAX || o->steps < 1 || o->repeat < 1 ||
+	    o->warmup < 0)
+		return ls_fail(LS_EINVALID,
+			       "bench: batch, threads (to %d), steps and repeat must be at least 1, warmup at least 0",
+			       LS_THREADS_MAX);
 	if (__builtin_mul_overflow(o->steps, o->repeat, &steps) || __builtin_mul_overflow(steps, o->batch, &samples) ||
 	    steps > INT64_MAX / (int64_t)sizeof(double))
 		return ls_fail(LS_EINVALID, "bench: %lld repeats of %lld steps of %lld samples are too many",
-		               (long long)o->repeat, (long long)o->steps, (long long)o->batch);
+			       (long long)o->repeat, (long long)o->steps, (long long)o->batch);
 	if (o->model == NULL || o->optimizer == NULL)
 		return ls_fail(LS_EINVALID, "bench: model and optimizer must be named");
 	if (o->devices != 1)
-		return ls_fail(LS_EUNSUPPORTED, "bench: this version measures one device; use --threads for more cores");
+		return ls_fail(LS_EUNSUPPORTED,
+			       "bench: this version measures one device; use --threads for more cores");
 	LS_TRY(ls_isa_check());
 	return ls_gemm_check();
 }
@@ -79,15 +82,23 @@ static ls_status make_data(bench *b)
 static ls_status prepare(bench *b)
 {
 	const ls_bench_options *o = b->options;
-	ls_model_options model = { .name = o->model, .channels = o->channels, .height = o->height, .width = o->width,
-		                   .classes = o->classes };
+	ls_model_options model = {
+		.name = o->model, .channels = o->channels, .height = o->height, .width = o->width, .classes = o->classes
+	};
 
 	LS_TRY(check(o));
 	LS_TRY(ls_model_build(&b->graph, &model));
-	ls_trainer_options t = { .graph = b->graph, .leaf = o->batch, .leaves = 1, .threads = (int)o->threads,
-		                 .optimizer = o->optimizer, .seed = o->seed, .profile = o->profile,
-		                 .hyper = { .lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
-		                 .schedule = { .name = "constant", .lr = 1e-3 } };
+	ls_trainer_options t = {
+		.graph = b->graph,
+		.leaf = o->batch,
+		.leaves = 1,
+		.threads = (int)o->threads,
+		.optimizer = o->optimizer,
+		.seed = o->seed,
+		.profile = o->profile,
+		.hyper = { .lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
+		.schedule = { .name = "constant", .lr = 1e-3 }
+	};
 	LS_TRY(ls_trainer_new(&b->trainer, &t));
 	LS_TRY(ls_trainer_init(b->trainer));
 	return make_data(b);
@@ -95,8 +106,12 @@ static ls_status prepare(bench *b)
 
 static double timed_step(bench *b)
 {
-	ls_leaf leaf = { .count = b->options->batch, .images = b->images, .labels = b->labels, .samples = b->samples,
-		         .step_samples = b->options->batch, .last_in_step = 1 };
+	ls_leaf leaf = { .count = b->options->batch,
+			 .images = b->images,
+			 .labels = b->labels,
+			 .samples = b->samples,
+			 .step_samples = b->options->batch,
+			 .last_in_step = 1 };
 	double start = ls_clock_seconds();
 
 	ls_trainer_leaf(b->trainer, &leaf);

@@ -21,10 +21,10 @@
 
 typedef struct evaluation {
 	const ls_eval_options *options;
-	char file[4096];           /* the weights */
+	char file[4096];                            /* the weights */
 	char model[64], data[4096], data_dir[4096]; /* names, from options or from what the run says */
-	uint64_t samples, seed;    /* of the test set: the same */
-	char logits_file[4096];    /* where --logits leads, links followed */
+	uint64_t samples, seed;                     /* of the test set: the same */
+	char logits_file[4096];                     /* where --logits leads, links followed */
 	ls_dataset *own_set;
 	const ls_dataset *set;
 	ls_graph *own_graph;
@@ -123,8 +123,11 @@ static ls_status open_data(evaluation *e)
 static ls_status build_graph(evaluation *e)
 {
 	const ls_dataset_info *info = ls_dataset_describe(e->set);
-	ls_model_options model = { .name = e->model, .channels = info->channels, .height = info->height,
-		                   .width = info->width, .classes = info->classes };
+	ls_model_options model = { .name = e->model,
+				   .channels = info->channels,
+				   .height = info->height,
+				   .width = info->width,
+				   .classes = info->classes };
 
 	e->graph = e->options->graph;
 	if (e->graph == NULL) {
@@ -149,8 +152,8 @@ static ls_status load(evaluation *e)
 	return ls_ckpt_load_weights(e->file, table, e->params, e->buffers, &ignored);
 }
 
-/* Publishing replaces what has the name: only a regular file may be replaced, never the weights, and a link leads to what
- * it names instead of being replaced itself. */
+/* Publishing replaces what has the name: only a regular file may be replaced, never the weights, and a link leads to
+ * what it names instead of being replaced itself. */
 static ls_status check_logits(evaluation *e)
 {
 	const char *name = e->options->logits;
@@ -220,9 +223,16 @@ static ls_status write_kept(evaluation *e)
 	int64_t n = (int64_t)e->kept, classes = e->graph->values[e->graph->logits].channels;
 	int64_t image = (int64_t)info->channels * info->height * info->width;
 	ls_st_tensor tensors[3] = {
-		{ .name = "logits", .dtype = LS_F32, .rank = 2, .shape = { n, classes }, .bytes = (size_t)(n * classes) * 4 },
+		{ .name = "logits",
+		  .dtype = LS_F32,
+		  .rank = 2,
+		  .shape = { n, classes },
+		  .bytes = (size_t)(n * classes) * 4 },
 		{ .name = "labels", .dtype = LS_I32, .rank = 1, .shape = { n }, .bytes = (size_t)n * 4 },
-		{ .name = "images", .dtype = LS_F32, .rank = 4, .shape = { n, info->channels, info->height, info->width },
+		{ .name = "images",
+		  .dtype = LS_F32,
+		  .rank = 4,
+		  .shape = { n, info->channels, info->height, info->width },
 		  .bytes = (size_t)(n * image) * 4 },
 	};
 	ls_st_pair metadata[] = { { "data", info->name }, { "weights", e->file } };

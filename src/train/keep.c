@@ -13,10 +13,15 @@
 static ls_ckpt_content content_of(const ls_setup *s)
 {
 	ls_trainer *t = s->trainer;
-	return (ls_ckpt_content){ .table = &t->graph->params, .params = t->params, .buffers = t->buffers,
-		                  .slots = t->kind->slots, .slot_names = t->kind->slot_names, .slot = t->slots,
-		                  .model = s->options->graph == NULL ? s->options->model : NULL,
-		                  .isa = ls_isa_name(ls_isa_get()), .kernels = ls_gemm_backend() };
+	return (ls_ckpt_content){ .table = &t->graph->params,
+				  .params = t->params,
+				  .buffers = t->buffers,
+				  .slots = t->kind->slots,
+				  .slot_names = t->kind->slot_names,
+				  .slot = t->slots,
+				  .model = s->options->graph == NULL ? s->options->model : NULL,
+				  .isa = ls_isa_name(ls_isa_get()),
+				  .kernels = ls_gemm_backend() };
 }
 
 ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)
@@ -62,14 +67,16 @@ static ls_status check_claim(const ls_train_options *o)
 	LS_TRY(ls_ckpt_present(o->run, &checkpoints));
 	int exists = checkpoints || ls_path_exists(path);
 	if (o->resume && !exists)
-		return ls_fail(LS_ENOTFOUND, "--resume: %s holds no run (no run.json there, and no checkpoint)", o->run);
+		return ls_fail(LS_ENOTFOUND, "--resume: %s holds no run (no run.json there, and no checkpoint)",
+			       o->run);
 	if (!o->resume && exists)
-		return ls_fail(LS_EINVALID, "%s already holds a run; add --resume to continue it, or name another --run",
-		               o->run);
+		return ls_fail(LS_EINVALID,
+			       "%s already holds a run; add --resume to continue it, or name another --run", o->run);
 	return LS_OK;
 }
 
-/* Looked at twice: before, so that a refusal leaves no file behind, and under the lock, when nobody else can change it. */
+/* Looked at twice: before, so that a refusal leaves no file behind, and under the lock, when nobody else can change it.
+ */
 static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
 {
 	if (!o->resume)
@@ -84,7 +91,7 @@ static ls_status describe(const ls_setup *s)
 	char *settings = NULL;
 	LS_TRY(ls_settings_to_json(s->options, &settings));
 	ls_status status = ls_run_describe(s->options->run, settings, ls_gemm_backend(), ls_isa_name(ls_isa_get()),
-	                                   s->options->resume);
+					   s->options->resume);
 	free(settings);
 	return status;
 }
@@ -107,8 +114,8 @@ static ls_status start_again(const ls_setup *s, ls_ckpt_progress *position)
 	ls_status status = ls_run_settings(o->run, &settings);
 
 	if (status == LS_EFORMAT)
-		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew", ls_last_error(),
-		               o->run);
+		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew",
+			       ls_last_error(), o->run);
 	LS_TRY(status);
 	status = ls_settings_compare(o, settings, o->run);
 	if (status == LS_OK)

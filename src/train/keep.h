@@ -8,9 +8,9 @@
 #include "train/lock.h"
 #include "train/setup.h"
 
-/* Claim the run directory, load what is to be continued (or initial weights) into the trainer, write run.json. `position`
- * is where to go on. `lock` is the caller's to drop when the run is over, also after a failure. Without a run directory
- * only the weights are filled in. */
+/* Claim the run directory, load what is to be continued (or initial weights) into the trainer, write run.json.
+ * `position` is where to go on. `lock` is the caller's to drop when the run is over, also after a failure. Without a
+ * run directory only the weights are filled in. */
 ls_status ls_keep_begin(const ls_setup *setup, ls_run_lock *lock, ls_ckpt_progress *position);
 
 /* Write a checkpoint of the trainer at `position`; a no-op without a run directory. */

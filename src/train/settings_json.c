@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "optim/schedule.h"
 #include "train/settings.h"
 
 static json_t *field_to_json(const ls_setting *row, const ls_train_options *options)
@@ -219,7 +220,11 @@ static void compare_rates(const ls_train_options *was, const ls_train_options *n
 
 static int looks_at_length(const char *schedule)
 {
-	return schedule && strcmp(schedule, "constant") != 0 && strcmp(schedule, "step") != 0;
+	const ls_schedule_kind *kind;
+	for (size_t i = 0; schedule && (kind = ls_schedule_at(i)); i++)
+		if (strcmp(kind->name, schedule) == 0)
+			return kind->needs_length;
+	return 0;
 }
 
 static void compare_lengths(const ls_train_options *was, const ls_train_options *now, differences *found)

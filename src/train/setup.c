@@ -18,9 +18,10 @@ static ls_status check(const ls_train_options *o)
 	LS_TRY(ls_gemm_check());
 	if (o->devices > 1)
 		return ls_fail(LS_EUNSUPPORTED, "--devices %lld: this version trains on one device; use --threads %lld",
-		               (long long)o->devices, (long long)o->devices);
+			       (long long)o->devices, (long long)o->devices);
 	if (o->init != NULL && o->resume)
-		return ls_fail(LS_EINVALID, "--init and --resume: a resumed run has its weights already; give one of them");
+		return ls_fail(LS_EINVALID,
+			       "--init and --resume: a resumed run has its weights already; give one of them");
 	if (o->resume && o->run == NULL)
 		return ls_fail(LS_EINVALID, "--resume needs --run, the directory of the run to continue");
 	return LS_OK;
@@ -52,15 +53,20 @@ static ls_status open_data(ls_setup *s)
 		s->test_set = s->own_test;
 	}
 	if (ls_dataset_describe(s->train_set)->samples == 0)
-		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on", ls_dataset_describe(s->train_set)->name);
+		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
+			       ls_dataset_describe(s->train_set)->name);
 	return LS_OK;
 }
 
 static ls_status build_graph(ls_setup *s)
 {
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	ls_model_options model = { .name = s->options->model, .channels = info->channels, .height = info->height,
-		                   .width = info->width, .classes = info->classes, .dropout = s->options->dropout };
+	ls_model_options model = { .name = s->options->model,
+				   .channels = info->channels,
+				   .height = info->height,
+				   .width = info->width,
+				   .classes = info->classes,
+				   .dropout = s->options->dropout };
 
 	s->graph = s->options->graph;
 	if (s->graph == NULL) {
@@ -81,7 +87,7 @@ static ls_status count_steps(ls_setup *s)
 	s->total_steps = (uint64_t)o->steps;
 	if (o->steps == 0 && __builtin_mul_overflow(s->steps_per_epoch, (uint64_t)o->epochs, &s->total_steps))
 		return ls_fail(LS_EINVALID, "--epochs %lld of %llu steps are too many steps", (long long)o->epochs,
-		               (unsigned long long)s->steps_per_epoch);
+			       (unsigned long long)s->steps_per_epoch);
 	return LS_OK;
 }
 
@@ -93,14 +99,28 @@ static ls_trainer_options trainer_options(const ls_setup *s)
 	double lr = o->lr * (o->lr_scale_workers ? (double)o->devices : 1);
 
 	return (ls_trainer_options){
-		.graph = s->graph, .leaf = first < leaf ? first : leaf,
+		.graph = s->graph,
+		.leaf = first < leaf ? first : leaf,
 		.tails = { first % leaf, samples % s->batches.global % leaf },
-		.leaves = (first + leaf - 1) / leaf, .threads = (int)o->threads, .optimizer = o->optimizer,
-		.hyper = { .lr = lr, .momentum = o->momentum, .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon,
-		           .weight_decay = o->weight_decay, .nesterov = o->nesterov },
-		.schedule = { .name = o->schedule, .lr = lr, .lr_min = o->lr_min, .warmup = (uint64_t)o->warmup,
-		              .total = s->total_steps, .every = (uint64_t)o->lr_step_every, .factor = o->lr_step_factor },
-		.clip_norm = o->clip_norm, .seed = o->seed,
+		.leaves = (first + leaf - 1) / leaf,
+		.threads = (int)o->threads,
+		.optimizer = o->optimizer,
+		.hyper = { .lr = lr,
+			   .momentum = o->momentum,
+			   .beta1 = o->beta1,
+			   .beta2 = o->beta2,
+			   .epsilon = o->epsilon,
+			   .weight_decay = o->weight_decay,
+			   .nesterov = o->nesterov },
+		.schedule = { .name = o->schedule,
+			      .lr = lr,
+			      .lr_min = o->lr_min,
+			      .warmup = (uint64_t)o->warmup,
+			      .total = s->total_steps,
+			      .every = (uint64_t)o->lr_step_every,
+			      .factor = o->lr_step_factor },
+		.clip_norm = o->clip_norm,
+		.seed = o->seed,
 	};
 }
 
@@ -140,7 +160,7 @@ static ls_status check_memory(const ls_setup *s, const ls_trainer_options *t, co
 	else
 		snprintf(advice, sizeof(advice), "no batch of this model would fit");
 	return ls_fail(LS_EMEMORY, "a leaf of %lld samples needs %.2f GB and this machine has %.2f GB to give; %s",
-	               (long long)t->leaf, needed / 1e9, available / 1e9, advice);
+		       (long long)t->leaf, needed / 1e9, available / 1e9, advice);
 }
 
 static void print_plan(const ls_setup *s, const ls_trainer_options *t, const ls_trainer_bytes *b)

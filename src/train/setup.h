@@ -23,7 +23,8 @@ typedef struct ls_setup {
 	ls_evaluator *probe; /* a few training samples, to tell whether weights are worth keeping */
 } ls_setup;
 
-/* With options->plan_memory prints the plan. Fails before anything large is allocated when the machine has too little. */
+/* With options->plan_memory prints the plan. Fails before anything large is allocated when the machine has too little.
+ */
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options);
 void ls_setup_release(ls_setup *setup);
 

@@ -1,7 +1,8 @@
 /*
  * train.c - the step loop: the one place where data, model, optimizer, checkpoints and metrics meet.
  *
- *     setup -> (resume) -> { leaves of a step -> update -> watch -> (checkpoint) } -> epoch: checkpoint, evaluate -> ...
+ *     setup -> (resume) -> { leaves of a step -> update -> watch -> (checkpoint) } -> epoch: checkpoint, evaluate ->
+ * ...
  *
  * `position` always says where the *next* step is, so that what is saved and what is resumed are the same thing.
  */
@@ -36,16 +37,19 @@ typedef struct loop {
 	ls_eval_result test;
 	int tested;
 	uint64_t tested_step; /* of the weights that `test` is about */
-	uint64_t saved_step; /* of the newest checkpoint written or resumed from */
+	uint64_t saved_step;  /* of the newest checkpoint written or resumed from */
 	double started, first_step_s, last_loss;
 } loop;
 
 static ls_status open_loader(loop *l)
 {
 	const ls_setup *s = &l->setup;
-	ls_loader_options options = { .seed = s->options->seed, .shuffle = 1, .leaf = s->batches.leaf,
-		                      .global_batch = s->batches.global, .start_epoch = l->position.epoch,
-		                      .start_step = l->position.epoch_step };
+	ls_loader_options options = { .seed = s->options->seed,
+				      .shuffle = 1,
+				      .leaf = s->batches.leaf,
+				      .global_batch = s->batches.global,
+				      .start_epoch = l->position.epoch,
+				      .start_step = l->position.epoch_step };
 	return ls_loader_new(&l->loader, s->train_set, &options);
 }
 
@@ -73,8 +77,8 @@ static const char *what_is_kept(const loop *l)
 static ls_status not_finite(const loop *l, double loss)
 {
 	return ls_fail(LS_ENUMERIC, "the loss became %s at step %llu (epoch %llu): %s; " DIVERGED,
-	               isnan(loss) ? "NaN" : "infinite", (unsigned long long)l->position.step + 1,
-	               (unsigned long long)l->position.epoch, what_is_kept(l));
+		       isnan(loss) ? "NaN" : "infinite", (unsigned long long)l->position.step + 1,
+		       (unsigned long long)l->position.epoch, what_is_kept(l));
 }
 
 /* Called before the update, which clears the trainer's sums. */
@@ -117,8 +121,8 @@ static ls_status save(loop *l)
 	LS_TRY(ls_evaluator_probe(l->setup.probe, t->params, t->buffers, &usable));
 	if (!usable || !ls_trainer_finite(t))
 		return ls_fail(LS_ENUMERIC, "the weights of step %llu (epoch %llu) give no finite loss: %s; " DIVERGED,
-		               (unsigned long long)l->position.step, (unsigned long long)l->position.epoch,
-		               what_is_kept(l));
+			       (unsigned long long)l->position.step, (unsigned long long)l->position.epoch,
+			       what_is_kept(l));
 	LS_TRY(ls_keep_save(&l->setup, &l->position));
 	l->saved_step = l->position.step;
 	return ls_metrics_flush(l->watch.metrics);
@@ -207,20 +211,22 @@ static ls_status report(loop *l, ls_train_result *result)
 	LS_TRY(ls_trainer_fingerprint(l->setup.trainer, &fingerprint));
 	ls_log_line("parameters xxh64 %016llx", (unsigned long long)fingerprint);
 	if (result != NULL)
-		*result = (ls_train_result){ .steps = (int64_t)l->position.step, .fingerprint = fingerprint,
-			                     .train_loss = l->last_loss, .test_loss = is_tested(l) ? l->test.loss : NAN,
-			                     .test_accuracy = is_tested(l) ? l->test.accuracy : NAN,
-			                     .samples_per_s = ls_rate_median(&l->watch.rate),
-			                     .first_step_s = l->first_step_s };
+		*result = (ls_train_result){ .steps = (int64_t)l->position.step,
+					     .fingerprint = fingerprint,
+					     .train_loss = l->last_loss,
+					     .test_loss = is_tested(l) ? l->test.loss : NAN,
+					     .test_accuracy = is_tested(l) ? l->test.accuracy : NAN,
+					     .samples_per_s = ls_rate_median(&l->watch.rate),
+					     .first_step_s = l->first_step_s };
 	if (l->position.step >= l->setup.total_steps) {
 		if (l->setup.evaluator == NULL || is_tested(l))
 			return LS_OK;
 		return ls_fail(LS_EINTERRUPTED, "stopped before the last evaluation was done; all %llu steps are",
-		               (unsigned long long)l->position.step);
+			       (unsigned long long)l->position.step);
 	}
 	return ls_fail(LS_EINTERRUPTED, "stopped after step %llu of %llu%s%s%s", (unsigned long long)l->position.step,
-	               (unsigned long long)l->setup.total_steps, o->run != NULL ? "; continue with --run " : "",
-	               o->run != NULL ? o->run : "", o->run != NULL ? " --resume" : "");
+		       (unsigned long long)l->setup.total_steps, o->run != NULL ? "; continue with --run " : "",
+		       o->run != NULL ? o->run : "", o->run != NULL ? " --resume" : "");
 }
 
 static ls_status run(loop *l, ls_train_result *result)

@@ -110,9 +110,15 @@ ls_status ls_trainer_init(ls_trainer *t)
 
 static ls_optimizer_pass update_pass(ls_trainer *t, const float *grads, double scale)
 {
-	return (ls_optimizer_pass){ .kind = t->kind, .hyper = &t->hyper, .table = &t->graph->params, .params = t->params,
-		                    .grads = grads, .slots = { t->slots[0], t->slots[1] }, .scale = (float)scale,
-		                    .step = t->step + 1, .lr = ls_schedule_rate(&t->schedule, t->step) };
+	return (ls_optimizer_pass){ .kind = t->kind,
+				    .hyper = &t->hyper,
+				    .table = &t->graph->params,
+				    .params = t->params,
+				    .grads = grads,
+				    .slots = { t->slots[0], t->slots[1] },
+				    .scale = (float)scale,
+				    .step = t->step + 1,
+				    .lr = ls_schedule_rate(&t->schedule, t->step) };
 }
 
 /* This member's share of [begin, end), in whole cache lines (parameters start on them). */
@@ -150,9 +156,16 @@ static void add_stats(ls_trainer *t, int64_t count)
 
 void ls_trainer_leaf(ls_trainer *t, const ls_leaf *leaf)
 {
-	ls_exec_leaf job = { .count = leaf->count, .images = leaf->images, .labels = leaf->labels,
-		             .samples = leaf->samples, .params = t->params, .buffers = t->buffers,
-		             .grads = ls_pieces_next(&t->pieces), .stats = t->stats, .seed = t->seed, .step = t->step };
+	ls_exec_leaf job = { .count = leaf->count,
+			     .images = leaf->images,
+			     .labels = leaf->labels,
+			     .samples = leaf->samples,
+			     .params = t->params,
+			     .buffers = t->buffers,
+			     .grads = ls_pieces_next(&t->pieces),
+			     .stats = t->stats,
+			     .seed = t->seed,
+			     .step = t->step };
 	early update = { .trainer = t };
 
 	if (t->update_early) {
@@ -250,7 +263,8 @@ ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 	choose_live(o, kind);
 	int shared = updates_early(o) && ls_exec_shared_grads(o->graph) > 0;
 	*out = (ls_trainer_bytes){ .params = (table->total + 2 * table->buffers) * sizeof(float),
-		                   .gradients = ls_pieces_bytes(shared ? ls_exec_shared_grads(o->graph) : table->live, o->leaves),
-		                   .state = (size_t)kind->slots * table->live * sizeof(float) };
+				   .gradients = ls_pieces_bytes(shared ? ls_exec_shared_grads(o->graph) : table->live,
+								o->leaves),
+				   .state = (size_t)kind->slots * table->live * sizeof(float) };
 	return ls_exec_bytes(o->graph, o->leaf, 0, &out->workspace);
 }

@@ -4,8 +4,8 @@
  *     for each leaf of a step: ls_trainer_leaf()    forward, backward; sums join the tree
  *     ls_trainer_update()                           mean, clip, optimizer, running statistics
  *
- * What it holds is all that a step changes, so a checkpoint is this plus a position in the data. Nothing here knows where
- * leaves come from, or prints.
+ * What it holds is all that a step changes, so a checkpoint is this plus a position in the data. Nothing here knows
+ * where leaves come from, or prints.
  */
 #ifndef LS_TRAIN_TRAINER_H
 #define LS_TRAIN_TRAINER_H
@@ -18,10 +18,10 @@
 #include "optim/schedule.h"
 
 typedef struct ls_trainer_options {
-	ls_graph *graph;           /* borrowed; finished */
-	int64_t leaf;              /* largest leaf */
-	int64_t tails[2];          /* other leaf sizes that will come, 0: none */
-	int64_t leaves;            /* most leaves a step has */
+	ls_graph *graph;  /* borrowed; finished */
+	int64_t leaf;     /* largest leaf */
+	int64_t tails[2]; /* other leaf sizes that will come, 0: none */
+	int64_t leaves;   /* most leaves a step has */
 	int threads;
 	const char *optimizer;
 	ls_hyper hyper;
@@ -40,21 +40,21 @@ typedef struct ls_trainer {
 	ls_schedule_options schedule;
 	double clip_norm;
 	uint64_t seed;
-	float *params;                 /* (total) */
-	float *buffers, *stats;        /* (buffers) running statistics; one leaf's */
-	double *stat_sums;             /* (buffers) over the leaves of the step */
-	ls_pieces pieces;              /* of gradients (live), or of what two layers at a time need */
-	float *slots[LS_SLOTS_MAX];    /* (live) */
-	double *norm_sums;             /* one a norm block */
-	uint64_t step;                 /* updates done */
+	float *params;              /* (total) */
+	float *buffers, *stats;     /* (buffers) running statistics; one leaf's */
+	double *stat_sums;          /* (buffers) over the leaves of the step */
+	ls_pieces pieces;           /* of gradients (live), or of what two layers at a time need */
+	float *slots[LS_SLOTS_MAX]; /* (live) */
+	double *norm_sums;          /* one a norm block */
+	uint64_t step;              /* updates done */
 	int64_t batches_tracked;
-	int update_early;              /* a step is one leaf and is not clipped: update as backward goes */
-	int share_grads;               /* and gradients need no memory of their own beyond that */
-	double update_s;               /* time spent in updates */
+	int update_early; /* a step is one leaf and is not clipped: update as backward goes */
+	int share_grads;  /* and gradients need no memory of their own beyond that */
+	double update_s;  /* time spent in updates */
 	/* of the step under way */
 	int64_t samples, correct;
 	double loss;
-	double gradient_norm;          /* of the last update, when clipping is on */
+	double gradient_norm; /* of the last update, when clipping is on */
 } ls_trainer;
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options);

@@ -29,7 +29,8 @@ static void show(ls_watch *w, const ls_ckpt_progress *at, double loss)
 	double left = rate > 0 ? (double)(s->total_steps - at->step) * (double)s->batches.global / rate : 0;
 	char title[48], detail[64];
 
-	snprintf(title, sizeof(title), "epoch %llu/%llu", (unsigned long long)at->epoch + 1, (unsigned long long)epochs);
+	snprintf(title, sizeof(title), "epoch %llu/%llu", (unsigned long long)at->epoch + 1,
+		 (unsigned long long)epochs);
 	snprintf(detail, sizeof(detail), "loss %.4f  %.0f data/sec", loss, rate);
 	ls_progress_update(w->progress, title, at->epoch_step, s->steps_per_epoch, detail, left);
 }
@@ -55,9 +56,10 @@ ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds,
 		ls_log_line("Step%llu: %.2f data/sec", (unsigned long long)at->step, rate);
 	if (at->step % record_every((int64_t)log_every) != 0)
 		return LS_OK;
-	ls_metric values[] = { { "loss", loss }, { "samples_per_s", (double)samples / seconds },
-		               { "lr", ls_schedule_rate(&t->schedule, at->step - 1) },
-		               { "gradient_norm", t->gradient_norm } };
+	ls_metric values[] = { { "loss", loss },
+			       { "samples_per_s", (double)samples / seconds },
+			       { "lr", ls_schedule_rate(&t->schedule, at->step - 1) },
+			       { "gradient_norm", t->gradient_norm } };
 	return ls_metrics_record(w->metrics, "step", at->step, values, t->clip_norm > 0 ? 4 : 3);
 }
 
@@ -66,16 +68,18 @@ ls_status ls_watch_epoch(ls_watch *w, const ls_ckpt_progress *at)
 	double samples = (double)at->loss_samples;
 
 	w->epoch_s = ls_clock_seconds() - w->epoch_start;
-	ls_metric train[] = { { "loss", at->loss_sum / samples }, { "accuracy", (double)at->correct / samples },
-		              { "seconds", w->epoch_s }, { "epoch", (double)at->epoch } };
+	ls_metric train[] = { { "loss", at->loss_sum / samples },
+			      { "accuracy", (double)at->correct / samples },
+			      { "seconds", w->epoch_s },
+			      { "epoch", (double)at->epoch } };
 	return ls_metrics_record(w->metrics, "epoch", at->step, train, 4);
 }
 
 void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test)
 {
 	if (test != NULL)
-		ls_log_line("Epoch %llu in %.2f sec, test time %.2f sec, test accuracy: %.4f", (unsigned long long)epoch,
-		            w->epoch_s, test->seconds, test->accuracy);
+		ls_log_line("Epoch %llu in %.2f sec, test time %.2f sec, test accuracy: %.4f",
+			    (unsigned long long)epoch, w->epoch_s, test->seconds, test->accuracy);
 	else
 		ls_log_line("Epoch %llu in %.2f sec", (unsigned long long)epoch, w->epoch_s);
 	w->epoch_start = ls_clock_seconds();
@@ -83,8 +87,10 @@ void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test
 
 ls_status ls_watch_test(ls_watch *w, uint64_t step, uint64_t epoch, const ls_eval_result *test)
 {
-	ls_metric values[] = { { "loss", test->loss }, { "accuracy", test->accuracy }, { "seconds", test->seconds },
-		               { "epoch", (double)epoch } };
+	ls_metric values[] = { { "loss", test->loss },
+			       { "accuracy", test->accuracy },
+			       { "seconds", test->seconds },
+			       { "epoch", (double)epoch } };
 
 	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, 4));
 	return ls_metrics_flush(w->metrics);

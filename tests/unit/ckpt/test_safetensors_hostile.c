@@ -108,7 +108,8 @@ static void refused(void **state)
 static void unaligned_is_taken(void **state)
 {
 	(void)state;
-	const char *header = "{\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}," F32("a", "[1]", "[1,5]") "}";
+	const char *header =
+		"{\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}," F32("a", "[1]", "[1,5]") "}";
 	ls_st_reader *reader = NULL;
 	uint8_t *bytes;
 	float value = -1;
@@ -220,9 +221,9 @@ static void every_truncation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refused),
-		cmocka_unit_test(unaligned_is_taken),      cmocka_unit_test(bad_lengths), cmocka_unit_test(too_short),
-		cmocka_unit_test(deep_nesting), cmocka_unit_test(taken),       cmocka_unit_test(every_truncation),
+		cmocka_unit_test(refused),          cmocka_unit_test(unaligned_is_taken), cmocka_unit_test(bad_lengths),
+		cmocka_unit_test(too_short),        cmocka_unit_test(deep_nesting),       cmocka_unit_test(taken),
+		cmocka_unit_test(every_truncation),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

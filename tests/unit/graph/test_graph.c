@@ -159,9 +159,8 @@ static ls_value linear_on_a_huge_map(ls_graph *g)
 /* Sizes whose products do not fit: each must be told, not wrap around. */
 static ls_value huge_padding(ls_graph *g)
 {
-	return net_head(
-		g, ls_conv2d(g, image(g), "pad",
-			     (ls_conv_options){ .out_channels = 4, .kernel = 3, .padding = 0x7fffffff }));
+	return net_head(g, ls_conv2d(g, image(g), "pad",
+				     (ls_conv_options){ .out_channels = 4, .kernel = 3, .padding = 0x7fffffff }));
 }
 
 static ls_value huge_pool_padding(ls_graph *g)

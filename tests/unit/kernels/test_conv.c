@@ -78,7 +78,7 @@ typedef struct kit {
 	ls_conv_geometry geometry;
 	int16_t slot[TAPS_MAX];
 	ls_param weight;
-	ls_param_table params; /* of that one row */
+	ls_param_table params;          /* of that one row */
 	ls_conv_plan plan[THREADS_MAX]; /* as teams of 1, 2, ... would make it */
 	panels_shape in, out;
 	float *x, *dy, *w, *bias;     /* dense */

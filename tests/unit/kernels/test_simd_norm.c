@@ -97,8 +97,10 @@ static void test_normalize(void **state)
 static void check_mask_from_input(const ls_simd *simd, const panel_case *k)
 {
 	const int64_t count = k->rows * k->panel;
-	float *x = check_random_panel(k->rows, k->panel, k->real, 300), *dy = check_random_panel(k->rows, k->panel, k->real, 301);
-	float *scale = check_random_panel(1, k->panel, k->real, 302), *shift = check_random_panel(1, k->panel, k->real, 303);
+	float *x = check_random_panel(k->rows, k->panel, k->real, 300),
+	      *dy = check_random_panel(k->rows, k->panel, k->real, 301);
+	float *scale = check_random_panel(1, k->panel, k->real, 302),
+	      *shift = check_random_panel(1, k->panel, k->real, 303);
 	float *y = check_floats(count), *dx[2] = { check_floats(count), check_floats(count) }, sums[2][2][64];
 	simd->normalize(x, NULL, k->rows, k->panel, scale, shift, 1, y);
 	const ls_norm_mask masks[2] = { { .y = y }, { .scale = scale, .shift = shift } };
@@ -216,11 +218,13 @@ static void test_sums_agree_between_sets(void **state)
 		float sums[4][64], expected[4][64];
 		const ls_simd *generic = ls_simd_of(LS_ISA_GENERIC);
 		generic->moments(t.x, t.k->rows, t.k->panel, expected[0], expected[1]);
-		generic->normalize_sums(t.dy, (ls_norm_mask){ .y = t.y }, t.x, t.k->rows, t.k->panel, t.mean, NULL, expected[2], expected[3]);
+		generic->normalize_sums(t.dy, (ls_norm_mask){ .y = t.y }, t.x, t.k->rows, t.k->panel, t.mean, NULL,
+					expected[2], expected[3]);
 		CHECK_EACH_ISA(simd)
 		{
 			simd->moments(t.x, t.k->rows, t.k->panel, sums[0], sums[1]);
-			simd->normalize_sums(t.dy, (ls_norm_mask){ .y = t.y }, t.x, t.k->rows, t.k->panel, t.mean, NULL, sums[2], sums[3]);
+			simd->normalize_sums(t.dy, (ls_norm_mask){ .y = t.y }, t.x, t.k->rows, t.k->panel, t.mean, NULL,
+					     sums[2], sums[3]);
 			for (int s = 0; s < 4; s++)
 				check_same("sums of two instruction sets", sums[s], expected[s], t.k->panel);
 		}
@@ -285,7 +289,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_normalize), cmocka_unit_test(test_mask_from_input),
+		cmocka_unit_test(test_normalize),
+		cmocka_unit_test(test_mask_from_input),
 		cmocka_unit_test(test_backward_passes),
 		cmocka_unit_test(test_sums_agree_between_sets),
 		cmocka_unit_test(test_layer_against_reference),
