@@ -7,9 +7,10 @@
  *
  * and each record is one Event message in protocol buffer encoding. Of its fields we write
  *
- *     Event       1 wall_time double   2 step int64   3 file_version string   5 summary Summary   7 session_log
- * SessionLog Summary     1 value Value (repeated) Value       1 tag string         2 simple_value float SessionLog  1
- * status enum (1 = START)
+ *   - Event: 1 wall_time double, 2 step int64, 3 file_version string, 5 summary Summary, 7 session_log SessionLog
+ *   - Summary: 1 value Value, repeated
+ *   - Value: 1 tag string, 2 simple_value float
+ *   - SessionLog: 1 status enum, 1 = START
  *
  * The first record of a file has file_version "brain.Event:2". A START at step s tells a reader to drop what it has
  * from step s on: a resumed run does those steps again.
