@@ -8,6 +8,7 @@
  *   gradient  from the first node backward that writes it to its producer's backward
  *   aux       what a node keeps for its own backward
  *   spare     a gradient computed aside, by a kind that cannot add to what is there
+ *   again     a convolution's input that its norm makes once more for backward, instead of keeping it
  *   scratch   one region, used by one node at a time
  */
 #include "graph/exec_plan.h"
@@ -15,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPAN_VALUE, SPAN_GRADIENT, SPAN_AUX, SPAN_SPARE, SPAN_CLASSES };
+enum { SPAN_VALUE, SPAN_GRADIENT, SPAN_AUX, SPAN_SPARE, SPAN_AGAIN, SPAN_CLASSES };
 
 /* Spans lie as four tables: values, gradients (by value), aux, spare (by node). */
 static ls_span *span_of(const ls_exec *exec, int class, int index)
 {
 	int values = exec->graph->value_count, nodes = exec->op_count;
-	int first[SPAN_CLASSES] = { 0, values, 2 * values, 2 * values + nodes };
+	int first[SPAN_CLASSES] = { 0, values, 2 * values, 2 * values + nodes, 2 * values + 2 * nodes };
 	return &exec->spans[first[class] + index];
 }
 
@@ -113,7 +114,10 @@ static void plan_reads(ls_exec *exec, int i)
 	const ls_op *op = &exec->ops[i];
 	int again = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_INPUT);
 
-	plan_read(exec, i, op->node->input, again);
+	if (op->maker != NULL)
+		want(span_of(exec, SPAN_AGAIN, i), value_bytes(exec, op->node->input), backward_time(exec, i),
+		     backward_time(exec, i));
+	plan_read(exec, i, op->node->input, again && op->maker == NULL);
 	plan_read(exec, i, op->node->second, 0);
 }
 
@@ -162,13 +166,29 @@ static void link_moments(ls_exec *exec)
 	}
 }
 
+/*
+ * A norm's input is kept for its own backward; where a convolution alone reads its output, the output can be made again
+ * from it, in cache, when the convolution goes backward, and need not be kept.
+ */
+static void link_makers(ls_exec *exec)
+{
+	for (int i = 0; i < exec->op_count && !exec->inference; i++) {
+		const ls_node *node = exec->ops[i].node;
+		int maker = node->kind == LS_NODE_CONV ? ls_graph_producer(exec->graph, node->input) : LS_NONE;
+		if (maker == LS_NONE || exec->graph->nodes[maker].kind != LS_NODE_NORM)
+			continue;
+		if (exec->graph->nodes[maker].second == LS_NONE && ls_graph_consumers(exec->graph, node->input) == 1)
+			exec->ops[i].maker = &exec->ops[maker];
+	}
+}
+
 static ls_status make_ops(ls_exec *exec)
 {
 	const ls_graph *graph = exec->graph;
 
 	exec->op_count = graph->node_count;
 	exec->ops = ls_arena_alloc(&exec->arena, sizeof(*exec->ops) * (size_t)exec->op_count);
-	exec->span_count = 2 * (size_t)graph->value_count + 2 * (size_t)exec->op_count;
+	exec->span_count = 2 * (size_t)graph->value_count + 3 * (size_t)exec->op_count;
 	exec->spans = ls_arena_alloc(&exec->arena, sizeof(*exec->spans) * exec->span_count);
 	if (exec->ops == NULL || exec->spans == NULL)
 		return LS_EMEMORY;
@@ -182,6 +202,7 @@ static ls_status make_ops(ls_exec *exec)
 					.parity = i % 2 };
 	}
 	link_moments(exec);
+	link_makers(exec);
 	return LS_OK;
 }
 
@@ -227,6 +248,7 @@ static void bind_op(ls_exec *exec, int i)
 	op->x = node->input == exec->graph->input ? NULL : place_of(exec, SPAN_VALUE, node->input);
 	op->y = place_of(exec, SPAN_VALUE, node->output);
 	op->aux = place_of(exec, SPAN_AUX, i);
+	op->x_again = place_of(exec, SPAN_AGAIN, i);
 	op->scratch = exec->workspace + exec->workspace_bytes;
 	op->dy = place_of(exec, SPAN_GRADIENT, node->output);
 	op->dx = has_gradient(exec, node->input) ? place_of(exec, SPAN_GRADIENT, node->input) : NULL;
@@ -361,9 +383,9 @@ static size_t class_bytes(const ls_exec *exec, int class, int count)
 
 void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers)
 {
-	static const char *const names[SPAN_CLASSES] = { "activations", "their gradients", "kept for backward",
-							 "spare" };
-	int counts[SPAN_CLASSES] = { exec->graph->value_count, exec->graph->value_count, exec->op_count,
+	static const char *const names[SPAN_CLASSES] = { "activations", "their gradients", "kept for backward", "spare",
+							 "made again" };
+	int counts[SPAN_CLASSES] = { exec->graph->value_count, exec->graph->value_count, exec->op_count, exec->op_count,
 				     exec->op_count };
 
 	for (int class = 0; class < SPAN_CLASSES; class ++)

@@ -55,6 +55,8 @@ struct ls_op {
 	ls_conv_plan *plans; /* conv: one a size */
 	const ls_op *norm;   /* conv: who gets the moments */
 	const ls_op *conv;   /* norm: who makes them */
+	const ls_op *maker;  /* conv: the norm that makes its input anew for backward; NULL: the input was kept */
+	float *x_again;      /* conv: where */
 	int parity;          /* which half of shared gradient memory */
 	double forward_s, backward_s;
 };
@@ -106,6 +108,9 @@ void ls_bias_grad_combine(const ls_tensor *t, int64_t n, const float *partial, i
 
 /* Where a norm wants the moments of its input's chunks: means (blocks, chunks, panel), then m2. */
 float *ls_norm_moments(const ls_op *norm);
+
+/* Write a norm's output, or once more from what its backward keeps anyway: the same bits each time. */
+void ls_norm_remake(const ls_op *norm, const ls_pass *pass, float *y, ls_member member);
 
 extern const ls_op_kind ls_op_conv, ls_op_norm, ls_op_relu, ls_op_add, ls_op_max_pool, ls_op_avg_pool, ls_op_flatten,
 	ls_op_dropout, ls_op_pack;

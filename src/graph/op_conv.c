@@ -89,8 +89,12 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	const ls_node *node = op->node;
 	const ls_conv_plan *plan = &op->plans[pass->size];
 	float *turned = op->scratch, *partial = turned + turned_floats(op);
-	const float *x = node->conv.gathered ? op->aux : op->x;
+	const float *x = node->conv.gathered ? op->aux : op->maker != NULL ? op->x_again : op->x;
 
+	if (op->maker != NULL) {
+		ls_norm_remake(op->maker, pass, op->x_again, member);
+		ls_team_barrier(member);
+	}
 	if (node->relu)
 		mask_dy(op, pass, member);
 	if (node->bias != LS_NONE) {

@@ -137,11 +137,23 @@ static void coefficients(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_team_barrier(member);
 }
 
-static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+/* The pass over the data: y from x, the residual and the coefficients. */
+void ls_norm_remake(const ls_op *op, const ls_pass *pass, float *y, ls_member member)
 {
 	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
 	const float *a = kept_mean(op) + 2 * channels(op), *b = a + channels(op);
 
+	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
+		int64_t block = unit / chunks, chunk = unit % chunks;
+		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
+		ls_simd_get()->normalize(op->x + at, op->second != NULL ? op->second + at : NULL,
+					 ls_chunk_rows(rows, chunk), (int)panel, a + block * panel, b + block * panel,
+					 op->node->relu, y + at);
+	}
+}
+
+static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
 	if (!pass->training) {
 		use_running(op, pass, member);
 	} else {
@@ -150,13 +162,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 		combine_moments(op, pass, member);
 	}
 	coefficients(op, pass, member);
-	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
-		int64_t block = unit / chunks, chunk = unit % chunks;
-		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
-		ls_simd_get()->normalize(op->x + at, op->second != NULL ? op->second + at : NULL,
-					 ls_chunk_rows(rows, chunk), (int)panel, a + block * panel, b + block * panel,
-					 op->node->relu, op->y + at);
-	}
+	ls_norm_remake(op, pass, op->y, member);
 }
 
 /* What the relu let through, at float `at` of the panels of `block`. Without a residual x tells it as well as y does,
