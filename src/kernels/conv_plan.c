@@ -194,14 +194,15 @@ static ls_status make_backward(ls_conv_plan *plan, ls_arena *arena)
 #define UNITS_A_THREAD 8
 #define PARTS_MOST 4
 
-/* A layer with few blocks and taps has too few units to share; then cut the rows of each block. */
+/* A layer with few blocks and taps has too few units to share; then cut the rows of each block, but not into more parts
+ * than there are threads: every part reads dy again. */
 static void choose_parts(ls_conv_plan *plan, int threads)
 {
 	const ls_conv_walk *f = &plan->forward;
 	int64_t units = (int64_t)plan->live_taps * f->blocks * f->source_blocks;
 	int parts = 1;
 
-	while (threads > 1 && units * parts < UNITS_A_THREAD * threads && parts < PARTS_MOST)
+	while (units * parts < UNITS_A_THREAD * threads && parts < threads && parts < PARTS_MOST)
 		parts *= 2;
 	plan->wgrad_depth = (f->source_panel + parts - 1) / parts;
 	plan->wgrad_parts = (f->source_panel + plan->wgrad_depth - 1) / plan->wgrad_depth;
