@@ -87,6 +87,8 @@ static void run_backward(ls_exec *exec, const ls_exec_leaf *leaf, const ls_pass 
 		meet(exec, &op->backward_s, since, member);
 		if (last && leaf->ready != NULL) {
 			announce(op, leaf, pass, member);
+			if (leaf->share_grads) /* the next node writes where this one's gradient is read */
+				ls_team_barrier(member);
 			skip_time(exec, since, member);
 		}
 	}
@@ -134,7 +136,7 @@ static ls_pass slice_pass(const job *j, int64_t first, int64_t n)
 			  .stats = leaf->stats,
 			  .seed = leaf->seed,
 			  .step = leaf->step,
-			  .shared_half = leaf->share_grads ? ls_exec_shared_grads(j->exec->graph) / 2 : 0 };
+			  .share_grads = leaf->share_grads };
 }
 
 static void work(void *context, ls_member member)
@@ -181,7 +183,7 @@ size_t ls_exec_shared_grads(const ls_graph *graph)
 			floats += rows[k] == LS_NONE ? 0 : graph->params.rows[rows[k]].count;
 		most = floats > most ? floats : most;
 	}
-	return 2 * most;
+	return most;
 }
 
 void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf)

@@ -60,7 +60,7 @@ typedef struct ls_exec_leaf {
 
 void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf);
 
-/* Floats of gradient memory that share_grads needs: two nodes' worth, used in turn. 0: this graph runs leaves in
+/* Floats of gradient memory that share_grads needs: the largest node's. 0: this graph runs leaves in
  * slices, whose sums must stay. */
 size_t ls_exec_shared_grads(const ls_graph *graph);
 

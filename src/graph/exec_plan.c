@@ -198,8 +198,7 @@ static ls_status make_ops(ls_exec *exec)
 					.node = node,
 					.kind = ls_op_kind_of(node->kind),
 					.in = &graph->values[node->input],
-					.out = &graph->values[node->output],
-					.parity = i % 2 };
+					.out = &graph->values[node->output] };
 	}
 	link_moments(exec);
 	link_makers(exec);

@@ -21,7 +21,7 @@ typedef struct ls_pass {
 	const uint64_t *samples;
 	const float *params, *buffers;
 	float *grads, *stats;
-	size_t shared_half; /* 0: grads is the live store; else the half of a shared region that a node writes to */
+	int share_grads; /* grads is not the live store but room for one node's gradient */
 	uint64_t seed, step;
 } ls_pass;
 
@@ -57,7 +57,6 @@ struct ls_op {
 	const ls_op *conv;   /* norm: who makes them */
 	const ls_op *maker;  /* conv: the norm that makes its input anew for backward; NULL: the input was kept */
 	float *x_again;      /* conv: where */
-	int parity;          /* which half of shared gradient memory */
 	double forward_s, backward_s;
 };
 
@@ -69,16 +68,16 @@ static inline const float *ls_op_param(const ls_op *op, const ls_pass *pass, int
 	return row == LS_NONE ? NULL : pass->params + op->graph->params.rows[row].offset;
 }
 
-/* Its gradient's place: in the live store, or in this node's half of the shared region, bias behind weight. */
+/* Its gradient's place: in the live store, or in the room all nodes share, bias behind weight. */
 static inline float *ls_op_grad(const ls_op *op, const ls_pass *pass, int row)
 {
 	const ls_param *rows = op->graph->params.rows;
 	if (row == LS_NONE)
 		return NULL;
-	if (pass->shared_half == 0)
+	if (!pass->share_grads)
 		return pass->grads + rows[row].offset;
 	size_t behind = row == op->node->bias && op->node->weight != LS_NONE ? rows[op->node->weight].count : 0;
-	return pass->grads + (size_t)op->parity * pass->shared_half + behind;
+	return pass->grads + behind;
 }
 
 /* Rows of a tensor's panel: positions times samples. */

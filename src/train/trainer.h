@@ -43,7 +43,7 @@ typedef struct ls_trainer {
 	float *params;              /* (total) */
 	float *buffers, *stats;     /* (buffers) running statistics; one leaf's */
 	double *stat_sums;          /* (buffers) over the leaves of the step */
-	ls_pieces pieces;           /* of gradients (live), or of what two layers at a time need */
+	ls_pieces pieces;           /* of gradients (live), or of what one layer at a time needs */
 	float *slots[LS_SLOTS_MAX]; /* (live) */
 	double *norm_sums;          /* one a norm block */
 	uint64_t step;              /* updates done */
