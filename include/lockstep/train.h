@@ -155,6 +155,7 @@ typedef struct ls_eval_options {
 typedef struct ls_eval_result {
 	uint64_t samples;
 	double loss, accuracy, seconds;
+	uint64_t fingerprint; /* of the weights, as ls_train() reports it */
 } ls_eval_result;
 
 ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result);

@@ -48,7 +48,8 @@ int ls_cmd_eval(int argc, char **argv)
 	ls_eval_result result;
 	ls_status status = ls_eval(&options, &result);
 	if (status == LS_OK)
-		printf("test accuracy: %.4f, loss %.4f, %" PRIu64 " samples in %.2f sec\n", result.accuracy,
-		       result.loss, result.samples, result.seconds);
+		printf("test accuracy: %.4f, loss %.4f, %" PRIu64 " samples in %.2f sec\nparameters xxh64 %016" PRIx64
+		       "\n",
+		       result.accuracy, result.loss, result.samples, result.seconds, result.fingerprint);
 	return ls_command_finish(args.command, status);
 }

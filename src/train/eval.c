@@ -256,11 +256,11 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(load(e));
 	LS_TRY(ls_team_new(&e->team, (int)o->threads));
 	LS_TRY(ls_evaluator_new(&e->evaluator, e->graph, e->set, e->team, o->batch));
-	if (o->logits == NULL)
-		return ls_evaluator_run(e->evaluator, e->params, e->buffers, NULL, NULL, result);
-	LS_TRY(make_sink(e));
-	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, keep_leaf, e, result));
-	return write_kept(e);
+	if (o->logits != NULL)
+		LS_TRY(make_sink(e));
+	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits != NULL ? keep_leaf : NULL, e, result));
+	LS_TRY(ls_params_fingerprint(&e->graph->params, e->params, e->buffers, &result->fingerprint));
+	return o->logits != NULL ? write_kept(e) : LS_OK;
 }
 
 static void release(evaluation *e)

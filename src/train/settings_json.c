@@ -231,9 +231,13 @@ static void compare_lengths(const ls_train_options *was, const ls_train_options 
 {
 	if (!looks_at_length(now->schedule))
 		return;
+	int before = found->count;
 	compare_named("steps", was, now, found);
 	if (!was->steps && !now->steps)
 		compare_named("epochs", was, now, found);
+	if (found->count > before)
+		differ(found, "schedule %s depends on the length (one to be prolonged: --schedule constant)",
+		       now->schedule);
 }
 
 ls_status ls_settings_compare(const ls_train_options *options, const char *stored_json, const char *where)

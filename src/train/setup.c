@@ -124,12 +124,17 @@ static ls_trainer_options trainer_options(const ls_setup *s)
 	};
 }
 
-static double total_bytes(const ls_trainer_bytes *b, const ls_setup *s, int64_t leaf)
+/* The leaf in use and four read ahead. */
+static double loader_bytes(const ls_setup *s, int64_t leaf)
 {
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	double sample = 4.0 * info->channels * info->height * info->width;
+	return 5.0 * 4.0 * info->channels * info->height * info->width * (double)leaf;
+}
+
+static double total_bytes(const ls_trainer_bytes *b, const ls_setup *s, int64_t leaf)
+{
 	return (double)b->params + (double)b->gradients + (double)b->state + (double)b->workspace +
-	       sample * (double)leaf * 5; /* the loader reads four leaves ahead */
+	       loader_bytes(s, leaf);
 }
 
 /* The largest leaf, down from `leaf` by halves and then refined, whose plan fits; 0: none. */
@@ -171,6 +176,7 @@ static void print_plan(const ls_setup *s, const ls_trainer_options *t, const ls_
 	printf("  %-24s %10.2f MB\n", "gradient sums", (double)b->gradients / 1e6);
 	printf("  %-24s %10.2f MB   (%s)\n", "optimizer state", (double)b->state / 1e6, t->optimizer);
 	ls_exec_print_plan(s->trainer->exec, stdout, 1);
+	printf("  %-24s %10.2f MB\n", "samples read ahead", loader_bytes(s, t->leaf) / 1e6);
 	printf("  %-24s %10.2f MB\n", "total", total_bytes(b, s, t->leaf) / 1e6);
 }
 

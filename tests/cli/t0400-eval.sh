@@ -7,10 +7,12 @@ accuracy() { sed -nE 's/.*accuracy: ([0-9.]+).*/\1/p' <<<"$1" | tail -n 1; }
 
 run small_train --epochs 2 --run runs/a
 trained=$(accuracy "$out")
+print=$(grep '^parameters xxh64' <<<"$out")
 run "$LOCKSTEP" eval runs/a --samples 200
 is "eval of a run succeeds" "$status" 0
 like "accuracy, loss, samples" "$out" \
-	'^test accuracy: [0-9.]+, loss [0-9.]+, 200 samples in [0-9.]+ sec$'
+	'^test accuracy: [0-9.]+, loss [0-9.]+, 200 samples in [0-9.]+ sec'
+like "the fingerprint is what training printed" "$out" "$print"
 is "its accuracy is what training printed" "$(accuracy "$out")" "$trained"
 without_time() { echo "${1% in *}"; }
 first=$(without_time "$out")
