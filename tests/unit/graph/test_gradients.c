@@ -114,6 +114,21 @@ static ls_value norm_relu(ls_graph *g, ls_value x)
 	return net_head(g, ls_relu(g, net_norm(g, net_conv(g, x, "b", 70, 1, 0), "m")));
 }
 
+/* A residual that nobody keeps: its memory is gone by the time backward comes, so the sum must have been kept. */
+static ls_value residual_not_kept(ls_graph *g, ls_value x)
+{
+	x = net_conv(g, x, "a", 20, 3, 0);
+	ls_value r = ls_avg_pool2d(g, x, (ls_pool_options){ .kernel = 1, .stride = 1 });
+	x = ls_relu(g, ls_add(g, net_norm(g, net_conv(g, x, "b", 20, 3, 0), "n"), r));
+	for (int i = 0; i < 4; i++) {
+		char conv[8], norm[8];
+		snprintf(conv, sizeof conv, "c%d", i);
+		snprintf(norm, sizeof norm, "m%d", i);
+		x = ls_relu(g, net_norm(g, net_conv(g, x, conv, 20, 3, 0), norm));
+	}
+	return net_head(g, x);
+}
+
 static ls_value norm_relu_pool(ls_graph *g, ls_value x)
 {
 	x = ls_relu(g, net_norm(g, net_conv(g, x, "a", 20, 3, 0), "n"));
@@ -371,6 +386,7 @@ static const net_case cases[] = {
 	CASE(norm_alone, 3, 4, 4, 6),
 	CASE(norm_after_biased_conv, 3, 4, 4, 6),
 	CASE(norm_relu, 3, 4, 4, 6),
+	CASE(residual_not_kept, 3, 4, 4, 6),
 	CASE(norm_relu, 3, 3, 3, 70), /* batch statistics: one slice whatever the leaf */
 	CASE(norm_relu_pool, 3, 7, 7, 5),
 	CASE(norm_after_relu, 3, 4, 4, 6),
