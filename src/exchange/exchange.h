@@ -1,0 +1,135 @@
+/*
+ * exchange.h - gradients of leaves in, updated parameters out: the one mechanism behind every placement.
+ *
+ * A step, as a node sees it:
+ *
+ *     ls_exchange_begin()                 who computes which leaf
+ *       each device, for each of its leaves:
+ *         ls_exchange_need()              before a layer's parameters are read: they have arrived
+ *         ls_exchange_slot()              where the leaf's sums are written
+ *         ls_exchange_ready()             a range of them is final: join it with the device's others, and, when all
+ *                                         devices have it, work on whatever bucket is complete
+ *       ls_exchange_finish()              each device, when it has no more leaves: help with what is left
+ *
+ * A bucket that all devices of the node have finished is folded into the node's pieces, which are pushed to the owners
+ * of its slices; an owner folds the pieces of all nodes in tree order and calls `update`; the new values go back to
+ * every node (the pull), first those that the next forward pass needs first. On one node there is no push and no pull:
+ * devices fold and update slices straight out of each other's stores.
+ *
+ * Invariants
+ *  1. The sums given to `update` are those of the fixed tree over the step's leaves (tree.h): the same bits for any
+ *     dealing, any number of nodes, devices, threads and servers. (Not with wire bf16, staleness or library sums.)
+ *  2. `update` is called once for every block in every step, by one thread, when nobody reads these parameters.
+ *  3. After ls_exchange_need(range) returns in step s, params[range] are those after step s - 1, on every worker.
+ *  4. A step allocates nothing and, on one node, ends complete: all parameters are updated when the last device's
+ *     ls_exchange_finish() has returned.
+ *  5. Nothing waits for a node that is gone: every wait ends when the courier fails, and ls_exchange_status() tells.
+ *
+ * Bytes on the wire for N nodes and M bytes of gradient, fp32: allreduce (N-1)/N M out and in, twice, for every node
+ * (push and pull: what a ring moves); ps with S servers: a worker M out and M in, a server (N-S)/S M out and in.
+ */
+#ifndef LS_EXCHANGE_EXCHANGE_H
+#define LS_EXCHANGE_EXCHANGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/team.h"
+#include "exchange/courier.h"
+#include "exchange/plan.h"
+
+typedef struct ls_exchange ls_exchange;
+
+typedef enum ls_wire { LS_WIRE_FP32, LS_WIRE_BF16 } ls_wire;
+
+/* What the exchange tells about its own doings, for a trace. */
+typedef enum ls_exchange_act {
+	LS_ACT_PUSH,    /* a letter with a piece of bucket `number`: from post to arrival */
+	LS_ACT_COMBINE, /* folding pieces of a block of bucket `number` */
+	LS_ACT_UPDATE,  /* `update` of it */
+	LS_ACT_PULL,    /* a letter with new values */
+	LS_ACT_WAIT     /* a device waited for parameters of bucket `number` */
+} ls_exchange_act;
+
+typedef struct ls_exchange_options {
+	ls_courier *courier; /* borrowed; NULL: one node */
+	int servers;         /* the last so many nodes own everything and compute nothing; 0: every node owns a share */
+	int devices;         /* of this node; 0 on a server */
+	int threads;         /* of a device */
+	size_t live, extra;  /* floats of gradient; floats of sums that ride along */
+	size_t block;        /* floats: unit of ownership and of `measure` */
+	size_t bucket;       /* floats */
+	int64_t leaves;      /* most leaves a step has */
+	int scattered;       /* leaves of a device may lie anywhere, not in one run (tests) */
+	ls_wire wire;
+	int staleness;   /* ps: how many steps a worker may be ahead of the slowest; 0: none */
+	int library_sum; /* the transport's own sum instead of pieces and owners; every node updates everything */
+	int measured;    /* nothing is updated before all of the step is summed and `measure`d (clipping) */
+
+	float *params; /* (live) what forward reads */
+	float *master; /* (live) what `update` changes: params itself, or with bf16 the owner's exact copy */
+	float *state;  /* (extra) what `update` leaves for the extra floats: results everybody gets */
+
+	/* Blocks [begin, end) of the flat vector are summed: `sums` points at begin's. Live ranges change master;
+	 * ranges of the extra floats (begin >= ls_exchange_extra_begin()) change state. `participant` numbers the
+	 * caller: device * threads + member; the courier's thread is devices * threads. */
+	void (*update)(void *context, size_t begin, size_t end, const float *sums, int participant);
+	double (*measure)(void *context, const float *sums, size_t count);       /* of one live block */
+	void (*measured_all)(void *context, const double *blocks, size_t count); /* in block order, before any update */
+	void (*act)(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s, double end_s);
+	void *context;
+} ls_exchange_options;
+
+ls_status ls_exchange_new(ls_exchange **out, const ls_exchange_options *options);
+void ls_exchange_free(ls_exchange *exchange);
+
+/* Bytes ls_exchange_new() would take. */
+size_t ls_exchange_bytes(const ls_exchange_options *options);
+
+const ls_plan *ls_exchange_plan(const ls_exchange *exchange);
+size_t ls_exchange_extra_begin(const ls_exchange *exchange); /* floats into a slot, where the extra floats are */
+int ls_exchange_is_owner(const ls_exchange *exchange, int node);
+int ls_exchange_owner_index(const ls_exchange *exchange, int node); /* for ls_plan_slice(); -1: owns nothing */
+
+/* Who computes what in a step. Both arrays are copied. */
+typedef struct ls_exchange_deal {
+	uint64_t step; /* one more than the last one */
+	int64_t leaves;
+	const int *node;   /* (leaves) which node computes the leaf */
+	const int *device; /* (leaves) which of its devices; looked at for this node's leaves */
+	float sum_scale;   /* staleness: this node's samples, for the servers */
+} ls_exchange_deal;
+
+/* By one thread, while no device of the node is at work. */
+void ls_exchange_begin(ls_exchange *exchange, const ls_exchange_deal *deal);
+
+/* Leaves this device computes in this step, ascending; `index` is borrowed until the next begin. */
+int64_t ls_exchange_leaves(const ls_exchange *exchange, int device, const int64_t **index);
+
+/* Where the device's k-th leaf of this step writes its sums: (extra_begin + extra) floats. */
+float *ls_exchange_slot(ls_exchange *exchange, int device, int64_t k);
+
+/* [begin, end) of the k-th leaf is written and its parameters will not be read again for this leaf: called by all
+ * members of the device's team, or for the extra floats by member { .rank = 0, .size = 1 } alone. */
+void ls_exchange_ready(ls_exchange *exchange, int device, int64_t k, size_t begin, size_t end, ls_member member);
+
+/* Wait for parameters [begin, end). */
+void ls_exchange_need(ls_exchange *exchange, int device, size_t begin, size_t end, ls_member member);
+
+/* This device computes nothing more in this step: help with what is left. Called by all members of its team. */
+void ls_exchange_finish(ls_exchange *exchange, int device, ls_member member);
+
+/* Wait until step `step` is complete on this node: every bucket's new values and the extra floats' results are here. */
+ls_status ls_exchange_await(ls_exchange *exchange, uint64_t step);
+
+ls_status ls_exchange_status(ls_exchange *exchange);
+
+/* Seconds of the last step that members of devices spent waiting: for parameters to arrive, and in finish(). */
+typedef struct ls_exchange_times {
+	double need_s;   /* mean over devices: exposed communication */
+	double finish_s; /* mean over devices: waiting for other devices of the node, and helping */
+} ls_exchange_times;
+ls_exchange_times ls_exchange_take_times(ls_exchange *exchange); /* since the last call */
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * transport.h - messages between nodes: what the exchange needs of MPI, or of threads that play nodes in tests.
+ *
+ * One thread of a node (its courier) uses its transport. Nothing blocks: send and receive start an operation under a
+ * number the caller chooses, its slot, and poll() tells which slots are done. Messages between two nodes with the same
+ * tag arrive in the order they were sent; a message has exactly the length its receiver expects.
+ */
+#ifndef LS_EXCHANGE_TRANSPORT_H
+#define LS_EXCHANGE_TRANSPORT_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+typedef struct ls_transport ls_transport;
+
+typedef struct ls_transport_ops {
+	const char *name, *summary;
+	ls_status (*send)(ls_transport *transport, int slot, int peer, int tag, const void *buffer, size_t bytes);
+	ls_status (*receive)(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes);
+	/* The library's own sum over all nodes, in place; all nodes start their sums in the same order. Optional: NULL.
+	 */
+	ls_status (*sum)(ls_transport *transport, int slot, float *values, size_t count);
+	/* Slots that are done since the last call, at most `most` of them. */
+	ls_status (*poll)(ls_transport *transport, int *slots, int most, int *count);
+	/* Sleep until something may have happened, at most so long; wake() ends it from another thread. */
+	void (*nap)(ls_transport *transport, double seconds);
+	void (*wake)(ls_transport *transport);
+	void (*free)(ls_transport *transport);
+} ls_transport_ops;
+
+/* The part every transport begins with. */
+struct ls_transport {
+	const ls_transport_ops *ops;
+	int rank, size; /* this node, and how many there are */
+	int slots;      /* operations under way at once: slots are [0, slots) */
+};
+
+/* Nodes are threads of this process: transports[size], each for one thread. `seed` shuffles the order in which
+ * operations are found done. Freeing the last one frees what they share. */
+ls_status ls_threads_transports(ls_transport **transports, int size, int slots, unsigned long long seed);
+
+/*
+ * MPI. Initialises it; the calling process is one node of MPI_COMM_WORLD. Fails with LS_EUNSUPPORTED in a build
+ * without MPI. After ls_mpi_transport() only the thread that uses the transport may talk to MPI. free() finalises.
+ */
+ls_status ls_mpi_transport(ls_transport **out, int slots);
+
+/* How many processes a launcher (mpirun, srun, MPICH's hydra) has started this one among: from the environment, without
+ * touching MPI; 1 when there is none. */
+int ls_mpi_launched(void);
+
+#endif

@@ -1,0 +1,156 @@
+#include "exchange/tree.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A node that has no right brother inside the step is its parent, too. */
+static ls_piece raise_piece(ls_piece p, int64_t leaves)
+{
+	while (p.level < 62 && (p.first >> p.level) % 2 == 0 && p.first + (INT64_C(1) << p.level) >= leaves &&
+	       (INT64_C(1) << p.level) < leaves)
+		p.level++;
+	return p;
+}
+
+ls_piece ls_piece_leaf(int64_t first, int64_t leaves)
+{
+	return raise_piece((ls_piece){ .first = first, .level = 0 }, leaves);
+}
+
+int ls_piece_join(ls_piece *a, ls_piece b, int64_t leaves)
+{
+	if (a->level != b.level || (a->first >> a->level) % 2 != 0 || a->first + (INT64_C(1) << a->level) != b.first)
+		return 0;
+	*a = raise_piece((ls_piece){ .first = a->first, .level = a->level + 1 }, leaves);
+	return 1;
+}
+
+int64_t ls_piece_list(const int *holder, int64_t leaves, int who, ls_piece *out, int64_t most)
+{
+	int64_t held = 0;
+	for (int64_t i = 0; i < leaves; i++) {
+		if (holder[i] != who)
+			continue;
+		assert(held < most);
+		out[held++] = ls_piece_leaf(i, leaves);
+		while (held > 1 && ls_piece_join(&out[held - 2], out[held - 1], leaves))
+			held--;
+	}
+	return held;
+}
+
+/* The lowest slot that no held piece uses. */
+static int free_slot(const ls_device_schedule *s)
+{
+	for (int slot = 0;; slot++) {
+		int used = 0;
+		for (int i = 0; i < s->pieces && !used; i++)
+			used = s->piece_slot[i] == slot;
+		if (!used)
+			return slot;
+	}
+}
+
+static int join_top(ls_device_schedule *s, int64_t leaves, int next_join)
+{
+	int joins = 0;
+	while (s->pieces > 1 && ls_piece_join(&s->piece[s->pieces - 2], s->piece[s->pieces - 1], leaves)) {
+		s->join[next_join + joins++] = (ls_schedule_join){ .into = s->piece_slot[s->pieces - 2],
+								   .from = s->piece_slot[s->pieces - 1] };
+		s->pieces--;
+	}
+	return joins;
+}
+
+void ls_device_schedule_make(ls_device_schedule *s, const int *holder, int64_t leaves, int device)
+{
+	int joined = 0;
+
+	s->count = 0;
+	s->pieces = s->slots = 0;
+	for (int64_t i = 0; i < leaves; i++) {
+		if (holder[i] != device)
+			continue;
+		assert(s->count < s->capacity);
+		int slot = free_slot(s);
+		s->slots = slot + 1 > s->slots ? slot + 1 : s->slots;
+		s->piece[s->pieces] = ls_piece_leaf(i, leaves);
+		s->piece_slot[s->pieces++] = slot;
+		int joins = join_top(s, leaves, joined);
+		s->index[s->count] = i;
+		s->leaf[s->count++] = (ls_schedule_leaf){ .slot = slot, .first_join = joined, .joins = joins };
+		joined += joins;
+	}
+}
+
+void ls_fold_make(ls_fold *fold, const ls_piece *inputs, int count, int64_t leaves)
+{
+	fold->inputs = count;
+	fold->outputs = 0;
+	for (int i = 0; i < count; i++) {
+		ls_piece *held = fold->piece;
+		fold->joins[i] = 0;
+		fold->begin[fold->outputs] = i;
+		held[fold->outputs++] = inputs[i];
+		while (fold->outputs > 1 && ls_piece_join(&held[fold->outputs - 2], held[fold->outputs - 1], leaves)) {
+			fold->joins[i]++;
+			fold->outputs--;
+		}
+	}
+	fold->begin[fold->outputs] = count;
+}
+
+void ls_sum_into(float *left, const float *right, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		left[i] += right[i];
+}
+
+static void sum(float *restrict out, const float *a, const float *b, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		out[i] = a[i] + b[i];
+}
+
+/* The stack: what an entry points at is an input, or its own chunk of scratch. */
+typedef struct stack {
+	const float *top[LS_TREE_DEPTH];
+	float *scratch;
+	int height;
+} stack;
+
+static void add_top(stack *s, size_t count, float *into)
+{
+	int left = s->height - 2;
+	float *out = into != NULL ? into : s->scratch + (size_t)left * LS_FOLD_CHUNK;
+	if (out == s->top[left])
+		ls_sum_into(out, s->top[left + 1], count);
+	else
+		sum(out, s->top[left], s->top[left + 1], count);
+	s->top[left] = out;
+	s->height--;
+}
+
+static void fold_chunk(const ls_fold *fold, int j, const float *const *inputs, size_t at, size_t count, float *out,
+		       float *scratch)
+{
+	stack s = { .scratch = scratch };
+	int last = fold->begin[j + 1] - 1;
+
+	for (int i = fold->begin[j]; i <= last; i++) {
+		s.top[s.height++] = inputs[i] + at;
+		for (int k = 0; k < fold->joins[i]; k++)
+			add_top(&s, count, i == last && s.height == 2 ? out + at : NULL);
+	}
+	assert(s.height == 1);
+	if (s.top[0] != out + at)
+		memcpy(out + at, s.top[0], count * sizeof(float));
+}
+
+void ls_fold_run(const ls_fold *fold, int j, const float *const *inputs, size_t count, float *out, float *scratch)
+{
+	for (size_t at = 0; at < count; at += LS_FOLD_CHUNK) {
+		size_t left = count - at;
+		fold_chunk(fold, j, inputs, at, left < LS_FOLD_CHUNK ? left : LS_FOLD_CHUNK, out, scratch);
+	}
+}

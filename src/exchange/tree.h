@@ -1,0 +1,90 @@
+/*
+ * tree.h - the fixed binary tree over the leaves of a step, whoever computes which of them.
+ *
+ * Leaf i of a step is leaf i of the tree; a node of level k covers the leaves [first, first + 2^k), cut at the end of
+ * the step; its sum is left + right, and a node without a right child is its left child. The tree depends on the number
+ * of leaves alone, so the sum at its root has the same bits however the leaves were spread.
+ *
+ * A piece is a node of the tree whose leaves one worker holds. Pieces met in order of their first leaf are joined by a
+ * stack: push one, and while the two on top are brothers, make them their parent. What is left on the stack are the
+ * largest pieces that can be made.
+ */
+#ifndef LS_EXCHANGE_TREE_H
+#define LS_EXCHANGE_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Deepest stack: a piece a level, on either side. */
+#define LS_TREE_DEPTH 64
+
+typedef struct ls_piece {
+	int64_t first; /* leaf */
+	int level;     /* of the highest node that covers the same leaves */
+} ls_piece;
+
+/* Leaf `first` alone. */
+ls_piece ls_piece_leaf(int64_t first, int64_t leaves);
+
+/* When b is a's right brother: their parent in *a and 1; else 0. */
+int ls_piece_join(ls_piece *a, ls_piece b, int64_t leaves);
+
+/* Largest pieces of the leaves [0, leaves) for which holder[i] == who, in order; returns how many. At most `most` are
+ * written. */
+int64_t ls_piece_list(const int *holder, int64_t leaves, int who, ls_piece *out, int64_t most);
+
+/*
+ * How one device sums its leaves while it computes them. Leaf number k (in the device's order) writes its gradient to
+ * slot `slot`; then, for each of `joins`: into += from. At the end the pieces lie in slots.
+ */
+typedef struct ls_schedule_leaf {
+	int slot, first_join, joins;
+} ls_schedule_leaf;
+
+typedef struct ls_schedule_join {
+	int into, from;
+} ls_schedule_join;
+
+typedef struct ls_device_schedule {
+	int64_t count;          /* leaves of this device */
+	ls_schedule_leaf *leaf; /* (capacity) */
+	ls_schedule_join *join; /* (capacity) */
+	int64_t *index;         /* (capacity) leaf of the step */
+	int pieces;             /* held at the end */
+	ls_piece *piece;        /* (capacity) */
+	int *piece_slot;        /* (capacity) */
+	int slots;              /* used */
+	int64_t capacity;
+} ls_device_schedule;
+
+/* Fill in from holder[leaves]; the capacity is at least the number of this device's leaves. */
+void ls_device_schedule_make(ls_device_schedule *schedule, const int *holder, int64_t leaves, int device);
+
+/*
+ * Folding pieces of several workers, given in order of their first leaf. After input i is pushed, `joins[i]` pairs on
+ * top are added. Outputs are runs of inputs: output j is made of inputs [begin[j], begin[j + 1]).
+ */
+typedef struct ls_fold {
+	int inputs, outputs;
+	int *joins;      /* (inputs) */
+	int *begin;      /* (outputs + 1) */
+	ls_piece *piece; /* (outputs) what each became */
+} ls_fold;
+
+/* The arrays of `fold` have room for `count` inputs (and one more `begin`). */
+void ls_fold_make(ls_fold *fold, const ls_piece *inputs, int count, int64_t leaves);
+
+/* Floats summed at a time, and the scratch ls_fold_run() needs: a chunk for every level. */
+#define LS_FOLD_CHUNK 2048
+#define LS_FOLD_SCRATCH (LS_FOLD_CHUNK * LS_TREE_DEPTH)
+
+/*
+ * Output j over `count` floats. inputs[i] points at input i's (all inputs of the fold are given; only those of output j
+ * are read). `out` may be the first input of j. Costs one read of every input and one write.
+ */
+void ls_fold_run(const ls_fold *fold, int j, const float *const *inputs, size_t count, float *out, float *scratch);
+
+/* left += right over `count` floats. */
+void ls_sum_into(float *left, const float *right, size_t count);
+
+#endif
