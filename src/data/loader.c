@@ -5,15 +5,22 @@
  * next number, waits until its slot is free (q < released + slots), fills it without holding the lock, and marks it
  * ready; the consumer waits for its next number. So any number of readers delivers the same leaves in the same order.
  *
+ * Which leaf of the epoch a number stands for, a plain loader counts: every one from its start on. Where leaves are
+ * dealt, `runs` tells it: each step's share is a run of numbers, and `total` numbers are known so far. Readers wait for
+ * more of them as they wait for free slots.
+ *
  * Invariants
  *  1. released <= delivered <= taken <= released + slots; delivered - released is 1 while a leaf is lent out, else 0.
  *  2. A slot is written by the reader that took its number, and read by the consumer only after `ready` was set under
  *     the lock.
  *  3. An error is delivered in its place in the order, and again by every call after that.
  *  4. Nothing is allocated after ls_loader_new().
+ *  5. A run stays until its last number is delivered. So the run of any number >= delivered, and thus of every number
+ *     a reader can take, is there.
  */
 #include "data/loader.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,6 +44,12 @@ typedef struct slot {
 	char error[512];
 } slot;
 
+/* Consecutive leaves that were dealt: leaf `first` is number end - count. */
+typedef struct run {
+	uint64_t first; /* counted from the beginning of start_epoch */
+	uint64_t count, end;
+} run;
+
 struct ls_loader {
 	const ls_dataset *dataset;
 	ls_loader_options options;
@@ -44,7 +57,11 @@ struct ls_loader {
 	uint64_t step_leaves;    /* of a full step */
 	uint64_t epoch_leaves;
 	uint64_t first; /* leaf of start_epoch that is number 0 */
-	uint64_t total; /* numbers there are; UINT64_MAX without an end */
+	uint64_t total; /* numbers there are, or were dealt so far; UINT64_MAX without an end */
+
+	run runs[LS_LOADER_DEALS];        /* a ring */
+	uint64_t runs_begin, runs_end;    /* counted without end */
+	uint64_t next_step, end_of_steps; /* to be dealt, counted from the beginning of start_epoch */
 
 	void *store; /* all slots' images, labels and indices */
 	size_t store_bytes;
@@ -69,24 +86,44 @@ uint64_t ls_loader_steps(uint64_t samples, int64_t global_batch)
 	return divide_up(samples, (uint64_t)global_batch);
 }
 
-/* Where leaf number q lies: its epoch, step, leaf and range of the epoch's order. */
-static void leaf_place(const ls_loader *loader, uint64_t number, ls_leaf *leaf, uint64_t *begin)
+void ls_loader_step_at(uint64_t samples, int64_t global_batch, int64_t leaf, uint64_t step, ls_step_shape *out)
 {
-	uint64_t global = (uint64_t)loader->options.global_batch, size = (uint64_t)loader->options.leaf;
-	uint64_t from_start = loader->first + number;
-	uint64_t in_epoch = from_start % loader->epoch_leaves;
-	uint64_t step = in_epoch / loader->step_leaves, index = in_epoch % loader->step_leaves;
-	uint64_t step_begin = step * global;
-	uint64_t step_samples = loader->samples - step_begin < global ? loader->samples - step_begin : global;
-	uint64_t left = step_samples - index * size;
-	*begin = step_begin + index * size;
-	leaf->count = (int64_t)(left < size ? left : size);
-	leaf->epoch = loader->options.start_epoch + from_start / loader->epoch_leaves;
-	leaf->step = step;
-	leaf->leaf = (int64_t)index;
-	leaf->step_samples = (int64_t)step_samples;
-	leaf->last_in_step = left <= size;
-	leaf->last_in_epoch = in_epoch + 1 == loader->epoch_leaves;
+	uint64_t steps = ls_loader_steps(samples, global_batch);
+	assert(step < steps);
+	uint64_t left = samples - step * (uint64_t)global_batch;
+	out->samples = left < (uint64_t)global_batch ? (int64_t)left : global_batch;
+	out->leaves = (int64_t)divide_up((uint64_t)out->samples, (uint64_t)leaf);
+	out->last_in_epoch = step + 1 == steps;
+}
+
+/* Where leaf `place` lies, counted from the beginning of start_epoch: epoch, step, leaf and range of the order. */
+static void leaf_place(const ls_loader *loader, uint64_t place, ls_leaf *leaf, uint64_t *begin)
+{
+	const ls_loader_options *o = &loader->options;
+	uint64_t in_epoch = place % loader->epoch_leaves;
+	ls_step_shape shape;
+	leaf->epoch = o->start_epoch + place / loader->epoch_leaves;
+	leaf->step = in_epoch / loader->step_leaves;
+	leaf->leaf = (int64_t)(in_epoch % loader->step_leaves);
+	ls_loader_step_at(loader->samples, o->global_batch, o->leaf, leaf->step, &shape);
+	int64_t before = leaf->leaf * o->leaf, left = shape.samples - before;
+	*begin = leaf->step * (uint64_t)o->global_batch + (uint64_t)before;
+	leaf->count = left < o->leaf ? left : o->leaf;
+	leaf->step_samples = shape.samples;
+	leaf->last_in_step = leaf->leaf + 1 == shape.leaves;
+	leaf->last_in_epoch = leaf->last_in_step && shape.last_in_epoch;
+}
+
+/* The leaf that number q stands for, counted from the beginning of start_epoch. Invariant 5 ends the search. */
+static uint64_t number_place(const ls_loader *loader, uint64_t number)
+{
+	if (!loader->options.dealt)
+		return loader->first + number;
+	uint64_t i = loader->runs_begin;
+	while (loader->runs[i % LS_LOADER_DEALS].end <= number)
+		i++;
+	const run *r = &loader->runs[i % LS_LOADER_DEALS];
+	return r->first + r->count - (r->end - number);
 }
 
 static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin)
@@ -101,10 +138,10 @@ static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin)
 	return LS_OK;
 }
 
-static void slot_fill(const ls_loader *loader, slot *s, uint64_t number)
+static void slot_fill(const ls_loader *loader, slot *s, uint64_t place)
 {
 	uint64_t begin;
-	leaf_place(loader, number, &s->leaf, &begin);
+	leaf_place(loader, place, &s->leaf, &begin);
 	s->status = slot_read(loader, s, begin);
 	if (s->status)
 		snprintf(s->error, sizeof(s->error), "%s", ls_last_error());
@@ -114,15 +151,15 @@ static void *reader(void *argument)
 {
 	ls_loader *loader = argument;
 	pthread_mutex_lock(&loader->lock);
-	while (!loader->stop && loader->taken < loader->total) {
-		if (loader->taken == loader->released + loader->slot_count) {
+	while (!loader->stop) {
+		if (loader->taken == loader->total || loader->taken == loader->released + loader->slot_count) {
 			pthread_cond_wait(&loader->freed, &loader->lock);
 			continue;
 		}
-		uint64_t number = loader->taken++;
+		uint64_t number = loader->taken++, place = number_place(loader, number);
 		slot *s = &loader->slots[number % loader->slot_count];
 		pthread_mutex_unlock(&loader->lock);
-		slot_fill(loader, s, number);
+		slot_fill(loader, s, place);
 		pthread_mutex_lock(&loader->lock);
 		s->ready = 1;
 		pthread_cond_signal(&loader->filled);
@@ -146,7 +183,11 @@ ls_status ls_loader_next(ls_loader *loader, const ls_leaf **out)
 	pthread_mutex_lock(&loader->lock);
 	give_back(loader);
 	if (loader->delivered == loader->total) {
+		int over = !loader->options.dealt || loader->next_step == loader->end_of_steps;
 		pthread_mutex_unlock(&loader->lock);
+		if (!over)
+			return ls_fail(LS_EINVALID,
+				       "no leaf is left of those dealt to this loader: deal it a step first");
 		*out = NULL;
 		return LS_OK;
 	}
@@ -160,6 +201,47 @@ ls_status ls_loader_next(ls_loader *loader, const ls_leaf **out)
 		return ls_fail(s->status, "%s", s->error);
 	*out = &s->leaf;
 	return LS_OK;
+}
+
+/* Why [first, first + count) of the next step cannot be dealt. Runs that are delivered make room. */
+static ls_status deal_check(ls_loader *loader, int64_t first, int64_t count)
+{
+	ls_step_shape shape;
+	if (!loader->options.dealt || loader->next_step == loader->end_of_steps)
+		return ls_fail(LS_EINVALID, "cannot deal leaves to a loader %s",
+			       loader->options.dealt ? "whose single pass is dealt" : "that delivers all of them");
+	ls_loader_step_at(loader->samples, loader->options.global_batch, loader->options.leaf,
+			  loader->next_step % loader->steps, &shape);
+	if (first < 0 || count < 0 || first > shape.leaves || count > shape.leaves - first)
+		return ls_fail(LS_EINVALID, "cannot deal %lld leaves from leaf %lld on: step %llu has %lld leaves",
+			       (long long)count, (long long)first,
+			       (unsigned long long)(loader->next_step % loader->steps), (long long)shape.leaves);
+	while (loader->runs_begin < loader->runs_end &&
+	       loader->runs[loader->runs_begin % LS_LOADER_DEALS].end <= loader->delivered)
+		loader->runs_begin++;
+	if (count && loader->runs_end - loader->runs_begin == LS_LOADER_DEALS)
+		return ls_fail(LS_EINVALID,
+			       "%d steps are dealt to this loader and not delivered: take their leaves first",
+			       LS_LOADER_DEALS);
+	return LS_OK;
+}
+
+ls_status ls_loader_deal(ls_loader *loader, int64_t first, int64_t count)
+{
+	pthread_mutex_lock(&loader->lock);
+	ls_status status = deal_check(loader, first, count);
+	if (!status) {
+		uint64_t epoch = loader->next_step / loader->steps, step = loader->next_step % loader->steps;
+		uint64_t begin = epoch * loader->epoch_leaves + step * loader->step_leaves;
+		loader->next_step++;
+		loader->total += (uint64_t)count;
+		if (count)
+			loader->runs[loader->runs_end++ % LS_LOADER_DEALS] =
+				(run){ begin + (uint64_t)first, (uint64_t)count, loader->total };
+		pthread_cond_broadcast(&loader->freed);
+	}
+	pthread_mutex_unlock(&loader->lock);
+	return status;
 }
 
 static ls_status options_check(const ls_dataset *dataset, const ls_loader_options *options)
@@ -190,6 +272,10 @@ static void loader_plan(ls_loader *loader)
 	loader->first = loader->options.start_step < loader->steps ? loader->options.start_step * loader->step_leaves
 								   : loader->epoch_leaves;
 	loader->total = loader->options.single_pass ? loader->epoch_leaves - loader->first : UINT64_MAX;
+	loader->next_step = loader->options.start_step;
+	loader->end_of_steps = loader->options.single_pass ? loader->steps : UINT64_MAX;
+	if (loader->options.dealt)
+		loader->total = 0;
 }
 
 /* Slots hold the larger of what a leaf can be: `leaf`, or less when batch or dataset are smaller. One slot more than

@@ -4,6 +4,9 @@
  * An epoch is a keyed permutation of [0, n) (seed, epoch), computed per index: no table. Step s of an epoch takes the
  * samples [s*B, min((s+1)*B, n)) of that order, B the global batch, cut into leaves of `leaf` samples; the last step
  * and its last leaf may be short. Every sample comes exactly once an epoch.
+ *
+ * Many loaders can share the steps: each is `dealt` the leaves of a step that are its own, reads those alone, and
+ * together they deliver what one loader would.
  */
 #ifndef LS_DATA_LOADER_H
 #define LS_DATA_LOADER_H
@@ -21,26 +24,48 @@ typedef struct ls_loader_options {
 	int ahead;                        /* leaves read ahead; 0: 4 */
 	int single_pass;                  /* end after one epoch */
 	int threads;                      /* readers; 0: 1. What is delivered does not depend on it */
+	int dealt;                        /* deliver only what ls_loader_deal() says */
 } ls_loader_options;
 
 typedef struct ls_leaf {
-	int64_t count;           /* samples */
-	const float *images;     /* (count, C, H, W) */
-	const int32_t *labels;   /* (count) */
-	const uint64_t *samples; /* (count) dataset indices */
-	uint64_t epoch, step;    /* step within the epoch */
-	int64_t leaf;            /* leaf within the step */
-	int64_t step_samples;    /* samples of the whole step */
-	int last_in_step, last_in_epoch;
+	int64_t count;                   /* samples */
+	const float *images;             /* (count, C, H, W) */
+	const int32_t *labels;           /* (count) */
+	const uint64_t *samples;         /* (count) dataset indices */
+	uint64_t epoch, step;            /* step within the epoch */
+	int64_t leaf;                    /* leaf within the step */
+	int64_t step_samples;            /* samples of the whole step */
+	int last_in_step, last_in_epoch; /* of the whole step, whoever delivers its other leaves */
 } ls_leaf;
+
+/* What a step of an epoch consists of. */
+typedef struct ls_step_shape {
+	int64_t samples, leaves;
+	int last_in_epoch;
+} ls_step_shape;
+
+/* Steps that can be dealt and not yet delivered. */
+enum { LS_LOADER_DEALS = 8 };
 
 ls_status ls_loader_new(ls_loader **out, const ls_dataset *dataset, const ls_loader_options *options);
 void ls_loader_free(ls_loader *loader);
 
-/* The next leaf, borrowed until the next call. Sets *out = NULL at the end of a single pass. */
+/* The next leaf, borrowed until the next call. Sets *out = NULL at the end of a single pass. A loader that is dealt its
+ * leaves fails when all of them are delivered: nobody might ever deal the next. */
 ls_status ls_loader_next(ls_loader *loader, const ls_leaf **out);
+
+/*
+ * Of the next step that is not dealt yet, this loader delivers the leaves [first, first + count); none with count 0.
+ * Steps are dealt in order, the first being start_step, on into the next epoch. The readers set to work at once, so
+ * deal as early as the dealing is known; with LS_LOADER_DEALS steps still to be delivered it is refused. Any thread may
+ * deal, and one may while another takes leaves.
+ */
+ls_status ls_loader_deal(ls_loader *loader, int64_t first, int64_t count);
 
 /* Steps in an epoch of n samples. */
 uint64_t ls_loader_steps(uint64_t samples, int64_t global_batch);
+
+/* The shape of step `step` of such an epoch; step < ls_loader_steps(). */
+void ls_loader_step_at(uint64_t samples, int64_t global_batch, int64_t leaf, uint64_t step, ls_step_shape *out);
 
 #endif

@@ -1,43 +1,10 @@
 /*
  * The loader: every sample once an epoch, in an order that depends on nothing but seed and epoch.
  */
-#include "unit/data/fixture.h"
+#include "unit/data/plain_set.h"
 
-#include <time.h>
-
-#include "base/status.h"
-#include "data/dataset.h"
 #include "data/loader.h"
 #include "data/permute.h"
-
-/* A dataset of one float a sample, its index; `bad` fails, and every read may take `nap` microseconds. */
-typedef struct plain_set {
-	uint64_t bad;
-	long nap;
-} plain_set;
-
-static ls_status plain_read(void *self, uint64_t index, float *image, int32_t *label)
-{
-	const plain_set *set = self;
-	if (set->nap)
-		nanosleep(&(struct timespec){ .tv_nsec = set->nap * 1000 }, NULL);
-	if (index == set->bad) {
-		return ls_fail(LS_EIO, "sample %llu cannot be read", (unsigned long long)index);
-	}
-	image[0] = (float)index;
-	*label = (int32_t)(index % 7);
-	return LS_OK;
-}
-
-static ls_dataset *make_set(plain_set *self, uint64_t samples)
-{
-	ls_dataset *set;
-	ls_dataset_info info = { "plain", samples, 1, 1, 1, 7 };
-	assert_ok(ls_dataset_new(&set, &info, &(ls_dataset_ops){ .read = plain_read }, self));
-	return set;
-}
-
-static plain_set fine = { .bad = UINT64_MAX };
 
 /* One epoch must be a cut of the permutation into steps and leaves, tails included. */
 static void check_epoch(ls_loader *loader, const ls_loader_options *o, uint64_t n, uint64_t epoch)
