@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/memory.h"
 
 enum { PATH_SIZE = 4096 };
@@ -59,62 +60,28 @@ static uint64_t read_in(const char *directory, const char *name, const char *key
 }
 
 typedef struct group_files {
-	const char *mount, *limit, *usage, *cache;
+	const char *limit, *usage, *cache;
 } group_files;
 
-static const group_files version2 = { "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file " };
-static const group_files version1 = { "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-				      "total_inactive_file " };
+static const group_files version1 = { "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file " };
+static const group_files version2 = { "memory.max", "memory.current", "inactive_file " };
 
-static uint64_t group_available(const char *directory, const group_files *files)
+static void limit_by_group(void *context, const char *directory, int version)
 {
+	uint64_t *available = context;
+	const group_files *files = version == 2 ? &version2 : &version1;
 	uint64_t limit = read_in(directory, files->limit, "", UINT64_MAX);
 	if (limit == UINT64_MAX)
-		return UINT64_MAX;
+		return;
 	uint64_t usage = read_in(directory, files->usage, "", 0);
-	return less(limit, less(usage, read_in(directory, "memory.stat", files->cache, 0)));
+	uint64_t left = less(limit, less(usage, read_in(directory, "memory.stat", files->cache, 0)));
+	*available = smaller(*available, left);
 }
 
-/* From the process's own group up to the mount: a limit on any of them holds. */
-static uint64_t groups_available(const char *root, const char *group, const group_files *files)
-{
-	char path[PATH_SIZE];
-	int base = snprintf(path, sizeof path, "%s%s", root, files->mount);
-	int length = snprintf(path, sizeof path, "%s%s%s", root, files->mount, group);
-	if (base < 0 || length < base || (size_t)length >= sizeof path)
-		return UINT64_MAX;
-	uint64_t available = UINT64_MAX;
-	for (;;) {
-		available = smaller(available, group_available(path, files));
-		char *slash = strrchr(path + base, '/');
-		if (!slash)
-			return available;
-		*slash = '\0';
-	}
-}
-
-/* Lines are "0::/group" (version 2) or "9:memory:/group" (version 1, where controllers are separated by commas). */
 static uint64_t cgroup_available(const char *root)
 {
-	char path[PATH_SIZE], line[PATH_SIZE];
-	snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return UINT64_MAX;
 	uint64_t available = UINT64_MAX;
-	while (fgets(line, sizeof line, file)) {
-		line[strcspn(line, "\n")] = '\0';
-		char *controllers = strchr(line, ':');
-		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-		if (!group)
-			continue;
-		*group++ = '\0';
-		if (!controllers[1])
-			available = smaller(available, groups_available(root, group, &version2));
-		else if (strstr(controllers, "memory"))
-			available = smaller(available, groups_available(root, group, &version1));
-	}
-	fclose(file);
+	ls_cgroup_walk(root, "memory", limit_by_group, &available);
 	return available;
 }
 

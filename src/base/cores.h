@@ -1,0 +1,46 @@
+/*
+ * cores.h - which processors a process may use, and which of them are cores.
+ *
+ * A processor is what the scheduler numbers; a core is one or more processors that share its arithmetic units. Kernels
+ * keep a core's units busy with one thread, so threads are counted and placed by cores.
+ */
+#ifndef LS_BASE_CORES_H
+#define LS_BASE_CORES_H
+
+#include "base/status.h"
+
+enum { LS_PROCESSORS = 8192, LS_PROCESSOR_WORD = 8 * (int)sizeof(unsigned long) }; /* the most Linux knows */
+
+/* A set of processors, in the form of the scheduler's calls. */
+typedef struct ls_processors {
+	unsigned long words[LS_PROCESSORS / (8 * sizeof(unsigned long))];
+} ls_processors;
+
+static inline int ls_processors_has(const ls_processors *set, int processor)
+{
+	return set->words[processor / LS_PROCESSOR_WORD] >> (processor % LS_PROCESSOR_WORD) & 1;
+}
+
+static inline void ls_processors_add(ls_processors *set, int processor)
+{
+	set->words[processor / LS_PROCESSOR_WORD] |= 1ul << (processor % LS_PROCESSOR_WORD);
+}
+
+/* The first processor >= `from`, or -1. */
+int ls_processors_next(const ls_processors *set, int from);
+
+/* What the calling thread may run on. */
+void ls_cores_allowed(ls_processors *out);
+
+/* How many cores have a processor in `allowed`; each processor is a core where that cannot be found out. Takes a small
+ * file a processor, some 10 us. `root` is "" but in tests. */
+int ls_cores_count(const char *root, const ls_processors *allowed);
+
+/* How many processors' time the control groups grant, rounded up; INT_MAX without a limit. */
+int ls_cores_quota(const char *root);
+
+/* The cores with a processor in `allowed`, each as the set of these, ordered so that neighbours share caches and memory
+ * (count); free() it. Takes hwloc some milliseconds. */
+ls_status ls_cores_list(ls_processors **out, int *count, const ls_processors *allowed);
+
+#endif

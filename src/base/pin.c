@@ -1,0 +1,191 @@
+/*
+ * pin.c - who runs where.
+ *
+ * Cores are listed so that neighbours share caches and memory. With cores enough, device d of D starts at core
+ * d * cores / D and takes the next T: a device's threads are neighbours, and devices are spread over caches and memory
+ * channels. With too few, threads go round.
+ *
+ * Invariant: while any plan binds threads, `process.mask` is what the process might use before, for a bound thread
+ * cannot tell: asking the scheduler, it would see its own core only.
+ */
+#include "base/pin.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static struct {
+	pthread_mutex_t lock;
+	int plans;          /* that bind threads */
+	ls_processors mask; /* of the process, while there are any */
+	ls_processors counted;
+	int cores, quota; /* of `counted`, so that a team in every device costs no files read for each */
+} process = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void process_mask(ls_processors *out)
+{
+	if (process.plans)
+		*out = process.mask;
+	else
+		ls_cores_allowed(out);
+}
+
+/* What this process may use: its processors, how many cores they are, how many of them it is granted time for. */
+static void process_look(ls_processors *mask, int *cores, int *quota)
+{
+	pthread_mutex_lock(&process.lock);
+	process_mask(mask);
+	if (memcmp(mask, &process.counted, sizeof *mask) != 0) {
+		process.cores = ls_cores_count("", mask);
+		process.quota = ls_cores_quota("");
+		process.counted = *mask;
+	}
+	*cores = process.cores;
+	*quota = process.quota;
+	pthread_mutex_unlock(&process.lock);
+}
+
+int ls_pin_cores(void)
+{
+	ls_processors mask;
+	int cores, quota;
+	process_look(&mask, &cores, &quota);
+	return cores < quota ? cores : quota;
+}
+
+/* A share of the time of many cores is not a few cores of one's own: with a quota below them, auto leaves the choice to
+ * the scheduler. */
+static int wants_binding(const ls_pin_plan *plan, ls_pin_mode mode, int cores, int quota)
+{
+	return mode == LS_PIN_ON ||
+	       (mode == LS_PIN_AUTO && quota >= cores && (long long)plan->devices * plan->threads == cores);
+}
+
+static void process_bound(const ls_processors *mask)
+{
+	pthread_mutex_lock(&process.lock);
+	if (process.plans++ == 0)
+		process.mask = *mask;
+	pthread_mutex_unlock(&process.lock);
+}
+
+ls_status ls_pin_plan_init(ls_pin_plan *out, int devices, int threads, ls_pin_mode mode)
+{
+	if (devices < 1 || threads < 1)
+		return ls_fail(LS_EINVALID, "cannot place %d devices of %d threads: both must be at least 1", devices,
+			       threads);
+	ls_pin_plan plan = { .devices = devices, .threads = threads };
+	ls_processors mask;
+	int cores, quota;
+	process_look(&mask, &cores, &quota);
+	plan.cores = cores < quota ? cores : quota;
+	if (wants_binding(&plan, mode, cores, quota)) {
+		ls_status status = ls_cores_list(&plan.place, &plan.places, &mask);
+		if (status && mode == LS_PIN_ON)
+			return status;
+		if (!status)
+			process_bound(&mask);
+	}
+	*out = plan;
+	return LS_OK;
+}
+
+static int bind_self(const ls_processors *where)
+{
+	return pthread_setaffinity_np(pthread_self(), sizeof where->words, (const cpu_set_t *)where->words);
+}
+
+static int unbind_self(void)
+{
+	pthread_mutex_lock(&process.lock);
+	int error = process.plans ? bind_self(&process.mask) : 0;
+	pthread_mutex_unlock(&process.lock);
+	return error;
+}
+
+void ls_pin_plan_release(ls_pin_plan *plan)
+{
+	if (plan->places) {
+		unbind_self();
+		pthread_mutex_lock(&process.lock);
+		process.plans--;
+		pthread_mutex_unlock(&process.lock);
+	}
+	free(plan->place);
+	*plan = (ls_pin_plan){ 0 };
+}
+
+static int place_of(const ls_pin_plan *plan, int device, int thread)
+{
+	long long places = plan->places, place = (long long)device * plan->threads + thread;
+	if ((long long)plan->devices * plan->threads > places)
+		return (int)(place % places);
+	return (int)(device * places / plan->devices) + thread;
+}
+
+int ls_pin_core(const ls_pin_plan *plan, int device, int thread)
+{
+	if (!plan->places || device < 0)
+		return -1;
+	return ls_processors_next(&plan->place[place_of(plan, device, thread)], 0);
+}
+
+void ls_pin_self(const ls_pin_plan *plan, int device, int thread)
+{
+	if (!plan->places)
+		return;
+	int error = device < 0 ? unbind_self() : bind_self(&plan->place[place_of(plan, device, thread)]);
+	if (error)
+		ls_log_warning("cannot bind thread %d of device %d to core %d: %s", thread, device,
+			       ls_pin_core(plan, device, thread), strerror(error));
+}
+
+/* Appends as much as there is room for. */
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text + used, size - used, format, arguments);
+	va_end(arguments);
+}
+
+/* "0-3,8" */
+static void append_ranges(char *text, size_t size, const ls_processors *set)
+{
+	const char *comma = "";
+	for (int first = -1, last; (first = ls_processors_next(set, first + 1)) >= 0; first = last) {
+		for (last = first; last + 1 < LS_PROCESSORS && ls_processors_has(set, last + 1);)
+			last++;
+		append(text, size, "%s%d", comma, first);
+		if (last > first)
+			append(text, size, "-%d", last);
+		comma = ",";
+	}
+}
+
+void ls_pin_describe(const ls_pin_plan *plan, char *text, size_t size)
+{
+	ls_processors used = { { 0 } };
+	if (size == 0)
+		return;
+	snprintf(text, size, "not pinned");
+	if (!plan->places)
+		return;
+	for (int device = 0; device < plan->devices; device++)
+		for (int thread = 0; thread < plan->threads; thread++)
+			ls_processors_add(&used, ls_pin_core(plan, device, thread));
+	int first = ls_processors_next(&used, 0), many = ls_processors_next(&used, first + 1) >= 0;
+	snprintf(text, size, plan->devices > 1 ? "devices 0-%d on " : "device %d on ", plan->devices - 1);
+	append(text, size, many ? "cores " : "core ");
+	append_ranges(text, size, &used);
+	if ((long long)plan->devices * plan->threads > plan->places)
+		append(text, size, ", shared");
+	else if (plan->devices > 1 && plan->threads > 1)
+		append(text, size, ", %d each", plan->threads);
+}

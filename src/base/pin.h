@@ -1,0 +1,55 @@
+/*
+ * pin.h - a core of its own for every thread of every device.
+ *
+ *     ls_pin_plan plan;
+ *     LS_TRY(ls_pin_plan_init(&plan, devices, threads, LS_PIN_AUTO));
+ *     ls_pin_self(&plan, device, thread);       on each thread, before it touches its memory
+ *     ls_pin_plan_release(&plan);               after the threads ended
+ *
+ * A pinned thread finds its caches as it left them and its memory on the near side of the machine. But two jobs that
+ * pin to the same cores slow each other down while others are idle, so `auto` pins only who takes all cores it may use.
+ *
+ * A thread inherits the binding of the one that starts it. Start threads that belong to no device (readers,
+ * communication) before ls_pin_self(), or let them call ls_pin_self() with device -1.
+ */
+#ifndef LS_BASE_PIN_H
+#define LS_BASE_PIN_H
+
+#include <stddef.h>
+
+#include "base/cores.h"
+
+typedef enum ls_pin_mode {
+	LS_PIN_AUTO, /* when devices * threads are just the cores this process may use */
+	LS_PIN_ON,   /* always; round robin when there are fewer cores */
+	LS_PIN_OFF
+} ls_pin_mode;
+
+typedef struct ls_pin_plan {
+	int devices, threads;
+	int cores;            /* ls_pin_cores() */
+	int places;           /* cores to bind to; 0: nobody is bound */
+	ls_processors *place; /* (places), neighbours side by side */
+} ls_pin_plan;
+
+/* Cores this process may use, at least 1: those with a processor in its affinity mask, and no more than its control
+ * groups grant time for. The same before and after threads are bound by a plan. */
+int ls_pin_cores(void);
+
+ls_status ls_pin_plan_init(ls_pin_plan *out, int devices, int threads, ls_pin_mode mode);
+
+/* The calling thread may go everywhere again; other threads that are bound stay so. */
+void ls_pin_plan_release(ls_pin_plan *plan);
+
+/* Bind the calling thread to the core of a device's thread, or with device -1 let it go everywhere. Does nothing in a
+ * plan that does not pin. That it failed is worth a warning, no more: results do not depend on it. */
+void ls_pin_self(const ls_pin_plan *plan, int device, int thread);
+
+/* The number of the first processor of that thread's core, or -1 when it is not bound. */
+int ls_pin_core(const ls_pin_plan *plan, int device, int thread);
+
+/* "devices 0-1 on cores 0-1", "devices 0-1 on cores 0-7, 4 each", "devices 0-3 on cores 0-1, shared", "not pinned".
+ * Cores are called by their first processor. */
+void ls_pin_describe(const ls_pin_plan *plan, char *text, size_t size);
+
+#endif

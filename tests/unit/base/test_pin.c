@@ -1,0 +1,313 @@
+/*
+ * Pinning: how many cores there are to use, which threads get which, and that they are really bound.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/pin.h"
+
+static char root[64];
+static ls_processors before; /* what this process may use */
+
+static int setup(void **state)
+{
+	(void)state;
+	const char *parent = getenv("TMPDIR");
+	snprintf(root, sizeof root, "%.40s/ls-pin-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
+	ls_cores_allowed(&before);
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static void allow(const ls_processors *set)
+{
+	assert_int_equal(sched_setaffinity(0, sizeof set->words, (const cpu_set_t *)set->words), 0);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	unsetenv("HWLOC_SYNTHETIC");
+	allow(&before);
+	return ls_path_remove_tree(root) == LS_OK ? 0 : -1;
+}
+
+static void put(const char *directory, const char *name, const char *text)
+{
+	char path[512];
+	snprintf(path, sizeof path, "%s%s", root, directory);
+	assert_int_equal(ls_path_make(path), LS_OK);
+	snprintf(path, sizeof path, "%s%s/%s", root, directory, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* The set of the processors listed, up to -1. */
+static ls_processors set_of(const int *processors)
+{
+	ls_processors set = { { 0 } };
+	for (; *processors >= 0; processors++)
+		ls_processors_add(&set, *processors);
+	return set;
+}
+
+#define SET(...) set_of((const int[]){ __VA_ARGS__, -1 })
+#define ONLY(...) ((const ls_processors[]){ SET(__VA_ARGS__) })
+
+static void sets_are_walked_in_order(void **state)
+{
+	(void)state;
+	ls_processors set = SET(3, 63, 64, 130, LS_PROCESSORS - 1);
+	const int expected[] = { 3, 63, 64, 130, LS_PROCESSORS - 1 };
+	int at = -1;
+	for (int i = 0; i < 5; i++) {
+		at = ls_processors_next(&set, at + 1);
+		assert_int_equal(at, expected[i]);
+	}
+	assert_int_equal(ls_processors_next(&set, at + 1), -1);
+	assert_int_equal(ls_processors_next(&(ls_processors){ { 0 } }, 0), -1);
+}
+
+static void put_siblings(int processor, const char *list)
+{
+	char directory[128];
+	snprintf(directory, sizeof directory, "/sys/devices/system/cpu/cpu%d/topology", processor);
+	put(directory, "thread_siblings_list", list);
+}
+
+static void hyperthreads_are_one_core(void **state)
+{
+	(void)state;
+	put_siblings(0, "0,2\n");
+	put_siblings(1, "1,3\n");
+	put_siblings(2, "0,2\n");
+	put_siblings(3, "1,3\n");
+	put_siblings(4, "4-7\n");
+	put_siblings(5, "4-7\n");
+	assert_int_equal(ls_cores_count(root, ONLY(0, 1, 2, 3)), 2);
+	assert_int_equal(ls_cores_count(root, ONLY(0, 2)), 1);
+	assert_int_equal(ls_cores_count(root, ONLY(2, 3)), 2); /* the second processor of each */
+	assert_int_equal(ls_cores_count(root, ONLY(3)), 1);
+	assert_int_equal(ls_cores_count(root, ONLY(0, 4, 5)), 2);
+	assert_int_equal(ls_cores_count(root, ONLY(900, 901)), 2); /* /sys says nothing of them */
+}
+
+static void quotas_of_control_groups(void **state)
+{
+	(void)state;
+	assert_int_equal(ls_cores_quota(root), INT_MAX);
+	put("/proc/self", "cgroup", "0::/a/b\n");
+	assert_int_equal(ls_cores_quota(root), INT_MAX);
+	put("/sys/fs/cgroup/a/b", "cpu.max", "max 100000\n");
+	assert_int_equal(ls_cores_quota(root), INT_MAX);
+	put("/sys/fs/cgroup/a/b", "cpu.max", "350000 100000\n");
+	assert_int_equal(ls_cores_quota(root), 4); /* rounded up */
+	put("/sys/fs/cgroup/a", "cpu.max", "200000 100000\n");
+	assert_int_equal(ls_cores_quota(root), 2); /* the group above */
+	put("/sys/fs/cgroup/a", "cpu.max", "10000 100000\n");
+	assert_int_equal(ls_cores_quota(root), 1);
+
+	put("/proc/self", "cgroup", "5:cpuset:/c\n4:cpuacct,cpu:/d\n");
+	put("/sys/fs/cgroup/cpu/c", "cpu.cfs_quota_us", "100000\n");
+	put("/sys/fs/cgroup/cpu/c", "cpu.cfs_period_us", "100000\n");
+	put("/sys/fs/cgroup/cpu/d", "cpu.cfs_quota_us", "-1\n");
+	put("/sys/fs/cgroup/cpu/d", "cpu.cfs_period_us", "100000\n");
+	assert_int_equal(ls_cores_quota(root), INT_MAX); /* cpuset is not cpu */
+	put("/sys/fs/cgroup/cpu/d", "cpu.cfs_quota_us", "250000\n");
+	assert_int_equal(ls_cores_quota(root), 3);
+}
+
+static void check_list(const ls_processors *allowed, const ls_processors *expected, int count)
+{
+	ls_processors *cores = NULL;
+	int found = 0;
+	assert_int_equal(ls_cores_list(&cores, &found, allowed), LS_OK);
+	assert_int_equal(found, count);
+	assert_memory_equal(cores, expected, (size_t)count * sizeof *cores);
+	free(cores);
+}
+
+/* Two packages of two cores of two threads, numbered as many machines do: packages alternate, threads come last. */
+static void neighbours_share_a_package(void **state)
+{
+	(void)state;
+	setenv("HWLOC_SYNTHETIC", "pack:2 core:2 pu:2(indexes=0,4,2,6,1,5,3,7)", 1);
+	check_list(ONLY(0, 1, 2, 3, 4, 5, 6, 7), (const ls_processors[]){ SET(0, 4), SET(2, 6), SET(1, 5), SET(3, 7) },
+		   4);
+	check_list(ONLY(1, 2, 6), (const ls_processors[]){ SET(2, 6), SET(1) }, 2);
+	ls_processors *cores = NULL;
+	int found = 0;
+	assert_int_equal(ls_cores_list(&cores, &found, ONLY(100)), LS_EUNSUPPORTED);
+	assert_null(cores);
+}
+
+static void threads_of_a_device_are_neighbours(void **state)
+{
+	(void)state;
+	ls_processors place[8];
+	for (int i = 0; i < 8; i++)
+		place[i] = SET(10 + i);
+	static const struct {
+		int devices, threads, core[8];
+		const char *text;
+	} cases[] = {
+		{ 2, 4, { 10, 11, 12, 13, 14, 15, 16, 17 }, "devices 0-1 on cores 10-17, 4 each" },
+		{ 2, 3, { 10, 11, 12, 14, 15, 16 }, "devices 0-1 on cores 10-12,14-16, 3 each" },
+		{ 2, 1, { 10, 14 }, "devices 0-1 on cores 10,14" },
+		{ 3, 1, { 10, 12, 15 }, "devices 0-2 on cores 10,12,15" },
+		{ 1, 1, { 10 }, "device 0 on core 10" },
+		{ 1, 2, { 10, 11 }, "device 0 on cores 10-11" },
+		{ 3, 3, { 10, 11, 12, 13, 14, 15, 16, 17 }, "devices 0-2 on cores 10-17, shared" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		ls_pin_plan plan = { .devices = cases[i].devices, .threads = cases[i].threads, .cores = 8 };
+		char text[100];
+		plan.places = 8;
+		plan.place = place;
+		for (int k = 0; k < plan.devices * plan.threads && k < 8; k++)
+			assert_int_equal(ls_pin_core(&plan, k / plan.threads, k % plan.threads), cases[i].core[k]);
+		ls_pin_describe(&plan, text, sizeof text);
+		assert_string_equal(text, cases[i].text);
+		ls_pin_describe(&plan, text, 12);
+		assert_int_equal(strlen(text), 11);
+	}
+}
+
+static ls_processors mine(void)
+{
+	ls_processors now;
+	ls_cores_allowed(&now);
+	return now;
+}
+
+static void expect_same_set(ls_processors a, ls_processors b)
+{
+	assert_memory_equal(&a, &b, sizeof a);
+}
+
+/* A mask of one processor is one core: auto takes it for one thread, and shares it among no more. */
+static void one_core(void **state)
+{
+	(void)state;
+	for (int at = -1; (at = ls_processors_next(&before, at + 1)) >= 0;) {
+		ls_pin_plan plan;
+		char text[64], expected[64];
+		allow(ONLY(at));
+		assert_int_equal(ls_pin_cores(), 1);
+		assert_int_equal(ls_pin_plan_init(&plan, 1, 1, LS_PIN_AUTO), LS_OK);
+		assert_int_equal(ls_pin_core(&plan, 0, 0), at);
+		ls_pin_describe(&plan, text, sizeof text);
+		snprintf(expected, sizeof expected, "device 0 on core %d", at);
+		assert_string_equal(text, expected);
+		ls_pin_plan_release(&plan);
+		assert_int_equal(ls_pin_plan_init(&plan, 2, 1, LS_PIN_AUTO), LS_OK);
+		assert_int_equal(plan.places, 0);
+		ls_pin_plan_release(&plan);
+	}
+	allow(&before);
+}
+
+static void auto_pins_only_who_takes_all_cores(void **state)
+{
+	(void)state;
+	int cores = ls_pin_cores(), all = ls_cores_count("", &before);
+	for (int devices = 1; devices <= cores + 1; devices++) {
+		ls_pin_plan plan;
+		char text[64];
+		assert_int_equal(ls_pin_plan_init(&plan, devices, 1, LS_PIN_AUTO), LS_OK);
+		assert_int_equal(plan.cores, cores);
+		assert_int_equal(plan.places, devices == all && all == cores ? all : 0);
+		ls_pin_describe(&plan, text, sizeof text);
+		assert_int_equal(strcmp(text, "not pinned") == 0, plan.places == 0);
+		if (plan.places == 0) {
+			ls_pin_self(&plan, 0, 0);
+			expect_same_set(mine(), before);
+			assert_int_equal(ls_pin_core(&plan, 0, 0), -1);
+		}
+		ls_pin_plan_release(&plan);
+		assert_int_equal(ls_pin_plan_init(&plan, devices, 1, LS_PIN_OFF), LS_OK);
+		assert_int_equal(plan.places, 0);
+		ls_pin_plan_release(&plan);
+	}
+}
+
+static ls_processors seen_free;
+
+static void *look_free(void *plan)
+{
+	ls_pin_self(plan, -1, 0);
+	ls_cores_allowed(&seen_free);
+	return NULL;
+}
+
+/* More threads than cores, bound one after the other by one thread: each to its own core, and none forgets the rest. */
+static void bound_and_free_again(void **state)
+{
+	(void)state;
+	int cores = ls_pin_cores(), all = ls_cores_count("", &before), seen_twice = 0;
+	ls_processors seen = { { 0 } };
+	ls_pin_plan plan, inner;
+	assert_int_equal(ls_pin_plan_init(&plan, all, 2, LS_PIN_ON), LS_OK);
+	assert_int_equal(plan.places, all);
+	for (int k = 0; k < 2 * all; k++) {
+		ls_pin_self(&plan, k / 2, k % 2);
+		ls_processors now = mine();
+		int core = ls_pin_core(&plan, k / 2, k % 2);
+		assert_true(ls_processors_has(&now, core));
+		assert_int_equal(ls_cores_count("", &now), 1);
+		seen_twice += ls_processors_has(&seen, core);
+		ls_processors_add(&seen, core);
+		assert_int_equal(ls_pin_cores(), cores);
+	}
+	assert_int_equal(seen_twice, all);
+	assert_int_equal(ls_pin_plan_init(&inner, 1, 1, LS_PIN_ON), LS_OK); /* made by a bound thread */
+	assert_int_equal(inner.places, all);
+	ls_pin_plan_release(&inner);
+	expect_same_set(mine(), before);
+	ls_pin_self(&plan, 0, 0);
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, look_free, &plan), 0);
+	pthread_join(thread, NULL);
+	expect_same_set(seen_free, before);
+	ls_pin_plan_release(&plan);
+	expect_same_set(mine(), before);
+	ls_pin_plan_release(&plan); /* nothing left to do */
+}
+
+static void impossible_plans_are_refused(void **state)
+{
+	(void)state;
+	ls_pin_plan plan;
+	assert_int_equal(ls_pin_plan_init(&plan, 0, 1, LS_PIN_ON), LS_EINVALID);
+	assert_int_equal(ls_pin_plan_init(&plan, 1, -2, LS_PIN_OFF), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "-2 threads"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sets_are_walked_in_order),
+		cmocka_unit_test_setup_teardown(hyperthreads_are_one_core, setup, teardown),
+		cmocka_unit_test_setup_teardown(quotas_of_control_groups, setup, teardown),
+		cmocka_unit_test_setup_teardown(neighbours_share_a_package, setup, teardown),
+		cmocka_unit_test(threads_of_a_device_are_neighbours),
+		cmocka_unit_test_setup_teardown(one_core, setup, teardown),
+		cmocka_unit_test_setup_teardown(auto_pins_only_who_takes_all_cores, setup, teardown),
+		cmocka_unit_test_setup_teardown(bound_and_free_again, setup, teardown),
+		cmocka_unit_test(impossible_plans_are_refused),
+	};
+	return cmocka_run_group_tests_name("pin", tests, NULL, NULL);
+}
