@@ -2,7 +2,7 @@
 # never out of date.
 
 _lockstep_options() { # COMMAND...: the options its help shows
-	"$1" "${@:2}" --help 2>/dev/null | grep -oE -- '(^| )--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u
+	"$1" "${@:2}" --help 2>/dev/null | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u
 	echo --help
 }
 
@@ -29,6 +29,9 @@ _lockstep() {
 	local command=("$program" "${COMP_WORDS[1]}")
 	if [ "${COMP_WORDS[1]}" = data ] && [ "$COMP_CWORD" -gt 2 ]; then
 		command+=("${COMP_WORDS[2]}")
+	fi
+	if [ "${COMP_WORDS[1]}" = slurm ] && [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " == *" -- "* ]]; then
+		command[1]=train # behind the --
 	fi
 	if [ "$COMP_CWORD" = 1 ]; then
 		words="$(_lockstep_commands "$program") --help --version"

@@ -1,0 +1,328 @@
+/*
+ * cmd_slurm.c - lockstep slurm: a job script for a cluster, checked before it waits in a queue.
+ *
+ * Words before "--" are about the job, words behind it are lockstep train's. Those go through train's own table, so
+ * that a mistake is found here and in the same words, and what was typed short is written out in the script.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lockstep/models.h>
+
+#include "args.h"
+#include "command.h"
+#include "slurm_script.h"
+
+typedef struct slurm_options {
+	slurm_job job;
+	const char *output;
+	int force;
+} slurm_options;
+
+#define JOB(member) offsetof(slurm_options, job) + offsetof(slurm_job, member)
+#define OWN(member) offsetof(slurm_options, member)
+
+static const ls_setting rows[] = {
+	{ "nodes", 0, "N", "Job", "nodes, with one process each", LS_SETTING_INT, JOB(nodes), 1, 1e6, 0 },
+	{ "devices", 0, "N", "Job", "devices a node", LS_SETTING_INT, JOB(devices), 1, 4096, 0 },
+	{ "threads", 't', "N", "Job", "threads a device", LS_SETTING_INT, JOB(threads), 1, LS_THREADS_MAX, 0 },
+	{ "time", 0, "TIME", "Job", "limit: minutes, H:MM:SS or D-HH:MM:SS", LS_SETTING_STRING, JOB(time), 0, 0, 0 },
+	{ "mem", 0, "SIZE", "Job", "memory a node, 64G", LS_SETTING_STRING, JOB(memory), 0, 0, 0 },
+	{ "partition", 0, "NAME", "Job", "where to queue", LS_SETTING_STRING, JOB(partition), 0, 0, 0 },
+	{ "account", 0, "NAME", "Job", "who pays", LS_SETTING_STRING, JOB(account), 0, 0, 0 },
+	{ "job-name", 0, "NAME", "Job", "name in the queue and of the log", LS_SETTING_STRING, JOB(name), 0, 0, 0 },
+	{ "grace", 0, "SECONDS", "Job", "seconds before the limit to stop and write a checkpoint", LS_SETTING_INT,
+	  JOB(grace), 1, 65535, 0 },
+	{ "mpi", 0, "TYPE", "Start", "how srun starts MPI, pmix; the site's way when not given", LS_SETTING_STRING,
+	  JOB(mpi), 0, 0, 0 },
+	{ "setup", 0, "COMMAND", "Start", "shell command to run first, 'module load openmpi'", LS_SETTING_STRING,
+	  JOB(setup), 0, 0, 0 },
+	{ "program", 0, "PATH", "Start", "the command, as the nodes find it", LS_SETTING_STRING, JOB(program), 0, 0,
+	  0 },
+	{ "output", 'o', "FILE", "Script", "write it here, not to standard output", LS_SETTING_STRING, OWN(output), 0,
+	  0, 0 },
+	{ "force", 0, NULL, "Script", "also over a file that exists", LS_SETTING_FLAG, OWN(force), 0, 1, 0 },
+};
+LS_ARGS_TABLE(row_at, rows)
+
+static const ls_args args = {
+	.command = "lockstep slurm",
+	.purpose = "Write a Slurm job script that trains, stops in time and goes on when requeued.\n"
+		   "Options of 'lockstep train' follow behind a -- and are checked now.",
+	.example = "lockstep slurm --nodes 4 --devices 8 --time 2:00:00 -o job.sh -- \\\n"
+		   "           --model resnet18 --data mnist --run runs/r18\n"
+		   "         sbatch job.sh",
+	.columns = 1,
+	.at = row_at,
+};
+
+/* ---- the job ---- */
+
+/* Directives are no shell: quoting in them is sbatch's own, so that only what needs none is taken. */
+static int check_word(const char *option, const char *word)
+{
+	if (!word || ls_slurm_is_plain(word))
+		return LS_ARGS_GO;
+	return ls_usage_error(args.command, "--%s: '%s' has a character other than letters, digits and _@%%+=:,./-",
+			      option, word);
+}
+
+static int check_words(const slurm_job *job)
+{
+	const struct {
+		const char *option, *word;
+	} words[] = { { "partition", job->partition },
+		      { "account", job->account },
+		      { "job-name", job->name },
+		      { "mpi", job->mpi } };
+	int code = LS_ARGS_GO;
+	for (size_t i = 0; i < sizeof words / sizeof words[0] && code == LS_ARGS_GO; i++)
+		code = check_word(words[i].option, words[i].word);
+	return code;
+}
+
+/* Numbers of at most six digits with ':' between them; returns how many, 0 when it is anything else. */
+static int read_clock(const char *text, int64_t parts[3])
+{
+	for (int count = 0; count < 3; text++) {
+		size_t digits = strspn(text, "0123456789");
+		if (!digits || digits > 6)
+			return 0;
+		parts[count++] = strtol(text, NULL, 10);
+		text += digits;
+		if (*text != ':')
+			return *text ? 0 : count;
+	}
+	return 0;
+}
+
+/* What sbatch takes: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S. Seconds, or -1. */
+static int64_t read_time(const char *text)
+{
+	static const int64_t units[2][3][3] = { { { 60 }, { 60, 1 }, { 3600, 60, 1 } },
+						{ { 3600 }, { 3600, 60 }, { 3600, 60, 1 } } };
+	size_t days = strspn(text, "0123456789");
+	int has_days = days > 0 && days <= 6 && text[days] == '-';
+	int64_t parts[3] = { 0 }, seconds = has_days ? strtol(text, NULL, 10) * 86400 : 0;
+	int count = read_clock(has_days ? text + days + 1 : text, parts);
+	for (int i = 0; i < count; i++)
+		seconds += parts[i] * units[has_days][count - 1][i];
+	return count ? seconds : -1;
+}
+
+static int check_time(const slurm_job *job)
+{
+	if (!job->time)
+		return LS_ARGS_GO;
+	int64_t seconds = read_time(job->time);
+	if (seconds < 1)
+		return ls_usage_error(args.command,
+				      "--time: '%s' is no time; write 90 (minutes), 1:30:00 or 2-12:00:00", job->time);
+	if (seconds <= job->grace)
+		return ls_usage_error(args.command, "--time %s is over before the --grace of %" PRId64 " seconds",
+				      job->time, job->grace);
+	return LS_ARGS_GO;
+}
+
+static int check_memory(const slurm_job *job)
+{
+	const char *text = job->memory;
+	if (!text)
+		return LS_ARGS_GO;
+	size_t digits = strspn(text, "0123456789");
+	const char *unit = text + digits;
+	if (digits && digits < 16 && (!*unit || (strchr("KMGT", toupper((unsigned char)*unit)) && !unit[1])))
+		return LS_ARGS_GO;
+	return ls_usage_error(args.command, "--mem: '%s' is no size; write 65536 (megabytes), 64G or 512M", text);
+}
+
+static int check_job(const slurm_job *job)
+{
+	int code = check_words(job);
+	if (code == LS_ARGS_GO)
+		code = check_time(job);
+	return code == LS_ARGS_GO ? check_memory(job) : code;
+}
+
+/* ---- the training ---- */
+
+/* Train's table with every value kept as typed: a row stores into its own place of `values`, a flag into `flags`. */
+typedef struct typed_options {
+	const char *values[LS_ARGS_MAX];
+	int flags[LS_ARGS_MAX];
+} typed_options;
+
+static const ls_setting *typed_row_at(size_t i)
+{
+	static ls_setting copies[LS_ARGS_MAX];
+	const ls_setting *row = i < LS_ARGS_MAX ? ls_train_setting_at(i) : NULL;
+	if (!row)
+		return NULL;
+	copies[i] = *row;
+	if (row->kind == LS_SETTING_FLAG) {
+		copies[i].offset = offsetof(typed_options, flags) + i * sizeof(int);
+	} else {
+		copies[i].kind = LS_SETTING_STRING;
+		copies[i].offset = offsetof(typed_options, values) + i * sizeof(char *);
+	}
+	return &copies[i];
+}
+
+/* Mistakes behind the "--" are train's, and so are the words for them and the help they point to. */
+static const ls_args train_args = { .command = "lockstep train", .columns = 2, .at = typed_row_at };
+
+static int check_place(const char *name)
+{
+	if (!strcmp(name, "devices") || !strcmp(name, "threads"))
+		return ls_usage_error(args.command, "--%s goes before the --: the cores of the job depend on it", name);
+	if (!strcmp(name, "hosts"))
+		return ls_usage_error(args.command, "--hosts: Slurm chooses the hosts; say how many with --nodes");
+	if (!strcmp(name, "help"))
+		return ls_usage_error(args.command, "'lockstep train --help' tells the options behind the --");
+	return LS_ARGS_GO;
+}
+
+static int check_model(const char *model)
+{
+	const char *names[LS_ARGS_MAX];
+	size_t count = 0;
+	const ls_model_row *row;
+	for (; count < LS_ARGS_MAX && (row = ls_model_row_at(count)); count++) {
+		if (!strcmp(row->name, model))
+			return LS_ARGS_GO;
+		names[count] = row->name;
+	}
+	const char *nearest = ls_name_nearest(model, names, count);
+	if (nearest)
+		return ls_usage_error(args.command, "unknown model '%s'; did you mean '%s'?", model, nearest);
+	return ls_usage_error(args.command, "unknown model '%s'; 'lockstep models' lists them", model);
+}
+
+/* Every option that was typed, set as train would set it. */
+static int collect(const typed_options *typed, ls_train_options *options, slurm_word *words, size_t *count)
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = typed_row_at(i)); i++) {
+		if (!typed->values[i] && !typed->flags[i])
+			continue;
+		int code = check_place(row->name);
+		if (code != LS_ARGS_GO)
+			return code;
+		ls_status status = ls_train_options_set(options, row->name, typed->values[i]);
+		if (status)
+			return ls_command_finish(train_args.command, status);
+		if (strcmp(row->name, "init") != 0) /* goes with a first start only */
+			words[(*count)++] = (slurm_word){ row, typed->values[i] };
+	}
+	return LS_ARGS_GO;
+}
+
+static int check_training(const ls_train_options *options)
+{
+	if (options->resume && !options->run)
+		return ls_usage_error(args.command, "--resume needs --run, the directory of the run to continue");
+	if (options->resume && options->init)
+		return ls_usage_error(args.command, "--init and --resume: a resumed run has its weights already");
+	if (!options->run)
+		fprintf(stderr, "%s: without --run nothing is kept, and a requeued job starts from the beginning\n",
+			args.command);
+	return check_model(options->model);
+}
+
+static int read_training(int argc, char **argv, slurm_word *words, slurm_training *out)
+{
+	typed_options typed = { .values = { NULL } };
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	size_t count = 0;
+	for (int i = 1; i < argc; i++) /* the parser would print help instead of a script */
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return check_place("help");
+	int code = ls_args_parse(&train_args, &typed, NULL, argc, argv);
+	if (code == LS_ARGS_GO)
+		code = collect(&typed, &options, words, &count);
+	if (code == LS_ARGS_GO)
+		code = check_training(&options);
+	*out = (slurm_training){ words, count, options.run, options.init };
+	return code;
+}
+
+/* ---- the script ---- */
+
+static int cannot_write(const char *path)
+{
+	if (errno == EEXIST)
+		return ls_usage_error(args.command, "%s exists; add --force to replace it", path);
+	fprintf(stderr, "%s: cannot write %s: %s\n", args.command, path, strerror(errno));
+	return LS_EXIT_FAILURE;
+}
+
+static int save(const slurm_options *options, const char *text, size_t length)
+{
+	FILE *to = fopen(options->output, options->force ? "w" : "wx");
+	if (!to)
+		return cannot_write(options->output);
+	int failed = fwrite(text, 1, length, to) != length;
+	if (fclose(to) != 0 || failed) {
+		int code = cannot_write(options->output);
+		if (!options->force) /* it was made here; half a script may run */
+			unlink(options->output);
+		return code;
+	}
+	fputs("wrote ", stdout);
+	ls_slurm_quote(stdout, options->output);
+	fputs("; hand it in with: sbatch ", stdout);
+	ls_slurm_quote(stdout, options->output);
+	putchar('\n');
+	return LS_EXIT_OK;
+}
+
+static int write_script(const slurm_options *options, const slurm_training *training, int argc, char **argv)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *to = open_memstream(&text, &length);
+	int failed = !to;
+	if (to) {
+		ls_slurm_script(to, &options->job, training, argc, argv);
+		failed = ferror(to);
+		failed |= fclose(to) != 0;
+	}
+	int code = LS_EXIT_OK;
+	if (failed) {
+		fprintf(stderr, "%s: no memory for the script\n", args.command);
+		code = LS_EXIT_FAILURE;
+	} else if (options->output) {
+		code = save(options, text, length);
+	} else {
+		fwrite(text, 1, length, stdout); /* main() tells when it does not arrive */
+	}
+	free(text);
+	return code;
+}
+
+int ls_cmd_slurm(int argc, char **argv)
+{
+	slurm_options options = { .job = { .nodes = 1,
+					   .devices = 1,
+					   .threads = 1,
+					   .grace = 60,
+					   .name = "lockstep",
+					   .program = "lockstep" } };
+	slurm_word words[LS_ARGS_MAX];
+	slurm_training training = { .words = words };
+	int split = 1;
+	while (split < argc && strcmp(argv[split], "--") != 0)
+		split++;
+	int code = ls_args_parse(&args, &options, NULL, split, argv);
+	if (code == LS_ARGS_GO)
+		code = check_job(&options.job);
+	if (code == LS_ARGS_GO && split == argc)
+		code = ls_usage_error(args.command, "what to train is missing: add -- and options of 'lockstep train'");
+	if (code == LS_ARGS_GO) /* the "--" is in the place of the command's name */
+		code = read_training(argc - split, argv + split, words, &training);
+	return code == LS_ARGS_GO ? write_script(&options, &training, argc, argv) : code;
+}

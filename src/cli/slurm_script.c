@@ -1,0 +1,180 @@
+/*
+ * slurm_script.c - see slurm_script.h. The comments in the script are for whoever has to change it on their cluster.
+ */
+#include "slurm_script.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int ls_slurm_is_plain(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+	return *word && word[strspn(word, plain)] == '\0';
+}
+
+static int has_control(const char *word)
+{
+	for (; *word; word++)
+		if ((unsigned char)*word < 0x20 || *word == 0x7f)
+			return 1;
+	return 0;
+}
+
+/* $'...': a line break as three octal digits, so that it does not break the line. */
+static void quote_escaped(FILE *to, const char *word)
+{
+	fputs("$'", to);
+	for (; *word; word++) {
+		if (*word == '\'' || *word == '\\')
+			fprintf(to, "\\%c", *word);
+		else if ((unsigned char)*word < 0x20 || *word == 0x7f)
+			fprintf(to, "\\%03o", (unsigned)*word);
+		else
+			fputc(*word, to);
+	}
+	fputc('\'', to);
+}
+
+void ls_slurm_quote(FILE *to, const char *word)
+{
+	if (ls_slurm_is_plain(word)) {
+		fputs(word, to);
+	} else if (has_control(word)) {
+		quote_escaped(to, word);
+	} else {
+		fputc('\'', to);
+		for (; *word; word++)
+			if (*word == '\'')
+				fputs("'\\''", to);
+			else
+				fputc(*word, to);
+		fputc('\'', to);
+	}
+}
+
+static void write_head(FILE *to, int argc, char **argv)
+{
+	fputs("#!/bin/bash\n"
+	      "# Trains with Lockstep under Slurm. Hand it in with sbatch; options of sbatch typed there win over "
+	      "those below,\n"
+	      "# and words typed behind the script's name are added to those of lockstep train. Made by\n"
+	      "#   lockstep slurm",
+	      to);
+	for (int i = 1; i < argc; i++) {
+		fputc(' ', to);
+		ls_slurm_quote(to, argv[i]);
+	}
+	fputs("\n\n", to);
+}
+
+static void write_directive(FILE *to, const char *option, const char *value)
+{
+	if (value)
+		fprintf(to, "#SBATCH --%s=%s\n", option, value);
+}
+
+static void write_directives(FILE *to, const slurm_job *job)
+{
+	write_directive(to, "job-name", job->name);
+	write_directive(to, "account", job->account);
+	write_directive(to, "partition", job->partition);
+	write_directive(to, "time", job->time);
+	write_directive(to, "mem", job->memory);
+	fprintf(to,
+		"# One process a node, with a core for each thread: devices %" PRId64 ", threads of each %" PRId64 ".\n"
+		"#SBATCH --nodes=%" PRId64 "\n#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task=%" PRId64 "\n",
+		job->devices, job->threads, job->nodes, job->devices * job->threads);
+	fprintf(to,
+		"# Ask this script (B: not the training itself) to stop %" PRId64
+		" seconds before the time is up, so that the run\n"
+		"# can write a checkpoint; see the trap below.\n#SBATCH --signal=B:TERM@%" PRId64 "\n",
+		job->grace, job->grace);
+	fputs("# After a node failed or the job was preempted it may start again, and adds to the log it has.\n"
+	      "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=%x-%j.out\n",
+	      to);
+}
+
+static void write_option(FILE *to, const char *name, const char *value)
+{
+	fprintf(to, "\t--%s", name);
+	if (value) {
+		fputc(' ', to);
+		ls_slurm_quote(to, value);
+	}
+	fputc('\n', to);
+}
+
+static void write_arguments(FILE *to, const slurm_job *job, const slurm_training *training)
+{
+	char number[32];
+	fputs("\n# Options of lockstep train.\narguments=(\n", to);
+	snprintf(number, sizeof number, "%" PRId64, job->devices);
+	write_option(to, "devices", number);
+	snprintf(number, sizeof number, "%" PRId64, job->threads);
+	write_option(to, "threads", number);
+	for (size_t i = 0; i < training->count; i++)
+		write_option(to, training->words[i].row->name, training->words[i].value);
+	fputs(")\n", to);
+}
+
+/* Without a run directory there is nothing to go on from. --init goes with a first start only: a resumed run has its
+ * weights. */
+static void write_start(FILE *to, const slurm_training *training)
+{
+	fputs("start=(", to);
+	if (training->init) {
+		fputs("--init ", to);
+		ls_slurm_quote(to, training->init);
+	}
+	fputs(")\n", to);
+	if (!training->run)
+		return;
+	fputs("\n# When the job starts again, or is handed in again, it goes on where its run stopped.\nrun=", to);
+	ls_slurm_quote(to, training->run);
+	fputs("\nfor found in \"$run\"/run.json \"$run\"/ckpt/step-*; do\n"
+	      "\tif [ -e \"$found\" ]; then\n\t\tstart=(--resume)\n\tfi\ndone\n",
+	      to);
+}
+
+static void write_launch(FILE *to, const slurm_job *job)
+{
+	fprintf(to,
+		"\n# --cpus-per-task again, because srun does not take it from the job. No binding: Lockstep pins its "
+		"threads\n"
+		"# itself. A node that ends must not have the others killed, one may still be writing the checkpoint; "
+		"after a\n"
+		"# failure they end by themselves. In the background, because bash hears signals only while it waits.\n"
+		"srun --cpus-per-task=\"${SLURM_CPUS_PER_TASK:-%" PRId64 "}\" --cpu-bind=none --kill-on-bad-exit=0 ",
+		job->devices * job->threads);
+	if (job->mpi)
+		fprintf(to, "--mpi=%s ", job->mpi);
+	fputs("\\\n\t", to);
+	ls_slurm_quote(to, job->program);
+	fputs(" train \"${arguments[@]}\" \"${start[@]}\" \"$@\" &\n", to);
+}
+
+static void write_wait(FILE *to)
+{
+	fputs("\n# srun passes the signal on to all nodes; they finish their step and write a checkpoint. Once: a "
+	      "second "
+	      "one\n# would end them at once.\n"
+	      "stopped=\ntrap 'stopped=yes; trap \"\" TERM; kill -TERM \"$!\"' TERM\n"
+	      "wait \"$!\"\nstatus=$?\n"
+	      "if [ -n \"$stopped\" ]; then\n"
+	      "\twait \"$!\" # the signal ended the first one early\n\tstatus=$?\nfi\n"
+	      "exit \"$status\"\n",
+	      to);
+}
+
+void ls_slurm_script(FILE *to, const slurm_job *job, const slurm_training *training, int argc, char **argv)
+{
+	write_head(to, argc, argv);
+	write_directives(to, job);
+	if (job->setup)
+		fprintf(to, "\n# What the nodes need before lockstep can start; they inherit this environment.\n%s\n",
+			job->setup);
+	write_arguments(to, job, training);
+	write_start(to, training);
+	write_launch(to, job);
+	write_wait(to);
+}

@@ -1,0 +1,191 @@
+#!/bin/bash
+# lockstep slurm: the script is sound shell, its words arrive as typed, it resumes and it stops in time.
+# shellcheck disable=SC2016 # awk and the words to quote have dollars of their own
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# An srun that writes down its arguments, one a line.
+mkdir bin
+cat >bin/srun <<'END'
+#!/bin/bash
+printf '%s\n' "${@@Q}" >srun.words
+exit "${SRUN_STATUS:-0}"
+END
+chmod +x bin/srun
+PATH=$PWD/bin:$PATH
+
+make_script() { # WORDS...: job.sh
+	run "$LOCKSTEP" slurm "$@" -o job.sh --force -- "${behind[@]}"
+}
+trained_with() { # the words behind "train" in the last call of srun
+	awk 'seen { print } $0 == "'\''train'\''" { seen = 1 }' srun.words
+}
+real_srun() {
+	printf '#!/bin/bash\nwhile [ "$1" != train ]; do shift; done\nexec %q "$@"\n' "$LOCKSTEP" >bin/srun
+}
+quoted() { printf '%s\n' "${@@Q}"; }
+
+# ---- the script ----
+
+behind=(--model mlp --data glyphs --run runs/a)
+run "$LOCKSTEP" slurm --nodes 4 --devices 8 --threads 2 --time 1:00:00 --partition fast --account me,too --mem 64G \
+	--job-name night --grace 90 --mpi pmix -- "${behind[@]}"
+is "a script" "$status" 0
+is "and no word beside it" "$err" ""
+is "that bash can run" "$(head -n 1 <<<"$out")" "#!/bin/bash"
+for directive in nodes=4 ntasks-per-node=1 cpus-per-task=16 time=1:00:00 partition=fast account=me,too mem=64G \
+	job-name=night signal=B:TERM@90 requeue open-mode=append; do
+	ok "it asks for --$directive" grep -qx -- "#SBATCH --$directive" <<<"$out"
+done
+printf '%s\n' "$out" >plain.sh
+is "directives come before the first command" \
+	"$(awk '!/^#/ && NF { code = 1 } code && /^#SBATCH/ { print }' plain.sh)" ""
+run "$LOCKSTEP" slurm -- "${behind[@]}"
+unlike "what is not said is left to the site" "$out" '^#SBATCH --(time|mem|account|partition)|--mpi'
+
+# ---- words ----
+
+odd=("it's" 'two words' '$HOME `id` $(id)' 'a"b' 'back\slash' '*' '#x' $'line\nbreak' $'tab\t\'quote\'' 'ümlaut' '-dash' '~' '!')
+all_intact=0
+for word in "${odd[@]}"; do
+	behind=(--model mlp --data "$word" --run "r $word")
+	make_script --devices 3 --setup 'export SETUP=yes' --program "./my $word"
+	[ "$status" = 0 ] || { all_intact=1 && test_note "no script for $word" "$err"; }
+	ok "sound shell with $(tr -d '#' <<<"${word@Q}")" bash -n job.sh
+	bash job.sh --seed 'a b' >job.out 2>&1
+	trained_with >got
+	quoted --devices 3 --threads 1 --model mlp --data "$word" --run "r $word" --seed 'a b' >expected
+	cmp -s got expected || { all_intact=1 && test_note "$(diff got expected)"; }
+	grep -qxF -- "$(quoted "./my $word")" srun.words || { all_intact=1 && test_note "program: $(cat srun.words)"; }
+	if command -v shellcheck >/dev/null; then
+		ok "shellcheck has nothing to say" shellcheck -e SC2016 job.sh
+	else
+		skip "shellcheck has nothing to say" "shellcheck is not installed"
+	fi
+	is "no word became a line of its own" "$(grep -vcE '^[#!]|^$' job.sh)" "${lines:=$(grep -vcE '^[#!]|^$' job.sh)}"
+done
+is "all words arrive as typed" "$all_intact" 0
+
+behind=(--mod mlp -dglyphs --lr=0.1 -q --lr 0.2)
+make_script --devices 1
+bash job.sh
+is "what was typed short is written out" "$(trained_with)" \
+	"$(quoted --devices 1 --threads 1 --model mlp --data glyphs --lr 0.2 --quiet)"
+like "without --run it warns" "$err" "without --run nothing is kept"
+like "srun is told the cores" "$(cat srun.words)" "^'--cpus-per-task=1'$"
+SLURM_CPUS_PER_TASK=7 bash job.sh
+like "or takes what sbatch was told" "$(cat srun.words)" "^'--cpus-per-task=7'$"
+SRUN_STATUS=9 bash job.sh
+is "the script ends as srun did" "$?" 9
+
+# ---- starting again ----
+
+behind=(--model mlp --data glyphs --run "runs/one two" --init "w 1.safetensors")
+make_script
+bash job.sh
+is "the first start has the initial weights" "$(trained_with | tail -n 2)" "$(quoted --init 'w 1.safetensors')"
+mkdir -p "runs/one two/ckpt"
+bash job.sh
+unlike "a directory without a run is no run" "$(trained_with)" "resume"
+mkdir "runs/one two/ckpt/step-000000010"
+bash job.sh
+is "a checkpoint is resumed, without them" "$(trained_with | tail -n 3)" "$(quoted --run 'runs/one two' --resume)"
+rm -r "runs/one two/ckpt"
+touch "runs/one two/run.json"
+bash job.sh
+is "and so is a run without one yet" "$(trained_with | tail -n 1)" "$(quoted --resume)"
+
+# The command itself, started twice: the second time goes on.
+real_srun
+behind=(--model mlp --data glyphs --samples 320 --test-samples 32 --batch 32 --schedule constant --eval-every 0 --run real)
+make_script --devices 1
+run bash job.sh --steps 5
+is "a real run" "$status" 0
+run bash job.sh --steps 9
+is "starts again" "$status" 0
+like "where it stopped" "$out$err" "resuming real/ckpt/step-000000005"
+
+# ---- stopping ----
+
+behind=(--model mlp --data glyphs --run stopped)
+make_script
+cat >bin/srun <<'END'
+#!/bin/bash
+trap 'echo TERM >>srun.signals; sleep 0.5; echo whole >srun.checkpoint; exit 143' TERM
+touch srun.ready
+for _ in $(seq 400); do sleep 0.05; done
+END
+bash job.sh &
+job=$!
+ok "a job starts" wait_for 10 test -e srun.ready
+kill -TERM "$job"
+ok "SIGTERM reaches srun" wait_for 5 test -s srun.signals
+kill -TERM "$job" 2>/dev/null
+wait "$job"
+is "the job ends with the status of a stopped run" "$?" 143
+ok "not before the checkpoint is written" test -e srun.checkpoint
+is "and a second signal is not passed on" "$(cat srun.signals)" TERM
+
+# The same with the command: it checkpoints and can be resumed.
+real_srun
+behind=(--model mlp --data glyphs --samples 1000 --batch 32 --schedule constant --eval-every 0 --steps 1000000 --log-every 10 --run long)
+make_script
+bash job.sh >long.out 2>long.err &
+job=$!
+ok "a long run starts" wait_for 20 grep -q '^Step' long.out
+kill -TERM "$job"
+wait "$job"
+is "it is stopped" "$?" 143
+like "and writes a checkpoint" "$(ls long/ckpt)" "^step-[0-9]+$"
+
+# ---- mistakes ----
+
+bad() { # NAME PATTERN WORDS...
+	local name=$1 pattern=$2
+	shift 2
+	fails_with "$name" 2 "$pattern" "$LOCKSTEP" slurm "$@"
+}
+bad "nothing to train" "what to train is missing" --nodes 2
+bad "a typo behind the --" "lockstep train: unknown option '--epohs'; did you mean '--epochs'" -- --epohs 2
+bad "a value out of range behind the --" "--lr must be at least 0, not -1" -- --lr -1
+bad "no number behind the --" "--batch: 'x' is not a whole number" -- --batch x
+bad "a value missing behind the --" "--run needs a value" -- --run
+bad "an empty value behind the --" "--run needs a value" -- --run=
+bad "an operand behind the --" "'more' is one argument too many" -- more
+bad "a model misspelt" "unknown model 'resnet19'; did you mean 'resnet18'" -- --model resnet19
+bad "devices behind the --" "--devices goes before the --" -- --devices 2
+bad "threads behind the --" "--threads goes before the --" -- -t 2
+bad "help behind the --" "lockstep train --help" -- --help
+bad "resume without a run" "--resume needs --run" -- --resume
+bad "no nodes" "--nodes must be between 1 and" --nodes 0 --
+bad "no devices" "--devices must be between 1 and" --devices 0 --
+bad "no threads" "--threads must be between 1 and" --threads -1 --
+for time in 1h 1:2:3:4 : 1: 0 0:00:00 -5 1-2-3 1-1:1:1:1 1:00:00x 1- 99999999; do
+	bad "time $time" "--time: '$time' is no time" "--time=$time" --
+done
+for time in 5 5:30 1:30:00 1-0 2-12:00 2-12:00:00 30000:00:00; do
+	ok "time $time is one" "$LOCKSTEP" slurm --time $time --
+done
+bad "a time within the grace" "--time 1:00 is over before the --grace of 60" --time 1:00 --
+bad "a day as minutes" "over before" --time 2:0 --grace 120 --
+ok "just longer" "$LOCKSTEP" slurm --time 1:01 --
+for size in G 64X 64GB -1 1.5G; do
+	bad "memory $size" "--mem: '$size' is no size" "--mem=$size" --
+done
+bad "a partition with a space" "--partition: 'a b' has a character" --partition 'a b' --
+bad "a name with a line break" "--job-name: 'a" --job-name $'a\nrm -rf x' --
+
+behind=(--run r)
+echo precious >mine.sh
+fails_with "a file is not replaced" 2 "mine.sh exists; add --force" "$LOCKSTEP" slurm -o mine.sh -- --run r
+is "it is as it was" "$(cat mine.sh)" precious
+run "$LOCKSTEP" slurm -o mine.sh --force -- --run r
+is "unless asked to" "$(head -n 1 mine.sh)" "#!/bin/bash"
+like "it says what to do with it" "$out" "^wrote mine.sh; hand it in with: sbatch mine.sh$"
+fails_with "a directory that is not there" 1 "cannot write no/job.sh: No such file" "$LOCKSTEP" slurm -o no/job.sh -- --run r
+fails_with "a full disk" 1 "cannot write /dev/full: No space" "$LOCKSTEP" slurm -o /dev/full --force -- --run r
+ok "the device is still there" test -c /dev/full
+run bash -c '"$0" slurm -- --run r >/dev/full' "$LOCKSTEP"
+is "output that does not arrive is a failure" "$status" 1
+
+test_end
