@@ -17,14 +17,16 @@
 #include "base/team.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/pin.h"
 
 enum { LINE = 64, MOST_THREADS = 1024 };
 
-/* Longer than most layers take, when every member has a core; hardly any when they must share. */
+/* Longer than most layers take, when every thread of the process has a core; hardly any when they must share. */
 enum { SPINS_ALONE = 50000, SPINS_SHARED = 200 };
 
 /* How many units of a member's own range are gone. */
@@ -40,6 +42,7 @@ struct ls_team {
 	pthread_mutex_t mutex;
 	pthread_cond_t raised;
 	int size, spins;
+	ls_team_options options;
 	int64_t taken_alone; /* units a team of one has taken */
 	share *shares;       /* (size) */
 	ls_team_work work;   /* of this turn; NULL: go home */
@@ -134,6 +137,8 @@ static void *live(void *argument)
 {
 	ls_member member = *(const ls_member *)argument;
 	ls_team *team = member.team;
+	if (team->options.begin)
+		team->options.begin(team->options.context, member.rank);
 	for (uint32_t turn = 0;; turn++) {
 		wait_until_not(team, &team->turn, turn);
 		if (!team->work)
@@ -178,8 +183,15 @@ static void release(ls_team *team)
 	free(team);
 }
 
-static ls_team *team_alloc(int threads)
+static int spins_for(const ls_team_options *options)
 {
+	int crowd = options->crowd > options->threads ? options->crowd : options->threads;
+	return crowd <= ls_pin_cores() ? SPINS_ALONE : SPINS_SHARED;
+}
+
+static ls_team *team_alloc(const ls_team_options *options)
+{
+	int threads = options->threads;
 	ls_team *team = aligned_alloc(LINE, sizeof *team);
 	if (!team)
 		return NULL;
@@ -187,7 +199,8 @@ static ls_team *team_alloc(int threads)
 	pthread_mutex_init(&team->mutex, NULL);
 	pthread_cond_init(&team->raised, NULL);
 	team->size = threads;
-	team->spins = threads <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_ALONE : SPINS_SHARED;
+	team->spins = spins_for(options);
+	team->options = *options;
 	team->threads = calloc((size_t)threads, sizeof *team->threads);
 	team->members = calloc((size_t)threads, sizeof *team->members);
 	team->shares = aligned_alloc(LINE, (size_t)threads * sizeof *team->shares);
@@ -201,24 +214,54 @@ static ls_team *team_alloc(int threads)
 	return team;
 }
 
-ls_status ls_team_new(ls_team **out, int threads)
+/* All signals but those a thread brings upon itself: a fault must still be told by whoever handles it. */
+static void block_signals(sigset_t *before)
 {
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+	sigset_t blocked;
+	sigfillset(&blocked);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+static ls_status team_start(ls_team *team)
+{
+	sigset_t before;
+	int error = 0, started = 0;
+	block_signals(&before);
+	while (started < team->size - 1 && !error) {
+		error = pthread_create(&team->threads[started], NULL, live, &team->members[started + 1]);
+		started += !error;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!error)
+		return LS_OK;
+	dismiss(team, started);
+	return ls_fail(LS_EMEMORY, "cannot start thread %d of %d: %s; use fewer threads", started + 2, team->size,
+		       strerror(error));
+}
+
+ls_status ls_team_new_with(ls_team **out, const ls_team_options *options)
+{
+	int threads = options->threads;
 	if (threads < 1 || threads > MOST_THREADS)
 		return ls_fail(LS_EINVALID, "a team has 1 to %d threads, not %d", MOST_THREADS, threads);
-	ls_team *team = team_alloc(threads);
+	ls_team *team = team_alloc(options);
 	if (!team)
 		return ls_fail(LS_EMEMORY, "not enough memory for a team of %d threads", threads);
-	for (int i = 0; i < threads - 1; i++) {
-		int error = pthread_create(&team->threads[i], NULL, live, &team->members[i + 1]);
-		if (error) {
-			dismiss(team, i);
-			release(team);
-			return ls_fail(LS_EMEMORY, "cannot start thread %d of %d: %s; use fewer threads", i + 2,
-				       threads, strerror(error));
-		}
+	ls_status status = team_start(team);
+	if (status) {
+		release(team);
+		return status;
 	}
 	*out = team;
 	return LS_OK;
+}
+
+ls_status ls_team_new(ls_team **out, int threads)
+{
+	return ls_team_new_with(out, &(ls_team_options){ .threads = threads });
 }
 
 void ls_team_free(ls_team *team)

@@ -21,7 +21,18 @@ typedef struct ls_member {
 
 typedef void (*ls_team_work)(void *context, ls_member member);
 
-ls_status ls_team_new(ls_team **out, int threads);
+typedef struct ls_team_options {
+	int threads;
+	int crowd; /* threads of all teams of the process, which decides how long members spin; 0: these alone */
+	/* Unless NULL, run by each thread the team starts, before any work: to pin itself. Not for rank 0, the caller.
+	 */
+	void (*begin)(void *context, int rank);
+	void *context; /* lives as long as the team */
+} ls_team_options;
+
+/* The threads a team starts take no signals: those belong to whoever runs the training. */
+ls_status ls_team_new_with(ls_team **out, const ls_team_options *options);
+ls_status ls_team_new(ls_team **out, int threads); /* the only team, begun with nothing */
 void ls_team_free(ls_team *team);
 int ls_team_size(const ls_team *team);
 void ls_team_run(ls_team *team, ls_team_work work, void *context);

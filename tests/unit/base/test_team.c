@@ -9,11 +9,15 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/pin.h"
 #include "base/team.h"
 
 static ls_team *team_of(int threads)
@@ -187,6 +191,117 @@ static void impossible_sizes_are_refused(void **state)
 	ls_team_free(NULL);
 }
 
+enum { BEGINNERS = 4 };
+
+typedef struct beginning {
+	ls_pin_plan plan;
+	int begun[BEGINNERS], wrong[BEGINNERS]; /* plain ints, each written by its own member */
+	pthread_t self[BEGINNERS];
+} beginning;
+
+static void begin(void *context, int rank)
+{
+	beginning *b = context;
+	b->begun[rank]++;
+	b->self[rank] = pthread_self();
+	ls_pin_self(&b->plan, 0, rank);
+}
+
+/* Members other than the caller have begun, once, on the thread that works, and are bound to their core. */
+static void look_around(void *context, ls_member member)
+{
+	beginning *b = context;
+	ls_processors mine;
+	ls_cores_allowed(&mine);
+	int others_core = ls_pin_core(&b->plan, 0, (member.rank + 1) % BEGINNERS);
+	int own = others_core == ls_pin_core(&b->plan, 0, member.rank);
+	if (member.rank == 0)
+		b->wrong[0] += b->begun[0] != 0;
+	else
+		b->wrong[member.rank] += b->begun[member.rank] != 1 ||
+					 !pthread_equal(b->self[member.rank], pthread_self()) ||
+					 (!own && ls_processors_has(&mine, others_core));
+}
+
+static void threads_begin_before_they_work(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 50; round++) {
+		beginning b = { .begun = { 0 } };
+		ls_team *team = NULL;
+		assert_int_equal(ls_pin_plan_init(&b.plan, 1, BEGINNERS, LS_PIN_ON), LS_OK);
+		ls_team_options options = { .threads = BEGINNERS, .begin = begin, .context = &b };
+		assert_int_equal(ls_team_new_with(&team, &options), LS_OK);
+		for (int run = 0; run < 3; run++)
+			ls_team_run(team, look_around, &b);
+		ls_team_free(team);
+		for (int rank = 0; rank < BEGINNERS; rank++)
+			assert_int_equal(b.wrong[rank], 0);
+		ls_pin_plan_release(&b.plan);
+	}
+}
+
+static void note_signals(void *context, ls_member member)
+{
+	sigset_t *masks = context;
+	pthread_sigmask(SIG_SETMASK, NULL, &masks[member.rank]);
+}
+
+static void signals_are_left_to_the_caller(void **state)
+{
+	(void)state;
+	sigset_t masks[2], none, before;
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, &before);
+	ls_team *team = team_of(2);
+	ls_team_run(team, note_signals, masks);
+	ls_team_free(team);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	static const int asked[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD, SIGALRM };
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+		assert_int_equal(sigismember(&masks[0], asked[i]), 0);
+		assert_int_equal(sigismember(&masks[1], asked[i]), 1);
+	}
+	assert_int_equal(sigismember(&masks[1], SIGSEGV), 0); /* faults are the thread's own */
+}
+
+static double processor_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+enum { WAITS = 15 };
+
+/* Member 0 waits for member 1, which sleeps: what that costs member 0 in processor time. */
+static void wait_for_sleeper(void *context, ls_member member)
+{
+	double *cost = context, from = processor_seconds();
+	for (int i = 0; i < WAITS; i++) {
+		if (member.rank == 1)
+			usleep(8000);
+		ls_team_barrier(member);
+	}
+	if (member.rank == 0)
+		*cost = (processor_seconds() - from) / WAITS;
+}
+
+/* Two threads may have a core each, but with 10000 in the process spinning takes the time of those who have work. */
+static void a_crowd_spins_little(void **state)
+{
+	(void)state;
+	double alone = 0, crowded = 0;
+	ls_team *team = team_of(2);
+	ls_team_run(team, wait_for_sleeper, &alone);
+	ls_team_free(team);
+	assert_int_equal(ls_team_new_with(&team, &(ls_team_options){ .threads = 2, .crowd = 10000 }), LS_OK);
+	ls_team_run(team, wait_for_sleeper, &crowded);
+	ls_team_free(team);
+	print_message("# a wait costs %.0f us alone, %.0f us in a crowd\n", 1e6 * alone, 1e6 * crowded);
+	assert_true(crowded < 400e-6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +312,9 @@ int main(void)
 		cmocka_unit_test(sleepers_wake),
 		cmocka_unit_test(ranges_cover),
 		cmocka_unit_test(impossible_sizes_are_refused),
+		cmocka_unit_test(threads_begin_before_they_work),
+		cmocka_unit_test(signals_are_left_to_the_caller),
+		cmocka_unit_test(a_crowd_spins_little),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
