@@ -24,7 +24,8 @@ extern "C" {
 	X(LS_EMISMATCH, "mismatch", "two things that must agree do not")                                               \
 	X(LS_ENUMERIC, "numeric", "the computation left the finite numbers")                                           \
 	X(LS_EINTERRUPTED, "interrupted", "stopped on request")                                                        \
-	X(LS_EUNSUPPORTED, "unsupported", "this build or machine cannot do that")
+	X(LS_EUNSUPPORTED, "unsupported", "this build or machine cannot do that")                                      \
+	X(LS_EPEER, "peer", "another node failed")
 
 typedef enum ls_status {
 #define LS_STATUS_ENUM(id, name, text) id,

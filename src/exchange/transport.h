@@ -26,6 +26,8 @@ typedef struct ls_transport_ops {
 	/* Sleep until something may have happened, at most so long; wake() ends it from another thread. */
 	void (*nap)(ls_transport *transport, double seconds);
 	void (*wake)(ls_transport *transport);
+	/* Something went wrong: from now on wait for no other node, in free() neither. Optional: NULL. */
+	void (*abandon)(ls_transport *transport);
 	void (*free)(ls_transport *transport);
 } ls_transport_ops;
 
@@ -42,7 +44,10 @@ ls_status ls_threads_transports(ls_transport **transports, int size, int slots, 
 
 /*
  * MPI. Initialises it; the calling process is one node of MPI_COMM_WORLD. Fails with LS_EUNSUPPORTED in a build
- * without MPI. After ls_mpi_transport() only the thread that uses the transport may talk to MPI. free() finalises.
+ * without MPI, with LS_EMISMATCH when MPI sees another number of nodes than ls_mpi_launched(). After
+ * ls_mpi_transport() only the thread that uses the transport may talk to MPI. free() finalises, unless an operation
+ * failed, a send is still under way, or the transport was abandoned: that would wait for a node that may be gone. The
+ * process must then exit with a status other than zero, whereupon the launcher ends the others.
  */
 ls_status ls_mpi_transport(ls_transport **out, int slots);
 

@@ -27,6 +27,7 @@ static void names(void **state)
 	assert_string_equal(ls_status_name(LS_OK), "ok");
 	assert_string_equal(ls_status_name(LS_EFORMAT), "format");
 	assert_string_equal(ls_status_name(LS_EUNSUPPORTED), "unsupported");
+	assert_string_equal(ls_status_name(LS_EPEER), "peer");
 	assert_string_equal(ls_status_name((ls_status)99), "unknown");
 	assert_string_equal(ls_status_name((ls_status)-1), "unknown");
 	assert_true(strlen(ls_version()) >= 5);
