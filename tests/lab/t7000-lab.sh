@@ -87,7 +87,7 @@ if [ "$(nproc)" -ge 2 ]; then
 		"$lab" run --on $host grep Cpus_allowed_list /proc/self/status
 	done | sort -u | wc -l)" 2
 	share=$(core_share b)
-	ok "a slow host gets no more than its part of a core ($share %)" between 20 "$share" 57
+	ok "a slow host gets no more than its part of a core ($share %)" between 10 "$share" 57
 	ok "the other is not slowed" reaches a 65
 else
 	skip "cores and speeds" "there is one core only"
@@ -100,8 +100,8 @@ is "ps of the other host" "$("$lab" ps a)" ""
 
 # ---- links -----------------------------------------------------------------------------------------------------------
 run "$lab" rate a b
-ok "100 Mbit/s from a to b ($(mbits 'a -> b'))" between 80 "$(mbits 'a -> b')" 100
-ok "100 Mbit/s from b to a ($(mbits 'b -> a'))" between 80 "$(mbits 'b -> a')" 100
+ok "100 Mbit/s from a to b ($(mbits 'a -> b'))" between 70 "$(mbits 'a -> b')" 100
+ok "100 Mbit/s from b to a ($(mbits 'b -> a'))" between 70 "$(mbits 'b -> a')" 100
 
 # A connection that echoes lines: it outlives a short cut.
 cat >echo.py <<'PYTHON'
