@@ -3,6 +3,7 @@
 
 option(LS_TESTS "Build the tests, examples and fuzz targets" ON)
 option(LS_XSMM "Use libxsmm's kernels where the processor has them" ON)
+option(LS_MPI "Train on several nodes, over MPI (Open MPI or MPICH)" ON)
 
 set(LS_XSMM_LIBS "")
 if(LS_XSMM AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -14,6 +15,17 @@ if(LS_XSMM AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_compile_definitions(LS_HAVE_XSMM=1)
   else()
     message(WARNING "libxsmm not found: only the portable kernels will be built")
+  endif()
+endif()
+
+set(LS_MPI_LIBS "")
+if(LS_MPI)
+  find_package(MPI COMPONENTS C)
+  if(MPI_C_FOUND)
+    set(LS_MPI_LIBS MPI::MPI_C)
+    add_compile_definitions(LS_HAVE_MPI=1)
+  else()
+    message(WARNING "MPI not found: this build trains on one node only (tools/install-deps build gets it)")
   endif()
 endif()
 

@@ -11,3 +11,12 @@ foreach(room base tensor data kernels optim exchange ckpt metrics graph models t
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/unit)
   endforeach()
 endforeach()
+
+# Programs that run as several nodes: tests/ranks/*.c, started under mpirun by the scripts beside them.
+file(GLOB programs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/ranks/*.c)
+foreach(source ${programs})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE ls_exchange)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/ranks)
+endforeach()

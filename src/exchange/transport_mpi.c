@@ -1,0 +1,410 @@
+/*
+ * transport_mpi.c - messages between nodes over MPI; the only file that knows mpi.h.
+ *
+ * Invariants
+ *  1. A slot has at most one operation under way; requests[slot] is MPI_REQUEST_NULL exactly when it has none.
+ *  2. Errors of MPI are returned, never fatal: everything goes over a communicator of our own that says so.
+ *  3. Once an operation has failed the transport is abandoned: free() talks to no other node, for MPI_Finalize() waits
+ *     for all of them.
+ *  4. Nothing is allocated after ls_mpi_transport(), but for messages of more than INT_MAX bytes, which need a
+ * datatype.
+ *
+ * MPI has no descriptor to sleep on, so nap() is a sleep that wake() ends; how long is the courier's choice.
+ */
+#include "exchange/transport.h"
+
+#ifdef LS_HAVE_MPI
+
+#include <limits.h>
+#include <math.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef enum slot_kind { SLOT_SEND, SLOT_RECEIVE, SLOT_SUM } slot_kind;
+
+typedef struct slot_state {
+	slot_kind kind;
+	int peer, tag;
+	size_t bytes;
+} slot_state;
+
+typedef struct mpi_transport {
+	ls_transport base;
+	MPI_Comm comm;
+	MPI_Request *requests; /* (slots) */
+	slot_state *states;    /* (slots) */
+	MPI_Status *statuses;  /* (slots) of the last MPI_Testsome() */
+	int *done;             /* (slots) what it found done, given to poll()'s caller from `given` on */
+	int done_count, given;
+	int started;     /* operations under way */
+	int abandoned;   /* invariant 3 */
+	int initialised; /* by us: then it is finalised by us, too */
+
+	pthread_mutex_t lock;
+	pthread_cond_t bell;
+	int rung;
+} mpi_transport;
+
+static mpi_transport *self(ls_transport *transport)
+{
+	return (mpi_transport *)transport;
+}
+
+static ls_status fail_call(const char *what, int code)
+{
+	char text[MPI_MAX_ERROR_STRING + 1] = "unknown error";
+	int length = 0;
+	if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
+		return ls_fail(LS_EIO, "MPI: %s failed with code %d", what, code);
+	return ls_fail(LS_EIO, "MPI: %s failed: %s", what, text);
+}
+
+static ls_status fail_slot(mpi_transport *t, int slot, int code)
+{
+	static const char *const what[] = { "sending to", "receiving from", "summing over all nodes with" };
+	const slot_state *state = &t->states[slot];
+	char text[MPI_MAX_ERROR_STRING + 1] = "unknown error";
+	int length = 0;
+	t->abandoned = 1;
+	MPI_Error_string(code, text, &length);
+	return ls_fail(LS_EIO, "MPI: %s node %d (%zu bytes, tag %d) failed: %s", what[state->kind], state->peer,
+		       state->bytes, state->tag, text);
+}
+
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * The datatype and count of a message. MPI 3 counts in int: a longer message is one element that consists of whole
+ * chunks and a rest. The caller frees a type made here (`*made`) as soon as the operation has started.
+ */
+enum { CHUNK = 1 << 20 };
+
+static int large_type(size_t bytes, MPI_Datatype *out)
+{
+	MPI_Datatype chunk, parts[2];
+	int lengths[2] = { (int)(bytes / CHUNK), (int)(bytes % CHUNK) };
+	MPI_Aint places[2] = { 0, (MPI_Aint)(bytes - bytes % CHUNK) };
+	int code = MPI_Type_contiguous(CHUNK, MPI_BYTE, &chunk);
+	if (code != MPI_SUCCESS)
+		return code;
+	parts[0] = chunk;
+	parts[1] = MPI_BYTE;
+	code = MPI_Type_create_struct(2, lengths, places, parts, out);
+	MPI_Type_free(&chunk);
+	return code == MPI_SUCCESS ? MPI_Type_commit(out) : code;
+}
+
+static int message_type(size_t bytes, MPI_Datatype *type, int *count, int *made)
+{
+	*made = bytes > INT_MAX;
+	*type = MPI_BYTE;
+	*count = *made ? 1 : (int)bytes;
+	return *made ? large_type(bytes, type) : MPI_SUCCESS;
+}
+
+static ls_status after_start(mpi_transport *t, int slot, int code)
+{
+	if (code != MPI_SUCCESS) {
+		t->requests[slot] = MPI_REQUEST_NULL;
+		return fail_slot(t, slot, code);
+	}
+	t->started++;
+	return LS_OK;
+}
+
+static ls_status mpi_send(ls_transport *transport, int slot, int peer, int tag, const void *buffer, size_t bytes)
+{
+	mpi_transport *t = self(transport);
+	MPI_Datatype type;
+	int count, made;
+	t->states[slot] = (slot_state){ SLOT_SEND, peer, tag, bytes };
+	int code = message_type(bytes, &type, &count, &made);
+	if (code == MPI_SUCCESS)
+		code = MPI_Isend(buffer, count, type, peer, tag, t->comm, &t->requests[slot]);
+	if (made && type != MPI_BYTE)
+		MPI_Type_free(&type);
+	return after_start(t, slot, code);
+}
+
+static ls_status mpi_receive(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes)
+{
+	mpi_transport *t = self(transport);
+	MPI_Datatype type;
+	int count, made;
+	t->states[slot] = (slot_state){ SLOT_RECEIVE, peer, tag, bytes };
+	int code = message_type(bytes, &type, &count, &made);
+	if (code == MPI_SUCCESS)
+		code = MPI_Irecv(buffer, count, type, peer, tag, t->comm, &t->requests[slot]);
+	if (made && type != MPI_BYTE)
+		MPI_Type_free(&type);
+	return after_start(t, slot, code);
+}
+
+/* The library sums numbers of its own types only, so there is no way around its int; cut into several sums. */
+static ls_status mpi_sum(ls_transport *transport, int slot, float *values, size_t count)
+{
+	mpi_transport *t = self(transport);
+	if (count > INT_MAX)
+		return ls_fail(LS_EUNSUPPORTED, "MPI: a sum of %zu values is more than the %d MPI can count", count,
+			       INT_MAX);
+	t->states[slot] = (slot_state){ SLOT_SUM, t->base.rank, 0, count * sizeof *values };
+	int code = MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, t->comm, &t->requests[slot]);
+	return after_start(t, slot, code);
+}
+
+/* ---- finding what is done ---------------------------------------------------------------------------------------- */
+
+/* A message that is too long is MPI's error, one that is too short is ours. */
+static ls_status check_length(mpi_transport *t, int slot, const MPI_Status *status)
+{
+	const slot_state *state = &t->states[slot];
+	MPI_Count got = 0;
+	if (state->kind != SLOT_RECEIVE)
+		return LS_OK;
+	int code = MPI_Get_elements_x(status, MPI_BYTE, &got);
+	if (code != MPI_SUCCESS)
+		return fail_slot(t, slot, code);
+	if ((size_t)got == state->bytes)
+		return LS_OK;
+	t->abandoned = 1;
+	return ls_fail(LS_EMISMATCH, "MPI: a message from node %d has %lld bytes where %zu were expected (tag %d)",
+		       state->peer, (long long)got, state->bytes, state->tag);
+}
+
+static ls_status test_requests(mpi_transport *t)
+{
+	t->given = t->done_count = 0;
+	int count = 0;
+	int code = MPI_Testsome(t->base.slots, t->requests, &count, t->done, t->statuses);
+	if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+		t->abandoned = 1;
+		return fail_call("testing for messages", code);
+	}
+	for (int i = 0; count != MPI_UNDEFINED && i < count; i++) {
+		if (code == MPI_ERR_IN_STATUS && t->statuses[i].MPI_ERROR != MPI_SUCCESS)
+			return fail_slot(t, t->done[i], t->statuses[i].MPI_ERROR);
+		LS_TRY(check_length(t, t->done[i], &t->statuses[i]));
+		t->done_count++;
+		t->started--;
+	}
+	return LS_OK;
+}
+
+/* What was sent may still wait inside the library after its request is done: without requests, too, MPI must get to
+ * work now and then. */
+static ls_status let_mpi_work(mpi_transport *t)
+{
+	int there;
+	int code = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, t->comm, &there, MPI_STATUS_IGNORE);
+	if (code == MPI_SUCCESS)
+		return LS_OK;
+	t->abandoned = 1;
+	return fail_call("looking for messages", code);
+}
+
+static ls_status mpi_poll(ls_transport *transport, int *slots, int most, int *count)
+{
+	mpi_transport *t = self(transport);
+	*count = 0;
+	if (t->given == t->done_count)
+		LS_TRY(t->started ? test_requests(t) : let_mpi_work(t));
+	while (t->given < t->done_count && *count < most)
+		slots[(*count)++] = t->done[t->given++];
+	return LS_OK;
+}
+
+/* ---- sleeping ---------------------------------------------------------------------------------------------------- */
+
+static struct timespec after(double seconds)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	double whole = floor(seconds);
+	until.tv_sec += (time_t)whole;
+	until.tv_nsec += (long)((seconds - whole) * 1e9);
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	return until;
+}
+
+static void mpi_nap(ls_transport *transport, double seconds)
+{
+	mpi_transport *t = self(transport);
+	struct timespec until = after(seconds > 0 ? seconds : 0);
+	pthread_mutex_lock(&t->lock);
+	while (!t->rung && !pthread_cond_timedwait(&t->bell, &t->lock, &until))
+		;
+	t->rung = 0;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void mpi_wake(ls_transport *transport)
+{
+	mpi_transport *t = self(transport);
+	pthread_mutex_lock(&t->lock);
+	t->rung = 1;
+	pthread_cond_signal(&t->bell);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static void mpi_abandon(ls_transport *transport)
+{
+	self(transport)->abandoned = 1;
+}
+
+/* Receives that nobody will send to any more end here; anything else under way would keep MPI_Finalize() waiting. */
+static void cancel_receives(mpi_transport *t)
+{
+	for (int i = 0; i < t->base.slots && !t->abandoned; i++) {
+		if (t->requests[i] == MPI_REQUEST_NULL)
+			continue;
+		if (t->states[i].kind != SLOT_RECEIVE || MPI_Cancel(&t->requests[i]) != MPI_SUCCESS ||
+		    MPI_Wait(&t->requests[i], MPI_STATUS_IGNORE) != MPI_SUCCESS)
+			t->abandoned = 1;
+	}
+}
+
+static void release(mpi_transport *t)
+{
+	pthread_cond_destroy(&t->bell);
+	pthread_mutex_destroy(&t->lock);
+	free(t->done);
+	free(t->statuses);
+	free(t->states);
+	free(t->requests);
+	free(t);
+}
+
+static void mpi_free(ls_transport *transport)
+{
+	if (!transport)
+		return;
+	mpi_transport *t = self(transport);
+	cancel_receives(t);
+	if (!t->abandoned && MPI_Comm_free(&t->comm) == MPI_SUCCESS && t->initialised)
+		MPI_Finalize();
+	release(t);
+}
+
+static const ls_transport_ops mpi_ops = {
+	.name = "mpi",
+	.summary = "MPI point-to-point messages between processes",
+	.send = mpi_send,
+	.receive = mpi_receive,
+	.sum = mpi_sum,
+	.poll = mpi_poll,
+	.nap = mpi_nap,
+	.wake = mpi_wake,
+	.abandon = mpi_abandon,
+	.free = mpi_free,
+};
+
+static ls_status make_bell(mpi_transport *t)
+{
+	pthread_condattr_t monotonic;
+	if (pthread_condattr_init(&monotonic))
+		return ls_fail(LS_EMEMORY, "MPI transport: no memory for a condition variable");
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->bell, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_mutex_init(&t->lock, NULL);
+	return LS_OK;
+}
+
+static ls_status allocate(mpi_transport **out, int slots)
+{
+	mpi_transport *t = calloc(1, sizeof *t);
+	if (!t)
+		return ls_fail(LS_EMEMORY, "MPI transport: out of memory");
+	t->base = (ls_transport){ .ops = &mpi_ops, .slots = slots };
+	size_t count = (size_t)slots;
+	t->requests = malloc(count * sizeof *t->requests);
+	t->states = calloc(count, sizeof *t->states);
+	t->statuses = calloc(count, sizeof *t->statuses);
+	t->done = calloc(count, sizeof *t->done);
+	ls_status status = make_bell(t);
+	if (status == LS_OK && (!t->requests || !t->states || !t->statuses || !t->done))
+		status = ls_fail(LS_EMEMORY, "MPI transport: no memory for %d slots", slots);
+	if (status != LS_OK) {
+		release(t);
+		return status;
+	}
+	for (int i = 0; i < slots; i++)
+		t->requests[i] = MPI_REQUEST_NULL;
+	*out = t;
+	return LS_OK;
+}
+
+/* A program of one's own may have initialised MPI already; then it finalises it, too. */
+static ls_status initialise(int *by_us)
+{
+	int before = 0, level = MPI_THREAD_SINGLE;
+	MPI_Initialized(&before);
+	int code = before ? MPI_Query_thread(&level) : MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
+	if (code != MPI_SUCCESS)
+		return fail_call("initialising", code);
+	*by_us = !before;
+	if (level < MPI_THREAD_SERIALIZED)
+		return ls_fail(LS_EUNSUPPORTED, "this MPI library lets no thread but the first use it; Lockstep needs "
+						"MPI_THREAD_SERIALIZED");
+	return LS_OK;
+}
+
+static ls_status join(mpi_transport *t)
+{
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	int code = MPI_Comm_dup(MPI_COMM_WORLD, &t->comm);
+	if (code != MPI_SUCCESS)
+		return fail_call("making a communicator", code);
+	MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(t->comm, &t->base.rank);
+	MPI_Comm_size(t->comm, &t->base.size);
+	return LS_OK;
+}
+
+/* A launcher of another MPI starts processes that do not know of each other: they would all train alone, into the same
+ * run directory. */
+static ls_status check_size(const mpi_transport *t)
+{
+	int launched = ls_mpi_launched();
+	if (launched <= 1 || launched == t->base.size)
+		return LS_OK;
+	return ls_fail(LS_EMISMATCH,
+		       "this process was started as one of %d, but MPI sees %d: start it with the mpirun of the MPI "
+		       "library Lockstep was built with, or with an srun that speaks its PMI (srun --mpi=list)",
+		       launched, t->base.size);
+}
+
+ls_status ls_mpi_transport(ls_transport **out, int slots)
+{
+	mpi_transport *t = NULL;
+	LS_TRY(allocate(&t, slots));
+	ls_status status = initialise(&t->initialised);
+	if (status == LS_OK)
+		status = join(t);
+	if (status == LS_OK)
+		status = check_size(t);
+	if (status != LS_OK) {
+		release(t);
+		return status;
+	}
+	*out = &t->base;
+	return LS_OK;
+}
+
+#else
+
+ls_status ls_mpi_transport(ls_transport **out, int slots)
+{
+	(void)out, (void)slots;
+	return ls_fail(LS_EUNSUPPORTED, "this build of Lockstep has no MPI and trains on one node only; install "
+					"libopenmpi-dev and build it again to use several");
+}
+
+#endif
