@@ -19,6 +19,11 @@ _lockstep_value() { # PROGRAM OPTION: the values it takes; fails for a file or a
 	--model | -m) _lockstep_names "$1" models ;;
 	--data | -d) _lockstep_names "$1" data list ;;
 	--optimizer) echo "sgd adam adamw" ;;
+	--placement) echo "allreduce ps" ;;
+	--wire) echo "fp32 bf16" ;;
+	--exchange) echo "lockstep mpi" ;;
+	--share) echo "auto equal" ;;
+	--pin) echo "auto on off" ;;
 	--schedule) echo "settle constant step cosine linear" ;;
 	*) return 1 ;;
 	esac

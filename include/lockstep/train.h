@@ -52,26 +52,41 @@ typedef struct ls_train_options {
 	uint64_t seed;
 
 	/* where it runs */
-	int64_t devices, threads; /* threads a device */
+	int64_t devices;       /* teams of threads of this node, each computing leaves of its own; 0: one a core */
+	int64_t threads;       /* of a device */
+	const char *pin;       /* threads stay on cores of their own: "on", "off", "auto" (when there are enough) */
+	const char *hosts;     /* "lm1:3,lm6:2": start nodes there, with so many devices; NULL: this node alone */
+	const char *placement; /* which nodes own the parameters: a row of ls_placement_at() */
+	int64_t servers;       /* ps: how many nodes own them and do nothing else; 0: one */
+	int64_t staleness;     /* ps: steps a worker may be ahead of the slowest */
+	const char *wire;      /* numbers between nodes: "fp32", "bf16" */
+	const char *share;     /* of the leaves, a node: "auto" (by speed), "equal" (by devices), "3:2:1" */
+	const char *exchange;  /* who sums over nodes: "lockstep", "mpi" (the library's own sum) */
+	int64_t bucket_bytes;  /* gradient that goes out together; 0: what measured best */
+	int64_t timeout;       /* seconds of silence after which a node counts as gone */
+	int64_t audit_every;   /* steps between comparisons of all nodes' parameters; 0: never */
 
 	/* what is kept and shown */
-	const char *run;    /* run directory; NULL: nothing is written */
-	int resume;         /* continue the run directory's newest checkpoint */
-	const char *init;   /* start from these weights (safetensors) */
-	int64_t ckpt_every; /* steps; 0: at the end of every epoch */
-	int64_t keep;       /* newest checkpoints kept */
-	int64_t log_every;  /* steps between log lines */
-	int64_t eval_every; /* epochs between evaluations; 0: never */
-	int plan_memory;    /* print the memory plan and stop before training */
-	int quiet;          /* errors only */
+	const char *run;     /* run directory; NULL: nothing is written */
+	int resume;          /* continue the run directory's newest checkpoint */
+	const char *init;    /* start from these weights (safetensors) */
+	int64_t ckpt_every;  /* steps; 0: at the end of every epoch */
+	int64_t keep;        /* newest checkpoints kept */
+	int64_t log_every;   /* steps between log lines */
+	int64_t eval_every;  /* epochs between evaluations; 0: never */
+	int64_t trace_steps; /* steps of a trace */
+	int trace;           /* write RUN/trace.json, the first steps as a timeline */
+	int plan_memory;     /* print the memory plan and stop before training */
+	int quiet;           /* errors only */
 } ls_train_options;
 
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
 		.model = "resnet18", .data = "mnist", .epochs = 1, .batch = 128, .optimizer = "adam", .lr = 0.001,     \
 		.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = "settle",                  \
-		.lr_step_factor = 0.1, .seed = 1, .devices = 1, .threads = 1, .keep = 2, .log_every = 200,             \
-		.eval_every = 1                                                                                        \
+		.lr_step_factor = 0.1, .seed = 1, .threads = 1, .pin = "auto", .placement = "allreduce",               \
+		.wire = "fp32", .share = "auto", .exchange = "lockstep", .timeout = 30, .audit_every = 1000,           \
+		.keep = 2, .log_every = 200, .eval_every = 1, .trace_steps = 50                                        \
 	}
 
 typedef enum ls_setting_kind {
@@ -89,7 +104,7 @@ typedef struct ls_setting {
 	const char *name;  /* "lr-step-every": the long option without dashes */
 	char key;          /* short option, or 0 */
 	const char *arg;   /* placeholder in help, "N"; NULL for a flag */
-	const char *group; /* heading in help: "Model and data", "Length", "Update", "Machine", "Output" */
+	const char *group; /* heading in help: "Model and data", "Length", "Update", "Machine", "Nodes", "Output" */
 	const char *help;
 	ls_setting_kind kind;
 	size_t offset;   /* in ls_train_options */
@@ -109,6 +124,12 @@ const char *ls_name_nearest(const char *typed, const char *const *candidates, si
 
 /* Row i of the settings of a training run, or NULL past the end. */
 const ls_setting *ls_train_setting_at(size_t i);
+
+/* Who owns the parameters, one row a way; NULL past the end. */
+typedef struct ls_placement {
+	const char *name, *summary;
+} ls_placement;
+const ls_placement *ls_placement_at(size_t i);
 
 /* Set one option from text, as the command line does: unknown names (nearest suggested), malformed numbers and values
  * out of range are errors. `value` is NULL for a flag. */

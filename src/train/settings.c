@@ -20,6 +20,7 @@
 #define LENGTH "Length"
 #define UPDATE "Update"
 #define MACHINE "Machine"
+#define NODES "Nodes"
 #define OUTPUT "Output"
 
 #define AT(member) offsetof(ls_train_options, member)
@@ -58,8 +59,20 @@ static const ls_setting settings[] = {
 	{ "lr-scale-workers", 0, NULL, UPDATE, "lr times devices", LS_SETTING_FLAG, AT(lr_scale_workers), 0, 1, 1 },
 	{ "seed", 's', "N", UPDATE, "of all randomness", LS_SETTING_SEED, AT(seed), 0, NO_LIMIT, 1 },
 
-	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 1, 4096, 0 },
+	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 0, 4096, 0 },
 	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, 0 },
+	{ "pin", 0, "WHEN", MACHINE, "to cores: on, off", LS_SETTING_STRING, AT(pin), 0, 0, 0 },
+
+	{ "hosts", 0, "A:3,B:2", NODES, "start nodes there", LS_SETTING_STRING, AT(hosts), 0, 0, 0 },
+	{ "placement", 0, "NAME", NODES, "allreduce, ps", LS_SETTING_STRING, AT(placement), 0, 0, 0 },
+	{ "servers", 0, "N", NODES, "nodes of ps", LS_SETTING_INT, AT(servers), 0, 4096, 0 },
+	{ "staleness", 0, "N", NODES, "steps ahead in ps", LS_SETTING_INT, AT(staleness), 0, 1000, 0 },
+	{ "wire", 0, "TYPE", NODES, "fp32, bf16", LS_SETTING_STRING, AT(wire), 0, 0, 0 },
+	{ "share", 0, "WAY", NODES, "auto, equal, 3:2", LS_SETTING_STRING, AT(share), 0, 0, 0 },
+	{ "exchange", 0, "NAME", NODES, "lockstep, mpi", LS_SETTING_STRING, AT(exchange), 0, 0, 0 },
+	{ "bucket-bytes", 0, "N", NODES, "sent together", LS_SETTING_INT, AT(bucket_bytes), 0, 1e12, 0 },
+	{ "timeout", 0, "S", NODES, "seconds of silence", LS_SETTING_INT, AT(timeout), 1, 1e6, 0 },
+	{ "audit-every", 0, "N", NODES, "steps a comparison", LS_SETTING_INT, AT(audit_every), 0, 1e15, 0 },
 
 	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, 0 },
 	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, 0 },
@@ -68,6 +81,8 @@ static const ls_setting settings[] = {
 	{ "keep", 0, "N", OUTPUT, "checkpoints kept", LS_SETTING_INT, AT(keep), 1, 1e6, 0 },
 	{ "log-every", 0, "N", OUTPUT, "steps a log line", LS_SETTING_INT, AT(log_every), 1, 1e15, 0 },
 	{ "eval-every", 0, "N", OUTPUT, "epochs a test", LS_SETTING_INT, AT(eval_every), 0, 1e9, 0 },
+	{ "trace", 0, NULL, OUTPUT, "write a timeline", LS_SETTING_FLAG, AT(trace), 0, 1, 0 },
+	{ "trace-steps", 0, "N", OUTPUT, "steps of it", LS_SETTING_INT, AT(trace_steps), 1, 1e6, 0 },
 	{ "plan-memory", 0, NULL, OUTPUT, "show memory, stop", LS_SETTING_FLAG, AT(plan_memory), 0, 1, 0 },
 	{ "quiet", 'q', NULL, OUTPUT, "errors only", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
 };
@@ -275,16 +290,33 @@ ls_status ls_settings_check(const ls_train_options *options)
 ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_batches *out)
 {
 	ls_settings_batches batches = { .leaf = options->leaf, .global = options->global_batch };
-	if (options->batch < 1 || options->devices < 1 || batches.leaf < 0 || batches.global < 0)
+	int64_t devices = options->devices > 0 ? options->devices : 1;
+	if (options->batch < 1 || options->devices < 0 || batches.leaf < 0 || batches.global < 0)
 		return ls_fail(LS_EINVALID, "--batch, --devices, --leaf and --global-batch must be positive");
-	if (!batches.global && __builtin_mul_overflow(options->batch, options->devices, &batches.global))
+	if (!batches.global && __builtin_mul_overflow(options->batch, devices, &batches.global))
 		return ls_fail(LS_EINVALID, "--batch %" PRId64 " times --devices %" PRId64 " is too large",
-			       options->batch, options->devices);
+			       options->batch, devices);
 	if (batches.leaf > batches.global)
 		return ls_fail(LS_EINVALID, "--leaf %" PRId64 " is larger than the global batch of %" PRId64,
 			       batches.leaf, batches.global);
 	if (!batches.leaf)
 		batches.leaf = options->batch < batches.global ? options->batch : batches.global;
 	*out = batches;
+	return LS_OK;
+}
+
+ls_status ls_settings_resolve(const ls_train_options *options, int64_t devices, ls_train_options *out)
+{
+	ls_train_options resolved = *options;
+	ls_settings_batches batches;
+
+	resolved.devices = devices;
+	LS_TRY(ls_settings_get_batches(&resolved, &batches));
+	if (options->leaf > 0 && batches.global % batches.leaf != 0)
+		return ls_fail(LS_EINVALID, "--leaf %" PRId64 " does not divide the global batch of %" PRId64,
+			       batches.leaf, batches.global);
+	resolved.leaf = batches.leaf;
+	resolved.global_batch = batches.global;
+	*out = resolved;
 	return LS_OK;
 }

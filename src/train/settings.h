@@ -24,11 +24,18 @@ ls_status ls_settings_get_init(const char *stored_json, char **out);
 
 /*
  * What the three batch settings come to. leaf: --leaf, else --batch (but no more than the global batch);
- * global: --global-batch, else --batch * --devices.
+ * global: --global-batch, else --batch * --devices, where 0 devices count as one.
  */
 typedef struct ls_settings_batches {
 	int64_t leaf, global;
 } ls_settings_batches;
 ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_batches *out);
+
+/*
+ * The same options once it is known how many devices all workers have together: `devices` is that number, and leaf and
+ * global_batch are what they come to. This is what a run keeps, so that it can be resumed on other workers. A --leaf
+ * that does not divide the global batch is refused.
+ */
+ls_status ls_settings_resolve(const ls_train_options *options, int64_t devices, ls_train_options *out);
 
 #endif

@@ -7,6 +7,7 @@
  *   2. lr, lr-scale-workers and devices: by the learning rate they give;
  *   3. epochs and steps: only where the schedule looks at the length of the run; otherwise a run may be prolonged;
  *   4. model and data: the names do not count when the program brought its own graph or dataset.
+ * What is kept is resolved (ls_settings_resolve), so that the first two do not depend on the workers of either run.
  * init does not bind: a resumed run takes none but has the checkpoint's weights, or those that run.json names.
  */
 #include <inttypes.h>
@@ -205,7 +206,8 @@ static ls_status compare_batches(const ls_train_options *was, const ls_train_opt
 
 static double effective_rate(const ls_train_options *options)
 {
-	return options->lr_scale_workers ? options->lr * (double)options->devices : options->lr;
+	double devices = options->devices > 0 ? (double)options->devices : 1;
+	return options->lr_scale_workers ? options->lr * devices : options->lr;
 }
 
 static void compare_rates(const ls_train_options *was, const ls_train_options *now, differences *found)

@@ -16,6 +16,7 @@ static ls_status check(const ls_train_options *o)
 	LS_TRY(ls_settings_check(o));
 	LS_TRY(ls_isa_check());
 	LS_TRY(ls_gemm_check());
+	LS_TRY(ls_layout_check(o));
 	if (o->devices > 1)
 		return ls_fail(LS_EUNSUPPORTED, "--devices %lld: this version trains on one device; use --threads %lld",
 			       (long long)o->devices, (long long)o->devices);
@@ -185,6 +186,8 @@ static ls_status make(ls_setup *s)
 	ls_trainer_bytes bytes;
 
 	LS_TRY(check(s->options));
+	LS_TRY(ls_settings_resolve(s->options, 1, &s->resolved));
+	s->options = &s->resolved;
 	LS_TRY(open_data(s));
 	LS_TRY(build_graph(s));
 	LS_TRY(count_steps(s));

@@ -7,12 +7,14 @@
 #include <lockstep/train.h>
 
 #include "train/evaluate.h"
+#include "train/layout.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 
 /* What a run holds. Fields named own_ are freed with it. */
 typedef struct ls_setup {
-	const ls_train_options *options;
+	const ls_train_options *options; /* &resolved */
+	ls_train_options resolved;
 	ls_settings_batches batches;
 	const ls_dataset *train_set, *test_set; /* test_set: NULL without evaluation */
 	ls_dataset *own_train, *own_test;

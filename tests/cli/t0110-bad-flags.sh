@@ -12,7 +12,7 @@ bad() { # NAME PATTERN ARGUMENTS...
 bad "a command misspelt" "unknown command 'trian'; did you mean 'train'" trian
 bad "a command of data misspelt" "lockstep data: unknown command 'maek'; did you mean 'make'" data maek
 bad "an option misspelt" "lockstep train: unknown option '--epohs'; did you mean '--epochs'" train --epohs 2
-bad "an option cut too short" "'--e' may be --epochs, --epsilon, --eval-every" train --e 2
+bad "an option cut too short" "'--e' may be --epochs, --epsilon, --exchange, --eval-every" train --e 2
 bad "an option unlike any" "unknown option '--zzzzzz'" train --zzzzzz
 bad "a short option unlike any" "unknown option '-Z'" train -Z
 bad "a value missing" "--lr needs a value" train --lr
@@ -34,6 +34,12 @@ bad "a model misspelt" "'resnet19'.*did you mean 'resnet18'" train --model resne
 bad "an optimizer misspelt" "'adma'.*did you mean 'adam'" train --optimizer adma --model mlp --data glyphs --samples 64
 bad "a schedule misspelt" "'cosin'.*did you mean 'cosine'" train --schedule cosin --model mlp --data glyphs --samples 64
 bad "a leaf larger than the batch" "--leaf 65 is larger" train --leaf 65 --global-batch 64 --model mlp --data glyphs
+bad "a leaf that does not fit" "--leaf 24 does not divide the global batch of 64" train --leaf 24 --global-batch 64 --model mlp --data glyphs
+bad "a placement misspelt" "'alreduce'.*did you mean 'allreduce'" train --placement alreduce --model mlp --data glyphs
+bad "staleness without servers" "--staleness 2 needs --placement ps" train --staleness 2 --model mlp --data glyphs
+bad "servers without a place" "--servers 2 needs --placement ps" train --servers 2 --model mlp --data glyphs
+bad "a wire nobody has" "unknown wire 'fp16'" train --wire fp16 --model mlp --data glyphs
+bad "shares of nothing" "--share 3:0" train --share 3:0 --model mlp --data glyphs
 bad "eval of nothing" "RUN\|FILE.safetensors is missing" eval
 bad "eval of two things" "'b' is one argument too many" eval a b
 bad "making a dataset nowhere" "--out DIR is missing" data make glyphs

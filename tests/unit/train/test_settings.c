@@ -218,10 +218,22 @@ static const char *other_value(const ls_setting *row)
 static int may_change(const char *name)
 {
 	static const char *const free_to_change[] = {
-		"data-dir", "test-samples",     "epochs", "steps",     "threads",    "run",
-		"resume",   "ckpt-every",       "keep",   "log-every", "eval-every", "plan-memory",
-		"quiet",    "lr-scale-workers", "init", /* where weights come from on a resume is not the caller's to
-							   say */
+		"data-dir",     "test-samples",
+		"epochs",       "steps",
+		"threads",      "run",
+		"resume",       "ckpt-every",
+		"keep",         "log-every",
+		"eval-every",   "plan-memory",
+		"quiet",        "lr-scale-workers",
+		"init", /* where weights come from on a resume is not the caller's to
+			   say */
+		"pin",          "hosts",
+		"placement",    "servers",
+		"staleness",    "wire",
+		"share",        "exchange",
+		"bucket-bytes", "timeout",
+		"audit-every",  "trace",
+		"trace-steps",
 	};
 	for (size_t i = 0; i < sizeof free_to_change / sizeof free_to_change[0]; i++)
 		if (!strcmp(free_to_change[i], name))
@@ -271,6 +283,29 @@ static void test_batches_are_compared_by_what_they_give(void **state)
 	check_resume(&was, &now, "was 128, now 256");
 	was.global_batch = now.global_batch = 512;
 	check_resume(&was, &now, NULL); /* the workers may vary */
+}
+
+/* What is kept does not depend on the workers that a run happened to have. */
+static void test_resolved_settings_resume_on_other_workers(void **state)
+{
+	(void)state;
+	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT, kept, other;
+	assert_int_equal(ls_settings_resolve(&was, 2, &kept), LS_OK); /* --batch 128 on two devices */
+	assert_int_equal(kept.global_batch, 256);
+	assert_int_equal(kept.leaf, 128);
+	now.global_batch = 256, now.leaf = 128;
+	assert_int_equal(ls_settings_resolve(&now, 1, &other), LS_OK);
+	check_resume(&kept, &other, NULL);
+	check_resume(&other, &kept, NULL);
+	assert_int_equal(ls_settings_resolve(&was, 3, &other), LS_OK);
+	check_resume(&kept, &other, "was 256, now 384");
+	now.global_batch = 300, now.leaf = 0; /* leaves of 128, 128 and 44 */
+	assert_int_equal(ls_settings_resolve(&now, 2, &kept), LS_OK);
+	assert_int_equal(ls_settings_resolve(&now, 3, &other), LS_OK);
+	check_resume(&kept, &other, NULL);
+	now.leaf = 128;
+	assert_int_equal(ls_settings_resolve(&now, 2, &kept), LS_EINVALID);
+	assert_message("--leaf 128 does not divide the global batch of 300");
 }
 
 static void test_rates_are_compared_by_what_they_give(void **state)
@@ -368,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_what_changes_the_bits_binds),
 		cmocka_unit_test(test_both_values_and_all_names_are_told),
 		cmocka_unit_test(test_batches_are_compared_by_what_they_give),
+		cmocka_unit_test(test_resolved_settings_resume_on_other_workers),
 		cmocka_unit_test(test_rates_are_compared_by_what_they_give),
 		cmocka_unit_test(test_length_binds_where_the_schedule_looks_at_it),
 		cmocka_unit_test(test_init_may_be_left_out),
