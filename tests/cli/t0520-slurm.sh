@@ -183,8 +183,9 @@ run "$LOCKSTEP" slurm -o mine.sh --force -- --run r
 is "unless asked to" "$(head -n 1 mine.sh)" "#!/bin/bash"
 like "it says what to do with it" "$out" "^wrote mine.sh; hand it in with: sbatch mine.sh$"
 fails_with "a directory that is not there" 1 "cannot write no/job.sh: No such file" "$LOCKSTEP" slurm -o no/job.sh -- --run r
-fails_with "a full disk" 1 "cannot write /dev/full: No space" "$LOCKSTEP" slurm -o /dev/full --force -- --run r
-ok "the device is still there" test -c /dev/full
+ln -s /dev/full disk # through a link of ours: a command that removes what it failed to write must not get at the device
+fails_with "a full disk" 1 "cannot write disk: No space" "$LOCKSTEP" slurm -o disk --force -- --run r
+ok "what was there before is not removed" test -L disk
 run bash -c '"$0" slurm -- --run r >/dev/full' "$LOCKSTEP"
 is "output that does not arrive is a failure" "$status" 1
 
