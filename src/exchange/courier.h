@@ -8,10 +8,18 @@
  *
  * Invariants
  *  1. Only the courier's thread touches the transport.
- *  2. Letters belong to the poster, who leaves them alone until `done`. Nothing is allocated after ls_courier_new().
- *  3. Letters between two nodes with the same tag are started in the order they were posted.
- *  4. A peer that nothing has been heard of for `timeout` seconds, or that says it is failing, makes the courier fail:
- *     the status and message say which node, host and operation; no further `done` is called; whoever waits is woken.
+ *  2. Letters belong to the poster, who leaves them and their buffers alone until `done`, or until the courier has
+ *     failed or is freed: neither is touched after that. Nothing is allocated after ls_courier_new().
+ *  3. Letters between two nodes with the same tag are started in the order they were posted. (One that is more urgent
+ *     than an earlier one with its tag waits for that one's turn.)
+ *  4. A peer that nothing has been heard of for three quarters of `timeout`, that says it is failing, or that ends
+ * while letters of or for it are left, makes the courier fail: the status and message say which node, host and
+ *     operation; the other nodes are told; no further `done` is called; whoever waits is woken. All that within
+ *     `timeout`.
+ *  5. Letters wait for free slots of the transport, each kind for its own: heartbeats, incoming and outgoing letters
+ * and each peer's outgoing ones never wait for each other. Incoming ones are started in the order they were posted, so
+ *     the transport should have room for all that are posted at once (ls_courier_slots()): else they may be waiting for
+ *     letters whose senders wait for those behind them.
  */
 #ifndef LS_EXCHANGE_COURIER_H
 #define LS_EXCHANGE_COURIER_H
@@ -33,7 +41,7 @@ struct ls_letter {
 	size_t bytes;
 	int64_t urgency;                                /* outgoing: least first */
 	const char *what;                               /* in errors: "push of bucket" */
-	int64_t number;                                 /* ... 17 */
+	int64_t number;                                 /* ... 17; negative: none */
 	void (*done)(void *context, ls_letter *letter); /* on the courier's thread */
 	void *context;
 	/* the courier's */
@@ -44,12 +52,12 @@ struct ls_letter {
 
 /* Tags below this are the exchange's. */
 #define LS_TAG_COLLECT 0x4000 /* collect.h */
-#define LS_TAG_ALIVE 0x7000
+#define LS_TAG_ALIVE 0x7000   /* and above: the courier's own */
 
 #define LS_HOST_NAME 64
 
 typedef struct ls_courier_options {
-	ls_transport *transport; /* taken over: freed with the courier */
+	ls_transport *transport; /* taken over: freed with the courier, and when there comes to be none */
 	double timeout;          /* seconds */
 	size_t window;           /* bytes under way to a peer; 0: the default */
 	/* Background work on the courier's thread: do a little, return whether there was any. May be NULL. */
@@ -57,16 +65,21 @@ typedef struct ls_courier_options {
 	void *context;
 } ls_courier_options;
 
+/* Returns when all nodes have told their hosts' names; a node that does not show up is an error after `timeout`. */
 ls_status ls_courier_new(ls_courier **out, const ls_courier_options *options);
 
-/* Tell the others that this node goes; waits for letters under way a moment. With `failed`, its message is passed on as
- * the reason the others end. */
+/* Slots a transport of `size` nodes needs for so many incoming letters at once. */
+int ls_courier_slots(int size, int incoming);
+
+/* Tell the others that this node goes; waits a moment for outgoing letters under way. With `failed`, its message is
+ * passed on as the reason the others end. */
 void ls_courier_free(ls_courier *courier, const char *failed);
 
 int ls_courier_rank(const ls_courier *courier);
 int ls_courier_size(const ls_courier *courier);
 const char *ls_courier_host(const ls_courier *courier, int node); /* "node 2 (lm6)"'s lm6 */
 
+/* After it returns the old work is not being done any more. Not to be called by work(). */
 void ls_courier_set_work(ls_courier *courier, int (*work)(void *context), void *context);
 
 void ls_courier_post(ls_courier *courier, ls_letter *letter);
@@ -77,8 +90,19 @@ void ls_courier_wake(ls_courier *courier);                                      
 ls_status ls_courier_status(ls_courier *courier);
 int ls_courier_has_failed(const ls_courier *courier); /* cheap */
 
-/* Called (by any thread) once when the courier fails, to wake those who wait for letters. */
+/* Whether this node is the one to tell the terminal what ended the run, once the courier has failed: the
+ * lowest-numbered that seems to be alive, unless the failing node speaks for itself. */
+int ls_courier_is_speaker(const ls_courier *courier);
+
+/* Called (by any thread) once when the courier fails, to wake those who wait for letters; at once if it has. Several
+ * contexts may be registered; a NULL `wake` takes the context out again. */
 void ls_courier_on_failure(ls_courier *courier, void (*wake)(void *context), void *context);
+
+/* Letters that have arrived, here and there, since the beginning. Without heartbeats. */
+typedef struct ls_traffic {
+	uint64_t bytes_sent, bytes_received, letters_sent, letters_received;
+} ls_traffic;
+ls_traffic ls_courier_traffic(const ls_courier *courier, int peer);
 
 /* This node was asked to end: silence of others is judged sooner, for it may be why. */
 void ls_courier_hurry(ls_courier *courier);

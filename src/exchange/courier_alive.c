@@ -1,0 +1,306 @@
+/*
+ * courier_alive.c - who is alive, and what is said when somebody is not.
+ *
+ * Every node sends every other a small note a few times a second; anything that arrives from a peer shows that it
+ * lives. A node that goes says goodbye in such a note: it has finished, or why it ends, or what it found out about
+ * another node, so that all nodes end with the same cause although only some of them wait for the culprit.
+ *
+ * Time is the courier's own: what this node spent stopped or suspended is nobody else's silence.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "exchange/courier_state.h"
+
+/* Of the timeout: how long silence lasts, so that noticing it (a beat later) and ending stay within the timeout. */
+#define SILENCE 0.75
+/* ... and how long the other nodes are given to take the news, at most so many seconds. */
+#define NEWS 0.06
+#define NEWS_MOST 0.5
+/* Once asked to end, wait no longer for a silent node. */
+#define SILENCE_HURRIED 3.0
+/* A goodbye may overtake letters that were sent before it. */
+#define LEFT_GRACE 0.5
+#define FAREWELL_NAP 0.001
+
+static double silence_limit(const ls_courier *courier)
+{
+	double limit = SILENCE * courier->timeout;
+	return atomic_load(&courier->hurry) && limit > SILENCE_HURRIED ? SILENCE_HURRIED : limit;
+}
+
+/* Too long is cut. */
+__attribute__((format(printf, 1, 2))) static ls_words say(const char *format, ...)
+{
+	ls_words w;
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(w.text, sizeof w.text, format, arguments);
+	va_end(arguments);
+	return w;
+}
+
+static ls_words name_of(const ls_courier *courier, int node)
+{
+	const char *host = courier->peers[node].host;
+	return host[0] ? say("node %d (%s)", node, host) : say("node %d", node);
+}
+
+/* What `who` was about when the peer was lost. */
+static ls_words affair(const ls_courier *courier, int peer, const char *who)
+{
+	const ls_letter *l = ls_courier_oldest(courier, peer);
+	if (!l)
+		return say("nothing was under way between it and %s", who);
+	ls_words number = l->number < 0 ? say("%s", "") : say(" %lld", (long long)l->number);
+	const char *what = l->what ? l->what : "a letter";
+	if (l->outgoing == 2)
+		return say("%s was waiting for %s%s of all nodes", who, what, number.text);
+	if (l->outgoing)
+		return say("%s was sending %s%s to it", who, what, number.text);
+	return say("%s was waiting for %s%s from it", who, what, number.text);
+}
+
+/* "node 1 (lm6) <event>; this node was waiting for push of bucket 17 from it" */
+static ls_status blame(ls_courier *courier, int peer, const char *event)
+{
+	ls_words name = name_of(courier, peer), self = name_of(courier, courier->rank);
+	ls_words here = affair(courier, peer, "this node"), there = affair(courier, peer, self.text);
+	courier->culprit = peer;
+	courier->relay = say("%s %s; %s", name.text, event, there.text);
+	return ls_fail(LS_EPEER, "%s %s; %s", name.text, event, here.text);
+}
+
+static ls_status blame_silence(ls_courier *courier, int peer)
+{
+	double silence = courier->now - courier->peers[peer].heard;
+	ls_words event = say("has not been heard of for %.*f s", silence < 10, silence);
+	return blame(courier, peer, event.text);
+}
+
+/* The peer says itself why it ends. */
+static ls_status blame_ended(ls_courier *courier, int peer, const char *text)
+{
+	ls_words name = name_of(courier, peer);
+	courier->culprit = peer;
+	courier->by_itself = 1;
+	courier->relay = say("%s ended: %s", name.text, text);
+	return ls_fail(LS_EPEER, "%s", courier->relay.text);
+}
+
+static ls_status blame_relayed(ls_courier *courier, int teller, const ls_note *note)
+{
+	int known = note->culprit >= 0 && note->culprit < courier->size;
+	courier->culprit = known ? note->culprit : teller;
+	courier->by_itself = note->by_itself;
+	courier->given_up = courier->culprit == courier->rank;
+	courier->relay = say("%s", note->text);
+	if (courier->given_up)
+		return ls_fail(LS_EPEER, "the other nodes have given this one up: %s", note->text);
+	return ls_fail(LS_EPEER, "%s", note->text);
+}
+
+static int slot_of(int peer, int which)
+{
+	return peer * LS_SLOTS_A_PEER + which;
+}
+
+static ls_status hear_next(ls_courier *courier, int peer)
+{
+	ls_transport *t = courier->transport;
+	ls_note *note = &courier->peers[peer].hearing;
+	return t->ops->receive(t, slot_of(peer, LS_SLOT_HEAR), peer, LS_TAG_ALIVE, note, sizeof *note);
+}
+
+ls_status ls_courier_begin_hearing(ls_courier *courier)
+{
+	for (int peer = 0; peer < courier->size; peer++) {
+		courier->peers[peer].heard = courier->now;
+		if (peer != courier->rank)
+			LS_TRY(hear_next(courier, peer));
+	}
+	return LS_OK;
+}
+
+static void leave(ls_courier *courier, int peer)
+{
+	courier->peers[peer].left = 1;
+	courier->peers[peer].left_at = courier->now;
+}
+
+static ls_status hear(ls_courier *courier, int peer)
+{
+	ls_note *note = &courier->peers[peer].hearing;
+	note->text[LS_NOTE_TEXT - 1] = '\0';
+	courier->peers[peer].heard = courier->now;
+	switch (note->kind) {
+	case LS_NOTE_FINISHED:
+		leave(courier, peer);
+		return LS_OK;
+	case LS_NOTE_ENDED:
+		return blame_ended(courier, peer, note->text);
+	case LS_NOTE_RELAYED:
+		return blame_relayed(courier, peer, note);
+	default:
+		return hear_next(courier, peer);
+	}
+}
+
+ls_status ls_courier_alive_done(ls_courier *courier, int slot)
+{
+	int peer = slot / LS_SLOTS_A_PEER;
+	switch (slot % LS_SLOTS_A_PEER) {
+	case LS_SLOT_HEAR:
+		return hear(courier, peer);
+	case LS_SLOT_TELL:
+		courier->peers[peer].telling = 0;
+		break;
+	default:
+		courier->peers[peer].goodbye = 2;
+	}
+	return LS_OK;
+}
+
+static ls_status tell(ls_courier *courier, int peer)
+{
+	ls_transport *t = courier->transport;
+	ls_courier_peer *p = &courier->peers[peer];
+	p->told = (ls_note){ .kind = LS_NOTE_ALIVE };
+	p->telling = 1;
+	return t->ops->send(t, slot_of(peer, LS_SLOT_TELL), peer, LS_TAG_ALIVE, &p->told, sizeof p->told);
+}
+
+static ls_status judge(ls_courier *courier, int peer)
+{
+	const ls_courier_peer *p = &courier->peers[peer];
+	if (!p->left)
+		return courier->now - p->heard > silence_limit(courier) ? blame_silence(courier, peer) : LS_OK;
+	if (courier->now - p->left_at > LEFT_GRACE && ls_courier_oldest(courier, peer))
+		return blame(courier, peer, "has ended");
+	return LS_OK;
+}
+
+ls_status ls_courier_beat(ls_courier *courier)
+{
+	if (courier->now < courier->next_beat)
+		return LS_OK;
+	courier->next_beat = courier->now + courier->beat;
+	for (int peer = 0; peer < courier->size; peer++) {
+		if (peer == courier->rank)
+			continue;
+		LS_TRY(judge(courier, peer));
+		if (!courier->peers[peer].left && !courier->peers[peer].telling)
+			LS_TRY(tell(courier, peer));
+	}
+	return LS_OK;
+}
+
+/* Not silent for so long that it may be gone, too. */
+static int seems_alive(const ls_courier *courier, int peer)
+{
+	const ls_courier_peer *p = &courier->peers[peer];
+	return !p->left && courier->now - p->heard <= silence_limit(courier) / 2;
+}
+
+static void say_goodbye(ls_courier *courier, int peer, const ls_note *note)
+{
+	ls_transport *t = courier->transport;
+	ls_courier_peer *p = &courier->peers[peer];
+	if (peer == courier->rank || p->left || p->goodbye)
+		return;
+	p->goodbye_note = *note;
+	if (t->ops->send(t, slot_of(peer, LS_SLOT_GOODBYE), peer, LS_TAG_ALIVE, &p->goodbye_note, sizeof *note) ==
+	    LS_OK)
+		p->goodbye = 1;
+}
+
+/* A goodbye on its way to somebody who can still take it. */
+static int goodbyes_left(const ls_courier *courier)
+{
+	int left = 0;
+	for (int peer = 0; peer < courier->size; peer++)
+		left += courier->peers[peer].goodbye == 1 && seems_alive(courier, peer);
+	return left;
+}
+
+/* Letters are of no interest any more: only whether the goodbye has arrived, or its receiver goes, too. */
+static ls_status take_farewells(ls_courier *courier)
+{
+	int slots[16], count = 0;
+	LS_TRY(courier->transport->ops->poll(courier->transport, slots, 16, &count));
+	for (int i = 0; i < count; i++) {
+		if (slots[i] >= LS_SLOTS_A_PEER * courier->size)
+			continue;
+		int peer = slots[i] / LS_SLOTS_A_PEER, heard = slots[i] % LS_SLOTS_A_PEER == LS_SLOT_HEAR;
+		if (heard && courier->peers[peer].hearing.kind != LS_NOTE_ALIVE)
+			leave(courier, peer);
+		else
+			LS_TRY(ls_courier_alive_done(courier, slots[i]));
+	}
+	if (count == 0)
+		courier->transport->ops->nap(courier->transport, FAREWELL_NAP);
+	return LS_OK;
+}
+
+void ls_courier_farewell(ls_courier *courier, const ls_note *note, double seconds)
+{
+	double end = ls_clock_seconds() + seconds;
+	for (int peer = 0; note && peer < courier->size; peer++)
+		say_goodbye(courier, peer, note);
+	while (goodbyes_left(courier) && ls_clock_seconds() < end && take_farewells(courier) == LS_OK)
+		;
+	if (courier->transport->ops->abandon)
+		courier->transport->ops->abandon(courier->transport);
+}
+
+static int speaks(const ls_courier *courier)
+{
+	if (courier->culprit == courier->rank)
+		return !courier->given_up;
+	if (courier->by_itself)
+		return 0;
+	for (int peer = 0; peer < courier->rank; peer++) {
+		if (peer != courier->culprit && seems_alive(courier, peer))
+			return 0;
+	}
+	return 1;
+}
+
+static void call_wakes(ls_courier *courier)
+{
+	pthread_mutex_lock(&courier->wake_lock);
+	courier->wakes_called = 1;
+	for (int i = 0; i < LS_COURIER_WAKES; i++) {
+		if (courier->wakes[i].wake)
+			courier->wakes[i].wake(courier->wakes[i].context);
+	}
+	pthread_mutex_unlock(&courier->wake_lock);
+}
+
+/* The news goes out before anybody here knows, for then buffers are given back. */
+void ls_courier_fail(ls_courier *courier, ls_status status)
+{
+	ls_note note = { .kind = LS_NOTE_RELAYED };
+	char message[sizeof courier->message];
+	snprintf(message, sizeof message, "%s", ls_last_error());
+	if (courier->culprit < 0) {
+		courier->culprit = courier->rank;
+		note.kind = LS_NOTE_ENDED;
+		courier->relay = say("%s", message);
+	}
+	note.culprit = courier->culprit;
+	note.by_itself = courier->by_itself;
+	memcpy(note.text, courier->relay.text, sizeof note.text);
+	atomic_store(&courier->speaker, speaks(courier));
+	double news = NEWS * courier->timeout;
+	ls_courier_farewell(courier, courier->given_up ? NULL : &note, news < NEWS_MOST ? news : NEWS_MOST);
+	pthread_mutex_lock(&courier->lock);
+	courier->status = status;
+	memcpy(courier->message, message, sizeof message);
+	atomic_store(&courier->failed, 1);
+	pthread_cond_broadcast(&courier->changed);
+	pthread_mutex_unlock(&courier->lock);
+	call_wakes(courier);
+}

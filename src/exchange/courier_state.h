@@ -1,0 +1,133 @@
+/*
+ * courier_state.h - what the courier's own files share: courier.c (the thread and the API), courier_letters.c (queues,
+ * windows and slots) and courier_alive.c (heartbeats, goodbyes and failures).
+ */
+#ifndef LS_EXCHANGE_COURIER_STATE_H
+#define LS_EXCHANGE_COURIER_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "exchange/courier.h"
+
+enum { LS_NOTE_TEXT = 496, LS_COURIER_WAKES = 4 };
+
+/* What a heartbeat says. */
+typedef enum ls_note_kind {
+	LS_NOTE_ALIVE = 1,
+	LS_NOTE_FINISHED, /* goodbye, nothing is wrong */
+	LS_NOTE_ENDED,    /* goodbye: `text` is why this node ends */
+	LS_NOTE_RELAYED   /* goodbye: `text` is what became of `culprit` */
+} ls_note_kind;
+
+typedef struct ls_words {
+	char text[LS_NOTE_TEXT];
+} ls_words;
+
+typedef struct ls_note {
+	int32_t kind, culprit;
+	int32_t by_itself; /* the culprit has said so itself */
+	int32_t unused;
+	char text[LS_NOTE_TEXT];
+} ls_note;
+
+/* Slots every peer has for itself: [peer * LS_SLOTS_A_PEER, ...). */
+enum { LS_SLOT_HEAR, LS_SLOT_TELL, LS_SLOT_GOODBYE, LS_SLOTS_A_PEER };
+
+typedef struct ls_letter_list {
+	ls_letter *first, **end;
+} ls_letter_list;
+
+/* Free slots of one kind of letters. */
+typedef struct ls_slot_pool {
+	int *slots;
+	int count;
+} ls_slot_pool;
+
+typedef struct ls_courier_peer {
+	char host[LS_HOST_NAME]; /* "": not yet known */
+	char told_host[LS_HOST_NAME], heard_host[LS_HOST_NAME];
+	ls_letter host_letters[2]; /* in, out */
+
+	double heard; /* when, by the courier's clock */
+	double left_at;
+	int left;    /* it has said goodbye */
+	int telling; /* a heartbeat is under way to it */
+	int goodbye; /* 1: under way, 2: arrived */
+	ls_note hearing, told, goodbye_note;
+
+	ls_letter *outgoing; /* queued, in the order they will be started */
+	size_t bytes;        /* under way to it */
+	int letters;
+	_Atomic(uint64_t) traffic[4]; /* the fields of ls_traffic */
+} ls_courier_peer;
+
+typedef struct ls_courier_wake_call {
+	void (*wake)(void *context);
+	void *context;
+} ls_courier_wake_call;
+
+struct ls_courier {
+	ls_transport *transport;
+	int rank, size;
+	double timeout, beat;
+	size_t window;
+	pthread_t thread;
+
+	/* Under `lock`. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	ls_letter_list inbox;
+	int names_missing;
+	int stop;
+	char reason[LS_NOTE_TEXT]; /* of stopping; "": none */
+	ls_status status;
+	char message[2 * LS_NOTE_TEXT];
+
+	pthread_mutex_t wake_lock; /* while the calls are made, so that none is taken out under way */
+	ls_courier_wake_call wakes[LS_COURIER_WAKES];
+	int wakes_called;
+	pthread_mutex_t work_lock; /* while work is done */
+	int (*work)(void *context);
+	void *work_context;
+
+	_Atomic(int) failed, speaker, hurry;
+
+	/* The thread's own. */
+	double now, clock, away; /* the courier's clock = the machine's less the time this node did not run */
+	double next_beat, nap;
+	int restless;           /* letters were posted by the thread itself */
+	ls_courier_peer *peers; /* (size) */
+	ls_letter **under_way;  /* (slots) */
+	int *slot_numbers;      /* what the pools point into */
+	ls_slot_pool incoming_slots, outgoing_slots, sum_slots;
+	ls_letter_list incoming, sums;
+	int most_outgoing; /* letters under way to one peer */
+	int outgoing_left; /* queued or under way */
+	int letters;       /* under way */
+	int culprit;       /* of a failure; -1: none yet */
+	int by_itself, given_up;
+	ls_words relay; /* the failure as told to others */
+};
+
+void ls_letter_list_init(ls_letter_list *list);
+void ls_letter_list_append(ls_letter_list *list, ls_letter *letter);
+
+/* courier_letters.c */
+int ls_courier_slots_least(int size);
+void ls_courier_divide_slots(ls_courier *courier);
+void ls_courier_queue(ls_courier *courier, ls_letter *letter);
+ls_status ls_courier_start_letters(ls_courier *courier, int *started);
+ls_letter *ls_courier_take_letter(ls_courier *courier, int slot); /* it has arrived */
+const ls_letter *ls_courier_oldest(const ls_courier *courier, int peer);
+
+/* courier_alive.c */
+ls_status ls_courier_begin_hearing(ls_courier *courier);
+ls_status ls_courier_alive_done(ls_courier *courier, int slot);
+ls_status ls_courier_beat(ls_courier *courier); /* tell the others, and judge their silence */
+void ls_courier_farewell(ls_courier *courier, const ls_note *note, double seconds); /* and leave all buffers alone */
+void ls_courier_fail(ls_courier *courier, ls_status status);                        /* with this thread's message */
+
+#endif
