@@ -151,6 +151,8 @@ static ls_status depart(ls_courier *courier)
 		LS_TRY(go_round(courier));
 	snprintf(note.text, sizeof note.text, "%s", courier->reason);
 	ls_courier_farewell(courier, &note, least(courier->timeout / 4, GOODBYE_MOST));
+	if (courier->reason[0])
+		ls_courier_abandon(courier);
 	return LS_OK;
 }
 
@@ -203,15 +205,16 @@ static void post_hosts(ls_courier *courier)
 			continue;
 		memcpy(p->told_host, name, sizeof name);
 		for (int outgoing = 0; outgoing < 2; outgoing++) {
-			p->host_letters[outgoing] = (ls_letter){ .peer = peer,
-								 .tag = LS_TAG_HOST,
-								 .outgoing = outgoing,
-								 .buffer = outgoing ? p->told_host : p->heard_host,
-								 .bytes = LS_HOST_NAME,
-								 .what = "the name of its host",
-								 .number = -1,
-								 .done = host_arrived,
-								 .context = courier };
+			p->host_letters[outgoing] =
+				(ls_letter){ .peer = peer,
+					     .tag = LS_TAG_HOST,
+					     .outgoing = outgoing,
+					     .buffer = outgoing ? p->told_host : p->heard_host,
+					     .bytes = LS_HOST_NAME,
+					     .what = outgoing ? "the name of this host" : "the name of its host",
+					     .number = -1,
+					     .done = host_arrived,
+					     .context = courier };
 		}
 		ls_courier_post_all(courier, p->host_letters, 2);
 	}
@@ -348,8 +351,8 @@ void ls_courier_free(ls_courier *courier, const char *failed)
 	pthread_mutex_unlock(&courier->lock);
 	transport->ops->wake(transport);
 	pthread_join(courier->thread, NULL);
+	transport->ops->free(transport); /* first: its operations may use buffers of the courier */
 	release(courier);
-	transport->ops->free(transport);
 }
 
 int ls_courier_rank(const ls_courier *courier)

@@ -3,7 +3,8 @@
  *
  * Every node sends every other a small note a few times a second; anything that arrives from a peer shows that it
  * lives. A node that goes says goodbye in such a note: it has finished, or why it ends, or what it found out about
- * another node, so that all nodes end with the same cause although only some of them wait for the culprit.
+ * another node, so that all nodes end with the same cause although only some of them wait for the culprit. A node that
+ * hears of a failure fails, and says goodbye in turn: so the first one knows that its news has arrived.
  *
  * Time is the courier's own: what this node spent stopped or suspended is nobody else's silence.
  */
@@ -14,7 +15,8 @@
 #include "base/clock.h"
 #include "exchange/courier_state.h"
 
-/* Of the timeout: how long silence lasts, so that noticing it (a beat later) and ending stay within the timeout. */
+/* Of the timeout: how long silence lasts, so that noticing it (at most a beat and a half later: 0.19 of the timeout)
+ * and ending stay within the timeout. */
 #define SILENCE 0.75
 /* ... and how long the other nodes are given to take the news, at most so many seconds. */
 #define NEWS 0.06
@@ -124,10 +126,15 @@ ls_status ls_courier_begin_hearing(ls_courier *courier)
 	return LS_OK;
 }
 
-static void leave(ls_courier *courier, int peer)
+/* The peer may have said goodbye with its last note; whether it has. */
+static int see_off(ls_courier *courier, int peer)
 {
-	courier->peers[peer].left = 1;
-	courier->peers[peer].left_at = courier->now;
+	ls_courier_peer *p = &courier->peers[peer];
+	if (p->hearing.kind == LS_NOTE_ALIVE)
+		return 0;
+	p->left = p->hearing.kind == LS_NOTE_FINISHED ? LS_FINISHES : LS_FAILS;
+	p->left_at = courier->now;
+	return 1;
 }
 
 static ls_status hear(ls_courier *courier, int peer)
@@ -135,17 +142,12 @@ static ls_status hear(ls_courier *courier, int peer)
 	ls_note *note = &courier->peers[peer].hearing;
 	note->text[LS_NOTE_TEXT - 1] = '\0';
 	courier->peers[peer].heard = courier->now;
-	switch (note->kind) {
-	case LS_NOTE_FINISHED:
-		leave(courier, peer);
-		return LS_OK;
-	case LS_NOTE_ENDED:
-		return blame_ended(courier, peer, note->text);
-	case LS_NOTE_RELAYED:
-		return blame_relayed(courier, peer, note);
-	default:
+	if (!see_off(courier, peer))
 		return hear_next(courier, peer);
-	}
+	if (note->kind == LS_NOTE_FINISHED)
+		return LS_OK;
+	return note->kind == LS_NOTE_ENDED ? blame_ended(courier, peer, note->text)
+					   : blame_relayed(courier, peer, note);
 }
 
 ls_status ls_courier_alive_done(ls_courier *courier, int slot)
@@ -172,43 +174,53 @@ static ls_status tell(ls_courier *courier, int peer)
 	return t->ops->send(t, slot_of(peer, LS_SLOT_TELL), peer, LS_TAG_ALIVE, &p->told, sizeof p->told);
 }
 
-static ls_status judge(ls_courier *courier, int peer)
+/* Who waits for nothing of the peer gives those who do half a beat to say what they wait for. */
+static ls_status judge_silence(ls_courier *courier, int peer)
 {
-	const ls_courier_peer *p = &courier->peers[peer];
-	if (!p->left)
-		return courier->now - p->heard > silence_limit(courier) ? blame_silence(courier, peer) : LS_OK;
-	if (courier->now - p->left_at > LEFT_GRACE && ls_courier_oldest(courier, peer))
+	double over = courier->now - courier->peers[peer].heard - silence_limit(courier);
+	if (over <= 0 || (over < courier->beat / 2 && !ls_courier_oldest(courier, peer)))
+		return LS_OK;
+	return blame_silence(courier, peer);
+}
+
+static ls_status judge_leaving(ls_courier *courier, int peer)
+{
+	if (courier->now - courier->peers[peer].left_at > LEFT_GRACE && ls_courier_oldest(courier, peer))
 		return blame(courier, peer, "has ended");
 	return LS_OK;
 }
 
 ls_status ls_courier_beat(ls_courier *courier)
 {
-	if (courier->now < courier->next_beat)
-		return LS_OK;
-	courier->next_beat = courier->now + courier->beat;
+	int due = courier->now >= courier->next_beat;
+	if (due)
+		courier->next_beat = courier->now + courier->beat;
 	for (int peer = 0; peer < courier->size; peer++) {
+		ls_courier_peer *p = &courier->peers[peer];
 		if (peer == courier->rank)
 			continue;
-		LS_TRY(judge(courier, peer));
-		if (!courier->peers[peer].left && !courier->peers[peer].telling)
+		if (!p->left)
+			LS_TRY(judge_silence(courier, peer));
+		else if (due)
+			LS_TRY(judge_leaving(courier, peer));
+		if (due && !p->left && !p->telling)
 			LS_TRY(tell(courier, peer));
 	}
 	return LS_OK;
 }
 
-/* Not silent for so long that it may be gone, too. */
-static int seems_alive(const ls_courier *courier, int peer)
+/* Silent for so long that it may be gone, too. */
+static int seems_gone(const ls_courier *courier, int peer)
 {
 	const ls_courier_peer *p = &courier->peers[peer];
-	return !p->left && courier->now - p->heard <= silence_limit(courier) / 2;
+	return p->left == LS_FINISHES || (!p->left && courier->now - p->heard > silence_limit(courier) / 2);
 }
 
 static void say_goodbye(ls_courier *courier, int peer, const ls_note *note)
 {
 	ls_transport *t = courier->transport;
 	ls_courier_peer *p = &courier->peers[peer];
-	if (peer == courier->rank || p->left || p->goodbye)
+	if (peer == courier->rank || p->left == LS_FINISHES || p->goodbye)
 		return;
 	p->goodbye_note = *note;
 	if (t->ops->send(t, slot_of(peer, LS_SLOT_GOODBYE), peer, LS_TAG_ALIVE, &p->goodbye_note, sizeof *note) ==
@@ -216,13 +228,16 @@ static void say_goodbye(ls_courier *courier, int peer, const ls_note *note)
 		p->goodbye = 1;
 }
 
-/* A goodbye on its way to somebody who can still take it. */
-static int goodbyes_left(const ls_courier *courier)
+/* Somebody who lives has not taken the goodbye. News of a failure are taken when they are answered: a small letter
+ * may be done for the transport before it is on the wire. */
+static int is_awaited(const ls_courier *courier, int answered)
 {
 	int left = 0;
-	for (int peer = 0; peer < courier->size; peer++)
-		left += courier->peers[peer].goodbye == 1 && seems_alive(courier, peer);
-	return left;
+	for (int peer = 0; peer < courier->size; peer++) {
+		const ls_courier_peer *p = &courier->peers[peer];
+		left += p->goodbye && (answered || p->goodbye == 1) && !p->left && !seems_gone(courier, peer);
+	}
+	return left > 0;
 }
 
 /* Letters are of no interest any more: only whether the goodbye has arrived, or its receiver goes, too. */
@@ -231,12 +246,8 @@ static ls_status take_farewells(ls_courier *courier)
 	int slots[16], count = 0;
 	LS_TRY(courier->transport->ops->poll(courier->transport, slots, 16, &count));
 	for (int i = 0; i < count; i++) {
-		if (slots[i] >= LS_SLOTS_A_PEER * courier->size)
-			continue;
 		int peer = slots[i] / LS_SLOTS_A_PEER, heard = slots[i] % LS_SLOTS_A_PEER == LS_SLOT_HEAR;
-		if (heard && courier->peers[peer].hearing.kind != LS_NOTE_ALIVE)
-			leave(courier, peer);
-		else
+		if (peer < courier->size && !(heard && see_off(courier, peer)))
 			LS_TRY(ls_courier_alive_done(courier, slots[i]));
 	}
 	if (count == 0)
@@ -247,10 +258,16 @@ static ls_status take_farewells(ls_courier *courier)
 void ls_courier_farewell(ls_courier *courier, const ls_note *note, double seconds)
 {
 	double end = ls_clock_seconds() + seconds;
-	for (int peer = 0; note && peer < courier->size; peer++)
+	int answered = note->kind != LS_NOTE_FINISHED;
+	for (int peer = 0; peer < courier->size; peer++)
 		say_goodbye(courier, peer, note);
-	while (goodbyes_left(courier) && ls_clock_seconds() < end && take_farewells(courier) == LS_OK)
+	while (is_awaited(courier, answered) && ls_clock_seconds() < end && take_farewells(courier) == LS_OK)
 		;
+}
+
+/* Buffers are left alone from here on. */
+void ls_courier_abandon(ls_courier *courier)
+{
 	if (courier->transport->ops->abandon)
 		courier->transport->ops->abandon(courier->transport);
 }
@@ -262,7 +279,7 @@ static int speaks(const ls_courier *courier)
 	if (courier->by_itself)
 		return 0;
 	for (int peer = 0; peer < courier->rank; peer++) {
-		if (peer != courier->culprit && seems_alive(courier, peer))
+		if (peer != courier->culprit && !seems_gone(courier, peer))
 			return 0;
 	}
 	return 1;
@@ -295,7 +312,9 @@ void ls_courier_fail(ls_courier *courier, ls_status status)
 	memcpy(note.text, courier->relay.text, sizeof note.text);
 	atomic_store(&courier->speaker, speaks(courier));
 	double news = NEWS * courier->timeout;
-	ls_courier_farewell(courier, courier->given_up ? NULL : &note, news < NEWS_MOST ? news : NEWS_MOST);
+	if (!courier->given_up)
+		ls_courier_farewell(courier, &note, news < NEWS_MOST ? news : NEWS_MOST);
+	ls_courier_abandon(courier);
 	pthread_mutex_lock(&courier->lock);
 	courier->status = status;
 	memcpy(courier->message, message, sizeof message);

@@ -206,11 +206,12 @@ ls_letter *ls_courier_take_letter(ls_courier *courier, int slot)
 	return letter;
 }
 
+/* Of two posted together, the one that is waited for. */
 static const ls_letter *older(const ls_letter *a, const ls_letter *b, int peer)
 {
 	if (b->peer != peer && b->outgoing != 2)
 		return a;
-	return !a || b->posted < a->posted ? b : a;
+	return !a || b->posted < a->posted || (b->posted == a->posted && !b->outgoing) ? b : a;
 }
 
 const ls_letter *ls_courier_oldest(const ls_courier *courier, int peer)

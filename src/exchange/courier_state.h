@@ -46,6 +46,9 @@ typedef struct ls_slot_pool {
 	int count;
 } ls_slot_pool;
 
+/* Whether a peer has said goodbye: because it has finished, or because it fails. */
+typedef enum ls_leaving { LS_STAYS, LS_FINISHES, LS_FAILS } ls_leaving;
+
 typedef struct ls_courier_peer {
 	char host[LS_HOST_NAME]; /* "": not yet known */
 	char told_host[LS_HOST_NAME], heard_host[LS_HOST_NAME];
@@ -53,7 +56,7 @@ typedef struct ls_courier_peer {
 
 	double heard; /* when, by the courier's clock */
 	double left_at;
-	int left;    /* it has said goodbye */
+	ls_leaving left;
 	int telling; /* a heartbeat is under way to it */
 	int goodbye; /* 1: under way, 2: arrived */
 	ls_note hearing, told, goodbye_note;
@@ -127,7 +130,8 @@ const ls_letter *ls_courier_oldest(const ls_courier *courier, int peer);
 ls_status ls_courier_begin_hearing(ls_courier *courier);
 ls_status ls_courier_alive_done(ls_courier *courier, int slot);
 ls_status ls_courier_beat(ls_courier *courier); /* tell the others, and judge their silence */
-void ls_courier_farewell(ls_courier *courier, const ls_note *note, double seconds); /* and leave all buffers alone */
-void ls_courier_fail(ls_courier *courier, ls_status status);                        /* with this thread's message */
+void ls_courier_abandon(ls_courier *courier);
+void ls_courier_farewell(ls_courier *courier, const ls_note *note, double seconds);
+void ls_courier_fail(ls_courier *courier, ls_status status); /* with this thread's message */
 
 #endif

@@ -128,11 +128,333 @@ static void few_slots_suffice_in_order(void **state)
 	}
 }
 
+/*
+ * A transport that watches what the courier of node 0 starts: the letters of the exchange's tags, their order, and how
+ * many bytes are under way to a peer.
+ */
+enum { WATCHED = 256 };
+
+typedef struct watch {
+	ls_transport base;
+	ls_transport *inner;
+	size_t bytes[WATCHED]; /* by slot */
+	int peer[WATCHED];
+	size_t under_way[CREW_MAX], most[CREW_MAX];
+	int tags[WATCHED], sent; /* in the order they were started */
+	_Atomic(int) polls;
+} watch;
+
+static watch *watched; /* node 0's */
+
+static ls_status watch_send(ls_transport *t, int slot, int peer, int tag, const void *buffer, size_t bytes)
+{
+	watch *w = (watch *)t;
+	if (tag < LS_TAG_COLLECT && w->sent < WATCHED) {
+		w->tags[w->sent++] = tag;
+		w->bytes[slot] = bytes;
+		w->peer[slot] = peer;
+		w->under_way[peer] += bytes;
+		if (w->under_way[peer] > w->most[peer])
+			w->most[peer] = w->under_way[peer];
+	}
+	return w->inner->ops->send(w->inner, slot, peer, tag, buffer, bytes);
+}
+
+static ls_status watch_receive(ls_transport *t, int slot, int peer, int tag, void *buffer, size_t bytes)
+{
+	watch *w = (watch *)t;
+	return w->inner->ops->receive(w->inner, slot, peer, tag, buffer, bytes);
+}
+
+static ls_status watch_poll(ls_transport *t, int *slots, int most, int *count)
+{
+	watch *w = (watch *)t;
+	ls_status status = w->inner->ops->poll(w->inner, slots, most, count);
+	atomic_fetch_add(&w->polls, 1);
+	for (int i = 0; !status && i < *count; i++) {
+		w->under_way[w->peer[slots[i]]] -= w->bytes[slots[i]];
+		w->bytes[slots[i]] = 0;
+	}
+	return status;
+}
+
+static void watch_nap(ls_transport *t, double seconds)
+{
+	((watch *)t)->inner->ops->nap(((watch *)t)->inner, seconds);
+}
+
+static void watch_wake(ls_transport *t)
+{
+	((watch *)t)->inner->ops->wake(((watch *)t)->inner);
+}
+
+static void watch_free(ls_transport *t)
+{
+	((watch *)t)->inner->ops->free(((watch *)t)->inner);
+}
+
+/* Without sums. */
+static const ls_transport_ops watch_ops = { .name = "watched",
+					    .send = watch_send,
+					    .receive = watch_receive,
+					    .poll = watch_poll,
+					    .nap = watch_nap,
+					    .wake = watch_wake,
+					    .free = watch_free };
+
+static ls_transport *watch_node_0(crew *c, ls_transport *t)
+{
+	(void)c;
+	if (t->rank != 0)
+		return t;
+	watched = calloc(1, sizeof *watched);
+	watched->base = *t;
+	watched->base.ops = &watch_ops;
+	watched->inner = t;
+	return &watched->base;
+}
+
+enum { QUEUED = 40, QUEUED_BYTES = 1000, QUEUED_WINDOW = 3500 };
+
+static ls_letter plain_letter(crew_member *m, int outgoing, int peer, int tag, void *buffer, size_t bytes)
+{
+	return (ls_letter){ .peer = peer,
+			    .tag = tag,
+			    .outgoing = outgoing,
+			    .buffer = buffer,
+			    .bytes = bytes,
+			    .what = "push of bucket",
+			    .number = 17,
+			    .done = crew_arrived,
+			    .context = m };
+}
+
+/* Node 0 posts all at once, with urgencies in some other order: tags say where each should come. Its first letter is
+ * larger than the window. */
+static void queue_up(crew_member *m)
+{
+	static char buffers[2][QUEUED][2 * QUEUED_WINDOW];
+	ls_letter letters[QUEUED];
+	for (int i = 0; i < QUEUED; i++) {
+		int tag = (i * 27 + 13) % QUEUED;
+		letters[i] = plain_letter(m, m->rank == 0, 1 - m->rank, tag, buffers[m->rank][i], QUEUED_BYTES);
+		letters[i].urgency = tag * 10 - 50;
+		if (tag == 0)
+			letters[i].bytes = 2 * QUEUED_WINDOW;
+	}
+	ls_courier_post_all(m->courier, letters, QUEUED);
+	CREW_CHECK(m, crew_await(m, QUEUED));
+}
+
+static void most_urgent_first_within_the_window(void **state)
+{
+	(void)state;
+	crew_member members[2];
+	crew c = { .size = 2, .slots = WATCHED, .timeout = 15, .window = QUEUED_WINDOW, .seed = SEED };
+	c.play = queue_up;
+	c.wrap = watch_node_0;
+	int wrong = crew_run(&c, members), sent = watched->sent;
+	size_t most = watched->most[1];
+	for (int i = 0; i < sent; i++)
+		wrong += watched->tags[i] != i;
+	free(watched);
+	assert_int_equal(wrong, 0);
+	assert_int_equal(sent, QUEUED);
+	assert_int_equal(most, 2 * QUEUED_WINDOW);
+}
+
+/* Ordinary letters alone: three of 1000 bytes fit a window of 3500. The receiver comes late, so that it fills. */
+static void fill_window(crew_member *m)
+{
+	static char buffers[2][QUEUED][QUEUED_BYTES];
+	ls_letter letters[QUEUED];
+	if (m->rank == 1)
+		crew_sleep(0.02);
+	for (int i = 0; i < QUEUED; i++) {
+		/* Tag 1 is urgent the later the more, and yet goes in order. */
+		letters[i] = plain_letter(m, m->rank == 0, 1 - m->rank, i % 2, buffers[m->rank][i], QUEUED_BYTES);
+		letters[i].urgency = i % 2 ? -i : QUEUED;
+		if (m->rank == 0)
+			memset(buffers[0][i], i + 1, QUEUED_BYTES);
+		ls_courier_post(m->courier, &letters[i]);
+	}
+	CREW_CHECK(m, crew_await(m, QUEUED));
+	for (int i = 0; m->rank == 1 && i < QUEUED; i++)
+		CREW_CHECK(m, buffers[1][i][0] == i + 1 && buffers[1][i][QUEUED_BYTES - 1] == i + 1);
+}
+
+static void the_window_is_kept(void **state)
+{
+	(void)state;
+	crew_member members[2];
+	crew c = { .size = 2, .slots = WATCHED, .timeout = 15, .window = QUEUED_WINDOW, .seed = SEED };
+	c.play = fill_window;
+	c.wrap = watch_node_0;
+	int wrong = crew_run(&c, members);
+	size_t most = watched->most[1];
+	free(watched);
+	assert_int_equal(wrong, 0);
+	assert_int_equal(most, 3 * QUEUED_BYTES);
+}
+
+/* An idle courier wakes for its heartbeats alone; one with a letter under way looks every half millisecond. */
+static void rest(crew_member *m)
+{
+	int value = 0;
+	crew_sleep(0.2); /* names are exchanged */
+	int before = atomic_load(&watched->polls);
+	crew_sleep(0.5);
+	int idle = atomic_load(&watched->polls) - before;
+	ls_letter letter = plain_letter(m, m->rank == 1, 1 - m->rank, 0, &value, sizeof value);
+	if (m->rank == 0)
+		ls_courier_post(m->courier, &letter);
+	before = atomic_load(&watched->polls);
+	crew_sleep(0.3);
+	int waiting = atomic_load(&watched->polls) - before;
+	if (m->rank == 1)
+		ls_courier_post(m->courier, &letter);
+	CREW_CHECK(m, crew_await(m, 1));
+	CREW_CHECK(m, idle < 40);
+	CREW_CHECK(m, waiting > 60 && waiting < 0.3 / 500e-6 + 60);
+}
+
+static void idle_couriers_sleep(void **state)
+{
+	(void)state;
+	crew_member members[2];
+	crew c = { .size = 2, .slots = WATCHED, .timeout = 15, .seed = SEED, .play = rest, .wrap = watch_node_0 };
+	int wrong = crew_run(&c, members);
+	free(watched);
+	assert_int_equal(wrong, 0);
+}
+
+static void add_up(crew_member *m)
+{
+	float values[6][50];
+	ls_letter letters[6];
+	int size = m->crew->size;
+	for (int k = 0; k < 6; k++) {
+		for (int i = 0; i < 50; i++)
+			values[k][i] = (float)(m->rank * 100 + k * 50 + i);
+		letters[k] = plain_letter(m, 2, -1, 0, values[k], sizeof values[k]);
+	}
+	ls_courier_post_all(m->courier, letters, 6);
+	CREW_CHECK(m, crew_await(m, 6));
+	for (int k = 0; k < 6; k++) {
+		for (int i = 0; i < 50; i++)
+			CREW_CHECK(m, values[k][i] == (float)(size * (size - 1) * 50 + size * (k * 50 + i)));
+	}
+}
+
+static void sums_of_all_nodes(void **state)
+{
+	(void)state;
+	crew_member members[3];
+	crew c = { .size = 3, .slots = 64, .timeout = 15, .seed = SEED, .play = add_up };
+	assert_int_equal(crew_run(&c, members), 0);
+}
+
+static void add_up_without(crew_member *m)
+{
+	float value = 1;
+	ls_letter letter = plain_letter(m, 2, -1, 0, &value, sizeof value);
+	ls_courier_post(m->courier, &letter);
+	ls_status status = crew_await_failure(m);
+	CREW_CHECK(m, status == (m->rank == 0 ? LS_EUNSUPPORTED : LS_EPEER));
+	CREW_CHECK(m, strstr(m->message, "the transport 'watched' has no sums of its own"));
+}
+
+static void sums_need_a_transport_that_has_them(void **state)
+{
+	(void)state;
+	crew_member members[2];
+	crew c = { .size = 2, .slots = WATCHED, .timeout = 15, .seed = SEED };
+	c.play = add_up_without;
+	c.wrap = watch_node_0;
+	int wrong = crew_run(&c, members);
+	free(watched);
+	assert_int_equal(wrong, 0);
+}
+
+/* Work that is there when asked for: so many pieces, each of which posts a letter to the next node. */
+typedef struct chores {
+	crew_member *member;
+	_Atomic(int) left;
+	int begun;
+	int out[50], in[50];
+	ls_letter letters[50];
+} chores;
+
+static int do_chore(void *context)
+{
+	chores *c = context;
+	crew_member *m = c->member;
+	if (atomic_load(&c->left) == 0)
+		return 0;
+	int k = c->begun++;
+	c->out[k] = m->rank * 100 + k;
+	c->letters[k] = plain_letter(m, 1, (m->rank + 1) % m->crew->size, 0, &c->out[k], sizeof(int));
+	ls_courier_post(m->courier, &c->letters[k]);
+	atomic_fetch_sub(&c->left, 1);
+	return 1;
+}
+
+static void work_in_between(crew_member *m)
+{
+	chores c = { .member = m };
+	int before = (m->rank + m->crew->size - 1) % m->crew->size;
+	ls_letter in[50];
+	ls_courier_set_work(m->courier, do_chore, &c);
+	crew_sleep(0.05);
+	double begin = ls_clock_seconds();
+	atomic_store(&c.left, 50);
+	ls_courier_wake(m->courier);
+	for (int k = 0; k < 50; k++) {
+		in[k] = plain_letter(m, 0, before, 0, &c.in[k], sizeof(int));
+		ls_courier_post(m->courier, &in[k]);
+	}
+	CREW_CHECK(m, crew_await(m, 100));
+	CREW_CHECK(m, ls_clock_seconds() - begin < 2);
+	ls_courier_set_work(m->courier, NULL, NULL);
+	for (int k = 0; k < 50; k++)
+		CREW_CHECK(m, c.in[k] == before * 100 + k);
+}
+
+static void work_is_done_in_between(void **state)
+{
+	(void)state;
+	crew_member members[3];
+	crew c = { .size = 3, .slots = 128, .timeout = 15, .seed = SEED, .play = work_in_between };
+	assert_int_equal(crew_run(&c, members), 0);
+}
+
+static void bad_options(void **state)
+{
+	(void)state;
+	ls_transport *t[2];
+	ls_courier *courier = NULL;
+	assert_int_equal(ls_threads_transports(t, 2, 13, SEED), LS_OK);
+	ls_courier_options options = { .transport = t[0], .timeout = 1 };
+	assert_int_equal(ls_courier_new(&courier, &options), LS_EINVALID);
+	assert_string_equal(ls_last_error(), "a transport between 2 nodes with 13 slots: at least 14 are needed");
+	options = (ls_courier_options){ .transport = t[1], .timeout = 0 };
+	assert_int_equal(ls_courier_new(&courier, &options), LS_EINVALID);
+	assert_null(courier);
+	ls_courier_free(NULL, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(letters_arrive_whole_and_in_order),
 		cmocka_unit_test(few_slots_suffice_in_order),
+		cmocka_unit_test(most_urgent_first_within_the_window),
+		cmocka_unit_test(the_window_is_kept),
+		cmocka_unit_test(idle_couriers_sleep),
+		cmocka_unit_test(sums_of_all_nodes),
+		cmocka_unit_test(sums_need_a_transport_that_has_them),
+		cmocka_unit_test(work_is_done_in_between),
+		cmocka_unit_test(bad_options),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

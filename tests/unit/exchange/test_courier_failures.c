@@ -1,0 +1,362 @@
+/*
+ * Nodes that stop, never come, fail or finish: every other node ends within the timeout with a message that names the
+ * node, its host and what was waited for, and one node speaks.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "crew.h"
+#include "exchange/collect.h"
+#include "exchange/courier_state.h"
+
+enum { SEED = 20250319, SLOTS = 128 };
+
+static char host[LS_HOST_NAME]; /* of this machine */
+
+static int read_host(void **state)
+{
+	(void)state;
+	return gethostname(host, sizeof host - 1);
+}
+
+/* "node 1 (lm6)<rest>" begins the message. */
+static int begins(const char *message, int node, const char *rest)
+{
+	char expected[512];
+	snprintf(expected, sizeof expected, "node %d (%s)%s", node, host, rest);
+	return strncmp(message, expected, strlen(expected)) == 0;
+}
+
+static ls_letter bucket_17(crew_member *m, int outgoing, int peer, int *value)
+{
+	return (ls_letter){ .peer = peer,
+			    .tag = 5,
+			    .outgoing = outgoing,
+			    .buffer = value,
+			    .bytes = sizeof *value,
+			    .what = "push of bucket",
+			    .number = 17,
+			    .done = crew_arrived,
+			    .context = m };
+}
+
+typedef struct stop {
+	int who;   /* stops */
+	int waits; /* waits for a letter of it; -1: nobody does */
+	int hurry;
+	_Atomic(int) ended; /* nodes that have noticed */
+	_Atomic(int) speakers, wakes;
+} stop;
+
+static int be_stopped(void *context)
+{
+	stop *s = context;
+	for (int i = 0; atomic_load(&s->ended) == 0 && i < CREW_PATIENCE * 100; i++)
+		crew_sleep(0.01);
+	crew_sleep(0.2); /* the news has gone round */
+	return 0;
+}
+
+static void count_wake(void *context)
+{
+	atomic_fetch_add(&((stop *)context)->wakes, 1);
+}
+
+/* Who comes late is woken at once. */
+static void check_wakes(crew_member *m)
+{
+	stop late = { .who = 0 };
+	ls_courier_on_failure(m->courier, count_wake, &late);
+	CREW_CHECK(m, atomic_load(&late.wakes) == 1);
+}
+
+static void see_one_stop(crew_member *m)
+{
+	stop *s = m->crew->context;
+	int value = 0;
+	ls_letter letter = bucket_17(m, 0, s->who, &value);
+	CREW_CHECK(m, ls_collect_meet(m->courier, "the start") == LS_OK);
+	if (m->rank == s->who) {
+		ls_courier_set_work(m->courier, be_stopped, s);
+		be_stopped(s);
+		return;
+	}
+	if (m->rank == s->waits)
+		ls_courier_post(m->courier, &letter);
+	ls_courier_on_failure(m->courier, count_wake, s);
+	CREW_CHECK(m, !ls_courier_is_speaker(m->courier));
+	if (s->hurry)
+		ls_courier_hurry(m->courier);
+	CREW_CHECK(m, crew_await_failure(m) == LS_EPEER);
+	CREW_CHECK(m, atomic_load(&m->arrived) == 0);
+	atomic_fetch_add(&s->speakers, ls_courier_is_speaker(m->courier));
+	check_wakes(m);
+	atomic_fetch_add(&s->ended, 1);
+	m->reason = m->message; /* as a program would */
+}
+
+typedef struct stop_case {
+	int size;
+	double timeout, limit; /* everybody has ended within `limit`: the timeout, and a little for a busy machine */
+	stop stop;
+	int wrong;
+} stop_case;
+
+static void check_end(stop_case *c, crew_member *m)
+{
+	if (m->rank == c->stop.who)
+		return;
+	fprintf(stderr, "# node %d after %.2f s: %s\n", m->rank, m->lived, m->message);
+	CREW_CHECK(m, begins(m->message, c->stop.who, " has not been heard of for "));
+	CREW_CHECK(m, m->lived < c->limit);
+	CREW_CHECK(m, c->stop.waits < 0 || strstr(m->message, "was waiting for push of bucket 17 from it"));
+	c->wrong += m->wrong;
+}
+
+static void *one_stops(void *argument)
+{
+	stop_case *c = argument;
+	crew_member members[CREW_MAX];
+	crew all = { .size = c->size, .slots = SLOTS, .timeout = c->timeout, .seed = SEED };
+	all.play = see_one_stop;
+	all.context = &c->stop;
+	c->wrong = crew_run(&all, members);
+	for (int rank = 0; rank < c->size; rank++)
+		check_end(c, &members[rank]);
+	c->wrong += atomic_load(&c->stop.speakers) != 1 || atomic_load(&c->stop.wakes) != c->size - 1;
+	return NULL;
+}
+
+/* The last one, the first one, and one when the others are in a hurry: of a timeout of 8 s silence would last for 6. At
+ * the same time, for they mostly wait. */
+static void a_stopped_node_is_named(void **state)
+{
+	(void)state;
+	stop_case cases[] = {
+		{ .size = 4, .timeout = 2, .limit = 2.2, .stop = { .who = 3, .waits = 1 } },
+		{ .size = 3, .timeout = 2, .limit = 2.2, .stop = { .who = 0, .waits = -1 } },
+		{ .size = 2, .timeout = 8, .limit = 4, .stop = { .who = 1, .waits = 0, .hurry = 1 } },
+	};
+	pthread_t threads[3];
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, one_stops, &cases[i]), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(cases[i].wrong, 0);
+}
+
+static void *hear_it(void *argument)
+{
+	crew_member *m = argument;
+	ls_courier_options options = { .transport = m->transport, .timeout = 15 };
+	m->born = ls_courier_new(&m->courier, &options);
+	if (m->born)
+		return NULL;
+	CREW_CHECK(m, crew_await_failure(m) == LS_EPEER);
+	CREW_CHECK(m, !ls_courier_is_speaker(m->courier));
+	ls_courier_free(m->courier, m->message);
+	return NULL;
+}
+
+/* What a node that was stopped finds when it goes on. The other node is played by hand. */
+static void a_node_learns_that_it_was_given_up(void **state)
+{
+	(void)state;
+	ls_transport *t[2];
+	pthread_t thread;
+	char names[2][LS_HOST_NAME] = { "elsewhere" };
+	ls_note note = { .kind = LS_NOTE_RELAYED, .culprit = 0, .text = "node 0 (here) has not been heard of for 9 s" };
+	crew_member m = { .rank = 0 };
+	assert_int_equal(ls_threads_transports(t, 2, SLOTS, SEED), LS_OK);
+	m.transport = t[0];
+	assert_int_equal(t[1]->ops->send(t[1], 0, 0, LS_TAG_ALIVE + 1, names[0], LS_HOST_NAME), LS_OK);
+	assert_int_equal(t[1]->ops->receive(t[1], 1, 0, LS_TAG_ALIVE + 1, names[1], LS_HOST_NAME), LS_OK);
+	assert_int_equal(pthread_create(&thread, NULL, hear_it, &m), 0);
+	crew_sleep(0.05);
+	assert_int_equal(t[1]->ops->send(t[1], 2, 0, LS_TAG_ALIVE, &note, sizeof note), LS_OK);
+	pthread_join(thread, NULL);
+	t[1]->ops->free(t[1]);
+	assert_string_equal(names[1], host);
+	assert_int_equal(m.born | m.wrong, 0);
+	assert_string_equal(m.message, "the other nodes have given this one up: "
+				       "node 0 (here) has not been heard of for 9 s");
+}
+
+static void nothing(crew_member *m)
+{
+	(void)m;
+}
+
+static void a_node_that_never_comes_is_named(void **state)
+{
+	(void)state;
+	crew_member members[CREW_MAX];
+	crew c = { .size = 3, .slots = SLOTS, .timeout = 0.8, .seed = SEED, .play = nothing, .absent = 2 };
+	assert_int_equal(crew_run(&c, members), 0);
+	for (int rank = 0; rank < 2; rank++) {
+		assert_int_equal(members[rank].born, LS_EPEER);
+		assert_null(members[rank].courier);
+		if (strncmp(members[rank].message, "node 2 has not been heard of for 0.", 35) != 0 ||
+		    !strstr(members[rank].message, "was waiting for the name of its host from it"))
+			fail_msg("node %d: %s", rank, members[rank].message);
+		assert_true(members[rank].lived < 0.8);
+	}
+}
+
+static void one_fails(crew_member *m)
+{
+	if (m->rank == 1) {
+		crew_sleep(0.05);
+		m->reason = "the disk is full";
+		return;
+	}
+	CREW_CHECK(m, crew_await_failure(m) == LS_EPEER);
+	CREW_CHECK(m, begins(m->message, 1, " ended: the disk is full"));
+	CREW_CHECK(m, strchr(m->message, ';') == NULL);
+	CREW_CHECK(m, !ls_courier_is_speaker(m->courier));
+	m->reason = m->message;
+}
+
+static void a_node_says_why_it_ends(void **state)
+{
+	(void)state;
+	crew_member members[CREW_MAX];
+	crew c = { .size = CREW_MAX, .slots = SLOTS, .timeout = 15, .seed = SEED, .play = one_fails };
+	assert_int_equal(crew_run(&c, members), 0);
+	for (int rank = 0; rank < CREW_MAX; rank++)
+		assert_true(members[rank].lived < 3);
+}
+
+/* Node 2 has finished; the others go on for many heartbeats, until node 0 wants something of it. */
+static void one_finishes(crew_member *m)
+{
+	int value = m->rank, got = -1;
+	ls_letter last = bucket_17(m, 0, 2, &got);
+	if (m->rank == 2)
+		return;
+	crew_sleep(1.2);
+	CREW_CHECK(m, ls_courier_status(m->courier) == LS_OK);
+	CREW_CHECK(m, ls_collect_move(m->courier, 1, 0, &value, &got, sizeof value, "a letter") == LS_OK);
+	CREW_CHECK(m, m->rank != 0 || got == 1);
+	if (m->rank == 0)
+		ls_courier_post(m->courier, &last);
+	CREW_CHECK(m, crew_await_failure(m) == LS_EPEER);
+	CREW_CHECK(m, begins(m->message, 2, " has ended; "));
+	CREW_CHECK(m, strstr(m->message, "was waiting for push of bucket 17 from it"));
+	CREW_CHECK(m, (strstr(m->message, "; this node was") != NULL) == (m->rank == 0));
+	CREW_CHECK(m, ls_courier_is_speaker(m->courier) == (m->rank == 0));
+}
+
+static void a_node_that_has_finished_is_not_missed(void **state)
+{
+	(void)state;
+	crew_member members[CREW_MAX];
+	crew c = { .size = 3, .slots = SLOTS, .timeout = 1.2, .seed = SEED, .play = one_finishes };
+	assert_int_equal(crew_run(&c, members), 0);
+	assert_true(members[2].lived < 1);
+}
+
+/* What is posted is delivered before the node goes. */
+static void post_and_go(crew_member *m)
+{
+	static int values[2][200];
+	ls_letter letters[200];
+	for (int i = 0; i < 200; i++) {
+		letters[i] = bucket_17(m, m->rank == 0, 1 - m->rank, &values[m->rank][i]);
+		values[m->rank][i] = m->rank ? -1 : i;
+	}
+	if (m->rank == 1)
+		crew_sleep(0.05);
+	ls_courier_post_all(m->courier, letters, 200);
+	if (m->rank == 0) {
+		ls_courier_free(m->courier, NULL);
+		m->courier = NULL;
+		return;
+	}
+	CREW_CHECK(m, crew_await(m, 200));
+	for (int i = 0; i < 200; i++)
+		CREW_CHECK(m, values[1][i] == i);
+}
+
+static void letters_are_delivered_before_a_node_goes(void **state)
+{
+	(void)state;
+	crew_member members[CREW_MAX];
+	crew c = { .size = 2, .slots = SLOTS, .timeout = 15, .seed = SEED, .play = post_and_go };
+	c.slots = ls_courier_slots(2, 200);
+	assert_int_equal(crew_run(&c, members), 0);
+}
+
+/* An error of the transport: the node it meets fails by itself and speaks, the others hear its reason. */
+static void send_too_much(crew_member *m)
+{
+	int value = 0;
+	short half = 0;
+	ls_letter letter = bucket_17(m, m->rank == 0, 1 - m->rank, &value);
+	if (m->rank == 1) {
+		letter.buffer = &half;
+		letter.bytes = sizeof half;
+	}
+	if (m->rank < 2)
+		ls_courier_post(m->courier, &letter);
+	CREW_CHECK(m, crew_await_failure(m) == (m->rank == 1 ? LS_EMISMATCH : LS_EPEER));
+	CREW_CHECK(m, strstr(m->message, "node 0 sent 4 bytes with tag 0x5 to node 1, which expects 2"));
+	CREW_CHECK(m, m->rank == 1 || begins(m->message, 1, " ended: "));
+	CREW_CHECK(m, ls_courier_is_speaker(m->courier) == (m->rank == 1));
+}
+
+static void errors_of_the_transport_end_all(void **state)
+{
+	(void)state;
+	crew_member members[CREW_MAX];
+	crew c = { .size = 3, .slots = SLOTS, .timeout = 15, .seed = SEED, .play = send_too_much };
+	assert_int_equal(crew_run(&c, members), 0);
+}
+
+static void fail_and_post(crew_member *m)
+{
+	int value = 0;
+	stop s = { .who = 0 }, gone = { .who = 0 };
+	if (m->rank == 1) {
+		m->reason = "";
+		return;
+	}
+	ls_courier_on_failure(m->courier, count_wake, &s);
+	ls_courier_on_failure(m->courier, count_wake, &gone);
+	ls_courier_on_failure(m->courier, NULL, &gone); /* thinks better of it */
+	CREW_CHECK(m, crew_await_failure(m) == LS_EPEER);
+	CREW_CHECK(m, begins(m->message, 1, " ended: no reason given"));
+	ls_letter letter = bucket_17(m, 1, 1, &value);
+	ls_courier_post(m->courier, &letter); /* nobody minds */
+	crew_sleep(0.05);
+	CREW_CHECK(m, atomic_load(&s.wakes) == 1 && atomic_load(&gone.wakes) == 0);
+	CREW_CHECK(m, atomic_load(&m->arrived) == 0);
+}
+
+static void who_waits_is_woken_once(void **state)
+{
+	(void)state;
+	crew_member members[CREW_MAX];
+	crew c = { .size = 2, .slots = SLOTS, .timeout = 15, .seed = SEED, .play = fail_and_post };
+	assert_int_equal(crew_run(&c, members), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stopped_node_is_named),
+		cmocka_unit_test(a_node_learns_that_it_was_given_up),
+		cmocka_unit_test(a_node_that_never_comes_is_named),
+		cmocka_unit_test(a_node_says_why_it_ends),
+		cmocka_unit_test(a_node_that_has_finished_is_not_missed),
+		cmocka_unit_test(letters_are_delivered_before_a_node_goes),
+		cmocka_unit_test(errors_of_the_transport_end_all),
+		cmocka_unit_test(who_waits_is_woken_once),
+	};
+	return cmocka_run_group_tests(tests, read_host, NULL);
+}
