@@ -15,30 +15,54 @@ typedef struct job {
 	int training;
 } job;
 
-/* Wait for all; with profiling, member 0 notes the time since `*since`. */
-static void meet(const ls_exec *exec, double *total, double *since, ls_member member)
+static int is_timed(const job *j, ls_member member)
+{
+	return member.rank == 0 && (j->exec->profile || j->leaf->span != NULL);
+}
+
+/* Wait for all; where times are wanted, member 0 notes the one since `*since`. */
+static void meet(const job *j, ls_op *op, int is_backward, double *since, ls_member member)
 {
 	ls_team_barrier(member);
-	if (!exec->profile || exec->paused || member.rank != 0)
+	if (!is_timed(j, member))
 		return;
 	double now = ls_clock_seconds();
-	*total += now - *since;
+	if (!j->exec->paused)
+		*(is_backward ? &op->backward_s : &op->forward_s) += now - *since;
+	if (j->leaf->span != NULL)
+		j->leaf->span(j->leaf->span_context, op->node->name, is_backward, *since, now);
 	*since = now;
 }
 
 /* What was done since belongs to no layer. */
-static void skip_time(const ls_exec *exec, double *since, ls_member member)
+static void skip_time(const job *j, double *since, ls_member member)
 {
-	if (exec->profile && member.rank == 0)
+	if (is_timed(j, member))
 		*since = ls_clock_seconds();
 }
 
-static void run_forward(ls_exec *exec, const ls_pass *pass, double *since, ls_member member)
+/* Nobody reads parameters that have not arrived. */
+static void ask(const ls_op *op, const ls_exec_leaf *leaf, ls_member member)
 {
-	for (int i = 0; i < exec->op_count; i++) {
-		ls_op *op = &exec->ops[i];
+	const int rows[2] = { op->node->weight, op->node->bias };
+	for (int k = 0; k < 2; k++) {
+		if (rows[k] == LS_NONE)
+			continue;
+		const ls_param *param = &op->graph->params.rows[rows[k]];
+		leaf->need(leaf->need_context, param->offset, param->offset + param->count, member);
+	}
+}
+
+static void run_forward(const job *j, const ls_pass *pass, double *since, ls_member member)
+{
+	for (int i = 0; i < j->exec->op_count; i++) {
+		ls_op *op = &j->exec->ops[i];
+		if (j->leaf->need != NULL) {
+			ask(op, j->leaf, member);
+			skip_time(j, since, member);
+		}
 		op->kind->forward(op, pass, member);
-		meet(exec, &op->forward_s, since, member);
+		meet(j, op, 0, since, member);
 	}
 }
 
@@ -74,22 +98,22 @@ static void settle_spare(const ls_op *op, int64_t n, ls_member member)
 	ls_team_barrier(member);
 }
 
-static void run_backward(ls_exec *exec, const ls_exec_leaf *leaf, const ls_pass *pass, int last, double *since,
-			 ls_member member)
+static void run_backward(const job *j, const ls_pass *pass, int last, double *since, ls_member member)
 {
-	for (int i = exec->op_count - 1; i >= 0; i--) {
-		ls_op *op = &exec->ops[i];
+	const ls_exec_leaf *leaf = j->leaf;
+	for (int i = j->exec->op_count - 1; i >= 0; i--) {
+		ls_op *op = &j->exec->ops[i];
 		op->kind->backward(op, pass, member);
 		if (op->spare_dx != NULL) {
 			ls_team_barrier(member);
 			settle_spare(op, pass->n, member);
 		}
-		meet(exec, &op->backward_s, since, member);
+		meet(j, op, 1, since, member);
 		if (last && leaf->ready != NULL) {
 			announce(op, leaf, pass, member);
 			if (leaf->share_grads) /* the next node writes where this one's gradient is read */
 				ls_team_barrier(member);
-			skip_time(exec, since, member);
+			skip_time(j, since, member);
 		}
 	}
 }
@@ -145,18 +169,20 @@ static void work(void *context, ls_member member)
 	ls_exec *exec = j->exec;
 	int64_t slice = exec->graph->coupled && j->training ? j->leaf->count : exec->slice;
 	int classes = exec->graph->values[exec->graph->logits].channels;
-	double since = exec->profile ? ls_clock_seconds() : 0;
+	double since = 0;
+
+	skip_time(j, &since, member);
 
 	for (int64_t first = 0; first < j->leaf->count; first += slice) {
 		int64_t left = j->leaf->count - first, n = left < slice ? left : slice;
 		ls_pass pass = slice_pass(j, first, n);
-		run_forward(exec, &pass, &since, member);
+		run_forward(j, &pass, &since, member);
 		run_loss(exec, &pass, first, member);
 		if (j->logits != NULL)
 			copy_logits(exec, &pass, j->logits + first * classes, member);
-		skip_time(exec, &since, member);
+		skip_time(j, &since, member);
 		if (j->training)
-			run_backward(exec, j->leaf, &pass, left <= slice, &since, member);
+			run_backward(j, &pass, left <= slice, &since, member);
 	}
 }
 

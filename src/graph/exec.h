@@ -49,6 +49,13 @@ typedef struct ls_exec_leaf {
 	int share_grads;         /* a gradient lives only until `ready` has returned for it; one slice a leaf */
 	float *stats;            /* (buffers) the leaf's mean and unbiased variance; training writes them */
 	uint64_t seed, step;     /* dropout's key */
+	/* Called by every member before parameters [begin, end) are read by forward; may be NULL. A leaf that runs in
+	 * slices asks again for each. */
+	void (*need)(void *context, size_t begin, size_t end, ls_member member);
+	void *need_context;
+	/* Called by member 0 when a node is done: for a timeline; may be NULL. */
+	void (*span)(void *context, const char *node, int is_backward, double begin_s, double end_s);
+	void *span_context;
 	/* Called by every member when the gradient of elements [begin, end) is final for this leaf (`grads` points at
 	 * begin's) and params [begin, end) are no longer read; may be NULL. */
 	void (*ready)(void *context, size_t begin, size_t end, const float *grads, ls_member member);
