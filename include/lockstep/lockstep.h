@@ -33,6 +33,7 @@
  *   models.h   the models that come with Lockstep
  *   train.h    training and evaluation, and every setting they take
  *   bench.h    throughput measurements
+ *   launch.h   starting nodes on other hosts
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
  * in a process. The library prints only where its header says so.
@@ -43,6 +44,7 @@
 #include <lockstep/bench.h>
 #include <lockstep/data.h>
 #include <lockstep/graph.h>
+#include <lockstep/launch.h>
 #include <lockstep/models.h>
 #include <lockstep/status.h>
 #include <lockstep/train.h>

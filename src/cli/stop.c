@@ -8,31 +8,40 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <lockstep/launch.h>
 #include <lockstep/train.h>
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+/* SIGUSR1 is how mpirun passes on a request to stop: the others it turns into an end of all nodes. */
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
 #define SIGNALS (sizeof signals / sizeof signals[0])
 
-static volatile sig_atomic_t first_signal;
+static volatile sig_atomic_t first_signal, heard;
+static void (*stop)(void);
+static int patience; /* so many signals are answered by stopping, the next one by exiting */
 static const char *message;
 
 static void on_signal(int signal)
 {
 	int saved = errno;
-	if (first_signal)
+	if (heard++ >= patience)
 		_exit(128 + signal);
-	first_signal = signal;
-	ls_train_stop();
-	ssize_t ignored = write(STDERR_FILENO, message, strlen(message));
-	(void)ignored; /* nothing better to do with it here */
+	stop();
+	if (!first_signal) {
+		first_signal = signal;
+		ssize_t ignored = write(STDERR_FILENO, message, strlen(message));
+		(void)ignored; /* nothing better to do with it here */
+	}
 	errno = saved;
 }
 
-void ls_stop_on_signals(int has_run)
+void ls_stop_on_signals(ls_stop_role role, int has_run)
 {
+	stop = role == LS_STOP_LAUNCHER ? ls_launch_stop : ls_train_stop;
+	patience = role == LS_STOP_LAUNCHER ? 2 : 1;
 	/* the line break separates it from ^C and from a progress line */
-	message = has_run ? "\nfinishing the step, writing a checkpoint; again to stop at once\n"
-			  : "\nfinishing the step; again to stop at once\n";
+	message = role == LS_STOP_NODE ? ""
+		  : has_run            ? "\nfinishing the step, writing a checkpoint; again to stop at once\n"
+				       : "\nfinishing the step; again to stop at once\n";
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, before;
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < SIGNALS; i++)

@@ -4,9 +4,15 @@
 #ifndef LS_CLI_STOP_H
 #define LS_CLI_STOP_H
 
-/* From now on the first SIGINT, SIGTERM or SIGHUP asks ls_train() to finish its step (and to write a checkpoint, when
- * `has_run`), the second exits at once with 128 + signal. One that is ignored already (by nohup, say) stays so. */
-void ls_stop_on_signals(int has_run);
+/* What this process is in the run: all of it, one of the nodes that ls_launch() has started, or who started them. */
+typedef enum ls_stop_role { LS_STOP_ALONE, LS_STOP_NODE, LS_STOP_LAUNCHER } ls_stop_role;
+
+/*
+ * From now on the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 asks the run to finish its step (and to write a checkpoint,
+ * when `has_run`), the second exits at once with 128 + signal. A launcher passes both on to its nodes and exits at the
+ * third; a node leaves the words to it. A signal that is ignored already (by nohup, say) stays so.
+ */
+void ls_stop_on_signals(ls_stop_role role, int has_run);
 
 /* The signal that asked to stop; 0: none did. */
 int ls_stop_signal(void);

@@ -1,0 +1,68 @@
+/*
+ * launch.h - start this program as nodes on several hosts, through Open MPI's mpirun.
+ *
+ * `lockstep train --hosts lm1:3,lm6:2` is ls_launch() of its own command line. Each entry becomes a node, in the order
+ * given; how many devices each has reaches them as LOCKSTEP_DEVICES_PER_NODE="3,2", of which a node takes the entry of
+ * its rank; without numbers each has its own default. The nodes' output arrives on this process's; what mpirun itself
+ * has to say is told in one message.
+ */
+#ifndef LOCKSTEP_LAUNCH_H
+#define LOCKSTEP_LAUNCH_H
+
+#include <stddef.h>
+
+#include <lockstep/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LS_DEVICES_PER_NODE "LOCKSTEP_DEVICES_PER_NODE"
+
+typedef struct ls_host {
+	char name[256];
+	int devices; /* 0: not said */
+} ls_host;
+
+/* "lm1:3,lm6:2": an entry a node. A host may have several; all of them say how many devices, or none does. Free with
+ * ls_hosts_free(). */
+ls_status ls_hosts_parse(ls_host **out, size_t *count, const char *text);
+void ls_hosts_free(ls_host *hosts);
+
+/* Whether a name means the machine this runs on: "localhost", or its host name with or without domain. */
+int ls_host_is_here(const char *name);
+
+/* How many nodes a launcher (mpirun, srun) has started this process among; 1: none has. */
+int ls_launched(void);
+
+/* Whether ls_launch() has started this process. */
+int ls_launched_by_us(void);
+
+/* A node that ls_launch() has started calls this as soon as it heeds SIGUSR1, which then asks it to stop. */
+void ls_launch_report(void);
+
+typedef struct ls_launch_options {
+	const char *hosts; /* as for ls_hosts_parse() */
+	char *const
+		*argv;  /* arguments of this program, ending with NULL; argv[0] is replaced by the path it runs from */
+	double timeout; /* seconds in which nodes must have come up */
+} ls_launch_options;
+#define LS_LAUNCH_OPTIONS_INIT                                                                                         \
+	{                                                                                                              \
+		.timeout = 30                                                                                          \
+	}
+
+/*
+ * Start the nodes and wait until all have ended. LS_OK: they ran, and *exit_code is 0 when all went well, else that of
+ * a node that failed and has told why. LS_EINTERRUPTED: ended after ls_launch_stop(). Otherwise something happened that
+ * no node could tell (a host that cannot be reached, a node that was killed), and the message says what.
+ */
+ls_status ls_launch(const ls_launch_options *options, int *exit_code);
+
+/* Ask the nodes to finish their step, write a checkpoint and end; called again, end them. Safe in a signal handler. */
+void ls_launch_stop(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

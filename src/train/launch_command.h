@@ -1,0 +1,27 @@
+/*
+ * launch_command.h - the command line of mpirun that starts the nodes of a job.
+ */
+#ifndef LS_TRAIN_LAUNCH_COMMAND_H
+#define LS_TRAIN_LAUNCH_COMMAND_H
+
+#include <stddef.h>
+
+#include <lockstep/launch.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+/* Tells a node that ls_launch() has started it. */
+#define LS_LAUNCH_MARK "LOCKSTEP_LAUNCHED"
+
+/* Seconds mpirun gives nodes between two ways of ending them: time to say who died. */
+#define LS_LAUNCH_WAIT_S 3
+
+/* "3,2" for the environment of the nodes, or NULL when the hosts do not say. In the arena, as is the command. */
+ls_status ls_launch_devices(ls_arena *arena, const ls_host *hosts, size_t count, char **out);
+
+/* Words ending with NULL, the first being mpirun's path. */
+ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, const ls_host *hosts, size_t count,
+			    char ***out);
+
+#endif

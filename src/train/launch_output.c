@@ -1,0 +1,227 @@
+/*
+ * launch_output.c - telling the nodes' lines from mpirun's banners, which stand between two lines of dashes.
+ */
+#include "train/launch_output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double hold_s = 0.3;
+
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash(const char *text)
+{
+	uint64_t value = 0xcbf29ce484222325u;
+	for (; *text; text++)
+		value = (value ^ (unsigned char)*text) * 0x100000001b3u;
+	return value;
+}
+
+/* Errors that every node reports in the same words are one message to the reader. */
+static int is_repeated(ls_launch_output *output, const char *line)
+{
+	if (strncmp(line, "lockstep", 8))
+		return 0;
+	uint64_t value = hash(line);
+	size_t known = output->seen_count < LS_LAUNCH_SEEN ? output->seen_count : LS_LAUNCH_SEEN;
+	for (size_t i = 0; i < known; i++)
+		if (output->seen[i] == value)
+			return 1;
+	output->seen[output->seen_count++ % LS_LAUNCH_SEEN] = value;
+	return 0;
+}
+
+static void pass_first(ls_launch_output *output)
+{
+	char *line = output->held[0];
+	output->held_count--;
+	memmove(output->held, output->held + 1, output->held_count * sizeof output->held[0]);
+	memmove(output->held_at, output->held_at + 1, output->held_count * sizeof output->held_at[0]);
+	if (!is_repeated(output, line))
+		fprintf(output->to, "%s\n", line);
+	fflush(output->to);
+	free(line);
+}
+
+static void hold(ls_launch_output *output, const char *line, double now)
+{
+	if (output->held_count == LS_LAUNCH_HELD)
+		pass_first(output);
+	char *copy = strdup(line);
+	if (!copy) {
+		fprintf(output->to, "%s\n", line);
+		return;
+	}
+	output->held[output->held_count] = copy;
+	output->held_at[output->held_count++] = now;
+}
+
+/* ---- banners ----------------------------------------------------------------------------------------------------- */
+
+/* What stands after `label` in the banner, up to a character of `ends`, in a buffer of the caller's; "" when it is not
+ * there. */
+static const char *text_after(const char *banner, const char *label, const char *ends, char *out, size_t size)
+{
+	const char *at = strstr(banner, label);
+	out[0] = '\0';
+	if (!at)
+		return out;
+	at += strlen(label);
+	at += strspn(at, " \n");
+	snprintf(out, size, "%.*s", (int)strcspn(at, ends), at);
+	return out;
+}
+
+static const char *word_after(const char *banner, const char *label, char *out, size_t size)
+{
+	return text_after(banner, label, " \n", out, size);
+}
+
+static void explain_signal(ls_launch_output *output)
+{
+	char rank[32], host[256], signal[64];
+	snprintf(output->reason, sizeof output->reason, "node %s (%s) was ended by signal %s",
+		 word_after(output->banner, "process rank ", rank, sizeof rank),
+		 word_after(output->banner, "on node ", host, sizeof host),
+		 text_after(output->banner, "on signal ", ".\n", signal, sizeof signal));
+}
+
+static void explain_lost(ls_launch_output *output)
+{
+	char host[256];
+	const char *remote = strstr(output->banner, "Remote daemon");
+	word_after(remote ? remote : output->banner, "on node ", host, sizeof host);
+	snprintf(output->reason, sizeof output->reason,
+		 "lost contact with host %s: it or the network to it is down, or was for too long", host);
+}
+
+static void explain_program(ls_launch_output *output)
+{
+	char host[256], path[512];
+	snprintf(output->reason, sizeof output->reason,
+		 "host %s cannot run %s: Lockstep must be installed at the same place on every host",
+		 word_after(output->banner, "Node:", host, sizeof host),
+		 word_after(output->banner, "Executable:", path, sizeof path));
+}
+
+static void explain_directory(ls_launch_output *output)
+{
+	char host[256], path[512];
+	snprintf(output->reason, sizeof output->reason,
+		 "host %s has no directory %s: start in one that is there on every host",
+		 word_after(output->banner, "Node:", host, sizeof host),
+		 word_after(output->banner, "Working directory:", path, sizeof path));
+}
+
+/* What Open MPI 4 and 5 say, and what it means. The first row that fits is taken. */
+static const struct {
+	const char *text;
+	ls_launch_end end;
+	void (*explain)(ls_launch_output *output);
+} banners[] = {
+	{ "exited on signal", LS_LAUNCH_REASON, explain_signal },
+	{ "lost communication with", LS_LAUNCH_REASON, explain_lost },
+	{ "execute an executable", LS_LAUNCH_REASON, explain_program },
+	{ "specified working directory", LS_LAUNCH_REASON, explain_directory },
+	{ "unable to reliably start", LS_LAUNCH_UNSTARTED, NULL },
+	{ "daemon has unexpectedly failed", LS_LAUNCH_UNSTARTED, NULL },
+	{ "failed to start", LS_LAUNCH_UNSTARTED, NULL },
+	{ "non-zero exit code", LS_LAUNCH_TOLD, NULL },
+	{ "non-zero status", LS_LAUNCH_TOLD, NULL },
+	{ "exiting improperly", LS_LAUNCH_TOLD, NULL },
+	{ "MPI_ABORT was invoked", LS_LAUNCH_TOLD, NULL },
+	{ "abort", LS_LAUNCH_TOLD, NULL },
+};
+
+/* A reason stays: what mpirun reports later is its consequence. */
+static void understand(ls_launch_output *output)
+{
+	for (size_t i = 0; i < sizeof banners / sizeof banners[0]; i++) {
+		if (!strstr(output->banner, banners[i].text))
+			continue;
+		if (output->end < LS_LAUNCH_UNSTARTED)
+			output->end = banners[i].end;
+		if (output->end == LS_LAUNCH_REASON && banners[i].explain && !output->reason[0])
+			banners[i].explain(output);
+		return;
+	}
+	fputs(output->banner, output->to); /* a warning of a kind not known here: let people read it */
+	fflush(output->to);
+}
+
+static void add_to_banner(ls_launch_output *output, const char *line)
+{
+	size_t used = strlen(output->banner);
+	snprintf(output->banner + used, sizeof output->banner - used, "%s\n", line);
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+
+static int is_dashes(const char *line)
+{
+	size_t length = strlen(line);
+	return length >= 60 && strspn(line, "-") == length;
+}
+
+/* What mpirun says outside of its banners and nobody needs. */
+static int is_chatter(const char *line)
+{
+	return strstr(line, ": Forwarding signal ") || strstr(line, "total processes failed to start") ||
+	       strstr(line, "more process has sent help message") || strstr(line, "more processes have sent help") ||
+	       strstr(line, "orte_base_help_aggregate");
+}
+
+static void take_line(ls_launch_output *output, double now)
+{
+	const char *line = output->line;
+	if (is_dashes(line)) {
+		if (output->in_banner)
+			understand(output);
+		output->in_banner = !output->in_banner;
+		output->banner[0] = '\0';
+	} else if (output->in_banner) {
+		add_to_banner(output, line);
+	} else if (!strcmp(line, LS_LAUNCH_UP)) {
+		output->nodes_up++;
+	} else if (!is_chatter(line)) {
+		hold(output, line, now);
+	}
+}
+
+static void end_line(ls_launch_output *output, double now)
+{
+	output->line[output->length] = '\0';
+	output->length = 0;
+	take_line(output, now);
+}
+
+void ls_launch_output_take(ls_launch_output *output, const char *bytes, size_t count, double now)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (bytes[i] == '\n' || output->length == sizeof output->line - 1)
+			end_line(output, now);
+		if (bytes[i] != '\n')
+			output->line[output->length++] = bytes[i];
+	}
+}
+
+void ls_launch_output_flush(ls_launch_output *output, double now, int all)
+{
+	if (all && output->length)
+		end_line(output, now);
+	while (output->held_count && (all || now - output->held_at[0] >= hold_s))
+		pass_first(output);
+}
+
+void ls_launch_output_explain(ls_launch_output *output, char *out, size_t size)
+{
+	size_t used = 0;
+	out[0] = '\0';
+	for (size_t i = 0; i < output->held_count; i++) {
+		if (used < size)
+			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "; " : "", output->held[i]);
+		free(output->held[i]);
+	}
+	output->held_count = 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * launch_output.h - what comes out of mpirun's standard error: lines of the nodes, which are passed on, and mpirun's
+ * own banners, which are understood and kept back.
+ */
+#ifndef LS_TRAIN_LAUNCH_OUTPUT_H
+#define LS_TRAIN_LAUNCH_OUTPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What a node says when it is up, see ls_launch_report(). */
+#define LS_LAUNCH_UP "lockstep: node is up"
+
+typedef enum ls_launch_end {
+	LS_LAUNCH_RUNS,      /* mpirun has not said that the job ends */
+	LS_LAUNCH_TOLD,      /* a node failed by itself, and so has told why */
+	LS_LAUNCH_UNSTARTED, /* a host could not be reached */
+	LS_LAUNCH_REASON     /* `reason` says what happened */
+} ls_launch_end;
+
+enum { LS_LAUNCH_HELD = 16, LS_LAUNCH_SEEN = 64, LS_LAUNCH_LINE = 4096 };
+
+typedef struct ls_launch_output {
+	FILE *to;
+	char line[LS_LAUNCH_LINE];
+	size_t length;
+	int in_banner;
+	char banner[LS_LAUNCH_LINE];
+	size_t nodes_up;
+	ls_launch_end end;
+	char reason[1024];
+
+	/* Lines wait a moment: those that ssh prints before mpirun says that it could not start are its reason. */
+	char *held[LS_LAUNCH_HELD];
+	double held_at[LS_LAUNCH_HELD];
+	size_t held_count;
+
+	/* Hashes of the last messages: what all nodes say alike is told once. */
+	uint64_t seen[LS_LAUNCH_SEEN];
+	size_t seen_count;
+} ls_launch_output;
+
+void ls_launch_output_take(ls_launch_output *output, const char *bytes, size_t count, double now);
+
+/* Pass on what has waited long enough; with `all`, everything, a last line without an end, too. */
+void ls_launch_output_flush(ls_launch_output *output, double now, int all);
+
+/* Take the lines that wait as one text, "a; b", into out: they are not passed on any more. */
+void ls_launch_output_explain(ls_launch_output *output, char *out, size_t size);
+
+#endif

@@ -1,0 +1,100 @@
+#!/bin/bash
+# Starting nodes: in order, with their devices, and whatever happens to them it ends soon, with one message.
+# shellcheck disable=SC2317 # functions are called by ok and wait_for
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+
+program=$BUILD_DIR/tests/ranks/ranks_launch
+run "$program" tell localhost
+if grep -q 'no MPI' <<<"$out"; then
+	like "a build without MPI says so" "$out" '^unsupported'
+	test_end
+fi
+if ! command -v mpirun >/dev/null; then
+	like "without mpirun the package is named" "$out" 'not-found .*no mpirun in PATH.*openmpi-bin'
+	test_end
+fi
+export LSAN_OPTIONS=detect_leaks=0 # nodes are ended in the middle
+
+here=$(hostname)
+last_line() { tail -n 1 <<<"$out"; }
+in_seconds() { # MOST: since $begin
+	[ $((SECONDS - begin)) -le "$1" ]
+}
+left_behind() { pgrep -f "^$program .*$marker"; }
+none_left() { ! left_behind; }
+marker=marker-$$
+
+# ---- all well --------------------------------------------------------------------------------------------------------
+export LOCKSTEP_WORD="two  words;"
+run "$program" tell "localhost:3,$here:2,localhost:1" 30 "a  b"
+is "three nodes: all well, nothing on stderr" "$status $(last_line)$err" "0 ok 0"
+for pair in 0 1 2; do
+	like "node $pair" "$out" "^node $pair of 3 on $here devices 3,2,1 word two  words; in $PWD last 'a  b'\$"
+done
+run "$program" tell "localhost,localhost"
+like "without numbers of devices they have none" "$(sort <<<"$out" | head -n 1)" "^node 0 of 2 on $here devices none"
+run env OMPI_MCA_orte_tag_output=1 "$program" tell "localhost,localhost"
+like "Open MPI's own settings stay in force" "$out" '^\[[0-9]+,0\]<stdout>:node 0 of 2'
+run env PATH=/nowhere "$program" tell "localhost,localhost"
+like "no mpirun" "$out" '^not-found .*no mpirun in PATH.*openmpi-bin'
+mkdir other
+printf '#!/bin/sh\necho HYDRA build details:\n' >other/mpirun
+chmod +x other/mpirun
+run env PATH="$PWD/other" "$program" tell "localhost,localhost"
+like "another mpirun" "$out" "^unsupported .*$PWD/other/mpirun is not Open MPI's \(it says 'HYDRA build details:'\)"
+
+# ---- failures --------------------------------------------------------------------------------------------------------
+begin=$SECONDS
+run "$program" exit "localhost:1,localhost:1" 30 $marker
+is "a node that fails: its status, and its words alone" "$(last_line) $err" "ok 7 lockstep: I failed"
+ok "ends all of them soon" in_seconds 10
+run "$program" alike "localhost:1,localhost:1" 30 $marker
+is "what nodes say alike is told once" "$(last_line) $(grep -c '^lockstep: what all say$' <<<"$err")" "ok 3 1"
+begin=$SECONDS
+run "$program" kill "localhost:1,localhost:1" 30 $marker
+is "a node that is killed is named" "$(last_line)" "io 137: node 1 ($here) was ended by signal 9 (Killed)"
+ok "ends all of them soon" in_seconds 10
+unlike "mpirun's own banner is not seen" "$err" 'mpirun|----'
+begin=$SECONDS
+run "$program" silent "localhost:1,localhost:1" 2 $marker
+like "nodes that do not come up" "$(last_line)" '^io [0-9]+: hosts: no answer of nodes on this host within 2 s'
+ok "are not waited for" in_seconds 15
+ok "no node is left behind" wait_for 5 none_left
+
+run "$program" tell "localhost:1,no-such-host.invalid:1"
+like "a host without an address" "$(last_line)" '^io [0-9]+: hosts: cannot reach no-such-host\.invalid: .*(known|resolution|address)'
+is "is one message" "$(wc -l <<<"$out") $err" "1 "
+
+# ---- stopping --------------------------------------------------------------------------------------------------------
+start() { # PART: in the background, until the nodes are there
+	"$program" "$1" "localhost:1,localhost:1" 30 $marker >bg.out 2>bg.err &
+	pid=$!
+	wait_for 10 both_there && sleep 0.3
+}
+both_there() { [ "$(left_behind | wc -l)" = 3 ]; }
+is_over() { ! kill -0 "$pid" 2>/dev/null; }
+
+ok "nodes that wait" start wait
+kill -TERM $pid
+ok "end when asked to" wait_for 5 is_over
+wait $pid
+is "all of them, in their own time" "$(sort bg.out | paste -sd ' ') $(cat bg.err)" \
+	"interrupted 0: stopped on request node 0 stopped node 1 stopped "
+
+ok "nodes that are deaf" start deaf
+kill -TERM $pid
+sleep 1
+ok "do not end when asked to" both_there
+kill -TERM $pid
+ok "end when asked twice" wait_for 15 is_over
+wait $pid
+like "and it is told" "$(tail -n 1 bg.out)" '^interrupted [0-9]+: stopped on request'
+ok "none is left behind" wait_for 3 none_left
+
+ok "nodes whose launcher is killed" start wait
+kill -9 $pid
+wait $pid 2>/dev/null
+ok "are not left behind" wait_for 10 none_left
+
+test_end

@@ -1,0 +1,111 @@
+/*
+ * Hosts as people write them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lockstep/launch.h>
+
+static void expect(const char *text, size_t expected, const char *const *names, const int *devices)
+{
+	ls_host *hosts = NULL;
+	size_t count = 0;
+	assert_int_equal(ls_hosts_parse(&hosts, &count, text), LS_OK);
+	assert_int_equal(count, expected);
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(hosts[i].name, names[i]);
+		assert_int_equal(hosts[i].devices, devices[i]);
+	}
+	ls_hosts_free(hosts);
+}
+
+static void entries_keep_their_order(void **state)
+{
+	(void)state;
+	expect("lm1:3,lm6:2", 2, (const char *[]){ "lm1", "lm6" }, (int[]){ 3, 2 });
+	expect("b:1,a:4096,b:2", 3, (const char *[]){ "b", "a", "b" }, (int[]){ 1, 4096, 2 });
+	expect("node-1.example_x.org", 1, (const char *[]){ "node-1.example_x.org" }, (int[]){ 0 });
+	expect("a,10.0.0.7", 2, (const char *[]){ "a", "10.0.0.7" }, (int[]){ 0, 0 });
+}
+
+static void mistakes_are_named(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *message;
+	} bad[] = {
+		{ NULL, "the list is empty" },
+		{ "", "the list is empty" },
+		{ ",", "entry 1 names no host" },
+		{ "a:1,", "entry 2 names no host" },
+		{ "a:1,,b:1", "entry 2 names no host" },
+		{ ":3", "entry 1 names no host" },
+		{ "a:", "host 'a': '' is no number of devices (1 to 4096)" },
+		{ "a:0", "host 'a': '0' is no number" },
+		{ "a:-1", "host 'a': '-1' is no number" },
+		{ "a:4097", "host 'a': '4097' is no number" },
+		{ "a:2x,b:1", "host 'a': '2x' is no number" },
+		{ "a:2:3", "host 'a': '2:3' is no number" },
+		{ "a:1.5", "host 'a': '1.5' is no number" },
+		{ "b:1,a:123456789012345678901234567890123456789", "host 'a': '1234" },
+		{ "a b:1", "'a b' is no name of a host" },
+		{ "a:1, b:1", "' b' is no name of a host" },
+		{ "--mca:1", "'--mca' is no name of a host" },
+		{ "a;b", "'a;b' is no name of a host" },
+		{ "a:1,b", "'a' says how many devices it has, 'b' does not" },
+		{ "a,b:1", "'b' says how many devices it has, 'a' does not" },
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		ls_host *hosts = NULL;
+		size_t count = 77;
+		assert_int_equal(ls_hosts_parse(&hosts, &count, bad[i].text), LS_EINVALID);
+		if (!strstr(ls_last_error(), bad[i].message) || !strstr(ls_last_error(), "like lm1:3,lm6:2"))
+			fail_msg("'%s': %s", bad[i].text ? bad[i].text : "NULL", ls_last_error());
+		assert_null(hosts);
+		assert_int_equal(count, 77);
+	}
+	char *endless = calloc(1, 301);
+	assert_non_null(endless);
+	memset(endless, 'x', 300);
+	ls_host *hosts = NULL;
+	size_t count;
+	assert_int_equal(ls_hosts_parse(&hosts, &count, endless), LS_EINVALID);
+	free(endless);
+}
+
+static void this_host_is_known(void **state)
+{
+	(void)state;
+	char here[300] = "";
+	assert_int_equal(gethostname(here, 255), 0);
+	assert_true(ls_host_is_here("localhost"));
+	assert_true(ls_host_is_here("127.0.0.1"));
+	assert_true(ls_host_is_here(here));
+	if (!strchr(here, '.')) {
+		size_t length = strlen(here);
+		memcpy(here + length, ".example.org", 13);
+		assert_true(ls_host_is_here(here));
+		here[length] = '\0';
+	}
+	memcpy(here + strlen(here), "x", 2);
+	assert_false(ls_host_is_here(here));
+	assert_false(ls_host_is_here("no-such-host.invalid"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(entries_keep_their_order),
+		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(this_host_is_known),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

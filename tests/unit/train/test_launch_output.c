@@ -1,0 +1,196 @@
+/*
+ * What mpirun and the nodes say, told apart: texts as Open MPI 4.1 prints them, arriving in pieces of any size.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/launch_output.h"
+
+#define DASHES "--------------------------------------------------------------------------\n"
+
+typedef struct scene {
+	ls_launch_output output;
+	char *shown;
+	size_t size;
+} scene;
+
+static void begin(scene *s)
+{
+	memset(s, 0, sizeof *s);
+	s->output.to = open_memstream(&s->shown, &s->size);
+	assert_non_null(s->output.to);
+}
+
+static void give(scene *s, const char *text, size_t piece, double now)
+{
+	for (size_t left = strlen(text); left; text += piece, left -= piece) {
+		piece = piece < left ? piece : left;
+		ls_launch_output_take(&s->output, text, piece, now);
+	}
+}
+
+static void end(scene *s)
+{
+	ls_launch_output_flush(&s->output, 0, 1);
+	fclose(s->output.to);
+	free(s->shown);
+}
+
+static void lines_pass_and_banners_do_not(void **state)
+{
+	(void)state;
+	for (size_t piece = 1; piece < 100; piece += 7) {
+		scene s;
+		begin(&s);
+		give(&s,
+		     "one\n" DASHES "Primary job  terminated normally, but 1 process returned\n"
+		     "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES
+		     "mpirun: Forwarding signal 10 to job\n" LS_LAUNCH_UP "\ntwo\n" LS_LAUNCH_UP "\nthree",
+		     piece, 0);
+		ls_launch_output_flush(&s.output, 0.1, 0);
+		fflush(s.output.to);
+		assert_string_equal(s.shown, ""); /* they wait a moment */
+		ls_launch_output_flush(&s.output, 1, 0);
+		assert_string_equal(s.shown, "one\ntwo\n");
+		ls_launch_output_flush(&s.output, 1, 1);
+		assert_string_equal(s.shown, "one\ntwo\nthree\n");
+		assert_int_equal(s.output.nodes_up, 2);
+		assert_int_equal(s.output.end, LS_LAUNCH_TOLD);
+		end(&s);
+	}
+}
+
+static void reasons_are_found(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *banner;
+		ls_launch_end end;
+		const char *reason;
+	} cases[] = {
+		{ "mpirun noticed that process rank 3 with PID 20618 on node b exited on signal 9 (Killed).\n",
+		  LS_LAUNCH_REASON, "node 3 (b) was ended by signal 9 (Killed)" },
+		{ "mpirun noticed that process rank 0 with PID 0 on node lm6 exited on signal 11 (Segmentation "
+		  "fault).\n",
+		  LS_LAUNCH_REASON, "node 0 (lm6) was ended by signal 11 (Segmentation fault)" },
+		{ "ORTE has lost communication with a remote daemon.\n\n"
+		  "  HNP daemon   : [[27085,0],0] on node a\n  Remote daemon: [[27085,0],1] on node b\n\n",
+		  LS_LAUNCH_REASON, "lost contact with host b: it or the network to it is down, or was for too long" },
+		{ "mpirun was unable to launch the specified application as it could not access\n"
+		  "or execute an executable:\n\nExecutable: /opt/lockstep\nNode: b\n\n"
+		  "while attempting to start process rank 0.\n",
+		  LS_LAUNCH_REASON,
+		  "host b cannot run /opt/lockstep: Lockstep must be installed at the same place on every host" },
+		{ "mpirun was unable to launch the specified application as it could not\n"
+		  "change to the specified working directory:\n\nWorking directory: /nowhere\nNode: c\n",
+		  LS_LAUNCH_REASON, "host c has no directory /nowhere: start in one that is there on every host" },
+		{ "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n",
+		  LS_LAUNCH_UNSTARTED, "" },
+		{ "mpirun detected that one or more processes exited with non-zero status, thus causing\n",
+		  LS_LAUNCH_TOLD, "" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		scene s;
+		begin(&s);
+		give(&s, DASHES, 50, 0);
+		give(&s, cases[i].banner, 50, 0);
+		give(&s, DASHES, 50, 0);
+		assert_int_equal(s.output.end, cases[i].end);
+		assert_string_equal(s.output.reason, cases[i].reason);
+		ls_launch_output_flush(&s.output, 0, 1);
+		fflush(s.output.to);
+		assert_int_equal(s.size, 0);
+		end(&s);
+	}
+}
+
+/* mpirun first says that a process was aborted, then why; and after a reason only consequences. */
+static void the_best_reason_stays(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s, DASHES "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES, 9, 0);
+	give(&s, DASHES "process rank 1 with PID 7 on node b exited on signal 9 (Killed).\n" DASHES, 9, 0);
+	give(&s, DASHES "exited with non-zero status\n" DASHES, 9, 0);
+	assert_int_equal(s.output.end, LS_LAUNCH_REASON);
+	assert_string_equal(s.output.reason, "node 1 (b) was ended by signal 9 (Killed)");
+	end(&s);
+}
+
+static void unknown_banners_are_shown(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s, DASHES "WARNING: something about the network\n" DASHES, 9, 0);
+	fflush(s.output.to);
+	assert_string_equal(s.shown, "WARNING: something about the network\n");
+	assert_int_equal(s.output.end, LS_LAUNCH_RUNS);
+	end(&s);
+}
+
+static void what_all_say_is_told_once(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s, "lockstep train: a\nplain\nlockstep train: b\nlockstep train: a\nplain\nlockstep train: b\n", 5, 0);
+	ls_launch_output_flush(&s.output, 1, 0);
+	assert_string_equal(s.shown, "lockstep train: a\nplain\nlockstep train: b\nplain\n");
+	for (int i = 0; i < 3 * LS_LAUNCH_HELD; i++)
+		give(&s, "many lines\n", 5, 2);
+	ls_launch_output_flush(&s.output, 2, 1);
+	assert_int_equal(s.size, 48 + 3 * LS_LAUNCH_HELD * 11);
+	end(&s);
+}
+
+static void lines_that_wait_can_explain(void **state)
+{
+	(void)state;
+	scene s;
+	char why[64];
+	begin(&s);
+	give(&s, "ssh: no\nssh: never\n", 4, 0);
+	ls_launch_output_explain(&s.output, why, sizeof why);
+	assert_string_equal(why, "ssh: no; ssh: never");
+	ls_launch_output_explain(&s.output, why, sizeof why);
+	assert_string_equal(why, "");
+	give(&s, "a line that is much longer than there is room for here, and then more\nanother\n", 4, 0);
+	ls_launch_output_explain(&s.output, why, sizeof why);
+	assert_int_equal(strlen(why), sizeof why - 1);
+	fflush(s.output.to);
+	assert_int_equal(s.size, 0);
+	end(&s);
+}
+
+static void endless_lines_are_cut(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	for (int i = 0; i < 3 * LS_LAUNCH_LINE; i++)
+		give(&s, "x", 1, 0);
+	ls_launch_output_flush(&s.output, 0, 1);
+	assert_in_range(s.size, 3 * LS_LAUNCH_LINE, 3 * LS_LAUNCH_LINE + 8);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_pass_and_banners_do_not), cmocka_unit_test(reasons_are_found),
+		cmocka_unit_test(the_best_reason_stays),         cmocka_unit_test(unknown_banners_are_shown),
+		cmocka_unit_test(what_all_say_is_told_once),     cmocka_unit_test(lines_that_wait_can_explain),
+		cmocka_unit_test(endless_lines_are_cut),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
