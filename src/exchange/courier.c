@@ -451,10 +451,11 @@ void ls_courier_on_failure(ls_courier *courier, void (*wake)(void *context), voi
 {
 	pthread_mutex_lock(&courier->wake_lock);
 	ls_courier_wake_call *call = wake_call(courier, context);
+	int late = wake && ls_courier_has_failed(courier);
 	assert(call || !wake);
 	if (call)
-		*call = (ls_courier_wake_call){ .wake = wake, .context = context };
-	if (wake && courier->wakes_called)
+		*call = (ls_courier_wake_call){ .wake = late ? NULL : wake, .context = context };
+	if (late)
 		wake(context);
 	pthread_mutex_unlock(&courier->wake_lock);
 }

@@ -288,7 +288,6 @@ static int speaks(const ls_courier *courier)
 static void call_wakes(ls_courier *courier)
 {
 	pthread_mutex_lock(&courier->wake_lock);
-	courier->wakes_called = 1;
 	for (int i = 0; i < LS_COURIER_WAKES; i++) {
 		if (courier->wakes[i].wake)
 			courier->wakes[i].wake(courier->wakes[i].context);

@@ -91,7 +91,6 @@ struct ls_courier {
 
 	pthread_mutex_t wake_lock; /* while the calls are made, so that none is taken out under way */
 	ls_courier_wake_call wakes[LS_COURIER_WAKES];
-	int wakes_called;
 	pthread_mutex_t work_lock; /* while work is done */
 	int (*work)(void *context);
 	void *work_context;
