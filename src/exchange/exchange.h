@@ -53,7 +53,7 @@ typedef enum ls_exchange_act {
 } ls_exchange_act;
 
 typedef struct ls_exchange_options {
-	ls_courier *courier; /* borrowed; NULL: one node */
+	ls_courier *courier; /* NULL: one node. It carries the exchange's letters: free it first */
 	int servers;         /* the last so many nodes own everything and compute nothing; 0: every node owns a share */
 	int devices;         /* of this node; 0 on a server */
 	int threads;         /* of a device */
@@ -109,6 +109,9 @@ int64_t ls_exchange_leaves(const ls_exchange *exchange, int device, const int64_
 
 /* Where the device's k-th leaf of this step writes its sums: (extra_begin + extra) floats. */
 float *ls_exchange_slot(ls_exchange *exchange, int device, int64_t k);
+
+/* Where its extra floats are written, once the last step's have been seen to. */
+float *ls_exchange_extra(ls_exchange *exchange, int device, int64_t k);
 
 /* [begin, end) of the k-th leaf is written and its parameters will not be read again for this leaf: called by all
  * members of the device's team, or for the extra floats by member { .rank = 0, .size = 1 } alone. */

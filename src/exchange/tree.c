@@ -62,14 +62,15 @@ static int join_top(ls_device_schedule *s, int64_t leaves, int next_join)
 	return joins;
 }
 
-void ls_device_schedule_make(ls_device_schedule *s, const int *holder, int64_t leaves, int device)
+void ls_device_schedule_make(ls_device_schedule *s, const int *node_of, const int *device_of, int64_t leaves, int node,
+			     int device)
 {
 	int joined = 0;
 
 	s->count = 0;
 	s->pieces = s->slots = 0;
 	for (int64_t i = 0; i < leaves; i++) {
-		if (holder[i] != device)
+		if (node_of[i] != node || device_of[i] != device)
 			continue;
 		assert(s->count < s->capacity);
 		int slot = free_slot(s);

@@ -57,8 +57,9 @@ typedef struct ls_device_schedule {
 	int64_t capacity;
 } ls_device_schedule;
 
-/* Fill in from holder[leaves]; the capacity is at least the number of this device's leaves. */
-void ls_device_schedule_make(ls_device_schedule *schedule, const int *holder, int64_t leaves, int device);
+/* Leaf i is this device's when node_of[i] == node and device_of[i] == device; the capacity is at least their number. */
+void ls_device_schedule_make(ls_device_schedule *schedule, const int *node_of, const int *device_of, int64_t leaves,
+			     int node, int device);
 
 /*
  * Folding pieces of several workers, given in order of their first leaf. After input i is pushed, `joins[i]` pairs on

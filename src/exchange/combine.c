@@ -1,0 +1,167 @@
+/*
+ * combine.c - units of work: fold pieces of a block, measure it, update it.
+ *
+ * A unit is one block. Gathering makes the node's pieces out of its devices'; updating folds the pieces of all nodes
+ * (on one node: of all devices) and calls `update` while the sums are in cache.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "exchange/bf16.h"
+#include "exchange/inside.h"
+
+/* The extra floats are few and always exact. */
+int ls_exchange_is_bf16(const ls_exchange *x, int bucket)
+{
+	return x->o.wire == LS_WIRE_BF16 && x->nodes > 1 && bucket < x->plan.buckets - 1;
+}
+
+int ls_exchange_must_gather(const ls_exchange *x, const ls_round *round, int bucket)
+{
+	return x->nodes > 1 && (ls_round_gathers(round) || ls_exchange_is_bf16(x, bucket) || round->gather.inputs == 0);
+}
+
+static float *source_at(const ls_exchange *x, const ls_round *round, int input, size_t at)
+{
+	const ls_round_source *s = &round->source[input];
+	return x->store[s->device * x->slots + s->slot] + at;
+}
+
+/* Where the node's piece number `output` of a bucket lies, from float `at` on. */
+void *ls_exchange_output(const ls_exchange *x, const ls_round *round, int bucket, int output, size_t at)
+{
+	if (ls_exchange_is_bf16(x, bucket))
+		return (uint16_t *)x->outgoing[output] + at;
+	if (ls_exchange_must_gather(x, round, bucket))
+		return x->outgoing[output] + at;
+	return source_at(x, round, output, at);
+}
+
+void ls_exchange_run_gather(ls_exchange *x, int bucket, int unit, int participant)
+{
+	const ls_round *round = &x->rounds[x->step & 1];
+	ls_participant *part = &x->part[participant];
+	size_t begin, end;
+	double start = x->o.act != NULL ? ls_clock_seconds() : 0;
+
+	ls_plan_block(&x->plan, bucket, (size_t)unit, &begin, &end);
+	for (int i = 0; i < round->gather.inputs; i++)
+		part->inputs[i] = source_at(x, round, i, begin);
+	for (int j = 0; j < round->gather.outputs; j++) {
+		void *out = ls_exchange_output(x, round, bucket, j, begin);
+		float *sums = ls_exchange_is_bf16(x, bucket) ? part->sums : out;
+		ls_fold_run(&round->gather, j, part->inputs, end - begin, sums, part->scratch);
+		if (sums != out)
+			ls_bf16_pack(out, sums, end - begin);
+	}
+	if (x->o.act != NULL)
+		x->o.act(x->o.context, LS_ACT_COMBINE, participant, bucket, start, ls_clock_seconds());
+}
+
+/* Piece i of the step, as floats, from `begin` on. */
+static const float *input_at(ls_exchange *x, const ls_round *round, int bucket, int i, size_t begin, size_t end,
+			     ls_participant *part)
+{
+	const ls_round_piece *piece = &round->piece[i];
+	const ls_bucket_state *b = &x->bucket[bucket];
+	size_t offset = (size_t)i * x->own + b->own_offset;
+	const void *at;
+
+	if (piece->node == x->node)
+		at = ls_exchange_output(x, round, bucket, piece->output, begin);
+	else if (ls_exchange_is_bf16(x, bucket))
+		at = (const uint16_t *)(x->incoming + offset) + (begin - b->begin);
+	else
+		at = x->incoming + offset + (begin - b->begin);
+	if (!ls_exchange_is_bf16(x, bucket))
+		return at;
+	float *expanded = part->expanded + (size_t)i * x->plan.block;
+	ls_bf16_expand(expanded, at, end - begin);
+	return expanded;
+}
+
+/* All pieces of the step, folded: in `sums`, or where they are when there is one. */
+static const float *fold_all(ls_exchange *x, int bucket, size_t begin, size_t end, ls_participant *part)
+{
+	const ls_round *round = &x->rounds[x->bucket[bucket].slice_step & 1];
+	const ls_fold *fold = x->nodes == 1 ? &round->gather : &round->combine;
+
+	if (x->o.library_sum)
+		return ls_exchange_output(x, round, bucket, 0, begin);
+	for (int i = 0; i < fold->inputs; i++)
+		part->inputs[i] =
+			x->nodes == 1 ? source_at(x, round, i, begin) : input_at(x, round, bucket, i, begin, end, part);
+	if (fold->inputs == 1)
+		return part->inputs[0];
+	ls_fold_run(fold, 0, part->inputs, end - begin, part->sums, part->scratch);
+	return part->sums;
+}
+
+static float *summed_at(ls_exchange *x, int bucket, size_t begin)
+{
+	const ls_bucket_state *b = &x->bucket[bucket];
+	return x->summed + b->own_offset + (begin - b->begin);
+}
+
+static void apply(ls_exchange *x, int bucket, size_t begin, size_t end, const float *sums, int participant)
+{
+	const ls_bucket_state *b = &x->bucket[bucket];
+
+	x->o.update(x->o.context, begin, end < x->plan.live || begin >= x->plan.extra_begin ? end : x->plan.live, sums,
+		    participant);
+	if (ls_exchange_is_bf16(x, bucket))
+		ls_bf16_step(x->delta_out + b->own_offset + (begin - b->begin), x->o.params + begin,
+			     x->o.master + begin, (end < x->plan.live ? end : x->plan.live) - begin);
+}
+
+static void keep_sums(ls_exchange *x, int bucket, size_t begin, size_t end, const float *sums)
+{
+	size_t live_end = end < x->plan.live ? end : x->plan.live;
+	memcpy(summed_at(x, bucket, begin), sums, (end - begin) * sizeof(float));
+	x->norms[ls_plan_block_at(&x->plan, begin)] =
+		begin < live_end ? x->o.measure(x->o.context, sums, live_end - begin) : 0;
+}
+
+static int is_measured(const ls_exchange *x, int bucket)
+{
+	return x->o.measured && bucket < x->plan.buckets - 1;
+}
+
+void ls_exchange_run_update(ls_exchange *x, int bucket, int unit, int participant)
+{
+	ls_bucket_state *b = &x->bucket[bucket];
+	ls_participant *part = &x->part[participant];
+	size_t begin = b->begin + (size_t)unit * x->plan.block;
+	size_t end = begin + x->plan.block < b->end ? begin + x->plan.block : b->end;
+	double start = x->o.act != NULL ? ls_clock_seconds() : 0, summed = 0;
+
+	const float *sums = b->applying ? summed_at(x, bucket, begin) : fold_all(x, bucket, begin, end, part);
+	if (x->o.act != NULL)
+		summed = ls_clock_seconds();
+	if (is_measured(x, bucket) && !b->applying)
+		keep_sums(x, bucket, begin, end, sums);
+	else
+		apply(x, bucket, begin, end, sums, participant);
+	if (x->o.act != NULL) {
+		x->o.act(x->o.context, LS_ACT_COMBINE, participant, bucket, start, summed);
+		x->o.act(x->o.context, LS_ACT_UPDATE, participant, bucket, summed, ls_clock_seconds());
+	}
+	if (ls_worklist_done(&x->update, bucket))
+		ls_exchange_slice_summed(x, bucket);
+}
+
+void ls_exchange_publish_slice(ls_exchange *x, int bucket)
+{
+	const ls_bucket_state *b = &x->bucket[bucket];
+	size_t units = (b->end - b->begin + x->plan.block - 1) / x->plan.block;
+	ls_worklist_publish(&x->update, bucket, (int)units);
+}
+
+int ls_exchange_help(ls_exchange *x, int participant)
+{
+	int bucket, unit;
+	if (!ls_worklist_take_any(&x->update, participant, &bucket, &unit))
+		return 0;
+	ls_exchange_run_update(x, bucket, unit, participant);
+	return 1;
+}

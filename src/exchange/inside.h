@@ -1,0 +1,134 @@
+/*
+ * inside.h - what the files of the exchange share.
+ *
+ *     exchange.c  the functions that devices call: begin, slot, ready, need, finish
+ *     combine.c   units of work: folding pieces, measuring, updating
+ *     mail.c      letters between nodes: pushes, pulls, norms
+ *
+ * Counting steps
+ *  1. Everything about devices (remaining, gather) belongs to the step under way: begin() resets it, for the devices
+ * are done with the step before.
+ *  2. A slice of this node rolls by itself: `slice_step[b]` is the step it is summing; when it is updated it is armed
+ *     for the next one if that has begun. So the slices may still work on step s - 1 while devices are in step s, and
+ *     never further apart: devices of step s + 1 need all of step s - 1. Hence two rounds are kept, by parity.
+ *  3. `arrivals[o]` of a bucket counts new values of owner o's slice since the first step and is never reset: the
+ *     bucket is that of step s once all of them have reached s - first.
+ */
+#ifndef LS_EXCHANGE_INSIDE_H
+#define LS_EXCHANGE_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "exchange/exchange.h"
+#include "exchange/round.h"
+#include "exchange/worklist.h"
+
+/* A letter that is posted again every step, maybe before the courier has noticed that the last one arrived. */
+typedef struct ls_mail {
+	ls_letter letter;
+	struct ls_exchange *exchange;
+	_Atomic(int) state; /* 0: at home, 1: under way, 2: under way and wanted again */
+	void *next_buffer;  /* what it carries then */
+	size_t next_bytes;
+	int bucket, node;
+} ls_mail;
+
+typedef struct ls_bucket_state {
+	_Atomic(size_t) remaining;   /* floats that devices still owe in this step */
+	_Atomic(uint64_t) *arrivals; /* (owners) */
+	size_t begin, end;           /* this node's own slice */
+	size_t own_offset;           /* of it among all own slices */
+	uint64_t slice_step;         /* the step it sums */
+	int armed;                   /* it waits for pieces of that step */
+	int awaited;                 /* pieces still to come (the node's own count as one) */
+	int leaving;                 /* letters with its values that are still on their way out */
+	int applying;                /* measured: sums are complete, only the update is left */
+	unsigned char *comes;        /* (owners) whether new values of their slices come to this node */
+	size_t *begin_of;            /* (owners) bf16: where their slices lie in delta_in */
+} ls_bucket_state;
+
+/* Memory of one thread that takes part. */
+typedef struct ls_participant {
+	float *sums;     /* (block) */
+	float *scratch;  /* (LS_FOLD_SCRATCH) */
+	float *expanded; /* (inputs, block) bf16 pieces as floats */
+	const float **inputs;
+	double need_s, finish_s;
+} ls_participant;
+
+struct ls_exchange {
+	ls_exchange_options o;
+	ls_plan plan;
+	int nodes, node;    /* how many, which one */
+	int workers;        /* nodes that compute: the first ones */
+	int owner;          /* index among owners; -1: none */
+	int first_owner;    /* node */
+	int members;        /* devices * threads */
+	int participants;   /* and the courier, and whoever waits for a step */
+	int slots, outputs; /* stores of a device; pieces a node can have */
+	int inputs;         /* pieces a step can have */
+	int begun;
+	uint64_t first, step; /* the first step begun, and the one under way */
+	ls_round rounds[2];   /* by parity of the step */
+	int *node_of[2], *device_of[2];
+	float **store;               /* (devices * slots) each (width) */
+	float **outgoing;            /* (outputs) each (width): the node's pieces, where gathering or bf16 makes them */
+	float *incoming;             /* (inputs, own) pieces of other nodes */
+	float *summed;               /* (own) measured: sums that wait for their scale */
+	uint16_t *delta_out;         /* (own) bf16: what new values differ by */
+	uint16_t **delta_in;         /* (owners) bf16: (their slices) */
+	_Atomic(uint64_t) *arrivals; /* (buckets, owners): the memory of the buckets' own */
+	unsigned char *comes;
+	size_t *delta_floats,
+		*begin_of; /* (owners) floats each owns; (buckets, owners) where in them a bucket begins */
+	int spins;
+	size_t own;              /* floats of all own slices */
+	ls_bucket_state *bucket; /* (buckets) */
+	ls_participant *part;    /* (participants) */
+	ls_worklist gather, update;
+	_Atomic(int) gathered;   /* buckets of this step that the node is done with */
+	int next_sum;            /* library sums: the bucket that is next in line */
+	unsigned char *summable; /* (buckets) library sums: gathered, waiting for its turn */
+
+	ls_mail *push_out;              /* (buckets, owners, outputs) */
+	ls_mail *push_in;               /* (buckets, inputs) */
+	ls_mail *pull_out;              /* (buckets, nodes) */
+	ls_mail *pull_in;               /* (buckets, owners) */
+	ls_mail *norm_out, *norm_in;    /* (owners) */
+	double *norms;                  /* (blocks) */
+	double *norms_packed;           /* (owners, blocks) */
+	size_t *norm_counts;            /* (owners) live blocks of each */
+	int summed_left, norms_missing; /* of this step */
+	int own_buckets,
+		norm_senders; /* what they begin with: live buckets with an own slice; owners with live blocks */
+	uint64_t norm_step;   /* the step whose norms are collected */
+	int norm_armed, norms_wanted, norms_leaving;
+	_Atomic(uint64_t) norm_steps; /* steps measured so far */
+
+	pthread_mutex_t lock; /* of publishing, arming and posting */
+	pthread_mutex_t event_lock;
+	pthread_cond_t event;
+	_Atomic(int) sleepers;
+};
+
+/* combine.c */
+int ls_exchange_is_bf16(const ls_exchange *x, int bucket);
+void *ls_exchange_output(const ls_exchange *x, const ls_round *round, int bucket, int output, size_t at);
+int ls_exchange_must_gather(const ls_exchange *x, const ls_round *round, int bucket);
+void ls_exchange_run_gather(ls_exchange *x, int bucket, int unit, int participant);
+void ls_exchange_run_update(ls_exchange *x, int bucket, int unit, int participant);
+void ls_exchange_publish_slice(ls_exchange *x, int bucket); /* lock held */
+int ls_exchange_help(ls_exchange *x, int participant);      /* one unit of anybody's updates; 0: none */
+
+/* mail.c */
+ls_status ls_exchange_make_mail(ls_exchange *x);
+void ls_exchange_free_mail(ls_exchange *x);
+void ls_exchange_expect(ls_exchange *x);                   /* lock held: begin() of a step */
+void ls_exchange_push(ls_exchange *x, int bucket);         /* the node's pieces of it are there */
+void ls_exchange_slice_summed(ls_exchange *x, int bucket); /* all units of the own slice are done */
+
+/* exchange.c */
+void ls_exchange_notify(ls_exchange *x);
+
+#endif

@@ -1,0 +1,131 @@
+#include "exchange/round.h"
+
+#include <stdlib.h>
+
+static ls_status fold_init(ls_fold *fold, ls_arena *arena, int64_t inputs)
+{
+	size_t n = (size_t)inputs + 1;
+
+	fold->joins = ls_arena_alloc(arena, n * sizeof(*fold->joins));
+	fold->begin = ls_arena_alloc(arena, n * sizeof(*fold->begin));
+	fold->piece = ls_arena_alloc(arena, n * sizeof(*fold->piece));
+	return fold->joins && fold->begin && fold->piece ? LS_OK : LS_EMEMORY;
+}
+
+static ls_status schedule_init(ls_device_schedule *s, ls_arena *arena, int64_t leaves)
+{
+	size_t n = (size_t)leaves + 1;
+
+	s->capacity = leaves;
+	s->leaf = ls_arena_alloc(arena, n * sizeof(*s->leaf));
+	s->join = ls_arena_alloc(arena, n * sizeof(*s->join));
+	s->index = ls_arena_alloc(arena, n * sizeof(*s->index));
+	s->piece = ls_arena_alloc(arena, n * sizeof(*s->piece));
+	s->piece_slot = ls_arena_alloc(arena, n * sizeof(*s->piece_slot));
+	return s->leaf && s->join && s->index && s->piece && s->piece_slot ? LS_OK : LS_EMEMORY;
+}
+
+static ls_status allocate(ls_round *r, int64_t leaves)
+{
+	size_t n = (size_t)leaves + 1;
+
+	r->device = ls_arena_alloc(&r->arena, ((size_t)r->devices + 1) * sizeof(*r->device));
+	r->source = ls_arena_alloc(&r->arena, n * sizeof(*r->source));
+	r->piece = ls_arena_alloc(&r->arena, n * sizeof(*r->piece));
+	r->listed = ls_arena_alloc(&r->arena, n * sizeof(*r->listed));
+	r->computes = ls_arena_alloc(&r->arena, (size_t)r->nodes * sizeof(*r->computes));
+	if (!r->device || !r->source || !r->piece || !r->listed || !r->computes)
+		return LS_EMEMORY;
+	for (int d = 0; d < r->devices; d++)
+		LS_TRY(schedule_init(&r->device[d], &r->arena, leaves));
+	LS_TRY(fold_init(&r->gather, &r->arena, leaves));
+	return fold_init(&r->combine, &r->arena, leaves);
+}
+
+ls_status ls_round_init(ls_round *r, int64_t leaves, int nodes, int node, int devices, int flat)
+{
+	*r = (ls_round){ .nodes = nodes, .node = node, .devices = devices, .flat = flat };
+	if (allocate(r, leaves) != LS_OK) {
+		ls_round_release(r);
+		return ls_fail(LS_EMEMORY, "no memory to plan steps of %lld leaves", (long long)leaves);
+	}
+	return LS_OK;
+}
+
+void ls_round_release(ls_round *r)
+{
+	ls_arena_release(&r->arena);
+	*r = (ls_round){ 0 };
+}
+
+/* Pieces of this node's devices, by first leaf: a merge of sorted lists, small ones. */
+static int merge_sources(ls_round *r)
+{
+	int count = 0;
+	for (int64_t leaf = 0; leaf < r->leaves; leaf++)
+		for (int d = 0; d < r->devices; d++)
+			for (int i = 0; i < r->device[d].pieces; i++)
+				if (r->device[d].piece[i].first == leaf) {
+					r->listed[count] = r->device[d].piece[i];
+					r->source[count++] =
+						(ls_round_source){ .device = d, .slot = r->device[d].piece_slot[i] };
+				}
+	return count;
+}
+
+/* One output, adding from left to right. */
+static void make_flat(ls_fold *fold, int inputs)
+{
+	fold->inputs = inputs;
+	fold->outputs = inputs > 0;
+	for (int i = 0; i < inputs; i++)
+		fold->joins[i] = i > 0;
+	fold->begin[0] = 0;
+	fold->begin[fold->outputs] = inputs;
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+	int64_t x = ((const ls_round_piece *)a)->piece.first, y = ((const ls_round_piece *)b)->piece.first;
+	return (x > y) - (x < y);
+}
+
+static void list_nodes(ls_round *r, const int *node_of)
+{
+	int count = 0;
+	for (int n = 0; n < r->nodes; n++) {
+		int held = (int)ls_piece_list(node_of, r->leaves, n, r->listed, r->leaves);
+		r->computes[n] = held > 0;
+		for (int i = 0; i < (r->flat ? held > 0 : held); i++)
+			r->piece[count++] = (ls_round_piece){ .piece = r->listed[i], .node = n, .output = i };
+	}
+	qsort(r->piece, (size_t)count, sizeof(*r->piece), compare_pieces);
+	for (int i = 0; i < count; i++)
+		r->listed[i] = r->piece[i].piece;
+	if (r->flat)
+		make_flat(&r->combine, count);
+	else
+		ls_fold_make(&r->combine, r->listed, count, r->leaves);
+}
+
+void ls_round_deal(ls_round *r, uint64_t step, int64_t leaves, const int *node_of, const int *device_of)
+{
+	r->step = step;
+	r->leaves = leaves;
+	r->active = 0;
+	for (int d = 0; d < r->devices; d++) {
+		ls_device_schedule_make(&r->device[d], node_of, device_of, leaves, r->node, d);
+		r->active += r->device[d].count > 0;
+	}
+	int sources = merge_sources(r);
+	if (r->flat)
+		make_flat(&r->gather, sources);
+	else
+		ls_fold_make(&r->gather, r->listed, sources, leaves);
+	list_nodes(r, node_of);
+}
+
+int ls_round_gathers(const ls_round *r)
+{
+	return r->gather.inputs != r->gather.outputs;
+}

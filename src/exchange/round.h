@@ -1,0 +1,50 @@
+/*
+ * round.h - what the dealing of one step comes to: who sums what, in which order.
+ *
+ *     leaves -> a device's pieces (schedule) -> the node's pieces (gather) -> the whole (combine)
+ */
+#ifndef LS_EXCHANGE_ROUND_H
+#define LS_EXCHANGE_ROUND_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "exchange/tree.h"
+
+/* Where an input of `gather` lies. */
+typedef struct ls_round_source {
+	int device, slot;
+} ls_round_source;
+
+/* A piece of some node, as an owner sees it. */
+typedef struct ls_round_piece {
+	ls_piece piece;
+	int node, output; /* its number among the node's pieces */
+} ls_round_piece;
+
+typedef struct ls_round {
+	uint64_t step;
+	int64_t leaves;
+	int devices, nodes, node;
+	int flat;                   /* a node's pieces are all added up, in order: what needs no fixed tree */
+	ls_device_schedule *device; /* (devices) */
+	int active;                 /* devices with leaves */
+	ls_fold gather;             /* this node's device pieces -> its pieces */
+	ls_round_source *source;    /* (gather.inputs) */
+	ls_fold combine;            /* all nodes' pieces -> one */
+	ls_round_piece *piece;      /* (combine.inputs) in order of first leaf */
+	int *computes;              /* (nodes) whether the node has leaves */
+	/* scratch */
+	ls_piece *listed;
+	ls_arena arena;
+} ls_round;
+
+ls_status ls_round_init(ls_round *round, int64_t leaves, int nodes, int node, int devices, int flat);
+void ls_round_release(ls_round *round);
+
+/* Fill in for the dealing of a step. */
+void ls_round_deal(ls_round *round, uint64_t step, int64_t leaves, const int *node_of, const int *device_of);
+
+/* Whether `gather` has anything to add: else the node's pieces are its devices' pieces. */
+int ls_round_gathers(const ls_round *round);
+
+#endif
