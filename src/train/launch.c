@@ -29,8 +29,9 @@
 #include "train/launch_output.h"
 #include "train/launch_probe.h"
 
-/* mpirun wakes its nodes, waits, sends SIGTERM, waits, sends SIGKILL: LS_LAUNCH_WAIT_S each time. */
-static const double grace_s = 2 * LS_LAUNCH_WAIT_S + 3, probe_s = 3;
+/* mpirun wakes its nodes, waits, sends SIGTERM, waits, sends SIGKILL: LS_LAUNCH_WAIT_S each time, and the same again
+ * with its daemons on other hosts. */
+static const double grace_s = 4 * LS_LAUNCH_WAIT_S + 4, probe_s = 3;
 
 static volatile sig_atomic_t stops_wanted;
 
@@ -211,6 +212,14 @@ static ls_status fail_start(launch *l)
 		       others, l->options->timeout);
 }
 
+/* A status that no node gives itself: those it exits with after a signal are of signals that ask it to stop. */
+static int is_violent(int code)
+{
+	int signal = code - 128;
+	return signal > 0 && signal < NSIG && signal != SIGHUP && signal != SIGINT && signal != SIGTERM &&
+	       signal != SIGUSR1;
+}
+
 static ls_status judge(launch *l, int *exit_code)
 {
 	int status = l->wait_status;
@@ -223,6 +232,9 @@ static ls_status judge(launch *l, int *exit_code)
 		return fail_start(l);
 	if (l->output.end == LS_LAUNCH_REASON)
 		return ls_fail(LS_EIO, "%s", l->output.reason);
+	if (l->output.end == LS_LAUNCH_TOLD && is_violent(*exit_code)) /* mpirun does not always say which one */
+		return ls_fail(LS_EIO, "a node was ended by signal %d (%s)", *exit_code - 128,
+			       sigdescr_np(*exit_code - 128));
 	if (*exit_code && l->output.end == LS_LAUNCH_RUNS)
 		return ls_fail(LS_EIO, "mpirun ended with status %d and did not say why", *exit_code);
 	return LS_OK;
