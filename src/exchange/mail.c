@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "exchange/bf16.h"
@@ -226,6 +227,16 @@ static void push_sums(ls_exchange *x, int bucket)
 	}
 }
 
+/* The last step's letter has arrived, or its values would not be here; the courier may not have noticed yet. Were it
+ * posted again before that, it would fall behind the next piece of the same bucket. */
+static void push_piece(ls_mail *mail, void *buffer, size_t bytes)
+{
+	const ls_courier *courier = mail->exchange->o.courier;
+	while (atomic_load(&mail->state) != 0 && !ls_courier_has_failed(courier))
+		usleep(20);
+	post(mail, buffer, bytes);
+}
+
 static void push_pieces(ls_exchange *x, int bucket)
 {
 	const ls_round *round = &x->rounds[x->step & 1];
@@ -238,8 +249,8 @@ static void push_pieces(ls_exchange *x, int bucket)
 		if (begin == end || x->first_owner + o == x->node)
 			continue;
 		for (int j = 0; j < round->gather.outputs; j++)
-			post(push_out_at(x, bucket, o, j), ls_exchange_output(x, round, bucket, j, begin),
-			     (end - begin) * width);
+			push_piece(push_out_at(x, bucket, o, j), ls_exchange_output(x, round, bucket, j, begin),
+				   (end - begin) * width);
 	}
 	if (x->bucket[bucket].begin < x->bucket[bucket].end)
 		count_piece(x, bucket);
