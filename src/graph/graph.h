@@ -89,8 +89,10 @@ double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_paddin
 
 /*
  * After a step: running = (1 - momentum) * running + momentum * batch, batch being the mean over the step's leaves,
- * weighted by samples, in leaf order. `sums` (buffers) holds sum over leaves of samples * statistic.
+ * weighted by samples. `sums` holds the sum over leaves of samples * statistic for buffers [begin, end), and begins
+ * there; element by element, so any cut gives the same bits.
  */
-void ls_graph_update_running(const ls_graph *graph, const double *sums, double samples, float *buffers);
+void ls_graph_update_running(const ls_graph *graph, const float *sums, size_t begin, size_t end, double samples,
+			     float *buffers);
 
 #endif

@@ -3,7 +3,8 @@
  */
 #include "graph/graph.h"
 
-void ls_graph_update_running(const ls_graph *graph, const double *sums, double samples, float *buffers)
+void ls_graph_update_running(const ls_graph *graph, const float *sums, size_t begin, size_t end, double samples,
+			     float *buffers)
 {
 	for (int i = 0; i < graph->node_count; i++) {
 		const ls_node *node = &graph->nodes[i];
@@ -12,8 +13,10 @@ void ls_graph_update_running(const ls_graph *graph, const double *sums, double s
 		const int rows[2] = { node->running_mean, node->running_var };
 		for (int k = 0; k < 2; k++) {
 			const ls_param *param = &graph->params.rows[rows[k]];
-			for (size_t j = param->offset; j < param->offset + param->count; j++)
-				buffers[j] += node->momentum * ((float)(sums[j] / samples) - buffers[j]);
+			size_t first = param->offset > begin ? param->offset : begin;
+			size_t last = param->offset + param->count < end ? param->offset + param->count : end;
+			for (size_t j = first; j < last; j++)
+				buffers[j] += node->momentum * ((float)(sums[j - begin] / samples) - buffers[j]);
 		}
 	}
 }

@@ -27,16 +27,20 @@ typedef struct bench {
 	uint64_t *samples;
 	size_t image_bytes;
 	double *step_s, *repeat_rates;
+	ls_leaf leaf;
+	double warm_up_s; /* of updates */
+	ls_status status;
 } bench;
 
 static ls_status check(const ls_bench_options *o)
 {
 	int64_t steps, samples;
 
-	if (o->batch < 1 || o->threads < 1 || o->threads > LS_THREADS_MAX || o->steps < 1 || o->repeat < 1 ||
-	    o->warmup < 0)
+	if (o->batch < 1 || o->devices < 1 || o->devices > 4096 || o->threads < 1 || o->threads > LS_THREADS_MAX ||
+	    o->steps < 1 || o->repeat < 1 || o->warmup < 0)
 		return ls_fail(LS_EINVALID,
-			       "bench: batch, threads (to %d), steps and repeat must be at least 1, warmup at least 0",
+			       "bench: batch, devices (to 4096), threads (to %d), steps and repeat must be at least 1, "
+			       "warmup at least 0",
 			       LS_THREADS_MAX);
 	if (__builtin_mul_overflow(o->steps, o->repeat, &steps) || __builtin_mul_overflow(steps, o->batch, &samples) ||
 	    steps > INT64_MAX / (int64_t)sizeof(double))
@@ -44,9 +48,6 @@ static ls_status check(const ls_bench_options *o)
 			       (long long)o->repeat, (long long)o->steps, (long long)o->batch);
 	if (o->model == NULL || o->optimizer == NULL)
 		return ls_fail(LS_EINVALID, "bench: model and optimizer must be named");
-	if (o->devices != 1)
-		return ls_fail(LS_EUNSUPPORTED,
-			       "bench: this version measures one device; use --threads for more cores");
 	LS_TRY(ls_isa_check());
 	return ls_gemm_check();
 }
@@ -76,6 +77,20 @@ static ls_status make_data(bench *b)
 		b->labels[i] = (int32_t)ls_rng_below(words[0], classes);
 		b->samples[i] = (uint64_t)i;
 	}
+	b->leaf = (ls_leaf){ .count = o->batch,
+			     .images = b->images,
+			     .labels = b->labels,
+			     .samples = b->samples,
+			     .step_samples = o->batch * o->devices };
+	return LS_OK;
+}
+
+/* Every device works on the same samples: no less work, and less memory. */
+static ls_status next_leaf(void *context, int device, const ls_leaf **leaf)
+{
+	const bench *b = context;
+	(void)device;
+	*leaf = &b->leaf;
 	return LS_OK;
 }
 
@@ -91,7 +106,10 @@ static ls_status prepare(bench *b)
 	ls_trainer_options t = {
 		.graph = b->graph,
 		.leaf = o->batch,
-		.leaves = 1,
+		.leaves = o->devices,
+		.devices = (int)o->devices,
+		.next = next_leaf,
+		.next_context = b,
 		.threads = (int)o->threads,
 		.optimizer = o->optimizer,
 		.seed = o->seed,
@@ -106,29 +124,25 @@ static ls_status prepare(bench *b)
 
 static double timed_step(bench *b)
 {
-	ls_leaf leaf = { .count = b->options->batch,
-			 .images = b->images,
-			 .labels = b->labels,
-			 .samples = b->samples,
-			 .step_samples = b->options->batch,
-			 .last_in_step = 1 };
+	const ls_bench_options *o = b->options;
+	ls_trainer_deal deal = { .leaves = o->devices, .samples = o->batch * o->devices };
 	double start = ls_clock_seconds();
 
-	ls_trainer_leaf(b->trainer, &leaf);
-	ls_trainer_update(b->trainer);
+	if (b->status == LS_OK)
+		b->status = ls_trainer_step(b->trainer, &deal);
 	return ls_clock_seconds() - start;
 }
 
 /* Steps that leave no trace in any figure. */
 static void warm_up(bench *b)
 {
-	double update_s = b->trainer->update_s;
+	double before = ls_trainer_update_s(b->trainer);
 
-	ls_exec_profile_pause(b->trainer->exec, 1);
+	ls_exec_profile_pause(b->trainer->device[0].exec, 1);
 	for (int64_t i = 0; i < b->options->warmup; i++)
 		timed_step(b);
-	ls_exec_profile_pause(b->trainer->exec, 0);
-	b->trainer->update_s = update_s;
+	ls_exec_profile_pause(b->trainer->device[0].exec, 0);
+	b->warm_up_s += ls_trainer_update_s(b->trainer) - before;
 }
 
 static double timed_repeat(bench *b, double *step_s)
@@ -138,7 +152,7 @@ static double timed_repeat(bench *b, double *step_s)
 		step_s[i] = timed_step(b);
 		total += step_s[i];
 	}
-	return (double)(b->options->batch * b->options->steps) / total;
+	return (double)(b->options->batch * b->options->devices * b->options->steps) / total;
 }
 
 /* Layer times of all timed steps, as a mean a step. */
@@ -148,13 +162,13 @@ static ls_status keep_profile(const bench *b, ls_bench_result *r)
 	double forward, backward, macs;
 	const char *name;
 
-	while (ls_exec_profile(b->trainer->exec, (int)r->layer_count, &forward, &backward, &macs) != NULL)
+	while (ls_exec_profile(b->trainer->device[0].exec, (int)r->layer_count, &forward, &backward, &macs) != NULL)
 		r->layer_count++;
 	r->layers = calloc(r->layer_count + 1, sizeof(*r->layers));
 	if (r->layers == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the profile");
 	for (size_t i = 0; i < r->layer_count; i++) {
-		name = ls_exec_profile(b->trainer->exec, (int)i, &forward, &backward, &macs);
+		name = ls_exec_profile(b->trainer->device[0].exec, (int)i, &forward, &backward, &macs);
 		ls_bench_layer *layer = &r->layers[i];
 		snprintf(layer->name, sizeof(layer->name), "%s", name);
 		layer->forward_ms = 1e3 * forward / (double)steps;
@@ -171,8 +185,9 @@ static ls_status measure(bench *b, ls_bench_result *r)
 	for (int64_t k = 0; k < o->repeat; k++) {
 		warm_up(b);
 		b->repeat_rates[k] = timed_repeat(b, b->step_s + k * o->steps);
+		LS_TRY(b->status);
 	}
-	r->update_ms = 1e3 * b->trainer->update_s / (double)(o->steps * o->repeat);
+	r->update_ms = 1e3 * (ls_trainer_update_s(b->trainer) - b->warm_up_s) / (double)(o->steps * o->repeat);
 	r->step_ms = 1e3 * ls_median(b->step_s, (size_t)(o->steps * o->repeat));
 	r->samples_per_s_min = r->samples_per_s_max = b->repeat_rates[0];
 	for (int64_t k = 0; k < o->repeat; k++) {

@@ -6,15 +6,18 @@
 #include "base/files.h"
 #include "base/isa.h"
 #include "base/log.h"
+#include "exchange/collect.h"
 #include "kernels/gemm.h"
 #include "metrics/metrics.h"
+#include "train/handover.h"
+#include "train/hello.h"
 
 /* The trainer's stores as a checkpoint sees them. */
 static ls_ckpt_content content_of(const ls_setup *s)
 {
 	ls_trainer *t = s->trainer;
 	return (ls_ckpt_content){ .table = &t->graph->params,
-				  .params = t->params,
+				  .params = t->master,
 				  .buffers = t->buffers,
 				  .slots = t->kind->slots,
 				  .slot_names = t->kind->slot_names,
@@ -30,6 +33,9 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)
 	char *settings = NULL;
 
 	if (s->options->run == NULL)
+		return LS_OK;
+	LS_TRY(ls_handover_gather(s->trainer, s->layout.courier));
+	if (!ls_setup_is_first(s))
 		return LS_OK;
 	LS_TRY(ls_settings_to_json(s->options, &settings));
 	content.progress = *position;
@@ -48,10 +54,9 @@ static ls_status load_checkpoint(const ls_setup *s, const char *checkpoint, ls_c
 	ls_status status = ls_settings_compare(s->options, settings, checkpoint);
 	free(settings);
 	LS_TRY(status);
+	content.params = s->trainer->params;
 	LS_TRY(ls_ckpt_load(checkpoint, &content));
 	*position = content.progress;
-	s->trainer->step = position->step;
-	s->trainer->batches_tracked = position->batches_tracked;
 	ls_log_note("resuming %s at step %llu", checkpoint, (unsigned long long)position->step);
 	return LS_OK;
 }
@@ -100,10 +105,9 @@ static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_prog
 {
 	ls_trainer *t = s->trainer;
 	LS_TRY(ls_trainer_init(t));
-	if (init != NULL)
-		LS_TRY(ls_ckpt_load_weights(init, &t->graph->params, t->params, t->buffers, &t->batches_tracked));
-	position->batches_tracked = t->batches_tracked;
-	return LS_OK;
+	if (init == NULL)
+		return LS_OK;
+	return ls_ckpt_load_weights(init, &t->graph->params, t->params, t->buffers, &position->batches_tracked);
 }
 
 /* A run that ended before its first checkpoint starts again as run.json says it did. */
@@ -139,11 +143,10 @@ static ls_status load_newest(const ls_setup *s, ls_ckpt_progress *position)
 	return found == LS_OK ? load_checkpoint(s, checkpoint, position) : found;
 }
 
-ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
+static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
 
-	*position = (ls_ckpt_progress){ 0 };
 	if (o->run != NULL)
 		LS_TRY(claim(o, lock));
 	LS_TRY(o->resume ? load_newest(s, position) : start_weights(s, o->init, position));
@@ -151,4 +154,16 @@ ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *
 		return LS_OK;
 	LS_TRY(ls_ckpt_begin(o->run));
 	return describe(s);
+}
+
+ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
+{
+	ls_courier *courier = s->layout.courier;
+	int first = ls_setup_is_first(s), spread = s->options->resume || s->options->init != NULL;
+
+	*position = (ls_ckpt_progress){ 0 };
+	LS_TRY(ls_hello_all_well(courier, first ? begin_here(s, lock, position) : ls_trainer_init(s->trainer)));
+	LS_TRY(ls_collect_broadcast(courier, 0, &spread, sizeof(spread), "start"));
+	LS_TRY(ls_collect_broadcast(courier, 0, position, sizeof(*position), "position"));
+	return spread ? ls_handover_spread(s->trainer, courier, position->step > 0) : LS_OK;
 }

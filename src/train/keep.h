@@ -1,5 +1,6 @@
 /*
- * keep.h - a run's directory: claim it, continue it, checkpoint into it.
+ * keep.h - a run's directory: claim it, continue it, checkpoint into it. The first node does; all others take part by
+ * making the same calls.
  */
 #ifndef LS_TRAIN_KEEP_H
 #define LS_TRAIN_KEEP_H

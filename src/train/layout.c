@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/names.h"
+#include "exchange/collect.h"
 
 static const ls_placement placements[] = {
 	{ "allreduce", "every node owns a share of the parameters: the traffic of a ring, sharded state" },
@@ -114,4 +116,98 @@ ls_status ls_layout_check(const ls_train_options *options)
 {
 	choices ignored = { 0 };
 	return read_choices(options, &ignored);
+}
+
+static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
+{
+	l->nodes = l->courier != NULL ? ls_courier_size(l->courier) : 1;
+	l->node = l->courier != NULL ? ls_courier_rank(l->courier) : 0;
+	l->servers = ps ? (o->servers > 0 ? (int)o->servers : 1) : 0;
+	if (l->servers >= l->nodes)
+		return ls_fail(LS_EINVALID,
+			       "--servers %d of %d node%s leave nobody to compute; start more nodes or use "
+			       "--placement allreduce",
+			       l->servers, l->nodes, l->nodes == 1 ? "" : "s");
+	return LS_OK;
+}
+
+/* A launcher that was told "3,2" lets every node know all numbers; else each has its own --devices, or its cores. */
+static ls_status own_devices(const ls_layout *l, const ls_train_options *o, int *out)
+{
+	const char *list = l->courier != NULL ? getenv("LOCKSTEP_DEVICES_PER_NODE") : NULL;
+	int64_t devices = o->devices > 0 ? o->devices : ls_pin_cores() / l->threads;
+
+	for (int i = 0; list != NULL && i <= l->node; i++) {
+		char *end;
+		devices = strtol(list, &end, 10);
+		if (end == list || (*end != ',' && *end != '\0') || devices < 1 || devices > 4096)
+			return ls_fail(LS_EINVALID, "LOCKSTEP_DEVICES_PER_NODE=%s has no number of devices for node %d",
+				       getenv("LOCKSTEP_DEVICES_PER_NODE"), i);
+		list = *end == ',' ? end + 1 : end;
+	}
+	*out = ls_layout_is_server(l) ? 0 : devices < 1 ? 1 : (int)devices;
+	return LS_OK;
+}
+
+static ls_status count_devices(ls_layout *l, const ls_train_options *o)
+{
+	LS_TRY(own_devices(l, o, &l->devices));
+	l->devices_of = calloc((size_t)l->nodes, sizeof(*l->devices_of));
+	l->weight = calloc((size_t)l->nodes, sizeof(*l->weight));
+	if (l->devices_of == NULL || l->weight == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the layout of %d nodes", l->nodes);
+	return parse_share(o->share, &l->share, l->weight, l->nodes - l->servers);
+}
+
+ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_courier *courier)
+{
+	choices c = { 0 };
+	*out = (ls_layout){ .courier = courier,
+			    .threads = (int)options->threads,
+			    .staleness = (int)options->staleness };
+	ls_status status = read_choices(options, &c);
+	if (status == LS_OK)
+		status = count_nodes(out, options, c.ps);
+	if (status == LS_OK)
+		status = count_devices(out, options);
+	if (status != LS_OK) {
+		ls_layout_release(out);
+		return status;
+	}
+	out->pin = (ls_pin_mode)c.pin;
+	out->wire = (ls_wire)c.wire;
+	out->library_sum = c.mpi && courier != NULL;
+	return LS_OK;
+}
+
+ls_status ls_layout_meet(ls_layout *l)
+{
+	LS_TRY(ls_collect_everything(l->courier, &l->devices, sizeof(l->devices), l->devices_of, "number of devices"));
+	for (int i = 0; i < l->nodes; i++) {
+		l->all_devices += l->devices_of[i];
+		if (l->share != LS_SHARE_GIVEN)
+			l->weight[i] = l->devices_of[i];
+	}
+	return LS_OK;
+}
+
+void ls_layout_release(ls_layout *layout)
+{
+	free(layout->weight);
+	free(layout->devices_of);
+	*layout = (ls_layout){ 0 };
+}
+
+void ls_layout_note_modes(const ls_layout *l)
+{
+	static const char same[] = "the trained bits are not those of other layouts";
+
+	if (l->courier == NULL)
+		return;
+	if (l->wire == LS_WIRE_BF16)
+		ls_log_note("--wire bf16 rounds what goes between nodes: %s", same);
+	if (l->staleness > 0)
+		ls_log_note("--staleness %d lets workers run ahead: %s, nor of another run", l->staleness, same);
+	if (l->library_sum)
+		ls_log_note("--exchange mpi sums in the MPI library's order: %s", same);
 }

@@ -33,4 +33,19 @@ typedef struct ls_layout {
 /* What can be checked without other nodes: names, and settings that exclude one another. */
 ls_status ls_layout_check(const ls_train_options *options);
 
+/* What this node knows by itself; `courier` is borrowed. */
+ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_courier *courier);
+
+/* All nodes tell how many devices they have. Called by all of them. */
+ls_status ls_layout_meet(ls_layout *layout);
+void ls_layout_release(ls_layout *layout);
+
+/* What gives up the same bits on any layout, said by the node that speaks. */
+void ls_layout_note_modes(const ls_layout *layout);
+
+static inline int ls_layout_is_server(const ls_layout *layout)
+{
+	return layout->node >= layout->nodes - layout->servers;
+}
+
 #endif

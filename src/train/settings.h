@@ -19,6 +19,12 @@ ls_status ls_settings_to_json(const ls_train_options *options, char **out);
  */
 ls_status ls_settings_compare(const ls_train_options *now, const char *stored_json, const char *where);
 
+/*
+ * Two nodes' settings (JSON) must be the same but for what concerns one node alone: where its files are, its threads,
+ * what it shows. Fails with LS_EMISMATCH, naming every setting at fault with both values and both nodes.
+ */
+ls_status ls_settings_agree(const char *first_json, const char *first, const char *other_json, const char *other);
+
 /* The file of initial weights that stored settings name, malloc'd; NULL when they name none. */
 ls_status ls_settings_get_init(const char *stored_json, char **out);
 

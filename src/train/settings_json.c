@@ -131,6 +131,7 @@ static ls_status read_stored(const char *text, const char *where, ls_train_optio
 
 /* What differs, as one sentence in the making; what does not fit is counted. */
 typedef struct differences {
+	const char *verb, *between, *after; /* "--lr [ was ]0.1[, now ]0.2[]" */
 	char text[1024];
 	size_t used;
 	int count, left_out;
@@ -179,7 +180,8 @@ static void compare_row(const ls_setting *row, const ls_train_options *was, cons
 	char before[200], after[200];
 	ls_setting_format(row, was, before, sizeof before);
 	ls_setting_format(row, now, after, sizeof after);
-	differ(found, "--%s was %s, now %s", row->name, *before ? before : "not given", *after ? after : "not given");
+	differ(found, "--%s%s%s%s%s%s", row->name, found->verb, *before ? before : "not given", found->between,
+	       *after ? after : "not given", found->after);
 }
 
 static void compare_named(const char *name, const ls_train_options *was, const ls_train_options *now,
@@ -249,7 +251,7 @@ ls_status ls_settings_compare(const ls_train_options *options, const char *store
 	json_t *owner = NULL; /* of the strings in `was` */
 	LS_TRY(read_stored(stored_json, where, &was, &owner));
 
-	differences found = { 0 };
+	differences found = { .verb = " was ", .between = ", now ", .after = "" };
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
 		if (row->binding && !has_rule(row->name))
@@ -264,6 +266,47 @@ ls_status ls_settings_compare(const ls_train_options *options, const char *store
 	if (found.left_out)
 		snprintf(more, sizeof more, "; and %d more", found.left_out);
 	return ls_fail(LS_EMISMATCH, "%s was made with other settings: %s%s", where, found.text, more);
+}
+
+/* What every node may have its own of. */
+static int is_private(const char *name)
+{
+	static const char *const own[] = { "data-dir", "threads", "pin",   "hosts",     "timeout",
+					   "init",     "keep",    "quiet", "log-every", "run" };
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+		if (!strcmp(own[i], name))
+			return 1;
+	return 0;
+}
+
+static void compare_nodes(const ls_train_options *a, const ls_train_options *b, differences *found)
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
+		if (!is_private(row->name))
+			compare_row(row, a, b, found);
+	if (!a->run != !b->run) /* where it is kept is the first node's business; that it is, everybody's */
+		compare_named("run", a, b, found);
+}
+
+ls_status ls_settings_agree(const char *first_json, const char *first, const char *other_json, const char *other)
+{
+	ls_train_options a = LS_TRAIN_OPTIONS_INIT, b = LS_TRAIN_OPTIONS_INIT;
+	json_t *owner_a = NULL, *owner_b = NULL;
+	char between[256], after[256];
+	snprintf(between, sizeof between, " on %s and ", first);
+	snprintf(after, sizeof after, " on %s", other);
+	differences found = { .verb = " is ", .between = between, .after = after };
+	ls_status status = read_stored(first_json, first, &a, &owner_a);
+	if (!status)
+		status = read_stored(other_json, other, &b, &owner_b);
+	if (!status)
+		compare_nodes(&a, &b, &found);
+	json_decref(owner_a);
+	json_decref(owner_b);
+	if (status || !found.count)
+		return status;
+	return ls_fail(LS_EMISMATCH, "nodes have other settings: %s", found.text);
 }
 
 ls_status ls_settings_get_init(const char *stored_json, char **out)

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/isa.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "kernels/gemm.h"
+#include "train/hello.h"
 
 #define EVAL_BATCH 256
 #define PROBE_BATCH 16
@@ -17,14 +19,24 @@ static ls_status check(const ls_train_options *o)
 	LS_TRY(ls_isa_check());
 	LS_TRY(ls_gemm_check());
 	LS_TRY(ls_layout_check(o));
-	if (o->devices > 1)
-		return ls_fail(LS_EUNSUPPORTED, "--devices %lld: this version trains on one device; use --threads %lld",
-			       (long long)o->devices, (long long)o->devices);
 	if (o->init != NULL && o->resume)
 		return ls_fail(LS_EINVALID,
 			       "--init and --resume: a resumed run has its weights already; give one of them");
 	if (o->resume && o->run == NULL)
 		return ls_fail(LS_EINVALID, "--resume needs --run, the directory of the run to continue");
+	return LS_OK;
+}
+
+/* What each node finds out by itself. */
+static ls_status look_around(ls_setup *s, ls_courier *courier)
+{
+	LS_TRY(check(s->options));
+	LS_TRY(ls_layout_init(&s->layout, s->options, courier));
+	int cores = ls_pin_cores(), threads = s->layout.devices * s->layout.threads;
+	if (threads > cores)
+		ls_log_warning("%d devices of %d thread%s are more than the %d core%s of this machine: they take turns",
+			       s->layout.devices, s->layout.threads, s->layout.threads == 1 ? "" : "s", cores,
+			       cores == 1 ? "" : "s");
 	return LS_OK;
 }
 
@@ -92,7 +104,7 @@ static ls_status count_steps(ls_setup *s)
 	return LS_OK;
 }
 
-static ls_trainer_options trainer_options(const ls_setup *s)
+static ls_trainer_options trainer_options(ls_setup *s)
 {
 	const ls_train_options *o = s->options;
 	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, leaf = s->batches.leaf;
@@ -104,7 +116,17 @@ static ls_trainer_options trainer_options(const ls_setup *s)
 		.leaf = first < leaf ? first : leaf,
 		.tails = { first % leaf, samples % s->batches.global % leaf },
 		.leaves = (first + leaf - 1) / leaf,
-		.threads = (int)o->threads,
+		.devices = s->layout.devices,
+		.threads = s->layout.threads,
+		.pin = s->layout.pin,
+		.next = ls_feed_next,
+		.next_context = &s->feed,
+		.courier = s->layout.courier,
+		.servers = s->layout.servers,
+		.staleness = s->layout.staleness,
+		.library_sum = s->layout.library_sum,
+		.wire = s->layout.wire,
+		.bucket = (size_t)o->bucket_bytes / sizeof(float),
 		.optimizer = o->optimizer,
 		.hyper = { .lr = lr,
 			   .momentum = o->momentum,
@@ -125,11 +147,11 @@ static ls_trainer_options trainer_options(const ls_setup *s)
 	};
 }
 
-/* The leaf in use and four read ahead. */
+/* The leaf in use and four read ahead, for each device. */
 static double loader_bytes(const ls_setup *s, int64_t leaf)
 {
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	return 5.0 * 4.0 * info->channels * info->height * info->width * (double)leaf;
+	return 5.0 * 4.0 * s->layout.devices * info->channels * info->height * info->width * (double)leaf;
 }
 
 static double total_bytes(const ls_trainer_bytes *b, const ls_setup *s, int64_t leaf)
@@ -171,56 +193,96 @@ static ls_status check_memory(const ls_setup *s, const ls_trainer_options *t, co
 
 static void print_plan(const ls_setup *s, const ls_trainer_options *t, const ls_trainer_bytes *b)
 {
-	printf("memory plan: leaf of %lld samples, %lld leaves a step, %lld threads\n", (long long)t->leaf,
-	       (long long)t->leaves, (long long)t->threads);
+	printf("memory plan: leaf of %lld samples, %lld leaves a step, %d device%s, %d thread%s each\n",
+	       (long long)t->leaf, (long long)t->leaves, t->devices, t->devices == 1 ? "" : "s", t->threads,
+	       t->threads == 1 ? "" : "s");
 	printf("  %-24s %10.2f MB\n", "parameters, statistics", (double)b->params / 1e6);
 	printf("  %-24s %10.2f MB\n", "gradient sums", (double)b->gradients / 1e6);
 	printf("  %-24s %10.2f MB   (%s)\n", "optimizer state", (double)b->state / 1e6, t->optimizer);
-	ls_exec_print_plan(s->trainer->exec, stdout, 1);
+	if (t->devices > 1)
+		printf("  %-24s %10.2f MB   (%d devices)\n", "activations", (double)b->workspace / 1e6, t->devices);
+	if (t->devices > 0)
+		ls_exec_print_plan(s->trainer->device[0].exec, stdout, 1);
 	printf("  %-24s %10.2f MB\n", "samples read ahead", loader_bytes(s, t->leaf) / 1e6);
 	printf("  %-24s %10.2f MB\n", "total", total_bytes(b, s, t->leaf) / 1e6);
 }
 
-static ls_status make(ls_setup *s)
+static ls_status make_evaluators(ls_setup *s)
 {
-	ls_trainer_bytes bytes;
+	if (!ls_setup_is_first(s))
+		return LS_OK;
+	ls_team *team = s->trainer->device[0].team;
+	LS_TRY(ls_evaluator_new(&s->probe, s->graph, s->train_set, team, PROBE_BATCH));
+	return s->test_set != NULL ? ls_evaluator_new(&s->evaluator, s->graph, s->test_set, team, EVAL_BATCH) : LS_OK;
+}
 
-	LS_TRY(check(s->options));
-	LS_TRY(ls_settings_resolve(s->options, 1, &s->resolved));
+/* The settings that follow from the layout, data and model. */
+static ls_status open_all(ls_setup *s)
+{
+	LS_TRY(ls_settings_resolve(s->options, s->layout.all_devices, &s->resolved));
 	s->options = &s->resolved;
 	LS_TRY(open_data(s));
 	LS_TRY(build_graph(s));
-	LS_TRY(count_steps(s));
+	return count_steps(s);
+}
+
+static ls_status build(ls_setup *s)
+{
+	ls_trainer_bytes bytes;
 	ls_trainer_options t = trainer_options(s);
+
 	LS_TRY(ls_trainer_plan(&t, &bytes));
 	LS_TRY(check_memory(s, &t, &bytes));
 	LS_TRY(ls_trainer_new(&s->trainer, &t));
-	if (s->options->plan_memory)
+	if (!s->options->plan_memory)
+		return make_evaluators(s);
+	if (ls_setup_is_first(s))
 		print_plan(s, &t, &bytes);
-	if (s->options->plan_memory)
-		return LS_OK;
-	LS_TRY(ls_evaluator_new(&s->probe, s->graph, s->train_set, s->trainer->team, PROBE_BATCH));
-	if (s->test_set != NULL)
-		LS_TRY(ls_evaluator_new(&s->evaluator, s->graph, s->test_set, s->trainer->team, EVAL_BATCH));
 	return LS_OK;
 }
 
-ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options)
+/* After each stage nodes hear whether all got through it, so that everybody fails for the same reason. */
+static ls_status make(ls_setup *s, ls_courier *courier)
+{
+	LS_TRY(ls_hello_version(courier));
+	LS_TRY(ls_hello_all_well(courier, look_around(s, courier)));
+	LS_TRY(ls_layout_meet(&s->layout));
+	LS_TRY(ls_hello_all_well(courier, open_all(s)));
+	LS_TRY(ls_hello_agree(courier, s->options, s->train_set, s->test_set));
+	return ls_hello_all_well(courier, build(s));
+}
+
+ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_courier *courier)
 {
 	*setup = (ls_setup){ .options = options };
-	ls_status status = make(setup);
+	ls_status status = make(setup, courier);
 	if (status != LS_OK)
 		ls_setup_release(setup);
 	return status;
+}
+
+ls_status ls_setup_feed(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps)
+{
+	ls_feed_options options = { .layout = &s->layout,
+				    .dataset = s->train_set,
+				    .seed = s->options->seed,
+				    .leaf = s->batches.leaf,
+				    .global_batch = s->batches.global,
+				    .start_epoch = epoch,
+				    .start_step = epoch_step,
+				    .steps = steps };
+	return ls_feed_open(&s->feed, &options);
 }
 
 void ls_setup_release(ls_setup *s)
 {
 	ls_evaluator_free(s->evaluator);
 	ls_evaluator_free(s->probe);
+	ls_feed_close(&s->feed);
 	ls_trainer_free(s->trainer);
 	ls_graph_free(s->own_graph);
 	ls_dataset_free(s->own_test);
 	ls_dataset_free(s->own_train);
+	ls_layout_release(&s->layout);
 	*s = (ls_setup){ 0 };
 }

@@ -7,6 +7,7 @@
 #include <lockstep/train.h>
 
 #include "train/evaluate.h"
+#include "train/feed.h"
 #include "train/layout.h"
 #include "train/settings.h"
 #include "train/trainer.h"
@@ -15,19 +16,30 @@
 typedef struct ls_setup {
 	const ls_train_options *options; /* &resolved */
 	ls_train_options resolved;
+	ls_layout layout;
 	ls_settings_batches batches;
 	const ls_dataset *train_set, *test_set; /* test_set: NULL without evaluation */
 	ls_dataset *own_train, *own_test;
 	ls_graph *graph, *own_graph;
 	uint64_t steps_per_epoch, total_steps;
 	ls_trainer *trainer;
+	ls_feed feed; /* opened when it is known where to start */
 	ls_evaluator *evaluator;
 	ls_evaluator *probe; /* a few training samples, to tell whether weights are worth keeping */
 } ls_setup;
 
 /* With options->plan_memory prints the plan. Fails before anything large is allocated when the machine has too little.
- */
-ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options);
+ * `courier` is borrowed; NULL: one node. `setup` stays where it is. */
+ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_courier *courier);
+
+/* Leaves from this position on, `steps` steps of them at most. */
+ls_status ls_setup_feed(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, uint64_t steps);
 void ls_setup_release(ls_setup *setup);
+
+/* The node that speaks, writes and evaluates. */
+static inline int ls_setup_is_first(const ls_setup *setup)
+{
+	return setup->layout.node == 0;
+}
 
 #endif

@@ -1,20 +1,25 @@
 /*
  * train.c - the step loop: the one place where data, model, optimizer, checkpoints and metrics meet.
  *
- *     setup -> (resume) -> { leaves of a step -> update -> watch -> (checkpoint) } -> epoch: checkpoint, evaluate ->
- * ...
+ *     setup -> (resume) -> { step -> account -> watch -> (checkpoint) } -> epoch: checkpoint, evaluate -> ...
  *
- * `position` always says where the *next* step is, so that what is saved and what is resumed are the same thing.
+ * `position` says where the next step is that is not accounted for. On one node that is the next one; on several the
+ * step under way overlaps the end of the one before, until something needs whole weights and all nodes settle: then
+ * what is saved and what is resumed are the same thing.
  */
 #include <lockstep/train.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "train/audit.h"
 #include "train/keep.h"
+#include "train/node.h"
 #include "train/watch.h"
+#include "train/welcome.h"
 
 static atomic_int stop_requested;
 
@@ -33,37 +38,14 @@ typedef struct loop {
 	ls_run_lock lock;
 	ls_ckpt_progress position;
 	ls_watch watch;
-	ls_loader *loader;
 	ls_eval_result test;
 	int tested;
+	int stops;            /* all nodes have agreed to end here */
 	uint64_t tested_step; /* of the weights that `test` is about */
 	uint64_t saved_step;  /* of the newest checkpoint written or resumed from */
 	double started, first_step_s, last_loss;
+	double mark; /* when the last step was done */
 } loop;
-
-static ls_status open_loader(loop *l)
-{
-	const ls_setup *s = &l->setup;
-	ls_loader_options options = { .seed = s->options->seed,
-				      .shuffle = 1,
-				      .leaf = s->batches.leaf,
-				      .global_batch = s->batches.global,
-				      .start_epoch = l->position.epoch,
-				      .start_step = l->position.epoch_step };
-	return ls_loader_new(&l->loader, s->train_set, &options);
-}
-
-/* All leaves of the next step. */
-static ls_status gather_step(loop *l, int *last_in_epoch)
-{
-	const ls_leaf *leaf = NULL;
-	do {
-		LS_TRY(ls_loader_next(l->loader, &leaf));
-		ls_trainer_leaf(l->setup.trainer, leaf);
-	} while (!leaf->last_in_step);
-	*last_in_epoch = leaf->last_in_epoch;
-	return LS_OK;
-}
 
 static const char *what_is_kept(const loop *l)
 {
@@ -81,33 +63,81 @@ static ls_status not_finite(const loop *l, double loss)
 		       (unsigned long long)l->position.epoch, what_is_kept(l));
 }
 
-/* Called before the update, which clears the trainer's sums. */
-static void advance(ls_ckpt_progress *p, const ls_trainer *t)
+static void advance(ls_ckpt_progress *p, const ls_trainer_report *r)
 {
 	p->step++;
 	p->epoch_step++;
-	p->loss_sum += t->loss;
-	p->loss_samples += (uint64_t)t->samples;
-	p->correct += (uint64_t)t->correct;
-	p->batches_tracked = t->batches_tracked + 1;
+	p->loss_sum += r->loss;
+	p->loss_samples += (uint64_t)r->samples;
+	p->correct += (uint64_t)r->correct;
+	p->batches_tracked++;
 }
 
+/* The next step that is not accounted for: what it came to counts, is learned from and shown. */
+static ls_status account(loop *l, double seconds)
+{
+	ls_trainer_report r;
+
+	LS_TRY(ls_trainer_report_of(l->setup.trainer, l->position.step, &r));
+	double loss = r.loss / (double)r.samples;
+	if (!isfinite(loss))
+		return not_finite(l, loss);
+	advance(&l->position, &r);
+	l->stops |= r.stops;
+	LS_TRY(ls_feed_learn(&l->setup.feed, &r));
+	return ls_watch_step(&l->watch, &l->position, seconds, &r);
+}
+
+static ls_status account_until(loop *l, uint64_t step)
+{
+	if (l->position.step >= step)
+		return LS_OK;
+	LS_TRY(ls_trainer_report_of(l->setup.trainer, step - 1, &(ls_trainer_report){ 0 }));
+	double now = ls_clock_seconds(), each = (now - l->mark) / (double)(step - l->position.step);
+	l->mark = now;
+	if (l->first_step_s == 0)
+		l->first_step_s = now - l->started;
+	while (l->position.step < step)
+		LS_TRY(account(l, each));
+	return LS_OK;
+}
+
+static int is_due(uint64_t every, uint64_t step)
+{
+	return every > 0 && step % every == 0;
+}
+
+static int is_audit_due(const loop *l, uint64_t done)
+{
+	return l->setup.layout.nodes > 1 && is_due((uint64_t)l->setup.options->audit_every, done);
+}
+
+/* Something after this step looks at weights or counts, so all nodes complete it first. */
+static int must_settle(const loop *l, uint64_t done, int last_in_epoch)
+{
+	const ls_train_options *o = l->setup.options;
+	return last_in_epoch || l->stops || done >= l->setup.total_steps || is_due((uint64_t)o->ckpt_every, done) ||
+	       is_audit_due(l, done);
+}
+
+/* One step begun; on one node it is complete, on several the one before is. */
 static ls_status one_step(loop *l, int *last_in_epoch)
 {
 	ls_trainer *t = l->setup.trainer;
-	double start = ls_clock_seconds();
+	ls_trainer_deal deal;
 
-	LS_TRY(gather_step(l, last_in_epoch));
-	int64_t samples = t->samples;
-	double loss = t->loss / (double)samples;
-	if (!isfinite(loss))
-		return not_finite(l, loss);
-	advance(&l->position, t);
-	ls_trainer_update(t);
-	double now = ls_clock_seconds();
-	if (l->first_step_s == 0)
-		l->first_step_s = now - l->started;
-	return ls_watch_step(&l->watch, &l->position, now - start, samples, loss);
+	if (t->step == l->position.step)
+		l->mark = ls_clock_seconds();
+	ls_feed_begin(&l->setup.feed, &deal, last_in_epoch);
+	deal.wants_stop = is_stopping();
+	if (deal.wants_stop && l->setup.layout.courier != NULL)
+		ls_courier_hurry(l->setup.layout.courier);
+	LS_TRY(ls_trainer_step(t, &deal));
+	LS_TRY(account_until(l, t->nodes == 1 ? t->step : t->step - 1));
+	if (!must_settle(l, t->step, *last_in_epoch))
+		return LS_OK;
+	LS_TRY(ls_trainer_settle(t));
+	return account_until(l, t->step);
 }
 
 /* A loss can still be finite when the weights it led to are useless: those must not replace a good checkpoint. */
@@ -118,7 +148,8 @@ static ls_status save(loop *l)
 
 	if (l->setup.options->run == NULL)
 		return LS_OK;
-	LS_TRY(ls_evaluator_probe(l->setup.probe, t->params, t->buffers, &usable));
+	if (l->setup.probe != NULL)
+		LS_TRY(ls_evaluator_probe(l->setup.probe, t->params, t->buffers, &usable));
 	if (!usable || !ls_trainer_finite(t))
 		return ls_fail(LS_ENUMERIC, "the weights of step %llu (epoch %llu) give no finite loss: %s; " DIVERGED,
 			       (unsigned long long)l->position.step, (unsigned long long)l->position.epoch,
@@ -147,10 +178,10 @@ static int is_tested(const loop *l)
 	return l->tested && l->tested_step == l->position.step;
 }
 
-static int is_due(const loop *l, int end_of_epoch)
+static int is_save_due(const loop *l, int end_of_epoch)
 {
 	uint64_t every = (uint64_t)l->setup.options->ckpt_every;
-	return every > 0 ? l->position.step % every == 0 : end_of_epoch;
+	return every > 0 ? is_due(every, l->position.step) : end_of_epoch;
 }
 
 /* The epoch's last step is done: move to the next epoch, checkpoint, evaluate, report. In this order a kill during the
@@ -164,7 +195,7 @@ static ls_status end_epoch(loop *l)
 	LS_TRY(ls_watch_epoch(&l->watch, p));
 	l->last_loss = p->loss_sum / (double)p->loss_samples;
 	*p = (ls_ckpt_progress){ .step = p->step, .epoch = epoch + 1, .batches_tracked = p->batches_tracked };
-	if (is_due(l, 1))
+	if (is_save_due(l, 1))
 		LS_TRY(save(l));
 	if (s->evaluator != NULL && (epoch + 1) % (uint64_t)s->options->eval_every == 0)
 		LS_TRY(evaluate(l, epoch));
@@ -172,18 +203,28 @@ static ls_status end_epoch(loop *l)
 	return LS_OK;
 }
 
+/* On one node at once; on several all end after the same step. */
+static int ends_here(const loop *l)
+{
+	return l->setup.layout.nodes == 1 ? is_stopping() : l->stops;
+}
+
 static ls_status run_steps(loop *l)
 {
 	int last = 0;
 
-	while (l->position.step < l->setup.total_steps && !is_stopping()) {
+	while (l->position.step < l->setup.total_steps && !ends_here(l)) {
 		LS_TRY(one_step(l, &last));
+		if (l->setup.trainer->step != l->position.step)
+			continue;
+		if (is_audit_due(l, l->position.step))
+			LS_TRY(ls_audit(l->setup.trainer, &l->setup.layout, l->position.step));
 		if (last)
 			LS_TRY(end_epoch(l));
-		else if (is_due(l, 0))
+		else if (is_save_due(l, 0))
 			LS_TRY(save(l));
 	}
-	return LS_OK;
+	return ls_trainer_settle(l->setup.trainer);
 }
 
 /* A run that ends inside an epoch, or between two evaluations, still says how good its last weights are. */
@@ -209,7 +250,8 @@ static ls_status report(loop *l, ls_train_result *result)
 	uint64_t fingerprint = 0;
 
 	LS_TRY(ls_trainer_fingerprint(l->setup.trainer, &fingerprint));
-	ls_log_line("parameters xxh64 %016llx", (unsigned long long)fingerprint);
+	if (ls_setup_is_first(&l->setup))
+		ls_log_line("parameters xxh64 %016llx", (unsigned long long)fingerprint);
 	if (result != NULL)
 		*result = (ls_train_result){ .steps = (int64_t)l->position.step,
 					     .fingerprint = fingerprint,
@@ -232,38 +274,91 @@ static ls_status report(loop *l, ls_train_result *result)
 
 static ls_status run(loop *l, ls_train_result *result)
 {
+	LS_TRY(ls_welcome(&l->setup.layout, l->setup.trainer));
+	if (ls_setup_is_first(&l->setup))
+		ls_layout_note_modes(&l->setup.layout);
 	LS_TRY(ls_keep_begin(&l->setup, &l->lock, &l->position));
 	l->saved_step = l->position.step;
-	if (l->setup.options->resume && l->position.step >= l->setup.total_steps)
+	if (ls_setup_is_first(&l->setup) && l->setup.options->resume && l->position.step >= l->setup.total_steps)
 		ls_log_note("the run is complete: %llu steps done", (unsigned long long)l->position.step);
-	LS_TRY(open_loader(l));
+	ls_trainer_start_at(l->setup.trainer, l->position.step, l->position.batches_tracked);
+	if (l->position.step < l->setup.total_steps)
+		LS_TRY(ls_setup_feed(&l->setup, l->position.epoch, l->position.epoch_step,
+				     l->setup.total_steps - l->position.step));
 	LS_TRY(ls_watch_begin(&l->watch, &l->setup, l->position.step));
 	LS_TRY(run_steps(l));
 	LS_TRY(finish(l));
 	return report(l, result);
 }
 
-ls_status ls_train(const ls_train_options *options, ls_train_result *result)
+ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls_train_result *result, int *together)
 {
 	loop l = { .started = ls_clock_seconds(), .lock = LS_RUN_LOCK_INIT };
+	ls_status status = ls_setup_make(&l.setup, options, courier);
+
+	*together = status != LS_OK;
+	if (status != LS_OK)
+		return status;
+	if (l.setup.evaluator != NULL)
+		ls_evaluator_set_stop(l.setup.evaluator, is_stopping);
+	if (!options->plan_memory)
+		status = run(&l, result);
+	else if (result != NULL)
+		*result = (ls_train_result){ .train_loss = NAN, .test_loss = NAN, .test_accuracy = NAN };
+	*together = status == LS_EMISMATCH || status == LS_ENUMERIC || status == LS_EINTERRUPTED;
+	ls_watch_end(&l.watch);
+	ls_run_lock_drop(&l.lock);
+	ls_setup_release(&l.setup);
+	return status;
+}
+
+/* One node says what ended the run: where a node has failed, who the couriers agree on; where all found the same, the
+ * first; else whom it happened to. */
+static ls_status leave_it_to_others(ls_courier *courier, ls_status status, int together)
+{
+	char message[1024];
+	int rank = ls_courier_rank(courier);
+
+	if (ls_courier_has_failed(courier) ? !ls_courier_is_speaker(courier) : together && rank != 0)
+		return ls_fail(status, "%s", "");
+	if (ls_courier_has_failed(courier) || together)
+		return status;
+	snprintf(message, sizeof(message), "%s", ls_last_error());
+	return ls_fail(status, "node %d (%s): %s", rank, ls_courier_host(courier, rank), message);
+}
+
+/* Letters that may be awaited at once: a bucket's from every node. */
+enum { INCOMING_A_NODE = 128 };
+
+static ls_status train_among(const ls_train_options *options, int nodes, ls_train_result *result)
+{
+	ls_courier_options carry = { .timeout = (double)options->timeout };
+	ls_courier *courier = NULL;
+	int together = 0;
+	char failed[1024];
+
+	LS_TRY(ls_mpi_transport(&carry.transport, ls_courier_slots(nodes, INCOMING_A_NODE * nodes)));
+	LS_TRY(ls_courier_new(&courier, &carry));
+	ls_status status = ls_train_node(options, courier, result, &together);
+	snprintf(failed, sizeof(failed), "%s", status != LS_OK ? ls_last_error() : "");
+	if (status != LS_OK)
+		leave_it_to_others(courier, status, together);
+	char said[1024];
+	snprintf(said, sizeof(said), "%s", status != LS_OK ? ls_last_error() : "");
+	ls_courier_free(courier, status != LS_OK && !together ? failed : NULL);
+	return status != LS_OK ? ls_fail(status, "%s", said) : LS_OK;
+}
+
+ls_status ls_train(const ls_train_options *options, ls_train_result *result)
+{
 	ls_log_level level = ls_log_get_level();
+	int nodes = ls_mpi_launched(), ignored;
 
 	atomic_store(&stop_requested, 0);
 	if (options->quiet)
 		ls_log_set_level(LS_LOG_ERROR);
-	ls_status status = ls_setup_make(&l.setup, options);
-	if (status == LS_OK) {
-		if (l.setup.evaluator != NULL)
-			ls_evaluator_set_stop(l.setup.evaluator, is_stopping);
-		if (!options->plan_memory)
-			status = run(&l, result);
-		else if (result != NULL)
-			*result = (ls_train_result){ .train_loss = NAN, .test_loss = NAN, .test_accuracy = NAN };
-		ls_watch_end(&l.watch);
-		ls_loader_free(l.loader);
-		ls_run_lock_drop(&l.lock);
-		ls_setup_release(&l.setup);
-	}
+	ls_status status =
+		nodes > 1 ? train_among(options, nodes, result) : ls_train_node(options, NULL, result, &ignored);
 	ls_log_set_level(level);
 	return status;
 }

@@ -1,11 +1,15 @@
+/*
+ * trainer.c - making a trainer: stores, devices, the exchange between them.
+ */
 #include "train/trainer.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+
+/* Floats of gradient that go out together on several nodes, and are worked on together on one. */
+enum { BUCKET_NODES = 512 * 1024, BUCKET_ALONE = 256 * 1024 };
 
 static ls_status new_floats(float **out, size_t count, const char *what)
 {
@@ -20,21 +24,25 @@ static void free_floats(float *buffer, size_t count)
 	ls_buffer_free(buffer, (count + 16) * sizeof(float));
 }
 
-static ls_status make_stores(ls_trainer *t, int64_t leaves)
+static int node_count(const ls_trainer_options *o)
 {
-	const ls_param_table *table = &t->graph->params;
+	return o->courier != NULL ? ls_courier_size(o->courier) : 1;
+}
 
-	LS_TRY(new_floats(&t->params, table->total, "parameters"));
-	LS_TRY(new_floats(&t->buffers, table->buffers, "running statistics"));
-	LS_TRY(new_floats(&t->stats, table->buffers, "leaf statistics"));
-	for (int i = 0; i < t->kind->slots; i++)
-		LS_TRY(new_floats(&t->slots[i], table->live, "optimizer state"));
-	t->stat_sums = calloc(table->buffers + 1, sizeof(double));
-	t->norm_sums = calloc(ls_norm_blocks(table->live) + 1, sizeof(double));
-	if (t->stat_sums == NULL || t->norm_sums == NULL)
-		return ls_fail(LS_EMEMORY, "no memory for the sums of a step");
-	t->share_grads = t->update_early && ls_exec_shared_grads(t->graph) > 0;
-	return ls_pieces_init(&t->pieces, t->share_grads ? ls_exec_shared_grads(t->graph) : table->live, leaves);
+static size_t extra_floats(const ls_trainer_options *o)
+{
+	return o->graph->params.buffers + LS_EXTRA_NODES + (size_t)node_count(o);
+}
+
+static int updates_early(const ls_trainer_options *o)
+{
+	return o->courier == NULL && o->devices == 1 && o->leaves == 1 && o->clip_norm == 0;
+}
+
+/* Exact values apart from those that go over the wire. */
+static int has_master(const ls_trainer_options *o)
+{
+	return o->courier != NULL && o->wire != LS_WIRE_FP32;
 }
 
 /* Coupled weight decay gives dead weights a gradient; only then do they need state. */
@@ -43,26 +51,146 @@ static void choose_live(const ls_trainer_options *o, const ls_optimizer_kind *ki
 	ls_graph_keep_dead(o->graph, kind->coupled_decay && o->hyper.weight_decay != 0);
 }
 
-static ls_status make(ls_trainer *t, const ls_trainer_options *o)
+static size_t early_floats(const ls_trainer_options *o)
 {
-	ls_exec_options exec = { .sizes = { o->leaf, o->tails[0], o->tails[1] }, .profile = o->profile };
+	size_t shared = ls_exec_shared_grads(o->graph);
+	return shared > 0 ? shared : o->graph->params.live;
+}
 
-	LS_TRY(ls_optimizer_find(o->optimizer, &t->kind));
-	LS_TRY(ls_schedule_check(&o->schedule));
-	choose_live(o, t->kind);
+static ls_exchange_options exchange_options(const ls_trainer_options *o)
+{
+	size_t bucket = o->courier != NULL ? BUCKET_NODES : BUCKET_ALONE;
+	return (ls_exchange_options){ .courier = o->courier,
+				      .servers = o->servers,
+				      .devices = o->devices,
+				      .threads = o->threads,
+				      .live = o->graph->params.live,
+				      .extra = extra_floats(o),
+				      .block = LS_NORM_BLOCK,
+				      .bucket = o->bucket > 0 ? o->bucket : bucket,
+				      .leaves = o->leaves,
+				      .wire = o->wire,
+				      .staleness = o->staleness,
+				      .library_sum = o->library_sum,
+				      .measured = o->clip_norm > 0,
+				      .update = ls_trainer_update,
+				      .measure = ls_trainer_measure,
+				      .measured_all = ls_trainer_measured };
+}
+
+static ls_status make_stores(ls_trainer *t, const ls_trainer_options *o)
+{
+	const ls_param_table *table = &t->graph->params;
+
+	t->extra = extra_floats(o);
+	LS_TRY(new_floats(&t->params, table->total, "parameters"));
+	LS_TRY(new_floats(&t->state, t->extra, "running statistics"));
+	t->buffers = t->state;
+	t->master = t->params;
+	if (has_master(o))
+		LS_TRY(new_floats(&t->master, table->total, "exact parameters"));
+	for (int i = 0; i < t->kind->slots; i++)
+		LS_TRY(new_floats(&t->slots[i], table->live, "optimizer state"));
+	return LS_OK;
+}
+
+static ls_status make_notes(ls_trainer *t, const ls_trainer_options *o)
+{
+	size_t nodes = (size_t)t->nodes;
+
+	for (int i = 0; i < 4; i++) {
+		t->notes[i].node_s = calloc(nodes, sizeof(double));
+		t->notes[i].leaves = calloc(nodes, sizeof(int64_t));
+		if (t->notes[i].node_s == NULL || t->notes[i].leaves == NULL)
+			return ls_fail(LS_EMEMORY, "no memory for the notes of a step");
+	}
+	t->participants = t->devices * t->threads + 2;
+	t->update_s = calloc((size_t)t->participants, sizeof(double));
+	t->deal_node = calloc((size_t)o->leaves, sizeof(int));
+	t->deal_device = calloc((size_t)o->leaves, sizeof(int));
+	if (t->update_s == NULL || t->deal_node == NULL || t->deal_device == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the notes of a step");
+	return LS_OK;
+}
+
+static void pin_driver(void *context, int rank)
+{
+	ls_trainer *t = context;
+	ls_pin_self(&t->pin, rank, 0);
+}
+
+static void pin_member(void *context, int rank)
+{
+	ls_device *d = context;
+	ls_pin_self(&d->trainer->pin, d->index, rank);
+}
+
+static ls_status make_device(ls_trainer *t, int index, const ls_trainer_options *o)
+{
+	ls_device *d = &t->device[index];
+	ls_exec_options exec = { .sizes = { o->leaf, o->tails[0], o->tails[1] }, .profile = o->profile };
+	ls_team_options team = {
+		.threads = o->threads, .crowd = o->devices * o->threads, .begin = pin_member, .context = d
+	};
+
+	d->trainer = t;
+	d->index = index;
 	if (exec.sizes[1] == 0) { /* the list ends at its first zero */
 		exec.sizes[1] = exec.sizes[2];
 		exec.sizes[2] = 0;
 	}
-	LS_TRY(ls_team_new(&t->team, o->threads));
-	exec.team = t->team;
-	LS_TRY(make_stores(t, o->leaves));
-	return ls_exec_new(&t->exec, t->graph, &exec);
+	LS_TRY(ls_team_new_with(&d->team, &team));
+	LS_TRY(new_floats(&d->stats, t->graph->params.buffers, "leaf statistics"));
+	exec.team = d->team;
+	return ls_exec_new(&d->exec, t->graph, &exec);
 }
 
-static int updates_early(const ls_trainer_options *o)
+static ls_status make_devices(ls_trainer *t, const ls_trainer_options *o)
 {
-	return o->leaves == 1 && o->clip_norm == 0;
+	ls_team_options crew = {
+		.threads = o->devices, .crowd = o->devices * o->threads, .begin = pin_driver, .context = t
+	};
+
+	if (o->devices == 0)
+		return LS_OK;
+	LS_TRY(ls_pin_plan_init(&t->pin, o->devices, o->threads, o->pin));
+	t->device = calloc((size_t)o->devices, sizeof(*t->device));
+	if (t->device == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for %d devices", o->devices);
+	LS_TRY(ls_team_new_with(&t->crew, &crew));
+	for (int i = 0; i < o->devices; i++)
+		LS_TRY(make_device(t, i, o));
+	return LS_OK;
+}
+
+static ls_status make_exchange(ls_trainer *t, const ls_trainer_options *o)
+{
+	ls_exchange_options x = exchange_options(o);
+
+	if (t->update_early) {
+		t->share_grads = ls_exec_shared_grads(t->graph) > 0;
+		t->grads_floats = early_floats(o);
+		return new_floats(&t->grads, t->grads_floats, "gradients");
+	}
+	x.params = t->params;
+	x.master = t->master;
+	x.state = t->state;
+	x.act = o->act != NULL ? ls_trainer_act : NULL;
+	x.context = t;
+	LS_TRY(ls_exchange_new(&t->exchange, &x));
+	t->block_steps = calloc(ls_exchange_plan(t->exchange)->blocks + 1, sizeof(*t->block_steps));
+	return t->block_steps != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory to count updates");
+}
+
+static ls_status make(ls_trainer *t, const ls_trainer_options *o)
+{
+	LS_TRY(ls_optimizer_find(o->optimizer, &t->kind));
+	LS_TRY(ls_schedule_check(&o->schedule));
+	choose_live(o, t->kind);
+	LS_TRY(make_stores(t, o));
+	LS_TRY(make_notes(t, o));
+	LS_TRY(make_devices(t, o));
+	return make_exchange(t, o);
 }
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
@@ -70,12 +198,22 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
 	ls_trainer *t = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for a trainer");
-	t->graph = o->graph;
-	t->hyper = o->hyper;
-	t->schedule = o->schedule;
-	t->clip_norm = o->clip_norm;
-	t->seed = o->seed;
-	t->update_early = updates_early(o);
+	*t = (ls_trainer){ .graph = o->graph,
+			   .node = o->courier != NULL ? ls_courier_rank(o->courier) : 0,
+			   .nodes = node_count(o),
+			   .devices = o->devices,
+			   .threads = o->threads,
+			   .library_sum = o->library_sum,
+			   .hyper = o->hyper,
+			   .schedule = o->schedule,
+			   .clip_norm = o->clip_norm,
+			   .seed = o->seed,
+			   .next = o->next,
+			   .next_context = o->next_context,
+			   .span = o->span,
+			   .act = o->act,
+			   .trace_context = o->trace_context,
+			   .update_early = updates_early(o) };
 	ls_status status = make(t, o);
 	if (status != LS_OK) {
 		ls_trainer_free(t);
@@ -85,21 +223,46 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
 	return LS_OK;
 }
 
+static void free_devices(ls_trainer *t)
+{
+	for (int i = 0; t->device != NULL && i < t->devices; i++) {
+		ls_exec_free(t->device[i].exec);
+		free_floats(t->device[i].stats, t->graph->params.buffers);
+		ls_team_free(t->device[i].team);
+	}
+	ls_team_free(t->crew);
+	free(t->device);
+	ls_pin_plan_release(&t->pin);
+}
+
+static void free_stores(ls_trainer *t)
+{
+	const ls_param_table *table = &t->graph->params;
+
+	for (int i = 0; i < LS_SLOTS_MAX; i++)
+		free_floats(t->slots[i], table->live);
+	if (t->master != t->params)
+		free_floats(t->master, table->total);
+	free_floats(t->state, t->extra);
+	free_floats(t->params, table->total);
+}
+
 void ls_trainer_free(ls_trainer *t)
 {
 	if (t == NULL)
 		return;
-	const ls_param_table *table = &t->graph->params;
-	ls_exec_free(t->exec);
-	ls_pieces_release(&t->pieces);
-	free(t->norm_sums);
-	free(t->stat_sums);
-	for (int i = 0; i < LS_SLOTS_MAX; i++)
-		free_floats(t->slots[i], table->live);
-	free_floats(t->stats, table->buffers);
-	free_floats(t->buffers, table->buffers);
-	free_floats(t->params, table->total);
-	ls_team_free(t->team);
+	free(t->block_steps);
+	ls_exchange_free(t->exchange);
+	free_floats(t->grads, t->grads_floats);
+	free_devices(t);
+	free(t->deal_device);
+	free(t->deal_node);
+	free(t->update_s);
+	for (int i = 0; i < 4; i++) {
+		free(t->notes[i].leaves);
+		free(t->notes[i].node_s);
+	}
+	free_stores(t);
 	free(t);
 }
 
@@ -108,131 +271,12 @@ ls_status ls_trainer_init(ls_trainer *t)
 	return ls_params_init(&t->graph->params, t->seed, t->params, t->buffers);
 }
 
-static ls_optimizer_pass update_pass(ls_trainer *t, const float *grads, double scale)
+void ls_trainer_start_at(ls_trainer *t, uint64_t step, int64_t batches_tracked)
 {
-	return (ls_optimizer_pass){ .kind = t->kind,
-				    .hyper = &t->hyper,
-				    .table = &t->graph->params,
-				    .params = t->params,
-				    .grads = grads,
-				    .slots = { t->slots[0], t->slots[1] },
-				    .scale = (float)scale,
-				    .step = t->step + 1,
-				    .lr = ls_schedule_rate(&t->schedule, t->step) };
-}
-
-/* This member's share of [begin, end), in whole cache lines (parameters start on them). */
-static void apply_share(const ls_optimizer_pass *pass, size_t begin, size_t end, ls_member member)
-{
-	int64_t first, last;
-	ls_team_range(member, (int64_t)(end - begin + 15) / 16, &first, &last);
-	size_t from = begin + (size_t)first * 16, to = begin + (size_t)last * 16;
-	if (from < to)
-		ls_optimizer_apply(pass, from, to < end ? to : end);
-}
-
-typedef struct early {
-	ls_trainer *trainer;
-	ls_optimizer_pass pass;
-} early;
-
-static void update_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
-{
-	early *e = context;
-	ls_optimizer_pass pass = e->pass;
-	double start = member.rank == 0 ? ls_clock_seconds() : 0;
-	pass.grads = grads;
-	pass.grads_begin = begin;
-	apply_share(&pass, begin, end, member);
-	if (member.rank == 0)
-		e->trainer->update_s += ls_clock_seconds() - start;
-}
-
-static void add_stats(ls_trainer *t, int64_t count)
-{
-	for (size_t i = 0; i < t->graph->params.buffers; i++)
-		t->stat_sums[i] += (double)count * t->stats[i];
-}
-
-void ls_trainer_leaf(ls_trainer *t, const ls_leaf *leaf)
-{
-	ls_exec_leaf job = { .count = leaf->count,
-			     .images = leaf->images,
-			     .labels = leaf->labels,
-			     .samples = leaf->samples,
-			     .params = t->params,
-			     .buffers = t->buffers,
-			     .grads = ls_pieces_next(&t->pieces),
-			     .stats = t->stats,
-			     .seed = t->seed,
-			     .step = t->step };
-	early update = { .trainer = t };
-
-	if (t->update_early) {
-		update.pass = update_pass(t, job.grads, 1.0 / (double)leaf->step_samples);
-		job.share_grads = t->share_grads;
-		job.ready = update_ready;
-		job.ready_context = &update;
-	}
-	ls_exec_train(t->exec, &job);
-	ls_pieces_push(&t->pieces, t->team);
-	add_stats(t, leaf->count);
-	t->samples += leaf->count;
-	t->correct += job.correct;
-	t->loss += job.loss;
-}
-
-typedef struct norm_job {
-	ls_trainer *trainer;
-	const float *grads;
-} norm_job;
-
-static void norm_share(void *context, ls_member member)
-{
-	const norm_job *job = context;
-	size_t live = job->trainer->graph->params.live;
-	int64_t begin, end;
-
-	ls_team_range(member, (int64_t)ls_norm_blocks(live), &begin, &end);
-	ls_norm_block_sums(job->grads, live, (size_t)begin, (size_t)end, job->trainer->norm_sums);
-}
-
-/* 1/samples, and less when the mean gradient is longer than the limit: PyTorch's clip_grad_norm_. */
-static double gradient_scale(ls_trainer *t, const float *grads)
-{
-	double mean = 1.0 / (double)t->samples;
-	norm_job job = { t, grads };
-
-	if (t->clip_norm == 0)
-		return mean;
-	ls_team_run(t->team, norm_share, &job);
-	t->gradient_norm = mean * sqrt(ls_norm_combine(t->norm_sums, ls_norm_blocks(t->graph->params.live)));
-	double factor = t->clip_norm / (t->gradient_norm + 1e-6);
-	return factor < 1 ? mean * factor : mean;
-}
-
-static void update_share(void *context, ls_member member)
-{
-	const ls_optimizer_pass *pass = context;
-	apply_share(pass, 0, pass->table->live, member);
-}
-
-void ls_trainer_update(ls_trainer *t)
-{
-	double start = ls_clock_seconds();
-	const float *grads = ls_pieces_finish(&t->pieces, t->team);
-	ls_optimizer_pass pass = update_pass(t, grads, t->update_early ? 1 : gradient_scale(t, grads));
-
-	if (!t->update_early)
-		ls_team_run(t->team, update_share, &pass);
-	ls_optimizer_decay_dead(&pass);
-	ls_graph_update_running(t->graph, t->stat_sums, (double)t->samples, t->buffers);
-	memset(t->stat_sums, 0, t->graph->params.buffers * sizeof(double));
-	t->step++;
-	t->batches_tracked++;
-	t->samples = t->correct = 0;
-	t->loss = 0;
-	t->update_s += ls_clock_seconds() - start;
+	t->step = t->first_step = step;
+	t->batches_tracked = batches_tracked;
+	if (t->master != t->params)
+		memcpy(t->master, t->params, t->graph->params.total * sizeof(float));
 }
 
 ls_status ls_trainer_fingerprint(const ls_trainer *t, uint64_t *out)
@@ -254,6 +298,15 @@ int ls_trainer_finite(const ls_trainer *t)
 	return all_finite(t->params, t->graph->params.total) && all_finite(t->buffers, t->graph->params.buffers);
 }
 
+double ls_trainer_update_s(const ls_trainer *t)
+{
+	int threads = t->devices * t->threads;
+	double sum = 0;
+	for (int i = 0; i < t->participants; i++)
+		sum += t->update_s[i];
+	return sum / (threads > 0 ? threads : 1);
+}
+
 ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 {
 	const ls_optimizer_kind *kind;
@@ -261,10 +314,15 @@ ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 
 	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
 	choose_live(o, kind);
-	int shared = updates_early(o) && ls_exec_shared_grads(o->graph) > 0;
-	*out = (ls_trainer_bytes){ .params = (table->total + 2 * table->buffers) * sizeof(float),
-				   .gradients = ls_pieces_bytes(shared ? ls_exec_shared_grads(o->graph) : table->live,
-								o->leaves),
-				   .state = (size_t)kind->slots * table->live * sizeof(float) };
-	return ls_exec_bytes(o->graph, o->leaf, 0, &out->workspace);
+	ls_exchange_options x = exchange_options(o);
+	size_t stores = has_master(o) ? 2 : 1;
+	*out = (ls_trainer_bytes){
+		.params =
+			(stores * table->total + extra_floats(o) + (size_t)o->devices * table->buffers) * sizeof(float),
+		.gradients = updates_early(o) ? early_floats(o) * sizeof(float) : ls_exchange_bytes(&x),
+		.state = (size_t)kind->slots * table->live * sizeof(float)
+	};
+	LS_TRY(ls_exec_bytes(o->graph, o->leaf, 0, &out->workspace));
+	out->workspace *= (size_t)o->devices;
+	return LS_OK;
 }

@@ -1,61 +1,156 @@
 /*
- * trainer.h - a model on a device with its optimizer: leaves in, updates out.
+ * trainer.h - a model with its optimizer on the devices of a node: leaves in, updates out.
  *
- *     for each leaf of a step: ls_trainer_leaf()    forward, backward; sums join the tree
- *     ls_trainer_update()                           mean, clip, optimizer, running statistics
+ *     ls_trainer_step()      this node's part of a step: forward, backward, exchange, update
+ *     ls_trainer_report()    what a step came to, once it is complete
+ *     ls_trainer_settle()    everything that was begun is complete: before anybody looks at the weights
+ *
+ * A device is a team of threads that computes leaves; devices share one parameter store. A driver (one thread of the
+ * crew a device) fetches leaves through `next` and takes its team through them. Sums over leaves, whoever computed
+ * them, are the exchange's (exchange.h). On several nodes the parameters of a step arrive while the next step's forward
+ * pass goes on, so a step is complete later than it returns.
+ *
+ * Where a step is one leaf on one device of one node and is not clipped, a layer is updated while backward goes on and
+ * gradients share the memory of one layer: no exchange at all.
  *
  * What it holds is all that a step changes, so a checkpoint is this plus a position in the data. Nothing here knows
  * where leaves come from, or prints.
+ *
+ * Beside the gradient ride sums that everybody is to know (ls_extra): statistics of leaves, loss, counts, times.
  */
 #ifndef LS_TRAIN_TRAINER_H
 #define LS_TRAIN_TRAINER_H
 
+#include "base/pin.h"
 #include "base/team.h"
 #include "data/loader.h"
-#include "exchange/pieces.h"
+#include "exchange/exchange.h"
 #include "graph/exec.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
+typedef struct ls_trainer ls_trainer;
+
 typedef struct ls_trainer_options {
-	ls_graph *graph;  /* borrowed; finished */
-	int64_t leaf;     /* largest leaf */
-	int64_t tails[2]; /* other leaf sizes that will come, 0: none */
-	int64_t leaves;   /* most leaves a step has */
-	int threads;
+	ls_graph *graph;      /* borrowed; finished */
+	int64_t leaf;         /* largest leaf */
+	int64_t tails[2];     /* other leaf sizes that will come, 0: none */
+	int64_t leaves;       /* most leaves a step has */
+	int devices, threads; /* of this node, 0: a server; of a device */
+	ls_pin_mode pin;
 	const char *optimizer;
 	ls_hyper hyper;
 	ls_schedule_options schedule;
 	double clip_norm;
 	uint64_t seed;
 	int profile;
+
+	/* The device's next leaf of the step under way, borrowed until its next call; called by its driver. */
+	ls_status (*next)(void *context, int device, const ls_leaf **leaf);
+	void *next_context;
+
+	/* several nodes */
+	ls_courier *courier; /* borrowed; NULL: one node */
+	int servers, staleness, library_sum;
+	ls_wire wire;
+	size_t bucket; /* floats; 0: the default */
+
+	/* A timeline: what a device's layers and the exchange are doing; may be NULL. */
+	void (*span)(void *context, int device, const char *node, int is_backward, double begin_s, double end_s);
+	void (*act)(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s, double end_s);
+	void *trace_context;
 } ls_trainer_options;
 
-typedef struct ls_trainer {
-	const ls_graph *graph;
+/* Who computes what in a step; both arrays NULL: the devices of the only node share it evenly. */
+typedef struct ls_trainer_deal {
+	int64_t leaves, samples; /* of the whole step */
+	const int *node, *device;
+	int wants_stop; /* this node would like to end: every node hears of it in the step's report */
+} ls_trainer_deal;
+
+/* What a complete step came to, the same on every node but for the two waits. */
+typedef struct ls_trainer_report {
+	uint64_t step; /* the first is 0 */
+	double loss;   /* sums over the step's samples */
+	int64_t correct, samples;
+	int stops;            /* somebody wants to end */
+	double gradient_norm; /* when clipping is on; NaN where it is not known */
+	double exposed_s;     /* devices waited for parameters, mean over them */
+	double wait_s;        /* devices waited for one another and helped at the end of the step */
+	const double *node_s; /* (nodes) seconds devices computed, summed over leaves; borrowed until two steps later */
+	const int64_t *leaves; /* (nodes) */
+} ls_trainer_report;
+
+/* Sums that ride along, behind the running statistics. */
+enum ls_extra { LS_EXTRA_LOSS, LS_EXTRA_CORRECT, LS_EXTRA_SAMPLES, LS_EXTRA_STOPS, LS_EXTRA_NODES };
+
+typedef struct ls_device {
+	ls_trainer *trainer;
+	int index;
 	ls_team *team;
 	ls_exec *exec;
+	float *stats;   /* (buffers) of one leaf */
+	int64_t leaf;   /* of those it computes in this step, the one under way */
+	double need_s;  /* waited for parameters in it */
+	int takes_note; /* it takes the last step's report before it gives away this one's sums */
+	ls_status status;
+	char message[512];
+} ls_device;
+
+/* What is kept of a step until it is complete. */
+typedef struct ls_step_notes {
+	uint64_t step;
+	int64_t samples;
+	double scale; /* of its gradient */
+	double gradient_norm, exposed_s, wait_s;
+	float sums[LS_EXTRA_NODES];
+	double *node_s;  /* (nodes) */
+	int64_t *leaves; /* (nodes) */
+	int taken;
+} ls_step_notes;
+
+struct ls_trainer {
+	const ls_graph *graph;
+	int node, nodes, devices, threads;
+	int library_sum; /* every node updates everything */
+	ls_pin_plan pin;
+	int pinned; /* the calling thread is, as driver of device 0 */
+	ls_team *crew;
+	ls_device *device; /* (devices) */
+	ls_exchange *exchange;
 	const ls_optimizer_kind *kind;
 	ls_hyper hyper;
 	ls_schedule_options schedule;
 	double clip_norm;
 	uint64_t seed;
-	float *params;              /* (total) */
-	float *buffers, *stats;     /* (buffers) running statistics; one leaf's */
-	double *stat_sums;          /* (buffers) over the leaves of the step */
-	ls_pieces pieces;           /* of gradients (live), or of what one layer at a time needs */
-	float *slots[LS_SLOTS_MAX]; /* (live) */
-	double *norm_sums;          /* one a norm block */
-	uint64_t step;              /* updates done */
+	ls_status (*next)(void *context, int device, const ls_leaf **leaf);
+	void *next_context;
+	void (*span)(void *context, int device, const char *node, int is_backward, double begin_s, double end_s);
+	void (*act)(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s, double end_s);
+	void *trace_context;
+
+	float *params;              /* (total) what forward reads */
+	float *master;              /* (total) what is updated: params, or with a bf16 wire the owner's exact values */
+	float *state;               /* (extra) running statistics, then the last complete step's sums */
+	float *buffers;             /* state's beginning */
+	float *slots[LS_SLOTS_MAX]; /* (live); on several nodes each owner has its slices right */
+	size_t extra;               /* floats of state */
+
+	uint64_t step; /* steps begun, and on one node done */
 	int64_t batches_tracked;
-	int update_early; /* a step is one leaf and is not clipped: update as backward goes */
-	int share_grads;  /* and gradients need no memory of their own beyond that */
-	double update_s;  /* time spent in updates */
-	/* of the step under way */
-	int64_t samples, correct;
-	double loss;
-	double gradient_norm; /* of the last update, when clipping is on */
-} ls_trainer;
+	ls_step_notes notes[4]; /* by step */
+	uint64_t first_step;    /* of the exchange */
+	uint64_t *block_steps;  /* (blocks) how often each was updated: tells which step an update belongs to */
+	uint64_t measured_steps;
+	int *deal_node, *deal_device; /* (leaves) */
+
+	int update_early;    /* the short cut: no exchange */
+	int share_grads;     /* and gradients need no memory of their own beyond one layer's */
+	float *grads;        /* for it */
+	size_t grads_floats; /* there */
+	double *update_s;    /* (participants) time spent in updates */
+	int participants;
+};
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options);
 void ls_trainer_free(ls_trainer *trainer);
@@ -63,9 +158,20 @@ void ls_trainer_free(ls_trainer *trainer);
 /* Fill in initial parameters. */
 ls_status ls_trainer_init(ls_trainer *trainer);
 
-/* One leaf of the step under way; step_samples is the whole step's. */
-void ls_trainer_leaf(ls_trainer *trainer, const ls_leaf *leaf);
-void ls_trainer_update(ls_trainer *trainer);
+/* Go on after so many steps. Before the first step. */
+void ls_trainer_start_at(ls_trainer *trainer, uint64_t step, int64_t batches_tracked);
+
+/* One step; by one thread, always the same. */
+ls_status ls_trainer_step(ls_trainer *trainer, const ls_trainer_deal *deal);
+
+/* Of one of the last two steps begun; waits until it is complete. */
+ls_status ls_trainer_report_of(ls_trainer *trainer, uint64_t step, ls_trainer_report *out);
+
+/* Wait for all that was begun. The calling thread is no longer pinned afterwards, until the next step. */
+ls_status ls_trainer_settle(ls_trainer *trainer);
+
+/* Mean over threads of the time spent in updates so far. */
+double ls_trainer_update_s(const ls_trainer *trainer);
 
 ls_status ls_trainer_fingerprint(const ls_trainer *trainer, uint64_t *out);
 
@@ -77,5 +183,11 @@ typedef struct ls_trainer_bytes {
 	size_t params, gradients, state, workspace;
 } ls_trainer_bytes;
 ls_status ls_trainer_plan(const ls_trainer_options *options, ls_trainer_bytes *out);
+
+/* trainer_step.c: what the exchange calls, and the notes of a step. */
+void ls_trainer_update(void *context, size_t begin, size_t end, const float *sums, int participant);
+double ls_trainer_measure(void *context, const float *sums, size_t count);
+void ls_trainer_measured(void *context, const double *blocks, size_t count);
+void ls_trainer_act(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s, double end_s);
 
 #endif

@@ -8,6 +8,8 @@
 ls_status ls_watch_begin(ls_watch *w, const ls_setup *setup, uint64_t first_step)
 {
 	*w = (ls_watch){ .setup = setup, .epoch_start = ls_clock_seconds(), .first_step = first_step };
+	if (!ls_setup_is_first(setup))
+		return LS_OK;
 	LS_TRY(ls_metrics_open(&w->metrics, setup->options->run, first_step));
 	w->progress = ls_progress_begin();
 	return LS_OK;
@@ -41,26 +43,50 @@ static uint64_t record_every(int64_t log_every)
 	return log_every > 20 ? (uint64_t)log_every / 20 : 1;
 }
 
-ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds, int64_t samples, double loss)
+enum { STEP_VALUES = 6, VALUE_NAME = 24 };
+
+/* Loss, rate and waits; on several nodes also how long each one's devices computed: who waited for whom. */
+static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const ls_trainer_report *r)
 {
 	const ls_trainer *t = w->setup->trainer;
+	const ls_layout *l = &w->setup->layout;
+	ls_metric values[STEP_VALUES + LS_WATCH_NODES];
+	char names[LS_WATCH_NODES][VALUE_NAME];
+	size_t count = 0;
+
+	values[count++] = (ls_metric){ "loss", r->loss / (double)r->samples };
+	values[count++] = (ls_metric){ "samples_per_s", (double)r->samples / seconds };
+	values[count++] = (ls_metric){ "lr", ls_schedule_rate(&t->schedule, r->step) };
+	if (t->clip_norm > 0)
+		values[count++] = (ls_metric){ "gradient_norm", r->gradient_norm };
+	if (t->exchange != NULL)
+		values[count++] = (ls_metric){ "wait_s", r->wait_s };
+	if (l->nodes > 1)
+		values[count++] = (ls_metric){ "exposed_s", r->exposed_s };
+	for (int i = 0; l->nodes > 1 && i < l->nodes - l->servers && i < LS_WATCH_NODES; i++) {
+		snprintf(names[i], sizeof(names[i]), "node%d_compute_s", i);
+		values[count++] = (ls_metric){ names[i], r->node_s[i] / l->devices_of[i] };
+	}
+	return ls_metrics_record(w->metrics, "step", step, values, count);
+}
+
+ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *r)
+{
 	uint64_t log_every = (uint64_t)w->setup->options->log_every;
 
-	ls_rate_add(&w->rate, seconds, (double)samples);
-	show(w, at, loss);
+	ls_rate_add(&w->rate, seconds, (double)r->samples);
+	if (!ls_setup_is_first(w->setup))
+		return LS_OK;
+	show(w, at, r->loss / (double)r->samples);
 	if (log_every == 0)
 		return LS_OK;
 	uint64_t since = at->step - w->first_step < log_every ? at->step - w->first_step : log_every;
-	double rate = ls_rate_mean_since(&w->rate, since);
 	if (at->step % log_every == 0)
-		ls_log_line("Step%llu: %.2f data/sec", (unsigned long long)at->step, rate);
+		ls_log_line("Step%llu: %.2f data/sec", (unsigned long long)at->step,
+			    ls_rate_mean_since(&w->rate, since));
 	if (at->step % record_every((int64_t)log_every) != 0)
 		return LS_OK;
-	ls_metric values[] = { { "loss", loss },
-			       { "samples_per_s", (double)samples / seconds },
-			       { "lr", ls_schedule_rate(&t->schedule, at->step - 1) },
-			       { "gradient_norm", t->gradient_norm } };
-	return ls_metrics_record(w->metrics, "step", at->step, values, t->clip_norm > 0 ? 4 : 3);
+	return record_step(w, at->step, seconds, r);
 }
 
 ls_status ls_watch_epoch(ls_watch *w, const ls_ckpt_progress *at)
@@ -77,6 +103,8 @@ ls_status ls_watch_epoch(ls_watch *w, const ls_ckpt_progress *at)
 
 void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test)
 {
+	if (!ls_setup_is_first(w->setup))
+		return;
 	if (test != NULL)
 		ls_log_line("Epoch %llu in %.2f sec, test time %.2f sec, test accuracy: %.4f",
 			    (unsigned long long)epoch, w->epoch_s, test->seconds, test->accuracy);

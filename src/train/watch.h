@@ -1,5 +1,5 @@
 /*
- * watch.h - what people and files are told while a run goes on.
+ * watch.h - what people and files are told while a run goes on. Only the first node's tells anything.
  */
 #ifndef LS_TRAIN_WATCH_H
 #define LS_TRAIN_WATCH_H
@@ -9,6 +9,8 @@
 #include "metrics/progress.h"
 #include "metrics/rate.h"
 #include "train/setup.h"
+
+enum { LS_WATCH_NODES = 64 }; /* whose times are kept one by one */
 
 typedef struct ls_watch {
 	const ls_setup *setup;
@@ -22,8 +24,8 @@ typedef struct ls_watch {
 ls_status ls_watch_begin(ls_watch *watch, const ls_setup *setup, uint64_t first_step);
 void ls_watch_end(ls_watch *watch);
 
-/* One step done: its time, samples and mean loss. `at` counts it already. */
-ls_status ls_watch_step(ls_watch *watch, const ls_ckpt_progress *at, double seconds, int64_t samples, double loss);
+/* One step done: the time it took, and what it came to. `at` counts it already. */
+ls_status ls_watch_step(ls_watch *watch, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *report);
 
 /* An epoch's last step done: keep its loss and accuracy. `at` still counts the epoch. */
 ls_status ls_watch_epoch(ls_watch *watch, const ls_ckpt_progress *at);

@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --epochs 2 \
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --devices 1 --epochs 2 \
 	--log-every 10 --run runs/cnn
 is "a small run succeeds" "$status" 0
 like "a rate every so many steps, as published" "$out" '^Step10: [0-9.]+ data/sec$'
@@ -19,9 +19,9 @@ ok "every line of metrics.jsonl is JSON with a step" json runs/cnn/metrics.jsonl
 ok "TensorBoard events are there" bash -c 'ls runs/cnn/events.out.tfevents.*'
 ok "a checkpoint is there" bash -c 'ls runs/cnn/ckpt/step-*/model.safetensors'
 
-run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --epochs 2
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --devices 1 --epochs 2
 is "the same command gives the same bits" "$(fingerprint "$out")" "$first"
-run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --epochs 2 --seed 2
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --devices 1 --epochs 2 --seed 2
 ok "another seed gives other bits" test "$(fingerprint "$out")" != "$first"
 
 # The accuracy that is told last is that of the last weights.

@@ -71,7 +71,7 @@ run small_train --steps 8 --run runs/early --resume
 is "and once more" "$(fingerprint "$out")" "$from_weights"
 
 # Two trainers in one directory.
-"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --schedule constant --steps 10000000 --run runs/held \
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --devices 1 --schedule constant --steps 10000000 --run runs/held \
 	--eval-every 0 >held.out 2>held.err &
 pid=$!
 wait_for 20 test -d runs/held/ckpt
@@ -101,14 +101,14 @@ o = json.load(open("runs/native/ckpt/step-000000005/state.json"))
 print(o["isa"], o["kernels"])')
 if [ "$isa" != generic ]; then
 	fails_with "another instruction set is refused" 1 "was trained with generic, this run would use $isa; set LOCKSTEP_ISA=generic" \
-		env LOCKSTEP_KERNELS=portable "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 \
+		env LOCKSTEP_KERNELS=portable "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --devices 1 \
 		--schedule constant --steps 6 --run runs/portable --resume
 else
 	skip "another instruction set is refused" "this processor has one"
 fi
 if [ "$kernels" != portable ]; then
 	fails_with "other kernels are refused" 1 "was trained with $kernels, this run would use portable; set LOCKSTEP_KERNELS=$kernels" \
-		env LOCKSTEP_KERNELS=portable "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 \
+		env LOCKSTEP_KERNELS=portable "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --devices 1 \
 		--schedule constant --steps 6 --run runs/native --resume
 else
 	skip "other kernels are refused" "this build has one kind"

@@ -6,11 +6,11 @@
 same() { # NAME OPTIONS...
 	local name=$1 threads first
 	shift
-	run "$LOCKSTEP" train --data glyphs --samples 200 --test-samples 64 --batch 32 --steps 5 --threads 1 "$@"
+	run "$LOCKSTEP" train --data glyphs --samples 200 --test-samples 64 --batch 32 --devices 1 --steps 5 --threads 1 "$@"
 	first=$(fingerprint "$out")
 	like "$name trains" "$first" '^[0-9a-f]{16}$'
 	for threads in 2 3; do
-		run "$LOCKSTEP" train --data glyphs --samples 200 --test-samples 64 --batch 32 --steps 5 \
+		run "$LOCKSTEP" train --data glyphs --samples 200 --test-samples 64 --batch 32 --devices 1 --steps 5 \
 			--threads $threads "$@"
 		is "$name: $threads threads give the bits of one" "$(fingerprint "$out")" "$first"
 	done

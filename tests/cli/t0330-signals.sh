@@ -72,7 +72,7 @@ is "without a run directory it stops, too" "$?" 130
 unlike "and promises no checkpoint" "$(cat none.err)" "writing a checkpoint"
 
 # An evaluation that would take minutes: the checkpoint comes before it, and a signal does not wait for its end.
-long_test=(--model mlp --data glyphs --samples 320 --batch 32 --schedule constant --eval-every 1)
+long_test=(--model mlp --data glyphs --samples 320 --batch 32 --devices 1 --schedule constant --eval-every 1)
 heeding "${long_test[@]}" --epochs 2 --test-samples 100M --run testing >testing.out 2>testing.err &
 pid=$!
 ok "an epoch is kept before it is evaluated" wait_for 20 test -d testing/ckpt/step-000000010
@@ -110,12 +110,12 @@ is "while SIGTERM ends the run" "$?" 143
 # Closed descriptors: nothing is written into a file that happened to get their number.
 run small_train --steps 5 --run whole
 whole=$(cd whole/ckpt/step-000000005 && sha256sum -- *.safetensors)
-"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --schedule constant --steps 5 \
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --devices 1 --schedule constant --steps 5 \
 	--run closed <&- >&- 2>closed.err
 is "a run whose output is closed fails at the end" "$?" 1
 like "and says so" "$(cat closed.err)" "cannot write to standard output"
 is "but what it keeps is whole" "$(cd closed/ckpt/step-000000005 && sha256sum -- *.safetensors)" "$whole"
-"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --schedule constant --steps 5 \
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --devices 1 --schedule constant --steps 5 \
 	--run mute --quiet <&- >&- 2>&-
 is "one that prints nothing does not" "$?" 0
 is "and is whole, too" "$(cd mute/ckpt/step-000000005 && sha256sum -- *.safetensors)" "$whole"

@@ -104,8 +104,8 @@ class Lockstep:
         return read_safetensors(os.path.join(self.directory, "logits.safetensors"))
 
     def train(self, run, *arguments):
-        self.run("train", "--data", "glyphs", "--samples", "128", "--eval-every", "0", "--batch", "32", "--quiet",
-                 "--run", run, *arguments)
+        self.run("train", "--data", "glyphs", "--samples", "128", "--eval-every", "0", "--batch", "32", "--devices", "1",
+                 "--quiet", "--run", run, *arguments)
         (file,) = glob.glob(os.path.join(self.directory, run, "ckpt", "step-*", "model.safetensors"))
         return read_safetensors(file)
 

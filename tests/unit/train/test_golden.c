@@ -247,11 +247,11 @@ static void check_gradients(const fixture *f)
 static void check_running(fixture *f)
 {
 	const golden *g = &f->golden;
-	double *sums = calloc(f->table->buffers + 1, sizeof *sums);
+	float *sums = calloc(f->table->buffers + 1, sizeof *sums);
 	assert_non_null(sums);
 	for (size_t i = 0; i < f->table->buffers; i++)
-		sums[i] = (double)f->stats[i] * g->batch;
-	ls_graph_update_running(f->graph, sums, g->batch, f->buffers);
+		sums[i] = f->stats[i] * (float)g->batch;
+	ls_graph_update_running(f->graph, sums, 0, f->table->buffers, g->batch, f->buffers);
 	free(sums);
 	for (int i = 0; i < g->tensor_count; i++) {
 		const golden_tensor *t = &g->tensors[i];

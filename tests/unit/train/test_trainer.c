@@ -103,17 +103,55 @@ static ls_leaf leaf_of(const batch *b, int64_t first, int64_t count)
 			  .step_samples = b->count };
 }
 
+/* What devices are given in the step under way: one trainer at a time is at work. */
+enum { DEVICES_MAX = 4, LEAVES_MAX = 40 };
+static struct {
+	const batch *batch;
+	int64_t leaf, leaves, fails; /* samples; how many; this one cannot be read */
+	int device[LEAVES_MAX];
+	int64_t next[DEVICES_MAX];
+	ls_leaf given[DEVICES_MAX];
+} hand;
+
+static ls_status next_leaf(void *context, int device, const ls_leaf **leaf)
+{
+	int64_t i = hand.next[device];
+	(void)context;
+	while (hand.device[i] != device)
+		i++;
+	hand.next[device] = i + 1;
+	if (i == hand.fails)
+		return ls_fail(LS_EIO, "leaf %lld is lost", (long long)i);
+	int64_t left = hand.batch->count - i * hand.leaf;
+	hand.given[device] = leaf_of(hand.batch, i * hand.leaf, left < hand.leaf ? left : hand.leaf);
+	*leaf = &hand.given[device];
+	return LS_OK;
+}
+
+static void take_in_hand(const ls_trainer *t, const batch *b, int64_t leaf)
+{
+	memset(&hand, 0, sizeof hand);
+	hand.batch = b;
+	hand.leaf = leaf;
+	hand.leaves = (b->count + leaf - 1) / leaf;
+	hand.fails = -1;
+	assert_true(hand.leaves <= LEAVES_MAX && t->devices <= DEVICES_MAX);
+	for (int d = 0; d < t->devices; d++)
+		for (int64_t i = hand.leaves * d / t->devices; i < hand.leaves * (d + 1) / t->devices; i++)
+			hand.device[i] = d;
+}
+
 /* One step over a batch cut into leaves. */
 static double step(ls_trainer *t, const batch *b, int64_t leaf)
 {
-	for (int64_t first = 0; first < b->count; first += leaf) {
-		ls_leaf l = leaf_of(b, first, b->count - first < leaf ? b->count - first : leaf);
-		ls_trainer_leaf(t, &l);
-	}
-	double loss = t->loss / (double)t->samples;
-	assert_int_equal(t->samples, b->count);
-	ls_trainer_update(t);
-	return loss;
+	take_in_hand(t, b, leaf);
+	ls_trainer_deal deal = { .leaves = hand.leaves, .samples = b->count };
+	ls_trainer_report report;
+	check_status(ls_trainer_step(t, &deal));
+	check_status(ls_trainer_report_of(t, t->step - 1, &report));
+	assert_int_equal(report.samples, b->count);
+	assert_int_equal(report.step, t->step - 1);
+	return report.loss / (double)report.samples;
 }
 
 static ls_trainer_options base_options(ls_graph *g, int64_t leaf, int64_t leaves)
@@ -122,7 +160,9 @@ static ls_trainer_options base_options(ls_graph *g, int64_t leaf, int64_t leaves
 		.graph = g,
 		.leaf = leaf,
 		.leaves = leaves,
+		.devices = 1,
 		.threads = 1,
+		.next = next_leaf,
 		.optimizer = "adam",
 		.hyper = { .lr = 0.01, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
 		.schedule = { .name = "constant", .lr = 0.01, .total = 100 },
@@ -235,6 +275,105 @@ static void test_threads(void **state)
 	}
 }
 
+static int compare_ints(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Any number of devices and threads, any number of leaves, tails: the bits of one device. */
+static void test_devices(void **state)
+{
+	(void)state;
+	for (int64_t leaves = 1; leaves <= 9; leaves++)
+		for (int coupled = 0; coupled < 2; coupled++) {
+			uint64_t first = 0;
+			for (int devices = 1; devices <= 4; devices++)
+				for (int threads = 1; threads <= 2; threads++) {
+					ls_graph *g = make_graph(coupled);
+					ls_trainer_options o = base_options(g, 5, leaves);
+					int64_t tail = leaves % 3; /* 0: none */
+					o.tails[0] = tail;
+					o.devices = devices;
+					o.threads = threads;
+					o.clip_norm = leaves % 4 == 2 ? 0.1 : 0;
+					uint64_t f =
+						fingerprint_after(&o, 3, leaves * 5 - (tail > 0 ? 5 - tail : 0), NULL);
+					first = devices == 1 && threads == 1 ? f : first;
+					if (f != first)
+						fail_msg("%lld leaves, %s, %d devices of %d threads: %016llx, not "
+							 "%016llx",
+							 (long long)leaves, coupled ? "coupled" : "sliced", devices,
+							 threads, (unsigned long long)f, (unsigned long long)first);
+					ls_graph_free(g);
+				}
+		}
+}
+
+/* Whoever computes which leaf: random dealings give the bits of the even one. */
+static void test_dealing(void **state)
+{
+	(void)state;
+	for (uint64_t round = 0; round < 12; round++) {
+		uint32_t words[4];
+		ls_rng_words(ls_rng_make(SEED, LS_RNG_TEST, 9), round, 0, words);
+		int devices = 2 + (int)(words[0] % 3), leaves = 2 + (int)(words[1] % 8), node[LEAVES_MAX] = { 0 };
+		uint64_t fingerprint[2];
+		for (int dealt = 0; dealt < 2; dealt++) {
+			ls_graph *g = make_graph(1);
+			ls_trainer_options o = base_options(g, 4, leaves);
+			ls_trainer *t = NULL;
+			o.devices = dealt ? devices : 1;
+			check_status(ls_trainer_new(&t, &o));
+			check_status(ls_trainer_init(t));
+			for (uint64_t s = 0; s < 3; s++) {
+				batch b = make_batch(100 * s, 4 * leaves);
+				take_in_hand(t, &b, 4);
+				/* runs in random order of devices, some of them empty */
+				ls_rng_words(ls_rng_make(SEED, LS_RNG_TEST, 10), round, s, words);
+				for (int i = 0; dealt && i < leaves; i++)
+					hand.device[i] =
+						(int)((words[2] + words[3] % 3 * (uint32_t)i / 3) % (uint32_t)devices);
+				qsort(hand.device, (size_t)leaves, sizeof(int), compare_ints);
+				ls_trainer_deal deal = {
+					.leaves = leaves, .samples = b.count, .node = node, .device = hand.device
+				};
+				check_status(ls_trainer_step(t, &deal));
+				free_batch(&b);
+			}
+			check_status(ls_trainer_fingerprint(t, &fingerprint[dealt]));
+			ls_trainer_free(t);
+			ls_graph_free(g);
+		}
+		if (fingerprint[0] != fingerprint[1])
+			fail_msg("seed %d, round %llu: %d devices, %d leaves differ", SEED, (unsigned long long)round,
+				 devices, leaves);
+	}
+}
+
+/* A leaf that cannot be read ends the step with its reason, on every number of devices, and nobody hangs. */
+static void test_lost_leaf(void **state)
+{
+	(void)state;
+	for (int devices = 1; devices <= 3; devices++)
+		for (int64_t lost = 0; lost < 4; lost++) {
+			ls_graph *g = make_graph(1);
+			ls_trainer_options o = base_options(g, 5, 4);
+			ls_trainer *t = NULL;
+			batch b = make_batch(0, 20);
+			o.devices = devices;
+			check_status(ls_trainer_new(&t, &o));
+			check_status(ls_trainer_init(t));
+			take_in_hand(t, &b, 5);
+			hand.fails = lost;
+			ls_trainer_deal deal = { .leaves = 4, .samples = 20 };
+			assert_int_equal(ls_trainer_step(t, &deal), LS_EIO);
+			assert_non_null(strstr(ls_last_error(), "is lost"));
+			free_batch(&b);
+			ls_trainer_free(t);
+			ls_graph_free(g);
+		}
+}
+
 /* Where samples do not meet, four leaves are one batch up to rounding. */
 static void test_leaves_are_a_batch(void **state)
 {
@@ -296,7 +435,7 @@ static void test_clipping(void **state)
 		for (size_t i = 0; i < g->params.live; i++)
 			length[clipped] += pow((double)t->params[i] - before[i], 2);
 		length[clipped] = sqrt(length[clipped]);
-		norm = t->gradient_norm;
+		norm = t->notes[0].gradient_norm;
 		free_batch(&b);
 		free(before);
 		ls_trainer_free(t);
@@ -364,8 +503,11 @@ static void test_planned_bytes(void **state)
 		ls_trainer *t = NULL;
 		check_status(ls_trainer_plan(&o, &bytes));
 		check_status(ls_trainer_new(&t, &o));
-		assert_int_equal(bytes.workspace, ls_exec_workspace(t->exec));
-		assert_int_equal(bytes.gradients, (size_t)t->pieces.levels * t->pieces.floats * sizeof(float));
+		assert_int_equal(bytes.workspace, ls_exec_workspace(t->device[0].exec));
+		if (leaves == 1)
+			assert_int_equal(bytes.gradients, ls_exec_shared_grads(g) * sizeof(float));
+		else
+			assert_true(bytes.gradients >= 2 * g->params.live * sizeof(float));
 		assert_int_equal(bytes.state, 2 * g->params.live * sizeof(float));
 		ls_trainer_free(t);
 		ls_graph_free(g);
@@ -409,6 +551,7 @@ static ls_train_options run_options(ls_graph *g, const ls_dataset *train)
 	ls_train_options o = LS_TRAIN_OPTIONS_INIT;
 	o.graph = g;
 	o.train_set = train;
+	o.devices = 1;
 	o.batch = 16;
 	o.lr = 0.01;
 	o.epochs = 3;
@@ -441,11 +584,11 @@ static void test_profile_leaves_updates_out(void **state)
 			     .params = t->params,
 			     .buffers = t->buffers,
 			     .grads = grads,
-			     .stats = t->stats,
+			     .stats = t->device[0].stats,
 			     .ready = slow_update };
-	ls_exec_train(t->exec, &job);
+	ls_exec_train(t->device[0].exec, &job);
 	double sum = 0, forward, backward, macs;
-	for (int i = 0; ls_exec_profile(t->exec, i, &forward, &backward, &macs); i++)
+	for (int i = 0; ls_exec_profile(t->device[0].exec, i, &forward, &backward, &macs); i++)
 		sum += backward;
 	assert_true(sum < 0.02); /* fc's two announcements alone took that long */
 	free(grads);
@@ -576,6 +719,9 @@ int main(void)
 		cmocka_unit_test(test_early_update),
 		cmocka_unit_test(test_dead_weights_decay),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_dealing),
+		cmocka_unit_test(test_lost_leaf),
 		cmocka_unit_test(test_leaves_are_a_batch),
 		cmocka_unit_test(test_loss_falls),
 		cmocka_unit_test(test_clipping),

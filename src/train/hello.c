@@ -1,0 +1,202 @@
+#include "train/hello.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/isa.h"
+#include "data/dataset.h"
+#include "exchange/collect.h"
+#include "kernels/gemm.h"
+#include "train/settings.h"
+
+enum { VERSION = 64, NAME = 32, SETTINGS = 16 * 1024, PROBES = 8, MESSAGE = 500 };
+
+/* What a node has. */
+typedef struct hello {
+	char isa[NAME], kernels[NAME];
+	int32_t isa_order;
+	uint64_t train_samples, train_hash, test_samples, test_hash;
+	char settings[SETTINGS];
+} hello;
+
+static void name_node(char *out, size_t size, const ls_courier *courier, int node)
+{
+	snprintf(out, size, "node %d (%s)", node, ls_courier_host(courier, node));
+}
+
+static ls_status compare_versions(const ls_courier *courier, const char *all)
+{
+	for (int i = 1; i < ls_courier_size(courier); i++) {
+		char name[2][160];
+		if (strncmp(all, all + (size_t)i * VERSION, VERSION) == 0)
+			continue;
+		name_node(name[0], sizeof(name[0]), courier, 0);
+		name_node(name[1], sizeof(name[1]), courier, i);
+		return ls_fail(LS_EMISMATCH, "%s runs Lockstep %.*s and %s runs %.*s: install the same on all nodes",
+			       name[0], VERSION, all, name[1], VERSION, all + (size_t)i * VERSION);
+	}
+	return LS_OK;
+}
+
+ls_status ls_hello_version(ls_courier *courier)
+{
+	char mine[VERSION] = "";
+
+	if (courier == NULL)
+		return LS_OK;
+	char *all = calloc((size_t)ls_courier_size(courier), VERSION);
+	if (all == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the versions of all nodes");
+	snprintf(mine, sizeof(mine), "%s", ls_version());
+	ls_status status = ls_collect_everything(courier, mine, sizeof(mine), all, "versions");
+	if (status == LS_OK)
+		status = compare_versions(courier, all);
+	free(all);
+	return status;
+}
+
+typedef struct health {
+	int32_t status;
+	char message[MESSAGE];
+} health;
+
+static ls_status first_failure(const ls_courier *courier, const health *all)
+{
+	int nodes = ls_courier_size(courier), first = 0, same = 0;
+	char name[160];
+
+	while (first < nodes && all[first].status == LS_OK)
+		first++;
+	if (first == nodes)
+		return LS_OK;
+	for (int i = 0; i < nodes; i++)
+		same += strcmp(all[i].message, all[first].message) == 0;
+	if (same == nodes)
+		return ls_fail(all[first].status, "%s", all[first].message);
+	name_node(name, sizeof(name), courier, first);
+	return ls_fail(all[first].status, "%s: %s", name, all[first].message);
+}
+
+ls_status ls_hello_all_well(ls_courier *courier, ls_status mine)
+{
+	if (courier == NULL || ls_courier_has_failed(courier))
+		return mine != LS_OK || courier == NULL ? mine : ls_courier_status(courier);
+	health *all = calloc((size_t)ls_courier_size(courier) + 1, sizeof(*all));
+	if (all == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for news of all nodes");
+	all->status = mine;
+	snprintf(all->message, sizeof(all->message), "%s", mine != LS_OK ? ls_last_error() : "");
+	ls_status status = ls_collect_everything(courier, all, sizeof(*all), all + 1, "start of all nodes");
+	if (status == LS_OK)
+		status = first_failure(courier, all + 1);
+	free(all);
+	return status;
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
+{
+	const unsigned char *at = bytes;
+	for (size_t i = 0; i < count; i++)
+		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* A few samples, spread over all of it: enough to tell one dataset from another. */
+static ls_status hash_data(const ls_dataset *set, uint64_t *samples, uint64_t *hash)
+{
+	const ls_dataset_info *info = ls_dataset_describe(set);
+	size_t values = ls_dataset_values(info);
+	float *image = malloc(values * sizeof(float) + 1);
+	ls_status status = image != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a sample");
+
+	*samples = info->samples;
+	*hash = UINT64_C(0xcbf29ce484222325);
+	for (uint64_t i = 0; status == LS_OK && i < PROBES && info->samples > 0; i++) {
+		int32_t label = 0;
+		status = ls_dataset_read(set, (info->samples - 1) / (PROBES - 1) * i, image, &label);
+		*hash = mix(mix(*hash, image, values * sizeof(float)), &label, sizeof(label));
+	}
+	free(image);
+	return status;
+}
+
+static ls_status describe(hello *h, const ls_train_options *settings, const ls_dataset *train_set,
+			  const ls_dataset *test_set)
+{
+	char *text = NULL;
+
+	memset(h, 0, sizeof(*h));
+	snprintf(h->isa, sizeof(h->isa), "%s", ls_isa_name(ls_isa_get()));
+	snprintf(h->kernels, sizeof(h->kernels), "%s", ls_gemm_backend());
+	h->isa_order = ls_isa_get();
+	LS_TRY(hash_data(train_set, &h->train_samples, &h->train_hash));
+	if (test_set != NULL)
+		LS_TRY(hash_data(test_set, &h->test_samples, &h->test_hash));
+	LS_TRY(ls_settings_to_json(settings, &text));
+	size_t length = strlen(text);
+	if (length < sizeof(h->settings))
+		memcpy(h->settings, text, length + 1);
+	free(text);
+	return length < sizeof(h->settings) ? LS_OK : ls_fail(LS_EINVALID, "the settings are too long for a message");
+}
+
+static ls_status compare_data(const char *what, uint64_t samples_a, uint64_t samples_b, uint64_t hash_a,
+			      uint64_t hash_b, char name[2][160])
+{
+	if (samples_a != samples_b)
+		return ls_fail(LS_EMISMATCH, "the %s set of %s has %llu samples, that of %s %llu", what, name[0],
+			       (unsigned long long)samples_a, name[1], (unsigned long long)samples_b);
+	if (hash_a != hash_b)
+		return ls_fail(LS_EMISMATCH, "the %s sets of %s and %s have other samples (%016llx and %016llx)", what,
+			       name[0], name[1], (unsigned long long)hash_a, (unsigned long long)hash_b);
+	return LS_OK;
+}
+
+static ls_status compare(const hello *a, const hello *b, char name[2][160])
+{
+	const hello *least = a->isa_order < b->isa_order ? a : b;
+
+	LS_TRY(ls_settings_agree(a->settings, name[0], b->settings, name[1]));
+	if (strcmp(a->isa, b->isa) != 0)
+		return ls_fail(LS_EMISMATCH,
+			       "%s computes with %s and %s with %s, which give other bits: set LOCKSTEP_ISA=%s for all",
+			       name[0], a->isa, name[1], b->isa, least->isa);
+	if (strcmp(a->kernels, b->kernels) != 0)
+		return ls_fail(
+			LS_EMISMATCH,
+			"%s computes with %s kernels and %s with %s, which give other bits: set LOCKSTEP_KERNELS "
+			"for all",
+			name[0], a->kernels, name[1], b->kernels);
+	LS_TRY(compare_data("training", a->train_samples, b->train_samples, a->train_hash, b->train_hash, name));
+	return compare_data("test", a->test_samples, b->test_samples, a->test_hash, b->test_hash, name);
+}
+
+static ls_status compare_all(ls_courier *courier, const hello *all)
+{
+	char name[2][160];
+
+	name_node(name[0], sizeof(name[0]), courier, 0);
+	for (int i = 1; i < ls_courier_size(courier); i++) {
+		name_node(name[1], sizeof(name[1]), courier, i);
+		LS_TRY(compare(&all[0], &all[i], name));
+	}
+	return LS_OK;
+}
+
+ls_status ls_hello_agree(ls_courier *courier, const ls_train_options *settings, const ls_dataset *train_set,
+			 const ls_dataset *test_set)
+{
+	if (courier == NULL)
+		return LS_OK;
+	hello *mine = calloc((size_t)ls_courier_size(courier) + 1, sizeof(*mine));
+	if (mine == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the settings of all nodes");
+	ls_status status = describe(mine, settings, train_set, test_set);
+	if (status == LS_OK)
+		status = ls_collect_everything(courier, mine, sizeof(*mine), mine + 1, "settings");
+	if (status == LS_OK)
+		status = compare_all(courier, mine + 1);
+	free(mine);
+	return status;
+}

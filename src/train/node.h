@@ -1,0 +1,15 @@
+/*
+ * node.h - one node's part in a run: what ls_train() does once nodes can talk to each other.
+ */
+#ifndef LS_TRAIN_NODE_H
+#define LS_TRAIN_NODE_H
+
+#include <lockstep/train.h>
+
+#include "exchange/courier.h"
+
+/* `courier` is borrowed; NULL: one node alone. On failure *together tells whether all nodes failed for this reason, so
+ * that one of them is enough to say it. Tests run nodes as threads of one process. */
+ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls_train_result *result, int *together);
+
+#endif

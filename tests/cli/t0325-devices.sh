@@ -1,0 +1,42 @@
+#!/bin/bash
+# The bits do not depend on the number of devices, nor on what a run was resumed with.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+same() { # NAME OPTIONS...
+	local name=$1 devices first
+	shift
+	for devices in 1 2 3 4; do
+		run "$LOCKSTEP" train --data glyphs --samples 210 --test-samples 64 --steps 5 --devices $devices "$@"
+		[ $devices = 1 ] && first=$(fingerprint "$out")
+		is "$name: $devices devices" "$(fingerprint "$out")" "$first"
+	done
+	like "$name trains" "$first" '^[0-9a-f]{16}$'
+}
+
+same "cnn, five leaves and a tail" --model cnn --global-batch 60 --leaf 12
+same "mlp with clipping" --model mlp --global-batch 49 --leaf 7 --clip-norm 0.05
+same "resnet18 with batch statistics" --model resnet18 --global-batch 32 --leaf 8 --steps 3
+same "two threads a device" --model cnn --global-batch 36 --leaf 12 --threads 2 --dropout 0.3
+
+layout=(--steps 12 --eval-every 0)
+run small_train "${layout[@]}" --devices 2
+whole=$(fingerprint "$out")
+run small_train "${layout[@]}" --steps 4 --devices 2 --run run
+run small_train "${layout[@]}" --steps 8 --devices 1 --global-batch 128 --leaf 64 --run run --resume
+is "a run of two devices goes on with one" "$status" 0
+run small_train "${layout[@]}" --devices 2 --run run --resume
+is "and back, and ends with the bits of one never stopped" "$(fingerprint "$out")" "$whole"
+run small_train "${layout[@]}" --steps 16 --devices 3 --run run --resume
+is "another batch is refused" "$status" 1
+like "naming both" "$err" "was 128, now 192"
+
+run small_train --steps 2 --devices 64 --batch 2
+is "more devices than cores are allowed" "$status" 0
+like "with a warning" "$err" "64 devices of 1 thread are more than the [0-9]+ cores?"
+
+run small_train --steps 2 --placement ps
+is "servers on one node leave nobody to compute" "$status" 2
+like "and are refused" "$err" "--servers 1 of 1 node leave nobody to compute"
+
+test_end
