@@ -2,19 +2,27 @@
 """PyTorch's side of bench/peers: one process a point, which trains a given number of steps whenever it is told to.
 
     python3 peers_torch.py --model resnet18 --batch 128 --threads 1 [--channels-last]
+    python3 peers_torch.py ... --world 2 --rank 0 --meet FILE      (and the same with --rank 1)
     python3 peers_torch.py --probe
 
 Speaks lines of JSON. Out, once ready: {"ready": true, "parameters": N}. In: {"warmup": W, "steps": S}. Out: {"seconds":
 [S times]}. Ends at the end of its input. With --probe it prints what this PyTorch is and ends.
 
+With --world the process is one rank of DistributedDataParallel over Gloo, on this machine's loopback. The ranks find
+each other by a file that does not exist yet, so no port is taken that someone else might want. Every rank gets the same
+orders; gradients keep the ranks together within a turn, and between turns a rank is blocked in reading its input.
+
 What could make PyTorch faster without changing the job is done here: gradients set to None instead of zero, no value of
-the loss fetched between steps, denormals flushed.
+the loss fetched between steps, denormals flushed, and gradients that are views of DistributedDataParallel's buckets.
 """
 import argparse
+import datetime
 import json
 import os
 import sys
 import time
+
+PATIENCE = datetime.timedelta(seconds=120)  # for a rank that does not come or does not answer
 
 sys.dont_write_bytecode = True
 
@@ -51,6 +59,9 @@ class Trainer:
         self.torch = torch
         layout = torch.channels_last if options.channels_last else torch.contiguous_format
         self.model = torch_models.build(options.model).to(memory_format=layout).train()
+        if options.world > 1:
+            self.model = torch.nn.parallel.DistributedDataParallel(self.model, gradient_as_bucket_view=True)
+            torch.manual_seed(2 + options.rank)  # the same weights everywhere, a batch for each
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
         self.x = torch.randn(options.batch, 1, 28, 28).to(memory_format=layout)
         self.y = torch.randint(10, (options.batch,))
@@ -75,10 +86,21 @@ class Trainer:
         return seconds
 
 
+def join(options):
+    """Become one of the ranks."""
+    import torch.distributed
+
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    torch.distributed.init_process_group("gloo", init_method="file://" + os.path.abspath(options.meet), timeout=PATIENCE,
+                                         rank=options.rank, world_size=options.world)
+
+
 def serve(options):
     # The answers go to the original stdout; anything a library prints goes to stderr instead.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
+    if options.world > 1:
+        join(options)
     trainer = Trainer(options)
     print(json.dumps({"ready": True, "parameters": trainer.parameters()}), file=answers)
     for line in sys.stdin:
@@ -93,7 +115,12 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--world", type=int, default=1, help="ranks of DistributedDataParallel")
+    parser.add_argument("--rank", type=int, default=0, help="which of them this is")
+    parser.add_argument("--meet", metavar="FILE", help="by which they find each other")
     options = parser.parse_args()
+    if options.world > 1 and not options.meet:
+        parser.error("--world needs --meet FILE")
     if options.probe:
         probe()
     else:

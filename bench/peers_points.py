@@ -1,0 +1,137 @@
+"""What bench/peers compares: points, the turns taken at each, and the row that comes of them.
+
+Two tables. `threads`: one process of either side with T threads. `devices`: Lockstep on DEVICES devices of one thread
+beside PyTorch's DistributedDataParallel with as many processes of one thread, and beside Lockstep on one device. All
+sides of a point take turns in the same rounds, so that a machine that slows down slows all of them. Rates are medians
+over rounds; ratios are medians of the ratios within a round.
+"""
+import statistics
+import sys
+
+from peers_jobs import LockstepJob
+
+DEVICES = 2
+MEMORY_LIMIT = 0.60  # of PyTorch's peak
+
+
+class Point:
+    """A job of the first table: `steps` a turn, and the ratio of rates required."""
+
+    def __init__(self, model, batch, steps, required):
+        self.model, self.batch, self.steps, self.required = model, batch, steps, required
+
+
+class DevicesPoint:
+    """A job of the second, `batch` a device: steps of either side that make turns of about a second, and the scaling and
+    the ratio of rates required (0 for none)."""
+
+    def __init__(self, model, batch, torch_steps, steps, scaling, required):
+        self.model, self.batch, self.torch_steps, self.steps = model, batch, torch_steps, steps
+        self.scaling, self.required = scaling, required
+
+
+POINTS = [
+    Point("resnet18", 128, 3, 4.0),
+    Point("resnet50", 128, 2, 2.5),
+    Point("resnet101", 128, 1, 2.5),
+    Point("cnn", 64, 20, 2.5),
+    Point("cnn", 512, 4, 2.5),
+]
+
+DEVICES_POINTS = [
+    DevicesPoint("resnet18", 128, 3, 10, 1.93, 4.0),
+    DevicesPoint("resnet50", 128, 2, 4, 1.93, 0),
+    DevicesPoint("cnn", 512, 4, 20, 1.85, 0),
+]
+
+
+def take_turns(name, sides, rounds):
+    """Every side once a round, in an order that alternates; `sides` are (label, job, warm-up, steps)."""
+    for turn in range(rounds):
+        for _, job, warmup, steps in sides if turn % 2 == 0 else reversed(sides):
+            job.turn(warmup, steps)
+        rates = ", ".join(f"{label} {job.rates[-1]:.1f}" for label, job, _, _ in sides)
+        print(f"  {name} round {turn + 1}/{rounds}: {rates}", file=sys.stderr, flush=True)
+
+
+def run(name, starts, steps, mine, rounds):
+    """PyTorch's jobs, ended, after they took turns with `mine`: (label, job, warm-up, steps) of Lockstep."""
+    jobs = []
+    try:
+        for _, start in starts:
+            jobs.append(start())
+            jobs[-1].turn(2, 0)
+        take_turns(name, [(label, job, 1, steps) for (label, _), job in zip(starts, jobs)] + mine, rounds)
+    finally:
+        for job in jobs:
+            job.finish()
+    return jobs
+
+
+def median_ratio(ours, theirs):
+    """Of rates measured in the same rounds: (median, smallest, largest)."""
+    ratios = [a / b for a, b in zip(ours, theirs)]
+    return statistics.median(ratios), min(ratios), max(ratios)
+
+
+def side(job):
+    """What is told of a job, whichever side it is of."""
+    return {"samples_per_s": statistics.median(job.rates), "rates": job.rates, "peak_rss_bytes": job.peak}
+
+
+def peers(torches, jobs, mine):
+    """PyTorch's part of a row."""
+    found = []
+    for torch, job in zip(torches, jobs):
+        peer = {"label": torch.label, "version": torch.facts["torch"], "channels_last": torch.channels_last, **side(job)}
+        if mine:
+            middle, low, high = median_ratio(mine.rates, job.rates)
+            peer.update(ratio=middle, ratio_min=low, ratio_max=high, memory_ratio=mine.peak / job.peak)
+        found.append(peer)
+    return found
+
+
+def reference(torches, found):
+    """The variants of the first PyTorch: requirements are against the fastest of them, and the smallest."""
+    variants = [peer for peer, torch in zip(found, torches) if torch.python == torches[0].python]
+    best = max(variants, key=lambda peer: peer["samples_per_s"])
+    return {"best": best["label"], "ratio": best["ratio"], "memory_ratio": max(p["memory_ratio"] for p in variants)}
+
+
+def measure_threads(point, threads, torches, options):
+    """The row of a point of the first table."""
+    mine = None if options.torch_only else LockstepJob(options.lockstep, point, 1, threads, options.cpus)
+    starts = [(t.label, lambda t=t: t.start(point, threads, options.cpus)) for t in torches]
+    ours = [("lockstep", mine, 2, point.steps)] if mine else []
+    name = f"{point.model} batch {point.batch} threads {threads}"
+    jobs = run(name, starts, point.steps, ours, options.rounds)
+    found = peers(torches, jobs, mine)
+    row = {"model": point.model, "batch": point.batch, "threads": threads, "parameters": jobs[0].parameters,
+           "steps_a_round": point.steps, "rounds": options.rounds, "peers": found}
+    if mine:
+        row.update(reference(torches, found), lockstep={**side(mine), "reported": mine.last},
+                   required_ratio=point.required, required_memory_ratio=MEMORY_LIMIT)
+        row["ok"] = row["ratio"] >= point.required and row["memory_ratio"] <= MEMORY_LIMIT
+    return row
+
+
+def measure_devices(point, torches, options):
+    """The row of a point of the second table."""
+    cpus = options.cpus[:DEVICES]
+    one, all_of_them = (LockstepJob(options.lockstep, point, devices, 1, cpus) for devices in (1, DEVICES))
+    starts = [(t.label + " ddp", lambda t=t: t.start_ranks(point, cpus)) for t in torches]
+    ours = [("lockstep 1 device", one, 2, point.steps), (f"{DEVICES} devices", all_of_them, 2, point.steps)]
+    name = f"{point.model} batch {point.batch} devices {DEVICES}"
+    mine = None if options.torch_only else all_of_them
+    jobs = run(name, starts, point.torch_steps, ours if mine else [], options.rounds)
+    found = peers(torches, jobs, mine)
+    row = {"model": point.model, "batch": point.batch, "devices": DEVICES, "parameters": jobs[0].parameters,
+           "steps_a_round": point.steps, "torch_steps_a_round": point.torch_steps, "rounds": options.rounds,
+           "peers": found}
+    if mine:
+        middle, low, high = median_ratio(all_of_them.rates, one.rates)
+        row.update(reference(torches, found), one_device={**side(one), "reported": one.last},
+                   lockstep={**side(mine), "reported": mine.last}, scaling=middle, scaling_min=low, scaling_max=high,
+                   required_scaling=point.scaling, required_ratio=point.required)
+        row["ok"] = middle >= point.scaling and row["ratio"] >= point.required
+    return row

@@ -1,0 +1,82 @@
+"""Which PyTorchs bench/peers compares with: Debian's or one that was named, and a current one from pip if asked for."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from peers_jobs import Torch, Trouble, WORKER
+
+PIP_BYTES = 12e9  # room for pip's PyTorch, which comes with GPU libraries unless --pip-index names a smaller build
+
+
+def probe(python):
+    """What the PyTorch of an interpreter is; Trouble with the reason when there is none."""
+    env = {**os.environ, "ONEDNN_VERBOSE": "1", "DNNL_VERBOSE": "1", "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run([python, WORKER, "--probe"], env=env, capture_output=True, text=True, timeout=300)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Trouble(f"{python}: {error}")
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        raise Trouble(f"{python} has no usable PyTorch: {lines[-1] if lines else 'no message'}")
+    lines = done.stdout.strip().splitlines()
+    facts = json.loads(lines[-1])
+    isa = [line.split("isa:", 1)[1] for line in lines if ",cpu,isa:" in line]
+    facts.update(python=python, isa=isa[0] if isa else "not reported")
+    return facts
+
+
+def find_torch(python):
+    """The interpreter asked for, or the first of the usual ones that has PyTorch."""
+    reasons = []
+    for candidate in [python] if python else ["/usr/bin/python3", sys.executable]:
+        try:
+            return probe(candidate)
+        except Trouble as trouble:
+            reasons.append(str(trouble))
+    raise Trouble("; ".join(reasons) + "\nInstall Debian's python3-torch and python3-torchvision, or name another "
+                  "interpreter with --torch PYTHON.")
+
+
+def pip_torch(index):
+    """A current PyTorch in an environment of its own, made once and kept in the cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    home = os.path.join(cache, "lockstep", "peers-venv")
+    python = os.path.join(home, "bin", "python")
+    try:
+        return probe(python)
+    except Trouble:
+        pass
+    shutil.rmtree(home, ignore_errors=True)
+    os.makedirs(os.path.dirname(home), exist_ok=True)
+    room = shutil.disk_usage(os.path.dirname(home)).free
+    if room < PIP_BYTES and not index:
+        raise Trouble(f"{os.path.dirname(home)} has {room / 1e9:.1f} GB free, {PIP_BYTES / 1e9:.0f} are needed")
+    print(f"installing a current PyTorch in {home} (once; it is large) ...", file=sys.stderr)
+    base = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+    install = [python, "-m", "pip", "install", "-q", "--no-input", "torch", "torchvision", "numpy"]
+    for command in ([base, "-m", "venv", home], install + (["--index-url", index] if index else [])):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            shutil.rmtree(home, ignore_errors=True)
+            lines = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
+            raise Trouble(f"{' '.join(command[:4])} failed: {lines[-1]}")
+    return probe(python)
+
+
+def contenders(options):
+    """PyTorchs to compare with, and notes on those that could not be had. Requirements are on the first."""
+    found, notes = [find_torch(options.torch)], []
+    if options.pip:
+        try:
+            found.append(pip_torch(options.pip_index))
+        except Trouble as trouble:
+            notes.append(f"pip's PyTorch is left out: {trouble}")
+    torches = []
+    for i, facts in enumerate(found):
+        label = "torch" if i == 0 else "torch " + facts["torch"].split("+")[0]
+        torches.append(Torch(label, facts["python"], False, facts))
+        if options.channels_last:
+            torches.append(Torch(label + " cl", facts["python"], True, facts))
+    return torches, found, notes
