@@ -32,10 +32,13 @@ int ls_command_finish(const char *command, ls_status status)
 {
 	if (status == LS_OK)
 		return LS_EXIT_OK;
-	fprintf(stderr, "%s: %s\n", command, ls_last_error());
+	int told_elsewhere = ls_last_error()[0] == '\0'; /* by another node of the run */
+	if (!told_elsewhere)
+		fprintf(stderr, "%s: %s\n", command, ls_last_error());
 	if (status != LS_EINVALID)
 		return LS_EXIT_FAILURE;
-	hint(command);
+	if (!told_elsewhere)
+		hint(command);
 	return LS_EXIT_USAGE;
 }
 

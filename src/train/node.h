@@ -8,8 +8,10 @@
 
 #include "exchange/courier.h"
 
-/* `courier` is borrowed; NULL: one node alone. On failure *together tells whether all nodes failed for this reason, so
- * that one of them is enough to say it. Tests run nodes as threads of one process. */
-ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls_train_result *result, int *together);
+/*
+ * `courier` is taken over; NULL: one node alone. On failure one node says what ended the run; on the others the message
+ * is empty. Tests run nodes as threads of one process.
+ */
+ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls_train_result *result);
 
 #endif

@@ -255,10 +255,7 @@ static ls_status make(ls_setup *s, ls_courier *courier)
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_courier *courier)
 {
 	*setup = (ls_setup){ .options = options };
-	ls_status status = make(setup, courier);
-	if (status != LS_OK)
-		ls_setup_release(setup);
-	return status;
+	return make(setup, courier);
 }
 
 ls_status ls_setup_feed(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps)

@@ -29,11 +29,13 @@ typedef struct ls_setup {
 } ls_setup;
 
 /* With options->plan_memory prints the plan. Fails before anything large is allocated when the machine has too little.
- * `courier` is borrowed; NULL: one node. `setup` stays where it is. */
+ * `courier` is borrowed; NULL: one node. `setup` stays where it is, and is released also after a failure. */
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_courier *courier);
 
 /* Leaves from this position on, `steps` steps of them at most. */
 ls_status ls_setup_feed(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, uint64_t steps);
+
+/* When the courier is gone: until then letters may be under way to what this frees. */
 void ls_setup_release(ls_setup *setup);
 
 /* The node that speaks, writes and evaluates. */

@@ -12,9 +12,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "exchange/collect.h"
 #include "train/audit.h"
 #include "train/keep.h"
 #include "train/node.h"
@@ -288,43 +290,74 @@ static ls_status run(loop *l, ls_train_result *result)
 	LS_TRY(ls_watch_begin(&l->watch, &l->setup, l->position.step));
 	LS_TRY(run_steps(l));
 	LS_TRY(finish(l));
+	LS_TRY(ls_collect_meet(l->setup.layout.courier, "end of the run")); /* others may still need our letters */
 	return report(l, result);
 }
 
-ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls_train_result *result, int *together)
+static ls_status run_node(loop *l, const ls_train_options *options, ls_courier *courier, ls_train_result *result,
+			  int *together)
 {
-	loop l = { .started = ls_clock_seconds(), .lock = LS_RUN_LOCK_INIT };
-	ls_status status = ls_setup_make(&l.setup, options, courier);
+	ls_status status = ls_setup_make(&l->setup, options, courier);
 
 	*together = status != LS_OK;
 	if (status != LS_OK)
 		return status;
-	if (l.setup.evaluator != NULL)
-		ls_evaluator_set_stop(l.setup.evaluator, is_stopping);
+	if (l->setup.evaluator != NULL)
+		ls_evaluator_set_stop(l->setup.evaluator, is_stopping);
 	if (!options->plan_memory)
-		status = run(&l, result);
+		status = run(l, result);
 	else if (result != NULL)
 		*result = (ls_train_result){ .train_loss = NAN, .test_loss = NAN, .test_accuracy = NAN };
 	*together = status == LS_EMISMATCH || status == LS_ENUMERIC || status == LS_EINTERRUPTED;
-	ls_watch_end(&l.watch);
-	ls_run_lock_drop(&l.lock);
-	ls_setup_release(&l.setup);
 	return status;
 }
 
 /* One node says what ended the run: where a node has failed, who the couriers agree on; where all found the same, the
- * first; else whom it happened to. */
-static ls_status leave_it_to_others(ls_courier *courier, ls_status status, int together)
+ * first; else whom it happened to. The others' message is empty. */
+static void choose_words(const ls_courier *courier, int together, const char *reason, char *message, size_t size)
 {
-	char message[1024];
-	int rank = ls_courier_rank(courier);
+	int rank = ls_courier_rank(courier), failed = ls_courier_has_failed(courier);
 
-	if (ls_courier_has_failed(courier) ? !ls_courier_is_speaker(courier) : together && rank != 0)
-		return ls_fail(status, "%s", "");
-	if (ls_courier_has_failed(courier) || together)
-		return status;
-	snprintf(message, sizeof(message), "%s", ls_last_error());
-	return ls_fail(status, "node %d (%s): %s", rank, ls_courier_host(courier, rank), message);
+	if (failed ? !ls_courier_is_speaker(courier) : together && rank != 0)
+		message[0] = '\0';
+	else if (failed || together)
+		snprintf(message, size, "%s", reason);
+	else
+		snprintf(message, size, "node %d (%s): %s", rank, ls_courier_host(courier, rank), reason);
+}
+
+/* A launcher ends all nodes as soon as one has failed: those with nothing to say let the one that has go first. */
+static void let_the_speaker_go(void)
+{
+	const struct timespec a_moment = { .tv_nsec = 400 * 1000 * 1000 };
+	nanosleep(&a_moment, NULL);
+}
+
+/* Nobody waits for letters any more. */
+static ls_status part(ls_courier *courier, ls_status status, int together)
+{
+	char reason[1024], message[1200] = "";
+
+	snprintf(reason, sizeof(reason), "%s", status != LS_OK ? ls_last_error() : "");
+	choose_words(courier, together, reason, message, sizeof(message));
+	ls_courier_free(courier, status != LS_OK && !together ? reason : NULL);
+	if (status != LS_OK && message[0] == '\0')
+		let_the_speaker_go();
+	return status != LS_OK ? ls_fail(status, "%s", message) : LS_OK;
+}
+
+ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls_train_result *result)
+{
+	loop l = { .started = ls_clock_seconds(), .lock = LS_RUN_LOCK_INIT };
+	int together = 0;
+	ls_status status = run_node(&l, options, courier, result, &together);
+
+	if (courier != NULL)
+		status = part(courier, status, together);
+	ls_watch_end(&l.watch);
+	ls_run_lock_drop(&l.lock);
+	ls_setup_release(&l.setup);
+	return status;
 }
 
 /* Letters that may be awaited at once: a bucket's from every node. */
@@ -334,31 +367,21 @@ static ls_status train_among(const ls_train_options *options, int nodes, ls_trai
 {
 	ls_courier_options carry = { .timeout = (double)options->timeout };
 	ls_courier *courier = NULL;
-	int together = 0;
-	char failed[1024];
 
 	LS_TRY(ls_mpi_transport(&carry.transport, ls_courier_slots(nodes, INCOMING_A_NODE * nodes)));
 	LS_TRY(ls_courier_new(&courier, &carry));
-	ls_status status = ls_train_node(options, courier, result, &together);
-	snprintf(failed, sizeof(failed), "%s", status != LS_OK ? ls_last_error() : "");
-	if (status != LS_OK)
-		leave_it_to_others(courier, status, together);
-	char said[1024];
-	snprintf(said, sizeof(said), "%s", status != LS_OK ? ls_last_error() : "");
-	ls_courier_free(courier, status != LS_OK && !together ? failed : NULL);
-	return status != LS_OK ? ls_fail(status, "%s", said) : LS_OK;
+	return ls_train_node(options, courier, result);
 }
 
 ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 {
 	ls_log_level level = ls_log_get_level();
-	int nodes = ls_mpi_launched(), ignored;
+	int nodes = ls_mpi_launched();
 
 	atomic_store(&stop_requested, 0);
 	if (options->quiet)
 		ls_log_set_level(LS_LOG_ERROR);
-	ls_status status =
-		nodes > 1 ? train_among(options, nodes, result) : ls_train_node(options, NULL, result, &ignored);
+	ls_status status = nodes > 1 ? train_among(options, nodes, result) : ls_train_node(options, NULL, result);
 	ls_log_set_level(level);
 	return status;
 }

@@ -340,11 +340,7 @@ static ls_status run_devices(ls_trainer *t, const ls_trainer_deal *deal)
 	const int *node = deal->node != NULL ? deal->node : t->deal_node;
 	const int *device = deal->node != NULL ? deal->device : t->deal_device;
 	int lowest = begin_notes(t, deal, node, device), late = t->nodes > 1 && t->step > t->first_step;
-	ls_exchange_deal x = { .step = t->step,
-			       .leaves = deal->leaves,
-			       .node = node,
-			       .device = device,
-			       .sum_scale = (float)deal->samples };
+	ls_exchange_deal x = { .step = t->step, .leaves = deal->leaves, .node = node, .device = device };
 	drive_job job = { .trainer = t, .wants_stop = deal->wants_stop };
 
 	if (late && lowest < 0) /* nothing of this node holds this step's sums back */

@@ -1,0 +1,265 @@
+/*
+ * Runs on several nodes, which are threads of this process: the same bits as on one, resuming on another layout,
+ * refusal of nodes that would do something else, and one end for all.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "train/node.h"
+
+enum { NODES_MAX = 5, SLOTS = 512 };
+
+/* One node's run. */
+typedef struct node {
+	ls_train_options options;
+	ls_transport *transport;
+	ls_train_result result;
+	ls_status status;
+	char message[512];
+} node;
+
+static void *run_node(void *argument)
+{
+	node *n = argument;
+	ls_courier_options carry = { .transport = n->transport, .timeout = 20 };
+	ls_courier *courier = NULL;
+
+	n->status = ls_courier_new(&courier, &carry);
+	if (n->status == LS_OK)
+		n->status = ls_train_node(&n->options, courier, &n->result);
+	snprintf(n->message, sizeof n->message, "%s", n->status != LS_OK ? ls_last_error() : "");
+	return NULL;
+}
+
+static void run_nodes(node *nodes, int count)
+{
+	ls_transport *transports[NODES_MAX];
+	pthread_t threads[NODES_MAX];
+
+	assert_int_equal(ls_threads_transports(transports, count, SLOTS, 7), LS_OK);
+	for (int i = 0; i < count; i++) {
+		nodes[i].transport = transports[i];
+		assert_int_equal(pthread_create(&threads[i], NULL, run_node, &nodes[i]), 0);
+	}
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static ls_train_options job(const char *model)
+{
+	ls_train_options o = LS_TRAIN_OPTIONS_INIT;
+	o.model = model;
+	o.data = "glyphs";
+	o.samples = 150;
+	o.test_samples = 20;
+	o.global_batch = 63;
+	o.leaf = 7;
+	o.steps = 5;
+	o.devices = 1;
+	o.schedule = "constant";
+	o.pin = "off";
+	return o;
+}
+
+static uint64_t alone(const ls_train_options *options)
+{
+	ls_train_result result;
+	ls_train_options o = *options;
+	o.placement = "allreduce";
+	o.servers = 0;
+	o.share = "auto";
+	if (ls_train_node(&o, NULL, &result) != LS_OK)
+		fail_msg("alone: %s", ls_last_error());
+	return result.fingerprint;
+}
+
+/* All nodes must come to an end; the fingerprint of the first. */
+static uint64_t together(const ls_train_options *options, int count, const int *devices)
+{
+	node *nodes = calloc((size_t)count, sizeof *nodes);
+	for (int i = 0; i < count; i++) {
+		nodes[i].options = *options;
+		nodes[i].options.devices = devices[i];
+	}
+	run_nodes(nodes, count);
+	for (int i = 0; i < count; i++)
+		if (nodes[i].status != LS_OK)
+			print_error("node %d: %s, %s\n", i, ls_status_name(nodes[i].status), nodes[i].message);
+	for (int i = 0; i < count; i++)
+		if (nodes[i].status != LS_OK)
+			fail_msg("node %d of %d (%s): %s", i, count, options->placement, nodes[i].message);
+	uint64_t fingerprint = nodes[0].result.fingerprint;
+	int workers = count - (int)options->servers;
+	for (int i = 1; i < workers; i++)
+		assert_int_equal(nodes[i].result.fingerprint, fingerprint);
+	free(nodes);
+	return fingerprint;
+}
+
+static void test_same_bits(void **state)
+{
+	static const struct {
+		int nodes, devices[NODES_MAX], servers;
+		const char *share;
+		double clip;
+		const char *model;
+	} rows[] = {
+		{ 2, { 1, 1 }, 0, "auto", 0, "mlp" },          { 2, { 1, 2 }, 0, "equal", 0, "cnn" },
+		{ 3, { 1, 1, 1 }, 0, "5:1:2", 0, "cnn" },      { 3, { 2, 1, 1 }, 1, "auto", 0, "cnn" },
+		{ 4, { 1, 1, 1, 1 }, 1, "equal", 0, "mlp" },   { 2, { 2, 2 }, 0, "1:8", 0.05, "mlp" },
+		{ 3, { 1, 2, 1 }, 1, "equal", 0.05, "cnn" },   { 2, { 1, 1 }, 0, "equal", 0, "resnet18" },
+		{ 5, { 1, 1, 1, 1, 1 }, 0, "auto", 0, "mlp" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		ls_train_options o = job(rows[i].model);
+		if (strcmp(o.model, "resnet18") == 0)
+			o.samples = 24, o.global_batch = 12, o.leaf = 4, o.steps = 3;
+		o.clip_norm = rows[i].clip;
+		uint64_t expected = alone(&o);
+		o.servers = rows[i].servers;
+		o.placement = o.servers > 0 ? "ps" : "allreduce";
+		o.share = rows[i].share;
+		o.bucket_bytes = 64 * 1024;
+		uint64_t got = together(&o, rows[i].nodes, rows[i].devices);
+		if (got != expected)
+			fail_msg("row %zu: %016llx, alone %016llx", i, (unsigned long long)got,
+				 (unsigned long long)expected);
+	}
+}
+
+/* A checkpoint of any layout goes on with any other. */
+static void test_resume_elsewhere(void **state)
+{
+	const int one[] = { 1, 1, 1 }, two[] = { 2, 1 };
+	char directory[600];
+	ls_train_options o = job("cnn"), ps;
+	uint64_t expected;
+
+	o.steps = 9;
+	expected = alone(&o);
+	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
+	o.run = directory;
+	o.steps = 2;
+	together(&o, 2, two);
+	o.resume = 1;
+	o.steps = 4;
+	ps = o;
+	ps.placement = "ps";
+	ps.servers = 1;
+	together(&ps, 3, one);
+	o.steps = 6;
+	alone(&o);
+	o.steps = 9;
+	assert_int_equal(together(&o, 3, one), expected);
+}
+
+static void expect_refusal(node *nodes, int count, const char *part)
+{
+	run_nodes(nodes, count);
+	for (int i = 0; i < count; i++) {
+		assert_int_not_equal(nodes[i].status, LS_OK);
+		if (i == 0 ? strstr(nodes[i].message, part) == NULL : nodes[i].message[0] != '\0')
+			fail_msg("node %d says '%s', expected '%s'", i, nodes[i].message, i == 0 ? part : "");
+	}
+}
+
+static void test_differences_are_refused(void **state)
+{
+	node nodes[2];
+	(void)state;
+	for (int k = 0; k < 5; k++) {
+		static const char *const parts[] = { "--lr is 0.001 on node 0", "--wire is fp32 on node 0",
+						     "150 samples", "unknown model 'cnm'", "--servers 2 of 2" };
+		memset(nodes, 0, sizeof nodes);
+		nodes[0].options = nodes[1].options = job("mlp");
+		nodes[1].options.lr = k == 0 ? 0.5 : nodes[1].options.lr;
+		nodes[1].options.wire = k == 1 ? "bf16" : "fp32";
+		if (k == 2) { /* the same settings, other data */
+			nodes[0].options.data = nodes[1].options.data = "glyphs";
+			nodes[1].options.samples = 140;
+		}
+		if (k == 3)
+			nodes[1].options.model = "cnm";
+		for (int i = 0; k == 4 && i < 2; i++) {
+			nodes[i].options.placement = "ps";
+			nodes[i].options.servers = 2;
+		}
+		expect_refusal(nodes, 2, k == 2 ? "--samples is 150" : parts[k]);
+	}
+}
+
+/* A node that cannot go on takes the others with it, for its reason. */
+static ls_status lost(void *self, uint64_t index, float *image, int32_t *label)
+{
+	const uint64_t *bad = self;
+	for (int i = 0; i < 28 * 28; i++)
+		image[i] = (float)(index % 10);
+	*label = (int32_t)(index % 10);
+	return index == *bad ? ls_fail(LS_EIO, "sample %llu is lost", (unsigned long long)index) : LS_OK;
+}
+
+static void test_one_end_for_all(void **state)
+{
+	static const ls_dataset_ops ops = { .read = lost };
+	uint64_t bad[3] = { UINT64_MAX, 101, UINT64_MAX };
+	ls_dataset *sets[3];
+	node nodes[3];
+	(void)state;
+	memset(nodes, 0, sizeof nodes);
+	for (int i = 0; i < 3; i++) {
+		ls_dataset_info info = {
+			.name = "own", .samples = 400, .channels = 1, .height = 28, .width = 28, .classes = 10
+		};
+		assert_int_equal(ls_dataset_new(&sets[i], &info, &ops, &bad[i]), LS_OK);
+		nodes[i].options = job("mlp");
+		nodes[i].options.train_set = sets[i];
+		nodes[i].options.steps = 0;
+		nodes[i].options.epochs = 50; /* node 1 meets the sample in some epoch or other */
+		nodes[i].options.eval_every = 0;
+	}
+	run_nodes(nodes, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_not_equal(nodes[i].status, LS_OK);
+		ls_dataset_free(sets[i]);
+	}
+	assert_non_null(strstr(nodes[1].message, "sample 101 is lost"));
+	assert_non_null(strstr(nodes[1].message, "node 1"));
+}
+
+static int make_directory(void **state)
+{
+	static char root[512];
+	const char *tmp = getenv("TMPDIR");
+	snprintf(root, sizeof root, "%s/lockstep-nodes-XXXXXX", tmp != NULL ? tmp : "/tmp");
+	*state = mkdtemp(root);
+	return *state == NULL;
+}
+
+static int remove_directory(void **state)
+{
+	return ls_path_remove_tree(*state) != LS_OK;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_bits),
+		cmocka_unit_test_setup_teardown(test_resume_elsewhere, make_directory, remove_directory),
+		cmocka_unit_test(test_differences_are_refused),
+		cmocka_unit_test(test_one_end_for_all),
+	};
+	ls_log_set_level(LS_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
