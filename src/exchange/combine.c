@@ -10,6 +10,11 @@
 #include "exchange/bf16.h"
 #include "exchange/inside.h"
 
+int ls_exchange_is_stale_server(const ls_exchange *x)
+{
+	return x->o.staleness > 0 && x->node >= x->workers;
+}
+
 /* The extra floats are few and always exact. */
 int ls_exchange_is_bf16(const ls_exchange *x, int bucket)
 {
@@ -62,20 +67,19 @@ void ls_exchange_run_gather(ls_exchange *x, int bucket, int unit, int participan
 static const float *input_at(ls_exchange *x, const ls_round *round, int bucket, int i, size_t begin, size_t end,
 			     ls_participant *part)
 {
-	const ls_round_piece *piece = &round->piece[i];
 	const ls_bucket_state *b = &x->bucket[bucket];
 	size_t offset = (size_t)i * x->own + b->own_offset;
 	const void *at;
 
-	if (piece->node == x->node)
-		at = ls_exchange_output(x, round, bucket, piece->output, begin);
+	if (x->stale == NULL && round->piece[i].node == x->node)
+		at = ls_exchange_output(x, round, bucket, round->piece[i].output, begin);
 	else if (ls_exchange_is_bf16(x, bucket))
 		at = (const uint16_t *)(x->incoming + offset) + (begin - b->begin);
 	else
 		at = x->incoming + offset + (begin - b->begin);
 	if (!ls_exchange_is_bf16(x, bucket))
 		return at;
-	float *expanded = part->expanded + (size_t)i * x->plan.block;
+	float *expanded = part->expanded + (x->stale == NULL ? (size_t)i * x->plan.block : 0);
 	ls_bf16_expand(expanded, at, end - begin);
 	return expanded;
 }
@@ -88,6 +92,8 @@ static const float *fold_all(ls_exchange *x, int bucket, size_t begin, size_t en
 
 	if (x->o.library_sum)
 		return ls_exchange_output(x, round, bucket, 0, begin);
+	if (x->stale != NULL)
+		return input_at(x, round, bucket, x->stale->bucket[bucket].worker, begin, end, part);
 	for (int i = 0; i < fold->inputs; i++)
 		part->inputs[i] =
 			x->nodes == 1 ? source_at(x, round, i, begin) : input_at(x, round, bucket, i, begin, end, part);
@@ -109,7 +115,7 @@ static void apply(ls_exchange *x, int bucket, size_t begin, size_t end, const fl
 
 	x->o.update(x->o.context, begin, end < x->plan.live || begin >= x->plan.extra_begin ? end : x->plan.live, sums,
 		    participant);
-	if (ls_exchange_is_bf16(x, bucket))
+	if (ls_exchange_is_bf16(x, bucket) && x->o.staleness == 0)
 		ls_bf16_step(x->delta_out + b->own_offset + (begin - b->begin), x->o.params + begin,
 			     x->o.master + begin, (end < x->plan.live ? end : x->plan.live) - begin);
 }

@@ -29,6 +29,12 @@ static int least(int64_t a, int64_t b)
 	return (int)(a < b ? a : b);
 }
 
+/* A node's pieces are all added up, where nothing depends on the tree any more. */
+static int is_flat(const ls_exchange *x)
+{
+	return x->o.library_sum || x->o.staleness > 0;
+}
+
 static void count_parts(ls_exchange *x)
 {
 	const ls_exchange_options *o = &x->o;
@@ -37,15 +43,15 @@ static void count_parts(ls_exchange *x)
 	x->node = o->courier != NULL ? ls_courier_rank(o->courier) : 0;
 	x->o.library_sum = o->library_sum && x->nodes > 1;
 	x->workers = x->nodes - o->servers;
-	int flat = o->library_sum;
-	x->first_owner = flat ? x->node : o->servers > 0 ? x->workers : 0;
+	int flat = is_flat(x);
+	x->first_owner = o->library_sum ? x->node : o->servers > 0 ? x->workers : 0;
 	x->owner = x->node >= x->first_owner ? x->node - x->first_owner : -1;
 	x->members = o->devices * o->threads;
 	x->participants = x->members + 2;
 	int most = o->scattered ? (int)o->leaves : least(o->leaves, run_pieces(o->leaves));
 	x->slots = o->scattered ? most + 1 : most;
 	x->outputs = flat ? 1 : most;
-	x->inputs = flat ? 1 : least(o->leaves, (int64_t)most * x->workers);
+	x->inputs = o->staleness > 0 ? x->workers : flat ? 1 : least(o->leaves, (int64_t)most * x->workers);
 }
 
 static int owner_count(const ls_exchange *x)
@@ -56,8 +62,7 @@ static int owner_count(const ls_exchange *x)
 /* Whether the node's pieces can ever need stores of their own. */
 static int has_outgoing(const ls_exchange *x)
 {
-	return x->nodes > 1 && x->node < x->workers &&
-	       (x->o.devices > 1 || x->o.wire == LS_WIRE_BF16 || x->o.library_sum);
+	return x->nodes > 1 && x->node < x->workers && (x->o.devices > 1 || x->o.wire == LS_WIRE_BF16 || is_flat(x));
 }
 
 static ls_status new_floats(float **out, size_t count, const char *what)
@@ -177,7 +182,7 @@ static ls_status make_rounds(ls_exchange *x)
 	size_t leaves = (size_t)x->o.leaves;
 
 	for (int i = 0; i < 2; i++) {
-		LS_TRY(ls_round_init(&x->rounds[i], x->o.leaves, x->nodes, x->node, x->o.devices, x->o.library_sum));
+		LS_TRY(ls_round_init(&x->rounds[i], x->o.leaves, x->nodes, x->node, x->o.devices, is_flat(x)));
 		x->node_of[i] = calloc(leaves + 1, sizeof(int));
 		x->device_of[i] = calloc(leaves + 1, sizeof(int));
 		if (x->node_of[i] == NULL || x->device_of[i] == NULL)
@@ -216,6 +221,7 @@ static ls_status make(ls_exchange *x)
 	if (x->summable == NULL || x->norms == NULL || x->norms_packed == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's sums");
 	LS_TRY(ls_exchange_make_mail(x));
+	LS_TRY(ls_stale_new(x));
 	if (o->courier != NULL) {
 		ls_courier_on_failure(o->courier, courier_failed, x);
 		ls_courier_set_work(o->courier, courier_work, x);
@@ -278,6 +284,7 @@ void ls_exchange_free(ls_exchange *x)
 {
 	if (x == NULL)
 		return;
+	ls_stale_free(x);
 	ls_exchange_free_mail(x);
 	free(x->norms_packed);
 	free(x->norms);
@@ -354,6 +361,8 @@ typedef struct goal {
 
 static int is_met(ls_exchange *x, const goal *g)
 {
+	if (x->stale != NULL)
+		return ls_stale_is_served(x, g->steps);
 	for (int b = g->first; b <= g->last; b++)
 		for (int o = 0; o < x->plan.owners; o++)
 			if (x->bucket[b].comes[o] &&
@@ -430,13 +439,23 @@ static void deal_round(ls_exchange *x, const ls_exchange_deal *deal)
 	ls_round_deal(round, deal->step, deal->leaves, deal->node, deal->device);
 	for (int d = 0; d < x->o.devices; d++)
 		assert(round->device[d].slots <= x->slots);
-	assert(round->gather.outputs <= x->outputs && (x->o.library_sum || round->combine.inputs <= x->inputs));
+	assert(round->gather.outputs <= x->outputs && (is_flat(x) || round->combine.inputs <= x->inputs));
 }
 
-/* A node without leaves has nothing to push; a library's sum wants its zeros. */
+/* The extra floats of the last step have been seen to: their place may be written again. */
+static void await_extra(ls_exchange *x, int participant)
+{
+	int last = x->plan.buckets - 1;
+	goal g = { .first = last, .last = last, .steps = x->step - x->first };
+	wait_for(x, &g, participant);
+}
+
+/* A node without leaves has nothing to push; but a library's sum, and a server that counts rounds, want its zeros. */
 static void push_nothing(ls_exchange *x)
 {
-	for (int b = x->plan.buckets - 1; x->o.library_sum && b >= 0; b--) {
+	if (x->o.staleness > 0 && x->node < x->workers)
+		await_extra(x, x->members + 1);
+	for (int b = x->plan.buckets - 1; is_flat(x) && x->node < x->workers && b >= 0; b--) {
 		const ls_bucket *cut = &x->plan.bucket[b];
 		memset(x->outgoing[0] + cut->begin, 0, (cut->end - cut->begin) * sizeof(float));
 		ls_exchange_push(x, b);
@@ -497,9 +516,7 @@ float *ls_exchange_slot(ls_exchange *x, int device, int64_t k)
 
 float *ls_exchange_extra(ls_exchange *x, int device, int64_t k)
 {
-	int last = x->plan.buckets - 1;
-	goal g = { .first = last, .last = last, .steps = x->step - x->first };
-	wait_for(x, &g, device * x->o.threads);
+	await_extra(x, device * x->o.threads);
 	return ls_exchange_slot(x, device, k) + x->plan.extra_begin;
 }
 
@@ -605,6 +622,20 @@ ls_status ls_exchange_await(ls_exchange *x, uint64_t step)
 ls_status ls_exchange_status(ls_exchange *x)
 {
 	return x->o.courier != NULL ? ls_courier_status(x->o.courier) : LS_OK;
+}
+
+ls_exchange_source ls_exchange_source_of(const ls_exchange *x, size_t begin)
+{
+	int b = ls_plan_bucket_at(&x->plan, begin);
+
+	if (x->stale == NULL)
+		return (ls_exchange_source){ .node = -1,
+					     .step = x->bucket[b].slice_step,
+					     .updates = x->bucket[b].slice_step - x->first };
+	const ls_stale_bucket *s = &x->stale->bucket[b];
+	return (ls_exchange_source){ .node = s->worker,
+				     .step = x->first + atomic_load(&s->served[s->worker]),
+				     .updates = s->updates };
 }
 
 ls_exchange_times ls_exchange_take_times(ls_exchange *x)

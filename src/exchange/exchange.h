@@ -98,7 +98,6 @@ typedef struct ls_exchange_deal {
 	int64_t leaves;
 	const int *node;   /* (leaves) which node computes the leaf */
 	const int *device; /* (leaves) which of its devices; looked at for this node's leaves */
-	float sum_scale;   /* staleness: this node's samples, for the servers */
 } ls_exchange_deal;
 
 /* By one thread, while no device of the node is at work. */
@@ -127,6 +126,13 @@ void ls_exchange_finish(ls_exchange *exchange, int device, ls_member member);
 ls_status ls_exchange_await(ls_exchange *exchange, uint64_t step);
 
 ls_status ls_exchange_status(ls_exchange *exchange);
+
+/* Inside `update`: whose sums of which step these are, and how many updates the range has had before. */
+typedef struct ls_exchange_source {
+	int node; /* -1: all nodes' together; with staleness: the worker's alone */
+	uint64_t step, updates;
+} ls_exchange_source;
+ls_exchange_source ls_exchange_source_of(const ls_exchange *exchange, size_t begin);
 
 /* Seconds of the last step that members of devices spent waiting: for parameters to arrive, and in finish(). */
 typedef struct ls_exchange_times {

@@ -22,6 +22,7 @@
 
 #include "exchange/exchange.h"
 #include "exchange/round.h"
+#include "exchange/stale.h"
 #include "exchange/worklist.h"
 
 /* A letter that is posted again every step, maybe before the courier has noticed that the last one arrived. */
@@ -106,6 +107,8 @@ struct ls_exchange {
 	int norm_armed, norms_wanted, norms_leaving;
 	_Atomic(uint64_t) norm_steps; /* steps measured so far */
 
+	ls_stale *stale; /* a server that does not wait for everybody */
+
 	pthread_mutex_t lock; /* of publishing, arming and posting */
 	pthread_mutex_t event_lock;
 	pthread_cond_t event;
@@ -113,6 +116,7 @@ struct ls_exchange {
 };
 
 /* combine.c */
+int ls_exchange_is_stale_server(const ls_exchange *x);
 int ls_exchange_is_bf16(const ls_exchange *x, int bucket);
 void *ls_exchange_output(const ls_exchange *x, const ls_round *round, int bucket, int output, size_t at);
 int ls_exchange_must_gather(const ls_exchange *x, const ls_round *round, int bucket);
@@ -122,6 +126,10 @@ void ls_exchange_publish_slice(ls_exchange *x, int bucket); /* lock held */
 int ls_exchange_help(ls_exchange *x, int participant);      /* one unit of anybody's updates; 0: none */
 
 /* mail.c */
+float *ls_exchange_value_at(const ls_exchange *x, size_t at); /* where new values of the flat vector lie */
+size_t ls_exchange_value_count(const ls_exchange *x, size_t begin, size_t end);
+void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int node);
+void ls_exchange_answer(ls_exchange *x, int bucket, int node, void *values); /* lock held */
 ls_status ls_exchange_make_mail(ls_exchange *x);
 void ls_exchange_free_mail(ls_exchange *x);
 void ls_exchange_expect(ls_exchange *x);                   /* lock held: begin() of a step */

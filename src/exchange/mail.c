@@ -84,7 +84,10 @@ static void piece_done(void *context, ls_letter *letter)
 		tell(mail, LS_ACT_PUSH);
 	come_home(mail);
 	pthread_mutex_lock(&x->lock);
-	count_piece(x, mail->bucket);
+	if (x->stale != NULL)
+		ls_stale_came(x, mail->bucket, mail->node);
+	else
+		count_piece(x, mail->bucket);
 	pthread_mutex_unlock(&x->lock);
 	ls_exchange_notify(x);
 }
@@ -111,13 +114,13 @@ static void values_sent(void *context, ls_letter *letter)
 	ls_exchange_notify(x);
 }
 
-static float *value_at(const ls_exchange *x, size_t at)
+float *ls_exchange_value_at(const ls_exchange *x, size_t at)
 {
 	return at < x->plan.extra_begin ? x->o.params + at : x->o.state + (at - x->plan.extra_begin);
 }
 
 /* A slice's floats, without the padding that only the exchange's own stores have. */
-static size_t value_count(const ls_exchange *x, size_t begin, size_t end)
+size_t ls_exchange_value_count(const ls_exchange *x, size_t begin, size_t end)
 {
 	size_t limit = begin < x->plan.extra_begin ? x->plan.live : x->plan.extra_begin + x->plan.extra;
 	end = end < limit ? end : limit;
@@ -131,15 +134,21 @@ static void arrived(ls_exchange *x, int bucket, int o)
 	ls_exchange_notify(x);
 }
 
+/* bf16 values go back as differences; a server that answers workers one by one cannot know what each of them has. */
+static int pulls_deltas(const ls_exchange *x, int bucket)
+{
+	return ls_exchange_is_bf16(x, bucket) && x->o.staleness == 0;
+}
+
 static void values_done(void *context, ls_letter *letter)
 {
 	ls_mail *mail = context;
 	ls_exchange *x = mail->exchange;
 	size_t begin, end;
 
-	if (ls_exchange_is_bf16(x, mail->bucket)) {
+	if (pulls_deltas(x, mail->bucket)) {
 		ls_plan_slice(&x->plan, mail->bucket, mail->node - x->first_owner, &begin, &end);
-		ls_bf16_add(value_at(x, begin), letter->buffer, value_count(x, begin, end));
+		ls_bf16_add(ls_exchange_value_at(x, begin), letter->buffer, ls_exchange_value_count(x, begin, end));
 	}
 	come_home(mail);
 	arrived(x, mail->bucket, mail->node - x->first_owner);
@@ -151,22 +160,29 @@ static ls_mail *push_out_at(ls_exchange *x, int bucket, int owner, int output)
 			    (size_t)output];
 }
 
+void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int node)
+{
+	const ls_bucket_state *b = &x->bucket[bucket];
+	ls_mail *mail = &x->push_in[(size_t)bucket * (size_t)x->inputs + (size_t)input];
+	size_t width = ls_exchange_is_bf16(x, bucket) ? sizeof(uint16_t) : sizeof(float);
+
+	mail->letter.peer = mail->node = node;
+	post(mail, x->incoming + (size_t)input * x->own + b->own_offset, (b->end - b->begin) * width);
+}
+
 /* The pieces of the step that this slice sums now: those of other nodes are expected. */
 static void arm(ls_exchange *x, int bucket)
 {
 	ls_bucket_state *b = &x->bucket[bucket];
 	const ls_round *round = &x->rounds[b->slice_step & 1];
-	size_t count = b->end - b->begin, width = ls_exchange_is_bf16(x, bucket) ? sizeof(uint16_t) : sizeof(float);
 
 	b->armed = 1;
 	b->awaited = x->o.library_sum || round->computes[x->node];
 	for (int i = 0; i < round->combine.inputs && !x->o.library_sum; i++) {
-		ls_mail *mail = &x->push_in[(size_t)bucket * (size_t)x->inputs + (size_t)i];
 		if (round->piece[i].node == x->node)
 			continue;
 		b->awaited++;
-		mail->letter.peer = mail->node = round->piece[i].node;
-		post(mail, x->incoming + (size_t)i * x->own + b->own_offset, count * width);
+		ls_exchange_expect_piece(x, bucket, i, round->piece[i].node);
 	}
 }
 
@@ -178,10 +194,11 @@ static void expect_values(ls_exchange *x)
 			ls_plan_slice(&x->plan, b, o, &begin, &end);
 			if (begin == end || x->first_owner + o == x->node)
 				continue;
-			int half = ls_exchange_is_bf16(x, b);
-			void *to = half ? (void *)(x->delta_in[o] + x->bucket[b].begin_of[o]) : value_at(x, begin);
+			int half = pulls_deltas(x, b);
+			void *to = half ? (void *)(x->delta_in[o] + x->bucket[b].begin_of[o])
+					: ls_exchange_value_at(x, begin);
 			post(&x->pull_in[(size_t)b * (size_t)x->plan.owners + (size_t)o], to,
-			     value_count(x, begin, end) * (half ? sizeof(uint16_t) : sizeof(float)));
+			     ls_exchange_value_count(x, begin, end) * (half ? sizeof(uint16_t) : sizeof(float)));
 		}
 	}
 }
@@ -200,6 +217,11 @@ static void arm_norms(ls_exchange *x)
 
 void ls_exchange_expect(ls_exchange *x)
 {
+	if (x->stale != NULL) {
+		if (x->step == x->first)
+			ls_stale_expect(x);
+		return;
+	}
 	for (int b = 0; b < x->plan.buckets; b++) {
 		const ls_bucket_state *s = &x->bucket[b];
 		if (s->begin < s->end && !s->armed && s->slice_step == x->step && x->nodes > 1)
@@ -227,14 +249,16 @@ static void push_sums(ls_exchange *x, int bucket)
 	}
 }
 
-/* The last step's letter has arrived, or its values would not be here; the courier may not have noticed yet. Were it
- * posted again before that, it would fall behind the next piece of the same bucket. */
-static void push_piece(ls_mail *mail, void *buffer, size_t bytes)
+/* The last step's letters have arrived, or their values would not be here; the courier may not have noticed yet. Were
+ * one posted again before that, it would fall behind the next piece of the same bucket. Not under the lock: the courier
+ * may want it first. */
+static void await_home(ls_exchange *x, int bucket)
 {
-	const ls_courier *courier = mail->exchange->o.courier;
-	while (atomic_load(&mail->state) != 0 && !ls_courier_has_failed(courier))
-		usleep(20);
-	post(mail, buffer, bytes);
+	for (int i = 0; i < x->plan.owners * x->outputs; i++) {
+		const ls_mail *mail = push_out_at(x, bucket, 0, i);
+		while (atomic_load(&mail->state) != 0 && !ls_courier_has_failed(x->o.courier))
+			usleep(20);
+	}
 }
 
 static void push_pieces(ls_exchange *x, int bucket)
@@ -248,9 +272,9 @@ static void push_pieces(ls_exchange *x, int bucket)
 		ls_plan_slice(&x->plan, bucket, o, &begin, &end);
 		if (begin == end || x->first_owner + o == x->node)
 			continue;
-		for (int j = 0; j < round->gather.outputs; j++)
-			push_piece(push_out_at(x, bucket, o, j), ls_exchange_output(x, round, bucket, j, begin),
-				   (end - begin) * width);
+		for (int j = 0; j < (x->o.staleness > 0 ? 1 : round->gather.outputs); j++)
+			post(push_out_at(x, bucket, o, j), ls_exchange_output(x, round, bucket, j, begin),
+			     (end - begin) * width);
 	}
 	if (x->bucket[bucket].begin < x->bucket[bucket].end)
 		count_piece(x, bucket);
@@ -258,6 +282,7 @@ static void push_pieces(ls_exchange *x, int bucket)
 
 void ls_exchange_push(ls_exchange *x, int bucket)
 {
+	await_home(x, bucket);
 	pthread_mutex_lock(&x->lock);
 	if (x->o.library_sum)
 		push_sums(x, bucket);
@@ -268,19 +293,26 @@ void ls_exchange_push(ls_exchange *x, int bucket)
 	ls_exchange_notify(x);
 }
 
+void ls_exchange_answer(ls_exchange *x, int bucket, int node, void *values)
+{
+	const ls_bucket_state *b = &x->bucket[bucket];
+	size_t width = pulls_deltas(x, bucket) ? sizeof(uint16_t) : sizeof(float);
+
+	x->bucket[bucket].leaving++;
+	post(&x->pull_out[(size_t)bucket * (size_t)x->nodes + (size_t)node], values,
+	     ls_exchange_value_count(x, b->begin, b->end) * width);
+}
+
 static void pull(ls_exchange *x, int bucket)
 {
 	const ls_bucket_state *b = &x->bucket[bucket];
-	int half = ls_exchange_is_bf16(x, bucket);
-	void *from = half ? (void *)(x->delta_out + b->own_offset) : value_at(x, b->begin);
-	size_t bytes = value_count(x, b->begin, b->end) * (half ? sizeof(uint16_t) : sizeof(float));
+	void *from =
+		pulls_deltas(x, bucket) ? (void *)(x->delta_out + b->own_offset) : ls_exchange_value_at(x, b->begin);
 
 	for (int k = 1; k < x->nodes; k++) {
 		int n = (x->node + k) % x->nodes;
-		if (n >= x->workers)
-			continue;
-		x->bucket[bucket].leaving++;
-		post(&x->pull_out[(size_t)bucket * (size_t)x->nodes + (size_t)n], from, bytes);
+		if (n < x->workers)
+			ls_exchange_answer(x, bucket, n, from);
 	}
 }
 
@@ -393,7 +425,9 @@ void ls_exchange_slice_summed(ls_exchange *x, int bucket)
 	const ls_bucket_state *b = &x->bucket[bucket];
 
 	pthread_mutex_lock(&x->lock);
-	if (!x->o.measured || bucket == x->plan.buckets - 1 || b->applying)
+	if (x->stale != NULL)
+		ls_stale_applied(x, bucket);
+	else if (!x->o.measured || bucket == x->plan.buckets - 1 || b->applying)
 		complete_slice(x, bucket);
 	else if (--x->summed_left == 0) {
 		x->norms_wanted = 1;

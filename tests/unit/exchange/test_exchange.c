@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +17,15 @@
 
 #include <cmocka.h>
 
+#include "exchange/collect.h"
 #include "exchange/exchange.h"
 
 enum { NODES = 7, DEVICES = 4, LEAVES = 33, STEPS = 4, LAYERS = 6, LIVE = 1200, EXTRA = 40 };
 
 typedef struct trial {
 	uint64_t seed;
-	int nodes, servers, devices[NODES], threads, layers, measured, scattered, wire_bf16, library;
+	int nodes, servers, devices[NODES], threads, layers, measured, scattered, wire_bf16, library, stale;
+	_Atomic(int) at[NODES], most_ahead; /* stale: rounds begun; how far apart they were */
 	int64_t most, leaves[STEPS];
 	size_t live, extra, block, bucket, cut[LAYERS + 1];
 	int node_of[STEPS][LEAVES], device_of[STEPS][LEAVES];
@@ -57,7 +60,7 @@ static float noise(uint64_t a, uint64_t b, uint64_t c)
 
 static float gradient(const trial *t, int step, int64_t leaf, size_t at, float param)
 {
-	return noise(t->seed + (uint64_t)step, (uint64_t)leaf, at) + 0.25f * param;
+	return noise(t->seed + (uint64_t)step, (uint64_t)leaf, at) + (t->stale ? 0 : 0.25f * param);
 }
 
 static float extra_sum(const trial *t, int step, int64_t leaf, size_t at)
@@ -236,6 +239,7 @@ static ls_exchange_options options_of(node *n)
 				      .scattered = t->scattered,
 				      .wire = t->wire_bf16 ? LS_WIRE_BF16 : LS_WIRE_FP32,
 				      .library_sum = t->library,
+				      .staleness = t->stale,
 				      .measured = t->measured,
 				      .params = n->params,
 				      .master = t->wire_bf16 ? n->master : n->params,
@@ -244,6 +248,26 @@ static ls_exchange_options options_of(node *n)
 				      .measure = measure,
 				      .measured_all = measured_all,
 				      .context = n };
+}
+
+/* How far this worker is ahead of the slowest one as it begins a round. */
+static void note_step(node *n)
+{
+	trial *t = (trial *)n->t;
+	int least = n->step;
+
+	if (n->rank >= t->nodes - t->servers)
+		return;
+	atomic_store(&t->at[n->rank], n->step);
+	for (int w = 0; w < t->nodes - t->servers; w++) {
+		int at = atomic_load(&t->at[w]);
+		least = at < least ? at : least;
+	}
+	int most = atomic_load(&t->most_ahead);
+	while (n->step - least > most && !atomic_compare_exchange_weak(&t->most_ahead, &most, n->step - least))
+		;
+	if (t->stale && n->rank == 0)
+		usleep(20000); /* the slow one */
 }
 
 static ls_status run_steps(node *n)
@@ -260,6 +284,7 @@ static ls_status run_steps(node *n)
 	for (int d = 0; d < n->devices; d++)
 		LS_TRY(ls_team_new(&n->team[d], n->t->threads));
 	for (n->step = 0; n->step < STEPS; n->step++) {
+		note_step(n);
 		ls_exchange_deal deal = { .step = (uint64_t)n->step + 5,
 					  .leaves = n->t->leaves[n->step],
 					  .node = n->t->node_of[n->step],
@@ -271,6 +296,8 @@ static ls_status run_steps(node *n)
 			LS_TRY(ls_exchange_await(n->exchange, deal.step));
 	}
 	ls_status status = ls_exchange_await(n->exchange, STEPS - 1 + 5);
+	if (status == LS_OK)
+		status = ls_collect_meet(n->courier, "the end");
 	for (int d = 0; d < n->devices; d++)
 		ls_team_free(n->team[d]);
 	ls_team_free(crew);
@@ -450,6 +477,62 @@ static void test_bf16(void **state)
 	}
 }
 
+/* The servers' slices together are the serial run's parameters, but for the order of additions. */
+static void check_served(const trial *t, const node *nodes)
+{
+	ls_plan plan;
+	assert_int_equal(ls_plan_init(&plan, t->live, t->extra, t->block, t->bucket, t->servers), LS_OK);
+	for (int b = 0; b < plan.buckets - 1; b++)
+		for (int o = 0; o < t->servers; o++) {
+			size_t begin, end;
+			ls_plan_slice(&plan, b, o, &begin, &end);
+			for (; begin < end && begin < t->live; begin++) {
+				float got = nodes[t->nodes - t->servers + o].params[begin];
+				if (!(got - t->params[begin] < 1e-3f && t->params[begin] - got < 1e-3f)) {
+					describe(t);
+					fail_msg("stale: parameter %zu is %g, expected %g", begin, (double)got,
+						 (double)t->params[begin]);
+				}
+			}
+		}
+	ls_plan_release(&plan);
+}
+
+/* Sums that do not depend on parameters come to the same whoever is first; nobody runs further ahead than allowed. */
+static void test_stale(void **state)
+{
+	static trial t;
+	int ran_ahead = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 30; i++) {
+		draw_trial(&t, first_seed() + 3000 + i);
+		t.nodes = 2 + (int)(i % 4);
+		t.servers = t.nodes > 3 ? 1 + (int)(i % 2) : 1;
+		for (int n = 0; n < t.nodes; n++)
+			t.devices[n] = n < t.nodes - t.servers ? 1 + (int)((i + (uint64_t)n) % 3) : 0;
+		uint64_t rng = i;
+		for (int s = 0; s < STEPS; s++)
+			deal(&t, &rng, s);
+		t.stale = 1 + (int)(i % 3);
+		t.measured = 0;
+		t.wire_bf16 = 0;
+		serial_run(&t);
+		node *nodes = run_trial(&t);
+		for (int n = 0; n < t.nodes; n++)
+			assert_int_equal(nodes[n].status, LS_OK);
+		/* One more than allowed may show: a round counts as done before its worker has begun the next. */
+		if (atomic_load(&t.most_ahead) > t.stale + 1) {
+			describe(&t);
+			fail_msg("a worker was %d rounds ahead, allowed are %d", atomic_load(&t.most_ahead), t.stale);
+		}
+		ran_ahead += atomic_load(&t.most_ahead) > 0;
+		check_served(&t, nodes);
+		free(nodes);
+	}
+	assert_true(ran_ahead > 0);
+}
+
 static void test_library_sum(void **state)
 {
 	static trial t;
@@ -469,6 +552,6 @@ static void test_library_sum(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_bits), cmocka_unit_test(test_bf16),
-					    cmocka_unit_test(test_library_sum) };
+					    cmocka_unit_test(test_stale), cmocka_unit_test(test_library_sum) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
