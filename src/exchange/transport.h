@@ -46,13 +46,16 @@ ls_status ls_threads_transports(ls_transport **transports, int size, int slots, 
  * MPI. Initialises it; the calling process is one node of MPI_COMM_WORLD. Fails with LS_EUNSUPPORTED in a build
  * without MPI, with LS_EMISMATCH when MPI sees another number of nodes than ls_mpi_launched(). After
  * ls_mpi_transport() only the thread that uses the transport may talk to MPI. free() finalises, unless an operation
- * failed, a send is still under way, or the transport was abandoned: that would wait for a node that may be gone. The
- * process must then exit with a status other than zero, whereupon the launcher ends the others.
+ * failed, a send is not done within a second, or the transport was abandoned: that would wait for a node that may be
+ * gone. The process must then exit with a status other than zero, whereupon the launcher ends the others.
  */
 ls_status ls_mpi_transport(ls_transport **out, int slots);
 
 /* How many processes a launcher (mpirun, srun, MPICH's hydra) has started this one among: from the environment, without
  * touching MPI; 1 when there is none. */
 int ls_mpi_launched(void);
+
+/* "Open MPI v4.1.4": the library that ls_mpi_transport() uses; "" in a build without. Does not initialise it. */
+void ls_mpi_version(char *text, size_t size);
 
 #endif

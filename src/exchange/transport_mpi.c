@@ -19,8 +19,14 @@
 #include <math.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+#include "base/clock.h"
+
+#define SETTLE_S 1.0 /* for what is under way when a transport is freed */
 
 typedef enum slot_kind { SLOT_SEND, SLOT_RECEIVE, SLOT_SUM } slot_kind;
 
@@ -258,15 +264,27 @@ static void mpi_abandon(ls_transport *transport)
 	self(transport)->abandoned = 1;
 }
 
-/* Receives that nobody will send to any more end here; anything else under way would keep MPI_Finalize() waiting. */
-static void cancel_receives(mpi_transport *t)
+/* What was sent may be done without anybody having asked since: a last word is. */
+static void finish_send(MPI_Request *request, double until)
 {
+	int done = 0;
+	while (!done && MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && ls_clock_seconds() < until)
+		;
+}
+
+/* Receives that nobody will send to any more end here, other operations get a moment: under way they would keep
+ * MPI_Finalize() waiting. */
+static void settle_requests(mpi_transport *t)
+{
+	double until = ls_clock_seconds() + SETTLE_S;
 	for (int i = 0; i < t->base.slots && !t->abandoned; i++) {
 		if (t->requests[i] == MPI_REQUEST_NULL)
 			continue;
-		if (t->states[i].kind != SLOT_RECEIVE || MPI_Cancel(&t->requests[i]) != MPI_SUCCESS ||
-		    MPI_Wait(&t->requests[i], MPI_STATUS_IGNORE) != MPI_SUCCESS)
-			t->abandoned = 1;
+		if (t->states[i].kind != SLOT_RECEIVE)
+			finish_send(&t->requests[i], until);
+		else if (MPI_Cancel(&t->requests[i]) == MPI_SUCCESS)
+			MPI_Wait(&t->requests[i], MPI_STATUS_IGNORE);
+		t->abandoned = t->requests[i] != MPI_REQUEST_NULL;
 	}
 }
 
@@ -286,7 +304,7 @@ static void mpi_free(ls_transport *transport)
 	if (!transport)
 		return;
 	mpi_transport *t = self(transport);
-	cancel_receives(t);
+	settle_requests(t);
 	if (!t->abandoned && MPI_Comm_free(&t->comm) == MPI_SUCCESS && t->initialised)
 		MPI_Finalize();
 	release(t);
@@ -398,7 +416,27 @@ ls_status ls_mpi_transport(ls_transport **out, int slots)
 	return LS_OK;
 }
 
+/* "Open MPI v4.1.4, package: ..." or "MPICH Version:\t4.0.2\nMPICH Release date: ...": the part that names it. */
+void ls_mpi_version(char *text, size_t size)
+{
+	char all[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+	int length = 0;
+	if (MPI_Get_library_version(all, &length) != MPI_SUCCESS)
+		length = 0;
+	all[length] = '\0';
+	all[strcspn(all, ",\n")] = '\0';
+	for (char *tab = all; (tab = strchr(tab, '\t')); tab++)
+		*tab = ' ';
+	snprintf(text, size, "%s", all);
+}
+
 #else
+
+void ls_mpi_version(char *text, size_t size)
+{
+	if (size)
+		text[0] = '\0';
+}
 
 ls_status ls_mpi_transport(ls_transport **out, int slots)
 {

@@ -114,6 +114,15 @@ static void explain_directory(ls_launch_output *output)
 		 word_after(output->banner, "Working directory:", path, sizeof path));
 }
 
+/* A node whose status is zero, but which did not wait for the others: it has nothing to tell, and all of them end. */
+static void explain_left(ls_launch_output *output)
+{
+	char rank[32], host[256];
+	snprintf(output->reason, sizeof output->reason, "node %s (%s) left before the others had finished",
+		 word_after(output->banner, "process rank ", rank, sizeof rank),
+		 word_after(output->banner, "\nnode ", host, sizeof host));
+}
+
 /* What Open MPI 4 and 5 say, and what it means. The first row that fits is taken. */
 static const struct {
 	const char *text;
@@ -129,7 +138,7 @@ static const struct {
 	{ "failed to start", LS_LAUNCH_UNSTARTED, NULL },
 	{ "non-zero exit code", LS_LAUNCH_TOLD, NULL },
 	{ "non-zero status", LS_LAUNCH_TOLD, NULL },
-	{ "exiting improperly", LS_LAUNCH_TOLD, NULL },
+	{ "exiting improperly", LS_LAUNCH_REASON, explain_left },
 	{ "MPI_ABORT was invoked", LS_LAUNCH_TOLD, NULL },
 	{ "abort", LS_LAUNCH_TOLD, NULL },
 };

@@ -7,6 +7,7 @@
  *   nap       wake() ends a nap
  *   large     a message that MPI 3 cannot count
  *   short, long   the last node sends another length than the first expects: the first must fail
+ *   farewell  a last word that nobody has asked about is sent all the same, and all end well
  *   vanish    the last node ends without a word, the first gives up: nothing may hang
  */
 #include <limits.h>
@@ -269,6 +270,19 @@ static int run_mismatch(size_t sent, const char *part)
 	return 5;
 }
 
+/* Everybody tells the next one something and goes, with receives open that nobody serves. */
+static int run_farewell(void)
+{
+	static char word[64], heard[64], never[8];
+	int me = transport->rank, n = transport->size;
+	CHECK(!transport->ops->receive(transport, 0, (me + n - 1) % n, 1, heard, sizeof heard));
+	CHECK(!transport->ops->receive(transport, 1, (me + n - 1) % n, 2, never, sizeof never));
+	for (int i = 0; i < 3; i++)
+		CHECK(!transport->ops->send(transport, 2 + i, (me + 1) % n, i ? 9 : 1, word, sizeof word));
+	CHECK(await(1) == LS_OK);
+	return 0;
+}
+
 static int run_vanish(void)
 {
 	static char buffer[1 << 20];
@@ -297,6 +311,8 @@ static int run_part(const char *part)
 		return run_mismatch(999, part);
 	if (!strcmp(part, "long"))
 		return run_mismatch(1001, part);
+	if (!strcmp(part, "farewell"))
+		return run_farewell();
 	if (!strcmp(part, "vanish"))
 		return run_vanish();
 	fprintf(stderr, "unknown part '%s'\n", part);

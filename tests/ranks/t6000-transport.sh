@@ -55,6 +55,8 @@ else
 	skip "a message of more than 2 GiB" "takes too long under a sanitizer"
 fi
 
+run nodes 3 -- farewell
+is "a last word does not keep nodes from ending well" "$status $out$err" "0 3 nodes"
 run nodes 2 -- short
 like "a message too short fails" "$status $err" '^5 short: MPI: a message from node 1 has 999 bytes where 1000 were expected \(tag 1\)'
 run nodes 2 -- long

@@ -92,6 +92,10 @@ static void reasons_are_found(void **state)
 		{ "mpirun was unable to launch the specified application as it could not\n"
 		  "change to the specified working directory:\n\nWorking directory: /nowhere\nNode: c\n",
 		  LS_LAUNCH_REASON, "host c has no directory /nowhere: start in one that is there on every host" },
+		{ "mpirun has exited due to process rank 0 with PID 26078 on\nnode b exiting improperly. There are "
+		  "three "
+		  "reasons this could occur:\n\n1. this process did not call \"init\" before exiting\n",
+		  LS_LAUNCH_REASON, "node 0 (b) left before the others had finished" },
 		{ "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n",
 		  LS_LAUNCH_UNSTARTED, "" },
 		{ "mpirun detected that one or more processes exited with non-zero status, thus causing\n",
