@@ -33,6 +33,7 @@
  *   models.h   the models that come with Lockstep
  *   train.h    training and evaluation, and every setting they take
  *   bench.h    throughput measurements
+ *   probe.h    what machines and links can do, measured
  *   launch.h   starting nodes on other hosts
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
@@ -46,6 +47,7 @@
 #include <lockstep/graph.h>
 #include <lockstep/launch.h>
 #include <lockstep/models.h>
+#include <lockstep/probe.h>
 #include <lockstep/status.h>
 #include <lockstep/train.h>
 

@@ -70,6 +70,40 @@ int ls_table_print(const ls_table *table, FILE *to)
 	return table->failed ? -1 : 0;
 }
 
+/* |---| under a head, |--:| under one that is aligned to the right */
+static void print_rule(const ls_table *table, const int *widths, FILE *to)
+{
+	for (int c = 0; c < table->columns; c++) {
+		fputc('|', to);
+		for (int i = 0; i < widths[c] + 1; i++)
+			fputc('-', to);
+		fputc(is_left(table, c) ? '-' : ':', to);
+	}
+	fputs("|\n", to);
+}
+
+static void print_markdown_cell(const ls_table *table, int column, int width, const char *text, FILE *to)
+{
+	fprintf(to, is_left(table, column) ? "| %-*s " : "| %*s ", width, text);
+	if (column + 1 == table->columns)
+		fputs("|\n", to);
+}
+
+int ls_table_print_markdown(const ls_table *table, FILE *to)
+{
+	int widths[LS_TABLE_COLUMNS];
+	for (int c = 0; c < table->columns; c++)
+		widths[c] = width_of(table, c);
+	for (int c = 0; c < table->columns; c++)
+		print_markdown_cell(table, c, widths[c], head(table, c), to);
+	print_rule(table, widths, to);
+	for (int cell = 0; cell < table->cells; cell++) {
+		int c = cell % table->columns;
+		print_markdown_cell(table, c, widths[c], table->text[cell], to);
+	}
+	return table->failed ? -1 : 0;
+}
+
 void ls_table_release(ls_table *table)
 {
 	free(table->text);

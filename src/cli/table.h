@@ -20,6 +20,8 @@ typedef struct ls_table {
 void ls_table_add(ls_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Returns 0, or -1 when a row could not be kept. */
 int ls_table_print(const ls_table *table, FILE *to);
+/* The same as a Markdown table, which reads well as it is, too. */
+int ls_table_print_markdown(const ls_table *table, FILE *to);
 void ls_table_release(ls_table *table);
 
 #endif

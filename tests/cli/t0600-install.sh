@@ -7,7 +7,7 @@ prefix=$PWD/prefix
 ok "cmake --install" cmake --install "$BUILD_DIR" --prefix "$prefix"
 run "$prefix/bin/lockstep" --version
 is "the installed command runs" "$status" 0
-for page in lockstep lockstep-train lockstep-eval lockstep-data lockstep-models lockstep-bench lockstep-slurm; do
+for page in lockstep lockstep-train lockstep-eval lockstep-data lockstep-models lockstep-bench lockstep-probe lockstep-slurm; do
 	ok "$page.1 is installed" test -f "$prefix/share/man/man1/$page.1"
 done
 ok "completion is installed" test -f "$prefix/share/bash-completion/completions/lockstep"

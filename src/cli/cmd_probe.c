@@ -1,0 +1,131 @@
+/*
+ * cmd_probe.c - lockstep probe: measure this test bed, here, under a launcher, or on the hosts it is told.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lockstep/launch.h>
+
+#include "args.h"
+#include "command.h"
+#include "probe_print.h"
+#include "stop.h"
+
+typedef struct probe_options {
+	ls_probe_options probe;
+	const char *hosts;
+	int json;
+} probe_options;
+
+#define PROBE(member) offsetof(probe_options, probe) + offsetof(ls_probe_options, member)
+#define OWN(member) offsetof(probe_options, member)
+
+static const ls_setting rows[] = {
+	{ "hosts", 0, "LIST", "Nodes", "start a node on each: a:4,b:2 with so many devices", LS_SETTING_STRING,
+	  OWN(hosts), 0, 0, 0 },
+	{ "servers", 0, "N", "Nodes", "also measure parameter servers on the last N nodes", LS_SETTING_INT,
+	  PROBE(servers), 0, 1e6, 0 },
+	{ "timeout", 0, "SECONDS", "Nodes", "until a silent node counts as lost", LS_SETTING_INT, PROBE(timeout), 1,
+	  1e6, 0 },
+	{ "devices", 0, "N", "Exchange", "devices of a node; 0: two and all cores", LS_SETTING_INT, PROBE(devices), 0,
+	  4096, 0 },
+	{ "bytes", 0, "N", "Exchange", "of gradient; 0: 44M, or 4M when quick", LS_SETTING_INT, PROBE(bytes), 0, 0x1p36,
+	  0 },
+	{ "bucket-bytes", 0, "N", "Exchange", "that go out together; 0: as in training", LS_SETTING_INT,
+	  PROBE(bucket_bytes), 0, 0x1p36, 0 },
+	{ "repeat", 0, "N", "Measurement", "repeats of every figure; 0: 9, or 3 when quick", LS_SETTING_INT,
+	  PROBE(repeat), 0, 99, 0 },
+	{ "quick", 0, NULL, "Measurement", "a second or two in all, less exact", LS_SETTING_FLAG, PROBE(quick), 0, 1,
+	  0 },
+	{ "json", 0, NULL, "Measurement", "print one JSON object", LS_SETTING_FLAG, OWN(json), 0, 1, 0 },
+};
+LS_ARGS_TABLE(row_at, rows)
+
+static const ls_args args = {
+	.command = "lockstep probe",
+	.purpose = "Measure a test bed: cores, GFLOP/s, memory, links, exchange of gradients.\n"
+		   "All nodes under mpirun or srun, or those of --hosts; figures are medians.",
+	.example = "lockstep probe --hosts lm1:4,lm6:2",
+	.columns = 1,
+	.at = row_at,
+};
+
+/* One node tells what went wrong; the others have no words for it. */
+static int finish(ls_status status)
+{
+	int stopped = status == LS_EINTERRUPTED ? ls_stop_signal() : 0;
+	if (status != LS_OK && !ls_last_error()[0])
+		return LS_EXIT_FAILURE;
+	int code = ls_command_finish(args.command, status);
+	return stopped ? 128 + stopped : code;
+}
+
+static int probe_here(const probe_options *options)
+{
+	ls_probe_result result;
+	if (ls_launched_by_us()) {
+		signal(SIGUSR1, SIG_DFL); /* the launcher's way to ask for an end; there is nothing to save */
+		ls_launch_report();
+	}
+	ls_status status = ls_probe(&options->probe, &result);
+	if (status != LS_OK)
+		return finish(status);
+	int failed = 0;
+	if (result.node == 0)
+		failed = options->json ? ls_probe_print_json(&result, stdout) : ls_probe_print_text(&result, stdout);
+	ls_probe_result_release(&result);
+	if (failed)
+		fprintf(stderr, "%s: cannot write the result\n", args.command);
+	return failed ? LS_EXIT_FAILURE : LS_EXIT_OK;
+}
+
+/* The nodes get this command line, and know that --hosts has been done. */
+static int probe_there(const probe_options *options, int argc, char **argv)
+{
+	char **whole = calloc((size_t)argc + 2, sizeof *whole);
+	int code = LS_EXIT_FAILURE;
+	if (!whole)
+		return ls_usage_error(args.command, "out of memory");
+	memcpy(whole + 1, argv, (size_t)argc * sizeof *whole); /* whole[0] is the program itself */
+	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
+	launch.hosts = options->hosts;
+	launch.argv = whole;
+	launch.timeout = (double)options->probe.timeout;
+	ls_stop_on_signals(LS_STOP_LAUNCHER, 0);
+	ls_status status = ls_launch(&launch, &code);
+	free(whole);
+	return status == LS_OK ? code : finish(status);
+}
+
+static int probe_on_hosts(probe_options *options, int argc, char **argv)
+{
+	ls_host *hosts = NULL;
+	size_t count = 0;
+	if (ls_launched() > 1)
+		return ls_usage_error(args.command,
+				      "--hosts starts the nodes itself; leave it out under mpirun or srun");
+	ls_status status = ls_hosts_parse(&hosts, &count, options->hosts);
+	if (status != LS_OK)
+		return ls_command_finish(args.command, status);
+	int alone_here = count == 1 && ls_host_is_here(hosts[0].name);
+	if (alone_here && hosts[0].devices)
+		options->probe.devices = hosts[0].devices;
+	ls_hosts_free(hosts);
+	if (options->probe.servers >= (int64_t)count && options->probe.servers > 0)
+		return ls_usage_error(args.command,
+				      "--servers %d: with %d nodes there must be at least one that computes",
+				      (int)options->probe.servers, (int)count);
+	return alone_here ? probe_here(options) : probe_there(options, argc, argv);
+}
+
+int ls_cmd_probe(int argc, char **argv)
+{
+	probe_options options = { .probe = LS_PROBE_OPTIONS_INIT };
+	int code = ls_args_parse(&args, &options, NULL, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	if (options.hosts && !ls_launched_by_us())
+		return probe_on_hosts(&options, argc, argv);
+	return probe_here(&options);
+}

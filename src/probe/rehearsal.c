@@ -1,0 +1,197 @@
+#include "probe/rehearsal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/pin.h"
+#include "exchange/collect.h"
+
+/* As in training: floats of a block, of a bucket between nodes and inside one. */
+enum { BLOCK = 16384, BUCKET_NODES = 512 * 1024, BUCKET_ALONE = 256 * 1024, EXTRA = 16 };
+
+struct ls_rehearsal {
+	ls_rehearsal_options o;
+	int node, nodes, devices;
+	int leaves;
+	int *node_of, *device_of; /* (leaves) */
+	float *params, *master;   /* (floats) master is params, unless the wire is bf16 */
+	float state[EXTRA];
+	ls_exchange *exchange;
+	ls_pin_plan pin;
+	ls_team *crew; /* a thread a device */
+	uint64_t step;
+};
+
+static void update(void *context, size_t begin, size_t end, const float *sums, int participant)
+{
+	ls_rehearsal *r = context;
+	size_t extra = ls_exchange_extra_begin(r->exchange);
+	float *to = begin < extra ? r->master + begin : r->state + (begin - extra);
+	size_t limit = begin < extra ? r->o.floats : extra + EXTRA;
+
+	(void)participant;
+	memcpy(to, sums, ((end < limit ? end : limit) - begin) * sizeof(float));
+}
+
+static ls_status new_floats(float **out, size_t count, const char *what)
+{
+	void *buffer = NULL;
+	LS_TRY(ls_buffer_new(&buffer, (count + 16) * sizeof(float), what));
+	*out = buffer;
+	return LS_OK;
+}
+
+static void free_floats(float *buffer, size_t count)
+{
+	ls_buffer_free(buffer, (count + 16) * sizeof(float));
+}
+
+/* One leaf a device, in node order. */
+static ls_status deal_leaves(ls_rehearsal *r)
+{
+	int workers = r->nodes - r->o.servers, at = 0;
+
+	for (int n = 0; n < workers; n++)
+		r->leaves += r->o.devices_of[n];
+	r->devices = r->node < workers ? r->o.devices_of[r->node] : 0;
+	r->node_of = calloc((size_t)r->leaves, sizeof(int));
+	r->device_of = calloc((size_t)r->leaves, sizeof(int));
+	if (r->node_of == NULL || r->device_of == NULL)
+		return ls_fail(LS_EMEMORY, "no memory to deal %d leaves", r->leaves);
+	for (int n = 0; n < workers; n++)
+		for (int d = 0; d < r->o.devices_of[n]; d++) {
+			r->node_of[at] = n;
+			r->device_of[at++] = d;
+		}
+	return LS_OK;
+}
+
+static ls_status make_exchange(ls_rehearsal *r)
+{
+	size_t usual = r->o.courier != NULL ? BUCKET_NODES : BUCKET_ALONE;
+	ls_exchange_options x = { .courier = r->o.courier,
+				  .servers = r->o.servers,
+				  .devices = r->devices,
+				  .threads = 1,
+				  .live = r->o.floats,
+				  .extra = EXTRA,
+				  .block = BLOCK,
+				  .bucket = r->o.bucket > 0 ? r->o.bucket : usual,
+				  .leaves = r->leaves,
+				  .wire = r->o.wire,
+				  .update = update,
+				  .context = r };
+
+	LS_TRY(new_floats(&r->params, r->o.floats, "parameters"));
+	r->master = r->params;
+	if (r->o.courier != NULL && r->o.wire != LS_WIRE_FP32)
+		LS_TRY(new_floats(&r->master, r->o.floats, "exact parameters"));
+	x.params = r->params;
+	x.master = r->master;
+	x.state = r->state;
+	return ls_exchange_new(&r->exchange, &x);
+}
+
+static void pin_rank(void *context, int rank)
+{
+	ls_rehearsal *r = context;
+	ls_pin_self(&r->pin, rank, 0);
+}
+
+static ls_status make_crew(ls_rehearsal *r)
+{
+	ls_team_options crew = { .threads = r->devices, .begin = pin_rank, .context = r };
+	if (r->devices == 0)
+		return LS_OK;
+	LS_TRY(ls_pin_plan_init(&r->pin, r->devices, 1, LS_PIN_AUTO));
+	return ls_team_new_with(&r->crew, &crew);
+}
+
+ls_status ls_rehearsal_new(ls_rehearsal **out, const ls_rehearsal_options *options)
+{
+	ls_rehearsal *r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return ls_fail(LS_EMEMORY, "no memory to rehearse an exchange");
+	r->o = *options;
+	r->nodes = options->courier != NULL ? ls_courier_size(options->courier) : 1;
+	r->node = options->courier != NULL ? ls_courier_rank(options->courier) : 0;
+	ls_status status = deal_leaves(r);
+	if (status == LS_OK)
+		status = make_exchange(r);
+	if (status == LS_OK)
+		status = make_crew(r);
+	r->o.devices_of = NULL;
+	if (status != LS_OK) {
+		ls_rehearsal_free(r);
+		return status;
+	}
+	*out = r;
+	return LS_OK;
+}
+
+void ls_rehearsal_free(ls_rehearsal *r)
+{
+	if (r == NULL)
+		return;
+	ls_team_free(r->crew);
+	ls_pin_plan_release(&r->pin);
+	ls_exchange_free(r->exchange);
+	if (r->master != r->params)
+		free_floats(r->master, r->o.floats);
+	free_floats(r->params, r->o.floats);
+	free(r->device_of);
+	free(r->node_of);
+	free(r);
+}
+
+/* The device's thread writes its gradient, so that its pages are near it. Nothing changes it later. */
+static void fill(void *context, ls_member member)
+{
+	ls_rehearsal *r = context;
+	float *sums = ls_exchange_slot(r->exchange, member.rank, 0);
+	for (size_t i = 0; i < r->o.floats; i++)
+		sums[i] = 1;
+}
+
+static void hand_over(void *context, ls_member member)
+{
+	ls_rehearsal *r = context;
+	size_t extra = ls_exchange_extra_begin(r->exchange);
+	ls_member alone = { .size = 1 };
+
+	ls_exchange_ready(r->exchange, member.rank, 0, 0, r->o.floats, alone);
+	memset(ls_exchange_extra(r->exchange, member.rank, 0), 0, EXTRA * sizeof(float));
+	ls_exchange_ready(r->exchange, member.rank, 0, extra, extra + EXTRA, alone);
+	ls_exchange_finish(r->exchange, member.rank, alone);
+}
+
+ls_status ls_rehearsal_step(ls_rehearsal *r, double *seconds)
+{
+	ls_exchange_deal deal = { .step = ++r->step, .leaves = r->leaves, .node = r->node_of, .device = r->device_of };
+
+	ls_pin_self(&r->pin, 0, 0);
+	LS_TRY(ls_collect_meet(r->o.courier, "beginning of a probe's step"));
+	double start = ls_clock_seconds();
+	ls_exchange_begin(r->exchange, &deal);
+	if (r->step == 1 && r->crew != NULL)
+		ls_team_run(r->crew, fill, r);
+	if (r->crew != NULL)
+		ls_team_run(r->crew, hand_over, r);
+	LS_TRY(ls_exchange_await(r->exchange, deal.step));
+	*seconds = ls_clock_seconds() - start;
+	return LS_OK;
+}
+
+ls_status ls_rehearsal_check(const ls_rehearsal *r)
+{
+	double allowed = r->o.wire == LS_WIRE_BF16 ? r->leaves / 128.0 : 0;
+
+	for (size_t i = 0; r->crew != NULL && i < r->o.floats; i++)
+		if (!(fabs((double)r->params[i] - r->leaves) <= allowed))
+			return ls_fail(LS_ENUMERIC, "the exchange has summed %d ones to %g (float %zu of %zu)",
+				       r->leaves, (double)r->params[i], i, r->o.floats);
+	return LS_OK;
+}
