@@ -97,6 +97,13 @@ static ls_status make_stores(ls_exchange *x)
 	return LS_OK;
 }
 
+/* What `update` left for the extra floats is for everybody, servers included; but a server that answers workers one by
+ * one has nothing to tell another. */
+int ls_exchange_gets_results(const ls_exchange *x, int bucket)
+{
+	return bucket == x->plan.buckets - 1 && x->o.staleness == 0;
+}
+
 /* What this node owns of every bucket, and how many slices of new values come to it in a step. */
 static ls_status make_buckets(ls_exchange *x)
 {
@@ -126,7 +133,7 @@ static ls_status make_buckets(ls_exchange *x)
 				x->own += end - begin;
 				x->own_buckets += begin < end && b < x->plan.buckets - 1;
 			}
-			s->comes[o] = begin < end && (worker || o == x->owner);
+			s->comes[o] = begin < end && (worker || o == x->owner || ls_exchange_gets_results(x, b));
 			s->begin_of[o] = x->delta_floats[o];
 			x->delta_floats[o] += end - begin;
 			if (b < x->plan.buckets - 1)

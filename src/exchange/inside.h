@@ -137,6 +137,7 @@ void ls_exchange_push(ls_exchange *x, int bucket);         /* the node's pieces 
 void ls_exchange_slice_summed(ls_exchange *x, int bucket); /* all units of the own slice are done */
 
 /* exchange.c */
+int ls_exchange_gets_results(const ls_exchange *x, int bucket); /* whether servers get new values of it, too */
 void ls_exchange_notify(ls_exchange *x);
 
 #endif

@@ -192,7 +192,7 @@ static void expect_values(ls_exchange *x)
 		for (int o = 0; o < x->plan.owners; o++) {
 			size_t begin, end;
 			ls_plan_slice(&x->plan, b, o, &begin, &end);
-			if (begin == end || x->first_owner + o == x->node)
+			if (!x->bucket[b].comes[o] || x->first_owner + o == x->node)
 				continue;
 			int half = pulls_deltas(x, b);
 			void *to = half ? (void *)(x->delta_in[o] + x->bucket[b].begin_of[o])
@@ -227,7 +227,7 @@ void ls_exchange_expect(ls_exchange *x)
 		if (s->begin < s->end && !s->armed && s->slice_step == x->step && x->nodes > 1)
 			arm(x, b);
 	}
-	if (x->nodes > 1 && x->node < x->workers && !x->o.library_sum)
+	if (x->nodes > 1 && !x->o.library_sum)
 		expect_values(x);
 	if (x->nodes > 1 && x->o.measured && !x->o.library_sum)
 		arm_norms(x);
@@ -311,7 +311,7 @@ static void pull(ls_exchange *x, int bucket)
 
 	for (int k = 1; k < x->nodes; k++) {
 		int n = (x->node + k) % x->nodes;
-		if (n < x->workers)
+		if (n < x->workers || ls_exchange_gets_results(x, bucket))
 			ls_exchange_answer(x, bucket, n, from);
 	}
 }

@@ -440,6 +440,8 @@ static void test_same_bits(void **state)
 				fail_msg("node %d differs from the serial run", n);
 			}
 		}
+		for (int n = t.nodes - t.servers; n < t.nodes; n++)
+			assert_memory_equal(nodes[n].state, t.state, t.extra * sizeof(float)); /* servers know, too */
 		free(nodes);
 	}
 }
