@@ -8,6 +8,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -55,15 +56,18 @@ class Process:
         return json.loads(line)
 
     def wait(self, seconds):
-        """Reads what is left of the output, so the child can end; kills it when the time is over. Returns peak bytes."""
-        timer = threading.Timer(seconds, self.child.kill)
+        """Its end, which comes by force when the time is over. Returns peak bytes."""
+        # Not Popen.kill: it may collect the child, and with it the memory's peak.
+        timer = threading.Timer(seconds, os.kill, (self.child.pid, signal.SIGKILL))
         timer.start()
         try:
-            self.output = self.child.stdout.read()
-            _, status, usage = os.wait4(self.child.pid, 0)
-            self.child.returncode = os.waitstatus_to_exitcode(status)
+            self.output = self.child.stdout.read()  # what is left, so that the child can end
+            os.waitid(os.P_PID, self.child.pid, os.WEXITED | os.WNOWAIT)
         finally:
             timer.cancel()
+            timer.join()  # the process id stays the child's until nobody may use it
+        _, status, usage = os.wait4(self.child.pid, 0)
+        self.child.returncode = os.waitstatus_to_exitcode(status)
         return usage.ru_maxrss * 1024
 
     def dismiss(self):
@@ -110,7 +114,7 @@ class TorchJob:
                 self.processes.append(self.start(rank, len(places), threads, cpus))
             self.parameters = self.hear()[0]["parameters"]
         except BaseException:
-            self.finish()
+            self.finish(0)
             raise
 
     def start(self, rank, world, threads, cpus):
@@ -140,11 +144,11 @@ class TorchJob:
         if steps:
             self.rates.append(len(self.processes) * self.point.batch * steps / seconds)
 
-    def finish(self):
-        """Peak memory is that of all ranks; libraries they share are counted for each."""
+    def finish(self, seconds=GRACE):
+        """End the processes. Peak memory is that of all ranks; libraries they share are counted for each."""
         for process in self.processes:  # ranks end together
             process.dismiss()
-        self.peak = sum(process.end() for process in self.processes)
+        self.peak = sum(process.end(seconds) for process in self.processes)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 

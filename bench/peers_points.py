@@ -22,8 +22,8 @@ class Point:
 
 
 class DevicesPoint:
-    """A job of the second, `batch` a device: steps of either side that make turns of about a second, and the scaling and
-    the ratio of rates required (0 for none)."""
+    """A job of the second, `batch` a device: steps of either side that make turns of about a second, and what is asked
+    of scaling and of the ratio of rates (0 for nothing)."""
 
     def __init__(self, model, batch, torch_steps, steps, scaling, required):
         self.model, self.batch, self.torch_steps, self.steps = model, batch, torch_steps, steps
@@ -62,9 +62,12 @@ def run(name, starts, steps, mine, rounds):
             jobs.append(start())
             jobs[-1].turn(2, 0)
         take_turns(name, [(label, job, 1, steps) for (label, _), job in zip(starts, jobs)] + mine, rounds)
-    finally:
+    except BaseException:
         for job in jobs:
-            job.finish()
+            job.finish(0)
+        raise
+    for job in jobs:
+        job.finish()
     return jobs
 
 
@@ -83,7 +86,8 @@ def peers(torches, jobs, mine):
     """PyTorch's part of a row."""
     found = []
     for torch, job in zip(torches, jobs):
-        peer = {"label": torch.label, "version": torch.facts["torch"], "channels_last": torch.channels_last, **side(job)}
+        peer = {"label": torch.label, "version": torch.facts["torch"], "channels_last": torch.channels_last}
+        peer.update(side(job))
         if mine:
             middle, low, high = median_ratio(mine.rates, job.rates)
             peer.update(ratio=middle, ratio_min=low, ratio_max=high, memory_ratio=mine.peak / job.peak)

@@ -91,8 +91,9 @@ def join(options):
     import torch.distributed
 
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    torch.distributed.init_process_group("gloo", init_method="file://" + os.path.abspath(options.meet), timeout=PATIENCE,
-                                         rank=options.rank, world_size=options.world)
+    meet = "file://" + os.path.abspath(options.meet)
+    torch.distributed.init_process_group("gloo", init_method=meet, timeout=PATIENCE, rank=options.rank,
+                                         world_size=options.world)
 
 
 def serve(options):

@@ -1,0 +1,101 @@
+#!/bin/bash
+# bench/peers with stand-ins for both sides: its arithmetic, its verdict, and that it leaves nothing behind.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+if [ "$(nproc)" -lt 2 ]; then
+	skip "bench/peers" "it compares two devices, and there is one CPU"
+	test_end
+fi
+
+# A PyTorch that trains 1000 samples a second in one process, the ranks together 1600. DIES=N: rank N ends at its first
+# order. SLOW: no answer in time.
+cat >torch <<'END'
+#!/usr/bin/env python3
+import json, os, sys, time
+argv = sys.argv[2:]
+value = lambda name, other: int(argv[argv.index(name) + 1]) if name in argv else other
+if "--probe" in argv:
+    print(json.dumps({"torch": "9.9", "torchvision": "9.9", "onednn": "none", "capability": "none"}))
+    sys.exit()
+ballast = b"x" * (64 << 20)  # so that memory is not what fails
+batch, world, rank = value("--batch", 0), value("--world", 1), value("--rank", 0)
+open(os.environ["PIDS"], "a").write(f"{os.getpid()}\n")
+print(json.dumps({"ready": True, "parameters": 7}), flush=True)
+for line in sys.stdin:
+    if os.environ.get("DIES") == str(rank) and world > 1:
+        sys.exit("rank is out of memory")
+    time.sleep(3600 if "SLOW" in os.environ else 0)
+    seconds = batch / 1000 if world == 1 else (batch * world / 1600 if rank else batch / 1600)
+    print(json.dumps({"seconds": [seconds] * json.loads(line)["steps"]}), flush=True)
+END
+# A lockstep of 8000 samples a second a device, SCALING times that on two, or without a second device.
+cat >lockstep <<'END'
+#!/bin/bash
+[ "$1" = bench ] || exit 2
+case " $* " in
+*" --devices 1 "*) rate=8000 ;;
+*" --devices 2 "*)
+	[ -n "$SCALING" ] || { echo "lockstep bench: this version measures one device" >&2; exit 1; }
+	rate=$(awk "BEGIN { print 8000 * $SCALING }") ;;
+esac
+echo "{\"samples_per_s\": $rate, \"version\": \"0\"}"
+END
+chmod +x torch lockstep
+mkdir temporary
+export PIDS=$PWD/pids
+peers=("$SOURCE_DIR/bench/peers" --torch "$PWD/torch" --lockstep "$PWD/lockstep" --rounds 2)
+
+none_left() {
+	local pid
+	while read -r pid; do
+		! kill -0 "$pid" 2>/dev/null || return 1
+	done <pids
+	[ -s pids ] && [ -z "$(ls temporary)" ]
+}
+
+export TMPDIR=$PWD/temporary SCALING=1.95
+run "${peers[@]}" --only devices --json
+is "the devices alone" "$status" 0
+cp .out devices.json
+ok "one row a model" json devices.json '[r["model"] for r in o["devices"]] == ["resnet18", "resnet50", "cnn"]'
+ok "no other table" json devices.json 'o["points"] == []'
+ok "scaling is two devices over one" json devices.json 'all(abs(r["scaling"] - 1.95) < 1e-6 for r in o["devices"])'
+ok "ranks count together, at the pace of the slowest" \
+	json devices.json 'all(abs(r["peers"][0]["samples_per_s"] - 1600) < 1e-6 for r in o["devices"])'
+ok "the ratio is against them" json devices.json 'all(abs(r["ratio"] - 9.75) < 1e-6 for r in o["devices"])'
+is "two ranks a model were started" "$(wc -l <pids)" 6
+ok "and nothing is left of them" none_left
+
+run "${peers[@]}" --quick --models cnn --threads 1
+is "both tables" "$status" 0
+like "threads" "$out" '^cnn +64 +1 +1000.0 +8000.0 +8.00x'
+like "devices" "$out" '^cnn +512 +8000.0 +15600.0 +1.95x .* 1600.0 +9.75x .* yes$'
+
+SCALING=1.84 run "${peers[@]}" --only devices --models cnn
+is "too little scaling is a failure" "$status" 1
+like "which the table shows" "$out" ' 1.84x .* NO$'
+
+SCALING='' run "${peers[@]}" --models cnn --threads 1
+is "a lockstep without devices is a failure" "$status" 1
+like "after the first table" "$out" '^cnn +512 +1 '
+like "and told" "$out" '^note: the table of devices is not complete: .*measures one device'
+SCALING='' run "${peers[@]}" --models cnn --only devices
+is "nothing measured" "$status" 2
+
+DIES=1 run "${peers[@]}" --models cnn --only devices
+is "a rank that ends" "$status" 2
+like "is named, with its reason" "$err" 'torch rank 1 at cnn: ended: rank is out of memory'
+ok "and the others end" none_left
+
+: >pids
+SLOW=1 "${peers[@]}" --models cnn --only devices >.out 2>.err &
+both() { [ "$(wc -l <pids)" = 2 ]; }
+ok "two ranks are at work" wait_for 30 both
+kill -TERM $!
+wait $!
+is "a signal ends the comparison" "$?" 143
+ok "and them" none_left
+ok "no file was left in the sources" [ ! -e "$SOURCE_DIR/bench/__pycache__" ]
+
+test_end
