@@ -42,7 +42,7 @@ static int train_here(const ls_train_options *options)
 static int train_there(const ls_train_options *options, int argc, char **argv)
 {
 	char **whole = calloc((size_t)argc + 2, sizeof *whole);
-	int code = LS_EXIT_FAILURE;
+	int code = LS_EXIT_OK;
 	if (!whole)
 		return ls_usage_error(args.command, "out of memory");
 	memcpy(whole + 1, argv, (size_t)argc * sizeof *whole); /* whole[0] is the program itself */
@@ -53,7 +53,10 @@ static int train_there(const ls_train_options *options, int argc, char **argv)
 	ls_stop_on_signals(LS_STOP_LAUNCHER, options->run != NULL);
 	ls_status status = ls_launch(&launch, &code);
 	free(whole);
-	return status == LS_OK ? code : finish(status);
+	if (status == LS_EINTERRUPTED && ls_stop_signal()) /* the nodes have said where */
+		return 128 + ls_stop_signal();
+	int told = ls_command_finish(args.command, status);
+	return code ? code : told;
 }
 
 /* The devices of a node that is alone need no launcher: on this host they are --devices. */

@@ -226,7 +226,7 @@ static ls_status judge(launch *l, int *exit_code)
 	*exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	if (l->stops)
 		return ls_fail(LS_EINTERRUPTED, "stopped on request");
-	if (l->late && *exit_code == 0)
+	if (l->late || *exit_code >= 128 + NSIG) /* mpirun's own numbers mean nothing to others */
 		*exit_code = 1;
 	if (l->late || l->output.end == LS_LAUNCH_UNSTARTED)
 		return fail_start(l);

@@ -173,9 +173,11 @@ static int is_dashes(const char *line)
 	return length >= 60 && strspn(line, "-") == length;
 }
 
-/* What mpirun says outside of its banners and nobody needs. */
+/* What mpirun says outside of its banners and nobody needs; and its shared memory, of a neighbour that has died. */
 static int is_chatter(const char *line)
 {
+	if (strstr(line, "Read -1, expected ") && strstr(line, ", errno = 3"))
+		return 1;
 	return strstr(line, ": Forwarding signal ") || strstr(line, "total processes failed to start") ||
 	       strstr(line, "more process has sent help message") || strstr(line, "more processes have sent help") ||
 	       strstr(line, "orte_base_help_aggregate");
