@@ -23,7 +23,8 @@ int ls_exchange_is_bf16(const ls_exchange *x, int bucket)
 
 int ls_exchange_must_gather(const ls_exchange *x, const ls_round *round, int bucket)
 {
-	return x->nodes > 1 && (ls_round_gathers(round) || ls_exchange_is_bf16(x, bucket) || round->gather.inputs == 0);
+	return x->nodes > 1 && (ls_round_gathers(round) || ls_exchange_is_bf16(x, bucket) ||
+				round->gather.inputs == 0 || x->o.staleness > 0);
 }
 
 static float *source_at(const ls_exchange *x, const ls_round *round, int input, size_t at)
@@ -42,6 +43,13 @@ void *ls_exchange_output(const ls_exchange *x, const ls_round *round, int bucket
 	return source_at(x, round, output, at);
 }
 
+/* With staleness a worker's gradient is its own mean: what servers are given has no step of its own to be part of. */
+static void scale(float *sums, size_t count, float by)
+{
+	for (size_t i = 0; i < count; i++)
+		sums[i] *= by;
+}
+
 void ls_exchange_run_gather(ls_exchange *x, int bucket, int unit, int participant)
 {
 	const ls_round *round = &x->rounds[x->step & 1];
@@ -56,6 +64,8 @@ void ls_exchange_run_gather(ls_exchange *x, int bucket, int unit, int participan
 		void *out = ls_exchange_output(x, round, bucket, j, begin);
 		float *sums = ls_exchange_is_bf16(x, bucket) ? part->sums : out;
 		ls_fold_run(&round->gather, j, part->inputs, end - begin, sums, part->scratch);
+		if (x->o.staleness > 0 && bucket < x->plan.buckets - 1)
+			scale(sums, end - begin, x->scale);
 		if (sums != out)
 			ls_bf16_pack(out, sums, end - begin);
 	}

@@ -494,6 +494,7 @@ void ls_exchange_begin(ls_exchange *x, const ls_exchange_deal *deal)
 	}
 	x->begun = 1;
 	x->step = deal->step;
+	x->scale = deal->scale;
 	deal_round(x, deal);
 	for (int b = 0; b < x->plan.buckets; b++)
 		atomic_store(&x->bucket[b].remaining,

@@ -98,6 +98,7 @@ typedef struct ls_exchange_deal {
 	int64_t leaves;
 	const int *node;   /* (leaves) which node computes the leaf */
 	const int *device; /* (leaves) which of its devices; looked at for this node's leaves */
+	float scale;       /* with staleness: of this node's gradient, 1 / its samples; servers take it as it comes */
 } ls_exchange_deal;
 
 /* By one thread, while no device of the node is at work. */

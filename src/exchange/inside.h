@@ -70,6 +70,7 @@ struct ls_exchange {
 	int slots, outputs; /* stores of a device; pieces a node can have */
 	int inputs;         /* pieces a step can have */
 	int begun;
+	float scale;          /* of this node's gradient, with staleness */
 	uint64_t first, step; /* the first step begun, and the one under way */
 	ls_round rounds[2];   /* by parity of the step */
 	int *node_of[2], *device_of[2];

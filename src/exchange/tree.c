@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "exchange/simd.h"
+
 /* A node that has no right brother inside the step is its parent, too. */
 static ls_piece raise_piece(ls_piece p, int64_t leaves)
 {
@@ -103,14 +105,7 @@ void ls_fold_make(ls_fold *fold, const ls_piece *inputs, int count, int64_t leav
 
 void ls_sum_into(float *left, const float *right, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		left[i] += right[i];
-}
-
-static void sum(float *restrict out, const float *a, const float *b, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		out[i] = a[i] + b[i];
+	ls_exchange_simd_get()->add(left, right, count);
 }
 
 /* The stack: what an entry points at is an input, or its own chunk of scratch. */
@@ -127,7 +122,7 @@ static void add_top(stack *s, size_t count, float *into)
 	if (out == s->top[left])
 		ls_sum_into(out, s->top[left + 1], count);
 	else
-		sum(out, s->top[left], s->top[left + 1], count);
+		ls_exchange_simd_get()->sum(out, s->top[left], s->top[left + 1], count);
 	s->top[left] = out;
 	s->height--;
 }

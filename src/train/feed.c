@@ -13,10 +13,11 @@ static ls_status make_arrays(ls_feed *f, int64_t leaves)
 			return ls_fail(LS_EMEMORY, "no memory to deal steps");
 	}
 	f->device_cut = calloc((size_t)l->devices + 2, sizeof(int64_t));
+	f->together_cut = calloc((size_t)l->nodes + 1, sizeof(int64_t));
 	f->loader = calloc((size_t)l->devices + 1, sizeof(*f->loader));
 	f->node = calloc((size_t)leaves, sizeof(int));
 	f->device = calloc((size_t)leaves, sizeof(int));
-	if (f->device_cut == NULL || f->loader == NULL || f->node == NULL || f->device == NULL)
+	if (!f->device_cut || !f->together_cut || !f->loader || !f->node || !f->device)
 		return ls_fail(LS_EMEMORY, "no memory to deal steps of %lld leaves", (long long)leaves);
 	return LS_OK;
 }
@@ -95,6 +96,7 @@ void ls_feed_close(ls_feed *f)
 	free(f->device);
 	free(f->node);
 	free(f->loader);
+	free(f->together_cut);
 	free(f->device_cut);
 	for (int i = 0; i < LS_FEED_RING; i++)
 		free(f->ring[i].cut);
@@ -128,6 +130,25 @@ ls_status ls_feed_learn(ls_feed *f, const ls_trainer_report *report)
 
 	ls_dealer_learn(&f->dealer, s->cut, report->node_s);
 	return deal_ahead(f);
+}
+
+ls_status ls_feed_pass(ls_feed *f)
+{
+	f->learned++;
+	return deal_ahead(f);
+}
+
+/* As if so many steps had gone that way: a dealer does not turn around for a single one. */
+enum { TOGETHER = 16 };
+
+void ls_feed_learn_together(ls_feed *f, const int64_t *leaves, const double *seconds)
+{
+	int64_t *cut = f->together_cut;
+
+	for (int n = 0; n < f->options.layout->nodes; n++)
+		cut[n + 1] = cut[n] + leaves[n];
+	for (int i = 0; i < TOGETHER; i++)
+		ls_dealer_learn(&f->dealer, cut, seconds);
 }
 
 ls_status ls_feed_next(void *context, int device, const ls_leaf **leaf)

@@ -35,6 +35,7 @@ typedef struct ls_feed {
 	ls_dealer dealer;
 	ls_loader **loader; /* (devices) */
 	int64_t *device_cut;
+	int64_t *together_cut;           /* (nodes + 1) */
 	uint64_t epoch_step;             /* of the next step to be dealt */
 	uint64_t dealt, begun, learned;  /* steps, of all since the start */
 	ls_feed_step ring[LS_FEED_RING]; /* by step */
@@ -49,6 +50,11 @@ void ls_feed_begin(ls_feed *feed, ls_trainer_deal *deal, int *last_in_epoch);
 
 /* Reports come in the order of steps, one each. */
 ls_status ls_feed_learn(ls_feed *feed, const ls_trainer_report *report);
+
+/* With staleness reports are each node's own: they count, but the dealing follows only what all nodes tell each other
+ * when they meet: seconds of devices and leaves of every node since they last did (nodes each). */
+ls_status ls_feed_pass(ls_feed *feed);
+void ls_feed_learn_together(ls_feed *feed, const int64_t *leaves, const double *seconds);
 
 /* ls_trainer_options.next */
 ls_status ls_feed_next(void *context, int device, const ls_leaf **leaf);

@@ -100,6 +100,9 @@ static ls_status read_choices(const ls_train_options *o, choices *c)
 	if (!c->ps && o->staleness > 0)
 		return ls_fail(LS_EINVALID, "--staleness %lld needs --placement ps: allreduce waits for everybody",
 			       (long long)o->staleness);
+	if (o->staleness > 0 && o->clip_norm > 0)
+		return ls_fail(LS_EINVALID,
+			       "--staleness and --clip-norm: there is no common gradient to measure; leave one out");
 	if (!c->ps && o->servers > 0)
 		return ls_fail(LS_EINVALID,
 			       "--servers %lld needs --placement ps: with allreduce every node owns a share",

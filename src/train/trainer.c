@@ -42,7 +42,7 @@ static int updates_early(const ls_trainer_options *o)
 /* Exact values apart from those that go over the wire. */
 static int has_master(const ls_trainer_options *o)
 {
-	return o->courier != NULL && o->wire != LS_WIRE_FP32;
+	return o->courier != NULL && o->wire != LS_WIRE_FP32 && o->staleness == 0;
 }
 
 /* Coupled weight decay gives dead weights a gradient; only then do they need state. */
@@ -178,8 +178,8 @@ static ls_status make_exchange(ls_trainer *t, const ls_trainer_options *o)
 	x.act = o->act != NULL ? ls_trainer_act : NULL;
 	x.context = t;
 	LS_TRY(ls_exchange_new(&t->exchange, &x));
-	t->block_steps = calloc(ls_exchange_plan(t->exchange)->blocks + 1, sizeof(*t->block_steps));
-	return t->block_steps != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory to count updates");
+	t->all_sums = calloc((size_t)(1 + t->nodes) * LS_EXTRA_NODES, sizeof(*t->all_sums));
+	return t->all_sums != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the sums of nodes");
 }
 
 static ls_status make(ls_trainer *t, const ls_trainer_options *o)
@@ -204,6 +204,9 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
 			   .devices = o->devices,
 			   .threads = o->threads,
 			   .library_sum = o->library_sum,
+			   .staleness = o->staleness,
+			   .workers = node_count(o) - o->servers,
+			   .leaf = o->leaf,
 			   .hyper = o->hyper,
 			   .schedule = o->schedule,
 			   .clip_norm = o->clip_norm,
@@ -251,7 +254,7 @@ void ls_trainer_free(ls_trainer *t)
 {
 	if (t == NULL)
 		return;
-	free(t->block_steps);
+	free(t->all_sums);
 	ls_exchange_free(t->exchange);
 	free_floats(t->grads, t->grads_floats);
 	free_devices(t);

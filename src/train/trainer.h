@@ -101,7 +101,8 @@ typedef struct ls_device {
 typedef struct ls_step_notes {
 	uint64_t step;
 	int64_t samples;
-	double scale; /* of its gradient */
+	double scale;        /* of its gradient */
+	int64_t own_samples; /* of them, this node's */
 	double gradient_norm, exposed_s, wait_s;
 	float sums[LS_EXTRA_NODES];
 	double *node_s;  /* (nodes) */
@@ -113,6 +114,8 @@ struct ls_trainer {
 	const ls_graph *graph;
 	int node, nodes, devices, threads;
 	int library_sum; /* every node updates everything */
+	int staleness, workers;
+	int64_t leaf; /* samples of a whole leaf */
 	ls_pin_plan pin;
 	int pinned; /* the calling thread is, as driver of device 0 */
 	ls_team *crew;
@@ -139,8 +142,9 @@ struct ls_trainer {
 	uint64_t step; /* steps begun, and on one node done */
 	int64_t batches_tracked;
 	ls_step_notes notes[4]; /* by step */
-	uint64_t first_step;    /* of the exchange */
-	uint64_t *block_steps;  /* (blocks) how often each was updated: tells which step an update belongs to */
+	double *all_sums;    /* (1 + nodes, LS_EXTRA_NODES) a server with staleness: sums so far, and as each node last
+				heard */
+	uint64_t first_step; /* of the exchange */
 	uint64_t measured_steps;
 	int *deal_node, *deal_device; /* (leaves) */
 

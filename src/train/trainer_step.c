@@ -1,8 +1,8 @@
 /*
  * trainer_step.c - one step: what drivers, teams and the exchange do, and what is noted of it.
  *
- * Which step an update belongs to is not told by the exchange: on several nodes the last blocks of one step are updated
- * while the next step's forward pass goes on. But a block is updated once a step, so counting its updates tells.
+ * On several nodes the last blocks of one step are updated while the next step's forward pass goes on: the exchange
+ * tells which step an update belongs to.
  */
 #include <math.h>
 #include <stdio.h>
@@ -30,17 +30,45 @@ static ls_optimizer_pass pass_of(ls_trainer *t, uint64_t step, const float *grad
 				    .lr = ls_schedule_rate(&t->schedule, step) };
 }
 
-/* Running statistics move; other sums are kept as they are. */
-static void update_extra(ls_trainer *t, uint64_t step, size_t begin, size_t end, const float *sums)
+/* What a server without a common step answers: the sums of all workers since this one last heard. */
+static void tell_rest(ls_trainer *t, int node, size_t i, float sum)
+{
+	double *all = t->all_sums + i, *heard = t->all_sums + (size_t)(1 + node) * LS_EXTRA_NODES + i;
+
+	*all += sum;
+	t->state[t->graph->params.buffers + i] = (float)(*all - *heard);
+	*heard = *all;
+}
+
+/* Running statistics move; other sums are kept as they are. `node`: whose they are, -1 everybody's. */
+static void update_extra(ls_trainer *t, double samples, int node, size_t begin, size_t end, const float *sums)
 {
 	size_t buffers = t->graph->params.buffers, split = end < buffers ? end : buffers;
 
 	end = end < t->extra ? end : t->extra;
 	if (begin < split)
-		ls_graph_update_running(t->graph, sums, begin, split, (double)notes_of(t, step)->samples, t->buffers);
-	size_t first = begin > buffers ? begin : buffers;
-	if (first < end)
-		memcpy(t->state + first, sums + (first - begin), (end - first) * sizeof(float));
+		ls_graph_update_running(t->graph, sums, begin, split, samples, t->buffers);
+	for (size_t i = begin > buffers ? begin : buffers; i < end; i++) {
+		if (node >= 0 && i - buffers < LS_EXTRA_NODES)
+			tell_rest(t, node, i - buffers, sums[i - begin]);
+		else if (node < 0 || i - buffers == LS_EXTRA_NODES + (size_t)node)
+			t->state[i] = sums[i - begin];
+	}
+}
+
+/* A worker's sums by themselves: they are means already, and every one of them is an update. */
+static void update_from(ls_trainer *t, const ls_exchange_source *source, size_t begin, size_t end, const float *sums)
+{
+	size_t extra_begin = ls_exchange_extra_begin(t->exchange);
+
+	if (begin >= extra_begin) {
+		update_extra(t, 1, source->node, begin - extra_begin, end - extra_begin, sums);
+		return;
+	}
+	ls_optimizer_pass pass = pass_of(t, source->step, sums, begin);
+	pass.scale = 1;
+	pass.step = t->first_step * (uint64_t)t->workers + source->updates + 1;
+	ls_optimizer_apply(&pass, begin, end);
 }
 
 void ls_trainer_update(void *context, size_t begin, size_t end, const float *sums, int participant)
@@ -48,12 +76,15 @@ void ls_trainer_update(void *context, size_t begin, size_t end, const float *sum
 	ls_trainer *t = context;
 	size_t extra_begin = ls_exchange_extra_begin(t->exchange);
 	double start = ls_clock_seconds();
-	uint64_t step = t->first_step + t->block_steps[ls_plan_block_at(ls_exchange_plan(t->exchange), begin)]++;
+	ls_exchange_source source = ls_exchange_source_of(t->exchange, begin);
 
-	if (begin >= extra_begin) {
-		update_extra(t, step, begin - extra_begin, end - extra_begin, sums);
+	if (source.node >= 0) {
+		update_from(t, &source, begin, end, sums);
+	} else if (begin >= extra_begin) {
+		update_extra(t, (double)notes_of(t, source.step)->samples, -1, begin - extra_begin, end - extra_begin,
+			     sums);
 	} else {
-		ls_optimizer_pass pass = pass_of(t, step, sums, begin);
+		ls_optimizer_pass pass = pass_of(t, source.step, sums, begin);
 		ls_optimizer_apply(&pass, begin, end);
 	}
 	t->update_s[participant] += ls_clock_seconds() - start;
@@ -156,8 +187,11 @@ static void fill_extra(const ls_trainer *t, const ls_device *d, const ls_exec_le
 	size_t buffers = t->graph->params.buffers;
 	float *sums = extra + buffers;
 
+	float weight = (float)job->count;
+	if (t->staleness > 0) /* servers take means */
+		weight /= (float)t->notes[t->step % 4].own_samples;
 	for (size_t i = 0; i < buffers; i++)
-		extra[i] = (float)job->count * d->stats[i];
+		extra[i] = weight * d->stats[i];
 	memset(sums, 0, (LS_EXTRA_NODES + (size_t)t->nodes) * sizeof(float));
 	sums[LS_EXTRA_LOSS] = (float)job->loss;
 	sums[LS_EXTRA_CORRECT] = (float)job->correct;
@@ -288,7 +322,7 @@ static ls_status run_alone(ls_trainer *t, const ls_trainer_deal *deal)
 	state[LS_EXTRA_SAMPLES] = (float)job.count;
 	state[LS_EXTRA_STOPS] = (float)deal->wants_stop;
 	state[LS_EXTRA_NODES] = (float)(ls_clock_seconds() - start);
-	update_extra(t, t->step, 0, t->graph->params.buffers, sums);
+	update_extra(t, (double)job.count, -1, 0, t->graph->params.buffers, sums);
 	return LS_OK;
 }
 
@@ -311,12 +345,15 @@ static int begin_notes(ls_trainer *t, const ls_trainer_deal *deal, const int *no
 	n->step = t->step;
 	n->samples = deal->samples;
 	n->scale = 1.0 / (double)deal->samples;
+	n->own_samples = 0;
 	n->gradient_norm = NAN;
 	n->exposed_s = n->wait_s = 0;
 	n->taken = 0;
 	memset(n->leaves, 0, (size_t)t->nodes * sizeof(*n->leaves));
 	for (int64_t i = 0; i < deal->leaves; i++) {
 		n->leaves[node[i]]++;
+		if (node[i] == t->node)
+			n->own_samples += i < deal->leaves - 1 ? t->leaf : deal->samples - (deal->leaves - 1) * t->leaf;
 		if (node[i] == t->node && (lowest < 0 || device[i] < lowest))
 			lowest = device[i];
 	}
@@ -340,7 +377,12 @@ static ls_status run_devices(ls_trainer *t, const ls_trainer_deal *deal)
 	const int *node = deal->node != NULL ? deal->node : t->deal_node;
 	const int *device = deal->node != NULL ? deal->device : t->deal_device;
 	int lowest = begin_notes(t, deal, node, device), late = t->nodes > 1 && t->step > t->first_step;
-	ls_exchange_deal x = { .step = t->step, .leaves = deal->leaves, .node = node, .device = device };
+	int64_t own = notes_of(t, t->step)->own_samples;
+	ls_exchange_deal x = { .step = t->step,
+			       .leaves = deal->leaves,
+			       .node = node,
+			       .device = device,
+			       .scale = own > 0 ? 1.0f / (float)own : 0 };
 	drive_job job = { .trainer = t, .wants_stop = deal->wants_stop };
 
 	if (late && lowest < 0) /* nothing of this node holds this step's sums back */

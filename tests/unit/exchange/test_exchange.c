@@ -288,7 +288,8 @@ static ls_status run_steps(node *n)
 		ls_exchange_deal deal = { .step = (uint64_t)n->step + 5,
 					  .leaves = n->t->leaves[n->step],
 					  .node = n->t->node_of[n->step],
-					  .device = n->t->device_of[n->step] };
+					  .device = n->t->device_of[n->step],
+					  .scale = 1 };
 		ls_exchange_begin(n->exchange, &deal);
 		if (crew != NULL)
 			ls_team_run(crew, device_step, n);

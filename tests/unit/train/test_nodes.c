@@ -115,10 +115,10 @@ static void test_same_bits(void **state)
 		double clip;
 		const char *model;
 	} rows[] = {
-		{ 2, { 1, 1 }, 0, "auto", 0, "mlp" },          { 2, { 1, 2 }, 0, "equal", 0, "cnn" },
-		{ 3, { 1, 1, 1 }, 0, "5:1:2", 0, "cnn" },      { 3, { 2, 1, 1 }, 1, "auto", 0, "cnn" },
-		{ 4, { 1, 1, 1, 1 }, 1, "equal", 0, "mlp" },   { 2, { 2, 2 }, 0, "1:8", 0.05, "mlp" },
-		{ 3, { 1, 2, 1 }, 1, "equal", 0.05, "cnn" },   { 2, { 1, 1 }, 0, "equal", 0, "resnet18" },
+		{ 2, { 1, 1 }, 0, "auto", 0, "mlp" },           { 2, { 1, 2 }, 0, "equal", 0, "cnn" },
+		{ 3, { 1, 1, 1 }, 0, "5:1:2", 0, "cnn" },       { 3, { 2, 1, 1 }, 1, "auto", 0, "cnn" },
+		{ 4, { 1, 1, 1, 1 }, 1, "equal", 0, "mlp" },    { 2, { 2, 2 }, 0, "1:8", 0.05, "mlp" },
+		{ 4, { 1, 2, 1, 1 }, 2, "equal", 0.05, "cnn" }, { 2, { 1, 1 }, 0, "equal", 0, "resnet18" },
 		{ 5, { 1, 1, 1, 1, 1 }, 0, "auto", 0, "mlp" },
 	};
 	(void)state;
@@ -136,6 +136,34 @@ static void test_same_bits(void **state)
 		if (got != expected)
 			fail_msg("row %zu: %016llx, alone %016llx", i, (unsigned long long)got,
 				 (unsigned long long)expected);
+	}
+}
+
+/* What a test on all devices comes to is known to every node, and the same everywhere. */
+static void test_same_evaluation(void **state)
+{
+	static const struct {
+		int nodes, devices[NODES_MAX], servers;
+	} rows[] = { { 2, { 1, 2 }, 0 }, { 3, { 2, 1, 1 }, 1 } };
+	ls_train_options o = job("cnn");
+	ls_train_result expected;
+	(void)state;
+	o.test_samples = 900; /* four leaves */
+	assert_int_equal(ls_train_node(&o, NULL, &expected), LS_OK);
+	for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+		node nodes[NODES_MAX] = { 0 };
+		for (int i = 0; i < rows[r].nodes; i++) {
+			nodes[i].options = o;
+			nodes[i].options.devices = rows[r].devices[i];
+			nodes[i].options.servers = rows[r].servers;
+			nodes[i].options.placement = rows[r].servers > 0 ? "ps" : "allreduce";
+		}
+		run_nodes(nodes, rows[r].nodes);
+		for (int i = 0; i < rows[r].nodes; i++) {
+			assert_int_equal(nodes[i].status, LS_OK);
+			assert_true(nodes[i].result.test_loss == expected.test_loss);
+			assert_true(nodes[i].result.test_accuracy == expected.test_accuracy);
+		}
 	}
 }
 
@@ -256,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_bits),
+		cmocka_unit_test(test_same_evaluation),
 		cmocka_unit_test_setup_teardown(test_resume_elsewhere, make_directory, remove_directory),
 		cmocka_unit_test(test_differences_are_refused),
 		cmocka_unit_test(test_one_end_for_all),
