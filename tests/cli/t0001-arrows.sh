@@ -20,6 +20,7 @@ arrows() {
 		allow("graph", "base tensor " middle)
 		allow("models", "base tensor graph " middle)
 		allow("train", "base tensor graph models " middle)
+		allow("launch", "base exchange")
 		allow("probe", "base tensor kernels exchange metrics")
 		only["libxsmm.h"] = "kernels"
 		only["mpi.h"] = "exchange"

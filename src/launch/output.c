@@ -1,7 +1,7 @@
 /*
- * launch_output.c - telling the nodes' lines from mpirun's banners, which stand between two lines of dashes.
+ * output.c - telling the nodes' lines from mpirun's banners, which stand between two lines of dashes.
  */
-#include "train/launch_output.h"
+#include "launch/output.h"
 
 #include <stdlib.h>
 #include <string.h>

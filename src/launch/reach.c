@@ -1,10 +1,10 @@
 /*
- * launch_probe.c - connecting to the hosts' port of ssh. A refusal is an answer, too: the host is there.
+ * reach.c - connecting to the hosts' port of ssh. A refusal is an answer, too: the host is there.
  *
  * This only explains a start that failed. Asking before the start would refuse hosts that ssh reaches by an alias, a
  * proxy or another port.
  */
-#include "train/launch_probe.h"
+#include "launch/reach.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -83,7 +83,7 @@ static size_t probe_hosts(probe *probes, const ls_host *hosts, size_t count)
 	return used;
 }
 
-void ls_launch_probe(const ls_host *hosts, size_t count, double seconds, char *out, size_t size)
+void ls_launch_reach(const ls_host *hosts, size_t count, double seconds, char *out, size_t size)
 {
 	probe *probes = calloc(count, sizeof *probes);
 	struct pollfd *waits = calloc(count, sizeof *waits);

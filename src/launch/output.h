@@ -1,9 +1,9 @@
 /*
- * launch_output.h - what comes out of mpirun's standard error: lines of the nodes, which are passed on, and mpirun's
+ * output.h - what comes out of mpirun's standard error: lines of the nodes, which are passed on, and mpirun's
  * own banners, which are understood and kept back.
  */
-#ifndef LS_TRAIN_LAUNCH_OUTPUT_H
-#define LS_TRAIN_LAUNCH_OUTPUT_H
+#ifndef LS_LAUNCH_OUTPUT_H
+#define LS_LAUNCH_OUTPUT_H
 
 #include <stddef.h>
 #include <stdint.h>

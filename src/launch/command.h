@@ -1,8 +1,8 @@
 /*
- * launch_command.h - the command line of mpirun that starts the nodes of a job.
+ * command.h - the command line of mpirun that starts the nodes of a job.
  */
-#ifndef LS_TRAIN_LAUNCH_COMMAND_H
-#define LS_TRAIN_LAUNCH_COMMAND_H
+#ifndef LS_LAUNCH_COMMAND_H
+#define LS_LAUNCH_COMMAND_H
 
 #include <stddef.h>
 

@@ -25,9 +25,9 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "exchange/transport.h"
-#include "train/launch_command.h"
-#include "train/launch_output.h"
-#include "train/launch_probe.h"
+#include "launch/command.h"
+#include "launch/output.h"
+#include "launch/reach.h"
 
 /* mpirun wakes its nodes, waits, sends SIGTERM, waits, sends SIGKILL: LS_LAUNCH_WAIT_S each time, and the same again
  * with its daemons on other hosts. */
@@ -202,7 +202,7 @@ static ls_status fail_start(launch *l)
 	char others[256], silent[512], why[1024];
 	name_others(l, others, sizeof others);
 	ls_launch_output_explain(&l->output, why, sizeof why);
-	ls_launch_probe(l->hosts, l->count, probe_s, silent, sizeof silent);
+	ls_launch_reach(l->hosts, l->count, probe_s, silent, sizeof silent);
 	if (silent[0])
 		return ls_fail(LS_EIO, "hosts: cannot reach %s", silent);
 	if (why[0])

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/launch_output.h"
+#include "launch/output.h"
 
 #define DASHES "--------------------------------------------------------------------------\n"
 

@@ -1,11 +1,11 @@
 /*
- * launch_command.c - mpirun's options, and why each of them.
+ * command.c - mpirun's options, and why each of them.
  *
  * Every entry is a part of its own, "-np 1 -host a lockstep train ... : -np 1 -host b lockstep train ...": ranks then
  * follow the parts, whatever the order of the hosts and however often one is named. What the user has set for Open MPI
  * by OMPI_MCA_name stays in force: such an option is left out here.
  */
-#include "train/launch_command.h"
+#include "launch/command.h"
 
 #include <errno.h>
 #include <limits.h>
