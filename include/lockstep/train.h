@@ -164,8 +164,10 @@ typedef struct ls_eval_options {
 	const ls_dataset *set;
 	const char *data_dir; /* NULL: the run's when data is, else the cache */
 	uint64_t samples;     /* 0: as many as the run tested on when data is its own, else all */
-	int64_t batch, threads;
-	const char *logits; /* also write the logits as safetensors to this file */
+	int64_t batch;        /* samples at a time; does not change the accuracy */
+	int64_t devices;      /* teams of threads that share the samples; 0: one a core */
+	int64_t threads;      /* of a device */
+	const char *logits;   /* also write the logits as safetensors to this file */
 	int quiet;
 } ls_eval_options;
 #define LS_EVAL_OPTIONS_INIT                                                                                           \

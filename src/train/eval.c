@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "ckpt/checkpoint.h"
 #include "ckpt/safetensors.h"
+#include "train/crew.h"
 #include "train/evaluate.h"
 
 typedef struct evaluation {
@@ -29,13 +30,12 @@ typedef struct evaluation {
 	const ls_dataset *set;
 	ls_graph *own_graph;
 	const ls_graph *graph;
-	ls_team *team;
+	ls_crew crew;
 	ls_evaluator *evaluator;
 	float *params, *buffers;
 	/* for --logits */
 	float *logits, *images;
 	int32_t *labels;
-	uint64_t kept;
 } evaluation;
 
 static void set_name(char *to, size_t size, const char *name)
@@ -190,17 +190,17 @@ static ls_status make_sink(evaluation *e)
 	return LS_OK;
 }
 
+/* Leaves come in no order, but the samples of one are neighbours: each has its place. */
 static void keep_leaf(void *context, const ls_leaf *leaf, const float *logits)
 {
 	evaluation *e = context;
 	const ls_dataset_info *info = ls_dataset_describe(e->set);
 	size_t classes = (size_t)e->graph->values[e->graph->logits].channels, count = (size_t)leaf->count;
-	size_t image = (size_t)(info->channels * info->height * info->width);
+	size_t image = (size_t)(info->channels * info->height * info->width), first = leaf->samples[0];
 
-	memcpy(e->logits + e->kept * classes, logits, count * classes * sizeof(float));
-	memcpy(e->labels + e->kept, leaf->labels, count * sizeof(int32_t));
-	memcpy(e->images + e->kept * image, leaf->images, count * image * sizeof(float));
-	e->kept += (uint64_t)count;
+	memcpy(e->logits + first * classes, logits, count * classes * sizeof(float));
+	memcpy(e->labels + first, leaf->labels, count * sizeof(int32_t));
+	memcpy(e->images + first * image, leaf->images, count * image * sizeof(float));
 }
 
 static ls_status fill_kept(void *context, size_t i, void *data)
@@ -212,7 +212,7 @@ static ls_status fill_kept(void *context, size_t i, void *data)
 	const void *from[3] = { e->logits, e->labels, e->images };
 	size_t bytes[3] = { classes * sizeof(float), sizeof(int32_t), image * sizeof(float) };
 
-	memcpy(data, from[i], e->kept * bytes[i]);
+	memcpy(data, from[i], info->samples * bytes[i]);
 	return LS_OK;
 }
 
@@ -220,7 +220,7 @@ static ls_status fill_kept(void *context, size_t i, void *data)
 static ls_status write_kept(evaluation *e)
 {
 	const ls_dataset_info *info = ls_dataset_describe(e->set);
-	int64_t n = (int64_t)e->kept, classes = e->graph->values[e->graph->logits].channels;
+	int64_t n = (int64_t)info->samples, classes = e->graph->values[e->graph->logits].channels;
 	int64_t image = (int64_t)info->channels * info->height * info->width;
 	ls_st_tensor tensors[3] = {
 		{ .name = "logits",
@@ -240,22 +240,53 @@ static ls_status write_kept(evaluation *e)
 	return ls_st_write(e->logits_file, tensors, 3, metadata, 2, fill_kept, e, NULL);
 }
 
+static ls_status check(const ls_eval_options *o)
+{
+	if (o->batch < 1 || o->threads < 1 || o->threads > LS_THREADS_MAX)
+		return ls_fail(LS_EINVALID, "eval: batch must be at least 1, threads between 1 and %d", LS_THREADS_MAX);
+	if (o->devices < 0 || o->devices > LS_THREADS_MAX / o->threads)
+		return ls_fail(LS_EINVALID, "eval: --devices %lld of %lld threads: at most %d threads",
+			       (long long)o->devices, (long long)o->threads, LS_THREADS_MAX);
+	return LS_OK;
+}
+
+/* All cores, but no more devices than there are leaves for them. */
+static int device_count(const evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	int64_t cores = ls_pin_cores() / o->threads, wanted = o->devices > 0 ? o->devices : cores > 0 ? cores : 1;
+	uint64_t leaves = ls_loader_steps(ls_dataset_describe(e->set)->samples, o->batch);
+
+	return (uint64_t)wanted > leaves && leaves > 0 ? (int)leaves : (int)wanted;
+}
+
+static ls_status make_evaluator(evaluation *e)
+{
+	LS_TRY(ls_crew_init(&e->crew, device_count(e), (int)e->options->threads, LS_PIN_AUTO));
+	ls_evaluator_options options = { .graph = e->graph,
+					 .dataset = e->set,
+					 .batch = e->options->batch,
+					 .devices = e->crew.devices,
+					 .team = e->crew.team,
+					 .drivers = e->crew.drivers,
+					 .pin = e->crew.pin };
+	return ls_evaluator_new(&e->evaluator, &options);
+}
+
 static ls_status run(evaluation *e, ls_eval_result *result)
 {
 	const ls_eval_options *o = e->options;
 
 	LS_TRY(ls_isa_check());
 	LS_TRY(ls_gemm_check());
-	if (o->batch < 1 || o->threads < 1 || o->threads > LS_THREADS_MAX)
-		return ls_fail(LS_EINVALID, "eval: batch must be at least 1, threads between 1 and %d", LS_THREADS_MAX);
+	LS_TRY(check(o));
 	LS_TRY(find_weights(e));
 	if (o->logits != NULL)
 		LS_TRY(check_logits(e));
 	LS_TRY(open_data(e));
 	LS_TRY(build_graph(e));
 	LS_TRY(load(e));
-	LS_TRY(ls_team_new(&e->team, (int)o->threads));
-	LS_TRY(ls_evaluator_new(&e->evaluator, e->graph, e->set, e->team, o->batch));
+	LS_TRY(make_evaluator(e));
 	if (o->logits != NULL)
 		LS_TRY(make_sink(e));
 	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits != NULL ? keep_leaf : NULL, e, result));
@@ -269,7 +300,7 @@ static void release(evaluation *e)
 	free(e->labels);
 	free(e->logits);
 	ls_evaluator_free(e->evaluator);
-	ls_team_free(e->team);
+	ls_crew_release(&e->crew);
 	if (e->buffers != NULL)
 		ls_buffer_free(e->buffers, (e->graph->params.buffers + 16) * sizeof(float));
 	if (e->params != NULL)

@@ -1,17 +1,38 @@
 #include "train/evaluate.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "exchange/collect.h"
 #include "metrics/progress.h"
 
-struct ls_evaluator {
-	const ls_graph *graph;
-	const ls_dataset *dataset;
+/* What a leaf came to. The first record a node sends is no leaf: its `correct` says that the node was stopped. */
+typedef struct leaf_sums {
+	double loss;
+	int64_t correct;
+} leaf_sums;
+
+/* What a driver has of its own in a pass. */
+typedef struct driver {
 	ls_exec *exec;
-	int64_t batch;
 	float *logits; /* (batch, classes) */
+	ls_loader *loader;
+	ls_status status;
+	char message[512];
+} driver;
+
+struct ls_evaluator {
+	ls_evaluator_options options; /* the arrays of it are not looked at again */
+	int node, nodes;
+	int64_t batch, leaves;
+	ls_dealer dealer;
+	int64_t *cut, *device_cut; /* (nodes + 1), (devices + 1) */
+	driver *driver;            /* (devices) */
+	leaf_sums *sums;           /* (leaves) */
 	int (*stop)(void);
 };
 
@@ -33,25 +54,70 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 	return LS_OK;
 }
 
-ls_status ls_evaluator_new(ls_evaluator **out, const ls_graph *graph, const ls_dataset *dataset, ls_team *team,
-			   int64_t batch)
+static size_t classes_of(const ls_graph *graph)
 {
-	const ls_dataset_info *info = ls_dataset_describe(dataset);
-	int64_t leaf = (uint64_t)batch < info->samples ? batch : (int64_t)info->samples;
-	ls_exec_options options = { .sizes = { leaf, (int64_t)(info->samples % (uint64_t)leaf) },
-				    .team = team,
-				    .inference = 1 };
-	ls_evaluator *e = calloc(1, sizeof(*e));
-	ls_status status;
+	return (size_t)graph->values[graph->logits].channels;
+}
 
+static int64_t leaf_of(const ls_evaluator_options *o)
+{
+	uint64_t samples = ls_dataset_describe(o->dataset)->samples;
+	return (uint64_t)o->batch < samples ? o->batch : (int64_t)samples;
+}
+
+static ls_status make_driver(ls_evaluator *e, int device)
+{
+	const ls_evaluator_options *o = &e->options;
+	driver *d = &e->driver[device];
+	int64_t tail = (int64_t)(ls_dataset_describe(o->dataset)->samples % (uint64_t)e->batch);
+	ls_exec_options exec = { .sizes = { e->batch, tail }, .team = o->team[device], .inference = 1 };
+
+	d->logits = calloc((size_t)e->batch * classes_of(o->graph), sizeof(float));
+	if (d->logits == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the logits of %lld samples", (long long)e->batch);
+	return ls_exec_new(&d->exec, o->graph, &exec);
+}
+
+static ls_status make_dealer(ls_evaluator *e)
+{
+	const ls_evaluator_options *o = &e->options;
+	const double all = 1;
+
+	if (e->nodes > 1)
+		return ls_dealer_init(&e->dealer, e->nodes, o->devices_of, o->weight, 0);
+	return ls_dealer_init(&e->dealer, 1, &o->devices, &all, 0);
+}
+
+static ls_status make(ls_evaluator *e)
+{
+	const ls_evaluator_options *o = &e->options;
+
+	e->cut = calloc((size_t)e->nodes + 1, sizeof(*e->cut));
+	e->device_cut = calloc((size_t)o->devices + 1, sizeof(*e->device_cut));
+	e->driver = calloc((size_t)o->devices + 1, sizeof(*e->driver));
+	e->sums = calloc((size_t)e->leaves, sizeof(*e->sums));
+	if (e->cut == NULL || e->device_cut == NULL || e->driver == NULL || e->sums == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for an evaluation of %lld leaves", (long long)e->leaves);
+	LS_TRY(make_dealer(e));
+	for (int i = 0; i < o->devices; i++)
+		LS_TRY(make_driver(e, i));
+	return LS_OK;
+}
+
+ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *options)
+{
+	const ls_dataset_info *info = ls_dataset_describe(options->dataset);
+	if (info->samples == 0)
+		return ls_fail(LS_EINVALID, "dataset %s has no samples to evaluate", info->name);
+	ls_evaluator *e = calloc(1, sizeof(*e));
 	if (e == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for an evaluation");
-	e->graph = graph;
-	e->dataset = dataset;
-	e->batch = leaf;
-	e->logits = calloc((size_t)leaf * (size_t)graph->values[graph->logits].channels, sizeof(float));
-	status = e->logits == NULL ? ls_fail(LS_EMEMORY, "no memory for the logits of %lld samples", (long long)leaf)
-				   : ls_exec_new(&e->exec, graph, &options);
+	e->options = *options;
+	e->nodes = options->courier != NULL ? ls_courier_size(options->courier) : 1;
+	e->node = options->courier != NULL ? ls_courier_rank(options->courier) : 0;
+	e->batch = leaf_of(options);
+	e->leaves = (int64_t)ls_loader_steps(info->samples, e->batch);
+	ls_status status = make(e);
 	if (status != LS_OK) {
 		ls_evaluator_free(e);
 		return status;
@@ -64,9 +130,28 @@ void ls_evaluator_free(ls_evaluator *e)
 {
 	if (e == NULL)
 		return;
-	ls_exec_free(e->exec);
-	free(e->logits);
+	for (int i = 0; e->driver != NULL && i < e->options.devices; i++) {
+		ls_exec_free(e->driver[i].exec);
+		free(e->driver[i].logits);
+	}
+	ls_dealer_release(&e->dealer);
+	free(e->sums);
+	free(e->driver);
+	free(e->device_cut);
+	free(e->cut);
 	free(e);
+}
+
+/* The leaf in use and four read ahead, for each device. */
+ls_status ls_evaluator_bytes(const ls_evaluator_options *o, size_t *bytes)
+{
+	const ls_dataset_info *info = ls_dataset_describe(o->dataset);
+	size_t leaf = (size_t)leaf_of(o), sample = (size_t)(info->channels * info->height * info->width), exec = 0;
+
+	if (o->devices > 0)
+		LS_TRY(ls_exec_bytes(o->graph, (int64_t)leaf, 1, &exec));
+	*bytes = (size_t)o->devices * (exec + leaf * (5 * sample + classes_of(o->graph)) * sizeof(float));
+	return LS_OK;
 }
 
 void ls_evaluator_set_stop(ls_evaluator *e, int (*stop)(void))
@@ -74,18 +159,28 @@ void ls_evaluator_set_stop(ls_evaluator *e, int (*stop)(void))
 	e->stop = stop;
 }
 
+void ls_evaluator_set_weights(ls_evaluator *e, const double *weight)
+{
+	for (int i = 0; i < e->nodes; i++)
+		e->dealer.weight[i] = e->dealer.devices[i] > 0 ? weight[i] : 0;
+}
+
 typedef struct pass {
 	ls_evaluator *evaluator;
-	uint64_t limit; /* samples to stop after */
+	int64_t leaves; /* the first so many */
 	const float *params, *buffers;
 	ls_evaluator_sink sink;
 	void *context;
-	ls_eval_result sums; /* loss and accuracy still sums */
+	ls_progress *progress;
+	uint64_t share;        /* samples of this node's leaves */
+	atomic_ullong samples; /* of them, done */
+	atomic_int stopped;    /* by whoever wants to stop */
+	atomic_int failed;
 } pass;
 
-static ls_status run_leaf(pass *p, const ls_leaf *leaf)
+static void run_leaf(pass *p, driver *d, const ls_leaf *leaf)
 {
-	ls_evaluator *e = p->evaluator;
+	leaf_sums *sums = &p->evaluator->sums[leaf->leaf];
 	ls_exec_leaf job = { .count = leaf->count,
 			     .images = leaf->images,
 			     .labels = leaf->labels,
@@ -93,51 +188,176 @@ static ls_status run_leaf(pass *p, const ls_leaf *leaf)
 			     .params = p->params,
 			     .buffers = p->buffers };
 
-	if (e->stop != NULL && e->stop())
-		return ls_fail(LS_EINTERRUPTED, "stopped after %llu test samples", (unsigned long long)p->sums.samples);
-	ls_exec_infer(e->exec, &job, p->sink != NULL ? e->logits : NULL);
+	ls_exec_infer(d->exec, &job, p->sink != NULL ? d->logits : NULL);
 	if (p->sink != NULL)
-		p->sink(p->context, leaf, e->logits);
-	p->sums.samples += (uint64_t)leaf->count;
-	p->sums.loss += job.loss;
-	p->sums.accuracy += (double)job.correct;
+		p->sink(p->context, leaf, d->logits);
+	*sums = (leaf_sums){ .loss = job.loss, .correct = job.correct };
+	atomic_fetch_add(&p->samples, (unsigned long long)leaf->count);
+}
+
+static int must_end(pass *p)
+{
+	const ls_evaluator *e = p->evaluator;
+	if (e->stop != NULL && e->stop())
+		atomic_store(&p->stopped, 1);
+	return atomic_load(&p->stopped) || atomic_load(&p->failed);
+}
+
+static ls_status run_device(pass *p, int device)
+{
+	driver *d = &p->evaluator->driver[device];
+	const ls_leaf *leaf = NULL;
+
+	while (!must_end(p)) {
+		LS_TRY(ls_loader_next(d->loader, &leaf));
+		if (leaf == NULL)
+			break;
+		run_leaf(p, d, leaf);
+		if (device == 0)
+			ls_progress_update(p->progress, "test", atomic_load(&p->samples), p->share, "", 0);
+	}
 	return LS_OK;
 }
 
-static ls_status run_all(pass *p, ls_loader *loader)
+static void drive(void *context, ls_member member)
 {
-	ls_progress *progress = ls_progress_begin();
-	const ls_leaf *leaf = NULL;
-	ls_status status = LS_OK;
+	pass *p = context;
+	driver *d = &p->evaluator->driver[member.rank];
 
-	while (status == LS_OK && p->sums.samples < p->limit && (status = ls_loader_next(loader, &leaf)) == LS_OK &&
-	       leaf != NULL) {
-		status = run_leaf(p, leaf);
-		ls_progress_update(progress, "test", p->sums.samples, p->limit, "", 0);
+	d->status = run_device(p, member.rank);
+	if (d->status == LS_OK)
+		return;
+	snprintf(d->message, sizeof(d->message), "%s", ls_last_error());
+	atomic_store(&p->failed, 1);
+}
+
+static void run_drivers(pass *p)
+{
+	const ls_evaluator_options *o = &p->evaluator->options;
+
+	if (o->pin != NULL)
+		ls_pin_self(o->pin, 0, 0);
+	if (o->drivers != NULL)
+		ls_team_run(o->drivers, drive, p);
+	else if (o->devices == 1)
+		drive(p, (ls_member){ .size = 1 });
+	if (o->pin != NULL)
+		ls_pin_self(o->pin, -1, 0);
+}
+
+static ls_status first_failure(const ls_evaluator *e)
+{
+	for (int i = 0; i < e->options.devices; i++)
+		if (e->driver[i].status != LS_OK)
+			return ls_fail(e->driver[i].status, "%s", e->driver[i].message);
+	return LS_OK;
+}
+
+static uint64_t samples_before(const ls_evaluator *e, int64_t leaf)
+{
+	uint64_t samples = ls_dataset_describe(e->options.dataset)->samples, before = (uint64_t)(leaf * e->batch);
+	return before < samples ? before : samples;
+}
+
+/* The dataset as one step, whose leaves are dealt. */
+static ls_status open_loaders(pass *p)
+{
+	ls_evaluator *e = p->evaluator;
+	const ls_evaluator_options *o = &e->options;
+	int64_t first = e->cut[e->node], last = e->cut[e->node + 1];
+	ls_loader_options options = { .leaf = e->batch,
+				      .global_batch = (int64_t)ls_dataset_describe(o->dataset)->samples,
+				      .single_pass = 1,
+				      .dealt = 1 };
+
+	p->share = samples_before(e, last) - samples_before(e, first);
+	if (o->devices > 0)
+		ls_deal_devices(first, last, o->devices, e->device_cut);
+	for (int i = 0; i < o->devices; i++) {
+		LS_TRY(ls_loader_new(&e->driver[i].loader, o->dataset, &options));
+		LS_TRY(ls_loader_deal(e->driver[i].loader, e->device_cut[i], e->device_cut[i + 1] - e->device_cut[i]));
 	}
-	ls_progress_end(progress);
+	return LS_OK;
+}
+
+static void close_loaders(ls_evaluator *e)
+{
+	for (int i = 0; i < e->options.devices; i++) {
+		ls_loader_free(e->driver[i].loader);
+		e->driver[i].loader = NULL;
+	}
+}
+
+/* This node's leaves. Only the first node shows how it goes, by its own. */
+static ls_status run_own(pass *p)
+{
+	ls_evaluator *e = p->evaluator;
+
+	ls_dealer_deal(&e->dealer, p->leaves, e->cut);
+	ls_status status = open_loaders(p);
+	if (status == LS_OK) {
+		p->progress = e->node == 0 ? ls_progress_begin() : NULL;
+		run_drivers(p);
+		ls_progress_end(p->progress);
+		status = first_failure(e);
+	}
+	close_loaders(e);
 	return status;
 }
 
-/* From the first sample on, until the pass's limit. */
+static int64_t most_leaves(const ls_evaluator *e)
+{
+	int64_t most = 0;
+	for (int i = 0; i < e->nodes; i++)
+		most = e->cut[i + 1] - e->cut[i] > most ? e->cut[i + 1] - e->cut[i] : most;
+	return most;
+}
+
+/* Records of node i, all of them `each` long: whether it was stopped, then its leaves. */
+static void take_records(ls_evaluator *e, const leaf_sums *all, size_t each, int *stopped)
+{
+	for (int i = 0; i < e->nodes; i++) {
+		const leaf_sums *theirs = all + (size_t)i * each;
+		*stopped |= theirs->correct != 0;
+		memcpy(e->sums + e->cut[i], theirs + 1, (size_t)(e->cut[i + 1] - e->cut[i]) * sizeof(*theirs));
+	}
+}
+
+static ls_status share(ls_evaluator *e, int *stopped)
+{
+	if (e->nodes == 1)
+		return LS_OK;
+	size_t each = 1 + (size_t)most_leaves(e);
+	leaf_sums *all = calloc(each * (size_t)(e->nodes + 1), sizeof(*all)), *mine = all + each * (size_t)e->nodes;
+	if (all == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the results of %lld leaves", (long long)e->leaves);
+	mine->correct = *stopped;
+	memcpy(mine + 1, e->sums + e->cut[e->node], (size_t)(e->cut[e->node + 1] - e->cut[e->node]) * sizeof(*mine));
+	ls_status status = ls_collect_everything(e->options.courier, mine, each * sizeof(*mine), all, "evaluation");
+	if (status == LS_OK)
+		take_records(e, all, each, stopped);
+	free(all);
+	return status;
+}
+
+/* The first leaves of the dataset; whoever computed them, the sums of all of them are here afterwards. */
 static ls_status run_pass(pass *p)
 {
-	const ls_evaluator *e = p->evaluator;
-	ls_loader_options options = { .leaf = e->batch, .global_batch = e->batch, .single_pass = 1 };
-	ls_loader *loader = NULL;
-
-	LS_TRY(ls_loader_new(&loader, e->dataset, &options));
-	ls_status status = run_all(p, loader);
-	ls_loader_free(loader);
-	return status;
+	LS_TRY(run_own(p));
+	int stopped = atomic_load(&p->stopped);
+	LS_TRY(share(p->evaluator, &stopped));
+	if (stopped)
+		return ls_fail(LS_EINTERRUPTED, "stopped after %llu of %llu test samples",
+			       (unsigned long long)atomic_load(&p->samples), (unsigned long long)p->share);
+	return LS_OK;
 }
 
 ls_status ls_evaluator_probe(ls_evaluator *e, const float *params, const float *buffers, int *finite)
 {
-	pass p = { .evaluator = e, .params = params, .buffers = buffers, .limit = 1 };
+	pass p = { .evaluator = e, .params = params, .buffers = buffers, .leaves = 1 };
 
 	LS_TRY(run_pass(&p));
-	*finite = isfinite(p.sums.loss);
+	*finite = isfinite(e->sums[0].loss);
 	return LS_OK;
 }
 
@@ -149,13 +369,18 @@ ls_status ls_evaluator_run(ls_evaluator *e, const float *params, const float *bu
 		   .buffers = buffers,
 		   .sink = sink,
 		   .context = context,
-		   .limit = ls_dataset_describe(e->dataset)->samples };
-	double start = ls_clock_seconds();
+		   .leaves = e->leaves };
+	double start = ls_clock_seconds(), loss = 0, correct = 0;
+	uint64_t samples = ls_dataset_describe(e->options.dataset)->samples;
 
 	LS_TRY(run_pass(&p));
-	*out = (ls_eval_result){ .samples = p.sums.samples,
-				 .loss = p.sums.loss / (double)p.sums.samples,
-				 .accuracy = p.sums.accuracy / (double)p.sums.samples,
+	for (int64_t i = 0; i < e->leaves; i++) {
+		loss += e->sums[i].loss;
+		correct += (double)e->sums[i].correct;
+	}
+	*out = (ls_eval_result){ .samples = samples,
+				 .loss = loss / (double)samples,
+				 .accuracy = correct / (double)samples,
 				 .seconds = ls_clock_seconds() - start };
 	return LS_OK;
 }

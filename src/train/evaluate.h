@@ -1,31 +1,60 @@
 /*
- * evaluate.h - one pass over a dataset with running statistics.
+ * evaluate.h - one pass over a dataset with running statistics, shared by the devices of all nodes.
+ *
+ * The dataset is cut into leaves. Nodes get runs of them, as they do in training, and a node's run is cut over its
+ * devices. What each leaf came to goes to every node and is added in leaf order, so a result has the same bits on any
+ * layout, and everybody knows it.
  */
 #ifndef LS_TRAIN_EVALUATE_H
 #define LS_TRAIN_EVALUATE_H
 
 #include <lockstep/train.h>
 
+#include "base/pin.h"
 #include "base/team.h"
 #include "data/loader.h"
+#include "exchange/courier.h"
+#include "exchange/deal.h"
 #include "graph/exec.h"
 
 typedef struct ls_evaluator ls_evaluator;
 
-/* Plan the pass: `team` and `dataset` are borrowed. */
-ls_status ls_evaluator_new(ls_evaluator **out, const ls_graph *graph, const ls_dataset *dataset, ls_team *team,
-			   int64_t batch);
+/* Everything is borrowed, arrays only until the evaluator is made. */
+typedef struct ls_evaluator_options {
+	const ls_graph *graph;
+	const ls_dataset *dataset;
+	int64_t batch; /* samples of a leaf */
+
+	int devices;          /* of this node; 0: a server, which takes part without leaves */
+	ls_team *const *team; /* (devices) */
+	ls_team *drivers;     /* (devices) whose member i takes team i through its leaves; NULL: the caller, the only */
+	const ls_pin_plan *pin; /* where the calling thread stays meanwhile, as driver of device 0; may be NULL */
+
+	ls_courier *courier;   /* NULL: one node */
+	const int *devices_of; /* (nodes) of all nodes, and their shares; looked at when there are several */
+	const double *weight;  /* (nodes) */
+} ls_evaluator_options;
+
+ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *options);
 void ls_evaluator_free(ls_evaluator *evaluator);
 
-/* Ask `stop` before every leaf; when it says yes the pass ends with LS_EINTERRUPTED. NULL (the default): never. */
+/* Bytes an evaluator takes and, while it runs, its leaves. */
+ls_status ls_evaluator_bytes(const ls_evaluator_options *options, size_t *bytes);
+
+/* Ask `stop` before every leaf; when it says yes on any node, the pass ends with LS_EINTERRUPTED on all. NULL (the
+ * default): never. */
 void ls_evaluator_set_stop(ls_evaluator *evaluator, int (*stop)(void));
 
-/* Samples of one leaf with their logits (count, classes); may be NULL. */
+/* Nodes' shares from the next pass on, (nodes): the same on all of them. */
+void ls_evaluator_set_weights(ls_evaluator *evaluator, const double *weight);
+
+/* Samples of one leaf with their logits (count, classes); may be NULL. Called by the drivers, in no order. */
 typedef void (*ls_evaluator_sink)(void *context, const ls_leaf *leaf, const float *logits);
 
 /* The first leaf alone: is the loss there a finite number? Tells weights that still work from ones that blew up. */
 ls_status ls_evaluator_probe(ls_evaluator *evaluator, const float *params, const float *buffers, int *finite);
 
+/* Called by all nodes, with the same weights. All get the same result, but for the seconds. */
 ls_status ls_evaluator_run(ls_evaluator *evaluator, const float *params, const float *buffers, ls_evaluator_sink sink,
 			   void *context, ls_eval_result *out);
 

@@ -2,6 +2,7 @@
 
 #include <lockstep/models.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/isa.h"
@@ -147,6 +148,18 @@ static ls_trainer_options trainer_options(ls_setup *s)
 	};
 }
 
+/* Without threads, which the trainer has. */
+static ls_evaluator_options evaluator_options(const ls_setup *s)
+{
+	return (ls_evaluator_options){ .graph = s->graph,
+				       .dataset = s->test_set,
+				       .batch = EVAL_BATCH,
+				       .devices = s->layout.devices,
+				       .courier = s->layout.courier,
+				       .devices_of = s->layout.devices_of,
+				       .weight = s->layout.weight };
+}
+
 /* The leaf in use and four read ahead, for each device. */
 static double loader_bytes(const ls_setup *s, int64_t leaf)
 {
@@ -157,7 +170,7 @@ static double loader_bytes(const ls_setup *s, int64_t leaf)
 static double total_bytes(const ls_trainer_bytes *b, const ls_setup *s, int64_t leaf)
 {
 	return (double)b->params + (double)b->gradients + (double)b->state + (double)b->workspace +
-	       loader_bytes(s, leaf);
+	       loader_bytes(s, leaf) + (double)s->evaluation_bytes;
 }
 
 /* The largest leaf, down from `leaf` by halves and then refined, whose plan fits; 0: none. */
@@ -204,16 +217,44 @@ static void print_plan(const ls_setup *s, const ls_trainer_options *t, const ls_
 	if (t->devices > 0)
 		ls_exec_print_plan(s->trainer->device[0].exec, stdout, 1);
 	printf("  %-24s %10.2f MB\n", "samples read ahead", loader_bytes(s, t->leaf) / 1e6);
+	if (s->evaluation_bytes > 0)
+		printf("  %-24s %10.2f MB\n", "evaluation", (double)s->evaluation_bytes / 1e6);
 	printf("  %-24s %10.2f MB\n", "total", total_bytes(b, s, t->leaf) / 1e6);
+}
+
+static ls_status make_probe(ls_setup *s)
+{
+	ls_evaluator_options options = { .graph = s->graph,
+					 .dataset = s->train_set,
+					 .batch = PROBE_BATCH,
+					 .devices = 1,
+					 .team = &s->trainer->device[0].team };
+	return ls_evaluator_new(&s->probe, &options);
+}
+
+static ls_status make_evaluator(ls_setup *s)
+{
+	const ls_trainer *t = s->trainer;
+	ls_evaluator_options options = evaluator_options(s);
+	ls_team **team = calloc((size_t)t->devices + 1, sizeof(*team));
+
+	if (team == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for an evaluation");
+	for (int i = 0; i < t->devices; i++)
+		team[i] = t->device[i].team;
+	options.team = team;
+	options.drivers = t->crew;
+	options.pin = t->devices > 0 ? &t->pin : NULL;
+	ls_status status = ls_evaluator_new(&s->evaluator, &options);
+	free(team);
+	return status;
 }
 
 static ls_status make_evaluators(ls_setup *s)
 {
-	if (!ls_setup_is_first(s))
-		return LS_OK;
-	ls_team *team = s->trainer->device[0].team;
-	LS_TRY(ls_evaluator_new(&s->probe, s->graph, s->train_set, team, PROBE_BATCH));
-	return s->test_set != NULL ? ls_evaluator_new(&s->evaluator, s->graph, s->test_set, team, EVAL_BATCH) : LS_OK;
+	if (ls_setup_is_first(s))
+		LS_TRY(make_probe(s));
+	return s->test_set != NULL ? make_evaluator(s) : LS_OK;
 }
 
 /* The settings that follow from the layout, data and model. */
@@ -226,12 +267,19 @@ static ls_status open_all(ls_setup *s)
 	return count_steps(s);
 }
 
+static ls_status plan_evaluation(ls_setup *s)
+{
+	ls_evaluator_options options = evaluator_options(s);
+	return s->test_set != NULL ? ls_evaluator_bytes(&options, &s->evaluation_bytes) : LS_OK;
+}
+
 static ls_status build(ls_setup *s)
 {
 	ls_trainer_bytes bytes;
 	ls_trainer_options t = trainer_options(s);
 
 	LS_TRY(ls_trainer_plan(&t, &bytes));
+	LS_TRY(plan_evaluation(s));
 	LS_TRY(check_memory(s, &t, &bytes));
 	LS_TRY(ls_trainer_new(&s->trainer, &t));
 	if (!s->options->plan_memory)

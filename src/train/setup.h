@@ -24,7 +24,8 @@ typedef struct ls_setup {
 	uint64_t steps_per_epoch, total_steps;
 	ls_trainer *trainer;
 	ls_feed feed; /* opened when it is known where to start */
-	ls_evaluator *evaluator;
+	ls_evaluator *evaluator; /* on all nodes; NULL without evaluation */
+	size_t evaluation_bytes;
 	ls_evaluator *probe; /* a few training samples, to tell whether weights are worth keeping */
 } ls_setup;
 
@@ -38,7 +39,7 @@ ls_status ls_setup_feed(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, ui
 /* When the courier is gone: until then letters may be under way to what this frees. */
 void ls_setup_release(ls_setup *setup);
 
-/* The node that speaks, writes and evaluates. */
+/* The node that speaks and writes. */
 static inline int ls_setup_is_first(const ls_setup *setup)
 {
 	return setup->layout.node == 0;

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -35,6 +36,13 @@ static int is_stopping(void)
 	return atomic_load(&stop_requested);
 }
 
+/* With staleness there is no common step: what nodes agree on, they agree on when they meet. */
+typedef struct ls_meeting {
+	int64_t leaves; /* of this node since the last meeting */
+	double seconds; /* its devices computed them, summed over leaves */
+	int64_t stops;  /* somebody wants to end */
+} ls_meeting;
+
 typedef struct loop {
 	ls_setup setup;
 	ls_run_lock lock;
@@ -43,6 +51,7 @@ typedef struct loop {
 	ls_eval_result test;
 	int tested;
 	int stops;            /* all nodes have agreed to end here */
+	ls_meeting since;     /* staleness: what this node has to tell when all meet */
 	uint64_t tested_step; /* of the weights that `test` is about */
 	uint64_t saved_step;  /* of the newest checkpoint written or resumed from */
 	double started, first_step_s, last_loss;
@@ -75,12 +84,30 @@ static void advance(ls_ckpt_progress *p, const ls_trainer_report *r)
 	p->batches_tracked++;
 }
 
+/* A worker's report tells of all samples since its last one; a server has none. */
+static ls_status account_apart(loop *l, double seconds, const ls_trainer_report *r)
+{
+	const ls_layout *layout = &l->setup.layout;
+	double loss = r->loss / (double)r->samples;
+
+	if (!ls_layout_is_server(layout) && r->samples > 0 && !isfinite(loss))
+		return not_finite(l, loss);
+	advance(&l->position, r);
+	l->since.stops |= r->stops || is_stopping();
+	l->since.leaves += r->leaves[layout->node];
+	l->since.seconds += r->node_s[layout->node];
+	LS_TRY(ls_feed_pass(&l->setup.feed));
+	return r->samples > 0 ? ls_watch_step(&l->watch, &l->position, seconds, r) : LS_OK;
+}
+
 /* The next step that is not accounted for: what it came to counts, is learned from and shown. */
 static ls_status account(loop *l, double seconds)
 {
 	ls_trainer_report r;
 
 	LS_TRY(ls_trainer_report_of(l->setup.trainer, l->position.step, &r));
+	if (l->setup.layout.staleness > 0)
+		return account_apart(l, seconds, &r);
 	double loss = r.loss / (double)r.samples;
 	if (!isfinite(loss))
 		return not_finite(l, loss);
@@ -114,12 +141,55 @@ static int is_audit_due(const loop *l, uint64_t done)
 	return l->setup.layout.nodes > 1 && is_due((uint64_t)l->setup.options->audit_every, done);
 }
 
+/* Steps after which nodes without a common step meet for the first time, to learn of each other's speed. */
+enum { FIRST_MEETING = 8 };
+
+static int is_meeting_due(const loop *l, uint64_t done)
+{
+	const ls_layout *layout = &l->setup.layout;
+	return layout->staleness > 0 && layout->share == LS_SHARE_AUTO &&
+	       done == l->setup.trainer->first_step + FIRST_MEETING;
+}
+
+static void learn_together(loop *l, const ls_meeting *all, int64_t *leaves, double *seconds)
+{
+	for (int n = 0; n < l->setup.layout.nodes; n++) {
+		leaves[n] = all[n].leaves;
+		seconds[n] = all[n].seconds;
+		l->stops |= all[n].stops != 0;
+	}
+	ls_feed_learn_together(&l->setup.feed, leaves, seconds);
+	l->since = (ls_meeting){ 0 };
+}
+
+static ls_status meet(loop *l)
+{
+	ls_layout *layout = &l->setup.layout;
+	size_t nodes = (size_t)layout->nodes;
+
+	if (layout->staleness == 0)
+		return LS_OK;
+	ls_meeting *all = calloc(nodes, sizeof(*all));
+	int64_t *leaves = calloc(nodes, sizeof(*leaves));
+	double *seconds = calloc(nodes, sizeof(*seconds));
+	ls_status status =
+		all == NULL || leaves == NULL || seconds == NULL
+			? ls_fail(LS_EMEMORY, "no memory for a meeting of %zu nodes", nodes)
+			: ls_collect_everything(layout->courier, &l->since, sizeof(l->since), all, "speeds and wishes");
+	if (status == LS_OK)
+		learn_together(l, all, leaves, seconds);
+	free(seconds);
+	free(leaves);
+	free(all);
+	return status;
+}
+
 /* Something after this step looks at weights or counts, so all nodes complete it first. */
 static int must_settle(const loop *l, uint64_t done, int last_in_epoch)
 {
 	const ls_train_options *o = l->setup.options;
 	return last_in_epoch || l->stops || done >= l->setup.total_steps || is_due((uint64_t)o->ckpt_every, done) ||
-	       is_audit_due(l, done);
+	       is_audit_due(l, done) || is_meeting_due(l, done);
 }
 
 /* One step begun; on one node it is complete, on several the one before is. */
@@ -139,20 +209,32 @@ static ls_status one_step(loop *l, int *last_in_epoch)
 	if (!must_settle(l, t->step, *last_in_epoch))
 		return LS_OK;
 	LS_TRY(ls_trainer_settle(t));
-	return account_until(l, t->step);
+	LS_TRY(account_until(l, t->step));
+	return meet(l);
+}
+
+/* The first node looks, for all. */
+static ls_status look_at_weights(loop *l, int *usable)
+{
+	const ls_trainer *t = l->setup.trainer;
+
+	*usable = 1;
+	if (l->setup.probe != NULL) {
+		LS_TRY(ls_evaluator_probe(l->setup.probe, t->params, t->buffers, usable));
+		*usable = *usable && ls_trainer_finite(t);
+	}
+	return ls_collect_broadcast(l->setup.layout.courier, 0, usable, sizeof(*usable), "look at the weights");
 }
 
 /* A loss can still be finite when the weights it led to are useless: those must not replace a good checkpoint. */
 static ls_status save(loop *l)
 {
-	const ls_trainer *t = l->setup.trainer;
-	int usable = 1;
+	int usable;
 
 	if (l->setup.options->run == NULL)
 		return LS_OK;
-	if (l->setup.probe != NULL)
-		LS_TRY(ls_evaluator_probe(l->setup.probe, t->params, t->buffers, &usable));
-	if (!usable || !ls_trainer_finite(t))
+	LS_TRY(look_at_weights(l, &usable));
+	if (!usable)
 		return ls_fail(LS_ENUMERIC, "the weights of step %llu (epoch %llu) give no finite loss: %s; " DIVERGED,
 			       (unsigned long long)l->position.step, (unsigned long long)l->position.epoch,
 			       what_is_kept(l));
@@ -161,14 +243,20 @@ static ls_status save(loop *l)
 	return ls_metrics_flush(l->watch.metrics);
 }
 
-/* The weights as they are now. Somebody who wants to stop does not wait for it: then l->test stays as it was. */
+/* The weights as they are now, on all nodes. Somebody who wants to stop does not wait for it: then l->test stays as it
+ * was, and all end here. */
 static ls_status evaluate(loop *l, uint64_t epoch)
 {
 	const ls_trainer *t = l->setup.trainer;
-	ls_status status = ls_evaluator_run(l->setup.evaluator, t->params, t->buffers, NULL, NULL, &l->test);
+	const ls_dealer *dealer = &l->setup.feed.dealer;
 
-	if (status == LS_EINTERRUPTED)
+	if (dealer->known)
+		ls_evaluator_set_weights(l->setup.evaluator, dealer->weight);
+	ls_status status = ls_evaluator_run(l->setup.evaluator, t->params, t->buffers, NULL, NULL, &l->test);
+	if (status == LS_EINTERRUPTED) {
+		l->stops = 1;
 		return LS_OK;
+	}
 	LS_TRY(status);
 	l->tested = 1;
 	l->tested_step = l->position.step;
@@ -241,7 +329,7 @@ static ls_status finish(loop *l)
 	if (p->step < l->setup.total_steps || l->setup.evaluator == NULL || is_tested(l))
 		return LS_OK;
 	LS_TRY(evaluate(l, p->epoch_step > 0 || p->epoch == 0 ? p->epoch : p->epoch - 1));
-	if (is_tested(l))
+	if (is_tested(l) && ls_setup_is_first(&l->setup))
 		ls_log_line("Test time %.2f sec, test accuracy: %.4f", l->test.seconds, l->test.accuracy);
 	return LS_OK;
 }
@@ -361,7 +449,7 @@ ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls
 }
 
 /* Letters that may be awaited at once: a bucket's from every node. */
-enum { INCOMING_A_NODE = 128 };
+enum { INCOMING_A_NODE = 2048 };
 
 static ls_status train_among(const ls_train_options *options, int nodes, ls_train_result *result)
 {

@@ -19,6 +19,12 @@ first=$(without_time "$out")
 
 run "$LOCKSTEP" eval runs/a --samples 200 --batch 7 --threads 2
 is "neither batch nor threads change it" "$(without_time "$out")" "$first"
+for devices in 1 3; do
+	run "$LOCKSTEP" eval runs/a --samples 200 --batch 32 --devices $devices --logits logits-$devices.safetensors
+	is "nor do $devices devices" "$(without_time "$out")" "$first"
+done
+ok "and the logits are the same bytes" cmp logits-1.safetensors logits-3.safetensors
+fails_with "more threads than there can be" 2 "at most 1024 threads" "$LOCKSTEP" eval runs/a --devices 600 --threads 2
 checkpoint=$(echo runs/a/ckpt/step-*32)/model.safetensors
 run "$LOCKSTEP" eval "$checkpoint" --data glyphs --samples 200
 is "the checkpoint's file gives the same" "$(without_time "$out")" "$first"
