@@ -141,8 +141,12 @@ static ls_status make_device(ls_trainer *t, int index, const ls_trainer_options 
 	}
 	LS_TRY(ls_team_new_with(&d->team, &team));
 	LS_TRY(new_floats(&d->stats, t->graph->params.buffers, "leaf statistics"));
+	if (o->make_work != NULL)
+		return o->make_work(o->work_context, d->team, o->leaf, &d->work);
 	exec.team = d->team;
-	return ls_exec_new(&d->exec, t->graph, &exec);
+	LS_TRY(ls_exec_new(&d->exec, t->graph, &exec));
+	d->work = ls_work_of_exec(d->exec);
+	return LS_OK;
 }
 
 static ls_status make_devices(ls_trainer *t, const ls_trainer_options *o)
@@ -229,7 +233,8 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
 static void free_devices(ls_trainer *t)
 {
 	for (int i = 0; t->device != NULL && i < t->devices; i++) {
-		ls_exec_free(t->device[i].exec);
+		if (t->device[i].work.kind != NULL)
+			t->device[i].work.kind->free(t->device[i].work.self);
 		free_floats(t->device[i].stats, t->graph->params.buffers);
 		ls_team_free(t->device[i].team);
 	}

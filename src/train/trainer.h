@@ -28,6 +28,7 @@
 #include "graph/exec.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "train/device.h"
 
 typedef struct ls_trainer ls_trainer;
 
@@ -44,6 +45,8 @@ typedef struct ls_trainer_options {
 	double clip_norm;
 	uint64_t seed;
 	int profile;
+	ls_work_maker make_work; /* what computes the devices' leaves; NULL: an executor of the graph */
+	void *work_context;
 
 	/* The device's next leaf of the step under way, borrowed until its next call; called by its driver. */
 	ls_status (*next)(void *context, int device, const ls_leaf **leaf);
@@ -88,7 +91,8 @@ typedef struct ls_device {
 	ls_trainer *trainer;
 	int index;
 	ls_team *team;
-	ls_exec *exec;
+	ls_work work;   /* computes its leaves */
+	ls_exec *exec;  /* work's, where that is an executor; else NULL */
 	float *stats;   /* (buffers) of one leaf */
 	int64_t leaf;   /* of those it computes in this step, the one under way */
 	double need_s;  /* waited for parameters in it */

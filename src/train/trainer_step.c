@@ -272,7 +272,7 @@ static void run_leaf(ls_device *d, int64_t k, int64_t leaves, int wants_stop)
 	}
 	ls_exec_leaf job = job_of(d, leaf, ls_exchange_slot(t->exchange, d->index, k));
 	double start = ls_clock_seconds();
-	ls_exec_train(d->exec, &job);
+	d->work.kind->train(d->work.self, &job);
 	double seconds = ls_clock_seconds() - start - d->need_s;
 	float *extra = ls_exchange_extra(t->exchange, d->index, k);
 	fill_extra(t, d, &job, seconds, extra);
@@ -312,7 +312,7 @@ static ls_status run_alone(ls_trainer *t, const ls_trainer_deal *deal)
 	LS_TRY(t->next(t->next_context, 0, &leaf));
 	ls_exec_leaf job = job_of(d, leaf, t->grads);
 	double start = ls_clock_seconds();
-	ls_exec_train(d->exec, &job);
+	d->work.kind->train(d->work.self, &job);
 	float *sums = d->stats; /* scaled in place; the rest goes straight into `state` */
 	float *state = t->state + t->graph->params.buffers;
 	for (size_t i = 0; i < t->graph->params.buffers; i++)
