@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "exchange/collect.h"
 #include "train/audit.h"
 #include "train/keep.h"
+#include "train/meeting.h"
 #include "train/node.h"
 #include "train/watch.h"
 #include "train/welcome.h"
@@ -400,40 +400,6 @@ static ls_status run_node(loop *l, const ls_train_options *options, ls_courier *
 	return status;
 }
 
-/* One node says what ended the run: where a node has failed, who the couriers agree on; where all found the same, the
- * first; else whom it happened to. The others' message is empty. */
-static void choose_words(const ls_courier *courier, int together, const char *reason, char *message, size_t size)
-{
-	int rank = ls_courier_rank(courier), failed = ls_courier_has_failed(courier);
-
-	if (failed ? !ls_courier_is_speaker(courier) : together && rank != 0)
-		message[0] = '\0';
-	else if (failed || together)
-		snprintf(message, size, "%s", reason);
-	else
-		snprintf(message, size, "node %d (%s): %s", rank, ls_courier_host(courier, rank), reason);
-}
-
-/* A launcher ends all nodes as soon as one has failed: those with nothing to say let the one that has go first. */
-static void let_the_speaker_go(void)
-{
-	const struct timespec a_moment = { .tv_nsec = 400 * 1000 * 1000 };
-	nanosleep(&a_moment, NULL);
-}
-
-/* Nobody waits for letters any more. */
-static ls_status part(ls_courier *courier, ls_status status, int together)
-{
-	char reason[1024], message[1200] = "";
-
-	snprintf(reason, sizeof(reason), "%s", status != LS_OK ? ls_last_error() : "");
-	choose_words(courier, together, reason, message, sizeof(message));
-	ls_courier_free(courier, status != LS_OK && !together ? reason : NULL);
-	if (status != LS_OK && message[0] == '\0')
-		let_the_speaker_go();
-	return status != LS_OK ? ls_fail(status, "%s", message) : LS_OK;
-}
-
 ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls_train_result *result)
 {
 	loop l = { .started = ls_clock_seconds(), .lock = LS_RUN_LOCK_INIT };
@@ -441,23 +407,18 @@ ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls
 	ls_status status = run_node(&l, options, courier, result, &together);
 
 	if (courier != NULL)
-		status = part(courier, status, together);
+		status = ls_part(courier, status, together);
 	ls_watch_end(&l.watch);
 	ls_run_lock_drop(&l.lock);
 	ls_setup_release(&l.setup);
 	return status;
 }
 
-/* Letters that may be awaited at once: a bucket's from every node. */
-enum { INCOMING_A_NODE = 2048 };
-
 static ls_status train_among(const ls_train_options *options, int nodes, ls_train_result *result)
 {
-	ls_courier_options carry = { .timeout = (double)options->timeout };
 	ls_courier *courier = NULL;
 
-	LS_TRY(ls_mpi_transport(&carry.transport, ls_courier_slots(nodes, INCOMING_A_NODE * nodes)));
-	LS_TRY(ls_courier_new(&courier, &carry));
+	LS_TRY(ls_meet(&courier, nodes, (double)options->timeout));
 	return ls_train_node(options, courier, result);
 }
 

@@ -1,0 +1,49 @@
+#include "train/meeting.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* Letters that may be awaited at once: a bucket's from every node. */
+enum { INCOMING_A_NODE = 2048 };
+
+ls_status ls_meet(ls_courier **out, int nodes, double timeout)
+{
+	ls_courier_options carry = { .timeout = timeout };
+
+	LS_TRY(ls_mpi_transport(&carry.transport, ls_courier_slots(nodes, INCOMING_A_NODE * nodes)));
+	return ls_courier_new(out, &carry);
+}
+
+/* One node says what ended the run: where a node has failed, who the couriers agree on; where all found the same, the
+ * first; else whom it happened to. The others' message is empty. */
+static void choose_words(const ls_courier *courier, int together, const char *reason, char *message, size_t size)
+{
+	int rank = ls_courier_rank(courier), failed = ls_courier_has_failed(courier);
+
+	if (failed ? !ls_courier_is_speaker(courier) : together && rank != 0)
+		message[0] = '\0';
+	else if (failed || together)
+		snprintf(message, size, "%s", reason);
+	else
+		snprintf(message, size, "node %d (%s): %s", rank, ls_courier_host(courier, rank), reason);
+}
+
+/* A launcher ends all nodes as soon as one has failed: those with nothing to say let the one that has go first. */
+static void let_the_speaker_go(void)
+{
+	const struct timespec a_moment = { .tv_nsec = 400 * 1000 * 1000 };
+	nanosleep(&a_moment, NULL);
+}
+
+/* Nobody waits for letters any more. */
+ls_status ls_part(ls_courier *courier, ls_status status, int together)
+{
+	char reason[1024], message[1200] = "";
+
+	snprintf(reason, sizeof(reason), "%s", status != LS_OK ? ls_last_error() : "");
+	choose_words(courier, together, reason, message, sizeof(message));
+	ls_courier_free(courier, status != LS_OK && !together ? reason : NULL);
+	if (status != LS_OK && message[0] == '\0')
+		let_the_speaker_go();
+	return status != LS_OK ? ls_fail(status, "%s", message) : LS_OK;
+}

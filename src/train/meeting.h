@@ -1,0 +1,18 @@
+/*
+ * meeting.h - the nodes that a launcher has started come together, and part.
+ */
+#ifndef LS_TRAIN_MEETING_H
+#define LS_TRAIN_MEETING_H
+
+#include "exchange/courier.h"
+
+/* A courier between this node and the others, over MPI; seconds of silence after which one of them counts as gone. */
+ls_status ls_meet(ls_courier **out, int nodes, double timeout);
+
+/*
+ * This node's work came to `status`; `together`: all nodes have found the same. Frees the courier and gives the status
+ * back. Of a failure one node tells; on the others the message is empty, and they leave a moment later.
+ */
+ls_status ls_part(ls_courier *courier, ls_status status, int together);
+
+#endif
