@@ -178,6 +178,8 @@ static int is_chatter(const char *line)
 {
 	if (strstr(line, "Read -1, expected ") && strstr(line, ", errno = 3"))
 		return 1;
+	if (strstr(line, "plm:rsh: Warning: setpgid(")) /* its child was faster */
+		return 1;
 	return strstr(line, ": Forwarding signal ") || strstr(line, "total processes failed to start") ||
 	       strstr(line, "more process has sent help message") || strstr(line, "more processes have sent help") ||
 	       strstr(line, "orte_base_help_aggregate");
