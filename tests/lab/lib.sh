@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# lib.sh - what the scripts about training in the lab share; source it first, then call lab_up.
+#
+#   lab_up HOSTS [OPTION]...  make the lab of this script, or end it all as skipped, with the reason
+#   train_on HOSTS OPTION...  `lockstep train --hosts` from host a, like run: $status, $out, $err
+#   result TEXT               what must not depend on the layout: fingerprint and accuracies
+#
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+
+lab=$SOURCE_DIR/tools/lab
+LOCKSTEP_LAB=$(basename "$0" .sh)-$$
+export LOCKSTEP_LAB
+export LSAN_OPTIONS=detect_leaks=0 # of MPI, and of nodes that are ended in the middle
+
+lab_up() { # HOSTS [OPTION]...
+	local reason
+	if ! reason=$("$lab" check 2>&1); then
+		echo "1..0 # SKIP $reason"
+		exit 0
+	fi
+	if PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localhost 2>&1 | grep -q 'has no MPI'; then
+		echo "1..0 # SKIP this build has no MPI"
+		exit 0
+	fi
+	trap '"$lab" down 2>/dev/null; test_clean' EXIT
+	"$lab" up "$@" >/dev/null || exit 1
+}
+
+train_on() { # HOSTS OPTION...
+	local hosts=$1
+	shift
+	run timeout 60 "$lab" run "$LOCKSTEP" train --hosts "$hosts" "$@"
+}
+
+result() { # TEXT
+	fingerprint "$1"
+	sed -nE 's/.*(test accuracy: [0-9.]+)$/\1/p' <<<"$1"
+}
+
+lab_processes() { # ids of what runs on the lab's hosts
+	local host
+	for host in $("$lab" status --name "$LOCKSTEP_LAB" | awk 'NR > 2 { print $1 }'); do
+		"$lab" ps "$host"
+	done
+}
+lab_is_empty() { [ -z "$(lab_processes)" ]; }
+
+# The command a user would send a signal to: the first of its name on host a.
+launcher() {
+	"$lab" ps a | while read -r pid; do
+		tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "^$LOCKSTEP train --hosts" && echo "$pid"
+	done | sort -n | head -n 1
+}

@@ -1,0 +1,55 @@
+#!/bin/bash
+# One job, one result, down to the last bit: on any nodes, devices, threads and servers, and however leaves are dealt.
+# shellcheck source=tests/lab/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# Epochs of 41 leaves of 8 and one of 2: six steps, the last a short one. A run of nine ends inside an epoch.
+job=(--model cnn --data glyphs --samples 330 --test-samples 100 --global-batch 64 --leaf 8 --steps 9 --schedule constant --dropout 0.3)
+lab_up 4 --rate 1gbit
+
+same() { # HOSTS [OPTION]...: the result is $expected
+	local hosts=$1
+	shift
+	train_on "$hosts" "${job[@]}" "$@"
+	is "$hosts${*:+ $*}: the same" "$status $(result "$out")" "0 $expected"
+	[ "$status" = 0 ] || test_note "$err"
+}
+
+run "$LOCKSTEP" train "${job[@]}" --devices 1
+expected=$(result "$out")
+like "a fingerprint, and an accuracy an epoch and at the end" "$(paste -sd ' ' <<<"$expected")" \
+	'^[0-9a-f]{16} test accuracy: 0\.[0-9]+ test accuracy: 0\.[0-9]+$'
+for devices in 2 3 4; do
+	run "$LOCKSTEP" train "${job[@]}" --devices $devices
+	is "$devices devices: the same" "$(result "$out")" "$expected"
+done
+same a:4
+same a:2,b:2
+same a:3,b:2
+same b:2,a:3
+same a:1,b:1,c:1,d:1
+same a:2,b:2,c:1 --placement ps
+same a:1,b:1,c:1,d:1 --placement ps --servers 2
+same a:3,b:2,c:1,d:1 --placement ps --servers 2 --bucket-bytes 4096
+same a:1,b:1 --share equal --threads 2
+same a:1,b:1 --share 3:1 --bucket-bytes 65536
+same a:1,b:1,c:1 --share 1:5 --placement ps
+same a:1,b:3 --share auto --pin off
+same a:1,b:1 --audit-every 2 --log-every 1
+
+run "$LOCKSTEP" train "${job[@]}" --devices 1 --clip-norm 0.05
+unclipped=$expected
+expected=$(result "$out")
+ok "clipping matters in this job" test "$expected" != "$unclipped"
+same a:3,b:2 --clip-norm 0.05
+same a:1,b:1,c:1,d:1 --clip-norm 0.05 --placement ps --servers 2
+
+# A real model, with statistics of batches and weights that are not exchanged.
+job=(--model resnet18 --data glyphs --samples 480 --test-samples 64 --global-batch 256 --leaf 32 --steps 2 --schedule constant)
+run "$LOCKSTEP" train "${job[@]}" --devices 2
+expected=$(result "$out")
+like "resnet18, two devices" "$(paste -sd ' ' <<<"$expected")" '^[0-9a-f]{16} test accuracy: 0\.[0-9]+$'
+same a:1,b:1,c:1 --placement ps
+same a:3,b:2
+
+test_end

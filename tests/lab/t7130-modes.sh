@@ -1,0 +1,72 @@
+#!/bin/bash
+# What goes over the wire: the live gradient and no more, half of it as bf16; and the modes that give up the same bits.
+# shellcheck disable=SC2317 # functions are called by ok and wait_for
+# shellcheck source=tests/lab/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+lab_up 2 --rate 1gbit
+
+# What host a sends in a run of two nodes. Tests of the link at the start go the other way.
+sent() { "$lab" run --on a cat /sys/class/net/eth0/statistics/tx_bytes; }
+traffic_of() { # COMMAND...: sets $traffic
+	traffic=$(sent)
+	"$@"
+	traffic=$(($(sent) - traffic))
+}
+near() { # GOT EXPECTED: 0.95 to 1.15 times; frames, acknowledgements and what launches nodes come on top
+	[ $((100 * $1)) -ge $((95 * $2)) ] && [ $((100 * $1)) -le $((115 * $2)) ]
+}
+live=$("$LOCKSTEP" models | awk '$1 == "resnet18" { printf "%.0f\n", 1e6 * $5 }')
+all=$("$LOCKSTEP" models | awk '$1 == "resnet18" { print 4 * $2 }')
+ok "resnet18 has weights that never change ($live of $all bytes live)" test $((10 * live)) -lt $((9 * all))
+
+# ---- bytes -----------------------------------------------------------------------------------------------------------
+# Of two nodes each sends half of its gradient and half of the parameters.
+resnet=(--model resnet18 --data glyphs --samples 96 --test-samples 1 --global-batch 16 --leaf 8 --steps 6 --eval-every 0 --schedule constant)
+traffic_of train_on a:1,b:1 "${resnet[@]}"
+full=$traffic
+ok "6 steps send 6 times the live gradient: $full" near "$full" $((6 * live))
+traffic_of train_on a:1,b:1 "${resnet[@]}" --wire bf16
+ok "bf16 halves it: $traffic" near "$traffic" $((3 * live))
+traffic_of train_on a:1,b:1 "${resnet[@]}" --placement ps
+ok "a worker sends its gradient to the server, and gets parameters: $traffic" near "$traffic" $((6 * live))
+
+# ---- bits given up -----------------------------------------------------------------------------------------------------
+job=(--model cnn --data glyphs --samples 1000 --test-samples 500 --global-batch 64 --leaf 8 --epochs 3 --schedule constant)
+told="the trained bits are not those of other layouts"
+last_loss() { # RUN
+	python3 -c 'import json, sys
+print([r["loss"] for r in map(json.loads, open(sys.argv[1] + "/metrics.jsonl")) if r["kind"] == "test"][-1])' "$1"
+}
+within() { # PERCENT A B
+	awk -v part="$1" -v a="$2" -v b="$3" 'BEGIN { d = a > b ? a - b : b - a; exit !(a > 0 && b > 0 && 100 * d <= part * b) }'
+}
+run "$LOCKSTEP" train "${job[@]}" --devices 1 --run exact
+exact=$(fingerprint "$out")
+exact_loss=$(last_loss exact)
+ok "the job learns ($exact_loss)" within 60 "$exact_loss" 0.5
+
+gives_up() { # NAME PERCENT OPTION...: says so, gets other bits and nearly the loss
+	local name=$1 part=$2 loss
+	shift 2
+	train_on a:1,b:1 "${job[@]}" --run "$name" "$@"
+	is "$name trains" "$status" 0
+	like "$name says what it gives up" "$err$out" "$1 $2 .*$told"
+	like "$name ends with bits" "$(fingerprint "$out")" '^[0-9a-f]{16}$'
+	loss=$(last_loss "$name")
+	ok "$name ends near the loss of the exact run ($loss)" within "$part" "$loss" "$exact_loss"
+}
+gives_up bf16 3 --wire bf16
+ok "bf16 rounds" test "$(fingerprint "$out")" != "$exact"
+gives_up mpi 1 --exchange mpi
+train_on a:1,b:1 "${job[@]}" --exchange mpi --run mpi-bf16 --wire bf16
+is "mpi's sum is of fp32 only" "$status" 2
+train_on a:2,b:1 "${job[@]}"
+is "without them the bits are the same" "$(fingerprint "$out")" "$exact"
+unlike "and nothing is given up" "$err$out" "$told"
+
+train_on a:1,b:1 "${job[@]}" --wire bf16 --run bf16 --epochs 4 --resume
+is "bf16: a checkpoint goes on" "$status" 0
+ok "bf16: and learns more ($(last_loss bf16))" awk -v a="$(last_loss bf16)" -v b="$exact_loss" 'BEGIN { exit !(a < b) }'
+
+test_end
