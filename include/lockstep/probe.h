@@ -44,8 +44,8 @@ typedef struct ls_probe_memory {
 
 /*
  * Every device of a node has a gradient of `bytes`; all of it is ready at once. `seconds` later all of it has been
- * summed over the devices and `update` (here: a copy of the sum) has written all parameters, where every device sees
- * them. gb_per_s is bytes / seconds: the gradient of one device, counted once.
+ * summed over the devices and `update` (here: a copy of the sum, past the caches) has written all parameters, where
+ * every device sees them. gb_per_s is bytes / seconds: the gradient of one device, counted once.
  */
 typedef struct ls_probe_inside {
 	int devices; /* 0: not measured, as on a node with one core */

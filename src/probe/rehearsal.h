@@ -1,6 +1,6 @@
 /*
  * rehearsal.h - the exchange of training steps without the training: gradients are there at once, and an update is a
- * copy. What a step takes is then the exchange's alone.
+ * copy past the caches. What a step takes is then the exchange's alone.
  *
  * Every leaf's gradient is all ones and every device has one leaf, so that all parameters must come out as the number
  * of devices: ls_rehearsal_check().
