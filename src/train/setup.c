@@ -25,6 +25,8 @@ static ls_status check(const ls_train_options *o)
 			       "--init and --resume: a resumed run has its weights already; give one of them");
 	if (o->resume && o->run == NULL)
 		return ls_fail(LS_EINVALID, "--resume needs --run, the directory of the run to continue");
+	if (o->trace && o->run == NULL)
+		return ls_fail(LS_EINVALID, "--trace needs --run, the directory that trace.json is written to");
 	return LS_OK;
 }
 
@@ -170,7 +172,7 @@ static double loader_bytes(const ls_setup *s, int64_t leaf)
 static double total_bytes(const ls_trainer_bytes *b, const ls_setup *s, int64_t leaf)
 {
 	return (double)b->params + (double)b->gradients + (double)b->state + (double)b->workspace +
-	       loader_bytes(s, leaf) + (double)s->evaluation_bytes;
+	       loader_bytes(s, leaf) + (double)(s->evaluation_bytes + s->tracing_bytes);
 }
 
 /* The largest leaf, down from `leaf` by halves and then refined, whose plan fits; 0: none. */
@@ -219,6 +221,8 @@ static void print_plan(const ls_setup *s, const ls_trainer_options *t, const ls_
 	printf("  %-24s %10.2f MB\n", "samples read ahead", loader_bytes(s, t->leaf) / 1e6);
 	if (s->evaluation_bytes > 0)
 		printf("  %-24s %10.2f MB\n", "evaluation", (double)s->evaluation_bytes / 1e6);
+	if (s->tracing_bytes > 0)
+		printf("  %-24s %10.2f MB\n", "timeline", (double)s->tracing_bytes / 1e6);
 	printf("  %-24s %10.2f MB\n", "total", total_bytes(b, s, t->leaf) / 1e6);
 }
 
@@ -280,7 +284,11 @@ static ls_status build(ls_setup *s)
 
 	LS_TRY(ls_trainer_plan(&t, &bytes));
 	LS_TRY(plan_evaluation(s));
+	if (s->options->trace)
+		s->tracing_bytes = ls_tracing_bytes(&s->layout, (uint64_t)s->options->trace_steps, &t);
 	LS_TRY(check_memory(s, &t, &bytes));
+	if (s->options->trace)
+		LS_TRY(ls_tracing_new(&s->tracing, &s->layout, s->options->run, (uint64_t)s->options->trace_steps, &t));
 	LS_TRY(ls_trainer_new(&s->trainer, &t));
 	if (!s->options->plan_memory)
 		return make_evaluators(s);
@@ -325,6 +333,7 @@ void ls_setup_release(ls_setup *s)
 	ls_evaluator_free(s->probe);
 	ls_feed_close(&s->feed);
 	ls_trainer_free(s->trainer);
+	ls_tracing_free(s->tracing);
 	ls_graph_free(s->own_graph);
 	ls_dataset_free(s->own_test);
 	ls_dataset_free(s->own_train);

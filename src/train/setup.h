@@ -10,6 +10,7 @@
 #include "train/feed.h"
 #include "train/layout.h"
 #include "train/settings.h"
+#include "train/tracing.h"
 #include "train/trainer.h"
 
 /* What a run holds. Fields named own_ are freed with it. */
@@ -22,8 +23,10 @@ typedef struct ls_setup {
 	ls_dataset *own_train, *own_test;
 	ls_graph *graph, *own_graph;
 	uint64_t steps_per_epoch, total_steps;
+	ls_tracing *tracing; /* NULL: none */
+	size_t tracing_bytes;
 	ls_trainer *trainer;
-	ls_feed feed; /* opened when it is known where to start */
+	ls_feed feed;            /* opened when it is known where to start */
 	ls_evaluator *evaluator; /* on all nodes; NULL without evaluation */
 	size_t evaluation_bytes;
 	ls_evaluator *probe; /* a few training samples, to tell whether weights are worth keeping */

@@ -189,7 +189,7 @@ static int must_settle(const loop *l, uint64_t done, int last_in_epoch)
 {
 	const ls_train_options *o = l->setup.options;
 	return last_in_epoch || l->stops || done >= l->setup.total_steps || is_due((uint64_t)o->ckpt_every, done) ||
-	       is_audit_due(l, done) || is_meeting_due(l, done);
+	       is_audit_due(l, done) || is_meeting_due(l, done) || ls_tracing_is_due(l->setup.tracing, 0);
 }
 
 /* One step begun; on one node it is complete, on several the one before is. */
@@ -204,7 +204,9 @@ static ls_status one_step(loop *l, int *last_in_epoch)
 	deal.wants_stop = is_stopping();
 	if (deal.wants_stop && l->setup.layout.courier != NULL)
 		ls_courier_hurry(l->setup.layout.courier);
+	ls_tracing_begin_step(l->setup.tracing, t->step);
 	LS_TRY(ls_trainer_step(t, &deal));
+	ls_tracing_end_step(l->setup.tracing);
 	LS_TRY(account_until(l, t->nodes == 1 ? t->step : t->step - 1));
 	if (!must_settle(l, t->step, *last_in_epoch))
 		return LS_OK;
@@ -307,6 +309,8 @@ static ls_status run_steps(loop *l)
 		LS_TRY(one_step(l, &last));
 		if (l->setup.trainer->step != l->position.step)
 			continue;
+		if (ls_tracing_is_due(l->setup.tracing, 0))
+			LS_TRY(ls_tracing_write(l->setup.tracing));
 		if (is_audit_due(l, l->position.step))
 			LS_TRY(ls_audit(l->setup.trainer, &l->setup.layout, l->position.step));
 		if (last)
@@ -314,7 +318,8 @@ static ls_status run_steps(loop *l)
 		else if (is_save_due(l, 0))
 			LS_TRY(save(l));
 	}
-	return ls_trainer_settle(l->setup.trainer);
+	LS_TRY(ls_trainer_settle(l->setup.trainer));
+	return ls_tracing_is_due(l->setup.tracing, 1) ? ls_tracing_write(l->setup.tracing) : LS_OK;
 }
 
 /* A run that ends inside an epoch, or between two evaluations, still says how good its last weights are. */

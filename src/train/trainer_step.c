@@ -128,7 +128,10 @@ static void update_ready(void *context, size_t begin, size_t end, const float *g
 	double start = ls_clock_seconds();
 	ls_optimizer_pass pass = pass_of(t, t->step, grads, begin);
 	apply_share(&pass, begin, end, member);
-	t->update_s[member.rank] += ls_clock_seconds() - start;
+	double done = ls_clock_seconds();
+	t->update_s[member.rank] += done - start;
+	if (t->act != NULL)
+		t->act(t->trace_context, LS_ACT_UPDATE, member.rank, -1, start, done);
 }
 
 static void give_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
