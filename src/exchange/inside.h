@@ -1,9 +1,12 @@
 /*
  * inside.h - what the files of the exchange share.
  *
+ *     make.c      from options to memory
  *     exchange.c  the functions that devices call: begin, slot, ready, need, finish
  *     combine.c   units of work: folding pieces, measuring, updating
- *     mail.c      letters between nodes: pushes, pulls, norms
+ *     mail.c      letters between nodes: pushes, pulls
+ *     norms.c     letters with norms, where nothing is updated before all is measured
+ *     stale.c     servers that do not wait for everybody
  *
  * Counting steps
  *  1. Everything about devices (remaining, gather) belongs to the step under way: begin() resets it, for the devices
@@ -131,14 +134,28 @@ float *ls_exchange_value_at(const ls_exchange *x, size_t at); /* where new value
 size_t ls_exchange_value_count(const ls_exchange *x, size_t begin, size_t end);
 void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int node);
 void ls_exchange_answer(ls_exchange *x, int bucket, int node, void *values); /* lock held */
+/* Copies of a sample letter; to whom and about what; on its way, at once or when it is back; back, and seen to. */
+ls_mail *ls_mail_new(ls_exchange *x, size_t count, const ls_letter *sample);
+void ls_mail_address(ls_mail *mail, int bucket, int peer, int tag);
+void ls_mail_post(ls_mail *mail, void *buffer, size_t bytes);
+void ls_mail_home(ls_mail *mail);
 ls_status ls_exchange_make_mail(ls_exchange *x);
 void ls_exchange_free_mail(ls_exchange *x);
 void ls_exchange_expect(ls_exchange *x);                   /* lock held: begin() of a step */
 void ls_exchange_push(ls_exchange *x, int bucket);         /* the node's pieces of it are there */
 void ls_exchange_slice_summed(ls_exchange *x, int bucket); /* all units of the own slice are done */
 
-/* exchange.c */
+/* norms.c; all but the first two with the lock held */
+ls_status ls_exchange_make_norms(ls_exchange *x);
+void ls_exchange_free_norms(ls_exchange *x);
+void ls_exchange_arm_norms(ls_exchange *x);
+void ls_exchange_slice_measured(ls_exchange *x); /* one of the own slices is summed and measured */
+
+/* make.c */
+int ls_exchange_is_flat(const ls_exchange *x);
 int ls_exchange_gets_results(const ls_exchange *x, int bucket); /* whether servers get new values of it, too */
+
+/* exchange.c */
 void ls_exchange_notify(ls_exchange *x);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * mail.c - letters between nodes: pieces to the owners of slices, new values back, and norms.
+ * mail.c - letters between nodes: pieces to the owners of slices, and new values back.
  *
  * Push and pull of a bucket have tags of their own, so that letters of a bucket from one node to another are met in the
  * order they are sent: a node's pieces first to last, then the next step's. The urgency of either is the bucket's place
@@ -14,7 +14,7 @@
 #include "exchange/bf16.h"
 #include "exchange/inside.h"
 
-enum { TAG_PUSH = 0, TAG_PULL = 1, TAG_NORMS = LS_TAG_COLLECT - 1 };
+enum { TAG_PUSH = 0, TAG_PULL = 1 };
 
 static void start(ls_mail *mail, void *buffer, size_t bytes)
 {
@@ -23,7 +23,7 @@ static void start(ls_mail *mail, void *buffer, size_t bytes)
 	ls_courier_post(mail->exchange->o.courier, &mail->letter);
 }
 
-static void post(ls_mail *mail, void *buffer, size_t bytes)
+void ls_mail_post(ls_mail *mail, void *buffer, size_t bytes)
 {
 	for (;;) {
 		int at_home = 0, under_way = 1;
@@ -39,7 +39,7 @@ static void post(ls_mail *mail, void *buffer, size_t bytes)
 }
 
 /* The letter has arrived and was seen to. */
-static void come_home(ls_mail *mail)
+void ls_mail_home(ls_mail *mail)
 {
 	int under_way = 1;
 	if (atomic_compare_exchange_strong(&mail->state, &under_way, 0))
@@ -82,7 +82,7 @@ static void piece_done(void *context, ls_letter *letter)
 	(void)letter;
 	if (x->o.library_sum)
 		tell(mail, LS_ACT_PUSH);
-	come_home(mail);
+	ls_mail_home(mail);
 	pthread_mutex_lock(&x->lock);
 	if (x->stale != NULL)
 		ls_stale_came(x, mail->bucket, mail->node);
@@ -96,7 +96,7 @@ static void piece_sent(void *context, ls_letter *letter)
 {
 	(void)letter;
 	tell(context, LS_ACT_PUSH);
-	come_home(context);
+	ls_mail_home(context);
 }
 
 static void values_sent(void *context, ls_letter *letter)
@@ -106,7 +106,7 @@ static void values_sent(void *context, ls_letter *letter)
 
 	(void)letter;
 	tell(mail, LS_ACT_PULL);
-	come_home(mail);
+	ls_mail_home(mail);
 	pthread_mutex_lock(&x->lock);
 	x->bucket[mail->bucket].leaving--;
 	publish_when_free(x, mail->bucket);
@@ -150,7 +150,7 @@ static void values_done(void *context, ls_letter *letter)
 		ls_plan_slice(&x->plan, mail->bucket, mail->node - x->first_owner, &begin, &end);
 		ls_bf16_add(ls_exchange_value_at(x, begin), letter->buffer, ls_exchange_value_count(x, begin, end));
 	}
-	come_home(mail);
+	ls_mail_home(mail);
 	arrived(x, mail->bucket, mail->node - x->first_owner);
 }
 
@@ -167,7 +167,7 @@ void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int node)
 	size_t width = ls_exchange_is_bf16(x, bucket) ? sizeof(uint16_t) : sizeof(float);
 
 	mail->letter.peer = mail->node = node;
-	post(mail, x->incoming + (size_t)input * x->own + b->own_offset, (b->end - b->begin) * width);
+	ls_mail_post(mail, x->incoming + (size_t)input * x->own + b->own_offset, (b->end - b->begin) * width);
 }
 
 /* The pieces of the step that this slice sums now: those of other nodes are expected. */
@@ -197,22 +197,11 @@ static void expect_values(ls_exchange *x)
 			int half = pulls_deltas(x, b);
 			void *to = half ? (void *)(x->delta_in[o] + x->bucket[b].begin_of[o])
 					: ls_exchange_value_at(x, begin);
-			post(&x->pull_in[(size_t)b * (size_t)x->plan.owners + (size_t)o], to,
-			     ls_exchange_value_count(x, begin, end) * (half ? sizeof(uint16_t) : sizeof(float)));
+			ls_mail_post(&x->pull_in[(size_t)b * (size_t)x->plan.owners + (size_t)o], to,
+				     ls_exchange_value_count(x, begin, end) *
+					     (half ? sizeof(uint16_t) : sizeof(float)));
 		}
 	}
-}
-
-/* Like a slice, norms roll by themselves: those of the next step are expected when this one's are complete. */
-static void arm_norms(ls_exchange *x)
-{
-	if (x->norm_armed || x->norm_step != x->step)
-		return;
-	x->norm_armed = 1;
-	for (int o = 0; o < x->plan.owners; o++)
-		if (x->first_owner + o != x->node && x->norm_counts[o] > 0)
-			post(&x->norm_in[o], x->norms_packed + (size_t)o * x->plan.blocks,
-			     x->norm_counts[o] * sizeof(double));
 }
 
 void ls_exchange_expect(ls_exchange *x)
@@ -230,7 +219,7 @@ void ls_exchange_expect(ls_exchange *x)
 	if (x->nodes > 1 && !x->o.library_sum)
 		expect_values(x);
 	if (x->nodes > 1 && x->o.measured && !x->o.library_sum)
-		arm_norms(x);
+		ls_exchange_arm_norms(x);
 }
 
 /* Library sums start in the same order on all nodes: from the last bucket down, the extra one at the end. */
@@ -243,8 +232,8 @@ static void push_sums(ls_exchange *x, int bucket)
 		int b = x->next_sum;
 		const ls_bucket *cut = &x->plan.bucket[b];
 		x->summable[b] = 0;
-		post(push_out_at(x, b, 0, 0), ls_exchange_output(x, round, b, 0, cut->begin),
-		     (cut->end - cut->begin) * sizeof(float));
+		ls_mail_post(push_out_at(x, b, 0, 0), ls_exchange_output(x, round, b, 0, cut->begin),
+			     (cut->end - cut->begin) * sizeof(float));
 		x->next_sum = b == x->plan.buckets - 1 ? -1 : b > 0 ? b - 1 : x->plan.buckets - 1;
 	}
 }
@@ -273,8 +262,8 @@ static void push_pieces(ls_exchange *x, int bucket)
 		if (begin == end || x->first_owner + o == x->node)
 			continue;
 		for (int j = 0; j < (x->o.staleness > 0 ? 1 : round->gather.outputs); j++)
-			post(push_out_at(x, bucket, o, j), ls_exchange_output(x, round, bucket, j, begin),
-			     (end - begin) * width);
+			ls_mail_post(push_out_at(x, bucket, o, j), ls_exchange_output(x, round, bucket, j, begin),
+				     (end - begin) * width);
 	}
 	if (x->bucket[bucket].begin < x->bucket[bucket].end)
 		count_piece(x, bucket);
@@ -299,8 +288,8 @@ void ls_exchange_answer(ls_exchange *x, int bucket, int node, void *values)
 	size_t width = pulls_deltas(x, bucket) ? sizeof(uint16_t) : sizeof(float);
 
 	x->bucket[bucket].leaving++;
-	post(&x->pull_out[(size_t)bucket * (size_t)x->nodes + (size_t)node], values,
-	     ls_exchange_value_count(x, b->begin, b->end) * width);
+	ls_mail_post(&x->pull_out[(size_t)bucket * (size_t)x->nodes + (size_t)node], values,
+		     ls_exchange_value_count(x, b->begin, b->end) * width);
 }
 
 static void pull(ls_exchange *x, int bucket)
@@ -330,96 +319,6 @@ static void complete_slice(ls_exchange *x, int bucket)
 	arrived(x, bucket, x->owner);
 }
 
-static void apply_all(ls_exchange *x)
-{
-	for (int b = 0; b < x->plan.buckets - 1; b++) {
-		if (x->bucket[b].begin == x->bucket[b].end)
-			continue;
-		x->bucket[b].applying = 1;
-		ls_exchange_publish_slice(x, b);
-	}
-}
-
-/* Blocks of owner o's live slices, in order: out of `norms` or into it. */
-static void pack_norms(ls_exchange *x, int o, int into_norms)
-{
-	double *packed = x->norms_packed + (size_t)o * x->plan.blocks;
-	for (int b = 0; b < x->plan.buckets - 1; b++) {
-		size_t begin, end;
-		ls_plan_slice(&x->plan, b, o, &begin, &end);
-		for (; begin < end; begin += x->plan.block, packed++) {
-			double *norm = &x->norms[ls_plan_block_at(&x->plan, begin)];
-			*(into_norms ? norm : packed) = *(into_norms ? packed : norm);
-		}
-	}
-}
-
-static void norms_complete(ls_exchange *x)
-{
-	for (int o = 0; o < x->plan.owners; o++)
-		if (o != x->owner)
-			pack_norms(x, o, 1);
-	x->norms_missing = x->norm_senders;
-	x->summed_left = x->own_buckets;
-	x->norm_step++;
-	x->norm_armed = 0;
-	x->o.measured_all(x->o.context, x->norms, x->plan.bucket[x->plan.buckets - 1].first_block);
-	atomic_fetch_add(&x->norm_steps, 1);
-	apply_all(x);
-	if (x->nodes > 1 && !x->o.library_sum)
-		arm_norms(x);
-}
-
-static void count_norms(ls_exchange *x)
-{
-	if (--x->norms_missing == 0)
-		norms_complete(x);
-}
-
-static void norms_done(void *context, ls_letter *letter)
-{
-	ls_mail *mail = context;
-	ls_exchange *x = mail->exchange;
-
-	(void)letter;
-	come_home(mail);
-	pthread_mutex_lock(&x->lock);
-	count_norms(x);
-	pthread_mutex_unlock(&x->lock);
-	ls_exchange_notify(x);
-}
-
-/* All of the own slices are summed and the last norms have left: tell everybody the new ones. */
-static void tell_norms(ls_exchange *x)
-{
-	if (!x->norms_wanted || x->norms_leaving > 0)
-		return;
-	x->norms_wanted = 0;
-	pack_norms(x, x->owner, 0);
-	for (int n = 0; n < x->nodes && !x->o.library_sum; n++) {
-		if (n == x->node)
-			continue;
-		x->norms_leaving++;
-		post(&x->norm_out[n], x->norms_packed + (size_t)x->owner * x->plan.blocks,
-		     x->norm_counts[x->owner] * sizeof(double));
-	}
-	count_norms(x);
-}
-
-static void norms_sent(void *context, ls_letter *letter)
-{
-	ls_mail *mail = context;
-	ls_exchange *x = mail->exchange;
-
-	(void)letter;
-	come_home(mail);
-	pthread_mutex_lock(&x->lock);
-	x->norms_leaving--;
-	tell_norms(x);
-	pthread_mutex_unlock(&x->lock);
-	ls_exchange_notify(x);
-}
-
 void ls_exchange_slice_summed(ls_exchange *x, int bucket)
 {
 	const ls_bucket_state *b = &x->bucket[bucket];
@@ -429,16 +328,14 @@ void ls_exchange_slice_summed(ls_exchange *x, int bucket)
 		ls_stale_applied(x, bucket);
 	else if (!x->o.measured || bucket == x->plan.buckets - 1 || b->applying)
 		complete_slice(x, bucket);
-	else if (--x->summed_left == 0) {
-		x->norms_wanted = 1;
-		tell_norms(x);
-	}
+	else
+		ls_exchange_slice_measured(x);
 	pthread_mutex_unlock(&x->lock);
 	ls_exchange_notify(x);
 }
 
 /* The kinds of letters: who is called when one arrives, and what it is called in errors. */
-static ls_mail *new_mail(ls_exchange *x, size_t count, const ls_letter *sample)
+ls_mail *ls_mail_new(ls_exchange *x, size_t count, const ls_letter *sample)
 {
 	ls_mail *mail = calloc(count + 1, sizeof(*mail));
 	for (size_t i = 0; mail != NULL && i < count; i++) {
@@ -449,7 +346,7 @@ static ls_mail *new_mail(ls_exchange *x, size_t count, const ls_letter *sample)
 	return mail;
 }
 
-static void address(ls_mail *mail, int bucket, int peer, int tag)
+void ls_mail_address(ls_mail *mail, int bucket, int peer, int tag)
 {
 	mail->bucket = bucket;
 	mail->node = mail->letter.peer = peer;
@@ -463,21 +360,17 @@ static void address_all(ls_exchange *x)
 
 	for (int b = 0; b < x->plan.buckets; b++) {
 		for (int o = 0; o < owners; o++) {
-			address(&x->pull_in[b * owners + o], b, x->first_owner + o, 2 * b + TAG_PULL);
+			ls_mail_address(&x->pull_in[b * owners + o], b, x->first_owner + o, 2 * b + TAG_PULL);
 			for (int j = 0; j < x->outputs; j++)
-				address(push_out_at(x, b, o, j), b, x->first_owner + o, 2 * b + TAG_PUSH);
+				ls_mail_address(push_out_at(x, b, o, j), b, x->first_owner + o, 2 * b + TAG_PUSH);
 		}
 		for (int i = 0; i < x->inputs; i++)
-			address(&x->push_in[(size_t)b * (size_t)x->inputs + (size_t)i], b, 0, 2 * b + TAG_PUSH);
+			ls_mail_address(&x->push_in[(size_t)b * (size_t)x->inputs + (size_t)i], b, 0, 2 * b + TAG_PUSH);
 		for (int n = 0; n < x->nodes; n++)
-			address(&x->pull_out[b * x->nodes + n], b, n, 2 * b + TAG_PULL);
+			ls_mail_address(&x->pull_out[b * x->nodes + n], b, n, 2 * b + TAG_PULL);
 	}
 	for (int b = 0; b < x->plan.buckets && x->o.library_sum; b++)
 		push_out_at(x, b, 0, 0)->letter.urgency = 0; /* first come, first served */
-	for (int o = 0; o < owners; o++)
-		address(&x->norm_in[o], 0, x->first_owner + o, TAG_NORMS);
-	for (int n = 0; n < x->nodes; n++)
-		address(&x->norm_out[n], 0, n, TAG_NORMS);
 }
 
 ls_status ls_exchange_make_mail(ls_exchange *x)
@@ -488,27 +381,22 @@ ls_status ls_exchange_make_mail(ls_exchange *x)
 	ls_letter piece = { .what = "push of bucket", .done = piece_done };
 	ls_letter values = { .outgoing = 1, .what = "pull of bucket", .done = values_sent };
 	ls_letter new_values = { .what = "pull of bucket", .done = values_done };
-	ls_letter norms = { .outgoing = 1, .what = "norms of blocks, part", .done = norms_sent };
-	ls_letter others_norms = { .what = "norms of blocks, part", .done = norms_done };
 
 	if (x->nodes == 1)
 		return LS_OK;
-	x->push_out = new_mail(x, buckets * owners * (size_t)x->outputs, &push);
-	x->push_in = new_mail(x, buckets * (size_t)x->inputs, &piece);
-	x->pull_out = new_mail(x, buckets * nodes, &values);
-	x->pull_in = new_mail(x, buckets * owners, &new_values);
-	x->norm_out = new_mail(x, nodes, &norms);
-	x->norm_in = new_mail(x, owners, &others_norms);
-	if (!x->push_out || !x->push_in || !x->pull_out || !x->pull_in || !x->norm_out || !x->norm_in)
+	x->push_out = ls_mail_new(x, buckets * owners * (size_t)x->outputs, &push);
+	x->push_in = ls_mail_new(x, buckets * (size_t)x->inputs, &piece);
+	x->pull_out = ls_mail_new(x, buckets * nodes, &values);
+	x->pull_in = ls_mail_new(x, buckets * owners, &new_values);
+	if (!x->push_out || !x->push_in || !x->pull_out || !x->pull_in)
 		return ls_fail(LS_EMEMORY, "no memory for the letters of %zu buckets", buckets);
 	address_all(x);
-	return LS_OK;
+	return ls_exchange_make_norms(x);
 }
 
 void ls_exchange_free_mail(ls_exchange *x)
 {
-	free(x->norm_in);
-	free(x->norm_out);
+	ls_exchange_free_norms(x);
 	free(x->pull_in);
 	free(x->pull_out);
 	free(x->push_in);

@@ -1,0 +1,333 @@
+/*
+ * make.c - an exchange, from options to memory: everything a step will need is taken here.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "exchange/inside.h"
+
+/* Members wait for each other microseconds on one node, milliseconds for other nodes, whose courier needs the core. */
+enum { SPINS_ALONE = 20000, SPINS_SHARED = 50 };
+
+/* Pieces a run of leaves falls into: at most two a level. */
+static int run_pieces(int64_t leaves)
+{
+	int levels = 1;
+	while (leaves > 1) {
+		leaves = (leaves + 1) / 2;
+		levels++;
+	}
+	return 2 * levels;
+}
+
+static int least(int64_t a, int64_t b)
+{
+	return (int)(a < b ? a : b);
+}
+
+/* A node's pieces are all added up, where nothing depends on the tree any more. */
+int ls_exchange_is_flat(const ls_exchange *x)
+{
+	return x->o.library_sum || x->o.staleness > 0;
+}
+
+static void count_parts(ls_exchange *x)
+{
+	const ls_exchange_options *o = &x->o;
+
+	x->nodes = o->courier != NULL ? ls_courier_size(o->courier) : 1;
+	x->node = o->courier != NULL ? ls_courier_rank(o->courier) : 0;
+	x->o.library_sum = o->library_sum && x->nodes > 1;
+	x->workers = x->nodes - o->servers;
+	int flat = ls_exchange_is_flat(x);
+	x->first_owner = o->library_sum ? x->node : o->servers > 0 ? x->workers : 0;
+	x->owner = x->node >= x->first_owner ? x->node - x->first_owner : -1;
+	x->members = o->devices * o->threads;
+	x->participants = x->members + 2;
+	int most = o->scattered ? (int)o->leaves : least(o->leaves, run_pieces(o->leaves));
+	x->slots = o->scattered ? most + 1 : most;
+	x->outputs = flat ? 1 : most;
+	x->inputs = o->staleness > 0 ? x->workers : flat ? 1 : least(o->leaves, (int64_t)most * x->workers);
+}
+
+static int owner_count(const ls_exchange *x)
+{
+	return x->o.library_sum ? 1 : x->o.servers > 0 ? x->o.servers : x->nodes;
+}
+
+/* Whether the node's pieces can ever need stores of their own. */
+static int has_outgoing(const ls_exchange *x)
+{
+	return x->nodes > 1 && x->node < x->workers &&
+	       (x->o.devices > 1 || x->o.wire == LS_WIRE_BF16 || ls_exchange_is_flat(x));
+}
+
+static ls_status new_floats(float **out, size_t count, const char *what)
+{
+	void *buffer = NULL;
+	LS_TRY(ls_buffer_new(&buffer, (count + 16) * sizeof(float), what));
+	*out = buffer;
+	return LS_OK;
+}
+
+static void free_floats(float *buffer, size_t count)
+{
+	ls_buffer_free(buffer, (count + 16) * sizeof(float));
+}
+
+static ls_status make_stores(ls_exchange *x)
+{
+	int stores = x->o.devices * x->slots;
+
+	x->store = calloc((size_t)stores + 1, sizeof(*x->store));
+	x->outgoing = calloc((size_t)x->outputs + 1, sizeof(*x->outgoing));
+	if (x->store == NULL || x->outgoing == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the exchange's stores");
+	for (int i = 0; i < stores; i++)
+		LS_TRY(new_floats(&x->store[i], x->plan.width, "gradients of a device"));
+	for (int i = 0; has_outgoing(x) && i < x->outputs; i++)
+		LS_TRY(new_floats(&x->outgoing[i], x->plan.width, "gradients of a node"));
+	if (x->nodes > 1 && x->own > 0)
+		LS_TRY(new_floats(&x->incoming, (size_t)x->inputs * x->own, "gradients of other nodes"));
+	if (x->o.measured && x->own > 0)
+		LS_TRY(new_floats(&x->summed, x->own, "sums of gradients"));
+	return LS_OK;
+}
+
+/* What `update` left for the extra floats is for everybody, servers included; but a server that answers workers one by
+ * one has nothing to tell another. */
+int ls_exchange_gets_results(const ls_exchange *x, int bucket)
+{
+	return bucket == x->plan.buckets - 1 && x->o.staleness == 0;
+}
+
+/* What this node owns of every bucket, and how many slices of new values come to it in a step. */
+static ls_status make_buckets(ls_exchange *x)
+{
+	int owners = x->plan.owners, worker = x->node < x->workers;
+	size_t slices = (size_t)x->plan.buckets * (size_t)owners;
+
+	x->bucket = calloc((size_t)x->plan.buckets, sizeof(*x->bucket));
+	x->norm_counts = calloc((size_t)owners, sizeof(*x->norm_counts));
+	x->begin_of = calloc(slices, sizeof(*x->begin_of));
+	x->arrivals = calloc(slices, sizeof(*x->arrivals));
+	x->comes = calloc(slices, 1);
+	x->delta_floats = calloc((size_t)owners, sizeof(*x->delta_floats));
+	if (!x->bucket || !x->norm_counts || !x->begin_of || !x->arrivals || !x->comes || !x->delta_floats)
+		return ls_fail(LS_EMEMORY, "no memory for the exchange's buckets");
+	for (int b = 0; b < x->plan.buckets; b++) {
+		ls_bucket_state *s = &x->bucket[b];
+		s->begin_of = x->begin_of + (size_t)b * (size_t)owners;
+		s->arrivals = x->arrivals + (size_t)b * (size_t)owners;
+		s->comes = x->comes + (size_t)b * (size_t)owners;
+		for (int o = 0; o < owners; o++) {
+			size_t begin, end;
+			ls_plan_slice(&x->plan, b, o, &begin, &end);
+			if (o == x->owner) {
+				s->begin = begin;
+				s->end = end;
+				s->own_offset = x->own;
+				x->own += end - begin;
+				x->own_buckets += begin < end && b < x->plan.buckets - 1;
+			}
+			s->comes[o] = begin < end && (worker || o == x->owner || ls_exchange_gets_results(x, b));
+			s->begin_of[o] = x->delta_floats[o];
+			x->delta_floats[o] += end - begin;
+			if (b < x->plan.buckets - 1)
+				x->norm_counts[o] += (end - begin + x->plan.block - 1) / x->plan.block;
+		}
+	}
+	for (int o = 0; o < owners; o++)
+		x->norm_senders += x->norm_counts[o] > 0;
+	x->summed_left = x->own_buckets;
+	x->norms_missing = x->norm_senders;
+	return LS_OK;
+}
+
+static ls_status make_deltas(ls_exchange *x)
+{
+	if (x->o.wire != LS_WIRE_BF16 || x->nodes == 1 || x->o.library_sum)
+		return LS_OK;
+	x->delta_out = calloc(x->own + 1, sizeof(*x->delta_out));
+	x->delta_in = calloc((size_t)x->plan.owners, sizeof(*x->delta_in));
+	if (x->delta_out == NULL || x->delta_in == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the bf16 wire");
+	for (int o = 0; o < x->plan.owners; o++) {
+		x->delta_in[o] = calloc(x->delta_floats[o] + 1, sizeof(**x->delta_in));
+		if (x->delta_in[o] == NULL)
+			return ls_fail(LS_EMEMORY, "no memory for the bf16 wire");
+	}
+	return LS_OK;
+}
+
+static ls_status make_participants(ls_exchange *x)
+{
+	int inputs = x->inputs > x->o.devices * x->slots ? x->inputs : x->o.devices * x->slots;
+	int expands = x->o.wire == LS_WIRE_BF16 && x->nodes > 1;
+
+	x->part = calloc((size_t)x->participants, sizeof(*x->part));
+	if (x->part == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the exchange's members");
+	for (int p = 0; p < x->participants; p++) {
+		ls_participant *part = &x->part[p];
+		LS_TRY(new_floats(&part->sums, x->plan.block, "sums of a block"));
+		LS_TRY(new_floats(&part->scratch, LS_FOLD_SCRATCH, "scratch of sums"));
+		part->inputs = calloc((size_t)inputs + 1, sizeof(*part->inputs));
+		if (part->inputs == NULL)
+			return ls_fail(LS_EMEMORY, "no memory for the exchange's members");
+		if (expands)
+			LS_TRY(new_floats(&part->expanded, (size_t)x->inputs * x->plan.block, "expanded pieces"));
+	}
+	return LS_OK;
+}
+
+static ls_status make_rounds(ls_exchange *x)
+{
+	size_t leaves = (size_t)x->o.leaves;
+
+	for (int i = 0; i < 2; i++) {
+		LS_TRY(ls_round_init(&x->rounds[i], x->o.leaves, x->nodes, x->node, x->o.devices,
+				     ls_exchange_is_flat(x)));
+		x->node_of[i] = calloc(leaves + 1, sizeof(int));
+		x->device_of[i] = calloc(leaves + 1, sizeof(int));
+		if (x->node_of[i] == NULL || x->device_of[i] == NULL)
+			return ls_fail(LS_EMEMORY, "no memory to plan steps of %zu leaves", leaves);
+	}
+	return LS_OK;
+}
+
+static int courier_work(void *context)
+{
+	ls_exchange *x = context;
+	return ls_exchange_help(x, x->members);
+}
+
+static void courier_failed(void *context)
+{
+	ls_exchange_notify(context);
+}
+
+static ls_status make(ls_exchange *x)
+{
+	const ls_exchange_options *o = &x->o;
+	int updaters = x->nodes > 1 ? x->participants : x->members;
+
+	LS_TRY(ls_plan_init(&x->plan, o->live, o->extra, o->block, o->bucket, owner_count(x)));
+	LS_TRY(make_buckets(x));
+	LS_TRY(make_stores(x));
+	LS_TRY(make_deltas(x));
+	LS_TRY(make_participants(x));
+	LS_TRY(make_rounds(x));
+	LS_TRY(ls_worklist_init(&x->gather, x->plan.buckets, x->members > 0 ? x->members : 1));
+	LS_TRY(ls_worklist_init(&x->update, x->plan.buckets, updaters));
+	x->summable = calloc((size_t)x->plan.buckets, 1);
+	x->norms = calloc(x->plan.blocks + 1, sizeof(double));
+	x->norms_packed = calloc(x->plan.blocks * (size_t)x->plan.owners + 1, sizeof(double));
+	if (x->summable == NULL || x->norms == NULL || x->norms_packed == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the exchange's sums");
+	LS_TRY(ls_exchange_make_mail(x));
+	LS_TRY(ls_stale_new(x));
+	if (o->courier != NULL) {
+		ls_courier_on_failure(o->courier, courier_failed, x);
+		ls_courier_set_work(o->courier, courier_work, x);
+	}
+	return LS_OK;
+}
+
+ls_status ls_exchange_new(ls_exchange **out, const ls_exchange_options *options)
+{
+	ls_exchange *x = calloc(1, sizeof(*x));
+	if (x == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the exchange");
+	x->o = *options;
+	pthread_mutex_init(&x->lock, NULL);
+	pthread_mutex_init(&x->event_lock, NULL);
+	pthread_condattr_t monotonic;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&x->event, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	count_parts(x);
+	x->spins = x->nodes == 1 && x->members <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_ALONE : SPINS_SHARED;
+	ls_status status = make(x);
+	if (status != LS_OK) {
+		ls_exchange_free(x);
+		return status;
+	}
+	*out = x;
+	return LS_OK;
+}
+
+static void free_participants(ls_exchange *x)
+{
+	for (int p = 0; x->part != NULL && p < x->participants; p++) {
+		free_floats(x->part[p].expanded, (size_t)x->inputs * x->plan.block);
+		free(x->part[p].inputs);
+		free_floats(x->part[p].scratch, LS_FOLD_SCRATCH);
+		free_floats(x->part[p].sums, x->plan.block);
+	}
+	free(x->part);
+}
+
+static void free_stores(ls_exchange *x)
+{
+	for (int o = 0; x->delta_in != NULL && o < x->plan.owners; o++)
+		free(x->delta_in[o]);
+	free(x->delta_in);
+	free(x->delta_out);
+	free_floats(x->summed, x->own);
+	free_floats(x->incoming, (size_t)x->inputs * x->own);
+	for (int i = 0; x->outgoing != NULL && i < x->outputs; i++)
+		free_floats(x->outgoing[i], x->plan.width);
+	for (int i = 0; x->store != NULL && i < x->o.devices * x->slots; i++)
+		free_floats(x->store[i], x->plan.width);
+	free(x->outgoing);
+	free(x->store);
+}
+
+void ls_exchange_free(ls_exchange *x)
+{
+	if (x == NULL)
+		return;
+	ls_stale_free(x);
+	ls_exchange_free_mail(x);
+	free(x->norms_packed);
+	free(x->norms);
+	free(x->summable);
+	ls_worklist_release(&x->update);
+	ls_worklist_release(&x->gather);
+	for (int i = 0; i < 2; i++) {
+		free(x->device_of[i]);
+		free(x->node_of[i]);
+		ls_round_release(&x->rounds[i]);
+	}
+	free_participants(x);
+	free_stores(x);
+	free(x->delta_floats);
+	free(x->comes);
+	free(x->arrivals);
+	free(x->begin_of);
+	free(x->norm_counts);
+	free(x->bucket);
+	ls_plan_release(&x->plan);
+	pthread_cond_destroy(&x->event);
+	pthread_mutex_destroy(&x->event_lock);
+	pthread_mutex_destroy(&x->lock);
+	free(x);
+}
+
+size_t ls_exchange_bytes(const ls_exchange_options *options)
+{
+	ls_exchange x = { .o = *options };
+	count_parts(&x);
+	size_t width = (options->live + options->extra + 31) / 16 * 16, own = 0;
+	if (x.owner >= 0)
+		own = width / (size_t)owner_count(&x);
+	size_t floats = (size_t)(options->devices * x.slots) * width;
+	floats += has_outgoing(&x) ? (size_t)x.outputs * width : 0;
+	floats += x.nodes > 1 ? (size_t)x.inputs * own : 0;
+	floats += options->measured ? own : 0;
+	floats += (size_t)x.participants * (options->block + LS_FOLD_SCRATCH);
+	return floats * sizeof(float);
+}
