@@ -1,5 +1,17 @@
 /*
- * bench.h - throughput of a model on in-memory data.
+ * bench.h - throughput of a model on in-memory data, on one node or on all that a launcher has started.
+ *
+ *     ls_bench_options options = LS_BENCH_OPTIONS_INIT;
+ *     ls_bench_result result;
+ *     options.job.model = "cnn";
+ *     if (ls_bench(&options, &result) == LS_OK)
+ *             printf("%.1f samples/s\n", result.samples_per_s);
+ *     ls_bench_result_release(&result);
+ *
+ * Under mpirun or srun every process calls it and is a node; the result is complete on node 0 alone.
+ *
+ * A profile of one device that a bench has written can be replayed: devices then sleep through the recorded layers and
+ * hand over gradients of the right size, so that the exchange of more devices than there are cores can be measured.
  */
 #ifndef LOCKSTEP_BENCH_H
 #define LOCKSTEP_BENCH_H
@@ -7,25 +19,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <lockstep/status.h>
+#include <lockstep/train.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct ls_bench_options {
-	const char *model;
+	/* As for training, and with its defaults but for 0 devices, which are one: model, batch, global_batch, leaf,
+	 * optimizer, seed, and where it runs. What concerns data, length and output is not looked at. */
+	ls_train_options job;
 	int channels, height, width, classes; /* 0: what the model takes by itself */
-	int64_t batch, devices, threads;
-	int64_t warmup, steps, repeat; /* `repeat` times: `warmup` steps not counted, then `steps` timed */
-	const char *optimizer;
-	uint64_t seed;
-	int profile; /* also time every layer */
+	int64_t warmup, steps, repeat;        /* `repeat` times: `warmup` steps not counted, then `steps` timed */
+	int profile;                          /* also time every layer */
+	const char *profile_out;              /* write node 0's first device's profile to this file; may be NULL */
+	const char *replay;                   /* compute nothing: sleep through this profile; may be NULL */
+	double replay_speed;                  /* of this node's devices: 0.5 takes twice the recorded times */
 } ls_bench_options;
 #define LS_BENCH_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
-		.model = "resnet18", .channels = 1, .height = 28, .width = 28, .classes = 10, .batch = 128,            \
-		.devices = 1, .threads = 1, .warmup = 3, .steps = 10, .repeat = 5, .optimizer = "adam", .seed = 1      \
+		.job = LS_TRAIN_OPTIONS_INIT, .channels = 1, .height = 28, .width = 28, .classes = 10, .warmup = 3,    \
+		.steps = 10, .repeat = 5, .replay_speed = 1                                                            \
 	}
 
 /* One layer of the profile: means over all timed steps, without the loss and the optimizer. */
@@ -35,17 +49,34 @@ typedef struct ls_bench_layer {
 	double flop; /* forward + backward of one step, useful taps only */
 } ls_bench_layer;
 
+/* One node; times are means over its devices and all timed steps. */
+typedef struct ls_bench_node {
+	char host[64];
+	int devices;                       /* 0: a server */
+	double compute_ms;                 /* forward and backward of its leaves of a step */
+	double exposed_ms;                 /* devices waited for parameters to arrive */
+	double wait_ms;                    /* devices waited for one another at the end of a step, and helped */
+	double sent_bytes, received_bytes; /* to and from all other nodes, a step */
+} ls_bench_node;
+
 typedef struct ls_bench_result {
-	double samples_per_s; /* median over repeats */
+	int node;             /* this one; the rest is for node 0 */
+	double samples_per_s; /* of all nodes, median over repeats */
 	double samples_per_s_min, samples_per_s_max;
-	double step_ms;   /* median over all timed steps */
-	double update_ms; /* of it, the optimizer: mean over all timed steps */
+	double step_ms;                         /* median over all timed steps */
+	double update_ms;                       /* of it, the optimizer on node 0: mean over all timed steps */
+	double compute_ms, exposed_ms, wait_ms; /* means over all devices of all nodes: see ls_bench_node */
 	double flop_per_sample;
-	double gflop_per_s; /* achieved, useful taps only */
+	double gflop_per_s; /* achieved, useful taps only; 0 for a replay */
 	uint64_t peak_rss_bytes;
-	char kernels[32], isa[32]; /* "xsmm", "avx512" */
+	char model[64]; /* a replay: the profile's */
+	int channels, height, width, classes;
+	int64_t leaf, global_batch; /* samples */
+	char kernels[32], isa[32];  /* "xsmm", "avx512" */
 	size_t layer_count;
 	ls_bench_layer *layers; /* with profile; freed by ls_bench_result_release() */
+	size_t node_count;
+	ls_bench_node *nodes; /* the same */
 } ls_bench_result;
 
 ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result);

@@ -1,27 +1,43 @@
 /*
- * bench.c - throughput of training steps on data that is already in memory.
+ * bench.c - throughput of training steps on data that is already in memory, or of their exchange alone.
  *
  * Each repeat is `warmup` steps that do not count and `steps` that do. A repeat's rate is its samples over its time;
- * the result is the median of repeats. Input is random and fixed: what is timed is compute, not reading.
+ * the result is the median of repeats. Input is random and fixed: what is timed is compute, not reading. With a replay
+ * nothing is computed at all; exchange, update and messages are those of training in either case.
  */
 #include <lockstep/bench.h>
 #include <lockstep/models.h>
-#include <lockstep/train.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/isa.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "exchange/collect.h"
 #include "metrics/rate.h"
-#include "train/trainer.h"
+#include "train/bench_node.h"
+#include "train/bench_steps.h"
+#include "train/hello.h"
+#include "train/meeting.h"
+#include "train/replay.h"
+#include "train/settings.h"
+
+/* Small enough that no number of steps makes anything overflow. */
+static const float REPLAY_GRADIENT = 1e-3f;
 
 typedef struct bench {
 	const ls_bench_options *options;
+	ls_train_options job; /* resolved, once all nodes have met */
+	ls_courier *courier;  /* NULL: one node */
+	ls_layout layout;
+	ls_profile profile; /* with options->replay */
+	ls_replay_options replay;
 	ls_graph *graph;
 	ls_trainer *trainer;
+	ls_recorder recorder;
+	ls_bench_steps run;
 	float *images;
 	int32_t *labels;
 	uint64_t *samples;
@@ -29,63 +45,171 @@ typedef struct bench {
 	double *step_s, *repeat_rates;
 	ls_leaf leaf;
 	double warm_up_s; /* of updates */
-	ls_status status;
+	uint64_t sent, received;
 } bench;
 
-static ls_status check(const ls_bench_options *o)
+/* ---- what is to be done ---- */
+
+static ls_status check_counts(const ls_bench_options *o)
 {
 	int64_t steps, samples;
 
-	if (o->batch < 1 || o->devices < 1 || o->devices > 4096 || o->threads < 1 || o->threads > LS_THREADS_MAX ||
-	    o->steps < 1 || o->repeat < 1 || o->warmup < 0)
-		return ls_fail(LS_EINVALID,
-			       "bench: batch, devices (to 4096), threads (to %d), steps and repeat must be at least 1, "
-			       "warmup at least 0",
-			       LS_THREADS_MAX);
-	if (__builtin_mul_overflow(o->steps, o->repeat, &steps) || __builtin_mul_overflow(steps, o->batch, &samples) ||
-	    steps > INT64_MAX / (int64_t)sizeof(double))
+	if (o->steps < 1 || o->repeat < 1 || o->warmup < 0 || o->warmup > INT64_MAX - o->steps)
+		return ls_fail(LS_EINVALID, "bench: steps and repeat must be at least 1, warmup at least 0");
+	if (__builtin_mul_overflow(o->steps, o->repeat, &steps) ||
+	    __builtin_mul_overflow(steps, o->job.batch, &samples) || steps > INT64_MAX / (int64_t)sizeof(double))
 		return ls_fail(LS_EINVALID, "bench: %lld repeats of %lld steps of %lld samples are too many",
-			       (long long)o->repeat, (long long)o->steps, (long long)o->batch);
-	if (o->model == NULL || o->optimizer == NULL)
-		return ls_fail(LS_EINVALID, "bench: model and optimizer must be named");
+			       (long long)o->repeat, (long long)o->steps, (long long)o->job.batch);
+	return LS_OK;
+}
+
+static ls_status check(const ls_bench_options *o)
+{
+	LS_TRY(ls_settings_check(&o->job));
+	LS_TRY(check_counts(o));
+	if (!(o->replay_speed >= 1e-6 && o->replay_speed <= 1e6))
+		return ls_fail(LS_EINVALID, "bench: a replay's speed must be between 1e-6 and 1e6, not %g",
+			       o->replay_speed);
+	if (o->replay != NULL && (o->profile || o->profile_out != NULL))
+		return ls_fail(LS_EINVALID, "--replay computes no layer that --profile or --profile-out could time");
+	LS_TRY(ls_layout_check(&o->job));
 	LS_TRY(ls_isa_check());
 	return ls_gemm_check();
 }
 
-static ls_status make_data(bench *b)
+/* A replay is of the profile's model; its leaf is checked where it is made, for others may have been asked for. */
+static ls_status take_profile(bench *b)
+{
+	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
+
+	if (b->options->replay == NULL)
+		return LS_OK;
+	LS_TRY(ls_profile_read(&b->profile, b->options->replay));
+	b->job.model = b->profile.model;
+	if (b->job.batch == defaults.batch)
+		b->job.batch = b->profile.batch;
+	b->replay = (ls_replay_options){ .profile = &b->profile,
+					 .speed = b->options->replay_speed,
+					 .value = REPLAY_GRADIENT };
+	return LS_OK;
+}
+
+/* What each node finds out by itself. */
+static ls_status look_around(bench *b)
+{
+	b->job = b->options->job;
+	b->job.schedule = "constant";
+	b->job.devices = b->job.devices > 0 ? b->job.devices : 1;
+	LS_TRY(check(b->options));
+	LS_TRY(take_profile(b));
+	LS_TRY(ls_layout_init(&b->layout, &b->job, b->courier));
+	if (b->options->profile_out != NULL && b->layout.nodes > 1)
+		return ls_fail(LS_EINVALID, "--profile-out records a device of one node; there are %d nodes",
+			       b->layout.nodes);
+	return LS_OK;
+}
+
+/* Once all nodes have told how many devices they have. */
+static ls_status resolve(bench *b)
+{
+	ls_train_options resolved;
+
+	LS_TRY(ls_settings_resolve(&b->job, b->layout.all_devices, &resolved));
+	b->job = resolved;
+	if (b->job.global_batch % b->job.leaf != 0)
+		return ls_fail(LS_EINVALID, "bench: leaves of %lld samples do not divide the global batch of %lld",
+			       (long long)b->job.leaf, (long long)b->job.global_batch);
+	return LS_OK;
+}
+
+/* What training's settings do not hold, and must be the same everywhere all the same. */
+typedef struct promise {
+	int64_t value[8];
+} promise;
+static const char *const promised[] = { "--warmup", "--steps", "--repeat",  "--channels",
+					"--size",   "width",   "--classes", "the profile of --replay" };
+
+static ls_status compare(const bench *b, const promise *all)
+{
+	for (int i = 1; i < b->layout.nodes; i++)
+		for (int k = 0; k < 8; k++)
+			if (all[i].value[k] != all[0].value[k])
+				return ls_fail(LS_EMISMATCH, "%s is not the same on node 0 (%s) and node %d (%s)",
+					       promised[k], ls_courier_host(b->courier, 0), i,
+					       ls_courier_host(b->courier, i));
+	return LS_OK;
+}
+
+static ls_status agree(const bench *b)
 {
 	const ls_bench_options *o = b->options;
+	promise mine = { { o->warmup, o->steps, o->repeat, o->channels, o->height, o->width, o->classes, 0 } };
+	uint64_t hash = 0;
+	promise *all = calloc((size_t)b->layout.nodes, sizeof(*all));
+	ls_status status = all != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory for %d nodes", b->layout.nodes);
+
+	if (status == LS_OK && o->replay != NULL)
+		status = ls_profile_hash(&b->profile, &hash);
+	memcpy(&mine.value[7], &hash, sizeof(hash));
+	status = ls_hello_all_well(b->courier, status);
+	if (status == LS_OK)
+		status = ls_collect_everything(b->courier, &mine, sizeof(mine), all, "options of the bench");
+	if (status == LS_OK)
+		status = compare(b, all);
+	free(all);
+	return status;
+}
+
+/* ---- what is needed for it ---- */
+
+static ls_status build_graph(bench *b)
+{
+	const ls_bench_options *o = b->options;
+	ls_model_options model = { .name = b->job.model,
+				   .channels = o->channels,
+				   .height = o->height,
+				   .width = o->width,
+				   .classes = o->classes };
+
+	if (o->replay != NULL) {
+		model.channels = (int)b->profile.channels;
+		model.height = (int)b->profile.height;
+		model.width = (int)b->profile.width;
+		model.classes = (int)b->profile.classes;
+	}
+	LS_TRY(ls_model_build(&b->graph, &model));
+	ls_graph_keep_dead(b->graph, 0);
+	return o->replay != NULL ? ls_replay_fits(&b->profile, b->graph, o->replay) : LS_OK;
+}
+
+/* Random samples of one leaf. */
+static ls_status make_data(bench *b)
+{
 	const ls_tensor *in = &b->graph->values[b->graph->input]; /* options may leave its shape to the model */
-	size_t floats = (size_t)o->batch * (size_t)in->channels * (size_t)in->height * (size_t)in->width;
+	size_t count = (size_t)b->job.leaf,
+	       floats = count * (size_t)in->channels * (size_t)in->height * (size_t)in->width;
 	uint32_t classes = (uint32_t)b->graph->values[b->graph->logits].channels;
-	ls_rng rng = ls_rng_make(o->seed, LS_RNG_BENCH, 0);
+	ls_rng rng = ls_rng_make(b->job.seed, LS_RNG_BENCH, 0);
 	void *images = NULL;
 
 	b->image_bytes = floats * sizeof(float);
 	LS_TRY(ls_buffer_new(&images, b->image_bytes, "bench images"));
 	b->images = images;
-	b->labels = calloc((size_t)o->batch, sizeof(*b->labels));
-	b->samples = calloc((size_t)o->batch, sizeof(*b->samples));
-	b->step_s = calloc((size_t)(o->steps * o->repeat), sizeof(double));
-	b->repeat_rates = calloc((size_t)o->repeat, sizeof(double));
-	if (b->labels == NULL || b->samples == NULL || b->step_s == NULL || b->repeat_rates == NULL)
+	b->labels = calloc(count, sizeof(*b->labels));
+	b->samples = calloc(count, sizeof(*b->samples));
+	if (b->labels == NULL || b->samples == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the bench");
 	ls_rng_fill_normal(rng, 0, 0, floats, 1, b->images);
-	for (int64_t i = 0; i < o->batch; i++) {
+	for (size_t i = 0; i < count; i++) {
 		uint32_t words[4];
-		ls_rng_words(rng, 1, (uint64_t)i, words);
+		ls_rng_words(rng, 1, i, words);
 		b->labels[i] = (int32_t)ls_rng_below(words[0], classes);
-		b->samples[i] = (uint64_t)i;
+		b->samples[i] = i;
 	}
-	b->leaf = (ls_leaf){ .count = o->batch,
-			     .images = b->images,
-			     .labels = b->labels,
-			     .samples = b->samples,
-			     .step_samples = o->batch * o->devices };
 	return LS_OK;
 }
 
-/* Every device works on the same samples: no less work, and less memory. */
+/* Every leaf is the same samples: no less work, and less memory. */
 static ls_status next_leaf(void *context, int device, const ls_leaf **leaf)
 {
 	const bench *b = context;
@@ -94,141 +218,326 @@ static ls_status next_leaf(void *context, int device, const ls_leaf **leaf)
 	return LS_OK;
 }
 
-static ls_status prepare(bench *b)
+static void record_span(void *context, int device, const char *node, int is_backward, double begin_s, double end_s)
+{
+	bench *b = context;
+	(void)node;
+	if (device == 0)
+		ls_recorder_span(&b->recorder, is_backward, begin_s, end_s);
+}
+
+static ls_trainer_options trainer_options(bench *b)
 {
 	const ls_bench_options *o = b->options;
-	ls_model_options model = {
-		.name = o->model, .channels = o->channels, .height = o->height, .width = o->width, .classes = o->classes
-	};
-
-	LS_TRY(check(o));
-	LS_TRY(ls_model_build(&b->graph, &model));
-	ls_trainer_options t = {
+	return (ls_trainer_options){
 		.graph = b->graph,
-		.leaf = o->batch,
-		.leaves = o->devices,
-		.devices = (int)o->devices,
+		.leaf = b->job.leaf,
+		.leaves = b->job.global_batch / b->job.leaf,
+		.devices = b->layout.devices,
+		.threads = b->layout.threads,
+		.pin = b->layout.pin,
 		.next = next_leaf,
 		.next_context = b,
-		.threads = (int)o->threads,
-		.optimizer = o->optimizer,
-		.seed = o->seed,
+		.courier = b->courier,
+		.servers = b->layout.servers,
+		.staleness = b->layout.staleness,
+		.library_sum = b->layout.library_sum,
+		.wire = b->layout.wire,
+		.bucket = (size_t)b->job.bucket_bytes / sizeof(float),
+		.optimizer = b->job.optimizer,
+		.seed = b->job.seed,
 		.profile = o->profile,
+		.make_work = o->replay != NULL ? ls_replay_make : NULL,
+		.work_context = &b->replay,
+		.span = o->profile_out != NULL ? record_span : NULL,
+		.trace_context = b,
 		.hyper = { .lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
 		.schedule = { .name = "constant", .lr = 1e-3 }
 	};
-	LS_TRY(ls_trainer_new(&b->trainer, &t));
-	LS_TRY(ls_trainer_init(b->trainer));
-	return make_data(b);
 }
 
-static double timed_step(bench *b)
+static ls_status make_room(bench *b)
+{
+	size_t steps = (size_t)(b->options->steps * b->options->repeat);
+
+	b->step_s = calloc(steps, sizeof(double));
+	b->repeat_rates = calloc((size_t)b->options->repeat, sizeof(double));
+	if (b->step_s == NULL || b->repeat_rates == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the times of %zu steps", steps);
+	if (b->options->profile_out != NULL)
+		LS_TRY(ls_recorder_init(&b->recorder, b->graph, (int64_t)steps));
+	return LS_OK;
+}
+
+static ls_status build(bench *b)
 {
 	const ls_bench_options *o = b->options;
-	ls_trainer_deal deal = { .leaves = o->devices, .samples = o->batch * o->devices };
-	double start = ls_clock_seconds();
 
-	if (b->status == LS_OK)
-		b->status = ls_trainer_step(b->trainer, &deal);
-	return ls_clock_seconds() - start;
+	LS_TRY(build_graph(b));
+	LS_TRY(make_room(b));
+	ls_trainer_options t = trainer_options(b);
+	LS_TRY(ls_trainer_new(&b->trainer, &t));
+	LS_TRY(ls_trainer_init(b->trainer));
+	ls_trainer_start_at(b->trainer, 0, 0);
+	if (o->replay == NULL && b->layout.devices > 0)
+		LS_TRY(make_data(b));
+	b->leaf = (ls_leaf){ .count = b->job.leaf,
+			     .images = b->images,
+			     .labels = b->labels,
+			     .samples = b->samples,
+			     .step_samples = b->job.global_batch };
+	b->run = (ls_bench_steps){ .trainer = b->trainer,
+				   .layout = &b->layout,
+				   .recorder = o->profile_out != NULL ? &b->recorder : NULL,
+				   .leaf = b->job.leaf,
+				   .leaves = t.leaves,
+				   .warmup = o->warmup,
+				   .steps = o->steps };
+	return ls_bench_steps_init(&b->run, b->layout.share == LS_SHARE_AUTO && b->layout.staleness == 0);
+}
+
+/* After each stage nodes hear whether all got through it, so that everybody fails for the same reason. */
+static ls_status prepare(bench *b)
+{
+	LS_TRY(ls_hello_version(b->courier));
+	LS_TRY(ls_hello_all_well(b->courier, look_around(b)));
+	LS_TRY(ls_layout_meet(&b->layout));
+	LS_TRY(ls_hello_all_well(b->courier, resolve(b)));
+	LS_TRY(ls_hello_agree(b->courier, &b->job, NULL, NULL));
+	LS_TRY(agree(b));
+	return ls_hello_all_well(b->courier, build(b));
+}
+
+/* ---- measuring ---- */
+
+static void pause_layers(const bench *b, int pause)
+{
+	if (b->layout.devices > 0 && b->trainer->device[0].exec != NULL)
+		ls_exec_profile_pause(b->trainer->device[0].exec, pause);
 }
 
 /* Steps that leave no trace in any figure. */
-static void warm_up(bench *b)
+static ls_status warm_up(bench *b)
 {
-	double before = ls_trainer_update_s(b->trainer);
+	double before = ls_trainer_update_s(b->trainer), ignored;
 
-	ls_exec_profile_pause(b->trainer->device[0].exec, 1);
+	pause_layers(b, 1);
 	for (int64_t i = 0; i < b->options->warmup; i++)
-		timed_step(b);
-	ls_exec_profile_pause(b->trainer->device[0].exec, 0);
+		LS_TRY(ls_bench_steps_run(&b->run, &ignored));
+	pause_layers(b, 0);
 	b->warm_up_s += ls_trainer_update_s(b->trainer) - before;
+	return LS_OK;
 }
 
-static double timed_repeat(bench *b, double *step_s)
+static ls_status timed_repeat(bench *b, double *step_s, double *rate)
 {
+	ls_traffic before = ls_bench_traffic(&b->layout);
 	double total = 0;
+
 	for (int64_t i = 0; i < b->options->steps; i++) {
-		step_s[i] = timed_step(b);
+		LS_TRY(ls_bench_steps_run(&b->run, &step_s[i]));
 		total += step_s[i];
 	}
-	return (double)(b->options->batch * b->options->devices * b->options->steps) / total;
+	ls_traffic after = ls_bench_traffic(&b->layout);
+	b->sent += after.bytes_sent - before.bytes_sent;
+	b->received += after.bytes_received - before.bytes_received;
+	*rate = (double)(b->job.global_batch * b->options->steps) / total;
+	return LS_OK;
+}
+
+static ls_status measure(bench *b)
+{
+	for (int64_t k = 0; k < b->options->repeat; k++) {
+		LS_TRY(warm_up(b));
+		LS_TRY(timed_repeat(b, b->step_s + k * b->options->steps, &b->repeat_rates[k]));
+	}
+	LS_TRY(ls_trainer_settle(b->trainer));
+	return ls_collect_meet(b->courier, "end of the bench"); /* others may still need our letters */
+}
+
+/* ---- what it came to ---- */
+
+static double timed_steps(const bench *b)
+{
+	return (double)(b->options->steps * b->options->repeat);
 }
 
 /* Layer times of all timed steps, as a mean a step. */
-static ls_status keep_profile(const bench *b, ls_bench_result *r)
+static ls_status keep_layers(const bench *b, ls_bench_result *r)
 {
-	int64_t steps = b->options->steps * b->options->repeat;
+	const ls_exec *exec = b->trainer->device[0].exec;
 	double forward, backward, macs;
-	const char *name;
 
-	while (ls_exec_profile(b->trainer->device[0].exec, (int)r->layer_count, &forward, &backward, &macs) != NULL)
+	while (ls_exec_profile(exec, (int)r->layer_count, &forward, &backward, &macs) != NULL)
 		r->layer_count++;
 	r->layers = calloc(r->layer_count + 1, sizeof(*r->layers));
 	if (r->layers == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the profile");
 	for (size_t i = 0; i < r->layer_count; i++) {
-		name = ls_exec_profile(b->trainer->device[0].exec, (int)i, &forward, &backward, &macs);
 		ls_bench_layer *layer = &r->layers[i];
+		const char *name = ls_exec_profile(exec, (int)i, &forward, &backward, &macs);
 		snprintf(layer->name, sizeof(layer->name), "%s", name);
-		layer->forward_ms = 1e3 * forward / (double)steps;
-		layer->backward_ms = 1e3 * backward / (double)steps;
-		layer->flop = 2 * macs * (double)b->options->batch;
+		layer->forward_ms = 1e3 * forward / timed_steps(b);
+		layer->backward_ms = 1e3 * backward / timed_steps(b);
+		layer->flop = 2 * macs * (double)b->job.leaf;
 	}
 	return LS_OK;
 }
 
-static ls_status measure(bench *b, ls_bench_result *r)
+static void keep_rates(bench *b, ls_bench_result *r)
 {
-	const ls_bench_options *o = b->options;
-
-	for (int64_t k = 0; k < o->repeat; k++) {
-		warm_up(b);
-		b->repeat_rates[k] = timed_repeat(b, b->step_s + k * o->steps);
-		LS_TRY(b->status);
-	}
-	r->update_ms = 1e3 * (ls_trainer_update_s(b->trainer) - b->warm_up_s) / (double)(o->steps * o->repeat);
-	r->step_ms = 1e3 * ls_median(b->step_s, (size_t)(o->steps * o->repeat));
 	r->samples_per_s_min = r->samples_per_s_max = b->repeat_rates[0];
-	for (int64_t k = 0; k < o->repeat; k++) {
+	for (int64_t k = 0; k < b->options->repeat; k++) {
 		if (b->repeat_rates[k] < r->samples_per_s_min)
 			r->samples_per_s_min = b->repeat_rates[k];
 		if (b->repeat_rates[k] > r->samples_per_s_max)
 			r->samples_per_s_max = b->repeat_rates[k];
 	}
-	r->samples_per_s = ls_median(b->repeat_rates, (size_t)o->repeat);
+	r->samples_per_s = ls_median(b->repeat_rates, (size_t)b->options->repeat);
+	r->step_ms = 1e3 * ls_median(b->step_s, (size_t)timed_steps(b));
+	r->update_ms = 1e3 * (ls_trainer_update_s(b->trainer) - b->warm_up_s) / timed_steps(b);
 	r->flop_per_sample = ls_graph_describe(b->graph).flop_per_sample;
-	r->gflop_per_s = r->samples_per_s * r->flop_per_sample / 1e9;
+	r->gflop_per_s = b->options->replay != NULL ? 0 : r->samples_per_s * r->flop_per_sample / 1e9;
+}
+
+static void keep_job(const bench *b, ls_bench_result *r)
+{
+	const ls_tensor *in = &b->graph->values[b->graph->input];
+
+	snprintf(r->model, sizeof(r->model), "%s", b->job.model);
+	r->channels = in->channels;
+	r->height = in->height;
+	r->width = in->width;
+	r->classes = b->graph->values[b->graph->logits].channels;
+	r->leaf = b->job.leaf;
+	r->global_batch = b->job.global_batch;
 	r->peak_rss_bytes = ls_memory_peak();
 	snprintf(r->kernels, sizeof(r->kernels), "%s", ls_gemm_backend());
 	snprintf(r->isa, sizeof(r->isa), "%s", ls_isa_name(ls_isa_get()));
-	return o->profile ? keep_profile(b, r) : LS_OK;
+}
+
+static ls_bench_node describe_node(const bench *b)
+{
+	double counted = b->run.counted > 0 ? (double)b->run.counted : 1;
+	ls_bench_node own = { .devices = b->layout.devices,
+			      .compute_ms = 1e3 * b->run.compute_s / counted,
+			      .exposed_ms = 1e3 * b->run.exposed_s / counted,
+			      .wait_ms = 1e3 * b->run.wait_s / counted,
+			      .sent_bytes = (double)b->sent / timed_steps(b),
+			      .received_bytes = (double)b->received / timed_steps(b) };
+
+	if (b->courier != NULL)
+		snprintf(own.host, sizeof(own.host), "%s", ls_courier_host(b->courier, b->layout.node));
+	else
+		gethostname(own.host, sizeof(own.host) - 1);
+	return own;
+}
+
+static ls_status keep_nodes(const bench *b, ls_bench_result *r)
+{
+	ls_bench_node own = describe_node(b);
+	double devices = (double)b->layout.all_devices;
+
+	r->node_count = (size_t)b->layout.nodes;
+	r->nodes = calloc(r->node_count, sizeof(*r->nodes));
+	if (r->nodes == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the results of %d nodes", b->layout.nodes);
+	LS_TRY(ls_collect_gather(b->courier, 0, &own, sizeof(own), r->nodes, "results of the bench"));
+	for (size_t i = 0; i < r->node_count; i++) {
+		r->compute_ms += r->nodes[i].compute_ms * r->nodes[i].devices / devices;
+		r->exposed_ms += r->nodes[i].exposed_ms * r->nodes[i].devices / devices;
+		r->wait_ms += r->nodes[i].wait_ms * r->nodes[i].devices / devices;
+	}
+	return LS_OK;
+}
+
+static ls_status write_profile(bench *b, const ls_bench_result *r)
+{
+	ls_profile p = { .channels = r->channels,
+			 .height = r->height,
+			 .width = r->width,
+			 .classes = r->classes,
+			 .batch = b->job.leaf,
+			 .threads = b->layout.threads,
+			 .step_s = r->step_ms / 1e3,
+			 .update_s = r->update_ms / 1e3 * b->layout.devices, /* they share it */
+			 .gflop_a_sample = r->flop_per_sample / 1e9,
+			 .live = (int64_t)b->graph->params.live,
+			 .extra = (int64_t)b->trainer->extra - b->layout.nodes };
+
+	snprintf(p.model, sizeof(p.model), "%s", r->model);
+	snprintf(p.optimizer, sizeof(p.optimizer), "%s", b->job.optimizer);
+	snprintf(p.isa, sizeof(p.isa), "%s", r->isa);
+	snprintf(p.kernels, sizeof(p.kernels), "%s", r->kernels);
+	snprintf(p.lockstep, sizeof(p.lockstep), "%s", ls_version());
+	ls_status status = ls_recorder_take(&b->recorder, &p);
+	if (status == LS_OK)
+		status = ls_profile_write(&p, b->options->profile_out);
+	ls_profile_release(&p);
+	return status;
+}
+
+static ls_status report(bench *b, ls_bench_result *r)
+{
+	r->node = b->layout.node;
+	keep_rates(b, r);
+	keep_job(b, r);
+	LS_TRY(keep_nodes(b, r));
+	if (r->node == 0 && b->options->profile)
+		LS_TRY(keep_layers(b, r));
+	return b->options->profile_out != NULL ? write_profile(b, r) : LS_OK;
+}
+
+static void release(bench *b)
+{
+	ls_bench_steps_release(&b->run);
+	ls_recorder_release(&b->recorder);
+	free(b->repeat_rates);
+	free(b->step_s);
+	free(b->samples);
+	free(b->labels);
+	if (b->images != NULL)
+		ls_buffer_free(b->images, b->image_bytes);
+	ls_trainer_free(b->trainer);
+	ls_graph_free(b->graph);
+	ls_profile_release(&b->profile);
+	ls_layout_release(&b->layout);
+}
+
+ls_status ls_bench_among(const ls_bench_options *options, ls_courier *courier, ls_bench_result *result)
+{
+	bench b = { .options = options, .courier = courier };
+	ls_bench_result r = { 0 };
+	ls_status status = prepare(&b);
+	int together = status != LS_OK;
+
+	if (status == LS_OK)
+		status = measure(&b);
+	if (status == LS_OK)
+		status = report(&b, &r);
+	if (courier != NULL)
+		status = ls_part(courier, status, together);
+	release(&b);
+	if (status == LS_OK)
+		*result = r;
+	else
+		ls_bench_result_release(&r);
+	return status;
 }
 
 ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result)
 {
-	bench b = { .options = options };
-	ls_bench_result r = { 0 };
-	ls_status status = prepare(&b);
+	int nodes = ls_mpi_launched();
+	ls_courier *courier = NULL;
 
-	if (status == LS_OK)
-		status = measure(&b, &r);
-	if (status == LS_OK)
-		*result = r;
-	free(b.repeat_rates);
-	free(b.step_s);
-	free(b.samples);
-	free(b.labels);
-	if (b.images != NULL)
-		ls_buffer_free(b.images, b.image_bytes);
-	ls_trainer_free(b.trainer);
-	ls_graph_free(b.graph);
-	return status;
+	if (nodes > 1)
+		LS_TRY(ls_meet(&courier, nodes, (double)options->job.timeout));
+	return ls_bench_among(options, courier, result);
 }
 
 void ls_bench_result_release(ls_bench_result *result)
 {
+	free(result->nodes);
 	free(result->layers);
-	result->layers = NULL;
-	result->layer_count = 0;
+	*result = (ls_bench_result){ 0 };
 }

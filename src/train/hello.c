@@ -130,7 +130,8 @@ static ls_status describe(hello *h, const ls_train_options *settings, const ls_d
 	snprintf(h->isa, sizeof(h->isa), "%s", ls_isa_name(ls_isa_get()));
 	snprintf(h->kernels, sizeof(h->kernels), "%s", ls_gemm_backend());
 	h->isa_order = ls_isa_get();
-	LS_TRY(hash_data(train_set, &h->train_samples, &h->train_hash));
+	if (train_set != NULL)
+		LS_TRY(hash_data(train_set, &h->train_samples, &h->train_hash));
 	if (test_set != NULL)
 		LS_TRY(hash_data(test_set, &h->test_samples, &h->test_hash));
 	LS_TRY(ls_settings_to_json(settings, &text));

@@ -16,7 +16,7 @@ ls_status ls_hello_version(ls_courier *courier);
  * node's name unless it is everybody's. Called by all nodes. */
 ls_status ls_hello_all_well(ls_courier *courier, ls_status mine);
 
-/* Settings are resolved; `test_set` may be NULL. Called by all nodes; all get the same answer. */
+/* Settings are resolved; the sets may be NULL. Called by all nodes; all get the same answer. */
 ls_status ls_hello_agree(ls_courier *courier, const ls_train_options *settings, const ls_dataset *train_set,
 			 const ls_dataset *test_set);
 

@@ -43,7 +43,7 @@ static uint64_t record_every(int64_t log_every)
 	return log_every > 20 ? (uint64_t)log_every / 20 : 1;
 }
 
-enum { STEP_VALUES = 6, VALUE_NAME = 24 };
+enum { STEP_VALUES = 6, VALUE_NAME = 32 };
 
 /* Loss, rate and waits; on several nodes also how long each one's devices computed: who waited for whom. */
 static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const ls_trainer_report *r)

@@ -117,13 +117,13 @@ static void test_bench_without_a_shape(void **state)
 	(void)state;
 	ls_bench_options o = LS_BENCH_OPTIONS_INIT;
 	ls_bench_result result;
-	o.model = "mlp", o.batch = 8, o.warmup = 0, o.steps = o.repeat = 1;
+	o.job.model = "mlp", o.job.batch = 8, o.warmup = 0, o.steps = o.repeat = 1;
 	o.channels = o.height = o.width = o.classes = 0; /* the model's own */
 	assert_int_equal(ls_bench(&o, &result), LS_OK);
 	ls_bench_result_release(&result);
 	o.steps = o.repeat = (int64_t)1 << 40;
 	assert_int_equal(ls_bench(&o, &result), LS_EINVALID);
-	o.steps = o.repeat = 1, o.threads = 1025;
+	o.steps = o.repeat = 1, o.job.threads = 1025;
 	assert_int_equal(ls_bench(&o, &result), LS_EINVALID);
 }
 

@@ -1,0 +1,56 @@
+#include "on_hosts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <lockstep/launch.h>
+
+#include "command.h"
+#include "stop.h"
+
+static int start(const ls_on_hosts_options *o)
+{
+	char **whole = calloc((size_t)o->argc + 2, sizeof *whole);
+	int code = LS_EXIT_FAILURE;
+	if (!whole)
+		return ls_usage_error(o->command, "out of memory");
+	memcpy(whole + 1, o->argv, (size_t)o->argc * sizeof *whole); /* whole[0] is the program itself */
+	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
+	launch.hosts = o->hosts;
+	launch.argv = whole;
+	launch.timeout = o->timeout;
+	ls_stop_on_signals(LS_STOP_LAUNCHER, 0);
+	ls_status status = ls_launch(&launch, &code);
+	free(whole);
+	if (status == LS_EINTERRUPTED && ls_stop_signal())
+		return 128 + ls_stop_signal();
+	int told = ls_command_finish(o->command, status);
+	return code ? code : told;
+}
+
+/* The devices of a node that is alone need no launcher: on this host they are --devices. */
+static int start_or_stay(const ls_on_hosts_options *o, int64_t *devices)
+{
+	ls_host *hosts = NULL;
+	size_t count = 0;
+	if (ls_launched() > 1)
+		return ls_usage_error(o->command, "--hosts starts the nodes itself; leave it out under mpirun or srun");
+	ls_status status = ls_hosts_parse(&hosts, &count, o->hosts);
+	if (status != LS_OK)
+		return ls_command_finish(o->command, status);
+	int alone_here = count == 1 && ls_host_is_here(hosts[0].name);
+	if (alone_here && hosts[0].devices)
+		*devices = hosts[0].devices;
+	ls_hosts_free(hosts);
+	return alone_here ? LS_ON_HOSTS_HERE : start(o);
+}
+
+int ls_on_hosts(const ls_on_hosts_options *o, int64_t *devices)
+{
+	if (o->hosts && !ls_launched_by_us())
+		return start_or_stay(o, devices);
+	const char *given = getenv(LS_DEVICES_PER_NODE);
+	if (ls_launched_by_us() && ls_launched() == 1 && given) /* the only node, on another host */
+		*devices = atoi(given);
+	return LS_ON_HOSTS_HERE;
+}

@@ -1,0 +1,116 @@
+#include "train/bench_steps.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+ls_status ls_bench_steps_init(ls_bench_steps *s, int follows)
+{
+	const ls_layout *l = s->layout;
+	size_t nodes = (size_t)l->nodes, leaves = (size_t)s->leaves;
+
+	s->cut = calloc(LS_BENCH_RING * (nodes + 1), sizeof(*s->cut));
+	s->device_cut = calloc((size_t)l->devices + 1, sizeof(*s->device_cut));
+	s->node = calloc(leaves, sizeof(*s->node));
+	s->device = calloc(leaves, sizeof(*s->device));
+	if (s->cut == NULL || s->device_cut == NULL || s->node == NULL || s->device == NULL)
+		return ls_fail(LS_EMEMORY, "no memory to deal %lld leaves", (long long)s->leaves);
+	LS_TRY(ls_dealer_init(&s->dealer, l->nodes, l->devices_of, l->weight, follows));
+	s->mark = ls_clock_seconds();
+	return LS_OK;
+}
+
+void ls_bench_steps_release(ls_bench_steps *s)
+{
+	ls_dealer_release(&s->dealer);
+	free(s->device);
+	free(s->node);
+	free(s->device_cut);
+	free(s->cut);
+	*s = (ls_bench_steps){ 0 };
+}
+
+static int64_t *cut_of(const ls_bench_steps *s, uint64_t step)
+{
+	return s->cut + (step % LS_BENCH_RING) * ((size_t)s->layout->nodes + 1);
+}
+
+static int is_timed(const ls_bench_steps *s, uint64_t step)
+{
+	return (int64_t)(step % (uint64_t)(s->warmup + s->steps)) >= s->warmup;
+}
+
+/* From what all nodes know by now; returns how many leaves the first device of this one has. */
+static int64_t deal(ls_bench_steps *s)
+{
+	const ls_layout *l = s->layout;
+	int64_t *cut = cut_of(s, s->trainer->step);
+
+	ls_dealer_deal(&s->dealer, s->leaves, cut);
+	for (int n = 0; n < l->nodes; n++)
+		for (int64_t i = cut[n]; i < cut[n + 1]; i++) {
+			s->node[i] = n;
+			s->device[i] = 0;
+		}
+	if (l->devices == 0)
+		return 0;
+	ls_deal_devices(cut[l->node], cut[l->node + 1], l->devices, s->device_cut);
+	for (int d = 0; d < l->devices; d++)
+		for (int64_t i = s->device_cut[d]; i < s->device_cut[d + 1]; i++)
+			s->device[i] = d;
+	return s->device_cut[1] - s->device_cut[0];
+}
+
+/* The next step that is not accounted for. Without a common step (staleness) nodes do not follow each other's speed. */
+static ls_status account(ls_bench_steps *s)
+{
+	const ls_layout *l = s->layout;
+	ls_trainer_report r;
+
+	LS_TRY(ls_trainer_report_of(s->trainer, s->accounted, &r));
+	if (l->staleness == 0)
+		ls_dealer_learn(&s->dealer, cut_of(s, s->accounted), r.node_s);
+	if (is_timed(s, s->accounted)) {
+		s->counted++;
+		s->compute_s += l->devices > 0 ? r.node_s[l->node] / l->devices : 0;
+		s->exposed_s += r.exposed_s;
+		s->wait_s += r.wait_s;
+	}
+	s->accounted++;
+	return LS_OK;
+}
+
+ls_status ls_bench_steps_run(ls_bench_steps *s, double *seconds)
+{
+	ls_trainer *t = s->trainer;
+	int64_t first = deal(s);
+	ls_trainer_deal dealt = {
+		.leaves = s->leaves, .samples = s->leaves * s->leaf, .node = s->node, .device = s->device
+	};
+
+	LS_TRY(ls_trainer_step(t, &dealt));
+	if (s->recorder != NULL)
+		ls_recorder_end_step(s->recorder, first, is_timed(s, t->step - 1));
+	while (s->accounted < (t->nodes == 1 ? t->step : t->step - 1))
+		LS_TRY(account(s));
+	double now = ls_clock_seconds();
+	*seconds = now - s->mark;
+	s->mark = now;
+	return LS_OK;
+}
+
+ls_traffic ls_bench_traffic(const ls_layout *l)
+{
+	ls_traffic sum = { 0 };
+
+	for (int i = 0; i < l->nodes; i++) {
+		if (i == l->node)
+			continue;
+		ls_traffic t = ls_courier_traffic(l->courier, i);
+		sum.bytes_sent += t.bytes_sent;
+		sum.bytes_received += t.bytes_received;
+		sum.letters_sent += t.letters_sent;
+		sum.letters_received += t.letters_received;
+	}
+	return sum;
+}

@@ -1,0 +1,45 @@
+/*
+ * bench_steps.h - the steps of a bench on one node: dealt, run, and accounted for.
+ *
+ * Steps go on without a pause, in cycles of `warmup` that do not count and `steps` that do. On several nodes the end of
+ * a step overlaps the next one; what is timed is how far steps are apart.
+ */
+#ifndef LS_TRAIN_BENCH_STEPS_H
+#define LS_TRAIN_BENCH_STEPS_H
+
+#include <lockstep/bench.h>
+
+#include "exchange/deal.h"
+#include "train/layout.h"
+#include "train/recorder.h"
+#include "train/trainer.h"
+
+enum { LS_BENCH_RING = 4 };
+
+typedef struct ls_bench_steps {
+	ls_trainer *trainer; /* borrowed, like the next two */
+	const ls_layout *layout;
+	ls_recorder *recorder; /* NULL: nothing is recorded */
+	int64_t leaf, leaves;  /* samples of one; of a step */
+	int64_t warmup, steps; /* of a cycle */
+	ls_dealer dealer;
+	int64_t *cut;                        /* (LS_BENCH_RING, nodes + 1) by step */
+	int64_t *device_cut;                 /* (devices + 1) */
+	int *node, *device;                  /* (leaves) */
+	uint64_t accounted;                  /* steps */
+	double mark;                         /* when the last step was done */
+	int64_t counted;                     /* steps in the sums: */
+	double compute_s, exposed_s, wait_s; /* means over this node's devices, summed over steps */
+} ls_bench_steps;
+
+/* The first seven members are the caller's; `follows`: leaves are dealt by speed. */
+ls_status ls_bench_steps_init(ls_bench_steps *steps, int follows);
+void ls_bench_steps_release(ls_bench_steps *steps);
+
+/* One step, and how long after the one before it was done. */
+ls_status ls_bench_steps_run(ls_bench_steps *steps, double *seconds);
+
+/* Bytes to and from all other nodes since the beginning. */
+ls_traffic ls_bench_traffic(const ls_layout *layout);
+
+#endif
