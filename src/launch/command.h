@@ -15,7 +15,7 @@
 #define LS_LAUNCH_MARK "LOCKSTEP_LAUNCHED"
 
 /* Seconds mpirun gives nodes between two ways of ending them: time to say who died. */
-#define LS_LAUNCH_WAIT_S 2
+#define LS_LAUNCH_WAIT_S 1
 
 /* "3,2" for the environment of the nodes, or NULL when the hosts do not say. In the arena, as is the command. */
 ls_status ls_launch_devices(ls_arena *arena, const ls_host *hosts, size_t count, char **out);

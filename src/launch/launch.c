@@ -230,6 +230,8 @@ static ls_status judge(launch *l, int *exit_code)
 		*exit_code = 1;
 	if (l->late || l->output.end == LS_LAUNCH_UNSTARTED)
 		return fail_start(l);
+	if (l->output.end == LS_LAUNCH_REASON && l->output.nodes_told && *exit_code)
+		return LS_OK; /* what they were doing, too */
 	if (l->output.end == LS_LAUNCH_REASON)
 		return ls_fail(LS_EIO, "%s", l->output.reason);
 	if (l->output.end == LS_LAUNCH_TOLD && is_violent(*exit_code)) /* mpirun does not always say which one */

@@ -18,10 +18,16 @@ static uint64_t hash(const char *text)
 	return value;
 }
 
+/* What a node ends with, not one of its warnings. */
+static int is_message(const char *line)
+{
+	return !strncmp(line, "lockstep", 8);
+}
+
 /* Errors that every node reports in the same words are one message to the reader. */
 static int is_repeated(ls_launch_output *output, const char *line)
 {
-	if (strncmp(line, "lockstep", 8))
+	if (!is_message(line))
 		return 0;
 	uint64_t value = hash(line);
 	size_t known = output->seen_count < LS_LAUNCH_SEEN ? output->seen_count : LS_LAUNCH_SEEN;
@@ -133,6 +139,8 @@ static const struct {
 	{ "lost communication with", LS_LAUNCH_REASON, explain_lost },
 	{ "execute an executable", LS_LAUNCH_REASON, explain_program },
 	{ "specified working directory", LS_LAUNCH_REASON, explain_directory },
+	{ "peer process has unexpectedly disconnected", LS_LAUNCH_RUNS, NULL }, /* the nodes say so better */
+	{ "failed to TCP connect to a peer", LS_LAUNCH_RUNS, NULL },
 	{ "unable to reliably start", LS_LAUNCH_UNSTARTED, NULL },
 	{ "daemon has unexpectedly failed", LS_LAUNCH_UNSTARTED, NULL },
 	{ "failed to start", LS_LAUNCH_UNSTARTED, NULL },
@@ -149,7 +157,7 @@ static void understand(ls_launch_output *output)
 	for (size_t i = 0; i < sizeof banners / sizeof banners[0]; i++) {
 		if (!strstr(output->banner, banners[i].text))
 			continue;
-		if (output->end < LS_LAUNCH_UNSTARTED)
+		if (output->end < LS_LAUNCH_UNSTARTED && output->end < banners[i].end)
 			output->end = banners[i].end;
 		if (output->end == LS_LAUNCH_REASON && banners[i].explain && !output->reason[0])
 			banners[i].explain(output);
@@ -178,11 +186,17 @@ static int is_chatter(const char *line)
 {
 	if (strstr(line, "Read -1, expected ") && strstr(line, ", errno = 3"))
 		return 1;
-	if (strstr(line, "plm:rsh: Warning: setpgid(")) /* its child was faster */
+	if (strstr(line, "plm:rsh: Warning: setpgid(") /* its child was faster */ || strstr(line, "mca_btl_tcp_"))
 		return 1;
 	return strstr(line, ": Forwarding signal ") || strstr(line, "total processes failed to start") ||
 	       strstr(line, "more process has sent help message") || strstr(line, "more processes have sent help") ||
 	       strstr(line, "orte_base_help_aggregate");
+}
+
+/* What nodes say after mpirun has told a reason comes of that, unless it is about a node: then they know more. */
+static int is_late(const ls_launch_output *output, const char *line)
+{
+	return output->reason[0] && is_message(line) && !strstr(line, ": node ");
 }
 
 static void take_line(ls_launch_output *output, double now)
@@ -197,7 +211,8 @@ static void take_line(ls_launch_output *output, double now)
 		add_to_banner(output, line);
 	} else if (!strcmp(line, LS_LAUNCH_UP)) {
 		output->nodes_up++;
-	} else if (!is_chatter(line)) {
+	} else if (!is_chatter(line) && !is_late(output, line)) {
+		output->nodes_told |= is_message(line);
 		hold(output, line, now);
 	}
 }

@@ -28,6 +28,7 @@ typedef struct ls_launch_output {
 	int in_banner;
 	char banner[LS_LAUNCH_LINE];
 	size_t nodes_up;
+	int nodes_told; /* one of them has said what it ends with */
 	ls_launch_end end;
 	char reason[1024];
 

@@ -132,6 +132,32 @@ static void the_best_reason_stays(void **state)
 	end(&s);
 }
 
+/* One of both is told: a node's own words where there are any, for they tell what it was doing. */
+static void nodes_know_more_than_mpirun(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s,
+	     "warning: something\n" DASHES "An MPI communication peer process has unexpectedly disconnected.\n" DASHES,
+	     9, 0);
+	assert_int_equal(s.output.end, LS_LAUNCH_RUNS);
+	give(&s,
+	     DASHES "ORTE has lost communication with a remote daemon.\n  Remote daemon: [[1,0],2] on node b\n" DASHES,
+	     9, 0);
+	assert_int_equal(s.output.end, LS_LAUNCH_REASON);
+	give(&s, DASHES "WARNING: Open MPI failed to TCP connect to a peer MPI process.\n" DASHES, 9, 0);
+	assert_int_equal(s.output.end, LS_LAUNCH_REASON);
+	give(&s, "[a][[1,1],0][btl_tcp_frag.c:135:mca_btl_tcp_frag_send] writev failed\n", 9, 0);
+	give(&s, "lockstep train: stopped after step 7\n", 9, 0);
+	assert_false(s.output.nodes_told);
+	give(&s, "lockstep train: node 1 (b) has not been heard of\n", 9, 0);
+	assert_true(s.output.nodes_told);
+	ls_launch_output_flush(&s.output, 1, 1);
+	assert_string_equal(s.shown, "warning: something\nlockstep train: node 1 (b) has not been heard of\n");
+	end(&s);
+}
+
 static void unknown_banners_are_shown(void **state)
 {
 	(void)state;
@@ -196,7 +222,7 @@ int main(void)
 		cmocka_unit_test(lines_pass_and_banners_do_not), cmocka_unit_test(reasons_are_found),
 		cmocka_unit_test(the_best_reason_stays),         cmocka_unit_test(unknown_banners_are_shown),
 		cmocka_unit_test(what_all_say_is_told_once),     cmocka_unit_test(lines_that_wait_can_explain),
-		cmocka_unit_test(endless_lines_are_cut),
+		cmocka_unit_test(endless_lines_are_cut),         cmocka_unit_test(nodes_know_more_than_mpirun),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
