@@ -1,0 +1,106 @@
+#!/bin/bash
+# lockstep bench: a profile is recorded and replayed, on one node and on two; figures fit what was recorded.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+quick=(--warmup 1 --steps 3 --repeat 3)
+run "$LOCKSTEP" bench --model cnn --batch 128 "${quick[@]}" --profile-out cnn.json
+is "a profile is recorded" "$status $err" "0 "
+ok "it says what it is" json cnn.json '(o["format"], o["version"], o["model"], o["batch"], o["threads"], o["steps"]) == ("lockstep profile", 1, "cnn", 128, 1, 9)'
+ok "a leaf of 128 goes through a model without batch statistics in two slices" json cnn.json 'o["slices"] == 2'
+ok "its layers take most of the step and no more" \
+	json cnn.json '0.4 < sum(l["forward_s"] + l["backward_s"] for l in o["layers"]) / o["step_s"] < 1.5'
+ok "parameters of all layers are the whole gradient" json cnn.json \
+	'sum((b + 15) // 16 * 16 - a for l in o["layers"] for a, b in l["parameters"]) == o["live_floats"]'
+
+# A profile with times of its own: 20 ms forward, 40 ms backward.
+python3 - <<'PYTHON'
+import json
+o = json.load(open("cnn.json"))
+n = len(o["layers"])
+for l in o["layers"]:
+    l["forward_s"], l["backward_s"] = 0.020 / n, 0.040 / n
+o["loss_s"] = 0
+json.dump(o, open("sleep.json", "w"))
+PYTHON
+run "$LOCKSTEP" bench --replay sleep.json "${quick[@]}" --json
+is "it is replayed" "$status $err" "0 "
+ok "in the time it says" json .out '59 < o["step_ms"] < 120 and 59 < o["compute_ms"] < 120'
+ok "as the model it is of" json .out '(o["model"], o["batch"], o["gflop_per_s"]) == ("cnn", 128, 0)'
+run "$LOCKSTEP" bench --replay sleep.json "${quick[@]}" --devices 8 --replay-speed 2 --json
+ok "more devices than cores do not slow each other down" json .out \
+	'29 < o["step_ms"] < 100 and o["global_batch"] == 1024'
+run "$LOCKSTEP" bench --replay sleep.json "${quick[@]}"
+like "as text" "$out" '^cnn, 1 x 28 x 28, batch 128, .*, replay of sleep.json at speed 1$'
+unlike "which claims no arithmetic" "$out" 'GFLOP'
+
+fails_with "another batch" 2 'leaf of 64 samples cannot be replayed from a profile of 128' \
+	"$LOCKSTEP" bench --replay sleep.json --batch 64
+fails_with "a profile of a replay" 2 'replay computes no layer' "$LOCKSTEP" bench --replay sleep.json --profile-out x.json
+fails_with "no such file" 1 'absent.json' "$LOCKSTEP" bench --replay absent.json
+fails_with "no such speed" 2 'replay-speed' "$LOCKSTEP" bench --replay sleep.json --replay-speed 0
+sed 's/"batch": 128/"batch": "many"/' sleep.json >bad.json
+fails_with "a malformed profile" 1 'bad.json: batch is missing or not a whole number' "$LOCKSTEP" bench --replay bad.json
+sed 's/"name": "conv1"/"name": "conv9"/' sleep.json >bad.json
+fails_with "one of another model" 1 "bad.json: layers\[[0-9]\], 'conv9'" "$LOCKSTEP" bench --replay bad.json
+fails_with "one that cannot be written" 1 'nowhere' \
+	"$LOCKSTEP" bench --model mlp --batch 8 "${quick[@]}" --profile-out nowhere/p.json
+fails_with "leaves that do not divide the batch" 2 'do not divide the global batch of 100' \
+	"$LOCKSTEP" bench --model mlp --batch 64 --global-batch 100
+fails_with "hosts that are none" 2 'hosts' "$LOCKSTEP" bench --hosts ,
+fails_with "servers on one node" 2 'servers 1 of 1 node' "$LOCKSTEP" bench --placement ps --servers 1
+run env PATH=/nowhere "$LOCKSTEP" bench --model mlp --batch 8 "${quick[@]}" --hosts localhost:2 --json
+ok "the host one is on needs no launcher" json .out 'o["global_batch"] == 16 and len(o["nodes"]) == 1'
+
+# ---- two nodes ----
+
+if ! command -v mpirun >/dev/null; then
+	skip "between nodes" "there is no mpirun (tools/install-deps build gets it)"
+	test_end
+fi
+# What Open MPI leaves behind by itself is no leak of ours.
+printf 'leak:%s\n' libmpi libopen-pal libopen-rte libpmix libevent libhwloc mca_ >suppressions
+export LSAN_OPTIONS=suppressions=$PWD/suppressions:print_suppressions=0
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
+export TSAN_OPTIONS=${TSAN_OPTIONS:-}:ignore_noninstrumented_modules=1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+nodes() { # COUNT OPTIONS...
+	local count=$1
+	shift
+	timeout -k 5 100 mpirun -q --oversubscribe --bind-to none -np "$count" "$LOCKSTEP" bench "${quick[@]}" "$@" </dev/null
+}
+
+run nodes 2 --replay sleep.json --json
+if grep -q 'has no MPI' <<<"$err"; then
+	skip "between nodes" "this build has no MPI"
+	test_end
+fi
+is "two nodes replay" "$status" 0
+cp .out two.json
+ok "one of them prints one object" json two.json 'len(o["nodes"]) == 2 and o["global_batch"] == 256'
+ok "a step is compute and what is exposed of the exchange" json two.json \
+	'59 < o["compute_ms"] < 120 and abs(o["step_ms"] - o["compute_ms"] - o["exposed_ms"] - o["wait_ms"]) < 0.3 * o["step_ms"]'
+live=$(python3 -c 'import json; print(4 * json.load(open("cnn.json"))["live_floats"])')
+ok "each sends the gradient once, in two halves" \
+	json two.json "all(0.8 < n['sent_bytes'] / $live < 1.25 for n in o['nodes'])"
+run nodes 3 --replay sleep.json --placement ps --servers 1 --wire bf16
+is "two workers and a server" "$status" 0
+like "as a table" "$out" '^ +2 .* server '
+like "with the placement" "$out" '^3 nodes, ps, bf16, shares auto, global batch 256$'
+run nodes 2 --model mlp --batch 32 --json
+is "two nodes compute" "$status" 0
+ok "more than nothing" json .out 'o["gflop_per_s"] > 0 and min(n["compute_ms"] for n in o["nodes"]) > 0'
+run nodes 2 --model mlp --batch 32 --profile-out p.json
+ok "a profile is recorded on one node" test "$status" != 0
+like "as is said once" "$err" 'records a device of one node; there are 2 nodes'
+run timeout -k 5 60 mpirun -q --oversubscribe --bind-to none -np 1 "$LOCKSTEP" bench "${quick[@]}" --replay sleep.json : \
+	-np 1 "$LOCKSTEP" bench "${quick[@]}" --replay cnn.json
+ok "nodes with other profiles are refused" test "$status" != 0
+like "by name" "$err" 'the profile of --replay is not the same on node 0 \(.*\) and node 1'
+# Four leaves a step, one node at a third of the speed: it gets one of them, once speeds are known.
+run timeout -k 5 60 mpirun -q --oversubscribe --bind-to none \
+	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --global-batch 512 --json : \
+	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --global-batch 512 --replay-speed 0.33
+ok "leaves follow the speed of nodes" json .out '150 < o["step_ms"] < 300'
+
+test_end
