@@ -4,6 +4,7 @@
 #   CC=clang                             another compiler (the build directory is configured anew)
 #   TESTS="base/test_rng cli/t0001"      only the tests whose path contains one of these words
 #   PEERS="--quick"                      options of bench/peers, see bench/peers --help
+#   EXCHANGE="--only inside"             options of bench/exchange, see bench/exchange --help
 #   PREFIX=/usr/local DESTDIR=           where `make install` puts things
 #   FUZZ_SECONDS=60                      how long `make fuzz` spends on each target
 
@@ -14,10 +15,10 @@ FUZZ_SECONDS ?= 60
 COMPILER := $(if $(filter default,$(origin CC)),,$(CC))
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build test demo install format lint bench-peers fuzz clean
+.PHONY: help deps build test demo install format lint bench-peers bench-exchange fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 deps: ## install the Debian packages that building needs (what is there already is left alone)
 	tools/install-deps build
@@ -51,6 +52,10 @@ lint: ## check the C sources against .clang-format and the scripts with shellche
 bench-peers: deps build ## measure Lockstep beside PyTorch, interleaved in one run
 	tools/install-deps peers
 	bench/peers --lockstep "$(BUILD)/lockstep" $(PEERS)
+
+bench-exchange: deps build ## measure the exchange beside MPI, Gloo and iperf3, inside a node and over links of the lab
+	tools/install-deps peers lab
+	bench/exchange --lockstep "$(BUILD)/lockstep" $(EXCHANGE)
 
 fuzz: ## fuzz every parser of outside files with libFuzzer, FUZZ_SECONDS each
 	tools/install-deps build test fuzz
