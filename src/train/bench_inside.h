@@ -1,0 +1,34 @@
+/*
+ * bench_inside.h - all that a bench holds on one node, for its two parts: doing it, and what it came to.
+ */
+#ifndef LS_TRAIN_BENCH_INSIDE_H
+#define LS_TRAIN_BENCH_INSIDE_H
+
+#include "train/bench_steps.h"
+#include "train/replay.h"
+
+typedef struct ls_bench_state {
+	const ls_bench_options *options;
+	ls_train_options job; /* resolved, once all nodes have met */
+	ls_courier *courier;  /* NULL: one node */
+	ls_layout layout;
+	ls_profile profile; /* with options->replay */
+	ls_replay_options replay;
+	ls_graph *graph;
+	ls_trainer *trainer;
+	ls_recorder recorder;
+	ls_bench_steps run;
+	float *images;
+	int32_t *labels;
+	uint64_t *samples;
+	size_t image_bytes;
+	double *step_s, *repeat_rates;
+	ls_leaf leaf;
+	double warm_up_s; /* of updates */
+	uint64_t sent, received;
+} ls_bench_state;
+
+/* bench_result.c: all steps are done. Called by all nodes; complete on the first. */
+ls_status ls_bench_report(ls_bench_state *bench, ls_bench_result *out);
+
+#endif
