@@ -114,6 +114,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-}:ignore_noninstrumented_modules=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 timed timeout -k 5 100 "$LOCKSTEP" train "${small[@]}" --hosts localhost:1,localhost:2 --share equal --trace --run both
 is "two nodes are traced" "$status" 0
+[ "$status" = 0 ] || test_note "$out" "$err"
 is "with the same bits" "$(fingerprint "$out")" "$expected"
 ok "every layer, device and bucket of both nodes, on one clock" python3 check.py both 2 1 2 6 "$seconds"
 ok "what was waited for parameters is in the metrics of every step" json both/metrics.jsonl \
