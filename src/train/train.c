@@ -52,6 +52,7 @@ typedef struct loop {
 	int tested;
 	int stops;            /* all nodes have agreed to end here */
 	ls_meeting since;     /* staleness: what this node has to tell when all meet */
+	int together;         /* a failure now is everybody's */
 	uint64_t tested_step; /* of the weights that `test` is about */
 	uint64_t saved_step;  /* of the newest checkpoint written or resumed from */
 	double started, first_step_s, last_loss;
@@ -372,7 +373,9 @@ static ls_status run(loop *l, ls_train_result *result)
 	LS_TRY(ls_welcome(&l->setup.layout, l->setup.trainer));
 	if (ls_setup_is_first(&l->setup))
 		ls_layout_note_modes(&l->setup.layout);
+	l->together = 1;
 	LS_TRY(ls_keep_begin(&l->setup, &l->lock, &l->position));
+	l->together = 0;
 	l->saved_step = l->position.step;
 	if (ls_setup_is_first(&l->setup) && l->setup.options->resume && l->position.step >= l->setup.total_steps)
 		ls_log_note("the run is complete: %llu steps done", (unsigned long long)l->position.step);
@@ -401,7 +404,7 @@ static ls_status run_node(loop *l, const ls_train_options *options, ls_courier *
 		status = run(l, result);
 	else if (result != NULL)
 		*result = (ls_train_result){ .train_loss = NAN, .test_loss = NAN, .test_accuracy = NAN };
-	*together = status == LS_EMISMATCH || status == LS_ENUMERIC || status == LS_EINTERRUPTED;
+	*together = l->together || status == LS_EMISMATCH || status == LS_ENUMERIC || status == LS_EINTERRUPTED;
 	return status;
 }
 
