@@ -2,7 +2,6 @@
 
 #include <lockstep/models.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/isa.h"
@@ -238,20 +237,13 @@ static ls_status make_probe(ls_setup *s)
 
 static ls_status make_evaluator(ls_setup *s)
 {
-	const ls_trainer *t = s->trainer;
+	const ls_crew *crew = &s->trainer->crew;
 	ls_evaluator_options options = evaluator_options(s);
-	ls_team **team = calloc((size_t)t->devices + 1, sizeof(*team));
 
-	if (team == NULL)
-		return ls_fail(LS_EMEMORY, "no memory for an evaluation");
-	for (int i = 0; i < t->devices; i++)
-		team[i] = t->device[i].team;
-	options.team = team;
-	options.drivers = t->crew;
-	options.pin = t->devices > 0 ? &t->pin : NULL;
-	ls_status status = ls_evaluator_new(&s->evaluator, &options);
-	free(team);
-	return status;
+	options.team = crew->team;
+	options.drivers = crew->drivers;
+	options.pin = crew->pin;
+	return ls_evaluator_new(&s->evaluator, &options);
 }
 
 static ls_status make_evaluators(ls_setup *s)

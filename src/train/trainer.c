@@ -113,33 +113,18 @@ static ls_status make_notes(ls_trainer *t, const ls_trainer_options *o)
 	return LS_OK;
 }
 
-static void pin_driver(void *context, int rank)
-{
-	ls_trainer *t = context;
-	ls_pin_self(&t->pin, rank, 0);
-}
-
-static void pin_member(void *context, int rank)
-{
-	ls_device *d = context;
-	ls_pin_self(&d->trainer->pin, d->index, rank);
-}
-
 static ls_status make_device(ls_trainer *t, int index, const ls_trainer_options *o)
 {
 	ls_device *d = &t->device[index];
 	ls_exec_options exec = { .sizes = { o->leaf, o->tails[0], o->tails[1] }, .profile = o->profile };
-	ls_team_options team = {
-		.threads = o->threads, .crowd = o->devices * o->threads, .begin = pin_member, .context = d
-	};
 
 	d->trainer = t;
 	d->index = index;
+	d->team = t->crew.team[index];
 	if (exec.sizes[1] == 0) { /* the list ends at its first zero */
 		exec.sizes[1] = exec.sizes[2];
 		exec.sizes[2] = 0;
 	}
-	LS_TRY(ls_team_new_with(&d->team, &team));
 	LS_TRY(new_floats(&d->stats, t->graph->params.buffers, "leaf statistics"));
 	if (o->make_work != NULL)
 		return o->make_work(o->work_context, d->team, o->leaf, &d->work);
@@ -151,17 +136,12 @@ static ls_status make_device(ls_trainer *t, int index, const ls_trainer_options 
 
 static ls_status make_devices(ls_trainer *t, const ls_trainer_options *o)
 {
-	ls_team_options crew = {
-		.threads = o->devices, .crowd = o->devices * o->threads, .begin = pin_driver, .context = t
-	};
-
 	if (o->devices == 0)
 		return LS_OK;
-	LS_TRY(ls_pin_plan_init(&t->pin, o->devices, o->threads, o->pin));
+	LS_TRY(ls_crew_init(&t->crew, o->devices, o->threads, o->pin));
 	t->device = calloc((size_t)o->devices, sizeof(*t->device));
 	if (t->device == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for %d devices", o->devices);
-	LS_TRY(ls_team_new_with(&t->crew, &crew));
 	for (int i = 0; i < o->devices; i++)
 		LS_TRY(make_device(t, i, o));
 	return LS_OK;
@@ -236,11 +216,9 @@ static void free_devices(ls_trainer *t)
 		if (t->device[i].work.kind != NULL)
 			t->device[i].work.kind->free(t->device[i].work.self);
 		free_floats(t->device[i].stats, t->graph->params.buffers);
-		ls_team_free(t->device[i].team);
 	}
-	ls_team_free(t->crew);
 	free(t->device);
-	ls_pin_plan_release(&t->pin);
+	ls_crew_release(&t->crew);
 }
 
 static void free_stores(ls_trainer *t)

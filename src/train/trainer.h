@@ -28,6 +28,7 @@
 #include "graph/exec.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "train/crew.h"
 #include "train/device.h"
 
 typedef struct ls_trainer ls_trainer;
@@ -120,9 +121,8 @@ struct ls_trainer {
 	int library_sum; /* every node updates everything */
 	int staleness, workers;
 	int64_t leaf; /* samples of a whole leaf */
-	ls_pin_plan pin;
-	int pinned; /* the calling thread is, as driver of device 0 */
-	ls_team *crew;
+	ls_crew crew;
+	int pinned;        /* the calling thread is, as driver of device 0 */
 	ls_device *device; /* (devices) */
 	ls_exchange *exchange;
 	const ls_optimizer_kind *kind;

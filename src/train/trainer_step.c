@@ -394,7 +394,7 @@ static ls_status run_devices(ls_trainer *t, const ls_trainer_deal *deal)
 		t->device[i].takes_note = late && i == lowest;
 	ls_exchange_begin(t->exchange, &x);
 	if (t->devices > 0) {
-		ls_team_run(t->crew, drive, &job);
+		ls_team_run(t->crew.drivers, drive, &job);
 		ls_exchange_times times = ls_exchange_take_times(t->exchange);
 		notes_of(t, t->step)->exposed_s = times.need_s;
 		notes_of(t, t->step)->wait_s = times.finish_s;
@@ -406,8 +406,8 @@ ls_status ls_trainer_step(ls_trainer *t, const ls_trainer_deal *deal)
 {
 	static const int only[1] = { 0 };
 
-	if (!t->pinned && t->devices > 0)
-		ls_pin_self(&t->pin, 0, 0);
+	if (!t->pinned)
+		ls_crew_join(&t->crew);
 	t->pinned = 1;
 	if (t->update_early) {
 		begin_notes(t, deal, only, only);
@@ -443,8 +443,8 @@ ls_status ls_trainer_report_of(ls_trainer *t, uint64_t step, ls_trainer_report *
 
 ls_status ls_trainer_settle(ls_trainer *t)
 {
-	if (t->pinned && t->devices > 0)
-		ls_pin_self(&t->pin, -1, 0);
+	if (t->pinned)
+		ls_crew_leave(&t->crew);
 	t->pinned = 0;
 	return t->step > t->first_step ? complete(t, t->step - 1) : LS_OK;
 }

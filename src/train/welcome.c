@@ -84,7 +84,7 @@ ls_status ls_welcome(const ls_layout *l, const ls_trainer *t)
 	if (l->nodes == 1)
 		return LS_OK;
 	if (l->devices > 0)
-		ls_pin_describe(&t->pin, mine.pinning, sizeof(mine.pinning));
+		ls_pin_describe(t->crew.pin, mine.pinning, sizeof(mine.pinning));
 	guest *guests = calloc((size_t)l->nodes, sizeof(*guests));
 	double *rate = calloc((size_t)l->nodes, sizeof(*rate));
 	ls_status status = guests != NULL && rate != NULL
