@@ -51,7 +51,8 @@ static void keep_rates(bench *b, ls_bench_result *r)
 	}
 	r->samples_per_s = ls_median(b->repeat_rates, (size_t)b->options->repeat);
 	r->step_ms = 1e3 * ls_median(b->step_s, (size_t)timed_steps(b));
-	r->update_ms = 1e3 * (ls_trainer_update_s(b->trainer) - b->warm_up_s) / timed_steps(b);
+	double updates = b->layout.nodes == 1 ? timed_steps(b) : (double)b->trainer->step;
+	r->update_ms = 1e3 * (ls_trainer_update_s(b->trainer) - b->warm_up_s) / updates;
 	r->flop_per_sample = ls_graph_describe(b->graph).flop_per_sample;
 	r->gflop_per_s = b->options->replay != NULL ? 0 : r->samples_per_s * r->flop_per_sample / 1e9;
 }
