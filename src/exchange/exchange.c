@@ -30,11 +30,6 @@ int ls_exchange_owner_index(const ls_exchange *x, int node)
 	return node >= x->first_owner ? node - x->first_owner : -1;
 }
 
-int ls_exchange_is_owner(const ls_exchange *x, int node)
-{
-	return ls_exchange_owner_index(x, node) >= 0;
-}
-
 /* Waiting */
 
 /* Something changed: whoever sleeps looks again. The courier, too, for there may be work. */
@@ -152,11 +147,14 @@ static void await_extra(ls_exchange *x, int participant)
 	wait_for(x, &g, participant);
 }
 
-/* A node without leaves has nothing to push; but a library's sum, and a server that counts rounds, want its zeros. */
+/* A node without leaves has nothing to push; but a library's sum, and a server that counts rounds, want its zeros. They
+ * take the place of the last step's sums, which have left once their answers are here. */
 static void push_nothing(ls_exchange *x)
 {
+	goal answered = { .last = x->plan.buckets - 1, .steps = x->step - x->first };
+
 	if (x->o.staleness > 0 && x->node < x->workers)
-		await_extra(x, x->members + 1);
+		wait_for(x, &answered, x->members + 1);
 	for (int b = x->plan.buckets - 1; ls_exchange_is_flat(x) && x->node < x->workers && b >= 0; b--) {
 		const ls_bucket *cut = &x->plan.bucket[b];
 		memset(x->outgoing[0] + cut->begin, 0, (cut->end - cut->begin) * sizeof(float));

@@ -73,7 +73,8 @@ typedef struct ls_exchange_options {
 
 	/* Blocks [begin, end) of the flat vector are summed: `sums` points at begin's. Live ranges change master;
 	 * ranges of the extra floats (begin >= ls_exchange_extra_begin()) change state. `participant` numbers the
-	 * caller: device * threads + member; the courier's thread is devices * threads. */
+	 * caller, one of devices * threads + 2: device * threads + member; behind these the courier's thread, and
+	 * whoever waits in begin() or await(). */
 	void (*update)(void *context, size_t begin, size_t end, const float *sums, int participant);
 	double (*measure)(void *context, const float *sums, size_t count);       /* of one live block */
 	void (*measured_all)(void *context, const double *blocks, size_t count); /* in block order, before any update */
@@ -88,8 +89,7 @@ void ls_exchange_free(ls_exchange *exchange);
 size_t ls_exchange_bytes(const ls_exchange_options *options);
 
 const ls_plan *ls_exchange_plan(const ls_exchange *exchange);
-size_t ls_exchange_extra_begin(const ls_exchange *exchange); /* floats into a slot, where the extra floats are */
-int ls_exchange_is_owner(const ls_exchange *exchange, int node);
+size_t ls_exchange_extra_begin(const ls_exchange *exchange);        /* floats into a slot, where the extra floats are */
 int ls_exchange_owner_index(const ls_exchange *exchange, int node); /* for ls_plan_slice(); -1: owns nothing */
 
 /* Who computes what in a step. Both arrays are copied. */
