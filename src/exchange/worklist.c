@@ -2,12 +2,21 @@
 
 #include <stdlib.h>
 
+/* Publications of a bucket that may be older than one of another with something left: it was summed, then applied. And
+ * how many are remembered, so that the oldest of these is not overwritten while somebody looks. */
+enum { KEPT = 2, RING = 3 };
+
+static _Atomic(int) *order_at(const ls_worklist *l, uint64_t place)
+{
+	return &l->order[place % (uint64_t)(RING * l->buckets)];
+}
+
 ls_status ls_worklist_init(ls_worklist *l, int buckets, int participants)
 {
 	size_t b = (size_t)buckets, p = (size_t)participants;
 
 	*l = (ls_worklist){ .buckets = buckets, .participants = participants };
-	l->order = calloc(2 * b, sizeof(*l->order));
+	l->order = calloc(RING * b, sizeof(*l->order));
 	l->taken = calloc(b * p, sizeof(*l->taken));
 	l->units = calloc(b, sizeof(*l->units));
 	l->undone = calloc(b, sizeof(*l->undone));
@@ -45,7 +54,7 @@ void ls_worklist_publish(ls_worklist *l, int bucket, int units)
 	atomic_store_explicit(&l->units[bucket], units, memory_order_relaxed);
 	for (int p = 0; p < l->participants; p++)
 		atomic_store_explicit(&l->taken[bucket * l->participants + p], 0, memory_order_release);
-	atomic_store_explicit(&l->order[place % (uint64_t)(2 * l->buckets)], bucket, memory_order_relaxed);
+	atomic_store_explicit(order_at(l, place), bucket, memory_order_relaxed);
 	atomic_store_explicit(&l->published, place + 1, memory_order_release);
 }
 
@@ -64,10 +73,11 @@ static int take(ls_worklist *l, int bucket, int owner)
 	return -1;
 }
 
-/* The publications that may have something left are the newest ones, one a bucket. */
+/* The oldest publication that may have something left. */
 static uint64_t oldest(const ls_worklist *l, uint64_t published)
 {
-	return published > (uint64_t)l->buckets ? published - (uint64_t)l->buckets : 0;
+	uint64_t kept = (uint64_t)KEPT * (uint64_t)l->buckets;
+	return published > kept ? published - kept : 0;
 }
 
 int ls_worklist_take_own(ls_worklist *l, int participant, int *bucket, int *unit)
@@ -78,7 +88,7 @@ int ls_worklist_take_own(ls_worklist *l, int participant, int *bucket, int *unit
 	if (*seen < oldest(l, published))
 		*seen = oldest(l, published);
 	for (; *seen < published; (*seen)++) {
-		*bucket = atomic_load_explicit(&l->order[*seen % (uint64_t)(2 * l->buckets)], memory_order_relaxed);
+		*bucket = atomic_load_explicit(order_at(l, *seen), memory_order_relaxed);
 		*unit = take(l, *bucket, participant);
 		if (*unit >= 0)
 			return 1;
@@ -91,7 +101,9 @@ int ls_worklist_take_any(ls_worklist *l, int participant, int *bucket, int *unit
 	uint64_t published = atomic_load_explicit(&l->published, memory_order_acquire);
 
 	for (uint64_t i = oldest(l, published); i < published; i++) {
-		*bucket = atomic_load_explicit(&l->order[i % (uint64_t)(2 * l->buckets)], memory_order_relaxed);
+		*bucket = atomic_load_explicit(order_at(l, i), memory_order_relaxed);
+		if (atomic_load_explicit(&l->undone[*bucket], memory_order_relaxed) == 0)
+			continue;
 		for (int k = 0; k < l->participants; k++) {
 			*unit = take(l, *bucket, (participant + k) % l->participants);
 			if (*unit >= 0)

@@ -5,7 +5,8 @@
  * its cache, and are disjoint from everybody else's), and of anybody's when it has nothing better to do.
  *
  * Invariants
- *  1. Every published unit is taken exactly once; a bucket is not published again before its units are done.
+ *  1. Every published unit is taken exactly once; a bucket is not published again before its units are done, nor three
+ *     times while one of another is left.
  *  2. What the publisher wrote before publishing is seen by whoever takes a unit.
  */
 #ifndef LS_EXCHANGE_WORKLIST_H
@@ -19,7 +20,7 @@
 typedef struct ls_worklist {
 	int buckets, participants;
 	_Atomic(uint64_t) published; /* since the beginning */
-	_Atomic(int) *order;         /* (2 * buckets) ring: the bucket of publication i at i modulo its size */
+	_Atomic(int) *order;         /* ring of some a bucket: the bucket of publication i at i modulo its size */
 	_Atomic(int) *taken;         /* (buckets, participants) units of a participant's own range that are gone */
 	_Atomic(int) *units;         /* (buckets) */
 	_Atomic(int) *undone;        /* (buckets) */

@@ -1,0 +1,78 @@
+/* Units are taken once each, also those that nobody looked at while other buckets came and went. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "exchange/worklist.h"
+
+enum { BUCKETS = 5, PARTICIPANTS = 3, UNITS = 7 };
+
+static void test_every_unit_once(void **state)
+{
+	ls_worklist list;
+	int bucket, unit, taken[BUCKETS][UNITS] = { 0 }, last = 0;
+
+	(void)state;
+	assert_int_equal(ls_worklist_init(&list, BUCKETS, PARTICIPANTS), LS_OK);
+	for (int b = 0; b < BUCKETS; b++)
+		ls_worklist_publish(&list, b, UNITS);
+	while (ls_worklist_take_own(&list, 1, &bucket, &unit)) {
+		taken[bucket][unit]++;
+		last += ls_worklist_done(&list, bucket);
+	}
+	assert_int_equal(last, 0);
+	while (ls_worklist_take_any(&list, 2, &bucket, &unit)) {
+		taken[bucket][unit]++;
+		last += ls_worklist_done(&list, bucket);
+	}
+	assert_int_equal(last, BUCKETS);
+	for (int b = 0; b < BUCKETS; b++)
+		for (int u = 0; u < UNITS; u++)
+			assert_int_equal(taken[b][u], 1);
+	ls_worklist_release(&list);
+}
+
+/* Takes the only unit it has in its own ranges, of this bucket, and does it. */
+static void do_own(ls_worklist *list, int participant, int bucket)
+{
+	int found, unit;
+	assert_true(ls_worklist_take_own(list, participant, &found, &unit));
+	assert_int_equal(found, bucket);
+	assert_true(ls_worklist_done(list, bucket));
+}
+
+/* With three buckets of one unit and three participants each has one: the unit of bucket 2 is participant 0's, who is
+ * busy while the others sum and apply what is theirs. Somebody who looks at all ranges still finds it. */
+static void test_left_behind(void **state)
+{
+	ls_worklist list;
+	int bucket, unit;
+
+	(void)state;
+	assert_int_equal(ls_worklist_init(&list, 3, 3), LS_OK);
+	for (int step = 0; step < 4; step++) {
+		ls_worklist_publish(&list, 2, 1);
+		for (int time = 0; time < 2; time++) {
+			ls_worklist_publish(&list, 0, 1);
+			ls_worklist_publish(&list, 1, 1);
+			do_own(&list, 2, 0);
+			do_own(&list, 1, 1);
+		}
+		assert_true(ls_worklist_take_any(&list, 1, &bucket, &unit));
+		assert_int_equal(bucket, 2);
+		assert_true(ls_worklist_done(&list, 2));
+		assert_false(ls_worklist_take_any(&list, 1, &bucket, &unit));
+	}
+	ls_worklist_release(&list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_unit_once),
+					    cmocka_unit_test(test_left_behind) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
