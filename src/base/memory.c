@@ -85,6 +85,21 @@ void ls_buffer_free(void *buffer, size_t bytes)
 		free(buffer);
 }
 
+#define FLOATS_BEHIND 16
+
+ls_status ls_floats_new(float **out, size_t count, const char *what)
+{
+	void *buffer = NULL;
+	LS_TRY(ls_buffer_new(&buffer, (count + FLOATS_BEHIND) * sizeof(float), what));
+	*out = buffer;
+	return LS_OK;
+}
+
+void ls_floats_free(float *floats, size_t count)
+{
+	ls_buffer_free(floats, (count + FLOATS_BEHIND) * sizeof(float));
+}
+
 /* ---- arena: blocks in a list, the newest first; a request that fits the newest block is cut from its end */
 
 enum { ARENA_UNIT = 16, ARENA_BLOCK = 64 << 10 };

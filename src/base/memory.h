@@ -16,6 +16,10 @@
 ls_status ls_buffer_new(void **out, size_t bytes, const char *what);
 void ls_buffer_free(void *buffer, size_t bytes);
 
+/* The same, counted in floats, with room behind them for a kernel that reads a whole cache line past the end. */
+ls_status ls_floats_new(float **out, size_t count, const char *what);
+void ls_floats_free(float *floats, size_t count);
+
 /* Up to whole cache lines. */
 static inline size_t ls_round_up64(size_t bytes)
 {

@@ -9,8 +9,8 @@
  *     stale.c     servers that do not wait for everybody
  *
  * Counting steps
- *  1. Everything about devices (remaining, gather) belongs to the step under way: begin() resets it, for the devices
- * are done with the step before.
+ *  1. Everything about devices (remaining, gather) belongs to the step under way: begin() resets it, for the
+ *     devices are done with the step before.
  *  2. A slice of this node rolls by itself: `slice_step[b]` is the step it is summing; when it is updated it is armed
  *     for the next one if that has begun. So the slices may still work on step s - 1 while devices are in step s, and
  *     never further apart: devices of step s + 1 need all of step s - 1. Hence two rounds are kept, by parity.

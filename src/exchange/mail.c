@@ -14,7 +14,8 @@
 #include "exchange/bf16.h"
 #include "exchange/inside.h"
 
-enum { TAG_PUSH = 0, TAG_PULL = 1 };
+/* Two tags a bucket; the last of the exchange's is that of norms (norms.c). */
+enum { TAG_PUSH = 0, TAG_PULL = 1, BUCKETS_MOST = (LS_TAG_COLLECT - 1) / 2 };
 
 static void start(ls_mail *mail, void *buffer, size_t bytes)
 {
@@ -384,6 +385,10 @@ ls_status ls_exchange_make_mail(ls_exchange *x)
 
 	if (x->nodes == 1)
 		return LS_OK;
+	if (buckets > BUCKETS_MOST)
+		return ls_fail(LS_EINVALID,
+			       "the gradient falls into %zu buckets; at most %d can be: raise --bucket-bytes", buckets,
+			       BUCKETS_MOST);
 	x->push_out = ls_mail_new(x, buckets * owners * (size_t)x->outputs, &push);
 	x->push_in = ls_mail_new(x, buckets * (size_t)x->inputs, &piece);
 	x->pull_out = ls_mail_new(x, buckets * nodes, &values);

@@ -63,19 +63,6 @@ static int has_outgoing(const ls_exchange *x)
 	       (x->o.devices > 1 || x->o.wire == LS_WIRE_BF16 || ls_exchange_is_flat(x));
 }
 
-static ls_status new_floats(float **out, size_t count, const char *what)
-{
-	void *buffer = NULL;
-	LS_TRY(ls_buffer_new(&buffer, (count + 16) * sizeof(float), what));
-	*out = buffer;
-	return LS_OK;
-}
-
-static void free_floats(float *buffer, size_t count)
-{
-	ls_buffer_free(buffer, (count + 16) * sizeof(float));
-}
-
 static ls_status make_stores(ls_exchange *x)
 {
 	int stores = x->o.devices * x->slots;
@@ -85,13 +72,13 @@ static ls_status make_stores(ls_exchange *x)
 	if (x->store == NULL || x->outgoing == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's stores");
 	for (int i = 0; i < stores; i++)
-		LS_TRY(new_floats(&x->store[i], x->plan.width, "gradients of a device"));
+		LS_TRY(ls_floats_new(&x->store[i], x->plan.width, "gradients of a device"));
 	for (int i = 0; has_outgoing(x) && i < x->outputs; i++)
-		LS_TRY(new_floats(&x->outgoing[i], x->plan.width, "gradients of a node"));
+		LS_TRY(ls_floats_new(&x->outgoing[i], x->plan.width, "gradients of a node"));
 	if (x->nodes > 1 && x->own > 0)
-		LS_TRY(new_floats(&x->incoming, (size_t)x->inputs * x->own, "gradients of other nodes"));
+		LS_TRY(ls_floats_new(&x->incoming, (size_t)x->inputs * x->own, "gradients of other nodes"));
 	if (x->o.measured && x->own > 0)
-		LS_TRY(new_floats(&x->summed, x->own, "sums of gradients"));
+		LS_TRY(ls_floats_new(&x->summed, x->own, "sums of gradients"));
 	return LS_OK;
 }
 
@@ -145,9 +132,21 @@ static ls_status make_buckets(ls_exchange *x)
 	return LS_OK;
 }
 
+/* New values go back as differences. */
+static int has_deltas(const ls_exchange *x)
+{
+	return x->o.wire == LS_WIRE_BF16 && x->nodes > 1 && !x->o.library_sum;
+}
+
+/* Pieces must become floats before they are added. */
+static int expands(const ls_exchange *x)
+{
+	return x->o.wire == LS_WIRE_BF16 && x->nodes > 1;
+}
+
 static ls_status make_deltas(ls_exchange *x)
 {
-	if (x->o.wire != LS_WIRE_BF16 || x->nodes == 1 || x->o.library_sum)
+	if (!has_deltas(x))
 		return LS_OK;
 	x->delta_out = calloc(x->own + 1, sizeof(*x->delta_out));
 	x->delta_in = calloc((size_t)x->plan.owners, sizeof(*x->delta_in));
@@ -164,20 +163,19 @@ static ls_status make_deltas(ls_exchange *x)
 static ls_status make_participants(ls_exchange *x)
 {
 	int inputs = x->inputs > x->o.devices * x->slots ? x->inputs : x->o.devices * x->slots;
-	int expands = x->o.wire == LS_WIRE_BF16 && x->nodes > 1;
 
 	x->part = calloc((size_t)x->participants, sizeof(*x->part));
 	if (x->part == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's members");
 	for (int p = 0; p < x->participants; p++) {
 		ls_participant *part = &x->part[p];
-		LS_TRY(new_floats(&part->sums, x->plan.block, "sums of a block"));
-		LS_TRY(new_floats(&part->scratch, LS_FOLD_SCRATCH, "scratch of sums"));
+		LS_TRY(ls_floats_new(&part->sums, x->plan.block, "sums of a block"));
+		LS_TRY(ls_floats_new(&part->scratch, LS_FOLD_SCRATCH, "scratch of sums"));
 		part->inputs = calloc((size_t)inputs + 1, sizeof(*part->inputs));
 		if (part->inputs == NULL)
 			return ls_fail(LS_EMEMORY, "no memory for the exchange's members");
-		if (expands)
-			LS_TRY(new_floats(&part->expanded, (size_t)x->inputs * x->plan.block, "expanded pieces"));
+		if (expands(x))
+			LS_TRY(ls_floats_new(&part->expanded, (size_t)x->inputs * x->plan.block, "expanded pieces"));
 	}
 	return LS_OK;
 }
@@ -262,10 +260,10 @@ ls_status ls_exchange_new(ls_exchange **out, const ls_exchange_options *options)
 static void free_participants(ls_exchange *x)
 {
 	for (int p = 0; x->part != NULL && p < x->participants; p++) {
-		free_floats(x->part[p].expanded, (size_t)x->inputs * x->plan.block);
+		ls_floats_free(x->part[p].expanded, (size_t)x->inputs * x->plan.block);
 		free(x->part[p].inputs);
-		free_floats(x->part[p].scratch, LS_FOLD_SCRATCH);
-		free_floats(x->part[p].sums, x->plan.block);
+		ls_floats_free(x->part[p].scratch, LS_FOLD_SCRATCH);
+		ls_floats_free(x->part[p].sums, x->plan.block);
 	}
 	free(x->part);
 }
@@ -276,12 +274,12 @@ static void free_stores(ls_exchange *x)
 		free(x->delta_in[o]);
 	free(x->delta_in);
 	free(x->delta_out);
-	free_floats(x->summed, x->own);
-	free_floats(x->incoming, (size_t)x->inputs * x->own);
+	ls_floats_free(x->summed, x->own);
+	ls_floats_free(x->incoming, (size_t)x->inputs * x->own);
 	for (int i = 0; x->outgoing != NULL && i < x->outputs; i++)
-		free_floats(x->outgoing[i], x->plan.width);
+		ls_floats_free(x->outgoing[i], x->plan.width);
 	for (int i = 0; x->store != NULL && i < x->o.devices * x->slots; i++)
-		free_floats(x->store[i], x->plan.width);
+		ls_floats_free(x->store[i], x->plan.width);
 	free(x->outgoing);
 	free(x->store);
 }
@@ -328,6 +326,9 @@ size_t ls_exchange_bytes(const ls_exchange_options *options)
 	floats += has_outgoing(&x) ? (size_t)x.outputs * width : 0;
 	floats += x.nodes > 1 ? (size_t)x.inputs * own : 0;
 	floats += options->measured ? own : 0;
+	floats += ls_exchange_is_stale_server(&x) ? (size_t)x.workers * own : 0;
+	floats += has_deltas(&x) ? (own + width) / 2 : 0;
 	floats += (size_t)x.participants * (options->block + LS_FOLD_SCRATCH);
+	floats += expands(&x) ? (size_t)x.participants * (size_t)x.inputs * options->block : 0;
 	return floats * sizeof(float);
 }

@@ -28,11 +28,8 @@ static ls_status make_replies(ls_exchange *x, ls_stale *s)
 	s->held = calloc((size_t)s->workers, 1);
 	if (s->reply == NULL || s->held == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for a server's answers");
-	for (int w = 0; w < s->workers; w++) {
-		void *buffer = NULL;
-		LS_TRY(ls_buffer_new(&buffer, (x->own + 16) * sizeof(float), "a server's answers"));
-		s->reply[w] = buffer;
-	}
+	for (int w = 0; w < s->workers; w++)
+		LS_TRY(ls_floats_new(&s->reply[w], x->own, "a server's answers"));
 	return LS_OK;
 }
 
@@ -55,7 +52,7 @@ void ls_stale_free(ls_exchange *x)
 	if (s == NULL)
 		return;
 	for (int w = 0; s->reply != NULL && w < s->workers; w++)
-		ls_buffer_free(s->reply[w], (x->own + 16) * sizeof(float));
+		ls_floats_free(s->reply[w], x->own);
 	for (int b = 0; s->bucket != NULL && b < x->plan.buckets; b++) {
 		free(s->bucket[b].served);
 		free(s->bucket[b].waiting);

@@ -16,8 +16,6 @@
 
 #include "exchange/exchange.h"
 
-struct ls_mail;
-
 /* What a server keeps for each of its buckets. */
 typedef struct ls_stale_bucket {
 	int *waiting; /* (workers) ring of those whose sums are here */

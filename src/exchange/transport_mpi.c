@@ -6,8 +6,8 @@
  *  2. Errors of MPI are returned, never fatal: everything goes over a communicator of our own that says so.
  *  3. Once an operation has failed the transport is abandoned: free() talks to no other node, for MPI_Finalize() waits
  *     for all of them.
- *  4. Nothing is allocated after ls_mpi_transport(), but for messages of more than INT_MAX bytes, which need a
- * datatype.
+ *  4. Nothing is allocated after ls_mpi_transport(), but for messages of more than INT_MAX bytes: those need a
+ *     datatype.
  *
  * MPI has no descriptor to sleep on, so nap() is a sleep that wake() ends; how long is the courier's choice.
  */

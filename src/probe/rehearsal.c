@@ -54,19 +54,6 @@ static void update(void *context, size_t begin, size_t end, const float *sums, i
 	copy(to, sums, (end < limit ? end : limit) - begin);
 }
 
-static ls_status new_floats(float **out, size_t count, const char *what)
-{
-	void *buffer = NULL;
-	LS_TRY(ls_buffer_new(&buffer, (count + 16) * sizeof(float), what));
-	*out = buffer;
-	return LS_OK;
-}
-
-static void free_floats(float *buffer, size_t count)
-{
-	ls_buffer_free(buffer, (count + 16) * sizeof(float));
-}
-
 /* One leaf a device, in node order. */
 static ls_status deal_leaves(ls_rehearsal *r)
 {
@@ -103,10 +90,10 @@ static ls_status make_exchange(ls_rehearsal *r)
 				  .update = update,
 				  .context = r };
 
-	LS_TRY(new_floats(&r->params, r->o.floats, "parameters"));
+	LS_TRY(ls_floats_new(&r->params, r->o.floats, "parameters"));
 	r->master = r->params;
 	if (r->o.courier != NULL && r->o.wire != LS_WIRE_FP32)
-		LS_TRY(new_floats(&r->master, r->o.floats, "exact parameters"));
+		LS_TRY(ls_floats_new(&r->master, r->o.floats, "exact parameters"));
 	x.params = r->params;
 	x.master = r->master;
 	x.state = r->state;
@@ -138,9 +125,9 @@ ls_status ls_rehearsal_new(ls_rehearsal **out, const ls_rehearsal_options *optio
 	r->node = options->courier != NULL ? ls_courier_rank(options->courier) : 0;
 	ls_status status = deal_leaves(r);
 	if (status == LS_OK)
-		status = make_exchange(r);
-	if (status == LS_OK)
 		status = make_crew(r);
+	if (status == LS_OK)
+		status = make_exchange(r); /* last: from here on the courier works for it */
 	r->o.devices_of = NULL;
 	if (status != LS_OK) {
 		ls_rehearsal_free(r);
@@ -158,8 +145,8 @@ void ls_rehearsal_free(ls_rehearsal *r)
 	ls_pin_plan_release(&r->pin);
 	ls_exchange_free(r->exchange);
 	if (r->master != r->params)
-		free_floats(r->master, r->o.floats);
-	free_floats(r->params, r->o.floats);
+		ls_floats_free(r->master, r->o.floats);
+	ls_floats_free(r->params, r->o.floats);
 	free(r->device_of);
 	free(r->node_of);
 	free(r);

@@ -142,13 +142,10 @@ static ls_status build_graph(evaluation *e)
 static ls_status load(evaluation *e)
 {
 	const ls_param_table *table = &e->graph->params;
-	void *params = NULL, *buffers = NULL;
 	int64_t ignored;
 
-	LS_TRY(ls_buffer_new(&params, (table->total + 16) * sizeof(float), "parameters"));
-	e->params = params;
-	LS_TRY(ls_buffer_new(&buffers, (table->buffers + 16) * sizeof(float), "running statistics"));
-	e->buffers = buffers;
+	LS_TRY(ls_floats_new(&e->params, table->total, "parameters"));
+	LS_TRY(ls_floats_new(&e->buffers, table->buffers, "running statistics"));
 	return ls_ckpt_load_weights(e->file, table, e->params, e->buffers, &ignored);
 }
 
@@ -302,9 +299,9 @@ static void release(evaluation *e)
 	ls_evaluator_free(e->evaluator);
 	ls_crew_release(&e->crew);
 	if (e->buffers != NULL)
-		ls_buffer_free(e->buffers, (e->graph->params.buffers + 16) * sizeof(float));
+		ls_floats_free(e->buffers, e->graph->params.buffers);
 	if (e->params != NULL)
-		ls_buffer_free(e->params, (e->graph->params.total + 16) * sizeof(float));
+		ls_floats_free(e->params, e->graph->params.total);
 	ls_graph_free(e->own_graph);
 	ls_dataset_free(e->own_set);
 }

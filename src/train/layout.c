@@ -1,5 +1,6 @@
 #include "train/layout.h"
 
+#include <lockstep/launch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,15 +138,15 @@ static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
 /* A launcher that was told "3,2" lets every node know all numbers; else each has its own --devices, or its cores. */
 static ls_status own_devices(const ls_layout *l, const ls_train_options *o, int *out)
 {
-	const char *list = l->courier != NULL ? getenv("LOCKSTEP_DEVICES_PER_NODE") : NULL;
+	const char *list = l->courier != NULL ? getenv(LS_DEVICES_PER_NODE) : NULL;
 	int64_t devices = o->devices > 0 ? o->devices : ls_pin_cores() / l->threads;
 
 	for (int i = 0; list != NULL && i <= l->node; i++) {
 		char *end;
 		devices = strtol(list, &end, 10);
 		if (end == list || (*end != ',' && *end != '\0') || devices < 1 || devices > 4096)
-			return ls_fail(LS_EINVALID, "LOCKSTEP_DEVICES_PER_NODE=%s has no number of devices for node %d",
-				       getenv("LOCKSTEP_DEVICES_PER_NODE"), i);
+			return ls_fail(LS_EINVALID, LS_DEVICES_PER_NODE "=%s has no number of devices for node %d",
+				       getenv(LS_DEVICES_PER_NODE), i);
 		list = *end == ',' ? end + 1 : end;
 	}
 	*out = ls_layout_is_server(l) ? 0 : devices < 1 ? 1 : (int)devices;
