@@ -64,10 +64,9 @@ if json probe.json 'o["nodes"][0]["mpi"] == ""'; then
 	skip "between nodes" "this build has no MPI"
 	test_end
 fi
-# What Open MPI leaves behind by itself is no leak of ours.
-printf 'leak:%s\n' libmpi libopen-pal libopen-rte libpmix libevent libhwloc mca_ >suppressions
-export LSAN_OPTIONS=suppressions=$PWD/suppressions:print_suppressions=0
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
+# LeakSanitizer itself crashes ("Tracer caught signal 11") in processes whose MPI has unloaded its plug-ins; leaks of the
+# parts are looked for alone, above, and in the unit tests, where threads play nodes.
+export LSAN_OPTIONS=detect_leaks=0
 export TSAN_OPTIONS=${TSAN_OPTIONS:-}:ignore_noninstrumented_modules=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 nodes() { # COUNT OPTIONS...
@@ -78,6 +77,7 @@ nodes() { # COUNT OPTIONS...
 
 run nodes 2 --bytes 400000 --devices 1 --json
 is "two nodes" "$status" 0
+[ "$status" = 0 ] || test_note "$err"
 cp .out nodes.json
 ok "one object of both" json nodes.json 'len(o["nodes"]) == 2 and all(n["gflop_per_s"] > 0 for n in o["nodes"])'
 ok "their link is positive" json nodes.json "all(map($positive, o['nodes'][1]['link'].values()))"
@@ -90,6 +90,7 @@ ok "fp32 moves the gradient once each way" json nodes.json '1 <= o["between"][0]
 ok "bf16 half of it" json nodes.json '0.5 <= o["between"][1]["wire_bytes"] / o["bytes"] < 0.55'
 run nodes 3 --bytes 100000 --devices 1 --servers 1
 is "three, one of them a server" "$status" 0
+[ "$status" = 0 ] || test_note "$err"
 like "is a line of its own" "$out" '^\| ps +\| fp32 '
 is "two links" "$(grep -cE '^\| [12] \(' <<<"$out")" 2
 run nodes 2 --servers 2
