@@ -37,11 +37,11 @@ static int is_stopping(void)
 }
 
 /* With staleness there is no common step: what nodes agree on, they agree on when they meet. */
-typedef struct ls_meeting {
+typedef struct tidings {
 	int64_t leaves; /* of this node since the last meeting */
 	double seconds; /* its devices computed them, summed over leaves */
 	int64_t stops;  /* somebody wants to end */
-} ls_meeting;
+} tidings;
 
 typedef struct loop {
 	ls_setup setup;
@@ -51,7 +51,8 @@ typedef struct loop {
 	ls_eval_result test;
 	int tested;
 	int stops;            /* all nodes have agreed to end here */
-	ls_meeting since;     /* staleness: what this node has to tell when all meet */
+	tidings since;        /* staleness: what this node has to tell when all meet */
+	int found_alone;      /* staleness: what this node ends for, others have not seen */
 	int together;         /* a failure now is everybody's */
 	uint64_t tested_step; /* of the weights that `test` is about */
 	uint64_t saved_step;  /* of the newest checkpoint written or resumed from */
@@ -91,8 +92,10 @@ static ls_status account_apart(loop *l, double seconds, const ls_trainer_report 
 	const ls_layout *layout = &l->setup.layout;
 	double loss = r->loss / (double)r->samples;
 
-	if (!ls_layout_is_server(layout) && r->samples > 0 && !isfinite(loss))
+	if (!ls_layout_is_server(layout) && r->samples > 0 && !isfinite(loss)) {
+		l->found_alone = 1;
 		return not_finite(l, loss);
+	}
 	advance(&l->position, r);
 	l->since.stops |= r->stops || is_stopping();
 	l->since.leaves += r->leaves[layout->node];
@@ -152,7 +155,7 @@ static int is_meeting_due(const loop *l, uint64_t done)
 	       done == l->setup.trainer->first_step + FIRST_MEETING;
 }
 
-static void learn_together(loop *l, const ls_meeting *all, int64_t *leaves, double *seconds)
+static void learn_together(loop *l, const tidings *all, int64_t *leaves, double *seconds)
 {
 	for (int n = 0; n < l->setup.layout.nodes; n++) {
 		leaves[n] = all[n].leaves;
@@ -160,7 +163,7 @@ static void learn_together(loop *l, const ls_meeting *all, int64_t *leaves, doub
 		l->stops |= all[n].stops != 0;
 	}
 	ls_feed_learn_together(&l->setup.feed, leaves, seconds);
-	l->since = (ls_meeting){ 0 };
+	l->since = (tidings){ 0 };
 }
 
 static ls_status meet(loop *l)
@@ -170,7 +173,7 @@ static ls_status meet(loop *l)
 
 	if (layout->staleness == 0)
 		return LS_OK;
-	ls_meeting *all = calloc(nodes, sizeof(*all));
+	tidings *all = calloc(nodes, sizeof(*all));
 	int64_t *leaves = calloc(nodes, sizeof(*leaves));
 	double *seconds = calloc(nodes, sizeof(*seconds));
 	ls_status status =
@@ -404,7 +407,8 @@ static ls_status run_node(loop *l, const ls_train_options *options, ls_courier *
 		status = run(l, result);
 	else if (result != NULL)
 		*result = (ls_train_result){ .train_loss = NAN, .test_loss = NAN, .test_accuracy = NAN };
-	*together = l->together || status == LS_EMISMATCH || status == LS_ENUMERIC || status == LS_EINTERRUPTED;
+	*together = l->together || status == LS_EMISMATCH || (status == LS_ENUMERIC && !l->found_alone) ||
+		    status == LS_EINTERRUPTED;
 	return status;
 }
 

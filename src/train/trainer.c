@@ -11,19 +11,6 @@
 /* Floats of gradient that go out together on several nodes, and are worked on together on one. */
 enum { BUCKET_NODES = 512 * 1024, BUCKET_ALONE = 256 * 1024 };
 
-static ls_status new_floats(float **out, size_t count, const char *what)
-{
-	void *buffer = NULL;
-	LS_TRY(ls_buffer_new(&buffer, (count + 16) * sizeof(float), what));
-	*out = buffer;
-	return LS_OK;
-}
-
-static void free_floats(float *buffer, size_t count)
-{
-	ls_buffer_free(buffer, (count + 16) * sizeof(float));
-}
-
 static int node_count(const ls_trainer_options *o)
 {
 	return o->courier != NULL ? ls_courier_size(o->courier) : 1;
@@ -83,14 +70,14 @@ static ls_status make_stores(ls_trainer *t, const ls_trainer_options *o)
 	const ls_param_table *table = &t->graph->params;
 
 	t->extra = extra_floats(o);
-	LS_TRY(new_floats(&t->params, table->total, "parameters"));
-	LS_TRY(new_floats(&t->state, t->extra, "running statistics"));
+	LS_TRY(ls_floats_new(&t->params, table->total, "parameters"));
+	LS_TRY(ls_floats_new(&t->state, t->extra, "running statistics"));
 	t->buffers = t->state;
 	t->master = t->params;
 	if (has_master(o))
-		LS_TRY(new_floats(&t->master, table->total, "exact parameters"));
+		LS_TRY(ls_floats_new(&t->master, table->total, "exact parameters"));
 	for (int i = 0; i < t->kind->slots; i++)
-		LS_TRY(new_floats(&t->slots[i], table->live, "optimizer state"));
+		LS_TRY(ls_floats_new(&t->slots[i], table->live, "optimizer state"));
 	return LS_OK;
 }
 
@@ -125,7 +112,7 @@ static ls_status make_device(ls_trainer *t, int index, const ls_trainer_options 
 		exec.sizes[1] = exec.sizes[2];
 		exec.sizes[2] = 0;
 	}
-	LS_TRY(new_floats(&d->stats, t->graph->params.buffers, "leaf statistics"));
+	LS_TRY(ls_floats_new(&d->stats, t->graph->params.buffers, "leaf statistics"));
 	if (o->make_work != NULL)
 		return o->make_work(o->work_context, d->team, o->leaf, &d->work);
 	exec.team = d->team;
@@ -154,16 +141,17 @@ static ls_status make_exchange(ls_trainer *t, const ls_trainer_options *o)
 	if (t->update_early) {
 		t->share_grads = ls_exec_shared_grads(t->graph) > 0;
 		t->grads_floats = early_floats(o);
-		return new_floats(&t->grads, t->grads_floats, "gradients");
+		return ls_floats_new(&t->grads, t->grads_floats, "gradients");
 	}
 	x.params = t->params;
 	x.master = t->master;
 	x.state = t->state;
 	x.act = o->act != NULL ? ls_trainer_act : NULL;
 	x.context = t;
-	LS_TRY(ls_exchange_new(&t->exchange, &x));
 	t->all_sums = calloc((size_t)(1 + t->nodes) * LS_EXTRA_NODES, sizeof(*t->all_sums));
-	return t->all_sums != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the sums of nodes");
+	if (t->all_sums == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the sums of nodes");
+	return ls_exchange_new(&t->exchange, &x); /* last: from here on the courier works for it */
 }
 
 static ls_status make(ls_trainer *t, const ls_trainer_options *o)
@@ -215,7 +203,7 @@ static void free_devices(ls_trainer *t)
 	for (int i = 0; t->device != NULL && i < t->devices; i++) {
 		if (t->device[i].work.kind != NULL)
 			t->device[i].work.kind->free(t->device[i].work.self);
-		free_floats(t->device[i].stats, t->graph->params.buffers);
+		ls_floats_free(t->device[i].stats, t->graph->params.buffers);
 	}
 	free(t->device);
 	ls_crew_release(&t->crew);
@@ -226,11 +214,11 @@ static void free_stores(ls_trainer *t)
 	const ls_param_table *table = &t->graph->params;
 
 	for (int i = 0; i < LS_SLOTS_MAX; i++)
-		free_floats(t->slots[i], table->live);
+		ls_floats_free(t->slots[i], table->live);
 	if (t->master != t->params)
-		free_floats(t->master, table->total);
-	free_floats(t->state, t->extra);
-	free_floats(t->params, table->total);
+		ls_floats_free(t->master, table->total);
+	ls_floats_free(t->state, t->extra);
+	ls_floats_free(t->params, table->total);
 }
 
 void ls_trainer_free(ls_trainer *t)
@@ -239,7 +227,7 @@ void ls_trainer_free(ls_trainer *t)
 		return;
 	free(t->all_sums);
 	ls_exchange_free(t->exchange);
-	free_floats(t->grads, t->grads_floats);
+	ls_floats_free(t->grads, t->grads_floats);
 	free_devices(t);
 	free(t->deal_device);
 	free(t->deal_node);
