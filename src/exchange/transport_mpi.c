@@ -359,11 +359,24 @@ static ls_status allocate(mpi_transport **out, int slots)
 	return LS_OK;
 }
 
+/*
+ * Open MPI over TCP fetches the body of a large message by PUT: a word of control for every part of it, which queues
+ * behind the bulk that goes the other way, so that a link carries one direction at a time (0.48 Gbit/s each way of 0.94
+ * at 1 Gbit/s). Sent instead, both go at once (0.90 to 0.95). What the user has set stays; other networks and other
+ * MPIs do not look at it.
+ */
+static void prefer_both_directions(void)
+{
+	setenv("OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", 0);
+}
+
 /* A program of one's own may have initialised MPI already; then it finalises it, too. */
 static ls_status initialise(int *by_us)
 {
 	int before = 0, level = MPI_THREAD_SINGLE;
 	MPI_Initialized(&before);
+	if (!before)
+		prefer_both_directions();
 	int code = before ? MPI_Query_thread(&level) : MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
 	if (code != MPI_SUCCESS)
 		return fail_call("initialising", code);
