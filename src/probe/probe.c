@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "base/pin.h"
 #include "exchange/collect.h"
+#include "exchange/meeting.h"
 #include "kernels/gemm.h"
 #include "metrics/machine.h"
 #include "metrics/progress.h"
@@ -28,7 +29,7 @@
 #include "probe/rehearsal.h"
 #include "probe/speed.h"
 
-enum { REPEATS = 9, REPEATS_QUICK = 3, REPEATS_MAX = 99, INCOMING_A_NODE = 128, WARM_UPS = 2 };
+enum { REPEATS = 9, REPEATS_QUICK = 3, REPEATS_MAX = 99, WARM_UPS = 2 };
 
 #define GRADIENT_BYTES ((int64_t)44 * 1000 * 1000)
 #define GRADIENT_BYTES_QUICK ((int64_t)4 * 1000 * 1000)
@@ -391,24 +392,6 @@ static ls_status run(probe *p)
 	return p->nodes > 1 ? measure_among(p) : LS_OK;
 }
 
-/* One node tells what went wrong; the message of the others is empty. */
-static ls_status part(probe *p, ls_status status)
-{
-	char reason[1024] = "", told[1200] = "";
-	int node = p->node, is_failed = ls_courier_has_failed(p->courier);
-
-	if (status != LS_OK)
-		snprintf(reason, sizeof(reason), "%s", ls_last_error());
-	if (is_failed && ls_courier_is_speaker(p->courier))
-		snprintf(told, sizeof(told), "%s", reason);
-	if (!is_failed && status == LS_EMISMATCH && node == 0) /* all have found it */
-		snprintf(told, sizeof(told), "%s", reason);
-	if (!is_failed && status != LS_EMISMATCH)
-		snprintf(told, sizeof(told), "node %d (%s): %s", node, ls_courier_host(p->courier, node), reason);
-	ls_courier_free(p->courier, status != LS_OK && status != LS_EMISMATCH ? reason : NULL);
-	return status != LS_OK ? ls_fail(status, "%s", told) : LS_OK;
-}
-
 static ls_status check(const ls_probe_options *o, int nodes)
 {
 	if (o->devices < 0 || o->devices > 4096)
@@ -433,11 +416,9 @@ static ls_status check(const ls_probe_options *o, int nodes)
 
 static ls_status meet(probe *p)
 {
-	ls_courier_options carry = { .timeout = (double)p->o->timeout };
 	if (p->nodes == 1)
 		return LS_OK;
-	LS_TRY(ls_mpi_transport(&carry.transport, ls_courier_slots(p->nodes, INCOMING_A_NODE * p->nodes)));
-	LS_TRY(ls_courier_new(&p->courier, &carry));
+	LS_TRY(ls_meet(&p->courier, p->nodes, (double)p->o->timeout));
 	p->node = ls_courier_rank(p->courier);
 	return LS_OK;
 }
@@ -459,7 +440,7 @@ ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result)
 	found.bytes = p.floats * sizeof(float);
 	found.repeat = p.repeat;
 	if (p.courier != NULL)
-		status = part(&p, status);
+		status = ls_part(p.courier, status, status == LS_EMISMATCH); /* before those whose letters it carries */
 	for (int i = 0; i < p.rehearsed; i++)
 		ls_rehearsal_free(p.rehearsals[i]);
 	free(p.devices_of);

@@ -14,10 +14,10 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "exchange/collect.h"
+#include "exchange/meeting.h"
 #include "train/bench_inside.h"
 #include "train/bench_node.h"
 #include "train/hello.h"
-#include "train/meeting.h"
 #include "train/settings.h"
 
 /* Small enough that no number of steps makes anything overflow. */

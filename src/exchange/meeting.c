@@ -1,4 +1,4 @@
-#include "train/meeting.h"
+#include "exchange/meeting.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,8 +1,8 @@
 /*
  * meeting.h - the nodes that a launcher has started come together, and part.
  */
-#ifndef LS_TRAIN_MEETING_H
-#define LS_TRAIN_MEETING_H
+#ifndef LS_EXCHANGE_MEETING_H
+#define LS_EXCHANGE_MEETING_H
 
 #include "exchange/courier.h"
 
