@@ -46,9 +46,23 @@ lab_processes() { # ids of what runs on the lab's hosts
 }
 lab_is_empty() { [ -z "$(lab_processes)" ]; }
 
-# The command a user would send a signal to: the first of its name on host a.
-launcher() {
-	"$lab" ps a | while read -r pid; do
-		tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "^$LOCKSTEP train --hosts" && echo "$pid"
-	done | sort -n | head -n 1
+# Wait for a job of this shell, at most a minute and a half: then the lab is emptied.
+wait_bounded() { # PID: its status
+	if ! wait_for 90 sh -c "! kill -0 $1"; then
+		echo "# job $1 did not end"
+		# shellcheck disable=SC2046 # ids
+		kill -9 $(lab_processes)
+	fi
+	wait "$1"
 }
+
+lockstep_on() { # HOST: ids of the command there, oldest first
+	local pid
+	for pid in $("$lab" ps "$1" | sort -n); do
+		if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "^$LOCKSTEP train"; then
+			echo "$pid"
+		fi
+	done
+}
+node_on() { lockstep_on "$1" | tail -n 1; } # HOST
+launcher() { lockstep_on a | head -n 1; }   # what a user would send a signal to

@@ -67,7 +67,7 @@ begin_long killed
 {
 	# shellcheck disable=SC2046 # ids
 	kill -9 $(lab_processes)
-	wait $job_id
+	wait_bounded $job_id
 	code=$?
 } 2>/dev/null
 is "killed: all of it" $code 137
@@ -78,7 +78,7 @@ is "killed: goes on elsewhere to the same bits" "$status $(fingerprint "$out")" 
 
 begin_long stopped --placement ps
 kill -TERM "$(launcher)"
-wait $job_id
+wait_bounded $job_id
 is "asked to stop: the status tells the signal" "$?" 143
 like "asked to stop: one message, with the step and how to go on" "$(cat bg.err)" \
 	'^lockstep train: stopped after step [0-9]+ of 600; continue with the same options and --run stopped --resume$'

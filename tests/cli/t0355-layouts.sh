@@ -1,0 +1,60 @@
+#!/bin/bash
+# Layouts that cannot be: refused before training, saying why. And two nodes under plain mpirun, one without any MPI.
+# shellcheck disable=SC2317 # functions are called by ok and wait_for
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+job=("$LOCKSTEP" train --model mlp --data glyphs --samples 200 --test-samples 50 --schedule constant --steps 3)
+export LSAN_OPTIONS=detect_leaks=0 # of MPI
+
+fails_with "an unknown placement" 2 "unknown placement 'allreduse'; did you mean 'allreduce'" "${job[@]}" --placement allreduse
+fails_with "an unknown wire" 2 "unknown wire 'bf61'; did you mean 'bf16'" "${job[@]}" --wire bf61
+fails_with "an unknown exchange" 2 "unknown exchange 'mpy'; did you mean 'mpi'" "${job[@]}" --exchange mpy
+fails_with "an unknown share" 2 "--share eqal: give auto, equal" "${job[@]}" --share eqal
+fails_with "a share of nothing" 2 "--share 1:0: .*positive" "${job[@]}" --share 1:0
+fails_with "staleness without servers" 2 "--staleness 2 needs --placement ps" "${job[@]}" --staleness 2
+fails_with "servers without their placement" 2 "--servers 1 needs --placement ps" "${job[@]}" --servers 1
+fails_with "a leaf that does not divide" 2 "--leaf 7 does not divide the global batch of 64" "${job[@]}" --global-batch 64 --leaf 7
+fails_with "mpi's sum with servers" 2 "--exchange mpi .*leave out --placement ps" "${job[@]}" --exchange mpi --placement ps
+fails_with "mpi's sum in bf16" 2 "--exchange mpi sums fp32; leave out --wire bf16" "${job[@]}" --exchange mpi --wire bf16
+
+# One node never starts MPI: none of its plug-ins is in memory while it trains.
+"${job[@]}" --steps 1000000 --devices 1 --log-every 1 >alone.out 2>&1 &
+alone=$!
+ok "one node trains" wait_for 20 grep -q '^Step3:' alone.out
+ok "its memory can be seen" grep -q lockstep /proc/$alone/maps
+unlike "without MPI" "$(cat /proc/$alone/maps)" 'mca_|libpmix'
+kill -9 $alone
+wait $alone 2>/dev/null
+
+mpirun=$(command -v mpirun.openmpi || command -v mpirun)
+if [ -z "$mpirun" ] || PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localhost 2>&1 | grep -q 'has no MPI'; then
+	skip "two nodes" "there is no mpirun, or this build has no MPI"
+	test_end
+fi
+two=(timeout 60 "$mpirun" --oversubscribe --bind-to none -np 2)
+[ "$(id -u)" != 0 ] || two=("${two[@]}" --allow-run-as-root)
+
+batch=(--global-batch 64 --leaf 16)
+run "${job[@]}" "${batch[@]}" --devices 1
+expected=$(fingerprint "$out")
+run "${two[@]}" "${job[@]}" "${batch[@]}" --devices 2
+is "two nodes under mpirun: the same bits" "$status $(fingerprint "$out")" "0 $expected"
+like "a table of them" "$out" '^1 +.* 2 x 1 '
+run "${two[@]}" "${job[@]}" "${batch[@]}" --devices 40
+is "more devices than cores" "$status $(fingerprint "$out")" "0 $expected"
+like "with a warning" "$err" "40 devices of 1 thread are more than the [0-9]+ cores?"
+
+here=(timeout 60 "${job[@]}" --hosts "localhost:1,localhost:1")
+fails_with "nobody to compute" 2 "--servers 2 of 2 nodes leave nobody to compute" "${here[@]}" --placement ps --servers 2
+fails_with "a share for other workers" 2 "--share 1:2:3 has 3 numbers for 2 workers" "${here[@]}" --share 1:2:3
+fails_with "a leaf that does not divide, on nodes" 2 "--leaf 7 does not divide" "${here[@]}" --global-batch 64 --leaf 7
+is "is told once" "$(grep -c ^lockstep <<<"$err")" 1
+"$LOCKSTEP" train --model cnn --data glyphs --samples 200 --test-samples 50 --schedule constant --steps 2 --run other >/dev/null
+fails_with "a checkpoint of another model" 1 "--model was cnn, now mlp" "${here[@]}" --run other --resume
+unlike "before training" "$out" '^(Epoch|Step|parameters)'
+fails_with "weights of another model" 1 "does not fit this model" "${here[@]}" --init other/ckpt/step-000000002/model.safetensors
+fails_with "a host that there is not" 1 "hosts: cannot reach host.invalid: " timeout 60 "${job[@]}" --hosts localhost:1,host.invalid:1
+is "is one message" "$(wc -l <<<"$err")" 1
+
+test_end
