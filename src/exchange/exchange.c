@@ -35,6 +35,7 @@ int ls_exchange_owner_index(const ls_exchange *x, int node)
 /* Something changed: whoever sleeps looks again. The courier, too, for there may be work. */
 void ls_exchange_notify(ls_exchange *x)
 {
+	atomic_fetch_add(&x->news, 1);
 	if (atomic_load(&x->sleepers) > 0) {
 		pthread_mutex_lock(&x->event_lock);
 		pthread_cond_broadcast(&x->event);
@@ -70,7 +71,8 @@ static int is_met(ls_exchange *x, const goal *g)
 	return !g->gathered || atomic_load(&x->gathered) == x->plan.buckets;
 }
 
-static void nap(ls_exchange *x, const goal *g)
+/* Unless there were news since number `seen` of them. */
+static void nap(ls_exchange *x, uint64_t seen)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_MONOTONIC, &until);
@@ -79,7 +81,7 @@ static void nap(ls_exchange *x, const goal *g)
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&x->event_lock);
 	atomic_fetch_add(&x->sleepers, 1);
-	if (!is_met(x, g) && !has_failed(x))
+	if (atomic_load(&x->news) == seen)
 		pthread_cond_timedwait(&x->event, &x->event_lock, &until);
 	atomic_fetch_sub(&x->sleepers, 1);
 	pthread_mutex_unlock(&x->event_lock);
@@ -107,13 +109,15 @@ static void relax(void)
 /* Until the goal is met, doing whatever there is to do. */
 static void wait_for(ls_exchange *x, const goal *g, int participant)
 {
+	uint64_t seen = atomic_load(&x->news);
 	for (int spin = 0; !is_met(x, g) && !has_failed(x); spin++) {
 		if (help(x, participant))
 			spin = 0;
 		else if (spin < x->spins)
 			relax();
 		else
-			nap(x, g);
+			nap(x, seen);
+		seen = atomic_load(&x->news); /* before looking again */
 	}
 }
 

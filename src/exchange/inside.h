@@ -116,6 +116,7 @@ struct ls_exchange {
 	pthread_mutex_t lock; /* of publishing, arming and posting */
 	pthread_mutex_t event_lock;
 	pthread_cond_t event;
+	_Atomic(uint64_t) news; /* how often anything has changed */
 	_Atomic(int) sleepers;
 };
 

@@ -2,7 +2,8 @@
  * transport_mpi.c - messages between nodes over MPI; the only file that knows mpi.h.
  *
  * Invariants
- *  1. A slot has at most one operation under way; requests[slot] is MPI_REQUEST_NULL exactly when it has none.
+ *  1. A slot has at most one operation under way. Those that have one lie without gaps at the front of `requests`, of
+ *     which `slot_of` tells the slots: asking for what is done costs what is under way, not what could be.
  *  2. Errors of MPI are returned, never fatal: everything goes over a communicator of our own that says so.
  *  3. Once an operation has failed the transport is abandoned: free() talks to no other node, for MPI_Finalize() waits
  *     for all of them.
@@ -39,7 +40,8 @@ typedef struct slot_state {
 typedef struct mpi_transport {
 	ls_transport base;
 	MPI_Comm comm;
-	MPI_Request *requests; /* (slots) */
+	MPI_Request *requests; /* (slots) [0, started) are under way */
+	int *slot_of;          /* (slots) whose each is */
 	slot_state *states;    /* (slots) */
 	MPI_Status *statuses;  /* (slots) of the last MPI_Testsome() */
 	int *done;             /* (slots) what it found done, given to poll()'s caller from `given` on */
@@ -113,10 +115,10 @@ static int message_type(size_t bytes, MPI_Datatype *type, int *count, int *made)
 static ls_status after_start(mpi_transport *t, int slot, int code)
 {
 	if (code != MPI_SUCCESS) {
-		t->requests[slot] = MPI_REQUEST_NULL;
+		t->requests[t->started] = MPI_REQUEST_NULL;
 		return fail_slot(t, slot, code);
 	}
-	t->started++;
+	t->slot_of[t->started++] = slot;
 	return LS_OK;
 }
 
@@ -128,7 +130,7 @@ static ls_status mpi_send(ls_transport *transport, int slot, int peer, int tag, 
 	t->states[slot] = (slot_state){ SLOT_SEND, peer, tag, bytes };
 	int code = message_type(bytes, &type, &count, &made);
 	if (code == MPI_SUCCESS)
-		code = MPI_Isend(buffer, count, type, peer, tag, t->comm, &t->requests[slot]);
+		code = MPI_Isend(buffer, count, type, peer, tag, t->comm, &t->requests[t->started]);
 	if (made && type != MPI_BYTE)
 		MPI_Type_free(&type);
 	return after_start(t, slot, code);
@@ -142,7 +144,7 @@ static ls_status mpi_receive(ls_transport *transport, int slot, int peer, int ta
 	t->states[slot] = (slot_state){ SLOT_RECEIVE, peer, tag, bytes };
 	int code = message_type(bytes, &type, &count, &made);
 	if (code == MPI_SUCCESS)
-		code = MPI_Irecv(buffer, count, type, peer, tag, t->comm, &t->requests[slot]);
+		code = MPI_Irecv(buffer, count, type, peer, tag, t->comm, &t->requests[t->started]);
 	if (made && type != MPI_BYTE)
 		MPI_Type_free(&type);
 	return after_start(t, slot, code);
@@ -156,7 +158,8 @@ static ls_status mpi_sum(ls_transport *transport, int slot, float *values, size_
 		return ls_fail(LS_EUNSUPPORTED, "MPI: a sum of %zu values is more than the %d MPI can count", count,
 			       INT_MAX);
 	t->states[slot] = (slot_state){ SLOT_SUM, t->base.rank, 0, count * sizeof *values };
-	int code = MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, t->comm, &t->requests[slot]);
+	int code =
+		MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, t->comm, &t->requests[t->started]);
 	return after_start(t, slot, code);
 }
 
@@ -179,22 +182,39 @@ static ls_status check_length(mpi_transport *t, int slot, const MPI_Status *stat
 		       state->peer, (long long)got, state->bytes, state->tag);
 }
 
+/* Those that are done leave no gap. */
+static void close_gaps(mpi_transport *t)
+{
+	int kept = 0;
+	for (int i = 0; i < t->started; i++) {
+		if (t->requests[i] == MPI_REQUEST_NULL)
+			continue;
+		t->requests[kept] = t->requests[i];
+		t->slot_of[kept++] = t->slot_of[i];
+	}
+	for (int i = kept; i < t->started; i++)
+		t->requests[i] = MPI_REQUEST_NULL;
+	t->started = kept;
+}
+
 static ls_status test_requests(mpi_transport *t)
 {
 	t->given = t->done_count = 0;
 	int count = 0;
-	int code = MPI_Testsome(t->base.slots, t->requests, &count, t->done, t->statuses);
+	int code = MPI_Testsome(t->started, t->requests, &count, t->done, t->statuses);
 	if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
 		t->abandoned = 1;
 		return fail_call("testing for messages", code);
 	}
 	for (int i = 0; count != MPI_UNDEFINED && i < count; i++) {
+		t->done[i] = t->slot_of[t->done[i]];
 		if (code == MPI_ERR_IN_STATUS && t->statuses[i].MPI_ERROR != MPI_SUCCESS)
 			return fail_slot(t, t->done[i], t->statuses[i].MPI_ERROR);
 		LS_TRY(check_length(t, t->done[i], &t->statuses[i]));
 		t->done_count++;
-		t->started--;
 	}
+	if (t->done_count > 0)
+		close_gaps(t);
 	return LS_OK;
 }
 
@@ -277,10 +297,10 @@ static void finish_send(MPI_Request *request, double until)
 static void settle_requests(mpi_transport *t)
 {
 	double until = ls_clock_seconds() + SETTLE_S;
-	for (int i = 0; i < t->base.slots && !t->abandoned; i++) {
+	for (int i = 0; i < t->started && !t->abandoned; i++) {
 		if (t->requests[i] == MPI_REQUEST_NULL)
 			continue;
-		if (t->states[i].kind != SLOT_RECEIVE)
+		if (t->states[t->slot_of[i]].kind != SLOT_RECEIVE)
 			finish_send(&t->requests[i], until);
 		else if (MPI_Cancel(&t->requests[i]) == MPI_SUCCESS)
 			MPI_Wait(&t->requests[i], MPI_STATUS_IGNORE);
@@ -295,6 +315,7 @@ static void release(mpi_transport *t)
 	free(t->done);
 	free(t->statuses);
 	free(t->states);
+	free(t->slot_of);
 	free(t->requests);
 	free(t);
 }
@@ -343,11 +364,12 @@ static ls_status allocate(mpi_transport **out, int slots)
 	t->base = (ls_transport){ .ops = &mpi_ops, .slots = slots };
 	size_t count = (size_t)slots;
 	t->requests = malloc(count * sizeof *t->requests);
+	t->slot_of = calloc(count, sizeof *t->slot_of);
 	t->states = calloc(count, sizeof *t->states);
 	t->statuses = calloc(count, sizeof *t->statuses);
 	t->done = calloc(count, sizeof *t->done);
 	ls_status status = make_bell(t);
-	if (status == LS_OK && (!t->requests || !t->states || !t->statuses || !t->done))
+	if (status == LS_OK && (!t->requests || !t->slot_of || !t->states || !t->statuses || !t->done))
 		status = ls_fail(LS_EMEMORY, "MPI transport: no memory for %d slots", slots);
 	if (status != LS_OK) {
 		release(t);
