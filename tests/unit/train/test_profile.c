@@ -243,7 +243,7 @@ static void tell(ls_recorder *r, int is_backward, double *now, double seconds)
 	*now += seconds;
 }
 
-/* Two slices a leaf, two leaves a step; the second of three steps was disturbed, and one does not count. */
+/* Two slices a leaf, two leaves a step; of four steps two were disturbed, one of which does not count. */
 static void test_recorder(void **state)
 {
 	ls_graph *graph = NULL;
@@ -258,7 +258,7 @@ static void test_recorder(void **state)
 	for (int step = 0; step < 4; step++) {
 		for (int round = 0; round < 4; round++) {
 			for (size_t i = 0; i < layers; i++)
-				tell(&r, 0, &now, (double)(i + 1) * (step == 2 ? 10 : 1));
+				tell(&r, 0, &now, (double)(i + 1) * (step % 2 == 0 ? 10 : 1));
 			now += 0.5;
 			for (size_t i = layers; i-- > 0;)
 				tell(&r, 1, &now, 100.0 + (double)i);
