@@ -129,7 +129,7 @@ static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
 	l->servers = ps ? (o->servers > 0 ? (int)o->servers : 1) : 0;
 	if (l->servers >= l->nodes)
 		return ls_fail(LS_EINVALID,
-			       "--servers %d of %d node%s leave nobody to compute; start more nodes or use "
+			       "--servers %d of %d node%s: nobody would be left to compute; start more nodes or use "
 			       "--placement allreduce",
 			       l->servers, l->nodes, l->nodes == 1 ? "" : "s");
 	return LS_OK;

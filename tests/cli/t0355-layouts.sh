@@ -46,7 +46,7 @@ is "more devices than cores" "$status $(fingerprint "$out")" "0 $expected"
 like "with a warning" "$err" "40 devices of 1 thread are more than the [0-9]+ cores?"
 
 here=(timeout 60 "${job[@]}" --hosts "localhost:1,localhost:1")
-fails_with "nobody to compute" 2 "--servers 2 of 2 nodes leave nobody to compute" "${here[@]}" --placement ps --servers 2
+fails_with "nobody to compute" 2 "--servers 2 of 2 nodes: nobody would be left to compute" "${here[@]}" --placement ps --servers 2
 fails_with "a share for other workers" 2 "--share 1:2:3 has 3 numbers for 2 workers" "${here[@]}" --share 1:2:3
 fails_with "a leaf that does not divide, on nodes" 2 "--leaf 7 does not divide" "${here[@]}" --global-batch 64 --leaf 7
 is "is told once" "$(grep -c ^lockstep <<<"$err")" 1
