@@ -9,6 +9,7 @@ job=(--model cnn --data glyphs --samples 500 --test-samples 100 --global-batch 6
 lab_up 3 --rate 1gbit
 
 begin_job() { # [OPTION]...: in the background, until it has trained for an epoch; sets $launcher_id and $nodes
+	: >bg.out # now: the shell in the background may come to it later than the search below
 	"$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${job[@]}" "$@" >bg.out 2>bg.err &
 	launcher_id=$!
 	ok "nodes train" wait_for 60 grep -q '^Epoch 0' bg.out

@@ -42,6 +42,7 @@ sys.exit(found != 1)
 PYTHON
 
 begin_job() { # OPTION...
+	: >bg.out # now: the shell in the background may come to it later than the search below
 	"$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${job[@]}" "$@" >bg.out 2>bg.err &
 	job_id=$!
 	ok "nodes train" wait_for 60 grep -q '^Step2:' bg.out
