@@ -26,9 +26,9 @@ typedef struct bench_options {
 /* In the order of help. Rows that only have a name are training's. */
 static const ls_setting rows[] = {
 	{ .name = "model" },
-	{ "channels", 0, "N", "Model and data", "channels of an image", LS_SETTING_INT, OWN(channels), 1, 4096, 0 },
-	{ "size", 0, "N", "Model and data", "its height and width", LS_SETTING_INT, OWN(size), 1, 4096, 0 },
-	{ "classes", 0, "N", "Model and data", "classes to tell apart", LS_SETTING_INT, OWN(classes), 1, 1000000, 0 },
+	{ "channels", 0, "N", "Model and data", "channels", LS_SETTING_INT, OWN(channels), 1, 4096, 0 },
+	{ "size", 0, "N", "Model and data", "height and width", LS_SETTING_INT, OWN(size), 1, 4096, 0 },
+	{ "classes", 0, "N", "Model and data", "classes", LS_SETTING_INT, OWN(classes), 1, 1000000, 0 },
 	{ .name = "batch" },
 	{ .name = "global-batch" },
 	{ .name = "leaf" },
@@ -46,19 +46,14 @@ static const ls_setting rows[] = {
 	{ .name = "exchange" },
 	{ .name = "bucket-bytes" },
 	{ .name = "timeout" },
-	{ "warmup", 0, "N", "Measurement", "steps not counted before each repeat", LS_SETTING_INT, BENCH(warmup), 0,
-	  1e9, 0 },
-	{ "steps", 0, "N", "Measurement", "steps timed in each repeat", LS_SETTING_INT, BENCH(steps), 1, 1e9, 0 },
-	{ "repeat", 0, "N", "Measurement", "repeats; the median is reported", LS_SETTING_INT, BENCH(repeat), 1, 1e6,
-	  0 },
-	{ "profile", 0, NULL, "Measurement", "also time every layer", LS_SETTING_FLAG, BENCH(profile), 0, 1, 0 },
-	{ "json", 0, NULL, "Measurement", "print one JSON object", LS_SETTING_FLAG, OWN(json), 0, 1, 0 },
-	{ "profile-out", 0, "FILE", "Replay", "write a device's profile", LS_SETTING_STRING, BENCH(profile_out), 0, 0,
-	  0 },
-	{ "replay", 0, "FILE", "Replay", "compute nothing, sleep through a profile", LS_SETTING_STRING, BENCH(replay),
-	  0, 0, 0 },
-	{ "replay-speed", 0, "X", "Replay", "of a device: 0.5 takes twice as long", LS_SETTING_REAL,
-	  BENCH(replay_speed), 1e-6, 1e6, 0 },
+	{ "warmup", 0, "N", "Measurement", "steps not counted", LS_SETTING_INT, BENCH(warmup), 0, 1e9, 0 },
+	{ "steps", 0, "N", "Measurement", "steps timed", LS_SETTING_INT, BENCH(steps), 1, 1e9, 0 },
+	{ "repeat", 0, "N", "Measurement", "times; median", LS_SETTING_INT, BENCH(repeat), 1, 1e6, 0 },
+	{ "profile", 0, NULL, "Measurement", "time every layer", LS_SETTING_FLAG, BENCH(profile), 0, 1, 0 },
+	{ "json", 0, NULL, "Measurement", "as JSON", LS_SETTING_FLAG, OWN(json), 0, 1, 0 },
+	{ "profile-out", 0, "FILE", "Replay", "keep a profile", LS_SETTING_STRING, BENCH(profile_out), 0, 0, 0 },
+	{ "replay", 0, "FILE", "Replay", "sleep through it", LS_SETTING_STRING, BENCH(replay), 0, 0, 0 },
+	{ "replay-speed", 0, "X", "Replay", "0.5: twice as long", LS_SETTING_REAL, BENCH(replay_speed), 1e-6, 1e6, 0 },
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
@@ -89,7 +84,7 @@ static const ls_args args = {
 	.command = "lockstep bench",
 	.purpose = "Measure training speed on data in memory: warm-up excluded, median of repeats.",
 	.example = "lockstep bench --model cnn --batch 64 --threads 2 --profile",
-	.columns = 1,
+	.columns = 2,
 	.at = row_at,
 };
 

@@ -14,7 +14,7 @@
 #include "exchange/collect.h"
 
 /* As in training: floats of a block, of a bucket between nodes and inside one. */
-enum { BLOCK = 16384, BUCKET_NODES = 512 * 1024, BUCKET_ALONE = 256 * 1024, EXTRA = 16 };
+enum { BLOCK = 16384, BUCKET_NODES = 256 * 1024, BUCKET_ALONE = 256 * 1024, EXTRA = 16 };
 
 struct ls_rehearsal {
 	ls_rehearsal_options o;

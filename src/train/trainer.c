@@ -9,7 +9,7 @@
 #include "base/memory.h"
 
 /* Floats of gradient that go out together on several nodes, and are worked on together on one. */
-enum { BUCKET_NODES = 512 * 1024, BUCKET_ALONE = 256 * 1024 };
+enum { BUCKET_NODES = 256 * 1024, BUCKET_ALONE = 256 * 1024 };
 
 static int node_count(const ls_trainer_options *o)
 {
