@@ -24,7 +24,7 @@ extern "C" {
 
 typedef struct ls_probe_options {
 	int64_t devices;      /* that exchange a gradient; 0: two and all cores of a lone node, all cores of several */
-	int64_t bytes;        /* of gradient; 0: 44 MB (ResNet-18's), quick: 4 MB */
+	uint64_t bytes;       /* of gradient; 0: 44 MB (ResNet-18's), quick: 4 MB */
 	int64_t bucket_bytes; /* of it that go out together; 0: training's default */
 	int64_t servers;      /* also measure a parameter server on the last so many nodes; 0: do not */
 	int64_t repeat;       /* of every figure; 0: 9, quick: 3 */

@@ -430,7 +430,7 @@ ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result)
 	int64_t bytes = options->quick ? GRADIENT_BYTES_QUICK : GRADIENT_BYTES;
 
 	LS_TRY(check(options, p.nodes));
-	p.floats = (size_t)(options->bytes > 0 ? options->bytes : bytes) / sizeof(float);
+	p.floats = (size_t)(options->bytes > 0 ? options->bytes : (uint64_t)bytes) / sizeof(float);
 	p.repeat = options->repeat > 0 ? (int)options->repeat : options->quick ? REPEATS_QUICK : REPEATS;
 	LS_TRY(meet(&p));
 	ls_status status = run(&p);
