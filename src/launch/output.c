@@ -188,6 +188,8 @@ static int is_chatter(const char *line)
 		return 1;
 	if (strstr(line, "plm:rsh: Warning: setpgid(") /* its child was faster */ || strstr(line, "mca_btl_tcp_"))
 		return 1;
+	if (strstr(line, "/ompi/mca/") && strstr(line, " FATAL")) /* a node that was stopped wakes to be ended */
+		return 1;
 	return strstr(line, ": Forwarding signal ") || strstr(line, "total processes failed to start") ||
 	       strstr(line, "more process has sent help message") || strstr(line, "more processes have sent help") ||
 	       strstr(line, "orte_base_help_aggregate");

@@ -149,6 +149,7 @@ static void nodes_know_more_than_mpirun(void **state)
 	give(&s, DASHES "WARNING: Open MPI failed to TCP connect to a peer MPI process.\n" DASHES, 9, 0);
 	assert_int_equal(s.output.end, LS_LAUNCH_REASON);
 	give(&s, "[a][[1,1],0][btl_tcp_frag.c:135:mca_btl_tcp_frag_send] writev failed\n", 9, 0);
+	give(&s, "[b:10154] ../../../../../../ompi/mca/pml/ob1/pml_ob1_sendreq.c:317 FATAL\n", 9, 0);
 	give(&s, "lockstep train: stopped after step 7\n", 9, 0);
 	assert_false(s.output.nodes_told);
 	give(&s, "lockstep train: node 1 (b) has not been heard of\n", 9, 0);
