@@ -190,6 +190,8 @@ static int is_chatter(const char *line)
 		return 1;
 	if (strstr(line, "/ompi/mca/") && strstr(line, " FATAL")) /* a node that was stopped wakes to be ended */
 		return 1;
+	if (strstr(line, "ORTE_ERROR_LOG: Data unpack")) /* half a banner of a node that is gone */
+		return 1;
 	return strstr(line, ": Forwarding signal ") || strstr(line, "total processes failed to start") ||
 	       strstr(line, "more process has sent help message") || strstr(line, "more processes have sent help") ||
 	       strstr(line, "orte_base_help_aggregate");

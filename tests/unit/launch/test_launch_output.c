@@ -150,6 +150,8 @@ static void nodes_know_more_than_mpirun(void **state)
 	assert_int_equal(s.output.end, LS_LAUNCH_REASON);
 	give(&s, "[a][[1,1],0][btl_tcp_frag.c:135:mca_btl_tcp_frag_send] writev failed\n", 9, 0);
 	give(&s, "[b:10154] ../../../../../../ompi/mca/pml/ob1/pml_ob1_sendreq.c:317 FATAL\n", 9, 0);
+	give(&s, "[a:1] [[2,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file show_help.c\n", 9,
+	     0);
 	give(&s, "lockstep train: stopped after step 7\n", 9, 0);
 	assert_false(s.output.nodes_told);
 	give(&s, "lockstep train: node 1 (b) has not been heard of\n", 9, 0);
