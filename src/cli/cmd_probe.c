@@ -2,13 +2,12 @@
  * cmd_probe.c - lockstep probe: measure this test bed, here, under a launcher, or on the hosts it is told.
  */
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lockstep/launch.h>
 
 #include "args.h"
 #include "command.h"
+#include "on_hosts.h"
 #include "probe_print.h"
 #include "stop.h"
 
@@ -80,52 +79,18 @@ static int probe_here(const probe_options *options)
 	return failed ? LS_EXIT_FAILURE : LS_EXIT_OK;
 }
 
-/* The nodes get this command line, and know that --hosts has been done. */
-static int probe_there(const probe_options *options, int argc, char **argv)
-{
-	char **whole = calloc((size_t)argc + 2, sizeof *whole);
-	int code = LS_EXIT_FAILURE;
-	if (!whole)
-		return ls_usage_error(args.command, "out of memory");
-	memcpy(whole + 1, argv, (size_t)argc * sizeof *whole); /* whole[0] is the program itself */
-	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
-	launch.hosts = options->hosts;
-	launch.argv = whole;
-	launch.timeout = (double)options->probe.timeout;
-	ls_stop_on_signals(LS_STOP_LAUNCHER, 0);
-	ls_status status = ls_launch(&launch, &code);
-	free(whole);
-	return status == LS_OK ? code : finish(status);
-}
-
-static int probe_on_hosts(probe_options *options, int argc, char **argv)
-{
-	ls_host *hosts = NULL;
-	size_t count = 0;
-	if (ls_launched() > 1)
-		return ls_usage_error(args.command,
-				      "--hosts starts the nodes itself; leave it out under mpirun or srun");
-	ls_status status = ls_hosts_parse(&hosts, &count, options->hosts);
-	if (status != LS_OK)
-		return ls_command_finish(args.command, status);
-	int alone_here = count == 1 && ls_host_is_here(hosts[0].name);
-	if (alone_here && hosts[0].devices)
-		options->probe.devices = hosts[0].devices;
-	ls_hosts_free(hosts);
-	if (options->probe.servers >= (int64_t)count && options->probe.servers > 0)
-		return ls_usage_error(args.command,
-				      "--servers %d: with %d nodes there must be at least one that computes",
-				      (int)options->probe.servers, (int)count);
-	return alone_here ? probe_here(options) : probe_there(options, argc, argv);
-}
-
 int ls_cmd_probe(int argc, char **argv)
 {
 	probe_options options = { .probe = LS_PROBE_OPTIONS_INIT };
 	int code = ls_args_parse(&args, &options, NULL, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
-	if (options.hosts && !ls_launched_by_us())
-		return probe_on_hosts(&options, argc, argv);
-	return probe_here(&options);
+	ls_on_hosts_options hosts = { .command = args.command,
+				      .hosts = options.hosts,
+				      .timeout = (double)options.probe.timeout,
+				      .servers = options.probe.servers,
+				      .argc = argc,
+				      .argv = argv };
+	code = ls_on_hosts(&hosts, &options.probe.devices);
+	return code == LS_ON_HOSTS_HERE ? probe_here(&options) : code;
 }

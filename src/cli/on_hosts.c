@@ -19,10 +19,10 @@ static int start(const ls_on_hosts_options *o)
 	launch.hosts = o->hosts;
 	launch.argv = whole;
 	launch.timeout = o->timeout;
-	ls_stop_on_signals(LS_STOP_LAUNCHER, 0);
+	ls_stop_on_signals(LS_STOP_LAUNCHER, o->keeps);
 	ls_status status = ls_launch(&launch, &code);
 	free(whole);
-	if (status == LS_EINTERRUPTED && ls_stop_signal())
+	if (status == LS_EINTERRUPTED && ls_stop_signal()) /* the nodes have said where */
 		return 128 + ls_stop_signal();
 	int told = ls_command_finish(o->command, status);
 	return code ? code : told;
@@ -42,6 +42,9 @@ static int start_or_stay(const ls_on_hosts_options *o, int64_t *devices)
 	if (alone_here && hosts[0].devices)
 		*devices = hosts[0].devices;
 	ls_hosts_free(hosts);
+	if (o->servers > 0 && o->servers >= (int64_t)count)
+		return ls_usage_error(o->command, "--servers %d of %zu node%s: nobody would be left to compute",
+				      (int)o->servers, count, count == 1 ? "" : "s");
 	return alone_here ? LS_ON_HOSTS_HERE : start(o);
 }
 
