@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double hold_s = 0.3;
+static const double hold_s = 0.3, hold_mpi_s = 3;
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
@@ -38,13 +38,29 @@ static int is_repeated(ls_launch_output *output, const char *line)
 	return 0;
 }
 
+/* A line that Open MPI's libraries or mpirun print of themselves: "[host:4711] ..." or with a source file of theirs. */
+static int is_of_mpi(const char *line)
+{
+	size_t host = line[0] == '[' ? strcspn(line + 1, ":]") : 0;
+	const char *id = line + 1 + host;
+	if (host && *id == ':' && strspn(id + 1, "0123456789") && id[1 + strspn(id + 1, "0123456789")] == ']')
+		return 1;
+	return strstr(line, "/ompi/") || strstr(line, "/opal/") || strstr(line, "/orte/");
+}
+
+/* Then a node or mpirun has told why, and what Open MPI goes through meanwhile helps nobody. */
+static int is_ending(const ls_launch_output *output)
+{
+	return output->end != LS_LAUNCH_RUNS || output->nodes_told;
+}
+
 static void pass_first(ls_launch_output *output)
 {
 	char *line = output->held[0];
 	output->held_count--;
 	memmove(output->held, output->held + 1, output->held_count * sizeof output->held[0]);
 	memmove(output->held_at, output->held_at + 1, output->held_count * sizeof output->held_at[0]);
-	if (!is_repeated(output, line))
+	if (!(is_ending(output) && is_of_mpi(line)) && !is_repeated(output, line))
 		fprintf(output->to, "%s\n", line);
 	fflush(output->to);
 	free(line);
@@ -163,7 +179,8 @@ static void understand(ls_launch_output *output)
 			banners[i].explain(output);
 		return;
 	}
-	fputs(output->banner, output->to); /* a warning of a kind not known here: let people read it */
+	if (!is_ending(output))
+		fputs(output->banner, output->to); /* a warning of a kind not known here: let people read it */
 	fflush(output->to);
 }
 
@@ -181,16 +198,13 @@ static int is_dashes(const char *line)
 	return length >= 60 && strspn(line, "-") == length;
 }
 
-/* What mpirun says outside of its banners and nobody needs; and its shared memory, of a neighbour that has died. */
+/* What mpirun says outside of its banners and nobody needs, whether the job ends or not; and its shared memory, of a
+ * neighbour that has died. */
 static int is_chatter(const char *line)
 {
 	if (strstr(line, "Read -1, expected ") && strstr(line, ", errno = 3"))
 		return 1;
 	if (strstr(line, "plm:rsh: Warning: setpgid(") /* its child was faster */ || strstr(line, "mca_btl_tcp_"))
-		return 1;
-	if (strstr(line, "/ompi/mca/") && strstr(line, " FATAL")) /* a node that was stopped wakes to be ended */
-		return 1;
-	if (strstr(line, "ORTE_ERROR_LOG: Data unpack")) /* half a banner of a node that is gone */
 		return 1;
 	return strstr(line, ": Forwarding signal ") || strstr(line, "total processes failed to start") ||
 	       strstr(line, "more process has sent help message") || strstr(line, "more processes have sent help") ||
@@ -242,7 +256,8 @@ void ls_launch_output_flush(ls_launch_output *output, double now, int all)
 {
 	if (all && output->length)
 		end_line(output, now);
-	while (output->held_count && (all || now - output->held_at[0] >= hold_s))
+	while (output->held_count &&
+	       (all || now - output->held_at[0] >= (is_of_mpi(output->held[0]) ? hold_mpi_s : hold_s)))
 		pass_first(output);
 }
 

@@ -161,6 +161,31 @@ static void nodes_know_more_than_mpirun(void **state)
 	end(&s);
 }
 
+/* What Open MPI prints of itself is news while the job runs, and noise before and after it says that the job ends. */
+static void mpis_own_lines_pass_only_while_the_job_runs(void **state)
+{
+	(void)state;
+	static const char *const lines = "[a:12] a warning\n../../ompi/mca/x.c: no\n[epoch:] is ours\n[x] is ours\n";
+	for (int ends = 0; ends < 2; ends++) {
+		scene s;
+		begin(&s);
+		give(&s, lines, 9, 0);
+		ls_launch_output_flush(&s.output, 1, 0); /* those of MPI wait longer, and others behind them */
+		fflush(s.output.to);
+		assert_int_equal(s.size, 0);
+		if (ends)
+			give(&s, DASHES "process rank 1 on node b exited on signal 9 (Killed).\n" DASHES, 9, 1.5);
+		give(&s, lines, 9, 2);
+		give(&s, DASHES "a banner of another kind\n" DASHES, 9, 2);
+		ls_launch_output_flush(&s.output, 9, 0);
+		assert_int_equal(strstr(s.shown, "warning") != NULL, !ends);
+		assert_int_equal(strstr(s.shown, "ompi") != NULL, !ends);
+		assert_int_equal(strstr(s.shown, "another kind") != NULL, !ends);
+		assert_non_null(strstr(s.shown, "[epoch:] is ours\n[x] is ours\n"));
+		end(&s);
+	}
+}
+
 static void unknown_banners_are_shown(void **state)
 {
 	(void)state;
@@ -222,10 +247,15 @@ static void endless_lines_are_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_pass_and_banners_do_not), cmocka_unit_test(reasons_are_found),
-		cmocka_unit_test(the_best_reason_stays),         cmocka_unit_test(unknown_banners_are_shown),
-		cmocka_unit_test(what_all_say_is_told_once),     cmocka_unit_test(lines_that_wait_can_explain),
-		cmocka_unit_test(endless_lines_are_cut),         cmocka_unit_test(nodes_know_more_than_mpirun),
+		cmocka_unit_test(lines_pass_and_banners_do_not),
+		cmocka_unit_test(reasons_are_found),
+		cmocka_unit_test(the_best_reason_stays),
+		cmocka_unit_test(unknown_banners_are_shown),
+		cmocka_unit_test(what_all_say_is_told_once),
+		cmocka_unit_test(lines_that_wait_can_explain),
+		cmocka_unit_test(endless_lines_are_cut),
+		cmocka_unit_test(nodes_know_more_than_mpirun),
+		cmocka_unit_test(mpis_own_lines_pass_only_while_the_job_runs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
