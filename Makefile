@@ -7,15 +7,17 @@
 #   EXCHANGE="--only inside"             options of bench/exchange, see bench/exchange --help
 #   PREFIX=/usr/local DESTDIR=           where `make install` puts things
 #   FUZZ_SECONDS=60                      how long `make fuzz` spends on each target
+#   SOAK_MINUTES=30                      how long `make soak` trains
 
 SANITIZER ?=
 BUILD ?= build$(if $(SANITIZER),-$(SANITIZER))
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+SOAK_MINUTES ?= 30
 COMPILER := $(if $(filter default,$(origin CC)),,$(CC))
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build test demo install format lint bench-peers bench-exchange fuzz clean
+.PHONY: help deps build test demo install format lint bench-peers bench-exchange soak fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +58,10 @@ bench-peers: deps build ## measure Lockstep beside PyTorch, interleaved in one r
 bench-exchange: deps build ## measure the exchange beside MPI, Gloo and iperf3, inside a node and over links of the lab
 	tools/install-deps peers lab
 	bench/exchange --lockstep "$(BUILD)/lockstep" $(EXCHANGE)
+
+soak: deps build ## train on four lab hosts for SOAK_MINUTES and fail when a node's memory grows; needs root
+	tools/install-deps lab
+	tools/soak --lockstep "$(BUILD)/lockstep" --minutes "$(SOAK_MINUTES)"
 
 fuzz: ## fuzz every parser of outside files with libFuzzer, FUZZ_SECONDS each
 	tools/install-deps build test fuzz

@@ -49,7 +49,16 @@ job=(--model resnet18 --data glyphs --samples 480 --test-samples 64 --global-bat
 run "$LOCKSTEP" train "${job[@]}" --devices 2
 expected=$(result "$out")
 like "resnet18, two devices" "$(paste -sd ' ' <<<"$expected")" '^[0-9a-f]{16} test accuracy: 0\.[0-9]+$'
+for devices in 1 3 4; do
+	run "$LOCKSTEP" train "${job[@]}" --devices $devices
+	is "resnet18, $devices devices: the same" "$(result "$out")" "$expected"
+done
+same a:4
+for placement in allreduce ps; do
+	same a:2,b:2 --placement $placement
+	same a:3,b:2 --placement $placement
+	same a:1,b:1,c:1,d:1 --placement $placement
+done
 same a:1,b:1,c:1 --placement ps
-same a:3,b:2
 
 test_end
