@@ -24,13 +24,31 @@ typedef struct ls_dataset_info {
 	uint64_t samples;
 	int channels, height, width; /* an image sample is channels*height*width floats, (C, H, W) */
 	int classes;                 /* labels are 0 .. classes-1 */
+
+	/* text: a sample is a run of tokens; channels, height and width are 0 */
+	int tokens_max;           /* of a sample; 0: images */
+	int vocabulary;           /* tokens are 0 .. vocabulary-1 */
+	int picks_max;            /* tokens to be predicted in a sample; 0: labels only */
+	uint64_t vocabulary_hash; /* tells vocabularies apart; 0: generated text, which has none */
 } ls_dataset_info;
+
+/* A text sample. The arrays are the reader's, of tokens_max and picks_max elements. */
+typedef struct ls_text_sample {
+	int length, picks;
+	int32_t *tokens, *segments; /* (length); segments are 0 or 1 */
+	int32_t *places, *targets;  /* (picks) which tokens are to be predicted, in rising order, and what they were */
+	int32_t label;              /* a class; or 1 when the second sentence is not the next one */
+} ls_text_sample;
 
 /* Your own dataset: fill these and call ls_dataset_new(). */
 typedef struct ls_dataset_ops {
 	/* Write sample `index` (channels*height*width floats, normalised as the model wants them) and its label.
 	 * Called from several threads at once; must depend on `index` alone. */
 	ls_status (*read)(void *self, uint64_t index, float *image, int32_t *label);
+	/* Text: sample `index` as it is seen in `epoch` (masks are drawn anew each time). Must depend on both alone. */
+	ls_status (*read_text)(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out);
+	/* Text: its length and picks, without making it; called for every sample of a step by every node. */
+	ls_status (*measure_text)(void *self, uint64_t index, uint64_t epoch, int *length, int *picks);
 	void (*free)(void *self); /* optional */
 } ls_dataset_ops;
 
@@ -45,7 +63,14 @@ typedef struct ls_dataset_options {
 	ls_split split;
 	const char *dir;  /* directory that holds the files; NULL: the data cache */
 	uint64_t samples; /* size of a generated dataset, or a cap on one from files; 0: its default */
-	uint64_t seed;    /* of generated datasets */
+	uint64_t seed;    /* of generated datasets, and of masks */
+
+	/* text */
+	const char *vocab;   /* vocab.txt; NULL: the one beside the data */
+	int cased;           /* keep case and accents */
+	int tokens;          /* longest sample; 0: the dataset's default */
+	int phrases;         /* sst5: train on every phrase of every tree, not on whole sentences alone */
+	int replace_invalid; /* bytes that are not UTF-8 become U+FFFD; otherwise they are an error */
 } ls_dataset_options;
 
 #define LS_DATASET_OPTIONS_INIT                                                                                        \
@@ -57,6 +82,8 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options);
 void ls_dataset_free(ls_dataset *dataset);
 const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset);
 ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label);
+ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out);
+ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length, int *picks);
 
 /* The table of known datasets: row i, or NULL past the end. */
 typedef struct ls_dataset_row {

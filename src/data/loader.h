@@ -13,6 +13,8 @@
 
 #include <lockstep/data.h>
 
+#include "tensor/packed.h"
+
 typedef struct ls_loader ls_loader;
 
 typedef struct ls_loader_options {
@@ -29,7 +31,8 @@ typedef struct ls_loader_options {
 
 typedef struct ls_leaf {
 	int64_t count;                   /* samples */
-	const float *images;             /* (count, C, H, W) */
+	const float *images;             /* (count, C, H, W); NULL: text */
+	const ls_packed *text;           /* NULL: images */
 	const int32_t *labels;           /* (count) */
 	const uint64_t *samples;         /* (count) dataset indices */
 	uint64_t epoch, step;            /* step within the epoch */

@@ -34,7 +34,9 @@ static ls_status plain_read(void *self, uint64_t index, float *image, int32_t *l
 static ls_dataset *make_set(plain_set *self, uint64_t samples)
 {
 	ls_dataset *set;
-	ls_dataset_info info = { "plain", samples, 1, 1, 1, 7 };
+	ls_dataset_info info = {
+		.name = "plain", .samples = samples, .channels = 1, .height = 1, .width = 1, .classes = 7
+	};
 	assert_ok(ls_dataset_new(&set, &info, &(ls_dataset_ops){ .read = plain_read }, self));
 	return set;
 }

@@ -193,7 +193,7 @@ static void own_datasets_are_checked(void **state)
 	ls_dataset *set;
 	float image;
 	int32_t label = 77;
-	ls_dataset_info info = { "own", 5, 1, 1, 1, 2 };
+	ls_dataset_info info = { .name = "own", .samples = 5, .channels = 1, .height = 1, .width = 1, .classes = 2 };
 	const ls_dataset_ops ops = { .read = own_read }, nothing = { 0 };
 	assert_ok(ls_dataset_new(&set, &info, &ops, &label_of_three));
 	assert_ok(ls_dataset_read(set, 3, &image, &label));
