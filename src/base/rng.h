@@ -18,7 +18,10 @@ typedef enum ls_rng_purpose {
 	LS_RNG_AUGMENT = 4, /* stream = dataset's own */
 	LS_RNG_GLYPH = 5,
 	LS_RNG_BENCH = 6,
-	LS_RNG_TEST = 7
+	LS_RNG_TEST = 7,
+	LS_RNG_MASK = 8, /* stream = epoch */
+	LS_RNG_BABBLE = 9,
+	LS_RNG_PAIRS = 10 /* which sentences make a pair */
 } ls_rng_purpose;
 
 typedef struct ls_rng {

@@ -17,6 +17,9 @@ static const ls_dataset_kind kinds[] = {
 	{ { "glyphs", "digits drawn by the program, 28x28, any size, needs no download", 0 }, ls_glyphs_open },
 	{ { "bigmnist", "MNIST under random distortions, 72,000,000 samples or any size, made on the fly", 1 },
 	  ls_bigmnist_open },
+	{ { "babble", "sentences of a toy language in five moods, any size, needs no download", 0 }, ls_babble_open },
+	{ { "babble-pairs", "pairs of its sentences with masked words, as BERT is pretrained on, any size", 0 },
+	  ls_babble_pairs_open },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -38,9 +41,45 @@ size_t ls_dataset_values(const ls_dataset_info *info)
 /* A sample of more values is a mistake, and keeping it below lets every size fit an int64. */
 #define VALUES_MAX ((size_t)1 << 28)
 
+#define SIDE_MAX (1 << 20)
+
+static ls_status image_check(const ls_dataset_info *info)
+{
+	if (info->vocabulary || info->picks_max)
+		return ls_fail(LS_EINVALID,
+			       "dataset '%s' has a vocabulary or picks, but tokens_max 0: an image has neither",
+			       info->name);
+	if (info->channels < 1 || info->height < 1 || info->width < 1)
+		return ls_fail(LS_EINVALID, "dataset '%s' has samples of %d x %d x %d values; each must be positive",
+			       info->name, info->channels, info->height, info->width);
+	if (info->channels > SIDE_MAX || info->height > SIDE_MAX || info->width > SIDE_MAX ||
+	    ls_dataset_values(info) > VALUES_MAX)
+		return ls_fail(LS_EINVALID,
+			       "dataset '%s' has samples of %d x %d x %d values; at most %d a side and %zu in all",
+			       info->name, info->channels, info->height, info->width, SIDE_MAX, VALUES_MAX);
+	return LS_OK;
+}
+
+static ls_status text_check(const ls_dataset_info *info)
+{
+	if (info->channels || info->height || info->width)
+		return ls_fail(LS_EINVALID,
+			       "dataset '%s' has samples of text and of %d x %d x %d values; text has none", info->name,
+			       info->channels, info->height, info->width);
+	if (info->tokens_max < 1 || info->tokens_max > SIDE_MAX)
+		return ls_fail(LS_EINVALID, "dataset '%s' has samples of up to %d tokens; they can have 1 to %d",
+			       info->name, info->tokens_max, SIDE_MAX);
+	if (info->vocabulary < 1)
+		return ls_fail(LS_EINVALID, "dataset '%s' has a vocabulary of %d tokens; it needs at least one",
+			       info->name, info->vocabulary);
+	if (info->picks_max < 0 || info->picks_max > info->tokens_max)
+		return ls_fail(LS_EINVALID, "dataset '%s' asks for up to %d tokens of samples that have at most %d",
+			       info->name, info->picks_max, info->tokens_max);
+	return LS_OK;
+}
+
 static ls_status info_check(const ls_dataset_info *info)
 {
-	const int limit = 1 << 20;
 	if (!memchr(info->name, 0, sizeof(info->name)))
 		return ls_fail(LS_EINVALID, "dataset name is longer than %zu characters", sizeof(info->name) - 1);
 	if (info->samples == 0)
@@ -48,18 +87,10 @@ static ls_status info_check(const ls_dataset_info *info)
 	if (info->samples > INT64_MAX)
 		return ls_fail(LS_EINVALID, "dataset '%s' has %llu samples; at most %lld can be counted", info->name,
 			       (unsigned long long)info->samples, (long long)INT64_MAX);
-	if (info->channels < 1 || info->height < 1 || info->width < 1)
-		return ls_fail(LS_EINVALID, "dataset '%s' has samples of %d x %d x %d values; each must be positive",
-			       info->name, info->channels, info->height, info->width);
-	if (info->channels > limit || info->height > limit || info->width > limit ||
-	    ls_dataset_values(info) > VALUES_MAX)
-		return ls_fail(LS_EINVALID,
-			       "dataset '%s' has samples of %d x %d x %d values; at most %d a side and %zu in all",
-			       info->name, info->channels, info->height, info->width, limit, VALUES_MAX);
 	if (info->classes < 1)
 		return ls_fail(LS_EINVALID, "dataset '%s' has %d classes; it needs at least one", info->name,
 			       info->classes);
-	return LS_OK;
+	return info->tokens_max ? text_check(info) : image_check(info);
 }
 
 static ls_status dataset_make(ls_dataset **out, const ls_dataset_info *info, ls_dataset_ops ops, ls_bytes_read bytes,
@@ -81,8 +112,11 @@ static ls_status dataset_make(ls_dataset **out, const ls_dataset_info *info, ls_
 
 ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self)
 {
-	if (!out || !info || !ops || !ops->read)
-		return ls_fail(LS_EINVALID, "ls_dataset_new needs an info and a read function");
+	if (!out || !info || !ops)
+		return ls_fail(LS_EINVALID, "ls_dataset_new needs an info and the functions that read it");
+	if (info->tokens_max ? !ops->read_text || !ops->measure_text : !ops->read)
+		return ls_fail(LS_EINVALID, "ls_dataset_new: '%.63s' needs %s", info->name,
+			       info->tokens_max ? "read_text and measure_text" : "a read function");
 	return dataset_make(out, info, *ops, NULL, self);
 }
 
@@ -137,17 +171,88 @@ static ls_status read_normalised(const ls_dataset *dataset, uint64_t index, floa
 	return LS_OK;
 }
 
+static ls_status label_check(const ls_dataset *dataset, uint64_t index, int32_t label)
+{
+	if (label < 0 || label >= dataset->info.classes)
+		return ls_fail(LS_EFORMAT, "dataset '%s': sample %llu has label %d, expected 0..%d", dataset->info.name,
+			       (unsigned long long)index, (int)label, dataset->info.classes - 1);
+	return LS_OK;
+}
+
 ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label)
 {
 	LS_TRY(index_check(dataset, index));
+	if (dataset->info.tokens_max)
+		return ls_fail(LS_EUNSUPPORTED, "dataset '%s' is text, not images", dataset->info.name);
 	int32_t found = 0;
 	LS_TRY(dataset->read_bytes ? read_normalised(dataset, index, image, &found)
 				   : dataset->ops.read(dataset->self, index, image, &found));
-	if (found < 0 || found >= dataset->info.classes)
-		return ls_fail(LS_EFORMAT, "dataset '%s': sample %llu has label %d, expected 0..%d", dataset->info.name,
-			       (unsigned long long)index, (int)found, dataset->info.classes - 1);
+	LS_TRY(label_check(dataset, index, found));
 	*label = found;
 	return LS_OK;
+}
+
+static ls_status lie(const ls_dataset *dataset, uint64_t index, const char *field, long long value, long long low,
+		     long long high)
+{
+	return ls_fail(LS_EFORMAT, "dataset '%s': sample %llu has %s %lld, expected %lld..%lld", dataset->info.name,
+		       (unsigned long long)index, field, value, low, high);
+}
+
+ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length, int *picks)
+{
+	const ls_dataset_info *info = &dataset->info;
+	int tokens = 0, asked = 0;
+	LS_TRY(index_check(dataset, index));
+	if (!info->tokens_max)
+		return ls_fail(LS_EUNSUPPORTED, "dataset '%s' is images, not text", info->name);
+	LS_TRY(dataset->ops.measure_text(dataset->self, index, epoch, &tokens, &asked));
+	if (tokens < 1 || tokens > info->tokens_max)
+		return lie(dataset, index, "length", tokens, 1, info->tokens_max);
+	if (asked < 0 || asked > info->picks_max)
+		return lie(dataset, index, "picks", asked, 0, info->picks_max);
+	*length = tokens;
+	*picks = asked;
+	return LS_OK;
+}
+
+static ls_status tokens_check(const ls_dataset *dataset, uint64_t index, const ls_text_sample *s)
+{
+	for (int i = 0; i < s->length; i++) {
+		if (s->tokens[i] < 0 || s->tokens[i] >= dataset->info.vocabulary)
+			return lie(dataset, index, "token", s->tokens[i], 0, dataset->info.vocabulary - 1);
+		if (s->segments[i] != 0 && s->segments[i] != 1)
+			return lie(dataset, index, "segment", s->segments[i], 0, 1);
+	}
+	return LS_OK;
+}
+
+static ls_status picks_check(const ls_dataset *dataset, uint64_t index, const ls_text_sample *s)
+{
+	for (int i = 0; i < s->picks; i++) {
+		int lowest = i ? s->places[i - 1] + 1 : 0;
+		if (s->places[i] < lowest || s->places[i] >= s->length)
+			return lie(dataset, index, "place", s->places[i], lowest, s->length - 1);
+		if (s->targets[i] < 0 || s->targets[i] >= dataset->info.vocabulary)
+			return lie(dataset, index, "target", s->targets[i], 0, dataset->info.vocabulary - 1);
+	}
+	return LS_OK;
+}
+
+ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out)
+{
+	int length, picks;
+	LS_TRY(ls_dataset_measure_text(dataset, index, epoch, &length, &picks));
+	out->length = out->picks = 0;
+	out->label = 0;
+	LS_TRY(dataset->ops.read_text(dataset->self, index, epoch, out));
+	if (out->length != length) /* the sum of a step was made of what was measured */
+		return lie(dataset, index, "length", out->length, length, length);
+	if (out->picks != picks)
+		return lie(dataset, index, "picks", out->picks, picks, picks);
+	LS_TRY(tokens_check(dataset, index, out));
+	LS_TRY(picks_check(dataset, index, out));
+	return label_check(dataset, index, out->label);
 }
 
 ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)

@@ -1,9 +1,9 @@
 /*
  * dataset.h - inside of lockstep/data.h.
  *
- * Every dataset that comes with Lockstep has samples of bytes (0 is background, 255 is ink). Floats are made from them
- * in one place, ls_dataset_read(), by a table of 256 levels: (x / 255 - 0.1307) / 0.3081, MNIST's mean and deviation.
- * What `lockstep data make` writes is these bytes, so a dataset on disk and the virtual one agree exactly.
+ * Every dataset of images that comes with Lockstep has samples of bytes (0 is background, 255 is ink). Floats are made
+ * from them in one place, ls_dataset_read(), by a table of 256 levels: (x / 255 - 0.1307) / 0.3081, MNIST's mean and
+ * deviation. What `lockstep data make` writes is these bytes, so a dataset on disk and the virtual one agree exactly.
  */
 #ifndef LS_DATA_DATASET_H
 #define LS_DATA_DATASET_H
@@ -20,7 +20,7 @@ struct ls_dataset {
 	ls_dataset_info info;
 	ls_dataset_ops ops;
 	void *self;
-	ls_bytes_read read_bytes; /* NULL: ops.read makes floats itself */
+	ls_bytes_read read_bytes; /* NULL: ops.read makes floats itself, or it is text */
 	float level[256];         /* byte -> normalised float */
 };
 
@@ -50,5 +50,7 @@ ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options); /* options->name is the directory */
 ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_bigmnist_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_babble_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_babble_pairs_open(ls_dataset **out, const ls_dataset_options *options);
 
 #endif

@@ -29,6 +29,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "data/leaf_text.h"
 #include "data/permute.h"
 
 #define AHEAD_DEFAULT 4
@@ -36,7 +37,8 @@
 
 typedef struct slot {
 	ls_leaf leaf;
-	float *images;
+	float *images;     /* NULL: text */
+	ls_leaf_text text; /* all NULL: images */
 	int32_t *labels;
 	uint64_t *samples;
 	ls_status status;
@@ -126,23 +128,59 @@ static uint64_t number_place(const ls_loader *loader, uint64_t number)
 	return r->first + r->count - (r->end - number);
 }
 
-static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin)
+/* What a reader remembers of the last step it worked on: leaves of a step mostly follow each other. */
+typedef struct step_memory {
+	uint64_t epoch, step;
+	int64_t picks;
+	int known;
+} step_memory;
+
+static uint64_t sample_at(const ls_loader *loader, const ls_permutation *order, uint64_t place)
+{
+	return loader->options.shuffle ? ls_permutation_at(order, place) : place;
+}
+
+/* The picks of a whole step: of the leaves that others deliver, too. */
+static ls_status step_picks(const ls_loader *loader, const ls_permutation *order, const ls_leaf *leaf,
+			    step_memory *memory)
+{
+	uint64_t begin = leaf->step * (uint64_t)loader->options.global_batch;
+	int64_t sum = 0;
+	if (memory->known && memory->epoch == leaf->epoch && memory->step == leaf->step)
+		return LS_OK;
+	for (uint64_t i = 0; loader->dataset->info.picks_max && i < (uint64_t)leaf->step_samples; i++) {
+		int length, picks;
+		uint64_t index = sample_at(loader, order, begin + i);
+		LS_TRY(ls_dataset_measure_text(loader->dataset, index, leaf->epoch, &length, &picks));
+		sum += picks;
+	}
+	*memory = (step_memory){ leaf->epoch, leaf->step, sum, 1 };
+	return LS_OK;
+}
+
+static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin, step_memory *memory)
 {
 	size_t values = ls_dataset_values(&loader->dataset->info);
 	ls_permutation order = ls_permutation_make(loader->options.seed, s->leaf.epoch, loader->samples);
+	if (s->leaf.text) {
+		LS_TRY(step_picks(loader, &order, &s->leaf, memory));
+		s->text.packed.step_picks = memory->picks;
+	}
 	for (int64_t i = 0; i < s->leaf.count; i++) {
-		uint64_t place = begin + (uint64_t)i;
-		s->samples[i] = loader->options.shuffle ? ls_permutation_at(&order, place) : place;
-		LS_TRY(ls_dataset_read(loader->dataset, s->samples[i], s->images + (size_t)i * values, &s->labels[i]));
+		uint64_t index = s->samples[i] = sample_at(loader, &order, begin + (uint64_t)i);
+		LS_TRY(s->leaf.text
+			       ? ls_leaf_text_read(&s->text, loader->dataset, i, index, s->leaf.epoch, &s->labels[i])
+			       : ls_dataset_read(loader->dataset, index, s->images + (size_t)i * values,
+						 &s->labels[i]));
 	}
 	return LS_OK;
 }
 
-static void slot_fill(const ls_loader *loader, slot *s, uint64_t place)
+static void slot_fill(const ls_loader *loader, slot *s, uint64_t place, step_memory *memory)
 {
 	uint64_t begin;
 	leaf_place(loader, place, &s->leaf, &begin);
-	s->status = slot_read(loader, s, begin);
+	s->status = slot_read(loader, s, begin, memory);
 	if (s->status)
 		snprintf(s->error, sizeof(s->error), "%s", ls_last_error());
 }
@@ -150,6 +188,7 @@ static void slot_fill(const ls_loader *loader, slot *s, uint64_t place)
 static void *reader(void *argument)
 {
 	ls_loader *loader = argument;
+	step_memory memory = { .known = 0 };
 	pthread_mutex_lock(&loader->lock);
 	while (!loader->stop) {
 		if (loader->taken == loader->total || loader->taken == loader->released + loader->slot_count) {
@@ -159,7 +198,7 @@ static void *reader(void *argument)
 		uint64_t number = loader->taken++, place = number_place(loader, number);
 		slot *s = &loader->slots[number % loader->slot_count];
 		pthread_mutex_unlock(&loader->lock);
-		slot_fill(loader, s, place);
+		slot_fill(loader, s, place, &memory);
 		pthread_mutex_lock(&loader->lock);
 		s->ready = 1;
 		pthread_cond_signal(&loader->filled);
@@ -278,36 +317,51 @@ static void loader_plan(ls_loader *loader)
 		loader->total = 0;
 }
 
+/* The memory of a slot: images or text, labels, indices. */
+static void slot_place(slot *s, const ls_dataset_info *info, int64_t most, char *base)
+{
+	size_t images = ls_round_up64((size_t)most * ls_dataset_values(info) * sizeof(float));
+	size_t content = info->tokens_max ? ls_leaf_text_bytes(info, most) : images;
+	if (info->tokens_max) {
+		ls_leaf_text_place(&s->text, info, most, base);
+		s->leaf.text = &s->text.packed;
+	} else {
+		s->images = (float *)base;
+		s->leaf.images = s->images;
+	}
+	s->labels = (int32_t *)(base + content);
+	s->samples = (uint64_t *)(base + content + ls_round_up64((size_t)most * sizeof(int32_t)));
+	s->leaf.labels = s->labels;
+	s->leaf.samples = s->samples;
+}
+
 /* Slots hold the larger of what a leaf can be: `leaf`, or less when batch or dataset are smaller. One slot more than
  * are read ahead, for the leaf that is lent out. */
 static ls_status loader_allocate(ls_loader *loader)
 {
+	const ls_dataset_info *info = &loader->dataset->info;
 	uint64_t most = (uint64_t)loader->options.leaf;
 	most = most < (uint64_t)loader->options.global_batch ? most : (uint64_t)loader->options.global_batch;
 	most = most < loader->samples ? most : loader->samples;
-	size_t values = ls_dataset_values(&loader->dataset->info);
+	size_t values = ls_dataset_values(info);
 	loader->slot_count = (uint64_t)(loader->options.ahead ? loader->options.ahead : AHEAD_DEFAULT) + 1;
 	if (most > SIZE_MAX / 2 / loader->slot_count / (values * sizeof(float) + 64))
 		return ls_fail(LS_EMEMORY, "leaves of %llu samples of '%s' do not fit any memory",
-			       (unsigned long long)most, loader->dataset->info.name);
+			       (unsigned long long)most, info->name);
+	if (info->tokens_max && most > (uint64_t)(INT32_MAX / info->tokens_max)) /* rows of a leaf are int32 */
+		return ls_fail(LS_EINVALID, "leaves of %llu samples of '%s', of up to %d tokens each, are too large",
+			       (unsigned long long)most, info->name, info->tokens_max);
 	size_t images = ls_round_up64((size_t)most * values * sizeof(float));
 	size_t labels = ls_round_up64((size_t)most * sizeof(int32_t)), indices = (size_t)most * sizeof(uint64_t);
-	size_t stride = images + labels + ls_round_up64(indices);
+	size_t content = info->tokens_max ? ls_leaf_text_bytes(info, (int64_t)most) : images;
+	size_t stride = content + labels + ls_round_up64(indices);
 	loader->store_bytes = stride * loader->slot_count;
 	loader->slots = calloc(loader->slot_count, sizeof(*loader->slots));
 	if (!loader->slots)
 		return ls_fail(LS_EMEMORY, "no memory for the loader");
 	LS_TRY(ls_buffer_new(&loader->store, loader->store_bytes, "loader's leaves"));
-	for (uint64_t i = 0; i < loader->slot_count; i++) {
-		slot *s = &loader->slots[i];
-		char *base = (char *)loader->store + i * stride;
-		s->images = (float *)base;
-		s->labels = (int32_t *)(base + images);
-		s->samples = (uint64_t *)(base + images + labels);
-		s->leaf.images = s->images;
-		s->leaf.labels = s->labels;
-		s->leaf.samples = s->samples;
-	}
+	for (uint64_t i = 0; i < loader->slot_count; i++)
+		slot_place(&loader->slots[i], info, (int64_t)most, (char *)loader->store + i * stride);
 	return LS_OK;
 }
 

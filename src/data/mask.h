@@ -1,0 +1,29 @@
+/*
+ * mask.h - which words of a pair of sentences a model is asked for, and what it sees in their place.
+ *
+ * BERT's rule (Devlin et al. 2018): 15 % of the tokens, at least one and at most 20; of those 80 % are shown as [MASK],
+ * 10 % as a random word, 10 % as they are. Masks are drawn by (seed, epoch, sample): every epoch masks anew, and
+ * whoever asks gets the same. How many there are depends on the length alone, so that it is known without drawing.
+ */
+#ifndef LS_DATA_MASK_H
+#define LS_DATA_MASK_H
+
+#include <lockstep/data.h>
+
+enum { LS_PICKS_MAX = 20 };
+
+/* Token ids that mean something else than a word. */
+typedef struct ls_special_ids {
+	int32_t pad, unknown, begin, separator, mask; /* [PAD] [UNK] [CLS] [SEP] [MASK] */
+} ls_special_ids;
+
+/* How many tokens of a sample of `length` tokens, [CLS] a [SEP] b [SEP], are picked; length >= 5. Longer
+ * samples have no fewer. */
+int ls_mask_picks(int length);
+
+/* Draw picks of the sample, whose first [SEP] is at place `middle`, and change its tokens. [CLS] and [SEP] are never
+ * picked; an [UNK] is a word like any other. */
+void ls_mask_draw(uint64_t seed, uint64_t epoch, uint64_t index, const ls_special_ids *special, int vocabulary,
+		  int middle, ls_text_sample *sample);
+
+#endif
