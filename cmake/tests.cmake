@@ -1,6 +1,6 @@
 # Unit tests: tests/unit/<room>/test_*.c, each an executable on cmocka that links its room (and so what the room uses).
 set(LS_TEST_DIR ${CMAKE_BINARY_DIR}/tests)
-foreach(room base tensor data kernels optim exchange ckpt metrics graph models launch train probe)
+foreach(room base tensor text data kernels optim exchange ckpt metrics graph models launch train probe)
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
   foreach(source ${tests})
     get_filename_component(name ${source} NAME_WE)
@@ -20,3 +20,8 @@ foreach(source ${programs})
   target_link_libraries(${name} PRIVATE ls_launch ls_train)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/ranks)
 endforeach()
+
+# Programs that scripts in tests/golden compare with others' results.
+add_executable(wordpiece_lines ${CMAKE_SOURCE_DIR}/tests/golden/wordpiece_lines.c)
+target_link_libraries(wordpiece_lines PRIVATE ls_text)
+set_target_properties(wordpiece_lines PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/golden)

@@ -14,16 +14,19 @@ arrows() {
 		middle = "kernels data optim ckpt exchange metrics"
 		allow("base", "")
 		allow("tensor", "base")
+		allow("text", "base")
 		split(middle, rooms, " ")
 		for (i in rooms)
 			allow(rooms[i], "base tensor")
+		allow("data", "base tensor text")
 		allow("graph", "base tensor " middle)
 		allow("models", "base tensor graph " middle)
-		allow("train", "base tensor graph models " middle)
+		allow("train", "base tensor text graph models " middle)
 		allow("launch", "base exchange")
 		allow("probe", "base tensor kernels exchange metrics")
 		only["libxsmm.h"] = "kernels"
 		only["mpi.h"] = "exchange"
+		only["utf8proc.h"] = "text"
 	}
 	function allow(room, below,    names, i) {
 		known[room] = 1
@@ -104,9 +107,12 @@ plant refuse arrows src/train/a.c '#include "cli/command.h"'
 plant refuse arrows src/cli/a.c '#include "base/log.h"'
 plant refuse arrows src/graph/a.c '#include <libxsmm.h>'
 plant refuse arrows src/train/a.c '#include <mpi.h>'
+plant refuse arrows src/data/a.c '#include <utf8proc.h>'
+plant refuse arrows src/text/a.c '#include "data/idx.h"'
 plant refuse arrows src/base/a.c '#include "../tensor/params.h"'
 plant refuse arrows src/attic/a.c '#include "base/log.h"'
 plant accept arrows src/kernels/simd/a.c '#include <libxsmm.h>'
+plant accept arrows src/data/a.c '#include "text/vocab.h"'
 plant accept arrows src/train/a.c '#include "base/log.h"'
 plant accept arrows src/cli/a.c '#include <lockstep/lockstep.h>'
 plant accept arrows src/data/a.c '#include <sys/stat.h>'
