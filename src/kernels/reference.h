@@ -57,4 +57,31 @@ void ls_reference_avg_pool_backward(const ls_reference_window *window, const flo
 void ls_reference_softmax_xent(int n, int classes, const float *logits, const int32_t *labels, float *loss,
 			       uint8_t *correct, float *dlogits);
 
+/* Layer norm of rows of x (rows, channels); mean and inverse = 1 / sqrt(variance + epsilon), (rows), are outputs. */
+typedef struct ls_reference_rows {
+	int64_t rows;
+	int channels;
+	double epsilon;
+} ls_reference_rows;
+void ls_reference_layer_norm(const ls_reference_rows *shape, const float *x, const float *gamma, const float *beta,
+			     float *mean, float *inverse, float *y);
+void ls_reference_layer_norm_backward(const ls_reference_rows *shape, const float *x, const float *gamma,
+				      const float *dy, float *dx, float *dgamma, float *dbeta);
+
+/* x * Phi(x), or with `approximate` the tanh form; and dx = dy * its derivative. */
+void ls_reference_gelu(int64_t count, int approximate, const float *x, float *y);
+void ls_reference_gelu_backward(int64_t count, int approximate, const float *x, const float *dy, float *dx);
+
+/*
+ * One head on one sentence: q, k, v, out and their gradients (length, width); keep (length, length) has the factor of
+ * each probability, 0 or 1 / (1 - p), or is NULL: all 1. lse (length): log-sum-exp of each query's scores.
+ */
+typedef struct ls_reference_head {
+	int length, width;
+	double scale;
+	const float *q, *k, *v, *keep;
+} ls_reference_head;
+void ls_reference_attention(const ls_reference_head *head, float *out, float *lse);
+void ls_reference_attention_backward(const ls_reference_head *head, const float *dout, float *dq, float *dk, float *dv);
+
 #endif

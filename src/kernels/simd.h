@@ -29,6 +29,12 @@ typedef struct ls_norm_mask {
 	const float *scale, *shift; /* (panel) or NULL */
 } ls_norm_mask;
 
+/* Rows of `channels` real channels in panels: channel c of row r at ((c / panel) * rows + r) * panel + c % panel. */
+typedef struct ls_row_shape {
+	int64_t rows;
+	int panel, channels;
+} ls_row_shape;
+
 typedef struct ls_simd {
 	/* Portable product; same meaning as ls_gemm. */
 	void (*gemm)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
@@ -45,6 +51,30 @@ typedef struct ls_simd {
 	/* dx = a*g + b*x + c with g as above; dx may alias dy. */
 	void (*normalize_input)(const float *dy, ls_norm_mask mask, const float *x, int64_t rows, int panel,
 				const float *a, const float *b, const float *c, float *dx);
+
+	/*
+	 * Layer norm of rows [begin, end): y = (s - mean) * inverse * gamma + beta, s = x + residual, with mean and
+	 * inverse = 1 / sqrt(variance + epsilon) over the channels of a row, the variance biased. residual and s may be
+	 * NULL (both or neither: without a residual s is x); s may alias x or residual. gamma, beta: (blocks * panel);
+	 * mean, inverse: (rows), those of [begin, end) written.
+	 */
+	void (*layer_norm)(const ls_row_shape *shape, const float *x, const float *residual, int64_t begin, int64_t end,
+			   const float *gamma, const float *beta, float epsilon, float *s, float *y, float *mean,
+			   float *inverse);
+	/* ds (may alias dy) of rows [begin, end); dgamma and dbeta, (blocks * panel), are the sums over these rows. */
+	void (*layer_norm_backward)(const ls_row_shape *shape, const float *dy, const float *s, int64_t begin,
+				    int64_t end, const float *gamma, const float *mean, const float *inverse, float *ds,
+				    float *dgamma, float *dbeta);
+
+	/*
+	 * Gaussian error linear unit, x * Phi(x); approximate: x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))). count
+	 * is a multiple of 16. y may alias x, dx may alias dy.
+	 */
+	void (*gelu)(const float *x, int64_t count, int approximate, float *y);
+	void (*gelu_backward)(const float *dy, const float *x, int64_t count, int approximate, float *dx);
+	/* y = tanh x, dx = dy * (1 - y^2); count and aliases as above. */
+	void (*tanh)(const float *x, int64_t count, float *y);
+	void (*tanh_backward)(const float *dy, const float *y, int64_t count, float *dx);
 
 	/* y = x + bias (bias may be NULL), then max(0, .) when relu; in place. */
 	void (*bias_act)(float *y, int64_t rows, int panel, const float *bias, int relu);
@@ -72,9 +102,9 @@ typedef struct ls_simd {
 
 	/* Softmax cross-entropy of samples [begin, end). logits and dlogits: (blocks, n, panel), classes real channels.
 	 * loss[i] for each sample; correct[i] = 1 when the first maximum is the label. dlogits (may be NULL, may alias
-	 * logits) = softmax - onehot: gradient of the *sum*; zero in padded channels. */
+	 * logits) = (softmax - onehot) * scale: gradient of scale times the *sum*; zero in padded channels. */
 	void (*softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels,
-			     int64_t begin, int64_t end, float *loss, uint8_t *correct, float *dlogits);
+			     int64_t begin, int64_t end, float scale, float *loss, uint8_t *correct, float *dlogits);
 
 	/* out (cols, rows) = in (rows, cols)^T; both multiples of 16, strides given. */
 	void (*transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);

@@ -19,6 +19,20 @@ void LS_ISA_SYMBOL(ls_simd_normalize_sums)(const float *dy, ls_norm_mask mask, c
 void LS_ISA_SYMBOL(ls_simd_normalize_input)(const float *dy, ls_norm_mask mask, const float *x, int64_t rows, int panel,
 					    const float *a, const float *b, const float *c, float *dx);
 
+/* layer_norm.c */
+void LS_ISA_SYMBOL(ls_simd_layer_norm)(const ls_row_shape *shape, const float *x, const float *residual, int64_t begin,
+				       int64_t end, const float *gamma, const float *beta, float epsilon, float *s,
+				       float *y, float *mean, float *inverse);
+void LS_ISA_SYMBOL(ls_simd_layer_norm_backward)(const ls_row_shape *shape, const float *dy, const float *s,
+						int64_t begin, int64_t end, const float *gamma, const float *mean,
+						const float *inverse, float *ds, float *dgamma, float *dbeta);
+
+/* gelu.c */
+void LS_ISA_SYMBOL(ls_simd_gelu)(const float *x, int64_t count, int approximate, float *y);
+void LS_ISA_SYMBOL(ls_simd_gelu_backward)(const float *dy, const float *x, int64_t count, int approximate, float *dx);
+void LS_ISA_SYMBOL(ls_simd_tanh)(const float *x, int64_t count, float *y);
+void LS_ISA_SYMBOL(ls_simd_tanh_backward)(const float *dy, const float *y, int64_t count, float *dx);
+
 /* pointwise.c */
 void LS_ISA_SYMBOL(ls_simd_bias_act)(float *y, int64_t rows, int panel, const float *bias, int relu);
 void LS_ISA_SYMBOL(ls_simd_relu_backward)(const float *dy, const float *y, int64_t count, float *g);
@@ -40,7 +54,8 @@ void LS_ISA_SYMBOL(ls_simd_dropout)(const float *x, int panel, uint32_t key0, ui
 
 /* softmax.c */
 void LS_ISA_SYMBOL(ls_simd_softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels,
-					 int64_t begin, int64_t end, float *loss, uint8_t *correct, float *dlogits);
+					 int64_t begin, int64_t end, float scale, float *loss, uint8_t *correct,
+					 float *dlogits);
 
 /* transpose.c */
 void LS_ISA_SYMBOL(ls_simd_transpose)(const float *in, int rows, int cols, int ld_in, float *out, int ld_out);

@@ -1,9 +1,9 @@
 /*
  * vec.h - one native vector of the instruction set being compiled, as compiler vector types.
  *
- * A lane is a channel: no kernel but the softmax adds across lanes, so an element-wise result or a sum over rows has
- * the same bits whatever LS_LANES is. Loads and stores accept any alignment; panels are 64-byte aligned, which costs
- * nothing.
+ * A lane is a channel: only softmax, layer norm and attention add across lanes (sixteen of them, see fold.h), so an
+ * element-wise result or a sum over rows has the same bits whatever LS_LANES is. Loads and stores accept any alignment;
+ * panels are 64-byte aligned, which costs nothing.
  */
 #ifndef LS_KERNELS_SIMD_VEC_H
 #define LS_KERNELS_SIMD_VEC_H
@@ -76,6 +76,28 @@ LS_INLINE ls_vf ls_vf_relu(ls_vf v)
 	return (ls_vf)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v);
 #else
 	return (ls_vf)((ls_vi)v & ~(ls_vi)(v < 0));
+#endif
+}
+
+/* a > b ? a : b and a < b ? a : b: b where either is a NaN. */
+LS_INLINE ls_vf ls_vf_max(ls_vf a, ls_vf b)
+{
+#if defined(LS_ISA_IS_avx512)
+	return (ls_vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(LS_ISA_IS_avx2)
+	return (ls_vf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+	return ls_vf_select(a > b, a, b);
+#endif
+}
+LS_INLINE ls_vf ls_vf_min(ls_vf a, ls_vf b)
+{
+#if defined(LS_ISA_IS_avx512)
+	return (ls_vf)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(LS_ISA_IS_avx2)
+	return (ls_vf)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+	return ls_vf_select(a < b, a, b);
 #endif
 }
 
