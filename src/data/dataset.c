@@ -20,6 +20,7 @@ static const ls_dataset_kind kinds[] = {
 	{ { "babble", "sentences of a toy language in five moods, any size, needs no download", 0 }, ls_babble_open },
 	{ { "babble-pairs", "pairs of its sentences with masked words, as BERT is pretrained on, any size", 0 },
 	  ls_babble_pairs_open },
+	{ { "sst5", "film reviews in five moods, 8,544 sentences to train and 2,210 to test", 1 }, ls_sst_open },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

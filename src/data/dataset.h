@@ -52,5 +52,6 @@ ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_bigmnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_pairs_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_sst_open(ls_dataset **out, const ls_dataset_options *options);
 
 #endif
