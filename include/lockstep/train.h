@@ -39,7 +39,7 @@ typedef struct ls_train_options {
 	int64_t leaf;
 
 	/* the update */
-	const char *optimizer; /* "sgd", "adam", "adamw" */
+	const char *optimizer; /* "sgd", "adam", "adamw", "lamb" */
 	double lr, momentum, beta1, beta2, epsilon, weight_decay;
 	int nesterov;
 	int lr_scale_workers;  /* multiply lr by the number of devices, as published runs do */

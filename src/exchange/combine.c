@@ -130,17 +130,26 @@ static void apply(ls_exchange *x, int bucket, size_t begin, size_t end, const fl
 			     x->o.master + begin, (end < x->plan.live ? end : x->plan.live) - begin);
 }
 
-static void keep_sums(ls_exchange *x, int bucket, size_t begin, size_t end, const float *sums)
+/* The sums are kept, for what is left to be done with them. */
+static void measure(ls_exchange *x, int bucket, size_t begin, size_t end, const float *sums, int participant)
 {
-	size_t live_end = end < x->plan.live ? end : x->plan.live;
-	memcpy(summed_at(x, bucket, begin), sums, (end - begin) * sizeof(float));
-	x->norms[ls_plan_block_at(&x->plan, begin)] =
-		begin < live_end ? x->o.measure(x->o.context, sums, live_end - begin) : 0;
+	int round = x->bucket[bucket].rounds_done;
+	const ls_figures *f = &x->figures[round];
+	ls_measuring m = { .round = round,
+			   .begin = begin,
+			   .end = end < x->plan.live ? end : x->plan.live,
+			   .sums = summed_at(x, bucket, begin),
+			   .figures = f->all + f->at[ls_plan_block_at(&x->plan, begin)],
+			   .participant = participant };
+
+	if (sums != m.sums)
+		memcpy(m.sums, sums, (end - begin) * sizeof(float));
+	x->o.measure(x->o.context, &m);
 }
 
-static int is_measured(const ls_exchange *x, int bucket)
+static int is_to_measure(const ls_exchange *x, int bucket)
 {
-	return x->o.measured && bucket < x->plan.buckets - 1;
+	return bucket < x->plan.buckets - 1 && x->bucket[bucket].rounds_done < x->o.rounds;
 }
 
 void ls_exchange_run_update(ls_exchange *x, int bucket, int unit, int participant)
@@ -151,11 +160,11 @@ void ls_exchange_run_update(ls_exchange *x, int bucket, int unit, int participan
 	size_t end = begin + x->plan.block < b->end ? begin + x->plan.block : b->end;
 	double start = x->o.act != NULL ? ls_clock_seconds() : 0, summed = 0;
 
-	const float *sums = b->applying ? summed_at(x, bucket, begin) : fold_all(x, bucket, begin, end, part);
+	const float *sums = b->rounds_done > 0 ? summed_at(x, bucket, begin) : fold_all(x, bucket, begin, end, part);
 	if (x->o.act != NULL)
 		summed = ls_clock_seconds();
-	if (is_measured(x, bucket) && !b->applying)
-		keep_sums(x, bucket, begin, end, sums);
+	if (is_to_measure(x, bucket))
+		measure(x, bucket, begin, end, sums, participant);
 	else
 		apply(x, bucket, begin, end, sums, participant);
 	if (x->o.act != NULL) {

@@ -171,7 +171,7 @@ static void push_nothing(ls_exchange *x)
  * and so waited for nothing. */
 static void leave_room(ls_exchange *x, uint64_t step)
 {
-	goal g = { .last = x->plan.buckets - 1, .measured = x->o.measured && x->nodes > 1 };
+	goal g = { .last = x->plan.buckets - 1, .measured = x->o.rounds > 0 && x->nodes > 1 };
 
 	if (x->begun && step >= x->first + 1) /* library sums come in one order everywhere: no two steps at once */
 		g.steps = step - x->first - !x->o.library_sum;
@@ -317,7 +317,7 @@ ls_status ls_exchange_await(ls_exchange *x, uint64_t step)
 {
 	goal g = { .last = x->plan.buckets - 1,
 		   .steps = x->begun && step >= x->first ? step - x->first + 1 : 0,
-		   .measured = x->o.measured };
+		   .measured = x->o.rounds > 0 };
 
 	if (x->nodes > 1)
 		wait_for(x, &g, x->members + 1);

@@ -16,6 +16,9 @@
  * every node (the pull), first those that the next forward pass needs first. On one node there is no push and no pull:
  * devices fold and update slices straight out of each other's stores.
  *
+ * Where an update depends on more than its own elements (clipping, LAMB) it waits: owners keep their sums and `measure`
+ * their blocks; everybody gets the figures of all blocks, in block order; and that once or twice before any update.
+ *
  * Invariants
  *  1. The sums given to `update` are those of the fixed tree over the step's leaves (tree.h): the same bits for any
  *     dealing, any number of nodes, devices, threads and servers. (Not with wire bf16, staleness or library sums.)
@@ -52,6 +55,17 @@ typedef enum ls_exchange_act {
 	LS_ACT_WAIT     /* a device waited for parameters of bucket `number` */
 } ls_exchange_act;
 
+/* One live block [begin, end) in one round of measuring. */
+typedef struct ls_measuring {
+	int round;
+	size_t begin, end;
+	float *sums;     /* may be changed: the next round and `update` find them as they were left */
+	double *figures; /* (as many as were announced) out */
+	int participant; /* as in `update` */
+} ls_measuring;
+
+#define LS_ROUNDS_MAX 2
+
 typedef struct ls_exchange_options {
 	ls_courier *courier; /* NULL: one node. It carries the exchange's letters: free it first */
 	int servers;         /* the last so many nodes own everything and compute nothing; 0: every node owns a share */
@@ -65,7 +79,7 @@ typedef struct ls_exchange_options {
 	ls_wire wire;
 	int staleness;   /* ps: how many steps a worker may be ahead of the slowest; 0: none */
 	int library_sum; /* the transport's own sum instead of pieces and owners; every node updates everything */
-	int measured;    /* nothing is updated before all of the step is summed and `measure`d (clipping) */
+	int rounds;      /* nothing is updated before all of the step is summed and `measure`d so many times */
 
 	float *params; /* (live) what forward reads */
 	float *master; /* (live) what `update` changes: params itself, or with bf16 the owner's exact copy */
@@ -76,8 +90,12 @@ typedef struct ls_exchange_options {
 	 * caller, one of devices * threads + 2: device * threads + member; behind these the courier's thread, and
 	 * whoever waits in begin() or await(). */
 	void (*update)(void *context, size_t begin, size_t end, const float *sums, int participant);
-	double (*measure)(void *context, const float *sums, size_t count);       /* of one live block */
-	void (*measured_all)(void *context, const double *blocks, size_t count); /* in block order, before any update */
+	/* How many figures a live block comes to in a round, one or more, the same on all nodes; NULL: one. Asked by
+	 * ls_exchange_new(). */
+	size_t (*figures)(void *context, int round, size_t begin, size_t end);
+	void (*measure)(void *context, const ls_measuring *measuring);
+	/* On every node, with the figures of all blocks in block order, before anything of the next round. */
+	void (*measured_all)(void *context, int round, const double *figures, size_t count);
 	void (*act)(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s, double end_s);
 	void *context;
 } ls_exchange_options;

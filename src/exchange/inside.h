@@ -5,7 +5,7 @@
  *     exchange.c  the functions that devices call: begin, slot, ready, need, finish
  *     combine.c   units of work: folding pieces, measuring, updating
  *     mail.c      letters between nodes: pushes, pulls
- *     norms.c     letters with norms, where nothing is updated before all is measured
+ *     norms.c     letters with norms, and other figures, where nothing is updated before all is measured
  *     stale.c     servers that do not wait for everybody
  *
  * Counting steps
@@ -47,7 +47,7 @@ typedef struct ls_bucket_state {
 	int armed;                   /* it waits for pieces of that step */
 	int awaited;                 /* pieces still to come (the node's own count as one) */
 	int leaving;                 /* letters with its values that are still on their way out */
-	int applying;                /* measured: sums are complete, only the update is left */
+	int rounds_done;             /* of measuring; when it is all of them only the update is left */
 	unsigned char *comes;        /* (owners) whether new values of their slices come to this node */
 	size_t *begin_of;            /* (owners) bf16: where their slices lie in delta_in */
 } ls_bucket_state;
@@ -60,6 +60,14 @@ typedef struct ls_participant {
 	const float **inputs;
 	double need_s, finish_s;
 } ls_participant;
+
+/* What blocks come to in one round of measuring. */
+typedef struct ls_figures {
+	size_t *at;     /* (live blocks + 1) where a block's begin in `all` */
+	double *all;    /* in block order */
+	size_t *begin;  /* (owners + 1) where an owner's begin in `packed` */
+	double *packed; /* owner by owner: what letters carry */
+} ls_figures;
 
 struct ls_exchange {
 	ls_exchange_options o;
@@ -80,7 +88,7 @@ struct ls_exchange {
 	float **store;               /* (devices * slots) each (width) */
 	float **outgoing;            /* (outputs) each (width): the node's pieces, where gathering or bf16 makes them */
 	float *incoming;             /* (inputs, own) pieces of other nodes */
-	float *summed;               /* (own) measured: sums that wait for their scale */
+	float *summed;               /* (own) sums that are measured and wait for their update */
 	uint16_t *delta_out;         /* (own) bf16: what new values differ by */
 	uint16_t **delta_in;         /* (owners) bf16: (their slices) */
 	_Atomic(uint64_t) *arrivals; /* (buckets, owners): the memory of the buckets' own */
@@ -96,18 +104,17 @@ struct ls_exchange {
 	int next_sum;            /* library sums: the bucket that is next in line */
 	unsigned char *summable; /* (buckets) library sums: gathered, waiting for its turn */
 
-	ls_mail *push_out;              /* (buckets, owners, outputs) */
-	ls_mail *push_in;               /* (buckets, inputs) */
-	ls_mail *pull_out;              /* (buckets, nodes) */
-	ls_mail *pull_in;               /* (buckets, owners) */
-	ls_mail *norm_out, *norm_in;    /* (owners) */
-	double *norms;                  /* (blocks) */
-	double *norms_packed;           /* (owners, blocks) */
-	size_t *norm_counts;            /* (owners) live blocks of each */
-	int summed_left, norms_missing; /* of this step */
+	ls_mail *push_out;           /* (buckets, owners, outputs) */
+	ls_mail *push_in;            /* (buckets, inputs) */
+	ls_mail *pull_out;           /* (buckets, nodes) */
+	ls_mail *pull_in;            /* (buckets, owners) */
+	ls_mail *norm_out, *norm_in; /* (owners) */
+	ls_figures figures[LS_ROUNDS_MAX];
+	int summed_left, norms_missing; /* of this round */
 	int own_buckets,
 		norm_senders; /* what they begin with: live buckets with an own slice; owners with live blocks */
-	uint64_t norm_step;   /* the step whose norms are collected */
+	uint64_t norm_step;   /* the step whose figures are collected */
+	int norm_round;       /* and which of its rounds */
 	int norm_armed, norms_wanted, norms_leaving;
 	_Atomic(uint64_t) norm_steps; /* steps measured so far */
 
@@ -146,11 +153,12 @@ void ls_exchange_expect(ls_exchange *x);                   /* lock held: begin()
 void ls_exchange_push(ls_exchange *x, int bucket);         /* the node's pieces of it are there */
 void ls_exchange_slice_summed(ls_exchange *x, int bucket); /* all units of the own slice are done */
 
-/* norms.c; all but the first two with the lock held */
-ls_status ls_exchange_make_norms(ls_exchange *x);
+/* norms.c; the last two with the lock held */
+ls_status ls_exchange_make_figures(ls_exchange *x);
+ls_status ls_exchange_make_norms(ls_exchange *x); /* letters with them */
 void ls_exchange_free_norms(ls_exchange *x);
 void ls_exchange_arm_norms(ls_exchange *x);
-void ls_exchange_slice_measured(ls_exchange *x); /* one of the own slices is summed and measured */
+void ls_exchange_slice_measured(ls_exchange *x); /* one of the own slices has been through this round */
 
 /* make.c */
 int ls_exchange_is_flat(const ls_exchange *x);

@@ -219,7 +219,7 @@ void ls_exchange_expect(ls_exchange *x)
 	}
 	if (x->nodes > 1 && !x->o.library_sum)
 		expect_values(x);
-	if (x->nodes > 1 && x->o.measured && !x->o.library_sum)
+	if (x->nodes > 1 && x->o.rounds > 0 && !x->o.library_sum)
 		ls_exchange_arm_norms(x);
 }
 
@@ -311,7 +311,7 @@ static void complete_slice(ls_exchange *x, int bucket)
 {
 	ls_bucket_state *b = &x->bucket[bucket];
 
-	b->applying = 0;
+	b->rounds_done = 0;
 	if (x->nodes > 1 && !x->o.library_sum)
 		pull(x, bucket);
 	b->slice_step++;
@@ -327,7 +327,7 @@ void ls_exchange_slice_summed(ls_exchange *x, int bucket)
 	pthread_mutex_lock(&x->lock);
 	if (x->stale != NULL)
 		ls_stale_applied(x, bucket);
-	else if (!x->o.measured || bucket == x->plan.buckets - 1 || b->applying)
+	else if (bucket == x->plan.buckets - 1 || b->rounds_done == x->o.rounds)
 		complete_slice(x, bucket);
 	else
 		ls_exchange_slice_measured(x);

@@ -77,7 +77,7 @@ static ls_status make_stores(ls_exchange *x)
 		LS_TRY(ls_floats_new(&x->outgoing[i], x->plan.width, "gradients of a node"));
 	if (x->nodes > 1 && x->own > 0)
 		LS_TRY(ls_floats_new(&x->incoming, (size_t)x->inputs * x->own, "gradients of other nodes"));
-	if (x->o.measured && x->own > 0)
+	if (x->o.rounds > 0 && x->own > 0)
 		LS_TRY(ls_floats_new(&x->summed, x->own, "sums of gradients"));
 	return LS_OK;
 }
@@ -96,12 +96,11 @@ static ls_status make_buckets(ls_exchange *x)
 	size_t slices = (size_t)x->plan.buckets * (size_t)owners;
 
 	x->bucket = calloc((size_t)x->plan.buckets, sizeof(*x->bucket));
-	x->norm_counts = calloc((size_t)owners, sizeof(*x->norm_counts));
 	x->begin_of = calloc(slices, sizeof(*x->begin_of));
 	x->arrivals = calloc(slices, sizeof(*x->arrivals));
 	x->comes = calloc(slices, 1);
 	x->delta_floats = calloc((size_t)owners, sizeof(*x->delta_floats));
-	if (!x->bucket || !x->norm_counts || !x->begin_of || !x->arrivals || !x->comes || !x->delta_floats)
+	if (!x->bucket || !x->begin_of || !x->arrivals || !x->comes || !x->delta_floats)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's buckets");
 	for (int b = 0; b < x->plan.buckets; b++) {
 		ls_bucket_state *s = &x->bucket[b];
@@ -121,14 +120,8 @@ static ls_status make_buckets(ls_exchange *x)
 			s->comes[o] = begin < end && (worker || o == x->owner || ls_exchange_gets_results(x, b));
 			s->begin_of[o] = x->delta_floats[o];
 			x->delta_floats[o] += end - begin;
-			if (b < x->plan.buckets - 1)
-				x->norm_counts[o] += (end - begin + x->plan.block - 1) / x->plan.block;
 		}
 	}
-	for (int o = 0; o < owners; o++)
-		x->norm_senders += x->norm_counts[o] > 0;
-	x->summed_left = x->own_buckets;
-	x->norms_missing = x->norm_senders;
 	return LS_OK;
 }
 
@@ -220,10 +213,9 @@ static ls_status make(ls_exchange *x)
 	LS_TRY(ls_worklist_init(&x->gather, x->plan.buckets, x->members > 0 ? x->members : 1));
 	LS_TRY(ls_worklist_init(&x->update, x->plan.buckets, updaters));
 	x->summable = calloc((size_t)x->plan.buckets, 1);
-	x->norms = calloc(x->plan.blocks + 1, sizeof(double));
-	x->norms_packed = calloc(x->plan.blocks * (size_t)x->plan.owners + 1, sizeof(double));
-	if (x->summable == NULL || x->norms == NULL || x->norms_packed == NULL)
+	if (x->summable == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's sums");
+	LS_TRY(ls_exchange_make_figures(x));
 	LS_TRY(ls_exchange_make_mail(x));
 	LS_TRY(ls_stale_new(x));
 	if (o->courier != NULL) {
@@ -290,8 +282,6 @@ void ls_exchange_free(ls_exchange *x)
 		return;
 	ls_stale_free(x);
 	ls_exchange_free_mail(x);
-	free(x->norms_packed);
-	free(x->norms);
 	free(x->summable);
 	ls_worklist_release(&x->update);
 	ls_worklist_release(&x->gather);
@@ -306,7 +296,6 @@ void ls_exchange_free(ls_exchange *x)
 	free(x->comes);
 	free(x->arrivals);
 	free(x->begin_of);
-	free(x->norm_counts);
 	free(x->bucket);
 	ls_plan_release(&x->plan);
 	pthread_cond_destroy(&x->event);
@@ -325,7 +314,7 @@ size_t ls_exchange_bytes(const ls_exchange_options *options)
 	size_t floats = (size_t)(options->devices * x.slots) * width;
 	floats += has_outgoing(&x) ? (size_t)x.outputs * width : 0;
 	floats += x.nodes > 1 ? (size_t)x.inputs * own : 0;
-	floats += options->measured ? own : 0;
+	floats += options->rounds > 0 ? own : 0;
 	floats += ls_exchange_is_stale_server(&x) ? (size_t)x.workers * own : 0;
 	floats += has_deltas(&x) ? (own + width) / 2 : 0;
 	floats += (size_t)x.participants * (options->block + LS_FOLD_SCRATCH);

@@ -1,63 +1,98 @@
 /*
- * norms.c - where nothing is updated before all of the step is measured (clipping).
+ * norms.c - where nothing is updated before all of the step is measured (clipping, LAMB).
  *
- * Owners measure the blocks of their slices as they sum them and tell everybody; whoever has all of a step's norms
- * knows the scale, and owners then update from the sums they kept.
+ * Owners measure the blocks of their slices as they sum them and tell everybody. Whoever has all of a step's figures
+ * knows what they are for, the scale or the ratios; owners then go on from the sums they kept, with another round of
+ * measuring or with the update. The cost of a round is a wait for the slowest owner, once, and a few bytes a block.
+ *
+ * A round's figures lie in `all` in block order, whoever they came from. In letters an owner's lie one after another.
  */
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "exchange/inside.h"
 
 enum { TAG_NORMS = LS_TAG_COLLECT - 1 };
 
-/* Like a slice, norms roll by themselves: those of the next step are expected when this one's are complete. */
+static size_t owner_figures(const ls_figures *f, int o)
+{
+	return f->begin[o + 1] - f->begin[o];
+}
+
+/* Like a slice, norms roll by themselves: those of the next round are expected when this one's are complete. */
 void ls_exchange_arm_norms(ls_exchange *x)
 {
-	if (x->norm_armed || x->norm_step != x->step)
+	const ls_figures *f = &x->figures[x->norm_round];
+
+	if (x->norm_armed || x->norm_step > x->step) /* a later round of the last step may come in this one */
 		return;
 	x->norm_armed = 1;
 	for (int o = 0; o < x->plan.owners; o++)
-		if (x->first_owner + o != x->node && x->norm_counts[o] > 0)
-			ls_mail_post(&x->norm_in[o], x->norms_packed + (size_t)o * x->plan.blocks,
-				     x->norm_counts[o] * sizeof(double));
+		if (x->first_owner + o != x->node && owner_figures(f, o) > 0)
+			ls_mail_post(&x->norm_in[o], f->packed + f->begin[o], owner_figures(f, o) * sizeof(double));
 }
 
-static void apply_all(ls_exchange *x)
+/* On with the own slices, which have been through so many rounds. */
+static void publish_all(ls_exchange *x, int rounds_done)
 {
 	for (int b = 0; b < x->plan.buckets - 1; b++) {
 		if (x->bucket[b].begin == x->bucket[b].end)
 			continue;
-		x->bucket[b].applying = 1;
+		x->bucket[b].rounds_done = rounds_done;
 		ls_exchange_publish_slice(x, b);
 	}
 }
 
-/* Blocks of owner o's live slices, in order: out of `norms` or into it. */
-static void pack_norms(ls_exchange *x, int o, int into_norms)
+/* What a slice's blocks come to lies together in `all`, too. */
+static size_t slice_figures(const ls_exchange *x, const ls_figures *f, int b, int o, double **all)
 {
-	double *packed = x->norms_packed + (size_t)o * x->plan.blocks;
+	size_t begin, end;
+	ls_plan_slice(&x->plan, b, o, &begin, &end);
+	if (begin == end)
+		return 0;
+	size_t first = ls_plan_block_at(&x->plan, begin), last = ls_plan_block_at(&x->plan, end - 1);
+	*all = f->all + f->at[first];
+	return f->at[last + 1] - f->at[first];
+}
+
+/* The figures of owner o's live slices, in order: out of `all` or into it. */
+static void pack_norms(ls_exchange *x, int o, int into_all)
+{
+	const ls_figures *f = &x->figures[x->norm_round];
+	double *packed = f->packed + f->begin[o], *all = NULL;
+
 	for (int b = 0; b < x->plan.buckets - 1; b++) {
-		size_t begin, end;
-		ls_plan_slice(&x->plan, b, o, &begin, &end);
-		for (; begin < end; begin += x->plan.block, packed++) {
-			double *norm = &x->norms[ls_plan_block_at(&x->plan, begin)];
-			*(into_norms ? norm : packed) = *(into_norms ? packed : norm);
-		}
+		size_t count = slice_figures(x, f, b, o, &all);
+		if (count > 0)
+			memcpy(into_all ? all : packed, into_all ? packed : all, count * sizeof(double));
+		packed += count;
 	}
+}
+
+static void begin_round(ls_exchange *x, int round)
+{
+	x->norm_round = round;
+	x->norm_armed = 0;
+	x->norms_missing = x->norm_senders;
+	x->summed_left = x->own_buckets;
 }
 
 static void norms_complete(ls_exchange *x)
 {
+	int done = x->norm_round + 1;
+
 	for (int o = 0; o < x->plan.owners; o++)
 		if (o != x->owner)
 			pack_norms(x, o, 1);
-	x->norms_missing = x->norm_senders;
-	x->summed_left = x->own_buckets;
-	x->norm_step++;
-	x->norm_armed = 0;
-	x->o.measured_all(x->o.context, x->norms, x->plan.bucket[x->plan.buckets - 1].first_block);
-	atomic_fetch_add(&x->norm_steps, 1);
-	apply_all(x);
+	x->o.measured_all(x->o.context, x->norm_round, x->figures[x->norm_round].all,
+			  x->figures[x->norm_round].begin[x->plan.owners]);
+	begin_round(x, done % x->o.rounds);
+	if (done == x->o.rounds) {
+		x->norm_step++;
+		atomic_fetch_add(&x->norm_steps, 1);
+	}
+	publish_all(x, done);
 	if (x->nodes > 1 && !x->o.library_sum)
 		ls_exchange_arm_norms(x);
 }
@@ -86,14 +121,15 @@ static void tell_norms(ls_exchange *x)
 {
 	if (!x->norms_wanted || x->norms_leaving > 0)
 		return;
+	const ls_figures *f = &x->figures[x->norm_round];
 	x->norms_wanted = 0;
 	pack_norms(x, x->owner, 0);
 	for (int n = 0; n < x->nodes && !x->o.library_sum; n++) {
 		if (n == x->node)
 			continue;
 		x->norms_leaving++;
-		ls_mail_post(&x->norm_out[n], x->norms_packed + (size_t)x->owner * x->plan.blocks,
-			     x->norm_counts[x->owner] * sizeof(double));
+		ls_mail_post(&x->norm_out[n], f->packed + f->begin[x->owner],
+			     owner_figures(f, x->owner) * sizeof(double));
 	}
 	count_norms(x);
 }
@@ -120,6 +156,54 @@ void ls_exchange_slice_measured(ls_exchange *x)
 	tell_norms(x);
 }
 
+/* Where the figures of blocks and of owners begin. */
+static void place_figures(ls_exchange *x, int round, size_t blocks)
+{
+	ls_figures *f = &x->figures[round];
+	double *ignored = NULL;
+
+	for (size_t k = 0; k < blocks; k++) {
+		size_t begin = k * x->plan.block, end = begin + x->plan.block;
+		end = end < x->plan.live ? end : x->plan.live;
+		size_t count = x->o.figures != NULL ? x->o.figures(x->o.context, round, begin, end) : 1;
+		assert(count > 0);
+		f->at[k + 1] = f->at[k] + count;
+	}
+	for (int o = 0; o < x->plan.owners; o++) {
+		f->begin[o + 1] = f->begin[o];
+		for (int b = 0; b < x->plan.buckets - 1; b++)
+			f->begin[o + 1] += slice_figures(x, f, b, o, &ignored);
+	}
+}
+
+static ls_status make_round(ls_exchange *x, int round)
+{
+	ls_figures *f = &x->figures[round];
+	size_t blocks = x->plan.bucket[x->plan.buckets - 1].first_block;
+
+	f->at = calloc(blocks + 1, sizeof(*f->at));
+	f->begin = calloc((size_t)x->plan.owners + 1, sizeof(*f->begin));
+	if (f->at == NULL || f->begin == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the norms of %zu blocks", blocks);
+	place_figures(x, round, blocks);
+	f->all = calloc(f->at[blocks] + 1, sizeof(*f->all));
+	f->packed = calloc(f->at[blocks] + 1, sizeof(*f->packed));
+	if (f->all == NULL || f->packed == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the norms of %zu blocks", blocks);
+	return LS_OK;
+}
+
+ls_status ls_exchange_make_figures(ls_exchange *x)
+{
+	assert(x->o.rounds <= LS_ROUNDS_MAX);
+	for (int round = 0; round < x->o.rounds; round++)
+		LS_TRY(make_round(x, round));
+	for (int o = 0; o < x->plan.owners && x->o.rounds > 0; o++)
+		x->norm_senders += owner_figures(&x->figures[0], o) > 0;
+	begin_round(x, 0);
+	return LS_OK;
+}
+
 ls_status ls_exchange_make_norms(ls_exchange *x)
 {
 	ls_letter own = { .outgoing = 1, .what = "norms of blocks, part", .done = norms_sent };
@@ -138,6 +222,12 @@ ls_status ls_exchange_make_norms(ls_exchange *x)
 
 void ls_exchange_free_norms(ls_exchange *x)
 {
+	for (int round = 0; round < LS_ROUNDS_MAX; round++) {
+		free(x->figures[round].packed);
+		free(x->figures[round].all);
+		free(x->figures[round].begin);
+		free(x->figures[round].at);
+	}
 	free(x->norm_in);
 	free(x->norm_out);
 }

@@ -6,6 +6,6 @@
 
 #include "optim/optimizer.h"
 
-extern const ls_optimizer_kind ls_optimizer_sgd, ls_optimizer_adam, ls_optimizer_adamw;
+extern const ls_optimizer_kind ls_optimizer_sgd, ls_optimizer_adam, ls_optimizer_adamw, ls_optimizer_lamb;
 
 #endif

@@ -3,6 +3,10 @@
  *
  * Element-wise in (parameter, gradient, state), so any split over threads, devices or owners gives the same bits.
  * Gradients are sums over the samples of the step; `scale` (1/samples, times the clipping factor) makes them means.
+ *
+ * A kind whose step depends on whole parameter tensors (LAMB) works in two phases: `prepare` moves the state and turns
+ * the gradient into a direction, and once the norms of all parameters and directions are known `update` goes that way.
+ * Norms are taken of runs, a run being what a fixed block and a parameter have in common, and added in their order.
  */
 #ifndef LS_OPTIM_OPTIMIZER_H
 #define LS_OPTIM_OPTIMIZER_H
@@ -21,13 +25,14 @@ typedef struct ls_hyper {
 /* A run of elements that decay or do not. */
 typedef struct ls_update {
 	float *params;      /* (count) */
-	const float *grads; /* (count) sums */
+	const float *grads; /* (count) sums; with two phases, `update` finds the direction here */
 	float *slots[2];    /* (count) each; as many as the kind has */
 	size_t count;
 	float scale;   /* gradient multiplier */
 	int decay;     /* weight decay applies here */
 	uint64_t step; /* 1-based */
 	double lr;     /* of this step, from the schedule */
+	double ratio;  /* two phases: what `update` multiplies the direction by, beside lr */
 	const ls_hyper *hyper;
 } ls_update;
 
@@ -39,7 +44,9 @@ typedef struct ls_optimizer_kind {
 	const char *slot_names[LS_SLOTS_MAX]; /* PyTorch's: "exp_avg", "exp_avg_sq", "momentum_buffer" */
 	int coupled_decay;    /* weight decay enters the gradient (L2), so dead weights need state when it is on */
 	int decay_everything; /* PyTorch decays biases and norms, too; decoupled kinds here skip them */
+	int keeps_dead;       /* dead weights count in what is done to the living, so all must be live */
 	void (*update)(const ls_update *update);
+	void (*prepare)(const ls_update *update, float *grads); /* the first of two phases; NULL: there is one */
 } ls_optimizer_kind;
 
 const ls_optimizer_kind *ls_optimizer_at(size_t i); /* NULL past the end */
@@ -60,10 +67,26 @@ typedef struct ls_optimizer_pass {
 	float scale;
 	uint64_t step;
 	double lr;
+	const double *ratios; /* (table rows) two phases: from ls_optimizer_ratios() */
 } ls_optimizer_pass;
 
 void ls_optimizer_apply(const ls_optimizer_pass *pass, size_t begin, size_t end);
 void ls_optimizer_decay_dead(const ls_optimizer_pass *pass);
+
+/* Whether dead weights must be in the live part (ls_params_lay_out()). */
+int ls_optimizer_needs_dead(const ls_optimizer_kind *kind, const ls_hyper *hyper);
+
+/*
+ * The first of two phases. [begin, end) lies in one block; in `grads` (end - begin) gradients become directions (the
+ * pass's own are not looked at). `squares` gets the sums of squares of parameter and direction, a pair for each of the
+ * range's runs.
+ */
+size_t ls_optimizer_runs(const ls_param_table *table, size_t begin, size_t end);
+void ls_optimizer_prepare(const ls_optimizer_pass *pass, size_t begin, size_t end, float *grads, double *squares);
+
+/* Between the phases, from the pairs of all runs in order: |parameter| / |direction| of weights; 1 where either is 0,
+ * and for biases and norms, as in the published implementations. */
+void ls_optimizer_ratios(const ls_param_table *table, size_t block, const double *squares, double *ratios);
 
 /* Sum of squares of x over fixed blocks of LS_NORM_BLOCK floats: sums[b] is block b's, in double. Threads take blocks.
  */

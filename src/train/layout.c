@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "exchange/collect.h"
+#include "optim/optimizer.h"
 
 static const ls_placement placements[] = {
 	{ "allreduce", "every node owns a share of the parameters: the traffic of a ring, sharded state" },
@@ -91,6 +92,22 @@ typedef struct choices {
 	ls_share share;
 } choices;
 
+/* An optimizer of two phases takes norms of the whole step between them. */
+static ls_status check_stale_optimizer(const ls_train_options *o)
+{
+	const ls_optimizer_kind *kind = NULL;
+
+	if (o->staleness == 0)
+		return LS_OK;
+	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
+	if (kind->prepare == NULL)
+		return LS_OK;
+	return ls_fail(LS_EINVALID,
+		       "--staleness and --optimizer %s: there is no common step for it to take norms of; leave out "
+		       "--staleness, or choose adamw",
+		       kind->name);
+}
+
 static ls_status read_choices(const ls_train_options *o, choices *c)
 {
 	LS_TRY(choose("placement", o->placement, placement_name, &c->ps));
@@ -104,6 +121,7 @@ static ls_status read_choices(const ls_train_options *o, choices *c)
 	if (o->staleness > 0 && o->clip_norm > 0)
 		return ls_fail(LS_EINVALID,
 			       "--staleness and --clip-norm: there is no common gradient to measure; leave one out");
+	LS_TRY(check_stale_optimizer(o));
 	if (!c->ps && o->servers > 0)
 		return ls_fail(LS_EINVALID,
 			       "--servers %lld needs --placement ps: with allreduce every node owns a share",

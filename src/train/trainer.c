@@ -21,9 +21,15 @@ static size_t extra_floats(const ls_trainer_options *o)
 	return o->graph->params.buffers + LS_EXTRA_NODES + (size_t)node_count(o);
 }
 
-static int updates_early(const ls_trainer_options *o)
+/* Clipping measures the gradient, an optimizer of two phases what it makes of it: in this order. */
+static int rounds_of(const ls_trainer_options *o, const ls_optimizer_kind *kind)
 {
-	return o->courier == NULL && o->devices == 1 && o->leaves == 1 && o->clip_norm == 0;
+	return (o->clip_norm > 0) + (kind->prepare != NULL);
+}
+
+static int updates_early(const ls_trainer_options *o, const ls_optimizer_kind *kind)
+{
+	return o->courier == NULL && o->devices == 1 && o->leaves == 1 && rounds_of(o, kind) == 0;
 }
 
 /* Exact values apart from those that go over the wire. */
@@ -32,10 +38,9 @@ static int has_master(const ls_trainer_options *o)
 	return o->courier != NULL && o->wire != LS_WIRE_FP32 && o->staleness == 0;
 }
 
-/* Coupled weight decay gives dead weights a gradient; only then do they need state. */
 static void choose_live(const ls_trainer_options *o, const ls_optimizer_kind *kind)
 {
-	ls_graph_keep_dead(o->graph, kind->coupled_decay && o->hyper.weight_decay != 0);
+	ls_graph_keep_dead(o->graph, ls_optimizer_needs_dead(kind, &o->hyper));
 }
 
 static size_t early_floats(const ls_trainer_options *o)
@@ -44,7 +49,7 @@ static size_t early_floats(const ls_trainer_options *o)
 	return shared > 0 ? shared : o->graph->params.live;
 }
 
-static ls_exchange_options exchange_options(const ls_trainer_options *o)
+static ls_exchange_options exchange_options(const ls_trainer_options *o, const ls_optimizer_kind *kind)
 {
 	size_t bucket = o->courier != NULL ? BUCKET_NODES : BUCKET_ALONE;
 	return (ls_exchange_options){ .courier = o->courier,
@@ -59,8 +64,9 @@ static ls_exchange_options exchange_options(const ls_trainer_options *o)
 				      .wire = o->wire,
 				      .staleness = o->staleness,
 				      .library_sum = o->library_sum,
-				      .measured = o->clip_norm > 0,
+				      .rounds = rounds_of(o, kind),
 				      .update = ls_trainer_update,
+				      .figures = ls_trainer_figures,
 				      .measure = ls_trainer_measure,
 				      .measured_all = ls_trainer_measured };
 }
@@ -78,7 +84,9 @@ static ls_status make_stores(ls_trainer *t, const ls_trainer_options *o)
 		LS_TRY(ls_floats_new(&t->master, table->total, "exact parameters"));
 	for (int i = 0; i < t->kind->slots; i++)
 		LS_TRY(ls_floats_new(&t->slots[i], table->live, "optimizer state"));
-	return LS_OK;
+	t->ratios = calloc(table->count + 1, sizeof(*t->ratios));
+	return t->ratios != NULL ? LS_OK
+				 : ls_fail(LS_EMEMORY, "no memory for the ratios of %zu parameters", table->count);
 }
 
 static ls_status make_notes(ls_trainer *t, const ls_trainer_options *o)
@@ -136,7 +144,7 @@ static ls_status make_devices(ls_trainer *t, const ls_trainer_options *o)
 
 static ls_status make_exchange(ls_trainer *t, const ls_trainer_options *o)
 {
-	ls_exchange_options x = exchange_options(o);
+	ls_exchange_options x = exchange_options(o, t->kind);
 
 	if (t->update_early) {
 		t->share_grads = ls_exec_shared_grads(t->graph) > 0;
@@ -159,6 +167,7 @@ static ls_status make(ls_trainer *t, const ls_trainer_options *o)
 	LS_TRY(ls_optimizer_find(o->optimizer, &t->kind));
 	LS_TRY(ls_schedule_check(&o->schedule));
 	choose_live(o, t->kind);
+	t->update_early = updates_early(o, t->kind);
 	LS_TRY(make_stores(t, o));
 	LS_TRY(make_notes(t, o));
 	LS_TRY(make_devices(t, o));
@@ -187,8 +196,7 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
 			   .next_context = o->next_context,
 			   .span = o->span,
 			   .act = o->act,
-			   .trace_context = o->trace_context,
-			   .update_early = updates_early(o) };
+			   .trace_context = o->trace_context };
 	ls_status status = make(t, o);
 	if (status != LS_OK) {
 		ls_trainer_free(t);
@@ -213,6 +221,7 @@ static void free_stores(ls_trainer *t)
 {
 	const ls_param_table *table = &t->graph->params;
 
+	free(t->ratios);
 	for (int i = 0; i < LS_SLOTS_MAX; i++)
 		ls_floats_free(t->slots[i], table->live);
 	if (t->master != t->params)
@@ -288,12 +297,12 @@ ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 
 	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
 	choose_live(o, kind);
-	ls_exchange_options x = exchange_options(o);
+	ls_exchange_options x = exchange_options(o, kind);
 	size_t stores = has_master(o) ? 2 : 1;
 	*out = (ls_trainer_bytes){
 		.params =
 			(stores * table->total + extra_floats(o) + (size_t)o->devices * table->buffers) * sizeof(float),
-		.gradients = updates_early(o) ? early_floats(o) * sizeof(float) : ls_exchange_bytes(&x),
+		.gradients = updates_early(o, kind) ? early_floats(o) * sizeof(float) : ls_exchange_bytes(&x),
 		.state = (size_t)kind->slots * table->live * sizeof(float)
 	};
 	LS_TRY(ls_exec_bytes(o->graph, o->leaf, 0, &out->workspace));

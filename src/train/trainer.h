@@ -11,7 +11,7 @@
  * pass goes on, so a step is complete later than it returns.
  *
  * Where a step is one leaf on one device of one node and is not clipped, a layer is updated while backward goes on and
- * gradients share the memory of one layer: no exchange at all.
+ * gradients share the memory of one layer: no exchange at all. (Not with LAMB, whose update waits for norms, too.)
  *
  * What it holds is all that a step changes, so a checkpoint is this plus a position in the data. Nothing here knows
  * where leaves come from, or prints.
@@ -141,6 +141,7 @@ struct ls_trainer {
 	float *state;               /* (extra) running statistics, then the last complete step's sums */
 	float *buffers;             /* state's beginning */
 	float *slots[LS_SLOTS_MAX]; /* (live); on several nodes each owner has its slices right */
+	double *ratios;             /* (rows of the table) of the step being updated, where the optimizer has them */
 	size_t extra;               /* floats of state */
 
 	uint64_t step; /* steps begun, and on one node done */
@@ -194,8 +195,9 @@ ls_status ls_trainer_plan(const ls_trainer_options *options, ls_trainer_bytes *o
 
 /* trainer_step.c: what the exchange calls, and the notes of a step. */
 void ls_trainer_update(void *context, size_t begin, size_t end, const float *sums, int participant);
-double ls_trainer_measure(void *context, const float *sums, size_t count);
-void ls_trainer_measured(void *context, const double *blocks, size_t count);
+size_t ls_trainer_figures(void *context, int round, size_t begin, size_t end);
+void ls_trainer_measure(void *context, const ls_measuring *measuring);
+void ls_trainer_measured(void *context, int round, const double *figures, size_t count);
 void ls_trainer_act(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s, double end_s);
 
 #endif

@@ -27,7 +27,8 @@ static ls_optimizer_pass pass_of(ls_trainer *t, uint64_t step, const float *grad
 				    .slots = { t->slots[0], t->slots[1] },
 				    .scale = (float)notes_of(t, step)->scale,
 				    .step = step + 1,
-				    .lr = ls_schedule_rate(&t->schedule, step) };
+				    .lr = ls_schedule_rate(&t->schedule, step),
+				    .ratios = t->ratios };
 }
 
 /* What a server without a common step answers: the sums of all workers since this one last heard. */
@@ -90,24 +91,50 @@ void ls_trainer_update(void *context, size_t begin, size_t end, const float *sum
 	t->update_s[participant] += ls_clock_seconds() - start;
 }
 
-double ls_trainer_measure(void *context, const float *sums, size_t count)
+/* The round in which the gradient is measured, for clipping; the other is the optimizer's own. */
+static int is_clipping(const ls_trainer *t, int round)
 {
-	double squares = 0;
-	(void)context;
-	ls_norm_block_sums(sums, count, 0, 1, &squares);
-	return squares;
+	return t->clip_norm > 0 && round == 0;
+}
+
+size_t ls_trainer_figures(void *context, int round, size_t begin, size_t end)
+{
+	const ls_trainer *t = context;
+	return is_clipping(t, round) ? 1 : 2 * ls_optimizer_runs(&t->graph->params, begin, end);
+}
+
+void ls_trainer_measure(void *context, const ls_measuring *m)
+{
+	ls_trainer *t = context;
+	double start = ls_clock_seconds();
+
+	if (is_clipping(t, m->round)) {
+		ls_norm_block_sums(m->sums, m->end - m->begin, 0, 1, m->figures);
+		return;
+	}
+	ls_optimizer_pass pass = pass_of(t, ls_exchange_source_of(t->exchange, m->begin).step, NULL, 0);
+	ls_optimizer_prepare(&pass, m->begin, m->end, m->sums, m->figures);
+	t->update_s[m->participant] += ls_clock_seconds() - start;
 }
 
 /* 1/samples, and less when the mean gradient is longer than the limit: PyTorch's clip_grad_norm_. */
-void ls_trainer_measured(void *context, const double *blocks, size_t count)
+static void choose_scale(const ls_trainer *t, ls_step_notes *n, double squares)
 {
-	ls_trainer *t = context;
-	ls_step_notes *n = notes_of(t, t->first_step + t->measured_steps++);
 	double mean = 1.0 / (double)n->samples;
 
-	n->gradient_norm = mean * sqrt(ls_norm_combine(blocks, count));
+	n->gradient_norm = mean * sqrt(squares);
 	double factor = t->clip_norm / (n->gradient_norm + 1e-6);
 	n->scale = factor < 1 ? mean * factor : mean;
+}
+
+void ls_trainer_measured(void *context, int round, const double *figures, size_t count)
+{
+	ls_trainer *t = context;
+
+	if (is_clipping(t, round))
+		choose_scale(t, notes_of(t, t->first_step + t->measured_steps++), ls_norm_combine(figures, count));
+	else
+		ls_optimizer_ratios(&t->graph->params, LS_NORM_BLOCK, figures, t->ratios);
 }
 
 /* This member's share of [begin, end), in whole cache lines (parameters start on them). */

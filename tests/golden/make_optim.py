@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Trajectories of PyTorch's optimizers, for tests/unit/optim/test_golden.c.
+"""Trajectories of PyTorch's optimizers, and of LAMB in doubles, for tests/unit/optim/test_optim_golden.c.
 
     tests/golden/make_optim.py > tests/golden/optim.txt
 
@@ -7,6 +7,8 @@ Format: lines of a keyword and values. `start` and one `grads` line a step are s
 gives name, optimizer, lr, momentum, nesterov, beta1, beta2, epsilon and weight decay; after it one `params` line a
 step and one `slot` line for each array of state after the last step. Floats have nine digits, so they round-trip.
 """
+import math
+
 import torch
 
 ELEMENTS, STEPS = 13, 8
@@ -23,12 +25,16 @@ CASES = [
     ("adamw", "adamw", dict(lr=0.01, weight_decay=0.0)),
     ("adamw-decay", "adamw", dict(lr=0.01, weight_decay=0.3)),
 ]
+LAMB_CASES = [
+    ("lamb", dict(lr=0.02)),
+    ("lamb-decay", dict(lr=0.01, eps=1e-3, weight_decay=0.3)),
+]
 MAKERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 SLOTS = {"sgd": ["momentum_buffer"], "adam": ["exp_avg", "exp_avg_sq"], "adamw": ["exp_avg", "exp_avg_sq"]}
 
 
-def line(word, tensor):
-    print(word, *("%.9g" % value for value in tensor.tolist()))
+def line(word, values):
+    print(word, *("%.9g" % value for value in values))
 
 
 def run(name, kind, settings, start, grads):
@@ -41,11 +47,31 @@ def run(name, kind, settings, start, grads):
     for grad in grads:
         param.grad = grad.clone()
         optimizer.step()
-        line("params", param.detach())
+        line("params", param.tolist())
     for slot in SLOTS[kind]:
         state = optimizer.state[param].get(slot)
         if state is not None:
-            line("slot", state)
+            line("slot", state.tolist())
+
+
+def norm(values):
+    return math.sqrt(math.fsum(x * x for x in values))
+
+
+def run_lamb(name, settings, start, grads):
+    """You et al. 2020, algorithm 2, with phi the identity; torch.optim has none."""
+    lr, (beta1, beta2) = settings["lr"], (0.9, 0.999)
+    eps, decay = settings.get("eps", 1e-6), settings.get("weight_decay", 0.0)
+    print("case", name, "lamb", lr, 0.0, 0, beta1, beta2, eps, decay)
+    p, m, v = list(start), [0.0] * len(start), [0.0] * len(start)
+    for t, grad in enumerate(grads, 1):
+        m = [beta1 * a + (1 - beta1) * g for a, g in zip(m, grad)]
+        v = [beta2 * a + (1 - beta2) * g * g for a, g in zip(v, grad)]
+        u = [a / (1 - beta1**t) / (math.sqrt(b / (1 - beta2**t)) + eps) + decay * x for a, b, x in zip(m, v, p)]
+        p = [x - lr * norm(p) / norm(u) * y for x, y in zip(p, u)]
+        line("params", p)
+    line("slot", m)
+    line("slot", v)
 
 
 def main():
@@ -56,11 +82,13 @@ def main():
     for grad in grads:
         grad[5] = 0.0  # what padding looks like
     print("# made by tests/golden/make_optim.py with torch", torch.__version__)
-    line("start", start)
+    line("start", start.tolist())
     for grad in grads:
-        line("grads", grad)
+        line("grads", grad.tolist())
     for name, kind, settings in CASES:
         run(name, kind, settings, start, grads)
+    for name, settings in LAMB_CASES:
+        run_lamb(name, settings, start.tolist(), [grad.tolist() for grad in grads])
     print("end")
 
 

@@ -59,6 +59,20 @@ static void adam(const ls_adam_scalars *scalars, float *restrict params, const f
 	}
 }
 
+static void lamb(const ls_lamb_scalars *scalars, const float *restrict params, float *restrict grads,
+		 float *restrict mean, float *restrict square, size_t count)
+{
+	const ls_lamb_scalars s = *scalars;
+	for (size_t i = 0; i < count; i++) {
+		float d = grads[i] * s.scale;
+		float m = s.beta1 * mean[i] + s.rest1 * d;
+		float v = s.beta2 * square[i] + (s.rest2 * d) * d;
+		mean[i] = m;
+		square[i] = v;
+		grads[i] = (s.rise * m) / (sqrtf(v) + s.epsilon) + s.decay * params[i];
+	}
+}
+
 static void multiply(float factor, float *x, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -86,6 +100,7 @@ const ls_optim_simd LS_ISA_SYMBOL(ls_optim_simd) = {
 	.sgd_momentum = sgd_momentum,
 	.sgd_nesterov = sgd_nesterov,
 	.adam = adam,
+	.lamb = lamb,
 	.multiply = multiply,
 	.sum_squares = sum_squares,
 };

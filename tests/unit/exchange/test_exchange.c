@@ -3,7 +3,8 @@
  * threads and letters happen to run, every worker ends with the bits of a plain serial run.
  *
  * A case is a little model of layers whose gradients depend on the parameters as they were read, so that a stale
- * parameter, a lost piece or a sum in another order all show.
+ * parameter, a lost piece or a sum in another order all show. Its update may be scaled by the norm of the gradient
+ * (`clipped`), and depend on norms of whole layers (`phased`): one round of measuring for each.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,7 +25,7 @@ enum { NODES = 7, DEVICES = 4, LEAVES = 33, STEPS = 4, LAYERS = 6, LIVE = 1200, 
 
 typedef struct trial {
 	uint64_t seed;
-	int nodes, servers, devices[NODES], threads, layers, measured, scattered, wire_bf16, library, stale;
+	int nodes, servers, devices[NODES], threads, layers, clipped, phased, scattered, wire_bf16, library, stale;
 	_Atomic(int) at[NODES], most_ahead; /* stale: rounds begun; how far apart they were */
 	int64_t most, leaves[STEPS];
 	size_t live, extra, block, bucket, cut[LAYERS + 1];
@@ -68,13 +69,62 @@ static float extra_sum(const trial *t, int step, int64_t leaf, size_t at)
 	return noise(t->seed + 77 + (uint64_t)step, (uint64_t)leaf, at);
 }
 
-static double measure(void *context, const float *sums, size_t count)
+static double sum_squares(const float *sums, size_t count)
 {
 	double sum = 0;
-	(void)context;
 	for (size_t i = 0; i < count; i++)
 		sum += (double)sums[i] * sums[i];
 	return sum;
+}
+
+/* What a block has of a layer. */
+static int run_of(const trial *t, int layer, size_t begin, size_t end, size_t *first, size_t *last)
+{
+	*first = t->cut[layer] > begin ? t->cut[layer] : begin;
+	*last = t->cut[layer + 1] < end ? t->cut[layer + 1] : end;
+	return *first < *last;
+}
+
+/* The round of layers: sums become directions, and every run two figures. */
+static size_t measure_runs(const trial *t, const float *params, float scale, size_t begin, size_t end, float *sums,
+			   double *figures)
+{
+	size_t first, last, count = 0;
+	for (int l = 0; l < t->layers; l++) {
+		if (!run_of(t, l, begin, end, &first, &last))
+			continue;
+		for (size_t i = first; sums != NULL && i < last; i++)
+			sums[i - begin] = scale * sums[i - begin] + 0.125f * params[i];
+		if (sums != NULL) {
+			figures[count] = sum_squares(params + first, last - first);
+			figures[count + 1] = sum_squares(sums + (first - begin), last - first);
+		}
+		count += 2;
+	}
+	return count;
+}
+
+/* How far each layer goes, from the figures of all runs in block order. */
+static void choose_ratios(const trial *t, const double *figures, float *ratios)
+{
+	double norms[LAYERS][2] = { { 0 } };
+	size_t first, last;
+	for (size_t begin = 0; begin < t->live; begin += t->block)
+		for (int l = 0; l < t->layers; l++)
+			if (run_of(t, l, begin, begin + t->block, &first, &last)) {
+				norms[l][0] += *figures++;
+				norms[l][1] += *figures++;
+			}
+	for (int l = 0; l < t->layers; l++)
+		ratios[l] = (float)(0.05 * norms[l][0] / (norms[l][0] + norms[l][1]));
+}
+
+static float ratio_at(const trial *t, const float *ratios, size_t at)
+{
+	int layer = 0;
+	while (at >= t->cut[layer + 1])
+		layer++;
+	return ratios[layer];
 }
 
 static float scale_of(const double *norms, size_t count)
@@ -97,19 +147,23 @@ static float tree_sum(const trial *t, int step, int64_t first, int64_t width, si
 static void serial_step(trial *t, int step)
 {
 	int64_t width = 1;
-	static float sums[LIVE];
-	static double norms[LIVE];
-	size_t blocks = 0;
+	static float sums[LIVE], ratios[LAYERS];
+	static double norms[LIVE], figures[4 * LIVE];
+	size_t blocks = 0, runs = 0;
 
 	while (width < t->leaves[step])
 		width *= 2;
 	for (size_t i = 0; i < t->live; i++)
 		sums[i] = tree_sum(t, step, 0, width, i, 0);
 	for (size_t i = 0; i < t->live; i += t->block)
-		norms[blocks++] = measure(NULL, sums + i, t->live - i < t->block ? t->live - i : t->block);
-	float scale = t->measured ? scale_of(norms, blocks) : 0.01f;
+		norms[blocks++] = sum_squares(sums + i, t->live - i < t->block ? t->live - i : t->block);
+	float scale = t->clipped ? scale_of(norms, blocks) : 0.01f;
+	for (size_t i = 0; t->phased && i < t->live; i += t->block)
+		runs += measure_runs(t, t->params, scale, i, i + t->block < t->live ? i + t->block : t->live, sums + i,
+				     figures + runs);
+	choose_ratios(t, figures, ratios);
 	for (size_t i = 0; i < t->live; i++)
-		t->params[i] -= scale * sums[i];
+		t->params[i] -= (t->phased ? ratio_at(t, ratios, i) : scale) * sums[i];
 	for (size_t i = 0; i < t->extra; i++)
 		t->state[i] = 0.5f * t->state[i] + tree_sum(t, step, 0, width, i, 1);
 }
@@ -131,7 +185,7 @@ typedef struct node {
 	ls_exchange *exchange;
 	ls_team *team[DEVICES];
 	float params[LIVE], master[LIVE], state[EXTRA];
-	float scale;
+	float scale, ratios[LAYERS];
 	int step;
 	int64_t leaf; /* unused by teams: see pass */
 	ls_status status;
@@ -146,16 +200,40 @@ static void update(void *context, size_t begin, size_t end, const float *sums, i
 	(void)participant;
 	for (size_t i = begin; i < end; i++) {
 		if (i < n->t->live)
-			master[i] -= n->scale * sums[i - begin];
+			master[i] -= (n->t->phased ? ratio_at(n->t, n->ratios, i) : n->scale) * sums[i - begin];
 		else if (i >= extra && i - extra < n->t->extra)
 			n->state[i - extra] = 0.5f * n->state[i - extra] + sums[i - begin];
 	}
 }
 
-static void measured_all(void *context, const double *norms, size_t count)
+static int is_clipping(const trial *t, int round)
+{
+	return t->clipped && round == 0;
+}
+
+static size_t count_figures(void *context, int round, size_t begin, size_t end)
+{
+	const node *n = context;
+	return is_clipping(n->t, round) ? 1 : measure_runs(n->t, NULL, 0, begin, end, NULL, NULL);
+}
+
+static void measure(void *context, const ls_measuring *m)
+{
+	const node *n = context;
+	const float *master = n->t->wire_bf16 ? n->master : n->params;
+	if (is_clipping(n->t, m->round))
+		*m->figures = sum_squares(m->sums, m->end - m->begin);
+	else
+		measure_runs(n->t, master, n->scale, m->begin, m->end, m->sums, m->figures);
+}
+
+static void measured_all(void *context, int round, const double *figures, size_t count)
 {
 	node *n = context;
-	n->scale = scale_of(norms, count);
+	if (is_clipping(n->t, round))
+		n->scale = scale_of(figures, count);
+	else
+		choose_ratios(n->t, figures, n->ratios);
 }
 
 static void dawdle(const trial *t, uint64_t what)
@@ -240,11 +318,12 @@ static ls_exchange_options options_of(node *n)
 				      .wire = t->wire_bf16 ? LS_WIRE_BF16 : LS_WIRE_FP32,
 				      .library_sum = t->library,
 				      .staleness = t->stale,
-				      .measured = t->measured,
+				      .rounds = t->clipped + t->phased,
 				      .params = n->params,
 				      .master = t->wire_bf16 ? n->master : n->params,
 				      .state = n->state,
 				      .update = update,
+				      .figures = t->phased ? count_figures : NULL,
 				      .measure = measure,
 				      .measured_all = measured_all,
 				      .context = n };
@@ -368,7 +447,8 @@ static void draw_trial(trial *t, uint64_t seed)
 		t->devices[n] = 1 + below(&rng, DEVICES);
 	t->threads = 1 + (below(&rng, 4) == 0);
 	t->scattered = below(&rng, 2);
-	t->measured = below(&rng, 3) == 0;
+	t->clipped = below(&rng, 3) == 0;
+	t->phased = below(&rng, 3) == 0;
 	t->block = 16u << below(&rng, 3);
 	t->bucket = t->block * (1 + (size_t)below(&rng, 5));
 	t->layers = 1 + below(&rng, LAYERS);
@@ -389,9 +469,10 @@ static void draw_trial(trial *t, uint64_t seed)
 static void describe(const trial *t)
 {
 	fprintf(stderr,
-		"seed %llu: %d nodes, %d servers, %d threads, %lld leaves, live %zu, block %zu, bucket %zu%s%s\n",
+		"seed %llu: %d nodes, %d servers, %d threads, %lld leaves, live %zu, block %zu, bucket %zu%s%s%s\n",
 		(unsigned long long)t->seed, t->nodes, t->servers, t->threads, (long long)t->most, t->live, t->block,
-		t->bucket, t->scattered ? ", scattered" : "", t->measured ? ", measured" : "");
+		t->bucket, t->scattered ? ", scattered" : "", t->clipped ? ", clipped" : "",
+		t->phased ? ", two phases" : "");
 }
 
 static node *run_trial(trial *t)
@@ -474,7 +555,7 @@ static void test_bf16(void **state)
 	for (uint64_t i = 0; i < 40; i++) {
 		draw_trial(&t, first_seed() + 1000 + i);
 		t.wire_bf16 = t.nodes > 1;
-		t.measured = 0;
+		t.clipped = 0;
 		serial_run(&t);
 		check_near(&t, 0.01f, "bf16");
 	}
@@ -518,7 +599,7 @@ static void test_stale(void **state)
 		for (int s = 0; s < STEPS; s++)
 			deal(&t, &rng, s);
 		t.stale = 1 + (int)(i % 3);
-		t.measured = 0;
+		t.clipped = t.phased = 0;
 		t.wire_bf16 = 0;
 		serial_run(&t);
 		node *nodes = run_trial(&t);

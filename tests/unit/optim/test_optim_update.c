@@ -145,11 +145,33 @@ static const ls_hyper busy = {
 	.lr = 0.01, .momentum = 0.9, .nesterov = 1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .weight_decay = 0.1
 };
 
+/* Blocks as small as to cut most parameters into several runs. */
+#define BLOCK 64
+#define BLOCKS ((LIVE + BLOCK - 1) / BLOCK)
+
+/* Phase one of every block where there are two, from the last to the first, and the ratios. */
+static void prepare(ls_optimizer_pass *pass, float *grads, double *ratios)
+{
+	static double squares[2 * (BLOCKS + 6)];
+	size_t at[BLOCKS + 1] = { 0 };
+	if (!pass->kind->prepare)
+		return;
+	for (size_t b = 0; b < BLOCKS; b++)
+		at[b + 1] = at[b] + 2 * ls_optimizer_runs(&table, b * BLOCK, b * BLOCK + BLOCK);
+	assert_true(at[BLOCKS] <= sizeof squares / sizeof *squares);
+	for (size_t b = BLOCKS; b-- > 0;)
+		ls_optimizer_prepare(pass, b * BLOCK, b < BLOCKS - 1 ? b * BLOCK + BLOCK : LIVE, grads + b * BLOCK,
+				     squares + at[b]);
+	ls_optimizer_ratios(&table, BLOCK, squares, ratios);
+	pass->ratios = ratios;
+}
+
 /* Cut [0, LIVE) at pseudo-random places, pieces in descending order, and demand the bits of one whole pass. */
 static void test_any_split_gives_the_same_bits(void **state)
 {
 	(void)state;
 	static world whole, parts;
+	double ratios[2][6];
 	const ls_optimizer_kind *kind;
 	print_message("# seed %d\n", SEED);
 	for (size_t k = 0; (kind = ls_optimizer_at(k)); k++) {
@@ -160,6 +182,8 @@ static void test_any_split_gives_the_same_bits(void **state)
 			fill_grads(&parts, step);
 			ls_optimizer_pass a = make_pass(&whole, kind, &busy, step),
 					  b = make_pass(&parts, kind, &busy, step);
+			prepare(&a, whole.grads, ratios[0]);
+			prepare(&b, parts.grads, ratios[1]);
 			ls_optimizer_apply(&a, 0, LIVE);
 			ls_rng rng = ls_rng_make(SEED, LS_RNG_TEST, 1000 + step);
 			for (uint32_t end = LIVE, words[4]; end > 0;) {
@@ -177,6 +201,7 @@ static void assert_simd_equal(const ls_optim_simd *a, const ls_optim_simd *b, si
 {
 	static world x, y;
 	ls_sgd_scalars s = { 0.3f, 0.01f, 0.9f, 0.9f, -0.1f };
+	ls_lamb_scalars l = { 0.3f, 0.01f, 0.9f, 0.1f, 0.99f, 0.01f, 1.3f, 1e-8f };
 	ls_adam_scalars m = { 0.3f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, -0.01f, 1e-8f };
 	start(&x);
 	fill_grads(&x, 7);
@@ -190,6 +215,7 @@ static void assert_simd_equal(const ls_optim_simd *a, const ls_optim_simd *b, si
 			simd[i]->sgd_momentum(&s, p, g, s0, count);
 			simd[i]->sgd_nesterov(&s, p, g, s0, count);
 			simd[i]->adam(&m, p, g, s0, w[i]->slots[1] + offset, count);
+			simd[i]->lamb(&l, p, g, s0, w[i]->slots[1] + offset, count);
 			simd[i]->multiply(0.97f, p, count);
 		}
 		assert_memory_equal(&x, &y, sizeof x);
@@ -218,6 +244,7 @@ static void test_zero_stays_zero(void **state)
 {
 	(void)state;
 	static world w;
+	double ratios[6];
 	const ls_optimizer_kind *kind;
 	ls_hyper hyper = busy;
 	for (int round = 0; round < 2; round++, hyper.epsilon = 0.0) {
@@ -225,6 +252,7 @@ static void test_zero_stays_zero(void **state)
 			memset(&w, 0, sizeof w);
 			for (uint64_t step = 1; step <= 5; step++) {
 				ls_optimizer_pass pass = make_pass(&w, kind, &hyper, step);
+				prepare(&pass, w.grads, ratios);
 				ls_optimizer_apply(&pass, 0, LIVE);
 			}
 			for (int i = 0; i < LIVE; i++)
@@ -263,6 +291,84 @@ static void test_dead_weights_decay(void **state)
 	assert_memory_equal(&w, &before, sizeof w);
 }
 
+/* LAMB by the book, in double: norms over whole parameters, biases and norms with ratio 1 and without decay. */
+static void lamb_reference(const ls_hyper *h, double lr, int t, const float *grads, double *p, double *m, double *v)
+{
+	static double u[LIVE];
+	for (size_t r = 0; r < table.count; r++) {
+		int weight = rows[r].role == LS_ROLE_WEIGHT;
+		double params = 0.0, direction = 0.0;
+		for (size_t i = rows[r].offset; rows[r].role < LS_ROLE_BUFFER && i < rows[r].offset + rows[r].count;
+		     i++) {
+			double g = grads[i] / 3.0;
+			m[i] += (1.0 - h->beta1) * (g - m[i]);
+			v[i] += (1.0 - h->beta2) * (g * g - v[i]);
+			u[i] = m[i] / (1.0 - pow(h->beta1, t)) / (sqrt(v[i] / (1.0 - pow(h->beta2, t))) + h->epsilon);
+			u[i] += weight ? h->weight_decay * p[i] : 0.0;
+			params += p[i] * p[i];
+			direction += u[i] * u[i];
+		}
+		double ratio = weight && params > 0.0 && direction > 0.0 ? sqrt(params / direction) : 1.0;
+		for (size_t i = rows[r].offset; rows[r].role < LS_ROLE_BUFFER && i < rows[r].offset + rows[r].count;
+		     i++)
+			p[i] -= lr * ratio * u[i];
+	}
+}
+
+static void test_lamb_reference(void **state)
+{
+	(void)state;
+	static world w;
+	static double p[LIVE], m[LIVE], v[LIVE];
+	ls_hyper h = { .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.05 };
+	const ls_optimizer_kind *kind = NULL;
+	double ratios[6];
+	assert_int_equal(ls_optimizer_find("lamb", &kind), LS_OK);
+	start(&w);
+	for (int i = 0; i < LIVE; i++) {
+		if (row_of(i) == &rows[5])
+			w.params[i] = 0.0f; /* a layer that starts at zero: its first ratio is 1 */
+		p[i] = w.params[i];
+	}
+	for (int t = 1; t <= 40; t++) {
+		fill_grads(&w, (uint64_t)t);
+		ls_optimizer_pass pass = make_pass(&w, kind, &h, (uint64_t)t);
+		pass.lr = 0.01 * (1 + t % 3);
+		lamb_reference(&h, pass.lr, t, w.grads, p, m, v);
+		prepare(&pass, w.grads, ratios);
+		ls_optimizer_apply(&pass, 0, LIVE);
+		for (int i = 0; i < LIVE; i++)
+			if (!(fabs(w.params[i] - p[i]) <= 1e-5 * (1.0 + fabs(p[i]))))
+				fail_msg("step %d, element %d: %.9g, reference %.9g", t, i, w.params[i], p[i]);
+		assert_true(ratios[1] == 1.0 && ratios[3] == 1.0); /* a bias, a norm */
+		assert_true((ratios[5] == 1.0) == (t == 1) && ratios[0] != 1.0);
+	}
+}
+
+/* No gradient, no decay: nowhere to go, and the ratio is 1. */
+static void test_lamb_without_direction(void **state)
+{
+	(void)state;
+	static world w, before;
+	const ls_optimizer_kind *kind = NULL;
+	ls_hyper h = { .beta1 = 0.9, .beta2 = 0.999 };
+	double ratios[6];
+	assert_int_equal(ls_optimizer_find("lamb", &kind), LS_OK);
+	start(&w);
+	before = w;
+	ls_optimizer_pass pass = make_pass(&w, kind, &h, 1);
+	pass.lr = 0.1;
+	prepare(&pass, w.grads, ratios);
+	ls_optimizer_apply(&pass, 0, LIVE);
+	for (int r = 0; r < 6; r++)
+		assert_true(ratios[r] == 1.0);
+	assert_memory_equal(&w, &before, sizeof w);
+	pass.hyper = &busy; /* dead weights are live with lamb: what lies behind is nothing of its */
+	ls_optimizer_decay_dead(&pass);
+	assert_memory_equal(&w, &before, sizeof w);
+	assert_true(ls_optimizer_needs_dead(kind, &h));
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -284,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_double_reference),       cmocka_unit_test(test_any_split_gives_the_same_bits),
 		cmocka_unit_test(test_instruction_sets_agree), cmocka_unit_test(test_zero_stays_zero),
 		cmocka_unit_test(test_dead_weights_decay),     cmocka_unit_test(test_names),
+		cmocka_unit_test(test_lamb_reference),         cmocka_unit_test(test_lamb_without_direction),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,13 +113,22 @@ static void test_same_bits(void **state)
 		int nodes, devices[NODES_MAX], servers;
 		const char *share;
 		double clip;
-		const char *model;
+		const char *model, *optimizer;
 	} rows[] = {
-		{ 2, { 1, 1 }, 0, "auto", 0, "mlp" },           { 2, { 1, 2 }, 0, "equal", 0, "cnn" },
-		{ 3, { 1, 1, 1 }, 0, "5:1:2", 0, "cnn" },       { 3, { 2, 1, 1 }, 1, "auto", 0, "cnn" },
-		{ 4, { 1, 1, 1, 1 }, 1, "equal", 0, "mlp" },    { 2, { 2, 2 }, 0, "1:8", 0.05, "mlp" },
-		{ 4, { 1, 2, 1, 1 }, 2, "equal", 0.05, "cnn" }, { 2, { 1, 1 }, 0, "equal", 0, "resnet18" },
-		{ 5, { 1, 1, 1, 1, 1 }, 0, "auto", 0, "mlp" },
+		{ 2, { 1, 1 }, 0, "auto", 0, "mlp", "adam" },
+		{ 2, { 1, 2 }, 0, "equal", 0, "cnn", "adam" },
+		{ 3, { 1, 1, 1 }, 0, "5:1:2", 0, "cnn", "adam" },
+		{ 3, { 2, 1, 1 }, 1, "auto", 0, "cnn", "adam" },
+		{ 4, { 1, 1, 1, 1 }, 1, "equal", 0, "mlp", "adam" },
+		{ 2, { 2, 2 }, 0, "1:8", 0.05, "mlp", "adam" },
+		{ 4, { 1, 2, 1, 1 }, 2, "equal", 0.05, "cnn", "adam" },
+		{ 2, { 1, 1 }, 0, "equal", 0, "resnet18", "adam" },
+		{ 5, { 1, 1, 1, 1, 1 }, 0, "auto", 0, "mlp", "adam" },
+		{ 2, { 2, 1 }, 0, "equal", 0, "cnn", "lamb" },
+		{ 4, { 1, 2, 1, 1 }, 2, "5:1", 0, "cnn", "lamb" },
+		{ 3, { 1, 1, 1 }, 0, "auto", 0.05, "mlp", "lamb" },
+		{ 4, { 1, 1, 2, 1 }, 1, "equal", 0.05, "cnn", "lamb" },
+		{ 2, { 1, 1 }, 0, "equal", 0, "resnet18", "lamb" },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -127,6 +136,8 @@ static void test_same_bits(void **state)
 		if (strcmp(o.model, "resnet18") == 0)
 			o.samples = 24, o.global_batch = 12, o.leaf = 4, o.steps = 3;
 		o.clip_norm = rows[i].clip;
+		o.optimizer = rows[i].optimizer;
+		o.weight_decay = strcmp(o.optimizer, "lamb") == 0 ? 0.01 : 0;
 		uint64_t expected = alone(&o);
 		o.servers = rows[i].servers;
 		o.placement = o.servers > 0 ? "ps" : "allreduce";

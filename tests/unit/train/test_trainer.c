@@ -191,13 +191,14 @@ static uint64_t fingerprint_after(const ls_trainer_options *o, int steps, int64_
 }
 
 /* Updating while backward goes gives the bits of updating after it: every optimizer, weight decay and dead weights too.
- */
+ * (lamb always updates after it; here its own round of measuring is compared with one behind that of clipping.) */
 static void test_early_update(void **state)
 {
 	static const struct {
 		const char *optimizer;
 		double weight_decay;
-	} rows[] = { { "adam", 0 }, { "adam", 0.01 }, { "adamw", 0.01 }, { "sgd", 0 }, { "sgd", 0.05 } };
+	} rows[] = { { "adam", 0 },   { "adam", 0.01 }, { "adamw", 0.01 }, { "sgd", 0 },
+		     { "sgd", 0.05 }, { "lamb", 0 },    { "lamb", 0.01 } };
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		for (int coupled = 0; coupled < 2; coupled++)
@@ -275,6 +276,83 @@ static void test_threads(void **state)
 	}
 }
 
+/* A trainer's parameter, as PyTorch has it; to be freed. */
+static float *exported(const ls_trainer *t, const ls_param *p)
+{
+	float *values = calloc(ls_param_elements(p), sizeof(float));
+	ls_param_export(p, LS_STORE_WHOLE, t->params, values);
+	return values;
+}
+
+/* The first step of LAMB on one parameter: m and v, corrected, are the gradient and its square. */
+static void check_lamb(const ls_param *p, const float *before, const float *grads, const float *after, double lr,
+		       const ls_hyper *h)
+{
+	size_t count = ls_param_elements(p), still = 0;
+	double params = 0, direction = 0, *u = calloc(count, sizeof *u);
+	int weight = p->role == LS_ROLE_WEIGHT;
+	for (size_t i = 0; i < count; i++) {
+		u[i] = grads[i] / (fabs(grads[i]) + h->epsilon) + (weight ? h->weight_decay * before[i] : 0);
+		params += (double)before[i] * before[i];
+		direction += u[i] * u[i];
+		still += grads[i] == 0;
+	}
+	double ratio = weight && params > 0 && direction > 0 ? sqrt(params / direction) : 1;
+	for (size_t i = 0; i < count; i++)
+		if (!(fabs(after[i] - (before[i] - lr * ratio * u[i])) < 2e-5 * lr * ratio + 1e-7))
+			fail_msg("%s, element %zu: %.9g, expected %.9g", p->name, i, after[i],
+				 before[i] - lr * ratio * u[i]);
+	if (strcmp(p->name, "b.weight") == 0)
+		assert_true(still >= count * 16 / 25); /* dead taps count in the norms, and shrink */
+	free(u);
+}
+
+/* One step of LAMB against the formula, with gradients that a step of SGD tells. */
+static void test_lamb(void **state)
+{
+	(void)state;
+	for (int devices = 1; devices <= 2; devices++) {
+		ls_graph *graph[2] = { make_graph(1), make_graph(1) };
+		ls_trainer *t[2];
+		batch b = make_batch(3, 40);
+		float *before[64], *grads[64];
+		const ls_param_table *table = &graph[1]->params;
+		ls_hyper h = { .beta1 = 0.9, .beta2 = 0.999, .epsilon = 0.02, .weight_decay = 0.3 };
+		assert_true(table->count <= 64);
+		for (int i = 0; i < 2; i++) {
+			ls_trainer_options o = base_options(graph[i], 20, 2);
+			o.optimizer = i == 0 ? "sgd" : "lamb";
+			o.hyper = i == 0 ? (ls_hyper){ 0 } : h;
+			o.schedule.lr = i == 0 ? 1 : 0.05;
+			o.devices = devices;
+			check_status(ls_trainer_new(&t[i], &o));
+			check_status(ls_trainer_init(t[i]));
+			for (size_t r = 0; i == 0 && r < table->count; r++)
+				if (ls_param_is_trained(&table->rows[r]))
+					before[r] = exported(t[0], &graph[0]->params.rows[r]);
+			step(t[i], &b, 20);
+		}
+		for (size_t r = 0; r < table->count; r++) {
+			const ls_param *p = &table->rows[r];
+			if (!ls_param_is_trained(p))
+				continue;
+			grads[r] = exported(t[0], &graph[0]->params.rows[r]);
+			for (size_t i = 0; i < ls_param_elements(p); i++)
+				grads[r][i] = before[r][i] - grads[r][i];
+			float *after = exported(t[1], p);
+			check_lamb(p, before[r], grads[r], after, 0.05, &h);
+			free(after);
+			free(grads[r]);
+			free(before[r]);
+		}
+		free_batch(&b);
+		for (int i = 0; i < 2; i++) {
+			ls_trainer_free(t[i]);
+			ls_graph_free(graph[i]);
+		}
+	}
+}
+
 static int compare_ints(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
@@ -296,6 +374,8 @@ static void test_devices(void **state)
 					o.devices = devices;
 					o.threads = threads;
 					o.clip_norm = leaves % 4 == 2 ? 0.1 : 0;
+					if (leaves == 1 || leaves == 6 || leaves == 7) /* 6: with clipping */
+						o.optimizer = "lamb", o.hyper.weight_decay = 0.01;
 					uint64_t f =
 						fingerprint_after(&o, 3, leaves * 5 - (tail > 0 ? 5 - tail : 0), NULL);
 					first = devices == 1 && threads == 1 ? f : first;
@@ -717,6 +797,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_early_update),
+		cmocka_unit_test(test_lamb),
 		cmocka_unit_test(test_dead_weights_decay),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_devices),
