@@ -106,6 +106,14 @@ static ls_status split_ascii(split *s, const char *run, size_t bytes)
 
 /* --- any other run --- */
 
+static ls_status refuse_byte(const split *s, size_t at)
+{
+	size_t line = 1;
+	for (size_t i = 0; i < at; i++)
+		line += s->text[i] == '\n';
+	return ls_fail(LS_EFORMAT, "byte %zu (line %zu) is not UTF-8: 0x%02x", at, line, (uint8_t)s->text[at]);
+}
+
 /* Collect a run from *at on, cleaned; *at moves behind it. An ideograph is a run. */
 static ls_status read_run(split *s, size_t *at)
 {
@@ -114,7 +122,7 @@ static ls_status read_run(split *s, size_t *at)
 		int32_t c;
 		size_t used = ls_char_decode(s->text + *at, s->bytes - *at, &c);
 		if (!used && !s->basic->replace_invalid)
-			return ls_fail(LS_EFORMAT, "byte %zu is not UTF-8 (0x%02x)", *at, (uint8_t)s->text[*at]);
+			return refuse_byte(s, *at);
 		ls_char_class class = used ? ls_char_classify(c) : LS_CHAR_DROP;
 		if (class == LS_CHAR_ALONE && s->run.count > 0)
 			return LS_OK; /* it begins the next run */
