@@ -9,7 +9,7 @@
 #include "text/merge.h"
 #include "text/words.h"
 
-enum { CODE_POINTS = 0x110000, ALPHABET_MAX = 1000, MIN_COUNT = 2, PROGRESS_EVERY = 256 };
+enum { ALPHABET_MAX = 1000, MIN_COUNT = 2, PROGRESS_EVERY = 256 };
 
 typedef struct character {
 	uint64_t count;
@@ -21,7 +21,8 @@ struct ls_learner {
 	ls_words words;
 	uint64_t total;
 	ls_words pieces;
-	character *characters; /* (CODE_POINTS) */
+	character *characters; /* (character_count), by code point */
+	int32_t character_count;
 	ls_merge *merge;
 };
 
@@ -84,14 +85,20 @@ static size_t word_characters(const ls_learner *learner, size_t i, int32_t chars
 	return count;
 }
 
-static void count_characters(ls_learner *learner)
+static ls_status count_characters(ls_learner *learner)
 {
-	int32_t chars[LS_WORD_MAX_DEFAULT];
-	for (size_t i = 0; i < learner->words.count; i++) {
-		size_t count = word_characters(learner, i, chars);
-		for (size_t k = 0; k < count; k++)
+	int32_t chars[LS_WORD_MAX_DEFAULT], highest = 0;
+	for (size_t i = 0; i < learner->words.count; i++)
+		for (size_t k = word_characters(learner, i, chars); k-- > 0;)
+			highest = chars[k] > highest ? chars[k] : highest;
+	learner->character_count = highest + 1;
+	learner->characters = calloc((size_t)highest + 1, sizeof *learner->characters);
+	if (!learner->characters)
+		return ls_fail(LS_EMEMORY, "no memory for an alphabet");
+	for (size_t i = 0; i < learner->words.count; i++)
+		for (size_t k = word_characters(learner, i, chars); k-- > 0;)
 			learner->characters[chars[k]].count += learner->words.entries[i].count;
-	}
+	return LS_OK;
 }
 
 typedef struct ranked {
@@ -109,7 +116,7 @@ static int by_count(const void *a, const void *b)
 static ls_status cut_alphabet(ls_learner *learner)
 {
 	size_t count = 0, most = learner->options.alphabet_max;
-	for (int32_t c = 0; c < CODE_POINTS; c++)
+	for (int32_t c = 0; c < learner->character_count; c++)
 		count += learner->characters[c].count > 0;
 	if (count <= most)
 		return LS_OK;
@@ -117,7 +124,7 @@ static ls_status cut_alphabet(ls_learner *learner)
 	if (!list)
 		return ls_fail(LS_EMEMORY, "no memory for an alphabet of %zu characters", count);
 	count = 0;
-	for (int32_t c = 0; c < CODE_POINTS; c++)
+	for (int32_t c = 0; c < learner->character_count; c++)
 		if (learner->characters[c].count > 0)
 			list[count++] = (ranked){ learner->characters[c].count, c };
 	qsort(list, count, sizeof *list, by_count);
@@ -147,7 +154,7 @@ static ls_status add_alphabet(ls_learner *learner)
 	for (size_t i = 0; (special = ls_special_text(i)); i++)
 		LS_TRY(ls_words_add(&learner->pieces, special, strlen(special), NULL));
 	for (int continued = 0; continued < 2; continued++)
-		for (int32_t c = 0; c < CODE_POINTS; c++)
+		for (int32_t c = 0; c < learner->character_count; c++)
 			if (learner->characters[c].count && !(continued && stands_alone(c)))
 				LS_TRY(add_character(learner, c, continued));
 	if (learner->pieces.count > learner->options.size)
@@ -212,10 +219,7 @@ ls_status ls_learner_finish(ls_learner *learner, ls_vocab **out)
 {
 	if (learner->words.count == 0)
 		return ls_fail(LS_EFORMAT, "no words to learn a vocabulary from");
-	learner->characters = calloc(CODE_POINTS, sizeof *learner->characters);
-	if (!learner->characters)
-		return ls_fail(LS_EMEMORY, "no memory to learn a vocabulary");
-	count_characters(learner);
+	LS_TRY(count_characters(learner));
 	LS_TRY(cut_alphabet(learner));
 	LS_TRY(add_alphabet(learner));
 	LS_TRY(join(learner));
