@@ -35,6 +35,20 @@ typedef struct ls_row_shape {
 	int panel, channels;
 } ls_row_shape;
 
+/* Rows of attention's scores: (rows, ld) with a column a key, `length` of which count; ld is at least that rounded up
+ * to 16. A mask of kept probabilities is (rows, ld_keep), with 16 floats of room behind. */
+typedef struct ls_score_shape {
+	int rows, length, ld, ld_keep;
+	float scale; /* of the scores, positive */
+} ls_score_shape;
+
+/* Which numbers a mask draws: key j of row r has word j % 4 of ls_rng_words(key, sample, first + r*step + j/4). */
+typedef struct ls_keep_draw {
+	uint32_t key[2];
+	uint64_t sample, first, step;
+	float probability;
+} ls_keep_draw;
+
 typedef struct ls_simd {
 	/* Portable product; same meaning as ls_gemm. */
 	void (*gemm)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
@@ -75,6 +89,19 @@ typedef struct ls_simd {
 	/* y = tanh x, dx = dy * (1 - y^2); count and aliases as above. */
 	void (*tanh)(const float *x, int64_t count, float *y);
 	void (*tanh_backward)(const float *dy, const float *y, int64_t count, float *dx);
+
+	/* score = keep * e^(scale*(score - maximum of the row)); inverse = 1 / sum and lse = ln sum of e^(scale*score),
+	 * without keep, which may be NULL: all 1. */
+	void (*attention_softmax)(const ls_score_shape *shape, const float *keep, float *score, float *inverse,
+				  float *lse);
+	/* With p = e^(scale*score - lse): score = keep*p, slope = scale * p * (keep*slope - dots). */
+	void (*attention_softmax_backward)(const ls_score_shape *shape, const float *keep, const float *lse,
+					   const float *dots, float *score, float *slope);
+	/* keep (rows, 4*blocks), dense: 1 / (1 - probability) or 0; may write up to 64 floats more. */
+	void (*attention_keep)(const ls_keep_draw *draw, int rows, int blocks, float *keep);
+	/* Rows of y (rows, cols) times factor[row]; dots[row] += a . b over cols, a multiple of 16. */
+	void (*attention_scale)(float *y, int rows, int cols, int ld, const float *factor);
+	void (*attention_dots)(const float *a, const float *b, int rows, int cols, int ld, float *dots);
 
 	/* y = x + bias (bias may be NULL), then max(0, .) when relu; in place. */
 	void (*bias_act)(float *y, int64_t rows, int panel, const float *bias, int relu);

@@ -1,5 +1,5 @@
 /*
- * dropout.c - Philox4x32-10 in lanes, and the mask it draws.
+ * dropout.c - Philox4x32-10 in lanes, and the masks it draws.
  *
  * A 64-bit lane holds one 32-bit word of the state of one block (its upper half is rubbish nobody reads), so a vector
  * carries LS_LANES/2 blocks and a round is two 32x32->64 multiplications. Two vectors go side by side, as each round
@@ -51,13 +51,13 @@ static const vq lane_numbers = { 0, 1, 2, 3 };
 static const vq lane_numbers = { 0, 1 };
 #endif
 
-/* The words of blocks first, first + 1, ... of counter `high`, in element order. */
-LS_INLINE void draw(uint32_t key0, uint32_t key1, uint64_t high, uint64_t first, uint32_t words[WORDS])
+/* The words of the blocks in the lanes of `low`, of counter `high`, in element order. */
+LS_INLINE void draw_blocks(uint32_t key0, uint32_t key1, uint64_t high, const vq *low, uint32_t words[WORDS])
 {
 	vq a[SETS], b[SETS], c[SETS], d[SETS];
 	LS_UNROLL for (int s = 0; s < SETS; s++)
 	{
-		a[s] = broadcast(first + (uint64_t)(s * BLOCKS)) + lane_numbers;
+		a[s] = low[s];
 		b[s] = a[s] >> 32;
 		c[s] = broadcast(high);
 		d[s] = broadcast(high >> 32);
@@ -84,6 +84,14 @@ LS_INLINE void draw(uint32_t key0, uint32_t key1, uint64_t high, uint64_t first,
 	}
 }
 
+/* The words of blocks first, first + 1, ... */
+LS_INLINE void draw(uint32_t key0, uint32_t key1, uint64_t high, uint64_t first, uint32_t words[WORDS])
+{
+	vq low[SETS];
+	LS_UNROLL for (int s = 0; s < SETS; s++) low[s] = broadcast(first + (uint64_t)(s * BLOCKS)) + lane_numbers;
+	draw_blocks(key0, key1, high, low, words);
+}
+
 /* y = x*scale where the word's unit value reaches the probability. */
 LS_INLINE void mask(const uint32_t *words, const float *x, int count, float probability, float scale, float *y)
 {
@@ -108,5 +116,38 @@ void LS_ISA_SYMBOL(ls_simd_dropout)(const float *x, int panel, uint32_t key0, ui
 		draw(key0, key1, sample, element / 4, words);
 		mask(words + skip, x + done, count, probability, scale, y + done);
 		done += count;
+	}
+}
+
+/* The mask of a draw's words: scale or 0. */
+LS_INLINE void keep_words(const uint32_t words[WORDS], float probability, float scale, float *keep)
+{
+	LS_UNROLL for (int i = 0; i < WORDS; i += LS_LANES)
+	{
+		ls_vf unit = __builtin_convertvector((ls_vi)(*(const vu_any *)(words + i) >> 8), ls_vf) * 0x1p-24f;
+		ls_vf_store(keep + i, ls_vf_where(unit >= probability, ls_vf_set(scale)));
+	}
+}
+
+/* Rows are drawn one behind the other, so that short ones fill the vectors too. */
+void LS_ISA_SYMBOL(ls_simd_attention_keep)(const ls_keep_draw *d, int rows, int blocks, float *keep)
+{
+	const float scale = 1.0f / (1.0f - d->probability);
+	const int64_t total = (int64_t)rows * blocks;
+	uint32_t words[WORDS];
+	uint64_t row = d->first, low[SETS * BLOCKS];
+	int block = 0;
+	for (int64_t done = 0; done < total; done += SETS * BLOCKS, keep += WORDS) {
+		vq lanes[SETS];
+		for (int i = 0; i < SETS * BLOCKS; i++) {
+			low[i] = row + (uint64_t)block;
+			if (++block == blocks) {
+				block = 0;
+				row += d->step;
+			}
+		}
+		LS_UNROLL for (int s = 0; s < SETS; s++) lanes[s] = *(const vq_any *)(low + s * BLOCKS);
+		draw_blocks(d->key[0], d->key[1], d->sample, lanes, words);
+		keep_words(words, d->probability, scale, keep);
 	}
 }

@@ -33,6 +33,14 @@ void LS_ISA_SYMBOL(ls_simd_gelu_backward)(const float *dy, const float *x, int64
 void LS_ISA_SYMBOL(ls_simd_tanh)(const float *x, int64_t count, float *y);
 void LS_ISA_SYMBOL(ls_simd_tanh_backward)(const float *dy, const float *y, int64_t count, float *dx);
 
+/* attention.c */
+void LS_ISA_SYMBOL(ls_simd_attention_softmax)(const ls_score_shape *shape, const float *keep, float *score,
+					      float *inverse, float *lse);
+void LS_ISA_SYMBOL(ls_simd_attention_softmax_backward)(const ls_score_shape *shape, const float *keep, const float *lse,
+						       const float *dots, float *score, float *slope);
+void LS_ISA_SYMBOL(ls_simd_attention_scale)(float *y, int rows, int cols, int ld, const float *factor);
+void LS_ISA_SYMBOL(ls_simd_attention_dots)(const float *a, const float *b, int rows, int cols, int ld, float *dots);
+
 /* pointwise.c */
 void LS_ISA_SYMBOL(ls_simd_bias_act)(float *y, int64_t rows, int panel, const float *bias, int relu);
 void LS_ISA_SYMBOL(ls_simd_relu_backward)(const float *dy, const float *y, int64_t count, float *g);
@@ -51,6 +59,7 @@ void LS_ISA_SYMBOL(ls_simd_avg_pool_backward)(const ls_pool_geometry *g, const f
 /* dropout.c */
 void LS_ISA_SYMBOL(ls_simd_dropout)(const float *x, int panel, uint32_t key0, uint32_t key1, uint64_t sample,
 				    uint64_t first_element, float probability, float *y);
+void LS_ISA_SYMBOL(ls_simd_attention_keep)(const ls_keep_draw *draw, int rows, int blocks, float *keep);
 
 /* softmax.c */
 void LS_ISA_SYMBOL(ls_simd_softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels,

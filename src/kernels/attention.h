@@ -1,0 +1,53 @@
+/*
+ * attention.h - multi-head attention over sentences that lie packed end to end, in memory linear in their length.
+ *
+ *   out = dropout(softmax(scale * q k^T)) v    for each sentence and head
+ *
+ * q, k, v, out and their gradients are panels (blocks, rows, panel): channel c of row r lies at ((c / panel) * rows +
+ * r)
+ * * panel + c % panel. Head h has channels [h * width, (h + 1) * width); the channels past the last head's are written
+ * as zeros. Sentence i has rows [start[i], start[i + 1]) and sees itself only: its result depends on neither its
+ * neighbours nor its place. Rows outside of all sentences are not touched.
+ *
+ * A unit of work is one head on one sentence, done by one thread from start to end. It takes blocks of at most
+ * LS_ATTENTION_BLOCK queries, each with its scores against all keys of the sentence; backward computes them again from
+ * q, k and the log-sum-exp that forward left.
+ */
+#ifndef LS_KERNELS_ATTENTION_H
+#define LS_KERNELS_ATTENTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/team.h"
+
+#define LS_ATTENTION_BLOCK 64 /* queries at a time */
+
+typedef struct ls_attention {
+	int heads, width; /* width of a head: 16, 32, 64 or a multiple of 64; it divides panel or is a multiple of it */
+	int64_t rows;
+	int panel;
+	const int32_t *start; /* (samples + 1); sentences are shorter than 2^20 rows */
+	int64_t samples;
+	float scale; /* positive */
+	/* Dropout of the probabilities, 0: none. Key j of query i (both counted in the sentence) of head h is kept,
+	 * times 1 / (1 - probability), when word j % 4 of ls_rng_words(key, sample, h << 38 | i << 18 | j >> 2) has a
+	 * unit value of at least `probability`. */
+	float probability;
+	uint32_t key[2];
+	const uint64_t *sample; /* (samples) dataset indices; may be NULL without dropout */
+} ls_attention;
+
+/* Floats of scratch, 64-byte aligned, for a team of `threads`: enough for both directions and sentences up to
+ * `longest`. */
+size_t ls_attention_scratch_floats(int width, int64_t longest, int threads);
+
+/* lse (heads, rows): log-sum-exp of each row of scores. Called by all members; no barrier inside or behind. */
+void ls_attention_forward(const ls_attention *a, const float *q, const float *k, const float *v, float *out, float *lse,
+			  float *scratch, ls_member member);
+/* dq, dk and dv are written, not added to; dq may alias dout or out. */
+void ls_attention_backward(const ls_attention *a, const float *q, const float *k, const float *v, const float *out,
+			   const float *lse, const float *dout, float *dq, float *dk, float *dv, float *scratch,
+			   ls_member member);
+
+#endif
