@@ -18,7 +18,7 @@ _lockstep_value() { # PROGRAM OPTION: the values it takes; fails for a file or a
 	case $2 in
 	--model | -m) _lockstep_names "$1" models ;;
 	--data | -d) _lockstep_names "$1" data list ;;
-	--optimizer) echo "sgd adam adamw" ;;
+	--optimizer) echo "sgd adam adamw lamb" ;;
 	--placement) echo "allreduce ps" ;;
 	--wire) echo "fp32 bf16" ;;
 	--exchange) echo "lockstep mpi" ;;

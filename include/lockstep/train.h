@@ -31,6 +31,14 @@ typedef struct ls_train_options {
 	uint64_t test_samples; /* the same for the test set */
 	float dropout;
 
+	/* text: how it is read, and the size of a model that has no size of its own; 0: the default */
+	const char *vocab;   /* vocab.txt; NULL: the one beside the data */
+	int cased;           /* keep case and accents */
+	int64_t seq_len;     /* tokens of the longest sample */
+	int phrases;         /* sst5: train on every phrase of every tree */
+	int replace_invalid; /* go on where text is not UTF-8 */
+	int64_t layers, width, heads, ffn, max_len;
+
 	/* how long */
 	int64_t epochs;       /* ignored when steps is set */
 	int64_t steps;        /* 0: by epochs */
@@ -178,7 +186,9 @@ typedef struct ls_eval_options {
 typedef struct ls_eval_result {
 	uint64_t samples;
 	double loss, accuracy, seconds;
-	uint64_t fingerprint; /* of the weights, as ls_train() reports it */
+	uint64_t picks;                    /* tokens that were to be predicted; 0: none */
+	double token_loss, token_accuracy; /* means over them */
+	uint64_t fingerprint;              /* of the weights, as ls_train() reports it */
 } ls_eval_result;
 
 ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result);

@@ -17,6 +17,7 @@
 #include "base/status.h"
 
 #define DATA "Model and data"
+#define TEXT "Text"
 #define LENGTH "Length"
 #define UPDATE "Update"
 #define MACHINE "Machine"
@@ -35,6 +36,17 @@ static const ls_setting settings[] = {
 	{ "samples", 0, "N", DATA, "training samples", LS_SETTING_COUNT, AT(samples), 0, NO_LIMIT, 1 },
 	{ "test-samples", 0, "N", DATA, "test samples", LS_SETTING_COUNT, AT(test_samples), 0, NO_LIMIT, 0 },
 	{ "dropout", 0, "P", DATA, "drop probability", LS_SETTING_FLOAT, AT(dropout), 0, 0.99, 1 },
+
+	{ "vocab", 0, "FILE", TEXT, "its word pieces", LS_SETTING_STRING, AT(vocab), 0, 0, 0 },
+	{ "cased", 0, NULL, TEXT, "keep case, accents", LS_SETTING_FLAG, AT(cased), 0, 1, 1 },
+	{ "seq-len", 0, "N", TEXT, "tokens a sample", LS_SETTING_INT, AT(seq_len), 0, 65536, 1 },
+	{ "phrases", 0, NULL, TEXT, "sst5: all phrases", LS_SETTING_FLAG, AT(phrases), 0, 1, 1 },
+	{ "replace-invalid", 0, NULL, TEXT, "accept bad UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0, 1, 1 },
+	{ "layers", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(layers), 0, 1000, 1 },
+	{ "width", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(width), 0, 65536, 1 },
+	{ "heads", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(heads), 0, 4096, 1 },
+	{ "ffn", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(ffn), 0, 1 << 20, 1 },
+	{ "max-len", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(max_len), 0, 65536, 1 },
 
 	{ "epochs", 'e', "N", LENGTH, "passes over data", LS_SETTING_INT, AT(epochs), 1, 1e9, 0 },
 	{ "steps", 0, "N", LENGTH, "end at step N", LS_SETTING_INT, AT(steps), 0, 1e15, 0 },

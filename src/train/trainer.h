@@ -77,16 +77,29 @@ typedef struct ls_trainer_report {
 	uint64_t step; /* the first is 0 */
 	double loss;   /* sums over the step's samples */
 	int64_t correct, samples;
-	int stops;            /* somebody wants to end */
-	double gradient_norm; /* when clipping is on; NaN where it is not known */
-	double exposed_s;     /* devices waited for parameters, mean over them */
-	double wait_s;        /* devices waited for one another and helped at the end of the step */
+	int64_t tokens, picks; /* of text: real tokens, and those to be predicted */
+	double token_loss;     /* sum over picks */
+	int64_t token_correct; /* of picks */
+	int stops;             /* somebody wants to end */
+	double gradient_norm;  /* when clipping is on; NaN where it is not known */
+	double exposed_s;      /* devices waited for parameters, mean over them */
+	double wait_s;         /* devices waited for one another and helped at the end of the step */
 	const double *node_s; /* (nodes) seconds devices computed, summed over leaves; borrowed until two steps later */
 	const int64_t *leaves; /* (nodes) */
 } ls_trainer_report;
 
 /* Sums that ride along, behind the running statistics. */
-enum ls_extra { LS_EXTRA_LOSS, LS_EXTRA_CORRECT, LS_EXTRA_SAMPLES, LS_EXTRA_STOPS, LS_EXTRA_NODES };
+enum ls_extra {
+	LS_EXTRA_LOSS,
+	LS_EXTRA_CORRECT,
+	LS_EXTRA_SAMPLES,
+	LS_EXTRA_STOPS,
+	LS_EXTRA_TOKENS,
+	LS_EXTRA_PICKS,
+	LS_EXTRA_TOKEN_LOSS,
+	LS_EXTRA_TOKEN_CORRECT,
+	LS_EXTRA_NODES
+};
 
 typedef struct ls_device {
 	ls_trainer *trainer;

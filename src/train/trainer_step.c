@@ -189,11 +189,21 @@ void ls_trainer_act(void *context, ls_exchange_act act, int participant, int64_t
 	t->act(t->trace_context, act, participant, number, begin_s, end_s);
 }
 
+/* What makes sums over a step's tokens to be predicted means, once they are divided by its samples. */
+static double token_weight(const ls_leaf *leaf)
+{
+	if (leaf->text == NULL || leaf->text->step_picks == 0)
+		return 0;
+	return (double)leaf->step_samples / (double)leaf->text->step_picks;
+}
+
 static ls_exec_leaf job_of(ls_device *d, const ls_leaf *leaf, float *grads)
 {
 	const ls_trainer *t = d->trainer;
 	return (ls_exec_leaf){ .count = leaf->count,
 			       .images = leaf->images,
+			       .text = leaf->text,
+			       .token_weight = token_weight(leaf),
 			       .labels = leaf->labels,
 			       .samples = leaf->samples,
 			       .params = t->params,
@@ -211,6 +221,17 @@ static ls_exec_leaf job_of(ls_device *d, const ls_leaf *leaf, float *grads)
 			       .span_context = d };
 }
 
+static void fill_sums(const ls_exec_leaf *job, float *sums)
+{
+	sums[LS_EXTRA_LOSS] = (float)job->loss;
+	sums[LS_EXTRA_CORRECT] = (float)job->correct;
+	sums[LS_EXTRA_SAMPLES] = (float)job->count;
+	sums[LS_EXTRA_TOKENS] = job->text != NULL ? (float)job->text->start[job->count] : 0;
+	sums[LS_EXTRA_PICKS] = job->text != NULL ? (float)job->text->pick_start[job->count] : 0;
+	sums[LS_EXTRA_TOKEN_LOSS] = (float)job->token_loss;
+	sums[LS_EXTRA_TOKEN_CORRECT] = (float)job->token_correct;
+}
+
 /* What a leaf adds to the sums that ride along. */
 static void fill_extra(const ls_trainer *t, const ls_device *d, const ls_exec_leaf *job, double seconds, float *extra)
 {
@@ -223,9 +244,7 @@ static void fill_extra(const ls_trainer *t, const ls_device *d, const ls_exec_le
 	for (size_t i = 0; i < buffers; i++)
 		extra[i] = weight * d->stats[i];
 	memset(sums, 0, (LS_EXTRA_NODES + (size_t)t->nodes) * sizeof(float));
-	sums[LS_EXTRA_LOSS] = (float)job->loss;
-	sums[LS_EXTRA_CORRECT] = (float)job->correct;
-	sums[LS_EXTRA_SAMPLES] = (float)job->count;
+	fill_sums(job, sums);
 	sums[LS_EXTRA_NODES + t->node] = (float)seconds;
 }
 
@@ -347,9 +366,7 @@ static ls_status run_alone(ls_trainer *t, const ls_trainer_deal *deal)
 	float *state = t->state + t->graph->params.buffers;
 	for (size_t i = 0; i < t->graph->params.buffers; i++)
 		sums[i] *= (float)job.count;
-	state[LS_EXTRA_LOSS] = (float)job.loss;
-	state[LS_EXTRA_CORRECT] = (float)job.correct;
-	state[LS_EXTRA_SAMPLES] = (float)job.count;
+	fill_sums(&job, state);
 	state[LS_EXTRA_STOPS] = (float)deal->wants_stop;
 	state[LS_EXTRA_NODES] = (float)(ls_clock_seconds() - start);
 	update_extra(t, (double)job.count, -1, 0, t->graph->params.buffers, sums);
@@ -460,6 +477,10 @@ ls_status ls_trainer_report_of(ls_trainer *t, uint64_t step, ls_trainer_report *
 				    .correct = (int64_t)n->sums[LS_EXTRA_CORRECT],
 				    .samples = (int64_t)n->sums[LS_EXTRA_SAMPLES],
 				    .stops = n->sums[LS_EXTRA_STOPS] > 0,
+				    .tokens = (int64_t)n->sums[LS_EXTRA_TOKENS],
+				    .picks = (int64_t)n->sums[LS_EXTRA_PICKS],
+				    .token_loss = (double)n->sums[LS_EXTRA_TOKEN_LOSS],
+				    .token_correct = (int64_t)n->sums[LS_EXTRA_TOKEN_CORRECT],
 				    .gradient_norm = n->gradient_norm,
 				    .exposed_s = n->exposed_s,
 				    .wait_s = n->wait_s,

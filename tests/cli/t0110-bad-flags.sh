@@ -36,6 +36,8 @@ bad "a schedule misspelt" "'cosin'.*did you mean 'cosine'" train --schedule cosi
 bad "a leaf larger than the batch" "--leaf 65 is larger" train --leaf 65 --global-batch 64 --model mlp --data glyphs
 bad "a leaf that does not fit" "--leaf 24 does not divide the global batch of 64" train --leaf 24 --global-batch 64 --model mlp --data glyphs
 bad "a placement misspelt" "'alreduce'.*did you mean 'allreduce'" train --placement alreduce --model mlp --data glyphs
+bad "staleness with lamb" "--staleness and --optimizer lamb: there is no common step" train --staleness 2 --placement ps \
+	--optimizer lamb --model mlp --data glyphs
 bad "staleness without servers" "--staleness 2 needs --placement ps" train --staleness 2 --model mlp --data glyphs
 bad "servers without a place" "--servers 2 needs --placement ps" train --servers 2 --model mlp --data glyphs
 bad "a wire nobody has" "unknown wire 'fp16'" train --wire fp16 --model mlp --data glyphs

@@ -45,7 +45,7 @@ is "and does not train" "$(fingerprint "$out")" ""
 
 run small_train --epochs 3 --ckpt-every 4 --keep 3 --run runs/keep
 is "--keep keeps the newest" "$(cd runs/keep/ckpt && echo step-*)" "step-000000040 step-000000044 step-000000048"
-for optimizer in sgd adamw; do
+for optimizer in sgd adamw lamb; do
 	run small_train --optimizer $optimizer --lr 0.01 --weight-decay 0.01 --clip-norm 1 --schedule cosine --warmup 4
 	is "$optimizer, decay, clipping, cosine and warm-up" "$status" 0
 done

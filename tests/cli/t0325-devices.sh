@@ -16,6 +16,10 @@ same() { # NAME OPTIONS...
 
 same "cnn, five leaves and a tail" --model cnn --global-batch 60 --leaf 12
 same "mlp with clipping" --model mlp --global-batch 49 --leaf 7 --clip-norm 0.05
+same "cnn with lamb" --model cnn --global-batch 60 --leaf 12 --optimizer lamb --lr 0.02 --weight-decay 0.01
+same "mlp, one leaf, lamb" --model mlp --global-batch 49 --leaf 49 --optimizer lamb --lr 0.02
+same "cnn with lamb and clipping" --model cnn --global-batch 60 --leaf 12 --optimizer lamb --lr 0.02 --clip-norm 0.05
+same "resnet18 with lamb" --model resnet18 --global-batch 32 --leaf 8 --steps 2 --optimizer lamb --weight-decay 0.01
 same "resnet18 with batch statistics" --model resnet18 --global-batch 32 --leaf 8 --steps 3
 same "two threads a device" --model cnn --global-batch 36 --leaf 12 --threads 2 --dropout 0.3
 
@@ -30,6 +34,14 @@ is "and back, and ends with the bits of one never stopped" "$(fingerprint "$out"
 run small_train "${layout[@]}" --steps 16 --devices 3 --run run --resume
 is "another batch is refused" "$status" 1
 like "naming both" "$err" "was 128, now 192"
+
+lamb=(--steps 12 --eval-every 0 --model cnn --optimizer lamb --lr 0.02 --weight-decay 0.01 --global-batch 128 --leaf 32)
+run small_train "${lamb[@]}" --devices 2
+whole=$(fingerprint "$out")
+run small_train "${lamb[@]}" --steps 5 --devices 3 --run lamb
+ok "a run with lamb keeps both means" grep -q exp_avg_sq lamb/ckpt/step-000000005/optimizer.safetensors
+run small_train "${lamb[@]}" --devices 1 --run lamb --resume
+is "and goes on with other devices to the same end" "$(fingerprint "$out")" "$whole"
 
 run small_train --steps 2 --devices 64 --batch 2
 is "more devices than cores are allowed" "$status" 0

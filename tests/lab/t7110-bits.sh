@@ -44,6 +44,16 @@ ok "clipping matters in this job" test "$expected" != "$unclipped"
 same a:3,b:2 --clip-norm 0.05
 same a:1,b:1,c:1,d:1 --clip-norm 0.05 --placement ps --servers 2
 
+run "$LOCKSTEP" train "${job[@]}" --devices 1 --optimizer lamb --lr 0.02 --weight-decay 0.01
+expected=$(result "$out")
+ok "and so does the optimizer" test "$expected" != "$unclipped"
+same a:3,b:2 --optimizer lamb --lr 0.02 --weight-decay 0.01
+same a:1,b:1,c:1,d:1 --optimizer lamb --lr 0.02 --weight-decay 0.01 --placement ps --servers 2 --bucket-bytes 4096
+run "$LOCKSTEP" train "${job[@]}" --devices 1 --optimizer lamb --lr 0.02 --clip-norm 0.05
+expected=$(result "$out")
+same a:1,b:1,c:1 --optimizer lamb --lr 0.02 --clip-norm 0.05
+same a:2,b:1,c:1 --optimizer lamb --lr 0.02 --clip-norm 0.05 --placement ps
+
 # A real model, with statistics of batches and weights that are not exchanged.
 job=(--model resnet18 --data glyphs --samples 480 --test-samples 64 --global-batch 256 --leaf 32 --steps 2 --schedule constant)
 run "$LOCKSTEP" train "${job[@]}" --devices 2

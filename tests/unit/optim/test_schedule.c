@@ -85,6 +85,20 @@ static void test_linear(void **state)
 	assert_rate(&o, UINT64_MAX, 0.1);
 }
 
+/* BERT's: a straight line up over the warm-up, the full rate behind it, and a straight line down to 0. */
+static void test_bert(void **state)
+{
+	(void)state;
+	ls_schedule_options o = { .name = "linear", .lr = 1e-4, .warmup = 10000, .total = 1000000 };
+	assert_int_equal(ls_schedule_check(&o), LS_OK);
+	for (uint64_t step = 0; step < 10000; step += 99)
+		assert_rate(&o, step, 1e-4 * (double)(step + 1) / 10000.0);
+	for (uint64_t step = 10000; step <= 1000000; step += 990)
+		assert_rate(&o, step, 1e-4 * (double)(1000000 - step) / 990000.0);
+	assert_true(ls_schedule_rate(&o, 9999) == 1e-4 && ls_schedule_rate(&o, 10000) == 1e-4);
+	assert_true(ls_schedule_rate(&o, 999999) > 0.0 && ls_schedule_rate(&o, 1000000) == 0.0);
+}
+
 /* 100 steps: the full rate up to step 80, then a straight line. */
 static void test_settle(void **state)
 {
@@ -153,9 +167,9 @@ static void test_needs_length(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_warmup), cmocka_unit_test(test_constant),     cmocka_unit_test(test_step),
-		cmocka_unit_test(test_cosine), cmocka_unit_test(test_linear),       cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_settle), cmocka_unit_test(test_needs_length),
+		cmocka_unit_test(test_warmup), cmocka_unit_test(test_constant), cmocka_unit_test(test_step),
+		cmocka_unit_test(test_cosine), cmocka_unit_test(test_linear),   cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_bert),   cmocka_unit_test(test_settle),   cmocka_unit_test(test_needs_length),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
