@@ -41,7 +41,8 @@ typedef enum ls_weight_init {
 	LS_WEIGHTS_UNIFORM,    /* U(-b, b), b = 1/sqrt(fan_in), bias too: PyTorch's default */
 	LS_WEIGHTS_HE_FAN_OUT, /* N(0, sqrt(2 / fan_out)): torchvision's ResNets; bias 0 */
 	LS_WEIGHTS_HE_FAN_IN,  /* N(0, sqrt(2 / fan_in)), for a layer that a relu follows; bias 0 */
-	LS_WEIGHTS_ZERO        /* 0, for the last layer: all classes start equally likely */
+	LS_WEIGHTS_ZERO,       /* 0, for the last layer: all classes start equally likely */
+	LS_WEIGHTS_NORMAL      /* N(0, 0.02): BERT's; bias 0 */
 } ls_weight_init;
 
 /*
@@ -89,12 +90,53 @@ ls_value ls_global_avg_pool(ls_graph *graph, ls_value x);
 ls_value ls_flatten(ls_graph *graph, ls_value x); /* (C, H, W) -> (C*H*W, 1, 1); ls_linear does it by itself */
 ls_value ls_dropout(ls_graph *graph, ls_value x, float probability);
 
+/*
+ * Text. A sample is a run of tokens; a graph of text begins with ls_text_input() and ls_embedding(), after which a
+ * value has a row a token. Sentences are packed end to end and never padded. ls_linear, ls_relu, ls_add and ls_dropout
+ * work on rows as well:
+ *
+ *     ls_value x = ls_text_input(g, 64, 0);
+ *     x = ls_embedding(g, x, (ls_embedding_options){ .words = "words", .positions = "positions", .vocabulary = 8000,
+ *                                                    .longest = 64, .width = 256 });
+ *     ls_value q = ls_linear(g, x, "q", same), k = ls_linear(g, x, "k", same), v = ls_linear(g, x, "v", same);
+ *     x = ls_layer_norm(g, ls_add(g, x, ls_attend(g, q, k, v, (ls_attention_options){ .heads = 4 })), "norm", 0);
+ *     x = ls_linear(g, ls_mean_token(g, x), "fc", (ls_linear_options){ .out_features = 5, .bias = 1 });
+ */
+typedef struct ls_embedding_options {
+	const char *words, *positions, *segments; /* names of the tables; segments may be NULL */
+	int vocabulary;                           /* rows of words */
+	int longest;                              /* rows of positions */
+	int width;                                /* a multiple of 16 */
+} ls_embedding_options;
+
+typedef struct ls_attention_options {
+	int heads;     /* width / heads must be 16, 32 or 64 */
+	float dropout; /* of the probabilities */
+} ls_attention_options;
+
+ls_value ls_text_input(ls_graph *graph, int longest,
+		       int picks); /* tokens of a sample, and how many are to be predicted */
+ls_value ls_embedding(ls_graph *graph, ls_value x, ls_embedding_options options);     /* words + positions + segments */
+ls_value ls_layer_norm(ls_graph *graph, ls_value x, const char *name, float epsilon); /* 0 means 1e-5 */
+ls_value ls_gelu(ls_graph *graph, ls_value x, int approximate); /* x times the normal distribution; or its tanh form */
+ls_value ls_tanh(ls_graph *graph, ls_value x);
+ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options);
+ls_value ls_first_token(ls_graph *graph, ls_value x);   /* a row a sample */
+ls_value ls_mean_token(ls_graph *graph, ls_value x);    /* a row a sample */
+ls_value ls_picked_tokens(ls_graph *graph, ls_value x); /* a row a token that is to be predicted */
+/* A linear layer whose weights are the words of `embedding`: (vocabulary) a row; "<name>.bias" is its own. */
+ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
+
 /* Close the graph: `logits` goes into softmax cross-entropy and must be (classes, 1, 1), at least 2 classes. No layer
  * can be added from here. Lays out parameters; training lays them out once more, since with coupled weight decay
  * weights that never meet the image are trained as well. One graph serves one training run at a time. */
 ls_status ls_graph_finish(ls_graph *graph, ls_value logits);
 
-/* Facts about a finished graph. */
+/* The same for pretraining: the loss is the mean cross-entropy of the samples' labels plus the mean over all tokens to
+ * be predicted, for which `token_logits` are (vocabulary) a picked token. */
+ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits);
+
+/* Facts about a finished graph. Those of text are of a sample of the greatest length. */
 typedef struct ls_graph_facts {
 	uint64_t parameters;           /* trainable */
 	uint64_t gradient_bytes;       /* what one step produces and would exchange: live parameters only */

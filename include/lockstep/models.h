@@ -10,11 +10,21 @@
 extern "C" {
 #endif
 
+/* What a model of text needs to know; zeros mean the model's own numbers. */
+typedef struct ls_text_model {
+	int tokens;     /* longest sample; 0 means 128 */
+	int picks;      /* tokens to be predicted in a sample; 0: the model classifies, otherwise it is pretrained */
+	int vocabulary; /* 0 means 30522 */
+	int layers, hidden, heads, ffn; /* of `transformer` */
+	int positions;                  /* tokens it can tell the places of; BERT has 512 */
+} ls_text_model;
+
 typedef struct ls_model_options {
 	const char *name;            /* a row of the table: "resnet18" */
 	int channels, height, width; /* of a sample; 0 means 1, 28, 28 */
 	int classes;                 /* 0 means 10 */
 	float dropout;               /* where the model has a place for it */
+	ls_text_model text;
 } ls_model_options;
 #define LS_MODEL_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -28,6 +38,7 @@ ls_status ls_model_build(ls_graph **out, const ls_model_options *options);
 typedef struct ls_model_row {
 	const char *name;
 	const char *summary;
+	int is_text; /* takes tokens, not images */
 } ls_model_row;
 const ls_model_row *ls_model_row_at(size_t i);
 

@@ -44,10 +44,8 @@ static void skip_time(const job *j, double *since, ls_member member)
 /* Nobody reads parameters that have not arrived. */
 static void ask(const ls_op *op, const ls_exec_leaf *leaf, ls_member member)
 {
-	const int rows[2] = { op->node->weight, op->node->bias };
-	for (int k = 0; k < 2; k++) {
-		if (rows[k] == LS_NONE)
-			continue;
+	int rows[LS_NODE_ROWS], count = ls_node_rows(op->node, rows);
+	for (int k = 0; k < count; k++) {
 		const ls_param *param = &op->graph->params.rows[rows[k]];
 		leaf->need(leaf->need_context, param->offset, param->offset + param->count, member);
 	}
@@ -66,23 +64,37 @@ static void run_forward(const job *j, const ls_pass *pass, double *since, ls_mem
 	}
 }
 
-static void run_loss(ls_exec *exec, const ls_pass *pass, int64_t first, ls_member member)
+/* Of the tokens to be predicted; `first` of them were in slices before. */
+static void run_token_loss(const job *j, const ls_pass *pass, int64_t first, ls_member member)
 {
+	ls_exec *exec = j->exec;
+	const ls_tensor *t = &exec->graph->values[exec->graph->token_logits];
+	int64_t count = pass->rows[LS_PICKS], begin, end;
+
+	ls_team_range(member, count, &begin, &end);
+	ls_simd_get()->softmax_xent(exec->token_logits, count, t->panel, t->channels, pass->target, begin, end,
+				    (float)j->leaf->token_weight, exec->token_loss + first, exec->token_correct + first,
+				    pass->training ? exec->token_logits : NULL);
+}
+
+static void run_loss(const job *j, const ls_pass *pass, int64_t first, ls_member member)
+{
+	ls_exec *exec = j->exec;
 	const ls_tensor *t = &exec->graph->values[exec->graph->logits];
 	int64_t begin, end;
 
 	ls_team_range(member, pass->n, &begin, &end);
-	ls_simd_get()->softmax_xent(exec->logits, pass->n, t->panel, t->channels, pass->labels, begin, end,
+	ls_simd_get()->softmax_xent(exec->logits, pass->n, t->panel, t->channels, pass->labels, begin, end, 1,
 				    exec->loss + first, exec->correct + first, pass->training ? exec->dlogits : NULL);
+	if (exec->graph->token_logits != LS_NONE)
+		run_token_loss(j, pass, j->leaf->text->pick_start[first], member);
 	ls_team_barrier(member);
 }
 
 static void announce(const ls_op *op, const ls_exec_leaf *leaf, const ls_pass *pass, ls_member member)
 {
-	const int rows[2] = { op->node->weight, op->node->bias };
-	for (int k = 0; k < 2; k++) {
-		if (rows[k] == LS_NONE)
-			continue;
+	int rows[LS_NODE_ROWS], count = ls_node_rows(op->node, rows);
+	for (int k = 0; k < count; k++) {
 		const ls_param *param = &op->graph->params.rows[rows[k]];
 		leaf->ready(leaf->ready_context, param->offset, param->offset + param->count,
 			    ls_op_grad(op, pass, rows[k]), member);
@@ -90,10 +102,10 @@ static void announce(const ls_op *op, const ls_exec_leaf *leaf, const ls_pass *p
 }
 
 /* Add what a kind that cannot add has computed into a spare buffer. */
-static void settle_spare(const ls_op *op, int64_t n, ls_member member)
+static void settle_spare(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t begin, end;
-	ls_team_range(member, ls_tensor_floats(op->in) * n / 16, &begin, &end);
+	ls_team_range(member, ls_pass_floats(pass, op->in) / 16, &begin, &end);
 	ls_simd_get()->accumulate(op->spare_dx + begin * 16, op->dx + begin * 16, (end - begin) * 16);
 	ls_team_barrier(member);
 }
@@ -106,7 +118,7 @@ static void run_backward(const job *j, const ls_pass *pass, int last, double *si
 		op->kind->backward(op, pass, member);
 		if (op->spare_dx != NULL) {
 			ls_team_barrier(member);
-			settle_spare(op, pass->n, member);
+			settle_spare(op, pass, member);
 		}
 		meet(j, op, 1, since, member);
 		if (last && leaf->ready != NULL) {
@@ -138,6 +150,39 @@ static int size_index(const ls_exec *exec, int64_t n)
 	return LS_NONE;
 }
 
+/* Where the samples, tokens and picks of samples [first, first + n) lie in the slice; the others wait. */
+static void locate(const job *j, int64_t first, int64_t n, ls_member member)
+{
+	ls_exec *exec = j->exec;
+	const ls_packed *text = j->leaf->text;
+
+	if (text == NULL)
+		return;
+	for (int64_t i = 0; i <= n && member.rank == 0; i++)
+		exec->start[i] = text->start[first + i] - text->start[first];
+	for (int64_t i = 0; i < n && member.rank == 0; i++)
+		for (int32_t t = exec->start[i]; t < exec->start[i + 1]; t++)
+			exec->owner[t] = (int32_t)i;
+	int32_t begin = text->pick_start[first], end = text->pick_start[first + n];
+	for (int32_t p = begin; p < end && member.rank == 0; p++)
+		exec->pick[p - begin] = text->pick[p] - text->start[first];
+	ls_team_barrier(member);
+}
+
+static void add_text(const job *j, int64_t first, int64_t n, ls_pass *pass)
+{
+	const ls_packed *text = j->leaf->text;
+	pass->rows[LS_TOKENS] = text->start[first + n] - text->start[first];
+	pass->rows[LS_PICKS] = text->pick_start[first + n] - text->pick_start[first];
+	pass->start = j->exec->start;
+	pass->owner = j->exec->owner;
+	pass->pick = j->exec->pick;
+	pass->token = text->token + text->start[first];
+	pass->segment = text->segment + text->start[first];
+	pass->target = text->target + text->pick_start[first];
+	pass->images = NULL;
+}
+
 static ls_pass slice_pass(const job *j, int64_t first, int64_t n)
 {
 	const ls_exec_leaf *leaf = j->leaf;
@@ -147,20 +192,23 @@ static ls_pass slice_pass(const job *j, int64_t first, int64_t n)
 
 	assert(size >= 0); /* one of ls_exec_options.sizes, or a slice of one */
 	assert(j->training ? !j->exec->inference : j->exec->inference || !j->exec->graph->coupled);
-	return (ls_pass){ .n = n,
-			  .size = size,
-			  .training = j->training,
-			  .accumulate = first > 0,
-			  .images = leaf->images + first * image,
-			  .labels = leaf->labels + first,
-			  .samples = leaf->samples != NULL ? leaf->samples + first : NULL,
-			  .params = leaf->params,
-			  .buffers = leaf->buffers,
-			  .grads = leaf->grads,
-			  .stats = leaf->stats,
-			  .seed = leaf->seed,
-			  .step = leaf->step,
-			  .share_grads = leaf->share_grads };
+	ls_pass pass = { .n = n,
+			 .size = size,
+			 .training = j->training,
+			 .accumulate = first > 0,
+			 .images = leaf->images != NULL ? leaf->images + first * image : NULL,
+			 .labels = leaf->labels + first,
+			 .samples = leaf->samples != NULL ? leaf->samples + first : NULL,
+			 .params = leaf->params,
+			 .buffers = leaf->buffers,
+			 .grads = leaf->grads,
+			 .stats = leaf->stats,
+			 .seed = leaf->seed,
+			 .step = leaf->step,
+			 .share_grads = leaf->share_grads };
+	if (leaf->text != NULL)
+		add_text(j, first, n, &pass);
+	return pass;
 }
 
 static void work(void *context, ls_member member)
@@ -175,9 +223,10 @@ static void work(void *context, ls_member member)
 
 	for (int64_t first = 0; first < j->leaf->count; first += slice) {
 		int64_t left = j->leaf->count - first, n = left < slice ? left : slice;
+		locate(j, first, n, member);
 		ls_pass pass = slice_pass(j, first, n);
 		run_forward(j, &pass, &since, member);
-		run_loss(exec, &pass, first, member);
+		run_loss(j, &pass, first, member);
 		if (j->logits != NULL)
 			copy_logits(exec, &pass, j->logits + first * classes, member);
 		skip_time(j, &since, member);
@@ -197,6 +246,14 @@ static void run(ls_exec *exec, ls_exec_leaf *leaf, float *logits, int training)
 		leaf->loss += exec->loss[i];
 		leaf->correct += exec->correct[i];
 	}
+	leaf->token_loss = 0;
+	leaf->token_correct = 0;
+	int64_t picks = exec->graph->token_logits != LS_NONE ? leaf->text->pick_start[leaf->count] : 0;
+	for (int64_t i = 0; i < picks; i++) {
+		leaf->token_loss += exec->token_loss[i];
+		leaf->token_correct += exec->token_correct[i];
+	}
+	leaf->loss += leaf->token_weight * leaf->token_loss;
 }
 
 size_t ls_exec_shared_grads(const ls_graph *graph)

@@ -18,6 +18,7 @@
 
 #include "base/team.h"
 #include "graph/graph.h"
+#include "tensor/packed.h"
 
 #define LS_SLICE 64
 #define LS_SIZES_MAX 6
@@ -40,7 +41,9 @@ ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int inference, size_t 
 /* One leaf in, its sums out. */
 typedef struct ls_exec_leaf {
 	int64_t count;
-	const float *images;     /* (count, C, H, W) */
+	const float *images;     /* (count, C, H, W); NULL: text */
+	const ls_packed *text;   /* NULL: images */
+	double token_weight;     /* samples of the step a token to be predicted in it: makes sums over tokens means */
 	const int32_t *labels;   /* (count) */
 	const uint64_t *samples; /* (count) dataset indices, for dropout */
 	const float *params;     /* whole store */
@@ -61,8 +64,10 @@ typedef struct ls_exec_leaf {
 	void (*ready)(void *context, size_t begin, size_t end, const float *grads, ls_member member);
 	void *ready_context;
 	/* out */
-	double loss; /* sum of cross-entropy over samples */
+	double loss; /* sum of cross-entropy over samples, and token_weight times that over tokens to be predicted */
 	int64_t correct;
+	double token_loss;     /* sum over tokens to be predicted */
+	int64_t token_correct; /* of them */
 } ls_exec_leaf;
 
 void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf);

@@ -86,14 +86,22 @@ static ls_status check_spans(const ls_exec *exec)
 	return LS_OK;
 }
 
+/* Logits of tokens are too large to have twice: the loss leaves their gradient in their place. */
+static int is_own_gradient(const ls_exec *exec, int value)
+{
+	return value == exec->graph->token_logits;
+}
+
 static void plan_output(ls_exec *exec, int i)
 {
 	const ls_node *node = exec->ops[i].node;
 	int training = !exec->inference, kept = training && (exec->ops[i].kind->keeps(node) & LS_KEEP_OUTPUT);
 
+	kept = kept || (training && is_own_gradient(exec, node->output));
+
 	want(span_of(exec, SPAN_VALUE, node->output), value_bytes(exec, node->output), forward_time(i),
 	     kept ? backward_time(exec, i) : forward_time(i));
-	if (has_gradient(exec, node->output))
+	if (has_gradient(exec, node->output) && !is_own_gradient(exec, node->output))
 		want(span_of(exec, SPAN_GRADIENT, node->output), value_bytes(exec, node->output),
 		     backward_time(exec, i), backward_time(exec, i));
 }
@@ -113,12 +121,14 @@ static void plan_reads(ls_exec *exec, int i)
 {
 	const ls_op *op = &exec->ops[i];
 	int again = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_INPUT);
+	int others = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_OTHERS);
 
 	if (op->maker != NULL)
 		want(span_of(exec, SPAN_AGAIN, i), value_bytes(exec, op->node->input), backward_time(exec, i),
 		     backward_time(exec, i));
 	plan_read(exec, i, op->node->input, again && op->maker == NULL);
-	plan_read(exec, i, op->node->second, 0);
+	plan_read(exec, i, op->node->second, others);
+	plan_read(exec, i, op->node->third, others);
 }
 
 static void plan_aux(ls_exec *exec, int i)
@@ -140,7 +150,9 @@ static void plan_adds(ls_exec *exec, char *written)
 {
 	for (int i = exec->op_count - 1; i >= 0; i--) {
 		ls_op *op = &exec->ops[i];
-		int input = op->node->input, second = op->node->second;
+		int input = op->node->input, second = op->node->second, third = op->node->third;
+		if (third != LS_NONE) /* attention's, which nobody else reads: ls_graph_check_attention() */
+			written[third] = 1;
 		if (second != LS_NONE && has_gradient(exec, second)) {
 			op->add_dsecond = written[second];
 			written[second] = 1;
@@ -197,6 +209,7 @@ static ls_status make_ops(ls_exec *exec)
 		exec->ops[i] = (ls_op){ .graph = graph,
 					.node = node,
 					.kind = ls_op_kind_of(node->kind),
+					.threads = exec->team != NULL ? ls_team_size(exec->team) : 1,
 					.in = &graph->values[node->input],
 					.out = &graph->values[node->output] };
 	}
@@ -217,6 +230,8 @@ static ls_status plan_memory(ls_exec *exec)
 		plan_aux(exec, i);
 	}
 	extend(span_of(exec, SPAN_VALUE, exec->graph->logits), exec->op_count);
+	if (exec->graph->token_logits != LS_NONE)
+		extend(span_of(exec, SPAN_VALUE, exec->graph->token_logits), exec->op_count);
 	if (!exec->inference) {
 		extend(span_of(exec, SPAN_GRADIENT, exec->graph->logits), exec->op_count);
 		written[exec->graph->logits] = 1;
@@ -226,11 +241,43 @@ static ls_status plan_memory(ls_exec *exec)
 	return ls_place(exec->spans, exec->span_count, &exec->workspace_bytes);
 }
 
-/* Behind the shared part: scratch, then loss and correct of each sample. */
+/* Behind the shared part: scratch, then loss and correct of each sample and of each pick, then where things are in the
+ * slice under way. */
+typedef struct tail {
+	size_t leaf, picks;           /* loss and correct of each */
+	size_t starts, owners, slice; /* indices: samples + 1, tokens and picks of a slice */
+} tail;
+
+static tail tail_of(const ls_exec *exec)
+{
+	const ls_graph *graph = exec->graph;
+	size_t largest = (size_t)exec->largest;
+	if (graph->tokens_max == 0)
+		return (tail){ .leaf = ls_round_up64((size_t)exec->leaf) };
+	return (tail){ .leaf = ls_round_up64((size_t)exec->leaf),
+		       .picks = ls_round_up64((size_t)exec->leaf * (size_t)graph->picks_max),
+		       .starts = ls_round_up64(largest + 1),
+		       .owners = ls_round_up64(largest * (size_t)graph->tokens_max),
+		       .slice = ls_round_up64(largest * (size_t)graph->picks_max) };
+}
+
 static size_t whole_bytes(const ls_exec *exec)
 {
-	size_t leaf = ls_round_up64((size_t)exec->leaf);
-	return exec->workspace_bytes + ls_round_up64(exec->scratch_bytes) + leaf * (sizeof(float) + 1);
+	tail t = tail_of(exec);
+	return exec->workspace_bytes + ls_round_up64(exec->scratch_bytes) + (t.leaf + t.picks) * (sizeof(float) + 1) +
+	       (t.starts + t.owners + t.slice) * sizeof(int32_t);
+}
+
+static void bind_tail(ls_exec *exec)
+{
+	tail t = tail_of(exec);
+	exec->loss = (float *)(exec->workspace + exec->workspace_bytes + ls_round_up64(exec->scratch_bytes));
+	exec->token_loss = exec->loss + t.leaf;
+	exec->start = (int32_t *)(exec->token_loss + t.picks);
+	exec->owner = exec->start + t.starts;
+	exec->pick = exec->owner + t.owners;
+	exec->correct = (uint8_t *)(exec->pick + t.slice);
+	exec->token_correct = exec->correct + t.leaf;
 }
 
 static void *place_of(ls_exec *exec, int class, int index)
@@ -249,7 +296,7 @@ static void bind_op(ls_exec *exec, int i)
 	op->aux = place_of(exec, SPAN_AUX, i);
 	op->x_again = place_of(exec, SPAN_AGAIN, i);
 	op->scratch = exec->workspace + exec->workspace_bytes;
-	op->dy = place_of(exec, SPAN_GRADIENT, node->output);
+	op->dy = is_own_gradient(exec, node->output) ? op->y : place_of(exec, SPAN_GRADIENT, node->output);
 	op->dx = has_gradient(exec, node->input) ? place_of(exec, SPAN_GRADIENT, node->input) : NULL;
 	if (place_of(exec, SPAN_SPARE, i) != NULL) {
 		op->spare_dx = op->dx;
@@ -259,19 +306,23 @@ static void bind_op(ls_exec *exec, int i)
 		op->second = place_of(exec, SPAN_VALUE, node->second);
 		op->dsecond = has_gradient(exec, node->second) ? place_of(exec, SPAN_GRADIENT, node->second) : NULL;
 	}
+	if (node->third != LS_NONE) {
+		op->third = place_of(exec, SPAN_VALUE, node->third);
+		op->dthird = has_gradient(exec, node->third) ? place_of(exec, SPAN_GRADIENT, node->third) : NULL;
+	}
 }
 
 static ls_status bind(ls_exec *exec)
 {
-	size_t scratch = ls_round_up64(exec->scratch_bytes), leaf = ls_round_up64((size_t)exec->leaf);
 	void *memory = NULL;
 
 	LS_TRY(ls_buffer_new(&memory, whole_bytes(exec), "activations and their gradients"));
 	exec->workspace = memory;
-	exec->loss = (float *)(exec->workspace + exec->workspace_bytes + scratch);
-	exec->correct = (uint8_t *)(exec->loss + leaf);
+	bind_tail(exec);
 	exec->logits = place_of(exec, SPAN_VALUE, exec->graph->logits);
 	exec->dlogits = place_of(exec, SPAN_GRADIENT, exec->graph->logits);
+	if (exec->graph->token_logits != LS_NONE)
+		exec->token_logits = place_of(exec, SPAN_VALUE, exec->graph->token_logits);
 	for (int i = 0; i < exec->op_count; i++)
 		bind_op(exec, i);
 	return LS_OK;

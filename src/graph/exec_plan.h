@@ -28,6 +28,14 @@ struct ls_exec {
 	float *logits, *dlogits;
 	float *loss;      /* (leaf) */
 	uint8_t *correct; /* (leaf) */
+
+	/* text */
+	float *token_logits;    /* their gradient takes their place */
+	float *token_loss;      /* (leaf * picks_max) */
+	uint8_t *token_correct; /* likewise */
+	int32_t *start;         /* (largest + 1) of the slice under way: see ls_pass */
+	int32_t *owner;         /* (largest * tokens_max) */
+	int32_t *pick;          /* (largest * picks_max) */
 };
 
 #endif

@@ -5,10 +5,11 @@
 
 int ls_graph_consumers(const ls_graph *graph, int value)
 {
-	int count = value == graph->logits;
+	int count = (value == graph->logits) + (value == graph->token_logits);
 	for (int i = 0; i < graph->node_count; i++)
 		if (!graph->nodes[i].dropped)
-			count += (graph->nodes[i].input == value) + (graph->nodes[i].second == value);
+			count += (graph->nodes[i].input == value) + (graph->nodes[i].second == value) +
+				 (graph->nodes[i].third == value);
 	return count;
 }
 
@@ -26,12 +27,28 @@ const char *ls_node_kind_name(ls_node_kind kind)
 		[LS_NODE_PACK] = "pack",         [LS_NODE_CONV] = "conv",       [LS_NODE_NORM] = "norm",
 		[LS_NODE_RELU] = "relu",         [LS_NODE_ADD] = "add",         [LS_NODE_MAX_POOL] = "max_pool",
 		[LS_NODE_AVG_POOL] = "avg_pool", [LS_NODE_FLATTEN] = "flatten", [LS_NODE_DROPOUT] = "dropout",
+		[LS_NODE_EMBED] = "embed",       [LS_NODE_LINEAR] = "linear",   [LS_NODE_LAYER_NORM] = "layer_norm",
+		[LS_NODE_GELU] = "gelu",         [LS_NODE_TANH] = "tanh",       [LS_NODE_ATTENTION] = "attention",
+		[LS_NODE_FIRST] = "first",       [LS_NODE_MEAN] = "mean",       [LS_NODE_PICK] = "pick",
 	};
 	return names[kind];
 }
 
+int ls_graph_vocabulary(const ls_graph *graph)
+{
+	for (int i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i].kind == LS_NODE_EMBED)
+			return graph->params.rows[graph->nodes[i].weight].layout.out;
+	return 0;
+}
+
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding)
 {
+	const ls_tensor *in = &graph->values[node->input], *out = &graph->values[node->output];
+	if (node->kind == LS_NODE_LINEAR) /* of the longest sample */
+		return 3.0 * in->height * in->channels * out->channels;
+	if (node->kind == LS_NODE_ATTENTION) /* scores and sums; backward, each of them twice, and scores again */
+		return 7.0 * in->height * in->height * in->channels;
 	if (node->kind != LS_NODE_CONV)
 		return 0;
 	int producer = ls_graph_producer(graph, node->input);

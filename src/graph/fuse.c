@@ -9,6 +9,8 @@
  *   conv(bias) -> relu -> max_pool  both move behind the pool, where there is a quarter of the data:
  *                                   max(relu(x + b)) = relu(max(x) + b), since rounding is monotonic; gradients go to
  * the same places conv -> norm                    the convolution leaves the moments of its tiles
+ *   linear -> relu or gelu          in the linear layer's epilogue
+ *   [dropout ->] add -> layer_norm  one pass over a residual branch instead of three
  */
 #include "graph/graph.h"
 
@@ -19,7 +21,7 @@ static ls_node *sole_consumer(ls_graph *graph, int value, ls_node_kind kind)
 		return NULL;
 	for (int i = 0; i < graph->node_count; i++) {
 		ls_node *node = &graph->nodes[i];
-		if (!node->dropped && (node->input == value || node->second == value))
+		if (!node->dropped && (node->input == value || node->second == value || node->third == value))
 			return node->kind == kind ? node : NULL;
 	}
 	return NULL;
@@ -33,6 +35,48 @@ static void absorb_relu(ls_graph *graph, ls_node *node)
 	node->relu = 1;
 	node->output = relu->output;
 	relu->dropped = 1;
+}
+
+static void absorb_gelu(ls_graph *graph, ls_node *node)
+{
+	ls_node *gelu = sole_consumer(graph, node->output, LS_NODE_GELU);
+	if (gelu == NULL || node->relu)
+		return;
+	node->gelu = gelu->gelu;
+	node->output = gelu->output;
+	gelu->dropped = 1;
+}
+
+/* The producer of `value`, when it is of that kind and nobody else reads it. */
+static ls_node *sole_producer(ls_graph *graph, int value, ls_node_kind kind)
+{
+	int id = ls_graph_producer(graph, value);
+	if (id == LS_NONE || graph->nodes[id].kind != kind || ls_graph_consumers(graph, value) != 1)
+		return NULL;
+	return &graph->nodes[id];
+}
+
+/* The branch that is dropped becomes the norm's input, the other its second operand. */
+static void absorb_residual(ls_graph *graph, ls_node *norm)
+{
+	ls_node *add = sole_producer(graph, norm->input, LS_NODE_ADD);
+	if (add == NULL || add->relu || add->input == add->second)
+		return;
+	norm->input = add->input;
+	norm->second = add->second;
+	add->dropped = 1;
+	ls_node *first = sole_producer(graph, norm->input, LS_NODE_DROPOUT);
+	ls_node *drop = first != NULL ? first : sole_producer(graph, norm->second, LS_NODE_DROPOUT);
+	if (drop == NULL || graph->values[drop->input].domain != LS_TOKENS)
+		return;
+	int other = first != NULL ? norm->second : norm->input;
+	if (drop->input == other)
+		return;
+	norm->input = drop->input;
+	norm->second = other;
+	norm->probability = drop->probability;
+	norm->ordinal = drop->ordinal;
+	drop->dropped = 1;
 }
 
 /* The norm moves to the add's place, where the other operand is sure to be there. */
@@ -108,6 +152,9 @@ void ls_graph_fuse(ls_graph *graph)
 	each(graph, LS_NODE_ADD, absorb_relu);
 	each(graph, LS_NODE_CONV, move_behind_pool);
 	each(graph, LS_NODE_CONV, absorb_relu);
+	each(graph, LS_NODE_LINEAR, absorb_relu);
+	each(graph, LS_NODE_LINEAR, absorb_gelu);
+	each(graph, LS_NODE_LAYER_NORM, absorb_residual);
 	compact(graph);
 	for (int i = 0; i < graph->node_count; i++)
 		if (graph->nodes[i].kind == LS_NODE_NORM)

@@ -1,7 +1,7 @@
 /*
  * graph.c - the builder: each call checks shapes, adds a value, a node and its parameters.
  */
-#include "graph/graph.h"
+#include "graph/build.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,14 +10,12 @@
 
 #include "tensor/panel.h"
 
-static const ls_value invalid = { LS_NONE };
-
 ls_status ls_graph_new(ls_graph **out)
 {
 	ls_graph *graph = calloc(1, sizeof(*graph));
 	if (graph == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for a graph");
-	graph->input = graph->logits = LS_NONE;
+	graph->input = graph->logits = graph->token_logits = LS_NONE;
 	*out = graph;
 	return LS_OK;
 }
@@ -33,138 +31,16 @@ void ls_graph_free(ls_graph *graph)
 	free(graph);
 }
 
-/* Record the first mistake; later ones are dropped. Returns the invalid value. */
-__attribute__((format(printf, 3, 4))) static ls_value mistake(ls_graph *graph, ls_status status, const char *format,
-							      ...)
-{
-	va_list list;
-	if (graph->status == LS_OK) {
-		graph->status = status;
-		va_start(list, format);
-		vsnprintf(graph->message, sizeof(graph->message), format, list);
-		va_end(list);
-	}
-	return invalid;
-}
-
-/* Make room for one more element; the array is NULL-safe. */
-static int grow(void **array, int count, int *capacity, size_t element)
-{
-	if (count < *capacity)
-		return 1;
-	int wanted = *capacity == 0 ? 32 : *capacity * 2;
-	void *bigger = realloc(*array, (size_t)wanted * element);
-	if (bigger == NULL)
-		return 0;
-	*array = bigger;
-	*capacity = wanted;
-	return 1;
-}
-
-static int usable(ls_graph *graph, ls_value x)
-{
-	if (graph->status != LS_OK)
-		return 0;
-	if (graph->finished)
-		mistake(graph, LS_EINVALID, "the graph is finished; no layer can be added");
-	else if (x.id < 0 || x.id >= graph->value_count)
-		mistake(graph, LS_EINVALID, "a layer was given a value that is not of this graph");
-	return graph->status == LS_OK;
-}
-
-/* Values, weights and patches are indexed with int inside a sample; the product of what describes them must fit. */
-#define FLOATS_MOST INT32_MAX
-
-static int64_t padded(int channels)
-{
-	int panel = ls_panel_width(channels);
-	return ((int64_t)channels + panel - 1) / panel * panel;
-}
-
-/* a * b * c is more than FLOATS_MOST, or more than can be told. */
-static int too_many(int64_t a, int64_t b, int64_t c)
-{
-	int64_t ab, abc;
-	return __builtin_mul_overflow(a, b, &ab) || __builtin_mul_overflow(ab, c, &abc) || abc > FLOATS_MOST;
-}
-
-static ls_value add_value(ls_graph *graph, int channels, int height, int width)
-{
-	if (too_many(padded(channels), height, width))
-		return mistake(graph, LS_EINVALID,
-			       "a value of %d channels, %d x %d is too large: at most %d floats a sample", channels,
-			       height, width, FLOATS_MOST);
-	if (!grow((void **)&graph->values, graph->value_count, &graph->value_capacity, sizeof(ls_tensor)))
-		return mistake(graph, LS_EMEMORY, "no memory for the graph's values");
-	graph->values[graph->value_count] = (ls_tensor){ .channels = channels,
-							 .height = height,
-							 .width = width,
-							 .panel = ls_panel_width(channels),
-							 .blocks = ls_panel_blocks(channels) };
-	return (ls_value){ graph->value_count++ };
-}
-
-/* A node with one input and a fresh output; NULL after a mistake. */
-static ls_node *add_node(ls_graph *graph, ls_node_kind kind, const char *name, ls_value input, ls_value output)
-{
-	if (graph->status != LS_OK)
-		return NULL;
-	if (!grow((void **)&graph->nodes, graph->node_count, &graph->node_capacity, sizeof(ls_node))) {
-		mistake(graph, LS_EMEMORY, "no memory for the graph's nodes");
-		return NULL;
-	}
-	ls_node *node = &graph->nodes[graph->node_count++];
-	*node = (ls_node){ .kind = kind,
-			   .input = input.id,
-			   .second = LS_NONE,
-			   .output = output.id,
-			   .weight = LS_NONE,
-			   .bias = LS_NONE,
-			   .running_mean = LS_NONE,
-			   .running_var = LS_NONE,
-			   .norm_consumer = LS_NONE };
-	node->name = ls_arena_copy(&graph->arena, name != NULL ? name : ls_node_kind_name(kind));
-	return node;
-}
-
-/* A row of the parameter table named "<layer>.<suffix>"; returns its index. */
-static int add_param(ls_graph *graph, const char *layer, const char *suffix, ls_param row)
-{
-	int capacity = (int)graph->params.capacity, count = (int)graph->params.count;
-	const char *name = ls_arena_format(&graph->arena, "%s.%s", layer, suffix);
-
-	for (int i = 0; name != NULL && i < count; i++)
-		if (strcmp(graph->params.rows[i].name, name) == 0)
-			mistake(graph, LS_EINVALID, "two layers are named '%s'; names must differ", layer);
-	if (name == NULL || !grow((void **)&graph->params.rows, count, &capacity, sizeof(ls_param)))
-		mistake(graph, LS_EMEMORY, "no memory for the parameter table");
-	if (graph->status != LS_OK)
-		return LS_NONE;
-	graph->params.capacity = (size_t)capacity;
-	row.name = name;
-	graph->params.rows[graph->params.count++] = row;
-	return count;
-}
-
-static ls_param vector_param(int length, ls_param_role role, ls_param_init init, int fan_in)
-{
-	ls_param row = { .role = role, .init = init, .fan_in = fan_in, .rank = 1, .shape = { length } };
-	row.layout = (ls_weight_layout){
-		.out = length, .in = 1, .taps = 1, .out_panel = ls_panel_width(length), .in_panel = 1, .live_taps = 1
-	};
-	return row;
-}
-
 ls_value ls_input(ls_graph *graph, int channels, int height, int width)
 {
 	if (graph->status != LS_OK)
-		return invalid;
+		return ls_build_invalid;
 	if (graph->input != LS_NONE)
-		return mistake(graph, LS_EINVALID, "a graph has one input; ls_input() was called twice");
+		return ls_build_mistake(graph, LS_EINVALID, "a graph has one input; ls_input() was called twice");
 	if (channels < 1 || height < 1 || width < 1 || channels > 65536 || height > 16384 || width > 16384)
-		return mistake(graph, LS_EINVALID, "an input of %d channels, %d x %d is not possible", channels, height,
-			       width);
-	ls_value value = add_value(graph, channels, height, width);
+		return ls_build_mistake(graph, LS_EINVALID, "an input of %d channels, %d x %d is not possible",
+					channels, height, width);
+	ls_value value = ls_build_value(graph, channels, height, width);
 	if (value.id != LS_NONE) {
 		graph->values[value.id].is_input = 1;
 		graph->input = value.id;
@@ -175,14 +51,14 @@ ls_value ls_input(ls_graph *graph, int channels, int height, int width)
 /* Layers other than a gathering convolution want panels: put the input into them, once. */
 static ls_value packed(ls_graph *graph, ls_value x)
 {
-	if (!usable(graph, x) || !graph->values[x.id].is_input)
+	if (!ls_build_usable(graph, x) || !graph->values[x.id].is_input)
 		return x;
 	for (int i = 0; i < graph->node_count; i++)
 		if (graph->nodes[i].kind == LS_NODE_PACK)
 			return (ls_value){ graph->nodes[i].output };
 	ls_tensor in = graph->values[x.id];
-	ls_value out = add_value(graph, in.channels, in.height, in.width);
-	add_node(graph, LS_NODE_PACK, NULL, x, out);
+	ls_value out = ls_build_value(graph, in.channels, in.height, in.width);
+	ls_build_node(graph, LS_NODE_PACK, NULL, x, out);
 	return out;
 }
 
@@ -192,13 +68,13 @@ static int16_t *make_slots(ls_graph *graph, const ls_conv_geometry *g, int *live
 {
 	int16_t *slot = ls_arena_alloc(&graph->arena, sizeof(*slot) * (size_t)(g->kernel_h * g->kernel_w));
 	if (slot == NULL)
-		mistake(graph, LS_EMEMORY, "no memory for the filter taps");
+		ls_build_mistake(graph, LS_EMEMORY, "no memory for the filter taps");
 	else
 		*live = ls_conv_slots(g, slot);
 	return slot;
 }
 
-static ls_param_init weight_init(ls_weight_init init)
+ls_param_init ls_build_init(ls_weight_init init)
 {
 	switch (init) {
 	case LS_WEIGHTS_HE_FAN_OUT:
@@ -207,6 +83,8 @@ static ls_param_init weight_init(ls_weight_init init)
 		return LS_INIT_HE_FAN_IN;
 	case LS_WEIGHTS_ZERO:
 		return LS_INIT_ZERO;
+	case LS_WEIGHTS_NORMAL:
+		return LS_INIT_NORMAL;
 	default:
 		return LS_INIT_UNIFORM_FAN_IN;
 	}
@@ -216,7 +94,7 @@ static ls_param conv_param(ls_graph *graph, const ls_conv_geometry *g, ls_weight
 {
 	int taps = g->kernel_h * g->kernel_w, live = taps;
 	ls_param row = { .role = LS_ROLE_WEIGHT,
-			 .init = weight_init(init),
+			 .init = ls_build_init(init),
 			 .fan_in = g->in_c * taps,
 			 .rank = 4,
 			 .shape = { g->out_c, g->in_c, g->kernel_h, g->kernel_w } };
@@ -237,16 +115,17 @@ static ls_param conv_param(ls_graph *graph, const ls_conv_geometry *g, ls_weight
 static int check_conv_size(ls_graph *graph, const char *name, const ls_conv_geometry *g)
 {
 	int64_t taps = (int64_t)g->kernel_h * g->kernel_w;
-	int64_t inputs = g->gathered ? g->in_c : padded(g->in_c);
+	int64_t inputs = g->gathered ? g->in_c : ls_build_padded(g->in_c);
 
-	if (too_many(padded(g->out_c), inputs, taps))
-		mistake(graph, LS_EINVALID,
+	if (ls_build_too_many(ls_build_padded(g->out_c), inputs, taps))
+		ls_build_mistake(
+			graph, LS_EINVALID,
 			"'%s': weights of %d x %d x %d x %d are too large: at most %d floats, padding included", name,
-			g->out_c, g->in_c, g->kernel_h, g->kernel_w, FLOATS_MOST);
-	else if (g->gathered && too_many((int64_t)g->out_h * g->out_w, (g->in_c * taps + 15) / 16 * 16, 1))
-		mistake(graph, LS_EINVALID,
-			"'%s': a kernel of %dx%d on an image of %dx%d reads too much; use a larger stride", name,
-			g->kernel_h, g->kernel_w, g->in_h, g->in_w);
+			g->out_c, g->in_c, g->kernel_h, g->kernel_w, LS_FLOATS_MOST);
+	else if (g->gathered && ls_build_too_many((int64_t)g->out_h * g->out_w, (g->in_c * taps + 15) / 16 * 16, 1))
+		ls_build_mistake(graph, LS_EINVALID,
+				 "'%s': a kernel of %dx%d on an image of %dx%d reads too much; use a larger stride",
+				 name, g->kernel_h, g->kernel_w, g->in_h, g->in_w);
 	return graph->status == LS_OK;
 }
 
@@ -257,27 +136,29 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 	if (!g.gathered)
 		x = packed(graph, x);
 	if (!g.gathered && g.kernel_h * g.kernel_w > INT16_MAX)
-		return mistake(graph, LS_EINVALID, "'%s': a kernel of %dx%d has too many taps; pool its input first",
-			       name, g.kernel_h, g.kernel_w);
+		return ls_build_mistake(graph, LS_EINVALID,
+					"'%s': a kernel of %dx%d has too many taps; pool its input first", name,
+					g.kernel_h, g.kernel_w);
 	if (graph->status != LS_OK || !check_conv_size(graph, name, &g))
-		return invalid;
+		return ls_build_invalid;
 	ls_param weight = conv_param(graph, &g, init);
 	if (linear) {
 		weight.rank = 2;
 		weight.shape[1] = (int64_t)g.in_c * g.kernel_h * g.kernel_w;
 	}
-	ls_value out = add_value(graph, g.out_c, g.out_h, g.out_w);
-	ls_node *node = add_node(graph, LS_NODE_CONV, name, x, out);
+	ls_value out = ls_build_value(graph, g.out_c, g.out_h, g.out_w);
+	ls_node *node = ls_build_node(graph, LS_NODE_CONV, name, x, out);
 	if (node == NULL)
-		return invalid;
+		return ls_build_invalid;
 	node->conv = g;
-	node->weight = add_param(graph, name, "weight", weight);
+	node->weight = ls_build_param(graph, name, "weight", weight);
 	if (bias)
-		node->bias = add_param(graph, name, "bias",
-				       vector_param(g.out_c, LS_ROLE_BIAS,
-						    init == LS_WEIGHTS_UNIFORM ? LS_INIT_UNIFORM_FAN_IN : LS_INIT_ZERO,
-						    weight.fan_in));
-	return graph->status == LS_OK ? out : invalid;
+		node->bias = ls_build_param(
+			graph, name, "bias",
+			ls_build_vector(g.out_c, LS_ROLE_BIAS,
+					init == LS_WEIGHTS_UNIFORM ? LS_INIT_UNIFORM_FAN_IN : LS_INIT_ZERO,
+					weight.fan_in));
+	return graph->status == LS_OK ? out : ls_build_invalid;
 }
 
 /* `name` is NULL for layers that have none. */
@@ -290,19 +171,20 @@ static int check_window(ls_graph *graph, const char *what, const char *name, con
 		name = "";
 	if (kernel_h < 1 || kernel_w < 1 || stride < 1 || padding < 0 || kernel_h > 255 || kernel_w > 255 ||
 	    padding > 255)
-		mistake(graph, LS_EINVALID,
-			"%s%s%s%s: kernel %dx%d, stride %d, padding %d is not possible (at most 255)", what, open, name,
-			close, kernel_h, kernel_w, stride, padding);
+		ls_build_mistake(graph, LS_EINVALID,
+				 "%s%s%s%s: kernel %dx%d, stride %d, padding %d is not possible (at most 255)", what,
+				 open, name, close, kernel_h, kernel_w, stride, padding);
 	else if (in->height + 2 * padding < kernel_h || in->width + 2 * padding < kernel_w)
-		mistake(graph, LS_EINVALID, "%s%s%s%s: kernel %dx%d is larger than its input of %dx%d with padding %d",
-			what, open, name, close, kernel_h, kernel_w, in->height, in->width, padding);
+		ls_build_mistake(graph, LS_EINVALID,
+				 "%s%s%s%s: kernel %dx%d is larger than its input of %dx%d with padding %d", what, open,
+				 name, close, kernel_h, kernel_w, in->height, in->width, padding);
 	return graph->status == LS_OK;
 }
 
 ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_options o)
 {
-	if (!usable(graph, x))
-		return invalid;
+	if (!ls_build_usable_image(graph, x, "conv2d"))
+		return ls_build_invalid;
 	ls_tensor in = graph->values[x.id];
 	ls_conv_geometry g = { .in_c = in.channels,
 			       .in_h = in.height,
@@ -314,10 +196,10 @@ ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_option
 			       .padding = o.padding };
 
 	if (name == NULL || o.out_channels < 1)
-		return mistake(graph, LS_EINVALID, "conv2d '%s' needs a name and at least one output channel",
-			       name != NULL ? name : "");
+		return ls_build_mistake(graph, LS_EINVALID, "conv2d '%s' needs a name and at least one output channel",
+					name != NULL ? name : "");
 	if (!check_window(graph, "conv2d", name, &in, g.kernel_h, g.kernel_w, g.stride, g.padding))
-		return invalid;
+		return ls_build_invalid;
 	g.out_h = (in.height + 2 * g.padding - g.kernel_h) / g.stride + 1;
 	g.out_w = (in.width + 2 * g.padding - g.kernel_w) / g.stride + 1;
 	return add_conv(graph, x, name, g, o.init, o.bias, 0);
@@ -337,11 +219,13 @@ static ls_value before_flatten(const ls_graph *graph, ls_value x)
 
 ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options o)
 {
-	if (!usable(graph, x))
-		return invalid;
+	if (!ls_build_usable(graph, x))
+		return ls_build_invalid;
 	if (name == NULL || o.out_features < 1)
-		return mistake(graph, LS_EINVALID, "linear '%s' needs a name and at least one output feature",
-			       name != NULL ? name : "");
+		return ls_build_mistake(graph, LS_EINVALID, "linear '%s' needs a name and at least one output feature",
+					name != NULL ? name : "");
+	if (graph->tokens_max > 0)
+		return ls_build_linear_rows(graph, x, name, o);
 	/* The kernel that covers the whole input: no data moves to flatten it. */
 	x = before_flatten(graph, x);
 	ls_tensor in = graph->values[x.id];
@@ -360,44 +244,38 @@ ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_opti
 ls_value ls_batch_norm(ls_graph *graph, ls_value x, const char *name, ls_norm_options o)
 {
 	x = packed(graph, x);
-	if (!usable(graph, x))
-		return invalid;
+	if (!ls_build_usable_image(graph, x, "batch_norm"))
+		return ls_build_invalid;
 	if (name == NULL)
-		return mistake(graph, LS_EINVALID, "batch_norm needs a name");
+		return ls_build_mistake(graph, LS_EINVALID, "batch_norm needs a name");
 	ls_tensor in = graph->values[x.id];
-	ls_value out = add_value(graph, in.channels, in.height, in.width);
-	ls_node *node = add_node(graph, LS_NODE_NORM, name, x, out);
+	ls_value out = ls_build_value(graph, in.channels, in.height, in.width);
+	ls_node *node = ls_build_node(graph, LS_NODE_NORM, name, x, out);
 	if (node == NULL)
-		return invalid;
+		return ls_build_invalid;
 	node->epsilon = o.epsilon > 0 ? o.epsilon : 1e-5f;
 	node->momentum = o.momentum > 0 ? o.momentum : 0.1f;
-	ls_param scale = vector_param(in.channels, LS_ROLE_NORM, o.zero_init ? LS_INIT_ZERO : LS_INIT_ONE, 1);
-	ls_param shift = vector_param(in.channels, LS_ROLE_NORM, LS_INIT_ZERO, 1);
-	ls_param mean = vector_param(in.channels, LS_ROLE_BUFFER, LS_INIT_ZERO, 1);
-	ls_param var = vector_param(in.channels, LS_ROLE_BUFFER, LS_INIT_ONE, 1);
+	ls_param scale = ls_build_vector(in.channels, LS_ROLE_NORM, o.zero_init ? LS_INIT_ZERO : LS_INIT_ONE, 1);
+	ls_param shift = ls_build_vector(in.channels, LS_ROLE_NORM, LS_INIT_ZERO, 1);
+	ls_param mean = ls_build_vector(in.channels, LS_ROLE_BUFFER, LS_INIT_ZERO, 1);
+	ls_param var = ls_build_vector(in.channels, LS_ROLE_BUFFER, LS_INIT_ONE, 1);
 	ls_param counter = { .role = LS_ROLE_COUNTER, .init = LS_INIT_ZERO };
-	node->weight = add_param(graph, name, "weight", scale);
-	node->bias = add_param(graph, name, "bias", shift);
-	node->running_mean = add_param(graph, name, "running_mean", mean);
-	node->running_var = add_param(graph, name, "running_var", var);
-	add_param(graph, name, "num_batches_tracked", counter);
+	node->weight = ls_build_param(graph, name, "weight", scale);
+	node->bias = ls_build_param(graph, name, "bias", shift);
+	node->running_mean = ls_build_param(graph, name, "running_mean", mean);
+	node->running_var = ls_build_param(graph, name, "running_var", var);
+	ls_build_param(graph, name, "num_batches_tracked", counter);
 	graph->coupled = 1;
-	return graph->status == LS_OK ? out : invalid;
-}
-
-static ls_value value_like(ls_graph *graph, ls_value x)
-{
-	ls_tensor in = graph->values[x.id];
-	return add_value(graph, in.channels, in.height, in.width);
+	return graph->status == LS_OK ? out : ls_build_invalid;
 }
 
 ls_value ls_relu(ls_graph *graph, ls_value x)
 {
 	x = packed(graph, x);
-	if (!usable(graph, x))
-		return invalid;
-	ls_value out = value_like(graph, x);
-	ls_node *node = add_node(graph, LS_NODE_RELU, NULL, x, out);
+	if (!ls_build_usable(graph, x))
+		return ls_build_invalid;
+	ls_value out = ls_build_like(graph, x);
+	ls_node *node = ls_build_node(graph, LS_NODE_RELU, NULL, x, out);
 	if (node != NULL)
 		node->relu = 1;
 	return out;
@@ -407,14 +285,14 @@ ls_value ls_add(ls_graph *graph, ls_value a, ls_value b)
 {
 	a = packed(graph, a);
 	b = packed(graph, b);
-	if (!usable(graph, a) || !usable(graph, b))
-		return invalid;
+	if (!ls_build_usable(graph, a) || !ls_build_usable(graph, b))
+		return ls_build_invalid;
 	ls_tensor ta = graph->values[a.id], tb = graph->values[b.id];
-	if (ta.channels != tb.channels || ta.height != tb.height || ta.width != tb.width)
-		return mistake(graph, LS_EINVALID, "add: %dx%dx%d and %dx%dx%d have different shapes", ta.channels,
-			       ta.height, ta.width, tb.channels, tb.height, tb.width);
-	ls_value out = value_like(graph, a);
-	ls_node *node = add_node(graph, LS_NODE_ADD, NULL, a, out);
+	if (ta.channels != tb.channels || ta.height != tb.height || ta.width != tb.width || ta.domain != tb.domain)
+		return ls_build_mistake(graph, LS_EINVALID, "add: %dx%dx%d and %dx%dx%d have different shapes",
+					ta.channels, ta.height, ta.width, tb.channels, tb.height, tb.width);
+	ls_value out = ls_build_like(graph, a);
+	ls_node *node = ls_build_node(graph, LS_NODE_ADD, NULL, a, out);
 	if (node != NULL)
 		node->second = b.id;
 	return out;
@@ -426,8 +304,8 @@ static ls_value add_pool(ls_graph *graph, ls_value x, ls_node_kind kind, int ker
 	ls_tensor in = graph->values[x.id];
 	int out_h = (in.height + 2 * padding - kernel_h) / stride + 1;
 	int out_w = (in.width + 2 * padding - kernel_w) / stride + 1;
-	ls_value out = add_value(graph, in.channels, out_h, out_w);
-	ls_node *node = add_node(graph, kind, NULL, x, out);
+	ls_value out = ls_build_value(graph, in.channels, out_h, out_w);
+	ls_node *node = ls_build_node(graph, kind, NULL, x, out);
 
 	if (node != NULL)
 		node->pool = (ls_pool_geometry){ .in_h = in.height,
@@ -447,14 +325,14 @@ static ls_value pool2d(ls_graph *graph, ls_value x, ls_node_kind kind, ls_pool_o
 	int stride = o.stride ? o.stride : o.kernel;
 
 	x = packed(graph, x);
-	if (!usable(graph, x))
-		return invalid;
+	if (!ls_build_usable_image(graph, x, what))
+		return ls_build_invalid;
 	if (!check_window(graph, what, NULL, &graph->values[x.id], o.kernel, o.kernel, stride, o.padding))
-		return invalid;
+		return ls_build_invalid;
 	if (o.padding * 2 > o.kernel || o.kernel > 15)
-		return mistake(graph, LS_EINVALID,
-			       "%s: padding %d must be at most half of kernel %d, and the kernel at most 15", what,
-			       o.padding, o.kernel);
+		return ls_build_mistake(graph, LS_EINVALID,
+					"%s: padding %d must be at most half of kernel %d, and the kernel at most 15",
+					what, o.padding, o.kernel);
 	return add_pool(graph, x, kind, o.kernel, o.kernel, stride, o.padding);
 }
 
@@ -471,35 +349,36 @@ ls_value ls_avg_pool2d(ls_graph *graph, ls_value x, ls_pool_options options)
 ls_value ls_global_avg_pool(ls_graph *graph, ls_value x)
 {
 	x = packed(graph, x);
-	if (!usable(graph, x))
-		return invalid;
+	if (!ls_build_usable_image(graph, x, "global_avg_pool"))
+		return ls_build_invalid;
 	return add_pool(graph, x, LS_NODE_AVG_POOL, graph->values[x.id].height, graph->values[x.id].width, 1, 0);
 }
 
 ls_value ls_flatten(ls_graph *graph, ls_value x)
 {
 	x = packed(graph, x);
-	if (!usable(graph, x))
-		return invalid;
+	if (!ls_build_usable_image(graph, x, "flatten"))
+		return ls_build_invalid;
 	ls_tensor in = graph->values[x.id];
 	if (in.height * in.width == 1)
 		return x;
-	ls_value out = add_value(graph, in.channels * in.height * in.width, 1, 1);
-	add_node(graph, LS_NODE_FLATTEN, NULL, x, out);
+	ls_value out = ls_build_value(graph, in.channels * in.height * in.width, 1, 1);
+	ls_build_node(graph, LS_NODE_FLATTEN, NULL, x, out);
 	return out;
 }
 
 ls_value ls_dropout(ls_graph *graph, ls_value x, float probability)
 {
 	x = packed(graph, x);
-	if (!usable(graph, x))
-		return invalid;
+	if (!ls_build_usable(graph, x))
+		return ls_build_invalid;
 	if (!(probability >= 0 && probability < 1))
-		return mistake(graph, LS_EINVALID, "dropout: probability %g is not in [0, 1)", (double)probability);
+		return ls_build_mistake(graph, LS_EINVALID, "dropout: probability %g is not in [0, 1)",
+					(double)probability);
 	if (probability == 0)
 		return x;
-	ls_value out = value_like(graph, x);
-	ls_node *node = add_node(graph, LS_NODE_DROPOUT, NULL, x, out);
+	ls_value out = ls_build_like(graph, x);
+	ls_node *node = ls_build_node(graph, LS_NODE_DROPOUT, NULL, x, out);
 	if (node != NULL) {
 		node->probability = probability;
 		node->ordinal = graph->dropouts++;
@@ -523,25 +402,59 @@ static ls_status drop_unread(ls_graph *graph)
 	return LS_OK;
 }
 
-ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
+static ls_status check_logits(const ls_graph *graph, ls_value logits)
 {
-	usable(graph, logits);
-	if (graph->status != LS_OK)
-		return ls_fail(graph->status, "%s", graph->message);
-	ls_tensor *out = &graph->values[logits.id];
+	const ls_tensor *out = &graph->values[logits.id];
 	if (out->is_input)
 		return ls_fail(LS_EINVALID, "a graph needs at least one layer between its input and its logits");
-	if (out->height * out->width != 1)
-		return ls_fail(LS_EINVALID, "logits must be (classes, 1, 1), not (%d, %d, %d)", out->channels,
-			       out->height, out->width);
+	if (out->domain != LS_SAMPLES || out->height * out->width != 1)
+		return ls_fail(LS_EINVALID, "logits must be (classes, 1, 1), not %s(%d, %d, %d)",
+			       out->domain != LS_SAMPLES ? "one a token, " : "", out->channels, out->height,
+			       out->width);
 	if (out->channels < 2)
 		return ls_fail(LS_EINVALID, "logits must tell at least 2 classes apart, this has %d", out->channels);
-	graph->logits = logits.id;
+	return LS_OK;
+}
+
+static ls_status check_token_logits(const ls_graph *graph, ls_value logits)
+{
+	const ls_tensor *out = &graph->values[logits.id];
+	if (out->domain != LS_PICKS || out->channels < 2)
+		return ls_fail(LS_EINVALID, "logits of tokens must be made of picked tokens (ls_picked_tokens)");
+	return LS_OK;
+}
+
+static ls_status close_graph(ls_graph *graph)
+{
 	LS_TRY(drop_unread(graph));
+	LS_TRY(ls_graph_check_attention(graph));
 	ls_graph_fuse(graph);
 	graph->finished = 1;
 	ls_params_lay_out(&graph->params, 0);
 	return LS_OK;
+}
+
+ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
+{
+	ls_build_usable(graph, logits);
+	if (graph->status != LS_OK)
+		return ls_fail(graph->status, "%s", graph->message);
+	LS_TRY(check_logits(graph, logits));
+	graph->logits = logits.id;
+	return close_graph(graph);
+}
+
+ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits)
+{
+	ls_build_usable(graph, logits);
+	ls_build_usable(graph, token_logits);
+	if (graph->status != LS_OK)
+		return ls_fail(graph->status, "%s", graph->message);
+	LS_TRY(check_logits(graph, logits));
+	LS_TRY(check_token_logits(graph, token_logits));
+	graph->logits = logits.id;
+	graph->token_logits = token_logits.id;
+	return close_graph(graph);
 }
 
 void ls_graph_keep_dead(ls_graph *graph, int keep_dead)

@@ -13,10 +13,20 @@
 #include "kernels/simd.h"
 #include "tensor/params.h"
 
-/* What a node produced: (channels, height, width) a sample, stored as panels [blocks][H][W][N][panel]. */
+/* What the rows of a value are. */
+typedef enum ls_domain {
+	LS_SAMPLES, /* positions times samples: [blocks][H][W][N][panel] */
+	LS_TOKENS,  /* tokens of the slice, packed end to end: [blocks][tokens][panel]; height is the most a sample has
+		     */
+	LS_PICKS,   /* tokens to be predicted, likewise */
+	LS_DOMAINS
+} ls_domain;
+
+/* What a node produced: (channels, height, width) a sample, stored as panels. */
 typedef struct ls_tensor {
 	int channels, height, width;
 	int panel, blocks;
+	ls_domain domain;
 	int is_input; /* sample-major images straight from the loader; no gradient */
 } ls_tensor;
 
@@ -35,6 +45,15 @@ typedef enum ls_node_kind {
 	LS_NODE_AVG_POOL, /* global too */
 	LS_NODE_FLATTEN,  /* panels of (C, H, W) -> panels of (C*H*W, 1, 1), PyTorch's order */
 	LS_NODE_DROPOUT,
+	LS_NODE_EMBED,  /* tokens -> rows of tables */
+	LS_NODE_LINEAR, /* over rows: of tokens, picks, or samples made of them; tied too */
+	LS_NODE_LAYER_NORM,
+	LS_NODE_GELU,
+	LS_NODE_TANH,
+	LS_NODE_ATTENTION,
+	LS_NODE_FIRST, /* the first token of each sample */
+	LS_NODE_MEAN,  /* the mean over a sample's tokens */
+	LS_NODE_PICK,  /* the tokens to be predicted */
 	LS_NODE_KIND_COUNT
 } ls_node_kind;
 
@@ -44,15 +63,22 @@ typedef struct ls_node {
 	ls_node_kind kind;
 	const char *name;  /* layer name, or the kind's for layers without parameters */
 	int input, second; /* values; second: residual of an add or of a norm it was fused into, else LS_NONE */
+	int third;         /* attention: input, second, third are q, k, v */
 	int output;
 	int relu;          /* fused: max(0, .) on the output */
 	int norm_consumer; /* conv: node id of the norm that wants its moments, or LS_NONE */
-	int weight, bias;  /* rows of the parameter table, or LS_NONE. norm: scale and shift */
+	int weight, bias;  /* rows of the parameter table, or LS_NONE. norm: scale and shift. embed: words, positions */
+	int segments;      /* embed: the third table, or LS_NONE */
+	int tied;    /* linear: the row of an embed's words that serves as its weight, or LS_NONE. Its gradient is final
+			only when the embed has added its part */
+	int is_tied; /* embed: some linear layer shares its words */
+	int gelu;    /* linear: fused, 1: erf form, 2: tanh form. gelu: likewise */
+	int heads;   /* attention */
 	int running_mean, running_var;
 	ls_conv_geometry conv;
 	ls_pool_geometry pool;   /* n and panel are filled at run time */
 	float epsilon, momentum; /* norm */
-	float probability;       /* dropout */
+	float probability;       /* dropout; of attention's probabilities; of a layer norm's input, fused */
 	int ordinal;             /* dropout: which one, for its random stream */
 	int dropped;             /* fused away */
 } ls_node;
@@ -68,9 +94,23 @@ struct ls_graph {
 	int node_count, node_capacity;
 	ls_param_table params;
 	int input, logits;
-	int coupled; /* some node mixes samples (batch statistics): a leaf must run as a whole */
+	int token_logits;          /* (vocabulary) a pick, or LS_NONE */
+	int tokens_max, picks_max; /* of a sample; 0: images */
+	int coupled;               /* some node mixes samples (batch statistics): a leaf must run as a whole */
 	int dropouts;
 };
+
+/* The rows of the parameter table that a node owns: up to LS_NODE_ROWS. */
+enum { LS_NODE_ROWS = 3 };
+static inline int ls_node_rows(const ls_node *node, int rows[LS_NODE_ROWS])
+{
+	const int all[LS_NODE_ROWS] = { node->weight, node->bias, node->segments };
+	int count = 0;
+	for (int k = 0; k < LS_NODE_ROWS; k++)
+		if (all[k] != LS_NONE)
+			rows[count++] = all[k];
+	return count;
+}
 
 /* Consumers of a value among nodes that are still there. */
 int ls_graph_consumers(const ls_graph *graph, int value);
@@ -78,10 +118,15 @@ int ls_graph_producer(const ls_graph *graph, int value); /* node id or LS_NONE *
 
 void ls_graph_fuse(ls_graph *graph);
 
+/* Attention writes the gradients of its operands: nobody else may read those. */
+ls_status ls_graph_check_attention(const ls_graph *graph);
+
 /* Lay parameters out again, with dead weights kept live or not: before any store is made. */
 void ls_graph_keep_dead(ls_graph *graph, int keep_dead);
 
 const char *ls_node_kind_name(ls_node_kind kind);
+
+int ls_graph_vocabulary(const ls_graph *graph); /* tokens it knows; 0: images */
 
 /* Multiply-adds a sample costs in training: forward, weight gradient, and data gradient unless the input is the image.
  */

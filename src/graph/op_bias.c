@@ -3,14 +3,14 @@
  */
 #include "graph/op.h"
 
-size_t ls_bias_grad_floats(const ls_tensor *t, int64_t n)
+size_t ls_bias_grad_floats(const ls_tensor *t, int64_t rows)
 {
-	return (size_t)(t->blocks * ls_chunks(ls_tensor_rows(t, n)) * t->panel);
+	return (size_t)(t->blocks * ls_chunks(rows) * t->panel);
 }
 
-void ls_bias_grad_partials(const ls_tensor *t, int64_t n, const float *dy, float *partial, ls_member member)
+void ls_bias_grad_partials(const ls_tensor *t, int64_t rows, const float *dy, float *partial, ls_member member)
 {
-	int64_t rows = ls_tensor_rows(t, n), chunks = ls_chunks(rows), begin, end;
+	int64_t chunks = ls_chunks(rows), begin, end;
 
 	ls_team_range(member, t->blocks * chunks, &begin, &end);
 	for (int64_t unit = begin; unit < end; unit++) {
@@ -20,10 +20,10 @@ void ls_bias_grad_partials(const ls_tensor *t, int64_t n, const float *dy, float
 	}
 }
 
-void ls_bias_grad_combine(const ls_tensor *t, int64_t n, const float *partial, int accumulate, float *dbias,
+void ls_bias_grad_combine(const ls_tensor *t, int64_t rows, const float *partial, int accumulate, float *dbias,
 			  ls_member member)
 {
-	int64_t chunks = ls_chunks(ls_tensor_rows(t, n)), begin, end;
+	int64_t chunks = ls_chunks(rows), begin, end;
 
 	ls_team_range(member, (int64_t)t->blocks * t->panel, &begin, &end);
 	for (int64_t c = begin; c < end; c++) {

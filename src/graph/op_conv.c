@@ -31,7 +31,7 @@ static size_t turned_floats(const ls_op *op)
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
 {
-	size_t bias = op->node->bias == LS_NONE ? 0 : ls_bias_grad_floats(op->out, n);
+	size_t bias = op->node->bias == LS_NONE ? 0 : ls_bias_grad_floats(op->out, ls_tensor_rows(op->out, n));
 	return sizeof(float) * (turned_floats(op) + bias);
 }
 
@@ -98,9 +98,10 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	if (node->relu)
 		mask_dy(op, pass, member);
 	if (node->bias != LS_NONE) {
-		ls_bias_grad_partials(op->out, pass->n, op->dy, partial, member);
+		int64_t rows = ls_tensor_rows(op->out, pass->n);
+		ls_bias_grad_partials(op->out, rows, op->dy, partial, member);
 		ls_team_barrier(member);
-		ls_bias_grad_combine(op->out, pass->n, partial, pass->accumulate, ls_op_grad(op, pass, node->bias),
+		ls_bias_grad_combine(op->out, rows, partial, pass->accumulate, ls_op_grad(op, pass, node->bias),
 				     member);
 	}
 	if (op->dx != NULL) {

@@ -7,7 +7,6 @@
  *   pack     images (n, C, H, W) -> panels     the images have no gradient
  *   flatten  panels (C, H, W) -> panels (C*H*W, 1, 1), PyTorch's order
  */
-#include "base/rng.h"
 #include "graph/op.h"
 
 #define LINE 16 /* floats: members take whole cache lines */
@@ -24,10 +23,10 @@ static int keeps_nothing(const ls_node *node)
 }
 
 /* This member's floats of a tensor. */
-static void share(const ls_tensor *t, int64_t n, ls_member member, int64_t *begin, int64_t *count)
+static void share(const ls_tensor *t, const ls_pass *pass, ls_member member, int64_t *begin, int64_t *count)
 {
 	int64_t end;
-	ls_team_range(member, ls_tensor_floats(t) * n / LINE, begin, &end);
+	ls_team_range(member, ls_pass_floats(pass, t) / LINE, begin, &end);
 	*count = (end - *begin) * LINE;
 	*begin *= LINE;
 }
@@ -35,7 +34,7 @@ static void share(const ls_tensor *t, int64_t n, ls_member member, int64_t *begi
 static void relu_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t begin, count;
-	share(op->out, pass->n, member, &begin, &count);
+	share(op->out, pass, member, &begin, &count);
 	for (int64_t i = begin; i < begin + count; i++)
 		op->y[i] = op->x[i] < 0 ? 0 : op->x[i]; /* NaN stays NaN */
 }
@@ -43,7 +42,7 @@ static void relu_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 static void relu_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t begin, count;
-	share(op->out, pass->n, member, &begin, &count);
+	share(op->out, pass, member, &begin, &count);
 	if (op->dx != NULL)
 		ls_simd_get()->relu_backward(op->dy + begin, op->y + begin, count, op->dx + begin);
 }
@@ -53,7 +52,7 @@ const ls_op_kind ls_op_relu = { .keeps = keeps_output, .forward = relu_forward, 
 static void add_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t begin, count;
-	share(op->out, pass->n, member, &begin, &count);
+	share(op->out, pass, member, &begin, &count);
 	ls_simd_get()->add(op->x + begin, op->second + begin, count, op->node->relu, op->y + begin);
 }
 
@@ -72,7 +71,7 @@ static void give(float *to, int accumulate, const float *g, int64_t count)
 static void add_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t begin, count;
-	share(op->out, pass->n, member, &begin, &count);
+	share(op->out, pass, member, &begin, &count);
 	if (op->node->relu)
 		ls_simd_get()->relu_backward(op->dy + begin, op->y + begin, count, op->dy + begin);
 	give(op->dsecond == NULL ? NULL : op->dsecond + begin, op->add_dsecond, op->dy + begin, count);
@@ -83,14 +82,35 @@ const ls_op_kind ls_op_add = {
 	.keeps = keeps_output, .forward = add_forward, .backward = add_backward, .adds_input = 1
 };
 
+/* Token p of its sample, channel c: element p * channels + c, so that it does not matter who its neighbours are. */
+void ls_drop_rows(const ls_op *op, const ls_pass *pass, const float *from, float *to, int64_t begin, int64_t end)
+{
+	ls_rng rng = ls_drop_rng(op, pass);
+	int64_t panel = op->in->panel, blocks = op->in->blocks, rows = ls_pass_rows(pass, op->in);
+	const ls_simd *simd = ls_simd_get();
+
+	for (int64_t b = 0; b < blocks; b++)
+		for (int64_t r = begin; r < end; r++) {
+			int32_t sample = pass->owner[r];
+			simd->dropout(from + (b * rows + r) * panel, (int)panel, rng.key[0], rng.key[1],
+				      pass->samples[sample],
+				      (uint64_t)(((r - pass->start[sample]) * blocks + b) * panel),
+				      op->node->probability, to + (b * rows + r) * panel);
+		}
+}
+
 /* Both directions: the same elements are kept. */
 static void drop(const ls_op *op, const ls_pass *pass, const float *from, float *to, ls_member member)
 {
-	uint64_t stream = ls_mix64(pass->step) + (uint64_t)op->node->ordinal;
-	ls_rng rng = ls_rng_make(pass->seed, LS_RNG_DROPOUT, stream);
+	ls_rng rng = ls_drop_rng(op, pass);
 	int64_t panel = op->in->panel, rows = (int64_t)op->in->blocks * op->in->height * op->in->width, begin, end;
 	const ls_simd *simd = ls_simd_get();
 
+	if (op->in->domain == LS_TOKENS) {
+		ls_team_range(member, ls_pass_rows(pass, op->in), &begin, &end);
+		ls_drop_rows(op, pass, from, to, begin, end);
+		return;
+	}
 	ls_team_range(member, rows * pass->n, &begin, &end);
 	for (int64_t i = begin; i < end; i++)
 		simd->dropout(from + i * panel, (int)panel, rng.key[0], rng.key[1], pass->samples[i % pass->n],
@@ -104,7 +124,7 @@ static void dropout_forward(const ls_op *op, const ls_pass *pass, ls_member memb
 		drop(op, pass, op->x, op->y, member);
 		return;
 	}
-	share(op->out, pass->n, member, &begin, &count);
+	share(op->out, pass, member, &begin, &count);
 	give(op->y + begin, 0, op->x + begin, count);
 }
 
@@ -175,11 +195,24 @@ const ls_op_kind ls_op_flatten = { .keeps = keeps_nothing, .forward = flatten_fo
 const ls_op_kind *ls_op_kind_of(ls_node_kind kind)
 {
 	static const ls_op_kind *const kinds[LS_NODE_KIND_COUNT] = {
-		[LS_NODE_PACK] = &ls_op_pack,         [LS_NODE_CONV] = &ls_op_conv,
-		[LS_NODE_NORM] = &ls_op_norm,         [LS_NODE_RELU] = &ls_op_relu,
-		[LS_NODE_ADD] = &ls_op_add,           [LS_NODE_MAX_POOL] = &ls_op_max_pool,
-		[LS_NODE_AVG_POOL] = &ls_op_avg_pool, [LS_NODE_FLATTEN] = &ls_op_flatten,
+		[LS_NODE_PACK] = &ls_op_pack,
+		[LS_NODE_CONV] = &ls_op_conv,
+		[LS_NODE_NORM] = &ls_op_norm,
+		[LS_NODE_RELU] = &ls_op_relu,
+		[LS_NODE_ADD] = &ls_op_add,
+		[LS_NODE_MAX_POOL] = &ls_op_max_pool,
+		[LS_NODE_AVG_POOL] = &ls_op_avg_pool,
+		[LS_NODE_FLATTEN] = &ls_op_flatten,
 		[LS_NODE_DROPOUT] = &ls_op_dropout,
+		[LS_NODE_EMBED] = &ls_op_embed,
+		[LS_NODE_LINEAR] = &ls_op_linear,
+		[LS_NODE_LAYER_NORM] = &ls_op_layer_norm,
+		[LS_NODE_GELU] = &ls_op_gelu,
+		[LS_NODE_TANH] = &ls_op_tanh,
+		[LS_NODE_ATTENTION] = &ls_op_attention,
+		[LS_NODE_FIRST] = &ls_op_first,
+		[LS_NODE_MEAN] = &ls_op_mean,
+		[LS_NODE_PICK] = &ls_op_pick,
 	};
 	return kinds[kind];
 }

@@ -26,7 +26,7 @@ static size_t max_aux_bytes(const ls_op *op, int64_t n)
 
 static size_t max_scratch_bytes(const ls_op *op, int64_t n)
 {
-	return op->node->bias == LS_NONE ? 0 : sizeof(float) * ls_bias_grad_floats(op->out, n);
+	return op->node->bias == LS_NONE ? 0 : sizeof(float) * ls_bias_grad_floats(op->out, ls_tensor_rows(op->out, n));
 }
 
 static ls_pool_geometry geometry(const ls_op *op, int64_t n)
@@ -67,10 +67,11 @@ static void max_backward_epilogue(const ls_op *op, const ls_pass *pass, ls_membe
 		ls_team_barrier(member);
 	}
 	if (op->node->bias != LS_NONE) {
-		ls_bias_grad_partials(op->out, pass->n, op->dy, op->scratch, member);
+		int64_t rows = ls_tensor_rows(op->out, pass->n);
+		ls_bias_grad_partials(op->out, rows, op->dy, op->scratch, member);
 		ls_team_barrier(member);
-		ls_bias_grad_combine(op->out, pass->n, op->scratch, pass->accumulate,
-				     ls_op_grad(op, pass, op->node->bias), member);
+		ls_bias_grad_combine(op->out, rows, op->scratch, pass->accumulate, ls_op_grad(op, pass, op->node->bias),
+				     member);
 	}
 }
 

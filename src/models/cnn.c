@@ -13,7 +13,7 @@ static ls_value stage(ls_graph *g, ls_value x, const char *name, int channels)
 	return ls_max_pool2d(g, ls_relu(g, x), (ls_pool_options){ .kernel = 2, .stride = 2 });
 }
 
-ls_value ls_model_cnn(ls_graph *g, const ls_model_options *o)
+ls_status ls_model_cnn(ls_graph *g, const ls_model_options *o)
 {
 	ls_value x = ls_input(g, o->channels, o->height, o->width);
 
@@ -21,6 +21,7 @@ ls_value ls_model_cnn(ls_graph *g, const ls_model_options *o)
 	x = stage(g, x, "conv2", 64);
 	x = ls_linear(g, x, "fc1", (ls_linear_options){ .out_features = 128, .bias = 1, .init = LS_WEIGHTS_HE_FAN_IN });
 	x = ls_dropout(g, ls_relu(g, x), o->dropout);
-	return ls_linear(g, x, "fc2",
-			 (ls_linear_options){ .out_features = o->classes, .bias = 1, .init = LS_WEIGHTS_ZERO });
+	x = ls_linear(g, x, "fc2",
+		      (ls_linear_options){ .out_features = o->classes, .bias = 1, .init = LS_WEIGHTS_ZERO });
+	return ls_graph_finish(g, x);
 }

@@ -3,7 +3,7 @@
  */
 #include "models/family.h"
 
-ls_value ls_model_mlp(ls_graph *g, const ls_model_options *o)
+ls_status ls_model_mlp(ls_graph *g, const ls_model_options *o)
 {
 	ls_value x = ls_input(g, o->channels, o->height, o->width);
 
@@ -11,6 +11,7 @@ ls_value ls_model_mlp(ls_graph *g, const ls_model_options *o)
 	x = ls_dropout(g, ls_relu(g, x), o->dropout);
 	x = ls_linear(g, x, "fc2", (ls_linear_options){ .out_features = 128, .bias = 1, .init = LS_WEIGHTS_HE_FAN_IN });
 	x = ls_dropout(g, ls_relu(g, x), o->dropout);
-	return ls_linear(g, x, "fc3",
-			 (ls_linear_options){ .out_features = o->classes, .bias = 1, .init = LS_WEIGHTS_ZERO });
+	x = ls_linear(g, x, "fc3",
+		      (ls_linear_options){ .out_features = o->classes, .bias = 1, .init = LS_WEIGHTS_ZERO });
+	return ls_graph_finish(g, x);
 }

@@ -5,8 +5,6 @@
  *   stage s blocks of width 64 * 2^s; the first block of stages 1..3 halves the map
  *   head    global average, linear
  */
-#include <stdio.h>
-
 #include "models/family.h"
 
 typedef struct resnet {
@@ -15,19 +13,7 @@ typedef struct resnet {
 	int blocks[4];
 } resnet;
 
-/* "<prefix>.<suffix>"; layer names are short. */
-typedef struct layer_name {
-	char text[64];
-} layer_name;
-
-static layer_name named(const char *prefix, const char *suffix)
-{
-	layer_name name;
-	snprintf(name.text, sizeof(name.text), "%s.%s", prefix, suffix);
-	return name;
-}
-
-static ls_value conv_norm(ls_graph *g, ls_value x, layer_name conv, layer_name norm, int channels, int kernel,
+static ls_value conv_norm(ls_graph *g, ls_value x, ls_layer_name conv, ls_layer_name norm, int channels, int kernel,
 			  int stride)
 {
 	x = ls_conv2d(g, x, conv.text,
@@ -42,16 +28,16 @@ static ls_value conv_norm(ls_graph *g, ls_value x, layer_name conv, layer_name n
 /* 3x3, 3x3 around a skip. */
 static ls_value basic_branch(ls_graph *g, ls_value x, const char *prefix, int width, int stride)
 {
-	x = ls_relu(g, conv_norm(g, x, named(prefix, "conv1"), named(prefix, "bn1"), width, 3, stride));
-	return conv_norm(g, x, named(prefix, "conv2"), named(prefix, "bn2"), width, 3, 1);
+	x = ls_relu(g, conv_norm(g, x, ls_named(prefix, "conv1"), ls_named(prefix, "bn1"), width, 3, stride));
+	return conv_norm(g, x, ls_named(prefix, "conv2"), ls_named(prefix, "bn2"), width, 3, 1);
 }
 
 /* 1x1, 3x3 (which strides), 1x1 to four times the width. */
 static ls_value bottleneck_branch(ls_graph *g, ls_value x, const char *prefix, int width, int stride)
 {
-	x = ls_relu(g, conv_norm(g, x, named(prefix, "conv1"), named(prefix, "bn1"), width, 1, 1));
-	x = ls_relu(g, conv_norm(g, x, named(prefix, "conv2"), named(prefix, "bn2"), width, 3, stride));
-	return conv_norm(g, x, named(prefix, "conv3"), named(prefix, "bn3"), 4 * width, 1, 1);
+	x = ls_relu(g, conv_norm(g, x, ls_named(prefix, "conv1"), ls_named(prefix, "bn1"), width, 1, 1));
+	x = ls_relu(g, conv_norm(g, x, ls_named(prefix, "conv2"), ls_named(prefix, "bn2"), width, 3, stride));
+	return conv_norm(g, x, ls_named(prefix, "conv3"), ls_named(prefix, "bn3"), 4 * width, 1, 1);
 }
 
 static ls_value block(const resnet *net, ls_value x, const char *prefix, int width, int stride, int project)
@@ -60,7 +46,7 @@ static ls_value block(const resnet *net, ls_value x, const char *prefix, int wid
 	ls_value branch = net->expansion == 1 ? basic_branch(g, x, prefix, width, stride)
 					      : bottleneck_branch(g, x, prefix, width, stride);
 	if (project)
-		x = conv_norm(g, x, named(prefix, "downsample.0"), named(prefix, "downsample.1"),
+		x = conv_norm(g, x, ls_named(prefix, "downsample.0"), ls_named(prefix, "downsample.1"),
 			      width * net->expansion, 1, stride);
 	return ls_relu(g, ls_add(g, branch, x));
 }
@@ -79,7 +65,7 @@ static ls_value stage(const resnet *net, ls_value x, int s)
 	return x;
 }
 
-static ls_value build(ls_graph *g, const ls_model_options *o, resnet net)
+static ls_status build(ls_graph *g, const ls_model_options *o, resnet net)
 {
 	ls_value x = ls_input(g, o->channels, o->height, o->width);
 
@@ -93,30 +79,31 @@ static ls_value build(ls_graph *g, const ls_model_options *o, resnet net)
 	for (int s = 0; s < 4; s++)
 		x = stage(&net, x, s);
 	x = ls_dropout(g, ls_global_avg_pool(g, x), o->dropout);
-	return ls_linear(g, x, "fc", (ls_linear_options){ .out_features = o->classes, .bias = 1 });
+	x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = o->classes, .bias = 1 });
+	return ls_graph_finish(g, x);
 }
 
-ls_value ls_model_resnet18(ls_graph *graph, const ls_model_options *options)
+ls_status ls_model_resnet18(ls_graph *graph, const ls_model_options *options)
 {
 	return build(graph, options, (resnet){ .expansion = 1, .blocks = { 2, 2, 2, 2 } });
 }
 
-ls_value ls_model_resnet34(ls_graph *graph, const ls_model_options *options)
+ls_status ls_model_resnet34(ls_graph *graph, const ls_model_options *options)
 {
 	return build(graph, options, (resnet){ .expansion = 1, .blocks = { 3, 4, 6, 3 } });
 }
 
-ls_value ls_model_resnet50(ls_graph *graph, const ls_model_options *options)
+ls_status ls_model_resnet50(ls_graph *graph, const ls_model_options *options)
 {
 	return build(graph, options, (resnet){ .expansion = 4, .blocks = { 3, 4, 6, 3 } });
 }
 
-ls_value ls_model_resnet101(ls_graph *graph, const ls_model_options *options)
+ls_status ls_model_resnet101(ls_graph *graph, const ls_model_options *options)
 {
 	return build(graph, options, (resnet){ .expansion = 4, .blocks = { 3, 4, 23, 3 } });
 }
 
-ls_value ls_model_resnet152(ls_graph *graph, const ls_model_options *options)
+ls_status ls_model_resnet152(ls_graph *graph, const ls_model_options *options)
 {
 	return build(graph, options, (resnet){ .expansion = 4, .blocks = { 3, 8, 36, 3 } });
 }

@@ -7,13 +7,21 @@
 #include "models/family.h"
 
 static const ls_model_kind kinds[] = {
-	{ { "mlp", "three linear layers, 256 and 128 wide" }, ls_model_mlp },
-	{ { "cnn", "two 3x3 convolutions of 32 and 64 channels with pooling, a 128-wide layer" }, ls_model_cnn },
-	{ { "resnet18", "torchvision's ResNet-18: basic blocks, 2-2-2-2" }, ls_model_resnet18 },
-	{ { "resnet34", "torchvision's ResNet-34: basic blocks, 3-4-6-3" }, ls_model_resnet34 },
-	{ { "resnet50", "torchvision's ResNet-50: bottlenecks, 3-4-6-3" }, ls_model_resnet50 },
-	{ { "resnet101", "torchvision's ResNet-101: bottlenecks, 3-4-23-3" }, ls_model_resnet101 },
-	{ { "resnet152", "torchvision's ResNet-152: bottlenecks, 3-8-36-3" }, ls_model_resnet152 },
+	{ { "mlp", "three linear layers, 256 and 128 wide", 0 }, ls_model_mlp },
+	{ { "cnn", "two 3x3 convolutions of 32 and 64 channels with pooling, a 128-wide layer", 0 }, ls_model_cnn },
+	{ { "resnet18", "torchvision's ResNet-18: basic blocks, 2-2-2-2", 0 }, ls_model_resnet18 },
+	{ { "resnet34", "torchvision's ResNet-34: basic blocks, 3-4-6-3", 0 }, ls_model_resnet34 },
+	{ { "resnet50", "torchvision's ResNet-50: bottlenecks, 3-4-6-3", 0 }, ls_model_resnet50 },
+	{ { "resnet101", "torchvision's ResNet-101: bottlenecks, 3-4-23-3", 0 }, ls_model_resnet101 },
+	{ { "resnet152", "torchvision's ResNet-152: bottlenecks, 3-8-36-3", 0 }, ls_model_resnet152 },
+	{ { "transformer", "text classifier: 6 layers, 256 wide, 4 heads, unless told otherwise", 1 },
+	  ls_model_transformer },
+	{ { "bert-tiny", "BERT, 2 layers, 128 wide: to pretrain on a corpus or to fine-tune", 1 }, ls_model_bert_tiny },
+	{ { "bert-mini", "BERT, 4 layers, 256 wide", 1 }, ls_model_bert_mini },
+	{ { "bert-small", "BERT, 4 layers, 512 wide", 1 }, ls_model_bert_small },
+	{ { "bert-medium", "BERT, 8 layers, 512 wide", 1 }, ls_model_bert_medium },
+	{ { "bert-base", "BERT, 12 layers, 768 wide", 1 }, ls_model_bert_base },
+	{ { "bert-large", "BERT, 24 layers, 1024 wide", 1 }, ls_model_bert_large },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -36,7 +44,7 @@ static const ls_model_kind *find(const char *name)
 	return NULL;
 }
 
-/* Zeros in the options stand for MNIST's shape. */
+/* Zeros in the options stand for MNIST's shape, or for BERT's. */
 static ls_model_options filled(const ls_model_options *options)
 {
 	ls_model_options o = *options;
@@ -44,6 +52,8 @@ static ls_model_options filled(const ls_model_options *options)
 	o.height = o.height ? o.height : 28;
 	o.width = o.width ? o.width : 28;
 	o.classes = o.classes ? o.classes : 10;
+	o.text.tokens = o.text.tokens ? o.text.tokens : 128;
+	o.text.vocabulary = o.text.vocabulary ? o.text.vocabulary : 30522;
 	return o;
 }
 
@@ -56,9 +66,11 @@ ls_status ls_model_build(ls_graph **out, const ls_model_options *options)
 	if (kind == NULL)
 		return ls_name_unknown("model", o.name != NULL ? o.name : "", name_at);
 	LS_TRY(ls_graph_new(&graph));
-	ls_status status = ls_graph_finish(graph, kind->build(graph, &o));
+	ls_status status = kind->build(graph, &o);
 	if (status != LS_OK) {
 		ls_graph_free(graph);
+		if (kind->row.is_text)
+			return ls_fail_context(status, "model %s for samples of %d tokens", o.name, o.text.tokens);
 		return ls_fail_context(status, "model %s for %d channels of %dx%d", o.name, o.channels, o.height,
 				       o.width);
 	}

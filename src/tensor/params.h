@@ -32,10 +32,12 @@ typedef enum ls_param_init {
 	LS_INIT_ONE,
 	LS_INIT_UNIFORM_FAN_IN, /* U(-b, b), b = 1/sqrt(fan_in): PyTorch's default for conv and linear, bias too */
 	LS_INIT_HE_FAN_OUT,     /* N(0, sqrt(2 / fan_out)): torchvision's ResNet convolutions */
-	LS_INIT_HE_FAN_IN       /* N(0, sqrt(2 / fan_in)) */
+	LS_INIT_HE_FAN_IN,      /* N(0, sqrt(2 / fan_in)) */
+	LS_INIT_NORMAL          /* N(0, 0.02): BERT's, whatever the layer */
 } ls_param_init;
 
-/* Logical (out, in, taps), stored in blocks. A vector is in = taps = 1. */
+/* Logical (out, in, taps), stored in blocks. A vector is in = taps = 1. A table of rows, as an embedding, is out_panel
+ * = 1: one block an output, contiguous. */
 typedef struct ls_weight_layout {
 	int out, in, taps;
 	int out_panel, in_panel; /* gathered: in_panel = in * taps, depth index = tap * in + channel */

@@ -34,6 +34,9 @@ static void fill_rows(const ls_param *param, uint64_t seed, size_t first, size_t
 	case LS_INIT_HE_FAN_IN:
 		ls_rng_fill_normal(rng, 0, first, count, sqrtf(2.0f) * bound, rows);
 		break;
+	case LS_INIT_NORMAL:
+		ls_rng_fill_normal(rng, 0, first, count, 0.02f, rows);
+		break;
 	case LS_INIT_HE_FAN_OUT:
 		ls_rng_fill_normal(rng, 0, first, count,
 				   sqrtf(2.0f / ((float)param->layout.out * (float)param->layout.taps)), rows);

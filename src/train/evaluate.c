@@ -14,6 +14,8 @@
 typedef struct leaf_sums {
 	double loss;
 	int64_t correct;
+	double token_loss;
+	int64_t token_correct, picks;
 } leaf_sums;
 
 /* What a driver has of its own in a pass. */
@@ -36,6 +38,26 @@ struct ls_evaluator {
 	int (*stop)(void);
 };
 
+static ls_status text_fits(const ls_graph *graph, const ls_dataset_info *info)
+{
+	int classes = graph->values[graph->logits].channels;
+	if (graph->tokens_max == 0 || info->tokens_max == 0)
+		return ls_fail(LS_EMISMATCH, "the model takes %s, dataset %s is %s",
+			       graph->tokens_max ? "text" : "images", info->name, info->tokens_max ? "text" : "images");
+	if (graph->tokens_max < info->tokens_max || graph->picks_max < info->picks_max)
+		return ls_fail(
+			LS_EMISMATCH,
+			"the model takes %d tokens a sample, %d of them to be predicted; dataset %s has %d and %d",
+			graph->tokens_max, graph->picks_max, info->name, info->tokens_max, info->picks_max);
+	if (ls_graph_vocabulary(graph) < info->vocabulary)
+		return ls_fail(LS_EMISMATCH, "the model knows %d tokens, the vocabulary of dataset %s has %d",
+			       ls_graph_vocabulary(graph), info->name, info->vocabulary);
+	if (classes < info->classes)
+		return ls_fail(LS_EMISMATCH, "the model tells %d classes apart, dataset %s has %d", classes, info->name,
+			       info->classes);
+	return LS_OK;
+}
+
 ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 {
 	if (!graph->finished)
@@ -44,6 +66,8 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 			       graph->status != LS_OK ? ": " : "", graph->status != LS_OK ? graph->message : "");
 	const ls_tensor *in = &graph->values[graph->input], *out = &graph->values[graph->logits];
 
+	if (info->tokens_max > 0 || graph->tokens_max > 0)
+		return text_fits(graph, info);
 	if (in->channels != info->channels || in->height != info->height || in->width != info->width)
 		return ls_fail(LS_EMISMATCH, "the model takes %d x %d x %d samples, dataset %s has %d x %d x %d",
 			       in->channels, in->height, in->width, info->name, info->channels, info->height,
@@ -183,6 +207,7 @@ static void run_leaf(pass *p, driver *d, const ls_leaf *leaf)
 	leaf_sums *sums = &p->evaluator->sums[leaf->leaf];
 	ls_exec_leaf job = { .count = leaf->count,
 			     .images = leaf->images,
+			     .text = leaf->text,
 			     .labels = leaf->labels,
 			     .samples = leaf->samples,
 			     .params = p->params,
@@ -191,7 +216,11 @@ static void run_leaf(pass *p, driver *d, const ls_leaf *leaf)
 	ls_exec_infer(d->exec, &job, p->sink != NULL ? d->logits : NULL);
 	if (p->sink != NULL)
 		p->sink(p->context, leaf, d->logits);
-	*sums = (leaf_sums){ .loss = job.loss, .correct = job.correct };
+	*sums = (leaf_sums){ .loss = job.loss,
+			     .correct = job.correct,
+			     .token_loss = job.token_loss,
+			     .token_correct = job.token_correct,
+			     .picks = leaf->text != NULL ? leaf->text->pick_start[leaf->count] : 0 };
 	atomic_fetch_add(&p->samples, (unsigned long long)leaf->count);
 }
 
@@ -357,7 +386,7 @@ ls_status ls_evaluator_probe(ls_evaluator *e, const float *params, const float *
 	pass p = { .evaluator = e, .params = params, .buffers = buffers, .leaves = 1 };
 
 	LS_TRY(run_pass(&p));
-	*finite = isfinite(e->sums[0].loss);
+	*finite = isfinite(e->sums[0].loss + e->sums[0].token_loss);
 	return LS_OK;
 }
 
@@ -370,16 +399,23 @@ ls_status ls_evaluator_run(ls_evaluator *e, const float *params, const float *bu
 		   .sink = sink,
 		   .context = context,
 		   .leaves = e->leaves };
-	double start = ls_clock_seconds(), loss = 0, correct = 0;
+	double start = ls_clock_seconds(), loss = 0, correct = 0, token_loss = 0, token_correct = 0, picks = 0;
 	uint64_t samples = ls_dataset_describe(e->options.dataset)->samples;
 
 	LS_TRY(run_pass(&p));
 	for (int64_t i = 0; i < e->leaves; i++) {
 		loss += e->sums[i].loss;
 		correct += (double)e->sums[i].correct;
+		token_loss += e->sums[i].token_loss;
+		token_correct += (double)e->sums[i].token_correct;
+		picks += (double)e->sums[i].picks;
 	}
+	double each = picks > 0 ? picks : 1;
 	*out = (ls_eval_result){ .samples = samples,
-				 .loss = loss / (double)samples,
+				 .loss = loss / (double)samples + token_loss / each,
+				 .picks = (uint64_t)picks,
+				 .token_loss = token_loss / each,
+				 .token_accuracy = token_correct / each,
 				 .accuracy = correct / (double)samples,
 				 .seconds = ls_clock_seconds() - start };
 	return LS_OK;

@@ -1,4 +1,5 @@
 #include "train/setup.h"
+#include "train/model.h"
 
 #include <lockstep/models.h>
 #include <stdio.h>
@@ -42,17 +43,6 @@ static ls_status look_around(ls_setup *s, ls_courier *courier)
 	return LS_OK;
 }
 
-static ls_status open_split(ls_dataset **out, const ls_train_options *o, ls_split split, uint64_t samples)
-{
-	ls_dataset_options d = LS_DATASET_OPTIONS_INIT;
-	d.name = o->data;
-	d.dir = o->data_dir;
-	d.split = split;
-	d.samples = samples;
-	d.seed = o->seed;
-	return ls_dataset_open(out, &d);
-}
-
 static ls_status open_data(ls_setup *s)
 {
 	const ls_train_options *o = s->options;
@@ -60,11 +50,11 @@ static ls_status open_data(ls_setup *s)
 	s->train_set = o->train_set;
 	s->test_set = o->eval_every > 0 ? o->test_set : NULL;
 	if (s->train_set == NULL) {
-		LS_TRY(open_split(&s->own_train, o, LS_SPLIT_TRAIN, o->samples));
+		LS_TRY(ls_train_open_data(&s->own_train, o, LS_SPLIT_TRAIN, o->samples));
 		s->train_set = s->own_train;
 	}
 	if (s->test_set == NULL && o->train_set == NULL && o->eval_every > 0) {
-		LS_TRY(open_split(&s->own_test, o, LS_SPLIT_TEST, o->test_samples));
+		LS_TRY(ls_train_open_data(&s->own_test, o, LS_SPLIT_TEST, o->test_samples));
 		s->test_set = s->own_test;
 	}
 	if (ls_dataset_describe(s->train_set)->samples == 0)
@@ -76,16 +66,10 @@ static ls_status open_data(ls_setup *s)
 static ls_status build_graph(ls_setup *s)
 {
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	ls_model_options model = { .name = s->options->model,
-				   .channels = info->channels,
-				   .height = info->height,
-				   .width = info->width,
-				   .classes = info->classes,
-				   .dropout = s->options->dropout };
 
 	s->graph = s->options->graph;
 	if (s->graph == NULL) {
-		LS_TRY(ls_model_build(&s->own_graph, &model));
+		LS_TRY(ls_train_build_model(&s->own_graph, s->options, info));
 		s->graph = s->own_graph;
 	}
 	LS_TRY(ls_graph_fits(s->graph, info));

@@ -43,7 +43,25 @@ static uint64_t record_every(int64_t log_every)
 	return log_every > 20 ? (uint64_t)log_every / 20 : 1;
 }
 
-enum { STEP_VALUES = 6, VALUE_NAME = 32 };
+enum { STEP_VALUES = 10, VALUE_NAME = 32 };
+
+/* Tokens that were there; and as many as there would have been, had every sample been padded to the longest: published
+ * rates count those. */
+static size_t text_values(const ls_setup *s, double seconds, const ls_trainer_report *r, ls_metric *values)
+{
+	size_t count = 0;
+	int longest = ls_dataset_describe(s->train_set)->tokens_max;
+
+	if (r->tokens == 0)
+		return 0;
+	values[count++] = (ls_metric){ "tokens_per_s", (double)r->tokens / seconds };
+	values[count++] = (ls_metric){ "padded_tokens_per_s", (double)r->samples * longest / seconds };
+	if (r->picks > 0) {
+		values[count++] = (ls_metric){ "token_loss", r->token_loss / (double)r->picks };
+		values[count++] = (ls_metric){ "token_accuracy", (double)r->token_correct / (double)r->picks };
+	}
+	return count;
+}
 
 /* Loss, rate and waits; on several nodes also how long each one's devices computed: who waited for whom. */
 static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const ls_trainer_report *r)
@@ -57,6 +75,7 @@ static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const l
 	values[count++] = (ls_metric){ "loss", r->loss / (double)r->samples };
 	values[count++] = (ls_metric){ "samples_per_s", (double)r->samples / seconds };
 	values[count++] = (ls_metric){ "lr", ls_schedule_rate(&t->schedule, r->step) };
+	count += text_values(w->setup, seconds, r, values + count);
 	if (t->clip_norm > 0)
 		values[count++] = (ls_metric){ "gradient_norm", r->gradient_norm };
 	if (t->exchange != NULL)
@@ -70,11 +89,35 @@ static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const l
 	return ls_metrics_record(w->metrics, "step", step, values, count);
 }
 
+/* Tokens a sample, a mean over about the last hundred steps. */
+static void count_tokens(ls_watch *w, const ls_trainer_report *r)
+{
+	double each = r->samples > 0 ? (double)r->tokens / (double)r->samples : 0;
+	w->tokens_per_sample = w->tokens_per_sample > 0 ? 0.99 * w->tokens_per_sample + 0.01 * each : each;
+}
+
+static void log_rate(const ls_watch *w, uint64_t step, uint64_t since, const ls_trainer_report *r)
+{
+	double rate = ls_rate_mean_since(&w->rate, since);
+	int longest = ls_dataset_describe(w->setup->train_set)->tokens_max;
+	char text[128] = "";
+	int used = 0;
+
+	if (r->tokens > 0)
+		used = snprintf(text, sizeof(text), ", %.0f tokens/sec (padded: %.0f)", w->tokens_per_sample * rate,
+				rate * longest);
+	if (r->picks > 0)
+		snprintf(text + used, sizeof(text) - (size_t)used, ", masked loss %.3f accuracy %.3f",
+			 r->token_loss / (double)r->picks, (double)r->token_correct / (double)r->picks);
+	ls_log_line("Step%llu: %.2f data/sec%s", (unsigned long long)step, rate, text);
+}
+
 ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *r)
 {
 	uint64_t log_every = (uint64_t)w->setup->options->log_every;
 
 	ls_rate_add(&w->rate, seconds, (double)r->samples);
+	count_tokens(w, r);
 	if (!ls_setup_is_first(w->setup))
 		return LS_OK;
 	show(w, at, r->loss / (double)r->samples);
@@ -82,8 +125,7 @@ ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds,
 		return LS_OK;
 	uint64_t since = at->step - w->first_step < log_every ? at->step - w->first_step : log_every;
 	if (at->step % log_every == 0)
-		ls_log_line("Step%llu: %.2f data/sec", (unsigned long long)at->step,
-			    ls_rate_mean_since(&w->rate, since));
+		log_rate(w, at->step, since, r);
 	if (at->step % record_every((int64_t)log_every) != 0)
 		return LS_OK;
 	return record_step(w, at->step, seconds, r);
@@ -105,7 +147,12 @@ void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test
 {
 	if (!ls_setup_is_first(w->setup))
 		return;
-	if (test != NULL)
+	if (test != NULL && test->picks > 0)
+		ls_log_line("Epoch %llu in %.2f sec, test time %.2f sec, masked loss %.4f, masked accuracy %.4f, test "
+			    "accuracy: %.4f",
+			    (unsigned long long)epoch, w->epoch_s, test->seconds, test->token_loss,
+			    test->token_accuracy, test->accuracy);
+	else if (test != NULL)
 		ls_log_line("Epoch %llu in %.2f sec, test time %.2f sec, test accuracy: %.4f",
 			    (unsigned long long)epoch, w->epoch_s, test->seconds, test->accuracy);
 	else
@@ -118,8 +165,10 @@ ls_status ls_watch_test(ls_watch *w, uint64_t step, uint64_t epoch, const ls_eva
 	ls_metric values[] = { { "loss", test->loss },
 			       { "accuracy", test->accuracy },
 			       { "seconds", test->seconds },
-			       { "epoch", (double)epoch } };
+			       { "epoch", (double)epoch },
+			       { "token_loss", test->token_loss },
+			       { "token_accuracy", test->token_accuracy } };
 
-	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, 4));
+	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, test->picks > 0 ? 6 : 4));
 	return ls_metrics_flush(w->metrics);
 }

@@ -19,6 +19,7 @@ typedef struct ls_watch {
 	ls_rate rate;
 	double epoch_start, epoch_s; /* when it began; how long its training took */
 	uint64_t first_step;         /* of this process */
+	double tokens_per_sample;    /* of text, lately */
 } ls_watch;
 
 ls_status ls_watch_begin(ls_watch *watch, const ls_setup *setup, uint64_t first_step);

@@ -2,7 +2,7 @@
  * softmax.c - softmax cross-entropy of rows that lie in blocks of channels.
  *
  * For one sample with logits z and label t, m = max z:
- *   loss = ln(sum_c e^(z_c - m)) - (z_t - m),   dloss/dz_c = e^(z_c - m) / sum - [c = t]
+ *   loss = ln(sum_c e^(z_c - m)) - (z_t - m),   dloss/dz_c = e^(z_c - m) / sum - [c = t], times the caller's scale
  * The sum runs in 16 lanes (class c in lane c % 16, classes in order), then over the lanes in order: the same for every
  * instruction set. A NaN or infinite logit makes the loss NaN or infinite and is never hidden.
  */
@@ -99,22 +99,24 @@ static int at_least(int a, int b)
 	return a > b ? a : b;
 }
 
-/* gradient = term / sum - onehot, zero in the channels past the last class. */
-static void finish_gradient(const row *r, float sum, int label)
+/* gradient = (term / sum - onehot) * scale, zero in the channels past the last class. */
+static void finish_gradient(const row *r, float sum, int label, float scale)
 {
 	const int blocks = (r->classes + r->panel - 1) / r->panel;
 	for (int c = 0; c < blocks * r->panel; c += WIDTH) {
 		float *g = r->gradient + place(r, c);
 		for (int i = 0; i < WIDTH; i++)
-			g[i] /= sum;
+			g[i] = g[i] / sum * scale;
 		for (int i = at_least(r->classes - c, 0); i < WIDTH; i++)
 			g[i] = 0;
 	}
-	r->gradient[place(r, label)] -= 1.0f;
+	float *chosen = r->gradient + place(r, label);
+	*chosen -= scale;
 }
 
 void LS_ISA_SYMBOL(ls_simd_softmax_xent)(const float *logits, int64_t n, int panel, int classes, const int32_t *labels,
-					 int64_t begin, int64_t end, float *loss, uint8_t *correct, float *dlogits)
+					 int64_t begin, int64_t end, float scale, float *loss, uint8_t *correct,
+					 float *dlogits)
 {
 	for (int64_t i = begin; i < end; i++) {
 		const row r = { .logits = logits + i * panel,
@@ -129,6 +131,6 @@ void LS_ISA_SYMBOL(ls_simd_softmax_xent)(const float *logits, int64_t n, int pan
 		loss[i] = ls_log_above_one(sum) - chosen;
 		correct[i] = best == labels[i] && loss[i] == loss[i];
 		if (r.gradient)
-			finish_gradient(&r, sum, labels[i]);
+			finish_gradient(&r, sum, labels[i], scale);
 	}
 }

@@ -92,9 +92,10 @@ static void check_batch(const ls_simd *simd, const batch *b)
 	for (int form = 0; form < 3; form++) {
 		float *dlogits = form == 0 ? NULL : form == 1 ? apart : over;
 		const float *logits = form == 2 ? over : b->panels;
-		simd->softmax_xent(logits, b->n, b->panel, b->classes, b->labels, b->n / 2, b->n, loss, correct,
+		simd->softmax_xent(logits, b->n, b->panel, b->classes, b->labels, b->n / 2, b->n, 1, loss, correct,
 				   dlogits);
-		simd->softmax_xent(logits, b->n, b->panel, b->classes, b->labels, 0, b->n / 2, loss, correct, dlogits);
+		simd->softmax_xent(logits, b->n, b->panel, b->classes, b->labels, 0, b->n / 2, 1, loss, correct,
+				   dlogits);
 		check_close("loss", loss, b->loss, b->n, 1e-6, 1);
 		assert_memory_equal(correct, b->correct, (size_t)b->n);
 		if (dlogits)
@@ -126,10 +127,10 @@ static void test_sets_agree_exactly(void **state)
 	batch b = batch_make(6, 64, 150, 3);
 	float first[6], loss[6], *expected = check_floats(b.floats), *got = check_floats(b.floats);
 	uint8_t correct[6];
-	ls_simd_of(LS_ISA_GENERIC)->softmax_xent(b.panels, 6, 64, 150, b.labels, 0, 6, first, correct, expected);
+	ls_simd_of(LS_ISA_GENERIC)->softmax_xent(b.panels, 6, 64, 150, b.labels, 0, 6, 1, first, correct, expected);
 	CHECK_EACH_ISA(simd)
 	{
-		simd->softmax_xent(b.panels, 6, 64, 150, b.labels, 0, 6, loss, correct, got);
+		simd->softmax_xent(b.panels, 6, 64, 150, b.labels, 0, 6, 1, loss, correct, got);
 		check_same("loss of two sets", loss, first, 6);
 		check_same("gradient of two sets", got, expected, b.floats);
 	}
@@ -144,7 +145,7 @@ static float loss_with(const ls_simd *simd, int label, int place, float value)
 	uint8_t correct[1];
 	z[1] = 2;
 	z[place] = value;
-	simd->softmax_xent(z, 1, 64, 40, &(int32_t){ label }, 0, 1, loss, correct, NULL);
+	simd->softmax_xent(z, 1, 64, 40, &(int32_t){ label }, 0, 1, 1, loss, correct, NULL);
 	assert_true(!isnan(loss[0]) || !correct[0]);
 	return loss[0];
 }
@@ -176,7 +177,7 @@ static void test_first_of_equal_maxima(void **state)
 		uint8_t correct[2];
 		z[pairs[p][0]] = z[pairs[p][1]] = 3;
 		for (int k = 0; k < 2; k++)
-			simd->softmax_xent(z, 1, 64, 40, &(int32_t){ pairs[p][k] }, 0, 1, loss, &correct[k], NULL);
+			simd->softmax_xent(z, 1, 64, 40, &(int32_t){ pairs[p][k] }, 0, 1, 1, loss, &correct[k], NULL);
 		assert_int_equal(correct[0], 1);
 		assert_int_equal(correct[1], 0);
 	}

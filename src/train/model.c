@@ -1,0 +1,62 @@
+#include "train/model.h"
+
+#include <string.h>
+
+#include "base/status.h"
+
+ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, ls_split split, uint64_t samples)
+{
+	ls_dataset_options d = LS_DATASET_OPTIONS_INIT;
+	d.name = o->data;
+	d.dir = o->data_dir;
+	d.split = split;
+	d.samples = samples;
+	d.seed = o->seed;
+	d.vocab = o->vocab;
+	d.cased = o->cased;
+	d.tokens = (int)o->seq_len;
+	d.phrases = o->phrases;
+	d.replace_invalid = o->replace_invalid;
+	return ls_dataset_open(out, &d);
+}
+
+static const ls_model_row *row_of(const char *name)
+{
+	const ls_model_row *row;
+	for (size_t i = 0; name != NULL && (row = ls_model_row_at(i)) != NULL; i++)
+		if (strcmp(row->name, name) == 0)
+			return row;
+	return NULL;
+}
+
+static ls_status check_kind(const ls_train_options *o, const ls_dataset_info *info)
+{
+	const ls_model_row *row = row_of(o->model);
+	if (row == NULL || row->is_text == (info->tokens_max > 0))
+		return LS_OK; /* an unknown name is told by whoever builds it */
+	return ls_fail(LS_EMISMATCH,
+		       "model %s takes %s, and dataset %s is %s; `lockstep models` and `lockstep data` list "
+		       "what there is",
+		       o->model, row->is_text ? "text" : "images", info->name, row->is_text ? "images" : "text");
+}
+
+ls_status ls_train_build_model(ls_graph **out, const ls_train_options *o, const ls_dataset_info *info)
+{
+	ls_model_options model = { .name = o->model,
+				   .channels = info->channels,
+				   .height = info->height,
+				   .width = info->width,
+				   .classes = info->classes,
+				   .dropout = o->dropout,
+				   .text = { .tokens = info->tokens_max,
+					     .picks = info->picks_max,
+					     .vocabulary = info->vocabulary,
+					     .layers = (int)o->layers,
+					     .hidden = (int)o->width,
+					     .heads = (int)o->heads,
+					     .ffn = (int)o->ffn,
+					     .positions = (int)o->max_len } };
+
+	LS_TRY(check_kind(o, info));
+	return ls_model_build(out, &model);
+}

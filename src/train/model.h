@@ -1,0 +1,18 @@
+/*
+ * model.h - the model a job asks for, in the shape its data wants.
+ */
+#ifndef LS_TRAIN_MODEL_H
+#define LS_TRAIN_MODEL_H
+
+#include <lockstep/data.h>
+#include <lockstep/models.h>
+#include <lockstep/train.h>
+
+/* Settings that say how text is read, and the dataset they open. */
+ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *options, ls_split split, uint64_t samples);
+
+/* A finished graph for samples like `info`'s: images for models of images, text for models of text. Text with tokens to
+ * be predicted makes a model for pretraining, otherwise one that classifies. */
+ls_status ls_train_build_model(ls_graph **out, const ls_train_options *options, const ls_dataset_info *info);
+
+#endif

@@ -1,0 +1,282 @@
+/*
+ * Linear layers over rows, forward and both gradients, blocked and tied, against plain loops; any number of rows and of
+ * threads gives the same bits.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/team.h"
+#include "kernels/linear.h"
+#include "kernels/simd.h"
+#include "tensor/panel.h"
+
+typedef struct layer {
+	int in, out, tied;
+	int64_t rows;
+	int in_panel, out_panel, in_blocks, out_blocks;
+	ls_linear_plan plan;
+	float *x, *w, *dy, *bias;              /* as the kernels want them */
+	float *y, *before, *dx, *dw, *scratch; /* results */
+} layer;
+
+static float *take(size_t floats, uint64_t stream)
+{
+	float *p = aligned_alloc(64, (floats * sizeof(float) + 127) / 64 * 64);
+	assert_non_null(p);
+	ls_rng_fill_normal(ls_rng_make(5, LS_RNG_TEST, stream), 0, 0, floats, 1, p);
+	return p;
+}
+
+static int64_t x_at(const layer *l, int64_t r, int c)
+{
+	return (c / l->in_panel * l->rows + r) * l->in_panel + c % l->in_panel;
+}
+
+static int64_t y_at(const layer *l, int64_t r, int c)
+{
+	return (c / l->out_panel * l->rows + r) * l->out_panel + c % l->out_panel;
+}
+
+static int64_t w_at(const layer *l, int o, int i)
+{
+	if (l->tied)
+		return (int64_t)o * l->in_blocks * l->in_panel + i;
+	int64_t block = (int64_t)(o / l->out_panel) * l->in_blocks + i / l->in_panel;
+	return (block * l->in_panel + i % l->in_panel) * l->out_panel + o % l->out_panel;
+}
+
+/* Padding is zero, as everywhere. */
+static void clear_padding(layer *l)
+{
+	for (int64_t r = 0; r < l->rows; r++) {
+		for (int c = l->in; c < l->in_blocks * l->in_panel; c++)
+			l->x[x_at(l, r, c)] = 0;
+		for (int c = l->out; c < l->out_blocks * l->out_panel; c++)
+			l->dy[y_at(l, r, c)] = 0;
+	}
+	for (int o = 0; o < (l->tied ? l->out : l->out_blocks * l->out_panel); o++)
+		for (int i = 0; i < l->in_blocks * l->in_panel; i++)
+			if (o >= l->out || i >= l->in)
+				l->w[w_at(l, o, i)] = 0;
+	for (int o = l->out; o < l->out_blocks * l->out_panel; o++)
+		l->bias[o] = 0;
+}
+
+static layer make(int in, int out, int tied, int64_t rows)
+{
+	layer l = { .in = in, .out = out, .tied = tied, .rows = rows };
+	l.in_panel = ls_panel_width(in);
+	l.in_blocks = ls_panel_blocks(in);
+	l.out_panel = ls_panel_width(out);
+	l.out_blocks = ls_panel_blocks(out);
+	assert_int_equal(ls_linear_plan_make(&l.plan, in, l.in_panel, out, l.out_panel, tied), LS_OK);
+	size_t xs = (size_t)(l.in_blocks * l.in_panel * rows), ys = (size_t)(l.out_blocks * l.out_panel * rows);
+	size_t ws = (size_t)(tied ? out : l.out_blocks * l.out_panel) * (size_t)(l.in_blocks * l.in_panel);
+	l.x = take(xs, 1);
+	l.w = take(ws, 2);
+	l.dy = take(ys, 3);
+	l.bias = take((size_t)(l.out_blocks * l.out_panel), 4);
+	l.y = take(ys, 5);
+	l.before = take(ys, 6);
+	l.dx = take(xs, 7);
+	l.dw = take(ws, 8);
+	l.scratch = take(ls_linear_scratch_floats(&l.plan, 4), 9);
+	clear_padding(&l);
+	return l;
+}
+
+static void release(layer *l)
+{
+	float *all[] = { l->x, l->w, l->dy, l->bias, l->y, l->before, l->dx, l->dw, l->scratch };
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		free(all[i]);
+}
+
+typedef struct job {
+	layer *l;
+	ls_linear_epilogue epilogue;
+	int accumulate;
+} job;
+
+static void work(void *context, ls_member member)
+{
+	job *j = context;
+	layer *l = j->l;
+	ls_linear_forward(&l->plan, l->rows, l->x, l->w, &j->epilogue, l->y, l->scratch, member);
+	ls_team_barrier(member);
+	ls_linear_backward_data(&l->plan, l->rows, l->dy, l->w, j->accumulate, l->dx, l->scratch, member);
+	ls_team_barrier(member);
+	ls_linear_backward_weights(&l->plan, l->rows, l->x, l->dy, j->accumulate, l->dw, member);
+}
+
+static void run(layer *l, ls_linear_epilogue epilogue, int accumulate, int threads)
+{
+	ls_team *team;
+	job j = { l, epilogue, accumulate };
+	assert_int_equal(ls_team_new(&team, threads), LS_OK);
+	ls_team_run(team, work, &j);
+	ls_team_free(team);
+}
+
+static void near(double got, double expected, double scale)
+{
+	if (!(fabs(got - expected) <= 2e-5 * scale))
+		fail_msg("got %.9g, expected %.9g", got, expected);
+}
+
+static double plain_y(const layer *l, int64_t r, int o)
+{
+	double sum = l->bias[o];
+	for (int i = 0; i < l->in; i++)
+		sum += (double)l->x[x_at(l, r, i)] * (double)l->w[w_at(l, o, i)];
+	return sum;
+}
+
+static void check_shape(int in, int out, int tied, int64_t rows)
+{
+	layer l = make(in, out, tied, rows);
+	float *dx0 = take((size_t)(l.in_blocks * l.in_panel * rows), 7),
+	      *dw0 = take((size_t)(tied ? out : l.out_blocks * l.out_panel) * (size_t)(l.in_blocks * l.in_panel), 8);
+
+	for (int adds = 0; adds < 2; adds++) {
+		memcpy(l.dx, dx0, sizeof(float) * (size_t)(l.in_blocks * l.in_panel * rows));
+		memcpy(l.dw, dw0,
+		       sizeof(float) * (size_t)(tied ? out : l.out_blocks * l.out_panel) *
+			       (size_t)(l.in_blocks * l.in_panel));
+		run(&l, (ls_linear_epilogue){ .bias = l.bias }, adds, 1);
+		for (int64_t r = 0; r < rows; r++) {
+			for (int o = 0; o < out; o++)
+				near((double)l.y[y_at(&l, r, o)], plain_y(&l, r, o), in);
+			for (int o = out; o < l.out_blocks * l.out_panel; o++)
+				assert_true(l.y[y_at(&l, r, o)] == 0);
+			for (int i = 0; i < in; i++) {
+				double sum = adds ? (double)dx0[x_at(&l, r, i)] : 0;
+				for (int o = 0; o < out; o++)
+					sum += (double)l.dy[y_at(&l, r, o)] * (double)l.w[w_at(&l, o, i)];
+				near((double)l.dx[x_at(&l, r, i)], sum, out);
+			}
+		}
+		for (int o = 0; o < out; o++)
+			for (int i = 0; i < in; i++) {
+				double sum = adds ? (double)dw0[w_at(&l, o, i)] : 0;
+				for (int64_t r = 0; r < rows; r++)
+					sum += (double)l.dy[y_at(&l, r, o)] * (double)l.x[x_at(&l, r, i)];
+				near((double)l.dw[w_at(&l, o, i)], sum, (double)rows);
+			}
+	}
+	free(dx0);
+	free(dw0);
+	release(&l);
+}
+
+static void all_shapes(void **state)
+{
+	(void)state;
+	static const int widths[][2] = { { 64, 64 }, { 128, 64 }, { 64, 192 }, { 16, 32 }, { 70, 100 }, { 5, 130 } };
+	static const int64_t rows[] = { 1, 2, 7, 63, 64, 100, 259 };
+	for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+		for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+			for (int tied = 0; tied < 2; tied++)
+				check_shape(widths[w][0], widths[w][1], tied, rows[r]);
+}
+
+/* Row r of y depends on row r of x alone, bit for bit, however many others there are. */
+static void rows_do_not_know_each_other(void **state)
+{
+	(void)state;
+	for (int tied = 0; tied < 2; tied++) {
+		layer many = make(128, 130, tied, 517), one = make(128, 130, tied, 1);
+		run(&many, (ls_linear_epilogue){ .bias = many.bias }, 0, 1);
+		for (int64_t r = 0; r < many.rows; r += 43) {
+			for (int c = 0; c < 128; c++)
+				one.x[x_at(&one, 0, c)] = many.x[x_at(&many, r, c)];
+			for (int c = 0; c < 130; c++)
+				one.dy[y_at(&one, 0, c)] = many.dy[y_at(&many, r, c)];
+			run(&one, (ls_linear_epilogue){ .bias = one.bias }, 0, 1);
+			for (int c = 0; c < 130; c++)
+				assert_true(one.y[y_at(&one, 0, c)] == many.y[y_at(&many, r, c)]);
+			for (int c = 0; c < 128; c++)
+				assert_true(one.dx[x_at(&one, 0, c)] == many.dx[x_at(&many, r, c)]);
+		}
+		release(&many);
+		release(&one);
+	}
+}
+
+static void threads_do_not_matter(void **state)
+{
+	(void)state;
+	for (int tied = 0; tied < 2; tied++) {
+		layer a = make(192, 300, tied, 1300), b = make(192, 300, tied, 1300);
+		run(&a, (ls_linear_epilogue){ .bias = a.bias, .before = a.before }, 0, 1);
+		for (int threads = 2; threads < 5; threads++) {
+			run(&b, (ls_linear_epilogue){ .bias = b.bias, .before = b.before }, 0, threads);
+			assert_memory_equal(a.y, b.y, sizeof(float) * (size_t)(a.out_blocks * a.out_panel * a.rows));
+			assert_memory_equal(a.dx, b.dx, sizeof(float) * (size_t)(a.in_blocks * a.in_panel * a.rows));
+			assert_memory_equal(a.dw, b.dw, sizeof(float) * (size_t)(300 * a.in_blocks * a.in_panel));
+		}
+		release(&a);
+		release(&b);
+	}
+}
+
+static void epilogues_do_what_layers_would(void **state)
+{
+	(void)state;
+	layer l = make(64, 64, 0, 100);
+	size_t count = 64 * 100;
+	float *plain = take(count, 1), *gelu = take(count, 1);
+
+	run(&l, (ls_linear_epilogue){ .bias = l.bias }, 0, 1);
+	memcpy(plain, l.y, count * sizeof(float));
+	run(&l, (ls_linear_epilogue){ .bias = l.bias, .relu = 1 }, 0, 1);
+	for (size_t i = 0; i < count; i++)
+		assert_true(l.y[i] == (plain[i] > 0 ? plain[i] : 0));
+	for (int approximate = 0; approximate < 2; approximate++) {
+		run(&l, (ls_linear_epilogue){ .bias = l.bias, .before = l.before, .approximate = approximate }, 0, 1);
+		ls_simd_get()->gelu(plain, (int64_t)count, approximate, gelu);
+		assert_memory_equal(l.before, plain, count * sizeof(float));
+		assert_memory_equal(l.y, gelu, count * sizeof(float));
+	}
+	free(plain);
+	free(gelu);
+	release(&l);
+}
+
+/* Nothing to predict in a slice: its part of the gradient is zero. */
+static void no_rows_at_all(void **state)
+{
+	(void)state;
+	for (int tied = 0; tied < 2; tied++) {
+		layer l = make(64, 70, tied, 1);
+		size_t count = (size_t)(tied ? 70 : 128) * 64;
+		l.rows = 0;
+		run(&l, (ls_linear_epilogue){ .bias = l.bias }, 1, 2);
+		assert_true(l.dw[0] != 0);
+		run(&l, (ls_linear_epilogue){ .bias = l.bias }, 0, 2);
+		for (size_t i = 0; i < count; i++)
+			assert_true(l.dw[i] == 0);
+		release(&l);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_shapes),
+		cmocka_unit_test(rows_do_not_know_each_other),
+		cmocka_unit_test(threads_do_not_matter),
+		cmocka_unit_test(epilogues_do_what_layers_would),
+		cmocka_unit_test(no_rows_at_all),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
