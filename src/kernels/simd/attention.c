@@ -1,9 +1,9 @@
 /*
  * attention.c - what attention does to rows of scores between its products.
  *
- * A row has a column a key; `length` of them count, and the vector that holds the last of them is computed whole, its
- * other lanes left out of maximum and sum. Sums run in sixteen lanes (fold.h). A NaN among the scores makes the row's
- * sum, and so its output, a NaN.
+ * A row has a column a key; `length` of them count, and what lies behind them up to a multiple of 16 may be
+ * overwritten. Sums run in sixteen lanes (fold.h). A NaN among the scores makes the row's sum, and so its output, a
+ * NaN.
  */
 #include <math.h>
 #include <stddef.h>
@@ -13,65 +13,62 @@
 #include "kernels/simd/parts.h"
 #include "kernels/simd/vexp.h"
 
-/* The greatest of the scores; NaN are passed over. */
-LS_INLINE float row_maximum(const float *s, int length)
+/* The greatest of the scores, NaN passed over. The columns behind them, up to a multiple of 16, become -inf. */
+LS_INLINE float row_maximum(float *s, int length)
 {
+	const ls_vf least = ls_vf_set(-INFINITY);
 	ls_vf greatest[LS_FOLD_PARTS];
-	float lane[LS_FOLD], maximum = -INFINITY;
-	LS_UNROLL for (int p = 0; p < LS_FOLD_PARTS; p++) greatest[p] = ls_vf_set(-INFINITY);
+	LS_UNROLL for (int p = 0; p < LS_FOLD_PARTS; p++) greatest[p] = least;
 	int j = 0;
 	for (; j + LS_FOLD <= length; j += LS_FOLD)
 		LS_UNROLL for (int p = 0; p < LS_FOLD_PARTS; p++) greatest[p] =
 			ls_vf_max(ls_vf_load(s + j + p * LS_LANES), greatest[p]);
 	LS_UNROLL for (int p = 0; j < length && p < LS_FOLD_PARTS; p++)
 	{
-		ls_vf last = ls_vf_select(ls_fold_live(length - j, p), ls_vf_load(s + j + p * LS_LANES), greatest[p]);
+		float *at = s + j + p * LS_LANES;
+		ls_vf last = ls_vf_select(ls_fold_live(length - j, p), ls_vf_load(at), least);
+		ls_vf_store(at, last);
 		greatest[p] = ls_vf_max(last, greatest[p]);
 	}
-	LS_UNROLL for (int p = 0; p < LS_FOLD_PARTS; p++) ls_vf_store(lane + p * LS_LANES, greatest[p]);
-	for (int i = 0; i < LS_FOLD; i++)
-		maximum = lane[i] > maximum ? lane[i] : maximum;
-	return maximum;
+	return ls_fold_max(greatest);
 }
 
-/* s = e^(scale*s - shift) * keep; the terms of the live lanes go to `sum`. */
-LS_INLINE void exponential_chunk(float *s, const float *keep, int live, ls_vf scale, ls_vf shift, ls_vf *sum)
-{
-	LS_UNROLL for (int p = 0; p < LS_FOLD_PARTS; p++)
-	{
-		ls_vf e = ls_vf_exp_negative(ls_vf_fma(ls_vf_load(s + p * LS_LANES), scale, -shift));
-		if (live < LS_FOLD)
-			e = ls_vf_where(ls_fold_live(live, p), e);
-		sum[p] += e;
-		ls_vf_store(s + p * LS_LANES, keep ? e * ls_vf_load(keep + p * LS_LANES) : e);
-	}
-}
-
+/* s = e^(scale*s - shift) * keep; the sum, without keep. Columns of -inf add nothing. */
 LS_INLINE float row_exponentials(float *s, const float *keep, int length, float scale, float shift)
 {
-	const ls_vf a = ls_vf_set(scale), b = ls_vf_set(shift);
+	const ls_vf a = ls_vf_set(scale), b = ls_vf_set(-shift);
 	ls_vf sum[LS_FOLD_PARTS] = { 0 };
-	int j = 0;
-	for (; j + LS_FOLD <= length; j += LS_FOLD)
-		exponential_chunk(s + j, keep ? keep + j : NULL, LS_FOLD, a, b, sum);
-	if (j < length)
-		exponential_chunk(s + j, keep ? keep + j : NULL, length - j, a, b, sum);
+	for (int j = 0; j < length; j += LS_FOLD) {
+		LS_UNROLL for (int p = 0; p < LS_FOLD_PARTS; p++)
+		{
+			const int at = j + p * LS_LANES;
+			ls_vf e = ls_vf_exp_negative(ls_vf_fma(ls_vf_load(s + at), a, b));
+			sum[p] += e;
+			ls_vf_store(s + at, keep ? e * ls_vf_load(keep + at) : e);
+		}
+	}
 	return ls_fold_sum(sum);
+}
+
+LS_INLINE void softmax_rows(const ls_score_shape *shape, const float *keep, float *score, float *sum, float *shift)
+{
+	for (int r = 0; r < shape->rows; r++, score += shape->ld) {
+		shift[r] = row_maximum(score, shape->length) * shape->scale;
+		sum[r] = row_exponentials(score, keep, shape->length, shape->scale, shift[r]);
+		keep = keep ? keep + shape->ld_keep : NULL;
+	}
 }
 
 void LS_ISA_SYMBOL(ls_simd_attention_softmax)(const ls_score_shape *shape, const float *keep, float *score,
 					      float *inverse, float *lse)
 {
-	for (int r = 0; r < shape->rows; r++, score += shape->ld) {
-		const float shift = row_maximum(score, shape->length) * shape->scale;
-		float sum;
-		if (keep)
-			sum = row_exponentials(score, keep + (int64_t)r * shape->ld_keep, shape->length, shape->scale,
-					       shift);
-		else
-			sum = row_exponentials(score, NULL, shape->length, shape->scale, shift);
-		inverse[r] = 1.0f / sum;
-		lse[r] = shift + ls_log_above_one(sum);
+	if (keep)
+		softmax_rows(shape, keep, score, inverse, lse);
+	else
+		softmax_rows(shape, NULL, score, inverse, lse);
+	for (int r = 0; r < shape->rows; r++) {
+		lse[r] += ls_log_above_one(inverse[r]);
+		inverse[r] = 1.0f / inverse[r];
 	}
 }
 

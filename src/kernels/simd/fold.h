@@ -1,5 +1,5 @@
 /*
- * fold.h - sums over a row of channels, in sixteen lanes whatever the vector width.
+ * fold.h - sums and maxima over a row of channels, in sixteen lanes whatever the vector width.
  *
  * Channel c is added to lane c % 16, channels in order; then lanes i and i + 8 are added, then i and i + 4, i and i +
  * 2, and the last two. So every instruction set adds the same numbers in the same order.
@@ -35,6 +35,20 @@ LS_INLINE float ls_fold_sum(const ls_vf *part)
 {
 	ls_f4 t = ls_fold_to_4(part);
 	return (t[0] + t[2]) + (t[1] + t[3]);
+}
+
+/* The greatest of sixteen lanes, none of them a NaN. */
+LS_INLINE float ls_fold_max(const ls_vf *part)
+{
+#if LS_LANES == 16
+	return _mm512_reduce_max_ps((__m512)part[0]);
+#else
+	ls_vf most = part[0];
+	LS_UNROLL for (int p = 1; p < LS_FOLD_PARTS; p++) most = ls_vf_max(most, part[p]);
+	float maximum = most[0];
+	LS_UNROLL for (int i = 1; i < LS_LANES; i++) maximum = most[i] > maximum ? most[i] : maximum;
+	return maximum;
+#endif
 }
 
 /* All ones in the lanes of vector `part` that are below `live`, of sixteen. */
