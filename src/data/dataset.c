@@ -11,6 +11,8 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/status.h"
+#include "data/corpus.h"
+#include "data/sst.h"
 
 static const ls_dataset_kind kinds[] = {
 	{ { "mnist", "handwritten digits, 28x28, 60,000 to train and 10,000 to test", 1 }, ls_mnist_open },
@@ -21,6 +23,7 @@ static const ls_dataset_kind kinds[] = {
 	{ { "babble-pairs", "pairs of its sentences with masked words, as BERT is pretrained on, any size", 0 },
 	  ls_babble_pairs_open },
 	{ { "sst5", "film reviews in five moods, 8,544 sentences to train and 2,210 to test", 1 }, ls_sst_open },
+	{ { "sotu", "233 State of the Union addresses, 1790 to 2020, as BERT is pretrained on", 1 }, ls_sotu_open },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -256,6 +259,24 @@ ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64
 	return label_check(dataset, index, out->label);
 }
 
+/* A directory of IDX files or of trees, else of text; a file of text. */
+static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
+{
+	const char *path = options->name;
+	if (!ls_path_is_directory(path) && !ls_corpus_is_text(path))
+		return ls_fail(LS_EINVALID, "dataset '%s' is a file, and no text; name the directory of IDX files",
+			       path);
+	if (!ls_path_is_directory(path))
+		return ls_corpus_open(out, options);
+	if (ls_directory_is(path) || !ls_corpus_is_text(path))
+		return ls_directory_open(out, options);
+	if (!ls_sst_is(path))
+		return ls_corpus_open(out, options);
+	ls_dataset_options trees = *options;
+	trees.dir = path;
+	return ls_sst_open(out, &trees);
+}
+
 ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 {
 	const char *name = options->name;
@@ -264,11 +285,8 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 	for (size_t i = 0; i < KINDS; i++)
 		if (strcmp(kinds[i].row.name, name) == 0)
 			return kinds[i].open(out, options);
-	if (ls_path_is_directory(name))
-		return ls_directory_open(out, options);
 	if (ls_path_exists(name))
-		return ls_fail(LS_EINVALID, "dataset '%s' is a file; name the directory that holds its IDX files",
-			       name);
+		return open_path(out, options);
 	if (strchr(name, '/'))
 		return ls_fail(LS_ENOTFOUND, "dataset directory '%s' does not exist", name);
 	return ls_name_unknown("dataset", name, ls_dataset_name_at);

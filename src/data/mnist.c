@@ -191,6 +191,14 @@ static ls_status pair_open(ls_dataset **out, const char *dir, const ls_dataset_o
 	return status;
 }
 
+int ls_directory_is(const char *dir)
+{
+	char path[4096];
+	int train = 0, test = 0;
+	return (find_file(path, sizeof(path), dir, "train-images", image_endings, &train) == LS_OK && train) ||
+	       (find_file(path, sizeof(path), dir, "t10k-images", image_endings, &test) == LS_OK && test);
+}
+
 ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options)
 {
 	return pair_open(out, options->name, options, 0);

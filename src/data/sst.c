@@ -38,6 +38,7 @@ typedef struct sst {
 	sst_sample *samples;
 	size_t count, room;
 	int tokens_max;
+	ls_corpus_counts counts;
 } sst;
 
 /* What is found while a file is read. */
@@ -124,6 +125,11 @@ static ls_status keep_tree(reading *r)
 {
 	sst *s = r->into;
 	size_t base = s->tokens.count;
+	s->counts.sentences++;
+	s->counts.bytes += r->tree.bytes;
+	s->counts.tokens += r->tokens.count;
+	for (size_t i = 0; i < r->tokens.count; i++)
+		s->counts.unknown += r->tokens.ids[i] == s->special.unknown;
 	for (size_t i = 0; i < r->tokens.count; i++)
 		LS_TRY(ls_tokens_add(&s->tokens, r->tokens.ids[i]));
 	for (size_t i = 0; i < (r->phrases ? r->tree.count : 1); i++)
@@ -242,6 +248,28 @@ ls_status ls_sst_open(ls_dataset **out, const ls_dataset_options *options)
 			       "`--data babble`",
 			       train);
 	return sst_open(out, dir, options);
+}
+
+int ls_sst_counts(const ls_dataset *dataset, ls_corpus_counts *out)
+{
+	if (dataset->ops.read_text != sst_read)
+		return 0;
+	*out = ((const sst *)dataset->self)->counts;
+	return 1;
+}
+
+int ls_sst_is(const char *dir)
+{
+	char train[4096], test[4096];
+	ls_file_map map;
+	if (ls_path_join(train, sizeof(train), dir, ls_sst_files[LS_SST_TRAIN].name) != LS_OK ||
+	    ls_path_join(test, sizeof(test), dir, ls_sst_files[LS_SST_TEST].name) != LS_OK || !ls_path_exists(train) ||
+	    !ls_path_exists(test) || ls_file_map_open(&map, train) != LS_OK)
+		return 0;
+	int tree = map.bytes > 2 && map.data[0] == '(' && map.data[1] >= '0' && map.data[1] <= '4' &&
+		   (map.data[2] == ' ' || map.data[2] == '(');
+	ls_file_map_close(&map);
+	return tree;
 }
 
 ls_status ls_sst_check(const char *text, size_t bytes, const char *name, FILE *to, uint64_t *count)

@@ -91,19 +91,52 @@ static ls_status extract_member(ls_gzip *gzip, uint64_t bytes, ls_tar_want *want
 	return LS_OK;
 }
 
-static ls_tar_want *find_want(ls_tar_want *wants, size_t count, const uint8_t *header)
+/* What is taken out: some named files, or all of a kind. */
+typedef struct taking {
+	ls_tar_want *wants;
+	size_t count;
+	const char *prefix, *suffix, *dir; /* prefix NULL: the wants */
+	uint64_t left;                     /* bytes */
+	size_t found;
+	char path[4096], name[NAME_BYTES + PREFIX_BYTES + 2];
+	ls_tar_want next; /* the file of a kind that is being taken */
+} taking;
+
+static ls_tar_want *named_want(taking *t)
 {
-	char name[NAME_BYTES + PREFIX_BYTES + 2];
-	member_name(header, name, sizeof(name));
-	int regular = header[TYPE] == '0' || header[TYPE] == 0;
-	for (size_t i = 0; i < count && regular; i++)
-		if (!wants[i].found && strcmp(wants[i].member, name) == 0)
-			return &wants[i];
+	for (size_t i = 0; i < t->count; i++)
+		if (!t->wants[i].found && strcmp(t->wants[i].member, t->name) == 0)
+			return &t->wants[i];
 	return NULL;
 }
 
+static int is_safe(const char *name)
+{
+	const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+	return name[0] && name[0] != '.' && strspn(name, letters) == strlen(name);
+}
+
+static ls_tar_want *want_of_kind(taking *t)
+{
+	size_t length = strlen(t->name), prefix = strlen(t->prefix), suffix = strlen(t->suffix);
+	if (length <= prefix + suffix || strncmp(t->name, t->prefix, prefix) != 0 ||
+	    strcmp(t->name + length - suffix, t->suffix) != 0 || !is_safe(t->name + prefix) ||
+	    ls_path_join(t->path, sizeof(t->path), t->dir, t->name + prefix) != LS_OK)
+		return NULL;
+	t->next = (ls_tar_want){ .member = t->name, .path = t->path, .limit = t->left };
+	return &t->next;
+}
+
+static ls_tar_want *find_want(taking *t, const uint8_t *header)
+{
+	member_name(header, t->name, sizeof(t->name));
+	if (header[TYPE] != '0' && header[TYPE] != 0) /* not a regular file */
+		return NULL;
+	return t->prefix ? want_of_kind(t) : named_want(t);
+}
+
 /* *more = 0 at the end: the two zero blocks, or no more data. */
-static ls_status next_member(ls_gzip *gzip, ls_tar_want *wants, size_t count, int *more)
+static ls_status next_member(ls_gzip *gzip, taking *t, int *more)
 {
 	static const uint8_t zero[BLOCK];
 	uint8_t header[BLOCK];
@@ -117,12 +150,16 @@ static ls_status next_member(ls_gzip *gzip, ls_tar_want *wants, size_t count, in
 		return ls_fail(LS_EFORMAT, "%s: the archive ends inside a header", gzip->name);
 	LS_TRY(checksum(header, gzip->name));
 	LS_TRY(octal(header + SIZE, SIZE_BYTES, gzip->name, &bytes));
-	ls_tar_want *want = find_want(wants, count, header);
+	ls_tar_want *want = find_want(t, header);
 	LS_TRY(want ? extract_member(gzip, bytes, want) : pass_bytes(gzip, bytes, NULL));
+	if (want) {
+		t->found++;
+		t->left -= t->prefix ? bytes : 0;
+	}
 	return pass_bytes(gzip, (BLOCK - bytes % BLOCK) % BLOCK, NULL);
 }
 
-ls_status ls_tar_extract(const char *archive, ls_tar_want *wants, size_t count)
+static ls_status take_all(const char *archive, taking *t)
 {
 	ls_file_map map;
 	ls_gzip gzip;
@@ -131,12 +168,28 @@ ls_status ls_tar_extract(const char *archive, ls_tar_want *wants, size_t count)
 	if (!status) {
 		int more = 1;
 		while (!status && more)
-			status = next_member(&gzip, wants, count, &more);
+			status = next_member(&gzip, t, &more);
 		ls_gzip_close(&gzip);
 	}
 	ls_file_map_close(&map);
-	for (size_t i = 0; i < count && !status; i++)
-		if (!wants[i].found)
-			status = ls_fail(LS_EFORMAT, "%s does not hold %s", archive, wants[i].member);
 	return status;
+}
+
+ls_status ls_tar_extract(const char *archive, ls_tar_want *wants, size_t count)
+{
+	taking t = { .wants = wants, .count = count };
+	LS_TRY(take_all(archive, &t));
+	for (size_t i = 0; i < count; i++)
+		if (!wants[i].found)
+			return ls_fail(LS_EFORMAT, "%s does not hold %s", archive, wants[i].member);
+	return LS_OK;
+}
+
+ls_status ls_tar_extract_all(const char *archive, const char *prefix, const char *suffix, const char *dir,
+			     uint64_t limit, size_t *count)
+{
+	taking t = { .prefix = prefix, .suffix = suffix, .dir = dir, .left = limit };
+	LS_TRY(take_all(archive, &t));
+	*count = t.found;
+	return LS_OK;
 }

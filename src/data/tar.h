@@ -1,5 +1,6 @@
 /*
- * tar.h - take named files out of a .tar.gz. Archives come from outside: names are only compared, never used as paths.
+ * tar.h - take named files out of a .tar.gz. Archives come from outside: names are only compared, and
+ * become paths only when they are letters, digits, '_', '-' and '.', not a '.' first.
  */
 #ifndef LS_DATA_TAR_H
 #define LS_DATA_TAR_H
@@ -17,5 +18,10 @@ typedef struct ls_tar_want {
 } ls_tar_want;
 
 ls_status ls_tar_extract(const char *archive, ls_tar_want *wants, size_t count);
+
+/* Take every file out that is named `prefix`NAME`suffix` to dir/NAMEsuffix; others are passed over. *count: how many.
+ * At most `limit` bytes in all. */
+ls_status ls_tar_extract_all(const char *archive, const char *prefix, const char *suffix, const char *dir,
+			     uint64_t limit, size_t *count);
 
 #endif

@@ -1,0 +1,184 @@
+/*
+ * make_vocab.c - ls_vocab_make(): the words of all files counted, and a vocabulary learnt from the counts.
+ */
+#include <lockstep/text.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "data/corpus.h"
+#include "data/meter.h"
+#include "data/sst.h"
+#include "text/learn.h"
+
+#define BLOCK (4u << 20) /* bytes counted between two looks at the clock */
+#define PATIENCE 2.0     /* seconds without a progress bar */
+
+typedef struct vocab_job {
+	const ls_vocab_make_options *options;
+	ls_learner *learner;
+	uint64_t bytes; /* counted so far */
+	double start;
+	ls_meter meter;
+} vocab_job;
+
+static void show(vocab_job *job, uint64_t done)
+{
+	if (ls_clock_seconds() - job->start > PATIENCE)
+		ls_meter_update(&job->meter, done);
+}
+
+static void show_pieces(void *context, size_t pieces)
+{
+	show(context, pieces);
+}
+
+/* Bytes of the next block: up to the last newline in it, for a word must not be cut. */
+static size_t block_bytes(const char *text, size_t left)
+{
+	if (left <= BLOCK)
+		return left;
+	const char *newline = memrchr(text, '\n', BLOCK);
+	if (!newline)
+		newline = memchr(text + BLOCK, '\n', left - BLOCK);
+	return newline ? (size_t)(newline - text) + 1 : left;
+}
+
+static ls_status count_text(vocab_job *job, const char *path, const char *text, size_t bytes)
+{
+	for (size_t at = 0, block; at < bytes; at += block) {
+		block = block_bytes(text + at, bytes - at);
+		ls_status status = ls_learner_add(job->learner, text + at, block);
+		if (status == LS_EFORMAT) { /* from the beginning of the file, for the byte's place in it */
+			ls_learner_add(job->learner, text, bytes);
+			return ls_fail(status, "%s: %s; --replace-invalid drops such bytes", path, ls_last_error());
+		}
+		LS_TRY(status);
+		job->bytes += block;
+		show(job, job->bytes);
+	}
+	return LS_OK;
+}
+
+static ls_status count_file(vocab_job *job, const char *path)
+{
+	ls_file_map map;
+	LS_TRY(ls_file_map_open(&map, path));
+	ls_status status = count_text(job, path, (const char *)map.data, map.bytes);
+	ls_file_map_close(&map);
+	return status;
+}
+
+/* A directory of trees: the sentences of what is to train on, as text. */
+static ls_status count_trees(vocab_job *job, const char *dir)
+{
+	char path[4096], *text = NULL;
+	size_t bytes = 0;
+	uint64_t sentences;
+	ls_file_map map;
+	LS_TRY(ls_path_join(path, sizeof(path), dir, ls_sst_files[LS_SST_TRAIN].name));
+	LS_TRY(ls_file_map_open(&map, path));
+	FILE *to = open_memstream(&text, &bytes);
+	ls_status status = to ? ls_sst_check((const char *)map.data, map.bytes, path, to, &sentences) : LS_OK;
+	if ((!to || fclose(to) != 0) && !status)
+		status = ls_fail(LS_EMEMORY, "no memory for the sentences of %s", path);
+	ls_file_map_close(&map);
+	if (!status)
+		status = count_text(job, path, text, bytes);
+	free(text);
+	return status;
+}
+
+static ls_status count_files(vocab_job *job, const ls_corpus_files *files)
+{
+	ls_meter_begin(&job->meter, "counting words", "MB", 1e6, job->bytes, job->bytes + files->bytes,
+		       job->options->quiet);
+	ls_status status = LS_OK;
+	for (size_t i = 0; i < files->count && !status; i++)
+		status = count_file(job, files->file[i].path);
+	ls_meter_end(&job->meter);
+	return status;
+}
+
+static ls_status count_path(vocab_job *job, const char *path)
+{
+	ls_corpus_files files;
+	if (ls_sst_is(path))
+		return count_trees(job, path);
+	LS_TRY(ls_corpus_find(&files, path));
+	ls_status status = count_files(job, &files);
+	ls_corpus_files_free(&files);
+	return status;
+}
+
+static ls_status count_all(vocab_job *job)
+{
+	const ls_vocab_make_options *o = job->options;
+	for (size_t i = 0; i < o->path_count; i++)
+		LS_TRY(count_path(job, o->paths[i]));
+	if (ls_learner_words(job->learner) == 0)
+		return ls_fail(LS_EFORMAT, "%s%s: no words in %" PRIu64 " bytes of text", o->paths[0],
+			       o->path_count > 1 ? " and others" : "", job->bytes);
+	return LS_OK;
+}
+
+static ls_status learn(vocab_job *job, ls_vocab **out)
+{
+	const ls_vocab_make_options *o = job->options;
+	ls_learn_options learn_options = { .size = o->size,
+					   .min_count = o->min_count ? o->min_count : 1,
+					   .cased = o->cased,
+					   .replace_invalid = o->replace_invalid,
+					   .progress = show_pieces,
+					   .context = job };
+	LS_TRY(ls_learner_new(&job->learner, &learn_options));
+	LS_TRY(count_all(job));
+	ls_meter_begin(&job->meter, "learning pieces", "k", 1e3, 0, o->size, o->quiet);
+	ls_status status = ls_learner_finish(job->learner, out);
+	ls_meter_end(&job->meter);
+	return status;
+}
+
+/* Before the work, not behind it: can this file be written? */
+static ls_status check_out(const char *out)
+{
+	ls_file_draft draft;
+	if (ls_path_is_directory(out))
+		return ls_fail(LS_EINVALID, "%s is a directory; name the file to write, %s/vocab.txt say", out, out);
+	LS_TRY(ls_file_begin(&draft, out));
+	ls_file_abandon(&draft);
+	return LS_OK;
+}
+
+static ls_status save(const vocab_job *job, const ls_vocab *vocab)
+{
+	const ls_vocab_make_options *o = job->options;
+	LS_TRY(ls_vocab_save(vocab, o->out));
+	if (!o->quiet)
+		ls_log_line("%s: %zu pieces from %" PRIu64 " words, %.1f MB of text", o->out, ls_vocab_size(vocab),
+			    ls_learner_words(job->learner), (double)job->bytes * 1e-6);
+	return LS_OK;
+}
+
+ls_status ls_vocab_make(const ls_vocab_make_options *options)
+{
+	vocab_job job = { .options = options, .start = ls_clock_seconds() };
+	ls_vocab *vocab = NULL;
+	if (!options->path_count)
+		return ls_fail(LS_EINVALID, "no text named to learn a vocabulary from");
+	if (!options->out || !*options->out)
+		return ls_fail(LS_EINVALID, "no file named to write the vocabulary to");
+	LS_TRY(check_out(options->out));
+	ls_status status = learn(&job, &vocab);
+	if (!status)
+		status = save(&job, vocab);
+	ls_vocab_free(vocab);
+	ls_learner_free(job.learner);
+	return status;
+}
