@@ -35,6 +35,9 @@ _lockstep() {
 	if [ "${COMP_WORDS[1]}" = data ] && [ "$COMP_CWORD" -gt 2 ]; then
 		command+=("${COMP_WORDS[2]}")
 	fi
+	if [ "${COMP_WORDS[*]:1:3}" = "data make vocab" ] && [ "$COMP_CWORD" -gt 3 ]; then
+		command+=(vocab)
+	fi
 	if [ "${COMP_WORDS[1]}" = slurm ] && [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " == *" -- "* ]]; then
 		command[1]=train # behind the --
 	fi
@@ -45,8 +48,10 @@ _lockstep() {
 	elif [[ $word == -* ]]; then
 		words=$(_lockstep_options "${command[@]}")
 	elif ! words=$(_lockstep_value "$program" "$before"); then
-		case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
-		"data get" | "data make" | "data info") [[ $before == -* ]] || words=$(_lockstep_names "$program" data list) ;;
+		case "${COMP_WORDS[*]:1:3}" in
+		"data make vocab") [ "$COMP_CWORD" -gt 3 ] || words=vocab ;;
+		"data make"*) [[ $before == -* ]] || words="$(_lockstep_names "$program" data list) vocab" ;;
+		"data get"* | "data info"*) [[ $before == -* ]] || words=$(_lockstep_names "$program" data list) ;;
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

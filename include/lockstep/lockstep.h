@@ -29,6 +29,7 @@
  * Where to read on:
  *   status.h   how calls report failure
  *   data.h     datasets, by name or your own
+ *   text.h     vocabularies for models of text
  *   graph.h    describe your own model
  *   models.h   the models that come with Lockstep
  *   train.h    training and evaluation, and every setting they take
@@ -49,6 +50,7 @@
 #include <lockstep/models.h>
 #include <lockstep/probe.h>
 #include <lockstep/status.h>
+#include <lockstep/text.h>
 #include <lockstep/train.h>
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * cmd_data.c - lockstep data: list, get, make and info.
+ * cmd_data.c - lockstep data: list, get, make, make vocab and info.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <lockstep/data.h>
+#include <lockstep/text.h>
 
 #include "args.h"
 #include "command.h"
@@ -93,7 +95,8 @@ LS_ARGS_TABLE(make_row_at, make_rows)
 static const ls_args make_args = {
 	.command = "lockstep data make",
 	.operands = "NAME",
-	.purpose = "Write a generated dataset to disk. Started again, it goes on where it stopped.",
+	.purpose = "Write a generated dataset to disk. Started again, it goes on where it stopped.\n"
+		   "'lockstep data make vocab' learns a vocabulary from texts; it has its own help.",
 	.example = "lockstep data make glyphs --samples 64k --out glyphs-64k",
 	.operands_min = 1,
 	.operands_max = 1,
@@ -101,12 +104,60 @@ static const ls_args make_args = {
 	.at = make_row_at,
 };
 
+static const ls_setting vocab_rows[] = {
+	{ "out", 'o', "FILE", "Options", "the vocabulary to write, one piece a line", LS_SETTING_STRING,
+	  offsetof(ls_vocab_make_options, out), 0, 0, 0 },
+	{ "size", 0, "N", "Options", "pieces at most; 5 are special, then characters", LS_SETTING_COUNT,
+	  offsetof(ls_vocab_make_options, size), 1, 1 << 24, 0 },
+	{ "cased", 0, NULL, "Options", "keep capitals and accents", LS_SETTING_FLAG,
+	  offsetof(ls_vocab_make_options, cased), 0, 1, 0 },
+	{ "min-count", 0, "N", "Options", "join what occurs at least so often", LS_SETTING_COUNT,
+	  offsetof(ls_vocab_make_options, min_count), 1, 0x1p53, 0 },
+	{ "replace-invalid", 0, NULL, "Options", "drop bytes that are not UTF-8", LS_SETTING_FLAG,
+	  offsetof(ls_vocab_make_options, replace_invalid), 0, 1, 0 },
+	{ "quiet", 'q', NULL, "Options", "no progress bar", LS_SETTING_FLAG, offsetof(ls_vocab_make_options, quiet), 0,
+	  1, 0 },
+};
+LS_ARGS_TABLE(vocab_row_at, vocab_rows)
+
+enum { TEXTS_MAX = 256 };
+
+static const ls_args vocab_args = {
+	.command = "lockstep data make vocab",
+	.operands = "FILE|DIR...",
+	.purpose = "Learn a WordPiece vocabulary from text files, or directories of .txt files.",
+	.example = "lockstep data make vocab corpus/ --size 30522 --out corpus/vocab.txt",
+	.operands_min = 1,
+	.operands_max = TEXTS_MAX,
+	.columns = 1,
+	.at = vocab_row_at,
+};
+
+static int run_make_vocab(int argc, char **argv)
+{
+	ls_vocab_make_options options = LS_VOCAB_MAKE_OPTIONS_INIT;
+	const char *texts[TEXTS_MAX];
+	int code = ls_args_parse(&vocab_args, &options, texts, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	if (!options.out)
+		return ls_usage_error(vocab_args.command, "--out FILE is missing");
+	options.paths = texts;
+	while (options.path_count < TEXTS_MAX && texts[options.path_count])
+		options.path_count++;
+	return ls_command_finish(vocab_args.command, ls_vocab_make(&options));
+}
+
 static int run_make(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "vocab"))
+		return run_make_vocab(argc - 1, argv + 1);
 	make_options options = { .make = LS_DATA_MAKE_OPTIONS_INIT };
 	int code = ls_args_parse(&make_args, &options, &options.make.name, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
+	if (!strcmp(options.make.name, "vocab"))
+		return ls_usage_error(make_args.command, "options come behind 'vocab' and the texts");
 	if (!options.make.out)
 		return ls_usage_error(make_args.command, "--out DIR is missing");
 	options.make.threads = (int)options.threads;
@@ -147,7 +198,7 @@ static int run_info(int argc, char **argv)
 static const ls_command commands[] = {
 	{ "list", "the datasets known by name", run_list },
 	{ "get", "get a dataset's files and check them", run_get },
-	{ "make", "write a generated dataset to disk", run_make },
+	{ "make", "write a generated dataset to disk, or learn a vocabulary", run_make },
 	{ "info", "tell what a dataset holds", run_info },
 };
 

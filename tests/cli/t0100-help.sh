@@ -13,7 +13,7 @@ for command in train eval data models bench probe slurm; do
 	like "--help lists $command" "$out" "^  $command +[a-z]"
 done
 
-for command in "" train eval data "data list" "data get" "data make" "data info" models bench probe slurm; do
+for command in "" train eval data "data list" "data get" "data make" "data make vocab" "data info" models bench probe slurm; do
 	# shellcheck disable=SC2086 # words
 	run "$LOCKSTEP" $command --help
 	is "lockstep $command --help succeeds" "$status" 0

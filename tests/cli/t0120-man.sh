@@ -21,7 +21,10 @@ for command in train eval models bench probe slurm; do
 		"$(page_options "$man/lockstep-$command.1")" "$(help_options "$command")"
 done
 is "lockstep-data.1 describes the options of lockstep data" "$(page_options "$man/lockstep-data.1")" \
-	"$(for c in list get make info; do help_options data $c; done | sort -u)"
+	"$(for c in list get make "make vocab" info; do
+		# shellcheck disable=SC2086 # words
+		help_options data $c
+	done | sort -u)"
 
 # "--lr 0.001" in help, "Default: 0.001." in the page; placeholders are in capitals
 wrong_defaults() { # COMMAND

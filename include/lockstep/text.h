@@ -1,0 +1,40 @@
+/*
+ * text.h - vocabularies for models of text.
+ *
+ * A vocabulary is BERT's vocab.txt: one piece of a word a line, the first line being token 0. `lockstep train` takes
+ * one made here or one that came with a model.
+ */
+#ifndef LOCKSTEP_TEXT_H
+#define LOCKSTEP_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lockstep/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ls_vocab_make_options {
+	const char *const *paths; /* (path_count) text files, or directories of *.txt; UTF-8 */
+	size_t path_count;
+	const char *out;     /* the file to write; it is replaced when the new one is whole */
+	uint64_t size;       /* pieces at most: 5 special ones, characters, and what is learnt */
+	uint64_t min_count;  /* what occurs less often does not become a piece of several characters */
+	int cased;           /* keep capitals and accents */
+	int replace_invalid; /* drop bytes that are not UTF-8; else they are an error */
+	int quiet;           /* no progress bar, no line at the end */
+} ls_vocab_make_options;
+#define LS_VOCAB_MAKE_OPTIONS_INIT                                                                                     \
+	{                                                                                                              \
+		.size = 30522, .min_count = 2                                                                          \
+	}
+
+/* Learn a WordPiece vocabulary from texts. The same texts and options give the same file, byte for byte. */
+ls_status ls_vocab_make(const ls_vocab_make_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
