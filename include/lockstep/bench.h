@@ -30,11 +30,12 @@ typedef struct ls_bench_options {
 	 * optimizer, seed, and where it runs. What concerns data, length and output is not looked at. */
 	ls_train_options job;
 	int channels, height, width, classes; /* 0: what the model takes by itself */
-	int64_t warmup, steps, repeat;        /* `repeat` times: `warmup` steps not counted, then `steps` timed */
-	int profile;                          /* also time every layer */
-	const char *profile_out;              /* write node 0's first device's profile to this file; may be NULL */
-	const char *replay;                   /* compute nothing: sleep through this profile; may be NULL */
-	double replay_speed;                  /* of this node's devices: 0.5 takes twice the recorded times */
+	const char *data;              /* text: sentences of this dataset; NULL: random ones of job.seq_len tokens */
+	int64_t warmup, steps, repeat; /* `repeat` times: `warmup` steps not counted, then `steps` timed */
+	int profile;                   /* also time every layer */
+	const char *profile_out;       /* write node 0's first device's profile to this file; may be NULL */
+	const char *replay;            /* compute nothing: sleep through this profile; may be NULL */
+	double replay_speed;           /* of this node's devices: 0.5 takes twice the recorded times */
 } ls_bench_options;
 #define LS_BENCH_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -71,6 +72,8 @@ typedef struct ls_bench_result {
 	uint64_t peak_rss_bytes;
 	char model[64]; /* a replay: the profile's */
 	int channels, height, width, classes;
+	double tokens, picks;       /* of text: means a sample; 0: images */
+	int tokens_max, vocabulary; /* of text */
 	int64_t leaf, global_batch; /* samples */
 	char kernels[32], isa[32];  /* "xsmm", "avx512" */
 	size_t layer_count;

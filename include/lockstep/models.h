@@ -38,7 +38,8 @@ ls_status ls_model_build(ls_graph **out, const ls_model_options *options);
 typedef struct ls_model_row {
 	const char *name;
 	const char *summary;
-	int is_text; /* takes tokens, not images */
+	int is_text;   /* takes tokens, not images */
+	int pretrains; /* can be asked for masked tokens as well as for a class */
 } ls_model_row;
 const ls_model_row *ls_model_row_at(size_t i);
 

@@ -37,13 +37,16 @@ static json_t *job_to_json(const ls_bench_options *o, const ls_bench_result *r)
 {
 	const ls_train_options *job = &o->job;
 	return json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s, s:s, s:s?, "
-			 "s:f}",
+			 "s:f, s:s?, s:f, s:f, s:i, s:i, s:f, s:f}",
 			 "model", r->model, "channels", r->channels, "height", r->height, "width", r->width, "classes",
 			 r->classes, "batch", (json_int_t)r->leaf, "global_batch", (json_int_t)r->global_batch,
 			 "devices", (json_int_t)job->devices, "threads", (json_int_t)job->threads, "warmup",
 			 (json_int_t)o->warmup, "steps", (json_int_t)o->steps, "repeat", (json_int_t)o->repeat,
 			 "optimizer", job->optimizer, "seed", (json_int_t)job->seed, "placement", job->placement,
-			 "wire", job->wire, "share", job->share, "replay", o->replay, "replay_speed", o->replay_speed);
+			 "wire", job->wire, "share", job->share, "replay", o->replay, "replay_speed", o->replay_speed,
+			 "data", o->data, "tokens", r->tokens, "picks", r->picks, "tokens_max", r->tokens_max,
+			 "vocabulary", r->vocabulary, "tokens_per_s", r->tokens * r->samples_per_s,
+			 "padded_tokens_per_s", (double)r->tokens_max * r->samples_per_s);
 }
 
 static json_t *result_to_json(const ls_bench_result *r)
@@ -119,8 +122,13 @@ static int print_nodes(const ls_bench_result *result, FILE *to)
 static void print_job(const ls_bench_options *o, const ls_bench_result *r, FILE *to)
 {
 	const ls_train_options *job = &o->job;
-	fprintf(to, "%s, %d x %d x %d, batch %" PRId64 ", %s, devices %" PRId64 ", threads %" PRId64, r->model,
-		r->channels, r->height, r->width, r->leaf, job->optimizer, job->devices, job->threads);
+	if (r->tokens_max > 0)
+		fprintf(to, "%s, %.1f tokens a sample (at most %d), %.1f of them to be predicted", r->model, r->tokens,
+			r->tokens_max, r->picks);
+	else
+		fprintf(to, "%s, %d x %d x %d", r->model, r->channels, r->height, r->width);
+	fprintf(to, ", batch %" PRId64 ", %s, devices %" PRId64 ", threads %" PRId64, r->leaf, job->optimizer,
+		job->devices, job->threads);
 	if (o->replay)
 		fprintf(to, ", replay of %s at speed %g", o->replay, o->replay_speed);
 	else
@@ -136,6 +144,9 @@ int ls_bench_print_text(const ls_bench_options *job, const ls_bench_result *resu
 	print_job(job, result, to);
 	fprintf(to, "samples/s  %.1f, median of %" PRId64 " (%.1f to %.1f)\n", result->samples_per_s, job->repeat,
 		result->samples_per_s_min, result->samples_per_s_max);
+	if (result->tokens > 0)
+		fprintf(to, "tokens/s   %.1f (padded: %.1f)\n", result->samples_per_s * result->tokens,
+			result->samples_per_s * result->tokens_max);
 	fprintf(to, "step       %.2f ms, of it %.2f ms update\n", result->step_ms, result->update_ms);
 	if (result->node_count > 1)
 		fprintf(to, "a device   %.2f ms compute, %.2f ms exposed communication, %.2f ms waiting\n",

@@ -42,13 +42,29 @@ int ls_graph_vocabulary(const ls_graph *graph)
 	return 0;
 }
 
-double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding)
+/* What the mathematics needs: scores that backward computes once more are not counted. */
+static double text_macs(const ls_graph *graph, const ls_node *node, double tokens, double picks)
 {
 	const ls_tensor *in = &graph->values[node->input], *out = &graph->values[node->output];
-	if (node->kind == LS_NODE_LINEAR) /* of the longest sample */
-		return 3.0 * in->height * in->channels * out->channels;
-	if (node->kind == LS_NODE_ATTENTION) /* scores and sums; backward, each of them twice, and scores again */
-		return 7.0 * in->height * in->height * in->channels;
+	double rows = in->domain == LS_TOKENS ? tokens : in->domain == LS_PICKS ? picks : 1;
+
+	if (node->kind == LS_NODE_LINEAR)
+		return 3 * rows * in->channels * out->channels;
+	return node->kind == LS_NODE_ATTENTION ? 6 * tokens * tokens * in->channels : 0;
+}
+
+double ls_graph_text_flop(const ls_graph *graph, double tokens, double picks)
+{
+	double flop = 0;
+	for (int i = 0; i < graph->node_count; i++)
+		flop += 2 * text_macs(graph, &graph->nodes[i], tokens, picks);
+	return flop;
+}
+
+double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding)
+{
+	if (graph->tokens_max > 0) /* of the longest sample */
+		return text_macs(graph, node, graph->tokens_max, graph->picks_max);
 	if (node->kind != LS_NODE_CONV)
 		return 0;
 	int producer = ls_graph_producer(graph, node->input);

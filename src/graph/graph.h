@@ -126,6 +126,10 @@ void ls_graph_keep_dead(ls_graph *graph, int keep_dead);
 
 const char *ls_node_kind_name(ls_node_kind kind);
 
+/* Floating-point operations of forward and backward of a sample with so many tokens, so many of them to be predicted.
+ */
+double ls_graph_text_flop(const ls_graph *graph, double tokens, double picks);
+
 int ls_graph_vocabulary(const ls_graph *graph); /* tokens it knows; 0: images */
 
 /* Multiply-adds a sample costs in training: forward, weight gradient, and data gradient unless the input is the image.

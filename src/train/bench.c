@@ -6,18 +6,16 @@
  * nothing is computed at all; exchange, update and messages are those of training in either case.
  */
 #include <lockstep/bench.h>
-#include <lockstep/models.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/isa.h"
-#include "base/memory.h"
-#include "base/rng.h"
 #include "exchange/collect.h"
 #include "exchange/meeting.h"
 #include "train/bench_inside.h"
 #include "train/bench_node.h"
 #include "train/hello.h"
+#include "train/model.h"
 #include "train/settings.h"
 
 /* Small enough that no number of steps makes anything overflow. */
@@ -142,57 +140,15 @@ static ls_status agree(const bench *b)
 static ls_status build_graph(bench *b)
 {
 	const ls_bench_options *o = b->options;
-	ls_model_options model = { .name = b->job.model,
-				   .channels = o->channels,
-				   .height = o->height,
-				   .width = o->width,
-				   .classes = o->classes };
+	ls_dataset_info info;
 
-	if (o->replay != NULL) {
-		model.channels = (int)b->profile.channels;
-		model.height = (int)b->profile.height;
-		model.width = (int)b->profile.width;
-		model.classes = (int)b->profile.classes;
-	}
-	LS_TRY(ls_model_build(&b->graph, &model));
+	if (o->replay != NULL)
+		info = ls_profile_samples(&b->profile);
+	else
+		LS_TRY(ls_bench_data_open(&b->data, o, &b->job, &info));
+	LS_TRY(ls_train_build_model(&b->graph, &b->job, &info));
 	ls_graph_keep_dead(b->graph, 0);
 	return o->replay != NULL ? ls_replay_fits(&b->profile, b->graph, o->replay) : LS_OK;
-}
-
-/* Random samples of one leaf. */
-static ls_status make_data(bench *b)
-{
-	const ls_tensor *in = &b->graph->values[b->graph->input]; /* options may leave its shape to the model */
-	size_t count = (size_t)b->job.leaf,
-	       floats = count * (size_t)in->channels * (size_t)in->height * (size_t)in->width;
-	uint32_t classes = (uint32_t)b->graph->values[b->graph->logits].channels;
-	ls_rng rng = ls_rng_make(b->job.seed, LS_RNG_BENCH, 0);
-	void *images = NULL;
-
-	b->image_bytes = floats * sizeof(float);
-	LS_TRY(ls_buffer_new(&images, b->image_bytes, "bench images"));
-	b->images = images;
-	b->labels = calloc(count, sizeof(*b->labels));
-	b->samples = calloc(count, sizeof(*b->samples));
-	if (b->labels == NULL || b->samples == NULL)
-		return ls_fail(LS_EMEMORY, "no memory for the bench");
-	ls_rng_fill_normal(rng, 0, 0, floats, 1, b->images);
-	for (size_t i = 0; i < count; i++) {
-		uint32_t words[4];
-		ls_rng_words(rng, 1, i, words);
-		b->labels[i] = (int32_t)ls_rng_below(words[0], classes);
-		b->samples[i] = i;
-	}
-	return LS_OK;
-}
-
-/* Every leaf is the same samples: no less work, and less memory. */
-static ls_status next_leaf(void *context, int device, const ls_leaf **leaf)
-{
-	const bench *b = context;
-	(void)device;
-	*leaf = &b->leaf;
-	return LS_OK;
 }
 
 static void record_span(void *context, int device, const char *node, int is_backward, double begin_s, double end_s)
@@ -213,8 +169,8 @@ static ls_trainer_options trainer_options(bench *b)
 		.devices = b->layout.devices,
 		.threads = b->layout.threads,
 		.pin = b->layout.pin,
-		.next = next_leaf,
-		.next_context = b,
+		.next = ls_bench_data_next,
+		.next_context = &b->data,
 		.courier = b->courier,
 		.servers = b->layout.servers,
 		.staleness = b->layout.staleness,
@@ -256,13 +212,10 @@ static ls_status build(bench *b)
 	LS_TRY(ls_trainer_new(&b->trainer, &t));
 	LS_TRY(ls_trainer_init(b->trainer));
 	ls_trainer_start_at(b->trainer, 0, 0);
-	if (o->replay == NULL && b->layout.devices > 0)
-		LS_TRY(make_data(b));
-	b->leaf = (ls_leaf){ .count = b->job.leaf,
-			     .images = b->images,
-			     .labels = b->labels,
-			     .samples = b->samples,
-			     .step_samples = b->job.global_batch };
+	if (o->replay != NULL) /* nobody looks at what is in it */
+		b->data.leaf = (ls_leaf){ .count = b->job.leaf, .step_samples = b->job.global_batch };
+	else if (b->layout.devices > 0)
+		LS_TRY(ls_bench_data_fill(&b->data, &b->job, b->graph, b->layout.devices));
 	b->run = (ls_bench_steps){ .trainer = b->trainer,
 				   .layout = &b->layout,
 				   .recorder = o->profile_out != NULL ? &b->recorder : NULL,
@@ -344,11 +297,8 @@ static void release(bench *b)
 	ls_recorder_release(&b->recorder);
 	free(b->repeat_rates);
 	free(b->step_s);
-	free(b->samples);
-	free(b->labels);
-	if (b->images != NULL)
-		ls_buffer_free(b->images, b->image_bytes);
 	ls_trainer_free(b->trainer);
+	ls_bench_data_close(&b->data);
 	ls_graph_free(b->graph);
 	ls_profile_release(&b->profile);
 	ls_layout_release(&b->layout);

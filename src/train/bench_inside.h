@@ -4,6 +4,7 @@
 #ifndef LS_TRAIN_BENCH_INSIDE_H
 #define LS_TRAIN_BENCH_INSIDE_H
 
+#include "train/bench_data.h"
 #include "train/bench_steps.h"
 #include "train/replay.h"
 
@@ -18,12 +19,8 @@ typedef struct ls_bench_state {
 	ls_trainer *trainer;
 	ls_recorder recorder;
 	ls_bench_steps run;
-	float *images;
-	int32_t *labels;
-	uint64_t *samples;
-	size_t image_bytes;
+	ls_bench_data data; /* without a replay */
 	double *step_s, *repeat_rates;
-	ls_leaf leaf;
 	double warm_up_s; /* of updates */
 	uint64_t sent, received;
 } ls_bench_state;

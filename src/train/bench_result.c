@@ -53,7 +53,9 @@ static void keep_rates(bench *b, ls_bench_result *r)
 	r->step_ms = 1e3 * ls_median(b->step_s, (size_t)timed_steps(b));
 	double updates = b->layout.nodes == 1 ? timed_steps(b) : (double)b->trainer->step;
 	r->update_ms = 1e3 * (ls_trainer_update_s(b->trainer) - b->warm_up_s) / updates;
-	r->flop_per_sample = ls_graph_describe(b->graph).flop_per_sample;
+	r->tokens = ls_bench_data_tokens(&b->data, &r->picks);
+	r->flop_per_sample = r->tokens > 0 ? ls_graph_text_flop(b->graph, r->tokens, r->picks)
+					   : ls_graph_describe(b->graph).flop_per_sample;
 	r->gflop_per_s = b->options->replay != NULL ? 0 : r->samples_per_s * r->flop_per_sample / 1e9;
 }
 
@@ -66,6 +68,8 @@ static void keep_job(const bench *b, ls_bench_result *r)
 	r->height = in->height;
 	r->width = in->width;
 	r->classes = b->graph->values[b->graph->logits].channels;
+	r->tokens_max = b->graph->tokens_max;
+	r->vocabulary = ls_graph_vocabulary(b->graph);
 	r->leaf = b->job.leaf;
 	r->global_batch = b->job.global_batch;
 	r->peak_rss_bytes = ls_memory_peak();
@@ -114,6 +118,9 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 			 .height = r->height,
 			 .width = r->width,
 			 .classes = r->classes,
+			 .tokens = b->graph->tokens_max,
+			 .picks = b->graph->picks_max,
+			 .vocabulary = r->vocabulary,
 			 .batch = b->job.leaf,
 			 .threads = b->layout.threads,
 			 .step_s = r->step_ms / 1e3,

@@ -31,10 +31,13 @@ typedef struct field {
 #define AT(member) offsetof(ls_profile, member)
 static const field fields[] = {
 	{ "model", TEXT, AT(model), 0, 0 },
-	{ "channels", WHOLE, AT(channels), 1, 1e6 },
-	{ "height", WHOLE, AT(height), 1, 1e6 },
-	{ "width", WHOLE, AT(width), 1, 1e6 },
+	{ "channels", WHOLE, AT(channels), 0, 1e6 },
+	{ "height", WHOLE, AT(height), 0, 1e6 },
+	{ "width", WHOLE, AT(width), 0, 1e6 },
 	{ "classes", WHOLE, AT(classes), 1, 1e9 },
+	{ "tokens", WHOLE, AT(tokens), 0, 65536 },
+	{ "picks", WHOLE, AT(picks), 0, 65536 },
+	{ "vocabulary", WHOLE, AT(vocabulary), 0, 1e9 },
 	{ "batch", WHOLE, AT(batch), 1, 1e9 },
 	{ "slices", WHOLE, AT(slices), 1, 1e6 },
 	{ "optimizer", TEXT, AT(optimizer), 0, 0 },
@@ -58,6 +61,18 @@ static const field layer_fields[] = {
 	{ "backward_s", REAL, AT(backward_s), 0, SECONDS_MAX },
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+ls_dataset_info ls_profile_samples(const ls_profile *p)
+{
+	return (ls_dataset_info){ .name = "profile",
+				  .channels = (int)p->channels,
+				  .height = (int)p->height,
+				  .width = (int)p->width,
+				  .classes = (int)p->classes,
+				  .tokens_max = (int)p->tokens,
+				  .picks_max = (int)p->picks,
+				  .vocabulary = (int)p->vocabulary };
+}
 
 /* ---- writing ---- */
 

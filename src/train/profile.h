@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <lockstep/data.h>
+
 #include "base/status.h"
 
 #define LS_PROFILE_VERSION 1
@@ -37,15 +39,16 @@ typedef struct ls_profile {
 	char model[LS_PROFILE_NAME], optimizer[LS_PROFILE_NAME];
 	char isa[LS_PROFILE_NAME], kernels[LS_PROFILE_NAME], lockstep[LS_PROFILE_NAME]; /* this program's version */
 	int64_t channels, height, width, classes;
-	int64_t batch;         /* samples of a leaf */
-	int64_t slices;        /* rounds it is computed in */
-	int64_t threads;       /* of the device */
-	int64_t steps;         /* that were measured */
-	double step_s;         /* median, as it was recorded */
-	double loss_s;         /* between forward and backward, of a leaf */
-	double update_s;       /* of a step: all parameters, by this device alone */
-	double gflop_a_sample; /* forward and backward, useful taps only */
-	int64_t live, extra;   /* floats of gradient; of sums that ride along, and one more a node */
+	int64_t tokens, picks, vocabulary; /* of text, see ls_dataset_info; 0: images */
+	int64_t batch;                     /* samples of a leaf */
+	int64_t slices;                    /* rounds it is computed in */
+	int64_t threads;                   /* of the device */
+	int64_t steps;                     /* that were measured */
+	double step_s;                     /* median, as it was recorded */
+	double loss_s;                     /* between forward and backward, of a leaf */
+	double update_s;                   /* of a step: all parameters, by this device alone */
+	double gflop_a_sample;             /* forward and backward, useful taps only */
+	int64_t live, extra;               /* floats of gradient; of sums that ride along, and one more a node */
 	size_t layers;
 	ls_profile_layer *layer;
 } ls_profile;
@@ -54,6 +57,9 @@ typedef struct ls_profile {
 ls_status ls_profile_parse(ls_profile *out, const void *text, size_t bytes, const char *label);
 ls_status ls_profile_read(ls_profile *out, const char *path);
 void ls_profile_release(ls_profile *profile);
+
+/* Samples as the profile's model takes them. */
+ls_dataset_info ls_profile_samples(const ls_profile *profile);
 
 /* Whole or absent. */
 ls_status ls_profile_write(const ls_profile *profile, const char *path);

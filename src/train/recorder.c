@@ -64,12 +64,10 @@ static double median_at(const ls_recorder *r, size_t i)
 
 void ls_recorder_ranges(const ls_graph *graph, int node, ls_profile_layer *out)
 {
-	const int rows[2] = { graph->nodes[node].weight, graph->nodes[node].bias };
+	int rows[LS_NODE_ROWS], count = ls_node_rows(&graph->nodes[node], rows);
 
 	out->ranges = 0;
-	for (int k = 0; k < 2; k++) {
-		if (rows[k] == LS_NONE)
-			continue;
+	for (int k = 0; k < count; k++) {
 		const ls_param *param = &graph->params.rows[rows[k]];
 		out->range[out->ranges++] = (ls_profile_range){ .begin = (int64_t)param->offset,
 								.end = (int64_t)(param->offset + param->count) };

@@ -446,6 +446,17 @@ static ls_status run_devices(ls_trainer *t, const ls_trainer_deal *deal)
 	return collect_failures(t);
 }
 
+/* By every node for itself. The step's scale has no part in it, and on several nodes may be yet to come. */
+static void decay_dead(ls_trainer *t)
+{
+	ls_optimizer_pass pass = { .kind = t->kind,
+				   .hyper = &t->hyper,
+				   .table = &t->graph->params,
+				   .params = t->params,
+				   .lr = ls_schedule_rate(&t->schedule, t->step) };
+	ls_optimizer_decay_dead(&pass);
+}
+
 ls_status ls_trainer_step(ls_trainer *t, const ls_trainer_deal *deal)
 {
 	static const int only[1] = { 0 };
@@ -459,9 +470,7 @@ ls_status ls_trainer_step(ls_trainer *t, const ls_trainer_deal *deal)
 	} else {
 		LS_TRY(run_devices(t, deal));
 	}
-	ls_optimizer_pass pass = pass_of(t, t->step, NULL, 0);
-	pass.params = t->params;
-	ls_optimizer_decay_dead(&pass);
+	decay_dead(t);
 	t->step++;
 	t->batches_tracked++;
 	return t->nodes == 1 ? complete(t, t->step - 1) : LS_OK;
