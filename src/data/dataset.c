@@ -268,8 +268,13 @@ static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
 			       path);
 	if (!ls_path_is_directory(path))
 		return ls_corpus_open(out, options);
-	if (ls_directory_is(path) || !ls_corpus_is_text(path))
+	if (ls_directory_is(path))
 		return ls_directory_open(out, options);
+	if (!ls_corpus_is_text(path))
+		return ls_fail(LS_ENOTFOUND,
+			       "%s holds no dataset: there is no train-images-idx3-ubyte or "
+			       "train-images-idx3-ubyte.gz in it, and no text, whose files end with .txt",
+			       path);
 	if (!ls_sst_is(path))
 		return ls_corpus_open(out, options);
 	ls_dataset_options trees = *options;

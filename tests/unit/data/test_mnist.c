@@ -159,10 +159,15 @@ static void names_are_resolved(void **state)
 	assert_fails(open_set(&set, "glyhps", NULL, LS_SPLIT_TRAIN, 0), LS_EINVALID, "did you mean 'glyphs'?");
 	assert_fails(open_set(&set, "./nowhere", NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "does not exist");
 	assert_fails(open_set(&set, "", NULL, LS_SPLIT_TRAIN, 0), LS_EINVALID, "no dataset named");
-	put_file(in_dir(*state, "x"), "y", 1);
+	put_file(in_dir(*state, "x"), "\0\0\10\3", 4);
 	assert_fails(open_set(&set, in_dir(*state, "x"), NULL, LS_SPLIT_TRAIN, 0), LS_EINVALID, "is a file");
 	assert_string_equal(ls_dataset_row_at(0)->name, "mnist");
-	assert_null(ls_dataset_row_at(3));
+	assert_string_equal(ls_dataset_row_at(6)->name, "sotu");
+	assert_null(ls_dataset_row_at(7));
+	mkdir(in_dir(*state, "empty"), 0777);
+	assert_fails(open_set(&set, in_dir(*state, "empty"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND,
+		     "there is no train-images");
+	assert_fails(open_set(&set, in_dir(*state, "empty"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "and no text");
 }
 
 static void cache_place(void **state)
