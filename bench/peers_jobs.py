@@ -93,20 +93,20 @@ class Torch:
     def __init__(self, label, python, channels_last=False, facts=None):
         self.label, self.python, self.channels_last, self.facts = label, python, channels_last, facts
 
-    def start(self, point, threads, cpus):
+    def start(self, point, threads, options):
         """One process with its threads."""
-        return TorchJob(self, point, threads, [set(cpus[:threads])])
+        return TorchJob(self, point, threads, [set(options.cpus[:threads])], options)
 
-    def start_ranks(self, point, cpus):
+    def start_ranks(self, point, cpus, options):
         """DistributedDataParallel: a process with one thread for every CPU."""
-        return TorchJob(self, point, 1, [{cpu} for cpu in cpus])
+        return TorchJob(self, point, 1, [{cpu} for cpu in cpus], options)
 
 
 class TorchJob:
     """PyTorch at one point: a process, or ranks that exchange gradients, each on its set of CPUs."""
 
-    def __init__(self, torch, point, threads, places):
-        self.torch, self.point = torch, point
+    def __init__(self, torch, point, threads, places, options):
+        self.torch, self.point, self.options = torch, point, options
         self.rates, self.peak, self.processes = [], 0, []
         self.directory = tempfile.mkdtemp(prefix="lockstep-peers-")
         try:
@@ -119,7 +119,7 @@ class TorchJob:
 
     def start(self, rank, world, threads, cpus):
         command = [self.torch.python, WORKER, "--model", self.point.model, "--batch", str(self.point.batch),
-                   "--threads", str(threads)]
+                   "--threads", str(threads)] + self.point.torch_options(self.options)
         if self.torch.channels_last:
             command.append("--channels-last")
         if world > 1:
@@ -155,15 +155,16 @@ class TorchJob:
 class LockstepJob:
     """A fresh `lockstep bench` for every turn, on as many CPUs as it has devices and threads."""
 
-    def __init__(self, binary, point, devices, threads, cpus):
-        self.binary, self.point, self.devices, self.threads = binary, point, devices, threads
+    def __init__(self, options, point, devices, threads, cpus):
+        self.options, self.point, self.devices, self.threads = options, point, devices, threads
         self.cpus = set(cpus[:devices * threads])
         self.rates, self.peak, self.last = [], 0, {}
 
     def turn(self, warmup, steps):
         numbers = {"batch": self.point.batch, "devices": self.devices, "threads": self.threads, "warmup": warmup,
                    "steps": steps, "repeat": 1}
-        command = [self.binary, "bench", "--model", self.point.model, "--json"]
+        command = [self.options.lockstep, "bench", "--model", self.point.model, "--json"]
+        command += self.point.lockstep_options(self.options)
         for name, value in numbers.items():
             command += ["--" + name, str(value)]
         process = Process(command, self.cpus)

@@ -5,6 +5,7 @@ beside PyTorch's DistributedDataParallel with as many processes of one thread, a
 sides of a point take turns in the same rounds, so that a machine that slows down slows all of them. Rates are medians
 over rounds; ratios are medians of the ratios within a round.
 """
+import os
 import statistics
 import sys
 
@@ -14,19 +15,47 @@ DEVICES = 2
 MEMORY_LIMIT = 0.60  # of PyTorch's peak
 
 
-class Point:
-    """A job of the first table: `steps` a turn, and the ratio of rates required."""
-
-    def __init__(self, model, batch, steps, required):
-        self.model, self.batch, self.steps, self.required = model, batch, steps, required
+SENTENCES = "sentences"  # in the place of a number of tokens: those of SST-5
 
 
-class DevicesPoint:
+class Job:
+    """What is trained: images, or text of `tokens` a sample, or real sentences."""
+
+    def __init__(self, model, batch, tokens=0, optimizer="adam"):
+        self.model, self.batch, self.tokens, self.optimizer = model, batch, tokens, optimizer
+        self.name = model + (f" of {tokens} tokens" if tokens and tokens != SENTENCES else " on SST-5" if tokens else "")
+
+    def is_there(self, options):
+        return self.tokens != SENTENCES or options.sst is not None
+
+    def lockstep_options(self, options):
+        words = ["--optimizer", self.optimizer]
+        if self.tokens == SENTENCES:
+            return words + ["--data", "sst5", "--data-dir", options.sst]
+        return words + (["--seq-len", str(self.tokens)] if self.tokens else [])
+
+    def torch_options(self, options):
+        words = ["--optimizer", self.optimizer]
+        if self.tokens == SENTENCES:
+            return words + ["--sentences", os.path.join(options.sst, "train.txt")]
+        return words + (["--tokens", str(self.tokens)] if self.tokens else [])
+
+
+class Point(Job):
+    """A job of the first table: `steps` a turn, the ratio of rates required, and the part of the other's memory."""
+
+    def __init__(self, model, batch, steps, required, memory=MEMORY_LIMIT, threads=None, **job):
+        super().__init__(model, batch, **job)
+        self.steps, self.required, self.memory, self.threads = steps, required, memory, threads
+
+
+class DevicesPoint(Job):
     """A job of the second, `batch` a device: steps of either side that make turns of about a second, and what is asked
     of scaling and of the ratio of rates (0 for nothing)."""
 
-    def __init__(self, model, batch, torch_steps, steps, scaling, required):
-        self.model, self.batch, self.torch_steps, self.steps = model, batch, torch_steps, steps
+    def __init__(self, model, batch, torch_steps, steps, scaling, required, **job):
+        super().__init__(model, batch, **job)
+        self.torch_steps, self.steps = torch_steps, steps
         self.scaling, self.required = scaling, required
 
 
@@ -36,12 +65,17 @@ POINTS = [
     Point("resnet101", 128, 1, 2.5),
     Point("cnn", 64, 20, 2.5),
     Point("cnn", 512, 4, 2.5),
+    Point("bert-base", 8, 1, 1.25, memory=0.75, threads=[1], tokens=128, optimizer="adamw"),
+    Point("transformer", 128, 2, 3.0, threads=[1], tokens=SENTENCES),
+    Point("transformer", 128, 1, 1.5, threads=[1], tokens=64),
 ]
 
 DEVICES_POINTS = [
     DevicesPoint("resnet18", 128, 3, 10, 1.93, 4.0),
     DevicesPoint("resnet50", 128, 2, 4, 1.93, 0),
     DevicesPoint("cnn", 512, 4, 20, 1.85, 0),
+    DevicesPoint("bert-base", 8, 1, 1, 1.9, 0, tokens=128, optimizer="adamw"),
+    DevicesPoint("transformer", 128, 2, 4, 1.9, 0, tokens=SENTENCES),
 ]
 
 
@@ -104,32 +138,32 @@ def reference(torches, found):
 
 def measure_threads(point, threads, torches, options):
     """The row of a point of the first table."""
-    mine = None if options.torch_only else LockstepJob(options.lockstep, point, 1, threads, options.cpus)
-    starts = [(t.label, lambda t=t: t.start(point, threads, options.cpus)) for t in torches]
+    mine = None if options.torch_only else LockstepJob(options, point, 1, threads, options.cpus)
+    starts = [(t.label, lambda t=t: t.start(point, threads, options)) for t in torches]
     ours = [("lockstep", mine, 2, point.steps)] if mine else []
-    name = f"{point.model} batch {point.batch} threads {threads}"
+    name = f"{point.name} batch {point.batch} threads {threads}"
     jobs = run(name, starts, point.steps, ours, options.rounds)
     found = peers(torches, jobs, mine)
-    row = {"model": point.model, "batch": point.batch, "threads": threads, "parameters": jobs[0].parameters,
+    row = {"model": point.name, "batch": point.batch, "threads": threads, "parameters": jobs[0].parameters,
            "steps_a_round": point.steps, "rounds": options.rounds, "peers": found}
     if mine:
         row.update(reference(torches, found), lockstep={**side(mine), "reported": mine.last},
-                   required_ratio=point.required, required_memory_ratio=MEMORY_LIMIT)
-        row["ok"] = row["ratio"] >= point.required and row["memory_ratio"] <= MEMORY_LIMIT
+                   required_ratio=point.required, required_memory_ratio=point.memory)
+        row["ok"] = row["ratio"] >= point.required and row["memory_ratio"] <= point.memory
     return row
 
 
 def measure_devices(point, torches, options):
     """The row of a point of the second table."""
     cpus = options.cpus[:DEVICES]
-    one, all_of_them = (LockstepJob(options.lockstep, point, devices, 1, cpus) for devices in (1, DEVICES))
-    starts = [(t.label + " ddp", lambda t=t: t.start_ranks(point, cpus)) for t in torches]
+    one, all_of_them = (LockstepJob(options, point, devices, 1, cpus) for devices in (1, DEVICES))
+    starts = [(t.label + " ddp", lambda t=t: t.start_ranks(point, cpus, options)) for t in torches]
     ours = [("lockstep 1 device", one, 2, point.steps), (f"{DEVICES} devices", all_of_them, 2, point.steps)]
-    name = f"{point.model} batch {point.batch} devices {DEVICES}"
+    name = f"{point.name} batch {point.batch} devices {DEVICES}"
     mine = None if options.torch_only else all_of_them
     jobs = run(name, starts, point.torch_steps, ours if mine else [], options.rounds)
     found = peers(torches, jobs, mine)
-    row = {"model": point.model, "batch": point.batch, "devices": DEVICES, "parameters": jobs[0].parameters,
+    row = {"model": point.name, "batch": point.batch, "devices": DEVICES, "parameters": jobs[0].parameters,
            "steps_a_round": point.steps, "torch_steps_a_round": point.torch_steps, "rounds": options.rounds,
            "peers": found}
     if mine:

@@ -45,34 +45,96 @@ def probe():
     }))
 
 
-class Trainer:
-    """A model, Adam and one random batch of 1x28x28 images with ten classes."""
+def sst_lengths(path, rng):
+    """Tokens of the sentences of a file of SST trees, words and two marks each, in random order."""
+    with open(path, encoding="utf-8") as f:
+        lengths = [sum(1 for word in line.split() if word.endswith(")")) + 2 for line in f if line.strip()]
+    rng.shuffle(lengths)
+    return lengths
+
+
+class Text:
+    """Random sentences: all of --tokens, or as long as those of --sentences, padded to the longest of their batch."""
+
+    def __init__(self, options, vocabulary=30522):
+        import random
+
+        import torch
+
+        import torch_text
+
+        self.torch, self.batch, self.vocabulary = torch, options.batch, vocabulary
+        self.picks = 20 if options.model.startswith("bert") else 0
+        if self.picks:
+            self.model = torch_text.Bert(options.model.split("-")[1], vocabulary)
+        else:
+            self.model = torch_text.Transformer(vocabulary, 5)
+        lengths = [options.tokens] * options.batch
+        if options.sentences:
+            lengths = sst_lengths(options.sentences, random.Random(1 + options.rank))
+        self.batches = [self.make(lengths[i:i + options.batch])
+                        for i in range(0, min(len(lengths), 64 * options.batch) - options.batch + 1, options.batch)]
+        self.turn = 0
+
+    def make(self, lengths):
+        torch, longest = self.torch, max(lengths)
+        tokens = torch.randint(self.vocabulary, (len(lengths), longest))
+        places = torch.arange(self.picks) * longest // max(self.picks, 1)
+        rows = (torch.arange(len(lengths))[:, None] * longest + places[None, :]).flatten()
+        return {"tokens": tokens, "lengths": torch.tensor(lengths), "rows": rows,
+                "segments": (torch.arange(longest) >= longest // 2).long().expand(len(lengths), -1),
+                "targets": torch.randint(self.vocabulary, (len(rows),)),
+                "labels": torch.randint(2 if self.picks else 5, (len(lengths),))}
+
+    def loss(self, model):
+        b, xent = self.batches[self.turn % len(self.batches)], self.torch.nn.functional.cross_entropy
+        self.turn += 1
+        if not self.picks:
+            return xent(model(b["tokens"], b["lengths"]), b["labels"])
+        following, words = model(b["tokens"], b["segments"], b["lengths"], b["rows"])
+        return xent(following, b["labels"]) + xent(words, b["targets"])
+
+
+class Images:
+    """One random batch of 1x28x28 images with ten classes."""
 
     def __init__(self, options):
         import torch
 
         import torch_models
 
-        torch.set_num_threads(options.threads)
-        torch.set_flush_denormal(True)
-        torch.manual_seed(1)
         self.torch = torch
         layout = torch.channels_last if options.channels_last else torch.contiguous_format
         self.model = torch_models.build(options.model).to(memory_format=layout).train()
-        if options.world > 1:
-            self.model = torch.nn.parallel.DistributedDataParallel(self.model, gradient_as_bucket_view=True)
-            torch.manual_seed(2 + options.rank)  # the same weights everywhere, a batch for each
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
         self.x = torch.randn(options.batch, 1, 28, 28).to(memory_format=layout)
         self.y = torch.randint(10, (options.batch,))
+
+    def loss(self, model):
+        return self.torch.nn.functional.cross_entropy(model(self.x), self.y)
+
+
+class Trainer:
+    """A model, its optimizer and its data."""
+
+    def __init__(self, options):
+        import torch
+
+        torch.set_num_threads(options.threads)
+        torch.set_flush_denormal(True)
+        torch.manual_seed(1)
+        self.data = Text(options) if options.tokens or options.sentences else Images(options)
+        self.model = self.data.model
+        if options.world > 1:  # which gives every rank the first one's weights
+            self.model = torch.nn.parallel.DistributedDataParallel(self.model, gradient_as_bucket_view=True)
+        kind = torch.optim.AdamW if options.optimizer == "adamw" else torch.optim.Adam
+        self.optimizer = kind(self.model.parameters(), lr=1e-4 if options.optimizer == "adamw" else 1e-3)
 
     def parameters(self):
         return sum(p.numel() for p in self.model.parameters())
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.torch.nn.functional.cross_entropy(self.model(self.x), self.y)
-        loss.backward()
+        self.data.loss(self.model).backward()
         self.optimizer.step()
 
     def run(self, warmup, steps):
@@ -116,6 +178,9 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--optimizer", default="adam", choices=["adam", "adamw"])
+    parser.add_argument("--tokens", type=int, default=0, help="text, sentences of this length")
+    parser.add_argument("--sentences", metavar="FILE", help="text, sentences as long as those of these SST trees")
     parser.add_argument("--world", type=int, default=1, help="ranks of DistributedDataParallel")
     parser.add_argument("--rank", type=int, default=0, help="which of them this is")
     parser.add_argument("--meet", metavar="FILE", help="by which they find each other")
