@@ -16,6 +16,7 @@ typedef struct ls_vexp {
 
 LS_INLINE ls_vexp ls_vf_exp_parts(ls_vf x)
 {
+	typedef uint32_t bits __attribute__((vector_size(4 * LS_LANES))); /* unsigned: they may wrap around */
 	const ls_vf magic =
 		ls_vf_set(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer, kept in the low bits */
 	ls_vf shifted = ls_vf_fma(x, ls_vf_set(1.44269504088896341f), magic);
@@ -28,7 +29,7 @@ LS_INLINE ls_vexp ls_vf_exp_parts(ls_vf x)
 	q = ls_vf_fma(q, r, ls_vf_set(1.0f / 24));
 	q = ls_vf_fma(q, r, ls_vf_set(1.0f / 6));
 	q = ls_vf_fma(q, r, ls_vf_set(0.5f));
-	return (ls_vexp){ .q = ls_vf_fma(q * r, r, r), .scale = (ls_vf)(((ls_vi)shifted << 23) + 0x3f800000) };
+	return (ls_vexp){ .q = ls_vf_fma(q * r, r, r), .scale = (ls_vf)(((bits)shifted << 23) + 0x3f800000u) };
 }
 
 /* e^x for x <= 0; 0 below -87.7. At -88 n is -127, which makes the scale 0. NaN stays NaN; e^0 is exactly 1. */
