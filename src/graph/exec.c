@@ -74,7 +74,7 @@ static void run_token_loss(const job *j, const ls_pass *pass, int64_t first, ls_
 	ls_team_range(member, count, &begin, &end);
 	ls_simd_get()->softmax_xent(exec->token_logits, count, t->panel, t->channels, pass->target, begin, end,
 				    (float)j->leaf->token_weight, exec->token_loss + first, exec->token_correct + first,
-				    pass->training ? exec->token_logits : NULL);
+				    pass->training ? exec->dtoken_logits : NULL);
 }
 
 static void run_loss(const job *j, const ls_pass *pass, int64_t first, ls_member member)

@@ -86,10 +86,14 @@ static ls_status check_spans(const ls_exec *exec)
 	return LS_OK;
 }
 
-/* Logits of tokens are too large to have twice: the loss leaves their gradient in their place. */
+/* Logits of tokens are too large to have twice: the loss leaves their gradient in their place, unless backward reads
+ * them again (a relu behind them, say). */
 static int is_own_gradient(const ls_exec *exec, int value)
 {
-	return value == exec->graph->token_logits;
+	if (value != exec->graph->token_logits)
+		return 0;
+	const ls_op *maker = &exec->ops[ls_graph_producer(exec->graph, value)];
+	return !(maker->kind->keeps(maker->node) & LS_KEEP_OUTPUT);
 }
 
 static void plan_output(ls_exec *exec, int i)
@@ -218,6 +222,17 @@ static ls_status make_ops(ls_exec *exec)
 	return LS_OK;
 }
 
+/* The loss reads logits and is the first to write their gradient. */
+static void plan_loss(ls_exec *exec, int logits, char *written)
+{
+	extend(span_of(exec, SPAN_VALUE, logits), exec->op_count);
+	if (exec->inference)
+		return;
+	if (!is_own_gradient(exec, logits))
+		extend(span_of(exec, SPAN_GRADIENT, logits), exec->op_count);
+	written[logits] = 1;
+}
+
 static ls_status plan_memory(ls_exec *exec)
 {
 	char *written = ls_arena_alloc(&exec->arena, (size_t)exec->graph->value_count);
@@ -229,14 +244,11 @@ static ls_status plan_memory(ls_exec *exec)
 		plan_reads(exec, i);
 		plan_aux(exec, i);
 	}
-	extend(span_of(exec, SPAN_VALUE, exec->graph->logits), exec->op_count);
+	plan_loss(exec, exec->graph->logits, written);
 	if (exec->graph->token_logits != LS_NONE)
-		extend(span_of(exec, SPAN_VALUE, exec->graph->token_logits), exec->op_count);
-	if (!exec->inference) {
-		extend(span_of(exec, SPAN_GRADIENT, exec->graph->logits), exec->op_count);
-		written[exec->graph->logits] = 1;
+		plan_loss(exec, exec->graph->token_logits, written);
+	if (!exec->inference)
 		plan_adds(exec, written);
-	}
 	LS_TRY(check_spans(exec));
 	return ls_place(exec->spans, exec->span_count, &exec->workspace_bytes);
 }
@@ -286,6 +298,11 @@ static void *place_of(ls_exec *exec, int class, int index)
 	return span->bytes > 0 ? exec->workspace + span->offset : NULL;
 }
 
+static void *gradient_of(ls_exec *exec, int value)
+{
+	return place_of(exec, is_own_gradient(exec, value) ? SPAN_VALUE : SPAN_GRADIENT, value);
+}
+
 static void bind_op(ls_exec *exec, int i)
 {
 	ls_op *op = &exec->ops[i];
@@ -296,7 +313,7 @@ static void bind_op(ls_exec *exec, int i)
 	op->aux = place_of(exec, SPAN_AUX, i);
 	op->x_again = place_of(exec, SPAN_AGAIN, i);
 	op->scratch = exec->workspace + exec->workspace_bytes;
-	op->dy = is_own_gradient(exec, node->output) ? op->y : place_of(exec, SPAN_GRADIENT, node->output);
+	op->dy = gradient_of(exec, node->output);
 	op->dx = has_gradient(exec, node->input) ? place_of(exec, SPAN_GRADIENT, node->input) : NULL;
 	if (place_of(exec, SPAN_SPARE, i) != NULL) {
 		op->spare_dx = op->dx;
@@ -320,9 +337,11 @@ static ls_status bind(ls_exec *exec)
 	exec->workspace = memory;
 	bind_tail(exec);
 	exec->logits = place_of(exec, SPAN_VALUE, exec->graph->logits);
-	exec->dlogits = place_of(exec, SPAN_GRADIENT, exec->graph->logits);
-	if (exec->graph->token_logits != LS_NONE)
+	exec->dlogits = gradient_of(exec, exec->graph->logits);
+	if (exec->graph->token_logits != LS_NONE) {
 		exec->token_logits = place_of(exec, SPAN_VALUE, exec->graph->token_logits);
+		exec->dtoken_logits = gradient_of(exec, exec->graph->token_logits);
+	}
 	for (int i = 0; i < exec->op_count; i++)
 		bind_op(exec, i);
 	return LS_OK;

@@ -30,12 +30,12 @@ struct ls_exec {
 	uint8_t *correct; /* (leaf) */
 
 	/* text */
-	float *token_logits;    /* their gradient takes their place */
-	float *token_loss;      /* (leaf * picks_max) */
-	uint8_t *token_correct; /* likewise */
-	int32_t *start;         /* (largest + 1) of the slice under way: see ls_pass */
-	int32_t *owner;         /* (largest * tokens_max) */
-	int32_t *pick;          /* (largest * picks_max) */
+	float *token_logits, *dtoken_logits; /* the same place, where backward does not read the logits again */
+	float *token_loss;                   /* (leaf * picks_max) */
+	uint8_t *token_correct;              /* likewise */
+	int32_t *start;                      /* (largest + 1) of the slice under way: see ls_pass */
+	int32_t *owner;                      /* (largest * tokens_max) */
+	int32_t *pick;                       /* (largest * picks_max) */
 };
 
 #endif

@@ -36,10 +36,14 @@ const char *ls_node_kind_name(ls_node_kind kind)
 
 int ls_graph_vocabulary(const ls_graph *graph)
 {
-	for (int i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i].kind == LS_NODE_EMBED)
-			return graph->params.rows[graph->nodes[i].weight].layout.out;
-	return 0;
+	int smallest = 0; /* of several embeddings: all must know a token */
+	for (int i = 0; i < graph->node_count; i++) {
+		const ls_node *node = &graph->nodes[i];
+		int words = node->kind == LS_NODE_EMBED ? graph->params.rows[node->weight].layout.out : 0;
+		if (words > 0 && (smallest == 0 || words < smallest))
+			smallest = words;
+	}
+	return smallest;
 }
 
 /* What the mathematics needs: scores that backward computes once more are not counted. */

@@ -53,6 +53,10 @@ static ls_value packed(ls_graph *graph, ls_value x)
 {
 	if (!ls_build_usable(graph, x) || !graph->values[x.id].is_input)
 		return x;
+	if (graph->tokens_max > 0)
+		return ls_build_mistake(
+			graph, LS_EINVALID,
+			"a layer cannot work on the tokens of ls_text_input(); use ls_embedding() first");
 	for (int i = 0; i < graph->node_count; i++)
 		if (graph->nodes[i].kind == LS_NODE_PACK)
 			return (ls_value){ graph->nodes[i].output };
@@ -393,7 +397,7 @@ static ls_status drop_unread(ls_graph *graph)
 		ls_node *node = &graph->nodes[i];
 		if (ls_graph_consumers(graph, node->output) > 0)
 			continue;
-		if (node->weight != LS_NONE)
+		if (node->weight != LS_NONE || node->bias != LS_NONE)
 			return ls_fail(LS_EINVALID,
 				       "the loss does not depend on layer '%s'; use its output or remove it",
 				       node->name);
@@ -419,8 +423,11 @@ static ls_status check_logits(const ls_graph *graph, ls_value logits)
 static ls_status check_token_logits(const ls_graph *graph, ls_value logits)
 {
 	const ls_tensor *out = &graph->values[logits.id];
-	if (out->domain != LS_PICKS || out->channels < 2)
+	if (out->domain != LS_PICKS)
 		return ls_fail(LS_EINVALID, "logits of tokens must be made of picked tokens (ls_picked_tokens)");
+	if (out->channels < 2 || out->channels < ls_graph_vocabulary(graph))
+		return ls_fail(LS_EINVALID, "logits of tokens tell %d words apart, and the vocabulary has %d",
+			       out->channels, ls_graph_vocabulary(graph));
 	return LS_OK;
 }
 
@@ -429,6 +436,7 @@ static ls_status close_graph(ls_graph *graph)
 	LS_TRY(drop_unread(graph));
 	LS_TRY(ls_graph_check_attention(graph));
 	ls_graph_fuse(graph);
+	ls_graph_order_tied(graph);
 	graph->finished = 1;
 	ls_params_lay_out(&graph->params, 0);
 	return LS_OK;

@@ -72,8 +72,9 @@ typedef struct ls_node {
 	int tied;    /* linear: the row of an embed's words that serves as its weight, or LS_NONE. Its gradient is final
 			only when the embed has added its part */
 	int is_tied; /* embed: some linear layer shares its words */
-	int gelu;    /* linear: fused, 1: erf form, 2: tanh form. gelu: likewise */
-	int heads;   /* attention */
+	int adds_tied; /* linear: a later one shares the same words, whose gradient is there before */
+	int gelu;      /* linear: fused, 1: erf form, 2: tanh form. gelu: likewise */
+	int heads;     /* attention */
 	int running_mean, running_var;
 	ls_conv_geometry conv;
 	ls_pool_geometry pool;   /* n and panel are filled at run time */
@@ -117,6 +118,9 @@ int ls_graph_consumers(const ls_graph *graph, int value);
 int ls_graph_producer(const ls_graph *graph, int value); /* node id or LS_NONE */
 
 void ls_graph_fuse(ls_graph *graph);
+
+/* Who begins and who adds, where several linear layers share an embedding's words. */
+void ls_graph_order_tied(ls_graph *graph);
 
 /* Attention writes the gradients of its operands: nobody else may read those. */
 ls_status ls_graph_check_attention(const ls_graph *graph);

@@ -156,6 +156,13 @@ ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const c
 	return graph->status == LS_OK ? out : ls_build_invalid;
 }
 
+void ls_graph_order_tied(ls_graph *graph)
+{
+	for (int i = 0; i < graph->node_count; i++)
+		for (int later = i + 1; later < graph->node_count && graph->nodes[i].tied != LS_NONE; later++)
+			graph->nodes[i].adds_tied |= graph->nodes[later].tied == graph->nodes[i].tied;
+}
+
 /* ---- rows by themselves ------------------------------------------------------------------------------------------ */
 
 ls_value ls_layer_norm(ls_graph *graph, ls_value x, const char *name, float epsilon)

@@ -86,7 +86,7 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		ls_bias_grad_combine(op->out, rows, partial, pass->accumulate, ls_op_grad(op, pass, node->bias),
 				     member);
 	}
-	ls_linear_backward_weights(op->linear, rows, op->x, op->dy, pass->accumulate,
+	ls_linear_backward_weights(op->linear, rows, op->x, op->dy, pass->accumulate || node->adds_tied,
 				   ls_op_grad(op, pass, weight_row(node)), member);
 	if (op->dx != NULL) {
 		ls_team_barrier(member);

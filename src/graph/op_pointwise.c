@@ -82,7 +82,8 @@ const ls_op_kind ls_op_add = {
 	.keeps = keeps_output, .forward = add_forward, .backward = add_backward, .adds_input = 1
 };
 
-/* Token p of its sample, channel c: element p * channels + c, so that it does not matter who its neighbours are. */
+/* Row r of tokens or picks is a token of the slice. Token p of its sample, channel c: element p * channels + c, so that
+ * it does not matter who its neighbours are. */
 void ls_drop_rows(const ls_op *op, const ls_pass *pass, const float *from, float *to, int64_t begin, int64_t end)
 {
 	ls_rng rng = ls_drop_rng(op, pass);
@@ -91,10 +92,11 @@ void ls_drop_rows(const ls_op *op, const ls_pass *pass, const float *from, float
 
 	for (int64_t b = 0; b < blocks; b++)
 		for (int64_t r = begin; r < end; r++) {
-			int32_t sample = pass->owner[r];
+			int64_t token = op->in->domain == LS_PICKS ? pass->pick[r] : r;
+			int32_t sample = pass->owner[token];
 			simd->dropout(from + (b * rows + r) * panel, (int)panel, rng.key[0], rng.key[1],
 				      pass->samples[sample],
-				      (uint64_t)(((r - pass->start[sample]) * blocks + b) * panel),
+				      (uint64_t)(((token - pass->start[sample]) * blocks + b) * panel),
 				      op->node->probability, to + (b * rows + r) * panel);
 		}
 }
@@ -106,7 +108,7 @@ static void drop(const ls_op *op, const ls_pass *pass, const float *from, float 
 	int64_t panel = op->in->panel, rows = (int64_t)op->in->blocks * op->in->height * op->in->width, begin, end;
 	const ls_simd *simd = ls_simd_get();
 
-	if (op->in->domain == LS_TOKENS) {
+	if (op->in->domain != LS_SAMPLES) {
 		ls_team_range(member, ls_pass_rows(pass, op->in), &begin, &end);
 		ls_drop_rows(op, pass, from, to, begin, end);
 		return;

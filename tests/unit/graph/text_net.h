@@ -1,0 +1,156 @@
+/*
+ * text_net.h - what the tests of text graphs share: a net (net.h) on a packed leaf of random sentences.
+ *
+ * Sample 0 is one token, sample 1 as long as samples get, the others anything between; some samples have no token to be
+ * predicted, some as many as there may be. What a sample is depends on its index alone, never on its neighbours.
+ */
+#ifndef LS_TESTS_TEXT_NET_H
+#define LS_TESTS_TEXT_NET_H
+
+#include <math.h>
+
+#include "unit/graph/net.h"
+
+#define TEXT_VOCABULARY 37 /* odd, and less than a panel */
+#define TEXT_WEIGHT 0.37   /* of the tokens' loss; exact in neither float nor double */
+
+typedef struct text_net {
+	net net;
+	ls_packed packed;
+	int32_t *start, *pick_start, *token, *segment, *pick, *target;
+	double token_weight;
+} text_net;
+
+static inline uint32_t text_random(uint64_t stream, uint64_t i, uint32_t below)
+{
+	uint32_t words[4];
+	ls_rng_words(ls_rng_make(NET_SEED, LS_RNG_TEST, stream), 1, i, words);
+	return ls_rng_below(words[0], below);
+}
+
+static inline int32_t text_length(uint64_t sample, int longest)
+{
+	if (sample < 2)
+		return sample == 0 ? 1 : longest;
+	return 1 + (int32_t)text_random(31, sample, (uint32_t)longest);
+}
+
+/* Sample `sample` behind what the leaf has: its tokens and picks. */
+static inline void text_add_sample(text_net *t, int64_t i, uint64_t sample, int vocabulary)
+{
+	const ls_graph *g = t->net.graph;
+	int32_t begin = t->start[i], length = text_length(sample, g->tokens_max), picks = t->pick_start[i];
+	int32_t wanted = (int32_t)text_random(32, sample, (uint32_t)g->picks_max + 1);
+
+	for (int32_t p = 0; p < length; p++) {
+		uint64_t at = sample * 4096 + (uint64_t)p;
+		t->token[begin + p] = (int32_t)text_random(33, at, (uint32_t)vocabulary);
+		t->segment[begin + p] = p > length / 2;
+		/* so many of the tokens that are left */
+		if (text_random(34, at, (uint32_t)(length - p)) >= (uint32_t)(wanted < 0 ? 0 : wanted))
+			continue;
+		t->pick[picks] = begin + p;
+		t->target[picks++] = (int32_t)text_random(35, at, (uint32_t)vocabulary);
+		wanted--;
+	}
+	t->start[i + 1] = begin + length;
+	t->pick_start[i + 1] = picks;
+}
+
+/* The leaf is samples[0 .. count). */
+static inline void text_fill(text_net *t, const uint64_t *samples, int64_t count)
+{
+	const ls_graph *g = t->net.graph;
+	int classes = g->values[g->logits].channels;
+
+	t->start[0] = t->pick_start[0] = 0;
+	for (int64_t i = 0; i < count; i++) {
+		t->net.samples[i] = samples[i];
+		t->net.labels[i] = (int32_t)text_random(36, samples[i], (uint32_t)classes);
+		text_add_sample(t, i, samples[i], ls_graph_vocabulary(g));
+	}
+	t->packed = (ls_packed){ .start = t->start,
+				 .pick_start = t->pick_start,
+				 .token = t->token,
+				 .segment = t->segment,
+				 .pick = t->pick,
+				 .target = t->target,
+				 .step_picks = t->pick_start[count] };
+}
+
+/* Takes the graph, like net_init(); samples 0 .. count-1. Arrays are no longer than the leaf needs at most. */
+static inline void text_init(text_net *t, ls_graph *graph, int64_t count, int64_t other, int threads, int inference)
+{
+	size_t tokens = (size_t)(count * graph->tokens_max), picks = (size_t)(count * graph->picks_max);
+
+	*t = (text_net){ .token_weight = TEXT_WEIGHT };
+	net_init(&t->net, graph, count, other, threads, inference);
+	t->start = net_take(sizeof(int32_t) * (size_t)(count + 1));
+	t->pick_start = net_take(sizeof(int32_t) * (size_t)(count + 1));
+	t->token = net_take(sizeof(int32_t) * tokens);
+	t->segment = net_take(sizeof(int32_t) * tokens);
+	t->pick = net_take(sizeof(int32_t) * picks);
+	t->target = net_take(sizeof(int32_t) * picks);
+	uint64_t *samples = net_take(sizeof(uint64_t) * (size_t)count);
+	for (int64_t i = 0; i < count; i++)
+		samples[i] = (uint64_t)i;
+	text_fill(t, samples, count);
+	free(samples);
+}
+
+static inline void text_release(text_net *t)
+{
+	void *all[] = { t->start, t->pick_start, t->token, t->segment, t->pick, t->target };
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		free(all[i]);
+	net_release(&t->net);
+}
+
+static inline ls_exec_leaf text_leaf(text_net *t, int64_t count)
+{
+	ls_exec_leaf leaf = net_leaf(&t->net, count);
+	leaf.images = NULL;
+	leaf.text = &t->packed;
+	leaf.token_weight = t->token_weight;
+	return leaf;
+}
+
+/* Forward and backward; gradients start as NaN, so that all must be written. */
+static inline double text_train(text_net *t, int64_t count)
+{
+	memset(t->net.grads, 0xff, t->net.graph->params.live * sizeof(float));
+	t->net.leaf = text_leaf(t, count);
+	ls_exec_train(t->net.exec, &t->net.leaf);
+	return t->net.leaf.loss;
+}
+
+static inline double text_infer(text_net *t, int64_t count, float *logits)
+{
+	t->net.leaf = text_leaf(t, count);
+	ls_exec_infer(t->net.exec, &t->net.leaf, logits);
+	return t->net.leaf.loss;
+}
+
+/* Short forms of the layers. */
+static inline ls_value text_embed(ls_graph *g, int longest, int picks, int width, const char *segments)
+{
+	return ls_embedding(g, ls_text_input(g, longest, picks),
+			    (ls_embedding_options){ .words = "words",
+						    .positions = "positions",
+						    .segments = segments,
+						    .vocabulary = TEXT_VOCABULARY,
+						    .longest = longest + 3,
+						    .width = width });
+}
+
+static inline ls_value text_attend(ls_graph *g, ls_value x, const char *name, int width, int heads, float dropout)
+{
+	char names[3][32];
+	for (int i = 0; i < 3; i++)
+		snprintf(names[i], sizeof names[i], "%s.%c", name, "qkv"[i]);
+	ls_value q = net_linear(g, x, names[0], width), k = net_linear(g, x, names[1], width);
+	ls_value v = net_linear(g, x, names[2], width);
+	return ls_attend(g, q, k, v, (ls_attention_options){ .heads = heads, .dropout = dropout });
+}
+
+#endif
