@@ -177,7 +177,7 @@ static void every_word_can_be_written(void **state)
 
 /* --- the plain way: count all pairs anew for every joining --- */
 
-enum { PLAIN_WORDS = 3000, PLAIN_LENGTH = 8, PLAIN_PIECES = 400 };
+enum { PLAIN_WORDS = 400, PLAIN_LENGTH = 8, PLAIN_PIECES = 400 };
 
 typedef struct plain {
 	char pieces[PLAIN_PIECES][64];
@@ -250,35 +250,43 @@ static void plain_join(plain *p, const char *left, const char *right)
 	snprintf(p->pieces[p->piece_count++], 64, "%s", joined);
 }
 
+/* Words of a and b, so that the same text is joined in several ways. */
+static void plain_words(plain *p, uint64_t seed, int count, char *text)
+{
+	ls_rng rng = ls_rng_make(seed, LS_RNG_TEST, 0);
+	memset(p, 0, sizeof *p);
+	p->word_count = count;
+	for (int i = 0; i < count; i++) {
+		uint32_t w[4];
+		ls_rng_words(rng, 0, (uint64_t)i, w);
+		p->lengths[i] = 1 + (int)ls_rng_below(w[0], PLAIN_LENGTH);
+		for (int k = 0; k < p->lengths[i]; k++) {
+			*text = "aab"[(w[1] >> (3 * k)) % 3];
+			snprintf(p->words[i][k], 64, "%s%c", k ? "##" : "", *text++);
+		}
+		*text++ = ' ';
+	}
+	*text = 0;
+}
+
 static void agrees_with_the_plain_way(void **state)
 {
 	(void)state;
 	static plain p;
-	ls_rng rng = ls_rng_make(5, LS_RNG_TEST, 0);
-	char text[8192] = "";
-	size_t at = 0;
-	for (uint32_t i = 0; i < 400; i++) { /* words of a and b, so that the same text is joined in several ways */
-		uint32_t w[4];
-		ls_rng_words(rng, 0, i, w);
-		int length = p.lengths[i] = 1 + (int)ls_rng_below(w[0], PLAIN_LENGTH);
-		for (int k = 0; k < length; k++) {
-			char letter = "aab"[(w[1] >> (3 * k)) % 3];
-			snprintf(p.words[i][k], 64, "%s%c", k ? "##" : "", letter);
-			text[at++] = letter;
-		}
-		text[at++] = ' ';
-	}
-	text[at] = 0;
-	p.word_count = 400;
+	static char text[PLAIN_WORDS * (PLAIN_LENGTH + 1) + 1];
 	char left[64], right[64];
-	while (p.piece_count < 60 && plain_best(&p, left, right) >= 2)
-		plain_join(&p, left, right);
-	ls_learn_options o = { .size = 9 + 60 };
-	ls_vocab *vocab = learn(text, o);
-	assert_int_equal(ls_vocab_size(vocab), 9 + p.piece_count);
-	for (int i = 0; i < p.piece_count; i++)
-		assert_string_equal(ls_vocab_piece(vocab, 9 + i), p.pieces[i]);
-	ls_vocab_free(vocab);
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		plain_words(&p, seed, seed == 1 ? 400 : 20 + (int)seed, text);
+		while (p.piece_count < 60 && plain_best(&p, left, right) >= 2)
+			plain_join(&p, left, right);
+		ls_learn_options o = { .size = 9 + 60 };
+		ls_vocab *vocab = learn(text, o);
+		print_message("# seed %d: %d joined\n", (int)seed, p.piece_count);
+		assert_int_equal(ls_vocab_size(vocab), 9 + p.piece_count);
+		for (int i = 0; i < p.piece_count; i++)
+			assert_string_equal(ls_vocab_piece(vocab, 9 + i), p.pieces[i]);
+		ls_vocab_free(vocab);
+	}
 }
 
 int main(void)
