@@ -3,11 +3,10 @@
  *
  *   out = dropout(softmax(scale * q k^T)) v    for each sentence and head
  *
- * q, k, v, out and their gradients are panels (blocks, rows, panel): channel c of row r lies at ((c / panel) * rows +
- * r)
- * * panel + c % panel. Head h has channels [h * width, (h + 1) * width); the channels past the last head's are written
- * as zeros. Sentence i has rows [start[i], start[i + 1]) and sees itself only: its result depends on neither its
- * neighbours nor its place. Rows outside of all sentences are not touched.
+ * q, k, v, out and their gradients are panels, (blocks, rows, panel), as in kernels/simd.h. Head h has channels
+ * [h * width, (h + 1) * width); the channels past the last head's are written as zeros. Sentence i has rows [start[i],
+ * start[i + 1]) and sees itself only: its result depends on neither its neighbours nor its place. Rows outside of all
+ * sentences are not touched.
  *
  * A unit of work is one head on one sentence, done by one thread from start to end. It takes blocks of at most
  * LS_ATTENTION_BLOCK queries, each with its scores against all keys of the sentence; backward computes them again from
@@ -45,7 +44,7 @@ size_t ls_attention_scratch_floats(int width, int64_t longest, int threads);
 /* lse (heads, rows): log-sum-exp of each row of scores. Called by all members; no barrier inside or behind. */
 void ls_attention_forward(const ls_attention *a, const float *q, const float *k, const float *v, float *out, float *lse,
 			  float *scratch, ls_member member);
-/* dq, dk and dv are written, not added to; dq may alias dout or out. */
+/* dq, dk and dv are written, not added to; dq may alias q, dout or out. */
 void ls_attention_backward(const ls_attention *a, const float *q, const float *k, const float *v, const float *out,
 			   const float *lse, const float *dout, float *dq, float *dk, float *dv, float *scratch,
 			   ls_member member);
