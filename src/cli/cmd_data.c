@@ -42,7 +42,7 @@ static int run_list(int argc, char **argv)
 }
 
 static const ls_setting get_rows[] = {
-	{ "from", 0, "DIR", "Options", "folder that already has the files; else the network", LS_SETTING_STRING,
+	{ "from", 0, "DIR", "Options", "folder (or sst5's ZIP) that has the files; else the network", LS_SETTING_STRING,
 	  offsetof(ls_data_get_options, from), 0, 0, 0 },
 	{ "dir", 0, "DIR", "Options", "where to put them; the cache when not given", LS_SETTING_STRING,
 	  offsetof(ls_data_get_options, dir), 0, 0, 0 },
@@ -164,20 +164,34 @@ static int run_make(int argc, char **argv)
 	return ls_command_finish(make_args.command, ls_data_make(&options.make));
 }
 
+/* The library's options with a number of tokens that a row can hold. */
 typedef struct info_options {
-	const char *dir;
+	ls_dataset_options open;
+	int64_t tokens;
 } info_options;
+
+#define INFO(member) offsetof(info_options, open) + offsetof(ls_dataset_options, member)
 
 static const ls_setting info_rows[] = {
 	{ "dir", 0, "DIR", "Options", "where a named dataset is; the cache when not given", LS_SETTING_STRING,
-	  offsetof(info_options, dir), 0, 0, 0 },
+	  INFO(dir), 0, 0, 0 },
+	{ "vocab", 0, "FILE", "Options", "text: vocabulary; vocab.txt beside it when not given", LS_SETTING_STRING,
+	  INFO(vocab), 0, 0, 0 },
+	{ "cased", 0, NULL, "Options", "text: keep capitals and accents", LS_SETTING_FLAG, INFO(cased), 0, 1, 0 },
+	{ "seq-len", 0, "N", "Options", "text: tokens a sample", LS_SETTING_INT, offsetof(info_options, tokens), 0,
+	  65536, 0 },
+	{ "phrases", 0, NULL, "Options", "sst5: all phrases, not sentences alone", LS_SETTING_FLAG, INFO(phrases), 0, 1,
+	  0 },
+	{ "replace-invalid", 0, NULL, "Options", "text: go on where it is not UTF-8", LS_SETTING_FLAG,
+	  INFO(replace_invalid), 0, 1, 0 },
 };
 LS_ARGS_TABLE(info_row_at, info_rows)
 
 static const ls_args info_args = {
 	.command = "lockstep data info",
-	.operands = "NAME|DIR",
-	.purpose = "Tell what a dataset holds: counts, shapes, labels, mean, deviation, checksums.",
+	.operands = "NAME|DIR|FILE",
+	.purpose = "Tell what a dataset holds: counts, shapes, labels, mean, deviation, checksums; of text,\n"
+		   "lengths, bytes a token and how often a word is unknown.",
 	.example = "lockstep data info glyphs",
 	.operands_min = 1,
 	.operands_max = 1,
@@ -187,12 +201,12 @@ static const ls_args info_args = {
 
 static int run_info(int argc, char **argv)
 {
-	info_options options = { 0 };
-	const char *name = NULL;
-	int code = ls_args_parse(&info_args, &options, &name, argc, argv);
+	info_options options = { .open = LS_DATASET_OPTIONS_INIT };
+	int code = ls_args_parse(&info_args, &options, &options.open.name, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
-	return ls_command_finish(info_args.command, ls_data_info(name, options.dir, stdout));
+	options.open.tokens = (int)options.tokens;
+	return ls_command_finish(info_args.command, ls_data_info_with(&options.open, stdout));
 }
 
 static const ls_command commands[] = {

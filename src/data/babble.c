@@ -181,7 +181,7 @@ static ls_status babble_new(ls_dataset **out, const ls_dataset_options *options,
 				 .vocabulary = VOCABULARY };
 	snprintf(info.name, sizeof(info.name), "%s", pairs ? "babble-pairs" : "babble");
 	if (info.tokens_max < TOKENS_MIN || info.tokens_max > TOKENS_MAX)
-		return ls_fail(LS_EINVALID, "%s: samples of %d tokens; they can have %d to %d", info.name,
+		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (--seq-len); they can have %d to %d", info.name,
 			       info.tokens_max, TOKENS_MIN, TOKENS_MAX);
 	info.picks_max = pairs ? ls_mask_picks(info.tokens_max) : 0;
 	if (options->samples)

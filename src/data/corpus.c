@@ -259,8 +259,8 @@ static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_op
 	char home[4096];
 	ls_tokenizer tokenizer;
 	if (options->tokens && (options->tokens < TOKENS_MIN || options->tokens > TOKENS_MAX))
-		return ls_fail(LS_EINVALID, "%s: samples of %d tokens; they can have %d to %d", options->name,
-			       options->tokens, TOKENS_MIN, TOKENS_MAX);
+		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (--seq-len); they can have %d to %d",
+			       options->name, options->tokens, TOKENS_MIN, TOKENS_MAX);
 	LS_TRY(ls_corpus_home(home, sizeof(home), path));
 	LS_TRY(ls_tokenizer_open(&tokenizer, options, home,
 				 "`lockstep data make vocab` learns one; or name one with --vocab"));

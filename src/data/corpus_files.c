@@ -97,9 +97,9 @@ int ls_corpus_is_text(const char *path)
 	ls_corpus_files files;
 	ls_file_map map;
 	if (ls_path_is_directory(path)) {
-		int some = ls_corpus_find(&files, path) == LS_OK;
+		int none = ls_corpus_find(&files, path) == LS_ENOTFOUND;
 		ls_corpus_files_free(&files);
-		return some;
+		return !none; /* what else is wrong is said by whoever opens it */
 	}
 	if (ls_file_map_open(&map, path) != LS_OK)
 		return 0;

@@ -23,7 +23,7 @@ static const ls_dataset_kind kinds[] = {
 	{ { "babble-pairs", "pairs of its sentences with masked words, as BERT is pretrained on, any size", 0 },
 	  ls_babble_pairs_open },
 	{ { "sst5", "film reviews in five moods, 8,544 sentences to train and 2,210 to test", 1 }, ls_sst_open },
-	{ { "sotu", "233 State of the Union addresses, 1790 to 2020, as BERT is pretrained on", 1 }, ls_sotu_open },
+	{ { "sotu", "233 State of the Union addresses, 1790 to 2021, as BERT is pretrained on", 1 }, ls_sotu_open },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

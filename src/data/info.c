@@ -78,15 +78,13 @@ static void print_split(const ls_dataset *set, const char *title, const summary 
 	fprintf(to, "\n  xxh64 images %016" PRIx64 ", labels %016" PRIx64 "\n", s->image_hash, s->label_hash);
 }
 
-static ls_status split_info(const char *name, const char *dir, ls_split split, FILE *to)
+static ls_status split_info(const ls_dataset_options *options, ls_split split, FILE *to)
 {
-	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
+	ls_dataset_options wanted = *options;
 	ls_dataset *set;
 	summary s;
-	options.name = name;
-	options.dir = dir;
-	options.split = split;
-	LS_TRY(ls_dataset_open(&set, &options));
+	wanted.split = split;
+	LS_TRY(ls_dataset_open(&set, &wanted));
 	const char *title = split == LS_SPLIT_TRAIN ? "train" : "test";
 	ls_status status = set->info.tokens_max ? ls_info_text(set, title, to) : look_at(set, &s);
 	if (!status && !set->info.tokens_max)
@@ -96,22 +94,31 @@ static ls_status split_info(const char *name, const char *dir, ls_split split, F
 }
 
 /* A directory may hold only one of the two splits; a name has both. */
-ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to)
+ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to)
 {
+	const char *name = options->name;
 	int named = 0;
-	for (size_t i = 0; name_or_dir && ls_dataset_name_at(i); i++)
-		named |= strcmp(ls_dataset_name_at(i), name_or_dir) == 0;
-	ls_status train = split_info(name_or_dir, dir, LS_SPLIT_TRAIN, to);
-	if (train && (named || train != LS_ENOTFOUND || !name_or_dir || !ls_path_is_directory(name_or_dir)))
+	for (size_t i = 0; name && ls_dataset_name_at(i); i++)
+		named |= strcmp(ls_dataset_name_at(i), name) == 0;
+	ls_status train = split_info(options, LS_SPLIT_TRAIN, to);
+	if (train && (named || train != LS_ENOTFOUND || !name || !ls_path_is_directory(name)))
 		return train;
 	if (train)
-		return split_info(name_or_dir, dir, LS_SPLIT_TEST, to);
-	ls_status test = split_info(name_or_dir, dir, LS_SPLIT_TEST, to);
+		return split_info(options, LS_SPLIT_TEST, to);
+	ls_status test = split_info(options, LS_SPLIT_TEST, to);
 	if (test == LS_ENOTFOUND && !named) {
 		fprintf(to, "test: none\n");
 		test = LS_OK;
 	}
 	if (!test && (fflush(to) != 0 || ferror(to)))
-		return ls_fail_errno(LS_EIO, "cannot print what '%s' holds", name_or_dir);
+		return ls_fail_errno(LS_EIO, "cannot print what '%s' holds", name);
 	return test;
+}
+
+ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to)
+{
+	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
+	options.name = name_or_dir;
+	options.dir = dir;
+	return ls_data_info_with(&options, to);
 }

@@ -190,8 +190,8 @@ static ls_status read_files(sst *s, const ls_tokenizer *tokenizer, const char *d
 			return status;
 		if (r.cut)
 			ls_log_warning(
-				"sst5: %llu of %zu %s of %s have more than %d tokens (the longest %d) and were cut "
-				"to the first of them",
+				"sst5: %llu of %zu %s of %s have more than the %d tokens of --seq-len and were cut; "
+				"the longest has %d",
 				(unsigned long long)r.cut, s->count, r.phrases ? "phrases" : "sentences",
 				ls_sst_files[file].name, options->tokens, r.longest);
 	}
@@ -238,8 +238,8 @@ ls_status ls_sst_open(ls_dataset **out, const ls_dataset_options *options)
 {
 	char dir[4096], train[4096];
 	if (options->tokens && options->tokens < TOKENS_MIN)
-		return ls_fail(LS_EINVALID, "sst5: samples of %d tokens; they need at least %d", options->tokens,
-			       TOKENS_MIN);
+		return ls_fail(LS_EINVALID, "sst5: samples of %d tokens (--seq-len); they need at least %d",
+			       options->tokens, TOKENS_MIN);
 	LS_TRY(ls_data_directory(dir, sizeof(dir), options->dir, "sst5"));
 	LS_TRY(ls_path_join(train, sizeof(train), dir, ls_sst_files[LS_SST_TRAIN].name));
 	if (!ls_path_exists(train))
