@@ -6,8 +6,8 @@
  * testing; of fewer, the last one; of one document, the last twentieth of its chunks.
  *
  * Which pair a sample shows is drawn by (seed, epoch, index), as its masks are. The chunk is cut in two at one of its
- * sentences' ends (in the middle of a single one); half the time b is replaced by the beginning of a chunk of another
- * document, as much of it as fits. So what one epoch leaves out another one shows.
+ * sentences' ends (in the middle of a single one); half the time b is replaced by sentences of another document, from
+ * the beginning of a chunk on, as many as fit. So what one epoch leaves out another one shows.
  */
 #include "data/corpus.h"
 
@@ -131,45 +131,82 @@ static uint64_t sentence_behind(const uint64_t *sentence, uint64_t low, uint64_t
 	return low;
 }
 
+/* The first sentence of a chunk's document that begins behind token `at`; the one behind the document counts, too, for
+ * that is where the last one ends. One more: none. */
+static uint64_t first_behind(const ls_corpus *c, const chunk *inside, uint64_t at)
+{
+	uint64_t first = c->document[inside->document], last = c->document[inside->document + 1];
+	return sentence_behind(c->sentence, first, last + 1, at);
+}
+
 /* Where a chunk is cut: at the beginning of one of its sentences but the first, or in the middle. */
 static uint64_t cut_place(const ls_corpus *c, const chunk *own, uint32_t word)
 {
-	uint64_t last = c->document[own->document + 1];
-	uint64_t from = sentence_behind(c->sentence, c->document[own->document], last, own->begin);
-	uint64_t to = sentence_behind(c->sentence, from, last, own->begin + own->tokens - 1);
+	uint64_t from = first_behind(c, own, own->begin), to = first_behind(c, own, own->begin + own->tokens - 1);
 	if (from == to)
 		return own->begin + own->tokens / 2;
 	return c->sentence[from + ls_rng_below(word, (uint32_t)(to - from))];
 }
 
-/* A chunk of another document; of another place, where there is but one document. NULL: none was drawn. */
-static const chunk *draw_stranger(const corpus_set *set, ls_draw *draw, uint64_t index)
+/* How many of at most `room` tokens from the chunk's beginning on make whole sentences; 0: not even one fits. */
+static int whole_sentences(const ls_corpus *c, const chunk *from, int room)
 {
+	uint64_t first = first_behind(c, from, from->begin),
+		 behind = first_behind(c, from, from->begin + (uint64_t)room);
+	return behind > first ? (int)(c->sentence[behind - 1] - from->begin) : 0;
+}
+
+/* Of another document; of another place, where there is but one document. */
+static int is_strange(const corpus_set *set, uint64_t index, uint64_t other)
+{
+	if (set->one_document)
+		return other != index && other != index + 1;
+	return set->chunks[other].document != set->chunks[index].document;
+}
+
+/* b becomes what a chunk begins with: whole sentences, 1; else as many tokens as fit, 0. */
+static int take_stranger(const corpus_set *set, uint64_t other, pair *p)
+{
+	const chunk *from = &set->chunks[other];
+	int room = set->room - p->a_tokens, whole = whole_sentences(&set->corpus, from, room);
+	p->strange = 1;
+	p->b = from->begin;
+	p->b_tokens = whole ? whole : (int)from->tokens < room ? (int)from->tokens : room;
+	return whole > 0;
+}
+
+/*
+ * Replace b by sentences from elsewhere, whole ones: b must end as it does where it follows a, or its end would tell.
+ * Where none of many draws fits behind a, a keeps its first sentence alone. Where nothing strange was drawn, b stays.
+ */
+static void draw_stranger(const corpus_set *set, ls_draw *draw, uint64_t index, pair *p)
+{
+	const chunk *own = &set->chunks[index];
+	uint64_t other = index;
 	for (int i = 0; i < DRAWS; i++) {
-		uint64_t words = (uint64_t)ls_draw_word(draw) << 32 | ls_draw_word(draw);
-		uint64_t other = words % set->count;
-		if (set->one_document ? other != index && other != index + 1
-				      : set->chunks[other].document != set->chunks[index].document)
-			return &set->chunks[other];
+		uint64_t words = (uint64_t)ls_draw_word(draw) << 32 | ls_draw_word(draw), drawn = words % set->count;
+		if (!is_strange(set, index, drawn))
+			continue;
+		other = drawn;
+		if (take_stranger(set, other, p))
+			return;
 	}
-	return NULL;
+	if (other == index)
+		return;
+	uint64_t cut = cut_place(&set->corpus, own, 0);
+	p->a_tokens = (int)(cut - own->begin);
+	take_stranger(set, other, p);
 }
 
 static pair draw_pair(const corpus_set *set, uint64_t index, uint64_t epoch)
 {
 	ls_draw draw = ls_draw_begin(ls_rng_make(set->seed, LS_RNG_PAIRS, 2 * epoch + (uint64_t)set->split), index);
-	const chunk *own = &set->chunks[index], *other = NULL;
+	const chunk *own = &set->chunks[index];
 	uint64_t cut = cut_place(&set->corpus, own, ls_draw_word(&draw));
 	pair p = { .a = own->begin, .a_tokens = (int)(cut - own->begin), .b = cut };
 	p.b_tokens = (int)own->tokens - p.a_tokens;
 	if (ls_draw_word(&draw) & 1)
-		other = draw_stranger(set, &draw, index);
-	if (other) {
-		int left = set->room - p.a_tokens;
-		p.strange = 1;
-		p.b = other->begin;
-		p.b_tokens = (int)other->tokens < left ? (int)other->tokens : left;
-	}
+		draw_stranger(set, &draw, index, &p);
 	return p;
 }
 

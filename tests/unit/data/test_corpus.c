@@ -3,6 +3,7 @@
  */
 #include "unit/data/fixture.h"
 
+#include <math.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -195,7 +196,7 @@ static void pairs_are_what_they_say(void **state)
 		assert_int_equal(c->counts.sentences, 45 * 30);
 		assert_int_equal(info->tokens_max, 40);
 		assert_int_equal(info->vocabulary, VOCAB);
-		uint64_t strangers = 0, samples = 0;
+		uint64_t strangers = 0, samples = 0, lengths[2] = { 0 };
 		for (uint64_t i = 0; i < info->samples; i++)
 			for (uint64_t epoch = 0; epoch < 24; epoch++) {
 				const ls_text_sample *text = read_sample(&s, set, i, epoch);
@@ -203,6 +204,9 @@ static void pairs_are_what_they_say(void **state)
 				assert_int_equal(text->tokens[0], 2);
 				assert_int_equal(text->tokens[text->length - 1], 3);
 				assert_true(middle > 1 && b > 0);
+				assert_int_equal(text->tokens[text->length - 2],
+						 5); /* whole sentences, whatever the label */
+				lengths[text->label] += (uint64_t)text->length;
 				assert_int_equal(text->picks, ls_mask_picks(text->length));
 				for (int k = 0; k < text->length; k++)
 					assert_int_equal(text->segments[k], k > middle);
@@ -219,6 +223,8 @@ static void pairs_are_what_they_say(void **state)
 				assert_true(find_run(c, joined, middle - 1 + b) != UINT64_MAX);
 			}
 		assert_in_range(strangers * 100 / samples, 42, 58);
+		double mean = (double)lengths[0] / (double)(samples - strangers);
+		assert_true(fabs(mean - (double)lengths[1] / (double)strangers) < 3); /* lengths do not tell, either */
 		ls_dataset_free(set);
 	}
 }
