@@ -34,6 +34,14 @@ const char *ls_node_kind_name(ls_node_kind kind)
 	return names[kind];
 }
 
+const char *ls_domain_name(ls_domain domain)
+{
+	static const char *const names[LS_DOMAINS] = { [LS_SAMPLES] = "a row a sample",
+						       [LS_TOKENS] = "a row a token",
+						       [LS_PICKS] = "a row a token to be predicted" };
+	return names[domain];
+}
+
 int ls_graph_vocabulary(const ls_graph *graph)
 {
 	int smallest = 0; /* of several embeddings: all must know a token */

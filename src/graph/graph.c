@@ -292,7 +292,10 @@ ls_value ls_add(ls_graph *graph, ls_value a, ls_value b)
 	if (!ls_build_usable(graph, a) || !ls_build_usable(graph, b))
 		return ls_build_invalid;
 	ls_tensor ta = graph->values[a.id], tb = graph->values[b.id];
-	if (ta.channels != tb.channels || ta.height != tb.height || ta.width != tb.width || ta.domain != tb.domain)
+	if (ta.domain != tb.domain)
+		return ls_build_mistake(graph, LS_EINVALID, "add: one operand has %s, the other %s",
+					ls_domain_name(ta.domain), ls_domain_name(tb.domain));
+	if (ta.channels != tb.channels || ta.height != tb.height || ta.width != tb.width)
 		return ls_build_mistake(graph, LS_EINVALID, "add: %dx%dx%d and %dx%dx%d have different shapes",
 					ta.channels, ta.height, ta.width, tb.channels, tb.height, tb.width);
 	ls_value out = ls_build_like(graph, a);

@@ -129,6 +129,7 @@ ls_status ls_graph_check_attention(const ls_graph *graph);
 void ls_graph_keep_dead(ls_graph *graph, int keep_dead);
 
 const char *ls_node_kind_name(ls_node_kind kind);
+const char *ls_domain_name(ls_domain domain); /* "a row a token" */
 
 /* Floating-point operations of forward and backward of a sample with so many tokens, so many of them to be predicted.
  */

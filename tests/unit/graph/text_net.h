@@ -13,6 +13,7 @@
 
 #define TEXT_VOCABULARY 37 /* odd, and less than a panel */
 #define TEXT_WEIGHT 0.37   /* of the tokens' loss; exact in neither float nor double */
+#define TEXT_FULL 1000000  /* samples from here on are as long as samples get, with all the picks there may be */
 
 typedef struct text_net {
 	net net;
@@ -30,7 +31,7 @@ static inline uint32_t text_random(uint64_t stream, uint64_t i, uint32_t below)
 
 static inline int32_t text_length(uint64_t sample, int longest)
 {
-	if (sample < 2)
+	if (sample < 2 || sample >= TEXT_FULL)
 		return sample == 0 ? 1 : longest;
 	return 1 + (int32_t)text_random(31, sample, (uint32_t)longest);
 }
@@ -40,7 +41,8 @@ static inline void text_add_sample(text_net *t, int64_t i, uint64_t sample, int 
 {
 	const ls_graph *g = t->net.graph;
 	int32_t begin = t->start[i], length = text_length(sample, g->tokens_max), picks = t->pick_start[i];
-	int32_t wanted = (int32_t)text_random(32, sample, (uint32_t)g->picks_max + 1);
+	int32_t wanted =
+		sample >= TEXT_FULL ? g->picks_max : (int32_t)text_random(32, sample, (uint32_t)g->picks_max + 1);
 
 	for (int32_t p = 0; p < length; p++) {
 		uint64_t at = sample * 4096 + (uint64_t)p;

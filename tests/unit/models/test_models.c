@@ -50,7 +50,87 @@ static void test_parameters(void **state)
 		assert_true(f.gradient_bytes < 4 * f.parameters * 11 / 10);
 		ls_graph_free(g);
 	}
-	assert_null(ls_model_row_at(sizeof rows / sizeof rows[0]));
+	assert_true(ls_model_row_at(sizeof rows / sizeof rows[0])->is_text);
+}
+
+static ls_graph *build_text(const char *name, ls_text_model text, int classes)
+{
+	ls_graph *g = NULL;
+	ls_model_options o = { .name = name, .classes = classes, .text = text };
+	if (ls_model_build(&g, &o) != LS_OK)
+		fail_msg("%s: %s", name, ls_last_error());
+	return g;
+}
+
+/* As Hugging Face's BertForPreTraining and BertForSequenceClassification count them, words shared with the head once.
+ */
+static uint64_t bert_parameters(uint64_t layers, uint64_t hidden, uint64_t vocabulary, uint64_t classes)
+{
+	uint64_t dense = hidden * hidden + hidden, norm = 2 * hidden;
+	uint64_t embeddings = (vocabulary + 512 + 2) * hidden + norm;
+	uint64_t layer = 4 * dense + norm + (8 * hidden * hidden + 4 * hidden + hidden) + norm;
+	uint64_t heads = classes > 0 ? classes * (hidden + 1) : dense + norm + vocabulary + 2 * (hidden + 1);
+	return embeddings + layers * layer + dense + heads;
+}
+
+static void test_text_parameters(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t layers, hidden;
+	} rows[] = { { "bert-tiny", 2, 128 },   { "bert-mini", 4, 256 },  { "bert-small", 4, 512 },
+		     { "bert-medium", 8, 512 }, { "bert-base", 12, 768 }, { "bert-large", 24, 1024 } };
+	const ls_text_model pretraining = { .tokens = 128, .picks = 20 }, classifying = { .tokens = 128 };
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		ls_graph *a = build_text(rows[i].name, pretraining, 2), *b = build_text(rows[i].name, classifying, 5);
+		assert_int_equal(ls_graph_describe(a).parameters,
+				 bert_parameters(rows[i].layers, rows[i].hidden, 30522, 0));
+		assert_int_equal(ls_graph_describe(b).parameters,
+				 bert_parameters(rows[i].layers, rows[i].hidden, 30522, 5));
+		assert_true(ls_graph_describe(b).flop_per_sample > 0);
+		ls_graph_free(a);
+		ls_graph_free(b);
+	}
+	assert_int_equal(bert_parameters(12, 768, 30522, 0), 110106428); /* published of bert-base-uncased */
+	assert_int_equal(bert_parameters(12, 768, 30522, 5), 109486085);
+	assert_int_equal(bert_parameters(24, 1024, 30522, 0), 336226108);
+	ls_graph *t = build_text("transformer", (ls_text_model){ .tokens = 64, .vocabulary = 8000 }, 5);
+	uint64_t layer = 4 * (256 * 256 + 256) + 4 * 256 + 8 * 256 * 256 + 1024 + 256;
+	assert_int_equal(ls_graph_describe(t).parameters, (8000 + 256) * 256 + 6 * layer + 512 + 5 * 257);
+	ls_graph_free(t);
+}
+
+/* Forward of a token is 2 flop a weight of the layers; training is three times that, and attention's products. */
+static void test_text_flop(void **state)
+{
+	ls_graph *g = build_text("bert-base", (ls_text_model){ .tokens = 128 }, 2);
+	double weights = 12 * 12 * 768.0 * 768, tokens = 128, attention = 12 * 12 * tokens * tokens * 768;
+	double pooled = 6 * (768.0 * 768 + 2 * 768);
+	(void)state;
+	assert_true(ls_graph_describe(g).flop_per_sample == 6 * weights * tokens + attention + pooled);
+	ls_graph_free(g);
+}
+
+static void test_text_mistakes(void **state)
+{
+	static const struct {
+		const char *name;
+		ls_text_model text;
+		const char *says;
+	} rows[] = { { "bert-tiny", { .tokens = 513 }, "positions for 512 tokens" },
+		     { "transformer", { .tokens = 64, .positions = 32 }, "positions for 32 tokens" },
+		     { "transformer", { .hidden = 256, .heads = 3 }, "3 heads in a width of 256" },
+		     { "transformer", { .hidden = 256, .heads = 2 }, "16, 32 or 64 wide" },
+		     { "transformer", { .picks = 4 }, "use a bert model" } };
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		ls_graph *g = NULL;
+		ls_model_options o = { .name = rows[i].name, .classes = 5, .text = rows[i].text };
+		assert_int_equal(ls_model_build(&g, &o), LS_EINVALID);
+		if (strstr(ls_last_error(), rows[i].says) == NULL)
+			fail_msg("\"%s\" does not say \"%s\"", ls_last_error(), rows[i].says);
+	}
 }
 
 /* torchvision publishes 1.82 and 4.09 billion multiply-adds for a forward pass on 224x224x3 with 1000 classes. */
@@ -147,7 +227,9 @@ static void test_bad_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parameters), cmocka_unit_test(test_flop),        cmocka_unit_test(test_names),
+		cmocka_unit_test(test_parameters), cmocka_unit_test(test_text_parameters),
+		cmocka_unit_test(test_text_flop),  cmocka_unit_test(test_text_mistakes),
+		cmocka_unit_test(test_flop),       cmocka_unit_test(test_names),
 		cmocka_unit_test(test_any_input),  cmocka_unit_test(test_bad_options),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,575 @@
+/*
+ * The executor on text: no dependence on threads, neighbours, stale memory or slices; a plan that holds the largest
+ * leaf; logits of tokens whose gradient takes their place; what `ready` promises of shared words; fused layers that
+ * give the bits of the same layers one by one.
+ */
+#include "graph/exec_plan.h"
+#include "unit/graph/allocations.h"
+#include "unit/graph/text_net.h"
+
+enum { LONGEST = 11, PICKS = 3, WIDTH = 48 };
+
+static ls_value bert_layer(ls_graph *g, ls_value x, const char *name, float dropout)
+{
+	char names[5][32];
+	static const char *const parts[5] = { "dense", "norm1", "up", "down", "norm2" };
+	for (int i = 0; i < 5; i++)
+		snprintf(names[i], sizeof names[i], "%s.%s", name, parts[i]);
+	ls_value y = net_linear(g, text_attend(g, x, name, WIDTH, 3, dropout), names[0], WIDTH);
+	x = ls_layer_norm(g, ls_add(g, ls_dropout(g, y, dropout), x), names[1], 1e-12f);
+	y = net_linear(g, ls_gelu(g, net_linear(g, x, names[2], 3 * WIDTH), 0), names[3], WIDTH);
+	return ls_layer_norm(g, ls_add(g, ls_dropout(g, y, dropout), x), names[4], 1e-12f);
+}
+
+/* Pretraining with shared words, everything that rides along, dropout everywhere. */
+static ls_graph *pretraining(void)
+{
+	ls_graph *g = net_graph();
+	ls_value words = text_embed(g, LONGEST, PICKS, WIDTH, "segments");
+	ls_value x = ls_dropout(g, ls_layer_norm(g, words, "norm", 0), 0.1f);
+	x = bert_layer(g, bert_layer(g, x, "a", 0.2f), "b", 0.1f);
+	ls_value logits = net_head(g, ls_tanh(g, net_linear(g, ls_first_token(g, x), "pooler", WIDTH)));
+	ls_value y = ls_gelu(g, net_linear(g, ls_picked_tokens(g, x), "transform", WIDTH), 1);
+	y = ls_dropout(g, ls_layer_norm(g, y, "transform.norm", 0), 0.2f);
+	net_check(ls_graph_finish_pretraining(g, logits, ls_tied_linear(g, y, words, "tied")));
+	return g;
+}
+
+/* A classifier with norms first, relu, sums that are read twice and logits of a mean. */
+static ls_graph *classifier(void)
+{
+	ls_graph *g = net_graph();
+	ls_value x = ls_dropout(g, text_embed(g, LONGEST, 0, WIDTH, NULL), 0.1f);
+	for (int i = 0; i < 2; i++) {
+		const char *names[] = { i ? "n0" : "n1", i ? "a0" : "a1", i ? "o0" : "o1" };
+		ls_value y = text_attend(g, ls_layer_norm(g, x, names[0], 0), names[1], WIDTH, 3, 0.1f);
+		x = ls_add(g, x, ls_dropout(g, ls_relu(g, net_linear(g, y, names[2], WIDTH)), 0.1f));
+	}
+	x = ls_mean_token(g, ls_layer_norm(g, x, "n", 0));
+	net_check(ls_graph_finish(g, net_head(g, ls_dropout(g, x, 0.2f))));
+	return g;
+}
+
+typedef ls_graph *(*maker)(void);
+static const maker makers[] = { pretraining, classifier };
+
+static void same_floats(const char *what, const float *got, const float *expected, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (memcmp(&got[i], &expected[i], sizeof(float)) != 0)
+			fail_msg("%s: float %zu of %zu is %.9g, expected exactly %.9g", what, i, count, (double)got[i],
+				 (double)expected[i]);
+}
+
+static void same_results(const char *what, const text_net *got, const text_net *expected)
+{
+	const ls_exec_leaf *a = &got->net.leaf, *b = &expected->net.leaf;
+	assert_true(a->loss == b->loss && a->token_loss == b->token_loss);
+	assert_int_equal(a->correct, b->correct);
+	assert_int_equal(a->token_correct, b->token_correct);
+	same_floats(what, got->net.grads, expected->net.grads, got->net.graph->params.live);
+}
+
+static void test_threads(void **state)
+{
+	static const int64_t counts[] = { 1, 5, 70, 150 };
+	(void)state;
+	for (int m = 0; m < 2; m++)
+		for (int c = 0; c < 4; c++) {
+			text_net one, more;
+			text_init(&one, makers[m](), counts[c], 0, 1, 0);
+			text_train(&one, counts[c]);
+			for (int threads = 2; threads <= 4; threads++) {
+				text_init(&more, makers[m](), counts[c], 0, threads, 0);
+				text_train(&more, counts[c]);
+				same_results("another number of threads", &more, &one);
+				text_release(&more);
+			}
+			text_release(&one);
+		}
+}
+
+/* Nothing is read that was not written in the same leaf, whatever ran before. */
+static void test_stale_memory(void **state)
+{
+	(void)state;
+	for (int m = 0; m < 2; m++) {
+		text_net fresh, used;
+		text_init(&fresh, makers[m](), 90, 17, 1, 0);
+		text_init(&used, makers[m](), 90, 17, 1, 0);
+		for (int round = 0; round < 4; round++) {
+			int64_t count = round % 2 ? 17 : 90;
+			memset(fresh.net.exec->workspace, 0, ls_exec_workspace(fresh.net.exec));
+			memset(used.net.exec->workspace, 0xff, ls_exec_workspace(used.net.exec));
+			text_train(&fresh, count);
+			text_train(&used, count);
+			same_results("memory full of NaN", &used, &fresh);
+			assert_true(isfinite(used.net.leaf.loss));
+		}
+		text_release(&used);
+		text_release(&fresh);
+	}
+}
+
+/* Samples of a leaf one by one: the same losses, logits and dropped elements, wherever a sample stood and however long
+ * its neighbours are. */
+static void check_neighbours(maker make, const uint64_t *samples, int64_t count, int training)
+{
+	text_net all, one;
+	float *logits = net_take(sizeof(float) * (size_t)count * NET_CLASSES), alone[NET_CLASSES];
+
+	text_init(&all, make(), count, 0, 2, !training);
+	text_init(&one, make(), 1, 0, 1, !training);
+	text_fill(&all, samples, count);
+	if (training)
+		text_train(&all, count);
+	else
+		text_infer(&all, count, logits);
+	for (int64_t i = 0; i < count; i++) {
+		int32_t first = all.pick_start[i], picks = all.pick_start[i + 1] - first;
+		text_fill(&one, samples + i, 1);
+		if (training)
+			text_train(&one, 1);
+		else
+			text_infer(&one, 1, alone);
+		assert_int_equal(one.pick_start[1], picks);
+		same_floats("loss of a sample alone", one.net.exec->loss, all.net.exec->loss + i, 1);
+		same_floats("loss of its tokens", one.net.exec->token_loss, all.net.exec->token_loss + first,
+			    (size_t)picks);
+		if (!training)
+			same_floats("its logits", alone, logits + i * NET_CLASSES, NET_CLASSES);
+	}
+	free(logits);
+	text_release(&one);
+	text_release(&all);
+}
+
+static void test_neighbours(void **state)
+{
+	uint64_t samples[70];
+	(void)state;
+	for (uint64_t i = 0; i < 70; i++)
+		samples[i] = i * 37 % 101;
+	for (int m = 0; m < 2; m++)
+		for (int training = 0; training < 2; training++)
+			check_neighbours(makers[m], samples, 70, training);
+}
+
+/* The largest leaf there can be: every sample at its longest, every pick taken. */
+static void test_capacity(void **state)
+{
+	uint64_t samples[70];
+	(void)state;
+	for (uint64_t i = 0; i < 70; i++)
+		samples[i] = TEXT_FULL + i;
+	for (int m = 0; m < 2; m++)
+		for (int training = 0; training < 2; training++) {
+			check_neighbours(makers[m], samples, 64, training);
+			check_neighbours(makers[m], samples, 70, training);
+		}
+}
+
+/* ... and the smallest: one token each, nothing to be predicted. */
+static void test_shortest(void **state)
+{
+	const uint64_t samples[3] = { 0, 0, 0 };
+	text_net t;
+	(void)state;
+	text_init(&t, pretraining(), 3, 0, 2, 0);
+	text_fill(&t, samples, 3);
+	t.pick_start[1] = t.pick_start[2] = t.pick_start[3] = 0;
+	text_train(&t, 3);
+	assert_true(t.net.leaf.token_loss == 0 && t.net.leaf.token_correct == 0 && t.net.leaf.loss > 0);
+	for (size_t i = 0; i < t.net.graph->params.live; i++)
+		assert_true(isfinite(t.net.grads[i]));
+	text_release(&t);
+	check_neighbours(classifier, samples, 3, 1);
+}
+
+/* A leaf of 100 is a slice of 64 and one of 36. */
+static void test_slices(void **state)
+{
+	(void)state;
+	for (int m = 0; m < 2; m++) {
+		text_net whole, part;
+		uint64_t samples[100];
+		double loss = 0, token_loss = 0;
+		text_init(&whole, makers[m](), 100, 0, 1, 0);
+		text_init(&part, makers[m](), 64, 36, 1, 0);
+		text_train(&whole, 100);
+		size_t live = whole.net.graph->params.live;
+		float *sum = net_take(live * sizeof(float));
+		for (uint64_t i = 0; i < 100; i++)
+			samples[i] = i;
+		for (int64_t first = 0; first < 100; first += 64) {
+			int64_t count = first == 0 ? 64 : 36;
+			text_fill(&part, samples + first, count);
+			loss += text_train(&part, count);
+			token_loss += part.net.leaf.token_loss;
+			for (size_t i = 0; i < live; i++)
+				sum[i] += part.net.grads[i];
+		}
+		assert_true(fabs(loss - whole.net.leaf.loss) < 1e-9 * loss);
+		assert_true(fabs(token_loss - whole.net.leaf.token_loss) <= 1e-9 * token_loss);
+		for (size_t i = 0; i < live; i++)
+			if (!(fabsf(sum[i] - whole.net.grads[i]) <= 1e-4f + 1e-4f * fabsf(sum[i])))
+				fail_msg("gradient %zu of a sliced leaf is %g, of its slices %g", i,
+					 (double)whole.net.grads[i], (double)sum[i]);
+		free(sum);
+		text_release(&part);
+		text_release(&whole);
+	}
+}
+
+/* The loss is that of the samples plus so many times that of the tokens; a weight of 0 leaves the words' own part. */
+static void test_token_weight(void **state)
+{
+	text_net t;
+	double losses[3], tokens[3];
+	static const double weights[3] = { 0, 1, 2.5 };
+	(void)state;
+	text_init(&t, pretraining(), 20, 0, 1, 0);
+	for (int i = 0; i < 3; i++) {
+		t.token_weight = weights[i];
+		losses[i] = text_train(&t, 20);
+		tokens[i] = t.net.leaf.token_loss;
+	}
+	assert_true(tokens[0] == tokens[1] && tokens[1] == tokens[2] && tokens[0] > 1);
+	for (int i = 0; i < 3; i++)
+		assert_true(fabs(losses[i] - losses[0] - weights[i] * tokens[0]) < 1e-9 * losses[i]);
+	text_release(&t);
+}
+
+/* When the layer that made them has gone backward, the place of the tokens' logits holds their gradient: rows that sum
+ * to zero. Later it may be anything's. */
+static void after_node(void *context, const char *node, int is_backward, double begin_s, double end_s)
+{
+	text_net *t = context;
+	const ls_tensor *out = &t->net.graph->values[t->net.graph->token_logits];
+	int64_t picks = t->pick_start[t->net.count];
+	double most = 0;
+
+	(void)begin_s, (void)end_s;
+	if (!is_backward || strcmp(node, "tied") != 0)
+		return;
+	for (int64_t i = 0; i < picks; i++) {
+		double sum = 0;
+		for (int64_t c = 0; c < out->channels; c++) {
+			int64_t at = (c / out->panel * picks + i) * out->panel + c % out->panel;
+			double d = (double)t->net.exec->token_logits[at];
+			sum += d;
+			most = fmax(most, fabs(d));
+		}
+		assert_true(fabs(sum) < 1e-5);
+	}
+	assert_true(most > 0.1 && most <= TEXT_WEIGHT * 1.0001);
+	t->packed.step_picks = -1; /* it was seen */
+}
+
+/* Logits of tokens are not there twice. */
+static void test_own_gradient(void **state)
+{
+	text_net t;
+	(void)state;
+	text_init(&t, pretraining(), 20, 0, 1, 0);
+	assert_ptr_equal(t.net.exec->token_logits, t.net.exec->dtoken_logits);
+	t.net.leaf = text_leaf(&t, 20);
+	t.net.leaf.span = after_node;
+	t.net.leaf.span_context = &t;
+	ls_exec_train(t.net.exec, &t.net.leaf);
+	assert_int_equal(t.packed.step_picks, -1);
+	text_release(&t);
+
+	/* Where backward reads the logits again they stay. */
+	ls_graph *g = net_graph();
+	ls_value words = text_embed(g, LONGEST, PICKS, WIDTH, NULL);
+	ls_value y = ls_relu(g, ls_tied_linear(g, ls_picked_tokens(g, words), words, "tied"));
+	net_check(ls_graph_finish_pretraining(g, net_head(g, ls_first_token(g, words)), y));
+	text_init(&t, g, 20, 0, 1, 0);
+	assert_ptr_not_equal(t.net.exec->token_logits, t.net.exec->dtoken_logits);
+	text_release(&t);
+}
+
+/* Inference gives the same by a plan of its own, which is smaller, and by training's. */
+static void test_inference_plans(void **state)
+{
+	(void)state;
+	for (int m = 0; m < 2; m++) {
+		text_net train, infer;
+		float a[70 * NET_CLASSES], b[70 * NET_CLASSES];
+		text_init(&train, makers[m](), 70, 0, 1, 0);
+		text_init(&infer, makers[m](), 70, 0, 3, 1);
+		assert_true(text_infer(&train, 70, a) == text_infer(&infer, 70, b));
+		same_floats("logits", b, a, 70 * NET_CLASSES);
+		assert_true(ls_exec_workspace(infer.net.exec) < ls_exec_workspace(train.net.exec));
+		text_release(&infer);
+		text_release(&train);
+	}
+}
+
+static void test_bytes(void **state)
+{
+	static const int64_t counts[] = { 1, 17, 64, 100 };
+	(void)state;
+	for (int m = 0; m < 2; m++)
+		for (int c = 0; c < 4; c++)
+			for (int inference = 0; inference < 2; inference++) {
+				text_net t;
+				size_t bytes = 0;
+				text_init(&t, makers[m](), counts[c], 0, 1, inference);
+				net_check(ls_exec_bytes(t.net.graph, counts[c], inference, &bytes));
+				assert_int_equal(bytes, ls_exec_workspace(t.net.exec));
+				text_release(&t);
+			}
+}
+
+static void test_no_allocation(void **state)
+{
+	(void)state;
+	if (!OWN_MALLOC) {
+		print_message("a sanitizer brings its own malloc, which cannot be counted\n");
+		skip();
+	}
+	for (int m = 0; m < 2; m++)
+		for (int threads = 1; threads <= 2; threads++) {
+			text_net t;
+			text_init(&t, makers[m](), 70, 9, threads, 0);
+			long before = atomic_load(&allocations);
+			assert_true(before > 0);
+			text_train(&t, 70);
+			text_train(&t, 9);
+			text_infer(&t, 70, NULL);
+			assert_int_equal(atomic_load(&allocations), before);
+			text_release(&t);
+		}
+}
+
+/* What `ready` was called with. */
+typedef struct witness {
+	float *params, *grads; /* poisoned, collected */
+	int *seen;             /* (live) how often */
+} witness;
+
+static void on_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
+{
+	witness *w = context;
+	int64_t first, last;
+	ls_team_range(member, (int64_t)(end - begin), &first, &last);
+	for (size_t i = begin + (size_t)first; i < begin + (size_t)last; i++) {
+		w->grads[i] = grads[i - begin];
+		w->params[i] = NAN; /* nobody reads it any more */
+		w->seen[i]++;
+	}
+}
+
+/* Every gradient is announced once, when it is final: words that are shared, after both had their part. */
+static void test_ready(void **state)
+{
+	(void)state;
+	for (int m = 0; m < 2; m++)
+		for (int threads = 1; threads <= 3; threads++) {
+			text_net plain, watched;
+			text_init(&plain, makers[m](), 70, 0, 1, 0);
+			text_init(&watched, makers[m](), 70, 0, threads, 0);
+			text_train(&plain, 70);
+			size_t live = plain.net.graph->params.live;
+			witness w = { watched.net.params, net_take(live * sizeof(float)),
+				      net_take(live * sizeof(int)) };
+			watched.net.leaf = text_leaf(&watched, 70);
+			watched.net.leaf.ready = on_ready;
+			watched.net.leaf.ready_context = &w;
+			ls_exec_train(watched.net.exec, &watched.net.leaf);
+			for (size_t i = 0; i < live; i++)
+				if (w.seen[i] != 1)
+					fail_msg("gradient %zu of %zu was announced %d times", i, live, w.seen[i]);
+			same_floats("gradients when announced", w.grads, plain.net.grads, live);
+			free(w.grads);
+			free(w.seen);
+			text_release(&watched);
+			text_release(&plain);
+		}
+}
+
+/* ---- fused and apart --------------------------------------------------------------------------------------------- */
+
+/*
+ * To keep layers apart, values between them get another reader: the mean of their rows through a linear layer of zero
+ * weights, added to the logits. It changes no value and no gradient.
+ */
+typedef struct sketch {
+	ls_graph *graph;
+	int apart;
+	ls_value extra; /* sum of the other readers */
+	int taps;
+} sketch;
+
+static ls_value open_value(sketch *s, ls_value x)
+{
+	char name[16];
+	if (!s->apart)
+		return x;
+	snprintf(name, sizeof name, "tap%d", s->taps);
+	ls_value t = ls_linear(s->graph, ls_mean_token(s->graph, x), name,
+			       (ls_linear_options){ .out_features = NET_CLASSES });
+	s->extra = s->taps++ == 0 ? t : ls_add(s->graph, s->extra, t);
+	return x;
+}
+
+static ls_value fuse_relu(sketch *s, ls_value x)
+{
+	return ls_relu(s->graph, open_value(s, net_linear(s->graph, x, "a", 70)));
+}
+
+static ls_value fuse_gelu(sketch *s, ls_value x)
+{
+	return ls_gelu(s->graph, open_value(s, net_linear(s->graph, x, "a", 70)), 0);
+}
+
+static ls_value fuse_gelu_tanh(sketch *s, ls_value x)
+{
+	return ls_gelu(s->graph, open_value(s, net_linear(s->graph, x, "a", 130)), 1);
+}
+
+static ls_value fuse_add_relu(sketch *s, ls_value x)
+{
+	return ls_relu(s->graph, open_value(s, ls_add(s->graph, net_linear(s->graph, x, "a", WIDTH), x)));
+}
+
+static ls_value fuse_residual(sketch *s, ls_value x, int first, float dropout)
+{
+	ls_graph *g = s->graph;
+	ls_value y = ls_tanh(g, net_linear(g, x, "a", WIDTH));
+	if (dropout > 0)
+		y = open_value(s, ls_dropout(g, y, dropout));
+	y = open_value(s, first ? ls_add(g, y, x) : ls_add(g, x, y));
+	return ls_layer_norm(g, y, "n", 0);
+}
+
+static ls_value fuse_add_norm(sketch *s, ls_value x)
+{
+	return fuse_residual(s, x, 1, 0);
+}
+
+static ls_value fuse_drop_add_norm(sketch *s, ls_value x)
+{
+	return fuse_residual(s, x, 1, 0.3f);
+}
+
+static ls_value fuse_drop_second_add_norm(sketch *s, ls_value x)
+{
+	return fuse_residual(s, x, 0, 0.3f);
+}
+
+typedef struct fuse_case {
+	const char *name;
+	ls_value (*body)(sketch *s, ls_value x);
+	int nodes; /* of the fused graph, without embedding, first norm, mean and head */
+} fuse_case;
+
+static const fuse_case cases[] = {
+	{ "linear, relu", fuse_relu, 1 },
+	{ "linear, gelu", fuse_gelu, 1 },
+	{ "linear, gelu in its tanh form", fuse_gelu_tanh, 1 },
+	{ "add, relu", fuse_add_relu, 2 },
+	{ "add, norm", fuse_add_norm, 3 },
+	{ "dropout, add, norm", fuse_drop_add_norm, 3 },
+	{ "dropout as second operand, add, norm", fuse_drop_second_add_norm, 3 },
+};
+
+static ls_graph *draw(const fuse_case *c, int apart)
+{
+	sketch s = { .graph = net_graph(), .apart = apart };
+	ls_value x = text_embed(s.graph, LONGEST, 0, WIDTH, "segments");
+	x = c->body(&s, ls_layer_norm(s.graph, x, "norm", 0));
+	x = net_head(s.graph, ls_mean_token(s.graph, x));
+	if (s.taps > 0)
+		x = ls_add(s.graph, x, s.extra);
+	net_check(ls_graph_finish(s.graph, x));
+	return s.graph;
+}
+
+static const ls_param *find(const ls_graph *g, const char *name)
+{
+	for (size_t i = 0; i < g->params.count; i++)
+		if (strcmp(g->params.rows[i].name, name) == 0)
+			return &g->params.rows[i];
+	fail_msg("no parameter %s", name);
+	return NULL;
+}
+
+static void copy_params(const net *from, net *to)
+{
+	memset(to->params, 0, to->graph->params.total * sizeof(float));
+	for (size_t i = 0; i < from->graph->params.count; i++) {
+		const ls_param *p = &from->graph->params.rows[i];
+		ls_param_export(p, LS_STORE_WHOLE, from->params, to->scratch);
+		ls_param_import(find(to->graph, p->name), LS_STORE_WHOLE, to->scratch, to->params);
+	}
+}
+
+static void same_gradients(const char *what, const net *fused, const net *apart)
+{
+	for (size_t i = 0; i < fused->graph->params.count; i++) {
+		const ls_param *p = &fused->graph->params.rows[i];
+		ls_param_export(p, LS_STORE_LIVE, fused->grads, fused->scratch);
+		ls_param_export(find(apart->graph, p->name), LS_STORE_LIVE, apart->grads, apart->scratch);
+		for (size_t k = 0; k < ls_param_elements(p); k++)
+			if (!(fused->scratch[k] == apart->scratch[k])) /* 0 and -0 are the same */
+				fail_msg("%s: gradient of %s[%zu] is %.9g fused, %.9g apart", what, p->name, k,
+					 (double)fused->scratch[k], (double)apart->scratch[k]);
+	}
+}
+
+static void assert_apart(const ls_graph *g)
+{
+	for (int i = 0; i < g->node_count; i++) {
+		const ls_node *node = &g->nodes[i];
+		assert_true(!node->relu || node->kind == LS_NODE_RELU);
+		assert_true(!node->gelu || node->kind == LS_NODE_GELU);
+		assert_true(node->second == LS_NONE || node->kind == LS_NODE_ADD);
+		assert_true(node->probability == 0 || node->kind == LS_NODE_DROPOUT);
+	}
+}
+
+static void test_fused_equals_apart(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		for (int64_t count = 5; count <= 70; count += 65) {
+			text_net fused, apart;
+			float a[70 * NET_CLASSES], b[70 * NET_CLASSES];
+			text_init(&fused, draw(&cases[i], 0), count, 0, 1, 0);
+			text_init(&apart, draw(&cases[i], 1), count, 0, 1, 0);
+			if (fused.net.graph->node_count != 4 + cases[i].nodes)
+				fail_msg("%s: fused into %d nodes, expected %d", cases[i].name,
+					 fused.net.graph->node_count, 4 + cases[i].nodes);
+			assert_apart(apart.net.graph);
+			copy_params(&fused.net, &apart.net);
+			assert_true(text_train(&fused, count) == text_train(&apart, count));
+			same_gradients(cases[i].name, &fused.net, &apart.net);
+			assert_true(text_infer(&fused, count, a) == text_infer(&apart, count, b));
+			same_floats(cases[i].name, a, b, (size_t)count * NET_CLASSES);
+			text_release(&fused);
+			text_release(&apart);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_stale_memory),
+		cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_capacity),
+		cmocka_unit_test(test_shortest),
+		cmocka_unit_test(test_slices),
+		cmocka_unit_test(test_token_weight),
+		cmocka_unit_test(test_own_gradient),
+		cmocka_unit_test(test_inference_plans),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_no_allocation),
+		cmocka_unit_test(test_ready),
+		cmocka_unit_test(test_fused_equals_apart),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
