@@ -77,7 +77,7 @@ typedef struct ls_train_options {
 	/* what is kept and shown */
 	const char *run;     /* run directory; NULL: nothing is written */
 	int resume;          /* continue the run directory's newest checkpoint */
-	const char *init;    /* start from these weights (safetensors) */
+	const char *init;    /* start from these weights: a safetensors file, or a run's newest */
 	int64_t ckpt_every;  /* steps; 0: at the end of every epoch */
 	int64_t keep;        /* newest checkpoints kept */
 	int64_t log_every;   /* steps between log lines */
@@ -107,17 +107,23 @@ typedef enum ls_setting_kind {
 	LS_SETTING_COUNT   /* uint64_t, written 72000000 or 72M */
 } ls_setting_kind;
 
+/* What a row says beside its field. */
+enum {
+	LS_SETTING_BINDS = 1, /* changes the trained bits: a resume must not alter it */
+	LS_SETTING_COMMON = 2 /* most jobs want it: in the short help */
+};
+
 /* One row a setting: the command line, run.json and the check of a resumed run are all made from this table. */
 typedef struct ls_setting {
 	const char *name;  /* "lr-step-every": the long option without dashes */
 	char key;          /* short option, or 0 */
 	const char *arg;   /* placeholder in help, "N"; NULL for a flag */
-	const char *group; /* heading in help: "Model and data", "Length", "Update", "Machine", "Nodes", "Output" */
+	const char *group; /* heading in help: "Model", "Text", "Length", "Update", "Machine", "Nodes", "Output" */
 	const char *help;
 	ls_setting_kind kind;
 	size_t offset;   /* in ls_train_options */
 	double min, max; /* accepted range of numbers, both ends included */
-	int binding;     /* changes the trained bits: a resume must not alter it */
+	int marks;       /* LS_SETTING_BINDS, LS_SETTING_COMMON */
 } ls_setting;
 
 /* Set the field that `row` describes from text. Works on any struct with such a table (the command's other tables are
@@ -172,10 +178,16 @@ typedef struct ls_eval_options {
 	const ls_dataset *set;
 	const char *data_dir; /* NULL: the run's when data is, else the cache */
 	uint64_t samples;     /* 0: as many as the run tested on when data is its own, else all */
-	int64_t batch;        /* samples at a time; does not change the accuracy */
-	int64_t devices;      /* teams of threads that share the samples; 0: one a core */
-	int64_t threads;      /* of a device */
-	const char *logits;   /* also write the logits as safetensors to this file */
+
+	/* text: what a run or a file's metadata says where it is NULL or 0, else the default */
+	const char *vocab; /* NULL: the run's own copy, or the one beside the data */
+	int cased, replace_invalid;
+	int64_t seq_len, layers, width, heads, ffn, max_len;
+
+	int64_t batch;      /* samples at a time; does not change the accuracy */
+	int64_t devices;    /* teams of threads that share the samples; 0: one a core */
+	int64_t threads;    /* of a device */
+	const char *logits; /* also write the model's outputs, and what they are of, as safetensors to this file */
 	int quiet;
 } ls_eval_options;
 #define LS_EVAL_OPTIONS_INIT                                                                                           \

@@ -22,12 +22,12 @@
 #include "ckpt/state.h"
 
 static ls_status write_entries(const ls_ckpt_entries *entries, const char *directory, ls_ckpt_file file,
-			       const char *model, ls_ckpt_sum *sum)
+			       const ls_ckpt_content *content, ls_ckpt_sum *sum)
 {
 	char path[LS_CKPT_PATH];
 	struct stat facts;
 	LS_TRY(ls_path_join(path, sizeof path, directory, ls_ckpt_file_name(file)));
-	LS_TRY(ls_ckpt_entries_write(entries, path, model, &sum->xxh64));
+	LS_TRY(ls_ckpt_entries_write(entries, path, content, &sum->xxh64));
 	if (stat(path, &facts))
 		return ls_fail_errno(LS_EIO, "cannot find %s, just written", path);
 	sum->bytes = (uint64_t)facts.st_size;
@@ -42,7 +42,7 @@ static ls_status write_file(const ls_ckpt_content *content, const char *director
 					     content->progress.batches_tracked));
 	else
 		LS_TRY(ls_ckpt_entries_optimizer(&entries, content));
-	ls_status status = write_entries(&entries, directory, file, content->model, sum);
+	ls_status status = write_entries(&entries, directory, file, content, sum);
 	ls_ckpt_entries_release(&entries);
 	return status;
 }

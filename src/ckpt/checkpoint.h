@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "ckpt/safetensors.h"
 #include "tensor/params.h"
 
 /* Where a run stands: the next step to do. */
@@ -29,6 +30,10 @@ typedef struct ls_ckpt_progress {
 	int64_t batches_tracked; /* BatchNorm's counter */
 } ls_ckpt_progress;
 
+/* Most entries of metadata that a run adds to its files, and the one that tells a vocabulary from others. */
+#define LS_CKPT_NOTES 16
+#define LS_CKPT_VOCABULARY "vocabulary"
+
 typedef struct ls_ckpt_content {
 	const ls_param_table *table;
 	float *params, *buffers;
@@ -37,6 +42,8 @@ typedef struct ls_ckpt_content {
 	float *const *slot; /* arrays of `live` floats */
 	ls_ckpt_progress progress;
 	const char *model;         /* name for the metadata; may be NULL */
+	const ls_st_pair *notes;   /* (note_count) more of it */
+	size_t note_count;         /* at most LS_CKPT_NOTES */
 	const char *settings;      /* JSON object text: what the run was started with */
 	const char *isa, *kernels; /* what computed it: bits are the same only within one of each; NULL: not known */
 } ls_ckpt_content;
@@ -61,9 +68,17 @@ ls_status ls_ckpt_settings(const char *checkpoint, char **out);
  * kernels where both sides know them. */
 ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
 
+/* How weights made by anyone are taken. */
+typedef struct ls_ckpt_import {
+	int fresh_heads;     /* a head that the file has not keeps the values it has: for another task */
+	uint64_t vocabulary; /* hash of the vocabulary they are to work with; 0: there is none */
+} ls_ckpt_import;
+
 /* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape; extra tensors are
- * an error unless they are known to be harmless (num_batches_tracked may be absent). */
-ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, float *params, float *buffers,
-			       int64_t *batches_tracked);
+ * an error unless they are known to be harmless (num_batches_tracked may be absent). With `how` the rules of the
+ * model's family hold (family.h): other names, heads of other tasks, which are noted; and a vocabulary that the file
+ * names must be the one in use. */
+ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, const ls_ckpt_import *how, float *params,
+			       float *buffers, int64_t *batches_tracked);
 
 #endif

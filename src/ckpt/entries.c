@@ -10,7 +10,8 @@ static ls_status entries_init(ls_ckpt_entries *entries, size_t capacity)
 	*entries = (ls_ckpt_entries){ .arena = LS_ARENA_INIT };
 	entries->tensors = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof *entries->tensors);
 	entries->sources = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof *entries->sources);
-	if (entries->tensors && entries->sources)
+	entries->found = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof *entries->found);
+	if (entries->tensors && entries->sources && entries->found)
 		return LS_OK;
 	ls_ckpt_entries_release(entries);
 	return LS_EMEMORY;
@@ -91,14 +92,20 @@ static ls_status fill_entry(void *context, size_t i, void *data)
 	return LS_OK;
 }
 
-ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path, const char *model, uint64_t *checksum)
+ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path, const ls_ckpt_content *content,
+				uint64_t *checksum)
 {
-	const ls_st_pair metadata[] = { { "format", "pt" }, { "lockstep", ls_version() }, { "model", model } };
-	return ls_st_write(path, entries->tensors, entries->count, metadata, model ? 3 : 2, fill_entry, (void *)entries,
+	ls_st_pair metadata[3 + LS_CKPT_NOTES] = { { "format", "pt" }, { "lockstep", ls_version() } };
+	size_t pairs = 2;
+	if (content->model)
+		metadata[pairs++] = (ls_st_pair){ "model", content->model };
+	for (size_t i = 0; i < content->note_count && i < LS_CKPT_NOTES; i++)
+		metadata[pairs++] = content->notes[i];
+	return ls_st_write(path, entries->tensors, entries->count, metadata, pairs, fill_entry, (void *)entries,
 			   checksum);
 }
 
-ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries, const ls_st_reader *reader)
+ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries)
 {
 	void *buffer;
 	size_t bytes = (entries->elements_max + 1) * sizeof(float);
@@ -106,7 +113,7 @@ ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries, const ls_st_reader *r
 	LS_TRY(ls_buffer_new(&buffer, bytes, "tensor being read"));
 	ls_status status = LS_OK;
 	for (size_t i = 0; i < entries->count && status == LS_OK; i++) {
-		const ls_st_tensor *tensor = ls_st_find(reader, entries->tensors[i].name);
+		const ls_st_tensor *tensor = entries->found[i];
 		const ls_ckpt_source *source = &entries->sources[i];
 		if (source->param->role == LS_ROLE_COUNTER) {
 			if (tensor)
@@ -115,6 +122,8 @@ ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries, const ls_st_reader *r
 				counter = value;
 			continue;
 		}
+		if (!tensor) /* a head that starts afresh */
+			continue;
 		status = ls_st_to_float(tensor, buffer);
 		if (status == LS_OK)
 			ls_param_import(source->param, source->kind, buffer, source->store);

@@ -22,8 +22,9 @@ typedef struct ls_ckpt_source {
 
 typedef struct ls_ckpt_entries {
 	ls_arena arena;
-	ls_st_tensor *tensors;   /* (count) */
-	ls_ckpt_source *sources; /* (count) */
+	ls_st_tensor *tensors;      /* (count) */
+	ls_ckpt_source *sources;    /* (count) */
+	const ls_st_tensor **found; /* (count) where a file that matches has it; NULL: nowhere */
 	size_t count;
 	size_t elements_max; /* of the largest */
 	int64_t counter;     /* value of every num_batches_tracked */
@@ -36,15 +37,17 @@ ls_status ls_ckpt_entries_model(ls_ckpt_entries *out, const ls_param_table *tabl
 ls_status ls_ckpt_entries_optimizer(ls_ckpt_entries *out, const ls_ckpt_content *content);
 void ls_ckpt_entries_release(ls_ckpt_entries *entries);
 
-ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path, const char *model,
+/* The metadata says who made the file, the model, and what the content notes. */
+ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path, const ls_ckpt_content *content,
 				uint64_t *checksum);
 
-/* LS_EMISMATCH, naming tensors, unless the file has each entry with its shape and nothing else. Counters may be absent.
- */
-ls_status ls_ckpt_entries_match(const ls_ckpt_entries *entries, const ls_st_reader *reader, const char *label);
+/* LS_EMISMATCH, naming tensors, unless the file has each entry with its shape and nothing else. Counters may be absent,
+ * and what the rules of its family allow (family.h) unless `how` is NULL. Sets `found`. */
+ls_status ls_ckpt_entries_match(ls_ckpt_entries *entries, const ls_st_reader *reader, const ls_ckpt_import *how,
+				const char *label);
 
 /* Fill the stores from a file that matches; sets `counter` to the largest counter found, 0 without any. Nothing is
  * changed on failure. */
-ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries, const ls_st_reader *reader);
+ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries);
 
 #endif

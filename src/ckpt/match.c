@@ -1,12 +1,18 @@
 /*
  * match.c - does a file hold exactly the tensors a model wants? When not, say what is different.
+ *
+ * Each entry is looked for by the rules of its family, and what was found is marked; what is left of the file must be
+ * harmless. Of heads that start afresh, and of those of other tasks, one line each is noted.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "ckpt/entries.h"
+#include "ckpt/family.h"
 #include "ckpt/shape.h"
 
 #define SHOWN_MAX 3
@@ -69,29 +75,100 @@ static void compare_entry(complaints *list, const ls_st_tensor *wanted, int coun
 		complain(list, "'%s' is of integer type %s", name, ls_dtype_name(found->dtype));
 }
 
-static int compare_text(const void *left, const void *right)
+/* A comparison under way. */
+typedef struct match {
+	ls_ckpt_entries *entries;
+	const ls_st_reader *reader;
+	const ls_ckpt_import *how;
+	const ls_ckpt_family *family; /* NULL: names are as they are */
+	const char *label;
+	uint8_t *used; /* (tensors of the file) */
+	complaints list;
+	char fresh[256], idle[256]; /* heads: of the model, and of the file */
+} match;
+
+static void mark(match *m, const ls_st_tensor *tensor)
 {
-	return strcmp(*(const char *const *)left, *(const char *const *)right);
+	if (tensor)
+		m->used[tensor - ls_st_at(m->reader, 0)] = 1;
 }
 
-static ls_status find_extras(complaints *list, const ls_ckpt_entries *entries, const ls_st_reader *reader)
+/* "cls.*, qa_outputs.*": the first word of a name, once each. */
+static void add_head(char *list, size_t size, const char *name)
 {
-	const char **names = malloc((entries->count + 1) * sizeof *names);
-	if (!names)
-		return ls_fail(LS_EMEMORY, "no memory to compare %zu tensors", entries->count);
-	for (size_t i = 0; i < entries->count; i++)
-		names[i] = entries->tensors[i].name;
-	qsort(names, entries->count, sizeof *names, compare_text);
-	for (size_t i = 0; i < ls_st_count(reader); i++) {
-		const ls_st_tensor *tensor = ls_st_at(reader, i);
-		char shown[LS_NAME_TEXT], shape[LS_SHAPE_TEXT];
-		if (bsearch(&tensor->name, names, entries->count, sizeof *names, compare_text) ||
-		    is_counter_name(tensor->name))
-			continue;
-		complain(list, "'%s' %s is not in the model", ls_text_printable(shown, sizeof shown, tensor->name),
-			 ls_shape_text(shape, sizeof shape, tensor->rank, tensor->shape));
+	char word[LS_NAME_TEXT], shown[LS_NAME_TEXT + 4];
+	size_t used = strlen(list);
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "."), name);
+	ls_text_printable(word, sizeof word, word);
+	snprintf(shown, sizeof shown, "%s.*", word);
+	if (!strstr(list, shown))
+		snprintf(list + used, size - used, "%s%s", used ? ", " : "", shown);
+}
+
+static int same_data(const ls_st_tensor *a, const ls_st_tensor *b)
+{
+	return a->dtype == b->dtype && a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
+}
+
+static void match_entry(match *m, size_t i)
+{
+	const ls_st_tensor *wanted = &m->entries->tensors[i], *second = NULL;
+	const ls_st_tensor *found = ls_ckpt_family_find(m->family, m->entries, m->reader, wanted->name, &second);
+	char first[LS_NAME_TEXT], other[LS_NAME_TEXT];
+
+	m->entries->found[i] = found;
+	mark(m, found);
+	mark(m, second);
+	if (!found && m->how && m->how->fresh_heads && ls_ckpt_is_head(m->family, wanted->name)) {
+		add_head(m->fresh, sizeof m->fresh, wanted->name);
+		return;
 	}
-	free(names);
+	compare_entry(&m->list, wanted, m->entries->sources[i].param->role == LS_ROLE_COUNTER, found);
+	if (second && !same_data(found, second))
+		complain(&m->list, "'%s' and '%s' differ, and the model has one for both",
+			 ls_text_printable(first, sizeof first, found->name),
+			 ls_text_printable(other, sizeof other, second->name));
+}
+
+static void match_extras(match *m)
+{
+	for (size_t i = 0; i < ls_st_count(m->reader); i++) {
+		const ls_st_tensor *tensor = ls_st_at(m->reader, i);
+		char shown[LS_NAME_TEXT], shape[LS_SHAPE_TEXT];
+		if (m->used[i] || is_counter_name(tensor->name) || ls_ckpt_is_idle(m->family, tensor->name))
+			continue;
+		if (ls_ckpt_is_head(m->family, tensor->name))
+			add_head(m->idle, sizeof m->idle, tensor->name);
+		else
+			complain(&m->list, "'%s' %s is not in the model",
+				 ls_text_printable(shown, sizeof shown, tensor->name),
+				 ls_shape_text(shape, sizeof shape, tensor->rank, tensor->shape));
+	}
+}
+
+/* Words of another number, or others: every row of the table would stand for something else. */
+static ls_status match_words(const match *m)
+{
+	const ls_st_tensor *second, *found = NULL, *wanted = NULL;
+	const char *hash = ls_st_metadata(m->reader, LS_CKPT_VOCABULARY);
+	char mine[32], shown[LS_NAME_TEXT];
+
+	for (size_t i = 0; i < m->entries->count; i++)
+		if (strcmp(m->entries->tensors[i].name, m->family->words) == 0)
+			wanted = &m->entries->tensors[i];
+	found = ls_ckpt_family_find(m->family, m->entries, m->reader, m->family->words, &second);
+	if (found && found->rank == 2 && found->shape[0] != wanted->shape[0])
+		return ls_fail(LS_EMISMATCH,
+			       "%s was trained with a vocabulary of %" PRId64 " tokens, the data has one of %" PRId64
+			       ": the vocabulary does not match; name the one it was trained with (--vocab)",
+			       m->label, found->shape[0], wanted->shape[0]);
+	snprintf(mine, sizeof mine, "%016" PRIx64, m->how->vocabulary);
+	if (hash && m->how->vocabulary && strcmp(hash, mine) != 0)
+		return ls_fail(LS_EMISMATCH,
+			       "%s was trained with another vocabulary (xxh64 %s) than the data is read with (%s), of "
+			       "the same size: the vocabulary does not match; name the one it was trained with "
+			       "(--vocab)",
+			       m->label, ls_text_printable(shown, sizeof shown, hash), mine);
 	return LS_OK;
 }
 
@@ -105,14 +182,31 @@ static ls_status fail_with(const complaints *list, const char *label)
 		       *second ? "; " : "", second, *third ? "; " : "", third, more);
 }
 
-ls_status ls_ckpt_entries_match(const ls_ckpt_entries *entries, const ls_st_reader *reader, const char *label)
+static ls_status match_all(match *m)
 {
-	complaints list = { .count = 0 };
-	for (size_t i = 0; i < entries->count; i++) {
-		const ls_st_tensor *wanted = &entries->tensors[i];
-		int counter = entries->sources[i].param->role == LS_ROLE_COUNTER;
-		compare_entry(&list, wanted, counter, ls_st_find(reader, wanted->name));
-	}
-	LS_TRY(find_extras(&list, entries, reader));
-	return list.count ? fail_with(&list, label) : LS_OK;
+	if (m->family)
+		LS_TRY(match_words(m));
+	for (size_t i = 0; i < m->entries->count; i++)
+		match_entry(m, i);
+	match_extras(m);
+	if (m->list.count)
+		return fail_with(&m->list, m->label);
+	if (*m->fresh)
+		ls_log_note("%s has no %s: this head starts afresh", m->label, m->fresh);
+	if (*m->idle)
+		ls_log_note("%s of %s is the head of another task: not used", m->idle, m->label);
+	return LS_OK;
+}
+
+ls_status ls_ckpt_entries_match(ls_ckpt_entries *entries, const ls_st_reader *reader, const ls_ckpt_import *how,
+				const char *label)
+{
+	match m = { .entries = entries, .reader = reader, .how = how, .label = label };
+	m.family = how ? ls_ckpt_family_of(entries) : NULL;
+	m.used = calloc(ls_st_count(reader) + 1, 1);
+	if (!m.used)
+		return ls_fail(LS_EMEMORY, "no memory to compare %zu tensors", entries->count);
+	ls_status status = match_all(&m);
+	free(m.used);
+	return status;
 }

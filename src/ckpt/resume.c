@@ -208,10 +208,10 @@ static ls_status import_both(const checkpoint *c, ls_ckpt_entries *model, ls_ckp
 	for (int i = 0; i < LS_CKPT_FILES && status == LS_OK; i++) {
 		status = ls_st_open_bytes(&readers[i], c->maps[i].data, c->maps[i].bytes, c->paths[i]);
 		if (status == LS_OK)
-			status = ls_ckpt_entries_match(entries[i], readers[i], c->paths[i]);
+			status = ls_ckpt_entries_match(entries[i], readers[i], NULL, c->paths[i]);
 	}
 	for (int i = 0; i < LS_CKPT_FILES && status == LS_OK; i++)
-		status = ls_ckpt_entries_import(entries[i], readers[i]);
+		status = ls_ckpt_entries_import(entries[i]);
 	for (int i = 0; i < LS_CKPT_FILES; i++)
 		ls_st_close(readers[i]);
 	return status;
@@ -248,8 +248,8 @@ ls_status ls_ckpt_load(const char *directory, ls_ckpt_content *content)
 	return status;
 }
 
-ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, float *params, float *buffers,
-			       int64_t *batches_tracked)
+ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, const ls_ckpt_import *how, float *params,
+			       float *buffers, int64_t *batches_tracked)
 {
 	ls_ckpt_entries entries;
 	ls_st_reader *reader;
@@ -257,9 +257,9 @@ ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, fl
 	ls_status status = ls_ckpt_entries_model(&entries, table, params, buffers, 0);
 	if (status != LS_OK)
 		goto close_reader;
-	status = ls_ckpt_entries_match(&entries, reader, file);
+	status = ls_ckpt_entries_match(&entries, reader, how, file);
 	if (status == LS_OK)
-		status = ls_ckpt_entries_import(&entries, reader);
+		status = ls_ckpt_entries_import(&entries);
 	if (status == LS_OK && batches_tracked)
 		*batches_tracked = entries.counter;
 	ls_ckpt_entries_release(&entries);

@@ -136,21 +136,25 @@ static void list_options(const ls_args *args, struct argp_option out[LS_ARGS_MAX
 	out[i] = (struct argp_option){ 0 };
 }
 
-/* Help is wanted whatever else is typed, and shows defaults, so it comes before anything is set. */
-static int wants_help(int argc, char **argv)
+/* Help is wanted whatever else is typed, and shows defaults, so it comes before anything is set. What stands behind it
+ * is its topic, where there are topics. */
+static int wants_help(const ls_args *args, int argc, char **argv, const char **topic)
 {
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return 1;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
+			continue;
+		if (args->brief && i + 1 < argc && argv[i + 1][0] != '-')
+			*topic = argv[i + 1];
+		return 1;
+	}
 	return 0;
 }
 
 int ls_args_parse(const ls_args *args, void *options, const char **operands, int argc, char **argv)
 {
-	if (wants_help(argc, argv)) {
-		ls_args_help(args, options);
-		return LS_EXIT_OK;
-	}
+	const char *topic = NULL;
+	if (wants_help(args, argc, argv, &topic))
+		return ls_args_help(args, options, topic);
 	struct argp_option list[LS_ARGS_MAX + 1];
 	list_options(args, list);
 	struct argp argp = { .options = list, .parser = take };

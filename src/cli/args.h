@@ -18,6 +18,7 @@ typedef struct ls_args {
 	const char *example;  /* the last line of help; may be NULL */
 	int operands_min, operands_max;
 	int columns; /* options a line of help: 1 or 2 */
+	int brief;   /* --help shows the common rows alone; `--help GROUP` and `--help all` the others */
 	const ls_setting *(*at)(size_t i);
 } ls_args;
 
@@ -29,7 +30,7 @@ typedef struct ls_args {
 	}
 
 /* Most rows a table may have. */
-enum { LS_ARGS_MAX = 64 };
+enum { LS_ARGS_MAX = 96 };
 
 /* Go on: ls_args_parse() returns this, or else the code to exit with. */
 enum { LS_ARGS_GO = -1 };
@@ -40,7 +41,8 @@ enum { LS_ARGS_GO = -1 };
  */
 int ls_args_parse(const ls_args *args, void *options, const char **operands, int argc, char **argv);
 
-/* `lockstep train --help`: usage, purpose, options in groups with defaults in the place of values, an example. */
-void ls_args_help(const ls_args *args, const void *defaults);
+/* `lockstep train --help`: usage, purpose, options in groups with defaults in the place of values, an example. `topic`
+ * is a group, by the beginning of its heading, or "all"; NULL: what most jobs want. Returns the code to exit with. */
+int ls_args_help(const ls_args *args, const void *defaults, const char *topic);
 
 #endif

@@ -9,24 +9,39 @@
 
 #define AT(member) offsetof(ls_eval_options, member)
 
+#define OPTIONS "Options"
+#define TEXT "Text, where neither run nor file says it"
+
 static const ls_setting rows[] = {
-	{ "data", 'd', "NAME", "Options", "dataset or folder; the run's own when not given", LS_SETTING_STRING,
-	  AT(data), 0, 0, 0 },
-	{ "data-dir", 0, "DIR", "Options", "where its files are; as the run says, or the cache", LS_SETTING_STRING,
+	{ "data", 'd', "NAME", OPTIONS, "dataset or folder; the run's own when not given", LS_SETTING_STRING, AT(data),
+	  0, 0, 0 },
+	{ "data-dir", 0, "DIR", OPTIONS, "where its files are; as the run says, or the cache", LS_SETTING_STRING,
 	  AT(data_dir), 0, 0, 0 },
-	{ "samples", 0, "N", "Options", "how many samples to use; as the run did, or all", LS_SETTING_COUNT,
-	  AT(samples), 0, 0x1p53, 0 },
-	{ "model", 'm', "NAME", "Options", "model of a file whose metadata does not name it", LS_SETTING_STRING,
+	{ "samples", 0, "N", OPTIONS, "how many samples to use; as the run did, or all", LS_SETTING_COUNT, AT(samples),
+	  0, 0x1p53, 0 },
+	{ "model", 'm', "NAME", OPTIONS, "model of a file whose metadata does not name it", LS_SETTING_STRING,
 	  AT(model), 0, 0, 0 },
-	{ "batch", 'b', "N", "Options", "samples at a time; does not change the result", LS_SETTING_INT, AT(batch), 1,
+	{ "batch", 'b', "N", OPTIONS, "samples at a time; does not change the result", LS_SETTING_INT, AT(batch), 1,
 	  1e9, 0 },
-	{ "devices", 0, "N", "Options", "teams of threads that share them; 0: one a core", LS_SETTING_INT, AT(devices),
-	  0, LS_THREADS_MAX, 0 },
-	{ "threads", 't', "N", "Options", "threads of a device; neither changes the result", LS_SETTING_INT,
-	  AT(threads), 1, LS_THREADS_MAX, 0 },
-	{ "logits", 0, "FILE", "Options", "also write the model's outputs, as safetensors", LS_SETTING_STRING,
-	  AT(logits), 0, 0, 0 },
-	{ "quiet", 'q', NULL, "Options", "no progress line", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
+	{ "devices", 0, "N", OPTIONS, "teams of threads that share them; 0: one a core", LS_SETTING_INT, AT(devices), 0,
+	  LS_THREADS_MAX, 0 },
+	{ "threads", 't', "N", OPTIONS, "threads of a device; neither changes the result", LS_SETTING_INT, AT(threads),
+	  1, LS_THREADS_MAX, 0 },
+	{ "logits", 0, "FILE", OPTIONS, "also write the model's outputs, as safetensors", LS_SETTING_STRING, AT(logits),
+	  0, 0, 0 },
+	{ "quiet", 'q', NULL, OPTIONS, "no progress line", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
+
+	{ "vocab", 0, "FILE", TEXT, "vocab.txt; the run's, or the one beside the data", LS_SETTING_STRING, AT(vocab), 0,
+	  0, 0 },
+	{ "cased", 0, NULL, TEXT, "keep case and accents", LS_SETTING_FLAG, AT(cased), 0, 1, 0 },
+	{ "seq-len", 0, "N", TEXT, "tokens of the longest sample", LS_SETTING_INT, AT(seq_len), 0, 65536, 0 },
+	{ "replace-invalid", 0, NULL, TEXT, "go on where text is not UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0, 1,
+	  0 },
+	{ "layers", 0, "N", TEXT, "layers of transformer", LS_SETTING_INT, AT(layers), 0, 1000, 0 },
+	{ "width", 0, "N", TEXT, "its width", LS_SETTING_INT, AT(width), 0, 65536, 0 },
+	{ "heads", 0, "N", TEXT, "its heads", LS_SETTING_INT, AT(heads), 0, 4096, 0 },
+	{ "ffn", 0, "N", TEXT, "its wider layers", LS_SETTING_INT, AT(ffn), 0, 1 << 20, 0 },
+	{ "max-len", 0, "N", TEXT, "its positions", LS_SETTING_INT, AT(max_len), 0, 65536, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)
 
@@ -41,6 +56,16 @@ static const ls_args args = {
 	.at = row_at,
 };
 
+/* With tokens to be predicted the accuracy is that of the next sentence. */
+static void print_result(const ls_eval_result *r)
+{
+	printf("test accuracy: %.4f%s, loss %.4f", r->accuracy, r->picks ? " (next sentence)" : "", r->loss);
+	if (r->picks)
+		printf(", masked loss %.4f, masked accuracy %.4f", r->token_loss, r->token_accuracy);
+	printf(", %" PRIu64 " samples in %.2f sec\nparameters xxh64 %016" PRIx64 "\n", r->samples, r->seconds,
+	       r->fingerprint);
+}
+
 int ls_cmd_eval(int argc, char **argv)
 {
 	ls_eval_options options = LS_EVAL_OPTIONS_INIT;
@@ -50,8 +75,6 @@ int ls_cmd_eval(int argc, char **argv)
 	ls_eval_result result;
 	ls_status status = ls_eval(&options, &result);
 	if (status == LS_OK)
-		printf("test accuracy: %.4f, loss %.4f, %" PRIu64 " samples in %.2f sec\nparameters xxh64 %016" PRIx64
-		       "\n",
-		       result.accuracy, result.loss, result.samples, result.seconds, result.fingerprint);
+		print_result(&result);
 	return ls_command_finish(args.command, status);
 }

@@ -13,8 +13,10 @@
 static const ls_args args = {
 	.command = "lockstep train",
 	.purpose = "Train a model. Values shown are the defaults; 'man lockstep-train' tells more.",
-	.example = "lockstep train --model cnn --data glyphs --samples 6k --run runs/first",
+	.example = "lockstep train --model cnn --data glyphs --samples 6k --run runs/first\n"
+		   "         lockstep train --model transformer --data babble --run runs/text",
 	.columns = 2,
+	.brief = 1,
 	.at = ls_train_setting_at,
 };
 

@@ -11,6 +11,13 @@
 #include "metrics/metrics.h"
 #include "train/handover.h"
 #include "train/hello.h"
+#include "train/vocabulary.h"
+#include "train/weights.h"
+
+static uint64_t vocabulary_of(const ls_setup *s)
+{
+	return ls_dataset_describe(s->train_set)->vocabulary_hash;
+}
 
 /* The trainer's stores as a checkpoint sees them. */
 static ls_ckpt_content content_of(const ls_setup *s)
@@ -30,6 +37,7 @@ static ls_ckpt_content content_of(const ls_setup *s)
 ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)
 {
 	ls_ckpt_content content = content_of(s);
+	ls_weights_notes notes;
 	char *settings = NULL;
 
 	if (s->options->run == NULL)
@@ -37,7 +45,10 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)
 	LS_TRY(ls_handover_gather(s->trainer, s->layout.courier));
 	if (!ls_setup_is_first(s))
 		return LS_OK;
-	LS_TRY(ls_settings_to_json(s->options, &settings));
+	LS_TRY(ls_settings_to_json(s->options, vocabulary_of(s), &settings));
+	ls_weights_note(&notes, s->options, vocabulary_of(s));
+	content.notes = notes.pair;
+	content.note_count = notes.count;
 	content.progress = *position;
 	content.settings = settings;
 	ls_status status = ls_ckpt_save(s->options->run, &content, s->options->keep);
@@ -51,7 +62,7 @@ static ls_status load_checkpoint(const ls_setup *s, const char *checkpoint, ls_c
 	char *settings = NULL;
 
 	LS_TRY(ls_ckpt_settings(checkpoint, &settings));
-	ls_status status = ls_settings_compare(s->options, settings, checkpoint);
+	ls_status status = ls_settings_compare(s->options, vocabulary_of(s), settings, checkpoint);
 	free(settings);
 	LS_TRY(status);
 	content.params = s->trainer->params;
@@ -94,7 +105,7 @@ static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
 static ls_status describe(const ls_setup *s)
 {
 	char *settings = NULL;
-	LS_TRY(ls_settings_to_json(s->options, &settings));
+	LS_TRY(ls_settings_to_json(s->options, vocabulary_of(s), &settings));
 	ls_status status = ls_run_describe(s->options->run, settings, ls_gemm_backend(), ls_isa_name(ls_isa_get()),
 					   s->options->resume);
 	free(settings);
@@ -104,10 +115,15 @@ static ls_status describe(const ls_setup *s)
 static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_progress *position)
 {
 	ls_trainer *t = s->trainer;
+	ls_ckpt_import how = { .fresh_heads = 1, .vocabulary = vocabulary_of(s) };
+	ls_weights weights;
+
 	LS_TRY(ls_trainer_init(t));
 	if (init == NULL)
 		return LS_OK;
-	return ls_ckpt_load_weights(init, &t->graph->params, t->params, t->buffers, &position->batches_tracked);
+	LS_TRY(ls_weights_find(&weights, init));
+	return ls_ckpt_load_weights(weights.file, &t->graph->params, &how, t->params, t->buffers,
+				    &position->batches_tracked);
 }
 
 /* A run that ended before its first checkpoint starts again as run.json says it did. */
@@ -121,7 +137,7 @@ static ls_status start_again(const ls_setup *s, ls_ckpt_progress *position)
 		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew",
 			       ls_last_error(), o->run);
 	LS_TRY(status);
-	status = ls_settings_compare(o, settings, o->run);
+	status = ls_settings_compare(o, vocabulary_of(s), settings, o->run);
 	if (status == LS_OK)
 		status = ls_settings_get_init(settings, &init);
 	free(settings);
@@ -153,6 +169,7 @@ static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progre
 	if (o->run == NULL)
 		return LS_OK;
 	LS_TRY(ls_ckpt_begin(o->run));
+	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
 	return describe(s);
 }
 

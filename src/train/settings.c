@@ -17,7 +17,7 @@
 #include "base/status.h"
 
 #define DATA "Model and data"
-#define TEXT "Text"
+#define TEXT LS_SETTINGS_TEXT
 #define LENGTH "Length"
 #define UPDATE "Update"
 #define MACHINE "Machine"
@@ -28,54 +28,55 @@
 #define NO_LIMIT 0x1p53 /* every integer up to here is a double, too */
 #define REAL_MAX 1e38
 
-/* name, key, placeholder, group, help, kind, offset, min, max, binding */
+/* name, key, placeholder, group, help, kind, offset, min, max, marks: 1 binds (changes the trained bits), 2 is shown in
+ * the short help, 3 both */
 static const ls_setting settings[] = {
-	{ "model", 'm', "NAME", DATA, "model to train", LS_SETTING_STRING, AT(model), 0, 0, 1 },
-	{ "data", 'd', "NAME", DATA, "dataset or folder", LS_SETTING_STRING, AT(data), 0, 0, 1 },
+	{ "model", 'm', "NAME", DATA, "model to train", LS_SETTING_STRING, AT(model), 0, 0, 3 },
+	{ "data", 'd', "NAME", DATA, "dataset or folder", LS_SETTING_STRING, AT(data), 0, 0, 3 },
 	{ "data-dir", 0, "DIR", DATA, "where it is kept", LS_SETTING_STRING, AT(data_dir), 0, 0, 0 },
-	{ "samples", 0, "N", DATA, "training samples", LS_SETTING_COUNT, AT(samples), 0, NO_LIMIT, 1 },
+	{ "samples", 0, "N", DATA, "training samples", LS_SETTING_COUNT, AT(samples), 0, NO_LIMIT, 3 },
 	{ "test-samples", 0, "N", DATA, "test samples", LS_SETTING_COUNT, AT(test_samples), 0, NO_LIMIT, 0 },
-	{ "dropout", 0, "P", DATA, "drop probability", LS_SETTING_FLOAT, AT(dropout), 0, 0.99, 1 },
+	{ "dropout", 0, "P", DATA, "drop probability", LS_SETTING_FLOAT, AT(dropout), 0, 0.99, 3 },
 
-	{ "vocab", 0, "FILE", TEXT, "its word pieces", LS_SETTING_STRING, AT(vocab), 0, 0, 0 },
+	{ "vocab", 0, "FILE", TEXT, "its vocab.txt", LS_SETTING_STRING, AT(vocab), 0, 0, 2 },
 	{ "cased", 0, NULL, TEXT, "keep case, accents", LS_SETTING_FLAG, AT(cased), 0, 1, 1 },
-	{ "seq-len", 0, "N", TEXT, "tokens a sample", LS_SETTING_INT, AT(seq_len), 0, 65536, 1 },
+	{ "seq-len", 0, "N", TEXT, "tokens a sample", LS_SETTING_INT, AT(seq_len), 0, 65536, 3 },
 	{ "phrases", 0, NULL, TEXT, "sst5: all phrases", LS_SETTING_FLAG, AT(phrases), 0, 1, 1 },
 	{ "replace-invalid", 0, NULL, TEXT, "accept bad UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0, 1, 1 },
-	{ "layers", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(layers), 0, 1000, 1 },
-	{ "width", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(width), 0, 65536, 1 },
-	{ "heads", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(heads), 0, 4096, 1 },
-	{ "ffn", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(ffn), 0, 1 << 20, 1 },
-	{ "max-len", 0, "N", TEXT, "of transformer", LS_SETTING_INT, AT(max_len), 0, 65536, 1 },
+	{ "layers", 0, "N", TEXT, "transformer's own", LS_SETTING_INT, AT(layers), 0, 1000, 1 },
+	{ "width", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(width), 0, 65536, 1 },
+	{ "heads", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(heads), 0, 4096, 1 },
+	{ "ffn", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(ffn), 0, 1 << 20, 1 },
+	{ "max-len", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(max_len), 0, 65536, 1 },
 
-	{ "epochs", 'e', "N", LENGTH, "passes over data", LS_SETTING_INT, AT(epochs), 1, 1e9, 0 },
-	{ "steps", 0, "N", LENGTH, "end at step N", LS_SETTING_INT, AT(steps), 0, 1e15, 0 },
-	{ "batch", 'b', "N", LENGTH, "samples a device", LS_SETTING_INT, AT(batch), 1, 1e9, 1 },
-	{ "global-batch", 0, "N", LENGTH, "samples a step", LS_SETTING_INT, AT(global_batch), 0, 1e12, 1 },
-	{ "leaf", 0, "N", LENGTH, "samples a leaf", LS_SETTING_INT, AT(leaf), 0, 1e9, 1 },
+	{ "epochs", 'e', "N", LENGTH, "passes over data", LS_SETTING_INT, AT(epochs), 1, 1e9, 2 },
+	{ "steps", 0, "N", LENGTH, "end at step N", LS_SETTING_INT, AT(steps), 0, 1e15, 2 },
+	{ "batch", 'b', "N", LENGTH, "samples a device", LS_SETTING_INT, AT(batch), 1, 1e9, 3 },
+	{ "global-batch", 0, "N", LENGTH, "samples a step", LS_SETTING_INT, AT(global_batch), 0, 1e12, 3 },
+	{ "leaf", 0, "N", LENGTH, "samples a leaf", LS_SETTING_INT, AT(leaf), 0, 1e9, 3 },
 
-	{ "optimizer", 0, "NAME", UPDATE, "sgd, adam(w), lamb", LS_SETTING_STRING, AT(optimizer), 0, 0, 1 },
-	{ "lr", 0, "X", UPDATE, "learning rate", LS_SETTING_REAL, AT(lr), 0, REAL_MAX, 1 },
+	{ "optimizer", 0, "NAME", UPDATE, "sgd, adam(w), lamb", LS_SETTING_STRING, AT(optimizer), 0, 0, 3 },
+	{ "lr", 0, "X", UPDATE, "learning rate", LS_SETTING_REAL, AT(lr), 0, REAL_MAX, 3 },
 	{ "momentum", 0, "X", UPDATE, "of sgd", LS_SETTING_REAL, AT(momentum), 0, 1, 1 },
 	{ "nesterov", 0, NULL, UPDATE, "nesterov momentum", LS_SETTING_FLAG, AT(nesterov), 0, 1, 1 },
 	{ "beta1", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(beta1), 0, 0.999999, 1 },
 	{ "beta2", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(beta2), 0, 0.999999, 1 },
 	{ "epsilon", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(epsilon), 1e-30, 1, 1 },
-	{ "weight-decay", 0, "X", UPDATE, "decay of weights", LS_SETTING_REAL, AT(weight_decay), 0, 1000, 1 },
-	{ "clip-norm", 0, "X", UPDATE, "gradient norm max", LS_SETTING_REAL, AT(clip_norm), 0, REAL_MAX, 1 },
-	{ "schedule", 0, "NAME", UPDATE, "how lr changes", LS_SETTING_STRING, AT(schedule), 0, 0, 1 },
-	{ "warmup", 0, "N", UPDATE, "steps of warm-up", LS_SETTING_INT, AT(warmup), 0, 1e15, 1 },
+	{ "weight-decay", 0, "X", UPDATE, "decay of weights", LS_SETTING_REAL, AT(weight_decay), 0, 1000, 3 },
+	{ "clip-norm", 0, "X", UPDATE, "gradient norm max", LS_SETTING_REAL, AT(clip_norm), 0, REAL_MAX, 3 },
+	{ "schedule", 0, "NAME", UPDATE, "how lr changes", LS_SETTING_STRING, AT(schedule), 0, 0, 3 },
+	{ "warmup", 0, "N", UPDATE, "steps of warm-up", LS_SETTING_INT, AT(warmup), 0, 1e15, 3 },
 	{ "lr-min", 0, "X", UPDATE, "where lr ends", LS_SETTING_REAL, AT(lr_min), 0, REAL_MAX, 1 },
 	{ "lr-step-every", 0, "N", UPDATE, "steps between cuts", LS_SETTING_INT, AT(lr_step_every), 0, 1e15, 1 },
 	{ "lr-step-factor", 0, "X", UPDATE, "lr times this", LS_SETTING_REAL, AT(lr_step_factor), 0, 1e6, 1 },
 	{ "lr-scale-workers", 0, NULL, UPDATE, "lr times devices", LS_SETTING_FLAG, AT(lr_scale_workers), 0, 1, 1 },
-	{ "seed", 's', "N", UPDATE, "of all randomness", LS_SETTING_SEED, AT(seed), 0, NO_LIMIT, 1 },
+	{ "seed", 's', "N", UPDATE, "of all randomness", LS_SETTING_SEED, AT(seed), 0, NO_LIMIT, 3 },
 
-	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 0, 4096, 0 },
-	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, 0 },
+	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 0, 4096, 2 },
+	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, 2 },
 	{ "pin", 0, "WHEN", MACHINE, "to cores: on, off", LS_SETTING_STRING, AT(pin), 0, 0, 0 },
 
-	{ "hosts", 0, "A:3,B:2", NODES, "start nodes there", LS_SETTING_STRING, AT(hosts), 0, 0, 0 },
+	{ "hosts", 0, "A:3,B:2", NODES, "start nodes there", LS_SETTING_STRING, AT(hosts), 0, 0, 2 },
 	{ "placement", 0, "NAME", NODES, "allreduce, ps", LS_SETTING_STRING, AT(placement), 0, 0, 0 },
 	{ "servers", 0, "N", NODES, "nodes of ps", LS_SETTING_INT, AT(servers), 0, 4096, 0 },
 	{ "staleness", 0, "N", NODES, "steps ahead in ps", LS_SETTING_INT, AT(staleness), 0, 1000, 0 },
@@ -86,9 +87,9 @@ static const ls_setting settings[] = {
 	{ "timeout", 0, "S", NODES, "seconds of silence", LS_SETTING_INT, AT(timeout), 1, 1e6, 0 },
 	{ "audit-every", 0, "N", NODES, "steps a comparison", LS_SETTING_INT, AT(audit_every), 0, 1e15, 0 },
 
-	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, 0 },
-	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, 0 },
-	{ "init", 0, "FILE", OUTPUT, "start from weights", LS_SETTING_STRING, AT(init), 0, 0, 0 },
+	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, 2 },
+	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, 2 },
+	{ "init", 0, "FILE|RUN", OUTPUT, "start from weights", LS_SETTING_STRING, AT(init), 0, 0, 2 },
 	{ "ckpt-every", 0, "N", OUTPUT, "save every N steps", LS_SETTING_INT, AT(ckpt_every), 0, 1e15, 0 },
 	{ "keep", 0, "N", OUTPUT, "checkpoints kept", LS_SETTING_INT, AT(keep), 1, 1e6, 0 },
 	{ "log-every", 0, "N", OUTPUT, "steps a log line", LS_SETTING_INT, AT(log_every), 1, 1e15, 0 },
@@ -96,7 +97,7 @@ static const ls_setting settings[] = {
 	{ "trace", 0, NULL, OUTPUT, "write a timeline", LS_SETTING_FLAG, AT(trace), 0, 1, 0 },
 	{ "trace-steps", 0, "N", OUTPUT, "steps of it", LS_SETTING_INT, AT(trace_steps), 1, 1e6, 0 },
 	{ "plan-memory", 0, NULL, OUTPUT, "show memory, stop", LS_SETTING_FLAG, AT(plan_memory), 0, 1, 0 },
-	{ "quiet", 'q', NULL, OUTPUT, "errors only", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
+	{ "quiet", 'q', NULL, OUTPUT, "errors only", LS_SETTING_FLAG, AT(quiet), 0, 1, 2 },
 };
 
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])

@@ -9,15 +9,28 @@
 /* Fields that a program has set directly are held to the table's ranges, as typed ones are. */
 ls_status ls_settings_check(const ls_train_options *options);
 
-/* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. */
-ls_status ls_settings_to_json(const ls_train_options *options, char **out);
+/* The group of settings of text. Those of them that bind say how text is read and how large a model of it is. */
+#define LS_SETTINGS_TEXT "Text"
+
+/* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. The hash
+ * of the vocabulary that the data was read with goes along, for the file that --vocab names may change; 0: none. */
+ls_status ls_settings_to_json(const ls_train_options *options, uint64_t vocabulary, char **out);
+
+/* Settings from such a text, or the defaults where it has none of a row. */
+typedef struct ls_settings_stored {
+	ls_train_options options;
+	void *owner; /* of its strings */
+} ls_settings_stored;
+ls_status ls_settings_from_json(ls_settings_stored *out, const char *stored_json, const char *where);
+void ls_settings_stored_release(ls_settings_stored *stored); /* harmless when it is zero */
 
 /*
  * Fail with LS_EMISMATCH when going on with `now` would not give the bits of the run that `stored_json` describes; the
  * message names every setting at fault with both values. `where` names the stored run in it. A setting that
  * `stored_json` does not have (it is newer than the run) counts as its default.
  */
-ls_status ls_settings_compare(const ls_train_options *now, const char *stored_json, const char *where);
+ls_status ls_settings_compare(const ls_train_options *now, uint64_t vocabulary, const char *stored_json,
+			      const char *where);
 
 /*
  * Two nodes' settings (JSON) must be the same but for what concerns one node alone: where its files are, its threads,

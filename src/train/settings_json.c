@@ -1,14 +1,15 @@
 /*
  * settings_json.c - a run's settings as JSON, and the check that a resumed run keeps to them.
  *
- * What must agree is what changes the trained bits. Most rows of the table say so themselves (`binding`); four things
- * are compared by what they come to instead of by what was typed:
+ * What must agree is what changes the trained bits. Most rows of the table say so themselves (`LS_SETTING_BINDS`); four
+ * things are compared by what they come to instead of by what was typed:
  *   1. batch, global-batch, leaf and devices: by the leaf and the global batch they give;
  *   2. lr, lr-scale-workers and devices: by the learning rate they give;
  *   3. epochs and steps: only where the schedule looks at the length of the run; otherwise a run may be prolonged;
  *   4. model and data: the names do not count when the program brought its own graph or dataset.
  * What is kept is resolved (ls_settings_resolve), so that the first two do not depend on the workers of either run.
- * init does not bind: a resumed run takes none but has the checkpoint's weights, or those that run.json names.
+ * The vocabulary binds by its hash, wherever its file is. init does not bind: a resumed run takes none but has the
+ * checkpoint's weights, or those that run.json names.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -59,7 +60,14 @@ static ls_train_options without_unused_names(const ls_train_options *options)
 	return copy;
 }
 
-ls_status ls_settings_to_json(const ls_train_options *options, char **out)
+#define VOCABULARY "vocabulary"
+
+static json_t *hash_json(uint64_t hash)
+{
+	return json_sprintf("%016" PRIx64, hash);
+}
+
+ls_status ls_settings_to_json(const ls_train_options *options, uint64_t vocabulary, char **out)
 {
 	ls_train_options shown = without_unused_names(options);
 	json_t *object = json_object();
@@ -73,6 +81,8 @@ ls_status ls_settings_to_json(const ls_train_options *options, char **out)
 		}
 		json_object_set_new(object, row->name, value);
 	}
+	if (vocabulary)
+		json_object_set_new(object, VOCABULARY, hash_json(vocabulary));
 	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	json_decref(object);
 	if (!text)
@@ -127,6 +137,22 @@ static ls_status read_stored(const char *text, const char *where, ls_train_optio
 	}
 	*owner = object;
 	return LS_OK;
+}
+
+ls_status ls_settings_from_json(ls_settings_stored *out, const char *stored_json, const char *where)
+{
+	ls_settings_stored stored = { .options = LS_TRAIN_OPTIONS_INIT };
+	json_t *owner = NULL;
+	LS_TRY(read_stored(stored_json, where, &stored.options, &owner));
+	stored.owner = owner;
+	*out = stored;
+	return LS_OK;
+}
+
+void ls_settings_stored_release(ls_settings_stored *stored)
+{
+	json_decref(stored->owner);
+	*stored = (ls_settings_stored){ .owner = NULL };
 }
 
 /* What differs, as one sentence in the making; what does not fit is counted. */
@@ -244,7 +270,20 @@ static void compare_lengths(const ls_train_options *was, const ls_train_options 
 		       now->schedule);
 }
 
-ls_status ls_settings_compare(const ls_train_options *options, const char *stored_json, const char *where)
+/* By hash: the same pieces may lie elsewhere, and others in the same place. A run that does not say had none, or is
+ * older than this. */
+static void compare_vocabularies(const json_t *was, uint64_t now, differences *found)
+{
+	const char *before = json_string_value(json_object_get(was, VOCABULARY));
+	char after[32];
+	snprintf(after, sizeof after, "%016" PRIx64, now);
+	if (before && strcmp(before, after) != 0)
+		differ(found, "the vocabulary (--vocab) was one with xxh64 %.16s, now %s", before,
+		       now ? after : "there is none");
+}
+
+ls_status ls_settings_compare(const ls_train_options *options, uint64_t vocabulary, const char *stored_json,
+			      const char *where)
 {
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT;
 	ls_train_options now = without_unused_names(options);
@@ -254,11 +293,12 @@ ls_status ls_settings_compare(const ls_train_options *options, const char *store
 	differences found = { .verb = " was ", .between = ", now ", .after = "" };
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
-		if (row->binding && !has_rule(row->name))
+		if ((row->marks & LS_SETTING_BINDS) && !has_rule(row->name))
 			compare_row(row, &was, &now, &found);
 	ls_status status = compare_batches(&was, &now, &found);
 	compare_rates(&was, &now, &found);
 	compare_lengths(&was, &now, &found);
+	compare_vocabularies(owner, vocabulary, &found);
 	json_decref(owner);
 	if (status || !found.count)
 		return status;
@@ -271,8 +311,8 @@ ls_status ls_settings_compare(const ls_train_options *options, const char *store
 /* What every node may have its own of. */
 static int is_private(const char *name)
 {
-	static const char *const own[] = { "data-dir", "threads", "pin",   "hosts",     "timeout",
-					   "init",     "keep",    "quiet", "log-every", "run" };
+	static const char *const own[] = { "data-dir", "vocab", "threads", "pin",       "hosts", "timeout",
+					   "init",     "keep",  "quiet",   "log-every", "run" };
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		if (!strcmp(own[i], name))
 			return 1;

@@ -338,8 +338,8 @@ static ls_status finish(loop *l)
 	if (p->step < l->setup.total_steps || l->setup.evaluator == NULL || is_tested(l))
 		return LS_OK;
 	LS_TRY(evaluate(l, p->epoch_step > 0 || p->epoch == 0 ? p->epoch : p->epoch - 1));
-	if (is_tested(l) && ls_setup_is_first(&l->setup))
-		ls_log_line("Test time %.2f sec, test accuracy: %.4f", l->test.seconds, l->test.accuracy);
+	if (is_tested(l))
+		ls_watch_test_line(&l->watch, &l->test);
 	return LS_OK;
 }
 

@@ -143,21 +143,38 @@ ls_status ls_watch_epoch(ls_watch *w, const ls_ckpt_progress *at)
 	return ls_metrics_record(w->metrics, "epoch", at->step, train, 4);
 }
 
+/* "test time 0.72 sec, test accuracy: 0.8502", where tokens are to be predicted with what came of them. */
+static void describe_test(char *out, size_t size, const ls_eval_result *test)
+{
+	int used = snprintf(out, size, "test time %.2f sec, ", test->seconds);
+
+	if (test->picks > 0)
+		used += snprintf(out + used, size - (size_t)used, "masked loss %.4f, masked accuracy %.4f, ",
+				 test->token_loss, test->token_accuracy);
+	snprintf(out + used, size - (size_t)used, "test accuracy: %.4f", test->accuracy);
+}
+
 void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test)
 {
+	char text[160];
+
 	if (!ls_setup_is_first(w->setup))
 		return;
-	if (test != NULL && test->picks > 0)
-		ls_log_line("Epoch %llu in %.2f sec, test time %.2f sec, masked loss %.4f, masked accuracy %.4f, test "
-			    "accuracy: %.4f",
-			    (unsigned long long)epoch, w->epoch_s, test->seconds, test->token_loss,
-			    test->token_accuracy, test->accuracy);
-	else if (test != NULL)
-		ls_log_line("Epoch %llu in %.2f sec, test time %.2f sec, test accuracy: %.4f",
-			    (unsigned long long)epoch, w->epoch_s, test->seconds, test->accuracy);
-	else
-		ls_log_line("Epoch %llu in %.2f sec", (unsigned long long)epoch, w->epoch_s);
+	if (test != NULL)
+		describe_test(text, sizeof(text), test);
+	ls_log_line("Epoch %llu in %.2f sec%s%s", (unsigned long long)epoch, w->epoch_s, test != NULL ? ", " : "",
+		    test != NULL ? text : "");
 	w->epoch_start = ls_clock_seconds();
+}
+
+void ls_watch_test_line(const ls_watch *w, const ls_eval_result *test)
+{
+	char text[160];
+
+	if (!ls_setup_is_first(w->setup))
+		return;
+	describe_test(text, sizeof(text), test);
+	ls_log_line("T%s", text + 1);
 }
 
 ls_status ls_watch_test(ls_watch *w, uint64_t step, uint64_t epoch, const ls_eval_result *test)

@@ -33,6 +33,8 @@ ls_status ls_watch_epoch(ls_watch *watch, const ls_ckpt_progress *at);
 
 /* The line of an epoch, after its evaluation; `test` may be NULL. */
 void ls_watch_epoch_line(ls_watch *watch, uint64_t epoch, const ls_eval_result *test);
+/* The line of an evaluation that no epoch's end brought about. */
+void ls_watch_test_line(const ls_watch *watch, const ls_eval_result *test);
 
 /* Keep an evaluation of the weights of `step`. */
 ls_status ls_watch_test(ls_watch *watch, uint64_t step, uint64_t epoch, const ls_eval_result *test);

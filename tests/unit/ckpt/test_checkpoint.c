@@ -266,7 +266,7 @@ static void many_differences(void **state)
 	model_fill(&m, 5);
 	join(path, s->path, "odd.safetensors");
 	assert_int_equal(ls_st_write(path, tensors, 4, NULL, 0, fill_zero, (void *)tensors, NULL), LS_OK);
-	assert_int_equal(ls_ckpt_load_weights(path, &m.table, m.params, m.buffers, &counter), LS_EMISMATCH);
+	assert_int_equal(ls_ckpt_load_weights(path, &m.table, NULL, m.params, m.buffers, &counter), LS_EMISMATCH);
 	/* conv1, four of bn1 and layer1 are missing, fc.weight, fc.bias and the stranger are wrong; counters may be
 	 * absent */
 	assert_mentions(
@@ -287,7 +287,7 @@ static ls_status load_one(const scratch *s, const ls_st_tensor *tensors, size_t 
 	ls_params_lay_out(&m.table, 0);
 	join(path, s->path, "one.safetensors");
 	assert_int_equal(ls_st_write(path, tensors, count, NULL, 0, fill_zero, (void *)tensors, NULL), LS_OK);
-	return ls_ckpt_load_weights(path, &m.table, out, NULL, counter);
+	return ls_ckpt_load_weights(path, &m.table, NULL, out, NULL, counter);
 }
 
 static void each_difference(void **state)
@@ -358,12 +358,12 @@ static void foreign_weights(void **state)
 	ls_params_lay_out(&m.table, 0);
 	join(path, s->path, "foreign.safetensors");
 	assert_int_equal(ls_st_write(path, tensors, 4, NULL, 0, fill_foreign, (void *)tensors, NULL), LS_OK);
-	assert_int_equal(ls_ckpt_load_weights(path, &m.table, params, buffers, &counter), LS_OK);
+	assert_int_equal(ls_ckpt_load_weights(path, &m.table, NULL, params, buffers, &counter), LS_OK);
 	assert_int_equal(counter, 17);
 	assert_true(params[m.rows[0].offset] == 1.5f && params[m.rows[0].offset + 1] == -2.25f);
 	assert_true(buffers[0] == 1.0f && buffers[1] == -2.0f);
 	assert_true(params[m.rows[2].offset] == 1.0f && params[m.rows[2].offset + 1] == -2.0f);
-	assert_int_equal(ls_ckpt_load_weights(path, &m.table, params, buffers, NULL), LS_OK);
+	assert_int_equal(ls_ckpt_load_weights(path, &m.table, NULL, params, buffers, NULL), LS_OK);
 }
 
 /* ---- state.json ---- */

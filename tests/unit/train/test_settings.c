@@ -155,7 +155,7 @@ static void test_json_has_every_row_exactly(void **state)
 	options.dropout = 0.1f;
 	options.seed = UINT64_MAX;
 	char *text = NULL;
-	assert_int_equal(ls_settings_to_json(&options, &text), LS_OK);
+	assert_int_equal(ls_settings_to_json(&options, 0, &text), LS_OK);
 	json_t *object = json_loads(text, 0, NULL);
 	assert_non_null(object);
 	const ls_setting *row;
@@ -166,9 +166,9 @@ static void test_json_has_every_row_exactly(void **state)
 	assert_true(json_real_value(json_object_get(object, "lr")) == 0.1 + 0.2);
 	assert_true(json_real_value(json_object_get(object, "dropout")) == 0.1);
 	assert_true(json_is_null(json_object_get(object, "run")));
-	assert_int_equal(ls_settings_compare(&options, text, "run"), LS_OK);
+	assert_int_equal(ls_settings_compare(&options, 0, text, "run"), LS_OK);
 	options.seed--;
-	assert_int_equal(ls_settings_compare(&options, text, "run"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&options, 0, text, "run"), LS_EMISMATCH);
 	json_decref(object);
 	free(text);
 }
@@ -179,11 +179,11 @@ static void test_json_refuses_what_it_cannot_hold(void **state)
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 	char *text = NULL;
 	options.lr = strtod("inf", NULL);
-	assert_int_equal(ls_settings_to_json(&options, &text), LS_EINVALID);
+	assert_int_equal(ls_settings_to_json(&options, 0, &text), LS_EINVALID);
 	assert_message("--lr");
 	options.lr = 1;
 	options.run = "\xff\xfe";
-	assert_int_equal(ls_settings_to_json(&options, &text), LS_EINVALID);
+	assert_int_equal(ls_settings_to_json(&options, 0, &text), LS_EINVALID);
 	assert_message("--run");
 	assert_null(text);
 }
@@ -192,8 +192,8 @@ static void test_json_refuses_what_it_cannot_hold(void **state)
 static void check_resume(const ls_train_options *was, const ls_train_options *now, const char *expected)
 {
 	char *text = NULL;
-	assert_int_equal(ls_settings_to_json(was, &text), LS_OK);
-	ls_status status = ls_settings_compare(now, text, "runs/x");
+	assert_int_equal(ls_settings_to_json(was, 0, &text), LS_OK);
+	ls_status status = ls_settings_compare(now, 0, text, "runs/x");
 	free(text);
 	if (!expected) {
 		if (status)
@@ -233,7 +233,7 @@ static int may_change(const char *name)
 		"share",        "exchange",
 		"bucket-bytes", "timeout",
 		"audit-every",  "trace",
-		"trace-steps",
+		"trace-steps",  "vocab", /* its hash binds */
 	};
 	for (size_t i = 0; i < sizeof free_to_change / sizeof free_to_change[0]; i++)
 		if (!strcmp(free_to_change[i], name))
@@ -254,6 +254,45 @@ static void test_what_changes_the_bits_binds(void **state)
 		set(&now, row->name, other_value(row));
 		check_resume(&was, &now, may_change(row->name) ? NULL : expected);
 	}
+}
+
+/* By its hash: its file may lie elsewhere, and others may lie where it was. */
+static void test_the_vocabulary_binds(void **state)
+{
+	(void)state;
+	const ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	char *text = NULL;
+	assert_int_equal(ls_settings_to_json(&options, 0xabcdef0123456789u, &text), LS_OK);
+	assert_int_equal(ls_settings_compare(&options, 0xabcdef0123456789u, text, "x"), LS_OK);
+	assert_int_equal(ls_settings_compare(&options, 0xabcdef0123456788u, text, "x"), LS_EMISMATCH);
+	assert_message("the vocabulary (--vocab) was one with xxh64 abcdef0123456789, now abcdef0123456788");
+	assert_int_equal(ls_settings_compare(&options, 0, text, "x"), LS_EMISMATCH);
+	assert_message("now there is none");
+	free(text);
+	assert_int_equal(ls_settings_compare(&options, 5, "{}", "x"), LS_OK); /* an older run does not say */
+}
+
+static void test_stored_settings_are_settings(void **state)
+{
+	(void)state;
+	ls_train_options was = LS_TRAIN_OPTIONS_INIT;
+	ls_settings_stored stored = { .owner = NULL };
+	char *text = NULL;
+	set(&was, "model", "transformer");
+	set(&was, "vocab", "a/vocab.txt");
+	set(&was, "seq-len", "48");
+	set(&was, "cased", NULL);
+	assert_int_equal(ls_settings_to_json(&was, 7, &text), LS_OK);
+	assert_int_equal(ls_settings_from_json(&stored, text, "x"), LS_OK);
+	free(text);
+	assert_string_equal(stored.options.model, "transformer");
+	assert_string_equal(stored.options.vocab, "a/vocab.txt");
+	assert_int_equal(stored.options.seq_len, 48);
+	assert_int_equal(stored.options.cased, 1);
+	assert_int_equal(stored.options.batch, was.batch);
+	ls_settings_stored_release(&stored);
+	assert_int_equal(ls_settings_from_json(&stored, "{\"seq-len\": \"48\"}", "x"), LS_EFORMAT);
+	ls_settings_stored_release(&stored);
 }
 
 static void test_both_values_and_all_names_are_told(void **state)
@@ -360,14 +399,14 @@ static void test_stored_text_is_not_trusted(void **state)
 {
 	(void)state;
 	const ls_train_options now = LS_TRAIN_OPTIONS_INIT;
-	assert_int_equal(ls_settings_compare(&now, "{}", "x"), LS_OK); /* an older run, all defaults */
-	assert_int_equal(ls_settings_compare(&now, "[1]", "x"), LS_EFORMAT);
-	assert_int_equal(ls_settings_compare(&now, "{\"lr\":", "x"), LS_EFORMAT);
-	assert_int_equal(ls_settings_compare(&now, "", "x"), LS_EFORMAT);
-	assert_int_equal(ls_settings_compare(&now, "{\"lr\": \"0.001\"}", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, 0, "{}", "x"), LS_OK); /* an older run, all defaults */
+	assert_int_equal(ls_settings_compare(&now, 0, "[1]", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, 0, "{\"lr\":", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, 0, "", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, 0, "{\"lr\": \"0.001\"}", "x"), LS_EFORMAT);
 	assert_message("'lr'");
-	assert_int_equal(ls_settings_compare(&now, "{\"batch\": 0}", "x"), LS_EINVALID);
-	assert_int_equal(ls_settings_compare(&now, "{\"nesterov\": 1}", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, 0, "{\"batch\": 0}", "x"), LS_EINVALID);
+	assert_int_equal(ls_settings_compare(&now, 0, "{\"nesterov\": 1}", "x"), LS_EFORMAT);
 }
 
 static void test_batches(void **state)
@@ -401,6 +440,8 @@ int main(void)
 		cmocka_unit_test(test_json_has_every_row_exactly),
 		cmocka_unit_test(test_json_refuses_what_it_cannot_hold),
 		cmocka_unit_test(test_what_changes_the_bits_binds),
+		cmocka_unit_test(test_the_vocabulary_binds),
+		cmocka_unit_test(test_stored_settings_are_settings),
 		cmocka_unit_test(test_both_values_and_all_names_are_told),
 		cmocka_unit_test(test_batches_are_compared_by_what_they_give),
 		cmocka_unit_test(test_resolved_settings_resume_on_other_workers),
