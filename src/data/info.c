@@ -78,17 +78,22 @@ static void print_split(const ls_dataset *set, const char *title, const summary 
 	fprintf(to, "\n  xxh64 images %016" PRIx64 ", labels %016" PRIx64 "\n", s->image_hash, s->label_hash);
 }
 
+static ls_status image_info(const ls_dataset *set, const char *title, FILE *to)
+{
+	summary s;
+	LS_TRY(look_at(set, &s));
+	print_split(set, title, &s, to);
+	return LS_OK;
+}
+
 static ls_status split_info(const ls_dataset_options *options, ls_split split, FILE *to)
 {
 	ls_dataset_options wanted = *options;
 	ls_dataset *set;
-	summary s;
 	wanted.split = split;
 	LS_TRY(ls_dataset_open(&set, &wanted));
 	const char *title = split == LS_SPLIT_TRAIN ? "train" : "test";
-	ls_status status = set->info.tokens_max ? ls_info_text(set, title, to) : look_at(set, &s);
-	if (!status && !set->info.tokens_max)
-		print_split(set, title, &s, to);
+	ls_status status = set->info.tokens_max ? ls_info_text(set, title, to) : image_info(set, title, to);
 	ls_dataset_free(set);
 	return status;
 }
