@@ -63,6 +63,9 @@ static void sentences_end_where_people_end_them(void **state)
 		/* a sentence a line, empty lines between documents */
 		{ "the first one\nthe second one .\n\nanother document\nits end\n",
 		  "#the first one|the second one .#another document|its end", 0 },
+		/* one line in eight may be two sentences */
+		{ "Ab. B\nc\nd\ne\nf\ng\nh\ni", "#Ab. B|c|d|e|f|g|h|i", 0 },
+		{ "Ab. B\nc\nd\ne\nf\ng\nh", "#Ab.|B\nc\nd\ne\nf\ng\nh", 0 },
 		{ "\n\n  one \r\n two\n\n\n\nthree", "#one|two#three", 0 },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -227,6 +230,36 @@ static void pairs_are_what_they_say(void **state)
 		assert_true(fabs(mean - (double)lengths[1] / (double)strangers) < 3); /* lengths do not tell, either */
 		ls_dataset_free(set);
 	}
+}
+
+/* Documents of one word each, the n-th "xy" with x and y two of eight letters: the words tell where a sentence is from.
+ */
+static void strangers_are_from_elsewhere(void **state)
+{
+	const char *home = make_corpus(*state, 0, 0);
+	char words[4096], name[32];
+	for (int f = 0; f < 30; f++) {
+		size_t used = 0;
+		for (int s = 0; s < 40; s++)
+			used += (size_t)snprintf(words + used, 16, "%c%c %c%c .\n", 'a' + f % 8, 'a' + f / 8,
+						 'a' + f % 8, 'a' + f / 8);
+		snprintf(name, sizeof(name), "doc-%03d.txt", f);
+		put_text(home, name, words);
+	}
+	ls_dataset *set;
+	sample s;
+	int strangers = 0;
+	assert_ok(open_corpus(&set, home, LS_SPLIT_TRAIN, 33));
+	for (uint64_t i = 0; i < ls_dataset_describe(set)->samples; i++)
+		for (uint64_t epoch = 0; epoch < 5; epoch++) {
+			const ls_text_sample *text = read_sample(&s, set, i, epoch);
+			int middle = middle_of(text);
+			int same = memcmp(text->tokens + 1, text->tokens + middle + 1, 2 * sizeof(int32_t)) == 0;
+			assert_int_equal(text->label, !same);
+			strangers += text->label;
+		}
+	assert_true(strangers > 100);
+	ls_dataset_free(set);
 }
 
 /* All chunks of both splits together are the corpus: of a label 0 pair in some epoch, every token is seen. */
@@ -452,6 +485,7 @@ int main(void)
 		cmocka_unit_test(sentences_end_where_people_end_them),
 		cmocka_unit_test(nothing_is_lost),
 		cmocka_unit_test_setup_teardown(pairs_are_what_they_say, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(strangers_are_from_elsewhere, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(every_token_is_in_a_sample, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(epochs_differ_and_reads_repeat, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(any_number_of_threads_writes_the_same, fixture_enter, fixture_leave),

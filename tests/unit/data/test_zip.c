@@ -80,6 +80,13 @@ static void damage_is_found(void **state)
 	copy[60] ^= 1; /* inside the deflated member */
 	assert_fails(read_all(copy, made.bytes), LS_EFORMAT, "trees/a.txt is damaged");
 	free(copy);
+	for (size_t i = 0; i < made.bytes; i++) { /* the first byte of the stored member */
+		if (memcmp(made.data + i, "storedxtra", 10) != 0)
+			continue;
+		made.data[i + 10] ^= 1;
+		assert_fails(read_all(made.data, made.bytes), LS_EFORMAT, "stored is damaged: its checksum is wrong");
+		made.data[i + 10] ^= 1;
+	}
 	/* any byte changed: an error or the right bytes, never more memory than there is (address sanitizer watches) */
 	for (size_t i = 0; i < made.bytes; i++) {
 		copy = malloc(made.bytes);
@@ -90,12 +97,17 @@ static void damage_is_found(void **state)
 	}
 	assert_fails(read_all((const uint8_t *)"PK hello", 8), LS_EFORMAT, "not a ZIP archive");
 	uint8_t *entry = made.data + made.bytes - 22 - 9 - made.directory_bytes;
+	uint32_t packed;
+	memcpy(&packed, entry + 20, 4);
 	zip_put(entry + 8, 1, 2);
 	assert_fails(read_all(made.data, made.bytes), LS_EUNSUPPORTED, "encrypted");
 	zip_put(entry + 8, 0, 2);
 	zip_put(entry + 10, 12, 2);
 	assert_fails(read_all(made.data, made.bytes), LS_EUNSUPPORTED, "another method than deflate");
 	zip_put(entry + 10, 8, 2);
+	zip_put(entry + 20, 1 << 20, 4);
+	assert_fails(read_all(made.data, made.bytes), LS_EFORMAT, "goes beyond the archive's end");
+	zip_put(entry + 20, packed, 4);
 	zip_put(entry + 24, 6000, 4);
 	assert_fails(read_all(made.data, made.bytes), LS_EFORMAT, "does not decompress to 6000 bytes");
 	zip_put(entry + 24, 4000, 4);
