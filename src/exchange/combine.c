@@ -78,18 +78,20 @@ static const float *input_at(ls_exchange *x, const ls_round *round, int bucket, 
 			     ls_participant *part)
 {
 	const ls_bucket_state *b = &x->bucket[bucket];
-	size_t offset = (size_t)i * x->own + b->own_offset;
+	const void *letter = x->incoming + (size_t)i * x->own + b->own_offset;
+	float *expanded = part->expanded + (x->stale == NULL ? (size_t)i * x->plan.block : 0);
 	const void *at;
 
 	if (x->stale == NULL && round->piece[i].node == x->node)
 		at = ls_exchange_output(x, round, bucket, round->piece[i].output, begin);
+	else if (ls_exchange_open_piece(x, bucket, i, begin, end, expanded))
+		return expanded;
 	else if (ls_exchange_is_bf16(x, bucket))
-		at = (const uint16_t *)(x->incoming + offset) + (begin - b->begin);
+		at = (const uint16_t *)letter + (begin - b->begin);
 	else
-		at = x->incoming + offset + (begin - b->begin);
+		at = (const float *)letter + (begin - b->begin);
 	if (!ls_exchange_is_bf16(x, bucket))
 		return at;
-	float *expanded = part->expanded + (x->stale == NULL ? (size_t)i * x->plan.block : 0);
 	ls_bf16_expand(expanded, at, end - begin);
 	return expanded;
 }

@@ -82,6 +82,8 @@ static ls_status take_done(ls_courier *courier, int *busy)
 			continue;
 		}
 		ls_letter *letter = ls_courier_take_letter(courier, slots[i]);
+		if (letter->check)
+			LS_TRY(letter->check(letter->context, letter));
 		if (letter->done)
 			letter->done(letter->context, letter);
 		*busy = 1;

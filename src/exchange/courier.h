@@ -39,9 +39,13 @@ struct ls_letter {
 	int outgoing; /* 1: send the buffer, 0: fill it, 2: sum it over all nodes (transport's own) */
 	void *buffer;
 	size_t bytes;
-	int64_t urgency;                                /* outgoing: least first */
-	const char *what;                               /* in errors: "push of bucket" */
-	int64_t number;                                 /* ... 17; negative: none */
+	int shorter;      /* incoming: it may have fewer bytes than that */
+	size_t arrived;   /* then: how many it has */
+	int64_t urgency;  /* outgoing: least first */
+	const char *what; /* in errors: "push of bucket" */
+	int64_t number;   /* ... 17; negative: none */
+	/* On the courier's thread: whether what has arrived is what it should be, or the courier fails; may be NULL. */
+	ls_status (*check)(void *context, const ls_letter *letter);
 	void (*done)(void *context, ls_letter *letter); /* on the courier's thread */
 	void *context;
 	/* the courier's */

@@ -113,7 +113,7 @@ static ls_status hear_next(ls_courier *courier, int peer)
 {
 	ls_transport *t = courier->transport;
 	ls_note *note = &courier->peers[peer].hearing;
-	return t->ops->receive(t, slot_of(peer, LS_SLOT_HEAR), peer, LS_TAG_ALIVE, note, sizeof *note);
+	return t->ops->receive(t, slot_of(peer, LS_SLOT_HEAR), peer, LS_TAG_ALIVE, note, sizeof *note, NULL);
 }
 
 ls_status ls_courier_begin_hearing(ls_courier *courier)

@@ -108,7 +108,7 @@ void ls_courier_queue(ls_courier *courier, ls_letter *letter)
 	}
 }
 
-static ls_status transport_start(ls_transport *t, const ls_letter *l)
+static ls_status transport_start(ls_transport *t, ls_letter *l)
 {
 	if (l->outgoing == 2 && !t->ops->sum)
 		return ls_fail(LS_EUNSUPPORTED, "the transport '%s' has no sums of its own", t->ops->name);
@@ -116,7 +116,7 @@ static ls_status transport_start(ls_transport *t, const ls_letter *l)
 		return t->ops->sum(t, l->slot, l->buffer, l->bytes / sizeof(float));
 	if (l->outgoing)
 		return t->ops->send(t, l->slot, l->peer, l->tag, l->buffer, l->bytes);
-	return t->ops->receive(t, l->slot, l->peer, l->tag, l->buffer, l->bytes);
+	return t->ops->receive(t, l->slot, l->peer, l->tag, l->buffer, l->bytes, l->shorter ? &l->arrived : NULL);
 }
 
 static ls_status start(ls_courier *courier, ls_letter *letter)
@@ -179,7 +179,8 @@ ls_status ls_courier_start_letters(ls_courier *courier, int *started)
 static void count(ls_courier_peer *peer, const ls_letter *letter)
 {
 	int received = !letter->outgoing;
-	atomic_fetch_add_explicit(&peer->traffic[received], letter->bytes, memory_order_relaxed);
+	size_t bytes = received && letter->shorter ? letter->arrived : letter->bytes;
+	atomic_fetch_add_explicit(&peer->traffic[received], bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&peer->traffic[2 + received], 1, memory_order_relaxed);
 }
 

@@ -13,7 +13,8 @@
  *
  * A bucket that all devices of the node have finished is folded into the node's pieces, which are pushed to the owners
  * of its slices; an owner folds the pieces of all nodes in tree order and calls `update`; the new values go back to
- * every node (the pull), first those that the next forward pass needs first. On one node there is no push and no pull:
+ * every node (the pull), first those that the next forward pass needs first. A piece with many zeros, as of an
+ * embedding, goes without them (pack.h). On one node there is no push and no pull:
  * devices fold and update slices straight out of each other's stores.
  *
  * Where an update depends on more than its own elements (clipping, LAMB) it waits: owners keep their sums and `measure`
@@ -28,8 +29,9 @@
  *     ls_exchange_finish() has returned.
  *  5. Nothing waits for a node that is gone: every wait ends when the courier fails, and ls_exchange_status() tells.
  *
- * Bytes on the wire for N nodes and M bytes of gradient, fp32: allreduce (N-1)/N M out and in, twice, for every node
- * (push and pull: what a ring moves); ps with S servers: a worker M out and M in, a server (N-S)/S M out and in.
+ * Bytes on the wire at most, for N nodes and M bytes of gradient, fp32: allreduce (N-1)/N M out and in, twice, for
+ * every node (push and pull: what a ring moves); ps with S servers: a worker M out and M in, a server (N-S)/S M out and
+ * in.
  */
 #ifndef LS_EXCHANGE_EXCHANGE_H
 #define LS_EXCHANGE_EXCHANGE_H
@@ -79,6 +81,7 @@ typedef struct ls_exchange_options {
 	ls_wire wire;
 	int staleness;   /* ps: how many steps a worker may be ahead of the slowest; 0: none */
 	int library_sum; /* the transport's own sum instead of pieces and owners; every node updates everything */
+	int plain;       /* pieces are sent as they are, not without their zeros (pack.h) */
 	int rounds;      /* nothing is updated before all of the step is summed and `measure`d so many times */
 
 	float *params; /* (live) what forward reads */
@@ -125,7 +128,8 @@ void ls_exchange_begin(ls_exchange *exchange, const ls_exchange_deal *deal);
 /* Leaves this device computes in this step, ascending; `index` is borrowed until the next begin. */
 int64_t ls_exchange_leaves(const ls_exchange *exchange, int device, const int64_t **index);
 
-/* Where the device's k-th leaf of this step writes its sums: (extra_begin + extra) floats. */
+/* Where the device's k-th leaf of this step writes its sums: (extra_begin + extra) floats. It is written anew in
+ * every step, for the exchange takes zeros out of what is ready. */
 float *ls_exchange_slot(ls_exchange *exchange, int device, int64_t k);
 
 /* Where its extra floats are written, once the last step's have been seen to. */

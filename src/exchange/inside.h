@@ -5,6 +5,7 @@
  *     exchange.c  the functions that devices call: begin, slot, ready, need, finish
  *     combine.c   units of work: folding pieces, measuring, updating
  *     mail.c      letters between nodes: pushes, pulls
+ *     zeros.c     pushes go without them
  *     norms.c     letters with norms, and other figures, where nothing is updated before all is measured
  *     stale.c     servers that do not wait for everybody
  *
@@ -24,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "exchange/exchange.h"
+#include "exchange/pack.h"
 #include "exchange/round.h"
 #include "exchange/stale.h"
 #include "exchange/worklist.h"
@@ -35,6 +37,7 @@ typedef struct ls_mail {
 	_Atomic(int) state; /* 0: at home, 1: under way, 2: under way and wanted again */
 	void *next_buffer;  /* what it carries then */
 	size_t next_bytes;
+	size_t packed; /* push: bytes its piece came to */
 	int bucket, node;
 } ls_mail;
 
@@ -56,7 +59,7 @@ typedef struct ls_bucket_state {
 typedef struct ls_participant {
 	float *sums;     /* (block) */
 	float *scratch;  /* (LS_FOLD_SCRATCH) */
-	float *expanded; /* (inputs, block) bf16 pieces as floats */
+	float *expanded; /* (inputs, block) bf16 and packed pieces as floats */
 	const float **inputs;
 	double need_s, finish_s;
 } ls_participant;
@@ -88,6 +91,8 @@ struct ls_exchange {
 	float **store;               /* (devices * slots) each (width) */
 	float **outgoing;            /* (outputs) each (width): the node's pieces, where gathering or bf16 makes them */
 	float *incoming;             /* (inputs, own) pieces of other nodes */
+	size_t grain;                /* of packed pieces; 0: all are plain */
+	unsigned char *marks;        /* scratch of packing: see zeros.c */
 	float *summed;               /* (own) sums that are measured and wait for their update */
 	uint16_t *delta_out;         /* (own) bf16: what new values differ by */
 	uint16_t **delta_in;         /* (owners) bf16: (their slices) */
@@ -140,6 +145,9 @@ int ls_exchange_help(ls_exchange *x, int participant);      /* one unit of anybo
 /* mail.c */
 float *ls_exchange_value_at(const ls_exchange *x, size_t at); /* where new values of the flat vector lie */
 size_t ls_exchange_value_count(const ls_exchange *x, size_t begin, size_t end);
+ls_mail *ls_exchange_push_at(ls_exchange *x, int bucket, int owner, int output);
+/* What is pushed to owner o, if anything is: how many pieces of which slice. */
+int ls_exchange_pieces_for(const ls_exchange *x, int bucket, int o, size_t *begin, size_t *end);
 void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int node);
 void ls_exchange_answer(ls_exchange *x, int bucket, int node, void *values); /* lock held */
 /* Copies of a sample letter; to whom and about what; on its way, at once or when it is back; back, and seen to. */
@@ -152,6 +160,13 @@ void ls_exchange_free_mail(ls_exchange *x);
 void ls_exchange_expect(ls_exchange *x);                   /* lock held: begin() of a step */
 void ls_exchange_push(ls_exchange *x, int bucket);         /* the node's pieces of it are there */
 void ls_exchange_slice_summed(ls_exchange *x, int bucket); /* all units of the own slice are done */
+
+/* zeros.c */
+ls_status ls_exchange_make_marks(ls_exchange *x);
+void ls_exchange_pack(ls_exchange *x, int bucket); /* the node's pieces of it, before they are pushed */
+ls_status ls_exchange_check_piece(void *context, const ls_letter *letter);
+/* Elements [begin, end) of piece `input` of the own slice, as floats, if it has come packed; else 0. */
+int ls_exchange_open_piece(const ls_exchange *x, int bucket, int input, size_t begin, size_t end, float *out);
 
 /* norms.c; the last two with the lock held */
 ls_status ls_exchange_make_figures(ls_exchange *x);

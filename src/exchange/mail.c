@@ -155,7 +155,7 @@ static void values_done(void *context, ls_letter *letter)
 	arrived(x, mail->bucket, mail->node - x->first_owner);
 }
 
-static ls_mail *push_out_at(ls_exchange *x, int bucket, int owner, int output)
+ls_mail *ls_exchange_push_at(ls_exchange *x, int bucket, int owner, int output)
 {
 	return &x->push_out[((size_t)bucket * (size_t)x->plan.owners + (size_t)owner) * (size_t)x->outputs +
 			    (size_t)output];
@@ -233,7 +233,7 @@ static void push_sums(ls_exchange *x, int bucket)
 		int b = x->next_sum;
 		const ls_bucket *cut = &x->plan.bucket[b];
 		x->summable[b] = 0;
-		ls_mail_post(push_out_at(x, b, 0, 0), ls_exchange_output(x, round, b, 0, cut->begin),
+		ls_mail_post(ls_exchange_push_at(x, b, 0, 0), ls_exchange_output(x, round, b, 0, cut->begin),
 			     (cut->end - cut->begin) * sizeof(float));
 		x->next_sum = b == x->plan.buckets - 1 ? -1 : b > 0 ? b - 1 : x->plan.buckets - 1;
 	}
@@ -245,26 +245,32 @@ static void push_sums(ls_exchange *x, int bucket)
 static void await_home(ls_exchange *x, int bucket)
 {
 	for (int i = 0; i < x->plan.owners * x->outputs; i++) {
-		const ls_mail *mail = push_out_at(x, bucket, 0, i);
+		const ls_mail *mail = ls_exchange_push_at(x, bucket, 0, i);
 		while (atomic_load(&mail->state) != 0 && !ls_courier_has_failed(x->o.courier))
 			usleep(20);
 	}
 }
 
+int ls_exchange_pieces_for(const ls_exchange *x, int bucket, int o, size_t *begin, size_t *end)
+{
+	ls_plan_slice(&x->plan, bucket, o, begin, end);
+	if (*begin == *end || x->first_owner + o == x->node)
+		return 0;
+	return x->o.staleness > 0 ? 1 : x->rounds[x->step & 1].gather.outputs;
+}
+
 static void push_pieces(ls_exchange *x, int bucket)
 {
 	const ls_round *round = &x->rounds[x->step & 1];
-	size_t width = ls_exchange_is_bf16(x, bucket) ? sizeof(uint16_t) : sizeof(float);
 
 	for (int k = 1; k <= x->plan.owners; k++) { /* not all nodes to the same owner first */
 		int o = (x->node + k) % x->plan.owners;
 		size_t begin, end;
-		ls_plan_slice(&x->plan, bucket, o, &begin, &end);
-		if (begin == end || x->first_owner + o == x->node)
-			continue;
-		for (int j = 0; j < (x->o.staleness > 0 ? 1 : round->gather.outputs); j++)
-			ls_mail_post(push_out_at(x, bucket, o, j), ls_exchange_output(x, round, bucket, j, begin),
-				     (end - begin) * width);
+		int pieces = ls_exchange_pieces_for(x, bucket, o, &begin, &end);
+		for (int j = 0; j < pieces; j++) {
+			ls_mail *mail = ls_exchange_push_at(x, bucket, o, j);
+			ls_mail_post(mail, ls_exchange_output(x, round, bucket, j, begin), mail->packed);
+		}
 	}
 	if (x->bucket[bucket].begin < x->bucket[bucket].end)
 		count_piece(x, bucket);
@@ -273,6 +279,8 @@ static void push_pieces(ls_exchange *x, int bucket)
 void ls_exchange_push(ls_exchange *x, int bucket)
 {
 	await_home(x, bucket);
+	if (!x->o.library_sum)
+		ls_exchange_pack(x, bucket);
 	pthread_mutex_lock(&x->lock);
 	if (x->o.library_sum)
 		push_sums(x, bucket);
@@ -363,7 +371,8 @@ static void address_all(ls_exchange *x)
 		for (int o = 0; o < owners; o++) {
 			ls_mail_address(&x->pull_in[b * owners + o], b, x->first_owner + o, 2 * b + TAG_PULL);
 			for (int j = 0; j < x->outputs; j++)
-				ls_mail_address(push_out_at(x, b, o, j), b, x->first_owner + o, 2 * b + TAG_PUSH);
+				ls_mail_address(ls_exchange_push_at(x, b, o, j), b, x->first_owner + o,
+						2 * b + TAG_PUSH);
 		}
 		for (int i = 0; i < x->inputs; i++)
 			ls_mail_address(&x->push_in[(size_t)b * (size_t)x->inputs + (size_t)i], b, 0, 2 * b + TAG_PUSH);
@@ -371,7 +380,7 @@ static void address_all(ls_exchange *x)
 			ls_mail_address(&x->pull_out[b * x->nodes + n], b, n, 2 * b + TAG_PULL);
 	}
 	for (int b = 0; b < x->plan.buckets && x->o.library_sum; b++)
-		push_out_at(x, b, 0, 0)->letter.urgency = 0; /* first come, first served */
+		ls_exchange_push_at(x, b, 0, 0)->letter.urgency = 0; /* first come, first served */
 }
 
 ls_status ls_exchange_make_mail(ls_exchange *x)
@@ -379,10 +388,11 @@ ls_status ls_exchange_make_mail(ls_exchange *x)
 	size_t buckets = (size_t)x->plan.buckets, owners = (size_t)x->plan.owners, nodes = (size_t)x->nodes;
 	int sum = x->o.library_sum;
 	ls_letter push = { .outgoing = sum ? 2 : 1, .what = "push of bucket", .done = sum ? piece_done : piece_sent };
-	ls_letter piece = { .what = "push of bucket", .done = piece_done };
+	ls_letter piece = { .what = "push of bucket", .done = piece_done, .check = ls_exchange_check_piece };
 	ls_letter values = { .outgoing = 1, .what = "pull of bucket", .done = values_sent };
 	ls_letter new_values = { .what = "pull of bucket", .done = values_done };
 
+	piece.shorter = x->grain > 0;
 	if (x->nodes == 1)
 		return LS_OK;
 	if (buckets > BUCKETS_MOST)

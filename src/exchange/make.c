@@ -48,6 +48,7 @@ static void count_parts(ls_exchange *x)
 	int most = o->scattered ? (int)o->leaves : least(o->leaves, run_pieces(o->leaves));
 	x->slots = o->scattered ? most + 1 : most;
 	x->outputs = flat ? 1 : most;
+	x->grain = x->nodes > 1 && !o->plain && !x->o.library_sum ? ls_pack_grain(o->block) : 0;
 	x->inputs = o->staleness > 0 ? x->workers : flat ? 1 : least(o->leaves, (int64_t)most * x->workers);
 }
 
@@ -131,10 +132,10 @@ static int has_deltas(const ls_exchange *x)
 	return x->o.wire == LS_WIRE_BF16 && x->nodes > 1 && !x->o.library_sum;
 }
 
-/* Pieces must become floats before they are added. */
+/* Pieces must become floats, and all of them, before they are added. */
 static int expands(const ls_exchange *x)
 {
-	return x->o.wire == LS_WIRE_BF16 && x->nodes > 1;
+	return x->nodes > 1 && (x->o.wire == LS_WIRE_BF16 || x->grain > 0);
 }
 
 static ls_status make_deltas(ls_exchange *x)
@@ -215,6 +216,7 @@ static ls_status make(ls_exchange *x)
 	x->summable = calloc((size_t)x->plan.buckets, 1);
 	if (x->summable == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's sums");
+	LS_TRY(ls_exchange_make_marks(x));
 	LS_TRY(ls_exchange_make_figures(x));
 	LS_TRY(ls_exchange_make_mail(x));
 	LS_TRY(ls_stale_new(x));
@@ -282,6 +284,7 @@ void ls_exchange_free(ls_exchange *x)
 		return;
 	ls_stale_free(x);
 	ls_exchange_free_mail(x);
+	free(x->marks);
 	free(x->summable);
 	ls_worklist_release(&x->update);
 	ls_worklist_release(&x->gather);

@@ -3,7 +3,8 @@
  *
  * One thread of a node (its courier) uses its transport. Nothing blocks: send and receive start an operation under a
  * number the caller chooses, its slot, and poll() tells which slots are done. Messages between two nodes with the same
- * tag arrive in the order they were sent; a message has exactly the length its receiver expects.
+ * tag arrive in the order they were sent; a message has exactly the length its receiver expects, or at most that, where
+ * it wants to know the length.
  */
 #ifndef LS_EXCHANGE_TRANSPORT_H
 #define LS_EXCHANGE_TRANSPORT_H
@@ -17,7 +18,10 @@ typedef struct ls_transport ls_transport;
 typedef struct ls_transport_ops {
 	const char *name, *summary;
 	ls_status (*send)(ls_transport *transport, int slot, int peer, int tag, const void *buffer, size_t bytes);
-	ls_status (*receive)(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes);
+	/* `arrived`: NULL for a message of exactly so many bytes; else it may be shorter, and has so many once the slot
+	 * is done. */
+	ls_status (*receive)(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes,
+			     size_t *arrived);
 	/* The library's own sum over all nodes, in place; all nodes start their sums in the same order. Optional: NULL.
 	 */
 	ls_status (*sum)(ls_transport *transport, int slot, float *values, size_t count);

@@ -35,6 +35,7 @@ typedef struct slot_state {
 	slot_kind kind;
 	int peer, tag;
 	size_t bytes;
+	size_t *arrived; /* a receive that may be shorter: how long it was */
 } slot_state;
 
 typedef struct mpi_transport {
@@ -127,7 +128,7 @@ static ls_status mpi_send(ls_transport *transport, int slot, int peer, int tag, 
 	mpi_transport *t = self(transport);
 	MPI_Datatype type;
 	int count, made;
-	t->states[slot] = (slot_state){ SLOT_SEND, peer, tag, bytes };
+	t->states[slot] = (slot_state){ SLOT_SEND, peer, tag, bytes, NULL };
 	int code = message_type(bytes, &type, &count, &made);
 	if (code == MPI_SUCCESS)
 		code = MPI_Isend(buffer, count, type, peer, tag, t->comm, &t->requests[t->started]);
@@ -136,12 +137,13 @@ static ls_status mpi_send(ls_transport *transport, int slot, int peer, int tag, 
 	return after_start(t, slot, code);
 }
 
-static ls_status mpi_receive(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes)
+static ls_status mpi_receive(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes,
+			     size_t *arrived)
 {
 	mpi_transport *t = self(transport);
 	MPI_Datatype type;
 	int count, made;
-	t->states[slot] = (slot_state){ SLOT_RECEIVE, peer, tag, bytes };
+	t->states[slot] = (slot_state){ SLOT_RECEIVE, peer, tag, bytes, arrived };
 	int code = message_type(bytes, &type, &count, &made);
 	if (code == MPI_SUCCESS)
 		code = MPI_Irecv(buffer, count, type, peer, tag, t->comm, &t->requests[t->started]);
@@ -157,7 +159,7 @@ static ls_status mpi_sum(ls_transport *transport, int slot, float *values, size_
 	if (count > INT_MAX)
 		return ls_fail(LS_EUNSUPPORTED, "MPI: a sum of %zu values is more than the %d MPI can count", count,
 			       INT_MAX);
-	t->states[slot] = (slot_state){ SLOT_SUM, t->base.rank, 0, count * sizeof *values };
+	t->states[slot] = (slot_state){ SLOT_SUM, t->base.rank, 0, count * sizeof *values, NULL };
 	int code =
 		MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, t->comm, &t->requests[t->started]);
 	return after_start(t, slot, code);
@@ -165,7 +167,7 @@ static ls_status mpi_sum(ls_transport *transport, int slot, float *values, size_
 
 /* ---- finding what is done ---------------------------------------------------------------------------------------- */
 
-/* A message that is too long is MPI's error, one that is too short is ours. */
+/* A message that is too long is MPI's error, one that is too short is ours, unless it may be. */
 static ls_status check_length(mpi_transport *t, int slot, const MPI_Status *status)
 {
 	const slot_state *state = &t->states[slot];
@@ -175,7 +177,9 @@ static ls_status check_length(mpi_transport *t, int slot, const MPI_Status *stat
 	int code = MPI_Get_elements_x(status, MPI_BYTE, &got);
 	if (code != MPI_SUCCESS)
 		return fail_slot(t, slot, code);
-	if ((size_t)got == state->bytes)
+	if (state->arrived && got >= 0)
+		*state->arrived = (size_t)got;
+	if ((size_t)got == state->bytes || (state->arrived && got >= 0))
 		return LS_OK;
 	t->abandoned = 1;
 	return ls_fail(LS_EMISMATCH, "MPI: a message from node %d has %lld bytes where %zu were expected (tag %d)",

@@ -30,6 +30,7 @@ typedef struct operation {
 	int rank, slot, tag;
 	void *buffer;
 	size_t bytes;
+	size_t *arrived;        /* a receive that may be shorter: how long it was */
 	struct operation *next; /* in its list */
 } operation;
 
@@ -136,9 +137,11 @@ static void refuse(rank_transport *r, const operation *send, const operation *re
 static void deliver(hub *h, operation *send, operation *receive)
 {
 	rank_transport *to = &h->ranks[receive->rank];
-	if (send->bytes == receive->bytes) {
+	if (send->bytes == receive->bytes || (receive->arrived && send->bytes < receive->bytes)) {
 		if (send->bytes)
 			memcpy(receive->buffer, send->buffer, send->bytes);
+		if (receive->arrived)
+			*receive->arrived = send->bytes;
 		finish(to, receive->slot);
 	} else {
 		refuse(to, send, receive);
@@ -182,13 +185,15 @@ static ls_status threads_send(ls_transport *transport, int slot, int peer, int t
 	return start(r, &r->hub->pairs[transport->rank * transport->size + peer], o);
 }
 
-static ls_status threads_receive(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes)
+static ls_status threads_receive(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes,
+				 size_t *arrived)
 {
 	rank_transport *r = (rank_transport *)transport;
 	LS_TRY(check(r, slot, peer));
 	operation o = { .waiting = 1, .receives = 1, .rank = transport->rank, .slot = slot, .tag = tag };
 	o.buffer = buffer;
 	o.bytes = bytes;
+	o.arrived = arrived;
 	return start(r, &r->hub->pairs[peer * transport->size + transport->rank], o);
 }
 

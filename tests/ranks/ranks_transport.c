@@ -109,7 +109,7 @@ static void start(traffic *t, int slot, int sends)
 	else
 		memset(t->buffers[slot], 0xEE, m->bytes);
 	CHECK(!(sends ? transport->ops->send(transport, slot, m->to, m->tag, t->buffers[slot], m->bytes)
-		      : transport->ops->receive(transport, slot, m->from, m->tag, t->buffers[slot], m->bytes)));
+		      : transport->ops->receive(transport, slot, m->from, m->tag, t->buffers[slot], m->bytes, NULL)));
 	t->in_slot[slot] = (*next)++;
 }
 
@@ -245,7 +245,7 @@ static int run_large(void)
 	unsigned char *out = repeated(bytes + period - 12345, period), *in = repeated(bytes + period - 12345, period);
 	int me = transport->rank, n = transport->size;
 	fill(out, me, period);
-	CHECK(!transport->ops->receive(transport, 0, (me + n - 1) % n, 5, in, bytes));
+	CHECK(!transport->ops->receive(transport, 0, (me + n - 1) % n, 5, in, bytes, NULL));
 	CHECK(!transport->ops->send(transport, 1, (me + 1) % n, 5, out, bytes));
 	CHECK(await(2) == LS_OK);
 	CHECK(is_filled(in, (me + n - 1) % n, period));
@@ -262,7 +262,7 @@ static int run_mismatch(size_t sent, const char *part)
 	else if (transport->rank)
 		return 0;
 	else
-		CHECK(!transport->ops->receive(transport, 1, last, 1, buffer, 1000));
+		CHECK(!transport->ops->receive(transport, 1, last, 1, buffer, 1000, NULL));
 	if (transport->rank == last)
 		return await(1) == LS_OK ? 0 : FAILED;
 	CHECK(await(1) != LS_OK);
@@ -275,8 +275,8 @@ static int run_farewell(void)
 {
 	static char word[64], heard[64], never[8];
 	int me = transport->rank, n = transport->size;
-	CHECK(!transport->ops->receive(transport, 0, (me + n - 1) % n, 1, heard, sizeof heard));
-	CHECK(!transport->ops->receive(transport, 1, (me + n - 1) % n, 2, never, sizeof never));
+	CHECK(!transport->ops->receive(transport, 0, (me + n - 1) % n, 1, heard, sizeof heard, NULL));
+	CHECK(!transport->ops->receive(transport, 1, (me + n - 1) % n, 2, never, sizeof never, NULL));
 	CHECK(!transport->ops->send(transport, 2, (me + 1) % n, 1, word, sizeof word));
 	CHECK(await(2) == LS_OK);
 	CHECK(!transport->ops->send(transport, 2, (me + 1) % n, 9, word, sizeof word));
@@ -290,7 +290,7 @@ static int run_vanish(void)
 	if (transport->rank == last)
 		_exit(6);
 	if (transport->rank == 0) {
-		CHECK(!transport->ops->receive(transport, 0, last, 1, buffer, sizeof buffer));
+		CHECK(!transport->ops->receive(transport, 0, last, 1, buffer, sizeof buffer, NULL));
 		transport->ops->nap(transport, 0.2);
 	}
 	transport->ops->abandon(transport);

@@ -160,10 +160,11 @@ static ls_status watch_send(ls_transport *t, int slot, int peer, int tag, const 
 	return w->inner->ops->send(w->inner, slot, peer, tag, buffer, bytes);
 }
 
-static ls_status watch_receive(ls_transport *t, int slot, int peer, int tag, void *buffer, size_t bytes)
+static ls_status watch_receive(ls_transport *t, int slot, int peer, int tag, void *buffer, size_t bytes,
+			       size_t *arrived)
 {
 	watch *w = (watch *)t;
-	return w->inner->ops->receive(w->inner, slot, peer, tag, buffer, bytes);
+	return w->inner->ops->receive(w->inner, slot, peer, tag, buffer, bytes, arrived);
 }
 
 static ls_status watch_poll(ls_transport *t, int *slots, int most, int *count)

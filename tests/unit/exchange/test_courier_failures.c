@@ -175,7 +175,7 @@ static void a_node_learns_that_it_was_given_up(void **state)
 	assert_int_equal(ls_threads_transports(t, 2, SLOTS, SEED), LS_OK);
 	m.transport = t[0];
 	assert_int_equal(t[1]->ops->send(t[1], 0, 0, LS_TAG_ALIVE + 1, names[0], LS_HOST_NAME), LS_OK);
-	assert_int_equal(t[1]->ops->receive(t[1], 1, 0, LS_TAG_ALIVE + 1, names[1], LS_HOST_NAME), LS_OK);
+	assert_int_equal(t[1]->ops->receive(t[1], 1, 0, LS_TAG_ALIVE + 1, names[1], LS_HOST_NAME, NULL), LS_OK);
 	assert_int_equal(pthread_create(&thread, NULL, hear_it, &m), 0);
 	crew_sleep(0.05);
 	assert_int_equal(t[1]->ops->send(t[1], 2, 0, LS_TAG_ALIVE, &note, sizeof note), LS_OK);

@@ -6,6 +6,7 @@
  * parameter, a lost piece or a sum in another order all show. Its update may be scaled by the norm of the gradient
  * (`clipped`), and depend on norms of whole layers (`phased`): one round of measuring for each.
  */
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +27,10 @@ enum { NODES = 7, DEVICES = 4, LEAVES = 33, STEPS = 4, LAYERS = 6, LIVE = 1200, 
 typedef struct trial {
 	uint64_t seed;
 	int nodes, servers, devices[NODES], threads, layers, clipped, phased, scattered, wire_bf16, library, stale;
+	int sparse; /* eighths of the gradient that are zero, and one; 0: gradients are not made so */
+	int alike;  /* and of all leaves the same ones */
+	int nans, plain;
+	size_t span;                        /* floats that are zero together */
 	_Atomic(int) at[NODES], most_ahead; /* stale: rounds begun; how far apart they were */
 	int64_t most, leaves[STEPS];
 	size_t live, extra, block, bucket, cut[LAYERS + 1];
@@ -59,9 +64,28 @@ static float noise(uint64_t a, uint64_t b, uint64_t c)
 	return (float)((double)(mix(mix(mix(a) ^ b) ^ c) >> 11) / 4503599627370496.0 - 1.0);
 }
 
+/* What a sparse gradient has instead of a number here: zero, -0.0 of all leaves, or NaN; 1: nothing. */
+static float hole(const trial *t, int step, int64_t leaf, size_t at)
+{
+	uint64_t where = mix(t->seed ^ (uint64_t)step << 32 ^ at / t->span);
+	if (t->nans && mix(t->seed + at + (uint64_t)(leaf * 4096)) % 400 == 0)
+		return NAN;
+	if ((int)(mix(where + (t->alike ? 0 : (uint64_t)leaf)) % 8) >= t->sparse - 1)
+		return 1;
+	return mix(t->seed + 5 * at) % 64 == 0 ? -0.0f : 0.0f;
+}
+
 static float gradient(const trial *t, int step, int64_t leaf, size_t at, float param)
 {
+	if (t->sparse && hole(t, step, leaf, at) != 1)
+		return hole(t, step, leaf, at);
 	return noise(t->seed + (uint64_t)step, (uint64_t)leaf, at) + (t->stale ? 0 : 0.25f * param);
+}
+
+/* An update for which -0.0 is not 0. */
+static float bent(const trial *t, float sum)
+{
+	return t->sparse && !t->stale && signbit(sum) ? sum - 0.125f : sum;
 }
 
 static float extra_sum(const trial *t, int step, int64_t leaf, size_t at)
@@ -163,7 +187,7 @@ static void serial_step(trial *t, int step)
 				     figures + runs);
 	choose_ratios(t, figures, ratios);
 	for (size_t i = 0; i < t->live; i++)
-		t->params[i] -= (t->phased ? ratio_at(t, ratios, i) : scale) * sums[i];
+		t->params[i] -= (t->phased ? ratio_at(t, ratios, i) : scale) * bent(t, sums[i]);
 	for (size_t i = 0; i < t->extra; i++)
 		t->state[i] = 0.5f * t->state[i] + tree_sum(t, step, 0, width, i, 1);
 }
@@ -187,7 +211,7 @@ typedef struct node {
 	float params[LIVE], master[LIVE], state[EXTRA];
 	float scale, ratios[LAYERS];
 	int step;
-	int64_t leaf; /* unused by teams: see pass */
+	uint64_t sent; /* bytes */
 	ls_status status;
 } node;
 
@@ -200,7 +224,8 @@ static void update(void *context, size_t begin, size_t end, const float *sums, i
 	(void)participant;
 	for (size_t i = begin; i < end; i++) {
 		if (i < n->t->live)
-			master[i] -= (n->t->phased ? ratio_at(n->t, n->ratios, i) : n->scale) * sums[i - begin];
+			master[i] -=
+				(n->t->phased ? ratio_at(n->t, n->ratios, i) : n->scale) * bent(n->t, sums[i - begin]);
 		else if (i >= extra && i - extra < n->t->extra)
 			n->state[i - extra] = 0.5f * n->state[i - extra] + sums[i - begin];
 	}
@@ -318,6 +343,7 @@ static ls_exchange_options options_of(node *n)
 				      .wire = t->wire_bf16 ? LS_WIRE_BF16 : LS_WIRE_FP32,
 				      .library_sum = t->library,
 				      .staleness = t->stale,
+				      .plain = t->plain,
 				      .rounds = t->clipped + t->phased,
 				      .params = n->params,
 				      .master = t->wire_bf16 ? n->master : n->params,
@@ -378,6 +404,8 @@ static ls_status run_steps(node *n)
 	ls_status status = ls_exchange_await(n->exchange, STEPS - 1 + 5);
 	if (status == LS_OK)
 		status = ls_collect_meet(n->courier, "the end");
+	for (int peer = 0; n->courier != NULL && peer < n->t->nodes; peer++)
+		n->sent += ls_courier_traffic(n->courier, peer).bytes_sent;
 	for (int d = 0; d < n->devices; d++)
 		ls_team_free(n->team[d]);
 	ls_team_free(crew);
@@ -469,9 +497,10 @@ static void draw_trial(trial *t, uint64_t seed)
 static void describe(const trial *t)
 {
 	fprintf(stderr,
-		"seed %llu: %d nodes, %d servers, %d threads, %lld leaves, live %zu, block %zu, bucket %zu%s%s%s\n",
+		"seed %llu: %d nodes, %d servers, %d threads, %lld leaves, live %zu, block %zu, bucket %zu, sparse "
+		"%d%s%s%s\n",
 		(unsigned long long)t->seed, t->nodes, t->servers, t->threads, (long long)t->most, t->live, t->block,
-		t->bucket, t->scattered ? ", scattered" : "", t->clipped ? ", clipped" : "",
+		t->bucket, t->sparse, t->scattered ? ", scattered" : "", t->clipped ? ", clipped" : "",
 		t->phased ? ", two phases" : "");
 }
 
@@ -504,6 +533,27 @@ static int trial_count(void)
 	return text != NULL ? atoi(text) : 300;
 }
 
+/* Returns the bytes all nodes sent. */
+static uint64_t check_same_bits(trial *t)
+{
+	uint64_t sent = 0;
+	node *nodes = run_trial(t);
+
+	for (int n = 0; n < t->nodes - t->servers; n++) {
+		if (nodes[n].status != LS_OK || memcmp(nodes[n].params, t->params, t->live * sizeof(float)) ||
+		    memcmp(nodes[n].state, t->state, t->extra * sizeof(float))) {
+			describe(t);
+			fail_msg("node %d differs from the serial run", n);
+		}
+	}
+	for (int n = t->nodes - t->servers; n < t->nodes; n++)
+		assert_memory_equal(nodes[n].state, t->state, t->extra * sizeof(float)); /* servers know, too */
+	for (int n = 0; n < t->nodes; n++)
+		sent += nodes[n].sent;
+	free(nodes);
+	return sent;
+}
+
 static void test_same_bits(void **state)
 {
 	static trial t;
@@ -514,17 +564,66 @@ static void test_same_bits(void **state)
 	for (int i = 0; i < trial_count(); i++) {
 		draw_trial(&t, seed + (uint64_t)i);
 		serial_run(&t);
-		node *nodes = run_trial(&t);
+		check_same_bits(&t);
+	}
+}
+
+/* Gradients with no, some, many and nothing but zeros, a few of them -0.0, and NaN. */
+static void draw_sparse(trial *t, uint64_t seed)
+{
+	uint64_t rng = seed + 17;
+	int zeros[] = { 0, 3, 6, 7, 8 };
+
+	draw_trial(t, seed);
+	t->sparse = 1 + zeros[below(&rng, 5)];
+	t->alike = below(&rng, 3) > 0;
+	t->nans = !t->clipped && !t->phased && below(&rng, 3) == 0;
+	t->span = 16u << below(&rng, 4);
+	t->block = 16u << below(&rng, 5);
+	t->bucket = t->block * (1 + (size_t)below(&rng, 40));
+}
+
+static void test_sparse(void **state)
+{
+	static trial t;
+	uint64_t seed = first_seed() + 4000, packed = 0, plain = 0;
+
+	(void)state;
+	print_message("seeds from %llu, %d cases\n", (unsigned long long)seed, trial_count() / 2);
+	for (int i = 0; i < trial_count() / 2; i++) {
+		draw_sparse(&t, seed + (uint64_t)i);
+		serial_run(&t);
+		uint64_t sent = check_same_bits(&t);
+		if (i % 10 != 0)
+			continue;
+		t.plain = 1;
+		packed += sent;
+		plain += check_same_bits(&t);
+	}
+	print_message("%llu bytes, plain %llu\n", (unsigned long long)packed, (unsigned long long)plain);
+	assert_true(packed < plain * 9 / 10);
+}
+
+/* bf16 has bits of its own: the same, packed or not. */
+static void test_sparse_bf16(void **state)
+{
+	static trial t;
+	(void)state;
+	for (uint64_t i = 0; i < 60; i++) {
+		draw_sparse(&t, first_seed() + 5000 + i);
+		t.wire_bf16 = t.nodes > 1;
+		node *packed = run_trial(&t);
+		t.plain = 1;
+		node *plain = run_trial(&t);
 		for (int n = 0; n < t.nodes - t.servers; n++) {
-			if (nodes[n].status != LS_OK || memcmp(nodes[n].params, t.params, t.live * sizeof(float)) ||
-			    memcmp(nodes[n].state, t.state, t.extra * sizeof(float))) {
+			assert_int_equal(packed[n].status, LS_OK);
+			if (memcmp(packed[n].params, plain[n].params, t.live * sizeof(float)) != 0) {
 				describe(&t);
-				fail_msg("node %d differs from the serial run", n);
+				fail_msg("bf16: node %d differs when letters are packed", n);
 			}
 		}
-		for (int n = t.nodes - t.servers; n < t.nodes; n++)
-			assert_memory_equal(nodes[n].state, t.state, t.extra * sizeof(float)); /* servers know, too */
-		free(nodes);
+		free(packed);
+		free(plain);
 	}
 }
 
@@ -590,7 +689,11 @@ static void test_stale(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 30; i++) {
-		draw_trial(&t, first_seed() + 3000 + i);
+		if (i % 2 == 0)
+			draw_trial(&t, first_seed() + 3000 + i);
+		else
+			draw_sparse(&t, first_seed() + 3000 + i);
+		t.nans = 0;
 		t.nodes = 2 + (int)(i % 4);
 		t.servers = t.nodes > 3 ? 1 + (int)(i % 2) : 1;
 		for (int n = 0; n < t.nodes; n++)
@@ -635,7 +738,8 @@ static void test_library_sum(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_bits), cmocka_unit_test(test_bf16),
-					    cmocka_unit_test(test_stale), cmocka_unit_test(test_library_sum) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_bits), cmocka_unit_test(test_sparse),
+					    cmocka_unit_test(test_bf16),      cmocka_unit_test(test_sparse_bf16),
+					    cmocka_unit_test(test_stale),     cmocka_unit_test(test_library_sum) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

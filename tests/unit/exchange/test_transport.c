@@ -55,7 +55,7 @@ static void send_int(ls_transport *t, int slot, int peer, int tag, const int *va
 
 static void receive_int(ls_transport *t, int slot, int peer, int tag, int *value)
 {
-	assert_int_equal(t->ops->receive(t, slot, peer, tag, value, sizeof *value), LS_OK);
+	assert_int_equal(t->ops->receive(t, slot, peer, tag, value, sizeof *value, NULL), LS_OK);
 }
 
 static void a_send_waits_for_its_receive(void **state)
@@ -105,7 +105,7 @@ static void other_lengths_are_refused(void **state)
 	char got[12];
 	transports_new(t, 2, 4);
 	send_int(t[0], 0, 1, 5, &sent);
-	assert_int_equal(t[1]->ops->receive(t[1], 0, 0, 5, got, sizeof got), LS_OK);
+	assert_int_equal(t[1]->ops->receive(t[1], 0, 0, 5, got, sizeof got, NULL), LS_OK);
 	assert_int_equal(t[1]->ops->poll(t[1], slots, 4, &count), LS_EMISMATCH);
 	assert_string_equal(ls_last_error(), "node 0 sent 4 bytes with tag 0x5 to node 1, which expects 12");
 	transports_free(t, 2);
@@ -253,7 +253,7 @@ static void player_start(player *p, int slot, int kind, int peer, int tag)
 	memset(p->buffer[slot], 0, BYTES_MAX);
 	for (size_t i = 0; !kind && i < bytes; i++)
 		p->buffer[slot][i] = message_byte(from, to, tag, m, i);
-	p->wrong += kind ? t->ops->receive(t, slot, peer, tag, p->buffer[slot], bytes) != LS_OK
+	p->wrong += kind ? t->ops->receive(t, slot, peer, tag, p->buffer[slot], bytes, NULL) != LS_OK
 			 : t->ops->send(t, slot, peer, tag, p->buffer[slot], bytes) != LS_OK;
 }
 

@@ -1,0 +1,217 @@
+/*
+ * Packed letters: what comes out is what went in, bit for bit, from any block of it; what pays is packed and nothing
+ * else; letters that were damaged are refused, whatever their length.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "exchange/bf16.h"
+#include "exchange/pack.h"
+
+enum { SEED = 20261116, CASES = 4000, MOST = 20000 };
+
+static uint64_t seeds;
+
+static uint64_t draw(uint64_t limit)
+{
+	return ls_mix64(SEED + seeds++) % limit;
+}
+
+/* Random elements, of which grains are zero with a chance of `zeros` in 8; else some are -0.0 alone, or NaN. */
+static void fill(const ls_pack_form *f, unsigned char *letter, uint64_t zeros)
+{
+	static const uint32_t odd[] = { 0x80000000u, 0x7fc00000u, 0xff800001u, 1 };
+	for (size_t i = 0; i < f->count; i++) {
+		uint32_t bits = (uint32_t)(ls_mix64(SEED + seeds++) >> 32);
+		uint64_t kind = ls_mix64(seeds - seeds % 64 + i / f->grain);
+		if (kind % 8 < zeros)
+			bits = 0;
+		else if (kind >> 32 & 1)
+			bits = i % f->grain == (kind >> 40) % f->grain ? odd[kind >> 60 & 3] : 0;
+		bits = f->width == 2 ? bits >> 16 : bits;
+		memcpy(letter + i * f->width, &bits, f->width); /* the low bytes */
+	}
+}
+
+static void as_floats(const ls_pack_form *f, const unsigned char *letter, float *out)
+{
+	if (f->width == 2)
+		ls_bf16_expand(out, (const uint16_t *)(const void *)letter, f->count);
+	else
+		memcpy(out, letter, f->count * sizeof(float));
+}
+
+static ls_pack_form draw_form(void)
+{
+	size_t widths[] = { 2, 4 };
+	return (ls_pack_form){ .count = 1 + draw(draw(4) ? 700 : MOST),
+			       .width = widths[draw(2)],
+			       .grain = (size_t)1 << draw(7) };
+}
+
+/* Some blocks of it, each of them alone. */
+static void check_open(const ls_pack_form *f, const unsigned char *letter, size_t bytes, const float *expected)
+{
+	static float got[MOST];
+	for (int k = 0; k < 4; k++) {
+		size_t begin = k == 0 ? 0 : draw(f->count) / f->grain * f->grain;
+		size_t end = k == 0 ? f->count : begin + 1 + draw(f->count - begin);
+		memset(got, 0xaa, sizeof(got));
+		ls_pack_open(f, letter, bytes, begin, end, got);
+		assert_memory_equal(got, expected + begin, (end - begin) * sizeof(float));
+	}
+}
+
+static size_t count_zero_grains(const ls_pack_form *f, const unsigned char *letter)
+{
+	size_t zeros = 0;
+	for (size_t i = 0; i < f->count; i += f->grain) {
+		size_t end = i + f->grain < f->count ? i + f->grain : f->count, any = 0;
+		for (size_t at = i * f->width; at < end * f->width; at++)
+			any |= letter[at];
+		zeros += any == 0;
+	}
+	return zeros;
+}
+
+static void nothing_is_lost(void **state)
+{
+	static unsigned char letter[4 * MOST], before[4 * MOST], marks[MOST / 8 + 1];
+	static float expected[MOST];
+	int packed = 0;
+
+	(void)state;
+	print_message("seed %d\n", SEED);
+	for (int c = 0; c < CASES; c++) {
+		ls_pack_form f = draw_form();
+		size_t plain = f.count * f.width;
+		fill(&f, letter, draw(10));
+		memcpy(before, letter, plain);
+		as_floats(&f, letter, expected);
+		size_t bytes = ls_pack(&f, letter, marks);
+		assert_int_equal(ls_pack_check(&f, letter, bytes), LS_OK);
+		if (bytes == plain) {
+			assert_memory_equal(letter, before, plain);
+			continue;
+		}
+		packed++;
+		assert_true(bytes <= plain / 4 * 3);
+		assert_true(bytes + (count_zero_grains(&f, before) * f.grain) * f.width >= plain);
+		check_open(&f, letter, bytes, expected);
+	}
+	assert_true(packed > CASES / 4 && packed < CASES);
+}
+
+static float *ones(size_t count)
+{
+	float *all = calloc(count, sizeof(float));
+	for (size_t i = 0; i < count; i++)
+		all[i] = 1;
+	return all;
+}
+
+/* Bytes of some letters of 100 grains of 64. */
+static void known_lengths(void **state)
+{
+	const ls_pack_form f = { .count = 6400, .width = 4, .grain = 64 };
+	unsigned char marks[13];
+	float *all = ones(f.count);
+
+	(void)state;
+	assert_int_equal(ls_pack_marks(&f), 13);
+	assert_int_equal(ls_pack(&f, all, marks), 25600);
+	memset(all, 0, 25 * 64 * sizeof(float)); /* a quarter: the marks are just too much */
+	assert_int_equal(ls_pack(&f, all, marks), 25600);
+	memset(all, 0, 26 * 64 * sizeof(float));
+	assert_int_equal(ls_pack(&f, all, marks), 74 * 256 + 13);
+	memset(all, 0, f.count * sizeof(float));
+	assert_int_equal(ls_pack(&f, all, marks), 13);
+	memset(all, 0, f.count * sizeof(float));
+	all[6399] = -0.0f;
+	assert_int_equal(ls_pack(&f, all, marks), 256 + 13);
+	free(all);
+	assert_int_equal(ls_pack_grain(16384), 64);
+	assert_int_equal(ls_pack_grain(96), 32);
+	assert_int_equal(ls_pack_grain(16), 16);
+	assert_int_equal(ls_pack_grain(7), 1);
+}
+
+/* Rows of an embedding, of which one in 16 is there: nearly all of the rest is saved, though they are a sample away. */
+static void rows_are_found(void **state)
+{
+	const ls_pack_form f = { .count = 512 * 256, .width = 4, .grain = 64 };
+	unsigned char marks[256];
+	float *all = calloc(f.count, sizeof(float));
+
+	(void)state;
+	for (size_t row = 0; row < 512; row += 16)
+		for (size_t i = 0; i < 256; i++)
+			all[row * 256 + i] = 0.5f;
+	assert_int_equal(ls_pack(&f, all, marks), 32 * 1024 + 256);
+	free(all);
+}
+
+/* Every other length, every other mark: refused, unless the letter is a right one by chance. */
+static void damaged_letters_are_refused(void **state)
+{
+	const ls_pack_form f = { .count = 1000, .width = 4, .grain = 64 };
+	static unsigned char letter[8000], marks[2];
+	static float out[1000];
+
+	(void)state;
+	seeds = 0;
+	fill(&f, letter, 6);
+	size_t bytes = ls_pack(&f, letter, marks);
+	assert_true(bytes < 4000);
+	for (size_t wrong = 0; wrong < 8000; wrong++) {
+		ls_status status = ls_pack_check(&f, letter, wrong);
+		if (wrong < 2 || wrong > 4000)
+			assert_int_equal(status, LS_EMISMATCH);
+		else if (status == LS_OK && wrong < 4000)
+			ls_pack_open(&f, letter, wrong, 0, 1000, out); /* reads nothing that is not there */
+	}
+	for (int bit = 0; bit < 16; bit++) {
+		letter[bytes - 2 + (size_t)bit / 8] ^= (unsigned char)(1u << bit % 8);
+		assert_int_equal(ls_pack_check(&f, letter, bytes), LS_EMISMATCH);
+		letter[bytes - 2 + (size_t)bit / 8] ^= (unsigned char)(1u << bit % 8);
+	}
+	assert_int_equal(ls_pack_check(&f, letter, bytes), LS_OK);
+	assert_int_equal(ls_pack_check(&f, letter, bytes - 1), LS_EMISMATCH);
+}
+
+/* Rubbish in memory of just its size, for the address sanitizer: either refused, or read within it. */
+static void rubbish_is_survived(void **state)
+{
+	static float out[700];
+
+	(void)state;
+	for (int c = 0; c < CASES; c++) {
+		ls_pack_form f = draw_form();
+		f.count = 1 + f.count % 700;
+		size_t bytes = draw(f.count * f.width + 9);
+		unsigned char *letter = malloc(bytes + 1);
+		for (size_t i = 0; i < bytes; i++)
+			letter[i] = (unsigned char)(draw(3) ? 0 : draw(256));
+		unsigned char *exact = realloc(letter, bytes > 0 ? bytes : 1);
+		if (ls_pack_check(&f, exact, bytes) == LS_OK && bytes < f.count * f.width)
+			ls_pack_open(&f, exact, bytes, 0, f.count, out);
+		free(exact);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_is_lost), cmocka_unit_test(known_lengths),
+					    cmocka_unit_test(rows_are_found),
+					    cmocka_unit_test(damaged_letters_are_refused),
+					    cmocka_unit_test(rubbish_is_survived) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
