@@ -354,6 +354,43 @@ static void sums_of_all_nodes(void **state)
 	assert_int_equal(crew_run(&c, members), 0);
 }
 
+static ls_status check_third(void *context, const ls_letter *letter)
+{
+	(void)context;
+	return letter->arrived == 30 ? ls_fail(LS_EMISMATCH, "a letter of 30 bytes is not wanted") : LS_OK;
+}
+
+/* Letters of 10, 20 and 30 bytes where there could be 100; the third is not what the receiver wants. */
+static void send_short_ones(crew_member *m)
+{
+	char buffers[3][100] = { { 0 } };
+	ls_letter letters[3];
+	for (int i = 0; i < 3; i++) {
+		letters[i] = plain_letter(m, m->rank == 0, 1 - m->rank, 0, buffers[i], 100);
+		letters[i].shorter = m->rank == 1;
+		letters[i].check = m->rank == 1 ? check_third : NULL;
+		if (m->rank == 0)
+			letters[i].bytes = 10 * (size_t)(i + 1);
+	}
+	ls_courier_post_all(m->courier, letters, 2);
+	CREW_CHECK(m, crew_await(m, 2));
+	ls_traffic t = ls_courier_traffic(m->courier, 1 - m->rank);
+	CREW_CHECK(m, (m->rank == 0 ? t.bytes_sent : t.bytes_received) == 30);
+	CREW_CHECK(m, m->rank == 0 || (letters[0].arrived == 10 && letters[1].arrived == 20));
+	ls_courier_post(m->courier, &letters[2]);
+	CREW_CHECK(m, crew_await_failure(m) == (m->rank == 1 ? LS_EMISMATCH : LS_EPEER));
+	CREW_CHECK(m, strstr(m->message, "a letter of 30 bytes is not wanted"));
+	CREW_CHECK(m, m->rank == 0 || atomic_load(&m->arrived) == 2);
+}
+
+static void letters_may_be_shorter_and_are_checked(void **state)
+{
+	(void)state;
+	crew_member members[2];
+	crew c = { .size = 2, .slots = WATCHED, .timeout = 15, .seed = SEED, .play = send_short_ones };
+	assert_int_equal(crew_run(&c, members), 0);
+}
+
 static void add_up_without(crew_member *m)
 {
 	float value = 1;
@@ -451,6 +488,7 @@ int main(void)
 		cmocka_unit_test(most_urgent_first_within_the_window),
 		cmocka_unit_test(the_window_is_kept),
 		cmocka_unit_test(idle_couriers_sleep),
+		cmocka_unit_test(letters_may_be_shorter_and_are_checked),
 		cmocka_unit_test(sums_of_all_nodes),
 		cmocka_unit_test(sums_need_a_transport_that_has_them),
 		cmocka_unit_test(work_is_done_in_between),

@@ -111,6 +111,32 @@ static void other_lengths_are_refused(void **state)
 	transports_free(t, 2);
 }
 
+/* Where the receiver asks for the length, it is an upper bound. */
+static void shorter_ones_where_they_may_be(void **state)
+{
+	(void)state;
+	ls_transport *t[2];
+	int sent[3] = { 1, 2, 3 }, slots[4], count;
+	int got[3][3] = { { 0 } };
+	size_t arrived[3] = { 99, 99, 99 };
+	transports_new(t, 2, 4);
+	for (int i = 0; i < 3; i++) {
+		size_t bytes = sizeof(int) * (size_t)(i == 0 ? 0 : i + 1); /* none, some, all */
+		assert_int_equal(t[i % 2]->ops->send(t[i % 2], i, 1 - i % 2, 5, sent, bytes), LS_OK);
+		assert_int_equal(
+			t[1 - i % 2]->ops->receive(t[1 - i % 2], i, i % 2, 5, got[i], sizeof got[i], &arrived[i]),
+			LS_OK);
+		assert_int_equal(poll_bits(t[0]), 1u << i);
+		assert_int_equal(poll_bits(t[1]), 1u << i);
+		assert_int_equal(arrived[i], bytes);
+	}
+	assert_true(got[0][0] == 0 && got[1][1] == 2 && got[1][2] == 0 && got[2][2] == 3);
+	assert_int_equal(t[0]->ops->send(t[0], 0, 1, 5, sent, 12), LS_OK);
+	assert_int_equal(t[1]->ops->receive(t[1], 0, 0, 5, got[0], 8, &arrived[0]), LS_OK);
+	assert_int_equal(t[1]->ops->poll(t[1], slots, 4, &count), LS_EMISMATCH);
+	transports_free(t, 2);
+}
+
 static void bad_arguments(void **state)
 {
 	(void)state;
@@ -342,6 +368,7 @@ int main(void)
 		cmocka_unit_test(a_send_waits_for_its_receive),
 		cmocka_unit_test(order_holds_within_a_tag),
 		cmocka_unit_test(other_lengths_are_refused),
+		cmocka_unit_test(shorter_ones_where_they_may_be),
 		cmocka_unit_test(bad_arguments),
 		cmocka_unit_test(done_slots_come_shuffled),
 		cmocka_unit_test(sums_are_in_rank_order),
