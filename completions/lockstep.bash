@@ -2,7 +2,7 @@
 # never out of date.
 
 _lockstep_options() { # COMMAND...: the options its help shows
-	"$1" "${@:2}" --help 2>/dev/null | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u
+	"$1" "${@:2}" --help all 2>/dev/null | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u
 	echo --help
 }
 
@@ -14,7 +14,7 @@ _lockstep_names() { # COMMAND...: the first column of its table
 	"$1" "${@:2}" 2>/dev/null | awk 'NR > 1 { print $1 }'
 }
 
-_lockstep_value() { # PROGRAM OPTION: the values it takes; fails for a file or a number
+_lockstep_value() { # PROGRAM OPTION COMMAND: the values it takes; fails for a file or a number
 	case $2 in
 	--model | -m) _lockstep_names "$1" models ;;
 	--data | -d) _lockstep_names "$1" data list ;;
@@ -25,6 +25,7 @@ _lockstep_value() { # PROGRAM OPTION: the values it takes; fails for a file or a
 	--share) echo "auto equal" ;;
 	--pin) echo "auto on off" ;;
 	--schedule) echo "settle constant step cosine linear" ;;
+	--help | -h) "$1" "$3" --help 2>/dev/null | sed -n 's/^More: --help //p' | tr '|' ' ' ;;
 	*) return 1 ;;
 	esac
 }
@@ -47,7 +48,7 @@ _lockstep() {
 		words=$(_lockstep_commands "$program" data)
 	elif [[ $word == -* ]]; then
 		words=$(_lockstep_options "${command[@]}")
-	elif ! words=$(_lockstep_value "$program" "$before"); then
+	elif ! words=$(_lockstep_value "$program" "$before" "${COMP_WORDS[1]}"); then
 		case "${COMP_WORDS[*]:1:3}" in
 		"data make vocab") [ "$COMP_CWORD" -gt 3 ] || words=vocab ;;
 		"data make"*) [[ $before == -* ]] || words="$(_lockstep_names "$program" data list) vocab" ;;

@@ -72,6 +72,8 @@ ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
 typedef struct ls_ckpt_import {
 	int fresh_heads;     /* a head that the file has not keeps the values it has: for another task */
 	uint64_t vocabulary; /* hash of the vocabulary they are to work with; 0: there is none */
+	const char *trained; /* the file of the one they were trained with, to be named when it is another; may be NULL
+			      */
 } ls_ckpt_import;
 
 /* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape; extra tensors are

@@ -146,29 +146,35 @@ static void match_extras(match *m)
 	}
 }
 
+static const ls_st_tensor *wanted_words(const match *m)
+{
+	for (size_t i = 0; i < m->entries->count; i++)
+		if (strcmp(m->entries->tensors[i].name, m->family->words) == 0)
+			return &m->entries->tensors[i];
+	return NULL; /* by which the family was found: it is there */
+}
+
 /* Words of another number, or others: every row of the table would stand for something else. */
 static ls_status match_words(const match *m)
 {
-	const ls_st_tensor *second, *found = NULL, *wanted = NULL;
+	const ls_st_tensor *second, *wanted = wanted_words(m);
+	const ls_st_tensor *found = ls_ckpt_family_find(m->family, m->entries, m->reader, wanted->name, &second);
 	const char *hash = ls_st_metadata(m->reader, LS_CKPT_VOCABULARY);
+	const char *trained = m->how->trained ? m->how->trained : "FILE";
 	char mine[32], shown[LS_NAME_TEXT];
 
-	for (size_t i = 0; i < m->entries->count; i++)
-		if (strcmp(m->entries->tensors[i].name, m->family->words) == 0)
-			wanted = &m->entries->tensors[i];
-	found = ls_ckpt_family_find(m->family, m->entries, m->reader, m->family->words, &second);
 	if (found && found->rank == 2 && found->shape[0] != wanted->shape[0])
 		return ls_fail(LS_EMISMATCH,
-			       "%s was trained with a vocabulary of %" PRId64 " tokens, the data has one of %" PRId64
-			       ": the vocabulary does not match; name the one it was trained with (--vocab)",
-			       m->label, found->shape[0], wanted->shape[0]);
+			       "%s was trained with a vocabulary of %" PRId64 " tokens, the data is read with one of "
+			       "%" PRId64 ": the vocabulary does not match; give the one it was trained with, --vocab "
+			       "%s",
+			       m->label, found->shape[0], wanted->shape[0], trained);
 	snprintf(mine, sizeof mine, "%016" PRIx64, m->how->vocabulary);
 	if (hash && m->how->vocabulary && strcmp(hash, mine) != 0)
 		return ls_fail(LS_EMISMATCH,
-			       "%s was trained with another vocabulary (xxh64 %s) than the data is read with (%s), of "
-			       "the same size: the vocabulary does not match; name the one it was trained with "
-			       "(--vocab)",
-			       m->label, ls_text_printable(shown, sizeof shown, hash), mine);
+			       "%s was trained with another vocabulary (xxh64 %s) than the data is read with (%s): the "
+			       "vocabulary does not match; give the one it was trained with, --vocab %s",
+			       m->label, ls_text_printable(shown, sizeof shown, hash), mine, trained);
 	return LS_OK;
 }
 

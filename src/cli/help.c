@@ -82,7 +82,7 @@ static const char *topic_of(const ls_setting *row, char *out, size_t size)
 	return out;
 }
 
-/* The topics, between commas, the last after "or"; or the heading of the one named. */
+/* The heading of the topic named; NULL: none, and `list` has those there are, "model|text|all". */
 static const char *find_topic(const ls_args *args, const char *topic, char *list, size_t size)
 {
 	const ls_setting *row, *before = NULL;
@@ -95,7 +95,7 @@ static const char *find_topic(const ls_args *args, const char *topic, char *list
 		if (topic && !strcmp(topic, word))
 			return row->group;
 		if (used < size)
-			used += (size_t)snprintf(list + used, size - used, "%s, ", word);
+			used += (size_t)snprintf(list + used, size - used, "%s|", word);
 	}
 	if (used < size)
 		snprintf(list + used, size - used, "all");
@@ -109,12 +109,12 @@ int ls_args_help(const ls_args *args, const void *defaults, const char *topic)
 	if (args->brief)
 		p.group = find_topic(args, topic, topics, sizeof topics);
 	if (topic && !p.group && strcmp(topic, "all") != 0)
-		return ls_usage_error(args->command, "no help on '%s'; there is --help with %s", topic, topics);
+		return ls_usage_error(args->command, "no help on '%s'; there is --help %s", topic, topics);
 	printf("usage: %s%s%s [OPTION]...\n%s\n", args->command, args->operands ? " " : "",
 	       args->operands ? args->operands : "", args->purpose);
 	print_options(&p, defaults);
 	if (p.common)
-		printf("More: --help with one of %s\n", topics);
+		printf("More: --help %s\n", topics);
 	if (args->example && !topic)
 		printf("Example: %s\n", args->example);
 	return LS_EXIT_OK;

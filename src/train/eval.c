@@ -144,7 +144,8 @@ static ls_status build_graph(evaluation *e)
 static ls_status load(evaluation *e)
 {
 	const ls_param_table *table = &e->graph->params;
-	ls_ckpt_import how = { .vocabulary = ls_dataset_describe(e->set)->vocabulary_hash };
+	ls_ckpt_import how = { .vocabulary = ls_dataset_describe(e->set)->vocabulary_hash,
+			       .trained = e->vocab[0] != '\0' ? e->vocab : NULL };
 	int64_t ignored;
 
 	LS_TRY(ls_floats_new(&e->params, table->total, "parameters"));

@@ -117,11 +117,14 @@ static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_prog
 	ls_trainer *t = s->trainer;
 	ls_ckpt_import how = { .fresh_heads = 1, .vocabulary = vocabulary_of(s) };
 	ls_weights weights;
+	char vocab[4096];
 
 	LS_TRY(ls_trainer_init(t));
 	if (init == NULL)
 		return LS_OK;
 	LS_TRY(ls_weights_find(&weights, init));
+	ls_vocabulary_find(vocab, sizeof(vocab), weights.run);
+	how.trained = vocab[0] != '\0' ? vocab : NULL;
 	return ls_ckpt_load_weights(weights.file, &t->graph->params, &how, t->params, t->buffers,
 				    &position->batches_tracked);
 }

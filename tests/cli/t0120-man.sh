@@ -7,7 +7,7 @@ man=$SOURCE_DIR/docs/man
 
 help_options() { # COMMAND...: names its help shows
 	{
-		"$LOCKSTEP" "$@" --help | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*'
+		"$LOCKSTEP" "$@" --help all | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*'
 		echo --help
 	} | tr -d ' -' | sort -u
 }
@@ -28,7 +28,7 @@ is "lockstep-data.1 describes the options of lockstep data" "$(page_options "$ma
 
 # "--lr 0.001" in help, "Default: 0.001." in the page; placeholders are in capitals
 wrong_defaults() { # COMMAND
-	"$LOCKSTEP" "$1" --help | grep '^ --' | grep -oE -- '--[a-z0-9-]+ [a-z0-9.-]+' | while read -r option default; do
+	"$LOCKSTEP" "$1" --help all | grep '^ --' | grep -oE -- '--[a-z0-9-]+ [a-z0-9.-]+' | while read -r option default; do
 		awk -v name="${option#--}" -v value="Default: $default" '
 			/^\.It / { inside = $0 ~ "Fl -" name "( |$)" }
 			inside && index($0, value) == 1 { found = 1 }
