@@ -1,9 +1,10 @@
 /*
  * linear.c - the loops around the products of a linear layer.
  *
- * Forward goes over (tile of rows, out block) and holds the tile of y while in blocks pass: weights stream through, x
- * stays in the second-level cache over the out blocks of a tile. Backward goes over in blocks and holds dx; a block of
- * weights is turned once, in the first-level cache, for all rows of a stretch.
+ * Forward goes over (tile of rows, group of out blocks) and holds the tiles of y while in blocks pass: weights stream
+ * through, and a tile of x serves the group from the second-level cache. Backward goes over groups of in blocks and
+ * holds their dx; a block of weights is turned once, in the first-level cache, for all rows of a stretch. Weight
+ * gradients hold a group of dy while x passes. Without groups wide layers wait for the last-level cache.
  */
 #include "kernels/linear.h"
 
@@ -13,8 +14,10 @@
 
 enum {
 	CHUNK_LEVEL = 6, /* weight gradients: stretches of 64 rows, both operands in the first-level cache */
-	STRETCH_ROWS = 1024
-}; /* backward: rows a turned block serves at once; dx of them stays in the second level */
+	/* backward: rows a turned block serves at once; dx of them stays in the second level */
+	STRETCH_ROWS = 1024,
+	GROUP_MOST = 4 /* blocks that are worked on together: 4 * 256 kB, and what passes by them */
+};
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -100,6 +103,15 @@ size_t ls_linear_scratch_floats(const ls_linear_plan *p, int threads)
 	return block_floats(p) * (size_t)threads;
 }
 
+/* Blocks that share what streams by: as many as keep it near, and fewer where there would be too few units for all. */
+static int64_t group_of(int64_t blocks, int64_t others, ls_member member)
+{
+	int64_t group = GROUP_MOST;
+	while (group > 1 && member.size > 1 && (blocks + group - 1) / group * others < 4 * (int64_t)member.size)
+		group /= 2;
+	return group;
+}
+
 static int outputs_of(const ls_linear_plan *p, int64_t ob)
 {
 	return p->tied && ob == p->out_blocks - 1 ? p->last_out : p->out_panel;
@@ -137,16 +149,21 @@ static void finish(const ls_linear_plan *p, const ls_linear_epilogue *e, int64_t
 		simd->gelu(tile, count * p->out_panel, e->approximate, y);
 }
 
-static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, int64_t ob, const float *x,
-			 const float *weights, const ls_linear_epilogue *e, float *y)
+/* Out blocks [ob, ob + group) of a tile: a tile of x serves all of them while it is near. */
+static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, int64_t ob, int64_t group,
+			 const float *x, const float *weights, const ls_linear_epilogue *e, float *y)
 {
-	int64_t count = smaller(LS_LINEAR_TILE, rows - first), place = (ob * rows + first) * p->out_panel;
-	float *tile = e->before != NULL ? e->before + place : y + place;
+	int64_t count = smaller(LS_LINEAR_TILE, rows - first), last = smaller(ob + group, p->out_blocks);
+	float *into = e->before != NULL ? e->before : y;
 
 	for (int64_t ib = 0; ib < p->in_blocks; ib++)
-		run_rows(p->forward, count, ib > 0, x + (ib * rows + first) * p->in_panel,
-			 weights + block_place(p, ob, ib), tile);
-	finish(p, e, ob, count, tile, y + place);
+		for (int64_t o = ob; o < last; o++)
+			run_rows(p->forward, count, ib > 0, x + (ib * rows + first) * p->in_panel,
+				 weights + block_place(p, o, ib), into + (o * rows + first) * p->out_panel);
+	for (int64_t o = ob; o < last; o++) {
+		int64_t place = (o * rows + first) * p->out_panel;
+		finish(p, e, o, count, into + place, y + place);
+	}
 }
 
 /* Weights outermost: a block is turned once for all rows. */
@@ -168,40 +185,51 @@ void ls_linear_forward(const ls_linear_plan *p, int64_t rows, const float *x, co
 		       const ls_linear_epilogue *e, float *y, float *scratch, ls_member member)
 {
 	int64_t tiles = p->tied ? 1 : (rows + LS_LINEAR_TILE - 1) / LS_LINEAR_TILE, unit;
+	int64_t group = p->tied ? 1 : group_of(p->out_blocks, tiles, member),
+		groups = (p->out_blocks + group - 1) / group;
 	float *spare = scratch + (size_t)member.rank * block_floats(p);
 
-	while ((unit = ls_team_next(member, tiles * p->out_blocks)) >= 0) {
-		int64_t ob = unit % p->out_blocks;
+	while ((unit = ls_team_next(member, tiles * groups)) >= 0) {
+		int64_t ob = unit % groups * group;
 		if (p->tied)
 			forward_tied(p, rows, ob, x, weights, e, y, spare);
 		else
-			forward_tile(p, rows, unit / p->out_blocks * LS_LINEAR_TILE, ob, x, weights, e, y);
+			forward_tile(p, rows, unit / groups * LS_LINEAR_TILE, ob, group, x, weights, e, y);
 	}
 }
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
+/* Block (ob, ib) of the weights against rows [first, first + count): turned where they do not lie as they are needed.
+ */
+static void backward_block(const ls_linear_plan *p, int64_t rows, int64_t first, int64_t count, int64_t ob, int64_t ib,
+			   const float *dy, const float *weights, int adds, float *dx, float *spare)
+{
+	const float *w = weights + block_place(p, ob, ib);
+	int last = p->tied && ob == p->out_blocks - 1;
+
+	if (!p->tied) {
+		ls_simd_get()->transpose(w, p->in_panel, p->out_panel, p->out_panel, spare, p->in_panel);
+		w = spare;
+	}
+	run_rows(last ? p->last_backward : p->backward, count, adds, dy + (ob * rows + first) * p->out_panel, w,
+		 dx + (ib * rows + first) * p->in_panel);
+}
+
 void ls_linear_backward_data(const ls_linear_plan *p, int64_t rows, const float *dy, const float *weights,
 			     int accumulate, float *dx, float *scratch, ls_member member)
 {
 	int64_t stretches = (rows + STRETCH_ROWS - 1) / STRETCH_ROWS, unit;
+	int64_t group = group_of(p->in_blocks, stretches, member), groups = (p->in_blocks + group - 1) / group;
 	float *spare = scratch + (size_t)member.rank * block_floats(p);
 
-	while ((unit = ls_team_next(member, stretches * p->in_blocks)) >= 0) {
-		int64_t ib = unit % p->in_blocks, first = unit / p->in_blocks * STRETCH_ROWS;
-		int64_t count = smaller(STRETCH_ROWS, rows - first);
-		float *out = dx + (ib * rows + first) * p->in_panel;
-		for (int64_t ob = 0; ob < p->out_blocks; ob++) {
-			const float *w = weights + block_place(p, ob, ib);
-			int last = p->tied && ob == p->out_blocks - 1;
-			if (!p->tied) {
-				ls_simd_get()->transpose(w, p->in_panel, p->out_panel, p->out_panel, spare,
-							 p->in_panel);
-				w = spare;
-			}
-			run_rows(last ? p->last_backward : p->backward, count, accumulate || ob > 0,
-				 dy + (ob * rows + first) * p->out_panel, w, out);
-		}
+	while ((unit = ls_team_next(member, stretches * groups)) >= 0) {
+		int64_t begin = unit % groups * group, end = smaller(begin + group, p->in_blocks);
+		int64_t first = unit / groups * STRETCH_ROWS, count = smaller(STRETCH_ROWS, rows - first);
+		for (int64_t ob = 0; ob < p->out_blocks; ob++)
+			for (int64_t ib = begin; ib < end; ib++)
+				backward_block(p, rows, first, count, ob, ib, dy, weights, accumulate || ob > 0, dx,
+					       spare);
 	}
 }
 
@@ -215,6 +243,18 @@ static void run_weights(const ls_gemm (*products)[2], int64_t rows, int adds, co
 			a += (int64_t)product->shape.ldx << level;
 			b += (int64_t)product->shape.ldw << level;
 		}
+}
+
+static void weights_block(const ls_linear_plan *p, int64_t rows, int64_t ob, int64_t ib, const float *x,
+			  const float *dy, int accumulate, float *dweights)
+{
+	const float *in = x + ib * rows * p->in_panel, *out = dy + ob * rows * p->out_panel;
+	float *dw = dweights + block_place(p, ob, ib);
+
+	if (!p->tied)
+		run_weights(p->weights, rows, accumulate, in, out, dw);
+	else
+		run_weights(ob == p->out_blocks - 1 ? p->last_weights : p->weights, rows, accumulate, out, in, dw);
 }
 
 static void zero_weights(const ls_linear_plan *p, int accumulate, float *dweights, ls_member member)
@@ -235,14 +275,10 @@ void ls_linear_backward_weights(const ls_linear_plan *p, int64_t rows, const flo
 		zero_weights(p, accumulate, dweights, member);
 		return;
 	}
-	while ((unit = ls_team_next(member, (int64_t)p->out_blocks * p->in_blocks)) >= 0) {
-		int64_t ob = unit / p->in_blocks, ib = unit % p->in_blocks;
-		const float *in = x + ib * rows * p->in_panel, *out = dy + ob * rows * p->out_panel;
-		float *dw = dweights + block_place(p, ob, ib);
-		if (!p->tied)
-			run_weights(p->weights, rows, accumulate, in, out, dw);
-		else
-			run_weights(ob == p->out_blocks - 1 ? p->last_weights : p->weights, rows, accumulate, out, in,
-				    dw);
+	int64_t group = group_of(p->out_blocks, p->in_blocks, member), groups = (p->out_blocks + group - 1) / group;
+	while ((unit = ls_team_next(member, groups * p->in_blocks)) >= 0) {
+		int64_t begin = unit / p->in_blocks * group, end = smaller(begin + group, p->out_blocks);
+		for (int64_t ob = begin; ob < end; ob++)
+			weights_block(p, rows, ob, unit % p->in_blocks, x, dy, accumulate, dweights);
 	}
 }
