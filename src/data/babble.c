@@ -2,8 +2,8 @@
  * babble.c - sentences of a toy language, so that everything about text runs without a download.
  *
  * Its words are numbers: there is nothing to tokenize. A few negate, some carry a mood, the rest are plain and belong
- * to one of 64 topics. A sentence keeps to a topic: a plain word is the usual successor of the one before it (1/4), a
- * word of the topic (1/2) or any (1/4), and common words are common. That gives a language model something to learn.
+ * to one of 64 topics. A sentence keeps to a topic: a plain word is the usual successor of the one before it (1/2), a
+ * word of the topic (3/8) or any (1/8), and common words are common. That gives a language model something to learn.
  *
  * `babble` is single sentences in one of five moods, from very bad to very good. Every six words or so there is a word
  * that carries the sentence's mood, one in four of them said by a negator and a word of the opposite mood, and one in
@@ -63,20 +63,20 @@ static int below(ls_draw *draw, int n)
 	return (int)ls_rng_below(ls_draw_word(draw), (uint32_t)n);
 }
 
-/* In [0, n), small numbers more often: density log(n / x) / n. */
+/* In [0, n), small numbers more often: density log(n / x)^2 / 2n. */
 static int common(ls_draw *draw, int n)
 {
-	return below(draw, below(draw, n) + 1);
+	return below(draw, below(draw, below(draw, n) + 1) + 1);
 }
 
 static int32_t plain_word(ls_draw *draw, int topic, int32_t before)
 {
-	int kind = below(draw, 4);
-	if (kind == 0 && before >= FIRST_PLAIN) {
+	int kind = below(draw, 8);
+	if (kind < 4 && before >= FIRST_PLAIN) {
 		int32_t place = before - FIRST_PLAIN; /* the next word of its topic */
 		return FIRST_PLAIN + place / TOPIC_WORDS * TOPIC_WORDS + (place + 1) % TOPIC_WORDS;
 	}
-	if (kind <= 2)
+	if (kind < 7)
 		return FIRST_PLAIN + topic * TOPIC_WORDS + common(draw, TOPIC_WORDS);
 	return FIRST_PLAIN + common(draw, PLAIN_WORDS);
 }
