@@ -71,4 +71,14 @@ for placement in allreduce ps; do
 done
 same a:1,b:1,c:1 --placement ps
 
+# Text: most of the words' gradient is zero and stays at home.
+job=(--model transformer --data babble --layers 2 --width 64 --heads 2 --ffn 96 --seq-len 40 --samples 190 --test-samples 50)
+job+=(--global-batch 16 --leaf 4 --steps 14 --schedule constant --dropout 0.1)
+run "$LOCKSTEP" train "${job[@]}" --devices 1
+expected=$(result "$out")
+like "transformer" "$(paste -sd ' ' <<<"$expected")" '^[0-9a-f]{16} test accuracy: 0\.[0-9]+'
+same a:2,b:1
+same a:1,b:1,c:1,d:1 --bucket-bytes 65536
+same a:1,b:2,c:1,d:1 --placement ps --servers 2
+
 test_end

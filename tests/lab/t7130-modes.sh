@@ -1,5 +1,5 @@
 #!/bin/bash
-# What goes over the wire: the live gradient and no more, half of it as bf16; and the modes that give up the same bits.
+# What goes over the wire: the live gradient and no more, half of it as bf16, words that occur; and the modes that give up the same bits.
 # shellcheck disable=SC2317 # functions are called by ok and wait_for
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -30,6 +30,14 @@ traffic_of train_on a:1,b:1 "${resnet[@]}" --wire bf16
 ok "bf16 halves it: $traffic" near "$traffic" $((3 * live))
 traffic_of train_on a:1,b:1 "${resnet[@]}" --placement ps
 ok "a worker sends its gradient to the server, and gets parameters: $traffic" near "$traffic" $((6 * live))
+
+# An embedding has a gradient for the words of the step alone: 256 of 30522, of 1024 bytes each.
+words=$((30522 * 1024))
+run timeout 60 "$lab" run "$LOCKSTEP" bench --hosts a:1,b:1 --placement ps --model transformer --layers 1 --batch 8 --seq-len 32 \
+	--warmup 1 --steps 4 --repeat 1 --json
+pushed=$(python3 -c 'import json, sys; print(int(json.load(sys.stdin)["nodes"][0]["sent_bytes"]))' <<<"$out")
+ok "a worker pushes much less than a table of words: $pushed of $words bytes" test $((4 * pushed)) -lt "$words"
+ok "and the rest of the gradient" test "$pushed" -gt 1000000
 
 # ---- bits given up -----------------------------------------------------------------------------------------------------
 job=(--model cnn --data glyphs --samples 1000 --test-samples 500 --global-batch 64 --leaf 8 --epochs 3 --schedule constant)
