@@ -42,7 +42,7 @@ static int run_list(int argc, char **argv)
 }
 
 static const ls_setting get_rows[] = {
-	{ "from", 0, "DIR", "Options", "folder (or sst5's ZIP) that has the files; else the network", LS_SETTING_STRING,
+	{ "from", 0, "DIR", "Options", "folder, or sst5's ZIP, with the files; else the network", LS_SETTING_STRING,
 	  offsetof(ls_data_get_options, from), 0, 0, 0 },
 	{ "dir", 0, "DIR", "Options", "where to put them; the cache when not given", LS_SETTING_STRING,
 	  offsetof(ls_data_get_options, dir), 0, 0, 0 },
@@ -190,8 +190,8 @@ LS_ARGS_TABLE(info_row_at, info_rows)
 static const ls_args info_args = {
 	.command = "lockstep data info",
 	.operands = "NAME|DIR|FILE",
-	.purpose = "Tell what a dataset holds: counts, shapes, labels, mean, deviation, checksums; of text,\n"
-		   "lengths, bytes a token and how often a word is unknown.",
+	.purpose = "Tell what a dataset holds: counts, shapes, labels, mean, deviation, checksums;\n"
+		   "of text, lengths, bytes a token and how often a word is unknown.",
 	.example = "lockstep data info glyphs",
 	.operands_min = 1,
 	.operands_max = 1,

@@ -8,9 +8,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/team.h"
@@ -305,10 +305,16 @@ static ls_status write_drafts(build *b, const char *path, uint64_t key)
 	return status;
 }
 
+/* As many as this process may use. */
 static int count_threads(int wanted)
 {
-	long cores = wanted > 0 ? wanted : sysconf(_SC_NPROCESSORS_ONLN);
-	return cores < 1 ? 1 : cores < THREADS_MAX ? (int)cores : THREADS_MAX;
+	ls_processors allowed;
+	if (wanted < 1) {
+		ls_cores_allowed(&allowed);
+		int cores = ls_cores_count("", &allowed), quota = ls_cores_quota("");
+		wanted = cores < quota ? cores : quota;
+	}
+	return wanted < 1 ? 1 : wanted < THREADS_MAX ? wanted : THREADS_MAX;
 }
 
 ls_status ls_corpus_build(const char *path, const ls_corpus_files *files, const ls_tokenizer *tokenizer, uint64_t key,

@@ -139,10 +139,14 @@ static uint64_t corpus_key(const ls_corpus_files *files, const ls_tokenizer *tok
 	return XXH64(how, sizeof(how), hash);
 }
 
-/* One process of a machine makes a cache file, the others wait for it: the directory is the lock. -1: go without. */
+/* One process makes a cache file, the others wait for it, those of other nodes that share the directory, too. -1: go
+ * without. */
 static int lock_directory(const char *dir)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char path[4096];
+	if (ls_path_join(path, sizeof(path), dir, ".lock") != LS_OK)
+		return -1;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -1;
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {

@@ -63,15 +63,16 @@ is "data info of a corpus succeeds" "$status" 0
 like "it counts documents" "$out" "^corpus: 3 files, 3 documents"
 like "and sentences" "$out" "10 sentences"
 like "of which the last is for testing" "$out" "^test: 1 samples of up to 128 tokens, 2 classes"
-is "one file is in the cache" "$(find cache/corpus -type f | wc -l)" 1
+is "nothing half made is left" "$(find cache/corpus -name "*.draft")" ""
+is "one file is in the cache" "$(find cache/corpus -name "*.tokens" | wc -l)" 1
 first=$out
 run "$LOCKSTEP" data info corpus
 is "looked at again, it is the same" "$out" "$first"
-is "and not tokenized again" "$(find cache/corpus -type f | wc -l)" 1
+is "and not tokenized again" "$(find cache/corpus -name "*.tokens" | wc -l)" 1
 run "$LOCKSTEP" data info corpus/a.txt
 like "a file alone is a corpus" "$out" "^corpus: 1 file, 1 document"
-head -c 64 "$(find cache/corpus -type f | head -1)" >half
-for file in cache/corpus/*; do cp half "$file"; done
+head -c 64 "$(find cache/corpus -name "*.tokens" | head -1)" >half
+for file in cache/corpus/*.tokens; do cp half "$file"; done
 run "$LOCKSTEP" data info corpus
 is "half a cache file is made anew" "$out" "$first"
 
