@@ -54,6 +54,23 @@ expected=$(result "$out")
 same a:1,b:1,c:1 --optimizer lamb --lr 0.02 --clip-norm 0.05
 same a:2,b:1,c:1 --optimizer lamb --lr 0.02 --clip-norm 0.05 --placement ps
 
+# Text: sentences of other lengths in every leaf, masked words that are counted over the whole step, shared weights. Nodes
+# get runs of leaves, so a leaf's rows and dropout must not depend on who has it.
+text=(--samples 190 --test-samples 50 --global-batch 32 --leaf 4 --steps 8 --schedule constant --dropout 0.1 --seq-len 40)
+for model in "--model transformer --data babble --layers 2 --width 64 --heads 2" \
+	"--model bert-tiny --data babble-pairs --clip-norm 1 --optimizer adamw --weight-decay 0.01"; do
+	# shellcheck disable=SC2206 # words
+	job=($model "${text[@]}")
+	run "$LOCKSTEP" train "${job[@]}" --devices 1
+	expected=$(result "$out")
+	like "${model%% --data*}: one device" "$(paste -sd ' ' <<<"$expected")" '^[0-9a-f]{16}( test accuracy: 0\.[0-9]+)+$'
+	for placement in allreduce ps; do
+		same a:2,b:2 --placement $placement
+		same a:1,b:2,c:1 --placement $placement --threads 2 --bucket-bytes 65536
+	done
+	same a:1,b:1 --share 3:1
+done
+
 # A real model, with statistics of batches and weights that are not exchanged.
 job=(--model resnet18 --data glyphs --samples 480 --test-samples 64 --global-batch 256 --leaf 32 --steps 2 --schedule constant)
 run "$LOCKSTEP" train "${job[@]}" --devices 2
