@@ -42,6 +42,7 @@ typedef struct ls_model_row {
 	int pretrains; /* can be asked for masked tokens as well as for a class */
 } ls_model_row;
 const ls_model_row *ls_model_row_at(size_t i);
+const ls_model_row *ls_model_row_of(const char *name); /* NULL: there is no such model */
 
 #ifdef __cplusplus
 }

@@ -45,6 +45,12 @@ static const ls_model_kind *find(const char *name)
 	return NULL;
 }
 
+const ls_model_row *ls_model_row_of(const char *name)
+{
+	const ls_model_kind *kind = name != NULL ? find(name) : NULL;
+	return kind != NULL ? &kind->row : NULL;
+}
+
 /* Zeros in the options stand for MNIST's shape, or for BERT's. */
 static ls_model_options filled(const ls_model_options *options)
 {

@@ -1,7 +1,6 @@
 #include "train/bench_data.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -79,19 +78,10 @@ static ls_status open_babel(ls_dataset **out, const ls_train_options *job, const
 
 /* ---- both kinds -------------------------------------------------------------------------------------------------- */
 
-static const ls_model_row *row_of(const char *name)
-{
-	const ls_model_row *row;
-	for (size_t i = 0; (row = ls_model_row_at(i)) != NULL; i++)
-		if (strcmp(row->name, name) == 0)
-			return row;
-	return NULL;
-}
-
 ls_status ls_bench_data_open(ls_bench_data *d, const ls_bench_options *o, const ls_train_options *job,
 			     ls_dataset_info *info)
 {
-	const ls_model_row *row = row_of(job->model);
+	const ls_model_row *row = ls_model_row_of(job->model);
 
 	if (row == NULL || !row->is_text) { /* an unknown name is told by whoever builds it */
 		*info = (ls_dataset_info){

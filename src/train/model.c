@@ -1,7 +1,5 @@
 #include "train/model.h"
 
-#include <string.h>
-
 #include "base/status.h"
 
 ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, ls_split split, uint64_t samples)
@@ -20,18 +18,9 @@ ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, ls_spl
 	return ls_dataset_open(out, &d);
 }
 
-static const ls_model_row *row_of(const char *name)
-{
-	const ls_model_row *row;
-	for (size_t i = 0; name != NULL && (row = ls_model_row_at(i)) != NULL; i++)
-		if (strcmp(row->name, name) == 0)
-			return row;
-	return NULL;
-}
-
 static ls_status check_kind(const ls_train_options *o, const ls_dataset_info *info)
 {
-	const ls_model_row *row = row_of(o->model);
+	const ls_model_row *row = ls_model_row_of(o->model);
 	if (row == NULL || row->is_text == (info->tokens_max > 0))
 		return LS_OK; /* an unknown name is told by whoever builds it */
 	return ls_fail(LS_EMISMATCH,
