@@ -63,7 +63,8 @@ typedef struct ls_dataset_options {
 			   * or directory of .txt files */
 	ls_split split;
 	const char *dir;  /* directory that holds the files; NULL: the data cache */
-	uint64_t samples; /* size of a generated dataset, or a cap on one from files; 0: its default */
+	uint64_t samples; /* size of a generated dataset, or a cap on one from files (of images the first so many, of
+			   * text so many evenly spread); 0: its default */
 	uint64_t seed;    /* of generated datasets, and of masks */
 
 	/* text */

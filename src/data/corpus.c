@@ -99,7 +99,17 @@ static void share_chunks(corpus_set *set)
 	set->count = set->split == LS_SPLIT_TEST ? test : train;
 }
 
-static ls_status make_plan(corpus_set *set)
+/* Keep `samples` chunks, evenly. */
+static void spread(corpus_set *set, uint64_t samples)
+{
+	if (!samples || samples >= set->count)
+		return;
+	for (uint64_t i = 0; i < samples; i++)
+		set->chunks[i] = set->chunks[i * set->count / samples];
+	set->count = (size_t)samples;
+}
+
+static ls_status make_plan(corpus_set *set, uint64_t samples)
 {
 	uint64_t documents = set->corpus.counts.documents;
 	for (uint64_t d = 0; d < documents; d++)
@@ -107,6 +117,7 @@ static ls_status make_plan(corpus_set *set)
 			LS_TRY(cut_document(set, d));
 	if (documents == 1 && set->count > 1)
 		share_chunks(set);
+	spread(set, samples);
 	set->one_document = set->count && set->chunks[0].document == set->chunks[set->count - 1].document;
 	return LS_OK;
 }
@@ -261,8 +272,6 @@ static ls_status set_describe(const corpus_set *set, const ls_tokenizer *tokeniz
 				   .picks_max = ls_mask_picks(set->room + FRAME),
 				   .vocabulary_hash = ls_vocab_hash(tokenizer->vocab) };
 	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
-	if (options->samples && options->samples < info->samples)
-		info->samples = options->samples;
 	return LS_OK;
 }
 
@@ -281,7 +290,7 @@ static ls_status set_open(ls_dataset **out, const char *path, const ls_tokenizer
 	ls_dataset_info info;
 	ls_status status = ls_corpus_load(&set->corpus, path, tokenizer, options);
 	if (!status)
-		status = make_plan(set);
+		status = make_plan(set, options->samples);
 	if (!status)
 		status = set_describe(set, tokenizer, options, &info);
 	if (!status)

@@ -199,7 +199,17 @@ static ls_status read_files(sst *s, const ls_tokenizer *tokenizer, const char *d
 	return LS_OK;
 }
 
-static ls_dataset_info sst_describe(const sst *s, const ls_tokenizer *tokenizer, const ls_dataset_options *options)
+/* Keep `samples` of them, evenly: the files begin with good reviews and end with bad ones. */
+static void spread(sst *s, uint64_t samples)
+{
+	if (!samples || samples >= s->count)
+		return;
+	for (uint64_t i = 0; i < samples; i++)
+		s->samples[i] = s->samples[i * s->count / samples];
+	s->count = (size_t)samples;
+}
+
+static ls_dataset_info sst_describe(const sst *s, const ls_tokenizer *tokenizer)
 {
 	ls_dataset_info info = { .name = "sst5",
 				 .samples = s->count,
@@ -207,8 +217,6 @@ static ls_dataset_info sst_describe(const sst *s, const ls_tokenizer *tokenizer,
 				 .tokens_max = s->tokens_max,
 				 .vocabulary = (int)ls_vocab_size(tokenizer->vocab),
 				 .vocabulary_hash = ls_vocab_hash(tokenizer->vocab) };
-	if (options->samples && options->samples < info.samples)
-		info.samples = options->samples;
 	return info;
 }
 
@@ -225,7 +233,8 @@ static ls_status sst_open(ls_dataset **out, const char *dir, const ls_dataset_op
 		status = read_files(s, &tokenizer, dir, options);
 	}
 	if (!status) {
-		ls_dataset_info info = sst_describe(s, &tokenizer, options);
+		spread(s, options->samples);
+		ls_dataset_info info = sst_describe(s, &tokenizer);
 		status = ls_dataset_new(out, &info, &ops, s);
 	}
 	if (status && s)

@@ -144,6 +144,16 @@ static void sentences_and_phrases(void **state)
 	expect_sample(set, 7, 4, (int32_t[]){ 2, 9, 10, 11, 3 }, 5); /* lovely film */
 	expect_sample(set, 12, 0, (int32_t[]){ 2, 15, 3 }, 3);       /* bad */
 	ls_dataset_free(set);
+	ls_dataset_options options = LS_DATASET_OPTIONS_INIT; /* three of 14, evenly: 0, 4 and 9 */
+	options.name = "sst5";
+	options.dir = dir;
+	options.phrases = 1;
+	options.samples = 3;
+	assert_ok(ls_dataset_open(&set, &options));
+	assert_int_equal(ls_dataset_describe(set)->samples, 3);
+	expect_sample(set, 0, 3, (int32_t[]){ 2, 5, 6, 7, 8, 9, 10, 11, 12, 3 }, 10);
+	expect_sample(set, 2, 2, (int32_t[]){ 2, 11, 3 }, 3); /* film */
+	ls_dataset_free(set);
 	assert_ok(open_sst(&set, dir, LS_SPLIT_TRAIN, 8, 0));
 	assert_int_equal(ls_dataset_describe(set)->tokens_max, 8);
 	expect_sample(set, 0, 3, (int32_t[]){ 2, 5, 6, 7, 8, 9, 10, 3 }, 8);
