@@ -155,13 +155,15 @@ static void await_extra(ls_exchange *x, int participant)
  * take the place of the last step's sums, which have left once their answers are here. */
 static void push_nothing(ls_exchange *x)
 {
+	const ls_round *round = &x->rounds[x->step & 1];
 	goal answered = { .last = x->plan.buckets - 1, .steps = x->step - x->first };
 
 	if (x->o.staleness > 0 && x->node < x->workers)
 		wait_for(x, &answered, x->members + 1);
 	for (int b = x->plan.buckets - 1; ls_exchange_is_flat(x) && x->node < x->workers && b >= 0; b--) {
 		const ls_bucket *cut = &x->plan.bucket[b];
-		memset(x->outgoing[0] + cut->begin, 0, (cut->end - cut->begin) * sizeof(float));
+		memset(ls_exchange_output(x, round, b, 0, cut->begin), 0,
+		       (cut->end - cut->begin) * (ls_exchange_is_bf16(x, b) ? sizeof(uint16_t) : sizeof(float)));
 		ls_exchange_push(x, b);
 	}
 	atomic_store(&x->gathered, x->plan.buckets);

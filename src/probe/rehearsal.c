@@ -152,7 +152,8 @@ void ls_rehearsal_free(ls_rehearsal *r)
 	free(r);
 }
 
-/* The device's thread writes its gradient, so that its pages are near it. Nothing changes it later. */
+/* The device's thread writes its gradient, so that its pages are near it. Nothing changes it later, for it
+ * has no zeros. */
 static void fill(void *context, ls_member member)
 {
 	ls_rehearsal *r = context;
