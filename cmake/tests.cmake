@@ -24,4 +24,6 @@ endforeach()
 # Programs that scripts in tests/golden compare with others' results.
 add_executable(wordpiece_lines ${CMAKE_SOURCE_DIR}/tests/golden/wordpiece_lines.c)
 target_link_libraries(wordpiece_lines PRIVATE ls_text)
-set_target_properties(wordpiece_lines PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/golden)
+add_executable(text_dump ${CMAKE_SOURCE_DIR}/tests/golden/text_dump.c)
+target_link_libraries(text_dump PRIVATE ls_models ls_data ls_ckpt)
+set_target_properties(wordpiece_lines text_dump PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/golden)

@@ -1,0 +1,219 @@
+/*
+ * text_dump.c - what Lockstep makes of a leaf of text, for torch_text.py to compare with: one step without dropout.
+ *
+ *     text_dump MODEL DATA TOKENS SAMPLES OUT [WEIGHTS]
+ *
+ * The leaf is the first SAMPLES training samples of DATA with at most TOKENS tokens, in order, seed 1. Weights are
+ * those of the file, or else the initial ones. OUT becomes a safetensors file: the packed leaf (tensor/packed.h) as it
+ * is, `labels`, `logits`, `token_logits` (of one slice, where there are some), `loss` (samples', tokens', weight of the
+ * latter), `weight.NAME` unless they were given, and `grad.NAME`, the gradient of the summed loss.
+ */
+#include <lockstep/models.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ckpt/safetensors.h"
+#include "data/loader.h"
+#include "graph/exec_plan.h"
+
+enum { SEED = 1, OTHERS = 10, THREADS = 2 };
+
+typedef struct dump {
+	ls_dataset *set;
+	ls_loader *loader;
+	const ls_leaf *leaf;
+	ls_graph *graph;
+	ls_team *team;
+	float *params, *grads, *logits, *token_logits;
+	double loss[3];
+	ls_st_tensor *tensors; /* `source` of each stands beside it */
+	const void **source;
+	size_t count, params_from;
+} dump;
+
+static ls_status open_leaf(dump *d, const char *data, int tokens, int64_t samples)
+{
+	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
+	o.name = data;
+	o.tokens = tokens;
+	o.samples = (uint64_t)samples;
+	o.seed = SEED;
+	LS_TRY(ls_dataset_open(&d->set, &o));
+	ls_loader_options l = { .seed = SEED, .leaf = samples, .global_batch = samples, .single_pass = 1 };
+	LS_TRY(ls_loader_new(&d->loader, d->set, &l));
+	return ls_loader_next(d->loader, &d->leaf);
+}
+
+static ls_status build(dump *d, const char *model)
+{
+	const ls_dataset_info *info = ls_dataset_describe(d->set);
+	ls_model_options o = {
+		.name = model,
+		.classes = info->classes,
+		.text = { .tokens = info->tokens_max, .picks = info->picks_max, .vocabulary = info->vocabulary }
+	};
+	LS_TRY(ls_model_build(&d->graph, &o));
+	LS_TRY(ls_floats_new(&d->params, d->graph->params.total, "parameters"));
+	LS_TRY(ls_floats_new(&d->grads, d->graph->params.live, "gradients"));
+	return ls_params_init(&d->graph->params, SEED, d->params, NULL);
+}
+
+/* Every parameter from the file, by its name and shape. */
+static ls_status load(dump *d, const char *file)
+{
+	ls_st_reader *reader = NULL;
+	LS_TRY(ls_st_open(&reader, file));
+	for (size_t i = 0; i < d->graph->params.count; i++) {
+		const ls_param *p = &d->graph->params.rows[i];
+		const ls_st_tensor *t = ls_st_find(reader, p->name);
+		float *values = malloc(ls_param_elements(p) * sizeof(float));
+		if (values == NULL || t == NULL || t->bytes != ls_param_elements(p) * sizeof(float) ||
+		    t->rank != p->rank || memcmp(t->shape, p->shape, sizeof(int64_t) * (size_t)p->rank) != 0)
+			return ls_fail(LS_EMISMATCH, "%s: '%s' is missing or of another shape", file, p->name);
+		LS_TRY(ls_st_to_float(t, values));
+		ls_param_import(p, LS_STORE_WHOLE, values, d->params);
+		free(values);
+	}
+	ls_st_close(reader);
+	return LS_OK;
+}
+
+static void copy_token_logits(dump *d, const ls_exec *exec)
+{
+	const ls_tensor *t = &d->graph->values[d->graph->token_logits];
+	int64_t picks = d->leaf->text->pick_start[d->leaf->count];
+	for (int64_t i = 0; i < picks; i++)
+		for (int64_t c = 0; c < t->channels; c++)
+			d->token_logits[i * t->channels + c] =
+				exec->token_logits[(c / t->panel * picks + i) * t->panel + c % t->panel];
+}
+
+static ls_status run(dump *d)
+{
+	ls_exec *train = NULL, *infer = NULL;
+	LS_TRY(ls_team_new(&d->team, THREADS));
+	ls_exec_options o = { .sizes = { d->leaf->count }, .team = d->team };
+	LS_TRY(ls_exec_new(&train, d->graph, &o));
+	o.inference = 1;
+	LS_TRY(ls_exec_new(&infer, d->graph, &o));
+	int64_t picks = d->leaf->text->step_picks;
+	ls_exec_leaf leaf = { .count = d->leaf->count,
+			      .text = d->leaf->text,
+			      .token_weight = picks > 0 ? (double)d->leaf->step_samples / (double)picks : 0,
+			      .labels = d->leaf->labels,
+			      .samples = d->leaf->samples,
+			      .params = d->params,
+			      .grads = d->grads,
+			      .seed = SEED };
+	ls_exec_infer(infer, &leaf, d->logits);
+	if (d->token_logits != NULL)
+		copy_token_logits(d, infer);
+	ls_exec_train(train, &leaf);
+	d->loss[0] = leaf.loss - leaf.token_weight * leaf.token_loss;
+	d->loss[1] = leaf.token_loss;
+	d->loss[2] = leaf.token_weight;
+	ls_exec_free(infer);
+	ls_exec_free(train);
+	return LS_OK;
+}
+
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
+
+static void add(dump *d, const char *name, ls_dtype dtype, int64_t rows, int64_t columns, const void *source)
+{
+	ls_st_tensor t = { .name = name, .dtype = dtype, .rank = columns > 0 ? 2 : 1, .shape = { rows, columns } };
+	t.bytes = (size_t)(rows * (columns > 0 ? columns : 1)) * ls_dtype_bytes(dtype);
+	d->source[d->count] = source;
+	d->tensors[d->count++] = t;
+}
+
+static void add_leaf(dump *d)
+{
+	const ls_packed *text = d->leaf->text;
+	int64_t n = d->leaf->count, tokens = text->start[n], picks = text->pick_start[n];
+	add(d, "start", LS_I32, n + 1, 0, text->start);
+	add(d, "pick_start", LS_I32, n + 1, 0, text->pick_start);
+	add(d, "token", LS_I32, tokens, 0, text->token);
+	add(d, "segment", LS_I32, tokens, 0, text->segment);
+	add(d, "pick", LS_I32, picks, 0, text->pick);
+	add(d, "target", LS_I32, picks, 0, text->target);
+	add(d, "labels", LS_I32, n, 0, d->leaf->labels);
+	add(d, "loss", LS_F64, 3, 0, d->loss);
+	add(d, "logits", LS_F32, n, d->graph->values[d->graph->logits].channels, d->logits);
+	if (d->token_logits != NULL)
+		add(d, "token_logits", LS_F32, picks, d->graph->values[d->graph->token_logits].channels,
+		    d->token_logits);
+}
+
+static void add_params(dump *d, const char *prefix)
+{
+	for (size_t i = 0; i < d->graph->params.count; i++) {
+		const ls_param *p = &d->graph->params.rows[i];
+		char name[256];
+		snprintf(name, sizeof name, "%s.%s", prefix, p->name);
+		add(d, strdup(name), LS_F32, p->shape[0], p->rank > 1 ? p->shape[1] : 0, NULL);
+	}
+}
+
+static ls_status fill(void *context, size_t i, void *data)
+{
+	const dump *d = context;
+	const ls_param_table *table = &d->graph->params;
+	if (d->source[i] != NULL)
+		memcpy(data, d->source[i], d->tensors[i].bytes);
+	else if (i < d->params_from || d->tensors[i].bytes == 0)
+		return LS_OK;
+	else if (i - d->params_from < table->count)
+		ls_param_export(&table->rows[i - d->params_from], LS_STORE_LIVE, d->grads, data);
+	else
+		ls_param_export(&table->rows[i - d->params_from - table->count], LS_STORE_WHOLE, d->params, data);
+	return LS_OK;
+}
+
+static ls_status make_room(dump *d)
+{
+	const ls_graph *g = d->graph;
+	size_t most = OTHERS + 2 * g->params.count, n = (size_t)d->leaf->count;
+	int tokens = g->token_logits != LS_NONE && n <= LS_SLICE;
+	d->tensors = calloc(most, sizeof(*d->tensors));
+	d->source = calloc(most, sizeof(*d->source));
+	d->logits = calloc(n * (size_t)g->values[g->logits].channels, sizeof(float));
+	if (tokens)
+		d->token_logits =
+			calloc((size_t)d->leaf->text->pick_start[n] * (size_t)g->values[g->token_logits].channels,
+			       sizeof(float));
+	if (!d->tensors || !d->source || !d->logits || (tokens && !d->token_logits))
+		return ls_fail(LS_EMEMORY, "no memory for the results");
+	return LS_OK;
+}
+
+static ls_status work(dump *d, char **arguments, const char *weights)
+{
+	LS_TRY(open_leaf(d, arguments[1], atoi(arguments[2]), atoll(arguments[3])));
+	LS_TRY(build(d, arguments[0]));
+	if (weights != NULL)
+		LS_TRY(load(d, weights));
+	LS_TRY(make_room(d));
+	LS_TRY(run(d));
+	add_leaf(d);
+	d->params_from = d->count;
+	add_params(d, "grad");
+	if (weights == NULL)
+		add_params(d, "weight");
+	return ls_st_write(arguments[4], d->tensors, d->count, NULL, 0, fill, d, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	dump d = { 0 };
+	if (argc != 6 && argc != 7) {
+		fprintf(stderr, "usage: text_dump MODEL DATA TOKENS SAMPLES OUT [WEIGHTS]\n");
+		return 2;
+	}
+	ls_status status = work(&d, argv + 1, argc == 7 ? argv[6] : NULL);
+	if (status != LS_OK)
+		fprintf(stderr, "text_dump: %s\n", ls_last_error());
+	return status != LS_OK; /* what it took goes with it */
+}
