@@ -390,6 +390,84 @@ static void test_ready(void **state)
 		}
 }
 
+/* ---- where layers write ------------------------------------------------------------------------------------------ */
+
+/* The memory after each layer, at capacity, against what it was: changes lie in what the plan gave the layer. */
+typedef struct watch {
+	const ls_exec *exec;
+	char *before, *allowed; /* (workspace) */
+	int events;             /* layers forward, then backward, of each slice */
+} watch;
+
+/* The span that begins at p and lives at that time. */
+static void allow(watch *w, const void *p, int time)
+{
+	const ls_exec *exec = w->exec;
+	for (size_t i = 0; i < exec->span_count && p != NULL; i++) {
+		const ls_span *span = &exec->spans[i];
+		if (exec->workspace + span->offset == (const char *)p && span->bytes > 0 && span->from <= time &&
+		    time <= span->to)
+			memset(w->allowed + span->offset, 1, span->bytes);
+	}
+}
+
+static void watch_layer(void *context, const char *name, int is_backward, double begin_s, double end_s)
+{
+	watch *w = context;
+	const ls_exec *exec = w->exec;
+	int count = exec->op_count, event = w->events++ % (2 * count),
+	    i = event < count ? event : 2 * count - 1 - event;
+	int time = is_backward ? 2 * count - i : i;
+	const ls_op *op = &exec->ops[i];
+	size_t planned = exec->workspace_bytes + exec->scratch_bytes;
+
+	(void)begin_s, (void)end_s;
+	assert_string_equal(name, op->node->name);
+	memset(w->allowed, 0, planned);
+	const void *forward[] = { op->y, op->aux };
+	const void *backward[] = { op->dy, op->dx, op->spare_dx, op->dsecond, op->dthird };
+	for (int k = 0; k < 2 && !is_backward; k++)
+		allow(w, forward[k], time);
+	for (int k = 0; k < 5 && is_backward; k++)
+		allow(w, backward[k], time);
+	if (event == count) { /* and the loss, just before */
+		allow(w, exec->dlogits, count);
+		allow(w, exec->dtoken_logits, count);
+	}
+	if (op->kind->scratch_bytes != NULL)
+		memset(w->allowed + exec->workspace_bytes, 1, op->kind->scratch_bytes(op, exec->largest));
+	for (size_t at = 0; at < planned; at++)
+		if (exec->workspace[at] != w->before[at] && !w->allowed[at])
+			fail_msg("%s, %s: byte %zu of %zu (%zu of scratch) changed, which is not its own", name,
+				 is_backward ? "backward" : "forward", at, exec->workspace_bytes, exec->scratch_bytes);
+	memcpy(w->before, exec->workspace, planned);
+}
+
+static void test_writes(void **state)
+{
+	uint64_t samples[70];
+	(void)state;
+	for (uint64_t i = 0; i < 70; i++)
+		samples[i] = TEXT_FULL + i;
+	for (int m = 0; m < 2; m++) {
+		text_net t;
+		text_init(&t, makers[m](), 70, 0, 1, 0);
+		text_fill(&t, samples, 70);
+		size_t bytes = ls_exec_workspace(t.net.exec);
+		watch w = { .exec = t.net.exec, .before = net_take(bytes), .allowed = net_take(bytes) };
+		memset(t.net.exec->workspace, 0x7f, bytes);
+		memcpy(w.before, t.net.exec->workspace, bytes);
+		t.net.leaf = text_leaf(&t, 70);
+		t.net.leaf.span = watch_layer;
+		t.net.leaf.span_context = &w;
+		ls_exec_train(t.net.exec, &t.net.leaf);
+		assert_int_equal(w.events, 4 * t.net.exec->op_count);
+		free(w.before);
+		free(w.allowed);
+		text_release(&t);
+	}
+}
+
 /* ---- fused and apart --------------------------------------------------------------------------------------------- */
 
 /*
@@ -557,19 +635,13 @@ static void test_fused_equals_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_stale_memory),
-		cmocka_unit_test(test_neighbours),
-		cmocka_unit_test(test_capacity),
-		cmocka_unit_test(test_shortest),
-		cmocka_unit_test(test_slices),
-		cmocka_unit_test(test_token_weight),
-		cmocka_unit_test(test_own_gradient),
-		cmocka_unit_test(test_inference_plans),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_no_allocation),
-		cmocka_unit_test(test_ready),
-		cmocka_unit_test(test_fused_equals_apart),
+		cmocka_unit_test(test_threads),      cmocka_unit_test(test_stale_memory),
+		cmocka_unit_test(test_neighbours),   cmocka_unit_test(test_capacity),
+		cmocka_unit_test(test_shortest),     cmocka_unit_test(test_writes),
+		cmocka_unit_test(test_slices),       cmocka_unit_test(test_token_weight),
+		cmocka_unit_test(test_own_gradient), cmocka_unit_test(test_inference_plans),
+		cmocka_unit_test(test_bytes),        cmocka_unit_test(test_no_allocation),
+		cmocka_unit_test(test_ready),        cmocka_unit_test(test_fused_equals_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
