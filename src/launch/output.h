@@ -32,8 +32,8 @@ typedef struct ls_launch_output {
 	ls_launch_end end;
 	char reason[1024];
 
-	/* Lines wait a moment: those that ssh prints before mpirun says that it could not start are its reason, and those
-	 * that Open MPI prints of itself before it says that a node is gone are nobody's. */
+	/* Lines wait a moment: those that ssh prints before mpirun says that it could not start are its reason, and
+	 * those that Open MPI prints of itself before it says that a node is gone are nobody's. */
 	char *held[LS_LAUNCH_HELD];
 	double held_at[LS_LAUNCH_HELD];
 	size_t held_count;
