@@ -242,12 +242,13 @@ static ls_value read_by_all(ls_graph *g, int width)
 static ls_value read_by_all_reversed(ls_graph *g, int width)
 {
 	ls_value x = net_linear(g, embed(g, width), "a", width), wide = net_linear(g, x, "b", width);
-	ls_value m = ls_mean_token(g, ls_layer_norm(g, ls_add(g, x, wide), "m", 0));
+	ls_value other = net_linear(g, x, "c", width);
+	ls_value m = ls_layer_norm(g, ls_add(g, wide, x), "m", 0), k = ls_layer_norm(g, ls_add(g, x, other), "k", 0);
 	ls_value drop = ls_first_token(g, ls_dropout(g, x, 0.3f)), norm = ls_mean_token(g, ls_layer_norm(g, x, "n", 0));
 	ls_value tanh = ls_first_token(g, ls_tanh(g, x)), gelu = ls_mean_token(g, ls_gelu(g, x, 0));
 	ls_value mean = ls_mean_token(g, x), first = ls_first_token(g, x);
 	ls_value sum = ls_add(g, ls_add(g, ls_add(g, first, mean), ls_add(g, gelu, tanh)), ls_add(g, norm, drop));
-	return net_head(g, ls_add(g, sum, m));
+	return net_head(g, ls_add(g, sum, ls_mean_token(g, ls_add(g, m, k))));
 }
 
 /* ---- two losses -------------------------------------------------------------------------------------------------- */
