@@ -149,6 +149,13 @@ static void finish(const ls_linear_plan *p, const ls_linear_epilogue *e, int64_t
 		simd->gelu(tile, count * p->out_panel, e->approximate, y);
 }
 
+/* The block of weights that comes after this one will be near when it is its turn: it streams from far, and alone. */
+static void fetch(const float *block, size_t floats)
+{
+	for (size_t i = 0; i < floats; i += 16)
+		__builtin_prefetch(block + i);
+}
+
 /* Out blocks [ob, ob + group) of a tile: a tile of x serves all of them while it is near. */
 static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, int64_t ob, int64_t group,
 			 const float *x, const float *weights, const ls_linear_epilogue *e, float *y)
@@ -157,9 +164,13 @@ static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, i
 	float *into = e->before != NULL ? e->before : y;
 
 	for (int64_t ib = 0; ib < p->in_blocks; ib++)
-		for (int64_t o = ob; o < last; o++)
+		for (int64_t o = ob; o < last; o++) {
+			int64_t turn_of = o + 1 < last ? o + 1 : ob, next = o + 1 < last ? ib : ib + 1;
+			if (next < p->in_blocks)
+				fetch(weights + block_place(p, turn_of, next), block_floats(p));
 			run_rows(p->forward, count, ib > 0, x + (ib * rows + first) * p->in_panel,
 				 weights + block_place(p, o, ib), into + (o * rows + first) * p->out_panel);
+		}
 	for (int64_t o = ob; o < last; o++) {
 		int64_t place = (o * rows + first) * p->out_panel;
 		finish(p, e, o, count, into + place, y + place);
