@@ -106,7 +106,7 @@ typedef struct ls_embedding_options {
 	const char *words, *positions, *segments; /* names of the tables; segments may be NULL */
 	int vocabulary;                           /* rows of words */
 	int longest;                              /* rows of positions */
-	int width;                                /* a multiple of 16 */
+	int width;                                /* any; attention wants whole heads of it */
 } ls_embedding_options;
 
 typedef struct ls_attention_options {
@@ -124,7 +124,8 @@ ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_atten
 ls_value ls_first_token(ls_graph *graph, ls_value x);   /* a row a sample */
 ls_value ls_mean_token(ls_graph *graph, ls_value x);    /* a row a sample */
 ls_value ls_picked_tokens(ls_graph *graph, ls_value x); /* a row a token that is to be predicted */
-/* A linear layer whose weights are the words of `embedding`: (vocabulary) a row; "<name>.bias" is its own. */
+/* A linear layer whose weights are the words of `embedding`: (vocabulary) a row; "<name>.bias" is its own. Several
+ * layers may share them. */
 ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
 
 /* Close the graph: `logits` goes into softmax cross-entropy and must be (classes, 1, 1), at least 2 classes. No layer

@@ -30,7 +30,7 @@ typedef struct dump {
 	double loss[3];
 	ls_st_tensor *tensors; /* `source` of each stands beside it */
 	const void **source;
-	size_t count, params_from;
+	size_t count, params_from; /* tensors, and the first that is a parameter's */
 } dump;
 
 static ls_status open_leaf(dump *d, const char *data, int tokens, int64_t samples)
@@ -60,24 +60,32 @@ static ls_status build(dump *d, const char *model)
 	return ls_params_init(&d->graph->params, SEED, d->params, NULL);
 }
 
+static ls_status load_param(dump *d, const ls_st_reader *reader, const ls_param *p)
+{
+	const ls_st_tensor *t = ls_st_find(reader, p->name);
+	size_t bytes = ls_param_elements(p) * sizeof(float);
+	if (t == NULL || t->bytes != bytes || t->rank != p->rank ||
+	    memcmp(t->shape, p->shape, sizeof(int64_t) * (size_t)p->rank) != 0)
+		return ls_fail(LS_EMISMATCH, "'%s' is missing or of another shape", p->name);
+	float *values = malloc(bytes);
+	if (values == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for '%s'", p->name);
+	ls_status status = ls_st_to_float(t, values);
+	if (status == LS_OK)
+		ls_param_import(p, LS_STORE_WHOLE, values, d->params);
+	free(values);
+	return status;
+}
+
 /* Every parameter from the file, by its name and shape. */
 static ls_status load(dump *d, const char *file)
 {
 	ls_st_reader *reader = NULL;
-	LS_TRY(ls_st_open(&reader, file));
-	for (size_t i = 0; i < d->graph->params.count; i++) {
-		const ls_param *p = &d->graph->params.rows[i];
-		const ls_st_tensor *t = ls_st_find(reader, p->name);
-		float *values = malloc(ls_param_elements(p) * sizeof(float));
-		if (values == NULL || t == NULL || t->bytes != ls_param_elements(p) * sizeof(float) ||
-		    t->rank != p->rank || memcmp(t->shape, p->shape, sizeof(int64_t) * (size_t)p->rank) != 0)
-			return ls_fail(LS_EMISMATCH, "%s: '%s' is missing or of another shape", file, p->name);
-		LS_TRY(ls_st_to_float(t, values));
-		ls_param_import(p, LS_STORE_WHOLE, values, d->params);
-		free(values);
-	}
+	ls_status status = ls_st_open(&reader, file);
+	for (size_t i = 0; i < d->graph->params.count && status == LS_OK; i++)
+		status = load_param(d, reader, &d->graph->params.rows[i]);
 	ls_st_close(reader);
-	return LS_OK;
+	return status;
 }
 
 static void copy_token_logits(dump *d, const ls_exec *exec)
@@ -198,11 +206,28 @@ static ls_status work(dump *d, char **arguments, const char *weights)
 	LS_TRY(make_room(d));
 	LS_TRY(run(d));
 	add_leaf(d);
-	d->params_from = d->count;
+	d->params_from = d->count; /* from here names are its own */
 	add_params(d, "grad");
 	if (weights == NULL)
 		add_params(d, "weight");
 	return ls_st_write(arguments[4], d->tensors, d->count, NULL, 0, fill, d, NULL);
+}
+
+static void release(dump *d)
+{
+	for (size_t i = d->params_from; i < d->count; i++)
+		free((char *)d->tensors[i].name);
+	void *all[] = { d->tensors, d->source, d->logits, d->token_logits };
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		free(all[i]);
+	if (d->graph != NULL) {
+		ls_floats_free(d->params, d->graph->params.total);
+		ls_floats_free(d->grads, d->graph->params.live);
+	}
+	ls_graph_free(d->graph);
+	ls_team_free(d->team);
+	ls_loader_free(d->loader);
+	ls_dataset_free(d->set);
 }
 
 int main(int argc, char **argv)
@@ -215,5 +240,6 @@ int main(int argc, char **argv)
 	ls_status status = work(&d, argv + 1, argc == 7 ? argv[6] : NULL);
 	if (status != LS_OK)
 		fprintf(stderr, "text_dump: %s\n", ls_last_error());
-	return status != LS_OK; /* what it took goes with it */
+	release(&d);
+	return status != LS_OK;
 }
