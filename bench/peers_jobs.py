@@ -19,6 +19,18 @@ PATIENCE = 600  # seconds, for one turn; a slow machine takes some ten
 GRACE = 20  # seconds, to end when told to
 
 
+def blas_core():
+    """What OpenBLAS should take this processor for. It does not know those that are newer than itself, and then takes
+    the slowest kernels it has."""
+    try:
+        with open("/proc/cpuinfo") as f:
+            flags = next((line for line in f if line.startswith("flags")), "")
+    except OSError:
+        return {}
+    core = "SkylakeX" if " avx512f" in flags else "Haswell" if " avx2" in flags else None
+    return {"OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", core)} if core else {}
+
+
 class Trouble(Exception):
     """Something that ends the comparison, with a reason for people."""
 
@@ -125,6 +137,7 @@ class TorchJob:
         if world > 1:
             command += ["--world", str(world), "--rank", str(rank), "--meet", os.path.join(self.directory, "meet")]
         env = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+        env.update(blas_core())
         return Process(command, cpus, env, stdin=subprocess.PIPE)
 
     def hear(self):
