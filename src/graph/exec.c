@@ -256,17 +256,9 @@ static void run(ls_exec *exec, ls_exec_leaf *leaf, float *logits, int training)
 	leaf->loss += leaf->token_weight * leaf->token_loss;
 }
 
-size_t ls_exec_shared_grads(const ls_graph *graph)
+size_t ls_exec_shared_grads(const ls_graph *graph, int64_t leaf)
 {
-	size_t most = 0;
-	for (int i = 0; graph->coupled && i < graph->node_count; i++) {
-		const int rows[2] = { graph->nodes[i].weight, graph->nodes[i].bias };
-		size_t floats = 0;
-		for (int k = 0; k < 2; k++)
-			floats += rows[k] == LS_NONE ? 0 : graph->params.rows[rows[k]].count;
-		most = floats > most ? floats : most;
-	}
-	return most;
+	return graph->coupled || leaf <= LS_SLICE ? ls_graph_shared_floats(graph) : 0;
 }
 
 void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf)

@@ -72,9 +72,9 @@ typedef struct ls_exec_leaf {
 
 void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf);
 
-/* Floats of gradient memory that share_grads needs: the largest node's. 0: this graph runs leaves in
- * slices, whose sums must stay. */
-size_t ls_exec_shared_grads(const ls_graph *graph);
+/* Floats of gradient memory that share_grads needs for leaves of up to `leaf` samples: the largest node's, and shared
+ * words. 0: such leaves run in slices, whose sums must stay. */
+size_t ls_exec_shared_grads(const ls_graph *graph, int64_t leaf);
 
 /* Forward with running statistics. Loss and correct as above; `logits` (count, classes) may be NULL. */
 void ls_exec_infer(ls_exec *exec, ls_exec_leaf *leaf, float *logits);

@@ -54,6 +54,56 @@ int ls_graph_vocabulary(const ls_graph *graph)
 	return smallest;
 }
 
+static int is_shared(const ls_graph *graph, int row)
+{
+	for (int i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i].is_tied && graph->nodes[i].weight == row)
+			return 1;
+	return 0;
+}
+
+/* Floats of a node's own rows up to `end`, those left out whose place is elsewhere. */
+static size_t own_floats(const ls_graph *graph, const ls_node *node, int end)
+{
+	int rows[LS_NODE_ROWS], count = ls_node_rows(node, rows);
+	size_t floats = 0;
+	for (int k = 0; k < count && rows[k] != end; k++)
+		floats += node->is_tied && rows[k] == node->weight ? 0 : graph->params.rows[rows[k]].count;
+	return floats;
+}
+
+static size_t room(const ls_graph *graph)
+{
+	size_t most = 0;
+	for (int i = 0; i < graph->node_count; i++) {
+		size_t floats = own_floats(graph, &graph->nodes[i], LS_NONE);
+		most = floats > most ? floats : most;
+	}
+	return most;
+}
+
+/* Floats of shared words up to `end`. */
+static size_t shared_words(const ls_graph *graph, int end)
+{
+	size_t floats = 0;
+	for (int i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i].is_tied && graph->nodes[i].weight != end)
+			floats += graph->params.rows[graph->nodes[i].weight].count;
+		else if (graph->nodes[i].is_tied)
+			break;
+	return floats;
+}
+
+size_t ls_graph_shared_floats(const ls_graph *graph)
+{
+	return room(graph) + shared_words(graph, LS_NONE);
+}
+
+size_t ls_graph_shared_place(const ls_graph *graph, const ls_node *node, int row)
+{
+	return is_shared(graph, row) ? room(graph) + shared_words(graph, row) : own_floats(graph, node, row);
+}
+
 /* What the mathematics needs: scores that backward computes once more are not counted. */
 static double text_macs(const ls_graph *graph, const ls_node *node, double tokens, double picks)
 {
@@ -69,8 +119,13 @@ double ls_graph_text_flop(const ls_graph *graph, double tokens, double picks)
 {
 	double flop = 0;
 	for (int i = 0; i < graph->node_count; i++)
-		flop += 2 * text_macs(graph, &graph->nodes[i], tokens, picks);
+		flop += ls_node_text_flop(graph, i, tokens, picks);
 	return flop;
+}
+
+double ls_node_text_flop(const ls_graph *graph, int node, double tokens, double picks)
+{
+	return 2 * text_macs(graph, &graph->nodes[node], tokens, picks);
 }
 
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding)

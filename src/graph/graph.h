@@ -113,6 +113,14 @@ static inline int ls_node_rows(const ls_node *node, int rows[LS_NODE_ROWS])
 	return count;
 }
 
+/*
+ * Where gradients live only until their node is done, nodes share the room of the largest one. Words that a linear
+ * layer shares have a place of their own behind it, for their gradient is made by two nodes. Floats in all, and the
+ * place of a row of the parameter table that `node` writes.
+ */
+size_t ls_graph_shared_floats(const ls_graph *graph);
+size_t ls_graph_shared_place(const ls_graph *graph, const ls_node *node, int row);
+
 /* Consumers of a value among nodes that are still there. */
 int ls_graph_consumers(const ls_graph *graph, int value);
 int ls_graph_producer(const ls_graph *graph, int value); /* node id or LS_NONE */
@@ -134,6 +142,7 @@ const char *ls_domain_name(ls_domain domain); /* "a row a token" */
 /* Floating-point operations of forward and backward of a sample with so many tokens, so many of them to be predicted.
  */
 double ls_graph_text_flop(const ls_graph *graph, double tokens, double picks);
+double ls_node_text_flop(const ls_graph *graph, int node, double tokens, double picks); /* of one node of it */
 
 int ls_graph_vocabulary(const ls_graph *graph); /* tokens it knows; 0: images */
 

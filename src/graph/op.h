@@ -79,7 +79,7 @@ static inline const float *ls_op_param(const ls_op *op, const ls_pass *pass, int
 	return row == LS_NONE ? NULL : pass->params + op->graph->params.rows[row].offset;
 }
 
-/* Its gradient's place: in the live store, or in the room all nodes share, bias behind weight. */
+/* Its gradient's place: in the live store, or in the room all nodes share. */
 static inline float *ls_op_grad(const ls_op *op, const ls_pass *pass, int row)
 {
 	const ls_param *rows = op->graph->params.rows;
@@ -87,8 +87,7 @@ static inline float *ls_op_grad(const ls_op *op, const ls_pass *pass, int row)
 		return NULL;
 	if (!pass->share_grads)
 		return pass->grads + rows[row].offset;
-	size_t behind = row == op->node->bias && op->node->weight != LS_NONE ? rows[op->node->weight].count : 0;
-	return pass->grads + behind;
+	return pass->grads + ls_graph_shared_place(op->graph, op->node, row);
 }
 
 /* Rows of a tensor's panel: positions times samples. Of text, the most that n samples can have. */

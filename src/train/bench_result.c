@@ -36,6 +36,8 @@ static ls_status keep_layers(const bench *b, ls_bench_result *r)
 		layer->forward_ms = 1e3 * forward / timed_steps(b);
 		layer->backward_ms = 1e3 * backward / timed_steps(b);
 		layer->flop = 2 * macs * (double)b->job.leaf;
+		if (r->tokens > 0) /* not of the longest sentences, but of those that were there */
+			layer->flop = ls_node_text_flop(b->graph, (int)i, r->tokens, r->picks) * (double)b->job.leaf;
 	}
 	return LS_OK;
 }

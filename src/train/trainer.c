@@ -45,7 +45,7 @@ static void choose_live(const ls_trainer_options *o, const ls_optimizer_kind *ki
 
 static size_t early_floats(const ls_trainer_options *o)
 {
-	size_t shared = ls_exec_shared_grads(o->graph);
+	size_t shared = ls_exec_shared_grads(o->graph, o->leaf);
 	return shared > 0 ? shared : o->graph->params.live;
 }
 
@@ -147,7 +147,7 @@ static ls_status make_exchange(ls_trainer *t, const ls_trainer_options *o)
 	ls_exchange_options x = exchange_options(o, t->kind);
 
 	if (t->update_early) {
-		t->share_grads = ls_exec_shared_grads(t->graph) > 0;
+		t->share_grads = ls_exec_shared_grads(t->graph, o->leaf) > 0;
 		t->grads_floats = early_floats(o);
 		return ls_floats_new(&t->grads, t->grads_floats, "gradients");
 	}

@@ -600,7 +600,7 @@ static void test_planned_bytes(void **state)
 		check_status(ls_trainer_new(&t, &o));
 		assert_int_equal(bytes.workspace, ls_exec_workspace(t->device[0].exec));
 		if (leaves == 1)
-			assert_int_equal(bytes.gradients, ls_exec_shared_grads(g) * sizeof(float));
+			assert_int_equal(bytes.gradients, ls_exec_shared_grads(g, 20) * sizeof(float));
 		else
 			assert_true(bytes.gradients >= 2 * g->params.live * sizeof(float));
 		assert_int_equal(bytes.state, 2 * g->params.live * sizeof(float));
