@@ -364,7 +364,7 @@ static void check_ready(maker make, int threads, int share)
 	net_init(&watched, make(), 70, 0, threads, 0);
 	net_train(&plain, 70);
 
-	size_t live = plain.graph->params.live, shared = ls_exec_shared_grads(watched.graph);
+	size_t live = plain.graph->params.live, shared = ls_exec_shared_grads(watched.graph, 70);
 	witness w = { watched.graph, watched.params, net_take(live * sizeof(float)), net_take(live * sizeof(int)) };
 	float *grads = net_take((share ? shared : live) * sizeof(float));
 	watched.leaf = net_leaf(&watched, 70);
@@ -400,9 +400,10 @@ static void test_shared_grads(void **state)
 {
 	ls_graph *s = sliced(), *c = coupled();
 	(void)state;
-	assert_int_equal(ls_exec_shared_grads(s), 0);
-	assert_true(ls_exec_shared_grads(c) > 0);
-	assert_true(ls_exec_shared_grads(c) < c->params.live);
+	assert_int_equal(ls_exec_shared_grads(s, LS_SLICE + 1), 0);
+	assert_true(ls_exec_shared_grads(s, LS_SLICE) > 0);
+	assert_true(ls_exec_shared_grads(c, 1000) > 0);
+	assert_true(ls_exec_shared_grads(c, 1000) < c->params.live);
 	ls_graph_free(s);
 	ls_graph_free(c);
 }
