@@ -4,6 +4,7 @@
 #ifndef LS_DATA_GROW_H
 #define LS_DATA_GROW_H
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
