@@ -58,13 +58,14 @@ export TMPDIR=$PWD/temporary SCALING=1.95
 run "${peers[@]}" --only devices --json
 is "the devices alone" "$status" 0
 cp .out devices.json
-ok "one row a model" json devices.json '[r["model"] for r in o["devices"]] == ["resnet18", "resnet50", "cnn"]'
+ok "one row a model" json devices.json '[r["model"] for r in o["devices"]] == ["resnet18", "resnet50", "cnn", "bert-base of 128 tokens"]'
+ok "a job whose data is not there is left out, with a note" json devices.json 'any("SST-5 is left out" in note for note in o["notes"])'
 ok "no other table" json devices.json 'o["points"] == []'
 ok "scaling is two devices over one" json devices.json 'all(abs(r["scaling"] - 1.95) < 1e-6 for r in o["devices"])'
 ok "ranks count together, at the pace of the slowest" \
 	json devices.json 'all(abs(r["peers"][0]["samples_per_s"] - 1600) < 1e-6 for r in o["devices"])'
 ok "the ratio is against them" json devices.json 'all(abs(r["ratio"] - 9.75) < 1e-6 for r in o["devices"])'
-is "two ranks a model were started" "$(wc -l <pids)" 6
+is "two ranks a model were started" "$(wc -l <pids)" 8
 ok "and nothing is left of them" none_left
 
 run "${peers[@]}" --quick --models cnn --threads 1
