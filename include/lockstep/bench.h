@@ -27,7 +27,8 @@ extern "C" {
 
 typedef struct ls_bench_options {
 	/* As for training, and with its defaults but for 0 devices, which are one: model, batch, global_batch, leaf,
-	 * optimizer, seed, and where it runs. What concerns data, length and output is not looked at. */
+	 * optimizer, seed, dropout, where it runs, and how text is read. What concerns length and output is not looked
+	 * at, nor are job.data and samples. */
 	ls_train_options job;
 	int channels, height, width, classes; /* 0: what the model takes by itself */
 	const char *data;              /* text: sentences of this dataset; NULL: random ones of job.seq_len tokens */

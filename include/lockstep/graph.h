@@ -120,6 +120,7 @@ ls_value ls_embedding(ls_graph *graph, ls_value x, ls_embedding_options options)
 ls_value ls_layer_norm(ls_graph *graph, ls_value x, const char *name, float epsilon); /* 0 means 1e-5 */
 ls_value ls_gelu(ls_graph *graph, ls_value x, int approximate); /* x times the normal distribution; or its tanh form */
 ls_value ls_tanh(ls_graph *graph, ls_value x);
+/* Every token of a sample looks at all of it. Each of q, k and v must be a value of its own that nothing else reads. */
 ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options);
 ls_value ls_first_token(ls_graph *graph, ls_value x);   /* a row a sample */
 ls_value ls_mean_token(ls_graph *graph, ls_value x);    /* a row a sample */

@@ -10,13 +10,13 @@
 extern "C" {
 #endif
 
-/* What a model of text needs to know; zeros mean the model's own numbers. */
+/* What a model of text needs to know; a zero means the number that is told beside it. */
 typedef struct ls_text_model {
 	int tokens;     /* longest sample; 0 means 128 */
 	int picks;      /* tokens to be predicted in a sample; 0: the model classifies, otherwise it is pretrained */
 	int vocabulary; /* 0 means 30522 */
-	int layers, hidden, heads, ffn; /* of `transformer` */
-	int positions;                  /* tokens it can tell the places of; BERT has 512 */
+	int layers, hidden, heads, ffn; /* of models that have no size of their own: 6, 256, 4, 4 * hidden */
+	int positions;                  /* tokens they can tell the places of: 256, or more where samples are longer */
 } ls_text_model;
 
 typedef struct ls_model_options {
@@ -40,6 +40,7 @@ typedef struct ls_model_row {
 	const char *summary;
 	int is_text;   /* takes tokens, not images */
 	int pretrains; /* can be asked for masked tokens as well as for a class */
+	int has_sizes; /* its layers, hidden, heads, ffn and positions can be chosen */
 } ls_model_row;
 const ls_model_row *ls_model_row_at(size_t i);
 const ls_model_row *ls_model_row_of(const char *name); /* NULL: there is no such model */

@@ -3,6 +3,14 @@
  *
  * A vocabulary is BERT's vocab.txt: one piece of a word a line, the first line being token 0. `lockstep train` takes
  * one made here or one that came with a model.
+ *
+ *     const char *texts[] = { "addresses" };
+ *     ls_vocab_make_options options = LS_VOCAB_MAKE_OPTIONS_INIT;
+ *     options.paths = texts;
+ *     options.path_count = 1;
+ *     options.out = "vocab.txt";
+ *     if (ls_vocab_make(&options) != LS_OK)
+ *             puts(ls_last_error());
  */
 #ifndef LOCKSTEP_TEXT_H
 #define LOCKSTEP_TEXT_H
@@ -21,7 +29,7 @@ typedef struct ls_vocab_make_options {
 	size_t path_count;
 	const char *out;     /* the file to write; it is replaced when the new one is whole */
 	uint64_t size;       /* pieces at most: 5 special ones, characters, and what is learnt */
-	uint64_t min_count;  /* what occurs less often does not become a piece of several characters */
+	uint64_t min_count;  /* what occurs less often does not become a piece of several characters; 0: 2 */
 	int cased;           /* keep capitals and accents */
 	int replace_invalid; /* drop bytes that are not UTF-8; else they are an error */
 	int quiet;           /* no progress bar, no line at the end */

@@ -32,12 +32,13 @@ typedef struct ls_train_options {
 	float dropout;
 
 	/* text: how it is read, and the size of a model that has no size of its own; 0: the default */
-	const char *vocab;   /* vocab.txt; NULL: the one beside the data */
-	int cased;           /* keep case and accents */
-	int64_t seq_len;     /* tokens of the longest sample */
-	int phrases;         /* sst5: train on every phrase of every tree */
-	int replace_invalid; /* go on where text is not UTF-8 */
-	int64_t layers, width, heads, ffn, max_len;
+	const char *vocab;                 /* vocab.txt; NULL: the one beside the data */
+	int cased;                         /* keep case and accents */
+	int64_t seq_len;                   /* tokens of the longest sample */
+	int phrases;                       /* sst5: train on every phrase of every tree */
+	int replace_invalid;               /* go on where text is not UTF-8 */
+	int64_t layers, width, heads, ffn; /* of transformer: 6, 256, 4, 4 * width */
+	int64_t max_len;                   /* tokens it can tell the places of: 256, or the longest sample's */
 
 	/* how long */
 	int64_t epochs;       /* ignored when steps is set */
@@ -115,10 +116,11 @@ enum {
 
 /* One row a setting: the command line, run.json and the check of a resumed run are all made from this table. */
 typedef struct ls_setting {
-	const char *name;  /* "lr-step-every": the long option without dashes */
-	char key;          /* short option, or 0 */
-	const char *arg;   /* placeholder in help, "N"; NULL for a flag */
-	const char *group; /* heading in help: "Model", "Text", "Length", "Update", "Machine", "Nodes", "Output" */
+	const char *name; /* "lr-step-every": the long option without dashes */
+	char key;         /* short option, or 0 */
+	const char *arg;  /* placeholder in help, "N"; NULL for a flag */
+	const char *
+		group; /* heading in help: "Model and data", "Text", "Length", "Update", "Machine", "Nodes", "Output" */
 	const char *help;
 	ls_setting_kind kind;
 	size_t offset;   /* in ls_train_options */

@@ -132,7 +132,7 @@ static ls_status learn(vocab_job *job, ls_vocab **out)
 {
 	const ls_vocab_make_options *o = job->options;
 	ls_learn_options learn_options = { .size = o->size,
-					   .min_count = o->min_count ? o->min_count : 1,
+					   .min_count = o->min_count,
 					   .cased = o->cased,
 					   .replace_invalid = o->replace_invalid,
 					   .progress = show_pieces,

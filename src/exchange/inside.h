@@ -113,7 +113,7 @@ struct ls_exchange {
 	ls_mail *push_in;            /* (buckets, inputs) */
 	ls_mail *pull_out;           /* (buckets, nodes) */
 	ls_mail *pull_in;            /* (buckets, owners) */
-	ls_mail *norm_out, *norm_in; /* (owners) */
+	ls_mail *norm_out, *norm_in; /* (nodes), (owners) */
 	ls_figures figures[LS_ROUNDS_MAX];
 	int summed_left, norms_missing; /* of this round */
 	int own_buckets,

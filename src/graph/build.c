@@ -10,7 +10,6 @@
 
 #include "tensor/panel.h"
 
-/* Record the first mistake; later ones are dropped. Returns the ls_build_invalid value. */
 ls_value ls_build_mistake(ls_graph *graph, ls_status status, const char *format, ...)
 {
 	va_list list;

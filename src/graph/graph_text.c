@@ -30,7 +30,9 @@ static int usable_rows(ls_graph *graph, ls_value x, const char *what)
 {
 	if (!ls_build_usable(graph, x))
 		return 0;
-	if (graph->values[x.id].is_input)
+	if (graph->tokens_max == 0)
+		ls_build_mistake(graph, LS_EINVALID, "%s works on text, and this graph's input is images", what);
+	else if (graph->values[x.id].is_input)
 		ls_build_mistake(graph, LS_EINVALID, "%s cannot work on the input; use ls_embedding() first", what);
 	return graph->status == LS_OK;
 }

@@ -80,7 +80,7 @@ static float *row_at(float *x, int64_t rows, int64_t panel, int64_t block, int64
 	return x + (block * rows + row) * panel;
 }
 
-/* Row from[i] of x, or start's where there are no picks, becomes row i of y. */
+/* Row from[i] of x becomes row i of y. */
 static void gather_forward(const ls_op *op, const ls_pass *pass, const int32_t *from, ls_member member)
 {
 	int64_t in = ls_pass_rows(pass, op->in), out = ls_pass_rows(pass, op->out), panel = op->in->panel, begin, end;

@@ -7,22 +7,23 @@
 #include "models/family.h"
 
 static const ls_model_kind kinds[] = {
-	{ { "mlp", "three linear layers, 256 and 128 wide", 0, 0 }, ls_model_mlp },
-	{ { "cnn", "two 3x3 convolutions of 32 and 64 channels with pooling, a 128-wide layer", 0, 0 }, ls_model_cnn },
-	{ { "resnet18", "torchvision's ResNet-18: basic blocks, 2-2-2-2", 0, 0 }, ls_model_resnet18 },
-	{ { "resnet34", "torchvision's ResNet-34: basic blocks, 3-4-6-3", 0, 0 }, ls_model_resnet34 },
-	{ { "resnet50", "torchvision's ResNet-50: bottlenecks, 3-4-6-3", 0, 0 }, ls_model_resnet50 },
-	{ { "resnet101", "torchvision's ResNet-101: bottlenecks, 3-4-23-3", 0, 0 }, ls_model_resnet101 },
-	{ { "resnet152", "torchvision's ResNet-152: bottlenecks, 3-8-36-3", 0, 0 }, ls_model_resnet152 },
-	{ { "transformer", "text classifier: 6 layers, 256 wide, 4 heads, unless told otherwise", 1, 0 },
+	{ { "mlp", "three linear layers, 256 and 128 wide", 0, 0, 0 }, ls_model_mlp },
+	{ { "cnn", "two 3x3 convolutions of 32 and 64 channels with pooling, a 128-wide layer", 0, 0, 0 },
+	  ls_model_cnn },
+	{ { "resnet18", "torchvision's ResNet-18: basic blocks, 2-2-2-2", 0, 0, 0 }, ls_model_resnet18 },
+	{ { "resnet34", "torchvision's ResNet-34: basic blocks, 3-4-6-3", 0, 0, 0 }, ls_model_resnet34 },
+	{ { "resnet50", "torchvision's ResNet-50: bottlenecks, 3-4-6-3", 0, 0, 0 }, ls_model_resnet50 },
+	{ { "resnet101", "torchvision's ResNet-101: bottlenecks, 3-4-23-3", 0, 0, 0 }, ls_model_resnet101 },
+	{ { "resnet152", "torchvision's ResNet-152: bottlenecks, 3-8-36-3", 0, 0, 0 }, ls_model_resnet152 },
+	{ { "transformer", "text classifier: 6 layers, 256 wide, 4 heads, unless told otherwise", 1, 0, 1 },
 	  ls_model_transformer },
-	{ { "bert-tiny", "BERT, 2 layers, 128 wide: to pretrain on a corpus or to fine-tune", 1, 1 },
+	{ { "bert-tiny", "BERT, 2 layers, 128 wide: to pretrain on a corpus or to fine-tune", 1, 1, 0 },
 	  ls_model_bert_tiny },
-	{ { "bert-mini", "BERT, 4 layers, 256 wide", 1, 1 }, ls_model_bert_mini },
-	{ { "bert-small", "BERT, 4 layers, 512 wide", 1, 1 }, ls_model_bert_small },
-	{ { "bert-medium", "BERT, 8 layers, 512 wide", 1, 1 }, ls_model_bert_medium },
-	{ { "bert-base", "BERT, 12 layers, 768 wide", 1, 1 }, ls_model_bert_base },
-	{ { "bert-large", "BERT, 24 layers, 1024 wide", 1, 1 }, ls_model_bert_large },
+	{ { "bert-mini", "BERT, 4 layers, 256 wide", 1, 1, 0 }, ls_model_bert_mini },
+	{ { "bert-small", "BERT, 4 layers, 512 wide", 1, 1, 0 }, ls_model_bert_small },
+	{ { "bert-medium", "BERT, 8 layers, 512 wide", 1, 1, 0 }, ls_model_bert_medium },
+	{ { "bert-base", "BERT, 12 layers, 768 wide", 1, 1, 0 }, ls_model_bert_base },
+	{ { "bert-large", "BERT, 24 layers, 1024 wide", 1, 1, 0 }, ls_model_bert_large },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

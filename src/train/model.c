@@ -21,6 +21,20 @@ ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, ls_spl
 static ls_status check_kind(const ls_train_options *o, const ls_dataset_info *info)
 {
 	const ls_model_row *row = ls_model_row_of(o->model);
+	const struct {
+		const char *name;
+		int64_t value;
+	} sizes[] = { { "layers", o->layers },
+		      { "width", o->width },
+		      { "heads", o->heads },
+		      { "ffn", o->ffn },
+		      { "max-len", o->max_len } };
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		if (sizes[i].value != 0 && row != NULL && !row->has_sizes)
+			return ls_fail(LS_EINVALID,
+				       "--%s is of models whose size can be chosen, as transformer; %s has its own",
+				       sizes[i].name, row->name);
 	if (row == NULL || row->is_text == (info->tokens_max > 0))
 		return LS_OK; /* an unknown name is told by whoever builds it */
 	return ls_fail(LS_EMISMATCH,

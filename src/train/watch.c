@@ -89,13 +89,6 @@ static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const l
 	return ls_metrics_record(w->metrics, "step", step, values, count);
 }
 
-/* Tokens a sample, a mean over about the last hundred steps. */
-static void count_tokens(ls_watch *w, const ls_trainer_report *r)
-{
-	double each = r->samples > 0 ? (double)r->tokens / (double)r->samples : 0;
-	w->tokens_per_sample = w->tokens_per_sample > 0 ? 0.99 * w->tokens_per_sample + 0.01 * each : each;
-}
-
 static void log_rate(const ls_watch *w, uint64_t step, uint64_t since, const ls_trainer_report *r)
 {
 	double rate = ls_rate_mean_since(&w->rate, since);
@@ -104,8 +97,8 @@ static void log_rate(const ls_watch *w, uint64_t step, uint64_t since, const ls_
 	int used = 0;
 
 	if (r->tokens > 0)
-		used = snprintf(text, sizeof(text), ", %.0f tokens/sec (padded: %.0f)", w->tokens_per_sample * rate,
-				rate * longest);
+		used = snprintf(text, sizeof(text), ", %.0f tokens/sec (padded: %.0f)",
+				ls_rate_mean_since(&w->tokens, since), rate * longest);
 	if (r->picks > 0)
 		snprintf(text + used, sizeof(text) - (size_t)used, ", masked loss %.3f accuracy %.3f",
 			 r->token_loss / (double)r->picks, (double)r->token_correct / (double)r->picks);
@@ -117,7 +110,7 @@ ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds,
 	uint64_t log_every = (uint64_t)w->setup->options->log_every;
 
 	ls_rate_add(&w->rate, seconds, (double)r->samples);
-	count_tokens(w, r);
+	ls_rate_add(&w->tokens, seconds, (double)r->tokens);
 	if (!ls_setup_is_first(w->setup))
 		return LS_OK;
 	show(w, at, r->loss / (double)r->samples);

@@ -16,10 +16,9 @@ typedef struct ls_watch {
 	const ls_setup *setup;
 	ls_metrics *metrics;
 	ls_progress *progress;
-	ls_rate rate;
+	ls_rate rate, tokens;        /* of samples; of tokens, where there are any */
 	double epoch_start, epoch_s; /* when it began; how long its training took */
 	uint64_t first_step;         /* of this process */
-	double tokens_per_sample;    /* of text, lately */
 } ls_watch;
 
 ls_status ls_watch_begin(ls_watch *watch, const ls_setup *setup, uint64_t first_step);

@@ -204,4 +204,7 @@ fails_with "the transformer on pairs" 2 "transformer classifies sentences; to pr
 fails_with "samples longer than positions" 2 "positions|512" text_train --model bert-tiny --data babble-pairs --seq-len 600
 fails_with "evaluated longer than positions" 2 "positions|512" "$LOCKSTEP" eval runs/bert-whole --seq-len 600
 
+run "$LOCKSTEP" train --model bert-tiny --data babble --layers 4
+like "a size that a model does not have a choice of is refused" "$err" '--layers is of models whose size can be chosen.*bert-tiny'
+
 test_end
