@@ -123,10 +123,11 @@ static void print_job(const ls_bench_options *o, const ls_bench_result *r, FILE 
 {
 	const ls_train_options *job = &o->job;
 	if (r->tokens_max > 0)
-		fprintf(to, "%s, %.1f tokens a sample (at most %d), %.1f of them to be predicted", r->model, r->tokens,
-			r->tokens_max, r->picks);
+		fprintf(to, "%s, %.1f tokens a sample (at most %d)", r->model, r->tokens, r->tokens_max);
 	else
 		fprintf(to, "%s, %d x %d x %d", r->model, r->channels, r->height, r->width);
+	if (r->picks > 0)
+		fprintf(to, ", %.1f of them to be predicted", r->picks);
 	fprintf(to, ", batch %" PRId64 ", %s, devices %" PRId64 ", threads %" PRId64, r->leaf, job->optimizer,
 		job->devices, job->threads);
 	if (o->replay)

@@ -13,7 +13,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/draw.h"
@@ -117,6 +119,8 @@ static ls_status make_plan(corpus_set *set, uint64_t samples)
 			LS_TRY(cut_document(set, d));
 	if (documents == 1 && set->count > 1)
 		share_chunks(set);
+	else if (documents == 1 && set->split == LS_SPLIT_TEST)
+		ls_log_warning("the corpus is so short that it makes one sample: tests are on what was trained on");
 	spread(set, samples);
 	set->one_document = set->count && set->chunks[0].document == set->chunks[set->count - 1].document;
 	return LS_OK;
@@ -253,6 +257,11 @@ static ls_status set_measure(void *self, uint64_t index, uint64_t epoch, int *le
 	return LS_OK;
 }
 
+static uint64_t hash_tokens(const ls_corpus *corpus)
+{
+	return XXH64(corpus->tokens, corpus->counts.tokens * (corpus->wide ? sizeof(uint32_t) : sizeof(uint16_t)), 0);
+}
+
 static ls_status set_describe(const corpus_set *set, const ls_tokenizer *tokenizer, const ls_dataset_options *options,
 			      ls_dataset_info *info)
 {
@@ -270,7 +279,8 @@ static ls_status set_describe(const corpus_set *set, const ls_tokenizer *tokeniz
 				   .tokens_max = set->room + FRAME,
 				   .vocabulary = set->vocabulary,
 				   .picks_max = ls_mask_picks(set->room + FRAME),
-				   .vocabulary_hash = ls_vocab_hash(tokenizer->vocab) };
+				   .vocabulary_hash = ls_vocab_hash(tokenizer->vocab),
+				   .text_hash = hash_tokens(&set->corpus) };
 	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
 	return LS_OK;
 }

@@ -4,6 +4,7 @@
 
 #define LOOK_LINES 1000
 #define LOOK_BYTES ((size_t)1 << 20)
+#define RUN_BYTES 64 /* of full stops and closing quotes; a longer run ends no sentence */
 
 static int is_space(char c)
 {
@@ -70,9 +71,9 @@ static size_t sentence_end(const char *text, size_t begin, size_t at, size_t lim
 	char mark = text[at];
 	if (!wide && (!is_mark(mark) || (at > begin && is_mark(text[at - 1])))) /* a run of marks counts at its first */
 		return 0;
-	while (end < limit && is_mark(text[end]))
+	while (end < limit && end - at < RUN_BYTES && is_mark(text[end]))
 		end++;
-	while (end < limit && (more = closer(text + end, limit - end)) != 0)
+	while (end < limit && end - at < RUN_BYTES && (more = closer(text + end, limit - end)) != 0)
 		end += more;
 	if (wide || end == limit)
 		return end;

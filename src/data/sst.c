@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/files.h"
 #include "base/log.h"
@@ -216,7 +217,8 @@ static ls_dataset_info sst_describe(const sst *s, const ls_tokenizer *tokenizer)
 				 .classes = LS_TREE_LABELS,
 				 .tokens_max = s->tokens_max,
 				 .vocabulary = (int)ls_vocab_size(tokenizer->vocab),
-				 .vocabulary_hash = ls_vocab_hash(tokenizer->vocab) };
+				 .vocabulary_hash = ls_vocab_hash(tokenizer->vocab),
+				 .text_hash = XXH64(s->tokens.ids, s->tokens.count * sizeof(*s->tokens.ids), 0) };
 	return info;
 }
 

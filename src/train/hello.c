@@ -129,7 +129,8 @@ static ls_status hash_text(const ls_dataset *set, uint64_t index, int32_t *room,
 	return LS_OK;
 }
 
-/* A few samples, spread over all of it, and the vocabulary: enough to tell one dataset from another. */
+/* A few samples, spread over all of it, enough to tell one dataset from another; of text, the vocabulary and all of it.
+ */
 static ls_status hash_data(const ls_dataset *set, uint64_t *samples, uint64_t *hash)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);
@@ -139,6 +140,7 @@ static ls_status hash_data(const ls_dataset *set, uint64_t *samples, uint64_t *h
 
 	*samples = info->samples;
 	*hash = mix(UINT64_C(0xcbf29ce484222325), &info->vocabulary_hash, sizeof(info->vocabulary_hash));
+	*hash = mix(*hash, &info->text_hash, sizeof(info->text_hash));
 	for (uint64_t i = 0; status == LS_OK && i < PROBES && info->samples > 0; i++) {
 		uint64_t index = (info->samples - 1) / (PROBES - 1) * i;
 		status = info->tokens_max > 0 ? hash_text(set, index, room, hash) : hash_image(set, index, room, hash);
