@@ -450,6 +450,45 @@ static void sentences_that_fit_no_sample(void **state)
 	ls_dataset_free(set);
 }
 
+static uint64_t text_hash(const char *dir, const char *text)
+{
+	ls_dataset *set;
+	put_text(dir, "one.txt", text);
+	assert_ok(open_corpus(&set, in_dir(dir, "one.txt"), LS_SPLIT_TRAIN, 8));
+	uint64_t hash = ls_dataset_describe(set)->text_hash;
+	ls_dataset_free(set);
+	return hash;
+}
+
+/* By which nodes know that they have the same texts: any word counts. */
+static void a_word_changes_the_hash(void **state)
+{
+	const char *dir = *state;
+	setenv("LOCKSTEP_DATA", in_dir(dir, "cache"), 1);
+	put_text(dir, "vocab.txt", vocab);
+	uint64_t hash = text_hash(dir, "a b c d e f g h a b c d e f\n\nb c d\n");
+	assert_true(hash != 0 && hash == text_hash(dir, "a  b c d e f g h a b c d e f\n\nb c d\n"));
+	assert_true(hash != text_hash(dir, "a b c d e f g h a b c d e g\n\nb c d e\n"));
+}
+
+/* Millions of full stops in a row are looked at once, not once for every 16 kB of them. */
+static void endless_marks_are_cheap(void **state)
+{
+	(void)state;
+	size_t bytes = 32 << 20;
+	char *text = malloc(bytes);
+	assert_non_null(text);
+	memset(text, '!', bytes);
+	ls_prose prose;
+	ls_sentence s;
+	clock_t begin = clock();
+	ls_prose_begin(&prose, text, bytes, 1);
+	while (ls_prose_next(&prose, &s))
+		;
+	assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 10); /* it took minutes */
+	free(text);
+}
+
 static void what_is_wrong_is_said(void **state)
 {
 	const char *dir = *state;
@@ -493,6 +532,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_processes_at_once, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(documents_are_shared_out, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(sentences_that_fit_no_sample, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(a_word_changes_the_hash, fixture_enter, fixture_leave),
+		cmocka_unit_test(endless_marks_are_cheap),
 		cmocka_unit_test_setup_teardown(what_is_wrong_is_said, fixture_enter, fixture_leave),
 	};
 	return cmocka_run_group_tests_name("corpus", tests, NULL, NULL);
