@@ -162,7 +162,7 @@ static ls_status describe(hello *h, const ls_train_options *settings, const ls_d
 		LS_TRY(hash_data(train_set, &h->train_samples, &h->train_hash));
 	if (test_set != NULL)
 		LS_TRY(hash_data(test_set, &h->test_samples, &h->test_hash));
-	LS_TRY(ls_settings_to_json(settings, 0, &text));
+	LS_TRY(ls_settings_to_json(settings, (ls_settings_hashes){ 0 }, &text));
 	size_t length = strlen(text);
 	if (length < sizeof(h->settings))
 		memcpy(h->settings, text, length + 1);

@@ -14,6 +14,12 @@
 #include "train/vocabulary.h"
 #include "train/weights.h"
 
+static ls_settings_hashes hashes_of(const ls_setup *s)
+{
+	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
+	return (ls_settings_hashes){ .vocabulary = info->vocabulary_hash, .text = info->text_hash };
+}
+
 static uint64_t vocabulary_of(const ls_setup *s)
 {
 	return ls_dataset_describe(s->train_set)->vocabulary_hash;
@@ -45,7 +51,7 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)
 	LS_TRY(ls_handover_gather(s->trainer, s->layout.courier));
 	if (!ls_setup_is_first(s))
 		return LS_OK;
-	LS_TRY(ls_settings_to_json(s->options, vocabulary_of(s), &settings));
+	LS_TRY(ls_settings_to_json(s->options, hashes_of(s), &settings));
 	ls_weights_note(&notes, s->options, vocabulary_of(s));
 	content.notes = notes.pair;
 	content.note_count = notes.count;
@@ -62,7 +68,7 @@ static ls_status load_checkpoint(const ls_setup *s, const char *checkpoint, ls_c
 	char *settings = NULL;
 
 	LS_TRY(ls_ckpt_settings(checkpoint, &settings));
-	ls_status status = ls_settings_compare(s->options, vocabulary_of(s), settings, checkpoint);
+	ls_status status = ls_settings_compare(s->options, hashes_of(s), settings, checkpoint);
 	free(settings);
 	LS_TRY(status);
 	content.params = s->trainer->params;
@@ -105,7 +111,7 @@ static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
 static ls_status describe(const ls_setup *s)
 {
 	char *settings = NULL;
-	LS_TRY(ls_settings_to_json(s->options, vocabulary_of(s), &settings));
+	LS_TRY(ls_settings_to_json(s->options, hashes_of(s), &settings));
 	ls_status status = ls_run_describe(s->options->run, settings, ls_gemm_backend(), ls_isa_name(ls_isa_get()),
 					   s->options->resume);
 	free(settings);
@@ -140,7 +146,7 @@ static ls_status start_again(const ls_setup *s, ls_ckpt_progress *position)
 		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew",
 			       ls_last_error(), o->run);
 	LS_TRY(status);
-	status = ls_settings_compare(o, vocabulary_of(s), settings, o->run);
+	status = ls_settings_compare(o, hashes_of(s), settings, o->run);
 	if (status == LS_OK)
 		status = ls_settings_get_init(settings, &init);
 	free(settings);

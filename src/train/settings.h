@@ -12,9 +12,15 @@ ls_status ls_settings_check(const ls_train_options *options);
 /* The group of settings of text. Those of them that bind say how text is read and how large a model of it is. */
 #define LS_SETTINGS_TEXT "Text"
 
-/* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. The hash
- * of the vocabulary that the data was read with goes along, for the file that --vocab names may change; 0: none. */
-ls_status ls_settings_to_json(const ls_train_options *options, uint64_t vocabulary, char **out);
+/* What a run was trained on and settings cannot tell, for files may change; 0: there is none. */
+typedef struct ls_settings_hashes {
+	uint64_t vocabulary; /* that the data was read with */
+	uint64_t text;       /* see ls_dataset_info.text_hash */
+} ls_settings_hashes;
+
+/* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. Hashes go
+ * along. */
+ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashes hashes, char **out);
 
 /* Settings from such a text, or the defaults where it has none of a row. */
 typedef struct ls_settings_stored {
@@ -29,7 +35,7 @@ void ls_settings_stored_release(ls_settings_stored *stored); /* harmless when it
  * message names every setting at fault with both values. `where` names the stored run in it. A setting that
  * `stored_json` does not have (it is newer than the run) counts as its default.
  */
-ls_status ls_settings_compare(const ls_train_options *now, uint64_t vocabulary, const char *stored_json,
+ls_status ls_settings_compare(const ls_train_options *now, ls_settings_hashes hashes, const char *stored_json,
 			      const char *where);
 
 /*

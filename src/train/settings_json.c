@@ -61,13 +61,14 @@ static ls_train_options without_unused_names(const ls_train_options *options)
 }
 
 #define VOCABULARY "vocabulary"
+#define TEXT_HASH "text"
 
 static json_t *hash_json(uint64_t hash)
 {
 	return json_sprintf("%016" PRIx64, hash);
 }
 
-ls_status ls_settings_to_json(const ls_train_options *options, uint64_t vocabulary, char **out)
+ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashes hashes, char **out)
 {
 	ls_train_options shown = without_unused_names(options);
 	json_t *object = json_object();
@@ -81,8 +82,10 @@ ls_status ls_settings_to_json(const ls_train_options *options, uint64_t vocabula
 		}
 		json_object_set_new(object, row->name, value);
 	}
-	if (vocabulary)
-		json_object_set_new(object, VOCABULARY, hash_json(vocabulary));
+	if (hashes.vocabulary)
+		json_object_set_new(object, VOCABULARY, hash_json(hashes.vocabulary));
+	if (hashes.text)
+		json_object_set_new(object, TEXT_HASH, hash_json(hashes.text));
 	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	json_decref(object);
 	if (!text)
@@ -272,17 +275,16 @@ static void compare_lengths(const ls_train_options *was, const ls_train_options 
 
 /* By hash: the same pieces may lie elsewhere, and others in the same place. A run that does not say had none, or is
  * older than this. */
-static void compare_vocabularies(const json_t *was, uint64_t now, differences *found)
+static void compare_hashes(const json_t *was, const char *key, const char *what, uint64_t now, differences *found)
 {
-	const char *before = json_string_value(json_object_get(was, VOCABULARY));
+	const char *before = json_string_value(json_object_get(was, key));
 	char after[32];
 	snprintf(after, sizeof after, "%016" PRIx64, now);
 	if (before && strcmp(before, after) != 0)
-		differ(found, "the vocabulary (--vocab) was one with xxh64 %.16s, now %s", before,
-		       now ? after : "there is none");
+		differ(found, "%s was one with xxh64 %.16s, now %s", what, before, now ? after : "there is none");
 }
 
-ls_status ls_settings_compare(const ls_train_options *options, uint64_t vocabulary, const char *stored_json,
+ls_status ls_settings_compare(const ls_train_options *options, ls_settings_hashes hashes, const char *stored_json,
 			      const char *where)
 {
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT;
@@ -298,7 +300,8 @@ ls_status ls_settings_compare(const ls_train_options *options, uint64_t vocabula
 	ls_status status = compare_batches(&was, &now, &found);
 	compare_rates(&was, &now, &found);
 	compare_lengths(&was, &now, &found);
-	compare_vocabularies(owner, vocabulary, &found);
+	compare_hashes(owner, VOCABULARY, "the vocabulary (--vocab)", hashes.vocabulary, &found);
+	compare_hashes(owner, TEXT_HASH, "the text of the training set", hashes.text, &found);
 	json_decref(owner);
 	if (status || !found.count)
 		return status;

@@ -155,7 +155,7 @@ static void test_json_has_every_row_exactly(void **state)
 	options.dropout = 0.1f;
 	options.seed = UINT64_MAX;
 	char *text = NULL;
-	assert_int_equal(ls_settings_to_json(&options, 0, &text), LS_OK);
+	assert_int_equal(ls_settings_to_json(&options, (ls_settings_hashes){ 0 }, &text), LS_OK);
 	json_t *object = json_loads(text, 0, NULL);
 	assert_non_null(object);
 	const ls_setting *row;
@@ -166,9 +166,9 @@ static void test_json_has_every_row_exactly(void **state)
 	assert_true(json_real_value(json_object_get(object, "lr")) == 0.1 + 0.2);
 	assert_true(json_real_value(json_object_get(object, "dropout")) == 0.1);
 	assert_true(json_is_null(json_object_get(object, "run")));
-	assert_int_equal(ls_settings_compare(&options, 0, text, "run"), LS_OK);
+	assert_int_equal(ls_settings_compare(&options, (ls_settings_hashes){ 0 }, text, "run"), LS_OK);
 	options.seed--;
-	assert_int_equal(ls_settings_compare(&options, 0, text, "run"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&options, (ls_settings_hashes){ 0 }, text, "run"), LS_EMISMATCH);
 	json_decref(object);
 	free(text);
 }
@@ -179,11 +179,11 @@ static void test_json_refuses_what_it_cannot_hold(void **state)
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 	char *text = NULL;
 	options.lr = strtod("inf", NULL);
-	assert_int_equal(ls_settings_to_json(&options, 0, &text), LS_EINVALID);
+	assert_int_equal(ls_settings_to_json(&options, (ls_settings_hashes){ 0 }, &text), LS_EINVALID);
 	assert_message("--lr");
 	options.lr = 1;
 	options.run = "\xff\xfe";
-	assert_int_equal(ls_settings_to_json(&options, 0, &text), LS_EINVALID);
+	assert_int_equal(ls_settings_to_json(&options, (ls_settings_hashes){ 0 }, &text), LS_EINVALID);
 	assert_message("--run");
 	assert_null(text);
 }
@@ -192,8 +192,8 @@ static void test_json_refuses_what_it_cannot_hold(void **state)
 static void check_resume(const ls_train_options *was, const ls_train_options *now, const char *expected)
 {
 	char *text = NULL;
-	assert_int_equal(ls_settings_to_json(was, 0, &text), LS_OK);
-	ls_status status = ls_settings_compare(now, 0, text, "runs/x");
+	assert_int_equal(ls_settings_to_json(was, (ls_settings_hashes){ 0 }, &text), LS_OK);
+	ls_status status = ls_settings_compare(now, (ls_settings_hashes){ 0 }, text, "runs/x");
 	free(text);
 	if (!expected) {
 		if (status)
@@ -262,14 +262,25 @@ static void test_the_vocabulary_binds(void **state)
 	(void)state;
 	const ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 	char *text = NULL;
-	assert_int_equal(ls_settings_to_json(&options, 0xabcdef0123456789u, &text), LS_OK);
-	assert_int_equal(ls_settings_compare(&options, 0xabcdef0123456789u, text, "x"), LS_OK);
-	assert_int_equal(ls_settings_compare(&options, 0xabcdef0123456788u, text, "x"), LS_EMISMATCH);
+	assert_int_equal(
+		ls_settings_to_json(&options, (ls_settings_hashes){ .vocabulary = 0xabcdef0123456789u }, &text), LS_OK);
+	assert_int_equal(
+		ls_settings_compare(&options, (ls_settings_hashes){ .vocabulary = 0xabcdef0123456789u }, text, "x"),
+		LS_OK);
+	assert_int_equal(
+		ls_settings_compare(&options, (ls_settings_hashes){ .vocabulary = 0xabcdef0123456788u }, text, "x"),
+		LS_EMISMATCH);
 	assert_message("the vocabulary (--vocab) was one with xxh64 abcdef0123456789, now abcdef0123456788");
-	assert_int_equal(ls_settings_compare(&options, 0, text, "x"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&options, (ls_settings_hashes){ 0 }, text, "x"), LS_EMISMATCH);
 	assert_message("now there is none");
 	free(text);
-	assert_int_equal(ls_settings_compare(&options, 5, "{}", "x"), LS_OK); /* an older run does not say */
+	assert_int_equal(ls_settings_compare(&options, (ls_settings_hashes){ .vocabulary = 5 }, "{}", "x"),
+			 LS_OK); /* an older run does not say */
+	assert_int_equal(ls_settings_to_json(&options, (ls_settings_hashes){ .text = 7 }, &text), LS_OK);
+	assert_int_equal(ls_settings_compare(&options, (ls_settings_hashes){ .text = 7 }, text, "x"), LS_OK);
+	assert_int_equal(ls_settings_compare(&options, (ls_settings_hashes){ .text = 8 }, text, "x"), LS_EMISMATCH);
+	assert_message("the text of the training set was one with xxh64");
+	free(text);
 }
 
 static void test_stored_settings_are_settings(void **state)
@@ -282,7 +293,7 @@ static void test_stored_settings_are_settings(void **state)
 	set(&was, "vocab", "a/vocab.txt");
 	set(&was, "seq-len", "48");
 	set(&was, "cased", NULL);
-	assert_int_equal(ls_settings_to_json(&was, 7, &text), LS_OK);
+	assert_int_equal(ls_settings_to_json(&was, (ls_settings_hashes){ .vocabulary = 7 }, &text), LS_OK);
 	assert_int_equal(ls_settings_from_json(&stored, text, "x"), LS_OK);
 	free(text);
 	assert_string_equal(stored.options.model, "transformer");
@@ -399,14 +410,15 @@ static void test_stored_text_is_not_trusted(void **state)
 {
 	(void)state;
 	const ls_train_options now = LS_TRAIN_OPTIONS_INIT;
-	assert_int_equal(ls_settings_compare(&now, 0, "{}", "x"), LS_OK); /* an older run, all defaults */
-	assert_int_equal(ls_settings_compare(&now, 0, "[1]", "x"), LS_EFORMAT);
-	assert_int_equal(ls_settings_compare(&now, 0, "{\"lr\":", "x"), LS_EFORMAT);
-	assert_int_equal(ls_settings_compare(&now, 0, "", "x"), LS_EFORMAT);
-	assert_int_equal(ls_settings_compare(&now, 0, "{\"lr\": \"0.001\"}", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, (ls_settings_hashes){ 0 }, "{}", "x"),
+			 LS_OK); /* an older run, all defaults */
+	assert_int_equal(ls_settings_compare(&now, (ls_settings_hashes){ 0 }, "[1]", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, (ls_settings_hashes){ 0 }, "{\"lr\":", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, (ls_settings_hashes){ 0 }, "", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, (ls_settings_hashes){ 0 }, "{\"lr\": \"0.001\"}", "x"), LS_EFORMAT);
 	assert_message("'lr'");
-	assert_int_equal(ls_settings_compare(&now, 0, "{\"batch\": 0}", "x"), LS_EINVALID);
-	assert_int_equal(ls_settings_compare(&now, 0, "{\"nesterov\": 1}", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, (ls_settings_hashes){ 0 }, "{\"batch\": 0}", "x"), LS_EINVALID);
+	assert_int_equal(ls_settings_compare(&now, (ls_settings_hashes){ 0 }, "{\"nesterov\": 1}", "x"), LS_EFORMAT);
 }
 
 static void test_batches(void **state)
