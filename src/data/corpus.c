@@ -285,6 +285,15 @@ static ls_status set_describe(const corpus_set *set, const ls_tokenizer *tokeniz
 	return LS_OK;
 }
 
+void ls_corpus_warn_unknown(const char *name, const ls_corpus_counts *counts)
+{
+	if (counts->unknown > counts->tokens / 10)
+		ls_log_warning(
+			"%s: %.0f %% of the tokens are [UNK]: the vocabulary is not of such texts, or of another case "
+			"(--cased); `lockstep data make vocab` learns one",
+			name, 100.0 * (double)counts->unknown / (double)counts->tokens);
+}
+
 static ls_status set_open(ls_dataset **out, const char *path, const ls_tokenizer *tokenizer,
 			  const ls_dataset_options *options)
 {
@@ -305,6 +314,8 @@ static ls_status set_open(ls_dataset **out, const char *path, const ls_tokenizer
 		status = set_describe(set, tokenizer, options, &info);
 	if (!status)
 		status = ls_dataset_new(out, &info, &ops, set);
+	if (!status && options->split == LS_SPLIT_TRAIN)
+		ls_corpus_warn_unknown(options->name, &set->corpus.counts);
 	if (status)
 		set_free(set);
 	return status;

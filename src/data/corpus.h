@@ -46,6 +46,9 @@ enum { LS_CORPUS_HEADER = 128 };
 /* Write the header of a cache file; check a whole one in memory, which must lie at a multiple of 8. */
 void ls_corpus_encode(uint8_t header[LS_CORPUS_HEADER], uint64_t key, int wide, const ls_corpus_counts *counts);
 ls_status ls_corpus_parse(ls_corpus *corpus, const uint8_t *data, size_t bytes, const char *name);
+/* Tell of texts that the vocabulary does not fit: more than a tenth of the tokens are [UNK]. */
+void ls_corpus_warn_unknown(const char *name, const ls_corpus_counts *counts);
+
 /* Bytes that the tokens take, padding included. */
 uint64_t ls_corpus_token_bytes(uint64_t tokens, int wide);
 

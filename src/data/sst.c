@@ -239,6 +239,8 @@ static ls_status sst_open(ls_dataset **out, const char *dir, const ls_dataset_op
 		ls_dataset_info info = sst_describe(s, &tokenizer);
 		status = ls_dataset_new(out, &info, &ops, s);
 	}
+	if (!status && options->split == LS_SPLIT_TRAIN)
+		ls_corpus_warn_unknown("sst5", &s->counts);
 	if (status && s)
 		sst_free(s);
 	ls_tokenizer_close(&tokenizer);
