@@ -93,6 +93,7 @@ typedef struct ls_dataset_row {
 	const char *name;
 	const char *summary;
 	int needs_download; /* ls_data_get() fetches it */
+	int is_text;        /* tokens, not images */
 } ls_dataset_row;
 const ls_dataset_row *ls_dataset_row_at(size_t i);
 

@@ -1,10 +1,28 @@
 #include "train/model.h"
 
+#include <string.h>
+
 #include "base/status.h"
+
+/* A name of the table tells before anything is looked for. */
+static ls_status check_name(const ls_train_options *o)
+{
+	const ls_model_row *model = o->graph == NULL ? ls_model_row_of(o->model) : NULL;
+	const ls_dataset_row *data;
+	for (size_t i = 0; model != NULL && o->data != NULL && (data = ls_dataset_row_at(i)) != NULL; i++)
+		if (strcmp(data->name, o->data) == 0 && data->is_text != model->is_text)
+			return ls_fail(LS_EMISMATCH,
+				       "model %s takes %s, and dataset %s is %s; name another with --data, as %s",
+				       model->name, model->is_text ? "text" : "images", data->name,
+				       data->is_text ? "text" : "images",
+				       model->is_text ? "babble or sst5" : "mnist or glyphs");
+	return LS_OK;
+}
 
 ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, ls_split split, uint64_t samples)
 {
 	ls_dataset_options d = LS_DATASET_OPTIONS_INIT;
+	LS_TRY(check_name(o));
 	d.name = o->data;
 	d.dir = o->data_dir;
 	d.split = split;
