@@ -2,7 +2,8 @@
  * packed.h - sentences of a leaf, packed end to end: no padding anywhere.
  *
  * Token t of the leaf is row t of every activation that has a row a token. Sample i owns the tokens [start[i],
- * start[i+1]) and is asked for the tokens at `pick` [pick_start[i], pick_start[i+1]), which are rows of the leaf as well.
+ * start[i+1]) and is asked for the tokens at `pick` [pick_start[i], pick_start[i+1]), which are rows of the leaf as
+ * well.
  */
 #ifndef LS_TENSOR_PACKED_H
 #define LS_TENSOR_PACKED_H

@@ -116,7 +116,8 @@ static void test_malformed(void **state)
 	static const char whole[] =
 		"{\"format\":\"lockstep "
 		"profile\",\"version\":1,\"model\":\"m\",\"channels\":1,\"height\":2,\"width\":2,"
-		"\"classes\":2,\"tokens\":0,\"picks\":0,\"vocabulary\":0,\"batch\":4,\"slices\":2,\"optimizer\":\"sgd\",\"threads\":1,\"isa\":\"avx2\","
+		"\"classes\":2,\"tokens\":0,\"picks\":0,\"vocabulary\":0,\"batch\":4,\"slices\":2,\"optimizer\":"
+		"\"sgd\",\"threads\":1,\"isa\":\"avx2\","
 		"\"kernels\":\"xsmm\",\"lockstep\":\"0.1\",\"steps\":3,\"step_s\":0.1,\"loss_s\":0,\"update_s\":0.1,"
 		"\"gflop_a_sample\":1,\"live_floats\":64,\"extra_floats\":4,\"layers\":[{\"name\":\"a\",\"forward_s\":"
 		"1,"
