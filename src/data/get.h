@@ -56,6 +56,9 @@ typedef struct ls_get_sotu_plan {
 } ls_get_sotu_plan;
 ls_status ls_get_sotu(const ls_get_sotu_plan *plan, const ls_data_get_options *options);
 
+/* Learn dir/vocab.txt of at most so many pieces from the texts there, unless there is one. */
+ls_status ls_get_learn(const char *dir, size_t pieces, int quiet);
+
 /* One source: put those files of the plan into dir that are not right yet. */
 ls_status ls_get_from_npm(const ls_get_plan *plan, const char *dir);
 

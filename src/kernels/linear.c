@@ -98,9 +98,9 @@ static size_t block_floats(const ls_linear_plan *p)
 	return (size_t)p->in_panel * (size_t)p->out_panel;
 }
 
-size_t ls_linear_scratch_floats(const ls_linear_plan *p, int threads)
+size_t ls_linear_scratch_floats(int in_panel, int out_panel, int threads)
 {
-	return block_floats(p) * (size_t)threads;
+	return (size_t)in_panel * (size_t)out_panel * (size_t)threads; /* a turned block each */
 }
 
 /* Blocks that share what streams by: as many as keep it near, and fewer where there would be too few units for all. */

@@ -44,7 +44,7 @@ typedef struct ls_linear_epilogue {
 
 /* Called by every member of a team; they share the work and do not synchronise at the end. `scratch` has
  * ls_linear_scratch_floats(). */
-size_t ls_linear_scratch_floats(const ls_linear_plan *plan, int threads);
+size_t ls_linear_scratch_floats(int in_panel, int out_panel, int threads);
 void ls_linear_forward(const ls_linear_plan *plan, int64_t rows, const float *x, const float *weights,
 		       const ls_linear_epilogue *epilogue, float *y, float *scratch, ls_member member);
 void ls_linear_backward_data(const ls_linear_plan *plan, int64_t rows, const float *dy, const float *weights,

@@ -16,12 +16,6 @@ typedef struct bert {
 
 enum { POSITIONS = 512 };
 
-static ls_value linear(ls_graph *g, ls_value x, ls_layer_name name, int out)
-{
-	return ls_linear(g, x, name.text,
-			 (ls_linear_options){ .out_features = out, .bias = 1, .init = LS_WEIGHTS_NORMAL });
-}
-
 static ls_value norm(ls_graph *g, ls_value x, ls_layer_name name)
 {
 	return ls_layer_norm(g, x, name.text, 1e-12f);
@@ -44,27 +38,28 @@ static ls_value layer(ls_graph *g, ls_value x, int index, const bert *size, floa
 	char prefix[64];
 	snprintf(prefix, sizeof(prefix), "bert.encoder.layer.%d", index);
 
-	ls_value q = linear(g, x, ls_named(prefix, "attention.self.query"), size->hidden);
-	ls_value k = linear(g, x, ls_named(prefix, "attention.self.key"), size->hidden);
-	ls_value v = linear(g, x, ls_named(prefix, "attention.self.value"), size->hidden);
+	ls_value q = ls_text_linear(g, x, ls_named(prefix, "attention.self.query"), size->hidden);
+	ls_value k = ls_text_linear(g, x, ls_named(prefix, "attention.self.key"), size->hidden);
+	ls_value v = ls_text_linear(g, x, ls_named(prefix, "attention.self.value"), size->hidden);
 	ls_value y = ls_attend(g, q, k, v, (ls_attention_options){ .heads = size->heads, .dropout = dropout });
-	y = ls_dropout(g, linear(g, y, ls_named(prefix, "attention.output.dense"), size->hidden), dropout);
+	y = ls_dropout(g, ls_text_linear(g, y, ls_named(prefix, "attention.output.dense"), size->hidden), dropout);
 	x = norm(g, ls_add(g, y, x), ls_named(prefix, "attention.output.LayerNorm"));
 
-	y = ls_gelu(g, linear(g, x, ls_named(prefix, "intermediate.dense"), 4 * size->hidden), 0);
-	y = ls_dropout(g, linear(g, y, ls_named(prefix, "output.dense"), size->hidden), dropout);
+	y = ls_gelu(g, ls_text_linear(g, x, ls_named(prefix, "intermediate.dense"), 4 * size->hidden), 0);
+	y = ls_dropout(g, ls_text_linear(g, y, ls_named(prefix, "output.dense"), size->hidden), dropout);
 	return norm(g, ls_add(g, y, x), ls_named(prefix, "output.LayerNorm"));
 }
 
 static ls_value pooled(ls_graph *g, ls_value x, const bert *size)
 {
-	return ls_tanh(g, linear(g, ls_first_token(g, x), ls_named("bert.pooler", "dense"), size->hidden));
+	return ls_tanh(g, ls_text_linear(g, ls_first_token(g, x), ls_named("bert.pooler", "dense"), size->hidden));
 }
 
 static ls_status finish_pretraining(ls_graph *g, ls_value x, ls_value words, const bert *size)
 {
-	ls_value next = linear(g, pooled(g, x, size), ls_named("cls", "seq_relationship"), 2);
-	ls_value y = linear(g, ls_picked_tokens(g, x), ls_named("cls.predictions.transform", "dense"), size->hidden);
+	ls_value next = ls_text_linear(g, pooled(g, x, size), ls_named("cls", "seq_relationship"), 2);
+	ls_value y =
+		ls_text_linear(g, ls_picked_tokens(g, x), ls_named("cls.predictions.transform", "dense"), size->hidden);
 
 	y = norm(g, ls_gelu(g, y, 0), ls_named("cls.predictions.transform", "LayerNorm"));
 	return ls_graph_finish_pretraining(g, next, ls_tied_linear(g, y, words, "cls.predictions"));

@@ -25,19 +25,13 @@ static transformer sizes(const ls_text_model *o)
 	return t;
 }
 
-static ls_value linear(ls_graph *g, ls_value x, ls_layer_name name, int out)
-{
-	return ls_linear(g, x, name.text,
-			 (ls_linear_options){ .out_features = out, .bias = 1, .init = LS_WEIGHTS_NORMAL });
-}
-
 static ls_value attend(ls_graph *g, ls_value x, const char *prefix, const transformer *t, float dropout)
 {
-	ls_value q = linear(g, x, ls_named(prefix, "attention.query"), t->hidden);
-	ls_value k = linear(g, x, ls_named(prefix, "attention.key"), t->hidden);
-	ls_value v = linear(g, x, ls_named(prefix, "attention.value"), t->hidden);
+	ls_value q = ls_text_linear(g, x, ls_named(prefix, "attention.query"), t->hidden);
+	ls_value k = ls_text_linear(g, x, ls_named(prefix, "attention.key"), t->hidden);
+	ls_value v = ls_text_linear(g, x, ls_named(prefix, "attention.value"), t->hidden);
 	x = ls_attend(g, q, k, v, (ls_attention_options){ .heads = t->heads, .dropout = dropout });
-	return linear(g, x, ls_named(prefix, "attention.output"), t->hidden);
+	return ls_text_linear(g, x, ls_named(prefix, "attention.output"), t->hidden);
 }
 
 static ls_value layer(ls_graph *g, ls_value x, int index, const transformer *t, float dropout)
@@ -48,8 +42,8 @@ static ls_value layer(ls_graph *g, ls_value x, int index, const transformer *t, 
 	ls_value y = ls_layer_norm(g, x, ls_named(prefix, "norm1").text, 0);
 	x = ls_add(g, x, ls_dropout(g, attend(g, y, prefix, t, dropout), dropout));
 	y = ls_layer_norm(g, x, ls_named(prefix, "norm2").text, 0);
-	y = ls_gelu(g, linear(g, y, ls_named(prefix, "linear1"), t->ffn), 0);
-	return ls_add(g, x, ls_dropout(g, linear(g, y, ls_named(prefix, "linear2"), t->hidden), dropout));
+	y = ls_gelu(g, ls_text_linear(g, y, ls_named(prefix, "linear1"), t->ffn), 0);
+	return ls_add(g, x, ls_dropout(g, ls_text_linear(g, y, ls_named(prefix, "linear2"), t->hidden), dropout));
 }
 
 ls_status ls_model_transformer(ls_graph *g, const ls_model_options *o)

@@ -89,7 +89,7 @@ static layer make(int in, int out, int tied, int64_t rows)
 	l.before = take(ys, 6);
 	l.dx = take(xs, 7);
 	l.dw = take(ws, 8);
-	l.scratch = take(ls_linear_scratch_floats(&l.plan, 4), 9);
+	l.scratch = take(ls_linear_scratch_floats(l.in_panel, l.out_panel, 4), 9);
 	clear_padding(&l);
 	return l;
 }
