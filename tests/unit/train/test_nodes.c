@@ -239,6 +239,50 @@ static void test_differences_are_refused(void **state)
 	}
 }
 
+/* The same few words in every sample. */
+static ls_status measure_same(void *self, uint64_t index, uint64_t epoch, int *length, int *picks)
+{
+	(void)self, (void)index, (void)epoch;
+	*length = 4;
+	*picks = 0;
+	return LS_OK;
+}
+
+static ls_status read_same(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
+{
+	for (int32_t i = 0; i < 4; i++) {
+		out->tokens[i] = i;
+		out->segments[i] = 0;
+	}
+	out->label = (int32_t)(index % 2);
+	return measure_same(self, index, epoch, &out->length, &out->picks);
+}
+
+/* Texts whose samples look alike wherever nodes look, and differ elsewhere: their hash tells. */
+static void test_other_texts_are_refused(void **state)
+{
+	static const ls_dataset_ops ops = { .read_text = read_same, .measure_text = measure_same };
+	ls_dataset *sets[2];
+	node nodes[2];
+	(void)state;
+	memset(nodes, 0, sizeof nodes);
+	for (uint64_t i = 0; i < 2; i++) {
+		ls_dataset_info info = { .name = "own",
+					 .samples = 400,
+					 .classes = 2,
+					 .tokens_max = 4,
+					 .vocabulary = 8,
+					 .text_hash = 1 + i };
+		assert_int_equal(ls_dataset_new(&sets[i], &info, &ops, NULL), LS_OK);
+		nodes[i].options = job("transformer");
+		nodes[i].options.train_set = sets[i];
+		nodes[i].options.eval_every = 0;
+	}
+	expect_refusal(nodes, 2, "have other samples");
+	for (int i = 0; i < 2; i++)
+		ls_dataset_free(sets[i]);
+}
+
 /* A node that cannot go on takes the others with it, for its reason. */
 static ls_status lost(void *self, uint64_t index, float *image, int32_t *label)
 {
@@ -298,6 +342,7 @@ int main(void)
 		cmocka_unit_test(test_same_evaluation),
 		cmocka_unit_test_setup_teardown(test_resume_elsewhere, make_directory, remove_directory),
 		cmocka_unit_test(test_differences_are_refused),
+		cmocka_unit_test(test_other_texts_are_refused),
 		cmocka_unit_test(test_one_end_for_all),
 	};
 	ls_log_set_level(LS_LOG_ERROR);
