@@ -1,6 +1,7 @@
 # Unit tests: tests/unit/<room>/test_*.c, each an executable on cmocka that links its room (and so what the room uses).
 set(LS_TEST_DIR ${CMAKE_BINARY_DIR}/tests)
-foreach(room base tensor text data kernels optim exchange ckpt metrics graph models launch train probe)
+foreach(room base json tensor text data kernels optim exchange ckpt metrics graph models launch train probe results sweep
+        plan report)
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
   foreach(source ${tests})
     get_filename_component(name ${source} NAME_WE)

@@ -171,3 +171,16 @@ ls_status ls_parse_count(const char *text, const char *what, uint64_t *out)
 	*out = value;
 	return LS_OK;
 }
+
+const char *ls_text_printable(char *out, size_t size, const char *text)
+{
+	size_t i = 0;
+	for (; text[i] && i + 1 < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+		out[i] = c < 0x20 || c == 0x7f ? '?' : text[i];
+	}
+	out[i] = 0;
+	if (text[i] && size > 4)
+		memcpy(out + i - 3, "...", 3);
+	return out;
+}

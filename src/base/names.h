@@ -22,4 +22,7 @@ ls_status ls_parse_real(const char *text, const char *what, double *out);
 /* Sizes people write: 72000000, 72M, 64k, 1.5G (decimal). */
 ls_status ls_parse_count(const char *text, const char *what, uint64_t *out);
 
+/* `text` with control characters as '?', cut to `size`. Returns `out`. */
+const char *ls_text_printable(char *out, size_t size, const char *text);
+
 #endif

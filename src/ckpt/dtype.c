@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/shape.h"
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/names.h"
 #include "ckpt/entries.h"
 #include "ckpt/family.h"
 #include "ckpt/shape.h"

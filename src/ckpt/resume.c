@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "ckpt/checkpoint.h"
 #include "ckpt/directory.h"
 #include "ckpt/entries.h"

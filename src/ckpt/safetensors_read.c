@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/shape.h"
 

@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "base/memory.h"
+#include "base/names.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/shape.h"
 

@@ -34,16 +34,3 @@ int ls_shape_equal(int rank, const int64_t *shape, int other_rank, const int64_t
 {
 	return rank == other_rank && (rank == 0 || memcmp(shape, other, (size_t)rank * sizeof *shape) == 0);
 }
-
-const char *ls_text_printable(char *out, size_t size, const char *text)
-{
-	size_t i = 0;
-	for (; text[i] && i + 1 < size; i++) {
-		unsigned char c = (unsigned char)text[i];
-		out[i] = c < 0x20 || c == 0x7f ? '?' : text[i];
-	}
-	out[i] = 0;
-	if (text[i] && size > 4)
-		memcpy(out + i - 3, "...", 3);
-	return out;
-}

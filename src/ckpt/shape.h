@@ -29,7 +29,4 @@ const char *ls_shape_text(char *out, size_t size, int rank, const int64_t *shape
 
 int ls_shape_equal(int rank, const int64_t *shape, int other_rank, const int64_t *other);
 
-/* `text` with control characters as '?', cut to `size`. Returns `out`. */
-const char *ls_text_printable(char *out, size_t size, const char *text);
-
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/names.h"
 #include "ckpt/shape.h"
 #include "ckpt/state.h"
 #include "ckpt/state_json.h"

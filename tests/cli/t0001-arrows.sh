@@ -13,6 +13,7 @@ arrows() {
 	BEGIN {
 		middle = "kernels data optim ckpt exchange metrics"
 		allow("base", "")
+		allow("json", "base")
 		allow("tensor", "base")
 		allow("text", "base")
 		split(middle, rooms, " ")
@@ -21,9 +22,13 @@ arrows() {
 		allow("data", "base tensor text")
 		allow("graph", "base tensor " middle)
 		allow("models", "base tensor graph " middle)
-		allow("train", "base tensor text graph models " middle)
+		allow("train", "base json tensor text graph models " middle)
 		allow("launch", "base exchange")
 		allow("probe", "base tensor kernels exchange metrics")
+		allow("results", "base json")
+		allow("sweep", "base json results launch metrics")
+		allow("plan", "base json tensor exchange train results")
+		allow("report", "base json metrics results plan")
 		only["libxsmm.h"] = "kernels"
 		only["mpi.h"] = "exchange"
 		only["utf8proc.h"] = "text"

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/names.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/shape.h"
 

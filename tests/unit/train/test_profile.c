@@ -125,7 +125,7 @@ static void test_malformed(void **state)
 		"\"parameters\":[[48,64]]}]}";
 	static const char *const rows[][3] = {
 		{ "{", "", "JSON" },
-		{ "lockstep profile", "weights", "not a profile" },
+		{ "lockstep profile", "weights", "not a lockstep profile" },
 		{ "\"version\":1", "\"version\":2", "version is 2, this program reads 1" },
 		{ "\"model\":\"m\"", "\"model\":7", "model is missing or not text" },
 		{ "\"isa\":\"avx2\",", "", "isa is missing" },

@@ -1,0 +1,150 @@
+#include "json/fields.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/names.h"
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static ls_status read_text(const ls_json_place *p, const ls_field *f, const json_t *value, char *out)
+{
+	const char *text = json_string_value(value);
+	if (text == NULL && value == NULL && f->kind == LS_FIELD_MAYBE)
+		text = "";
+	if (text == NULL || (text[0] == '\0' && f->kind == LS_FIELD_TEXT))
+		return ls_fail(LS_EFORMAT, "%s: %s%s is missing or not text", p->label, p->prefix, f->name);
+	if (strlen(text) >= f->bytes)
+		return ls_fail(LS_EFORMAT, "%s: %s%s is longer than %zu bytes", p->label, p->prefix, f->name,
+			       f->bytes - 1);
+	memcpy(out, text, strlen(text) + 1);
+	return LS_OK;
+}
+
+static ls_status read_number(const ls_json_place *p, const ls_field *f, const json_t *value, void *out)
+{
+	int whole = f->kind == LS_FIELD_WHOLE;
+
+	if (f->kind == LS_FIELD_GAP && (value == NULL || json_is_null(value))) {
+		*(double *)out = NAN;
+		return LS_OK;
+	}
+	if (whole ? !json_is_integer(value) : !json_is_number(value))
+		return ls_fail(LS_EFORMAT, "%s: %s%s is missing or not a %s", p->label, p->prefix, f->name,
+			       whole ? "whole number" : "number");
+	double number = json_number_value(value);
+	if (!(number >= f->min && number <= f->max))
+		return ls_fail(LS_EFORMAT, "%s: %s%s is %.9g, which is not between %.9g and %.9g", p->label, p->prefix,
+			       f->name, number, f->min, f->max);
+	if (whole)
+		*(int64_t *)out = json_integer_value(value);
+	else
+		*(double *)out = number;
+	return LS_OK;
+}
+
+static int is_text(const ls_field *f)
+{
+	return f->kind == LS_FIELD_TEXT || f->kind == LS_FIELD_MAYBE;
+}
+
+ls_status ls_fields_read(const ls_json_place *place, const ls_field *fields, size_t count, const json_t *object,
+			 void *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		const json_t *value = json_object_get(object, fields[i].name);
+		char *at = (char *)out + fields[i].offset;
+		if (is_text(&fields[i]))
+			LS_TRY(read_text(place, &fields[i], value, at));
+		else
+			LS_TRY(read_number(place, &fields[i], value, at));
+	}
+	return LS_OK;
+}
+
+ls_json_place ls_json_element(const ls_json_place *place, const char *list, size_t i)
+{
+	ls_json_place element = { .label = place->label };
+	snprintf(element.prefix, sizeof(element.prefix), "%.40s%s[%zu].", place->prefix, list, i);
+	return element;
+}
+
+ls_status ls_json_parse(json_t **out, const void *text, size_t bytes, size_t most, const char *label)
+{
+	char shown[JSON_ERROR_TEXT_LENGTH];
+	json_error_t error;
+
+	if (bytes > most)
+		return ls_fail(LS_EFORMAT, "%s: %zu bytes are too many, at most %zu are read", label, bytes, most);
+	json_t *root = json_loadb(bytes > 0 ? text : "", bytes, JSON_REJECT_DUPLICATES, &error);
+	if (root == NULL)
+		return ls_fail(LS_EFORMAT, "%s:%d: not acceptable JSON: %s", label, error.line,
+			       ls_text_printable(shown, sizeof(shown), error.text));
+	*out = root;
+	return LS_OK;
+}
+
+ls_status ls_json_check(const json_t *root, const char *format, int version, const char *label)
+{
+	const char *found = json_string_value(json_object_get(root, "format"));
+	const json_t *number = json_object_get(root, "version");
+
+	if (found == NULL || strcmp(found, format) != 0 || !json_is_integer(number))
+		return ls_fail(LS_EFORMAT, "%s: not a %s: \"format\" is not \"%s\" with a \"version\"", label, format,
+			       format);
+	if (json_integer_value(number) != version)
+		return ls_fail(LS_EFORMAT, "%s: version is %" PRId64 ", this program reads %d; make it again", label,
+			       (int64_t)json_integer_value(number), version);
+	return LS_OK;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static json_t *field_to_json(const ls_field *f, const void *from)
+{
+	const char *at = (const char *)from + f->offset;
+	if (is_text(f))
+		return json_string(at);
+	if (f->kind == LS_FIELD_WHOLE)
+		return json_integer(*(const int64_t *)at);
+	double number = *(const double *)at;
+	return f->kind == LS_FIELD_GAP && !isfinite(number) ? json_null() : json_real(number);
+}
+
+int ls_fields_write(const ls_field *fields, size_t count, const void *from, json_t *object)
+{
+	int bad = 0;
+	for (size_t i = 0; i < count; i++)
+		bad |= json_object_set_new(object, fields[i].name, field_to_json(&fields[i], from));
+	return bad;
+}
+
+json_t *ls_json_begin(const char *format, int version)
+{
+	return json_pack("{s:s, s:i}", "format", format, "version", version);
+}
+
+ls_status ls_json_publish(const json_t *root, const char *path)
+{
+	ls_file_draft draft;
+	char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+
+	if (text == NULL)
+		return ls_fail(LS_EMEMORY, "%s: no memory for it as JSON", path);
+	ls_status status = ls_file_begin(&draft, path);
+	if (status == LS_OK) {
+		status = ls_file_write(&draft, text, strlen(text));
+		if (status == LS_OK)
+			status = ls_file_write(&draft, "\n", 1);
+		if (status == LS_OK)
+			status = ls_file_publish(&draft);
+		else
+			ls_file_abandon(&draft);
+	}
+	free(text);
+	return status;
+}
