@@ -27,7 +27,7 @@ arrows() {
 		allow("probe", "base tensor kernels exchange metrics")
 		allow("results", "base json")
 		allow("sweep", "base json results launch metrics")
-		allow("plan", "base json tensor exchange train results")
+		allow("plan", "base json tensor optim exchange train")
 		allow("report", "base json metrics results plan")
 		only["libxsmm.h"] = "kernels"
 		only["mpi.h"] = "exchange"
