@@ -106,6 +106,8 @@ static void override(request *r)
 	for (size_t k = 0; k < c->kinds; k++) {
 		if (o->devices > 0 && c->kind[k].devices > 0)
 			c->kind[k].devices = o->devices;
+		if (o->rehearsed) /* they take the profile's time, whatever the machine's own */
+			c->kind[k].speed = 1;
 		if (o->latency_us >= 0)
 			c->kind[k].latency_us = o->latency_us;
 	}

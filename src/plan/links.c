@@ -11,7 +11,7 @@ ls_status ls_links_init(ls_links *l, int parties, int parcels)
 {
 	size_t channels = (size_t)parties * (size_t)parties;
 
-	*l = (ls_links){ .parties = parties, .parcels = parcels, .lanes = 1, .window = INFINITY };
+	*l = (ls_links){ .parties = parties, .parcels = parcels, .lanes = 1, .letters = 1, .window = INFINITY };
 	l->channel = calloc(channels, sizeof(*l->channel));
 	l->port = calloc((size_t)parties, sizeof(*l->port));
 	int failed = l->channel == NULL || l->port == NULL;
@@ -67,7 +67,8 @@ static void start_parcels(ls_links *l, ls_channel *c)
 {
 	while (c->waiting_count > 0 && c->flying_count < l->parcels) {
 		int i = most_urgent(c);
-		if (c->flying_count > 0 && c->flying_bytes + c->waiting[i].bytes > l->window * l->lanes)
+		if (c->flying_count >= l->letters * l->lanes &&
+		    c->flying_bytes + c->waiting[i].bytes > l->window * l->lanes)
 			return;
 		c->flying[c->flying_count++] = c->waiting[i];
 		c->flying_bytes += c->waiting[i].bytes;
@@ -78,16 +79,24 @@ static void start_parcels(ls_links *l, ls_channel *c)
 
 /* ---- sharing ----------------------------------------------------------------------------------------------------- */
 
-static int moving(const ls_links *l, const ls_channel *c)
+static int moves(const ls_parcel *parcel)
 {
-	return c->flying_count < l->lanes ? c->flying_count : l->lanes;
+	return parcel->greeting <= 0;
 }
 
-static double caps(const ls_links *l, const ls_channel *c)
+static int moving(const ls_channel *c)
+{
+	int count = 0;
+	for (int i = 0; i < c->flying_count; i++)
+		count += moves(&c->flying[i]);
+	return count;
+}
+
+static double caps(const ls_channel *c)
 {
 	double sum = 0;
-	for (int i = 0; i < moving(l, c); i++)
-		sum += c->flying[i].cap;
+	for (int i = 0; i < c->flying_count; i++)
+		sum += moves(&c->flying[i]) ? c->flying[i].cap : 0;
 	return sum;
 }
 
@@ -155,7 +164,7 @@ static double next_level(const filling *f)
 		}
 	for (int i = 0; i < f->l->parties * f->l->parties; i++)
 		if (f->grows[i])
-			next = fmin(next, caps(f->l, &f->l->channel[i]));
+			next = fmin(next, caps(&f->l->channel[i]));
 	return fmax(next, f->level);
 }
 
@@ -178,7 +187,7 @@ static int is_stuck(const filling *f, const ls_channel *c)
 	for (int k = 0; k < LS_LIMIT_OWNERS; k++)
 		if ((sender[k] > 0 && f->l->port[c->from].full[k]) || (receiver[k] > 0 && f->l->port[c->to].full[k]))
 			return 1;
-	return f->level >= caps(f->l, c) * (1 - 1e-12);
+	return f->level >= caps(c) * (1 - 1e-12);
 }
 
 /* Channels that can grow no further keep what they have; returns how many still grow. */
@@ -214,7 +223,7 @@ void ls_links_share(ls_links *l, const double *slow)
 		ls_channel *c = &l->channel[i];
 		start_parcels(l, c);
 		c->rate = 0;
-		grows[i] = c->flying_count > 0 && c->fan > 0;
+		grows[i] = c->fan > 0 && moving(c) > 0;
 		growing += grows[i];
 	}
 	while (growing > 0) { /* each round fills a port, or frees a channel of its cap: some channel stops growing */
@@ -229,11 +238,13 @@ void ls_links_share(ls_links *l, const double *slow)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-/* Of the channel's rate, what its i-th moving parcel gets. */
-static double share_of(const ls_links *l, const ls_channel *c, int i)
+/* Of the channel's rate, what its i-th parcel gets. */
+static double share_of(const ls_channel *c, int i)
 {
-	double all = caps(l, c);
-	return isinf(all) ? c->rate / moving(l, c) : c->rate * c->flying[i].cap / all;
+	double all = caps(c);
+	if (!moves(&c->flying[i]))
+		return 0;
+	return isinf(all) ? c->rate / moving(c) : c->rate * c->flying[i].cap / all;
 }
 
 double ls_links_next(const ls_links *l)
@@ -241,10 +252,27 @@ double ls_links_next(const ls_links *l)
 	double next = INFINITY;
 	for (int i = 0; i < l->parties * l->parties; i++) {
 		const ls_channel *c = &l->channel[i];
-		for (int k = 0; k < moving(l, c) && c->rate > 0; k++)
-			next = fmin(next, c->flying[k].left / share_of(l, c, k));
+		for (int k = 0; k < c->flying_count; k++)
+			if (!moves(&c->flying[k]))
+				next = fmin(next, c->flying[k].greeting);
+			else if (c->rate > 0)
+				next = fmin(next, c->flying[k].left / share_of(c, k));
 	}
 	return next;
+}
+
+static void pass_parcels(ls_channel *c, double seconds)
+{
+	int count = c->flying_count;
+	double all = caps(c), even = c->rate / fmax(1, moving(c));
+
+	for (int k = 0; k < count; k++) {
+		ls_parcel *parcel = &c->flying[k];
+		if (moves(parcel))
+			parcel->left -= seconds * (isinf(all) ? even : c->rate * parcel->cap / all);
+		else if ((parcel->greeting -= seconds) < 1e-12)
+			parcel->greeting = 0;
+	}
 }
 
 void ls_links_pass(ls_links *l, double seconds, void (*through)(void *context, ls_channel *channel, ls_parcel parcel),
@@ -252,10 +280,8 @@ void ls_links_pass(ls_links *l, double seconds, void (*through)(void *context, l
 {
 	for (int i = 0; i < l->parties * l->parties; i++) {
 		ls_channel *c = &l->channel[i];
-		int count = moving(l, c);
-		for (int k = 0; k < count && c->rate > 0; k++)
-			c->flying[k].left -= seconds * share_of(l, c, k);
-		for (int k = 0; k < count && c->rate > 0;) {
+		pass_parcels(c, seconds);
+		for (int k = 0; k < c->flying_count;) {
 			if (c->flying[k].left > CRUMB) {
 				k++;
 				continue;
@@ -263,7 +289,6 @@ void ls_links_pass(ls_links *l, double seconds, void (*through)(void *context, l
 			ls_parcel parcel = c->flying[k];
 			c->flying_bytes -= parcel.bytes;
 			memmove(&c->flying[k], &c->flying[k + 1], (size_t)(--c->flying_count - k) * sizeof(*c->flying));
-			count--;
 			through(context, c, parcel);
 		}
 	}

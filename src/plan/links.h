@@ -2,8 +2,8 @@
  * links.h - letters on their way between parties, as flows that share links and processors.
  *
  * A party is a number of nodes that behave alike; a channel is what one node of a party sends to each node of another.
- * A channel keeps letters waiting by urgency and a window of bytes under way, first in first out, as a courier and a
- * connection do. All channels under way share, max-min fair: each party's link out, its link in, both together, and
+ * A channel keeps letters waiting by urgency and a window of bytes under way, which share it evenly, as a courier and
+ * MPI do. All channels under way share, max-min fair: each party's link out, its link in, both together, and
  * the thread that carries its letters.
  *
  * Where there are more owners than a bucket has blocks, each bucket has other owners and several are under way at once,
@@ -19,7 +19,9 @@
 typedef struct ls_parcel {
 	int bucket, pull; /* urgency is the bucket; a pull brings new values, else pieces */
 	double bytes, left;
-	double cap; /* bytes a second at most */
+	double greeting; /* seconds until the two sides have agreed on it, once it is under way: bytes move after that
+			  */
+	double cap;      /* bytes a second at most */
 } ls_parcel;
 
 typedef struct ls_channel {
@@ -53,7 +55,8 @@ typedef struct ls_links {
 	ls_channel *channel;  /* (parties, parties) */
 	ls_port *port;        /* (parties) */
 	double window;        /* bytes under way on a channel */
-	int lanes;            /* parcels of a channel that move at once */
+	int letters;          /* that always may be under way */
+	int lanes;            /* how many times that: buckets with other owners */
 	double cpu_s_a_byte, cpu_s_a_letter;
 } ls_links;
 

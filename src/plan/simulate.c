@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exchange/courier.h"
 #include "plan/links.h"
 
 /* Steps until it repeats, and those that are looked at. */
 enum { STEPS_WARM = 3, STEPS_KEPT = 4 };
 
-/* As the courier's (src/exchange/courier.c). */
-#define WINDOW_BYTES (4 << 20)
+/* Larger letters are announced and answered before they are sent (Open MPI's limit for TCP). */
+#define EAGER_BYTES 65536
 
 /* Of its thread, what adding up and updating leave for letters while there is any of it. */
 #define COURIER_SHARE 0.7
@@ -105,7 +106,8 @@ static ls_status make(play *g)
 	size_t count = (size_t)buckets(g);
 
 	LS_TRY(ls_links_init(&g->links, g->s->parties, 4 * buckets(g)));
-	g->links.window = WINDOW_BYTES;
+	g->links.window = (double)LS_COURIER_WINDOW;
+	g->links.letters = LS_COURIER_LETTERS;
 	g->links.lanes = lanes_of(g->s);
 	g->links.cpu_s_a_byte = g->s->o.cluster->net_ns_a_byte * 1e-9;
 	g->links.cpu_s_a_letter = g->s->o.cluster->letter_us * 1e-6;
@@ -143,6 +145,12 @@ static void release(play *g)
 
 /* ---- letters ----------------------------------------------------------------------------------------------------- */
 
+/* One way, in seconds. */
+static double latency(const play *g, int from, int to)
+{
+	return fmax(g->s->party[from].kind.latency_us, g->s->party[to].kind.latency_us) * 1e-6;
+}
+
 /* A party's slice of a bucket on its way, from one of its nodes or to one. */
 static void send(play *g, int from, int to, int bucket, int pull)
 {
@@ -157,7 +165,11 @@ static void send(play *g, int from, int to, int bucket, int pull)
 	}
 	if (c->fan > 0 && bytes > 0) {
 		ls_links_send(&g->links, from, to,
-			      (ls_parcel){ .bucket = bucket, .pull = pull, .bytes = bytes, .cap = cap });
+			      (ls_parcel){ .bucket = bucket,
+					   .pull = pull,
+					   .bytes = bytes,
+					   .greeting = bytes > EAGER_BYTES ? 2 * latency(g, from, to) : 0,
+					   .cap = cap });
 		if (g->player[from].began >= 0)
 			g->player[from].sent += bytes * c->fan;
 	}
@@ -222,7 +234,6 @@ static void deliver(play *g, const delivery *d)
 static void through(void *context, ls_channel *channel, ls_parcel parcel)
 {
 	play *g = context;
-	double latency = fmax(g->s->party[channel->from].kind.latency_us, g->s->party[channel->to].kind.latency_us);
 
 	if (g->deliveries == g->room) {
 		delivery *more = realloc(g->under_way, 2 * g->room * sizeof(*more));
@@ -233,8 +244,9 @@ static void through(void *context, ls_channel *channel, ls_parcel parcel)
 		g->under_way = more;
 		g->room *= 2;
 	}
-	g->under_way[g->deliveries++] =
-		(delivery){ .at = g->now + latency * 1e-6, .channel = channel, .parcel = parcel };
+	g->under_way[g->deliveries++] = (delivery){ .at = g->now + latency(g, channel->from, channel->to),
+						    .channel = channel,
+						    .parcel = parcel };
 }
 
 static void deliver_due(play *g)
