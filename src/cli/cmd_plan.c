@@ -46,7 +46,7 @@ static const ls_setting rows[] = {
 	  PLAN(interval_s), -1, 1e9, 0 },
 	{ "after", 0, NULL, "Job", "as trainers that exchange only after backward", LS_SETTING_FLAG, PLAN(after), 0, 1,
 	  0 },
-	{ "rehearsed", 0, NULL, "Lab", "devices sleep through the profile, as with bench --replay", LS_SETTING_FLAG,
+	{ "rehearsed", 0, NULL, "Lab", "devices sleep through the profile, as in a replay", LS_SETTING_FLAG,
 	  PLAN(rehearsed), 0, 1, 0 },
 	{ "shared-cores", 0, "N", "Lab", "all nodes run on one machine with N cores", LS_SETTING_INT,
 	  PLAN(shared_cores), 0, 1e6, 0 },
@@ -59,7 +59,7 @@ static const ls_args args = {
 	.operands = "PROFILE",
 	.purpose = "Predict how a job would scale on a cluster, from a profile of one device\n"
 		   "(lockstep bench --profile-out PROFILE), by simulating its steps.",
-	.example = "lockstep plan resnet18.json --nodes 2,4,8,16 --devices 8 --rate 1gbit,10gbit",
+	.example = "lockstep plan resnet18.json --nodes 2,8,32 --rate 1gbit,10gbit",
 	.operands_min = 1,
 	.operands_max = 1,
 	.columns = 1,

@@ -114,9 +114,9 @@ static void write_step(writer *w)
 		add(w, (ls_act){ .kind = LS_DO_NEED, .first = 0, .last = buckets - 1 });
 	for (int64_t r = 0; r < rounds; r++)
 		write_round(w, 1.0 / (double)o->profile->slices, r == 0, r == rounds - 1);
+	compute(w, overhead(o->profile));
 	for (int b = buckets - 2; o->after && b >= 0; b--)
 		give(w, b);
-	compute(w, overhead(o->profile));
 	if (o->give_s > 0)
 		add(w, (ls_act){ .kind = LS_DO_RUN, .seconds = o->give_s });
 	give(w, buckets - 1);

@@ -492,7 +492,7 @@ static const char *bottleneck(const play *g, const ls_simulated *r, const double
 
 	for (int p = 0; p < g->s->parties; p++)
 		slowest = fmax(slowest, g->s->party[p].worker ? compute[p] : 0);
-	if (slowest >= 0.93 * r->step_s)
+	if (g->s->nodes == 1 || slowest >= 0.93 * r->step_s)
 		return has_straggler(g->s, compute) ? "slowest node" : "compute";
 	for (int k = 1; k < LS_LIMITS; k++)
 		if (g->blame[k] > g->blame[worst] * 1.05)
