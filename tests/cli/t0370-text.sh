@@ -72,6 +72,8 @@ evaluated() { # NAME DATA OPTIONS...
 	ok "$name: and the outputs are the same bytes" cmp one other
 	run "$LOCKSTEP" eval "$file" --data "$data" --samples 50
 	is "$name: the file alone tells the same" "${out% in *}" "$first"
+	run "$LOCKSTEP" eval "$file"
+	is "$name: and on which data" "${out% in *}" "$first"
 	run "$LOCKSTEP" eval "$(dirname "$file")"
 	is "$name: and so does the checkpoint" "${out% in *}" "$first"
 }
