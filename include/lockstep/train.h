@@ -32,7 +32,7 @@ typedef struct ls_train_options {
 	float dropout;
 
 	/* text: how it is read, and the size of a model that has no size of its own; 0: the default */
-	const char *vocab;                 /* vocab.txt; NULL: the one beside the data */
+	const char *vocab;                 /* vocab.txt; NULL: that of init's run, else the one beside the data */
 	int cased;                         /* keep case and accents */
 	int64_t seq_len;                   /* tokens of the longest sample */
 	int phrases;                       /* sst5: train on every phrase of every tree */

@@ -118,6 +118,22 @@ static ls_status describe(const ls_setup *s)
 	return status;
 }
 
+/* The same vocabulary cuts other tokens when capitals are kept that the weights have never seen, and the reverse. What
+ * a file does not say, nobody knows. */
+static void warn_of_case(const ls_setup *s, const char *file)
+{
+	ls_train_options theirs = LS_TRAIN_OPTIONS_INIT;
+	ls_weights_said said;
+
+	if (ls_weights_read_notes(file, &theirs, &said) != LS_OK || !said.has_vocabulary || vocabulary_of(s) == 0 ||
+	    theirs.cased == s->options->cased)
+		return;
+	ls_log_warning("%s was trained on text %s, and this run reads it %s: %s", file,
+		       theirs.cased ? "with capitals (--cased)" : "in lower case",
+		       theirs.cased ? "in lower case" : "with capitals (--cased)",
+		       theirs.cased ? "add --cased" : "leave --cased out");
+}
+
 static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_progress *position)
 {
 	ls_trainer *t = s->trainer;
@@ -131,6 +147,7 @@ static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_prog
 	LS_TRY(ls_weights_find(&weights, init));
 	ls_vocabulary_find(vocab, sizeof(vocab), weights.run);
 	how.trained = vocab[0] != '\0' ? vocab : NULL;
+	warn_of_case(s, weights.file);
 	return ls_ckpt_load_weights(weights.file, &t->graph->params, &how, t->params, t->buffers,
 				    &position->batches_tracked);
 }
