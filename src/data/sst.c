@@ -32,6 +32,7 @@ typedef struct sst_sample {
 	uint16_t length;
 	uint16_t label;
 } sst_sample;
+_Static_assert(sizeof(sst_sample) == 8, "samples are hashed as bytes");
 
 typedef struct sst {
 	ls_special_ids special;
@@ -210,6 +211,13 @@ static void spread(sst *s, uint64_t samples)
 	s->count = (size_t)samples;
 }
 
+/* Tokens, and which of them make samples, with which labels. A sample has no padding bytes. */
+static uint64_t hash_samples(const sst *s)
+{
+	uint64_t tokens = XXH64(s->tokens.ids, s->tokens.count * sizeof(*s->tokens.ids), 0);
+	return XXH64(s->samples, s->count * sizeof(*s->samples), tokens);
+}
+
 static ls_dataset_info sst_describe(const sst *s, const ls_tokenizer *tokenizer)
 {
 	ls_dataset_info info = { .name = "sst5",
@@ -218,7 +226,7 @@ static ls_dataset_info sst_describe(const sst *s, const ls_tokenizer *tokenizer)
 				 .tokens_max = s->tokens_max,
 				 .vocabulary = (int)ls_vocab_size(tokenizer->vocab),
 				 .vocabulary_hash = ls_vocab_hash(tokenizer->vocab),
-				 .text_hash = XXH64(s->tokens.ids, s->tokens.count * sizeof(*s->tokens.ids), 0) };
+				 .text_hash = hash_samples(s) };
 	return info;
 }
 
