@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "base/isa.h"
@@ -185,7 +186,7 @@ static ls_status load_newest(const ls_setup *s, ls_ckpt_progress *position)
 	return found == LS_OK ? load_checkpoint(s, checkpoint, position) : found;
 }
 
-static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
+static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
 
@@ -197,6 +198,22 @@ static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progre
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
 	return describe(s);
+}
+
+/* A run that is refused before it began leaves nothing: neither the lock's file nor, when it is new and empty, its
+ * directory. */
+static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
+{
+	const ls_train_options *o = s->options;
+	int is_new = o->run != NULL && !o->resume && !ls_path_exists(o->run);
+	ls_status status = begin_run(s, lock, position);
+
+	if (status == LS_OK || o->run == NULL || o->resume)
+		return status;
+	ls_run_lock_withdraw(lock, o->run);
+	if (is_new)
+		rmdir(o->run);
+	return status;
 }
 
 ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
