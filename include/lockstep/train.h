@@ -161,8 +161,8 @@ typedef struct ls_train_result {
 } ls_train_result;
 
 /*
- * Train. Prints log lines in the published form on stdout ("Step200: 100.71 data/sec") under a progress line on a
- * terminal, and last "parameters xxh64 <16 hex digits>". `result` may be NULL. Returns LS_EINTERRUPTED after
+ * Train. Prints log lines in the published form on stdout ("Step200: 100.71 data/sec, loss 0.1234") under a progress
+ * line on a terminal, and last "parameters xxh64 <16 hex digits>". `result` may be NULL. Returns LS_EINTERRUPTED after
  * ls_train_stop(), with a checkpoint written where there is a run directory. With plan_memory the result is zeros, its
  * losses and accuracy NaN.
  */

@@ -102,7 +102,8 @@ static void log_rate(const ls_watch *w, uint64_t step, uint64_t since, const ls_
 	if (r->picks > 0)
 		snprintf(text + used, sizeof(text) - (size_t)used, ", masked loss %.3f accuracy %.3f",
 			 r->token_loss / (double)r->picks, (double)r->token_correct / (double)r->picks);
-	ls_log_line("Step%llu: %.2f data/sec%s", (unsigned long long)step, rate, text);
+	ls_log_line("Step%llu: %.2f data/sec, loss %.4f%s", (unsigned long long)step, rate,
+		    r->loss / (double)r->samples, text);
 }
 
 ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *r)

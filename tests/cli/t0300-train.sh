@@ -6,7 +6,7 @@
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --devices 1 --epochs 2 \
 	--log-every 10 --run runs/cnn
 is "a small run succeeds" "$status" 0
-like "a rate every so many steps, as published" "$out" '^Step10: [0-9.]+ data/sec$'
+like "a rate every so many steps, as published" "$out" '^Step10: [0-9.]+ data/sec, loss [0-9]+\.[0-9]{4}$'
 like "a line an epoch, as published" "$out" \
 	'^Epoch 1 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: (0\.[0-9]{4}|1\.0000)$'
 like "the fingerprint is the last line" "$(tail -n 1 <<<"$out")" '^parameters xxh64 [0-9a-f]{16}$'
