@@ -23,6 +23,7 @@ void ls_watch_end(ls_watch *w)
 	w->metrics = NULL;
 }
 
+/* Steps and time left are the run's; the epoch only says where in it they are. */
 static void show(ls_watch *w, const ls_ckpt_progress *at, double loss)
 {
 	const ls_setup *s = w->setup;
@@ -34,7 +35,7 @@ static void show(ls_watch *w, const ls_ckpt_progress *at, double loss)
 	snprintf(title, sizeof(title), "epoch %llu/%llu", (unsigned long long)at->epoch + 1,
 		 (unsigned long long)epochs);
 	snprintf(detail, sizeof(detail), "loss %.4f  %.0f data/sec", loss, rate);
-	ls_progress_update(w->progress, title, at->epoch_step, s->steps_per_epoch, detail, left);
+	ls_progress_update(w->progress, title, at->step, s->total_steps, detail, left);
 }
 
 /* Curves want more points than a terminal wants lines. */
