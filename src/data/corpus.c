@@ -15,11 +15,11 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/draw.h"
-#include "data/grow.h"
 #include "data/mask.h"
 
 enum {

@@ -11,11 +11,11 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/team.h"
 #include "data/corpus.h"
-#include "data/grow.h"
 #include "data/meter.h"
 #include "data/prose.h"
 

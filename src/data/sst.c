@@ -15,10 +15,10 @@
 #include <xxhash.h>
 
 #include "base/files.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "data/dataset.h"
-#include "data/grow.h"
 #include "data/tokenizer.h"
 #include "data/trees.h"
 
