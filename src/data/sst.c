@@ -24,6 +24,7 @@
 
 #define TOKENS_MIN 8
 #define FRAME 2 /* [CLS] and [SEP] */
+#define LENGTH_MAX UINT16_MAX /* what sst_sample.length can tell; less than LS_TOKENS_MAX by one */
 
 const ls_sst_file ls_sst_files[LS_SST_FILES] = { { "train.txt", 8544 }, { "dev.txt", 1101 }, { "test.txt", 2210 } };
 
@@ -35,7 +36,7 @@ typedef struct sst_sample {
 _Static_assert(sizeof(sst_sample) == 8, "samples are hashed as bytes");
 
 typedef struct sst {
-	ls_special_ids special;
+	ls_special special;
 	ls_tokens tokens; /* of all sentences */
 	sst_sample *samples;
 	size_t count, room;
@@ -73,9 +74,9 @@ static ls_status sst_read(void *self, uint64_t index, uint64_t epoch, ls_text_sa
 	out->length = sample->length;
 	out->picks = 0;
 	out->label = sample->label;
-	out->tokens[0] = s->special.begin;
+	out->tokens[0] = s->special.cls;
 	memcpy(out->tokens + 1, s->tokens.ids + sample->first, (size_t)(sample->length - FRAME) * sizeof(int32_t));
-	out->tokens[sample->length - 1] = s->special.separator;
+	out->tokens[sample->length - 1] = s->special.sep;
 	memset(out->segments, 0, (size_t)sample->length * sizeof(int32_t));
 	return LS_OK;
 }
@@ -131,7 +132,7 @@ static ls_status keep_tree(reading *r)
 	s->counts.bytes += r->tree.bytes;
 	s->counts.tokens += r->tokens.count;
 	for (size_t i = 0; i < r->tokens.count; i++)
-		s->counts.unknown += r->tokens.ids[i] == s->special.unknown;
+		s->counts.unknown += r->tokens.ids[i] == s->special.unk;
 	for (size_t i = 0; i < r->tokens.count; i++)
 		LS_TRY(ls_tokens_add(&s->tokens, r->tokens.ids[i]));
 	for (size_t i = 0; i < (r->phrases ? r->tree.count : 1); i++)
@@ -147,7 +148,7 @@ static ls_status read_trees(reading *r, const char *text, size_t bytes)
 	while ((line = ls_tree_line(text, bytes, &at, &number, &length)) != NULL) {
 		LS_TRY(ls_tree_read(&r->tree, line, length, r->path, number));
 		LS_TRY(tokenize_tree(r, number));
-		if (r->tokens.count + FRAME > 65535)
+		if (r->tokens.count + FRAME > LENGTH_MAX)
 			return ls_fail(LS_EFORMAT, "%s:%llu: a sentence of %zu tokens", r->path,
 				       (unsigned long long)number, r->tokens.count);
 		int framed = (int)r->tokens.count + FRAME;
@@ -186,7 +187,7 @@ static ls_status read_files(sst *s, const ls_tokenizer *tokenizer, const char *d
 		reading r = { .tokenizer = tokenizer,
 			      .into = file == wanted ? s : NULL,
 			      .phrases = options->phrases && file == LS_SST_TRAIN,
-			      .limit = options->tokens ? options->tokens : 65535 };
+			      .limit = options->tokens ? options->tokens : LENGTH_MAX };
 		ls_status status = read_file(&r, dir, file, &longest);
 		if (status && !(status == LS_ENOTFOUND && file == LS_SST_DEV))
 			return status;

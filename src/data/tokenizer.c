@@ -50,8 +50,7 @@ ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *o
 		ls_tokenizer_close(tokenizer);
 		return status;
 	}
-	const ls_special *s = ls_vocab_special(tokenizer->vocab);
-	tokenizer->special = (ls_special_ids){ s->pad, s->unk, s->cls, s->sep, s->mask };
+	tokenizer->special = *ls_vocab_special(tokenizer->vocab);
 	return LS_OK;
 }
 
