@@ -66,7 +66,8 @@ typedef struct ls_bench_result {
 	double samples_per_s; /* of all nodes, median over repeats */
 	double samples_per_s_min, samples_per_s_max;
 	double step_ms;   /* median over all timed steps */
-	double update_ms; /* of it, the optimizer on node 0: mean over timed steps, on several nodes over all */
+	double update_ms; /* processor time of the optimizer on node 0, a thread of its devices: mean over timed steps,
+			   * on several nodes over all */
 	double compute_ms, exposed_ms, wait_ms; /* means over all devices of all nodes: see ls_bench_node */
 	double flop_per_sample;
 	double gflop_per_s; /* achieved, useful taps only; 0 for a replay */

@@ -121,19 +121,6 @@ static json_t *state_json(const ls_ckpt_content *content, const ls_ckpt_sum *fil
 			 content->kernels, "settings", settings);
 }
 
-static ls_status write_text(const char *path, const char *text)
-{
-	ls_file_draft draft;
-	LS_TRY(ls_file_begin(&draft, path));
-	ls_status status = ls_file_write(&draft, text, strlen(text));
-	if (status == LS_OK)
-		status = ls_file_write(&draft, "\n", 1);
-	if (status == LS_OK)
-		return ls_file_publish(&draft);
-	ls_file_abandon(&draft);
-	return status;
-}
-
 ls_status ls_ckpt_state_write(const char *path, const ls_ckpt_content *content, const ls_ckpt_sum files[LS_CKPT_FILES])
 {
 	json_t *settings;
@@ -145,7 +132,7 @@ ls_status ls_ckpt_state_write(const char *path, const ls_ckpt_content *content, 
 	if (status == LS_OK) {
 		json_object_set_new(root, "xxh64", hex_json(hash));
 		text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
-		status = text ? write_text(path, text) : ls_fail(LS_EMEMORY, "no memory to write %s", path);
+		status = text ? ls_file_put_text(path, text) : ls_fail(LS_EMEMORY, "no memory to write %s", path);
 	}
 	free(text);
 	json_decref(root);

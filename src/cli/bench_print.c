@@ -148,7 +148,8 @@ int ls_bench_print_text(const ls_bench_options *job, const ls_bench_result *resu
 	if (result->tokens > 0)
 		fprintf(to, "tokens/s   %.1f (padded: %.1f)\n", result->samples_per_s * result->tokens,
 			result->samples_per_s * result->tokens_max);
-	fprintf(to, "step       %.2f ms, of it %.2f ms update\n", result->step_ms, result->update_ms);
+	fprintf(to, "step       %.2f ms; optimizer %.2f ms of each thread's processor time\n", result->step_ms,
+		result->update_ms);
 	if (result->node_count > 1)
 		fprintf(to, "a device   %.2f ms compute, %.2f ms exposed communication, %.2f ms waiting\n",
 			result->compute_ms, result->exposed_ms, result->wait_ms);

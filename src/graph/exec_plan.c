@@ -250,6 +250,7 @@ static ls_status plan_memory(ls_exec *exec)
 	if (!exec->inference)
 		plan_adds(exec, written);
 	LS_TRY(check_spans(exec));
+	LS_TRY(ls_place_bound(exec->spans, exec->span_count, &exec->live_bytes));
 	return ls_place(exec->spans, exec->span_count, &exec->workspace_bytes);
 }
 
@@ -461,8 +462,7 @@ void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers)
 		fprintf(to, "  %-24s %10.2f MB\n", names[class], (double)class_bytes(exec, class, counts[class]) / 1e6);
 	fprintf(to, "  %-24s %10.2f MB\n", "scratch", (double)exec->scratch_bytes / 1e6);
 	fprintf(to, "  %-24s %10.2f MB   (live at once at most %.2f MB)\n", "shared, in all",
-		(double)whole_bytes(exec) / 1e6,
-		(double)(ls_place_bound(exec->spans, exec->span_count) + exec->scratch_bytes) / 1e6);
+		(double)whole_bytes(exec) / 1e6, (double)(exec->live_bytes + exec->scratch_bytes) / 1e6);
 	for (int i = 0; layers && i < exec->op_count; i++) {
 		const ls_node *node = exec->ops[i].node;
 		const ls_tensor *t = exec->ops[i].out;

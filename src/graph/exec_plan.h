@@ -22,6 +22,7 @@ struct ls_exec {
 	int op_count;
 	ls_span *spans; /* values, gradients, aux, spare: see exec_plan.c */
 	size_t span_count;
+	size_t live_bytes; /* of them at once, at most */
 	size_t scratch_bytes;
 	char *workspace;
 	size_t workspace_bytes;

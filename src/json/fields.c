@@ -170,21 +170,11 @@ json_t *ls_json_begin(const char *format, int version)
 
 ls_status ls_json_publish(const json_t *root, const char *path)
 {
-	ls_file_draft draft;
 	char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 
 	if (text == NULL)
 		return ls_fail(LS_EMEMORY, "%s: no memory for it as JSON", path);
-	ls_status status = ls_file_begin(&draft, path);
-	if (status == LS_OK) {
-		status = ls_file_write(&draft, text, strlen(text));
-		if (status == LS_OK)
-			status = ls_file_write(&draft, "\n", 1);
-		if (status == LS_OK)
-			status = ls_file_publish(&draft);
-		else
-			ls_file_abandon(&draft);
-	}
+	ls_status status = ls_file_put_text(path, text);
 	free(text);
 	return status;
 }

@@ -76,7 +76,7 @@ void ls_trainer_update(void *context, size_t begin, size_t end, const float *sum
 {
 	ls_trainer *t = context;
 	size_t extra_begin = ls_exchange_extra_begin(t->exchange);
-	double start = ls_clock_seconds();
+	double start = ls_clock_thread();
 	ls_exchange_source source = ls_exchange_source_of(t->exchange, begin);
 
 	if (source.node >= 0) {
@@ -88,7 +88,7 @@ void ls_trainer_update(void *context, size_t begin, size_t end, const float *sum
 		ls_optimizer_pass pass = pass_of(t, source.step, sums, begin);
 		ls_optimizer_apply(&pass, begin, end);
 	}
-	t->update_s[participant] += ls_clock_seconds() - start;
+	t->update_s[participant] += ls_clock_thread() - start;
 }
 
 /* The round in which the gradient is measured, for clipping; the other is the optimizer's own. */
@@ -106,7 +106,7 @@ size_t ls_trainer_figures(void *context, int round, size_t begin, size_t end)
 void ls_trainer_measure(void *context, const ls_measuring *m)
 {
 	ls_trainer *t = context;
-	double start = ls_clock_seconds();
+	double start = ls_clock_thread();
 
 	if (is_clipping(t, m->round)) {
 		ls_norm_block_sums(m->sums, m->end - m->begin, 0, 1, m->figures);
@@ -114,7 +114,7 @@ void ls_trainer_measure(void *context, const ls_measuring *m)
 	}
 	ls_optimizer_pass pass = pass_of(t, ls_exchange_source_of(t->exchange, m->begin).step, NULL, 0);
 	ls_optimizer_prepare(&pass, m->begin, m->end, m->sums, m->figures);
-	t->update_s[m->participant] += ls_clock_seconds() - start;
+	t->update_s[m->participant] += ls_clock_thread() - start;
 }
 
 /* 1/samples, and less when the mean gradient is longer than the limit: PyTorch's clip_grad_norm_. */
@@ -152,13 +152,12 @@ static void update_ready(void *context, size_t begin, size_t end, const float *g
 {
 	ls_device *d = context;
 	ls_trainer *t = d->trainer;
-	double start = ls_clock_seconds();
+	double began = ls_clock_seconds(), start = ls_clock_thread();
 	ls_optimizer_pass pass = pass_of(t, t->step, grads, begin);
 	apply_share(&pass, begin, end, member);
-	double done = ls_clock_seconds();
-	t->update_s[member.rank] += done - start;
+	t->update_s[member.rank] += ls_clock_thread() - start;
 	if (t->act != NULL)
-		t->act(t->trace_context, LS_ACT_UPDATE, member.rank, -1, start, done);
+		t->act(t->trace_context, LS_ACT_UPDATE, member.rank, -1, began, ls_clock_seconds());
 }
 
 static void give_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
