@@ -141,6 +141,18 @@ static double give_seconds(const ls_scene *s, const ls_party *p)
 	return seconds / devices;
 }
 
+/* A measured exchange among a node's devices: bucket by bucket where all of it comes after backward anyway. */
+static void set_inside(const ls_scene *s, const ls_party *p, ls_script_options *o)
+{
+	double seconds = p->kind.inside_ms / 1e3;
+
+	o->give_s_a_float = s->nodes == 1 ? s->update_s_a_float : 0;
+	if (s->o.after)
+		o->give_s_a_float += seconds / (double)s->plan.width;
+	else
+		o->give_s = seconds;
+}
+
 static ls_status write_scripts(ls_scene *s)
 {
 	for (int i = 0; i < s->parties; i++) {
@@ -151,10 +163,8 @@ static ls_status write_scripts(ls_scene *s)
 					.alone = s->nodes == 1,
 					.after = s->o.after,
 					.give_s_a_float = give_seconds(s, p) };
-		if (p->kind.inside_ms > 0) {
-			o.give_s = p->kind.inside_ms / 1e3;
-			o.give_s_a_float = s->nodes == 1 ? s->update_s_a_float : 0;
-		}
+		if (p->kind.inside_ms > 0)
+			set_inside(s, p, &o);
 		if (p->worker)
 			LS_TRY(ls_script_make(&p->script, &o));
 	}
