@@ -30,19 +30,15 @@ int ls_bench_sweep_word(char *out, size_t size, const char *name, const char *va
 
 static int list_recipes(const char *command)
 {
-	ls_table table = { .columns = 2, .heads = { "<recipe", "<what" } };
 	const ls_recipe *recipe;
 	for (size_t i = 0; (recipe = ls_recipe_at(i)); i++) {
 		char title[256], source[256];
 		ls_status status = ls_recipe_title(recipe, title, sizeof title, source, sizeof source);
 		if (status != LS_OK)
 			return ls_command_finish(command, status);
-		ls_table_add(&table, "%s", recipe->name);
-		ls_table_add(&table, "%s", title);
+		printf("%-18s %s\n", recipe->name, title);
 	}
-	int failed = ls_table_print(&table, stdout);
-	ls_table_release(&table);
-	return failed ? LS_EXIT_FAILURE : LS_EXIT_OK;
+	return LS_EXIT_OK;
 }
 
 static int list_points(const char *command, const ls_sweep_options *options)

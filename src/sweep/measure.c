@@ -284,6 +284,9 @@ static ls_status measure_point(measure *m)
 			      "training on %s devices needs %" PRId64
 			      " cores, here are %d; only a bench can be replayed",
 			      job->shape, missing, m->place->cores);
+	if (m->point->on > 0 && m->place->hosts == NULL && m->point->speeds[0] == '\0')
+		return end_as(m, LS_POINT_SKIPPED, "a row of node %" PRId64 " alone needs --hosts with the nodes",
+			      m->point->on);
 	if (strstr(job->arguments, "--data-dir") == NULL)
 		LS_TRY(ls_shelf_look(&m->place->shelf, job->data, &lacking));
 	if (lacking[0] != '\0')

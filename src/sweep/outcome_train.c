@@ -86,7 +86,7 @@ static double number_of(const json_t *line, const char *name)
 static ls_status take_step(curve *c, const json_t *line)
 {
 	int64_t step = json_integer_value(json_object_get(line, "step"));
-	char name[32];
+	char name[48];
 
 	for (size_t i = 0; i < c->point->rate_count; i++)
 		if (c->point->rates[i].step == step)

@@ -181,19 +181,33 @@ ls_status ls_sweep_point_settle(ls_sweep_point *p)
 	return LS_OK;
 }
 
+/* "2x4" where all nodes are alike, else "3+2". */
+static void write_layout(const ls_point_job *j, char *out, size_t size)
+{
+	int64_t first = ls_shape_devices(j->shape, 0);
+	int alike = 1;
+
+	for (int64_t i = 1; i < j->nodes; i++)
+		alike &= ls_shape_devices(j->shape, (size_t)i) == first;
+	if (alike)
+		snprintf(out, size, "%" PRId64 "x%" PRId64, j->nodes, first);
+	else
+		snprintf(out, size, "%s", j->shape);
+}
+
 const char *ls_sweep_point_label(const ls_sweep_point *p, char *out, size_t size)
 {
 	const ls_point_job *j = &p->job;
-	int alone = ls_sweep_point_processes(p) == 1;
-	char where[2 * LS_RESULTS_NAME] = "";
+	const char *wire = strcmp(j->wire, "fp32") ? j->wire : "";
+	char where[2 * LS_RESULTS_NAME] = "", layout[LS_RESULTS_NAME];
 
-	if (!alone)
-		snprintf(where, sizeof(where), ", %s%s%s%s%s", j->placement, strcmp(j->wire, "fp32") ? " " : "",
-			 strcmp(j->wire, "fp32") ? j->wire : "", j->rate[0] ? " " : "", j->rate);
+	if (ls_sweep_point_processes(p) > 1)
+		snprintf(where, sizeof(where), " %s%s%s%s%s", j->placement, wire[0] ? " " : "", wire,
+			 j->rate[0] ? " " : "", j->rate);
 	if (p->on > 0)
-		snprintf(where, sizeof(where), ", node %" PRId64, p->on);
-	snprintf(out, size, "%s%s, batch %" PRId64 ", %" PRId64 " node%s %s%s",
-		 strcmp(j->kind, "train") ? "" : "train ", j->model, j->batch, j->nodes, j->nodes == 1 ? "" : "s",
-		 j->shape, where);
+		snprintf(where, sizeof(where), " on node %" PRId64, p->on);
+	write_layout(j, layout, sizeof(layout));
+	snprintf(out, size, "%s%s batch %" PRId64 ", %s%s", strcmp(j->kind, "train") ? "" : "train ", j->model,
+		 j->batch, layout, where);
 	return out;
 }

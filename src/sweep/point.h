@@ -35,7 +35,7 @@ static inline int64_t ls_sweep_point_processes(const ls_sweep_point *point)
 	return point->job.nodes + point->job.servers;
 }
 
-/* "resnet18 batch 128, 2 nodes 1+1, ps, 1gbit", for people. */
+/* "resnet18 batch 128, 2x1 ps 1gbit", for people. */
 const char *ls_sweep_point_label(const ls_sweep_point *point, char *out, size_t size);
 
 /* 64 bits of a text, for names of files and keys. */
