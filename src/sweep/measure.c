@@ -61,17 +61,16 @@ static ls_status fail_child(measure *m, const ls_child *child)
 
 /* ---- cores ------------------------------------------------------------------------------------------------------- */
 
-/* Hosts of a rehearsal get equal numbers of cores. Servers have one thread at work. */
+/* How many cores it would take, where there are too few; else 0. Hosts of a rehearsal get equal numbers of them. */
 static int64_t cores_missing(const ls_sweep_place *place, const ls_sweep_point *p)
 {
-	int64_t processes = ls_sweep_point_processes(p), most = 0;
-	int64_t each = ls_lab_is_for(p) ? place->cores / ls_lab_hosts(p) : place->cores;
+	int64_t hosts = ls_lab_is_for(p) ? ls_lab_hosts(p) : 1, most = 0;
 
 	for (int64_t i = 0; i < p->job.nodes; i++) {
 		int64_t threads = ls_shape_devices(p->job.shape, (size_t)i) * p->job.threads;
 		most = threads > most ? threads : most;
 	}
-	return most > each ? most * processes : 0;
+	return most > place->cores / hosts ? most * hosts : 0;
 }
 
 int ls_measure_replays(const ls_sweep_place *place, const ls_sweep_point *p)
@@ -279,14 +278,14 @@ static ls_status measure_point(measure *m)
 	int64_t missing = trains && m->place->hosts == NULL ? cores_missing(m->place, m->point) : 0;
 	const char *lacking = "";
 
+	if (m->point->on > 0 && m->place->hosts == NULL && m->point->speeds[0] == '\0')
+		return end_as(m, LS_POINT_SKIPPED, "a row of node %" PRId64 " alone needs --hosts with the nodes",
+			      m->point->on);
 	if (missing > 0)
 		return end_as(m, LS_POINT_SKIPPED,
 			      "training on %s devices needs %" PRId64
 			      " cores, here are %d; only a bench can be replayed",
 			      job->shape, missing, m->place->cores);
-	if (m->point->on > 0 && m->place->hosts == NULL && m->point->speeds[0] == '\0')
-		return end_as(m, LS_POINT_SKIPPED, "a row of node %" PRId64 " alone needs --hosts with the nodes",
-			      m->point->on);
 	if (strstr(job->arguments, "--data-dir") == NULL)
 		LS_TRY(ls_shelf_look(&m->place->shelf, job->data, &lacking));
 	if (lacking[0] != '\0')
