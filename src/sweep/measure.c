@@ -271,29 +271,34 @@ static ls_status measure_train(measure *m)
 	return LS_OK;
 }
 
-static ls_status measure_point(measure *m)
+/* What is plain before anything is started. */
+static ls_status check_point(measure *m)
 {
 	const ls_point_job *job = &m->point->job;
-	int trains = !strcmp(job->kind, "train");
-	int64_t missing = trains && m->place->hosts == NULL ? cores_missing(m->place, m->point) : 0;
+	int64_t missing = cores_missing(m->place, m->point);
 	const char *lacking = "";
 
 	if (m->point->on > 0 && m->place->hosts == NULL && m->point->speeds[0] == '\0')
 		return end_as(m, LS_POINT_SKIPPED, "a row of node %" PRId64 " alone needs --hosts with the nodes",
 			      m->point->on);
-	if (missing > 0)
+	if (!strcmp(job->kind, "train") && m->place->hosts == NULL && missing > 0)
 		return end_as(m, LS_POINT_SKIPPED,
 			      "training on %s devices needs %" PRId64
 			      " cores, here are %d; only a bench can be replayed",
 			      job->shape, missing, m->place->cores);
 	if (strstr(job->arguments, "--data-dir") == NULL)
 		LS_TRY(ls_shelf_look(&m->place->shelf, job->data, &lacking));
-	if (lacking[0] != '\0')
-		return end_as(m, LS_POINT_SKIPPED, "%s", lacking);
-	LS_TRY(m->place->hosts != NULL ? use_hosts(m) : use_lab(m));
+	return lacking[0] != '\0' ? end_as(m, LS_POINT_SKIPPED, "%s", lacking) : LS_OK;
+}
+
+static ls_status measure_point(measure *m)
+{
+	LS_TRY(check_point(m));
+	if (!has_ended(m))
+		LS_TRY(m->place->hosts != NULL ? use_hosts(m) : use_lab(m));
 	if (has_ended(m))
 		return LS_OK;
-	return trains ? measure_train(m) : measure_bench(m);
+	return strcmp(m->point->job.kind, "train") != 0 ? measure_bench(m) : measure_train(m);
 }
 
 ls_status ls_measure(ls_sweep_place *place, const ls_sweep_point *point, ls_point *result)
