@@ -35,6 +35,7 @@
  *   train.h    training and evaluation, and every setting they take
  *   bench.h    throughput measurements
  *   probe.h    what machines and links can do, measured
+ *   report.h   tables and plots of what was measured
  *   launch.h   starting nodes on other hosts
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
@@ -49,6 +50,7 @@
 #include <lockstep/launch.h>
 #include <lockstep/models.h>
 #include <lockstep/probe.h>
+#include <lockstep/report.h>
 #include <lockstep/status.h>
 #include <lockstep/text.h>
 #include <lockstep/train.h>

@@ -17,6 +17,7 @@ static const ls_command commands[] = {
 	{ "models", "the table of models: parameters, arithmetic, gradient bytes", ls_cmd_models },
 	{ "bench", "measure how fast a model trains", ls_cmd_bench },
 	{ "probe", "measure this test bed: cores, memory, links", ls_cmd_probe },
+	{ "report", "tables and plots of sweeps and runs", ls_cmd_report },
 	{ "slurm", "write a job script for a cluster", ls_cmd_slurm },
 };
 
