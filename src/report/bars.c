@@ -10,14 +10,14 @@
 #include "report/scale.h"
 #include "report/svg.h"
 
-enum { NAME_MOST = 34, ROW = 28, BAR = 19, TOP = 34, BOTTOM = 44 };
+enum { NAME_MOST = 34, ROW = 28, BAR = 19, KEY = 26, BOTTOM = 44 };
 
 typedef struct frame {
 	const ls_plot *plot;
 	FILE *to;
 	ls_scale x;
 	double left;
-	int height;
+	int top, height;
 } frame;
 
 static double total_of(const ls_bar *bar)
@@ -30,8 +30,9 @@ static double total_of(const ls_bar *bar)
 
 static frame frame_of(const ls_plot *plot, FILE *to)
 {
-	frame f = { .plot = plot, .to = to, .height = TOP + BOTTOM + (int)plot->bar_count * ROW };
+	frame f = { .plot = plot, .to = to, .top = plot->parts[1] ? KEY + 8 : 8 };
 	double widest = 0, most = 0;
+	f.height = f.top + BOTTOM + (int)plot->bar_count * ROW;
 	for (const ls_bar *bar = plot->bars; bar; bar = bar->next) {
 		widest = fmax(widest, ls_svg_text_width(bar->name, NAME_MOST));
 		most = fmax(most, total_of(bar));
@@ -63,10 +64,10 @@ static void draw_axis(const frame *f)
 
 	for (size_t i = 0; i < count; i++) {
 		double x = ls_scale_at(&f->x, ticks[i]);
-		ls_svg_line(f->to, "grid", x, TOP - 4, x, floor_y);
+		ls_svg_line(f->to, "grid", x, f->top - 4, x, floor_y);
 		ls_svg_text(f->to, "tick", x, floor_y + 16, LS_SVG_MIDDLE, ls_short_text(text, ticks[i]), 0);
 	}
-	ls_svg_line(f->to, "axis", f->left, TOP - 4, f->left, floor_y);
+	ls_svg_line(f->to, "axis", f->left, f->top - 4, f->left, floor_y);
 	ls_svg_text(f->to, "name", (f->left + f->x.to) / 2, f->height - 8, LS_SVG_MIDDLE, f->plot->x_name, 0);
 }
 
@@ -92,7 +93,7 @@ void ls_bars_svg(const ls_plot *plot, FILE *to)
 {
 	char about[512];
 	frame f = frame_of(plot, to);
-	double y = TOP;
+	double y = f.top;
 
 	snprintf(about, sizeof about, "%s: %s. The values are in the table below.", plot->title, plot->x_name);
 	ls_svg_open(to, f.height, about);

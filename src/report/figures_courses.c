@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "report/figures.h"
 #include "report/put.h"
@@ -65,37 +66,45 @@ static void add_course(const ls_study *study, ls_plot *plot, const char *name, c
 	}
 }
 
-/* What tells the point from others: its line, its shape where a line has several. */
+/* What tells the point from others of its model: where it ran, where that differs, and on how many devices. */
 static const char *name_of(const ls_study *study, const ls_line *line, const ls_point *point)
 {
 	const char *shape = ls_point_shape(study->page, &point->job);
+	const char *hosts = ls_point_hosts(study->page, study->results, point);
+	const char *where = study->by_host ? hosts : line->brief;
 	if (study->runs)
 		return ls_run_name(point);
-	if (point->job.nodes == 1)
-		return ls_page_text(study->page, "%s, %s dev.", line->label, shape);
-	return ls_page_text(study->page, "%s, %" PRId64 "×%s dev.", line->label, point->job.nodes, shape);
+	if (point->job.nodes == 1 || strchr(shape, '+'))
+		return ls_page_text(study->page, "%s, %s dev.", where, shape);
+	return ls_page_text(study->page, "%s, %" PRId64 "×%s dev.", where, point->job.nodes, shape);
 }
 
-static void plot_course(const ls_study *study, course which)
+static ls_plot *begin(const ls_study *study, course which, const char *model, size_t part)
+{
+	ls_plot *plot = ls_page_plot(study->page);
+	if (plot == NULL)
+		return NULL;
+	plot->title = part ? ls_page_text(study->page, "%s of %s (%zu)", courses[which].title, model, part + 1)
+			   : ls_page_text(study->page, "%s of %s", courses[which].title, model);
+	plot->x_name = courses[which].x_name;
+	plot->y_name = courses[which].y_name;
+	plot->from_zero = courses[which].from_zero;
+	plot->whole_x = 1;
+	return plot;
+}
+
+static void plot_course(const ls_study *study, course which, const char *model)
 {
 	ls_plot *plot = NULL;
-	size_t curves = 0, part = 0;
+	size_t curves = 0;
 	for (size_t l = 0; l < study->line_count; l++)
 		for (size_t i = 0; i < study->lines[l].count; i++) {
 			const ls_point *point = study->lines[l].points[i];
-			if (ls_study_seen(study, l, point) || !has_values(point, which))
+			if (strcmp(point->job.model, model) != 0 || ls_study_seen(study, l, point) ||
+			    !has_values(point, which))
 				continue;
-			if (plot == NULL || curves == CURVES_MAX) {
-				plot = ls_page_plot(study->page);
-				if (plot == NULL)
-					return;
-				plot->title = part++ ? ls_page_text(study->page, "%s (%zu)", courses[which].title, part)
-						     : courses[which].title;
-				plot->x_name = courses[which].x_name;
-				plot->y_name = courses[which].y_name;
-				plot->from_zero = courses[which].from_zero;
-				curves = 0;
-			}
+			if (curves % CURVES_MAX == 0)
+				plot = begin(study, which, model, curves / CURVES_MAX);
 			add_course(study, plot, name_of(study, &study->lines[l], point), point, which);
 			curves++;
 		}
@@ -103,8 +112,13 @@ static void plot_course(const ls_study *study, course which)
 
 void ls_figures_courses(const ls_study *study)
 {
-	plot_course(study, LOSS);
-	plot_course(study, TEST_LOSS);
-	plot_course(study, ACCURACY);
-	plot_course(study, RATE);
+	static const course all[] = { LOSS, TEST_LOSS, ACCURACY, RATE };
+	for (size_t l = 0; l < study->line_count; l++) {
+		const char *model = study->lines[l].points[0]->job.model;
+		size_t before = 0;
+		while (before < l && strcmp(study->lines[before].points[0]->job.model, model) != 0)
+			before++;
+		for (size_t k = 0; before == l && k < sizeof all / sizeof all[0]; k++)
+			plot_course(study, all[k], model);
+	}
 }

@@ -42,7 +42,7 @@ static ls_plot *begin(const ls_study *study, const char *title, const char *y_na
 	plot->x_name = "devices";
 	plot->y_name = y_name;
 	plot->counts_x = plot->from_zero = 1;
-	plot->logarithmic = ls_figures_logarithmic(fewest, most);
+	plot->log_x = plot->log_y = ls_figures_logarithmic(fewest, most);
 	return plot;
 }
 
@@ -53,19 +53,31 @@ static void add_ideal(ls_plot *plot, double one, double fewest, double most)
 	ls_curve_add(ideal, most, one * most, "");
 }
 
-static void add_line(const ls_study *study, ls_plot *plot, const ls_line *line, int speedup)
+typedef enum measure { THROUGHPUT, SPEEDUP, EFFICIENCY } measure;
+
+static double value_of(const ls_study *study, const ls_point *point, measure what)
 {
-	ls_curve *curve = ls_plot_curve(plot, line->label, LS_CURVE_MEASURED);
+	double times = ls_study_speedup(study, point);
+	return what == THROUGHPUT ? point->samples_per_s
+	       : what == SPEEDUP  ? times
+				  : 100 * times / (double)point->job.devices;
+}
+
+static void add_line(const ls_study *study, ls_plot *plot, const ls_line *line, const char *name, measure what)
+{
+	ls_curve *curve = ls_plot_curve(plot, name, LS_CURVE_MEASURED);
 	char rate[LS_NUMBER_TEXT];
 	for (size_t i = 0; i < line->count; i++) {
 		const ls_point *point = line->points[i];
-		double times = ls_study_speedup(study, point);
-		const char *tip = ls_page_text(
-			study->page, "%s: %s on %" PRId64 " x %s devices: %s samples/s, %.2fx of %.0f", line->label,
-			point->job.model, point->job.nodes, ls_point_shape(study->page, &point->job),
-			ls_number_text(rate, point->samples_per_s), times, (double)point->job.devices);
-		if (!speedup || times > 0)
-			ls_curve_add(curve, (double)point->job.devices, speedup ? times : point->samples_per_s, tip);
+		double times = ls_study_speedup(study, point), value = value_of(study, point, what);
+		const char *ideal =
+			times > 0 ? ls_page_text(study->page, ", %.2fx of %" PRId64, times, point->job.devices) : "";
+		const char *tip =
+			ls_page_text(study->page, "%s: %s on %" PRId64 " × %s devices: %s samples/s%s", line->label,
+				     point->job.model, point->job.nodes, ls_point_shape(study->page, &point->job),
+				     ls_number_text(rate, point->samples_per_s), ideal);
+		if (value > 0)
+			ls_curve_add(curve, (double)point->job.devices, value, tip);
 	}
 }
 
@@ -79,7 +91,7 @@ static void plot_throughput(const ls_study *study, const char *model)
 		const ls_line *line = &study->lines[l];
 		if (!scales(line) || strcmp(line->points[0]->job.model, model) != 0)
 			continue;
-		add_line(study, plot, line, 0);
+		add_line(study, plot, line, line->brief, THROUGHPUT);
 		if (line->base)
 			one = fmax(one, line->base->samples_per_s);
 	}
@@ -124,19 +136,31 @@ static int is_shown(const choice *c, const ls_published *row)
 	return row->seed == c->seed && row->speedup > 0 && studies(c->study, row->model, c->exact);
 }
 
-/* Of one curve: the same job, begun on the same host. */
+/* Of one curve: the same job on the same hosts. Seed 003 has averages over hosts, on one node and on several. */
 static int same_course(const ls_published *a, const ls_published *b)
 {
-	return !strcmp(a->model, b->model) && a->batch == b->batch &&
-	       !strcmp(a->data ? a->data : "", b->data ? b->data : "") &&
-	       (a->seed == 3 || a->hosts == NULL || !strncmp(a->hosts, b->hosts, 3));
+	if (strcmp(a->model, b->model) != 0 || a->batch != b->batch ||
+	    strcmp(a->data ? a->data : "", b->data ? b->data : ""))
+		return 0;
+	return a->seed == 3 ? (a->nodes > 1) == (b->nodes > 1) : a->hosts == NULL || !strcmp(a->hosts, b->hosts);
+}
+
+/* One device leads to a course over several nodes, too: that of the first host. */
+static int leads(const ls_published *row, const ls_published *first)
+{
+	return row->devices == 1 && first->devices > 1 && !strcmp(row->model, first->model) &&
+	       row->batch == first->batch && !strcmp(row->data ? row->data : "", first->data ? first->data : "") &&
+	       (row->seed == 3 || (row->hosts && !strncmp(row->hosts, first->hosts, 3)));
 }
 
 static const char *course_name(const choice *c, const ls_published *row)
 {
-	int named = row->hosts && row->seed != 3;
-	return ls_page_text(c->study->page, "%s%s%s b%d%s%.3s, published", row->model, row->data ? " " : "",
-			    row->data ? row->data : "", row->batch, named ? " " : "", named ? row->hosts : "");
+	ls_page *page = c->study->page;
+	if (row->seed == 0)
+		return ls_page_text(page, "batch %d, published", row->batch);
+	if (row->seed == 3)
+		return ls_page_text(page, "%s, %s, published", row->data, row->nodes > 1 ? "nodes" : "one node");
+	return ls_page_text(page, "%s %s, published", row->model, row->hosts);
 }
 
 static void add_course(const choice *c, ls_plot *plot, const ls_published *first)
@@ -146,7 +170,8 @@ static void add_course(const choice *c, ls_plot *plot, const ls_published *first
 	for (int devices = 1; devices <= 64; devices++)
 		for (size_t i = 0; i < c->count; i++) {
 			const ls_published *row = &c->rows[i];
-			if (row->devices == devices && is_shown(c, row) && same_course(row, first))
+			if (row->devices == devices && is_shown(c, row) &&
+			    (same_course(row, first) || leads(row, first)))
 				ls_curve_add(curve, devices, row->speedup,
 					     ls_page_text(c->study->page, "%s: %d nodes, %d devices, %.2fx (seed %03d)",
 							  name, row->nodes, devices, row->speedup, c->seed));
@@ -163,7 +188,7 @@ static int begins_course(const choice *c, size_t at)
 			return 0;
 		alike += (size_t)like;
 	}
-	return is_shown(c, &c->rows[at]) && alike > 1;
+	return is_shown(c, &c->rows[at]) && (alike > 1 || c->rows[at].devices > 1);
 }
 
 static double most_published(const choice *c)
@@ -186,11 +211,27 @@ static void plot_speedup(const ls_study *study, int seed)
 			      "times one device", fewest, most);
 	for (size_t l = 0; l < study->line_count; l++)
 		if (scales(&study->lines[l]) && study->lines[l].base)
-			add_line(study, plot, &study->lines[l], 1);
+			add_line(study, plot, &study->lines[l], study->lines[l].label, SPEEDUP);
 	for (size_t i = 0; i < c.count; i++)
 		if (begins_course(&c, i))
 			add_course(&c, plot, &c.rows[i]);
 	add_ideal(plot, 1, fewest, most);
+}
+
+/* Where lines lie close together, how far each is from ideal. */
+static void plot_efficiency(const ls_study *study)
+{
+	double fewest, most;
+	device_range(study, NULL, &fewest, &most);
+	ls_plot *plot = begin(study, "Efficiency by devices", "% of ideal", fewest, most);
+	if (plot)
+		plot->log_y = 0;
+	for (size_t l = 0; l < study->line_count; l++)
+		if (scales(&study->lines[l]) && study->lines[l].base)
+			add_line(study, plot, &study->lines[l], study->lines[l].label, EFFICIENCY);
+	ls_curve *ideal = ls_plot_curve(plot, "ideal", LS_CURVE_IDEAL);
+	ls_curve_add(ideal, fewest, 100, "");
+	ls_curve_add(ideal, most, 100, "");
 }
 
 void ls_figures_scaling(const ls_study *study, int seed)
@@ -207,8 +248,10 @@ void ls_figures_scaling(const ls_study *study, int seed)
 		any |= scales(line);
 		based |= scales(line) && line->base != NULL;
 	}
-	if (any && based)
-		plot_speedup(study, seed);
+	if (!any || !based)
+		return;
+	plot_speedup(study, seed);
+	plot_efficiency(study);
 }
 
 /* ---- strategies -------------------------------------------------------------------------------------------------- */
@@ -231,16 +274,13 @@ static void plot_rivals(const ls_study *study, const ls_line *allreduce, const l
 	const ls_point_job *job = &ps->points[ps->count - 1]->job;
 	double fewest = (double)allreduce->points[0]->job.devices;
 	double most = fmax((double)job->devices, (double)allreduce->points[allreduce->count - 1]->job.devices);
-	ls_line both[2] = { *allreduce, *ps };
 
 	ls_plot *plot = begin(study,
 			      ls_page_text(study->page, "AllReduce against PS against ideal: %s, batch %" PRId64 "%s%s",
 					   job->model, job->batch, job->rate[0] ? ", " : "", job->rate),
 			      "samples/s", fewest, most);
-	both[0].label = "AllReduce";
-	both[1].label = "PS";
-	add_line(study, plot, &both[0], 0);
-	add_line(study, plot, &both[1], 0);
+	add_line(study, plot, allreduce, "AllReduce", THROUGHPUT);
+	add_line(study, plot, ps, "PS", THROUGHPUT);
 	if (ps->base)
 		add_ideal(plot, ps->base->samples_per_s, fewest, most);
 }

@@ -32,7 +32,10 @@ static void name_parts(ls_plot *plot)
 static const char *point_name(const ls_study *study, const ls_line *line, const ls_point *point)
 {
 	const char *shape = ls_point_shape(study->page, &point->job);
-	return ls_page_text(study->page, "%s: %" PRId64 " × %s", line->label, point->job.nodes, shape);
+	if (strchr(shape, '+'))
+		return ls_page_text(study->page, "%s: %s", line->label, shape);
+	return ls_page_text(study->page, "%s: %" PRId64 " × %s", line->label, point->job.nodes - point->job.servers,
+			    shape);
 }
 
 static int has_times(const ls_point *point)
@@ -141,12 +144,25 @@ static void plot_hosts(const ls_study *study, int64_t devices)
 	}
 }
 
+/* Lines that differ in batch alone say the same of nodes: the first of them is shown. */
+static int was_shown(const ls_study *study, size_t line, const ls_point *point)
+{
+	for (size_t l = 0; l < line; l++) {
+		const ls_point *other = widest(&study->lines[l]);
+		if (other && !strcmp(other->job.model, point->job.model) && !strcmp(other->job.rate, point->job.rate) &&
+		    !strcmp(other->job.placement, point->job.placement) &&
+		    !strcmp(other->job.shape, point->job.shape) && !strcmp(other->nodes[0].host, point->nodes[0].host))
+			return 1;
+	}
+	return 0;
+}
+
 void ls_figures_time(const ls_study *study)
 {
 	plot_points(study);
 	for (size_t l = 0; l < study->line_count; l++) {
 		const ls_point *point = widest(&study->lines[l]);
-		if (point == NULL)
+		if (point == NULL || was_shown(study, l, point))
 			continue;
 		plot_nodes(study, &study->lines[l], point);
 		plot_speeds(study, &study->lines[l], point);

@@ -90,7 +90,7 @@ static void range_of(const ls_plot *plot, int of_y, double *low, double *high)
 	for (const ls_curve *curve = plot->curves; curve; curve = curve->next)
 		for (size_t i = 0; i < curve->count; i++) {
 			double value = of_y ? curve->marks[i].y : curve->marks[i].x;
-			if (plot->logarithmic && !(value > 0))
+			if ((of_y ? plot->log_y : plot->log_x) && !(value > 0))
 				continue;
 			*low = fmin(*low, value);
 			*high = fmax(*high, value);
@@ -110,16 +110,16 @@ static frame frame_of(const ls_plot *plot, FILE *to)
 	f.height = names * LABEL_STEP + TOP + BOTTOM > HEIGHT ? names * LABEL_STEP + TOP + BOTTOM : HEIGHT;
 	f.right = LS_SVG_WIDTH - (widest + 44);
 	range_of(plot, 0, &low, &high);
-	f.x = plot->counts_x && !plot->logarithmic
+	f.x = plot->counts_x && !plot->log_x
 		      ? (ls_scale){ .low = low < 2 ? 0 : low - 1, .high = high > low ? high : low + 1 }
-		      : ls_scale_fit(low, high, 0, plot->logarithmic);
+		      : ls_scale_fit(low, high, 0, plot->log_x);
 	if (!plot->counts_x && high > low)
 		f.x.low = low, f.x.high = high; /* a course fills the width */
-	f.x.from = LEFT + (plot->logarithmic ? 10 : 0);
+	f.x.from = LEFT + (plot->log_x ? 10 : 0);
 	f.x.to = f.right - 8;
 	range_of(plot, 1, &low, &high);
-	f.y = ls_scale_fit(low, high, plot->from_zero, plot->logarithmic);
-	f.y.from = f.height - BOTTOM - (plot->logarithmic ? 8 : 0);
+	f.y = ls_scale_fit(low, high, plot->from_zero, plot->log_y);
+	f.y.from = f.height - BOTTOM;
 	f.y.to = TOP;
 	return f;
 }
@@ -159,6 +159,8 @@ static void draw_axes(const frame *f)
 	count = f->plot->counts_x ? count_ticks(f, ticks) : ls_scale_ticks(&f->x, 7, ticks);
 	for (size_t i = 0; i < count; i++) {
 		double x = ls_scale_at(&f->x, ticks[i]);
+		if (f->plot->whole_x && ticks[i] != floor(ticks[i]))
+			continue;
 		ls_svg_line(f->to, "axis", x, floor_y, x, floor_y + 5);
 		ls_svg_text(f->to, "tick", x, floor_y + 18, LS_SVG_MIDDLE, ls_short_text(text, ticks[i]), 0);
 	}
@@ -171,7 +173,7 @@ static void draw_axes(const frame *f)
 
 static int shows(const frame *f, const ls_mark *mark)
 {
-	return !f->plot->logarithmic || (mark->x > 0 && mark->y > 0);
+	return (!f->plot->log_x || mark->x > 0) && (!f->plot->log_y || mark->y > 0);
 }
 
 static void draw_line(const frame *f, const ls_curve *curve)

@@ -45,8 +45,9 @@ typedef struct ls_bar {
 typedef struct ls_plot {
 	struct ls_page *page;
 	const char *title, *x_name, *y_name;
-	int logarithmic; /* both axes: ideal scaling is then a straight line */
-	int counts_x;    /* x are a few whole numbers, which the axis shows */
+	int log_x, log_y; /* with both ideal scaling is a straight line */
+	int counts_x;     /* x are a few whole numbers, which the axis shows */
+	int whole_x;      /* no fractions on its axis */
 	int from_zero;
 	ls_curve *curves;
 	ls_bar *bars; /* instead of curves */

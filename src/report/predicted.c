@@ -157,7 +157,7 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_pre
 	plot->x_name = "devices";
 	plot->y_name = "samples/s";
 	plot->counts_x = plot->from_zero = 1;
-	plot->logarithmic = ls_figures_logarithmic(fewest, most);
+	plot->log_x = plot->log_y = ls_figures_logarithmic(fewest, most);
 	for (size_t i = 0; i < f->row_count && curves < CURVES_MAX; i++) {
 		size_t k = 0;
 		while (k < i && !same_setting(&f->rows[k], &f->rows[i]))

@@ -14,8 +14,10 @@ ls_scale ls_scale_fit(double low, double high, int zero, int logarithmic)
 {
 	ls_scale scale = { .low = low, .high = high, .logarithmic = logarithmic && low > 0 };
 	if (scale.logarithmic) {
-		if (!(high > low * 1.000001))
-			scale.low = low / 2, scale.high = low * 2;
+		scale.low = 1 / round_step(0.999999 / low);
+		scale.high = round_step(high * 0.999999);
+		if (!(scale.high > scale.low * 1.000001))
+			scale.high *= 2;
 		return scale;
 	}
 	if (zero && low > 0)

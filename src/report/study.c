@@ -55,6 +55,9 @@ static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
 #define LINE_PARTS ((1u << PARTS) - 1u - (1u << HOST))
 #define BASE_PARTS (1u << MODEL | 1u << DATA | 1u << BATCH | 1u << THREADS | 1u << REPLAY | 1u << KIND)
 
+/* Mean nothing to one node. */
+#define BETWEEN_NODES (1u << PLACEMENT | 1u << WIRE | 1u << RATE | 1u << SERVERS)
+
 static int is_done(const ls_point *point)
 {
 	return point->state == LS_POINT_DONE;
@@ -123,16 +126,20 @@ static int has_own_baselines(const ls_results *results)
 
 static unsigned varying_parts(const ls_results *results)
 {
-	const ls_point *first = NULL;
+	const ls_point *first = NULL, *first_of_several = NULL;
 	unsigned varies = 0;
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
+		int several = point->job.nodes > 1;
 		if (!is_done(point))
 			continue;
-		if (first == NULL)
-			first = point;
+		first = first ? first : point;
+		if (several && first_of_several == NULL)
+			first_of_several = point;
 		for (int which = 0; which < PARTS; which++)
-			if (!same(first, point, 1u << which))
+			if (!same(BETWEEN_NODES & 1u << which && several ? first_of_several : first, point,
+				  1u << which) &&
+			    (several || !(BETWEEN_NODES & 1u << which)))
 				varies |= 1u << which;
 	}
 	return varies;
@@ -156,28 +163,37 @@ static const char *part_words(const ls_point *point, part which, char out[KEY])
 	case REPLAY:
 		return strcmp(value, "0") ? "replayed" : NULL;
 	case PLACEMENT:
-		return point->job.nodes == 1 ? "one node" : strcmp(value, "ps") ? "AllReduce" : "PS";
+		return point->job.nodes == 1 ? NULL : strcmp(value, "ps") ? "AllReduce" : "PS";
 	default:
 		snprintf(out, KEY, "%s", value);
 		return value[0] ? out : NULL;
 	}
 }
 
-static void name_line(ls_page *page, ls_line *line, const ls_point *point, unsigned varies)
+/* What tells the point from those of other lines, as far as `varies` says, or else its model. */
+static const char *name_of(ls_page *page, const ls_point *point, unsigned varies)
 {
-	char label[LS_STUDY_LABEL] = "", heading[LS_STUDY_LABEL] = "", text[KEY];
-	size_t used = 0, spoken = 0;
+	char name[LS_STUDY_LABEL] = "", text[KEY];
+	size_t used = 0;
 	for (int which = 0; which < PARTS; which++) {
 		const char *words = varies & 1u << which ? part_words(point, (part)which, text) : NULL;
-		if (words == NULL)
-			continue;
-		if (used < sizeof label)
-			used += (size_t)snprintf(label + used, sizeof label - used, "%s%s", used ? ", " : "", words);
-		if (which != BATCH && spoken < sizeof heading)
-			spoken += (size_t)snprintf(heading + spoken, sizeof heading - spoken, "%s, ", words);
+		if (words && used < sizeof name)
+			used += (size_t)snprintf(name + used, sizeof name - used, "%s%s", used ? ", " : "", words);
 	}
-	line->label = ls_page_text(page, "%s", used ? label : point->job.model);
-	line->heading = ls_page_text(page, "%sbatch size = %" PRId64, heading, point->job.batch);
+	return used ? ls_page_text(page, "%s", name) : "";
+}
+
+static void name_line(ls_page *page, ls_line *line, const ls_point *point, unsigned varies)
+{
+	const char *others = name_of(page, point, varies & ~(1u << BATCH));
+	line->label = name_of(page, point, varies);
+	line->brief = name_of(page, point, varies & ~(1u << MODEL));
+	if (line->label[0] == '\0')
+		line->label = point->job.model;
+	if (line->brief[0] == '\0')
+		line->brief = point->job.model;
+	line->heading =
+		ls_page_text(page, "%s%sbatch size = %" PRId64, others, others[0] ? ", " : "", point->job.batch);
 }
 
 static int by_devices(const void *a, const void *b)
@@ -279,6 +295,20 @@ static void drop_spare(ls_study *study)
 	study->line_count = kept;
 }
 
+/* Beside lines of several nodes, one of one node says so. */
+static void name_alone(ls_study *study)
+{
+	int several = 0;
+	for (size_t i = 0; i < study->line_count; i++)
+		several |= !is_alone(&study->lines[i]);
+	for (size_t i = 0; several && i < study->line_count; i++)
+		if (is_alone(&study->lines[i])) {
+			study->lines[i].label = ls_page_text(study->page, "%s, one node", study->lines[i].label);
+			study->lines[i].brief = ls_page_text(study->page, "%s, one node", study->lines[i].brief);
+			study->lines[i].heading = ls_page_text(study->page, "one node, %s", study->lines[i].heading);
+		}
+}
+
 ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *results)
 {
 	unsigned parts = LINE_PARTS, varies = varying_parts(results);
@@ -287,7 +317,8 @@ ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *result
 	if (results->point_count > LS_STUDY_POINTS)
 		return ls_fail(LS_EINVALID, "'%s' has %zu points; a report shows at most %d: sweep less at a time",
 			       results->sweep, results->point_count, LS_STUDY_POINTS);
-	if (has_own_baselines(results))
+	study->by_host = has_own_baselines(results);
+	if (study->by_host)
 		parts |= 1u << HOST;
 	varies &= parts;
 	const char **keys = ls_page_alloc(page, (results->point_count + 1) * sizeof *keys);
@@ -301,6 +332,7 @@ ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *result
 	LS_TRY(ls_page_check(page));
 	add_baselines(study, BASE_PARTS | (parts & 1u << HOST));
 	drop_spare(study);
+	name_alone(study);
 	return ls_page_check(page);
 }
 

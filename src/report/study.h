@@ -17,7 +17,8 @@ enum { LS_STUDY_POINTS = 5000, LS_STUDY_LABEL = 256 };
 
 typedef struct ls_line {
 	const char *heading; /* "batch size = 96", with what else tells lines apart */
-	const char *label;   /* shorter: "batch 96" */
+	const char *label;   /* shorter: "resnet18, batch 96" */
+	const char *brief;   /* the same without the model, for where all have the same */
 	size_t count;
 	const ls_point **points; /* done, by devices; the baseline first where there is one */
 	const ls_point *base;    /* NULL: none */
@@ -29,7 +30,8 @@ typedef struct ls_study {
 	size_t line_count;
 	ls_line *lines;
 	int several_models;
-	int runs; /* points are runs, told apart by their directories */
+	int by_host; /* hosts have baselines of their own */
+	int runs;    /* points are runs, told apart by their directories */
 } ls_study;
 
 ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *results);
