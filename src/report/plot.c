@@ -15,7 +15,7 @@
 #include "report/scale.h"
 #include "report/svg.h"
 
-enum { LABEL_MOST = 30, LABEL_STEP = 16, MARKS_SHOWN = 40, CURVES_MAX = 64 };
+enum { LABEL_MOST = 34, LABEL_STEP = 16, MARKS_SHOWN = 40, CURVES_MAX = 64 };
 enum { TOP = 30, BOTTOM = 46, LEFT = 62, HEIGHT = 400 };
 
 /* ---- filling ----------------------------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static frame frame_of(const ls_plot *plot, FILE *to)
 	f.x = plot->counts_x && !plot->log_x
 		      ? (ls_scale){ .low = low < 2 ? 0 : low - 1, .high = high > low ? high : low + 1 }
 		      : ls_scale_fit(low, high, 0, plot->log_x);
-	if (!plot->counts_x && high > low)
+	if ((!plot->counts_x || plot->log_x) && high > low)
 		f.x.low = low, f.x.high = high; /* a course fills the width */
 	f.x.from = LEFT + (plot->log_x ? 10 : 0);
 	f.x.to = f.right - 8;

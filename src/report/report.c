@@ -45,10 +45,13 @@ static void introduce(ls_page *page, const ls_results *results)
 {
 	size_t counts[4];
 	count_points(results, counts);
-	ls_page_paragraph(
-		page, "Sweep %s, begun %s%s: %zu of %zu points measured, %zu skipped, %zu failed, %zu not run yet.",
-		results->sweep, results->started, results->quick ? ", the quick form" : "", counts[LS_POINT_DONE],
-		results->point_count, counts[LS_POINT_SKIPPED], counts[LS_POINT_FAILED], counts[LS_POINT_PENDING]);
+	const char *rest = "";
+	static const char *const words[] = { "not run yet", "", "skipped", "failed" };
+	for (int state = LS_POINT_PENDING; state <= LS_POINT_FAILED; state++)
+		if (state != LS_POINT_DONE && counts[state] > 0)
+			rest = ls_page_text(page, "%s, %zu %s", rest, counts[state], words[state]);
+	ls_page_paragraph(page, "Sweep %s, begun %s%s: %zu of %zu points measured%s.", results->sweep, results->started,
+			  results->quick ? ", the quick form" : "", counts[LS_POINT_DONE], results->point_count, rest);
 }
 
 static ls_status add_sweep(ls_page *page, const ls_results *results, int beside, const char *title)

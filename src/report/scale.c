@@ -24,7 +24,7 @@ ls_scale ls_scale_fit(double low, double high, int zero, int logarithmic)
 		scale.low = 0;
 	if (!(scale.high - scale.low > 1e-12 * fabs(scale.high)))
 		scale.high = scale.low + (scale.low != 0 ? fabs(scale.low) : 1);
-	double step = round_step((scale.high - scale.low) / 5);
+	double step = round_step((scale.high - scale.low) / 6);
 	scale.low = floor(scale.low / step + 1e-9) * step;
 	scale.high = ceil(scale.high / step - 1e-9) * step;
 	return scale;

@@ -40,7 +40,7 @@ static const char *part_text(const ls_point *point, part which, char out[KEY])
 	}
 }
 
-/* The parts in `mask` of a point as one text. */
+/* The parts in `mask` of a point as one text, and whether it has one node or several. */
 static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
 {
 	char key[4 * KEY] = "", text[KEY];
@@ -49,7 +49,7 @@ static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
 		if (mask & 1u << which)
 			used += (size_t)snprintf(key + used, sizeof key - used, "%s\x1f",
 						 part_text(point, (part)which, text));
-	return ls_page_text(page, "%s", key);
+	return ls_page_text(page, "%s%d", key, point->job.nodes > 1);
 }
 
 #define LINE_PARTS ((1u << PARTS) - 1u - (1u << HOST))
@@ -145,6 +145,31 @@ static unsigned varying_parts(const ls_results *results)
 	return varies;
 }
 
+/* Whether a part needs no mention, because points with the same `given` have the same of it. */
+static int follows(const ls_results *results, part which, part given)
+{
+	for (size_t i = 0; i < results->point_count; i++)
+		for (size_t k = 0; k < i && is_done(&results->points[i]); k++) {
+			const ls_point *a = &results->points[k], *b = &results->points[i];
+			if (!is_done(a) || !same(a, b, 1u << given))
+				continue;
+			if (!same(a, b, 1u << which))
+				return 0;
+			break; /* the others were compared with this one */
+		}
+	return 1;
+}
+
+static unsigned telling_parts(const ls_results *results)
+{
+	unsigned varies = varying_parts(results);
+	if (varies & 1u << MODEL && follows(results, BATCH, MODEL))
+		varies &= ~(1u << BATCH);
+	if (follows(results, SERVERS, PLACEMENT))
+		varies &= ~(1u << SERVERS);
+	return varies;
+}
+
 /* What a reader is told of a part; NULL: nothing. */
 static const char *part_words(const ls_point *point, part which, char out[KEY])
 {
@@ -162,6 +187,9 @@ static const char *part_words(const ls_point *point, part which, char out[KEY])
 		return out;
 	case REPLAY:
 		return strcmp(value, "0") ? "replayed" : NULL;
+	case HOST:
+		snprintf(out, KEY, "%s%.64s", point->job.nodes > 1 ? "from " : "", value);
+		return value[0] ? out : NULL;
 	case PLACEMENT:
 		return point->job.nodes == 1 ? NULL : strcmp(value, "ps") ? "AllReduce" : "PS";
 	default:
@@ -311,7 +339,7 @@ static void name_alone(ls_study *study)
 
 ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *results)
 {
-	unsigned parts = LINE_PARTS, varies = varying_parts(results);
+	unsigned parts = LINE_PARTS, varies = telling_parts(results);
 
 	*study = (ls_study){ .page = page, .results = results, .several_models = (varies & 1u << MODEL) != 0 };
 	if (results->point_count > LS_STUDY_POINTS)
