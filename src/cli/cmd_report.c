@@ -31,8 +31,8 @@ LS_ARGS_TABLE(row_at, rows)
 static const ls_args args = {
 	.command = "lockstep report",
 	.operands = "PATH...",
-	.purpose = "Write one HTML page with tables and plots. A PATH is a sweep's results.json or its\n"
-		   "directory, the directory of a run, or a forecast of lockstep plan.",
+	.purpose = "Write one HTML page with tables and plots. A PATH is a sweep's results.json or\n"
+		   "its directory, the directory of a run, or a forecast of lockstep plan.",
 	.example = "lockstep report runs/first --out first.html",
 	.operands_min = 1,
 	.operands_max = PATHS_MAX,

@@ -14,8 +14,8 @@ ls_scale ls_scale_fit(double low, double high, int zero, int logarithmic)
 {
 	ls_scale scale = { .low = low, .high = high, .logarithmic = logarithmic && low > 0 };
 	if (scale.logarithmic) {
-		scale.low = 1 / round_step(0.999999 / low);
-		scale.high = round_step(high * 0.999999);
+		scale.low = fmin(low, 1 / round_step(0.999999 / low));
+		scale.high = fmax(high, round_step(high * 0.999999));
 		if (!(scale.high > scale.low * 1.000001))
 			scale.high *= 2;
 		return scale;
@@ -25,14 +25,14 @@ ls_scale ls_scale_fit(double low, double high, int zero, int logarithmic)
 	if (!(scale.high - scale.low > 1e-12 * fabs(scale.high)))
 		scale.high = scale.low + (scale.low != 0 ? fabs(scale.low) : 1);
 	double step = round_step((scale.high - scale.low) / 6);
-	scale.low = floor(scale.low / step + 1e-9) * step;
-	scale.high = ceil(scale.high / step - 1e-9) * step;
+	scale.low = fmin(scale.low, floor(scale.low / step + 1e-9) * step);
+	scale.high = fmax(scale.high, ceil(scale.high / step - 1e-9) * step);
 	return scale;
 }
 
 double ls_scale_at(const ls_scale *scale, double value)
 {
-	double part = scale->logarithmic ? log(value / scale->low) / log(scale->high / scale->low)
+	double part = scale->logarithmic ? (log(value) - log(scale->low)) / (log(scale->high) - log(scale->low))
 					 : (value - scale->low) / (scale->high - scale->low);
 	return scale->from + part * (scale->to - scale->from);
 }
