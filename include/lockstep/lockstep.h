@@ -36,6 +36,7 @@
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
  *   probe.h    what machines and links can do, measured
+ *   report.h   tables and plots of what was measured
  *   launch.h   starting nodes on other hosts
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
@@ -50,6 +51,7 @@
 #include <lockstep/launch.h>
 #include <lockstep/models.h>
 #include <lockstep/probe.h>
+#include <lockstep/report.h>
 #include <lockstep/status.h>
 #include <lockstep/sweep.h>
 #include <lockstep/text.h>

@@ -41,6 +41,7 @@ int ls_cmd_models(int argc, char **argv);
 int ls_cmd_bench(int argc, char **argv);
 int ls_cmd_plan(int argc, char **argv);
 int ls_cmd_probe(int argc, char **argv);
+int ls_cmd_report(int argc, char **argv);
 int ls_cmd_slurm(int argc, char **argv);
 
 #endif

@@ -18,6 +18,7 @@ static const ls_command commands[] = {
 	{ "bench", "measure how fast a model trains", ls_cmd_bench },
 	{ "plan", "predict how a job would scale on a cluster", ls_cmd_plan },
 	{ "probe", "measure this test bed: cores, memory, links", ls_cmd_probe },
+	{ "report", "tables and plots of sweeps and runs", ls_cmd_report },
 	{ "slurm", "write a job script for a cluster", ls_cmd_slurm },
 };
 

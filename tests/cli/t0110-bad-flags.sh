@@ -47,6 +47,9 @@ bad "eval of two things" "'b' is one argument too many" eval a b
 bad "making a dataset nowhere" "--out DIR is missing" data make glyphs
 bad "getting nothing" "NAME is missing" data get
 bad "an image of no size" "--size must be between 1 and" models --size 0
+bad "a report of nothing" "PATH... is missing" report
+bad "a report of two places" "--markdown prints to standard output: it takes no --out" report --markdown --out x.html .
+bad "published figures nobody has" "unknown set of published figures 'seds'; did you mean 'seeds'" report . --beside seds
 bad "a bench of no repeat" "--repeat must be between 1 and" bench --repeat 0
 
 run "$LOCKSTEP" train --lr -1

@@ -1,0 +1,54 @@
+/*
+ * report.h - tables and plots of what was measured.
+ *
+ *     const char *paths[] = { "sweeps/bert/results.json", "runs/first" };
+ *     ls_report_options options = { .paths = paths, .path_count = 2, .beside = "seeds" };
+ *     ls_report_result result;
+ *     if (ls_report_write(&options, &result) == LS_OK)
+ *             printf("%s\n", result.path);
+ *
+ * A path is the results.json of a sweep or a directory that holds one, the directory of a run (ls_train_options.run),
+ * or a forecast that `lockstep plan --json` has written. Tables have the forms of the published ones; the HTML page
+ * adds plots and needs no other file. Figures that are too good, a speedup above ideal or a rate that the links cannot
+ * have carried, are marked and explained.
+ */
+#ifndef LOCKSTEP_REPORT_H
+#define LOCKSTEP_REPORT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include <lockstep/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ls_report_options {
+	const char *const *paths;
+	size_t path_count;  /* 1 to 64 */
+	const char *out;    /* of the HTML page; NULL: report.html in the first path, or beside it where it is a file */
+	const char *title;  /* NULL: that of the only sweep */
+	const char *beside; /* "seeds": published figures beside ours; NULL: none */
+} ls_report_options;
+
+typedef struct ls_report_result {
+	char path[4096]; /* of the page */
+	size_t sweeps, runs, forecasts;
+	size_t points, measured; /* of sweeps */
+	size_t flags;            /* figures that are marked, published ones included */
+} ls_report_result;
+
+/* One HTML page, whole or absent. */
+ls_status ls_report_write(const ls_report_options *options, ls_report_result *result);
+
+/* The tables alone, as Markdown; `out` is not looked at. */
+ls_status ls_report_print(const ls_report_options *options, FILE *to);
+
+/* The same of one path and no other wish: what a sweep prints at its end. */
+ls_status ls_report_markdown(const char *path, FILE *to);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

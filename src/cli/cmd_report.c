@@ -1,0 +1,83 @@
+/*
+ * cmd_report.c - lockstep report: tables and plots of sweeps, runs and forecasts.
+ */
+#include <stdio.h>
+
+#include <lockstep/report.h>
+
+#include "args.h"
+#include "command.h"
+
+enum { PATHS_MAX = 64 };
+
+typedef struct report_options {
+	ls_report_options report;
+	int markdown;
+} report_options;
+
+#define AT(member) offsetof(report_options, member)
+
+static const ls_setting rows[] = {
+	{ "out", 'o', "FILE", "Options", "the page; report.html beside the first PATH", LS_SETTING_STRING,
+	  AT(report.out), 0, 0, 0 },
+	{ "markdown", 0, NULL, "Options", "print the tables as Markdown instead", LS_SETTING_FLAG, AT(markdown), 0, 1,
+	  0 },
+	{ "beside", 0, "SET", "Options", "'seeds': show the published figures beside ours", LS_SETTING_STRING,
+	  AT(report.beside), 0, 0, 0 },
+	{ "title", 0, "TEXT", "Options", "over the page", LS_SETTING_STRING, AT(report.title), 0, 0, 0 },
+};
+LS_ARGS_TABLE(row_at, rows)
+
+static const ls_args args = {
+	.command = "lockstep report",
+	.operands = "PATH...",
+	.purpose = "Write one HTML page with tables and plots. A PATH is a sweep's results.json or\n"
+		   "its directory, the directory of a run, or a forecast of lockstep plan.",
+	.example = "lockstep report runs/first --out first.html",
+	.operands_min = 1,
+	.operands_max = PATHS_MAX,
+	.columns = 1,
+	.at = row_at,
+};
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void print_result(const ls_report_result *r)
+{
+	const char *comma = "";
+	if (r->sweeps)
+		printf("%zu sweep%s (%zu of %zu points measured)", r->sweeps, plural(r->sweeps), r->measured,
+		       r->points);
+	comma = r->sweeps ? ", " : "";
+	if (r->runs)
+		printf("%s%zu run%s", comma, r->runs, plural(r->runs));
+	comma = r->sweeps || r->runs ? ", " : "";
+	if (r->forecasts)
+		printf("%s%zu forecast%s", comma, r->forecasts, plural(r->forecasts));
+	if (r->flags)
+		printf("; %zu figure%s marked as too good or in doubt", r->flags, plural(r->flags));
+	printf("\n%s\n", r->path);
+}
+
+int ls_cmd_report(int argc, char **argv)
+{
+	report_options options = { 0 };
+	ls_report_result result;
+	const char *paths[PATHS_MAX];
+	int code = ls_args_parse(&args, &options, paths, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	options.report.paths = paths;
+	while (options.report.path_count < PATHS_MAX && paths[options.report.path_count])
+		options.report.path_count++;
+	if (options.markdown && options.report.out)
+		return ls_usage_error(args.command, "--markdown prints to standard output: it takes no --out");
+	ls_status status =
+		options.markdown ? ls_report_print(&options.report, stdout) : ls_report_write(&options.report, &result);
+	if (status == LS_OK && !options.markdown)
+		print_result(&result);
+	return ls_command_finish(args.command, status);
+}

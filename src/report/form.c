@@ -1,0 +1,80 @@
+#include "report/form.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "report/put.h"
+
+static const ls_form forms[] = {
+	{ "throughput", "throughput and speedup by nodes, devices and batch", ls_form_throughput },
+	{ "epochs", "rates, epochs, test times and accuracy", ls_form_epochs },
+	{ "walltime", "wall time by node, with averages", ls_form_walltime },
+	{ "strategies", "AllReduce against PS against ideal", ls_form_strategies },
+};
+
+const ls_form *ls_form_at(size_t i)
+{
+	return i < sizeof forms / sizeof forms[0] ? &forms[i] : NULL;
+}
+
+const ls_form *ls_form_of(const ls_results *results)
+{
+	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+		if (!strcmp(forms[i].name, results->table))
+			return &forms[i];
+	for (size_t i = 0; i < results->point_count; i++)
+		if (results->points[i].epoch_count > 0 || results->points[i].rate_count > 0)
+			return &forms[1];
+	return &forms[0];
+}
+
+/* Rates of links in the sweep, as they were asked for; "-": one node, or nothing limits them. */
+static const char *links_of(ls_page *page, const ls_results *results)
+{
+	const char *text = "-";
+	for (size_t i = 0; i < results->point_count; i++) {
+		const char *rate = results->points[i].job.rate;
+		int seen = rate[0] == '\0';
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = !strcmp(results->points[k].job.rate, rate);
+		if (!seen)
+			text = strcmp(text, "-") ? ls_page_text(page, "%s, %s", text, rate)
+						 : ls_page_text(page, "%s", rate);
+	}
+	return text;
+}
+
+static const char *or_dash(const char *text)
+{
+	return text[0] ? text : "-";
+}
+
+void ls_form_testbed(const ls_study *study)
+{
+	static const char *const machine_heads[] = {
+		"Name", "Device", "Cores", "GFLOP/s a core", "Memory", "Bandwidth"
+	};
+	static const char *const version_heads[] = { "", "Lockstep", "Kernels", "ISA", "MPI", "System" };
+	const ls_results_machine *m = &study->results->machine;
+	char bytes[LS_NUMBER_TEXT];
+
+	ls_page_heading(study->page, 3, "TestBed");
+	ls_grid *grid = ls_page_table(study->page, 6, machine_heads);
+	if (grid)
+		grid->text_columns = 2;
+	ls_grid_add(grid, "%s", or_dash(m->host));
+	ls_grid_add(grid, "%s", or_dash(m->cpu));
+	ls_grid_whole(grid, m->cores);
+	ls_grid_number(grid, m->gflop_per_s_core);
+	ls_grid_add(grid, "%s", m->memory_bytes > 0 ? ls_bytes_text(bytes, (double)m->memory_bytes) : "-");
+	ls_grid_add(grid, "%s", links_of(study->page, study->results));
+	grid = ls_page_table(study->page, 6, version_heads);
+	if (grid)
+		grid->text_columns = 6;
+	ls_grid_add(grid, "Version");
+	ls_grid_add(grid, "%s", or_dash(m->lockstep));
+	ls_grid_add(grid, "%s", or_dash(m->kernels));
+	ls_grid_add(grid, "%s", or_dash(m->isa));
+	ls_grid_add(grid, "%s", or_dash(m->mpi));
+	ls_grid_add(grid, "%s", or_dash(m->system));
+}

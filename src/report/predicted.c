@@ -1,0 +1,235 @@
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/chapters.h"
+#include "report/figures.h"
+#include "report/flags.h"
+#include "report/put.h"
+
+enum { ROWS_MAX = 200, CURVES_MAX = 10 };
+
+/* ---- which belong together --------------------------------------------------------------------------------------- */
+
+static const char *wire_of(const char *wire)
+{
+	return wire[0] ? wire : "fp32";
+}
+
+static int same_setting(const ls_predicted_row *a, const ls_predicted_row *b)
+{
+	return !strcmp(a->placement, b->placement) && !strcmp(wire_of(a->wire), wire_of(b->wire)) &&
+	       !strcmp(a->rate, b->rate);
+}
+
+/* One node has no links: it belongs to every setting. */
+static int belongs(const ls_predicted_row *row, const ls_predicted_row *setting)
+{
+	return same_setting(row, setting) || row->nodes == 1;
+}
+
+static int same_cluster(const ls_predicted_row *a, const ls_predicted_row *b)
+{
+	return same_setting(a, b) && a->nodes == b->nodes && a->devices == b->devices && a->servers == b->servers;
+}
+
+/* Of rows that differ in the size of buckets alone, the fastest is shown. */
+static int is_best(const ls_predicted *f, size_t at)
+{
+	for (size_t i = 0; i < f->row_count; i++)
+		if (same_cluster(&f->rows[i], &f->rows[at]) &&
+		    (f->rows[i].samples_per_s > f->rows[at].samples_per_s ||
+		     (i < at && !(f->rows[i].samples_per_s < f->rows[at].samples_per_s))))
+			return 0;
+	return 1;
+}
+
+static int was_measured(const ls_predicted *f, const ls_predicted_row *row, const ls_point *point)
+{
+	const ls_point_job *job = &point->job;
+	if (point->state != LS_POINT_DONE || strcmp(job->model, f->model) != 0 || job->batch != f->batch ||
+	    job->nodes != row->nodes || job->devices != row->devices)
+		return 0;
+	if (job->nodes == 1)
+		return 1;
+	return job->servers == row->servers && !strcmp(job->placement, row->placement) &&
+	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_bits(job->rate) == ls_link_bits(row->rate);
+}
+
+static const ls_point *measured(const ls_sources *sources, const ls_predicted *f, const ls_predicted_row *row)
+{
+	for (size_t s = 0; s < sources->sweep_count; s++)
+		for (size_t i = 0; i < sources->sweeps[s].point_count; i++)
+			if (was_measured(f, row, &sources->sweeps[s].points[i]))
+				return &sources->sweeps[s].points[i];
+	return NULL;
+}
+
+/* ---- plot -------------------------------------------------------------------------------------------------------- */
+
+static const char *setting_name(ls_page *page, const ls_predicted_row *row)
+{
+	return ls_page_text(page, "%s%s%s%s%s", strcmp(row->placement, "ps") ? "AllReduce" : "PS",
+			    row->rate[0] ? ", " : "", row->rate, strcmp(wire_of(row->wire), "fp32") ? ", " : "",
+			    strcmp(wire_of(row->wire), "fp32") ? row->wire : "");
+}
+
+static void add_predicted(ls_page *page, ls_curve *curve, const ls_predicted_row *row)
+{
+	char rate[LS_NUMBER_TEXT];
+	ls_curve_add(curve, (double)row->devices, row->samples_per_s,
+		     ls_page_text(page,
+				  "%s, predicted: %" PRId64 " nodes, %" PRId64
+				  " devices, %s samples/s, %.0f %% of ideal%s%s",
+				  setting_name(page, row), row->nodes, row->devices,
+				  ls_number_text(rate, row->samples_per_s), 100 * row->efficiency,
+				  row->bottleneck[0] ? ", limited by " : "", row->bottleneck));
+}
+
+static void add_measured(ls_page *page, ls_curve *curve, const ls_predicted_row *row, const ls_point *point)
+{
+	char rate[LS_NUMBER_TEXT];
+	if (point)
+		ls_curve_add(curve, (double)row->devices, point->samples_per_s,
+			     ls_page_text(page, "%s, measured: %" PRId64 " nodes, %" PRId64 " devices, %s samples/s",
+					  setting_name(page, row), row->nodes, row->devices,
+					  ls_number_text(rate, point->samples_per_s)));
+}
+
+static int by_devices(const ls_predicted *f, int64_t *devices)
+{
+	int64_t next = INT64_MAX;
+	for (size_t i = 0; i < f->row_count; i++)
+		if (f->rows[i].devices > *devices && f->rows[i].devices < next)
+			next = f->rows[i].devices;
+	*devices = next;
+	return next != INT64_MAX;
+}
+
+static void add_setting(ls_page *page, ls_plot *plot, const ls_sources *sources, const ls_predicted *f,
+			const ls_predicted_row *setting)
+{
+	const char *name = setting_name(page, setting);
+	ls_curve *line = ls_plot_curve(plot, name, LS_CURVE_PREDICTED);
+	ls_curve *marks = ls_plot_curve(plot, ls_page_text(page, "%s, measured", name), LS_CURVE_MEASURED);
+	int64_t devices = 0;
+
+	if (line && marks) {
+		marks->style = line->style;
+		marks->points_only = 1;
+	}
+	while (by_devices(f, &devices))
+		for (size_t i = 0; i < f->row_count; i++)
+			if (f->rows[i].devices == devices && belongs(&f->rows[i], setting) && is_best(f, i)) {
+				add_predicted(page, line, &f->rows[i]);
+				add_measured(page, marks, &f->rows[i], measured(sources, f, &f->rows[i]));
+				break;
+			}
+}
+
+static void add_ideal(ls_plot *plot, const ls_predicted *f, double fewest, double most)
+{
+	const ls_predicted_row *least = &f->rows[0];
+	for (size_t i = 0; i < f->row_count; i++)
+		if (f->rows[i].devices < least->devices)
+			least = &f->rows[i];
+	if (!(least->efficiency > 0))
+		return;
+	double one = least->samples_per_s / least->efficiency / (double)least->devices;
+	ls_curve *ideal = ls_plot_curve(plot, "ideal", LS_CURVE_IDEAL);
+	ls_curve_add(ideal, fewest, one * fewest, "");
+	ls_curve_add(ideal, most, one * most, "");
+}
+
+static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_predicted *f)
+{
+	double fewest = INFINITY, most = 0;
+	size_t curves = 0;
+	ls_plot *plot = ls_page_plot(page);
+
+	for (size_t i = 0; i < f->row_count; i++) {
+		fewest = fmin(fewest, (double)f->rows[i].devices);
+		most = fmax(most, (double)f->rows[i].devices);
+	}
+	if (plot == NULL)
+		return;
+	plot->title = ls_page_text(page, "Predicted throughput of %s, batch %" PRId64, f->model, f->batch);
+	plot->x_name = "devices";
+	plot->y_name = "samples/s";
+	plot->counts_x = plot->from_zero = 1;
+	plot->log_x = plot->log_y = ls_figures_logarithmic(fewest, most);
+	for (size_t i = 0; i < f->row_count && curves < CURVES_MAX; i++) {
+		size_t k = 0;
+		while (k < i && !same_setting(&f->rows[k], &f->rows[i]))
+			k++;
+		if (k < i || (f->rows[i].nodes == 1 && i + 1 < f->row_count && f->rows[f->row_count - 1].nodes > 1 &&
+			      f->rows[i].rate[0] == '\0'))
+			continue;
+		add_setting(page, plot, sources, f, &f->rows[i]);
+		curves++;
+	}
+	add_ideal(plot, f, fewest, most);
+}
+
+/* ---- table ------------------------------------------------------------------------------------------------------- */
+
+static void add_row(ls_grid *grid, const ls_predicted_row *row, const ls_point *point)
+{
+	char bytes[LS_NUMBER_TEXT];
+	ls_grid_add(grid, "%s", row->placement);
+	ls_grid_add(grid, "%s", row->rate[0] ? row->rate : "-");
+	ls_grid_add(grid, "%s", wire_of(row->wire));
+	ls_grid_add(grid, "%" PRId64, row->nodes);
+	ls_grid_add(grid, "%" PRId64, row->devices);
+	ls_grid_whole(grid, row->servers);
+	ls_grid_add(grid, "%s", row->bucket_bytes ? ls_bytes_text(bytes, (double)row->bucket_bytes) : "-");
+	ls_grid_number(grid, row->step_ms);
+	ls_grid_number(grid, row->compute_ms);
+	ls_grid_number(grid, row->exposed_ms);
+	ls_grid_number(grid, row->wait_ms);
+	ls_grid_number(grid, row->samples_per_s);
+	ls_grid_add(grid, "%.0f %%", 100 * row->efficiency);
+	ls_grid_add(grid, "%s", row->bottleneck[0] ? row->bottleneck : "-");
+	ls_grid_number(grid, point ? point->samples_per_s : 0);
+	if (point)
+		ls_grid_add(grid, "%+.1f %%", 100 * (row->samples_per_s / point->samples_per_s - 1));
+	else
+		ls_grid_add(grid, "-");
+}
+
+static void add_table(ls_page *page, const ls_sources *sources, const ls_predicted *f)
+{
+	static const char *const heads[] = { "Placement",  "Link",    "Wire",     "Nodes",   "Devices", "Servers",
+					     "Bucket",     "Step ms", "Compute",  "Exposed", "Waiting", "samples/s",
+					     "Efficiency", "Limit",   "Measured", "Error" };
+	ls_grid *grid = ls_page_table(page, 16, heads);
+	size_t shown = 0, left = 0;
+	if (grid)
+		grid->text_columns = 3;
+	for (size_t i = 0; i < f->row_count; i++) {
+		if (!is_best(f, i))
+			continue;
+		if (shown++ < ROWS_MAX)
+			add_row(grid, &f->rows[i], measured(sources, f, &f->rows[i]));
+		else
+			left++;
+	}
+	ls_grid_drop_empty(grid);
+	if (left > 0)
+		ls_page_paragraph(page, "%zu more rows are left out.", left);
+}
+
+void ls_chapter_predicted(ls_page *page, const ls_sources *sources)
+{
+	if (sources->forecast_count == 0)
+		return;
+	ls_page_heading(page, 2, "Predicted");
+	ls_page_paragraph(page, "Predicted by simulating the exchange's schedule, with the fastest size of buckets; "
+				"measured points of the same model, batch and links stand beside.");
+	for (size_t i = 0; i < sources->forecast_count; i++) {
+		ls_page_heading(page, 3, "%s, batch size = %" PRId64, sources->forecasts[i].model,
+				sources->forecasts[i].batch);
+		plot_forecast(page, sources, &sources->forecasts[i]);
+		add_table(page, sources, &sources->forecasts[i]);
+	}
+}

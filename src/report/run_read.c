@@ -1,0 +1,289 @@
+#include "report/run_read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "json/fields.h"
+
+enum { RUN_BYTES_MAX = 16 << 20, METRICS_BYTES_MAX = 1 << 30, LINE_MAX_BYTES = 1 << 20 };
+
+/* ---- run.json ---------------------------------------------------------------------------------------------------- */
+
+/* Settings as run.json has them: names with '-'. */
+typedef struct settings {
+	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME], placement[16], wire[16];
+	int64_t samples, epochs, batch, global_batch, devices, threads, servers;
+} settings;
+
+#define OF settings
+static const ls_field setting_fields[] = {
+	LS_FIELD_TEXT_OF(OF, model),
+	LS_FIELD_MAYBE_OF(OF, placement),
+	LS_FIELD_MAYBE_OF(OF, wire),
+	LS_FIELD_WHOLE_OF(OF, samples, 0, 1e15),
+	LS_FIELD_WHOLE_OF(OF, epochs, 0, 1e9),
+	LS_FIELD_WHOLE_OF(OF, batch, 1, 1e9),
+	{ "global-batch", LS_FIELD_WHOLE, LS_FIELD_AT(OF, global_batch), 0, 1e12 },
+	LS_FIELD_WHOLE_OF(OF, devices, 1, 1e6),
+	LS_FIELD_WHOLE_OF(OF, threads, 0, 1e6),
+	LS_FIELD_WHOLE_OF(OF, servers, 0, 1e6),
+};
+#undef OF
+#define OF ls_results_machine
+static const ls_field version_fields[] = {
+	LS_FIELD_MAYBE_OF(OF, lockstep),
+	LS_FIELD_MAYBE_OF(OF, kernels),
+	LS_FIELD_MAYBE_OF(OF, isa),
+};
+#undef OF
+
+/* What cannot be found out is null in run.json: then it stays empty here, too. */
+static void take_text(char *out, size_t size, const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+	size_t used = (size_t)snprintf(out, size, "%s", text ? text : "");
+	while (used >= size && size > 1 && ((unsigned char)text[--size] & 0xc0) == 0x80)
+		out[size - 1] = '\0'; /* no part of a character */
+}
+
+static void take_machine(ls_results_machine *machine, const json_t *object)
+{
+	take_text(machine->host, sizeof machine->host, object, "hostname");
+	take_text(machine->cpu, sizeof machine->cpu, object, "cpu");
+	take_text(machine->system, sizeof machine->system, object, "kernel");
+	machine->cores = json_integer_value(json_object_get(object, "cores"));
+	machine->memory_bytes = json_integer_value(json_object_get(object, "memory_bytes"));
+}
+
+/* The batch of all devices says how many there are; those of one node, how many nodes. */
+static void take_job(ls_point_job *job, const settings *s)
+{
+	size_t used = 0;
+	job->batch = s->batch;
+	job->devices = s->global_batch >= s->batch ? s->global_batch / s->batch : s->devices;
+	int64_t workers = job->devices % s->devices == 0 ? job->devices / s->devices : 1;
+	job->nodes = workers + (strcmp(s->placement, "ps") ? 0 : s->servers);
+	job->threads = s->threads;
+	job->servers = strcmp(s->placement, "ps") ? 0 : s->servers;
+	job->samples = s->samples;
+	job->epochs = s->epochs;
+	snprintf(job->kind, sizeof job->kind, "train");
+	memcpy(job->model, s->model, sizeof job->model);
+	memcpy(job->data, s->data, sizeof job->data);
+	memcpy(job->optimizer, s->optimizer, sizeof job->optimizer);
+	memcpy(job->wire, s->wire, sizeof job->wire);
+	snprintf(job->placement, sizeof job->placement, "%s", job->nodes > 1 ? s->placement : "local");
+	for (int64_t i = 0; i < workers && used + 16 < sizeof job->shape; i++)
+		used += (size_t)snprintf(job->shape + used, sizeof job->shape - used, "%s%lld", i ? "+" : "",
+					 (long long)(job->devices / workers));
+}
+
+static ls_status take_run(ls_point *point, ls_results_machine *machine, const json_t *root, const char *label)
+{
+	const ls_json_place top = { .label = label }, at = { .label = label, .prefix = "settings." };
+	settings s = { 0 };
+
+	if (!json_is_object(root))
+		return ls_fail(LS_EFORMAT, "%s: not the object that describes a run", label);
+	const json_t *given = json_object_get(root, "settings");
+	LS_TRY(ls_fields_read(&at, setting_fields, LS_COUNT(setting_fields), given, &s));
+	take_text(s.data, sizeof s.data, given, "data"); /* may be the name of a folder, as long as it likes */
+	take_text(s.optimizer, sizeof s.optimizer, given, "optimizer");
+	LS_TRY(ls_fields_read(&top, version_fields, LS_COUNT(version_fields), root, machine));
+	take_machine(machine, json_object_get(root, "machine"));
+	take_job(&point->job, &s);
+	return LS_OK;
+}
+
+ls_status ls_run_parse(ls_point *point, ls_results_machine *machine, const void *text, size_t bytes, const char *label)
+{
+	json_t *root;
+	LS_TRY(ls_json_parse(&root, text, bytes, RUN_BYTES_MAX, label));
+	ls_status status = take_run(point, machine, root, label);
+	json_decref(root);
+	return status;
+}
+
+/* ---- metrics.jsonl ----------------------------------------------------------------------------------------------- */
+
+typedef struct line {
+	char kind[16];
+	int64_t step, epoch;
+	double loss, accuracy, seconds, samples_per_s;
+} line;
+
+#define OF line
+static const ls_field line_fields[] = {
+	LS_FIELD_TEXT_OF(OF, kind),
+	LS_FIELD_WHOLE_OF(OF, step, 0, 1e15),
+	LS_FIELD_GAP_OF(OF, loss, -1e30, 1e30),
+	LS_FIELD_GAP_OF(OF, accuracy, 0, 1),
+	LS_FIELD_GAP_OF(OF, seconds, 0, 1e9),
+	LS_FIELD_GAP_OF(OF, samples_per_s, 0, 1e15),
+};
+static const ls_field epoch_field[] = { LS_FIELD_WHOLE_OF(OF, epoch, 0, 1e9) };
+#undef OF
+
+/* Doubles its room when full; NULL: no memory. */
+static void *grow(void *list, size_t count, size_t bytes)
+{
+	if (count > 0 && (count & (count - 1)) != 0)
+		return list;
+	return realloc(list, (count > 0 ? 2 * count : 1) * bytes);
+}
+
+static ls_status add_rate(ls_point *point, const line *l, const char *label)
+{
+	if (isnan(l->samples_per_s))
+		return LS_OK;
+	ls_point_rate *rates = grow(point->rates, point->rate_count, sizeof *rates);
+	if (rates == NULL)
+		return ls_fail(LS_EMEMORY, "%s: no memory for its steps", label);
+	point->rates = rates;
+	rates[point->rate_count++] = (ls_point_rate){ l->step, l->samples_per_s, l->loss };
+	return LS_OK;
+}
+
+/* An epoch's time and its test are two lines. */
+static ls_status add_epoch(ls_point *point, const line *l, const char *label)
+{
+	ls_point_epoch *last = point->epoch_count > 0 ? &point->epochs[point->epoch_count - 1] : NULL;
+	int test = !strcmp(l->kind, "test");
+
+	if (last == NULL || last->epoch != l->epoch) {
+		ls_point_epoch *epochs = grow(point->epochs, point->epoch_count, sizeof *epochs);
+		if (epochs == NULL)
+			return ls_fail(LS_EMEMORY, "%s: no memory for its epochs", label);
+		point->epochs = epochs;
+		last = &epochs[point->epoch_count++];
+		*last = (ls_point_epoch){ .epoch = l->epoch, .accuracy = NAN, .test_loss = NAN };
+	}
+	*(test ? &last->test_seconds : &last->seconds) = isnan(l->seconds) ? 0 : l->seconds;
+	if (test) {
+		last->accuracy = l->accuracy;
+		last->test_loss = l->loss;
+	}
+	return LS_OK;
+}
+
+static ls_status take_line(ls_point *point, const json_t *object, const ls_json_place *at)
+{
+	line l = { 0 };
+	LS_TRY(ls_fields_read(at, line_fields, LS_COUNT(line_fields), object, &l));
+	if (!strcmp(l.kind, "step"))
+		return add_rate(point, &l, at->label);
+	if (strcmp(l.kind, "epoch") != 0 && strcmp(l.kind, "test") != 0)
+		return LS_OK; /* of a later version */
+	LS_TRY(ls_fields_read(at, epoch_field, LS_COUNT(epoch_field), object, &l));
+	return add_epoch(point, &l, at->label);
+}
+
+/* A last line without an end is being written, or was torn by a crash: a resume drops it, and so does this. */
+ls_status ls_run_parse_metrics(ls_point *point, const char *text, size_t bytes, const char *label)
+{
+	size_t number = 0;
+	while (bytes > 0) {
+		const char *newline = memchr(text, '\n', bytes);
+		json_t *root;
+		char name[4200];
+		if (newline == NULL)
+			return LS_OK;
+		snprintf(name, sizeof name, "%s:%zu", label, ++number);
+		const ls_json_place at = { .label = name };
+		LS_TRY(ls_json_parse(&root, text, (size_t)(newline - text), LINE_MAX_BYTES, name));
+		ls_status status = take_line(point, root, &at);
+		json_decref(root);
+		LS_TRY(status);
+		bytes -= (size_t)(newline + 1 - text);
+		text = newline + 1;
+	}
+	return LS_OK;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+	return (left > right) - (left < right);
+}
+
+/* The median of the rates it logged; without any, samples over the time of epochs. 0: it got to neither. */
+static double rate_of(const ls_point *point)
+{
+	double seconds = 0, rate = 0;
+	double *sorted = calloc(point->rate_count + 1, sizeof *sorted);
+	for (size_t i = 0; sorted && i < point->rate_count; i++)
+		sorted[i] = point->rates[i].samples_per_s;
+	if (sorted && point->rate_count > 0) {
+		qsort(sorted, point->rate_count, sizeof *sorted, by_number);
+		rate = sorted[point->rate_count / 2];
+	}
+	free(sorted);
+	for (size_t i = 0; i < point->epoch_count; i++)
+		seconds += point->epochs[i].seconds;
+	if (!(rate > 0) && seconds > 0)
+		rate = (double)point->job.samples * (double)point->epoch_count / seconds;
+	return rate;
+}
+
+static ls_status conclude(ls_point *point, const char *run)
+{
+	double rate = rate_of(point), wall = 0;
+
+	for (size_t i = 0; i < point->epoch_count; i++)
+		wall += point->epochs[i].seconds + point->epochs[i].test_seconds;
+	snprintf(point->key, sizeof point->key, "%s", run);
+	if (!(rate > 0)) {
+		snprintf(point->reason, sizeof point->reason, "the run has no rate and no epoch yet");
+		return LS_OK;
+	}
+	point->repeats = calloc(1, sizeof *point->repeats);
+	if (point->repeats == NULL)
+		return ls_fail(LS_EMEMORY, "%s: no memory for its rate", run);
+	point->repeat_count = 1;
+	point->repeats[0].samples_per_s = rate;
+	point->repeats[0].step_ms = 1e3 * (double)(point->job.batch * point->job.devices) / rate;
+	point->repeats[0].wall_s = wall;
+	if (point->epoch_count > 0 && isfinite(point->epochs[point->epoch_count - 1].accuracy))
+		point->accuracy = point->epochs[point->epoch_count - 1].accuracy;
+	point->state = LS_POINT_DONE;
+	return ls_point_summarize(point);
+}
+
+static ls_status read_parts(ls_point *point, ls_results_machine *machine, const char *run)
+{
+	char path[4096];
+	ls_file_map map;
+
+	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
+	LS_TRY(ls_file_map_open(&map, path));
+	ls_status status = ls_run_parse(point, machine, map.data, map.bytes, path);
+	ls_file_map_close(&map);
+	LS_TRY(status);
+	LS_TRY(ls_path_join(path, sizeof path, run, "metrics.jsonl"));
+	if (!ls_path_exists(path))
+		return conclude(point, run);
+	LS_TRY(ls_file_map_open(&map, path));
+	status = map.bytes > METRICS_BYTES_MAX
+			 ? ls_fail(LS_EFORMAT, "%s: larger than %d bytes", path, METRICS_BYTES_MAX)
+			 : ls_run_parse_metrics(point, (const char *)map.data, map.bytes, path);
+	ls_file_map_close(&map);
+	return status == LS_OK ? conclude(point, run) : status;
+}
+
+ls_status ls_run_read(ls_point *point, ls_results_machine *machine, const char *run)
+{
+	ls_point read = { 0 };
+	ls_results_machine on = { 0 };
+	ls_status status = read_parts(&read, &on, run);
+	if (status != LS_OK) {
+		ls_point_release(&read);
+		return status;
+	}
+	*point = read;
+	*machine = on;
+	return LS_OK;
+}

@@ -1,0 +1,24 @@
+/*
+ * sources.h - what a report is made of: sweeps, runs and forecasts, told apart by what the paths hold.
+ */
+#ifndef LS_REPORT_SOURCES_H
+#define LS_REPORT_SOURCES_H
+
+#include "report/forecast.h"
+#include "results/results.h"
+
+enum { LS_SOURCES_MAX = 64 };
+
+typedef struct ls_sources {
+	size_t sweep_count, forecast_count;
+	ls_results sweeps[LS_SOURCES_MAX];
+	ls_predicted forecasts[LS_SOURCES_MAX];
+	ls_results runs; /* all of them as points of one sweep */
+} ls_sources;
+
+/* A path is results.json, a forecast, or a directory that holds results.json or run.json. Nothing to release on
+ * failure. */
+ls_status ls_sources_read(ls_sources *out, const char *const *paths, size_t count);
+void ls_sources_release(ls_sources *sources);
+
+#endif
