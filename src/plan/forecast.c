@@ -345,9 +345,12 @@ static ls_status write_advice(const request *r, const ls_forecast_row *row, FILE
 		    (row->nodes == 1 && cases[i].nodes == 1))
 			continue;
 		LS_TRY(try_out(r, row, &cases[i], &other));
-		fprintf(to, "%s would give %.1f samples/s (%+.0f %%), %.0f %% of ideal.\n", cases[i].words,
-			other.samples_per_s, 100 * (other.samples_per_s / row->samples_per_s - 1),
-			100 * other.efficiency);
+		double more = 100 * (other.samples_per_s / row->samples_per_s - 1);
+		if (fabs(more) < 0.5)
+			fprintf(to, "%s would change nothing.\n", cases[i].words);
+		else
+			fprintf(to, "%s would give %.1f samples/s (%+.0f %%), %.0f %% of ideal.\n", cases[i].words,
+				other.samples_per_s, more, 100 * other.efficiency);
 	}
 	if (row->interval_s > 0)
 		fprintf(to, "With failures: %.1f %% of the time is kept, with a checkpoint every %.0f s.\n",

@@ -16,7 +16,7 @@ is "a table" "$status" 0
 like "of every number of nodes" "$out" '4 x 1 +10gbit +ps 1'
 like "one node has no links" "$out" '1 x 1 +- +local'
 like "with the best marked" "$out" '\*'
-like "and advice" "$out" 'Links ten times as fast would give'
+like "and advice" "$out" 'Twice the nodes would give'
 is "a lone node is told once" "$(grep -c '1 x 1 ' <<<"$out")" 1
 ok "it is not wider than a screen" test "$(wc -L <<<"$(sed '/^Best\|^[0-9]* nodes/d' <<<"$out")")" -le 90
 
