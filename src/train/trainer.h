@@ -206,11 +206,4 @@ typedef struct ls_trainer_bytes {
 } ls_trainer_bytes;
 ls_status ls_trainer_plan(const ls_trainer_options *options, ls_trainer_bytes *out);
 
-/* trainer_step.c: what the exchange calls, and the notes of a step. */
-void ls_trainer_update(void *context, size_t begin, size_t end, const float *sums, int participant);
-size_t ls_trainer_figures(void *context, int round, size_t begin, size_t end);
-void ls_trainer_measure(void *context, const ls_measuring *measuring);
-void ls_trainer_measured(void *context, int round, const double *figures, size_t count);
-void ls_trainer_act(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s, double end_s);
-
 #endif

@@ -20,6 +20,7 @@ arrows() {
 		for (i in rooms)
 			allow(rooms[i], "base tensor")
 		allow("data", "base tensor text")
+		allow("ckpt", "base json tensor")
 		allow("graph", "base tensor " middle)
 		allow("models", "base tensor graph " middle)
 		allow("train", "base json tensor text graph models " middle)
