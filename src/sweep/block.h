@@ -54,6 +54,8 @@ typedef struct ls_sweep_plan {
 
 /* Multiply out; a point that is there already is left out. */
 ls_status ls_block_expand(const ls_block *block, ls_sweep_plan *plan);
+/* Points may have become the same since: the first of each stays. */
+void ls_sweep_plan_unite(ls_sweep_plan *plan);
 void ls_sweep_plan_release(ls_sweep_plan *plan);
 
 #endif

@@ -92,8 +92,6 @@ static ls_status use_hosts(measure *m)
 	m->where.hosts = m->place->hosts;
 	if ((int64_t)count < need)
 		return end_as(m, LS_POINT_SKIPPED, "needs %" PRId64 " hosts; --hosts names %zu", need, count);
-	if (p->job.rate[0] != '\0')
-		return end_as(m, LS_POINT_SKIPPED, "links of real hosts have the rate they have, not %s", p->job.rate);
 	return LS_OK;
 }
 

@@ -181,6 +181,7 @@ static ls_status choose_data(sweep *s)
 		memcpy(job->data, chosen, sizeof(chosen));
 		LS_TRY(ls_sweep_point_settle(&s->plan.points[i]));
 	}
+	ls_sweep_plan_unite(&s->plan);
 	return LS_OK;
 }
 
@@ -332,10 +333,9 @@ ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
 	if (status == LS_OK)
 		status = measure_all(s);
 	if (status == LS_OK || status == LS_EINTERRUPTED) {
-		ls_status kept = ls_sweep_rows(&s->results, s->plan.count, s->path, result);
+		size_t rows = s->results.points != NULL ? s->plan.count : 0; /* 0: stopped before there were any */
+		ls_status kept = ls_sweep_rows(&s->results, rows, s->path, result);
 		status = kept != LS_OK ? kept : status;
-		if (status == LS_EINTERRUPTED)
-			status = ls_fail(LS_EINTERRUPTED, "stopped on request");
 	}
 	release(s);
 	free(s);
