@@ -111,6 +111,8 @@ static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
 		p->job.warmup = o->warmup >= 0 ? o->warmup : p->job.warmup;
 		p->job.steps = o->steps > 0 ? o->steps : p->job.steps;
 	}
+	if (o->repeat > 0)
+		p->repeat = 0;
 	if (o->optimizer != NULL)
 		snprintf(p->job.optimizer, sizeof(p->job.optimizer), "%s", o->optimizer);
 	LS_TRY(join_arguments(&p->job, o->arguments));

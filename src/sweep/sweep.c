@@ -115,6 +115,11 @@ static ls_point *find_point(ls_results *results, const char *key)
 	return NULL;
 }
 
+static int64_t wanted(const sweep *s, size_t i)
+{
+	return i < s->plan.count ? ls_sweep_plan_repeat(&s->plan, &s->plan.points[i]) : 0;
+}
+
 /* Points move over: those of the plan to their places, others that are done behind them. */
 static ls_status take_over(sweep *s, ls_results *earlier)
 {
@@ -130,7 +135,7 @@ static ls_status take_over(sweep *s, ls_results *earlier)
 			continue;
 		if (now == NULL)
 			now = &r->points[r->point_count++];
-		else if ((int64_t)old->repeat_count < s->plan.repeat)
+		else if ((int64_t)old->repeat_count < wanted(s, (size_t)(now - r->points)))
 			continue;
 		*now = *old;
 		*old = (ls_point){ 0 };

@@ -86,11 +86,14 @@ static void test_quick_overrides(void **state)
 {
 	(void)state;
 	static const char text[] = HEAD "\"steps\": 50, \"points\": [{\"model\": \"cnn\", \"batch\": [1, 2]}], "
-					"\"quick\": {\"repeat\": 2, \"points\": [{\"model\": \"mlp\"}]}}";
+					"\"quick\": {\"repeat\": 2, \"points\": [{\"model\": \"mlp\"}, "
+					"{\"model\": \"cnn\", \"repeat\": 5}]}}";
 	ls_sweep_plan plan;
 	assert_int_equal(parse(&plan, text, 1), LS_OK);
-	assert_int_equal(plan.count, 1);
+	assert_int_equal(plan.count, 2);
 	assert_int_equal(plan.quick, 1);
+	assert_int_equal(ls_sweep_plan_repeat(&plan, &plan.points[0]), 2);
+	assert_int_equal(ls_sweep_plan_repeat(&plan, &plan.points[1]), 5);
 	assert_int_equal(plan.repeat, 2);
 	assert_int_equal(plan.points[0].job.steps, 50);
 	assert_string_equal(plan.points[0].job.model, "mlp");
