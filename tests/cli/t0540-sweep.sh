@@ -133,7 +133,7 @@ run "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many --again
 is "--again does not look at them" "$status" 0
 
 # ---- stopping ----
-slow=(--model mlp --batch 8,16,32,64 --warmup 1 --steps 2500 --repeat 3 --out stopped)
+slow=(--model mlp --batch "8,16,32,64" --warmup 1 --steps 2500 --repeat 3 --out stopped)
 done_points() { json_get stopped/results.json 'sum(p["state"] == "done" for p in o["points"])' 2>/dev/null; }
 one_is_done() { [ "$(done_points)" -ge 1 ]; }
 
