@@ -235,8 +235,8 @@ static int add_rest(const bench_options *options, char *out, size_t size)
 	for (size_t i = 0; (row = row_at(i)); i++) {
 		ls_setting_format(row, options, value, sizeof value);
 		ls_setting_format(row, &plain, usual, sizeof usual);
-		if (text_of(row->name) < TEXTS || !strcmp(value, usual) || (row->group && !strcmp(row->group, "Sweep")) ||
-		    !strcmp(row->name, "hosts"))
+		if (text_of(row->name) < TEXTS || !strcmp(value, usual) ||
+		    (row->group && !strcmp(row->group, "Sweep")) || !strcmp(row->name, "hosts"))
 			continue;
 		for (size_t k = 0; k < sizeof single / sizeof single[0]; k++)
 			if (!strcmp(row->name, single[k]))

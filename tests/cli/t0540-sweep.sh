@@ -62,6 +62,10 @@ fails_with "a sweep has no --json" 2 "--json is for one measurement" "$LOCKSTEP"
 fails_with "--quick is of a recipe" 2 "none is named" "$LOCKSTEP" bench --model mlp --quick
 fails_with "no repeat" 2 "--repeat must be between 1 and" "$LOCKSTEP" bench --model mlp --batch 8,9 --repeat 0
 
+run "$LOCKSTEP" bench --model mlp,cnn --nodes 1,2 --list
+is "--list shows the points of lists" "$(cut -d / -f 1-5 <<<"$out" | paste -sd ' ')" \
+	"bench/mlp/1/b128/local bench/mlp/1+1/b128/allreduce bench/cnn/1/b128/local bench/cnn/1+1/b128/allreduce"
+
 # ---- recipes ----
 run "$LOCKSTEP" bench --list
 is "--list succeeds" "$status" 0
