@@ -152,6 +152,12 @@ static ls_status take_hosts(ls_sweep_options *o)
 	return LS_OK;
 }
 
+/* Whether there is something to measure beside the defaults. */
+static int has_points(const ls_sweep_options *o)
+{
+	return o->recipe || o->model || o->nodes || o->devices || o->batch || o->placement || o->rate;
+}
+
 static int conclude(const char *command, const ls_sweep_result *result)
 {
 	if (print_table(result, stdout)) {
@@ -172,15 +178,20 @@ int ls_bench_sweep(const char *command, ls_sweep_options *options, int list)
 	int code = check_models(command, options->model);
 	if (code)
 		return code;
+	if (ls_launched() > 1)
+		return ls_usage_error(command,
+				      "a sweep starts the nodes of each point itself; leave out mpirun or srun");
 	ls_status status = take_hosts(options);
 	if (status != LS_OK)
 		return ls_command_finish(command, status);
 	if (list)
-		return options->recipe ? list_points(command, options) : list_recipes(command);
+		return has_points(options) ? list_points(command, options) : list_recipes(command);
 	ls_stop_on_signals(LS_STOP_SWEEP, 0);
 	status = ls_sweep(options, &result);
 	if (status == LS_EINTERRUPTED && ls_stop_signal()) {
-		fprintf(stderr, "%s: stopped; the same command goes on\n", command);
+		fprintf(stderr, "%s: stopped with %zu of %zu points done; the same command goes on\n", command,
+			result.done, result.row_count);
+		ls_sweep_result_release(&result);
 		return 128 + ls_stop_signal();
 	}
 	if (status != LS_OK)

@@ -229,14 +229,14 @@ static int settle(bench_options *options, char words[TEXTS][32])
 static int add_rest(const bench_options *options, char *out, size_t size)
 {
 	static const char *const single[] = { "json", "profile", "profile-out", "replay", "replay-speed" };
-	char words[TEXTS][32], value[512], usual[512];
+	char words[TEXTS][32], value[1024], usual[1024];
 	bench_options plain = defaults(words);
 	const ls_setting *row;
 	for (size_t i = 0; (row = row_at(i)); i++) {
 		ls_setting_format(row, options, value, sizeof value);
 		ls_setting_format(row, &plain, usual, sizeof usual);
-		if (text_of(row->name) < TEXTS || !strcmp(value, usual) || !strcmp(row->group, "Sweep") ||
-		    !strcmp(row->name, "hosts"))
+		if (text_of(row->name) < TEXTS || !strcmp(value, usual) ||
+		    (row->group && !strcmp(row->group, "Sweep")) || !strcmp(row->name, "hosts"))
 			continue;
 		for (size_t k = 0; k < sizeof single / sizeof single[0]; k++)
 			if (!strcmp(row->name, single[k]))

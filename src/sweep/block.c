@@ -126,9 +126,10 @@ static ls_status make_point(const ls_block *block, const size_t index[LS_AXES], 
 	return ls_sweep_point_settle(out);
 }
 
-static int is_there(const ls_sweep_plan *plan, const char *key)
+/* Among the first `count`. */
+static int is_there(const ls_sweep_plan *plan, size_t count, const char *key)
 {
-	for (size_t i = 0; i < plan->count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (!strcmp(plan->points[i].key, key))
 			return 1;
 	return 0;
@@ -136,7 +137,7 @@ static int is_there(const ls_sweep_plan *plan, const char *key)
 
 static ls_status append(ls_sweep_plan *plan, const ls_sweep_point *point)
 {
-	if (is_there(plan, point->key))
+	if (is_there(plan, plan->count, point->key))
 		return LS_OK;
 	if (plan->count == LS_SWEEP_POINTS)
 		return ls_fail(LS_EINVALID, "these are more than %d points", LS_SWEEP_POINTS);
@@ -175,6 +176,16 @@ ls_status ls_block_expand(const ls_block *block, ls_sweep_plan *plan)
 		LS_TRY(append(plan, &point));
 	} while (advance(block, index));
 	return LS_OK;
+}
+
+void ls_sweep_plan_unite(ls_sweep_plan *plan)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < plan->count; i++)
+		if (!is_there(plan, kept, plan->points[i].key))
+			plan->points[kept++] = plan->points[i];
+	plan->count = kept;
 }
 
 void ls_sweep_plan_release(ls_sweep_plan *plan)

@@ -52,8 +52,16 @@ typedef struct ls_sweep_plan {
 	ls_sweep_point *points; /* keys are unique */
 } ls_sweep_plan;
 
+/* How often a point is measured. */
+static inline int64_t ls_sweep_plan_repeat(const ls_sweep_plan *plan, const ls_sweep_point *point)
+{
+	return point->repeat > 0 ? point->repeat : plan->repeat;
+}
+
 /* Multiply out; a point that is there already is left out. */
 ls_status ls_block_expand(const ls_block *block, ls_sweep_plan *plan);
+/* Points may have become the same since: the first of each stays. */
+void ls_sweep_plan_unite(ls_sweep_plan *plan);
 void ls_sweep_plan_release(ls_sweep_plan *plan);
 
 #endif

@@ -92,8 +92,6 @@ static ls_status use_hosts(measure *m)
 	m->where.hosts = m->place->hosts;
 	if ((int64_t)count < need)
 		return end_as(m, LS_POINT_SKIPPED, "needs %" PRId64 " hosts; --hosts names %zu", need, count);
-	if (p->job.rate[0] != '\0')
-		return end_as(m, LS_POINT_SKIPPED, "links of real hosts have the rate they have, not %s", p->job.rate);
 	return LS_OK;
 }
 
@@ -196,7 +194,7 @@ static ls_status measure_bench(measure *m)
 	LS_TRY(see_to_profile(m));
 	if (has_ended(m))
 		return LS_OK;
-	m->where.repeat = m->place->plan->repeat;
+	m->where.repeat = ls_sweep_plan_repeat(m->place->plan, m->point);
 	LS_TRY(ls_sweep_bench_command(&m->arena, m->point, &m->where, &argv));
 	LS_TRY(run_child(m, argv, &child));
 	ls_status status = LS_OK;
@@ -262,7 +260,9 @@ static ls_status train_once(measure *m, int64_t repeat)
 
 static ls_status measure_train(measure *m)
 {
-	for (int64_t k = 0; k < m->place->plan->repeat && !has_ended(m); k++)
+	int64_t repeat = ls_sweep_plan_repeat(m->place->plan, m->point);
+
+	for (int64_t k = 0; k < repeat && !has_ended(m); k++)
 		LS_TRY(train_once(m, k));
 	if (has_ended(m))
 		return LS_OK;

@@ -111,6 +111,8 @@ static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
 		p->job.warmup = o->warmup >= 0 ? o->warmup : p->job.warmup;
 		p->job.steps = o->steps > 0 ? o->steps : p->job.steps;
 	}
+	if (o->repeat > 0)
+		p->repeat = 0;
 	if (o->optimizer != NULL)
 		snprintf(p->job.optimizer, sizeof(p->job.optimizer), "%s", o->optimizer);
 	LS_TRY(join_arguments(&p->job, o->arguments));
@@ -134,6 +136,19 @@ static ls_status choose(const ls_sweep_options *o, ls_sweep_plan *plan, ls_block
 			       "'lockstep bench %s --list' shows them",
 			       plan->count, plan->name, o->recipe);
 	plan->count = kept;
+	ls_sweep_plan_unite(plan);
+	return LS_OK;
+}
+
+/* Real hosts have links and speeds of their own, whatever a recipe would rehearse. */
+static ls_status settle_on_hosts(ls_sweep_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		plan->points[i].job.rate[0] = '\0';
+		plan->points[i].speeds[0] = '\0';
+		LS_TRY(ls_sweep_point_settle(&plan->points[i]));
+	}
+	ls_sweep_plan_unite(plan);
 	return LS_OK;
 }
 
@@ -147,6 +162,9 @@ ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
 
 	if (o->quick && o->recipe == NULL)
 		return ls_fail(LS_EINVALID, "--quick is the short form of a recipe; none is named");
+	if (o->rate != NULL && o->hosts != NULL)
+		return ls_fail(LS_EINVALID,
+			       "--rate is of a rehearsal's links; those of --hosts are as fast as they are");
 	if (o->recipe != NULL)
 		LS_TRY(ls_recipe_open(&plan, o->recipe, o->quick));
 	block = calloc(1, sizeof(*block));
@@ -154,6 +172,8 @@ ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
 			   : o->recipe   ? choose(o, &plan, block)
 					 : multiply(o, &plan, block);
 	free(block);
+	if (status == LS_OK && o->hosts != NULL)
+		status = settle_on_hosts(&plan);
 	if (o->repeat > 0)
 		plan.repeat = o->repeat;
 	if (status == LS_OK)

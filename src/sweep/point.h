@@ -16,6 +16,7 @@ enum { LS_SWEEP_KEY = LS_RESULTS_TEXT, LS_SWEEP_NODES = 200 };
 typedef struct ls_sweep_point {
 	char key[LS_SWEEP_KEY];
 	ls_point_job job;
+	int64_t repeat;               /* 0: as often as the plan says */
 	int64_t on;                   /* the node of a point on one; counted from 1, 0: wherever */
 	char speeds[LS_RESULTS_NAME]; /* of the rehearsal's nodes, "1,0.5"; "": all alike */
 } ls_sweep_point;

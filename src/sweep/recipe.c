@@ -110,16 +110,17 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 	job->steps = trains ? 0 : plan->steps;
 	LS_TRY(maybe_whole(at, object, "warmup", 0, &job->warmup));
 	LS_TRY(maybe_whole(at, object, "steps", trains ? 0 : 1, &job->steps));
+	LS_TRY(maybe_whole(at, object, "repeat", 1, &point->repeat));
 	LS_TRY(maybe_whole(at, object, "epochs", 1, &job->epochs));
 	return maybe_whole(at, object, "samples", 1, &job->samples);
 }
 
 static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sweep_plan *plan, ls_block *block)
 {
-	static const char *const known[] = { "kind",    "optimizer", "arguments", "speeds", "warmup",
-					     "steps",   "epochs",    "samples",   "model",  "data",
-					     "threads", "batch",     "wire",      "rate",   "placement",
-					     "servers", "nodes",     "devices",   "on",     "note" };
+	static const char *const known[] = { "kind",   "optimizer", "arguments", "speeds",  "warmup",  "steps",
+					     "epochs", "samples",   "model",     "data",    "threads", "batch",
+					     "wire",   "rate",      "placement", "servers", "nodes",   "devices",
+					     "on",     "repeat",    "note" };
 
 	LS_TRY(check_known(at, object, known, LS_COUNT(known)));
 	LS_TRY(read_common(at, object, plan, &block->common));

@@ -115,6 +115,11 @@ static ls_point *find_point(ls_results *results, const char *key)
 	return NULL;
 }
 
+static int64_t wanted(const sweep *s, size_t i)
+{
+	return i < s->plan.count ? ls_sweep_plan_repeat(&s->plan, &s->plan.points[i]) : 0;
+}
+
 /* Points move over: those of the plan to their places, others that are done behind them. */
 static ls_status take_over(sweep *s, ls_results *earlier)
 {
@@ -130,7 +135,7 @@ static ls_status take_over(sweep *s, ls_results *earlier)
 			continue;
 		if (now == NULL)
 			now = &r->points[r->point_count++];
-		else if ((int64_t)old->repeat_count < s->plan.repeat)
+		else if ((int64_t)old->repeat_count < wanted(s, (size_t)(now - r->points)))
 			continue;
 		*now = *old;
 		*old = (ls_point){ 0 };
@@ -181,6 +186,7 @@ static ls_status choose_data(sweep *s)
 		memcpy(job->data, chosen, sizeof(chosen));
 		LS_TRY(ls_sweep_point_settle(&s->plan.points[i]));
 	}
+	ls_sweep_plan_unite(&s->plan);
 	return LS_OK;
 }
 
@@ -332,10 +338,9 @@ ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
 	if (status == LS_OK)
 		status = measure_all(s);
 	if (status == LS_OK || status == LS_EINTERRUPTED) {
-		ls_status kept = ls_sweep_rows(&s->results, s->plan.count, s->path, result);
+		size_t rows = s->results.points != NULL ? s->plan.count : 0; /* 0: stopped before there were any */
+		ls_status kept = ls_sweep_rows(&s->results, rows, s->path, result);
 		status = kept != LS_OK ? kept : status;
-		if (status == LS_EINTERRUPTED)
-			status = ls_fail(LS_EINTERRUPTED, "stopped on request");
 	}
 	release(s);
 	free(s);

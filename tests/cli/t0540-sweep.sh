@@ -62,6 +62,10 @@ fails_with "a sweep has no --json" 2 "--json is for one measurement" "$LOCKSTEP"
 fails_with "--quick is of a recipe" 2 "none is named" "$LOCKSTEP" bench --model mlp --quick
 fails_with "no repeat" 2 "--repeat must be between 1 and" "$LOCKSTEP" bench --model mlp --batch 8,9 --repeat 0
 
+run "$LOCKSTEP" bench --model mlp,cnn --nodes 1,2 --list
+is "--list shows the points of lists" "$(cut -d / -f 1-5 <<<"$out" | paste -sd ' ')" \
+	"bench/mlp/1/b128/local bench/mlp/1+1/b128/allreduce bench/cnn/1/b128/local bench/cnn/1+1/b128/allreduce"
+
 # ---- recipes ----
 run "$LOCKSTEP" bench --list
 is "--list succeeds" "$status" 0
@@ -133,7 +137,7 @@ run "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many --again
 is "--again does not look at them" "$status" 0
 
 # ---- stopping ----
-slow=(--model mlp --batch 8,16,32,64 --warmup 1 --steps 2500 --repeat 3 --out stopped)
+slow=(--model mlp --batch "8,16,32,64" --warmup 1 --steps 2500 --repeat 3 --out stopped)
 done_points() { json_get stopped/results.json 'sum(p["state"] == "done" for p in o["points"])' 2>/dev/null; }
 one_is_done() { [ "$(done_points)" -ge 1 ]; }
 
@@ -157,7 +161,7 @@ kill -INT $pid
 wait $pid
 code=$?
 is "SIGINT exits with 130" $code 130
-like "and says how to go on" "$(cat second.err)" 'stopped; the same command goes on'
+like "and says how to go on" "$(cat second.err)" 'stopped with [0-9]+ of 4 points done; the same command goes on'
 ok "nothing is left running" wait_for 20 nobody_left
 run "$LOCKSTEP" bench "${slow[@]}"
 is "then all are measured" "$status/$(done_points)" 0/4

@@ -10,6 +10,10 @@ is "the installed command runs" "$status" 0
 for page in lockstep lockstep-train lockstep-eval lockstep-data lockstep-models lockstep-bench lockstep-probe lockstep-slurm; do
 	ok "$page.1 is installed" test -f "$prefix/share/man/man1/$page.1"
 done
+ok "what rehearses several nodes is installed" test -x "$prefix/libexec/lockstep/lab"
+is "the installed command knows the recipes" "$("$prefix/bin/lockstep" bench --list | grep -c .)" \
+	"$(find "$SOURCE_DIR/recipes" -name '*.json' | wc -l)"
+ok "which are installed, too" test -f "$prefix/share/lockstep/recipes/oneflow-bert.json"
 ok "completion is installed" test -f "$prefix/share/bash-completion/completions/lockstep"
 
 pc=$(find "$prefix" -name lockstep.pc)

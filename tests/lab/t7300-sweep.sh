@@ -29,9 +29,21 @@ own_labs() { # those that a sweep started by this script may have made
 	done
 }
 
+# Where a sweep fails to take its cluster down, this script does.
+pids=()
+clean() {
+	local one
+	for one in "${pids[@]}"; do
+		"$lab" down --name "bench-$one" 2>/dev/null
+	done
+	test_clean
+}
+trap clean EXIT
+
 sweep() { # OPTION...: as run, and $pid
 	"$LOCKSTEP" bench "$@" >.out 2>.err &
 	pid=$!
+	pids+=("$pid")
 	wait $pid
 	status=$?
 	out=$(cat .out)
@@ -107,6 +119,7 @@ for signal in INT:130 TERM:143; do
 	# a script's background jobs ignore SIGINT, and a sweep keeps to that: give it back
 	env --default-signal=INT "$LOCKSTEP" bench "${slow[@]}" --out stopped >stopped.out 2>stopped.err &
 	pid=$!
+	pids+=("$pid")
 	ok "a measurement is running (${signal%:*})" wait_for 60 lab_runs
 	kill "-${signal%:*}" $pid
 	sleep 0.2
@@ -120,6 +133,7 @@ done
 # One that is killed leaves its cluster; the next in the same directory takes it down.
 "$LOCKSTEP" bench "${slow[@]}" --out stopped >stopped.out 2>stopped.err &
 pid=$!
+pids+=("$pid")
 ok "a measurement is running (KILL)" wait_for 60 lab_runs
 kill -9 $pid
 wait $pid 2>/dev/null

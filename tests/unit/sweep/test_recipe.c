@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -84,11 +86,14 @@ static void test_quick_overrides(void **state)
 {
 	(void)state;
 	static const char text[] = HEAD "\"steps\": 50, \"points\": [{\"model\": \"cnn\", \"batch\": [1, 2]}], "
-					"\"quick\": {\"repeat\": 2, \"points\": [{\"model\": \"mlp\"}]}}";
+					"\"quick\": {\"repeat\": 2, \"points\": [{\"model\": \"mlp\"}, "
+					"{\"model\": \"cnn\", \"repeat\": 5}]}}";
 	ls_sweep_plan plan;
 	assert_int_equal(parse(&plan, text, 1), LS_OK);
-	assert_int_equal(plan.count, 1);
+	assert_int_equal(plan.count, 2);
 	assert_int_equal(plan.quick, 1);
+	assert_int_equal(ls_sweep_plan_repeat(&plan, &plan.points[0]), 2);
+	assert_int_equal(ls_sweep_plan_repeat(&plan, &plan.points[1]), 5);
 	assert_int_equal(plan.repeat, 2);
 	assert_int_equal(plan.points[0].job.steps, 50);
 	assert_string_equal(plan.points[0].job.model, "mlp");
@@ -238,6 +243,46 @@ static void test_lists_make(void **state)
 	assert_non_null(strstr(ls_last_error(), "--quick"));
 }
 
+/* What a recipe would rehearse is not said of real hosts; points that only differ by it are one. */
+static void test_hosts(void **state)
+{
+	(void)state;
+	ls_sweep_options o = LS_SWEEP_OPTIONS_INIT;
+	ls_sweep_plan plan;
+	o.recipe = "distml-strategies", o.hosts = "a,b,c";
+	assert_int_equal(ls_sweep_plan_of(&plan, &o), LS_OK);
+	assert_int_equal(plan.count, 36);
+	for (size_t i = 0; i < plan.count; i++)
+		assert_string_equal(plan.points[i].job.rate, "");
+	ls_sweep_plan_release(&plan);
+	o.rate = "1gbit";
+	assert_int_equal(ls_sweep_plan_of(&plan, &o), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "--rate"));
+}
+
+/* A number that is given makes points of blocks with numbers of their own the same. */
+static void test_same_after_choice(void **state)
+{
+	(void)state;
+	char path[] = "/tmp/lockstep-recipe-XXXXXX";
+	int fd = mkstemp(path);
+	static const char text[] = HEAD "\"points\": [{\"model\": \"cnn\", \"steps\": 3}, "
+					"{\"model\": \"cnn\", \"steps\": 4}]}";
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	close(fd);
+	ls_sweep_options o = LS_SWEEP_OPTIONS_INIT;
+	ls_sweep_plan plan;
+	o.recipe = path;
+	assert_int_equal(ls_sweep_plan_of(&plan, &o), LS_OK);
+	assert_int_equal(plan.count, 2);
+	ls_sweep_plan_release(&plan);
+	o.steps = 5;
+	assert_int_equal(ls_sweep_plan_of(&plan, &o), LS_OK);
+	assert_int_equal(plan.count, 1);
+	ls_sweep_plan_release(&plan);
+	unlink(path);
+}
+
 /* Each part of a job is part of its key. */
 static void test_keys(void **state)
 {
@@ -268,11 +313,18 @@ static void test_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists_multiply),   cmocka_unit_test(test_same_points_are_one),
-		cmocka_unit_test(test_quick_overrides),  cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_too_many_points),  cmocka_unit_test(test_built_in),
-		cmocka_unit_test(test_published_points), cmocka_unit_test(test_lists_choose),
-		cmocka_unit_test(test_lists_make),       cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_lists_multiply),
+		cmocka_unit_test(test_same_points_are_one),
+		cmocka_unit_test(test_quick_overrides),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_too_many_points),
+		cmocka_unit_test(test_built_in),
+		cmocka_unit_test(test_published_points),
+		cmocka_unit_test(test_lists_choose),
+		cmocka_unit_test(test_lists_make),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_same_after_choice),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
