@@ -137,7 +137,8 @@ static size_t count_ticks(const frame *f, double out[LS_TICKS_MAX])
 	size_t count = 0, kept = 0;
 	for (const ls_curve *curve = f->plot->curves; curve; curve = curve->next)
 		for (size_t i = 0; i < curve->count && count < 256; i++)
-			seen[count++] = curve->marks[i].x;
+			if (!f->plot->log_x || curve->marks[i].x > 0)
+				seen[count++] = curve->marks[i].x;
 	qsort(seen, count, sizeof *seen, by_value);
 	for (size_t i = count; i-- > 0 && kept < LS_TICKS_MAX;)
 		if (kept == 0 || ls_scale_at(&f->x, out[kept - 1]) - ls_scale_at(&f->x, seen[i]) > 26)
