@@ -48,7 +48,8 @@ const char ls_report_style[] =
 	".pt:hover .mark{stroke:var(--ink);stroke-width:2}.pt:hover .part{stroke:var(--ink)}\n"
 	"#hatches{position:absolute;width:0;height:0}#hatches path{stroke:var(--hatch);stroke-width:1.2}"
 	"#hatches circle{fill:var(--hatch)}\n"
-	"#tip{position:fixed;z-index:9;pointer-events:none;max-width:22rem;padding:.3rem .6rem;border-radius:.3rem;"
+	"#tip{position:fixed;z-index:9;pointer-events:none;max-width:34rem;white-space:pre-line;padding:.3rem "
+	".6rem;border-radius:.3rem;"
 	"background:var(--ink);color:var(--ground);font-size:.82rem;overflow-wrap:anywhere}\n"
 	"footer{margin-top:3rem;color:var(--soft);font-size:.85rem}\n"
 	"@media (max-width:40rem){body{padding:1rem .8rem 3rem}nav ul{columns:1}h1{font-size:1.5rem}}\n"
@@ -59,17 +60,24 @@ const char ls_report_style[] =
 	"max-width:17cm}.wide{overflow:visible}table{font-size:8pt}th,td{padding:.15rem "
 	".4rem}nav,.data,#tip{display:none}}\n";
 
-/* Titles move into the tooltip, so that two do not show at once; without script they stay. */
+/* Titles move into the tooltip, so that two do not show at once; without script they stay. Marks may lie over one
+ * another: all under the pointer are told. */
 const char ls_report_script[] =
-	"(function(){var t=document.createElement('div');t.id='tip';t.setAttribute('role','status');t.hidden=true;"
-	"document.body.appendChild(t);\n"
+	"(function(){var t=document.createElement('div'),tips=new Map();t.id='tip';t.setAttribute('role','status');"
+	"t.hidden=true;document.body.appendChild(t);\n"
 	"document.querySelectorAll('.pt').forEach(function(p){var e=p.querySelector('title');"
-	"if(!e)return;var s=e.textContent;e.remove();\n"
-	"p.addEventListener('pointermove',function(v){t.textContent=s;t.hidden=false;"
+	"if(e){tips.set(p,e.textContent);e.remove()}});\n"
+	"function under(v){var found=[];document.elementsFromPoint(v.clientX,v.clientY).forEach(function(e){"
+	"var p=e.closest('.pt');if(p&&tips.has(p)&&found.indexOf(tips.get(p))<0)found.push(tips.get(p))});return "
+	"found}\n"
+	"document.addEventListener('pointermove',function(v){var "
+	"s=v.target.closest&&v.target.closest('.pt')?under(v):[];"
+	"t.hidden=!s.length;if(t.hidden)return;"
+	"t.textContent=s.slice(0,8).join('\\n')+(s.length>8?'\\n\\u2026':'');"
 	"var x=v.clientX+14,y=v.clientY+14,r=t.getBoundingClientRect();"
 	"if(x+r.width>innerWidth-8)x=v.clientX-r.width-10;if(y+r.height>innerHeight-8)y=v.clientY-r.height-10;"
 	"t.style.left=Math.max(4,x)+'px';t.style.top=Math.max(4,y)+'px'});\n"
-	"p.addEventListener('pointerleave',function(){t.hidden=true})})})();\n";
+	"document.addEventListener('scroll',function(){t.hidden=true},true)})();\n";
 
 const char ls_report_hatches[] =
 	"<svg id=\"hatches\" aria-hidden=\"true\"><defs>"

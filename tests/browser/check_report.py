@@ -51,8 +51,11 @@ TIP = "(t => t && !t.hidden ? t.textContent : '')(document.getElementById('tip')
 
 
 def middle(page, selector, index):
-    return page.evaluate(f"""(() => {{ const p = document.querySelectorAll('{selector}')[{index}];
-        p.scrollIntoView({{block: 'center'}}); const r = (p.querySelector('.hit, .part') || p).getBoundingClientRect();
+    """Where a mark is once it has come into view; scrolling is over then."""
+    return page.evaluate(f"""(async () => {{ const p = document.querySelectorAll('{selector}')[{index}];
+        p.scrollIntoView({{block: 'center', behavior: 'instant'}});
+        for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+        const r = (p.querySelector('.hit, .part') || p).getBoundingClientRect();
         return [r.left + r.width / 2, r.top + r.height / 2]; }})()""")
 
 
