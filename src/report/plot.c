@@ -105,8 +105,12 @@ static frame frame_of(const ls_plot *plot, FILE *to)
 	double low, high, widest = 0;
 	int names = 0;
 
-	for (const ls_curve *curve = plot->curves; curve; curve = curve->next, names++)
+	for (const ls_curve *curve = plot->curves; curve; curve = curve->next) {
+		if (curve->points_only)
+			continue;
+		names++;
 		widest = fmax(widest, ls_svg_text_width(curve->name, LABEL_MOST));
+	}
 	f.height = names * LABEL_STEP + TOP + BOTTOM > HEIGHT ? names * LABEL_STEP + TOP + BOTTOM : HEIGHT;
 	f.right = LS_SVG_WIDTH - (widest + 44);
 	range_of(plot, 0, &low, &high);
@@ -230,7 +234,7 @@ static size_t collect_labels(const frame *f, label labels[CURVES_MAX])
 	size_t count = 0;
 	for (const ls_curve *curve = f->plot->curves; curve && count < CURVES_MAX; curve = curve->next) {
 		const ls_mark *last = curve->count > 0 ? &curve->marks[curve->count - 1] : NULL;
-		if (last == NULL || !shows(f, last))
+		if (last == NULL || !shows(f, last) || curve->points_only)
 			continue;
 		double y = ls_scale_at(&f->y, last->y);
 		labels[count++] = (label){ curve, ls_scale_at(&f->x, last->x), y, y };

@@ -84,7 +84,7 @@ for form in throughput epochs walltime strategies; do
 	done
 done
 out=$(markdown data/run)
-has "a run" "$out" '^\| run \| cnn +\| glyphs \| lab1 +\| 1 +\| 2 +\| 128 +\| 3012.00 +\| 0.750 +\| 0.250 +\| 0.8000 +\|$'
+has "a run" "$out" '^\| run \| cnn +\| glyphs \| lab1 +\| 1 +\| 2 +\| 128 +\| 2666.67 +\| 0.750 +\| 0.250 +\| 0.8000 +\|$'
 has "its epochs" "$out" '^- Epoch 2 in 0.75 sec, test time 0.25 sec, test accuracy: 0.8000$'
 cp -r data/run torn
 printf '{"kind": "st' >>torn/metrics.jsonl
@@ -96,7 +96,7 @@ has "is reported" "$(markdown real)" '^- Epoch 1 in [0-9.]+ sec, test time [0-9.
 
 # ---- forecasts
 out=$(markdown data/strategies data/forecast.json)
-has "predicted beside measured" "$out" '^\| allreduce +\| 1gbit +\| fp32 \| 2 +\| 8 .*\| 407.16 +\| 68 % +\| wire +\| 416.08 +\| -2.1 % +\|$'
+has "predicted beside measured" "$out" '^\| allreduce +\| 1gbit +\| fp32 \| 2 +\| 8 +\| - +\| 407.16 +\| 416.08 +\| -2.1 % +\| 68 % +\| wire +\|'
 has "the fastest bucket alone" "$(grep -cE '^\| allreduce +\| 1gbit +\| fp32 \| 2 ' <<<"$out")" '^1$'
 has "predicted alone" "$(markdown data/forecast.json)" '^\| allreduce +\| 1gbit +\| fp32 \| 64 +\| 256 '
 
