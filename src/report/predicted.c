@@ -56,13 +56,19 @@ static int was_measured(const ls_predicted *f, const ls_predicted_row *row, cons
 	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_bits(job->rate) == ls_link_bits(row->rate);
 }
 
+/* A bench measures what is predicted; training also has tests and input. */
 static const ls_point *measured(const ls_sources *sources, const ls_predicted *f, const ls_predicted_row *row)
 {
+	const ls_point *found = NULL;
 	for (size_t s = 0; s < sources->sweep_count; s++)
-		for (size_t i = 0; i < sources->sweeps[s].point_count; i++)
-			if (was_measured(f, row, &sources->sweeps[s].points[i]))
-				return &sources->sweeps[s].points[i];
-	return NULL;
+		for (size_t i = 0; i < sources->sweeps[s].point_count; i++) {
+			const ls_point *point = &sources->sweeps[s].points[i];
+			if (was_measured(f, row, point) && !strcmp(point->job.kind, "bench"))
+				return point;
+			if (found == NULL && was_measured(f, row, point))
+				found = point;
+		}
+	return found;
 }
 
 /* ---- plot -------------------------------------------------------------------------------------------------------- */

@@ -58,7 +58,7 @@ const char ls_report_style[] =
 	"body{max-width:none;padding:0;font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}"
 	"figure,tr,li{break-inside:avoid}h1,h2,h3,h4,figcaption{break-after:avoid}.plot .wide svg{min-width:0;"
 	"max-width:17cm}.wide{overflow:visible}table{font-size:8pt}th,td{padding:.15rem "
-	".4rem}nav,.data,#tip{display:none}}\n";
+	".4rem}th{white-space:normal}td.w{min-width:0}nav,.data,#tip{display:none}}\n";
 
 /* Titles move into the tooltip, so that two do not show at once; without script they stay. Marks may lie over one
  * another: all under the pointer are told. */

@@ -88,7 +88,7 @@ has "a run" "$out" '^\| run \| cnn +\| glyphs \| lab1 +\| 1 +\| 2 +\| 128 +\| 26
 has "its epochs" "$out" '^- Epoch 2 in 0.75 sec, test time 0.25 sec, test accuracy: 0.8000$'
 cp -r data/run torn
 printf '{"kind": "st' >>torn/metrics.jsonl
-is "a line being written is left out" "$(markdown torn)" "$(markdown data/run | sed 's/| run |/| torn |/; s/^| Run |/| Run  |/; s/^| --- |/| ---- |/')"
+is "a line being written is left out" "$(markdown torn)" "$(markdown data/run | sed 's/| run |/| torn |/; s/^| Run |/| Run  |/; s/^| --- |/| ---- |/; s/^### run:/### torn:/')"
 rm torn/metrics.jsonl
 has "a run that has only begun" "$(markdown torn)" '^- torn: not run yet, the run has no rate and no epoch yet$'
 ok "a run of lockstep train" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run real
