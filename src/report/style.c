@@ -57,8 +57,8 @@ const char ls_report_style[] =
 	"--k1:#d55e00;--k2:#009e73;--k3:#b8558c;--k4:#c98500;--k5:#3f9bd0;--k6:#000;--p2:#d3d9de}"
 	"body{max-width:none;padding:0;font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}"
 	"figure,tr,li{break-inside:avoid}h1,h2,h3,h4,figcaption{break-after:avoid}.plot .wide svg{min-width:0;"
-	"max-width:17cm}.wide{overflow:visible}table{font-size:8pt}th,td{padding:.15rem "
-	".4rem}th{white-space:normal}td.w{min-width:0}nav,.data,#tip{display:none}}\n";
+	"max-width:17cm}.wide{overflow:visible}table{font-size:7.5pt}th,td{padding:.12rem "
+	".28rem}th{white-space:normal}td.w{min-width:0}nav,.data,#tip{display:none}}\n";
 
 /* Titles move into the tooltip, so that two do not show at once; without script they stay. Marks may lie over one
  * another: all under the pointer are told. */
