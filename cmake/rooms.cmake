@@ -53,6 +53,8 @@ function(ls_room_build name prefix)
     return()
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  get_property(made GLOBAL PROPERTY LS_MADE_${name}) # sources that are in the build tree
+  list(APPEND sources ${made})
   file(GLOB simd CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/simd/*.c)
   if(NOT sources AND NOT simd)
     file(WRITE ${CMAKE_BINARY_DIR}/empty_${name}.c "typedef int ls_${name}_is_empty;\n")

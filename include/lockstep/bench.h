@@ -61,15 +61,22 @@ typedef struct ls_bench_node {
 	double sent_bytes, received_bytes; /* to and from all other nodes, a step */
 } ls_bench_node;
 
+typedef struct ls_bench_repeat {
+	double samples_per_s; /* of all nodes */
+	double step_ms;       /* median over its timed steps */
+} ls_bench_repeat;
+
 typedef struct ls_bench_result {
 	int node;             /* this one; the rest is for node 0 */
 	double samples_per_s; /* of all nodes, median over repeats */
 	double samples_per_s_min, samples_per_s_max;
 	double step_ms;   /* median over all timed steps */
-	double update_ms; /* of it, the optimizer on node 0: mean over timed steps, on several nodes over all */
+	double update_ms; /* processor time of the optimizer on node 0, a thread of its devices: mean over timed steps,
+			   * on several nodes over all */
 	double compute_ms, exposed_ms, wait_ms; /* means over all devices of all nodes: see ls_bench_node */
 	double flop_per_sample;
-	double gflop_per_s; /* achieved, useful taps only; 0 for a replay */
+	double gflop_per_s;    /* achieved, useful taps only; 0 for a replay */
+	double gradient_bytes; /* that a step exchanges, fp32 */
 	uint64_t peak_rss_bytes;
 	char model[64]; /* a replay: the profile's */
 	int channels, height, width, classes;
@@ -81,6 +88,8 @@ typedef struct ls_bench_result {
 	ls_bench_layer *layers; /* with profile; freed by ls_bench_result_release() */
 	size_t node_count;
 	ls_bench_node *nodes; /* the same */
+	size_t repeat_count;
+	ls_bench_repeat *repeats; /* in the order they were made; the same */
 } ls_bench_result;
 
 ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result);

@@ -30,7 +30,7 @@ typedef struct ls_dataset_info {
 	int vocabulary;           /* tokens are 0 .. vocabulary-1 */
 	int picks_max;            /* tokens to be predicted in a sample; 0: labels only */
 	uint64_t vocabulary_hash; /* tells vocabularies apart; 0: generated text, which has none */
-	uint64_t text_hash;       /* of all tokens: nodes must have the same texts; 0: generated text */
+	uint64_t text_hash;       /* of all tokens and labels: nodes must have the same; 0: generated text */
 } ls_dataset_info;
 
 /* A text sample. The arrays are the reader's, of tokens_max and picks_max elements. */

@@ -34,6 +34,7 @@
  *   models.h   the models that come with Lockstep
  *   train.h    training and evaluation, and every setting they take
  *   bench.h    throughput measurements
+ *   sweep.h    many of them: published tables, by recipe
  *   probe.h    what machines and links can do, measured
  *   report.h   tables and plots of what was measured
  *   launch.h   starting nodes on other hosts
@@ -52,6 +53,7 @@
 #include <lockstep/probe.h>
 #include <lockstep/report.h>
 #include <lockstep/status.h>
+#include <lockstep/sweep.h>
 #include <lockstep/text.h>
 #include <lockstep/train.h>
 

@@ -24,6 +24,8 @@
 extern "C" {
 #endif
 
+#define LS_TOKENS_MAX 65536 /* a sample of text has no more tokens */
+
 typedef struct ls_vocab_make_options {
 	const char *const *paths; /* (path_count) text files, or directories of *.txt; UTF-8 */
 	size_t path_count;

@@ -32,7 +32,7 @@ typedef struct ls_train_options {
 	float dropout;
 
 	/* text: how it is read, and the size of a model that has no size of its own; 0: the default */
-	const char *vocab;                 /* vocab.txt; NULL: the one beside the data */
+	const char *vocab;                 /* vocab.txt; NULL: that of init's run, else the one beside the data */
 	int cased;                         /* keep case and accents */
 	int64_t seq_len;                   /* tokens of the longest sample */
 	int phrases;                       /* sst5: train on every phrase of every tree */
@@ -161,8 +161,8 @@ typedef struct ls_train_result {
 } ls_train_result;
 
 /*
- * Train. Prints log lines in the published form on stdout ("Step200: 100.71 data/sec") under a progress line on a
- * terminal, and last "parameters xxh64 <16 hex digits>". `result` may be NULL. Returns LS_EINTERRUPTED after
+ * Train. Prints log lines in the published form on stdout ("Step200: 100.71 data/sec, loss 0.1234") under a progress
+ * line on a terminal, and last "parameters xxh64 <16 hex digits>". `result` may be NULL. Returns LS_EINTERRUPTED after
  * ls_train_stop(), with a checkpoint written where there is a run directory. With plan_memory the result is zeros, its
  * losses and accuracy NaN.
  */

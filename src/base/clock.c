@@ -21,3 +21,8 @@ double ls_clock_wall(void)
 {
 	return read_clock(CLOCK_REALTIME);
 }
+
+double ls_clock_thread(void)
+{
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}

@@ -6,5 +6,6 @@
 
 double ls_clock_seconds(void); /* monotonic */
 double ls_clock_wall(void);    /* since 1970 */
+double ls_clock_thread(void);  /* processor time of the calling thread: waiting, and turns of others, do not count */
 
 #endif

@@ -109,6 +109,31 @@ void ls_file_abandon(ls_file_draft *draft)
 	draft->stream = NULL;
 }
 
+ls_status ls_file_finish(ls_file_draft *draft, ls_status status)
+{
+	if (status == LS_OK)
+		return ls_file_publish(draft);
+	ls_file_abandon(draft);
+	return status;
+}
+
+ls_status ls_file_put(const char *path, const void *data, size_t bytes)
+{
+	ls_file_draft draft;
+	LS_TRY(ls_file_begin(&draft, path));
+	return ls_file_finish(&draft, ls_file_write(&draft, data, bytes));
+}
+
+ls_status ls_file_put_text(const char *path, const char *text)
+{
+	ls_file_draft draft;
+	LS_TRY(ls_file_begin(&draft, path));
+	ls_status status = ls_file_write(&draft, text, strlen(text));
+	if (status == LS_OK)
+		status = ls_file_write(&draft, "\n", 1);
+	return ls_file_finish(&draft, status);
+}
+
 static ls_status map_descriptor(ls_file_map *map, int fd, const char *path)
 {
 	struct stat facts;

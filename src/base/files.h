@@ -32,6 +32,12 @@ ls_status ls_file_write(ls_file_draft *draft, const void *data, size_t bytes);
 ls_status
 ls_file_publish(ls_file_draft *draft);      /* flush, fsync, rename, fsync directory; on failure removes the draft */
 void ls_file_abandon(ls_file_draft *draft); /* remove the draft; harmless after publish */
+/* Publish when all went well, else abandon it and pass the status on. */
+ls_status ls_file_finish(ls_file_draft *draft, ls_status status);
+
+/* A whole file at once; and one of a text, whose last line is ended. */
+ls_status ls_file_put(const char *path, const void *data, size_t bytes);
+ls_status ls_file_put_text(const char *path, const char *text);
 
 /* A file mapped read-only. An empty file maps to bytes = 0. */
 typedef struct ls_file_map {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/grow.h"
 #include "base/log.h"
 
 static const char *const prefixes[] = {
@@ -71,13 +72,7 @@ static ls_status read_entries(ls_ckpt_list *list, DIR *directory, const char *ro
 			return errno ? ls_fail_errno(LS_EIO, "cannot list %s", root) : LS_OK;
 		if (!parse_name(entry->d_name, &item))
 			continue;
-		if (list->count == capacity) {
-			capacity = capacity ? 2 * capacity : 16;
-			ls_ckpt_item *items = realloc(list->items, capacity * sizeof *items);
-			if (!items)
-				return ls_fail(LS_EMEMORY, "no memory to list %s", root);
-			list->items = items;
-		}
+		LS_TRY(ls_grow(&list->items, &capacity, list->count + 1, sizeof *list->items));
 		list->items[list->count++] = item;
 	}
 }

@@ -154,13 +154,8 @@ static ls_status write_draft(writer *w, ls_st_fill fill, void *context)
 	size_t bytes = w->largest ? w->largest : 1;
 	LS_TRY(ls_buffer_new(&buffer, bytes, "tensor being written"));
 	ls_status status = ls_file_begin(&w->draft, w->path);
-	if (status == LS_OK) {
-		status = put_all(w, fill, context, buffer);
-		if (status == LS_OK)
-			status = ls_file_publish(&w->draft);
-		else
-			ls_file_abandon(&w->draft);
-	}
+	if (status == LS_OK)
+		status = ls_file_finish(&w->draft, put_all(w, fill, context, buffer));
 	ls_buffer_free(buffer, bytes);
 	return status;
 }

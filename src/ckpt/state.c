@@ -4,6 +4,7 @@
  * The last key, "xxh64", covers the others: the hash of their canonical text (compact, keys sorted, 17 digits). So a
  * flipped digit in a loss or a counter is found like damage in a tensor file is.
  */
+#include <float.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -21,14 +22,15 @@ const char *ls_ckpt_file_name(ls_ckpt_file file)
 	return file == LS_CKPT_MODEL ? "model.safetensors" : "optimizer.safetensors";
 }
 
-const ls_ckpt_progress_field ls_ckpt_progress_fields[] = {
-	{ "step", offsetof(ls_ckpt_progress, step) },
-	{ "epoch", offsetof(ls_ckpt_progress, epoch) },
-	{ "epoch_step", offsetof(ls_ckpt_progress, epoch_step) },
-	{ "loss_samples", offsetof(ls_ckpt_progress, loss_samples) },
-	{ "correct", offsetof(ls_ckpt_progress, correct) },
-	{ "batches_tracked", offsetof(ls_ckpt_progress, batches_tracked) },
-	{ NULL, 0 },
+#define COUNTER(member) LS_FIELD_WHOLE_OF(ls_ckpt_progress, member, 0, 0x1p63)
+const ls_field ls_ckpt_progress_fields[LS_CKPT_PROGRESS_FIELDS] = {
+	LS_FIELD_REAL_OF(ls_ckpt_progress, loss_sum, -DBL_MAX, DBL_MAX),
+	COUNTER(step),
+	COUNTER(epoch),
+	COUNTER(epoch_step),
+	COUNTER(loss_samples),
+	COUNTER(correct),
+	COUNTER(batches_tracked),
 };
 
 ls_status ls_ckpt_state_hash(json_t *root, uint64_t *out)
@@ -65,7 +67,8 @@ ls_status ls_ckpt_state_check(const ls_ckpt_content *content)
 		return ls_fail(LS_ENUMERIC,
 			       "the loss at step %" PRIu64 " is %f: not saved, the last good checkpoint is kept",
 			       progress->step, progress->loss_sum);
-	for (const ls_ckpt_progress_field *field = ls_ckpt_progress_fields; field->name; field++) {
+	for (int i = 1; i < LS_CKPT_PROGRESS_FIELDS; i++) {
+		const ls_field *field = &ls_ckpt_progress_fields[i];
 		uint64_t value;
 		memcpy(&value, (const char *)progress + field->offset, sizeof value);
 		if (value > INT64_MAX)
@@ -80,13 +83,10 @@ ls_status ls_ckpt_state_check(const ls_ckpt_content *content)
 static json_t *progress_json(const ls_ckpt_progress *progress)
 {
 	json_t *object = json_object();
-	for (const ls_ckpt_progress_field *field = ls_ckpt_progress_fields; field->name; field++) {
-		int64_t value;
-		memcpy(&value, (const char *)progress + field->offset, sizeof value);
-		json_object_set_new(object, field->name, json_integer(value));
-	}
-	json_object_set_new(object, "loss_sum", json_real(progress->loss_sum));
-	return object;
+	if (ls_fields_write(ls_ckpt_progress_fields, LS_CKPT_PROGRESS_FIELDS, progress, object) == 0)
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
 static json_t *hex_json(uint64_t value)
@@ -121,19 +121,6 @@ static json_t *state_json(const ls_ckpt_content *content, const ls_ckpt_sum *fil
 			 content->kernels, "settings", settings);
 }
 
-static ls_status write_text(const char *path, const char *text)
-{
-	ls_file_draft draft;
-	LS_TRY(ls_file_begin(&draft, path));
-	ls_status status = ls_file_write(&draft, text, strlen(text));
-	if (status == LS_OK)
-		status = ls_file_write(&draft, "\n", 1);
-	if (status == LS_OK)
-		return ls_file_publish(&draft);
-	ls_file_abandon(&draft);
-	return status;
-}
-
 ls_status ls_ckpt_state_write(const char *path, const ls_ckpt_content *content, const ls_ckpt_sum files[LS_CKPT_FILES])
 {
 	json_t *settings;
@@ -145,7 +132,7 @@ ls_status ls_ckpt_state_write(const char *path, const ls_ckpt_content *content, 
 	if (status == LS_OK) {
 		json_object_set_new(root, "xxh64", hex_json(hash));
 		text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
-		status = text ? write_text(path, text) : ls_fail(LS_EMEMORY, "no memory to write %s", path);
+		status = text ? ls_file_put_text(path, text) : ls_fail(LS_EMEMORY, "no memory to write %s", path);
 	}
 	free(text);
 	json_decref(root);

@@ -5,17 +5,14 @@
 #define LS_CKPT_STATE_JSON_H
 
 #include <jansson.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
+#include "json/fields.h"
 
-/* The counters of ls_ckpt_progress: 64-bit integers, stored as 0 .. INT64_MAX. Ends with a NULL name. */
-typedef struct ls_ckpt_progress_field {
-	const char *name;
-	size_t offset;
-} ls_ckpt_progress_field;
-extern const ls_ckpt_progress_field ls_ckpt_progress_fields[];
+/* Of ls_ckpt_progress: the loss, then counters, which are stored as 0 .. INT64_MAX. */
+enum { LS_CKPT_PROGRESS_FIELDS = 7 };
+extern const ls_field ls_ckpt_progress_fields[LS_CKPT_PROGRESS_FIELDS];
 
 /* xxh64 of the canonical text of all keys but "xxh64". */
 ls_status ls_ckpt_state_hash(json_t *root, uint64_t *out);

@@ -3,41 +3,23 @@
  */
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/files.h"
-#include "base/names.h"
 #include "ckpt/shape.h"
 #include "ckpt/state.h"
 #include "ckpt/state_json.h"
 
 #define STATE_MAX ((size_t)16 << 20) /* settings are a page of text; more than this is not ours */
 
-static ls_status parse_counters(ls_ckpt_progress *progress, const json_t *object, const char *label)
-{
-	for (const ls_ckpt_progress_field *field = ls_ckpt_progress_fields; field->name; field++) {
-		const json_t *value = json_object_get(object, field->name);
-		if (!json_is_integer(value) || json_integer_value(value) < 0)
-			return ls_fail(LS_EFORMAT, "%s: progress.%s is missing or not a whole number >= 0", label,
-				       field->name);
-		int64_t number = json_integer_value(value);
-		memcpy((char *)progress + field->offset, &number, sizeof number);
-	}
-	return LS_OK;
-}
-
 static ls_status parse_progress(ls_ckpt_state *state, const json_t *root, const char *label)
 {
-	const json_t *object = json_object_get(root, "progress"), *loss = json_object_get(object, "loss_sum");
+	const json_t *object = json_object_get(root, "progress");
+	const ls_json_place place = { .label = label, .prefix = "progress." };
 	if (!json_is_object(object))
 		return ls_fail(LS_EFORMAT, "%s: \"progress\" is missing or not an object", label);
-	LS_TRY(parse_counters(&state->progress, object, label));
-	if (!json_is_number(loss))
-		return ls_fail(LS_EFORMAT, "%s: progress.loss_sum is missing or not a number", label);
-	state->progress.loss_sum = json_number_value(loss);
-	return LS_OK;
+	return ls_fields_read(&place, ls_ckpt_progress_fields, LS_CKPT_PROGRESS_FIELDS, object, &state->progress);
 }
 
 /* Exactly 16 lower-case hexadecimal digits. */
@@ -145,14 +127,8 @@ static ls_status parse_root(ls_ckpt_state *state, json_t *root, const char *labe
 
 ls_status ls_ckpt_state_parse(ls_ckpt_state *out, const void *text, size_t bytes, const char *label)
 {
-	json_error_t error;
-	char shown[JSON_ERROR_TEXT_LENGTH];
-	if (bytes > STATE_MAX)
-		return ls_fail(LS_EFORMAT, "%s: %zu bytes are too many for the state of a checkpoint", label, bytes);
-	json_t *root = json_loadb(bytes ? text : "", bytes, JSON_REJECT_DUPLICATES, &error);
-	if (!root)
-		return ls_fail(LS_EFORMAT, "%s:%d: not acceptable JSON: %s", label, error.line,
-			       ls_text_printable(shown, sizeof shown, error.text));
+	json_t *root;
+	LS_TRY(ls_json_parse(&root, text, bytes, STATE_MAX, label));
 	ls_ckpt_state state = { .arena = LS_ARENA_INIT };
 	ls_status status = parse_root(&state, root, label);
 	json_decref(root);

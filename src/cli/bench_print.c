@@ -33,6 +33,15 @@ static json_t *nodes_to_json(const ls_bench_result *result)
 	return list;
 }
 
+static json_t *repeats_to_json(const ls_bench_result *result)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < result->repeat_count; i++)
+		json_array_append_new(list, json_pack("{s:f, s:f}", "samples_per_s", result->repeats[i].samples_per_s,
+						      "step_ms", result->repeats[i].step_ms));
+	return list;
+}
+
 static json_t *job_to_json(const ls_bench_options *o, const ls_bench_result *r)
 {
 	const ls_train_options *job = &o->job;
@@ -51,12 +60,13 @@ static json_t *job_to_json(const ls_bench_options *o, const ls_bench_result *r)
 
 static json_t *result_to_json(const ls_bench_result *r)
 {
-	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s, s:s}", "samples_per_s",
+	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s, s:s}", "samples_per_s",
 			 r->samples_per_s, "samples_per_s_min", r->samples_per_s_min, "samples_per_s_max",
 			 r->samples_per_s_max, "step_ms", r->step_ms, "update_ms", r->update_ms, "compute_ms",
 			 r->compute_ms, "exposed_ms", r->exposed_ms, "wait_ms", r->wait_ms, "flop_per_sample",
-			 r->flop_per_sample, "gflop_per_s", r->gflop_per_s, "peak_rss_bytes",
-			 (json_int_t)r->peak_rss_bytes, "kernels", r->kernels, "isa", r->isa, "version", ls_version());
+			 r->flop_per_sample, "gflop_per_s", r->gflop_per_s, "gradient_bytes", r->gradient_bytes,
+			 "peak_rss_bytes", (json_int_t)r->peak_rss_bytes, "kernels", r->kernels, "isa", r->isa,
+			 "version", ls_version());
 }
 
 int ls_bench_print_json(const ls_bench_options *job, const ls_bench_result *result, FILE *to)
@@ -65,6 +75,8 @@ int ls_bench_print_json(const ls_bench_options *job, const ls_bench_result *resu
 	int bad = !object || !numbers || json_object_update(object, numbers);
 	if (!bad)
 		bad = json_object_set_new(object, "nodes", nodes_to_json(result));
+	if (!bad)
+		bad = json_object_set_new(object, "repeats", repeats_to_json(result));
 	if (!bad && job->profile)
 		bad = json_object_set_new(object, "layers", layers_to_json(result));
 	if (!bad)
@@ -148,7 +160,8 @@ int ls_bench_print_text(const ls_bench_options *job, const ls_bench_result *resu
 	if (result->tokens > 0)
 		fprintf(to, "tokens/s   %.1f (padded: %.1f)\n", result->samples_per_s * result->tokens,
 			result->samples_per_s * result->tokens_max);
-	fprintf(to, "step       %.2f ms, of it %.2f ms update\n", result->step_ms, result->update_ms);
+	fprintf(to, "step       %.2f ms; optimizer %.2f ms of each thread's processor time\n", result->step_ms,
+		result->update_ms);
 	if (result->node_count > 1)
 		fprintf(to, "a device   %.2f ms compute, %.2f ms exposed communication, %.2f ms waiting\n",
 			result->compute_ms, result->exposed_ms, result->wait_ms);

@@ -1,5 +1,9 @@
 /*
- * cmd_bench.c - lockstep bench: how fast a model trains on data in memory, here, under a launcher, or on hosts.
+ * cmd_bench.c - lockstep bench: how fast a model trains on data in memory, here, under a launcher, or on hosts; and
+ * with a recipe or lists of values, many such measurements.
+ *
+ * Options that may hold a list are taken as text, and become what their row says once it is known that each has one
+ * value.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -10,14 +14,23 @@
 
 #include "args.h"
 #include "bench_print.h"
+#include "bench_sweep.h"
 #include "command.h"
 #include "on_hosts.h"
+
+/* Options taken as text. */
+static const char *const texts[] = { "model",     "data",    "batch", "devices", "threads", "optimizer",
+				     "placement", "servers", "wire",  "warmup",  "steps",   "repeat" };
+#define TEXTS (sizeof texts / sizeof texts[0])
+enum { MODEL, DATA, BATCH, DEVICES, THREADS, OPTIMIZER, PLACEMENT, SERVERS, WIRE, WARMUP, STEPS, REPEAT };
 
 /* The library's options, with whole numbers as rows hold them. */
 typedef struct bench_options {
 	ls_bench_options bench;
 	int64_t channels, size, classes;
 	int json;
+	const char *text[TEXTS], *nodes, *rate, *out;
+	int quick, again, list;
 } bench_options;
 
 #define BENCH(member) offsetof(bench_options, bench) + offsetof(ls_bench_options, member)
@@ -63,6 +76,12 @@ static const ls_setting rows[] = {
 	{ "profile", 0, NULL, "Measurement", "time every layer", LS_SETTING_FLAG, BENCH(profile), 0, 1,
 	  LS_SETTING_COMMON },
 	{ "json", 0, NULL, "Measurement", "as JSON", LS_SETTING_FLAG, OWN(json), 0, 1, LS_SETTING_COMMON },
+	{ "nodes", 0, "N,...", "Sweep", "rehearsed here", LS_SETTING_STRING, OWN(nodes), 0, 0, LS_SETTING_COMMON },
+	{ "rate", 0, "R,...", "Sweep", "of links: 1gbit", LS_SETTING_STRING, OWN(rate), 0, 0, LS_SETTING_COMMON },
+	{ "out", 'o', "DIR", "Sweep", "results.json", LS_SETTING_STRING, OWN(out), 0, 0, LS_SETTING_COMMON },
+	{ "quick", 0, NULL, "Sweep", "two minutes", LS_SETTING_FLAG, OWN(quick), 0, 1, LS_SETTING_COMMON },
+	{ "again", 0, NULL, "Sweep", "also what is done", LS_SETTING_FLAG, OWN(again), 0, 1, LS_SETTING_COMMON },
+	{ "list", 0, NULL, "Sweep", "recipes, or points", LS_SETTING_FLAG, OWN(list), 0, 1, LS_SETTING_COMMON },
 	{ "profile-out", 0, "FILE", "Replay", "keep a profile", LS_SETTING_STRING, BENCH(profile_out), 0, 0, 0 },
 	{ "replay", 0, "FILE", "Replay", "sleep through it", LS_SETTING_STRING, BENCH(replay), 0, 0, 0 },
 	{ "replay-speed", 0, "X", "Replay", "0.5: twice as long", LS_SETTING_REAL, BENCH(replay_speed), 1e-6, 1e6, 0 },
@@ -92,13 +111,40 @@ static const ls_setting *row_at(size_t i)
 	return row ? &moved[i] : NULL;
 }
 
+/* TEXTS: it is none of them. */
+static size_t text_of(const char *name)
+{
+	size_t k = 0;
+	while (k < TEXTS && strcmp(texts[k], name) != 0)
+		k++;
+	return k;
+}
+
+/* What argp sees: rows, of which some take text. */
+static const ls_setting *taken_at(size_t i)
+{
+	static ls_setting taken[ROWS];
+	const ls_setting *row = row_at(i);
+	size_t k = row ? text_of(row->name) : TEXTS;
+	if (k == TEXTS)
+		return row;
+	taken[i] = *row;
+	taken[i].kind = LS_SETTING_STRING;
+	taken[i].offset = OWN(text) + k * sizeof(const char *);
+	return &taken[i];
+}
+
 static const ls_args args = {
 	.command = "lockstep bench",
-	.purpose = "Measure training speed on data in memory: warm-up excluded, median of repeats.",
-	.example = "lockstep bench --model cnn --batch 64 --threads 2 --profile",
+	.operands = "[RECIPE|FILE.json]",
+	.purpose = "Measure training speed on data in memory: warm-up excluded, median of repeats.\n"
+		   "A recipe, or values like --batch 24,32, make a sweep: a table, and results.json.",
+	.example = "lockstep bench --model cnn --batch 64 --threads 2 --profile\n"
+		   "         lockstep bench distml-strategies --quick",
+	.operands_max = 1,
 	.columns = 2,
 	.brief = 1,
-	.at = row_at,
+	.at = taken_at,
 };
 
 /* One node tells what went wrong; the others have no words for it. */
@@ -129,13 +175,120 @@ static int bench_here(const bench_options *options)
 	return failed ? LS_EXIT_FAILURE : LS_EXIT_OK;
 }
 
-int ls_cmd_bench(int argc, char **argv)
+/* ---- sweeps ---- */
+
+/* Everything at its default; `words` is where the texts of defaults stand, by which it is known whether one was given.
+ */
+static bench_options defaults(char words[TEXTS][32])
 {
 	bench_options options = { .bench = LS_BENCH_OPTIONS_INIT };
+	const ls_setting *row;
+	options.bench.job.devices = 1;
+	options.channels = options.bench.channels;
+	options.size = options.bench.height;
+	options.classes = options.bench.classes;
+	for (size_t i = 0; (row = row_at(i)); i++) {
+		size_t k = text_of(row->name);
+		if (k == TEXTS)
+			continue;
+		ls_setting_format(row, &options, words[k], sizeof words[k]);
+		options.text[k] = words[k];
+	}
+	return options;
+}
+
+static const char *given(const bench_options *options, char words[TEXTS][32], int k)
+{
+	return options->text[k] != words[k] ? options->text[k] : NULL;
+}
+
+static int is_sweep(const bench_options *options, const char *recipe)
+{
+	int lists = recipe || options->nodes || options->rate || options->out || options->quick || options->again ||
+		    options->list;
+	for (size_t k = 0; k < TEXTS; k++)
+		lists |= strchr(options->text[k], ',') != NULL;
+	return lists;
+}
+
+/* Each text has one value. */
+static int settle(bench_options *options, char words[TEXTS][32])
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = row_at(i)); i++) {
+		size_t k = text_of(row->name);
+		const char *text = k < TEXTS ? given(options, words, (int)k) : NULL;
+		ls_status status = text ? ls_setting_set(row, options, text) : LS_OK;
+		if (status != LS_OK)
+			return ls_command_finish(args.command, status);
+	}
+	return LS_ARGS_GO;
+}
+
+/* Rows that a sweep's commands get as they are: what is not at its default. */
+static int add_rest(const bench_options *options, char *out, size_t size)
+{
+	static const char *const single[] = { "json", "profile", "profile-out", "replay", "replay-speed" };
+	char words[TEXTS][32], value[512], usual[512];
+	bench_options plain = defaults(words);
+	const ls_setting *row;
+	for (size_t i = 0; (row = row_at(i)); i++) {
+		ls_setting_format(row, options, value, sizeof value);
+		ls_setting_format(row, &plain, usual, sizeof usual);
+		if (text_of(row->name) < TEXTS || !strcmp(value, usual) || !strcmp(row->group, "Sweep") ||
+		    !strcmp(row->name, "hosts"))
+			continue;
+		for (size_t k = 0; k < sizeof single / sizeof single[0]; k++)
+			if (!strcmp(row->name, single[k]))
+				return ls_usage_error(args.command, "--%s is for one measurement, not for a sweep",
+						      row->name);
+		if (ls_bench_sweep_word(out, size, row->name, row->arg ? value : NULL))
+			return ls_usage_error(args.command, "--%s: too many options for a sweep, or a quotation mark",
+					      row->name);
+	}
+	return LS_ARGS_GO;
+}
+
+static int sweep(const bench_options *options, char words[TEXTS][32], const char *recipe)
+{
+	char rest[1024] = "";
+	ls_sweep_options s = LS_SWEEP_OPTIONS_INIT;
+	int code = add_rest(options, rest, sizeof rest);
+	s.recipe = recipe, s.quick = options->quick, s.again = options->again, s.out = options->out;
+	s.model = given(options, words, MODEL), s.data = given(options, words, DATA);
+	s.batch = given(options, words, BATCH), s.devices = given(options, words, DEVICES);
+	s.threads = given(options, words, THREADS), s.optimizer = given(options, words, OPTIMIZER);
+	s.placement = given(options, words, PLACEMENT), s.servers = given(options, words, SERVERS);
+	s.wire = given(options, words, WIRE), s.nodes = options->nodes, s.rate = options->rate;
+	s.hosts = options->bench.job.hosts, s.arguments = rest;
+	const struct {
+		int text;
+		int64_t least, *to;
+	} numbers[] = { { WARMUP, 0, &s.warmup }, { STEPS, 1, &s.steps }, { REPEAT, 1, &s.repeat } };
+	for (size_t i = 0; i < 3 && code == LS_ARGS_GO; i++) {
+		const char *text = given(options, words, numbers[i].text);
+		const ls_setting row = { .name = texts[numbers[i].text],
+					 .kind = LS_SETTING_INT,
+					 .min = (double)numbers[i].least,
+					 .max = 1e9 };
+		if (text && ls_setting_set(&row, numbers[i].to, text) != LS_OK)
+			code = ls_command_finish(args.command, LS_EINVALID);
+	}
+	return code == LS_ARGS_GO ? ls_bench_sweep(args.command, &s, options->list) : code;
+}
+
+int ls_cmd_bench(int argc, char **argv)
+{
+	char words[TEXTS][32];
+	const char *recipe = NULL;
+	bench_options options = defaults(words);
 	ls_bench_options *bench = &options.bench;
-	bench->job.devices = 1;
-	options.channels = bench->channels, options.size = bench->height, options.classes = bench->classes;
-	int code = ls_args_parse(&args, &options, NULL, argc, argv);
+	int code = ls_args_parse(&args, &options, &recipe, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	if (is_sweep(&options, recipe))
+		return sweep(&options, words, recipe);
+	code = settle(&options, words);
 	if (code != LS_ARGS_GO)
 		return code;
 	bench->channels = (int)options.channels, bench->classes = (int)options.classes;

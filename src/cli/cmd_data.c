@@ -179,7 +179,7 @@ static const ls_setting info_rows[] = {
 	  INFO(vocab), 0, 0, 0 },
 	{ "cased", 0, NULL, "Options", "text: keep capitals and accents", LS_SETTING_FLAG, INFO(cased), 0, 1, 0 },
 	{ "seq-len", 0, "N", "Options", "text: tokens a sample", LS_SETTING_INT, offsetof(info_options, tokens), 0,
-	  65536, 0 },
+	  LS_TOKENS_MAX, 0 },
 	{ "phrases", 0, NULL, "Options", "sst5: all phrases, not sentences alone", LS_SETTING_FLAG, INFO(phrases), 0, 1,
 	  0 },
 	{ "replace-invalid", 0, NULL, "Options", "text: go on where it is not UTF-8", LS_SETTING_FLAG,

@@ -2,6 +2,7 @@
  * cmd_eval.c - lockstep eval: accuracy of a run or of a file of weights.
  */
 #include <inttypes.h>
+#include <lockstep/text.h>
 #include <stdio.h>
 
 #include "args.h"
@@ -34,14 +35,14 @@ static const ls_setting rows[] = {
 	{ "vocab", 0, "FILE", TEXT, "vocab.txt; the run's, or the one beside the data", LS_SETTING_STRING, AT(vocab), 0,
 	  0, 0 },
 	{ "cased", 0, NULL, TEXT, "keep case and accents", LS_SETTING_FLAG, AT(cased), 0, 1, 0 },
-	{ "seq-len", 0, "N", TEXT, "tokens of the longest sample", LS_SETTING_INT, AT(seq_len), 0, 65536, 0 },
+	{ "seq-len", 0, "N", TEXT, "tokens of the longest sample", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX, 0 },
 	{ "replace-invalid", 0, NULL, TEXT, "go on where text is not UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0, 1,
 	  0 },
 	{ "layers", 0, "N", TEXT, "layers of transformer", LS_SETTING_INT, AT(layers), 0, 1000, 0 },
 	{ "width", 0, "N", TEXT, "its width", LS_SETTING_INT, AT(width), 0, 65536, 0 },
 	{ "heads", 0, "N", TEXT, "its heads", LS_SETTING_INT, AT(heads), 0, 4096, 0 },
 	{ "ffn", 0, "N", TEXT, "its wider layers", LS_SETTING_INT, AT(ffn), 0, 1 << 20, 0 },
-	{ "max-len", 0, "N", TEXT, "its positions", LS_SETTING_INT, AT(max_len), 0, 65536, 0 },
+	{ "max-len", 0, "N", TEXT, "its positions", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)
 

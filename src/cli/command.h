@@ -39,6 +39,7 @@ int ls_cmd_eval(int argc, char **argv);
 int ls_cmd_data(int argc, char **argv);
 int ls_cmd_models(int argc, char **argv);
 int ls_cmd_bench(int argc, char **argv);
+int ls_cmd_plan(int argc, char **argv);
 int ls_cmd_probe(int argc, char **argv);
 int ls_cmd_report(int argc, char **argv);
 int ls_cmd_slurm(int argc, char **argv);

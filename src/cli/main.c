@@ -16,6 +16,7 @@ static const ls_command commands[] = {
 	{ "data", "get, make and look at datasets", ls_cmd_data },
 	{ "models", "the table of models: parameters, arithmetic, gradient bytes", ls_cmd_models },
 	{ "bench", "measure how fast a model trains", ls_cmd_bench },
+	{ "plan", "predict how a job would scale on a cluster", ls_cmd_plan },
 	{ "probe", "measure this test bed: cores, memory, links", ls_cmd_probe },
 	{ "report", "tables and plots of sweeps and runs", ls_cmd_report },
 	{ "slurm", "write a job script for a cluster", ls_cmd_slurm },

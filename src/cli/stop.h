@@ -4,13 +4,15 @@
 #ifndef LS_CLI_STOP_H
 #define LS_CLI_STOP_H
 
-/* What this process is in the run: all of it, one of the nodes that ls_launch() has started, or who started them. */
-typedef enum ls_stop_role { LS_STOP_ALONE, LS_STOP_NODE, LS_STOP_LAUNCHER } ls_stop_role;
+/* What this process is in the run: all of it, one of the nodes that ls_launch() has started, or who started them; or
+ * it makes a sweep of many. */
+typedef enum ls_stop_role { LS_STOP_ALONE, LS_STOP_NODE, LS_STOP_LAUNCHER, LS_STOP_SWEEP } ls_stop_role;
 
 /*
  * From now on the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 asks the run to finish its step (and to write a checkpoint,
  * when `has_run`), the second exits at once with 128 + signal. A launcher passes both on to its nodes and exits at the
- * third; a node leaves the words to it. A signal that is ignored already (by nohup, say) stays so.
+ * third; a node leaves the words to it. A sweep ends the measurement it is at, and tidies up however often it is asked.
+ * A signal that is ignored already (by nohup, say) stays so.
  */
 void ls_stop_on_signals(ls_stop_role role, int has_run);
 

@@ -13,6 +13,7 @@
  * `babble-pairs` is two sentences, [CLS] a [SEP] b [SEP], of the same topic, or of two (label 1), with masked words:
  * BERT's pretraining examples, all of the same length.
  */
+#include <lockstep/text.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,12 +40,11 @@ enum {
 	LONGEST = 64,
 	PAIR = 128,
 	TOKENS_MIN = 8,
-	TOKENS_MAX = 65536,
 	TRAIN = 60000,
 	TEST = 10000
 };
 
-static const ls_special_ids specials = { PAD, UNKNOWN, BEGIN, SEPARATOR, MASK };
+static const ls_special specials = { PAD, UNKNOWN, BEGIN, SEPARATOR, MASK };
 
 typedef struct babble {
 	uint64_t seed;
@@ -180,9 +180,9 @@ static ls_status babble_new(ls_dataset **out, const ls_dataset_options *options,
 				 .tokens_max = options->tokens ? options->tokens : usual,
 				 .vocabulary = VOCABULARY };
 	snprintf(info.name, sizeof(info.name), "%s", pairs ? "babble-pairs" : "babble");
-	if (info.tokens_max < TOKENS_MIN || info.tokens_max > TOKENS_MAX)
+	if (info.tokens_max < TOKENS_MIN || info.tokens_max > LS_TOKENS_MAX)
 		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (--seq-len); they can have %d to %d", info.name,
-			       info.tokens_max, TOKENS_MIN, TOKENS_MAX);
+			       info.tokens_max, TOKENS_MIN, LS_TOKENS_MAX);
 	info.picks_max = pairs ? ls_mask_picks(info.tokens_max) : 0;
 	if (options->samples)
 		info.samples = options->samples;

@@ -11,21 +11,21 @@
  */
 #include "data/corpus.h"
 
+#include <lockstep/text.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/draw.h"
-#include "data/grow.h"
 #include "data/mask.h"
 
 enum {
 	TOKENS_MIN = 8,
 	TOKENS_USUAL = 128,
-	TOKENS_MAX = 65536,
 	FRAME = 3, /* [CLS] and two [SEP] */
 	TEST_EVERY = 20,
 	DRAWS = 16 /* for a chunk of another document */
@@ -38,7 +38,7 @@ typedef struct chunk {
 
 typedef struct corpus_set {
 	ls_corpus corpus;
-	ls_special_ids special;
+	ls_special special;
 	int vocabulary;
 	uint64_t seed;
 	ls_split split;
@@ -238,11 +238,11 @@ static ls_status set_read(void *self, uint64_t index, uint64_t epoch, ls_text_sa
 	int middle = p.a_tokens + 1;
 	out->length = p.a_tokens + p.b_tokens + FRAME;
 	out->label = p.strange;
-	out->tokens[0] = set->special.begin;
+	out->tokens[0] = set->special.cls;
 	copy_tokens(&set->corpus, p.a, p.a_tokens, out->tokens + 1);
-	out->tokens[middle] = set->special.separator;
+	out->tokens[middle] = set->special.sep;
 	copy_tokens(&set->corpus, p.b, p.b_tokens, out->tokens + middle + 1);
-	out->tokens[out->length - 1] = set->special.separator;
+	out->tokens[out->length - 1] = set->special.sep;
 	for (int i = 0; i < out->length; i++)
 		out->segments[i] = i > middle;
 	ls_mask_draw(set->seed, epoch, index, &set->special, set->vocabulary, middle, out);
@@ -325,9 +325,9 @@ static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_op
 {
 	char home[4096];
 	ls_tokenizer tokenizer;
-	if (options->tokens && (options->tokens < TOKENS_MIN || options->tokens > TOKENS_MAX))
+	if (options->tokens && (options->tokens < TOKENS_MIN || options->tokens > LS_TOKENS_MAX))
 		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (--seq-len); they can have %d to %d",
-			       options->name, options->tokens, TOKENS_MIN, TOKENS_MAX);
+			       options->name, options->tokens, TOKENS_MIN, LS_TOKENS_MAX);
 	LS_TRY(ls_corpus_home(home, sizeof(home), path));
 	LS_TRY(ls_tokenizer_open(&tokenizer, options, home,
 				 "`lockstep data make vocab` learns one; or name one with --vocab"));

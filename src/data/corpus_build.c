@@ -11,11 +11,11 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/team.h"
 #include "data/corpus.h"
-#include "data/grow.h"
 #include "data/meter.h"
 #include "data/prose.h"
 
@@ -147,7 +147,7 @@ static ls_status write_tokens(build *b, const bundle *batch)
 	LS_TRY(ls_grow(&b->narrow, &b->narrow_room, batch->tokens.count * width, 1));
 	for (size_t i = 0; i < batch->tokens.count; i++) {
 		int32_t id = batch->tokens.ids[i];
-		b->counts.unknown += id == b->tokenizer->special.unknown;
+		b->counts.unknown += id == b->tokenizer->special.unk;
 		if (b->wide)
 			((uint32_t *)b->narrow)[i] = (uint32_t)id;
 		else
@@ -299,10 +299,7 @@ static ls_status write_drafts(build *b, const char *path, uint64_t key)
 		status = write_all(b, key);
 		ls_file_abandon(&b->offsets);
 	}
-	if (!status)
-		return ls_file_publish(&b->out);
-	ls_file_abandon(&b->out);
-	return status;
+	return ls_file_finish(&b->out, status);
 }
 
 /* As many as this process may use. */

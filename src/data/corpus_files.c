@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/grow.h"
 #include "base/status.h"
 #include "data/corpus.h"
-#include "data/grow.h"
 
 #define DEPTH_MAX 32
 

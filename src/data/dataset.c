@@ -260,10 +260,20 @@ ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64
 	return label_check(dataset, index, out->label);
 }
 
+/* Trees alone have phrases: elsewhere the option would change nothing, and nobody would know. */
+static ls_status check_phrases(const ls_dataset_options *options, int has_trees)
+{
+	if (!options->phrases || has_trees)
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "--phrases is of sst5, whose sentences are trees of phrases; dataset '%s' has none",
+		       options->name);
+}
+
 /* A directory of IDX files or of trees, else of text; a file of text. */
 static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
 {
 	const char *path = options->name;
+	LS_TRY(check_phrases(options, ls_path_is_directory(path) && ls_sst_is(path)));
 	if (!ls_path_is_directory(path) && !ls_corpus_is_text(path))
 		return ls_fail(LS_EINVALID, "dataset '%s' is a file, and no text; name the directory of IDX files",
 			       path);
@@ -289,8 +299,10 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 	if (!name || !*name)
 		return ls_fail(LS_EINVALID, "no dataset named; for example --data glyphs");
 	for (size_t i = 0; i < KINDS; i++)
-		if (strcmp(kinds[i].row.name, name) == 0)
+		if (strcmp(kinds[i].row.name, name) == 0) {
+			LS_TRY(check_phrases(options, kinds[i].open == ls_sst_open));
 			return kinds[i].open(out, options);
+		}
 	if (ls_path_exists(name))
 		return open_path(out, options);
 	if (strchr(name, '/'))

@@ -93,13 +93,8 @@ ls_status ls_get_install(const ls_get_file *file, const char *dir, const char *s
 	LS_TRY(ls_path_join(path, sizeof(path), dir, file->name));
 	LS_TRY(ls_file_map_open(&map, source));
 	ls_status status = ls_file_begin(&draft, path);
-	if (!status) {
-		status = copy_either(file, &map, &draft, source);
-		if (status)
-			ls_file_abandon(&draft);
-		else
-			status = ls_file_publish(&draft);
-	}
+	if (!status)
+		status = ls_file_finish(&draft, copy_either(file, &map, &draft, source));
 	ls_file_map_close(&map);
 	return status;
 }

@@ -43,17 +43,9 @@ static ls_status copy_file(const char *source, const char *dir)
 {
 	char path[4096];
 	ls_file_map map;
-	ls_file_draft draft;
 	LS_TRY(ls_path_join(path, sizeof(path), dir, strrchr(source, '/') + 1));
 	LS_TRY(ls_file_map_open(&map, source));
-	ls_status status = ls_file_begin(&draft, path);
-	if (!status) {
-		status = ls_file_write(&draft, map.data, map.bytes);
-		if (status)
-			ls_file_abandon(&draft);
-		else
-			status = ls_file_publish(&draft);
-	}
+	ls_status status = ls_file_put(path, map.data, map.bytes);
 	ls_file_map_close(&map);
 	return status;
 }

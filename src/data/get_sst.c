@@ -33,16 +33,9 @@ static ls_status check(const ls_sst_file *file, const char *text, size_t bytes, 
 static ls_status install(const ls_sst_file *file, const char *dir, const char *text, size_t bytes, const char *source)
 {
 	char path[4096];
-	ls_file_draft draft;
 	LS_TRY(check(file, text, bytes, source));
 	LS_TRY(ls_path_join(path, sizeof(path), dir, file->name));
-	LS_TRY(ls_file_begin(&draft, path));
-	ls_status status = ls_file_write(&draft, text, bytes);
-	if (status) {
-		ls_file_abandon(&draft);
-		return status;
-	}
-	return ls_file_publish(&draft);
+	return ls_file_put(path, text, bytes);
 }
 
 static ls_status install_file(const ls_sst_file *file, const char *dir, const char *from)

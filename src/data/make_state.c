@@ -35,15 +35,8 @@ ls_status ls_make_partial(const ls_make_state *state, int split, int kind, char 
 static ls_status put_text(const ls_make_state *state, const char *name, const char *text)
 {
 	char path[4096];
-	ls_file_draft draft;
 	LS_TRY(state_path(state, name, "", path, sizeof(path)));
-	LS_TRY(ls_file_begin(&draft, path));
-	ls_status status = ls_file_write(&draft, text, strlen(text));
-	if (status) {
-		ls_file_abandon(&draft);
-		return status;
-	}
-	return ls_file_publish(&draft);
+	return ls_file_put(path, text, strlen(text));
 }
 
 ls_status ls_make_save(const ls_make_state *state)

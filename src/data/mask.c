@@ -9,13 +9,13 @@ int ls_mask_picks(int length)
 	return picks < LS_PICKS_MAX ? picks : LS_PICKS_MAX;
 }
 
-static int is_special(const ls_special_ids *s, int32_t id)
+static int is_special(const ls_special *s, int32_t id)
 {
-	return id == s->pad || id == s->unknown || id == s->begin || id == s->separator || id == s->mask;
+	return id == s->pad || id == s->unk || id == s->cls || id == s->sep || id == s->mask;
 }
 
 /* What is shown for `word`. A special id drawn as the random word leaves the word as it is. */
-static int32_t shown(ls_draw *draw, const ls_special_ids *special, int vocabulary, int32_t word)
+static int32_t shown(ls_draw *draw, const ls_special *special, int vocabulary, int32_t word)
 {
 	uint32_t tenth = ls_rng_below(ls_draw_word(draw), 10);
 	int32_t other = (int32_t)ls_rng_below(ls_draw_word(draw), (uint32_t)vocabulary);
@@ -26,8 +26,8 @@ static int32_t shown(ls_draw *draw, const ls_special_ids *special, int vocabular
 
 /* Selection sampling: a token is picked with probability (picks still wanted) / (tokens still to come), which makes
  * every choice of tokens equally likely, in rising order. */
-void ls_mask_draw(uint64_t seed, uint64_t epoch, uint64_t index, const ls_special_ids *special, int vocabulary,
-		  int middle, ls_text_sample *sample)
+void ls_mask_draw(uint64_t seed, uint64_t epoch, uint64_t index, const ls_special *special, int vocabulary, int middle,
+		  ls_text_sample *sample)
 {
 	ls_draw draw = ls_draw_begin(ls_rng_make(seed, LS_RNG_MASK, epoch), index);
 	int wanted = ls_mask_picks(sample->length), left = sample->length - 3;

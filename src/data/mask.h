@@ -10,12 +10,9 @@
 
 #include <lockstep/data.h>
 
-enum { LS_PICKS_MAX = 20 };
+#include "text/vocab.h"
 
-/* Token ids that mean something else than a word. */
-typedef struct ls_special_ids {
-	int32_t pad, unknown, begin, separator, mask; /* [PAD] [UNK] [CLS] [SEP] [MASK] */
-} ls_special_ids;
+enum { LS_PICKS_MAX = 20 };
 
 /* How many tokens of a sample of `length` tokens, [CLS] a [SEP] b [SEP], are picked; length >= 5. Longer
  * samples have no fewer. */
@@ -23,7 +20,7 @@ int ls_mask_picks(int length);
 
 /* Draw picks of the sample, whose first [SEP] is at place `middle`, and change its tokens. [CLS] and [SEP] are never
  * picked; an [UNK] is a word like any other. */
-void ls_mask_draw(uint64_t seed, uint64_t epoch, uint64_t index, const ls_special_ids *special, int vocabulary,
-		  int middle, ls_text_sample *sample);
+void ls_mask_draw(uint64_t seed, uint64_t epoch, uint64_t index, const ls_special *special, int vocabulary, int middle,
+		  ls_text_sample *sample);
 
 #endif

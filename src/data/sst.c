@@ -15,15 +15,16 @@
 #include <xxhash.h>
 
 #include "base/files.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "data/dataset.h"
-#include "data/grow.h"
 #include "data/tokenizer.h"
 #include "data/trees.h"
 
 #define TOKENS_MIN 8
 #define FRAME 2 /* [CLS] and [SEP] */
+#define LENGTH_MAX UINT16_MAX /* what sst_sample.length can tell; less than LS_TOKENS_MAX by one */
 
 const ls_sst_file ls_sst_files[LS_SST_FILES] = { { "train.txt", 8544 }, { "dev.txt", 1101 }, { "test.txt", 2210 } };
 
@@ -32,9 +33,10 @@ typedef struct sst_sample {
 	uint16_t length;
 	uint16_t label;
 } sst_sample;
+_Static_assert(sizeof(sst_sample) == 8, "samples are hashed as bytes");
 
 typedef struct sst {
-	ls_special_ids special;
+	ls_special special;
 	ls_tokens tokens; /* of all sentences */
 	sst_sample *samples;
 	size_t count, room;
@@ -72,9 +74,9 @@ static ls_status sst_read(void *self, uint64_t index, uint64_t epoch, ls_text_sa
 	out->length = sample->length;
 	out->picks = 0;
 	out->label = sample->label;
-	out->tokens[0] = s->special.begin;
+	out->tokens[0] = s->special.cls;
 	memcpy(out->tokens + 1, s->tokens.ids + sample->first, (size_t)(sample->length - FRAME) * sizeof(int32_t));
-	out->tokens[sample->length - 1] = s->special.separator;
+	out->tokens[sample->length - 1] = s->special.sep;
 	memset(out->segments, 0, (size_t)sample->length * sizeof(int32_t));
 	return LS_OK;
 }
@@ -130,7 +132,7 @@ static ls_status keep_tree(reading *r)
 	s->counts.bytes += r->tree.bytes;
 	s->counts.tokens += r->tokens.count;
 	for (size_t i = 0; i < r->tokens.count; i++)
-		s->counts.unknown += r->tokens.ids[i] == s->special.unknown;
+		s->counts.unknown += r->tokens.ids[i] == s->special.unk;
 	for (size_t i = 0; i < r->tokens.count; i++)
 		LS_TRY(ls_tokens_add(&s->tokens, r->tokens.ids[i]));
 	for (size_t i = 0; i < (r->phrases ? r->tree.count : 1); i++)
@@ -146,7 +148,7 @@ static ls_status read_trees(reading *r, const char *text, size_t bytes)
 	while ((line = ls_tree_line(text, bytes, &at, &number, &length)) != NULL) {
 		LS_TRY(ls_tree_read(&r->tree, line, length, r->path, number));
 		LS_TRY(tokenize_tree(r, number));
-		if (r->tokens.count + FRAME > 65535)
+		if (r->tokens.count + FRAME > LENGTH_MAX)
 			return ls_fail(LS_EFORMAT, "%s:%llu: a sentence of %zu tokens", r->path,
 				       (unsigned long long)number, r->tokens.count);
 		int framed = (int)r->tokens.count + FRAME;
@@ -185,7 +187,7 @@ static ls_status read_files(sst *s, const ls_tokenizer *tokenizer, const char *d
 		reading r = { .tokenizer = tokenizer,
 			      .into = file == wanted ? s : NULL,
 			      .phrases = options->phrases && file == LS_SST_TRAIN,
-			      .limit = options->tokens ? options->tokens : 65535 };
+			      .limit = options->tokens ? options->tokens : LENGTH_MAX };
 		ls_status status = read_file(&r, dir, file, &longest);
 		if (status && !(status == LS_ENOTFOUND && file == LS_SST_DEV))
 			return status;
@@ -210,6 +212,13 @@ static void spread(sst *s, uint64_t samples)
 	s->count = (size_t)samples;
 }
 
+/* Tokens, and which of them make samples, with which labels. A sample has no padding bytes. */
+static uint64_t hash_samples(const sst *s)
+{
+	uint64_t tokens = XXH64(s->tokens.ids, s->tokens.count * sizeof(*s->tokens.ids), 0);
+	return XXH64(s->samples, s->count * sizeof(*s->samples), tokens);
+}
+
 static ls_dataset_info sst_describe(const sst *s, const ls_tokenizer *tokenizer)
 {
 	ls_dataset_info info = { .name = "sst5",
@@ -218,7 +227,7 @@ static ls_dataset_info sst_describe(const sst *s, const ls_tokenizer *tokenizer)
 				 .tokens_max = s->tokens_max,
 				 .vocabulary = (int)ls_vocab_size(tokenizer->vocab),
 				 .vocabulary_hash = ls_vocab_hash(tokenizer->vocab),
-				 .text_hash = XXH64(s->tokens.ids, s->tokens.count * sizeof(*s->tokens.ids), 0) };
+				 .text_hash = hash_samples(s) };
 	return info;
 }
 

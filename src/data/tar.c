@@ -81,12 +81,7 @@ static ls_status extract_member(ls_gzip *gzip, uint64_t bytes, ls_tar_want *want
 		return ls_fail(LS_EFORMAT, "%s: %s has %llu bytes, expected at most %llu", gzip->name, want->member,
 			       (unsigned long long)bytes, (unsigned long long)want->limit);
 	LS_TRY(ls_file_begin(&draft, want->path));
-	ls_status status = pass_bytes(gzip, bytes, &draft);
-	if (status) {
-		ls_file_abandon(&draft);
-		return status;
-	}
-	LS_TRY(ls_file_publish(&draft));
+	LS_TRY(ls_file_finish(&draft, pass_bytes(gzip, bytes, &draft)));
 	want->found = 1;
 	return LS_OK;
 }

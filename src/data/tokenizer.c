@@ -1,7 +1,37 @@
 #include "data/tokenizer.h"
 
 #include "base/files.h"
+#include "base/log.h"
 #include "text/chars.h"
+
+static int has_between(const char *text, char first, char last)
+{
+	for (; *text; text++)
+		if (*text >= first && *text <= last)
+			return 1;
+	return 0;
+}
+
+/* Special pieces, as [CLS], tell nothing. Vocabularies of scripts without case are of either kind. */
+static int is_lower_case(const ls_vocab *vocab)
+{
+	int lower = 0;
+	for (int32_t id = 0; id < (int32_t)ls_vocab_size(vocab); id++) {
+		const char *piece = ls_vocab_piece(vocab, id);
+		if (piece[0] != '[' && has_between(piece, 'A', 'Z'))
+			return 0;
+		lower |= has_between(piece, 'a', 'z');
+	}
+	return lower;
+}
+
+static void warn_of_case(const ls_vocab *vocab, const char *path, const ls_dataset_options *options)
+{
+	if (options->cased && options->split == LS_SPLIT_TRAIN && is_lower_case(vocab))
+		ls_log_warning("--cased: the vocabulary %s has no capital letters, so every word with one becomes "
+			       "[UNK]; leave --cased out, or name a vocabulary that was made with it",
+			       path);
+}
 
 ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *options, const char *beside,
 			    const char *hint)
@@ -12,14 +42,15 @@ ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *o
 	LS_TRY(ls_path_join(path, sizeof(path), beside, "vocab.txt"));
 	if (!options->vocab && !ls_path_exists(path))
 		return ls_fail(LS_ENOTFOUND, "there is no vocabulary %s; %s", path, hint);
-	LS_TRY(ls_vocab_load(&tokenizer->vocab, options->vocab ? options->vocab : path));
+	const char *file = options->vocab ? options->vocab : path;
+	LS_TRY(ls_vocab_load(&tokenizer->vocab, file));
+	warn_of_case(tokenizer->vocab, file, options);
 	ls_status status = ls_wordpiece_new(&tokenizer->wordpiece, tokenizer->vocab, &how);
 	if (status) {
 		ls_tokenizer_close(tokenizer);
 		return status;
 	}
-	const ls_special *s = ls_vocab_special(tokenizer->vocab);
-	tokenizer->special = (ls_special_ids){ s->pad, s->unk, s->cls, s->sep, s->mask };
+	tokenizer->special = *ls_vocab_special(tokenizer->vocab);
 	return LS_OK;
 }
 

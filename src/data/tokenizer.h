@@ -12,7 +12,7 @@
 typedef struct ls_tokenizer {
 	ls_vocab *vocab;
 	ls_wordpiece *wordpiece;
-	ls_special_ids special;
+	ls_special special;
 } ls_tokenizer;
 
 /* The vocabulary options->vocab, else `beside`/vocab.txt. `hint` says in the message how to get one. */

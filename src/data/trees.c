@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/grow.h"
+#include "base/grow.h"
 
 #define LINE_MAX_BYTES ((size_t)1 << 24)
 

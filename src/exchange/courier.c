@@ -24,10 +24,6 @@
 #define NAP_SHORT 50e-6
 #define NAP_LONG 500e-6
 
-/* Bytes under way to a peer: several buckets, so that the wire is not idle between two polls (0.06 MB at 1 Gbit/s, 0.6
- * MB at 10), yet a small part of a second at 1 Gbit/s for an urgent letter behind them. */
-#define WINDOW_DEFAULT ((size_t)4 << 20)
-
 /* Heartbeats: often enough that a few may be late within the timeout. */
 #define BEAT_MOST 0.25
 #define BEATS_A_TIMEOUT 8
@@ -267,7 +263,7 @@ static void set_options(ls_courier *courier, const ls_courier_options *options)
 	courier->size = options->transport->size;
 	courier->timeout = options->timeout;
 	courier->beat = least(BEAT_MOST, options->timeout / BEATS_A_TIMEOUT);
-	courier->window = options->window ? options->window : WINDOW_DEFAULT;
+	courier->window = options->window ? options->window : LS_COURIER_WINDOW;
 	courier->work = options->work;
 	courier->work_context = options->context;
 	courier->names_missing = 2 * (courier->size - 1);

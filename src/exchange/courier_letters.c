@@ -142,11 +142,12 @@ static ls_status start_list(ls_courier *courier, ls_letter_list *list, const ls_
 	return LS_OK;
 }
 
-/* One letter always may, however large. */
+/* A few letters always may, however large: one alone would leave the wire idle until it is seen to have arrived. */
 static int has_room(const ls_courier *courier, const ls_courier_peer *peer)
 {
 	return peer->letters == 0 ||
-	       (peer->letters < courier->most_outgoing && peer->bytes + peer->outgoing->bytes <= courier->window);
+	       (peer->letters < courier->most_outgoing &&
+		(peer->letters < LS_COURIER_LETTERS || peer->bytes + peer->outgoing->bytes <= courier->window));
 }
 
 /* The peer whose next letter is the most urgent of those that may start; NULL when there is none. From the next node

@@ -20,8 +20,9 @@ struct ls_exec {
 	int64_t leaf;    /* largest leaf */
 	ls_op *ops;
 	int op_count;
-	ls_span *spans; /* values, gradients, aux, spare: see exec_plan.c */
+	ls_span *spans; /* a table for each class of them: see exec_spans.c */
 	size_t span_count;
+	size_t live_bytes; /* of them at once, at most */
 	size_t scratch_bytes;
 	char *workspace;
 	size_t workspace_bytes;
@@ -37,5 +38,27 @@ struct ls_exec {
 	int32_t *owner;                      /* (largest * tokens_max) */
 	int32_t *pick;                       /* (largest * picks_max) */
 };
+
+/* exec_spans.c */
+
+enum { LS_SPAN_VALUE, LS_SPAN_GRADIENT, LS_SPAN_AUX, LS_SPAN_SPARE, LS_SPAN_AGAIN, LS_SPAN_CLASSES };
+
+/* By value, or by node for aux, spare and again. */
+ls_span *ls_exec_span(const ls_exec *exec, int class, int index);
+
+/* Images and what is made of them without parameters have no gradient. */
+int ls_exec_has_gradient(const ls_exec *exec, int value);
+/* The gradient takes the place of the value. */
+int ls_exec_is_own_gradient(const ls_exec *exec, int value);
+
+/* In this order. */
+ls_status ls_exec_check_leaf(const ls_exec *exec);
+ls_status ls_exec_make_ops(ls_exec *exec);
+ls_status ls_exec_plan_memory(ls_exec *exec);
+
+/* exec_bind.c */
+
+size_t ls_exec_whole_bytes(const ls_exec *exec);
+ls_status ls_exec_bind(ls_exec *exec);
 
 #endif

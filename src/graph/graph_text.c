@@ -1,6 +1,8 @@
 /*
  * graph_text.c - the builder's layers of text.
  */
+#include <lockstep/text.h>
+
 #include "graph/build.h"
 #include "tensor/panel.h"
 
@@ -10,7 +12,7 @@ ls_value ls_text_input(ls_graph *graph, int longest, int picks)
 		return ls_build_invalid;
 	if (graph->input != LS_NONE)
 		return ls_build_mistake(graph, LS_EINVALID, "a graph has one input; this is its second");
-	if (longest < 1 || longest > 65536 || picks < 0 || picks > longest)
+	if (longest < 1 || longest > LS_TOKENS_MAX || picks < 0 || picks > longest)
 		return ls_build_mistake(graph, LS_EINVALID,
 					"samples of %d tokens, %d of them to be predicted: not possible", longest,
 					picks);

@@ -6,6 +6,22 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "graph/occupancy.h"
+
+/* The time that spans live in. */
+typedef struct period {
+	int first, moments;
+} period;
+
+static period period_of(const ls_span *spans, size_t count)
+{
+	int first = count > 0 ? spans[0].from : 0, last = first;
+	for (size_t i = 0; i < count; i++) {
+		first = spans[i].from < first ? spans[i].from : first;
+		last = spans[i].to > last ? spans[i].to : last;
+	}
+	return (period){ first, last - first + 1 };
+}
 
 static int larger_first(const void *a, const void *b)
 {
@@ -15,60 +31,56 @@ static int larger_first(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int by_offset(const void *a, const void *b)
+/* Nothing is alive in a span of no bytes: it lies at 0, and in nobody's way. */
+static ls_status place_in_order(ls_span **order, size_t count, ls_occupancy *taken, int first, size_t *total)
 {
-	const ls_span *x = *(ls_span *const *)a, *y = *(ls_span *const *)b;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-/* The lowest gap that holds `span` between `busy`, those already placed that live when it does. Sorts `busy`. */
-static size_t lowest_gap(ls_span **busy, size_t count, const ls_span *span)
-{
-	size_t offset = 0;
-	qsort(busy, count, sizeof(*busy), by_offset);
-	for (size_t i = 0; i < count; i++) {
-		if (offset + ls_round_up64(span->bytes) <= busy[i]->offset)
-			break;
-		size_t end = busy[i]->offset + ls_round_up64(busy[i]->bytes);
-		offset = end > offset ? end : offset;
-	}
-	return offset;
-}
-
-ls_status ls_place(ls_span *spans, size_t count, size_t *total)
-{
-	ls_span **order = malloc(2 * (count + 1) * sizeof(*order));
-	if (order == NULL)
-		return ls_fail(LS_EMEMORY, "no memory to plan %zu buffers", count);
-	ls_span **busy = order + count;
 	size_t end = 0;
-
-	for (size_t i = 0; i < count; i++)
-		order[i] = &spans[i];
-	qsort(order, count, sizeof(*order), larger_first);
 	for (size_t i = 0; i < count; i++) {
-		size_t alive = 0;
-		for (size_t j = 0; j < i; j++)
-			if (order[j]->bytes > 0 && order[j]->from <= order[i]->to && order[i]->from <= order[j]->to)
-				busy[alive++] = order[j];
-		order[i]->offset = lowest_gap(busy, alive, order[i]);
-		size_t top = order[i]->offset + ls_round_up64(order[i]->bytes);
-		end = top > end ? top : end;
+		ls_span *span = order[i];
+		size_t bytes = ls_round_up64(span->bytes);
+		int from = span->from - first, to = span->to - first;
+		span->offset = bytes > 0 ? ls_occupancy_lowest(taken, from, to, bytes) : 0;
+		LS_TRY(ls_occupancy_take(taken, from, to, span->offset, bytes));
+		end = span->offset + bytes > end ? span->offset + bytes : end;
 	}
-	free(order);
 	*total = end;
 	return LS_OK;
 }
 
-size_t ls_place_bound(const ls_span *spans, size_t count)
+ls_status ls_place(ls_span *spans, size_t count, size_t *total)
 {
-	size_t most = 0;
+	period all = period_of(spans, count);
+	ls_occupancy *taken = NULL;
+	LS_TRY(ls_occupancy_new(&taken, all.moments));
+	ls_span **order = malloc((count + 1) * sizeof(*order));
+	ls_status status = order != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory to plan %zu buffers", count);
+	if (status == LS_OK) {
+		for (size_t i = 0; i < count; i++)
+			order[i] = &spans[i];
+		qsort(order, count, sizeof(*order), larger_first);
+		status = place_in_order(order, count, taken, all.first, total);
+	}
+	free(order);
+	ls_occupancy_free(taken);
+	return status;
+}
+
+ls_status ls_place_bound(const ls_span *spans, size_t count, size_t *bound)
+{
+	period all = period_of(spans, count);
+	size_t alive = 0, most = 0, *born = calloc(2 * ((size_t)all.moments + 1), sizeof(*born));
+	if (born == NULL)
+		return ls_fail(LS_EMEMORY, "no memory to plan %d moments", all.moments);
+	size_t *gone = born + all.moments + 1;
 	for (size_t i = 0; i < count; i++) {
-		size_t alive = 0;
-		for (size_t j = 0; j < count; j++)
-			if (spans[j].from <= spans[i].from && spans[i].from <= spans[j].to)
-				alive += ls_round_up64(spans[j].bytes);
+		born[spans[i].from - all.first] += ls_round_up64(spans[i].bytes);
+		gone[spans[i].to - all.first + 1] += ls_round_up64(spans[i].bytes);
+	}
+	for (int t = 0; t < all.moments; t++) {
+		alive += born[t] - gone[t];
 		most = alive > most ? alive : most;
 	}
-	return most;
+	free(born);
+	*bound = most;
+	return LS_OK;
 }

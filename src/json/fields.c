@@ -25,10 +25,17 @@ static ls_status read_text(const ls_json_place *p, const ls_field *f, const json
 	return LS_OK;
 }
 
+static int is_whole(const ls_field *f)
+{
+	return f->kind == LS_FIELD_WHOLE || f->kind == LS_FIELD_WHOLE_IF;
+}
+
 static ls_status read_number(const ls_json_place *p, const ls_field *f, const json_t *value, void *out)
 {
-	int whole = f->kind == LS_FIELD_WHOLE;
+	int whole = is_whole(f);
 
+	if (value == NULL && (f->kind == LS_FIELD_WHOLE_IF || f->kind == LS_FIELD_REAL_IF))
+		return LS_OK;
 	if (f->kind == LS_FIELD_GAP && (value == NULL || json_is_null(value))) {
 		*(double *)out = NAN;
 		return LS_OK;
@@ -62,6 +69,39 @@ ls_status ls_fields_read(const ls_json_place *place, const ls_field *fields, siz
 			LS_TRY(read_text(place, &fields[i], value, at));
 		else
 			LS_TRY(read_number(place, &fields[i], value, at));
+	}
+	return LS_OK;
+}
+
+static int is_known(const char *key, const ls_field *fields, size_t count, const char *const *others)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(fields[i].name, key))
+			return 1;
+	for (; others != NULL && *others != NULL; others++)
+		if (!strcmp(*others, key))
+			return 1;
+	return 0;
+}
+
+ls_status ls_fields_only(const ls_json_place *place, const json_t *object, const ls_field *fields, size_t count,
+			 const char *const *others)
+{
+	const char *names[64];
+	char shown[64];
+	size_t known = count < LS_COUNT(names) ? count : LS_COUNT(names);
+
+	for (size_t i = 0; i < known; i++)
+		names[i] = fields[i].name;
+	for (void *at = json_object_iter((json_t *)object); at != NULL;
+	     at = json_object_iter_next((json_t *)object, at)) {
+		const char *key = json_object_iter_key(at), *meant;
+		if (is_known(key, fields, count, others))
+			continue;
+		meant = ls_name_nearest(key, names, known);
+		return ls_fail(LS_EFORMAT, "%s: %s%s is not a field of this file%s%s%s", place->label, place->prefix,
+			       ls_text_printable(shown, sizeof(shown), key), meant ? "; did you mean " : "",
+			       meant ? meant : "", meant ? "?" : "");
 	}
 	return LS_OK;
 }
@@ -109,7 +149,7 @@ static json_t *field_to_json(const ls_field *f, const void *from)
 	const char *at = (const char *)from + f->offset;
 	if (is_text(f))
 		return json_string(at);
-	if (f->kind == LS_FIELD_WHOLE)
+	if (is_whole(f))
 		return json_integer(*(const int64_t *)at);
 	double number = *(const double *)at;
 	return f->kind == LS_FIELD_GAP && !isfinite(number) ? json_null() : json_real(number);
@@ -130,21 +170,11 @@ json_t *ls_json_begin(const char *format, int version)
 
 ls_status ls_json_publish(const json_t *root, const char *path)
 {
-	ls_file_draft draft;
 	char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 
 	if (text == NULL)
 		return ls_fail(LS_EMEMORY, "%s: no memory for it as JSON", path);
-	ls_status status = ls_file_begin(&draft, path);
-	if (status == LS_OK) {
-		status = ls_file_write(&draft, text, strlen(text));
-		if (status == LS_OK)
-			status = ls_file_write(&draft, "\n", 1);
-		if (status == LS_OK)
-			status = ls_file_publish(&draft);
-		else
-			ls_file_abandon(&draft);
-	}
+	ls_status status = ls_file_put_text(path, text);
 	free(text);
 	return status;
 }

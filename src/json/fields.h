@@ -20,11 +20,13 @@
 #define LS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 typedef enum ls_field_kind {
-	LS_FIELD_TEXT,  /* char[], never empty */
-	LS_FIELD_MAYBE, /* char[], "" when it is missing */
-	LS_FIELD_WHOLE, /* int64_t */
-	LS_FIELD_REAL,  /* double */
-	LS_FIELD_GAP    /* double, NaN when it is missing or null */
+	LS_FIELD_TEXT,     /* char[], never empty */
+	LS_FIELD_MAYBE,    /* char[], "" when it is missing */
+	LS_FIELD_WHOLE,    /* int64_t */
+	LS_FIELD_REAL,     /* double */
+	LS_FIELD_GAP,      /* double, NaN when it is missing or null */
+	LS_FIELD_WHOLE_IF, /* int64_t, left as it is when it is missing */
+	LS_FIELD_REAL_IF   /* double, the same */
 } ls_field_kind;
 
 typedef struct ls_field {
@@ -55,6 +57,14 @@ typedef struct ls_field {
 	{                                                                                                              \
 #member, LS_FIELD_GAP, LS_FIELD_AT(type, member), min, max                                             \
 	}
+#define LS_FIELD_WHOLE_IF_OF(type, member, min, max)                                                                   \
+	{                                                                                                              \
+#member, LS_FIELD_WHOLE_IF, LS_FIELD_AT(type, member), min, max                                        \
+	}
+#define LS_FIELD_REAL_IF_OF(type, member, min, max)                                                                    \
+	{                                                                                                              \
+#member, LS_FIELD_REAL_IF, LS_FIELD_AT(type, member), min, max                                         \
+	}
 
 /* What is being read: "FILE: layers[3]." stands before a field's name in errors. */
 typedef struct ls_json_place {
@@ -64,6 +74,11 @@ typedef struct ls_json_place {
 
 ls_status ls_fields_read(const ls_json_place *place, const ls_field *fields, size_t count, const json_t *object,
 			 void *out);
+
+/* Refuses a field that is neither in the table nor among `others` (NULL-terminated; may be NULL): for files that people
+ * write, where a misspelt field would be a default. */
+ls_status ls_fields_only(const ls_json_place *place, const json_t *object, const ls_field *fields, size_t count,
+			 const char *const *others);
 
 /* Into `object`; non-zero: a text is no UTF-8, or there is no memory. */
 int ls_fields_write(const ls_field *fields, size_t count, const void *from, json_t *object);

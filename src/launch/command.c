@@ -102,6 +102,7 @@ static void add_general(words *w, const ls_launch_options *options)
 	add_seconds(w, "odls_base_sigkill_timeout", LS_LAUNCH_WAIT_S);
 	add_parameter(w, "orte_keep_fqdn_hostnames", "1"); /* else lm1.example.org is called as lm1 */
 	add_parameter(w, "orte_base_help_aggregate", "0"); /* no "2 more processes have sent help message" */
+	add_parameter(w, "state_base_verbose", "1");       /* who died, even where no banner says so: see output.c */
 	add_keepalive(w, options->timeout);
 	if (!has_own_agent()) /* no question for a password, no two minutes for a host that is off */
 		add_parameter(w, "plm_rsh_args", "-o BatchMode=yes -o ConnectTimeout=10");

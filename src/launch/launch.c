@@ -220,6 +220,20 @@ static int is_violent(int code)
 	       signal != SIGUSR1;
 }
 
+/* mpirun's banner would have named it, but is lost when mpirun ends before it has printed it; its notes are not. */
+static ls_status fail_killed(const launch *l, int signal)
+{
+	const ls_launch_output *output = &l->output;
+	char here[256] = "";
+	if (!output->has_killed || output->killed >= l->count)
+		return ls_fail(LS_EIO, "a node was ended by signal %d (%s)", signal, sigdescr_np(signal));
+	const char *host = l->hosts[output->killed].name;
+	if (ls_host_is_here(host) && !gethostname(here, sizeof here - 1))
+		host = here;
+	return ls_fail(LS_EIO, "node %zu (%s) was ended by signal %d (%s)", output->killed, host, signal,
+		       sigdescr_np(signal));
+}
+
 static ls_status judge(launch *l, int *exit_code)
 {
 	int status = l->wait_status;
@@ -234,9 +248,8 @@ static ls_status judge(launch *l, int *exit_code)
 		return LS_OK; /* what they were doing, too */
 	if (l->output.end == LS_LAUNCH_REASON)
 		return ls_fail(LS_EIO, "%s", l->output.reason);
-	if (l->output.end == LS_LAUNCH_TOLD && is_violent(*exit_code)) /* mpirun does not always say which one */
-		return ls_fail(LS_EIO, "a node was ended by signal %d (%s)", *exit_code - 128,
-			       sigdescr_np(*exit_code - 128));
+	if (is_violent(*exit_code) && (l->output.end == LS_LAUNCH_TOLD || l->output.has_killed))
+		return fail_killed(l, *exit_code - 128);
 	if (*exit_code && l->output.end == LS_LAUNCH_RUNS)
 		return ls_fail(LS_EIO, "mpirun ended with status %d and did not say why", *exit_code);
 	return LS_OK;

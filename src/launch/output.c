@@ -211,6 +211,26 @@ static int is_chatter(const char *line)
 	       strstr(line, "orte_base_help_aggregate");
 }
 
+/* "[a:4711] [[25102,0],0] ACTIVATE PROC [[25102,1],3] STATE ABORTED BY SIGNAL AT ...": mpirun's notes on what it goes
+ * through, which it is asked for (see command.c) because its banner about a node that a signal has ended is lost when
+ * mpirun is the first to end. Nobody needs to read them. */
+static int is_note(const char *line)
+{
+	return line[0] == '[' && (strstr(line, "] ACTIVATE PROC ") || strstr(line, "] ACTIVATE JOB "));
+}
+
+/* The job of the nodes is number 1. Those that mpirun ends because of the first are noted in other words. */
+static void learn_from_note(ls_launch_output *output, const char *line)
+{
+	const char *process = strstr(line, "] ACTIVATE PROC [[");
+	unsigned job, rank;
+	if (output->has_killed || !process || !strstr(process, " STATE ABORTED BY SIGNAL ") ||
+	    sscanf(process, "] ACTIVATE PROC [[%*u,%u],%u]", &job, &rank) != 2 || job != 1)
+		return;
+	output->has_killed = 1;
+	output->killed = rank;
+}
+
 /* What nodes say after mpirun has told a reason comes of that, unless it is about a node: then they know more. */
 static int is_late(const ls_launch_output *output, const char *line)
 {
@@ -225,6 +245,8 @@ static void take_line(ls_launch_output *output, double now)
 			understand(output);
 		output->in_banner = !output->in_banner;
 		output->banner[0] = '\0';
+	} else if (is_note(line)) {
+		learn_from_note(output, line);
 	} else if (output->in_banner) {
 		add_to_banner(output, line);
 	} else if (!strcmp(line, LS_LAUNCH_UP)) {

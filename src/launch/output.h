@@ -29,6 +29,8 @@ typedef struct ls_launch_output {
 	char banner[LS_LAUNCH_LINE];
 	size_t nodes_up;
 	int nodes_told; /* one of them has said what it ends with */
+	int has_killed; /* mpirun has noted that a signal ended a node: the first such is `killed` */
+	size_t killed;
 	ls_launch_end end;
 	char reason[1024];
 

@@ -66,11 +66,7 @@ static ls_status drop_later_lines(const char *path, uint64_t resume_step)
 	ls_status status = ls_file_begin(&draft, path);
 	if (status != LS_OK)
 		goto close_map;
-	status = copy_kept(&old, &draft, resume_step, &damaged);
-	if (status == LS_OK)
-		status = ls_file_publish(&draft);
-	else
-		ls_file_abandon(&draft);
+	status = ls_file_finish(&draft, copy_kept(&old, &draft, resume_step, &damaged));
 	if (status == LS_OK && damaged)
 		ls_log_warning("%s: dropped %d incomplete line(s)", path, damaged);
 close_map:

@@ -1,7 +1,7 @@
 /*
  * progress.h - one line at the bottom of a terminal, and nothing at all elsewhere.
  *
- *     epoch 1/4 |#########-----------| 210/469  loss 0.2134  1021 data/sec  0:14 left
+ *     epoch 2/4 |#######-------------| 679/1876  loss 0.2134  1021 data/sec  2:30 left
  */
 #ifndef LS_METRICS_PROGRESS_H
 #define LS_METRICS_PROGRESS_H

@@ -121,20 +121,10 @@ static char *encode(json_t *run)
 
 static ls_status publish(const char *path, json_t *run)
 {
-	ls_file_draft draft;
 	char *text = encode(run);
 	if (!text)
 		return ls_fail(LS_EMEMORY, "no memory for %s", path);
-	ls_status status = ls_file_begin(&draft, path);
-	if (status == LS_OK) {
-		status = ls_file_write(&draft, text, strlen(text));
-		if (status == LS_OK)
-			status = ls_file_write(&draft, "\n", 1);
-		if (status == LS_OK)
-			status = ls_file_publish(&draft);
-		else
-			ls_file_abandon(&draft);
-	}
+	ls_status status = ls_file_put_text(path, text);
 	free(text);
 	return status;
 }

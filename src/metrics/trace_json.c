@@ -250,9 +250,5 @@ ls_status ls_trace_write(const char *path, const ls_trace_packed *packs, size_t 
 		if (packs[i].size)
 			status = put_pack(&w, &packs[i]);
 	fputs("\n]}\n", w.to);
-	if (status) {
-		ls_file_abandon(&draft);
-		return status;
-	}
-	return ls_file_publish(&draft);
+	return ls_file_finish(&draft, status);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "text/chars.h"
 
 typedef struct chars {
@@ -35,14 +36,7 @@ const char *ls_special_text(size_t i)
 
 static ls_status chars_reserve(chars *list, size_t capacity)
 {
-	if (capacity <= list->capacity)
-		return LS_OK;
-	size_t grown = list->capacity * 2 > capacity ? list->capacity * 2 : capacity + 256;
-	int32_t *at = realloc(list->at, grown * sizeof *at);
-	if (!at)
-		return ls_fail(LS_EMEMORY, "no memory for a run of %zu characters without a space", capacity);
-	*list = (chars){ at, list->count, grown };
-	return LS_OK;
+	return ls_grow(&list->at, &list->capacity, capacity, sizeof *list->at);
 }
 
 static ls_status emit(const split *s, const char *word, size_t bytes, ls_word_kind kind)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/rng.h"
 
 typedef struct word {
@@ -53,20 +54,7 @@ struct ls_merge {
 };
 
 /* Make room for one more of an array's elements. */
-static ls_status reserve(void *array, size_t count, size_t *capacity, size_t element)
-{
-	if (count < *capacity)
-		return LS_OK;
-	void *old, *grown;
-	size_t more = *capacity ? *capacity * 2 : 64;
-	memcpy(&old, array, sizeof old);
-	if (!(grown = realloc(old, more * element)))
-		return ls_fail(LS_EMEMORY, "no memory to learn a vocabulary from so many words");
-	memcpy(array, &grown, sizeof grown);
-	*capacity = more;
-	return LS_OK;
-}
-#define RESERVE(array, count, capacity) reserve(&(array), count, &(capacity), sizeof *(array))
+#define RESERVE(array, count, capacity) ls_grow(&(array), &(capacity), (count) + 1, sizeof *(array))
 
 ls_status ls_merge_new(ls_merge **out, ls_words *pieces)
 {
@@ -183,14 +171,7 @@ static size_t joined_text(const ls_words *pieces, const pair *p, char *out)
 
 static ls_status reserve_text(ls_merge *m, size_t bytes)
 {
-	if (bytes * 2 <= m->text_capacity)
-		return LS_OK;
-	char *text = realloc(m->text, bytes * 4);
-	if (!text)
-		return ls_fail(LS_EMEMORY, "no memory for a piece of %zu bytes", bytes);
-	m->text = text;
-	m->text_capacity = bytes * 4;
-	return LS_OK;
+	return ls_grow(&m->text, &m->text_capacity, bytes * 2, 1);
 }
 
 static int comes_before(const ls_merge *m, candidate a, candidate b)

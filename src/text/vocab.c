@@ -296,11 +296,7 @@ ls_status ls_vocab_save(const ls_vocab *vocab, const char *path)
 {
 	ls_file_draft draft;
 	LS_TRY(ls_file_begin(&draft, path));
-	ls_status status = write_pieces(vocab, &draft);
-	if (status == LS_OK)
-		return ls_file_publish(&draft);
-	ls_file_abandon(&draft);
-	return status;
+	return ls_file_finish(&draft, write_pieces(vocab, &draft));
 }
 
 size_t ls_vocab_size(const ls_vocab *vocab)

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "text/basic.h"
 
 struct ls_wordpiece {
@@ -30,21 +31,9 @@ void ls_wordpiece_free(ls_wordpiece *wordpiece)
 	free(wordpiece);
 }
 
-static ls_status grow(ls_tokens *tokens)
-{
-	size_t capacity = tokens->capacity ? tokens->capacity * 2 : 64;
-	int32_t *ids = realloc(tokens->ids, capacity * sizeof *ids);
-	if (!ids)
-		return ls_fail(LS_EMEMORY, "no memory for %zu tokens", capacity);
-	tokens->ids = ids;
-	tokens->capacity = capacity;
-	return LS_OK;
-}
-
 ls_status ls_tokens_add(ls_tokens *tokens, int32_t id)
 {
-	if (tokens->count == tokens->capacity)
-		LS_TRY(grow(tokens));
+	LS_TRY(ls_grow(&tokens->ids, &tokens->capacity, tokens->count + 1, sizeof *tokens->ids));
 	tokens->ids[tokens->count++] = id;
 	return LS_OK;
 }

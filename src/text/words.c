@@ -4,6 +4,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/grow.h"
+
 static size_t find_slot(const ls_words *words, const char *text, size_t bytes)
 {
 	for (size_t i = XXH64(text, bytes, 0) & (words->slots - 1);; i = (i + 1) & (words->slots - 1)) {
@@ -37,34 +39,10 @@ static ls_status grow_table(ls_words *words)
 	return LS_OK;
 }
 
-static ls_status grow_entries(ls_words *words)
-{
-	size_t capacity = words->capacity ? words->capacity * 2 : 512;
-	ls_words_entry *entries = realloc(words->entries, capacity * sizeof *entries);
-	if (!entries)
-		return no_memory(words);
-	words->entries = entries;
-	words->capacity = capacity;
-	return LS_OK;
-}
-
-static ls_status grow_text(ls_words *words, size_t bytes)
-{
-	size_t capacity = words->text_capacity * 2 + bytes + 4096;
-	char *text = realloc(words->text, capacity);
-	if (!text)
-		return no_memory(words);
-	words->text = text;
-	words->text_capacity = capacity;
-	return LS_OK;
-}
-
 static ls_status append(ls_words *words, const char *text, size_t bytes)
 {
-	if (words->count == words->capacity)
-		LS_TRY(grow_entries(words));
-	if (words->text_capacity - words->text_bytes < bytes)
-		LS_TRY(grow_text(words, bytes));
+	LS_TRY(ls_grow(&words->entries, &words->capacity, words->count + 1, sizeof *words->entries));
+	LS_TRY(ls_grow(&words->text, &words->text_capacity, words->text_bytes + bytes, 1));
 	memcpy(words->text + words->text_bytes, text, bytes);
 	words->entries[words->count++] = (ls_words_entry){ words->text_bytes, (uint32_t)bytes, 0 };
 	words->text_bytes += bytes;

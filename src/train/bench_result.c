@@ -42,6 +42,22 @@ static ls_status keep_layers(const bench *b, ls_bench_result *r)
 	return LS_OK;
 }
 
+/* Before the medians over all of them, which reorder the times. */
+static ls_status keep_repeats(bench *b, ls_bench_result *r)
+{
+	size_t steps = (size_t)b->options->steps;
+
+	r->repeat_count = (size_t)b->options->repeat;
+	r->repeats = calloc(r->repeat_count, sizeof(*r->repeats));
+	if (r->repeats == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the results of %zu repeats", r->repeat_count);
+	for (size_t k = 0; k < r->repeat_count; k++) {
+		r->repeats[k].samples_per_s = b->repeat_rates[k];
+		r->repeats[k].step_ms = 1e3 * ls_median(b->step_s + k * steps, steps);
+	}
+	return LS_OK;
+}
+
 static void keep_rates(bench *b, ls_bench_result *r)
 {
 	r->samples_per_s_min = r->samples_per_s_max = b->repeat_rates[0];
@@ -58,6 +74,7 @@ static void keep_rates(bench *b, ls_bench_result *r)
 	r->tokens = ls_bench_data_tokens(&b->data, &r->picks);
 	r->flop_per_sample = r->tokens > 0 ? ls_graph_text_flop(b->graph, r->tokens, r->picks)
 					   : ls_graph_describe(b->graph).flop_per_sample;
+	r->gradient_bytes = (double)ls_graph_describe(b->graph).gradient_bytes;
 	r->gflop_per_s = b->options->replay != NULL ? 0 : r->samples_per_s * r->flop_per_sample / 1e9;
 }
 
@@ -146,6 +163,7 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 ls_status ls_bench_report(bench *b, ls_bench_result *r)
 {
 	r->node = b->layout.node;
+	LS_TRY(keep_repeats(b, r));
 	keep_rates(b, r);
 	keep_job(b, r);
 	LS_TRY(keep_nodes(b, r));
@@ -156,6 +174,7 @@ ls_status ls_bench_report(bench *b, ls_bench_result *r)
 
 void ls_bench_result_release(ls_bench_result *result)
 {
+	free(result->repeats);
 	free(result->nodes);
 	free(result->layers);
 	*result = (ls_bench_result){ 0 };

@@ -25,7 +25,8 @@ typedef struct evaluation {
 	ls_weights weights;
 	ls_settings_stored stored; /* what the run or the file says */
 	ls_train_options settings; /* the same with the options on top */
-	char model[64], vocab[4096];
+	ls_weights_said said;
+	char vocab[4096];
 	char logits_file[4096]; /* where --logits leads, links followed */
 	ls_dataset *own_set;
 	const ls_dataset *set;
@@ -56,10 +57,7 @@ static ls_status read_file(evaluation *e)
 	ls_train_options *o = &e->stored.options;
 
 	*o = (ls_train_options)LS_TRAIN_OPTIONS_INIT;
-	LS_TRY(ls_weights_read_notes(e->weights.file, o, e->model, sizeof(e->model)));
-	o->model = e->model[0] != '\0' ? e->model : NULL;
-	o->data = NULL;
-	return LS_OK;
+	return ls_weights_read_notes(e->weights.file, o, &e->said);
 }
 
 static int64_t either(int64_t given, int64_t stored)
@@ -73,6 +71,7 @@ static void choose_data(evaluation *e)
 	const ls_eval_options *o = e->options;
 	ls_train_options *s = &e->settings;
 
+	s->phrases = 0; /* are for training */
 	if (o->data != NULL) {
 		s->data = o->data;
 		s->data_dir = NULL;

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "base/isa.h"
@@ -118,6 +119,22 @@ static ls_status describe(const ls_setup *s)
 	return status;
 }
 
+/* The same vocabulary cuts other tokens when capitals are kept that the weights have never seen, and the reverse. What
+ * a file does not say, nobody knows. */
+static void warn_of_case(const ls_setup *s, const char *file)
+{
+	ls_train_options theirs = LS_TRAIN_OPTIONS_INIT;
+	ls_weights_said said;
+
+	if (ls_weights_read_notes(file, &theirs, &said) != LS_OK || !said.has_vocabulary || vocabulary_of(s) == 0 ||
+	    theirs.cased == s->options->cased)
+		return;
+	ls_log_warning("%s was trained on text %s, and this run reads it %s: %s", file,
+		       theirs.cased ? "with capitals (--cased)" : "in lower case",
+		       theirs.cased ? "in lower case" : "with capitals (--cased)",
+		       theirs.cased ? "add --cased" : "leave --cased out");
+}
+
 static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_progress *position)
 {
 	ls_trainer *t = s->trainer;
@@ -131,6 +148,7 @@ static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_prog
 	LS_TRY(ls_weights_find(&weights, init));
 	ls_vocabulary_find(vocab, sizeof(vocab), weights.run);
 	how.trained = vocab[0] != '\0' ? vocab : NULL;
+	warn_of_case(s, weights.file);
 	return ls_ckpt_load_weights(weights.file, &t->graph->params, &how, t->params, t->buffers,
 				    &position->batches_tracked);
 }
@@ -168,7 +186,7 @@ static ls_status load_newest(const ls_setup *s, ls_ckpt_progress *position)
 	return found == LS_OK ? load_checkpoint(s, checkpoint, position) : found;
 }
 
-static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
+static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
 
@@ -180,6 +198,22 @@ static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progre
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
 	return describe(s);
+}
+
+/* A run that is refused before it began leaves nothing: neither the lock's file nor, when it is new and empty, its
+ * directory. */
+static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
+{
+	const ls_train_options *o = s->options;
+	int is_new = o->run != NULL && !o->resume && !ls_path_exists(o->run);
+	ls_status status = begin_run(s, lock, position);
+
+	if (status == LS_OK || o->run == NULL || o->resume)
+		return status;
+	ls_run_lock_withdraw(lock, o->run);
+	if (is_new)
+		rmdir(o->run);
+	return status;
 }
 
 ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)

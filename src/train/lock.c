@@ -5,9 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files.h"
+
+#define LOCK_FILE ".lock"
+#define TRIES 10
 
 static ls_status refuse(int fd, const char *run)
 {
@@ -27,22 +31,51 @@ static void sign(int fd)
 		dprintf(fd, "%ld\n", (long)getpid());
 }
 
+/* Between opening it and locking it another process may have withdrawn: then the name is free, or another file's. */
+static int is_still_there(int fd, const char *path)
+{
+	struct stat held, named;
+	return fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
+	       held.st_ino == named.st_ino;
+}
+
+/* *fd: locked, or -1 when the file was withdrawn meanwhile. */
+static ls_status try_to_take(int *fd, const char *path, const char *run)
+{
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+	if (*fd < 0)
+		return ls_fail_errno(LS_EIO, "cannot write to the run directory %s", run);
+	ls_status status = LS_OK;
+	if (flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		status = refuse(*fd, run);
+	if (status == LS_OK && is_still_there(*fd, path))
+		return LS_OK;
+	close(*fd);
+	*fd = -1;
+	return status;
+}
+
 ls_status ls_run_lock_take(ls_run_lock *lock, const char *run)
 {
 	char path[4096];
+	int fd = -1;
 
-	LS_TRY(ls_path_join(path, sizeof(path), run, ".lock"));
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+	LS_TRY(ls_path_join(path, sizeof(path), run, LOCK_FILE));
+	for (int i = 0; fd < 0 && i < TRIES; i++)
+		LS_TRY(try_to_take(&fd, path, run));
 	if (fd < 0)
-		return ls_fail_errno(LS_EIO, "cannot write to the run directory %s", run);
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-		ls_status status = refuse(fd, run);
-		close(fd);
-		return status;
-	}
+		return ls_fail(LS_EIO, "%s is being taken and left by other trainers; try again", run);
 	sign(fd);
 	lock->fd = fd;
 	return LS_OK;
+}
+
+void ls_run_lock_withdraw(ls_run_lock *lock, const char *run)
+{
+	char path[4096];
+	if (lock->fd >= 0 && ls_path_join(path, sizeof(path), run, LOCK_FILE) == LS_OK)
+		unlink(path); /* while it is held: see is_still_there() */
+	ls_run_lock_drop(lock);
 }
 
 void ls_run_lock_drop(ls_run_lock *lock)

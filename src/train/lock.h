@@ -18,5 +18,7 @@ typedef struct ls_run_lock {
 /* LS_EIO, naming the process, when another one holds it. A file system without locks counts as free. */
 ls_status ls_run_lock_take(ls_run_lock *lock, const char *run);
 void ls_run_lock_drop(ls_run_lock *lock); /* harmless when not held */
+/* Drop it, and remove its file: there is no run after all. */
+void ls_run_lock_withdraw(ls_run_lock *lock, const char *run);
 
 #endif

@@ -4,6 +4,7 @@
 #include "train/profile.h"
 
 #include <inttypes.h>
+#include <lockstep/text.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,8 @@ static const ls_field fields[] = {
 	{ "height", LS_FIELD_WHOLE, AT(height), 0, 1e6 },
 	{ "width", LS_FIELD_WHOLE, AT(width), 0, 1e6 },
 	{ "classes", LS_FIELD_WHOLE, AT(classes), 1, 1e9 },
-	{ "tokens", LS_FIELD_WHOLE, AT(tokens), 0, 65536 },
-	{ "picks", LS_FIELD_WHOLE, AT(picks), 0, 65536 },
+	{ "tokens", LS_FIELD_WHOLE, AT(tokens), 0, LS_TOKENS_MAX },
+	{ "picks", LS_FIELD_WHOLE, AT(picks), 0, LS_TOKENS_MAX },
 	{ "vocabulary", LS_FIELD_WHOLE, AT(vocabulary), 0, 1e9 },
 	{ "batch", LS_FIELD_WHOLE, AT(batch), 1, 1e9 },
 	{ "slices", LS_FIELD_WHOLE, AT(slices), 1, 1e6 },

@@ -8,6 +8,7 @@
 #include "train/settings.h"
 
 #include <inttypes.h>
+#include <lockstep/text.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,14 +43,14 @@ static const ls_setting settings[] = {
 
 	{ "vocab", 0, "FILE", TEXT, "its vocab.txt", LS_SETTING_STRING, AT(vocab), 0, 0, COMMON },
 	{ "cased", 0, NULL, TEXT, "keep case, accents", LS_SETTING_FLAG, AT(cased), 0, 1, BINDS },
-	{ "seq-len", 0, "N", TEXT, "tokens a sample", LS_SETTING_INT, AT(seq_len), 0, 65536, BINDS | COMMON },
+	{ "seq-len", 0, "N", TEXT, "tokens a sample", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX, BINDS | COMMON },
 	{ "phrases", 0, NULL, TEXT, "sst5: all phrases", LS_SETTING_FLAG, AT(phrases), 0, 1, BINDS },
 	{ "replace-invalid", 0, NULL, TEXT, "accept bad UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0, 1, BINDS },
 	{ "layers", 0, "N", TEXT, "transformer's own", LS_SETTING_INT, AT(layers), 0, 1000, BINDS },
 	{ "width", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(width), 0, 65536, BINDS },
 	{ "heads", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(heads), 0, 4096, BINDS },
 	{ "ffn", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(ffn), 0, 1 << 20, BINDS },
-	{ "max-len", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(max_len), 0, 65536, BINDS },
+	{ "max-len", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX, BINDS },
 
 	{ "epochs", 'e', "N", LENGTH, "passes over data", LS_SETTING_INT, AT(epochs), 1, 1e9, COMMON },
 	{ "steps", 0, "N", LENGTH, "end at step N", LS_SETTING_INT, AT(steps), 0, 1e15, COMMON },

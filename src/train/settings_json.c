@@ -301,7 +301,7 @@ ls_status ls_settings_compare(const ls_train_options *options, ls_settings_hashe
 	compare_rates(&was, &now, &found);
 	compare_lengths(&was, &now, &found);
 	compare_hashes(owner, VOCABULARY, "the vocabulary (--vocab)", hashes.vocabulary, &found);
-	compare_hashes(owner, TEXT_HASH, "the text of the training set", hashes.text, &found);
+	compare_hashes(owner, TEXT_HASH, "the text (or labels) of the training set", hashes.text, &found);
 	json_decref(owner);
 	if (status || !found.count)
 		return status;

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "kernels/gemm.h"
 #include "train/hello.h"
+#include "train/vocabulary.h"
 
 #define EVAL_BATCH 256
 #define PROBE_BATCH 16
@@ -237,11 +238,22 @@ static ls_status make_evaluators(ls_setup *s)
 	return s->test_set != NULL ? make_evaluator(s) : LS_OK;
 }
 
+static void choose_vocabulary(ls_setup *s)
+{
+	ls_vocabulary_choose(s->vocab, sizeof(s->vocab), s->options);
+	if (s->vocab[0] == '\0')
+		return;
+	s->resolved.vocab = s->vocab;
+	if (s->options->init != NULL && ls_setup_is_first(s))
+		ls_log_note("text is read with the vocabulary of the weights, %s", s->vocab);
+}
+
 /* The settings that follow from the layout, data and model. */
 static ls_status open_all(ls_setup *s)
 {
 	LS_TRY(ls_settings_resolve(s->options, s->layout.all_devices, &s->resolved));
 	s->options = &s->resolved;
+	choose_vocabulary(s);
 	LS_TRY(open_data(s));
 	LS_TRY(build_graph(s));
 	return count_steps(s);

@@ -17,6 +17,7 @@
 typedef struct ls_setup {
 	const ls_train_options *options; /* &resolved */
 	ls_train_options resolved;
+	char vocab[4096]; /* of another run, which `resolved` then names */
 	ls_layout layout;
 	ls_settings_batches batches;
 	const ls_dataset *train_set, *test_set; /* test_set: NULL without evaluation */

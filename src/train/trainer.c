@@ -1,7 +1,7 @@
 /*
  * trainer.c - making a trainer: stores, devices, the exchange between them.
  */
-#include "train/trainer.h"
+#include "train/trainer_inside.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -170,7 +170,7 @@ struct ls_trainer {
 	int share_grads;     /* and gradients need no memory of their own beyond one layer's */
 	float *grads;        /* for it */
 	size_t grads_floats; /* there */
-	double *update_s;    /* (participants) time spent in updates */
+	double *update_s;    /* (participants) processor time spent in updates */
 	int participants;
 };
 
@@ -192,7 +192,7 @@ ls_status ls_trainer_report_of(ls_trainer *trainer, uint64_t step, ls_trainer_re
 /* Wait for all that was begun. The calling thread is no longer pinned afterwards, until the next step. */
 ls_status ls_trainer_settle(ls_trainer *trainer);
 
-/* Mean over threads of the time spent in updates so far. */
+/* Mean over threads of the processor time spent in updates so far, the courier's among them. */
 double ls_trainer_update_s(const ls_trainer *trainer);
 
 ls_status ls_trainer_fingerprint(const ls_trainer *trainer, uint64_t *out);
@@ -205,12 +205,5 @@ typedef struct ls_trainer_bytes {
 	size_t params, gradients, state, workspace;
 } ls_trainer_bytes;
 ls_status ls_trainer_plan(const ls_trainer_options *options, ls_trainer_bytes *out);
-
-/* trainer_step.c: what the exchange calls, and the notes of a step. */
-void ls_trainer_update(void *context, size_t begin, size_t end, const float *sums, int participant);
-size_t ls_trainer_figures(void *context, int round, size_t begin, size_t end);
-void ls_trainer_measure(void *context, const ls_measuring *measuring);
-void ls_trainer_measured(void *context, int round, const double *figures, size_t count);
-void ls_trainer_act(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s, double end_s);
 
 #endif

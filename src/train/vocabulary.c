@@ -8,23 +8,24 @@
 #include "data/corpus.h"
 #include "data/dataset.h"
 #include "text/vocab.h"
+#include "train/weights.h"
 
 #define COPY "vocab.txt"
 
-static int is_name(const char *data)
+static const ls_dataset_row *row_of(const char *data)
 {
-	const char *name;
-	for (size_t i = 0; (name = ls_dataset_name_at(i)) != NULL; i++)
-		if (strcmp(name, data) == 0)
-			return 1;
-	return 0;
+	const ls_dataset_row *row;
+	for (size_t i = 0; (row = ls_dataset_row_at(i)) != NULL; i++)
+		if (strcmp(row->name, data) == 0)
+			return row;
+	return NULL;
 }
 
 /* Where a dataset that was opened without --vocab has found its own. */
 static ls_status beside_data(char *out, size_t size, const ls_train_options *o)
 {
 	char directory[4096];
-	if (is_name(o->data))
+	if (row_of(o->data) != NULL)
 		LS_TRY(ls_data_directory(directory, sizeof(directory), o->data_dir, o->data));
 	else
 		LS_TRY(ls_corpus_home(directory, sizeof(directory), o->data));
@@ -66,4 +67,26 @@ void ls_vocabulary_find(char *out, size_t size, const char *run)
 {
 	if (run[0] == '\0' || ls_path_join(out, size, run, COPY) != LS_OK || !ls_path_exists(out))
 		out[0] = '\0';
+}
+
+/* Text that is generated has words of its own. */
+static int is_read_with_one(const ls_train_options *o)
+{
+	if (o->train_set != NULL || o->data == NULL)
+		return 0;
+	const ls_dataset_row *row = row_of(o->data);
+	return row != NULL ? row->is_text && row->needs_download : ls_corpus_is_text(o->data);
+}
+
+void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
+{
+	ls_weights weights = { .run = "" };
+
+	out[0] = '\0';
+	if (o->vocab != NULL || !is_read_with_one(o))
+		return;
+	if (o->resume && o->run != NULL)
+		ls_vocabulary_find(out, size, o->run);
+	else if (o->init != NULL && ls_weights_find(&weights, o->init) == LS_OK) /* else told when they are read */
+		ls_vocabulary_find(out, size, weights.run);
 }

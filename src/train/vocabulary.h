@@ -1,5 +1,6 @@
 /*
  * vocabulary.h - a run keeps the vocabulary it was trained with: RUN/vocab.txt, without which its weights mean nothing.
+ * Whoever goes on from its weights reads text with that one.
  */
 #ifndef LS_TRAIN_VOCABULARY_H
 #define LS_TRAIN_VOCABULARY_H
@@ -12,5 +13,9 @@ ls_status ls_vocabulary_keep(const ls_train_options *options, uint64_t hash);
 
 /* The run's copy; "" when it has none. */
 void ls_vocabulary_find(char *out, size_t size, const char *run);
+
+/* Where settings name no vocabulary, and the data is read with one: the copy of the run that the weights come from
+ * (--init) or of the one that goes on (--resume). "": there is none, and the one beside the data is meant. */
+void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *options);
 
 #endif

@@ -23,6 +23,7 @@ void ls_watch_end(ls_watch *w)
 	w->metrics = NULL;
 }
 
+/* Steps and time left are the run's; the epoch only says where in it they are. */
 static void show(ls_watch *w, const ls_ckpt_progress *at, double loss)
 {
 	const ls_setup *s = w->setup;
@@ -34,7 +35,7 @@ static void show(ls_watch *w, const ls_ckpt_progress *at, double loss)
 	snprintf(title, sizeof(title), "epoch %llu/%llu", (unsigned long long)at->epoch + 1,
 		 (unsigned long long)epochs);
 	snprintf(detail, sizeof(detail), "loss %.4f  %.0f data/sec", loss, rate);
-	ls_progress_update(w->progress, title, at->epoch_step, s->steps_per_epoch, detail, left);
+	ls_progress_update(w->progress, title, at->step, s->total_steps, detail, left);
 }
 
 /* Curves want more points than a terminal wants lines. */
@@ -102,7 +103,8 @@ static void log_rate(const ls_watch *w, uint64_t step, uint64_t since, const ls_
 	if (r->picks > 0)
 		snprintf(text + used, sizeof(text) - (size_t)used, ", masked loss %.3f accuracy %.3f",
 			 r->token_loss / (double)r->picks, (double)r->token_correct / (double)r->picks);
-	ls_log_line("Step%llu: %.2f data/sec%s", (unsigned long long)step, rate, text);
+	ls_log_line("Step%llu: %.2f data/sec, loss %.4f%s", (unsigned long long)step, rate,
+		    r->loss / (double)r->samples, text);
 }
 
 ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *r)

@@ -52,38 +52,67 @@ ls_status ls_weights_find(ls_weights *out, const char *source)
 	return LS_OK;
 }
 
+/* Which samples there are to test on. */
+static int is_of_data(const ls_setting *row)
+{
+	static const char *const names[] = { "data", "data-dir", "test-samples", "seed" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(row->name, names[i]) == 0)
+			return 1;
+	return 0;
+}
+
 static int is_noted(const ls_setting *row)
 {
-	return strcmp(row->group, LS_SETTINGS_TEXT) == 0 && (row->marks & LS_SETTING_BINDS) != 0;
+	return is_of_data(row) || (strcmp(row->group, LS_SETTINGS_TEXT) == 0 && (row->marks & LS_SETTING_BINDS) != 0);
+}
+
+static const char *string_of(const ls_setting *row, const ls_train_options *options)
+{
+	return row->kind == LS_SETTING_STRING ? *(const char *const *)((const char *)options + row->offset) : NULL;
 }
 
 static void add(ls_weights_notes *notes, const char *key, const char *value)
 {
-	if (notes->count >= LS_CKPT_NOTES)
+	if (notes->count < LS_CKPT_NOTES)
+		notes->pair[notes->count++] = (ls_st_pair){ key, value };
+}
+
+static void add_copy(ls_weights_notes *notes, const char *key, const char *value)
+{
+	char *copy = notes->text[notes->count % LS_CKPT_NOTES];
+	snprintf(copy, sizeof(notes->text[0]), "%s", value);
+	add(notes, key, copy);
+}
+
+static void note(ls_weights_notes *notes, const ls_setting *row, const ls_train_options *options)
+{
+	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
+	char value[32], usual[32];
+
+	if (row->kind == LS_SETTING_STRING) { /* also the default, which is no more than that */
+		if (string_of(row, options) != NULL)
+			add(notes, row->name, string_of(row, options));
 		return;
-	snprintf(notes->text[notes->count], sizeof(notes->text[0]), "%s", value);
-	notes->pair[notes->count] = (ls_st_pair){ key, notes->text[notes->count] };
-	notes->count++;
+	}
+	ls_setting_format(row, options, value, sizeof(value));
+	ls_setting_format(row, &defaults, usual, sizeof(usual));
+	if (strcmp(value, usual) != 0)
+		add_copy(notes, row->name, value);
 }
 
 void ls_weights_note(ls_weights_notes *out, const ls_train_options *options, uint64_t vocabulary)
 {
-	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
-	char value[32], usual[32];
 	const ls_setting *row;
+	char hash[32];
 
 	out->count = 0;
-	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++) {
-		if (!is_noted(row))
-			continue;
-		ls_setting_format(row, options, value, sizeof(value));
-		ls_setting_format(row, &defaults, usual, sizeof(usual));
-		if (strcmp(value, usual) != 0)
-			add(out, row->name, value);
-	}
-	snprintf(value, sizeof(value), "%016" PRIx64, vocabulary);
+	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++)
+		if (is_noted(row) && !(is_of_data(row) && options->train_set != NULL)) /* the caller's has no name */
+			note(out, row, options);
+	snprintf(hash, sizeof(hash), "%016" PRIx64, vocabulary);
 	if (vocabulary != 0)
-		add(out, LS_CKPT_VOCABULARY, value);
+		add_copy(out, LS_CKPT_VOCABULARY, hash);
 }
 
 static ls_status read_notes(const ls_st_reader *reader, const char *file, ls_train_options *options)
@@ -92,7 +121,8 @@ static ls_status read_notes(const ls_st_reader *reader, const char *file, ls_tra
 
 	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++) {
 		const char *value = is_noted(row) ? ls_st_metadata(reader, row->name) : NULL;
-		if (value == NULL || (row->kind == LS_SETTING_FLAG && strcmp(value, "on") != 0))
+		if (value == NULL || row->kind == LS_SETTING_STRING ||
+		    (row->kind == LS_SETTING_FLAG && strcmp(value, "on") != 0))
 			continue;
 		ls_status status = ls_setting_set(row, options, row->kind == LS_SETTING_FLAG ? NULL : value);
 		if (status != LS_OK)
@@ -101,12 +131,24 @@ static ls_status read_notes(const ls_st_reader *reader, const char *file, ls_tra
 	return LS_OK;
 }
 
-ls_status ls_weights_read_notes(const char *file, ls_train_options *options, char *model, size_t size)
+/* NULL when the file does not say, and when it says more than there is room for. */
+static const char *copy_note(const ls_st_reader *reader, const char *key, char *out, size_t size)
+{
+	const char *value = ls_st_metadata(reader, key);
+	out[0] = '\0';
+	if (value != NULL && strlen(value) < size)
+		memcpy(out, value, strlen(value) + 1);
+	return out[0] != '\0' ? out : NULL;
+}
+
+ls_status ls_weights_read_notes(const char *file, ls_train_options *options, ls_weights_said *said)
 {
 	ls_st_reader *reader = NULL;
 	LS_TRY(ls_st_open(&reader, file));
-	const char *name = ls_st_metadata(reader, "model");
-	snprintf(model, size, "%s", name != NULL ? name : "");
+	options->model = copy_note(reader, "model", said->model, sizeof(said->model));
+	options->data = copy_note(reader, "data", said->data, sizeof(said->data));
+	options->data_dir = copy_note(reader, "data-dir", said->data_dir, sizeof(said->data_dir));
+	said->has_vocabulary = ls_st_metadata(reader, LS_CKPT_VOCABULARY) != NULL;
 	ls_status status = read_notes(reader, file, options);
 	ls_st_close(reader);
 	return status;

@@ -1,9 +1,10 @@
 /*
  * weights.h - where weights come from: a run, a checkpoint of it, or a file; and what their file says of itself.
  *
- * A file of a model of text has, in its metadata, the settings that say how text is read and how large the model is
- * ("seq-len": "64"), as far as they are not the defaults, and the vocabulary's hash: rows of the table of settings,
- * written and read by their names.
+ * A file has, in its metadata, what it takes to evaluate it: the model's name, the data it was trained on, and of text
+ * the settings that say how it is read and how large the model is ("seq-len": "64"), as far as they are not the
+ * defaults, and the vocabulary's hash. All but the first and the last are rows of the table of settings, written and
+ * read by their names.
  */
 #ifndef LS_TRAIN_WEIGHTS_H
 #define LS_TRAIN_WEIGHTS_H
@@ -21,7 +22,7 @@ typedef struct ls_weights {
 /* `source` is a run directory (its newest whole checkpoint), a checkpoint's, or a file. */
 ls_status ls_weights_find(ls_weights *out, const char *source);
 
-/* What a run notes in the metadata of its files. */
+/* What a run notes in the metadata of its files. Strings are the options' own. */
 typedef struct ls_weights_notes {
 	char text[LS_CKPT_NOTES][32];
 	ls_st_pair pair[LS_CKPT_NOTES];
@@ -29,7 +30,14 @@ typedef struct ls_weights_notes {
 } ls_weights_notes;
 void ls_weights_note(ls_weights_notes *out, const ls_train_options *options, uint64_t vocabulary);
 
-/* The same from a file, into options; what it does not say stays. `model` receives its name, "" when it has none. */
-ls_status ls_weights_read_notes(const char *file, ls_train_options *options, char *model, size_t size);
+/* The strings that a file notes; "" where it does not. */
+typedef struct ls_weights_said {
+	char model[64], data[4096], data_dir[4096];
+	int has_vocabulary; /* it is of text, and a run of ours wrote it */
+} ls_weights_said;
+
+/* The same from a file, into options, whose model, data and data_dir then are of `said` or NULL; of the rest, what it
+ * does not say stays. */
+ls_status ls_weights_read_notes(const char *file, ls_train_options *options, ls_weights_said *said);
 
 #endif

@@ -20,6 +20,7 @@ arrows() {
 		for (i in rooms)
 			allow(rooms[i], "base tensor")
 		allow("data", "base tensor text")
+		allow("ckpt", "base json tensor")
 		allow("graph", "base tensor " middle)
 		allow("models", "base tensor graph " middle)
 		allow("train", "base json tensor text graph models " middle)
@@ -27,7 +28,7 @@ arrows() {
 		allow("probe", "base tensor kernels exchange metrics")
 		allow("results", "base json")
 		allow("sweep", "base json results launch metrics")
-		allow("plan", "base json tensor exchange train results")
+		allow("plan", "base json tensor optim exchange train")
 		allow("report", "base json metrics results plan")
 		only["libxsmm.h"] = "kernels"
 		only["mpi.h"] = "exchange"

@@ -16,7 +16,7 @@ offers() { # WORDS...: what is offered for the last one
 	echo "${COMPREPLY[@]}"
 }
 
-is "commands" "$(offers "")" "train eval data models bench probe report slurm --help --version"
+is "commands" "$(offers "")" "train eval data models bench plan probe report slurm --help --version"
 is "the beginning of a command" "$(offers tr)" "train"
 is "commands of data" "$(offers data "")" "list get make info"
 is "an option" "$(offers train --lr-step)" "--lr-step-every --lr-step-factor"
@@ -34,6 +34,8 @@ like "models" "$(offers train --model resnet1)" "^resnet18 "
 like "datasets" "$(offers train --data gl)" "^glyphs$"
 like "datasets to get" "$(offers data get mn)" "^mnist$"
 is "options of a probe" "$(offers probe --b)" "--bucket-bytes --bytes"
+is "recipes of a bench" "$(offers bench rcc)" "rcc-bigmnist rcc-mnist"
+is "also behind a flag" "$(offers bench --quick one)" "oneflow-bert"
 is "options of a report" "$(offers report --b)" "--beside"
 is "published figures" "$(offers report --beside s)" "seeds"
 is "options of a job" "$(offers slurm --n)" "--nodes"

@@ -6,7 +6,7 @@
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --devices 1 --epochs 2 \
 	--log-every 10 --run runs/cnn
 is "a small run succeeds" "$status" 0
-like "a rate every so many steps, as published" "$out" '^Step10: [0-9.]+ data/sec$'
+like "a rate every so many steps, as published" "$out" '^Step10: [0-9.]+ data/sec, loss [0-9]+\.[0-9]{4}$'
 like "a line an epoch, as published" "$out" \
 	'^Epoch 1 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: (0\.[0-9]{4}|1\.0000)$'
 like "the fingerprint is the last line" "$(tail -n 1 <<<"$out")" '^parameters xxh64 [0-9a-f]{16}$'
@@ -59,5 +59,18 @@ run bash -c '"$0" train --model mlp --data glyphs --samples 1000 --test-samples 
 	exit "${PIPESTATUS[0]}"' "$LOCKSTEP"
 is "a reader that goes away is reported" "$status" 1
 ok "but the run is kept" bash -c 'ls runs/pipe/ckpt/step-*/model.safetensors'
+
+# On a terminal: the epoch of all, and steps and time of the whole run.
+if command -v script >/dev/null; then
+	long=(--model mlp --data glyphs --samples 4000 --batch 8 --devices 1 --epochs 100 --eval-every 0)
+	script -qec "timeout -s INT 4 $LOCKSTEP train ${long[*]}" /dev/null >screen </dev/null
+	like "a progress line tells of the run" "$(tr '\r' '\n' <screen)" \
+		'^epoch [0-9]+/100 \|#*-*\| [0-9]+/50000  loss [0-9.]+  [0-9]+ data/sec  [0-9:]+ left'
+	ok "and its steps fit the epoch" python3 - screen <<-'END'
+		import re, sys
+		lines = re.findall(r"epoch (\d+)/100 \|[#-]*\| (\d+)/50000 ", open(sys.argv[1]).read())
+		sys.exit(not lines or any((int(step) - 1) // 500 + 1 != int(epoch) for epoch, step in lines))
+	END
+fi
 
 test_end

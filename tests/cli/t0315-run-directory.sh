@@ -89,6 +89,15 @@ exec 9>&-
 run small_train --steps 1 --run runs/starting
 is "and welcome when the first is gone" "$status" 0
 
+# A run that is refused leaves nothing.
+fails_with "weights that are not there" 1 "nowhere.safetensors" \
+	small_train --steps 1 --init nowhere.safetensors --run runs/refused
+ok "leave no directory behind" test ! -e runs/refused
+mkdir runs/refused
+echo "mine" >runs/refused/note
+fails_with "nor" 1 "nowhere.safetensors" small_train --steps 1 --init nowhere.safetensors --run runs/refused
+is "a lock in one that was there" "$(ls -A runs/refused)" note
+
 # Bits are promised within one instruction set and one kind of kernels.
 export LOCKSTEP_ISA=generic LOCKSTEP_KERNELS=portable
 run small_train --steps 5 --run runs/portable

@@ -72,6 +72,8 @@ evaluated() { # NAME DATA OPTIONS...
 	ok "$name: and the outputs are the same bytes" cmp one other
 	run "$LOCKSTEP" eval "$file" --data "$data" --samples 50
 	is "$name: the file alone tells the same" "${out% in *}" "$first"
+	run "$LOCKSTEP" eval "$file"
+	is "$name: and on which data" "${out% in *}" "$first"
 	run "$LOCKSTEP" eval "$(dirname "$file")"
 	is "$name: and so does the checkpoint" "${out% in *}" "$first"
 }
@@ -190,6 +192,22 @@ run text_train "${again[@]}" --vocab away.txt --steps 5 --run runs/corpus --resu
 is "with the same from elsewhere it may" "$status" 0
 fails_with "nor start from weights of another" 1 "another vocabulary .* give the one .* --vocab runs/corpus/vocab.txt" \
 	text_train "${again[@]}" --vocab other.txt --init runs/corpus
+run text_train "${again[@]}" --init runs/corpus --run runs/heir
+echo "$out" >heir.out
+echo "$err" >heir.err
+is "without --vocab, that of the weights is taken" "$status" 0
+like "which is told" "$err" "text is read with the vocabulary of the weights, .*runs/corpus/vocab.txt"
+ok "and kept" cmp runs/corpus/vocab.txt runs/heir/vocab.txt
+cp other.txt corpus/vocab.txt
+run text_train "${again[@]}" --init runs/corpus --run runs/heir-2
+is "also beside another one" "$(fingerprint "$out")" "$(fingerprint "$(cat heir.out)")"
+run text_train "${again[@]}" --steps 5 --run runs/heir --resume
+is "a run goes on with its own" "$status" 0
+rm corpus/vocab.txt
+run text_train "${again[@]}" --init runs/corpus --cased
+like "weights of lower case, and a run that keeps capitals" "$err" \
+	'was trained on text in lower case, and this run reads it with capitals \(--cased\): leave --cased out'
+unlike "the same case is not told of" "$(cat heir.err)" 'lower case'
 head -n 100 away.txt >short.txt
 fails_with "of another size, told with both" 1 "vocabulary of $(wc -l <away.txt) tokens, the data is read with one of 100" \
 	text_train "${again[@]}" --vocab short.txt --init runs/corpus

@@ -46,6 +46,10 @@ trained=$(accuracy "$out")
 run "$LOCKSTEP" eval runs/seven
 like "as many samples as training tested on" "$out" ", 200 samples in"
 is "and the same ones" "$(accuracy "$out")" "$trained"
+first=$(without_time "$out")
+cp runs/seven/ckpt/step-*/model.safetensors alone.safetensors
+run "$LOCKSTEP" eval alone.safetensors
+is "a file away from its run knows them, too" "$(without_time "$out")" "$first"
 run "$LOCKSTEP" eval runs/seven --samples 50
 like "--samples wins" "$out" ", 50 samples in"
 

@@ -16,6 +16,10 @@ ok "the median lies between the ends" \
 	json bench.json 'o["samples_per_s_min"] <= o["samples_per_s"] <= o["samples_per_s_max"]'
 ok "rate and step agree within a factor of two" \
 	json bench.json '0.5 < o["samples_per_s"] * o["step_ms"] / 1000 / o["batch"] < 2'
+ok "each repeat is in it, in the order made" json bench.json \
+	'len(o["repeats"]) == 3 and sorted(r["samples_per_s"] for r in o["repeats"])[1] == o["samples_per_s"]'
+ok "and how long its steps took" json bench.json 'all(r["step_ms"] > 0 for r in o["repeats"])'
+ok "the gradient's size is that of the parameters, but for gaps" json bench.json '421642 * 4 <= o["gradient_bytes"] < 1.01 * 421642 * 4'
 ok "kernels and instruction set are told" json bench.json 'o["kernels"] and o["isa"]'
 
 run "$LOCKSTEP" bench "${quick[@]}" --threads 2 --profile --json

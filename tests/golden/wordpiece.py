@@ -223,7 +223,7 @@ def make_pools(chars):
 
 
 def make_strings(chars, count, seed):
-    rng, pools = random.Random(seed), make_pools(chars)
+    rng, pools, known = random.Random(seed), make_pools(chars), set(chars)
     for char in chars:  # each alone in a word, which shows its class, its lower case and its parts
         yield rng.choice(["-", "cased"]), ("b" + char + "a").encode("utf-8")
     for char in chars:  # and its case, by what a sigma makes of it
@@ -233,6 +233,8 @@ def make_strings(chars, count, seed):
         text = random_text(rng, pools)
         if rng.random() < 0.05:
             text, options = damaged(rng, text), options + rng.choice(["", ",replace", ",replace"])
+            if not known.issuperset(text.decode("utf-8", "ignore")):
+                continue  # damage can make a character that only one side knows
         yield options, text
 
 

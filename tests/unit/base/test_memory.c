@@ -18,6 +18,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/memory_limits.h"
+#include "unit/base/fake_root.h"
 
 static int all_zero(const uint8_t *data, size_t bytes)
 {
@@ -88,35 +89,6 @@ static void arena_text(void **state)
 	assert_null(ls_arena_alloc(&arena, SIZE_MAX - 3));
 	assert_non_null(strstr(ls_last_error(), "memory"));
 	ls_arena_release(&arena);
-}
-
-static char root[64];
-
-static int make_root(void **state)
-{
-	(void)state;
-	const char *parent = getenv("TMPDIR");
-	int length =
-		snprintf(root, sizeof root, "%.40s/ls-memory-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
-	return length > 0 && mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-	(void)state;
-	return ls_path_remove_tree(root) == LS_OK ? 0 : -1;
-}
-
-static void put(const char *directory, const char *name, const char *text)
-{
-	char path[512];
-	snprintf(path, sizeof path, "%s%s", root, directory);
-	assert_int_equal(ls_path_make(path), LS_OK);
-	snprintf(path, sizeof path, "%s%s/%s", root, directory, name);
-	FILE *file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
 }
 
 static void meminfo_alone(void **state)

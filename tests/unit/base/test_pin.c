@@ -15,19 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/files.h"
 #include "base/pin.h"
+#include "unit/base/fake_root.h"
 
-static char root[64];
 static ls_processors before; /* what this process may use */
 
 static int setup(void **state)
 {
-	(void)state;
-	const char *parent = getenv("TMPDIR");
-	snprintf(root, sizeof root, "%.40s/ls-pin-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
 	ls_cores_allowed(&before);
-	return mkdtemp(root) ? 0 : -1;
+	return make_root(state);
 }
 
 static void allow(const ls_processors *set)
@@ -37,22 +33,9 @@ static void allow(const ls_processors *set)
 
 static int teardown(void **state)
 {
-	(void)state;
 	unsetenv("HWLOC_SYNTHETIC");
 	allow(&before);
-	return ls_path_remove_tree(root) == LS_OK ? 0 : -1;
-}
-
-static void put(const char *directory, const char *name, const char *text)
-{
-	char path[512];
-	snprintf(path, sizeof path, "%s%s", root, directory);
-	assert_int_equal(ls_path_make(path), LS_OK);
-	snprintf(path, sizeof path, "%s%s/%s", root, directory, name);
-	FILE *file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
+	return remove_root(state);
 }
 
 /* The set of the processors listed, up to -1. */

@@ -4,6 +4,7 @@
 #ifndef LS_TEST_DATA_FIXTURE_H
 #define LS_TEST_DATA_FIXTURE_H
 
+#include <lockstep/data.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,6 +163,16 @@ __attribute__((unused)) static void put_mnist(const char *dir, uint32_t n, uint3
 	put_idx(in_dir(dir, "train-labels-idx1-ubyte"), 1, (uint32_t[]){ n }, fill_digits, 0);
 	put_idx(in_dir(dir, "t10k-images-idx3-ubyte"), 3, (uint32_t[]){ m, 28, 28 }, fill_pixels, 0);
 	put_idx(in_dir(dir, "t10k-labels-idx1-ubyte"), 1, (uint32_t[]){ m }, fill_digits, 0);
+}
+
+static inline ls_status open_set(ls_dataset **out, const char *name, const char *dir, ls_split split, uint64_t samples)
+{
+	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
+	options.name = name;
+	options.dir = dir;
+	options.split = split;
+	options.samples = samples;
+	return ls_dataset_open(out, &options);
 }
 
 #endif

@@ -276,7 +276,7 @@ static void masks_follow_the_rule(void **state)
 {
 	(void)state;
 	enum { LENGTH = 100, MIDDLE = 40, ROUNDS = 4000, VOCAB = 1000 };
-	static const ls_special_ids special = { 0, 1, 2, 3, 4 };
+	static const ls_special special = { 0, 1, 2, 3, 4 };
 	int hit[LENGTH] = { 0 }, masked = 0, other = 0, kept = 0;
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		sample s = { .text.length = LENGTH };

@@ -13,16 +13,6 @@
 #define GLYPH_HASH 0x37de7b98aaca3c16ull
 #define AUGMENT_HASH 0x2bb6b7937c8a33e7ull
 
-static ls_status open_set(ls_dataset **out, const char *name, const char *dir, ls_split split, uint64_t samples)
-{
-	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
-	options.name = name;
-	options.dir = dir;
-	options.split = split;
-	options.samples = samples;
-	return ls_dataset_open(out, &options);
-}
-
 static uint64_t glyph_hash(uint64_t seed, ls_split split, uint64_t first, uint64_t count)
 {
 	uint64_t hash = 0;

@@ -18,16 +18,6 @@ static uint8_t fill_twelve(size_t i)
 	return i == 5 ? 12 : 0;
 }
 
-static ls_status open_set(ls_dataset **out, const char *name, const char *dir, ls_split split, uint64_t samples)
-{
-	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
-	options.name = name;
-	options.dir = dir;
-	options.split = split;
-	options.samples = samples;
-	return ls_dataset_open(out, &options);
-}
-
 static void reads_and_normalises(void **state)
 {
 	ls_dataset *set;

@@ -160,6 +160,27 @@ static void sentences_and_phrases(void **state)
 	ls_dataset_free(set);
 }
 
+static uint64_t text_hash_of(const char *dir)
+{
+	ls_dataset *set;
+	assert_ok(open_sst(&set, dir, LS_SPLIT_TRAIN, 0, 0));
+	uint64_t hash = ls_dataset_describe(set)->text_hash;
+	ls_dataset_free(set);
+	return hash;
+}
+
+/* Nodes compare the hash, and so does a run that goes on. */
+static void labels_are_hashed_with_the_text(void **state)
+{
+	const char *dir = *state;
+	put_treebank(dir);
+	uint64_t first = text_hash_of(dir);
+	assert_true(first == text_hash_of(dir));
+	put_text(dir, "train.txt",
+		 "(3 (2 It) (4 (2 's) (4 (3 (2 a) (4 (3 lovely) (2 film))) (2 .))))\n(1 (0 bad) (2 .))\n");
+	assert_true(first != text_hash_of(dir));
+}
+
 static void what_is_missing_is_said(void **state)
 {
 	const char *dir = *state;
@@ -189,6 +210,7 @@ int main(void)
 		cmocka_unit_test(trees_become_sentences),
 		cmocka_unit_test(what_is_no_tree_is_located),
 		cmocka_unit_test_setup_teardown(sentences_and_phrases, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(labels_are_hashed_with_the_text, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(what_is_missing_is_said, fixture_enter, fixture_leave),
 	};
 	return cmocka_run_group_tests_name("sst", tests, NULL, NULL);

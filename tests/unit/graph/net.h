@@ -146,6 +146,23 @@ static inline double net_train(net *t, int64_t count)
 	return t->leaf.loss;
 }
 
+static inline const ls_param *net_param(const ls_graph *g, const char *name)
+{
+	for (size_t i = 0; i < g->params.count; i++)
+		if (strcmp(g->params.rows[i].name, name) == 0)
+			return &g->params.rows[i];
+	fail_msg("no parameter %s", name);
+	return NULL;
+}
+
+static inline void net_same_floats(const char *what, const float *got, const float *expected, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (memcmp(&got[i], &expected[i], sizeof(float)) != 0)
+			fail_msg("%s: float %zu of %zu is %.9g, expected exactly %.9g", what, i, count, (double)got[i],
+				 (double)expected[i]);
+}
+
 static inline ls_graph *net_graph(void)
 {
 	ls_graph *graph = NULL;

@@ -4,9 +4,9 @@
  */
 #include <math.h>
 
-#include "graph/exec_plan.h"
 #include "kernels/reference.h"
 #include "unit/graph/allocations.h"
+#include "unit/graph/exec_checks.h"
 #include "unit/graph/net.h"
 
 /* Samples do not meet: runs in slices. */
@@ -45,62 +45,22 @@ static ls_graph *coupled(void)
 typedef ls_graph *(*maker)(void);
 static const maker makers[] = { sliced, coupled };
 
-static void same_floats(const char *what, const float *got, const float *expected, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (memcmp(&got[i], &expected[i], sizeof(float)) != 0)
-			fail_msg("%s: float %zu of %zu is %.9g, expected exactly %.9g", what, i, count, (double)got[i],
-				 (double)expected[i]);
-}
-
-/* Results of one net against another's, bit by bit. */
-static void same_results(const char *what, const net *got, const net *expected)
-{
-	assert_true(got->leaf.loss == expected->leaf.loss);
-	assert_int_equal(got->leaf.correct, expected->leaf.correct);
-	same_floats(what, got->grads, expected->grads, got->graph->params.live);
-	same_floats(what, got->stats, expected->stats, got->graph->params.buffers);
-}
+EXEC_SUBJECT(net, net_init, net_train, net_release);
 
 static void test_threads(void **state)
 {
 	static const int64_t counts[] = { 1, 33, 70, 300 };
 	(void)state;
 	for (int m = 0; m < 2; m++)
-		for (int c = 0; c < 4; c++) {
-			net one, more;
-			net_init(&one, makers[m](), counts[c], 0, 1, 0);
-			net_train(&one, counts[c]);
-			for (int threads = 2; threads <= 4; threads++) {
-				net_init(&more, makers[m](), counts[c], 0, threads, 0);
-				net_train(&more, counts[c]);
-				same_results("another number of threads", &more, &one);
-				net_release(&more);
-			}
-			net_release(&one);
-		}
+		for (int c = 0; c < 4; c++)
+			exec_check_threads(&subject, makers[m], counts[c]);
 }
 
-/* Nothing is read that was not written in the same leaf, whatever ran before. */
 static void test_stale_memory(void **state)
 {
 	(void)state;
-	for (int m = 0; m < 2; m++) {
-		net fresh, used;
-		net_init(&fresh, makers[m](), 90, 17, 1, 0);
-		net_init(&used, makers[m](), 90, 17, 1, 0);
-		for (int round = 0; round < 4; round++) {
-			int64_t count = round % 2 ? 17 : 90;
-			memset(fresh.exec->workspace, 0, ls_exec_workspace(fresh.exec));
-			memset(used.exec->workspace, 0xff, ls_exec_workspace(used.exec));
-			memset(used.stats, 0xff, used.graph->params.buffers * sizeof(float));
-			net_train(&fresh, count);
-			net_train(&used, count);
-			same_results("memory full of NaN", &used, &fresh);
-		}
-		net_release(&used);
-		net_release(&fresh);
-	}
+	for (int m = 0; m < 2; m++)
+		exec_check_stale_memory(&subject, makers[m]);
 }
 
 /* A leaf of 100 is a slice of 64 and one of 36. */
@@ -164,7 +124,7 @@ static void test_inference_any_cut(void **state)
 				few.labels = whole.labels + first;
 				ls_exec_infer(cut.exec, &few, part + first * NET_CLASSES);
 			}
-			same_floats("logits", part, logits, 100 * NET_CLASSES);
+			net_same_floats("logits", part, logits, 100 * NET_CLASSES);
 			net_release(&cut);
 		}
 		free(logits);
@@ -376,7 +336,7 @@ static void check_ready(maker make, int threads, int share)
 	for (size_t i = 0; i < live; i++)
 		if (w.seen[i] != 1)
 			fail_msg("gradient %zu of %zu was announced %d times", i, live, w.seen[i]);
-	same_floats("gradients when announced", w.grads, plain.grads, live);
+	net_same_floats("gradients when announced", w.grads, plain.grads, live);
 	assert_true(watched.leaf.loss == plain.leaf.loss);
 	free(grads);
 	free(w.grads);

@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "graph/place.h"
+#include "place_reference.h"
 
 enum { SEED = 20240619, COUNT = 300 };
 
@@ -57,9 +59,11 @@ static uint32_t drawn(uint64_t round, uint64_t k, uint32_t below)
 
 static void check_spans(const char *what, ls_span *spans, size_t count, int moments, double limit)
 {
-	size_t total = 0, bound = ls_place_bound(spans, count);
+	size_t total = 0, bound = 0;
+	assert_int_equal(ls_place_bound(spans, count, &bound), LS_OK);
 	assert_int_equal(ls_place(spans, count, &total), LS_OK);
 	check_placement(spans, count, total);
+	assert_int_equal(reference_differs(spans, count), count);
 	assert_int_equal(bound, peak(spans, count, moments));
 	assert_true(total >= bound);
 	double ratio = (double)total / (double)bound;
@@ -85,19 +89,45 @@ static void test_random(void **state)
 }
 
 /* What a network is: values that live from forward to backward, gradients that live a moment, maps that shrink. */
-static void test_network(void **state)
+static void make_network(ls_span *spans, int nodes)
 {
-	enum { NODES = 60 };
-	static ls_span spans[3 * NODES];
-	(void)state;
-	for (int i = 0; i < NODES; i++) {
-		size_t bytes = (size_t)(1 << 20) >> (i / 12);
-		int back = 2 * NODES - i, skip = i % 6 == 0 ? 3 : 1;
+	for (int i = 0; i < nodes; i++) {
+		size_t bytes = (size_t)(1 << 20) >> (5 * i / nodes);
+		int back = 2 * nodes - i, skip = i % 6 == 0 ? 3 : 1;
 		spans[3 * i] = (ls_span){ .bytes = bytes, .from = i, .to = back };
 		spans[3 * i + 1] = (ls_span){ .bytes = bytes, .from = back - skip, .to = back };
 		spans[3 * i + 2] = (ls_span){ .bytes = i % 2 ? 0 : bytes / 4, .from = back, .to = back };
 	}
+}
+
+static void test_network(void **state)
+{
+	enum { NODES = 60, MANY = 400 };
+	static ls_span spans[3 * MANY];
+	(void)state;
+	make_network(spans, NODES);
 	check_spans("a network", spans, 3 * NODES, 2 * NODES + 1, 1.1);
+	make_network(spans, MANY);
+	check_spans("a deeper one", spans, 3 * MANY, 2 * MANY + 1, 1.1);
+}
+
+/* A thousand layers of a transformer. In count^2 steps this would take minutes. */
+static void test_deep(void **state)
+{
+	enum { NODES = 20000 };
+	ls_span *spans = calloc((size_t)3 * NODES, sizeof(*spans));
+	size_t total = 0, bound = 0;
+	(void)state;
+	assert_non_null(spans);
+	make_network(spans, NODES);
+	double start = ls_clock_thread();
+	assert_int_equal(ls_place_bound(spans, (size_t)3 * NODES, &bound), LS_OK);
+	assert_int_equal(ls_place(spans, (size_t)3 * NODES, &total), LS_OK);
+	double seconds = ls_clock_thread() - start;
+	print_message("# %d spans placed in %.2f s\n", 3 * NODES, seconds);
+	assert_true(seconds < 20);
+	assert_true(total >= bound && (double)total < 1.1 * (double)bound);
+	free(spans);
 }
 
 static void test_edges(void **state)
@@ -105,7 +135,7 @@ static void test_edges(void **state)
 	ls_span none[1], zero = { .bytes = 0, .from = 0, .to = 9 }, one = { .bytes = 100, .from = 3, .to = 3 };
 	ls_span apart[2] = { { .bytes = 640, .from = 0, .to = 1 }, { .bytes = 640, .from = 2, .to = 3 } };
 	ls_span touching[2] = { { .bytes = 640, .from = 0, .to = 2 }, { .bytes = 640, .from = 2, .to = 3 } };
-	size_t total = 1;
+	size_t total = 1, bound = 1;
 	(void)state;
 	assert_int_equal(ls_place(none, 0, &total), LS_OK);
 	assert_int_equal(total, 0);
@@ -117,7 +147,10 @@ static void test_edges(void **state)
 	assert_int_equal(total, 640);
 	assert_int_equal(ls_place(touching, 2, &total), LS_OK);
 	assert_int_equal(total, 1280);
-	assert_int_equal(ls_place_bound(touching, 2), 1280);
+	assert_int_equal(ls_place_bound(touching, 2, &bound), LS_OK);
+	assert_int_equal(bound, 1280);
+	assert_int_equal(ls_place_bound(none, 0, &bound), LS_OK);
+	assert_int_equal(bound, 0);
 }
 
 int main(void)
@@ -125,6 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_network),
+		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_edges),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

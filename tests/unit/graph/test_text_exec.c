@@ -2,8 +2,8 @@
  * The executor on text: no dependence on threads, neighbours, stale memory or slices; a plan that holds the largest
  * leaf; logits of tokens whose gradient takes their place; what `ready` promises of shared words.
  */
-#include "graph/exec_plan.h"
 #include "unit/graph/allocations.h"
+#include "unit/graph/exec_checks.h"
 #include "unit/graph/text_net.h"
 
 enum { LONGEST = 11, PICKS = 3, WIDTH = 48 };
@@ -52,54 +52,22 @@ static ls_graph *classifier(void)
 typedef ls_graph *(*maker)(void);
 static const maker makers[] = { pretraining, classifier };
 
-static void same_results(const char *what, const text_net *got, const text_net *expected)
-{
-	const ls_exec_leaf *a = &got->net.leaf, *b = &expected->net.leaf;
-	assert_true(a->loss == b->loss && a->token_loss == b->token_loss);
-	assert_int_equal(a->correct, b->correct);
-	assert_int_equal(a->token_correct, b->token_correct);
-	text_same(what, got->net.grads, expected->net.grads, got->net.graph->params.live);
-}
+EXEC_SUBJECT(text_net, text_init, text_train, text_release);
 
 static void test_threads(void **state)
 {
 	static const int64_t counts[] = { 1, 5, 70, 150 };
 	(void)state;
 	for (int m = 0; m < 2; m++)
-		for (int c = 0; c < 4; c++) {
-			text_net one, more;
-			text_init(&one, makers[m](), counts[c], 0, 1, 0);
-			text_train(&one, counts[c]);
-			for (int threads = 2; threads <= 4; threads++) {
-				text_init(&more, makers[m](), counts[c], 0, threads, 0);
-				text_train(&more, counts[c]);
-				same_results("another number of threads", &more, &one);
-				text_release(&more);
-			}
-			text_release(&one);
-		}
+		for (int c = 0; c < 4; c++)
+			exec_check_threads(&subject, makers[m], counts[c]);
 }
 
-/* Nothing is read that was not written in the same leaf, whatever ran before. */
 static void test_stale_memory(void **state)
 {
 	(void)state;
-	for (int m = 0; m < 2; m++) {
-		text_net fresh, used;
-		text_init(&fresh, makers[m](), 90, 17, 1, 0);
-		text_init(&used, makers[m](), 90, 17, 1, 0);
-		for (int round = 0; round < 4; round++) {
-			int64_t count = round % 2 ? 17 : 90;
-			memset(fresh.net.exec->workspace, 0, ls_exec_workspace(fresh.net.exec));
-			memset(used.net.exec->workspace, 0xff, ls_exec_workspace(used.net.exec));
-			text_train(&fresh, count);
-			text_train(&used, count);
-			same_results("memory full of NaN", &used, &fresh);
-			assert_true(isfinite(used.net.leaf.loss));
-		}
-		text_release(&used);
-		text_release(&fresh);
-	}
+	for (int m = 0; m < 2; m++)
+		exec_check_stale_memory(&subject, makers[m]);
 }
 
 /* Samples of a leaf one by one: the same losses, logits and dropped elements, wherever a sample stood and however long
@@ -124,11 +92,11 @@ static void check_neighbours(maker make, const uint64_t *samples, int64_t count,
 		else
 			text_infer(&one, 1, alone);
 		assert_int_equal(one.pick_start[1], picks);
-		text_same("loss of a sample alone", one.net.exec->loss, all.net.exec->loss + i, 1);
-		text_same("loss of its tokens", one.net.exec->token_loss, all.net.exec->token_loss + first,
-			  (size_t)picks);
+		net_same_floats("loss of a sample alone", one.net.exec->loss, all.net.exec->loss + i, 1);
+		net_same_floats("loss of its tokens", one.net.exec->token_loss, all.net.exec->token_loss + first,
+				(size_t)picks);
 		if (!training)
-			text_same("its logits", alone, logits + i * NET_CLASSES, NET_CLASSES);
+			net_same_floats("its logits", alone, logits + i * NET_CLASSES, NET_CLASSES);
 	}
 	free(logits);
 	text_release(&one);
@@ -291,7 +259,7 @@ static void test_inference_plans(void **state)
 		text_init(&train, makers[m](), 70, 0, 1, 0);
 		text_init(&infer, makers[m](), 70, 0, 3, 1);
 		assert_true(text_infer(&train, 70, a) == text_infer(&infer, 70, b));
-		text_same("logits", b, a, 70 * NET_CLASSES);
+		net_same_floats("logits", b, a, 70 * NET_CLASSES);
 		assert_true(ls_exec_workspace(infer.net.exec) < ls_exec_workspace(train.net.exec));
 		text_release(&infer);
 		text_release(&train);
@@ -373,7 +341,7 @@ static void test_ready(void **state)
 			for (size_t i = 0; i < live; i++)
 				if (w.seen[i] != 1)
 					fail_msg("gradient %zu of %zu was announced %d times", i, live, w.seen[i]);
-			text_same("gradients when announced", w.grads, plain.net.grads, live);
+			net_same_floats("gradients when announced", w.grads, plain.net.grads, live);
 			free(w.grads);
 			free(w.seen);
 			text_release(&watched);

@@ -11,7 +11,7 @@ typedef double row[WIDTH];
 
 static float *values_of(const text_net *t, const char *name)
 {
-	const ls_param *p = text_param(t->net.graph, name);
+	const ls_param *p = net_param(t->net.graph, name);
 	float *out = net_take(ls_param_elements(p) * sizeof(float));
 	ls_param_export(p, LS_STORE_WHOLE, t->net.params, out);
 	return out;

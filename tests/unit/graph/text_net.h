@@ -133,23 +133,6 @@ static inline double text_infer(text_net *t, int64_t count, float *logits)
 	return t->net.leaf.loss;
 }
 
-static inline const ls_param *text_param(const ls_graph *g, const char *name)
-{
-	for (size_t i = 0; i < g->params.count; i++)
-		if (strcmp(g->params.rows[i].name, name) == 0)
-			return &g->params.rows[i];
-	fail_msg("no parameter %s", name);
-	return NULL;
-}
-
-static inline void text_same(const char *what, const float *got, const float *expected, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (memcmp(&got[i], &expected[i], sizeof(float)) != 0)
-			fail_msg("%s: float %zu of %zu is %.9g, expected exactly %.9g", what, i, count, (double)got[i],
-				 (double)expected[i]);
-}
-
 /* Short forms of the layers. */
 static inline ls_value text_embed(ls_graph *g, int longest, int picks, int width, const char *segments)
 {

@@ -244,6 +244,33 @@ static void endless_lines_are_cut(void **state)
 	end(&s);
 }
 
+/* Where the banner about a node that a signal has ended does not come, mpirun's notes tell, and nobody sees them. */
+static void notes_tell_who_was_killed_first(void **state)
+{
+	(void)state;
+	static const char *const before =
+		"[a:1] [[25102,0],0] ACTIVATE JOB [25102,1] STATE RUNNING AT ../../orte/mca/state/base/x.c:692\n"
+		"[a:1] [[25102,0],0] ACTIVATE PROC [[25102,0],7] STATE ABORTED BY SIGNAL AT ../../orte/y.c:1\n"
+		"[a:1] [[25102,0],0] ACTIVATE PROC [[25102,1],4] STATE RUNNING AT ../../orte/mca/odls/z.c:1056\n";
+	scene s;
+	begin(&s);
+	give(&s, before, 9, 0);
+	assert_false(s.output.has_killed); /* job 0 is of mpirun's daemons */
+	give(&s, DASHES "a non-zero exit code. Per user-\n", 9, 0);
+	give(&s, "[a:1] [[25102,0],0] ACTIVATE PROC [[25102,1],3] STATE ABORTED BY SIGNAL AT ../../orte/y.c:1746\n", 9,
+	     0);
+	give(&s, "direction, the job has been aborted.\n" DASHES, 9, 0);
+	give(&s, "[a:1] [[25102,0],0] ACTIVATE PROC [[25102,1],0] STATE ABORTED BY SIGNAL AT ../../orte/y.c:1746\n", 9,
+	     0);
+	assert_true(s.output.has_killed);
+	assert_int_equal(s.output.killed, 3);
+	assert_int_equal(s.output.end, LS_LAUNCH_TOLD);
+	ls_launch_output_flush(&s.output, 9, 1);
+	fflush(s.output.to);
+	assert_int_equal(s.size, 0);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +283,7 @@ int main(void)
 		cmocka_unit_test(endless_lines_are_cut),
 		cmocka_unit_test(nodes_know_more_than_mpirun),
 		cmocka_unit_test(mpis_own_lines_pass_only_while_the_job_runs),
+		cmocka_unit_test(notes_tell_who_was_killed_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

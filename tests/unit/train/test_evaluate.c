@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include <lockstep/models.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,9 @@
 #include "base/log.h"
 #include "train/crew.h"
 #include "train/evaluate.h"
+#include "unit/train/gang.h"
 
-enum { NODES_MAX = 5, SLOTS = 64, SAMPLES = 530, BATCH = 32 }; /* 17 leaves, the last one short */
+enum { SAMPLES = 530, BATCH = 32 }; /* 17 leaves, the last one short */
 
 /* What all nodes evaluate. */
 typedef struct subject {
@@ -58,7 +58,7 @@ static int free_subject(void **state)
 
 /* One node's evaluation. */
 typedef struct node {
-	ls_transport *transport; /* NULL: alone */
+	gang_node gang;
 	const int *devices_of;
 	const double *weight;
 	int devices, threads;
@@ -67,8 +67,6 @@ typedef struct node {
 	int passes;
 	int logits[SAMPLES]; /* how often each sample came */
 	ls_eval_result result;
-	ls_status status;
-	char message[512];
 } node;
 
 static void count_samples(void *context, const ls_leaf *leaf, const float *logits)
@@ -103,50 +101,36 @@ static ls_status evaluate(node *n, ls_courier *courier, ls_crew *crew)
 	return status;
 }
 
-static void *run_node(void *argument)
+static ls_status live(gang_node *self, ls_courier *courier)
 {
-	node *n = argument;
-	ls_courier_options carry = { .transport = n->transport, .timeout = 20 };
-	ls_courier *courier = NULL;
 	ls_crew crew = { 0 };
+	ls_status status = evaluate((node *)self, courier, &crew);
 
-	n->status = n->transport != NULL ? ls_courier_new(&courier, &carry) : LS_OK;
-	if (n->status == LS_OK)
-		n->status = evaluate(n, courier, &crew);
-	snprintf(n->message, sizeof n->message, "%s", n->status != LS_OK ? ls_last_error() : "");
-	int together = n->status == LS_OK || n->status == LS_EINTERRUPTED;
 	if (courier != NULL)
-		ls_courier_free(courier, together ? NULL : n->message);
+		ls_courier_free(courier, status == LS_OK || status == LS_EINTERRUPTED ? NULL : ls_last_error());
 	ls_crew_release(&crew);
-	return NULL;
+	return status;
 }
 
 static void run_nodes(node *nodes, int count, const int *devices, const double *weight)
 {
-	ls_transport *transports[NODES_MAX];
-	pthread_t threads[NODES_MAX];
-
-	assert_int_equal(ls_threads_transports(transports, count, SLOTS, 7), LS_OK);
 	for (int i = 0; i < count; i++) {
-		nodes[i].transport = transports[i];
 		nodes[i].devices_of = devices;
 		nodes[i].devices = devices[i];
 		nodes[i].weight = weight;
 		nodes[i].dataset = nodes[i].dataset != NULL ? nodes[i].dataset : common.dataset;
 		nodes[i].threads = nodes[i].threads > 0 ? nodes[i].threads : 1;
 		nodes[i].passes = nodes[i].passes > 0 ? nodes[i].passes : 1;
-		assert_int_equal(pthread_create(&threads[i], NULL, run_node, &nodes[i]), 0);
 	}
-	for (int i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
+	gang_run(nodes, sizeof *nodes, count, live);
 }
 
 static ls_eval_result alone(int devices, int threads)
 {
-	node n = { .devices = devices, .threads = threads, .dataset = common.dataset, .passes = 1 };
-	run_node(&n);
-	if (n.status != LS_OK)
-		fail_msg("%d devices: %s", devices, n.message);
+	node n = { .gang.live = live, .devices = devices, .threads = threads, .dataset = common.dataset, .passes = 1 };
+	gang_live(&n.gang);
+	if (n.gang.status != LS_OK)
+		fail_msg("%d devices: %s", devices, n.gang.message);
 	for (int i = 0; i < SAMPLES; i++)
 		assert_int_equal(n.logits[i], 1);
 	return n.result;
@@ -174,8 +158,8 @@ static void test_devices(void **state)
 static void test_nodes(void **state)
 {
 	static const struct {
-		int nodes, devices[NODES_MAX];
-		double weight[NODES_MAX];
+		int nodes, devices[GANG_MAX];
+		double weight[GANG_MAX];
 	} rows[] = {
 		{ 2, { 1, 1 }, { 1, 1 } },
 		{ 2, { 2, 1 }, { 2, 1 } },
@@ -187,13 +171,13 @@ static void test_nodes(void **state)
 	ls_eval_result expected = alone(1, 1);
 	(void)state;
 	for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-		node *nodes = calloc(NODES_MAX, sizeof *nodes);
+		node *nodes = calloc(GANG_MAX, sizeof *nodes);
 		for (int i = 0; i < rows[r].nodes; i++)
 			nodes[i].passes = 2;
 		run_nodes(nodes, rows[r].nodes, rows[r].devices, rows[r].weight);
 		for (int i = 0; i < rows[r].nodes; i++) {
-			if (nodes[i].status != LS_OK)
-				fail_msg("row %zu, node %d: %s", r, i, nodes[i].message);
+			if (nodes[i].gang.status != LS_OK)
+				fail_msg("row %zu, node %d: %s", r, i, nodes[i].gang.message);
 			expect_same(&nodes[i].result, &expected, "several nodes");
 		}
 		for (int s = 0; s < SAMPLES; s++) { /* each once, somewhere */
@@ -217,13 +201,13 @@ static void test_stop(void **state)
 	static const double weight[] = { 1, 1, 1, 0 };
 	(void)state;
 	for (int stopped = 0; stopped < 3; stopped++) {
-		node *nodes = calloc(NODES_MAX, sizeof *nodes);
+		node *nodes = calloc(GANG_MAX, sizeof *nodes);
 		nodes[stopped].stop = at_once;
 		run_nodes(nodes, 4, devices, weight);
 		for (int i = 0; i < 4; i++)
-			if (nodes[i].status != LS_EINTERRUPTED)
-				fail_msg("node %d stopped, node %d: %s %s", stopped, i, ls_status_name(nodes[i].status),
-					 nodes[i].message);
+			if (nodes[i].gang.status != LS_EINTERRUPTED)
+				fail_msg("node %d stopped, node %d: %s %s", stopped, i,
+					 ls_status_name(nodes[i].gang.status), nodes[i].gang.message);
 		free(nodes);
 	}
 }
@@ -245,15 +229,15 @@ static void test_failure(void **state)
 	ls_dataset_info info = {
 		.name = "own", .samples = SAMPLES, .channels = 1, .height = 28, .width = 28, .classes = 10
 	};
-	node *nodes = calloc(NODES_MAX, sizeof *nodes);
+	node *nodes = calloc(GANG_MAX, sizeof *nodes);
 	ls_dataset *set = NULL;
 	(void)state;
 	assert_int_equal(ls_dataset_new(&set, &info, &ops, NULL), LS_OK);
 	nodes[0].dataset = nodes[1].dataset = set;
 	run_nodes(nodes, 2, devices, weight);
-	assert_int_equal(nodes[1].status, LS_EIO);
-	assert_non_null(strstr(nodes[1].message, "sample 300 is lost"));
-	assert_int_not_equal(nodes[0].status, LS_OK);
+	assert_int_equal(nodes[1].gang.status, LS_EIO);
+	assert_non_null(strstr(nodes[1].gang.message, "sample 300 is lost"));
+	assert_int_not_equal(nodes[0].gang.status, LS_OK);
 	ls_dataset_free(set);
 	free(nodes);
 }

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,43 +16,24 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "train/node.h"
-
-enum { NODES_MAX = 5, SLOTS = 512 };
+#include "unit/train/gang.h"
 
 /* One node's run. */
 typedef struct node {
+	gang_node gang;
 	ls_train_options options;
-	ls_transport *transport;
 	ls_train_result result;
-	ls_status status;
-	char message[512];
 } node;
 
-static void *run_node(void *argument)
+static ls_status train(gang_node *self, ls_courier *courier)
 {
-	node *n = argument;
-	ls_courier_options carry = { .transport = n->transport, .timeout = 20 };
-	ls_courier *courier = NULL;
-
-	n->status = ls_courier_new(&courier, &carry);
-	if (n->status == LS_OK)
-		n->status = ls_train_node(&n->options, courier, &n->result);
-	snprintf(n->message, sizeof n->message, "%s", n->status != LS_OK ? ls_last_error() : "");
-	return NULL;
+	node *n = (node *)self;
+	return ls_train_node(&n->options, courier, &n->result);
 }
 
 static void run_nodes(node *nodes, int count)
 {
-	ls_transport *transports[NODES_MAX];
-	pthread_t threads[NODES_MAX];
-
-	assert_int_equal(ls_threads_transports(transports, count, SLOTS, 7), LS_OK);
-	for (int i = 0; i < count; i++) {
-		nodes[i].transport = transports[i];
-		assert_int_equal(pthread_create(&threads[i], NULL, run_node, &nodes[i]), 0);
-	}
-	for (int i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
+	gang_run(nodes, sizeof *nodes, count, train);
 }
 
 static ls_train_options job(const char *model)
@@ -94,11 +74,12 @@ static uint64_t together(const ls_train_options *options, int count, const int *
 	}
 	run_nodes(nodes, count);
 	for (int i = 0; i < count; i++)
-		if (nodes[i].status != LS_OK)
-			print_error("node %d: %s, %s\n", i, ls_status_name(nodes[i].status), nodes[i].message);
+		if (nodes[i].gang.status != LS_OK)
+			print_error("node %d: %s, %s\n", i, ls_status_name(nodes[i].gang.status),
+				    nodes[i].gang.message);
 	for (int i = 0; i < count; i++)
-		if (nodes[i].status != LS_OK)
-			fail_msg("node %d of %d (%s): %s", i, count, options->placement, nodes[i].message);
+		if (nodes[i].gang.status != LS_OK)
+			fail_msg("node %d of %d (%s): %s", i, count, options->placement, nodes[i].gang.message);
 	uint64_t fingerprint = nodes[0].result.fingerprint;
 	int workers = count - (int)options->servers;
 	for (int i = 1; i < workers; i++)
@@ -110,7 +91,7 @@ static uint64_t together(const ls_train_options *options, int count, const int *
 static void test_same_bits(void **state)
 {
 	static const struct {
-		int nodes, devices[NODES_MAX], servers;
+		int nodes, devices[GANG_MAX], servers;
 		const char *share;
 		double clip;
 		const char *model, *optimizer;
@@ -154,7 +135,7 @@ static void test_same_bits(void **state)
 static void test_same_evaluation(void **state)
 {
 	static const struct {
-		int nodes, devices[NODES_MAX], servers;
+		int nodes, devices[GANG_MAX], servers;
 	} rows[] = { { 2, { 1, 2 }, 0 }, { 3, { 2, 1, 1 }, 1 } };
 	ls_train_options o = job("cnn");
 	ls_train_result expected;
@@ -162,7 +143,7 @@ static void test_same_evaluation(void **state)
 	o.test_samples = 900; /* four leaves */
 	assert_int_equal(ls_train_node(&o, NULL, &expected), LS_OK);
 	for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-		node nodes[NODES_MAX] = { 0 };
+		node nodes[GANG_MAX] = { 0 };
 		for (int i = 0; i < rows[r].nodes; i++) {
 			nodes[i].options = o;
 			nodes[i].options.devices = rows[r].devices[i];
@@ -171,7 +152,7 @@ static void test_same_evaluation(void **state)
 		}
 		run_nodes(nodes, rows[r].nodes);
 		for (int i = 0; i < rows[r].nodes; i++) {
-			assert_int_equal(nodes[i].status, LS_OK);
+			assert_int_equal(nodes[i].gang.status, LS_OK);
 			assert_true(nodes[i].result.test_loss == expected.test_loss);
 			assert_true(nodes[i].result.test_accuracy == expected.test_accuracy);
 		}
@@ -208,9 +189,9 @@ static void expect_refusal(node *nodes, int count, const char *part)
 {
 	run_nodes(nodes, count);
 	for (int i = 0; i < count; i++) {
-		assert_int_not_equal(nodes[i].status, LS_OK);
-		if (i == 0 ? strstr(nodes[i].message, part) == NULL : nodes[i].message[0] != '\0')
-			fail_msg("node %d says '%s', expected '%s'", i, nodes[i].message, i == 0 ? part : "");
+		assert_int_not_equal(nodes[i].gang.status, LS_OK);
+		if (i == 0 ? strstr(nodes[i].gang.message, part) == NULL : nodes[i].gang.message[0] != '\0')
+			fail_msg("node %d says '%s', expected '%s'", i, nodes[i].gang.message, i == 0 ? part : "");
 	}
 }
 
@@ -314,11 +295,11 @@ static void test_one_end_for_all(void **state)
 	}
 	run_nodes(nodes, 3);
 	for (int i = 0; i < 3; i++) {
-		assert_int_not_equal(nodes[i].status, LS_OK);
+		assert_int_not_equal(nodes[i].gang.status, LS_OK);
 		ls_dataset_free(sets[i]);
 	}
-	assert_non_null(strstr(nodes[1].message, "sample 101 is lost"));
-	assert_non_null(strstr(nodes[1].message, "node 1"));
+	assert_non_null(strstr(nodes[1].gang.message, "sample 101 is lost"));
+	assert_non_null(strstr(nodes[1].gang.message, "node 1"));
 }
 
 static int make_directory(void **state)

@@ -11,7 +11,6 @@
 
 #include <lockstep/models.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "train/recorder.h"
 #include "train/replay.h"
 #include "train/trainer.h"
+#include "unit/train/gang.h"
 
 static void check_status(ls_status status)
 {
@@ -353,38 +353,20 @@ static void test_gradients_arrive(void **state)
 }
 
 typedef struct node {
+	gang_node gang;
 	ls_bench_options options;
-	ls_transport *transport;
 	ls_bench_result result;
-	ls_status status;
-	char message[512];
 } node;
 
-static void *run_node(void *argument)
+static ls_status bench(gang_node *self, ls_courier *courier)
 {
-	node *n = argument;
-	ls_courier_options carry = { .transport = n->transport, .timeout = 20 };
-	ls_courier *courier = NULL;
-
-	n->status = ls_courier_new(&courier, &carry);
-	if (n->status == LS_OK)
-		n->status = ls_bench_among(&n->options, courier, &n->result);
-	snprintf(n->message, sizeof(n->message), "%s", n->status != LS_OK ? ls_last_error() : "");
-	return NULL;
+	node *n = (node *)self;
+	return ls_bench_among(&n->options, courier, &n->result);
 }
 
 static void run_nodes(node *nodes, int count)
 {
-	ls_transport *transports[4];
-	pthread_t threads[4];
-
-	assert_int_equal(ls_threads_transports(transports, count, 512, 7), LS_OK);
-	for (int i = 0; i < count; i++) {
-		nodes[i].transport = transports[i];
-		assert_int_equal(pthread_create(&threads[i], NULL, run_node, &nodes[i]), 0);
-	}
-	for (int i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
+	gang_run(nodes, sizeof(*nodes), count, bench);
 }
 
 static ls_bench_options replayed(const char *path)
@@ -424,8 +406,8 @@ static void test_nodes(void **state)
 		}
 		run_nodes(nodes, rows[i].nodes);
 		for (int k = 0; k < rows[i].nodes; k++)
-			if (nodes[k].status != LS_OK)
-				fail_msg("row %zu, node %d: %s", i, k, nodes[k].message);
+			if (nodes[k].gang.status != LS_OK)
+				fail_msg("row %zu, node %d: %s", i, k, nodes[k].gang.message);
 		const ls_bench_result *r = &nodes[0].result;
 		assert_int_equal(r->node, 0);
 		assert_int_equal(r->node_count, rows[i].nodes);
@@ -468,9 +450,10 @@ static void test_nodes_must_agree(void **state)
 		nodes[1].options.job.wire = k == 3 ? "bf16" : "fp32";
 		run_nodes(nodes, 2);
 		for (int i = 0; i < 2; i++)
-			assert_int_not_equal(nodes[i].status, LS_OK);
-		if (strstr(nodes[0].message, parts[k]) == NULL || nodes[1].message[0] != '\0')
-			fail_msg("case %d: node 0 says '%s', node 1 '%s'", k, nodes[0].message, nodes[1].message);
+			assert_int_not_equal(nodes[i].gang.status, LS_OK);
+		if (strstr(nodes[0].gang.message, parts[k]) == NULL || nodes[1].gang.message[0] != '\0')
+			fail_msg("case %d: node 0 says '%s', node 1 '%s'", k, nodes[0].gang.message,
+				 nodes[1].gang.message);
 	}
 	ls_profile_release(&p);
 	unlink(other);

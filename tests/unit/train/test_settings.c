@@ -279,7 +279,7 @@ static void test_the_vocabulary_binds(void **state)
 	assert_int_equal(ls_settings_to_json(&options, (ls_settings_hashes){ .text = 7 }, &text), LS_OK);
 	assert_int_equal(ls_settings_compare(&options, (ls_settings_hashes){ .text = 7 }, text, "x"), LS_OK);
 	assert_int_equal(ls_settings_compare(&options, (ls_settings_hashes){ .text = 8 }, text, "x"), LS_EMISMATCH);
-	assert_message("the text of the training set was one with xxh64");
+	assert_message("the text (or labels) of the training set was one with xxh64");
 	free(text);
 }
 

@@ -1,8 +1,8 @@
 /*
  * grow.h - arrays whose length is found out while they are filled.
  */
-#ifndef LS_DATA_GROW_H
-#define LS_DATA_GROW_H
+#ifndef LS_BASE_GROW_H
+#define LS_BASE_GROW_H
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static inline ls_status ls_grow(void *array, size_t *room, size_t need, size_t e
 	if (need <= *room)
 		return LS_OK;
 	void *pointer;
-	size_t more = need + need / 2 + 64;
+	size_t more = need + need / 2 + 8;
 	memcpy(&pointer, array, sizeof(pointer));
 	pointer = more > SIZE_MAX / element ? NULL : realloc(pointer, more * element);
 	if (!pointer)

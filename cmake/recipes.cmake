@@ -1,0 +1,20 @@
+# recipes/*.json as a C file, so that an installed command knows them. Made when the build is configured, which a changed
+# recipe asks for again.
+file(GLOB recipes CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/recipes/*.json)
+list(SORT recipes)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${recipes})
+set(LS_RECIPE_TEXTS "")
+set(LS_RECIPE_ROWS "")
+foreach(recipe ${recipes})
+  get_filename_component(name ${recipe} NAME_WE)
+  string(MAKE_C_IDENTIFIER ${name} id)
+  file(READ ${recipe} bytes HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+  string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n"
+         bytes "${bytes}")
+  string(APPEND LS_RECIPE_TEXTS "static const char text_${id}[] = {\n${bytes}0\n};\n")
+  string(APPEND LS_RECIPE_ROWS "\t{ \"${name}\", text_${id}, sizeof(text_${id}) - 1 },\n")
+endforeach()
+configure_file(${CMAKE_SOURCE_DIR}/cmake/recipes.c.in ${CMAKE_BINARY_DIR}/recipes.c @ONLY)
+set_property(GLOBAL PROPERTY LS_MADE_sweep ${CMAKE_BINARY_DIR}/recipes.c)
+install(FILES ${recipes} DESTINATION ${CMAKE_INSTALL_DATADIR}/lockstep/recipes)

@@ -1,0 +1,96 @@
+/*
+ * sweep.h - many measurements one after another, each kept as soon as it is there: a published table from one call.
+ *
+ *     ls_sweep_options options = LS_SWEEP_OPTIONS_INIT;
+ *     ls_sweep_result result;
+ *     options.recipe = "oneflow-bert";
+ *     options.quick = 1;
+ *     if (ls_sweep(&options, &result) == LS_OK)
+ *             printf("%zu points, in %s\n", result.row_count, result.path);
+ *     ls_sweep_result_release(&result);
+ *
+ * A sweep is a list of points: of a recipe, or of lists that are multiplied out. Each point is measured by this program
+ * itself, started as a process of its own (`lockstep bench` or `lockstep train`), on several nodes in a rehearsal
+ * cluster that tools/lab makes. results.json in the output directory holds all points, and is written anew after each:
+ * a sweep that was stopped, or killed, goes on where it was.
+ *
+ * Where nodes x devices x threads are more than this machine's cores, a bench is of devices that sleep through a
+ * profile of one device (see bench.h), and its row says so. Training cannot be replayed: such points are skipped.
+ */
+#ifndef LOCKSTEP_SWEEP_H
+#define LOCKSTEP_SWEEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lockstep/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Lists are written "1,2,4". With a recipe they choose among its points; without one they are multiplied out. */
+typedef struct ls_sweep_options {
+	const char *recipe; /* one of ls_recipe_at(), or a file; NULL: the lists */
+	int quick;          /* the recipe's short form, for two cores and two minutes */
+	int again;          /* measure points that are done, too */
+	const char *out;    /* directory; NULL: runs/bench-NAME, with -quick behind it where it is */
+	const char *model, *data, *nodes, *batch, *placement, *wire, *rate, *threads, *servers;
+	const char *optimizer;         /* one; NULL: the recipe's, else adam */
+	const char *devices;           /* of a node: "4", or of each: "3+2" */
+	const char *hosts;             /* "lm1,lm6": real nodes in place of a rehearsal */
+	const char *arguments;         /* what else the commands get, as one would type it; may be NULL */
+	int64_t warmup, steps, repeat; /* below 0: the recipe's, else 20, 100 and 7 */
+	const char *program;           /* the command; NULL: this very program */
+} ls_sweep_options;
+#define LS_SWEEP_OPTIONS_INIT                                                                                          \
+	{                                                                                                              \
+		.warmup = -1, .steps = -1, .repeat = -1                                                                \
+	}
+
+/* A point in short; results.json has all of it. */
+typedef struct ls_sweep_row {
+	char key[256], kind[16], model[64], shape[64], placement[16], wire[16], rate[32];
+	int64_t nodes, devices, servers, batch;
+	int replay;
+	const char *state; /* "done", "skipped", "failed" or "pending" */
+	char reason[256];
+	double samples_per_s, samples_per_s_min, samples_per_s_max; /* median, least and most of the repeats */
+	double speedup; /* over one device with the same model, data and batch; 0: there is none */
+} ls_sweep_row;
+
+typedef struct ls_sweep_result {
+	char path[4096]; /* of results.json */
+	size_t row_count;
+	ls_sweep_row *rows;
+	size_t done, skipped, failed; /* points */
+} ls_sweep_result;
+
+/*
+ * Measure all points that are not done. Prints a line a point on stderr, and on a terminal a line of progress with the
+ * time left. LS_EINTERRUPTED: after ls_sweep_stop(); what was done is kept. A point that fails is not a failure of the
+ * sweep: its row says why. The result is complete in either case, else it is not set.
+ */
+ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result);
+
+/* The points that ls_sweep() would measure, all of them pending. */
+ls_status ls_sweep_plan_rows(const ls_sweep_options *options, ls_sweep_result *result);
+void ls_sweep_result_release(ls_sweep_result *result);
+
+/* End the running measurement and then the sweep. Safe in a signal handler. */
+void ls_sweep_stop(void);
+
+/* The recipes that come with Lockstep; NULL past the end. `text` is the file. */
+typedef struct ls_recipe {
+	const char *name, *text;
+	size_t bytes;
+} ls_recipe;
+const ls_recipe *ls_recipe_at(size_t i);
+
+/* Of a recipe's text: what it is called, and where the table was published. */
+ls_status ls_recipe_title(const ls_recipe *recipe, char *title, size_t title_size, char *source, size_t source_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

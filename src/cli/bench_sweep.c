@@ -1,0 +1,191 @@
+/*
+ * bench_sweep.c - recipes, points and the table of a sweep.
+ */
+#include "bench_sweep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <lockstep/launch.h>
+#include <lockstep/models.h>
+#include <lockstep/train.h>
+
+#include "command.h"
+#include "stop.h"
+#include "table.h"
+
+int ls_bench_sweep_word(char *out, size_t size, const char *name, const char *value)
+{
+	size_t used = strlen(out);
+	const char *quote = value && (!*value || strpbrk(value, " \t\n")) ? "'" : "";
+	if (value && strchr(value, '\''))
+		return 1;
+	int more = snprintf(out + used, size - used, "%s--%s%s%s%s%s", used ? " " : "", name, value ? " " : "", quote,
+			    value ? value : "", quote);
+	return (size_t)more >= size - used;
+}
+
+/* ---- what there is ---- */
+
+static int list_recipes(const char *command)
+{
+	const ls_recipe *recipe;
+	for (size_t i = 0; (recipe = ls_recipe_at(i)); i++) {
+		char title[256], source[256];
+		ls_status status = ls_recipe_title(recipe, title, sizeof title, source, sizeof source);
+		if (status != LS_OK)
+			return ls_command_finish(command, status);
+		printf("%-18s %s\n", recipe->name, title);
+	}
+	return LS_EXIT_OK;
+}
+
+static int list_points(const char *command, const ls_sweep_options *options)
+{
+	ls_sweep_result plan;
+	ls_status status = ls_sweep_plan_rows(options, &plan);
+	if (status != LS_OK)
+		return ls_command_finish(command, status);
+	for (size_t i = 0; i < plan.row_count; i++)
+		puts(plan.rows[i].key);
+	ls_sweep_result_release(&plan);
+	return LS_EXIT_OK;
+}
+
+/* ---- the table ---- */
+
+/* "3+2" is told as it is, "4+4" as the 4 of each node. */
+static void add_shape(ls_table *table, const ls_sweep_row *row)
+{
+	int64_t each = row->devices / row->nodes;
+	char same[24];
+	snprintf(same, sizeof same, "%" PRId64, each);
+	int equal = row->devices % row->nodes == 0 && !strncmp(row->shape, same, strlen(same));
+	for (const char *at = strchr(row->shape, '+'); at && equal; at = strchr(at + 1, '+'))
+		equal = !strncmp(at + 1, same, strlen(same)) && (at[1 + strlen(same)] == '+' || !at[1 + strlen(same)]);
+	ls_table_add(table, "%" PRId64, row->nodes);
+	ls_table_add(table, "%s", equal ? same : row->shape);
+}
+
+static void add_row(ls_table *table, const ls_sweep_row *row)
+{
+	int done = !strcmp(row->state, "done");
+	ls_table_add(table, "%s", row->model);
+	add_shape(table, row);
+	ls_table_add(table, "%" PRId64, row->batch);
+	ls_table_add(table, "%s%s%s", row->placement, strcmp(row->wire, "fp32") ? " " : "",
+		     strcmp(row->wire, "fp32") ? row->wire : "");
+	ls_table_add(table, "%s", row->rate[0] ? row->rate : "-");
+	if (!done)
+		ls_table_add(table, "%s", row->state);
+	else
+		ls_table_add(table, "%.1f%s", row->samples_per_s, row->replay ? " *" : "");
+	if (done)
+		ls_table_add(table, "%.1f %%",
+			     100 * (row->samples_per_s_max - row->samples_per_s_min) / row->samples_per_s);
+	else
+		ls_table_add(table, "-");
+	if (done && row->speedup > 0)
+		ls_table_add(table, "%.2f", row->speedup);
+	else
+		ls_table_add(table, "-");
+}
+
+/* Here the report's Markdown, in the form of the published table, will stand in its place. */
+static int print_table(const ls_sweep_result *result, FILE *to)
+{
+	ls_table table = { .columns = 9,
+			   .heads = { "<model", "nodes", "devices", "batch", "<placement", "rate", "samples/s",
+				      "spread", "speedup" } };
+	int replayed = 0;
+	for (size_t i = 0; i < result->row_count; i++) {
+		add_row(&table, &result->rows[i]);
+		replayed |= result->rows[i].replay;
+	}
+	int failed = ls_table_print(&table, to);
+	ls_table_release(&table);
+	if (replayed)
+		fprintf(to, "* devices sleep through the profile of one: more of them than this machine has cores\n");
+	fprintf(to, "%zu of %zu points done; %s\n", result->done, result->row_count, result->path);
+	return failed;
+}
+
+/* ---- measuring ---- */
+
+static int check_models(const char *command, const char *list)
+{
+	for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
+		char name[64];
+		const char *known[64] = { NULL };
+		size_t count = 0;
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+		for (; count < 64 && ls_model_row_at(count); count++)
+			known[count] = ls_model_row_at(count)->name;
+		const char *nearest = ls_name_nearest(name, known, count);
+		if (ls_model_row_of(name))
+			continue;
+		return ls_usage_error(command, "unknown model '%s'%s%s%s; 'lockstep models' lists them", name,
+				      nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+	}
+	return LS_EXIT_OK;
+}
+
+/* --hosts a:3,b:2 alone says how many nodes there are, and their devices. The texts live as long as the command. */
+static ls_status take_hosts(ls_sweep_options *o)
+{
+	static char nodes[16], devices[1024];
+	ls_host *hosts = NULL;
+	size_t count = 0, used = 0;
+	if (!o->hosts || o->recipe || o->nodes)
+		return LS_OK;
+	ls_status status = ls_hosts_parse(&hosts, &count, o->hosts);
+	if (status != LS_OK)
+		return status;
+	snprintf(nodes, sizeof nodes, "%zu", count);
+	for (size_t i = 0; i < count && hosts[0].devices && used < sizeof devices; i++)
+		used += (size_t)snprintf(devices + used, sizeof devices - used, "%s%d", i ? "+" : "", hosts[i].devices);
+	o->nodes = nodes;
+	if (used && !o->devices)
+		o->devices = devices;
+	ls_hosts_free(hosts);
+	return LS_OK;
+}
+
+static int conclude(const char *command, const ls_sweep_result *result)
+{
+	if (print_table(result, stdout)) {
+		fprintf(stderr, "%s: cannot write the table\n", command);
+		return LS_EXIT_FAILURE;
+	}
+	if (!result->failed)
+		return LS_EXIT_OK;
+	fflush(stdout);
+	fprintf(stderr, "%s: %zu of %zu points failed; the same command tries them again\n", command, result->failed,
+		result->row_count);
+	return LS_EXIT_FAILURE;
+}
+
+int ls_bench_sweep(const char *command, ls_sweep_options *options, int list)
+{
+	ls_sweep_result result;
+	int code = check_models(command, options->model);
+	if (code)
+		return code;
+	ls_status status = take_hosts(options);
+	if (status != LS_OK)
+		return ls_command_finish(command, status);
+	if (list)
+		return options->recipe ? list_points(command, options) : list_recipes(command);
+	ls_stop_on_signals(LS_STOP_SWEEP, 0);
+	status = ls_sweep(options, &result);
+	if (status == LS_EINTERRUPTED && ls_stop_signal()) {
+		fprintf(stderr, "%s: stopped; the same command goes on\n", command);
+		return 128 + ls_stop_signal();
+	}
+	if (status != LS_OK)
+		return ls_command_finish(command, status);
+	code = conclude(command, &result);
+	ls_sweep_result_release(&result);
+	return code;
+}

@@ -1,0 +1,70 @@
+#include "plan_print.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "table.h"
+
+static int same(const ls_forecast *f, const char *(*of)(const ls_forecast_row *row))
+{
+	for (size_t i = 1; i < f->count; i++)
+		if (strcmp(of(&f->row[i]), of(&f->row[0])) != 0)
+			return 0;
+	return 1;
+}
+
+static const char *wire_of(const ls_forecast_row *row)
+{
+	return row->wire;
+}
+
+/* "ps 2, bf16, 256k": who owns, and what else differs from row to row. */
+static void add_setting(ls_table *table, const ls_forecast *f, const ls_forecast_row *row)
+{
+	char buckets[32] = "", servers[24] = "", wire[24] = "";
+	int differ = 0;
+
+	for (size_t i = 1; i < f->count; i++)
+		differ |= f->row[i].bucket_bytes != f->row[0].bucket_bytes;
+	if (row->servers > 0)
+		snprintf(servers, sizeof(servers), " %" PRId64, row->servers);
+	if (!same(f, wire_of))
+		snprintf(wire, sizeof(wire), ", %s", row->wire);
+	if (differ)
+		snprintf(buckets, sizeof(buckets), ", %" PRId64 "k", row->bucket_bytes / 1024);
+	ls_table_add(table, "%s%s%s%s", row->placement, servers, wire, buckets);
+}
+
+static void add_row(ls_table *table, const ls_forecast *f, size_t i)
+{
+	const ls_forecast_row *row = &f->row[i];
+	int best = ls_forecast_best(f, row->nodes, row->rate) == (int)i;
+
+	ls_table_add(table, "%" PRId64 " x %" PRId64, row->nodes,
+		     row->devices / (row->nodes - row->servers > 0 ? row->nodes - row->servers : 1));
+	ls_table_add(table, "%s", row->nodes > 1 ? row->rate : "-");
+	add_setting(table, f, row);
+	ls_table_add(table, "%.1f", row->step_ms);
+	ls_table_add(table, "%.1f", row->exposed_ms);
+	ls_table_add(table, "%.1f%s", row->samples_per_s, best && row->nodes > 1 ? " *" : "  ");
+	ls_table_add(table, "%.0f %%", 100 * row->efficiency);
+	ls_table_add(table, "%s", row->bottleneck);
+}
+
+void ls_plan_print(const ls_forecast *f, int best, const char *advice, FILE *to)
+{
+	ls_table table = { .columns = 8,
+			   .heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s  ", "ideal",
+				      "<limited by" } };
+
+	fprintf(to, "%s, batch %" PRId64 ", %s: one device %.1f samples/s, gradient %.1f MB\n\n", f->model, f->batch,
+		f->optimizer, f->device_per_s, f->gradient_bytes / 1e6);
+	for (size_t i = 0; i < f->count; i++)
+		add_row(&table, f, i);
+	ls_table_print(&table, to);
+	ls_table_release(&table);
+	fprintf(to, "* best for so many nodes at this rate. Predicted, not measured.\n\n");
+	if (best >= 0 && f->count > 1)
+		fprintf(to, "%" PRId64 " nodes at %s. ", f->row[best].nodes, f->row[best].rate);
+	fputs(advice, to);
+}

@@ -1,0 +1,14 @@
+/*
+ * plan_print.h - a forecast for people.
+ */
+#ifndef LS_CLI_PLAN_PRINT_H
+#define LS_CLI_PLAN_PRINT_H
+
+#include <stdio.h>
+
+#include <lockstep/plan.h>
+
+/* The job, a table of all rows with the best of each number of nodes marked, and advice about row `best`. */
+void ls_plan_print(const ls_forecast *forecast, int best, const char *advice, FILE *to);
+
+#endif

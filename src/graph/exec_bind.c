@@ -1,0 +1,100 @@
+/*
+ * exec_bind.c - one block of memory for all buffers, and each node's share of it.
+ */
+#include "graph/exec_plan.h"
+
+/* Behind the shared part: scratch, then loss and correct of each sample and of each pick, then where things are in the
+ * slice under way. */
+typedef struct tail {
+	size_t leaf, picks;           /* loss and correct of each */
+	size_t starts, owners, slice; /* indices: samples + 1, tokens and picks of a slice */
+} tail;
+
+static tail tail_of(const ls_exec *exec)
+{
+	const ls_graph *graph = exec->graph;
+	size_t largest = (size_t)exec->largest;
+	if (graph->tokens_max == 0)
+		return (tail){ .leaf = ls_round_up64((size_t)exec->leaf) };
+	return (tail){ .leaf = ls_round_up64((size_t)exec->leaf),
+		       .picks = ls_round_up64((size_t)exec->leaf * (size_t)graph->picks_max),
+		       .starts = ls_round_up64(largest + 1),
+		       .owners = ls_round_up64(largest * (size_t)graph->tokens_max),
+		       .slice = ls_round_up64(largest * (size_t)graph->picks_max) };
+}
+
+size_t ls_exec_whole_bytes(const ls_exec *exec)
+{
+	tail t = tail_of(exec);
+	return exec->workspace_bytes + ls_round_up64(exec->scratch_bytes) + (t.leaf + t.picks) * (sizeof(float) + 1) +
+	       (t.starts + t.owners + t.slice) * sizeof(int32_t);
+}
+
+static void bind_tail(ls_exec *exec)
+{
+	tail t = tail_of(exec);
+	exec->loss = (float *)(exec->workspace + exec->workspace_bytes + ls_round_up64(exec->scratch_bytes));
+	exec->token_loss = exec->loss + t.leaf;
+	exec->start = (int32_t *)(exec->token_loss + t.picks);
+	exec->owner = exec->start + t.starts;
+	exec->pick = exec->owner + t.owners;
+	exec->correct = (uint8_t *)(exec->pick + t.slice);
+	exec->token_correct = exec->correct + t.leaf;
+}
+
+static void *place_of(ls_exec *exec, int class, int index)
+{
+	const ls_span *span = ls_exec_span(exec, class, index);
+	return span->bytes > 0 ? exec->workspace + span->offset : NULL;
+}
+
+static void *gradient_of(ls_exec *exec, int value)
+{
+	return place_of(exec, ls_exec_is_own_gradient(exec, value) ? LS_SPAN_VALUE : LS_SPAN_GRADIENT, value);
+}
+
+static void bind_op(ls_exec *exec, int i)
+{
+	ls_op *op = &exec->ops[i];
+	const ls_node *node = op->node;
+
+	op->x = node->input == exec->graph->input ? NULL : place_of(exec, LS_SPAN_VALUE, node->input);
+	op->y = place_of(exec, LS_SPAN_VALUE, node->output);
+	op->aux = place_of(exec, LS_SPAN_AUX, i);
+	op->x_again = place_of(exec, LS_SPAN_AGAIN, i);
+	op->scratch = exec->workspace + exec->workspace_bytes;
+	op->dy = gradient_of(exec, node->output);
+	op->dx = ls_exec_has_gradient(exec, node->input) ? place_of(exec, LS_SPAN_GRADIENT, node->input) : NULL;
+	if (place_of(exec, LS_SPAN_SPARE, i) != NULL) {
+		op->spare_dx = op->dx;
+		op->dx = place_of(exec, LS_SPAN_SPARE, i);
+	}
+	if (node->second != LS_NONE) {
+		op->second = place_of(exec, LS_SPAN_VALUE, node->second);
+		op->dsecond = ls_exec_has_gradient(exec, node->second) ? place_of(exec, LS_SPAN_GRADIENT, node->second)
+								       : NULL;
+	}
+	if (node->third != LS_NONE) {
+		op->third = place_of(exec, LS_SPAN_VALUE, node->third);
+		op->dthird =
+			ls_exec_has_gradient(exec, node->third) ? place_of(exec, LS_SPAN_GRADIENT, node->third) : NULL;
+	}
+}
+
+ls_status ls_exec_bind(ls_exec *exec)
+{
+	void *memory = NULL;
+
+	LS_TRY(ls_buffer_new(&memory, ls_exec_whole_bytes(exec), "activations and their gradients"));
+	exec->workspace = memory;
+	bind_tail(exec);
+	exec->logits = place_of(exec, LS_SPAN_VALUE, exec->graph->logits);
+	exec->dlogits = gradient_of(exec, exec->graph->logits);
+	if (exec->graph->token_logits != LS_NONE) {
+		exec->token_logits = place_of(exec, LS_SPAN_VALUE, exec->graph->token_logits);
+		exec->dtoken_logits = gradient_of(exec, exec->graph->token_logits);
+	}
+	for (int i = 0; i < exec->op_count; i++)
+		bind_op(exec, i);
+	return LS_OK;
+}

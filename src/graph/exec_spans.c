@@ -1,0 +1,251 @@
+/*
+ * exec_spans.c - when which buffers of a graph are wanted, and where they lie then.
+ *
+ * Time runs over 2F + 1 moments for F nodes: node i goes forward at i, the loss is at F, node i goes backward at 2F -
+ * i. Every buffer has a first and a last moment; buffers that never live together share addresses (place.h).
+ *
+ *   value     from its producer to its last reader, forward or (when backward reads it again) backward
+ *   gradient  from the first node backward that writes it to its producer's backward
+ *   aux       what a node keeps for its own backward
+ *   spare     a gradient computed aside, by a kind that cannot add to what is there
+ *   again     a convolution's input that its norm makes once more for backward, instead of keeping it
+ *   scratch   one region, used by one node at a time
+ */
+#include "graph/exec_plan.h"
+
+/* Spans lie as five tables: values, gradients (by value), aux, spare, again (by node). */
+ls_span *ls_exec_span(const ls_exec *exec, int class, int index)
+{
+	int values = exec->graph->value_count, nodes = exec->op_count;
+	int first[LS_SPAN_CLASSES] = { 0, values, 2 * values, 2 * values + nodes, 2 * values + 2 * nodes };
+	return &exec->spans[first[class] + index];
+}
+
+static int forward_time(int node)
+{
+	return node;
+}
+
+static int backward_time(const ls_exec *exec, int node)
+{
+	return 2 * exec->op_count - node;
+}
+
+static void extend(ls_span *span, int time)
+{
+	if (time < span->from)
+		span->from = time;
+	if (time > span->to)
+		span->to = time;
+}
+
+static void want(ls_span *span, size_t bytes, int from, int to)
+{
+	*span = (ls_span){ .bytes = bytes, .from = from, .to = to };
+}
+
+/* Images and what is made of them without parameters have no gradient. */
+int ls_exec_has_gradient(const ls_exec *exec, int value)
+{
+	int producer = ls_graph_producer(exec->graph, value);
+	return !exec->inference && producer != LS_NONE && exec->graph->nodes[producer].kind != LS_NODE_PACK;
+}
+
+static size_t value_bytes(const ls_exec *exec, int value)
+{
+	return sizeof(float) * (size_t)(ls_tensor_floats(&exec->graph->values[value]) * exec->largest);
+}
+
+/* With values of less than 2^31 floats a sample (graph.c) a span stays below 2^62 bytes: products in int64 are safe. */
+#define LEAF_MOST (INT64_C(1) << 28)
+/* And thousands of spans of this size can be added up. More than any machine has. */
+#define SPAN_MOST ((size_t)1 << 48)
+
+ls_status ls_exec_check_leaf(const ls_exec *exec)
+{
+	if (exec->leaf > LEAF_MOST)
+		return ls_fail(LS_EMEMORY, "%lld samples in one leaf are too many: at most %lld; use a smaller batch",
+			       (long long)exec->leaf, (long long)LEAF_MOST);
+	return LS_OK;
+}
+
+static ls_status check_spans(const ls_exec *exec)
+{
+	size_t most = exec->scratch_bytes;
+	for (size_t i = 0; i < exec->span_count; i++)
+		most = exec->spans[i].bytes > most ? exec->spans[i].bytes : most;
+	if (most > SPAN_MOST)
+		return ls_fail(LS_EMEMORY,
+			       "%lld samples at once need a block of %.1f TB for one layer; use a smaller batch",
+			       (long long)exec->largest, (double)most / 1e12);
+	return LS_OK;
+}
+
+/* Logits of tokens are too large to have twice: the loss leaves their gradient in their place, unless backward reads
+ * them again (a relu behind them, say). */
+int ls_exec_is_own_gradient(const ls_exec *exec, int value)
+{
+	if (value != exec->graph->token_logits)
+		return 0;
+	const ls_op *maker = &exec->ops[ls_graph_producer(exec->graph, value)];
+	return !(maker->kind->keeps(maker->node) & LS_KEEP_OUTPUT);
+}
+
+static void plan_output(ls_exec *exec, int i)
+{
+	const ls_node *node = exec->ops[i].node;
+	int training = !exec->inference, kept = training && (exec->ops[i].kind->keeps(node) & LS_KEEP_OUTPUT);
+
+	kept = kept || (training && ls_exec_is_own_gradient(exec, node->output));
+
+	want(ls_exec_span(exec, LS_SPAN_VALUE, node->output), value_bytes(exec, node->output), forward_time(i),
+	     kept ? backward_time(exec, i) : forward_time(i));
+	if (ls_exec_has_gradient(exec, node->output) && !ls_exec_is_own_gradient(exec, node->output))
+		want(ls_exec_span(exec, LS_SPAN_GRADIENT, node->output), value_bytes(exec, node->output),
+		     backward_time(exec, i), backward_time(exec, i));
+}
+
+static void plan_read(ls_exec *exec, int i, int value, int again)
+{
+	if (value == LS_NONE || value == exec->graph->input)
+		return;
+	extend(ls_exec_span(exec, LS_SPAN_VALUE, value), forward_time(i));
+	if (again)
+		extend(ls_exec_span(exec, LS_SPAN_VALUE, value), backward_time(exec, i));
+	if (ls_exec_has_gradient(exec, value))
+		extend(ls_exec_span(exec, LS_SPAN_GRADIENT, value), backward_time(exec, i));
+}
+
+static void plan_reads(ls_exec *exec, int i)
+{
+	const ls_op *op = &exec->ops[i];
+	int again = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_INPUT);
+	int others = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_OTHERS);
+
+	if (op->maker != NULL)
+		want(ls_exec_span(exec, LS_SPAN_AGAIN, i), value_bytes(exec, op->node->input), backward_time(exec, i),
+		     backward_time(exec, i));
+	plan_read(exec, i, op->node->input, again && op->maker == NULL);
+	plan_read(exec, i, op->node->second, others);
+	plan_read(exec, i, op->node->third, others);
+}
+
+static void plan_aux(ls_exec *exec, int i)
+{
+	ls_op *op = &exec->ops[i];
+	int last = exec->inference ? forward_time(i) : backward_time(exec, i);
+	int first = op->conv != NULL ? (int)(op->conv - exec->ops) : i; /* the convolution fills in the moments */
+
+	if (op->kind->aux_bytes != NULL)
+		want(ls_exec_span(exec, LS_SPAN_AUX, i), op->kind->aux_bytes(op, exec->largest), forward_time(first),
+		     last);
+	if (op->kind->scratch_bytes != NULL) {
+		size_t bytes = op->kind->scratch_bytes(op, exec->largest);
+		exec->scratch_bytes = bytes > exec->scratch_bytes ? bytes : exec->scratch_bytes;
+	}
+}
+
+/* Who writes a gradient first, and who adds: decided in backward order. A node gives to its second operand first. */
+static void plan_adds(ls_exec *exec, char *written)
+{
+	for (int i = exec->op_count - 1; i >= 0; i--) {
+		ls_op *op = &exec->ops[i];
+		int input = op->node->input, second = op->node->second, third = op->node->third;
+		if (third != LS_NONE) /* attention's, which nobody else reads: ls_graph_check_attention() */
+			written[third] = 1;
+		if (second != LS_NONE && ls_exec_has_gradient(exec, second)) {
+			op->add_dsecond = written[second];
+			written[second] = 1;
+		}
+		if (ls_exec_has_gradient(exec, input)) {
+			op->add_dx = written[input];
+			written[input] = 1;
+			if (op->add_dx && !op->kind->adds_input)
+				want(ls_exec_span(exec, LS_SPAN_SPARE, i), value_bytes(exec, input),
+				     backward_time(exec, i), backward_time(exec, i));
+		}
+	}
+}
+
+static void link_moments(ls_exec *exec)
+{
+	for (int i = 0; i < exec->op_count; i++) {
+		int norm = exec->ops[i].node->norm_consumer;
+		if (norm == LS_NONE || exec->inference)
+			continue;
+		exec->ops[i].norm = &exec->ops[norm];
+		exec->ops[norm].conv = &exec->ops[i];
+	}
+}
+
+/*
+ * A norm's input is kept for its own backward; where a convolution alone reads its output, the output can be made again
+ * from it, in cache, when the convolution goes backward, and need not be kept.
+ */
+static void link_makers(ls_exec *exec)
+{
+	for (int i = 0; i < exec->op_count && !exec->inference; i++) {
+		const ls_node *node = exec->ops[i].node;
+		int maker = node->kind == LS_NODE_CONV ? ls_graph_producer(exec->graph, node->input) : LS_NONE;
+		if (maker == LS_NONE || exec->graph->nodes[maker].kind != LS_NODE_NORM)
+			continue;
+		if (exec->graph->nodes[maker].second == LS_NONE && ls_graph_consumers(exec->graph, node->input) == 1)
+			exec->ops[i].maker = &exec->ops[maker];
+	}
+}
+
+ls_status ls_exec_make_ops(ls_exec *exec)
+{
+	const ls_graph *graph = exec->graph;
+
+	exec->op_count = graph->node_count;
+	exec->ops = ls_arena_alloc(&exec->arena, sizeof(*exec->ops) * (size_t)exec->op_count);
+	exec->span_count = 2 * (size_t)graph->value_count + 3 * (size_t)exec->op_count;
+	exec->spans = ls_arena_alloc(&exec->arena, sizeof(*exec->spans) * exec->span_count);
+	if (exec->ops == NULL || exec->spans == NULL)
+		return LS_EMEMORY;
+	for (int i = 0; i < exec->op_count; i++) {
+		const ls_node *node = &graph->nodes[i];
+		exec->ops[i] = (ls_op){ .graph = graph,
+					.node = node,
+					.kind = ls_op_kind_of(node->kind),
+					.threads = exec->team != NULL ? ls_team_size(exec->team) : 1,
+					.in = &graph->values[node->input],
+					.out = &graph->values[node->output] };
+	}
+	link_moments(exec);
+	link_makers(exec);
+	return LS_OK;
+}
+
+/* The loss reads logits and is the first to write their gradient. */
+static void plan_loss(ls_exec *exec, int logits, char *written)
+{
+	extend(ls_exec_span(exec, LS_SPAN_VALUE, logits), exec->op_count);
+	if (exec->inference)
+		return;
+	if (!ls_exec_is_own_gradient(exec, logits))
+		extend(ls_exec_span(exec, LS_SPAN_GRADIENT, logits), exec->op_count);
+	written[logits] = 1;
+}
+
+ls_status ls_exec_plan_memory(ls_exec *exec)
+{
+	char *written = ls_arena_alloc(&exec->arena, (size_t)exec->graph->value_count);
+	if (written == NULL)
+		return LS_EMEMORY;
+	for (int i = 0; i < exec->op_count; i++)
+		plan_output(exec, i);
+	for (int i = 0; i < exec->op_count; i++) {
+		plan_reads(exec, i);
+		plan_aux(exec, i);
+	}
+	plan_loss(exec, exec->graph->logits, written);
+	if (exec->graph->token_logits != LS_NONE)
+		plan_loss(exec, exec->graph->token_logits, written);
+	if (!exec->inference)
+		plan_adds(exec, written);
+	LS_TRY(check_spans(exec));
+	LS_TRY(ls_place_bound(exec->spans, exec->span_count, &exec->live_bytes));
+	return ls_place(exec->spans, exec->span_count, &exec->workspace_bytes);
+}

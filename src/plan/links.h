@@ -1,0 +1,82 @@
+/*
+ * links.h - letters on their way between parties, as flows that share links and processors.
+ *
+ * A party is a number of nodes that behave alike; a channel is what one node of a party sends to each node of another.
+ * A channel keeps letters waiting by urgency and a window of bytes under way, which share it evenly, as a courier and
+ * MPI do. All channels under way share, max-min fair: each party's link out, its link in, both together, and
+ * the thread that carries its letters.
+ *
+ * Where there are more owners than a bucket has blocks, each bucket has other owners and several are under way at once,
+ * though each no faster than its own owners' links: letters then have `lanes` and a `cap`.
+ */
+#ifndef LS_PLAN_LINKS_H
+#define LS_PLAN_LINKS_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+typedef struct ls_parcel {
+	int bucket, pull; /* urgency is the bucket; a pull brings new values, else pieces */
+	double bytes, left;
+	double greeting; /* seconds until the two sides have agreed on it, once it is under way: bytes move after that
+			  */
+	double cap;      /* bytes a second at most */
+} ls_parcel;
+
+typedef struct ls_channel {
+	int from, to;       /* parties */
+	double fan, fan_in; /* nodes each sender sends to; nodes each receiver hears */
+	ls_parcel *waiting, *flying;
+	int waiting_count, flying_count;
+	double flying_bytes;
+	double rate; /* bytes a second of one sender to one receiver */
+} ls_channel;
+
+/* What may limit a flow, most telling first. */
+typedef enum ls_limit {
+	LS_LIMIT_OUT,
+	LS_LIMIT_IN,
+	LS_LIMIT_BOTH,
+	LS_LIMIT_COURIER,
+	LS_LIMIT_OWNERS,
+	LS_LIMITS
+} ls_limit;
+
+/* Of one node of a party. */
+typedef struct ls_port {
+	double capacity[LS_LIMIT_OWNERS]; /* bytes a second; the courier's: seconds a second */
+	double used[LS_LIMIT_OWNERS];
+	int full[LS_LIMIT_OWNERS];
+} ls_port;
+
+typedef struct ls_links {
+	int parties, parcels; /* parcels: most that a channel can hold */
+	ls_channel *channel;  /* (parties, parties) */
+	ls_port *port;        /* (parties) */
+	double window;        /* bytes under way on a channel */
+	int letters;          /* that always may be under way */
+	int lanes;            /* how many times that: buckets with other owners */
+	double cpu_s_a_byte, cpu_s_a_letter;
+} ls_links;
+
+ls_status ls_links_init(ls_links *links, int parties, int parcels);
+void ls_links_release(ls_links *links);
+
+ls_channel *ls_links_channel(ls_links *links, int from, int to);
+void ls_links_send(ls_links *links, int from, int to, ls_parcel parcel);
+
+/* Start what may start and share the links out; `slow` (parties) scales what a party's processor lets through. */
+void ls_links_share(ls_links *links, const double *slow);
+
+/* Seconds until the next parcel is through; INFINITY: nothing moves. */
+double ls_links_next(const ls_links *links);
+
+/* Let `seconds` pass. Parcels that are through are told. */
+void ls_links_pass(ls_links *links, double seconds,
+		   void (*through)(void *context, ls_channel *channel, ls_parcel parcel), void *context);
+
+/* Processor seconds a second that a party's letters take. */
+double ls_links_load(const ls_links *links, int party);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * plan.c - from options to points: lists choose among a recipe's points, or make points themselves.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "sweep/recipe.h"
+#include "json/fields.h"
+
+enum { WARMUP = 20, STEPS = 100, REPEAT = 7, LIMIT_S = 86400 };
+
+static ls_status take_lists(const ls_sweep_options *o, ls_block *block)
+{
+	const struct {
+		ls_axis_kind kind;
+		const char *list;
+	} lists[] = { { LS_AXIS_MODEL, o->model },         { LS_AXIS_DATA, o->data },
+		      { LS_AXIS_THREADS, o->threads },     { LS_AXIS_BATCH, o->batch },
+		      { LS_AXIS_WIRE, o->wire },           { LS_AXIS_RATE, o->rate },
+		      { LS_AXIS_PLACEMENT, o->placement }, { LS_AXIS_SERVERS, o->servers },
+		      { LS_AXIS_NODES, o->nodes },         { LS_AXIS_DEVICES, o->devices } };
+
+	for (size_t i = 0; i < LS_COUNT(lists); i++)
+		if (lists[i].list != NULL)
+			LS_TRY(ls_axis_split(&block->axes[lists[i].kind], lists[i].kind, lists[i].list));
+	return LS_OK;
+}
+
+static ls_status join_arguments(ls_point_job *job, const char *more)
+{
+	size_t used = strlen(job->arguments);
+
+	if (more == NULL || more[0] == '\0')
+		return LS_OK;
+	int added = snprintf(job->arguments + used, sizeof(job->arguments) - used, "%s%s", used > 0 ? " " : "", more);
+	if ((size_t)added >= sizeof(job->arguments) - used)
+		return ls_fail(LS_EINVALID, "the arguments of a point are longer than %zu bytes",
+			       sizeof(job->arguments) - 1);
+	return LS_OK;
+}
+
+/* ---- of lists ---------------------------------------------------------------------------------------------------- */
+
+static ls_status multiply(const ls_sweep_options *o, ls_sweep_plan *plan, ls_block *block)
+{
+	ls_point_job *job = &block->common.job;
+
+	snprintf(plan->name, sizeof(plan->name), "sweep");
+	snprintf(plan->table, sizeof(plan->table), "throughput");
+	snprintf(job->kind, sizeof(job->kind), "bench");
+	snprintf(job->optimizer, sizeof(job->optimizer), "%s", o->optimizer != NULL ? o->optimizer : "adam");
+	job->warmup = plan->warmup;
+	job->steps = plan->steps;
+	LS_TRY(join_arguments(job, o->arguments));
+	LS_TRY(take_lists(o, block));
+	if (block->axes[LS_AXIS_MODEL].count == 0)
+		LS_TRY(ls_axis_add(&block->axes[LS_AXIS_MODEL], LS_AXIS_MODEL, "resnet18"));
+	return ls_block_expand(block, plan);
+}
+
+/* ---- of a recipe ------------------------------------------------------------------------------------------------- */
+
+/* "8" of "8+8" too: what each node has. */
+static int fits_devices(const ls_axis *axis, const ls_point_job *job)
+{
+	char each[32];
+	int64_t first = ls_shape_devices(job->shape, 0);
+
+	if (axis->count == 0 || ls_axis_has(axis, job->shape))
+		return 1;
+	for (int64_t i = 1; i < job->nodes; i++)
+		if (ls_shape_devices(job->shape, (size_t)i) != first)
+			return 0;
+	snprintf(each, sizeof(each), "%" PRId64, first);
+	return ls_axis_has(axis, each);
+}
+
+static int fits_number(const ls_axis *axis, int64_t number)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%" PRId64, number);
+	return axis->count == 0 || ls_axis_has(axis, text);
+}
+
+static int fits_text(const ls_axis *axis, const char *text)
+{
+	return axis->count == 0 || ls_axis_has(axis, text);
+}
+
+/* A lone node has no links, whatever they are asked to be like. */
+static int fits(const ls_block *wanted, const ls_sweep_point *p)
+{
+	const ls_axis *a = wanted->axes;
+	const ls_point_job *j = &p->job;
+	int alone = ls_sweep_point_processes(p) == 1;
+
+	return fits_text(&a[LS_AXIS_MODEL], j->model) && fits_text(&a[LS_AXIS_DATA], j->data) &&
+	       fits_number(&a[LS_AXIS_THREADS], j->threads) && fits_number(&a[LS_AXIS_BATCH], j->batch) &&
+	       fits_number(&a[LS_AXIS_NODES], j->nodes) && fits_devices(&a[LS_AXIS_DEVICES], j) &&
+	       (alone ||
+		(fits_text(&a[LS_AXIS_WIRE], j->wire) && fits_text(&a[LS_AXIS_RATE], j->rate) &&
+		 fits_text(&a[LS_AXIS_PLACEMENT], j->placement) && fits_number(&a[LS_AXIS_SERVERS], j->servers)));
+}
+
+static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
+{
+	if (strcmp(p->job.kind, "train") != 0) {
+		p->job.warmup = o->warmup >= 0 ? o->warmup : p->job.warmup;
+		p->job.steps = o->steps > 0 ? o->steps : p->job.steps;
+	}
+	if (o->optimizer != NULL)
+		snprintf(p->job.optimizer, sizeof(p->job.optimizer), "%s", o->optimizer);
+	LS_TRY(join_arguments(&p->job, o->arguments));
+	return ls_sweep_point_settle(p);
+}
+
+static ls_status choose(const ls_sweep_options *o, ls_sweep_plan *plan, ls_block *wanted)
+{
+	size_t kept = 0;
+
+	LS_TRY(take_lists(o, wanted));
+	for (size_t i = 0; i < plan->count; i++) {
+		if (!fits(wanted, &plan->points[i]))
+			continue;
+		plan->points[kept] = plan->points[i];
+		LS_TRY(adapt(o, &plan->points[kept++]));
+	}
+	if (kept == 0)
+		return ls_fail(LS_EINVALID,
+			       "none of the %zu points of %s is what the options ask for; "
+			       "'lockstep bench %s --list' shows them",
+			       plan->count, plan->name, o->recipe);
+	plan->count = kept;
+	return LS_OK;
+}
+
+ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
+{
+	ls_sweep_plan plan = { .warmup = o->warmup >= 0 ? o->warmup : WARMUP,
+			       .steps = o->steps > 0 ? o->steps : STEPS,
+			       .repeat = REPEAT,
+			       .limit_s = LIMIT_S };
+	ls_block *block;
+
+	if (o->quick && o->recipe == NULL)
+		return ls_fail(LS_EINVALID, "--quick is the short form of a recipe; none is named");
+	if (o->recipe != NULL)
+		LS_TRY(ls_recipe_open(&plan, o->recipe, o->quick));
+	block = calloc(1, sizeof(*block));
+	ls_status status = block == NULL ? ls_fail(LS_EMEMORY, "no memory for the lists of a sweep")
+			   : o->recipe   ? choose(o, &plan, block)
+					 : multiply(o, &plan, block);
+	free(block);
+	if (o->repeat > 0)
+		plan.repeat = o->repeat;
+	if (status == LS_OK)
+		*out = plan;
+	else
+		ls_sweep_plan_release(&plan);
+	return status;
+}

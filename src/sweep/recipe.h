@@ -1,0 +1,25 @@
+/*
+ * recipe.h - a published table as a list of points, read from JSON; recipes/README.md describes the format.
+ */
+#ifndef LS_SWEEP_RECIPE_H
+#define LS_SWEEP_RECIPE_H
+
+#include <lockstep/sweep.h>
+
+#include "sweep/block.h"
+
+/* The recipes compiled in, in the order of their names. Made by cmake/recipes.cmake. */
+extern const ls_recipe ls_recipes_built_in[];
+extern const size_t ls_recipes_built_in_count;
+
+/* `name` is what results call the sweep, `label` stands in errors. The output is left alone on failure. */
+ls_status ls_recipe_parse(ls_sweep_plan *out, const void *text, size_t bytes, int quick, const char *name,
+			  const char *label);
+
+/* By name among those built in, else a file. */
+ls_status ls_recipe_open(ls_sweep_plan *out, const char *recipe, int quick);
+
+/* The plan of `options`: of a recipe, of which lists choose points, or of lists that are multiplied out. */
+ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *options);
+
+#endif

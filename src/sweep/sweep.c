@@ -1,0 +1,356 @@
+/*
+ * sweep.c - all points of a sweep, one after another.
+ *
+ * Invariants
+ *  1. results.json is whole after every point: a sweep that is killed loses the point it was at, and no other.
+ *  2. Points that are done, with at least as many repeats as are wanted, are not measured again. Those of other plans
+ * in the same directory stay.
+ *  3. One sweep at a time in a directory, of one machine: what two have measured is not mixed.
+ *  4. No rehearsal cluster outlives the call.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "metrics/progress.h"
+#include "sweep/machine.h"
+#include "sweep/measure.h"
+#include "sweep/recipe.h"
+#include "sweep/rows.h"
+
+typedef struct sweep {
+	const ls_sweep_options *options;
+	ls_sweep_plan plan;
+	ls_results results; /* the plan's points first, in its order */
+	ls_sweep_place place;
+	char program[4096], path[4096];
+	int lock;
+	ls_progress *progress;
+	char label[256];
+	size_t at, measured; /* the point being measured; how many were since the start */
+	double begun, point_begun;
+} sweep;
+
+/* ---- the directory ----------------------------------------------------------------------------------------------- */
+
+static ls_status find_program(sweep *s)
+{
+	if (s->options->program != NULL) {
+		snprintf(s->program, sizeof(s->program), "%s", s->options->program);
+		return LS_OK;
+	}
+	ssize_t length = readlink("/proc/self/exe", s->program, sizeof(s->program) - 1);
+	if (length <= 0)
+		return ls_fail_errno(LS_EIO, "cannot find out where this program is");
+	s->program[length] = '\0';
+	return LS_OK;
+}
+
+static ls_status lock_directory(sweep *s)
+{
+	char path[4096];
+
+	LS_TRY(ls_path_join(path, sizeof(path), s->place.out, "lock"));
+	s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (s->lock < 0)
+		return ls_fail_errno(LS_EIO, "cannot open %s", path);
+	if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
+		return ls_fail(LS_EINVALID, "another sweep is at work in %s; wait for it, or choose another --out",
+			       s->place.out);
+	return LS_OK;
+}
+
+static ls_status open_directory(sweep *s)
+{
+	const char *out = s->options->out;
+	char here[4096];
+	int length = out == NULL ? snprintf(here, sizeof(here), "runs/bench-%s%s", s->plan.name,
+					    s->plan.quick ? "-quick" : "")
+				 : snprintf(here, sizeof(here), "%s", out);
+
+	if (length <= 0 || (size_t)length >= sizeof(here))
+		return ls_fail(LS_EINVALID, "the output directory has no name, or one that is too long");
+	LS_TRY(ls_path_make(here));
+	char *whole = realpath(here, NULL); /* nodes may have another working directory */
+	if (whole == NULL)
+		return ls_fail_errno(LS_EIO, "cannot find %s", here);
+	snprintf(s->place.out, sizeof(s->place.out), "%s", whole);
+	free(whole);
+	LS_TRY(ls_path_join(s->path, sizeof(s->path), s->place.out, "results.json"));
+	return lock_directory(s);
+}
+
+/* ---- what is there already --------------------------------------------------------------------------------------- */
+
+static ls_status check_earlier(const sweep *s, const ls_results *earlier)
+{
+	const ls_results_machine *old = &earlier->machine, *now = &s->results.machine;
+
+	if (strcmp(earlier->sweep, s->results.sweep) != 0)
+		return ls_fail(LS_EMISMATCH, "%s holds the sweep '%s', not '%s'; choose another --out", s->path,
+			       earlier->sweep, s->results.sweep);
+	if (earlier->point_count > 0 && (strcmp(old->cpu, now->cpu) != 0 || old->cores != now->cores))
+		return ls_fail(LS_EMISMATCH,
+			       "%s was measured on %" PRId64 " cores of %s, these are %" PRId64
+			       " of %s; choose another "
+			       "--out, or measure --again",
+			       s->path, old->cores, old->cpu, now->cores, now->cpu);
+	return LS_OK;
+}
+
+static ls_point *find_point(ls_results *results, const char *key)
+{
+	for (size_t i = 0; i < results->point_count; i++)
+		if (!strcmp(results->points[i].key, key))
+			return &results->points[i];
+	return NULL;
+}
+
+/* Points move over: those of the plan to their places, others that are done behind them. */
+static ls_status take_over(sweep *s, ls_results *earlier)
+{
+	ls_results *r = &s->results;
+	ls_point *grown = realloc(r->points, (r->point_count + earlier->point_count + 1) * sizeof(*grown));
+
+	if (grown == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for %zu points more", earlier->point_count);
+	r->points = grown;
+	for (size_t i = 0; i < earlier->point_count; i++) {
+		ls_point *old = &earlier->points[i], *now = find_point(r, old->key);
+		if (old->state != LS_POINT_DONE)
+			continue;
+		if (now == NULL)
+			now = &r->points[r->point_count++];
+		else if ((int64_t)old->repeat_count < s->plan.repeat)
+			continue;
+		*now = *old;
+		*old = (ls_point){ 0 };
+	}
+	return LS_OK;
+}
+
+static ls_status look_back(sweep *s)
+{
+	ls_results earlier = { 0 };
+
+	if (s->options->again || !ls_path_exists(s->path))
+		return LS_OK;
+	LS_TRY(ls_results_read(&earlier, s->path));
+	ls_status status = check_earlier(s, &earlier);
+	if (status == LS_OK) {
+		memcpy(s->results.started, earlier.started, sizeof(earlier.started));
+		status = take_over(s, &earlier);
+	}
+	ls_results_release(&earlier);
+	return status;
+}
+
+/* ---- beginning --------------------------------------------------------------------------------------------------- */
+
+static void begin_results(sweep *s)
+{
+	ls_results *r = &s->results;
+	time_t seconds = (time_t)ls_clock_wall();
+	struct tm utc;
+
+	memcpy(r->sweep, s->plan.name, sizeof(r->sweep));
+	memcpy(r->title, s->plan.title, sizeof(r->title));
+	memcpy(r->table, s->plan.table, sizeof(r->table));
+	gmtime_r(&seconds, &utc);
+	strftime(r->started, sizeof(r->started), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	r->quick = s->plan.quick;
+	ls_sweep_machine(&r->machine);
+}
+
+/* Which data there is decides the key: another dataset is another measurement. */
+static ls_status choose_data(sweep *s)
+{
+	for (size_t i = 0; i < s->plan.count; i++) {
+		ls_point_job *job = &s->plan.points[i].job;
+		char chosen[sizeof(job->data)];
+		LS_TRY(ls_shelf_choose(&s->place.shelf, job->data, chosen, sizeof(chosen)));
+		memcpy(job->data, chosen, sizeof(chosen));
+		LS_TRY(ls_sweep_point_settle(&s->plan.points[i]));
+	}
+	return LS_OK;
+}
+
+static ls_status make_points(sweep *s)
+{
+	ls_results *r = &s->results;
+
+	r->points = calloc(s->plan.count + 1, sizeof(*r->points));
+	if (r->points == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for %zu points", s->plan.count);
+	r->point_count = s->plan.count;
+	for (size_t i = 0; i < s->plan.count; i++) {
+		memcpy(r->points[i].key, s->plan.points[i].key, sizeof(r->points[i].key));
+		r->points[i].job = s->plan.points[i].job;
+	}
+	return LS_OK;
+}
+
+static size_t pending(const sweep *s)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < s->plan.count; i++)
+		count += s->results.points[i].state == LS_POINT_PENDING;
+	return count;
+}
+
+/* Profiles of another time are not those of this sweep's devices. */
+static ls_status forget_profiles(const sweep *s)
+{
+	char path[4096];
+
+	LS_TRY(ls_path_join(path, sizeof(path), s->place.out, "profiles"));
+	return s->options->again ? ls_path_remove_tree(path) : LS_OK;
+}
+
+static ls_status prepare(sweep *s)
+{
+	LS_TRY(ls_sweep_plan_of(&s->plan, s->options));
+	LS_TRY(find_program(s));
+	s->place.program = s->place.shelf.program = s->program;
+	s->place.hosts = s->options->hosts;
+	s->place.plan = &s->plan;
+	s->place.cores = ls_sweep_cores();
+	LS_TRY(open_directory(s));
+	LS_TRY(ls_lab_init(&s->place.lab, s->program, s->place.out));
+	LS_TRY(choose_data(s));
+	begin_results(s);
+	LS_TRY(make_points(s));
+	LS_TRY(look_back(s));
+	LS_TRY(forget_profiles(s));
+	return pending(s) > 0 ? ls_sweep_machine_probe(&s->results.machine, s->program) : LS_OK;
+}
+
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
+
+/* Below 0: nobody knows yet. */
+static double seconds_left(const sweep *s)
+{
+	double now = ls_clock_seconds(), left = (double)pending(s);
+
+	if (s->measured == 0)
+		return -1;
+	double each = (s->point_begun - s->begun) / (double)s->measured;
+	double this_one = each - (now - s->point_begun);
+	return each * (left > 0 ? left - 1 : 0) + (this_one > 0 ? this_one : 0);
+}
+
+static void show(void *context)
+{
+	sweep *s = context;
+	ls_progress_update(s->progress, "bench", s->plan.count - pending(s), s->plan.count, s->label, seconds_left(s));
+}
+
+static void tell(const sweep *s, const ls_point *p)
+{
+	char left[48] = "";
+	double seconds = pending(s) > 0 ? seconds_left(s) : -1;
+
+	if (seconds >= 0)
+		snprintf(left, sizeof(left), ", %.0f:%02d left", (double)((long)seconds / 60),
+			 (int)((long)seconds % 60));
+	if (p->state == LS_POINT_DONE)
+		ls_log_note("[%zu/%zu] %s: %.1f samples/s (%.1f to %.1f)%s%s", s->plan.count - pending(s),
+			    s->plan.count, s->label, p->samples_per_s, p->samples_per_s_min, p->samples_per_s_max,
+			    p->job.replay ? ", replayed" : "", left);
+	else
+		ls_log_note("[%zu/%zu] %s: %s: %s%s", s->plan.count - pending(s), s->plan.count, s->label,
+			    p->state == LS_POINT_SKIPPED ? "skipped" : "failed", p->reason, left);
+}
+
+static ls_status measure_one(sweep *s, size_t i)
+{
+	ls_point *p = &s->results.points[i];
+
+	s->at = i;
+	s->point_begun = ls_clock_seconds();
+	ls_sweep_point_label(&s->plan.points[i], s->label, sizeof(s->label));
+	ls_status status = ls_measure(&s->place, &s->plan.points[i], p);
+	if (status != LS_OK) { /* as if it had never begun */
+		ls_point_release(p);
+		memcpy(p->key, s->plan.points[i].key, sizeof(p->key));
+		p->job = s->plan.points[i].job;
+		return status;
+	}
+	s->measured += p->state == LS_POINT_DONE;
+	LS_TRY(ls_results_write(&s->results, s->path));
+	double begun = s->point_begun;
+	s->point_begun = ls_clock_seconds();
+	tell(s, p);
+	s->begun += p->state == LS_POINT_DONE ? 0 : s->point_begun - begun; /* skipping says nothing of the others */
+	return LS_OK;
+}
+
+static ls_status measure_all(sweep *s)
+{
+	ls_status status = ls_results_write(&s->results, s->path);
+
+	s->begun = ls_clock_seconds();
+	s->place.tick = show;
+	s->place.context = s;
+	s->progress = ls_progress_begin();
+	for (size_t i = 0; i < s->plan.count && status == LS_OK; i++)
+		if (s->results.points[i].state == LS_POINT_PENDING)
+			status =
+				ls_sweep_stopped() ? ls_fail(LS_EINTERRUPTED, "stopped on request") : measure_one(s, i);
+	ls_lab_down(&s->place.lab);
+	ls_progress_end(s->progress);
+	s->progress = NULL;
+	return status;
+}
+
+static void release(sweep *s)
+{
+	ls_results_release(&s->results);
+	ls_sweep_plan_release(&s->plan);
+	if (s->lock >= 0)
+		close(s->lock);
+}
+
+ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
+{
+	sweep *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for a sweep");
+	s->options = options;
+	s->lock = -1;
+	ls_status status = prepare(s);
+	if (status == LS_OK)
+		status = measure_all(s);
+	if (status == LS_OK || status == LS_EINTERRUPTED) {
+		ls_status kept = ls_sweep_rows(&s->results, s->plan.count, s->path, result);
+		status = kept != LS_OK ? kept : status;
+		if (status == LS_EINTERRUPTED)
+			status = ls_fail(LS_EINTERRUPTED, "stopped on request");
+	}
+	release(s);
+	free(s);
+	return status;
+}
+
+ls_status ls_sweep_plan_rows(const ls_sweep_options *options, ls_sweep_result *result)
+{
+	sweep s = { .options = options, .lock = -1 };
+	ls_status status = ls_sweep_plan_of(&s.plan, options);
+
+	if (status == LS_OK)
+		status = make_points(&s);
+	if (status == LS_OK)
+		status = ls_sweep_rows(&s.results, s.plan.count, "", result);
+	release(&s);
+	return status;
+}

@@ -1,0 +1,187 @@
+/*
+ * trainer_leaf.c - a device takes its leaves through the net, and hands in what they come to.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "train/trainer_inside.h"
+
+static void give_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
+{
+	ls_device *d = context;
+	(void)grads;
+	ls_exchange_ready(d->trainer->exchange, d->index, d->leaf, begin, end, member);
+}
+
+static void wait_needed(void *context, size_t begin, size_t end, ls_member member)
+{
+	ls_device *d = context;
+	double start = member.rank == 0 ? ls_clock_seconds() : 0;
+	ls_exchange_need(d->trainer->exchange, d->index, begin, end, member);
+	if (member.rank == 0)
+		d->need_s += ls_clock_seconds() - start;
+}
+
+static void tell_span(void *context, const char *node, int is_backward, double begin_s, double end_s)
+{
+	ls_device *d = context;
+	d->trainer->span(d->trainer->trace_context, d->index, node, is_backward, begin_s, end_s);
+}
+
+/* What makes sums over a step's tokens to be predicted means, once they are divided by its samples. */
+static double token_weight(const ls_leaf *leaf)
+{
+	if (leaf->text == NULL || leaf->text->step_picks == 0)
+		return 0;
+	return (double)leaf->step_samples / (double)leaf->text->step_picks;
+}
+
+static ls_exec_leaf job_of(ls_device *d, const ls_leaf *leaf, float *grads)
+{
+	const ls_trainer *t = d->trainer;
+	return (ls_exec_leaf){ .count = leaf->count,
+			       .images = leaf->images,
+			       .text = leaf->text,
+			       .token_weight = token_weight(leaf),
+			       .labels = leaf->labels,
+			       .samples = leaf->samples,
+			       .params = t->params,
+			       .buffers = t->buffers,
+			       .grads = grads,
+			       .stats = d->stats,
+			       .seed = t->seed,
+			       .step = t->step,
+			       .need = t->nodes > 1 ? wait_needed : NULL,
+			       .need_context = d,
+			       .ready = t->update_early ? ls_trainer_update_ready : give_ready,
+			       .ready_context = d,
+			       .share_grads = t->share_grads,
+			       .span = t->span != NULL ? tell_span : NULL,
+			       .span_context = d };
+}
+
+static void fill_sums(const ls_exec_leaf *job, float *sums)
+{
+	sums[LS_EXTRA_LOSS] = (float)job->loss;
+	sums[LS_EXTRA_CORRECT] = (float)job->correct;
+	sums[LS_EXTRA_SAMPLES] = (float)job->count;
+	sums[LS_EXTRA_TOKENS] = job->text != NULL ? (float)job->text->start[job->count] : 0;
+	sums[LS_EXTRA_PICKS] = job->text != NULL ? (float)job->text->pick_start[job->count] : 0;
+	sums[LS_EXTRA_TOKEN_LOSS] = (float)job->token_loss;
+	sums[LS_EXTRA_TOKEN_CORRECT] = (float)job->token_correct;
+}
+
+/* What a leaf adds to the sums that ride along. */
+static void fill_extra(const ls_trainer *t, const ls_device *d, const ls_exec_leaf *job, double seconds, float *extra)
+{
+	size_t buffers = t->graph->params.buffers;
+	float *sums = extra + buffers;
+
+	float weight = (float)job->count;
+	if (t->staleness > 0) /* servers take means */
+		weight /= (float)t->notes[t->step % 4].own_samples;
+	for (size_t i = 0; i < buffers; i++)
+		extra[i] = weight * d->stats[i];
+	memset(sums, 0, (LS_EXTRA_NODES + (size_t)t->nodes) * sizeof(float));
+	fill_sums(job, sums);
+	sums[LS_EXTRA_NODES + t->node] = (float)seconds;
+}
+
+static void keep_failure(ls_device *d, ls_status status)
+{
+	if (d->status != LS_OK)
+		return;
+	d->status = status;
+	snprintf(d->message, sizeof(d->message), "%s", ls_last_error());
+}
+
+/* Hand in the leaf's extra floats; before the step's last ones the sums of the step before are taken down. */
+static void give_extra(ls_device *d, int64_t k, int64_t leaves)
+{
+	ls_trainer *t = d->trainer;
+	size_t begin = ls_exchange_extra_begin(t->exchange);
+
+	if (d->takes_note && k == leaves - 1) {
+		ls_status status = ls_trainer_complete(t, t->step - 1);
+		if (status != LS_OK)
+			keep_failure(d, status);
+	}
+	ls_exchange_ready(t->exchange, d->index, k, begin, begin + t->extra, (ls_member){ .rank = 0, .size = 1 });
+}
+
+/* There is no leaf: others must not wait for it, and a loss that is no number keeps everybody from using the step. */
+static void give_nothing(ls_device *d, int64_t k, int64_t leaves)
+{
+	ls_trainer *t = d->trainer;
+	size_t live = t->graph->params.live;
+
+	memset(ls_exchange_slot(t->exchange, d->index, k), 0, live * sizeof(float));
+	ls_exchange_ready(t->exchange, d->index, k, 0, live, (ls_member){ .rank = 0, .size = 1 });
+	float *extra = ls_exchange_extra(t->exchange, d->index, k);
+	memset(extra, 0, t->extra * sizeof(float));
+	extra[t->graph->params.buffers + LS_EXTRA_LOSS] = NAN;
+	give_extra(d, k, leaves);
+}
+
+static void run_leaf(ls_device *d, int64_t k, int64_t leaves, int wants_stop)
+{
+	ls_trainer *t = d->trainer;
+	const ls_leaf *leaf = NULL;
+	ls_status status = d->status == LS_OK ? t->next(t->next_context, d->index, &leaf) : d->status;
+
+	d->leaf = k;
+	d->need_s = 0;
+	if (status != LS_OK) {
+		keep_failure(d, status);
+		give_nothing(d, k, leaves);
+		return;
+	}
+	ls_exec_leaf job = job_of(d, leaf, ls_exchange_slot(t->exchange, d->index, k));
+	double start = ls_clock_seconds();
+	d->work.kind->train(d->work.self, &job);
+	double seconds = ls_clock_seconds() - start - d->need_s;
+	float *extra = ls_exchange_extra(t->exchange, d->index, k);
+	fill_extra(t, d, &job, seconds, extra);
+	extra[t->graph->params.buffers + LS_EXTRA_STOPS] = (float)wants_stop;
+	give_extra(d, k, leaves);
+}
+
+static void finish(void *context, ls_member member)
+{
+	const ls_device *d = context;
+	ls_exchange_finish(d->trainer->exchange, d->index, member);
+}
+
+void ls_trainer_drive(void *context, ls_member driver)
+{
+	const ls_drive_job *job = context;
+	ls_device *d = &job->trainer->device[driver.rank];
+	const int64_t *index;
+	int64_t leaves = ls_exchange_leaves(job->trainer->exchange, d->index, &index);
+
+	for (int64_t k = 0; k < leaves; k++)
+		run_leaf(d, k, leaves, job->wants_stop);
+	ls_team_run(d->team, finish, d);
+}
+
+ls_status ls_trainer_run_alone(ls_trainer *t, const ls_trainer_deal *deal)
+{
+	ls_device *d = &t->device[0];
+	const ls_leaf *leaf = NULL;
+
+	LS_TRY(t->next(t->next_context, 0, &leaf));
+	ls_exec_leaf job = job_of(d, leaf, t->grads);
+	double start = ls_clock_seconds();
+	d->work.kind->train(d->work.self, &job);
+	float *sums = d->stats; /* scaled in place; the rest goes straight into `state` */
+	float *state = t->state + t->graph->params.buffers;
+	for (size_t i = 0; i < t->graph->params.buffers; i++)
+		sums[i] *= (float)job.count;
+	fill_sums(&job, state);
+	state[LS_EXTRA_STOPS] = (float)deal->wants_stop;
+	state[LS_EXTRA_NODES] = (float)(ls_clock_seconds() - start);
+	ls_trainer_update_extra(t, (double)job.count, -1, 0, t->graph->params.buffers, sums);
+	return LS_OK;
+}

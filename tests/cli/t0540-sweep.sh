@@ -1,0 +1,169 @@
+#!/bin/bash
+# Sweeps: lists and recipes make points, each is kept when it is measured, a stop loses one at most, and what cannot be
+# measured says why.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+cores=$(python3 -c 'import os; print(len(os.sched_getaffinity(0)))')
+tiny=(--model mlp --warmup 1 --steps 2 --repeat 3)
+results=runs/bench-sweep/results.json
+
+json_get() { # FILE EXPRESSION: its value for o
+	python3 -c 'import json, sys
+o = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$@"
+}
+
+# ---- lists ----
+run "$LOCKSTEP" bench "${tiny[@]}" --batch 8,16
+is "values in a list make a sweep" "$status" 0
+like "its table" "$out" '^model +nodes +devices +batch +placement +rate +samples/s +spread +speedup$'
+like "a row" "$out" '^mlp +1 +1 +16 +local +- +[0-9.]+ +[0-9.]+ % +1.00$'
+like "where the results are" "$out" '^2 of 2 points done; .*/runs/bench-sweep/results.json$'
+like "a line a point, with how many there are" "$err" '^\[1/2\] mlp batch 8, 1x1: [0-9.]+ samples/s'
+ok "both points are done" json $results '[p["state"] for p in o["points"]] == ["done", "done"]'
+ok "with each repeat" json $results 'all(len(p["repeats"]) == 3 for p in o["points"])'
+ok "medians are those of the repeats" json $results \
+	'all(sorted(r["samples_per_s"] for r in p["repeats"])[1] == p["samples_per_s"] for p in o["points"])'
+ok "the machine is told" json $results 'o["machine"]["cores"] >= 1 and o["machine"]["lockstep"] and o["machine"]["kernels"]'
+ok "options are those of the job" json $results \
+	'all((p["job"]["warmup"], p["job"]["steps"]) == (1, 2) for p in o["points"])'
+
+cp $results before.json
+run "$LOCKSTEP" bench "${tiny[@]}" --batch 16,32
+ok "points that are done are not measured again" json $results \
+	'[p for p in o["points"] if p["job"]["batch"] == 16] == [p for p in __import__("json").load(open("before.json"))["points"] if p["job"]["batch"] == 16]'
+unlike "nor told of" "$err" 'batch 16'
+ok "those of another list stay" json $results 'sorted(p["job"]["batch"] for p in o["points"]) == [8, 16, 32]'
+run "$LOCKSTEP" bench "${tiny[@]}" --batch 16,32 --repeat 4
+ok "more repeats than there are: again" json $results \
+	'all(len(p["repeats"]) == 4 for p in o["points"] if p["job"]["batch"] > 8)'
+cp $results before.json
+run "$LOCKSTEP" bench "${tiny[@]}" --batch 16,32 --again
+ok "--again measures all of them" json $results \
+	'not any(p in __import__("json").load(open("before.json"))["points"] for p in o["points"])'
+
+run "$LOCKSTEP" bench "${tiny[@]}" --batch 8 --devices 1,$((cores + 1)) --threads 1 --out many --seed 7
+is "more devices than cores" "$status" 0
+ok "are replayed, which is told" json many/results.json '[p["job"]["replay"] for p in o["points"]] == [0, 1]'
+like "in the table, too" "$out" "^mlp +1 +$((cores + 1)) +8 .* [0-9.]+ \*"
+ok "other options are kept as they were typed" json many/results.json \
+	'all(p["job"]["arguments"] == "--seed 7" for p in o["points"])'
+
+mkdir single
+run sh -c "cd single && '$LOCKSTEP' bench --model mlp --batch 8 --warmup 1 --steps 2 --repeat 2"
+like "one value everywhere is one measurement" "$out" '^samples/s +[0-9.]+, median of 2'
+is "that leaves nothing behind" "$(ls single)" ""
+
+fails_with "a model misspelt in a list" 2 "unknown model 'cnm'; did you mean 'cnn'" "$LOCKSTEP" bench --model cnm,mlp
+fails_with "a number misspelt in a list" 2 "batch" "$LOCKSTEP" bench --model mlp --batch 8,x
+fails_with "a rate misspelt" 2 "rate 'fast'" "$LOCKSTEP" bench --model mlp --nodes 2 --rate fast
+fails_with "a sweep has no --json" 2 "--json is for one measurement" "$LOCKSTEP" bench --model mlp --batch 8,9 --json
+fails_with "--quick is of a recipe" 2 "none is named" "$LOCKSTEP" bench --model mlp --quick
+fails_with "no repeat" 2 "--repeat must be between 1 and" "$LOCKSTEP" bench --model mlp --batch 8,9 --repeat 0
+
+# ---- recipes ----
+run "$LOCKSTEP" bench --list
+is "--list succeeds" "$status" 0
+is "the recipes" "$(awk '{ print $1 }' <<<"$out" | paste -sd ' ')" \
+	"distml-resnet distml-sst5 distml-strategies oneflow-bert rcc-bigmnist rcc-mnist"
+models=$("$LOCKSTEP" models | awk 'NR > 1 { print $1 }')
+for recipe in $(awk '{ print $1 }' <<<"$out"); do
+	for form in "" --quick; do
+		# shellcheck disable=SC2086 # no form is no word
+		run "$LOCKSTEP" bench "$recipe" $form --list
+		is "$recipe $form: its points can be listed" "$status/$([ -n "$out" ] && echo some)" 0/some
+		is "$recipe $form: its models are known" "$(cut -d / -f 2 <<<"$out" | sort -u | grep -vxF "$models")" ""
+		ok "$recipe $form: the file says the same" cmp .out <("$LOCKSTEP" bench "$SOURCE_DIR/recipes/$recipe.json" $form --list)
+	done
+done
+fails_with "a recipe misspelt" 2 "unknown recipe 'rcc-mnits'; did you mean 'rcc-mnist'" "$LOCKSTEP" bench rcc-mnits
+fails_with "a file that is not there" 1 "none.json" "$LOCKSTEP" bench ./none.json
+fails_with "a choice that leaves nothing" 2 "none of the 17 points" "$LOCKSTEP" bench oneflow-bert --batch 7
+
+head='"format": "lockstep recipe", "version": 1, "title": "t", "table": "throughput"'
+echo "{ $head, \"points\": [{\"model\": \"mlp\", \"bach\": 3}] }" >bad.json
+fails_with "a field misspelt" 1 "bad.json: points\[0\].bach is no field.*did you mean 'batch'" "$LOCKSTEP" bench bad.json
+echo "{ $head, \"points\": [{\"model\": \"mlp\", \"batch\": [1, 2.5]}] }" >bad.json
+fails_with "a value that is none" 1 "bad.json: points\[0\].batch is neither" "$LOCKSTEP" bench bad.json
+printf '{\n"points": [\n}' >bad.json
+fails_with "no JSON" 1 "bad.json:3: not acceptable JSON" "$LOCKSTEP" bench bad.json
+
+# Training beside a bench; a point that fails, one that takes too long and one that cannot be leave the others alone.
+cat >mixed.json <<JSON
+{ $head, "warmup": 1, "steps": 2, "repeat": 2, "limit_s": 5, "points": [
+  { "kind": "train", "model": "mlp", "data": "no-such-data|glyphs", "batch": 32, "epochs": 2, "samples": 640,
+    "arguments": "--log-every 5 --test-samples 100" },
+  { "kind": "train", "model": "mlp", "data": "glyphs", "batch": 32, "devices": $((cores + 1)), "epochs": 1 },
+  { "model": "no-such-model", "batch": 8 },
+  { "model": "mlp", "batch": 8, "steps": 100000000 },
+  { "model": "mlp", "batch": 8, "nodes": 2 },
+  { "model": "mlp", "batch": 8 } ] }
+JSON
+printf '#!/bin/sh\necho "lab: not root: namespaces cannot be made; try sudo" >&2\nexit 1\n' >lab
+chmod 755 lab
+run env LOCKSTEP_LAB_TOOL="$PWD/lab" "$LOCKSTEP" bench mixed.json --out mixed
+is "a point that failed makes the sweep fail" "$status" 1
+like "which is told" "$err" '^lockstep bench: 2 of 6 points failed'
+is "each point has its own end" "$(json_get mixed/results.json '" ".join(p["state"] for p in o["points"])')" \
+	"done skipped failed failed skipped done"
+reason() { json_get mixed/results.json "o['points'][$1]['reason']"; }
+like "training is not replayed" "$(reason 1)" "needs $((cores + 1)) cores, here are $cores"
+like "what the command said" "$(reason 2)" "unknown model 'no-such-model'"
+like "too long" "$(reason 3)" "^not done after [5-9] s$"
+like "why there is no rehearsal" "$(reason 4)" "not root"
+ok "training's curves are there" json mixed/results.json \
+	'[r["step"] for r in o["points"][0]["rates"]] == list(range(5, 41, 5)) and len(o["points"][0]["epochs"]) == 2'
+ok "and accuracy, wall time and losses" json mixed/results.json \
+	'(lambda p: p["accuracy"] > 0.1 and p["wall_s"] > 0 and all(r["loss"] > 0 for r in p["rates"]))(o["points"][0])'
+ok "the dataset that could be had is told" json mixed/results.json 'o["points"][0]["job"]["data"] == "glyphs"'
+ok "a repeat of training is a run" json mixed/results.json 'len(o["points"][0]["repeats"]) == 2'
+run env LOCKSTEP_LAB_TOOL="$PWD/lab" "$LOCKSTEP" bench mixed.json --out mixed --batch 8
+unlike "what failed is tried again, what is done is not" "$err" '1x1: [0-9.]+ samples/s'
+like "it is" "$err" 'no-such-model.*failed'
+
+# ---- the directory ----
+fails_with "results of another sweep" 1 "holds the sweep 'mixed', not 'sweep'" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out mixed
+sed -E 's/"cores": [0-9]+/"cores": 4711/' many/results.json >changed.json
+mv changed.json many/results.json
+fails_with "results of another machine" 1 "4711 cores" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many
+echo '{' >many/results.json
+fails_with "results that are damaged" 1 "many/results.json:" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many
+run "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many --again
+is "--again does not look at them" "$status" 0
+
+# ---- stopping ----
+slow=(--model mlp --batch 8,16,32,64 --warmup 1 --steps 2500 --repeat 3 --out stopped)
+done_points() { json_get stopped/results.json 'sum(p["state"] == "done" for p in o["points"])' 2>/dev/null; }
+one_is_done() { [ "$(done_points)" -ge 1 ]; }
+
+"$LOCKSTEP" bench "${slow[@]}" >first.out 2>first.err &
+pid=$!
+ok "a first point is kept" wait_for 60 one_is_done
+fails_with "one sweep at a time in a directory" 2 "another sweep is at work" "$LOCKSTEP" bench "${slow[@]}"
+kill -9 $pid
+wait $pid 2>/dev/null
+cp stopped/results.json killed.json
+killed=$(json_get killed.json 'sum(p["state"] == "done" for p in o["points"])')
+nobody_left() { ! pgrep -f -- "$LOCKSTEP bench --json --model mlp .*--steps 2500" >/dev/null; }
+ok "the measurement ends with the sweep" wait_for 20 nobody_left
+
+# a script's background jobs ignore SIGINT, and a sweep keeps to that: give it back
+env --default-signal=INT "$LOCKSTEP" bench "${slow[@]}" >second.out 2>second.err &
+pid=$!
+more_are_done() { [ "$(done_points)" -gt "$killed" ]; }
+ok "after kill -9 it goes on" wait_for 60 more_are_done
+kill -INT $pid
+wait $pid
+code=$?
+is "SIGINT exits with 130" $code 130
+like "and says how to go on" "$(cat second.err)" 'stopped; the same command goes on'
+ok "nothing is left running" wait_for 20 nobody_left
+run "$LOCKSTEP" bench "${slow[@]}"
+is "then all are measured" "$status/$(done_points)" 0/4
+ok "those before the kill are as they were" json stopped/results.json \
+	'all(p in o["points"] for p in __import__("json").load(open("killed.json"))["points"] if p["state"] == "done")'
+run "$LOCKSTEP" bench "${slow[@]}"
+is "once more there is nothing to do" "$status/$err" 0/
+
+test_end

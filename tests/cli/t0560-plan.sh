@@ -1,0 +1,70 @@
+#!/bin/bash
+# lockstep plan: tables, JSON, advice, lists, clusters from files and probes, refusals.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+run timeout 60 "$LOCKSTEP" bench --model cnn --batch 16 --warmup 1 --steps 3 --repeat 1 --profile-out cnn.json
+is "a profile of one device" "$status" 0
+
+plan() { run timeout 60 "$LOCKSTEP" plan "$@"; }
+field() { # ROW NAME: of the JSON that was printed
+	python3 -c 'import json, sys; print(json.load(sys.stdin)["rows"][int(sys.argv[1])][sys.argv[2]])' "$1" "$2" <<<"$out"
+}
+
+plan cnn.json --nodes 1,2,4 --rate 1gbit,10gbit
+is "a table" "$status" 0
+like "of every number of nodes" "$out" '4 x 1 +10gbit +ps 1'
+like "one node has no links" "$out" '1 x 1 +- +local'
+like "with the best marked" "$out" '\*'
+like "and advice" "$out" 'Twice the nodes would give'
+is "a lone node is told once" "$(grep -c '1 x 1 ' <<<"$out")" 1
+ok "it is not wider than a screen" test "$(wc -L <<<"$(sed '/^Best\|^[0-9]* nodes/d' <<<"$out")")" -le 90
+
+plan cnn.json --nodes 2,4 --rate 10mbit --placement allreduce --json
+is "as JSON" "$status" 0
+ok "links of 10 Mbit/s are what limits it" test "$(field 0 bottleneck)" = links
+ok "more of it on four nodes" python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > float(sys.argv[2]))' "$(field 1 step_ms)" "$(field 0 step_ms)"
+
+start=$(date +%s)
+plan cnn.json --nodes 10000 --devices 8 --rate 10gbit --spread 0.05 --mtbf 50000
+is "ten thousand nodes" "$status" 0
+ok "in less than ten seconds" test $(($(date +%s) - start)) -lt 10
+like "with their failures" "$out" 'With failures: [0-9.]+ % of the time is kept, with a checkpoint every [0-9]+ s'
+
+cat >mixed.json <<'TEXT'
+{ "format": "lockstep cluster", "version": 1,
+  "nodes": [ { "name": "new", "count": 3, "devices": 2, "gbit_per_s": 10 },
+             { "name": "old", "count": 1, "devices": 1, "speed": 0.5, "gbit_per_s": 1 } ] }
+TEXT
+plan cnn.json --cluster mixed.json --placement allreduce --json
+is "mixed nodes" "$status" 0
+is "all of them" "$(field 0 nodes) $(field 0 devices)" "4 7"
+equal=$(field 0 samples_per_s)
+plan cnn.json --cluster mixed.json --placement allreduce --leaves 4 --share auto --json
+ok "do more when leaves follow speeds" python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > 1.3 * float(sys.argv[2]))' "$(field 0 samples_per_s)" "$equal"
+
+run timeout 60 "$LOCKSTEP" probe --quick --json
+printf '%s' "$out" >probe.json
+plan cnn.json --cluster probe.json
+is "what a probe printed is a cluster" "$status" 0
+
+refused() { # NAME PATTERN ARGUMENT...
+	plan "${@:3}"
+	ok "$1 is refused" test "$status" != 0
+	like "$1: why" "$err" "$2"
+	is "$1: nothing else is printed" "$out" ""
+}
+printf '{"format": "lockstep cluster", "version": 1, "nodes": [{"devcies": 3}]}' >typo.json
+printf '{\n"format": "lockstep cluster",\n"version": 1,,\n' >broken.json
+sed 's/"forward_s": [0-9.e-]*/"forward_s": -1/' cnn.json >bad.json
+refused "no profile" "PROFILE|operand" --nodes 2
+refused "a profile that is not there" 'nowhere.json' nowhere.json
+refused "a profile with a bad field" 'bad.json: layers\[0\].forward_s is -1' bad.json
+refused "a misspelt field" 'typo.json: nodes\[0\].devcies is not a field of this file; did you mean devices' cnn.json --cluster typo.json
+refused "a line that is no JSON" 'broken.json:3: not acceptable JSON' cnn.json --cluster broken.json
+refused "a rate without a unit" "'7' is not a rate" cnn.json --rate 7
+refused "a placement that is none" "placement 'ring' is neither allreduce nor ps" cnn.json --placement ring
+refused "nodes that are no number" "nodes" cnn.json --nodes 2,many
+refused "a list with a hole" "nodes '2,,4' is not a list" cnn.json --nodes 2,,4
+refused "servers only" '2 servers of 2 nodes: at least one node must compute' cnn.json --nodes 2 --placement ps --servers 2
+test_end

@@ -1,0 +1,63 @@
+/*
+ * gang.h - nodes that are threads of this process, each with a courier of its own: what tests of several nodes share.
+ *
+ * A test's own struct of a node begins with a gang_node.
+ */
+#ifndef LS_TESTS_GANG_H
+#define LS_TESTS_GANG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "exchange/courier.h"
+#include "exchange/transport.h"
+
+enum { GANG_MAX = 5, GANG_SLOTS = 512 };
+
+typedef struct gang_node {
+	ls_status (*live)(struct gang_node *self, ls_courier *courier); /* frees the courier */
+	ls_transport *transport;                                        /* NULL: alone, without a courier */
+	ls_status status;
+	char message[512]; /* "" when all went well */
+} gang_node;
+
+static inline void *gang_live(void *argument)
+{
+	gang_node *n = argument;
+	ls_courier_options carry = { .transport = n->transport, .timeout = 20 };
+	ls_courier *courier = NULL;
+
+	n->status = n->transport != NULL ? ls_courier_new(&courier, &carry) : LS_OK;
+	if (n->status == LS_OK)
+		n->status = n->live(n, courier);
+	snprintf(n->message, sizeof n->message, "%s", n->status != LS_OK ? ls_last_error() : "");
+	return NULL;
+}
+
+/* `nodes`: an array of `count` structs of `bytes` each. Returns when all have ended. */
+static inline void gang_run(void *nodes, size_t bytes, int count,
+			    ls_status (*live)(gang_node *self, ls_courier *courier))
+{
+	ls_transport *transports[GANG_MAX];
+	pthread_t threads[GANG_MAX];
+
+	assert_in_range(count, 1, GANG_MAX);
+	assert_int_equal(ls_threads_transports(transports, count, GANG_SLOTS, 7), LS_OK);
+	for (int i = 0; i < count; i++) {
+		gang_node *n = (gang_node *)((char *)nodes + (size_t)i * bytes);
+		n->live = live;
+		n->transport = transports[i];
+		assert_int_equal(pthread_create(&threads[i], NULL, gang_live, n), 0);
+	}
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+#endif
