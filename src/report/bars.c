@@ -73,7 +73,7 @@ static void draw_axis(const frame *f)
 
 static void draw_part(const frame *f, const ls_bar *bar, int k, double from, double y)
 {
-	double x = ls_scale_at(&f->x, from), width = ls_scale_at(&f->x, from + bar->parts[k]) - x;
+	double x = ls_scale_at(&f->x, from), width = fmax(0.6, ls_scale_at(&f->x, from + bar->parts[k]) - x);
 	char value[LS_NUMBER_TEXT], tip[512];
 
 	ls_number_text(value, bar->parts[k]);

@@ -123,15 +123,16 @@ static const char *check(ls_page *page, const ls_published *rows, size_t count, 
 
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
 
-/* How well a point of ours stands for a row; 0: not at all. bert-mini may stand for bert-base, with its name said. */
+/* How well a point of ours stands for a row; 0: not at all. bert-mini may stand for bert-base, with its name said. Rows
+ * of single nodes that have no speedup of their own are left to their average. */
 static int likeness(const ls_published *row, const ls_point *point)
 {
 	const ls_point_job *job = &point->job;
 	int exact = !strcmp(job->model, row->model);
 	if (point->state != LS_POINT_DONE || job->nodes - job->servers != row->nodes || job->devices != row->devices ||
-	    !strcmp(job->placement, "ps") || is_average(row))
+	    !strcmp(job->placement, "ps") || row->rate + row->speedup <= 0)
 		return 0;
-	if (!exact && strncmp(job->model, row->model, 4) != 0)
+	if (!ls_model_related(job->model, row->model))
 		return 0;
 	if (row->data && job->data[0] && strcmp(row->data, job->data) != 0)
 		return 0;
@@ -202,9 +203,9 @@ static void add_row(ls_page *page, ls_grid *grid, const ls_published *row, const
 
 static void add_seed(ls_page *page, const ls_sources *sources, int seed)
 {
-	static const char *const heads[] = { "Model",   "Data",  "Node(s)", "Nodes",         "Devices a node",
-					     "Batch",   "Steps", "Runtime", "Published",     "Accuracy",
-					     "Speedup", "Ours",  "Rate",    "Speedup (ours)" };
+	static const char *const heads[] = { "Model",   "Data",  "Node(s)",  "Nodes",     "Devices",
+					     "Batch",   "Steps", "Runtime",  "Published", "Accuracy",
+					     "Speedup", "Ours",  "Our rate", "Ours (x)" };
 	size_t count;
 	const ls_published *rows = ls_published_rows(&count);
 
@@ -280,7 +281,8 @@ void ls_chapter_published(ls_page *page, const ls_sources *sources)
 {
 	ls_page_heading(page, 2, "Published figures");
 	ls_page_paragraph(page,
-			  "As they were published, on other machines: speedups can be compared, rates cannot. Ours are "
+			  "As they were published, on other machines: speedups can be compared, rates cannot. Devices "
+			  "are those of a node. Ours are "
 			  "points with as many nodes and devices, of the same model or, where the name says so, a "
 			  "relative of it. Marked figures contradict arithmetic or one another.");
 	for (int seed = 0; seed < LS_PUBLISHED_SEEDS; seed++)

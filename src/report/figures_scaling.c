@@ -115,7 +115,7 @@ static int studies(const ls_study *study, const char *model, int exact)
 {
 	for (size_t l = 0; l < study->line_count; l++) {
 		const char *ours = study->lines[l].points[0]->job.model;
-		if (exact ? !strcmp(ours, model) : !strncmp(ours, model, 4))
+		if (exact ? !strcmp(ours, model) : ls_model_related(ours, model))
 			return 1;
 	}
 	return 0;

@@ -113,34 +113,44 @@ static void plot_speeds(const ls_study *study, const ls_line *line, const ls_poi
 	}
 }
 
-/* Points of one node and one device that ran on several hosts. */
-static void plot_hosts(const ls_study *study, int64_t devices)
+static int is_single(const ls_point *point)
 {
-	const ls_results *results = study->results;
-	ls_plot *plot = NULL;
-	size_t count = 0;
-	for (size_t i = 0; i < results->point_count; i++)
-		count += results->points[i].state == LS_POINT_DONE && results->points[i].job.nodes == 1 &&
-			 results->points[i].job.devices == devices && results->points[i].node_count == 1;
-	if (count < 2)
-		return;
+	return point->state == LS_POINT_DONE && point->job.nodes == 1 && point->job.devices == 1 &&
+	       point->node_count == 1;
+}
+
+static int hosts_differ(const ls_results *results)
+{
+	const ls_point *first = NULL;
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
-		double parts[LS_BAR_PARTS] = { point->samples_per_s };
-		if (point->state != LS_POINT_DONE || point->job.nodes != 1 || point->job.devices != devices ||
-		    point->node_count != 1 || (plot && plot->bar_count >= BARS_MAX))
+		if (!is_single(point))
 			continue;
-		if (plot == NULL &&
-		    (plot = begin(study,
-				  ls_page_text(study->page, "Speed of each node with %" PRId64 " device%s", devices,
-					       devices == 1 ? "" : "s"),
-				  "samples/s", "samples/s")))
-			plot->parts[0] = "speed";
-		ls_plot_bar(plot,
-			    study->several_models
-				    ? ls_page_text(study->page, "%s, %s", point->nodes[0].host, point->job.model)
-				    : point->nodes[0].host,
-			    parts);
+		if (first && strcmp(first->nodes[0].host, point->nodes[0].host) != 0)
+			return 1;
+		first = first ? first : point;
+	}
+	return 0;
+}
+
+/* One device of each host, where several were measured by themselves. */
+static void plot_hosts(const ls_study *study)
+{
+	const ls_results *results = study->results;
+	if (!hosts_differ(results))
+		return;
+	ls_plot *plot = begin(study, "Speed of one device of each node", "samples/s", "samples/s");
+	if (plot)
+		plot->parts[0] = "speed";
+	for (size_t i = 0; plot && i < results->point_count && plot->bar_count < BARS_MAX; i++) {
+		const ls_point *point = &results->points[i];
+		double parts[LS_BAR_PARTS] = { point->samples_per_s };
+		if (is_single(point))
+			ls_plot_bar(plot,
+				    study->several_models ? ls_page_text(study->page, "%s, %s", point->nodes[0].host,
+									 point->job.model)
+							  : point->nodes[0].host,
+				    parts);
 	}
 }
 
@@ -167,5 +177,5 @@ void ls_figures_time(const ls_study *study)
 		plot_nodes(study, &study->lines[l], point);
 		plot_speeds(study, &study->lines[l], point);
 	}
-	plot_hosts(study, 1);
+	plot_hosts(study);
 }

@@ -49,32 +49,56 @@ static const char *or_dash(const char *text)
 	return text[0] ? text : "-";
 }
 
-void ls_form_testbed(const ls_study *study)
+static int was_told(const ls_results_machine *machines, size_t at)
 {
-	static const char *const machine_heads[] = {
-		"Name", "Device", "Cores", "GFLOP/s a core", "Memory", "Bandwidth"
-	};
-	static const char *const version_heads[] = { "", "Lockstep", "Kernels", "ISA", "MPI", "System" };
-	const ls_results_machine *m = &study->results->machine;
-	char bytes[LS_NUMBER_TEXT];
+	const ls_results_machine *m = &machines[at];
+	for (size_t i = 0; i < at; i++)
+		if (!strcmp(machines[i].host, m->host) && !strcmp(machines[i].cpu, m->cpu) &&
+		    !strcmp(machines[i].lockstep, m->lockstep) && !strcmp(machines[i].isa, m->isa) &&
+		    !strcmp(machines[i].kernels, m->kernels))
+			return 1;
+	return 0;
+}
 
-	ls_page_heading(study->page, 3, "TestBed");
-	ls_grid *grid = ls_page_table(study->page, 6, machine_heads);
-	if (grid)
-		grid->text_columns = 2;
+static void add_machine(const ls_study *study, ls_grid *grid, const ls_results_machine *m)
+{
+	char bytes[LS_NUMBER_TEXT];
 	ls_grid_add(grid, "%s", or_dash(m->host));
 	ls_grid_add(grid, "%s", or_dash(m->cpu));
 	ls_grid_whole(grid, m->cores);
 	ls_grid_number(grid, m->gflop_per_s_core);
 	ls_grid_add(grid, "%s", m->memory_bytes > 0 ? ls_bytes_text(bytes, (double)m->memory_bytes) : "-");
 	ls_grid_add(grid, "%s", links_of(study->page, study->results));
-	grid = ls_page_table(study->page, 6, version_heads);
-	if (grid)
-		grid->text_columns = 6;
-	ls_grid_add(grid, "Version");
+}
+
+static void add_versions(ls_grid *grid, const ls_results_machine *m, const char *name)
+{
+	ls_grid_add(grid, "%s", name);
 	ls_grid_add(grid, "%s", or_dash(m->lockstep));
 	ls_grid_add(grid, "%s", or_dash(m->kernels));
 	ls_grid_add(grid, "%s", or_dash(m->isa));
 	ls_grid_add(grid, "%s", or_dash(m->mpi));
 	ls_grid_add(grid, "%s", or_dash(m->system));
+}
+
+void ls_form_testbed(const ls_study *study, const ls_results_machine *machines, size_t count)
+{
+	static const char *const machine_heads[] = {
+		"Name", "Device", "Cores", "GFLOP/s a core", "Memory", "Bandwidth"
+	};
+	static const char *const version_heads[] = { "", "Lockstep", "Kernels", "ISA", "MPI", "System" };
+
+	ls_page_heading(study->page, 3, "TestBed");
+	ls_grid *grid = ls_page_table(study->page, 6, machine_heads);
+	if (grid)
+		grid->text_columns = 2;
+	for (size_t i = 0; i < count; i++)
+		if (!was_told(machines, i))
+			add_machine(study, grid, &machines[i]);
+	grid = ls_page_table(study->page, 6, version_heads);
+	if (grid)
+		grid->text_columns = 6;
+	for (size_t i = 0; i < count; i++)
+		if (!was_told(machines, i))
+			add_versions(grid, &machines[i], count > 1 ? machines[i].host : "Version");
 }

@@ -25,7 +25,7 @@ void ls_form_epochs(const ls_study *study);
 void ls_form_walltime(const ls_study *study);
 void ls_form_strategies(const ls_study *study);
 
-/* The machine and the versions that measured. */
-void ls_form_testbed(const ls_study *study);
+/* The machines and the versions that measured; the same one is told once. */
+void ls_form_testbed(const ls_study *study, const ls_results_machine *machines, size_t count);
 
 #endif

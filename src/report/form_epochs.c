@@ -111,8 +111,9 @@ void ls_form_epochs(const ls_study *study)
 			const ls_point *point = study->lines[l].points[i];
 			if (ls_study_seen(study, l, point))
 				continue;
-			ls_page_heading(study->page, 3, "%s-%sxdevices-%" PRId64 "batch_size", point->job.model,
-					ls_point_shape(study->page, &point->job), point->job.batch);
+			ls_page_heading(study->page, 3, "%s%s%s-%sxdevices-%" PRId64 "batch_size",
+					study->runs ? ls_run_name(point) : "", study->runs ? ": " : "",
+					point->job.model, ls_point_shape(study->page, &point->job), point->job.batch);
 			add_heading(study, point);
 			add_course(study, point);
 		}

@@ -152,7 +152,8 @@ static void add_setting(const ls_study *study, const ls_point *first)
 
 	for (size_t i = 0; i < count; i++) {
 		devices = places[i].any->job.devices > devices ? places[i].any->job.devices : devices;
-		nodes = places[i].any->job.nodes > nodes ? places[i].any->job.nodes : nodes;
+		int64_t workers = places[i].any->job.nodes - places[i].any->job.servers;
+		nodes = workers > nodes ? workers : nodes;
 	}
 	ls_page_heading(study->page, 3, "Setting: %s%" PRId64 "x node%s, up to %" PRId64 "x devices%s%s, %s (%s)",
 			nodes > 1 ? "up to " : "", nodes, nodes > 1 ? "s" : "", devices, nodes > 1 ? ", " : "",

@@ -86,9 +86,9 @@ static void add_group(const ls_study *study, ls_grid *grid, const ls_point *firs
 
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
-		const char *where = ls_point_hosts(study->page, results, point);
 		if (point->state != LS_POINT_DONE || !same_group(&point->job, &first->job))
 			continue;
+		const char *where = ls_point_hosts(study->page, results, point);
 		for (size_t k = 0; k < point->repeat_count; k++)
 			add_row(study, grid, point, point->repeats[k].wall_s, g.runs > 1 ? 0 : speedup, where);
 	}

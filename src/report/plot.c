@@ -105,8 +105,12 @@ static frame frame_of(const ls_plot *plot, FILE *to)
 	double low, high, widest = 0;
 	int names = 0;
 
-	for (const ls_curve *curve = plot->curves; curve; curve = curve->next, names++)
+	for (const ls_curve *curve = plot->curves; curve; curve = curve->next) {
+		if (curve->points_only)
+			continue;
+		names++;
 		widest = fmax(widest, ls_svg_text_width(curve->name, LABEL_MOST));
+	}
 	f.height = names * LABEL_STEP + TOP + BOTTOM > HEIGHT ? names * LABEL_STEP + TOP + BOTTOM : HEIGHT;
 	f.right = LS_SVG_WIDTH - (widest + 44);
 	range_of(plot, 0, &low, &high);
@@ -137,7 +141,8 @@ static size_t count_ticks(const frame *f, double out[LS_TICKS_MAX])
 	size_t count = 0, kept = 0;
 	for (const ls_curve *curve = f->plot->curves; curve; curve = curve->next)
 		for (size_t i = 0; i < curve->count && count < 256; i++)
-			seen[count++] = curve->marks[i].x;
+			if (!f->plot->log_x || curve->marks[i].x > 0)
+				seen[count++] = curve->marks[i].x;
 	qsort(seen, count, sizeof *seen, by_value);
 	for (size_t i = count; i-- > 0 && kept < LS_TICKS_MAX;)
 		if (kept == 0 || ls_scale_at(&f->x, out[kept - 1]) - ls_scale_at(&f->x, seen[i]) > 26)
@@ -229,7 +234,7 @@ static size_t collect_labels(const frame *f, label labels[CURVES_MAX])
 	size_t count = 0;
 	for (const ls_curve *curve = f->plot->curves; curve && count < CURVES_MAX; curve = curve->next) {
 		const ls_mark *last = curve->count > 0 ? &curve->marks[curve->count - 1] : NULL;
-		if (last == NULL || !shows(f, last))
+		if (last == NULL || !shows(f, last) || curve->points_only)
 			continue;
 		double y = ls_scale_at(&f->y, last->y);
 		labels[count++] = (label){ curve, ls_scale_at(&f->x, last->x), y, y };

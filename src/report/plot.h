@@ -27,7 +27,7 @@ typedef struct ls_curve {
 	struct ls_plot *plot;
 	const char *name;
 	ls_curve_kind kind;
-	int points_only; /* no line between marks */
+	int points_only; /* no line between marks and no name: they belong to the curve of the same style */
 	int style;       /* counts through colours, markers and dashes */
 	size_t count, room;
 	ls_mark *marks;

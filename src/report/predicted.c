@@ -22,10 +22,10 @@ static int same_setting(const ls_predicted_row *a, const ls_predicted_row *b)
 	       !strcmp(a->rate, b->rate);
 }
 
-/* One node has no links: it belongs to every setting. */
+/* One node has no links: it leads to every setting without servers. */
 static int belongs(const ls_predicted_row *row, const ls_predicted_row *setting)
 {
-	return same_setting(row, setting) || row->nodes == 1;
+	return same_setting(row, setting) || (row->nodes == 1 && strcmp(setting->placement, "ps") != 0);
 }
 
 static int same_cluster(const ls_predicted_row *a, const ls_predicted_row *b)
@@ -56,13 +56,19 @@ static int was_measured(const ls_predicted *f, const ls_predicted_row *row, cons
 	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_bits(job->rate) == ls_link_bits(row->rate);
 }
 
+/* A bench measures what is predicted; training also has tests and input. */
 static const ls_point *measured(const ls_sources *sources, const ls_predicted *f, const ls_predicted_row *row)
 {
+	const ls_point *found = NULL;
 	for (size_t s = 0; s < sources->sweep_count; s++)
-		for (size_t i = 0; i < sources->sweeps[s].point_count; i++)
-			if (was_measured(f, row, &sources->sweeps[s].points[i]))
-				return &sources->sweeps[s].points[i];
-	return NULL;
+		for (size_t i = 0; i < sources->sweeps[s].point_count; i++) {
+			const ls_point *point = &sources->sweeps[s].points[i];
+			if (was_measured(f, row, point) && !strcmp(point->job.kind, "bench"))
+				return point;
+			if (found == NULL && was_measured(f, row, point))
+				found = point;
+		}
+	return found;
 }
 
 /* ---- plot -------------------------------------------------------------------------------------------------------- */
@@ -153,7 +159,8 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_pre
 	}
 	if (plot == NULL)
 		return;
-	plot->title = ls_page_text(page, "Predicted throughput of %s, batch %" PRId64, f->model, f->batch);
+	plot->title = ls_page_text(page, "Predicted throughput of %s, batch %" PRId64 " (marks: measured)", f->model,
+				   f->batch);
 	plot->x_name = "devices";
 	plot->y_name = "samples/s";
 	plot->counts_x = plot->from_zero = 1;
@@ -182,26 +189,26 @@ static void add_row(ls_grid *grid, const ls_predicted_row *row, const ls_point *
 	ls_grid_add(grid, "%" PRId64, row->nodes);
 	ls_grid_add(grid, "%" PRId64, row->devices);
 	ls_grid_whole(grid, row->servers);
-	ls_grid_add(grid, "%s", row->bucket_bytes ? ls_bytes_text(bytes, (double)row->bucket_bytes) : "-");
-	ls_grid_number(grid, row->step_ms);
-	ls_grid_number(grid, row->compute_ms);
-	ls_grid_number(grid, row->exposed_ms);
-	ls_grid_number(grid, row->wait_ms);
 	ls_grid_number(grid, row->samples_per_s);
-	ls_grid_add(grid, "%.0f %%", 100 * row->efficiency);
-	ls_grid_add(grid, "%s", row->bottleneck[0] ? row->bottleneck : "-");
 	ls_grid_number(grid, point ? point->samples_per_s : 0);
 	if (point)
 		ls_grid_add(grid, "%+.1f %%", 100 * (row->samples_per_s / point->samples_per_s - 1));
 	else
 		ls_grid_add(grid, "-");
+	ls_grid_add(grid, "%.0f %%", 100 * row->efficiency);
+	ls_grid_add(grid, "%s", row->bottleneck[0] ? row->bottleneck : "-");
+	ls_grid_number(grid, row->step_ms);
+	ls_grid_number(grid, row->compute_ms);
+	ls_grid_number(grid, row->exposed_ms);
+	ls_grid_number(grid, row->wait_ms);
+	ls_grid_add(grid, "%s", row->bucket_bytes ? ls_bytes_text(bytes, (double)row->bucket_bytes) : "-");
 }
 
 static void add_table(ls_page *page, const ls_sources *sources, const ls_predicted *f)
 {
-	static const char *const heads[] = { "Placement",  "Link",    "Wire",     "Nodes",   "Devices", "Servers",
-					     "Bucket",     "Step ms", "Compute",  "Exposed", "Waiting", "samples/s",
-					     "Efficiency", "Limit",   "Measured", "Error" };
+	static const char *const heads[] = { "Placement", "Link",     "Wire",    "Nodes",      "Devices", "Servers",
+					     "Predicted", "Measured", "Error",   "Efficiency", "Limit",   "Step ms",
+					     "Compute",   "Exposed",  "Waiting", "Bucket" };
 	ls_grid *grid = ls_page_table(page, 16, heads);
 	size_t shown = 0, left = 0;
 	if (grid)

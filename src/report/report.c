@@ -69,11 +69,11 @@ static ls_status add_sweep(ls_page *page, const ls_results *results, int beside,
 	ls_figures_time(&study);
 	ls_form_of(results)->tables(&study);
 	ls_study_missing(&study);
-	ls_form_testbed(&study);
+	ls_form_testbed(&study, &results->machine, 1);
 	return LS_OK;
 }
 
-static ls_status add_runs(ls_page *page, const ls_results *runs)
+static ls_status add_runs(ls_page *page, const ls_results *runs, const ls_results_machine *machines)
 {
 	ls_study study;
 	if (runs->point_count == 0)
@@ -84,7 +84,7 @@ static ls_status add_runs(ls_page *page, const ls_results *runs)
 	ls_figures_courses(&study);
 	ls_form_epochs(&study);
 	ls_study_missing(&study);
-	ls_form_testbed(&study);
+	ls_form_testbed(&study, machines, runs->point_count);
 	return LS_OK;
 }
 
@@ -109,7 +109,7 @@ static ls_status fill(ls_page *page, const ls_report_options *options, const ls_
 	ls_page_heading(page, 1, "%s", title_of(options, sources));
 	for (size_t i = 0; i < sources->sweep_count; i++)
 		LS_TRY(add_sweep(page, &sources->sweeps[i], options->beside != NULL, title_of(options, sources)));
-	LS_TRY(add_runs(page, &sources->runs));
+	LS_TRY(add_runs(page, &sources->runs, sources->machines));
 	ls_chapter_predicted(page, sources);
 	if (options->beside)
 		ls_chapter_published(page, sources);

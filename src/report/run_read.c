@@ -210,31 +210,50 @@ static int by_number(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* The median of the rates it logged; without any, samples over the time of epochs. 0: it got to neither. */
-static double rate_of(const ls_point *point)
+/* The median over epochs, whose time does not include tests; where the number of samples is not known, or no epoch is
+ * over, that of the rates it logged. 0: it got to neither. */
+static ls_status rate_of(const ls_point *point, double *rate)
 {
-	double seconds = 0, rate = 0;
-	double *sorted = calloc(point->rate_count + 1, sizeof *sorted);
-	for (size_t i = 0; sorted && i < point->rate_count; i++)
-		sorted[i] = point->rates[i].samples_per_s;
-	if (sorted && point->rate_count > 0) {
-		qsort(sorted, point->rate_count, sizeof *sorted, by_number);
-		rate = sorted[point->rate_count / 2];
+	int by_epoch = point->epoch_count > 0 && point->job.samples > 0;
+	size_t count = by_epoch ? point->epoch_count : point->rate_count, used = 0;
+	double *sorted = calloc(count + 1, sizeof *sorted);
+
+	if (sorted == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the rates of a run");
+	for (size_t i = 0; i < count; i++) {
+		double seconds = by_epoch ? point->epochs[i].seconds : 0;
+		if (!by_epoch)
+			sorted[used++] = point->rates[i].samples_per_s;
+		else if (seconds > 0)
+			sorted[used++] = (double)point->job.samples / seconds;
 	}
+	qsort(sorted, used, sizeof *sorted, by_number);
+	*rate = used == 0 ? 0 : used % 2 ? sorted[used / 2] : (sorted[used / 2 - 1] + sorted[used / 2]) / 2;
 	free(sorted);
-	for (size_t i = 0; i < point->epoch_count; i++)
-		seconds += point->epochs[i].seconds;
-	if (!(rate > 0) && seconds > 0)
-		rate = (double)point->job.samples * (double)point->epoch_count / seconds;
-	return rate;
+	return LS_OK;
+}
+
+/* One node is where the run was described; who the others of several were is not written there. */
+static ls_status name_host(ls_point *point, const ls_results_machine *machine)
+{
+	if (point->job.nodes != 1 || machine->host[0] == '\0')
+		return LS_OK;
+	point->nodes = calloc(1, sizeof *point->nodes);
+	if (point->nodes == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the host of a run");
+	point->node_count = 1;
+	point->nodes[0].devices = point->job.devices;
+	memcpy(point->nodes[0].host, machine->host, sizeof point->nodes[0].host);
+	return LS_OK;
 }
 
 static ls_status conclude(ls_point *point, const char *run)
 {
-	double rate = rate_of(point), wall = 0;
+	double rate = 0, wall = 0;
 
 	for (size_t i = 0; i < point->epoch_count; i++)
 		wall += point->epochs[i].seconds + point->epochs[i].test_seconds;
+	LS_TRY(rate_of(point, &rate));
 	snprintf(point->key, sizeof point->key, "%s", run);
 	if (!(rate > 0)) {
 		snprintf(point->reason, sizeof point->reason, "the run has no rate and no epoch yet");
@@ -263,6 +282,7 @@ static ls_status read_parts(ls_point *point, ls_results_machine *machine, const 
 	ls_status status = ls_run_parse(point, machine, map.data, map.bytes, path);
 	ls_file_map_close(&map);
 	LS_TRY(status);
+	LS_TRY(name_host(point, machine));
 	LS_TRY(ls_path_join(path, sizeof path, run, "metrics.jsonl"));
 	if (!ls_path_exists(path))
 		return conclude(point, run);

@@ -28,7 +28,7 @@ static ls_status add_run(ls_sources *sources, const char *run)
 	if (points == NULL)
 		return ls_fail(LS_EMEMORY, "%s: no memory for the run", run);
 	runs->points = points;
-	LS_TRY(ls_run_read(&points[runs->point_count], &runs->machine, run));
+	LS_TRY(ls_run_read(&points[runs->point_count], &sources->machines[runs->point_count], run));
 	runs->point_count++;
 	return LS_OK;
 }

@@ -13,7 +13,8 @@ typedef struct ls_sources {
 	size_t sweep_count, forecast_count;
 	ls_results sweeps[LS_SOURCES_MAX];
 	ls_predicted forecasts[LS_SOURCES_MAX];
-	ls_results runs; /* all of them as points of one sweep */
+	ls_results runs;                             /* all of them as points of one sweep */
+	ls_results_machine machines[LS_SOURCES_MAX]; /* of each run */
 } ls_sources;
 
 /* A path is results.json, a forecast, or a directory that holds results.json or run.json. Nothing to release on

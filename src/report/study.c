@@ -105,6 +105,12 @@ const char *ls_study_flag(const ls_study *study, const ls_point *point)
 	return ls_flag_point(study->page, study->results, point, ls_study_base(study, point));
 }
 
+int ls_model_related(const char *a, const char *b)
+{
+	size_t family = strcspn(a, "-");
+	return !strcmp(a, b) || (a[family] && family == strcspn(b, "-") && b[family] && !strncmp(a, b, family));
+}
+
 double ls_point_words(const ls_point *point)
 {
 	return point->tokens_per_s > 0 ? point->tokens_per_s : point->samples_per_s;

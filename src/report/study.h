@@ -44,6 +44,9 @@ const ls_point *ls_study_base(const ls_study *study, const ls_point *point);
 double ls_study_speedup(const ls_study *study, const ls_point *point); /* 0: no baseline */
 const char *ls_study_flag(const ls_study *study, const ls_point *point);
 
+/* The same model, or one of the same family: bert-mini and bert-base. */
+int ls_model_related(const char *a, const char *b);
+
 /* Samples or, of text, tokens a second, as the strategies are published. */
 double ls_point_words(const ls_point *point);
 

@@ -11,7 +11,7 @@ const char ls_report_style[] =
 	"--head:#1e242a;--flag:#ff8a7d;--k0:#56b4e9;--k1:#ff8b3d;--k2:#2fcf9f;--k3:#e39ac3;--k4:#f0c04a;--k5:#3f8fd8;"
 	"--k6:#e6eaee;--p2:#8d98a3;--hatch:#0008}}\n"
 	"*{box-sizing:border-box}\n"
-	"body{margin:0 auto;max-width:60rem;padding:1.5rem 1.25rem 4rem;background:var(--ground);color:var(--ink);"
+	"body{margin:0 auto;max-width:66rem;padding:1.5rem 1.25rem 4rem;background:var(--ground);color:var(--ink);"
 	"font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif}\n"
 	"h1{font-size:1.9rem;line-height:1.2;margin:.5rem 0 1rem;overflow-wrap:anywhere}"
 	"h2{font-size:1.4rem;margin:2.75rem 0 .75rem;padding-top:.75rem;border-top:2px solid var(--rule);"
@@ -21,7 +21,7 @@ const char ls_report_style[] =
 	"p{margin:.5rem 0;overflow-wrap:anywhere}ul{margin:.4rem 0;padding-left:1.3rem}li{overflow-wrap:anywhere}"
 	"nav ul{columns:2;list-style:none;padding:0}a{color:var(--k0)}\n"
 	".wide{overflow-x:auto;margin:.6rem 0}table{border-collapse:collapse;font-size:.875rem;"
-	"font-variant-numeric:tabular-nums}th,td{padding:.28rem .7rem;border-bottom:1px solid var(--rule);"
+	"font-variant-numeric:tabular-nums}th,td{padding:.28rem .55rem;border-bottom:1px solid var(--rule);"
 	"text-align:right;white-space:nowrap}th{background:var(--head);font-weight:600}.w{text-align:left}"
 	"td.w{white-space:normal;min-width:5rem}\n"
 	".flag{color:var(--flag);font-weight:700}p.flag,li .flag{font-weight:400;font-size:.875rem}p.flag{margin:.2rem "
@@ -48,7 +48,8 @@ const char ls_report_style[] =
 	".pt:hover .mark{stroke:var(--ink);stroke-width:2}.pt:hover .part{stroke:var(--ink)}\n"
 	"#hatches{position:absolute;width:0;height:0}#hatches path{stroke:var(--hatch);stroke-width:1.2}"
 	"#hatches circle{fill:var(--hatch)}\n"
-	"#tip{position:fixed;z-index:9;pointer-events:none;max-width:22rem;padding:.3rem .6rem;border-radius:.3rem;"
+	"#tip{position:fixed;z-index:9;pointer-events:none;max-width:34rem;white-space:pre-line;padding:.3rem "
+	".6rem;border-radius:.3rem;"
 	"background:var(--ink);color:var(--ground);font-size:.82rem;overflow-wrap:anywhere}\n"
 	"footer{margin-top:3rem;color:var(--soft);font-size:.85rem}\n"
 	"@media (max-width:40rem){body{padding:1rem .8rem 3rem}nav ul{columns:1}h1{font-size:1.5rem}}\n"
@@ -56,20 +57,27 @@ const char ls_report_style[] =
 	"--k1:#d55e00;--k2:#009e73;--k3:#b8558c;--k4:#c98500;--k5:#3f9bd0;--k6:#000;--p2:#d3d9de}"
 	"body{max-width:none;padding:0;font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}"
 	"figure,tr,li{break-inside:avoid}h1,h2,h3,h4,figcaption{break-after:avoid}.plot .wide svg{min-width:0;"
-	"max-width:17cm}.wide{overflow:visible}table{font-size:8pt}th,td{padding:.15rem "
-	".4rem}nav,.data,#tip{display:none}}\n";
+	"max-width:17cm}.wide{overflow:visible}table{font-size:7.5pt}th,td{padding:.12rem "
+	".28rem}th{white-space:normal}td.w{min-width:0}nav,.data,#tip{display:none}}\n";
 
-/* Titles move into the tooltip, so that two do not show at once; without script they stay. */
+/* Titles move into the tooltip, so that two do not show at once; without script they stay. Marks may lie over one
+ * another: all under the pointer are told. */
 const char ls_report_script[] =
-	"(function(){var t=document.createElement('div');t.id='tip';t.setAttribute('role','status');t.hidden=true;"
-	"document.body.appendChild(t);\n"
+	"(function(){var t=document.createElement('div'),tips=new Map();t.id='tip';t.setAttribute('role','status');"
+	"t.hidden=true;document.body.appendChild(t);\n"
 	"document.querySelectorAll('.pt').forEach(function(p){var e=p.querySelector('title');"
-	"if(!e)return;var s=e.textContent;e.remove();\n"
-	"p.addEventListener('pointermove',function(v){t.textContent=s;t.hidden=false;"
+	"if(e){tips.set(p,e.textContent);e.remove()}});\n"
+	"function under(v){var found=[];document.elementsFromPoint(v.clientX,v.clientY).forEach(function(e){"
+	"var p=e.closest('.pt');if(p&&tips.has(p)&&found.indexOf(tips.get(p))<0)found.push(tips.get(p))});return "
+	"found}\n"
+	"document.addEventListener('pointermove',function(v){var "
+	"s=v.target.closest&&v.target.closest('.pt')?under(v):[];"
+	"t.hidden=!s.length;if(t.hidden)return;"
+	"t.textContent=s.slice(0,8).join('\\n')+(s.length>8?'\\n\\u2026':'');"
 	"var x=v.clientX+14,y=v.clientY+14,r=t.getBoundingClientRect();"
 	"if(x+r.width>innerWidth-8)x=v.clientX-r.width-10;if(y+r.height>innerHeight-8)y=v.clientY-r.height-10;"
 	"t.style.left=Math.max(4,x)+'px';t.style.top=Math.max(4,y)+'px'});\n"
-	"p.addEventListener('pointerleave',function(){t.hidden=true})})})();\n";
+	"document.addEventListener('scroll',function(){t.hidden=true},true)})();\n";
 
 const char ls_report_hatches[] =
 	"<svg id=\"hatches\" aria-hidden=\"true\"><defs>"

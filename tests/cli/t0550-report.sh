@@ -1,0 +1,177 @@
+#!/bin/bash
+# lockstep report: every form of table, flags, mixed inputs, what is malformed, and names that are markup.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+python3 "$SOURCE_DIR/tests/browser/make_results.py" data || exit 1
+
+markdown() { "$LOCKSTEP" report "$@" --markdown; }
+has() { like "$1" "$2" "$3"; }
+change() { # FROM TO PYTHON: a copy of results with something else in it
+	python3 -c 'import json, sys
+o = json.load(open(sys.argv[1]))
+exec(sys.argv[3])
+json.dump(o, open(sys.argv[2], "w"))' "$@"
+}
+
+# ---- throughput
+out=$(markdown data/throughput)
+has "throughput: a heading a batch" "$out" '^### batch size = 96$'
+has "throughput: the published columns" "$out" \
+	'^\| num_nodes \| device_num_per_node \| batch_size_per_device \| throughput \| speedup \|$'
+has "throughput: one device" "$out" '^\| 1 +\| 1 +\| 96 +\| 149.8 +\| 1.00 +\|$'
+has "throughput: medians of repeats and speedups over them" "$out" '^\| 4 +\| 8 +\| 96 +\| 4531.1 +\| 30.25 +\|$'
+is "throughput: all repeats" "$(grep -cE '^\| 4 +\| 8 +\| 96 +\| [0-9.]+ +\|$' <<<"$out")" 7
+has "a speedup above ideal is marked" "$out" '^\| 1 +\| 8 +\| 24 +\| 1207.4 +\| 8.60 †1 \|$'
+has "and explained" "$out" '^†1 a speedup of 8.60 on 8 devices is above ideal; likely a slow one-device baseline'
+is "nothing else is marked" "$(grep -c '†' <<<"$out")" 2
+has "the test bed" "$out" '^\| lab1 \| Example CPU @ 2.40GHz \| 16 +\| 98.50 +\| 68.7 GB \| 100gbit +\|$'
+has "versions" "$out" '^\| Version \| 0.1.0 +\| xsmm +\| avx512 \| Open MPI v4.1.4 \| Linux 6.1.0 \|$'
+
+# ---- epochs
+out=$(markdown data/epochs)
+has "epochs: a heading of one device" "$out" '^#### lm6-120.70$'
+has "epochs: host, rate, speedup and baseline" "$out" '^#### lm6-234.16-1.94x, baseline: 120.70$'
+has "epochs: each host has its own baseline" "$out" '^#### lm1-158.77-1.94x, baseline: 81.84$'
+has "epochs: two nodes by their first host" "$out" '^#### lm1:3, lm6:2-343.73-4.2x, baseline: 81.84$'
+has "epochs: rates as training logs them" "$out" '^- Step200: 108.31 data/sec$'
+has "epochs: epochs as training logs them" "$out" '^- Epoch 3 in 497.10 sec, test time 27.62 sec, test accuracy: 0.9658$'
+is "epochs: in the order they happened" "$(grep -A 20 '^#### lm6-120.70$' <<<"$out" | grep '^- ' | head -n 6 | cut -c 3-9 | tr '\n' ' ')" \
+	"Step200 Step400 Epoch 0 Step600 Step800 Epoch 1 "
+has "epochs: a summary" "$out" '^\| resnet18 \| mnist \| lm1, lm6 \| 2 +\| 3\+2 +\| 128 +\| 343.73 +\| 4.20x +\|'
+is "epochs: each point once" "$(grep -c '^#### ' <<<"$out")" 14
+
+# ---- walltime
+out=$(markdown data/walltime)
+has "walltime: the published columns" "$out" \
+	'^\| #Nodes \| #Devices \| Epoch +\| Batchsize \| Steps +\| Runtime +\| Speedup +\| Node\(s\) +\|$'
+has "walltime: a row a node" "$out" '^\| 1 +\| 1 +\| 10 +\| 512 +\| 140625 +\| 15:23:05 +\| - +\| gn01 +\|$'
+has "walltime: averages in bold" "$out" '^\| \*\*1\*\* +\| \*\*2\*\* +\| \*\*10\*\* \| .*\*\*8:47:35\*\* +\| \*\*1.87\*\* \| \*\*Avg\*\*'
+has "walltime: hosts folded" "$out" '^\| 3 .*\| 6:05:21 +\| 2.69 +\| gn\[01-03\] +\|$'
+has "walltime: hosts apart" "$out" '\| gn\[03,05\] +\|$'
+
+# ---- strategies
+out=$(markdown data/strategies)
+has "strategies: baselines" "$out" '^\| +\| resnet18 \(samples/s\) \| bert-mini \(words/s\) \|$'
+has "strategies: words of text" "$out" '^\| lab1 \| 74.30 +\| 27392.0 +\|$'
+has "strategies: settings" "$out" '^### Setting: up to 3x nodes, up to 12x devices, 1gbit, resnet18 \(samples/s\)$'
+has "strategies: AllReduce, PS and ideal" "$out" '^\| 2 +\| 8 +\| 416.08 +\| 309.09 +\| 594.40 \| 5.60x +\| 4.16x +\|$'
+has "strategies: by nodes" "$out" 'Throughput \(2 nodes\) \| Scalability \(x\) \| Throughput \(3 nodes\)'
+has "a rate above the wire is marked" "$out" '^\| 2 +\| 8 +\| 153395.2 †1'
+has "and explained" "$out" '†1 cannot be: the gradients, 45.0 MB each way a step, would need 6.74 Gbit/s of a 1gbit link'
+
+# ---- states, names, runs
+out=$(markdown data/states)
+has "a point not run yet" "$out" '^- cnn/2: not run yet$'
+has "a point skipped, with its reason" "$out" '^- cnn/4: skipped, 4 devices need 4 cores, there are 2$'
+has "a point failed, with its reason" "$out" '^- cnn/8: failed, lockstep bench: exit status 1$'
+has "and counted" "$out" '1 of 4 points measured, 1 not run yet, 1 skipped, 1 failed'
+out=$(markdown data/hostile)
+unlike "names are no markup in Markdown" "$out" '<|[^\\]\|`|[^\\]\]\('
+change data/states/results.json nothing.json 'o["points"] = []'
+run "$LOCKSTEP" report nothing.json --markdown
+is "a sweep without a point" "$status" 0
+has "says so" "$out" '0 of 0 points measured'
+change data/states/results.json failed.json 'o["points"] = o["points"][1:]'
+ok "a sweep of failures alone" markdown failed.json
+for form in throughput epochs walltime strategies; do
+	change data/states/results.json "none-$form.json" "o['points'] = []; o['table'] = '$form'"
+	change data/states/results.json "failed-$form.json" "o['points'] = o['points'][1:]; o['table'] = '$form'"
+	ok "$form of nothing, of failures" markdown "none-$form.json" "failed-$form.json"
+	for data in throughput epochs walltime strategies; do
+		change "data/$data/results.json" "$data-as-$form.json" "o['table'] = '$form'"
+		ok "$data as $form" "$LOCKSTEP" report "$data-as-$form.json" --out any.html
+	done
+done
+out=$(markdown data/run)
+has "a run" "$out" '^\| run \| cnn +\| glyphs \| lab1 +\| 1 +\| 2 +\| 128 +\| 2666.67 +\| 0.750 +\| 0.250 +\| 0.8000 +\|$'
+has "its epochs" "$out" '^- Epoch 2 in 0.75 sec, test time 0.25 sec, test accuracy: 0.8000$'
+cp -r data/run torn
+printf '{"kind": "st' >>torn/metrics.jsonl
+is "a line being written is left out" "$(markdown torn)" "$(markdown data/run | sed 's/| run |/| torn |/; s/^| Run |/| Run  |/; s/^| --- |/| ---- |/; s/^### run:/### torn:/')"
+rm torn/metrics.jsonl
+has "a run that has only begun" "$(markdown torn)" '^- torn: not run yet, the run has no rate and no epoch yet$'
+ok "a run of lockstep train" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run real
+has "is reported" "$(markdown real)" '^- Epoch 1 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
+
+# ---- forecasts
+out=$(markdown data/strategies data/forecast.json)
+has "predicted beside measured" "$out" '^\| allreduce +\| 1gbit +\| fp32 \| 2 +\| 8 +\| - +\| 407.16 +\| 416.08 +\| -2.1 % +\| 68 % +\| wire +\|'
+has "the fastest bucket alone" "$(grep -cE '^\| allreduce +\| 1gbit +\| fp32 \| 2 ' <<<"$out")" '^1$'
+has "predicted alone" "$(markdown data/forecast.json)" '^\| allreduce +\| 1gbit +\| fp32 \| 64 +\| 256 '
+
+# ---- published
+out=$(markdown data/throughput --beside seeds)
+has "published beside ours" "$out" '^\| bert-base \| 4 +\| 8 +\| 96 +\| 4456.00 +\| 29.75 +\| bert-base b96 \| 4531.1 +\| 30.25 +\|$'
+has "an average that cannot be one" "$out" '^†[0-9]+ cannot be the average of the rows above it, which is 4:19:47: no row is so slow'
+has "a node faster than its own devices" "$out" '^†[0-9]+ 6.27 times as fast as one device of the same node, on 4: above ideal'
+has "steps that are none" "$out" '60000 samples in batches of 64 on 2 devices are 469 steps'
+has "figures that were copied" "$out" 'the same figures as with 2 devices: they were copied'
+has "what 1 Gbps allows BERT" "$out" '^\| bert-base \| 2 +\| 8 +\| 440.4 MB +\| 3523 ms +\| 2325.2 words/s +\| 14389.8 \| 1.29x: the wire is the limit'
+unlike "without --beside nothing published" "$(markdown data/throughput)" 'ublished'
+
+# ---- the page
+run "$LOCKSTEP" report data/throughput
+is "a page" "$status" 0
+is "a line and the path" "$out" "1 sweep (16 of 16 points measured); 1 figure marked as too good or in doubt
+data/throughput/report.html"
+ok "beside the sweep" test -s data/throughput/report.html
+run "$LOCKSTEP" report data/throughput/results.json data/run data/forecast.json --out all.html --title "T & <b>"
+is "mixed inputs" "$out" "1 sweep (16 of 16 points measured), 1 run, 1 forecast; 1 figure marked as too good or in doubt
+all.html"
+has "the title is escaped" "$(cat all.html)" '<title>T &amp; &lt;b&gt;</title>'
+unlike "nothing is fetched" "$(cat all.html)" '(src|href)="?(https?:)?//|@import|url\(h'
+(cd data && "$LOCKSTEP" report forecast.json >/dev/null)
+ok "a file here is reported here" test -s data/report.html
+"$LOCKSTEP" report data/hostile --out hostile.html >/dev/null
+unlike "names are no markup in HTML" "$(cat hostile.html)" '<script>alert|<img|<b>h|javascript:z\)<|</title><(b|script)'
+is "one script, our own" "$(grep -c '<script' hostile.html)" 1
+ok "well-formed but for void elements" python3 - <<'PYTHON'
+import html.parser
+class Check(html.parser.HTMLParser):
+    stack = []
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "link"):
+            self.stack.append(tag)
+    def handle_startendtag(self, tag, attrs):
+        pass
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag, (tag, self.getpos())
+for name in ("all.html", "hostile.html"):
+    check = Check()
+    check.feed(open(name).read())
+    assert not check.stack, check.stack
+PYTHON
+
+# ---- mistakes
+fails_with "a path that is not there" 1 "nowhere" "$LOCKSTEP" report nowhere
+mkdir empty
+fails_with "a directory with neither" 1 "empty: holds neither results.json of a sweep nor run.json of a run" "$LOCKSTEP" report empty
+echo '{' >bad.json
+fails_with "no JSON: file and line" 1 "bad.json:[0-9]: not acceptable JSON" "$LOCKSTEP" report bad.json
+echo '{"format": "soup", "version": 1}' >bad.json
+fails_with "another format" 1 "bad.json: neither results nor a forecast: format is 'soup'" "$LOCKSTEP" report bad.json
+echo '[]' >bad.json
+fails_with "no object" 1 "bad.json: neither results nor a forecast: it has no \"format\"" "$LOCKSTEP" report bad.json
+change data/throughput/results.json bad.json 'o["points"][3]["repeats"][2]["samples_per_s"] = 0'
+fails_with "a rate of nothing: file, field, reason" 1 "bad.json: points\[3\].repeats\[2\].samples_per_s is not above 0" \
+	"$LOCKSTEP" report bad.json
+change data/throughput/results.json bad.json 'o["points"][1]["job"]["devices"] = "8"'
+fails_with "text for a number" 1 "bad.json: points\[1\].job.devices is missing or not a whole number" "$LOCKSTEP" report bad.json
+change data/forecast.json bad.json 'o["rows"][1]["rate"] = 7'
+fails_with "a forecast" 1 "bad.json: rows\[1\].rate is missing or not text" "$LOCKSTEP" report bad.json
+cp -r data/run badrun
+sed -i '4s/"seconds": 0.75/"seconds": "x"/' badrun/metrics.jsonl
+fails_with "a run's metrics: file, line, field" 1 "badrun/metrics.jsonl:4: seconds is missing or not a number" "$LOCKSTEP" report badrun
+change data/run/run.json badrun/run.json 'del o["settings"]["batch"]'
+fails_with "a run's settings" 1 "badrun/run.json: settings.batch is missing" "$LOCKSTEP" report badrun
+change data/states/results.json many.json 'p = o["points"][0]; o["points"] = [dict(p, key=str(i)) for i in range(5001)]'
+fails_with "more points than a page can show" 2 "has 5001 points; a report shows at most 5000" "$LOCKSTEP" report many.json
+cp all.html before.html
+fails_with "a page that cannot be made" 1 "bad.json" "$LOCKSTEP" report bad.json --out all.html
+ok "leaves the old one" cmp all.html before.html
+fails_with "no place for a page" 1 "none/x.html" "$LOCKSTEP" report data/run --out none/x.html
+run bash -c '"$0" report data/run --markdown >/dev/full' "$LOCKSTEP"
+is "output that does not arrive is a failure" "$status" 1
+
+test_end
