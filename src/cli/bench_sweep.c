@@ -9,6 +9,7 @@
 
 #include <lockstep/launch.h>
 #include <lockstep/models.h>
+#include <lockstep/report.h>
 #include <lockstep/train.h>
 
 #include "command.h"
@@ -92,8 +93,8 @@ static void add_row(ls_table *table, const ls_sweep_row *row)
 		ls_table_add(table, "-");
 }
 
-/* Here the report's Markdown, in the form of the published table, will stand in its place. */
-static int print_table(const ls_sweep_result *result, FILE *to)
+/* A recipe's table has its published form; that of one's own lists fits a terminal. */
+static int print_rows(const ls_sweep_result *result, FILE *to)
 {
 	ls_table table = { .columns = 9,
 			   .heads = { "<model", "nodes", "devices", "batch", "<placement", "rate", "samples/s",
@@ -107,8 +108,23 @@ static int print_table(const ls_sweep_result *result, FILE *to)
 	ls_table_release(&table);
 	if (replayed)
 		fprintf(to, "* devices sleep through the profile of one: more of them than this machine has cores\n");
-	fprintf(to, "%zu of %zu points done; %s\n", result->done, result->row_count, result->path);
 	return failed;
+}
+
+static int print_table(const char *command, const ls_sweep_options *options, const ls_sweep_result *result, FILE *to)
+{
+	if (options->recipe != NULL) {
+		int code = ls_command_finish(command, ls_report_markdown(result->path, to));
+		if (code)
+			return code;
+	} else if (print_rows(result, to)) {
+		fprintf(stderr, "%s: cannot write the table\n", command);
+		return LS_EXIT_FAILURE;
+	}
+	fprintf(to, "%s%zu of %zu points done; %s\nA page with plots: lockstep report %.*s\n",
+		options->recipe != NULL ? "\n" : "", result->done, result->row_count, result->path,
+		(int)(strlen(result->path) - strlen("/results.json")), result->path);
+	return LS_EXIT_OK;
 }
 
 /* ---- measuring ---- */
@@ -158,14 +174,11 @@ static int has_points(const ls_sweep_options *o)
 	return o->recipe || o->model || o->nodes || o->devices || o->batch || o->placement || o->rate;
 }
 
-static int conclude(const char *command, const ls_sweep_result *result)
+static int conclude(const char *command, const ls_sweep_options *options, const ls_sweep_result *result)
 {
-	if (print_table(result, stdout)) {
-		fprintf(stderr, "%s: cannot write the table\n", command);
-		return LS_EXIT_FAILURE;
-	}
-	if (!result->failed)
-		return LS_EXIT_OK;
+	int code = print_table(command, options, result, stdout);
+	if (code || !result->failed)
+		return code;
 	fflush(stdout);
 	fprintf(stderr, "%s: %zu of %zu points failed; the same command tries them again\n", command, result->failed,
 		result->row_count);
@@ -196,7 +209,7 @@ int ls_bench_sweep(const char *command, ls_sweep_options *options, int list)
 	}
 	if (status != LS_OK)
 		return ls_command_finish(command, status);
-	code = conclude(command, &result);
+	code = conclude(command, options, &result);
 	ls_sweep_result_release(&result);
 	return code;
 }
