@@ -129,7 +129,7 @@ static int likeness(const ls_published *row, const ls_point *point)
 {
 	const ls_point_job *job = &point->job;
 	int exact = !strcmp(job->model, row->model);
-	if (point->state != LS_POINT_DONE || job->nodes - job->servers != row->nodes || job->devices != row->devices ||
+	if (point->state != LS_POINT_DONE || job->nodes != row->nodes || job->devices != row->devices ||
 	    !strcmp(job->placement, "ps") || row->rate + row->speedup <= 0)
 		return 0;
 	if (!ls_model_related(job->model, row->model))
@@ -170,7 +170,7 @@ static void add_ours(ls_page *page, ls_grid *grid, const ls_sources *sources, co
 	ls_study study = { .page = page, .results = m.results };
 	const ls_point *base = ls_study_base(&study, m.point);
 	ls_grid_add(grid, "%s b%" PRId64, m.point->job.model, m.point->job.batch);
-	ls_grid_number(grid, row->words ? ls_point_words(m.point) : m.point->samples_per_s);
+	ls_grid_number(grid, row->words ? ls_study_words(&study, m.point) : m.point->samples_per_s);
 	ls_grid_fixed(grid, base ? m.point->samples_per_s / base->samples_per_s : 0, 2, "");
 	ls_grid_note(grid, ls_flag_point(page, m.results, m.point, base));
 }

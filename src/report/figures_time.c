@@ -34,8 +34,7 @@ static const char *point_name(const ls_study *study, const ls_line *line, const 
 	const char *shape = ls_point_shape(study->page, &point->job);
 	if (strchr(shape, '+'))
 		return ls_page_text(study->page, "%s: %s", line->label, shape);
-	return ls_page_text(study->page, "%s: %" PRId64 " × %s", line->label, point->job.nodes - point->job.servers,
-			    shape);
+	return ls_page_text(study->page, "%s: %" PRId64 " × %s", line->label, point->job.nodes, shape);
 }
 
 static int has_times(const ls_point *point)

@@ -33,10 +33,10 @@ double ls_link_bits(const char *text)
 static double fp32_bytes(const ls_claim *claim)
 {
 	double nodes = (double)claim->nodes, gradient = claim->gradient_bytes;
+	if (claim->placement && !strcmp(claim->placement, "ps") && claim->servers > 0)
+		return gradient * fmax(1, nodes / (double)claim->servers);
 	if (claim->nodes < 2)
 		return 0;
-	if (claim->placement && !strcmp(claim->placement, "ps") && claim->servers > 0)
-		return gradient * fmax(1, (nodes - (double)claim->servers) / (double)claim->servers);
 	return 2 * gradient * (nodes - 1) / nodes;
 }
 
@@ -62,7 +62,7 @@ static const char *flag_wire(ls_page *page, const ls_claim *claim)
 	double limit = link * claim->step_s / 8; /* bytes each way in a step */
 	char full[LS_NUMBER_TEXT], moved[LS_NUMBER_TEXT];
 
-	if (!(limit > 0) || claim->nodes < 2)
+	if (!(limit > 0) || claim->nodes + claim->servers < 2)
 		return NULL;
 	ls_bytes_text(full, fp32_bytes(claim));
 	ls_bytes_text(moved, claim->moved_bytes);

@@ -14,11 +14,11 @@
 #include "results/results.h"
 
 typedef struct ls_claim {
-	double speedup; /* 0: not known */
-	int64_t nodes, devices, servers;
-	double step_s;         /* 0: not known */
-	double gradient_bytes; /* fp32; 0: not known */
-	double moved_bytes;    /* the busier way through the busiest node, measured; 0: not known */
+	double speedup;                  /* 0: not known */
+	int64_t nodes, devices, servers; /* servers are not among the nodes */
+	double step_s;                   /* 0: not known */
+	double gradient_bytes;           /* fp32; 0: not known */
+	double moved_bytes;              /* the busier way through the busiest node, measured; 0: not known */
 	const char *placement, *wire, *link;
 	const char *reason; /* why a speedup may be above ideal */
 } ls_claim;

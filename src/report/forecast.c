@@ -26,7 +26,7 @@ static const ls_field row_fields[] = {
 	MS(step_ms),
 	MS(compute_ms),
 	MS(exposed_ms),
-	MS(wait_ms),
+	LS_FIELD_GAP_OF(OF, wait_ms, 0, 1e9),
 	LS_FIELD_REAL_OF(OF, samples_per_s, 0, 1e18),
 	LS_FIELD_REAL_OF(OF, efficiency, 0, 1e6),
 	LS_FIELD_MAYBE_OF(OF, bottleneck),

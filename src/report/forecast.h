@@ -13,7 +13,7 @@ typedef struct ls_predicted_row {
 	int64_t nodes, devices, servers; /* all devices */
 	char placement[16], wire[16], rate[32];
 	int64_t bucket_bytes;
-	double step_ms, compute_ms, exposed_ms, wait_ms;
+	double step_ms, compute_ms, exposed_ms, wait_ms; /* waiting: NaN where it is not told apart */
 	double samples_per_s, efficiency;
 	char bottleneck[64];
 } ls_predicted_row;

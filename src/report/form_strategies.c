@@ -15,9 +15,10 @@ static int is_ps(const ls_point *point)
 	return !strcmp(point->job.placement, "ps");
 }
 
-static const char *unit_of(const ls_point *point)
+static const char *unit_of(const ls_study *study, const ls_point *point)
 {
-	return point->tokens_per_s > 0 ? "words/s" : "samples/s";
+	const ls_point *base = ls_study_base(study, point);
+	return point->tokens_per_s > 0 || (base && base->tokens_per_s > 0) ? "words/s" : "samples/s";
 }
 
 /* One point a model, in the order of the sweep. */
@@ -41,8 +42,8 @@ static const ls_point *baseline_on(const ls_study *study, const char *model, con
 {
 	for (size_t i = 0; i < study->results->point_count; i++) {
 		const ls_point *point = &study->results->points[i];
-		if (point->state == LS_POINT_DONE && point->job.devices == 1 && point->job.nodes == 1 &&
-		    !strcmp(point->job.model, model) && !strcmp(ls_point_host(study->results, point), host))
+		if (ls_study_base(study, point) == point && !strcmp(point->job.model, model) &&
+		    !strcmp(ls_point_host(study->results, point), host))
 			return point;
 	}
 	return NULL;
@@ -53,17 +54,17 @@ static int begins_host(const ls_study *study, size_t at)
 	const ls_point *points = study->results->points;
 	const char *host = ls_point_host(study->results, &points[at]);
 	for (size_t i = 0; i < at; i++)
-		if (points[i].state == LS_POINT_DONE && points[i].job.devices == 1 &&
+		if (points[i].state == LS_POINT_DONE && ls_study_base(study, &points[i]) == &points[i] &&
 		    !strcmp(ls_point_host(study->results, &points[i]), host))
 			return 0;
-	return points[at].state == LS_POINT_DONE && points[at].job.devices == 1;
+	return ls_study_base(study, &points[at]) == &points[at];
 }
 
 static void add_baselines(const ls_study *study, const ls_point *const *models, size_t count)
 {
 	const char *heads[LS_GRID_COLUMNS] = { "" };
 	for (size_t k = 0; k < count; k++)
-		heads[k + 1] = ls_page_text(study->page, "%s (%s)", models[k]->job.model, unit_of(models[k]));
+		heads[k + 1] = ls_page_text(study->page, "%s (%s)", models[k]->job.model, unit_of(study, models[k]));
 	ls_page_heading(study->page, 3, "Baseline");
 	ls_grid *grid = ls_page_table(study->page, count + 1, heads);
 	if (grid)
@@ -75,7 +76,7 @@ static void add_baselines(const ls_study *study, const ls_point *const *models, 
 		ls_grid_add(grid, "%s", host);
 		for (size_t k = 0; k < count; k++) {
 			const ls_point *base = baseline_on(study, models[k]->job.model, host);
-			ls_grid_number(grid, base ? ls_point_words(base) : 0);
+			ls_grid_number(grid, base ? ls_study_words(study, base) : 0);
 		}
 	}
 }
@@ -92,7 +93,7 @@ static int same_setting(const ls_point *a, const ls_point *b)
 
 static int same_place(const ls_point *a, const ls_point *b)
 {
-	return a->job.devices == b->job.devices && a->job.nodes - a->job.servers == b->job.nodes - b->job.servers;
+	return a->job.devices == b->job.devices && a->job.nodes == b->job.nodes;
 }
 
 static int begins_setting(const ls_results *results, size_t at)
@@ -132,7 +133,11 @@ static size_t list_places(const ls_study *study, const ls_point *first, place pl
 
 static void add_rate(const ls_study *study, ls_grid *grid, const ls_point *point)
 {
-	ls_grid_number(grid, point ? ls_point_words(point) : 0);
+	char text[LS_NUMBER_TEXT];
+	if (point)
+		ls_grid_add(grid, "%s%s", ls_number_text(text, ls_study_words(study, point)), ls_point_star(point));
+	else
+		ls_grid_add(grid, "-");
 	ls_grid_note(grid, point ? ls_study_flag(study, point) : NULL);
 }
 
@@ -152,20 +157,19 @@ static void add_setting(const ls_study *study, const ls_point *first)
 
 	for (size_t i = 0; i < count; i++) {
 		devices = places[i].any->job.devices > devices ? places[i].any->job.devices : devices;
-		int64_t workers = places[i].any->job.nodes - places[i].any->job.servers;
-		nodes = workers > nodes ? workers : nodes;
+		nodes = places[i].any->job.nodes > nodes ? places[i].any->job.nodes : nodes;
 	}
 	ls_page_heading(study->page, 3, "Setting: %s%" PRId64 "x node%s, up to %" PRId64 "x devices%s%s, %s (%s)",
 			nodes > 1 ? "up to " : "", nodes, nodes > 1 ? "s" : "", devices, nodes > 1 ? ", " : "",
-			nodes > 1 ? first->job.rate : "", first->job.model, unit_of(first));
+			nodes > 1 ? first->job.rate : "", first->job.model, unit_of(study, first));
 	ls_grid *grid = ls_page_table(study->page, 7, heads);
 	for (size_t i = 0; i < count; i++) {
 		const ls_point *base = ls_study_base(study, places[i].any);
-		ls_grid_add(grid, "%" PRId64, places[i].any->job.nodes - places[i].any->job.servers);
+		ls_grid_add(grid, "%" PRId64, places[i].any->job.nodes);
 		ls_grid_add(grid, "%" PRId64, places[i].any->job.devices);
 		add_rate(study, grid, places[i].allreduce);
 		add_rate(study, grid, places[i].ps);
-		ls_grid_number(grid, base ? ls_point_words(base) * (double)places[i].any->job.devices : 0);
+		ls_grid_number(grid, base ? ls_study_words(study, base) * (double)places[i].any->job.devices : 0);
 		add_times(study, grid, places[i].allreduce);
 		add_times(study, grid, places[i].ps);
 	}
@@ -181,7 +185,8 @@ static const ls_point *best_on(const ls_study *study, const char *model, int64_t
 	for (size_t i = 0; i < study->results->point_count; i++) {
 		const ls_point *point = &study->results->points[i];
 		if (point->state == LS_POINT_DONE && point->job.nodes == nodes && !is_ps(point) &&
-		    !strcmp(point->job.model, model) && (best == NULL || ls_point_words(point) > ls_point_words(best)))
+		    !strcmp(point->job.model, model) &&
+		    (best == NULL || ls_study_words(study, point) > ls_study_words(study, best)))
 			best = point;
 	}
 	return best;

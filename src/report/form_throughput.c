@@ -21,7 +21,8 @@ static void add_medians(const ls_study *study, const ls_line *line)
 	for (size_t i = 0; i < line->count; i++) {
 		const ls_point *point = line->points[i];
 		add_place(study, grid, point);
-		ls_grid_add(grid, "%.*f", point->samples_per_s < 10 ? 3 : 1, point->samples_per_s);
+		ls_grid_add(grid, "%.*f%s", point->samples_per_s < 10 ? 3 : 1, point->samples_per_s,
+			    ls_point_star(point));
 		ls_grid_fixed(grid, ls_study_speedup(study, point), 2, "");
 		ls_grid_note(grid, ls_study_flag(study, point));
 	}

@@ -48,10 +48,10 @@ static int was_measured(const ls_predicted *f, const ls_predicted_row *row, cons
 {
 	const ls_point_job *job = &point->job;
 	if (point->state != LS_POINT_DONE || strcmp(job->model, f->model) != 0 || job->batch != f->batch ||
-	    job->nodes != row->nodes || job->devices != row->devices)
+	    job->nodes != row->nodes - row->servers || job->devices != row->devices)
 		return 0;
-	if (job->nodes == 1)
-		return 1;
+	if (row->nodes == 1)
+		return job->servers == 0;
 	return job->servers == row->servers && !strcmp(job->placement, row->placement) &&
 	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_bits(job->rate) == ls_link_bits(row->rate);
 }
@@ -151,11 +151,13 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_pre
 {
 	double fewest = INFINITY, most = 0;
 	size_t curves = 0;
+	int several = 0; /* one node leads to the others and is no curve itself */
 	ls_plot *plot = ls_page_plot(page);
 
 	for (size_t i = 0; i < f->row_count; i++) {
 		fewest = fmin(fewest, (double)f->rows[i].devices);
 		most = fmax(most, (double)f->rows[i].devices);
+		several |= f->rows[i].nodes > 1;
 	}
 	if (plot == NULL)
 		return;
@@ -169,8 +171,7 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_pre
 		size_t k = 0;
 		while (k < i && !same_setting(&f->rows[k], &f->rows[i]))
 			k++;
-		if (k < i || (f->rows[i].nodes == 1 && i + 1 < f->row_count && f->rows[f->row_count - 1].nodes > 1 &&
-			      f->rows[i].rate[0] == '\0'))
+		if (k < i || (f->rows[i].nodes == 1 && several))
 			continue;
 		add_setting(page, plot, sources, f, &f->rows[i]);
 		curves++;

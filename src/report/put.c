@@ -41,12 +41,13 @@ void ls_put_html(FILE *to, const char *text)
 /* '<' and '&' as entities: a backslash does not keep every reader of Markdown from seeing a tag. */
 void ls_put_markdown(FILE *to, const char *text)
 {
-	char before = ' ';
+	char before = '\0';
 	for (; *text; before = *text++) {
+		int star = *text == '*' && !(before == ' ' && (text[1] == ' ' || text[1] == '\0'));
 		int inside = isalnum((unsigned char)before) && isalnum((unsigned char)text[1]);
 		if (*text == '<' || *text == '&' || *text == '>')
 			fputs(html_entity(*text), to);
-		else if (strchr("\\`*|~", *text) || (*text == '_' && !inside) ||
+		else if (strchr("\\`|~", *text) || star || (*text == '_' && !inside) ||
 			 (*text == ']' && text[1] && strchr("([:", text[1])))
 			fprintf(to, "\\%c", *text);
 		else

@@ -68,6 +68,7 @@ static ls_status add_sweep(ls_page *page, const ls_results *results, int beside,
 	ls_figures_courses(&study);
 	ls_figures_time(&study);
 	ls_form_of(results)->tables(&study);
+	ls_study_stars(&study);
 	ls_study_missing(&study);
 	ls_form_testbed(&study, &results->machine, 1);
 	return LS_OK;

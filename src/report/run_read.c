@@ -64,7 +64,7 @@ static void take_job(ls_point_job *job, const settings *s)
 	job->batch = s->batch;
 	job->devices = s->global_batch >= s->batch ? s->global_batch / s->batch : s->devices;
 	int64_t workers = job->devices % s->devices == 0 ? job->devices / s->devices : 1;
-	job->nodes = workers + (strcmp(s->placement, "ps") ? 0 : s->servers);
+	job->nodes = workers;
 	job->threads = s->threads;
 	job->servers = strcmp(s->placement, "ps") ? 0 : s->servers;
 	job->samples = s->samples;
@@ -74,7 +74,8 @@ static void take_job(ls_point_job *job, const settings *s)
 	memcpy(job->data, s->data, sizeof job->data);
 	memcpy(job->optimizer, s->optimizer, sizeof job->optimizer);
 	memcpy(job->wire, s->wire, sizeof job->wire);
-	snprintf(job->placement, sizeof job->placement, "%s", job->nodes > 1 ? s->placement : "local");
+	snprintf(job->placement, sizeof job->placement, "%s",
+		 job->nodes > 1 || job->servers > 0 ? s->placement : "local");
 	for (int64_t i = 0; i < workers && used + 16 < sizeof job->shape; i++)
 		used += (size_t)snprintf(job->shape + used, sizeof job->shape - used, "%s%lld", i ? "+" : "",
 					 (long long)(job->devices / workers));

@@ -11,10 +11,16 @@ enum { KEY = 768 };
 /* Of a job, what may tell lines of one sweep apart. */
 typedef enum part { MODEL, DATA, BATCH, PLACEMENT, WIRE, RATE, SERVERS, THREADS, REPLAY, KIND, HOST, PARTS } part;
 
+/* One node by itself: nothing goes over a link. Servers are not among a job's nodes. */
+static int is_one(const ls_point *point)
+{
+	return point->job.nodes == 1 && strcmp(point->job.placement, "ps") != 0;
+}
+
 static const char *part_text(const ls_point *point, part which, char out[KEY])
 {
 	const ls_point_job *job = &point->job;
-	int ps = !strcmp(job->placement, "ps"), alone = job->nodes == 1;
+	int ps = !strcmp(job->placement, "ps"), alone = is_one(point);
 	int64_t number = which == BATCH     ? job->batch
 			 : which == SERVERS ? (ps ? job->servers : 0)
 			 : which == THREADS ? job->threads
@@ -49,11 +55,12 @@ static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
 		if (mask & 1u << which)
 			used += (size_t)snprintf(key + used, sizeof key - used, "%s\x1f",
 						 part_text(point, (part)which, text));
-	return ls_page_text(page, "%s%d", key, point->job.nodes > 1);
+	return ls_page_text(page, "%s%d", key, !is_one(point));
 }
 
-#define LINE_PARTS ((1u << PARTS) - 1u - (1u << HOST))
-#define BASE_PARTS (1u << MODEL | 1u << DATA | 1u << BATCH | 1u << THREADS | 1u << REPLAY | 1u << KIND)
+/* Devices that sleep through a profile stand for real ones: they are marked, not told apart. */
+#define LINE_PARTS ((1u << PARTS) - 1u - (1u << HOST) - (1u << REPLAY))
+#define BASE_PARTS (1u << MODEL | 1u << DATA | 1u << BATCH | 1u << THREADS | 1u << KIND)
 
 /* Mean nothing to one node. */
 #define BETWEEN_NODES (1u << PLACEMENT | 1u << WIRE | 1u << RATE | 1u << SERVERS)
@@ -75,16 +82,21 @@ static int same(const ls_point *a, const ls_point *b, unsigned mask)
 
 /* ---- baselines --------------------------------------------------------------------------------------------------- */
 
+static int is_base(const ls_point *point)
+{
+	return is_done(point) && point->job.devices == 1 && is_one(point);
+}
+
 const ls_point *ls_study_base(const ls_study *study, const ls_point *point)
 {
 	const ls_results *results = study->results;
 	const ls_point *found = NULL;
 
-	if (is_done(point) && point->job.devices == 1 && point->job.nodes == 1)
+	if (is_base(point))
 		return point;
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *base = &results->points[i];
-		if (!is_done(base) || base->job.devices != 1 || base->job.nodes != 1 || !same(base, point, BASE_PARTS))
+		if (!is_base(base) || !same(base, point, BASE_PARTS))
 			continue;
 		if (same(base, point, 1u << HOST))
 			return base;
@@ -111,9 +123,31 @@ int ls_model_related(const char *a, const char *b)
 	return !strcmp(a, b) || (a[family] && family == strcspn(b, "-") && b[family] && !strncmp(a, b, family));
 }
 
-double ls_point_words(const ls_point *point)
+/* Replayed devices read no text: a sample has as many tokens as one of the baseline. */
+double ls_study_words(const ls_study *study, const ls_point *point)
 {
-	return point->tokens_per_s > 0 ? point->tokens_per_s : point->samples_per_s;
+	const ls_point *base = ls_study_base(study, point);
+	if (point->tokens_per_s > 0)
+		return point->tokens_per_s;
+	if (base && base->tokens_per_s > 0)
+		return point->samples_per_s * base->tokens_per_s / base->samples_per_s;
+	return point->samples_per_s;
+}
+
+const char *ls_point_star(const ls_point *point)
+{
+	return point->job.replay ? " *" : "";
+}
+
+void ls_study_stars(const ls_study *study)
+{
+	for (size_t i = 0; i < study->results->point_count; i++)
+		if (is_done(&study->results->points[i]) && study->results->points[i].job.replay) {
+			ls_page_paragraph(study->page, "Where a figure has a *, devices sleep through the profile of "
+						       "one: there are more of them "
+						       "than cores, and the exchange alone is real.");
+			return;
+		}
 }
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
@@ -123,8 +157,7 @@ static int has_own_baselines(const ls_results *results)
 	for (size_t i = 0; i < results->point_count; i++)
 		for (size_t k = 0; k < i; k++) {
 			const ls_point *a = &results->points[i], *b = &results->points[k];
-			if (is_done(a) && is_done(b) && a->job.devices == 1 && b->job.devices == 1 &&
-			    same(a, b, BASE_PARTS) && !same(a, b, 1u << HOST))
+			if (is_base(a) && is_base(b) && same(a, b, BASE_PARTS) && !same(a, b, 1u << HOST))
 				return 1;
 		}
 	return 0;
@@ -136,7 +169,7 @@ static unsigned varying_parts(const ls_results *results)
 	unsigned varies = 0;
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
-		int several = point->job.nodes > 1;
+		int several = !is_one(point);
 		if (!is_done(point))
 			continue;
 		first = first ? first : point;
@@ -194,10 +227,10 @@ static const char *part_words(const ls_point *point, part which, char out[KEY])
 	case REPLAY:
 		return strcmp(value, "0") ? "replayed" : NULL;
 	case HOST:
-		snprintf(out, KEY, "%s%.64s", point->job.nodes > 1 ? "from " : "", value);
+		snprintf(out, KEY, "%s%.64s", is_one(point) ? "" : "from ", value);
 		return value[0] ? out : NULL;
 	case PLACEMENT:
-		return point->job.nodes == 1 ? NULL : strcmp(value, "ps") ? "AllReduce" : "PS";
+		return is_one(point) ? NULL : strcmp(value, "ps") ? "AllReduce" : "PS";
 	default:
 		snprintf(out, KEY, "%s", value);
 		return value[0] ? out : NULL;
@@ -272,7 +305,7 @@ int ls_study_seen(const ls_study *study, size_t line, const ls_point *point)
 
 static int is_alone(const ls_line *line)
 {
-	return line->points[line->count - 1]->job.nodes == 1;
+	return is_one(line->points[line->count - 1]);
 }
 
 /* What one node does with fewer devices leads to what several do, whatever their links. With servers it is another

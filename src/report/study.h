@@ -48,7 +48,11 @@ const char *ls_study_flag(const ls_study *study, const ls_point *point);
 int ls_model_related(const char *a, const char *b);
 
 /* Samples or, of text, tokens a second, as the strategies are published. */
-double ls_point_words(const ls_point *point);
+double ls_study_words(const ls_study *study, const ls_point *point);
+
+/* " *" behind a figure whose devices were replayed, "" else; and what it means, where there is one. */
+const char *ls_point_star(const ls_point *point);
+void ls_study_stars(const ls_study *study);
 
 /* Of a run, the name of its directory. */
 const char *ls_run_name(const ls_point *point);

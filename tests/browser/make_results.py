@@ -131,7 +131,7 @@ def strategies():
     points = []
     for model, one, batch, gradient, words in (("resnet18", 74.3, 128, 4.47e7, 0), ("bert-mini", 214.0, 8, 4.5e7, 128)):
         def add(nodes, devices, placement, rate, speed, servers=0):
-            workers = nodes - servers
+            workers = nodes
             j = job(model=model, batch=batch, nodes=nodes, devices=devices, placement=placement, rate=rate,
                     servers=servers, shape="+".join([str(devices // workers)] * workers))
             p = point(j, around(one * speed), gradient_bytes=gradient, tokens_per_s=one * speed * words)
@@ -140,14 +140,14 @@ def strategies():
             step = p["repeats"][0]["step_ms"]
             if nodes > 1:
                 p["nodes"] = [node(f"lab{n + 1}", 0 if n >= workers else devices // workers, step, 0.8 - gone / 2,
-                                   max(0.01, gone / 2)) for n in range(nodes)]
+                                   max(0.01, gone / 2)) for n in range(nodes + servers)]
         add(1, 1, "local", "", 1.0)
         for devices in (2, 4, 8):
             add(1, devices, "local", "", 0.97 * devices)
         for rate, cost in (("1gbit", 0.30), ("10gbit", 0.04)):
             for nodes in (2, 3):
                 add(nodes, 4 * nodes, "allreduce", rate, 4 * nodes * (1 - cost))
-                add(nodes + 1, 4 * nodes, "ps", rate, 4 * nodes * (1 - 1.6 * cost), servers=1)
+                add(nodes, 4 * nodes, "ps", rate, 4 * nodes * (1 - 1.6 * cost), servers=1)
     return sweep("distml-strategies", "strategies", points, "AllReduce against parameter servers")
 
 
@@ -216,12 +216,16 @@ def forecast():
                     devices = 4 * nodes
                     speed = 74.3 * devices * share
                     step = 1e3 * 128 * devices / speed
-                    rows.append({"nodes": nodes + (placement == "ps"), "devices": devices,
+                    row = ({"nodes": nodes + (placement == "ps"), "devices": devices,
                                  "servers": int(placement == "ps"), "placement": placement, "wire": "fp32",
                                  "rate": "" if nodes == 1 else rate, "bucket_bytes": bucket, "step_ms": step,
                                  "compute_ms": step * share, "exposed_ms": step * (1 - share) * 0.9,
                                  "wait_ms": step * (1 - share) * 0.1, "samples_per_s": speed, "efficiency": share,
                                  "bottleneck": "wire" if share < 0.9 else "compute"})
+                    if nodes == 1:  # as lockstep plan writes one node: no exchange, waiting not told apart
+                        row.update(placement="local", rate=rate)
+                        del row["wait_ms"]
+                    rows.append(row)
     return {"format": "lockstep forecast", "version": 1, "model": "resnet18", "batch": 128, "rows": rows}
 
 

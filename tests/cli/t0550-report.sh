@@ -60,6 +60,14 @@ has "strategies: by nodes" "$out" 'Throughput \(2 nodes\) \| Scalability \(x\) \
 has "a rate above the wire is marked" "$out" '^\| 2 +\| 8 +\| 153395.2 †1'
 has "and explained" "$out" '†1 cannot be: the gradients, 45.0 MB each way a step, would need 6.74 Gbit/s of a 1gbit link'
 
+change data/strategies/results.json replayed.json 'o["points"][3]["job"]["replay"] = 1'
+out=$(markdown replayed.json)
+has "a figure of replayed devices has a star" "$out" '^\| 1 +\| 8 +\| 576.57 \*  ?\| 594.40 \| 7.76x +\|$'
+has "which is explained" "$out" '^Where a figure has a \\\*, devices sleep through the profile of one'
+unlike "and only where there is one" "$(markdown data/strategies)" 'devices sleep'
+change data/strategies/results.json noted.json 'o["points"][-1]["tokens_per_s"] = 0.0'
+is "what reads no text counts its baseline's words" "$(markdown noted.json)" "$(markdown data/strategies)"
+
 # ---- states, names, runs
 out=$(markdown data/states)
 has "a point not run yet" "$out" '^- cnn/2: not run yet$'

@@ -44,6 +44,8 @@ static void test_markdown(void **state)
 	expect_put(ls_put_markdown, "_em_ a_b", "\\_em\\_ a_b");
 	expect_put(ls_put_markdown, "a|b", "a\\|b");
 	expect_put(ls_put_markdown, "**x** `y` ~~z~~ \\", "\\*\\*x\\*\\* \\`y\\` \\~\\~z\\~\\~ \\\\");
+	expect_put(ls_put_markdown, "838.2 *", "838.2 *");
+	expect_put(ls_put_markdown, "* no item", "\\* no item");
 	expect_put(ls_put_markdown, "gn[01-03]", "gn[01-03]");
 	expect_put(ls_put_markdown, "[y](u) [y][u] [y]: u", "[y\\](u) [y\\][u] [y\\]: u");
 	expect_put(ls_put_markdown, "<script>&amp;\n# h", "&lt;script&gt;&amp;amp; # h");

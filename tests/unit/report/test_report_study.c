@@ -109,7 +109,7 @@ static void test_placements(void **state)
 	add(&s, "cnn", 8, 1, 1, 10, NULL);
 	add(&s, "cnn", 8, 1, 2, 20, NULL);
 	add(&s, "cnn", 8, 3, 1, 28, NULL);
-	ls_point *ps = add(&s, "cnn", 8, 4, 1, 24, NULL);
+	ls_point *ps = add(&s, "cnn", 8, 3, 1, 24, NULL);
 	snprintf(ps->job.placement, sizeof ps->job.placement, "ps");
 	ps->job.servers = 1;
 	ls_study *study = study_of(&s);
