@@ -263,7 +263,7 @@ static void set_options(ls_courier *courier, const ls_courier_options *options)
 	courier->size = options->transport->size;
 	courier->timeout = options->timeout;
 	courier->beat = least(BEAT_MOST, options->timeout / BEATS_A_TIMEOUT);
-	courier->window = options->window ? options->window : LS_COURIER_WINDOW;
+	courier->window = options->window;
 	courier->work = options->work;
 	courier->work_context = options->context;
 	courier->names_missing = 2 * (courier->size - 1);

@@ -60,19 +60,10 @@ struct ls_letter {
 
 #define LS_HOST_NAME 64
 
-/*
- * Bytes under way to a peer by default, and letters that always may be. MPI sends what is under way side by side, so
- * four letters of the same size all arrive when the last one does: a large window makes the most urgent one late, and
- * everything behind it in the next forward pass. But the wire must not be idle between two polls (0.06 MB at 1 Gbit/s,
- * 0.6 MB at 10).
- */
-#define LS_COURIER_WINDOW ((size_t)1 << 20)
-enum { LS_COURIER_LETTERS = 2 };
-
 typedef struct ls_courier_options {
 	ls_transport *transport; /* taken over: freed with the courier, and when there comes to be none */
 	double timeout;          /* seconds */
-	size_t window;           /* bytes under way to a peer; 0: the default */
+	size_t window;           /* bytes under way to a peer; 0: by its rate, see window.h */
 	/* Background work on the courier's thread: do a little, return whether there was any. May be NULL. */
 	int (*work)(void *context);
 	void *context;

@@ -142,12 +142,12 @@ static ls_status start_list(ls_courier *courier, ls_letter_list *list, const ls_
 	return LS_OK;
 }
 
-/* A few letters always may, however large: one alone would leave the wire idle until it is seen to have arrived. */
+/* One letter always may, however large. */
 static int has_room(const ls_courier *courier, const ls_courier_peer *peer)
 {
+	size_t window = courier->window ? courier->window : ls_window_bytes(&peer->window);
 	return peer->letters == 0 ||
-	       (peer->letters < courier->most_outgoing &&
-		(peer->letters < LS_COURIER_LETTERS || peer->bytes + peer->outgoing->bytes <= courier->window));
+	       (peer->letters < courier->most_outgoing && peer->bytes + peer->outgoing->bytes <= window);
 }
 
 /* The peer whose next letter is the most urgent of those that may start; NULL when there is none. From the next node
@@ -202,6 +202,7 @@ ls_letter *ls_courier_take_letter(ls_courier *courier, int slot)
 		courier->outgoing_left--;
 	} else {
 		peer->heard = courier->now;
+		ls_window_arrived(&peer->window, letter->shorter ? letter->arrived : letter->bytes, courier->now);
 	}
 	if (letter->tag < LS_TAG_ALIVE)
 		count(peer, letter);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "exchange/courier.h"
+#include "exchange/window.h"
 
 enum { LS_NOTE_TEXT = 496, LS_COURIER_WAKES = 4 };
 
@@ -63,6 +64,7 @@ typedef struct ls_courier_peer {
 
 	ls_letter *outgoing; /* queued, in the order they will be started */
 	size_t bytes;        /* under way to it */
+	ls_window window;    /* how many may be */
 	int letters;
 	_Atomic(uint64_t) traffic[4]; /* the fields of ls_traffic */
 } ls_courier_peer;
@@ -76,7 +78,7 @@ struct ls_courier {
 	ls_transport *transport;
 	int rank, size;
 	double timeout, beat;
-	size_t window;
+	size_t window; /* 0: each peer's own */
 	pthread_t thread;
 
 	/* Under `lock`. */

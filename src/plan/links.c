@@ -11,7 +11,7 @@ ls_status ls_links_init(ls_links *l, int parties, int parcels)
 {
 	size_t channels = (size_t)parties * (size_t)parties;
 
-	*l = (ls_links){ .parties = parties, .parcels = parcels, .lanes = 1, .letters = 1, .window = INFINITY };
+	*l = (ls_links){ .parties = parties, .parcels = parcels, .lanes = 1 };
 	l->channel = calloc(channels, sizeof(*l->channel));
 	l->port = calloc((size_t)parties, sizeof(*l->port));
 	int failed = l->channel == NULL || l->port == NULL;
@@ -19,6 +19,7 @@ ls_status ls_links_init(ls_links *l, int parties, int parcels)
 		ls_channel *c = &l->channel[i];
 		c->from = (int)(i / (size_t)parties);
 		c->to = (int)(i % (size_t)parties);
+		c->window = INFINITY;
 		c->waiting = calloc((size_t)parcels, sizeof(*c->waiting));
 		c->flying = calloc((size_t)parcels, sizeof(*c->flying));
 		failed = c->waiting == NULL || c->flying == NULL;
@@ -67,8 +68,7 @@ static void start_parcels(ls_links *l, ls_channel *c)
 {
 	while (c->waiting_count > 0 && c->flying_count < l->parcels) {
 		int i = most_urgent(c);
-		if (c->flying_count >= l->letters * l->lanes &&
-		    c->flying_bytes + c->waiting[i].bytes > l->window * l->lanes)
+		if (c->flying_count >= l->lanes && c->flying_bytes + c->waiting[i].bytes > c->window * l->lanes)
 			return;
 		c->flying[c->flying_count++] = c->waiting[i];
 		c->flying_bytes += c->waiting[i].bytes;

@@ -27,6 +27,7 @@ typedef struct ls_parcel {
 typedef struct ls_channel {
 	int from, to;       /* parties */
 	double fan, fan_in; /* nodes each sender sends to; nodes each receiver hears */
+	double window;      /* bytes under way; one parcel always may be */
 	ls_parcel *waiting, *flying;
 	int waiting_count, flying_count;
 	double flying_bytes;
@@ -54,9 +55,7 @@ typedef struct ls_links {
 	int parties, parcels; /* parcels: most that a channel can hold */
 	ls_channel *channel;  /* (parties, parties) */
 	ls_port *port;        /* (parties) */
-	double window;        /* bytes under way on a channel */
-	int letters;          /* that always may be under way */
-	int lanes;            /* how many times that: buckets with other owners */
+	int lanes;            /* buckets with other owners that are under way at once, each with a window of its own */
 	double cpu_s_a_byte, cpu_s_a_letter;
 } ls_links;
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange/courier.h"
+#include "exchange/window.h"
 #include "plan/links.h"
 
 /* Steps until it repeats, and those that are looked at. */
@@ -76,6 +76,12 @@ static int buckets(const play *g)
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
+/* Nodes that a node of the party sends to at once. */
+static double peers_of(const play *g, int p)
+{
+	return (double)(g->s->party[p].owner ? g->s->nodes - 1 : g->s->owners);
+}
+
 static void open_ports(play *g)
 {
 	for (int p = 0; p < g->s->parties; p++) {
@@ -90,6 +96,7 @@ static void open_ports(play *g)
 			int self = p == q;
 			c->fan = (double)(g->s->party[q].kind.count - self);
 			c->fan_in = (double)(kind->count - self);
+			c->window = (double)ls_window_of(way / fmax(1, peers_of(g, p)));
 		}
 	}
 }
@@ -106,8 +113,6 @@ static ls_status make(play *g)
 	size_t count = (size_t)buckets(g);
 
 	LS_TRY(ls_links_init(&g->links, g->s->parties, 4 * buckets(g)));
-	g->links.window = (double)LS_COURIER_WINDOW;
-	g->links.letters = LS_COURIER_LETTERS;
 	g->links.lanes = lanes_of(g->s);
 	g->links.cpu_s_a_byte = g->s->o.cluster->net_ns_a_byte * 1e-9;
 	g->links.cpu_s_a_letter = g->s->o.cluster->letter_us * 1e-6;

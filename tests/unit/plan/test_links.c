@@ -114,7 +114,7 @@ static void test_urgency_and_window(void **state)
 
 	(void)state;
 	open_links(&l, 2);
-	l.window = 250;
+	ls_links_channel(&l, 0, 1)->window = 250;
 	ls_links_send(&l, 0, 1, parcel(5, 100));
 	ls_links_share(&l, fast); /* under way, and not overtaken */
 	ls_links_send(&l, 0, 1, parcel(4, 100));

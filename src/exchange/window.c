@@ -1,0 +1,45 @@
+#include "exchange/window.h"
+
+/*
+ * A rate is taken over so long, for letters that go side by side arrive together. Nothing for longer than a pause, and
+ * the count begins anew. Peers do not always have something to send, so the best rate stands, and fades.
+ */
+#define SPAN_SECONDS 15e-3
+#define PAUSE_SECONDS 50e-3
+#define FADE 0.02
+
+static void begin(ls_window *w, double now)
+{
+	w->since = now;
+	w->bytes = 0;
+}
+
+void ls_window_arrived(ls_window *w, size_t bytes, double now)
+{
+	int paused = w->since <= 0 || now - w->last > PAUSE_SECONDS;
+
+	w->last = now;
+	if (paused) {
+		begin(w, now);
+		return;
+	}
+	w->bytes += bytes;
+	if (now - w->since < SPAN_SECONDS)
+		return;
+	double rate = (double)w->bytes / (now - w->since);
+	w->rate = rate > w->rate ? (w->rate + rate) / (w->rate > 0 ? 2 : 1) : (1 - FADE) * w->rate + FADE * rate;
+	begin(w, now);
+}
+
+size_t ls_window_of(double rate)
+{
+	double bytes = rate * LS_WINDOW_SECONDS;
+	if (bytes < (double)LS_WINDOW_LEAST)
+		return LS_WINDOW_LEAST;
+	return bytes < (double)LS_WINDOW_MOST ? (size_t)bytes : LS_WINDOW_MOST;
+}
+
+size_t ls_window_bytes(const ls_window *w)
+{
+	return ls_window_of(w->rate);
+}

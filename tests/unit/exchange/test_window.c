@@ -1,0 +1,55 @@
+/*
+ * The window: it follows the rate of the link, within its bounds, and time without letters does not count.
+ */
+#include "exchange/window.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+/* `count` times `together` letters of a MB, at so many bytes a second, without a pause. */
+static double stream(ls_window *w, int count, int together, double rate, double now)
+{
+	for (int i = 0; i < count; i++) {
+		now += together * 1e6 / rate;
+		for (int k = 0; k < together; k++)
+			ls_window_arrived(w, 1000000, now);
+	}
+	return now;
+}
+
+static void follows(void **state)
+{
+	(void)state;
+	for (int together = 1; together <= 4; together++) {
+		ls_window w = { 0 };
+		assert_int_equal(ls_window_bytes(&w), LS_WINDOW_LEAST);
+		double now = stream(&w, 40, together, 118e6, 100);
+		assert_in_range(ls_window_bytes(&w), 900000, 1200000); /* 8 ms of it */
+		stream(&w, 200, together, 300e6, now + 50);            /* the pause before it is not slowness */
+		assert_in_range(ls_window_bytes(&w), 2300000, 3000000);
+	}
+}
+
+static void fades(void **state)
+{
+	ls_window w = { 0 };
+
+	(void)state;
+	double now = stream(&w, 100, 1, 1e9, 1);
+	assert_int_equal(ls_window_bytes(&w), LS_WINDOW_MOST);
+	now = stream(&w, 3, 1, 50e6, now); /* a peer with little to say does not make the link slow */
+	assert_int_equal(ls_window_bytes(&w), LS_WINDOW_MOST);
+	stream(&w, 400, 1, 50e6, now);
+	assert_in_range(ls_window_bytes(&w), 390000, 420000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(follows), cmocka_unit_test(fades) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
