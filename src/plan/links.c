@@ -79,24 +79,11 @@ static void start_parcels(ls_links *l, ls_channel *c)
 
 /* ---- sharing ----------------------------------------------------------------------------------------------------- */
 
-static int moves(const ls_parcel *parcel)
-{
-	return parcel->greeting <= 0;
-}
-
-static int moving(const ls_channel *c)
-{
-	int count = 0;
-	for (int i = 0; i < c->flying_count; i++)
-		count += moves(&c->flying[i]);
-	return count;
-}
-
 static double caps(const ls_channel *c)
 {
 	double sum = 0;
 	for (int i = 0; i < c->flying_count; i++)
-		sum += moves(&c->flying[i]) ? c->flying[i].cap : 0;
+		sum += c->flying[i].cap;
 	return sum;
 }
 
@@ -223,7 +210,7 @@ void ls_links_share(ls_links *l, const double *slow)
 		ls_channel *c = &l->channel[i];
 		start_parcels(l, c);
 		c->rate = 0;
-		grows[i] = c->fan > 0 && moving(c) > 0;
+		grows[i] = c->fan > 0 && c->flying_count > 0;
 		growing += grows[i];
 	}
 	while (growing > 0) { /* each round fills a port, or frees a channel of its cap: some channel stops growing */
@@ -242,9 +229,7 @@ void ls_links_share(ls_links *l, const double *slow)
 static double share_of(const ls_channel *c, int i)
 {
 	double all = caps(c);
-	if (!moves(&c->flying[i]))
-		return 0;
-	return isinf(all) ? c->rate / moving(c) : c->rate * c->flying[i].cap / all;
+	return isinf(all) ? c->rate / c->flying_count : c->rate * c->flying[i].cap / all;
 }
 
 double ls_links_next(const ls_links *l)
@@ -252,27 +237,18 @@ double ls_links_next(const ls_links *l)
 	double next = INFINITY;
 	for (int i = 0; i < l->parties * l->parties; i++) {
 		const ls_channel *c = &l->channel[i];
-		for (int k = 0; k < c->flying_count; k++)
-			if (!moves(&c->flying[k]))
-				next = fmin(next, c->flying[k].greeting);
-			else if (c->rate > 0)
-				next = fmin(next, c->flying[k].left / share_of(c, k));
+		for (int k = 0; k < c->flying_count && c->rate > 0; k++)
+			next = fmin(next, c->flying[k].left / share_of(c, k));
 	}
 	return next;
 }
 
 static void pass_parcels(ls_channel *c, double seconds)
 {
-	int count = c->flying_count;
-	double all = caps(c), even = c->rate / fmax(1, moving(c));
+	double all = caps(c), even = c->rate / fmax(1, c->flying_count);
 
-	for (int k = 0; k < count; k++) {
-		ls_parcel *parcel = &c->flying[k];
-		if (moves(parcel))
-			parcel->left -= seconds * (isinf(all) ? even : c->rate * parcel->cap / all);
-		else if ((parcel->greeting -= seconds) < 1e-12)
-			parcel->greeting = 0;
-	}
+	for (int k = 0; k < c->flying_count; k++)
+		c->flying[k].left -= seconds * (isinf(all) ? even : c->rate * c->flying[k].cap / all);
 }
 
 void ls_links_pass(ls_links *l, double seconds, void (*through)(void *context, ls_channel *channel, ls_parcel parcel),

@@ -19,9 +19,7 @@
 typedef struct ls_parcel {
 	int bucket, pull; /* urgency is the bucket; a pull brings new values, else pieces */
 	double bytes, left;
-	double greeting; /* seconds until the two sides have agreed on it, once it is under way: bytes move after that
-			  */
-	double cap;      /* bytes a second at most */
+	double cap; /* bytes a second at most */
 } ls_parcel;
 
 typedef struct ls_channel {

@@ -14,9 +14,6 @@
 /* Steps until it repeats, and those that are looked at. */
 enum { STEPS_WARM = 3, STEPS_KEPT = 4 };
 
-/* Larger letters are announced and answered before they are sent (Open MPI's limit for TCP). */
-#define EAGER_BYTES 65536
-
 /* Of its thread, what adding up and updating leave for letters while there is any of it. */
 #define COURIER_SHARE 0.7
 
@@ -170,11 +167,7 @@ static void send(play *g, int from, int to, int bucket, int pull)
 	}
 	if (c->fan > 0 && bytes > 0) {
 		ls_links_send(&g->links, from, to,
-			      (ls_parcel){ .bucket = bucket,
-					   .pull = pull,
-					   .bytes = bytes,
-					   .greeting = bytes > EAGER_BYTES ? 2 * latency(g, from, to) : 0,
-					   .cap = cap });
+			      (ls_parcel){ .bucket = bucket, .pull = pull, .bytes = bytes, .cap = cap });
 		if (g->player[from].began >= 0)
 			g->player[from].sent += bytes * c->fan;
 	}

@@ -129,30 +129,9 @@ static void test_urgency_and_window(void **state)
 	ls_links_release(&l);
 }
 
-static void test_greeting(void **state)
-{
-	ls_links l;
-
-	(void)state;
-	open_links(&l, 2);
-	ls_parcel p = parcel(0, 100);
-	p.greeting = 3;
-	ls_links_send(&l, 0, 1, p);
-	ls_links_share(&l, fast);
-	assert_true(ls_links_next(&l) == 3);
-	ls_links_pass(&l, 3, through, NULL);
-	assert_int_equal(arrived, 0);
-	ls_links_share(&l, fast);
-	assert_true(fabs(ls_links_next(&l) - 1) < 1e-9);
-	run_dry(&l);
-	assert_int_equal(arrived, 1);
-	ls_links_release(&l);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fair), cmocka_unit_test(test_both_ways),
-					    cmocka_unit_test(test_parties), cmocka_unit_test(test_urgency_and_window),
-					    cmocka_unit_test(test_greeting) };
+					    cmocka_unit_test(test_parties), cmocka_unit_test(test_urgency_and_window) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
