@@ -23,7 +23,7 @@
 #include "data/trees.h"
 
 #define TOKENS_MIN 8
-#define FRAME 2 /* [CLS] and [SEP] */
+#define FRAME 2               /* [CLS] and [SEP] */
 #define LENGTH_MAX UINT16_MAX /* what sst_sample.length can tell; less than LS_TOKENS_MAX by one */
 
 const ls_sst_file ls_sst_files[LS_SST_FILES] = { { "train.txt", 8544 }, { "dev.txt", 1101 }, { "test.txt", 2210 } };

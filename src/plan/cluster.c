@@ -230,6 +230,11 @@ static const ls_field link_fields[] = {
 static const ls_field memory_fields[] = { LS_FIELD_REAL_OF(OF, copy_gb_per_s, 1e-3, 1e6) };
 #undef OF
 
+typedef struct between {
+	double gbit_per_s;
+} between;
+static const ls_field between_fields[] = { LS_FIELD_REAL_OF(between, gbit_per_s, 0, 1e6) };
+
 static ls_status read_probed(const ls_json_place *at, const json_t *object, int is_first, probed *out)
 {
 	ls_json_place link = *at, memory = *at;
@@ -269,6 +274,28 @@ static void complete_first(ls_cluster *c)
 		}
 }
 
+/*
+ * What the exchange itself moved each way, through every node alike, the links can carry: it goes over more bytes than
+ * the test of a link, and is what training will do. The first row is the plain exchange.
+ */
+static ls_status read_between(ls_cluster *c, const json_t *root, const char *label)
+{
+	const json_t *list = json_object_get(root, "between");
+	const ls_json_place top = { .label = label };
+	between plain;
+
+	if (json_array_size(list) == 0)
+		return LS_OK;
+	ls_json_place at = ls_json_element(&top, "between", 0);
+	LS_TRY(ls_fields_read(&at, between_fields, LS_COUNT(between_fields), json_array_get(list, 0), &plain));
+	for (size_t k = 0; k < c->kinds; k++) {
+		ls_node_kind *kind = &c->kind[k];
+		kind->gbit_per_s = fmax(kind->gbit_per_s, plain.gbit_per_s);
+		kind->both_gbit_per_s = fmin(kind->gbit_per_s, fmax(kind->both_gbit_per_s, plain.gbit_per_s));
+	}
+	return LS_OK;
+}
+
 static ls_status read_probe(ls_cluster *c, const json_t *root, const char *label)
 {
 	const json_t *list = json_object_get(root, "nodes");
@@ -290,7 +317,7 @@ static ls_status read_probe(ls_cluster *c, const json_t *root, const char *label
 	}
 	c->copy_gb_per_s = first.copy_gb_per_s;
 	complete_first(c);
-	return LS_OK;
+	return read_between(c, root, label);
 }
 
 static ls_status read_root(ls_cluster *c, const json_t *root, const char *label)

@@ -1,7 +1,7 @@
 /*
  * forecast_json.c - forecasts as files, for the report.
  */
-#include <lockstep/plan.h>
+#include "plan/forecast.h"
 
 #include <stdlib.h>
 
@@ -17,8 +17,8 @@ static const ls_field fields[] = {
 	LS_FIELD_MAYBE_OF(OF, optimizer),
 	LS_FIELD_MAYBE_OF(OF, cluster),
 	LS_FIELD_WHOLE_OF(OF, batch, 1, 1e15),
-	LS_FIELD_REAL_OF(OF, device_per_s, 0, 1e15),
-	LS_FIELD_REAL_OF(OF, gradient_bytes, 0, 1e18),
+	LS_FIELD_REAL_IF_OF(OF, device_per_s, 0, 1e15),
+	LS_FIELD_REAL_IF_OF(OF, gradient_bytes, 0, 1e18),
 };
 #undef OF
 #define OF ls_forecast_row
@@ -27,18 +27,18 @@ static const ls_field row_fields[] = {
 	LS_FIELD_WHOLE_OF(OF, devices, 1, 1e12),
 	LS_FIELD_WHOLE_OF(OF, servers, 0, 1e9),
 	LS_FIELD_TEXT_OF(OF, placement),
-	LS_FIELD_TEXT_OF(OF, wire),
-	LS_FIELD_TEXT_OF(OF, rate),
+	LS_FIELD_MAYBE_OF(OF, wire),
+	LS_FIELD_MAYBE_OF(OF, rate),
 	LS_FIELD_WHOLE_OF(OF, bucket_bytes, 0, 1e15),
 	LS_FIELD_REAL_OF(OF, step_ms, 0, 1e12),
 	LS_FIELD_REAL_OF(OF, compute_ms, 0, 1e12),
 	LS_FIELD_REAL_OF(OF, exposed_ms, 0, 1e12),
 	LS_FIELD_REAL_OF(OF, samples_per_s, 0, 1e18),
 	LS_FIELD_REAL_OF(OF, efficiency, 0, 1e6),
-	LS_FIELD_REAL_OF(OF, sent_bytes, 0, 1e18),
-	LS_FIELD_REAL_OF(OF, link_busy, 0, 2),
-	LS_FIELD_REAL_OF(OF, goodput, 0, 1),
-	LS_FIELD_REAL_OF(OF, interval_s, 0, 1e12),
+	LS_FIELD_REAL_IF_OF(OF, sent_bytes, 0, 1e18),
+	LS_FIELD_REAL_IF_OF(OF, link_busy, 0, 2),
+	LS_FIELD_REAL_IF_OF(OF, goodput, 0, 1),
+	LS_FIELD_REAL_IF_OF(OF, interval_s, 0, 1e12),
 	LS_FIELD_MAYBE_OF(OF, bottleneck),
 };
 #undef OF
@@ -83,38 +83,44 @@ static ls_status read_root(ls_forecast *f, const json_t *root, const char *label
 {
 	const json_t *rows = json_object_get(root, "rows");
 	const ls_json_place top = { .label = label };
+	size_t count = json_array_size(rows);
 
 	LS_TRY(ls_json_check(root, FORMAT, VERSION, label));
 	LS_TRY(ls_fields_read(&top, fields, LS_COUNT(fields), root, f));
-	if (!json_is_array(rows) || json_array_size(rows) > ROWS_MAX)
-		return ls_fail(LS_EFORMAT, "%s: rows is missing or not a list of at most %d rows", label, ROWS_MAX);
-	f->row = calloc(json_array_size(rows) + 1, sizeof(*f->row));
+	if (!json_is_array(rows) || count == 0 || count > ROWS_MAX)
+		return ls_fail(LS_EFORMAT, "%s: rows is missing or not a list of 1 to %d rows", label, ROWS_MAX);
+	f->row = calloc(count, sizeof(*f->row));
 	if (f->row == NULL)
-		return ls_fail(LS_EMEMORY, "%s: no memory for %zu rows", label, json_array_size(rows));
-	f->count = json_array_size(rows);
-	for (size_t i = 0; i < f->count; i++) {
+		return ls_fail(LS_EMEMORY, "%s: no memory for %zu rows", label, count);
+	f->count = count;
+	for (size_t i = 0; i < count; i++) {
 		ls_json_place at = ls_json_element(&top, "rows", i);
+		f->row[i].goodput = 1;
 		LS_TRY(ls_fields_read(&at, row_fields, LS_COUNT(row_fields), json_array_get(rows, i), &f->row[i]));
 	}
 	return LS_OK;
 }
 
-ls_status ls_forecast_read(ls_forecast *out, const char *path)
+ls_status ls_forecast_parse(ls_forecast *out, const void *text, size_t bytes, const char *label)
 {
 	ls_forecast f = { 0 };
-	ls_file_map map;
 	json_t *root;
 
-	LS_TRY(ls_file_map_open(&map, path));
-	ls_status status = ls_json_parse(&root, map.data, map.bytes, BYTES_MAX, path);
-	ls_file_map_close(&map);
-	if (status != LS_OK)
-		return status;
-	status = read_root(&f, root, path);
+	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));
+	ls_status status = read_root(&f, root, label);
 	json_decref(root);
 	if (status == LS_OK)
 		*out = f;
 	else
 		ls_forecast_release(&f);
+	return status;
+}
+
+ls_status ls_forecast_read(ls_forecast *out, const char *path)
+{
+	ls_file_map map;
+	LS_TRY(ls_file_map_open(&map, path));
+	ls_status status = ls_forecast_parse(out, map.data, map.bytes, path);
+	ls_file_map_close(&map);
 	return status;
 }

@@ -14,7 +14,7 @@
 static int same_table(const ls_point_job *a, const ls_point_job *b)
 {
 	return !strcmp(a->model, b->model) && !strcmp(a->data, b->data) && a->batch == b->batch &&
-	       a->epochs == b->epochs;
+	       a->epochs == b->epochs && !strcmp(a->kind, b->kind);
 }
 
 static int same_group(const ls_point_job *a, const ls_point_job *b)
@@ -28,6 +28,20 @@ typedef struct group {
 	double mean_s;
 } group;
 
+/* Of a bench the rate is known and the run is worked out from it. */
+static int is_worked_out(const ls_point_job *job)
+{
+	return !strcmp(job->kind, "bench") && job->epochs > 0 && job->samples > 0;
+}
+
+static double seconds_of(const ls_point *point, size_t repeat)
+{
+	const ls_point_job *job = &point->job;
+	if (!is_worked_out(job))
+		return point->repeats[repeat].wall_s;
+	return (double)job->epochs * (double)job->samples / point->repeats[repeat].samples_per_s;
+}
+
 static group group_of(const ls_results *results, const ls_point *first)
 {
 	group g = { .first = first };
@@ -37,7 +51,7 @@ static group group_of(const ls_results *results, const ls_point *first)
 		if (point->state != LS_POINT_DONE || !same_group(&point->job, &first->job))
 			continue;
 		for (size_t k = 0; k < point->repeat_count; k++, g.runs++)
-			sum += point->repeats[k].wall_s;
+			sum += seconds_of(point, k);
 	}
 	g.mean_s = g.runs > 0 ? sum / (double)g.runs : 0;
 	return g;
@@ -90,7 +104,7 @@ static void add_group(const ls_study *study, ls_grid *grid, const ls_point *firs
 			continue;
 		const char *where = ls_point_hosts(study->page, results, point);
 		for (size_t k = 0; k < point->repeat_count; k++)
-			add_row(study, grid, point, point->repeats[k].wall_s, g.runs > 1 ? 0 : speedup, where);
+			add_row(study, grid, point, seconds_of(point, k), g.runs > 1 ? 0 : speedup, where);
 	}
 	if (g.runs < 2)
 		return;
@@ -120,11 +134,16 @@ static void add_table(const ls_study *study, const ls_point *first)
 		if (begins(results, i, same_group) && same_table(&results->points[i].job, &first->job))
 			add_group(study, grid, &results->points[i], baseline_of(results, first));
 	ls_grid_drop_empty(grid);
+	if (is_worked_out(&first->job))
+		ls_page_paragraph(study->page,
+				  "Worked out from the rate over a number of steps, without tests, start and end.");
 }
 
 void ls_form_walltime(const ls_study *study)
 {
-	ls_page_paragraph(study->page, "Runtime is that of the whole command, start and end included (h:mm:ss).");
+	ls_page_paragraph(
+		study->page,
+		"Runtime is that of the whole command, start and end included (h:mm:ss), where nothing else is said.");
 	for (size_t i = 0; i < study->results->point_count; i++)
 		if (begins(study->results, i, same_table))
 			add_table(study, &study->results->points[i]);

@@ -16,35 +16,35 @@ static const char *wire_of(const char *wire)
 	return wire[0] ? wire : "fp32";
 }
 
-static int same_setting(const ls_predicted_row *a, const ls_predicted_row *b)
+static int same_setting(const ls_forecast_row *a, const ls_forecast_row *b)
 {
 	return !strcmp(a->placement, b->placement) && !strcmp(wire_of(a->wire), wire_of(b->wire)) &&
 	       !strcmp(a->rate, b->rate);
 }
 
 /* One node has no links: it leads to every setting without servers. */
-static int belongs(const ls_predicted_row *row, const ls_predicted_row *setting)
+static int belongs(const ls_forecast_row *row, const ls_forecast_row *setting)
 {
 	return same_setting(row, setting) || (row->nodes == 1 && strcmp(setting->placement, "ps") != 0);
 }
 
-static int same_cluster(const ls_predicted_row *a, const ls_predicted_row *b)
+static int same_cluster(const ls_forecast_row *a, const ls_forecast_row *b)
 {
 	return same_setting(a, b) && a->nodes == b->nodes && a->devices == b->devices && a->servers == b->servers;
 }
 
 /* Of rows that differ in the size of buckets alone, the fastest is shown. */
-static int is_best(const ls_predicted *f, size_t at)
+static int is_best(const ls_forecast *f, size_t at)
 {
-	for (size_t i = 0; i < f->row_count; i++)
-		if (same_cluster(&f->rows[i], &f->rows[at]) &&
-		    (f->rows[i].samples_per_s > f->rows[at].samples_per_s ||
-		     (i < at && !(f->rows[i].samples_per_s < f->rows[at].samples_per_s))))
+	for (size_t i = 0; i < f->count; i++)
+		if (same_cluster(&f->row[i], &f->row[at]) &&
+		    (f->row[i].samples_per_s > f->row[at].samples_per_s ||
+		     (i < at && !(f->row[i].samples_per_s < f->row[at].samples_per_s))))
 			return 0;
 	return 1;
 }
 
-static int was_measured(const ls_predicted *f, const ls_predicted_row *row, const ls_point *point)
+static int was_measured(const ls_forecast *f, const ls_forecast_row *row, const ls_point *point)
 {
 	const ls_point_job *job = &point->job;
 	if (point->state != LS_POINT_DONE || strcmp(job->model, f->model) != 0 || job->batch != f->batch ||
@@ -57,7 +57,7 @@ static int was_measured(const ls_predicted *f, const ls_predicted_row *row, cons
 }
 
 /* A bench measures what is predicted; training also has tests and input. */
-static const ls_point *measured(const ls_sources *sources, const ls_predicted *f, const ls_predicted_row *row)
+static const ls_point *measured(const ls_sources *sources, const ls_forecast *f, const ls_forecast_row *row)
 {
 	const ls_point *found = NULL;
 	for (size_t s = 0; s < sources->sweep_count; s++)
@@ -73,14 +73,14 @@ static const ls_point *measured(const ls_sources *sources, const ls_predicted *f
 
 /* ---- plot -------------------------------------------------------------------------------------------------------- */
 
-static const char *setting_name(ls_page *page, const ls_predicted_row *row)
+static const char *setting_name(ls_page *page, const ls_forecast_row *row)
 {
 	return ls_page_text(page, "%s%s%s%s%s", strcmp(row->placement, "ps") ? "AllReduce" : "PS",
 			    row->rate[0] ? ", " : "", row->rate, strcmp(wire_of(row->wire), "fp32") ? ", " : "",
 			    strcmp(wire_of(row->wire), "fp32") ? row->wire : "");
 }
 
-static void add_predicted(ls_page *page, ls_curve *curve, const ls_predicted_row *row)
+static void add_predicted(ls_page *page, ls_curve *curve, const ls_forecast_row *row)
 {
 	char rate[LS_NUMBER_TEXT];
 	ls_curve_add(curve, (double)row->devices, row->samples_per_s,
@@ -92,7 +92,7 @@ static void add_predicted(ls_page *page, ls_curve *curve, const ls_predicted_row
 				  row->bottleneck[0] ? ", limited by " : "", row->bottleneck));
 }
 
-static void add_measured(ls_page *page, ls_curve *curve, const ls_predicted_row *row, const ls_point *point)
+static void add_measured(ls_page *page, ls_curve *curve, const ls_forecast_row *row, const ls_point *point)
 {
 	char rate[LS_NUMBER_TEXT];
 	if (point)
@@ -102,18 +102,18 @@ static void add_measured(ls_page *page, ls_curve *curve, const ls_predicted_row 
 					  ls_number_text(rate, point->samples_per_s)));
 }
 
-static int by_devices(const ls_predicted *f, int64_t *devices)
+static int by_devices(const ls_forecast *f, int64_t *devices)
 {
 	int64_t next = INT64_MAX;
-	for (size_t i = 0; i < f->row_count; i++)
-		if (f->rows[i].devices > *devices && f->rows[i].devices < next)
-			next = f->rows[i].devices;
+	for (size_t i = 0; i < f->count; i++)
+		if (f->row[i].devices > *devices && f->row[i].devices < next)
+			next = f->row[i].devices;
 	*devices = next;
 	return next != INT64_MAX;
 }
 
-static void add_setting(ls_page *page, ls_plot *plot, const ls_sources *sources, const ls_predicted *f,
-			const ls_predicted_row *setting)
+static void add_setting(ls_page *page, ls_plot *plot, const ls_sources *sources, const ls_forecast *f,
+			const ls_forecast_row *setting)
 {
 	const char *name = setting_name(page, setting);
 	ls_curve *line = ls_plot_curve(plot, name, LS_CURVE_PREDICTED);
@@ -125,20 +125,20 @@ static void add_setting(ls_page *page, ls_plot *plot, const ls_sources *sources,
 		marks->points_only = 1;
 	}
 	while (by_devices(f, &devices))
-		for (size_t i = 0; i < f->row_count; i++)
-			if (f->rows[i].devices == devices && belongs(&f->rows[i], setting) && is_best(f, i)) {
-				add_predicted(page, line, &f->rows[i]);
-				add_measured(page, marks, &f->rows[i], measured(sources, f, &f->rows[i]));
+		for (size_t i = 0; i < f->count; i++)
+			if (f->row[i].devices == devices && belongs(&f->row[i], setting) && is_best(f, i)) {
+				add_predicted(page, line, &f->row[i]);
+				add_measured(page, marks, &f->row[i], measured(sources, f, &f->row[i]));
 				break;
 			}
 }
 
-static void add_ideal(ls_plot *plot, const ls_predicted *f, double fewest, double most)
+static void add_ideal(ls_plot *plot, const ls_forecast *f, double fewest, double most)
 {
-	const ls_predicted_row *least = &f->rows[0];
-	for (size_t i = 0; i < f->row_count; i++)
-		if (f->rows[i].devices < least->devices)
-			least = &f->rows[i];
+	const ls_forecast_row *least = &f->row[0];
+	for (size_t i = 0; i < f->count; i++)
+		if (f->row[i].devices < least->devices)
+			least = &f->row[i];
 	if (!(least->efficiency > 0))
 		return;
 	double one = least->samples_per_s / least->efficiency / (double)least->devices;
@@ -147,17 +147,17 @@ static void add_ideal(ls_plot *plot, const ls_predicted *f, double fewest, doubl
 	ls_curve_add(ideal, most, one * most, "");
 }
 
-static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_predicted *f)
+static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_forecast *f)
 {
 	double fewest = INFINITY, most = 0;
 	size_t curves = 0;
 	int several = 0; /* one node leads to the others and is no curve itself */
 	ls_plot *plot = ls_page_plot(page);
 
-	for (size_t i = 0; i < f->row_count; i++) {
-		fewest = fmin(fewest, (double)f->rows[i].devices);
-		most = fmax(most, (double)f->rows[i].devices);
-		several |= f->rows[i].nodes > 1;
+	for (size_t i = 0; i < f->count; i++) {
+		fewest = fmin(fewest, (double)f->row[i].devices);
+		most = fmax(most, (double)f->row[i].devices);
+		several |= f->row[i].nodes > 1;
 	}
 	if (plot == NULL)
 		return;
@@ -167,13 +167,13 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_pre
 	plot->y_name = "samples/s";
 	plot->counts_x = plot->from_zero = 1;
 	plot->log_x = plot->log_y = ls_figures_logarithmic(fewest, most);
-	for (size_t i = 0; i < f->row_count && curves < CURVES_MAX; i++) {
+	for (size_t i = 0; i < f->count && curves < CURVES_MAX; i++) {
 		size_t k = 0;
-		while (k < i && !same_setting(&f->rows[k], &f->rows[i]))
+		while (k < i && !same_setting(&f->row[k], &f->row[i]))
 			k++;
-		if (k < i || (f->rows[i].nodes == 1 && several))
+		if (k < i || (f->row[i].nodes == 1 && several))
 			continue;
-		add_setting(page, plot, sources, f, &f->rows[i]);
+		add_setting(page, plot, sources, f, &f->row[i]);
 		curves++;
 	}
 	add_ideal(plot, f, fewest, most);
@@ -181,7 +181,7 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_pre
 
 /* ---- table ------------------------------------------------------------------------------------------------------- */
 
-static void add_row(ls_grid *grid, const ls_predicted_row *row, const ls_point *point)
+static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *point)
 {
 	char bytes[LS_NUMBER_TEXT];
 	ls_grid_add(grid, "%s", row->placement);
@@ -201,24 +201,23 @@ static void add_row(ls_grid *grid, const ls_predicted_row *row, const ls_point *
 	ls_grid_number(grid, row->step_ms);
 	ls_grid_number(grid, row->compute_ms);
 	ls_grid_number(grid, row->exposed_ms);
-	ls_grid_number(grid, row->wait_ms);
 	ls_grid_add(grid, "%s", row->bucket_bytes ? ls_bytes_text(bytes, (double)row->bucket_bytes) : "-");
 }
 
-static void add_table(ls_page *page, const ls_sources *sources, const ls_predicted *f)
+static void add_table(ls_page *page, const ls_sources *sources, const ls_forecast *f)
 {
-	static const char *const heads[] = { "Placement", "Link",     "Wire",    "Nodes",      "Devices", "Servers",
-					     "Predicted", "Measured", "Error",   "Efficiency", "Limit",   "Step ms",
-					     "Compute",   "Exposed",  "Waiting", "Bucket" };
-	ls_grid *grid = ls_page_table(page, 16, heads);
+	static const char *const heads[] = { "Placement", "Link",      "Wire",     "Nodes",   "Devices",
+					     "Servers",   "Predicted", "Measured", "Error",   "Efficiency",
+					     "Limit",     "Step ms",   "Compute",  "Exposed", "Bucket" };
+	ls_grid *grid = ls_page_table(page, 15, heads);
 	size_t shown = 0, left = 0;
 	if (grid)
 		grid->text_columns = 3;
-	for (size_t i = 0; i < f->row_count; i++) {
+	for (size_t i = 0; i < f->count; i++) {
 		if (!is_best(f, i))
 			continue;
 		if (shown++ < ROWS_MAX)
-			add_row(grid, &f->rows[i], measured(sources, f, &f->rows[i]));
+			add_row(grid, &f->row[i], measured(sources, f, &f->row[i]));
 		else
 			left++;
 	}

@@ -17,7 +17,7 @@ void ls_sources_release(ls_sources *sources)
 	for (size_t i = 0; i < sources->sweep_count; i++)
 		ls_results_release(&sources->sweeps[i]);
 	for (size_t i = 0; i < sources->forecast_count; i++)
-		ls_predicted_release(&sources->forecasts[i]);
+		ls_forecast_release(&sources->forecasts[i]);
 	ls_results_release(&sources->runs);
 }
 
@@ -58,7 +58,7 @@ static ls_status add_text(ls_sources *sources, const ls_file_map *map, const cha
 		LS_TRY(ls_results_parse(&sources->sweeps[sources->sweep_count], map->data, map->bytes, path));
 		sources->sweep_count++;
 	} else {
-		LS_TRY(ls_predicted_parse(&sources->forecasts[sources->forecast_count], map->data, map->bytes, path));
+		LS_TRY(ls_forecast_parse(&sources->forecasts[sources->forecast_count], map->data, map->bytes, path));
 		sources->forecast_count++;
 	}
 	return LS_OK;

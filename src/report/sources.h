@@ -4,7 +4,7 @@
 #ifndef LS_REPORT_SOURCES_H
 #define LS_REPORT_SOURCES_H
 
-#include "report/forecast.h"
+#include "plan/forecast.h"
 #include "results/results.h"
 
 enum { LS_SOURCES_MAX = 64 };
@@ -12,7 +12,7 @@ enum { LS_SOURCES_MAX = 64 };
 typedef struct ls_sources {
 	size_t sweep_count, forecast_count;
 	ls_results sweeps[LS_SOURCES_MAX];
-	ls_predicted forecasts[LS_SOURCES_MAX];
+	ls_forecast forecasts[LS_SOURCES_MAX];
 	ls_results runs;                             /* all of them as points of one sweep */
 	ls_results_machine machines[LS_SOURCES_MAX]; /* of each run */
 } ls_sources;

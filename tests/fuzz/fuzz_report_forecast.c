@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/forecast.h"
+#include "plan/forecast.h"
 #include "report/run_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,16 +19,16 @@ static void require(int holds)
 
 static void try_forecast(const uint8_t *data, size_t size)
 {
-	ls_predicted forecast;
-	if (ls_predicted_parse(&forecast, data, size, "fuzz") != LS_OK) {
+	ls_forecast forecast;
+	if (ls_forecast_parse(&forecast, data, size, "fuzz") != LS_OK) {
 		require(strncmp(ls_last_error(), "fuzz:", 5) == 0);
 		return;
 	}
-	require(forecast.row_count > 0 && forecast.batch > 0 && forecast.model[0] != '\0');
-	for (size_t i = 0; i < forecast.row_count; i++)
-		require(forecast.rows[i].nodes > 0 && isfinite(forecast.rows[i].samples_per_s) &&
-			forecast.rows[i].samples_per_s >= 0);
-	ls_predicted_release(&forecast);
+	require(forecast.count > 0 && forecast.batch > 0 && forecast.model[0] != '\0');
+	for (size_t i = 0; i < forecast.count; i++)
+		require(forecast.row[i].nodes > 0 && isfinite(forecast.row[i].samples_per_s) &&
+			forecast.row[i].samples_per_s >= 0);
+	ls_forecast_release(&forecast);
 }
 
 static void try_run(const uint8_t *data, size_t size)

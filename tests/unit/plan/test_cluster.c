@@ -79,12 +79,12 @@ static void test_probed(void **state)
 	ls_cluster c;
 
 	(void)state;
-	assert_int_equal(parse(&c, "{\"between\": [], \"nodes\": [" PROBED("a", "100.0", "null") ", " PROBED(
-					   "b", "50.0", LINK("0.9", "0.8")) "]}"),
+	assert_int_equal(parse(&c, "{\"between\": [{\"gbit_per_s\": 0.85}], \"nodes\": [" PROBED(
+					   "a", "100.0", "null") ", " PROBED("b", "50.0", LINK("0.9", "0.8")) "]}"),
 			 LS_OK);
 	assert_int_equal(c.kinds, 2);
 	assert_string_equal(c.kind[1].name, "b");
-	assert_true(c.kind[1].speed == 0.5 && c.kind[1].gbit_per_s == 0.9 && c.kind[1].both_gbit_per_s == 0.8);
+	assert_true(c.kind[1].speed == 0.5 && c.kind[1].gbit_per_s == 0.9 && c.kind[1].both_gbit_per_s == 0.85);
 	assert_true(c.kind[0].gbit_per_s == 0.9 && c.kind[0].latency_us == 150 && c.copy_gb_per_s == 12.5);
 	ls_cluster_release(&c);
 }

@@ -13,14 +13,13 @@
 
 #include <cmocka.h>
 
-#include "report/forecast.h"
+#include "plan/forecast.h"
 #include "report/run_read.h"
 
 static const char forecast[] =
 	"{\"format\": \"lockstep forecast\", \"version\": 1, \"model\": \"resnet18\", \"batch\": 128, \"rows\": ["
 	"{\"nodes\": 2, \"devices\": 4, \"servers\": 0, \"placement\": \"allreduce\", \"wire\": \"fp32\", \"rate\": "
-	"\"1gbit\", \"bucket_bytes\": 1048576, \"step_ms\": 10.5, \"compute_ms\": 9, \"exposed_ms\": 1, \"wait_ms\": "
-	"0.5, "
+	"\"1gbit\", \"bucket_bytes\": 1048576, \"step_ms\": 10.5, \"compute_ms\": 9, \"exposed_ms\": 1, "
 	"\"samples_per_s\": 48761.9, \"efficiency\": 0.857, \"bottleneck\": \"wire\"}]}";
 
 static const char run[] =
@@ -43,10 +42,10 @@ typedef ls_status parse(const char *text, size_t bytes);
 
 static ls_status parse_forecast(const char *text, size_t bytes)
 {
-	ls_predicted out;
-	ls_status status = ls_predicted_parse(&out, text, bytes, "f.json");
+	ls_forecast out;
+	ls_status status = ls_forecast_parse(&out, text, bytes, "f.json");
 	if (status == LS_OK)
-		ls_predicted_release(&out);
+		ls_forecast_release(&out);
 	return status;
 }
 
@@ -81,15 +80,15 @@ static void expect_refusal(parse *read, const char *text, const char *from, cons
 
 static void test_forecast(void **state)
 {
-	ls_predicted out;
+	ls_forecast out;
 	(void)state;
-	assert_int_equal(ls_predicted_parse(&out, forecast, strlen(forecast), "f.json"), LS_OK);
+	assert_int_equal(ls_forecast_parse(&out, forecast, strlen(forecast), "f.json"), LS_OK);
 	assert_string_equal(out.model, "resnet18");
-	assert_int_equal(out.row_count, 1);
-	assert_int_equal(out.rows[0].devices, 4);
-	assert_true(out.rows[0].samples_per_s == 48761.9 && out.rows[0].wait_ms == 0.5);
-	assert_string_equal(out.rows[0].bottleneck, "wire");
-	ls_predicted_release(&out);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.row[0].devices, 4);
+	assert_true(out.row[0].samples_per_s == 48761.9);
+	assert_string_equal(out.row[0].bottleneck, "wire");
+	ls_forecast_release(&out);
 }
 
 static void test_forecast_malformed(void **state)
