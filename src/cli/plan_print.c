@@ -35,10 +35,19 @@ static void add_setting(ls_table *table, const ls_forecast *f, const ls_forecast
 	ls_table_add(table, "%s%s%s%s", row->placement, servers, wire, buckets);
 }
 
+/* Whether there was anything to choose. */
+static int has_rivals(const ls_forecast *f, const ls_forecast_row *row)
+{
+	int rows = 0;
+	for (size_t i = 0; i < f->count; i++)
+		rows += f->row[i].nodes == row->nodes && !strcmp(f->row[i].rate, row->rate);
+	return rows > 1;
+}
+
 static void add_row(ls_table *table, const ls_forecast *f, size_t i)
 {
 	const ls_forecast_row *row = &f->row[i];
-	int best = ls_forecast_best(f, row->nodes, row->rate) == (int)i;
+	int best = has_rivals(f, row) && ls_forecast_best(f, row->nodes, row->rate) == (int)i;
 
 	ls_table_add(table, "%" PRId64 " x %" PRId64, row->nodes,
 		     row->devices / (row->nodes - row->servers > 0 ? row->nodes - row->servers : 1));
@@ -46,7 +55,7 @@ static void add_row(ls_table *table, const ls_forecast *f, size_t i)
 	add_setting(table, f, row);
 	ls_table_add(table, "%.1f", row->step_ms);
 	ls_table_add(table, "%.1f", row->exposed_ms);
-	ls_table_add(table, "%.1f%s", row->samples_per_s, best && row->nodes > 1 ? " *" : "  ");
+	ls_table_add(table, "%.1f%s", row->samples_per_s, best ? " *" : "  ");
 	ls_table_add(table, "%.0f %%", 100 * row->efficiency);
 	ls_table_add(table, "%s", row->bottleneck);
 }
@@ -63,7 +72,10 @@ void ls_plan_print(const ls_forecast *f, int best, const char *advice, FILE *to)
 		add_row(&table, f, i);
 	ls_table_print(&table, to);
 	ls_table_release(&table);
-	fprintf(to, "* best for so many nodes at this rate. Predicted, not measured.\n\n");
+	int marked = 0;
+	for (size_t i = 0; i < f->count; i++)
+		marked |= has_rivals(f, &f->row[i]);
+	fprintf(to, "%sPredicted, not measured.\n\n", marked ? "* best for so many nodes at this rate. " : "");
 	if (best >= 0 && f->count > 1)
 		fprintf(to, "%" PRId64 " nodes at %s. ", f->row[best].nodes, f->row[best].rate);
 	fputs(advice, to);

@@ -144,9 +144,10 @@ static ls_status set_rate(const request *r, ls_cluster *c, const char *rate)
 {
 	double nominal;
 	LS_TRY(ls_rate_parse(rate, &nominal));
-	for (size_t k = 0; r->o->rate != NULL && k < c->kinds; k++) {
+	int asked = r->o->rate != NULL || !r->described;
+	for (size_t k = 0; asked && k < c->kinds; k++) {
 		c->kind[k].gbit_per_s = nominal * LS_RATE_PAYLOAD;
-		c->kind[k].both_gbit_per_s = 0;
+		c->kind[k].both_gbit_per_s = nominal * LS_RATE_BOTH;
 	}
 	return LS_OK;
 }
