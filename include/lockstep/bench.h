@@ -2,7 +2,7 @@
  * bench.h - throughput of a model on in-memory data, on one node or on all that a launcher has started.
  *
  *     ls_bench_options options = LS_BENCH_OPTIONS_INIT;
- *     ls_bench_result result;
+ *     ls_bench_result result = { 0 };
  *     options.job.model = "cnn";
  *     if (ls_bench(&options, &result) == LS_OK)
  *             printf("%.1f samples/s\n", result.samples_per_s);

@@ -35,6 +35,7 @@
  *   train.h    training and evaluation, and every setting they take
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
+ *   plan.h     how fast a job would train on a cluster that need not be there
  *   probe.h    what machines and links can do, measured
  *   report.h   tables and plots of what was measured
  *   launch.h   starting nodes on other hosts
@@ -50,6 +51,7 @@
 #include <lockstep/graph.h>
 #include <lockstep/launch.h>
 #include <lockstep/models.h>
+#include <lockstep/plan.h>
 #include <lockstep/probe.h>
 #include <lockstep/report.h>
 #include <lockstep/status.h>

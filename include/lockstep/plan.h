@@ -2,7 +2,7 @@
  * plan.h - how fast a job would train on a cluster that need not be there.
  *
  *     ls_forecast_options options = LS_FORECAST_OPTIONS_INIT;
- *     ls_forecast forecast;
+ *     ls_forecast forecast = { 0 };
  *     options.profile = "resnet18.json";      a profile of one device: lockstep bench --profile-out resnet18.json
  *     options.nodes = "2,4,8,16";
  *     options.rate = "1gbit,10gbit";
@@ -84,9 +84,6 @@ int ls_forecast_best(const ls_forecast *forecast, int64_t nodes, const char *rat
  * sentences about the row, by simulating those. malloc'd. */
 ls_status ls_forecast_advise(const ls_forecast_options *options, const ls_forecast *forecast, int row, char **out);
 
-/* As JSON, whole or absent; and back. */
-ls_status ls_forecast_write(const ls_forecast *forecast, const char *path);
-ls_status ls_forecast_read(ls_forecast *out, const char *path);
 /* JSON text, malloc'd; NULL without memory. */
 char *ls_forecast_text(const ls_forecast *forecast);
 

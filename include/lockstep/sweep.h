@@ -2,7 +2,7 @@
  * sweep.h - many measurements one after another, each kept as soon as it is there: a published table from one call.
  *
  *     ls_sweep_options options = LS_SWEEP_OPTIONS_INIT;
- *     ls_sweep_result result;
+ *     ls_sweep_result result = { 0 };
  *     options.recipe = "oneflow-bert";
  *     options.quick = 1;
  *     if (ls_sweep(&options, &result) == LS_OK)

@@ -84,7 +84,7 @@ static ls_status print_text(const ls_forecast_options *options, const ls_forecas
 
 	if (status != LS_OK)
 		return status;
-	ls_plan_print(forecast, best, advice, stdout);
+	ls_forecast_print(forecast, best, advice, stdout);
 	free(advice);
 	return LS_OK;
 }

@@ -60,7 +60,7 @@ static void add_row(ls_table *table, const ls_forecast *f, size_t i)
 	ls_table_add(table, "%s", row->bottleneck);
 }
 
-void ls_plan_print(const ls_forecast *f, int best, const char *advice, FILE *to)
+void ls_forecast_print(const ls_forecast *f, int best, const char *advice, FILE *to)
 {
 	ls_table table = { .columns = 8,
 			   .heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s  ", "ideal",

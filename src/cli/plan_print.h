@@ -9,6 +9,6 @@
 #include <lockstep/plan.h>
 
 /* The job, a table of all rows with the best of each number of nodes marked, and advice about row `best`. */
-void ls_plan_print(const ls_forecast *forecast, int best, const char *advice, FILE *to);
+void ls_forecast_print(const ls_forecast *forecast, int best, const char *advice, FILE *to);
 
 #endif

@@ -91,6 +91,9 @@ ls_status ls_fields_only(const ls_json_place *place, const json_t *object, const
 	char shown[64];
 	size_t known = count < LS_COUNT(names) ? count : LS_COUNT(names);
 
+	if (!json_is_object(object)) /* the prefix ends with the dot before a field */
+		return ls_fail(LS_EFORMAT, "%s: %.*s is not an object with fields", place->label,
+			       place->prefix[0] ? (int)strlen(place->prefix) - 1 : 0, place->prefix);
 	for (size_t i = 0; i < known; i++)
 		names[i] = fields[i].name;
 	for (void *at = json_object_iter((json_t *)object); at != NULL;

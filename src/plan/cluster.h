@@ -21,7 +21,7 @@
 #include "base/status.h"
 
 #define LS_CLUSTER_VERSION 1
-enum { LS_CLUSTER_NAME = 64, LS_CLUSTER_KINDS = 64 };
+enum { LS_CLUSTER_NAME = 64, LS_CLUSTER_KINDS = 32 };
 
 /* Nodes alike. */
 typedef struct ls_node_kind {

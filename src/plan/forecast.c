@@ -90,8 +90,8 @@ static ls_status check_options(const ls_forecast_options *o)
 	if (o->profile == NULL)
 		return ls_fail(LS_EINVALID,
 			       "no profile: record one with 'lockstep bench --model M --profile-out FILE'");
-	if (strcmp(o->share, "equal") != 0 && strcmp(o->share, "auto") != 0)
-		return ls_fail(LS_EINVALID, "share '%s' is neither equal nor auto", o->share);
+	if (o->share == NULL || (strcmp(o->share, "equal") != 0 && strcmp(o->share, "auto") != 0))
+		return ls_fail(LS_EINVALID, "share '%s' is neither equal nor auto", o->share != NULL ? o->share : "");
 	if (o->leaves < 1 || o->leaves > 1000000 || o->devices < 0 || o->devices > 100000)
 		return ls_fail(LS_EINVALID, "leaves must be 1 to 1000000, devices 0 to 100000");
 	return LS_OK;

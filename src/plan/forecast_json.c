@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/files.h"
 #include "json/fields.h"
 
 #define FORMAT "lockstep forecast"
@@ -69,16 +68,6 @@ char *ls_forecast_text(const ls_forecast *forecast)
 	return text;
 }
 
-ls_status ls_forecast_write(const ls_forecast *forecast, const char *path)
-{
-	json_t *root = to_json(forecast);
-	if (root == NULL)
-		return ls_fail(LS_EMEMORY, "%s: the forecast cannot be written as JSON", path);
-	ls_status status = ls_json_publish(root, path);
-	json_decref(root);
-	return status;
-}
-
 static ls_status read_root(ls_forecast *f, const json_t *root, const char *label)
 {
 	const json_t *rows = json_object_get(root, "rows");
@@ -113,14 +102,5 @@ ls_status ls_forecast_parse(ls_forecast *out, const void *text, size_t bytes, co
 		*out = f;
 	else
 		ls_forecast_release(&f);
-	return status;
-}
-
-ls_status ls_forecast_read(ls_forecast *out, const char *path)
-{
-	ls_file_map map;
-	LS_TRY(ls_file_map_open(&map, path));
-	ls_status status = ls_forecast_parse(out, map.data, map.bytes, path);
-	ls_file_map_close(&map);
 	return status;
 }

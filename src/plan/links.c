@@ -197,8 +197,8 @@ static int freeze(filling *f)
 
 void ls_links_share(ls_links *l, const double *slow)
 {
-	double weight[64 * LS_LIMIT_OWNERS] = { 0 };
-	char grows[64 * 64];
+	double weight[LS_PARTIES_MAX * LS_LIMIT_OWNERS] = { 0 };
+	char grows[LS_PARTIES_MAX * LS_PARTIES_MAX];
 	filling f = { .l = l, .weight = weight, .grows = grows };
 	int growing = 0;
 

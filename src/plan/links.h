@@ -16,6 +16,8 @@
 
 #include "base/status.h"
 
+enum { LS_PARTIES_MAX = 32 };
+
 typedef struct ls_parcel {
 	int bucket, pull; /* urgency is the bucket; a pull brings new values, else pieces */
 	double bytes, left;

@@ -12,10 +12,9 @@
 
 #include "exchange/plan.h"
 #include "plan/cluster.h"
+#include "plan/links.h"
 #include "plan/script.h"
 #include "train/profile.h"
-
-enum { LS_PARTIES_MAX = 32 };
 
 /* What is asked. */
 typedef struct ls_scene_options {
@@ -55,8 +54,7 @@ void ls_scene_release(ls_scene *scene);
 /* Bytes of one owner's slice of a bucket, on the wire; in a party of several nodes the mean over them. */
 double ls_scene_slice(const ls_scene *scene, int bucket, const ls_party *owner);
 
-/* Owners of a bucket that have a slice of it, and bytes of the largest one. */
-int64_t ls_scene_holders(const ls_scene *scene, int bucket);
+/* Bytes of the largest slice of a bucket. */
 double ls_scene_largest(const ls_scene *scene, int bucket);
 
 /* Seconds of one thread to add up and update a party's slice of a bucket. */

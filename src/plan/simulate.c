@@ -153,6 +153,12 @@ static double latency(const play *g, int from, int to)
 	return fmax(g->s->party[from].kind.latency_us, g->s->party[to].kind.latency_us) * 1e-6;
 }
 
+/* The first party's steps are those that count; servers have none of their own. */
+static int is_kept(const play *g)
+{
+	return g->player[0].began >= 0 && g->player[0].ended == 0;
+}
+
 /* A party's slice of a bucket on its way, from one of its nodes or to one. */
 static void send(play *g, int from, int to, int bucket, int pull)
 {
@@ -168,7 +174,7 @@ static void send(play *g, int from, int to, int bucket, int pull)
 	if (c->fan > 0 && bytes > 0) {
 		ls_links_send(&g->links, from, to,
 			      (ls_parcel){ .bucket = bucket, .pull = pull, .bytes = bytes, .cap = cap });
-		if (g->player[from].began >= 0)
+		if (is_kept(g))
 			g->player[from].sent += bytes * c->fan;
 	}
 }
@@ -398,7 +404,7 @@ static void note_blame(play *g, double seconds)
 		updating |= a->chore_count > 0;
 		for (int k = 0; k < LS_LIMIT_OWNERS; k++)
 			limited[k] |= port->full[k];
-		if (a->began >= 0 && a->ended == 0 && full)
+		if (is_kept(g) && full)
 			a->busy += seconds;
 		if (a->waits && a->began >= 0)
 			a->waited += seconds;
@@ -511,6 +517,7 @@ static void sum_up(const play *g, ls_simulated *r)
 		const player *a = &g->player[p];
 		double count = (double)(a->party->kind.count * a->party->kind.devices);
 		r->sent_bytes = fmax(r->sent_bytes, a->sent / STEPS_KEPT);
+		r->link_busy = fmax(r->link_busy, a->busy / (g->player[0].ended - g->player[0].began));
 		if (!a->party->worker)
 			continue;
 		double step = (a->ended - a->began) / STEPS_KEPT;
@@ -519,7 +526,6 @@ static void sum_up(const play *g, ls_simulated *r)
 		r->step_s = fmax(r->step_s, step);
 		r->compute_s += count * compute[p];
 		r->exposed_s += count * a->waited / STEPS_KEPT;
-		r->link_busy = fmax(r->link_busy, a->busy / STEPS_KEPT / step);
 		samples += count * leaves;
 		alone += count * a->party->kind.speed * (double)g->s->o.profile->batch / g->s->o.profile->step_s;
 		devices += count;

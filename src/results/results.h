@@ -1,6 +1,6 @@
 /*
  * results.h - what a sweep has measured, as results.json keeps it: written by the sweep after every point, read by the
- * report and by the planner's checks.
+ * report.
  *
  * A point is one row of a published table: a job (what was asked) and what came out of it. Benches give a rate, runs of
  * training also give curves and wall time.
@@ -68,7 +68,7 @@ typedef struct ls_point {
 	ls_point_job job;
 	ls_point_state state;
 	char reason[LS_RESULTS_TEXT]; /* of skipping or failing */
-	/* medians over repeats */
+	/* medians over repeats; of training, the last repeat's where it is not about rates */
 	double samples_per_s, samples_per_s_min, samples_per_s_max;
 	double tokens_per_s; /* real ones; 0: images */
 	double step_ms, compute_ms, exposed_ms, wait_ms, update_ms;
@@ -95,7 +95,7 @@ typedef struct ls_results_machine {
 typedef struct ls_results {
 	char sweep[LS_RESULTS_NAME];   /* the recipe's name, or "sweep" */
 	char title[LS_RESULTS_TEXT];   /* of the published table */
-	char table[LS_RESULTS_NAME];   /* its form: see ls_report_form in report/ */
+	char table[LS_RESULTS_NAME];   /* its form: throughput, epochs, walltime, strategies */
 	char started[LS_RESULTS_NAME]; /* ISO 8601, UTC */
 	int64_t quick;                 /* 1: the short form, for two cores and two minutes */
 	ls_results_machine machine;

@@ -135,7 +135,7 @@ static ls_status take_over(sweep *s, ls_results *earlier)
 			continue;
 		if (now == NULL)
 			now = &r->points[r->point_count++];
-		else if ((int64_t)old->repeat_count < wanted(s, (size_t)(now - r->points)))
+		else if (s->options->again || (int64_t)old->repeat_count < wanted(s, (size_t)(now - r->points)))
 			continue;
 		*now = *old;
 		*old = (ls_point){ 0 };
@@ -143,17 +143,21 @@ static ls_status take_over(sweep *s, ls_results *earlier)
 	return LS_OK;
 }
 
+/* With `again` the points that are asked for are measured anew, and results that do not fit are no obstacle. */
 static ls_status look_back(sweep *s)
 {
 	ls_results earlier = { 0 };
 
-	if (s->options->again || !ls_path_exists(s->path))
+	if (!ls_path_exists(s->path))
 		return LS_OK;
-	LS_TRY(ls_results_read(&earlier, s->path));
-	ls_status status = check_earlier(s, &earlier);
+	ls_status status = ls_results_read(&earlier, s->path);
+	if (status == LS_OK)
+		status = check_earlier(s, &earlier);
 	if (status == LS_OK) {
 		memcpy(s->results.started, earlier.started, sizeof(earlier.started));
 		status = take_over(s, &earlier);
+	} else if (s->options->again) {
+		status = LS_OK;
 	}
 	ls_results_release(&earlier);
 	return status;

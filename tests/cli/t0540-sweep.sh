@@ -41,7 +41,8 @@ ok "more repeats than there are: again" json $results \
 cp $results before.json
 run "$LOCKSTEP" bench "${tiny[@]}" --batch 16,32 --again
 ok "--again measures all of them" json $results \
-	'not any(p in __import__("json").load(open("before.json"))["points"] for p in o["points"])'
+	'not any(p in __import__("json").load(open("before.json"))["points"] for p in o["points"] if p["job"]["batch"] > 8)'
+ok "and keeps those of another list" json $results 'sorted(p["job"]["batch"] for p in o["points"]) == [8, 16, 32]'
 
 run "$LOCKSTEP" bench "${tiny[@]}" --batch 8 --devices 1,$((cores + 1)) --threads 1 --out many --seed 7
 is "more devices than cores" "$status" 0

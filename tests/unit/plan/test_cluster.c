@@ -48,6 +48,7 @@ static void test_malformed(void **state)
 		{ "{\"format\": \"lockstep cluster\", \"version\": 2, \"nodes\": []}", "version is 2" },
 		{ HEAD "\"nodes\": []}", "nodes is missing or not a list of 1 to" },
 		{ HEAD "\"nodes\": 7}", "nodes is missing" },
+		{ HEAD "\"nodes\": [{}, 5]}", "nodes[1] is not an object with fields" },
 		{ HEAD "\"nodes\": [{\"count\": 0}]}", "nodes[0].count is 0" },
 		{ HEAD "\"nodes\": [{}, {\"speed\": \"fast\"}]}", "nodes[1].speed is missing or not a number" },
 		{ HEAD "\"nodes\": [{\"devcies\": 4}]}",

@@ -129,6 +129,8 @@ static void test_server(void **state)
 		ls_simulated r = simulate(&(setting){ .nodes = workers + 1, .servers = 1, .gbit = 0.1 });
 		assert_true(r.step_s >= wire * 0.999);
 		near("the step with one server", r.step_s, wire, 0.15);
+		near("what the server sends", r.sent_bytes, bytes * (double)workers, 0.1);
+		assert_true(r.link_busy > 0.8 && r.link_busy <= 1);
 		assert_string_equal(r.bottleneck, "servers' links");
 	}
 }
@@ -155,7 +157,7 @@ static void test_after(void **state)
 	assert_true(early.step_s < late.step_s - 0.5 * wire);
 }
 
-/* Six nodes one by one, eight as one party: the curve between has no step. */
+/* Six nodes are simulated one by one, seven as one party: the curve has no step between them. */
 static void test_parties_are_nodes(void **state)
 {
 	static const double rates[] = { 0.1, 1, 10 };
