@@ -34,7 +34,7 @@ test: ## install what tests need, build, run every test; SANITIZER=address|undef
 	$(MAKE) --no-print-directory build
 	tools/run-tests "$(BUILD)" $(TESTS)
 
-demo: deps ## build, get MNIST and train the small CNN on all cores, in about a minute
+demo: deps ## build, then the whole story: probe, ResNet-18 on one core and on all, a table, a prediction, a page
 	tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)"
 	cmake --build "$(BUILD)" --target lockstep_cli
 	tools/demo "$(BUILD)"

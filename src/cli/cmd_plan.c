@@ -39,7 +39,7 @@ static const ls_setting rows[] = {
 	{ "wire", 0, "LIST", "Job", "fp32, bf16", LS_SETTING_STRING, PLAN(wire), 0, 0, 0 },
 	{ "bucket-bytes", 0, "LIST", "Job", "that go out together: 262144,1048576", LS_SETTING_STRING, PLAN(bucket), 0,
 	  0, 0 },
-	{ "leaves", 0, "N", "Job", "of the profile's batch, a device and step", LS_SETTING_INT, PLAN(leaves), 1, 1e6,
+	{ "leaves", 0, "N", "Job", "of the profile's batch, a device and step", LS_SETTING_INT, PLAN(leaves), 1, 10000,
 	  0 },
 	{ "share", 0, "HOW", "Job", "equal, or auto: by the speed of nodes", LS_SETTING_STRING, PLAN(share), 0, 0, 0 },
 	{ "checkpoint-every", 0, "S", "Job", "seconds; 0: what loses least; -1: the cluster's", LS_SETTING_REAL,

@@ -14,7 +14,7 @@
 #include "plan/simulate.h"
 #include "json/fields.h"
 
-enum { LIST_MAX = 64, TEXT_MAX = 32 };
+enum { LIST_MAX = 64, TEXT_MAX = 32, ROWS_MOST = 1000 };
 
 /* Without --servers: one in so many nodes of a ps. */
 enum { NODES_A_SERVER = 8 };
@@ -92,8 +92,8 @@ static ls_status check_options(const ls_forecast_options *o)
 			       "no profile: record one with 'lockstep bench --model M --profile-out FILE'");
 	if (o->share == NULL || (strcmp(o->share, "equal") != 0 && strcmp(o->share, "auto") != 0))
 		return ls_fail(LS_EINVALID, "share '%s' is neither equal nor auto", o->share != NULL ? o->share : "");
-	if (o->leaves < 1 || o->leaves > 1000000 || o->devices < 0 || o->devices > 100000)
-		return ls_fail(LS_EINVALID, "leaves must be 1 to 1000000, devices 0 to 100000");
+	if (o->leaves < 1 || o->leaves > 10000 || o->devices < 0 || o->devices > 100000)
+		return ls_fail(LS_EINVALID, "leaves must be 1 to 10000, devices 0 to 100000");
 	return LS_OK;
 }
 
@@ -117,11 +117,22 @@ static void override(request *r)
 	c->shared_cores = o->shared_cores > 0 ? o->shared_cores : c->shared_cores;
 }
 
+static double compute_of(const ls_profile *p)
+{
+	double seconds = p->loss_s;
+	for (size_t i = 0; i < p->layers; i++)
+		seconds += p->layer[i].forward_s + p->layer[i].backward_s;
+	return seconds;
+}
+
 static ls_status open_request(request *r, const ls_forecast_options *options)
 {
 	*r = (request){ .o = options };
 	LS_TRY(check_options(options));
 	LS_TRY(ls_profile_read(&r->profile, options->profile));
+	if (!(compute_of(&r->profile) > 0 && r->profile.step_s > 0))
+		return ls_fail(LS_EFORMAT, "%s: layers or step_s take no time; record the profile again",
+			       options->profile);
 	r->described = options->cluster != NULL;
 	if (r->described)
 		LS_TRY(ls_cluster_read(&r->cluster, options->cluster));
@@ -234,6 +245,8 @@ static ls_status make_rows(const request *r, ls_forecast *f)
 
 	for (int i = 0; i < 5; i++)
 		all *= (size_t)counts[i];
+	if (all > ROWS_MOST)
+		return ls_fail(LS_EINVALID, "%zu combinations are more than %d; ask for fewer at once", all, ROWS_MOST);
 	f->row = calloc(all, sizeof(*f->row));
 	if (f->row == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for a forecast of %zu rows", all);
@@ -250,11 +263,11 @@ static ls_status make_rows(const request *r, ls_forecast *f)
 static void describe(const request *r, ls_forecast *f)
 {
 	const ls_profile *p = &r->profile;
-	snprintf(f->model, sizeof(f->model), "%s", p->model);
-	snprintf(f->optimizer, sizeof(f->optimizer), "%s", p->optimizer);
-	snprintf(f->cluster, sizeof(f->cluster), "%s", r->cluster.name);
+	ls_text_printable(f->model, sizeof(f->model), p->model);
+	ls_text_printable(f->optimizer, sizeof(f->optimizer), p->optimizer);
+	ls_text_printable(f->cluster, sizeof(f->cluster), r->cluster.name);
 	f->batch = p->batch * r->o->leaves;
-	f->device_per_s = (double)p->batch / p->step_s;
+	f->device_per_s = (double)f->batch / ((double)r->o->leaves * (p->step_s - p->update_s) + p->update_s);
 	f->gradient_bytes = (double)p->live * sizeof(float);
 }
 

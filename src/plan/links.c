@@ -87,9 +87,15 @@ static double caps(const ls_channel *c)
 	return sum;
 }
 
+/* Processor seconds of a byte, over all parcels under way: letters cost by number, too. */
 static double cpu_a_byte(const ls_links *l, const ls_channel *c)
 {
-	return l->cpu_s_a_byte + l->cpu_s_a_letter / c->flying[0].bytes;
+	double letters = 0, bytes = 0;
+	for (int i = 0; i < c->flying_count; i++) {
+		letters += c->flying[i].bytes / c->flying[i].letter;
+		bytes += c->flying[i].bytes;
+	}
+	return l->cpu_s_a_byte + l->cpu_s_a_letter * letters / bytes;
 }
 
 /* What a byte a second on the channel takes of limit k at either end. */

@@ -21,7 +21,8 @@ enum { LS_PARTIES_MAX = 32 };
 typedef struct ls_parcel {
 	int bucket, pull; /* urgency is the bucket; a pull brings new values, else pieces */
 	double bytes, left;
-	double cap; /* bytes a second at most */
+	double letter; /* bytes of a letter, where `bytes` is the mean over owners of whom few have one */
+	double cap;    /* bytes a second at most */
 } ls_parcel;
 
 typedef struct ls_channel {

@@ -103,9 +103,9 @@ static ls_status add_parties(ls_scene *s)
 			if (pass == 0 && workers > 0 && kind->devices < 1)
 				return ls_fail(
 					LS_EINVALID,
-					"nodes '%s' have no devices, so they must be servers, and those are the last "
-					"nodes: there are %lld of them, ask for as many with --servers",
-					kind->name, (long long)kind->count);
+					"nodes '%s' have no devices, so they can only be servers: list them last and "
+					"use --placement ps --servers N",
+					kind->name);
 			LS_TRY(pass == 0 ? add_workers(s, kind, workers, s->o.servers == 0)
 					 : add_servers(s, kind, kind->count - workers));
 			seen += kind->count;

@@ -95,7 +95,7 @@ static void write_round(writer *w, double part, int is_first, int is_last)
 	}
 }
 
-/* What of the recorded step is neither layers nor loss nor update: reading samples, counting. */
+/* What of the recorded step, of one leaf, is neither layers nor loss nor update: reading samples, counting. */
 static double overhead(const ls_profile *p)
 {
 	double rest = p->step_s - p->loss_s - p->update_s;
@@ -114,7 +114,7 @@ static void write_step(writer *w)
 		add(w, (ls_act){ .kind = LS_DO_NEED, .first = 0, .last = buckets - 1 });
 	for (int64_t r = 0; r < rounds; r++)
 		write_round(w, 1.0 / (double)o->profile->slices, r == 0, r == rounds - 1);
-	compute(w, overhead(o->profile));
+	compute(w, overhead(o->profile) * (double)o->leaves);
 	for (int b = buckets - 2; o->after && b >= 0; b--)
 		give(w, b);
 	if (o->give_s > 0)

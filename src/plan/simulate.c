@@ -173,7 +173,11 @@ static void send(play *g, int from, int to, int bucket, int pull)
 	}
 	if (c->fan > 0 && bytes > 0) {
 		ls_links_send(&g->links, from, to,
-			      (ls_parcel){ .bucket = bucket, .pull = pull, .bytes = bytes, .cap = cap });
+			      (ls_parcel){ .bucket = bucket,
+					   .pull = pull,
+					   .bytes = bytes,
+					   .letter = s->exact ? bytes : fmax(bytes, ls_scene_largest(s, bucket)),
+					   .cap = cap });
 		if (is_kept(g))
 			g->player[from].sent += bytes * c->fan;
 	}
@@ -527,7 +531,7 @@ static void sum_up(const play *g, ls_simulated *r)
 		r->compute_s += count * compute[p];
 		r->exposed_s += count * a->waited / STEPS_KEPT;
 		samples += count * leaves;
-		alone += count * a->party->kind.speed * (double)g->s->o.profile->batch / g->s->o.profile->step_s;
+		alone += count * leaves / (compute[p] + g->s->o.profile->update_s / a->party->kind.speed);
 		devices += count;
 	}
 	r->compute_s /= devices;

@@ -83,7 +83,7 @@ static void add_row(const ls_study *study, ls_grid *grid, const ls_point *point,
 	ls_grid_whole(grid, point->job.epochs);
 	ls_grid_add(grid, "%" PRId64, point->job.batch);
 	ls_grid_whole(grid, steps_of(&point->job));
-	ls_grid_add(grid, "%s", ls_runtime_text(runtime, seconds));
+	ls_grid_add(grid, "%s%s", ls_runtime_text(runtime, seconds), ls_point_star(point));
 	ls_grid_fixed(grid, speedup, 2, "");
 	if (speedup > 0) {
 		ls_claim claim = { .speedup = speedup, .devices = point->job.devices, .nodes = point->job.nodes };

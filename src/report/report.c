@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/files.h"
 #include "base/names.h"
@@ -14,6 +15,7 @@
 #include "report/form.h"
 #include "report/page.h"
 #include "report/sources.h"
+#include "json/fields.h"
 
 /* ---- sweeps ------------------------------------------------------------------------------------------------------ */
 
@@ -190,10 +192,33 @@ static ls_status place(char *out, size_t size, const ls_report_options *options)
 	return ls_path_join(out, size, directory[0] ? directory : "/", "report.html");
 }
 
+/* What the report is made of must not become the report. */
+static ls_status check_out(const char *out, const ls_report_options *options)
+{
+	static const char *const inputs[] = { "results.json", "run.json", "metrics.jsonl" };
+	struct stat page, input;
+
+	if (stat(out, &page) != 0)
+		return LS_OK;
+	for (size_t i = 0; i < options->path_count; i++)
+		for (size_t k = 0; k <= LS_COUNT(inputs); k++) {
+			char path[4096];
+			if (k == LS_COUNT(inputs))
+				snprintf(path, sizeof path, "%s", options->paths[i]);
+			else
+				snprintf(path, sizeof path, "%s/%s", options->paths[i], inputs[k]);
+			if (stat(path, &input) == 0 && input.st_dev == page.st_dev && input.st_ino == page.st_ino)
+				return ls_fail(LS_EINVALID, "%s is what the report is made of; choose another --out",
+					       path);
+		}
+	return LS_OK;
+}
+
 ls_status ls_report_write(const ls_report_options *options, ls_report_result *result)
 {
 	ls_report_result told = { 0 };
 	LS_TRY(place(told.path, sizeof told.path, options));
+	LS_TRY(check_out(told.path, options));
 	const output out = { .path = told.path };
 	LS_TRY(make(options, &out, &told));
 	*result = told;

@@ -14,7 +14,7 @@ enum { RUN_BYTES_MAX = 16 << 20, METRICS_BYTES_MAX = 1 << 30, LINE_MAX_BYTES = 1
 /* Settings as run.json has them: names with '-'. */
 typedef struct settings {
 	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME], placement[16], wire[16];
-	int64_t samples, epochs, batch, global_batch, devices, threads, servers;
+	int64_t samples, epochs, batch, global_batch, leaf, devices, threads, servers;
 } settings;
 
 #define OF settings
@@ -26,6 +26,7 @@ static const ls_field setting_fields[] = {
 	LS_FIELD_WHOLE_OF(OF, epochs, 0, 1e9),
 	LS_FIELD_WHOLE_OF(OF, batch, 1, 1e9),
 	{ "global-batch", LS_FIELD_WHOLE, LS_FIELD_AT(OF, global_batch), 0, 1e12 },
+	LS_FIELD_WHOLE_IF_OF(OF, leaf, 0, 1e12),
 	LS_FIELD_WHOLE_OF(OF, devices, 1, 1e6),
 	LS_FIELD_WHOLE_OF(OF, threads, 0, 1e6),
 	LS_FIELD_WHOLE_OF(OF, servers, 0, 1e6),
@@ -57,12 +58,14 @@ static void take_machine(ls_results_machine *machine, const json_t *object)
 	machine->memory_bytes = json_integer_value(json_object_get(object, "memory_bytes"));
 }
 
-/* The batch of all devices says how many there are; those of one node, how many nodes. */
+/* A batch a device says how many there are, where leaves do not say that it means nothing; those of one node, how many
+ * nodes. */
 static void take_job(ls_point_job *job, const settings *s)
 {
 	size_t used = 0;
-	job->batch = s->batch;
-	job->devices = s->global_batch >= s->batch ? s->global_batch / s->batch : s->devices;
+	int fixed = s->leaf > 0 && s->leaf != s->batch;
+	job->devices = s->global_batch >= s->batch && !fixed ? s->global_batch / s->batch : s->devices;
+	job->batch = fixed && s->global_batch >= job->devices ? s->global_batch / job->devices : s->batch;
 	int64_t workers = job->devices % s->devices == 0 ? job->devices / s->devices : 1;
 	job->nodes = workers;
 	job->threads = s->threads;

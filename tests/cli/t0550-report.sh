@@ -168,6 +168,8 @@ change data/throughput/results.json bad.json 'o["points"][1]["job"]["devices"] =
 fails_with "text for a number" 1 "bad.json: points\[1\].job.devices is missing or not a whole number" "$LOCKSTEP" report bad.json
 change data/forecast.json bad.json 'o["rows"][1]["rate"] = 7'
 fails_with "a forecast" 1 "bad.json: rows\[1\].rate is missing or not text" "$LOCKSTEP" report bad.json
+fails_with "a page in the place of results" 2 "is what the report is made of" "$LOCKSTEP" report data/throughput --out data/throughput/results.json
+fails_with "or of a run's settings" 2 "is what the report is made of" "$LOCKSTEP" report data/run --out data/run/run.json
 cp -r data/run badrun
 sed -i '4s/"seconds": 0.75/"seconds": "x"/' badrun/metrics.jsonl
 fails_with "a run's metrics: file, line, field" 1 "badrun/metrics.jsonl:4: seconds is missing or not a number" "$LOCKSTEP" report badrun

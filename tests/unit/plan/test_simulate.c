@@ -49,6 +49,7 @@ typedef struct setting {
 	int64_t nodes, devices, servers;
 	double gbit, spread;
 	int after, bf16;
+	int letters; /* cost something */
 } setting;
 
 static ls_simulated simulate(const setting *s)
@@ -63,8 +64,8 @@ static ls_simulated simulate(const setting *s)
 	assert_int_equal(ls_cluster_of(&c, s->nodes, s->devices > 0 ? s->devices : 1, s->gbit), LS_OK);
 	c.spread = s->spread;
 	c.kind[0].latency_us = 0;
-	c.letter_us = 0;
-	c.net_ns_a_byte = 0;
+	c.letter_us = s->letters ? 10 : 0;
+	c.net_ns_a_byte = s->letters ? 0.4 : 0;
 	o.cluster = &c;
 	assert_int_equal(ls_scene_make(&scene, &o), LS_OK);
 	assert_int_equal(ls_simulate(&scene, &out), LS_OK);
@@ -170,6 +171,27 @@ static void test_parties_are_nodes(void **state)
 	}
 }
 
+/* More nodes, faster links and fewer bytes may be of no use, but do not make it slower by leaps. */
+static void test_no_cliffs(void **state)
+{
+	(void)state;
+	for (int64_t nodes = 8; nodes <= 8192; nodes *= 2) {
+		double before = INFINITY;
+		for (double gbit = 1; gbit <= 100; gbit *= 10) {
+			ls_simulated r = simulate(&(setting){ .nodes = nodes, .gbit = gbit, .letters = 1 });
+			ls_simulated half =
+				simulate(&(setting){ .nodes = nodes, .gbit = gbit, .bf16 = 1, .letters = 1 });
+			ls_simulated more =
+				simulate(&(setting){ .nodes = nodes + nodes / 16, .gbit = gbit, .letters = 1 });
+			if (!(r.step_s <= before * 1.02 && half.step_s <= r.step_s * 1.02 &&
+			      more.step_s <= r.step_s * 1.25))
+				fail_msg("%g Gbit/s, %d nodes: %g s, slower links %g, bf16 %g, more nodes %g", gbit,
+					 (int)nodes, r.step_s, before, half.step_s, more.step_s);
+			before = r.step_s;
+		}
+	}
+}
+
 static void test_refusals(void **state)
 {
 	ls_cluster c;
@@ -195,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_straggler),
 		cmocka_unit_test(test_after),
 		cmocka_unit_test(test_parties_are_nodes),
+		cmocka_unit_test(test_no_cliffs),
 		cmocka_unit_test(test_refusals),
 	};
 	return cmocka_run_group_tests(tests, make_profile, NULL);

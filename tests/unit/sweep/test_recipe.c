@@ -114,6 +114,8 @@ static void test_malformed(void **state)
 	refuses("[]", "format", "lockstep recipe");
 	refuses("{\"format\": \"lockstep recipe\", \"version\": 2}", "version", "2");
 	refuses(HEAD "\"repeats\": 3, \"points\": []}", "repeats", "did you mean 'repeat'");
+	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--lr 1 --batch=64\"}]}", "arguments",
+		"field of its own");
 	refuses(HEAD "\"repeat\": 0, \"points\": [{\"model\": \"cnn\"}]}", "repeat", "between 1");
 	refuses(HEAD "\"steps\": 1.5, \"points\": [{\"model\": \"cnn\"}]}", "steps", "whole number");
 	refuses(HEAD "\"points\": 3}", "points", "list");
