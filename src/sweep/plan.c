@@ -48,8 +48,7 @@ static ls_status multiply(const ls_sweep_options *o, ls_sweep_plan *plan, ls_blo
 {
 	ls_point_job *job = &block->common.job;
 
-	const char *slash = o->out != NULL ? strrchr(o->out, '/') : NULL, *folder = slash != NULL ? slash + 1 : o->out;
-	snprintf(plan->name, sizeof(plan->name), "%.60s", folder != NULL && folder[0] ? folder : "sweep");
+	snprintf(plan->name, sizeof(plan->name), "sweep");
 	snprintf(plan->table, sizeof(plan->table), "throughput");
 	snprintf(job->kind, sizeof(job->kind), "bench");
 	snprintf(job->optimizer, sizeof(job->optimizer), "%s", o->optimizer != NULL ? o->optimizer : "adam");
