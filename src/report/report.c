@@ -52,8 +52,10 @@ static void introduce(ls_page *page, const ls_results *results)
 	for (int state = LS_POINT_PENDING; state <= LS_POINT_FAILED; state++)
 		if (state != LS_POINT_DONE && counts[state] > 0)
 			rest = ls_page_text(page, "%s, %zu %s", rest, counts[state], words[state]);
-	ls_page_paragraph(page, "Sweep %s, begun %s%s: %zu of %zu points measured%s.", results->sweep, results->started,
-			  results->quick ? ", the quick form" : "", counts[LS_POINT_DONE], results->point_count, rest);
+	int is_list = !strcmp(results->sweep, "sweep");
+	ls_page_paragraph(page, "%s%s, begun %s%s: %zu of %zu points measured%s.", is_list ? "A sweep" : "Sweep ",
+			  is_list ? "" : results->sweep, results->started, results->quick ? ", the quick form" : "",
+			  counts[LS_POINT_DONE], results->point_count, rest);
 }
 
 static ls_status add_sweep(ls_page *page, const ls_results *results, int beside, const char *title)
