@@ -145,7 +145,7 @@ static ls_status start_list(ls_courier *courier, ls_letter_list *list, const ls_
 /* One letter always may, however large. */
 static int has_room(const ls_courier *courier, const ls_courier_peer *peer)
 {
-	size_t window = courier->window ? courier->window : ls_window_bytes(&peer->window);
+	size_t window = courier->window ? courier->window : ls_window_bytes(&peer->window, courier->size - 1);
 	return peer->letters == 0 ||
 	       (peer->letters < courier->most_outgoing && peer->bytes + peer->outgoing->bytes <= window);
 }

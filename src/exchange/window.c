@@ -31,15 +31,16 @@ void ls_window_arrived(ls_window *w, size_t bytes, double now)
 	begin(w, now);
 }
 
-size_t ls_window_of(double rate)
+size_t ls_window_of(double rate, int peers)
 {
+	size_t least = LS_WINDOW_LEAST / (size_t)(peers > 1 ? peers : 1);
 	double bytes = rate * LS_WINDOW_SECONDS;
-	if (bytes < (double)LS_WINDOW_LEAST)
-		return LS_WINDOW_LEAST;
+	if (bytes < (double)least)
+		return least;
 	return bytes < (double)LS_WINDOW_MOST ? (size_t)bytes : LS_WINDOW_MOST;
 }
 
-size_t ls_window_bytes(const ls_window *w)
+size_t ls_window_bytes(const ls_window *w, int peers)
 {
-	return ls_window_of(w->rate);
+	return ls_window_of(w->rate, peers);
 }

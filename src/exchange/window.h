@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #define LS_WINDOW_SECONDS 8e-3
-#define LS_WINDOW_LEAST ((size_t)256 << 10)
+#define LS_WINDOW_LEAST ((size_t)1 << 20) /* to all peers together */
 #define LS_WINDOW_MOST ((size_t)4 << 20)
 
 typedef struct ls_window {
@@ -29,9 +29,10 @@ typedef struct ls_window {
 /* A letter from the peer has arrived. */
 void ls_window_arrived(ls_window *window, size_t bytes, double now);
 
-size_t ls_window_bytes(const ls_window *window);
+/* Of one of so many peers. */
+size_t ls_window_bytes(const ls_window *window, int peers);
 
-/* What it comes to on a link of so many bytes a second. */
-size_t ls_window_of(double rate);
+/* What it comes to where a peer gets so many bytes a second. */
+size_t ls_window_of(double rate, int peers);
 
 #endif

@@ -93,7 +93,7 @@ static void open_ports(play *g)
 			int self = p == q;
 			c->fan = (double)(g->s->party[q].kind.count - self);
 			c->fan_in = (double)(kind->count - self);
-			c->window = (double)ls_window_of(way / fmax(1, peers_of(g, p)));
+			c->window = (double)ls_window_of(way / fmax(1, peers_of(g, p)), (int)g->s->nodes - 1);
 		}
 	}
 }
