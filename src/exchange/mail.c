@@ -360,7 +360,10 @@ void ls_mail_address(ls_mail *mail, int bucket, int peer, int tag)
 	mail->bucket = bucket;
 	mail->node = mail->letter.peer = peer;
 	mail->letter.tag = tag;
-	mail->letter.urgency = mail->letter.number = bucket;
+	mail->letter.number = bucket;
+	/* The figures that ride along are few and nobody's forward pass asks for them, so they would wait for as long
+	 * as the wire is busy; but a node begins no step before those of the last but one are here. First, then. */
+	mail->letter.urgency = bucket == mail->exchange->plan.buckets - 1 ? -1 : bucket;
 }
 
 static void address_all(ls_exchange *x)
