@@ -193,6 +193,7 @@ void ls_exchange_begin(ls_exchange *x, const ls_exchange_deal *deal)
 	}
 	x->begun = 1;
 	x->step = deal->step;
+	atomic_store_explicit(&x->begun_step, deal->step, memory_order_relaxed);
 	x->scale = deal->scale;
 	deal_round(x, deal);
 	for (int b = 0; b < x->plan.buckets; b++)

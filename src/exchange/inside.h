@@ -39,6 +39,7 @@ typedef struct ls_mail {
 	size_t next_bytes;
 	size_t packed; /* push: bytes its piece came to */
 	int bucket, node;
+	int rank; /* within a step: the bucket's place in the forward pass */
 } ls_mail;
 
 typedef struct ls_bucket_state {
@@ -84,9 +85,10 @@ struct ls_exchange {
 	int slots, outputs; /* stores of a device; pieces a node can have */
 	int inputs;         /* pieces a step can have */
 	int begun;
-	float scale;          /* of this node's gradient, with staleness */
-	uint64_t first, step; /* the first step begun, and the one under way */
-	ls_round rounds[2];   /* by parity of the step */
+	float scale;                  /* of this node's gradient, with staleness */
+	uint64_t first, step;         /* the first step begun, and the one under way */
+	_Atomic(uint64_t) begun_step; /* the same, for the courier's thread */
+	ls_round rounds[2];           /* by parity of the step */
 	int *node_of[2], *device_of[2];
 	float **store;               /* (devices * slots) each (width) */
 	float **outgoing;            /* (outputs) each (width): the node's pieces, where gathering or bf16 makes them */

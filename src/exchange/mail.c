@@ -19,6 +19,10 @@ enum { TAG_PUSH = 0, TAG_PULL = 1, BUCKETS_MOST = (LS_TAG_COLLECT - 1) / 2 };
 
 static void start(ls_mail *mail, void *buffer, size_t bytes)
 {
+	/* What belongs to an older step goes first: a node that has not begun this one takes none of its pieces, and
+	 * may be waiting for what is behind them. */
+	uint64_t step = atomic_load_explicit(&mail->exchange->begun_step, memory_order_relaxed);
+	mail->letter.urgency = (int64_t)step * (BUCKETS_MOST + 2) + mail->rank;
 	mail->letter.buffer = buffer;
 	mail->letter.bytes = bytes;
 	ls_courier_post(mail->exchange->o.courier, &mail->letter);
@@ -363,7 +367,7 @@ void ls_mail_address(ls_mail *mail, int bucket, int peer, int tag)
 	mail->letter.number = bucket;
 	/* The figures that ride along are few and nobody's forward pass asks for them, so they would wait for as long
 	 * as the wire is busy; but a node begins no step before those of the last but one are here. First, then. */
-	mail->letter.urgency = bucket == mail->exchange->plan.buckets - 1 ? -1 : bucket;
+	mail->rank = bucket == mail->exchange->plan.buckets - 1 ? -1 : bucket;
 }
 
 static void address_all(ls_exchange *x)
@@ -383,7 +387,7 @@ static void address_all(ls_exchange *x)
 			ls_mail_address(&x->pull_out[b * x->nodes + n], b, n, 2 * b + TAG_PULL);
 	}
 	for (int b = 0; b < x->plan.buckets && x->o.library_sum; b++)
-		ls_exchange_push_at(x, b, 0, 0)->letter.urgency = 0; /* first come, first served */
+		ls_exchange_push_at(x, b, 0, 0)->rank = 0; /* first come, first served */
 }
 
 ls_status ls_exchange_make_mail(ls_exchange *x)
