@@ -6,16 +6,11 @@
 #include "report/put.h"
 
 static const ls_form forms[] = {
-	{ "throughput", "throughput and speedup by nodes, devices and batch", ls_form_throughput },
-	{ "epochs", "rates, epochs, test times and accuracy", ls_form_epochs },
-	{ "walltime", "wall time by node, with averages", ls_form_walltime },
-	{ "strategies", "AllReduce against PS against ideal", ls_form_strategies },
+	{ "throughput", ls_form_throughput },
+	{ "epochs", ls_form_epochs },
+	{ "walltime", ls_form_walltime },
+	{ "strategies", ls_form_strategies },
 };
-
-const ls_form *ls_form_at(size_t i)
-{
-	return i < sizeof forms / sizeof forms[0] ? &forms[i] : NULL;
-}
 
 const ls_form *ls_form_of(const ls_results *results)
 {

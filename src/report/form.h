@@ -13,11 +13,10 @@
 #include "report/study.h"
 
 typedef struct ls_form {
-	const char *name, *summary;
+	const char *name;
 	void (*tables)(const ls_study *study);
 } ls_form;
 
-const ls_form *ls_form_at(size_t i); /* NULL past the last */
 const ls_form *ls_form_of(const ls_results *results);
 
 void ls_form_throughput(const ls_study *study);

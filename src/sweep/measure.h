@@ -26,7 +26,4 @@ typedef struct ls_sweep_place {
  */
 ls_status ls_measure(ls_sweep_place *place, const ls_sweep_point *point, ls_point *result);
 
-/* Whether this machine has too few cores for the point's devices. */
-int ls_measure_replays(const ls_sweep_place *place, const ls_sweep_point *point);
-
 #endif
