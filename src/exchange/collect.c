@@ -2,7 +2,8 @@
  * collect.c - what nodes tell each other now and then.
  *
  * All letters have one tag: calls are made in the same order by all nodes and letters between two nodes arrive in
- * order, so no letter is taken for another's.
+ * order, so no letter is taken for another's. They go behind whatever of the last step is still to be sent: a peer may
+ * need that to finish its step, and takes nothing collected before.
  *
  * Cost for N nodes and M bytes, on links that carry a byte in b seconds and a letter in a:
  *
@@ -76,6 +77,7 @@ static void parcel_post(desk *d, parcel *p, int outgoing, int peer, void *buffer
 				   .outgoing = outgoing,
 				   .buffer = buffer,
 				   .bytes = bytes,
+				   .urgency = INT64_MAX,
 				   .what = d->what,
 				   .number = -1,
 				   .done = parcel_arrived,

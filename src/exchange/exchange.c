@@ -143,7 +143,8 @@ static void deal_round(ls_exchange *x, const ls_exchange_deal *deal)
 	assert(round->gather.outputs <= x->outputs && (ls_exchange_is_flat(x) || round->combine.inputs <= x->inputs));
 }
 
-/* The extra floats of the last step have been seen to: their place may be written again. */
+/* The extra floats of the last step have been seen to: their place may be written again, and their owners have posted
+ * them to everybody. */
 static void await_extra(ls_exchange *x, int participant)
 {
 	int last = x->plan.buckets - 1;
@@ -193,7 +194,6 @@ void ls_exchange_begin(ls_exchange *x, const ls_exchange_deal *deal)
 	}
 	x->begun = 1;
 	x->step = deal->step;
-	atomic_store_explicit(&x->begun_step, deal->step, memory_order_relaxed);
 	x->scale = deal->scale;
 	deal_round(x, deal);
 	for (int b = 0; b < x->plan.buckets; b++)
@@ -282,8 +282,11 @@ void ls_exchange_ready(ls_exchange *x, int device, int64_t k, size_t begin, size
 	for (int j = leaf->first_join; j < leaf->first_join + leaf->joins; j++)
 		ls_sum_into(store[s->join[j].into] + from, store[s->join[j].from] + from, count);
 	if (k == s->count - 1) {
+		int participant = device * x->o.threads + member.rank;
+		if (x->nodes > 1 && x->o.staleness == 0)
+			await_extra(x, participant); /* nothing of this step before all of the last: see mail.c */
 		deliver(x, from, from + count);
-		work_own(x, device * x->o.threads + member.rank);
+		work_own(x, participant);
 	}
 }
 

@@ -30,14 +30,20 @@
 #include "exchange/stale.h"
 #include "exchange/worklist.h"
 
+/* What a letter carries, and the step it belongs to. */
+typedef struct ls_load {
+	void *buffer;
+	size_t bytes;
+	uint64_t step;
+} ls_load;
+
 /* A letter that is posted again every step, maybe before the courier has noticed that the last one arrived. */
 typedef struct ls_mail {
 	ls_letter letter;
 	struct ls_exchange *exchange;
 	_Atomic(int) state; /* 0: at home, 1: under way, 2: under way and wanted again */
-	void *next_buffer;  /* what it carries then */
-	size_t next_bytes;
-	size_t packed; /* push: bytes its piece came to */
+	ls_load next;       /* what it carries then */
+	size_t packed;      /* push: bytes its piece came to */
 	int bucket, node;
 	int rank; /* within a step: the bucket's place in the forward pass */
 } ls_mail;
@@ -85,10 +91,9 @@ struct ls_exchange {
 	int slots, outputs; /* stores of a device; pieces a node can have */
 	int inputs;         /* pieces a step can have */
 	int begun;
-	float scale;                  /* of this node's gradient, with staleness */
-	uint64_t first, step;         /* the first step begun, and the one under way */
-	_Atomic(uint64_t) begun_step; /* the same, for the courier's thread */
-	ls_round rounds[2];           /* by parity of the step */
+	float scale;          /* of this node's gradient, with staleness */
+	uint64_t first, step; /* the first step begun, and the one under way */
+	ls_round rounds[2];   /* by parity of the step */
 	int *node_of[2], *device_of[2];
 	float **store;               /* (devices * slots) each (width) */
 	float **outgoing;            /* (outputs) each (width): the node's pieces, where gathering or bf16 makes them */
@@ -155,7 +160,7 @@ void ls_exchange_answer(ls_exchange *x, int bucket, int node, void *values); /* 
 /* Copies of a sample letter; to whom and about what; on its way, at once or when it is back; back, and seen to. */
 ls_mail *ls_mail_new(ls_exchange *x, size_t count, const ls_letter *sample);
 void ls_mail_address(ls_mail *mail, int bucket, int peer, int tag);
-void ls_mail_post(ls_mail *mail, void *buffer, size_t bytes);
+void ls_mail_post(ls_mail *mail, ls_load load);
 void ls_mail_home(ls_mail *mail);
 ls_status ls_exchange_make_mail(ls_exchange *x);
 void ls_exchange_free_mail(ls_exchange *x);

@@ -5,6 +5,12 @@
  * order they are sent: a node's pieces first to last, then the next step's. The urgency of either is the bucket's place
  * in forward order: what the next forward pass reads first goes first, be it still on its way up or already on its way
  * down.
+ *
+ * But nothing goes before what belongs to an older step, or nodes would wait for each other in a circle: a node takes
+ * no piece of a step that it has not begun, a piece that is not taken fills the window, and what is behind it may be
+ * the very values that the node must have to begin. With older steps first that cannot be, for all letters of a step
+ * have been posted, by all nodes, before anybody posts one of the next: its first are pushes, and who pushes has all
+ * new values of the step before, be it for its forward pass or, the extra ones, because it waits for them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,27 +23,23 @@
 /* Two tags a bucket; the last of the exchange's is that of norms (norms.c). */
 enum { TAG_PUSH = 0, TAG_PULL = 1, BUCKETS_MOST = (LS_TAG_COLLECT - 1) / 2 };
 
-static void start(ls_mail *mail, void *buffer, size_t bytes)
+static void start(ls_mail *mail, ls_load load)
 {
-	/* What belongs to an older step goes first: a node that has not begun this one takes none of its pieces, and
-	 * may be waiting for what is behind them. */
-	uint64_t step = atomic_load_explicit(&mail->exchange->begun_step, memory_order_relaxed);
-	mail->letter.urgency = (int64_t)step * (BUCKETS_MOST + 2) + mail->rank;
-	mail->letter.buffer = buffer;
-	mail->letter.bytes = bytes;
+	mail->letter.urgency = (int64_t)load.step * (BUCKETS_MOST + 2) + mail->rank;
+	mail->letter.buffer = load.buffer;
+	mail->letter.bytes = load.bytes;
 	ls_courier_post(mail->exchange->o.courier, &mail->letter);
 }
 
-void ls_mail_post(ls_mail *mail, void *buffer, size_t bytes)
+void ls_mail_post(ls_mail *mail, ls_load load)
 {
 	for (;;) {
 		int at_home = 0, under_way = 1;
 		if (atomic_compare_exchange_strong(&mail->state, &at_home, 1)) {
-			start(mail, buffer, bytes);
+			start(mail, load);
 			return;
 		}
-		mail->next_buffer = buffer;
-		mail->next_bytes = bytes;
+		mail->next = load;
 		if (atomic_compare_exchange_strong(&mail->state, &under_way, 2) || under_way == 2)
 			return; /* wanted twice only when a failed courier brings nothing home any more */
 	}
@@ -49,10 +51,9 @@ void ls_mail_home(ls_mail *mail)
 	int under_way = 1;
 	if (atomic_compare_exchange_strong(&mail->state, &under_way, 0))
 		return;
-	void *buffer = mail->next_buffer;
-	size_t bytes = mail->next_bytes;
+	ls_load next = mail->next;
 	atomic_store(&mail->state, 1);
-	start(mail, buffer, bytes);
+	start(mail, next);
 }
 
 static void tell(ls_mail *mail, ls_exchange_act act)
@@ -172,7 +173,9 @@ void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int node)
 	size_t width = ls_exchange_is_bf16(x, bucket) ? sizeof(uint16_t) : sizeof(float);
 
 	mail->letter.peer = mail->node = node;
-	ls_mail_post(mail, x->incoming + (size_t)input * x->own + b->own_offset, (b->end - b->begin) * width);
+	ls_mail_post(mail, (ls_load){ .buffer = x->incoming + (size_t)input * x->own + b->own_offset,
+				      .bytes = (b->end - b->begin) * width,
+				      .step = b->slice_step });
 }
 
 /* The pieces of the step that this slice sums now: those of other nodes are expected. */
@@ -202,9 +205,11 @@ static void expect_values(ls_exchange *x)
 			int half = pulls_deltas(x, b);
 			void *to = half ? (void *)(x->delta_in[o] + x->bucket[b].begin_of[o])
 					: ls_exchange_value_at(x, begin);
-			ls_mail_post(&x->pull_in[(size_t)b * (size_t)x->plan.owners + (size_t)o], to,
-				     ls_exchange_value_count(x, begin, end) *
-					     (half ? sizeof(uint16_t) : sizeof(float)));
+			size_t width = half ? sizeof(uint16_t) : sizeof(float);
+			ls_mail_post(&x->pull_in[(size_t)b * (size_t)x->plan.owners + (size_t)o],
+				     (ls_load){ .buffer = to,
+						.bytes = ls_exchange_value_count(x, begin, end) * width,
+						.step = x->step });
 		}
 	}
 }
@@ -237,8 +242,10 @@ static void push_sums(ls_exchange *x, int bucket)
 		int b = x->next_sum;
 		const ls_bucket *cut = &x->plan.bucket[b];
 		x->summable[b] = 0;
-		ls_mail_post(ls_exchange_push_at(x, b, 0, 0), ls_exchange_output(x, round, b, 0, cut->begin),
-			     (cut->end - cut->begin) * sizeof(float));
+		ls_mail_post(ls_exchange_push_at(x, b, 0, 0),
+			     (ls_load){ .buffer = ls_exchange_output(x, round, b, 0, cut->begin),
+					.bytes = (cut->end - cut->begin) * sizeof(float),
+					.step = x->step });
 		x->next_sum = b == x->plan.buckets - 1 ? -1 : b > 0 ? b - 1 : x->plan.buckets - 1;
 	}
 }
@@ -273,7 +280,9 @@ static void push_pieces(ls_exchange *x, int bucket)
 		int pieces = ls_exchange_pieces_for(x, bucket, o, &begin, &end);
 		for (int j = 0; j < pieces; j++) {
 			ls_mail *mail = ls_exchange_push_at(x, bucket, o, j);
-			ls_mail_post(mail, ls_exchange_output(x, round, bucket, j, begin), mail->packed);
+			ls_mail_post(mail, (ls_load){ .buffer = ls_exchange_output(x, round, bucket, j, begin),
+						      .bytes = mail->packed,
+						      .step = x->step });
 		}
 	}
 	if (x->bucket[bucket].begin < x->bucket[bucket].end)
@@ -301,8 +310,10 @@ void ls_exchange_answer(ls_exchange *x, int bucket, int node, void *values)
 	size_t width = pulls_deltas(x, bucket) ? sizeof(uint16_t) : sizeof(float);
 
 	x->bucket[bucket].leaving++;
-	ls_mail_post(&x->pull_out[(size_t)bucket * (size_t)x->nodes + (size_t)node], values,
-		     ls_exchange_value_count(x, b->begin, b->end) * width);
+	ls_mail_post(&x->pull_out[(size_t)bucket * (size_t)x->nodes + (size_t)node],
+		     (ls_load){ .buffer = values,
+				.bytes = ls_exchange_value_count(x, b->begin, b->end) * width,
+				.step = b->slice_step });
 }
 
 static void pull(ls_exchange *x, int bucket)

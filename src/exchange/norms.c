@@ -20,6 +20,13 @@ static size_t owner_figures(const ls_figures *f, int o)
 	return f->begin[o + 1] - f->begin[o];
 }
 
+static ls_load load_of(const ls_exchange *x, const ls_figures *f, int o)
+{
+	return (ls_load){ .buffer = f->packed + f->begin[o],
+			  .bytes = owner_figures(f, o) * sizeof(double),
+			  .step = x->norm_step };
+}
+
 /* Like a slice, norms roll by themselves: those of the next round are expected when this one's are complete. */
 void ls_exchange_arm_norms(ls_exchange *x)
 {
@@ -30,7 +37,7 @@ void ls_exchange_arm_norms(ls_exchange *x)
 	x->norm_armed = 1;
 	for (int o = 0; o < x->plan.owners; o++)
 		if (x->first_owner + o != x->node && owner_figures(f, o) > 0)
-			ls_mail_post(&x->norm_in[o], f->packed + f->begin[o], owner_figures(f, o) * sizeof(double));
+			ls_mail_post(&x->norm_in[o], load_of(x, f, o));
 }
 
 /* On with the own slices, which have been through so many rounds. */
@@ -128,8 +135,7 @@ static void tell_norms(ls_exchange *x)
 		if (n == x->node)
 			continue;
 		x->norms_leaving++;
-		ls_mail_post(&x->norm_out[n], f->packed + f->begin[x->owner],
-			     owner_figures(f, x->owner) * sizeof(double));
+		ls_mail_post(&x->norm_out[n], load_of(x, f, x->owner));
 	}
 	count_norms(x);
 }

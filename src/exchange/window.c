@@ -1,8 +1,5 @@
 #include "exchange/window.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /*
  * A rate is taken over so long, for letters that go side by side arrive together. Nothing for longer than a pause, and
  * the count begins anew. Peers do not always have something to send, so the best rate stands, and fades.
@@ -34,17 +31,8 @@ void ls_window_arrived(ls_window *w, size_t bytes, double now)
 	begin(w, now);
 }
 
-/* LOCKSTEP_WINDOW=auto: by the rate. Else always the most, which is slower on slow links. */
-static int is_learned(void)
-{
-	const char *asked = getenv("LOCKSTEP_WINDOW");
-	return asked != NULL && strcmp(asked, "auto") == 0;
-}
-
 size_t ls_window_of(double rate, int peers)
 {
-	if (!is_learned())
-		return LS_WINDOW_MOST;
 	size_t least = LS_WINDOW_LEAST / (size_t)(peers > 1 ? peers : 1);
 	double bytes = rate * LS_WINDOW_SECONDS;
 	if (bytes < (double)least)

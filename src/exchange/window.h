@@ -9,8 +9,6 @@
  *
  * Measured, steps of ResNet-18 on two nodes at 1 Gbit/s: 187 ms with 4 MB under way, 152 with 1 MB; an exchange of 44
  * MB at 10 Gbit/s: 60 ms with 4 MB, 85 with 1.
- *
- * For now this is asked for by LOCKSTEP_WINDOW=auto, and 4 MB are the default.
  */
 #ifndef LS_EXCHANGE_WINDOW_H
 #define LS_EXCHANGE_WINDOW_H

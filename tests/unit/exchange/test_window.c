@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <setjmp.h>
 
@@ -52,7 +51,6 @@ static void fades(void **state)
 
 int main(void)
 {
-	setenv("LOCKSTEP_WINDOW", "auto", 1);
 	const struct CMUnitTest tests[] = { cmocka_unit_test(follows), cmocka_unit_test(fades) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

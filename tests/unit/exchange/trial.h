@@ -29,6 +29,8 @@ typedef struct trial {
 	int sparse; /* eighths of the gradient that are zero, and one; 0: gradients are not made so */
 	int alike;  /* and of all leaves the same ones */
 	int nans, plain;
+	int narrow;                         /* one letter at a time is under way to a peer */
+	int awaits;                         /* bits: nodes that wait for a step to be complete before the next */
 	size_t span;                        /* floats that are zero together */
 	_Atomic(int) at[NODES], most_ahead; /* stale: rounds begun; how far apart they were */
 	int64_t most, leaves[STEPS];
@@ -263,6 +265,8 @@ static inline void draw_trial(trial *t, uint64_t seed)
 	}
 	for (size_t i = 0; i < t->live; i++)
 		t->initial[i] = noise(seed, 999, i);
+	t->narrow = below(&rng, 2);
+	t->awaits = below(&rng, 1 << NODES);
 }
 
 /* Gradients with no, some, many and nothing but zeros, a few of them -0.0, and NaN. */
@@ -284,10 +288,10 @@ static inline void describe(const trial *t)
 {
 	fprintf(stderr,
 		"seed %llu: %d nodes, %d servers, %d threads, %lld leaves, live %zu, block %zu, bucket %zu, sparse "
-		"%d%s%s%s\n",
+		"%d%s%s%s%s\n",
 		(unsigned long long)t->seed, t->nodes, t->servers, t->threads, (long long)t->most, t->live, t->block,
 		t->bucket, t->sparse, t->scattered ? ", scattered" : "", t->clipped ? ", clipped" : "",
-		t->phased ? ", two phases" : "");
+		t->phased ? ", two phases" : "", t->narrow ? ", narrow" : "");
 }
 
 static inline uint64_t first_seed(void)

@@ -215,7 +215,7 @@ static inline ls_status run_steps(node *n)
 		ls_exchange_begin(n->exchange, &deal);
 		if (crew != NULL)
 			ls_team_run(crew, device_step, n);
-		else
+		if (crew == NULL || n->t->awaits & 1 << n->rank)
 			LS_TRY(ls_exchange_await(n->exchange, deal.step));
 	}
 	ls_status status = ls_exchange_await(n->exchange, STEPS - 1 + 5);
@@ -232,7 +232,7 @@ static inline ls_status run_steps(node *n)
 static inline void *live(void *argument)
 {
 	node *n = argument;
-	ls_courier_options options = { .transport = n->transport, .timeout = 20 };
+	ls_courier_options options = { .transport = n->transport, .timeout = 20, .window = n->t->narrow };
 
 	n->status = n->transport != NULL ? ls_courier_new(&n->courier, &options) : LS_OK;
 	if (n->status == LS_OK)

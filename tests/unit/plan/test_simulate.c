@@ -209,7 +209,6 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-	setenv("LOCKSTEP_WINDOW", "auto", 1);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_fast_links),
