@@ -85,7 +85,7 @@ int ls_forecast_best(const ls_forecast *forecast, int64_t nodes, const char *rat
 ls_status ls_forecast_advise(const ls_forecast_options *options, const ls_forecast *forecast, int row, char **out);
 
 /* JSON text, malloc'd; NULL without memory. */
-char *ls_forecast_text(const ls_forecast *forecast);
+char *ls_forecast_to_json(const ls_forecast *forecast);
 
 #ifdef __cplusplus
 }

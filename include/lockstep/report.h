@@ -30,6 +30,7 @@ typedef struct ls_report_options {
 	const char *out;    /* of the HTML page; NULL: report.html in the first path, or beside it where it is a file */
 	const char *title;  /* NULL: that of the only sweep */
 	const char *beside; /* "seeds": published figures beside ours; NULL: none */
+	int brief;          /* Markdown: without tables of every repeat, which the page folds away */
 } ls_report_options;
 
 typedef struct ls_report_result {
@@ -45,7 +46,7 @@ ls_status ls_report_write(const ls_report_options *options, ls_report_result *re
 /* The tables alone, as Markdown; `out` is not looked at. */
 ls_status ls_report_print(const ls_report_options *options, FILE *to);
 
-/* The same of one path and no other wish: what a sweep prints at its end. */
+/* The same of one path, in brief: what a sweep prints at its end. */
 ls_status ls_report_markdown(const char *path, FILE *to);
 
 #ifdef __cplusplus

@@ -25,17 +25,18 @@ static int same_file(int fd, const char *path)
 	       opened.st_ino == named.st_ino;
 }
 
-static ls_status open_locked(const char *path, int *out)
+static ls_status open_locked(const ls_file_draft *draft, int *out)
 {
 	for (;;) {
-		int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+		int fd = open(draft->draft, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 		if (fd < 0)
-			return ls_fail_errno(LS_EIO, "cannot create %s", path);
+			return ls_fail_errno(LS_EIO, "cannot create %s", draft->path);
 		if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
 			close(fd);
-			return ls_fail(LS_EIO, "%s is being written by another process; stop that one first", path);
+			return ls_fail(LS_EIO, "%s is being written by another process; stop that one first",
+				       draft->path);
 		} /* other failures: a file system without locks */
-		if (same_file(fd, path)) {
+		if (same_file(fd, draft->draft)) {
 			*out = fd;
 			return LS_OK;
 		}
@@ -51,9 +52,9 @@ ls_status ls_file_begin(ls_file_draft *draft, const char *path)
 	if (length < 0 || draft_length < 0 || (size_t)draft_length >= sizeof draft->draft)
 		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
 	int fd = -1;
-	LS_TRY(open_locked(draft->draft, &fd));
+	LS_TRY(open_locked(draft, &fd));
 	if (ftruncate(fd, 0) != 0 || !(draft->stream = fdopen(fd, "wb"))) {
-		ls_fail_errno(LS_EIO, "cannot write %s", draft->draft);
+		ls_fail_errno(LS_EIO, "cannot write %s", draft->path);
 		unlink(draft->draft);
 		close(fd);
 		return LS_EIO;
@@ -64,7 +65,7 @@ ls_status ls_file_begin(ls_file_draft *draft, const char *path)
 ls_status ls_file_write(ls_file_draft *draft, const void *data, size_t bytes)
 {
 	if (bytes && fwrite(data, 1, bytes, draft->stream) != bytes)
-		return ls_fail_errno(LS_EIO, "cannot write %s", draft->draft);
+		return ls_fail_errno(LS_EIO, "cannot write %s", draft->path);
 	return LS_OK;
 }
 
@@ -85,7 +86,7 @@ ls_status ls_file_publish(ls_file_draft *draft)
 	FILE *stream = draft->stream;
 	errno = EIO; /* for an earlier write error that the stream remembers */
 	if (ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0) {
-		ls_fail_errno(LS_EIO, "cannot write %s; %s is left as it was", draft->draft, draft->path);
+		ls_fail_errno(LS_EIO, "cannot write %s, which is left as it was", draft->path);
 		ls_file_abandon(draft);
 		return LS_EIO;
 	}

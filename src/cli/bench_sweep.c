@@ -69,6 +69,12 @@ static void add_shape(ls_table *table, const ls_sweep_row *row)
 	ls_table_add(table, "%s", equal ? same : row->shape);
 }
 
+/* As lockstep report marks it: measured figures may be off by 2 %. */
+static int is_above_ideal(const ls_sweep_row *row)
+{
+	return row->speedup > 1.02 * (double)row->devices;
+}
+
 static void add_row(ls_table *table, const ls_sweep_row *row)
 {
 	int done = !strcmp(row->state, "done");
@@ -88,7 +94,7 @@ static void add_row(ls_table *table, const ls_sweep_row *row)
 	else
 		ls_table_add(table, "-");
 	if (done && row->speedup > 0)
-		ls_table_add(table, "%.2f", row->speedup);
+		ls_table_add(table, "%.2f%s", row->speedup, is_above_ideal(row) ? " +" : "");
 	else
 		ls_table_add(table, "-");
 }
@@ -99,15 +105,18 @@ static int print_rows(const ls_sweep_result *result, FILE *to)
 	ls_table table = { .columns = 9,
 			   .heads = { "<model", "nodes", "devices", "batch", "<placement", "rate", "samples/s",
 				      "spread", "speedup" } };
-	int replayed = 0;
+	int replayed = 0, above = 0;
 	for (size_t i = 0; i < result->row_count; i++) {
 		add_row(&table, &result->rows[i]);
 		replayed |= result->rows[i].replay;
+		above |= is_above_ideal(&result->rows[i]);
 	}
 	int failed = ls_table_print(&table, to);
 	ls_table_release(&table);
 	if (replayed)
 		fprintf(to, "* devices sleep through the profile of one: more of them than this machine has cores\n");
+	if (above)
+		fprintf(to, "+ above ideal: lockstep report says the likely reason\n");
 	return failed;
 }
 
@@ -129,22 +138,31 @@ static int print_table(const char *command, const ls_sweep_options *options, con
 
 /* ---- measuring ---- */
 
-static int check_models(const char *command, const char *list)
+static int check_model(const char *command, const char *name)
 {
-	for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
-		char name[64];
-		const char *known[64] = { NULL };
-		size_t count = 0;
-		snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
-		for (; count < 64 && ls_model_row_at(count); count++)
-			known[count] = ls_model_row_at(count)->name;
-		const char *nearest = ls_name_nearest(name, known, count);
-		if (ls_model_row_of(name))
-			continue;
-		return ls_usage_error(command, "unknown model '%s'%s%s%s; 'lockstep models' lists them", name,
-				      nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-	}
-	return LS_EXIT_OK;
+	const char *known[64] = { NULL };
+	size_t count = 0;
+	for (; count < 64 && ls_model_row_at(count); count++)
+		known[count] = ls_model_row_at(count)->name;
+	const char *nearest = ls_name_nearest(name, known, count);
+	if (ls_model_row_of(name))
+		return LS_EXIT_OK;
+	return ls_usage_error(command, "unknown model '%s'%s%s%s; 'lockstep models' lists them", name,
+			      nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* Of all points, before the first is measured. */
+static int check_models(const char *command, const ls_sweep_options *options)
+{
+	ls_sweep_result plan;
+	int code = LS_EXIT_OK;
+	ls_status status = ls_sweep_plan_rows(options, &plan);
+	if (status != LS_OK)
+		return ls_command_finish(command, status);
+	for (size_t i = 0; i < plan.row_count && code == LS_EXIT_OK; i++)
+		code = check_model(command, plan.rows[i].model);
+	ls_sweep_result_release(&plan);
+	return code;
 }
 
 /* --hosts a:3,b:2 alone says how many nodes there are, and their devices. The texts live as long as the command. */
@@ -188,17 +206,17 @@ static int conclude(const char *command, const ls_sweep_options *options, const 
 int ls_bench_sweep(const char *command, ls_sweep_options *options, int list)
 {
 	ls_sweep_result result;
-	int code = check_models(command, options->model);
-	if (code)
-		return code;
 	if (ls_launched() > 1)
 		return ls_usage_error(command,
 				      "a sweep starts the nodes of each point itself; leave out mpirun or srun");
 	ls_status status = take_hosts(options);
 	if (status != LS_OK)
 		return ls_command_finish(command, status);
-	if (list)
-		return has_points(options) ? list_points(command, options) : list_recipes(command);
+	if (list && !has_points(options))
+		return list_recipes(command);
+	int code = check_models(command, options);
+	if (code || list)
+		return code ? code : list_points(command, options);
 	ls_stop_on_signals(LS_STOP_SWEEP, 0);
 	status = ls_sweep(options, &result);
 	if (status == LS_EINTERRUPTED && ls_stop_signal()) {

@@ -16,7 +16,7 @@
 #define FORMAT "lockstep cluster"
 enum { BYTES_MAX = 16 << 20, NODES_MAX = 10000000 };
 
-#define OF ls_node_kind
+#define OF ls_machine_kind
 static const ls_field kind_fields[] = {
 	LS_FIELD_MAYBE_OF(OF, name),
 	LS_FIELD_WHOLE_IF_OF(OF, count, 1, NODES_MAX),
@@ -54,9 +54,9 @@ void ls_cluster_init(ls_cluster *c)
 			   .restart_s = 30 };
 }
 
-ls_node_kind ls_node_kind_default(void)
+ls_machine_kind ls_machine_kind_default(void)
 {
-	return (ls_node_kind){
+	return (ls_machine_kind){
 		.name = "node", .count = 1, .devices = 1, .speed = 1, .gbit_per_s = LS_RATE_PAYLOAD, .latency_us = 150
 	};
 }
@@ -97,7 +97,7 @@ ls_status ls_cluster_of(ls_cluster *out, int64_t nodes, int64_t devices, double 
 	ls_cluster c;
 	ls_cluster_init(&c);
 	LS_TRY(make_kinds(&c, 1));
-	c.kind[0] = ls_node_kind_default();
+	c.kind[0] = ls_machine_kind_default();
 	c.kind[0].count = nodes;
 	c.kind[0].devices = devices;
 	c.kind[0].gbit_per_s = gbit_per_s;
@@ -164,9 +164,9 @@ const char *ls_rate_text(char *out, size_t size, double gbit_per_s)
 
 static ls_status read_kind(ls_cluster *c, const ls_json_place *at, const json_t *object, size_t i)
 {
-	ls_node_kind *kind = &c->kind[i];
+	ls_machine_kind *kind = &c->kind[i];
 
-	*kind = ls_node_kind_default();
+	*kind = ls_machine_kind_default();
 	LS_TRY(ls_fields_read(at, kind_fields, LS_COUNT(kind_fields), object, kind));
 	LS_TRY(ls_fields_only(at, object, kind_fields, LS_COUNT(kind_fields), NULL));
 	if (kind->name[0] == '\0')
@@ -250,9 +250,9 @@ static ls_status read_probed(const ls_json_place *at, const json_t *object, int 
 	return ls_fields_read(&link, link_fields, LS_COUNT(link_fields), json_object_get(object, "link"), out);
 }
 
-static void kind_from(ls_node_kind *kind, const probed *node, const probed *first)
+static void kind_from(ls_machine_kind *kind, const probed *node, const probed *first)
 {
-	*kind = ls_node_kind_default();
+	*kind = ls_machine_kind_default();
 	snprintf(kind->name, sizeof(kind->name), "%s", node->host);
 	kind->cores = node->cores;
 	kind->speed = node->gflop_per_s_core / first->gflop_per_s_core;
@@ -289,7 +289,7 @@ static ls_status read_between(ls_cluster *c, const json_t *root, const char *lab
 	ls_json_place at = ls_json_element(&top, "between", 0);
 	LS_TRY(ls_fields_read(&at, between_fields, LS_COUNT(between_fields), json_array_get(list, 0), &plain));
 	for (size_t k = 0; k < c->kinds; k++) {
-		ls_node_kind *kind = &c->kind[k];
+		ls_machine_kind *kind = &c->kind[k];
 		kind->gbit_per_s = fmax(kind->gbit_per_s, plain.gbit_per_s);
 		kind->both_gbit_per_s = fmin(kind->gbit_per_s, fmax(kind->both_gbit_per_s, plain.gbit_per_s));
 	}

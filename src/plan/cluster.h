@@ -24,7 +24,7 @@
 enum { LS_CLUSTER_NAME = 64, LS_CLUSTER_KINDS = 32 };
 
 /* Nodes alike. */
-typedef struct ls_node_kind {
+typedef struct ls_machine_kind {
 	char name[LS_CLUSTER_NAME];
 	int64_t count;
 	int64_t devices;        /* of each; 0: it can only be a server */
@@ -34,7 +34,7 @@ typedef struct ls_node_kind {
 	double latency_us;      /* of a letter, until the other node's thread has it */
 	int64_t cores;          /* 0: its devices' threads and one for letters */
 	double inside_ms;       /* a step's exchange among its devices that nothing hides; 0: as measured by copying */
-} ls_node_kind;
+} ls_machine_kind;
 
 typedef struct ls_cluster {
 	char name[LS_CLUSTER_NAME];
@@ -48,12 +48,12 @@ typedef struct ls_cluster {
 	double interval_s;    /* between checkpoints; 0: what loses least */
 	double restart_s;     /* from a failure until training goes on */
 	size_t kinds;
-	ls_node_kind *kind;
+	ls_machine_kind *kind;
 } ls_cluster;
 
 /* Defaults without nodes. */
 void ls_cluster_init(ls_cluster *cluster);
-ls_node_kind ls_node_kind_default(void);
+ls_machine_kind ls_machine_kind_default(void);
 
 /* `label` names the text in errors, which say line or field and reason. The output is left alone on failure. */
 ls_status ls_cluster_parse(ls_cluster *out, const void *text, size_t bytes, const char *label);

@@ -60,7 +60,7 @@ static json_t *to_json(const ls_forecast *f)
 	return NULL;
 }
 
-char *ls_forecast_text(const ls_forecast *forecast)
+char *ls_forecast_to_json(const ls_forecast *forecast)
 {
 	json_t *root = to_json(forecast);
 	char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;

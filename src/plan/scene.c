@@ -34,7 +34,7 @@ double ls_slowest_of(int64_t count)
 
 /* ---- parties ----------------------------------------------------------------------------------------------------- */
 
-static ls_status add_party(ls_scene *s, const ls_node_kind *kind, int64_t count, double speed, int worker, int owner)
+static ls_status add_party(ls_scene *s, const ls_machine_kind *kind, int64_t count, double speed, int worker, int owner)
 {
 	if (count <= 0)
 		return LS_OK;
@@ -52,7 +52,7 @@ static ls_status add_party(ls_scene *s, const ls_node_kind *kind, int64_t count,
 }
 
 /* The slowest node by itself, and the others in three parts around their mean. */
-static ls_status add_spread(ls_scene *s, const ls_node_kind *kind, int64_t count, int owner)
+static ls_status add_spread(ls_scene *s, const ls_machine_kind *kind, int64_t count, int owner)
 {
 	double spread = s->o.cluster->spread;
 	int64_t rest = count - 1, third = rest / 3;
@@ -65,7 +65,7 @@ static ls_status add_spread(ls_scene *s, const ls_node_kind *kind, int64_t count
 }
 
 /* Few nodes have their order statistics, the slowest last. */
-static double speed_of(const ls_scene *s, const ls_node_kind *kind, int64_t count, int64_t i)
+static double speed_of(const ls_scene *s, const ls_machine_kind *kind, int64_t count, int64_t i)
 {
 	double spread = s->o.cluster->spread;
 	if (!(spread > 0) || count < 2)
@@ -73,7 +73,7 @@ static double speed_of(const ls_scene *s, const ls_node_kind *kind, int64_t coun
 	return kind->speed / (1 + spread * quantile(((double)i + 1 - 0.375) / ((double)count + 0.25)));
 }
 
-static ls_status add_workers(ls_scene *s, const ls_node_kind *kind, int64_t count, int owner)
+static ls_status add_workers(ls_scene *s, const ls_machine_kind *kind, int64_t count, int owner)
 {
 	if (s->o.cluster->spread > 0 && count > 1 && !s->exact)
 		return add_spread(s, kind, count, owner);
@@ -82,7 +82,7 @@ static ls_status add_workers(ls_scene *s, const ls_node_kind *kind, int64_t coun
 	return s->exact ? LS_OK : add_party(s, kind, count, kind->speed, 1, owner);
 }
 
-static ls_status add_servers(ls_scene *s, const ls_node_kind *kind, int64_t count)
+static ls_status add_servers(ls_scene *s, const ls_machine_kind *kind, int64_t count)
 {
 	for (int64_t i = 0; s->exact && i < count; i++)
 		LS_TRY(add_party(s, kind, 1, kind->speed, 0, 1));
@@ -97,7 +97,7 @@ static ls_status add_parties(ls_scene *s)
 
 	for (int pass = 0; pass < 2; pass++, seen = 0)
 		for (size_t k = 0; k < c->kinds; k++) {
-			const ls_node_kind *kind = &c->kind[k];
+			const ls_machine_kind *kind = &c->kind[k];
 			int64_t workers = first_server - seen < kind->count ? first_server - seen : kind->count;
 			workers = workers > 0 ? workers : 0;
 			if (pass == 0 && workers > 0 && kind->devices < 1)

@@ -30,10 +30,10 @@ typedef struct ls_scene_options {
 } ls_scene_options;
 
 typedef struct ls_party {
-	ls_node_kind kind; /* count: nodes of the party */
-	int worker, owner; /* whether it computes; whether it owns */
-	int first_owner;   /* number of its first node among owners */
-	int64_t leaves;    /* of each of its devices */
+	ls_machine_kind kind; /* count: nodes of the party */
+	int worker, owner;    /* whether it computes; whether it owns */
+	int first_owner;      /* number of its first node among owners */
+	int64_t leaves;       /* of each of its devices */
 	ls_script script;
 } ls_party;
 

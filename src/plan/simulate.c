@@ -82,7 +82,7 @@ static double peers_of(const play *g, int p)
 static void open_ports(play *g)
 {
 	for (int p = 0; p < g->s->parties; p++) {
-		const ls_node_kind *kind = &g->s->party[p].kind;
+		const ls_machine_kind *kind = &g->s->party[p].kind;
 		double way = kind->gbit_per_s * 1e9 / 8, both = kind->both_gbit_per_s * 1e9 / 8;
 		ls_port *port = &g->links.port[p];
 		port->capacity[LS_LIMIT_OUT] = port->capacity[LS_LIMIT_IN] = way;

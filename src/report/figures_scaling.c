@@ -72,11 +72,13 @@ static void add_line(const ls_study *study, ls_plot *plot, const ls_line *line, 
 		double times = ls_study_speedup(study, point), value = value_of(study, point, what);
 		const char *ideal =
 			times > 0 ? ls_page_text(study->page, ", %.2fx of %" PRId64, times, point->job.devices) : "";
-		const char *tip =
-			ls_page_text(study->page, "%s: %s on %" PRId64 " × %s devices: %s samples/s%s", line->label,
-				     point->job.model, point->job.nodes, ls_point_shape(study->page, &point->job),
-				     ls_number_text(rate, point->samples_per_s), ideal);
-		if (value > 0)
+		const char *tip = ls_page_text(
+			study->page, "%s: %s on %" PRId64 " × %s devices: %s samples/s%s%s", line->label,
+			point->job.model, point->job.nodes, ls_point_shape(study->page, &point->job),
+			ls_number_text(rate, point->samples_per_s), ideal, point->job.replay ? ", replayed" : "");
+		if (value > 0 && point->job.replay)
+			ls_curve_add_hollow(curve, (double)point->job.devices, value, tip);
+		else if (value > 0)
 			ls_curve_add(curve, (double)point->job.devices, value, tip);
 	}
 }

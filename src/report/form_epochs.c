@@ -37,7 +37,7 @@ static void add_summary(const ls_study *study)
 			ls_grid_add(grid, "%" PRId64, point->job.nodes);
 			ls_grid_add(grid, "%s", ls_point_shape(study->page, &point->job));
 			ls_grid_add(grid, "%" PRId64, point->job.batch);
-			ls_grid_add(grid, "%.2f", point->samples_per_s);
+			ls_grid_add(grid, "%.2f%s", point->samples_per_s, ls_point_star(point));
 			ls_grid_fixed(grid, ls_study_speedup(study, point), 2, "x");
 			ls_grid_note(grid, ls_study_flag(study, point));
 			ls_grid_number(grid, epoch ? epoch->seconds : 0);
@@ -80,7 +80,10 @@ static int64_t steps_of_epoch(const ls_point *point)
 
 static void add_epoch(ls_page *page, const ls_point_epoch *e)
 {
-	if (isfinite(e->accuracy))
+	if (!(e->seconds > 0))
+		ls_page_item(page, "Ended in epoch %" PRId64 ", test time %.2f sec, test accuracy: %.4f", e->epoch,
+			     e->test_seconds, e->accuracy);
+	else if (isfinite(e->accuracy))
 		ls_page_item(page, "Epoch %" PRId64 " in %.2f sec, test time %.2f sec, test accuracy: %.4f", e->epoch,
 			     e->seconds, e->test_seconds, e->accuracy);
 	else
@@ -109,7 +112,7 @@ void ls_form_epochs(const ls_study *study)
 	for (size_t l = 0; l < study->line_count; l++)
 		for (size_t i = 0; i < study->lines[l].count; i++) {
 			const ls_point *point = study->lines[l].points[i];
-			if (ls_study_seen(study, l, point))
+			if (ls_study_seen(study, l, point) || point->rate_count + point->epoch_count == 0)
 				continue;
 			ls_page_heading(study->page, 3, "%s%s%s-%sxdevices-%" PRId64 "batch_size",
 					study->runs ? ls_run_name(point) : "", study->runs ? ": " : "",

@@ -23,9 +23,9 @@ static int same_group(const ls_point_job *a, const ls_point_job *b)
 }
 
 typedef struct group {
-	const ls_point *first;
+	const ls_point *first; /* NULL: there is none */
 	size_t runs;
-	double mean_s;
+	double mean_s, least_s, most_s;
 } group;
 
 /* Of a bench the rate is known and the run is worked out from it. */
@@ -44,28 +44,41 @@ static double seconds_of(const ls_point *point, size_t repeat)
 
 static group group_of(const ls_results *results, const ls_point *first)
 {
-	group g = { .first = first };
+	group g = { .first = first, .least_s = INFINITY };
 	double sum = 0;
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
 		if (point->state != LS_POINT_DONE || !same_group(&point->job, &first->job))
 			continue;
-		for (size_t k = 0; k < point->repeat_count; k++, g.runs++)
-			sum += seconds_of(point, k);
+		for (size_t k = 0; k < point->repeat_count; k++, g.runs++) {
+			double seconds = seconds_of(point, k);
+			sum += seconds;
+			g.least_s = fmin(g.least_s, seconds);
+			g.most_s = fmax(g.most_s, seconds);
+		}
 	}
 	g.mean_s = g.runs > 0 ? sum / (double)g.runs : 0;
 	return g;
 }
 
-/* Mean wall time with one device; 0: none. */
-static double baseline_of(const ls_results *results, const ls_point *point)
+/* The runs with one device. */
+static group baseline_of(const ls_results *results, const ls_point *point)
 {
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *base = &results->points[i];
 		if (base->state == LS_POINT_DONE && base->job.devices == 1 && same_table(&base->job, &point->job))
-			return group_of(results, base).mean_s;
+			return group_of(results, base);
 	}
-	return 0;
+	return (group){ 0 };
+}
+
+/* Why a speedup over it may be above ideal; NULL: nothing of its own. */
+static const char *reason_of(ls_page *page, const group *base)
+{
+	double spread = (base->most_s - base->least_s) / base->mean_s;
+	if (base->runs < 2 || spread < 0.05)
+		return NULL;
+	return ls_page_text(page, "an unsteady one-device baseline (its runs differ by %.0f %%)", 100 * spread);
 }
 
 static int64_t steps_of(const ls_point_job *job)
@@ -74,41 +87,60 @@ static int64_t steps_of(const ls_point_job *job)
 	return job->samples > 0 && batch > 0 ? (job->samples + batch - 1) / batch : job->steps;
 }
 
-static void add_row(const ls_study *study, ls_grid *grid, const ls_point *point, double seconds, double speedup,
-		    const char *where)
+typedef struct row {
+	const ls_point *point;
+	double seconds, speedup; /* 0: none is told */
+	const char *reason;      /* why that may be above ideal */
+	const char *where;
+} row;
+
+static void add_row(const ls_study *study, ls_grid *grid, const row *r)
 {
+	const ls_point *point = r->point;
 	char runtime[LS_NUMBER_TEXT];
 	ls_grid_add(grid, "%" PRId64, point->job.nodes);
 	ls_grid_add(grid, "%s", ls_point_shape(study->page, &point->job));
 	ls_grid_whole(grid, point->job.epochs);
 	ls_grid_add(grid, "%" PRId64, point->job.batch);
 	ls_grid_whole(grid, steps_of(&point->job));
-	ls_grid_add(grid, "%s%s", ls_runtime_text(runtime, seconds), ls_point_star(point));
-	ls_grid_fixed(grid, speedup, 2, "");
-	if (speedup > 0) {
-		ls_claim claim = { .speedup = speedup, .devices = point->job.devices, .nodes = point->job.nodes };
+	ls_grid_add(grid, "%s%s", ls_runtime_text(runtime, r->seconds), ls_point_star(point));
+	ls_grid_fixed(grid, r->speedup, 2, "");
+	if (r->speedup > 0) {
+		ls_claim claim = { .speedup = r->speedup,
+				   .devices = point->job.devices,
+				   .nodes = point->job.nodes,
+				   .reason = r->reason };
 		ls_grid_note(grid, ls_flag(study->page, &claim));
 	}
-	ls_grid_add(grid, "%s", where);
+	ls_grid_add(grid, "%s", r->where);
 }
 
-static void add_group(const ls_study *study, ls_grid *grid, const ls_point *first, double base_s)
+static void add_group(const ls_study *study, ls_grid *grid, const ls_point *first, const group *base)
 {
 	const ls_results *results = study->results;
 	group g = group_of(results, first);
-	double speedup = base_s > 0 && g.mean_s > 0 ? base_s / g.mean_s : 0;
+	row average = { .point = first,
+			.seconds = g.mean_s,
+			.speedup = base->mean_s > 0 && g.mean_s > 0 ? base->mean_s / g.mean_s : 0,
+			.reason = reason_of(study->page, base),
+			.where = "Avg" };
 
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
 		if (point->state != LS_POINT_DONE || !same_group(&point->job, &first->job))
 			continue;
-		const char *where = ls_point_hosts(study->page, results, point);
-		for (size_t k = 0; k < point->repeat_count; k++)
-			add_row(study, grid, point, seconds_of(point, k), g.runs > 1 ? 0 : speedup, where);
+		row one = { .point = point,
+			    .speedup = g.runs > 1 ? 0 : average.speedup,
+			    .reason = average.reason,
+			    .where = ls_point_hosts(study->page, results, point) };
+		for (size_t k = 0; k < point->repeat_count; k++) {
+			one.seconds = seconds_of(point, k);
+			add_row(study, grid, &one);
+		}
 	}
 	if (g.runs < 2)
 		return;
-	add_row(study, grid, first, g.mean_s, speedup, "Avg");
+	add_row(study, grid, &average);
 	ls_grid_bold(grid);
 }
 
@@ -126,13 +158,14 @@ static void add_table(const ls_study *study, const ls_point *first)
 	static const char *const heads[] = { "#Nodes", "#Devices", "Epoch",   "Batchsize",
 					     "Steps",  "Runtime",  "Speedup", "Node(s)" };
 	const ls_results *results = study->results;
+	group base = baseline_of(results, first);
 
 	ls_page_heading(study->page, 3, "%s%s%s Performance Results", first->job.data[0] ? first->job.data : "",
 			first->job.data[0] ? ", " : "", first->job.model);
 	ls_grid *grid = ls_page_table(study->page, 8, heads);
 	for (size_t i = 0; i < results->point_count; i++)
 		if (begins(results, i, same_group) && same_table(&results->points[i].job, &first->job))
-			add_group(study, grid, &results->points[i], baseline_of(results, first));
+			add_group(study, grid, &results->points[i], &base);
 	ls_grid_drop_empty(grid);
 	if (is_worked_out(&first->job))
 		ls_page_paragraph(study->page,

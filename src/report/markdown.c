@@ -126,8 +126,9 @@ static void put_block(const ls_block *block, FILE *to)
 	}
 }
 
-void ls_page_markdown(const ls_page *page, FILE *to)
+void ls_page_markdown(const ls_page *page, int brief, FILE *to)
 {
 	for (const ls_block *block = page->first; block; block = block->next)
-		put_block(block, to);
+		if (!brief || block->grid == NULL || block->grid->summary == NULL)
+			put_block(block, to);
 }

@@ -93,8 +93,8 @@ void ls_grid_drop_empty(ls_grid *grid); /* columns in which every cell is "-" */
 size_t ls_grid_notes(const ls_grid *grid, const char **notes, size_t most);
 size_t ls_grid_note_number(const char *const *notes, size_t count, const char *note);
 
-ls_status ls_page_check(const ls_page *page); /* a failure when memory was missing */
-void ls_page_markdown(const ls_page *page, FILE *to);
+ls_status ls_page_check(const ls_page *page);                    /* a failure when memory was missing */
+void ls_page_markdown(const ls_page *page, int brief, FILE *to); /* brief: without tables that HTML folds */
 void ls_page_html(const ls_page *page, const char *title, FILE *to);
 
 #endif

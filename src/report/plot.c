@@ -48,7 +48,15 @@ void ls_curve_add(ls_curve *curve, double x, double y, const char *tip)
 		curve->marks = marks;
 		curve->room = room;
 	}
-	curve->marks[curve->count++] = (ls_mark){ x, y, tip };
+	curve->marks[curve->count++] = (ls_mark){ .x = x, .y = y, .tip = tip };
+}
+
+void ls_curve_add_hollow(ls_curve *curve, double x, double y, const char *tip)
+{
+	size_t before = curve ? curve->count : 0;
+	ls_curve_add(curve, x, y, tip);
+	if (curve && curve->count > before)
+		curve->marks[before].hollow = 1;
 }
 
 void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PARTS])
@@ -209,7 +217,7 @@ static void draw_marks(const frame *f, const ls_curve *curve)
 			continue;
 		fputs("<g class=\"pt\">", f->to);
 		if (curve->count <= MARKS_SHOWN && curve->kind != LS_CURVE_PREDICTED)
-			ls_svg_marker(f->to, curve, x, y);
+			ls_svg_marker(f->to, curve, m->hollow, x, y);
 		fprintf(f->to, "<circle class=\"hit\" cx=\"%.1f\" cy=\"%.1f\" r=\"9\"/>", x, y);
 		ls_svg_title(f->to, m->tip);
 		fputs("</g>\n", f->to);
@@ -263,7 +271,7 @@ static void draw_label(const frame *f, const label *l)
 		fprintf(f->to, "class=\"lead c%d\"", l->curve->style % LS_SVG_COLOURS);
 	fprintf(f->to, " d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1f\"/>\n", l->x, l->end, f->right, l->end, x, l->y);
 	if (l->curve->kind != LS_CURVE_IDEAL)
-		ls_svg_marker(f->to, l->curve, x + 6, l->y);
+		ls_svg_marker(f->to, l->curve, 0, x + 6, l->y);
 	ls_svg_text(f->to, "label", x + (l->curve->kind == LS_CURVE_IDEAL ? 2 : 16), l->y + 4, LS_SVG_START,
 		    l->curve->name, LABEL_MOST);
 }

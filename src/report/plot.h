@@ -21,6 +21,7 @@ typedef enum ls_curve_kind {
 typedef struct ls_mark {
 	double x, y;
 	const char *tip;
+	int hollow; /* not quite what the others of its curve are */
 } ls_mark;
 
 typedef struct ls_curve {
@@ -59,6 +60,7 @@ typedef struct ls_plot {
 /* NULL where there is no memory, which makes the page fail. */
 ls_curve *ls_plot_curve(ls_plot *plot, const char *name, ls_curve_kind kind);
 void ls_curve_add(ls_curve *curve, double x, double y, const char *tip); /* what is not finite is left out */
+void ls_curve_add_hollow(ls_curve *curve, double x, double y, const char *tip);
 void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PARTS]);
 
 size_t ls_plot_marks(const ls_plot *plot);

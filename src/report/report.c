@@ -43,6 +43,15 @@ static void count_points(const ls_results *results, size_t counts[4])
 		counts[results->points[i].state]++;
 }
 
+/* " of bert-tiny" where all points have one model: the table's title may name another. */
+static const char *of_model(ls_page *page, const ls_results *results)
+{
+	for (size_t i = 1; i < results->point_count; i++)
+		if (strcmp(results->points[i].job.model, results->points[0].job.model) != 0)
+			return "";
+	return results->point_count > 0 ? ls_page_text(page, " of %s", results->points[0].job.model) : "";
+}
+
 static void introduce(ls_page *page, const ls_results *results)
 {
 	size_t counts[4];
@@ -53,9 +62,18 @@ static void introduce(ls_page *page, const ls_results *results)
 		if (state != LS_POINT_DONE && counts[state] > 0)
 			rest = ls_page_text(page, "%s, %zu %s", rest, counts[state], words[state]);
 	int is_list = !strcmp(results->sweep, "sweep");
-	ls_page_paragraph(page, "%s%s, begun %s%s: %zu of %zu points measured%s.", is_list ? "A sweep" : "Sweep ",
+	ls_page_paragraph(page, "%s%s, begun %s%s: %zu of %zu points%s measured%s.", is_list ? "A sweep" : "Sweep ",
 			  is_list ? "" : results->sweep, results->started, results->quick ? ", the quick form" : "",
-			  counts[LS_POINT_DONE], results->point_count, rest);
+			  counts[LS_POINT_DONE], results->point_count, of_model(page, results), rest);
+	if (results->note[0])
+		ls_page_paragraph(page, "%s", results->note);
+}
+
+/* The short form has the published table's form, not its jobs. */
+static const char *name_of(ls_page *page, const ls_results *results)
+{
+	const char *name = results->title[0] ? results->title : results->sweep;
+	return results->quick ? ls_page_text(page, "%s (quick form)", name) : name;
 }
 
 static ls_status add_sweep(ls_page *page, const ls_results *results, int beside, const char *title)
@@ -64,8 +82,8 @@ static ls_status add_sweep(ls_page *page, const ls_results *results, int beside,
 	int seed = beside ? seed_of(results) : -1;
 
 	LS_TRY(ls_study_make(&study, page, results));
-	int named = results->title[0] && strcmp(results->title, title) != 0;
-	ls_page_heading(page, 2, "%s", named ? results->title : results->sweep);
+	const char *name = name_of(page, results);
+	ls_page_heading(page, 2, "%s", strcmp(name, title) ? name : results->sweep);
 	introduce(page, results);
 	ls_figures_scaling(&study, seed);
 	ls_figures_strategies(&study);
@@ -100,20 +118,20 @@ static const char *seeds_row(size_t i)
 	return i == 0 ? "seeds" : NULL;
 }
 
-static const char *title_of(const ls_report_options *options, const ls_sources *sources)
+static const char *title_of(ls_page *page, const ls_report_options *options, const ls_sources *sources)
 {
 	if (options->title)
 		return options->title;
 	if (sources->sweep_count == 1 && sources->sweeps[0].title[0])
-		return sources->sweeps[0].title;
+		return name_of(page, &sources->sweeps[0]);
 	return "Lockstep report";
 }
 
-static ls_status fill(ls_page *page, const ls_report_options *options, const ls_sources *sources)
+static ls_status fill(ls_page *page, const ls_report_options *options, const ls_sources *sources, const char *title)
 {
-	ls_page_heading(page, 1, "%s", title_of(options, sources));
+	ls_page_heading(page, 1, "%s", title);
 	for (size_t i = 0; i < sources->sweep_count; i++)
-		LS_TRY(add_sweep(page, &sources->sweeps[i], options->beside != NULL, title_of(options, sources)));
+		LS_TRY(add_sweep(page, &sources->sweeps[i], options->beside != NULL, title));
 	LS_TRY(add_runs(page, &sources->runs, sources->machines));
 	ls_chapter_predicted(page, sources);
 	if (options->beside)
@@ -161,11 +179,12 @@ static ls_status make(const ls_report_options *options, const output *out, ls_re
 	ls_status status = ls_sources_read(sources, options->paths, options->path_count);
 	if (status != LS_OK)
 		goto free_sources;
-	status = fill(&page, options, sources);
+	const char *title = title_of(&page, options, sources);
+	status = fill(&page, options, sources, title);
 	if (status == LS_OK && out->markdown)
-		ls_page_markdown(&page, out->markdown);
+		ls_page_markdown(&page, options->brief, out->markdown);
 	else if (status == LS_OK)
-		status = write_html(&page, title_of(options, sources), out->path);
+		status = write_html(&page, title, out->path);
 	if (status == LS_OK)
 		tell(result, &page, sources);
 	ls_page_release(&page);
@@ -236,6 +255,6 @@ ls_status ls_report_print(const ls_report_options *options, FILE *to)
 
 ls_status ls_report_markdown(const char *path, FILE *to)
 {
-	const ls_report_options options = { .paths = &path, .path_count = 1 };
+	const ls_report_options options = { .paths = &path, .path_count = 1, .brief = 1 };
 	return ls_report_print(&options, to);
 }

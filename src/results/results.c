@@ -23,7 +23,7 @@ enum { BYTES_MAX = 256 << 20, POINTS_MAX = 100000, ROWS_MAX = 10000000 };
 
 #define OF ls_results
 static const ls_field results_fields[] = {
-	TEXT(sweep), MAYBE(title), MAYBE(table), TEXT(started), WHOLE(quick, 1),
+	TEXT(sweep), MAYBE(title), MAYBE(note), MAYBE(table), TEXT(started), WHOLE(quick, 1),
 };
 #undef OF
 #define OF ls_results_machine

@@ -95,6 +95,7 @@ typedef struct ls_results_machine {
 typedef struct ls_results {
 	char sweep[LS_RESULTS_NAME];   /* the recipe's name, or "sweep" */
 	char title[LS_RESULTS_TEXT];   /* of the published table */
+	char note[LS_RESULTS_TEXT];    /* what to know of this form of it; "": nothing */
 	char table[LS_RESULTS_NAME];   /* its form: throughput, epochs, walltime, strategies */
 	char started[LS_RESULTS_NAME]; /* ISO 8601, UTC */
 	int64_t quick;                 /* 1: the short form, for two cores and two minutes */

@@ -87,18 +87,19 @@ int ls_axis_has(const ls_axis *axis, const char *value)
 
 /* ---- multiplying ------------------------------------------------------------------------------------------------- */
 
-static const char *value_of(const ls_block *block, const size_t index[LS_AXES], ls_axis_kind kind)
+static const char *value_of(const ls_sweep_block *block, const size_t index[LS_AXES], ls_axis_kind kind)
 {
 	const ls_axis *axis = &block->axes[kind];
 	return axis->count > 0 ? axis->value[index[kind]] : rows[kind].fallback;
 }
 
-static int64_t number_of(const ls_block *block, const size_t index[LS_AXES], ls_axis_kind kind)
+static int64_t number_of(const ls_sweep_block *block, const size_t index[LS_AXES], ls_axis_kind kind)
 {
 	return strtoll(value_of(block, index, kind), NULL, 10); /* was checked when it came */
 }
 
-static ls_status text_of(const ls_block *block, const size_t index[LS_AXES], ls_axis_kind kind, char *out, size_t size)
+static ls_status text_of(const ls_sweep_block *block, const size_t index[LS_AXES], ls_axis_kind kind, char *out,
+			 size_t size)
 {
 	const char *value = value_of(block, index, kind);
 	if (strlen(value) >= size)
@@ -107,7 +108,7 @@ static ls_status text_of(const ls_block *block, const size_t index[LS_AXES], ls_
 	return LS_OK;
 }
 
-static ls_status make_point(const ls_block *block, const size_t index[LS_AXES], ls_sweep_point *out)
+static ls_status make_point(const ls_sweep_block *block, const size_t index[LS_AXES], ls_sweep_point *out)
 {
 	ls_point_job *job = &out->job;
 
@@ -121,36 +122,16 @@ static ls_status make_point(const ls_block *block, const size_t index[LS_AXES], 
 	job->batch = number_of(block, index, LS_AXIS_BATCH);
 	job->servers = number_of(block, index, LS_AXIS_SERVERS);
 	out->on = number_of(block, index, LS_AXIS_ON);
-	LS_TRY(ls_sweep_point_shape(out, value_of(block, index, LS_AXIS_DEVICES),
-				    number_of(block, index, LS_AXIS_NODES)));
+	int64_t nodes = number_of(block, index, LS_AXIS_NODES);
+	LS_TRY(ls_sweep_point_shape(out, value_of(block, index, LS_AXIS_DEVICES), nodes));
+	if (block->axes[LS_AXIS_NODES].count > 0 && job->nodes != nodes)
+		return ls_fail(LS_EINVALID, "nodes %" PRId64 " with devices '%s', which are of %" PRId64 " nodes",
+			       nodes, job->shape, job->nodes);
 	return ls_sweep_point_settle(out);
 }
 
-/* Among the first `count`. */
-static int is_there(const ls_sweep_plan *plan, size_t count, const char *key)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(plan->points[i].key, key))
-			return 1;
-	return 0;
-}
-
-static ls_status append(ls_sweep_plan *plan, const ls_sweep_point *point)
-{
-	if (is_there(plan, plan->count, point->key))
-		return LS_OK;
-	if (plan->count == LS_SWEEP_POINTS)
-		return ls_fail(LS_EINVALID, "these are more than %d points", LS_SWEEP_POINTS);
-	ls_sweep_point *grown = realloc(plan->points, (plan->count + 1) * sizeof(*grown));
-	if (grown == NULL)
-		return ls_fail(LS_EMEMORY, "no memory for %zu points", plan->count + 1);
-	plan->points = grown;
-	plan->points[plan->count++] = *point;
-	return LS_OK;
-}
-
 /* The next combination; 0 after the last. */
-static int advance(const ls_block *block, size_t index[LS_AXES])
+static int advance(const ls_sweep_block *block, size_t index[LS_AXES])
 {
 	for (int k = LS_AXES - 1; k >= 0; k--) {
 		if (++index[k] < block->axes[k].count)
@@ -160,7 +141,7 @@ static int advance(const ls_block *block, size_t index[LS_AXES])
 	return 0;
 }
 
-ls_status ls_block_expand(const ls_block *block, ls_sweep_plan *plan)
+ls_status ls_sweep_block_expand(const ls_sweep_block *block, ls_sweep_plan *plan)
 {
 	size_t index[LS_AXES] = { 0 };
 	double total = 1;
@@ -173,23 +154,7 @@ ls_status ls_block_expand(const ls_block *block, ls_sweep_plan *plan)
 			       LS_SWEEP_POINTS);
 	do {
 		LS_TRY(make_point(block, index, &point));
-		LS_TRY(append(plan, &point));
+		LS_TRY(ls_sweep_plan_add(plan, &point));
 	} while (advance(block, index));
 	return LS_OK;
-}
-
-void ls_sweep_plan_unite(ls_sweep_plan *plan)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < plan->count; i++)
-		if (!is_there(plan, kept, plan->points[i].key))
-			plan->points[kept++] = plan->points[i];
-	plan->count = kept;
-}
-
-void ls_sweep_plan_release(ls_sweep_plan *plan)
-{
-	free(plan->points);
-	*plan = (ls_sweep_plan){ 0 };
 }

@@ -4,7 +4,7 @@
 #ifndef LS_SWEEP_BLOCK_H
 #define LS_SWEEP_BLOCK_H
 
-#include "sweep/point.h"
+#include "sweep/plan.h"
 
 /* In the order of multiplying: the last changes fastest, so that rows of one curve stand together. */
 typedef enum ls_axis_kind {
@@ -29,10 +29,10 @@ typedef struct ls_axis {
 	char value[LS_AXIS_VALUES][LS_RESULTS_NAME];
 } ls_axis;
 
-typedef struct ls_block {
+typedef struct ls_sweep_block {
 	ls_axis axes[LS_AXES];
 	ls_sweep_point common; /* what all its points share */
-} ls_block;
+} ls_sweep_block;
 
 /* "model": as recipes and errors call it. */
 const char *ls_axis_name(ls_axis_kind axis);
@@ -42,26 +42,7 @@ ls_status ls_axis_add(ls_axis *axis, ls_axis_kind kind, const char *value);
 ls_status ls_axis_split(ls_axis *axis, ls_axis_kind kind, const char *list);
 int ls_axis_has(const ls_axis *axis, const char *value);
 
-/* What a sweep is to measure. */
-typedef struct ls_sweep_plan {
-	char name[LS_RESULTS_NAME], title[LS_RESULTS_TEXT], source[LS_RESULTS_TEXT], table[LS_RESULTS_NAME];
-	int64_t warmup, steps, repeat;
-	int64_t limit_s; /* of a point */
-	int64_t quick;
-	size_t count;
-	ls_sweep_point *points; /* keys are unique */
-} ls_sweep_plan;
-
-/* How often a point is measured. */
-static inline int64_t ls_sweep_plan_repeat(const ls_sweep_plan *plan, const ls_sweep_point *point)
-{
-	return point->repeat > 0 ? point->repeat : plan->repeat;
-}
-
 /* Multiply out; a point that is there already is left out. */
-ls_status ls_block_expand(const ls_block *block, ls_sweep_plan *plan);
-/* Points may have become the same since: the first of each stays. */
-void ls_sweep_plan_unite(ls_sweep_plan *plan);
-void ls_sweep_plan_release(ls_sweep_plan *plan);
+ls_status ls_sweep_block_expand(const ls_sweep_block *block, ls_sweep_plan *plan);
 
 #endif

@@ -4,8 +4,8 @@
 #ifndef LS_SWEEP_MEASURE_H
 #define LS_SWEEP_MEASURE_H
 
-#include "sweep/block.h"
 #include "sweep/lab.h"
+#include "sweep/plan.h"
 #include "sweep/shelf.h"
 
 /* What all points of a sweep are measured with. */

@@ -7,12 +7,57 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "sweep/block.h"
+#include "sweep/plan.h"
 #include "sweep/recipe.h"
 #include "json/fields.h"
 
 enum { WARMUP = 20, STEPS = 100, REPEAT = 7, LIMIT_S = 86400 };
 
-static ls_status take_lists(const ls_sweep_options *o, ls_block *block)
+/* ---- points ------------------------------------------------------------------------------------------------------ */
+
+/* Among the first `count`. */
+static int is_there(const ls_sweep_plan *plan, size_t count, const char *key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(plan->points[i].key, key))
+			return 1;
+	return 0;
+}
+
+ls_status ls_sweep_plan_add(ls_sweep_plan *plan, const ls_sweep_point *point)
+{
+	if (is_there(plan, plan->count, point->key))
+		return LS_OK;
+	if (plan->count == LS_SWEEP_POINTS)
+		return ls_fail(LS_EINVALID, "these are more than %d points", LS_SWEEP_POINTS);
+	ls_sweep_point *grown = realloc(plan->points, (plan->count + 1) * sizeof(*grown));
+	if (grown == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for %zu points", plan->count + 1);
+	plan->points = grown;
+	plan->points[plan->count++] = *point;
+	return LS_OK;
+}
+
+void ls_sweep_plan_unite(ls_sweep_plan *plan)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < plan->count; i++)
+		if (!is_there(plan, kept, plan->points[i].key))
+			plan->points[kept++] = plan->points[i];
+	plan->count = kept;
+}
+
+void ls_sweep_plan_release(ls_sweep_plan *plan)
+{
+	free(plan->points);
+	*plan = (ls_sweep_plan){ 0 };
+}
+
+/* ---- of lists ---------------------------------------------------------------------------------------------------- */
+
+static ls_status take_lists(const ls_sweep_options *o, ls_sweep_block *block)
 {
 	const struct {
 		ls_axis_kind kind;
@@ -42,9 +87,7 @@ static ls_status join_arguments(ls_point_job *job, const char *more)
 	return LS_OK;
 }
 
-/* ---- of lists ---------------------------------------------------------------------------------------------------- */
-
-static ls_status multiply(const ls_sweep_options *o, ls_sweep_plan *plan, ls_block *block)
+static ls_status multiply(const ls_sweep_options *o, ls_sweep_plan *plan, ls_sweep_block *block)
 {
 	ls_point_job *job = &block->common.job;
 
@@ -58,7 +101,7 @@ static ls_status multiply(const ls_sweep_options *o, ls_sweep_plan *plan, ls_blo
 	LS_TRY(take_lists(o, block));
 	if (block->axes[LS_AXIS_MODEL].count == 0)
 		LS_TRY(ls_axis_add(&block->axes[LS_AXIS_MODEL], LS_AXIS_MODEL, "resnet18"));
-	return ls_block_expand(block, plan);
+	return ls_sweep_block_expand(block, plan);
 }
 
 /* ---- of a recipe ------------------------------------------------------------------------------------------------- */
@@ -91,7 +134,7 @@ static int fits_text(const ls_axis *axis, const char *text)
 }
 
 /* A lone node has no links, whatever they are asked to be like. */
-static int fits(const ls_block *wanted, const ls_sweep_point *p)
+static int fits(const ls_sweep_block *wanted, const ls_sweep_point *p)
 {
 	const ls_axis *a = wanted->axes;
 	const ls_point_job *j = &p->job;
@@ -119,7 +162,7 @@ static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
 	return ls_sweep_point_settle(p);
 }
 
-static ls_status choose(const ls_sweep_options *o, ls_sweep_plan *plan, ls_block *wanted)
+static ls_status choose(const ls_sweep_options *o, ls_sweep_plan *plan, ls_sweep_block *wanted)
 {
 	size_t kept = 0;
 
@@ -158,7 +201,7 @@ ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
 			       .steps = o->steps > 0 ? o->steps : STEPS,
 			       .repeat = REPEAT,
 			       .limit_s = LIMIT_S };
-	ls_block *block;
+	ls_sweep_block *block;
 
 	if (o->quick && o->recipe == NULL)
 		return ls_fail(LS_EINVALID, "--quick is the short form of a recipe; none is named");

@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/names.h"
+#include "sweep/block.h"
 #include "json/fields.h"
 
 #define FORMAT "lockstep recipe"
@@ -135,7 +136,7 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 	return maybe_whole(at, object, "samples", 1, &job->samples);
 }
 
-static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sweep_plan *plan, ls_block *block)
+static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sweep_plan *plan, ls_sweep_block *block)
 {
 	static const char *const known[] = { "kind",   "optimizer", "arguments", "speeds",  "warmup",  "steps",
 					     "epochs", "samples",   "model",     "data",    "threads", "batch",
@@ -146,7 +147,7 @@ static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sw
 	LS_TRY(read_common(at, object, plan, &block->common));
 	for (int k = 0; k < LS_AXES; k++)
 		LS_TRY(read_axis(at, object, (ls_axis_kind)k, &block->axes[k]));
-	if (ls_block_expand(block, plan) == LS_OK)
+	if (ls_sweep_block_expand(block, plan) == LS_OK)
 		return LS_OK;
 	char why[512];
 	snprintf(why, sizeof(why), "%s", ls_last_error());
@@ -162,12 +163,12 @@ static ls_status read_blocks(const ls_json_place *at, const json_t *object, ls_s
 	if (!json_is_array(list) || count == 0 || count > BLOCKS_MAX)
 		return ls_fail(LS_EFORMAT, AT " is missing or not a list of 1 to %d blocks", at->label, at->prefix,
 			       "points", BLOCKS_MAX);
-	ls_block *block = malloc(sizeof(*block));
+	ls_sweep_block *block = malloc(sizeof(*block));
 	if (block == NULL)
 		return ls_fail(LS_EMEMORY, "%s: no memory for a block of points", at->label);
 	for (size_t i = 0; i < count && status == LS_OK; i++) {
 		ls_json_place place = ls_json_element(at, "points", i);
-		*block = (ls_block){ 0 };
+		*block = (ls_sweep_block){ 0 };
 		status = read_block(&place, json_array_get(list, i), plan, block);
 	}
 	free(block);
@@ -192,6 +193,7 @@ static ls_status read_head(const ls_json_place *top, const json_t *root, ls_swee
 	static const ls_field fields[] = {
 		LS_FIELD_TEXT_OF(ls_sweep_plan, title),
 		LS_FIELD_MAYBE_OF(ls_sweep_plan, source),
+		LS_FIELD_MAYBE_OF(ls_sweep_plan, note),
 		LS_FIELD_TEXT_OF(ls_sweep_plan, table),
 	};
 
@@ -215,6 +217,8 @@ static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_swe
 	if (object == NULL)
 		return LS_OK;
 	LS_TRY(check_known(&at, object, known, LS_COUNT(known)));
+	plan->note[0] = '\0';
+	LS_TRY(maybe_text(&at, object, "note", plan->note, sizeof(plan->note)));
 	LS_TRY(read_numbers(&at, object, plan));
 	return read_blocks(&at, object, plan);
 }

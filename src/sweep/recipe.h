@@ -6,7 +6,7 @@
 
 #include <lockstep/sweep.h>
 
-#include "sweep/block.h"
+#include "sweep/plan.h"
 
 /* The recipes compiled in, in the order of their names. Made by cmake/recipes.cmake. */
 extern const ls_recipe ls_recipes_built_in[];
@@ -18,8 +18,5 @@ ls_status ls_recipe_parse(ls_sweep_plan *out, const void *text, size_t bytes, in
 
 /* By name among those built in, else a file. */
 ls_status ls_recipe_open(ls_sweep_plan *out, const char *recipe, int quick);
-
-/* The plan of `options`: of a recipe, of which lists choose points, or of lists that are multiplied out. */
-ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *options);
 
 #endif

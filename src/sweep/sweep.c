@@ -173,6 +173,7 @@ static void begin_results(sweep *s)
 
 	memcpy(r->sweep, s->plan.name, sizeof(r->sweep));
 	memcpy(r->title, s->plan.title, sizeof(r->title));
+	memcpy(r->note, s->plan.note, sizeof(r->note));
 	memcpy(r->table, s->plan.table, sizeof(r->table));
 	gmtime_r(&seconds, &utc);
 	strftime(r->started, sizeof(r->started), "%Y-%m-%dT%H:%M:%SZ", &utc);

@@ -14,16 +14,18 @@
 
 #include <cmocka.h>
 
-static char *written(const ls_page *page, int html)
+typedef enum kind { MARKDOWN, HTML, BRIEF } kind;
+
+static char *written(const ls_page *page, kind as)
 {
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *to = open_memstream(&text, &bytes);
 	assert_non_null(to);
-	if (html)
+	if (as == HTML)
 		ls_page_html(page, "<title>", to);
 	else
-		ls_page_markdown(page, to);
+		ls_page_markdown(page, as == BRIEF, to);
 	assert_int_equal(fclose(to), 0);
 	return text;
 }
@@ -57,7 +59,7 @@ static void test_table(void **state)
 	ls_page page = LS_PAGE_INIT;
 	(void)state;
 	fill_table(&page);
-	char *markdown = written(&page, 0), *html = written(&page, 1);
+	char *markdown = written(&page, MARKDOWN), *html = written(&page, HTML);
 	assert_non_null(strstr(markdown, "## Head &lt;1&gt;\n"));
 	assert_non_null(strstr(markdown, "| name\\|  | a         | b      |\n"));
 	assert_non_null(strstr(markdown, "| r3      | 3.0x †1   | 3      |\n"));
@@ -76,6 +78,26 @@ static void test_table(void **state)
 	ls_page_release(&page);
 }
 
+static void test_folded(void **state)
+{
+	ls_page page = LS_PAGE_INIT;
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		ls_grid *grid = ls_page_table(&page, 1, (const char *const[]){ "head" });
+		ls_grid_add(grid, i ? "each" : "all");
+		grid->summary = i ? "All repeats" : NULL;
+	}
+	char *markdown = written(&page, MARKDOWN), *brief = written(&page, BRIEF), *html = written(&page, HTML);
+	assert_non_null(strstr(markdown, "| each |"));
+	assert_null(strstr(brief, "each"));
+	assert_non_null(strstr(brief, "| all  |"));
+	assert_int_equal(times(html, "<summary>All repeats</summary>"), 1);
+	free(markdown);
+	free(brief);
+	free(html);
+	ls_page_release(&page);
+}
+
 static void test_lists(void **state)
 {
 	ls_page page = LS_PAGE_INIT;
@@ -83,7 +105,7 @@ static void test_lists(void **state)
 	for (int i = 0; i < 3; i++)
 		ls_page_item(&page, "<li>%d", i);
 	ls_page_paragraph(&page, "after");
-	char *markdown = written(&page, 0), *html = written(&page, 1);
+	char *markdown = written(&page, MARKDOWN), *html = written(&page, HTML);
 	assert_non_null(strstr(markdown, "- &lt;li&gt;0\n- &lt;li&gt;1\n- &lt;li&gt;2\n\nafter\n"));
 	assert_int_equal(times(html, "<li>&lt;li&gt;"), 3);
 	assert_int_equal(times(html, "<ul>"), 1);
@@ -110,14 +132,16 @@ static void test_curves(void **state)
 	ls_curve *curve = ls_plot_curve(plot, "<b>a", LS_CURVE_MEASURED);
 	ls_curve *ideal = ls_plot_curve(plot, "ideal", LS_CURVE_IDEAL);
 	(void)state;
-	for (int i = 1; i <= 5; i++)
+	for (int i = 1; i <= 4; i++)
 		ls_curve_add(curve, i, i == 3 ? NAN : i * 10.0, "<i>tip");
+	ls_curve_add_hollow(curve, 5, 50, "<i>tip");
 	ls_curve_add(ideal, 1, 10, "");
 	ls_curve_add(ideal, 5, 50, "");
 	assert_int_equal(ls_plot_marks(plot), 4);
-	char *html = written(&page, 1), *markdown = written(&page, 0);
+	char *html = written(&page, HTML), *markdown = written(&page, MARKDOWN);
 	assert_int_equal(times(html, "<g class=\"pt\">"), 4);
 	assert_int_equal(times(html, "<title>&lt;i&gt;tip</title>"), 4);
+	assert_int_equal(times(html, "class=\"mark c0 hollow\""), 1);
 	assert_int_equal(times(html, "<b>"), 0);
 	assert_int_equal(times(html, "nan"), 0);
 	assert_non_null(
@@ -145,7 +169,7 @@ static void test_odd_curves(void **state)
 			ls_curve_add(curve, odd[i][0], odd[i][1], "");
 			ls_curve_add(curve, 1, 2, "");
 		}
-		char *html = written(&page, 1);
+		char *html = written(&page, HTML);
 		assert_int_equal(times(html, "nan") + times(html, "\"inf") + times(html, "-inf"), 0);
 		free(html);
 		ls_page_release(&page);
@@ -161,7 +185,7 @@ static void test_bars(void **state)
 	plot->parts[1] = "waiting";
 	ls_plot_bar(plot, "a & b", (const double[LS_BAR_PARTS]){ 30, 10 });
 	ls_plot_bar(plot, "c", (const double[LS_BAR_PARTS]){ 40, 0 });
-	char *html = written(&page, 1);
+	char *html = written(&page, HTML);
 	assert_int_equal(times(html, "<g class=\"pt\">"), 3); /* what is nothing is not drawn */
 	assert_non_null(strstr(html, "<title>a &amp; b: compute 30.00 ms (75 %)</title>"));
 	assert_non_null(strstr(html, "data-marks=\"2\""));
@@ -174,7 +198,7 @@ static void test_empty_plot(void **state)
 	ls_page page = LS_PAGE_INIT;
 	(void)state;
 	begin_plot(&page);
-	char *html = written(&page, 1);
+	char *html = written(&page, HTML);
 	assert_int_equal(times(html, "<figure"), 0);
 	free(html);
 	ls_page_release(&page);
@@ -183,8 +207,9 @@ static void test_empty_plot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),      cmocka_unit_test(test_lists), cmocka_unit_test(test_curves),
-		cmocka_unit_test(test_odd_curves), cmocka_unit_test(test_bars),  cmocka_unit_test(test_empty_plot),
+		cmocka_unit_test(test_table),      cmocka_unit_test(test_folded),     cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_curves),     cmocka_unit_test(test_odd_curves), cmocka_unit_test(test_bars),
+		cmocka_unit_test(test_empty_plot),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
