@@ -385,15 +385,26 @@ static ls_status allocate(mpi_transport **out, int slots)
 	return LS_OK;
 }
 
+/* Letters of a courier's largest window (window.h) are sent at once. */
+#define EAGER_BYTES "4325376"
+
 /*
  * Open MPI over TCP fetches the body of a large message by PUT: a word of control for every part of it, which queues
  * behind the bulk that goes the other way, so that a link carries one direction at a time (0.48 Gbit/s each way of 0.94
- * at 1 Gbit/s). Sent instead, both go at once (0.90 to 0.95). What the user has set stays; other networks and other
- * MPIs do not look at it.
+ * at 1 Gbit/s). Sent instead, both go at once (0.90 to 0.95).
+ *
+ * Before it sends more than 64 kB it asks the other side, which answers when it looks, some half a millisecond later:
+ * the wire waits at the beginning of every letter that has none before it. Ours are expected there already, so they go
+ * unasked, one behind the other: steps of ResNet-18 on two nodes at 1 Gbit/s took 147 instead of 152 ms, with a server
+ * 158 instead of 181.
+ *
+ * What the user has set stays; other networks and other MPIs do not look at it.
  */
-static void prefer_both_directions(void)
+static void tune_open_mpi(void)
 {
 	setenv("OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", 0);
+	setenv("OMPI_MCA_btl_tcp_eager_limit", EAGER_BYTES, 0);
+	setenv("OMPI_MCA_btl_tcp_max_send_size", EAGER_BYTES, 0);
 }
 
 /* A program of one's own may have initialised MPI already; then it finalises it, too. */
@@ -402,7 +413,7 @@ static ls_status initialise(int *by_us)
 	int before = 0, level = MPI_THREAD_SINGLE;
 	MPI_Initialized(&before);
 	if (!before)
-		prefer_both_directions();
+		tune_open_mpi();
 	int code = before ? MPI_Query_thread(&level) : MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
 	if (code != MPI_SUCCESS)
 		return fail_call("initialising", code);

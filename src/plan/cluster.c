@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/files.h"
+#include "base/link_rate.h"
 #include "base/names.h"
 #include "json/fields.h"
 
@@ -130,25 +131,14 @@ ls_status ls_cluster_resize(ls_cluster *out, const ls_cluster *from, int64_t nod
 
 ls_status ls_rate_parse(const char *text, double *gbit_per_s)
 {
-	static const struct {
-		const char *unit;
-		double gbit;
-	} units[] = { { "gbit", 1 }, { "mbit", 1e-3 }, { "kbit", 1e-6 }, { "tbit", 1e3 } };
-	char *end;
-	double number = strtod(text, &end);
+	double number = ls_link_rate(text) / 1e9;
 
-	for (size_t i = 0; i < LS_COUNT(units); i++) {
-		size_t length = strlen(units[i].unit);
-		if (end == text || strncasecmp(end, units[i].unit, length) != 0 ||
-		    (end[length] != '\0' && strcmp(end + length, "/s") != 0))
-			continue;
-		number *= units[i].gbit;
-		if (!(number >= 1e-6 && number <= 1e6))
-			return ls_fail(LS_EINVALID, "a rate of '%s' is not between 1kbit and 1000tbit", text);
-		*gbit_per_s = number;
-		return LS_OK;
-	}
-	return ls_fail(LS_EINVALID, "'%s' is not a rate; write it like 1gbit, 100mbit or 2.5gbit", text);
+	if (number > 0 && !(number >= 1e-6 && number <= 1e6))
+		return ls_fail(LS_EINVALID, "a rate of '%s' is not between 1kbit and 1000tbit", text);
+	if (!(number > 0))
+		return ls_fail(LS_EINVALID, "'%s' is not a rate; write it like 1gbit, 100mbit or 2.5gbit", text);
+	*gbit_per_s = number;
+	return LS_OK;
 }
 
 const char *ls_rate_text(char *out, size_t size, double gbit_per_s)

@@ -79,7 +79,8 @@ typedef struct line {
 	int peer, first; /* the other end; whether this is node 0 */
 	char *out, *in;
 	size_t letter;     /* bytes of one */
-	double round_trip; /* seconds */
+	double round_trip; /* seconds: the usual one, */
+	double quickest;   /* and the shortest */
 } line;
 
 /* What node 0 tells the peer to do. */
@@ -126,7 +127,8 @@ static ls_status swap(line *l, int64_t out, int64_t in)
 	return status;
 }
 
-/* Node 0's seconds for one transfer, without the round trip of the words around it. */
+/* Node 0's seconds for one transfer, without the round trip of the words around it: a quick one, for both couriers are
+ * wide awake. */
 static ls_status transfer(line *l, order o, double *seconds)
 {
 	char end[8] = { 0 };
@@ -137,7 +139,7 @@ static ls_status transfer(line *l, order o, double *seconds)
 	LS_TRY(l->first ? swap(l, o.out, o.in) : swap(l, o.in, o.out));
 	LS_TRY(word(l, 0, end, sizeof(end)));
 	double taken = ls_clock_seconds() - start;
-	*seconds = taken > 2 * l->round_trip ? taken - l->round_trip : taken / 2;
+	*seconds = taken > 2 * l->quickest ? taken - l->quickest : taken / 2;
 	return LS_OK;
 }
 
@@ -152,6 +154,9 @@ static ls_status ping(line *l)
 		LS_TRY(word(l, 0, text, sizeof(text)));
 		taken[i] = ls_clock_seconds() - start;
 	}
+	l->quickest = taken[0];
+	for (int i = 1; i < PINGS; i++)
+		l->quickest = taken[i] < l->quickest ? taken[i] : l->quickest;
 	l->round_trip = ls_median(taken, PINGS);
 	return LS_OK;
 }

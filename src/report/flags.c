@@ -1,34 +1,13 @@
 #include "report/flags.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/link_rate.h"
 #include "report/put.h"
 
 /* Measured figures may be off by so much without meaning anything. */
 #define TOLERANCE 1.02
-
-double ls_link_bits(const char *text)
-{
-	static const struct {
-		const char *unit;
-		double bits;
-	} units[] = { { "kbit", 1e3 }, { "mbit", 1e6 }, { "gbit", 1e9 },  { "tbit", 1e12 }, { "kbps", 1e3 },
-		      { "mbps", 1e6 }, { "gbps", 1e9 }, { "tbps", 1e12 }, { "bit", 1 } };
-	char *end;
-	double value = strtod(text, &end);
-	if (end == text || !(value > 0) || !isfinite(value))
-		return 0;
-	while (isspace((unsigned char)*end))
-		end++;
-	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-		if (!strcasecmp(end, units[i].unit))
-			return value * units[i].bits;
-	return 0;
-}
 
 static double fp32_bytes(const ls_claim *claim)
 {
@@ -58,7 +37,7 @@ static const char *flag_speedup(ls_page *page, const ls_claim *claim)
 
 static const char *flag_wire(ls_page *page, const ls_claim *claim)
 {
-	double link = claim->link ? ls_link_bits(claim->link) : 0;
+	double link = claim->link ? ls_link_rate(claim->link) : 0;
 	double limit = link * claim->step_s / 8; /* bytes each way in a step */
 	char full[LS_NUMBER_TEXT], moved[LS_NUMBER_TEXT];
 

@@ -23,9 +23,6 @@ typedef struct ls_claim {
 	const char *reason; /* why a speedup may be above ideal */
 } ls_claim;
 
-/* bit/s of "1gbit", "100mbit", "2.5 Gbps"; 0 where the text says no rate. */
-double ls_link_bits(const char *text);
-
 /* Bytes the busier way through the busiest node, a step. */
 double ls_wire_bytes(const ls_claim *claim);
 

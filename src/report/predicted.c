@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/link_rate.h"
 #include "report/chapters.h"
 #include "report/figures.h"
 #include "report/flags.h"
@@ -53,7 +54,7 @@ static int was_measured(const ls_forecast *f, const ls_forecast_row *row, const 
 	if (row->nodes == 1)
 		return job->servers == 0;
 	return job->servers == row->servers && !strcmp(job->placement, row->placement) &&
-	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_bits(job->rate) == ls_link_bits(row->rate);
+	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_rate(job->rate) == ls_link_rate(row->rate);
 }
 
 /* A bench measures what is predicted; training also has tests and input. */

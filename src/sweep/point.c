@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/link_rate.h"
 #include "base/names.h"
 #include "json/fields.h"
 
@@ -109,15 +110,12 @@ static ls_status check_name(const char *field, const char *text, const char *con
 /* As tools/lab takes it: "100mbit", "2.5gbit". */
 static ls_status check_rate(const char *rate)
 {
-	char *end;
-	double number = strtod(rate, &end);
-	static const char *const units[] = { "kbit", "mbit", "gbit", "bit", NULL };
-	static const double scale[] = { 1e3, 1e6, 1e9, 1 };
+	double bits = ls_link_rate(rate);
+	size_t length = strlen(rate);
 
-	for (int i = 0; units[i] != NULL; i++)
-		if (rate[0] >= '0' && rate[0] <= '9' && !strcmp(end, units[i]) && number * scale[i] >= 1e5 &&
-		    number * scale[i] <= 1e12)
-			return LS_OK;
+	if (bits >= 1e5 && bits <= 1e12 && strspn(rate, "0123456789.kmgbit") == length && rate[0] != '.' &&
+	    rate[length - 1] == 't')
+		return LS_OK;
 	return ls_fail(LS_EINVALID, "rate '%s': expected 100kbit to 1000gbit, as in 100mbit, 1gbit or 2.5gbit", rate);
 }
 

@@ -22,19 +22,6 @@ static void expect_flag(const ls_claim *claim, const char *part)
 	ls_page_release(&page);
 }
 
-static void test_links(void **state)
-{
-	(void)state;
-	assert_true(ls_link_bits("1gbit") == 1e9);
-	assert_true(ls_link_bits("100mbit") == 1e8);
-	assert_true(ls_link_bits("2.5 Gbps") == 2.5e9);
-	assert_true(ls_link_bits("") == 0);
-	assert_true(ls_link_bits("fast") == 0);
-	assert_true(ls_link_bits("1gbitx") == 0);
-	assert_true(ls_link_bits("-1gbit") == 0);
-	assert_true(ls_link_bits("infgbit") == 0);
-}
-
 static void test_bytes(void **state)
 {
 	ls_claim claim = { .nodes = 4, .gradient_bytes = 100, .placement = "allreduce", .wire = "fp32" };
@@ -128,7 +115,7 @@ static void test_point(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_links),    cmocka_unit_test(test_bytes),
+	const struct CMUnitTest tests[] = {    cmocka_unit_test(test_bytes),
 					    cmocka_unit_test(test_speedups), cmocka_unit_test(test_wire),
 					    cmocka_unit_test(test_both),     cmocka_unit_test(test_point) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
