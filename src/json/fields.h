@@ -15,9 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/count.h"
 #include "base/status.h"
-
-#define LS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 typedef enum ls_field_kind {
 	LS_FIELD_TEXT,     /* char[], never empty */

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/names.h"
 #include "plan/failures.h"
 #include "plan/simulate.h"
-#include "json/fields.h"
 
 enum { LIST_MAX = 64, TEXT_MAX = 32, ROWS_MOST = 1000 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/count.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "report/chapters.h"
@@ -15,7 +16,6 @@
 #include "report/form.h"
 #include "report/page.h"
 #include "report/sources.h"
-#include "json/fields.h"
 
 /* ---- sweeps ------------------------------------------------------------------------------------------------------ */
 

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "metrics/rate.h"
+#include "results/course.h"
 #include "json/fields.h"
 
-enum { RUN_BYTES_MAX = 16 << 20, METRICS_BYTES_MAX = 1 << 30, LINE_MAX_BYTES = 1 << 20 };
+enum { RUN_BYTES_MAX = 16 << 20, METRICS_BYTES_MAX = 1 << 30 };
 
 /* ---- run.json ---------------------------------------------------------------------------------------------------- */
 
@@ -112,107 +114,24 @@ ls_status ls_run_parse(ls_point *point, ls_results_machine *machine, const void 
 
 /* ---- metrics.jsonl ----------------------------------------------------------------------------------------------- */
 
-typedef struct line {
-	char kind[16];
-	int64_t step, epoch;
-	double loss, accuracy, seconds, samples_per_s;
-} line;
-
-#define OF line
-static const ls_field line_fields[] = {
-	LS_FIELD_TEXT_OF(OF, kind),
-	LS_FIELD_WHOLE_OF(OF, step, 0, 1e15),
-	LS_FIELD_GAP_OF(OF, loss, -1e30, 1e30),
-	LS_FIELD_GAP_OF(OF, accuracy, 0, 1),
-	LS_FIELD_GAP_OF(OF, seconds, 0, 1e9),
-	LS_FIELD_GAP_OF(OF, samples_per_s, 0, 1e15),
-};
-static const ls_field epoch_field[] = { LS_FIELD_WHOLE_OF(OF, epoch, 0, 1e9) };
-#undef OF
-
-/* Doubles its room when full; NULL: no memory. */
-static void *grow(void *list, size_t count, size_t bytes)
+static ls_status take_line(void *context, const ls_course_line *line, const json_t *object)
 {
-	if (count > 0 && (count & (count - 1)) != 0)
-		return list;
-	return realloc(list, (count > 0 ? 2 * count : 1) * bytes);
-}
+	ls_point *point = context;
 
-static ls_status add_rate(ls_point *point, const line *l, const char *label)
-{
-	if (isnan(l->samples_per_s))
-		return LS_OK;
-	ls_point_rate *rates = grow(point->rates, point->rate_count, sizeof *rates);
-	if (rates == NULL)
-		return ls_fail(LS_EMEMORY, "%s: no memory for its steps", label);
-	point->rates = rates;
-	rates[point->rate_count++] = (ls_point_rate){ l->step, l->samples_per_s, l->loss };
+	(void)object;
+	if (!strcmp(line->kind, "step") && !isnan(line->samples_per_s))
+		return ls_point_add_rate(point, (ls_point_rate){ line->step, line->samples_per_s, line->loss });
+	if (!strcmp(line->kind, "epoch") || !strcmp(line->kind, "test"))
+		return ls_point_add_epoch(point, line);
 	return LS_OK;
 }
 
-/* An epoch's time and its test are two lines. */
-static ls_status add_epoch(ls_point *point, const line *l, const char *label)
-{
-	ls_point_epoch *last = point->epoch_count > 0 ? &point->epochs[point->epoch_count - 1] : NULL;
-	int test = !strcmp(l->kind, "test");
-
-	if (last == NULL || last->epoch != l->epoch) {
-		ls_point_epoch *epochs = grow(point->epochs, point->epoch_count, sizeof *epochs);
-		if (epochs == NULL)
-			return ls_fail(LS_EMEMORY, "%s: no memory for its epochs", label);
-		point->epochs = epochs;
-		last = &epochs[point->epoch_count++];
-		*last = (ls_point_epoch){ .epoch = l->epoch, .accuracy = NAN, .test_loss = NAN };
-	}
-	*(test ? &last->test_seconds : &last->seconds) = isnan(l->seconds) ? 0 : l->seconds;
-	if (test) {
-		last->accuracy = l->accuracy;
-		last->test_loss = l->loss;
-	}
-	return LS_OK;
-}
-
-static ls_status take_line(ls_point *point, const json_t *object, const ls_json_place *at)
-{
-	line l = { 0 };
-	LS_TRY(ls_fields_read(at, line_fields, LS_COUNT(line_fields), object, &l));
-	if (!strcmp(l.kind, "step"))
-		return add_rate(point, &l, at->label);
-	if (strcmp(l.kind, "epoch") != 0 && strcmp(l.kind, "test") != 0)
-		return LS_OK; /* of a later version */
-	LS_TRY(ls_fields_read(at, epoch_field, LS_COUNT(epoch_field), object, &l));
-	return add_epoch(point, &l, at->label);
-}
-
-/* A last line without an end is being written, or was torn by a crash: a resume drops it, and so does this. */
 ls_status ls_run_parse_metrics(ls_point *point, const char *text, size_t bytes, const char *label)
 {
-	size_t number = 0;
-	while (bytes > 0) {
-		const char *newline = memchr(text, '\n', bytes);
-		json_t *root;
-		char name[4200];
-		if (newline == NULL)
-			return LS_OK;
-		snprintf(name, sizeof name, "%s:%zu", label, ++number);
-		const ls_json_place at = { .label = name };
-		LS_TRY(ls_json_parse(&root, text, (size_t)(newline - text), LINE_MAX_BYTES, name));
-		ls_status status = take_line(point, root, &at);
-		json_decref(root);
-		LS_TRY(status);
-		bytes -= (size_t)(newline + 1 - text);
-		text = newline + 1;
-	}
-	return LS_OK;
+	return ls_course_read(text, bytes, label, take_line, point);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
-
-static int by_number(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-	return (left > right) - (left < right);
-}
 
 /* The median over epochs, whose time does not include tests; where the number of samples is not known, or no epoch is
  * over, that of the rates it logged. 0: it got to neither. */
@@ -220,20 +139,19 @@ static ls_status rate_of(const ls_point *point, double *rate)
 {
 	int by_epoch = point->epoch_count > 0 && point->job.samples > 0;
 	size_t count = by_epoch ? point->epoch_count : point->rate_count, used = 0;
-	double *sorted = calloc(count + 1, sizeof *sorted);
+	double *values = calloc(count + 1, sizeof *values);
 
-	if (sorted == NULL)
+	if (values == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the rates of a run");
 	for (size_t i = 0; i < count; i++) {
 		double seconds = by_epoch ? point->epochs[i].seconds : 0;
 		if (!by_epoch)
-			sorted[used++] = point->rates[i].samples_per_s;
+			values[used++] = point->rates[i].samples_per_s;
 		else if (seconds > 0)
-			sorted[used++] = (double)point->job.samples / seconds;
+			values[used++] = (double)point->job.samples / seconds;
 	}
-	qsort(sorted, used, sizeof *sorted, by_number);
-	*rate = used == 0 ? 0 : used % 2 ? sorted[used / 2] : (sorted[used / 2 - 1] + sorted[used / 2]) / 2;
-	free(sorted);
+	*rate = ls_median(values, used);
+	free(values);
 	return LS_OK;
 }
 
@@ -270,8 +188,6 @@ static ls_status conclude(ls_point *point, const char *run)
 	point->repeats[0].samples_per_s = rate;
 	point->repeats[0].step_ms = 1e3 * (double)(point->job.batch * point->job.devices) / rate;
 	point->repeats[0].wall_s = wall;
-	if (point->epoch_count > 0 && isfinite(point->epochs[point->epoch_count - 1].accuracy))
-		point->accuracy = point->epochs[point->epoch_count - 1].accuracy;
 	point->state = LS_POINT_DONE;
 	return ls_point_summarize(point);
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/count.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "json/fields.h"
 
 #define TOOL "LOCKSTEP_LAB_TOOL" /* $LOCKSTEP_LAB is a lab's name */
 static const double limit_s = 120;

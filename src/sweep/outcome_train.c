@@ -11,9 +11,9 @@
 
 #include "base/files.h"
 #include "metrics/rate.h"
+#include "results/course.h"
 #include "sweep/outcome.h"
 #include "sweep/point.h"
-#include "json/fields.h"
 
 enum { SKIPPED = 3 }; /* first lines of a run, whose steps touch memory for the first time */
 
@@ -67,109 +67,56 @@ static ls_status read_lines(ls_point *p, const char *text)
 		double rate;
 		if (sscanf(line, "Step%" SCNd64 ": %lf data/sec", &step, &rate) != 2 || step < 0 || !(rate >= 0))
 			continue;
-		ls_point_rate *row = grow((void **)&p->rates, &p->rate_count, sizeof(*row));
-		if (row == NULL)
-			return no_memory();
-		*row = (ls_point_rate){ .step = step, .samples_per_s = rate, .loss = NAN };
+		LS_TRY(ls_point_add_rate(p, (ls_point_rate){ .step = step, .samples_per_s = rate, .loss = NAN }));
 	}
 	return LS_OK;
 }
 
 /* ---- metrics ----------------------------------------------------------------------------------------------------- */
 
-static double number_of(const json_t *line, const char *name)
+static ls_status take_step(curve *c, const ls_course_line *line, const json_t *object)
 {
-	const json_t *value = json_object_get(line, name);
-	return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static ls_status take_step(curve *c, const json_t *line)
-{
-	int64_t step = json_integer_value(json_object_get(line, "step"));
 	char name[48];
 
 	for (size_t i = 0; i < c->point->rate_count; i++)
-		if (c->point->rates[i].step == step)
-			c->point->rates[i].loss = number_of(line, "loss");
-	if (number_of(line, "samples_per_s") > 0)
-		LS_TRY(keep_number(&c->rates, number_of(line, "samples_per_s")));
-	if (number_of(line, "tokens_per_s") > 0)
-		LS_TRY(keep_number(&c->tokens, number_of(line, "tokens_per_s")));
-	if (number_of(line, "wait_s") >= 0)
-		LS_TRY(keep_number(&c->waits, number_of(line, "wait_s")));
-	if (number_of(line, "exposed_s") >= 0)
-		LS_TRY(keep_number(&c->exposed, number_of(line, "exposed_s")));
+		if (c->point->rates[i].step == line->step)
+			c->point->rates[i].loss = line->loss;
+	if (line->samples_per_s > 0)
+		LS_TRY(keep_number(&c->rates, line->samples_per_s));
+	if (line->tokens_per_s > 0)
+		LS_TRY(keep_number(&c->tokens, line->tokens_per_s));
+	if (line->wait_s >= 0)
+		LS_TRY(keep_number(&c->waits, line->wait_s));
+	if (line->exposed_s >= 0)
+		LS_TRY(keep_number(&c->exposed, line->exposed_s));
 	for (int64_t i = 0; i < c->point->job.nodes && i < LS_SWEEP_NODES; i++) {
 		snprintf(name, sizeof(name), "node%" PRId64 "_compute_s", i);
-		double seconds = number_of(line, name);
+		double seconds = json_number_value(json_object_get(object, name));
 		c->compute[i] += seconds >= 0 ? seconds : 0;
 	}
 	c->lines++;
 	return LS_OK;
 }
 
-static ls_point_epoch *epoch_row(ls_point *p, int64_t epoch)
+static ls_status take_line(void *context, const ls_course_line *line, const json_t *object)
 {
-	for (size_t i = 0; i < p->epoch_count; i++)
-		if (p->epochs[i].epoch == epoch)
-			return &p->epochs[i];
-	ls_point_epoch *row = grow((void **)&p->epochs, &p->epoch_count, sizeof(*row));
-	if (row != NULL)
-		*row = (ls_point_epoch){ .epoch = epoch, .accuracy = NAN, .test_loss = NAN };
-	return row;
-}
+	curve *c = context;
 
-static ls_status take_epoch(curve *c, const json_t *line, int is_test)
-{
-	double epoch = number_of(line, "epoch"), seconds = number_of(line, "seconds");
-	ls_point_epoch *row = epoch >= 0 ? epoch_row(c->point, (int64_t)epoch) : NULL;
-
-	if (row == NULL)
-		return epoch >= 0 ? no_memory() : LS_OK;
-	if (!is_test) {
-		row->seconds = seconds >= 0 ? seconds : 0;
-		return LS_OK;
-	}
-	row->test_seconds = seconds >= 0 ? seconds : 0;
-	row->accuracy = number_of(line, "accuracy");
-	row->test_loss = number_of(line, "loss");
-	if (row->accuracy >= 0)
-		c->point->accuracy = row->accuracy;
+	if (!strcmp(line->kind, "step"))
+		return take_step(c, line, object);
+	if (!strcmp(line->kind, "epoch") || !strcmp(line->kind, "test"))
+		return ls_point_add_epoch(c->point, line);
 	return LS_OK;
-}
-
-static ls_status take_line(curve *c, const char *text, size_t bytes, const char *path, size_t number)
-{
-	json_error_t error;
-	json_t *line = json_loadb(text, bytes, 0, &error);
-	const char *kind = json_string_value(json_object_get(line, "kind"));
-	ls_status status = LS_OK;
-
-	if (line == NULL)
-		status = ls_fail(LS_EFORMAT, "%s:%zu: not acceptable JSON: %s", path, number, error.text);
-	else if (kind != NULL && !strcmp(kind, "step"))
-		status = take_step(c, line);
-	else if (kind != NULL && (!strcmp(kind, "epoch") || !strcmp(kind, "test")))
-		status = take_epoch(c, line, kind[0] == 't');
-	json_decref(line);
-	return status;
 }
 
 static ls_status read_metrics(curve *c, const char *run)
 {
 	char path[4096];
 	ls_file_map map;
-	ls_status status = LS_OK;
 
 	LS_TRY(ls_path_join(path, sizeof(path), run, "metrics.jsonl"));
 	LS_TRY(ls_file_map_open(&map, path));
-	const char *text = (const char *)map.data, *end = text + map.bytes;
-	for (size_t number = 1; text < end && status == LS_OK; number++) {
-		const char *line_end = memchr(text, '\n', (size_t)(end - text));
-		line_end = line_end != NULL ? line_end : end;
-		status = take_line(c, text, (size_t)(line_end - text), path, number);
-		text = line_end + 1;
-	}
+	ls_status status = ls_course_read((const char *)map.data, map.bytes, path, take_line, c);
 	ls_file_map_close(&map);
 	return status;
 }
@@ -222,11 +169,23 @@ static ls_status conclude(curve *c, const ls_child *child, const char *run)
 	return ls_point_summarize(p);
 }
 
+/* Curves and nodes are those of the last repeat. */
+static void forget(ls_point *point)
+{
+	free(point->rates);
+	free(point->epochs);
+	free(point->nodes);
+	point->rates = NULL;
+	point->epochs = NULL;
+	point->nodes = NULL;
+	point->rate_count = point->epoch_count = point->node_count = 0;
+}
+
 ls_status ls_outcome_train(ls_point *point, const ls_child *child, const char *run)
 {
 	curve c = { .point = point };
 
-	point->rate_count = point->epoch_count = point->node_count = 0; /* those of the last repeat */
+	forget(point);
 	ls_status status = read_lines(point, child->out);
 	if (status == LS_OK)
 		status = read_metrics(&c, run);

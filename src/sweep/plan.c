@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/names.h"
 #include "sweep/block.h"
 #include "sweep/plan.h"
 #include "sweep/recipe.h"
-#include "json/fields.h"
 
 enum { WARMUP = 20, STEPS = 100, REPEAT = 7, LIMIT_S = 86400 };
 

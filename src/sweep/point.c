@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/link_rate.h"
 #include "base/names.h"
-#include "json/fields.h"
 
 enum { DEVICES_MAX = 4096, KEY_JOB = 4096 };
 
