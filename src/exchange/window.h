@@ -1,11 +1,10 @@
 /*
  * window.h - how many bytes may be under way to a peer: what its link carries in a few milliseconds.
  *
- * MPI sends letters that are under way side by side, so four of the same size all arrive when the last one does. A
- * large window makes the most urgent letter late, and with it everything behind it in the next forward pass; a small
- * one leaves the wire idle between two polls. So the window is a time, and the rate is learned: from what arrives, for
- * a letter counts as sent once the system has it, which takes megabytes at once. Links are taken to be as fast both
- * ways.
+ * Letters that are under way cannot be overtaken. A large window makes the most urgent letter late, and with it
+ * everything behind it in the next forward pass; a small one leaves the wire idle between two polls. So the window is a
+ * time, and the rate is learned: from what arrives, for a letter counts as sent once the system has it, which takes
+ * megabytes at once. Links are taken to be as fast both ways.
  *
  * Measured, steps of ResNet-18 on two nodes at 1 Gbit/s: 187 ms with 4 MB under way, 152 with 1 MB; an exchange of 44
  * MB at 10 Gbit/s: 60 ms with 4 MB, 85 with 1.

@@ -55,11 +55,17 @@ void ls_links_send(ls_links *l, int from, int to, ls_parcel parcel)
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
+/* As letters of the exchange are: an older step's first (exchange/mail.c). */
+static int is_before(const ls_parcel *a, const ls_parcel *b)
+{
+	return a->step != b->step ? a->step < b->step : a->bucket < b->bucket;
+}
+
 static int most_urgent(const ls_channel *c)
 {
 	int best = 0;
 	for (int i = 1; i < c->waiting_count; i++)
-		if (c->waiting[i].bucket < c->waiting[best].bucket)
+		if (is_before(&c->waiting[i], &c->waiting[best]))
 			best = i;
 	return best;
 }
@@ -231,11 +237,11 @@ void ls_links_share(ls_links *l, const double *slow)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-/* Of the channel's rate, what its i-th parcel gets. */
-static double share_of(const ls_channel *c, int i)
+/* Of the channel's rate, what its i-th parcel gets: one behind the other, but for those with caps, which go to other
+ * nodes each. */
+static double share_of(const ls_channel *c, int i, double all_caps)
 {
-	double all = caps(c);
-	return isinf(all) ? c->rate / c->flying_count : c->rate * c->flying[i].cap / all;
+	return !isinf(all_caps) ? c->rate * c->flying[i].cap / all_caps : i == 0 ? c->rate : 0;
 }
 
 double ls_links_next(const ls_links *l)
@@ -243,18 +249,19 @@ double ls_links_next(const ls_links *l)
 	double next = INFINITY;
 	for (int i = 0; i < l->parties * l->parties; i++) {
 		const ls_channel *c = &l->channel[i];
+		double all = caps(c);
 		for (int k = 0; k < c->flying_count && c->rate > 0; k++)
-			next = fmin(next, c->flying[k].left / share_of(c, k));
+			next = fmin(next, c->flying[k].left / share_of(c, k, all));
 	}
 	return next;
 }
 
 static void pass_parcels(ls_channel *c, double seconds)
 {
-	double all = caps(c), even = c->rate / fmax(1, c->flying_count);
+	double all = caps(c);
 
 	for (int k = 0; k < c->flying_count; k++)
-		c->flying[k].left -= seconds * (isinf(all) ? even : c->rate * c->flying[k].cap / all);
+		c->flying[k].left -= seconds * share_of(c, k, all);
 }
 
 void ls_links_pass(ls_links *l, double seconds, void (*through)(void *context, ls_channel *channel, ls_parcel parcel),

@@ -2,8 +2,8 @@
  * links.h - letters on their way between parties, as flows that share links and processors.
  *
  * A party is a number of nodes that behave alike; a channel is what one node of a party sends to each node of another.
- * A channel keeps letters waiting by urgency and a window of bytes under way, which share it evenly, as a courier and
- * MPI do. All channels under way share, max-min fair: each party's link out, its link in, both together, and
+ * A channel keeps letters waiting by urgency and a window of bytes under way, which go one behind the other, as with a
+ * courier and MPI. All channels under way share, max-min fair: each party's link out, its link in, both together, and
  * the thread that carries its letters.
  *
  * Where there are more owners than a bucket has blocks, each bucket has other owners and several are under way at once,
@@ -13,13 +13,15 @@
 #define LS_PLAN_LINKS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
 enum { LS_PARTIES_MAX = 32 };
 
 typedef struct ls_parcel {
-	int bucket, pull; /* urgency is the bucket; a pull brings new values, else pieces */
+	int64_t step;
+	int bucket, pull; /* urgency is the step, then the bucket; a pull brings new values, else pieces */
 	double bytes, left;
 	double letter; /* bytes of a letter, where `bytes` is the mean over owners of whom few have one */
 	double cap;    /* bytes a second at most */

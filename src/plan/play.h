@@ -39,6 +39,7 @@ typedef struct ls_player {
 	double ended;
 	/* owners */
 	double *pieces;   /* (buckets) nodes whose pieces are here */
+	int64_t *summed;  /* (buckets) steps that were updated */
 	ls_chore *chores; /* first in, first out */
 	int chore_count;
 	/* values */

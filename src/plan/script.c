@@ -115,8 +115,11 @@ static void write_step(writer *w)
 	for (int64_t r = 0; r < rounds; r++)
 		write_round(w, 1.0 / (double)o->profile->slices, r == 0, r == rounds - 1);
 	compute(w, overhead(o->profile) * (double)o->leaves);
-	for (int b = buckets - 2; o->after && b >= 0; b--)
+	for (int b = buckets - 2; o->after && b >= 0; b--) {
 		give(w, b);
+		if (!o->alone && b + 1 < buckets - 1)
+			add(w, (ls_act){ .kind = LS_DO_NEED, .first = b + 1, .last = b + 1, .of_this_step = 1 });
+	}
 	if (o->give_s > 0)
 		add(w, (ls_act){ .kind = LS_DO_RUN, .seconds = o->give_s });
 	give(w, buckets - 1);

@@ -11,7 +11,7 @@
 #include "train/profile.h"
 
 typedef enum ls_act_kind {
-	LS_DO_NEED, /* buckets [first, last] of the last step's values */
+	LS_DO_NEED, /* buckets [first, last] of the last step's values, or of this one's */
 	LS_DO_RUN,  /* `seconds` */
 	LS_DO_GIVE  /* bucket `first` is final on this device */
 } ls_act_kind;
@@ -19,6 +19,7 @@ typedef enum ls_act_kind {
 typedef struct ls_act {
 	ls_act_kind kind;
 	int first, last;
+	int of_this_step;
 	double seconds;
 } ls_act;
 
@@ -33,7 +34,7 @@ typedef struct ls_script_options {
 	const ls_plan *plan;
 	int64_t leaves;        /* a device computes in a step */
 	int alone;             /* no other node: nothing is waited for */
-	int after;             /* others' way: all is handed over after backward and waited for before forward */
+	int after;             /* others' way: buckets go after backward, two at a time, and forward needs all */
 	double give_s_a_float; /* what the devices of the node do with a bucket before it can go: added up, updated */
 	double give_s;         /* and once a step, whatever the size */
 } ls_script_options;

@@ -69,10 +69,12 @@ static ls_status make(ls_play *g)
 		ls_player *a = &g->player[p];
 		*a = (ls_player){ .party = &g->s->party[p], .began = -1 };
 		a->pieces = calloc(count, sizeof(*a->pieces));
+		a->summed = calloc(count, sizeof(*a->summed));
 		a->values = calloc(count, sizeof(*a->values));
 		a->came = calloc(count, sizeof(*a->came));
 		a->chores = calloc(count + 1, sizeof(*a->chores));
-		failed |= a->pieces == NULL || a->values == NULL || a->came == NULL || a->chores == NULL;
+		failed |= a->pieces == NULL || a->summed == NULL || a->values == NULL || a->came == NULL ||
+			  a->chores == NULL;
 		for (int b = 0; !failed && b < buckets(g); b++)
 			g->owning[b] += ls_scene_slice(g->s, b, a->party) > 0;
 	}
@@ -83,6 +85,7 @@ static void release(ls_play *g)
 {
 	for (int p = 0; p < g->s->parties; p++) {
 		free(g->player[p].pieces);
+		free(g->player[p].summed);
 		free(g->player[p].values);
 		free(g->player[p].came);
 		free(g->player[p].chores);
@@ -114,7 +117,8 @@ static void send(ls_play *g, int from, int to, int bucket, int pull)
 	}
 	if (c->fan > 0 && bytes > 0) {
 		ls_links_send(&g->links, from, to,
-			      (ls_parcel){ .bucket = bucket,
+			      (ls_parcel){ .step = pull ? g->player[from].summed[bucket] : g->player[from].step,
+					   .bucket = bucket,
 					   .pull = pull,
 					   .bytes = bytes,
 					   .letter = s->exact ? bytes : fmax(bytes, ls_scene_largest(s, bucket)),
@@ -157,6 +161,7 @@ static void send_values(ls_play *g, int p, int bucket)
 	for (int q = 0; q < g->s->parties; q++)
 		if (g->s->party[q].worker)
 			send(g, p, q, bucket, 1);
+	g->player[p].summed[bucket]++;
 	if (g->s->party[p].worker && ls_links_channel(&g->links, p, p)->fan == 0)
 		take_values(g, p, bucket);
 }
@@ -216,7 +221,7 @@ static void deliver_due(ls_play *g)
 static int has_values(const ls_player *a, const ls_act *act)
 {
 	for (int b = act->first; b <= act->last; b++)
-		if (a->values[b] < a->step)
+		if (a->values[b] < a->step + act->of_this_step)
 			return 0;
 	return 1;
 }

@@ -9,7 +9,7 @@ is "predicts every published row" "$status" 0
 
 error_of() { # SEED JOB SHAPE: without sign, in tenths of a percent
 	awk -F ' *[|] *' -v seed="$1" -v job="$2" -v shape="$3" '
-		$2 == seed && $3 == job && $4 == shape { e = $7; sub(/ %/, "", e); printf "%.0f\n", (e < 0 ? -e : e) * 10 }' <<<"$out"
+		$2 == seed && $3 == job && $4 == shape { e = $7 + 0; printf "%.0f\n", (e < 0 ? -e : e) * 10 }' <<<"$out"
 }
 within() { # PERCENT SEED JOB SHAPE
 	local error

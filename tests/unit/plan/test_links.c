@@ -125,13 +125,38 @@ static void test_urgency_and_window(void **state)
 	assert_int_equal(ls_links_channel(&l, 0, 1)->flying[1].bucket, 1);
 	run_dry(&l);
 	assert_int_equal(arrived, 4);
-	assert_int_equal(order[3], 4);
+	static const int expected[] = { 5, 1, 3, 4 };
+	assert_memory_equal(order, expected, sizeof expected);
+	ls_links_release(&l);
+}
+
+/* What is under way goes one behind the other; an older step goes before all that waits. */
+static void test_order(void **state)
+{
+	ls_links l;
+
+	(void)state;
+	open_links(&l, 2);
+	for (int i = 0; i < 2; i++)
+		ls_links_send(&l, 0, 1, parcel(7 + i, 100));
+	ls_links_share(&l, fast);
+	assert_int_equal(ls_links_channel(&l, 0, 1)->flying_count, 2);
+	assert_true(fabs(ls_links_next(&l) - 1) < 1e-9); /* all of the link for the first */
+	ls_links_channel(&l, 0, 1)->window = 100;
+	ls_parcel younger = parcel(1, 100);
+	younger.step = 1;
+	ls_links_send(&l, 0, 1, younger);
+	ls_links_send(&l, 0, 1, parcel(2, 100));
+	run_dry(&l);
+	static const int expected[] = { 7, 8, 2, 1 };
+	assert_memory_equal(order, expected, sizeof expected);
 	ls_links_release(&l);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fair), cmocka_unit_test(test_both_ways),
-					    cmocka_unit_test(test_parties), cmocka_unit_test(test_urgency_and_window) };
+					    cmocka_unit_test(test_parties), cmocka_unit_test(test_urgency_and_window),
+					    cmocka_unit_test(test_order) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
