@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/count.h"
+
 /* What stands before "bit" or "bps". */
 static double scale_of(const char **unit)
 {
@@ -14,7 +16,7 @@ static double scale_of(const char **unit)
 		double scale;
 	} scales[] = { { 'k', 1e3 }, { 'm', 1e6 }, { 'g', 1e9 }, { 't', 1e12 } };
 
-	for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
+	for (size_t i = 0; i < LS_COUNT(scales); i++)
 		if (tolower((unsigned char)**unit) == scales[i].letter) {
 			++*unit;
 			return scales[i].scale;

@@ -142,11 +142,11 @@ static int check_model(const char *command, const char *name)
 {
 	const char *known[64] = { NULL };
 	size_t count = 0;
+	if (ls_model_row_of(name))
+		return LS_EXIT_OK;
 	for (; count < 64 && ls_model_row_at(count); count++)
 		known[count] = ls_model_row_at(count)->name;
 	const char *nearest = ls_name_nearest(name, known, count);
-	if (ls_model_row_of(name))
-		return LS_EXIT_OK;
 	return ls_usage_error(command, "unknown model '%s'%s%s%s; 'lockstep models' lists them", name,
 			      nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }

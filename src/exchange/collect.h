@@ -1,7 +1,8 @@
 /*
  * collect.h - what nodes tell each other now and then: settings, checkpoints, evaluations.
  *
- * Each call waits until this node's part is done, and is made by all nodes in the same order (one thread of each).
+ * Each call waits until this node's part is done, and is made by all nodes in the same order (one thread of each), on
+ * each between steps: after ls_exchange_await() of the last one.
  * Letters go through the courier, so a peer that dies is an error here and not a hang. A NULL courier is one node
  * alone: every call is then a copy or nothing at all.
  */

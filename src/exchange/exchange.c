@@ -121,6 +121,20 @@ static void wait_for(ls_exchange *x, const goal *g, int participant)
 	}
 }
 
+/* The same as exposed communication; returns the seconds. */
+static double wait_exposed(ls_exchange *x, const goal *g, int participant)
+{
+	if (is_met(x, g))
+		return 0;
+	double start = ls_clock_seconds();
+	wait_for(x, g, participant);
+	double now = ls_clock_seconds();
+	x->part[participant].need_s += now - start;
+	if (x->o.act != NULL)
+		x->o.act(x->o.context, LS_ACT_WAIT, participant, g->last, start, now);
+	return now - start;
+}
+
 /* A step */
 
 static void deal_round(ls_exchange *x, const ls_exchange_deal *deal)
@@ -145,11 +159,10 @@ static void deal_round(ls_exchange *x, const ls_exchange_deal *deal)
 
 /* The extra floats of the last step have been seen to: their place may be written again, and their owners have posted
  * them to everybody. */
-static void await_extra(ls_exchange *x, int participant)
+static goal extra_goal(const ls_exchange *x)
 {
 	int last = x->plan.buckets - 1;
-	goal g = { .first = last, .last = last, .steps = x->step - x->first };
-	wait_for(x, &g, participant);
+	return (goal){ .first = last, .last = last, .steps = x->step - x->first };
 }
 
 /* A node without leaves has nothing to push; but a library's sum, and a server that counts rounds, want its zeros. They
@@ -224,7 +237,8 @@ float *ls_exchange_slot(ls_exchange *x, int device, int64_t k)
 
 float *ls_exchange_extra(ls_exchange *x, int device, int64_t k)
 {
-	await_extra(x, device * x->o.threads);
+	const goal g = extra_goal(x);
+	wait_for(x, &g, device * x->o.threads);
 	return ls_exchange_slot(x, device, k) + x->plan.extra_begin;
 }
 
@@ -270,7 +284,7 @@ static void work_own(ls_exchange *x, int participant)
 	}
 }
 
-void ls_exchange_ready(ls_exchange *x, int device, int64_t k, size_t begin, size_t end, ls_member member)
+double ls_exchange_ready(ls_exchange *x, int device, int64_t k, size_t begin, size_t end, ls_member member)
 {
 	const ls_device_schedule *s = &x->rounds[x->step & 1].device[device];
 	const ls_schedule_leaf *leaf = &s->leaf[k];
@@ -281,13 +295,16 @@ void ls_exchange_ready(ls_exchange *x, int device, int64_t k, size_t begin, size
 	size_t from = begin + (size_t)first * 16, count = (size_t)(last - first) * 16;
 	for (int j = leaf->first_join; j < leaf->first_join + leaf->joins; j++)
 		ls_sum_into(store[s->join[j].into] + from, store[s->join[j].from] + from, count);
-	if (k == s->count - 1) {
-		int participant = device * x->o.threads + member.rank;
-		if (x->nodes > 1 && x->o.staleness == 0)
-			await_extra(x, participant); /* nothing of this step before all of the last: see mail.c */
-		deliver(x, from, from + count);
-		work_own(x, participant);
-	}
+	if (k < s->count - 1)
+		return 0;
+	const goal g = extra_goal(x);
+	int participant = device * x->o.threads + member.rank;
+	double waited = 0;
+	if (x->nodes > 1 && x->o.staleness == 0) /* nothing of this step before all of the last: see mail.c */
+		waited = wait_exposed(x, &g, participant);
+	deliver(x, from, from + count);
+	work_own(x, participant);
+	return waited;
 }
 
 void ls_exchange_need(ls_exchange *x, int device, size_t begin, size_t end, ls_member member)
@@ -295,16 +312,9 @@ void ls_exchange_need(ls_exchange *x, int device, size_t begin, size_t end, ls_m
 	goal g = { .first = ls_plan_bucket_at(&x->plan, begin),
 		   .last = ls_plan_bucket_at(&x->plan, end - 1),
 		   .steps = x->step - x->first };
-	int participant = device * x->o.threads + member.rank;
 
-	if (x->nodes == 1 || is_met(x, &g))
-		return;
-	double start = ls_clock_seconds();
-	wait_for(x, &g, participant);
-	double now = ls_clock_seconds();
-	x->part[participant].need_s += now - start;
-	if (x->o.act != NULL)
-		x->o.act(x->o.context, LS_ACT_WAIT, participant, g.last, start, now);
+	if (x->nodes > 1)
+		wait_exposed(x, &g, device * x->o.threads + member.rank);
 }
 
 void ls_exchange_finish(ls_exchange *x, int device, ls_member member)

@@ -136,8 +136,9 @@ float *ls_exchange_slot(ls_exchange *exchange, int device, int64_t k);
 float *ls_exchange_extra(ls_exchange *exchange, int device, int64_t k);
 
 /* [begin, end) of the k-th leaf is written and its parameters will not be read again for this leaf: called by all
- * members of the device's team, or for the extra floats by member { .rank = 0, .size = 1 } alone. */
-void ls_exchange_ready(ls_exchange *exchange, int device, int64_t k, size_t begin, size_t end, ls_member member);
+ * members of the device's team, or for the extra floats by member { .rank = 0, .size = 1 } alone. Before the first of a
+ * step leaves the node the last step's extra floats must be here: returns the seconds it waited for that. */
+double ls_exchange_ready(ls_exchange *exchange, int device, int64_t k, size_t begin, size_t end, ls_member member);
 
 /* Wait for parameters [begin, end). */
 void ls_exchange_need(ls_exchange *exchange, int device, size_t begin, size_t end, ls_member member);

@@ -10,7 +10,9 @@
  * no piece of a step that it has not begun, a piece that is not taken fills the window, and what is behind it may be
  * the very values that the node must have to begin. With older steps first that cannot be, for all letters of a step
  * have been posted, by all nodes, before anybody posts one of the next: its first are pushes, and who pushes has all
- * new values of the step before, be it for its forward pass or, the extra ones, because it waits for them.
+ * new values of the step before, be it for its forward pass or, the extra ones, because it waits for them. With
+ * staleness every letter is expected before it is posted: a server always expects a worker's next piece, a worker the
+ * answers to all it has pushed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -377,7 +379,7 @@ void ls_mail_address(ls_mail *mail, int bucket, int peer, int tag)
 	mail->letter.tag = tag;
 	mail->letter.number = bucket;
 	/* The figures that ride along are few and nobody's forward pass asks for them, so they would wait for as long
-	 * as the wire is busy; but a node begins no step before those of the last but one are here. First, then. */
+	 * as the wire is busy; but nobody pushes before those of the last step are here. First, then. */
 	mail->rank = bucket == mail->exchange->plan.buckets - 1 ? -1 : bucket;
 }
 
@@ -397,8 +399,6 @@ static void address_all(ls_exchange *x)
 		for (int n = 0; n < x->nodes; n++)
 			ls_mail_address(&x->pull_out[b * x->nodes + n], b, n, 2 * b + TAG_PULL);
 	}
-	for (int b = 0; b < x->plan.buckets && x->o.library_sum; b++)
-		ls_exchange_push_at(x, b, 0, 0)->rank = 0; /* first come, first served */
 }
 
 ls_status ls_exchange_make_mail(ls_exchange *x)

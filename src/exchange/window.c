@@ -1,12 +1,13 @@
 #include "exchange/window.h"
 
 /*
- * A rate is taken over so long, for letters that go side by side arrive together. Nothing for longer than a pause, and
- * the count begins anew. Peers do not always have something to send, so the best rate stands, and fades.
+ * A rate is taken over so long, for letters arrive one by one and are seen at some polls. Nothing for longer than a
+ * pause, and the count begins anew. Peers do not always have something to send, so the best rate stands, and fades.
  */
 #define SPAN_SECONDS 15e-3
 #define PAUSE_SECONDS 50e-3
 #define FADE 0.02
+#define MOST_GROWTH 1.5
 
 static void begin(ls_window *w, double now)
 {
@@ -27,7 +28,12 @@ void ls_window_arrived(ls_window *w, size_t bytes, double now)
 	if (now - w->since < SPAN_SECONDS)
 		return;
 	double rate = (double)w->bytes / (now - w->since);
-	w->rate = rate > w->rate ? (w->rate + rate) / (w->rate > 0 ? 2 : 1) : (1 - FADE) * w->rate + FADE * rate;
+	if (w->rate <= 0)
+		w->rate = rate;
+	else if (rate > w->rate) /* letters that had come before they were asked for look faster than any link */
+		w->rate = (w->rate + (rate < MOST_GROWTH * w->rate ? rate : MOST_GROWTH * w->rate)) / 2;
+	else
+		w->rate = (1 - FADE) * w->rate + FADE * rate;
 	begin(w, now);
 }
 

@@ -49,12 +49,12 @@ void ls_play_share_cores(ls_play *g)
 		all += wanted * (double)g->s->party[p].kind.count;
 		g->slow[p] = shared > 0 ? 1 : fmin(1, cores_of(g, &g->player[p]) / fmax(wanted, 1e-9));
 	}
-	int crowded = shared > 0 && all > shared;
+	int full = shared > 0 && all > shared, slower = full;
 	for (int p = 0; p < g->s->parties; p++) {
-		g->slow[p] = crowded ? shared / all : g->slow[p];
-		crowded |= g->slow[p] < 1;
+		g->slow[p] = full ? shared / all : g->slow[p];
+		slower |= g->slow[p] < 1;
 	}
-	if (crowded)
+	if (slower)
 		ls_links_share(&g->links, g->slow);
 }
 

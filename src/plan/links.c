@@ -58,7 +58,7 @@ void ls_links_send(ls_links *l, int from, int to, ls_parcel parcel)
 /* As letters of the exchange are: an older step's first (exchange/mail.c). */
 static int is_before(const ls_parcel *a, const ls_parcel *b)
 {
-	return a->step != b->step ? a->step < b->step : a->bucket < b->bucket;
+	return a->step != b->step ? a->step < b->step : a->rank < b->rank;
 }
 
 static int most_urgent(const ls_channel *c)

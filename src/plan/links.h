@@ -21,7 +21,8 @@ enum { LS_PARTIES_MAX = 32 };
 
 typedef struct ls_parcel {
 	int64_t step;
-	int bucket, pull; /* urgency is the step, then the bucket; a pull brings new values, else pieces */
+	int rank;         /* urgency is the step, then this */
+	int bucket, pull; /* a pull brings new values, else pieces */
 	double bytes, left;
 	double letter; /* bytes of a letter, where `bytes` is the mean over owners of whom few have one */
 	double cap;    /* bytes a second at most */

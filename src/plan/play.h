@@ -68,7 +68,7 @@ static inline int ls_play_is_kept(const ls_play *g)
 	return g->player[0].began >= 0 && g->player[0].ended == 0;
 }
 
-/* cores.c: seconds of computing, and of chores, that pass in a second */
+/* cores.c: start letters, share links and cores; then seconds of computing, and of chores, that pass in a second */
 void ls_play_share_cores(ls_play *g);
 double ls_play_run_rate(const ls_play *g, int party);
 double ls_play_chore_rate(const ls_play *g, int party);

@@ -8,6 +8,7 @@ typedef struct writer {
 	ls_script script;
 	size_t room;
 	size_t *remaining; /* (buckets) floats that are not ready yet */
+	int given;         /* a bucket was handed over */
 	int failed;
 } writer;
 
@@ -58,6 +59,17 @@ static void give(writer *w, int bucket)
 	add(w, (ls_act){ .kind = LS_DO_GIVE, .first = bucket });
 }
 
+/* Nothing of a step goes before the last step's extra floats are here (exchange/mail.c). */
+static void give_in_turn(writer *w, int bucket)
+{
+	int extra = w->o->plan->buckets - 1;
+
+	if (!w->given && !w->o->alone)
+		add(w, (ls_act){ .kind = LS_DO_NEED, .first = extra, .last = extra });
+	w->given = 1;
+	give(w, bucket);
+}
+
 /* A layer's gradient is final: so may be the buckets it lies in. */
 static void ready(writer *w, const ls_profile_layer *layer)
 {
@@ -71,7 +83,7 @@ static void ready(writer *w, const ls_profile_layer *layer)
 			size_t last = plan->bucket[b].end < end ? plan->bucket[b].end : end;
 			w->remaining[b] -= last - begin;
 			if (w->remaining[b] == 0 && !w->o->after)
-				give(w, b);
+				give_in_turn(w, b);
 			begin = last;
 		}
 	}

@@ -118,6 +118,7 @@ static void send(ls_play *g, int from, int to, int bucket, int pull)
 	if (c->fan > 0 && bytes > 0) {
 		ls_links_send(&g->links, from, to,
 			      (ls_parcel){ .step = pull ? g->player[from].summed[bucket] : g->player[from].step,
+					   .rank = bucket == buckets(g) - 1 ? -1 : bucket, /* see mail.c */
 					   .bucket = bucket,
 					   .pull = pull,
 					   .bytes = bytes,

@@ -75,8 +75,8 @@ static group baseline_of(const ls_results *results, const ls_point *point)
 /* Why a speedup over it may be above ideal; NULL: nothing of its own. */
 static const char *reason_of(ls_page *page, const group *base)
 {
-	double spread = (base->most_s - base->least_s) / base->mean_s;
-	if (base->runs < 2 || spread < 0.05)
+	double spread = base->runs > 1 ? (base->most_s - base->least_s) / base->mean_s : 0;
+	if (spread < 0.05)
 		return NULL;
 	return ls_page_text(page, "an unsteady one-device baseline (its runs differ by %.0f %%)", 100 * spread);
 }

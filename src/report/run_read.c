@@ -137,7 +137,7 @@ ls_status ls_run_parse_metrics(ls_point *point, const char *text, size_t bytes, 
  * over, that of the rates it logged. 0: it got to neither. */
 static ls_status rate_of(const ls_point *point, double *rate)
 {
-	int by_epoch = point->epoch_count > 0 && point->job.samples > 0;
+	int by_epoch = point->epoch_count > 0 && point->epochs[0].seconds > 0 && point->job.samples > 0;
 	size_t count = by_epoch ? point->epoch_count : point->rate_count, used = 0;
 	double *values = calloc(count + 1, sizeof *values);
 

@@ -143,9 +143,10 @@ void ls_study_stars(const ls_study *study)
 {
 	for (size_t i = 0; i < study->results->point_count; i++)
 		if (is_done(&study->results->points[i]) && study->results->points[i].job.replay) {
-			ls_page_paragraph(study->page, "Where a figure has a *, or a plot a hollow mark, devices sleep "
-						       "through the profile of one: there are more of them than "
-						       "cores, and the exchange alone is real.");
+			ls_page_paragraph(study->page,
+					  "Where a figure has a *, or a measured curve a hollow mark, devices sleep "
+					  "through the profile of one: there are more of them than "
+					  "cores, and the exchange alone is real.");
 			return;
 		}
 }

@@ -21,7 +21,8 @@ typedef ls_status ls_course_take(void *context, const ls_course_line *line, cons
  * does this. `label` names the text in errors, which add the line and the field. */
 ls_status ls_course_read(const char *text, size_t bytes, const char *label, ls_course_take *take, void *context);
 
-/* Rows of a point: one rate more; and an epoch's time or test, which are two lines. */
+/* Rows of a point, whose lists were begun by these calls: one rate more; and an epoch's time or test, which are two
+ * lines. */
 ls_status ls_point_add_rate(ls_point *point, ls_point_rate rate);
 ls_status ls_point_add_epoch(ls_point *point, const ls_course_line *line);
 

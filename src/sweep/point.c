@@ -111,10 +111,10 @@ static ls_status check_name(const char *field, const char *text, const char *con
 static ls_status check_rate(const char *rate)
 {
 	double bits = ls_link_rate(rate);
-	size_t length = strlen(rate);
+	const char *unit = rate + strspn(rate, "0123456789.");
 
-	if (bits >= 1e5 && bits <= 1e12 && strspn(rate, "0123456789.kmgbit") == length && rate[0] != '.' &&
-	    rate[length - 1] == 't')
+	unit += *unit != '\0' && strchr("kmg", *unit) != NULL;
+	if (bits >= 1e5 && bits <= 1e12 && rate[0] != '.' && !strcmp(unit, "bit"))
 		return LS_OK;
 	return ls_fail(LS_EINVALID, "rate '%s': expected 100kbit to 1000gbit, as in 100mbit, 1gbit or 2.5gbit", rate);
 }

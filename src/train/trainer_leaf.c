@@ -12,7 +12,9 @@ static void give_ready(void *context, size_t begin, size_t end, const float *gra
 {
 	ls_device *d = context;
 	(void)grads;
-	ls_exchange_ready(d->trainer->exchange, d->index, d->leaf, begin, end, member);
+	double waited = ls_exchange_ready(d->trainer->exchange, d->index, d->leaf, begin, end, member);
+	if (member.rank == 0)
+		d->need_s += waited;
 }
 
 static void wait_needed(void *context, size_t begin, size_t end, ls_member member)
@@ -117,8 +119,10 @@ static void give_nothing(ls_device *d, int64_t k, int64_t leaves)
 	ls_trainer *t = d->trainer;
 	size_t live = t->graph->params.live;
 
+	const ls_member alone = { .rank = 0, .size = 1 };
+	ls_exchange_need(t->exchange, d->index, 0, live, alone); /* who pushes has all of the last step */
 	memset(ls_exchange_slot(t->exchange, d->index, k), 0, live * sizeof(float));
-	ls_exchange_ready(t->exchange, d->index, k, 0, live, (ls_member){ .rank = 0, .size = 1 });
+	ls_exchange_ready(t->exchange, d->index, k, 0, live, alone);
 	float *extra = ls_exchange_extra(t->exchange, d->index, k);
 	memset(extra, 0, t->extra * sizeof(float));
 	extra[t->graph->params.buffers + LS_EXTRA_LOSS] = NAN;

@@ -59,6 +59,7 @@ is "that leaves nothing behind" "$(ls single)" ""
 fails_with "a model misspelt in a list" 2 "unknown model 'cnm'; did you mean 'cnn'" "$LOCKSTEP" bench --model cnm,mlp
 fails_with "a number misspelt in a list" 2 "batch" "$LOCKSTEP" bench --model mlp --batch 8,x
 fails_with "a rate misspelt" 2 "rate 'fast'" "$LOCKSTEP" bench --model mlp --nodes 2 --rate fast
+fails_with "a rate that the lab does not take" 2 "rate '0.5tbit'" "$LOCKSTEP" bench --model mlp --nodes 2 --rate 0.5tbit
 fails_with "a sweep has no --json" 2 "--json is for one measurement" "$LOCKSTEP" bench --model mlp --batch 8,9 --json
 fails_with "--quick is of a recipe" 2 "none is named" "$LOCKSTEP" bench --model mlp --quick
 fails_with "no repeat" 2 "--repeat must be between 1 and" "$LOCKSTEP" bench --model mlp --batch 8,9 --repeat 0

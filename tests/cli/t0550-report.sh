@@ -63,7 +63,7 @@ has "and explained" "$out" '†1 cannot be: the gradients, 45.0 MB each way a st
 change data/strategies/results.json replayed.json 'o["points"][3]["job"]["replay"] = 1'
 out=$(markdown replayed.json)
 has "a figure of replayed devices has a star" "$out" '^\| 1 +\| 8 +\| 576.57 \*  ?\| 594.40 \| 7.76x +\|$'
-has "which is explained" "$out" '^Where a figure has a \\\*, or a plot a hollow mark, devices sleep through the profile of one'
+has "which is explained" "$out" '^Where a figure has a \\\*, or a measured curve a hollow mark, devices sleep through the profile of one'
 unlike "and only where there is one" "$(markdown data/strategies)" 'devices sleep'
 change data/strategies/results.json noted.json 'o["points"][-1]["tokens_per_s"] = 0.0'
 is "what reads no text counts its baseline's words" "$(markdown noted.json)" "$(markdown data/strategies)"
@@ -101,6 +101,10 @@ rm torn/metrics.jsonl
 has "a run that has only begun" "$(markdown torn)" '^- torn: not run yet, the run has no rate and no epoch yet$'
 ok "a run of lockstep train" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run real
 has "is reported" "$(markdown real)" '^- Epoch 1 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
+ok "a run that ends in its first epoch" "$LOCKSTEP" train --model cnn --data glyphs --samples 6000 --test-samples 100 --steps 6 \
+	--log-every 2 --run short
+has "has the rate it logged" "$(markdown short)" '^\| short \| cnn .*\| [0-9.]+ +\| [0-9.]+ +\| [0-9.]+ +\|$'
+has "and says where it ended" "$(markdown short)" '^- Ended in epoch 0, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
 
 # ---- forecasts
 out=$(markdown data/strategies data/forecast.json)

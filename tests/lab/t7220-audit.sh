@@ -32,6 +32,8 @@ with open(f"/proc/{pid}/mem", "r+b", 0) as memory:
         if not area:
             continue
         begin, end = (int(word, 16) for word in area.groups())
+        if end - begin > 1 << 30:  # a sanitizer's own
+            continue
         memory.seek(begin)
         at = memory.read(end - begin).find(pattern)
         if at >= 0:

@@ -49,8 +49,23 @@ static void fades(void **state)
 	assert_int_equal(ls_window_bytes(&w, 1), LS_WINDOW_LEAST);
 }
 
+/* Letters that had come before anybody asked for them are there at once: that is no rate of the link. */
+static void is_not_fooled(void **state)
+{
+	ls_window w = { 0 };
+
+	(void)state;
+	double now = stream(&w, 100, 1, 118e6, 1);
+	assert_int_equal(ls_window_bytes(&w, 1), LS_WINDOW_LEAST);
+	now = stream(&w, 25, 1, 1.5e9, now);
+	assert_in_range(ls_window_bytes(&w, 1), LS_WINDOW_LEAST, 3 * LS_WINDOW_LEAST / 2);
+	stream(&w, 200, 1, 118e6, now);
+	assert_int_equal(ls_window_bytes(&w, 1), LS_WINDOW_LEAST);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(follows), cmocka_unit_test(fades) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(follows), cmocka_unit_test(fades),
+					    cmocka_unit_test(is_not_fooled) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void open_links(ls_links *l, int parties)
 
 static ls_parcel parcel(int bucket, double bytes)
 {
-	return (ls_parcel){ .bucket = bucket, .bytes = bytes, .letter = bytes, .cap = INFINITY };
+	return (ls_parcel){ .rank = bucket, .bucket = bucket, .bytes = bytes, .letter = bytes, .cap = INFINITY };
 }
 
 /* Two send to one, which also hears of a third party: the link in is shared, the rest of a sender's is its own. */

@@ -47,6 +47,7 @@ static int make_profile(void **state)
 
 typedef struct setting {
 	int64_t nodes, devices, servers;
+	int64_t cores; /* 0: enough */
 	double gbit, spread;
 	int after, bf16;
 	int letters; /* cost something */
@@ -64,6 +65,7 @@ static ls_simulated simulate(const setting *s)
 	assert_int_equal(ls_cluster_of(&c, s->nodes, s->devices > 0 ? s->devices : 1, s->gbit), LS_OK);
 	c.spread = s->spread;
 	c.kind[0].latency_us = 0;
+	c.kind[0].cores = s->cores;
 	c.letter_us = s->letters ? 10 : 0;
 	c.net_ns_a_byte = s->letters ? 0.4 : 0;
 	o.cluster = &c;
@@ -98,6 +100,18 @@ static void test_fast_links(void **state)
 	for (int64_t nodes = 2; nodes <= 1000; nodes = nodes * 5 + 1) {
 		ls_simulated r = simulate(&(setting){ .nodes = nodes, .gbit = 1e5 });
 		near("the step on links without limits", r.step_s, 0.092, 0.05); /* updating is others' */
+	}
+}
+
+/* Where the thread of letters has no core of its own, a node is slower, but not by much; and none stands still. */
+static void test_few_cores(void **state)
+{
+	(void)state;
+	for (int64_t nodes = 2; nodes <= 5; nodes++) {
+		ls_simulated one = simulate(&(setting){ .nodes = nodes, .cores = 1, .gbit = 10, .letters = 1 });
+		ls_simulated two = simulate(&(setting){ .nodes = nodes, .cores = 2, .gbit = 10, .letters = 1 });
+		assert_true(one.step_s > 1.001 * two.step_s);
+		assert_true(one.step_s < 1.5 * two.step_s);
 	}
 }
 
@@ -210,15 +224,11 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_fast_links),
-		cmocka_unit_test(test_slow_links),
-		cmocka_unit_test(test_server),
-		cmocka_unit_test(test_straggler),
-		cmocka_unit_test(test_after),
-		cmocka_unit_test(test_parties_are_nodes),
-		cmocka_unit_test(test_no_cliffs),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_alone),     cmocka_unit_test(test_fast_links),
+		cmocka_unit_test(test_few_cores), cmocka_unit_test(test_slow_links),
+		cmocka_unit_test(test_server),    cmocka_unit_test(test_straggler),
+		cmocka_unit_test(test_after),     cmocka_unit_test(test_parties_are_nodes),
+		cmocka_unit_test(test_no_cliffs), cmocka_unit_test(test_refusals),
 	};
 	return cmocka_run_group_tests(tests, make_profile, NULL);
 }

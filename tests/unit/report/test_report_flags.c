@@ -115,8 +115,8 @@ static void test_point(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {    cmocka_unit_test(test_bytes),
-					    cmocka_unit_test(test_speedups), cmocka_unit_test(test_wire),
-					    cmocka_unit_test(test_both),     cmocka_unit_test(test_point) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_bytes), cmocka_unit_test(test_speedups),
+					    cmocka_unit_test(test_wire), cmocka_unit_test(test_both),
+					    cmocka_unit_test(test_point) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
