@@ -18,8 +18,8 @@
  *     `timeout`.
  *  5. Letters wait for free slots of the transport, each kind for its own: heartbeats, incoming and outgoing
  *     letters and each peer's outgoing ones never wait for each other. Incoming ones are started in the order they
- *     were posted, so the transport should have room for all that are posted at once (ls_courier_slots()): else they
- *     may be waiting for letters whose senders wait for those behind them.
+ *     were posted, so the transport must have room for all that are posted at once (ls_courier_slots()): else they
+ *     may be waiting for letters whose senders wait for those behind them. The exchange cuts its buckets by that.
  */
 #ifndef LS_EXCHANGE_COURIER_H
 #define LS_EXCHANGE_COURIER_H
@@ -72,8 +72,9 @@ typedef struct ls_courier_options {
 /* Returns when all nodes have told their hosts' names; a node that does not show up is an error after `timeout`. */
 ls_status ls_courier_new(ls_courier **out, const ls_courier_options *options);
 
-/* Slots a transport of `size` nodes needs for so many incoming letters at once. */
+/* Slots a transport of `size` nodes needs for so many incoming letters at once; and how many a courier has room for. */
 int ls_courier_slots(int size, int incoming);
+int ls_courier_incoming(const ls_courier *courier);
 
 /* Tell the others that this node goes; waits a moment for outgoing letters under way. With `failed`, its message is
  * passed on as the reason the others end. */

@@ -59,6 +59,11 @@ static int pool_init(ls_slot_pool *pool, int *slots, int first, int count)
 	return first + count;
 }
 
+int ls_courier_incoming(const ls_courier *courier)
+{
+	return courier->most_incoming;
+}
+
 void ls_courier_divide_slots(ls_courier *courier)
 {
 	int fixed = LS_SLOTS_A_PEER * courier->size, all = courier->transport->slots;
@@ -68,6 +73,7 @@ void ls_courier_divide_slots(ls_courier *courier)
 	next = pool_init(&courier->outgoing_slots, courier->slot_numbers, next, outgoing);
 	pool_init(&courier->incoming_slots, courier->slot_numbers, next, all - next);
 	courier->most_outgoing = outgoing / courier->size;
+	courier->most_incoming = all - next;
 }
 
 static ls_slot_pool *pool_of(ls_courier *courier, const ls_letter *letter)

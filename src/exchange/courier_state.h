@@ -109,6 +109,7 @@ struct ls_courier {
 	ls_slot_pool incoming_slots, outgoing_slots, sum_slots;
 	ls_letter_list incoming, sums;
 	int most_outgoing; /* letters under way to one peer */
+	int most_incoming; /* letters that can be awaited at once */
 	int outgoing_left; /* queued or under way */
 	int letters;       /* under way */
 	int culprit;       /* of a failure; -1: none yet */

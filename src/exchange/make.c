@@ -200,12 +200,35 @@ static void courier_failed(void *context)
 	ls_exchange_notify(context);
 }
 
+/*
+ * Floats of a bucket: as many as asked for, or more where the courier could not await all pieces and new values of a
+ * step at once. It must: a peer sends what is most urgent to it, and would wait for letters to be taken that are not
+ * expected yet while those that are stay behind them. The same on all nodes.
+ */
+static ls_status fit_bucket(const ls_exchange *x, size_t *bucket)
+{
+	enum { OTHERS = 64 }; /* norms, what is collected, rounding */
+	int of_bucket = x->inputs + owner_count(x);
+	*bucket = x->o.bucket > x->o.block ? x->o.bucket : x->o.block;
+	if (x->nodes == 1 || x->o.courier == NULL)
+		return LS_OK;
+	int room = ls_courier_incoming(x->o.courier) - OTHERS - x->nodes, most = room / of_bucket - 3;
+	if (most < 1)
+		return ls_fail(LS_EUNSUPPORTED, "%d letters for each bucket are more than can be awaited at once",
+			       of_bucket);
+	size_t least_floats = x->o.live / (size_t)most + 1;
+	*bucket = *bucket > least_floats ? *bucket : least_floats;
+	return LS_OK;
+}
+
 static ls_status make(ls_exchange *x)
 {
 	const ls_exchange_options *o = &x->o;
 	int updaters = x->nodes > 1 ? x->participants : x->members;
+	size_t bucket;
 
-	LS_TRY(ls_plan_init(&x->plan, o->live, o->extra, o->block, o->bucket, owner_count(x)));
+	LS_TRY(fit_bucket(x, &bucket));
+	LS_TRY(ls_plan_init(&x->plan, o->live, o->extra, o->block, bucket, owner_count(x)));
 	LS_TRY(make_buckets(x));
 	LS_TRY(make_stores(x));
 	LS_TRY(make_deltas(x));

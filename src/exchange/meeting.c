@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Letters that may be awaited at once: a bucket's from every node. */
-enum { INCOMING_A_NODE = 2048 };
+/* Letters that may be awaited at once: of thousands of buckets, a piece and new values. */
+enum { INCOMING_A_NODE = 8192 };
 
 ls_status ls_meet(ls_courier **out, int nodes, double timeout)
 {

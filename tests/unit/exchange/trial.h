@@ -29,7 +29,7 @@ typedef struct trial {
 	int sparse; /* eighths of the gradient that are zero, and one; 0: gradients are not made so */
 	int alike;  /* and of all leaves the same ones */
 	int nans, plain;
-	int narrow;                         /* one letter at a time is under way to a peer */
+	int narrow;                         /* one letter at a time is under way to a peer, and few can be awaited */
 	int awaits;                         /* bits: nodes that wait for a step to be complete before the next */
 	size_t span;                        /* floats that are zero together */
 	_Atomic(int) at[NODES], most_ahead; /* stale: rounds begun; how far apart they were */

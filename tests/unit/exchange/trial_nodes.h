@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "exchange/collect.h"
+#include "exchange/inside.h"
 #include "unit/exchange/trial.h"
 
 /* One node of a trial. */
@@ -192,6 +193,18 @@ static inline void note_step(node *n)
 		usleep(20000); /* the slow one */
 }
 
+/* All letters of a step can be awaited at once, or nodes could wait for each other in a circle. */
+static inline ls_status check_room(const node *n)
+{
+	const ls_exchange *x = n->exchange;
+	int letters = x->plan.buckets * (x->inputs + x->plan.owners);
+
+	if (n->courier == NULL || letters <= ls_courier_incoming(n->courier))
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "%d letters may be awaited, there is room for %d", letters,
+		       ls_courier_incoming(n->courier));
+}
+
 static inline ls_status run_steps(node *n)
 {
 	ls_team *crew = NULL;
@@ -201,6 +214,7 @@ static inline ls_status run_steps(node *n)
 	memcpy(n->params, n->t->initial, sizeof(n->params));
 	memcpy(n->master, n->t->initial, sizeof(n->master));
 	LS_TRY(ls_exchange_new(&n->exchange, &options));
+	LS_TRY(check_room(n));
 	if (n->devices > 0)
 		LS_TRY(ls_team_new(&crew, n->devices));
 	for (int d = 0; d < n->devices; d++)
@@ -253,7 +267,7 @@ static inline node *run_trial(trial *t)
 
 	assert_in_range(t->nodes, 1, NODES);
 	if (t->nodes > 1)
-		assert_int_equal(ls_threads_transports(transports, t->nodes, 4096, t->seed), LS_OK);
+		assert_int_equal(ls_threads_transports(transports, t->nodes, t->narrow ? 400 : 4096, t->seed), LS_OK);
 	for (int n = 0; n < t->nodes; n++) {
 		nodes[n] = (node){ .t = t, .rank = n, .devices = t->devices[n], .transport = transports[n] };
 		assert_int_equal(pthread_create(&threads[n], NULL, live, &nodes[n]), 0);

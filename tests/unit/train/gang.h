@@ -19,7 +19,7 @@
 #include "exchange/courier.h"
 #include "exchange/transport.h"
 
-enum { GANG_MAX = 5, GANG_SLOTS = 512 };
+enum { GANG_MAX = 5, GANG_SLOTS = 4096 };
 
 typedef struct gang_node {
 	ls_status (*live)(struct gang_node *self, ls_courier *courier); /* frees the courier */
