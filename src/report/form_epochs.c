@@ -80,14 +80,12 @@ static int64_t steps_of_epoch(const ls_point *point)
 
 static void add_epoch(ls_page *page, const ls_point_epoch *e)
 {
-	if (!(e->seconds > 0))
-		ls_page_item(page, "Ended in epoch %" PRId64 ", test time %.2f sec, test accuracy: %.4f", e->epoch,
-			     e->test_seconds, e->accuracy);
-	else if (isfinite(e->accuracy))
-		ls_page_item(page, "Epoch %" PRId64 " in %.2f sec, test time %.2f sec, test accuracy: %.4f", e->epoch,
-			     e->seconds, e->test_seconds, e->accuracy);
+	const char *length = e->seconds > 0 ? ls_page_text(page, "Epoch %" PRId64 " in %.2f sec", e->epoch, e->seconds)
+					    : ls_page_text(page, "Ended in epoch %" PRId64, e->epoch);
+	if (isfinite(e->accuracy))
+		ls_page_item(page, "%s, test time %.2f sec, test accuracy: %.4f", length, e->test_seconds, e->accuracy);
 	else
-		ls_page_item(page, "Epoch %" PRId64 " in %.2f sec", e->epoch, e->seconds);
+		ls_page_item(page, "%s", length);
 }
 
 static void add_course(const ls_study *study, const ls_point *point)
