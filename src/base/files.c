@@ -1,64 +1,272 @@
 /*
- * files.c - drafts and maps.
+ * files.c - drafts: files that are whole or absent.
  *
  * Invariants of a draft
- *  1. It lives beside its final name as "<path>.draft", so the rename stays inside one file system.
- *  2. It is locked while it is written: a second writer is refused, and what a killed one left behind is overwritten.
+ *  1. It lies beside the file it becomes as "<name>.<16 random digits>.draft", so the rename stays inside one file
+ *     system. The name cannot be guessed and the file is made with O_EXCL: a link or pipe planted in its place is never
+ *     opened.
+ *  2. It is locked while it is written: a second writer of the same file is refused, and drafts that killed writers
+ *     left behind are known by their missing lock and removed by the next writer.
  *  3. The rename happens after its bytes are on disk, and publish returns after the rename is.
+ *  4. Only a regular file is ever replaced. A symbolic link is followed and stays; devices and pipes have no draft but
+ *     are written to directly.
  */
 #include "base/files.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The lock belongs to the inode: after a rename the name may belong to another one, so look again. */
-static int same_file(int fd, const char *path)
+#define SUFFIX ".draft"
+enum { DIGITS = 16, TRIES = 100, NAME_KEPT = NAME_MAX - DIGITS - (int)sizeof SUFFIX };
+
+/* ---- what is there, and may it be written ------------------------------------------------------------------------ */
+
+static const char *kind_name(mode_t mode)
 {
-	struct stat opened, named;
-	return fstat(fd, &opened) == 0 && stat(path, &named) == 0 && opened.st_dev == named.st_dev &&
-	       opened.st_ino == named.st_ino;
+	return S_ISDIR(mode)    ? "a directory"
+	       : S_ISBLK(mode)  ? "a block device"
+	       : S_ISSOCK(mode) ? "a socket"
+	       : S_ISFIFO(mode) ? "a pipe"
+	       : S_ISCHR(mode)  ? "a device"
+	       : S_ISLNK(mode)  ? "a symbolic link"
+				: "not a regular file";
 }
 
-static ls_status open_locked(const ls_file_draft *draft, int *out)
+static ls_status parent_of(char directory[4096], const char *path)
 {
-	for (;;) {
-		int fd = open(draft->draft, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) + (slash == path) : 1; /* "/file" lies in "/" */
+	if (length >= 4096)
+		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
+	memcpy(directory, slash ? path : ".", length);
+	directory[length] = '\0';
+	return LS_OK;
+}
+
+/* In a directory like /tmp anybody may put a link or a pipe where our file is expected. The rule is that of Linux's
+ * fs.protected_symlinks, which not every system sets: such a thing is used only when it is ours or the directory's
+ * owner's. */
+static ls_status check_planted(const char *path, const struct stat *there)
+{
+	char directory[4096];
+	struct stat around;
+	LS_TRY(parent_of(directory, path));
+	if (stat(directory, &around) != 0)
+		return ls_fail_errno(LS_EIO, "cannot write %s", path);
+	if (!(around.st_mode & S_ISVTX) || !(around.st_mode & S_IWOTH) || there->st_uid == geteuid() ||
+	    there->st_uid == around.st_uid)
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "cannot write %s: it is %s that another user put there", path,
+		       kind_name(there->st_mode));
+}
+
+static ls_status refuse_kind(const char *path, mode_t mode)
+{
+	return ls_fail(LS_EINVALID, "cannot write %s: it is %s, not a file", path, kind_name(mode));
+}
+
+/* Behind /dev/stdout may be a file, which the shell has opened and perhaps appends to: it must not be replaced. */
+static int is_output(const struct stat *there)
+{
+	struct stat output;
+	return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == there->st_dev && output.st_ino == there->st_ino;
+}
+
+/* Where `path` leads: draft->path becomes the file to replace, or stays and draft->direct is set. */
+static ls_status resolve(ls_file_draft *draft, const char *path)
+{
+	struct stat there;
+	draft->direct = 0;
+	int length = snprintf(draft->path, sizeof draft->path, "%s", path);
+	if (length < 0 || (size_t)length >= sizeof draft->path)
+		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
+	if (lstat(path, &there) != 0)
+		return errno == ENOENT ? LS_OK : ls_fail_errno(LS_EIO, "cannot write %s", path);
+	int linked = S_ISLNK(there.st_mode);
+	if (linked || S_ISFIFO(there.st_mode))
+		LS_TRY(check_planted(path, &there));
+	if (linked && stat(path, &there) != 0)
+		return errno == ENOENT ? ls_fail(LS_EIO, "cannot write %s: it is a symbolic link to nothing", path)
+				       : ls_fail_errno(LS_EIO, "cannot write %s", path);
+	draft->direct = S_ISCHR(there.st_mode) || S_ISFIFO(there.st_mode) || is_output(&there);
+	if (draft->direct)
+		return LS_OK;
+	if (!S_ISREG(there.st_mode))
+		return refuse_kind(path, there.st_mode);
+	char resolved[PATH_MAX];
+	if (linked && (!realpath(path, resolved) ||
+		       (size_t)snprintf(draft->path, sizeof draft->path, "%s", resolved) >= sizeof draft->path))
+		return ls_fail_errno(LS_EIO, "cannot find where %s leads", path);
+	return LS_OK;
+}
+
+/* Somebody may have put something else there while the draft was written. */
+static ls_status check_replaced(const char *path)
+{
+	struct stat there;
+	if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+		return refuse_kind(path, there.st_mode);
+	return LS_OK;
+}
+
+/* ---- names and leftovers ----------------------------------------------------------------------------------------- */
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static ls_status name_draft(ls_file_draft *draft)
+{
+	uint64_t number;
+	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+		return ls_fail_errno(LS_EIO, "no random name for %s", draft->path);
+	const char *name = name_of(draft->path);
+	int length = snprintf(draft->draft, sizeof draft->draft, "%.*s%.*s.%016" PRIx64 SUFFIX,
+			      (int)(name - draft->path), draft->path, NAME_KEPT, name, number);
+	if (length < 0 || (size_t)length >= sizeof draft->draft)
+		return ls_fail(LS_EINVALID, "path is too long: %.100s...", draft->path);
+	return LS_OK;
+}
+
+/* Is `entry` a draft's name for the file called `name`? */
+static int is_draft_name(const char *entry, const char *name)
+{
+	size_t kept = strnlen(name, NAME_KEPT);
+	if (strncmp(entry, name, kept) != 0 || strlen(entry) != kept + 1 + DIGITS + strlen(SUFFIX) ||
+	    entry[kept] != '.' || strcmp(entry + kept + 1 + DIGITS, SUFFIX) != 0)
+		return 0;
+	for (const char *digit = entry + kept + 1; digit < entry + kept + 1 + DIGITS; digit++)
+		if (!isxdigit((unsigned char)*digit) || isupper((unsigned char)*digit))
+			return 0;
+	return 1;
+}
+
+/* The lock belongs to the inode: meanwhile the name may be gone, or another file's. */
+static int same_file(int fd, int directory, const char *name)
+{
+	struct stat opened, named;
+	return fstat(fd, &opened) == 0 && fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/* One draft of the same file: removed when its writer is dead. 0: its writer lives. Where files cannot be locked nobody
+ * knows, and it stays. */
+static int clear_leftover(int directory, const char *name)
+{
+	struct stat facts;
+	int fd = openat(directory, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return 1;
+	int ours = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid(), lives = 0;
+	if (ours && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		unlinkat(directory, name, 0);
+	else
+		lives = ours && errno == EWOULDBLOCK && same_file(fd, directory, name);
+	close(fd);
+	return !lives;
+}
+
+static ls_status clear_leftovers(const ls_file_draft *draft)
+{
+	char directory[4096];
+	LS_TRY(parent_of(directory, draft->path));
+	DIR *entries = opendir(directory);
+	if (!entries) /* making the draft will say why, where that matters */
+		return LS_OK;
+	int alone = 1;
+	for (const struct dirent *entry; alone && (entry = readdir(entries));)
+		if (is_draft_name(entry->d_name, name_of(draft->path)))
+			alone = clear_leftover(dirfd(entries), entry->d_name);
+	closedir(entries);
+	return alone ? LS_OK
+		     : ls_fail(LS_EIO, "%s is being written by another process; stop that one first", draft->path);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+/* Made and locked. Between the two another writer may take it for a leftover and remove it: then another name. */
+static ls_status open_locked(ls_file_draft *draft, int *out)
+{
+	for (int i = 0; i < TRIES; i++) {
+		LS_TRY(name_draft(draft));
+		int fd = open(draft->draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+		if (fd < 0 && errno == EEXIST)
+			continue;
 		if (fd < 0)
 			return ls_fail_errno(LS_EIO, "cannot create %s", draft->path);
-		if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-			close(fd);
-			return ls_fail(LS_EIO, "%s is being written by another process; stop that one first",
-				       draft->path);
-		} /* other failures: a file system without locks */
-		if (same_file(fd, draft->draft)) {
+		int taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+		if (!taken && same_file(fd, AT_FDCWD, draft->draft)) { /* a file system without locks is fine */
 			*out = fd;
 			return LS_OK;
 		}
 		close(fd);
 	}
+	return ls_fail(LS_EIO, "cannot create %s: its drafts are removed by other processes", draft->path);
+}
+
+/* A pipe that nobody reads would keep us waiting, so that is an error. */
+static ls_status open_direct(const ls_file_draft *draft, int *out)
+{
+	struct stat there;
+	int is_ours = stat(draft->path, &there) == 0 && is_output(&there);
+	int fd = is_ours ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+			 : open(draft->path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENXIO)
+		return ls_fail(LS_EIO, "cannot write %s: nobody reads from it; start its reader first", draft->path);
+	if (fd < 0)
+		return ls_fail_errno(LS_EIO, "cannot write %s", draft->path);
+	if (!is_ours && (fstat(fd, &there) != 0 || !(S_ISCHR(there.st_mode) || S_ISFIFO(there.st_mode)) ||
+			 fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) != 0)) {
+		close(fd);
+		return ls_fail(LS_EIO, "cannot write %s: it was replaced meanwhile", draft->path);
+	}
+	*out = fd;
+	return LS_OK;
 }
 
 ls_status ls_file_begin(ls_file_draft *draft, const char *path)
 {
-	draft->stream = NULL;
-	int length = snprintf(draft->path, sizeof draft->path, "%s", path);
-	int draft_length = snprintf(draft->draft, sizeof draft->draft, "%s.draft", path);
-	if (length < 0 || draft_length < 0 || (size_t)draft_length >= sizeof draft->draft)
-		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
 	int fd = -1;
-	LS_TRY(open_locked(draft, &fd));
-	if (ftruncate(fd, 0) != 0 || !(draft->stream = fdopen(fd, "wb"))) {
+	draft->stream = NULL;
+	draft->draft[0] = '\0';
+	LS_TRY(resolve(draft, path));
+	if (draft->direct) {
+		LS_TRY(open_direct(draft, &fd));
+	} else {
+		LS_TRY(clear_leftovers(draft));
+		LS_TRY(open_locked(draft, &fd));
+	}
+	if (!(draft->stream = fdopen(fd, "wb"))) {
 		ls_fail_errno(LS_EIO, "cannot write %s", draft->path);
-		unlink(draft->draft);
+		if (!draft->direct)
+			unlink(draft->draft);
 		close(fd);
 		return LS_EIO;
 	}
+	return LS_OK;
+}
+
+ls_status ls_file_check(const char *path)
+{
+	ls_file_draft draft;
+	LS_TRY(resolve(&draft, path));
+	if (draft.direct)
+		return access(path, W_OK) == 0 ? LS_OK : ls_fail_errno(LS_EIO, "cannot write %s", path);
+	LS_TRY(ls_file_begin(&draft, path));
+	ls_file_abandon(&draft);
 	return LS_OK;
 }
 
@@ -72,28 +280,45 @@ ls_status ls_file_write(ls_file_draft *draft, const void *data, size_t bytes)
 static ls_status sync_parent(const char *path)
 {
 	char directory[4096];
-	snprintf(directory, sizeof directory, "%s", path);
-	char *slash = strrchr(directory, '/');
-	if (!slash)
-		return ls_path_sync(".");
-	slash[slash == directory] = '\0'; /* "/file" lies in "/" */
+	LS_TRY(parent_of(directory, path));
 	return ls_path_sync(directory);
+}
+
+ls_status ls_file_rename(const char *from, const char *to)
+{
+	LS_TRY(check_replaced(to));
+	if (rename(from, to) != 0)
+		return ls_fail_errno(LS_EIO, "cannot rename %s to %s", from, to);
+	return LS_OK;
+}
+
+static ls_status end_direct(ls_file_draft *draft)
+{
+	FILE *stream = draft->stream;
+	draft->stream = NULL;
+	errno = EIO;
+	int failed = ferror(stream);
+	if (fclose(stream) != 0 || failed)
+		return ls_fail_errno(LS_EIO, "cannot write %s", draft->path);
+	return LS_OK;
 }
 
 /* The rename comes before the close: the lock lasts until the name is the final one. */
 ls_status ls_file_publish(ls_file_draft *draft)
 {
 	FILE *stream = draft->stream;
+	if (draft->direct)
+		return end_direct(draft);
 	errno = EIO; /* for an earlier write error that the stream remembers */
 	if (ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0) {
 		ls_fail_errno(LS_EIO, "cannot write %s, which is left as it was", draft->path);
 		ls_file_abandon(draft);
 		return LS_EIO;
 	}
-	if (rename(draft->draft, draft->path) != 0) {
-		ls_fail_errno(LS_EIO, "cannot rename %s to %s", draft->draft, draft->path);
+	ls_status status = ls_file_rename(draft->draft, draft->path);
+	if (status != LS_OK) {
 		ls_file_abandon(draft);
-		return LS_EIO;
+		return status;
 	}
 	draft->stream = NULL;
 	if (fclose(stream) != 0)
@@ -105,7 +330,8 @@ void ls_file_abandon(ls_file_draft *draft)
 {
 	if (!draft->stream)
 		return;
-	unlink(draft->draft);
+	if (!draft->direct)
+		unlink(draft->draft);
 	fclose(draft->stream);
 	draft->stream = NULL;
 }
@@ -135,37 +361,24 @@ ls_status ls_file_put_text(const char *path, const char *text)
 	return ls_file_finish(&draft, status);
 }
 
-static ls_status map_descriptor(ls_file_map *map, int fd, const char *path)
+/* ---- files that are written in place ----------------------------------------------------------------------------- */
+
+ls_status ls_file_open_own(int *out, const char *path, int flags)
 {
 	struct stat facts;
-	if (fstat(fd, &facts) != 0)
-		return ls_fail_errno(LS_EIO, "cannot read %s", path);
-	if (!S_ISREG(facts.st_mode))
-		return ls_fail(LS_EIO, "%s is not a regular file", path);
-	if (facts.st_size == 0) {
-		*map = (ls_file_map){ 0 };
-		return LS_OK;
+	int fd = open(path, flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+	if (fd < 0 && (errno == ELOOP || errno == ENXIO)) /* ENXIO: a pipe that nobody reads */
+		return refuse_kind(path, errno == ELOOP ? S_IFLNK : S_IFIFO);
+	if (fd < 0) {
+		int cause = errno;
+		ls_fail_errno(LS_EIO, "cannot write %s", path);
+		errno = cause;
+		return LS_EIO;
 	}
-	void *data = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return ls_fail_errno(LS_EIO, "cannot map %s", path);
-	*map = (ls_file_map){ data, (size_t)facts.st_size };
+	if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+		close(fd);
+		return refuse_kind(path, facts.st_mode);
+	}
+	*out = fd;
 	return LS_OK;
-}
-
-ls_status ls_file_map_open(ls_file_map *map, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not keep us waiting */
-	if (fd < 0)
-		return ls_fail_errno(errno == ENOENT ? LS_ENOTFOUND : LS_EIO, "cannot open %s", path);
-	ls_status status = map_descriptor(map, fd, path);
-	close(fd);
-	return status;
-}
-
-void ls_file_map_close(ls_file_map *map)
-{
-	if (map->data)
-		munmap((void *)(uintptr_t)map->data, map->bytes);
-	*map = (ls_file_map){ 0 };
 }

@@ -21,9 +21,14 @@ ls_status ls_path_remove_tree(const char *path); /* rm -r, for directories we ma
 /*
  * A file written beside its name and renamed into place: until ls_file_publish() returns LS_OK nobody sees it, and what
  * was there before stays. Every write error is reported, at the latest by publish (full disk included).
+ *
+ * Only a regular file is replaced. A symbolic link is followed: its target is replaced and the link stays; a link to
+ * nothing is refused. Character devices and pipes are written to directly (`direct`), from the first byte on. Anything
+ * else is refused, as are links and pipes that another user put into a directory like /tmp.
  */
 typedef struct ls_file_draft {
 	FILE *stream;
+	int direct;
 	char path[4096], draft[4096];
 } ls_file_draft;
 
@@ -34,6 +39,16 @@ ls_file_publish(ls_file_draft *draft);      /* flush, fsync, rename, fsync direc
 void ls_file_abandon(ls_file_draft *draft); /* remove the draft; harmless after publish */
 /* Publish when all went well, else abandon it and pass the status on. */
 ls_status ls_file_finish(ls_file_draft *draft, ls_status status);
+
+/* Before long work: could this file be written behind it? Changes nothing. */
+ls_status ls_file_check(const char *path);
+
+/* rename(), but only over a regular file or nothing. */
+ls_status ls_file_rename(const char *from, const char *to);
+
+/* A file that stays ours and is written in place (a lock, a part of a download, lines that are appended): open()
+ * with `flags`, made when absent. Links, pipes and devices are refused. On failure errno tells EEXIST. */
+ls_status ls_file_open_own(int *fd, const char *path, int flags);
 
 /* A whole file at once; and one of a text, whose last line is ended. */
 ls_status ls_file_put(const char *path, const void *data, size_t bytes);

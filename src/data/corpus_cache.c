@@ -146,8 +146,8 @@ static int lock_directory(const char *dir)
 	char path[4096];
 	if (ls_path_join(path, sizeof(path), dir, ".lock") != LS_OK)
 		return -1;
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (fd < 0)
+	int fd = -1;
+	if (ls_file_open_own(&fd, path, O_RDWR) != LS_OK)
 		return -1;
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
 		ls_log_note("waiting for another process that is tokenizing a corpus into %s", dir);

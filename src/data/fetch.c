@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "data/meter.h"
 
 typedef struct fetch {
@@ -60,9 +61,8 @@ static ls_status part_open(fetch *f)
 {
 	const char *path = f->options->part;
 	struct stat facts;
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666);
-	if (fd < 0)
-		return ls_fail_errno(LS_EIO, "cannot create %s", path);
+	int fd = -1;
+	LS_TRY(ls_file_open_own(&fd, path, O_RDWR | O_APPEND));
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
 		close(fd);
 		return ls_fail(LS_EIO, "%s is being downloaded by another process", path);

@@ -174,9 +174,8 @@ static ls_status open_partial(make_job *job, int kind)
 	struct stat facts;
 	uint64_t unit = kind == LS_MAKE_IMAGES ? job->split->values : 1, *done = &job->state.done[job->which];
 	LS_TRY(ls_make_partial(&job->state, job->which, kind, path, sizeof(path)));
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return ls_fail_errno(LS_EIO, "cannot create %s", path);
+	int fd = -1;
+	LS_TRY(ls_file_open_own(&fd, path, O_RDWR));
 	job->fd[kind] = fd;
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		return ls_fail(LS_EIO, "%s is being written by another process; stop that one first", path);

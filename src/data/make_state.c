@@ -56,8 +56,7 @@ ls_status ls_make_publish(const ls_make_state *state)
 		LS_TRY(state_path(state, file_names[i], "", final, sizeof(final)));
 		if (ls_path_exists(final) && !ls_path_exists(partial))
 			continue;
-		if (rename(partial, final) != 0)
-			return ls_fail_errno(LS_EIO, "cannot rename %s", partial);
+		LS_TRY(ls_file_rename(partial, final));
 	}
 	LS_TRY(ls_path_sync(state->out));
 	LS_TRY(put_text(state, DESCRIPTION, state->settings));

@@ -148,12 +148,9 @@ static ls_status learn(vocab_job *job, ls_vocab **out)
 /* Before the work, not behind it: can this file be written? */
 static ls_status check_out(const char *out)
 {
-	ls_file_draft draft;
 	if (ls_path_is_directory(out))
 		return ls_fail(LS_EINVALID, "%s is a directory; name the file to write, %s/vocab.txt say", out, out);
-	LS_TRY(ls_file_begin(&draft, out));
-	ls_file_abandon(&draft);
-	return LS_OK;
+	return ls_file_check(out);
 }
 
 static ls_status save(const vocab_job *job, const ls_vocab *vocab)

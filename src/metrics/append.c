@@ -3,23 +3,19 @@
  */
 #include "metrics/append.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio_ext.h>
 #include <unistd.h>
+
+#include "base/files.h"
 
 ls_status ls_append_open(ls_append *file, const char *path, int flags)
 {
 	int length = snprintf(file->path, sizeof file->path, "%s", path);
 	if (length < 0 || (size_t)length >= sizeof file->path)
 		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666);
-	if (fd < 0) {
-		int cause = errno;
-		ls_fail_errno(LS_EIO, "cannot write %s", path);
-		errno = cause;
-		return LS_EIO;
-	}
+	int fd = -1;
+	LS_TRY(ls_file_open_own(&fd, path, O_WRONLY | O_APPEND | flags));
 	file->stream = fdopen(fd, "a");
 	if (!file->stream) {
 		close(fd);

@@ -69,16 +69,18 @@ static ls_status load(const char *path, json_t **out)
  * not keep a run from going on, so it is put aside. */
 static ls_status load_existing(const char *path, json_t **out)
 {
-	char aside[4096];
+	char aside[4096], why[512];
 	*out = NULL;
 	if (!ls_path_exists(path))
 		return LS_OK;
 	ls_status status = load(path, out);
 	if (status != LS_EFORMAT)
 		return status;
-	if ((size_t)snprintf(aside, sizeof aside, "%s.damaged", path) >= sizeof aside || rename(path, aside) != 0)
+	snprintf(why, sizeof why, "%s", ls_last_error());
+	if ((size_t)snprintf(aside, sizeof aside, "%s.damaged", path) >= sizeof aside)
 		return status;
-	ls_log_warning("%s; it is now %s, and a new one is written", ls_last_error(), aside);
+	LS_TRY(ls_file_rename(path, aside));
+	ls_log_warning("%s; it is now %s, and a new one is written", why, aside);
 	return LS_OK;
 }
 

@@ -121,12 +121,7 @@ int ls_lab_possible(ls_lab *lab)
 
 static ls_status write_mark(const ls_lab *lab)
 {
-	FILE *file = fopen(lab->mark, "we");
-	int bad = file == NULL || fprintf(file, "%s\n", lab->name) < 0;
-
-	if (file != NULL)
-		bad |= fclose(file) != 0;
-	return bad ? ls_fail_errno(LS_EIO, "cannot write %s", lab->mark) : LS_OK;
+	return ls_file_put_text(lab->mark, lab->name);
 }
 
 /* --slow node2=0.5 for each speed below 1, into words[]; `room` holds their text. */

@@ -60,9 +60,7 @@ static ls_status lock_directory(sweep *s)
 	char path[4096];
 
 	LS_TRY(ls_path_join(path, sizeof(path), s->place.out, "lock"));
-	s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (s->lock < 0)
-		return ls_fail_errno(LS_EIO, "cannot open %s", path);
+	LS_TRY(ls_file_open_own(&s->lock, path, O_RDWR));
 	if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
 		return ls_fail(LS_EINVALID, "another sweep is at work in %s; wait for it, or choose another --out",
 			       s->place.out);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/isa.h"
 #include "exchange/collect.h"
 #include "exchange/meeting.h"
@@ -81,7 +82,7 @@ static ls_status look_around(bench *b)
 	if (b->options->profile_out != NULL && b->layout.nodes > 1)
 		return ls_fail(LS_EINVALID, "--profile-out records a device of one node; there are %d nodes",
 			       b->layout.nodes);
-	return LS_OK;
+	return b->options->profile_out != NULL ? ls_file_check(b->options->profile_out) : LS_OK;
 }
 
 /* Once all nodes have told how many devices they have. */

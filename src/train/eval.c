@@ -1,13 +1,12 @@
 /*
  * eval.c - accuracy of a run's newest checkpoint, or of weights from a file.
  */
-#include <errno.h>
-#include <limits.h>
 #include <lockstep/train.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/files.h"
 #include "base/isa.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -27,7 +26,6 @@ typedef struct evaluation {
 	ls_train_options settings; /* the same with the options on top */
 	ls_weights_said said;
 	char vocab[4096];
-	char logits_file[4096]; /* where --logits leads, links followed */
 	ls_dataset *own_set;
 	const ls_dataset *set;
 	ls_graph *own_graph;
@@ -152,29 +150,17 @@ static ls_status load(evaluation *e)
 	return ls_ckpt_load_weights(e->weights.file, table, &how, e->params, e->buffers, &ignored);
 }
 
-/* Publishing replaces what has the name: only a regular file may be replaced, never the weights, and a link leads to
- * what it names instead of being replaced itself. */
-static ls_status check_logits(evaluation *e)
+/* The weights must not be replaced by what is computed with them; and what cannot be written is said before the work.
+ */
+static ls_status check_logits(const evaluation *e)
 {
 	const char *name = e->options->logits;
 	struct stat there, weights;
-	char resolved[PATH_MAX];
 
-	snprintf(e->logits_file, sizeof(e->logits_file), "%s", name);
-	if (stat(name, &there) != 0) {
-		if (errno != ENOENT || lstat(name, &there) == 0)
-			return ls_fail_errno(LS_EIO, "cannot write the logits to %s", name);
-		return LS_OK;
-	}
-	if (!S_ISREG(there.st_mode))
-		return ls_fail(LS_EINVALID, "cannot write the logits to %s: it is not a regular file", name);
-	if (stat(e->weights.file, &weights) == 0 && weights.st_dev == there.st_dev && weights.st_ino == there.st_ino)
+	if (stat(name, &there) == 0 && stat(e->weights.file, &weights) == 0 && weights.st_dev == there.st_dev &&
+	    weights.st_ino == there.st_ino)
 		return ls_fail(LS_EINVALID, "cannot write the logits to %s: the weights are read from it", name);
-	if (realpath(name, resolved) == NULL)
-		return ls_fail_errno(LS_EIO, "cannot find where %s leads", name);
-	if ((size_t)snprintf(e->logits_file, sizeof(e->logits_file), "%s", resolved) >= sizeof(e->logits_file))
-		return ls_fail(LS_EINVALID, "the path %s is too long", resolved);
-	return LS_OK;
+	return ls_file_check(name);
 }
 
 static ls_status check(const ls_eval_options *o)
@@ -229,7 +215,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits != NULL ? ls_outputs_keep : NULL,
 				e->outputs, result));
 	LS_TRY(ls_params_fingerprint(&e->graph->params, e->params, e->buffers, &result->fingerprint));
-	return o->logits != NULL ? ls_outputs_write(e->outputs, e->logits_file, e->weights.file) : LS_OK;
+	return o->logits != NULL ? ls_outputs_write(e->outputs, o->logits, e->weights.file) : LS_OK;
 }
 
 static void release(evaluation *e)

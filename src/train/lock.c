@@ -42,9 +42,7 @@ static int is_still_there(int fd, const char *path)
 /* *fd: locked, or -1 when the file was withdrawn meanwhile. */
 static ls_status try_to_take(int *fd, const char *path, const char *run)
 {
-	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-	if (*fd < 0)
-		return ls_fail_errno(LS_EIO, "cannot write to the run directory %s", run);
+	LS_TRY(ls_file_open_own(fd, path, O_RDWR));
 	ls_status status = LS_OK;
 	if (flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		status = refuse(*fd, run);

@@ -58,7 +58,7 @@ vocab "no output" 2 '--out FILE is missing' corpus
 vocab "a place that is not there" 1 'no/such/new.txt' corpus --out no/such/new.txt
 vocab "a directory as output" 2 'corpus is a directory' corpus --out corpus
 fails_with "vocab behind an option" 2 "behind 'vocab'" "$LOCKSTEP" data make --out new.txt vocab
-ln -s /dev/full full.txt.draft
+ln -s /dev/full full.txt
 fails_with "a file that cannot be written" 1 'full.txt' "$LOCKSTEP" data make vocab corpus --out full.txt
 
 test_end

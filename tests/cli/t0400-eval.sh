@@ -61,7 +61,12 @@ ln -s "$checkpoint" link
 fails_with "also by a link" 2 "the weights are read from it" "$LOCKSTEP" eval runs/seven --logits link
 is "the weights are as they were" "$(sha256sum <"$checkpoint")" "$before"
 mkfifo pipe
-fails_with "logits into a pipe" 2 "pipe: it is not a regular file" timeout 10 "$LOCKSTEP" eval runs/seven --logits pipe
+fails_with "logits into a pipe that nobody reads" 1 "pipe: nobody reads from it" timeout 10 "$LOCKSTEP" eval runs/seven --logits pipe
+cat pipe >from-pipe &
+run timeout 20 "$LOCKSTEP" eval runs/seven --logits pipe
+wait $!
+is "logits into one that is read" "$status" 0
+ok "come out at its other end" test "$(stat -c %s from-pipe)" -ge 8000
 ok "the pipe is still one" test -p pipe
 echo old >target
 ln -s target way

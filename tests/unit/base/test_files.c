@@ -8,10 +8,17 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -54,6 +61,18 @@ static ls_status write_file(const char *text)
 		return LS_EIO;
 	}
 	return ls_file_publish(&draft);
+}
+
+/* Names in the directory that begin as the file's. */
+static int count_names(void)
+{
+	DIR *entries = opendir(dir);
+	int count = 0;
+	assert_non_null(entries);
+	for (const struct dirent *entry; (entry = readdir(entries));)
+		count += strncmp(entry->d_name, "file", 4) == 0;
+	closedir(entries);
+	return count;
 }
 
 static void joins(void **state)
@@ -101,6 +120,8 @@ static void a_draft_is_seen_when_published(void **state)
 {
 	(void)state;
 	ls_file_draft draft;
+	assert_int_equal(ls_file_check(path), LS_OK);
+	assert_int_equal(count_names(), 0);
 	assert_int_equal(ls_file_begin(&draft, path), LS_OK);
 	assert_int_equal(ls_file_write(&draft, "new", 3), LS_OK);
 	assert_int_equal(ls_file_write(&draft, NULL, 0), LS_OK);
@@ -128,18 +149,42 @@ static void an_abandoned_draft_changes_nothing(void **state)
 	check_content("old");
 }
 
-/* A killed writer leaves its draft; the next one starts from nothing, not from what is in there. */
-static void leftovers_are_overwritten(void **state)
+static void make_file(const char *name, const char *text)
+{
+	FILE *file = fopen(name, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* A killed writer leaves its draft; the next one starts from nothing, and clears up what it finds. */
+static void leftovers_are_removed(void **state)
 {
 	(void)state;
-	char left[1024];
-	snprintf(left, sizeof left, "%s.draft", path);
-	FILE *file = fopen(left, "w");
-	assert_non_null(file);
-	fputs("a long leftover of a writer that was killed", file);
-	fclose(file);
+	for (int i = 0; i < 5; i++) {
+		pid_t child = fork();
+		assert_true(child >= 0);
+		if (child == 0) {
+			ls_file_draft draft;
+			if (ls_file_begin(&draft, path) != LS_OK || ls_file_write(&draft, "half", 4) != LS_OK)
+				_exit(1);
+			fflush(draft.stream);
+			raise(SIGKILL);
+		}
+		int how;
+		assert_int_equal(waitpid(child, &how, 0), child);
+		assert_true(WIFSIGNALED(how));
+		assert_int_equal(count_names(),
+				 1 + (i > 0)); /* the newest leftover, and from the second time on a link */
+		if (i == 0) {
+			char planted[1024];
+			snprintf(planted, sizeof planted, "%s.0123456789abcdef.draft", path);
+			assert_int_equal(symlink("/dev/null", planted), 0); /* not a draft of ours: stays */
+		}
+	}
 	assert_int_equal(write_file("ok"), LS_OK);
 	check_content("ok");
+	assert_int_equal(count_names(), 2);
 }
 
 static void two_writers_do_not_mix(void **state)
@@ -171,26 +216,209 @@ static void errors_name_the_file(void **state)
 	assert_int_equal(map.bytes, 1); /* untouched on failure */
 }
 
-/* Every write to /dev/full fails as on a full disk, some as late as at the flush. */
+static void refused(const char *why)
+{
+	ls_file_draft draft;
+	ls_status status = ls_file_begin(&draft, path);
+	assert_true(status == LS_EINVALID || status == LS_EIO);
+	assert_non_null(strstr(ls_last_error(), path));
+	assert_non_null(strstr(ls_last_error(), why));
+	assert_int_not_equal(ls_file_check(path), LS_OK);
+}
+
+/* A limit on the size of files stands for a full disk. */
 static void a_full_disk_is_reported_and_the_old_file_stays(void **state)
 {
 	(void)state;
-	if (access("/dev/full", W_OK) != 0) {
-		print_message("no /dev/full\n");
-		skip();
-	}
+	struct rlimit before, limit;
 	assert_int_equal(write_file("old"), LS_OK);
-	char link[1024];
-	snprintf(link, sizeof link, "%s.draft", path);
-	assert_int_equal(symlink("/dev/full", link), 0);
-	ls_file_draft draft;
-	ls_status status = ls_file_begin(&draft, path);
-	if (status == LS_OK && (status = ls_file_write(&draft, "text", 4)) == LS_OK)
-		status = ls_file_publish(&draft);
-	else
-		ls_file_abandon(&draft);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 2;
+	void (*on_limit)(int) = signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ls_status status = write_file("text");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, on_limit);
 	assert_int_equal(status, LS_EIO);
 	check_content("old");
+	assert_int_equal(count_names(), 1);
+}
+
+/* What is guessed as the draft's name and planted there is neither opened nor followed. */
+static void a_planted_draft_is_not_followed(void **state)
+{
+	(void)state;
+	char victim[1024], planted[1024];
+	snprintf(victim, sizeof victim, "%s/victim", dir);
+	snprintf(planted, sizeof planted, "%s.draft", path);
+	make_file(victim, "precious");
+	assert_int_equal(symlink(victim, planted), 0);
+	assert_int_equal(write_file("new"), LS_OK);
+	check_content("new");
+	struct stat facts;
+	assert_int_equal(stat(victim, &facts), 0);
+	assert_int_equal(facts.st_size, strlen("precious"));
+	assert_int_equal(unlink(planted), 0);
+	assert_int_equal(mkfifo(planted, 0666), 0); /* opening it would wait for a reader */
+	assert_int_equal(write_file("newer"), LS_OK);
+	check_content("newer");
+	ls_file_draft one, other;
+	char absent[1024];
+	assert_int_equal(ls_file_begin(&one, path), LS_OK);
+	memcpy(absent, one.draft, sizeof absent);
+	ls_file_abandon(&one);
+	assert_int_equal(ls_file_begin(&other, path), LS_OK);
+	assert_string_not_equal(absent, other.draft);
+	ls_file_abandon(&other);
+}
+
+/* A device in our directory, where a failure costs nothing; without the right to make one, a link to the machine's. */
+static void put_device(unsigned number, const char *whole)
+{
+	unlink(path);
+	if (mknod(path, S_IFCHR | 0666, makedev(1, number)) != 0)
+		assert_int_equal(symlink(whole, path), 0);
+}
+
+static void a_device_is_written_to_and_stays(void **state)
+{
+	(void)state;
+	struct stat facts;
+	put_device(7, "/dev/full");
+	assert_int_equal(ls_file_check(path), LS_OK);
+	assert_int_equal(write_file("text"), LS_EIO);
+	assert_non_null(strstr(ls_last_error(), "No space left"));
+	put_device(3, "/dev/null");
+	assert_int_equal(write_file("text"), LS_OK);
+	assert_int_equal(stat(path, &facts), 0);
+	assert_true(S_ISCHR(facts.st_mode));
+	assert_int_equal(count_names(), 1);
+}
+
+static void a_pipe_is_written_to_and_stays(void **state)
+{
+	(void)state;
+	struct stat facts;
+	char got[16] = "";
+	assert_int_equal(mkfifo(path, 0666), 0);
+	assert_int_equal(write_file("text"), LS_EIO); /* and does not wait */
+	assert_non_null(strstr(ls_last_error(), "nobody reads"));
+	int fd = open(path, O_RDONLY | O_NONBLOCK);
+	assert_true(fd >= 0);
+	assert_int_equal(ls_file_check(path), LS_OK);
+	assert_int_equal(write_file("text"), LS_OK);
+	assert_int_equal(read(fd, got, sizeof got), 4);
+	assert_string_equal(got, "text");
+	close(fd);
+	assert_int_equal(lstat(path, &facts), 0);
+	assert_true(S_ISFIFO(facts.st_mode));
+	assert_int_equal(count_names(), 1);
+}
+
+/* A link is followed: its target is replaced as a whole, the link stays. One that leads nowhere useful is refused. */
+static void a_link_is_followed_and_stays(void **state)
+{
+	(void)state;
+	struct stat facts, old;
+	char target[1024];
+	snprintf(target, sizeof target, "%s/target", dir);
+	make_file(target, "old");
+	assert_int_equal(stat(target, &old), 0);
+	int fd = open(target, O_RDONLY); /* so that its inode is not used again */
+	assert_int_equal(symlink("target", path), 0);
+	assert_int_equal(write_file("new"), LS_OK);
+	close(fd);
+	check_content("new");
+	assert_int_equal(lstat(path, &facts), 0);
+	assert_true(S_ISLNK(facts.st_mode));
+	assert_int_equal(lstat(target, &facts), 0);
+	assert_true(S_ISREG(facts.st_mode));
+	assert_int_not_equal(facts.st_ino, old.st_ino);
+	assert_int_equal(unlink(target), 0);
+	refused("a symbolic link to nothing");
+	assert_int_equal(mkdir(target, 0777), 0);
+	refused("a directory");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0777), 0);
+	refused("a directory");
+}
+
+/* The rule of fs.protected_symlinks: in a directory like /tmp another user's link or pipe is not used. */
+static void what_others_plant_is_refused(void **state)
+{
+	(void)state;
+	char victim[1024];
+	snprintf(victim, sizeof victim, "%s/victim", dir);
+	make_file(victim, "precious");
+	if (geteuid() != 0) {
+		print_message("needs root to act as another user\n");
+		skip();
+	}
+	assert_int_equal(chmod(dir, 01777), 0);
+	assert_int_equal(symlink(victim, path), 0);
+	assert_int_equal(lchown(path, 12345, 12345), 0);
+	ls_file_draft draft;
+	assert_int_not_equal(ls_file_begin(&draft, path), LS_OK);
+	assert_int_equal(chmod(dir, 0755), 0);
+	assert_int_equal(write_file("fine"), LS_OK);
+	assert_int_equal(chmod(dir, 01777), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0666), 0);
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	refused("another user");
+}
+
+/* Also when it comes there while the draft is written. */
+static void only_a_regular_file_is_replaced(void **state)
+{
+	(void)state;
+	struct stat facts;
+	ls_file_draft draft;
+	assert_int_equal(ls_file_begin(&draft, path), LS_OK);
+	assert_int_equal(mkfifo(path, 0666), 0);
+	assert_int_equal(ls_file_publish(&draft), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "a pipe"));
+	assert_int_equal(lstat(path, &facts), 0);
+	assert_true(S_ISFIFO(facts.st_mode));
+	assert_int_equal(count_names(), 1);
+}
+
+/* Standard output stays what it is, though /dev/stdout leads to a regular file. */
+static void standard_output_is_not_replaced(void **state)
+{
+	(void)state;
+	fflush(stdout);
+	int out = dup(STDOUT_FILENO), file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+	assert_true(out >= 0 && file >= 0);
+	assert_int_equal(write(file, "first ", 6), 6);
+	dup2(file, STDOUT_FILENO);
+	ls_status status = ls_file_put("/dev/stdout", "second", 6);
+	dup2(out, STDOUT_FILENO);
+	close(out);
+	close(file);
+	assert_int_equal(status, LS_OK);
+	check_content("first second");
+}
+
+static void files_of_our_own_are_regular(void **state)
+{
+	(void)state;
+	int fd = -1;
+	assert_int_equal(ls_file_open_own(&fd, path, O_RDWR), LS_OK);
+	close(fd);
+	assert_int_equal(ls_file_open_own(&fd, path, O_RDWR | O_EXCL), LS_EIO);
+	assert_int_equal(errno, EEXIST);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_int_equal(ls_file_open_own(&fd, path, O_RDWR), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "a symbolic link"));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0666), 0);
+	assert_int_equal(ls_file_open_own(&fd, path, O_RDWR), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "a pipe"));
+	assert_int_equal(ls_file_open_own(&fd, path, O_WRONLY), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "a pipe"));
 }
 
 int main(void)
@@ -200,10 +428,18 @@ int main(void)
 		cmocka_unit_test_setup_teardown(makes_and_removes_trees, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_draft_is_seen_when_published, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(an_abandoned_draft_changes_nothing, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(leftovers_are_overwritten, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(leftovers_are_removed, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(two_writers_do_not_mix, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(errors_name_the_file, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_full_disk_is_reported_and_the_old_file_stays, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_planted_draft_is_not_followed, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_device_is_written_to_and_stays, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_pipe_is_written_to_and_stays, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_link_is_followed_and_stays, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(what_others_plant_is_refused, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(only_a_regular_file_is_replaced, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(standard_output_is_not_replaced, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(files_of_our_own_are_regular, make_dir, remove_dir),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

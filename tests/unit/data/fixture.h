@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,17 @@ __attribute__((unused)) static void put_file(const char *path, const void *data,
 	assert_non_null(file);
 	assert_int_equal(fwrite(data, 1, bytes, file), bytes);
 	assert_int_equal(fclose(file), 0);
+}
+
+/* Files whose names match a shell pattern. */
+__attribute__((unused)) static size_t count_matches(const char *pattern)
+{
+	glob_t found = { 0 };
+	int status = glob(pattern, 0, NULL, &found);
+	assert_true(status == 0 || status == GLOB_NOMATCH);
+	size_t count = status == 0 ? found.gl_pathc : 0;
+	globfree(&found);
+	return count;
 }
 
 /* Whole file, malloc'd. */
