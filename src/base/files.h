@@ -15,7 +15,10 @@ ls_status ls_path_join(char *out, size_t size, const char *directory, const char
 ls_status ls_path_make(const char *directory); /* mkdir -p */
 int ls_path_exists(const char *path);
 int ls_path_is_directory(const char *path);
-ls_status ls_path_sync(const char *directory);   /* fsync a directory, so that a rename in it lasts */
+ls_status ls_path_sync(const char *directory); /* fsync a directory, so that a rename in it lasts */
+/* Give what we must neither use nor delete another name beside its own: "<path>.aside", "<path>.aside-2" ...; nothing
+ * is overwritten. `out` gets the new name. */
+ls_status ls_path_set_aside(const char *path, char *out, size_t size);
 ls_status ls_path_remove_tree(const char *path); /* rm -r, for directories we made; absent is fine */
 
 /*

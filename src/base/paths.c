@@ -68,6 +68,27 @@ ls_status ls_path_sync(const char *directory)
 	return status;
 }
 
+enum { ASIDE_MAX = 1000 };
+
+ls_status ls_path_set_aside(const char *path, char *out, size_t size)
+{
+	char name[4096], number[16] = "";
+	struct stat facts;
+	for (int i = 2; i <= ASIDE_MAX; i++) {
+		int length = snprintf(name, sizeof name, "%s.aside%s", path, number);
+		if (length < 0 || (size_t)length >= sizeof name || (size_t)length >= size)
+			return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
+		if (lstat(name, &facts) != 0 && errno == ENOENT) {
+			if (rename(path, name) != 0)
+				return ls_fail_errno(LS_EIO, "cannot rename %s to %s", path, name);
+			snprintf(out, size, "%s", name);
+			return LS_OK;
+		}
+		snprintf(number, sizeof number, "-%d", i);
+	}
+	return ls_fail(LS_EIO, "cannot set %s aside: there are %d others already; remove some", path, ASIDE_MAX - 1);
+}
+
 static int remove_entry(const char *path, const struct stat *facts, int kind, struct FTW *where)
 {
 	(void)facts, (void)kind, (void)where;

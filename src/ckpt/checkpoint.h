@@ -7,8 +7,11 @@
  *     ...) and state.json (progress, settings, xxh64 of the two files). It is written as a hidden sibling
  *     directory, synced, and renamed: a directory with that name is always whole.
  *  2. Older ones are removed only after the new one is in place; at least one whole checkpoint survives any crash.
- *  3. Loading verifies the checksums. A damaged newest checkpoint is reported (warning) and the one before is used.
- *  4. What is stored does not depend on panel widths, live taps or how the work was spread.
+ *  3. Loading verifies the checksums. A damaged newest checkpoint is reported (warning) and the one before is used. One
+ *     of a later format, or one that cannot be read, is refused instead: it may be whole.
+ *  4. What we do not understand we do not delete: a checkpoint that is in the way and does not verify is renamed
+ *     step-*.aside, with a warning.
+ *  5. What is stored does not depend on panel widths, live taps or how the work was spread.
  */
 #ifndef LS_CKPT_CHECKPOINT_H
 #define LS_CKPT_CHECKPOINT_H
@@ -55,7 +58,8 @@ ls_status ls_ckpt_begin(const char *run);
 ls_status ls_ckpt_save(const char *run, const ls_ckpt_content *content, int64_t keep);
 
 /* Directory of the newest whole checkpoint. LS_ENOTFOUND: the run has none at all, and may start from the beginning;
- * LS_EFORMAT or LS_EIO: there are some and none can be read, so starting over would throw work away. */
+ * LS_EFORMAT: there are some and all are damaged, so starting over would throw work away; LS_EUNSUPPORTED or LS_EIO: a
+ * newer one than the newest whole is of a later format or cannot be read. */
 ls_status ls_ckpt_newest(const char *run, char *out, size_t size);
 
 /* Whether the run has a checkpoint directory, whole or not. */

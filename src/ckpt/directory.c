@@ -148,15 +148,39 @@ ls_status ls_ckpt_prepare(const char *run, const char *root)
 	return status;
 }
 
+/* What is in the way and is not ours to delete keeps its files, under a name that no resume looks at. */
+static ls_status set_aside(const char *root, ls_ckpt_item item)
+{
+	char path[LS_CKPT_PATH], aside[LS_CKPT_PATH], why[1024];
+	snprintf(why, sizeof why, "%s", ls_last_error());
+	LS_TRY(ls_ckpt_item_path(path, root, item));
+	LS_TRY(ls_path_set_aside(path, aside, sizeof aside));
+	ls_log_warning("%s is kept as %s and not used any more: %s", path, aside, why);
+	return LS_OK;
+}
+
+/* One that is whole may be replaced. */
+static ls_status make_way(const char *root, ls_ckpt_item whole, int *replace)
+{
+	char path[LS_CKPT_PATH];
+	*replace = 0;
+	if (!item_exists(root, whole))
+		return LS_OK;
+	LS_TRY(ls_ckpt_item_path(path, root, whole));
+	if (ls_ckpt_verify(path) != LS_OK)
+		return set_aside(root, whole);
+	*replace = 1;
+	return rename_item(root, whole, (ls_ckpt_item){ whole.step, LS_CKPT_OLD });
+}
+
 /* A directory cannot be renamed over one that has files, so the one there steps aside first. Between the two renames
  * it is found under its other name. */
 ls_status ls_ckpt_publish(const char *root, uint64_t step)
 {
 	ls_ckpt_item temporary = { step, LS_CKPT_TEMPORARY }, whole = { step, LS_CKPT_WHOLE },
 		     old = { step, LS_CKPT_OLD };
-	int replace = item_exists(root, whole);
-	if (replace)
-		LS_TRY(rename_item(root, whole, old));
+	int replace = 0;
+	LS_TRY(make_way(root, whole, &replace));
 	ls_status status = rename_item(root, temporary, whole);
 	if (status != LS_OK) {
 		char path[LS_CKPT_PATH], back[LS_CKPT_PATH];
@@ -179,6 +203,36 @@ static void discard(const char *root, ls_ckpt_item item)
 		ls_log_warning("an old checkpoint is left behind: %s", ls_last_error());
 }
 
+/* Of a later step than the run's: it was skipped when the run was resumed, because it is damaged, or belongs to an
+ * abandoned history. Only the last, which is known to be whole, is removed. */
+static void retire_later(const char *root, ls_ckpt_item item, uint64_t step)
+{
+	char path[LS_CKPT_PATH];
+	ls_status status = ls_ckpt_item_path(path, root, item);
+	if (status == LS_OK)
+		status = ls_ckpt_verify(path);
+	if (status == LS_OK) {
+		ls_log_warning("removing the checkpoint of step %" PRIu64 ": the run has gone back to step %" PRIu64,
+			       item.step, step);
+		discard(root, item);
+	} else if (set_aside(root, item) != LS_OK) {
+		ls_log_warning("a checkpoint that cannot be used is left behind: %s", ls_last_error());
+	}
+}
+
+/* Its turn has come, as far as it can be told that it is one of ours. */
+static void retire_old(const char *root, ls_ckpt_item item)
+{
+	char path[LS_CKPT_PATH];
+	ls_status status = ls_ckpt_item_path(path, root, item);
+	if (status == LS_OK)
+		status = ls_ckpt_recognize(path);
+	if (status == LS_OK)
+		discard(root, item);
+	else if (set_aside(root, item) != LS_OK)
+		ls_log_warning("a checkpoint that cannot be used is left behind: %s", ls_last_error());
+}
+
 void ls_ckpt_prune(const char *root, uint64_t step, int64_t keep)
 {
 	ls_ckpt_list list;
@@ -192,11 +246,9 @@ void ls_ckpt_prune(const char *root, uint64_t step, int64_t keep)
 		if (item.kind != LS_CKPT_WHOLE || item.step == step)
 			continue;
 		if (item.step > step)
-			ls_log_warning("removing the checkpoint of step %" PRIu64
-				       ": the run has gone back to step %" PRIu64,
-				       item.step, step);
-		if (item.step > step || kept++ >= keep)
-			discard(root, item);
+			retire_later(root, item, step);
+		else if (kept++ >= keep)
+			retire_old(root, item);
 	}
 	free(list.items);
 }

@@ -79,38 +79,62 @@ static void checkpoint_close(checkpoint *c)
 	ls_ckpt_state_release(&c->state);
 }
 
+ls_status ls_ckpt_verify(const char *directory)
+{
+	checkpoint c;
+	LS_TRY(checkpoint_open(&c, directory));
+	checkpoint_close(&c);
+	return LS_OK;
+}
+
+ls_status ls_ckpt_recognize(const char *directory)
+{
+	ls_ckpt_state state;
+	LS_TRY(read_state(&state, directory));
+	ls_ckpt_state_release(&state);
+	return LS_OK;
+}
+
 /* Why checkpoints of a run cannot be used. */
 typedef struct refusal {
 	size_t count;
-	ls_status status;  /* of the newest */
-	char newest[1024]; /* its message */
+	char newest[1024]; /* message of the newest */
 } refusal;
 
-static void refuse(refusal *refused, ls_status status, const char *path)
+static void refuse(refusal *refused, const char *path)
 {
 	ls_log_warning("skipping the checkpoint %s: %s", path, ls_last_error());
 	if (refused->count++ > 0)
 		return;
-	refused->status = status == LS_EIO ? LS_EIO : LS_EFORMAT;
 	snprintf(refused->newest, sizeof refused->newest, "%s", ls_last_error());
 }
 
-/* The first of `list` that is whole; what cannot be read gets a warning. */
+/* One that may well be whole, if only it could be read: to go back behind it would throw work away. */
+static ls_status not_readable(ls_status status, const char *path)
+{
+	char why[1024];
+	snprintf(why, sizeof why, "%s", ls_last_error());
+	return ls_fail(
+		status,
+		"the checkpoint %s cannot be read: %s; nothing was changed: %s, or move the checkpoint to another "
+		"place to go on from the one before it",
+		path, why,
+		status == LS_EUNSUPPORTED ? "use the version that wrote it" : "make it readable and try again");
+}
+
+/* The first of `list` that is whole; a damaged one gets a warning and is skipped. */
 static ls_status first_whole(const ls_ckpt_list *list, const char *root, char *path, refusal *refused)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		checkpoint c;
 		if (list->items[i].kind == LS_CKPT_TEMPORARY)
 			continue;
 		LS_TRY(ls_ckpt_item_path(path, root, list->items[i]));
-		ls_status status = checkpoint_open(&c, path);
-		if (status == LS_OK) {
-			checkpoint_close(&c);
-			return LS_OK;
-		}
-		if (status == LS_EMEMORY)
+		ls_status status = ls_ckpt_verify(path);
+		if (status == LS_OK || status == LS_EMEMORY)
 			return status;
-		refuse(refused, status, path);
+		if (status == LS_EUNSUPPORTED || status == LS_EIO)
+			return not_readable(status, path);
+		refuse(refused, path);
 	}
 	return LS_ENOTFOUND;
 }
@@ -125,7 +149,7 @@ ls_status ls_ckpt_newest(const char *run, char *out, size_t size)
 	ls_status status = first_whole(&list, root, path, &refused);
 	free(list.items);
 	if (status == LS_ENOTFOUND && refused.count)
-		return ls_fail(refused.status,
+		return ls_fail(LS_EFORMAT,
 			       "no checkpoint in %s can be used (%zu found), the newest because: %s; nothing was "
 			       "changed: mend it, or remove %s to start over",
 			       root, refused.count, refused.newest, root);

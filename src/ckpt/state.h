@@ -45,7 +45,8 @@ ls_status ls_ckpt_state_check(const ls_ckpt_content *content);
 
 ls_status ls_ckpt_state_write(const char *path, const ls_ckpt_content *content, const ls_ckpt_sum files[LS_CKPT_FILES]);
 
-/* Parse the bytes of a state.json, which may be damaged or hostile; `label` names them in errors. */
+/* Parse the bytes of a state.json, which may be damaged or hostile; `label` names them in errors. LS_EUNSUPPORTED: a
+ * later version wrote it, so nothing else is known of it. */
 ls_status ls_ckpt_state_parse(ls_ckpt_state *out, const void *text, size_t bytes, const char *label);
 ls_status ls_ckpt_state_read(ls_ckpt_state *out, const char *path);
 void ls_ckpt_state_release(ls_ckpt_state *state);

@@ -113,6 +113,10 @@ static ls_status parse_root(ls_ckpt_state *state, json_t *root, const char *labe
 	const json_t *format = json_object_get(root, "format");
 	if (!json_is_object(root) || !json_is_integer(format))
 		return ls_fail(LS_EFORMAT, "%s: not the state of a checkpoint (no \"format\")", label);
+	if (json_integer_value(format) > LS_CKPT_STATE_FORMAT)
+		return ls_fail(LS_EUNSUPPORTED,
+			       "%s: format %" PRId64 " is of a later version of Lockstep, this version reads format %d",
+			       label, (int64_t)json_integer_value(format), LS_CKPT_STATE_FORMAT);
 	if (json_integer_value(format) != LS_CKPT_STATE_FORMAT)
 		return ls_fail(LS_EFORMAT, "%s: format %" PRId64 ", this version reads format %d", label,
 			       (int64_t)json_integer_value(format), LS_CKPT_STATE_FORMAT);

@@ -28,14 +28,15 @@ struct ls_metrics {
 	ls_events *events;
 };
 
-/* 1: keep, 0: a later step, -1: not a line of ours (a torn one, say). */
+/* 1: keep, 0: a later step, -1: not a whole line. One without a step is another program's or a later version's: not
+ * ours to drop. */
 static int judge_line(const char *line, size_t bytes, uint64_t resume_step)
 {
 	json_t *object = json_loadb(line, bytes, 0, NULL);
 	json_t *step = json_object_get(object, "step");
-	int verdict = -1;
-	if (json_is_integer(step) && json_integer_value(step) >= 0)
-		verdict = (uint64_t)json_integer_value(step) <= resume_step;
+	int verdict = json_is_object(object) ? 1 : -1;
+	if (json_is_integer(step))
+		verdict = json_integer_value(step) < 0 || (uint64_t)json_integer_value(step) <= resume_step;
 	json_decref(object);
 	return verdict;
 }

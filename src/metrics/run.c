@@ -1,8 +1,11 @@
 /*
  * run.c - run.json: what was run, with what, on what. Enough to tell, a year later, why two runs differ.
  *
- *     { "lockstep": "0.1.0", "compiler": "gcc 12.2.0", "started": "2026-01-31T12:00:00Z", "kernels": "xsmm",
- *       "isa": "avx2", "settings": {...}, "machine": {...}, "resumes": [ the same fields, once for each resume ] }
+ *     { "format": 1, "lockstep": "0.1.0", "compiler": "gcc 12.2.0", "started": "2026-01-31T12:00:00Z", "kernels":
+ * "xsmm", "isa": "avx2", "settings": {...}, "machine": {...}, "resumes": [ the same fields, once for each resume ] }
+ *
+ * Files without "format" are of versions before it was written and have the same fields. Fields that are not known here
+ * stay as they are; a file of a later format is neither read nor replaced.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -21,6 +24,8 @@
 #else
 #define LS_COMPILER "gcc " __VERSION__
 #endif
+
+enum { RUN_FORMAT = 1 };
 
 static json_t *now_text(void)
 {
@@ -41,9 +46,9 @@ static ls_status describe_start(const char *settings, const char *kernels, const
 		json_decref(parsed);
 		return ls_fail(LS_EINVALID, "settings of the run are not a JSON object: %s", error.text);
 	}
-	json_t *start = json_pack("{s:s, s:s, s:o, s:s, s:s, s:o, s:o}", "lockstep", ls_version(), "compiler",
-				  LS_COMPILER, "started", now_text(), "kernels", kernels, "isa", isa, "settings",
-				  parsed, "machine", ls_machine_describe());
+	json_t *start = json_pack("{s:i, s:s, s:s, s:o, s:s, s:s, s:o, s:o}", "format", RUN_FORMAT, "lockstep",
+				  ls_version(), "compiler", LS_COMPILER, "started", now_text(), "kernels", kernels,
+				  "isa", isa, "settings", parsed, "machine", ls_machine_describe());
 	if (!start)
 		return ls_fail(LS_EMEMORY, "no memory to describe the run");
 	*out = start;
@@ -61,6 +66,15 @@ static ls_status load(const char *path, json_t **out)
 		json_decref(run);
 		return ls_fail(LS_EFORMAT, "%s is damaged (line %d: %s)", path, error.line, error.text);
 	}
+	json_int_t format = json_integer_value(json_object_get(run, "format"));
+	if (format > RUN_FORMAT) {
+		json_decref(run);
+		return ls_fail(
+			LS_EUNSUPPORTED,
+			"%s: format %lld is of a later version of Lockstep, this version reads format %d; use the "
+			"version that wrote it",
+			path, (long long)format, RUN_FORMAT);
+	}
 	*out = run;
 	return LS_OK;
 }
@@ -69,7 +83,7 @@ static ls_status load(const char *path, json_t **out)
  * not keep a run from going on, so it is put aside. */
 static ls_status load_existing(const char *path, json_t **out)
 {
-	char aside[4096], why[512];
+	char aside[4096], why[1024];
 	*out = NULL;
 	if (!ls_path_exists(path))
 		return LS_OK;
@@ -77,9 +91,7 @@ static ls_status load_existing(const char *path, json_t **out)
 	if (status != LS_EFORMAT)
 		return status;
 	snprintf(why, sizeof why, "%s", ls_last_error());
-	if ((size_t)snprintf(aside, sizeof aside, "%s.damaged", path) >= sizeof aside)
-		return status;
-	LS_TRY(ls_file_rename(path, aside));
+	LS_TRY(ls_path_set_aside(path, aside, sizeof aside));
 	ls_log_warning("%s; it is now %s, and a new one is written", why, aside);
 	return LS_OK;
 }

@@ -141,6 +141,17 @@ static ls_status take_over(sweep *s, ls_results *earlier)
 	return LS_OK;
 }
 
+/* Results that cannot be gone on with are not deleted either. */
+static ls_status set_aside(const sweep *s)
+{
+	char aside[4096], why[1024];
+
+	snprintf(why, sizeof(why), "%s", ls_last_error());
+	LS_TRY(ls_path_set_aside(s->path, aside, sizeof(aside)));
+	ls_log_warning("%s; it is now %s, and a new one is written", why, aside);
+	return LS_OK;
+}
+
 /* With `again` the points that are asked for are measured anew, and results that do not fit are no obstacle. */
 static ls_status look_back(sweep *s)
 {
@@ -154,8 +165,8 @@ static ls_status look_back(sweep *s)
 	if (status == LS_OK) {
 		memcpy(s->results.started, earlier.started, sizeof(earlier.started));
 		status = take_over(s, &earlier);
-	} else if (s->options->again) {
-		status = LS_OK;
+	} else if (s->options->again && status != LS_EMEMORY) {
+		status = set_aside(s);
 	}
 	ls_results_release(&earlier);
 	return status;

@@ -13,15 +13,15 @@ is "a run with two checkpoints" "$(cd runs/good/ckpt && echo *)" "step-000000005
 
 # Checkpoints that cannot be read: refused, and nothing changes.
 unreadable() { # NAME COMMAND: applied to every checkpoint directory
-	local name=$1 directory before
-	shift
+	local name=$1 why=$2 directory before
+	shift 2
 	rm -rf runs/bad
 	cp -r runs/good runs/bad
 	for directory in runs/bad/ckpt/step-*; do
 		"$@" "$directory"
 	done
 	before=$(listing runs/bad)
-	fails_with "$name: refused" 1 "no checkpoint in runs/bad/ckpt can be used \(2 found\).*nothing was changed" \
+	fails_with "$name: refused" 1 "$why.*nothing was changed" \
 		small_train --steps 20 --run runs/bad --resume
 	is "$name: nothing was changed" "$(listing runs/bad)" "$before"
 }
@@ -29,10 +29,44 @@ damage() { printf 'x' | dd of="$1/model.safetensors" bs=1 seek=5000 conv=notrunc
 newer() { sed -i 's/"format": 1/"format": 2/' "$1/state.json"; }
 lose_state() { rm "$1/state.json"; }
 lose_all() { rm "$1"/*; }
-unreadable "damaged checkpoints" damage
-unreadable "checkpoints of another format" newer
-unreadable "checkpoints without state" lose_state
-unreadable "empty checkpoint directories" lose_all
+none="no checkpoint in runs/bad/ckpt can be used \(2 found\)"
+unreadable "damaged checkpoints" "$none" damage
+unreadable "checkpoints of a later format" "step-000000010 cannot be read.*format 2 is of a later version" newer
+unreadable "checkpoints without state" "$none" lose_state
+unreadable "empty checkpoint directories" "$none" lose_all
+
+# A newest checkpoint that may be whole, could it be read, is neither gone back behind nor deleted.
+newest_only() { # NAME REASON COMMAND: applied to the newest checkpoint
+	local name=$1 why=$2 before
+	shift 2
+	rm -rf runs/puzzle
+	cp -r runs/good runs/puzzle
+	"$@" runs/puzzle/ckpt/step-000000010
+	before=$(listing runs/puzzle)
+	fails_with "$name: refused" 1 "step-000000010 cannot be read: .*$why.*move the checkpoint" \
+		small_train --steps 20 --run runs/puzzle --resume
+	fails_with "$name: not evaluated either" 1 "step-000000010 cannot be read" "$LOCKSTEP" eval runs/puzzle
+	is "$name: nothing was changed" "$(listing runs/puzzle)" "$before"
+}
+cannot_open() { ln -sf model.safetensors "$1/model.safetensors"; } # a link to itself: not even for root
+newest_only "a newest checkpoint of a later format" "later version.*use the version that wrote it" newer
+newest_only "a newest checkpoint that cannot be read" "model.safetensors.*make it readable" cannot_open
+run "$LOCKSTEP" eval runs/puzzle/ckpt/step-000000005
+is "the one before can be named" "$status" 0
+rm -rf runs/puzzle
+cp -r runs/good runs/puzzle
+damage runs/puzzle/ckpt/step-000000010
+before=$(cd runs/puzzle/ckpt/step-000000010 && sha256sum ./*)
+run small_train --steps 20 --run runs/puzzle --resume --ckpt-every 5
+is "damage is gone back behind" "$(fingerprint "$out")" "$whole"
+is "and what was damaged is kept" "$(cd runs/puzzle/ckpt/step-000000010.aside && sha256sum ./*)" "$before"
+like "which is said" "$err" "step-000000010 is kept as .*step-000000010.aside"
+cp -r runs/good runs/ahead
+sed -i 's/"format": 1/"format": 2/' runs/ahead/run.json
+before=$(listing runs/ahead)
+fails_with "a run.json of a later version" 1 "run.json: format 2 is of a later version" \
+	small_train --steps 20 --run runs/ahead --resume
+is "is left as it was" "$(listing runs/ahead)" "$before"
 
 # A run whose run.json is gone or damaged.
 cp -r runs/good runs/nameless

@@ -144,6 +144,8 @@ echo '{' >many/results.json
 fails_with "results that are damaged" 1 "many/results.json:" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many
 run "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many --again
 is "--again does not look at them" "$status" 0
+is "and keeps them" "$(cat many/results.json.aside)" '{'
+like "with a word" "$err" "many/results.json:.*it is now .*many/results.json.aside"
 
 # ---- stopping ----
 slow=(--model mlp --batch "8,16,32,64" --warmup 1 --steps 2500 --repeat 3 --out stopped)

@@ -375,7 +375,7 @@ static void damaged_state(void **state)
 		const char *object, *key, *value, *expect; /* value NULL: the key is removed */
 	} cases[] = {
 		{ NULL, "format", NULL, "no \"format\"" },
-		{ NULL, "format", "2", "format 2, this version reads format 1" },
+		{ NULL, "format", "0", "format 0, this version reads format 1" },
 		{ NULL, "progress", "[]", "\"progress\" is missing" },
 		{ "progress", "step", "-1", "progress.step" },
 		{ "progress", "correct", "1.0", "progress.correct" },

@@ -222,6 +222,124 @@ static void falls_back(void **state)
 	}
 }
 
+static void later_format(const char *directory)
+{
+	char path[2048];
+	size_t bytes;
+	char *text = (char *)read_bytes(join(path, directory, "state.json"), &bytes),
+	     *at = strstr(text, "\"format\": 1");
+	assert_non_null(at);
+	at[strlen("\"format\": ")] = '2';
+	write_bytes(path, text, bytes);
+	free(text);
+}
+
+/* A link to itself cannot be opened by anybody, root included: reading it fails like a bad disk or a lack of rights. */
+static void unreadable_model(const char *directory)
+{
+	char path[2048];
+	join(path, directory, "model.safetensors");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("model.safetensors", path), 0);
+}
+
+static void unreadable_state(const char *directory)
+{
+	char path[2048];
+	join(path, directory, "state.json");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("state.json", path), 0);
+}
+
+static const struct {
+	void (*make)(const char *directory);
+	ls_status status;
+	const char *expect;
+} riddles[] = {
+	{ later_format, LS_EUNSUPPORTED, "format 2 is of a later version" },
+	{ unreadable_model, LS_EIO, "model.safetensors" },
+	{ unreadable_state, LS_EIO, "state.json" },
+};
+enum { RIDDLES = sizeof riddles / sizeof riddles[0] };
+
+/* What may be whole, could it only be read, is not gone back behind. */
+static void does_not_go_back_behind(void **state)
+{
+	const scratch *s = *state;
+	char path[2048];
+	for (size_t i = 0; i < RIDDLES; i++) {
+		capture c;
+		save(s, 10, 2);
+		save(s, 20, 2);
+		riddles[i].make(join(path, s->path, "ckpt/step-000000020"));
+		assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), riddles[i].status);
+		assert_mentions("step-000000020");
+		assert_mentions(riddles[i].expect);
+		assert_mentions("nothing was changed");
+		capture_begin(&c, s);
+		damage_model_bit(join(path, s->path, "ckpt/step-000000010")); /* nor behind two */
+		free(capture_end(&c));
+		assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), riddles[i].status);
+		assert_int_equal(ls_path_remove_tree(join(path, s->path, "ckpt")), LS_OK);
+	}
+}
+
+static void assert_set_aside(const scratch *s, const char *name, const char *text)
+{
+	char aside[64], path[2048];
+	struct stat facts;
+	snprintf(aside, sizeof aside, "%s.aside", name);
+	assert_true(has(s, aside));
+	snprintf(path, sizeof path, "%s/ckpt/%s/optimizer.safetensors", s->path, aside);
+	assert_int_equal(stat(path, &facts), 0); /* with its files */
+	assert_true(facts.st_size > 0);
+	assert_mentions_in(text, aside);
+}
+
+/* Whatever is saved after it - an earlier step, the same, or so many later ones that its turn would come. */
+static void not_understood_is_not_deleted(void **state)
+{
+	static const uint64_t later[] = { 15, 20, 30 };
+	const scratch *s = *state;
+	char path[2048];
+	for (size_t i = 0; i < RIDDLES * 3; i++) {
+		uint64_t step = later[i / RIDDLES];
+		if (step == 30 && riddles[i % RIDDLES].make == unreadable_model)
+			continue; /* it is known whose it is, and its turn has come */
+		capture c;
+		save(s, 10, 2);
+		save(s, 20, 2);
+		riddles[i % RIDDLES].make(join(path, s->path, "ckpt/step-000000020"));
+		capture_begin(&c, s);
+		save(s, step, 1);
+		char *text = capture_end(&c);
+		assert_set_aside(s, "step-000000020", text);
+		free(text);
+		assert_newest(s->path, step);
+		save(s, step + 1, 1); /* and not touched again */
+		assert_true(has(s, "step-000000020.aside"));
+		assert_int_equal(ls_path_remove_tree(join(path, s->path, "ckpt")), LS_OK);
+	}
+}
+
+/* Damage is gone back behind, and kept: somebody may want to mend it. Another one does not overwrite the first. */
+static void damage_is_kept(void **state)
+{
+	const scratch *s = *state;
+	char path[2048];
+	for (int round = 0; round < 2; round++) {
+		save(s, 10, 2);
+		save(s, 20, 2);
+		damage_model_bit(join(path, s->path, "ckpt/step-000000020"));
+		ls_log_set_level(LS_LOG_ERROR);
+		save(s, 15, 2);
+		ls_log_set_level(LS_LOG_INFO);
+		assert_newest(s->path, 15);
+	}
+	assert_true(has(s, "step-000000020.aside"));
+	assert_true(has(s, "step-000000020.aside-2"));
+}
+
 static void none_left(void **state)
 {
 	const scratch *s = *state;
@@ -447,11 +565,22 @@ static void killed_any_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(prune),           TEST(going_back), TEST(others_files_are_left_alone),
-		TEST(same_step_again), TEST(leftovers),  TEST(stepped_aside),
-		TEST(falls_back),      TEST(none_left),  TEST(unwritable),
-		TEST(no_room),         TEST(full_disk),  TEST(half_removed),
+		TEST(prune),
+		TEST(going_back),
+		TEST(others_files_are_left_alone),
+		TEST(same_step_again),
+		TEST(leftovers),
+		TEST(stepped_aside),
+		TEST(falls_back),
+		TEST(none_left),
+		TEST(unwritable),
+		TEST(no_room),
+		TEST(full_disk),
+		TEST(half_removed),
 		TEST(killed_any_time),
+		TEST(does_not_go_back_behind),
+		TEST(not_understood_is_not_deleted),
+		TEST(damage_is_kept),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

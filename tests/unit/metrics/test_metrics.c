@@ -110,6 +110,7 @@ static void test_resume_drops_later_lines(void **state)
 	for (uint64_t step = 1; step <= 9; step++)
 		record(metrics, step, 1.0);
 	ls_metrics_close(metrics);
+	append(run, "{\"kind\": \"note\", \"text\": \"mine\"}\n");                             /* not ours to drop */
 	append(run, "not json\n{\"kind\": \"step\", \"step\": 5}\n{\"kind\": \"step\", \"st"); /* torn by a kill */
 
 	ls_log_set_level(LS_LOG_ERROR);
@@ -119,9 +120,12 @@ static void test_resume_drops_later_lines(void **state)
 	ls_metrics_close(metrics);
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(step_at(run, i), i + 1);
-	assert_int_equal(step_at(run, 6), 5);
-	assert_int_equal(step_at(run, 7), 7);
-	assert_int_equal(step_at(run, 8), -1);
+	json_t *kept = line_at(run, 6);
+	assert_string_equal(json_string_value(json_object_get(kept, "text")), "mine");
+	json_decref(kept);
+	assert_int_equal(step_at(run, 7), 5);
+	assert_int_equal(step_at(run, 8), 7);
+	assert_int_equal(step_at(run, 9), -1);
 	assert_int_equal(scratch_count(run, "events.out.tfevents.", NULL), 2);
 	assert_int_equal(scratch_count(run, "metrics.jsonl", NULL), 1); /* no draft left */
 

@@ -113,9 +113,41 @@ static void test_refusals(void **state)
 	assert_int_equal(ls_run_settings(run, &settings), LS_OK);
 	assert_string_equal(settings, "{\"lr\": 0.125}");
 	free(settings);
-	char *text = scratch_read(scratch_path("run/run.json.damaged"), &bytes);
+	char *text = scratch_read(scratch_path("run/run.json.aside"), &bytes);
 	assert_string_equal(text, "{\"lockstep\": "); /* left for the user to look at */
 	free(text);
+}
+
+/* A file of a later version is neither read nor replaced; what an unknown field says stays. */
+static void test_later_format(void **state)
+{
+	(void)state;
+	static const char later[] = "{\"format\": 2, \"settings\": {\"lr\": 1}}";
+	char run[1024], *settings = NULL;
+	size_t bytes;
+	snprintf(run, sizeof run, "%s", scratch_path("run"));
+	describe("{\"lr\": 0.5}", 0);
+	FILE *stream = fopen(scratch_path("run/run.json"), "w");
+	assert_non_null(stream);
+	fputs(later, stream);
+	fclose(stream);
+	assert_int_equal(ls_run_describe(run, "{\"lr\": 1}", "xsmm", "avx2", 1), LS_EUNSUPPORTED);
+	assert_non_null(strstr(ls_last_error(), "later version"));
+	assert_int_equal(ls_run_settings(run, &settings), LS_EUNSUPPORTED);
+	char *text = scratch_read(scratch_path("run/run.json"), &bytes);
+	assert_string_equal(text, later);
+	free(text);
+
+	stream = fopen(scratch_path("run/run.json"),
+		       "w"); /* of a version that wrote no format, with a field of its own */
+	assert_non_null(stream);
+	fputs("{\"settings\": {\"lr\": 1}, \"mine\": 7}", stream);
+	fclose(stream);
+	describe("{\"lr\": 2}", 1);
+	json_t *again = load();
+	assert_int_equal(json_integer_value(json_object_get(again, "mine")), 7);
+	assert_int_equal(json_array_size(json_object_get(again, "resumes")), 1);
+	json_decref(again);
 }
 
 int main(void)
@@ -123,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fresh_and_resumed),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_later_format),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
