@@ -245,6 +245,7 @@ static void kind_from(ls_machine_kind *kind, const probed *node, const probed *f
 	snprintf(kind->name, sizeof(kind->name), "%s", node->host);
 	kind->cores = node->cores;
 	kind->speed = node->gflop_per_s_core / first->gflop_per_s_core;
+	kind->probed = 1;
 	if (node->to_gbit_per_s <= 0)
 		return;
 	kind->gbit_per_s = fmin(node->to_gbit_per_s, node->from_gbit_per_s);

@@ -29,6 +29,7 @@ typedef struct ls_machine_kind {
 	int64_t count;
 	int64_t devices;        /* of each; 0: it can only be a server */
 	double speed;           /* of a device, times the profile's */
+	int probed;             /* the speed was measured, not asked for */
 	double gbit_per_s;      /* of its link, one way: payload, not the nominal rate */
 	double both_gbit_per_s; /* each way while both are busy; 0: as much as one way alone */
 	double latency_us;      /* of a letter, until the other node's thread has it */

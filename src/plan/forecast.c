@@ -106,7 +106,7 @@ static void override(request *r)
 	for (size_t k = 0; k < c->kinds; k++) {
 		if (o->devices > 0 && c->kind[k].devices > 0)
 			c->kind[k].devices = o->devices;
-		if (o->rehearsed) /* they take the profile's time, whatever the machine's own */
+		if (o->rehearsed && c->kind[k].probed) /* they sleep as long as is asked, whatever the machine */
 			c->kind[k].speed = 1;
 		if (o->latency_us >= 0)
 			c->kind[k].latency_us = o->latency_us;
@@ -117,20 +117,12 @@ static void override(request *r)
 	c->shared_cores = o->shared_cores > 0 ? o->shared_cores : c->shared_cores;
 }
 
-static double compute_of(const ls_profile *p)
-{
-	double seconds = p->loss_s;
-	for (size_t i = 0; i < p->layers; i++)
-		seconds += p->layer[i].forward_s + p->layer[i].backward_s;
-	return seconds;
-}
-
 static ls_status open_request(request *r, const ls_forecast_options *options)
 {
 	*r = (request){ .o = options };
 	LS_TRY(check_options(options));
 	LS_TRY(ls_profile_read(&r->profile, options->profile));
-	if (!(compute_of(&r->profile) > 0 && r->profile.step_s > 0))
+	if (!(ls_profile_compute(&r->profile) > 0 && r->profile.step_s > 0))
 		return ls_fail(LS_EFORMAT, "%s: layers or step_s take no time; record the profile again",
 			       options->profile);
 	r->described = options->cluster != NULL;

@@ -60,6 +60,12 @@ double ls_scene_largest(const ls_scene *scene, int bucket);
 /* Seconds of one thread to add up and update a party's slice of a bucket. */
 double ls_scene_update(const ls_scene *scene, int bucket, const ls_party *owner);
 
+/* Devices of a rehearsal sleep at their speed, but update at the machine's. */
+static inline double ls_party_update_speed(const ls_scene *scene, const ls_party *party)
+{
+	return scene->o.rehearsed ? 1 : party->kind.speed;
+}
+
 /* How much slower than their mean the slowest of `count` nodes is, in standard deviations. */
 double ls_slowest_of(int64_t count);
 

@@ -107,15 +107,6 @@ static void write_round(writer *w, double part, int is_first, int is_last)
 	}
 }
 
-/* What of the recorded step, of one leaf, is neither layers nor loss nor update: reading samples, counting. */
-static double overhead(const ls_profile *p)
-{
-	double rest = p->step_s - p->loss_s - p->update_s;
-	for (size_t i = 0; i < p->layers; i++)
-		rest -= p->layer[i].forward_s + p->layer[i].backward_s;
-	return rest > 0 ? rest : 0;
-}
-
 static void write_step(writer *w)
 {
 	const ls_script_options *o = w->o;
@@ -126,7 +117,7 @@ static void write_step(writer *w)
 		add(w, (ls_act){ .kind = LS_DO_NEED, .first = 0, .last = buckets - 1 });
 	for (int64_t r = 0; r < rounds; r++)
 		write_round(w, 1.0 / (double)o->profile->slices, r == 0, r == rounds - 1);
-	compute(w, overhead(o->profile) * (double)o->leaves);
+	compute(w, o->profile->other_s * (double)o->leaves);
 	for (int b = buckets - 2; o->after && b >= 0; b--) {
 		give(w, b);
 		if (!o->alone && b + 1 < buckets - 1)

@@ -134,7 +134,8 @@ static void add_chore(ls_play *g, int p, int bucket)
 	ls_player *a = &g->player[p];
 	a->pieces[bucket] = 0;
 	a->chores[a->chore_count++] =
-		(ls_chore){ .bucket = bucket, .left = ls_scene_update(g->s, bucket, a->party) / a->party->kind.speed };
+		(ls_chore){ .bucket = bucket,
+			    .left = ls_scene_update(g->s, bucket, a->party) / ls_party_update_speed(g->s, a->party) };
 }
 
 static void take_pieces(ls_play *g, int p, int bucket, double nodes)

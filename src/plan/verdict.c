@@ -85,7 +85,8 @@ void ls_play_sum_up(const ls_play *g, ls_simulated *r)
 		r->compute_s += count * compute[p];
 		r->exposed_s += count * a->waited / LS_STEPS_KEPT;
 		samples += count * leaves;
-		alone += count * leaves / (compute[p] + g->s->o.profile->update_s / a->party->kind.speed);
+		alone += count * leaves /
+			 (compute[p] + g->s->o.profile->update_s / ls_party_update_speed(g->s, a->party));
 		devices += count;
 	}
 	r->compute_s /= devices;

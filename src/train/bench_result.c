@@ -142,8 +142,7 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 			 .vocabulary = r->vocabulary,
 			 .batch = b->job.leaf,
 			 .threads = b->layout.threads,
-			 .step_s = r->step_ms / 1e3,
-			 .update_s = r->update_ms / 1e3 * b->layout.devices, /* they share it */
+			 .devices = b->layout.devices,
 			 .gflop_a_sample = r->flop_per_sample / 1e9,
 			 .live = (int64_t)b->graph->params.live,
 			 .extra = (int64_t)b->trainer->extra - b->layout.nodes };
@@ -154,6 +153,7 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 	snprintf(p.kernels, sizeof(p.kernels), "%s", r->kernels);
 	snprintf(p.lockstep, sizeof(p.lockstep), "%s", ls_version());
 	ls_status status = ls_recorder_take(&b->recorder, &p);
+	p.update_s *= b->layout.devices; /* they share it */
 	if (status == LS_OK)
 		status = ls_profile_write(&p, b->options->profile_out);
 	ls_profile_release(&p);

@@ -1,5 +1,6 @@
 #include "train/bench_steps.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -80,6 +81,22 @@ static ls_status account(ls_bench_steps *s)
 	return LS_OK;
 }
 
+/* The step that is just over. A device alone updates what it gives; else the exchange does more than that, and waits.
+ */
+static void record(ls_bench_steps *s, int64_t leaves, double seconds)
+{
+	const ls_trainer *t = s->trainer;
+	double updated = ls_trainer_update_s(t), given = t->device[0].give_s;
+	double update = t->update_early ? given : fmin(updated - s->updated_s, given);
+
+	ls_recorder_end_step(
+		s->recorder,
+		&(ls_recorder_step){
+			.leaves = leaves, .seconds = seconds, .update_s = update, .exchange_s = given - update },
+		is_timed(s, t->step - 1));
+	s->updated_s = updated;
+}
+
 ls_status ls_bench_steps_run(ls_bench_steps *s, double *seconds)
 {
 	ls_trainer *t = s->trainer;
@@ -89,13 +106,13 @@ ls_status ls_bench_steps_run(ls_bench_steps *s, double *seconds)
 	};
 
 	LS_TRY(ls_trainer_step(t, &dealt));
-	if (s->recorder != NULL)
-		ls_recorder_end_step(s->recorder, first, is_timed(s, t->step - 1));
 	while (s->accounted < (t->nodes == 1 ? t->step : t->step - 1))
 		LS_TRY(account(s));
 	double now = ls_clock_seconds();
 	*seconds = now - s->mark;
 	s->mark = now;
+	if (s->recorder != NULL)
+		record(s, first, *seconds);
 	return LS_OK;
 }
 

@@ -28,6 +28,7 @@ typedef struct ls_bench_steps {
 	int *node, *device;                  /* (leaves) */
 	uint64_t accounted;                  /* steps */
 	double mark;                         /* when the last step was done */
+	double updated_s;                    /* processor time of updates until then, with a recorder */
 	int64_t counted;                     /* steps in the sums: */
 	double compute_s, exposed_s, wait_s; /* means over this node's devices, summed over steps */
 } ls_bench_steps;

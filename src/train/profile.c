@@ -37,9 +37,13 @@ static const ls_field fields[] = {
 	{ "kernels", LS_FIELD_TEXT, AT(kernels), 0, 0 },
 	{ "lockstep", LS_FIELD_TEXT, AT(lockstep), 0, 0 },
 	{ "steps", LS_FIELD_WHOLE, AT(steps), 1, 1e15 },
+	{ "devices", LS_FIELD_WHOLE_IF, AT(devices), 1, 1e6 },
+	{ "micro_batches", LS_FIELD_WHOLE_IF, AT(leaves), 1, 1e9 },
 	{ "step_s", LS_FIELD_REAL, AT(step_s), 0, SECONDS_MAX },
 	{ "loss_s", LS_FIELD_REAL, AT(loss_s), 0, SECONDS_MAX },
+	{ "other_s", LS_FIELD_REAL_IF, AT(other_s), 0, SECONDS_MAX },
 	{ "update_s", LS_FIELD_REAL, AT(update_s), 0, SECONDS_MAX },
+	{ "exchange_s", LS_FIELD_REAL_IF, AT(exchange_s), 0, SECONDS_MAX },
 	{ "gflop_a_sample", LS_FIELD_REAL, AT(gflop_a_sample), 0, 1e15 },
 	{ "live_floats", LS_FIELD_WHOLE, AT(live), LS_PROFILE_LINE, 1e13 },
 	{ "extra_floats", LS_FIELD_WHOLE, AT(extra), 0, 1e12 },
@@ -62,6 +66,14 @@ ls_dataset_info ls_profile_samples(const ls_profile *p)
 				  .tokens_max = (int)p->tokens,
 				  .picks_max = (int)p->picks,
 				  .vocabulary = (int)p->vocabulary };
+}
+
+double ls_profile_compute(const ls_profile *p)
+{
+	double seconds = p->loss_s;
+	for (size_t i = 0; i < p->layers; i++)
+		seconds += p->layer[i].forward_s + p->layer[i].backward_s;
+	return seconds;
 }
 
 /* ---- writing ---- */
@@ -214,12 +226,14 @@ static ls_status read_root(ls_profile *profile, const json_t *root, const char *
 		return ls_fail(LS_EFORMAT, "%s: slices is %" PRId64 ", more than the batch of %" PRId64, label,
 			       profile->slices, profile->batch);
 	LS_TRY(read_layers(profile, root, label));
+	if (profile->other_s < 0) /* of a version that did not record it, from steps of one leaf on one device */
+		profile->other_s = fmax(0, profile->step_s - ls_profile_compute(profile) - profile->update_s);
 	return check_ranges(profile, label);
 }
 
 ls_status ls_profile_parse(ls_profile *out, const void *text, size_t bytes, const char *label)
 {
-	ls_profile profile = { 0 };
+	ls_profile profile = { .devices = 1, .leaves = 1, .other_s = -1 };
 	json_t *root;
 
 	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));

@@ -5,6 +5,10 @@
  * A leaf is `slices` rounds of: layers forward in order, the loss, layers backward in reverse. Times of a layer are
  * those of the whole leaf. In the last round a layer's parameters become ready when its backward is done.
  *
+ * A profile adds up to the step that it was taken from:
+ *
+ *     step_s = leaves * (forward_s and backward_s of all layers + loss_s + other_s) + update_s / devices + exchange_s
+ *
  * Invariants of a profile that was read
  *  1. Numbers are finite and in their ranges, names are not empty.
  *  2. Every float of [0, live) belongs to exactly one range of one layer, where a range ends at a multiple of
@@ -30,7 +34,7 @@ typedef struct ls_profile_range {
 
 typedef struct ls_profile_layer {
 	char name[LS_PROFILE_NAME];
-	double forward_s, backward_s; /* of a leaf, medians over steps */
+	double forward_s, backward_s; /* of a leaf: means over the middle half of the steps, like all times */
 	int ranges;
 	ls_profile_range range[LS_PROFILE_RANGES]; /* in the order in which they become ready */
 } ls_profile_layer;
@@ -44,9 +48,12 @@ typedef struct ls_profile {
 	int64_t slices;                    /* rounds it is computed in */
 	int64_t threads;                   /* of the device */
 	int64_t steps;                     /* that were measured */
-	double step_s;                     /* median, as it was recorded */
+	int64_t devices, leaves;           /* it was recorded beside, itself included; a device computed in a step */
+	double step_s;                     /* as it was recorded */
 	double loss_s;                     /* between forward and backward, of a leaf */
+	double other_s;                    /* what is in neither layers nor loss nor exchange, of a leaf */
 	double update_s;                   /* of a step: all parameters, by this device alone */
+	double exchange_s;                 /* of a step: the rest of its exchange; a replay has its own */
 	double gflop_a_sample;             /* forward and backward, useful taps only */
 	int64_t live, extra;               /* floats of gradient; of sums that ride along, and one more a node */
 	size_t layers;
@@ -57,6 +64,9 @@ typedef struct ls_profile {
 ls_status ls_profile_parse(ls_profile *out, const void *text, size_t bytes, const char *label);
 ls_status ls_profile_read(ls_profile *out, const char *path);
 void ls_profile_release(ls_profile *profile);
+
+/* Seconds of layers and loss, of a leaf. */
+double ls_profile_compute(const ls_profile *profile);
 
 /* Samples as the profile's model takes them. */
 ls_dataset_info ls_profile_samples(const ls_profile *profile);

@@ -2,6 +2,11 @@
  * recorder.h - a profile out of what a device tells while it computes (ls_exec_leaf.span).
  *
  * Layers are told by order, not by name: forward in order, backward in reverse, and again for each slice of a leaf.
+ *
+ * A profile adds up: every second of a step belongs to a layer, the loss, the update, the exchange, or to "other",
+ * which is the step less all of these (input, statistics, the hand-over between threads). Medians of parts would not
+ * add up to the median of the sum, least of all on a busy machine, where a disturbance hits another part in every step;
+ * so times are means over the same steps: the middle half, by how long they took.
  */
 #ifndef LS_TRAIN_RECORDER_H
 #define LS_TRAIN_RECORDER_H
@@ -14,12 +19,20 @@ typedef struct ls_recorder {
 	size_t layers;
 	int64_t most, steps;        /* that there is room for; recorded */
 	double *now;                /* (2 * layers + 1) of the step under way: forward, backward, loss */
-	double *kept;               /* (2 * layers + 1, most) */
+	double *kept;               /* (2 * layers + 5, most): the same, other, update, exchange, step */
 	size_t forwards, backwards; /* told in this step */
 	double forward_end;         /* the last forward's */
-	int64_t leaves;             /* of the device, in this step */
+	int64_t leaves;             /* of the device, in a step */
 	int64_t slices;             /* of a leaf */
 } ls_recorder;
+
+/* What is known of a step only when it is over. */
+typedef struct ls_recorder_step {
+	int64_t leaves;    /* the device computed */
+	double seconds;    /* from the end of the step before to its end */
+	double update_s;   /* of these, the device's share of the update */
+	double exchange_s; /* and what else the device did, and waited, in the exchange */
+} ls_recorder_step;
 
 /* `graph` is borrowed. */
 ls_status ls_recorder_init(ls_recorder *recorder, const ls_graph *graph, int64_t steps);
@@ -28,10 +41,10 @@ void ls_recorder_release(ls_recorder *recorder);
 /* A layer was computed; `context` is the recorder. One device tells it. */
 void ls_recorder_span(void *context, int is_backward, double begin_s, double end_s);
 
-/* The step, in which the device computed `leaves` of them, is over; it counts or it does not. */
-void ls_recorder_end_step(ls_recorder *recorder, int64_t leaves, int counts);
+/* The step is over; it counts or it does not. */
+void ls_recorder_end_step(ls_recorder *recorder, const ls_recorder_step *step, int counts);
 
-/* Layers, loss and slices of `out`; its layers are released with it. */
+/* Times, layers, slices and leaves of `out`; its layers are released with it. `update_s` is this device's share. */
 ls_status ls_recorder_take(ls_recorder *recorder, ls_profile *out);
 
 /* The ranges that become ready after node i's backward. */

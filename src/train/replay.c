@@ -123,6 +123,7 @@ static void run(void *context, ls_member member)
 		run_forward(r, member);
 		pass_time(r, r->options.profile->loss_s, member);
 		run_backward(r, slice == slices - 1, member);
+		pass_time(r, r->options.profile->other_s, member);
 	}
 }
 

@@ -110,6 +110,7 @@ typedef struct ls_device {
 	float *stats;   /* (buffers) of one leaf */
 	int64_t leaf;   /* of those it computes in this step, the one under way */
 	double need_s;  /* waited for parameters in it */
+	double give_s;  /* of this step: in the exchange or, where there is none, the update */
 	int takes_note; /* it takes the last step's report before it gives away this one's sums */
 	ls_status status;
 	char message[512];

@@ -12,9 +12,12 @@ static void give_ready(void *context, size_t begin, size_t end, const float *gra
 {
 	ls_device *d = context;
 	(void)grads;
+	double start = member.rank == 0 ? ls_clock_seconds() : 0;
 	double waited = ls_exchange_ready(d->trainer->exchange, d->index, d->leaf, begin, end, member);
-	if (member.rank == 0)
+	if (member.rank == 0) {
 		d->need_s += waited;
+		d->give_s += ls_clock_seconds() - start;
+	}
 }
 
 static void wait_needed(void *context, size_t begin, size_t end, ls_member member)
@@ -110,7 +113,9 @@ static void give_extra(ls_device *d, int64_t k, int64_t leaves)
 		if (status != LS_OK)
 			keep_failure(d, status);
 	}
+	double start = ls_clock_seconds();
 	ls_exchange_ready(t->exchange, d->index, k, begin, begin + t->extra, (ls_member){ .rank = 0, .size = 1 });
+	d->give_s += ls_clock_seconds() - start;
 }
 
 /* There is no leaf: others must not wait for it, and a loss that is no number keeps everybody from using the step. */
@@ -154,8 +159,11 @@ static void run_leaf(ls_device *d, int64_t k, int64_t leaves, int wants_stop)
 
 static void finish(void *context, ls_member member)
 {
-	const ls_device *d = context;
+	ls_device *d = context;
+	double start = ls_clock_seconds();
 	ls_exchange_finish(d->trainer->exchange, d->index, member);
+	if (member.rank == 0)
+		d->give_s += ls_clock_seconds() - start;
 }
 
 void ls_trainer_drive(void *context, ls_member driver)

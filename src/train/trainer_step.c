@@ -115,6 +115,8 @@ ls_status ls_trainer_step(ls_trainer *t, const ls_trainer_deal *deal)
 	if (!t->pinned)
 		ls_crew_join(&t->crew);
 	t->pinned = 1;
+	for (int i = 0; i < t->devices; i++)
+		t->device[i].give_s = 0;
 	if (t->update_early) {
 		begin_notes(t, deal, only, only);
 		LS_TRY(ls_trainer_run_alone(t, deal));

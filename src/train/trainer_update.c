@@ -148,8 +148,11 @@ void ls_trainer_update_ready(void *context, size_t begin, size_t end, const floa
 	ls_optimizer_pass pass = pass_of(t, t->step, grads, begin);
 	apply_share(&pass, begin, end, member);
 	t->update_s[member.rank] += ls_clock_thread() - start;
+	double ended = ls_clock_seconds();
+	if (member.rank == 0)
+		d->give_s += ended - began;
 	if (t->act != NULL)
-		t->act(t->trace_context, LS_ACT_UPDATE, member.rank, -1, began, ls_clock_seconds());
+		t->act(t->trace_context, LS_ACT_UPDATE, member.rank, -1, began, ended);
 }
 
 void ls_trainer_decay_dead(ls_trainer *t)

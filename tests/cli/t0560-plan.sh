@@ -43,10 +43,30 @@ equal=$(field 0 samples_per_s)
 plan cnn.json --cluster mixed.json --placement allreduce --leaves 4 --share auto --json
 ok "do more when leaves follow speeds" python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > 1.3 * float(sys.argv[2]))' "$(field 0 samples_per_s)" "$equal"
 
+sed 's/"devices": 2, "gbit/"devices": 2, "speed": 0.25, "gbit/; s/"speed": 0.5/"speed": 0.25/' mixed.json >slow.json
+plan cnn.json --cluster mixed.json --placement allreduce --rehearsed --json
+fast=$(field 0 compute_ms)
+plan cnn.json --cluster slow.json --placement allreduce --rehearsed --json
+ok "rehearsed devices have the speeds that the cluster says" \
+	python3 -c 'import sys; sys.exit(not 3.45 < float(sys.argv[1]) / float(sys.argv[2]) < 3.55)' "$(field 0 compute_ms)" "$fast"
 run timeout 60 "$LOCKSTEP" probe --quick --json
 printf '%s' "$out" >probe.json
 plan cnn.json --cluster probe.json
 is "what a probe printed is a cluster" "$status" 0
+python3 - <<'PYTHON'
+import copy, json
+o = json.load(open("probe.json"))
+slow = copy.deepcopy(o["nodes"][0])
+slow["gflop_per_s_core"] /= 4
+slow["link"] = {"to_gbit_per_s": 9, "from_gbit_per_s": 9, "both_gbit_per_s": 9, "round_trip_us": 100}
+o["nodes"].append(slow)
+json.dump(o, open("two.json", "w"))
+PYTHON
+plan cnn.json --cluster two.json --placement allreduce --json
+probed=$(field 0 compute_ms)
+plan cnn.json --cluster two.json --placement allreduce --rehearsed --json
+ok "a rehearsal does not have the speeds that were probed" \
+	python3 -c 'import sys; sys.exit(not 2.4 < float(sys.argv[1]) / float(sys.argv[2]) < 2.6)' "$probed" "$(field 0 compute_ms)"
 
 refused() { # NAME PATTERN ARGUMENT...
 	plan "${@:3}"

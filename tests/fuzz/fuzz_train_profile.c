@@ -46,7 +46,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	require(p.layers > 0 && p.batch > 0 && p.slices > 0 && p.slices <= p.batch);
-	require(is_time(p.step_s) && is_time(p.loss_s) && is_time(p.update_s));
+	require(is_time(p.step_s) && is_time(p.loss_s) && is_time(p.update_s) && is_time(p.other_s) &&
+		is_time(p.exchange_s));
+	require(p.devices >= 1 && p.leaves >= 1);
 	for (size_t i = 0; i < p.layers; i++)
 		lines += check_layer(&p.layer[i], p.live);
 	require(lines == (p.live + LS_PROFILE_LINE - 1) / LS_PROFILE_LINE);

@@ -54,6 +54,8 @@ static ls_profile small_profile(void)
 			 .slices = 2,
 			 .threads = 1,
 			 .steps = 3,
+			 .devices = 1,
+			 .leaves = 1,
 			 .step_s = 0.0123456789,
 			 .loss_s = 0.001,
 			 .update_s = 2e-5,
@@ -226,8 +228,11 @@ static void test_replay_keeps_time(void **state)
 		assert_string_equal(d.text, "n0-30 n32-48 n48-64 n0-30 n32-48 n48-64 r48-64 r0-30 r32-48 ");
 		d.wait_at_b = 0.005; /* in both rounds: waiting comes on top */
 		expect_seconds(&work, leaf, &d, 0.0218, 0.03);
-		work.kind->free(work.self);
 		d.wait_at_b = 0;
+		p.other_s = 0.01; /* and so does what is in no layer */
+		expect_seconds(&work, leaf, &d, 0.0218, 0.03);
+		p.other_s = 0;
+		work.kind->free(work.self);
 		options.speed = 0.25;
 		check_status(ls_replay_make(&options, team, 4, &work));
 		expect_seconds(&work, leaf, &d, 0.0479, 0.06);
@@ -244,44 +249,126 @@ static void tell(ls_recorder *r, int is_backward, double *now, double seconds)
 	*now += seconds;
 }
 
-/* Two slices a leaf, two leaves a step; of four steps two were disturbed, one of which does not count. */
+/* What the parts of a profile come to. */
+static double sum_of(const ls_profile *p)
+{
+	return (double)p->leaves * (ls_profile_compute(p) + p->other_s) + p->update_s / (double)p->devices +
+	       p->exchange_s;
+}
+
+/* A step of two leaves in two slices each, in which one layer is disturbed. */
+static void tell_step(ls_recorder *r, double *now, size_t disturbed, double by)
+{
+	for (int round = 0; round < 4; round++) {
+		for (size_t i = 0; i < r->layers; i++)
+			tell(r, 0, now, (double)(i + 1) + (i == disturbed ? by : 0));
+		*now += 0.5;
+		for (size_t i = r->layers; i-- > 0;)
+			tell(r, 1, now, 100.0 + (double)i);
+	}
+}
+
+/* Of nine steps the first does not count, two are far too slow, and of the others each is disturbed elsewhere: parts
+ * are those of the same steps, and add up to them. */
 static void test_recorder(void **state)
 {
 	ls_graph *graph = NULL;
 	ls_recorder r;
-	ls_profile p = { 0 };
-	double now = 100;
+	ls_profile p = { .devices = 1 };
+	double now = 100, covered = 0;
 
 	(void)state;
 	check_status(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
-	check_status(ls_recorder_init(&r, graph, 3));
+	check_status(ls_recorder_init(&r, graph, 8));
 	size_t layers = (size_t)graph->node_count;
-	for (int step = 0; step < 4; step++) {
-		for (int round = 0; round < 4; round++) {
-			for (size_t i = 0; i < layers; i++)
-				tell(&r, 0, &now, (double)(i + 1) * (step % 2 == 0 ? 10 : 1));
-			now += 0.5;
-			for (size_t i = layers; i-- > 0;)
-				tell(&r, 1, &now, 100.0 + (double)i);
-		}
-		ls_recorder_end_step(&r, 2, step > 0);
+	for (size_t step = 0; step < 9; step++) {
+		double start = now;
+		tell_step(&r, &now, step % layers, step == 3 || step == 6 ? 1e6 : 200);
+		now += 40 + 6 + 2;
+		ls_recorder_end_step(
+			&r, &(ls_recorder_step){ .leaves = 2, .seconds = now - start, .update_s = 6, .exchange_s = 2 },
+			step > 0);
 	}
 	check_status(ls_recorder_take(&r, &p));
 	assert_int_equal(p.layers, layers);
 	assert_int_equal(p.slices, 2);
-	assert_int_equal(p.steps, 3);
+	assert_int_equal(p.leaves, 2);
+	assert_int_equal(p.steps, 8);
+	assert_true(p.step_s < 1e5);
+	assert_true(fabs(sum_of(&p) - p.step_s) < 1e-9 * p.step_s);
 	assert_true(fabs(p.loss_s - 2 * 0.5) < 1e-9);
-	int64_t covered = 0;
+	assert_true(fabs(p.other_s - 20) < 1e-6 && fabs(p.update_s - 6) < 1e-9 && fabs(p.exchange_s - 2) < 1e-9);
 	for (size_t i = 0; i < layers; i++) {
-		assert_true(fabs(p.layer[i].forward_s - 2 * (double)(i + 1)) < 1e-9);
+		assert_true(p.layer[i].forward_s > 2 * (double)(i + 1) - 1e-9);
 		assert_true(fabs(p.layer[i].backward_s - 2 * (100.0 + (double)i)) < 1e-9);
 		for (int k = 0; k < p.layer[i].ranges; k++)
-			covered += (p.layer[i].range[k].end - p.layer[i].range[k].begin + 15) / 16 * 16;
+			covered += (double)((p.layer[i].range[k].end - p.layer[i].range[k].begin + 15) / 16 * 16);
 	}
-	assert_int_equal(covered, graph->params.live);
+	assert_true(covered == (double)graph->params.live);
 	ls_profile_release(&p);
 	ls_recorder_release(&r);
 	ls_graph_free(graph);
+}
+
+/* A real step, whatever else the machine does: with one leaf and several, one device and two, an optimizer that needs
+ * norms, and two threads. */
+static void test_adds_up(void **state)
+{
+	static const struct {
+		int64_t devices, threads, leaves;
+		const char *optimizer;
+	} layouts[] = {
+		{ 1, 1, 1, "adam" }, { 1, 2, 1, "adam" }, { 1, 1, 4, "adam" }, { 2, 1, 4, "sgd" }, { 1, 2, 2, "lamb" }
+	};
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/sum.json", scratch);
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		ls_bench_options o = LS_BENCH_OPTIONS_INIT;
+		ls_bench_result result;
+		ls_profile p;
+
+		o.job.model = "cnn", o.job.leaf = 8, o.job.batch = 8 * layouts[i].leaves / layouts[i].devices;
+		o.job.devices = layouts[i].devices, o.job.threads = layouts[i].threads;
+		o.job.optimizer = layouts[i].optimizer, o.job.pin = "off";
+		o.warmup = 1, o.steps = 12, o.repeat = 1, o.profile_out = path;
+		check_status(ls_bench(&o, &result));
+		ls_bench_result_release(&result);
+		check_status(ls_profile_read(&p, path));
+		assert_int_equal(p.devices, layouts[i].devices);
+		assert_int_equal(p.leaves * p.devices, layouts[i].leaves);
+		if (!(fabs(sum_of(&p) / p.step_s - 1) < 0.02))
+			fail_msg("layout %zu: the parts are %g s, the step %g s", i, sum_of(&p), p.step_s);
+		assert_true(p.other_s < p.step_s);
+		ls_profile_release(&p);
+	}
+	unlink(path);
+}
+
+/* An older file has no "other": it is the recorded step less its parts. */
+static void test_older_profile(void **state)
+{
+	ls_profile p = small_profile(), back;
+	char path[64], text[4096];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/old.json", scratch);
+	p.step_s = 0.02, p.other_s = 0.0042;
+	check_status(ls_profile_write(&p, path));
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	char *at = strstr(text, "\"other_s\"");
+	assert_non_null(at);
+	at[1] = 'x';
+	check_status(ls_profile_parse(&back, text, strlen(text), "old"));
+	assert_true(fabs(back.other_s - (0.02 - 0.012 - 2e-5)) < 1e-9);
+	assert_int_equal(back.leaves, 1);
+	ls_profile_release(&back);
+	ls_profile_release(&p);
+	unlink(path);
 }
 
 /* A profile as the bench writes one, of a model small enough for any machine; its layers take no time. */
@@ -478,6 +565,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_replay_keeps_time), cmocka_unit_test(test_recorder),
+		cmocka_unit_test(test_adds_up),           cmocka_unit_test(test_older_profile),
 		cmocka_unit_test(test_gradients_arrive),  cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_nodes_must_agree),
 	};
