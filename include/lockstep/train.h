@@ -87,6 +87,8 @@ typedef struct ls_train_options {
 	int trace;           /* write RUN/trace.json, the first steps as a timeline */
 	int plan_memory;     /* print the memory plan and stop before training */
 	int quiet;           /* errors only */
+
+	uint64_t given[2]; /* which settings ls_train_options_set() has set: bit i is row i of ls_train_setting_at() */
 } ls_train_options;
 
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \
@@ -110,8 +112,9 @@ typedef enum ls_setting_kind {
 
 /* What a row says beside its field. */
 enum {
-	LS_SETTING_BINDS = 1, /* changes the trained bits: a resume must not alter it */
-	LS_SETTING_COMMON = 2 /* most jobs want it: in the short help */
+	LS_SETTING_BINDS = 1,  /* changes the trained bits: a resume must not alter it */
+	LS_SETTING_COMMON = 2, /* most jobs want it: in the short help */
+	LS_SETTING_NOT_0 = 4   /* a field of 0 stands for the default: as text, 0 is refused */
 };
 
 /* One row a setting: the command line, run.json and the check of a resumed run are all made from this table. */
@@ -125,7 +128,7 @@ typedef struct ls_setting {
 	ls_setting_kind kind;
 	size_t offset;   /* in ls_train_options */
 	double min, max; /* accepted range of numbers, both ends included */
-	int marks;       /* LS_SETTING_BINDS, LS_SETTING_COMMON */
+	int marks;       /* LS_SETTING_BINDS ... */
 } ls_setting;
 
 /* Set the field that `row` describes from text. Works on any struct with such a table (the command's other tables are

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/count.h"
+#include "base/names.h"
 
 /* What stands before "bit" or "bps". */
 static double scale_of(const char **unit)
@@ -26,8 +27,8 @@ static double scale_of(const char **unit)
 
 double ls_link_rate(const char *text)
 {
-	char *end;
-	double number = strtod(text, &end);
+	const char *end = text + ls_decimal_span(text);
+	double number = strtod(text, NULL);
 
 	if (end == text || !(number > 0) || !isfinite(number))
 		return 0;

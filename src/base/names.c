@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,33 +90,62 @@ ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)
 	return ls_fail(LS_EINVALID, "unknown %s '%s'. Known: %s", kind, typed, known);
 }
 
-/* strtoll and strtod skip blanks and take what they can; people's numbers must be numbers from end to end. */
-static int starts_well(const char *text)
+static const char *skip_digits(const char *text)
 {
-	return *text && !isspace((unsigned char)*text);
+	return text + strspn(text, "0123456789");
+}
+
+/* strtoll and strtod also take blanks, a plus sign, hexadecimal, "inf" and the beginning of anything: whatever people
+ * type must be a decimal number from end to end. */
+static int is_whole(const char *text)
+{
+	const char *digits = text + (*text == '-');
+	return *digits && !*skip_digits(digits);
+}
+
+size_t ls_decimal_span(const char *text)
+{
+	const char *whole = text + (*text == '-'), *end = skip_digits(whole);
+	size_t digits = (size_t)(end - whole);
+	if (*end == '.') {
+		const char *fraction = end + 1;
+		end = skip_digits(fraction);
+		digits += (size_t)(end - fraction);
+	}
+	if (!digits)
+		return 0;
+	if (*end == 'e' || *end == 'E') {
+		const char *exponent = end + 1 + (end[1] == '-' || end[1] == '+');
+		end = skip_digits(exponent) > exponent ? skip_digits(exponent) : end;
+	}
+	return (size_t)(end - text);
 }
 
 ls_status ls_parse_int(const char *text, const char *what, int64_t *out)
 {
-	char *end = NULL;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (!starts_well(text) || *end)
+	if (!is_whole(text))
 		return ls_fail(LS_EINVALID, "%s: '%s' is not a whole number", what, text);
+	errno = 0;
+	long long value = strtoll(text, NULL, 10);
 	if (errno == ERANGE)
 		return ls_fail(LS_EINVALID, "%s: %s is too large", what, text);
 	*out = value;
 	return LS_OK;
 }
 
+/* Models compute with floats, so a number that is 0 in one is not what was typed. */
 ls_status ls_parse_real(const char *text, const char *what, double *out)
 {
-	char *end = NULL;
-	double value = strtod(text, &end);
-	if (!starts_well(text) || *end || isnan(value))
+	size_t span = ls_decimal_span(text);
+	if (!span || text[span])
 		return ls_fail(LS_EINVALID, "%s: '%s' is not a number", what, text);
+	errno = 0;
+	double value = strtod(text, NULL);
 	if (isinf(value))
 		return ls_fail(LS_EINVALID, "%s: %s is too large", what, text);
+	if (errno == ERANGE || (value != 0 && fabs(value) < (double)FLT_MIN))
+		return ls_fail(LS_EINVALID, "%s: %s is too small: below %.2g numbers become 0", what, text,
+			       (double)FLT_MIN);
 	*out = value;
 	return LS_OK;
 }

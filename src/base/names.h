@@ -16,9 +16,12 @@ const char *ls_name_nearest(const char *typed, const char *const *candidates, si
  * end. */
 ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)(size_t i));
 
-/* Whole-string number parsing: no trailing text, no overflow, no NaN. `what` names the value in the error. */
+/* Whole-string decimal numbers: no blanks, plus sign, hexadecimal, infinity or NaN; neither overflow nor underflow (of
+ * a float). `what` names the value in the error. */
 ls_status ls_parse_int(const char *text, const char *what, int64_t *out);
 ls_status ls_parse_real(const char *text, const char *what, double *out);
+/* How many characters of `text` are the decimal number it begins with (-12, 0.5, .5, 5., 1e-3); 0: none. */
+size_t ls_decimal_span(const char *text);
 /* Sizes people write: 72000000, 72M, 64k, 1.5G (decimal). */
 ls_status ls_parse_count(const char *text, const char *what, uint64_t *out);
 

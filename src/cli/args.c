@@ -119,7 +119,7 @@ static error_t take(int key, char *value, struct argp_state *state)
 	const ls_setting *row = row_of_key(p->args, key);
 	if (!row)
 		return ARGP_ERR_UNKNOWN;
-	ls_status status = ls_setting_set(row, p->options, value);
+	ls_status status = p->args->set ? p->args->set(p->options, row, value) : ls_setting_set(row, p->options, value);
 	if (status)
 		p->code = ls_command_finish(p->args->command, status);
 	return status ? EINVAL : 0;

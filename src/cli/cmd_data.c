@@ -82,12 +82,13 @@ typedef struct make_options {
 static const ls_setting make_rows[] = {
 	{ "out", 'o', "DIR", "Options", "folder to write IDX files to; a partial one is continued", LS_SETTING_STRING,
 	  MAKE(out), 0, 0, 0 },
-	{ "samples", 0, "N", "Options", "how many: 10000, 64k, 72M", LS_SETTING_COUNT, MAKE(samples), 0, 0x1p53, 0 },
+	{ "samples", 0, "N", "Options", "how many: 10000, 64k, 72M", LS_SETTING_COUNT, MAKE(samples), 0, 0x1p53,
+	  LS_SETTING_NOT_0 },
 	{ "dir", 0, "DIR", "Options", "where the source's files are; the cache when not given", LS_SETTING_STRING,
 	  MAKE(dir), 0, 0, 0 },
 	{ "seed", 's', "N", "Options", "of all randomness", LS_SETTING_SEED, MAKE(seed), 0, 0x1p53, 0 },
 	{ "threads", 't', "N", "Options", "threads; all cores when not given", LS_SETTING_INT,
-	  offsetof(make_options, threads), 0, 4096, 0 },
+	  offsetof(make_options, threads), 0, 4096, LS_SETTING_NOT_0 },
 	{ "quiet", 'q', NULL, "Options", "no progress bar", LS_SETTING_FLAG, MAKE(quiet), 0, 1, 0 },
 };
 LS_ARGS_TABLE(make_row_at, make_rows)
@@ -179,7 +180,7 @@ static const ls_setting info_rows[] = {
 	  INFO(vocab), 0, 0, 0 },
 	{ "cased", 0, NULL, "Options", "text: keep capitals and accents", LS_SETTING_FLAG, INFO(cased), 0, 1, 0 },
 	{ "seq-len", 0, "N", "Options", "text: tokens a sample", LS_SETTING_INT, offsetof(info_options, tokens), 0,
-	  LS_TOKENS_MAX, 0 },
+	  LS_TOKENS_MAX, LS_SETTING_NOT_0 },
 	{ "phrases", 0, NULL, "Options", "sst5: all phrases, not sentences alone", LS_SETTING_FLAG, INFO(phrases), 0, 1,
 	  0 },
 	{ "replace-invalid", 0, NULL, "Options", "text: go on where it is not UTF-8", LS_SETTING_FLAG,

@@ -10,6 +10,12 @@
 #include "on_hosts.h"
 #include "stop.h"
 
+/* By name, so that the options know what was given. */
+static ls_status set(void *options, const ls_setting *row, const char *value)
+{
+	return ls_train_options_set(options, row->name, value);
+}
+
 static const ls_args args = {
 	.command = "lockstep train",
 	.purpose = "Train a model. Values shown are the defaults; 'man lockstep-train' tells more.",
@@ -18,6 +24,7 @@ static const ls_args args = {
 	.columns = 2,
 	.brief = 1,
 	.at = ls_train_setting_at,
+	.set = set,
 };
 
 /* Where mpirun sees a node end with a status other than zero it ends the others, one of which may still be writing the

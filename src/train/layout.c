@@ -57,9 +57,9 @@ static ls_status choose(const char *kind, const char *typed, const char *(*at)(s
 /* One number of "3:2:1"; *text moves behind it. */
 static int parse_weight(const char **text, double *out)
 {
-	char *end;
-	*out = strtod(*text, &end);
-	int good = end != *text && *out > 0 && *out <= 1e6 && (*end == ':' || *end == '\0');
+	const char *end = *text + ls_decimal_span(*text);
+	*out = strtod(*text, NULL);
+	int good = end != *text && *out > 0 && *out <= 1e6 && (*end == '\0' || (*end == ':' && end[1] != '\0'));
 	*text = *end == ':' ? end + 1 : end;
 	return good;
 }

@@ -31,32 +31,36 @@
 
 #define BINDS LS_SETTING_BINDS   /* changes the trained bits */
 #define COMMON LS_SETTING_COMMON /* is shown in the short help */
+#define NOT_0 LS_SETTING_NOT_0   /* 0 stands for "not given" */
 
 /* name, key, placeholder, group, help, kind, offset, min, max, marks */
 static const ls_setting settings[] = {
 	{ "model", 'm', "NAME", DATA, "model to train", LS_SETTING_STRING, AT(model), 0, 0, BINDS | COMMON },
 	{ "data", 'd', "NAME", DATA, "dataset or folder", LS_SETTING_STRING, AT(data), 0, 0, BINDS | COMMON },
 	{ "data-dir", 0, "DIR", DATA, "where it is kept", LS_SETTING_STRING, AT(data_dir), 0, 0, 0 },
-	{ "samples", 0, "N", DATA, "training samples", LS_SETTING_COUNT, AT(samples), 0, NO_LIMIT, BINDS | COMMON },
-	{ "test-samples", 0, "N", DATA, "test samples", LS_SETTING_COUNT, AT(test_samples), 0, NO_LIMIT, 0 },
+	{ "samples", 0, "N", DATA, "training samples", LS_SETTING_COUNT, AT(samples), 0, NO_LIMIT,
+	  BINDS | COMMON | NOT_0 },
+	{ "test-samples", 0, "N", DATA, "test samples", LS_SETTING_COUNT, AT(test_samples), 0, NO_LIMIT, NOT_0 },
 	{ "dropout", 0, "P", DATA, "drop probability", LS_SETTING_FLOAT, AT(dropout), 0, 0.99, BINDS | COMMON },
 
 	{ "vocab", 0, "FILE", TEXT, "its vocab.txt", LS_SETTING_STRING, AT(vocab), 0, 0, COMMON },
 	{ "cased", 0, NULL, TEXT, "keep case, accents", LS_SETTING_FLAG, AT(cased), 0, 1, BINDS },
-	{ "seq-len", 0, "N", TEXT, "tokens a sample", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX, BINDS | COMMON },
+	{ "seq-len", 0, "N", TEXT, "tokens a sample", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX,
+	  BINDS | COMMON | NOT_0 },
 	{ "phrases", 0, NULL, TEXT, "sst5: all phrases", LS_SETTING_FLAG, AT(phrases), 0, 1, BINDS },
 	{ "replace-invalid", 0, NULL, TEXT, "accept bad UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0, 1, BINDS },
-	{ "layers", 0, "N", TEXT, "transformer's own", LS_SETTING_INT, AT(layers), 0, 1000, BINDS },
-	{ "width", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(width), 0, 65536, BINDS },
-	{ "heads", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(heads), 0, 4096, BINDS },
-	{ "ffn", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(ffn), 0, 1 << 20, BINDS },
-	{ "max-len", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX, BINDS },
+	{ "layers", 0, "N", TEXT, "transformer's own", LS_SETTING_INT, AT(layers), 0, 1000, BINDS | NOT_0 },
+	{ "width", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(width), 0, 65536, BINDS | NOT_0 },
+	{ "heads", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(heads), 0, 4096, BINDS | NOT_0 },
+	{ "ffn", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(ffn), 0, 1 << 20, BINDS | NOT_0 },
+	{ "max-len", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX, BINDS | NOT_0 },
 
 	{ "epochs", 'e', "N", LENGTH, "passes over data", LS_SETTING_INT, AT(epochs), 1, 1e9, COMMON },
-	{ "steps", 0, "N", LENGTH, "end at step N", LS_SETTING_INT, AT(steps), 0, 1e15, COMMON },
+	{ "steps", 0, "N", LENGTH, "end at step N", LS_SETTING_INT, AT(steps), 0, 1e15, COMMON | NOT_0 },
 	{ "batch", 'b', "N", LENGTH, "samples a device", LS_SETTING_INT, AT(batch), 1, 1e9, BINDS | COMMON },
-	{ "global-batch", 0, "N", LENGTH, "samples a step", LS_SETTING_INT, AT(global_batch), 0, 1e12, BINDS | COMMON },
-	{ "leaf", 0, "N", LENGTH, "samples a leaf", LS_SETTING_INT, AT(leaf), 0, 1e9, BINDS | COMMON },
+	{ "global-batch", 0, "N", LENGTH, "samples a step", LS_SETTING_INT, AT(global_batch), 0, 1e12,
+	  BINDS | COMMON | NOT_0 },
+	{ "leaf", 0, "N", LENGTH, "samples a leaf", LS_SETTING_INT, AT(leaf), 0, 1e9, BINDS | COMMON | NOT_0 },
 
 	{ "optimizer", 0, "NAME", UPDATE, "sgd, adam(w), lamb", LS_SETTING_STRING, AT(optimizer), 0, 0,
 	  BINDS | COMMON },
@@ -73,30 +77,31 @@ static const ls_setting settings[] = {
 	{ "schedule", 0, "NAME", UPDATE, "how lr changes", LS_SETTING_STRING, AT(schedule), 0, 0, BINDS | COMMON },
 	{ "warmup", 0, "N", UPDATE, "steps of warm-up", LS_SETTING_INT, AT(warmup), 0, 1e15, BINDS | COMMON },
 	{ "lr-min", 0, "X", UPDATE, "where lr ends", LS_SETTING_REAL, AT(lr_min), 0, REAL_MAX, BINDS },
-	{ "lr-step-every", 0, "N", UPDATE, "steps between cuts", LS_SETTING_INT, AT(lr_step_every), 0, 1e15, BINDS },
+	{ "lr-step-every", 0, "N", UPDATE, "steps between cuts", LS_SETTING_INT, AT(lr_step_every), 0, 1e15,
+	  BINDS | NOT_0 },
 	{ "lr-step-factor", 0, "X", UPDATE, "lr times this", LS_SETTING_REAL, AT(lr_step_factor), 0, 1e6, BINDS },
 	{ "lr-scale-workers", 0, NULL, UPDATE, "lr times devices", LS_SETTING_FLAG, AT(lr_scale_workers), 0, 1, BINDS },
 	{ "seed", 's', "N", UPDATE, "of all randomness", LS_SETTING_SEED, AT(seed), 0, NO_LIMIT, BINDS | COMMON },
 
-	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 0, 4096, COMMON },
+	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 0, 4096, COMMON | NOT_0 },
 	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, COMMON },
 	{ "pin", 0, "WHEN", MACHINE, "to cores: on, off", LS_SETTING_STRING, AT(pin), 0, 0, 0 },
 
 	{ "hosts", 0, "A:3,B:2", NODES, "start nodes there", LS_SETTING_STRING, AT(hosts), 0, 0, COMMON },
 	{ "placement", 0, "NAME", NODES, "allreduce, ps", LS_SETTING_STRING, AT(placement), 0, 0, 0 },
-	{ "servers", 0, "N", NODES, "nodes of ps", LS_SETTING_INT, AT(servers), 0, 4096, 0 },
+	{ "servers", 0, "N", NODES, "nodes of ps", LS_SETTING_INT, AT(servers), 0, 4096, NOT_0 },
 	{ "staleness", 0, "N", NODES, "steps ahead in ps", LS_SETTING_INT, AT(staleness), 0, 1000, 0 },
 	{ "wire", 0, "TYPE", NODES, "fp32, bf16", LS_SETTING_STRING, AT(wire), 0, 0, 0 },
 	{ "share", 0, "WAY", NODES, "auto, equal, 3:2", LS_SETTING_STRING, AT(share), 0, 0, 0 },
 	{ "exchange", 0, "NAME", NODES, "lockstep, mpi", LS_SETTING_STRING, AT(exchange), 0, 0, 0 },
-	{ "bucket-bytes", 0, "N", NODES, "sent together", LS_SETTING_INT, AT(bucket_bytes), 0, 1e12, 0 },
+	{ "bucket-bytes", 0, "N", NODES, "sent together", LS_SETTING_INT, AT(bucket_bytes), 0, 1e12, NOT_0 },
 	{ "timeout", 0, "S", NODES, "seconds of silence", LS_SETTING_INT, AT(timeout), 1, 1e6, 0 },
 	{ "audit-every", 0, "N", NODES, "steps a comparison", LS_SETTING_INT, AT(audit_every), 0, 1e15, 0 },
 
 	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, COMMON },
 	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, COMMON },
 	{ "init", 0, "FILE|RUN", OUTPUT, "start from weights", LS_SETTING_STRING, AT(init), 0, 0, COMMON },
-	{ "ckpt-every", 0, "N", OUTPUT, "save every N steps", LS_SETTING_INT, AT(ckpt_every), 0, 1e15, 0 },
+	{ "ckpt-every", 0, "N", OUTPUT, "save every N steps", LS_SETTING_INT, AT(ckpt_every), 0, 1e15, NOT_0 },
 	{ "keep", 0, "N", OUTPUT, "checkpoints kept", LS_SETTING_INT, AT(keep), 1, 1e6, 0 },
 	{ "log-every", 0, "N", OUTPUT, "steps a log line", LS_SETTING_INT, AT(log_every), 1, 1e15, 0 },
 	{ "eval-every", 0, "N", OUTPUT, "epochs a test", LS_SETTING_INT, AT(eval_every), 0, 1e9, 0 },
@@ -107,6 +112,7 @@ static const ls_setting settings[] = {
 };
 
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
+_Static_assert(SETTING_COUNT <= 8 * sizeof(((ls_train_options *)0)->given), "a bit for each setting");
 
 const ls_setting *ls_train_setting_at(size_t i)
 {
@@ -118,18 +124,27 @@ static ls_status unknown_setting(const char *name)
 	const char *names[SETTING_COUNT];
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		names[i] = settings[i].name;
-	const char *nearest = ls_name_nearest(name, names, SETTING_COUNT);
-	if (nearest)
-		return ls_fail(LS_EINVALID, "unknown setting '%s'; did you mean '%s'?", name, nearest);
-	return ls_fail(LS_EINVALID, "unknown setting '%s'", name);
+	char advice[256];
+	ls_option_explain(advice, sizeof advice, name, names, SETTING_COUNT);
+	return ls_fail(LS_EINVALID, "unknown setting '%s'%s", name, advice);
 }
 
 ls_status ls_train_options_set(ls_train_options *options, const char *name, const char *value)
 {
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (!strcmp(settings[i].name, name))
-			return ls_setting_set(&settings[i], options, value);
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		if (strcmp(settings[i].name, name) != 0)
+			continue;
+		LS_TRY(ls_setting_set(&settings[i], options, value));
+		options->given[i / 64] |= (uint64_t)1 << i % 64;
+		return LS_OK;
+	}
 	return unknown_setting(name);
+}
+
+int ls_settings_is_given(const ls_train_options *options, const ls_setting *row)
+{
+	size_t i = (size_t)(row - settings);
+	return options->given[i / 64] >> i % 64 & 1;
 }
 
 /* Whole numbers as people write them, others as short as they read back. */
@@ -199,11 +214,20 @@ static ls_status check_range(const ls_setting *row, double number, const char *t
 	return ls_fail(LS_EINVALID, "--%s must be between %s and %s, not %s", row->name, low, high, typed);
 }
 
+/* In a field 0 may stand for "not given"; people who type it mean none at all, which these settings cannot be. */
+static ls_status check_typed(const ls_setting *row, double number, const char *typed)
+{
+	if (number == 0 && (row->marks & LS_SETTING_NOT_0))
+		return ls_fail(LS_EINVALID, "--%s must be at least 1, not %s; leave it out for the default", row->name,
+			       typed);
+	return check_range(row, number, typed);
+}
+
 static ls_status set_integer(const ls_setting *row, void *field, const char *value, const char *what)
 {
 	int64_t number;
 	LS_TRY(ls_parse_int(value, what, &number));
-	LS_TRY(check_range(row, (double)number, value));
+	LS_TRY(check_typed(row, (double)number, value));
 	if (row->kind == LS_SETTING_INT)
 		*(int64_t *)field = number;
 	else
@@ -216,10 +240,10 @@ static ls_status set_count(const ls_setting *row, void *field, const char *value
 	uint64_t number;
 	int64_t below_zero;
 	/* "-5" is a number out of range, not a malformed one */
-	if (value[0] == '-' && ls_parse_int(value, what, &below_zero) == LS_OK)
+	if (value[0] == '-' && ls_parse_int(value, what, &below_zero) == LS_OK && below_zero < 0)
 		return check_range(row, (double)below_zero, value);
 	LS_TRY(ls_parse_count(value, what, &number));
-	LS_TRY(check_range(row, (double)number, value));
+	LS_TRY(check_typed(row, (double)number, value));
 	*(uint64_t *)field = number;
 	return LS_OK;
 }

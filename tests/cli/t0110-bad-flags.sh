@@ -24,6 +24,22 @@ bad "a negative number is out of range, not an option" "--lr must be at least 0,
 bad "a number with text behind it" "--lr: '0.1x' is not a number" train --lr 0.1x
 bad "no number at all" "--epochs: 'many' is not a whole number" train --epochs many
 bad "infinity" "--lr" train --lr inf
+bad "not a number" "--lr: 'nan' is not a number" train --lr nan
+bad "a number so small that it is 0" "--lr: 1e-400 is too small" train --lr 1e-400
+bad "a hexadecimal rate" "--lr: '0x1p-4' is not a number" train --lr 0x1p-4
+bad "a hexadecimal count" "--batch: '0x10' is not a whole number" train --batch 0x10
+bad "a blank before a number" "--lr: ' 0.1' is not a number" train --lr ' 0.1'
+bad "hexadecimal shares" "--share 0x3:2" train --share 0x3:2 --model mlp --data glyphs
+bad "shares that end too soon" "--share 3:" train --share 3: --model mlp --data glyphs
+bad "no steps" "--steps must be at least 1, not 0; leave it out for the default" train --steps 0
+bad "no samples" "--samples must be at least 1, not 0" train --samples 0
+bad "no test samples" "--test-samples must be at least 1, not 0" train --test-samples 0
+bad "checkpoints every 0 steps" "--ckpt-every must be at least 1, not 0" train --ckpt-every 0
+bad "no devices" "--devices must be at least 1, not 0" train --devices 0
+bad "a bench on no devices" "--devices must be at least 1, not 0" bench --devices 0
+bad "an evaluation of no samples" "--samples must be at least 1, not 0" eval run --samples 0
+bad "a dataset of no samples" "--samples must be at least 1, not 0" data make glyphs --out x --samples 0
+bad "tokens of no sample" "--seq-len must be at least 1, not 0" data info glyphs --seq-len 0
 bad "zero epochs" "--epochs must be between 1 and" train --epochs 0
 bad "a batch of nothing" "--batch must be between 1 and" train --batch 0
 bad "half a sample" "--batch: '1.5' is not a whole number" train --batch 1.5

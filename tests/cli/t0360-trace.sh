@@ -91,7 +91,7 @@ run "$LOCKSTEP" train "${small[@]}" --steps 9 --devices 2 --trace --trace-steps 
 like "a resumed run traces its own first steps" "$out$err" "timeline of 2 steps in alone/trace.json"
 ok "and these alone" json alone/trace.json \
 	'sorted(e["args"]["step"] for e in (o["traceEvents"] if isinstance(o, dict) else o) if e.get("cat") == "step") == [6, 7]'
-run "$LOCKSTEP" train "${small[@]}" --devices 1 --batch 16 --global-batch 0 --leaf 0 --trace --run short
+run "$LOCKSTEP" train "${small[@]}" --devices 1 --global-batch 16 --trace --run short
 ok "one device alone updates as it goes back" json short/trace.json \
 	'{"forward", "backward", "update"} <= {e.get("cat") for e in (o["traceEvents"] if isinstance(o, dict) else o)}'
 run "$LOCKSTEP" train "${small[@]}" --devices 1 --run plain

@@ -59,7 +59,8 @@ static void whole_numbers(void **state)
 	assert_int_equal(value, -12);
 	assert_int_equal(ls_parse_int("9223372036854775807", "n", &value), LS_OK);
 	assert_true(value == INT64_MAX);
-	const char *bad[] = { "", " 1", "1 ", "1x", "1.5", "x", "9223372036854775808", "-9223372036854775809", "--1" };
+	const char *bad[] = { "",    " 1", "1 ",   "1x", "1.5", "x",  "9223372036854775808", "-9223372036854775809",
+			      "--1", "+1", "0x10", "-",  "1e3", "\t1" };
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		assert_int_equal(ls_parse_int(bad[i], "--batch", &value), LS_EINVALID);
 		assert_non_null(strstr(ls_last_error(), "--batch"));
@@ -76,9 +77,27 @@ static void real_numbers(void **state)
 	assert_true(value == 1e-3);
 	assert_int_equal(ls_parse_real("-.5", "lr", &value), LS_OK);
 	assert_true(value == -0.5);
-	const char *bad[] = { "", " 1", "1 ", "1e", "nan", "NAN", "inf", "1e999", "0.1,", "lr" };
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		assert_int_equal(ls_parse_real(bad[i], "lr", &value), LS_EINVALID);
+	static const struct {
+		const char *text;
+		double value;
+	} good[] = {
+		{ "0", 0 }, { "5.", 5 }, { "1E+3", 1000 }, { "0e-999", 0 }, { "1.2e-38", 1.2e-38 }, { "-0.0", 0 }
+	};
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+		assert_int_equal(ls_parse_real(good[i].text, "lr", &value), LS_OK);
+		assert_true(value == good[i].value);
+	}
+	value = -0.5;
+	const char *bad[] = { "",      " 1",   "1 ",  "1e",  "nan",    "NAN",   "inf",    "-inf",   "infinity",
+			      "1e999", "0.1,", "lr",  "0x1", "0x1p3",  "-0x.8", "+1",     ".",      "-",
+			      "e5",    "1e+",  "\t1", "1..", "nan(1)", "1e-39", "1e-400", "-1e-45", "4e-324" };
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		if (ls_parse_real(bad[i], "--lr", &value) != LS_EINVALID)
+			fail_msg("'%s' was taken as %g", bad[i], value);
+		assert_non_null(strstr(ls_last_error(), "--lr: "));
+	}
+	ls_parse_real("1e-400", "--lr", &value);
+	assert_string_equal(ls_last_error(), "--lr: 1e-400 is too small: below 1.2e-38 numbers become 0");
 	assert_true(value == -0.5);
 }
 

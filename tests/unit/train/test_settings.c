@@ -72,7 +72,7 @@ static void test_rows_cover_the_struct(void **state)
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
 		covered += field_bytes(row->kind);
-	size_t own = sizeof(ls_graph *) + 2 * sizeof(ls_dataset *);
+	size_t own = sizeof(ls_graph *) + 2 * sizeof(ls_dataset *) + sizeof(((ls_train_options *)0)->given);
 	assert_in_range(sizeof(ls_train_options) - covered - own, 0, 16); /* padding */
 }
 
@@ -87,6 +87,8 @@ static void test_defaults_are_in_range(void **state)
 		ls_setting_format(row, &defaults, text, sizeof text);
 		if (row->kind == LS_SETTING_FLAG || !*text)
 			continue;
+		if ((row->marks & LS_SETTING_NOT_0) && !strcmp(text, "0"))
+			continue; /* not given */
 		set(&options, row->name, text);
 		ls_setting_format(row, &options, again, sizeof again);
 		assert_string_equal(text, again);
@@ -128,6 +130,13 @@ static void test_bad_values_are_named(void **state)
 		{ "lr", "nan", "--lr" },
 		{ "lr", "1e400", "--lr" },
 		{ "lr", "0.1x", "--lr" },
+		{ "lr", "0x1p-3", "--lr: '0x1p-3' is not a number" },
+		{ "lr", "1e-400", "--lr: 1e-400 is too small" },
+		{ "dropout", "1e-40", "--dropout: 1e-40 is too small" },
+		{ "batch", "0x10", "--batch: '0x10' is not a whole number" },
+		{ "batch", "+8", "--batch: '+8' is not a whole number" },
+		{ "samples", "-0", "--samples: '-0' is not a count" },
+		{ "steps", "-0", "--steps must be at least 1, not -0" },
 		{ "batch", "0", "--batch must be between 1 and 1000000000, not 0" },
 		{ "batch", "1.5", "--batch" },
 		{ "samples", "-5", "--samples must be at least 0, not -5" },
@@ -144,6 +153,49 @@ static void test_bad_values_are_named(void **state)
 		assert_int_equal(ls_train_options_set(&options, bad[i].name, bad[i].value), LS_EINVALID);
 		assert_message(bad[i].message);
 		assert_memory_equal(&options, &before, sizeof options);
+	}
+}
+
+/* Where 0 in a field stands for a default that is another number, 0 as text is refused: --steps 0 must not train an
+ * epoch. Where it is a value of its own (no warm-up, never evaluate) it is taken. */
+static void test_zero_is_never_a_default_in_disguise(void **state)
+{
+	(void)state;
+	static const char *const means_zero[] = {
+		"dropout", "lr",     "momentum",       "beta1", "beta2",     "weight-decay", "clip-norm",
+		"warmup",  "lr-min", "lr-step-factor", "seed",  "staleness", "audit-every",  "eval-every"
+	};
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+		int taken = 0;
+		if (row->kind == LS_SETTING_STRING || row->kind == LS_SETTING_FLAG)
+			continue;
+		for (size_t k = 0; k < sizeof means_zero / sizeof means_zero[0]; k++)
+			taken |= !strcmp(row->name, means_zero[k]);
+		ls_status status = ls_train_options_set(&options, row->name, "0");
+		if ((status == LS_OK) != taken)
+			fail_msg("--%s 0 gives status %d", row->name, (int)status);
+		if (!taken)
+			assert_message("must be");
+	}
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	assert_int_equal(ls_train_options_set(&options, "steps", "0"), LS_EINVALID);
+	assert_message("--steps must be at least 1, not 0; leave it out for the default");
+}
+
+static void test_options_know_what_was_given(void **state)
+{
+	(void)state;
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	const ls_setting *row;
+	set(&options, "momentum", "0.9"); /* its default */
+	set(&options, "quiet", NULL);
+	assert_int_equal(ls_train_options_set(&options, "batch", "none"), LS_EINVALID);
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		int given = !strcmp(row->name, "momentum") || !strcmp(row->name, "quiet");
+		if (ls_settings_is_given(&options, row) != given)
+			fail_msg("--%s counts as %s", row->name, given ? "not given" : "given");
 	}
 }
 
@@ -449,6 +501,8 @@ int main(void)
 		cmocka_unit_test(test_defaults_are_in_range),
 		cmocka_unit_test(test_text_becomes_fields),
 		cmocka_unit_test(test_bad_values_are_named),
+		cmocka_unit_test(test_zero_is_never_a_default_in_disguise),
+		cmocka_unit_test(test_options_know_what_was_given),
 		cmocka_unit_test(test_json_has_every_row_exactly),
 		cmocka_unit_test(test_json_refuses_what_it_cannot_hold),
 		cmocka_unit_test(test_what_changes_the_bits_binds),
