@@ -141,6 +141,16 @@ void ls_setting_format(const ls_setting *row, const void *options, char *out, si
 /* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
 const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
 
+/* A name that an option has in other trainers: what it is here, and what is different about it. */
+typedef struct ls_option_alias {
+	const char *name, *option, *note; /* option is NULL where there is none, note where there is no more to say */
+} ls_option_alias;
+const ls_option_alias *ls_option_alias_at(size_t i); /* NULL past the end */
+
+/* What to say behind "unknown option '--typed'" of a command that has options `names`: what a name of other trainers is
+ * here, or the nearest name; "" when nothing is near. */
+void ls_option_explain(char *out, size_t size, const char *typed, const char *const *names, size_t count);
+
 /* Row i of the settings of a training run, or NULL past the end. */
 const ls_setting *ls_train_setting_at(size_t i);
 

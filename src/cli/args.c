@@ -45,16 +45,14 @@ static const ls_setting *row_of_name(const ls_args *args, const char *name, size
 static int unknown_option(const ls_args *args, const char *typed, size_t length)
 {
 	const char *names[LS_ARGS_MAX + 1] = { "help" };
-	char name[64];
+	char name[64], advice[256];
 	size_t count = 1;
 	const ls_setting *row;
 	for (; count <= LS_ARGS_MAX && (row = args->at(count - 1)); count++)
 		names[count] = row->name;
 	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), typed);
-	const char *nearest = ls_name_nearest(name, names, count);
-	if (nearest)
-		return ls_usage_error(args->command, "unknown option '--%s'; did you mean '--%s'?", name, nearest);
-	return ls_usage_error(args->command, "unknown option '--%s'", name);
+	ls_option_explain(advice, sizeof advice, name, names, count);
+	return ls_usage_error(args->command, "unknown option '--%s'%s", name, advice);
 }
 
 /* An option may be cut short as long as only one begins so; says which do when there are several. Returns LS_ARGS_GO
@@ -105,6 +103,29 @@ static error_t take_operand(parse *p, const char *operand)
 	return EINVAL;
 }
 
+static int is_alias(const char *name, size_t length)
+{
+	const ls_option_alias *alias;
+	for (size_t i = 0; (alias = ls_option_alias_at(i)); i++)
+		if (strlen(alias->name) == length && !strncmp(alias->name, name, length))
+			return 1;
+	return 0;
+}
+
+/* A value that its option refuses. Where the option was cut short to another trainer's name, as in "--device cuda",
+ * that is what is wrong. */
+static int refused(const ls_args *args, const struct argp_state *state, const ls_setting *row, const char *value,
+		   ls_status status)
+{
+	const char *word = state->argv[state->next - 1];
+	if (value && word == value && state->next > 1)
+		word = state->argv[state->next - 2];
+	size_t length = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
+	if (length && length != strlen(row->name) && is_alias(word + 2, length))
+		return unknown_option(args, word + 2, length);
+	return ls_command_finish(args->command, status);
+}
+
 static error_t take(int key, char *value, struct argp_state *state)
 {
 	parse *p = state->input;
@@ -121,7 +142,7 @@ static error_t take(int key, char *value, struct argp_state *state)
 		return ARGP_ERR_UNKNOWN;
 	ls_status status = p->args->set ? p->args->set(p->options, row, value) : ls_setting_set(row, p->options, value);
 	if (status)
-		p->code = ls_command_finish(p->args->command, status);
+		p->code = refused(p->args, state, row, value, status);
 	return status ? EINVAL : 0;
 }
 

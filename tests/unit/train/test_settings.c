@@ -144,7 +144,7 @@ static void test_bad_values_are_named(void **state)
 		{ "dropout", "1", "--dropout must be between 0 and 0.99, not 1" },
 		{ "seed", "-1", "--seed must be at least 0, not -1" },
 		{ "quiet", "yes", "--quiet takes no value" },
-		{ "epoch", "1", "did you mean 'epochs'?" },
+		{ "epoch", "1", "unknown setting 'epoch'; did you mean '--epochs'?" },
 		{ "zzzzzzzzz", "1", "unknown setting 'zzzzzzzzz'" },
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -1,0 +1,165 @@
+/*
+ * aliases.c - the names that options have in other trainers, and what they are called here.
+ *
+ * They are not accepted, for many of them mean something a little different; whoever types one is told the name, and
+ * the difference where there is one. Of several commands each has some of the options: a row counts where its option
+ * is known, and one without an option everywhere. The manual page lists the table.
+ */
+#include <lockstep/train.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define CPUS "Lockstep computes on CPUs"
+#define FP32 "training computes in fp32; --wire bf16 shortens what goes between nodes"
+#define LAUNCH "start the same command under mpirun or srun, or name the hosts with --hosts A:4,B:4"
+
+static const ls_option_alias aliases[] = {
+	{ "batch-size", "batch", "samples per device and step" },
+	{ "train-batch-size", "batch", "samples per device and step" },
+	{ "per-device-train-batch-size", "batch", NULL },
+	{ "batch-per-device", "batch", NULL },
+	{ "global-batch-size", "global-batch", NULL },
+	{ "micro-batch", "leaf", NULL },
+	{ "micro-batch-size", "leaf", NULL },
+	{ "gradient-accumulation-steps", "global-batch", "with --leaf it says how many micro-batches make a step" },
+	{ "accumulate-grad-batches", "global-batch", "with --leaf it says how many micro-batches make a step" },
+	{ "num-epochs", "epochs", NULL },
+	{ "num-train-epochs", "epochs", NULL },
+	{ "max-epochs", "epochs", NULL },
+	{ "max-steps", "steps", NULL },
+	{ "num-steps", "steps", NULL },
+	{ "iterations", "steps", NULL },
+	{ "max-iters", "steps", NULL },
+
+	{ "learning-rate", "lr", NULL },
+	{ "optimiser", "optimizer", NULL },
+	{ "wd", "weight-decay", NULL },
+	{ "lr-scheduler", "schedule", NULL },
+	{ "lr-scheduler-type", "schedule", NULL },
+	{ "scheduler", "schedule", NULL },
+	{ "warmup-steps", "warmup", NULL },
+	{ "num-warmup-steps", "warmup", NULL },
+	{ "min-lr", "lr-min", NULL },
+	{ "grad-clip", "clip-norm", NULL },
+	{ "gradient-clip-val", "clip-norm", NULL },
+	{ "max-grad-norm", "clip-norm", NULL },
+	{ "adam-beta1", "beta1", NULL },
+	{ "adam-beta2", "beta2", NULL },
+	{ "adam-epsilon", "epsilon", NULL },
+	{ "random-seed", "seed", NULL },
+	{ "manual-seed", "seed", NULL },
+
+	{ "arch", "model", NULL },
+	{ "model-name", "model", NULL },
+	{ "model-name-or-path", "model", "--init FILE takes weights" },
+	{ "dataset", "data", NULL },
+	{ "dataset-name", "data", NULL },
+	{ "train-file", "data", NULL },
+	{ "data-path", "data-dir", NULL },
+	{ "data-root", "data-dir", NULL },
+	{ "dataset-dir", "data-dir", NULL },
+	{ "max-seq-length", "seq-len", NULL },
+	{ "max-seq-len", "seq-len", NULL },
+	{ "block-size", "seq-len", NULL },
+	{ "num-layers", "layers", NULL },
+	{ "hidden-size", "width", NULL },
+	{ "d-model", "width", NULL },
+	{ "num-heads", "heads", NULL },
+	{ "vocab-file", "vocab", NULL },
+	{ "tokenizer", "vocab", "a vocab.txt of WordPiece" },
+
+	{ "device", "devices", CPUS "; --devices N is how many teams of threads share the work" },
+	{ "gpus", "devices", CPUS "; --devices N is how many teams of threads share the work" },
+	{ "gpu", "devices", CPUS "; --devices N is how many teams of threads share the work" },
+	{ "num-gpus", "devices", CPUS "; --devices N is how many teams of threads share the work" },
+	{ "accelerator", "devices", CPUS "; --devices N is how many teams of threads share the work" },
+	{ "nproc-per-node", "devices", "one process has all devices of a node" },
+	{ "cuda", NULL, CPUS },
+	{ "no-cuda", NULL, CPUS ": leave it out" },
+	{ "num-workers", NULL, "samples are read ahead by a thread of each device: leave it out" },
+	{ "num-threads", "threads", "threads per device" },
+	{ "nnodes", "hosts", LAUNCH },
+	{ "num-nodes", "hosts", LAUNCH },
+	{ "hostfile", "hosts", LAUNCH },
+	{ "master-addr", "hosts", LAUNCH },
+	{ "master-port", "hosts", LAUNCH },
+	{ "world-size", "hosts", LAUNCH },
+	{ "local-rank", "hosts", LAUNCH },
+	{ "backend", "exchange", "MPI goes between nodes" },
+	{ "fp16", NULL, FP32 },
+	{ "bf16", NULL, FP32 },
+	{ "amp", NULL, FP32 },
+	{ "dtype", NULL, FP32 },
+	{ "precision", NULL, FP32 },
+	{ "mixed-precision", NULL, FP32 },
+	{ "compile", NULL, "kernels are compiled already: leave it out" },
+
+	{ "output-dir", "run", "the run's directory: settings, metrics, checkpoints" },
+	{ "out-dir", "run", "the run's directory: settings, metrics, checkpoints" },
+	{ "save-dir", "run", "the run's directory: settings, metrics, checkpoints" },
+	{ "log-dir", "run", "TensorBoard's records are in it, too" },
+	{ "checkpoint-dir", "run", "checkpoints are in RUN/ckpt" },
+	{ "resume-from-checkpoint", "resume", "with --run DIR, the run to continue" },
+	{ "resume-from", "resume", "with --run DIR, the run to continue" },
+	{ "pretrained", "init", NULL },
+	{ "weights", "init", NULL },
+	{ "init-from", "init", NULL },
+	{ "save-steps", "ckpt-every", NULL },
+	{ "save-every", "ckpt-every", NULL },
+	{ "save-total-limit", "keep", NULL },
+	{ "logging-steps", "log-every", NULL },
+	{ "log-interval", "log-every", NULL },
+	{ "print-freq", "log-every", NULL },
+	{ "eval-steps", "eval-every", "it counts epochs" },
+	{ "eval-interval", "eval-every", "it counts epochs" },
+	{ "silent", "quiet", NULL },
+};
+
+const ls_option_alias *ls_option_alias_at(size_t i)
+{
+	return i < sizeof aliases / sizeof aliases[0] ? &aliases[i] : NULL;
+}
+
+/* weight_decay and Weight-Decay are weight-decay. */
+static void with_dashes(char *out, size_t size, const char *typed)
+{
+	snprintf(out, size, "%s", typed);
+	for (char *c = out; *c; c++)
+		*c = *c == '_' ? '-' : *c;
+}
+
+/* The option of `names` that a row is about; NULL: these have none of it. */
+static const char *option_of(const ls_option_alias *alias, const char *const *names, size_t count)
+{
+	for (size_t i = 0; alias->option && i < count; i++)
+		if (!strcmp(names[i], alias->option))
+			return names[i];
+	return NULL;
+}
+
+void ls_option_explain(char *out, size_t size, const char *typed, const char *const *names, size_t count)
+{
+	char name[64];
+	with_dashes(name, sizeof name, typed);
+	out[0] = '\0';
+	for (size_t i = 0; i < count; i++)
+		if (!strcasecmp(name, names[i])) {
+			snprintf(out, size, "; did you mean '--%s'?", names[i]);
+			return;
+		}
+	for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+		const char *option = option_of(&aliases[i], names, count);
+		if (strcasecmp(name, aliases[i].name) != 0 || (aliases[i].option && !option))
+			continue;
+		if (option)
+			snprintf(out, size, "; here it is '--%s'%s%s%s", option, aliases[i].note ? " (" : "",
+				 aliases[i].note ? aliases[i].note : "", aliases[i].note ? ")" : "");
+		else
+			snprintf(out, size, ": %s", aliases[i].note);
+		return;
+	}
+	const char *nearest = ls_name_nearest(name, names, count);
+	if (nearest)
+		snprintf(out, size, "; did you mean '--%s'?", nearest);
+}
