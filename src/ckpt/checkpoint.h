@@ -69,7 +69,7 @@ ls_status ls_ckpt_present(const char *run, int *out);
 ls_status ls_ckpt_settings(const char *checkpoint, char **out);
 
 /* Fill params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must agree, and isa and
- * kernels where both sides know them. */
+ * kernels where both sides know them; weights must be finite (LS_ENUMERIC). */
 ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
 
 /* How weights made by anyone are taken. */
@@ -80,7 +80,8 @@ typedef struct ls_ckpt_import {
 			      */
 } ls_ckpt_import;
 
-/* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape; extra tensors are
+/* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape, all of them finite
+ * (else LS_ENUMERIC); extra tensors are
  * an error unless they are known to be harmless (num_batches_tracked may be absent). With `how` the rules of the
  * model's family hold (family.h): other names, heads of other tasks, which are noted; and a vocabulary that the file
  * names must be the one in use. */

@@ -1,8 +1,10 @@
 #include "ckpt/entries.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "ckpt/shape.h"
 
 static ls_status entries_init(ls_ckpt_entries *entries, size_t capacity)
@@ -70,6 +72,7 @@ ls_status ls_ckpt_entries_optimizer(ls_ckpt_entries *out, const ls_ckpt_content 
 {
 	ls_ckpt_entries entries;
 	LS_TRY(entries_init(&entries, content->table->count * (size_t)content->slots));
+	entries.may_overflow = 1;
 	for (int i = 0; i < content->slots; i++) {
 		ls_status status = add_slot(&entries, content->table, content->slot_names[i], content->slot[i]);
 		if (status != LS_OK) {
@@ -103,6 +106,37 @@ ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path
 		metadata[pairs++] = content->notes[i];
 	return ls_st_write(path, entries->tensors, entries->count, metadata, pairs, fill_entry, (void *)entries,
 			   checksum);
+}
+
+static ls_status check_finite(const ls_ckpt_entries *entries, const ls_st_tensor *tensor, float *values,
+			      const char *label)
+{
+	size_t count = tensor->bytes / ls_dtype_bytes(tensor->dtype);
+	char name[LS_NAME_TEXT];
+
+	LS_TRY(ls_st_to_float(tensor, values));
+	for (size_t i = 0; i < count; i++) {
+		int bad = isnan(values[i]) || (isinf(values[i]) && !entries->may_overflow);
+		if (bad)
+			return ls_fail(LS_ENUMERIC,
+				       "%s: element %zu of tensor '%s' is %s; weights must be finite numbers", label, i,
+				       ls_text_printable(name, sizeof name, tensor->name),
+				       isnan(values[i]) ? "NaN" : "infinite, or too large for a float");
+	}
+	return LS_OK;
+}
+
+ls_status ls_ckpt_entries_finite(const ls_ckpt_entries *entries, const char *label)
+{
+	void *buffer;
+	size_t bytes = (entries->elements_max + 1) * sizeof(float);
+	ls_status status = LS_OK;
+	LS_TRY(ls_buffer_new(&buffer, bytes, "tensor being checked"));
+	for (size_t i = 0; i < entries->count && status == LS_OK; i++)
+		if (entries->found[i] && entries->sources[i].param->role != LS_ROLE_COUNTER)
+			status = check_finite(entries, entries->found[i], buffer, label);
+	ls_buffer_free(buffer, bytes);
+	return status;
 }
 
 ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries)

@@ -28,6 +28,7 @@ typedef struct ls_ckpt_entries {
 	size_t count;
 	size_t elements_max; /* of the largest */
 	int64_t counter;     /* value of every num_batches_tracked */
+	int may_overflow;    /* an infinity is no mistake: squares of gradients may become one, and then do no harm */
 } ls_ckpt_entries;
 
 /* All parameters and buffers of a table, in its order. */
@@ -45,6 +46,9 @@ ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path
  * and what the rules of its family allow (family.h) unless `how` is NULL. Sets `found`. */
 ls_status ls_ckpt_entries_match(ls_ckpt_entries *entries, const ls_st_reader *reader, const ls_ckpt_import *how,
 				const char *label);
+
+/* LS_ENUMERIC, naming the first tensor, unless all that was found in the file is finite. */
+ls_status ls_ckpt_entries_finite(const ls_ckpt_entries *entries, const char *label);
 
 /* Fill the stores from a file that matches; sets `counter` to the largest counter found, 0 without any. Nothing is
  * changed on failure. */

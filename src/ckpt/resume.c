@@ -234,6 +234,8 @@ static ls_status import_both(const checkpoint *c, ls_ckpt_entries *model, ls_ckp
 		status = ls_st_open_bytes(&readers[i], c->maps[i].data, c->maps[i].bytes, c->paths[i]);
 		if (status == LS_OK)
 			status = ls_ckpt_entries_match(entries[i], readers[i], NULL, c->paths[i]);
+		if (status == LS_OK)
+			status = ls_ckpt_entries_finite(entries[i], c->paths[i]);
 	}
 	for (int i = 0; i < LS_CKPT_FILES && status == LS_OK; i++)
 		status = ls_ckpt_entries_import(entries[i]);
@@ -283,6 +285,8 @@ ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, co
 	if (status != LS_OK)
 		goto close_reader;
 	status = ls_ckpt_entries_match(&entries, reader, how, file);
+	if (status == LS_OK)
+		status = ls_ckpt_entries_finite(&entries, file);
 	if (status == LS_OK)
 		status = ls_ckpt_entries_import(&entries);
 	if (status == LS_OK && batches_tracked)

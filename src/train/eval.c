@@ -2,6 +2,7 @@
  * eval.c - accuracy of a run's newest checkpoint, or of weights from a file.
  */
 #include <lockstep/train.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -196,6 +197,17 @@ static ls_status make_evaluator(evaluation *e)
 	return ls_evaluator_new(&e->evaluator, &options);
 }
 
+/* Finite weights may still overflow on the way. */
+static ls_status check_result(const evaluation *e, const ls_eval_result *r)
+{
+	double loss = r->loss + r->token_loss;
+
+	if (isfinite(loss))
+		return LS_OK;
+	return ls_fail(LS_ENUMERIC, "the loss of %s on %s is %s: these weights are of no use on this data",
+		       e->weights.file, ls_dataset_describe(e->set)->name, isnan(loss) ? "NaN" : "infinite");
+}
+
 static ls_status run(evaluation *e, ls_eval_result *result)
 {
 	const ls_eval_options *o = e->options;
@@ -214,6 +226,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 		LS_TRY(ls_outputs_new(&e->outputs, e->graph, e->set));
 	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits != NULL ? ls_outputs_keep : NULL,
 				e->outputs, result));
+	LS_TRY(check_result(e, result));
 	LS_TRY(ls_params_fingerprint(&e->graph->params, e->params, e->buffers, &result->fingerprint));
 	return o->logits != NULL ? ls_outputs_write(e->outputs, o->logits, e->weights.file) : LS_OK;
 }

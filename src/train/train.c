@@ -69,11 +69,30 @@ static const char *what_is_kept(const loop *l)
 
 #define DIVERGED "try a smaller --lr, --warmup or --clip-norm"
 
+/* No update is to blame for the loss of the weights that a run starts with. */
+static ls_status useless_start(const loop *l, double loss)
+{
+	const char *init = l->setup.options->init;
+
+	return ls_fail(LS_ENUMERIC, "the loss is %s at step 1, before any update: %s%s give no finite loss on %s",
+		       isnan(loss) ? "NaN" : "infinite",
+		       init != NULL ? "the weights of --init " : "the initial weights", init != NULL ? init : "",
+		       ls_dataset_describe(l->setup.train_set)->name);
+}
+
 static ls_status not_finite(const loop *l, double loss)
 {
+	if (l->position.step == 0 && l->setup.layout.staleness == 0)
+		return useless_start(l, loss);
 	return ls_fail(LS_ENUMERIC, "the loss became %s at step %llu (epoch %llu): %s; " DIVERGED,
 		       isnan(loss) ? "NaN" : "infinite", (unsigned long long)l->position.step + 1,
-		       (unsigned long long)l->position.epoch, what_is_kept(l));
+		       (unsigned long long)l->position.epoch + 1, what_is_kept(l));
+}
+
+/* `epoch` is that of the next step. */
+static uint64_t epoch_of_last_step(const ls_ckpt_progress *p)
+{
+	return p->epoch_step > 0 || p->epoch == 0 ? p->epoch : p->epoch - 1;
 }
 
 static void advance(ls_ckpt_progress *p, const ls_trainer_report *r)
@@ -242,8 +261,8 @@ static ls_status save(loop *l)
 	LS_TRY(look_at_weights(l, &usable));
 	if (!usable)
 		return ls_fail(LS_ENUMERIC, "the weights of step %llu (epoch %llu) give no finite loss: %s; " DIVERGED,
-			       (unsigned long long)l->position.step, (unsigned long long)l->position.epoch,
-			       what_is_kept(l));
+			       (unsigned long long)l->position.step,
+			       (unsigned long long)epoch_of_last_step(&l->position) + 1, what_is_kept(l));
 	LS_TRY(ls_keep_save(&l->setup, &l->position));
 	l->saved_step = l->position.step;
 	return ls_metrics_flush(l->watch.metrics);
@@ -266,6 +285,10 @@ static ls_status evaluate(loop *l, uint64_t epoch)
 	LS_TRY(status);
 	l->tested = 1;
 	l->tested_step = l->position.step;
+	if (!isfinite(l->test.loss) &&
+	    ls_setup_is_first(&l->setup)) /* the next epoch may mend it: the last one decides */
+		ls_log_warning("the test loss after step %llu is %s", (unsigned long long)l->position.step,
+			       isnan(l->test.loss) ? "NaN" : "infinite");
 	return ls_watch_test(&l->watch, l->position.step, epoch, &l->test);
 }
 
@@ -337,7 +360,7 @@ static ls_status finish(loop *l)
 		LS_TRY(save(l));
 	if (p->step < l->setup.total_steps || l->setup.evaluator == NULL || is_tested(l))
 		return LS_OK;
-	LS_TRY(evaluate(l, p->epoch_step > 0 || p->epoch == 0 ? p->epoch : p->epoch - 1));
+	LS_TRY(evaluate(l, epoch_of_last_step(p)));
 	if (is_tested(l))
 		ls_watch_test_line(&l->watch, &l->test);
 	return LS_OK;
@@ -360,6 +383,10 @@ static ls_status report(loop *l, ls_train_result *result)
 					     .samples_per_s = ls_rate_median(&l->watch.rate),
 					     .first_step_s = l->first_step_s };
 	if (l->position.step >= l->setup.total_steps) {
+		if (is_tested(l) && !isfinite(l->test.loss))
+			return ls_fail(LS_ENUMERIC,
+				       "the trained weights give no finite loss on the test set: %s; " DIVERGED,
+				       what_is_kept(l));
 		if (l->setup.evaluator == NULL || is_tested(l))
 			return LS_OK;
 		return ls_fail(LS_EINTERRUPTED, "stopped before the last evaluation was done; all %llu steps are",

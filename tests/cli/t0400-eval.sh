@@ -35,6 +35,38 @@ ok "and writes a file for 200 samples of 10 classes" test "$(stat -c %s logits.s
 run small_train --epochs 2 --init "$checkpoint" --steps 1 --eval-every 0
 is "training may start from it" "$status" 0
 
+# Weights that are not numbers are named where they are read; those whose loss is none end with a failure.
+cat >poke.py <<'EOF'
+import json, struct, sys
+source, to, name, *values = sys.argv[1:]
+data = bytearray(open(source, "rb").read())
+size = struct.unpack("<Q", data[:8])[0]
+begin, end = json.loads(data[8 : 8 + size])[name]["data_offsets"]
+for at in range(8 + size + begin, 8 + size + end, 4) if len(values) > 1 else [8 + size + begin + 4]:
+    data[at : at + 4] = struct.pack("<f", float(values[0]))
+open(to, "wb").write(data)
+EOF
+bias=$(python3 -c 'import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+print([k for k in json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]]) if k.endswith("bias")][-1])' "$checkpoint")
+for value in nan inf; do
+	python3 poke.py "$checkpoint" $value.safetensors "$bias" $value
+	fails_with "eval of weights with $value" 1 "$value.safetensors: element 1 of tensor '$bias' is (NaN|infinite)" \
+		"$LOCKSTEP" eval $value.safetensors --data glyphs --samples 200
+	is "prints no result" "$out" ""
+	fails_with "training from weights with $value" 1 "$value.safetensors: element 1 of tensor '$bias' is (NaN|infinite)" \
+		small_train --init $value.safetensors
+	unlike "does not blame the learning rate" "$err" "--lr"
+done
+python3 poke.py "$checkpoint" large.safetensors "${bias%bias}weight" 3e38 all
+fails_with "eval whose loss is not finite" 1 "the loss of large.safetensors on glyphs is (NaN|infinite)" \
+	"$LOCKSTEP" eval large.safetensors --data glyphs --samples 200 --logits large-logits.safetensors
+is "prints no result, either" "$out" ""
+ok "and writes no logits" test ! -e large-logits.safetensors
+fails_with "training from them" 1 "at step 1, before any update: the weights of --init large.safetensors" \
+	small_train --init large.safetensors
+unlike "does not blame the learning rate, either" "$err" "--lr"
+
 fails_with "another model than the weights are of" 1 "safetensors" "$LOCKSTEP" eval "$checkpoint" --model cnn --data glyphs
 fails_with "a run that is not there" 1 "nowhere" "$LOCKSTEP" eval nowhere
 mkdir empty

@@ -366,6 +366,94 @@ static void foreign_weights(void **state)
 	assert_int_equal(ls_ckpt_load_weights(path, &m.table, NULL, params, buffers, NULL), LS_OK);
 }
 
+/* Save a model of which one value, in the array given (0: parameters and buffers), is not finite, and load it. */
+static ls_status load_with(const scratch *s, const char *name, int array, float value, size_t *changed)
+{
+	char path[2048];
+	float logical[1024];
+	model m, other;
+	size_t r = 0;
+	model_init(&m, 4, 1, 3);
+	model_init(&other, 4, 1, 3);
+	model_fill(&m, 3);
+	model_fill(&other, 5);
+	while (strcmp(m.rows[r].name, name) != 0)
+		r++;
+	ls_store_kind kind = array ? LS_STORE_LIVE : LS_STORE_WHOLE;
+	float *store = array_of(&m, &m.rows[r], array);
+	ls_param_export(&m.rows[r], kind, store, logical);
+	logical[1] = value;
+	ls_param_import(&m.rows[r], kind, logical, store);
+	m.content.progress.step = 7;
+	assert_int_equal(ls_ckpt_save(s->path, &m.content, 1), LS_OK);
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_OK);
+	ls_status status = ls_ckpt_load(path, &other.content);
+	*changed = model_differences(&other, 5);
+	model_release(&other);
+	model_release(&m);
+	assert_int_equal(ls_path_remove_tree(join(path, s->path, "ckpt")), LS_OK);
+	return status;
+}
+
+static void values_that_are_not_finite(void **state)
+{
+	static const struct {
+		const char *name;
+		int array;
+		float value;
+		const char *expect; /* NULL: it loads */
+	} cases[] = {
+		{ "fc.bias", 0, NAN, "model.safetensors: element 1 of tensor 'fc.bias' is NaN" },
+		{ "conv1.weight", 0, -INFINITY, "element 1 of tensor 'conv1.weight' is infinite" },
+		{ "bn1.running_var", 0, INFINITY, "element 1 of tensor 'bn1.running_var' is infinite" },
+		{ "fc.weight", 1, NAN, "optimizer.safetensors: element 1 of tensor 'exp_avg.fc.weight' is NaN" },
+		{ "fc.weight", 2, INFINITY, NULL }, /* the square of a large gradient: its update is 0 */
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		size_t changed = 0;
+		ls_status status = load_with(*state, cases[i].name, cases[i].array, cases[i].value, &changed);
+		assert_int_equal(status, cases[i].expect ? LS_ENUMERIC : LS_OK);
+		if (!cases[i].expect)
+			continue;
+		assert_mentions(cases[i].expect);
+		assert_int_equal(changed, 0); /* found before anything is taken */
+	}
+}
+
+static ls_status fill_special(void *context, size_t i, void *data)
+{
+	static const double deep[] = { 1, 1e300 };
+	static const uint16_t halves[] = { 0x3c00, 0x7c00 }, brains[] = { 0x3f80, 0x7fc0 }; /* 1, then inf and NaN */
+	const ls_st_tensor *tensor = (const ls_st_tensor *)context + i;
+	const void *source = tensor->dtype == LS_F64   ? (const void *)deep
+			     : tensor->dtype == LS_F16 ? (const void *)halves
+						       : (const void *)brains;
+	memcpy(data, source, tensor->dtype == LS_F64 ? 16 : 4);
+	return LS_OK;
+}
+
+/* In any type; a double that no float can hold becomes infinite. */
+static void foreign_values_that_are_not_finite(void **state)
+{
+	static const ls_dtype types[] = { LS_F64, LS_F16, LS_BF16 };
+	const scratch *s = *state;
+	char path[2048], expect[64];
+	model m = { .table = { .rows = m.rows, .capacity = ROWS_MAX } };
+	add_row(&m, "w", LS_ROLE_BIAS, 1, (int64_t[]){ 2 }, 4);
+	ls_params_lay_out(&m.table, 0);
+	join(path, s->path, "w.safetensors");
+	for (size_t i = 0; i < 3; i++) {
+		float out[16] = { 7 };
+		ls_st_tensor tensor = { .name = "w", .dtype = types[i], .rank = 1, .shape = { 2 } };
+		assert_int_equal(ls_st_write(path, &tensor, 1, NULL, 0, fill_special, &tensor, NULL), LS_OK);
+		assert_int_equal(ls_ckpt_load_weights(path, &m.table, NULL, out, NULL, NULL), LS_ENUMERIC);
+		snprintf(expect, sizeof expect, "w.safetensors: element 1 of tensor 'w' is %s",
+			 types[i] == LS_BF16 ? "NaN" : "infinite");
+		assert_mentions(expect);
+		assert_true(out[0] == 7);
+	}
+}
+
 /* ---- state.json ---- */
 
 /* Replace a key of a good state.json; the message must be about that key, not about the checksum. */
@@ -436,11 +524,22 @@ static void state_is_not_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(round_trip),        TEST(layout_does_not_show), TEST(files_as_others_see_them),
-		TEST(progress_is_exact), TEST(unstorable_content),   TEST(no_slots_no_settings_no_name),
-		TEST(other_classes),     TEST(other_optimizer),      TEST(optimizer_does_not_fit),
-		TEST(many_differences),  TEST(each_difference),      TEST(foreign_weights),
-		TEST(damaged_state),     TEST(state_is_not_json),
+		TEST(round_trip),
+		TEST(layout_does_not_show),
+		TEST(files_as_others_see_them),
+		TEST(progress_is_exact),
+		TEST(unstorable_content),
+		TEST(no_slots_no_settings_no_name),
+		TEST(other_classes),
+		TEST(other_optimizer),
+		TEST(optimizer_does_not_fit),
+		TEST(many_differences),
+		TEST(each_difference),
+		TEST(foreign_weights),
+		TEST(damaged_state),
+		TEST(state_is_not_json),
+		TEST(values_that_are_not_finite),
+		TEST(foreign_values_that_are_not_finite),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
