@@ -57,7 +57,7 @@ static void add_course(const ls_study *study, ls_plot *plot, const char *name, c
 
 	for (size_t i = 0; i < length; i++) {
 		double y = value_of(point, which, i);
-		int64_t x = courses[which].by_epoch ? point->epochs[i].epoch : point->rates[i].step;
+		int64_t x = courses[which].by_epoch ? point->epochs[i].epoch + 1 : point->rates[i].step;
 		if ((i % stride && i + 1 < length) || !isfinite(y))
 			continue;
 		ls_curve_add(curve, (double)x, y,

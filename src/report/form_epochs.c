@@ -80,8 +80,9 @@ static int64_t steps_of_epoch(const ls_point *point)
 
 static void add_epoch(ls_page *page, const ls_point_epoch *e)
 {
-	const char *length = e->seconds > 0 ? ls_page_text(page, "Epoch %" PRId64 " in %.2f sec", e->epoch, e->seconds)
-					    : ls_page_text(page, "Ended in epoch %" PRId64, e->epoch);
+	const char *length = e->seconds > 0
+				     ? ls_page_text(page, "Epoch %" PRId64 " in %.2f sec", e->epoch + 1, e->seconds)
+				     : ls_page_text(page, "Ended in epoch %" PRId64, e->epoch + 1);
 	if (isfinite(e->accuracy))
 		ls_page_item(page, "%s, test time %.2f sec, test accuracy: %.4f", length, e->test_seconds, e->accuracy);
 	else

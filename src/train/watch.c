@@ -157,7 +157,7 @@ void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test
 		return;
 	if (test != NULL)
 		describe_test(text, sizeof(text), test);
-	ls_log_line("Epoch %llu in %.2f sec%s%s", (unsigned long long)epoch, w->epoch_s, test != NULL ? ", " : "",
+	ls_log_line("Epoch %llu in %.2f sec%s%s", (unsigned long long)epoch + 1, w->epoch_s, test != NULL ? ", " : "",
 		    test != NULL ? text : "");
 	w->epoch_start = ls_clock_seconds();
 }

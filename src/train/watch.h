@@ -30,7 +30,7 @@ ls_status ls_watch_step(ls_watch *watch, const ls_ckpt_progress *at, double seco
 /* An epoch's last step done: keep its loss and accuracy. `at` still counts the epoch. */
 ls_status ls_watch_epoch(ls_watch *watch, const ls_ckpt_progress *at);
 
-/* The line of an epoch, after its evaluation; `test` may be NULL. */
+/* The line of an epoch, after its evaluation; `test` may be NULL. People count epochs from 1, files from 0. */
 void ls_watch_epoch_line(ls_watch *watch, uint64_t epoch, const ls_eval_result *test);
 /* The line of an evaluation that no epoch's end brought about. */
 void ls_watch_test_line(const ls_watch *watch, const ls_eval_result *test);

@@ -77,12 +77,12 @@ heeding "${long_test[@]}" --epochs 2 --test-samples 100M --run testing >testing.
 pid=$!
 ok "an epoch is kept before it is evaluated" wait_for 20 test -d testing/ckpt/step-000000010
 sleep 0.3
-unlike "the evaluation is under way" "$(cat testing.out)" "Epoch 0"
+unlike "the evaluation is under way" "$(cat testing.out)" "Epoch 1"
 kill -TERM "$pid"
 ok "a signal ends a long evaluation" wait_for 5 is_over "$pid"
 wait "$pid"
 is "with status 143" "$?" 143
-like "the epoch is told without accuracy" "$(cat testing.out)" "^Epoch 0 in [0-9.]+ sec$"
+like "the epoch is told without accuracy" "$(cat testing.out)" "^Epoch 1 in [0-9.]+ sec$"
 run "$LOCKSTEP" train "${long_test[@]}" --epochs 2 --test-samples 100 --run testing --resume
 resumed=$(fingerprint "$out")
 run "$LOCKSTEP" train "${long_test[@]}" --epochs 2 --test-samples 100

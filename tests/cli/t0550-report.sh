@@ -35,9 +35,9 @@ has "epochs: host, rate, speedup and baseline" "$out" '^#### lm6-234.16-1.94x, b
 has "epochs: each host has its own baseline" "$out" '^#### lm1-158.77-1.94x, baseline: 81.84$'
 has "epochs: two nodes by their first host" "$out" '^#### lm1:3, lm6:2-343.73-4.2x, baseline: 81.84$'
 has "epochs: rates as training logs them" "$out" '^- Step200: 108.31 data/sec$'
-has "epochs: epochs as training logs them" "$out" '^- Epoch 3 in 497.10 sec, test time 27.62 sec, test accuracy: 0.9658$'
+has "epochs: epochs as training logs them" "$out" '^- Epoch 4 in 497.10 sec, test time 27.62 sec, test accuracy: 0.9658$'
 is "epochs: in the order they happened" "$(grep -A 20 '^#### lm6-120.70$' <<<"$out" | grep '^- ' | head -n 6 | cut -c 3-9 | tr '\n' ' ')" \
-	"Step200 Step400 Epoch 0 Step600 Step800 Epoch 1 "
+	"Step200 Step400 Epoch 1 Step600 Step800 Epoch 2 "
 has "epochs: a summary" "$out" '^\| resnet18 \| mnist \| lm1, lm6 \| 2 +\| 3\+2 +\| 128 +\| 343.73 +\| 4.20x +\|'
 is "epochs: each point once" "$(grep -c '^#### ' <<<"$out")" 14
 
@@ -93,18 +93,18 @@ for form in throughput epochs walltime strategies; do
 done
 out=$(markdown data/run)
 has "a run" "$out" '^\| run \| cnn +\| glyphs \| lab1 +\| 1 +\| 2 +\| 128 +\| 2666.67 +\| 0.750 +\| 0.250 +\| 0.8000 +\|$'
-has "its epochs" "$out" '^- Epoch 2 in 0.75 sec, test time 0.25 sec, test accuracy: 0.8000$'
+has "its epochs" "$out" '^- Epoch 3 in 0.75 sec, test time 0.25 sec, test accuracy: 0.8000$'
 cp -r data/run torn
 printf '{"kind": "st' >>torn/metrics.jsonl
 is "a line being written is left out" "$(markdown torn)" "$(markdown data/run | sed 's/| run |/| torn |/; s/^| Run |/| Run  |/; s/^| --- |/| ---- |/; s/^### run:/### torn:/')"
 rm torn/metrics.jsonl
 has "a run that has only begun" "$(markdown torn)" '^- torn: not run yet, the run has no rate and no epoch yet$'
 ok "a run of lockstep train" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run real
-has "is reported" "$(markdown real)" '^- Epoch 1 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
+has "is reported" "$(markdown real)" '^- Epoch 2 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
 ok "a run that ends in its first epoch" "$LOCKSTEP" train --model cnn --data glyphs --samples 6000 --test-samples 100 --steps 6 \
 	--log-every 2 --run short
 has "has the rate it logged" "$(markdown short)" '^\| short \| cnn .*\| [0-9.]+ +\| [0-9.]+ +\| [0-9.]+ +\|$'
-has "and says where it ended" "$(markdown short)" '^- Ended in epoch 0, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
+has "and says where it ended" "$(markdown short)" '^- Ended in epoch 1, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
 
 # ---- forecasts
 out=$(markdown data/strategies data/forecast.json)

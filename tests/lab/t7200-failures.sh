@@ -12,7 +12,7 @@ begin_job() { # [OPTION]...: in the background, until it has trained for an epoc
 	: >bg.out # now: the shell in the background may come to it later than the search below
 	"$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${job[@]}" "$@" >bg.out 2>bg.err &
 	launcher_id=$!
-	ok "nodes train" wait_for 60 grep -q '^Epoch 0' bg.out
+	ok "nodes train" wait_for 60 grep -q '^Epoch 1' bg.out
 	nodes=("$(node_on a)" "$(node_on b)" "$(node_on c)")
 	if [ -z "${nodes[0]}" ] || [ -z "${nodes[1]}" ] || [ -z "${nodes[2]}" ]; then
 		test_note "nodes ${nodes[*]} of three" "$(cat bg.out bg.err)" "$("$lab" status --name "$LOCKSTEP_LAB")"

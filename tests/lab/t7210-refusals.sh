@@ -81,7 +81,7 @@ is "a run directory that cannot be made" "$status $err" "1 lockstep train: node 
 "$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${glyphs[@]}" --model mlp --global-batch 32 --leaf 8 --epochs 100000 \
 	--ckpt-every 200 --run full --timeout 20 >bg.out 2>bg.err &
 job_id=$!
-ok "a run begins" wait_for 30 grep -q '^Epoch 0' bg.out
+ok "a run begins" wait_for 30 grep -q '^Epoch 1' bg.out
 prlimit --pid "$(node_on a)" --fsize=8192
 begin=$SECONDS
 wait_bounded $job_id

@@ -113,7 +113,7 @@ static void test_train(void **state)
 		      "{\"kind\": \"epoch\", \"step\": 300, \"seconds\": 7, \"epoch\": 0}\n"
 		      "{\"kind\": \"test\", \"step\": 300, \"seconds\": 2, \"epoch\": 0, \"accuracy\": 0.75, "
 		      "\"loss\": 0.9}\n");
-	ls_child child = child_of("Step200: 95.50 data/sec\nStep400: 97 data/sec, 12 tokens/sec\nEpoch 0 in 7 sec\n");
+	ls_child child = child_of("Step200: 95.50 data/sec\nStep400: 97 data/sec, 12 tokens/sec\nEpoch 1 in 7 sec\n");
 	ls_point p = two_nodes();
 	for (int k = 0; k < 2; k++) /* curves are of the last repeat, and do not add up */
 		assert_int_equal(ls_outcome_train(&p, &child, run), LS_OK);
