@@ -21,6 +21,7 @@
 #include "train/audit.h"
 #include "train/keep.h"
 #include "train/node.h"
+#include "train/summary.h"
 #include "train/watch.h"
 #include "train/welcome.h"
 
@@ -409,6 +410,8 @@ static ls_status run(loop *l, ls_train_result *result)
 	l->saved_step = l->position.step;
 	if (ls_setup_is_first(&l->setup) && l->setup.options->resume && l->position.step >= l->setup.total_steps)
 		ls_log_note("the run is complete: %llu steps done", (unsigned long long)l->position.step);
+	if (l->position.step < l->setup.total_steps)
+		ls_summary(&l->setup, l->position.step);
 	ls_trainer_start_at(l->setup.trainer, l->position.step, l->position.batches_tracked);
 	if (l->position.step < l->setup.total_steps)
 		LS_TRY(ls_setup_feed(&l->setup, l->position.epoch, l->position.epoch_step,

@@ -1,0 +1,82 @@
+#include "train/summary.h"
+
+#include <stdio.h>
+
+#include "base/isa.h"
+#include "base/log.h"
+#include "kernels/gemm.h"
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* "1x28x28, 10 classes", or "at most 64 tokens, 5 classes". */
+static void describe_samples(char *out, size_t size, const ls_dataset_info *info)
+{
+	if (info->tokens_max > 0)
+		snprintf(out, size, "at most %d tokens, %d classes, vocabulary of %d", info->tokens_max, info->classes,
+			 info->vocabulary);
+	else
+		snprintf(out, size, "%dx%dx%d, %d classes", info->channels, info->height, info->width, info->classes);
+}
+
+static void note_model(const ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
+	char samples[96], test[48] = "";
+
+	describe_samples(samples, sizeof(samples), info);
+	if (s->test_set != NULL)
+		snprintf(test, sizeof(test), " and %llu test",
+			 (unsigned long long)ls_dataset_describe(s->test_set)->samples);
+	ls_log_note("model %s: %llu parameters%s%s; data %s: %llu training%s samples of %s",
+		    o->graph != NULL ? "of the program" : o->model,
+		    (unsigned long long)ls_graph_describe(s->graph).parameters, o->init != NULL ? " from " : "",
+		    o->init != NULL ? o->init : "", info->name, (unsigned long long)info->samples, test, samples);
+}
+
+static void note_steps(const ls_setup *s, uint64_t first_step)
+{
+	const ls_train_options *o = s->options;
+	const ls_schedule_options *schedule = &s->trainer->schedule;
+	double epochs = (double)s->total_steps / (double)s->steps_per_epoch;
+	char from[48] = "", warmup[48] = "", clip[48] = "";
+
+	if (first_step > 0)
+		snprintf(from, sizeof(from), ", from step %llu on", (unsigned long long)first_step + 1);
+	if (schedule->warmup > 0)
+		snprintf(warmup, sizeof(warmup), " after %llu of warm-up", (unsigned long long)schedule->warmup);
+	if (o->clip_norm > 0)
+		snprintf(clip, sizeof(clip), ", gradient norm clipped to %g", o->clip_norm);
+	ls_log_note("%llu step%s (%.4g epoch%s%s) of %lld samples in micro-batches of %lld; %s, lr %g, schedule %s%s%s",
+		    (unsigned long long)s->total_steps, plural(s->total_steps), epochs, epochs == 1 ? "" : "s", from,
+		    (long long)s->batches.global, (long long)s->batches.leaf, o->optimizer, schedule->lr, o->schedule,
+		    warmup, clip);
+}
+
+static void note_machine(const ls_setup *s)
+{
+	const ls_layout *l = &s->layout;
+	char nodes[64] = "";
+
+	if (l->nodes > 1 && l->servers > 0)
+		snprintf(nodes, sizeof(nodes), "%d nodes, %d of them parameter servers, ", l->nodes, l->servers);
+	else if (l->nodes > 1)
+		snprintf(nodes, sizeof(nodes), "%d nodes, ", l->nodes);
+	ls_log_note("%s%lld device%s x %d thread%s (%s, %s); %s%s", nodes, (long long)l->all_devices,
+		    plural((uint64_t)l->all_devices), l->threads, plural((uint64_t)l->threads), ls_gemm_backend(),
+		    ls_isa_name(ls_isa_get()),
+		    s->options->run != NULL ? "run directory " : "nothing is kept (no --run)",
+		    s->options->run != NULL ? s->options->run : "");
+}
+
+void ls_summary(const ls_setup *setup, uint64_t first_step)
+{
+	if (!ls_setup_is_first(setup))
+		return;
+	note_model(setup);
+	note_steps(setup, first_step);
+	note_machine(setup);
+}

@@ -1,0 +1,12 @@
+/*
+ * summary.h - three lines at the start of a run: what is trained on what, how, and where.
+ */
+#ifndef LS_TRAIN_SUMMARY_H
+#define LS_TRAIN_SUMMARY_H
+
+#include "train/setup.h"
+
+/* Notes, which --quiet silences, of the first node alone. */
+void ls_summary(const ls_setup *setup, uint64_t first_step);
+
+#endif
