@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "kernels/gemm.h"
+#include "train/effects.h"
 #include "train/hello.h"
 #include "train/vocabulary.h"
 
@@ -296,10 +297,24 @@ static ls_status make(ls_setup *s, ls_courier *courier)
 	return ls_hello_all_well(courier, build(s));
 }
 
+/* `given` are the options as they were before anything followed from them. */
+static void warn_of_idle_settings(const ls_setup *s, const ls_train_options *given)
+{
+	ls_effects run = { .options = given,
+			   .is_text = ls_dataset_describe(s->train_set)->tokens_max > 0,
+			   .has_test = s->test_set != NULL,
+			   .has_exchange = s->trainer->exchange != NULL,
+			   .nodes = s->layout.nodes };
+	if (ls_setup_is_first(s))
+		ls_effects_warn(&run);
+}
+
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_courier *courier)
 {
 	*setup = (ls_setup){ .options = options };
-	return make(setup, courier);
+	LS_TRY(make(setup, courier));
+	warn_of_idle_settings(setup, options);
+	return LS_OK;
 }
 
 ls_status ls_setup_feed(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps)

@@ -70,7 +70,7 @@ void ls_vocabulary_find(char *out, size_t size, const char *run)
 }
 
 /* Text that is generated has words of its own. */
-static int is_read_with_one(const ls_train_options *o)
+int ls_vocabulary_is_used(const ls_train_options *o)
 {
 	if (o->train_set != NULL || o->data == NULL)
 		return 0;
@@ -83,7 +83,7 @@ void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
 	ls_weights weights = { .run = "" };
 
 	out[0] = '\0';
-	if (o->vocab != NULL || !is_read_with_one(o))
+	if (o->vocab != NULL || !ls_vocabulary_is_used(o))
 		return;
 	if (o->resume && o->run != NULL)
 		ls_vocabulary_find(out, size, o->run);

@@ -14,6 +14,9 @@ ls_status ls_vocabulary_keep(const ls_train_options *options, uint64_t hash);
 /* The run's copy; "" when it has none. */
 void ls_vocabulary_find(char *out, size_t size, const char *run);
 
+/* Whether the data of these settings is read with a vocabulary: text from files. */
+int ls_vocabulary_is_used(const ls_train_options *options);
+
 /* Where settings name no vocabulary, and the data is read with one: the copy of the run that the weights come from
  * (--init) or of the one that goes on (--resume). "": there is none, and the one beside the data is meant. */
 void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *options);
