@@ -60,6 +60,16 @@ const char *ls_isa_name(ls_isa isa)
 	return (unsigned)isa < LS_ISA_COUNT ? isa_names[isa] : "unknown";
 }
 
+static int is_fused(ls_isa isa)
+{
+	return isa == LS_ISA_AVX2 || isa == LS_ISA_AVX512;
+}
+
+int ls_isa_same_bits(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0 || (is_fused(named(a)) && is_fused(named(b)));
+}
+
 ls_status ls_isa_check(void)
 {
 	pthread_once(&once, choose);

@@ -19,6 +19,11 @@ typedef enum ls_isa { LS_ISA_GENERIC, LS_ISA_AVX2, LS_ISA_AVX512, LS_ISA_COUNT }
 ls_isa ls_isa_get(void);
 const char *ls_isa_name(ls_isa isa);
 
+/* Whether two instruction sets, by name, train to the same bits: avx2 and avx512 do (all sums have the same order and a
+ * fused multiply-add per term, whichever kernels compute them), generic has no fused multiply-add and rounds twice. A
+ * name this version does not know is the same as itself alone. */
+int ls_isa_same_bits(const char *a, const char *b);
+
 /* The dispatch of a room: declare the tables of functions its simd/ files export, and list them by ls_isa. Elsewhere
  * than on x86-64 only the generic one is built; the others are NULL. */
 #if defined(__x86_64__)

@@ -48,7 +48,7 @@ typedef struct ls_ckpt_content {
 	const ls_st_pair *notes;   /* (note_count) more of it */
 	size_t note_count;         /* at most LS_CKPT_NOTES */
 	const char *settings;      /* JSON object text: what the run was started with */
-	const char *isa, *kernels; /* what computed it: bits are the same only within one of each; NULL: not known */
+	const char *isa, *kernels; /* what computed it; NULL: not known */
 } ls_ckpt_content;
 
 /* Make RUN/ckpt and tidy it, before hours of training turn out to have nowhere to go. */
@@ -68,8 +68,8 @@ ls_status ls_ckpt_present(const char *run, int *out);
 /* Settings JSON of a checkpoint directory, malloc'd: compare before loading. */
 ls_status ls_ckpt_settings(const char *checkpoint, char **out);
 
-/* Fill params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must agree, and isa and
- * kernels where both sides know them; weights must be finite (LS_ENUMERIC). */
+/* Fill params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must agree, and the
+ * bits of isa (ls_isa_same_bits) where both sides know theirs; weights must be finite (LS_ENUMERIC). */
 ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
 
 /* How weights made by anyone are taken. */

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "base/files.h"
+#include "base/isa.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "ckpt/checkpoint.h"
@@ -211,17 +212,17 @@ static ls_status check_slots(const char *directory, const ls_ckpt_state *state, 
 		       slots_text(needs, sizeof needs, wanted, content->slot_names));
 }
 
-/* Another instruction set or other kernels sum in another order: the run would go on, but not to the same bits. */
-static ls_status check_machine(const char *directory, const char *was, const char *now, const char *variable)
+/* An instruction set that rounds otherwise: the run would go on, but not to the same bits. */
+static ls_status check_isa(const char *directory, const char *was, const char *now)
 {
 	char shown[LS_NAME_TEXT];
-	if (!was || !now || strcmp(was, now) == 0)
+	if (!was || !now || ls_isa_same_bits(was, now))
 		return LS_OK;
 	ls_text_printable(shown, sizeof shown, was);
 	return ls_fail(LS_EMISMATCH,
-		       "%s was trained with %s, this run would use %s; set %s=%s, or start a new run (--init takes its "
-		       "weights)",
-		       directory, shown, now, variable, shown);
+		       "%s was trained with instruction set %s, this run would use %s, which gives other bits; set "
+		       "LOCKSTEP_ISA=%s, or start a new run (--init takes its weights)",
+		       directory, shown, now, shown);
 }
 
 /* Both files are compared before either is imported. */
@@ -264,9 +265,7 @@ ls_status ls_ckpt_load(const char *directory, ls_ckpt_content *content)
 	LS_TRY(checkpoint_open(&c, directory));
 	ls_status status = check_slots(directory, &c.state, content);
 	if (status == LS_OK)
-		status = check_machine(directory, c.state.isa, content->isa, "LOCKSTEP_ISA");
-	if (status == LS_OK)
-		status = check_machine(directory, c.state.kernels, content->kernels, "LOCKSTEP_KERNELS");
+		status = check_isa(directory, c.state.isa, content->isa);
 	if (status == LS_OK)
 		status = load_stores(&c, content);
 	if (status == LS_OK)

@@ -7,15 +7,13 @@
 #include "base/isa.h"
 #include "data/dataset.h"
 #include "exchange/collect.h"
-#include "kernels/gemm.h"
 #include "train/settings.h"
 
 enum { VERSION = 64, NAME = 32, SETTINGS = 16 * 1024, PROBES = 8, MESSAGE = 500 };
 
 /* What a node has. */
 typedef struct hello {
-	char isa[NAME], kernels[NAME];
-	int32_t isa_order;
+	char isa[NAME];
 	uint64_t train_samples, train_hash, test_samples, test_hash;
 	char settings[SETTINGS];
 } hello;
@@ -156,8 +154,6 @@ static ls_status describe(hello *h, const ls_train_options *settings, const ls_d
 
 	memset(h, 0, sizeof(*h));
 	snprintf(h->isa, sizeof(h->isa), "%s", ls_isa_name(ls_isa_get()));
-	snprintf(h->kernels, sizeof(h->kernels), "%s", ls_gemm_backend());
-	h->isa_order = ls_isa_get();
 	if (train_set != NULL)
 		LS_TRY(hash_data(train_set, &h->train_samples, &h->train_hash));
 	if (test_set != NULL)
@@ -184,19 +180,13 @@ static ls_status compare_data(const char *what, uint64_t samples_a, uint64_t sam
 
 static ls_status compare(const hello *a, const hello *b, char name[2][160])
 {
-	const hello *least = a->isa_order < b->isa_order ? a : b;
-
 	LS_TRY(ls_settings_agree(a->settings, name[0], b->settings, name[1]));
-	if (strcmp(a->isa, b->isa) != 0)
-		return ls_fail(LS_EMISMATCH,
-			       "%s computes with %s and %s with %s, which give other bits: set LOCKSTEP_ISA=%s for all",
-			       name[0], a->isa, name[1], b->isa, least->isa);
-	if (strcmp(a->kernels, b->kernels) != 0)
+	if (!ls_isa_same_bits(a->isa, b->isa))
 		return ls_fail(
 			LS_EMISMATCH,
-			"%s computes with %s kernels and %s with %s, which give other bits: set LOCKSTEP_KERNELS "
-			"for all",
-			name[0], a->kernels, name[1], b->kernels);
+			"%s computes with %s and %s with %s, which give other bits: set LOCKSTEP_ISA=generic for "
+			"all",
+			name[0], a->isa, name[1], b->isa);
 	LS_TRY(compare_data("training", a->train_samples, b->train_samples, a->train_hash, b->train_hash, name));
 	return compare_data("test", a->test_samples, b->test_samples, a->test_hash, b->test_hash, name);
 }

@@ -4,7 +4,10 @@
  */
 #include "unit/kernels/simd_check.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "kernels/gemm.h"
 
@@ -194,6 +197,80 @@ static void test_blocks_of_samples(void **state)
 	}
 }
 
+static uint64_t hash_product(uint64_t hash, const ls_gemm_shape *s)
+{
+	ls_gemm gemm;
+	operands o = make_operands(s);
+	assert_int_equal(ls_gemm_make(&gemm, s), LS_OK);
+	ls_gemm_run(&gemm, o.x, o.w, o.got);
+	const unsigned char *bytes = (const unsigned char *)o.got;
+	for (size_t i = 0; i < (size_t)o.y_floats * sizeof(float); i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+	free_operands(&o);
+	return hash;
+}
+
+/* Of products of many shapes, by one backend. */
+static uint64_t hash_products(int backend)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	assert_true(choose(backend));
+	for (int r = 0; r < COUNT(rows_list); r++)
+		for (int d = 0; d < COUNT(depth_list); d++)
+			for (int form = 0; form < 12; form++) {
+				int cols = cols_list[form / 4], depth = depth_list[d];
+				ls_gemm_shape s = { .rows = rows_list[r],
+						    .depth = depth,
+						    .cols = cols,
+						    .ldx = (depth + 15) / 16 * 16,
+						    .ldw = cols,
+						    .ldy = cols,
+						    .transposed = form / 2 % 2,
+						    .accumulate = form % 2 };
+				if ((int64_t)s.rows * depth * cols <= 1000000)
+					hash = hash_product(hash, &s);
+			}
+	return hash;
+}
+
+/* The same of this program under another instruction set: a process keeps to one. */
+static uint64_t hash_in_child(const char *isa, int backend)
+{
+	int ends[2], status = 1;
+	uint64_t hash = 0;
+	assert_int_equal(pipe(ends), 0);
+	const pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		setenv("LOCKSTEP_ISA", isa, 1);
+		execl("/proc/self/exe", "test_gemm", "--hash", backends[backend], (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	FILE *from = fdopen(ends[0], "r");
+	assert_non_null(from);
+	assert_int_equal(fscanf(from, "%" SCNx64, &hash), 1);
+	fclose(from);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	return hash;
+}
+
+/* What ls_isa_same_bits() promises: instruction sets with a fused multiply-add, and the backends on them, give the same
+ * bits, so that nodes may mix them; the generic one gives others. */
+static void test_fused_sets_agree(void **state)
+{
+	(void)state;
+	if (ls_isa_get() < LS_ISA_AVX2)
+		skip();
+	const uint64_t expected = hash_in_child("avx2", 1);
+	for (int b = 0; b < 2; b++)
+		for (int isa = LS_ISA_AVX2; isa <= (int)ls_isa_get() && choose(b); isa++)
+			assert_int_equal(hash_in_child(ls_isa_name((ls_isa)isa), b), expected);
+	assert_int_not_equal(hash_in_child("generic", 1), expected);
+}
+
 static void test_unknown_backend(void **state)
 {
 	(void)state;
@@ -207,12 +284,15 @@ static void test_unknown_backend(void **state)
 	assert_int_equal(ls_gemm_check(), LS_OK);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc == 3 && strcmp(argv[1], "--hash") == 0) {
+		printf("%" PRIx64 "\n", hash_products(strcmp(argv[2], backends[0]) != 0));
+		return 0;
+	}
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_products),
-		cmocka_unit_test(test_cuts),
-		cmocka_unit_test(test_blocks_of_samples),
+		cmocka_unit_test(test_products),          cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_blocks_of_samples), cmocka_unit_test(test_fused_sets_agree),
 		cmocka_unit_test(test_unknown_backend),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
