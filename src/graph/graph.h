@@ -150,6 +150,10 @@ int ls_graph_vocabulary(const ls_graph *graph); /* tokens it knows; 0: images */
  */
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding);
 
+/* The first batch norm whose maps are 1x1, by name; NULL: there is none. In a micro-batch of one sample it has one
+ * value per channel, which normalises to zero whatever it is. */
+const char *ls_graph_single_norm(const ls_graph *graph);
+
 /*
  * After a step: running = (1 - momentum) * running + momentum * batch, batch being the mean over the step's leaves,
  * weighted by samples. `sums` holds the sum over leaves of samples * statistic for buffers [begin, end), and begins

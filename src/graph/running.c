@@ -1,7 +1,20 @@
 /*
- * running.c - running statistics after a step.
+ * running.c - what batch norms need of a micro-batch, and their running statistics after a step.
  */
 #include "graph/graph.h"
+
+const char *ls_graph_single_norm(const ls_graph *graph)
+{
+	for (int i = 0; i < graph->node_count; i++) {
+		const ls_node *node = &graph->nodes[i];
+		if (node->kind != LS_NODE_NORM)
+			continue;
+		const ls_tensor *maps = &graph->values[node->input];
+		if (maps->height == 1 && maps->width == 1)
+			return node->name;
+	}
+	return NULL;
+}
 
 void ls_graph_update_running(const ls_graph *graph, const float *sums, size_t begin, size_t end, double samples,
 			     float *buffers)

@@ -208,6 +208,8 @@ static ls_status build(bench *b)
 	const ls_bench_options *o = b->options;
 
 	LS_TRY(build_graph(b));
+	if (o->replay == NULL) /* a replay computes nothing */
+		LS_TRY(ls_train_check_norms(b->graph, b->job.leaf, "a micro-batch", "give a larger --batch or --leaf"));
 	LS_TRY(make_room(b));
 	ls_trainer_options t = trainer_options(b);
 	LS_TRY(ls_trainer_new(&b->trainer, &t));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "graph/graph.h"
 
 /* A name of the table tells before anything is looked for. */
 static ls_status check_name(const ls_train_options *o)
@@ -80,4 +81,16 @@ ls_status ls_train_build_model(ls_graph **out, const ls_train_options *o, const 
 
 	LS_TRY(check_kind(o, info));
 	return ls_model_build(out, &model);
+}
+
+ls_status ls_train_check_norms(const ls_graph *graph, int64_t size, const char *where, const char *advice)
+{
+	const char *norm = size == 1 ? ls_graph_single_norm(graph) : NULL;
+
+	if (norm == NULL)
+		return LS_OK;
+	return ls_fail(LS_EINVALID,
+		       "batch norm '%s' has maps of 1x1 and needs more than one value per channel to train, but %s has "
+		       "1 sample; %s",
+		       norm, where, advice);
 }

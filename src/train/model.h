@@ -15,4 +15,9 @@ ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *options, 
  * be predicted makes a model for pretraining, otherwise one that classifies. */
 ls_status ls_train_build_model(ls_graph **out, const ls_train_options *options, const ls_dataset_info *info);
 
+/* Refuse micro-batches of one sample for a model with a batch norm on 1x1 maps, as PyTorch does: such a norm has one
+ * value per channel and would train on constants. `where` says which micro-batches have `size` samples, `advice` how to
+ * get others. */
+ls_status ls_train_check_norms(const ls_graph *graph, int64_t size, const char *where, const char *advice);
+
 #endif

@@ -92,6 +92,24 @@ static ls_status count_steps(ls_setup *s)
 	return LS_OK;
 }
 
+/* Micro-batches of one sample: all of them, or the last one of an epoch where the run gets that far. */
+static ls_status check_norms(const ls_setup *s)
+{
+	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, global = s->batches.global;
+	int64_t step = samples < global ? samples : global, size = step < s->batches.leaf ? step : s->batches.leaf;
+	char where[128], advice[128];
+
+	snprintf(where, sizeof(where), "a micro-batch of this run (%lld samples, batch %lld)", (long long)samples,
+		 (long long)global);
+	LS_TRY(ls_train_check_norms(s->graph, size, where, "give a larger --batch or --leaf"));
+	snprintf(where, sizeof(where), "the last micro-batch of an epoch (%lld samples, %lld per micro-batch)",
+		 (long long)samples, (long long)size);
+	snprintf(advice, sizeof(advice), "use --samples %lld or another --batch", (long long)samples - 1);
+	return s->total_steps >= s->steps_per_epoch
+		       ? ls_train_check_norms(s->graph, samples % global % size, where, advice)
+		       : LS_OK;
+}
+
 static ls_trainer_options trainer_options(ls_setup *s)
 {
 	const ls_train_options *o = s->options;
@@ -257,7 +275,8 @@ static ls_status open_all(ls_setup *s)
 	choose_vocabulary(s);
 	LS_TRY(open_data(s));
 	LS_TRY(build_graph(s));
-	return count_steps(s);
+	LS_TRY(count_steps(s));
+	return check_norms(s);
 }
 
 static ls_status plan_evaluation(ls_setup *s)

@@ -99,4 +99,26 @@ fails_with "kernels nobody knows" 2 "LOCKSTEP_KERNELS" env LOCKSTEP_KERNELS=fast
 fails_with "an instruction set nobody knows" 2 "LOCKSTEP_ISA" env LOCKSTEP_ISA=mmx "$LOCKSTEP" train --model mlp \
 	--data glyphs --samples 64 --steps 1
 
+# Batch norm needs more than one value per channel: ResNet's last maps of 28x28 images are 1x1, so micro-batches of one
+# sample, also the last one of an epoch, are refused before the first step; where none comes the run goes on.
+resnet=("$LOCKSTEP" train --model resnet18 --data glyphs --test-samples 20 --devices 1)
+fails_with "batch norm on one sample" 2 "batch norm 'layer4.0.bn1' has maps of 1x1 and needs more than one value per channel" \
+	"${resnet[@]}" --samples 20 --batch 1 --steps 1
+like "what to give" "$err" "give a larger --batch or --leaf"
+is "before training" "$out" ""
+fails_with "in micro-batches of one sample" 2 "batch norm 'layer4.0.bn1'" "${resnet[@]}" --samples 20 --global-batch 4 --leaf 1
+fails_with "in a dataset of one sample" 2 "batch norm 'layer4.0.bn1'" "${resnet[@]}" --samples 1
+fails_with "in the last micro-batch of an epoch" 2 \
+	"the last micro-batch of an epoch \(9 samples, 4 per micro-batch\) has 1 sample; use --samples 8" \
+	"${resnet[@]}" --samples 9 --batch 4
+fails_with "in the last micro-batch of the only step" 2 "the last micro-batch of an epoch \(9 samples, 4 per micro-batch\)" \
+	"${resnet[@]}" --samples 9 --global-batch 16 --leaf 4
+run "${resnet[@]}" --samples 9 --batch 4 --steps 2
+is "a run that ends before it is not refused" "$status" 0
+run "${resnet[@]}" --samples 8 --batch 4 --eval-every 0
+is "nor one without a rest" "$status" 0
+fails_with "nor measured" 2 "batch norm 'layer4.0.bn1'" "$LOCKSTEP" bench --model resnet18 --batch 1 --steps 1 --warmup 0 --repeat 1
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 9 --test-samples 20 --batch 4 --devices 1
+is "a model without batch norm takes any" "$status" 0
+
 test_end
