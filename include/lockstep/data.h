@@ -67,6 +67,8 @@ typedef struct ls_dataset_options {
 	uint64_t samples; /* size of a generated dataset, or a cap on one from files (of images the first so many, of
 			   * text so many evenly spread); 0: its default */
 	uint64_t seed;    /* of generated datasets, and of masks */
+	int classes; /* a directory of images: labels are 0 .. classes-1, one beyond is an error; 0: as many classes as
+		      * the training labels have */
 
 	/* text */
 	const char *vocab;   /* vocab.txt; NULL: the one beside the data */

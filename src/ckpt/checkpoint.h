@@ -75,6 +75,8 @@ ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
 /* How weights made by anyone are taken. */
 typedef struct ls_ckpt_import {
 	int fresh_heads;     /* a head that the file has not keeps the values it has: for another task */
+	const char *head;    /* the layer of classes by name: with fresh_heads it keeps the values it has, too, where
+				the file's is for another number of classes; may be NULL */
 	uint64_t vocabulary; /* hash of the vocabulary they are to work with; 0: there is none */
 	const char *trained; /* the file of the one they were trained with, to be named when it is another; may be NULL
 			      */

@@ -83,7 +83,9 @@ typedef struct match {
 	const ls_ckpt_import *how;
 	const ls_ckpt_family *family; /* NULL: names are as they are */
 	const char *label;
-	uint8_t *used; /* (tensors of the file) */
+	uint8_t *used;                  /* (tensors of the file) */
+	int64_t classes, other_classes; /* of the model's layer of classes, and of the file's where they are not the
+					   same; else 0 */
 	complaints list;
 	char fresh[256], idle[256]; /* heads: of the model, and of the file */
 } match;
@@ -111,6 +113,41 @@ static int same_data(const ls_st_tensor *a, const ls_st_tensor *b)
 	return a->dtype == b->dtype && a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
 }
 
+/* "fc.bias" of layer "fc"; ending NULL: any tensor of it. */
+static int is_of_layer(const char *name, const char *layer, const char *ending)
+{
+	size_t length = strlen(layer);
+	return strncmp(name, layer, length) == 0 && name[length] == '.' &&
+	       (ending == NULL || strcmp(name + length + 1, ending) == 0);
+}
+
+static int differs_in_rows(const ls_st_tensor *a, const ls_st_tensor *b)
+{
+	return a->rank == b->rank && a->rank > 0 && a->shape[0] != b->shape[0] &&
+	       ls_shape_equal(a->rank - 1, a->shape + 1, b->rank - 1, b->shape + 1);
+}
+
+/* The weights of the layer of classes differ in the number of their rows alone: another task. */
+static void find_other_classes(match *m)
+{
+	const char *head = m->how && m->how->fresh_heads ? m->how->head : NULL;
+	for (size_t i = 0; head && i < m->entries->count; i++) {
+		const ls_st_tensor *wanted = &m->entries->tensors[i], *found;
+		if (!is_of_layer(wanted->name, head, "weight"))
+			continue;
+		found = ls_st_find(m->reader, wanted->name);
+		if (found && differs_in_rows(wanted, found))
+			m->classes = wanted->shape[0], m->other_classes = found->shape[0];
+	}
+}
+
+/* A tensor of that layer is left as it is, when the file's is the whole one of another task. */
+static int starts_afresh(const match *m, const ls_st_tensor *wanted, const ls_st_tensor *found)
+{
+	return m->other_classes > 0 && is_of_layer(wanted->name, m->how->head, NULL) && found &&
+	       differs_in_rows(wanted, found) && found->shape[0] == m->other_classes;
+}
+
 static void match_entry(match *m, size_t i)
 {
 	const ls_st_tensor *wanted = &m->entries->tensors[i], *second = NULL;
@@ -122,6 +159,10 @@ static void match_entry(match *m, size_t i)
 	mark(m, second);
 	if (!found && m->how && m->how->fresh_heads && ls_ckpt_is_head(m->family, wanted->name)) {
 		add_head(m->fresh, sizeof m->fresh, wanted->name);
+		return;
+	}
+	if (starts_afresh(m, wanted, found)) {
+		m->entries->found[i] = NULL;
 		return;
 	}
 	compare_entry(&m->list, wanted, m->entries->sources[i].param->role == LS_ROLE_COUNTER, found);
@@ -193,6 +234,7 @@ static ls_status match_all(match *m)
 {
 	if (m->family)
 		LS_TRY(match_words(m));
+	find_other_classes(m);
 	for (size_t i = 0; i < m->entries->count; i++)
 		match_entry(m, i);
 	match_extras(m);
@@ -200,6 +242,11 @@ static ls_status match_all(match *m)
 		return fail_with(&m->list, m->label);
 	if (*m->fresh)
 		ls_log_note("%s has no %s: this head starts afresh", m->label, m->fresh);
+	if (m->other_classes)
+		ls_log_note("%s has %" PRId64 " classes, this model %" PRId64
+			    ": its layer %s is not used, a new one starts "
+			    "afresh",
+			    m->label, m->other_classes, m->classes, m->how->head);
 	if (*m->idle)
 		ls_log_note("%s of %s is the head of another task: not used", m->idle, m->label);
 	return LS_OK;

@@ -110,8 +110,8 @@ static ls_status labels_check(const idx_pair *pair, int classes)
 	const ls_idx *labels = &pair->labels.idx;
 	for (uint64_t i = 0; i < labels->elements; i++)
 		if (labels->data[i] >= classes)
-			return ls_fail(LS_EFORMAT, "%s: label %u at index %llu, expected 0..%d", pair->label_path,
-				       labels->data[i], (unsigned long long)i, classes - 1);
+			return ls_fail(LS_EFORMAT, "%s: label %u at index %llu, expected 0..%d: there are %d classes",
+				       pair->label_path, labels->data[i], (unsigned long long)i, classes - 1, classes);
 	return LS_OK;
 }
 
@@ -168,7 +168,9 @@ static ls_status pair_describe(const idx_pair *pair, const char *dir, const ls_d
 			    (unsigned long long)options->samples);
 	if (options->samples && options->samples < info->samples)
 		info->samples = options->samples;
-	if (!fixed_classes)
+	if (!fixed_classes && options->classes > 0)
+		info->classes = options->classes;
+	else if (!fixed_classes)
 		LS_TRY(count_classes(pair, dir, options->split, &info->classes));
 	return shape_check(pair, info, fixed_classes);
 }

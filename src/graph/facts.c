@@ -153,3 +153,11 @@ ls_graph_facts ls_graph_describe(const ls_graph *graph)
 	}
 	return facts;
 }
+
+const char *ls_graph_head(const ls_graph *graph)
+{
+	int producer = ls_graph_producer(graph, graph->logits);
+	const ls_node *node = producer != LS_NONE ? &graph->nodes[producer] : NULL;
+	int is_layer = node != NULL && (node->kind == LS_NODE_CONV || node->kind == LS_NODE_LINEAR);
+	return is_layer && node->weight != LS_NONE ? node->name : NULL;
+}

@@ -150,6 +150,9 @@ int ls_graph_vocabulary(const ls_graph *graph); /* tokens it knows; 0: images */
  */
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding);
 
+/* The layer whose output is the logits, by name, when it has weights of its own, a row per class; NULL: it has not. */
+const char *ls_graph_head(const ls_graph *graph);
+
 /* The first batch norm whose maps are 1x1, by name; NULL: there is none. In a micro-batch of one sample it has one
  * value per channel, which normalises to zero whatever it is. */
 const char *ls_graph_single_norm(const ls_graph *graph);

@@ -25,6 +25,7 @@ typedef struct evaluation {
 	ls_weights weights;
 	ls_settings_stored stored; /* what the run or the file says */
 	ls_train_options settings; /* the same with the options on top */
+	int classes;               /* that the weights tell apart; 0: not known */
 	ls_weights_said said;
 	char vocab[4096];
 	ls_dataset *own_set;
@@ -111,15 +112,49 @@ static ls_status find_weights(evaluation *e)
 	return LS_OK;
 }
 
+/* The layer of classes of a model, as its file names it, whatever the samples. */
+static ls_status name_head(const evaluation *e, char *out, size_t size)
+{
+	const ls_model_row *row = ls_model_row_of(e->settings.model);
+	ls_dataset_info info = { .tokens_max = row != NULL && row->is_text };
+	ls_graph *graph = NULL;
+
+	LS_TRY(ls_train_build_model(&graph, &e->settings, &info));
+	const char *head = ls_graph_head(graph);
+	snprintf(out, size, "%s.weight", head != NULL ? head : "");
+	ls_graph_free(graph);
+	return LS_OK;
+}
+
+/* As many as the trained weights have rows for, whatever labels the data has. A file without that layer is refused when
+ * it is loaded. */
+static ls_status count_classes(evaluation *e)
+{
+	ls_st_reader *reader = NULL;
+	char head[256];
+
+	if (e->options->graph != NULL || e->settings.model == NULL)
+		return LS_OK;
+	LS_TRY(name_head(e, head, sizeof(head)));
+	LS_TRY(ls_st_open(&reader, e->weights.file));
+	const ls_st_tensor *weight = ls_st_find(reader, head);
+	if (weight != NULL && weight->rank > 0 && weight->shape[0] <= INT32_MAX)
+		e->classes = (int)weight->shape[0];
+	ls_st_close(reader);
+	return LS_OK;
+}
+
 static ls_status open_data(evaluation *e)
 {
+	const ls_data_wanted wanted = { LS_SPLIT_TEST, e->settings.test_samples, e->classes };
+
 	e->set = e->options->set;
 	if (e->set != NULL)
 		return LS_OK;
 	if (e->settings.data == NULL)
 		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add --data NAME",
 			       e->weights.file);
-	LS_TRY(ls_train_open_data(&e->own_set, &e->settings, LS_SPLIT_TEST, e->settings.test_samples));
+	LS_TRY(ls_train_open_data(&e->own_set, &e->settings, &wanted));
 	e->set = e->own_set;
 	return LS_OK;
 }
@@ -133,7 +168,10 @@ static ls_status build_graph(evaluation *e)
 		if (e->settings.model == NULL)
 			return ls_fail(LS_EINVALID, "%s does not say which model it is; add --model NAME",
 				       e->weights.file);
-		LS_TRY(ls_train_build_model(&e->own_graph, &e->settings, info));
+		ls_dataset_info shape = *info;
+		if (e->classes > 0 && info->picks_max == 0)
+			shape.classes = e->classes;
+		LS_TRY(ls_train_build_model(&e->own_graph, &e->settings, &shape));
 		e->graph = e->own_graph;
 	}
 	return ls_graph_fits(e->graph, info);
@@ -218,6 +256,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(find_weights(e));
 	if (o->logits != NULL)
 		LS_TRY(check_logits(e));
+	LS_TRY(count_classes(e));
 	LS_TRY(open_data(e));
 	LS_TRY(build_graph(e));
 	LS_TRY(load(e));

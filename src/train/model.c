@@ -20,14 +20,15 @@ static ls_status check_name(const ls_train_options *o)
 	return LS_OK;
 }
 
-ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, ls_split split, uint64_t samples)
+ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, const ls_data_wanted *wanted)
 {
 	ls_dataset_options d = LS_DATASET_OPTIONS_INIT;
 	LS_TRY(check_name(o));
 	d.name = o->data;
 	d.dir = o->data_dir;
-	d.split = split;
-	d.samples = samples;
+	d.split = wanted->split;
+	d.samples = wanted->samples;
+	d.classes = wanted->classes;
 	d.seed = o->seed;
 	d.vocab = o->vocab;
 	d.cased = o->cased;

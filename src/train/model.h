@@ -8,8 +8,15 @@
 #include <lockstep/models.h>
 #include <lockstep/train.h>
 
-/* Settings that say how text is read, and the dataset they open. */
-ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *options, ls_split split, uint64_t samples);
+/* Which part of the data is wanted, and what is known of the model it is for. */
+typedef struct ls_data_wanted {
+	ls_split split;
+	uint64_t samples; /* 0: all */
+	int classes;      /* of the model; 0: as many as the data has */
+} ls_data_wanted;
+
+/* The dataset that settings name, text read as they say. */
+ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *options, const ls_data_wanted *wanted);
 
 /* A finished graph for samples like `info`'s: images for models of images, text for models of text. Text with tokens to
  * be predicted makes a model for pretraining, otherwise one that classifies. */

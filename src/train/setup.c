@@ -52,11 +52,11 @@ static ls_status open_data(ls_setup *s)
 	s->train_set = o->train_set;
 	s->test_set = o->eval_every > 0 ? o->test_set : NULL;
 	if (s->train_set == NULL) {
-		LS_TRY(ls_train_open_data(&s->own_train, o, LS_SPLIT_TRAIN, o->samples));
+		LS_TRY(ls_train_open_data(&s->own_train, o, &(ls_data_wanted){ LS_SPLIT_TRAIN, o->samples, 0 }));
 		s->train_set = s->own_train;
 	}
 	if (s->test_set == NULL && o->train_set == NULL && o->eval_every > 0) {
-		LS_TRY(ls_train_open_data(&s->own_test, o, LS_SPLIT_TEST, o->test_samples));
+		LS_TRY(ls_train_open_data(&s->own_test, o, &(ls_data_wanted){ LS_SPLIT_TEST, o->test_samples, 0 }));
 		s->test_set = s->own_test;
 	}
 	if (ls_dataset_describe(s->train_set)->samples == 0)

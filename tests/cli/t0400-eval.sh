@@ -112,4 +112,51 @@ fails_with "initial weights from a pipe" 1 "pipe is not a regular file" timeout 
 	--data glyphs --samples 64 --steps 1 --init pipe
 fails_with "weights from a device" 1 "/dev/zero is not a regular file" timeout 10 "$LOCKSTEP" eval /dev/zero
 
+# The number of classes is the run's, whatever labels the data has.
+"$LOCKSTEP" data make glyphs --samples 300 --out digits --quiet
+idx() { # FROM TO COUNT LABELS: the first COUNT test images of FROM whose label is in LABELS, plus SHIFT
+	python3 - "$@" "${SHIFT:-0}" <<'PYTHON'
+import os, struct, sys
+source, target, count, labels, shift = sys.argv[1:]
+images = open(source + "/t10k-images-idx3-ubyte", "rb").read()[16:]
+labels_in = open(source + "/t10k-labels-idx1-ubyte", "rb").read()[8:]
+wanted = [i for i, label in enumerate(labels_in) if str(label) in labels.split(",")][:int(count)]
+os.makedirs(target, exist_ok=True)
+for split in ["t10k"] + (["train"] if os.environ.get("BOTH") else []):
+    with open(target + "/" + split + "-images-idx3-ubyte", "wb") as out:
+        out.write(struct.pack(">4I", 0x803, len(wanted), 28, 28) + b"".join(images[784 * i:784 * i + 784] for i in wanted))
+    with open(target + "/" + split + "-labels-idx1-ubyte", "wb") as out:
+        out.write(struct.pack(">2I", 0x801, len(wanted)) + bytes(labels_in[i] + int(shift) for i in wanted))
+PYTHON
+}
+idx digits few 100 0,1,2,3,4
+run "$LOCKSTEP" eval runs/a --data few
+is "digits 0 to 4 on a run of ten classes" "$status$err" 0
+like "all of them" "$out" ', 100 samples in'
+idx digits one 1 0
+run "$LOCKSTEP" eval runs/a --data one
+is "one image, of one label" "$status$err" 0
+like "is one sample" "$out" ', 1 samples? in'
+run "$LOCKSTEP" eval runs/a/ckpt/step-000000032/model.safetensors --data few
+is "of a file alone" "$status$err" 0
+SHIFT=6 idx digits beyond 50 2,3,4
+fails_with "labels beyond the run's classes" 1 "t10k-labels-idx1-ubyte: label 10 at index [0-9]+, expected 0\.\.9: there are 10 classes" \
+	"$LOCKSTEP" eval runs/a --data beyond
+
+# Weights for another number of classes: the layer of classes starts afresh, and this is said.
+BOTH=1 idx digits five 100 0,1,2,3,4
+train_five() { "$LOCKSTEP" train --model mlp --data five --devices 1 --batch 20 --steps 2 "$@"; }
+run train_five --init runs/a --run runs/five
+is "ten classes to five" "$status" 0
+like "is said" "$err" "has 10 classes, this model 5: its layer fc3 is not used, a new one starts afresh"
+ok "the run has five" python3 -c 'import json, struct, sys
+data = open("runs/five/ckpt/step-000000002/model.safetensors", "rb").read()
+header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+assert header["fc3.weight"]["shape"] == [5, 128] and header["fc2.weight"]["shape"] == [128, 256]'
+run "$LOCKSTEP" eval runs/five
+is "and is evaluated" "$status$err" 0
+fails_with "on ten digits it is refused" 1 "expected 0\.\.4: there are 5 classes" "$LOCKSTEP" eval runs/five --data digits
+run train_five --init runs/five
+unlike "the same number is taken whole" "$err" "afresh"
+
 test_end

@@ -247,6 +247,53 @@ static void no_family(void **state)
 	free(m.params);
 }
 
+/* Weights for 3 classes of a model with 2: the layer of classes stays as it was, all else is the file's. */
+static void another_number_of_classes(void **state)
+{
+	static const item three[ITEMS] = { { "body.weight", LS_F32, { 2, 2 }, 1 },
+					   { "fc.weight", LS_F32, { 3, 2 }, 2 },
+					   { "fc.bias", LS_F32, { 3 }, 3 } };
+	const ls_ckpt_import how = { .fresh_heads = 1, .head = "fc" }, strict = { .head = "fc" };
+	model m = { .table = { .rows = m.rows, .capacity = ROWS_MAX } };
+	item bad[ITEMS];
+	char *notes;
+	add_row(&m, "body.weight", LS_ROLE_WEIGHT, 2, (int64_t[]){ 2, 2 }, 4);
+	add_row(&m, "fc.weight", LS_ROLE_WEIGHT, 2, (int64_t[]){ 2, 2 }, 4);
+	add_row(&m, "fc.bias", LS_ROLE_BIAS, 1, (int64_t[]){ 2 }, 4);
+	ls_params_lay_out(&m.table, 0);
+	m.params = calloc(m.table.total, sizeof(float));
+	for (size_t i = 0; i < m.table.total; i++)
+		m.params[i] = -1;
+	assert_int_equal(load(*state, &m, three, NULL, strict, &notes), LS_EMISMATCH);
+	assert_mentions(
+		"'fc.weight' has shape (3, 2), the model needs (2, 2); 'fc.bias' has shape (3), the model needs "
+		"(2)");
+	free(notes);
+	const struct {
+		size_t item;
+		int64_t shape[2];
+		const char *message;
+	} wrong[] = {
+		{ 2, { 4 }, "'fc.bias' has shape (4), the model needs (2)" },
+		{ 1, { 3, 5 }, "'fc.weight' has shape (3, 5), the model needs (2, 2)" },
+		{ 0, { 3, 2 }, "'body.weight' has shape (3, 2), the model needs (2, 2)" },
+	};
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		memcpy(bad, three, sizeof bad);
+		memcpy(bad[wrong[i].item].shape, wrong[i].shape, sizeof wrong[i].shape);
+		assert_int_equal(load(*state, &m, bad, NULL, how, &notes), LS_EMISMATCH);
+		assert_mentions(wrong[i].message);
+		free(notes);
+	}
+	assert_true(first_of(&m, 0) == -1);
+	assert_int_equal(load(*state, &m, three, NULL, how, &notes), LS_OK);
+	assert_mentions_in(notes, "has 3 classes, this model 2: its ");
+	assert_mentions_in(notes, "layer fc is not used, a new one starts afresh\n");
+	assert_true(first_of(&m, 0) == 1 && first_of(&m, 1) == -1 && first_of(&m, 2) == -1);
+	free(notes);
+	free(m.params);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
 
 int main(void)
@@ -259,6 +306,7 @@ int main(void)
 		TEST(other_names),
 		TEST(vocabularies),
 		TEST(no_family),
+		TEST(another_number_of_classes),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
