@@ -105,16 +105,19 @@ static int print_rows(const ls_sweep_result *result, FILE *to)
 	ls_table table = { .columns = 9,
 			   .heads = { "<model", "nodes", "devices", "batch", "<placement", "rate", "samples/s",
 				      "spread", "speedup" } };
-	int replayed = 0, above = 0;
+	int replayed = 0, above = 0, alone = 0;
 	for (size_t i = 0; i < result->row_count; i++) {
 		add_row(&table, &result->rows[i]);
 		replayed |= result->rows[i].replay;
 		above |= is_above_ideal(&result->rows[i]);
+		alone |= !strcmp(result->rows[i].state, "done") && !(result->rows[i].speedup > 0);
 	}
 	int failed = ls_table_print(&table, to);
 	ls_table_release(&table);
 	if (replayed)
 		fprintf(to, "* devices sleep through the profile of one: more of them than this machine has cores\n");
+	if (alone)
+		fprintf(to, "- no speedup: there is no row of one device that was measured in the same way\n");
 	if (above)
 		fprintf(to, "+ above ideal: lockstep report says the likely reason\n");
 	return failed;

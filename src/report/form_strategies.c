@@ -17,8 +17,7 @@ static int is_ps(const ls_point *point)
 
 static const char *unit_of(const ls_study *study, const ls_point *point)
 {
-	const ls_point *base = ls_study_base(study, point);
-	return point->tokens_per_s > 0 || (base && base->tokens_per_s > 0) ? "words/s" : "samples/s";
+	return ls_study_reads(study, point) ? "words/s" : "samples/s";
 }
 
 /* One point a model, in the order of the sweep. */
@@ -38,12 +37,19 @@ static size_t list_models(const ls_study *study, const ls_point *models[MODELS_M
 
 /* ---- baselines --------------------------------------------------------------------------------------------------- */
 
-static const ls_point *baseline_on(const ls_study *study, const char *model, const char *host)
+static int same_baseline(const ls_study *study, const ls_point *a, const ls_point *b)
+{
+	return a->job.replay == b->job.replay &&
+	       !strcmp(ls_point_host(study->results, a), ls_point_host(study->results, b));
+}
+
+/* Measured or replayed, as `like`, and on its host. */
+static const ls_point *baseline_on(const ls_study *study, const char *model, const ls_point *like)
 {
 	for (size_t i = 0; i < study->results->point_count; i++) {
 		const ls_point *point = &study->results->points[i];
 		if (ls_study_base(study, point) == point && !strcmp(point->job.model, model) &&
-		    !strcmp(ls_point_host(study->results, point), host))
+		    same_baseline(study, point, like))
 			return point;
 	}
 	return NULL;
@@ -52,10 +58,9 @@ static const ls_point *baseline_on(const ls_study *study, const char *model, con
 static int begins_host(const ls_study *study, size_t at)
 {
 	const ls_point *points = study->results->points;
-	const char *host = ls_point_host(study->results, &points[at]);
 	for (size_t i = 0; i < at; i++)
 		if (points[i].state == LS_POINT_DONE && ls_study_base(study, &points[i]) == &points[i] &&
-		    !strcmp(ls_point_host(study->results, &points[i]), host))
+		    same_baseline(study, &points[i], &points[at]))
 			return 0;
 	return ls_study_base(study, &points[at]) == &points[at];
 }
@@ -72,10 +77,10 @@ static void add_baselines(const ls_study *study, const ls_point *const *models, 
 	for (size_t i = 0; i < study->results->point_count; i++) {
 		if (!begins_host(study, i))
 			continue;
-		const char *host = ls_point_host(study->results, &study->results->points[i]);
-		ls_grid_add(grid, "%s", host);
+		const ls_point *first = &study->results->points[i];
+		ls_grid_add(grid, "%s%s", ls_point_host(study->results, first), ls_point_star(first));
 		for (size_t k = 0; k < count; k++) {
-			const ls_point *base = baseline_on(study, models[k]->job.model, host);
+			const ls_point *base = baseline_on(study, models[k]->job.model, first);
 			ls_grid_number(grid, base ? ls_study_words(study, base) : 0);
 		}
 	}
@@ -93,7 +98,9 @@ static int same_setting(const ls_point *a, const ls_point *b)
 
 static int same_place(const ls_point *a, const ls_point *b)
 {
-	return a->job.devices == b->job.devices && a->job.nodes == b->job.nodes;
+	int alone = a->job.devices == 1 && !is_ps(a) && !is_ps(b);
+	return a->job.devices == b->job.devices && a->job.nodes == b->job.nodes &&
+	       (!alone || a->job.replay == b->job.replay);
 }
 
 static int begins_setting(const ls_results *results, size_t at)

@@ -19,7 +19,8 @@ static int same_table(const ls_point_job *a, const ls_point_job *b)
 
 static int same_group(const ls_point_job *a, const ls_point_job *b)
 {
-	return same_table(a, b) && a->nodes == b->nodes && a->devices == b->devices && !strcmp(a->shape, b->shape);
+	return same_table(a, b) && a->nodes == b->nodes && a->devices == b->devices && !strcmp(a->shape, b->shape) &&
+	       a->replay == b->replay && !(a->speed < b->speed) && !(a->speed > b->speed);
 }
 
 typedef struct group {
@@ -61,12 +62,13 @@ static group group_of(const ls_results *results, const ls_point *first)
 	return g;
 }
 
-/* The runs with one device. */
+/* The runs with one device, measured like the point, on nodes that nobody made slower. */
 static group baseline_of(const ls_results *results, const ls_point *point)
 {
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *base = &results->points[i];
-		if (base->state == LS_POINT_DONE && base->job.devices == 1 && same_table(&base->job, &point->job))
+		if (base->state == LS_POINT_DONE && base->job.devices == 1 && same_table(&base->job, &point->job) &&
+		    ls_point_comparable(base, point))
 			return group_of(results, base);
 	}
 	return (group){ 0 };
@@ -115,10 +117,10 @@ static void add_row(const ls_study *study, ls_grid *grid, const row *r)
 	ls_grid_add(grid, "%s", r->where);
 }
 
-static void add_group(const ls_study *study, ls_grid *grid, const ls_point *first, const group *base)
+static void add_group(const ls_study *study, ls_grid *grid, const ls_point *first)
 {
 	const ls_results *results = study->results;
-	group g = group_of(results, first);
+	group g = group_of(results, first), baseline = baseline_of(results, first), *base = &baseline;
 	row average = { .point = first,
 			.seconds = g.mean_s,
 			.speedup = base->mean_s > 0 && g.mean_s > 0 ? base->mean_s / g.mean_s : 0,
@@ -158,14 +160,13 @@ static void add_table(const ls_study *study, const ls_point *first)
 	static const char *const heads[] = { "#Nodes", "#Devices", "Epoch",   "Batchsize",
 					     "Steps",  "Runtime",  "Speedup", "Node(s)" };
 	const ls_results *results = study->results;
-	group base = baseline_of(results, first);
 
 	ls_page_heading(study->page, 3, "%s%s%s Performance Results", first->job.data[0] ? first->job.data : "",
 			first->job.data[0] ? ", " : "", first->job.model);
 	ls_grid *grid = ls_page_table(study->page, 8, heads);
 	for (size_t i = 0; i < results->point_count; i++)
 		if (begins(results, i, same_group) && same_table(&results->points[i].job, &first->job))
-			add_group(study, grid, &results->points[i], &base);
+			add_group(study, grid, &results->points[i]);
 	ls_grid_drop_empty(grid);
 	if (is_worked_out(&first->job))
 		ls_page_paragraph(study->page,

@@ -87,16 +87,15 @@ static int is_base(const ls_point *point)
 	return is_done(point) && point->job.devices == 1 && is_one(point);
 }
 
-const ls_point *ls_study_base(const ls_study *study, const ls_point *point)
+/* The same work on one device, of the same host if there is one; `any`: also where it was measured in another way. */
+static const ls_point *find_base(const ls_study *study, const ls_point *point, int any)
 {
 	const ls_results *results = study->results;
 	const ls_point *found = NULL;
 
-	if (is_base(point))
-		return point;
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *base = &results->points[i];
-		if (!is_base(base) || !same(base, point, BASE_PARTS))
+		if (!is_base(base) || !same(base, point, BASE_PARTS) || !(any || ls_point_comparable(base, point)))
 			continue;
 		if (same(base, point, 1u << HOST))
 			return base;
@@ -104,6 +103,11 @@ const ls_point *ls_study_base(const ls_study *study, const ls_point *point)
 			found = base;
 	}
 	return found;
+}
+
+const ls_point *ls_study_base(const ls_study *study, const ls_point *point)
+{
+	return is_base(point) ? point : find_base(study, point, 0);
 }
 
 double ls_study_speedup(const ls_study *study, const ls_point *point)
@@ -114,7 +118,15 @@ double ls_study_speedup(const ls_study *study, const ls_point *point)
 
 const char *ls_study_flag(const ls_study *study, const ls_point *point)
 {
-	return ls_flag_point(study->page, study->results, point, ls_study_base(study, point));
+	const ls_point *base = ls_study_base(study, point), *other = find_base(study, point, 1);
+
+	if (base == NULL && other != NULL && is_done(point) && point->job.replay != other->job.replay)
+		return ls_page_text(study->page,
+				    "no speedup: this row is %s, the row of one device %s; the same 'lockstep bench' "
+				    "command measures what is missing.",
+				    point->job.replay ? "replayed" : "measured",
+				    other->job.replay ? "replayed" : "measured");
+	return ls_flag_point(study->page, study->results, point, base);
 }
 
 int ls_model_related(const char *a, const char *b)
@@ -123,15 +135,27 @@ int ls_model_related(const char *a, const char *b)
 	return !strcmp(a, b) || (a[family] && family == strcspn(b, "-") && b[family] && !strncmp(a, b, family));
 }
 
-/* Replayed devices read no text: a sample has as many tokens as one of the baseline. */
+/* Replayed devices read no text: a sample has as many tokens as one of a device that did. */
+static const ls_point *reader_of(const ls_study *study, const ls_point *point)
+{
+	for (size_t i = 0; i < study->results->point_count && !(point->tokens_per_s > 0); i++) {
+		const ls_point *other = &study->results->points[i];
+		if (is_base(other) && other->tokens_per_s > 0 && same(other, point, BASE_PARTS))
+			return other;
+	}
+	return point;
+}
+
+int ls_study_reads(const ls_study *study, const ls_point *point)
+{
+	return reader_of(study, point)->tokens_per_s > 0;
+}
+
 double ls_study_words(const ls_study *study, const ls_point *point)
 {
-	const ls_point *base = ls_study_base(study, point);
-	if (point->tokens_per_s > 0)
-		return point->tokens_per_s;
-	if (base && base->tokens_per_s > 0)
-		return point->samples_per_s * base->tokens_per_s / base->samples_per_s;
-	return point->samples_per_s;
+	const ls_point *reader = reader_of(study, point);
+	return reader->tokens_per_s > 0 ? point->samples_per_s * reader->tokens_per_s / reader->samples_per_s
+					: point->samples_per_s;
 }
 
 const char *ls_point_star(const ls_point *point)
@@ -158,7 +182,8 @@ static int has_own_baselines(const ls_results *results)
 	for (size_t i = 0; i < results->point_count; i++)
 		for (size_t k = 0; k < i; k++) {
 			const ls_point *a = &results->points[i], *b = &results->points[k];
-			if (is_base(a) && is_base(b) && same(a, b, BASE_PARTS) && !same(a, b, 1u << HOST))
+			if (is_base(a) && is_base(b) && same(a, b, BASE_PARTS | 1u << REPLAY) &&
+			    !same(a, b, 1u << HOST))
 				return 1;
 		}
 	return 0;

@@ -41,6 +41,7 @@ int ls_study_seen(const ls_study *study, size_t line, const ls_point *point);
 
 /* NULL: none. */
 const ls_point *ls_study_base(const ls_study *study, const ls_point *point);
+int ls_study_reads(const ls_study *study, const ls_point *point);      /* text: rates may be told in words */
 double ls_study_speedup(const ls_study *study, const ls_point *point); /* 0: no baseline */
 const char *ls_study_flag(const ls_study *study, const ls_point *point);
 

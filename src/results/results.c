@@ -48,6 +48,7 @@ static const ls_field job_fields[] = {
 	MAYBE(wire),
 	MAYBE(rate),
 	WHOLE(replay, 1),
+	LS_FIELD_REAL_IF_OF(OF, speed, 0, 1),
 	WHOLE(warmup, 1e9),
 	WHOLE(steps, 1e12),
 	WHOLE(epochs, 1e9),
@@ -361,6 +362,14 @@ static int write_point(const ls_point *point, json_t *into)
 	for (size_t k = 0; k < LS_COUNT(lists); k++)
 		bad |= write_rows(&lists[k], point, object);
 	return bad | json_array_append_new(into, object);
+}
+
+int ls_point_comparable(const ls_point *base, const ls_point *point)
+{
+	const ls_point_job *b = &base->job, *p = &point->job;
+	int whole = !(b->speed > 0 && b->speed < 1);
+
+	return b->replay == p->replay && (whole || (p->nodes == 1 && p->speed >= b->speed && p->speed <= b->speed));
 }
 
 ls_status ls_results_write(const ls_results *results, const char *path)

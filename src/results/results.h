@@ -30,12 +30,13 @@ typedef struct ls_point_job {
 	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME];
 	char shape[LS_RESULTS_NAME];
 	int64_t nodes, devices, threads, servers;
-	int64_t batch;                       /* samples a device and step */
-	char placement[16], wire[16];        /* "local", "allreduce" or "ps"; "fp32" or "bf16" */
-	char rate[32];                       /* of links, "1gbit"; "" where nothing limits them */
-	int64_t replay;                      /* devices slept through a profile */
-	int64_t warmup, steps;               /* of a bench, each repeat */
-	int64_t epochs, samples;             /* of training; 0 where they do not apply */
+	int64_t batch;                /* samples a device and step */
+	char placement[16], wire[16]; /* "local", "allreduce" or "ps"; "fp32" or "bf16" */
+	char rate[32];                /* of links, "1gbit"; "" where nothing limits them */
+	int64_t replay;               /* devices slept through a profile */
+	double speed;                 /* of the slowest node of a rehearsal, beside a whole one; 0: all are whole */
+	int64_t warmup, steps;        /* of a bench, each repeat */
+	int64_t epochs, samples;      /* of training; 0 where they do not apply */
 	char arguments[4 * LS_RESULTS_TEXT]; /* what else the command was given, as one would type it */
 } ls_point_job;
 
@@ -109,6 +110,10 @@ ls_status ls_results_parse(ls_results *out, const void *text, size_t bytes, cons
 ls_status ls_results_read(ls_results *out, const char *path);
 void ls_results_release(ls_results *results);
 void ls_point_release(ls_point *point);
+
+/* Whether one may be divided by the other: both were computed or both replayed, and a node that was made slower is no
+ * baseline but for itself. `base` is of one device, and has the same work. */
+int ls_point_comparable(const ls_point *base, const ls_point *point);
 
 /* Whole or absent. */
 ls_status ls_results_write(const ls_results *results, const char *path);

@@ -73,10 +73,10 @@ static int64_t cores_missing(const ls_sweep_place *place, const ls_sweep_point *
 	return most > place->cores / hosts ? most * hosts : 0;
 }
 
-/* Whether this machine has too few cores for the point's devices. */
-static int is_replayed(const ls_sweep_place *place, const ls_sweep_point *p)
+int ls_measure_replays(const ls_sweep_place *place, const ls_sweep_point *p)
 {
-	return place->hosts == NULL && !strcmp(p->job.kind, "bench") && cores_missing(place, p) > 0;
+	int missing = p->replayed || cores_missing(place, p) > 0;
+	return place->hosts == NULL && !strcmp(p->job.kind, "bench") && missing;
 }
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static int is_wanted(const measure *m)
 	char other[4096];
 
 	for (size_t i = 0; i < plan->count; i++)
-		if (is_replayed(m->place, &plan->points[i]) &&
+		if (ls_measure_replays(m->place, &plan->points[i]) &&
 		    name_profile(m->place, &plan->points[i], other, sizeof(other)) == LS_OK &&
 		    !strcmp(other, m->profile))
 			return 1;
@@ -173,7 +173,7 @@ static ls_status see_to_profile(measure *m)
 	int alone = m->point->job.devices == 1 && !ls_lab_is_for(m->point) && m->place->hosts == NULL;
 
 	LS_TRY(name_profile(m->place, m->point, m->profile, sizeof(m->profile)));
-	if (is_replayed(m->place, m->point)) {
+	if (ls_measure_replays(m->place, m->point)) {
 		m->result->job.replay = 1;
 		m->where.profile = m->profile;
 		return ls_path_exists(m->profile) ? LS_OK : record_profile(m);

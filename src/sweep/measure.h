@@ -20,6 +20,9 @@ typedef struct ls_sweep_place {
 	void *context;
 } ls_sweep_place;
 
+/* Whether this machine has too few cores for the point's devices, so that they sleep. */
+int ls_measure_replays(const ls_sweep_place *place, const ls_sweep_point *point);
+
 /*
  * Into `result`, which has key and job of the point: done, skipped or failed, and then why. LS_EINTERRUPTED: stopped;
  * other failures are those of this machine (memory, disk), after which nothing else would go well either.

@@ -156,8 +156,39 @@ static void write_key(ls_sweep_point *p)
 		 "|%" PRId64 "|%s|%" PRId64 "|%s",
 		 j->kind, j->model, j->data, j->optimizer, j->shape, j->threads, j->servers, j->batch, j->placement,
 		 j->wire, j->rate, j->warmup, j->steps, j->epochs, j->samples, j->arguments, p->on, p->speeds);
-	snprintf(p->key, sizeof(p->key), "%s/%s/%s/b%" PRId64 "/%s%s%s/%08" PRIx32, j->kind, j->model, j->shape,
-		 j->batch, j->placement, j->rate[0] ? "/" : "", j->rate, (uint32_t)ls_text_hash(all));
+	snprintf(p->key, sizeof(p->key), "%s/%s/%s/b%" PRId64 "/%s%s%s%s/%08" PRIx32, j->kind, j->model, j->shape,
+		 j->batch, j->placement, j->rate[0] ? "/" : "", j->rate, p->replayed ? "/replayed" : "",
+		 (uint32_t)ls_text_hash(all));
+}
+
+/* Of node `on` or, where it is 0, of the slowest. */
+static double speed_of(const ls_sweep_point *p)
+{
+	double slowest = 0;
+	int64_t node = 1;
+
+	for (const char *at = p->speeds; *at != '\0' && node <= ls_sweep_point_processes(p) + p->on; node++) {
+		double speed = strtod(at, NULL);
+		if (p->on > 0 ? node == p->on : node == 1 || speed < slowest)
+			slowest = speed;
+		at += strcspn(at, ",");
+		at += *at == ',';
+	}
+	return slowest < 1 ? slowest : 0;
+}
+
+ls_status ls_sweep_point_baseline(const ls_sweep_point *point, ls_sweep_point *out)
+{
+	ls_sweep_point base = *point;
+
+	base.on = 0;
+	base.speeds[0] = '\0';
+	base.replayed = 1;
+	snprintf(base.job.placement, sizeof(base.job.placement), "local");
+	LS_TRY(ls_sweep_point_shape(&base, "1", 1));
+	LS_TRY(ls_sweep_point_settle(&base));
+	*out = base;
+	return LS_OK;
 }
 
 ls_status ls_sweep_point_settle(ls_sweep_point *p)
@@ -175,6 +206,7 @@ ls_status ls_sweep_point_settle(ls_sweep_point *p)
 		snprintf(job->wire, sizeof(job->wire), "fp32");
 		job->rate[0] = '\0';
 	}
+	job->speed = speed_of(p);
 	write_key(p);
 	return LS_OK;
 }
@@ -204,6 +236,8 @@ const char *ls_sweep_point_label(const ls_sweep_point *p, char *out, size_t size
 			 j->rate[0] ? " " : "", j->rate);
 	if (p->on > 0)
 		snprintf(where, sizeof(where), " on node %" PRId64, p->on);
+	if (p->replayed)
+		snprintf(where, sizeof(where), ", replayed to compare with");
 	write_layout(j, layout, sizeof(layout));
 	snprintf(out, size, "%s%s batch %" PRId64 ", %s%s", strcmp(j->kind, "train") ? "" : "train ", j->model,
 		 j->batch, layout, where);

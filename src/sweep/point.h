@@ -19,6 +19,7 @@ typedef struct ls_sweep_point {
 	int64_t repeat;               /* 0: as often as the plan says */
 	int64_t on;                   /* the node of a point on one; counted from 1, 0: wherever */
 	char speeds[LS_RESULTS_NAME]; /* of the rehearsal's nodes, "1,0.5"; "": all alike */
+	int replayed;                 /* even where there are cores enough: a baseline of rows that are replayed */
 } ls_sweep_point;
 
 /* Devices of node i of a shape "3+2"; 0 past the end. */
@@ -26,6 +27,9 @@ int64_t ls_shape_devices(const char *shape, size_t i);
 
 /* "8" on 4 nodes: "8+8+8+8", 4 and 32. "3+2" says itself how many nodes there are. */
 ls_status ls_sweep_point_shape(ls_sweep_point *point, const char *devices, int64_t nodes);
+
+/* One device of the point's, replayed: what its own replay is to be compared with. */
+ls_status ls_sweep_point_baseline(const ls_sweep_point *point, ls_sweep_point *out);
 
 /* Check what was filled in, leave out what cannot matter, and name it. */
 ls_status ls_sweep_point_settle(ls_sweep_point *point);

@@ -7,17 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The same work on one device; a bench beside a bench, training beside training. */
+/* The same work on one device; a bench beside a bench, training beside training, replayed beside replayed. */
 static int is_base(const ls_point *base, const ls_point *p)
 {
 	return base->state == LS_POINT_DONE && base->job.devices == 1 && base->job.nodes == 1 &&
-	       base->job.servers == 0 && base->job.batch == p->job.batch && base->job.threads == p->job.threads &&
-	       !strcmp(base->job.kind, p->job.kind) && !strcmp(base->job.model, p->job.model) &&
-	       !strcmp(base->job.data, p->job.data);
+	       ls_point_comparable(base, p) && base->job.servers == 0 && base->job.batch == p->job.batch &&
+	       base->job.threads == p->job.threads && !strcmp(base->job.kind, p->job.kind) &&
+	       !strcmp(base->job.model, p->job.model) && !strcmp(base->job.data, p->job.data);
 }
 
 static double speedup_of(const ls_results *results, const ls_point *p)
 {
+	if (is_base(p, p))
+		return 1;
 	for (size_t i = 0; i < results->point_count; i++)
 		if (is_base(&results->points[i], p))
 			return p->samples_per_s / results->points[i].samples_per_s;

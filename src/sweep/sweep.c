@@ -204,6 +204,20 @@ static ls_status choose_data(sweep *s)
 	return LS_OK;
 }
 
+/* A replayed row is compared with a replayed one: a device that sleeps is not the device that computes. */
+static ls_status add_baselines(sweep *s)
+{
+	size_t count = s->plan.count;
+	ls_sweep_point base;
+
+	for (size_t i = 0; i < count; i++)
+		if (ls_measure_replays(&s->place, &s->plan.points[i])) {
+			LS_TRY(ls_sweep_point_baseline(&s->plan.points[i], &base));
+			LS_TRY(ls_sweep_plan_add(&s->plan, &base));
+		}
+	return LS_OK;
+}
+
 static ls_status make_points(sweep *s)
 {
 	ls_results *r = &s->results;
@@ -247,6 +261,7 @@ static ls_status prepare(sweep *s)
 	LS_TRY(open_directory(s));
 	LS_TRY(ls_lab_init(&s->place.lab, s->program, s->place.out));
 	LS_TRY(choose_data(s));
+	LS_TRY(add_baselines(s));
 	begin_results(s);
 	LS_TRY(make_points(s));
 	LS_TRY(look_back(s));

@@ -46,7 +46,15 @@ ok "and keeps those of another list" json $results 'sorted(p["job"]["batch"] for
 
 run "$LOCKSTEP" bench "${tiny[@]}" --batch 8 --devices 1,$((cores + 1)) --threads 1 --out many --seed 7
 is "more devices than cores" "$status" 0
-ok "are replayed, which is told" json many/results.json '[p["job"]["replay"] for p in o["points"]] == [0, 1]'
+ok "are replayed, which is told, and so is one to compare with" json many/results.json \
+	'[(p["job"]["devices"], p["job"]["replay"]) for p in o["points"]] == [(1, 0), ('$((cores + 1))', 1), (1, 1)]'
+rates=$(json_get many/results.json '" ".join(str(p["samples_per_s"]) for p in o["points"])')
+table="$out"
+ok "a replayed row is divided by a replayed one" python3 -c 'import re, sys
+one, many, replayed = map(float, sys.argv[1].split())
+row = [l.split() for l in sys.argv[2].splitlines() if re.match(r"mlp +1 +'$((cores + 1))' ", l)][0]
+told = float(row[row.index("%") + 1])
+sys.exit(not abs(told - many / replayed) < 0.006)' "$rates" "$table"
 like "in the table, too" "$out" "^mlp +1 +$((cores + 1)) +8 .* [0-9.]+ \*"
 ok "other options are kept as they were typed" json many/results.json \
 	'all(p["job"]["arguments"] == "--seed 7" for p in o["points"])'

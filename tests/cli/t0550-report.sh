@@ -50,6 +50,13 @@ has "walltime: averages in bold" "$out" '^\| \*\*1\*\* +\| \*\*2\*\* +\| \*\*10\
 has "walltime: hosts folded" "$out" '^\| 3 .*\| 6:05:21 +\| 2.69 +\| gn\[01-03\] +\|$'
 has "walltime: hosts apart" "$out" '\| gn\[03,05\] +\|$'
 
+change data/walltime/results.json slow.json 'slow = [p for p in o["points"] if p["job"]["devices"] == 1][1]
+slow["job"]["speed"] = 0.5
+for r in slow["repeats"]: r["wall_s"] *= 2'
+change slow.json without.json 'o["points"] = [p for p in o["points"] if p["job"].get("speed", 0) != 0.5]'
+is "walltime: a node that was made slower is in no average" \
+	"$(markdown slow.json | grep Avg)" "$(markdown without.json | grep Avg)"
+
 # ---- strategies
 out=$(markdown data/strategies)
 has "strategies: baselines" "$out" '^\| +\| resnet18 \(samples/s\) \| bert-mini \(words/s\) \|$'
@@ -62,7 +69,16 @@ has "and explained" "$out" '†1 cannot be: the gradients, 45.0 MB each way a st
 
 change data/strategies/results.json replayed.json 'o["points"][3]["job"]["replay"] = 1'
 out=$(markdown replayed.json)
-has "a figure of replayed devices has a star" "$out" '^\| 1 +\| 8 +\| 576.57 \*  ?\| 594.40 \| 7.76x +\|$'
+has "a figure of replayed devices has a star, and no speedup over a measured device" "$out" \
+	'^\| 1 +\| 8 +\| 576.57 \* †1 +\| - +\| - +\|$'
+has "for which there is a reason" "$out" '^†1 no speedup: this row is replayed, the row of one device measured;'
+change replayed.json based.json 'o["points"].append(dict(o["points"][0], key="r", samples_per_s=72.0, samples_per_s_min=72.0,
+	samples_per_s_max=72.0, repeats=[dict(r, samples_per_s=72.0) for r in o["points"][0]["repeats"]],
+	job=dict(o["points"][0]["job"], replay=1)))'
+out=$(markdown based.json)
+has "but over a replayed one" "$out" '^\| 1 +\| 8 +\| 576.57 \* +\| 576.00 \| 8.01x +\|$'
+has "which is a baseline of its own" "$out" '^\| lab1 \* \| 72.00 +\| - +\|$'
+has "beside the measured one" "$out" '^\| 1 +\| 4 +\| 288.28 +\| 297.20 \| 3.88x +\|$'
 has "which is explained" "$out" '^Where a figure has a \\\*, or a measured curve a hollow mark, devices sleep through the profile of one'
 unlike "and only where there is one" "$(markdown data/strategies)" 'devices sleep'
 change data/strategies/results.json noted.json 'o["points"][-1]["tokens_per_s"] = 0.0'

@@ -95,7 +95,7 @@ else
 	is "a recipe of nodes" "$status" 0
 	is "what is replayed, and what is not" \
 		"$(json_get nodes/results.json '" ".join(p["state"] + str(p["job"]["replay"]) for p in o["points"])')" \
-		"done1 done0 done0 done0 skipped0"
+		"done1 done0 done0 done0 skipped0 done1"
 	is "rows of single nodes" \
 		"$(json_get nodes/results.json '" ".join(p["nodes"][0]["host"] for p in o["points"][2:4])')" "node1 node2"
 	ok "training on two nodes has a row of each" json nodes/results.json \

@@ -285,6 +285,53 @@ static void test_same_after_choice(void **state)
 	unlink(path);
 }
 
+/* A node that a rehearsal makes slower says so; the published table has one among its single nodes. */
+static void test_speeds(void **state)
+{
+	static const double speeds[] = { 0, 0.5, 0, 0, 0.5 }; /* on node 1 and 2; one device and two; both nodes */
+	(void)state;
+	ls_sweep_plan plan;
+	assert_int_equal(ls_recipe_open(&plan, "rcc-bigmnist", 1), LS_OK);
+	assert_true(plan.count >= 5);
+	for (size_t i = 0; i < 5; i++)
+		if (!(plan.points[i].job.speed == speeds[i]))
+			fail_msg("%s on node %d: speed %g, not %g", plan.points[i].key, (int)plan.points[i].on,
+				 plan.points[i].job.speed, speeds[i]);
+	ls_point slow = { .job = plan.points[1].job }, whole = { .job = plan.points[0].job };
+	ls_point both = { .job = plan.points[4].job }, replay = { .job = plan.points[0].job };
+	replay.job.replay = 1;
+	assert_true(ls_point_comparable(&slow, &slow) && ls_point_comparable(&whole, &both));
+	assert_false(ls_point_comparable(&slow, &whole) || ls_point_comparable(&slow, &both));
+	assert_false(ls_point_comparable(&whole, &replay) || ls_point_comparable(&replay, &whole));
+	ls_sweep_plan_release(&plan);
+}
+
+/* What replayed points of one kind are compared with is one point, whatever their nodes, and has a key of its own. */
+static void test_baseline(void **state)
+{
+	(void)state;
+	ls_sweep_plan plan;
+	ls_sweep_point first, second, alone;
+	assert_int_equal(parse(&plan,
+			       HEAD "\"points\": [{\"model\": \"cnn\", \"nodes\": 2, \"devices\": 4, \"rate\": "
+				    "[\"1gbit\", \"10gbit\"], \"placement\": \"ps\", \"speeds\": \"1,0.5\"}, "
+				    "{\"model\": \"cnn\"}]}",
+			       0),
+			 LS_OK);
+	assert_int_equal(plan.count, 3);
+	assert_int_equal(ls_sweep_point_baseline(&plan.points[0], &first), LS_OK);
+	assert_int_equal(ls_sweep_point_baseline(&plan.points[1], &second), LS_OK);
+	alone = plan.points[2];
+	assert_string_equal(first.key, second.key);
+	assert_string_not_equal(first.key, alone.key);
+	assert_int_equal(first.job.nodes, 1);
+	assert_int_equal(first.job.devices, 1);
+	assert_int_equal(first.job.servers, 0);
+	assert_string_equal(first.job.placement, "local");
+	assert_true(first.job.speed == 0);
+	ls_sweep_plan_release(&plan);
+}
+
 /* Each part of a job is part of its key. */
 static void test_keys(void **state)
 {
@@ -325,6 +372,8 @@ int main(void)
 		cmocka_unit_test(test_lists_choose),
 		cmocka_unit_test(test_lists_make),
 		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_speeds),
+		cmocka_unit_test(test_baseline),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_same_after_choice),
 	};
