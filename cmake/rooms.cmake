@@ -97,6 +97,9 @@ function(ls_library name)
     target_link_libraries(${name} PRIVATE ${libs})
   endforeach()
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/include)
+  # Static libraries inside keep their names to themselves: libxsmm brings stubs called sgemm_ and dgemm_, which would
+  # take the place of a program's BLAS.
+  target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL)
   set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/lockstep DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

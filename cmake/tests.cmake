@@ -1,5 +1,7 @@
 # Unit tests: tests/unit/<room>/test_*.c, each an executable on cmocka that links its room (and so what the room uses).
 set(LS_TEST_DIR ${CMAKE_BINARY_DIR}/tests)
+# A test's own malloc, or its options of a sanitizer, must be seen by the libraries it loads.
+set(LS_TEST_PROPERTIES C_VISIBILITY_PRESET default)
 foreach(room base json tensor text data kernels optim exchange ckpt metrics graph models launch train probe results sweep
         plan report)
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
@@ -9,7 +11,7 @@ foreach(room base json tensor text data kernels optim exchange ckpt metrics grap
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
     target_compile_definitions(${name} PRIVATE LS_GOLDEN_DIR="${CMAKE_SOURCE_DIR}/tests/golden")
     target_link_libraries(${name} PRIVATE ls_${room} PkgConfig::CMOCKA)
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/unit)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/unit ${LS_TEST_PROPERTIES})
   endforeach()
 endforeach()
 
@@ -19,7 +21,7 @@ foreach(source ${programs})
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ls_launch ls_train)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/ranks)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/ranks ${LS_TEST_PROPERTIES})
 endforeach()
 
 # Programs that scripts in tests/golden compare with others' results.

@@ -92,8 +92,8 @@ typedef struct ls_bench_result {
 	ls_bench_repeat *repeats; /* in the order they were made; the same */
 } ls_bench_result;
 
-ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result);
-void ls_bench_result_release(ls_bench_result *result);
+LS_API ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result);
+LS_API void ls_bench_result_release(ls_bench_result *result);
 
 #ifdef __cplusplus
 }

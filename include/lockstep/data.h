@@ -55,7 +55,7 @@ typedef struct ls_dataset_ops {
 
 /* On success the dataset owns `self` and hands it to ops->free; on failure it stays the caller's. `info` and `ops` are
  * copied. */
-ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self);
+LS_API ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self);
 
 typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
 
@@ -83,12 +83,13 @@ typedef struct ls_dataset_options {
 		.name = NULL, .split = LS_SPLIT_TRAIN, .dir = NULL, .samples = 0, .seed = 1                            \
 	}
 
-ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options);
-void ls_dataset_free(ls_dataset *dataset);
-const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset);
-ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label);
-ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out);
-ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length, int *picks);
+LS_API ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options);
+LS_API void ls_dataset_free(ls_dataset *dataset);
+LS_API const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset);
+LS_API ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label);
+LS_API ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out);
+LS_API ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length,
+					 int *picks);
 
 /* The table of known datasets: row i, or NULL past the end. */
 typedef struct ls_dataset_row {
@@ -97,10 +98,10 @@ typedef struct ls_dataset_row {
 	int needs_download; /* ls_data_get() fetches it */
 	int is_text;        /* tokens, not images */
 } ls_dataset_row;
-const ls_dataset_row *ls_dataset_row_at(size_t i);
+LS_API const ls_dataset_row *ls_dataset_row_at(size_t i);
 
 /* Where downloads live: $LOCKSTEP_DATA, else $XDG_CACHE_HOME/lockstep, else ~/.cache/lockstep. Borrowed. */
-const char *ls_data_cache(void);
+LS_API const char *ls_data_cache(void);
 
 typedef struct ls_data_get_options {
 	const char *name; /* "mnist", "sst5" or "sotu" */
@@ -112,7 +113,7 @@ typedef struct ls_data_get_options {
 	{                                                                                                              \
 		0                                                                                                      \
 	}
-ls_status ls_data_get(const ls_data_get_options *options);
+LS_API ls_status ls_data_get(const ls_data_get_options *options);
 
 typedef struct ls_data_make_options {
 	const char *name; /* "bigmnist" or "glyphs" */
@@ -127,13 +128,13 @@ typedef struct ls_data_make_options {
 	{                                                                                                              \
 		.seed = 1                                                                                              \
 	}
-ls_status ls_data_make(const ls_data_make_options *options);
+LS_API ls_status ls_data_make(const ls_data_make_options *options);
 
 /* Print what a dataset name, a directory or a text file holds: counts, shapes, label histogram, mean and deviation or
  * lengths and share of unknown words, checksums. */
-ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to);
+LS_API ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to);
 /* The same of a dataset opened with these options, whatever their split: both are told. */
-ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to);
+LS_API ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to);
 
 #ifdef __cplusplus
 }

@@ -75,20 +75,21 @@ typedef struct ls_norm_options {
 	int zero_init;  /* start the scale at 0 instead of 1 (the last norm of a residual branch) */
 } ls_norm_options;
 
-ls_status ls_graph_new(ls_graph **out);
-void ls_graph_free(ls_graph *graph);
+LS_API ls_status ls_graph_new(ls_graph **out);
+LS_API void ls_graph_free(ls_graph *graph);
 
-ls_value ls_input(ls_graph *graph, int channels, int height, int width);
-ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_options options);
-ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options); /* flattens (C, H, W) */
-ls_value ls_batch_norm(ls_graph *graph, ls_value x, const char *name, ls_norm_options options);
-ls_value ls_relu(ls_graph *graph, ls_value x);
-ls_value ls_add(ls_graph *graph, ls_value a, ls_value b);
-ls_value ls_max_pool2d(ls_graph *graph, ls_value x, ls_pool_options options);
-ls_value ls_avg_pool2d(ls_graph *graph, ls_value x, ls_pool_options options); /* padding counts, as in PyTorch */
-ls_value ls_global_avg_pool(ls_graph *graph, ls_value x);
-ls_value ls_flatten(ls_graph *graph, ls_value x); /* (C, H, W) -> (C*H*W, 1, 1); ls_linear does it by itself */
-ls_value ls_dropout(ls_graph *graph, ls_value x, float probability);
+LS_API ls_value ls_input(ls_graph *graph, int channels, int height, int width);
+LS_API ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_options options);
+/* Flattens (C, H, W). */
+LS_API ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options);
+LS_API ls_value ls_batch_norm(ls_graph *graph, ls_value x, const char *name, ls_norm_options options);
+LS_API ls_value ls_relu(ls_graph *graph, ls_value x);
+LS_API ls_value ls_add(ls_graph *graph, ls_value a, ls_value b);
+LS_API ls_value ls_max_pool2d(ls_graph *graph, ls_value x, ls_pool_options options);
+LS_API ls_value ls_avg_pool2d(ls_graph *graph, ls_value x, ls_pool_options options); /* padding counts, as in PyTorch */
+LS_API ls_value ls_global_avg_pool(ls_graph *graph, ls_value x);
+LS_API ls_value ls_flatten(ls_graph *graph, ls_value x); /* (C, H, W) -> (C*H*W, 1, 1); ls_linear does it by itself */
+LS_API ls_value ls_dropout(ls_graph *graph, ls_value x, float probability);
 
 /*
  * Text. A sample is a run of tokens; a graph of text begins with ls_text_input() and ls_embedding(), after which a
@@ -114,29 +115,31 @@ typedef struct ls_attention_options {
 	float dropout; /* of the probabilities */
 } ls_attention_options;
 
-ls_value ls_text_input(ls_graph *graph, int longest,
-		       int picks); /* tokens of a sample, and how many are to be predicted */
-ls_value ls_embedding(ls_graph *graph, ls_value x, ls_embedding_options options);     /* words + positions + segments */
-ls_value ls_layer_norm(ls_graph *graph, ls_value x, const char *name, float epsilon); /* 0 means 1e-5 */
-ls_value ls_gelu(ls_graph *graph, ls_value x, int approximate); /* x times the normal distribution; or its tanh form */
-ls_value ls_tanh(ls_graph *graph, ls_value x);
+/* Tokens of a sample, and how many are to be predicted. */
+LS_API ls_value ls_text_input(ls_graph *graph, int longest, int picks);
+/* Words + positions + segments. */
+LS_API ls_value ls_embedding(ls_graph *graph, ls_value x, ls_embedding_options options);
+LS_API ls_value ls_layer_norm(ls_graph *graph, ls_value x, const char *name, float epsilon); /* 0 means 1e-5 */
+/* x times the normal distribution, or its tanh form. */
+LS_API ls_value ls_gelu(ls_graph *graph, ls_value x, int approximate);
+LS_API ls_value ls_tanh(ls_graph *graph, ls_value x);
 /* Every token of a sample looks at all of it. Each of q, k and v must be a value of its own that nothing else reads. */
-ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options);
-ls_value ls_first_token(ls_graph *graph, ls_value x);   /* a row a sample */
-ls_value ls_mean_token(ls_graph *graph, ls_value x);    /* a row a sample */
-ls_value ls_picked_tokens(ls_graph *graph, ls_value x); /* a row a token that is to be predicted */
+LS_API ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options);
+LS_API ls_value ls_first_token(ls_graph *graph, ls_value x);   /* a row a sample */
+LS_API ls_value ls_mean_token(ls_graph *graph, ls_value x);    /* a row a sample */
+LS_API ls_value ls_picked_tokens(ls_graph *graph, ls_value x); /* a row a token that is to be predicted */
 /* A linear layer whose weights are the words of `embedding`: (vocabulary) a row; "<name>.bias" is its own. Several
  * layers may share them. */
-ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
+LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
 
 /* Close the graph: `logits` goes into softmax cross-entropy and must be (classes, 1, 1), at least 2 classes. No layer
  * can be added from here. Lays out parameters; training lays them out once more, since with coupled weight decay
  * weights that never meet the image are trained as well. One graph serves one training run at a time. */
-ls_status ls_graph_finish(ls_graph *graph, ls_value logits);
+LS_API ls_status ls_graph_finish(ls_graph *graph, ls_value logits);
 
 /* The same for pretraining: the loss is the mean cross-entropy of the samples' labels plus the mean over all tokens to
  * be predicted, for which `token_logits` are (vocabulary) a picked token. */
-ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits);
+LS_API ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits);
 
 /* Facts about a finished graph. Those of text are of a sample of the greatest length. */
 typedef struct ls_graph_facts {
@@ -146,7 +149,7 @@ typedef struct ls_graph_facts {
 	double padded_flop_per_sample; /* the same counting padding, as usually published */
 	int layers;
 } ls_graph_facts;
-ls_graph_facts ls_graph_describe(const ls_graph *graph);
+LS_API ls_graph_facts ls_graph_describe(const ls_graph *graph);
 
 #ifdef __cplusplus
 }

@@ -26,20 +26,20 @@ typedef struct ls_host {
 
 /* "lm1:3,lm6:2": an entry a node. A host may have several; all of them say how many devices, or none does. Free with
  * ls_hosts_free(). */
-ls_status ls_hosts_parse(ls_host **out, size_t *count, const char *text);
-void ls_hosts_free(ls_host *hosts);
+LS_API ls_status ls_hosts_parse(ls_host **out, size_t *count, const char *text);
+LS_API void ls_hosts_free(ls_host *hosts);
 
 /* Whether a name means the machine this runs on: "localhost", or its host name with or without domain. */
-int ls_host_is_here(const char *name);
+LS_API int ls_host_is_here(const char *name);
 
 /* How many nodes a launcher (mpirun, srun) has started this process among; 1: none has. */
-int ls_launched(void);
+LS_API int ls_launched(void);
 
 /* Whether ls_launch() has started this process. */
-int ls_launched_by_us(void);
+LS_API int ls_launched_by_us(void);
 
 /* A node that ls_launch() has started calls this as soon as it heeds SIGUSR1, which then asks it to stop. */
-void ls_launch_report(void);
+LS_API void ls_launch_report(void);
 
 typedef struct ls_launch_options {
 	const char *hosts; /* as for ls_hosts_parse() */
@@ -57,10 +57,10 @@ typedef struct ls_launch_options {
  * a node that failed and has told why. LS_EINTERRUPTED: ended after ls_launch_stop(). Otherwise something happened that
  * no node could tell (a host that cannot be reached, a node that was killed), and the message says what.
  */
-ls_status ls_launch(const ls_launch_options *options, int *exit_code);
+LS_API ls_status ls_launch(const ls_launch_options *options, int *exit_code);
 
 /* Ask the nodes to finish their step, write a checkpoint and end; called again, end them. Safe in a signal handler. */
-void ls_launch_stop(void);
+LS_API void ls_launch_stop(void);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@
  *         return 0;
  *     }
  *
- * Compile with: cc first.c $(pkg-config --cflags --libs lockstep)
+ * It is examples/first.c. Compile with: cc first.c $(pkg-config --cflags --libs lockstep)
  *
  * Where to read on:
  *   status.h   how calls report failure
@@ -39,6 +39,7 @@
  *   probe.h    what machines and links can do, measured
  *   report.h   tables and plots of what was measured
  *   launch.h   starting nodes on other hosts
+ *   export.h   how functions of the library are marked
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
  * in a process. The library prints only where its header says so.
@@ -48,6 +49,7 @@
 
 #include <lockstep/bench.h>
 #include <lockstep/data.h>
+#include <lockstep/export.h>
 #include <lockstep/graph.h>
 #include <lockstep/launch.h>
 #include <lockstep/models.h>

@@ -32,7 +32,7 @@ typedef struct ls_model_options {
 	}
 
 /* Build a finished graph; an unknown name is an error that suggests the nearest. */
-ls_status ls_model_build(ls_graph **out, const ls_model_options *options);
+LS_API ls_status ls_model_build(ls_graph **out, const ls_model_options *options);
 
 /* The table: row i, or NULL past the end. */
 typedef struct ls_model_row {
@@ -42,8 +42,8 @@ typedef struct ls_model_row {
 	int pretrains; /* can be asked for masked tokens as well as for a class */
 	int has_sizes; /* its layers, hidden, heads, ffn and positions can be chosen */
 } ls_model_row;
-const ls_model_row *ls_model_row_at(size_t i);
-const ls_model_row *ls_model_row_of(const char *name); /* NULL: there is no such model */
+LS_API const ls_model_row *ls_model_row_at(size_t i);
+LS_API const ls_model_row *ls_model_row_of(const char *name); /* NULL: there is no such model */
 
 #ifdef __cplusplus
 }

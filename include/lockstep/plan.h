@@ -74,18 +74,19 @@ typedef struct ls_forecast {
 	ls_forecast_row *row;
 } ls_forecast;
 
-ls_status ls_forecast_make(ls_forecast *out, const ls_forecast_options *options);
-void ls_forecast_release(ls_forecast *forecast);
+LS_API ls_status ls_forecast_make(ls_forecast *out, const ls_forecast_options *options);
+LS_API void ls_forecast_release(ls_forecast *forecast);
 
 /* The row with most samples a second that are not lost, of those with so many nodes at this rate; -1: none. */
-int ls_forecast_best(const ls_forecast *forecast, int64_t nodes, const char *rate);
+LS_API int ls_forecast_best(const ls_forecast *forecast, int64_t nodes, const char *rate);
 
 /* What to choose, what limits it, and what faster links, half precision on the wire or more nodes would buy: a few
  * sentences about the row, by simulating those. malloc'd. */
-ls_status ls_forecast_advise(const ls_forecast_options *options, const ls_forecast *forecast, int row, char **out);
+LS_API ls_status ls_forecast_advise(const ls_forecast_options *options, const ls_forecast *forecast, int row,
+				    char **out);
 
 /* JSON text, malloc'd; NULL without memory. */
-char *ls_forecast_to_json(const ls_forecast *forecast);
+LS_API char *ls_forecast_to_json(const ls_forecast *forecast);
 
 #ifdef __cplusplus
 }

@@ -95,8 +95,8 @@ typedef struct ls_probe_result {
 	ls_probe_between between[LS_PROBE_BETWEEN_MAX];
 } ls_probe_result;
 
-ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result);
-void ls_probe_result_release(ls_probe_result *result);
+LS_API ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result);
+LS_API void ls_probe_result_release(ls_probe_result *result);
 
 #ifdef __cplusplus
 }

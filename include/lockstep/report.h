@@ -41,13 +41,13 @@ typedef struct ls_report_result {
 } ls_report_result;
 
 /* One HTML page, whole or absent. */
-ls_status ls_report_write(const ls_report_options *options, ls_report_result *result);
+LS_API ls_status ls_report_write(const ls_report_options *options, ls_report_result *result);
 
 /* The tables alone, as Markdown; `out` is not looked at. */
-ls_status ls_report_print(const ls_report_options *options, FILE *to);
+LS_API ls_status ls_report_print(const ls_report_options *options, FILE *to);
 
 /* The same of one path, in brief: what a sweep prints at its end. */
-ls_status ls_report_markdown(const char *path, FILE *to);
+LS_API ls_status ls_report_markdown(const char *path, FILE *to);
 
 #ifdef __cplusplus
 }

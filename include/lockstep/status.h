@@ -9,6 +9,8 @@
 #ifndef LOCKSTEP_STATUS_H
 #define LOCKSTEP_STATUS_H
 
+#include <lockstep/export.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,13 +36,13 @@ typedef enum ls_status {
 } ls_status;
 
 /* Short name of a status, "format"; never NULL. */
-const char *ls_status_name(ls_status status);
+LS_API const char *ls_status_name(ls_status status);
 
 /* The message of this thread's last failure; "" when there was none. Valid until the next failure on this thread. */
-const char *ls_last_error(void);
+LS_API const char *ls_last_error(void);
 
 /* Library version, "0.1.0". */
-const char *ls_version(void);
+LS_API const char *ls_version(void);
 
 #ifdef __cplusplus
 }

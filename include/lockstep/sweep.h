@@ -71,24 +71,25 @@ typedef struct ls_sweep_result {
  * time left. LS_EINTERRUPTED: after ls_sweep_stop(); what was done is kept. A point that fails is not a failure of the
  * sweep: its row says why. The result is complete in either case, else it is not set.
  */
-ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result);
+LS_API ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result);
 
 /* The points that ls_sweep() would measure, all of them pending. */
-ls_status ls_sweep_plan_rows(const ls_sweep_options *options, ls_sweep_result *result);
-void ls_sweep_result_release(ls_sweep_result *result);
+LS_API ls_status ls_sweep_plan_rows(const ls_sweep_options *options, ls_sweep_result *result);
+LS_API void ls_sweep_result_release(ls_sweep_result *result);
 
 /* End the running measurement and then the sweep. Safe in a signal handler. */
-void ls_sweep_stop(void);
+LS_API void ls_sweep_stop(void);
 
 /* The recipes that come with Lockstep; NULL past the end. `text` is the file. */
 typedef struct ls_recipe {
 	const char *name, *text;
 	size_t bytes;
 } ls_recipe;
-const ls_recipe *ls_recipe_at(size_t i);
+LS_API const ls_recipe *ls_recipe_at(size_t i);
 
 /* Of a recipe's text: what it is called, and where the table was published. */
-ls_status ls_recipe_title(const ls_recipe *recipe, char *title, size_t title_size, char *source, size_t source_size);
+LS_API ls_status ls_recipe_title(const ls_recipe *recipe, char *title, size_t title_size, char *source,
+				 size_t source_size);
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,7 @@ typedef struct ls_vocab_make_options {
 	}
 
 /* Learn a WordPiece vocabulary from texts. The same texts and options give the same file, byte for byte. */
-ls_status ls_vocab_make(const ls_vocab_make_options *options);
+LS_API ls_status ls_vocab_make(const ls_vocab_make_options *options);
 
 #ifdef __cplusplus
 }

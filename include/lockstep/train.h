@@ -133,36 +133,36 @@ typedef struct ls_setting {
 
 /* Set the field that `row` describes from text. Works on any struct with such a table (the command's other tables are
  * made of the same rows). Malformed numbers and values out of range are errors that name the option. */
-ls_status ls_setting_set(const ls_setting *row, void *options, const char *value);
+LS_API ls_status ls_setting_set(const ls_setting *row, void *options, const char *value);
 
 /* The field as text, "0.001" (as short as reads back the same); "" for a string that is NULL. */
-void ls_setting_format(const ls_setting *row, const void *options, char *out, size_t size);
+LS_API void ls_setting_format(const ls_setting *row, const void *options, char *out, size_t size);
 
 /* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
-const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
+LS_API const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
 
 /* A name that an option has in other trainers: what it is here, and what is different about it. */
 typedef struct ls_option_alias {
 	const char *name, *option, *note; /* option is NULL where there is none, note where there is no more to say */
 } ls_option_alias;
-const ls_option_alias *ls_option_alias_at(size_t i); /* NULL past the end */
+LS_API const ls_option_alias *ls_option_alias_at(size_t i); /* NULL past the end */
 
 /* What to say behind "unknown option '--typed'" of a command that has options `names`: what a name of other trainers is
  * here, or the nearest name; "" when nothing is near. */
-void ls_option_explain(char *out, size_t size, const char *typed, const char *const *names, size_t count);
+LS_API void ls_option_explain(char *out, size_t size, const char *typed, const char *const *names, size_t count);
 
 /* Row i of the settings of a training run, or NULL past the end. */
-const ls_setting *ls_train_setting_at(size_t i);
+LS_API const ls_setting *ls_train_setting_at(size_t i);
 
 /* Who owns the parameters, one row a way; NULL past the end. */
 typedef struct ls_placement {
 	const char *name, *summary;
 } ls_placement;
-const ls_placement *ls_placement_at(size_t i);
+LS_API const ls_placement *ls_placement_at(size_t i);
 
 /* Set one option from text, as the command line does: unknown names (nearest suggested), malformed numbers and values
  * out of range are errors. `value` is NULL for a flag. */
-ls_status ls_train_options_set(ls_train_options *options, const char *name, const char *value);
+LS_API ls_status ls_train_options_set(ls_train_options *options, const char *name, const char *value);
 
 typedef struct ls_train_result {
 	int64_t steps;        /* steps done, those before a resume included */
@@ -179,11 +179,11 @@ typedef struct ls_train_result {
  * ls_train_stop(), with a checkpoint written where there is a run directory. With plan_memory the result is zeros, its
  * losses and accuracy NaN.
  */
-ls_status ls_train(const ls_train_options *options, ls_train_result *result);
+LS_API ls_status ls_train(const ls_train_options *options, ls_train_result *result);
 
 /* Ask the running ls_train() to finish its step, write a checkpoint and return; an evaluation is abandoned. Safe in a
  * signal handler. */
-void ls_train_stop(void);
+LS_API void ls_train_stop(void);
 
 typedef struct ls_eval_options {
 	const char *source;    /* a run directory (its newest checkpoint) or a .safetensors file */
@@ -218,7 +218,7 @@ typedef struct ls_eval_result {
 	uint64_t fingerprint;              /* of the weights, as ls_train() reports it */
 } ls_eval_result;
 
-ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result);
+LS_API ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@
 #include "base/status.h"
 
 /* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
-const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
+LS_API const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
 
 /* Fail with "unknown <kind> 'typed'; did you mean 'x'? Known: a, b, c". `at` returns the name of row i or NULL past the
  * end. */

@@ -1,0 +1,90 @@
+#!/bin/bash
+# The installed library exports what include/lockstep declares and nothing else, so it takes no name from a program: not
+# its own functions' nor those of libraries inside it. libxsmm's stubs sgemm_ and dgemm_ once took the place of a BLAS.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# Functions and variables of the headers, whether marked or not.
+cat >declared.py <<'P'
+import re, sys
+for header in sys.argv[1:]:
+    text = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#(?:[^\n]*\\\n)*[^\n]*", "", open(header).read(), flags=re.S | re.M)
+    while re.search(r"\{[^{}]*\}", text):  # bodies of structs and enums, whose members are no symbols; extern "C" last
+        text = re.sub(r"(extern \"C\" )?\{([^{}]*)\}", lambda m: m[2] if m[1] else "", text)
+    text = text.replace('extern "C" {', "")
+    for statement in text.split(";"):
+        if "typedef" not in statement and (m := re.search(r"\b(ls_\w+)\s*(?:\(|\[|$)", statement.strip())):
+            print(m[1])
+P
+python3 declared.py "$SOURCE_DIR"/include/lockstep/*.h | sort -u >declared
+ok "the headers declare functions" test "$(wc -l <declared)" -gt 50
+
+prefix=$PWD/prefix
+ok "cmake --install" cmake --install "$BUILD_DIR" --prefix "$prefix"
+library=$(find "$prefix" -name 'liblockstep.so')
+nm -D --defined-only "$library" | awk '{ print $NF }' | sort -u >exported
+is "the library exports what the headers declare" "$(comm -13 exported declared | xargs)" ""
+# AddressSanitizer's own marks of globals are no symbols of ours.
+is "and nothing else" "$(comm -23 exported declared | grep -v '^__asan_\|^__odr_asan' | head -20 | xargs)" ""
+
+cat >both.c <<'C'
+#include <lockstep/lockstep.h>
+#include <math.h>
+#include <stdio.h>
+
+void dgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const double *alpha,
+	    const double *a, const int *lda, const double *b, const int *ldb, const double *beta, double *c,
+	    const int *ldc);
+void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha, const float *a,
+	    const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
+
+enum { M = 3, N = 2, K = 4 };
+
+/* Column-major products of integers, which both precisions hold exactly. */
+int main(void)
+{
+	double a[M * K], b[K * N], c[M * N] = { 0 }, one = 1, zero = 0;
+	float fa[M * K], fb[K * N], fc[M * N] = { 0 }, fone = 1, fzero = 0;
+	const int m = M, n = N, k = K;
+	for (int i = 0; i < M * K; i++)
+		fa[i] = (float)(a[i] = i + 1);
+	for (int i = 0; i < K * N; i++)
+		fb[i] = (float)(b[i] = 2 * i - 3);
+	dgemm_("N", "N", &m, &n, &k, &one, a, &m, b, &k, &zero, c, &m);
+	sgemm_("N", "N", &m, &n, &k, &fone, fa, &m, fb, &k, &fzero, fc, &m);
+	int wrong = 0;
+	for (int i = 0; i < M; i++)
+		for (int j = 0; j < N; j++) {
+			double sum = 0;
+			for (int l = 0; l < K; l++)
+				sum += a[l * M + i] * b[j * K + l];
+			wrong += c[j * M + i] != sum || fc[j * M + i] != (float)sum;
+		}
+
+	/* A step of training still multiplies by libxsmm. */
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	options.model = "cnn";
+	options.data = "glyphs";
+	options.samples = 64;
+	options.test_samples = 64;
+	ls_train_result result;
+	if (ls_train(&options, &result))
+		return fprintf(stderr, "%s\n", ls_last_error()), 1;
+	printf("%d wrong, parameters %016llx\n", wrong, (unsigned long long)result.fingerprint);
+	return wrong > 0;
+}
+C
+compiler=$(sed -nE 's/^CMAKE_C_COMPILER:[A-Z]+=//p' "$BUILD_DIR/CMakeCache.txt")
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 64 --test-samples 64
+expected=$(fingerprint "$out")
+like "the command trains" "$expected" '^[0-9a-f]{16}$'
+for order in "-llockstep -lblas" "-lblas -llockstep"; do
+	# shellcheck disable=SC2086 # words
+	ok "a program links with $order" "$compiler" -Wall -Wextra -Werror ${SANITIZER:+-fsanitize=$SANITIZER} both.c \
+		-I "$prefix/include" -L "$(dirname "$library")" -Wl,-rpath,"$(dirname "$library")" -Wl,--no-as-needed $order -lm -o both
+	run ./both
+	is "its products are right and its training gives the command's bits" "$(tail -n 1 <<<"$out")" \
+		"0 wrong, parameters $expected"
+done
+
+test_end
