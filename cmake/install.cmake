@@ -1,13 +1,7 @@
 # What `cmake --install` adds to the library, its headers and the command: the pkg-config file, man pages, completions.
-set(LS_PC_XSMM "")
-if(LS_XSMM_LIBS)
-  set(LS_PC_XSMM "-lxsmm -lxsmmnoblas -ldl")
-endif()
-set(LS_PC_MPI "")
-if(LS_MPI_LIBS)
-  set(LS_PC_MPI "-lmpi")
-endif()
-# The pkg-config file finds its prefix from its own place, so that an installed tree may be moved.
+# The library is a shared one and knows what it needs, so the pkg-config file names nothing else: a program that uses it
+# gets neither the flags of jansson, utf8proc and the rest, nor a need for their headers.
+# It finds its prefix from its own place, so that an installed tree may be moved.
 file(RELATIVE_PATH LS_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/lockstep.pc.in ${CMAKE_BINARY_DIR}/lockstep.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/lockstep.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
@@ -22,3 +16,15 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/completions/lockstep.bash)
   install(FILES ${CMAKE_SOURCE_DIR}/completions/lockstep.bash
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME lockstep)
 endif()
+
+file(GLOB examples CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.c)
+install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DATADIR}/lockstep/examples)
+
+# The loader finds a library in /usr/local/lib once its cache knows it; only root can tell it, and not for another root.
+install(CODE [[
+  find_program(ldconfig ldconfig PATHS /sbin /usr/sbin)
+  execute_process(COMMAND id -u OUTPUT_VARIABLE user OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(ldconfig AND user STREQUAL "0" AND "$ENV{DESTDIR}" STREQUAL "")
+    execute_process(COMMAND ${ldconfig})
+  endif()
+]])
