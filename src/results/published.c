@@ -3,8 +3,8 @@
 #include <string.h>
 
 static const char *const titles[LS_PUBLISHED_SEEDS] = {
-	"BERT-base pretraining, fp32, sequences of 128 tokens, on V100s with 100 Gbps between nodes; medians of seven "
-	"runs",
+	("BERT-base pretraining, fp32, sequences of 128 tokens, on V100s with 100 Gbps between nodes; medians of seven "
+	 "runs"),
 	"ResNets on MNIST and a Transformer on SST-5 with Adam, on RTX 2080 Ti with 1 Gbps between the nodes",
 	"ResNets on MNIST with Adam, on one node with NVLink",
 	"a small CNN on MNIST and bigMNIST (72,000,000 samples), on unequal nodes with 100 Gbps between them",

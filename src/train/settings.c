@@ -351,7 +351,7 @@ ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_b
 ls_status ls_settings_resolve(const ls_train_options *options, int64_t devices, ls_train_options *out)
 {
 	ls_train_options resolved = *options;
-	ls_settings_batches batches;
+	ls_settings_batches batches = { 0 };
 
 	resolved.devices = devices;
 	LS_TRY(ls_settings_get_batches(&resolved, &batches));

@@ -121,7 +121,7 @@ static ls_value residual_not_kept(ls_graph *g, ls_value x)
 	ls_value r = ls_avg_pool2d(g, x, (ls_pool_options){ .kernel = 1, .stride = 1 });
 	x = ls_relu(g, ls_add(g, net_norm(g, net_conv(g, x, "b", 20, 3, 0), "n"), r));
 	for (int i = 0; i < 4; i++) {
-		char conv[8], norm[8];
+		char conv[16], norm[16];
 		snprintf(conv, sizeof conv, "c%d", i);
 		snprintf(norm, sizeof norm, "m%d", i);
 		x = ls_relu(g, net_norm(g, net_conv(g, x, conv, 20, 3, 0), norm));
@@ -511,6 +511,36 @@ static void test_gradients(void **state)
 	assert_true(counts[1] > 10 * counts[0]);
 }
 
+/* Whether a tap of a 3-tap filter with stride 2 or 1 and padding 1 ever meets the image, of which all of `size` pixels'
+ * outputs are made: pixel = output * stride + tap - 1. */
+static int tap_is_live(int tap, int size, int stride)
+{
+	for (int output = 0; output < (size - 1) / stride + 1; output++)
+		if (output * stride + tap - 1 >= 0 && output * stride + tap - 1 < size)
+			return 1;
+	return 0;
+}
+
+/* A tap that meets the image has some gradient, one that does not has zeros and nothing else. */
+static void check_taps(net *t, const char *name, int size, int stride)
+{
+	const ls_param *p = net_param(t->graph, name);
+	const size_t filters = ls_param_elements(p) / 9;
+	int dead = 0;
+
+	ls_param_export(p, LS_STORE_LIVE, t->grads, t->logical); /* (filters, 3, 3) */
+	for (int tap = 0; tap < 9; tap++) {
+		int live = tap_is_live(tap / 3, size, stride) && tap_is_live(tap % 3, size, stride);
+		size_t zeros = 0;
+		for (size_t f = 0; f < filters; f++)
+			zeros += t->logical[9 * f + (size_t)tap] == 0;
+		if (live ? zeros == filters : zeros != filters)
+			fail_msg("%s, tap %d: %zu of %zu gradients are zero", name, tap, zeros, filters);
+		dead += !live;
+	}
+	assert_true(dead > 0 && dead < 9);
+}
+
 /* With dead weights kept live (coupled weight decay wants that) their gradient is zero, not what was there before. */
 static void test_dead_weights_kept(void **state)
 {
@@ -525,6 +555,9 @@ static void test_dead_weights_kept(void **state)
 	for (size_t i = 0; i < g->params.live; i++)
 		if (!isfinite(t.grads[i]))
 			fail_msg("gradient %zu of %zu was not written", i, g->params.live);
+	check_taps(&t, "a.weight", 2, 2);
+	check_taps(&t, "b.weight", 1, 2);
+	check_taps(&t, "c.weight", 1, 1);
 	net_release(&t);
 }
 
