@@ -35,6 +35,9 @@ LS_API int ls_host_is_here(const char *name);
 /* How many nodes a launcher (mpirun, srun) has started this process among; 1: none has. */
 LS_API int ls_launched(void);
 
+/* How many devices ls_launch() wants a node to have, by its rank; 0: it did not say. */
+LS_API ls_status ls_launched_devices(int node, int *devices);
+
 /* Whether ls_launch() has started this process. */
 LS_API int ls_launched_by_us(void);
 

@@ -52,8 +52,12 @@ int ls_on_hosts(const ls_on_hosts_options *o, int64_t *devices)
 {
 	if (o->hosts && !ls_launched_by_us())
 		return start_or_stay(o, devices);
-	const char *given = getenv(LS_DEVICES_PER_NODE);
-	if (ls_launched_by_us() && ls_launched() == 1 && given) /* the only node, on another host */
-		*devices = atoi(given);
+	int given = 0;
+	if (ls_launched_by_us() && ls_launched() == 1) { /* the only node, on another host */
+		ls_status status = ls_launched_devices(0, &given);
+		if (status)
+			return ls_command_finish(o->command, status);
+	}
+	*devices = given ? given : *devices;
 	return LS_ON_HOSTS_HERE;
 }

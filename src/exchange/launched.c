@@ -1,9 +1,12 @@
 /*
- * launched.c - among how many processes a launcher has started this one, told by the environment alone: on one node
- * MPI is not even initialised.
+ * launched.c - what the environment says of a launcher: how many processes it has started, which on one node spares MPI
+ * its initialisation, and how many devices each is to have.
  */
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <lockstep/launch.h>
 
 #include "exchange/transport.h"
 
@@ -49,4 +52,27 @@ int ls_mpi_launched(void)
 	if (size < 1)
 		size = slurm_tasks();
 	return size < 1 ? 1 : (int)size;
+}
+
+ls_status ls_mpi_launched_devices(int node, int *out)
+{
+	enum { DIGITS = 4, MOST = 4096 };
+	const char *list = getenv(LS_DEVICES_PER_NODE), *entry = list;
+	int devices = 0;
+	if (!list) {
+		*out = 0;
+		return LS_OK;
+	}
+	for (int i = 0; entry && i < node; i++) {
+		entry = strchr(entry, ',');
+		entry += entry != NULL;
+	}
+	size_t digits = entry ? strspn(entry, "0123456789") : 0;
+	for (size_t i = 0; digits <= DIGITS && i < digits; i++)
+		devices = 10 * devices + (entry[i] - '0');
+	if (devices < 1 || devices > MOST || (entry[digits] && entry[digits] != ','))
+		return ls_fail(LS_EINVALID, LS_DEVICES_PER_NODE "=%s has no number of devices (1 to %d) for node %d",
+			       list, MOST, node);
+	*out = devices;
+	return LS_OK;
 }

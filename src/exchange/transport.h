@@ -59,6 +59,10 @@ ls_status ls_mpi_transport(ls_transport **out, int slots);
  * touching MPI; 1 when there is none. */
 int ls_mpi_launched(void);
 
+/* How many devices LOCKSTEP_DEVICES_PER_NODE="3,2" gives a node, by its rank; 0 where it is not set. Fails with
+ * LS_EINVALID when it has no number from 1 to 4096 for the node. */
+ls_status ls_mpi_launched_devices(int node, int *out);
+
 /* "Open MPI v4.1.4": the library that ls_mpi_transport() uses; "" in a build without. Does not initialise it. */
 void ls_mpi_version(char *text, size_t size);
 

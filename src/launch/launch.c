@@ -55,6 +55,11 @@ int ls_launched(void)
 	return ls_mpi_launched();
 }
 
+ls_status ls_launched_devices(int node, int *devices)
+{
+	return ls_mpi_launched_devices(node, devices);
+}
+
 int ls_launched_by_us(void)
 {
 	return getenv(LS_LAUNCH_MARK) != NULL;

@@ -7,7 +7,6 @@
  *
  * Exchanges live until the courier is gone, for it may still carry a letter of theirs.
  */
-#include <lockstep/launch.h>
 #include <lockstep/probe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "base/pin.h"
 #include "exchange/collect.h"
 #include "exchange/meeting.h"
+#include "exchange/transport.h"
 #include "kernels/gemm.h"
 #include "metrics/machine.h"
 #include "metrics/progress.h"
@@ -319,17 +319,6 @@ static ls_status measure_among(probe *p)
 
 /* ---- all of it ---- */
 
-/* Entry `node` of "3,2", which `--hosts a:3,b:2` has left for the nodes; 0: there is none. */
-static int given_devices(int node)
-{
-	const char *text = getenv(LS_DEVICES_PER_NODE);
-	for (; text != NULL && node > 0; node--) {
-		text = strchr(text, ',');
-		text += text != NULL;
-	}
-	return text != NULL ? atoi(text) : 0;
-}
-
 /* What must be the same everywhere, or nodes would wait for each other in vain. */
 typedef struct promise {
 	char version[32];
@@ -354,7 +343,9 @@ static ls_status compare(const probe *p, const promise *all)
 
 static ls_status agree(probe *p)
 {
-	int given = given_devices(p->node), devices = given > 0 ? given : (int)p->o->devices;
+	int given = 0;
+	LS_TRY(ls_mpi_launched_devices(p->node, &given));
+	int devices = given > 0 ? given : (int)p->o->devices;
 	promise mine = { .bytes = (int64_t)p->floats,
 			 .bucket_bytes = p->o->bucket_bytes,
 			 .servers = p->o->servers,

@@ -1,12 +1,12 @@
 #include "train/layout.h"
 
-#include <lockstep/launch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/names.h"
 #include "exchange/collect.h"
+#include "exchange/transport.h"
 #include "optim/optimizer.h"
 
 static const ls_placement placements[] = {
@@ -156,17 +156,12 @@ static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
 /* A launcher that was told "3,2" lets every node know all numbers; else each has its own --devices, or its cores. */
 static ls_status own_devices(const ls_layout *l, const ls_train_options *o, int *out)
 {
-	const char *list = l->courier != NULL ? getenv(LS_DEVICES_PER_NODE) : NULL;
 	int64_t devices = o->devices > 0 ? o->devices : ls_pin_cores() / l->threads;
+	int given = 0;
 
-	for (int i = 0; list != NULL && i <= l->node; i++) {
-		char *end;
-		devices = strtol(list, &end, 10);
-		if (end == list || (*end != ',' && *end != '\0') || devices < 1 || devices > 4096)
-			return ls_fail(LS_EINVALID, LS_DEVICES_PER_NODE "=%s has no number of devices for node %d",
-				       getenv(LS_DEVICES_PER_NODE), i);
-		list = *end == ',' ? end + 1 : end;
-	}
+	if (l->courier != NULL)
+		LS_TRY(ls_mpi_launched_devices(l->node, &given));
+	devices = given > 0 ? given : devices;
 	*out = ls_layout_is_server(l) ? 0 : devices < 1 ? 1 : (int)devices;
 	return LS_OK;
 }

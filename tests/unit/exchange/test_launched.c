@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lockstep/launch.h>
+
 #include "exchange/transport.h"
 
 enum { PAIRS_MAX = 12 };
@@ -86,8 +88,37 @@ static void launchers_are_recognised(void **state)
 	clear_launchers();
 }
 
+/* "3,2": an entry a node, and a message where a node has none that is a number of devices. */
+static void devices_are_given_by_rank(void **state)
+{
+	static const struct {
+		const char *list;
+		int node, expected; /* -1: refused */
+	} cases[] = {
+		{ NULL, 0, 0 },    { "3,2", 0, 3 },         { "3,2", 1, 2 },          { "4096", 0, 4096 },
+		{ "0004", 0, 4 },  { "", 0, -1 },           { "3,2", 2, -1 },         { "3,", 1, -1 },
+		{ "0", 0, -1 },    { "4097", 0, -1 },       { "-1", 0, -1 },          { " 3", 0, -1 },
+		{ "3 ,2", 0, -1 }, { "0x3", 0, -1 },        { "99999999999", 0, -1 }, { "3x", 0, -1 },
+		{ ",2", 0, -1 },   { "4294967297", 0, -1 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		int devices = -2;
+		unsetenv(LS_DEVICES_PER_NODE);
+		if (cases[i].list)
+			setenv(LS_DEVICES_PER_NODE, cases[i].list, 1);
+		ls_status status = ls_mpi_launched_devices(cases[i].node, &devices);
+		if (cases[i].expected >= 0
+			    ? status != LS_OK || devices != cases[i].expected
+			    : status != LS_EINVALID || devices != -2 || !strstr(ls_last_error(), LS_DEVICES_PER_NODE))
+			fail_msg("'%s', node %d: status %d, %d devices", cases[i].list, cases[i].node, status, devices);
+	}
+	unsetenv(LS_DEVICES_PER_NODE);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(launchers_are_recognised) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(launchers_are_recognised),
+					    cmocka_unit_test(devices_are_given_by_rank) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
