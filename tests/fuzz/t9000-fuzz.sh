@@ -2,8 +2,9 @@
 # Every fuzz target for a few seconds. FUZZ_SECONDS and FUZZ_SEED change how long and which.
 seconds=${FUZZ_SECONDS:-4}
 seed=${FUZZ_SEED:-$(date +%s)}
-work=$(mktemp -d)
+work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory: parsers of files sync what they write
 trap 'rm -rf "$work"' EXIT
+export TMPDIR=$work
 echo "# seed $seed"
 
 if [ "$SANITIZER" = thread ]; then
