@@ -2,6 +2,7 @@
 #
 #   SANITIZER=address|undefined|thread   build and test under a sanitizer, in a build directory of its own
 #   CC=clang                             another compiler (the build directory is configured anew)
+#   CI=true                              warnings are errors
 #   TESTS="base/test_rng cli/t0001"      only the tests whose path contains one of these words
 #   PEERS="--quick"                      options of bench/peers, see bench/peers --help
 #   EXCHANGE="--only inside"             options of bench/exchange, see bench/exchange --help
@@ -17,7 +18,7 @@ SOAK_MINUTES ?= 30
 COMPILER := $(if $(filter default,$(origin CC)),,$(CC))
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build test demo install format lint bench-peers bench-exchange soak fuzz clean
+.PHONY: help deps build test test-golden ci demo install format lint bench-peers bench-exchange soak build-fuzz fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -32,7 +33,16 @@ build: ## build everything into build/; the command is build/lockstep
 test: ## install what tests need, build, run every test; SANITIZER=address|undefined|thread, TESTS="words"
 	tools/install-deps build test
 	$(MAKE) --no-print-directory build
+	tools/python-packages "$(BUILD)"
 	tools/run-tests "$(BUILD)" $(TESTS)
+
+test-golden: ## compare with PyTorch: installs it (165 MB to fetch, 730 MB on disk), builds, runs tests/golden
+	tools/install-deps build test golden
+	$(MAKE) --no-print-directory build
+	tools/run-tests "$(BUILD)" tests/golden/
+
+ci: ## what a change must pass: every build variant with warnings as errors, all tests, unit tests under sanitizers
+	.ci/run
 
 demo: deps ## build, then the whole story: probe, ResNet-18 on one core and on all, a table, a prediction, a page
 	tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)"
@@ -63,11 +73,13 @@ soak: deps build ## train on four lab hosts for SOAK_MINUTES and fail when a nod
 	tools/install-deps lab
 	tools/soak --lockstep "$(BUILD)/lockstep" --minutes "$(SOAK_MINUTES)"
 
-fuzz: ## fuzz every parser of outside files with libFuzzer, FUZZ_SECONDS each
+build-fuzz: ## build the fuzz targets with clang and libFuzzer, into build-fuzz/
 	tools/install-deps build test fuzz
 	tools/configure build-fuzz "" clang
 	cmake --build build-fuzz --target fuzz
+
+fuzz: build-fuzz ## fuzz every parser of outside files with libFuzzer, FUZZ_SECONDS each
 	tools/run-fuzz build-fuzz "$(FUZZ_SECONDS)"
 
 clean: ## remove the build directories
-	rm -rf build build-address build-undefined build-thread build-fuzz
+	rm -rf build build-clang build-address build-undefined build-thread build-fuzz

@@ -1,7 +1,8 @@
 #!/bin/bash
 # TensorBoard's own reader understands our event files, and a resumed run shows each step once. Needs Python's
-# tensorboard package (PYTHON names the interpreter that has it); the files' format is tested without it in unit/test_events.
-for python in "${PYTHON:-python3}" /usr/bin/python3; do
+# tensorboard package (tools/python-packages puts it into BUILD/venv; PYTHON names another interpreter that has it); the
+# files' format is tested without it in unit/test_events.
+for python in "$BUILD_DIR/venv/bin/python" "${PYTHON:-python3}" /usr/bin/python3; do
 	"$python" -c 'import tensorboard' 2>/dev/null && break
 	python=
 done

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Weights to and from torchvision: torch_roundtrip.py, where there is a PyTorch. $PYTHON names another interpreter.
+# needs: PyTorch
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-/usr/bin/python3}
 lockstep=${LOCKSTEP:-$here/../../build/lockstep}

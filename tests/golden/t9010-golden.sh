@@ -1,5 +1,6 @@
 #!/bin/bash
 # The golden files in the tree are what make_models.py makes; needs a PyTorch. $PYTHON names another interpreter.
+# needs: PyTorch
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-/usr/bin/python3}
 

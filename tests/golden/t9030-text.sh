@@ -1,6 +1,7 @@
 #!/bin/bash
 # Language models against PyTorch's arithmetic: torch_text.py, where there is a PyTorch. $PYTHON names another
 # interpreter.
+# needs: PyTorch
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-/usr/bin/python3}
 lockstep=${LOCKSTEP:-$here/../../build/lockstep}
