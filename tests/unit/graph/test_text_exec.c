@@ -128,9 +128,23 @@ static void test_capacity(void **state)
 		}
 }
 
-/* ... and the smallest: one token each, nothing to be predicted. */
+/* Every gradient of a parameter is zero, or some is not. */
+static void check_gradient(net *t, const char *name, int zero)
+{
+	const ls_param *p = net_param(t->graph, name);
+	size_t zeros = 0, count = ls_param_elements(p);
+	ls_param_export(p, LS_STORE_LIVE, t->grads, t->logical);
+	for (size_t i = 0; i < count; i++)
+		zeros += t->logical[i] == 0;
+	if (zero ? zeros != count : zeros == count)
+		fail_msg("%zu of %zu gradients of %s are zero", zeros, count, name);
+}
+
+/* ... and the smallest: one token each, nothing to be predicted, so that what predicts has no gradient. */
 static void test_shortest(void **state)
 {
+	static const char *const predicts[] = { "transform.weight", "transform.bias", "transform.norm.weight",
+						"transform.norm.bias", "tied.bias" };
 	const uint64_t samples[3] = { 0, 0, 0 };
 	text_net t;
 	(void)state;
@@ -141,6 +155,10 @@ static void test_shortest(void **state)
 	assert_true(t.net.leaf.token_loss == 0 && t.net.leaf.token_correct == 0 && t.net.leaf.loss > 0);
 	for (size_t i = 0; i < t.net.graph->params.live; i++)
 		assert_true(isfinite(t.net.grads[i]));
+	for (size_t i = 0; i < sizeof predicts / sizeof predicts[0]; i++)
+		check_gradient(&t.net, predicts[i], 1);
+	check_gradient(&t.net, "pooler.weight", 0);
+	check_gradient(&t.net, "a.up.weight", 0);
 	text_release(&t);
 	check_neighbours(classifier, samples, 3, 1);
 }

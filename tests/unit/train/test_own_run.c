@@ -88,7 +88,7 @@ static void test_own_model_and_data(void **state)
 	assert_int_equal(result.steps, 3 * 38);
 	assert_true(result.test_accuracy > 0.9);
 	assert_true(result.train_loss < 0.5);
-	assert_true(isfinite(result.test_loss));
+	assert_true(result.test_loss > 0 && result.test_loss < 0.5); /* as far as training came, on other samples */
 	o.threads = 2;
 	check_status(ls_train(&o, &again));
 	assert_int_equal(again.fingerprint, result.fingerprint);
