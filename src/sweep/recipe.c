@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/names.h"
+#include "sweep/arguments.h"
 #include "sweep/block.h"
 #include "json/fields.h"
 
@@ -95,25 +96,6 @@ static ls_status read_axis(const ls_json_place *at, const json_t *object, ls_axi
 	return LS_OK;
 }
 
-/* What has a field of its own would be recorded as the field says and run as the argument does. */
-static ls_status check_arguments(const ls_json_place *at, const char *arguments)
-{
-	static const char *const own[] = { "--model",   "--data",    "--optimizer", "--nodes",  "--devices",
-					   "--threads", "--servers", "--placement", "--wire",   "--batch",
-					   "--rate",    "--hosts",   "--steps",     "--warmup", "--repeat",
-					   "--epochs",  "--run" };
-
-	for (const char *word = arguments; *word != '\0';) {
-		size_t length = strcspn(word, " =");
-		for (size_t i = 0; i < LS_COUNT(own); i++)
-			if (strlen(own[i]) == length && !strncmp(word, own[i], length))
-				return ls_fail(LS_EFORMAT, "%s: %sarguments has %s, which has a field of its own",
-					       at->label, at->prefix, own[i]);
-		word += length + (word[length] != '\0');
-	}
-	return LS_OK;
-}
-
 static ls_status read_common(const ls_json_place *at, const json_t *object, const ls_sweep_plan *plan,
 			     ls_sweep_point *point)
 {
@@ -124,7 +106,7 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 	LS_TRY(maybe_text(at, object, "kind", job->kind, sizeof(job->kind)));
 	LS_TRY(maybe_text(at, object, "optimizer", job->optimizer, sizeof(job->optimizer)));
 	LS_TRY(maybe_text(at, object, "arguments", job->arguments, sizeof(job->arguments)));
-	LS_TRY(check_arguments(at, job->arguments));
+	LS_TRY(ls_recipe_arguments_check(at, job->arguments));
 	LS_TRY(maybe_text(at, object, "speeds", point->speeds, sizeof(point->speeds)));
 	int trains = !strcmp(job->kind, "train");
 	job->warmup = trains ? 0 : plan->warmup;

@@ -107,6 +107,12 @@ fails_with "and before anything is listed" 2 "unknown model 'mpl'" "$LOCKSTEP" b
 echo "{ $head, \"points\": [{\"model\": \"mlp\", \"nodes\": 3, \"devices\": \"2+2\"}] }" >bad.json
 fails_with "nodes that devices do not agree with" 1 "points\[0\]: nodes 3 with devices '2\+2', which are of 2 nodes" \
 	"$LOCKSTEP" bench bad.json --list
+for argument in "--profile-out stolen" "--lr 1 '--run=stolen'" "--profile-o stolen" "-o stolen"; do
+	echo "{ $head, \"points\": [{\"model\": \"mlp\", \"arguments\": \"$argument\"}] }" >bad.json
+	fails_with "a recipe with $argument" 1 "bad.json: points\[0\].arguments has '-.*', which a recipe may not set" \
+		"$LOCKSTEP" bench bad.json
+done
+ok "writes nothing there" test ! -e stolen
 printf '{\n"points": [\n}' >bad.json
 fails_with "no JSON" 1 "bad.json:3: not acceptable JSON" "$LOCKSTEP" bench bad.json
 
@@ -116,7 +122,7 @@ cat >mixed.json <<JSON
   { "kind": "train", "model": "mlp", "data": "no-such-data|glyphs", "batch": 32, "epochs": 2, "samples": 640,
     "arguments": "--log-every 5 --test-samples 100" },
   { "kind": "train", "model": "mlp", "data": "glyphs", "batch": 32, "devices": $((cores + 1)), "epochs": 1 },
-  { "model": "mlp", "batch": 8, "arguments": "--no-such-option 1" },
+  { "model": "mlp", "batch": 8, "arguments": "--seq-len many" },
   { "model": "mlp", "batch": 8, "steps": 100000000 },
   { "model": "mlp", "batch": 8, "nodes": 2 },
   { "model": "mlp", "batch": 8 } ] }
@@ -130,7 +136,7 @@ is "each point has its own end" "$(json_get mixed/results.json '" ".join(p["stat
 	"done skipped failed failed skipped done"
 reason() { json_get mixed/results.json "o['points'][$1]['reason']"; }
 like "training is not replayed" "$(reason 1)" "needs $((cores + 1)) cores, here are $cores"
-like "what the command said" "$(reason 2)" "no-such-option"
+like "what the command said" "$(reason 2)" "seq-len.*many"
 like "too long" "$(reason 3)" "^not done after [5-9] s$"
 like "why there is no rehearsal" "$(reason 4)" "not root"
 ok "training's curves are there" json mixed/results.json \
@@ -141,7 +147,7 @@ ok "the dataset that could be had is told" json mixed/results.json 'o["points"][
 ok "a repeat of training is a run" json mixed/results.json 'len(o["points"][0]["repeats"]) == 2'
 run env LOCKSTEP_LAB_TOOL="$PWD/lab" "$LOCKSTEP" bench mixed.json --out mixed --batch 8
 unlike "what failed is tried again, what is done is not" "$err" '1x1: [0-9.]+ samples/s'
-like "it is" "$err" 'mlp batch 8, 1x1.*failed.*no-such-option'
+like "it is" "$err" 'mlp batch 8, 1x1.*failed.*--seq-len: .many'
 
 # ---- the directory ----
 fails_with "results of another sweep" 1 "holds the sweep 'mixed', not 'sweep'" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out mixed

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "base/count.h"
+
 #define HEAD "{\"format\": \"lockstep recipe\", \"version\": 1, \"title\": \"t\", \"table\": \"throughput\", "
 
 static ls_status parse(ls_sweep_plan *plan, const char *text, int quick)
@@ -104,6 +106,47 @@ static void test_quick_overrides(void **state)
 	ls_sweep_plan_release(&plan);
 	assert_int_not_equal(parse(&plan, HEAD "\"points\": [{\"model\": \"cnn\"}]}", 1), LS_OK);
 	assert_non_null(strstr(ls_last_error(), "no short form"));
+}
+
+/* `arguments` of a block, refused with a message about `option`. */
+static void refuses_arguments(const char *arguments, const char *option, const char *why)
+{
+	char text[1024], expected[256];
+	snprintf(text, sizeof(text), HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"%s\"}]}", arguments);
+	snprintf(expected, sizeof(expected), "points[0].arguments has %s", option);
+	refuses(text, expected, why);
+}
+
+/* A recipe from a stranger must not write files, read others' or start processes elsewhere. */
+static void test_arguments(void **state)
+{
+	(void)state;
+	ls_sweep_plan plan;
+	const char *fine = HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": "
+				"\"--lr 0.1 --nesterov\\t--seed=7 --share '3:2' --log-every --run\"}]}";
+	assert_int_equal(parse(&plan, fine, 0), LS_OK); /* --run is a value there: the command refuses that number */
+	ls_sweep_plan_release(&plan);
+	static const char *const refused[] = {
+		"--profile-out", "--run",   "--out",    "--init", "--vocab", "--data-dir",
+		"--hosts",       "--trace", "--resume", "--json", "--list",  "--replay",
+		"--profile-o",   "--ru",    "-r",       "-o",     "--",      "word"
+	};
+	for (size_t i = 0; i < LS_COUNT(refused); i++) {
+		char arguments[128], quoted[64];
+		snprintf(quoted, sizeof(quoted), "'%s'", refused[i]);
+		snprintf(arguments, sizeof(arguments), "--lr 1 %s x", refused[i]);
+		refuses_arguments(arguments, quoted, "which a recipe may not set");
+		snprintf(arguments, sizeof(arguments), "--nesterov\\t'%s=/x'", refused[i]);
+		refuses_arguments(arguments, quoted, "which a recipe may not set");
+		snprintf(arguments, sizeof(arguments), "--cased\\n%s", refused[i]);
+		refuses_arguments(arguments, quoted, "which a recipe may not set");
+	}
+	refuses_arguments("--nesterov=1", "'--nesterov'", "may not set");
+	refuses_arguments("--lr-mni 3", "'--lr-mni'", "did you mean '--lr-min'?");
+	refuses_arguments("--samples 3", "--samples", "field of its own");
+	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--lr\"}]}",
+		"points[0].arguments ends with --lr", "value");
+	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--lr '1\"}]}", "points[0].", "quotation");
 }
 
 static void test_malformed(void **state)
@@ -365,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_lists_multiply),
 		cmocka_unit_test(test_same_points_are_one),
 		cmocka_unit_test(test_quick_overrides),
+		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_too_many_points),
 		cmocka_unit_test(test_built_in),
