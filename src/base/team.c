@@ -17,12 +17,12 @@
 #include "base/team.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/pin.h"
+#include "base/thread.h"
 
 enum { LINE = 64, MOST_THREADS = 1024 };
 
@@ -214,27 +214,13 @@ static ls_team *team_alloc(const ls_team_options *options)
 	return team;
 }
 
-/* All signals but those a thread brings upon itself: a fault must still be told by whoever handles it. */
-static void block_signals(sigset_t *before)
-{
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
-	sigset_t blocked;
-	sigfillset(&blocked);
-	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-		sigdelset(&blocked, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &blocked, before);
-}
-
 static ls_status team_start(ls_team *team)
 {
-	sigset_t before;
 	int error = 0, started = 0;
-	block_signals(&before);
 	while (started < team->size - 1 && !error) {
-		error = pthread_create(&team->threads[started], NULL, live, &team->members[started + 1]);
+		error = ls_thread_start(&team->threads[started], live, &team->members[started + 1]);
 		started += !error;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!error)
 		return LS_OK;
 	dismiss(team, started);

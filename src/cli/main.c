@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -55,9 +56,23 @@ static int fill_standard_descriptors(void)
 	return 0;
 }
 
+enum { STACK_LEAST = 128 << 10 };
+
+/* Paths and tables lie on it: a message instead of a crash. */
+static int is_stack_enough(void)
+{
+	struct rlimit stack;
+	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= STACK_LEAST)
+		return 1;
+	fprintf(stderr,
+		"lockstep: the stack is limited to %llu kB, and at least %d kB are needed; try 'ulimit -s 8192'\n",
+		(unsigned long long)stack.rlim_cur >> 10, STACK_LEAST >> 10);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	if (fill_standard_descriptors())
+	if (fill_standard_descriptors() || !is_stack_enough())
 		return LS_EXIT_FAILURE;
 	signal(SIGPIPE, SIG_IGN); /* `| head` must not kill a training run: close_output() tells */
 	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk, with a message */

@@ -10,7 +10,7 @@
 #include "data/gzip.h"
 #include "data/md5.h"
 
-#define CHUNK 65536
+#define CHUNK 16384
 
 static ls_status digest_check(const ls_get_file *file, ls_md5 *md5, uint64_t bytes, const char *source)
 {
@@ -40,8 +40,7 @@ ls_status ls_get_check(const ls_get_file *file, const char *dir, int *right)
 		ls_md5_end(&md5, hex);
 		*right = strcasecmp(hex, file->md5) == 0;
 	}
-	ls_file_map_close(&map);
-	return LS_OK;
+	return ls_file_map_end(&map, LS_OK);
 }
 
 static ls_status copy_plain(const ls_get_file *file, const ls_file_map *map, ls_file_draft *draft, const char *source)
@@ -95,8 +94,7 @@ ls_status ls_get_install(const ls_get_file *file, const char *dir, const char *s
 	ls_status status = ls_file_begin(&draft, path);
 	if (!status)
 		status = ls_file_finish(&draft, copy_either(file, &map, &draft, source));
-	ls_file_map_close(&map);
-	return status;
+	return ls_file_map_end(&map, status);
 }
 
 ls_status ls_get_learn(const char *dir, size_t pieces, int quiet)

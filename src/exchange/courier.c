@@ -8,13 +8,13 @@
 #include "exchange/courier.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "exchange/courier_state.h"
 
 /*
@@ -228,20 +228,6 @@ static ls_status meet(ls_courier *courier)
 	return ls_courier_status(courier);
 }
 
-/* All signals but those a thread brings upon itself belong to whoever runs the training. */
-static int start_thread(ls_courier *courier)
-{
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
-	sigset_t blocked, before;
-	sigfillset(&blocked);
-	for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-		sigdelset(&blocked, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	int error = pthread_create(&courier->thread, NULL, live, courier);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
 static void release(ls_courier *courier)
 {
 	if (!courier)
@@ -319,7 +305,7 @@ ls_status ls_courier_new(ls_courier **out, const ls_courier_options *options)
 		status = ls_fail(LS_EMEMORY, "not enough memory for letters between %d nodes", transport->size);
 		goto fail;
 	}
-	if ((error = start_thread(courier))) {
+	if ((error = ls_thread_start(&courier->thread, live, courier))) {
 		status = ls_fail(LS_EMEMORY, "cannot start the thread that carries letters: %s", strerror(error));
 		goto fail;
 	}

@@ -13,6 +13,7 @@
 
 #include "base/isa.h"
 #include "base/names.h"
+#include "base/thread.h"
 #include "kernels/simd.h"
 
 #ifdef LS_HAVE_XSMM
@@ -95,9 +96,11 @@ static int sums_in_order(const ls_gemm_shape *s)
 	return s->cols > 16 || (s->transposed ? s->depth : s->rows) >= 12;
 }
 
-static int make_jit(ls_gemm *gemm)
+/* libxsmm builds code in 128 kB on the stack: more than `ulimit -s` may leave. */
+static void build_jit(void *context)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	ls_gemm *gemm = context;
 	const ls_gemm_shape *s = &gemm->shape;
 	const float one = 1, beta = s->accumulate ? 1 : 0;
 	const int flags = s->transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
@@ -105,7 +108,6 @@ static int make_jit(ls_gemm *gemm)
 
 	pthread_once(&once, xsmm_start);
 	gemm->jit = libxsmm_smmdispatch(s->cols, n, k, &s->ldw, &s->ldx, &s->ldy, &one, &beta, &flags, NULL);
-	return gemm->jit != NULL;
 }
 #endif
 
@@ -113,8 +115,10 @@ ls_status ls_gemm_make(ls_gemm *out, const ls_gemm_shape *shape)
 {
 	*out = (ls_gemm){ .shape = *shape, .run = run_portable };
 #ifdef LS_HAVE_XSMM
-	if (xsmm_wanted() && sums_in_order(shape) && make_jit(out))
-		out->run = run_jit;
+	if (xsmm_wanted() && sums_in_order(shape)) {
+		LS_TRY(ls_thread_call_deep(build_jit, out));
+		out->run = out->jit != NULL ? run_jit : run_portable;
+	}
 #endif
 	return LS_OK;
 }

@@ -1,0 +1,84 @@
+#include "base/thread.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/count.h"
+
+#define STACK_LEAST ((size_t)1 << 20)
+#define STACK_DEEP ((size_t)512 << 10)
+
+/* The usual size is the limit on the main thread's stack, which may be anything. */
+static int make_attributes(pthread_attr_t *attributes)
+{
+	size_t bytes = 0;
+	int error = pthread_attr_init(attributes);
+	if (!error && pthread_attr_getstacksize(attributes, &bytes) == 0 && bytes < STACK_LEAST)
+		error = pthread_attr_setstacksize(attributes, STACK_LEAST);
+	return error;
+}
+
+int ls_thread_start(pthread_t *thread, void *(*work)(void *), void *context)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+	sigset_t blocked, before;
+	pthread_attr_t attributes;
+	int error = make_attributes(&attributes);
+	if (error)
+		return error;
+	sigfillset(&blocked);
+	for (size_t i = 0; i < LS_COUNT(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	error = pthread_create(thread, &attributes, work, context);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return error;
+}
+
+/* Bytes of stack below this frame. Where a stack begins is looked up once a thread: for the main one glibc reads
+ * /proc for it. */
+static size_t stack_left(void)
+{
+	static _Thread_local uintptr_t lowest;
+	pthread_attr_t attributes;
+	void *begin = NULL;
+	size_t bytes = 0;
+	if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+		if (pthread_attr_getstack(&attributes, &begin, &bytes) == 0)
+			lowest = (uintptr_t)begin;
+		pthread_attr_destroy(&attributes);
+	}
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	return lowest && here > lowest ? here - lowest : 0;
+}
+
+typedef struct deep_call {
+	void (*work)(void *);
+	void *context;
+} deep_call;
+
+static void *run_deep(void *argument)
+{
+	const deep_call *call = argument;
+	call->work(call->context);
+	return NULL;
+}
+
+ls_status ls_thread_call_deep(void (*work)(void *), void *context)
+{
+	deep_call call = { work, context };
+	pthread_t thread;
+	if (stack_left() >= STACK_DEEP) {
+		work(context);
+		return LS_OK;
+	}
+	int error = ls_thread_start(&thread, run_deep, &call);
+	if (error)
+		return ls_fail(LS_EMEMORY, "cannot start a thread with more stack: %s; raise the limit (ulimit -s)",
+			       strerror(error));
+	pthread_join(thread, NULL);
+	return LS_OK;
+}

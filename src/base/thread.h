@@ -1,0 +1,18 @@
+/*
+ * thread.h - threads of our own: enough stack, and no signals that are not theirs.
+ */
+#ifndef LS_BASE_THREAD_H
+#define LS_BASE_THREAD_H
+
+#include <pthread.h>
+
+#include "base/status.h"
+
+/* pthread_create(), for a thread that takes no signals but the faults it causes itself (others belong to whoever runs
+ * the training), with a stack that does not shrink with `ulimit -s`. Returns an errno. */
+int ls_thread_start(pthread_t *thread, void *(*work)(void *), void *context);
+
+/* Run `work` with at least 512 kB of stack: here where they are left, else in a thread that is awaited. */
+ls_status ls_thread_call_deep(void (*work)(void *), void *context);
+
+#endif
