@@ -57,12 +57,23 @@ ls_status ls_file_open_own(int *fd, const char *path, int flags);
 ls_status ls_file_put(const char *path, const void *data, size_t bytes);
 ls_status ls_file_put_text(const char *path, const char *text);
 
-/* A file mapped read-only. An empty file maps to bytes = 0. */
+/*
+ * The bytes of a file, read-only. Small files are copied, large ones mapped; an empty one has bytes = 0.
+ *
+ * A mapped file that somebody cuts short reads as zeros from there on (file_map.c keeps SIGBUS from ending the
+ * process). So ask ls_file_map_check() behind the reading and before the use: its error names the file. No index that
+ * was read from a map may be trusted to be in range, even if it was when the file was opened.
+ */
 typedef struct ls_file_map {
 	const uint8_t *data;
 	size_t bytes;
+	struct ls_file_guard *guard; /* NULL: copied */
 } ls_file_map;
 ls_status ls_file_map_open(ls_file_map *map, const char *path);
 void ls_file_map_close(ls_file_map *map);
+ls_status ls_file_map_check(const ls_file_map *map); /* LS_EIO when it is not what was opened; one system call */
+int ls_file_map_lost(const ls_file_map *map);        /* bytes of it were replaced by zeros; costs nothing */
+/* Close it, and pass the status on; what is wrong with the file goes first. */
+ls_status ls_file_map_end(ls_file_map *map, ls_status status);
 
 #endif

@@ -45,8 +45,8 @@ static ls_status open_file(checkpoint *c, const char *directory, ls_ckpt_file fi
 	LS_TRY(ls_file_map_open(&c->maps[file], c->paths[file]));
 	ls_status status = check_sum(c->paths[file], &c->maps[file], &c->state.files[file]);
 	if (status != LS_OK)
-		ls_file_map_close(&c->maps[file]);
-	return status;
+		return ls_file_map_end(&c->maps[file], status);
+	return LS_OK;
 }
 
 static ls_status read_state(ls_ckpt_state *state, const char *directory)
@@ -240,6 +240,8 @@ static ls_status import_both(const checkpoint *c, ls_ckpt_entries *model, ls_ckp
 	}
 	for (int i = 0; i < LS_CKPT_FILES && status == LS_OK; i++)
 		status = ls_ckpt_entries_import(entries[i]);
+	for (int i = 0; i < LS_CKPT_FILES && status == LS_OK; i++)
+		status = ls_file_map_check(&c->maps[i]);
 	for (int i = 0; i < LS_CKPT_FILES; i++)
 		ls_st_close(readers[i]);
 	return status;
@@ -288,6 +290,8 @@ ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, co
 		status = ls_ckpt_entries_finite(&entries, file);
 	if (status == LS_OK)
 		status = ls_ckpt_entries_import(&entries);
+	if (status == LS_OK)
+		status = ls_st_check(reader);
 	if (status == LS_OK && batches_tracked)
 		*batches_tracked = entries.counter;
 	ls_ckpt_entries_release(&entries);

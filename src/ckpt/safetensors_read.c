@@ -2,7 +2,8 @@
  * safetensors_read.c - a safetensors file from anyone, checked before anything in it is believed.
  *
  * What holds once ls_st_open*() has returned LS_OK:
- *  1. The header is one JSON object, at most HEADER_MAX bytes, without duplicate keys; names are non-empty text.
+ *  1. The header is one JSON object, at most HEADER_MAX bytes and TENSORS_MAX tensors, without duplicate keys; names
+ *     are non-empty text.
  *  2. Every tensor has a known dtype, at most LS_ST_RANK_MAX sizes, and as many bytes as its shape says.
  *  3. In order of their offsets the tensors tile the data exactly: no overlap, no hole, nothing behind the last.
  *     They may start anywhere: the format leaves alignment open, and files in the wild use that.
@@ -20,6 +21,7 @@
 
 #define HEADER_MAX ((uint64_t)100 * 1000 * 1000) /* the reference implementation's limit */
 #define METADATA "__metadata__"
+enum { TENSORS_MAX = 100000, VALUES_MAX = 20 * TENSORS_MAX };
 
 struct ls_st_reader {
 	ls_file_map map; /* empty when the bytes are the caller's */
@@ -203,10 +205,32 @@ static ls_status check_and_sort(ls_st_reader *reader)
 	return LS_OK;
 }
 
+/* Before a parser spends seconds and gigabytes on it: how much JSON is it? Everything counts that is outside of
+ * strings: '{' begins an object, and behind every ',' there is one more value. */
+static ls_status check_amount(const ls_st_reader *reader, const char *text, size_t bytes)
+{
+	size_t objects = 0, values = 1;
+	int quoted = 0;
+	for (size_t i = 0; i < bytes; i++) {
+		if (text[i] == '"')
+			quoted = !quoted;
+		else if (quoted)
+			i += text[i] == '\\';
+		else
+			objects += text[i] == '{', values += text[i] == ',';
+	}
+	if (objects > TENSORS_MAX + 2) /* the header's own, and the metadata's */
+		return reject(reader, NULL, "the header has more than %d tensors, which is the limit", TENSORS_MAX);
+	if (values > VALUES_MAX)
+		return reject(reader, NULL, "the header has %zu values, over the limit of %d", values, VALUES_MAX);
+	return LS_OK;
+}
+
 static ls_status parse_header(ls_st_reader *reader, const char *text, size_t bytes)
 {
 	json_error_t error;
 	char shown[JSON_ERROR_TEXT_LENGTH];
+	LS_TRY(check_amount(reader, text, bytes));
 	reader->header = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 	if (!reader->header)
 		return reject(reader, NULL, "the header is not acceptable JSON at byte %d: %s", error.position,
@@ -268,10 +292,14 @@ ls_status ls_st_open(ls_st_reader **out, const char *path)
 	LS_TRY(ls_file_map_open(&map, path));
 	ls_status status = ls_st_open_bytes(out, map.data, map.bytes, path);
 	if (status != LS_OK)
-		ls_file_map_close(&map);
-	else
-		(*out)->map = map;
-	return status;
+		return ls_file_map_end(&map, status);
+	(*out)->map = map;
+	return LS_OK;
+}
+
+ls_status ls_st_check(const ls_st_reader *reader)
+{
+	return ls_file_map_check(&reader->map);
 }
 
 void ls_st_close(ls_st_reader *reader)

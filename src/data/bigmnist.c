@@ -38,6 +38,12 @@ static ls_status bigmnist_read(void *self, uint64_t index, uint8_t *image, int32
 	return LS_OK;
 }
 
+static ls_status bigmnist_check(void *self)
+{
+	const bigmnist *big = self;
+	return ls_dataset_check(big->source);
+}
+
 static ls_status open_train(ls_dataset **out, const ls_dataset_options *options)
 {
 	const ls_augment_options distortion = LS_AUGMENT_OPTIONS_INIT;
@@ -57,6 +63,8 @@ static ls_status open_train(ls_dataset **out, const ls_dataset_options *options)
 	}
 	if (status)
 		bigmnist_free(big);
+	else
+		(*out)->check = bigmnist_check;
 	return status;
 }
 

@@ -158,7 +158,7 @@ static uint64_t first_behind(const ls_corpus *c, const chunk *inside, uint64_t a
 static uint64_t cut_place(const ls_corpus *c, const chunk *own, uint32_t word)
 {
 	uint64_t from = first_behind(c, own, own->begin), to = first_behind(c, own, own->begin + own->tokens - 1);
-	if (from == to)
+	if (from >= to) /* more: the file was cut short, see draw_whole() */
 		return own->begin + own->tokens / 2;
 	return c->sentence[from + ls_rng_below(word, (uint32_t)(to - from))];
 }
@@ -231,10 +231,29 @@ static void copy_tokens(const ls_corpus *c, uint64_t from, int count, int32_t *t
 		to[i] = ls_corpus_token(c, from + (uint64_t)i);
 }
 
+static ls_status set_check(void *self)
+{
+	const corpus_set *set = self;
+	return ls_file_map_check(&set->corpus.map);
+}
+
+/* Where a file that was cut short reads as zeros, sentences begin anywhere: only a pair that lies inside is one. */
+static ls_status draw_whole(const corpus_set *set, uint64_t index, uint64_t epoch, pair *out)
+{
+	uint64_t tokens = set->corpus.counts.tokens;
+	pair p = draw_pair(set, index, epoch);
+	if (p.a_tokens < 0 || p.b_tokens < 0 || p.a_tokens > set->room || p.b_tokens > set->room - p.a_tokens ||
+	    p.a > tokens || p.b > tokens || (uint64_t)p.a_tokens > tokens - p.a || (uint64_t)p.b_tokens > tokens - p.b)
+		return ls_fail(LS_EFORMAT, "sample %llu of the tokenized corpus is damaged", (unsigned long long)index);
+	*out = p;
+	return LS_OK;
+}
+
 static ls_status set_read(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
 	const corpus_set *set = self;
-	pair p = draw_pair(set, index, epoch);
+	pair p;
+	LS_TRY(draw_whole(set, index, epoch, &p));
 	int middle = p.a_tokens + 1;
 	out->length = p.a_tokens + p.b_tokens + FRAME;
 	out->label = p.strange;
@@ -246,12 +265,13 @@ static ls_status set_read(void *self, uint64_t index, uint64_t epoch, ls_text_sa
 	for (int i = 0; i < out->length; i++)
 		out->segments[i] = i > middle;
 	ls_mask_draw(set->seed, epoch, index, &set->special, set->vocabulary, middle, out);
-	return LS_OK;
+	return ls_file_map_lost(&set->corpus.map) ? set_check(self) : LS_OK;
 }
 
 static ls_status set_measure(void *self, uint64_t index, uint64_t epoch, int *length, int *picks)
 {
-	pair p = draw_pair(self, index, epoch);
+	pair p;
+	LS_TRY(draw_whole(self, index, epoch, &p));
 	*length = p.a_tokens + p.b_tokens + FRAME;
 	*picks = ls_mask_picks(*length);
 	return LS_OK;
@@ -313,7 +333,11 @@ static ls_status set_open(ls_dataset **out, const char *path, const ls_tokenizer
 	if (!status)
 		status = set_describe(set, tokenizer, options, &info);
 	if (!status)
+		status = set_check(set);
+	if (!status)
 		status = ls_dataset_new(out, &info, &ops, set);
+	if (!status)
+		(*out)->check = set_check;
 	if (!status && options->split == LS_SPLIT_TRAIN)
 		ls_corpus_warn_unknown(options->name, &set->corpus.counts);
 	if (status)

@@ -188,12 +188,13 @@ static ls_status write_round(build *b)
 }
 
 /* Files that ended in this round. The one that goes on is still b->map. */
-static void close_maps(build *b)
+static ls_status close_maps(build *b, ls_status status)
 {
 	for (int i = 0; i < b->filled; i++)
 		if (b->batches[i].last)
-			ls_file_map_close(&b->batches[i].map);
+			status = ls_file_map_end(&b->batches[i].map, status);
 	b->filled = 0;
+	return status;
 }
 
 static void show_progress(build *b)
@@ -215,8 +216,7 @@ static ls_status run_rounds(build *b)
 		if (!status)
 			status = write_round(b);
 		int all = b->filled;
-		close_maps(b);
-		LS_TRY(status);
+		LS_TRY(close_maps(b, status));
 		if (!all)
 			return LS_OK;
 		show_progress(b);

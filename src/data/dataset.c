@@ -197,6 +197,11 @@ ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *imag
 	return LS_OK;
 }
 
+ls_status ls_dataset_check(const ls_dataset *dataset)
+{
+	return dataset->check ? dataset->check(dataset->self) : LS_OK;
+}
+
 static ls_status lie(const ls_dataset *dataset, uint64_t index, const char *field, long long value, long long low,
 		     long long high)
 {

@@ -20,9 +20,13 @@ struct ls_dataset {
 	ls_dataset_info info;
 	ls_dataset_ops ops;
 	void *self;
-	ls_bytes_read read_bytes; /* NULL: ops.read makes floats itself, or it is text */
-	float level[256];         /* byte -> normalised float */
+	ls_bytes_read read_bytes;       /* NULL: ops.read makes floats itself, or it is text */
+	float level[256];               /* byte -> normalised float */
+	ls_status (*check)(void *self); /* is the data still what was opened? NULL: always */
 };
+
+/* Samples that were read count only when this is LS_OK behind the reading: files may be cut short meanwhile. */
+ls_status ls_dataset_check(const ls_dataset *dataset);
 
 /* A row of the dataset table: how to open it. */
 typedef struct ls_dataset_kind {

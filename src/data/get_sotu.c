@@ -30,7 +30,7 @@ static ls_status check_files(const ls_get_sotu_plan *plan, const ls_corpus_files
 		ls_file_map map;
 		LS_TRY(ls_file_map_open(&map, files->file[i].path));
 		ls_md5_add(&md5, map.data, map.bytes);
-		ls_file_map_close(&map);
+		LS_TRY(ls_file_map_end(&map, LS_OK));
 	}
 	ls_md5_end(&md5, hex);
 	if (strcasecmp(hex, plan->md5) != 0)
@@ -46,8 +46,7 @@ static ls_status copy_file(const char *source, const char *dir)
 	LS_TRY(ls_path_join(path, sizeof(path), dir, strrchr(source, '/') + 1));
 	LS_TRY(ls_file_map_open(&map, source));
 	ls_status status = ls_file_put(path, map.data, map.bytes);
-	ls_file_map_close(&map);
-	return status;
+	return ls_file_map_end(&map, status);
 }
 
 static ls_status from_directory(const ls_get_sotu_plan *plan, const char *dir, const char *from)

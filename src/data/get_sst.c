@@ -45,8 +45,7 @@ static ls_status install_file(const ls_sst_file *file, const char *dir, const ch
 	LS_TRY(ls_path_join(source, sizeof(source), from, file->name));
 	LS_TRY(ls_file_map_open(&map, source));
 	ls_status status = install(file, dir, (const char *)map.data, map.bytes, source);
-	ls_file_map_close(&map);
-	return status;
+	return ls_file_map_end(&map, status);
 }
 
 /* "trees/train.txt" is train.txt; what a Mac adds beside it is not. */
@@ -104,8 +103,7 @@ static ls_status from_archive(const ls_get_sst_plan *plan, const char *dir, cons
 	ls_status status = ls_zip_open(&zip, map.data, map.bytes, archive);
 	if (!status)
 		status = unpack(plan, dir, &zip);
-	ls_file_map_close(&map);
-	return status;
+	return ls_file_map_end(&map, status);
 }
 
 /* A directory with the files, or the archive. */

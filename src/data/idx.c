@@ -96,6 +96,12 @@ static ls_status inflate_elements(ls_idx_file *file, ls_gzip *gzip, size_t heade
 		return ls_fail(LS_EFORMAT,
 			       "%s: its header declares %" PRIu64 " bytes, more than %zu bytes of gzip can hold", name,
 			       declared, gzip->bytes);
+	uint64_t available = ls_memory_available();
+	if (available && declared > available)
+		return ls_fail(LS_EMEMORY,
+			       "%s: decompressed it would take %.2f GB of memory, and %.2f GB are left; decompress the "
+			       "file (gunzip): a plain one is mapped, not loaded",
+			       name, (double)declared * 1e-9, (double)available * 1e-9);
 	size_t elements = (size_t)file->idx.elements, got = 0, extra = 0;
 	uint8_t probe;
 	LS_TRY(ls_buffer_new(&file->inflated, elements, name));
@@ -113,23 +119,48 @@ static ls_status inflate_elements(ls_idx_file *file, ls_gzip *gzip, size_t heade
 	return LS_OK;
 }
 
+static ls_status gzip_header(ls_gzip *gzip, ls_idx *out, size_t *header_bytes)
+{
+	uint8_t header[LS_IDX_HEADER_MAX];
+	size_t got = 0, rest = 0;
+	LS_TRY(ls_gzip_read(gzip, header, 4, &got));
+	LS_TRY(magic_check(header, got, gzip->name));
+	LS_TRY(ls_gzip_read(gzip, header + 4, 4 * (size_t)header[3], &rest));
+	return ls_idx_header(out, header, got + rest, gzip->name, header_bytes);
+}
+
 static ls_status load_gzip(ls_idx_file *file, const uint8_t *data, size_t bytes, const char *name)
 {
 	ls_gzip gzip;
+	size_t header_bytes = 0;
 	LS_TRY(ls_gzip_open(&gzip, data, bytes, name));
-	uint8_t header[LS_IDX_HEADER_MAX];
-	size_t got = 0, rest = 0, header_bytes = 0;
-	ls_status status = ls_gzip_read(&gzip, header, 4, &got);
-	if (!status)
-		status = magic_check(header, got, name);
-	if (!status)
-		status = ls_gzip_read(&gzip, header + 4, 4 * (size_t)header[3], &rest);
-	if (!status)
-		status = ls_idx_header(&file->idx, header, got + rest, name, &header_bytes);
+	ls_status status = gzip_header(&gzip, &file->idx, &header_bytes);
 	if (!status)
 		status = inflate_elements(file, &gzip, header_bytes);
 	ls_gzip_close(&gzip);
 	return status;
+}
+
+static ls_status peek_header(ls_idx *out, const ls_file_map *map, const char *name)
+{
+	ls_gzip gzip;
+	size_t header_bytes;
+	if (!ls_gzip_is(map->data, map->bytes))
+		return ls_idx_header(out, map->data, map->bytes, name, &header_bytes);
+	LS_TRY(ls_gzip_open(&gzip, map->data, map->bytes, name));
+	ls_status status = gzip_header(&gzip, out, &header_bytes);
+	ls_gzip_close(&gzip);
+	return status;
+}
+
+ls_status ls_idx_peek(ls_idx *out, const char *path)
+{
+	ls_file_map map = { 0 };
+	ls_idx idx = { 0 };
+	LS_TRY(ls_file_map_open(&map, path));
+	LS_TRY(ls_file_map_end(&map, peek_header(&idx, &map, path)));
+	*out = idx;
+	return LS_OK;
 }
 
 ls_status ls_idx_load(ls_idx_file *file, const uint8_t *data, size_t bytes, const char *name)
@@ -151,8 +182,10 @@ ls_status ls_idx_open(ls_idx_file *file, const char *path)
 	LS_TRY(ls_file_map_open(&map, path));
 	ls_status status = ls_idx_load(file, map.data, map.bytes, path);
 	if (status || file->inflated) {
-		ls_file_map_close(&map);
-		return status;
+		ls_status whole = ls_file_map_end(&map, status);
+		if (!status && whole)
+			ls_idx_close(file);
+		return whole;
 	}
 	file->map = map;
 	return LS_OK;

@@ -30,7 +30,7 @@ ls_status ls_idx_header(ls_idx *out, const uint8_t *data, size_t bytes, const ch
 /* A whole plain file in memory; out->data points into it. */
 ls_status ls_idx_parse(ls_idx *out, const uint8_t *data, size_t bytes, const char *name);
 
-/* An open file. A plain one is mapped and not copied; a .gz is inflated once. */
+/* An open file. A large plain one is mapped and not copied; a .gz is inflated once. */
 typedef struct ls_idx_file {
 	ls_idx idx;
 	ls_file_map map;
@@ -39,6 +39,8 @@ typedef struct ls_idx_file {
 } ls_idx_file;
 
 ls_status ls_idx_open(ls_idx_file *file, const char *path);
+/* What the header of a file declares, plain or gzip, without its elements (data is NULL): cheap, whatever it says. */
+ls_status ls_idx_peek(ls_idx *out, const char *path);
 void ls_idx_close(ls_idx_file *file); /* harmless on a zeroed or closed one */
 
 /* The same from bytes the caller keeps, plain or gzip by their first bytes. */

@@ -22,12 +22,12 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "data/dataset.h"
 #include "data/leaf_text.h"
 #include "data/permute.h"
@@ -181,6 +181,9 @@ static void slot_fill(const ls_loader *loader, slot *s, uint64_t place, step_mem
 	uint64_t begin;
 	leaf_place(loader, place, &s->leaf, &begin);
 	s->status = slot_read(loader, s, begin, memory);
+	ls_status whole =
+		ls_dataset_check(loader->dataset); /* it may be why the reading failed, or went on with zeros */
+	s->status = whole ? whole : s->status;
 	if (s->status)
 		snprintf(s->error, sizeof(s->error), "%s", ls_last_error());
 }
@@ -365,18 +368,13 @@ static ls_status loader_allocate(ls_loader *loader)
 	return LS_OK;
 }
 
-/* Readers take no signals: those belong to whoever runs the training. */
 static ls_status loader_start(ls_loader *loader)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int wanted = loader->options.threads ? loader->options.threads : 1, failed = 0;
 	while (loader->thread_count < wanted && !failed) {
-		failed = pthread_create(&loader->threads[loader->thread_count], NULL, reader, loader);
+		failed = ls_thread_start(&loader->threads[loader->thread_count], reader, loader);
 		loader->thread_count += !failed;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed)
 		return ls_fail(LS_EMEMORY, "cannot start loader thread %d: %s", loader->thread_count, strerror(failed));
 	return LS_OK;

@@ -71,8 +71,7 @@ static ls_status count_file(vocab_job *job, const char *path)
 	ls_file_map map;
 	LS_TRY(ls_file_map_open(&map, path));
 	ls_status status = count_text(job, path, (const char *)map.data, map.bytes);
-	ls_file_map_close(&map);
-	return status;
+	return ls_file_map_end(&map, status);
 }
 
 /* A directory of trees: the sentences of what is to train on, as text. */
@@ -88,7 +87,7 @@ static ls_status count_trees(vocab_job *job, const char *dir)
 	ls_status status = to ? ls_sst_check((const char *)map.data, map.bytes, path, to, &sentences) : LS_OK;
 	if ((!to || fclose(to) != 0) && !status)
 		status = ls_fail(LS_EMEMORY, "no memory for the sentences of %s", path);
-	ls_file_map_close(&map);
+	status = ls_file_map_end(&map, status);
 	if (!status)
 		status = count_text(job, path, text, bytes);
 	free(text);

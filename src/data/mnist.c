@@ -75,18 +75,37 @@ static void pair_free(void *self)
 	free(pair);
 }
 
+/* By the headers alone, before a small gzip file that declares a huge one is inflated. */
+static ls_status pair_compare(const idx_pair *pair)
+{
+	ls_idx images, labels;
+	LS_TRY(ls_idx_peek(&images, pair->image_path));
+	LS_TRY(ls_idx_expect_images(&images, pair->image_path));
+	LS_TRY(ls_idx_peek(&labels, pair->label_path));
+	LS_TRY(ls_idx_expect_labels(&labels, pair->label_path));
+	if (images.dims[0] != labels.dims[0])
+		return ls_fail(LS_EMISMATCH, "%s holds %u images but %s holds %u labels", pair->image_path,
+			       images.dims[0], pair->label_path, labels.dims[0]);
+	return LS_OK;
+}
+
 static ls_status pair_load(idx_pair *pair)
 {
+	LS_TRY(pair_compare(pair));
 	LS_TRY(ls_idx_open(&pair->images, pair->image_path));
-	LS_TRY(ls_idx_expect_images(&pair->images.idx, pair->image_path));
 	LS_TRY(ls_idx_open(&pair->labels, pair->label_path));
-	LS_TRY(ls_idx_expect_labels(&pair->labels.idx, pair->label_path));
-	uint32_t images = pair->images.idx.dims[0], labels = pair->labels.idx.dims[0];
-	if (images != labels)
-		return ls_fail(LS_EMISMATCH, "%s holds %u images but %s holds %u labels", pair->image_path, images,
-			       pair->label_path, labels);
+	uint32_t images = pair->images.idx.dims[0];
+	if (images != pair->labels.idx.dims[0])
+		return ls_fail(LS_EIO, "%s was replaced while it was opened", pair->image_path);
 	pair->values = (size_t)(pair->images.idx.elements / images);
 	return LS_OK;
+}
+
+static ls_status pair_check(void *self)
+{
+	const idx_pair *pair = self;
+	LS_TRY(ls_file_map_check(&pair->images.map));
+	return ls_file_map_check(&pair->labels.map);
 }
 
 static ls_status pair_read(void *self, uint64_t index, uint8_t *image, int32_t *label)
@@ -94,7 +113,7 @@ static ls_status pair_read(void *self, uint64_t index, uint8_t *image, int32_t *
 	const idx_pair *pair = self;
 	memcpy(image, pair->images.idx.data + index * pair->values, pair->values);
 	*label = pair->labels.idx.data[index];
-	return LS_OK;
+	return ls_file_map_lost(&pair->images.map) || ls_file_map_lost(&pair->labels.map) ? pair_check(self) : LS_OK;
 }
 
 static int label_max(const ls_idx *labels)
@@ -187,9 +206,13 @@ static ls_status pair_open(ls_dataset **out, const char *dir, const ls_dataset_o
 	if (!status)
 		status = pair_describe(pair, dir, options, fixed_classes, &info);
 	if (!status)
+		status = pair_check(pair);
+	if (!status)
 		status = ls_dataset_new_bytes(out, &info, pair_read, pair_free, pair);
 	if (status)
 		pair_free(pair);
+	else
+		(*out)->check = pair_check;
 	return status;
 }
 

@@ -169,7 +169,7 @@ static ls_status read_file(reading *r, const char *dir, int file, int *longest)
 	LS_TRY(ls_file_map_open(&map, path));
 	r->path = path;
 	ls_status status = read_trees(r, (const char *)map.data, map.bytes);
-	ls_file_map_close(&map);
+	status = ls_file_map_end(&map, status);
 	ls_tree_free(&r->tree);
 	ls_tokens_free(&r->tokens);
 	free(r->place);

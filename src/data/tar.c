@@ -166,8 +166,7 @@ static ls_status take_all(const char *archive, taking *t)
 			status = next_member(&gzip, t, &more);
 		ls_gzip_close(&gzip);
 	}
-	ls_file_map_close(&map);
-	return status;
+	return ls_file_map_end(&map, status);
 }
 
 ls_status ls_tar_extract(const char *archive, ls_tar_want *wants, size_t count)

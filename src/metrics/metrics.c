@@ -71,8 +71,7 @@ static ls_status drop_later_lines(const char *path, uint64_t resume_step)
 	if (status == LS_OK && damaged)
 		ls_log_warning("%s: dropped %d incomplete line(s)", path, damaged);
 close_map:
-	ls_file_map_close(&old);
-	return status;
+	return ls_file_map_end(&old, status);
 }
 
 static ls_status open_lines(ls_metrics *metrics, const char *run, uint64_t resume_step)

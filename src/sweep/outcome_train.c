@@ -117,8 +117,7 @@ static ls_status read_metrics(curve *c, const char *run)
 	LS_TRY(ls_path_join(path, sizeof(path), run, "metrics.jsonl"));
 	LS_TRY(ls_file_map_open(&map, path));
 	ls_status status = ls_course_read((const char *)map.data, map.bytes, path, take_line, c);
-	ls_file_map_close(&map);
-	return status;
+	return ls_file_map_end(&map, status);
 }
 
 /* ---- what it comes to -------------------------------------------------------------------------------------------- */

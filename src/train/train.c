@@ -50,7 +50,7 @@ typedef struct loop {
 	ls_ckpt_progress position;
 	ls_watch watch;
 	ls_eval_result test;
-	int tested;
+	int tested, test_failed;
 	int stops;            /* all nodes have agreed to end here */
 	tidings since;        /* staleness: what this node has to tell when all meet */
 	int found_alone;      /* staleness: what this node ends for, others have not seen */
@@ -283,6 +283,7 @@ static ls_status evaluate(loop *l, uint64_t epoch)
 		l->stops = 1;
 		return LS_OK;
 	}
+	l->test_failed = status != LS_OK;
 	LS_TRY(status);
 	l->tested = 1;
 	l->tested_step = l->position.step;
@@ -291,6 +292,26 @@ static ls_status evaluate(loop *l, uint64_t epoch)
 		ls_log_warning("the test loss after step %llu is %s", (unsigned long long)l->position.step,
 			       isnan(l->test.loss) ? "NaN" : "infinite");
 	return ls_watch_test(&l->watch, l->position.step, epoch, &l->test);
+}
+
+/* On one node, data that cannot be read any more leave the weights as they were after the last step: what has been
+ * trained is saved before the run ends. */
+static ls_status rescue(loop *l, ls_status status)
+{
+	const ls_trainer *t = l->setup.trainer;
+	char why[1024];
+
+	if (status == LS_OK || l->setup.layout.nodes > 1 || l->setup.options->run == NULL ||
+	    !(atomic_load(&t->data_failed) || l->test_failed) || t->step != l->position.step)
+		return status;
+	snprintf(why, sizeof(why), "%s", ls_last_error());
+	if (l->saved_step != l->position.step) {
+		if (!ls_trainer_finite(t) || ls_keep_save(&l->setup, &l->position) != LS_OK)
+			return ls_fail(status, "%s; %s", why, what_is_kept(l));
+		l->saved_step = l->position.step;
+	}
+	return ls_fail(status, "%s; step %llu is saved: with the data whole again, continue with --run %s --resume",
+		       why, (unsigned long long)l->position.step, l->setup.options->run);
 }
 
 static int is_tested(const loop *l)
@@ -417,8 +438,8 @@ static ls_status run(loop *l, ls_train_result *result)
 		LS_TRY(ls_setup_feed(&l->setup, l->position.epoch, l->position.epoch_step,
 				     l->setup.total_steps - l->position.step));
 	LS_TRY(ls_watch_begin(&l->watch, &l->setup, l->position.step));
-	LS_TRY(run_steps(l));
-	LS_TRY(finish(l));
+	LS_TRY(rescue(l, run_steps(l)));
+	LS_TRY(rescue(l, finish(l)));
 	LS_TRY(ls_collect_meet(l->setup.layout.courier, "end of the run")); /* others may still need our letters */
 	return report(l, result);
 }

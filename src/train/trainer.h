@@ -30,6 +30,7 @@
 #include "optim/schedule.h"
 #include "train/crew.h"
 #include "train/device.h"
+#include <stdatomic.h>
 
 typedef struct ls_trainer ls_trainer;
 
@@ -167,11 +168,12 @@ struct ls_trainer {
 	uint64_t measured_steps;
 	int *deal_node, *deal_device; /* (leaves) */
 
-	int update_early;    /* the short cut: no exchange */
-	int share_grads;     /* and gradients need no memory of their own beyond one layer's */
-	float *grads;        /* for it */
-	size_t grads_floats; /* there */
-	double *update_s;    /* (participants) processor time spent in updates */
+	atomic_int data_failed; /* leaves of the step under way could not be read */
+	int update_early;       /* the short cut: no exchange */
+	int share_grads;        /* and gradients need no memory of their own beyond one layer's */
+	float *grads;           /* for it */
+	size_t grads_floats;    /* there */
+	double *update_s;       /* (participants) processor time spent in updates */
 	int participants;
 };
 

@@ -144,6 +144,7 @@ static void run_leaf(ls_device *d, int64_t k, int64_t leaves, int wants_stop)
 	d->need_s = 0;
 	if (status != LS_OK) {
 		keep_failure(d, status);
+		atomic_store(&t->data_failed, 1); /* before the update, which waits for what is given here */
 		give_nothing(d, k, leaves);
 		return;
 	}
@@ -183,7 +184,11 @@ ls_status ls_trainer_run_alone(ls_trainer *t, const ls_trainer_deal *deal)
 	ls_device *d = &t->device[0];
 	const ls_leaf *leaf = NULL;
 
-	LS_TRY(t->next(t->next_context, 0, &leaf));
+	ls_status status = t->next(t->next_context, 0, &leaf);
+	if (status != LS_OK) {
+		atomic_store(&t->data_failed, 1);
+		return status;
+	}
 	ls_exec_leaf job = job_of(d, leaf, t->grads);
 	double start = ls_clock_seconds();
 	d->work.kind->train(d->work.self, &job);

@@ -49,6 +49,13 @@ void ls_trainer_update_extra(ls_trainer *t, double samples, int node, size_t beg
 	}
 }
 
+/* Of a step without all its data nothing may come: on one node the weights then stay those of the step before, and can
+ * still be saved. (On several, a loss that is no number keeps everybody from using the step.) */
+static int is_void(const ls_trainer *t)
+{
+	return t->nodes == 1 && atomic_load(&t->data_failed);
+}
+
 /* A worker's sums by themselves: they are means already, and every one of them is an update. */
 static void update_from(ls_trainer *t, const ls_exchange_source *source, size_t begin, size_t end, const float *sums)
 {
@@ -71,6 +78,8 @@ void ls_trainer_update(void *context, size_t begin, size_t end, const float *sum
 	double start = ls_clock_thread();
 	ls_exchange_source source = ls_exchange_source_of(t->exchange, begin);
 
+	if (is_void(t))
+		return;
 	if (source.node >= 0) {
 		update_from(t, &source, begin, end, sums);
 	} else if (begin >= extra_begin) {
@@ -104,6 +113,8 @@ void ls_trainer_measure(void *context, const ls_measuring *m)
 		ls_norm_block_sums(m->sums, m->end - m->begin, 0, 1, m->figures);
 		return;
 	}
+	if (is_void(t))
+		return;
 	ls_optimizer_pass pass = pass_of(t, ls_exchange_source_of(t->exchange, m->begin).step, NULL, 0);
 	ls_optimizer_prepare(&pass, m->begin, m->end, m->sums, m->figures);
 	t->update_s[m->participant] += ls_clock_thread() - start;

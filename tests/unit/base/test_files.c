@@ -22,25 +22,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
-
-static char dir[256], path[512];
-
-static int make_dir(void **state)
-{
-	(void)state;
-	const char *parent = getenv("TMPDIR");
-	int length = snprintf(dir, sizeof dir, "%s/ls-files-XXXXXX", parent ? parent : "/tmp");
-	return length > 0 && (size_t)length < sizeof dir && mkdtemp(dir) &&
-			       ls_path_join(path, sizeof path, dir, "file") == LS_OK
-		       ? 0
-		       : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return ls_path_remove_tree(dir) == LS_OK ? 0 : -1;
-}
+#include "unit/base/scratch.h"
 
 static void check_content(const char *expected)
 {
@@ -209,7 +191,7 @@ static void errors_name_the_file(void **state)
 	assert_int_equal(ls_file_begin(&draft, absent), LS_EIO);
 	assert_non_null(strstr(ls_last_error(), "no/such"));
 	ls_file_abandon(&draft);
-	ls_file_map map = { (const uint8_t *)"x", 1 };
+	ls_file_map map = { .data = (const uint8_t *)"x", .bytes = 1 };
 	assert_int_equal(ls_file_map_open(&map, absent), LS_ENOTFOUND);
 	assert_non_null(strstr(ls_last_error(), "no/such"));
 	assert_int_equal(ls_file_map_open(&map, dir), LS_EIO);

@@ -218,12 +218,85 @@ static void every_truncation(void **state)
 	free(bytes);
 }
 
+/* Of a header with `count` tensors without data. */
+static ls_status open_many(size_t count, const char *shape)
+{
+	ls_st_reader *reader = NULL;
+	uint8_t *bytes;
+	char *header = NULL;
+	size_t length = 0;
+	FILE *to = open_memstream(&header, &length);
+	assert_non_null(to);
+	for (size_t i = 0; i < count; i++)
+		fprintf(to, "%c\"t,{%zu\\\"{\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[0,0]}",
+			i ? ',' : '{', i, shape);
+	fputs("}", to);
+	assert_int_equal(fclose(to), 0);
+	ls_status status = open_case(&reader, header, length, 0, &bytes);
+	if (status == LS_OK)
+		ls_st_close(reader);
+	free(bytes);
+	free(header);
+	return status;
+}
+
+/* A header may be large, but not so large that reading it takes seconds. */
+static void too_many(void **state)
+{
+	(void)state;
+	assert_int_equal(open_many(100000, "0"), LS_OK);
+	assert_int_equal(open_many(100003, "0"), LS_EFORMAT);
+	assert_non_null(strstr(ls_last_error(), "more than 100000 tensors"));
+	char *sizes = malloc(4000001);
+	for (size_t i = 0; i < 4000000; i += 2)
+		memcpy(sizes + i, "1,", 2);
+	memcpy(sizes + 3999999, "0", 2);
+	sizes[4000000] = 0;
+	assert_int_equal(open_many(1, sizes), LS_EFORMAT);
+	assert_non_null(strstr(ls_last_error(), "values, over the limit"));
+	free(sizes);
+}
+
+/* The data of a file that is cut short while it is open. */
+static void cut_while_open(void **state)
+{
+	scratch *s = *state;
+	static const char header[] = "{" F32("a", "[2097152]", "[0,8388608]") "}";
+	char path[2048];
+	uint64_t length = strlen(header), sum = 0;
+	size_t total = 8 + strlen(header) + 8388608;
+	uint8_t *bytes = malloc(total);
+	memset(bytes, 1, total);
+	memcpy(bytes, &length, 8);
+	memcpy(bytes + 8, header, length);
+	snprintf(path, sizeof path, "%s/cut.safetensors", s->path);
+	assert_int_equal(ls_file_put(path, bytes, total), LS_OK);
+	free(bytes);
+	ls_st_reader *reader = NULL;
+	assert_int_equal(ls_st_open(&reader, path), LS_OK);
+	assert_int_equal(ls_st_check(reader), LS_OK);
+	assert_int_equal(truncate(path, 4096), 0);
+	const uint8_t *data = ls_st_find(reader, "a")->data;
+	for (size_t i = 0; i < 8388608; i++)
+		sum += data[i];
+	assert_true(sum <= 4096);
+	assert_int_equal(ls_st_check(reader), LS_EIO);
+	assert_non_null(strstr(ls_last_error(), "cut.safetensors was cut short"));
+	ls_st_close(reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refused),          cmocka_unit_test(unaligned_is_taken), cmocka_unit_test(bad_lengths),
-		cmocka_unit_test(too_short),        cmocka_unit_test(deep_nesting),       cmocka_unit_test(taken),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(unaligned_is_taken),
+		cmocka_unit_test(bad_lengths),
+		cmocka_unit_test(too_short),
+		cmocka_unit_test(deep_nesting),
+		cmocka_unit_test(taken),
 		cmocka_unit_test(every_truncation),
+		cmocka_unit_test(too_many),
+		cmocka_unit_test_setup_teardown(cut_while_open, scratch_make, scratch_remove),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -341,6 +341,31 @@ static const char *cache_file(const char *dir)
 	return path;
 }
 
+/* Wherever the cache file is cut while it is in use: no crash, no sample that is not one, and the error names it. */
+static void a_cache_cut_short_is_named(void **state)
+{
+	const char *home = make_corpus(*state, 300, 1000);
+	ls_dataset *set;
+	sample s;
+	assert_ok(open_corpus(&set, home, LS_SPLIT_TRAIN, 64));
+	const char *path = cache_file(*state);
+	uint64_t samples = ls_dataset_describe(set)->samples;
+	size_t whole = ls_corpus_of(set)->map.bytes;
+	assert_non_null(ls_corpus_of(set)->map.guard); /* large enough to be mapped */
+	for (int part = 9; part >= 0; part -= 3) {     /* the documents go, then the sentences, then the tokens */
+		assert_int_equal(truncate(path, (off_t)(whole * (size_t)part / 10)), 0);
+		for (uint64_t i = 0; i < samples; i += 7) {
+			s.text = (ls_text_sample){
+				.tokens = s.tokens, .segments = s.segments, .places = s.places, .targets = s.targets
+			};
+			ls_status status = ls_dataset_read_text(set, i, 1, &s.text);
+			assert_true(status == LS_OK || status == LS_EIO || status == LS_EFORMAT);
+		}
+		assert_fails(ls_dataset_check(set), LS_EIO, path);
+	}
+	ls_dataset_free(set);
+}
+
 static void caches_are_whole_or_made_anew(void **state)
 {
 	const char *dir = *state, *home = make_corpus(dir, 4, 20);
@@ -528,6 +553,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(every_token_is_in_a_sample, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(epochs_differ_and_reads_repeat, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(any_number_of_threads_writes_the_same, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(a_cache_cut_short_is_named, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(caches_are_whole_or_made_anew, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(many_processes_at_once, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(documents_are_shared_out, fixture_enter, fixture_leave),

@@ -3,6 +3,7 @@
  */
 #include "unit/data/fixture.h"
 
+#include "base/memory.h"
 #include "data/gzip.h"
 
 static const uint32_t image_dims[] = { 20, 6, 5 };
@@ -183,6 +184,41 @@ static void bombs_cost_what_the_header_declares(void **state)
 	free(plain);
 }
 
+/* As many bytes of gzip as could hold more than the memory there is. */
+static void more_than_memory_is_refused_at_once(void **state)
+{
+	(void)state;
+	uint64_t declared = ls_memory_available() + ((uint64_t)1 << 30);
+	size_t bytes = (size_t)(declared / LS_GZIP_RATIO_MAX) + 4096, packed_bytes;
+	if (bytes > 100 << 20) {
+		print_message("too much memory here\n");
+		skip();
+	}
+	uint8_t *plain = malloc(bytes);
+	for (size_t i = 0; i < bytes; i++)
+		plain[i] = (uint8_t)ls_mix64(i);
+	ls_idx_encode(plain, 4, (uint32_t[]){ (uint32_t)(declared >> 20) + 1, 4, 512, 512 });
+	uint8_t *packed = gzip_bytes(plain, bytes, &packed_bytes);
+	assert_fails(load(packed, packed_bytes), LS_EMEMORY, "decompressed it would take");
+	free(packed);
+	free(plain);
+}
+
+static void headers_are_read_alone(void **state)
+{
+	ls_idx idx = { 0 };
+	for (int gz = 0; gz < 2; gz++) {
+		const char *path = in_dir(*state, gz ? "b" : "a");
+		put_idx(path, 3, image_dims, fill_pixels, gz);
+		assert_ok(ls_idx_peek(&idx, path));
+		assert_int_equal(idx.rank, 3);
+		assert_memory_equal(idx.dims, image_dims, sizeof(image_dims));
+		assert_null(idx.data);
+	}
+	put_file(in_dir(*state, "c"), "none", 4);
+	assert_fails(ls_idx_peek(&idx, in_dir(*state, "c")), LS_EFORMAT, "not an IDX file");
+}
+
 static void images_and_labels_are_told_apart(void **state)
 {
 	(void)state;
@@ -203,6 +239,8 @@ int main(void)
 		cmocka_unit_test(every_damaged_byte_of_gzip_is_noticed),
 		cmocka_unit_test(gzip_with_more_behind),
 		cmocka_unit_test(bombs_cost_what_the_header_declares),
+		cmocka_unit_test(more_than_memory_is_refused_at_once),
+		cmocka_unit_test_setup_teardown(headers_are_read_alone, fixture_enter, fixture_leave),
 		cmocka_unit_test(images_and_labels_are_told_apart),
 	};
 	return cmocka_run_group_tests_name("idx", tests, NULL, NULL);

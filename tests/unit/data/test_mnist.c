@@ -4,6 +4,7 @@
 #include "unit/data/fixture.h"
 
 #include "data/dataset.h"
+#include "data/loader.h"
 
 static uint8_t fill_four(size_t i)
 {
@@ -127,6 +128,70 @@ static void what_is_wrong_is_named(void **state)
 	assert_fails(open_set(&set, "mnist", dir, LS_SPLIT_TRAIN, 0), LS_EMISMATCH, "images of 1 x 32 x 32");
 }
 
+/* By its header: nothing is inflated, however much it declares. (This one would end early.) */
+static void a_gzip_of_too_many_images_is_not_inflated(void **state)
+{
+	const char *dir = *state;
+	ls_dataset *set;
+	size_t bytes, packed_bytes;
+	put_mnist(dir, 64, 5);
+	uint8_t *plain = idx_bytes(3, (uint32_t[]){ 64, 28, 28 }, fill_pixels, &bytes);
+	ls_idx_encode(plain, 3, (uint32_t[]){ 60000, 28, 28 });
+	uint8_t *packed = gzip_bytes(plain, bytes, &packed_bytes);
+	put_file(in_dir(dir, "train-images-idx3-ubyte.gz"), packed, packed_bytes);
+	assert_int_equal(unlink(in_dir(dir, "train-images-idx3-ubyte")), 0);
+	assert_fails(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0), LS_EMISMATCH, "holds 60000 images but");
+	free(packed);
+	free(plain);
+}
+
+/* A file that is cut short while it is in use: every sample is either what it was or an error that names the file. */
+static void a_file_cut_short_is_named(void **state)
+{
+	const char *dir = *state;
+	char path[4096];
+	assert_ok(ls_path_join(path, sizeof(path), dir, "train-images-idx3-ubyte"));
+	enum { SAMPLES = 9000, KEPT = 4000, VALUES = 28 * 28 };
+	ls_dataset *set;
+	float image[VALUES];
+	int32_t label;
+	put_mnist(dir, SAMPLES, 5);
+	assert_ok(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0));
+	assert_ok(ls_dataset_check(set));
+	assert_int_equal(truncate(path, 16 + (off_t)KEPT * VALUES), 0);
+	assert_ok(ls_dataset_read(set, 0, image, &label));
+	assert_fails(ls_dataset_check(set), LS_EIO, "train-images-idx3-ubyte was cut short");
+	int failed = 0;
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		ls_status status = ls_dataset_read(set, i, image, &label);
+		failed += status != LS_OK;
+		if (i >= KEPT + 10)
+			assert_int_equal(status, LS_EIO);
+	}
+	assert_in_range(failed, SAMPLES - KEPT - 10, SAMPLES - KEPT + 10);
+	assert_non_null(strstr(ls_last_error(), "train-images-idx3-ubyte"));
+	ls_dataset_free(set);
+
+	/* and none of them reaches a trainer, not even where a cut raises no signal */
+	put_mnist(dir, SAMPLES, 5);
+	assert_ok(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0));
+	ls_loader *loader;
+	ls_loader_options options = { .seed = 1, .leaf = 16, .global_batch = 16 };
+	const ls_leaf *leaf = NULL;
+	assert_ok(ls_loader_new(&loader, set, &options));
+	assert_ok(ls_loader_next(loader, &leaf));
+	assert_int_equal(truncate(path, 16 + (off_t)SAMPLES * VALUES - 1), 0);
+	ls_status status = LS_OK;
+	int leaves = 1;
+	for (; status == LS_OK && leaves < 100; leaves++)
+		status = ls_loader_next(loader, &leaf);
+	assert_int_equal(status, LS_EIO);
+	assert_true(leaves < 20); /* those that were read ahead */
+	assert_non_null(strstr(ls_last_error(), "was cut short while it was in use"));
+	ls_loader_free(loader);
+	ls_dataset_free(set);
+}
+
 static void missing_files_say_what_to_do(void **state)
 {
 	ls_dataset *set;
@@ -220,6 +285,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_spellings, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(a_directory_of_any_shape, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(what_is_wrong_is_named, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(a_gzip_of_too_many_images_is_not_inflated, fixture_enter,
+						fixture_leave),
+		cmocka_unit_test_setup_teardown(a_file_cut_short_is_named, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(missing_files_say_what_to_do, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(names_are_resolved, fixture_enter, fixture_leave),
 		cmocka_unit_test(cache_place),

@@ -1,0 +1,88 @@
+#!/bin/bash
+# Files that are cut short while they are in use, and limits that are small: a message, a checkpoint, never a crash.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+run "$LOCKSTEP" data make glyphs --samples 9000 --out data --quiet
+is "data to cut" "$status" 0
+images=data/train-images-idx3-ubyte
+cp $images whole
+train() { "$LOCKSTEP" train --model mlp --data data --batch 64 --schedule constant --steps 1500 --log-every 1 --eval-every 0 "$@"; }
+print() { grep '^parameters xxh64'; }
+
+# Held while it is cut, so that it cannot end before. The checkpoint is of the last step that had all its data.
+cut_during() { # OPTION...
+	local child
+	train "$@" >.out 2>.err &
+	child=$!
+	for _ in $(seq 1500); do
+		[ "$(grep -c loss .out)" -gt 20 ] && break
+		sleep 0.02
+	done
+	kill -STOP $child
+	truncate -s 100000 $images
+	kill -CONT $child
+	wait $child
+	status=$?
+	out=$(cat .out) err=$(cat .err)
+	cp whole $images
+}
+for layout in "--devices 1" "--devices 1 --leaf 16" "--devices 2 --leaf 8 --clip-norm 1" "--devices 2 --optimizer lamb"; do
+	# shellcheck disable=SC2086 # several words
+	expected=$(train $layout 2>/dev/null | print)
+	rm -rf run
+	# shellcheck disable=SC2086
+	cut_during $layout --run run
+	is "$layout: data that were cut end the run" "$status" 1
+	like "$layout: the file is named, and what is saved" "$err" \
+		"$images was cut short while it was in use: it had [0-9]+ bytes, now it has 100000.*step [0-9]+ is saved.*--run run --resume"
+	saved=$(sed -nE 's/.*step ([0-9]+) is saved.*/\1/p' <<<"$err")
+	ok "$layout: its checkpoint is there" test -d "run/ckpt/$(printf 'step-%09d' "${saved:-0}")"
+	# shellcheck disable=SC2086
+	run train $layout --run run --resume
+	is "$layout: with the data whole again it goes on" "$status" 0
+	like "$layout: from there" "$err" "resuming run/ckpt/step-0*$saved "
+	is "$layout: to the same bits" "$(print <<<"$out")" "$expected"
+done
+cut_during --devices 1
+is "without a run directory it ends, too" "$status" 1
+like "and says why" "$err" "$images was cut short"
+
+# A small stack.
+small() { (ulimit -s 128 && "$@"); }
+for command in "train --model resnet18 --data data --steps 1 --batch 2 --samples 4 --test-samples 2 --schedule constant --run small" "eval small --samples 2" \
+	"train --model resnet18 --data data --steps 2 --batch 2 --samples 4 --test-samples 2 --schedule constant --run small --resume" \
+	"train --model bert-tiny --data babble-pairs --steps 1 --batch 2 --samples 4 --test-samples 2 --devices 2" \
+	"bench --model cnn --batch 2 --steps 1 --warmup 0 --repeat 1 --devices 2" "report small --out small.html" \
+	"data info data" "data make glyphs --samples 100 --out more" "models" "slurm --nodes 2 -- --model mlp --data glyphs"; do
+	# shellcheck disable=SC2086 # several words
+	run small "$LOCKSTEP" $command
+	is "ulimit -s 128: ${command%% --*}" "$status" 0
+	[ "$status" = 0 ] || test_note "$err"
+done
+small_stack() { (ulimit -s 64 && "$LOCKSTEP" models); }
+fails_with "ulimit -s 64" 1 "the stack is limited to 64 kB, and at least 128 kB are needed" small_stack
+
+# A header of a million tensors is refused before it is parsed.
+python3 - <<'PY'
+import struct
+header = ("{" + ",".join('"t%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}' % i for i in range(1000000)) + "}").encode()
+open("many.safetensors", "wb").write(struct.pack("<Q", len(header)) + header)
+PY
+fails_with "a million tensors" 1 "many.safetensors: the header has more than 100000 tensors" \
+	timeout 20 "$LOCKSTEP" eval many.safetensors --model mlp --data glyphs --samples 10
+
+# A gzip file that declares gigabytes beside a few labels is refused by its header.
+python3 - <<'PY'
+import gzip, os, struct
+os.mkdir("bomb")
+with gzip.open("bomb/train-images-idx3-ubyte.gz", "wb", 1) as f:
+    f.write(struct.pack(">IIII", 0x803, 400000, 28, 28))
+    for _ in range(300):
+        f.write(bytes(1 << 20))
+open("bomb/train-labels-idx1-ubyte", "wb").write(struct.pack(">II", 0x801, 64) + bytes(64))
+PY
+limited() { (ulimit -v 4000000 && "$LOCKSTEP" data info bomb); }
+fails_with "a gzip that declares too much" 1 "bomb/train-images-idx3-ubyte.gz holds 400000 images but .* holds 64 labels" limited
+
+test_end
