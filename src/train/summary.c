@@ -21,7 +21,7 @@ static void describe_samples(char *out, size_t size, const ls_dataset_info *info
 		snprintf(out, size, "%dx%dx%d, %d classes", info->channels, info->height, info->width, info->classes);
 }
 
-static void note_model(const ls_setup *s)
+static void print_model(const ls_setup *s)
 {
 	const ls_train_options *o = s->options;
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
@@ -31,13 +31,13 @@ static void note_model(const ls_setup *s)
 	if (s->test_set != NULL)
 		snprintf(test, sizeof(test), " and %llu test",
 			 (unsigned long long)ls_dataset_describe(s->test_set)->samples);
-	ls_log_note("model %s: %llu parameters%s%s; data %s: %llu training%s samples of %s",
+	ls_log_line("model %s: %llu parameters%s%s; data %s: %llu training%s samples of %s",
 		    o->graph != NULL ? "of the program" : o->model,
 		    (unsigned long long)ls_graph_describe(s->graph).parameters, o->init != NULL ? " from " : "",
 		    o->init != NULL ? o->init : "", info->name, (unsigned long long)info->samples, test, samples);
 }
 
-static void note_steps(const ls_setup *s, uint64_t first_step)
+static void print_steps(const ls_setup *s, uint64_t first_step)
 {
 	const ls_train_options *o = s->options;
 	const ls_schedule_options *schedule = &s->trainer->schedule;
@@ -50,13 +50,13 @@ static void note_steps(const ls_setup *s, uint64_t first_step)
 		snprintf(warmup, sizeof(warmup), " after %llu of warm-up", (unsigned long long)schedule->warmup);
 	if (o->clip_norm > 0)
 		snprintf(clip, sizeof(clip), ", gradient norm clipped to %g", o->clip_norm);
-	ls_log_note("%llu step%s (%.4g epoch%s%s) of %lld samples in micro-batches of %lld; %s, lr %g, schedule %s%s%s",
+	ls_log_line("%llu step%s (%.4g epoch%s%s) of %lld samples in micro-batches of %lld; %s, lr %g, schedule %s%s%s",
 		    (unsigned long long)s->total_steps, plural(s->total_steps), epochs, epochs == 1 ? "" : "s", from,
 		    (long long)s->batches.global, (long long)s->batches.leaf, o->optimizer, schedule->lr, o->schedule,
 		    warmup, clip);
 }
 
-static void note_machine(const ls_setup *s)
+static void print_machine(const ls_setup *s)
 {
 	const ls_layout *l = &s->layout;
 	char nodes[64] = "";
@@ -65,7 +65,7 @@ static void note_machine(const ls_setup *s)
 		snprintf(nodes, sizeof(nodes), "%d nodes, %d of them parameter servers, ", l->nodes, l->servers);
 	else if (l->nodes > 1)
 		snprintf(nodes, sizeof(nodes), "%d nodes, ", l->nodes);
-	ls_log_note("%s%lld device%s x %d thread%s (%s, %s); %s%s", nodes, (long long)l->all_devices,
+	ls_log_line("%s%lld device%s x %d thread%s (%s, %s); %s%s", nodes, (long long)l->all_devices,
 		    plural((uint64_t)l->all_devices), l->threads, plural((uint64_t)l->threads), ls_gemm_backend(),
 		    ls_isa_name(ls_isa_get()),
 		    s->options->run != NULL ? "run directory " : "nothing is kept (no --run)",
@@ -76,7 +76,7 @@ void ls_summary(const ls_setup *setup, uint64_t first_step)
 {
 	if (!ls_setup_is_first(setup))
 		return;
-	note_model(setup);
-	note_steps(setup, first_step);
-	note_machine(setup);
+	print_model(setup);
+	print_steps(setup, first_step);
+	print_machine(setup);
 }

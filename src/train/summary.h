@@ -6,7 +6,7 @@
 
 #include "train/setup.h"
 
-/* Notes, which --quiet silences, of the first node alone. */
+/* On standard output, as the log that follows, by the first node alone. */
 void ls_summary(const ls_setup *setup, uint64_t first_step);
 
 #endif

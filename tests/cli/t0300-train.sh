@@ -14,6 +14,16 @@ accuracy=$(sed -nE 's/^Epoch 2 .*accuracy: ([0-9.]+)$/\1/p' <<<"$out")
 ok "it learns: accuracy $accuracy is above 0.6" awk "BEGIN { exit !($accuracy + 0 > 0.6) }"
 first=$(fingerprint "$out")
 
+# What a run will do, in three lines before anything else.
+is "three lines, and then the log" "$(grep -n -m 1 '^Step' <<<"$out" | cut -d: -f1)" 4
+like "the model and the data" "$(sed -n 1p <<<"$out")" \
+	'^model cnn: [0-9]+ parameters; data glyphs: 2000 training and 500 test samples of 1x28x28, 10 classes$'
+like "steps, batch, optimizer and schedule" "$(sed -n 2p <<<"$out")" \
+	'^64 steps \(2 epochs\) of 64 samples in micro-batches of 64; adam, lr 0.001, schedule settle$'
+like "devices, threads and the run" "$(sed -n 3p <<<"$out")" '^1 device x 1 thread \([a-z0-9]+, [a-z0-9]+\); run directory runs/cnn$'
+is "the parameters are those of the table of models" "$(sed -nE '1s/^model cnn: ([0-9]+) .*/\1/p' <<<"$out")" \
+	"$("$LOCKSTEP" models | awk '$1 == "cnn" { print $2 }')"
+
 ok "run.json holds the settings" json runs/cnn/run.json 'o["settings"]["model"] == "cnn"'
 ok "every line of metrics.jsonl is JSON with a step" json runs/cnn/metrics.jsonl 'o and all(l["step"] >= 0 for l in o)'
 ok "TensorBoard events are there" bash -c 'ls runs/cnn/events.out.tfevents.*'
@@ -23,6 +33,18 @@ run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 50
 is "the same command gives the same bits" "$(fingerprint "$out")" "$first"
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --devices 1 --epochs 2 --seed 2
 ok "another seed gives other bits" test "$(fingerprint "$out")" != "$first"
+
+run small_train --global-batch 128 --leaf 32 --steps 3 --devices 2 --optimizer sgd --lr 0.5 --warmup 2 --clip-norm 1 \
+	--eval-every 0 --run runs/start
+like "warm-up, clipping and leaves" "$(sed -n 2p <<<"$out")" \
+	'^3 steps \(0.375 epochs\) of 128 samples in micro-batches of 32; sgd, lr 0.5, schedule constant after 2 of warm-up, gradient norm clipped to 1$'
+like "no test set" "$(sed -n 1p <<<"$out")" "data glyphs: 1000 training samples of 1x28x28"
+run small_train --global-batch 128 --leaf 32 --steps 5 --devices 2 --optimizer sgd --lr 0.5 --warmup 2 --clip-norm 1 \
+	--eval-every 0 --run runs/start --resume
+like "a resumed run says where it goes on" "$out" '^5 steps \(0.625 epochs, from step 4 on\) of 128'
+run "$LOCKSTEP" train --model transformer --layers 1 --data babble --samples 64 --test-samples 8 --steps 1 --devices 1 --batch 8
+like "text" "$(sed -n 1p <<<"$out")" 'data babble: 64 training and 8 test samples of at most [0-9]+ tokens, 5 classes, vocabulary of [0-9]+$'
+like "nothing is kept" "$(sed -n 3p <<<"$out")" 'nothing is kept \(no --run\)$'
 
 # The accuracy that is told last is that of the last weights.
 run small_train --steps 40 --run runs/inside

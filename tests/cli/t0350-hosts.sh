@@ -21,8 +21,7 @@ run "$LOCKSTEP" train "${small[@]}" --devices 1
 expected=$(fingerprint "$out")
 for hosts in localhost localhost:2 "$(hostname):2"; do
 	run env PATH=/nowhere "$LOCKSTEP" train "${small[@]}" --hosts "$hosts"
-	is "--hosts $hosts needs no mpirun" "$status" 0
-	unlike "and does not miss it" "$err" "mpirun|warning"
+	is "--hosts $hosts needs no mpirun" "$status$err" 0
 	is "--hosts $hosts trains the same bits" "$(fingerprint "$out")" "$expected"
 done
 

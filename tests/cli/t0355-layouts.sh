@@ -40,6 +40,10 @@ run "${job[@]}" "${batch[@]}" --devices 1
 expected=$(fingerprint "$out")
 run "${two[@]}" "${job[@]}" "${batch[@]}" --devices 2
 is "two nodes under mpirun: the same bits" "$status $(fingerprint "$out")" "0 $expected"
+is "what it will do is said once" "$(grep -c '^model mlp: ' <<<"$out") $(grep '^2 nodes, ' <<<"$out" | cut -d'(' -f1)" \
+	"1 2 nodes, 4 devices x 1 thread "
+run "${two[@]}" "${job[@]}" "${batch[@]}" --devices 2 --momentum 0.5
+is "and so is what has no effect" "$(grep -c 'warning: --momentum has no effect with --optimizer adam' <<<"$err")" 1
 like "a table of them" "$out" '^1 +.* 2 x 1 '
 run "${two[@]}" "${job[@]}" "${batch[@]}" --devices 40
 is "more devices than cores" "$status $(fingerprint "$out")" "0 $expected"

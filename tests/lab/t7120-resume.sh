@@ -38,8 +38,7 @@ half() { # LAYOUT OPTION...: "here OPTIONS" on one node, "HOSTS OPTIONS" in the 
 }
 from_to() { # RUN LAYOUT LAYOUT
 	half "$2" --run "$1" --steps 7
-	is "'$2' then '$3': the first part" "$status" 0
-	unlike "'$2' then '$3': without a warning" "$err" warning
+	is "'$2' then '$3': the first part" "$status$err" 0
 	half "$3" --run "$1" --steps 12 --resume
 	is "'$2' then '$3': the bits of one never stopped" "$status $(fingerprint "$out")" "0 $expected"
 	is "'$2' then '$3': and its test losses" "$(epoch_losses "$1")" "$(epoch_losses whole)"
