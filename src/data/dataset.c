@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/log.h"
 #include "base/names.h"
 #include "base/status.h"
 #include "data/corpus.h"
+#include "data/formats.h"
 #include "data/sst.h"
 
 static const ls_dataset_kind kinds[] = {
@@ -279,6 +281,8 @@ static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
 {
 	const char *path = options->name;
 	LS_TRY(check_phrases(options, ls_path_is_directory(path) && ls_sst_is(path)));
+	if (!ls_path_is_directory(path) || (!ls_directory_is(path) && !ls_sst_is(path)))
+		LS_TRY(ls_data_check_format(path));
 	if (!ls_path_is_directory(path) && !ls_corpus_is_text(path))
 		return ls_fail(LS_EINVALID, "dataset '%s' is a file, and no text; name the directory of IDX files",
 			       path);
@@ -336,6 +340,15 @@ const char *ls_data_cache(void)
 	else
 		snprintf(path, sizeof(path), "%s/.cache/lockstep", home_directory());
 	return path;
+}
+
+void ls_data_warn_of_dir(const char *name, const char *dir)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i].row.name, name) == 0 && kinds[i].row.needs_download)
+			return;
+	if (dir)
+		ls_log_warning("--dir has no effect: files of %s are not looked for there", name);
 }
 
 ls_status ls_data_directory(char *out, size_t size, const char *dir, const char *name)

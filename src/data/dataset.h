@@ -52,6 +52,7 @@ ls_status ls_data_directory(char *out, size_t size, const char *dir, const char 
 
 ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options); /* options->name is the directory */
+void ls_data_warn_of_dir(const char *name, const char *dir); /* that a dataset which is generated, or a path, has not */
 int ls_directory_is(const char *dir); /* it has a file of images of either split */
 ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_bigmnist_open(ls_dataset **out, const ls_dataset_options *options);

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/count.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/info_text.h"
@@ -86,12 +88,33 @@ static ls_status image_info(const ls_dataset *set, const char *title, FILE *to)
 	return LS_OK;
 }
 
+/* How text is to be read, of data that is none. */
+static void warn_of_idle_options(const ls_dataset_options *options, const ls_dataset_info *info)
+{
+	int is_read = info->vocabulary_hash != 0;
+	const struct {
+		const char *name;
+		int given, counts;
+	} of_text[] = { { "vocab", options->vocab != NULL, is_read },
+			{ "cased", options->cased, is_read },
+			{ "seq-len", options->tokens > 0, info->tokens_max > 0 },
+			{ "replace-invalid", options->replace_invalid, is_read } };
+
+	for (size_t i = 0; i < LS_COUNT(of_text); i++)
+		if (of_text[i].given && !of_text[i].counts)
+			ls_log_warning("--%s has no effect: %s is not text%s", of_text[i].name, options->name,
+				       info->tokens_max ? " that is read from files" : "");
+	ls_data_warn_of_dir(options->name, options->dir);
+}
+
 static ls_status split_info(const ls_dataset_options *options, ls_split split, FILE *to)
 {
 	ls_dataset_options wanted = *options;
 	ls_dataset *set;
 	wanted.split = split;
 	LS_TRY(ls_dataset_open(&set, &wanted));
+	if (split == LS_SPLIT_TRAIN)
+		warn_of_idle_options(options, &set->info);
 	const char *title = split == LS_SPLIT_TRAIN ? "train" : "test";
 	ls_status status = set->info.tokens_max ? ls_info_text(set, title, to) : image_info(set, title, to);
 	ls_dataset_free(set);

@@ -383,6 +383,7 @@ ls_status ls_make_run(const ls_data_make_options *options, uint64_t round)
 		return ls_name_unknown("dataset to make", name, makable_at);
 	if (!options->out || !*options->out)
 		return ls_fail(LS_EINVALID, "no directory named to write %s to", name);
+	ls_data_warn_of_dir(name, options->dir);
 	make_job *job = calloc(1, sizeof(*job));
 	if (!job)
 		return ls_fail(LS_EMEMORY, "no memory to make %s", name);

@@ -2,22 +2,44 @@
 
 #include <string.h>
 
+#include "base/files.h"
 #include "base/status.h"
+#include "data/corpus.h"
+#include "data/dataset.h"
+#include "data/formats.h"
 #include "graph/graph.h"
+
+/* Text that a model of images is given: whoever opened it would ask for a vocabulary. */
+static ls_status check_path(const ls_model_row *model, const char *data)
+{
+	if (model->is_text || !ls_path_exists(data) || ls_directory_is(data) || !ls_corpus_is_text(data))
+		return LS_OK;
+	LS_TRY(ls_data_check_format(data));
+	return ls_fail(
+		LS_EMISMATCH,
+		"model %s takes images, and %s is text; name a model of text with --model, as bert-tiny, or other "
+		"data",
+		model->name, data);
+}
 
 /* A name of the table tells before anything is looked for. */
 static ls_status check_name(const ls_train_options *o)
 {
 	const ls_model_row *model = o->graph == NULL ? ls_model_row_of(o->model) : NULL;
 	const ls_dataset_row *data;
-	for (size_t i = 0; model != NULL && o->data != NULL && (data = ls_dataset_row_at(i)) != NULL; i++)
-		if (strcmp(data->name, o->data) == 0 && data->is_text != model->is_text)
-			return ls_fail(LS_EMISMATCH,
-				       "model %s takes %s, and dataset %s is %s; name another with --data, as %s",
-				       model->name, model->is_text ? "text" : "images", data->name,
-				       data->is_text ? "text" : "images",
-				       model->is_text ? "babble or sst5" : "mnist or glyphs");
-	return LS_OK;
+	if (model == NULL || o->data == NULL)
+		return LS_OK;
+	for (size_t i = 0; (data = ls_dataset_row_at(i)) != NULL; i++) {
+		if (strcmp(data->name, o->data) != 0)
+			continue;
+		if (data->is_text == model->is_text)
+			return LS_OK;
+		return ls_fail(LS_EMISMATCH, "model %s takes %s, and dataset %s is %s; name another with --data, as %s",
+			       model->name, model->is_text ? "text" : "images", data->name,
+			       data->is_text ? "text" : "images",
+			       model->is_text ? "babble or sst5" : "mnist or glyphs");
+	}
+	return check_path(model, o->data);
 }
 
 ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, const ls_data_wanted *wanted)

@@ -1,0 +1,146 @@
+/*
+ * formats.c - a file's format by its first bytes, else by the end of its name.
+ *
+ * Text has no first bytes to know it by: what is not known counts as text, unless there is a zero byte in its
+ * beginning.
+ */
+#include "data/formats.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/count.h"
+#include "base/files.h"
+#include "base/status.h"
+#include "data/corpus.h"
+
+typedef enum kind { TEXT, PICTURE, TABLE, ARRAY, ARCHIVE, WEIGHTS, BINARY, KINDS } kind;
+
+static const char *const names[KINDS] = { [TEXT] = "text",
+					  [PICTURE] = "image",
+					  [TABLE] = "table (CSV, JSON, Parquet)",
+					  [ARRAY] = "array (NumPy, HDF5)",
+					  [ARCHIVE] = "archive",
+					  [WEIGHTS] = "weights",
+					  [BINARY] = "binary" };
+
+#define READ_TODAY                                                                                                     \
+	"read are: a directory of IDX files named as MNIST's (train-images-idx3-ubyte, train-labels-idx1-ubyte, "      \
+	"t10k-...; man lockstep-data), plain text to pretrain on (.txt, with a vocab.txt), and the names of "          \
+	"`lockstep "                                                                                                   \
+	"data list`"
+
+static int has_ending(const char *name, const char *ending)
+{
+	size_t length = strlen(name), own = strlen(ending);
+	return length > own && !strcasecmp(name + length - own, ending);
+}
+
+static kind kind_of_name(const char *name)
+{
+	static const struct {
+		const char *ending;
+		kind kind;
+	} endings[] = {
+		{ ".png", PICTURE },  { ".jpg", PICTURE },         { ".jpeg", PICTURE },  { ".gif", PICTURE },
+		{ ".bmp", PICTURE },  { ".webp", PICTURE },        { ".tif", PICTURE },   { ".tiff", PICTURE },
+		{ ".ppm", PICTURE },  { ".pgm", PICTURE },         { ".csv", TABLE },     { ".tsv", TABLE },
+		{ ".json", TABLE },   { ".jsonl", TABLE },         { ".parquet", TABLE }, { ".arrow", TABLE },
+		{ ".npy", ARRAY },    { ".npz", ARRAY },           { ".h5", ARRAY },      { ".hdf5", ARRAY },
+		{ ".mat", ARRAY },    { ".tfrecord", ARRAY },      { ".zip", ARCHIVE },   { ".tar", ARCHIVE },
+		{ ".tgz", ARCHIVE },  { ".tar.gz", ARCHIVE },      { ".pt", WEIGHTS },    { ".pth", WEIGHTS },
+		{ ".ckpt", WEIGHTS }, { ".safetensors", WEIGHTS }, { ".onnx", WEIGHTS },
+	};
+	for (size_t i = 0; i < LS_COUNT(endings); i++)
+		if (has_ending(name, endings[i].ending))
+			return endings[i].kind;
+	return TEXT;
+}
+
+static kind kind_of_bytes(const uint8_t *data, size_t bytes)
+{
+	static const struct {
+		const char *magic;
+		size_t bytes;
+		kind kind;
+	} starts[] = { { "\x89PNG", 4, PICTURE },   { "\xff\xd8\xff", 3, PICTURE }, { "GIF8", 4, PICTURE },
+		       { "PAR1", 4, TABLE },        { "\x93NUMPY", 6, ARRAY },      { "\x89HDF", 4, ARRAY },
+		       { "PK\x03\x04", 4, ARCHIVE } };
+	for (size_t i = 0; i < LS_COUNT(starts); i++)
+		if (bytes >= starts[i].bytes && !memcmp(data, starts[i].magic, starts[i].bytes))
+			return starts[i].kind;
+	return memchr(data, 0, bytes < 4096 ? bytes : 4096) ? BINARY : TEXT;
+}
+
+/* IDX and gzip are the caller's to explain: files of a dataset, named one by one. A text with zero bytes in it is one
+ * whose encoding is explained by whoever reads it. */
+static ls_status check_file(const char *path)
+{
+	ls_file_map map;
+	LS_TRY(ls_file_map_open(&map, path));
+	kind found = map.bytes ? kind_of_bytes(map.data, map.bytes) : TEXT, named = kind_of_name(path);
+	ls_file_map_close(&map);
+	if (found == TEXT || found == BINARY) /* a name says more than a zero byte */
+		found = named != TEXT ? named : found;
+	if (found == TEXT || (found == BINARY && (!ls_corpus_is_text(path) || has_ending(path, ".txt"))))
+		return LS_OK;
+	return ls_fail(LS_EUNSUPPORTED,
+		       "dataset '%s' is a file of the kind '%s', which cannot be read as data; " READ_TODAY, path,
+		       names[found]);
+}
+
+/* What a directory holds, by names; looked for no deeper and no longer than it takes to know. */
+enum { DEPTH_MAX = 8, FILES_MAX = 200000 };
+
+typedef struct census {
+	uint64_t files, of[KINDS];
+	char example[KINDS][64];
+} census;
+
+static void count(census *c, const char *dir, int depth)
+{
+	DIR *stream = opendir(dir);
+	struct dirent *entry;
+	while (stream && c->files < FILES_MAX && (entry = readdir(stream)) != NULL) {
+		char path[4096];
+		struct stat facts;
+		if (entry->d_name[0] == '.' || ls_path_join(path, sizeof(path), dir, entry->d_name) != LS_OK ||
+		    stat(path, &facts) != 0)
+			continue;
+		if (S_ISDIR(facts.st_mode) && depth < DEPTH_MAX)
+			count(c, path, depth + 1);
+		if (!S_ISREG(facts.st_mode))
+			continue;
+		kind found = kind_of_name(entry->d_name);
+		if (found == TEXT && !has_ending(entry->d_name, ".txt"))
+			found = BINARY; /* of no kind that is known */
+		if (!c->of[found]++)
+			snprintf(c->example[found], sizeof(c->example[found]), "%.60s", entry->d_name);
+		c->files++;
+	}
+	if (stream)
+		closedir(stream);
+}
+
+static ls_status check_directory(const char *path)
+{
+	census c = { 0 };
+	kind most = PICTURE;
+	count(&c, path, 0);
+	for (kind k = PICTURE; k < BINARY; k++)
+		most = c.of[k] > c.of[most] ? k : most;
+	if (!c.of[most] || c.of[most] <= c.of[TEXT])
+		return LS_OK;
+	return ls_fail(LS_EUNSUPPORTED,
+		       "dataset '%s': found %s%llu %s file%s (%s), which cannot be read as data; " READ_TODAY, path,
+		       c.files == FILES_MAX ? "more than " : "", (unsigned long long)c.of[most], names[most],
+		       c.of[most] == 1 ? "" : "s", c.example[most]);
+}
+
+ls_status ls_data_check_format(const char *path)
+{
+	return ls_path_is_directory(path) ? check_directory(path) : check_file(path);
+}

@@ -1,0 +1,56 @@
+#!/bin/bash
+# Data in formats that are not read: what was found, and what is read. Text and IDX files stay what they are.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+refuses() { # NAME PATTERN PATH: by train, with any model, and by data info
+	fails_with "$1: train" 1 "$2" "$LOCKSTEP" train --data "$3" --steps 1
+	fails_with "$1: train of text" 1 "$2" "$LOCKSTEP" train --model bert-tiny --data "$3" --steps 1
+	fails_with "$1: data info" 1 "$2" "$LOCKSTEP" data info "$3"
+	like "$1: what is read" "$err" "IDX files named as MNIST's .*plain text .*lockstep data list"
+	unlike "$1: nobody asks for a vocabulary" "$err" "no vocabulary"
+}
+
+printf 'label,a,b\n1,2,3\n0,4,5\n' >train.csv
+refuses "a CSV file" "dataset 'train.csv' is a file of the kind 'table \(CSV" train.csv
+printf '{"text": "a", "label": 1}\n' >train.jsonl
+refuses "a JSON Lines file" "'train.jsonl' is a file of the kind 'table" train.jsonl
+mkdir -p shapes/train/square shapes/train/circle shapes/test/square
+for i in 1 2 3 4 5; do
+	printf '\211PNG\r\n\032\n' >"shapes/train/square/$i.png"
+	printf '\211PNG\r\n\032\n' >"shapes/train/circle/$i.PNG"
+	printf '\377\330\377\340' >"shapes/test/square/$i.jpeg"
+done
+refuses "a folder of pictures" "dataset 'shapes': found 15 image files \([0-9].(png|PNG|jpeg)\)" shapes
+echo "circles and squares" >shapes/README.txt
+refuses "a folder of pictures with a word about them" "dataset 'shapes': found 15 image files" shapes
+mkdir tables
+cp train.csv tables/a.csv
+refuses "a folder with a table" "dataset 'tables': found 1 table \(CSV, JSON, Parquet\) file \(a.csv\)" tables
+cp shapes/train/square/1.png picture
+refuses "a picture by any name" "dataset 'picture' is a file of the kind 'image'" picture
+printf '\223NUMPY\001\000' >x.npy
+refuses "an array" "'x.npy' is a file of the kind 'array" x.npy
+printf 'PK\003\004' >x.zip
+refuses "an archive" "'x.zip' is a file of the kind 'archive'" x.zip
+printf 'a\000b' >blob
+refuses "anything binary" "'blob' is a file of the kind 'binary'" blob
+
+# What is read stays what it was.
+printf 'One sentence. Another one.\n\nA second text.\n' >prose.txt
+fails_with "text still wants a vocabulary" 1 "there is no vocabulary" "$LOCKSTEP" data info prose.txt
+fails_with "text for a model of images" 1 "model mlp takes images, and prose.txt is text" "$LOCKSTEP" train --model mlp --data prose.txt
+mkdir texts
+cp prose.txt texts/a.txt
+cp prose.txt texts/b.txt
+cp shapes/train/square/1.png texts/cover.png
+fails_with "a picture among texts does no harm" 1 "there is no vocabulary" "$LOCKSTEP" data info texts
+mkdir empty
+fails_with "a folder of nothing" 1 "empty holds no dataset" "$LOCKSTEP" train --model mlp --data empty
+ok "IDX files" "$LOCKSTEP" data make glyphs --samples 64 --out idx --quiet
+cp shapes/train/square/*.png idx
+run "$LOCKSTEP" train --model mlp --data idx --steps 1 --devices 1
+is "pictures beside IDX files do no harm" "$status" 0
+fails_with "one of the IDX files" 2 "name the directory of IDX files" "$LOCKSTEP" train --model mlp --data idx/train-images-idx3-ubyte
+
+test_end
