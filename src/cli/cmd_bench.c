@@ -134,6 +134,18 @@ static const ls_setting *taken_at(size_t i)
 	return &taken[i];
 }
 
+/* Training's rows are set by name, so that its options know what was given. */
+static ls_status set_row(void *options, const ls_setting *row, const char *value)
+{
+	bench_options *bench = options;
+	size_t i = 0;
+	while (i < ROWS && strcmp(rows[i].name, row->name) != 0)
+		i++;
+	if (i < ROWS && !rows[i].help && row->offset < offsetof(bench_options, channels))
+		return ls_train_options_set(&bench->bench.job, row->name, value);
+	return ls_setting_set(row, options, value);
+}
+
 static const ls_args args = {
 	.command = "lockstep bench",
 	.operands = "[RECIPE|FILE.json]",
@@ -145,6 +157,7 @@ static const ls_args args = {
 	.columns = 2,
 	.brief = 1,
 	.at = taken_at,
+	.set = set_row,
 };
 
 /* One node tells what went wrong; the others have no words for it. */
@@ -218,7 +231,7 @@ static int settle(bench_options *options, char words[TEXTS][32])
 	for (size_t i = 0; (row = row_at(i)); i++) {
 		size_t k = text_of(row->name);
 		const char *text = k < TEXTS ? given(options, words, (int)k) : NULL;
-		ls_status status = text ? ls_setting_set(row, options, text) : LS_OK;
+		ls_status status = text ? set_row(options, row, text) : LS_OK;
 		if (status != LS_OK)
 			return ls_command_finish(args.command, status);
 	}

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/count.h"
+#include "base/log.h"
 #include "base/names.h"
 #include "plan/failures.h"
 #include "plan/simulate.h"
@@ -115,6 +116,24 @@ static void override(request *r)
 	c->mtbf_hours = o->mtbf_hours >= 0 ? o->mtbf_hours : c->mtbf_hours;
 	c->interval_s = o->interval_s >= 0 ? o->interval_s : c->interval_s;
 	c->shared_cores = o->shared_cores > 0 ? o->shared_cores : c->shared_cores;
+}
+
+static int has_word(const list *words, const char *word)
+{
+	for (int i = 0; i < words->count; i++)
+		if (strcmp(words->text[i], word) == 0)
+			return 1;
+	return 0;
+}
+
+static void warn_of_idle_options(const request *r)
+{
+	const ls_forecast_options *o = r->o;
+
+	if (o->servers > 0 && !has_word(&r->placements, "ps"))
+		ls_log_warning("--servers has no effect with --placement %s: there are none", o->placement);
+	if (o->interval_s >= 0 && r->cluster.mtbf_hours <= 0)
+		ls_log_warning("--checkpoint-every has no effect: nodes do not fail without --mtbf");
 }
 
 static ls_status open_request(request *r, const ls_forecast_options *options)
@@ -270,6 +289,7 @@ ls_status ls_forecast_make(ls_forecast *out, const ls_forecast_options *options)
 
 	ls_status status = open_request(&r, options);
 	if (status == LS_OK) {
+		warn_of_idle_options(&r);
 		describe(&r, &f);
 		status = make_rows(&r, &f);
 	}

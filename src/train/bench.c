@@ -11,10 +11,12 @@
 
 #include "base/files.h"
 #include "base/isa.h"
+#include "base/log.h"
 #include "exchange/collect.h"
 #include "exchange/meeting.h"
 #include "train/bench_inside.h"
 #include "train/bench_node.h"
+#include "train/effects.h"
 #include "train/hello.h"
 #include "train/model.h"
 #include "train/settings.h"
@@ -203,6 +205,30 @@ static ls_status make_room(bench *b)
 	return LS_OK;
 }
 
+/* Options that were given and change nothing. The data is the bench's own, and random unless it is text. */
+static void warn_of_idle_options(const bench *b)
+{
+	static const ls_bench_options usual = LS_BENCH_OPTIONS_INIT;
+	const ls_bench_options *o = b->options;
+	int is_text = b->data.set != NULL, sized = o->channels != usual.channels || o->height != usual.height;
+	ls_train_options given = o->job;
+	ls_effects run = { .options = &given,
+			   .is_text = is_text,
+			   .has_exchange = b->trainer->exchange != NULL,
+			   .nodes = b->layout.nodes };
+
+	given.data = o->data;
+	ls_effects_warn(&run);
+	if (o->replay == NULL && o->replay_speed != usual.replay_speed)
+		ls_log_warning("--replay-speed has no effect without --replay");
+	if (sized && (is_text || o->replay != NULL))
+		ls_log_warning("--channels and --size have no effect with %s",
+			       is_text ? "a model of text" : "--replay");
+	if (o->replay != NULL && strcmp(o->job.model, usual.job.model) != 0 && strcmp(o->job.model, b->job.model) != 0)
+		ls_log_warning("--model %s has no effect: the profile of --replay is of %s", o->job.model,
+			       b->job.model);
+}
+
 static ls_status build(bench *b)
 {
 	const ls_bench_options *o = b->options;
@@ -238,7 +264,10 @@ static ls_status prepare(bench *b)
 	LS_TRY(ls_hello_all_well(b->courier, resolve(b)));
 	LS_TRY(ls_hello_agree(b->courier, &b->job, NULL, NULL));
 	LS_TRY(agree(b));
-	return ls_hello_all_well(b->courier, build(b));
+	LS_TRY(ls_hello_all_well(b->courier, build(b)));
+	if (b->layout.node == 0)
+		warn_of_idle_options(b);
+	return LS_OK;
 }
 
 /* ---- measuring ---- */

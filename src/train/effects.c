@@ -225,10 +225,10 @@ static void explain(const run *r, const effect *e, char *out, size_t size)
 	char value[128];
 	int used = snprintf(out, size, "--%s has no effect", e->name);
 
-	if (e->with != NULL && used < (int)size) {
+	if (e->with != NULL)
 		ls_setting_format(setting_of(e->with), r->options, value, sizeof(value));
+	if (e->with != NULL && value[0] != '\0' && used < (int)size)
 		used += snprintf(out + used, size - (size_t)used, " with --%s %s", e->with, value);
-	}
 	if (e->why != NULL && used < (int)size)
 		snprintf(out + used, size - (size_t)used, ": %s", e->why);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/files.h"
@@ -13,6 +14,7 @@
 #include "base/memory.h"
 #include "ckpt/checkpoint.h"
 #include "train/crew.h"
+#include "train/effects.h"
 #include "train/evaluate.h"
 #include "train/model.h"
 #include "train/outputs.h"
@@ -159,6 +161,29 @@ static ls_status open_data(evaluation *e)
 	return LS_OK;
 }
 
+/* Options that were given, by the names that training has for them. */
+static void warn_of_idle_options(const evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	const struct {
+		const char *name;
+		int given;
+	} options[] = { { "data-dir", o->data_dir != NULL },
+			{ "vocab", o->vocab != NULL },
+			{ "cased", o->cased },
+			{ "seq-len", o->seq_len != 0 },
+			{ "replace-invalid", o->replace_invalid } };
+	ls_train_options settings = e->settings;
+	ls_effects run = { .options = &settings, .is_text = ls_dataset_describe(e->set)->tokens_max > 0, .nodes = 1 };
+
+	settings.train_set = o->set;
+	memset(settings.given, 0, sizeof(settings.given));
+	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+		if (options[i].given)
+			ls_settings_give(&settings, options[i].name);
+	ls_effects_warn(&run);
+}
+
 static ls_status build_graph(evaluation *e)
 {
 	const ls_dataset_info *info = ls_dataset_describe(e->set);
@@ -259,6 +284,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(count_classes(e));
 	LS_TRY(open_data(e));
 	LS_TRY(build_graph(e));
+	warn_of_idle_options(e);
 	LS_TRY(load(e));
 	LS_TRY(make_evaluator(e));
 	if (o->logits != NULL)

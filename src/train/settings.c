@@ -135,10 +135,17 @@ ls_status ls_train_options_set(ls_train_options *options, const char *name, cons
 		if (strcmp(settings[i].name, name) != 0)
 			continue;
 		LS_TRY(ls_setting_set(&settings[i], options, value));
-		options->given[i / 64] |= (uint64_t)1 << i % 64;
+		ls_settings_give(options, name);
 		return LS_OK;
 	}
 	return unknown_setting(name);
+}
+
+void ls_settings_give(ls_train_options *options, const char *name)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (strcmp(settings[i].name, name) == 0)
+			options->given[i / 64] |= (uint64_t)1 << i % 64;
 }
 
 int ls_settings_is_given(const ls_train_options *options, const ls_setting *row)

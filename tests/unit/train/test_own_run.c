@@ -75,6 +75,41 @@ static void test_nan_names_its_step(void **state)
 	ls_graph_free(g);
 }
 
+/* Training goes well, its last test does not: the run fails, and an earlier one is only warned of. */
+static void test_a_test_loss_that_is_not_finite(void **state)
+{
+	source s = { .poisoned = UINT64_MAX }, held_out = { .poisoned = 5 };
+	ls_graph *g = make_graph(1);
+	ls_dataset *train = make_dataset(&s, 160), *test = make_dataset(&held_out, 32);
+	ls_train_options o = run_options(g, train);
+	ls_train_result result = { 0 };
+	(void)state;
+	o.test_set = test;
+	assert_int_equal(ls_train(&o, &result), LS_ENUMERIC);
+	assert_int_equal(result.steps, 30); /* all of them */
+	assert_non_null(strstr(ls_last_error(), "the trained weights give no finite loss on the test set"));
+	held_out.poisoned = UINT64_MAX;
+	check_status(ls_train(&o, &result));
+	ls_dataset_free(train);
+	ls_dataset_free(test);
+	ls_graph_free(g);
+}
+
+/* Of the weights a run starts with no rate is to blame. */
+static void test_a_useless_start_does_not_blame_the_rate(void **state)
+{
+	source s = { .poisoned = 0 };
+	ls_graph *g = make_graph(1);
+	ls_dataset *d = make_dataset(&s, 16);
+	ls_train_options o = run_options(g, d);
+	(void)state;
+	assert_int_equal(ls_train(&o, NULL), LS_ENUMERIC);
+	assert_non_null(strstr(ls_last_error(), "the loss is NaN at step 1, before any update: the initial weights"));
+	assert_null(strstr(ls_last_error(), "--lr"));
+	ls_dataset_free(d);
+	ls_graph_free(g);
+}
+
 static void test_own_model_and_data(void **state)
 {
 	source s = { .poisoned = UINT64_MAX }, held_out = { .poisoned = UINT64_MAX };
@@ -175,6 +210,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nan_names_its_step),
+		cmocka_unit_test(test_a_test_loss_that_is_not_finite),
+		cmocka_unit_test(test_a_useless_start_does_not_blame_the_rate),
 		cmocka_unit_test(test_own_model_and_data),
 		cmocka_unit_test(test_shapes_must_fit),
 		cmocka_unit_test_setup_teardown(test_resume, make_directory, remove_directory),

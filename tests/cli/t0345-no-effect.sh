@@ -1,0 +1,84 @@
+#!/bin/bash
+# Options without effect: the command goes on, and says which and why. (tests/unit/train/test_effects.c has every row.)
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+idle() { # NAME SENTENCE COMMAND...: one warning, with this sentence
+	local name=$1 sentence=$2
+	shift 2
+	run "$@"
+	is "$name" "$status $(grep -c '^warning: ' <<<"$err") $(grep -F -c -- "warning: $sentence" <<<"$err")" "0 1 1" ||
+		test_note "$err"
+}
+plan=(small_train --plan-memory)
+
+run "${plan[@]}" --lr 0.1 --warmup 3
+is "options that count are no matter of warnings" "$status$err" 0
+
+idle "momentum of adam" "--momentum has no effect with --optimizer adam" "${plan[@]}" --momentum 0.9
+idle "the order of options does not matter" "--momentum has no effect with --optimizer adamw" "${plan[@]}" --momentum 0.8 --optimizer adamw
+idle "Nesterov's form of adam" "--nesterov has no effect with --optimizer adam" "${plan[@]}" --nesterov
+idle "Nesterov's form of no momentum" "--nesterov has no effect with --momentum 0" "${plan[@]}" --nesterov --optimizer sgd --momentum 0
+for option in beta1 beta2 epsilon; do
+	idle "$option of sgd" "--$option has no effect with --optimizer sgd" "${plan[@]}" --optimizer sgd --$option 0.5
+done
+idle "a minimum of a constant rate" "--lr-min has no effect with --schedule constant" "${plan[@]}" --lr-min 0.1
+idle "steps between cuts of a constant rate" "--lr-step-every has no effect with --schedule constant" "${plan[@]}" --lr-step-every 5
+idle "cuts of a constant rate" "--lr-step-factor has no effect with --schedule constant" "${plan[@]}" --lr-step-factor 0.5
+idle "a vocabulary of images" "--vocab has no effect with --data glyphs: it is not text" "${plan[@]}" --vocab none.txt
+idle "capitals of images" "--cased has no effect with --data glyphs" "${plan[@]}" --cased
+idle "tokens of images" "--seq-len has no effect with --data glyphs: it is not text" "${plan[@]}" --seq-len 8
+idle "encodings of images" "--replace-invalid has no effect with --data glyphs" "${plan[@]}" --replace-invalid
+idle "a vocabulary of generated text" "--vocab has no effect with --data babble" \
+	"$LOCKSTEP" train --plan-memory --model transformer --layers 1 --data babble --samples 64 --test-samples 8 --devices 1 --vocab none.txt
+idle "a folder of generated data" "--data-dir has no effect with --data glyphs" "${plan[@]}" --data-dir .
+idle "test samples without a test" "--test-samples has no effect with --eval-every 0" "${plan[@]}" --eval-every 0
+idle "epochs beside steps" "--epochs has no effect with --steps 3" "${plan[@]}" --epochs 2 --steps 3
+idle "a batch beside leaf and global batch" "--batch has no effect" "${plan[@]}" --leaf 8 --global-batch 16
+idle "checkpoints of no run" "--ckpt-every has no effect: nothing is kept without --run" "${plan[@]}" --ckpt-every 5
+idle "a number of checkpoints of no run" "--keep has no effect: nothing is kept without --run" "${plan[@]}" --keep 5
+idle "steps of no trace" "--trace-steps has no effect: there is no --trace" "${plan[@]}" --trace-steps 5
+idle "devices beside hosts that have theirs" "--devices has no effect with --hosts localhost:1: each host" "${plan[@]}" --hosts localhost:1
+for option in "placement allreduce" "wire bf16" "share equal" "exchange mpi" "timeout 9" "audit-every 9"; do
+	# shellcheck disable=SC2086 # words
+	idle "${option% *} on one node" "--${option% *} has no effect: there is only one node" "${plan[@]}" --$option
+done
+idle "buckets of one device" "--bucket-bytes has no effect: there is one device" "${plan[@]}" --bucket-bytes 65536
+run "${plan[@]}" --global-batch 128 --leaf 16 --devices 2 --bucket-bytes 65536
+unlike "buckets of two count" "$err" "bucket-bytes has no effect"
+run small_train --hosts localhost --momentum 0.5 --quiet
+is "--quiet silences warnings, too" "$status$err" 0
+
+run small_train --steps 3 --run run
+idle "eval: a vocabulary of images" "--vocab has no effect with --data glyphs" "$LOCKSTEP" eval run --vocab none.txt
+idle "eval: tokens of images" "--seq-len has no effect with --data glyphs" "$LOCKSTEP" eval run --seq-len 8
+idle "eval: capitals of images" "--cased has no effect with --data glyphs" "$LOCKSTEP" eval run --cased
+idle "eval: a folder of generated data" "--data-dir has no effect with --data glyphs" "$LOCKSTEP" eval run --data-dir .
+run "$LOCKSTEP" eval run --batch 16
+is "eval: options that count" "$status$err" 0
+
+bench=("$LOCKSTEP" bench --model mlp --batch 8 --warmup 0 --steps 1 --repeat 1)
+run "${bench[@]}" --optimizer sgd --seed 3
+is "bench: options that count" "$status$err" 0
+idle "bench: a vocabulary of images" "--vocab has no effect: it is not text" "${bench[@]}" --vocab none.txt
+idle "bench: a wire on one node" "--wire has no effect: there is only one node" "${bench[@]}" --wire bf16
+idle "bench: devices beside hosts" "--devices has no effect with --hosts localhost:1" "${bench[@]}" --hosts localhost:1 --devices 2
+idle "bench: a speed of no replay" "--replay-speed has no effect without --replay" "${bench[@]}" --replay-speed 0.5
+idle "bench: the size of text" "--channels and --size have no effect with a model of text" \
+	"$LOCKSTEP" bench --model transformer --layers 1 --batch 2 --seq-len 8 --warmup 0 --steps 1 --repeat 1 --size 32
+ok "bench: a profile" "${bench[@]}" --profile-out mlp.json
+idle "bench: the model of a replay" "--model cnn has no effect: the profile of --replay is of mlp" \
+	"$LOCKSTEP" bench --model cnn --batch 8 --warmup 0 --steps 1 --repeat 1 --replay mlp.json
+
+idle "plan: servers of allreduce" "--servers has no effect with --placement allreduce" \
+	"$LOCKSTEP" plan mlp.json --nodes 2 --placement allreduce --servers 1
+idle "plan: checkpoints of nodes that do not fail" "--checkpoint-every has no effect" "$LOCKSTEP" plan mlp.json --nodes 2 --checkpoint-every 60
+run "$LOCKSTEP" plan mlp.json --nodes 2 --servers 1 --checkpoint-every 60 --mtbf 1000
+is "plan: options that count" "$status$err" 0
+
+idle "data info: a vocabulary of images" "--vocab has no effect: glyphs is not text" "$LOCKSTEP" data info glyphs --vocab none.txt
+idle "data info: capitals of generated text" "--cased has no effect: babble is not text that is read from files" "$LOCKSTEP" data info babble --cased
+idle "data info: a folder of generated data" "--dir has no effect: files of glyphs" "$LOCKSTEP" data info glyphs --dir .
+idle "data make: the same" "--dir has no effect: files of glyphs" "$LOCKSTEP" data make glyphs --samples 8 --out eight --dir . --quiet
+
+test_end
