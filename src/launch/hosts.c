@@ -1,6 +1,8 @@
 /*
  * hosts.c - "lm1:3,lm6:2": the hosts of a job as people write them.
  */
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,52 @@ static int is_name(const char *text, size_t length)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
 	return length && text[0] != '-' && strspn(text, letters) >= length;
+}
+
+/* Labels with a dot between them, and perhaps one at the end. */
+static int has_empty_label(const char *name)
+{
+	size_t length = strlen(name);
+	return name[0] == '.' || strstr(name, "..") || !length;
+}
+
+/* Whether the system's resolver would read the name as a number: its last label is one, decimal or 0x... */
+static int ends_in_number(const char *name)
+{
+	size_t end = strlen(name);
+	end -= end && name[end - 1] == '.';
+	size_t begin = end;
+	while (begin && name[begin - 1] != '.')
+		begin--;
+	const char *label = name + begin;
+	size_t length = end - begin;
+	if (length >= 2 && label[0] == '0' && tolower((unsigned char)label[1]) == 'x')
+		return strspn(label + 2, "0123456789abcdefABCDEF") >= length - 2;
+	return length && strspn(label, "0123456789") >= length;
+}
+
+/* Four decimal numbers without leading zeros (which would be octal to some), of one host: no 0.x.x.x, no group. */
+static int is_address(const char *name)
+{
+	unsigned part[4];
+	char again[20];
+	if (sscanf(name, "%3u.%3u.%3u.%3u", &part[0], &part[1], &part[2], &part[3]) != 4)
+		return 0;
+	snprintf(again, sizeof again, "%u.%u.%u.%u", part[0], part[1], part[2], part[3]);
+	return !strcmp(name, again) && part[0] > 0 && part[0] < 224 && part[1] < 256 && part[2] < 256 && part[3] < 256;
+}
+
+/* The resolver takes 5 for 0.0.0.5, 1.5 for 1.0.0.5 and 0x10 for 0.0.0.16: mistyped numbers of devices would be
+ * contacted. */
+static ls_status check_name(const char *name)
+{
+	if (has_empty_label(name))
+		return ls_fail(LS_EINVALID, "hosts: '%s' is no name of a host; " HOW, name);
+	if (ends_in_number(name) && !is_address(name))
+		return ls_fail(LS_EINVALID,
+			       "hosts: '%s' is neither a name nor a complete address of a host such as 10.0.0.7; " HOW,
+			       name);
+	return LS_OK;
 }
 
 static ls_status parse_devices(const char *text, size_t length, ls_host *host)
@@ -45,6 +93,7 @@ static ls_status parse_entry(const char *text, size_t length, size_t number, ls_
 			       text);
 	*host = (ls_host){ 0 };
 	memcpy(host->name, text, name);
+	LS_TRY(check_name(host->name));
 	return colon ? parse_devices(colon + 1, length - name - 1, host) : LS_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,6 +61,9 @@ static void mistakes_are_named(void **state)
 		{ "a:1, b:1", "' b' is no name of a host" },
 		{ "--mca:1", "'--mca' is no name of a host" },
 		{ "a;b", "'a;b' is no name of a host" },
+		{ ".", "'.' is no name of a host" },
+		{ "a..b", "'a..b' is no name of a host" },
+		{ ".a:1", "'.a' is no name of a host" },
 		{ "a:1,b", "'a' says how many devices it has, 'b' does not" },
 		{ "a,b:1", "'b' says how many devices it has, 'a' does not" },
 	};
@@ -79,6 +83,53 @@ static void mistakes_are_named(void **state)
 	size_t count;
 	assert_int_equal(ls_hosts_parse(&hosts, &count, endless), LS_EINVALID);
 	free(endless);
+}
+
+/* What inet_aton() would read as an address, in every form it takes, and what only looks like one. */
+static void numbers_are_no_hosts(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {
+		"0",           "1",          "5",
+		"1.5",         "1.2.3",      "0x10",
+		"0X1F",        "0x",         "0x7f.1",
+		"0x7f.0.0.1",  "127.1",      "127.0.1",
+		"010.0.0.1",   "10.0.0.07",  "10.0.0.0x7",
+		"256.0.0.1",   "1.2.3.256",  "1.2.3.4.5",
+		"2130706433",  "4294967296", "00",
+		"1.",          "10.0.0.7.",  "0.0.0.0",
+		"0.0.0.5",     "224.0.0.1",  "255.255.255.255",
+		"1.2.3.999",   "a.1",        "lm1.0x10",
+		"99999999999", "1-.2",       "10.0.0.1000",
+		"10.0.0.00",
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		static const char *const around[][2] = {
+			{ "", "" }, { "", ":2" }, { "lm1,", "" }, { "lm1:1,", ":2" }, { "", ",5" }
+		};
+		for (size_t f = 0; f < sizeof around / sizeof around[0]; f++) {
+			char text[128], quoted[96];
+			ls_host *hosts = NULL;
+			size_t count = 77;
+			snprintf(text, sizeof text, "%s%s%s", around[f][0], bad[i], around[f][1]);
+			snprintf(quoted, sizeof quoted, "'%s' is neither a name nor a complete address", bad[i]);
+			if (ls_hosts_parse(&hosts, &count, text) != LS_EINVALID || !strstr(ls_last_error(), quoted))
+				fail_msg("'%s': %s", text, hosts ? "taken" : ls_last_error());
+			assert_int_equal(count, 77);
+		}
+	}
+}
+
+static void names_with_digits_are_hosts(void **state)
+{
+	(void)state;
+	static const char *const good[] = {
+		"lm1",       "1a",          "0x1g",          "x0",          "10.0.0.7", "1.0.0.5", "192.168.255.0",
+		"127.0.0.1", "223.1.2.255", "4.example.org", "1.2.3.4.org", "node-5",   "5-node",  "lm1.",
+		"10-0-0-1",  "0x10.org",    "a_1",           "1.2.3.4a",
+	};
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+		expect(good[i], 1, &good[i], (int[]){ 0 });
 }
 
 static void this_host_is_known(void **state)
@@ -103,8 +154,8 @@ static void this_host_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entries_keep_their_order),
-		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(entries_keep_their_order), cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(numbers_are_no_hosts),     cmocka_unit_test(names_with_digits_are_hosts),
 		cmocka_unit_test(this_host_is_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
