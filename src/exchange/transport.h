@@ -49,11 +49,15 @@ ls_status ls_threads_transports(ls_transport **transports, int size, int slots, 
 /*
  * MPI. Initialises it; the calling process is one node of MPI_COMM_WORLD. Fails with LS_EUNSUPPORTED in a build
  * without MPI, with LS_EMISMATCH when MPI sees another number of nodes than ls_mpi_launched(). After
- * ls_mpi_transport() only the thread that uses the transport may talk to MPI. free() finalises, unless an operation
- * failed, a send is not done within a second, or the transport was abandoned: that would wait for a node that may be
- * gone. The process must then exit with a status other than zero, whereupon the launcher ends the others.
+ * ls_mpi_transport() only the thread that uses the transport may talk to MPI. free() waits for all nodes to come to it,
+ * and exit(0) finalises MPI, unless an operation failed, a send is not done within a second, or the transport was
+ * abandoned: that would wait for a node that may be gone. The process must then exit with a status other than zero,
+ * whereupon the launcher ends the others. One transport after another may be made, until one was abandoned.
  */
 ls_status ls_mpi_transport(ls_transport **out, int slots);
+
+/* What to keep hwloc from loading, where MPI asks it about the machine: HWLOC_COMPONENTS. */
+#define LS_HWLOC_COMPONENTS "-opencl,-gl"
 
 /* How many processes a launcher (mpirun, srun, MPICH's hydra) has started this one among: from the environment, without
  * touching MPI; 1 when there is none. */

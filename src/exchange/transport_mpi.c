@@ -5,10 +5,13 @@
  *  1. A slot has at most one operation under way. Those that have one lie without gaps at the front of `requests`, of
  *     which `slot_of` tells the slots: asking for what is done costs what is under way, not what could be.
  *  2. Errors of MPI are returned, never fatal: everything goes over a communicator of our own that says so.
- *  3. Once an operation has failed the transport is abandoned: free() talks to no other node, for MPI_Finalize() waits
- *     for all of them.
+ *  3. Once an operation has failed the transport is abandoned: free() talks to no other node, and MPI is not finalised,
+ *     for MPI_Finalize() waits for all of them.
  *  4. Nothing is allocated after ls_mpi_transport() by this file, but for messages of more than INT_MAX bytes: those
  *     need a datatype. MPI itself keeps what comes before it is asked for (see tune_open_mpi).
+ *
+ *  5. MPI is initialised by the first transport and finalised when the process exits: a program may train several
+ * times, and MPI cannot be initialised twice. A program that has initialised MPI itself finalises it, too.
  *
  * MPI has no descriptor to sleep on, so nap() is a sleep that wake() ends; how long is the courier's choice.
  */
@@ -24,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "exchange/window.h"
@@ -48,14 +52,20 @@ typedef struct mpi_transport {
 	MPI_Status *statuses;  /* (slots) of the last MPI_Testsome() */
 	int *done;             /* (slots) what it found done, given to poll()'s caller from `given` on */
 	int done_count, given;
-	int started;     /* operations under way */
-	int abandoned;   /* invariant 3 */
-	int initialised; /* by us: then it is finalised by us, too */
+	int started;   /* operations under way */
+	int abandoned; /* invariant 3 */
 
 	pthread_mutex_t lock;
 	pthread_cond_t bell;
 	int rung;
 } mpi_transport;
+
+/* Of this process. */
+static struct {
+	pid_t initialised_by; /* 0: not by us */
+	int abandoned;        /* a transport was */
+	MPI_Comm last;        /* the last transport's, unless it is MPI_COMM_NULL */
+} library = { .last = MPI_COMM_NULL };
 
 static mpi_transport *self(ls_transport *transport)
 {
@@ -325,14 +335,41 @@ static void release(mpi_transport *t)
 	free(t);
 }
 
+/* A node must not leave before all have come here: it may exit with a status other than zero, whereupon the launcher
+ * ends the others, one of which may be writing a checkpoint. That takes its time, so this sleeps. */
+static int await_all(mpi_transport *t)
+{
+	const struct timespec a_moment = { .tv_nsec = 1000 * 1000 };
+	MPI_Request all;
+	int done = 0, code = MPI_Ibarrier(t->comm, &all);
+	while (code == MPI_SUCCESS && !done) {
+		code = MPI_Test(&all, &done, MPI_STATUS_IGNORE);
+		if (!done)
+			nanosleep(&a_moment, NULL);
+	}
+	return code;
+}
+
+/* Heartbeats that nobody has received may still be on their way in the communicator. A new one could be given its
+ * number, and with it those heartbeats: so it is kept until the next transport is freed, whose nodes have since talked.
+ */
+static void retire(MPI_Comm comm)
+{
+	if (library.last != MPI_COMM_NULL)
+		MPI_Comm_free(&library.last);
+	library.last = comm;
+}
+
 static void mpi_free(ls_transport *transport)
 {
 	if (!transport)
 		return;
 	mpi_transport *t = self(transport);
 	settle_requests(t);
-	if (!t->abandoned && MPI_Comm_free(&t->comm) == MPI_SUCCESS && t->initialised)
-		MPI_Finalize();
+	if (!t->abandoned && await_all(t) == MPI_SUCCESS)
+		retire(t->comm);
+	else
+		library.abandoned = 1;
 	release(t);
 }
 
@@ -400,6 +437,9 @@ static ls_status allocate(mpi_transport **out, int slots)
  * server 158 instead of 181. The price: what comes for a node that has not begun the step, for it still writes a
  * checkpoint, MPI keeps in memory of its own: at most the pieces of one step.
  *
+ * hwloc, which Open MPI asks about the machine, would load drivers of graphics cards, and LLVM with them: that replaces
+ * this program's signal handlers.
+ *
  * What the environment has set stays; other networks and other MPIs do not look at it.
  */
 static void tune_open_mpi(void)
@@ -409,19 +449,47 @@ static void tune_open_mpi(void)
 	setenv("OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", 0);
 	setenv("OMPI_MCA_btl_tcp_eager_limit", bytes, 0);
 	setenv("OMPI_MCA_btl_tcp_max_send_size", bytes, 0);
+	setenv("HWLOC_COMPONENTS", LS_HWLOC_COMPONENTS, 0);
+}
+
+/* A process that fails does not wait for the others: its launcher ends them. Nor does a fork of one that trained. */
+static void finalise(int status, void *unused)
+{
+	int done = 1;
+	(void)unused;
+	if (status != 0 || library.abandoned || library.initialised_by != getpid())
+		return;
+	if (MPI_Finalized(&done) == MPI_SUCCESS && !done)
+		MPI_Finalize();
+}
+
+static ls_status initialise_first(int *level)
+{
+	tune_open_mpi();
+	int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level);
+	if (code != MPI_SUCCESS)
+		return fail_call("initialising", code);
+	library.initialised_by = getpid();
+	on_exit(finalise, NULL);
+	return LS_OK;
 }
 
 /* A program of one's own may have initialised MPI already; then it finalises it, too. */
-static ls_status initialise(int *by_us)
+static ls_status initialise(void)
 {
-	int before = 0, level = MPI_THREAD_SINGLE;
+	int before = 0, over = 0, level = MPI_THREAD_SINGLE;
 	MPI_Initialized(&before);
+	MPI_Finalized(&over);
+	if (over)
+		return ls_fail(LS_EUNSUPPORTED, "MPI: this program has called MPI_Finalize, after which nodes cannot "
+						"talk to each other any more; call it once all training is done");
+	if (library.abandoned)
+		return ls_fail(LS_EPEER, "MPI: an earlier job of this process failed or lost a node, so another cannot "
+					 "begin; exit with a status other than zero, and start all nodes again");
 	if (!before)
-		tune_open_mpi();
-	int code = before ? MPI_Query_thread(&level) : MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
-	if (code != MPI_SUCCESS)
-		return fail_call("initialising", code);
-	*by_us = !before;
+		LS_TRY(initialise_first(&level));
+	else if (MPI_Query_thread(&level) != MPI_SUCCESS)
+		level = MPI_THREAD_SINGLE;
 	if (level < MPI_THREAD_SERIALIZED)
 		return ls_fail(LS_EUNSUPPORTED, "this MPI library lets no thread but the first use it; Lockstep needs "
 						"MPI_THREAD_SERIALIZED");
@@ -457,7 +525,7 @@ ls_status ls_mpi_transport(ls_transport **out, int slots)
 {
 	mpi_transport *t = NULL;
 	LS_TRY(allocate(&t, slots));
-	ls_status status = initialise(&t->initialised);
+	ls_status status = initialise();
 	if (status == LS_OK)
 		status = join(t);
 	if (status == LS_OK)
