@@ -12,10 +12,9 @@
  *     failed or is freed: neither is touched after that. Nothing is allocated after ls_courier_new().
  *  3. Letters between two nodes with the same tag are started in the order they were posted. (One that is more urgent
  *     than an earlier one with its tag waits for that one's turn.)
- *  4. A peer that nothing has been heard of for three quarters of `timeout`, that says it is failing, or that
- *     ends while letters of or for it are left, makes the courier fail: the status and message say which node, host
- *     and operation; the other nodes are told; no further `done` is called; whoever waits is woken. All that within
- *     `timeout`.
+ *  4. A peer that nothing has been heard of for `timeout`, that says it is failing, or that ends while letters of or
+ *     for it are left, makes the courier fail: the status and message say which node, host and operation; the other
+ *     nodes are told; no further `done` is called; whoever waits is woken. All that within a second after `timeout`.
  *  5. Letters wait for free slots of the transport, each kind for its own: heartbeats, incoming and outgoing
  *     letters and each peer's outgoing ones never wait for each other. Incoming ones are started in the order they
  *     were posted, so the transport must have room for all that are posted at once (ls_courier_slots()): else they

@@ -15,10 +15,7 @@
 #include "base/clock.h"
 #include "exchange/courier_state.h"
 
-/* Of the timeout: how long silence lasts, so that noticing it (at most a beat and a half later: 0.19 of the timeout)
- * and ending stay within the timeout. */
-#define SILENCE 0.75
-/* ... and how long the other nodes are given to take the news, at most so many seconds. */
+/* Of the timeout: how long the other nodes are given to take the news, at most so many seconds. */
 #define NEWS 0.06
 #define NEWS_MOST 0.5
 /* Once asked to end, wait no longer for a silent node. */
@@ -29,7 +26,7 @@
 
 static double silence_limit(const ls_courier *courier)
 {
-	double limit = SILENCE * courier->timeout;
+	double limit = courier->timeout;
 	return atomic_load(&courier->hurry) && limit > SILENCE_HURRIED ? SILENCE_HURRIED : limit;
 }
 

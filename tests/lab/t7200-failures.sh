@@ -37,7 +37,7 @@ ends_well() { # NAME SURVIVORS... -- PATTERN: since $begin, on the clock of mill
 	ok "$name: the other nodes end" wait_for $((timeout_s + 10)) gone "${survivors[@]}"
 	took=$(($(milliseconds) - begin))
 	# the clock goes on while the nodes exit, one after the other where the machine is busy
-	ok "$name: within the timeout ($took ms)" test $took -le $((1000 * timeout_s + 1000))
+	ok "$name: soon after the timeout ($took ms)" test $took -le $((1000 * timeout_s + 3000))
 	ok "$name: nothing is left on any host" wait_for 12 lab_is_empty
 	wait_bounded $launcher_id
 	code=$?
