@@ -41,7 +41,10 @@ LS_API ls_status ls_launched_devices(int node, int *devices);
 /* Whether ls_launch() has started this process. */
 LS_API int ls_launched_by_us(void);
 
-/* A node that ls_launch() has started calls this as soon as it heeds SIGUSR1, which then asks it to stop. */
+/* A node that ls_launch() has started calls this as soon as it handles SIGUSR1, which it then gets from itself when the
+ * launcher is asked to stop: the first node does, and has to stop the others (ls_train() does that). Takes over standard
+ * input, by which the request comes; it is empty for the program. When the node exits with a status other than zero,
+ * mpirun's daemon on its host is ended if mpirun does not end it within seconds. */
 LS_API void ls_launch_report(void);
 
 typedef struct ls_launch_options {
@@ -62,7 +65,8 @@ typedef struct ls_launch_options {
  */
 LS_API ls_status ls_launch(const ls_launch_options *options, int *exit_code);
 
-/* Ask the nodes to finish their step, write a checkpoint and end; called again, end them. Safe in a signal handler. */
+/* Ask the first node to finish its step, write a checkpoint and end with all others; called again, end them. Safe in a
+ * signal handler. */
 LS_API void ls_launch_stop(void);
 
 #ifdef __cplusplus

@@ -28,14 +28,17 @@ static const ls_args args = {
 };
 
 /* Where mpirun sees a node end with a status other than zero it ends the others, one of which may still be writing the
- * checkpoint: a node that has stopped on its launcher's request is content, and the launcher tells by its status. */
+ * checkpoint: nodes that stop on their launcher's request, the first by SIGUSR1 and the others because the first wants
+ * to, end well, and the launcher's status shows the signal. */
 static int finish(ls_status status)
 {
 	int code = ls_command_finish(args.command, status);
-	int stopped = status == LS_EINTERRUPTED ? ls_stop_signal() : 0;
-	if (!stopped)
+	int stopped = ls_stop_signal();
+	if (status != LS_EINTERRUPTED)
 		return code;
-	return stopped == SIGUSR1 && ls_launched_by_us() ? LS_EXIT_OK : 128 + stopped;
+	if (ls_launched_by_us() && (!stopped || stopped == SIGUSR1))
+		return LS_EXIT_OK;
+	return stopped ? 128 + stopped : code;
 }
 
 static int train_here(const ls_train_options *options)

@@ -9,10 +9,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "exchange/transport.h"
 
 extern char **environ;
 
@@ -66,14 +69,20 @@ static void add_seconds(words *w, const char *parameter, double seconds)
 	add_parameter(w, parameter, text);
 }
 
-/* A host that is cut off is noticed by mpirun and by its daemon there after a third of the time that the nodes take for
- * it: the daemon then ends, and its node with it. Later it might have something to send, and TCP would hold on to that
- * for a quarter of an hour. */
+/*
+ * mpirun and its daemons must survive whatever the nodes survive, a link that is cut for up to `timeout`, and not much
+ * more: nodes that do not talk to each other are ended by them alone. A cut may begin just before the first probe, so
+ * the probes that go unanswered must last for the timeout by themselves, and KEEPALIVE_SPARE_S longer: then the nodes,
+ * who can say more about it, come first.
+ */
+#define KEEPALIVE_SPARE_S 2.0
+
 static void add_keepalive(words *w, double timeout)
 {
-	add_seconds(w, "oob_tcp_keepalive_time", timeout / 6);
-	add_seconds(w, "oob_tcp_keepalive_intvl", timeout / 30);
-	add_parameter(w, "oob_tcp_keepalive_probes", "5");
+	double interval = timeout < 20 ? 1 : floor(timeout / 10);
+	add_seconds(w, "oob_tcp_keepalive_time", interval);
+	add_seconds(w, "oob_tcp_keepalive_intvl", interval);
+	add_seconds(w, "oob_tcp_keepalive_probes", ceil((timeout + KEEPALIVE_SPARE_S) / interval) + 1);
 }
 
 /* Whether somebody chose how mpirun reaches other hosts: options of ssh might then be nonsense. */
@@ -104,6 +113,7 @@ static void add_general(words *w, const ls_launch_options *options)
 	add_parameter(w, "orte_base_help_aggregate", "0"); /* no "2 more processes have sent help message" */
 	add_parameter(w, "state_base_verbose", "1");       /* who died, even where no banner says so: see output.c */
 	add_keepalive(w, options->timeout);
+	add_parameter(w, "orte_launch_agent", "env HWLOC_COMPONENTS=" LS_HWLOC_COMPONENTS " orted");
 	if (!has_own_agent()) /* no question for a password, no two minutes for a host that is off */
 		add_parameter(w, "plm_rsh_args", "-o BatchMode=yes -o ConnectTimeout=10");
 }

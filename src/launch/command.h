@@ -14,6 +14,10 @@
 /* Tells a node that ls_launch() has started it. */
 #define LS_LAUNCH_MARK "LOCKSTEP_LAUNCHED"
 
+/* What the launcher writes to mpirun's standard input, and so to that of the first node, to ask for a stop. One
+ * character, and a line break for those on the way who wait for whole lines. */
+#define LS_LAUNCH_REQUEST "s\n"
+
 /* Seconds mpirun gives nodes between two ways of ending them: time to say who died. */
 #define LS_LAUNCH_WAIT_S 1
 

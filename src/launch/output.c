@@ -136,6 +136,14 @@ static void explain_directory(ls_launch_output *output)
 		 word_after(output->banner, "Working directory:", path, sizeof path));
 }
 
+static void explain_agent(ls_launch_output *output)
+{
+	char path[512];
+	snprintf(output->reason, sizeof output->reason,
+		 "hosts: there is no '%s' to reach other hosts with: correct or unset OMPI_MCA_plm_rsh_agent",
+		 word_after(output->banner, "plm_rsh_agent:", path, sizeof path));
+}
+
 /* A node whose status is zero, but which did not wait for the others: it has nothing to tell, and all of them end. */
 static void explain_left(ls_launch_output *output)
 {
@@ -155,6 +163,7 @@ static const struct {
 	{ "lost communication with", LS_LAUNCH_REASON, explain_lost },
 	{ "execute an executable", LS_LAUNCH_REASON, explain_program },
 	{ "specified working directory", LS_LAUNCH_REASON, explain_directory },
+	{ "parameter \"plm_rsh_agent\" was set to a path", LS_LAUNCH_REASON, explain_agent },
 	{ "peer process has unexpectedly disconnected", LS_LAUNCH_RUNS, NULL }, /* the nodes say so better */
 	{ "failed to TCP connect to a peer", LS_LAUNCH_RUNS, NULL },
 	{ "unable to reliably start", LS_LAUNCH_UNSTARTED, NULL },
@@ -219,16 +228,34 @@ static int is_note(const char *line)
 	return line[0] == '[' && (strstr(line, "] ACTIVATE PROC ") || strstr(line, "] ACTIVATE JOB "));
 }
 
+/* What mpirun notes of a process that has not ended well. */
+static int is_bad(const char *state)
+{
+	static const char *const bad[] = { "ABORTED", "CALLED ABORT", "TERM WITHOUT SYNC", "EXITED WITH NON-ZERO" };
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		if (!strncmp(state, bad[i], strlen(bad[i])))
+			return 1;
+	return 0;
+}
+
 /* The job of the nodes is number 1. Those that mpirun ends because of the first are noted in other words. */
 static void learn_from_note(ls_launch_output *output, const char *line)
 {
-	const char *process = strstr(line, "] ACTIVATE PROC [[");
+	const char *process = strstr(line, "] ACTIVATE PROC [["), *state = process ? strstr(process, " STATE ") : NULL;
 	unsigned job, rank;
-	if (output->has_killed || !process || !strstr(process, " STATE ABORTED BY SIGNAL ") ||
-	    sscanf(process, "] ACTIVATE PROC [[%*u,%u],%u]", &job, &rank) != 2 || job != 1)
+	if (!state || sscanf(process, "] ACTIVATE PROC [[%*u,%u],%u]", &job, &rank) != 2 || job != 1)
 		return;
-	output->has_killed = 1;
-	output->killed = rank;
+	state += strlen(" STATE ");
+	if (is_bad(state) && !output->noted_state[0]) {
+		const char *end = strstr(state, " AT ");
+		snprintf(output->noted_state, sizeof output->noted_state, "%.*s",
+			 end ? (int)(end - state) : (int)strlen(state), state);
+		output->noted = rank;
+	}
+	if (!output->has_killed && !strncmp(state, "ABORTED BY SIGNAL", strlen("ABORTED BY SIGNAL"))) {
+		output->has_killed = 1;
+		output->killed = rank;
+	}
 }
 
 /* What nodes say after mpirun has told a reason comes of that, unless it is about a node: then they know more. */

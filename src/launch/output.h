@@ -31,6 +31,8 @@ typedef struct ls_launch_output {
 	int nodes_told; /* one of them has said what it ends with */
 	int has_killed; /* mpirun has noted that a signal ended a node: the first such is `killed` */
 	size_t killed;
+	size_t noted;         /* the first node that mpirun has noted to have ended badly, in the words of ... */
+	char noted_state[64]; /* ... this; "": none */
 	ls_launch_end end;
 	char reason[1024];
 

@@ -66,8 +66,50 @@ run "$program" tell "localhost:1,no-such-host.invalid:1"
 like "a host without an address" "$(last_line)" '^io [0-9]+: hosts: cannot reach no-such-host\.invalid: .*(known|resolution|address)'
 is "is one message" "$(wc -l <<<"$out") $err" "1 "
 
+# What mpirun reaches other hosts with fails in silence, or is not there. Nobody has waited.
+export OMPI_MCA_plm_rsh_agent=false
+run "$program" tell "localhost:1,127.0.0.2:1"
+like "an agent that fails is named" "$(last_line)" "^io [0-9]+: hosts: cannot start nodes on .*'false' failed and did not say why"
+unlike "and nobody has waited for an answer" "$out$err" 'within'
+export OMPI_MCA_plm_rsh_agent=/no/such/agent
+run "$program" tell "localhost:1,127.0.0.2:1"
+is "an agent that is not there is named" "$(last_line)" \
+	"io 1: hosts: there is no '/no/such/agent' to reach other hosts with: correct or unset OMPI_MCA_plm_rsh_agent"
+is "in one message" "$(wc -l <<<"$out") $err" "1 "
+unset OMPI_MCA_plm_rsh_agent
+
+# ---- an mpirun that leaves things unsaid -----------------------------------------------------------------------------
+mkdir fake
+fake() { # SHELL-COMMANDS...: what stands for mpirun does these
+	printf '#!/bin/sh\n[ "$1" != --version ] || { echo "mpirun (Open MPI) 4"; exit 0; }\n' >fake/mpirun.openmpi
+	printf '%s\n' "$@" >>fake/mpirun.openmpi
+	chmod +x fake/mpirun.openmpi
+	begin=$SECONDS
+	run env PATH="$PWD/fake:$PATH" "$program" tell "b:1,c:1" 30
+}
+up="echo 'lockstep: node is up' >&2"
+words='lockstep train: node 1 (c) has not been heard of for 30 s'
+note='[b:1] [[24986,0],0] ACTIVATE PROC [[24986,1],1] STATE'
+fake "$up" "$up" "echo '$words' >&2" 'exit 1'
+is "a node has said why: mpirun need not" "$(last_line) $err" "ok 1 $words"
+fake "$up" "$up" 'exit 137'
+is "a status that a signal leaves" "$(last_line)$err" "io 137: a node was ended by signal 9 (Killed)"
+fake "$up" "$up" "echo '$note ABORTED BY SIGNAL AT x.c:1' >&2" 'exit 137'
+is "and which node it was" "$(last_line)$err" "io 137: node 1 (c) was ended by signal 9 (Killed)"
+fake "$up" "$up" "echo '$note CALLED ABORT AT x.c:1' >&2" 'exit 1'
+is "a node that aborts in silence" "$(last_line)$err" \
+	"io 1: node 1 (c) ended with status 1 and did not say why (to mpirun it is: CALLED ABORT)"
+fake "$up" "$up" "kill -9 \$\$"
+is "mpirun itself is killed" "$(last_line)$err" "io 137: mpirun was ended by signal 9 (Killed)"
+fake "$up" "$up" 'exit 3'
+is "nobody says anything" "$(last_line)$err" "io 3: mpirun ended with status 3, and neither it nor a node said why"
+fake "$up" "$up" "echo '$words' >&2" "trap 'echo noise >&2' TERM" 'while :; do sleep 1; done'
+is "mpirun waits for ever for a host that is cut off: the node's words alone" "$(last_line) $err" "ok 1 $words"
+ok "and it is ended in seconds" in_seconds 15
+
 # ---- stopping --------------------------------------------------------------------------------------------------------
 start() { # PART: in the background, until the nodes are there
+	rm -f asked-to-stop # by the first node, see ranks_launch.c
 	"$program" "$1" "localhost:1,localhost:1" 30 $marker >bg.out 2>bg.err &
 	pid=$!
 	wait_for 10 both_there && sleep 0.3
@@ -81,6 +123,43 @@ ok "end when asked to" wait_for 5 is_over
 wait $pid
 is "all of them, in their own time" "$(sort bg.out | paste -sd ' ') $(cat bg.err)" \
 	"interrupted 0: stopped on request node 0 stopped node 1 stopped "
+
+# An mpirun that a request by signal would not get through to: libraries may replace its handlers, as LLVM does where
+# hwloc loads it for OpenCL. Nor do they get loaded: hwloc is asked to do without.
+mkdir numb
+real=$(command -v mpirun.openmpi || command -v mpirun)
+cat >numb/mpirun.openmpi <<EOF
+#!/bin/sh
+[ "\$1" != --version ] || exec "$real" --version
+echo "\$HWLOC_COMPONENTS \$*" >"$PWD/numb/started"
+trap '' USR1 USR2 HUP INT
+exec 3<&0 # what follows & would get none
+"$real" "\$@" <&3 3<&- &
+trap 'kill -TERM \$!' TERM
+wait \$! || wait \$!
+EOF
+chmod +x numb/mpirun.openmpi
+whole_path=$PATH
+PATH=$PWD/numb:$PATH
+ok "nodes of an mpirun that hears no signal" start wait
+like "which is started without hwloc's OpenCL, its daemons, too" "$(cat numb/started)" \
+	'^-opencl,-gl .*--mca orte_launch_agent env HWLOC_COMPONENTS=-opencl,-gl orted '
+kill -TERM $pid
+ok "end when asked to" wait_for 5 is_over
+wait $pid
+is "all of these, too" "$(sort bg.out | paste -sd ' ') $(cat bg.err)" \
+	"interrupted 0: stopped on request node 0 stopped node 1 stopped "
+"$LOCKSTEP" train --hosts localhost:1,localhost:1 --model mlp --data glyphs --samples 330 --test-samples 50 --global-batch 64 \
+	--leaf 8 --epochs 100000 --run run >bg.out 2>bg.err &
+pid=$!
+ok "training under it" wait_for 30 grep -q '^Epoch ' bg.out
+kill -TERM $pid
+ok "stops when asked to" wait_for 15 is_over
+wait $pid
+is "with the status of the signal" $? 143
+like "and a checkpoint" "$(grep lockstep bg.err)" \
+	'^lockstep train: stopped after step [0-9]+ of [0-9]+; continue with the same options and --run run --resume$'
+PATH=$whole_path
 
 ok "nodes that are deaf" start deaf
 kill -TERM $pid
