@@ -72,7 +72,7 @@ typedef struct ls_train_options {
 	const char *share;     /* of the leaves, a node: "auto" (by speed), "equal" (by devices), "3:2:1" */
 	const char *exchange;  /* who sums over nodes: "lockstep", "mpi" (the library's own sum) */
 	int64_t bucket_bytes;  /* gradient that goes out together; 0: what measured best */
-	int64_t timeout;       /* seconds of silence after which a node counts as gone */
+	int64_t timeout;       /* seconds a node may be silent before the others give it up */
 	int64_t audit_every;   /* steps between comparisons of all nodes' parameters; 0: never */
 
 	/* what is kept and shown */

@@ -25,7 +25,7 @@ static const ls_setting rows[] = {
 	  OWN(hosts), 0, 0, 0 },
 	{ "servers", 0, "N", "Nodes", "also measure parameter servers on the last N nodes", LS_SETTING_INT,
 	  PROBE(servers), 0, 1e6, 0 },
-	{ "timeout", 0, "SECONDS", "Nodes", "until a silent node counts as lost", LS_SETTING_INT, PROBE(timeout), 1,
+	{ "timeout", 0, "SECONDS", "Nodes", "give up on a silent node after this long", LS_SETTING_INT, PROBE(timeout), 1,
 	  1e6, 0 },
 	{ "devices", 0, "N", "Exchange", "devices of a node; 0: two and all cores", LS_SETTING_INT, PROBE(devices), 0,
 	  4096, 0 },

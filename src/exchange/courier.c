@@ -185,7 +185,7 @@ static void host_arrived(void *context, ls_letter *letter)
 	ls_courier *courier = context;
 	ls_courier_peer *p = &courier->peers[letter->peer];
 	if (!letter->outgoing)
-		snprintf(p->host, sizeof p->host, "%.*s", LS_HOST_NAME - 1, p->heard_host);
+		snprintf(p->host, sizeof p->host, "%.*s", LS_HOST_NAME - 1, p->heard_host.host);
 	pthread_mutex_lock(&courier->lock);
 	courier->names_missing--;
 	pthread_cond_broadcast(&courier->changed);
@@ -201,14 +201,15 @@ static void post_hosts(ls_courier *courier)
 		ls_courier_peer *p = &courier->peers[peer];
 		if (peer == courier->rank)
 			continue;
-		memcpy(p->told_host, name, sizeof name);
+		memcpy(p->told_host.host, name, sizeof name);
+		p->told_host.card = ls_beacon_own_card(courier->beacon);
 		for (int outgoing = 0; outgoing < 2; outgoing++) {
 			p->host_letters[outgoing] =
 				(ls_letter){ .peer = peer,
 					     .tag = LS_TAG_HOST,
 					     .outgoing = outgoing,
-					     .buffer = outgoing ? p->told_host : p->heard_host,
-					     .bytes = LS_HOST_NAME,
+					     .buffer = outgoing ? &p->told_host : &p->heard_host,
+					     .bytes = sizeof p->told_host,
 					     .what = outgoing ? "the name of this host" : "the name of its host",
 					     .number = -1,
 					     .done = host_arrived,
@@ -236,6 +237,7 @@ static void release(ls_courier *courier)
 	pthread_mutex_destroy(&courier->wake_lock);
 	pthread_cond_destroy(&courier->changed);
 	pthread_mutex_destroy(&courier->lock);
+	ls_beacon_free(courier->beacon);
 	free(courier->slot_numbers);
 	free(courier->under_way);
 	free(courier->peers);
@@ -279,6 +281,8 @@ static ls_courier *courier_alloc(const ls_courier_options *options)
 	ls_letter_list_init(&courier->incoming);
 	ls_letter_list_init(&courier->sums);
 	ls_courier_divide_slots(courier);
+	if (options->beacon)
+		courier->beacon = ls_beacon_new(courier->rank);
 	return courier;
 }
 

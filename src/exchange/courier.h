@@ -12,7 +12,8 @@
  *     failed or is freed: neither is touched after that. Nothing is allocated after ls_courier_new().
  *  3. Letters between two nodes with the same tag are started in the order they were posted. (One that is more urgent
  *     than an earlier one with its tag waits for that one's turn.)
- *  4. A peer that nothing has been heard of for `timeout`, that says it is failing, or that ends while letters of or
+ *  4. A peer that nothing has been heard of for `timeout` (over the transport for 2.5 of them, where it answers beside
+ *     it: see beacon.h), that says it is failing, or that ends while letters of or
  *     for it are left, makes the courier fail: the status and message say which node, host and operation; the other
  *     nodes are told; no further `done` is called; whoever waits is woken. All that within a second after `timeout`.
  *  5. Letters wait for free slots of the transport, each kind for its own: heartbeats, incoming and outgoing
@@ -62,6 +63,7 @@ struct ls_letter {
 typedef struct ls_courier_options {
 	ls_transport *transport; /* taken over: freed with the courier, and when there comes to be none */
 	double timeout;          /* seconds */
+	int beacon;              /* ask silent nodes beside the transport, too: see beacon.h */
 	size_t window;           /* bytes under way to a peer; 0: by its rate, see window.h */
 	/* Background work on the courier's thread: do a little, return whether there was any. May be NULL. */
 	int (*work)(void *context);

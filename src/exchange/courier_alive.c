@@ -6,6 +6,9 @@
  * another node, so that all nodes end with the same cause although only some of them wait for the culprit. A node that
  * hears of a failure fails, and says goodbye in turn: so the first one knows that its news has arrived.
  *
+ * A peer that is silent is asked beside MPI, too (beacon.h). Its answer shows that it lives and the link is back, so
+ * MPI has something to come: for that it is given time, though not without end.
+ *
  * Time is the courier's own: what this node spent stopped or suspended is nobody else's silence.
  */
 #include <stdarg.h>
@@ -15,6 +18,11 @@
 #include "base/clock.h"
 #include "exchange/courier_state.h"
 
+/* Beats without a word, and a peer is asked by the beacon. */
+#define BEATS_UNTIL_ASKED 4
+/* Times the silence that is allowed: how much later than over MPI a peer may answer the beacon and count as alive. TCP
+ * sends again at the latest when as much time has passed as the link was cut. */
+#define BEACON_MOST 1.5
 /* Of the timeout: how long the other nodes are given to take the news, at most so many seconds. */
 #define NEWS 0.06
 #define NEWS_MOST 0.5
@@ -28,6 +36,15 @@ static double silence_limit(const ls_courier *courier)
 {
 	double limit = courier->timeout;
 	return atomic_load(&courier->hurry) && limit > SILENCE_HURRIED ? SILENCE_HURRIED : limit;
+}
+
+/* When the peer last showed that it lives. */
+static double last_sign(const ls_courier *courier, int peer)
+{
+	const ls_courier_peer *p = &courier->peers[peer];
+	double most = p->heard + BEACON_MOST * silence_limit(courier);
+	double seen = p->seen < most ? p->seen : most;
+	return seen > p->heard ? seen : p->heard;
 }
 
 /* Too long is cut. */
@@ -174,7 +191,7 @@ static ls_status tell(ls_courier *courier, int peer)
 /* Who waits for nothing of the peer gives those who do half a beat to say what they wait for. */
 static ls_status judge_silence(ls_courier *courier, int peer)
 {
-	double over = courier->now - courier->peers[peer].heard - silence_limit(courier);
+	double over = courier->now - last_sign(courier, peer) - silence_limit(courier);
 	if (over <= 0 || (over < courier->beat / 2 && !ls_courier_oldest(courier, peer)))
 		return LS_OK;
 	return blame_silence(courier, peer);
@@ -187,11 +204,30 @@ static ls_status judge_leaving(ls_courier *courier, int peer)
 	return LS_OK;
 }
 
+static const ls_beacon_card *card_of(void *context, int peer)
+{
+	return &((ls_courier *)context)->peers[peer].heard_host.card;
+}
+
+static void use_beacon(ls_courier *courier)
+{
+	int peer;
+	while ((peer = ls_beacon_hear(courier->beacon, card_of, courier, courier->size)) >= 0)
+		courier->peers[peer].seen = courier->now;
+	for (peer = 0; peer < courier->size; peer++) {
+		const ls_courier_peer *p = &courier->peers[peer];
+		if (peer != courier->rank && !p->left && courier->now - p->heard > BEATS_UNTIL_ASKED * courier->beat)
+			ls_beacon_ask(courier->beacon, card_of(courier, peer));
+	}
+}
+
 ls_status ls_courier_beat(ls_courier *courier)
 {
 	int due = courier->now >= courier->next_beat;
-	if (due)
+	if (due) {
 		courier->next_beat = courier->now + courier->beat;
+		use_beacon(courier);
+	}
 	for (int peer = 0; peer < courier->size; peer++) {
 		ls_courier_peer *p = &courier->peers[peer];
 		if (peer == courier->rank)
@@ -210,7 +246,8 @@ ls_status ls_courier_beat(ls_courier *courier)
 static int seems_gone(const ls_courier *courier, int peer)
 {
 	const ls_courier_peer *p = &courier->peers[peer];
-	return p->left == LS_FINISHES || (!p->left && courier->now - p->heard > silence_limit(courier) / 2);
+	return p->left == LS_FINISHES ||
+	       (!p->left && courier->now - last_sign(courier, peer) > silence_limit(courier) / 2);
 }
 
 static void say_goodbye(ls_courier *courier, int peer, const ls_note *note)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "exchange/beacon.h"
 #include "exchange/courier.h"
 #include "exchange/window.h"
 
@@ -50,12 +51,19 @@ typedef struct ls_slot_pool {
 /* Whether a peer has said goodbye: because it has finished, or because it fails. */
 typedef enum ls_leaving { LS_STAYS, LS_FINISHES, LS_FAILS } ls_leaving;
 
+/* The first thing nodes send each other. */
+typedef struct ls_introduction {
+	char host[LS_HOST_NAME];
+	ls_beacon_card card;
+} ls_introduction;
+
 typedef struct ls_courier_peer {
 	char host[LS_HOST_NAME]; /* "": not yet known */
-	char told_host[LS_HOST_NAME], heard_host[LS_HOST_NAME];
+	ls_introduction told_host, heard_host;
 	ls_letter host_letters[2]; /* in, out */
 
 	double heard; /* when, by the courier's clock */
+	double seen;  /* ... and beside MPI */
 	double left_at;
 	ls_leaving left;
 	int telling; /* a heartbeat is under way to it */
@@ -76,6 +84,7 @@ typedef struct ls_courier_wake_call {
 
 struct ls_courier {
 	ls_transport *transport;
+	ls_beacon *beacon; /* NULL: none */
 	int rank, size;
 	double timeout, beat;
 	size_t window; /* 0: each peer's own */

@@ -8,7 +8,7 @@ enum { INCOMING_A_NODE = 8192 };
 
 ls_status ls_meet(ls_courier **out, int nodes, double timeout)
 {
-	ls_courier_options carry = { .timeout = timeout };
+	ls_courier_options carry = { .timeout = timeout, .beacon = 1 };
 
 	LS_TRY(ls_mpi_transport(&carry.transport, ls_courier_slots(nodes, INCOMING_A_NODE * nodes)));
 	return ls_courier_new(out, &carry);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Starting nodes: in order, with their devices, and whatever happens to them it ends soon, with one message.
-# shellcheck disable=SC2317 # functions are called by ok and wait_for
+# shellcheck disable=SC2317,SC2016 # functions are called by ok and wait_for; some words are for other shells
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 
@@ -15,6 +15,7 @@ if ! command -v mpirun >/dev/null; then
 	test_end
 fi
 export LSAN_OPTIONS=detect_leaks=0 # nodes are ended in the middle
+unset HWLOC_COMPONENTS              # what is set stays
 
 here=$(hostname)
 last_line() { tail -n 1 <<<"$out"; }
@@ -46,18 +47,18 @@ like "another mpirun" "$out" "^unsupported .*$PWD/other/mpirun is not Open MPI's
 
 # ---- failures --------------------------------------------------------------------------------------------------------
 begin=$SECONDS
-run "$program" exit "localhost:1,localhost:1" 30 $marker
+run "$program" exit "localhost:1,localhost:1" 30 "$marker"
 is "a node that fails: its status, and its words alone" "$(last_line) $err" "ok 7 lockstep: I failed"
 ok "ends all of them soon" in_seconds 10
-run "$program" alike "localhost:1,localhost:1" 30 $marker
+run "$program" alike "localhost:1,localhost:1" 30 "$marker"
 is "what nodes say alike is told once" "$(last_line) $(grep -c '^lockstep: what all say$' <<<"$err")" "ok 3 1"
 begin=$SECONDS
-run "$program" kill "localhost:1,localhost:1" 30 $marker
+run "$program" kill "localhost:1,localhost:1" 30 "$marker"
 is "a node that is killed is named" "$(last_line)" "io 137: node 1 ($here) was ended by signal 9 (Killed)"
 ok "ends all of them soon" in_seconds 10
 unlike "mpirun's own banner is not seen" "$err" 'mpirun|----'
 begin=$SECONDS
-run "$program" silent "localhost:1,localhost:1" 2 $marker
+run "$program" silent "localhost:1,localhost:1" 2 "$marker"
 like "nodes that do not come up" "$(last_line)" '^io [0-9]+: hosts: no answer of nodes on this host within 2 s'
 ok "are not waited for" in_seconds 15
 ok "no node is left behind" wait_for 5 none_left
@@ -110,7 +111,7 @@ ok "and it is ended in seconds" in_seconds 15
 # ---- stopping --------------------------------------------------------------------------------------------------------
 start() { # PART: in the background, until the nodes are there
 	rm -f asked-to-stop # by the first node, see ranks_launch.c
-	"$program" "$1" "localhost:1,localhost:1" 30 $marker >bg.out 2>bg.err &
+	"$program" "$1" "localhost:1,localhost:1" 30 "$marker" >bg.out 2>bg.err &
 	pid=$!
 	wait_for 10 both_there && sleep 0.3
 }
@@ -118,9 +119,9 @@ both_there() { [ "$(left_behind | wc -l)" = 3 ]; }
 is_over() { ! kill -0 "$pid" 2>/dev/null; }
 
 ok "nodes that wait" start wait
-kill -TERM $pid
+kill -TERM "$pid"
 ok "end when asked to" wait_for 5 is_over
-wait $pid
+wait "$pid"
 is "all of them, in their own time" "$(sort bg.out | paste -sd ' ') $(cat bg.err)" \
 	"interrupted 0: stopped on request node 0 stopped node 1 stopped "
 
@@ -144,36 +145,36 @@ PATH=$PWD/numb:$PATH
 ok "nodes of an mpirun that hears no signal" start wait
 like "which is started without hwloc's OpenCL, its daemons, too" "$(cat numb/started)" \
 	'^-opencl,-gl .*--mca orte_launch_agent env HWLOC_COMPONENTS=-opencl,-gl orted '
-kill -TERM $pid
+kill -TERM "$pid"
 ok "end when asked to" wait_for 5 is_over
-wait $pid
+wait "$pid"
 is "all of these, too" "$(sort bg.out | paste -sd ' ') $(cat bg.err)" \
 	"interrupted 0: stopped on request node 0 stopped node 1 stopped "
 "$LOCKSTEP" train --hosts localhost:1,localhost:1 --model mlp --data glyphs --samples 330 --test-samples 50 --global-batch 64 \
 	--leaf 8 --epochs 100000 --run run >bg.out 2>bg.err &
 pid=$!
 ok "training under it" wait_for 30 grep -q '^Epoch ' bg.out
-kill -TERM $pid
+kill -TERM "$pid"
 ok "stops when asked to" wait_for 15 is_over
-wait $pid
+wait "$pid"
 is "with the status of the signal" $? 143
 like "and a checkpoint" "$(grep lockstep bg.err)" \
 	'^lockstep train: stopped after step [0-9]+ of [0-9]+; continue with the same options and --run run --resume$'
 PATH=$whole_path
 
 ok "nodes that are deaf" start deaf
-kill -TERM $pid
+kill -TERM "$pid"
 sleep 1
 ok "do not end when asked to" both_there
-kill -TERM $pid
+kill -TERM "$pid"
 ok "end when asked twice" wait_for 15 is_over
-wait $pid
+wait "$pid"
 like "and it is told" "$(tail -n 1 bg.out)" '^interrupted [0-9]+: stopped on request'
 ok "none is left behind" wait_for 3 none_left
 
 ok "nodes whose launcher is killed" start wait
-kill -9 $pid
-wait $pid 2>/dev/null
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
 ok "are not left behind" wait_for 10 none_left
 
 test_end

@@ -1,0 +1,42 @@
+/*
+ * beacon.h - a sign of life beside MPI, by UDP.
+ *
+ * After a link was cut, TCP waits for as long as that lasted before it sends again: a link that is back after 27 s
+ * brings no heartbeat over MPI before second 51. So a node that has not heard of a peer for a moment also asks it by a
+ * datagram, and a node that is asked answers. While all is well nothing is sent, and where datagrams do not get
+ * through, heartbeats over MPI are all there is.
+ *
+ * One thread uses a beacon. Addresses are those of IPv4.
+ */
+#ifndef LS_EXCHANGE_BEACON_H
+#define LS_EXCHANGE_BEACON_H
+
+#include <stdint.h>
+
+enum { LS_BEACON_ADDRESSES = 4 };
+
+typedef struct ls_beacon ls_beacon;
+
+/* Where a node can be asked, for the other nodes: zeros where it cannot. Numbers are in network order. */
+typedef struct ls_beacon_card {
+	uint64_t key; /* whoever knows it belongs to the job */
+	uint32_t addresses[LS_BEACON_ADDRESSES];
+	uint16_t port;
+	uint16_t count;
+	uint32_t unused;
+} ls_beacon_card;
+
+/* NULL when this machine has no address or no socket: then there is no beacon. */
+ls_beacon *ls_beacon_new(int rank);
+void ls_beacon_free(ls_beacon *beacon);
+
+/* The three take NULL, too, and do nothing then. */
+ls_beacon_card ls_beacon_own_card(const ls_beacon *beacon);
+void ls_beacon_ask(ls_beacon *beacon, const ls_beacon_card *peer);
+
+/* The node that a datagram has come of, -1 when there is none left. A question is answered: `cards[size]` says where.
+ */
+int ls_beacon_hear(ls_beacon *beacon, const ls_beacon_card *(*card_of)(void *context, int peer), void *context,
+		   int size);
+
+#endif
