@@ -46,6 +46,10 @@ lab_processes() { # ids of what runs on the lab's hosts
 }
 lab_is_empty() { [ -z "$(lab_processes)" ]; }
 
+# What comes to bg.err from now on: notes about the job stand there already.
+begin_errors() { notes=$(wc -l <bg.err); }
+errors() { tail -n +$((notes + 1)) bg.err; }
+
 # Wait for a job of this shell, at most a minute and a half: then the lab is emptied.
 wait_bounded() { # PID: its status
 	if ! wait_for 90 sh -c "! kill -0 $1"; then

@@ -13,6 +13,7 @@ begin_job() { # [OPTION]...: in the background, until it has trained for an epoc
 	"$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${job[@]}" "$@" >bg.out 2>bg.err &
 	launcher_id=$!
 	ok "nodes train" wait_for 60 grep -q '^Epoch 1' bg.out
+	begin_errors
 	nodes=("$(node_on a)" "$(node_on b)" "$(node_on c)")
 	if [ -z "${nodes[0]}" ] || [ -z "${nodes[1]}" ] || [ -z "${nodes[2]}" ]; then
 		test_note "nodes ${nodes[*]} of three" "$(cat bg.out bg.err)" "$("$lab" status --name "$LOCKSTEP_LAB")"
@@ -42,8 +43,8 @@ ends_well() { # NAME SURVIVORS... -- PATTERN: since $begin, on the clock of mill
 	wait_bounded $launcher_id
 	code=$?
 	ok "$name: the status is not zero ($code)" test $code != 0
-	like "$name: says who and what" "$(cat bg.err)" "$2"
-	is "$name: and no more" "$(sed 1d bg.err)" ""
+	like "$name: says who and what" "$(errors)" "$2"
+	is "$name: and no more" "$(errors | sed 1d)" ""
 }
 operation='(this node|node [0-9] \([ac]\)) was (waiting for|sending) .+'
 

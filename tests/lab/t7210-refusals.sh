@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 lab_up 3 --rate 1gbit
-job=(--model mlp --devices 1 --steps 4 --global-batch 32 --leaf 8)
+job=(--devices 1 --model mlp --steps 4 --global-batch 32 --leaf 8)
 glyphs=(--data glyphs --samples 200 --test-samples 50)
 
 # Parts of a command for mpirun, each with words of its own: "on HOST WORD..." separated by "--".
@@ -69,19 +69,20 @@ is "without a difference they train" "$status" 0
 
 # ---- the disk --------------------------------------------------------------------------------------------------------
 echo "a file" >file
-train_on a:1,b:1,c:1 "${job[@]}" "${glyphs[@]}" --run file/run
+train_on a:1,b:1,c:1 "${job[@]:2}" "${glyphs[@]}" --run file/run # the hosts say how many devices
 is "a run directory that cannot be made" "$status $err" "1 lockstep train: node 0 (a): cannot make directory file/run: file is not a directory"
 # A limit on the size of files stands for a full disk. MPI has files of its own, so it comes once nodes train.
 "$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${glyphs[@]}" --model mlp --global-batch 32 --leaf 8 --epochs 100000 \
 	--ckpt-every 200 --run full --timeout 20 >bg.out 2>bg.err &
 job_id=$!
 ok "a run begins" wait_for 30 grep -q '^Epoch 1' bg.out
+begin_errors
 prlimit --pid "$(node_on a)" --fsize=8192
 begin=$SECONDS
 wait_bounded $job_id
 is "a full disk ends it" "$?" 1
-like "with the first node's reason" "$(cat bg.err)" '^lockstep train: node 0 \(a\): .*full.*File too large'
-is "and no other" "$(sed 1d bg.err)" ""
+like "with the first node's reason" "$(errors)" '^lockstep train: node 0 \(a\): .*full.*File too large'
+is "and no other" "$(errors | sed 1d)" ""
 ok "in seconds" test $((SECONDS - begin)) -le 20
 ok "nothing is left" wait_for 5 lab_is_empty
 

@@ -48,6 +48,7 @@ begin_job() { # OPTION...
 	"$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${job[@]}" "$@" >bg.out 2>bg.err &
 	job_id=$!
 	ok "nodes train" wait_for 60 grep -q '^Step2:' bg.out
+	begin_errors
 }
 
 begin_job --steps 100000 --audit-every 3
@@ -55,9 +56,9 @@ ok "a bit is turned on host c" python3 flip.py "$weights" "$(node_on c)"
 begin=$SECONDS
 wait_bounded $job_id
 is "the run ends" "$?" 1
-like "and names the node" "$(cat bg.err)" \
+like "and names the node" "$(errors)" \
 	'^lockstep train: audit after step [0-9]+: the parameters of node 2 \(c\) are not those of the other nodes \(xxh64 [0-9a-f]{16}\)'
-is "once" "$(sed 1d bg.err)" ""
+is "once" "$(errors | sed 1d)" ""
 ok "in seconds" test $((SECONDS - begin)) -le 20
 ok "nothing is left" wait_for 5 lab_is_empty
 
