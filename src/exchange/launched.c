@@ -64,8 +64,8 @@ ls_status ls_mpi_launched_devices(int node, int *out)
 		return LS_OK;
 	}
 	for (int i = 0; entry && i < node; i++) {
-		entry = strchr(entry, ',');
-		entry += entry != NULL;
+		const char *comma = strchr(entry, ',');
+		entry = comma ? comma + 1 : NULL;
 	}
 	size_t digits = entry ? strspn(entry, "0123456789") : 0;
 	for (size_t i = 0; digits <= DIGITS && i < digits; i++)

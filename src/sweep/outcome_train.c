@@ -62,9 +62,10 @@ static ls_status no_memory(void)
 
 static ls_status read_lines(ls_point *p, const char *text)
 {
-	for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n'), line += line != NULL) {
+	for (const char *line = text, *end; line != NULL && *line != '\0'; line = end ? end + 1 : NULL) {
 		int64_t step;
 		double rate;
+		end = strchr(line, '\n');
 		if (sscanf(line, "Step%" SCNd64 ": %lf data/sec", &step, &rate) != 2 || step < 0 || !(rate >= 0))
 			continue;
 		LS_TRY(ls_point_add_rate(p, (ls_point_rate){ .step = step, .samples_per_s = rate, .loss = NAN }));
