@@ -46,8 +46,12 @@ lab_processes() { # ids of what runs on the lab's hosts
 }
 lab_is_empty() { [ -z "$(lab_processes)" ]; }
 
-# What comes to bg.err from now on: notes about the job stand there already.
-begin_errors() { notes=$(wc -l <bg.err); }
+# What comes to bg.err after the notes about the job, of which the last says where it runs. The launcher passes them on
+# a moment after what nodes print.
+begin_errors() {
+	wait_for 5 grep -qE ' devices? x ' bg.err
+	notes=$(wc -l <bg.err)
+}
 errors() { tail -n +$((notes + 1)) bg.err; }
 
 # Wait for a job of this shell, at most a minute and a half: then the lab is emptied.
