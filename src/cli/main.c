@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,23 +57,51 @@ static int fill_standard_descriptors(void)
 	return 0;
 }
 
-enum { STACK_LEAST = 128 << 10 };
+#define STACK_LEAST ((size_t)1 << 20)
 
-/* Paths and tables lie on it: a message instead of a crash. */
-static int is_stack_enough(void)
+typedef struct command_call {
+	int argc, code;
+	char **argv;
+} command_call;
+
+static void *run_command(void *argument)
 {
+	command_call *call = argument;
+	call->code = ls_command_dispatch(&lockstep, call->argc, call->argv);
+	return NULL;
+}
+
+/* In a thread whose stack is not the limited one: tables lie on it, code is built on it, files may be nested. */
+static int run_in_thread(command_call *call, unsigned long long limit)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int error = pthread_attr_init(&attributes);
+	if (!error)
+		error = pthread_attr_setstacksize(&attributes, 8 * STACK_LEAST);
+	if (!error)
+		error = pthread_create(&thread, &attributes, run_command, call);
+	if (!error)
+		return pthread_join(thread, NULL);
+	fprintf(stderr, "lockstep: the stack is limited to %llu kB (ulimit -s), and a larger one cannot be had: %s\n",
+		limit >> 10, strerror(error));
+	return error;
+}
+
+static int dispatch(int argc, char **argv)
+{
+	command_call call = { .argc = argc, .argv = argv };
 	struct rlimit stack;
 	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= STACK_LEAST)
-		return 1;
-	fprintf(stderr,
-		"lockstep: the stack is limited to %llu kB, and at least %d kB are needed; try 'ulimit -s 8192'\n",
-		(unsigned long long)stack.rlim_cur >> 10, STACK_LEAST >> 10);
-	return 0;
+		run_command(&call);
+	else if (run_in_thread(&call, stack.rlim_cur))
+		return LS_EXIT_FAILURE;
+	return call.code;
 }
 
 int main(int argc, char **argv)
 {
-	if (fill_standard_descriptors() || !is_stack_enough())
+	if (fill_standard_descriptors())
 		return LS_EXIT_FAILURE;
 	signal(SIGPIPE, SIG_IGN); /* `| head` must not kill a training run: close_output() tells */
 	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk, with a message */
@@ -80,5 +109,5 @@ int main(int argc, char **argv)
 		printf("lockstep %s\n", ls_version());
 		return close_output(LS_EXIT_OK);
 	}
-	return close_output(ls_command_dispatch(&lockstep, argc, argv));
+	return close_output(dispatch(argc, argv));
 }
