@@ -44,6 +44,10 @@ LS_API const char *ls_last_error(void);
 /* Library version, "0.1.0". */
 LS_API const char *ls_version(void);
 
+/* Remove the files that this process has begun to write and not finished. Async-signal-safe: for a signal handler that
+ * ends the process. */
+LS_API void ls_discard_drafts(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,8 +5,9 @@
  *  1. It lies beside the file it becomes as "<name>.<16 random digits>.draft", so the rename stays inside one file
  *     system. The name cannot be guessed and the file is made with O_EXCL: a link or pipe planted in its place is never
  *     opened.
- *  2. It is locked while it is written: a second writer of the same file is refused, and drafts that killed writers
- *     left behind are known by their missing lock and removed by the next writer.
+ *  2. It is removed when writing fails and when a signal ends the process (ls_discard_drafts). It is locked while it is
+ * written: a second writer of the same file is refused, and drafts that killed writers left behind are known by their
+ * missing lock and removed by the next writer.
  *  3. The rename happens after its bytes are on disk, and publish returns after the rename is.
  *  4. Only a regular file is ever replaced. A symbolic link is followed and stays; devices and pipes have no draft but
  *     are written to directly.
@@ -19,6 +20,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +197,30 @@ static ls_status clear_leftovers(const ls_file_draft *draft)
 		     : ls_fail(LS_EIO, "%s is being written by another process; stop that one first", draft->path);
 }
 
+/* ---- drafts under way, for a process that is about to end -----------------------------------------------------------
+ */
+
+enum { LIVE_MAX = 64 }; /* more at a time are left to the next writer */
+static _Atomic(const char *) live[LIVE_MAX];
+
+static void replace_live(const char *from, const char *to)
+{
+	for (int i = 0; i < LIVE_MAX; i++) {
+		const char *expected = from;
+		if (atomic_compare_exchange_strong(&live[i], &expected, to))
+			return;
+	}
+}
+
+void ls_discard_drafts(void)
+{
+	for (int i = 0; i < LIVE_MAX; i++) {
+		const char *path = atomic_exchange(&live[i], NULL);
+		if (path)
+			unlink(path);
+	}
+}
+
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 /* Made and locked. Between the two another writer may take it for a leftover and remove it: then another name. */
@@ -256,6 +282,8 @@ ls_status ls_file_begin(ls_file_draft *draft, const char *path)
 		close(fd);
 		return LS_EIO;
 	}
+	if (!draft->direct)
+		replace_live(NULL, draft->draft);
 	return LS_OK;
 }
 
@@ -321,6 +349,7 @@ ls_status ls_file_publish(ls_file_draft *draft)
 		return status;
 	}
 	draft->stream = NULL;
+	replace_live(draft->draft, NULL);
 	if (fclose(stream) != 0)
 		return ls_fail_errno(LS_EIO, "cannot close %s", draft->path);
 	return sync_parent(draft->path);
@@ -330,8 +359,10 @@ void ls_file_abandon(ls_file_draft *draft)
 {
 	if (!draft->stream)
 		return;
-	if (!draft->direct)
+	if (!draft->direct) {
 		unlink(draft->draft);
+		replace_live(draft->draft, NULL);
+	}
 	fclose(draft->stream);
 	draft->stream = NULL;
 }

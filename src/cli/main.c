@@ -99,12 +99,29 @@ static int dispatch(int argc, char **argv)
 	return call.code;
 }
 
+static void end_clean(int number)
+{
+	ls_discard_drafts();
+	raise(number); /* comes when this returns, and now ends the process */
+}
+
+/* What ends a command leaves no half-written file. Commands that can do better set handlers of their own. */
+static void clean_up_on_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = end_clean, .sa_flags = SA_RESETHAND }, before;
+	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+		if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
+			sigaction(signals[i], &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	if (fill_standard_descriptors())
 		return LS_EXIT_FAILURE;
 	signal(SIGPIPE, SIG_IGN); /* `| head` must not kill a training run: close_output() tells */
 	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk, with a message */
+	clean_up_on_signals();
 	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
 		printf("lockstep %s\n", ls_version());
 		return close_output(LS_EXIT_OK);

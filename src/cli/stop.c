@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <lockstep/launch.h>
+#include <lockstep/status.h>
 #include <lockstep/sweep.h>
 #include <lockstep/train.h>
 
@@ -25,8 +26,10 @@ static const char *message;
 static void on_signal(int signal)
 {
 	int saved = errno;
-	if (heard++ >= patience)
+	if (heard++ >= patience) {
+		ls_discard_drafts();
 		_exit(128 + signal);
+	}
 	stop();
 	if (!first_signal) {
 		first_signal = signal;

@@ -74,6 +74,31 @@ run timeout 60 "$LOCKSTEP" train --model mlp --data glyphs --samples 64 --steps 
 ok "metrics into a pipe do not wait" test "$status" != 124
 ok "and are refused" test "$status" != 0
 like "by name" "$err" 'metrics.jsonl: it is a pipe'
+# A signal ends the work: nothing half made is left. A kill leaves it to the next command.
+mkdir text
+yes "the cat sat on the mat and looked at the dog . the dog slept ." | head -c 40000000 >text/a.txt
+head -c 2000 text/a.txt >little.txt
+"$LOCKSTEP" data make vocab little.txt --min-count 1 --out text/vocab.txt --quiet
+end_with() { # SIGNAL
+	local child
+	"$LOCKSTEP" data info text >.out 2>.err &
+	child=$!
+	for _ in $(seq 1000); do
+		[ -n "$(find cache -name '*.draft' 2>/dev/null)" ] && break
+		sleep 0.02
+	done
+	kill "-$1" $child
+	wait $child 2>/dev/null
+	status=$?
+}
+end_with TERM
+is "SIGTERM ends it" "$status" 143
+is "without a draft" "$(find cache -name '*.draft')" ""
+end_with KILL
+is "SIGKILL ends it" "$status" 137
+ok "with a draft" test -n "$(find cache -name '*.draft')"
+run "$LOCKSTEP" data info text
+is "the next one succeeds" "$status" 0
 ok "no draft is left anywhere" test -z "$(find . -name '*.draft')"
 
 test_end

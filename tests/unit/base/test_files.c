@@ -139,6 +139,27 @@ static void make_file(const char *name, const char *text)
 	fclose(file);
 }
 
+/* What a signal handler calls that ends the process: other files stay as they are. */
+static void drafts_are_discarded(void **state)
+{
+	(void)state;
+	ls_file_draft drafts[3];
+	char other[1024];
+	assert_int_equal(write_file("old"), LS_OK);
+	for (int i = 0; i < 3; i++) {
+		snprintf(other, sizeof other, "%s-%d", path, i);
+		assert_int_equal(ls_file_begin(&drafts[i], other), LS_OK);
+	}
+	ls_file_abandon(&drafts[0]);
+	assert_int_equal(ls_file_publish(&drafts[1]), LS_OK);
+	assert_int_equal(count_names(), 3); /* the old one, the published one and a draft */
+	ls_discard_drafts();
+	assert_int_equal(count_names(), 2);
+	assert_false(ls_path_exists(drafts[2].draft));
+	check_content("old");
+	ls_file_abandon(&drafts[2]);
+}
+
 /* A killed writer leaves its draft; the next one starts from nothing, and clears up what it finds. */
 static void leftovers_are_removed(void **state)
 {
@@ -410,6 +431,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(makes_and_removes_trees, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_draft_is_seen_when_published, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(an_abandoned_draft_changes_nothing, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(drafts_are_discarded, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(leftovers_are_removed, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(two_writers_do_not_mix, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(errors_name_the_file, make_dir, remove_dir),
