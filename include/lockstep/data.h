@@ -33,6 +33,12 @@ typedef struct ls_dataset_info {
 	uint64_t text_hash;       /* of all tokens and labels: nodes must have the same; 0: generated text */
 } ls_dataset_info;
 
+/* How the bytes of images become floats, per channel: (byte / 255 - mean) / deviation. */
+typedef struct ls_normalisation {
+	int channels;
+	double *mean, *deviation; /* (channels), of pixels from 0 to 1 */
+} ls_normalisation;
+
 /* A text sample. The arrays are the reader's, of tokens_max and picks_max elements. */
 typedef struct ls_text_sample {
 	int length, picks;
@@ -69,6 +75,10 @@ typedef struct ls_dataset_options {
 	uint64_t seed;    /* of generated datasets, and of masks */
 	int classes; /* a directory of images: labels are 0 .. classes-1, one beyond is an error; 0: as many classes as
 		      * the training labels have */
+	/* images: normalise with these instead of the dataset's own, as weights want it that were trained so; one
+	 * channel's serve any number of channels. NULL: a named dataset has MNIST's, a directory those of its file
+	 * `normalisation`, else the mean and deviation of its training images, measured when it is opened. */
+	const ls_normalisation *normalisation;
 
 	/* text */
 	const char *vocab;   /* vocab.txt; NULL: the one beside the data */
@@ -86,6 +96,8 @@ typedef struct ls_dataset_options {
 LS_API ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options);
 LS_API void ls_dataset_free(ls_dataset *dataset);
 LS_API const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset);
+/* What images are normalised with; NULL: text, or a dataset of your own. Borrowed. */
+LS_API const ls_normalisation *ls_dataset_normalisation(const ls_dataset *dataset);
 LS_API ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label);
 LS_API ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out);
 LS_API ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length,

@@ -34,7 +34,7 @@ typedef struct ls_ckpt_progress {
 } ls_ckpt_progress;
 
 /* Most entries of metadata that a run adds to its files, and the one that tells a vocabulary from others. */
-#define LS_CKPT_NOTES 16
+#define LS_CKPT_NOTES 20
 #define LS_CKPT_VOCABULARY "vocabulary"
 
 typedef struct ls_ckpt_content {

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "data/augment.h"
 #include "data/dataset.h"
+#include "data/normalise.h"
 
 #define BIGMNIST_SAMPLES 72000000
 
@@ -59,7 +60,7 @@ static ls_status open_train(ls_dataset **out, const ls_dataset_options *options)
 	if (!status) {
 		ls_dataset_info info = *ls_dataset_describe(big->source);
 		info.samples = options->samples ? options->samples : BIGMNIST_SAMPLES;
-		status = ls_dataset_new_bytes(out, &info, bigmnist_read, bigmnist_free, big);
+		status = ls_dataset_new_bytes(out, &info, &ls_mnist_normalisation, bigmnist_read, bigmnist_free, big);
 	}
 	if (status)
 		bigmnist_free(big);

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "data/corpus.h"
 #include "data/formats.h"
+#include "data/normalise.h"
 #include "data/sst.h"
 
 static const ls_dataset_kind kinds[] = {
@@ -111,8 +112,6 @@ static ls_status dataset_make(ls_dataset **out, const ls_dataset_info *info, ls_
 	dataset->ops = ops;
 	dataset->self = self;
 	dataset->read_bytes = bytes;
-	for (int i = 0; i < 256; i++)
-		dataset->level[i] = ((float)i / 255.0f - LS_DATA_MEAN) / LS_DATA_DEVIATION;
 	*out = dataset;
 	return LS_OK;
 }
@@ -127,10 +126,67 @@ ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls
 	return dataset_make(out, info, *ops, NULL, self);
 }
 
-ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, ls_bytes_read read,
-			       void (*release)(void *self), void *self)
+ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, const ls_normalisation *normalisation,
+			       ls_bytes_read read, void (*release)(void *self), void *self)
 {
-	return dataset_make(out, info, (ls_dataset_ops){ .free = release }, read, self);
+	ls_dataset *dataset = NULL;
+	LS_TRY(dataset_make(&dataset, info, (ls_dataset_ops){ .free = NULL }, read, self));
+	ls_status status = ls_dataset_normalise(dataset, normalisation);
+	if (status) {
+		ls_dataset_free(dataset);
+		return status;
+	}
+	dataset->ops.free = release;
+	*out = dataset;
+	return LS_OK;
+}
+
+static ls_status fill_levels(ls_dataset *dataset, const ls_normalisation *n)
+{
+	size_t channels = (size_t)n->channels;
+	float *level = malloc(channels * 256 * sizeof(*level));
+	if (!level)
+		return ls_fail(LS_EMEMORY, "no memory to normalise the %zu channels of dataset '%s'", channels,
+			       dataset->info.name);
+	for (size_t c = 0; c < channels; c++)
+		for (int i = 0; i < 256; i++)
+			level[c * 256 + (size_t)i] = ((float)i / 255.0f - (float)n->mean[c]) / (float)n->deviation[c];
+	free(dataset->level);
+	dataset->level = level;
+	return LS_OK;
+}
+
+ls_status ls_dataset_normalise(ls_dataset *dataset, const ls_normalisation *normalisation)
+{
+	int channels = dataset->info.channels;
+	ls_normalisation all = { 0 };
+	if (!dataset->read_bytes)
+		return LS_OK; /* text, or floats already */
+	if (normalisation->channels != 1 && normalisation->channels != channels)
+		return ls_fail(LS_EMISMATCH,
+			       "dataset '%s' has images of %d channels, and they are to be normalised with means and "
+			       "deviations of %d",
+			       dataset->info.name, channels, normalisation->channels);
+	LS_TRY(ls_normalisation_check(normalisation, dataset->info.name));
+	LS_TRY(ls_normalisation_new(&all, channels));
+	for (int c = 0; c < channels; c++) {
+		int from = normalisation->channels == 1 ? 0 : c;
+		all.mean[c] = normalisation->mean[from];
+		all.deviation[c] = normalisation->deviation[from];
+	}
+	ls_status status = fill_levels(dataset, &all);
+	if (status) {
+		ls_normalisation_release(&all);
+		return status;
+	}
+	ls_normalisation_release(&dataset->normalisation);
+	dataset->normalisation = all;
+	return LS_OK;
+}
+
+const ls_normalisation *ls_dataset_normalisation(const ls_dataset *dataset)
+{
+	return dataset->read_bytes ? &dataset->normalisation : NULL;
 }
 
 void ls_dataset_free(ls_dataset *dataset)
@@ -139,6 +195,8 @@ void ls_dataset_free(ls_dataset *dataset)
 		return;
 	if (dataset->ops.free)
 		dataset->ops.free(dataset->self);
+	ls_normalisation_release(&dataset->normalisation);
+	free(dataset->level);
 	free(dataset);
 }
 
@@ -173,8 +231,12 @@ static ls_status read_normalised(const ls_dataset *dataset, uint64_t index, floa
 	size_t values = ls_dataset_values(&dataset->info);
 	uint8_t *bytes = (uint8_t *)image + 3 * values;
 	LS_TRY(dataset->read_bytes(dataset->self, index, bytes, label));
-	for (size_t i = 0; i < values; i++)
-		image[i] = dataset->level[bytes[i]];
+	size_t channels = (size_t)dataset->info.channels, positions = values / channels;
+	for (size_t c = 0; c < channels; c++) {
+		const float *level = dataset->level + c * 256;
+		for (size_t i = c * positions; i < (c + 1) * positions; i++)
+			image[i] = level[bytes[i]];
+	}
 	return LS_OK;
 }
 
@@ -302,16 +364,28 @@ static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
 	return ls_sst_open(out, &trees);
 }
 
+static ls_status open_named(ls_dataset **out, const ls_dataset_kind *kind, const ls_dataset_options *options)
+{
+	ls_dataset *set = NULL;
+	LS_TRY(check_phrases(options, kind->open == ls_sst_open));
+	LS_TRY(kind->open(&set, options));
+	ls_status status = options->normalisation ? ls_dataset_normalise(set, options->normalisation) : LS_OK;
+	if (status) {
+		ls_dataset_free(set);
+		return status;
+	}
+	*out = set;
+	return LS_OK;
+}
+
 ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 {
 	const char *name = options->name;
 	if (!name || !*name)
 		return ls_fail(LS_EINVALID, "no dataset named; for example --data glyphs");
 	for (size_t i = 0; i < KINDS; i++)
-		if (strcmp(kinds[i].row.name, name) == 0) {
-			LS_TRY(check_phrases(options, kinds[i].open == ls_sst_open));
-			return kinds[i].open(out, options);
-		}
+		if (strcmp(kinds[i].row.name, name) == 0)
+			return open_named(out, &kinds[i], options);
 	if (ls_path_exists(name))
 		return open_path(out, options);
 	if (strchr(name, '/'))

@@ -2,16 +2,14 @@
  * dataset.h - inside of lockstep/data.h.
  *
  * Every dataset of images that comes with Lockstep has samples of bytes (0 is background, 255 is ink). Floats are made
- * from them in one place, ls_dataset_read(), by a table of 256 levels: (x / 255 - 0.1307) / 0.3081, MNIST's mean and
- * deviation. What `lockstep data make` writes is these bytes, so a dataset on disk and the virtual one agree exactly.
+ * from them in one place, ls_dataset_read(), by a table of 256 levels per channel: (x / 255 - mean) / deviation. Named
+ * datasets have MNIST's mean and deviation, others their own (normalise.h). What `lockstep data make` writes is these
+ * bytes and these constants, so a dataset on disk and the virtual one agree exactly.
  */
 #ifndef LS_DATA_DATASET_H
 #define LS_DATA_DATASET_H
 
 #include <lockstep/data.h>
-
-#define LS_DATA_MEAN 0.1307f
-#define LS_DATA_DEVIATION 0.3081f
 
 /* Like ls_dataset_ops.read, before normalisation: channels*height*width bytes. */
 typedef ls_status (*ls_bytes_read)(void *self, uint64_t index, uint8_t *image, int32_t *label);
@@ -21,7 +19,8 @@ struct ls_dataset {
 	ls_dataset_ops ops;
 	void *self;
 	ls_bytes_read read_bytes;       /* NULL: ops.read makes floats itself, or it is text */
-	float level[256];               /* byte -> normalised float */
+	ls_normalisation normalisation; /* of a dataset of bytes, for each of its channels */
+	float *level;                   /* (channels, 256): byte -> normalised float */
 	ls_status (*check)(void *self); /* is the data still what was opened? NULL: always */
 };
 
@@ -34,9 +33,12 @@ typedef struct ls_dataset_kind {
 	ls_status (*open)(ls_dataset **out, const ls_dataset_options *options);
 } ls_dataset_kind;
 
-/* A dataset of bytes. On failure `self` stays the caller's. */
-ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, ls_bytes_read read,
-			       void (*release)(void *self), void *self);
+/* A dataset of bytes, to be normalised so (copied). On failure `self` stays the caller's. */
+ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, const ls_normalisation *normalisation,
+			       ls_bytes_read read, void (*release)(void *self), void *self);
+
+/* Normalise otherwise from here on. Constants of one channel serve all; another number is an error. */
+ls_status ls_dataset_normalise(ls_dataset *dataset, const ls_normalisation *normalisation);
 
 /* The bytes of one sample; only for datasets made by ls_dataset_new_bytes(). */
 ls_status ls_dataset_read_bytes(const ls_dataset *dataset, uint64_t index, uint8_t *image, int32_t *label);
@@ -53,7 +55,7 @@ ls_status ls_data_directory(char *out, size_t size, const char *dir, const char 
 ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options); /* options->name is the directory */
 void ls_data_warn_of_dir(const char *name, const char *dir); /* that a dataset which is generated, or a path, has not */
-int ls_directory_is(const char *dir); /* it has a file of images of either split */
+int ls_directory_is(const char *dir);                        /* it has a file of images of either split */
 ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_bigmnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_open(ls_dataset **out, const ls_dataset_options *options);

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/draw.h"
+#include "data/normalise.h"
 
 enum { CORNER = 1, PEN_UP = 2 }; /* the curve has a corner here; the pen is lifted before this point */
 
@@ -237,7 +238,7 @@ ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options)
 	if (!set)
 		return ls_fail(LS_EMEMORY, "no memory for dataset 'glyphs'");
 	*set = (glyph_set){ options->seed, options->split };
-	ls_status status = ls_dataset_new_bytes(out, &info, glyphs_read, free, set);
+	ls_status status = ls_dataset_new_bytes(out, &info, &ls_mnist_normalisation, glyphs_read, free, set);
 	if (status)
 		free(set);
 	return status;

@@ -10,6 +10,8 @@
 #include "data/gzip.h"
 
 #define TYPE_U8 0x08
+#define TYPE_SHORT 0x0b
+#define TYPE_INT 0x0c
 
 static uint32_t big_endian(const uint8_t *p)
 {
@@ -21,9 +23,9 @@ static const char *type_name(uint8_t type)
 	switch (type) {
 	case 0x09:
 		return "signed byte";
-	case 0x0b:
+	case TYPE_SHORT:
 		return "short";
-	case 0x0c:
+	case TYPE_INT:
 		return "int";
 	case 0x0d:
 		return "float";
@@ -34,6 +36,11 @@ static const char *type_name(uint8_t type)
 	}
 }
 
+static int type_width(uint8_t type)
+{
+	return type == TYPE_SHORT ? 2 : type == TYPE_INT ? 4 : 1;
+}
+
 static ls_status magic_check(const uint8_t *data, size_t bytes, const char *name)
 {
 	if (bytes < 4)
@@ -42,9 +49,11 @@ static ls_status magic_check(const uint8_t *data, size_t bytes, const char *name
 		return ls_fail(LS_EFORMAT,
 			       "%s: not an IDX file: it begins with %02x %02x %02x %02x, expected 00 00 08 ..", name,
 			       data[0], data[1], data[2], data[3]);
-	if (data[2] != TYPE_U8)
-		return ls_fail(LS_EFORMAT, "%s: IDX element type 0x%02x (%s), expected 0x08 (unsigned byte)", name,
-			       data[2], type_name(data[2]));
+	if (data[2] != TYPE_U8 && !(data[3] == 1 && type_width(data[2]) > 1))
+		return ls_fail(LS_EFORMAT,
+			       "%s: IDX element type 0x%02x (%s), expected 0x08 (unsigned byte; labels may also be of "
+			       "0x0b, short, or 0x0c, int)",
+			       name, data[2], type_name(data[2]));
 	if (data[3] != 1 && data[3] != 3 && data[3] != 4)
 		return ls_fail(LS_EFORMAT, "%s: IDX file with %d dimensions, expected 1 (labels), 3 or 4 (images)",
 			       name, data[3]);
@@ -54,7 +63,7 @@ static ls_status magic_check(const uint8_t *data, size_t bytes, const char *name
 ls_status ls_idx_header(ls_idx *out, const uint8_t *data, size_t bytes, const char *name, size_t *header_bytes)
 {
 	LS_TRY(magic_check(data, bytes, name));
-	ls_idx idx = { .rank = data[3], .elements = 1 };
+	ls_idx idx = { .rank = data[3], .elements = 1, .width = type_width(data[2]) };
 	size_t header = 4 + 4 * (size_t)idx.rank;
 	if (bytes < header)
 		return ls_fail(LS_EFORMAT, "%s: IDX header is truncated: %zu bytes, expected %zu", name, bytes, header);
@@ -62,7 +71,7 @@ ls_status ls_idx_header(ls_idx *out, const uint8_t *data, size_t bytes, const ch
 		idx.dims[i] = big_endian(data + 4 + 4 * i);
 		if (idx.dims[i] == 0)
 			return ls_fail(LS_EFORMAT, "%s: IDX dimension %d is 0: the file holds nothing", name, i);
-		if (__builtin_mul_overflow(idx.elements, idx.dims[i], &idx.elements) || idx.elements > INT64_MAX / 2)
+		if (__builtin_mul_overflow(idx.elements, idx.dims[i], &idx.elements) || idx.elements > INT64_MAX / 8)
 			return ls_fail(LS_EFORMAT, "%s: IDX header declares more elements than can exist", name);
 	}
 	*out = idx;
@@ -75,7 +84,7 @@ ls_status ls_idx_parse(ls_idx *out, const uint8_t *data, size_t bytes, const cha
 	ls_idx idx;
 	size_t header;
 	LS_TRY(ls_idx_header(&idx, data, bytes, name, &header));
-	uint64_t declared = header + idx.elements;
+	uint64_t declared = header + idx.elements * (uint64_t)idx.width;
 	if (bytes < declared)
 		return ls_fail(LS_EFORMAT, "%s: truncated: %zu bytes, but its header declares %" PRIu64, name, bytes,
 			       declared);
@@ -91,7 +100,7 @@ ls_status ls_idx_parse(ls_idx *out, const uint8_t *data, size_t bytes, const cha
 static ls_status inflate_elements(ls_idx_file *file, ls_gzip *gzip, size_t header)
 {
 	const char *name = gzip->name;
-	uint64_t declared = header + file->idx.elements;
+	uint64_t content = file->idx.elements * (uint64_t)file->idx.width, declared = header + content;
 	if (declared / LS_GZIP_RATIO_MAX > gzip->bytes)
 		return ls_fail(LS_EFORMAT,
 			       "%s: its header declares %" PRIu64 " bytes, more than %zu bytes of gzip can hold", name,
@@ -102,12 +111,12 @@ static ls_status inflate_elements(ls_idx_file *file, ls_gzip *gzip, size_t heade
 			       "%s: decompressed it would take %.2f GB of memory, and %.2f GB are left; decompress the "
 			       "file (gunzip): a plain one is mapped, not loaded",
 			       name, (double)declared * 1e-9, (double)available * 1e-9);
-	size_t elements = (size_t)file->idx.elements, got = 0, extra = 0;
+	size_t wanted = (size_t)content, got = 0, extra = 0;
 	uint8_t probe;
-	LS_TRY(ls_buffer_new(&file->inflated, elements, name));
-	file->inflated_bytes = elements;
-	LS_TRY(ls_gzip_read(gzip, file->inflated, elements, &got));
-	if (got < elements)
+	LS_TRY(ls_buffer_new(&file->inflated, wanted, name));
+	file->inflated_bytes = wanted;
+	LS_TRY(ls_gzip_read(gzip, file->inflated, wanted, &got));
+	if (got < wanted)
 		return ls_fail(LS_EFORMAT,
 			       "%s: decompressed data is truncated: %zu bytes, but its header declares %" PRIu64, name,
 			       header + got, declared);
@@ -214,6 +223,19 @@ ls_status ls_idx_expect_labels(const ls_idx *idx, const char *name)
 		return ls_fail(LS_EFORMAT, "%s is an image file (%d dimensions, %u images), expected labels (1)", name,
 			       idx->rank, idx->dims[0]);
 	return LS_OK;
+}
+
+int32_t ls_idx_label(const ls_idx *labels, uint64_t i)
+{
+	const uint8_t *at = labels->data + i * (uint64_t)labels->width;
+	switch (labels->width) {
+	case 2:
+		return (int16_t)(uint16_t)(at[0] << 8 | at[1]);
+	case 4:
+		return (int32_t)big_endian(at);
+	default:
+		return at[0];
+	}
 }
 
 size_t ls_idx_encode(uint8_t header[LS_IDX_HEADER_MAX], int rank, const uint32_t *dims)

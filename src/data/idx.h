@@ -1,8 +1,9 @@
 /*
  * idx.h - the IDX format of MNIST, plain or gzip.
  *
- * A file is 00 00, a type byte (08: unsigned byte, the only one images and labels use), the number of dimensions, each
- * dimension as a big-endian u32, then the elements, last dimension fastest. It comes from outside: nothing is believed.
+ * A file is 00 00, a type byte (08: unsigned byte, the only one of images; of labels also 0b: short and 0c: int,
+ * signed), the number of dimensions, each dimension as a big-endian u32, then the elements, big-endian, last dimension
+ * fastest. It comes from outside: nothing is believed.
  */
 #ifndef LS_DATA_IDX_H
 #define LS_DATA_IDX_H
@@ -20,7 +21,8 @@ typedef struct ls_idx {
 	int rank; /* 1: labels (n); 3: images (n, h, w); 4: images (n, c, h, w) */
 	uint32_t dims[LS_IDX_RANK_MAX];
 	uint64_t elements;   /* product of dims */
-	const uint8_t *data; /* (elements) */
+	int width;           /* bytes of an element: 1, or 2 or 4 of labels */
+	const uint8_t *data; /* (elements, width) */
 } ls_idx;
 
 /* Header alone: `bytes` must hold at least the header. *header_bytes is where the elements begin. `name` is for errors.
@@ -49,6 +51,9 @@ ls_status ls_idx_load(ls_idx_file *file, const uint8_t *data, size_t bytes, cons
 /* Is it what was meant? The error says what the file is instead. */
 ls_status ls_idx_expect_images(const ls_idx *idx, const char *name);
 ls_status ls_idx_expect_labels(const ls_idx *idx, const char *name);
+
+/* Label i. */
+int32_t ls_idx_label(const ls_idx *labels, uint64_t i);
 
 /* Encode a header; returns its length. */
 size_t ls_idx_encode(uint8_t header[LS_IDX_HEADER_MAX], int rank, const uint32_t *dims);

@@ -13,12 +13,14 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/info_text.h"
+#include "data/normalise.h"
 
 #define SAMPLES_MAX 100000 /* looked at: a virtual dataset may have millions */
+#define CLASSES_SHOWN 256  /* one by one */
 
 typedef struct summary {
 	uint64_t looked;
-	uint64_t labels[256];
+	uint64_t *labels;      /* (classes) */
 	uint64_t sum, squares; /* of bytes: exact for 2^48 of them */
 	uint64_t image_hash, label_hash;
 } summary;
@@ -31,14 +33,18 @@ static ls_status summarise(const ls_dataset *set, uint8_t *image, XXH64_state_t 
 	for (uint64_t i = 0; i < s->looked; i++) {
 		int32_t label;
 		LS_TRY(ls_dataset_read_bytes(set, i, image, &label));
-		uint8_t byte = (uint8_t)label;
-		s->labels[byte]++;
+		const uint8_t bytes[4] = { (uint8_t)label, (uint8_t)(label >> 8), (uint8_t)(label >> 16),
+					   (uint8_t)(label >> 24) };
+		if (label < 0 || label >= set->info.classes) /* the file has changed since */
+			return ls_fail(LS_EFORMAT, "dataset '%s': sample %" PRIu64 " has label %d, expected 0..%d",
+				       set->info.name, i, (int)label, set->info.classes - 1);
+		s->labels[label]++;
 		for (size_t k = 0; k < values; k++) {
 			s->sum += image[k];
 			s->squares += (uint64_t)image[k] * image[k];
 		}
 		XXH64_update(images, image, values);
-		XXH64_update(labels, &byte, 1);
+		XXH64_update(labels, bytes, set->info.classes <= 256 ? 1 : 4);
 	}
 	s->image_hash = XXH64_digest(images);
 	s->label_hash = XXH64_digest(labels);
@@ -50,8 +56,8 @@ static ls_status look_at(const ls_dataset *set, summary *s)
 	uint8_t *image = malloc(ls_dataset_values(&set->info));
 	XXH64_state_t *images = XXH64_createState(), *labels = XXH64_createState();
 	ls_status status = LS_OK;
-	*s = (summary){ 0 };
-	if (!image || !images || !labels) {
+	*s = (summary){ .labels = calloc((size_t)set->info.classes, sizeof(*s->labels)) };
+	if (!image || !images || !labels || !s->labels) {
 		status = ls_fail(LS_EMEMORY, "no memory to look at dataset '%s'", set->info.name);
 	} else {
 		XXH64_reset(images, 0);
@@ -64,28 +70,46 @@ static ls_status look_at(const ls_dataset *set, summary *s)
 	return status;
 }
 
+static void print_labels(const ls_dataset_info *info, const uint64_t *labels, FILE *to)
+{
+	uint64_t fewest = UINT64_MAX, most = 0, none = 0;
+	fprintf(to, "  labels");
+	for (int i = 0; i < info->classes; i++) {
+		if (info->classes <= CLASSES_SHOWN)
+			fprintf(to, "%s %d: %" PRIu64, i % 10 || !i ? "" : "\n        ", i, labels[i]);
+		fewest = labels[i] < fewest ? labels[i] : fewest;
+		most = labels[i] > most ? labels[i] : most;
+		none += labels[i] == 0;
+	}
+	if (info->classes > CLASSES_SHOWN)
+		fprintf(to, " 0 to %d: %" PRIu64 " to %" PRIu64 " samples per class, %" PRIu64 " classes without any",
+			info->classes - 1, fewest, most, none);
+}
+
 static void print_split(const ls_dataset *set, const char *title, const summary *s, FILE *to)
 {
 	const ls_dataset_info *info = &set->info;
 	double count = (double)s->looked * (double)ls_dataset_values(info);
 	double mean = (double)s->sum / count / 255, square = (double)s->squares / count / (255.0 * 255.0);
+	char constants[320];
 	fprintf(to, "%s: %" PRIu64 " samples of %d x %d x %d, %d classes\n", title, info->samples, info->channels,
 		info->height, info->width, info->classes);
+	fprintf(to, "  normalised with %s\n", ls_normalisation_show(&set->normalisation, constants, sizeof(constants)));
 	if (s->looked < info->samples)
 		fprintf(to, "  of the first %" PRIu64 " samples:\n", s->looked);
 	fprintf(to, "  mean %.4f, deviation %.4f (of pixels, 0 to 1)\n", mean, sqrt(fmax(square - mean * mean, 0)));
-	fprintf(to, "  labels");
-	for (int i = 0; i < info->classes; i++)
-		fprintf(to, "%s %d: %" PRIu64, i % 10 || !i ? "" : "\n        ", i, s->labels[i]);
+	print_labels(info, s->labels, to);
 	fprintf(to, "\n  xxh64 images %016" PRIx64 ", labels %016" PRIx64 "\n", s->image_hash, s->label_hash);
 }
 
 static ls_status image_info(const ls_dataset *set, const char *title, FILE *to)
 {
 	summary s;
-	LS_TRY(look_at(set, &s));
-	print_split(set, title, &s, to);
-	return LS_OK;
+	ls_status status = look_at(set, &s);
+	if (!status)
+		print_split(set, title, &s, to);
+	free(s.labels);
+	return status;
 }
 
 /* How text is to be read, of data that is none. */

@@ -30,6 +30,7 @@
 #include "data/dataset.h"
 #include "data/idx.h"
 #include "data/meter.h"
+#include "data/normalise.h"
 
 #define CHUNK 1024 /* samples a thread makes at a time */
 #define THREADS_MAX 256
@@ -350,6 +351,12 @@ static ls_status job_prepare(make_job *job)
 	return ls_team_new(&job->team, job->threads);
 }
 
+/* The files are normalised as the dataset of that name is. */
+static ls_status write_normalisation(const make_job *job)
+{
+	return ls_normalisation_write(ls_dataset_normalisation(job->splits[0].set), job->options->out);
+}
+
 static ls_status job_run(make_job *job)
 {
 	int complete;
@@ -361,6 +368,7 @@ static ls_status job_run(make_job *job)
 		LS_TRY(ls_make_save(&job->state));
 		for (int i = 0; i < 2; i++)
 			LS_TRY(make_one(job, i));
+		LS_TRY(write_normalisation(job));
 		LS_TRY(ls_make_publish(&job->state));
 	}
 	if (!job->options->quiet)

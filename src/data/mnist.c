@@ -2,7 +2,8 @@
  * mnist.c - MNIST, and any directory of IDX files named like it.
  *
  * A split is an image file and a label file: train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-... for the test
- * set; '.idx3-ubyte' and a .gz suffix are understood, and idx4 for images with channels (n, c, h, w).
+ * set; '.idx3-ubyte' and a .gz suffix are understood, and idx4 for images with channels (n, c, h, w). Labels of more
+ * than 256 classes are shorts or ints (idx1-short, idx1-int).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,10 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/idx.h"
+#include "data/normalise.h"
+
+#define CLASSES_MAX (1 << 20) /* a label beyond is a mistake */
+#define CHANNELS_MAX 65536
 
 typedef struct idx_pair {
 	ls_idx_file images, labels;
@@ -20,7 +25,8 @@ typedef struct idx_pair {
 } idx_pair;
 
 static const char *const image_endings[] = { "-idx3-ubyte", ".idx3-ubyte", "-idx4-ubyte", ".idx4-ubyte", NULL };
-static const char *const label_endings[] = { "-idx1-ubyte", ".idx1-ubyte", NULL };
+static const char *const label_endings[] = { "-idx1-ubyte", ".idx1-ubyte", "-idx1-short", ".idx1-short",
+					     "-idx1-int",   ".idx1-int",   NULL };
 
 static const char *split_prefix(ls_split split)
 {
@@ -112,25 +118,22 @@ static ls_status pair_read(void *self, uint64_t index, uint8_t *image, int32_t *
 {
 	const idx_pair *pair = self;
 	memcpy(image, pair->images.idx.data + index * pair->values, pair->values);
-	*label = pair->labels.idx.data[index];
+	*label = ls_idx_label(&pair->labels.idx, index);
 	return ls_file_map_lost(&pair->images.map) || ls_file_map_lost(&pair->labels.map) ? pair_check(self) : LS_OK;
 }
 
-static int label_max(const ls_idx *labels)
+/* The largest label; none may be negative or beyond `classes`. */
+static ls_status labels_check(const ls_idx *labels, const char *path, int classes, int *max)
 {
-	int max = 0;
-	for (uint64_t i = 0; i < labels->elements; i++)
-		max = labels->data[i] > max ? labels->data[i] : max;
-	return max;
-}
-
-static ls_status labels_check(const idx_pair *pair, int classes)
-{
-	const ls_idx *labels = &pair->labels.idx;
-	for (uint64_t i = 0; i < labels->elements; i++)
-		if (labels->data[i] >= classes)
-			return ls_fail(LS_EFORMAT, "%s: label %u at index %llu, expected 0..%d: there are %d classes",
-				       pair->label_path, labels->data[i], (unsigned long long)i, classes - 1, classes);
+	*max = 0;
+	for (uint64_t i = 0; i < labels->elements; i++) {
+		int32_t label = ls_idx_label(labels, i);
+		if (label < 0 || label >= classes)
+			return ls_fail(LS_EFORMAT, "%s: label %d at index %llu, expected 0..%d: there are %s%d classes",
+				       path, label, (unsigned long long)i, classes - 1,
+				       classes == CLASSES_MAX ? "at most " : "", classes);
+		*max = label > *max ? label : *max;
+	}
 	return LS_OK;
 }
 
@@ -138,17 +141,18 @@ static ls_status labels_check(const idx_pair *pair, int classes)
 static ls_status count_classes(const idx_pair *pair, const char *dir, ls_split split, int *classes)
 {
 	char path[4096];
-	int found = 0;
-	*classes = label_max(&pair->labels.idx) + 1;
+	int found = 0, max = 0;
 	if (split == LS_SPLIT_TEST)
 		LS_TRY(find_labels(path, sizeof(path), dir, LS_SPLIT_TRAIN, &found));
-	if (!found)
-		return LS_OK;
 	ls_idx_file train = { 0 };
-	LS_TRY(ls_idx_open(&train, path));
-	ls_status status = ls_idx_expect_labels(&train.idx, path);
+	if (found)
+		LS_TRY(ls_idx_open(&train, path));
+	ls_status status = found ? ls_idx_expect_labels(&train.idx, path) : LS_OK;
 	if (!status)
-		*classes = label_max(&train.idx) + 1;
+		status = labels_check(found ? &train.idx : &pair->labels.idx, found ? path : pair->label_path,
+				      CLASSES_MAX, &max);
+	if (!status)
+		*classes = max + 1;
 	ls_idx_close(&train);
 	return status;
 }
@@ -161,7 +165,21 @@ static ls_status shape_check(const idx_pair *pair, const ls_dataset_info *info, 
 			"%s holds images of %d x %d x %d, MNIST's are 1 x 28 x 28; to train on another dataset give "
 			"its directory as the dataset's name",
 			pair->image_path, info->channels, info->height, info->width);
-	return labels_check(pair, info->classes);
+	int max;
+	return labels_check(&pair->labels.idx, pair->label_path, info->classes, &max);
+}
+
+/* (n, h, w, c) is how many programs store images, and the header cannot say. */
+static ls_status order_check(const idx_pair *pair)
+{
+	const uint32_t *d = pair->images.idx.dims;
+	if (pair->images.idx.rank != 4 || (d[3] != 1 && d[3] != 3 && d[3] != 4) || d[1] <= 4 || d[2] <= 4)
+		return LS_OK;
+	return ls_fail(
+		LS_EFORMAT,
+		"%s: %u images of %u x %u x %u look like (n, h, w, c), with the channels last; the order must be "
+		"(n, c, h, w): %u x %u x %u x %u (numpy: images.transpose(0, 3, 1, 2))",
+		pair->image_path, d[0], d[1], d[2], d[3], d[0], d[3], d[1], d[2]);
 }
 
 static ls_status pair_describe(const idx_pair *pair, const char *dir, const ls_dataset_options *options,
@@ -170,9 +188,10 @@ static ls_status pair_describe(const idx_pair *pair, const char *dir, const ls_d
 	const ls_idx *images = &pair->images.idx;
 	const uint32_t *size = images->dims + images->rank - 2; /* h, w */
 	uint32_t channels = images->rank == 4 ? images->dims[1] : 1;
-	if (size[0] > INT32_MAX || size[1] > INT32_MAX || channels > INT32_MAX)
-		return ls_fail(LS_EFORMAT, "%s: images of %u x %u x %u are too large", pair->image_path, channels,
-			       size[0], size[1]);
+	LS_TRY(order_check(pair));
+	if (size[0] > INT32_MAX || size[1] > INT32_MAX || channels > CHANNELS_MAX)
+		return ls_fail(LS_EFORMAT, "%s: images of %u x %u x %u are too large; they have at most %d channels",
+			       pair->image_path, channels, size[0], size[1], CHANNELS_MAX);
 	*info = (ls_dataset_info){ .samples = images->dims[0],
 				   .channels = (int)channels,
 				   .height = (int)size[0],
@@ -194,21 +213,71 @@ static ls_status pair_describe(const idx_pair *pair, const char *dir, const ls_d
 	return shape_check(pair, info, fixed_classes);
 }
 
+static ls_status measure(const ls_idx *images, const ls_dataset_info *info, ls_normalisation *out)
+{
+	return ls_normalisation_measure(out, images->data, images->dims[0], info->channels,
+					(size_t)info->height * (size_t)info->width);
+}
+
+/* The training images decide for both splits. */
+static ls_status measure_train(const idx_pair *pair, const char *dir, const ls_dataset_info *info,
+			       ls_normalisation *out)
+{
+	idx_pair train = { .values = 0 };
+	if (pair_find(&train, dir, LS_SPLIT_TRAIN) != LS_OK)
+		return measure(&pair->images.idx, info, out);
+	LS_TRY(ls_idx_open(&train.images, train.image_path));
+	const ls_idx *idx = &train.images.idx;
+	ls_status status = ls_idx_expect_images(idx, train.image_path);
+	if (!status && idx->elements / idx->dims[0] != pair->values)
+		status = ls_fail(LS_EMISMATCH, "%s holds images of another size than %s", train.image_path,
+				 pair->image_path);
+	if (!status)
+		status = measure(idx, info, out);
+	if (!status) {
+		status = ls_file_map_check(&train.images.map);
+		if (status)
+			ls_normalisation_release(out);
+	}
+	ls_idx_close(&train.images);
+	return status;
+}
+
+/* Whoever opens it may know, as of weights that were trained so; then the directory says; then the images do. */
+static ls_status find_normalisation(const idx_pair *pair, const char *dir, const ls_dataset_options *options,
+				    const ls_dataset_info *info, ls_normalisation *out)
+{
+	int found = 0;
+	if (options->normalisation)
+		return ls_normalisation_copy(out, options->normalisation);
+	LS_TRY(ls_normalisation_read(out, dir, info->channels, &found));
+	if (found)
+		return LS_OK;
+	return options->split == LS_SPLIT_TRAIN ? measure(&pair->images.idx, info, out)
+						: measure_train(pair, dir, info, out);
+}
+
+/* MNIST has ten classes and its own constants; any other directory has what is in it. */
 static ls_status pair_open(ls_dataset **out, const char *dir, const ls_dataset_options *options, int fixed_classes)
 {
 	idx_pair *pair = calloc(1, sizeof(*pair));
 	if (!pair)
 		return ls_fail(LS_EMEMORY, "no memory for dataset '%s'", options->name);
 	ls_dataset_info info;
+	ls_normalisation own = { 0 };
 	ls_status status = pair_find(pair, dir, options->split);
 	if (!status)
 		status = pair_load(pair);
 	if (!status)
 		status = pair_describe(pair, dir, options, fixed_classes, &info);
+	if (!status && !fixed_classes)
+		status = find_normalisation(pair, dir, options, &info, &own);
 	if (!status)
 		status = pair_check(pair);
 	if (!status)
-		status = ls_dataset_new_bytes(out, &info, pair_read, pair_free, pair);
+		status = ls_dataset_new_bytes(out, &info, fixed_classes ? &ls_mnist_normalisation : &own, pair_read,
+					      pair_free, pair);
+	ls_normalisation_release(&own);
 	if (status)
 		pair_free(pair);
 	else

@@ -95,7 +95,7 @@ ls_status ls_bench_data_open(ls_bench_data *d, const ls_bench_options *o, const 
 	if (o->data != NULL) {
 		ls_train_options read = *job;
 		read.data = o->data;
-		LS_TRY(ls_train_open_data(&d->set, &read, &(ls_data_wanted){ LS_SPLIT_TRAIN, 0, 0 }));
+		LS_TRY(ls_train_open_data(&d->set, &read, &(ls_data_wanted){ .split = LS_SPLIT_TRAIN }));
 	} else {
 		LS_TRY(open_babel(&d->set, job, row, o->classes));
 	}

@@ -13,10 +13,12 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "ckpt/checkpoint.h"
+#include "data/normalise.h"
 #include "train/crew.h"
 #include "train/effects.h"
 #include "train/evaluate.h"
 #include "train/model.h"
+#include "train/normalisation.h"
 #include "train/outputs.h"
 #include "train/settings.h"
 #include "train/vocabulary.h"
@@ -25,9 +27,10 @@
 typedef struct evaluation {
 	const ls_eval_options *options;
 	ls_weights weights;
-	ls_settings_stored stored; /* what the run or the file says */
-	ls_train_options settings; /* the same with the options on top */
-	int classes;               /* that the weights tell apart; 0: not known */
+	ls_settings_stored stored;      /* what the run or the file says */
+	ls_train_options settings;      /* the same with the options on top */
+	int classes;                    /* that the weights tell apart; 0: not known */
+	ls_normalisation normalisation; /* that they were trained with; zero: not known */
 	ls_weights_said said;
 	char vocab[4096];
 	ls_dataset *own_set;
@@ -148,7 +151,10 @@ static ls_status count_classes(evaluation *e)
 
 static ls_status open_data(evaluation *e)
 {
-	const ls_data_wanted wanted = { LS_SPLIT_TEST, e->settings.test_samples, e->classes };
+	const ls_data_wanted wanted = { .split = LS_SPLIT_TEST,
+					.samples = e->settings.test_samples,
+					.classes = e->classes,
+					.normalisation = e->normalisation.channels > 0 ? &e->normalisation : NULL };
 
 	e->set = e->options->set;
 	if (e->set != NULL)
@@ -282,6 +288,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	if (o->logits != NULL)
 		LS_TRY(check_logits(e));
 	LS_TRY(count_classes(e));
+	LS_TRY(ls_normalisation_of_weights(&e->normalisation, e->weights.file));
 	LS_TRY(open_data(e));
 	LS_TRY(build_graph(e));
 	warn_of_idle_options(e);
@@ -307,6 +314,7 @@ static void release(evaluation *e)
 		ls_floats_free(e->params, e->graph->params.total);
 	ls_graph_free(e->own_graph);
 	ls_dataset_free(e->own_set);
+	ls_normalisation_release(&e->normalisation);
 	ls_settings_stored_release(&e->stored);
 }
 

@@ -18,7 +18,9 @@
 static ls_settings_hashes hashes_of(const ls_setup *s)
 {
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	return (ls_settings_hashes){ .vocabulary = info->vocabulary_hash, .text = info->text_hash };
+	return (ls_settings_hashes){ .vocabulary = info->vocabulary_hash,
+				     .text = info->text_hash,
+				     .normalisation = ls_dataset_normalisation(s->train_set) };
 }
 
 static uint64_t vocabulary_of(const ls_setup *s)
@@ -53,12 +55,14 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)
 	if (!ls_setup_is_first(s))
 		return LS_OK;
 	LS_TRY(ls_settings_to_json(s->options, hashes_of(s), &settings));
-	ls_weights_note(&notes, s->options, vocabulary_of(s));
+	ls_status status = ls_weights_note(&notes, s->options, hashes_of(s));
 	content.notes = notes.pair;
 	content.note_count = notes.count;
 	content.progress = *position;
 	content.settings = settings;
-	ls_status status = ls_ckpt_save(s->options->run, &content, s->options->keep);
+	if (status == LS_OK)
+		status = ls_ckpt_save(s->options->run, &content, s->options->keep);
+	ls_weights_notes_release(&notes);
 	free(settings);
 	return status;
 }

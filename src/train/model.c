@@ -51,6 +51,7 @@ ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, const 
 	d.split = wanted->split;
 	d.samples = wanted->samples;
 	d.classes = wanted->classes;
+	d.normalisation = wanted->normalisation;
 	d.seed = o->seed;
 	d.vocab = o->vocab;
 	d.cased = o->cased;

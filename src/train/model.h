@@ -11,8 +11,9 @@
 /* Which part of the data is wanted, and what is known of the model it is for. */
 typedef struct ls_data_wanted {
 	ls_split split;
-	uint64_t samples; /* 0: all */
-	int classes;      /* of the model; 0: as many as the data has */
+	uint64_t samples;                      /* 0: all */
+	int classes;                           /* of the model; 0: as many as the data has */
+	const ls_normalisation *normalisation; /* of images; NULL: the data's own */
 } ls_data_wanted;
 
 /* The dataset that settings name, text read as they say. */

@@ -4,6 +4,7 @@
 #ifndef LS_TRAIN_SETTINGS_H
 #define LS_TRAIN_SETTINGS_H
 
+#include <lockstep/data.h>
 #include <lockstep/train.h>
 
 /* Fields that a program has set directly are held to the table's ranges, as typed ones are. */
@@ -18,8 +19,9 @@ void ls_settings_give(ls_train_options *options, const char *name); /* note that
 
 /* What a run was trained on and settings cannot tell, for files may change; 0: there is none. */
 typedef struct ls_settings_hashes {
-	uint64_t vocabulary; /* that the data was read with */
-	uint64_t text;       /* see ls_dataset_info.text_hash */
+	uint64_t vocabulary;                   /* that the data was read with */
+	uint64_t text;                         /* see ls_dataset_info.text_hash */
+	const ls_normalisation *normalisation; /* of images; NULL: text, or the program's own dataset */
 } ls_settings_hashes;
 
 /* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. Hashes go
@@ -47,6 +49,10 @@ ls_status ls_settings_compare(const ls_train_options *now, ls_settings_hashes ha
  * what it shows. Fails with LS_EMISMATCH, naming every setting at fault with both values and both nodes.
  */
 ls_status ls_settings_agree(const char *first_json, const char *first, const char *other_json, const char *other);
+
+/* What stored settings say images were normalised with: MNIST's constants where they do not, for then they are older.
+ * `where` names the stored run in errors. */
+ls_status ls_settings_get_normalisation(const char *stored_json, const char *where, ls_normalisation *out);
 
 /* The file of initial weights that stored settings name, malloc'd; NULL when they name none. */
 ls_status ls_settings_get_init(const char *stored_json, char **out);

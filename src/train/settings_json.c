@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "data/normalise.h"
 #include "optim/schedule.h"
 #include "train/settings.h"
 
@@ -62,10 +63,64 @@ static ls_train_options without_unused_names(const ls_train_options *options)
 
 #define VOCABULARY "vocabulary"
 #define TEXT_HASH "text"
+#define MEAN "mean"
+#define DEVIATION "deviation"
 
 static json_t *hash_json(uint64_t hash)
 {
 	return json_sprintf("%016" PRIx64, hash);
+}
+
+static json_t *numbers_json(const double *values, int count)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < count; i++)
+		json_array_append_new(list, json_real(values[i]));
+	return list;
+}
+
+/* 0: it is not a list of `count` numbers. */
+static int numbers_from_json(const json_t *list, double *values, int count)
+{
+	int good = (int)json_array_size(list) == count;
+	for (int i = 0; good && i < count; i++) {
+		const json_t *value = json_array_get(list, (size_t)i);
+		good = json_is_number(value);
+		values[i] = json_number_value(value);
+	}
+	return good;
+}
+
+/* Zero when the settings do not say. */
+static ls_status normalisation_from_json(const json_t *settings, const char *where, ls_normalisation *out)
+{
+	const json_t *mean = json_object_get(settings, MEAN), *deviation = json_object_get(settings, DEVIATION);
+	int channels = (int)json_array_size(mean);
+	*out = (ls_normalisation){ 0 };
+	if (!mean && !deviation)
+		return LS_OK;
+	ls_normalisation n = { 0 };
+	if (channels > 0)
+		LS_TRY(ls_normalisation_new(&n, channels));
+	ls_status status =
+		channels > 0 && numbers_from_json(mean, n.mean, channels) &&
+				numbers_from_json(deviation, n.deviation, channels)
+			? ls_normalisation_check(&n, where)
+			: ls_fail(LS_EFORMAT,
+				  "%s: the stored '" MEAN "' and '" DEVIATION "' are not lists of a number per channel",
+				  where);
+	if (status)
+		ls_normalisation_release(&n);
+	*out = n;
+	return status;
+}
+
+ls_status ls_settings_get_normalisation(const char *stored_json, const char *where, ls_normalisation *out)
+{
+	json_t *object = json_loads(stored_json, 0, NULL);
+	ls_status status = normalisation_from_json(object, where, out);
+	json_decref(object);
+	return status || out->channels ? status : ls_normalisation_copy(out, &ls_mnist_normalisation);
 }
 
 ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashes hashes, char **out)
@@ -86,6 +141,11 @@ ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashe
 		json_object_set_new(object, VOCABULARY, hash_json(hashes.vocabulary));
 	if (hashes.text)
 		json_object_set_new(object, TEXT_HASH, hash_json(hashes.text));
+	const ls_normalisation *n = hashes.normalisation;
+	if (n) {
+		json_object_set_new(object, MEAN, numbers_json(n->mean, n->channels));
+		json_object_set_new(object, DEVIATION, numbers_json(n->deviation, n->channels));
+	}
 	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	json_decref(object);
 	if (!text)
@@ -284,6 +344,21 @@ static void compare_hashes(const json_t *was, const char *key, const char *what,
 		differ(found, "%s was one with xxh64 %.16s, now %s", what, before, now ? after : "there is none");
 }
 
+/* A dataset that the program opened itself may be normalised otherwise than the run was. */
+static ls_status compare_normalisation(const json_t *was, const char *where, const ls_normalisation *now,
+				       differences *found)
+{
+	ls_normalisation before;
+	char shown[2][320];
+	LS_TRY(normalisation_from_json(was, where, &before));
+	if (before.channels && now && !ls_normalisation_equal(&before, now))
+		differ(found, "images were normalised with %s, now with %s",
+		       ls_normalisation_show(&before, shown[0], sizeof shown[0]),
+		       ls_normalisation_show(now, shown[1], sizeof shown[1]));
+	ls_normalisation_release(&before);
+	return LS_OK;
+}
+
 ls_status ls_settings_compare(const ls_train_options *options, ls_settings_hashes hashes, const char *stored_json,
 			      const char *where)
 {
@@ -302,6 +377,8 @@ ls_status ls_settings_compare(const ls_train_options *options, ls_settings_hashe
 	compare_lengths(&was, &now, &found);
 	compare_hashes(owner, VOCABULARY, "the vocabulary (--vocab)", hashes.vocabulary, &found);
 	compare_hashes(owner, TEXT_HASH, "the text (or labels) of the training set", hashes.text, &found);
+	if (!status)
+		status = compare_normalisation(owner, where, hashes.normalisation, &found);
 	json_decref(owner);
 	if (status || !found.count)
 		return status;

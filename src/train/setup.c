@@ -8,9 +8,11 @@
 #include "base/isa.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "data/normalise.h"
 #include "kernels/gemm.h"
 #include "train/effects.h"
 #include "train/hello.h"
+#include "train/normalisation.h"
 #include "train/vocabulary.h"
 
 #define EVAL_BATCH 256
@@ -48,15 +50,20 @@ static ls_status look_around(ls_setup *s, ls_courier *courier)
 static ls_status open_data(ls_setup *s)
 {
 	const ls_train_options *o = s->options;
+	ls_data_wanted wanted = { .split = LS_SPLIT_TRAIN, .samples = o->samples };
 
+	wanted.normalisation = s->normalisation.channels > 0 ? &s->normalisation : NULL;
 	s->train_set = o->train_set;
 	s->test_set = o->eval_every > 0 ? o->test_set : NULL;
 	if (s->train_set == NULL) {
-		LS_TRY(ls_train_open_data(&s->own_train, o, &(ls_data_wanted){ LS_SPLIT_TRAIN, o->samples, 0 }));
+		LS_TRY(ls_train_open_data(&s->own_train, o, &wanted));
 		s->train_set = s->own_train;
 	}
 	if (s->test_set == NULL && o->train_set == NULL && o->eval_every > 0) {
-		LS_TRY(ls_train_open_data(&s->own_test, o, &(ls_data_wanted){ LS_SPLIT_TEST, o->test_samples, 0 }));
+		wanted.split = LS_SPLIT_TEST;
+		wanted.samples = o->test_samples;
+		wanted.normalisation = ls_dataset_normalisation(s->train_set);
+		LS_TRY(ls_train_open_data(&s->own_test, o, &wanted));
 		s->test_set = s->own_test;
 	}
 	if (ls_dataset_describe(s->train_set)->samples == 0)
@@ -311,6 +318,7 @@ static ls_status make(ls_setup *s, ls_courier *courier)
 	LS_TRY(ls_hello_version(courier));
 	LS_TRY(ls_hello_all_well(courier, look_around(s, courier)));
 	LS_TRY(ls_layout_meet(&s->layout));
+	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, courier, ls_setup_is_first(s)));
 	LS_TRY(ls_hello_all_well(courier, open_all(s)));
 	LS_TRY(ls_hello_agree(courier, s->options, s->train_set, s->test_set));
 	return ls_hello_all_well(courier, build(s));
@@ -359,6 +367,7 @@ void ls_setup_release(ls_setup *s)
 	ls_graph_free(s->own_graph);
 	ls_dataset_free(s->own_test);
 	ls_dataset_free(s->own_train);
+	ls_normalisation_release(&s->normalisation);
 	ls_layout_release(&s->layout);
 	*s = (ls_setup){ 0 };
 }

@@ -20,6 +20,7 @@ typedef struct ls_setup {
 	char vocab[4096]; /* of another run, which `resolved` then names */
 	ls_layout layout;
 	ls_settings_batches batches;
+	ls_normalisation normalisation;         /* of the run's or the initial weights; zero: the data's own */
 	const ls_dataset *train_set, *test_set; /* test_set: NULL without evaluation */
 	ls_dataset *own_train, *own_test;
 	ls_graph *graph, *own_graph;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "data/normalise.h"
 #include "train/settings.h"
 
 /* RUN/ckpt/step-N lies two below its run. */
@@ -101,18 +102,40 @@ static void note(ls_weights_notes *notes, const ls_setting *row, const ls_train_
 		add_copy(notes, row->name, value);
 }
 
-void ls_weights_note(ls_weights_notes *out, const ls_train_options *options, uint64_t vocabulary)
+static ls_status note_normalisation(ls_weights_notes *notes, const ls_normalisation *n)
+{
+	notes->mean = ls_normalisation_to_text(n->mean, n->channels);
+	notes->deviation = ls_normalisation_to_text(n->deviation, n->channels);
+	if (notes->mean == NULL || notes->deviation == NULL) {
+		ls_weights_notes_release(notes);
+		return ls_fail(LS_EMEMORY, "no memory for the means of %d channels", n->channels);
+	}
+	add(notes, LS_WEIGHTS_MEAN, notes->mean);
+	add(notes, LS_WEIGHTS_DEVIATION, notes->deviation);
+	return LS_OK;
+}
+
+void ls_weights_notes_release(ls_weights_notes *notes)
+{
+	free(notes->mean);
+	free(notes->deviation);
+	notes->mean = notes->deviation = NULL;
+}
+
+ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options, ls_settings_hashes trained_on)
 {
 	const ls_setting *row;
 	char hash[32];
 
 	out->count = 0;
+	out->mean = out->deviation = NULL;
 	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++)
 		if (is_noted(row) && !(is_of_data(row) && options->train_set != NULL)) /* the caller's has no name */
 			note(out, row, options);
-	snprintf(hash, sizeof(hash), "%016" PRIx64, vocabulary);
-	if (vocabulary != 0)
+	snprintf(hash, sizeof(hash), "%016" PRIx64, trained_on.vocabulary);
+	if (trained_on.vocabulary != 0)
 		add_copy(out, LS_CKPT_VOCABULARY, hash);
+	return trained_on.normalisation != NULL ? note_normalisation(out, trained_on.normalisation) : LS_OK;
 }
 
 static ls_status read_notes(const ls_st_reader *reader, const char *file, ls_train_options *options)

@@ -1,10 +1,11 @@
 /*
  * weights.h - where weights come from: a run, a checkpoint of it, or a file; and what their file says of itself.
  *
- * A file has, in its metadata, what it takes to evaluate it: the model's name, the data it was trained on, and of text
- * the settings that say how it is read and how large the model is ("seq-len": "64"), as far as they are not the
- * defaults, and the vocabulary's hash. All but the first and the last are rows of the table of settings, written and
- * read by their names.
+ * A file has, in its metadata, what it takes to evaluate it: the model's name, the data it was trained on, of images
+ * the mean and deviation of each channel that they were normalised with ("mean": "0.1307"), and of text the settings
+ * that say how it is read and how large the model is ("seq-len": "64"), as far as they are not the defaults, and the
+ * vocabulary's hash. What is not the model, the normalisation or the vocabulary is a row of the table of settings,
+ * written and read by its name.
  */
 #ifndef LS_TRAIN_WEIGHTS_H
 #define LS_TRAIN_WEIGHTS_H
@@ -12,6 +13,10 @@
 #include <lockstep/train.h>
 
 #include "ckpt/checkpoint.h"
+#include "train/settings.h"
+
+#define LS_WEIGHTS_MEAN "mean"
+#define LS_WEIGHTS_DEVIATION "deviation"
 
 typedef struct ls_weights {
 	char file[4096];       /* the safetensors file */
@@ -27,8 +32,10 @@ typedef struct ls_weights_notes {
 	char text[LS_CKPT_NOTES][32];
 	ls_st_pair pair[LS_CKPT_NOTES];
 	size_t count;
+	char *mean, *deviation; /* owned */
 } ls_weights_notes;
-void ls_weights_note(ls_weights_notes *out, const ls_train_options *options, uint64_t vocabulary);
+ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options, ls_settings_hashes trained_on);
+void ls_weights_notes_release(ls_weights_notes *notes);
 
 /* The strings that a file notes; "" where it does not. */
 typedef struct ls_weights_said {

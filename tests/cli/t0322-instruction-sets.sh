@@ -1,6 +1,7 @@
 #!/bin/bash
 # avx2 and avx512, and xsmm and portable kernels on them, train to the same bits: nodes and resumed runs may mix them.
 # generic rounds otherwise: it is refused beside them, and nothing else is.
+# shellcheck disable=SC2317 # functions are called by run
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

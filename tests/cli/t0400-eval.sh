@@ -1,5 +1,6 @@
 #!/bin/bash
 # Evaluation of runs and of files.
+# shellcheck disable=SC2317 # functions are called by run
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 

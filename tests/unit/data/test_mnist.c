@@ -110,6 +110,82 @@ static void a_directory_of_any_shape(void **state)
 	assert_fails(open_set(&set, dir, NULL, LS_SPLIT_TEST, 0), LS_EFORMAT, "label 7 at index 5, expected 0..3");
 }
 
+/* A label file of elements of 2 or 4 bytes; label i is 300 * i, but for the last. */
+static void put_labels(const char *path, int width, uint32_t count, int32_t last, int gz)
+{
+	size_t bytes = 8 + (size_t)count * (size_t)width, packed_bytes;
+	uint8_t *file = calloc(bytes, 1), *at = file + 8;
+	memcpy(file, (uint8_t[]){ 0, 0, width == 2 ? 0x0b : 0x0c, 1, 0, 0, 0, (uint8_t)count }, 8);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t label = i + 1 == count ? (uint32_t)last : 300 * i;
+		for (int b = width - 1; b >= 0; b--)
+			*at++ = (uint8_t)(label >> (8 * b));
+	}
+	uint8_t *packed = gzip_bytes(file, bytes, &packed_bytes);
+	put_file(path, gz ? packed : file, gz ? packed_bytes : bytes);
+	free(packed);
+	free(file);
+}
+
+static void more_classes_than_bytes(void **state)
+{
+	const char *dir = *state;
+	const uint32_t dims[] = { 5, 8, 8 };
+	static const char *const names[] = { "train-labels-idx1-short", "train-labels.idx1-short",
+					     "train-labels-idx1-int", "train-labels.idx1-int.gz",
+					     "train-labels-idx1-ubyte" };
+	ls_dataset *set;
+	put_idx(in_dir(dir, "train-images-idx3-ubyte"), 3, dims, fill_pixels, 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) { /* the header decides, not the name */
+		const char *path = in_dir(dir, names[i]);
+		int width = strstr(names[i], "int") ? 4 : 2;
+		uint8_t image[64];
+		int32_t label;
+		put_labels(path, width, 5, 1000, strstr(names[i], ".gz") != NULL);
+		assert_ok(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0));
+		assert_int_equal(ls_dataset_describe(set)->classes, 1001);
+		for (uint64_t k = 0; k < 5; k++) {
+			assert_ok(ls_dataset_read_bytes(set, k, image, &label));
+			assert_int_equal(label, k < 4 ? 300 * k : 1000);
+		}
+		ls_dataset_free(set);
+		put_labels(path, width, 5, -2, strstr(names[i], ".gz") != NULL);
+		assert_fails(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0), LS_EFORMAT,
+			     "label -2 at index 4, expected 0..");
+		unlink(path);
+	}
+	put_labels(in_dir(dir, "train-labels-idx1-int"), 4, 5, 1 << 20, 0);
+	assert_fails(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0), LS_EFORMAT,
+		     "label 1048576 at index 4, expected 0..1048575: there are at most 1048576 classes");
+	put_labels(in_dir(dir, "train-labels-idx1-int"), 4, 5, 7, 0);
+	ls_dataset_options options = { .name = dir, .classes = 901 };
+	assert_ok(ls_dataset_open(&set, &options));
+	assert_int_equal(ls_dataset_describe(set)->classes, 901);
+	ls_dataset_free(set);
+	options.classes = 900;
+	assert_fails(ls_dataset_open(&set, &options), LS_EFORMAT, "label 900 at index 3, expected 0..899");
+}
+
+static void channels_come_first(void **state)
+{
+	const char *dir = *state, *images = in_dir(dir, "train-images-idx4-ubyte");
+	static const uint32_t last[][4] = { { 2, 28, 30, 1 }, { 2, 28, 30, 3 }, { 2, 5, 5, 4 } };
+	static const uint32_t first[][4] = { { 2, 3, 28, 28 }, { 2, 3, 28, 3 }, { 2, 16, 3, 3 }, { 2, 5, 5, 5 } };
+	ls_dataset *set;
+	put_idx(in_dir(dir, "train-labels-idx1-ubyte"), 1, (uint32_t[]){ 2 }, fill_digits, 0);
+	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+		put_idx(images, 4, last[i], fill_pixels, 0);
+		assert_fails(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0), LS_EFORMAT,
+			     "look like (n, h, w, c), with the channels last; the order must be (n, c, h, w)");
+	}
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
+		put_idx(images, 4, first[i], fill_pixels, 0);
+		assert_ok(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0));
+		assert_int_equal(ls_dataset_describe(set)->channels, first[i][1]);
+		ls_dataset_free(set);
+	}
+}
+
 static void what_is_wrong_is_named(void **state)
 {
 	const char *dir = *state;
@@ -284,6 +360,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(samples_cap, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(other_spellings, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(a_directory_of_any_shape, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(more_classes_than_bytes, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(channels_come_first, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(what_is_wrong_is_named, fixture_enter, fixture_leave),
 		cmocka_unit_test_setup_teardown(a_gzip_of_too_many_images_is_not_inflated, fixture_enter,
 						fixture_leave),

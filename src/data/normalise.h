@@ -1,0 +1,47 @@
+/*
+ * normalise.h - the mean and deviation that images are normalised with: measured, read, written.
+ *
+ * A directory of images has constants of its own. They are those of the file `normalisation` in it, a line per channel
+ * with mean and deviation, where there is one (`lockstep data make` writes it, so that files and name train alike),
+ * else they are measured over the training images. What a run used goes into its files, and whoever takes up its
+ * weights uses the same.
+ */
+#ifndef LS_DATA_NORMALISE_H
+#define LS_DATA_NORMALISE_H
+
+#include <lockstep/data.h>
+
+#define LS_NORMALISATION_FILE "normalisation"
+
+/* MNIST's, which every named dataset of images uses. One channel's constants serve images of any number. */
+extern const ls_normalisation ls_mnist_normalisation;
+
+ls_status ls_normalisation_new(ls_normalisation *out, int channels);
+void ls_normalisation_release(ls_normalisation *normalisation); /* harmless when it is zero */
+ls_status ls_normalisation_copy(ls_normalisation *out, const ls_normalisation *from);
+int ls_normalisation_equal(const ls_normalisation *a, const ls_normalisation *b);
+
+/* Constants that work: finite numbers, deviations above zero. `where` names their source in the error. */
+ls_status ls_normalisation_check(const ls_normalisation *normalisation, const char *where);
+
+/*
+ * Of `samples` images of bytes (samples, channels, positions): sums of bytes are exact, so the result is the same
+ * everywhere; it is rounded to four digits, which gives MNIST the constants everybody uses. Above 1 GiB, images evenly
+ * spread over all that come to about as much. A deviation below one level of 255 counts as one level: a channel that is
+ * constant becomes zeros, not infinities.
+ */
+ls_status ls_normalisation_measure(ls_normalisation *out, const uint8_t *images, uint64_t samples, int channels,
+				   size_t positions);
+
+/* From the file in a directory; *found = 0 when there is none. It must have a line for each channel. */
+ls_status ls_normalisation_read(ls_normalisation *out, const char *dir, int channels, int *found);
+ls_status ls_normalisation_write(const ls_normalisation *normalisation, const char *dir);
+
+/* "0.4914 0.4822 0.4465": numbers that read back exactly, malloc'd (NULL: no memory), and back. */
+char *ls_normalisation_to_text(const double *values, int channels);
+ls_status ls_normalisation_from_text(ls_normalisation *out, const char *mean, const char *deviation, const char *where);
+
+/* "mean 0.1307, deviation 0.3081", of several channels in brackets and of many the first ones. Returns `out`. */
+const char *ls_normalisation_show(const ls_normalisation *normalisation, char *out, size_t size);
+
+#endif
