@@ -67,7 +67,7 @@ train() { # DIR [OPTION]...
 }
 run train colours --steps 4 --run runs/colours
 is "training on it succeeds" "$status" 0
-like "and says so at the start" "$err" "3x8x8, 400 classes, normalised with mean \($mean\), deviation \($deviation\)"
+like "and says so at the start" "$out$err" "3x8x8, 400 classes, normalised with mean \($mean\), deviation \($deviation\)"
 expected=$(fingerprint "$out")
 ok "run.json has the constants" json runs/colours/run.json \
 	"(o['settings']['mean'], o['settings']['deviation']) == ([${mean// /,}], [${deviation// /,}])"
@@ -78,7 +78,7 @@ is "three devices: the same bits" "$(fingerprint "$out")" "$expected"
 cp -r colours mnists
 printf '0.1307 0.3081\n0.1307 0.3081\n0.1307 0.3081\n' >mnists/normalisation
 run train mnists --steps 4
-like "a file in the directory decides otherwise" "$err" 'normalised with mean \(0.1307 0.1307 0.1307\)'
+like "a file in the directory decides otherwise" "$out$err" 'normalised with mean \(0.1307 0.1307 0.1307\)'
 ok "and gives other bits" test "$(fingerprint "$out")" != "$expected" -a "$status" = 0
 echo 0.5 >mnists/normalisation
 fails_with "a file that is not as it must be" 1 "mnists/normalisation must have a line with mean and deviation for each channel .* 3; line 1" \
