@@ -66,6 +66,8 @@ typedef struct ls_probe_node {
 	int cores;                              /* this node may use */
 	double gflop_per_s_core, gflop_per_s;   /* of the 64x64 product: of one core alone, of all together */
 	ls_probe_memory memory_core, memory;
+	double unsteady; /* 0.2: repeats of one of these differ by 20 %, however often it was tried; 0: they are steady
+			  */
 	uint64_t memory_bytes; /* each core went over */
 	ls_probe_inside inside[2];
 	ls_probe_link link; /* to node 0; zero there */

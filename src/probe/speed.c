@@ -2,10 +2,12 @@
  * speed.c - the same load on one core, then on all at once.
  *
  * A load is something to do `times` over, sized so that a repeat takes its part of the time; the rate is what was done
- * over the time until the last core is finished. Threads are pinned, and have touched their memory before.
+ * over the time until the last core is finished. Threads are pinned, and have touched their memory before. A machine
+ * that does something else at the same time is measured again (steady.h).
  */
 #include "probe/speed.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +16,9 @@
 #include "base/pin.h"
 #include "base/team.h"
 #include "kernels/gemm.h"
-#include "metrics/rate.h"
+#include "probe/steady.h"
 
-enum { SIDE = 64, FLOATS = SIDE * SIDE, REPEATS_MAX = 99 };
+enum { SIDE = 64, FLOATS = SIDE * SIDE };
 
 /* What a core works on. */
 typedef struct bench_core {
@@ -34,6 +36,8 @@ struct load {
 	size_t bytes;
 	ls_gemm gemm;
 	int64_t times;
+	int all;         /* cores, or the caller's */
+	double unsteady; /* the largest spread of a figure that did not become steady */
 	ls_team *team;
 	bench_core *cores; /* (size of team) */
 };
@@ -81,9 +85,17 @@ static double time_load(load *l, int64_t times, int all)
 	return ls_clock_seconds() - start;
 }
 
-static double measure(load *l, int all)
+static double rate_of(void *context)
 {
-	double taken[REPEATS_MAX], part = l->seconds / l->repeat;
+	load *l = context;
+	double cores = l->all ? ls_team_size(l->team) : 1;
+	return l->amount * (double)l->times * cores / time_load(l, l->times, l->all);
+}
+
+/* `expected`: by what one core does; 0: nothing is. */
+static double measure(load *l, int all, double expected)
+{
+	double part = l->seconds / l->repeat;
 	int64_t times = 1;
 	double once = time_load(l, times, all);
 
@@ -91,10 +103,13 @@ static double measure(load *l, int all)
 		times *= 4;
 		once = time_load(l, times, all);
 	}
-	for (int i = 0; i < l->repeat; i++)
-		taken[i] = time_load(l, times, all);
-	double cores = all ? ls_team_size(l->team) : 1;
-	return l->amount * (double)times * cores / ls_median(taken, (size_t)l->repeat);
+	l->times = times;
+	l->all = all;
+	ls_steady steady = ls_steady_measure(
+		&(ls_steady_options){ .rate = rate_of, .context = l, .repeat = l->repeat, .expected = expected });
+	if (steady.spread > LS_STEADY_SPREAD)
+		l->unsteady = fmax(l->unsteady, steady.spread);
+	return steady.value;
 }
 
 static void touch(void *context, ls_member member)
@@ -147,16 +162,20 @@ static ls_status run_loads(load *l, ls_probe_node *node)
 	ls_team_run(l->team, touch, l);
 	l->run = run_products;
 	l->amount = 64.0 * 2 * SIDE * SIDE * SIDE / 1e9;
-	node->gflop_per_s_core = measure(l, 0);
-	node->gflop_per_s = measure(l, 1);
+	node->gflop_per_s_core = measure(l, 0, 0);
+	node->gflop_per_s = measure(l, 1, node->cores * node->gflop_per_s_core);
+	if (node->gflop_per_s_core <
+	    LS_STEADY_LEAST * node->gflop_per_s / node->cores) /* it was one core's bad moment */
+		node->gflop_per_s_core = measure(l, 0, node->gflop_per_s / node->cores);
 	l->run = run_read;
 	l->amount = (double)l->bytes / 1e9;
-	node->memory_core.read_gb_per_s = measure(l, 0);
-	node->memory.read_gb_per_s = measure(l, 1);
+	node->memory_core.read_gb_per_s = measure(l, 0, 0);
+	node->memory.read_gb_per_s = measure(l, 1, 0); /* cores share it */
 	l->run = run_copy;
 	l->amount = 2 * (double)l->bytes / 1e9;
-	node->memory_core.copy_gb_per_s = measure(l, 0);
-	node->memory.copy_gb_per_s = measure(l, 1);
+	node->memory_core.copy_gb_per_s = measure(l, 0, 0);
+	node->memory.copy_gb_per_s = measure(l, 1, 0);
+	node->unsteady = l->unsteady;
 	return LS_OK;
 }
 
@@ -180,7 +199,7 @@ static ls_status run_pinned(load *l, ls_probe_node *node, ls_pin_plan *plan)
 ls_status ls_speed_measure(ls_probe_node *node, double seconds, int repeat, size_t bytes)
 {
 	load l = { .seconds = seconds,
-		   .repeat = repeat < REPEATS_MAX ? repeat : REPEATS_MAX,
+		   .repeat = repeat < LS_STEADY_REPEATS ? repeat : LS_STEADY_REPEATS,
 		   .bytes = ls_round_up64(bytes) };
 	ls_pin_plan plan;
 

@@ -16,6 +16,7 @@ ok "one node" json probe.json 'type(o) is dict and len(o["nodes"]) == 1 and o["b
 ok "its figures are positive" json probe.json "all(map($positive, map(o['nodes'][0].get, $figures)))"
 ok "those of memory, too" json probe.json \
 	"all(map($positive, list(o['nodes'][0]['memory'].values()) + list(o['nodes'][0]['memory_core'].values())))"
+ok "and how steady they are" json probe.json '0 <= o["nodes"][0]["unsteady"] < 100'
 ok "it is told what ran" json probe.json 'all(o["nodes"][0][k] for k in ["host", "version", "kernels", "isa", "system"])'
 is "of this version" "$(python3 -c 'import json; print("lockstep", json.load(open("probe.json"))["nodes"][0]["version"])')" \
 	"$("$LOCKSTEP" --version)"
