@@ -32,7 +32,7 @@ extern "C" {
 /* Lists are written "1,2,4". With a recipe they choose among its points; without one they are multiplied out. */
 typedef struct ls_sweep_options {
 	const char *recipe; /* one of ls_recipe_at(), or a file; NULL: the lists */
-	int quick;          /* the recipe's short form, for two cores and two minutes */
+	int quick;          /* the recipe's short form, for two cores and two minutes; of lists, fewer steps */
 	int again;          /* measure points that are done, too */
 	const char *out;    /* directory; NULL: runs/bench-NAME, with -quick behind it where it is */
 	const char *model, *data, *nodes, *batch, *placement, *wire, *rate, *threads, *servers;
@@ -40,7 +40,7 @@ typedef struct ls_sweep_options {
 	const char *devices;           /* of a node: "4", or of each: "3+2" */
 	const char *hosts;             /* "lm1,lm6": real nodes in place of a rehearsal */
 	const char *arguments;         /* what else the commands get, as one would type it; may be NULL */
-	int64_t warmup, steps, repeat; /* below 0: the recipe's, else 20, 100 and 7 */
+	int64_t warmup, steps, repeat; /* below 0: the recipe's, else 20, 100 and 7, quick 5, 20 and 3 */
 	const char *program;           /* the command; NULL: this very program */
 } ls_sweep_options;
 #define LS_SWEEP_OPTIONS_INIT                                                                                          \

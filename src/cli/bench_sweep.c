@@ -195,15 +195,44 @@ static int has_points(const ls_sweep_options *o)
 	return o->recipe || o->model || o->nodes || o->devices || o->batch || o->placement || o->rate;
 }
 
+/* Whether the reason of row i was told with an earlier one. */
+static int was_told(const ls_sweep_result *result, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(result->rows[k].state, "skipped") &&
+		    !strcmp(result->rows[k].reason, result->rows[i].reason))
+			return 1;
+	return 0;
+}
+
+/* Why points are missing, each reason once, and what to do: a reason says itself what it lacks. */
+static void tell_skipped(const char *command, const ls_sweep_result *result)
+{
+	for (size_t i = 0; i < result->row_count; i++) {
+		size_t count = 0;
+		if (strcmp(result->rows[i].state, "skipped") != 0 || was_told(result, i))
+			continue;
+		for (size_t k = i; k < result->row_count; k++)
+			count += !strcmp(result->rows[k].state, "skipped") &&
+				 !strcmp(result->rows[k].reason, result->rows[i].reason);
+		fprintf(stderr, "%s: %zu of %zu points skipped: %s\n", command, count, result->row_count,
+			result->rows[i].reason);
+	}
+	fprintf(stderr, "Once that is there, the same command measures what is missing; --hosts takes real nodes.\n");
+}
+
 static int conclude(const char *command, const ls_sweep_options *options, const ls_sweep_result *result)
 {
 	int code = print_table(command, options, result, stdout);
-	if (code || !result->failed)
+	if (code)
 		return code;
 	fflush(stdout);
-	fprintf(stderr, "%s: %zu of %zu points failed; the same command tries them again\n", command, result->failed,
-		result->row_count);
-	return LS_EXIT_FAILURE;
+	if (result->skipped)
+		tell_skipped(command, result);
+	if (result->failed)
+		fprintf(stderr, "%s: %zu of %zu points failed; the same command tries them again\n", command,
+			result->failed, result->row_count);
+	return result->failed ? LS_EXIT_FAILURE : result->skipped ? LS_EXIT_SKIPPED : LS_EXIT_OK;
 }
 
 int ls_bench_sweep(const char *command, ls_sweep_options *options, int list)

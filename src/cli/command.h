@@ -9,7 +9,7 @@
 #include <lockstep/status.h>
 
 /* What a command exits with. One that was stopped by signal s exits with 128 + s. */
-enum { LS_EXIT_OK = 0, LS_EXIT_FAILURE = 1, LS_EXIT_USAGE = 2 };
+enum { LS_EXIT_OK = 0, LS_EXIT_FAILURE = 1, LS_EXIT_USAGE = 2, LS_EXIT_SKIPPED = 3 };
 
 typedef struct ls_command {
 	const char *name, *summary;

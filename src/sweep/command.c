@@ -201,6 +201,26 @@ ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *p, cons
 	return ls_argv_end(&w, out);
 }
 
+ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
+{
+	ls_point_job job = p->job;
+	ls_argv w = { .arena = arena };
+
+	if (!strcmp(job.kind, "train"))
+		job.data[0] = job.arguments[0] = '\0';
+	ls_argv_add(&w, place->program);
+	ls_argv_add(&w, "bench");
+	ls_argv_add(&w, "--json");
+	add_model(&w, &job);
+	ls_argv_addf(&w, "--optimizer", "%s", job.optimizer);
+	ls_argv_addf(&w, "--threads", "%" PRId64, job.threads);
+	ls_argv_addf(&w, "--warmup", "%d", 1);
+	ls_argv_addf(&w, "--steps", "%d", 1);
+	ls_argv_addf(&w, "--repeat", "%d", 1);
+	LS_TRY(ls_argv_split(&w, job.arguments));
+	return ls_argv_end(&w, out);
+}
+
 ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
 {
 	const ls_point_job *job = &p->job;

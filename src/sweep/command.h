@@ -42,4 +42,7 @@ ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *point, c
 ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_where *place,
 				  char ***out);
 
+/* A bench of one such device of a step: how long it takes. Training's own options and data are left out. */
+ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_where *place, char ***out);
+
 #endif

@@ -13,6 +13,7 @@
 #include "sweep/recipe.h"
 
 enum { WARMUP = 20, STEPS = 100, REPEAT = 7, LIMIT_S = 86400 };
+enum { QUICK_WARMUP = 5, QUICK_STEPS = 20, QUICK_REPEAT = 3 };
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
@@ -197,14 +198,13 @@ static ls_status settle_on_hosts(ls_sweep_plan *plan)
 
 ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
 {
-	ls_sweep_plan plan = { .warmup = o->warmup >= 0 ? o->warmup : WARMUP,
-			       .steps = o->steps > 0 ? o->steps : STEPS,
-			       .repeat = REPEAT,
-			       .limit_s = LIMIT_S };
+	ls_sweep_plan plan = { .warmup = o->warmup >= 0 ? o->warmup : (o->quick ? QUICK_WARMUP : WARMUP),
+			       .steps = o->steps > 0 ? o->steps : (o->quick ? QUICK_STEPS : STEPS),
+			       .repeat = o->quick ? QUICK_REPEAT : REPEAT,
+			       .limit_s = LIMIT_S,
+			       .quick = o->quick };
 	ls_sweep_block *block;
 
-	if (o->quick && o->recipe == NULL)
-		return ls_fail(LS_EINVALID, "--quick is the short form of a recipe; none is named");
 	if (o->rate != NULL && o->hosts != NULL)
 		return ls_fail(LS_EINVALID,
 			       "--rate is of a rehearsal's links; those of --hosts are as fast as they are");

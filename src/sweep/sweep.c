@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "metrics/progress.h"
+#include "sweep/estimate.h"
 #include "sweep/machine.h"
 #include "sweep/measure.h"
 #include "sweep/recipe.h"
@@ -36,8 +38,11 @@ typedef struct sweep {
 	int lock;
 	ls_progress *progress;
 	char label[256];
-	size_t at, measured; /* the point being measured; how many were since the start */
-	double begun, point_begun;
+	size_t at, measured;                  /* the point being measured; how many were since the start */
+	double measured_s, measured_estimate; /* of these */
+	double point_begun;
+	double *estimate; /* (plan.count) seconds, see estimate.h */
+	int estimated;    /* they are more than a guess */
 } sweep;
 
 /* ---- the directory ----------------------------------------------------------------------------------------------- */
@@ -271,16 +276,68 @@ static ls_status prepare(sweep *s)
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-/* Below 0: nobody knows yet. */
+/* "1:05" or "2:03:20". */
+static const char *clock_text(char out[32], double seconds)
+{
+	long whole = (long)(seconds + 0.5);
+
+	if (whole < 3600)
+		snprintf(out, 32, "%ld:%02ld", whole / 60, whole % 60);
+	else
+		snprintf(out, 32, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+	return out;
+}
+
+/* Points whose time is not known count as the others do; where no time is, they are all alike. */
+static void fill_gaps(sweep *s)
+{
+	double sum = 0;
+	size_t known = 0;
+
+	for (size_t i = 0; i < s->plan.count; i++) {
+		sum += s->estimate[i];
+		known += s->estimate[i] > 0;
+	}
+	s->estimated = known > 0;
+	for (size_t i = 0; i < s->plan.count; i++)
+		if (!(s->estimate[i] > 0))
+			s->estimate[i] = known > 0 ? sum / (double)known : 1;
+}
+
+static double pending_estimate(const sweep *s)
+{
+	double sum = 0;
+	for (size_t i = 0; i < s->plan.count; i++)
+		sum += s->results.points[i].state == LS_POINT_PENDING ? s->estimate[i] : 0;
+	return sum;
+}
+
+/* Before the first point: what is to come. */
+static ls_status estimate(sweep *s)
+{
+	char text[32];
+
+	s->estimate = calloc(s->plan.count + 1, sizeof(*s->estimate));
+	if (s->estimate == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the times of %zu points", s->plan.count);
+	LS_TRY(ls_estimate(&s->place, &s->results, s->estimate));
+	fill_gaps(s);
+	if (pending(s) > 0 && s->estimated)
+		ls_log_note("about %s for %zu points (h:mm:ss or m:ss), by a step of each model",
+			    clock_text(text, pending_estimate(s)), pending(s));
+	return LS_OK;
+}
+
+/* Estimates, as far off as they have been so far. Below 0: nobody knows yet. */
 static double seconds_left(const sweep *s)
 {
-	double now = ls_clock_seconds(), left = (double)pending(s);
+	double scale = s->measured > 0 ? s->measured_s / s->measured_estimate : 1;
+	int running = s->at < s->plan.count && s->results.points[s->at].state == LS_POINT_PENDING;
+	double this_one = running ? s->estimate[s->at] * scale : 0;
 
-	if (s->measured == 0)
+	if (s->measured == 0 && !s->estimated)
 		return -1;
-	double each = (s->point_begun - s->begun) / (double)s->measured;
-	double this_one = each - (now - s->point_begun);
-	return each * (left > 0 ? left - 1 : 0) + (this_one > 0 ? this_one : 0);
+	return pending_estimate(s) * scale - fmin(this_one, running ? ls_clock_seconds() - s->point_begun : 0);
 }
 
 static void show(void *context)
@@ -291,12 +348,11 @@ static void show(void *context)
 
 static void tell(const sweep *s, const ls_point *p)
 {
-	char left[48] = "";
+	char left[48] = "", text[32];
 	double seconds = pending(s) > 0 ? seconds_left(s) : -1;
 
 	if (seconds >= 0)
-		snprintf(left, sizeof(left), ", %.0f:%02d left", (double)((long)seconds / 60),
-			 (int)((long)seconds % 60));
+		snprintf(left, sizeof(left), ", %s left", clock_text(text, seconds));
 	if (p->state == LS_POINT_DONE)
 		ls_log_note("[%zu/%zu] %s: %.1f samples/s (%.1f to %.1f)%s%s", s->plan.count - pending(s),
 			    s->plan.count, s->label, p->samples_per_s, p->samples_per_s_min, p->samples_per_s_max,
@@ -320,12 +376,13 @@ static ls_status measure_one(sweep *s, size_t i)
 		p->job = s->plan.points[i].job;
 		return status;
 	}
-	s->measured += p->state == LS_POINT_DONE;
+	if (p->state == LS_POINT_DONE) { /* skipping says nothing of the others */
+		s->measured++;
+		s->measured_s += ls_clock_seconds() - s->point_begun;
+		s->measured_estimate += s->estimate[i];
+	}
 	LS_TRY(ls_results_write(&s->results, s->path));
-	double begun = s->point_begun;
-	s->point_begun = ls_clock_seconds();
 	tell(s, p);
-	s->begun += p->state == LS_POINT_DONE ? 0 : s->point_begun - begun; /* skipping says nothing of the others */
 	return LS_OK;
 }
 
@@ -333,7 +390,8 @@ static ls_status measure_all(sweep *s)
 {
 	ls_status status = ls_results_write(&s->results, s->path);
 
-	s->begun = ls_clock_seconds();
+	if (status == LS_OK)
+		status = estimate(s);
 	s->place.tick = show;
 	s->place.context = s;
 	s->progress = ls_progress_begin();
@@ -351,6 +409,7 @@ static void release(sweep *s)
 {
 	ls_results_release(&s->results);
 	ls_sweep_plan_release(&s->plan);
+	free(s->estimate);
 	if (s->lock >= 0)
 		close(s->lock);
 }

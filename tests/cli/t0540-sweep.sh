@@ -20,7 +20,9 @@ is "values in a list make a sweep" "$status" 0
 like "its table" "$out" '^model +nodes +devices +batch +placement +rate +samples/s +spread +speedup$'
 like "a row" "$out" '^mlp +1 +1 +16 +local +- +[0-9.]+ +[0-9.]+ % +1.00$'
 like "where the results are" "$out" '^2 of 2 points done; .*/runs/bench-sweep/results.json$'
-like "a line a point, with how many there are" "$err" '^\[1/2\] mlp batch 8, 1x1: [0-9.]+ samples/s'
+like "about how long it will take, before anything is measured" "$(head -n 1 <<<"$err")" '^about 0:[0-9]{2} for 2 points'
+like "a line a point, with how many there are, and what is left" "$err" \
+	'^\[1/2\] mlp batch 8, 1x1: [0-9.]+ samples/s .*, 0:[0-9]{2} left$'
 ok "both points are done" json $results '[p["state"] for p in o["points"]] == ["done", "done"]'
 ok "with each repeat" json $results 'all(len(p["repeats"]) == 3 for p in o["points"])'
 ok "medians are those of the repeats" json $results \
@@ -69,7 +71,13 @@ fails_with "a number misspelt in a list" 2 "batch" "$LOCKSTEP" bench --model mlp
 fails_with "a rate misspelt" 2 "rate 'fast'" "$LOCKSTEP" bench --model mlp --nodes 2 --rate fast
 fails_with "a rate that the lab does not take" 2 "rate '0.5tbit'" "$LOCKSTEP" bench --model mlp --nodes 2 --rate 0.5tbit
 fails_with "a sweep has no --json" 2 "--json is for one measurement" "$LOCKSTEP" bench --model mlp --batch 8,9 --json
-fails_with "--quick is of a recipe" 2 "none is named" "$LOCKSTEP" bench --model mlp --quick
+run "$LOCKSTEP" bench --model mlp --batch 8,16 --quick
+is "--quick is for lists, too" "$status" 0
+ok "with fewer steps, in a directory of its own" json runs/bench-sweep-quick/results.json \
+	'[(p["job"]["warmup"], p["job"]["steps"], len(p["repeats"])) for p in o["points"]] == [(5, 20, 3)] * 2 and o["quick"] == 1'
+run "$LOCKSTEP" bench --model mlp --batch 8,16 --quick --steps 2 --out quick2
+ok "but for those that are asked for" json quick2/results.json 'all(p["job"]["steps"] == 2 for p in o["points"])'
+like "help shows the defaults of sweeps" "$("$LOCKSTEP" bench --help)" '--warmup 3 .*sweep: 20.*--steps 10 .*sweep: 100'
 fails_with "no repeat" 2 "--repeat must be between 1 and" "$LOCKSTEP" bench --model mlp --batch 8,9 --repeat 0
 
 run "$LOCKSTEP" bench --model mlp,cnn --nodes 1,2 --list
@@ -148,6 +156,26 @@ ok "a repeat of training is a run" json mixed/results.json 'len(o["points"][0]["
 run env LOCKSTEP_LAB_TOOL="$PWD/lab" "$LOCKSTEP" bench mixed.json --out mixed --batch 8
 unlike "what failed is tried again, what is done is not" "$err" '1x1: [0-9.]+ samples/s'
 like "it is" "$err" 'mlp batch 8, 1x1.*failed.*--seq-len: .many'
+
+# ---- what is missing ----
+# a machine as it is, but for ip: points on several nodes cannot be rehearsed
+mkdir bin
+for program in $(IFS=:; for d in $PATH; do ls "$d" 2>/dev/null; done | sort -u); do
+	path=$(command -v -- "$program") || continue
+	[ "$program" = ip ] || [ "${path#/}" = "$path" ] || ln -sf "$path" "bin/$program"
+done
+if [ "$(id -u)" = 0 ]; then
+	run env PATH="$PWD/bin" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,16 --nodes 1,2 --out missing
+	is "points that are missing are a status of their own" "$status" 3
+	ok "the others are measured" json missing/results.json \
+		'all(p["state"] == ("skipped" if p["job"]["nodes"] > 1 else "done") for p in o["points"]) and len(o["points"]) >= 4'
+	like "what is missing is told once, and what to do" "$err" \
+		'^lockstep bench: 2 of [4-6] points skipped: lab: ip is not installed; .*install-deps lab.*iproute2'
+	is "once" "$(grep -c 'points skipped' <<<"$err")" 1
+	like "and how to go on" "$err" '^Once that is there, the same command measures what is missing'
+else
+	skip "a machine without ip" "not root"
+fi
 
 # ---- the directory ----
 fails_with "results of another sweep" 1 "holds the sweep 'mixed', not 'sweep'" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out mixed

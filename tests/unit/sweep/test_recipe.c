@@ -283,9 +283,13 @@ static void test_lists_make(void **state)
 	assert_non_null(strstr(ls_last_error(), "batch has a value that is empty"));
 	o.batch = "8,ten";
 	assert_int_equal(ls_sweep_plan_of(&plan, &o), LS_EINVALID);
-	o.batch = "8", o.quick = 1;
-	assert_int_equal(ls_sweep_plan_of(&plan, &o), LS_EINVALID);
-	assert_non_null(strstr(ls_last_error(), "--quick"));
+	o.batch = "8", o.quick = 1, o.steps = 7;
+	assert_int_equal(ls_sweep_plan_of(&plan, &o), LS_OK);
+	assert_int_equal(plan.quick, 1);
+	assert_int_equal(plan.repeat, 3);
+	assert_int_equal(plan.points[0].job.warmup, 5);
+	assert_int_equal(plan.points[0].job.steps, 7);
+	ls_sweep_plan_release(&plan);
 }
 
 /* What a recipe would rehearse is not said of real hosts; points that only differ by it are one. */
