@@ -15,11 +15,12 @@ typedef enum course { LOSS, TEST_LOSS, ACCURACY, RATE } course;
 static const struct {
 	const char *title, *x_name, *y_name;
 	int by_epoch, from_zero;
+	double y_most;
 } courses[] = {
-	[LOSS] = { "Training loss", "step", "loss", 0, 0 },
-	[TEST_LOSS] = { "Test loss", "epoch", "loss", 1, 0 },
-	[ACCURACY] = { "Test accuracy", "epoch", "accuracy", 1, 0 },
-	[RATE] = { "Rate over the run", "step", "samples/s", 0, 1 },
+	[LOSS] = { "Training loss", "step", "loss", 0, 0, 0 },
+	[TEST_LOSS] = { "Test loss", "epoch", "loss", 1, 0, 0 },
+	[ACCURACY] = { "Test accuracy", "epoch", "accuracy", 1, 0, 1 },
+	[RATE] = { "Rate over the run", "step", "samples/s", 0, 1, 0 },
 };
 
 static size_t length_of(const ls_point *point, course which)
@@ -89,6 +90,7 @@ static ls_plot *begin(const ls_study *study, course which, const char *model, si
 	plot->x_name = courses[which].x_name;
 	plot->y_name = courses[which].y_name;
 	plot->from_zero = courses[which].from_zero;
+	plot->y_most = courses[which].y_most;
 	plot->whole_x = 1;
 	return plot;
 }

@@ -8,7 +8,7 @@
 #include "report/put.h"
 #include "report/style.h"
 
-enum { NOTES = 999, TABLE_ROWS = 400, FOLD_ROWS = 40 };
+enum { NOTES = 999, TABLE_ROWS = 400, FOLD_ROWS = 40, DENSE_COLUMNS = 10 };
 
 static void put_element(FILE *to, const char *open, const char *text, const char *close)
 {
@@ -40,7 +40,8 @@ static void put_table(const ls_grid *grid, FILE *to)
 
 	if (grid->summary)
 		put_element(to, "<details><summary>", grid->summary, "</summary>\n");
-	fputs("<div class=\"wide\"><table><thead><tr>", to);
+	fprintf(to, "<div class=\"wide\"><table%s><thead><tr>",
+		grid->columns >= DENSE_COLUMNS ? " class=\"dense\"" : "");
 	for (size_t c = 0; c < grid->columns; c++)
 		put_element(to, (int)c < grid->text_columns ? "<th class=\"w\" scope=\"col\">" : "<th scope=\"col\">",
 			    grid->heads[c], "</th>");

@@ -107,6 +107,16 @@ static void range_of(const ls_plot *plot, int of_y, double *low, double *high)
 		*low = *high = 1;
 }
 
+static ls_scale scale_of_y(const ls_plot *plot, double low, double high)
+{
+	int limited = plot->y_most > 0 && high <= plot->y_most;
+	ls_scale scale = ls_scale_fit(limited && !(high > low) ? 0 : low, high, plot->from_zero, plot->log_y);
+
+	if (limited && scale.high > plot->y_most)
+		scale.high = plot->y_most;
+	return scale;
+}
+
 static frame frame_of(const ls_plot *plot, FILE *to)
 {
 	frame f = { .plot = plot, .to = to };
@@ -129,8 +139,10 @@ static frame frame_of(const ls_plot *plot, FILE *to)
 		f.x.low = low, f.x.high = high; /* a course fills the width */
 	f.x.from = LEFT + (plot->log_x ? 10 : 0);
 	f.x.to = f.right - 8;
+	if (plot->whole_x && !(high > low)) /* one mark stands in the middle */
+		f.x.low = low - 0.5, f.x.high = low + 0.5;
 	range_of(plot, 1, &low, &high);
-	f.y = ls_scale_fit(low, high, plot->from_zero, plot->log_y);
+	f.y = scale_of_y(plot, low, high);
 	f.y.from = f.height - BOTTOM;
 	f.y.to = TOP;
 	return f;
@@ -189,21 +201,32 @@ static int shows(const frame *f, const ls_mark *mark)
 	return (!f->plot->log_x || mark->x > 0) && (!f->plot->log_y || mark->y > 0);
 }
 
-static void draw_line(const frame *f, const ls_curve *curve)
+/* Marks of one sort; a single one has no line. */
+static void draw_part(const frame *f, const ls_curve *curve, int hollow)
 {
-	int begun = 0;
-	if (curve->count < 2 || curve->points_only)
+	size_t count = 0, begun = 0;
+
+	for (size_t i = 0; i < curve->count; i++)
+		count += curve->marks[i].hollow == hollow && shows(f, &curve->marks[i]);
+	if (count < 2)
 		return;
 	fputs("<path ", f->to);
 	ls_svg_stroke(f->to, curve);
 	fputs(" d=\"", f->to);
 	for (size_t i = 0; i < curve->count; i++) {
 		const ls_mark *m = &curve->marks[i];
-		if (shows(f, m))
+		if (m->hollow == hollow && shows(f, m))
 			fprintf(f->to, "%s%.1f %.1f", begun++ ? "L" : "M", ls_scale_at(&f->x, m->x),
 				ls_scale_at(&f->y, m->y));
 	}
 	fputs("\"/>\n", f->to);
+}
+
+/* What was replayed is not joined to what was measured: between them there is nothing. */
+static void draw_line(const frame *f, const ls_curve *curve)
+{
+	for (int hollow = 0; hollow < 2 && !curve->points_only; hollow++)
+		draw_part(f, curve, hollow);
 }
 
 static void draw_marks(const frame *f, const ls_curve *curve)
@@ -261,15 +284,21 @@ static void spread_labels(const frame *f, label *labels, size_t count)
 		labels[i].y = fmin(labels[i].y, floor_y);
 }
 
-static void draw_label(const frame *f, const label *l)
+static void draw_lead(const frame *f, const label *l, double to)
 {
-	double x = f->right + 14;
 	fputs("<path ", f->to);
 	if (l->curve->kind == LS_CURVE_IDEAL)
 		fputs("class=\"lead ideal\"", f->to);
 	else
 		fprintf(f->to, "class=\"lead c%d\"", l->curve->style % LS_SVG_COLOURS);
-	fprintf(f->to, " d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1f\"/>\n", l->x, l->end, f->right, l->end, x, l->y);
+	fprintf(f->to, " d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1f\"/>\n", l->x, l->end, f->right, l->end, to, l->y);
+}
+
+static void draw_label(const frame *f, const label *l)
+{
+	double x = f->right + 14;
+	if (l->curve->count > 1) /* from a single mark it would look like a course */
+		draw_lead(f, l, x);
 	if (l->curve->kind != LS_CURVE_IDEAL)
 		ls_svg_marker(f->to, l->curve, 0, x + 6, l->y);
 	ls_svg_text(f->to, "label", x + (l->curve->kind == LS_CURVE_IDEAL ? 2 : 16), l->y + 4, LS_SVG_START,

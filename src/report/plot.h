@@ -50,6 +50,7 @@ typedef struct ls_plot {
 	int counts_x;     /* x are a few whole numbers, which the axis shows */
 	int whole_x;      /* no fractions on its axis */
 	int from_zero;
+	double y_most; /* nothing can be more, and the axis ends there; 0: it may */
 	ls_curve *curves;
 	ls_bar *bars; /* instead of curves */
 	size_t bar_count;

@@ -10,6 +10,9 @@
 
 enum { ROWS_MAX = 200, CURVES_MAX = 10 };
 
+/* Predictions that are farther off are explained. */
+#define ERROR_TOLD 0.15
+
 /* ---- which belong together --------------------------------------------------------------------------------------- */
 
 static const char *wire_of(const char *wire)
@@ -96,11 +99,15 @@ static void add_predicted(ls_page *page, ls_curve *curve, const ls_forecast_row 
 static void add_measured(ls_page *page, ls_curve *curve, const ls_forecast_row *row, const ls_point *point)
 {
 	char rate[LS_NUMBER_TEXT];
-	if (point)
-		ls_curve_add(curve, (double)row->devices, point->samples_per_s,
-			     ls_page_text(page, "%s, measured: %" PRId64 " nodes, %" PRId64 " devices, %s samples/s",
-					  setting_name(page, row), row->nodes, row->devices,
-					  ls_number_text(rate, point->samples_per_s)));
+	if (point == NULL)
+		return;
+	const char *tip = ls_page_text(page, "%s, %s: %" PRId64 " nodes, %" PRId64 " devices, %s samples/s",
+				       setting_name(page, row), point->job.replay ? "replayed" : "measured", row->nodes,
+				       row->devices, ls_number_text(rate, point->samples_per_s));
+	if (point->job.replay)
+		ls_curve_add_hollow(curve, (double)row->devices, point->samples_per_s, tip);
+	else
+		ls_curve_add(curve, (double)row->devices, point->samples_per_s, tip);
 }
 
 static int by_devices(const ls_forecast *f, int64_t *devices)
@@ -182,7 +189,52 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_for
 
 /* ---- table ------------------------------------------------------------------------------------------------------- */
 
-static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *point)
+/* One device by itself, as it was measured; NULL: it was not. */
+static const ls_point *one_device(const ls_sources *sources, const ls_forecast *f, const ls_point *like)
+{
+	for (size_t s = 0; s < sources->sweep_count; s++)
+		for (size_t i = 0; i < sources->sweeps[s].point_count; i++) {
+			const ls_point *point = &sources->sweeps[s].points[i];
+			const ls_point_job *job = &point->job;
+			if (point->state == LS_POINT_DONE && job->devices == 1 && job->nodes == 1 &&
+			    job->servers == 0 && !strcmp(job->model, f->model) && job->batch == f->batch &&
+			    !strcmp(job->kind, like->job.kind) && ls_point_comparable(point, like))
+				return point;
+		}
+	return NULL;
+}
+
+/* Where a prediction is far off: by what, as far as the parts of the step tell. NULL: it is near. */
+static const char *explain(ls_page *page, const ls_sources *sources, const ls_forecast *f, const ls_forecast_row *row,
+			   const ls_point *point)
+{
+	double error = row->samples_per_s / point->samples_per_s - 1, waited = point->exposed_ms + point->wait_ms;
+	const ls_point *one = one_device(sources, f, point);
+	double alone = row->efficiency > 0 ? row->samples_per_s / row->efficiency / (double)row->devices : 0;
+	double device = one && alone > 0 ? alone / one->samples_per_s - 1 : 0;
+	const char *faster = error > 0 ? "faster than it was" : "slower than it was";
+
+	if (fabs(error) < ERROR_TOLD)
+		return NULL;
+	if (device * error > 0 && fabs(device) > 0.5 * fabs(error))
+		return ls_page_text(page,
+				    "predicted %s: by its profile one device does %.1f samples/s, here one did %.1f. "
+				    "The profile is of another or a less busy machine; record it where the sweep runs.",
+				    faster, alone, one->samples_per_s);
+	if (!(point->compute_ms > 0))
+		return ls_page_text(page, "predicted %s: the times of its parts are not known.", faster);
+	return ls_page_text(
+		page,
+		"predicted %s: %.1f ms of computing, of which %.1f were measured, and %.1f ms of waiting for "
+		"others, of which %.1f were measured. %s",
+		faster, row->compute_ms, point->compute_ms, row->exposed_ms, waited,
+		fabs(row->compute_ms - point->compute_ms) > fabs(row->exposed_ms - waited)
+			? "Cores that are shared, or run at another clock, are not in the profile."
+			: "Links that are slower or faster than the cluster says, or shared with others, would do "
+			  "that.");
+}
+
+static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *point, const char *why)
 {
 	char bytes[LS_NUMBER_TEXT];
 	ls_grid_add(grid, "%s", row->placement);
@@ -192,11 +244,15 @@ static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *p
 	ls_grid_add(grid, "%" PRId64, row->devices);
 	ls_grid_whole(grid, row->servers);
 	ls_grid_number(grid, row->samples_per_s);
-	ls_grid_number(grid, point ? point->samples_per_s : 0);
+	if (point)
+		ls_grid_add(grid, "%s%s", ls_number_text(bytes, point->samples_per_s), ls_point_star(point));
+	else
+		ls_grid_add(grid, "-");
 	if (point)
 		ls_grid_add(grid, "%+.1f %%", 100 * (row->samples_per_s / point->samples_per_s - 1));
 	else
 		ls_grid_add(grid, "-");
+	ls_grid_note(grid, why);
 	ls_grid_add(grid, "%.0f %%", 100 * row->efficiency);
 	ls_grid_add(grid, "%s", row->bottleneck[0] ? row->bottleneck : "-");
 	ls_grid_number(grid, row->step_ms);
@@ -217,8 +273,10 @@ static void add_table(ls_page *page, const ls_sources *sources, const ls_forecas
 	for (size_t i = 0; i < f->count; i++) {
 		if (!is_best(f, i))
 			continue;
+		const ls_point *point = measured(sources, f, &f->row[i]);
+		const char *why = point ? explain(page, sources, f, &f->row[i], point) : NULL;
 		if (shown++ < ROWS_MAX)
-			add_row(grid, &f->row[i], measured(sources, f, &f->row[i]));
+			add_row(grid, &f->row[i], point, why);
 		else
 			left++;
 	}
@@ -233,7 +291,8 @@ void ls_chapter_predicted(ls_page *page, const ls_sources *sources)
 		return;
 	ls_page_heading(page, 2, "Predicted");
 	ls_page_paragraph(page, "Predicted by simulating the exchange's schedule, with the fastest size of buckets; "
-				"measured points of the same model, batch and links stand beside.");
+				"measured points of the same model, batch and links stand beside. The error is "
+				"that of the predicted rate: +10 %% is predicted faster than it was.");
 	for (size_t i = 0; i < sources->forecast_count; i++) {
 		ls_page_heading(page, 3, "%s, batch size = %" PRId64, sources->forecasts[i].model,
 				sources->forecasts[i].batch);

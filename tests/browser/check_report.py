@@ -47,6 +47,13 @@ COLLISIONS = """[...document.querySelectorAll('figure.plot svg')].flatMap(svg =>
         }
     return bad; })"""
 
+# Tables that are wider than their place, with the text before them; ticks of accuracy above 1.
+CUT_OFF = """[...document.querySelectorAll('.wide')].filter(w => w.scrollWidth > w.clientWidth + 1)
+    .map(w => w.scrollWidth + ': ' + w.textContent.slice(0, 80))"""
+TOO_HIGH = """[...document.querySelectorAll('figure.plot')].filter(f => f.textContent.startsWith('Test accuracy'))
+    .flatMap(f => [...f.querySelectorAll('text.tick')].filter(t => t.getAttribute('text-anchor') === 'end' &&
+        +t.textContent > 1).map(t => t.textContent))"""
+
 TIP = "(t => t && !t.hidden ? t.textContent : '')(document.getElementById('tip'))"
 
 
@@ -95,6 +102,11 @@ def check_sizes(page):
         page.size(width, 900)
         wide = page.evaluate("document.documentElement.scrollWidth")
         ok(wide <= width, f"{width} pixels are enough: nothing scrolls but tables and plots", wide)
+    page.size(1016, 900)
+    bad = page.evaluate(CUT_OFF)
+    ok(not bad, "1016 pixels are enough for every table", bad)
+    bad = page.evaluate(TOO_HIGH)
+    ok(not bad, "an axis of accuracy ends at 1", bad)
     page.size(1000, 900)
     bad = page.evaluate(COLLISIONS)
     ok(not bad, "no text of a plot lies over another or outside", "\n".join(bad[:20]))
