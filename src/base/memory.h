@@ -42,6 +42,10 @@ void ls_arena_release(ls_arena *arena); /* frees everything; the arena may be us
 
 /* Bytes this machine could still give this process: MemAvailable, the cgroup's limit and RLIMIT_AS considered. */
 uint64_t ls_memory_available(void);
+/* Bytes of address space it may still map, whether or not it touches them: what RLIMIT_AS leaves; UINT64_MAX: any. */
+uint64_t ls_memory_address_space(void);
+/* Resident size of this process now: program, libraries, and what it has read so far. */
+uint64_t ls_memory_resident(void);
 /* Largest resident size this process has had. */
 uint64_t ls_memory_peak(void);
 

@@ -85,7 +85,7 @@ static uint64_t cgroup_available(const char *root)
 	return available;
 }
 
-static uint64_t address_space_available(void)
+uint64_t ls_memory_address_space(void)
 {
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
@@ -99,12 +99,24 @@ uint64_t ls_memory_available_under(const char *root)
 	char path[PATH_SIZE];
 	snprintf(path, sizeof path, "%s/proc/meminfo", root);
 	uint64_t kib = read_number(path, "MemAvailable:", UINT64_MAX / 1024);
-	return smaller(smaller(kib * 1024, cgroup_available(root)), address_space_available());
+	return smaller(smaller(kib * 1024, cgroup_available(root)), ls_memory_address_space());
 }
 
 uint64_t ls_memory_available(void)
 {
 	return ls_memory_available_under("");
+}
+
+uint64_t ls_memory_resident(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	uint64_t pages = 0;
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%*s %" SCNu64, &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t ls_memory_peak(void)

@@ -320,11 +320,22 @@ static void loader_plan(ls_loader *loader)
 		loader->total = 0;
 }
 
-/* The memory of a slot: images or text, labels, indices. */
-static void slot_place(slot *s, const ls_dataset_info *info, int64_t most, char *base)
+/* The parts of a slot's memory: images or text, labels, indices. */
+typedef struct slot_bytes {
+	size_t content, labels, indices;
+} slot_bytes;
+
+static slot_bytes slot_bytes_of(const ls_dataset_info *info, int64_t most)
 {
 	size_t images = ls_round_up64((size_t)most * ls_dataset_values(info) * sizeof(float));
-	size_t content = info->tokens_max ? ls_leaf_text_bytes(info, most) : images;
+	return (slot_bytes){ .content = info->tokens_max ? ls_leaf_text_bytes(info, most) : images,
+			     .labels = ls_round_up64((size_t)most * sizeof(int32_t)),
+			     .indices = ls_round_up64((size_t)most * sizeof(uint64_t)) };
+}
+
+static void slot_place(slot *s, const ls_dataset_info *info, int64_t most, char *base)
+{
+	slot_bytes bytes = slot_bytes_of(info, most);
 	if (info->tokens_max) {
 		ls_leaf_text_place(&s->text, info, most, base);
 		s->leaf.text = &s->text.packed;
@@ -332,32 +343,51 @@ static void slot_place(slot *s, const ls_dataset_info *info, int64_t most, char 
 		s->images = (float *)base;
 		s->leaf.images = s->images;
 	}
-	s->labels = (int32_t *)(base + content);
-	s->samples = (uint64_t *)(base + content + ls_round_up64((size_t)most * sizeof(int32_t)));
+	s->labels = (int32_t *)(base + bytes.content);
+	s->samples = (uint64_t *)(base + bytes.content + bytes.labels);
 	s->leaf.labels = s->labels;
 	s->leaf.samples = s->samples;
 }
 
-/* Slots hold the larger of what a leaf can be: `leaf`, or less when batch or dataset are smaller. One slot more than
- * are read ahead, for the leaf that is lent out. */
+/* Slots hold the larger of what a leaf can be: `leaf`, or less when batch or dataset are smaller. */
+static uint64_t largest_leaf(const ls_dataset *dataset, const ls_loader_options *options)
+{
+	uint64_t most = (uint64_t)options->leaf;
+	most = most < (uint64_t)options->global_batch ? most : (uint64_t)options->global_batch;
+	return most < dataset->info.samples ? most : dataset->info.samples;
+}
+
+/* One slot more than are read ahead, for the leaf that is lent out. */
+static uint64_t slots_of(const ls_loader_options *options)
+{
+	return (uint64_t)(options->ahead ? options->ahead : AHEAD_DEFAULT) + 1;
+}
+
+static size_t stride_of(const ls_dataset_info *info, int64_t most)
+{
+	slot_bytes bytes = slot_bytes_of(info, most);
+	return bytes.content + bytes.labels + bytes.indices;
+}
+
+size_t ls_loader_bytes(const ls_dataset *dataset, const ls_loader_options *options, uint64_t leaves)
+{
+	uint64_t slots = slots_of(options), most = largest_leaf(dataset, options);
+	return (size_t)(leaves < slots ? leaves : slots) * stride_of(&dataset->info, (int64_t)most);
+}
+
 static ls_status loader_allocate(ls_loader *loader)
 {
 	const ls_dataset_info *info = &loader->dataset->info;
-	uint64_t most = (uint64_t)loader->options.leaf;
-	most = most < (uint64_t)loader->options.global_batch ? most : (uint64_t)loader->options.global_batch;
-	most = most < loader->samples ? most : loader->samples;
+	uint64_t most = largest_leaf(loader->dataset, &loader->options);
 	size_t values = ls_dataset_values(info);
-	loader->slot_count = (uint64_t)(loader->options.ahead ? loader->options.ahead : AHEAD_DEFAULT) + 1;
+	loader->slot_count = slots_of(&loader->options);
 	if (most > SIZE_MAX / 2 / loader->slot_count / (values * sizeof(float) + 64))
 		return ls_fail(LS_EMEMORY, "leaves of %llu samples of '%s' do not fit any memory",
 			       (unsigned long long)most, info->name);
 	if (info->tokens_max && most > (uint64_t)(INT32_MAX / info->tokens_max)) /* rows of a leaf are int32 */
 		return ls_fail(LS_EINVALID, "leaves of %llu samples of '%s', of up to %d tokens each, are too large",
 			       (unsigned long long)most, info->name, info->tokens_max);
-	size_t images = ls_round_up64((size_t)most * values * sizeof(float));
-	size_t labels = ls_round_up64((size_t)most * sizeof(int32_t)), indices = (size_t)most * sizeof(uint64_t);
-	size_t content = info->tokens_max ? ls_leaf_text_bytes(info, (int64_t)most) : images;
-	size_t stride = content + labels + ls_round_up64(indices);
+	size_t stride = stride_of(info, (int64_t)most);
 	loader->store_bytes = stride * loader->slot_count;
 	loader->slots = calloc(loader->slot_count, sizeof(*loader->slots));
 	if (!loader->slots)

@@ -51,6 +51,8 @@ typedef struct ls_step_shape {
 enum { LS_LOADER_DEALS = 8 };
 
 ls_status ls_loader_new(ls_loader **out, const ls_dataset *dataset, const ls_loader_options *options);
+/* Bytes such a loader fills when it is to deliver `leaves` leaves or more. */
+size_t ls_loader_bytes(const ls_dataset *dataset, const ls_loader_options *options, uint64_t leaves);
 void ls_loader_free(ls_loader *loader);
 
 /* The next leaf, borrowed until the next call. Sets *out = NULL at the end of a single pass. A loader that is dealt its

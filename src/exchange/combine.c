@@ -33,14 +33,15 @@ static float *source_at(const ls_exchange *x, const ls_round *round, int input, 
 	return x->store[s->device * x->slots + s->slot] + at;
 }
 
-/* Where the node's piece number `output` of a bucket lies, from float `at` on. */
+/* Where the node's piece number `output` of a bucket lies, from float `at` on: the first of the stores it is made of,
+ * where it may be sent as it is. */
 void *ls_exchange_output(const ls_exchange *x, const ls_round *round, int bucket, int output, size_t at)
 {
 	if (ls_exchange_is_bf16(x, bucket))
 		return (uint16_t *)x->outgoing[output] + at;
-	if (ls_exchange_must_gather(x, round, bucket))
+	if (ls_exchange_is_flat(x) && ls_exchange_must_gather(x, round, bucket))
 		return x->outgoing[output] + at;
-	return source_at(x, round, output, at);
+	return source_at(x, round, round->gather.begin[output], at);
 }
 
 /* With staleness a worker's gradient is its own mean: what servers are given has no step of its own to be part of. */
@@ -78,12 +79,15 @@ static const float *input_at(ls_exchange *x, const ls_round *round, int bucket, 
 			     ls_participant *part)
 {
 	const ls_bucket_state *b = &x->bucket[bucket];
-	const void *letter = x->incoming + (size_t)i * x->own + b->own_offset;
-	float *expanded = part->expanded + (x->stale == NULL ? (size_t)i * x->plan.block : 0);
-	const void *at;
+	const ls_round_piece *piece = &round->piece[i];
+	int own = x->stale == NULL && piece->row < 0, row = x->stale != NULL ? i : piece->row;
+	float *expanded = part->expanded;
+	const void *letter = own ? NULL : ls_exchange_incoming(x, bucket, row), *at;
 
-	if (x->stale == NULL && round->piece[i].node == x->node)
-		at = ls_exchange_output(x, round, bucket, round->piece[i].output, begin);
+	if (x->stale == NULL) /* there, one worker's is expanded at a time */
+		expanded += (size_t)(own ? x->rows + piece->output : row) * x->plan.block;
+	if (own)
+		at = ls_exchange_output(x, round, bucket, piece->output, begin);
 	else if (ls_exchange_open_piece(x, bucket, i, begin, end, expanded))
 		return expanded;
 	else if (ls_exchange_is_bf16(x, bucket))

@@ -152,9 +152,9 @@ static void deal_round(ls_exchange *x, const ls_exchange_deal *deal)
 	memcpy(x->node_of[parity], deal->node, bytes);
 	memcpy(x->device_of[parity], deal->device, bytes);
 	ls_round_deal(round, deal->step, deal->leaves, deal->node, deal->device);
-	for (int d = 0; d < x->o.devices; d++)
-		assert(round->device[d].slots <= x->slots);
-	assert(round->gather.outputs <= x->outputs && (ls_exchange_is_flat(x) || round->combine.inputs <= x->inputs));
+	ls_round_room room = ls_round_room_of(round);
+	assert(room.stores <= x->slots && room.outputs <= x->outputs);
+	assert(ls_exchange_is_flat(x) || (room.others <= x->rows && round->combine.inputs <= x->inputs));
 }
 
 /* The extra floats of the last step have been seen to: their place may be written again, and their owners have posted

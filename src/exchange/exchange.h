@@ -43,6 +43,7 @@
 #include "base/team.h"
 #include "exchange/courier.h"
 #include "exchange/plan.h"
+#include "exchange/round.h"
 
 typedef struct ls_exchange ls_exchange;
 
@@ -78,6 +79,7 @@ typedef struct ls_exchange_options {
 	size_t bucket;       /* floats */
 	int64_t leaves;      /* most leaves a step has */
 	int scattered;       /* leaves of a device may lie anywhere, not in one run (tests) */
+	ls_round_room room;  /* what steps take at most; zeros: any run of leaves may be any device's */
 	ls_wire wire;
 	int staleness;   /* ps: how many steps a worker may be ahead of the slowest; 0: none */
 	int library_sum; /* the transport's own sum instead of pieces and owners; every node updates everything */
@@ -106,8 +108,8 @@ typedef struct ls_exchange_options {
 ls_status ls_exchange_new(ls_exchange **out, const ls_exchange_options *options);
 void ls_exchange_free(ls_exchange *exchange);
 
-/* Bytes ls_exchange_new() would take. */
-size_t ls_exchange_bytes(const ls_exchange_options *options);
+/* Bytes ls_exchange_new() takes with these options, counted by the code that takes them. */
+ls_status ls_exchange_bytes(const ls_exchange_options *options, size_t *bytes);
 
 const ls_plan *ls_exchange_plan(const ls_exchange *exchange);
 size_t ls_exchange_extra_begin(const ls_exchange *exchange);        /* floats into a slot, where the extra floats are */

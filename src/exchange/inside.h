@@ -65,8 +65,8 @@ typedef struct ls_bucket_state {
 /* Memory of one thread that takes part. */
 typedef struct ls_participant {
 	float *sums;     /* (block) */
-	float *scratch;  /* (LS_FOLD_SCRATCH) */
-	float *expanded; /* (inputs, block) bf16 and packed pieces as floats */
+	float *scratch;  /* of sums */
+	float *expanded; /* (rows + outputs, block) bf16 and packed pieces as floats */
 	const float **inputs;
 	double need_s, finish_s;
 } ls_participant;
@@ -79,8 +79,18 @@ typedef struct ls_figures {
 	double *packed; /* owner by owner: what letters carry */
 } ls_figures;
 
+/* Floats of everything large: what make.c takes, and what a plan counts. */
+typedef struct ls_exchange_sizes {
+	size_t stores, outgoing; /* how many, each as wide as the gradient */
+	size_t incoming, summed;
+	size_t delta_out, delta_in; /* half floats */
+	size_t replies;             /* how many, each as wide as the own slices */
+	size_t scratch, expanded;   /* of one participant */
+} ls_exchange_sizes;
+
 struct ls_exchange {
 	ls_exchange_options o;
+	ls_exchange_sizes size;
 	ls_plan plan;
 	int nodes, node;    /* how many, which one */
 	int workers;        /* nodes that compute: the first ones */
@@ -89,15 +99,16 @@ struct ls_exchange {
 	int members;        /* devices * threads */
 	int participants;   /* and the courier, and whoever waits for a step */
 	int slots, outputs; /* stores of a device; pieces a node can have */
-	int inputs;         /* pieces a step can have */
+	int rows;           /* pieces of other nodes that can come to an owner */
+	int inputs;         /* pieces a step can have, the same on all nodes */
 	int begun;
 	float scale;          /* of this node's gradient, with staleness */
 	uint64_t first, step; /* the first step begun, and the one under way */
 	ls_round rounds[2];   /* by parity of the step */
 	int *node_of[2], *device_of[2];
 	float **store;               /* (devices * slots) each (width) */
-	float **outgoing;            /* (outputs) each (width): the node's pieces, where gathering or bf16 makes them */
-	float *incoming;             /* (inputs, own) pieces of other nodes */
+	float **outgoing;            /* (outputs) each (width): the node's pieces, where they are not devices' stores */
+	float *incoming;             /* (rows, own) pieces of other nodes */
 	size_t grain;                /* of packed pieces; 0: all are plain */
 	unsigned char *marks;        /* scratch of packing: see zeros.c */
 	float *summed;               /* (own) sums that are measured and wait for their update */
@@ -150,12 +161,13 @@ void ls_exchange_publish_slice(ls_exchange *x, int bucket); /* lock held */
 int ls_exchange_help(ls_exchange *x, int participant);      /* one unit of anybody's updates; 0: none */
 
 /* mail.c */
-float *ls_exchange_value_at(const ls_exchange *x, size_t at); /* where new values of the flat vector lie */
+float *ls_exchange_incoming(const ls_exchange *x, int bucket, int row); /* where a piece of the own slice arrives */
+float *ls_exchange_value_at(const ls_exchange *x, size_t at);           /* where new values of the flat vector lie */
 size_t ls_exchange_value_count(const ls_exchange *x, size_t begin, size_t end);
 ls_mail *ls_exchange_push_at(ls_exchange *x, int bucket, int owner, int output);
 /* What is pushed to owner o, if anything is: how many pieces of which slice. */
 int ls_exchange_pieces_for(const ls_exchange *x, int bucket, int o, size_t *begin, size_t *end);
-void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int node);
+void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int row, int node);
 void ls_exchange_answer(ls_exchange *x, int bucket, int node, void *values); /* lock held */
 /* Copies of a sample letter; to whom and about what; on its way, at once or when it is back; back, and seen to. */
 ls_mail *ls_mail_new(ls_exchange *x, size_t count, const ls_letter *sample);

@@ -168,14 +168,19 @@ ls_mail *ls_exchange_push_at(ls_exchange *x, int bucket, int owner, int output)
 			    (size_t)output];
 }
 
-void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int node)
+float *ls_exchange_incoming(const ls_exchange *x, int bucket, int row)
+{
+	return x->incoming + (size_t)row * x->own + x->bucket[bucket].own_offset;
+}
+
+void ls_exchange_expect_piece(ls_exchange *x, int bucket, int input, int row, int node)
 {
 	const ls_bucket_state *b = &x->bucket[bucket];
 	ls_mail *mail = &x->push_in[(size_t)bucket * (size_t)x->inputs + (size_t)input];
 	size_t width = ls_exchange_is_bf16(x, bucket) ? sizeof(uint16_t) : sizeof(float);
 
 	mail->letter.peer = mail->node = node;
-	ls_mail_post(mail, (ls_load){ .buffer = x->incoming + (size_t)input * x->own + b->own_offset,
+	ls_mail_post(mail, (ls_load){ .buffer = ls_exchange_incoming(x, bucket, row),
 				      .bytes = (b->end - b->begin) * width,
 				      .step = b->slice_step });
 }
@@ -192,7 +197,7 @@ static void arm(ls_exchange *x, int bucket)
 		if (round->piece[i].node == x->node)
 			continue;
 		b->awaited++;
-		ls_exchange_expect_piece(x, bucket, i, round->piece[i].node);
+		ls_exchange_expect_piece(x, bucket, i, round->piece[i].row, round->piece[i].node);
 	}
 }
 

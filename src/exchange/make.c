@@ -10,26 +10,25 @@
 /* Members wait for each other microseconds on one node, milliseconds for other nodes, whose courier needs the core. */
 enum { SPINS_ALONE = 20000, SPINS_SHARED = 50 };
 
-/* Pieces a run of leaves falls into: at most two a level. */
-static int run_pieces(int64_t leaves)
-{
-	int levels = 1;
-	while (leaves > 1) {
-		leaves = (leaves + 1) / 2;
-		levels++;
-	}
-	return 2 * levels;
-}
-
-static int least(int64_t a, int64_t b)
-{
-	return (int)(a < b ? a : b);
-}
-
 /* A node's pieces are all added up, where nothing depends on the tree any more. */
 int ls_exchange_is_flat(const ls_exchange *x)
 {
 	return x->o.library_sum || x->o.staleness > 0;
+}
+
+/* Stores for the steps that were announced, or for any. */
+static ls_round_room room_of(const ls_exchange *x)
+{
+	const ls_exchange_options *o = &x->o;
+	int leaves = (int)o->leaves;
+
+	if (o->room.stores > 0 || o->room.others > 0)
+		return o->room;
+	if (o->scattered)
+		return (ls_round_room){ .stores = leaves + 1, .outputs = leaves, .others = leaves };
+	ls_round_room any = ls_round_room_any(o->leaves, 1, 1);
+	any.others = leaves;
+	return any;
 }
 
 static void count_parts(ls_exchange *x)
@@ -45,11 +44,16 @@ static void count_parts(ls_exchange *x)
 	x->owner = x->node >= x->first_owner ? x->node - x->first_owner : -1;
 	x->members = o->devices * o->threads;
 	x->participants = x->members + 2;
-	int most = o->scattered ? (int)o->leaves : least(o->leaves, run_pieces(o->leaves));
-	x->slots = o->scattered ? most + 1 : most;
-	x->outputs = flat ? 1 : most;
+	ls_round_room room = room_of(x);
+	int64_t pieces = o->scattered ? o->leaves : ls_round_room_any(o->leaves, 1, 1).outputs;
+	x->slots = room.stores;
+	x->outputs = flat ? 1 : room.outputs;
 	x->grain = x->nodes > 1 && !o->plain && !x->o.library_sum ? ls_pack_grain(o->block) : 0;
-	x->inputs = o->staleness > 0 ? x->workers : flat ? 1 : least(o->leaves, (int64_t)most * x->workers);
+	x->rows = o->staleness > 0 ? x->workers : flat ? 0 : room.others;
+	x->inputs = o->staleness > 0                  ? x->workers
+		    : flat                            ? 1
+		    : o->leaves < pieces * x->workers ? (int)o->leaves
+						      : (int)(pieces * x->workers);
 }
 
 static int owner_count(const ls_exchange *x)
@@ -57,29 +61,53 @@ static int owner_count(const ls_exchange *x)
 	return x->o.library_sum ? 1 : x->o.servers > 0 ? x->o.servers : x->nodes;
 }
 
-/* Whether the node's pieces can ever need stores of their own. */
+/* Whether the node's pieces can ever need stores of their own: else they are made in the devices'. */
 static int has_outgoing(const ls_exchange *x)
 {
-	return x->nodes > 1 && x->node < x->workers &&
-	       (x->o.devices > 1 || x->o.wire == LS_WIRE_BF16 || ls_exchange_is_flat(x));
+	return x->nodes > 1 && x->node < x->workers && (x->o.wire == LS_WIRE_BF16 || ls_exchange_is_flat(x));
+}
+
+/* New values go back as differences. */
+static int has_deltas(const ls_exchange *x)
+{
+	return x->o.wire == LS_WIRE_BF16 && x->nodes > 1 && !x->o.library_sum;
+}
+
+/* Pieces must become floats, and all of them, before they are added. */
+static int expands(const ls_exchange *x)
+{
+	return x->nodes > 1 && (x->o.wire == LS_WIRE_BF16 || x->grain > 0);
+}
+
+static void count_floats(ls_exchange *x)
+{
+	int owns_others = x->nodes > 1 && x->own > 0;
+
+	x->size = (ls_exchange_sizes){ .stores = (size_t)(x->o.devices * x->slots),
+				       .outgoing = has_outgoing(x) ? (size_t)x->outputs : 0,
+				       .incoming = owns_others ? (size_t)x->rows * x->own : 0,
+				       .summed = x->o.rounds > 0 ? x->own : 0,
+				       .delta_out = has_deltas(x) ? x->own + 1 : 0,
+				       .delta_in = has_deltas(x) ? x->plan.width + (size_t)x->plan.owners : 0,
+				       .replies = ls_exchange_is_stale_server(x) ? (size_t)x->workers : 0,
+				       .scratch = x->plan.block + ls_fold_scratch(x->o.leaves),
+				       .expanded = expands(x) ? (size_t)(x->rows + x->outputs) * x->plan.block : 0 };
 }
 
 static ls_status make_stores(ls_exchange *x)
 {
-	int stores = x->o.devices * x->slots;
-
-	x->store = calloc((size_t)stores + 1, sizeof(*x->store));
-	x->outgoing = calloc((size_t)x->outputs + 1, sizeof(*x->outgoing));
+	x->store = calloc(x->size.stores + 1, sizeof(*x->store));
+	x->outgoing = calloc(x->size.outgoing + 1, sizeof(*x->outgoing));
 	if (x->store == NULL || x->outgoing == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's stores");
-	for (int i = 0; i < stores; i++)
+	for (size_t i = 0; i < x->size.stores; i++)
 		LS_TRY(ls_floats_new(&x->store[i], x->plan.width, "gradients of a device"));
-	for (int i = 0; has_outgoing(x) && i < x->outputs; i++)
+	for (size_t i = 0; i < x->size.outgoing; i++)
 		LS_TRY(ls_floats_new(&x->outgoing[i], x->plan.width, "gradients of a node"));
-	if (x->nodes > 1 && x->own > 0)
-		LS_TRY(ls_floats_new(&x->incoming, (size_t)x->inputs * x->own, "gradients of other nodes"));
-	if (x->o.rounds > 0 && x->own > 0)
-		LS_TRY(ls_floats_new(&x->summed, x->own, "sums of gradients"));
+	if (x->size.incoming > 0)
+		LS_TRY(ls_floats_new(&x->incoming, x->size.incoming, "gradients of other nodes"));
+	if (x->size.summed > 0)
+		LS_TRY(ls_floats_new(&x->summed, x->size.summed, "sums of gradients"));
 	return LS_OK;
 }
 
@@ -126,18 +154,6 @@ static ls_status make_buckets(ls_exchange *x)
 	return LS_OK;
 }
 
-/* New values go back as differences. */
-static int has_deltas(const ls_exchange *x)
-{
-	return x->o.wire == LS_WIRE_BF16 && x->nodes > 1 && !x->o.library_sum;
-}
-
-/* Pieces must become floats, and all of them, before they are added. */
-static int expands(const ls_exchange *x)
-{
-	return x->nodes > 1 && (x->o.wire == LS_WIRE_BF16 || x->grain > 0);
-}
-
 static ls_status make_deltas(ls_exchange *x)
 {
 	if (!has_deltas(x))
@@ -164,12 +180,12 @@ static ls_status make_participants(ls_exchange *x)
 	for (int p = 0; p < x->participants; p++) {
 		ls_participant *part = &x->part[p];
 		LS_TRY(ls_floats_new(&part->sums, x->plan.block, "sums of a block"));
-		LS_TRY(ls_floats_new(&part->scratch, LS_FOLD_SCRATCH, "scratch of sums"));
+		LS_TRY(ls_floats_new(&part->scratch, x->size.scratch - x->plan.block, "scratch of sums"));
 		part->inputs = calloc((size_t)inputs + 1, sizeof(*part->inputs));
 		if (part->inputs == NULL)
 			return ls_fail(LS_EMEMORY, "no memory for the exchange's members");
-		if (expands(x))
-			LS_TRY(ls_floats_new(&part->expanded, (size_t)x->inputs * x->plan.block, "expanded pieces"));
+		if (x->size.expanded > 0)
+			LS_TRY(ls_floats_new(&part->expanded, x->size.expanded, "expanded pieces"));
 	}
 	return LS_OK;
 }
@@ -221,19 +237,31 @@ static ls_status fit_bucket(const ls_exchange *x, size_t *bucket)
 	return LS_OK;
 }
 
-static ls_status make(ls_exchange *x)
+/* Everything that sizes follow from; takes nothing large. */
+static ls_status count(ls_exchange *x)
 {
 	const ls_exchange_options *o = &x->o;
-	int updaters = x->nodes > 1 ? x->participants : x->members;
 	size_t bucket;
 
+	count_parts(x);
 	LS_TRY(fit_bucket(x, &bucket));
 	LS_TRY(ls_plan_init(&x->plan, o->live, o->extra, o->block, bucket, owner_count(x)));
 	LS_TRY(make_buckets(x));
+	count_floats(x);
+	return LS_OK;
+}
+
+static ls_status make(ls_exchange *x)
+{
+	const ls_exchange_options *o = &x->o;
+
+	LS_TRY(count(x));
 	LS_TRY(make_stores(x));
 	LS_TRY(make_deltas(x));
 	LS_TRY(make_participants(x));
 	LS_TRY(make_rounds(x));
+	int updaters = x->nodes > 1 ? x->participants : x->members;
+	x->spins = x->nodes == 1 && x->members <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_ALONE : SPINS_SHARED;
 	LS_TRY(ls_worklist_init(&x->gather, x->plan.buckets, x->members > 0 ? x->members : 1));
 	LS_TRY(ls_worklist_init(&x->update, x->plan.buckets, updaters));
 	x->summable = calloc((size_t)x->plan.buckets, 1);
@@ -263,8 +291,6 @@ ls_status ls_exchange_new(ls_exchange **out, const ls_exchange_options *options)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&x->event, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	count_parts(x);
-	x->spins = x->nodes == 1 && x->members <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_ALONE : SPINS_SHARED;
 	ls_status status = make(x);
 	if (status != LS_OK) {
 		ls_exchange_free(x);
@@ -277,9 +303,9 @@ ls_status ls_exchange_new(ls_exchange **out, const ls_exchange_options *options)
 static void free_participants(ls_exchange *x)
 {
 	for (int p = 0; x->part != NULL && p < x->participants; p++) {
-		ls_floats_free(x->part[p].expanded, (size_t)x->inputs * x->plan.block);
+		ls_floats_free(x->part[p].expanded, x->size.expanded);
 		free(x->part[p].inputs);
-		ls_floats_free(x->part[p].scratch, LS_FOLD_SCRATCH);
+		ls_floats_free(x->part[p].scratch, x->size.scratch - x->plan.block);
 		ls_floats_free(x->part[p].sums, x->plan.block);
 	}
 	free(x->part);
@@ -291,14 +317,25 @@ static void free_stores(ls_exchange *x)
 		free(x->delta_in[o]);
 	free(x->delta_in);
 	free(x->delta_out);
-	ls_floats_free(x->summed, x->own);
-	ls_floats_free(x->incoming, (size_t)x->inputs * x->own);
-	for (int i = 0; x->outgoing != NULL && i < x->outputs; i++)
+	ls_floats_free(x->summed, x->size.summed);
+	ls_floats_free(x->incoming, x->size.incoming);
+	for (size_t i = 0; x->outgoing != NULL && i < x->size.outgoing; i++)
 		ls_floats_free(x->outgoing[i], x->plan.width);
-	for (int i = 0; x->store != NULL && i < x->o.devices * x->slots; i++)
+	for (size_t i = 0; x->store != NULL && i < x->size.stores; i++)
 		ls_floats_free(x->store[i], x->plan.width);
 	free(x->outgoing);
 	free(x->store);
+}
+
+/* What count() took. */
+static void free_counted(ls_exchange *x)
+{
+	free(x->delta_floats);
+	free(x->comes);
+	free(x->arrivals);
+	free(x->begin_of);
+	free(x->bucket);
+	ls_plan_release(&x->plan);
 }
 
 void ls_exchange_free(ls_exchange *x)
@@ -318,32 +355,24 @@ void ls_exchange_free(ls_exchange *x)
 	}
 	free_participants(x);
 	free_stores(x);
-	free(x->delta_floats);
-	free(x->comes);
-	free(x->arrivals);
-	free(x->begin_of);
-	free(x->bucket);
-	ls_plan_release(&x->plan);
+	free_counted(x);
 	pthread_cond_destroy(&x->event);
 	pthread_mutex_destroy(&x->event_lock);
 	pthread_mutex_destroy(&x->lock);
 	free(x);
 }
 
-size_t ls_exchange_bytes(const ls_exchange_options *options)
+ls_status ls_exchange_bytes(const ls_exchange_options *options, size_t *bytes)
 {
 	ls_exchange x = { .o = *options };
-	count_parts(&x);
-	size_t width = (options->live + options->extra + 31) / 16 * 16, own = 0;
-	if (x.owner >= 0)
-		own = width / (size_t)owner_count(&x);
-	size_t floats = (size_t)(options->devices * x.slots) * width;
-	floats += has_outgoing(&x) ? (size_t)x.outputs * width : 0;
-	floats += x.nodes > 1 ? (size_t)x.inputs * own : 0;
-	floats += options->rounds > 0 ? own : 0;
-	floats += ls_exchange_is_stale_server(&x) ? (size_t)x.workers * own : 0;
-	floats += has_deltas(&x) ? (own + width) / 2 : 0;
-	floats += (size_t)x.participants * (options->block + LS_FOLD_SCRATCH);
-	floats += expands(&x) ? (size_t)x.participants * (size_t)x.inputs * options->block : 0;
-	return floats * sizeof(float);
+	ls_status status = count(&x);
+	const ls_exchange_sizes *s = &x.size;
+
+	if (status == LS_OK) {
+		size_t floats = (s->stores + s->outgoing) * x.plan.width + s->incoming + s->summed +
+				s->replies * x.own + (size_t)x.participants * (s->scratch + s->expanded);
+		*bytes = floats * sizeof(float) + (s->delta_out + s->delta_in) * sizeof(uint16_t);
+	}
+	free_counted(&x);
+	return status;
 }

@@ -100,8 +100,10 @@ static void list_nodes(ls_round *r, const int *node_of)
 			r->piece[count++] = (ls_round_piece){ .piece = r->listed[i], .node = n, .output = i };
 	}
 	qsort(r->piece, (size_t)count, sizeof(*r->piece), compare_pieces);
-	for (int i = 0; i < count; i++)
+	for (int i = 0, row = 0; i < count; i++) {
 		r->listed[i] = r->piece[i].piece;
+		r->piece[i].row = r->piece[i].node == r->node ? -1 : row++;
+	}
 	if (r->flat)
 		make_flat(&r->combine, count);
 	else
@@ -123,6 +125,58 @@ void ls_round_deal(ls_round *r, uint64_t step, int64_t leaves, const int *node_o
 	else
 		ls_fold_make(&r->gather, r->listed, sources, leaves);
 	list_nodes(r, node_of);
+}
+
+ls_round_room ls_round_room_of(const ls_round *r)
+{
+	ls_round_room room = { .outputs = r->gather.outputs };
+
+	for (int d = 0; d < r->devices; d++)
+		room.stores = r->device[d].slots > room.stores ? r->device[d].slots : room.stores;
+	for (int i = 0; i < r->combine.inputs; i++)
+		room.others += r->piece[i].node != r->node;
+	return room;
+}
+
+/* Partial sums that a run of up to `leaves` leaves falls into, wherever it begins: their sizes rise to the middle and
+ * fall again, and 1, 1, 2, 2, 4, 4, ... are the shortest. */
+static int run_pieces(int64_t leaves)
+{
+	int pieces = 0;
+	for (int64_t size = 1; size <= leaves; pieces++) {
+		leaves -= size;
+		size <<= pieces % 2;
+	}
+	return pieces;
+}
+
+static int least(int64_t a, int64_t b)
+{
+	return (int)(a < b ? a : b);
+}
+
+ls_round_room ls_round_room_any(int64_t leaves, int workers, int devices)
+{
+	int64_t run =
+		leaves >= workers ? leaves - workers + 1 : leaves; /* no worker goes without, where there are enough */
+	int64_t of_device = devices > 0 ? (run + devices - 1) / devices : 0;
+	int pieces = run_pieces(run);
+
+	return (ls_round_room){ .stores = of_device > 0 ? 1 + run_pieces(of_device - 1) : 0, /* before the last joins */
+				.outputs = pieces,
+				.others = least(leaves, (int64_t)pieces * (devices > 0 ? workers - 1 : workers)) };
+}
+
+static int larger(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+ls_round_room ls_round_room_both(ls_round_room a, ls_round_room b)
+{
+	return (ls_round_room){ .stores = larger(a.stores, b.stores),
+				.outputs = larger(a.outputs, b.outputs),
+				.others = larger(a.others, b.others) };
 }
 
 int ls_round_gathers(const ls_round *r)

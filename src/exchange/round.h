@@ -19,6 +19,7 @@ typedef struct ls_round_source {
 typedef struct ls_round_piece {
 	ls_piece piece;
 	int node, output; /* its number among the node's pieces */
+	int row;          /* its number among those of other nodes; -1: it is this node's */
 } ls_round_piece;
 
 typedef struct ls_round {
@@ -38,11 +39,28 @@ typedef struct ls_round {
 	ls_arena arena;
 } ls_round;
 
+/*
+ * What memory follows from: the gradients a device holds while it sums its leaves, the partial sums of this node, and
+ * those of all other nodes, each at most.
+ */
+typedef struct ls_round_room {
+	int stores, outputs, others;
+} ls_round_room;
+
+/* Room for any steps of up to `leaves` leaves, of which devices and nodes compute one contiguous run each. */
+ls_round_room ls_round_room_any(int64_t leaves, int workers, int devices);
+
+/* Room for both. */
+ls_round_room ls_round_room_both(ls_round_room a, ls_round_room b);
+
 ls_status ls_round_init(ls_round *round, int64_t leaves, int nodes, int node, int devices, int flat);
 void ls_round_release(ls_round *round);
 
 /* Fill in for the dealing of a step. */
 void ls_round_deal(ls_round *round, uint64_t step, int64_t leaves, const int *node_of, const int *device_of);
+
+/* The room that this step takes. */
+ls_round_room ls_round_room_of(const ls_round *round);
 
 /* Whether `gather` has anything to add: else the node's pieces are its devices' pieces. */
 int ls_round_gathers(const ls_round *round);

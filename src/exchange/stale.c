@@ -28,7 +28,7 @@ static ls_status make_replies(ls_exchange *x, ls_stale *s)
 	s->held = calloc((size_t)s->workers, 1);
 	if (s->reply == NULL || s->held == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for a server's answers");
-	for (int w = 0; w < s->workers; w++)
+	for (size_t w = 0; w < x->size.replies; w++)
 		LS_TRY(ls_floats_new(&s->reply[w], x->own, "a server's answers"));
 	return LS_OK;
 }
@@ -67,7 +67,7 @@ void ls_stale_expect(ls_exchange *x)
 {
 	for (int b = 0; b < x->plan.buckets; b++)
 		for (int w = 0; w < x->workers && x->bucket[b].begin < x->bucket[b].end; w++)
-			ls_exchange_expect_piece(x, b, w, w);
+			ls_exchange_expect_piece(x, b, w, w, w);
 }
 
 static void start_next(ls_exchange *x, int bucket)
@@ -123,7 +123,7 @@ void ls_stale_applied(ls_exchange *x, int bucket)
 	s->worker = -1;
 	s->updates++;
 	atomic_fetch_add(&s->served[worker], 1);
-	ls_exchange_expect_piece(x, bucket, worker, worker);
+	ls_exchange_expect_piece(x, bucket, worker, worker, worker);
 	if (bucket == extra) {
 		x->stale->held[worker] = 1;
 		grant(x, extra);

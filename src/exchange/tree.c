@@ -103,6 +103,15 @@ void ls_fold_make(ls_fold *fold, const ls_piece *inputs, int count, int64_t leav
 	fold->begin[fold->outputs] = count;
 }
 
+/* A stack holds partial sums of different levels, and one more before the two on top are added. */
+size_t ls_fold_scratch(int64_t leaves)
+{
+	size_t levels = 2;
+	for (; leaves > 1; leaves = (leaves + 1) / 2)
+		levels++;
+	return levels * LS_FOLD_CHUNK;
+}
+
 void ls_sum_into(float *left, const float *right, size_t count)
 {
 	ls_exchange_simd_get()->add(left, right, count);

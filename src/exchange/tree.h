@@ -75,9 +75,9 @@ typedef struct ls_fold {
 /* The arrays of `fold` have room for `count` inputs (and one more `begin`). */
 void ls_fold_make(ls_fold *fold, const ls_piece *inputs, int count, int64_t leaves);
 
-/* Floats summed at a time, and the scratch ls_fold_run() needs: a chunk for every level. */
+/* Floats summed at a time, and the scratch ls_fold_run() needs: a chunk for every level of a tree of `leaves`. */
 #define LS_FOLD_CHUNK 2048
-#define LS_FOLD_SCRATCH (LS_FOLD_CHUNK * LS_TREE_DEPTH)
+size_t ls_fold_scratch(int64_t leaves);
 
 /*
  * Output j over `count` floats. inputs[i] points at input i's (all inputs of the fold are given; only those of output j

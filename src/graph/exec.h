@@ -35,8 +35,8 @@ typedef struct ls_exec_options {
 ls_status ls_exec_new(ls_exec **out, const ls_graph *graph, const ls_exec_options *options);
 void ls_exec_free(ls_exec *exec);
 
-/* Bytes ls_exec_new() would take for leaves of n samples, without taking them. */
-ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int inference, size_t *bytes);
+/* Bytes ls_exec_new() would take for leaves of n samples on a team of `threads`, without taking them. */
+ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int threads, int inference, size_t *bytes);
 
 /* One leaf in, its sums out. */
 typedef struct ls_exec_leaf {
@@ -80,7 +80,7 @@ size_t ls_exec_shared_grads(const ls_graph *graph, int64_t leaf);
 void ls_exec_infer(ls_exec *exec, ls_exec_leaf *leaf, float *logits);
 
 /* What the plan holds, for people: one line a class of memory, then one a layer when `layers`. */
-void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers);
+ls_status ls_exec_print_plan(const ls_graph *graph, int64_t n, int threads, FILE *to);
 size_t ls_exec_workspace(const ls_exec *exec);
 
 /* Times of all runs that were not paused, with options.profile; node i's name or NULL past the end. */

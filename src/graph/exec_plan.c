@@ -44,9 +44,9 @@ static ls_status plan(ls_exec *exec, const ls_graph *graph, const int64_t *leave
 	return ls_exec_plan_memory(exec);
 }
 
-ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int inference, size_t *bytes)
+ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int threads, int inference, size_t *bytes)
 {
-	ls_exec exec = { 0 };
+	ls_exec exec = { .threads = threads };
 	int64_t leaves[LS_SIZES_MAX] = { n };
 	ls_status status = plan(&exec, graph, leaves, inference);
 
@@ -61,7 +61,7 @@ static ls_status prepare(ls_exec *exec)
 	for (int i = 0; i < exec->op_count; i++)
 		if (exec->ops[i].kind->prepare != NULL)
 			LS_TRY(exec->ops[i].kind->prepare(&exec->ops[i], &exec->arena, exec->sizes, exec->size_count,
-							  ls_team_size(exec->team)));
+							  exec->threads));
 	return LS_OK;
 }
 
@@ -73,6 +73,7 @@ ls_status ls_exec_new(ls_exec **out, const ls_graph *graph, const ls_exec_option
 	if (exec == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for an executor");
 	exec->team = options->team;
+	exec->threads = ls_team_size(options->team);
 	exec->profile = options->profile;
 	status = plan(exec, graph, options->sizes, options->inference);
 	if (status == LS_OK)
@@ -109,23 +110,48 @@ static size_t class_bytes(const ls_exec *exec, int class, int count)
 	return sum;
 }
 
-void ls_exec_print_plan(const ls_exec *exec, FILE *to, int layers)
+static void print_part(FILE *to, const char *name, size_t bytes, const char *note)
 {
-	static const char *const names[LS_SPAN_CLASSES] = { "activations", "their gradients", "kept for backward",
-							    "spare", "made again" };
+	fprintf(to, "      %-28s %10.2f MB%s\n", name, (double)bytes / 1e6, note);
+}
+
+static void print_parts(const ls_exec *exec, FILE *to)
+{
+	static const char *const names[LS_SPAN_CLASSES] = { "outputs of layers", "their gradients", "kept for backward",
+							    "temporary gradients", "recomputed" };
 	int counts[LS_SPAN_CLASSES] = { exec->graph->value_count, exec->graph->value_count, exec->op_count,
 					exec->op_count, exec->op_count };
 
 	for (int class = 0; class < LS_SPAN_CLASSES; class ++)
-		fprintf(to, "  %-24s %10.2f MB\n", names[class], (double)class_bytes(exec, class, counts[class]) / 1e6);
-	fprintf(to, "  %-24s %10.2f MB\n", "scratch", (double)exec->scratch_bytes / 1e6);
-	fprintf(to, "  %-24s %10.2f MB   (live at once at most %.2f MB)\n", "shared, in all",
-		(double)ls_exec_whole_bytes(exec) / 1e6, (double)(exec->live_bytes + exec->scratch_bytes) / 1e6);
-	for (int i = 0; layers && i < exec->op_count; i++) {
+		print_part(to, names[class], class_bytes(exec, class, counts[class]), "");
+	print_part(to, "scratch", exec->scratch_bytes, "");
+	print_part(to, "after reuse", ls_exec_whole_bytes(exec),
+		   "   (memory that is not needed at the same time is shared)");
+}
+
+static void print_layers(const ls_exec *exec, FILE *to)
+{
+	fprintf(to, "    outputs, per layer:\n");
+	for (int i = 0; i < exec->op_count; i++) {
 		const ls_node *node = exec->ops[i].node;
 		const ls_tensor *t = exec->ops[i].out;
-		fprintf(to, "    %-28s %-9s %5d x %3d x %3d %10.2f MB\n", node->name, ls_node_kind_name(node->kind),
-			t->channels, t->height, t->width,
-			(double)ls_exec_span(exec, LS_SPAN_VALUE, node->output)->bytes / 1e6);
+		fprintf(to, "      %-28s %10.2f MB   %s, %d x %d x %d\n", node->name,
+			(double)ls_exec_span(exec, LS_SPAN_VALUE, node->output)->bytes / 1e6,
+			ls_node_kind_name(node->kind), t->channels, t->height, t->width);
 	}
+}
+
+ls_status ls_exec_print_plan(const ls_graph *graph, int64_t n, int threads, FILE *to)
+{
+	ls_exec exec = { .threads = threads };
+	int64_t leaves[LS_SIZES_MAX] = { n };
+	ls_status status = plan(&exec, graph, leaves, 0);
+
+	if (status == LS_OK) {
+		fprintf(to, "    activations, per device:\n");
+		print_parts(&exec, to);
+		print_layers(&exec, to);
+	}
+	ls_arena_release(&exec.arena);
+	return status;
 }

@@ -11,6 +11,7 @@
 struct ls_exec {
 	const ls_graph *graph;
 	ls_team *team;
+	int threads; /* of the team */
 	ls_arena arena;
 	int profile, paused, inference;
 	int64_t slice; /* samples a pass covers */

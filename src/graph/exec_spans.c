@@ -209,7 +209,7 @@ ls_status ls_exec_make_ops(ls_exec *exec)
 		exec->ops[i] = (ls_op){ .graph = graph,
 					.node = node,
 					.kind = ls_op_kind_of(node->kind),
-					.threads = exec->team != NULL ? ls_team_size(exec->team) : 1,
+					.threads = exec->threads,
 					.in = &graph->values[node->input],
 					.out = &graph->values[node->output] };
 	}

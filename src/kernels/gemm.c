@@ -87,6 +87,24 @@ static void xsmm_start(void)
 		libxsmm_set_target_archid(LIBXSMM_X86_AVX2);
 }
 
+static void start_once(void *unused)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	(void)unused;
+	pthread_once(&once, xsmm_start);
+}
+#endif
+
+ls_status ls_gemm_start(void)
+{
+#ifdef LS_HAVE_XSMM
+	if (xsmm_wanted())
+		return ls_thread_call_deep(start_once, NULL);
+#endif
+	return LS_OK;
+}
+
+#ifdef LS_HAVE_XSMM
 /*
  * For a product this small libxsmm 1.17 splits a sum over several registers to keep its pipeline busy, so bits would
  * depend on how the result is cut. All other shapes sum in index order (tests/unit/kernels/test_gemm.c checks).
@@ -99,14 +117,13 @@ static int sums_in_order(const ls_gemm_shape *s)
 /* libxsmm builds code in 128 kB on the stack: more than `ulimit -s` may leave. */
 static void build_jit(void *context)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	ls_gemm *gemm = context;
 	const ls_gemm_shape *s = &gemm->shape;
 	const float one = 1, beta = s->accumulate ? 1 : 0;
 	const int flags = s->transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
 	const int n = s->transposed ? s->depth : s->rows, k = s->transposed ? s->rows : s->depth;
 
-	pthread_once(&once, xsmm_start);
+	start_once(NULL);
 	gemm->jit = libxsmm_smmdispatch(s->cols, n, k, &s->ldw, &s->ldx, &s->ldy, &one, &beta, &flags, NULL);
 }
 #endif

@@ -41,4 +41,7 @@ static inline void ls_gemm_run(const ls_gemm *gemm, const float *x, const float 
 const char *ls_gemm_backend(void);
 ls_status ls_gemm_check(void);
 
+/* The backend takes what memory it needs of its own: now, not with the first product. */
+ls_status ls_gemm_start(void);
+
 #endif

@@ -18,6 +18,7 @@
 #include "train/bench_node.h"
 #include "train/effects.h"
 #include "train/hello.h"
+#include "train/memory_plan.h"
 #include "train/model.h"
 #include "train/settings.h"
 
@@ -93,6 +94,7 @@ static ls_status resolve(bench *b)
 	ls_train_options resolved;
 
 	LS_TRY(ls_settings_resolve(&b->job, b->layout.all_devices, &resolved));
+	b->given = b->job;
 	b->job = resolved;
 	if (b->job.global_batch % b->job.leaf != 0)
 		return ls_fail(LS_EINVALID, "bench: leaves of %lld samples do not divide the global batch of %lld",
@@ -162,13 +164,13 @@ static void record_span(void *context, int device, const char *node, int is_back
 		ls_recorder_span(&b->recorder, is_backward, begin_s, end_s);
 }
 
-static ls_trainer_options trainer_options(bench *b)
+static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
 {
 	const ls_bench_options *o = b->options;
 	return (ls_trainer_options){
 		.graph = b->graph,
-		.leaf = b->job.leaf,
-		.leaves = b->job.global_batch / b->job.leaf,
+		.leaf = job->leaf,
+		.leaves = job->global_batch / job->leaf,
 		.devices = b->layout.devices,
 		.threads = b->layout.threads,
 		.pin = b->layout.pin,
@@ -229,15 +231,56 @@ static void warn_of_idle_options(const bench *b)
 			       b->job.model);
 }
 
+static ls_status plan_job(bench *b, const ls_train_options *job, ls_memory_plan *plan)
+{
+	ls_trainer_options t = trainer_options(b, job);
+
+	LS_TRY(ls_memory_plan_init(plan, &t, &b->layout, 0));
+	if (b->options->replay != NULL) /* which computes nothing */
+		return LS_OK;
+	plan->samples = ls_bench_data_bytes(&b->data, job, b->graph, b->layout.devices);
+	return ls_train_check_norms(b->graph, job->leaf, "a micro-batch", "give a larger --batch or --leaf");
+}
+
+/* The bench as it would be with another --batch or --leaf. */
+static ls_status plan_other(void *context, int64_t batch, ls_memory_plan *plan)
+{
+	bench *b = context;
+	ls_train_options other = b->given, resolved;
+
+	if (other.leaf > 0)
+		other.leaf = batch;
+	else
+		other.batch = batch;
+	LS_TRY(ls_settings_resolve(&other, b->layout.all_devices, &resolved));
+	if (resolved.global_batch % resolved.leaf != 0)
+		return LS_EINVALID;
+	return plan_job(b, &resolved, plan);
+}
+
+static ls_status plan_memory(bench *b, ls_memory_plan *plan)
+{
+	int by_leaf = b->given.leaf > 0;
+	ls_memory_advice advice = { .option = by_leaf ? "--leaf" : "--batch",
+				    .now = by_leaf ? b->given.leaf : b->given.batch,
+				    .whole = b->given.leaf > 0 || b->given.global_batch > 0 ? b->job.global_batch : 0,
+				    .plan = plan_other,
+				    .context = b };
+
+	LS_TRY(plan_job(b, &b->job, plan));
+	return ls_memory_plan_check(plan, &advice);
+}
+
 static ls_status build(bench *b)
 {
 	const ls_bench_options *o = b->options;
 
 	LS_TRY(build_graph(b));
-	if (o->replay == NULL) /* a replay computes nothing */
-		LS_TRY(ls_train_check_norms(b->graph, b->job.leaf, "a micro-batch", "give a larger --batch or --leaf"));
 	LS_TRY(make_room(b));
-	ls_trainer_options t = trainer_options(b);
+	ls_trainer_options t = trainer_options(b, &b->job);
+	ls_memory_plan plan;
+	LS_TRY(plan_memory(b, &plan));
+	t.room = plan.most;
 	LS_TRY(ls_trainer_new(&b->trainer, &t));
 	LS_TRY(ls_trainer_init(b->trainer));
 	ls_trainer_start_at(b->trainer, 0, 0);

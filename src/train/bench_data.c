@@ -103,12 +103,16 @@ ls_status ls_bench_data_open(ls_bench_data *d, const ls_bench_options *o, const 
 	return LS_OK;
 }
 
+static size_t image_floats(const ls_train_options *job, const ls_graph *graph)
+{
+	const ls_tensor *in = &graph->values[graph->input]; /* options may leave its shape to the model */
+	return (size_t)job->leaf * (size_t)in->channels * (size_t)in->height * (size_t)in->width;
+}
+
 /* Random images of one leaf. */
 static ls_status fill_images(ls_bench_data *d, const ls_train_options *job, const ls_graph *graph)
 {
-	const ls_tensor *in = &graph->values[graph->input]; /* options may leave its shape to the model */
-	size_t count = (size_t)job->leaf,
-	       floats = count * (size_t)in->channels * (size_t)in->height * (size_t)in->width;
+	size_t count = (size_t)job->leaf, floats = image_floats(job, graph);
 	uint32_t classes = (uint32_t)graph->values[graph->logits].channels;
 	ls_rng rng = ls_rng_make(job->seed, LS_RNG_BENCH, 0);
 	void *images = NULL;
@@ -135,6 +139,13 @@ static ls_status fill_images(ls_bench_data *d, const ls_train_options *job, cons
 	return LS_OK;
 }
 
+static ls_loader_options loader_options(const ls_train_options *job, int device)
+{
+	return (ls_loader_options){
+		.seed = job->seed + (uint64_t)device, .shuffle = 1, .leaf = job->leaf, .global_batch = job->leaf
+	};
+}
+
 static ls_status fill_text(ls_bench_data *d, const ls_train_options *job, int devices)
 {
 	uint64_t samples = ls_dataset_describe(d->set)->samples;
@@ -150,9 +161,7 @@ static ls_status fill_text(ls_bench_data *d, const ls_train_options *job, int de
 	d->picks = d->tokens + devices;
 	d->seen = d->picks + devices;
 	for (int i = 0; i < devices; i++) {
-		ls_loader_options options = {
-			.seed = job->seed + (uint64_t)i, .shuffle = 1, .leaf = job->leaf, .global_batch = job->leaf
-		};
+		ls_loader_options options = loader_options(job, i);
 		LS_TRY(ls_loader_new(&d->loaders[i], d->set, &options));
 	}
 	return LS_OK;
@@ -162,6 +171,16 @@ ls_status ls_bench_data_fill(ls_bench_data *d, const ls_train_options *job, cons
 {
 	d->leaf_size = job->leaf;
 	return d->set != NULL ? fill_text(d, job, devices) : fill_images(d, job, graph);
+}
+
+size_t ls_bench_data_bytes(const ls_bench_data *d, const ls_train_options *job, const ls_graph *graph, int devices)
+{
+	ls_loader_options options = loader_options(job, 0);
+
+	if (devices == 0)
+		return 0;
+	return d->set != NULL ? (size_t)devices * ls_loader_bytes(d->set, &options, UINT64_MAX)
+			      : image_floats(job, graph) * sizeof(float);
 }
 
 void ls_bench_data_close(ls_bench_data *d)

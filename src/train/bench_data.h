@@ -32,6 +32,8 @@ ls_status ls_bench_data_open(ls_bench_data *data, const ls_bench_options *option
 
 /* Ready to deliver leaves of job->leaf samples to so many devices. */
 ls_status ls_bench_data_fill(ls_bench_data *data, const ls_train_options *job, const ls_graph *graph, int devices);
+/* Bytes that takes. */
+size_t ls_bench_data_bytes(const ls_bench_data *data, const ls_train_options *job, const ls_graph *graph, int devices);
 void ls_bench_data_close(ls_bench_data *data);
 
 /* ls_trainer_options.next; the context is the data. */

@@ -10,8 +10,9 @@
 
 typedef struct ls_bench_state {
 	const ls_bench_options *options;
-	ls_train_options job; /* resolved, once all nodes have met */
-	ls_courier *courier;  /* NULL: one node */
+	ls_train_options job;   /* resolved, once all nodes have met */
+	ls_train_options given; /* the same before that */
+	ls_courier *courier;    /* NULL: one node */
 	ls_layout layout;
 	ls_profile profile; /* with options->replay */
 	ls_replay_options replay;

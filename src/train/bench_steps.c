@@ -48,18 +48,8 @@ static int64_t deal(ls_bench_steps *s)
 	int64_t *cut = cut_of(s, s->trainer->step);
 
 	ls_dealer_deal(&s->dealer, s->leaves, cut);
-	for (int n = 0; n < l->nodes; n++)
-		for (int64_t i = cut[n]; i < cut[n + 1]; i++) {
-			s->node[i] = n;
-			s->device[i] = 0;
-		}
-	if (l->devices == 0)
-		return 0;
-	ls_deal_devices(cut[l->node], cut[l->node + 1], l->devices, s->device_cut);
-	for (int d = 0; d < l->devices; d++)
-		for (int64_t i = s->device_cut[d]; i < s->device_cut[d + 1]; i++)
-			s->device[i] = d;
-	return s->device_cut[1] - s->device_cut[0];
+	ls_layout_assign(l, cut, s->device_cut, s->node, s->device);
+	return l->devices > 0 ? s->device_cut[1] - s->device_cut[0] : 0;
 }
 
 /* The next step that is not accounted for. Without a common step (staleness) nodes do not follow each other's speed. */

@@ -89,6 +89,20 @@ static int64_t leaf_of(const ls_evaluator_options *o)
 	return (uint64_t)o->batch < samples ? o->batch : (int64_t)samples;
 }
 
+int64_t ls_evaluator_leaves(const ls_evaluator_options *o)
+{
+	return (int64_t)ls_loader_steps(ls_dataset_describe(o->dataset)->samples, leaf_of(o));
+}
+
+/* The dataset as one step, whose leaves are dealt. */
+static ls_loader_options loader_options(const ls_evaluator_options *o, int64_t leaf)
+{
+	return (ls_loader_options){ .leaf = leaf,
+				    .global_batch = (int64_t)ls_dataset_describe(o->dataset)->samples,
+				    .single_pass = 1,
+				    .dealt = 1 };
+}
+
 static ls_status make_driver(ls_evaluator *e, int device)
 {
 	const ls_evaluator_options *o = &e->options;
@@ -140,7 +154,7 @@ ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *optio
 	e->nodes = options->courier != NULL ? ls_courier_size(options->courier) : 1;
 	e->node = options->courier != NULL ? ls_courier_rank(options->courier) : 0;
 	e->batch = leaf_of(options);
-	e->leaves = (int64_t)ls_loader_steps(info->samples, e->batch);
+	e->leaves = ls_evaluator_leaves(options);
 	ls_status status = make(e);
 	if (status != LS_OK) {
 		ls_evaluator_free(e);
@@ -166,15 +180,16 @@ void ls_evaluator_free(ls_evaluator *e)
 	free(e);
 }
 
-/* The leaf in use and four read ahead, for each device. */
-ls_status ls_evaluator_bytes(const ls_evaluator_options *o, size_t *bytes)
+ls_status ls_evaluator_bytes(const ls_evaluator_options *o, int threads, int64_t leaves, size_t *bytes)
 {
-	const ls_dataset_info *info = ls_dataset_describe(o->dataset);
-	size_t leaf = (size_t)leaf_of(o), sample = (size_t)(info->channels * info->height * info->width), exec = 0;
+	ls_loader_options loader = loader_options(o, leaf_of(o));
+	size_t exec = 0, devices = (size_t)o->devices;
 
-	if (o->devices > 0)
-		LS_TRY(ls_exec_bytes(o->graph, (int64_t)leaf, 1, &exec));
-	*bytes = (size_t)o->devices * (exec + leaf * (5 * sample + classes_of(o->graph)) * sizeof(float));
+	*bytes = 0;
+	if (o->devices == 0)
+		return LS_OK;
+	LS_TRY(ls_exec_bytes(o->graph, leaf_of(o), threads, 1, &exec));
+	*bytes = devices * (exec + ls_loader_bytes(o->dataset, &loader, ((uint64_t)leaves + devices - 1) / devices));
 	return LS_OK;
 }
 
@@ -288,16 +303,12 @@ static uint64_t samples_before(const ls_evaluator *e, int64_t leaf)
 	return before < samples ? before : samples;
 }
 
-/* The dataset as one step, whose leaves are dealt. */
 static ls_status open_loaders(pass *p)
 {
 	ls_evaluator *e = p->evaluator;
 	const ls_evaluator_options *o = &e->options;
 	int64_t first = e->cut[e->node], last = e->cut[e->node + 1];
-	ls_loader_options options = { .leaf = e->batch,
-				      .global_batch = (int64_t)ls_dataset_describe(o->dataset)->samples,
-				      .single_pass = 1,
-				      .dealt = 1 };
+	ls_loader_options options = loader_options(o, e->batch);
 
 	p->share = samples_before(e, last) - samples_before(e, first);
 	if (o->devices > 0)

@@ -38,8 +38,11 @@ typedef struct ls_evaluator_options {
 ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *options);
 void ls_evaluator_free(ls_evaluator *evaluator);
 
-/* Bytes an evaluator takes and, while it runs, its leaves. */
-ls_status ls_evaluator_bytes(const ls_evaluator_options *options, size_t *bytes);
+/* Bytes an evaluator takes on teams of `threads` and, while it runs over the first `leaves` leaves, its loaders. */
+ls_status ls_evaluator_bytes(const ls_evaluator_options *options, int threads, int64_t leaves, size_t *bytes);
+
+/* Leaves of a whole pass. */
+int64_t ls_evaluator_leaves(const ls_evaluator_options *options);
 
 /* Ask `stop` before every leaf; when it says yes on any node, the pass ends with LS_EINTERRUPTED on all. NULL (the
  * default): never. */

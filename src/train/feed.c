@@ -108,16 +108,7 @@ void ls_feed_begin(ls_feed *f, ls_trainer_deal *deal, int *last_in_epoch)
 	const ls_layout *l = f->options.layout;
 	const ls_feed_step *s = &f->ring[f->begun++ % LS_FEED_RING];
 
-	for (int n = 0; n < l->nodes; n++)
-		for (int64_t i = s->cut[n]; i < s->cut[n + 1]; i++) {
-			f->node[i] = n;
-			f->device[i] = 0;
-		}
-	if (l->devices > 0)
-		ls_deal_devices(s->cut[l->node], s->cut[l->node + 1], l->devices, f->device_cut);
-	for (int d = 0; d < l->devices; d++)
-		for (int64_t i = f->device_cut[d]; i < f->device_cut[d + 1]; i++)
-			f->device[i] = d;
+	ls_layout_assign(l, s->cut, f->device_cut, f->node, f->device);
 	*deal = (ls_trainer_deal){
 		.leaves = s->shape.leaves, .samples = s->shape.samples, .node = f->node, .device = f->device
 	};

@@ -208,6 +208,76 @@ ls_status ls_layout_meet(ls_layout *l)
 	return LS_OK;
 }
 
+void ls_layout_assign(const ls_layout *l, const int64_t *cut, int64_t *device_cut, int *node, int *device)
+{
+	for (int n = 0; n < l->nodes; n++)
+		for (int64_t i = cut[n]; i < cut[n + 1]; i++) {
+			node[i] = n;
+			device[i] = 0;
+		}
+	if (l->devices > 0)
+		ls_deal_devices(cut[l->node], cut[l->node + 1], l->devices, device_cut);
+	for (int d = 0; d < l->devices; d++)
+		for (int64_t i = device_cut[d]; i < device_cut[d + 1]; i++)
+			device[i] = d;
+}
+
+/* Memory to deal one step, as it is dealt at the beginning. */
+typedef struct trial_step {
+	ls_dealer dealer;
+	ls_round round;
+	int64_t *cut, *device_cut;
+	int *node, *device;
+} trial_step;
+
+static ls_status trial_init(trial_step *t, const ls_layout *l, int64_t leaves)
+{
+	*t = (trial_step){ .cut = calloc((size_t)l->nodes + 1, sizeof(*t->cut)),
+			   .device_cut = calloc((size_t)l->devices + 1, sizeof(*t->device_cut)),
+			   .node = calloc((size_t)leaves + 1, sizeof(*t->node)),
+			   .device = calloc((size_t)leaves + 1, sizeof(*t->device)) };
+	if (t->cut == NULL || t->device_cut == NULL || t->node == NULL || t->device == NULL)
+		return ls_fail(LS_EMEMORY, "no memory to plan steps of %lld leaves", (long long)leaves);
+	LS_TRY(ls_dealer_init(&t->dealer, l->nodes, l->devices_of, l->weight, 0));
+	return ls_round_init(&t->round, leaves, l->nodes, l->node, l->devices, l->staleness > 0 || l->library_sum);
+}
+
+static void trial_release(trial_step *t)
+{
+	ls_round_release(&t->round);
+	ls_dealer_release(&t->dealer);
+	free(t->device);
+	free(t->node);
+	free(t->device_cut);
+	free(t->cut);
+}
+
+static ls_round_room trial_room(trial_step *t, const ls_layout *l, int64_t leaves)
+{
+	if (leaves == 0)
+		return (ls_round_room){ 0 };
+	ls_dealer_deal(&t->dealer, leaves, t->cut);
+	ls_layout_assign(l, t->cut, t->device_cut, t->node, t->device);
+	ls_round_deal(&t->round, 0, leaves, t->node, t->device);
+	return ls_round_room_of(&t->round);
+}
+
+ls_status ls_layout_room(const ls_layout *l, int64_t leaves, int64_t last, ls_round_room *first, ls_round_room *most)
+{
+	trial_step t;
+	int workers = l->nodes - l->servers;
+	ls_status status = trial_init(&t, l, leaves);
+
+	if (status == LS_OK) {
+		*first = ls_round_room_both(trial_room(&t, l, leaves), trial_room(&t, l, last));
+		*most = *first;
+		if (l->share == LS_SHARE_AUTO && workers > 1)
+			*most = ls_round_room_both(*first, ls_round_room_any(leaves, workers, l->devices));
+	}
+	trial_release(&t);
+	return status;
+}
+
 void ls_layout_release(ls_layout *layout)
 {
 	free(layout->weight);

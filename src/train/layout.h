@@ -11,6 +11,7 @@
 
 #include "base/pin.h"
 #include "exchange/courier.h"
+#include "exchange/deal.h"
 #include "exchange/exchange.h"
 
 typedef enum ls_share { LS_SHARE_AUTO, LS_SHARE_EQUAL, LS_SHARE_GIVEN } ls_share;
@@ -39,6 +40,15 @@ ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_cou
 /* All nodes tell how many devices they have. Called by all of them. */
 ls_status ls_layout_meet(ls_layout *layout);
 void ls_layout_release(ls_layout *layout);
+
+/* Who computes which leaf of a step: nodes by cut (nodes + 1), this node's leaves by device_cut (devices + 1), which is
+ * filled in. node and device (leaves). */
+void ls_layout_assign(const ls_layout *layout, const int64_t *cut, int64_t *device_cut, int *node, int *device);
+
+/* What the exchange needs for steps of up to so many leaves and for the epoch's last one (0: there is none): as leaves
+ * are dealt at the beginning, and as they may be dealt later when shares follow speeds. */
+ls_status ls_layout_room(const ls_layout *layout, int64_t leaves, int64_t last, ls_round_room *first,
+			 ls_round_room *most);
 
 /* What gives up the same bits on any layout, said by the node that speaks. */
 void ls_layout_note_modes(const ls_layout *layout);

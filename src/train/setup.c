@@ -12,6 +12,7 @@
 #include "kernels/gemm.h"
 #include "train/effects.h"
 #include "train/hello.h"
+#include "train/memory_plan.h"
 #include "train/normalisation.h"
 #include "train/vocabulary.h"
 
@@ -100,10 +101,10 @@ static ls_status count_steps(ls_setup *s)
 }
 
 /* Micro-batches of one sample: all of them, or the last one of an epoch where the run gets that far. */
-static ls_status check_norms(const ls_setup *s)
+static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batches)
 {
-	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, global = s->batches.global;
-	int64_t step = samples < global ? samples : global, size = step < s->batches.leaf ? step : s->batches.leaf;
+	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, global = batches->global;
+	int64_t step = samples < global ? samples : global, size = step < batches->leaf ? step : batches->leaf;
 	char where[128], advice[128];
 
 	snprintf(where, sizeof(where), "a micro-batch of this run (%lld samples, batch %lld)", (long long)samples,
@@ -112,22 +113,22 @@ static ls_status check_norms(const ls_setup *s)
 	snprintf(where, sizeof(where), "the last micro-batch of an epoch (%lld samples, %lld per micro-batch)",
 		 (long long)samples, (long long)size);
 	snprintf(advice, sizeof(advice), "use --samples %lld or another --batch", (long long)samples - 1);
-	return s->total_steps >= s->steps_per_epoch
+	return s->options->steps == 0 || (uint64_t)s->options->steps >= ls_loader_steps((uint64_t)samples, global)
 		       ? ls_train_check_norms(s->graph, samples % global % size, where, advice)
 		       : LS_OK;
 }
 
-static ls_trainer_options trainer_options(ls_setup *s)
+static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches *batches)
 {
 	const ls_train_options *o = s->options;
-	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, leaf = s->batches.leaf;
-	int64_t first = samples < s->batches.global ? samples : s->batches.global;
+	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, leaf = batches->leaf;
+	int64_t first = samples < batches->global ? samples : batches->global;
 	double lr = o->lr * (o->lr_scale_workers ? (double)o->devices : 1);
 
 	return (ls_trainer_options){
 		.graph = s->graph,
 		.leaf = first < leaf ? first : leaf,
-		.tails = { first % leaf, samples % s->batches.global % leaf },
+		.tails = { first % leaf, samples % batches->global % leaf },
 		.leaves = (first + leaf - 1) / leaf,
 		.devices = s->layout.devices,
 		.threads = s->layout.threads,
@@ -157,6 +158,7 @@ static ls_trainer_options trainer_options(ls_setup *s)
 			      .factor = o->lr_step_factor },
 		.clip_norm = o->clip_norm,
 		.seed = o->seed,
+		.keeps = o->run != NULL && ls_setup_is_first(s),
 	};
 }
 
@@ -172,77 +174,94 @@ static ls_evaluator_options evaluator_options(const ls_setup *s)
 				       .weight = s->layout.weight };
 }
 
-/* The leaf in use and four read ahead, for each device. */
-static double loader_bytes(const ls_setup *s, int64_t leaf)
+static ls_evaluator_options probe_options(const ls_setup *s)
 {
-	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	return 5.0 * 4.0 * s->layout.devices * info->channels * info->height * info->width * (double)leaf;
+	return (ls_evaluator_options){ .graph = s->graph, .dataset = s->train_set, .batch = PROBE_BATCH, .devices = 1 };
 }
 
-static double total_bytes(const ls_trainer_bytes *b, const ls_setup *s, int64_t leaf)
+/* A checkpoint is written by the first node, tensor by tensor, after a look at the weights. */
+static ls_status plan_checkpoint(const ls_setup *s, ls_memory_plan *plan)
 {
-	return (double)b->params + (double)b->gradients + (double)b->state + (double)b->workspace +
-	       loader_bytes(s, leaf) + (double)(s->evaluation_bytes + s->tracing_bytes);
-}
+	const ls_param_table *table = &s->graph->params;
+	ls_evaluator_options probe = probe_options(s);
+	size_t largest = 0;
 
-/* The largest leaf, down from `leaf` by halves and then refined, whose plan fits; 0: none. */
-static int64_t largest_fit(const ls_setup *s, ls_trainer_options t, double available)
-{
-	int64_t low = 0, high = t.leaf;
-	while (high - low > 1 && high - low > low / 16) {
-		ls_trainer_bytes bytes;
-		t.leaf = low + (high - low) / 2;
-		t.leaves = 1;
-		if (ls_trainer_plan(&t, &bytes) == LS_OK && total_bytes(&bytes, s, t.leaf) <= available)
-			low = t.leaf;
-		else
-			high = t.leaf;
-	}
-	return low;
-}
-
-static ls_status check_memory(const ls_setup *s, const ls_trainer_options *t, const ls_trainer_bytes *bytes)
-{
-	double needed = total_bytes(bytes, s, t->leaf), available = (double)ls_memory_available();
-	if (needed <= available)
+	if (!plan->trainer.keeps)
 		return LS_OK;
-	int64_t fit = largest_fit(s, *t, available);
-	char advice[96];
-	if (fit > 0)
-		snprintf(advice, sizeof(advice), "--batch %lld would fit", (long long)fit);
-	else
-		snprintf(advice, sizeof(advice), "no batch of this model would fit");
-	return ls_fail(LS_EMEMORY, "a leaf of %lld samples needs %.2f GB and this machine has %.2f GB to give; %s",
-		       (long long)t->leaf, needed / 1e9, available / 1e9, advice);
+	for (size_t i = 0; i < table->count; i++)
+		largest = ls_param_elements(&table->rows[i]) > largest ? ls_param_elements(&table->rows[i]) : largest;
+	LS_TRY(ls_evaluator_bytes(&probe, s->layout.threads, 1, &plan->checkpoint));
+	plan->checkpoint += largest * sizeof(float);
+	return LS_OK;
 }
 
-static void print_plan(const ls_setup *s, const ls_trainer_options *t, const ls_trainer_bytes *b)
+static ls_status plan_evaluation(const ls_setup *s, ls_memory_plan *plan)
 {
-	printf("memory plan: leaf of %lld samples, %lld leaves a step, %d device%s, %d thread%s each\n",
-	       (long long)t->leaf, (long long)t->leaves, t->devices, t->devices == 1 ? "" : "s", t->threads,
-	       t->threads == 1 ? "" : "s");
-	printf("  %-24s %10.2f MB\n", "parameters, statistics", (double)b->params / 1e6);
-	printf("  %-24s %10.2f MB\n", "gradient sums", (double)b->gradients / 1e6);
-	printf("  %-24s %10.2f MB   (%s)\n", "optimizer state", (double)b->state / 1e6, t->optimizer);
-	if (t->devices > 1)
-		printf("  %-24s %10.2f MB   (%d devices)\n", "activations", (double)b->workspace / 1e6, t->devices);
-	if (t->devices > 0)
-		ls_exec_print_plan(s->trainer->device[0].exec, stdout, 1);
-	printf("  %-24s %10.2f MB\n", "samples read ahead", loader_bytes(s, t->leaf) / 1e6);
-	if (s->evaluation_bytes > 0)
-		printf("  %-24s %10.2f MB\n", "evaluation", (double)s->evaluation_bytes / 1e6);
-	if (s->tracing_bytes > 0)
-		printf("  %-24s %10.2f MB\n", "timeline", (double)s->tracing_bytes / 1e6);
-	printf("  %-24s %10.2f MB\n", "total", total_bytes(b, s, t->leaf) / 1e6);
+	ls_evaluator_options options = evaluator_options(s);
+	if (s->test_set == NULL)
+		return LS_OK;
+	return ls_evaluator_bytes(&options, s->layout.threads, ls_evaluator_leaves(&options), &plan->evaluation);
+}
+
+/* Each device has a loader of its leaves. */
+static size_t loader_bytes(const ls_setup *s, const ls_settings_batches *batches, int64_t leaves)
+{
+	ls_loader_options options = { .leaf = batches->leaf, .global_batch = batches->global };
+	uint64_t devices = (uint64_t)s->layout.all_devices, of_device = ((uint64_t)leaves + devices - 1) / devices;
+	uint64_t steps = s->total_steps < UINT32_MAX ? s->total_steps : UINT32_MAX;
+	return (size_t)s->layout.devices * ls_loader_bytes(s->train_set, &options, steps * of_device);
+}
+
+static ls_status plan_batches(ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
+{
+	ls_trainer_options t = trainer_options(s, batches);
+	int64_t rest = (int64_t)(ls_dataset_describe(s->train_set)->samples % (uint64_t)batches->global);
+
+	LS_TRY(ls_memory_plan_init(plan, &t, &s->layout, (rest + batches->leaf - 1) / batches->leaf));
+	plan->samples = loader_bytes(s, batches, t.leaves);
+	if (s->options->trace)
+		plan->timeline = ls_tracing_bytes(&s->layout, (uint64_t)s->options->trace_steps, &t);
+	LS_TRY(plan_evaluation(s, plan));
+	return plan_checkpoint(s, plan);
+}
+
+/* The run as it would be with another --batch or --leaf. */
+static ls_status plan_other(void *context, int64_t batch, ls_memory_plan *plan)
+{
+	ls_setup *s = context;
+	ls_train_options other = *s->given, resolved;
+	ls_settings_batches batches;
+
+	if (other.leaf > 0)
+		other.leaf = batch;
+	else
+		other.batch = batch;
+	LS_TRY(ls_settings_resolve(&other, s->layout.all_devices, &resolved));
+	LS_TRY(ls_settings_get_batches(&resolved, &batches));
+	LS_TRY(check_norms(s, &batches));
+	return plan_batches(s, &batches, plan);
+}
+
+static ls_status plan_memory(ls_setup *s, ls_memory_plan *plan)
+{
+	int by_leaf = s->given->leaf > 0;
+	ls_memory_advice advice = { .option = by_leaf ? "--leaf" : "--batch",
+				    .now = by_leaf ? s->given->leaf : s->given->batch,
+				    .whole = by_leaf ? s->batches.global : 0,
+				    .plan = plan_other,
+				    .context = s };
+
+	LS_TRY(plan_batches(s, &s->batches, plan));
+	if (s->options->plan_memory && ls_setup_is_first(s))
+		LS_TRY(ls_memory_plan_print(plan, stdout));
+	return ls_memory_plan_check(plan, &advice);
 }
 
 static ls_status make_probe(ls_setup *s)
 {
-	ls_evaluator_options options = { .graph = s->graph,
-					 .dataset = s->train_set,
-					 .batch = PROBE_BATCH,
-					 .devices = 1,
-					 .team = &s->trainer->device[0].team };
+	ls_evaluator_options options = probe_options(s);
+
+	options.team = &s->trainer->device[0].team;
 	return ls_evaluator_new(&s->probe, &options);
 }
 
@@ -259,7 +278,7 @@ static ls_status make_evaluator(ls_setup *s)
 
 static ls_status make_evaluators(ls_setup *s)
 {
-	if (ls_setup_is_first(s))
+	if (ls_setup_is_first(s) && s->options->run != NULL)
 		LS_TRY(make_probe(s));
 	return s->test_set != NULL ? make_evaluator(s) : LS_OK;
 }
@@ -277,39 +296,29 @@ static void choose_vocabulary(ls_setup *s)
 /* The settings that follow from the layout, data and model. */
 static ls_status open_all(ls_setup *s)
 {
-	LS_TRY(ls_settings_resolve(s->options, s->layout.all_devices, &s->resolved));
+	s->given = s->options;
+	LS_TRY(ls_settings_resolve(s->given, s->layout.all_devices, &s->resolved));
 	s->options = &s->resolved;
 	choose_vocabulary(s);
 	LS_TRY(open_data(s));
 	LS_TRY(build_graph(s));
 	LS_TRY(count_steps(s));
-	return check_norms(s);
-}
-
-static ls_status plan_evaluation(ls_setup *s)
-{
-	ls_evaluator_options options = evaluator_options(s);
-	return s->test_set != NULL ? ls_evaluator_bytes(&options, &s->evaluation_bytes) : LS_OK;
+	return check_norms(s, &s->batches);
 }
 
 static ls_status build(ls_setup *s)
 {
-	ls_trainer_bytes bytes;
-	ls_trainer_options t = trainer_options(s);
+	ls_memory_plan plan;
+	ls_trainer_options t = trainer_options(s, &s->batches);
 
-	LS_TRY(ls_trainer_plan(&t, &bytes));
-	LS_TRY(plan_evaluation(s));
-	if (s->options->trace)
-		s->tracing_bytes = ls_tracing_bytes(&s->layout, (uint64_t)s->options->trace_steps, &t);
-	LS_TRY(check_memory(s, &t, &bytes));
+	LS_TRY(plan_memory(s, &plan));
+	if (s->options->plan_memory)
+		return LS_OK;
 	if (s->options->trace)
 		LS_TRY(ls_tracing_new(&s->tracing, &s->layout, s->options->run, (uint64_t)s->options->trace_steps, &t));
+	t.room = plan.most;
 	LS_TRY(ls_trainer_new(&s->trainer, &t));
-	if (!s->options->plan_memory)
-		return make_evaluators(s);
-	if (ls_setup_is_first(s))
-		print_plan(s, &t, &bytes);
-	return LS_OK;
+	return make_evaluators(s);
 }
 
 /* After each stage nodes hear whether all got through it, so that everybody fails for the same reason. */
@@ -330,7 +339,7 @@ static void warn_of_idle_settings(const ls_setup *s, const ls_train_options *giv
 	ls_effects run = { .options = given,
 			   .is_text = ls_dataset_describe(s->train_set)->tokens_max > 0,
 			   .has_test = s->test_set != NULL,
-			   .has_exchange = s->trainer->exchange != NULL,
+			   .has_exchange = s->trainer == NULL || s->trainer->exchange != NULL, /* a plan makes none */
 			   .nodes = s->layout.nodes };
 	if (ls_setup_is_first(s))
 		ls_effects_warn(&run);

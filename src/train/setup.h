@@ -16,6 +16,7 @@
 /* What a run holds. Fields named own_ are freed with it. */
 typedef struct ls_setup {
 	const ls_train_options *options; /* &resolved */
+	const ls_train_options *given;   /* borrowed, until the run is set up */
 	ls_train_options resolved;
 	char vocab[4096]; /* of another run, which `resolved` then names */
 	ls_layout layout;
@@ -26,16 +27,15 @@ typedef struct ls_setup {
 	ls_graph *graph, *own_graph;
 	uint64_t steps_per_epoch, total_steps;
 	ls_tracing *tracing; /* NULL: none */
-	size_t tracing_bytes;
 	ls_trainer *trainer;
 	ls_feed feed;            /* opened when it is known where to start */
 	ls_evaluator *evaluator; /* on all nodes; NULL without evaluation */
-	size_t evaluation_bytes;
-	ls_evaluator *probe; /* a few training samples, to tell whether weights are worth keeping */
+	ls_evaluator *probe;     /* a few training samples, to tell whether weights are worth keeping */
 } ls_setup;
 
-/* With options->plan_memory prints the plan. Fails before anything large is allocated when the machine has too little.
- * `courier` is borrowed; NULL: one node. `setup` stays where it is, and is released also after a failure. */
+/* Fails before anything large is allocated when the machine has too little. With options->plan_memory prints the plan,
+ * whether or not it fits, and makes nothing. `courier` is borrowed; NULL: one node. `setup` stays where it is, and is
+ * released also after a failure. */
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_courier *courier);
 
 /* Leaves from this position on, `steps` steps of them at most. */

@@ -61,6 +61,7 @@ static ls_exchange_options exchange_options(const ls_trainer_options *o, const l
 				      .block = LS_NORM_BLOCK,
 				      .bucket = o->bucket > 0 ? o->bucket : bucket,
 				      .leaves = o->leaves,
+				      .room = o->room,
 				      .wire = o->wire,
 				      .staleness = o->staleness,
 				      .library_sum = o->library_sum,
@@ -290,6 +291,12 @@ double ls_trainer_update_s(const ls_trainer *t)
 	return sum / (threads > 0 ? threads : 1);
 }
 
+/* A worker of servers has room for the optimizer's state, and uses it where it gathers a checkpoint. */
+static int updates_nothing(const ls_trainer_options *o)
+{
+	return o->servers > 0 && ls_courier_rank(o->courier) < node_count(o) - o->servers;
+}
+
 ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 {
 	const ls_optimizer_kind *kind;
@@ -298,14 +305,17 @@ ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
 	choose_live(o, kind);
 	ls_exchange_options x = exchange_options(o, kind);
-	size_t stores = has_master(o) ? 2 : 1;
-	*out = (ls_trainer_bytes){
-		.params =
-			(stores * table->total + extra_floats(o) + (size_t)o->devices * table->buffers) * sizeof(float),
-		.gradients = updates_early(o, kind) ? early_floats(o) * sizeof(float) : ls_exchange_bytes(&x),
-		.state = (size_t)kind->slots * table->live * sizeof(float)
-	};
-	LS_TRY(ls_exec_bytes(o->graph, o->leaf, 0, &out->workspace));
+	size_t stores = (has_master(o) ? 2 : 1) * table->total + extra_floats(o);
+	*out = (ls_trainer_bytes){ .params = (stores + (size_t)o->devices * table->buffers) * sizeof(float),
+				   .gradients = early_floats(o) * sizeof(float),
+				   .state = (size_t)kind->slots * table->live * sizeof(float) };
+	if (updates_nothing(o) && !o->keeps)
+		out->state = 0;
+	if (!updates_early(o, kind))
+		LS_TRY(ls_exchange_bytes(&x, &out->gradients));
+	if (o->make_work != NULL || o->devices == 0)
+		return LS_OK;
+	LS_TRY(ls_exec_bytes(o->graph, o->leaf, o->threads, 0, &out->workspace));
 	out->workspace *= (size_t)o->devices;
 	return LS_OK;
 }

@@ -39,6 +39,7 @@ typedef struct ls_trainer_options {
 	int64_t leaf;         /* largest leaf */
 	int64_t tails[2];     /* other leaf sizes that will come, 0: none */
 	int64_t leaves;       /* most leaves a step has */
+	ls_round_room room;   /* what summing them takes at most; zeros: any device may have any of them */
 	int devices, threads; /* of this node, 0: a server; of a device */
 	ls_pin_mode pin;
 	const char *optimizer;
@@ -47,6 +48,7 @@ typedef struct ls_trainer_options {
 	double clip_norm;
 	uint64_t seed;
 	int profile;
+	int keeps;               /* checkpoints are gathered and written by this node */
 	ls_work_maker make_work; /* what computes the devices' leaves; NULL: an executor of the graph */
 	void *work_context;
 

@@ -228,7 +228,7 @@ static void test_bytes(void **state)
 				net t;
 				size_t bytes = 0;
 				net_init(&t, makers[m](), counts[c], 0, 1, inference);
-				net_check(ls_exec_bytes(t.graph, counts[c], inference, &bytes));
+				net_check(ls_exec_bytes(t.graph, counts[c], 1, inference, &bytes));
 				assert_int_equal(bytes, ls_exec_workspace(t.exec));
 				assert_true(bytes > 0);
 				net_release(&t);
@@ -241,13 +241,13 @@ static void test_bytes_make_sense(void **state)
 	size_t train, infer, small, large;
 	ls_graph *s = sliced(), *c = coupled();
 	(void)state;
-	net_check(ls_exec_bytes(c, 128, 0, &train));
-	net_check(ls_exec_bytes(c, 128, 1, &infer));
+	net_check(ls_exec_bytes(c, 128, 1, 0, &train));
+	net_check(ls_exec_bytes(c, 128, 1, 1, &infer));
 	assert_true(infer < train / 2);
-	net_check(ls_exec_bytes(c, 256, 0, &large));
+	net_check(ls_exec_bytes(c, 256, 1, 0, &large));
 	assert_true(large > train * 3 / 2);
-	net_check(ls_exec_bytes(s, 64, 0, &small));
-	net_check(ls_exec_bytes(s, 6400, 0, &large));
+	net_check(ls_exec_bytes(s, 64, 1, 0, &small));
+	net_check(ls_exec_bytes(s, 6400, 1, 0, &large));
 	assert_true(large - small < 6400 * 8);
 	ls_graph_free(s);
 	ls_graph_free(c);
@@ -262,14 +262,14 @@ static void test_absurd_leaves(void **state)
 	for (int m = 0; m < 2; m++)
 		for (int c = 0; c < 4; c++) {
 			ls_graph *g = makers[m]();
-			assert_int_equal(ls_exec_bytes(g, counts[c], 0, &bytes), LS_EMEMORY);
+			assert_int_equal(ls_exec_bytes(g, counts[c], 1, 0, &bytes), LS_EMEMORY);
 			assert_non_null(strstr(ls_last_error(), "smaller batch"));
 			ls_graph_free(g);
 		}
 	ls_graph *g = net_graph();
 	ls_value x = net_norm(g, ls_input(g, 64, 4096, 4096), "n");
 	net_check(ls_graph_finish(g, net_head(g, ls_global_avg_pool(g, x))));
-	assert_int_equal(ls_exec_bytes(g, (int64_t)1 << 28, 0, &bytes), LS_EMEMORY);
+	assert_int_equal(ls_exec_bytes(g, (int64_t)1 << 28, 1, 0, &bytes), LS_EMEMORY);
 	assert_non_null(strstr(ls_last_error(), "TB"));
 	ls_graph_free(g);
 }
@@ -416,7 +416,7 @@ static void test_printed_plan(void **state)
 	(void)state;
 	net_init(&t, coupled(), 16, 0, 1, 0);
 	FILE *to = open_memstream(&text, &bytes);
-	ls_exec_print_plan(t.exec, to, 1);
+	net_check(ls_exec_print_plan(t.graph, 8, 1, to));
 	fclose(to);
 	assert_non_null(strstr(text, "activations"));
 	assert_non_null(strstr(text, "stem"));

@@ -294,7 +294,7 @@ static void test_bytes(void **state)
 				text_net t;
 				size_t bytes = 0;
 				text_init(&t, makers[m](), counts[c], 0, 1, inference);
-				net_check(ls_exec_bytes(t.net.graph, counts[c], inference, &bytes));
+				net_check(ls_exec_bytes(t.net.graph, counts[c], 1, inference, &bytes));
 				assert_int_equal(bytes, ls_exec_workspace(t.net.exec));
 				text_release(&t);
 			}

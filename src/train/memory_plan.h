@@ -1,0 +1,53 @@
+/*
+ * memory_plan.h - the memory a run takes, before it takes any.
+ *
+ * Every part is counted by the code that allocates it. What the process holds already (program, libraries, data that
+ * was read) is a part, too: the total is the peak of its resident size.
+ *
+ * Stores are made for any assignment of micro-batches that may come, but pages that nothing is written to cost nothing:
+ * where shares follow the speed of nodes, the plan is for the assignment at the beginning, and `more` says what any
+ * other would add.
+ */
+#ifndef LS_TRAIN_MEMORY_PLAN_H
+#define LS_TRAIN_MEMORY_PLAN_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "train/layout.h"
+#include "train/trainer.h"
+
+/* Bytes. */
+typedef struct ls_memory_plan {
+	ls_trainer_options trainer; /* that the plan is for; its room is that of the beginning */
+	ls_round_room most;         /* and that of any assignment */
+	size_t resident;            /* of the process, before */
+	ls_trainer_bytes bytes;
+	size_t more;    /* gradients, for other assignments */
+	size_t samples; /* read ahead */
+	size_t evaluation, checkpoint, timeline;
+	size_t threads; /* their stacks, as far as they are used */
+	int thread_count;
+} ls_memory_plan;
+
+/* The trainer's part, and what there is anyway. last_leaves: of an epoch's last step, 0: it is like the others. */
+ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *trainer, const ls_layout *layout,
+			      int64_t last_leaves);
+
+size_t ls_memory_plan_total(const ls_memory_plan *plan);
+
+ls_status ls_memory_plan_print(const ls_memory_plan *plan, FILE *to);
+
+/* Who plans the same run with another batch: for advice. */
+typedef struct ls_memory_advice {
+	const char *option; /* that sets it */
+	int64_t now;
+	int64_t whole;                                                        /* which it must divide; 0: nothing */
+	ls_status (*plan)(void *context, int64_t batch, ls_memory_plan *out); /* fails for a batch that cannot be */
+	void *context;
+} ls_memory_advice;
+
+/* Fails with LS_EMEMORY, and with a batch that would fit, where this machine has less than the run may take. */
+ls_status ls_memory_plan_check(const ls_memory_plan *plan, const ls_memory_advice *advice);
+
+#endif

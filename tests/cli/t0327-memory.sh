@@ -1,0 +1,131 @@
+#!/bin/bash
+# The memory plan: it is what a run takes at its peak, it is printed also when it does not fit, and its advice is taken.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # for Open MPI's mpirun
+
+# Peak resident size in MB of a command, of each of its nodes, on stdout; its own output goes to .run.
+cat >peak.py <<'END'
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[2:], stdout=open(sys.argv[1], "wb"), stderr=subprocess.STDOUT)
+_, status, usage = os.wait4(process.pid, 0)
+print("%.2f" % (usage.ru_maxrss * 1024 / 1e6), flush=True)
+sys.exit(os.waitstatus_to_exitcode(status))
+END
+
+total() { # TEXT of a plan
+	awk '$1 == "total" { print $2 }' <<<"$1"
+}
+
+near() { # PLAN PEAK...: every peak is within 10 % of the plan
+	[ $# -gt 1 ] && awk -v plan="$1" 'BEGIN { for (i = 2; i < ARGC; i++) {
+		d = plan / ARGV[i] - 1; if (d < -0.1 || d > 0.1) bad = 1 }; exit bad + 0 }' "$@"
+}
+
+sanitized() {
+	[ -n "${SANITIZER:-}" ]
+}
+
+holds() { # NAME OPTIONS...
+	local name=$1 plan peak
+	shift
+	run "$LOCKSTEP" train "$@" --plan-memory
+	plan=$(total "$out")
+	like "$name: a plan" "$plan" '^[0-9]+\.[0-9]+$'
+	if sanitized; then
+		skip "$name: is the peak" "a sanitizer takes memory of its own"
+		return
+	fi
+	peak=$(python3 peak.py .run "$LOCKSTEP" train "$@")
+	ok "$name: is the peak: $plan MB, $peak MB" near "$plan" "$peak"
+}
+
+images=(--data glyphs --samples 400 --eval-every 0 --steps 5)
+pairs=(--data babble-pairs --samples 400 --eval-every 0 --steps 3)
+holds "mlp" --model mlp "${images[@]}" --devices 1 --batch 200
+holds "mlp, 8 devices, sgd" --model mlp "${images[@]}" --devices 8 --batch 50 --optimizer sgd
+holds "cnn, 16 devices" --model cnn "${images[@]}" --devices 16 --batch 8
+holds "cnn, 64 devices" --model cnn "${images[@]}" --devices 64 --batch 4 --steps 3
+holds "cnn, 1 device, 16 micro-batches" --model cnn "${images[@]}" --devices 1 --global-batch 256 --leaf 16
+holds "cnn, 3 devices, 25 micro-batches, a tail, clipping" --model cnn "${images[@]}" --devices 3 --global-batch 300 \
+	--leaf 12 --clip-norm 1
+holds "resnet18, update during backward" --model resnet18 "${images[@]}" --devices 1 --batch 16 --steps 2
+holds "resnet18, 2 threads" --model resnet18 "${images[@]}" --devices 1 --threads 2 --batch 16 --steps 2
+holds "resnet18, 4 devices, 16 micro-batches, lamb" --model resnet18 "${images[@]}" --devices 4 --global-batch 64 --leaf 4 \
+	--optimizer lamb --steps 2
+holds "resnet50" --model resnet50 "${images[@]}" --devices 1 --batch 8 --steps 1
+holds "transformer, 2 devices" --model transformer --layers 2 --data babble --samples 400 --eval-every 0 --devices 2 \
+	--batch 40 --steps 4
+holds "bert-tiny, 2 devices, lamb" --model bert-tiny "${pairs[@]}" --devices 2 --batch 16 --optimizer lamb
+holds "bert-mini, 8 devices" --model bert-mini "${pairs[@]}" --devices 8 --batch 2
+holds "with evaluation" --model bert-tiny --data babble-pairs --samples 200 --test-samples 600 --devices 2 --batch 8 --steps 2
+holds "with timeline and checkpoints" --model bert-tiny "${pairs[@]}" --devices 2 --batch 8 --run traced --trace
+
+# Several nodes: each has the plan of the first, but for what is its own.
+among() { # NAME NODES OPTIONS...
+	local name=$1 nodes=$2 plan peaks
+	shift 2
+	if ! command -v mpirun >/dev/null || sanitized; then
+		skip "$name" "no mpirun, or a sanitizer"
+		return
+	fi
+	local start=(mpirun -q --oversubscribe --bind-to none -np "$nodes")
+	run timeout -k 5 100 "${start[@]}" "$LOCKSTEP" train "$@" --plan-memory
+	if grep -q 'has no MPI' <<<"$err"; then
+		skip "$name" "a build without MPI"
+		return
+	fi
+	plan=$(total "$out")
+	peaks=$(timeout -k 5 100 "${start[@]}" python3 peak.py .run "$LOCKSTEP" train "$@")
+	is "$name: all nodes end well" "$(wc -l <<<"$peaks")" "$nodes"
+	# shellcheck disable=SC2086 # several words
+	ok "$name: is the peak: $plan MB, $(tr '\n' ' ' <<<"$peaks")MB" near "$plan" $peaks
+}
+among "2 nodes" 2 --model resnet18 "${images[@]}" --devices 2 --batch 8 --steps 3
+among "2 nodes, 8 micro-batches, equal shares" 2 --model resnet18 "${images[@]}" --devices 1 --global-batch 64 --leaf 8 \
+	--steps 3 --share equal
+among "2 nodes, bf16" 2 --model resnet18 "${images[@]}" --devices 1 --batch 8 --steps 3 --wire bf16
+
+# One copy of the gradient per device, where each computes one micro-batch: it was 14.
+gradient() { # OPTIONS...: copies of the gradient that are planned
+	"$LOCKSTEP" train --model cnn --data glyphs --samples 4096 "$@" --plan-memory 2>.err |
+		sed -n 's/^  gradient sums *\([0-9.]*\) MB *(the gradient has \([0-9.]*\) MB.*/\1 \2/p' |
+		awk '{ print int($1 / $2 + 0.5) }'
+}
+is "64 devices, about one copy of the gradient each" "$(($(gradient --devices 64 --batch 8) / 10))" 6
+is "1 device, 16 micro-batches: five copies" "$(gradient --devices 1 --global-batch 256 --leaf 16)" 5
+
+# Under a limit: the plan is printed, the refusal gives advice, and who takes it trains.
+limited() { # KB COMMAND...
+	(ulimit -v "$1" && shift && "$@")
+}
+advised() { # NAME OPTION KB OPTIONS...
+	local name=$1 option=$2 kb=$3 advice
+	shift 3
+	run limited "$kb" "$LOCKSTEP" "$@"
+	is "$name: too much is refused" "$status" 1
+	advice=$(sed -n "s/.*; $option \([0-9]*\) would fit.*/\1/p" <<<"$err")
+	like "$name: with advice" "$advice" '^[0-9]+$'
+	run limited "$kb" "$LOCKSTEP" "$@" "$option" "${advice:-0}"
+	is "$name: which is taken, $option $advice" "$status" 0
+	[ "$status" = 0 ] || test_note "$err"
+}
+if sanitized; then
+	skip "advice" "a sanitizer needs addresses without a limit"
+else
+	train=(train --model bert-mini "${pairs[@]}" --steps 1)
+	run limited 900000 "$LOCKSTEP" "${train[@]}" --devices 2 --batch 64 --plan-memory
+	is "a plan that does not fit ends with a failure" "$status" 1
+	like "is printed all the same" "$out" '^  total  *[0-9.]+ MB'
+	like "in the words of the field" "$out" '^    activations, per device:$'
+	advised "train" --batch 900000 "${train[@]}" --devices 2 --batch 64
+	advised "train, 8 devices" --batch 2500000 "${train[@]}" --devices 8 --batch 100
+	advised "train, micro-batches" --leaf 900000 "${train[@]}" --devices 1 --global-batch 120 --leaf 120
+	advised "bench" --batch 1200000 bench --model bert-mini --devices 2 --batch 64 --steps 1 --warmup 0 --repeat 1
+	run limited 200000 "$LOCKSTEP" "${train[@]}" --devices 8 --batch 8
+	is "where nothing fits" "$status" 1
+	like "nothing is advised" "$err" 'no --batch would fit'
+fi
+
+test_end

@@ -1,0 +1,106 @@
+/*
+ * How many gradients and partial sums the assignment of a step's micro-batches takes: by brute force, and against the
+ * bound for any contiguous runs, which must hold and must be reached.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "exchange/deal.h"
+#include "exchange/round.h"
+
+enum { LEAVES = 40 };
+
+static ls_round_room room_of(int64_t leaves, int nodes, int node, int devices, const int *node_of, const int *device_of)
+{
+	ls_round round;
+	assert_int_equal(ls_round_init(&round, leaves, nodes, node, devices, 0), LS_OK);
+	ls_round_deal(&round, 0, leaves, node_of, device_of);
+	ls_round_room room = ls_round_room_of(&round);
+	ls_round_release(&round);
+	return room;
+}
+
+/* Node 0 computes [first, last), node 1 everything else. */
+static ls_round_room room_of_run(int64_t leaves, int64_t first, int64_t last)
+{
+	int node_of[LEAVES], device_of[LEAVES] = { 0 };
+	for (int64_t i = 0; i < leaves; i++)
+		node_of[i] = i < first || i >= last;
+	return room_of(leaves, 2, 0, 1, node_of, device_of);
+}
+
+static void any_run_fits(void **state)
+{
+	ls_round_room most = { 0 }; /* of runs of this length or less */
+
+	(void)state;
+	for (int64_t run = 1; run <= LEAVES; run++) {
+		ls_round_room any = ls_round_room_any(run, 1, 1);
+		for (int64_t leaves = run; leaves <= LEAVES; leaves++)
+			for (int64_t first = 0; first + run <= leaves; first++)
+				most = ls_round_room_both(most, room_of_run(leaves, first, first + run));
+		assert_in_range(most.stores, 1, any.stores);
+		assert_in_range(most.outputs, 1, any.outputs);
+		if (run <= LEAVES / 3) { /* there is a place for the worst one */
+			assert_int_equal(most.stores, any.stores);
+			assert_int_equal(most.outputs, any.outputs);
+		}
+	}
+}
+
+/* Two nodes whose cut may be anywhere, with devices that share evenly. */
+static void any_shares_fit(void **state)
+{
+	(void)state;
+	for (int64_t leaves = 2; leaves <= LEAVES; leaves++)
+		for (int devices = 1; devices <= 3; devices++)
+			for (int64_t cut = 1; cut < leaves; cut++) {
+				int node_of[LEAVES], device_of[LEAVES] = { 0 };
+				int64_t device_cut[4];
+				ls_deal_devices(0, cut, devices, device_cut);
+				for (int64_t i = 0; i < leaves; i++)
+					node_of[i] = i >= cut;
+				for (int d = 0; d < devices; d++)
+					for (int64_t i = device_cut[d]; i < device_cut[d + 1]; i++)
+						device_of[i] = d;
+				ls_round_room any = ls_round_room_any(leaves, 2, devices);
+				ls_round_room room = room_of(leaves, 2, 0, devices, node_of, device_of);
+				assert_in_range(room.stores, 1, any.stores);
+				assert_in_range(room.outputs, 1, any.outputs);
+				assert_in_range(room.others, 1, any.others);
+			}
+}
+
+/* One gradient per device where each computes one micro-batch; logarithmically many where one computes all. */
+static void known_rooms(void **state)
+{
+	int node_of[LEAVES] = { 0 }, device_of[LEAVES] = { 0 };
+
+	(void)state;
+	for (int64_t leaves = 1, stores = 1; leaves <= LEAVES; leaves *= 2, stores++) {
+		ls_round_room room = room_of(leaves, 1, 0, 1, node_of, device_of);
+		assert_int_equal(room.stores, stores);
+		assert_int_equal(room.outputs, 1);
+		assert_int_equal(room.others, 0);
+	}
+	for (int i = 0; i < LEAVES; i++)
+		device_of[i] = i;
+	assert_int_equal(room_of(LEAVES, 1, 0, LEAVES, node_of, device_of).stores, 1);
+	assert_int_equal(ls_round_room_any(LEAVES, 1, LEAVES).stores, 1);
+	assert_int_equal(ls_round_room_any(64, 1, 64).stores, 1);
+	assert_int_equal(ls_round_room_any(64, 2, 0).stores, 0); /* a server */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_run_fits),
+		cmocka_unit_test(any_shares_fit),
+		cmocka_unit_test(known_rooms),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
