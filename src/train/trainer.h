@@ -28,6 +28,7 @@
 #include "graph/exec.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "train/counts.h"
 #include "train/crew.h"
 #include "train/device.h"
 #include <stdatomic.h>
@@ -91,17 +92,17 @@ typedef struct ls_trainer_report {
 	const int64_t *leaves; /* (nodes) */
 } ls_trainer_report;
 
-/* Sums that ride along, behind the running statistics. */
+/* Sums that ride along, behind the running statistics: floats, and counts of several floats each (counts.h). */
 enum ls_extra {
 	LS_EXTRA_LOSS,
-	LS_EXTRA_CORRECT,
-	LS_EXTRA_SAMPLES,
 	LS_EXTRA_STOPS,
-	LS_EXTRA_TOKENS,
-	LS_EXTRA_PICKS,
 	LS_EXTRA_TOKEN_LOSS,
-	LS_EXTRA_TOKEN_CORRECT,
-	LS_EXTRA_NODES
+	LS_EXTRA_CORRECT,
+	LS_EXTRA_SAMPLES = LS_EXTRA_CORRECT + LS_COUNT_DIGITS,
+	LS_EXTRA_TOKENS = LS_EXTRA_SAMPLES + LS_COUNT_DIGITS,
+	LS_EXTRA_PICKS = LS_EXTRA_TOKENS + LS_COUNT_DIGITS,
+	LS_EXTRA_TOKEN_CORRECT = LS_EXTRA_PICKS + LS_COUNT_DIGITS,
+	LS_EXTRA_NODES = LS_EXTRA_TOKEN_CORRECT + LS_COUNT_DIGITS
 };
 
 typedef struct ls_device {

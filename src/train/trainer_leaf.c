@@ -70,12 +70,12 @@ static ls_exec_leaf job_of(ls_device *d, const ls_leaf *leaf, float *grads)
 static void fill_sums(const ls_exec_leaf *job, float *sums)
 {
 	sums[LS_EXTRA_LOSS] = (float)job->loss;
-	sums[LS_EXTRA_CORRECT] = (float)job->correct;
-	sums[LS_EXTRA_SAMPLES] = (float)job->count;
-	sums[LS_EXTRA_TOKENS] = job->text != NULL ? (float)job->text->start[job->count] : 0;
-	sums[LS_EXTRA_PICKS] = job->text != NULL ? (float)job->text->pick_start[job->count] : 0;
 	sums[LS_EXTRA_TOKEN_LOSS] = (float)job->token_loss;
-	sums[LS_EXTRA_TOKEN_CORRECT] = (float)job->token_correct;
+	ls_count_put(sums + LS_EXTRA_CORRECT, job->correct);
+	ls_count_put(sums + LS_EXTRA_SAMPLES, job->count);
+	ls_count_put(sums + LS_EXTRA_TOKENS, job->text != NULL ? job->text->start[job->count] : 0);
+	ls_count_put(sums + LS_EXTRA_PICKS, job->text != NULL ? job->text->pick_start[job->count] : 0);
+	ls_count_put(sums + LS_EXTRA_TOKEN_CORRECT, job->token_correct);
 }
 
 /* What a leaf adds to the sums that ride along. */
