@@ -42,7 +42,7 @@ static const ls_setting *row_of_name(const ls_args *args, const char *name, size
 	return NULL;
 }
 
-static int unknown_option(const ls_args *args, const char *typed, size_t length)
+static int unknown_option(const ls_args *args, const char *dashes, const char *typed, size_t length)
 {
 	const char *names[LS_ARGS_MAX + 1] = { "help" };
 	char name[64], advice[256];
@@ -52,7 +52,7 @@ static int unknown_option(const ls_args *args, const char *typed, size_t length)
 		names[count] = row->name;
 	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), typed);
 	ls_option_explain(advice, sizeof advice, name, names, count);
-	return ls_usage_error(args->command, "unknown option '--%s'%s", name, advice);
+	return ls_usage_error(args->command, "unknown option '%s%s'%s", dashes, name, advice);
 }
 
 /* An option may be cut short as long as only one begins so; says which do when there are several. Returns LS_ARGS_GO
@@ -73,14 +73,14 @@ static int ambiguous_option(const ls_args *args, const char *typed, size_t lengt
 	return ls_usage_error(args->command, "'--%.*s' may be %s", (int)length, typed, list);
 }
 
-/* argp only says that it stumbled over argv[next - 1]; find out why. */
+/* argp only says that it stumbled over a word; find out why. */
 static int explain(const ls_args *args, const char *word)
 {
 	if (strncmp(word, "--", 2) != 0) {
 		const ls_setting *brief = row_of_key(args, word[1]);
 		if (brief)
 			return ls_usage_error(args->command, "-%c needs a value, %s", brief->key, brief->arg);
-		return ls_usage_error(args->command, "unknown option '%s'", word);
+		return unknown_option(args, "-", word + 1, strcspn(word + 1, "="));
 	}
 	const char *name = word + 2;
 	size_t length = strcspn(name, "=");
@@ -90,7 +90,27 @@ static int explain(const ls_args *args, const char *word)
 	if (row)
 		return ls_usage_error(args->command, "--%s takes no value", row->name);
 	int code = ambiguous_option(args, name, length);
-	return code != LS_ARGS_GO ? code : unknown_option(args, name, length);
+	return code != LS_ARGS_GO ? code : unknown_option(args, "--", name, length);
+}
+
+/* Whether a word by itself is as it should be: an operand, a flag, an option with its value. */
+static int is_well_formed(const ls_args *args, const char *word)
+{
+	if (word[0] != '-' || !word[1])
+		return 1;
+	size_t length = strcspn(word + 2, "=");
+	int is_long = word[1] == '-';
+	const ls_setting *row = is_long ? row_of_name(args, word + 2, length) : row_of_key(args, word[1]);
+	int has_value = is_long ? word[2 + length] == '=' : word[2] != '\0';
+	return row && has_value == (row->arg != NULL);
+}
+
+/* Where argp has stumbled: over the word before the next one, or inside the next, "-lr", of which letters are left. */
+static const char *wrong_word(const ls_args *args, const struct argp_state *state)
+{
+	const char *before = state->argv[state->next - 1];
+	const char *next = state->next < state->argc ? state->argv[state->next] : NULL;
+	return next && is_well_formed(args, before) && next[0] == '-' && next[1] != '-' ? next : before;
 }
 
 static error_t take_operand(parse *p, const char *operand)
@@ -122,7 +142,7 @@ static int refused(const ls_args *args, const struct argp_state *state, const ls
 		word = state->argv[state->next - 2];
 	size_t length = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
 	if (length && length != strlen(row->name) && is_alias(word + 2, length))
-		return unknown_option(args, word + 2, length);
+		return unknown_option(args, "--", word + 2, length);
 	return ls_command_finish(args->command, status);
 }
 
@@ -134,7 +154,7 @@ static error_t take(int key, char *value, struct argp_state *state)
 		return take_operand(p, value);
 	case ARGP_KEY_ERROR:
 		if (p->code == LS_ARGS_GO)
-			p->code = explain(p->args, state->argv[state->next - 1]);
+			p->code = explain(p->args, wrong_word(p->args, state));
 		return 0;
 	}
 	const ls_setting *row = row_of_key(p->args, key);

@@ -34,6 +34,10 @@ bad "--devices cuda" "--devices: 'cuda' is not a whole number" train --devices c
 bad "--weight_decay" "unknown option '--weight_decay'; did you mean '--weight-decay'" train --weight_decay 0.1
 bad "--batch_size" "unknown option '--batch_size'; here it is '--batch'" train --batch_size=64
 bad "--num-workers" "unknown option '--num-workers': samples are read ahead" train --num-workers 4
+bad "one dash too few" "unknown option '-lr'; did you mean '--lr'" train -lr 0.1
+bad "behind a flag" "unknown option '-lr'; did you mean '--lr'" train --quiet -lr 0.1
+bad "behind a value" "unknown option '-lr'; did you mean '--lr'" train --epochs 3 -lr 0.1
+bad "and another name" "unknown option '-learning-rate'; here it is '--lr'" train -learning-rate=0.1
 bad "a bench knows them" "unknown option '--batch-size'; here it is '--batch'" bench --batch-size 8
 bad "and eval" "unknown option '--batch-size'; here it is '--batch'" eval run --batch-size 8
 bad "and data info" "unknown option '--max-seq-length'; here it is '--seq-len'" data info glyphs --max-seq-length 8
