@@ -74,6 +74,7 @@ static ls_status give_up(ls_status status, const char *directory, uint64_t step)
 ls_status ls_ckpt_begin(const char *run)
 {
 	char root[LS_CKPT_PATH];
+	LS_TRY(ls_path_make(run));
 	LS_TRY(ls_ckpt_root(root, run));
 	LS_TRY(ls_ckpt_prepare(run, root));
 	if (access(root, R_OK | W_OK | X_OK))
@@ -81,11 +82,12 @@ ls_status ls_ckpt_begin(const char *run)
 	return LS_OK;
 }
 
-ls_status ls_ckpt_save(const char *run, const ls_ckpt_content *content, int64_t keep)
+ls_status ls_ckpt_save(const char *run, ls_ckpt_content *content, int64_t keep)
 {
 	char root[LS_CKPT_PATH], temporary[LS_CKPT_PATH];
 	uint64_t step = content->progress.step;
 	LS_TRY(ls_ckpt_state_check(content));
+	LS_TRY(ls_params_fingerprint(content->table, content->params, content->buffers, &content->fingerprint));
 	LS_TRY(ls_ckpt_root(root, run));
 	LS_TRY(ls_ckpt_item_path(temporary, root, (ls_ckpt_item){ step, LS_CKPT_TEMPORARY }));
 	ls_status status = ls_ckpt_prepare(run, root);

@@ -4,7 +4,7 @@
  * Invariants
  *  1. RUN/ckpt/step-000000200/ holds model.safetensors (PyTorch names and shapes), optimizer.safetensors
  * ("exp_avg.NAME"
- *     ...) and state.json (progress, settings, xxh64 of the two files). It is written as a hidden sibling
+ *     ...) and state.json (progress, settings, fingerprint, xxh64 of the two files). It is written as a hidden sibling
  *     directory, synced, and renamed: a directory with that name is always whole.
  *  2. Older ones are removed only after the new one is in place; at least one whole checkpoint survives any crash.
  *  3. Loading verifies the checksums. A damaged newest checkpoint is reported (warning) and the one before is used. One
@@ -48,14 +48,15 @@ typedef struct ls_ckpt_content {
 	const ls_st_pair *notes;   /* (note_count) more of it */
 	size_t note_count;         /* at most LS_CKPT_NOTES */
 	const char *settings;      /* JSON object text: what the run was started with */
+	uint64_t fingerprint;      /* of params and buffers (ls_params_fingerprint); set by saving and loading */
 	const char *isa, *kernels; /* what computed it; NULL: not known */
 } ls_ckpt_content;
 
-/* Make RUN/ckpt and tidy it, before hours of training turn out to have nowhere to go. */
+/* Make RUN and RUN/ckpt and tidy it, before hours of training turn out to have nowhere to go. */
 ls_status ls_ckpt_begin(const char *run);
 
-/* Write RUN/ckpt/step-*, then prune to the newest `keep`. Nothing that existed is lost when this fails. */
-ls_status ls_ckpt_save(const char *run, const ls_ckpt_content *content, int64_t keep);
+/* Write RUN/ckpt/step-*, then prune to the newest `keep`. RUN must be there. Nothing that existed is lost when this fails. */
+ls_status ls_ckpt_save(const char *run, ls_ckpt_content *content, int64_t keep);
 
 /* Directory of the newest whole checkpoint. LS_ENOTFOUND: the run has none at all, and may start from the beginning;
  * LS_EFORMAT: there are some and all are damaged, so starting over would throw work away; LS_EUNSUPPORTED or LS_EIO: a

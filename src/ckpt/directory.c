@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/files.h"
 #include "base/grow.h"
@@ -134,9 +135,10 @@ static ls_status tidy(const char *root, ls_ckpt_item item)
 
 ls_status ls_ckpt_prepare(const char *run, const char *root)
 {
-	int fresh = !ls_path_exists(root);
+	int fresh = mkdir(root, 0777) == 0; /* and not the run's, which may have been moved: it must not come back */
 	ls_ckpt_list list;
-	LS_TRY(ls_path_make(root));
+	if (!fresh && (errno != EEXIST || !ls_path_is_directory(root)))
+		return ls_fail_errno(LS_EIO, "cannot make directory %s", root);
 	if (fresh)
 		LS_TRY(ls_path_sync(run));
 	LS_TRY(ls_ckpt_list_read(&list, root));

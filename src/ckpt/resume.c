@@ -261,6 +261,17 @@ release_model:
 	return status;
 }
 
+/* The files are what was written; this says that what was read from them is what was trained. */
+static ls_status check_fingerprint(const char *directory, const ls_ckpt_state *state, ls_ckpt_content *content)
+{
+	LS_TRY(ls_params_fingerprint(content->table, content->params, content->buffers, &content->fingerprint));
+	if (!state->has_fingerprint || state->fingerprint == content->fingerprint)
+		return LS_OK;
+	return ls_fail(LS_EFORMAT,
+		       "the parameters read from %s have the fingerprint %016" PRIx64 ", those saved had %016" PRIx64,
+		       directory, content->fingerprint, state->fingerprint);
+}
+
 ls_status ls_ckpt_load(const char *directory, ls_ckpt_content *content)
 {
 	checkpoint c;
@@ -270,6 +281,8 @@ ls_status ls_ckpt_load(const char *directory, ls_ckpt_content *content)
 		status = check_isa(directory, c.state.isa, content->isa);
 	if (status == LS_OK)
 		status = load_stores(&c, content);
+	if (status == LS_OK)
+		status = check_fingerprint(directory, &c.state, content);
 	if (status == LS_OK)
 		content->progress = c.state.progress;
 	checkpoint_close(&c);

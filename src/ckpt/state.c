@@ -115,8 +115,9 @@ static json_t *slots_json(const ls_ckpt_content *content)
 /* Steals `settings`. NULL when out of memory: json_pack() fails when a part is NULL. */
 static json_t *state_json(const ls_ckpt_content *content, const ls_ckpt_sum *files, json_t *settings)
 {
-	return json_pack("{s:i, s:s, s:s*, s:o, s:o, s:o, s:s*, s:s*, s:o}", "format", LS_CKPT_STATE_FORMAT, "lockstep",
-			 ls_version(), "model", content->model, "progress", progress_json(&content->progress), "files",
+	return json_pack("{s:i, s:s, s:s*, s:o, s:o, s:o, s:o, s:s*, s:s*, s:o}", "format", LS_CKPT_STATE_FORMAT,
+			 "lockstep", ls_version(), "model", content->model, "progress",
+			 progress_json(&content->progress), "fingerprint", hex_json(content->fingerprint), "files",
 			 files_json(files), "slots", slots_json(content), "isa", content->isa, "kernels",
 			 content->kernels, "settings", settings);
 }

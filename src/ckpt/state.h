@@ -2,10 +2,12 @@
  * state.h - state.json: where a run stands, what it was started with, and what its other files must look like.
  *
  *     {"format": 1, "lockstep": "0.1.0", "model": "resnet18",
- *      "progress": {"step": 200, ..., "loss_sum": 12.25, ...},
+ *      "progress": {"step": 200, ..., "loss_sum": 12.25, ...}, "fingerprint": "0123456789abcdef",
  *      "files": {"model.safetensors": {"bytes": 44730000, "xxh64": "0123456789abcdef"}, "optimizer.safetensors": ...},
  *      "slots": ["exp_avg", "exp_avg_sq"], "isa": "avx512", "kernels": "xsmm", "settings": {...}, "xxh64": "of all the
  * rest"}
+ *
+ * A file without "fingerprint" is of a version that did not write it.
  *
  * Reals are written with 17 significant digits, which give the same double back.
  */
@@ -37,6 +39,8 @@ typedef struct ls_ckpt_state {
 	const char **slot_names;
 	const char *settings;      /* JSON object */
 	const char *isa, *kernels; /* NULL: the file does not say */
+	int has_fingerprint;
+	uint64_t fingerprint;
 } ls_ckpt_state;
 
 /* Whether this content can be stored: numbers finite and in range, settings a JSON object. Cheap; before any writing.

@@ -49,6 +49,15 @@ static ls_status parse_files(ls_ckpt_state *state, const json_t *root, const cha
 	return LS_OK;
 }
 
+static ls_status parse_fingerprint(ls_ckpt_state *state, const json_t *root, const char *label)
+{
+	const json_t *value = json_object_get(root, "fingerprint");
+	state->has_fingerprint = value != NULL;
+	if (value && !parse_hex(value, &state->fingerprint))
+		return ls_fail(LS_EFORMAT, "%s: its fingerprint is not 16 hexadecimal digits", label);
+	return LS_OK;
+}
+
 static ls_status parse_slots(ls_ckpt_state *state, const json_t *root, const char *label)
 {
 	const json_t *slots = json_object_get(root, "slots");
@@ -121,6 +130,7 @@ static ls_status parse_root(ls_ckpt_state *state, json_t *root, const char *labe
 		return ls_fail(LS_EFORMAT, "%s: format %" PRId64 ", this version reads format %d", label,
 			       (int64_t)json_integer_value(format), LS_CKPT_STATE_FORMAT);
 	LS_TRY(parse_progress(state, root, label));
+	LS_TRY(parse_fingerprint(state, root, label));
 	LS_TRY(parse_files(state, root, label));
 	LS_TRY(parse_slots(state, root, label));
 	LS_TRY(parse_settings(state, root, label));

@@ -16,12 +16,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "metrics/append.h"
 #include "metrics/events.h"
+
+#define METRICS_FILE "metrics.jsonl"
 
 struct ls_metrics {
 	ls_append lines;
@@ -74,11 +77,39 @@ close_map:
 	return ls_file_map_end(&old, status);
 }
 
+static int is_line_of(const char *line, size_t bytes, const char *kind, uint64_t step)
+{
+	json_t *object = json_loadb(line, bytes, 0, NULL);
+	const char *has = json_string_value(json_object_get(object, "kind"));
+	json_t *at = json_object_get(object, "step");
+	int is = has && strcmp(has, kind) == 0 && json_is_integer(at) && (uint64_t)json_integer_value(at) == step;
+	json_decref(object);
+	return is;
+}
+
+ls_status ls_metrics_find(const char *run, const char *kind, uint64_t step, int *found)
+{
+	char path[4096];
+	ls_file_map map;
+	*found = 0;
+	LS_TRY(ls_path_join(path, sizeof path, run, METRICS_FILE));
+	if (!ls_path_exists(path))
+		return LS_OK;
+	LS_TRY(ls_file_map_open(&map, path));
+	const char *at = (const char *)map.data, *newline;
+	for (size_t left = map.bytes; left && !*found && (newline = memchr(at, '\n', left)); at = newline + 1) {
+		*found = is_line_of(at, (size_t)(newline - at), kind, step);
+		left -= (size_t)(newline + 1 - at);
+	}
+	ls_file_map_close(&map);
+	return LS_OK;
+}
+
 static ls_status open_lines(ls_metrics *metrics, const char *run, uint64_t resume_step)
 {
 	char path[4096];
 	LS_TRY(ls_path_make(run));
-	LS_TRY(ls_path_join(path, sizeof path, run, "metrics.jsonl"));
+	LS_TRY(ls_path_join(path, sizeof path, run, METRICS_FILE));
 	if (resume_step > 0)
 		LS_TRY(drop_later_lines(path, resume_step));
 	return ls_append_open(&metrics->lines, path, resume_step > 0 ? 0 : O_TRUNC);
@@ -142,13 +173,18 @@ static void put_number(FILE *to, double value)
 	fputs(text, to);
 }
 
+static void begin_line(FILE *to, double wall, const char *kind, uint64_t step)
+{
+	fputs("{\"kind\": ", to);
+	put_text(to, kind);
+	fprintf(to, ", \"step\": %llu, \"time\": %.3f", (unsigned long long)step, wall);
+}
+
 static ls_status write_line(ls_metrics *metrics, double wall, const char *kind, uint64_t step, const ls_metric *values,
 			    size_t count)
 {
 	FILE *to = metrics->lines.stream;
-	fputs("{\"kind\": ", to);
-	put_text(to, kind);
-	fprintf(to, ", \"step\": %llu, \"time\": %.3f", (unsigned long long)step, wall);
+	begin_line(to, wall, kind, step);
 	for (size_t i = 0; i < count; i++) {
 		fputs(", ", to);
 		put_text(to, values[i].name);
@@ -170,12 +206,54 @@ ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step
 	return ls_events_flush(metrics->events);
 }
 
+ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, uint64_t step, uint64_t fingerprint)
+{
+	if (!metrics)
+		return LS_OK;
+	begin_line(metrics->lines.stream, ls_clock_wall(), kind, step);
+	fprintf(metrics->lines.stream, ", \"fingerprint\": \"%016llx\"}\n", (unsigned long long)fingerprint);
+	return ls_append_commit(&metrics->lines);
+}
+
+/* What is written to a file that has lost its name can still be read through the descriptor. */
+static ls_status restore_lines(ls_append *lines, const char *path)
+{
+	char open_file[64];
+	ls_file_map map;
+	snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fileno(lines->stream));
+	LS_TRY(ls_file_map_open(&map, open_file));
+	ls_status status = ls_file_put(path, map.data, map.bytes);
+	ls_file_map_close(&map);
+	LS_TRY(status);
+	ls_append_close(lines);
+	return ls_append_open(lines, path, 0);
+}
+
+ls_status ls_metrics_restore(ls_metrics *metrics, const char *run, uint64_t step)
+{
+	char path[4096];
+	if (!metrics)
+		return LS_OK;
+	LS_TRY(ls_path_join(path, sizeof path, run, METRICS_FILE));
+	LS_TRY(restore_lines(&metrics->lines, path));
+	ls_events_close(metrics->events);
+	metrics->events = NULL;
+	return ls_events_open(&metrics->events, run, step);
+}
+
 /* Records are with the operating system already; this makes them outlast a power cut, like the checkpoint beside them.
  */
 ls_status ls_metrics_flush(ls_metrics *metrics)
 {
+	struct stat facts;
 	if (!metrics)
 		return LS_OK;
+	if (fstat(fileno(metrics->lines.stream), &facts) == 0 && facts.st_nlink == 0) {
+		char path[4096];
+		snprintf(path, sizeof path, "%s", metrics->lines.path);
+		ls_log_warning("%s was removed while the run goes on: it is written anew", path);
+		LS_TRY(restore_lines(&metrics->lines, path));
+	}
 	LS_TRY(ls_append_sync(&metrics->lines));
 	return ls_events_sync(metrics->events);
 }

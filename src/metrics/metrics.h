@@ -24,13 +24,27 @@ void ls_metrics_close(ls_metrics *metrics);
 /* One line {"kind": "step", "step": 200, "time": ..., "loss": ...} and one scalar "kind/loss" each in TensorBoard. */
 ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric *values,
 			    size_t count);
+/* One line {"kind": "checkpoint", "step": 200, "time": ..., "fingerprint": "0123456789abcdef"}; TensorBoard has no
+ * place for it. */
+ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, uint64_t step, uint64_t fingerprint);
 ls_status ls_metrics_flush(ls_metrics *metrics);
+
+/* Whether RUN/metrics.jsonl has a line of this kind for this step. */
+ls_status ls_metrics_find(const char *run, const char *kind, uint64_t step, int *found);
+
+/* The directory was removed under us and there is a new one: lines go on there, after those that the file had (it lives
+ * as long as it is open); TensorBoard's events begin anew behind `step`. */
+ls_status ls_metrics_restore(ls_metrics *metrics, const char *run, uint64_t step);
 
 /* RUN/run.json: settings (JSON object text), versions, machine, start time; published atomically. An existing one of a
  * resumed run keeps its fields and gains an entry in "resumes"; a damaged one is put aside with a warning. */
 ls_status ls_run_describe(const char *run, const char *settings, const char *kernels, const char *isa, int resumed);
 
-/* The settings (JSON object text, malloc'd) that run.json says the run was started with. */
-ls_status ls_run_settings(const char *run, char **out);
+/* "end" of run.json: the step after which the run ended in order, and the fingerprint of its parameters. */
+ls_status ls_run_conclude(const char *run, uint64_t step, uint64_t fingerprint);
+
+/* The settings (JSON object text, malloc'd) that run.json says the run was started with; with `last`, those it was last
+ * started or resumed with. */
+ls_status ls_run_settings(const char *run, int last, char **out);
 
 #endif

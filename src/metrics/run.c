@@ -2,7 +2,11 @@
  * run.c - run.json: what was run, with what, on what. Enough to tell, a year later, why two runs differ.
  *
  *     { "format": 1, "lockstep": "0.1.0", "compiler": "gcc 12.2.0", "started": "2026-01-31T12:00:00Z", "kernels":
- * "xsmm", "isa": "avx2", "settings": {...}, "machine": {...}, "resumes": [ the same fields, once for each resume ] }
+ * "xsmm", "isa": "avx2", "settings": {...}, "machine": {...}, "resumes": [ the same fields, once for each resume ],
+ *       "end": { "step": 200, "fingerprint": "0123456789abcdef", "time": "2026-01-31T12:30:00Z" } }
+ *
+ * "end" is of the last time that the run ended in order, complete or stopped: a run that goes on, or was killed since,
+ * is further than it says.
  *
  * Files without "format" are of versions before it was written and have the same fields. Fields that are not known here
  * stay as they are; a file of a later format is neither read nor replaced.
@@ -96,13 +100,15 @@ static ls_status load_existing(const char *path, json_t **out)
 	return LS_OK;
 }
 
-ls_status ls_run_settings(const char *run, char **out)
+ls_status ls_run_settings(const char *run, int last, char **out)
 {
 	char path[4096];
 	json_t *object = NULL;
 	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
 	LS_TRY(load(path, &object));
-	const json_t *settings = json_object_get(object, "settings");
+	const json_t *resumes = json_object_get(object, "resumes");
+	size_t count = last ? json_array_size(resumes) : 0;
+	const json_t *settings = json_object_get(count > 0 ? json_array_get(resumes, count - 1) : object, "settings");
 	char *text = json_is_object(settings) ? json_dumps(settings, JSON_REAL_PRECISION(17)) : NULL;
 	json_decref(object);
 	if (!text)
@@ -164,5 +170,20 @@ ls_status ls_run_describe(const char *run, const char *settings, const char *ker
 release:
 	json_decref(existing);
 	json_decref(start);
+	return status;
+}
+
+ls_status ls_run_conclude(const char *run, uint64_t step, uint64_t fingerprint)
+{
+	char path[4096];
+	json_t *object = NULL;
+	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
+	LS_TRY(load(path, &object));
+	json_t *end = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)step, "fingerprint",
+				json_sprintf("%016llx", (unsigned long long)fingerprint), "time", now_text());
+	ls_status status = json_object_set_new(object, "end", end) == 0
+				   ? publish(path, object)
+				   : ls_fail(LS_EMEMORY, "no memory to describe the end of the run");
+	json_decref(object);
 	return status;
 }

@@ -47,6 +47,30 @@ static void add_summary(const ls_study *study)
 	ls_grid_drop_empty(grid);
 }
 
+/* An earlier point of the study that ended with the same parameters after the same step; NULL: none. */
+static const ls_point *same_end(const ls_study *study, const ls_point *point)
+{
+	for (size_t l = 0; l < study->line_count; l++)
+		for (size_t i = 0; i < study->lines[l].count; i++) {
+			const ls_point *other = study->lines[l].points[i];
+			if (other == point)
+				return NULL;
+			if (other->end_step == point->end_step && !strcmp(other->fingerprint, point->fingerprint))
+				return other;
+		}
+	return NULL;
+}
+
+/* By which runs are compared, bit for bit. */
+static void add_fingerprint(const ls_study *study, const ls_point *point)
+{
+	const ls_point *same = study->runs ? same_end(study, point) : NULL;
+
+	if (point->fingerprint[0])
+		ls_page_item(study->page, "After step %" PRId64 ": parameters xxh64 %s%s%s", point->end_step,
+			     point->fingerprint, same ? ", the same bits as " : "", same ? ls_run_name(same) : "");
+}
+
 /* "lm6-198.38-1.648x, baseline: 120.7"; of several nodes "lm1:3, lm6:2-339.75-4.15x, baseline: 81.84". */
 static void add_heading(const ls_study *study, const ls_point *point)
 {
@@ -118,5 +142,6 @@ void ls_form_epochs(const ls_study *study)
 					point->job.model, ls_point_shape(study->page, &point->job), point->job.batch);
 			add_heading(study, point);
 			add_course(study, point);
+			add_fingerprint(study, point);
 		}
 }

@@ -123,6 +123,8 @@ static ls_status take_line(void *context, const ls_course_line *line, const json
 		return ls_point_add_rate(point, (ls_point_rate){ line->step, line->samples_per_s, line->loss });
 	if (!strcmp(line->kind, "epoch") || !strcmp(line->kind, "test"))
 		return ls_point_add_epoch(point, line);
+	if (!strcmp(line->kind, "end"))
+		ls_point_end(point, line);
 	return LS_OK;
 }
 

@@ -19,6 +19,7 @@ static const ls_field line_fields[] = {
 	LS_FIELD_GAP_OF(OF, tokens_per_s, 0, 1e15),
 	LS_FIELD_GAP_OF(OF, wait_s, 0, 1e9),
 	LS_FIELD_GAP_OF(OF, exposed_s, 0, 1e9),
+	LS_FIELD_MAYBE_OF(OF, fingerprint),
 };
 static const ls_field epoch_field[] = { LS_FIELD_WHOLE_OF(OF, epoch, 0, 1e9) };
 #undef OF
@@ -102,4 +103,10 @@ ls_status ls_point_add_epoch(ls_point *point, const ls_course_line *line)
 	if (isfinite(line->accuracy))
 		point->accuracy = line->accuracy;
 	return LS_OK;
+}
+
+void ls_point_end(ls_point *point, const ls_course_line *line)
+{
+	point->end_step = line->step;
+	memcpy(point->fingerprint, line->fingerprint, sizeof point->fingerprint);
 }

@@ -9,9 +9,10 @@
 #include "results/results.h"
 
 typedef struct ls_course_line {
-	char kind[16];       /* "step", "epoch", "test", or what a later version adds */
+	char kind[16];       /* "step", "epoch", "test", "checkpoint", "end", or what a later version adds */
 	int64_t step, epoch; /* epoch: of epochs and tests */
 	double loss, accuracy, seconds, samples_per_s, tokens_per_s, wait_s, exposed_s; /* NaN: it has none */
+	char fingerprint[LS_RESULTS_NAME]; /* of checkpoints and ends; "": it has none */
 } ls_course_line;
 
 /* `object` is the whole line. */
@@ -25,5 +26,8 @@ ls_status ls_course_read(const char *text, size_t bytes, const char *label, ls_c
  * lines. */
 ls_status ls_point_add_rate(ls_point *point, ls_point_rate rate);
 ls_status ls_point_add_epoch(ls_point *point, const ls_course_line *line);
+
+/* What the run ended with, from a line of that kind; the last one counts. */
+void ls_point_end(ls_point *point, const ls_course_line *line);
 
 #endif

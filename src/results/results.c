@@ -96,6 +96,8 @@ static const ls_field point_fields[] = {
 	REAL(gflop_per_s, 1e12),
 	REAL(peak_rss_bytes, 1e18),
 	REAL(accuracy, 1),
+	LS_FIELD_WHOLE_IF_OF(OF, end_step, 0, 1e15),
+	MAYBE(fingerprint),
 };
 #undef OF
 

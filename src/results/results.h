@@ -77,7 +77,9 @@ typedef struct ls_point {
 	double gflop_per_s;
 	double peak_rss_bytes;
 	double wall_s;
-	double accuracy; /* after the last epoch of training; 0: none */
+	double accuracy;                   /* after the last epoch of training; 0: none */
+	int64_t end_step;                  /* of training: the step it ended after, */
+	char fingerprint[LS_RESULTS_NAME]; /* and of its parameters then; "": not known */
 	size_t repeat_count, node_count, rate_count, epoch_count;
 	ls_point_repeat *repeats;
 	ls_point_node *nodes;

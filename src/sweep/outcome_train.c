@@ -107,6 +107,8 @@ static ls_status take_line(void *context, const ls_course_line *line, const json
 		return take_step(c, line, object);
 	if (!strcmp(line->kind, "epoch") || !strcmp(line->kind, "test"))
 		return ls_point_add_epoch(c->point, line);
+	if (!strcmp(line->kind, "end"))
+		ls_point_end(c->point, line);
 	return LS_OK;
 }
 

@@ -43,17 +43,17 @@ static ls_ckpt_content content_of(const ls_setup *s)
 				  .kernels = ls_gemm_backend() };
 }
 
-ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)
+ls_status ls_keep_gather(const ls_setup *s)
+{
+	return ls_handover_gather(s->trainer, s->layout.courier);
+}
+
+ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position, uint64_t *fingerprint)
 {
 	ls_ckpt_content content = content_of(s);
 	ls_weights_notes notes;
 	char *settings = NULL;
 
-	if (s->options->run == NULL)
-		return LS_OK;
-	LS_TRY(ls_handover_gather(s->trainer, s->layout.courier));
-	if (!ls_setup_is_first(s))
-		return LS_OK;
 	LS_TRY(ls_settings_to_json(s->options, hashes_of(s), &settings));
 	ls_status status = ls_weights_note(&notes, s->options, hashes_of(s));
 	content.notes = notes.pair;
@@ -64,6 +64,7 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position)
 		status = ls_ckpt_save(s->options->run, &content, s->options->keep);
 	ls_weights_notes_release(&notes);
 	free(settings);
+	*fingerprint = content.fingerprint;
 	return status;
 }
 
@@ -162,7 +163,7 @@ static ls_status start_again(const ls_setup *s, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
 	char *settings = NULL, *init = NULL;
-	ls_status status = ls_run_settings(o->run, &settings);
+	ls_status status = ls_run_settings(o->run, 0, &settings);
 
 	if (status == LS_EFORMAT)
 		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew",
@@ -188,6 +189,24 @@ static ls_status load_newest(const ls_setup *s, ls_ckpt_progress *position)
 	if (found == LS_ENOTFOUND)
 		return start_again(s, position);
 	return found == LS_OK ? load_checkpoint(s, checkpoint, position) : found;
+}
+
+ls_status ls_keep_restore(const ls_setup *s, ls_run_lock *lock)
+{
+	const ls_train_options *o = s->options;
+
+	if (ls_path_exists(o->run))
+		return ls_fail(
+			LS_EIO,
+			"the run directory %s was removed while the run went on, and something else has its name "
+			"now: this run's steps are not saved",
+			o->run);
+	ls_run_lock_drop(lock);
+	LS_TRY(ls_path_make(o->run));
+	LS_TRY(ls_run_lock_take(lock, o->run));
+	LS_TRY(ls_ckpt_begin(o->run));
+	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
+	return describe(s);
 }
 
 static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)

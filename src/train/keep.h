@@ -14,7 +14,13 @@
  * run directory only the weights are filled in. */
 ls_status ls_keep_begin(const ls_setup *setup, ls_run_lock *lock, ls_ckpt_progress *position);
 
-/* Write a checkpoint of the trainer at `position`; a no-op without a run directory. */
-ls_status ls_keep_save(const ls_setup *setup, const ls_ckpt_progress *position);
+/* A checkpoint in two parts: the first node gets what it takes from all nodes; and, alone, writes it. `fingerprint` is
+ * that of what was saved. */
+ls_status ls_keep_gather(const ls_setup *setup);
+ls_status ls_keep_save(const ls_setup *setup, const ls_ckpt_progress *position, uint64_t *fingerprint);
+
+/* The run directory was removed under the run: make it anew, for what can still be saved. Refused where something else
+ * has its name by now. Of the first node. */
+ls_status ls_keep_restore(const ls_setup *setup, ls_run_lock *lock);
 
 #endif

@@ -16,7 +16,7 @@
 static ls_status refuse(int fd, const char *run)
 {
 	char text[32] = "";
-	ssize_t length = pread(fd, text, sizeof(text) - 1, 0);
+	ssize_t length = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : 0;
 	long process = length > 0 ? strtol(text, NULL, 10) : 0;
 
 	if (process > 0)
@@ -31,22 +31,46 @@ static void sign(int fd)
 		dprintf(fd, "%ld\n", (long)getpid());
 }
 
-/* Between opening it and locking it another process may have withdrawn: then the name is free, or another file's. */
-static int is_still_there(int fd, const char *path)
+/* flags: AT_SYMLINK_NOFOLLOW, or 0 to follow links. */
+static int is_name_of(int fd, const char *path, int flags)
 {
 	struct stat held, named;
-	return fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
+	return fstat(fd, &held) == 0 && fstatat(AT_FDCWD, path, &named, flags) == 0 && held.st_dev == named.st_dev &&
 	       held.st_ino == named.st_ino;
 }
 
-/* *fd: locked, or -1 when the file was withdrawn meanwhile. */
+/* Its file names the process, unless it is gone. */
+static ls_status refuse_directory(const char *run, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ls_status status = refuse(fd, run);
+	if (fd >= 0)
+		close(fd);
+	return status;
+}
+
+static ls_status lock_directory(int *out, const char *run, const char *path)
+{
+	int fd = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return ls_fail_errno(LS_EIO, "cannot open the run directory %s", run);
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+		close(fd);
+		return refuse_directory(run, path);
+	}
+	*out = fd;
+	return LS_OK;
+}
+
+/* *fd: locked, or -1: between opening it and locking it another process has withdrawn, and the name is free or another
+ * file's. */
 static ls_status try_to_take(int *fd, const char *path, const char *run)
 {
 	LS_TRY(ls_file_open_own(fd, path, O_RDWR));
 	ls_status status = LS_OK;
 	if (flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		status = refuse(*fd, run);
-	if (status == LS_OK && is_still_there(*fd, path))
+	if (status == LS_OK && is_name_of(*fd, path, AT_SYMLINK_NOFOLLOW))
 		return LS_OK;
 	close(*fd);
 	*fd = -1;
@@ -59,20 +83,42 @@ ls_status ls_run_lock_take(ls_run_lock *lock, const char *run)
 	int fd = -1;
 
 	LS_TRY(ls_path_join(path, sizeof(path), run, LOCK_FILE));
-	for (int i = 0; fd < 0 && i < TRIES; i++)
-		LS_TRY(try_to_take(&fd, path, run));
-	if (fd < 0)
-		return ls_fail(LS_EIO, "%s is being taken and left by other trainers; try again", run);
+	LS_TRY(lock_directory(&lock->directory, run, path));
+	ls_status status = LS_OK;
+	for (int i = 0; status == LS_OK && fd < 0 && i < TRIES; i++)
+		status = try_to_take(&fd, path, run);
+	if (status == LS_OK && fd < 0)
+		status = ls_fail(LS_EIO, "%s is being taken and left by other trainers; try again", run);
+	if (status != LS_OK) {
+		ls_run_lock_drop(lock);
+		return status;
+	}
 	sign(fd);
 	lock->fd = fd;
 	return LS_OK;
+}
+
+ls_run_where ls_run_lock_where(const ls_run_lock *lock, const char *run, char *out, size_t size)
+{
+	char link[64];
+
+	out[0] = '\0';
+	if (lock->directory < 0 || is_name_of(lock->directory, run, 0))
+		return LS_RUN_THERE;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", lock->directory);
+	ssize_t length = readlink(link, out, size - 1);
+	out[length > 0 ? length : 0] = '\0';
+	if (length > 0 && is_name_of(lock->directory, out, 0))
+		return LS_RUN_MOVED;
+	out[0] = '\0'; /* the kernel adds " (deleted)" */
+	return LS_RUN_REMOVED;
 }
 
 void ls_run_lock_withdraw(ls_run_lock *lock, const char *run)
 {
 	char path[4096];
 	if (lock->fd >= 0 && ls_path_join(path, sizeof(path), run, LOCK_FILE) == LS_OK)
-		unlink(path); /* while it is held: see is_still_there() */
+		unlink(path); /* while it is held: see try_to_take() */
 	ls_run_lock_drop(lock);
 }
 
@@ -80,5 +126,7 @@ void ls_run_lock_drop(ls_run_lock *lock)
 {
 	if (lock->fd >= 0)
 		close(lock->fd);
-	lock->fd = -1;
+	if (lock->directory >= 0)
+		close(lock->directory);
+	lock->fd = lock->directory = -1;
 }

@@ -32,7 +32,7 @@ static ls_status of_beginning(ls_normalisation *out, const char *run)
 {
 	char *settings = NULL;
 
-	if (ls_run_settings(run, &settings) != LS_OK)
+	if (ls_run_settings(run, 0, &settings) != LS_OK)
 		return LS_OK;
 	ls_status status = ls_settings_get_normalisation(settings, run, out);
 	free(settings);

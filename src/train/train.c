@@ -1,7 +1,8 @@
 /*
  * train.c - the step loop: the one place where data, model, optimizer, checkpoints and metrics meet.
  *
- *     setup -> (resume) -> { step -> account -> watch -> (checkpoint) } -> epoch: checkpoint, evaluate -> ...
+ *     setup -> (resume, evaluate what is owed) -> { step -> account -> watch -> (checkpoint) }
+ *           -> epoch: checkpoint, evaluate -> ...
  *
  * `position` says where the next step is that is not accounted for. On one node that is the next one; on several the
  * step under way overlaps the end of the one before, until something needs whole weights and all nodes settle: then
@@ -58,8 +59,37 @@ typedef struct loop {
 	uint64_t tested_step; /* of the weights that `test` is about */
 	uint64_t saved_step;  /* of the newest checkpoint written or resumed from */
 	double started, first_step_s, last_loss;
-	double mark; /* when the last step was done */
+	double mark;        /* when the last step was done */
+	ls_run_where where; /* the run directory is; only the first node looks */
+	int restored;       /* made anew after it was removed */
+	const char *was;    /* its name before it was moved */
+	char place[4096];   /* and since */
 } loop;
+
+/* A run whose directory is not where it was ends with the step it is at: what it would write there, nobody would find.
+ */
+static void look_for_run(loop *l)
+{
+	const char *run = l->setup.options->run;
+
+	if (run == NULL || !ls_setup_is_first(&l->setup) || l->where != LS_RUN_THERE)
+		return;
+	l->where = ls_run_lock_where(&l->lock, run, l->place, sizeof(l->place));
+	if (l->where == LS_RUN_THERE)
+		return;
+	ls_log_warning("the run directory %s was %s%s while the run goes on: it ends here", run,
+		       l->where == LS_RUN_MOVED ? "moved to " : "removed", l->place);
+	l->was = run;
+	if (l->where == LS_RUN_MOVED)
+		l->setup.resolved.run = l->place;
+	else
+		l->saved_step = UINT64_MAX; /* no step is saved any more */
+}
+
+static int wants_to_end(const loop *l)
+{
+	return is_stopping() || l->where != LS_RUN_THERE;
+}
 
 static const char *what_is_kept(const loop *l)
 {
@@ -117,7 +147,7 @@ static ls_status account_apart(loop *l, double seconds, const ls_trainer_report 
 		return not_finite(l, loss);
 	}
 	advance(&l->position, r);
-	l->since.stops |= r->stops || is_stopping();
+	l->since.stops |= r->stops || wants_to_end(l);
 	l->since.leaves += r->leaves[layout->node];
 	l->since.seconds += r->node_s[layout->node];
 	LS_TRY(ls_feed_pass(&l->setup.feed));
@@ -225,7 +255,7 @@ static ls_status one_step(loop *l, int *last_in_epoch)
 	if (t->step == l->position.step)
 		l->mark = ls_clock_seconds();
 	ls_feed_begin(&l->setup.feed, &deal, last_in_epoch);
-	deal.wants_stop = is_stopping();
+	deal.wants_stop = wants_to_end(l);
 	if (deal.wants_stop && l->setup.layout.courier != NULL)
 		ls_courier_hurry(l->setup.layout.courier);
 	ls_tracing_begin_step(l->setup.tracing, t->step);
@@ -252,6 +282,38 @@ static ls_status look_at_weights(loop *l, int *usable)
 	return ls_collect_broadcast(l->setup.layout.courier, 0, usable, sizeof(*usable), "look at the weights");
 }
 
+static ls_status restore(loop *l)
+{
+	LS_TRY(ls_keep_restore(&l->setup, &l->lock));
+	LS_TRY(ls_metrics_restore(l->watch.metrics, l->setup.options->run, l->position.step));
+	l->restored = 1;
+	return LS_OK;
+}
+
+/* On the first node, which has all of it by now. */
+static ls_status write_checkpoint(loop *l)
+{
+	uint64_t fingerprint = 0;
+
+	if (l->where == LS_RUN_REMOVED && !l->restored)
+		LS_TRY(restore(l));
+	LS_TRY(ls_metrics_flush(l->watch.metrics)); /* what led to a checkpoint outlasts a power cut as it does */
+	LS_TRY(ls_keep_save(&l->setup, &l->position, &fingerprint));
+	return ls_watch_checkpoint(&l->watch, l->position.step, fingerprint);
+}
+
+/* Once more where the directory is by now, if it was moved or removed while it was written to. */
+static ls_status write_checkpoint_somewhere(loop *l)
+{
+	ls_run_where where = l->where;
+	ls_status status = write_checkpoint(l);
+
+	if (status == LS_OK || where != LS_RUN_THERE)
+		return status;
+	look_for_run(l);
+	return l->where == LS_RUN_THERE ? status : write_checkpoint(l);
+}
+
 /* A loss can still be finite when the weights it led to are useless: those must not replace a good checkpoint. */
 static ls_status save(loop *l)
 {
@@ -259,14 +321,17 @@ static ls_status save(loop *l)
 
 	if (l->setup.options->run == NULL)
 		return LS_OK;
+	look_for_run(l);
 	LS_TRY(look_at_weights(l, &usable));
 	if (!usable)
 		return ls_fail(LS_ENUMERIC, "the weights of step %llu (epoch %llu) give no finite loss: %s; " DIVERGED,
 			       (unsigned long long)l->position.step,
 			       (unsigned long long)epoch_of_last_step(&l->position) + 1, what_is_kept(l));
-	LS_TRY(ls_keep_save(&l->setup, &l->position));
+	LS_TRY(ls_keep_gather(&l->setup));
+	if (ls_setup_is_first(&l->setup))
+		LS_TRY(write_checkpoint_somewhere(l));
 	l->saved_step = l->position.step;
-	return ls_metrics_flush(l->watch.metrics);
+	return LS_OK;
 }
 
 /* The weights as they are now, on all nodes. Somebody who wants to stop does not wait for it: then l->test stays as it
@@ -306,7 +371,7 @@ static ls_status rescue(loop *l, ls_status status)
 		return status;
 	snprintf(why, sizeof(why), "%s", ls_last_error());
 	if (l->saved_step != l->position.step) {
-		if (!ls_trainer_finite(t) || ls_keep_save(&l->setup, &l->position) != LS_OK)
+		if (!ls_trainer_finite(t) || write_checkpoint_somewhere(l) != LS_OK)
 			return ls_fail(status, "%s; %s", why, what_is_kept(l));
 		l->saved_step = l->position.step;
 	}
@@ -344,10 +409,35 @@ static ls_status end_epoch(loop *l)
 	return LS_OK;
 }
 
+/* Steps between two looks for the run directory; each costs a call of stat(). */
+enum { LOOK_EVERY = 16 };
+
 /* On one node at once; on several all end after the same step. */
 static int ends_here(const loop *l)
 {
-	return l->setup.layout.nodes == 1 ? is_stopping() : l->stops;
+	return l->setup.layout.nodes == 1 ? wants_to_end(l) : l->stops;
+}
+
+/* The run ended between an epoch's checkpoint and the record of its test: the first node has the records. At the end of
+ * a run finish() tests in any case. */
+static ls_status evaluate_owed(loop *l)
+{
+	const ls_ckpt_progress *p = &l->position;
+	const ls_setup *s = &l->setup;
+	int owed = p->step > 0 && p->step < s->total_steps && p->epoch_step == 0 && !l->watch.has_test;
+
+	if (!s->options->resume || s->evaluator == NULL || p->epoch % (uint64_t)s->options->eval_every != 0)
+		return LS_OK;
+	LS_TRY(ls_collect_broadcast(s->layout.courier, 0, &owed, sizeof(owed), "evaluation that is owed"));
+	if (!owed)
+		return LS_OK;
+	if (ls_setup_is_first(s))
+		ls_log_note("epoch %llu was not tested before the run ended: testing it now",
+			    (unsigned long long)p->epoch); /* people count from 1 */
+	LS_TRY(evaluate(l, p->epoch - 1));
+	if (is_tested(l))
+		ls_watch_test_line(&l->watch, &l->test);
+	return LS_OK;
 }
 
 static ls_status run_steps(loop *l)
@@ -356,6 +446,8 @@ static ls_status run_steps(loop *l)
 
 	while (l->position.step < l->setup.total_steps && !ends_here(l)) {
 		LS_TRY(one_step(l, &last));
+		if (is_due(LOOK_EVERY, l->position.step))
+			look_for_run(l);
 		if (l->setup.trainer->step != l->position.step)
 			continue;
 		if (ls_tracing_is_due(l->setup.tracing, 0))
@@ -378,7 +470,10 @@ static ls_status finish(loop *l)
 
 	if (p->loss_samples > 0)
 		l->last_loss = p->loss_sum / (double)p->loss_samples;
-	if (l->saved_step != p->step)
+	look_for_run(l);
+	int unsaved = l->saved_step != p->step;
+	LS_TRY(ls_collect_broadcast(l->setup.layout.courier, 0, &unsaved, sizeof(unsaved), "last checkpoint"));
+	if (unsaved)
 		LS_TRY(save(l));
 	if (p->step < l->setup.total_steps || l->setup.evaluator == NULL || is_tested(l))
 		return LS_OK;
@@ -386,6 +481,34 @@ static ls_status finish(loop *l)
 	if (is_tested(l))
 		ls_watch_test_line(&l->watch, &l->test);
 	return LS_OK;
+}
+
+/* A run whose directory was moved or removed has saved what it could, and fails: on all nodes, for the same reason. */
+static ls_status report_place(loop *l)
+{
+	ls_run_where where = l->where;
+	const char *run = l->setup.options->run;
+	unsigned long long step = l->position.step;
+
+	LS_TRY(ls_collect_broadcast(l->setup.layout.courier, 0, &where, sizeof(where), "place of the run"));
+	if (where == LS_RUN_THERE)
+		return LS_OK;
+	l->together = 1;
+	if (!ls_setup_is_first(&l->setup))
+		return ls_fail(LS_EIO, "the run directory was %s while the run went on: stopped after step %llu",
+			       where == LS_RUN_MOVED ? "moved" : "removed", step);
+	if (where == LS_RUN_MOVED)
+		return ls_fail(
+			LS_EIO,
+			"the run directory %s was moved to %s while the run went on: stopped after step %llu, which "
+			"is saved there; continue with --run %s --resume",
+			l->was, run, step, run);
+	return ls_fail(
+		LS_EIO,
+		"the run directory %s was removed while the run went on: stopped after step %llu; the directory "
+		"was made anew with run.json, metrics.jsonl and a checkpoint of that step, earlier checkpoints are "
+		"lost; continue with --run %s --resume",
+		run, step, run);
 }
 
 static ls_status report(loop *l, ls_train_result *result)
@@ -404,6 +527,8 @@ static ls_status report(loop *l, ls_train_result *result)
 					     .test_accuracy = is_tested(l) ? l->test.accuracy : NAN,
 					     .samples_per_s = ls_rate_median(&l->watch.rate),
 					     .first_step_s = l->first_step_s };
+	LS_TRY(ls_watch_conclude(&l->watch, l->position.step, fingerprint));
+	LS_TRY(report_place(l));
 	if (l->position.step >= l->setup.total_steps) {
 		if (is_tested(l) && !isfinite(l->test.loss))
 			return ls_fail(LS_ENUMERIC,
@@ -438,6 +563,7 @@ static ls_status run(loop *l, ls_train_result *result)
 		LS_TRY(ls_setup_feed(&l->setup, l->position.epoch, l->position.epoch_step,
 				     l->setup.total_steps - l->position.step));
 	LS_TRY(ls_watch_begin(&l->watch, &l->setup, l->position.step));
+	LS_TRY(evaluate_owed(l));
 	LS_TRY(rescue(l, run_steps(l)));
 	LS_TRY(rescue(l, finish(l)));
 	LS_TRY(ls_collect_meet(l->setup.layout.courier, "end of the run")); /* others may still need our letters */

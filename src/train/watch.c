@@ -10,7 +10,12 @@ ls_status ls_watch_begin(ls_watch *w, const ls_setup *setup, uint64_t first_step
 	*w = (ls_watch){ .setup = setup, .epoch_start = ls_clock_seconds(), .first_step = first_step };
 	if (!ls_setup_is_first(setup))
 		return LS_OK;
-	LS_TRY(ls_metrics_open(&w->metrics, setup->options->run, first_step));
+	const char *run = setup->options->run;
+	if (run != NULL && setup->options->resume) {
+		LS_TRY(ls_metrics_find(run, "test", first_step, &w->has_test));
+		LS_TRY(ls_metrics_find(run, "end", first_step, &w->has_end));
+	}
+	LS_TRY(ls_metrics_open(&w->metrics, run, first_step));
 	w->progress = ls_progress_begin();
 	return LS_OK;
 }
@@ -162,7 +167,7 @@ void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test
 	w->epoch_start = ls_clock_seconds();
 }
 
-void ls_watch_test_line(const ls_watch *w, const ls_eval_result *test)
+void ls_watch_test_line(ls_watch *w, const ls_eval_result *test)
 {
 	char text[160];
 
@@ -170,6 +175,23 @@ void ls_watch_test_line(const ls_watch *w, const ls_eval_result *test)
 		return;
 	describe_test(text, sizeof(text), test);
 	ls_log_line("T%s", text + 1);
+	w->epoch_start = ls_clock_seconds();
+}
+
+ls_status ls_watch_checkpoint(ls_watch *w, uint64_t step, uint64_t fingerprint)
+{
+	return ls_metrics_record_fingerprint(w->metrics, "checkpoint", step, fingerprint);
+}
+
+/* A run that was complete already when it was resumed has said so. */
+ls_status ls_watch_conclude(ls_watch *w, uint64_t step, uint64_t fingerprint)
+{
+	if (w->metrics == NULL)
+		return LS_OK;
+	if (!w->has_end || step != w->first_step)
+		LS_TRY(ls_metrics_record_fingerprint(w->metrics, "end", step, fingerprint));
+	LS_TRY(ls_metrics_flush(w->metrics));
+	return ls_run_conclude(w->setup->options->run, step, fingerprint);
 }
 
 ls_status ls_watch_test(ls_watch *w, uint64_t step, uint64_t epoch, const ls_eval_result *test)
@@ -181,6 +203,8 @@ ls_status ls_watch_test(ls_watch *w, uint64_t step, uint64_t epoch, const ls_eva
 			       { "token_loss", test->token_loss },
 			       { "token_accuracy", test->token_accuracy } };
 
+	if (w->has_test && step == w->first_step)
+		return LS_OK;
 	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, test->picks > 0 ? 6 : 4));
 	return ls_metrics_flush(w->metrics);
 }

@@ -19,6 +19,7 @@ typedef struct ls_watch {
 	ls_rate rate, tokens;        /* of samples; of tokens, where there are any */
 	double epoch_start, epoch_s; /* when it began; how long its training took */
 	uint64_t first_step;         /* of this process */
+	int has_test, has_end;       /* there are records of that step already */
 } ls_watch;
 
 ls_status ls_watch_begin(ls_watch *watch, const ls_setup *setup, uint64_t first_step);
@@ -32,10 +33,14 @@ ls_status ls_watch_epoch(ls_watch *watch, const ls_ckpt_progress *at);
 
 /* The line of an epoch, after its evaluation; `test` may be NULL. People count epochs from 1, files from 0. */
 void ls_watch_epoch_line(ls_watch *watch, uint64_t epoch, const ls_eval_result *test);
-/* The line of an evaluation that no epoch's end brought about. */
-void ls_watch_test_line(const ls_watch *watch, const ls_eval_result *test);
+/* The line of an evaluation that no epoch's end brought about. The epoch that is under way begins behind it. */
+void ls_watch_test_line(ls_watch *watch, const ls_eval_result *test);
 
-/* Keep an evaluation of the weights of `step`. */
+/* Keep the fingerprint of what was saved as a checkpoint of `step`, and of what the run ended with. */
+ls_status ls_watch_checkpoint(ls_watch *watch, uint64_t step, uint64_t fingerprint);
+ls_status ls_watch_conclude(ls_watch *watch, uint64_t step, uint64_t fingerprint);
+
+/* Keep an evaluation of the weights of `step`, unless there is a record of it. */
 ls_status ls_watch_test(ls_watch *watch, uint64_t step, uint64_t epoch, const ls_eval_result *test);
 
 #endif

@@ -47,6 +47,65 @@ run small_train --resume
 ok "resume without a run directory is a mistake" test "$status" != 0
 like "that is explained" "$err" "--run"
 
+# Tests are recorded once, wherever the run stopped: each epoch's, and the last step's.
+tests_of() { # RUN: step, epoch, loss and accuracy of each test
+	python3 -c 'import json, sys
+for line in map(json.loads, open(sys.argv[1])):
+    if line["kind"] == "test":
+        print(line["step"], line["epoch"], line["loss"], line["accuracy"])' "$1/metrics.jsonl"
+}
+run small_train --steps 40 --run runs/tests
+tested=$(tests_of runs/tests)
+is "a run has a test an epoch and one at its end" "$(cut -d ' ' -f 1,2 <<<"$tested" | tr '\n' ,)" "16 0,32 1,40 2,"
+for devices in 1 2; do
+	# killed between the checkpoint and the record of its test: as if that had not been written
+	run small_train --steps 16 --run "runs/owed$devices"
+	sed -i '/"kind": "test"/d' "runs/owed$devices/metrics.jsonl"
+	run small_train --steps 40 --run "runs/owed$devices" --resume --devices $devices --leaf 64 --global-batch 64
+	is "a test that is owed is made up for, on $devices" "$(tests_of "runs/owed$devices")" "$tested"
+	like "and said, on $devices" "$err" "epoch 1 was not tested before the run ended"
+done
+run small_train --steps 16 --run runs/once
+run small_train --steps 40 --run runs/once --resume
+is "a test that is recorded is not made again" "$(tests_of runs/once)" "$tested"
+unlike "nor said to be owed" "$err" "not tested"
+run small_train --steps 40 --run runs/once --resume
+is "nor at the end of a run that is complete" "$(tests_of runs/once)" "$tested"
+like "which tells its accuracy all the same" "$out" "test accuracy: 0\."
+sed -i '/"step": 40,/d' runs/once/metrics.jsonl
+run small_train --steps 40 --run runs/once --resume
+is "unless it was killed before that" "$(tests_of runs/once)" "$tested"
+run small_train --steps 16 --run runs/untested
+sed -i '/"kind": "test"/d' runs/untested/metrics.jsonl
+run small_train --steps 40 --run runs/untested --resume --eval-every 2
+is "a test that was not wanted is not owed" "$(tests_of runs/untested | cut -d ' ' -f 1 | tr '\n' ,)" "32,40,"
+
+# The same with a kill: an evaluation that takes long begins when the checkpoint is there.
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 2000000 --batch 64 --devices 1 --schedule constant \
+	--steps 40 --run runs/killed >killed.out 2>&1 &
+pid=$!
+wait_for 60 test -d runs/killed/ckpt/step-000000016
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+is "a run killed during a test has no record of it" "$(tests_of runs/killed)" ""
+run small_train --steps 40 --run runs/killed --resume
+is "and a resumed one has all" "$(tests_of runs/killed)" "$tested"
+
+# The fingerprint is in every file a run writes.
+run small_train --steps 20 --run runs/named
+print=$(fingerprint "$out")
+ok "run.json has the fingerprint" json runs/named/run.json "o['end']['step'] == 20 and o['end']['fingerprint'] == '$print'"
+ok "metrics.jsonl, too" json runs/named/metrics.jsonl \
+	"[(l['step'], l['fingerprint']) for l in o if l['kind'] == 'end'] == [(20, '$print')]"
+ok "and the checkpoint" json runs/named/ckpt/step-000000020/state.json "o['fingerprint'] == '$print'"
+ok "each checkpoint has a record" json runs/named/metrics.jsonl "[l['step'] for l in o if l['kind'] == 'checkpoint'] == [16, 20]"
+run small_train --steps 20 --run runs/named --resume
+run small_train --steps 25 --run runs/named --resume
+ok "an end is recorded once" json runs/named/metrics.jsonl "[l['step'] for l in o if l['kind'] == 'end'] == [20, 25]"
+ok "run.json has the last" json runs/named/run.json "o['end']['step'] == 25 and o['end']['fingerprint'] == '$(fingerprint "$out")'"
+run "$LOCKSTEP" eval runs/named
+is "eval prints the same" "$(fingerprint "$out")" "$(python3 -c 'import json; print(json.load(open("runs/named/run.json"))["end"]["fingerprint"])')"
+
 # A damaged newest checkpoint is noticed, and the one before is used.
 run small_train --steps 20 --run runs/damaged --ckpt-every 10
 printf 'x' | dd of=runs/damaged/ckpt/step-000000020/model.safetensors bs=1 seek=5000 conv=notrunc 2>/dev/null

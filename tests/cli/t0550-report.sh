@@ -117,6 +117,14 @@ rm torn/metrics.jsonl
 has "a run that has only begun" "$(markdown torn)" '^- torn: not run yet, the run has no rate and no epoch yet$'
 ok "a run of lockstep train" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run real
 has "is reported" "$(markdown real)" '^- Epoch 2 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
+ok "the same run on two devices" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run twin \
+	--devices 2 --leaf 64 --global-batch 128
+ok "and on one" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run single --devices 1 --leaf 64 \
+	--global-batch 128
+out=$(markdown single twin)
+print=$(python3 -c 'import json; print(json.load(open("single/run.json"))["end"]["fingerprint"])')
+like "the page has the fingerprint of a run" "$out" "^- After step 10: parameters xxh64 $print$"
+like "and says that two are the same" "$out" "^- After step 10: parameters xxh64 $print, the same bits as (single|twin)$"
 ok "a run that ends in its first epoch" "$LOCKSTEP" train --model cnn --data glyphs --samples 6000 --test-samples 100 --steps 6 \
 	--log-every 2 --run short
 has "has the rate it logged" "$(markdown short)" '^\| short \| cnn .*\| [0-9.]+ +\| [0-9.]+ +\| [0-9.]+ +\|$'

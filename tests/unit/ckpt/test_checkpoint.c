@@ -61,8 +61,12 @@ static void layout_does_not_show(void **state)
 	model m, other;
 	model_init(&m, 4, 1, 3);
 	model_init(&other, 16, 0, 3);
-	assert_int_equal(model_save(&m, join(one, s->path, "one"), 7, 1), LS_OK);
-	assert_int_equal(model_save(&other, join(two, s->path, "two"), 7, 1), LS_OK);
+	assert_int_equal(model_save(&m, join(one, s->path, "one"), 7, 1), LS_EIO); /* a run that was removed stays so */
+	assert_false(ls_path_exists(one));
+	assert_int_equal(ls_ckpt_begin(one), LS_OK);
+	assert_int_equal(ls_ckpt_begin(join(two, s->path, "two")), LS_OK);
+	assert_int_equal(model_save(&m, one, 7, 1), LS_OK);
+	assert_int_equal(model_save(&other, two, 7, 1), LS_OK);
 	static const char *const files[] = { "model.safetensors", "optimizer.safetensors", "state.json" };
 	for (int i = 0; i < 3; i++) {
 		char name[64];

@@ -105,12 +105,12 @@ static void test_refusals(void **state)
 	fputs("{\"lockstep\": ", stream);
 	fclose(stream);
 	char *settings = NULL;
-	assert_int_equal(ls_run_settings(run, &settings), LS_EFORMAT);
+	assert_int_equal(ls_run_settings(run, 0, &settings), LS_EFORMAT);
 	assert_non_null(strstr(ls_last_error(), "run.json"));
 	ls_log_set_level(LS_LOG_ERROR);
 	describe("{\"lr\": 0.125}", 1); /* damage does not stop a run from going on */
 	ls_log_set_level(LS_LOG_INFO);
-	assert_int_equal(ls_run_settings(run, &settings), LS_OK);
+	assert_int_equal(ls_run_settings(run, 0, &settings), LS_OK);
 	assert_string_equal(settings, "{\"lr\": 0.125}");
 	free(settings);
 	char *text = scratch_read(scratch_path("run/run.json.aside"), &bytes);
@@ -133,7 +133,7 @@ static void test_later_format(void **state)
 	fclose(stream);
 	assert_int_equal(ls_run_describe(run, "{\"lr\": 1}", "xsmm", "avx2", 1), LS_EUNSUPPORTED);
 	assert_non_null(strstr(ls_last_error(), "later version"));
-	assert_int_equal(ls_run_settings(run, &settings), LS_EUNSUPPORTED);
+	assert_int_equal(ls_run_settings(run, 0, &settings), LS_EUNSUPPORTED);
 	char *text = scratch_read(scratch_path("run/run.json"), &bytes);
 	assert_string_equal(text, later);
 	free(text);

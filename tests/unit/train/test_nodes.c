@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "base/log.h"
@@ -185,6 +186,86 @@ static void test_resume_elsewhere(void **state)
 	assert_int_equal(together(&o, 3, one), expected);
 }
 
+/* Lines of metrics.jsonl that hold `part`; with `drop` they are taken out. */
+static int count_lines(const char *run, const char *part, int drop)
+{
+	char path[700], kept[8192] = "", line[1024];
+	int count = 0;
+	snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+	FILE *stream = fopen(path, "r");
+	assert_non_null(stream);
+	while (fgets(line, sizeof line, stream)) {
+		int has = strstr(line, part) != NULL;
+		count += has;
+		if (!has)
+			strncat(kept, line, sizeof kept - strlen(kept) - 1);
+	}
+	fclose(stream);
+	if (drop)
+		assert_int_equal(ls_file_put(path, kept, strlen(kept)), LS_OK);
+	return count;
+}
+
+/* Killed between an epoch's checkpoint and the record of its test: all nodes test when they are resumed, once. */
+static void test_owed_evaluation(void **state)
+{
+	const int one[] = { 1, 1, 1 };
+	char directory[600];
+	ls_train_options o = job("mlp");
+
+	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
+	o.run = directory;
+	o.steps = 3; /* an epoch */
+	together(&o, 2, one);
+	assert_int_equal(count_lines(directory, "\"kind\": \"test\", \"step\": 3,", 1), 1);
+	o.resume = 1;
+	o.steps = 4;
+	together(&o, 3, one);
+	assert_int_equal(count_lines(directory, "\"kind\": \"test\", \"step\": 3,", 0), 1);
+	o.steps = 6;
+	together(&o, 2, one);
+	together(&o, 2, one); /* is complete */
+	assert_int_equal(count_lines(directory, "\"kind\": \"test\", \"step\": 3,", 0), 1);
+	assert_int_equal(count_lines(directory, "\"kind\": \"test\", \"step\": 6,", 0), 1);
+	assert_int_equal(count_lines(directory, "\"kind\": \"end\", \"step\": 6,", 0), 1);
+}
+
+static void *move_when_saved(void *argument)
+{
+	const char *run = argument;
+	char saved[700], to[700];
+	snprintf(saved, sizeof saved, "%s/ckpt/step-000000006", run);
+	snprintf(to, sizeof to, "%s-elsewhere", run);
+	while (!ls_path_exists(saved))
+		usleep(1000);
+	assert_int_equal(rename(run, to), 0);
+	return NULL;
+}
+
+/* The first node's directory is moved away: all nodes end, after the same step, which is saved where it is now. */
+static void test_moved_directory(void **state)
+{
+	node nodes[2];
+	char directory[600], saved[700];
+	pthread_t mover;
+
+	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
+	memset(nodes, 0, sizeof nodes);
+	nodes[0].options = nodes[1].options = job("mlp");
+	nodes[0].options.run = nodes[1].options.run = directory;
+	nodes[0].options.steps = nodes[1].options.steps = 1000000000;
+	assert_int_equal(pthread_create(&mover, NULL, move_when_saved, directory), 0);
+	run_nodes(nodes, 2);
+	pthread_join(mover, NULL);
+	assert_int_equal(nodes[0].gang.status, LS_EIO);
+	assert_int_equal(nodes[1].gang.status, LS_EIO);
+	assert_non_null(strstr(nodes[0].gang.message, "was moved to"));
+	assert_int_equal(nodes[0].result.steps, nodes[1].result.steps);
+	snprintf(saved, sizeof saved, "%s-elsewhere/ckpt/step-%09lld", directory, (long long)nodes[0].result.steps);
+	assert_true(ls_path_exists(saved));
+	assert_false(ls_path_exists(directory));
+}
+
 static void expect_refusal(node *nodes, int count, const char *part)
 {
 	run_nodes(nodes, count);
@@ -322,6 +403,8 @@ int main(void)
 		cmocka_unit_test(test_same_bits),
 		cmocka_unit_test(test_same_evaluation),
 		cmocka_unit_test_setup_teardown(test_resume_elsewhere, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_owed_evaluation, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_moved_directory, make_directory, remove_directory),
 		cmocka_unit_test(test_differences_are_refused),
 		cmocka_unit_test(test_other_texts_are_refused),
 		cmocka_unit_test(test_one_end_for_all),
