@@ -12,7 +12,8 @@
 
 /* Join with one '/'; fails when it does not fit `size`. */
 ls_status ls_path_join(char *out, size_t size, const char *directory, const char *name);
-ls_status ls_path_make(const char *directory); /* mkdir -p */
+ls_status ls_path_make(const char *directory);                        /* mkdir -p */
+ls_status ls_path_absolute(char *out, size_t size, const char *path); /* of the working directory, links not followed */
 int ls_path_exists(const char *path);
 int ls_path_is_directory(const char *path);
 ls_status ls_path_sync(const char *directory); /* fsync a directory, so that a rename in it lasts */

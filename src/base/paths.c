@@ -21,6 +21,18 @@ ls_status ls_path_join(char *out, size_t size, const char *directory, const char
 	return LS_OK;
 }
 
+ls_status ls_path_absolute(char *out, size_t size, const char *path)
+{
+	char here[4096];
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	if (path[0] == '/')
+		return ls_path_join(out, size, "", path);
+	if (!getcwd(here, sizeof here))
+		return ls_fail_errno(LS_EIO, "cannot find out the working directory");
+	return ls_path_join(out, size, here, strcmp(path, ".") == 0 ? "" : path);
+}
+
 /* Make `part`, which is `whole` or a parent of it. */
 static ls_status make_one(const char *part, const char *whole)
 {

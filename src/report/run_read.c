@@ -51,6 +51,18 @@ static void take_text(char *out, size_t size, const json_t *object, const char *
 		out[size - 1] = '\0'; /* no part of a character */
 }
 
+/* Data may be a path, as long as it likes: its last part. */
+static void take_folder(char *out, size_t size, const char *path)
+{
+	const char *end = path ? path + strlen(path) : NULL, *from;
+	while (end && end > path + 1 && end[-1] == '/')
+		end--;
+	for (from = end; from && from > path && from[-1] != '/';)
+		from--;
+	if (from && from > path && (size_t)(end - from) < size)
+		snprintf(out, size, "%.*s", (int)(end - from), from);
+}
+
 static void take_machine(ls_results_machine *machine, const json_t *object)
 {
 	take_text(machine->host, sizeof machine->host, object, "hostname");
@@ -95,7 +107,8 @@ static ls_status take_run(ls_point *point, ls_results_machine *machine, const js
 		return ls_fail(LS_EFORMAT, "%s: not the object that describes a run", label);
 	const json_t *given = json_object_get(root, "settings");
 	LS_TRY(ls_fields_read(&at, setting_fields, LS_COUNT(setting_fields), given, &s));
-	take_text(s.data, sizeof s.data, given, "data"); /* may be the name of a folder, as long as it likes */
+	take_text(s.data, sizeof s.data, given, "data");
+	take_folder(s.data, sizeof s.data, json_string_value(json_object_get(given, "data")));
 	take_text(s.optimizer, sizeof s.optimizer, given, "optimizer");
 	LS_TRY(ls_fields_read(&top, version_fields, LS_COUNT(version_fields), root, machine));
 	take_machine(machine, json_object_get(root, "machine"));

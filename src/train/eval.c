@@ -20,6 +20,7 @@
 #include "train/model.h"
 #include "train/normalisation.h"
 #include "train/outputs.h"
+#include "train/sample_hash.h"
 #include "train/settings.h"
 #include "train/vocabulary.h"
 #include "train/weights.h"
@@ -190,6 +191,22 @@ static void warn_of_idle_options(const evaluation *e)
 	ls_effects_warn(&run);
 }
 
+/* Accuracies are compared with the run's own. */
+static ls_status check_data(const evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	uint64_t was = ls_settings_get_test_hash(e->stored.owner), now = 0;
+
+	if (e->own_set == NULL || o->data != NULL || o->samples != 0 || was == 0)
+		return LS_OK;
+	LS_TRY(ls_sample_hash(e->own_set, &now));
+	if (now != was)
+		ls_log_warning("the test set of %s has changed since the run: its samples are not those that it was "
+			       "tested on (hash %016llx, now %016llx)",
+			       e->settings.data, (unsigned long long)was, (unsigned long long)now);
+	return LS_OK;
+}
+
 static ls_status build_graph(evaluation *e)
 {
 	const ls_dataset_info *info = ls_dataset_describe(e->set);
@@ -290,6 +307,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(count_classes(e));
 	LS_TRY(ls_normalisation_of_weights(&e->normalisation, e->weights.file));
 	LS_TRY(open_data(e));
+	LS_TRY(check_data(e));
 	LS_TRY(build_graph(e));
 	warn_of_idle_options(e);
 	LS_TRY(load(e));

@@ -7,9 +7,10 @@
 #include "base/isa.h"
 #include "data/dataset.h"
 #include "exchange/collect.h"
+#include "train/sample_hash.h"
 #include "train/settings.h"
 
-enum { VERSION = 64, NAME = 32, SETTINGS = 16 * 1024, PROBES = 8, MESSAGE = 500 };
+enum { VERSION = 64, NAME = 32, SETTINGS = 16 * 1024, MESSAGE = 500 };
 
 /* What a node has. */
 typedef struct hello {
@@ -92,61 +93,6 @@ ls_status ls_hello_all_well(ls_courier *courier, ls_status mine)
 	return status;
 }
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
-{
-	const unsigned char *at = bytes;
-	for (size_t i = 0; i < count; i++)
-		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
-static ls_status hash_image(const ls_dataset *set, uint64_t index, void *room, uint64_t *hash)
-{
-	size_t values = ls_dataset_values(ls_dataset_describe(set));
-	int32_t label = 0;
-
-	LS_TRY(ls_dataset_read(set, index, room, &label));
-	*hash = mix(mix(*hash, room, values * sizeof(float)), &label, sizeof(label));
-	return LS_OK;
-}
-
-static ls_status hash_text(const ls_dataset *set, uint64_t index, int32_t *room, uint64_t *hash)
-{
-	const ls_dataset_info *info = ls_dataset_describe(set);
-	ls_text_sample s = { .tokens = room,
-			     .segments = room + info->tokens_max,
-			     .places = room + 2 * info->tokens_max,
-			     .targets = room + 2 * info->tokens_max + info->picks_max };
-
-	LS_TRY(ls_dataset_read_text(set, index, 0, &s));
-	*hash = mix(*hash, s.tokens, (size_t)s.length * sizeof(int32_t));
-	*hash = mix(*hash, s.segments, (size_t)s.length * sizeof(int32_t));
-	*hash = mix(*hash, s.places, (size_t)s.picks * sizeof(int32_t));
-	*hash = mix(*hash, s.targets, (size_t)s.picks * sizeof(int32_t));
-	*hash = mix(*hash, &s.label, sizeof(s.label));
-	return LS_OK;
-}
-
-/* A few samples, spread over all of it, enough to tell one dataset from another; of text, the vocabulary and all of it.
- */
-static ls_status hash_data(const ls_dataset *set, uint64_t *samples, uint64_t *hash)
-{
-	const ls_dataset_info *info = ls_dataset_describe(set);
-	size_t values = ls_dataset_values(info) + 2 * ((size_t)info->tokens_max + (size_t)info->picks_max);
-	void *room = malloc(values * sizeof(float) + 1);
-	ls_status status = room != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a sample");
-
-	*samples = info->samples;
-	*hash = mix(UINT64_C(0xcbf29ce484222325), &info->vocabulary_hash, sizeof(info->vocabulary_hash));
-	*hash = mix(*hash, &info->text_hash, sizeof(info->text_hash));
-	for (uint64_t i = 0; status == LS_OK && i < PROBES && info->samples > 0; i++) {
-		uint64_t index = (info->samples - 1) / (PROBES - 1) * i;
-		status = info->tokens_max > 0 ? hash_text(set, index, room, hash) : hash_image(set, index, room, hash);
-	}
-	free(room);
-	return status;
-}
-
 static ls_status describe(hello *h, const ls_train_options *settings, const ls_dataset *train_set,
 			  const ls_dataset *test_set)
 {
@@ -154,10 +100,14 @@ static ls_status describe(hello *h, const ls_train_options *settings, const ls_d
 
 	memset(h, 0, sizeof(*h));
 	snprintf(h->isa, sizeof(h->isa), "%s", ls_isa_name(ls_isa_get()));
-	if (train_set != NULL)
-		LS_TRY(hash_data(train_set, &h->train_samples, &h->train_hash));
-	if (test_set != NULL)
-		LS_TRY(hash_data(test_set, &h->test_samples, &h->test_hash));
+	if (train_set != NULL) {
+		h->train_samples = ls_dataset_describe(train_set)->samples;
+		LS_TRY(ls_sample_hash(train_set, &h->train_hash));
+	}
+	if (test_set != NULL) {
+		h->test_samples = ls_dataset_describe(test_set)->samples;
+		LS_TRY(ls_sample_hash(test_set, &h->test_hash));
+	}
 	LS_TRY(ls_settings_to_json(settings, (ls_settings_hashes){ 0 }, &text));
 	size_t length = strlen(text);
 	if (length < sizeof(h->settings))

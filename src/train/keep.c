@@ -12,15 +12,48 @@
 #include "metrics/metrics.h"
 #include "train/handover.h"
 #include "train/hello.h"
+#include "train/sample_hash.h"
 #include "train/vocabulary.h"
 #include "train/weights.h"
 
-static ls_settings_hashes hashes_of(const ls_setup *s)
+/* Of sets that were opened by name: those of a program are its own business. */
+static ls_status hash_sets(const ls_setup *s, ls_settings_hashes *out)
 {
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	return (ls_settings_hashes){ .vocabulary = info->vocabulary_hash,
-				     .text = info->text_hash,
-				     .normalisation = ls_dataset_normalisation(s->train_set) };
+	ls_settings_hashes hashes = { .vocabulary = info->vocabulary_hash,
+				      .text = info->text_hash,
+				      .normalisation = ls_dataset_normalisation(s->train_set) };
+
+	if (s->own_train != NULL)
+		LS_TRY(ls_sample_hash(s->own_train, &hashes.train));
+	if (s->own_test != NULL)
+		LS_TRY(ls_sample_hash(s->own_test, &hashes.test));
+	*out = hashes;
+	return LS_OK;
+}
+
+/* The settings as they are kept. */
+typedef struct kept {
+	ls_train_options options;
+	ls_settings_paths paths; /* of the options */
+	ls_settings_hashes hashes;
+	char *text; /* free() */
+} kept;
+
+static ls_status make_kept(const ls_setup *s, kept *k)
+{
+	k->options = *s->options;
+	LS_TRY(ls_settings_absolute(&k->options, &k->paths));
+	LS_TRY(hash_sets(s, &k->hashes));
+	return ls_settings_to_json(&k->options, k->hashes, &k->text);
+}
+
+static ls_status compare_settings(const ls_setup *s, const char *stored, const char *where)
+{
+	ls_settings_hashes hashes;
+
+	LS_TRY(hash_sets(s, &hashes));
+	return ls_settings_compare(s->options, hashes, stored, where);
 }
 
 static uint64_t vocabulary_of(const ls_setup *s)
@@ -52,18 +85,18 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position, uint
 {
 	ls_ckpt_content content = content_of(s);
 	ls_weights_notes notes;
-	char *settings = NULL;
+	kept k;
 
-	LS_TRY(ls_settings_to_json(s->options, hashes_of(s), &settings));
-	ls_status status = ls_weights_note(&notes, s->options, hashes_of(s));
+	LS_TRY(make_kept(s, &k));
+	ls_status status = ls_weights_note(&notes, &k.options, k.hashes);
 	content.notes = notes.pair;
 	content.note_count = notes.count;
 	content.progress = *position;
-	content.settings = settings;
+	content.settings = k.text;
 	if (status == LS_OK)
 		status = ls_ckpt_save(s->options->run, &content, s->options->keep);
 	ls_weights_notes_release(&notes);
-	free(settings);
+	free(k.text);
 	*fingerprint = content.fingerprint;
 	return status;
 }
@@ -74,7 +107,7 @@ static ls_status load_checkpoint(const ls_setup *s, const char *checkpoint, ls_c
 	char *settings = NULL;
 
 	LS_TRY(ls_ckpt_settings(checkpoint, &settings));
-	ls_status status = ls_settings_compare(s->options, hashes_of(s), settings, checkpoint);
+	ls_status status = compare_settings(s, settings, checkpoint);
 	free(settings);
 	LS_TRY(status);
 	content.params = s->trainer->params;
@@ -116,11 +149,11 @@ static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
 
 static ls_status describe(const ls_setup *s)
 {
-	char *settings = NULL;
-	LS_TRY(ls_settings_to_json(s->options, hashes_of(s), &settings));
-	ls_status status = ls_run_describe(s->options->run, settings, ls_gemm_backend(), ls_isa_name(ls_isa_get()),
+	kept k;
+	LS_TRY(make_kept(s, &k));
+	ls_status status = ls_run_describe(s->options->run, k.text, ls_gemm_backend(), ls_isa_name(ls_isa_get()),
 					   s->options->resume);
-	free(settings);
+	free(k.text);
 	return status;
 }
 
@@ -169,7 +202,7 @@ static ls_status start_again(const ls_setup *s, ls_ckpt_progress *position)
 		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew",
 			       ls_last_error(), o->run);
 	LS_TRY(status);
-	status = ls_settings_compare(o, hashes_of(s), settings, o->run);
+	status = compare_settings(s, settings, o->run);
 	if (status == LS_OK)
 		status = ls_settings_get_init(settings, &init);
 	free(settings);

@@ -22,6 +22,15 @@ static ls_status check_path(const ls_model_row *model, const char *data)
 		model->name, data);
 }
 
+const ls_dataset_row *ls_train_data_row(const char *data)
+{
+	const ls_dataset_row *row;
+	for (size_t i = 0; (row = ls_dataset_row_at(i)) != NULL; i++)
+		if (strcmp(row->name, data) == 0)
+			return row;
+	return NULL;
+}
+
 /* A name of the table tells before anything is looked for. */
 static ls_status check_name(const ls_train_options *o)
 {

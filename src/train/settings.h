@@ -22,7 +22,18 @@ typedef struct ls_settings_hashes {
 	uint64_t vocabulary;                   /* that the data was read with */
 	uint64_t text;                         /* see ls_dataset_info.text_hash */
 	const ls_normalisation *normalisation; /* of images; NULL: text, or the program's own dataset */
+	uint64_t train, test;                  /* ls_sample_hash() of both sets */
 } ls_settings_hashes;
+
+/* Paths among the settings (data where it is one, data-dir, vocab, init) made absolute, as a run keeps them: it may be
+ * read from another directory. `room` holds the new ones. */
+typedef struct ls_settings_paths {
+	char data[4096], data_dir[4096], vocab[4096], init[4096];
+} ls_settings_paths;
+ls_status ls_settings_absolute(ls_train_options *options, ls_settings_paths *room);
+
+/* The hash of the test set that stored settings name; 0: they do not. */
+uint64_t ls_settings_get_test_hash(const void *owner);
 
 /* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. Hashes go
  * along. */

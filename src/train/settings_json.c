@@ -6,9 +6,10 @@
  *   1. batch, global-batch, leaf and devices: by the leaf and the global batch they give;
  *   2. lr, lr-scale-workers and devices: by the learning rate they give;
  *   3. epochs and steps: only where the schedule looks at the length of the run; otherwise a run may be prolonged;
- *   4. model and data: the names do not count when the program brought its own graph or dataset.
- * What is kept is resolved (ls_settings_resolve), so that the first two do not depend on the workers of either run.
- * The vocabulary binds by its hash, wherever its file is. init does not bind: a resumed run takes none but has the
+ *   4. model and data: the names do not count when the program brought its own graph or dataset; data may lie in
+ * another place as long as its samples are the same (by hash), and must have the same samples in the same place. What
+ * is kept is resolved (ls_settings_resolve), so that the first two do not depend on the workers of either run. The
+ * vocabulary binds by its hash, wherever its file is. init does not bind: a resumed run takes none but has the
  * checkpoint's weights, or those that run.json names.
  */
 #include <inttypes.h>
@@ -18,9 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/status.h"
 #include "data/normalise.h"
 #include "optim/schedule.h"
+#include "train/model.h"
 #include "train/settings.h"
 
 static json_t *field_to_json(const ls_setting *row, const ls_train_options *options)
@@ -65,6 +68,8 @@ static ls_train_options without_unused_names(const ls_train_options *options)
 #define TEXT_HASH "text"
 #define MEAN "mean"
 #define DEVIATION "deviation"
+#define TRAIN_HASH "train-hash"
+#define TEST_HASH "test-hash"
 
 static json_t *hash_json(uint64_t hash)
 {
@@ -146,6 +151,10 @@ ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashe
 		json_object_set_new(object, MEAN, numbers_json(n->mean, n->channels));
 		json_object_set_new(object, DEVIATION, numbers_json(n->deviation, n->channels));
 	}
+	if (hashes.train)
+		json_object_set_new(object, TRAIN_HASH, hash_json(hashes.train));
+	if (hashes.test)
+		json_object_set_new(object, TEST_HASH, hash_json(hashes.test));
 	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	json_decref(object);
 	if (!text)
@@ -218,6 +227,35 @@ void ls_settings_stored_release(ls_settings_stored *stored)
 	*stored = (ls_settings_stored){ .owner = NULL };
 }
 
+static ls_status absolute(const char **field, char *room, size_t size)
+{
+	if (*field == NULL)
+		return LS_OK;
+	LS_TRY(ls_path_absolute(room, size, *field));
+	*field = room;
+	return LS_OK;
+}
+
+ls_status ls_settings_absolute(ls_train_options *options, ls_settings_paths *room)
+{
+	if (options->data != NULL && ls_train_data_row(options->data) == NULL)
+		LS_TRY(absolute(&options->data, room->data, sizeof room->data));
+	LS_TRY(absolute(&options->data_dir, room->data_dir, sizeof room->data_dir));
+	LS_TRY(absolute(&options->vocab, room->vocab, sizeof room->vocab));
+	return absolute(&options->init, room->init, sizeof room->init);
+}
+
+static uint64_t stored_hash(const json_t *stored, const char *key)
+{
+	const char *text = json_string_value(json_object_get(stored, key));
+	return text ? strtoull(text, NULL, 16) : 0;
+}
+
+uint64_t ls_settings_get_test_hash(const void *owner)
+{
+	return stored_hash(owner, TEST_HASH);
+}
+
 /* What differs, as one sentence in the making; what does not fit is counted. */
 typedef struct differences {
 	const char *verb, *between, *after; /* "--lr [ was ]0.1[, now ]0.2[]" */
@@ -245,7 +283,7 @@ static void __attribute__((format(printf, 2, 3))) differ(differences *found, con
 
 static int has_rule(const char *name)
 {
-	static const char *const ruled[] = { "batch", "global-batch", "leaf", "lr", "lr-scale-workers" };
+	static const char *const ruled[] = { "data", "batch", "global-batch", "leaf", "lr", "lr-scale-workers" };
 	for (size_t i = 0; i < sizeof ruled / sizeof ruled[0]; i++)
 		if (!strcmp(ruled[i], name))
 			return 1;
@@ -359,6 +397,44 @@ static ls_status compare_normalisation(const json_t *was, const char *where, con
 	return LS_OK;
 }
 
+/* Runs of earlier versions have no hash, and may have a path that was relative: to the directory of that start, which
+ * may be this one. */
+static ls_status compare_data(const json_t *stored, const ls_train_options *was, const ls_train_options *now,
+			      uint64_t hash, differences *found)
+{
+	uint64_t before = stored_hash(stored, TRAIN_HASH);
+	ls_settings_paths old_room, new_room;
+	ls_train_options old = *was, new = *now;
+
+	if (before && hash && before == hash)
+		return LS_OK;
+	LS_TRY(ls_settings_absolute(&old, &old_room));
+	LS_TRY(ls_settings_absolute(&new, &new_room));
+	int names = found->count;
+	compare_named("data", &old, &new, found);
+	if (found->count == names && before && hash)
+		differ(found, "the training data had other samples (hash %016" PRIx64 ", now %016" PRIx64 ")", before,
+		       hash);
+	return LS_OK;
+}
+
+static ls_status compare_all(const json_t *stored, const char *where, const ls_train_options *was,
+			     const ls_train_options *now, ls_settings_hashes hashes, differences *found)
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
+		if ((row->marks & LS_SETTING_BINDS) && !has_rule(row->name))
+			compare_row(row, was, now, found);
+	LS_TRY(compare_data(stored, was, now, hashes.train, found));
+	LS_TRY(compare_batches(was, now, found));
+	compare_rates(was, now, found);
+	compare_lengths(was, now, found);
+	compare_hashes(stored, VOCABULARY, "the vocabulary (--vocab)", hashes.vocabulary, found);
+	compare_hashes(stored, TEXT_HASH, "the text (or labels) of the training set", hashes.text, found);
+	LS_TRY(compare_normalisation(stored, where, hashes.normalisation, found));
+	return LS_OK;
+}
+
 ls_status ls_settings_compare(const ls_train_options *options, ls_settings_hashes hashes, const char *stored_json,
 			      const char *where)
 {
@@ -368,17 +444,7 @@ ls_status ls_settings_compare(const ls_train_options *options, ls_settings_hashe
 	LS_TRY(read_stored(stored_json, where, &was, &owner));
 
 	differences found = { .verb = " was ", .between = ", now ", .after = "" };
-	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
-		if ((row->marks & LS_SETTING_BINDS) && !has_rule(row->name))
-			compare_row(row, &was, &now, &found);
-	ls_status status = compare_batches(&was, &now, &found);
-	compare_rates(&was, &now, &found);
-	compare_lengths(&was, &now, &found);
-	compare_hashes(owner, VOCABULARY, "the vocabulary (--vocab)", hashes.vocabulary, &found);
-	compare_hashes(owner, TEXT_HASH, "the text (or labels) of the training set", hashes.text, &found);
-	if (!status)
-		status = compare_normalisation(owner, where, hashes.normalisation, &found);
+	ls_status status = compare_all(owner, where, &was, &now, hashes, &found);
 	json_decref(owner);
 	if (status || !found.count)
 		return status;

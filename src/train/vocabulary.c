@@ -8,24 +8,16 @@
 #include "data/corpus.h"
 #include "data/dataset.h"
 #include "text/vocab.h"
+#include "train/model.h"
 #include "train/weights.h"
 
 #define COPY "vocab.txt"
-
-static const ls_dataset_row *row_of(const char *data)
-{
-	const ls_dataset_row *row;
-	for (size_t i = 0; (row = ls_dataset_row_at(i)) != NULL; i++)
-		if (strcmp(row->name, data) == 0)
-			return row;
-	return NULL;
-}
 
 /* Where a dataset that was opened without --vocab has found its own. */
 static ls_status beside_data(char *out, size_t size, const ls_train_options *o)
 {
 	char directory[4096];
-	if (row_of(o->data) != NULL)
+	if (ls_train_data_row(o->data) != NULL)
 		LS_TRY(ls_data_directory(directory, sizeof(directory), o->data_dir, o->data));
 	else
 		LS_TRY(ls_corpus_home(directory, sizeof(directory), o->data));
@@ -74,7 +66,7 @@ int ls_vocabulary_is_used(const ls_train_options *o)
 {
 	if (o->train_set != NULL || o->data == NULL)
 		return 0;
-	const ls_dataset_row *row = row_of(o->data);
+	const ls_dataset_row *row = ls_train_data_row(o->data);
 	return row != NULL ? row->is_text && row->needs_download : ls_corpus_is_text(o->data);
 }
 
