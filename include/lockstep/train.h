@@ -76,8 +76,8 @@ typedef struct ls_train_options {
 	int64_t audit_every;   /* steps between comparisons of all nodes' parameters; 0: never */
 
 	/* what is kept and shown */
-	const char *run;     /* run directory; NULL: nothing is written */
-	int resume;          /* continue the run directory's newest checkpoint */
+	const char *run; /* run directory; NULL: nothing is written */
+	int resume;      /* continue the run directory's newest checkpoint, with the run's settings (ls_train_recall) */
 	const char *init;    /* start from these weights: a safetensors file, or a run's newest */
 	int64_t ckpt_every;  /* steps; 0: at the end of every epoch */
 	int64_t keep;        /* newest checkpoints kept */
@@ -114,7 +114,8 @@ typedef enum ls_setting_kind {
 enum {
 	LS_SETTING_BINDS = 1,  /* changes the trained bits: a resume must not alter it */
 	LS_SETTING_COMMON = 2, /* most jobs want it: in the short help */
-	LS_SETTING_NOT_0 = 4   /* a field of 0 stands for the default: as text, 0 is refused */
+	LS_SETTING_NOT_0 = 4,  /* a field of 0 stands for the default: as text, 0 is refused */
+	LS_SETTING_ONCE = 8    /* concerns one start of a run: a resume does not take it over */
 };
 
 /* One row a setting: the command line, run.json and the check of a resumed run are all made from this table. */
@@ -163,6 +164,18 @@ LS_API const ls_placement *ls_placement_at(size_t i);
 /* Set one option from text, as the command line does: unknown names (nearest suggested), malformed numbers and values
  * out of range are errors. `value` is NULL for a flag. */
 LS_API ls_status ls_train_options_set(ls_train_options *options, const char *name, const char *value);
+
+/*
+ * The settings that a run was last started with, from its directory. With `resume` ls_train() takes these, but for
+ * those that are given: by ls_train_options_set(), or as a field that is not the default. What is given and changes the
+ * trained bits must be the same.
+ */
+typedef struct ls_train_stored {
+	ls_train_options options;
+	void *owner; /* of its strings */
+} ls_train_stored;
+LS_API ls_status ls_train_recall(ls_train_stored *out, const char *run);
+LS_API void ls_train_stored_release(ls_train_stored *stored); /* harmless when it is zero */
 
 typedef struct ls_train_result {
 	int64_t steps;        /* steps done, those before a resume included */

@@ -1,7 +1,11 @@
 /*
  * cmd_train.c - lockstep train: the library's own table of settings, signals, and starting nodes on other hosts.
  */
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <lockstep/launch.h>
 
@@ -49,18 +53,75 @@ static int train_here(const ls_train_options *options)
 	return finish(ls_train(options, NULL));
 }
 
+static int is_given(const ls_train_options *options, const char *name)
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
+		if (!strcmp(row->name, name))
+			return options->given[i / 64] >> i % 64 & 1;
+	return 0;
+}
+
+/* A run that was started on hosts goes on there, with its timeout, unless other hosts, or devices of this one, are
+ * given. Where the run is not on this host, hosts must be given: the first of them has it. */
+static ls_status recall_hosts(ls_train_options *options, ls_train_stored *stored)
+{
+	int placed = options->hosts || is_given(options, "devices") || ls_launched() > 1 || ls_launched_by_us();
+	if (!options->resume || !options->run || placed)
+		return LS_OK;
+	ls_status status = ls_train_recall(stored, options->run);
+	if (status != LS_OK)
+		return status;
+	options->hosts = stored->options.hosts;
+	if (!is_given(options, "timeout"))
+		options->timeout = stored->options.timeout;
+	return LS_OK;
+}
+
+static int train_on(ls_train_options *options, int argc, char **argv)
+{
+	ls_on_hosts_options hosts = { .command = args.command,
+				      .hosts = options->hosts,
+				      .timeout = (double)options->timeout,
+				      .keeps = options->run != NULL,
+				      .argc = argc,
+				      .argv = argv };
+	int code = ls_on_hosts(&hosts, &options->devices);
+	return code == LS_ON_HOSTS_HERE ? train_here(options) : code;
+}
+
+/* Nodes are told what their launcher recalled, for they may not see the run: `argv` has room for it. */
+static int train_recalled(ls_train_options *options, int argc, char **argv)
+{
+	char timeout[32];
+	snprintf(timeout, sizeof timeout, "--timeout=%" PRId64, options->timeout);
+	argv[argc++] = (char *)"--hosts";
+	argv[argc++] = (char *)options->hosts;
+	argv[argc++] = timeout;
+	argv[argc] = NULL;
+	return train_on(options, argc, argv);
+}
+
 int ls_cmd_train(int argc, char **argv)
 {
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	ls_train_stored stored = { .owner = NULL };
 	int code = ls_args_parse(&args, &options, NULL, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
-	ls_on_hosts_options hosts = { .command = args.command,
-				      .hosts = options.hosts,
-				      .timeout = (double)options.timeout,
-				      .keeps = options.run != NULL,
-				      .argc = argc,
-				      .argv = argv };
-	code = ls_on_hosts(&hosts, &options.devices);
-	return code == LS_ON_HOSTS_HERE ? train_here(&options) : code;
+	ls_status status = recall_hosts(&options, &stored);
+	if (status != LS_OK)
+		return ls_command_finish(args.command, status);
+	if (stored.options.hosts) {
+		char **more = calloc((size_t)argc + 4, sizeof *more);
+		if (!more)
+			return ls_usage_error(args.command, "out of memory");
+		memcpy(more, argv, (size_t)argc * sizeof *more);
+		code = train_recalled(&options, argc, more);
+		free(more);
+	} else {
+		code = train_on(&options, argc, argv);
+	}
+	ls_train_stored_release(&stored);
+	return code;
 }

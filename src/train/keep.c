@@ -22,7 +22,9 @@ static ls_status hash_sets(const ls_setup *s, ls_settings_hashes *out)
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
 	ls_settings_hashes hashes = { .vocabulary = info->vocabulary_hash,
 				      .text = info->text_hash,
-				      .normalisation = ls_dataset_normalisation(s->train_set) };
+				      .normalisation = ls_dataset_normalisation(s->train_set),
+				      .nodes = s->layout.nodes,
+				      .node_devices = s->asked.devices };
 
 	if (s->own_train != NULL)
 		LS_TRY(ls_sample_hash(s->own_train, &hashes.train));

@@ -22,7 +22,7 @@
 #define LENGTH "Length"
 #define UPDATE "Update"
 #define MACHINE "Machine"
-#define NODES "Nodes"
+#define NODES LS_SETTINGS_NODES
 #define OUTPUT "Output"
 
 #define AT(member) offsetof(ls_train_options, member)
@@ -32,6 +32,7 @@
 #define BINDS LS_SETTING_BINDS   /* changes the trained bits */
 #define COMMON LS_SETTING_COMMON /* is shown in the short help */
 #define NOT_0 LS_SETTING_NOT_0   /* 0 stands for "not given" */
+#define ONCE LS_SETTING_ONCE     /* concerns one start of a run */
 
 /* name, key, placeholder, group, help, kind, offset, min, max, marks */
 static const ls_setting settings[] = {
@@ -87,7 +88,7 @@ static const ls_setting settings[] = {
 	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, COMMON },
 	{ "pin", 0, "WHEN", MACHINE, "to cores: on, off", LS_SETTING_STRING, AT(pin), 0, 0, 0 },
 
-	{ "hosts", 0, "A:3,B:2", NODES, "start nodes there", LS_SETTING_STRING, AT(hosts), 0, 0, COMMON },
+	{ "hosts", 0, "A:3,B:2", NODES, "start nodes there", LS_SETTING_STRING, AT(hosts), 0, 0, COMMON | ONCE },
 	{ "placement", 0, "NAME", NODES, "allreduce, ps", LS_SETTING_STRING, AT(placement), 0, 0, 0 },
 	{ "servers", 0, "N", NODES, "nodes of ps", LS_SETTING_INT, AT(servers), 0, 4096, NOT_0 },
 	{ "staleness", 0, "N", NODES, "steps ahead in ps", LS_SETTING_INT, AT(staleness), 0, 1000, 0 },
@@ -98,17 +99,17 @@ static const ls_setting settings[] = {
 	{ "timeout", 0, "S", NODES, "seconds of silence", LS_SETTING_INT, AT(timeout), 1, 1e6, 0 },
 	{ "audit-every", 0, "N", NODES, "steps a comparison", LS_SETTING_INT, AT(audit_every), 0, 1e15, 0 },
 
-	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, COMMON },
-	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, COMMON },
-	{ "init", 0, "FILE|RUN", OUTPUT, "start from weights", LS_SETTING_STRING, AT(init), 0, 0, COMMON },
+	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, COMMON | ONCE },
+	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, COMMON | ONCE },
+	{ "init", 0, "FILE|RUN", OUTPUT, "start from weights", LS_SETTING_STRING, AT(init), 0, 0, COMMON | ONCE },
 	{ "ckpt-every", 0, "N", OUTPUT, "save every N steps", LS_SETTING_INT, AT(ckpt_every), 0, 1e15, NOT_0 },
 	{ "keep", 0, "N", OUTPUT, "checkpoints kept", LS_SETTING_INT, AT(keep), 1, 1e6, 0 },
 	{ "log-every", 0, "N", OUTPUT, "steps a log line", LS_SETTING_INT, AT(log_every), 1, 1e15, 0 },
 	{ "eval-every", 0, "N", OUTPUT, "epochs a test", LS_SETTING_INT, AT(eval_every), 0, 1e9, 0 },
-	{ "trace", 0, NULL, OUTPUT, "write a timeline", LS_SETTING_FLAG, AT(trace), 0, 1, 0 },
+	{ "trace", 0, NULL, OUTPUT, "write a timeline", LS_SETTING_FLAG, AT(trace), 0, 1, ONCE },
 	{ "trace-steps", 0, "N", OUTPUT, "steps of it", LS_SETTING_INT, AT(trace_steps), 1, 1e6, 0 },
-	{ "plan-memory", 0, NULL, OUTPUT, "show memory, stop", LS_SETTING_FLAG, AT(plan_memory), 0, 1, 0 },
-	{ "quiet", 'q', NULL, OUTPUT, "errors only", LS_SETTING_FLAG, AT(quiet), 0, 1, COMMON },
+	{ "plan-memory", 0, NULL, OUTPUT, "show memory, stop", LS_SETTING_FLAG, AT(plan_memory), 0, 1, ONCE },
+	{ "quiet", 'q', NULL, OUTPUT, "errors only", LS_SETTING_FLAG, AT(quiet), 0, 1, COMMON | ONCE },
 };
 
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])

@@ -23,6 +23,8 @@ typedef struct ls_settings_hashes {
 	uint64_t text;                         /* see ls_dataset_info.text_hash */
 	const ls_normalisation *normalisation; /* of images; NULL: text, or the program's own dataset */
 	uint64_t train, test;                  /* ls_sample_hash() of both sets */
+	int64_t nodes;                         /* how many there were */
+	int64_t node_devices; /* --devices of the first node, as given: `devices` is of all; 0: one a core */
 } ls_settings_hashes;
 
 /* Paths among the settings (data where it is one, data-dir, vocab, init) made absolute, as a run keeps them: it may be
@@ -32,18 +34,19 @@ typedef struct ls_settings_paths {
 } ls_settings_paths;
 ls_status ls_settings_absolute(ls_train_options *options, ls_settings_paths *room);
 
-/* The hash of the test set that stored settings name; 0: they do not. */
+/* The hash of the test set, and the number of nodes, that stored settings name; 0: they do not. */
 uint64_t ls_settings_get_test_hash(const void *owner);
+int64_t ls_settings_get_nodes(const void *owner);
+
+/* The group of settings of several nodes. */
+#define LS_SETTINGS_NODES "Nodes"
 
 /* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. Hashes go
  * along. */
 ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashes hashes, char **out);
 
 /* Settings from such a text, or the defaults where it has none of a row. */
-typedef struct ls_settings_stored {
-	ls_train_options options;
-	void *owner; /* of its strings */
-} ls_settings_stored;
+typedef ls_train_stored ls_settings_stored;
 ls_status ls_settings_from_json(ls_settings_stored *out, const char *stored_json, const char *where);
 void ls_settings_stored_release(ls_settings_stored *stored); /* harmless when it is zero */
 

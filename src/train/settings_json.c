@@ -70,6 +70,8 @@ static ls_train_options without_unused_names(const ls_train_options *options)
 #define DEVIATION "deviation"
 #define TRAIN_HASH "train-hash"
 #define TEST_HASH "test-hash"
+#define NODES "nodes"
+#define NODE_DEVICES "node-devices"
 
 static json_t *hash_json(uint64_t hash)
 {
@@ -151,6 +153,10 @@ ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashe
 		json_object_set_new(object, MEAN, numbers_json(n->mean, n->channels));
 		json_object_set_new(object, DEVIATION, numbers_json(n->deviation, n->channels));
 	}
+	if (hashes.nodes) {
+		json_object_set_new(object, NODES, json_integer(hashes.nodes));
+		json_object_set_new(object, NODE_DEVICES, json_integer(hashes.node_devices));
+	}
 	if (hashes.train)
 		json_object_set_new(object, TRAIN_HASH, hash_json(hashes.train));
 	if (hashes.test)
@@ -216,6 +222,11 @@ ls_status ls_settings_from_json(ls_settings_stored *out, const char *stored_json
 	ls_settings_stored stored = { .options = LS_TRAIN_OPTIONS_INIT };
 	json_t *owner = NULL;
 	LS_TRY(read_stored(stored_json, where, &stored.options, &owner));
+	const json_t *devices = json_object_get(owner, NODE_DEVICES);
+	if (json_is_integer(devices))
+		stored.options.devices = json_integer_value(devices);
+	else if (stored.options.hosts != NULL) /* an earlier version: they are of all nodes */
+		stored.options.devices = 0;
 	stored.owner = owner;
 	*out = stored;
 	return LS_OK;
@@ -254,6 +265,11 @@ static uint64_t stored_hash(const json_t *stored, const char *key)
 uint64_t ls_settings_get_test_hash(const void *owner)
 {
 	return stored_hash(owner, TEST_HASH);
+}
+
+int64_t ls_settings_get_nodes(const void *owner)
+{
+	return json_integer_value(json_object_get(owner, NODES));
 }
 
 /* What differs, as one sentence in the making; what does not fit is counted. */

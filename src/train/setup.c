@@ -14,6 +14,7 @@
 #include "train/hello.h"
 #include "train/memory_plan.h"
 #include "train/normalisation.h"
+#include "train/recall.h"
 #include "train/vocabulary.h"
 
 #define EVAL_BATCH 256
@@ -28,8 +29,6 @@ static ls_status check(const ls_train_options *o)
 	if (o->init != NULL && o->resume)
 		return ls_fail(LS_EINVALID,
 			       "--init and --resume: a resumed run has its weights already; give one of them");
-	if (o->resume && o->run == NULL)
-		return ls_fail(LS_EINVALID, "--resume needs --run, the directory of the run to continue");
 	if (o->trace && o->run == NULL)
 		return ls_fail(LS_EINVALID, "--trace needs --run, the directory that trace.json is written to");
 	return LS_OK;
@@ -325,6 +324,8 @@ static ls_status build(ls_setup *s)
 static ls_status make(ls_setup *s, ls_courier *courier)
 {
 	LS_TRY(ls_hello_version(courier));
+	LS_TRY(ls_recall(&s->asked, &s->stored, s->options, courier));
+	s->options = &s->asked;
 	LS_TRY(ls_hello_all_well(courier, look_around(s, courier)));
 	LS_TRY(ls_layout_meet(&s->layout));
 	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, courier, ls_setup_is_first(s)));
@@ -333,10 +334,9 @@ static ls_status make(ls_setup *s, ls_courier *courier)
 	return ls_hello_all_well(courier, build(s));
 }
 
-/* `given` are the options as they were before anything followed from them. */
-static void warn_of_idle_settings(const ls_setup *s, const ls_train_options *given)
+static void warn_of_idle_settings(const ls_setup *s)
 {
-	ls_effects run = { .options = given,
+	ls_effects run = { .options = &s->asked,
 			   .is_text = ls_dataset_describe(s->train_set)->tokens_max > 0,
 			   .has_test = s->test_set != NULL,
 			   .has_exchange = s->trainer == NULL || s->trainer->exchange != NULL, /* a plan makes none */
@@ -349,7 +349,7 @@ ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_cou
 {
 	*setup = (ls_setup){ .options = options };
 	LS_TRY(make(setup, courier));
-	warn_of_idle_settings(setup, options);
+	warn_of_idle_settings(setup);
 	return LS_OK;
 }
 
@@ -378,5 +378,6 @@ void ls_setup_release(ls_setup *s)
 	ls_dataset_free(s->own_train);
 	ls_normalisation_release(&s->normalisation);
 	ls_layout_release(&s->layout);
+	ls_train_stored_release(&s->stored);
 	*s = (ls_setup){ 0 };
 }

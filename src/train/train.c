@@ -540,8 +540,7 @@ static ls_status report(loop *l, ls_train_result *result)
 			       (unsigned long long)l->position.step);
 	}
 	return ls_fail(LS_EINTERRUPTED, "stopped after step %llu of %llu%s%s%s", (unsigned long long)l->position.step,
-		       (unsigned long long)l->setup.total_steps,
-		       o->run != NULL ? "; continue with the same options and --run " : "",
+		       (unsigned long long)l->setup.total_steps, o->run != NULL ? "; continue with --run " : "",
 		       o->run != NULL ? o->run : "", o->run != NULL ? " --resume" : "");
 }
 

@@ -47,6 +47,13 @@ from_to two-one "a:1,b:1" "here --devices 3 --pin off"
 from_to one-ps "here --devices 2" "a:1,b:2,c:1 --placement ps"
 from_to ps-three "a:1,b:1,c:1 --placement ps --servers 2" "a:1,b:1,c:1"
 
+# ---- a run knows its hosts and its settings --------------------------------------------------------------------------
+half "a:1,b:1" --run recalled --steps 7
+run "$lab" run "$LOCKSTEP" train --run recalled --resume --steps 12
+is "--run and --resume alone: the bits of one never stopped" "$status $(fingerprint "$out")" "0 $expected"
+ok "--run and --resume alone: on the same hosts" json recalled/run.json \
+	'[(r["settings"]["hosts"], r["settings"]["nodes"], r["settings"]["devices"]) for r in o["resumes"]] == [("a:1,b:1", 2, 2)]'
+
 # ---- killed, or asked to stop ----------------------------------------------------------------------------------------
 # Steps enough that a run is caught in the middle.
 long=(--model mlp "${job[@]}" --steps 600 --ckpt-every 20 --eval-every 0)
@@ -81,7 +88,7 @@ kill -TERM "$(launcher)"
 wait_bounded $job_id
 is "asked to stop: the status tells the signal" "$?" 143
 like "asked to stop: one message, with the step and how to go on" "$(cat bg.err)" \
-	'^lockstep train: stopped after step [0-9]+ of 600; continue with the same options and --run stopped --resume$'
+	'^lockstep train: stopped after step [0-9]+ of 600; continue with --run stopped --resume$'
 is "asked to stop: and no other" "$(grep -c lockstep bg.err)" 1
 at=$(sed -nE 's/.*stopped after step ([0-9]+) of .*/\1/p' bg.err)
 is "asked to stop: that step is kept" "$(newest stopped)" "$at"

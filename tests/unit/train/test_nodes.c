@@ -186,6 +186,45 @@ static void test_resume_elsewhere(void **state)
 	assert_int_equal(together(&o, 3, one), expected);
 }
 
+/* Nodes that are told no more than the run's directory, which only the first one sees, know its settings. */
+static void test_recall(void **state)
+{
+	const int one[] = { 1, 1 };
+	char directory[600];
+	node nodes[2];
+	ls_train_options o = job("mlp");
+
+	o.steps = 6;
+	o.lr = 0.002;
+	uint64_t expected = alone(&o);
+	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
+	o.run = directory;
+	o.steps = 3;
+	together(&o, 2, one);
+	memset(nodes, 0, sizeof nodes);
+	for (int i = 0; i < 2; i++) {
+		ls_train_options bare = LS_TRAIN_OPTIONS_INIT;
+		bare.resume = 1;
+		bare.steps = 6;
+		bare.run = i == 0 ? directory : "/nowhere/to/be/seen";
+		nodes[i].options = bare;
+	}
+	run_nodes(nodes, 2);
+	for (int i = 0; i < 2; i++) {
+		if (nodes[i].gang.status != LS_OK)
+			fail_msg("node %d: %s", i, nodes[i].gang.message);
+		assert_int_equal(nodes[i].result.fingerprint, expected);
+	}
+	nodes[1].options.resume = 0; /* one does not: no hang, and the difference is named */
+	run_nodes(nodes, 2);
+	assert_int_equal(nodes[0].gang.status, LS_EMISMATCH);
+	nodes[1].options.resume = 1;
+	nodes[1].options.lr = 0.5;
+	run_nodes(nodes, 2);
+	assert_int_equal(nodes[0].gang.status, LS_EMISMATCH);
+	assert_non_null(strstr(nodes[0].gang.message, "--lr"));
+}
+
 /* Lines of metrics.jsonl that hold `part`; with `drop` they are taken out. */
 static int count_lines(const char *run, const char *part, int drop)
 {
@@ -403,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_same_bits),
 		cmocka_unit_test(test_same_evaluation),
 		cmocka_unit_test_setup_teardown(test_resume_elsewhere, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_recall, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(test_owed_evaluation, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(test_moved_directory, make_directory, remove_directory),
 		cmocka_unit_test(test_differences_are_refused),

@@ -1,0 +1,92 @@
+#!/bin/bash
+# A run knows its settings: --run and --resume are enough, what is given besides is checked or extends it.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+odd=(--model cnn --data glyphs --samples 256 --test-samples 64 --batch 32 --dropout 0.3 --optimizer sgd --momentum 0.8 --nesterov --lr 0.02
+	--weight-decay 0.001 --clip-norm 2 --seed 7 --schedule linear --warmup 3 --epochs 3 --devices 1 --keep 5 --log-every 4)
+resume() { # RUN OPTION...
+	local run=$1
+	shift
+	"$LOCKSTEP" train --run "$run" --resume "$@"
+}
+
+run "$LOCKSTEP" train "${odd[@]}" --run runs/whole
+whole=$(fingerprint "$out")
+like "a run with settings of all kinds" "$whole" '^[0-9a-f]{16}$'
+back() { # RUN: a copy of the run that was stopped at step 8, the end of its first epoch
+	rm -rf "$1"
+	cp -r runs/whole "$1"
+	find "$1/ckpt" -mindepth 1 -maxdepth 1 ! -name step-000000008 -exec rm -r {} +
+}
+ok "it has a checkpoint of its first epoch" test -d runs/whole/ckpt/step-000000008
+
+back runs/a
+run resume runs/a
+is "--run and --resume are enough" "$(fingerprint "$out")" "$whole"
+like "it logs as it did" "$out" '^Step12: '
+back runs/b
+run resume runs/b --lr 0.02 --optimizer sgd --batch 32 --model cnn --threads 2 --log-every 24
+is "the same once more is fine, and what does not bind counts" "$(fingerprint "$out")" "$whole"
+unlike "as the steps of a log line" "$out" '^Step12: '
+back runs/c
+fails_with "another learning rate is refused" 1 "--lr was 0.02, now 0.001" resume runs/c --lr 0.001
+fails_with "a default that is typed counts as given" 1 "--momentum was 0.8, now 0.9" resume runs/c --momentum 0.9
+fails_with "another batch is refused" 1 "--batch.* was 32, now 64" resume runs/c --batch 64
+fails_with "another global batch, too" 1 "--global-batch.* was 32, now 64" resume runs/c --global-batch 64
+fails_with "a schedule that looks at the length" 1 "--epochs was 3, now 4" resume runs/c --epochs 4
+run resume runs/c --devices 2 --global-batch 32 --leaf 32
+is "other devices with the same batch" "$(fingerprint "$out")" "$whole"
+fails_with "--init does not go with it" 2 "--init and --resume" resume runs/c --init runs/a
+fails_with "nothing to resume" 1 "runs/nowhere holds no run" resume runs/nowhere
+run "$LOCKSTEP" train --resume
+is "a resume of no run is a mistake" "$status" 2
+
+# A run may be extended, and remembers it.
+run small_train --steps 24
+longer=$(fingerprint "$out")
+run small_train --steps 16 --run runs/short
+run resume runs/short --steps 24
+is "--steps extends a run" "$(fingerprint "$out")" "$longer"
+run small_train --epochs 1 --run runs/epochs
+run resume runs/epochs --epochs 2
+run small_train --epochs 2
+is "so does --epochs" "$(fingerprint "$(resume runs/epochs 2>/dev/null)")" "$(fingerprint "$out")"
+run small_train --steps 16 --run runs/mixed
+run resume runs/mixed --epochs 2
+is "epochs that are given win over steps of the start" "$(fingerprint "$out")" "$(fingerprint "$(small_train --epochs 2)")"
+run small_train --steps 16 --run runs/stopped
+run resume runs/stopped --steps 40
+find runs/stopped/ckpt -mindepth 1 -maxdepth 1 ! -name step-000000032 -exec rm -r {} +
+run resume runs/stopped
+is "a run that was extended and killed goes on to its new end" "$(fingerprint "$out")" "$(fingerprint "$(small_train --steps 40)")"
+
+# What is lost, and what concerns one start alone.
+back runs/d
+rm runs/d/run.json
+run resume runs/d
+is "without run.json the checkpoint knows" "$(fingerprint "$out")" "$whole"
+back runs/e
+rm -r runs/e/ckpt
+run resume runs/e
+is "without a checkpoint run.json knows" "$(fingerprint "$out")" "$whole"
+run small_train --steps 16 --quiet --trace --run runs/quiet
+rm runs/quiet/trace.json
+run resume runs/quiet --steps 20
+like "--quiet is of one start" "$out" "parameters xxh64"
+ok "and so is --trace" test ! -e runs/quiet/trace.json
+
+# The number of devices of the node, not of all.
+run small_train --steps 16 --devices 2 --leaf 32 --global-batch 64 --run runs/two
+ok "run.json has the devices of a node" json runs/two/run.json 'o["settings"]["node-devices"] == 2'
+run resume runs/two --steps 20
+ok "a resume has as many" json runs/two/run.json 'o["resumes"][0]["settings"]["devices"] == 2'
+
+# On hosts: this one, alone, is a node without a launcher.
+run small_train --steps 16 --hosts localhost:2 --leaf 32 --global-batch 64 --run runs/hosts
+ok "run.json has the hosts" json runs/hosts/run.json 'o["settings"]["hosts"] == "localhost:2"'
+run resume runs/hosts --steps 20
+ok "a resume goes on there" json runs/hosts/run.json \
+	'(o["resumes"][0]["settings"]["hosts"], o["resumes"][0]["settings"]["devices"]) == ("localhost:2", 2)'
+
+test_end
