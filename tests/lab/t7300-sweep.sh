@@ -55,7 +55,9 @@ sweep --model mlp --nodes 1,2 --batch 64 --warmup 2 --steps 8 --repeat 3 --rate 
 	--wire fp32,bf16 --out out
 is "points on two nodes are measured" "$status" 0
 is "one node, and each rate with each placement and wire, and with a server on one node" \
-	"$(json_get out/results.json 'len(o["points"])')" 13
+	"$(json_get out/results.json 'len([p for p in o["points"] if "/replayed/" not in p["key"]])')" 13
+ok "and one device replayed, where some of them are" json out/results.json \
+	'len([p for p in o["points"] if "/replayed/" in p["key"]]) == any(p["job"]["replay"] for p in o["points"])'
 ok "all are done" json out/results.json 'all(p["state"] == "done" for p in o["points"])'
 ok "a node has the name it has in the rehearsal" json out/results.json \
 	'all([n["host"] for n in p["nodes"]][:2] == ["node1", "node2"] for p in o["points"] if len(p["nodes"]) > 1)'
