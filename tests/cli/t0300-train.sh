@@ -17,7 +17,7 @@ first=$(fingerprint "$out")
 # What a run will do, in three lines before anything else.
 is "three lines, and then the log" "$(grep -n -m 1 '^Step' <<<"$out" | cut -d: -f1)" 4
 like "the model and the data" "$(sed -n 1p <<<"$out")" \
-	'^model cnn: [0-9]+ parameters; data glyphs: 2000 training and 500 test samples of 1x28x28, 10 classes$'
+	'^model cnn: [0-9]+ parameters; data glyphs: 2000 training and 500 test samples of 1x28x28, 10 classes, normalised with mean 0\.[0-9]+, deviation 0\.[0-9]+$'
 like "steps, batch, optimizer and schedule" "$(sed -n 2p <<<"$out")" \
 	'^64 steps \(2 epochs\) of 64 samples in micro-batches of 64; adam, lr 0.001, schedule settle$'
 like "devices, threads and the run" "$(sed -n 3p <<<"$out")" '^1 device x 1 thread \([a-z0-9]+, [a-z0-9]+\); run directory runs/cnn$'
