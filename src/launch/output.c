@@ -211,6 +211,9 @@ static int is_dashes(const char *line)
  * neighbour that has died. */
 static int is_chatter(const char *line)
 {
+	/* of a daemon, by the shell that started it on another host */
+	if (!strcmp(line, "Killed") || !strcmp(line, "Terminated"))
+		return 1;
 	if (strstr(line, "Read -1, expected ") && strstr(line, ", errno = 3"))
 		return 1;
 	if (strstr(line, "plm:rsh: Warning: setpgid(") /* its child was faster */ || strstr(line, "mca_btl_tcp_"))

@@ -53,7 +53,7 @@ static void lines_pass_and_banners_do_not(void **state)
 		give(&s,
 		     "one\n" DASHES "Primary job  terminated normally, but 1 process returned\n"
 		     "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES
-		     "mpirun: Forwarding signal 10 to job\n[vm:31546] Read -1, expected 262144, errno = "
+		     "Killed\nTerminated\nmpirun: Forwarding signal 10 to job\n[vm:31546] Read -1, expected 262144, errno = "
 		     "3\n[a:4898] plm:rsh: Warning: setpgid(4944,4944) failed in parent with errno=Permission "
 		     "denied(13)\n" LS_LAUNCH_UP "\ntwo\n" LS_LAUNCH_UP "\nthree",
 		     piece, 0);
