@@ -152,8 +152,8 @@ void ls_rehearsal_free(ls_rehearsal *r)
 	free(r);
 }
 
-/* The device's thread writes its gradient, so that its pages are near it. Nothing changes it later, for it
- * has no zeros. */
+/* The device's thread writes its gradient anew in every step, as a backward pass would: the exchange adds up in
+ * place. */
 static void fill(void *context, ls_member member)
 {
 	ls_rehearsal *r = context;
@@ -180,10 +180,10 @@ ls_status ls_rehearsal_step(ls_rehearsal *r, double *seconds)
 
 	ls_pin_self(&r->pin, 0, 0);
 	LS_TRY(ls_collect_meet(r->o.courier, "beginning of a probe's step"));
-	double start = ls_clock_seconds();
 	ls_exchange_begin(r->exchange, &deal);
-	if (r->step == 1 && r->crew != NULL)
+	if (r->crew != NULL)
 		ls_team_run(r->crew, fill, r);
+	double start = ls_clock_seconds();
 	if (r->crew != NULL)
 		ls_team_run(r->crew, hand_over, r);
 	LS_TRY(ls_exchange_await(r->exchange, deal.step));

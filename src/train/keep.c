@@ -12,26 +12,19 @@
 #include "metrics/metrics.h"
 #include "train/handover.h"
 #include "train/hello.h"
-#include "train/sample_hash.h"
 #include "train/vocabulary.h"
 #include "train/weights.h"
 
-/* Of sets that were opened by name: those of a program are its own business. */
-static ls_status hash_sets(const ls_setup *s, ls_settings_hashes *out)
+static ls_settings_hashes hashes_of(const ls_setup *s)
 {
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	ls_settings_hashes hashes = { .vocabulary = info->vocabulary_hash,
-				      .text = info->text_hash,
-				      .normalisation = ls_dataset_normalisation(s->train_set),
-				      .nodes = s->layout.nodes,
-				      .node_devices = s->asked.devices };
-
-	if (s->own_train != NULL)
-		LS_TRY(ls_sample_hash(s->own_train, &hashes.train));
-	if (s->own_test != NULL)
-		LS_TRY(ls_sample_hash(s->own_test, &hashes.test));
-	*out = hashes;
-	return LS_OK;
+	return (ls_settings_hashes){ .vocabulary = info->vocabulary_hash,
+				     .text = info->text_hash,
+				     .train = s->train_hash,
+				     .test = s->test_hash,
+				     .normalisation = ls_dataset_normalisation(s->train_set),
+				     .nodes = s->layout.nodes,
+				     .node_devices = s->asked.devices };
 }
 
 /* The settings as they are kept. */
@@ -46,16 +39,13 @@ static ls_status make_kept(const ls_setup *s, kept *k)
 {
 	k->options = *s->options;
 	LS_TRY(ls_settings_absolute(&k->options, &k->paths));
-	LS_TRY(hash_sets(s, &k->hashes));
+	k->hashes = hashes_of(s);
 	return ls_settings_to_json(&k->options, k->hashes, &k->text);
 }
 
 static ls_status compare_settings(const ls_setup *s, const char *stored, const char *where)
 {
-	ls_settings_hashes hashes;
-
-	LS_TRY(hash_sets(s, &hashes));
-	return ls_settings_compare(s->options, hashes, stored, where);
+	return ls_settings_compare(s->options, hashes_of(s), stored, where);
 }
 
 static uint64_t vocabulary_of(const ls_setup *s)

@@ -15,6 +15,7 @@
 #include "train/memory_plan.h"
 #include "train/normalisation.h"
 #include "train/recall.h"
+#include "train/sample_hash.h"
 #include "train/vocabulary.h"
 
 #define EVAL_BATCH 256
@@ -47,6 +48,16 @@ static ls_status look_around(ls_setup *s, ls_courier *courier)
 	return LS_OK;
 }
 
+/* What a run keeps of the sets it opened itself, taken while they are whole: a checkpoint must not need them. */
+static ls_status hash_data(ls_setup *s)
+{
+	if (s->options->run == NULL)
+		return LS_OK;
+	if (s->own_train != NULL)
+		LS_TRY(ls_sample_hash(s->own_train, &s->train_hash));
+	return s->own_test != NULL ? ls_sample_hash(s->own_test, &s->test_hash) : LS_OK;
+}
+
 static ls_status open_data(ls_setup *s)
 {
 	const ls_train_options *o = s->options;
@@ -69,7 +80,7 @@ static ls_status open_data(ls_setup *s)
 	if (ls_dataset_describe(s->train_set)->samples == 0)
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
 			       ls_dataset_describe(s->train_set)->name);
-	return LS_OK;
+	return hash_data(s);
 }
 
 static ls_status build_graph(ls_setup *s)

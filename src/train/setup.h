@@ -27,6 +27,7 @@ typedef struct ls_setup {
 	ls_normalisation normalisation;         /* of the run's or the initial weights; zero: the data's own */
 	const ls_dataset *train_set, *test_set; /* test_set: NULL without evaluation */
 	ls_dataset *own_train, *own_test;
+	uint64_t train_hash, test_hash; /* of their samples when they were opened (sample_hash.h); 0: not our own */
 	ls_graph *graph, *own_graph;
 	uint64_t steps_per_epoch, total_steps;
 	ls_tracing *tracing; /* NULL: none */

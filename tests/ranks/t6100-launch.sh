@@ -159,7 +159,7 @@ ok "stops when asked to" wait_for 15 is_over
 wait "$pid"
 is "with the status of the signal" $? 143
 like "and a checkpoint" "$(grep lockstep bg.err)" \
-	'^lockstep train: stopped after step [0-9]+ of [0-9]+; continue with the same options and --run run --resume$'
+	'^lockstep train: stopped after step [0-9]+ of [0-9]+; continue with --run run --resume$'
 PATH=$whole_path
 
 ok "nodes that are deaf" start deaf
