@@ -209,6 +209,12 @@ static const ls_beacon_card *card_of(void *context, int peer)
 	return &((ls_courier *)context)->peers[peer].heard_host.card;
 }
 
+/* Nodes of one host share no link that could be cut. */
+static int is_elsewhere(const ls_courier *courier, int peer)
+{
+	return strcmp(courier->peers[peer].heard_host.host, courier->peers[courier->rank].host) != 0;
+}
+
 static void use_beacon(ls_courier *courier)
 {
 	int peer;
@@ -216,7 +222,8 @@ static void use_beacon(ls_courier *courier)
 		courier->peers[peer].seen = courier->now;
 	for (peer = 0; peer < courier->size; peer++) {
 		const ls_courier_peer *p = &courier->peers[peer];
-		if (peer != courier->rank && !p->left && courier->now - p->heard > BEATS_UNTIL_ASKED * courier->beat)
+		if (peer != courier->rank && !p->left && is_elsewhere(courier, peer) &&
+		    courier->now - p->heard > BEATS_UNTIL_ASKED * courier->beat)
 			ls_beacon_ask(courier->beacon, card_of(courier, peer));
 	}
 }
