@@ -406,7 +406,12 @@ ls_status ls_file_open_own(int *out, const char *path, int flags)
 		errno = cause;
 		return LS_EIO;
 	}
-	if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+	if (fstat(fd, &facts) != 0) {
+		ls_fail_errno(LS_EIO, "cannot write %s", path);
+		close(fd);
+		return LS_EIO;
+	}
+	if (!S_ISREG(facts.st_mode)) {
 		close(fd);
 		return refuse_kind(path, facts.st_mode);
 	}

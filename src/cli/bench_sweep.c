@@ -218,7 +218,7 @@ static void tell_skipped(const char *command, const ls_sweep_result *result)
 		fprintf(stderr, "%s: %zu of %zu points skipped: %s\n", command, count, result->row_count,
 			result->rows[i].reason);
 	}
-	fprintf(stderr, "Once that is there, the same command measures what is missing; --hosts takes real nodes.\n");
+	fprintf(stderr, "Provide what is named above and run the same command again: it measures what is missing.\n");
 }
 
 static int conclude(const char *command, const ls_sweep_options *options, const ls_sweep_result *result)

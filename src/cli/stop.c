@@ -14,7 +14,7 @@
 #include <lockstep/sweep.h>
 #include <lockstep/train.h>
 
-/* SIGUSR1 is how mpirun passes on a request to stop: the others it turns into an end of all nodes. */
+/* SIGUSR1 is what a node raises when its launcher asks it to stop (ls_launch_report()). */
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
 #define SIGNALS (sizeof signals / sizeof signals[0])
 

@@ -299,7 +299,7 @@ static ls_status fail_unexplained(const launch *l, int exit_code)
 		return fail_killed(l, exit_code - 128);
 	name_node(l, l->output.noted_state[0] != '\0', l->output.noted, name, sizeof name);
 	if (l->output.noted_state[0])
-		return ls_fail(LS_EIO, "%s ended with status %d and did not say why (to mpirun it is: %s)", name,
+		return ls_fail(LS_EIO, "%s ended with status %d and did not say why (mpirun reports: %s)", name,
 			       exit_code, l->output.noted_state);
 	return ls_fail(LS_EIO, "mpirun ended with status %d, and neither it nor a node said why", exit_code);
 }

@@ -323,7 +323,7 @@ static ls_status estimate(sweep *s)
 	LS_TRY(ls_estimate(&s->place, &s->results, s->estimate));
 	fill_gaps(s);
 	if (pending(s) > 0 && s->estimated)
-		ls_log_note("about %s for %zu points (h:mm:ss or m:ss), by a step of each model",
+		ls_log_note("estimated time: %s (h:mm:ss or m:ss) for %zu points, from one step of each model",
 			    clock_text(text, pending_estimate(s)), pending(s));
 	return LS_OK;
 }

@@ -161,7 +161,7 @@ static const effect effects[] = {
 
 	{ "epochs", goes_by_epochs, "steps", NULL },
 	{ "steps", NULL, NULL, NULL },
-	{ "batch", uses_batch, NULL, "--global-batch and --leaf say it all" },
+	{ "batch", uses_batch, NULL, "--global-batch and --leaf already determine it" },
 	{ "global-batch", NULL, NULL, NULL },
 	{ "leaf", NULL, NULL, NULL },
 

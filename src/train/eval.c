@@ -197,7 +197,8 @@ static ls_status check_data(const evaluation *e)
 	const ls_eval_options *o = e->options;
 	uint64_t was = ls_settings_get_test_hash(e->stored.owner), now = 0;
 
-	if (e->own_set == NULL || o->data != NULL || o->samples != 0 || was == 0)
+	int is_read_otherwise = o->vocab != NULL || o->cased || o->replace_invalid || o->seq_len != 0;
+	if (e->own_set == NULL || o->data != NULL || o->samples != 0 || is_read_otherwise || was == 0)
 		return LS_OK;
 	LS_TRY(ls_sample_hash(e->own_set, &now));
 	if (now != was)

@@ -89,7 +89,8 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position, uint
 		status = ls_ckpt_save(s->options->run, &content, s->options->keep);
 	ls_weights_notes_release(&notes);
 	free(k.text);
-	*fingerprint = content.fingerprint;
+	if (status == LS_OK)
+		*fingerprint = content.fingerprint;
 	return status;
 }
 

@@ -98,12 +98,21 @@ ls_status ls_run_lock_take(ls_run_lock *lock, const char *run)
 	return LS_OK;
 }
 
+/* Only a clear answer counts: a file server that does not answer for a moment has not removed anything. */
+static int is_elsewhere(int directory, const char *run)
+{
+	struct stat named;
+	if (is_name_of(directory, run, 0))
+		return 0;
+	return fstatat(AT_FDCWD, run, &named, 0) == 0 || errno == ENOENT || errno == ENOTDIR;
+}
+
 ls_run_where ls_run_lock_where(const ls_run_lock *lock, const char *run, char *out, size_t size)
 {
 	char link[64];
 
 	out[0] = '\0';
-	if (lock->directory < 0 || is_name_of(lock->directory, run, 0))
+	if (lock->directory < 0 || !is_elsewhere(lock->directory, run))
 		return LS_RUN_THERE;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", lock->directory);
 	ssize_t length = readlink(link, out, size - 1);

@@ -162,7 +162,7 @@ ls_status ls_memory_plan_check(const ls_memory_plan *p, const ls_memory_advice *
 	advise(p, advice, text, sizeof(text));
 	return ls_fail(
 		LS_EMEMORY,
-		"micro-batches of %lld samples on %d device%s need %.*f %cB and this machine has %.*f %cB to give; "
+		"micro-batches of %lld samples on %d device%s need %.*f %cB but only %.*f %cB are available; "
 		"%s (train --plan-memory prints the parts)",
 		(long long)p->trainer.leaf, p->trainer.devices, p->trainer.devices == 1 ? "" : "s", small ? 0 : 2,
 		(double)needed / unit, small ? 'M' : 'G', small ? 0 : 2, (double)limit / unit, small ? 'M' : 'G', text);

@@ -53,7 +53,7 @@ ls_status ls_sample_hash(const ls_dataset *set, uint64_t *hash)
 	*hash = mix(*hash, &info->text_hash, sizeof(info->text_hash));
 	*hash = mix(*hash, &info->samples, sizeof(info->samples));
 	for (uint64_t i = 0; status == LS_OK && i < PROBES && info->samples > 0; i++) {
-		uint64_t index = (info->samples - 1) / (PROBES - 1) * i;
+		uint64_t index = (info->samples - 1) * i / (PROBES - 1);
 		status = info->tokens_max > 0 ? hash_text(set, index, room, hash) : hash_image(set, index, room, hash);
 	}
 	free(room);

@@ -110,7 +110,8 @@ static ls_status count_steps(ls_setup *s)
 	return LS_OK;
 }
 
-/* Micro-batches of one sample: all of them, or the last one of an epoch where the run gets that far. */
+/* Micro-batches of one sample: all of them, the last one of every step, or the last one of an epoch where the run gets
+ * that far. */
 static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batches)
 {
 	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, global = batches->global;
@@ -120,6 +121,11 @@ static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batch
 	snprintf(where, sizeof(where), "a micro-batch of this run (%lld samples, batch %lld)", (long long)samples,
 		 (long long)global);
 	LS_TRY(ls_train_check_norms(s->graph, size, where, "give a larger --batch or --leaf"));
+	snprintf(where, sizeof(where), "the last micro-batch of a step (%lld samples, %lld per micro-batch)",
+		 (long long)step, (long long)size);
+	if (samples >= global)
+		LS_TRY(ls_train_check_norms(s->graph, global % size, where,
+					    "give a --leaf that divides the global batch"));
 	snprintf(where, sizeof(where), "the last micro-batch of an epoch (%lld samples, %lld per micro-batch)",
 		 (long long)samples, (long long)size);
 	snprintf(advice, sizeof(advice), "use --samples %lld or another --batch", (long long)samples - 1);

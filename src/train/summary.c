@@ -55,7 +55,7 @@ static void print_steps(const ls_setup *s, uint64_t first_step)
 	if (first_step > 0)
 		snprintf(from, sizeof(from), ", from step %llu on", (unsigned long long)first_step + 1);
 	if (schedule->warmup > 0)
-		snprintf(warmup, sizeof(warmup), " after %llu of warm-up", (unsigned long long)schedule->warmup);
+		snprintf(warmup, sizeof(warmup), " after %llu warm-up steps", (unsigned long long)schedule->warmup);
 	if (o->clip_norm > 0)
 		snprintf(clip, sizeof(clip), ", gradient norm clipped to %g", o->clip_norm);
 	ls_log_line("%llu step%s (%.4g epoch%s%s) of %lld samples in micro-batches of %lld; %s, lr %g, schedule %s%s%s",

@@ -95,6 +95,8 @@ static const char *what_is_kept(const loop *l)
 {
 	if (l->setup.options->run == NULL)
 		return "there is no run directory, so nothing is kept";
+	if (l->where == LS_RUN_REMOVED && !l->restored)
+		return "the run directory was removed, and nothing is kept";
 	return l->saved_step == 0 ? "no checkpoint had been written yet" : "the last checkpoint is kept";
 }
 

@@ -191,7 +191,11 @@ ls_status ls_watch_conclude(ls_watch *w, uint64_t step, uint64_t fingerprint)
 	if (!w->has_end || step != w->first_step)
 		LS_TRY(ls_metrics_record_fingerprint(w->metrics, "end", step, fingerprint));
 	LS_TRY(ls_metrics_flush(w->metrics));
-	return ls_run_conclude(w->setup->options->run, step, fingerprint);
+	ls_status status = ls_run_conclude(w->setup->options->run, step, fingerprint);
+	if (status != LS_ENOTFOUND && status != LS_EFORMAT)
+		return status;
+	ls_log_warning("%s: the end of the run is recorded in metrics.jsonl alone", ls_last_error());
+	return LS_OK;
 }
 
 ls_status ls_watch_test(ls_watch *w, uint64_t step, uint64_t epoch, const ls_eval_result *test)

@@ -38,7 +38,7 @@ ok "another seed gives other bits" test "$(fingerprint "$out")" != "$first"
 run small_train --global-batch 128 --leaf 32 --steps 3 --devices 2 --optimizer sgd --lr 0.5 --warmup 2 --clip-norm 1 \
 	--eval-every 0 --run runs/start
 like "warm-up, clipping and leaves" "$(sed -n 2p <<<"$out")" \
-	'^3 steps \(0.375 epochs\) of 128 samples in micro-batches of 32; sgd, lr 0.5, schedule constant after 2 of warm-up, gradient norm clipped to 1$'
+	'^3 steps \(0.375 epochs\) of 128 samples in micro-batches of 32; sgd, lr 0.5, schedule constant after 2 warm-up steps, gradient norm clipped to 1$'
 like "no test set" "$(sed -n 1p <<<"$out")" "data glyphs: 1000 training samples of 1x28x28"
 run small_train --global-batch 128 --leaf 32 --steps 5 --devices 2 --optimizer sgd --lr 0.5 --warmup 2 --clip-norm 1 \
 	--eval-every 0 --run runs/start --resume

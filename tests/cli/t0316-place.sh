@@ -87,4 +87,13 @@ is "a removed metrics.jsonl does not stop a run" "$status" 143
 ok "and is written anew, whole" json runs/files/metrics.jsonl "o[0]['step'] <= 16 and o[-1]['kind'] == 'end'"
 like "with a word" "$err" "metrics.jsonl was removed while the run goes on"
 
+# run.json alone: the run is as good as before, its end is just not recorded there.
+endless described
+rm described/run.json
+kill -TERM "$pid"
+go_on
+is "without run.json a run ends as it would" "$status" 143
+like "and says where its end is recorded" "$err" "run.json.*recorded in metrics.jsonl alone"
+ok "which is true" grep -q '"kind": "end"\|"end"' described/metrics.jsonl
+
 test_end

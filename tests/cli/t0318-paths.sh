@@ -71,4 +71,17 @@ run train --data ../pictures --steps 4 --run ../runs/from --resume
 is "a start over finds them from another directory" "$(fingerprint "$out")" "$begun"
 cd .. || exit 1
 
+# Every sample of a small set counts.
+run "$LOCKSTEP" data make glyphs --samples 5 --out five
+cp -r five other
+images=other/train-images-idx3-ubyte
+printf '\377' | dd of=$images bs=1 seek=$(($(stat -c %s $images) - 1)) conv=notrunc 2>/dev/null
+for set in five other; do
+	run train --data $set --batch 5 --steps 1 --eval-every 0 --run runs/$set
+	is "a run on 5 samples, $set" "$status" 0
+done
+train_hash() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["settings"]["train-hash"])' "$1"; }
+ok "sets whose last samples differ have different hashes" \
+	test "$(train_hash runs/five/run.json)" != "$(train_hash runs/other/run.json)"
+
 test_end

@@ -108,6 +108,9 @@ like "what to give" "$err" "give a larger --batch or --leaf"
 is "before training" "$out" ""
 fails_with "in micro-batches of one sample" 2 "batch norm 'layer4.0.bn1'" "${resnet[@]}" --samples 20 --global-batch 4 --leaf 1
 fails_with "in a dataset of one sample" 2 "batch norm 'layer4.0.bn1'" "${resnet[@]}" --samples 1
+fails_with "in the last micro-batch of every step" 2 \
+	"the last micro-batch of a step \(5 samples, 4 per micro-batch\) has 1 sample; give a --leaf that divides the global batch" \
+	"${resnet[@]}" --samples 20 --batch 4 --global-batch 5 --steps 1
 fails_with "in the last micro-batch of an epoch" 2 \
 	"the last micro-batch of an epoch \(9 samples, 4 per micro-batch\) has 1 sample; use --samples 8" \
 	"${resnet[@]}" --samples 9 --batch 4

@@ -20,7 +20,7 @@ is "values in a list make a sweep" "$status" 0
 like "its table" "$out" '^model +nodes +devices +batch +placement +rate +samples/s +spread +speedup$'
 like "a row" "$out" '^mlp +1 +1 +16 +local +- +[0-9.]+ +[0-9.]+ % +1.00$'
 like "where the results are" "$out" '^2 of 2 points done; .*/runs/bench-sweep/results.json$'
-like "about how long it will take, before anything is measured" "$(head -n 1 <<<"$err")" '^about 0:[0-9]{2} for 2 points'
+like "about how long it will take, before anything is measured" "$(head -n 1 <<<"$err")" '^estimated time: 0:[0-9]{2} \(h:mm:ss or m:ss\) for 2 points'
 like "a line a point, with how many there are, and what is left" "$err" \
 	'^\[1/2\] mlp batch 8, 1x1: [0-9.]+ samples/s .*, 0:[0-9]{2} left$'
 ok "both points are done" json $results '[p["state"] for p in o["points"]] == ["done", "done"]'
@@ -172,7 +172,7 @@ if [ "$(id -u)" = 0 ]; then
 	like "what is missing is told once, and what to do" "$err" \
 		'^lockstep bench: 2 of [4-6] points skipped: lab: ip is not installed; .*install-deps lab.*iproute2'
 	is "once" "$(grep -c 'points skipped' <<<"$err")" 1
-	like "and how to go on" "$err" '^Once that is there, the same command measures what is missing'
+	like "and how to go on" "$err" '^Provide what is named above and run the same command again'
 else
 	skip "a machine without ip" "not root"
 fi

@@ -99,7 +99,7 @@ fake "$up" "$up" "echo '$note ABORTED BY SIGNAL AT x.c:1' >&2" 'exit 137'
 is "and which node it was" "$(last_line)$err" "io 137: node 1 (c) was ended by signal 9 (Killed)"
 fake "$up" "$up" "echo '$note CALLED ABORT AT x.c:1' >&2" 'exit 1'
 is "a node that aborts in silence" "$(last_line)$err" \
-	"io 1: node 1 (c) ended with status 1 and did not say why (to mpirun it is: CALLED ABORT)"
+	"io 1: node 1 (c) ended with status 1 and did not say why (mpirun reports: CALLED ABORT)"
 fake "$up" "$up" "kill -9 \$\$"
 is "mpirun itself is killed" "$(last_line)$err" "io 137: mpirun was ended by signal 9 (Killed)"
 fake "$up" "$up" 'exit 3'

@@ -75,7 +75,7 @@ static const struct {
 	{ "max-len", &own, &text, "--max-len has no effect: the program brings a graph" },
 	{ "epochs", &by_steps, &images, "--epochs has no effect with --steps 3" },
 	{ "steps", NULL, &images, NULL },
-	{ "batch", &fixed, &half_fixed, "--batch has no effect: --global-batch and --leaf say it all" },
+	{ "batch", &fixed, &half_fixed, "--batch has no effect: --global-batch and --leaf already determine it" },
 	{ "global-batch", NULL, &images, NULL },
 	{ "leaf", NULL, &images, NULL },
 	{ "optimizer", NULL, &images, NULL },
