@@ -12,7 +12,7 @@
  *     failed or is freed: neither is touched after that. Nothing is allocated after ls_courier_new().
  *  3. Letters between two nodes with the same tag are started in the order they were posted. (One that is more urgent
  *     than an earlier one with its tag waits for that one's turn.)
- *  4. A peer that nothing has been heard of for `timeout` (over the transport for 2.5 of them, where it answers beside
+ *  4. A peer that nothing has been heard of for `timeout` (over the transport for 5 of them, where it answers beside
  *     it: see beacon.h), that says it is failing, or that ends while letters of or
  *     for it are left, makes the courier fail: the status and message say which node, host and operation; the other
  *     nodes are told; no further `done` is called; whoever waits is woken. All that within a second after `timeout`.

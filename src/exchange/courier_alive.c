@@ -21,8 +21,9 @@
 /* Beats without a word, and a peer is asked by the beacon. */
 #define BEATS_UNTIL_ASKED 4
 /* Times the silence that is allowed: how much later than over MPI a peer may answer the beacon and count as alive. TCP
- * sends again at the latest when as much time has passed as the link was cut. */
-#define BEACON_MOST 1.5
+ * sends again at the latest when as much time has passed as the link was cut, takes that for the time of a round trip,
+ * and waits for two of those before it repeats what else was lost: 4.25 times the cut in all. */
+#define BEACON_MOST 4
 /* Of the timeout: how long the other nodes are given to take the news, at most so many seconds. */
 #define NEWS 0.06
 #define NEWS_MOST 0.5
