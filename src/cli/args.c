@@ -146,6 +146,14 @@ static int refused(const ls_args *args, const struct argp_state *state, const ls
 	return ls_command_finish(args->command, status);
 }
 
+/* "-run zz" is -r with the value "un" to argp; whoever types a whole name means that. NULL: nobody did. */
+static const char *one_dash_word(const ls_args *args, const struct argp_state *state, const char *value)
+{
+	const char *word = state->argv[state->next - 1];
+	int is_glued = value && word[0] == '-' && value == word + 2;
+	return is_glued && row_of_name(args, word + 1, strcspn(word + 1, "=")) ? word : NULL;
+}
+
 static error_t take(int key, char *value, struct argp_state *state)
 {
 	parse *p = state->input;
@@ -160,6 +168,11 @@ static error_t take(int key, char *value, struct argp_state *state)
 	const ls_setting *row = row_of_key(p->args, key);
 	if (!row)
 		return ARGP_ERR_UNKNOWN;
+	const char *word = one_dash_word(p->args, state, value);
+	if (word) {
+		p->code = unknown_option(p->args, "-", word + 1, strcspn(word + 1, "="));
+		return EINVAL;
+	}
 	ls_status status = p->args->set ? p->args->set(p->options, row, value) : ls_setting_set(row, p->options, value);
 	if (status)
 		p->code = refused(p->args, state, row, value, status);

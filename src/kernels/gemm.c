@@ -8,10 +8,12 @@
 #include "kernels/gemm.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/isa.h"
+#include "base/memory.h"
 #include "base/names.h"
 #include "base/thread.h"
 #include "kernels/simd.h"
@@ -79,10 +81,16 @@ static void run_jit(const ls_gemm *gemm, const float *x, const float *w, float *
 	gemm->jit(w, x, y);
 }
 
+/* Addresses that libxsmm takes for its table of kernels, with some to spare. Where it cannot have them it crashes. */
+#define XSMM_ADDRESSES ((uint64_t)16 << 20)
+
+static atomic_int xsmm_started;
+
 /* libxsmm generates for the processor it finds; hold it to the instruction set this run has agreed on. */
 static void xsmm_start(void)
 {
 	libxsmm_init();
+	atomic_store(&xsmm_started, 1);
 	if (ls_isa_get() == LS_ISA_AVX2)
 		libxsmm_set_target_archid(LIBXSMM_X86_AVX2);
 }
@@ -93,13 +101,25 @@ static void start_once(void *unused)
 	(void)unused;
 	pthread_once(&once, xsmm_start);
 }
+
+static ls_status check_addresses(void)
+{
+	if (atomic_load(&xsmm_started) || ls_memory_address_space() >= XSMM_ADDRESSES)
+		return LS_OK;
+	return ls_fail(LS_EMEMORY,
+		       "libxsmm needs %d MB of address space, more than the limit leaves (ulimit -v): raise it, "
+		       "or set LOCKSTEP_KERNELS=portable",
+		       (int)(XSMM_ADDRESSES >> 20));
+}
 #endif
 
 ls_status ls_gemm_start(void)
 {
 #ifdef LS_HAVE_XSMM
-	if (xsmm_wanted())
+	if (xsmm_wanted()) {
+		LS_TRY(check_addresses());
 		return ls_thread_call_deep(start_once, NULL);
+	}
 #endif
 	return LS_OK;
 }
@@ -133,6 +153,7 @@ ls_status ls_gemm_make(ls_gemm *out, const ls_gemm_shape *shape)
 	*out = (ls_gemm){ .shape = *shape, .run = run_portable };
 #ifdef LS_HAVE_XSMM
 	if (xsmm_wanted() && sums_in_order(shape)) {
+		LS_TRY(check_addresses());
 		LS_TRY(ls_thread_call_deep(build_jit, out));
 		out->run = out->jit != NULL ? run_jit : run_portable;
 	}

@@ -37,6 +37,9 @@ bad "--num-workers" "unknown option '--num-workers': samples are read ahead" tra
 bad "one dash too few" "unknown option '-lr'; did you mean '--lr'" train -lr 0.1
 bad "behind a flag" "unknown option '-lr'; did you mean '--lr'" train --quiet -lr 0.1
 bad "behind a value" "unknown option '-lr'; did you mean '--lr'" train --epochs 3 -lr 0.1
+bad "a letter that is an option, too" "unknown option '-run'; did you mean '--run'" train -run zz
+bad "with its value" "unknown option '-run'; did you mean '--run'" train --samples 32 -run=zz
+bad "and a number" "unknown option '-batch'; did you mean '--batch'" train -batch 4
 bad "and another name" "unknown option '-learning-rate'; here it is '--lr'" train -learning-rate=0.1
 bad "a bench knows them" "unknown option '--batch-size'; here it is '--batch'" bench --batch-size 8
 bad "and eval" "unknown option '--batch-size'; here it is '--batch'" eval run --batch-size 8
