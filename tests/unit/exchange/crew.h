@@ -31,7 +31,8 @@ typedef struct crew {
 	void *context;
 	/* Something between courier and transport, if wanted. */
 	ls_transport *(*wrap)(struct crew *crew, ls_transport *transport);
-	int absent; /* this node never shows up; 0: all do (node 0 always does) */
+	int absent;   /* this node never shows up; 0: all do (node 0 always does) */
+	double began; /* set by crew_run() before any node starts: what one node hears from another is never early */
 } crew;
 
 struct crew_member {
@@ -44,7 +45,8 @@ struct crew_member {
 	const char *reason; /* given to ls_courier_free() */
 	int wrong;
 	_Atomic(int) arrived; /* letters, for crew_await() */
-	double lived;         /* seconds until play() returned */
+	double lived;         /* seconds from the crew's beginning until play() returned */
+	double gone;          /* ... and until ls_courier_free() did */
 };
 
 #define CREW_CHECK(member, condition)                                                                                  \
@@ -93,7 +95,6 @@ static inline ls_status crew_await_failure(crew_member *member)
 static inline void *crew_live(void *argument)
 {
 	crew_member *m = argument;
-	double begin = ls_clock_seconds();
 	ls_courier_options options = { .transport = m->transport,
 				       .timeout = m->crew->timeout,
 				       .window = m->crew->window };
@@ -102,9 +103,10 @@ static inline void *crew_live(void *argument)
 		snprintf(m->message, sizeof m->message, "%s", ls_last_error());
 	else
 		m->crew->play(m);
-	m->lived = ls_clock_seconds() - begin;
+	m->lived = ls_clock_seconds() - m->crew->began;
 	if (m->courier)
 		ls_courier_free(m->courier, m->reason);
+	m->gone = ls_clock_seconds() - m->crew->began;
 	return NULL;
 }
 
@@ -122,6 +124,7 @@ static inline int crew_run(crew *c, crew_member *members)
 		members[rank].rank = rank;
 		members[rank].transport = c->wrap ? c->wrap(c, transports[rank]) : transports[rank];
 	}
+	c->began = ls_clock_seconds();
 	for (int rank = 0; rank < c->size; rank++) {
 		if (rank == 0 || rank != c->absent)
 			pthread_create(&threads[rank], NULL, crew_live, &members[rank]);
