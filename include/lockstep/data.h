@@ -111,6 +111,7 @@ typedef struct ls_dataset_row {
 	int is_text;        /* tokens, not images */
 } ls_dataset_row;
 LS_API const ls_dataset_row *ls_dataset_row_at(size_t i);
+LS_API const ls_dataset_row *ls_dataset_row_of(const char *name); /* NULL: a path, or there is no such dataset */
 
 /* Where downloads live: $LOCKSTEP_DATA, else $XDG_CACHE_HOME/lockstep, else ~/.cache/lockstep. Borrowed. */
 LS_API const char *ls_data_cache(void);

@@ -154,6 +154,10 @@ LS_API void ls_option_explain(char *out, size_t size, const char *typed, const c
 
 /* Row i of the settings of a training run, or NULL past the end. */
 LS_API const ls_setting *ls_train_setting_at(size_t i);
+LS_API const ls_setting *ls_train_setting_of(const char *name); /* NULL: there is no such setting */
+
+/* Whether ls_train_options_set() has set it, to whatever value; `row` is one of ls_train_setting_at(). */
+LS_API int ls_train_setting_is_given(const ls_train_options *options, const ls_setting *row);
 
 /* Who owns the parameters, one row a way; NULL past the end. */
 typedef struct ls_placement {

@@ -90,22 +90,13 @@ static const ls_setting rows[] = {
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static const ls_setting *training_row(const char *name)
-{
-	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
-		if (!strcmp(row->name, name))
-			break;
-	return row;
-}
-
 /* Training's rows say where a field is in its options, which are part of these. */
 static const ls_setting *row_at(size_t i)
 {
 	static ls_setting moved[ROWS];
 	if (i >= ROWS || rows[i].help)
 		return i < ROWS ? &rows[i] : NULL;
-	const ls_setting *row = training_row(rows[i].name);
+	const ls_setting *row = ls_train_setting_of(rows[i].name);
 	if (row) {
 		moved[i] = *row;
 		moved[i].offset += BENCH(job);

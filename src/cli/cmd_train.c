@@ -55,11 +55,7 @@ static int train_here(const ls_train_options *options)
 
 static int is_given(const ls_train_options *options, const char *name)
 {
-	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
-		if (!strcmp(row->name, name))
-			return options->given[i / 64] >> i % 64 & 1;
-	return 0;
+	return ls_train_setting_is_given(options, ls_train_setting_of(name));
 }
 
 /* A run that was started on hosts goes on there, with its timeout, unless other hosts, or devices of this one, are

@@ -36,6 +36,20 @@ const ls_dataset_row *ls_dataset_row_at(size_t i)
 	return i < KINDS ? &kinds[i].row : NULL;
 }
 
+static const ls_dataset_kind *kind_of(const char *name)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i].row.name, name) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+const ls_dataset_row *ls_dataset_row_of(const char *name)
+{
+	const ls_dataset_kind *kind = kind_of(name);
+	return kind ? &kind->row : NULL;
+}
+
 const char *ls_dataset_name_at(size_t i)
 {
 	return i < KINDS ? kinds[i].row.name : NULL;
@@ -383,9 +397,9 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 	const char *name = options->name;
 	if (!name || !*name)
 		return ls_fail(LS_EINVALID, "no dataset named; for example --data glyphs");
-	for (size_t i = 0; i < KINDS; i++)
-		if (strcmp(kinds[i].row.name, name) == 0)
-			return open_named(out, &kinds[i], options);
+	const ls_dataset_kind *kind = kind_of(name);
+	if (kind)
+		return open_named(out, kind, options);
 	if (ls_path_exists(name))
 		return open_path(out, options);
 	if (strchr(name, '/'))
@@ -418,10 +432,8 @@ const char *ls_data_cache(void)
 
 void ls_data_warn_of_dir(const char *name, const char *dir)
 {
-	for (size_t i = 0; i < KINDS; i++)
-		if (strcmp(kinds[i].row.name, name) == 0 && kinds[i].row.needs_download)
-			return;
-	if (dir)
+	const ls_dataset_row *row = ls_dataset_row_of(name);
+	if (dir && !(row && row->needs_download))
 		ls_log_warning("--dir has no effect: files of %s are not looked for there", name);
 }
 

@@ -210,9 +210,7 @@ ls_status ls_data_get(const ls_data_get_options *options)
 		return ls_get_sst(&sst_plan, options);
 	if (strcmp(name, "sotu") == 0)
 		return ls_get_sotu(&sotu_plan, options);
-	for (size_t i = 0; ls_dataset_row_at(i); i++)
-		if (strcmp(ls_dataset_row_at(i)->name, name) == 0)
-			return ls_fail(LS_EINVALID, "dataset '%s' needs no download; use it with --data %s", name,
-				       name);
+	if (ls_dataset_row_of(name))
+		return ls_fail(LS_EINVALID, "dataset '%s' needs no download; use it with --data %s", name, name);
 	return ls_name_unknown("download", name, downloads_at);
 }

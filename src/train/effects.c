@@ -24,11 +24,8 @@ static int opens_data(const run *r)
 /* Datasets whose files are in a directory of their own; others are generated, or a path. */
 static int has_directory(const run *r)
 {
-	const ls_dataset_row *row;
-	for (size_t i = 0; opens_data(r) && r->options->data != NULL && (row = ls_dataset_row_at(i)) != NULL; i++)
-		if (strcmp(row->name, r->options->data) == 0)
-			return row->needs_download;
-	return 0;
+	const ls_dataset_row *row = opens_data(r) && r->options->data ? ls_dataset_row_of(r->options->data) : NULL;
+	return row != NULL && row->needs_download;
 }
 
 static int opens_test(const run *r)
@@ -211,22 +208,13 @@ static const effect effects[] = {
 	{ "quiet", NULL, NULL, NULL },
 };
 
-static const ls_setting *setting_of(const char *name)
-{
-	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++)
-		if (strcmp(row->name, name) == 0)
-			break;
-	return row;
-}
-
 static void explain(const run *r, const effect *e, char *out, size_t size)
 {
 	char value[128];
 	int used = snprintf(out, size, "--%s has no effect", e->name);
 
 	if (e->with != NULL)
-		ls_setting_format(setting_of(e->with), r->options, value, sizeof(value));
+		ls_setting_format(ls_train_setting_of(e->with), r->options, value, sizeof(value));
 	if (e->with != NULL && value[0] != '\0' && used < (int)size)
 		used += snprintf(out + used, size - (size_t)used, " with --%s %s", e->with, value);
 	if (e->why != NULL && used < (int)size)
@@ -249,6 +237,6 @@ void ls_effects_warn(const ls_effects *r)
 	char why[512];
 
 	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++)
-		if (ls_settings_is_given(r->options, row) && !ls_effects_of(r, row, why, sizeof(why)))
+		if (ls_train_setting_is_given(r->options, row) && !ls_effects_of(r, row, why, sizeof(why)))
 			ls_log_warning("%s", why);
 }

@@ -187,7 +187,7 @@ static void warn_of_idle_options(const evaluation *e)
 	memset(settings.given, 0, sizeof(settings.given));
 	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
 		if (options[i].given)
-			ls_settings_give(&settings, options[i].name);
+			ls_settings_give(&settings, ls_train_setting_of(options[i].name));
 	ls_effects_warn(&run);
 }
 

@@ -110,20 +110,18 @@ static ls_status load_checkpoint(const ls_setup *s, const char *checkpoint, ls_c
 	return LS_OK;
 }
 
-/* A fresh run must not write over another one, of which run.json or a checkpoint may be all that is left; a resumed one
- * must find one. */
+/* A fresh run must not write over another one, of which run.json or a checkpoint may be all that is left. That a
+ * resumed one has a run to continue is known since its settings were read (recall.c). */
 static ls_status check_claim(const ls_train_options *o)
 {
 	char path[4096];
 	int checkpoints = 0;
 
+	if (o->resume)
+		return LS_OK;
 	LS_TRY(ls_path_join(path, sizeof(path), o->run, "run.json"));
 	LS_TRY(ls_ckpt_present(o->run, &checkpoints));
-	int exists = checkpoints || ls_path_exists(path);
-	if (o->resume && !exists)
-		return ls_fail(LS_ENOTFOUND, "--resume: %s holds no run (no run.json there, and no checkpoint)",
-			       o->run);
-	if (!o->resume && exists)
+	if (checkpoints || ls_path_exists(path))
 		return ls_fail(LS_EINVALID,
 			       "%s already holds a run; add --resume to continue it, or name another --run", o->run);
 	return LS_OK;

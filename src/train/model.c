@@ -1,6 +1,5 @@
 #include "train/model.h"
 
-#include <string.h>
 
 #include "base/files.h"
 #include "base/status.h"
@@ -22,33 +21,20 @@ static ls_status check_path(const ls_model_row *model, const char *data)
 		model->name, data);
 }
 
-const ls_dataset_row *ls_train_data_row(const char *data)
-{
-	const ls_dataset_row *row;
-	for (size_t i = 0; (row = ls_dataset_row_at(i)) != NULL; i++)
-		if (strcmp(row->name, data) == 0)
-			return row;
-	return NULL;
-}
-
 /* A name of the table tells before anything is looked for. */
 static ls_status check_name(const ls_train_options *o)
 {
 	const ls_model_row *model = o->graph == NULL ? ls_model_row_of(o->model) : NULL;
-	const ls_dataset_row *data;
 	if (model == NULL || o->data == NULL)
 		return LS_OK;
-	for (size_t i = 0; (data = ls_dataset_row_at(i)) != NULL; i++) {
-		if (strcmp(data->name, o->data) != 0)
-			continue;
-		if (data->is_text == model->is_text)
-			return LS_OK;
-		return ls_fail(LS_EMISMATCH, "model %s takes %s, and dataset %s is %s; name another with --data, as %s",
-			       model->name, model->is_text ? "text" : "images", data->name,
-			       data->is_text ? "text" : "images",
-			       model->is_text ? "babble or sst5" : "mnist or glyphs");
-	}
-	return check_path(model, o->data);
+	const ls_dataset_row *data = ls_dataset_row_of(o->data);
+	if (data == NULL)
+		return check_path(model, o->data);
+	if (data->is_text == model->is_text)
+		return LS_OK;
+	return ls_fail(LS_EMISMATCH, "model %s takes %s, and dataset %s is %s; name another with --data, as %s",
+		       model->name, model->is_text ? "text" : "images", data->name, data->is_text ? "text" : "images",
+		       model->is_text ? "babble or sst5" : "mnist or glyphs");
 }
 
 ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, const ls_data_wanted *wanted)

@@ -28,7 +28,4 @@ ls_status ls_train_build_model(ls_graph **out, const ls_train_options *options, 
  * get others. */
 ls_status ls_train_check_norms(const ls_graph *graph, int64_t size, const char *where, const char *advice);
 
-/* The row of a dataset that has a name in the table; NULL: `data` is a path, or a mistake. */
-const ls_dataset_row *ls_train_data_row(const char *data);
-
 #endif

@@ -47,15 +47,6 @@ void ls_train_stored_release(ls_train_stored *stored)
 	ls_settings_stored_release(stored);
 }
 
-static const ls_setting *row_of(const char *name)
-{
-	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++)
-		if (strcmp(row->name, name) == 0)
-			return row;
-	return NULL;
-}
-
 static int is_meant(const ls_train_options *o, const ls_setting *row)
 {
 	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
@@ -63,13 +54,13 @@ static int is_meant(const ls_train_options *o, const ls_setting *row)
 
 	ls_setting_format(row, o, value, sizeof(value));
 	ls_setting_format(row, &defaults, usual, sizeof(usual));
-	return ls_settings_is_given(o, row) || strcmp(value, usual) != 0;
+	return ls_train_setting_is_given(o, row) || strcmp(value, usual) != 0;
 }
 
 static int is_any_meant(const ls_train_options *o, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (is_meant(o, row_of(names[i])))
+		if (is_meant(o, ls_train_setting_of(names[i])))
 			return 1;
 	return 0;
 }

@@ -120,6 +120,14 @@ const ls_setting *ls_train_setting_at(size_t i)
 	return i < SETTING_COUNT ? &settings[i] : NULL;
 }
 
+const ls_setting *ls_train_setting_of(const char *name)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (strcmp(settings[i].name, name) == 0)
+			return &settings[i];
+	return NULL;
+}
+
 static ls_status unknown_setting(const char *name)
 {
 	const char *names[SETTING_COUNT];
@@ -132,24 +140,21 @@ static ls_status unknown_setting(const char *name)
 
 ls_status ls_train_options_set(ls_train_options *options, const char *name, const char *value)
 {
-	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		if (strcmp(settings[i].name, name) != 0)
-			continue;
-		LS_TRY(ls_setting_set(&settings[i], options, value));
-		ls_settings_give(options, name);
-		return LS_OK;
-	}
-	return unknown_setting(name);
+	const ls_setting *row = ls_train_setting_of(name);
+	if (!row)
+		return unknown_setting(name);
+	LS_TRY(ls_setting_set(row, options, value));
+	ls_settings_give(options, row);
+	return LS_OK;
 }
 
-void ls_settings_give(ls_train_options *options, const char *name)
+void ls_settings_give(ls_train_options *options, const ls_setting *row)
 {
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (strcmp(settings[i].name, name) == 0)
-			options->given[i / 64] |= (uint64_t)1 << i % 64;
+	size_t i = (size_t)(row - settings);
+	options->given[i / 64] |= (uint64_t)1 << i % 64;
 }
 
-int ls_settings_is_given(const ls_train_options *options, const ls_setting *row)
+int ls_train_setting_is_given(const ls_train_options *options, const ls_setting *row)
 {
 	size_t i = (size_t)(row - settings);
 	return options->given[i / 64] >> i % 64 & 1;

@@ -10,9 +10,8 @@
 /* Fields that a program has set directly are held to the table's ranges, as typed ones are. */
 ls_status ls_settings_check(const ls_train_options *options);
 
-/* Whether a setting was set by name, to whatever value; `row` is of ls_train_setting_at(). */
-int ls_settings_is_given(const ls_train_options *options, const ls_setting *row);
-void ls_settings_give(ls_train_options *options, const char *name); /* note that it was, without setting it */
+/* Mark a setting as given (ls_train_setting_is_given) without setting it. */
+void ls_settings_give(ls_train_options *options, const ls_setting *row);
 
 /* The group of settings of text. Those of them that bind say how text is read and how large a model of it is. */
 #define LS_SETTINGS_TEXT "Text"

@@ -23,7 +23,6 @@
 #include "base/status.h"
 #include "data/normalise.h"
 #include "optim/schedule.h"
-#include "train/model.h"
 #include "train/settings.h"
 
 static json_t *field_to_json(const ls_setting *row, const ls_train_options *options)
@@ -249,7 +248,7 @@ static ls_status absolute(const char **field, char *room, size_t size)
 
 ls_status ls_settings_absolute(ls_train_options *options, ls_settings_paths *room)
 {
-	if (options->data != NULL && ls_train_data_row(options->data) == NULL)
+	if (options->data != NULL && ls_dataset_row_of(options->data) == NULL)
 		LS_TRY(absolute(&options->data, room->data, sizeof room->data));
 	LS_TRY(absolute(&options->data_dir, room->data_dir, sizeof room->data_dir));
 	LS_TRY(absolute(&options->vocab, room->vocab, sizeof room->vocab));
@@ -330,10 +329,7 @@ static void compare_row(const ls_setting *row, const ls_train_options *was, cons
 static void compare_named(const char *name, const ls_train_options *was, const ls_train_options *now,
 			  differences *found)
 {
-	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
-		if (!strcmp(row->name, name))
-			compare_row(row, was, now, found);
+	compare_row(ls_train_setting_of(name), was, now, found);
 }
 
 static ls_status compare_batches(const ls_train_options *was, const ls_train_options *now, differences *found)

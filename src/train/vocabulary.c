@@ -8,7 +8,6 @@
 #include "data/corpus.h"
 #include "data/dataset.h"
 #include "text/vocab.h"
-#include "train/model.h"
 #include "train/weights.h"
 
 #define COPY "vocab.txt"
@@ -17,7 +16,7 @@
 static ls_status beside_data(char *out, size_t size, const ls_train_options *o)
 {
 	char directory[4096];
-	if (ls_train_data_row(o->data) != NULL)
+	if (ls_dataset_row_of(o->data) != NULL)
 		LS_TRY(ls_data_directory(directory, sizeof(directory), o->data_dir, o->data));
 	else
 		LS_TRY(ls_corpus_home(directory, sizeof(directory), o->data));
@@ -66,7 +65,7 @@ int ls_vocabulary_is_used(const ls_train_options *o)
 {
 	if (o->train_set != NULL || o->data == NULL)
 		return 0;
-	const ls_dataset_row *row = ls_train_data_row(o->data);
+	const ls_dataset_row *row = ls_dataset_row_of(o->data);
 	return row != NULL ? row->is_text && row->needs_download : ls_corpus_is_text(o->data);
 }
 

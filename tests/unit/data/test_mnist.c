@@ -295,6 +295,8 @@ static void names_are_resolved(void **state)
 	assert_string_equal(ls_dataset_row_at(0)->name, "mnist");
 	assert_string_equal(ls_dataset_row_at(6)->name, "sotu");
 	assert_null(ls_dataset_row_at(7));
+	assert_ptr_equal(ls_dataset_row_of("sotu"), ls_dataset_row_at(6));
+	assert_null(ls_dataset_row_of("./sotu"));
 	mkdir(in_dir(*state, "empty"), 0777);
 	assert_fails(open_set(&set, in_dir(*state, "empty"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND,
 		     "there is no train-images");

@@ -138,16 +138,13 @@ static int counts_in(const context *c, const char *name, char *why, size_t size)
 {
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 	char words[256];
-	const ls_setting *row;
-	size_t i = 0;
+	const ls_setting *row = ls_train_setting_of(name);
 	snprintf(words, sizeof words, "%s", c->settings);
 	read_settings(&options, words);
 	if (c->own) {
 		options.graph = OWN;
 		options.train_set = OWN;
 	}
-	while ((row = ls_train_setting_at(i)) && strcmp(row->name, name) != 0)
-		i++;
 	assert_non_null(row);
 	ls_effects run = { .options = &options,
 			   .is_text = c->is_text,

@@ -22,15 +22,6 @@
 			fail_msg("'%s' does not contain '%s'", ls_last_error(), part);                                 \
 	} while (0)
 
-static const ls_setting *find(const char *name)
-{
-	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
-		if (!strcmp(row->name, name))
-			return row;
-	return NULL;
-}
-
 static void set(ls_train_options *options, const char *name, const char *value)
 {
 	if (ls_train_options_set(options, name, value))
@@ -50,7 +41,7 @@ static void test_rows_are_sound(void **state)
 	char keys[64] = "h"; /* --help has it */
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
-		assert_ptr_equal(find(row->name), row); /* no name twice */
+		assert_ptr_equal(ls_train_setting_of(row->name), row); /* no name twice */
 		assert_true(strlen(row->name) <= 16);
 		assert_true(strlen(row->help) <= 18); /* two rows a line of help */
 		assert_true((row->kind == LS_SETTING_FLAG) == (row->arg == NULL));
@@ -62,6 +53,8 @@ static void test_rows_are_sound(void **state)
 			keys[strlen(keys)] = row->key;
 		}
 	}
+	assert_null(ls_train_setting_of("batch-size"));
+	assert_null(ls_train_setting_of("batc"));
 }
 
 /* 1 for every byte of a field, 0 for padding: gcc knows. Elsewhere what no row covers may be padding as far as it is
@@ -225,7 +218,7 @@ static void test_options_know_what_was_given(void **state)
 	assert_int_equal(ls_train_options_set(&options, "batch", "none"), LS_EINVALID);
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		int given = !strcmp(row->name, "momentum") || !strcmp(row->name, "quiet");
-		if (ls_settings_is_given(&options, row) != given)
+		if (ls_train_setting_is_given(&options, row) != given)
 			fail_msg("--%s counts as %s", row->name, given ? "not given" : "given");
 	}
 }
