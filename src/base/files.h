@@ -15,6 +15,8 @@ ls_status ls_path_join(char *out, size_t size, const char *directory, const char
 ls_status ls_path_make(const char *directory);                        /* mkdir -p */
 ls_status ls_path_absolute(char *out, size_t size, const char *path); /* of the working directory, links not followed */
 int ls_path_exists(const char *path);
+/* The directory nearest to `path`, itself or one of the three above it, that holds a file `name`. 0: none does. */
+int ls_path_find_above(char *out, size_t size, const char *path, const char *name);
 int ls_path_is_directory(const char *path);
 ls_status ls_path_sync(const char *directory); /* fsync a directory, so that a rename in it lasts */
 /* Give what we must neither use nor delete another name beside its own: "<path>.aside", "<path>.aside-2" ...; nothing

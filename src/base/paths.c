@@ -62,6 +62,27 @@ int ls_path_exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
+int ls_path_find_above(char *out, size_t size, const char *path, const char *name)
+{
+	enum { LEVELS = 4 };
+	char file[4096];
+	if ((size_t)snprintf(out, size, "%s", path) >= size)
+		return 0;
+	for (int i = 0; i < LEVELS; i++) {
+		if (ls_path_is_directory(out) && ls_path_join(file, sizeof file, out, name) == LS_OK &&
+		    ls_path_exists(file))
+			return 1;
+		char *slash = strrchr(out, '/');
+		if (slash == out || strcmp(out, ".") == 0)
+			break;
+		if (slash)
+			*slash = '\0';
+		else
+			snprintf(out, size, ".");
+	}
+	return 0;
+}
+
 int ls_path_is_directory(const char *path)
 {
 	struct stat facts;

@@ -73,11 +73,24 @@ static ls_status add_file(ls_sources *sources, const char *path)
 	return status;
 }
 
+/* A run is read from its directory, not from one of its files. */
+static ls_status check_file(const char *path)
+{
+	char run[4096];
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	if ((strcmp(name, "run.json") != 0 && strcmp(name, "metrics.jsonl") != 0) ||
+	    !ls_path_find_above(run, sizeof run, path, "run.json"))
+		return LS_OK;
+	return ls_fail(LS_EFORMAT, "%s is a file of a run: give the directory of the run, %s", path, run);
+}
+
 static ls_status add_path(ls_sources *sources, const char *path)
 {
 	char inside[4096];
-	if (!ls_path_is_directory(path))
+	if (!ls_path_is_directory(path)) {
+		LS_TRY(check_file(path));
 		return add_file(sources, path);
+	}
 	LS_TRY(ls_path_join(inside, sizeof inside, path, "results.json"));
 	if (ls_path_exists(inside))
 		return add_file(sources, inside);

@@ -45,7 +45,7 @@ static ls_status make_kept(const ls_setup *s, kept *k)
 
 static ls_status compare_settings(const ls_setup *s, const char *stored, const char *where)
 {
-	return ls_settings_compare(s->options, hashes_of(s), stored, where);
+	return ls_settings_compare(s->options, &s->stored.options, hashes_of(s), stored, where);
 }
 
 static uint64_t vocabulary_of(const ls_setup *s)
@@ -138,13 +138,34 @@ static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
 	return check_claim(o);
 }
 
+static ls_status describe_as(const ls_setup *s, const char *settings)
+{
+	return ls_run_describe(s->options->run, settings, ls_gemm_backend(), ls_isa_name(ls_isa_get()),
+			       s->options->resume);
+}
+
 static ls_status describe(const ls_setup *s)
 {
 	kept k;
 	LS_TRY(make_kept(s, &k));
-	ls_status status = ls_run_describe(s->options->run, k.text, ls_gemm_backend(), ls_isa_name(ls_isa_get()),
-					   s->options->resume);
+	ls_status status = describe_as(s, k.text);
 	free(k.text);
+	return status;
+}
+
+/* A resume of a complete run trains nothing, so the run keeps the settings it was trained with. A run.json that is lost
+ * is made again from the checkpoint's. */
+static ls_status describe_complete(const ls_setup *s)
+{
+	char checkpoint[4096], *settings = NULL;
+	ls_status status = ls_run_settings(s->options->run, 1, &settings);
+
+	if (status == LS_ENOTFOUND || status == LS_EFORMAT) {
+		LS_TRY(ls_ckpt_newest(s->options->run, checkpoint, sizeof(checkpoint)));
+		LS_TRY(ls_ckpt_settings(checkpoint, &settings));
+		status = describe_as(s, settings);
+	}
+	free(settings);
 	return status;
 }
 
@@ -244,7 +265,7 @@ static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progres
 		return LS_OK;
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
-	return describe(s);
+	return position->step < s->total_steps ? describe(s) : describe_complete(s);
 }
 
 /* A run that is refused before it began leaves nothing: neither the lock's file nor, when it is new and empty, its

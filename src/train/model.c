@@ -1,6 +1,5 @@
 #include "train/model.h"
 
-
 #include "base/files.h"
 #include "base/status.h"
 #include "data/corpus.h"

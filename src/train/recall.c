@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/status.h"
 #include "ckpt/checkpoint.h"
 #include "exchange/collect.h"
@@ -11,6 +12,21 @@
 #include "train/settings.h"
 #include "train/vocabulary.h"
 
+/* People name a file of the run, or a checkpoint: the run is above it. */
+static ls_status no_run(const char *run)
+{
+	char above[4096];
+
+	if (ls_path_find_above(above, sizeof(above), run, "run.json"))
+		return ls_fail(LS_ENOTFOUND,
+			       "--resume needs the directory of the run, not a file or directory in it: use "
+			       "--run %s",
+			       above);
+	if (ls_path_exists(run) && !ls_path_is_directory(run))
+		return ls_fail(LS_ENOTFOUND, "--resume: %s is a file; give the directory of a run", run);
+	return ls_fail(LS_ENOTFOUND, "--resume: %s holds no run (no run.json there, and no checkpoint)", run);
+}
+
 /* run.json knows of resumes that did not get to a checkpoint; where it is lost, the newest checkpoint has settings. */
 static ls_status read_run(const char *run, char **out)
 {
@@ -18,6 +34,8 @@ static ls_status read_run(const char *run, char **out)
 
 	if (run == NULL)
 		return ls_fail(LS_EINVALID, "--resume needs --run, the directory of the run to continue");
+	if (ls_path_exists(run) && !ls_path_is_directory(run))
+		return no_run(run);
 	ls_status status = ls_run_settings(run, 1, out);
 	if (status != LS_ENOTFOUND && status != LS_EFORMAT)
 		return status;
@@ -29,7 +47,7 @@ static ls_status read_run(const char *run, char **out)
 		return found;
 	if (status == LS_EFORMAT)
 		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew", why, run);
-	return ls_fail(LS_ENOTFOUND, "--resume: %s holds no run (no run.json there, and no checkpoint)", run);
+	return no_run(run);
 }
 
 ls_status ls_train_recall(ls_train_stored *out, const char *run)

@@ -52,10 +52,12 @@ void ls_settings_stored_release(ls_settings_stored *stored); /* harmless when it
 /*
  * Fail with LS_EMISMATCH when going on with `now` would not give the bits of the run that `stored_json` describes; the
  * message names every setting at fault with both values. `where` names the stored run in it. A setting that
- * `stored_json` does not have (it is newer than the run) counts as its default.
+ * `stored_json` does not have (it is newer than the run) counts as its default. `recalled` has the settings of the
+ * run's last start, from which `now` was completed: what was not given but taken from there is not at fault. NULL: none
+ * was.
  */
-ls_status ls_settings_compare(const ls_train_options *now, ls_settings_hashes hashes, const char *stored_json,
-			      const char *where);
+ls_status ls_settings_compare(const ls_train_options *now, const ls_train_options *recalled, ls_settings_hashes hashes,
+			      const char *stored_json, const char *where);
 
 /*
  * Two nodes' settings (JSON) must be the same but for what concerns one node alone: where its files are, its threads,

@@ -277,6 +277,8 @@ typedef struct differences {
 	char text[1024];
 	size_t used;
 	int count, left_out;
+	const ls_train_options *recalled; /* see ls_settings_compare() */
+	int other_samples;                /* a setting that decides which samples there are differs */
 } differences;
 
 static void __attribute__((format(printf, 2, 3))) differ(differences *found, const char *format, ...)
@@ -296,13 +298,18 @@ static void __attribute__((format(printf, 2, 3))) differ(differences *found, con
 	found->used += (size_t)length;
 }
 
+/* `names` ends with NULL. */
+static int is_among(const char *name, const char *const *names)
+{
+	while (*names && strcmp(*names, name) != 0)
+		names++;
+	return *names != NULL;
+}
+
 static int has_rule(const char *name)
 {
-	static const char *const ruled[] = { "data", "batch", "global-batch", "leaf", "lr", "lr-scale-workers" };
-	for (size_t i = 0; i < sizeof ruled / sizeof ruled[0]; i++)
-		if (!strcmp(ruled[i], name))
-			return 1;
-	return 0;
+	static const char *const ruled[] = { "data", "batch", "global-batch", "leaf", "lr", "lr-scale-workers", NULL };
+	return is_among(name, ruled);
 }
 
 static int same_value(const ls_setting *row, const ls_train_options *was, const ls_train_options *now)
@@ -314,16 +321,28 @@ static int same_value(const ls_setting *row, const ls_train_options *was, const 
 	return same;
 }
 
+/* Nobody blames a setting that was neither given nor set now. */
+static int is_own(const ls_setting *row, const ls_train_options *now, const differences *found)
+{
+	return !found->recalled || ls_train_setting_is_given(now, row) || !same_value(row, found->recalled, now);
+}
+
+/* As text, for people: "" and, where that stands for the default, 0 are no values that anybody gave. */
+static const char *show(const ls_setting *row, const ls_train_options *options, char *out, size_t size)
+{
+	ls_setting_format(row, options, out, size);
+	int is_set = *out && !((row->marks & LS_SETTING_NOT_0) && !strcmp(out, "0"));
+	return is_set ? out : "not set";
+}
+
 static void compare_row(const ls_setting *row, const ls_train_options *was, const ls_train_options *now,
 			differences *found)
 {
 	if (same_value(row, was, now))
 		return;
 	char before[200], after[200];
-	ls_setting_format(row, was, before, sizeof before);
-	ls_setting_format(row, now, after, sizeof after);
-	differ(found, "--%s%s%s%s%s%s", row->name, found->verb, *before ? before : "not given", found->between,
-	       *after ? after : "not given", found->after);
+	differ(found, "--%s%s%s%s%s%s", row->name, found->verb, show(row, was, before, sizeof before), found->between,
+	       show(row, now, after, sizeof after), found->after);
 }
 
 static void compare_named(const char *name, const ls_train_options *was, const ls_train_options *now,
@@ -355,9 +374,11 @@ static void compare_rates(const ls_train_options *was, const ls_train_options *n
 {
 	if (effective_rate(was) == effective_rate(now))
 		return;
-	compare_named("lr", was, now, found);
+	int before = found->count;
+	if (is_own(ls_train_setting_of("lr"), now, found))
+		compare_named("lr", was, now, found);
 	compare_named("lr-scale-workers", was, now, found);
-	if (was->lr == now->lr && was->lr_scale_workers == now->lr_scale_workers)
+	if (found->count == before)
 		differ(found, "--lr times --devices was %.9g, now %.9g", effective_rate(was), effective_rate(now));
 }
 
@@ -372,26 +393,29 @@ static int looks_at_length(const char *schedule)
 
 static void compare_lengths(const ls_train_options *was, const ls_train_options *now, differences *found)
 {
-	if (!looks_at_length(now->schedule))
-		return;
+	if (!looks_at_length(now->schedule) || !same_value(ls_train_setting_of("schedule"), was, now))
+		return; /* another schedule is refused as such */
 	int before = found->count;
 	compare_named("steps", was, now, found);
 	if (!was->steps && !now->steps)
 		compare_named("epochs", was, now, found);
 	if (found->count > before)
-		differ(found, "schedule %s depends on the length (one to be prolonged: --schedule constant)",
+		differ(found,
+		       "schedule %s depends on the length of the run; use --schedule constant for a run you may extend",
 		       now->schedule);
 }
 
 /* By hash: the same pieces may lie elsewhere, and others in the same place. A run that does not say had none, or is
- * older than this. */
-static void compare_hashes(const json_t *was, const char *key, const char *what, uint64_t now, differences *found)
+ * older than this. 1: they differ. */
+static int compare_hashes(const json_t *was, const char *key, const char *what, uint64_t now, differences *found)
 {
 	const char *before = json_string_value(json_object_get(was, key));
 	char after[32];
 	snprintf(after, sizeof after, "%016" PRIx64, now);
-	if (before && strcmp(before, after) != 0)
-		differ(found, "%s was one with xxh64 %.16s, now %s", what, before, now ? after : "there is none");
+	if (!before || !strcmp(before, after))
+		return 0;
+	differ(found, "%s was one with xxh64 %.16s, now %s", what, before, now ? after : "there is none");
+	return 1;
 }
 
 /* A dataset that the program opened itself may be normalised otherwise than the run was. */
@@ -422,40 +446,64 @@ static ls_status compare_data(const json_t *stored, const ls_train_options *was,
 		return LS_OK;
 	LS_TRY(ls_settings_absolute(&old, &old_room));
 	LS_TRY(ls_settings_absolute(&new, &new_room));
+	const ls_setting *row = ls_train_setting_of("data");
 	int names = found->count;
-	compare_named("data", &old, &new, found);
-	if (found->count == names && before && hash)
-		differ(found, "the training data had other samples (hash %016" PRIx64 ", now %016" PRIx64 ")", before,
-		       hash);
+	if (!before || !hash || is_own(row, now, found))
+		compare_row(row, &old, &new, found);
+	found->other_samples |= found->count > names;
+	if (found->other_samples || !before || !hash)
+		return LS_OK;
+	differ(found, "the training data has other samples than before (hash %016" PRIx64 ", now %016" PRIx64 ")",
+	       before, hash);
+	found->other_samples = 1;
 	return LS_OK;
+}
+
+/* Where one of these differs the hash of the samples does, too, and says nothing more. */
+static int decides_samples(const char *name)
+{
+	static const char *const names[] = {
+		"samples", "seed", "cased", "seq-len", "phrases", "replace-invalid", NULL
+	};
+	return is_among(name, names);
+}
+
+static void compare_rows(const ls_train_options *was, const ls_train_options *now, differences *found)
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		int before = found->count;
+		if ((row->marks & LS_SETTING_BINDS) && !has_rule(row->name))
+			compare_row(row, was, now, found);
+		found->other_samples |= found->count > before && decides_samples(row->name);
+	}
 }
 
 static ls_status compare_all(const json_t *stored, const char *where, const ls_train_options *was,
 			     const ls_train_options *now, ls_settings_hashes hashes, differences *found)
 {
-	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
-		if ((row->marks & LS_SETTING_BINDS) && !has_rule(row->name))
-			compare_row(row, was, now, found);
+	compare_rows(was, now, found);
+	found->other_samples |=
+		compare_hashes(stored, VOCABULARY, "the vocabulary (--vocab)", hashes.vocabulary, found);
 	LS_TRY(compare_data(stored, was, now, hashes.train, found));
+	if (!found->other_samples)
+		compare_hashes(stored, TEXT_HASH, "the text (or labels) of the training set", hashes.text, found);
 	LS_TRY(compare_batches(was, now, found));
 	compare_rates(was, now, found);
 	compare_lengths(was, now, found);
-	compare_hashes(stored, VOCABULARY, "the vocabulary (--vocab)", hashes.vocabulary, found);
-	compare_hashes(stored, TEXT_HASH, "the text (or labels) of the training set", hashes.text, found);
 	LS_TRY(compare_normalisation(stored, where, hashes.normalisation, found));
 	return LS_OK;
 }
 
-ls_status ls_settings_compare(const ls_train_options *options, ls_settings_hashes hashes, const char *stored_json,
-			      const char *where)
+ls_status ls_settings_compare(const ls_train_options *options, const ls_train_options *recalled,
+			      ls_settings_hashes hashes, const char *stored_json, const char *where)
 {
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT;
 	ls_train_options now = without_unused_names(options);
 	json_t *owner = NULL; /* of the strings in `was` */
 	LS_TRY(read_stored(stored_json, where, &was, &owner));
 
-	differences found = { .verb = " was ", .between = ", now ", .after = "" };
+	differences found = { .verb = " was ", .between = ", now ", .after = "", .recalled = recalled };
 	ls_status status = compare_all(owner, where, &was, &now, hashes, &found);
 	json_decref(owner);
 	if (status || !found.count)
@@ -470,11 +518,8 @@ ls_status ls_settings_compare(const ls_train_options *options, ls_settings_hashe
 static int is_private(const char *name)
 {
 	static const char *const own[] = { "data-dir", "vocab", "threads", "pin",       "hosts", "timeout",
-					   "init",     "keep",  "quiet",   "log-every", "run" };
-	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-		if (!strcmp(own[i], name))
-			return 1;
-	return 0;
+					   "init",     "keep",  "quiet",   "log-every", "run",   NULL };
+	return is_among(name, own);
 }
 
 static void compare_nodes(const ls_train_options *a, const ls_train_options *b, differences *found)

@@ -31,6 +31,19 @@ static ls_status find_in_run(ls_weights *w)
 	return ls_path_join(w->file, sizeof(w->file), w->checkpoint, "model.safetensors");
 }
 
+/* The files of a run that describe it have no weights. */
+static ls_status check_file(const char *source)
+{
+	char run[4096];
+	const char *dot = strrchr(source, '.');
+
+	if (dot == NULL || (strcmp(dot, ".json") != 0 && strcmp(dot, ".jsonl") != 0) ||
+	    !ls_path_find_above(run, sizeof(run), source, "run.json"))
+		return LS_OK;
+	return ls_fail(LS_EFORMAT, "%s holds no weights: give the directory of the run, %s, or a .safetensors file",
+		       source, run);
+}
+
 ls_status ls_weights_find(ls_weights *out, const char *source)
 {
 	ls_weights w = { .run = "" };
@@ -38,6 +51,7 @@ ls_status ls_weights_find(ls_weights *out, const char *source)
 	if (strlen(source) >= sizeof(w.run))
 		return ls_fail(LS_EINVALID, "the path %.100s... is too long", source);
 	if (!ls_path_is_directory(source)) {
+		LS_TRY(check_file(source));
 		snprintf(w.file, sizeof(w.file), "%s", source);
 	} else {
 		snprintf(w.run, sizeof(w.run), "%s", source);

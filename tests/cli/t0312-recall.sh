@@ -61,6 +61,54 @@ find runs/stopped/ckpt -mindepth 1 -maxdepth 1 ! -name step-000000032 -exec rm -
 run resume runs/stopped
 is "a run that was extended and killed goes on to its new end" "$(fingerprint "$out")" "$(fingerprint "$(small_train --steps 40)")"
 
+# Only what was given is blamed, not what the run remembers; a setting that stands for its default by 0 was not set.
+ok "a folder of images" "$LOCKSTEP" data make glyphs --samples 256 --out here
+run "$LOCKSTEP" train --model mlp --data here --batch 64 --devices 1 --schedule constant --steps 2 --run runs/moved
+mv here there
+run resume runs/moved --data there --steps 3
+is "the data may be moved" "$status" 0
+find runs/moved/ckpt -mindepth 1 -maxdepth 1 ! -name step-000000002 -exec rm -r {} +
+run resume runs/moved --samples 200
+is "fewer samples are refused" "$status" 1
+like "as what they are" "$err" "with .* settings: --samples was not set, now 200$"
+run resume runs/moved --schedule linear
+like "another schedule is refused without blaming the length it would have" "$err" "with .* settings: --schedule was constant, now linear$"
+run "$LOCKSTEP" train --model mlp --data there --batch 64 --devices 1 --run runs/unset
+fails_with "steps that were not set" 1 "--steps was not set, now 4" resume runs/unset --steps 4
+
+# A resume that trains nothing changes nothing that is remembered.
+run resume runs/unset --data there --log-every 3 --threads 2
+like "the run is complete" "$err" "the run is complete: 4 steps done"
+ok "it is no resume to remember" json runs/unset/run.json 'o["resumes"] == []'
+cp -r there beside
+run resume runs/unset --data beside
+is "data in another place is accepted by a complete run" "$status" 0
+rm -r beside
+run resume runs/unset
+is "and not remembered" "$status" 0
+rm runs/unset/run.json
+run resume runs/unset --log-every 3
+is "a complete run without run.json is no mistake" "$status" 0
+ok "it is made again as the checkpoint says" json runs/unset/run.json \
+	"(o['settings']['data'], o['settings']['log-every'], o['end']['step']) == ('$PWD/there', 200, 4)"
+
+# A path in the run instead of the run.
+for path in run.json metrics.jsonl ckpt ckpt/step-000000002 ckpt/step-000000002/state.json; do
+	fails_with "--run with $path of a run" 1 "directory of the run.*: use --run runs/moved$" resume "runs/moved/$path"
+done
+cd runs/moved || exit 1
+fails_with "run.json of the working directory" 1 "use --run \.$" resume run.json
+cd ../.. || exit 1
+touch file
+fails_with "--run with some file" 1 "--resume: file is a file; give the directory of a run" resume file
+fails_with "eval of run.json" 1 "runs/moved/run.json holds no weights: give the directory of the run, runs/moved," \
+	"$LOCKSTEP" eval runs/moved/run.json
+fails_with "--init with it" 1 "holds no weights: give the directory of the run, runs/moved," \
+	small_train --steps 1 --init runs/moved/ckpt/step-000000002/state.json
+for name in run.json metrics.jsonl; do
+	fails_with "report of $name" 1 "give the directory of the run, runs/moved" "$LOCKSTEP" report "runs/moved/$name"
+done
+
 # What is lost, and what concerns one start alone.
 back runs/d
 rm runs/d/run.json

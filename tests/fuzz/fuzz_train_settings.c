@@ -57,7 +57,7 @@ static void try_stored(const uint8_t *data, size_t size)
 	} else {
 		fuzz_require(strncmp(ls_last_error(), "fuzz:", 5) == 0);
 	}
-	if (ls_settings_compare(&now, (ls_settings_hashes){ 0 }, text, "fuzz") != LS_OK)
+	if (ls_settings_compare(&now, NULL, (ls_settings_hashes){ 0 }, text, "fuzz") != LS_OK)
 		fuzz_require(ls_last_error()[0] != '\0');
 	if (ls_settings_get_init(text, &init) == LS_OK)
 		free(init);
