@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/memory.h"
 
 enum { COPIED_MAX = 4 << 20 }; /* settings, vocabularies, results: copied, and so safe from what happens to the file */
 
@@ -201,6 +202,16 @@ static ls_status copy_file(ls_file_map *map, int fd, size_t bytes, const char *p
 	return LS_OK;
 }
 
+static ls_status map_failed(size_t bytes, const char *path)
+{
+	ls_memory_limit limit = ls_memory_addresses();
+	char name[64];
+	if (errno != ENOMEM || limit.left == UINT64_MAX)
+		return ls_fail_errno(errno == ENOMEM ? LS_EMEMORY : LS_EIO, "cannot map %s", path);
+	return ls_fail(LS_EMEMORY, "cannot map %s: its %.1f MB are more than the limit on address space leaves (%s)",
+		       path, (double)bytes * 1e-6, ls_memory_limit_name(&limit, name, sizeof name));
+}
+
 static ls_status map_descriptor(ls_file_map *map, int fd, const char *path)
 {
 	struct stat facts;
@@ -217,7 +228,7 @@ static ls_status map_descriptor(ls_file_map *map, int fd, const char *path)
 		return copy_file(map, fd, bytes, path);
 	ls_file_map made = { .data = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0), .bytes = bytes };
 	if (made.data == MAP_FAILED)
-		return ls_fail_errno(LS_EIO, "cannot map %s", path);
+		return map_failed(bytes, path);
 	ls_status status = guard_map(&made, fd, path);
 	if (status != LS_OK)
 		munmap((void *)(uintptr_t)made.data, bytes);

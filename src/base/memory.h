@@ -40,10 +40,30 @@ char *ls_arena_format(ls_arena *arena, const char *format, ...) __attribute__((f
 char *ls_arena_copy(ls_arena *arena, const char *text);
 void ls_arena_release(ls_arena *arena); /* frees everything; the arena may be used again */
 
-/* Bytes this machine could still give this process: MemAvailable, the cgroup's limit and RLIMIT_AS considered. */
+/* What bounds the memory of this process: the limit, and what it still leaves (UINT64_MAX: there is no limit). */
+typedef enum ls_memory_bound {
+	LS_MEMORY_MACHINE,   /* MemTotal, MemAvailable */
+	LS_MEMORY_CGROUP,    /* of a control group above the process */
+	LS_MEMORY_ADDRESSES, /* RLIMIT_AS, ulimit -v */
+	LS_MEMORY_DATA       /* RLIMIT_DATA, ulimit -d */
+} ls_memory_bound;
+
+typedef struct ls_memory_limit {
+	ls_memory_bound bound;
+	uint64_t bytes, left;
+} ls_memory_limit;
+
+/* Of memory that is used: the machine's or the control group's, whichever leaves less. */
+ls_memory_limit ls_memory_physical(void);
+/* Of memory that is mapped, whether or not it is used: that of ulimit -v or ulimit -d, whichever leaves less. */
+ls_memory_limit ls_memory_addresses(void);
+/* Of these two the one that leaves less. */
+ls_memory_limit ls_memory_tightest(void);
+/* What that leaves. */
 uint64_t ls_memory_available(void);
-/* Bytes of address space it may still map, whether or not it touches them: what RLIMIT_AS leaves; UINT64_MAX: any. */
-uint64_t ls_memory_address_space(void);
+/* "ulimit -v 200000" or "this machine has 24.68 GB", in `text`, which is returned. */
+const char *ls_memory_limit_name(const ls_memory_limit *limit, char *text, size_t size);
+
 /* Resident size of this process now: program, libraries, and what it has read so far. */
 uint64_t ls_memory_resident(void);
 /* Largest resident size this process has had. */

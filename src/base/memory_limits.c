@@ -5,7 +5,7 @@
  *   MemAvailable of /proc/meminfo,
  *   limit - usage of every memory control group above the process (version 2 or 1), where page cache that the kernel
  *     would drop under pressure (inactive_file) does not count as used, or reading a data set would look like a leak,
- *   RLIMIT_AS - the address space already taken.
+ *   RLIMIT_AS - the address space already taken, and RLIMIT_DATA - what of it is private and writable.
  * What cannot be read does not limit.
  */
 #include "base/memory_limits.h"
@@ -22,9 +22,9 @@
 
 enum { PATH_SIZE = 4096 };
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static ls_memory_limit smaller(ls_memory_limit a, ls_memory_limit b)
 {
-	return a < b ? a : b;
+	return b.left < a.left ? b : a;
 }
 
 static uint64_t less(uint64_t limit, uint64_t used)
@@ -68,55 +68,96 @@ static const group_files version2 = { "memory.max", "memory.current", "inactive_
 
 static void limit_by_group(void *context, const char *directory, int version)
 {
-	uint64_t *available = context;
+	ls_memory_limit *least = context;
 	const group_files *files = version == 2 ? &version2 : &version1;
 	uint64_t limit = read_in(directory, files->limit, "", UINT64_MAX);
 	if (limit == UINT64_MAX)
 		return;
 	uint64_t usage = read_in(directory, files->usage, "", 0);
 	uint64_t left = less(limit, less(usage, read_in(directory, "memory.stat", files->cache, 0)));
-	*available = smaller(*available, left);
+	*least = smaller(*least, (ls_memory_limit){ LS_MEMORY_CGROUP, limit, left });
 }
 
-static uint64_t cgroup_available(const char *root)
-{
-	uint64_t available = UINT64_MAX;
-	ls_cgroup_walk(root, "memory", limit_by_group, &available);
-	return available;
-}
-
-uint64_t ls_memory_address_space(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-		return UINT64_MAX;
-	uint64_t pages = read_number("/proc/self/statm", "", 0);
-	return less(limit.rlim_cur, pages * (uint64_t)sysconf(_SC_PAGESIZE));
-}
-
-uint64_t ls_memory_available_under(const char *root)
+ls_memory_limit ls_memory_physical_under(const char *root)
 {
 	char path[PATH_SIZE];
 	snprintf(path, sizeof path, "%s/proc/meminfo", root);
-	uint64_t kib = read_number(path, "MemAvailable:", UINT64_MAX / 1024);
-	return smaller(smaller(kib * 1024, cgroup_available(root)), ls_memory_address_space());
+	ls_memory_limit least = { LS_MEMORY_MACHINE, read_number(path, "MemTotal:", 0) * 1024,
+				  read_number(path, "MemAvailable:", UINT64_MAX / 1024) * 1024 };
+	ls_cgroup_walk(root, "memory", limit_by_group, &least);
+	return least;
+}
+
+ls_memory_limit ls_memory_physical(void)
+{
+	return ls_memory_physical_under("");
+}
+
+static ls_memory_limit limit_by_process(ls_memory_bound bound, int resource, uint64_t pages)
+{
+	struct rlimit limit;
+	if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return (ls_memory_limit){ bound, UINT64_MAX, UINT64_MAX };
+	return (ls_memory_limit){ bound, limit.rlim_cur,
+				  less(limit.rlim_cur, pages * (uint64_t)sysconf(_SC_PAGESIZE)) };
+}
+
+/* Pages, of /proc/self/statm: all that are mapped, resident ones, and private writable ones. */
+typedef struct page_counts {
+	uint64_t mapped, resident, writable;
+} page_counts;
+
+static page_counts read_pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	page_counts pages = { 0 };
+	if (file == NULL)
+		return pages;
+	if (fscanf(file, "%" SCNu64 " %" SCNu64 " %*s %*s %*s %" SCNu64, &pages.mapped, &pages.resident,
+		   &pages.writable) != 3)
+		pages = (page_counts){ 0 };
+	fclose(file);
+	return pages;
+}
+
+ls_memory_limit ls_memory_addresses(void)
+{
+	page_counts pages = read_pages();
+	return smaller(limit_by_process(LS_MEMORY_ADDRESSES, RLIMIT_AS, pages.mapped),
+		       limit_by_process(LS_MEMORY_DATA, RLIMIT_DATA, pages.writable));
+}
+
+ls_memory_limit ls_memory_tightest(void)
+{
+	return smaller(ls_memory_physical(), ls_memory_addresses());
 }
 
 uint64_t ls_memory_available(void)
 {
-	return ls_memory_available_under("");
+	return ls_memory_tightest().left;
+}
+
+const char *ls_memory_limit_name(const ls_memory_limit *limit, char *text, size_t size)
+{
+	switch (limit->bound) {
+	case LS_MEMORY_MACHINE:
+		snprintf(text, size, "this machine has %.2f GB", (double)limit->bytes * 1e-9);
+		break;
+	case LS_MEMORY_CGROUP:
+		snprintf(text, size, "the control group is limited to %.2f GB", (double)limit->bytes * 1e-9);
+		break;
+	case LS_MEMORY_ADDRESSES:
+	case LS_MEMORY_DATA: /* in the unit of ulimit */
+		snprintf(text, size, "ulimit -%c %" PRIu64, limit->bound == LS_MEMORY_DATA ? 'd' : 'v',
+			 limit->bytes / 1024);
+		break;
+	}
+	return text;
 }
 
 uint64_t ls_memory_resident(void)
 {
-	FILE *file = fopen("/proc/self/statm", "re");
-	uint64_t pages = 0;
-	if (file == NULL)
-		return 0;
-	if (fscanf(file, "%*s %" SCNu64, &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return read_pages().resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t ls_memory_peak(void)

@@ -1,11 +1,14 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/count.h"
+#include "base/memory.h"
 
 #define STACK_LEAST ((size_t)1 << 20)
 #define STACK_DEEP ((size_t)512 << 10)
@@ -20,11 +23,35 @@ static int make_attributes(pthread_attr_t *attributes)
 	return error;
 }
 
+size_t ls_thread_addresses(void)
+{
+	pthread_attr_t attributes;
+	size_t stack = STACK_LEAST, guard = (size_t)sysconf(_SC_PAGESIZE);
+	if (make_attributes(&attributes) != 0)
+		return stack + guard;
+	pthread_attr_getstacksize(&attributes, &stack);
+	pthread_attr_getguardsize(&attributes, &guard);
+	pthread_attr_destroy(&attributes);
+	return stack + guard;
+}
+
+/* glibc maps 64 MB for the heap of each thread that allocates, eight threads a core, and keeps them. Ours hardly
+ * allocate: where addresses are limited they share one heap, and the rest is left to the training. */
+static void share_heap(void)
+{
+#ifdef M_ARENA_MAX
+	if (ls_memory_addresses().left != UINT64_MAX)
+		mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 int ls_thread_start(pthread_t *thread, void *(*work)(void *), void *context)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	sigset_t blocked, before;
 	pthread_attr_t attributes;
+	pthread_once(&once, share_heap);
 	int error = make_attributes(&attributes);
 	if (error)
 		return error;

@@ -55,13 +55,17 @@ typedef struct ls_ckpt_content {
 /* Make RUN and RUN/ckpt and tidy it, before hours of training turn out to have nowhere to go. */
 ls_status ls_ckpt_begin(const char *run);
 
-/* Write RUN/ckpt/step-*, then prune to the newest `keep`. RUN must be there. Nothing that existed is lost when this fails. */
+/* Write RUN/ckpt/step-*, then prune to the newest `keep`. RUN must be there. Nothing that existed is lost when this
+ * fails. */
 ls_status ls_ckpt_save(const char *run, ls_ckpt_content *content, int64_t keep);
 
 /* Directory of the newest whole checkpoint. LS_ENOTFOUND: the run has none at all, and may start from the beginning;
  * LS_EFORMAT: there are some and all are damaged, so starting over would throw work away; LS_EUNSUPPORTED or LS_EIO: a
  * newer one than the newest whole is of a later format or cannot be read. */
 ls_status ls_ckpt_newest(const char *run, char *out, size_t size);
+
+/* Bytes of the files of the newest checkpoint, which are mapped while it is loaded; 0: there is none. */
+uint64_t ls_ckpt_newest_bytes(const char *run);
 
 /* Whether the run has a checkpoint directory, whole or not. */
 ls_status ls_ckpt_present(const char *run, int *out);
@@ -83,11 +87,10 @@ typedef struct ls_ckpt_import {
 			      */
 } ls_ckpt_import;
 
-/* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape, all of them finite
- * (else LS_ENUMERIC); extra tensors are
- * an error unless they are known to be harmless (num_batches_tracked may be absent). With `how` the rules of the
- * model's family hold (family.h): other names, heads of other tasks, which are noted; and a vocabulary that the file
- * names must be the one in use. */
+/* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape, all of them
+ * finite (else LS_ENUMERIC); extra tensors are an error unless they are known to be harmless (num_batches_tracked may
+ * be absent). With `how` the rules of the model's family hold (family.h): other names, heads of other tasks, which are
+ * noted; and a vocabulary that the file names must be the one in use. */
 ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, const ls_ckpt_import *how, float *params,
 			       float *buffers, int64_t *batches_tracked);
 

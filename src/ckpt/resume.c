@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "base/files.h"
@@ -173,6 +174,32 @@ ls_status ls_ckpt_present(const char *run, int *out)
 		*out |= list.items[i].kind != LS_CKPT_TEMPORARY;
 	free(list.items);
 	return LS_OK;
+}
+
+static uint64_t files_bytes(const char *directory)
+{
+	char path[LS_CKPT_PATH];
+	struct stat facts;
+	uint64_t bytes = 0;
+	for (int i = 0; i < LS_CKPT_FILES; i++)
+		if (ls_path_join(path, sizeof path, directory, ls_ckpt_file_name(i)) == LS_OK &&
+		    stat(path, &facts) == 0)
+			bytes += (uint64_t)facts.st_size;
+	return bytes;
+}
+
+uint64_t ls_ckpt_newest_bytes(const char *run)
+{
+	char root[LS_CKPT_PATH], path[LS_CKPT_PATH];
+	ls_ckpt_list list;
+	uint64_t bytes = 0;
+	if (ls_ckpt_root(root, run) != LS_OK || ls_ckpt_list_read(&list, root) != LS_OK)
+		return 0;
+	for (size_t i = 0; i < list.count && bytes == 0; i++)
+		if (list.items[i].kind != LS_CKPT_TEMPORARY && ls_ckpt_item_path(path, root, list.items[i]) == LS_OK)
+			bytes = files_bytes(path);
+	free(list.items);
+	return bytes;
 }
 
 ls_status ls_ckpt_settings(const char *directory, char **out)

@@ -105,12 +105,15 @@ static ls_status inflate_elements(ls_idx_file *file, ls_gzip *gzip, size_t heade
 		return ls_fail(LS_EFORMAT,
 			       "%s: its header declares %" PRIu64 " bytes, more than %zu bytes of gzip can hold", name,
 			       declared, gzip->bytes);
-	uint64_t available = ls_memory_available();
-	if (available && declared > available)
-		return ls_fail(LS_EMEMORY,
-			       "%s: decompressed it would take %.2f GB of memory, and %.2f GB are left; decompress the "
-			       "file (gunzip): a plain one is mapped, not loaded",
-			       name, (double)declared * 1e-9, (double)available * 1e-9);
+	ls_memory_limit limit = ls_memory_tightest();
+	char limit_name[64];
+	if (limit.left && declared > limit.left)
+		return ls_fail(
+			LS_EMEMORY,
+			"%s: decompressed it would take %.2f GB of memory, and %.2f GB are left (%s); decompress "
+			"the file (gunzip): a plain one is mapped, not loaded",
+			name, (double)declared * 1e-9, (double)limit.left * 1e-9,
+			ls_memory_limit_name(&limit, limit_name, sizeof limit_name));
 	size_t wanted = (size_t)content, got = 0, extra = 0;
 	uint8_t probe;
 	LS_TRY(ls_buffer_new(&file->inflated, wanted, name));

@@ -104,12 +104,15 @@ static void start_once(void *unused)
 
 static ls_status check_addresses(void)
 {
-	if (atomic_load(&xsmm_started) || ls_memory_address_space() >= XSMM_ADDRESSES)
+	ls_memory_limit limit = ls_memory_addresses();
+	char name[64];
+
+	if (atomic_load(&xsmm_started) || limit.left >= XSMM_ADDRESSES)
 		return LS_OK;
 	return ls_fail(LS_EMEMORY,
-		       "libxsmm needs %d MB of address space, more than the limit leaves (ulimit -v): raise it, "
+		       "libxsmm needs %d MB of address space, more than the limit leaves (%s): raise it, "
 		       "or set LOCKSTEP_KERNELS=portable",
-		       (int)(XSMM_ADDRESSES >> 20));
+		       (int)(XSMM_ADDRESSES >> 20), ls_memory_limit_name(&limit, name, sizeof(name)));
 }
 #endif
 

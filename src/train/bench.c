@@ -231,44 +231,18 @@ static void warn_of_idle_options(const bench *b)
 			       b->job.model);
 }
 
-static ls_status plan_job(bench *b, const ls_train_options *job, ls_memory_plan *plan)
+static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_plan *plan)
 {
+	bench *b = context;
 	ls_trainer_options t = trainer_options(b, job);
 
+	if (job->global_batch % job->leaf != 0)
+		return LS_EINVALID;
 	LS_TRY(ls_memory_plan_init(plan, &t, &b->layout, 0));
 	if (b->options->replay != NULL) /* which computes nothing */
 		return LS_OK;
 	plan->samples = ls_bench_data_bytes(&b->data, job, b->graph, b->layout.devices);
 	return ls_train_check_norms(b->graph, job->leaf, "a micro-batch", "give a larger --batch or --leaf");
-}
-
-/* The bench as it would be with another --batch or --leaf. */
-static ls_status plan_other(void *context, int64_t batch, ls_memory_plan *plan)
-{
-	bench *b = context;
-	ls_train_options other = b->given, resolved;
-
-	if (other.leaf > 0)
-		other.leaf = batch;
-	else
-		other.batch = batch;
-	LS_TRY(ls_settings_resolve(&other, b->layout.all_devices, &resolved));
-	if (resolved.global_batch % resolved.leaf != 0)
-		return LS_EINVALID;
-	return plan_job(b, &resolved, plan);
-}
-
-static ls_status plan_memory(bench *b, ls_memory_plan *plan)
-{
-	int by_leaf = b->given.leaf > 0;
-	ls_memory_advice advice = { .option = by_leaf ? "--leaf" : "--batch",
-				    .now = by_leaf ? b->given.leaf : b->given.batch,
-				    .whole = b->given.leaf > 0 || b->given.global_batch > 0 ? b->job.global_batch : 0,
-				    .plan = plan_other,
-				    .context = b };
-
-	LS_TRY(plan_job(b, &b->job, plan));
-	return ls_memory_plan_check(plan, &advice);
 }
 
 static ls_status build(bench *b)
@@ -279,7 +253,11 @@ static ls_status build(bench *b)
 	LS_TRY(make_room(b));
 	ls_trainer_options t = trainer_options(b, &b->job);
 	ls_memory_plan plan;
-	LS_TRY(plan_memory(b, &plan));
+	ls_memory_advice advice = {
+		.given = &b->given, .devices = b->layout.all_devices, .plan = plan_job, .context = b
+	};
+	LS_TRY(plan_job(b, &b->job, &plan));
+	LS_TRY(ls_memory_plan_check(&plan, &advice));
 	t.room = plan.most;
 	LS_TRY(ls_trainer_new(&b->trainer, &t));
 	LS_TRY(ls_trainer_init(b->trainer));

@@ -89,7 +89,7 @@ static int64_t leaf_of(const ls_evaluator_options *o)
 	return (uint64_t)o->batch < samples ? o->batch : (int64_t)samples;
 }
 
-int64_t ls_evaluator_leaves(const ls_evaluator_options *o)
+static int64_t leaves_of(const ls_evaluator_options *o)
 {
 	return (int64_t)ls_loader_steps(ls_dataset_describe(o->dataset)->samples, leaf_of(o));
 }
@@ -116,14 +116,29 @@ static ls_status make_driver(ls_evaluator *e, int device)
 	return ls_exec_new(&d->exec, o->graph, &exec);
 }
 
-static ls_status make_dealer(ls_evaluator *e)
+static int nodes_of(const ls_evaluator_options *o)
 {
-	const ls_evaluator_options *o = &e->options;
+	return o->courier != NULL ? ls_courier_size(o->courier) : 1;
+}
+
+static int node_of(const ls_evaluator_options *o)
+{
+	return o->courier != NULL ? ls_courier_rank(o->courier) : 0;
+}
+
+static ls_status make_dealer(ls_dealer *dealer, const ls_evaluator_options *o)
+{
 	const double all = 1;
 
-	if (e->nodes > 1)
-		return ls_dealer_init(&e->dealer, e->nodes, o->devices_of, o->weight, 0);
-	return ls_dealer_init(&e->dealer, 1, &o->devices, &all, 0);
+	if (nodes_of(o) > 1)
+		return ls_dealer_init(dealer, nodes_of(o), o->devices_of, o->weight, 0);
+	return ls_dealer_init(dealer, 1, &o->devices, &all, 0);
+}
+
+/* Devices that get any of so many leaves: the first ones. The others need no memory. */
+static int busy_devices(const ls_evaluator_options *o, int64_t leaves)
+{
+	return leaves < o->devices ? (int)leaves : o->devices;
 }
 
 static ls_status make(ls_evaluator *e)
@@ -136,8 +151,8 @@ static ls_status make(ls_evaluator *e)
 	e->sums = calloc((size_t)e->leaves, sizeof(*e->sums));
 	if (e->cut == NULL || e->device_cut == NULL || e->driver == NULL || e->sums == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for an evaluation of %lld leaves", (long long)e->leaves);
-	LS_TRY(make_dealer(e));
-	for (int i = 0; i < o->devices; i++)
+	LS_TRY(make_dealer(&e->dealer, o));
+	for (int i = 0; i < busy_devices(o, e->leaves); i++)
 		LS_TRY(make_driver(e, i));
 	return LS_OK;
 }
@@ -151,10 +166,10 @@ ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *optio
 	if (e == NULL)
 		return ls_fail(LS_EMEMORY, "no memory for an evaluation");
 	e->options = *options;
-	e->nodes = options->courier != NULL ? ls_courier_size(options->courier) : 1;
-	e->node = options->courier != NULL ? ls_courier_rank(options->courier) : 0;
+	e->nodes = nodes_of(options);
+	e->node = node_of(options);
 	e->batch = leaf_of(options);
-	e->leaves = ls_evaluator_leaves(options);
+	e->leaves = leaves_of(options);
 	ls_status status = make(e);
 	if (status != LS_OK) {
 		ls_evaluator_free(e);
@@ -180,16 +195,50 @@ void ls_evaluator_free(ls_evaluator *e)
 	free(e);
 }
 
-ls_status ls_evaluator_bytes(const ls_evaluator_options *o, int threads, int64_t leaves, size_t *bytes)
+/* This node's leaves of a pass, at the beginning. */
+static ls_status first_share(const ls_evaluator_options *o, int64_t leaves, int64_t *share)
+{
+	ls_dealer dealer;
+	int64_t *cut = calloc((size_t)nodes_of(o) + 1, sizeof(*cut));
+
+	if (cut == NULL)
+		return ls_fail(LS_EMEMORY, "no memory to plan an evaluation of %lld leaves", (long long)leaves);
+	ls_status status = make_dealer(&dealer, o);
+	if (status == LS_OK) {
+		ls_dealer_deal(&dealer, leaves, cut);
+		*share = cut[node_of(o) + 1] - cut[node_of(o)];
+		ls_dealer_release(&dealer);
+	}
+	free(cut);
+	return status;
+}
+
+/* Used by a node whose share is `leaves`, where the memory of a device without loader is `exec`. */
+static size_t used_by(const ls_evaluator_options *o, size_t exec, int64_t leaves)
 {
 	ls_loader_options loader = loader_options(o, leaf_of(o));
-	size_t exec = 0, devices = (size_t)o->devices;
+	int64_t busy = busy_devices(o, leaves);
 
-	*bytes = 0;
+	if (busy == 0)
+		return 0;
+	return (size_t)busy * (exec + ls_loader_bytes(o->dataset, &loader, (uint64_t)((leaves + busy - 1) / busy)));
+}
+
+ls_status ls_evaluator_plan(const ls_evaluator_options *o, int threads, int64_t leaves, ls_evaluator_bytes *out)
+{
+	ls_loader_options loader = loader_options(o, leaf_of(o));
+	int64_t all = leaves > 0 ? leaves : leaves_of(o), share = 0;
+	size_t exec = 0;
+
+	*out = (ls_evaluator_bytes){ 0 };
 	if (o->devices == 0)
 		return LS_OK;
 	LS_TRY(ls_exec_bytes(o->graph, leaf_of(o), threads, 1, &exec));
-	*bytes = devices * (exec + ls_loader_bytes(o->dataset, &loader, ((uint64_t)leaves + devices - 1) / devices));
+	LS_TRY(first_share(o, all, &share));
+	out->used = used_by(o, exec, share);
+	out->most = used_by(o, exec, all);
+	out->readers = busy_devices(o, leaves_of(o));
+	out->mapped = (size_t)out->readers * (exec + ls_loader_bytes(o->dataset, &loader, UINT64_MAX));
 	return LS_OK;
 }
 
@@ -252,7 +301,7 @@ static ls_status run_device(pass *p, int device)
 	driver *d = &p->evaluator->driver[device];
 	const ls_leaf *leaf = NULL;
 
-	while (!must_end(p)) {
+	while (d->loader != NULL && !must_end(p)) {
 		LS_TRY(ls_loader_next(d->loader, &leaf));
 		if (leaf == NULL)
 			break;
@@ -311,9 +360,10 @@ static ls_status open_loaders(pass *p)
 	ls_loader_options options = loader_options(o, e->batch);
 
 	p->share = samples_before(e, last) - samples_before(e, first);
-	if (o->devices > 0)
-		ls_deal_devices(first, last, o->devices, e->device_cut);
-	for (int i = 0; i < o->devices; i++) {
+	int busy = busy_devices(o, last - first);
+	if (busy > 0)
+		ls_deal_devices(first, last, busy, e->device_cut);
+	for (int i = 0; i < busy; i++) {
 		LS_TRY(ls_loader_new(&e->driver[i].loader, o->dataset, &options));
 		LS_TRY(ls_loader_deal(e->driver[i].loader, e->device_cut[i], e->device_cut[i + 1] - e->device_cut[i]));
 	}

@@ -38,11 +38,16 @@ typedef struct ls_evaluator_options {
 ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *options);
 void ls_evaluator_free(ls_evaluator *evaluator);
 
-/* Bytes an evaluator takes on teams of `threads` and, while it runs over the first `leaves` leaves, its loaders. */
-ls_status ls_evaluator_bytes(const ls_evaluator_options *options, int threads, int64_t leaves, size_t *bytes);
+/* Bytes of an evaluator, with its loaders. */
+typedef struct ls_evaluator_bytes {
+	size_t used;   /* with the share of leaves that this node has at the beginning */
+	size_t most;   /* with any share */
+	size_t mapped; /* of address space */
+	int readers;   /* threads it starts for a pass, at most */
+} ls_evaluator_bytes;
 
-/* Leaves of a whole pass. */
-int64_t ls_evaluator_leaves(const ls_evaluator_options *options);
+/* On teams of `threads`; passes are over the first `leaves` leaves, 0: all. */
+ls_status ls_evaluator_plan(const ls_evaluator_options *options, int threads, int64_t leaves, ls_evaluator_bytes *out);
 
 /* Ask `stop` before every leaf; when it says yes on any node, the pass ends with LS_EINTERRUPTED on all. NULL (the
  * default): never. */

@@ -1,15 +1,15 @@
 #include "train/memory_plan.h"
 
 #include <stdio.h>
-#include <sys/resource.h>
 
 #include "base/memory.h"
+#include "base/thread.h"
 #include "kernels/gemm.h"
 
 /* What a thread's stack and heap come to when it has done everything once (measured: 60 to 90 KB). */
 enum { THREAD_BYTES = 80 << 10 };
-/* What the C library maps for the heap of each of the first threads, eight a core. */
-#define HEAP_ADDRESSES ((uint64_t)64 << 20)
+/* Addresses for what is not counted one by one: generated kernels, small objects, files that are read and written. */
+#define OTHER_ADDRESSES ((uint64_t)8 << 20)
 
 ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *trainer, const ls_layout *layout,
 			      int64_t last_leaves)
@@ -24,16 +24,60 @@ ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *tr
 	other.room = plan->most;
 	LS_TRY(ls_trainer_plan(&other, &most));
 	plan->more = most.gradients - plan->bytes.gradients;
-	/* teams, their drivers, loaders, and the courier */
-	plan->thread_count = trainer->devices * (trainer->threads + 1) + (layout->courier != NULL);
-	plan->threads = (size_t)plan->thread_count * THREAD_BYTES;
+	plan->running = (trainer->devices > 0) + (layout->courier != NULL); /* the caller drives the first device */
+	ls_memory_plan_add_threads(plan, trainer->devices * trainer->threads + (layout->courier != NULL));
 	return LS_OK;
+}
+
+void ls_memory_plan_add_threads(ls_memory_plan *plan, int count)
+{
+	plan->thread_count += count;
+	plan->threads = (size_t)plan->thread_count * THREAD_BYTES;
 }
 
 size_t ls_memory_plan_total(const ls_memory_plan *p)
 {
 	return p->resident + p->bytes.params + p->bytes.gradients + p->bytes.state + p->bytes.workspace + p->samples +
 	       p->evaluation + p->checkpoint + p->timeline + p->threads;
+}
+
+/* What a run needs and may have: of memory that is used, or of address space. */
+typedef struct need {
+	uint64_t bytes, allowed;
+	ls_memory_limit limit; /* that allows it */
+	const char *kind;
+} need;
+
+static uint64_t most_of(const ls_memory_plan *p)
+{
+	return ls_memory_plan_total(p) + p->more;
+}
+
+static need memory_need(const ls_memory_plan *p)
+{
+	ls_memory_limit limit = ls_memory_physical();
+	return (need){ most_of(p), p->resident + limit.left, limit, "" };
+}
+
+static need address_need(const ls_memory_plan *p)
+{
+	ls_memory_limit limit = ls_memory_addresses();
+	uint64_t taken = limit.bytes - limit.left;
+	uint64_t stacks = (uint64_t)(p->thread_count - p->running) * ls_thread_addresses();
+	uint64_t mapped = most_of(p) - p->resident - p->threads + p->unused;
+	return (need){ taken + mapped + stacks + OTHER_ADDRESSES, limit.bytes, limit, " of address space" };
+}
+
+static int is_limited(const need *n)
+{
+	return n->limit.left != UINT64_MAX;
+}
+
+/* With a margin: what a machine has to give is not the same in the next moment. */
+static int fits_well(const ls_memory_plan *p)
+{
+	need memory = memory_need(p), addresses = address_need(p);
+	return memory.bytes <= memory.allowed / 20 * 19 && addresses.bytes <= addresses.allowed / 20 * 19;
 }
 
 static void print_part(FILE *to, const char *name, size_t bytes, const char *note)
@@ -45,7 +89,8 @@ static void print_part(FILE *to, const char *name, size_t bytes, const char *not
 ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 {
 	const ls_trainer_options *t = &p->trainer;
-	char note[128];
+	need addresses = address_need(p);
+	char note[128], name[64];
 
 	fprintf(to,
 		"memory plan: micro-batch of %lld sample%s, %lld micro-batch%s per step, %d device%s, %d thread%s "
@@ -71,48 +116,38 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 	print_part(to, "total", ls_memory_plan_total(p), "");
 	print_part(to, "at most", p->more > 0 ? ls_memory_plan_total(p) + p->more : 0,
 		   "   (when --share auto moves micro-batches between nodes)");
+	snprintf(note, sizeof(note), "   (%s)", ls_memory_limit_name(&addresses.limit, name, sizeof(name)));
+	print_part(to, "address space", is_limited(&addresses) ? addresses.bytes : 0, note);
 	return LS_OK;
 }
 
-/* Addresses that are mapped beside the memory that is used: stacks, and heaps of threads. */
-static uint64_t unused_addresses(const ls_memory_plan *p)
-{
-	struct rlimit stack;
-	uint64_t each = HEAP_ADDRESSES;
+/* What a micro-batch's size follows from, and what it must divide; whole is 0 where it need not. */
+typedef struct batch_choice {
+	const char *option;
+	int64_t now, whole;
+} batch_choice;
 
-	if (getrlimit(RLIMIT_STACK, &stack) == 0)
-		each += stack.rlim_cur != RLIM_INFINITY ? stack.rlim_cur : (uint64_t)2 << 20;
-	return each * (uint64_t)(p->thread_count + 1);
+static batch_choice choice_of(const ls_memory_advice *a)
+{
+	const ls_train_options *o = a->given;
+	int64_t global = o->global_batch > 0 ? o->global_batch : o->batch * a->devices;
+	if (o->leaf > 0)
+		return (batch_choice){ "--leaf", o->leaf, global };
+	return (batch_choice){ "--batch", o->batch, a->tails ? 0 : o->global_batch };
 }
 
-/* How much memory there is, in the sense of a plan's total: what the process has, and what it may still take. */
-static uint64_t limit_of(const ls_memory_plan *p)
-{
-	uint64_t available = ls_memory_available(), addresses = ls_memory_address_space();
-	uint64_t unused = unused_addresses(p);
-
-	if (addresses != UINT64_MAX) {
-		addresses = addresses > unused ? addresses - unused : 0;
-		available = available < addresses ? available : addresses;
-	}
-	return p->resident + available;
-}
-
-static uint64_t most_of(const ls_memory_plan *p)
-{
-	return ls_memory_plan_total(p) + p->more;
-}
-
-/* With a margin: what a machine has to give is not the same in the next moment. */
-static int fits_well(uint64_t needed, const ls_memory_plan *p)
-{
-	return needed <= limit_of(p) / 20 * 19;
-}
-
+/* Whether the run would fit with another --leaf or --batch. */
 static int batch_fits(const ls_memory_advice *a, int64_t batch)
 {
+	ls_train_options other = *a->given, resolved;
 	ls_memory_plan plan;
-	return a->plan(a->context, batch, &plan) == LS_OK && fits_well(most_of(&plan), &plan);
+
+	if (other.leaf > 0)
+		other.leaf = batch;
+	else
+		other.batch = batch;
+	return ls_settings_resolve(&other, a->devices, &resolved) == LS_OK &&
+	       a->plan(a->context, &resolved, &plan) == LS_OK && fits_well(&plan);
 }
 
 static int64_t largest_divisor(int64_t whole, int64_t most)
@@ -123,47 +158,58 @@ static int64_t largest_divisor(int64_t whole, int64_t most)
 }
 
 /* The largest batch below the present one whose plan fits; 0: none was found. */
-static int64_t largest_fit(const ls_memory_advice *a)
+static int64_t largest_fit(const ls_memory_advice *a, const batch_choice *choice)
 {
-	int64_t low = 0, high = a->now;
+	int64_t low = 0, high = choice->now;
 	while (high - low > 1) {
 		int64_t middle = low + (high - low) / 2;
-		if (batch_fits(a, largest_divisor(a->whole, middle)))
+		if (batch_fits(a, largest_divisor(choice->whole, middle)))
 			low = middle;
 		else
 			high = middle;
 	}
-	return low > 0 ? largest_divisor(a->whole, low) : 0;
+	return low > 0 ? largest_divisor(choice->whole, low) : 0;
 }
 
 /* What would fit: a choice that keeps the trained bits, else a smaller batch. */
 static void advise(const ls_memory_plan *p, const ls_memory_advice *a, char *text, size_t size)
 {
-	if (p->more > 0 && fits_well(ls_memory_plan_total(p), p)) {
+	ls_memory_plan equal = *p;
+
+	equal.more = 0;
+	if (p->more > 0 && fits_well(&equal)) {
 		snprintf(text, size, "--share equal would fit");
 		return;
 	}
-	int64_t fit = largest_fit(a);
+	batch_choice choice = choice_of(a);
+	int64_t fit = largest_fit(a, &choice);
 	if (fit > 0)
-		snprintf(text, size, "%s %lld would fit", a->option, (long long)fit);
+		snprintf(text, size, "%s %lld would fit", choice.option, (long long)fit);
 	else
-		snprintf(text, size, "no %s would fit: use fewer devices or a smaller model", a->option);
+		snprintf(text, size, "no %s would fit: use fewer devices or a smaller model", choice.option);
+}
+
+static ls_status refuse(const ls_memory_plan *p, const need *n, const ls_memory_advice *advice)
+{
+	int small = n->bytes < 1000000000;
+	double unit = small ? 1e6 : 1e9;
+	char text[128], name[64];
+
+	advise(p, advice, text, sizeof(text));
+	return ls_fail(LS_EMEMORY,
+		       "micro-batches of %lld samples on %d device%s need %.*f %cB%s but only %.*f %cB are available "
+		       "(%s); %s (train --plan-memory prints the parts)",
+		       (long long)p->trainer.leaf, p->trainer.devices, p->trainer.devices == 1 ? "" : "s",
+		       small ? 0 : 2, (double)n->bytes / unit, small ? 'M' : 'G', n->kind, small ? 0 : 2,
+		       (double)n->allowed / unit, small ? 'M' : 'G',
+		       ls_memory_limit_name(&n->limit, name, sizeof(name)), text);
 }
 
 ls_status ls_memory_plan_check(const ls_memory_plan *p, const ls_memory_advice *advice)
 {
-	uint64_t needed = most_of(p), limit = limit_of(p);
-	int small = needed < 1000000000;
-	double unit = small ? 1e6 : 1e9;
-	char text[128];
+	need memory = memory_need(p), addresses = address_need(p);
 
-	if (needed <= limit)
-		return LS_OK;
-	advise(p, advice, text, sizeof(text));
-	return ls_fail(
-		LS_EMEMORY,
-		"micro-batches of %lld samples on %d device%s need %.*f %cB but only %.*f %cB are available; "
-		"%s (train --plan-memory prints the parts)",
-		(long long)p->trainer.leaf, p->trainer.devices, p->trainer.devices == 1 ? "" : "s", small ? 0 : 2,
-		(double)needed / unit, small ? 'M' : 'G', small ? 0 : 2, (double)limit / unit, small ? 'M' : 'G', text);
+	if (memory.bytes > memory.allowed)
+		return refuse(p, &memory, advice);
+	return addresses.bytes > addresses.allowed ? refuse(p, &addresses, advice) : LS_OK;
 }

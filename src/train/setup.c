@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/isa.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "ckpt/checkpoint.h"
 #include "data/normalise.h"
 #include "kernels/gemm.h"
 #include "train/effects.h"
@@ -196,36 +198,65 @@ static ls_evaluator_options probe_options(const ls_setup *s)
 }
 
 /* A checkpoint is written by the first node, tensor by tensor, after a look at the weights. */
-static ls_status plan_checkpoint(const ls_setup *s, ls_memory_plan *plan)
+static ls_status plan_checkpoint(const ls_setup *s, ls_memory_plan *plan, int *readers)
 {
 	const ls_param_table *table = &s->graph->params;
-	ls_evaluator_options probe = probe_options(s);
+	ls_evaluator_options options = probe_options(s);
+	ls_evaluator_bytes probe;
 	size_t largest = 0;
 
 	if (!plan->trainer.keeps)
 		return LS_OK;
 	for (size_t i = 0; i < table->count; i++)
 		largest = ls_param_elements(&table->rows[i]) > largest ? ls_param_elements(&table->rows[i]) : largest;
-	LS_TRY(ls_evaluator_bytes(&probe, s->layout.threads, 1, &plan->checkpoint));
-	plan->checkpoint += largest * sizeof(float);
+	LS_TRY(ls_evaluator_plan(&options, s->layout.threads, 1, &probe));
+	plan->checkpoint = probe.used + largest * sizeof(float);
+	plan->unused += probe.mapped - probe.used;
+	*readers = probe.readers > *readers ? probe.readers : *readers;
 	return LS_OK;
 }
 
-static ls_status plan_evaluation(const ls_setup *s, ls_memory_plan *plan)
+static ls_status plan_evaluation(const ls_setup *s, ls_memory_plan *plan, int *readers)
 {
 	ls_evaluator_options options = evaluator_options(s);
+	ls_evaluator_bytes bytes;
+
 	if (s->test_set == NULL)
 		return LS_OK;
-	return ls_evaluator_bytes(&options, s->layout.threads, ls_evaluator_leaves(&options), &plan->evaluation);
+	LS_TRY(ls_evaluator_plan(&options, s->layout.threads, 0, &bytes));
+	size_t more = s->layout.share == LS_SHARE_AUTO ? bytes.most - bytes.used : 0;
+	plan->evaluation = bytes.used;
+	plan->more += more;
+	plan->unused += bytes.mapped - bytes.used - more;
+	*readers = bytes.readers;
+	return LS_OK;
+}
+
+/* Files of weights are mapped while the first node reads them. The kernel drops their pages when it wants memory. */
+static void plan_reading(const ls_setup *s, ls_memory_plan *plan)
+{
+	const ls_train_options *o = s->options;
+	uint64_t bytes = 0;
+
+	if (ls_setup_is_first(s) && o->resume && o->run != NULL)
+		bytes = ls_ckpt_newest_bytes(o->run);
+	else if (ls_setup_is_first(s) && o->init != NULL)
+		bytes = ls_path_is_directory(o->init) ? ls_ckpt_newest_bytes(o->init) : plan->bytes.params;
+	plan->unused += (size_t)bytes;
 }
 
 /* Each device has a loader of its leaves. */
-static size_t loader_bytes(const ls_setup *s, const ls_settings_batches *batches, int64_t leaves)
+static void plan_loaders(const ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
 {
 	ls_loader_options options = { .leaf = batches->leaf, .global_batch = batches->global };
-	uint64_t devices = (uint64_t)s->layout.all_devices, of_device = ((uint64_t)leaves + devices - 1) / devices;
+	uint64_t devices = (uint64_t)s->layout.all_devices, leaves = (uint64_t)plan->trainer.leaves;
 	uint64_t steps = s->total_steps < UINT32_MAX ? s->total_steps : UINT32_MAX;
-	return (size_t)s->layout.devices * ls_loader_bytes(s->train_set, &options, steps * of_device);
+	uint64_t of_device = steps * ((leaves + devices - 1) / devices);
+	size_t mapped = (size_t)s->layout.devices * ls_loader_bytes(s->train_set, &options, UINT64_MAX);
+
+	plan->samples = (size_t)s->layout.devices * ls_loader_bytes(s->train_set, &options, of_device);
+	plan->unused += mapped - plan->samples;
+	ls_memory_plan_add_threads(plan, s->layout.devices);
 }
 
 static ls_status plan_batches(ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
@@ -234,38 +265,32 @@ static ls_status plan_batches(ls_setup *s, const ls_settings_batches *batches, l
 	int64_t rest = (int64_t)(ls_dataset_describe(s->train_set)->samples % (uint64_t)batches->global);
 
 	LS_TRY(ls_memory_plan_init(plan, &t, &s->layout, (rest + batches->leaf - 1) / batches->leaf));
-	plan->samples = loader_bytes(s, batches, t.leaves);
+	plan_loaders(s, batches, plan);
 	if (s->options->trace)
 		plan->timeline = ls_tracing_bytes(&s->layout, (uint64_t)s->options->trace_steps, &t);
-	LS_TRY(plan_evaluation(s, plan));
-	return plan_checkpoint(s, plan);
+	int readers = 0; /* of evaluation or of the look at the weights, which are not at the same time */
+	LS_TRY(plan_evaluation(s, plan, &readers));
+	LS_TRY(plan_checkpoint(s, plan, &readers));
+	ls_memory_plan_add_threads(plan, readers);
+	plan_reading(s, plan);
+	return LS_OK;
 }
 
-/* The run as it would be with another --batch or --leaf. */
-static ls_status plan_other(void *context, int64_t batch, ls_memory_plan *plan)
+static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_plan *plan)
 {
 	ls_setup *s = context;
-	ls_train_options other = *s->given, resolved;
 	ls_settings_batches batches;
 
-	if (other.leaf > 0)
-		other.leaf = batch;
-	else
-		other.batch = batch;
-	LS_TRY(ls_settings_resolve(&other, s->layout.all_devices, &resolved));
-	LS_TRY(ls_settings_get_batches(&resolved, &batches));
+	LS_TRY(ls_settings_get_batches(job, &batches));
 	LS_TRY(check_norms(s, &batches));
 	return plan_batches(s, &batches, plan);
 }
 
 static ls_status plan_memory(ls_setup *s, ls_memory_plan *plan)
 {
-	int by_leaf = s->given->leaf > 0;
-	ls_memory_advice advice = { .option = by_leaf ? "--leaf" : "--batch",
-				    .now = by_leaf ? s->given->leaf : s->given->batch,
-				    .whole = by_leaf ? s->batches.global : 0,
-				    .plan = plan_other,
-				    .context = s };
+	ls_memory_advice advice = {
+		.given = s->given, .devices = s->layout.all_devices, .tails = 1, .plan = plan_job, .context = s
+	};
 
 	LS_TRY(plan_batches(s, &s->batches, plan));
 	if (s->options->plan_memory && ls_setup_is_first(s))

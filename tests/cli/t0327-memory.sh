@@ -28,7 +28,7 @@ sanitized() {
 }
 
 holds() { # NAME OPTIONS...
-	local name=$1 plan peak
+	local name=$1 plan peak code
 	shift
 	run "$LOCKSTEP" train "$@" --plan-memory
 	plan=$(total "$out")
@@ -38,6 +38,9 @@ holds() { # NAME OPTIONS...
 		return
 	fi
 	peak=$(python3 peak.py .run "$LOCKSTEP" train "$@")
+	code=$?
+	is "$name: the run ends well" "$code" 0
+	[ "$code" = 0 ] || test_note "$(tail -n 5 .run)"
 	ok "$name: is the peak: $plan MB, $peak MB" near "$plan" "$peak"
 }
 
@@ -60,11 +63,13 @@ holds "transformer, 2 devices" --model transformer --layers 2 --data babble --sa
 holds "bert-tiny, 2 devices, lamb" --model bert-tiny "${pairs[@]}" --devices 2 --batch 16 --optimizer lamb
 holds "bert-mini, 8 devices" --model bert-mini "${pairs[@]}" --devices 8 --batch 2
 holds "with evaluation" --model bert-tiny --data babble-pairs --samples 200 --test-samples 600 --devices 2 --batch 8 --steps 2
+holds "with evaluation of fewer samples than devices could take" --model bert-tiny --data babble-pairs --samples 400 --steps 2 \
+	--test-samples 64 --devices 4 --batch 4
 holds "with timeline and checkpoints" --model bert-tiny "${pairs[@]}" --devices 2 --batch 8 --run traced --trace
 
 # Several nodes: each has the plan of the first, but for what is its own.
 among() { # NAME NODES OPTIONS...
-	local name=$1 nodes=$2 plan peaks
+	local name=$1 nodes=$2 plan peaks code
 	shift 2
 	if ! command -v mpirun >/dev/null || sanitized; then
 		skip "$name" "no mpirun, or a sanitizer"
@@ -78,7 +83,8 @@ among() { # NAME NODES OPTIONS...
 	fi
 	plan=$(total "$out")
 	peaks=$(timeout -k 5 100 "${start[@]}" python3 peak.py .run "$LOCKSTEP" train "$@")
-	is "$name: all nodes end well" "$(wc -l <<<"$peaks")" "$nodes"
+	code=$?
+	is "$name: all nodes end well" "$code $(wc -l <<<"$peaks")" "0 $nodes"
 	# shellcheck disable=SC2086 # several words
 	ok "$name: is the peak: $plan MB, $(tr '\n' ' ' <<<"$peaks")MB" near "$plan" $peaks
 }
@@ -111,6 +117,45 @@ advised() { # NAME OPTION KB OPTIONS...
 	is "$name: which is taken, $option $advice" "$status" 0
 	[ "$status" = 0 ] || test_note "$err"
 }
+# Address space: what the plan asks for is enough, and less is refused by the name of the limit before the first step.
+addresses() { # NAME OPTIONS...
+	local name=$1 kb
+	shift
+	run limited 20000000 "$LOCKSTEP" train "$@" --plan-memory
+	kb=$(awk '$1 == "address" { printf "%d", $3 * 1e6 / 1024 + 512 }' <<<"$out")
+	like "$name: a plan of addresses" "$kb" '^[0-9]+$'
+	run limited "${kb:-0}" "$LOCKSTEP" train "$@"
+	is "$name: runs under ulimit -v $kb" "$status" 0
+	[ "$status" = 0 ] || test_note "$err"
+	kb=$((${kb:-0} * 19 / 20))
+	run limited $kb "$LOCKSTEP" train "$@"
+	is "$name: does not start under ulimit -v $kb" "$status$(grep -c '^parameters' <<<"$out")" 10
+	like "$name: and the limit is named" "$err" "need [0-9.]+ [MG]B of address space but .*\\(ulimit -v $kb\\)"
+}
+if sanitized; then
+	skip "address space" "a sanitizer needs addresses without a limit"
+else
+	small=(--model mlp --data glyphs --samples 400 --batch 20 --steps 3)
+	for kb in 100000 200000 300000; do
+		run limited $kb "$LOCKSTEP" train "${small[@]}" --devices 1
+		is "a job of 28 MB runs under ulimit -v $kb" "$status" 0
+		[ "$status" = 0 ] || test_note "$err"
+	done
+	run limited 300000 "$LOCKSTEP" train "${small[@]}" --devices 8
+	is "on 8 devices, too" "$status" 0
+	addresses "mlp" "${small[@]}" --devices 1
+	addresses "mlp, 8 devices, a run directory" "${small[@]}" --devices 8 --run limited-run
+	addresses "resnet18" --model resnet18 "${images[@]}" --devices 2 --batch 8 --steps 1
+	addresses "bert-tiny, evaluation" --model bert-tiny --data babble-pairs --samples 200 --test-samples 300 --devices 2 \
+		--batch 8 --steps 2
+	run "$LOCKSTEP" train --model resnet18 "${images[@]}" --devices 1 --batch 8 --steps 1 --schedule constant --run weights
+	addresses "weights of a run" --model resnet18 "${images[@]}" --devices 1 --batch 8 --steps 1 --init weights
+	run bash -c 'ulimit -d 100000 && "$@"' - "$LOCKSTEP" train "${small[@]}" --devices 1
+	is "a small job runs under ulimit -d" "$status" 0
+	fails_with "a large one does not start under ulimit -d" 1 'need .* \(ulimit -d 100000\)' \
+		bash -c 'ulimit -d 100000 && "$@"' - "$LOCKSTEP" train --model resnet18 "${images[@]}" --devices 1 --batch 64
+fi
+
 if sanitized; then
 	skip "advice" "a sanitizer needs addresses without a limit"
 else
@@ -121,7 +166,7 @@ else
 	like "in the words of the field" "$out" '^    activations, per device:$'
 	advised "train" --batch 900000 "${train[@]}" --devices 2 --batch 64
 	advised "train, 8 devices" --batch 2500000 "${train[@]}" --devices 8 --batch 100
-	advised "train, micro-batches" --leaf 900000 "${train[@]}" --devices 1 --global-batch 120 --leaf 120
+	advised "train, micro-batches" --leaf 600000 "${train[@]}" --devices 1 --global-batch 120 --leaf 120
 	advised "bench" --batch 1200000 bench --model bert-mini --devices 2 --batch 64 --steps 1 --warmup 0 --repeat 1
 	run limited 200000 "$LOCKSTEP" "${train[@]}" --devices 8 --batch 8
 	is "where nothing fits" "$status" 1
