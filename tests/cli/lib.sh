@@ -114,13 +114,16 @@ fails_with() { # NAME STATUS PATTERN COMMAND...
 	fi
 }
 
-# Wait until a command succeeds, at most SECONDS.
+# Wait until a command succeeds, at most SECONDS; then say what was waited for, and fail.
 wait_for() { # SECONDS COMMAND...
-	local left=$(($1 * 20))
+	local seconds=$1 left=$(($1 * 20))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		left=$((left - 1))
-		[ $left -gt 0 ] || return 1
+		if [ $left -le 0 ]; then
+			test_note "waited $seconds s in vain for: $*"
+			return 1
+		fi
 		sleep 0.05
 	done
 }

@@ -84,7 +84,7 @@ is "a test that was not wanted is not owed" "$(tests_of runs/untested | cut -d '
 "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 2000000 --batch 64 --devices 1 --schedule constant \
 	--steps 40 --run runs/killed >killed.out 2>&1 &
 pid=$!
-wait_for 60 test -d runs/killed/ckpt/step-000000016
+ok "a run to be killed during a test" wait_for 60 test -d runs/killed/ckpt/step-000000016
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 is "a run killed during a test has no record of it" "$(tests_of runs/killed)" ""

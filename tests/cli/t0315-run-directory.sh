@@ -108,7 +108,7 @@ is "and once more" "$(fingerprint "$out")" "$from_weights"
 "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --devices 1 --schedule constant --steps 10000000 --run runs/held \
 	--eval-every 0 >held.out 2>held.err &
 pid=$!
-wait_for 20 test -e runs/held/run.json
+ok "a trainer holds a directory" wait_for 60 test -e runs/held/run.json
 fails_with "a second trainer that resumes is refused" 1 "runs/held is in use by another lockstep \(process $pid\)" \
 	small_train --steps 10000000 --run runs/held --resume
 kill -KILL "$pid"

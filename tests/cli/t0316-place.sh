@@ -7,16 +7,16 @@ endless() { # RUN: a run that does not end by itself, held still after its first
 	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --devices "${devices:-1}" --leaf 64 --global-batch 64 \
 		--schedule constant --steps 10000000 --eval-every 0 --run "$1" --ckpt-every "${every:-16}" >run.out 2>run.err &
 	pid=$!
-	wait_for 60 grep -q '"step": 40,' "$1/metrics.jsonl" || return
+	ok "$1: a run has made its first checkpoints" wait_for 60 grep -q '"step": 40,' "$1/metrics.jsonl" || return
 	kill -STOP "$pid"
-	wait_for 20 is_in T
+	ok "$1: and is held" wait_for 20 is_in T
 }
 is_in() { # STATES: of the process, as /proc shows them
 	[[ $1 = *$(sed -E 's/.*\) (.).*/\1/' "/proc/$pid/stat")* ]]
 }
 go_on() { # sets $status, $err
 	kill -CONT "$pid"
-	wait_for 60 is_in ZX || kill -KILL "$pid"
+	ok "the run ends" wait_for 60 is_in ZX || kill -KILL "$pid"
 	wait "$pid"
 	status=$?
 	err=$(cat run.err)
@@ -80,7 +80,7 @@ rm runs/files/.lock runs/files/metrics.jsonl
 fails_with "without its .lock it is locked as well" 1 "runs/files is in use by another lockstep" \
 	"$LOCKSTEP" train --run runs/files --resume --model mlp --data glyphs --samples 1000 --schedule constant --global-batch 64 --leaf 64 --steps 10000000
 kill -CONT "$pid"
-wait_for 60 test -f runs/files/metrics.jsonl
+ok "metrics.jsonl comes back" wait_for 60 test -f runs/files/metrics.jsonl
 kill -TERM "$pid"
 go_on
 is "a removed metrics.jsonl does not stop a run" "$status" 143

@@ -19,7 +19,7 @@ start() { # RUN OPTIONS...: a long run in the background, until its first checkp
 	heeding --model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --schedule constant --steps 1000000 \
 		--eval-every 0 --log-every 1000 --ckpt-every 20 --run "$run" "$@" >"$run.out" 2>"$run.err" &
 	pid=$!
-	wait_for 20 has_checkpoint "$run"
+	wait_for 60 has_checkpoint "$run"
 }
 
 resumes_exactly() { # NAME RUN: go on a little; compare with a run never stopped
@@ -52,20 +52,22 @@ ok "leftovers of a checkpoint half written are gone" \
 	bash -c '! find killed/ckpt -mindepth 1 -maxdepth 1 ! -name "step-*" | grep -q .'
 
 # A step that takes seconds: the second signal must not wait for it.
-heeding --model resnet50 --data glyphs --samples 4000 --batch 1024 --steps 3 --run slow >slow.out 2>slow.err &
+heeding --model resnet50 --data glyphs --samples 4000 --batch 1024 --steps 3 --log-every 1 --run slow >slow.out 2>slow.err &
 pid=$!
-sleep 2
+ok "a run of long steps begins" wait_for 60 grep -q ' devices* x ' slow.out
 kill -INT "$pid"
-wait_for 5 grep -q "again to stop at once" slow.err
+ok "the first signal is heard" wait_for 20 grep -q "again to stop at once" slow.err
+steps=$(grep -c '^Step' slow.out)
 kill -INT "$pid"
-ok "the second signal ends it at once" wait_for 1 is_over "$pid"
+ok "the second signal ends it" wait_for 30 is_over "$pid"
 wait "$pid"
 is "with status 130" "$?" 130
+is "in the middle of a step" "$(grep -c '^Step' slow.out)" "$steps"
 ok "and without a checkpoint" bash -c '! ls slow/ckpt/step-* 2>/dev/null'
 
 heeding --model mlp --data glyphs --samples 1000 --steps 1000000 --eval-every 0 >none.out 2>none.err &
 pid=$!
-sleep 1
+ok "a run that is not kept begins" wait_for 60 grep -q ' devices* x ' none.out
 kill -INT "$pid"
 wait "$pid"
 is "without a run directory it stops, too" "$?" 130
@@ -75,11 +77,11 @@ unlike "and promises no checkpoint" "$(cat none.err)" "writing a checkpoint"
 long_test=(--model mlp --data glyphs --samples 320 --batch 32 --devices 1 --schedule constant --eval-every 1)
 heeding "${long_test[@]}" --epochs 2 --test-samples 100M --run testing >testing.out 2>testing.err &
 pid=$!
-ok "an epoch is kept before it is evaluated" wait_for 20 test -d testing/ckpt/step-000000010
+ok "an epoch is kept before it is evaluated" wait_for 60 test -d testing/ckpt/step-000000010
 sleep 0.3
 unlike "the evaluation is under way" "$(cat testing.out)" "Epoch 1"
 kill -TERM "$pid"
-ok "a signal ends a long evaluation" wait_for 5 is_over "$pid"
+ok "a signal ends a long evaluation" wait_for 20 is_over "$pid"
 wait "$pid"
 is "with status 143" "$?" 143
 like "the epoch is told without accuracy" "$(cat testing.out)" "^Epoch 1 in [0-9.]+ sec$"
@@ -89,7 +91,7 @@ run "$LOCKSTEP" train "${long_test[@]}" --epochs 2 --test-samples 100
 is "and the run goes on to the same bits" "$resumed" "$(fingerprint "$out")"
 heeding "${long_test[@]}" --epochs 1 --test-samples 100M --run last >last.out 2>last.err &
 pid=$!
-wait_for 20 test -d last/ckpt/step-000000010
+ok "the last epoch is kept, too" wait_for 60 test -d last/ckpt/step-000000010
 sleep 0.3
 kill -INT "$pid"
 wait "$pid"
@@ -99,7 +101,7 @@ is "a signal in the last evaluation is told by the status, too" "$?" 130
 bash -c 'trap "" HUP; exec "$0" train --model mlp --data glyphs --samples 1000 --steps 1000000 --eval-every 0 --run nohup \
 	--ckpt-every 20' "$LOCKSTEP" >nohup.out 2>nohup.err &
 pid=$!
-wait_for 20 has_checkpoint nohup
+ok "a run under nohup begins" wait_for 60 has_checkpoint nohup
 kill -HUP "$pid"
 sleep 0.3
 ok "an ignored SIGHUP stays ignored" kill -0 "$pid"

@@ -10,16 +10,16 @@ cp $images whole
 train() { "$LOCKSTEP" train --model mlp --data data --batch 64 --schedule constant --log-every 1 --eval-every 0 "$@"; }
 print() { grep '^parameters xxh64'; }
 
+has_steps() { [ "$(grep -c loss .out)" -gt 5 ]; }
+
 # A run without an end, until its data are cut. Held meanwhile, so that all of it happens between two of its steps or
 # inside one, as it comes.
 cut_during() { # OPTION...
 	local child
+	: >.out # now: the shell in the background may come to it later than the search below
 	train --steps 1000000 "$@" >.out 2>.err &
 	child=$!
-	for _ in $(seq 3000); do
-		[ "$(grep -c loss .out)" -gt 5 ] && break
-		sleep 0.02
-	done
+	ok "$*: a run makes steps" wait_for 60 has_steps
 	kill -STOP $child
 	truncate -s 100000 $images
 	kill -CONT $child

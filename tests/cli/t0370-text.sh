@@ -40,9 +40,10 @@ stopped() { # NAME OPTIONS...
 
 	"$LOCKSTEP" train "${job[@]}" --steps 20 "$@" --run "runs/$name-killed" --ckpt-every 1 --keep 20 --eval-every 0 \
 		>/dev/null 2>&1 &
-	wait_for 60 test -d "runs/$name-killed/ckpt/step-000000003"
-	kill -9 $!
-	wait $! 2>/dev/null
+	pid=$!
+	ok "$name: a run to be killed" wait_for 60 test -d "runs/$name-killed/ckpt/step-000000003"
+	kill -9 $pid
+	wait $pid 2>/dev/null
 	run text_train --steps 20 "$@" --run "runs/$name-killed" --resume --eval-every 0
 	is "$name: killed and resumed" "$(fingerprint "$out")" "$whole"
 }

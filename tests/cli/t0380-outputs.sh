@@ -79,14 +79,12 @@ mkdir text
 yes "the cat sat on the mat and looked at the dog . the dog slept ." | head -c 40000000 >text/a.txt
 head -c 2000 text/a.txt >little.txt
 "$LOCKSTEP" data make vocab little.txt --min-count 1 --out text/vocab.txt --quiet
+has_draft() { [ -n "$(find cache -name '*.draft' 2>/dev/null)" ]; }
 end_with() { # SIGNAL
 	local child
 	"$LOCKSTEP" data info text >.out 2>.err &
 	child=$!
-	for _ in $(seq 1000); do
-		[ -n "$(find cache -name '*.draft' 2>/dev/null)" ] && break
-		sleep 0.02
-	done
+	ok "a draft is under way (SIG$1)" wait_for 60 has_draft
 	kill "-$1" $child
 	wait $child 2>/dev/null
 	status=$?

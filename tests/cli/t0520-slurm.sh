@@ -117,9 +117,9 @@ for _ in $(seq 400); do sleep 0.05; done
 END
 bash job.sh &
 job=$!
-ok "a job starts" wait_for 10 test -e srun.ready
+ok "a job starts" wait_for 30 test -e srun.ready
 kill -TERM "$job"
-ok "SIGTERM reaches srun" wait_for 5 test -s srun.signals
+ok "SIGTERM reaches srun" wait_for 15 test -s srun.signals
 kill -TERM "$job" 2>/dev/null
 wait "$job"
 is "the job ends with the status of a stopped run" "$?" 143
@@ -132,7 +132,7 @@ behind=(--model mlp --data glyphs --samples 1000 --batch 32 --schedule constant 
 make_script
 bash job.sh >long.out 2>long.err &
 job=$!
-ok "a long run starts" wait_for 20 grep -q '^Step' long.out
+ok "a long run starts" wait_for 60 grep -q '^Step' long.out
 kill -TERM "$job"
 wait "$job"
 is "it is stopped" "$?" 143

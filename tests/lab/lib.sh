@@ -46,10 +46,8 @@ lab_processes() { # ids of what runs on the lab's hosts
 }
 lab_is_empty() { [ -z "$(lab_processes)" ]; }
 
-# What comes to bg.err after the notes about the job, of which the last says where it runs. The launcher passes them on
-# a moment after what nodes print.
+# What comes to bg.err once the job trains.
 begin_errors() {
-	wait_for 5 grep -qE ' devices? x ' bg.err
 	notes=$(wc -l <bg.err)
 }
 errors() { tail -n +$((notes + 1)) bg.err; }

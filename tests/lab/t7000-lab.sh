@@ -94,7 +94,7 @@ else
 fi
 
 "$lab" run --on b sleep "7000$$" &
-ok "ps shows a process" wait_for 5 sh -c "[ -n \"\$('$lab' ps b)\" ]"
+ok "ps shows a process" wait_for 20 sh -c "[ -n \"\$('$lab' ps b)\" ]"
 like "status counts it" "$("$lab" status --name "$LOCKSTEP_LAB")" '^b .* 1$'
 is "ps of the other host" "$("$lab" ps a)" ""
 
@@ -124,12 +124,12 @@ else:
         print(connection.recv(100).decode().strip(), flush=True)
 PYTHON
 "$lab" run --on b python3 echo.py serve &
-ok "b listens" wait_for 5 sh -c "'$lab' run --on b ss -Hltn | grep -q 7007"
+ok "b listens" wait_for 20 sh -c "'$lab' run --on b ss -Hltn | grep -q 7007"
 mkfifo words
 "$lab" run python3 echo.py ask <words >echoed 2>echo.err &
 exec 9>words
 echo one >&9
-ok "a word goes to b and back" wait_for 5 grep -q one echoed
+ok "a word goes to b and back" wait_for 20 grep -q one echoed
 "$lab" cut b
 like "status shows the cut" "$("$lab" status --name "$LOCKSTEP_LAB")" '^b .* cut '
 is "the host's interface does not notice" "$("$lab" run --on b cat /sys/class/net/eth0/carrier)" 1

@@ -78,7 +78,7 @@ begin_long killed
 	code=$?
 } 2>/dev/null
 is "killed: all of it" $code 137
-ok "killed: nothing is left" wait_for 5 lab_is_empty
+ok "killed: nothing is left" wait_for 20 lab_is_empty
 ok "killed: in the middle ($(newest killed))" test "$(newest killed)" -lt 600
 run "$LOCKSTEP" train "${long[@]}" --devices 2 --run killed --resume
 is "killed: goes on elsewhere to the same bits" "$status $(fingerprint "$out")" "0 $expected"
@@ -92,7 +92,7 @@ like "asked to stop: one message, with the step and how to go on" "$(cat bg.err)
 is "asked to stop: and no other" "$(grep -c lockstep bg.err)" 1
 at=$(sed -nE 's/.*stopped after step ([0-9]+) of .*/\1/p' bg.err)
 is "asked to stop: that step is kept" "$(newest stopped)" "$at"
-ok "asked to stop: nothing is left" wait_for 5 lab_is_empty
+ok "asked to stop: nothing is left" wait_for 20 lab_is_empty
 train_on a:1,b:1 "${long[@]}" --run stopped --resume
 is "asked to stop: goes on elsewhere to the same bits" "$status $(fingerprint "$out")" "0 $expected"
 

@@ -33,7 +33,7 @@ survives() { # NAME BEGIN END: commands
 	code=$?
 	at=$(sed -nE 's/.*stopped after step ([0-9]+) of .*/\1/p' bg.err)
 	is "$1: and ends when asked to" "$code $((at > 0))" "143 1"
-	ok "$1: nothing is left" wait_for 5 lab_is_empty
+	ok "$1: nothing is left" wait_for 15 lab_is_empty
 	run "$LOCKSTEP" train "${job[@]}" --devices 2 --run run --resume --epochs 100000 --steps $((at + 5))
 	resumed=$(fingerprint "$out")
 	run "$LOCKSTEP" train "${job[@]}" --devices 2 --epochs 100000 --steps $((at + 5))

@@ -75,7 +75,7 @@ is "a run directory that cannot be made" "$status $err" "1 lockstep train: node 
 "$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${glyphs[@]}" --model mlp --global-batch 32 --leaf 8 --epochs 100000 \
 	--ckpt-every 200 --run full --timeout 20 >bg.out 2>bg.err &
 job_id=$!
-ok "a run begins" wait_for 30 grep -q '^Epoch 1' bg.out
+ok "a run begins" wait_for 60 grep -q '^Epoch 1' bg.out
 begin_errors
 prlimit --pid "$(node_on a)" --fsize=8192
 begin=$SECONDS
@@ -84,6 +84,6 @@ is "a full disk ends it" "$?" 1
 like "with the first node's reason" "$(errors)" '^lockstep train: node 0 \(a\): .*full.*File too large'
 is "and no other" "$(errors | sed 1d)" ""
 ok "in seconds" test $((SECONDS - begin)) -le 20
-ok "nothing is left" wait_for 5 lab_is_empty
+ok "nothing is left" wait_for 15 lab_is_empty
 
 test_end

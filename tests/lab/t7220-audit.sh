@@ -60,7 +60,7 @@ like "and names the node" "$(errors)" \
 	'^lockstep train: audit after step [0-9]+: the parameters of node 2 \(c\) are not those of the other nodes \(xxh64 [0-9a-f]{16}\)'
 is "once" "$(errors | sed 1d)" ""
 ok "in seconds" test $((SECONDS - begin)) -le 20
-ok "nothing is left" wait_for 5 lab_is_empty
+ok "nothing is left" wait_for 15 lab_is_empty
 
 # The audit is what finds it: without one nobody notices.
 begin_job --steps 40 --audit-every 0

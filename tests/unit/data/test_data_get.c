@@ -385,7 +385,8 @@ static void leftovers_of_the_killed_go(void **state)
 	mkdir(bin, 0777);
 	mkdir(from, 0777);
 	put_file(in_dir(from, "some-idx1-ubyte"), content, CONTENT_BYTES);
-	put_npm(bin, "#!/bin/sh\n: >started\nexec sleep 2\n");
+	put_npm(bin, "#!/bin/sh\n: >started\n"
+		     "for i in $(seq 300); do [ -e started ] || exit 1; sleep 0.1; done\n");
 	snprintf(path, sizeof(path), "%s:%s", bin, getenv("PATH"));
 	ls_get_plan plan = plan_of(NULL, "some@1.0");
 	ls_data_get_options options = { .dir = to, .quiet = 1 };
@@ -395,7 +396,7 @@ static void leftovers_of_the_killed_go(void **state)
 		_exit(ls_get_run(&plan, &options) != LS_OK);
 	}
 	glob_t found = { 0 };
-	for (int wait = 0; wait < 2000 && glob(in_dir(to, ".npm-*/started"), 0, NULL, &found) != 0; wait++)
+	for (int wait = 0; wait < 15000 && glob(in_dir(to, ".npm-*/started"), 0, NULL, &found) != 0; wait++)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	assert_int_equal(found.gl_pathc, 1);
 	globfree(&found);

@@ -139,7 +139,7 @@ static void killed_and_continued_is_the_same(void **state)
 		if (child == 0)
 			_exit(ls_make_run(&options, ROUND) != LS_OK);
 		unsigned long long target = 3000ull * (unsigned)times;
-		for (int wait = 0; wait < 3000 && safe_samples(killed) < target; wait++)
+		for (int wait = 0; wait < 60000 && safe_samples(killed) < target; wait++)
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);

@@ -9,11 +9,13 @@
 
 #include <cmocka.h>
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "train/node.h"
@@ -273,10 +275,12 @@ static void *move_when_saved(void *argument)
 {
 	const char *run = argument;
 	char saved[700], to[700];
-	snprintf(saved, sizeof saved, "%s/ckpt/step-000000006", run);
+	glob_t found = { 0 };
+	snprintf(saved, sizeof saved, "%s/ckpt/step-*", run); /* any: old ones are removed while the run goes on */
 	snprintf(to, sizeof to, "%s-elsewhere", run);
-	while (!ls_path_exists(saved))
+	for (double end = ls_clock_seconds() + 60; glob(saved, 0, NULL, &found) != 0 && ls_clock_seconds() < end;)
 		usleep(1000);
+	globfree(&found);
 	assert_int_equal(rename(run, to), 0);
 	return NULL;
 }

@@ -240,6 +240,14 @@ static void slow_update(void *context, size_t begin, size_t end, const float *gr
 	usleep(10000);
 }
 
+static double backward_seconds(const ls_exec *exec)
+{
+	double sum = 0, forward, backward, macs;
+	for (int i = 0; ls_exec_profile(exec, i, &forward, &backward, &macs); i++)
+		sum += backward;
+	return sum;
+}
+
 /* Updates that run while backward goes belong to no layer's time. */
 static void test_profile_leaves_updates_out(void **state)
 {
@@ -261,11 +269,13 @@ static void test_profile_leaves_updates_out(void **state)
 			     .grads = grads,
 			     .stats = t->device[0].stats,
 			     .ready = slow_update };
-	ls_exec_train(t->device[0].exec, &job);
-	double sum = 0, forward, backward, macs;
-	for (int i = 0; ls_exec_profile(t->device[0].exec, i, &forward, &backward, &macs); i++)
-		sum += backward;
-	assert_true(sum < 0.02); /* fc's two announcements alone took that long */
+	double fastest = INFINITY; /* others may be busy on this machine, but not all the time */
+	for (int run = 0; run < 200 && fastest >= 0.02; run++) {
+		double before = backward_seconds(t->device[0].exec);
+		ls_exec_train(t->device[0].exec, &job);
+		fastest = fmin(fastest, backward_seconds(t->device[0].exec) - before);
+	}
+	assert_true(fastest < 0.02); /* fc's two announcements alone took that long */
 	free(grads);
 	ls_trainer_free(t);
 	free_batch(&b);
