@@ -194,14 +194,12 @@ static void host_arrived(void *context, ls_letter *letter)
 
 static void post_hosts(ls_courier *courier)
 {
-	char name[LS_HOST_NAME] = "";
-	gethostname(name, sizeof name - 1);
-	snprintf(courier->peers[courier->rank].host, LS_HOST_NAME, "%s", name);
+	const char *name = courier->peers[courier->rank].host;
 	for (int peer = 0; peer < courier->size; peer++) {
 		ls_courier_peer *p = &courier->peers[peer];
 		if (peer == courier->rank)
 			continue;
-		memcpy(p->told_host.host, name, sizeof name);
+		snprintf(p->told_host.host, sizeof p->told_host.host, "%s", name);
 		p->told_host.card = ls_beacon_own_card(courier->beacon);
 		for (int outgoing = 0; outgoing < 2; outgoing++) {
 			p->host_letters[outgoing] =
@@ -281,6 +279,8 @@ static ls_courier *courier_alloc(const ls_courier_options *options)
 	ls_letter_list_init(&courier->incoming);
 	ls_letter_list_init(&courier->sums);
 	ls_courier_divide_slots(courier);
+	/* Before the thread starts, which compares it with other nodes' names. */
+	gethostname(courier->peers[courier->rank].host, LS_HOST_NAME - 1);
 	if (options->beacon)
 		courier->beacon = ls_beacon_new(courier->rank);
 	return courier;
