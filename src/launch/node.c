@@ -16,6 +16,7 @@
 
 #include <lockstep/launch.h>
 
+#include "base/thread.h"
 #include "launch/command.h"
 #include "launch/output.h"
 
@@ -43,11 +44,7 @@ static void *hear_requests(void *unused)
 static int start_hearing(void)
 {
 	pthread_t thread;
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&thread, NULL, hear_requests, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	int error = ls_thread_start(&thread, hear_requests, NULL);
 	if (!error)
 		pthread_detach(thread);
 	return error;
