@@ -42,10 +42,16 @@ LS_API ls_status ls_launched_devices(int node, int *devices);
 LS_API int ls_launched_by_us(void);
 
 /* A node that ls_launch() has started calls this as soon as it handles SIGUSR1, which it then gets from itself when the
- * launcher is asked to stop: the first node does, and has to stop the others (ls_train() does that). Takes over standard
- * input, by which the request comes; it is empty for the program. When the node exits with a status other than zero,
- * mpirun's daemon on its host is ended if mpirun does not end it within seconds. */
+ * launcher is asked to stop: the first node does, and has to stop the others (ls_train() does that). Takes over
+ * standard input, by which the request comes; it is empty for the program. When the node exits with a status other than
+ * zero, mpirun's daemon on its host is ended if mpirun does not end it within seconds. */
 LS_API void ls_launch_report(void);
+
+/* Print the message that this program ends with on standard error, as one line. In a node that ls_launch() has started
+ * it is marked: the launcher then knows that a node has failed and why, ends the others, and prints it without the
+ * mark, once if several nodes end with the same message. A status of LS_EINTERRUPTED means that the node stops on
+ * request: the others are left to finish. */
+LS_API void ls_launch_report_end(ls_status status, const char *message);
 
 typedef struct ls_launch_options {
 	const char *hosts; /* as for ls_hosts_parse() */

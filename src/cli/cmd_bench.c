@@ -177,7 +177,7 @@ static int bench_here(const bench_options *options)
 				       : ls_bench_print_text(&options->bench, &result, stdout);
 	ls_bench_result_release(&result);
 	if (failed)
-		fprintf(stderr, "%s: cannot write the result\n", args.command);
+		ls_command_end(args.command, LS_EIO, "cannot write the result");
 	return failed ? LS_EXIT_FAILURE : LS_EXIT_OK;
 }
 

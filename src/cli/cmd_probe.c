@@ -75,7 +75,7 @@ static int probe_here(const probe_options *options)
 		failed = options->json ? ls_probe_print_json(&result, stdout) : ls_probe_print_text(&result, stdout);
 	ls_probe_result_release(&result);
 	if (failed)
-		fprintf(stderr, "%s: cannot write the result\n", args.command);
+		ls_command_end(args.command, LS_EIO, "cannot write the result");
 	return failed ? LS_EXIT_FAILURE : LS_EXIT_OK;
 }
 

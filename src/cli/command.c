@@ -5,8 +5,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <lockstep/launch.h>
 #include <lockstep/train.h>
 
 enum { COMMANDS_MAX = 16 };
@@ -16,16 +18,35 @@ static void hint(const char *command)
 	fprintf(stderr, "try '%s --help'\n", command);
 }
 
+__attribute__((format(printf, 3, 0))) static void print_end(const char *command, ls_status status, const char *format,
+							    va_list arguments)
+{
+	char *text = NULL, *whole = NULL;
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	if (!text || asprintf(&whole, "%s: %s", command, text) < 0)
+		whole = NULL;
+	ls_launch_report_end(status, whole ? whole : "lockstep: out of memory");
+	free(whole);
+	free(text);
+}
+
 int ls_usage_error(const char *command, const char *format, ...)
 {
 	va_list arguments;
-	fprintf(stderr, "%s: ", command);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	print_end(command, LS_EINVALID, format, arguments);
 	va_end(arguments);
-	fputc('\n', stderr);
 	hint(command);
 	return LS_EXIT_USAGE;
+}
+
+void ls_command_end(const char *command, ls_status status, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	print_end(command, status, format, arguments);
+	va_end(arguments);
 }
 
 int ls_command_finish(const char *command, ls_status status)
@@ -34,7 +55,7 @@ int ls_command_finish(const char *command, ls_status status)
 		return LS_EXIT_OK;
 	int told_elsewhere = ls_last_error()[0] == '\0'; /* by another node of the run */
 	if (!told_elsewhere)
-		fprintf(stderr, "%s: %s\n", command, ls_last_error());
+		ls_command_end(command, status, "%s", ls_last_error());
 	if (status != LS_EINVALID)
 		return LS_EXIT_FAILURE;
 	if (!told_elsewhere)

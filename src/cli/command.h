@@ -31,6 +31,10 @@ int ls_command_dispatch(const ls_command_group *group, int argc, char **argv);
 /* Print "<command>: <message>" and "try '<command> --help'" on stderr; returns LS_EXIT_USAGE. */
 int ls_usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Print "<command>: <message>", with which the command ends, on stderr, in a node for its launcher, too. */
+void ls_command_end(const char *command, ls_status status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* Print "<command>: <ls_last_error()>" on stderr and return the exit code for `status`; 0 and silence for LS_OK. */
 int ls_command_finish(const char *command, ls_status status);
 

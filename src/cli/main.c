@@ -40,8 +40,8 @@ static int close_output(int code)
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return code;
-	fprintf(stderr, "lockstep: cannot write to standard output%s%s\n", errno ? ": " : "",
-		errno ? strerror(errno) : "");
+	ls_command_end("lockstep", LS_EIO, "cannot write to standard output%s%s", errno ? ": " : "",
+		       errno ? strerror(errno) : "");
 	return code ? code : LS_EXIT_FAILURE;
 }
 
@@ -83,8 +83,9 @@ static int run_in_thread(command_call *call, unsigned long long limit)
 		error = pthread_create(&thread, &attributes, run_command, call);
 	if (!error)
 		return pthread_join(thread, NULL);
-	fprintf(stderr, "lockstep: the stack is limited to %llu kB (ulimit -s), and a larger one cannot be had: %s\n",
-		limit >> 10, strerror(error));
+	ls_command_end("lockstep", LS_EMEMORY,
+		       "the stack is limited to %llu kB (ulimit -s), and a larger one cannot be had: %s", limit >> 10,
+		       strerror(error));
 	return error;
 }
 

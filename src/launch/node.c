@@ -125,3 +125,9 @@ void ls_launch_report(void)
 	ssize_t ignored = write(STDERR_FILENO, up, sizeof up - 1);
 	(void)ignored; /* without a reader there is nobody to tell */
 }
+
+void ls_launch_report_end(ls_status status, const char *message)
+{
+	const char *mark = status == LS_EINTERRUPTED ? LS_LAUNCH_STOPS : LS_LAUNCH_FAILS;
+	fprintf(stderr, "%s%s\n", ls_launched_by_us() ? mark : "", message); /* one call, so it cannot be torn */
+}

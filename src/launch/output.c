@@ -18,17 +18,25 @@ static uint64_t hash(const char *text)
 	return value;
 }
 
-/* What a node ends with, not one of its warnings. */
-static int is_message(const char *line)
+/* What a node printed, without "[25102,1]<stderr>:", which Open MPI puts in front if asked to. */
+static const char *without_tag(const char *line)
 {
-	return !strncmp(line, "lockstep", 8);
+	static const char tag[] = "<stderr>:";
+	const char *at = line[0] == '[' ? strstr(line, tag) : NULL;
+	return at ? at + sizeof tag - 1 : line;
+}
+
+/* What follows a mark that only a node which ends puts in front of a line; NULL: the line has none. */
+static const char *after_mark(const char *line, const char *mark)
+{
+	size_t length = strlen(mark);
+	const char *text = without_tag(line);
+	return strncmp(text, mark, length) ? NULL : text + length;
 }
 
 /* Errors that every node reports in the same words are one message to the reader. */
 static int is_repeated(ls_launch_output *output, const char *line)
 {
-	if (!is_message(line))
-		return 0;
 	uint64_t value = hash(line);
 	size_t known = output->seen_count < LS_LAUNCH_SEEN ? output->seen_count : LS_LAUNCH_SEEN;
 	for (size_t i = 0; i < known; i++)
@@ -56,17 +64,17 @@ static int is_ending(const ls_launch_output *output)
 
 static void pass_first(ls_launch_output *output)
 {
-	char *line = output->held[0];
+	char *line = output->held[0].line;
+	int is_last = output->held[0].is_last;
 	output->held_count--;
 	memmove(output->held, output->held + 1, output->held_count * sizeof output->held[0]);
-	memmove(output->held_at, output->held_at + 1, output->held_count * sizeof output->held_at[0]);
-	if (!(is_ending(output) && is_of_mpi(line)) && !is_repeated(output, line))
+	if (is_last ? !is_repeated(output, line) : !(is_ending(output) && is_of_mpi(line)))
 		fprintf(output->to, "%s\n", line);
 	fflush(output->to);
 	free(line);
 }
 
-static void hold(ls_launch_output *output, const char *line, double now)
+static void hold(ls_launch_output *output, const char *line, int is_last, double now)
 {
 	if (output->held_count == LS_LAUNCH_HELD)
 		pass_first(output);
@@ -75,8 +83,9 @@ static void hold(ls_launch_output *output, const char *line, double now)
 		fprintf(output->to, "%s\n", line);
 		return;
 	}
-	output->held[output->held_count] = copy;
-	output->held_at[output->held_count++] = now;
+	output->held[output->held_count].line = copy;
+	output->held[output->held_count].at = now;
+	output->held[output->held_count++].is_last = is_last;
 }
 
 /* ---- banners ----------------------------------------------------------------------------------------------------- */
@@ -261,16 +270,22 @@ static void learn_from_note(ls_launch_output *output, const char *line)
 	}
 }
 
-/* What nodes say after mpirun has told a reason comes of that, unless it is about a node: then they know more. */
-static int is_late(const ls_launch_output *output, const char *line)
+/* What nodes end with after mpirun has told a reason comes of that, unless it is about a node: then they know more. */
+static void take_last(ls_launch_output *output, const char *message, int fails, double now)
 {
-	return output->reason[0] && is_message(line) && !strstr(line, ": node ");
+	if (output->reason[0] && !strstr(message, ": node "))
+		return;
+	output->nodes_told |= fails;
+	hold(output, message, 1, now);
 }
 
 static void take_line(ls_launch_output *output, double now)
 {
 	const char *line = output->line;
-	if (is_dashes(line)) {
+	const char *failure = after_mark(line, LS_LAUNCH_FAILS), *stop = after_mark(line, LS_LAUNCH_STOPS);
+	if (failure || stop) {
+		take_last(output, failure ? failure : stop, failure != NULL, now);
+	} else if (is_dashes(line)) {
 		if (output->in_banner)
 			understand(output);
 		output->in_banner = !output->in_banner;
@@ -279,11 +294,10 @@ static void take_line(ls_launch_output *output, double now)
 		learn_from_note(output, line);
 	} else if (output->in_banner) {
 		add_to_banner(output, line);
-	} else if (!strcmp(line, LS_LAUNCH_UP)) {
+	} else if (!strcmp(without_tag(line), LS_LAUNCH_UP)) {
 		output->nodes_up++;
-	} else if (!is_chatter(line) && !is_late(output, line)) {
-		output->nodes_told |= is_message(line);
-		hold(output, line, now);
+	} else if (!is_chatter(line)) {
+		hold(output, line, 0, now);
 	}
 }
 
@@ -309,7 +323,7 @@ void ls_launch_output_flush(ls_launch_output *output, double now, int all)
 	if (all && output->length)
 		end_line(output, now);
 	while (output->held_count &&
-	       (all || now - output->held_at[0] >= (is_of_mpi(output->held[0]) ? hold_mpi_s : hold_s)))
+	       (all || now - output->held[0].at >= (is_of_mpi(output->held[0].line) ? hold_mpi_s : hold_s)))
 		pass_first(output);
 }
 
@@ -319,8 +333,9 @@ void ls_launch_output_explain(ls_launch_output *output, char *out, size_t size)
 	out[0] = '\0';
 	for (size_t i = 0; i < output->held_count; i++) {
 		if (used < size)
-			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "; " : "", output->held[i]);
-		free(output->held[i]);
+			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "; " : "",
+						 output->held[i].line);
+		free(output->held[i].line);
 	}
 	output->held_count = 0;
 }

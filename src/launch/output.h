@@ -9,8 +9,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a node says when it is up, see ls_launch_report(). */
+/* What a node prints when it is up, see ls_launch_report(). */
 #define LS_LAUNCH_UP "lockstep: node is up"
+/* What precedes the message that a node ends with, see ls_launch_report_end(): it fails, or stops on request. Nothing
+ * else that nodes print starts the end of a job. */
+#define LS_LAUNCH_FAILS "lockstep: node fails: "
+#define LS_LAUNCH_STOPS "lockstep: node stops: "
 
 typedef enum ls_launch_end {
 	LS_LAUNCH_RUNS,      /* mpirun has not said that the job ends */
@@ -28,7 +32,7 @@ typedef struct ls_launch_output {
 	int in_banner;
 	char banner[LS_LAUNCH_LINE];
 	size_t nodes_up;
-	int nodes_told; /* one of them has said what it ends with */
+	int nodes_told; /* one of them has said why it fails */
 	int has_killed; /* mpirun has noted that a signal ended a node: the first such is `killed` */
 	size_t killed;
 	size_t noted;         /* the first node that mpirun has noted to have ended badly, in the words of ... */
@@ -38,8 +42,11 @@ typedef struct ls_launch_output {
 
 	/* Lines wait a moment: those that ssh prints before mpirun says that it could not start are its reason, and
 	 * those that Open MPI prints of itself before it says that a node is gone are nobody's. */
-	char *held[LS_LAUNCH_HELD];
-	double held_at[LS_LAUNCH_HELD];
+	struct {
+		char *line;
+		double at;
+		int is_last; /* the message that a node ends with */
+	} held[LS_LAUNCH_HELD];
 	size_t held_count;
 
 	/* Hashes of the last messages: what all nodes say alike is told once. */

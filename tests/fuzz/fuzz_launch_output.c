@@ -9,6 +9,7 @@ typedef struct heard {
 	char *text; /* what was passed on */
 	size_t bytes;
 	ls_launch_end end;
+	int told;
 	char reason[1024], held[2048];
 } heard;
 
@@ -27,6 +28,7 @@ static heard listen(const char *bytes, size_t size, size_t cut)
 	fuzz_require((output->end == LS_LAUNCH_REASON) == (output->reason[0] != '\0'));
 	fuzz_require(memchr(output->reason, '\0', sizeof output->reason) != NULL);
 	h.end = output->end;
+	h.told = output->nodes_told;
 	memcpy(h.reason, output->reason, sizeof h.reason);
 	free(output);
 	return h;
@@ -38,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	const char *bytes = (const char *)data + 1;
 	heard whole = listen(bytes, size - 1, 0), parts = listen(bytes, size - 1, data[0] * (size - 1) / 256);
-	fuzz_require(whole.end == parts.end && strcmp(whole.reason, parts.reason) == 0);
+	fuzz_require(whole.end == parts.end && whole.told == parts.told && strcmp(whole.reason, parts.reason) == 0);
 	fuzz_require(strcmp(whole.held, parts.held) == 0 && whole.bytes == parts.bytes);
 	fuzz_require(memcmp(whole.text, parts.text, whole.bytes) == 0);
 	free(whole.text);

@@ -5,6 +5,7 @@
  *   tell      say who it is, and end well
  *   exit      the last one fails with status 7, the others wait to be ended
  *   alike     all fail with the same words
+ *   chatty    print lines that look like errors and are none, and end well ten seconds later
  *   kill      the last one is killed
  *   wait      end well when asked to stop: the first node is, and asks the others by a file (training does it over MPI)
  *   deaf      hear nothing
@@ -42,6 +43,9 @@ static void on_stop(int signal)
 
 static int wait_long(void)
 {
+	char up[] = "node-0-is-up"; /* and its handlers are in place */
+	up[5] = (char)('0' + rank);
+	close(open(up, O_WRONLY | O_CREAT, 0600));
 	for (int i = 0; i < 600; i++) {
 		usleep(100000);
 		if (rank > 0 && !access(asked, F_OK))
@@ -73,12 +77,18 @@ static int node(char **argv)
 	if (!strcmp(part, "tell"))
 		return tell(argv);
 	if (!strcmp(part, "alike")) {
-		fprintf(stderr, "lockstep: what all say\nnode %d says\n", rank);
+		ls_launch_report_end(LS_EIO, "lockstep: what all say");
+		fprintf(stderr, "node %d says\n", rank);
 		return 3;
 	}
 	if (!strcmp(part, "exit") && last) {
-		fprintf(stderr, "lockstep: I failed\n");
+		ls_launch_report_end(LS_EIO, "lockstep: I failed");
 		return 7;
+	}
+	if (!strcmp(part, "chatty")) {
+		fprintf(stderr, "lockstep-foo: hello\nlockstep: all is well\n");
+		sleep(10);
+		return 0;
 	}
 	if (!strcmp(part, "kill") && last)
 		raise(SIGKILL);

@@ -45,23 +45,30 @@ chmod +x other/mpirun
 run env PATH="$PWD/other" "$program" tell "localhost,localhost"
 like "another mpirun" "$out" "^unsupported .*$PWD/other/mpirun is not Open MPI's \(it says 'HYDRA build details:'\)"
 
+# More seconds than mpirun is given after a node has failed.
+run "$program" chatty "localhost:1,localhost:1" 30 "$marker"
+is "lines that only look like errors end nothing" "$(last_line) $(sort <<<"$err" | uniq -c | xargs)" \
+	"ok 0 2 lockstep-foo: hello 2 lockstep: all is well"
+run env OMPI_MCA_orte_tag_output=1 "$program" exit "localhost:1,localhost:1" 30 "$marker"
+is "a failure is known behind Open MPI's tags, too" "$(last_line) $err" "ok 7 lockstep: I failed"
+
 # ---- failures --------------------------------------------------------------------------------------------------------
 begin=$SECONDS
 run "$program" exit "localhost:1,localhost:1" 30 "$marker"
 is "a node that fails: its status, and its words alone" "$(last_line) $err" "ok 7 lockstep: I failed"
-ok "ends all of them soon" in_seconds 10
+ok "ends all of them soon" in_seconds 20
 run "$program" alike "localhost:1,localhost:1" 30 "$marker"
 is "what nodes say alike is told once" "$(last_line) $(grep -c '^lockstep: what all say$' <<<"$err")" "ok 3 1"
 begin=$SECONDS
 run "$program" kill "localhost:1,localhost:1" 30 "$marker"
 is "a node that is killed is named" "$(last_line)" "io 137: node 1 ($here) was ended by signal 9 (Killed)"
-ok "ends all of them soon" in_seconds 10
+ok "ends all of them soon" in_seconds 20
 unlike "mpirun's own banner is not seen" "$err" 'mpirun|----'
 begin=$SECONDS
 run "$program" silent "localhost:1,localhost:1" 2 "$marker"
 like "nodes that do not come up" "$(last_line)" '^io [0-9]+: hosts: no answer of nodes on this host within 2 s'
-ok "are not waited for" in_seconds 15
-ok "no node is left behind" wait_for 5 none_left
+ok "are not waited for" in_seconds 25
+ok "no node is left behind" wait_for 15 none_left
 
 run "$program" tell "localhost:1,no-such-host.invalid:1"
 like "a host without an address" "$(last_line)" '^io [0-9]+: hosts: cannot reach no-such-host\.invalid: .*(known|resolution|address)'
@@ -91,7 +98,8 @@ fake() { # SHELL-COMMANDS...: what stands for mpirun does these
 up="echo 'lockstep: node is up' >&2"
 words='lockstep train: node 1 (c) has not been heard of for 30 s'
 note='[b:1] [[24986,0],0] ACTIVATE PROC [[24986,1],1] STATE'
-fake "$up" "$up" "echo '$words' >&2" 'exit 1'
+mark='lockstep: node fails: ' # src/launch/output.h
+fake "$up" "$up" "echo '$mark$words' >&2" 'exit 1'
 is "a node has said why: mpirun need not" "$(last_line) $err" "ok 1 $words"
 fake "$up" "$up" 'exit 137'
 is "a status that a signal leaves" "$(last_line)$err" "io 137: a node was ended by signal 9 (Killed)"
@@ -104,23 +112,24 @@ fake "$up" "$up" "kill -9 \$\$"
 is "mpirun itself is killed" "$(last_line)$err" "io 137: mpirun was ended by signal 9 (Killed)"
 fake "$up" "$up" 'exit 3'
 is "nobody says anything" "$(last_line)$err" "io 3: mpirun ended with status 3, and neither it nor a node said why"
-fake "$up" "$up" "echo '$words' >&2" "trap 'echo noise >&2' TERM" 'while :; do sleep 1; done'
+fake "$up" "$up" "echo '$mark$words' >&2" "trap 'echo noise >&2' TERM" 'while :; do sleep 1; done'
 is "mpirun waits for ever for a host that is cut off: the node's words alone" "$(last_line) $err" "ok 1 $words"
-ok "and it is ended in seconds" in_seconds 15
+ok "and it is ended in seconds" in_seconds 25
 
 # ---- stopping --------------------------------------------------------------------------------------------------------
 start() { # PART: in the background, until the nodes are there
-	rm -f asked-to-stop # by the first node, see ranks_launch.c
+	rm -f asked-to-stop node-*-is-up # by nodes, see ranks_launch.c
 	"$program" "$1" "localhost:1,localhost:1" 30 "$marker" >bg.out 2>bg.err &
 	pid=$!
-	wait_for 10 both_there && sleep 0.3
+	wait_for 30 both_up && wait_for 10 both_there
 }
-both_there() { [ "$(left_behind | wc -l)" = 3 ]; }
+both_up() { [ -e node-0-is-up ] && [ -e node-1-is-up ]; }
+both_there() { [ "$(left_behind | wc -l)" = 3 ]; } # and the launcher
 is_over() { ! kill -0 "$pid" 2>/dev/null; }
 
 ok "nodes that wait" start wait
 kill -TERM "$pid"
-ok "end when asked to" wait_for 5 is_over
+ok "end when asked to" wait_for 20 is_over
 wait "$pid"
 is "all of them, in their own time" "$(sort bg.out | paste -sd ' ') $(cat bg.err)" \
 	"interrupted 0: stopped on request node 0 stopped node 1 stopped "
@@ -146,16 +155,16 @@ ok "nodes of an mpirun that hears no signal" start wait
 like "which is started without hwloc's OpenCL, its daemons, too" "$(cat numb/started)" \
 	'^-opencl,-gl .*--mca orte_launch_agent env HWLOC_COMPONENTS=-opencl,-gl orted '
 kill -TERM "$pid"
-ok "end when asked to" wait_for 5 is_over
+ok "end when asked to" wait_for 20 is_over
 wait "$pid"
 is "all of these, too" "$(sort bg.out | paste -sd ' ') $(cat bg.err)" \
 	"interrupted 0: stopped on request node 0 stopped node 1 stopped "
 "$LOCKSTEP" train --hosts localhost:1,localhost:1 --model mlp --data glyphs --samples 330 --test-samples 50 --global-batch 64 \
 	--leaf 8 --epochs 100000 --run run >bg.out 2>bg.err &
 pid=$!
-ok "training under it" wait_for 30 grep -q '^Epoch ' bg.out
+ok "training under it" wait_for 60 grep -q '^Epoch ' bg.out
 kill -TERM "$pid"
-ok "stops when asked to" wait_for 15 is_over
+ok "stops when asked to" wait_for 30 is_over
 wait "$pid"
 is "with the status of the signal" $? 143
 like "and a checkpoint" "$(grep lockstep bg.err)" \
@@ -167,14 +176,14 @@ kill -TERM "$pid"
 sleep 1
 ok "do not end when asked to" both_there
 kill -TERM "$pid"
-ok "end when asked twice" wait_for 15 is_over
+ok "end when asked twice" wait_for 30 is_over
 wait "$pid"
 like "and it is told" "$(tail -n 1 bg.out)" '^interrupted [0-9]+: stopped on request'
-ok "none is left behind" wait_for 3 none_left
+ok "none is left behind" wait_for 15 none_left
 
 ok "nodes whose launcher is killed" start wait
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
-ok "are not left behind" wait_for 10 none_left
+ok "are not left behind" wait_for 20 none_left
 
 test_end

@@ -53,7 +53,8 @@ static void lines_pass_and_banners_do_not(void **state)
 		give(&s,
 		     "one\n" DASHES "Primary job  terminated normally, but 1 process returned\n"
 		     "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES
-		     "Killed\nTerminated\nmpirun: Forwarding signal 10 to job\n[vm:31546] Read -1, expected 262144, errno = "
+		     "Killed\nTerminated\nmpirun: Forwarding signal 10 to job\n[vm:31546] Read -1, expected 262144, "
+		     "errno = "
 		     "3\n[a:4898] plm:rsh: Warning: setpgid(4944,4944) failed in parent with errno=Permission "
 		     "denied(13)\n" LS_LAUNCH_UP "\ntwo\n" LS_LAUNCH_UP "\nthree",
 		     piece, 0);
@@ -152,12 +153,50 @@ static void nodes_know_more_than_mpirun(void **state)
 	give(&s, "[b:10154] ../../../../../../ompi/mca/pml/ob1/pml_ob1_sendreq.c:317 FATAL\n", 9, 0);
 	give(&s, "[a:1] [[2,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file show_help.c\n", 9,
 	     0);
-	give(&s, "lockstep train: stopped after step 7\n", 9, 0);
+	give(&s, LS_LAUNCH_STOPS "lockstep train: stopped after step 7\n", 9, 0);
+	give(&s, LS_LAUNCH_FAILS "lockstep train: the disk is full\n", 9, 0);
 	assert_false(s.output.nodes_told);
-	give(&s, "lockstep train: node 1 (b) has not been heard of\n", 9, 0);
+	give(&s, LS_LAUNCH_FAILS "lockstep train: node 1 (b) has not been heard of\n", 9, 0);
 	assert_true(s.output.nodes_told);
 	ls_launch_output_flush(&s.output, 1, 1);
 	assert_string_equal(s.shown, "warning: something\nlockstep train: node 1 (b) has not been heard of\n");
+	end(&s);
+}
+
+/* Only a node that says so with the mark fails: not one that warns, stops, or runs a program of a similar name. */
+static void only_marked_lines_are_failures(void **state)
+{
+	(void)state;
+	static const char *const lines = "lockstep-foo: hello\nlockstep: a remark\nlockstep train: a remark\n"
+					 "warning: " LS_LAUNCH_FAILS "is a mark\nlockstep: node fails\n";
+	scene s;
+	begin(&s);
+	give(&s, lines, 9, 0);
+	give(&s, lines, 9, 0);
+	give(&s, LS_LAUNCH_STOPS "lockstep train: stopped after step 7\n", 9, 0);
+	assert_false(s.output.nodes_told);
+	give(&s, DASHES "half a banner\n" LS_LAUNCH_FAILS "lockstep train: no\nof mpirun\n" DASHES, 9, 0);
+	assert_true(s.output.nodes_told);
+	ls_launch_output_flush(&s.output, 9, 1);
+	assert_int_equal(strncmp(s.shown, lines, strlen(lines)), 0);
+	assert_int_equal(strncmp(s.shown + strlen(lines), lines, strlen(lines)), 0); /* not held for one message */
+	assert_string_equal(s.shown + 2 * strlen(lines), "lockstep train: stopped after step 7\nlockstep train: no\n");
+	end(&s);
+}
+
+/* With orte_tag_output. */
+static void open_mpis_tags_are_seen_through(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s, "[25102,1]<stderr>:" LS_LAUNCH_UP "\n[25102,1]<stderr>:a line\n", 9, 0);
+	assert_int_equal(s.output.nodes_up, 1);
+	assert_false(s.output.nodes_told);
+	give(&s, "[25102,1]<stderr>:" LS_LAUNCH_FAILS "lockstep train: no\n", 9, 0);
+	assert_true(s.output.nodes_told);
+	ls_launch_output_flush(&s.output, 9, 1);
+	assert_string_equal(s.shown, "[25102,1]<stderr>:a line\nlockstep train: no\n");
 	end(&s);
 }
 
@@ -203,7 +242,10 @@ static void what_all_say_is_told_once(void **state)
 	(void)state;
 	scene s;
 	begin(&s);
-	give(&s, "lockstep train: a\nplain\nlockstep train: b\nlockstep train: a\nplain\nlockstep train: b\n", 5, 0);
+	give(&s,
+	     LS_LAUNCH_FAILS "lockstep train: a\nplain\n" LS_LAUNCH_STOPS "lockstep train: b\n" LS_LAUNCH_FAILS
+			     "lockstep train: a\nplain\n" LS_LAUNCH_STOPS "lockstep train: b\n",
+	     5, 0);
 	ls_launch_output_flush(&s.output, 1, 0);
 	assert_string_equal(s.shown, "lockstep train: a\nplain\nlockstep train: b\nplain\n");
 	for (int i = 0; i < 3 * LS_LAUNCH_HELD; i++)
@@ -282,6 +324,8 @@ int main(void)
 		cmocka_unit_test(lines_that_wait_can_explain),
 		cmocka_unit_test(endless_lines_are_cut),
 		cmocka_unit_test(nodes_know_more_than_mpirun),
+		cmocka_unit_test(only_marked_lines_are_failures),
+		cmocka_unit_test(open_mpis_tags_are_seen_through),
 		cmocka_unit_test(mpis_own_lines_pass_only_while_the_job_runs),
 		cmocka_unit_test(notes_tell_who_was_killed_first),
 	};
