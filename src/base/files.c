@@ -6,8 +6,10 @@
  *     system. The name cannot be guessed and the file is made with O_EXCL: a link or pipe planted in its place is never
  *     opened.
  *  2. It is removed when writing fails and when a signal ends the process (ls_discard_drafts). It is locked while it is
- * written: a second writer of the same file is refused, and drafts that killed writers left behind are known by their
- * missing lock and removed by the next writer.
+ *     written: a second writer of the same file is refused, and drafts that killed writers left behind are known by
+ *     their missing lock and removed by the next writer. Of two that begin at the same time at most one goes on: each
+ *     looks for the other again after its own draft is there. (Not on a file system without locks, where the file is
+ *     that of the last to publish, and whole all the same.)
  *  3. The rename happens after its bytes are on disk, and publish returns after the rename is.
  *  4. Only a regular file is ever replaced. A symbolic link is followed and stays; devices and pipes have no draft but
  *     are written to directly.
@@ -30,7 +32,7 @@
 #include <unistd.h>
 
 #define SUFFIX ".draft"
-enum { DIGITS = 16, TRIES = 100, NAME_KEPT = NAME_MAX - DIGITS - (int)sizeof SUFFIX };
+enum { DIGITS = 16, TRIES = 100, ROUNDS = 6, NAME_KEPT = NAME_MAX - DIGITS - (int)sizeof SUFFIX };
 
 /* ---- what is there, and may it be written ------------------------------------------------------------------------ */
 
@@ -181,6 +183,7 @@ static int clear_leftover(int directory, const char *name)
 	return !lives;
 }
 
+/* All drafts of the same file but our own, where it has one already. */
 static ls_status clear_leftovers(const ls_file_draft *draft)
 {
 	char directory[4096];
@@ -190,7 +193,8 @@ static ls_status clear_leftovers(const ls_file_draft *draft)
 		return LS_OK;
 	int alone = 1;
 	for (const struct dirent *entry; alone && (entry = readdir(entries));)
-		if (is_draft_name(entry->d_name, name_of(draft->path)))
+		if (is_draft_name(entry->d_name, name_of(draft->path)) &&
+		    strcmp(entry->d_name, name_of(draft->draft)) != 0)
 			alone = clear_leftover(dirfd(entries), entry->d_name);
 	closedir(entries);
 	return alone ? LS_OK
@@ -200,25 +204,56 @@ static ls_status clear_leftovers(const ls_file_draft *draft)
 /* ---- drafts under way, for a process that is about to end -----------------------------------------------------------
  */
 
+/*
+ * Names are copied here, so that a signal handler never reads what a writer in another thread is about to free. A name
+ * changes while its slot is `filling`, when nobody else reads it; a slot becomes free when neither needs it:
+ *
+ *     free -> filling -> live -> free                         the writer is done with its draft
+ *                        live -> removing -> removed -> free  the handler removes it, then the writer is done
+ *                                removing -> left -> free     the writer is done first
+ */
 enum { LIVE_MAX = 64 }; /* more at a time are left to the next writer */
-static _Atomic(const char *) live[LIVE_MAX];
+enum { SLOT_FREE, SLOT_FILLING, SLOT_LIVE, SLOT_REMOVING, SLOT_REMOVED, SLOT_LEFT };
+typedef struct live_slot {
+	atomic_int state;
+	char name[sizeof((ls_file_draft *)0)->draft];
+} live_slot;
+static live_slot live[LIVE_MAX];
 
-static void replace_live(const char *from, const char *to)
+static int change_slot(live_slot *slot, int from, int to)
 {
-	for (int i = 0; i < LIVE_MAX; i++) {
-		const char *expected = from;
-		if (atomic_compare_exchange_strong(&live[i], &expected, to))
-			return;
-	}
+	return atomic_compare_exchange_strong(&slot->state, &from, to);
+}
+
+static void enter_live(ls_file_draft *draft)
+{
+	draft->slot = -1;
+	for (int i = 0; i < LIVE_MAX && draft->slot < 0; i++)
+		if (change_slot(&live[i], SLOT_FREE, SLOT_FILLING))
+			draft->slot = i;
+	if (draft->slot < 0)
+		return;
+	memcpy(live[draft->slot].name, draft->draft, sizeof draft->draft);
+	atomic_store(&live[draft->slot].state, SLOT_LIVE);
+}
+
+/* In this order: the handler may take the slot a step further between two of these. */
+static void leave_live(ls_file_draft *draft)
+{
+	live_slot *slot = draft->slot >= 0 ? &live[draft->slot] : NULL;
+	draft->slot = -1;
+	if (slot && !change_slot(slot, SLOT_LIVE, SLOT_FREE) && !change_slot(slot, SLOT_REMOVING, SLOT_LEFT))
+		change_slot(slot, SLOT_REMOVED, SLOT_FREE);
 }
 
 void ls_discard_drafts(void)
 {
-	for (int i = 0; i < LIVE_MAX; i++) {
-		const char *path = atomic_exchange(&live[i], NULL);
-		if (path)
-			unlink(path);
-	}
+	for (int i = 0; i < LIVE_MAX; i++)
+		if (change_slot(&live[i], SLOT_LIVE, SLOT_REMOVING)) {
+			unlink(live[i].name);
+			if (!change_slot(&live[i], SLOT_REMOVING, SLOT_REMOVED))
+				atomic_store(&live[i].state, SLOT_FREE);
+		}
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -241,6 +276,37 @@ static ls_status open_locked(ls_file_draft *draft, int *out)
 		close(fd);
 	}
 	return ls_fail(LS_EIO, "cannot create %s: its drafts are removed by other processes", draft->path);
+}
+
+/* Up to 2, 4, 8 ... ms, for two that begin together not to meet again. */
+static void wait_a_little(int round)
+{
+	uint16_t number = 0;
+	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+		number = (uint16_t)getpid();
+	usleep(1000 + number % (1000u << round));
+}
+
+/* Whoever is first goes on. Two that begin together both see each other, or one of them does: who sees the other steps
+ * back, and looks once more whether it is still there. */
+static ls_status open_alone(ls_file_draft *draft, int *out)
+{
+	int fd = -1;
+	for (int round = 0;; round++) {
+		draft->draft[0] = '\0';
+		LS_TRY(clear_leftovers(draft));
+		LS_TRY(open_locked(draft, &fd));
+		ls_status status = clear_leftovers(draft);
+		if (status == LS_OK) {
+			*out = fd;
+			return LS_OK;
+		}
+		unlink(draft->draft);
+		close(fd);
+		if (round == ROUNDS)
+			return status;
+		wait_a_little(round);
+	}
 }
 
 /* A pipe that nobody reads would keep us waiting, so that is an error. */
@@ -267,13 +333,13 @@ ls_status ls_file_begin(ls_file_draft *draft, const char *path)
 {
 	int fd = -1;
 	draft->stream = NULL;
+	draft->slot = -1;
 	draft->draft[0] = '\0';
 	LS_TRY(resolve(draft, path));
 	if (draft->direct) {
 		LS_TRY(open_direct(draft, &fd));
 	} else {
-		LS_TRY(clear_leftovers(draft));
-		LS_TRY(open_locked(draft, &fd));
+		LS_TRY(open_alone(draft, &fd));
 	}
 	if (!(draft->stream = fdopen(fd, "wb"))) {
 		ls_fail_errno(LS_EIO, "cannot write %s", draft->path);
@@ -283,7 +349,7 @@ ls_status ls_file_begin(ls_file_draft *draft, const char *path)
 		return LS_EIO;
 	}
 	if (!draft->direct)
-		replace_live(NULL, draft->draft);
+		enter_live(draft);
 	return LS_OK;
 }
 
@@ -349,7 +415,7 @@ ls_status ls_file_publish(ls_file_draft *draft)
 		return status;
 	}
 	draft->stream = NULL;
-	replace_live(draft->draft, NULL);
+	leave_live(draft);
 	if (fclose(stream) != 0)
 		return ls_fail_errno(LS_EIO, "cannot close %s", draft->path);
 	return sync_parent(draft->path);
@@ -361,7 +427,7 @@ void ls_file_abandon(ls_file_draft *draft)
 		return;
 	if (!draft->direct) {
 		unlink(draft->draft);
-		replace_live(draft->draft, NULL);
+		leave_live(draft);
 	}
 	fclose(draft->stream);
 	draft->stream = NULL;

@@ -34,7 +34,7 @@ ls_status ls_path_remove_tree(const char *path); /* rm -r, for directories we ma
  */
 typedef struct ls_file_draft {
 	FILE *stream;
-	int direct;
+	int direct, slot; /* slot: in the list of drafts under way; -1: none */
 	char path[4096], draft[4096];
 } ls_file_draft;
 

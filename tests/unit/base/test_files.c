@@ -11,10 +11,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -201,6 +205,139 @@ static void two_writers_do_not_mix(void **state)
 	assert_int_equal(ls_file_write(&first, "1", 1), LS_OK);
 	assert_int_equal(ls_file_publish(&first), LS_OK);
 	check_content("1");
+}
+
+/* What two processes share that publish the same file at the same time, ROUNDS times. */
+enum { ROUNDS = 300, LENGTH = 20000 };
+typedef struct race {
+	atomic_int arrived, writing, mixed, published[2];
+} race;
+
+static void *share_memory(size_t bytes)
+{
+	void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(shared != MAP_FAILED);
+	return shared;
+}
+
+static void publish_letters(race *r, int number)
+{
+	char text[LENGTH];
+	memset(text, 'A' + number, sizeof text);
+	for (int i = 1; i <= ROUNDS; i++) {
+		ls_file_draft draft;
+		for (atomic_fetch_add(&r->arrived, 1); atomic_load(&r->arrived) < 2 * i;)
+			sched_yield();
+		if (ls_file_begin(&draft, path) != LS_OK)
+			continue; /* the other was first */
+		atomic_fetch_add(&r->mixed, atomic_fetch_add(&r->writing, 1));
+		ls_file_write(&draft, text, sizeof text);
+		usleep(1000);
+		atomic_fetch_sub(&r->writing, 1);
+		if (ls_file_publish(&draft) == LS_OK)
+			atomic_fetch_add(&r->published[number], 1);
+	}
+	_exit(0);
+}
+
+static int is_whole(void)
+{
+	ls_file_map map;
+	if (ls_file_map_open(&map, path) != LS_OK)
+		return 0;
+	int whole = map.bytes == LENGTH;
+	for (size_t i = 1; whole && i < map.bytes; i++)
+		whole = map.data[i] == map.data[0];
+	ls_file_map_close(&map);
+	return whole;
+}
+
+/* One of them is refused, what is published is whole, and nothing is left. */
+static void two_processes_publish_at_once(void **state)
+{
+	(void)state;
+	race *r = share_memory(sizeof *r);
+	pid_t children[2];
+	for (int i = 0; i < 2; i++) {
+		assert_true((children[i] = fork()) >= 0);
+		if (children[i] == 0)
+			publish_letters(r, i);
+	}
+	int partial = 0, code;
+	while (atomic_load(&r->arrived) < 2 * ROUNDS)
+		if (ls_path_exists(path))
+			partial += !is_whole();
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(waitpid(children[i], &code, 0), children[i]);
+		assert_int_equal(code, 0);
+	}
+	assert_int_equal(partial, 0);
+	assert_int_equal(atomic_load(&r->mixed), 0);
+	assert_true(atomic_load(&r->published[0]) + atomic_load(&r->published[1]) >= ROUNDS);
+	assert_true(is_whole());
+	assert_int_equal(count_names(), 1);
+	munmap(r, sizeof *r);
+}
+
+static atomic_int ended;
+
+/* Drafts of a thread that comes to its end with each: where their names were is then another file's. */
+static void *write_and_forget(void *other)
+{
+	for (int i = 0; i < 3000; i++) {
+		ls_file_draft *draft = malloc(sizeof *draft);
+		if (ls_file_begin(draft, path) == LS_OK)
+			ls_file_abandon(draft);
+		snprintf(draft->draft, sizeof draft->draft, "%s", (const char *)other);
+		free(draft);
+	}
+	atomic_store(&ended, 1);
+	return NULL;
+}
+
+/* The handler removes what was begun, whatever the writer's memory holds by then. */
+static void a_draft_is_discarded_by_the_name_it_was_made_with(void **state)
+{
+	(void)state;
+	char other[1024];
+	ls_file_draft draft;
+	snprintf(other, sizeof other, "%s-other", path);
+	make_file(other, "stays");
+	assert_int_equal(ls_file_begin(&draft, path), LS_OK);
+	assert_int_equal(count_names(), 2);
+	snprintf(draft.draft, sizeof draft.draft, "%s", other);
+	ls_discard_drafts();
+	assert_true(ls_path_exists(other));
+	assert_int_equal(count_names(), 1);
+	draft.draft[0] = '\0';
+	ls_file_abandon(&draft);
+}
+
+static void discarding_does_not_read_what_a_writer_has_freed(void **state)
+{
+	(void)state;
+	char other[1024];
+	pthread_t writer;
+	snprintf(other, sizeof other, "%s-other", path);
+	make_file(other, "stays");
+	atomic_store(&ended, 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_and_forget, other), 0);
+	while (!atomic_load(&ended))
+		ls_discard_drafts();
+	pthread_join(writer, NULL);
+	assert_true(ls_path_exists(other));
+	assert_int_equal(count_names(), 1);
+
+	ls_file_draft drafts[64]; /* all slots are free again */
+	for (int i = 0; i < 64; i++) {
+		snprintf(other, sizeof other, "%s-%d", path, i);
+		assert_int_equal(ls_file_begin(&drafts[i], other), LS_OK);
+		assert_true(drafts[i].slot >= 0);
+	}
+	ls_discard_drafts();
+	assert_int_equal(count_names(), 1);
+	for (int i = 0; i < 64; i++)
+		ls_file_abandon(&drafts[i]);
 }
 
 static void errors_name_the_file(void **state)
@@ -434,6 +571,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(drafts_are_discarded, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(leftovers_are_removed, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(two_writers_do_not_mix, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(two_processes_publish_at_once, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_draft_is_discarded_by_the_name_it_was_made_with, make_dir,
+						remove_dir),
+		cmocka_unit_test_setup_teardown(discarding_does_not_read_what_a_writer_has_freed, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(errors_name_the_file, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_full_disk_is_reported_and_the_old_file_stays, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_planted_draft_is_not_followed, make_dir, remove_dir),
