@@ -184,8 +184,10 @@ static void host_arrived(void *context, ls_letter *letter)
 {
 	ls_courier *courier = context;
 	ls_courier_peer *p = &courier->peers[letter->peer];
-	if (!letter->outgoing)
+	if (!letter->outgoing) {
 		snprintf(p->host, sizeof p->host, "%.*s", LS_HOST_NAME - 1, p->heard_host.host);
+		p->card = p->heard_host.card;
+	}
 	pthread_mutex_lock(&courier->lock);
 	courier->names_missing--;
 	pthread_cond_broadcast(&courier->changed);

@@ -207,13 +207,14 @@ static ls_status judge_leaving(ls_courier *courier, int peer)
 
 static const ls_beacon_card *card_of(void *context, int peer)
 {
-	return &((ls_courier *)context)->peers[peer].heard_host.card;
+	return &((ls_courier *)context)->peers[peer].card;
 }
 
-/* Nodes of one host share no link that could be cut. */
+/* On another host, as far as is known yet: nodes of one host share no link that could be cut. */
 static int is_elsewhere(const ls_courier *courier, int peer)
 {
-	return strcmp(courier->peers[peer].heard_host.host, courier->peers[courier->rank].host) != 0;
+	const char *host = courier->peers[peer].host;
+	return host[0] && strcmp(host, courier->peers[courier->rank].host) != 0;
 }
 
 static void use_beacon(ls_courier *courier)

@@ -58,9 +58,10 @@ typedef struct ls_introduction {
 } ls_introduction;
 
 typedef struct ls_courier_peer {
-	char host[LS_HOST_NAME]; /* "": not yet known */
-	ls_introduction told_host, heard_host;
-	ls_letter host_letters[2]; /* in, out */
+	char host[LS_HOST_NAME];               /* "": not yet known */
+	ls_beacon_card card;                   /* zeros: not yet known */
+	ls_introduction told_host, heard_host; /* while they are under way */
+	ls_letter host_letters[2];             /* in, out */
 
 	double heard; /* when, by the courier's clock */
 	double seen;  /* ... and beside MPI */
