@@ -60,15 +60,25 @@ static ls_status write_directory(const ls_ckpt_content *content, const char *dir
 	return ls_path_sync(directory);
 }
 
+static const char *what_is_left(const char *run)
+{
+	int present = 0;
+	if (!ls_path_exists(run))
+		return "its run directory is gone, with all earlier ones";
+	if (ls_ckpt_present(run, &present) != LS_OK)
+		return "earlier ones were not changed";
+	return present ? "earlier ones are untouched" : "there is no earlier one";
+}
+
 /* Remove what a failed save wrote, giving a full disk its room back; the failure's message stays the one shown. */
-static ls_status give_up(ls_status status, const char *directory, uint64_t step)
+static ls_status give_up(ls_status status, const char *run, const char *directory, uint64_t step)
 {
 	char message[2048];
 	snprintf(message, sizeof message, "%s", ls_last_error());
 	if (ls_path_exists(directory) && ls_path_remove_tree(directory) != LS_OK)
 		ls_log_warning("%s", ls_last_error());
-	return ls_fail(status, "the checkpoint of step %" PRIu64 " was not saved (earlier ones are untouched): %s",
-		       step, message);
+	return ls_fail(status, "the checkpoint of step %" PRIu64 " was not saved (%s): %s", step, what_is_left(run),
+		       message);
 }
 
 ls_status ls_ckpt_begin(const char *run)
@@ -96,7 +106,7 @@ ls_status ls_ckpt_save(const char *run, ls_ckpt_content *content, int64_t keep)
 	if (status == LS_OK)
 		status = ls_ckpt_publish(root, step);
 	if (status != LS_OK)
-		return give_up(status, temporary, step);
+		return give_up(status, run, temporary, step);
 	ls_ckpt_prune(root, step, keep);
 	return LS_OK;
 }

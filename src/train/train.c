@@ -66,6 +66,8 @@ typedef struct loop {
 	char place[4096];   /* and since */
 } loop;
 
+#define NOTHING_SAVED UINT64_MAX /* any more: the directory was removed */
+
 /* A run whose directory is not where it was ends with the step it is at: what it would write there, nobody would find.
  */
 static void look_for_run(loop *l)
@@ -83,7 +85,7 @@ static void look_for_run(loop *l)
 	if (l->where == LS_RUN_MOVED)
 		l->setup.resolved.run = l->place;
 	else
-		l->saved_step = UINT64_MAX; /* no step is saved any more */
+		l->saved_step = NOTHING_SAVED;
 }
 
 static int wants_to_end(const loop *l)
@@ -95,7 +97,7 @@ static const char *what_is_kept(const loop *l)
 {
 	if (l->setup.options->run == NULL)
 		return "there is no run directory, so nothing is kept";
-	if (l->where == LS_RUN_REMOVED && !l->restored)
+	if (l->where == LS_RUN_REMOVED && l->saved_step == NOTHING_SAVED)
 		return "the run directory was removed, and nothing is kept";
 	return l->saved_step == 0 ? "no checkpoint had been written yet" : "the last checkpoint is kept";
 }

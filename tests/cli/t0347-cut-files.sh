@@ -50,6 +50,28 @@ cut_during --devices 1
 is "without a run directory it ends, too" "$status" 1
 like "and says why" "$err" "$images was cut short"
 
+# On several nodes: the newest checkpoint is left, and the run goes on from it to the same bits.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # for Open MPI's mpirun
+if command -v mpirun >/dev/null && [ -z "${SANITIZER:-}" ]; then
+	LOCKSTEP_ALONE=$LOCKSTEP
+	nodes() { timeout -k 5 100 mpirun -q --oversubscribe --bind-to none -np 2 "$LOCKSTEP_ALONE" "$@"; }
+	rm -rf run
+	LOCKSTEP=nodes cut_during --devices 1 --run run --ckpt-every 4
+	if grep -q 'has no MPI' <<<"$err"; then
+		skip "2 nodes" "a build without MPI"
+	else
+		is "2 nodes: data that were cut end the run" "$status" 1
+		like "2 nodes: the file is named" "$err" "$images was cut short while it was in use"
+		saved=$(find run/ckpt -name 'step-?????????' | sort | tail -n 1 | sed 's/.*step-0*//')
+		is "2 nodes: a checkpoint that was due is left" "$((${saved:-1} % 4))" 0
+		LOCKSTEP=nodes run train --devices 1 --run run --resume --ckpt-every 4 --steps $((${saved:-0} + 5))
+		is "2 nodes: with the data whole again it goes on" "$status" 0
+		resumed=$(print <<<"$out")
+		run train --devices 2 --steps $((${saved:-0} + 5))
+		is "2 nodes: to the same bits" "$(print <<<"$out")" "$resumed"
+	fi
+fi
+
 # A small stack.
 small() { (ulimit -s 128 && "$@"); }
 for command in "train --model resnet18 --data data --steps 1 --batch 2 --samples 4 --test-samples 2 --schedule constant --run small" "eval small --samples 2" \

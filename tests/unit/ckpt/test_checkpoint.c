@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "base/rng.h"
 #include "ckpt/safetensors.h"
@@ -51,6 +53,31 @@ static void assert_same_file(const char *left, const char *right)
 	assert_memory_equal(first, second, a);
 	free(second);
 	free(first);
+}
+
+/* A save that fails says what is left: nothing where the run directory is gone, else the earlier ones, if any. */
+static void a_failed_save_says_what_is_left(void **state)
+{
+	const scratch *s = *state;
+	char run[2048];
+	model m;
+	model_init(&m, 4, 1, 3);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(model_save(&m, join(run, s->path, "gone"), 7, 1), LS_EIO);
+	assert_non_null(
+		strstr(ls_last_error(), "step 7 was not saved (its run directory is gone, with all earlier ones)"));
+	assert_int_equal(ls_ckpt_begin(join(run, s->path, "run")), LS_OK);
+	for (int saved = 0; saved < 2; saved++) {
+		if (saved)
+			assert_int_equal(model_save(&m, run, 7, 1), LS_OK);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 16, RLIM_INFINITY }), 0);
+		ls_status status = model_save(&m, run, 8, 1);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }), 0);
+		assert_int_not_equal(status, LS_OK);
+		assert_non_null(strstr(ls_last_error(), saved ? "not saved (earlier ones are untouched)"
+							      : "not saved (there is no earlier one)"));
+	}
+	model_release(&m);
 }
 
 /* Invariant 4: other panels and no dead taps give the same files, and each loads into the other. */
@@ -529,6 +556,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(round_trip),
+		TEST(a_failed_save_says_what_is_left),
 		TEST(layout_does_not_show),
 		TEST(files_as_others_see_them),
 		TEST(progress_is_exact),
