@@ -44,9 +44,12 @@ static int distance(const char *a, const char *b)
 	return rows[length_a % 3][length_b];
 }
 
-/* Edits still believed to be a slip; the beginning of a name counts as one. */
+/* Edits still believed to be a slip; the beginning of a name counts as one. The dashes before an option are no part of
+ * its name: they would make every short one look like every other. */
 static int slip(const char *typed, const char *candidate)
 {
+	typed += strspn(typed, "-");
+	candidate += strspn(candidate, "-");
 	int length = (int)strlen(typed);
 	if (length >= 3 && strncasecmp(typed, candidate, (size_t)length) == 0)
 		return 1;

@@ -11,13 +11,32 @@
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+static const char *type_of(const json_t *value)
+{
+	static const char *const names[] = {
+		[JSON_OBJECT] = "an object",
+		[JSON_ARRAY] = "a list",
+		[JSON_STRING] = "text",
+		[JSON_INTEGER] = "a number",
+		[JSON_REAL] = "a number with a fraction",
+		[JSON_TRUE] = "true",
+		[JSON_FALSE] = "false",
+		[JSON_NULL] = "null",
+	};
+	return names[json_typeof(value)];
+}
+
 static ls_status read_text(const ls_json_place *p, const ls_field *f, const json_t *value, char *out)
 {
 	const char *text = json_string_value(value);
 	if (text == NULL && value == NULL && f->kind == LS_FIELD_MAYBE)
 		text = "";
-	if (text == NULL || (text[0] == '\0' && f->kind == LS_FIELD_TEXT))
-		return ls_fail(LS_EFORMAT, "%s: %s%s is missing or not text", p->label, p->prefix, f->name);
+	if (value == NULL && text == NULL)
+		return ls_fail(LS_EFORMAT, "%s: %s%s is missing", p->label, p->prefix, f->name);
+	if (text == NULL)
+		return ls_fail(LS_EFORMAT, "%s: %s%s is %s, not text", p->label, p->prefix, f->name, type_of(value));
+	if (text[0] == '\0' && f->kind == LS_FIELD_TEXT)
+		return ls_fail(LS_EFORMAT, "%s: %s%s is empty", p->label, p->prefix, f->name);
 	if (strlen(text) >= f->bytes)
 		return ls_fail(LS_EFORMAT, "%s: %s%s is longer than %zu bytes", p->label, p->prefix, f->name,
 			       f->bytes - 1);
@@ -40,8 +59,10 @@ static ls_status read_number(const ls_json_place *p, const ls_field *f, const js
 		*(double *)out = NAN;
 		return LS_OK;
 	}
+	if (value == NULL)
+		return ls_fail(LS_EFORMAT, "%s: %s%s is missing", p->label, p->prefix, f->name);
 	if (whole ? !json_is_integer(value) : !json_is_number(value))
-		return ls_fail(LS_EFORMAT, "%s: %s%s is missing or not a %s", p->label, p->prefix, f->name,
+		return ls_fail(LS_EFORMAT, "%s: %s%s is %s, not a %s", p->label, p->prefix, f->name, type_of(value),
 			       whole ? "whole number" : "number");
 	double number = json_number_value(value);
 	if (!(number >= f->min && number <= f->max))

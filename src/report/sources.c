@@ -92,12 +92,14 @@ static ls_status add_path(ls_sources *sources, const char *path)
 		return add_file(sources, path);
 	}
 	LS_TRY(ls_path_join(inside, sizeof inside, path, "results.json"));
-	if (ls_path_exists(inside))
-		return add_file(sources, inside);
+	int has_results = ls_path_exists(inside);
+	if (has_results)
+		LS_TRY(add_file(sources, inside));
 	LS_TRY(ls_path_join(inside, sizeof inside, path, "run.json"));
-	if (ls_path_exists(inside))
+	if (ls_path_exists(inside)) /* a run in the directory of a sweep: both are shown */
 		return add_run(sources, path);
-	return ls_fail(LS_EIO, "%s: holds neither results.json of a sweep nor run.json of a run", path);
+	return has_results ? LS_OK
+			   : ls_fail(LS_EIO, "%s: holds neither results.json of a sweep nor run.json of a run", path);
 }
 
 ls_status ls_sources_read(ls_sources *out, const char *const *paths, size_t count)

@@ -6,8 +6,8 @@
 
 #include "json/fields.h"
 
-/* Are all words of "--lr 0.1 --nesterov" options a recipe may set, with their values? The error names the recipe, the
- * field and the option. */
-ls_status ls_recipe_arguments_check(const ls_json_place *at, const char *arguments);
+/* Are all words of "--lr 0.1 --nesterov" options that a recipe may set and that a point of this kind ("bench" or
+ * "train") has, with their values? The error names the recipe, the field and the option. */
+ls_status ls_recipe_arguments_check(const ls_json_place *at, const char *kind, const char *arguments);
 
 #endif

@@ -106,7 +106,7 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 	LS_TRY(maybe_text(at, object, "kind", job->kind, sizeof(job->kind)));
 	LS_TRY(maybe_text(at, object, "optimizer", job->optimizer, sizeof(job->optimizer)));
 	LS_TRY(maybe_text(at, object, "arguments", job->arguments, sizeof(job->arguments)));
-	LS_TRY(ls_recipe_arguments_check(at, job->arguments));
+	LS_TRY(ls_recipe_arguments_check(at, job->kind, job->arguments));
 	LS_TRY(maybe_text(at, object, "speeds", point->speeds, sizeof(point->speeds)));
 	int trains = !strcmp(job->kind, "train");
 	job->warmup = trains ? 0 : plan->warmup;

@@ -72,6 +72,17 @@ static ls_status lock_directory(sweep *s)
 	return LS_OK;
 }
 
+/* A directory is a sweep's or a training run's, for report shows it as one. */
+static ls_status check_directory(const char *out)
+{
+	char run[4096];
+
+	LS_TRY(ls_path_join(run, sizeof(run), out, "run.json"));
+	return ls_path_exists(run)
+		       ? ls_fail(LS_EINVALID, "%s is the directory of a training run; choose another --out", out)
+		       : LS_OK;
+}
+
 static ls_status open_directory(sweep *s)
 {
 	const char *out = s->options->out;
@@ -82,6 +93,7 @@ static ls_status open_directory(sweep *s)
 
 	if (length <= 0 || (size_t)length >= sizeof(here))
 		return ls_fail(LS_EINVALID, "the output directory has no name, or one that is too long");
+	LS_TRY(check_directory(here));
 	LS_TRY(ls_path_make(here));
 	char *whole = realpath(here, NULL); /* nodes may have another working directory */
 	if (whole == NULL)

@@ -60,7 +60,7 @@ fails_with "a profile of a replay" 2 'replay computes no layer' "$LOCKSTEP" benc
 fails_with "no such file" 1 'absent.json' "$LOCKSTEP" bench --replay absent.json
 fails_with "no such speed" 2 'replay-speed' "$LOCKSTEP" bench --replay sleep.json --replay-speed 0
 sed 's/"batch": 128/"batch": "many"/' sleep.json >bad.json
-fails_with "a malformed profile" 1 'bad.json: batch is missing or not a whole number' "$LOCKSTEP" bench --replay bad.json
+fails_with "a malformed profile" 1 'bad.json: batch is .*, not a whole number' "$LOCKSTEP" bench --replay bad.json
 sed 's/"name": "conv1"/"name": "conv9"/' sleep.json >bad.json
 fails_with "one of another model" 1 "bad.json: layers\[[0-9]\], 'conv9'" "$LOCKSTEP" bench --replay bad.json
 fails_with "one that cannot be written" 1 'nowhere' \

@@ -115,12 +115,49 @@ fails_with "and before anything is listed" 2 "unknown model 'mpl'" "$LOCKSTEP" b
 echo "{ $head, \"points\": [{\"model\": \"mlp\", \"nodes\": 3, \"devices\": \"2+2\"}] }" >bad.json
 fails_with "nodes that devices do not agree with" 1 "points\[0\]: nodes 3 with devices '2\+2', which are of 2 nodes" \
 	"$LOCKSTEP" bench bad.json --list
-for argument in "--profile-out stolen" "--lr 1 '--run=stolen'" "--profile-o stolen" "-o stolen"; do
+for argument in "--profile-out stolen" "--seed 1 '--run=stolen'" "--profile-o stolen" "-o stolen"; do
 	echo "{ $head, \"points\": [{\"model\": \"mlp\", \"arguments\": \"$argument\"}] }" >bad.json
 	fails_with "a recipe with $argument" 1 "bad.json: points\[0\].arguments has '-.*', which a recipe may not set" \
 		"$LOCKSTEP" bench bad.json
 done
 ok "writes nothing there" test ! -e stolen
+
+# What recipes may set is what the commands know: each option of both commands is judged, and as its command does.
+names() { # COMMAND: its options
+	"$LOCKSTEP" "$1" --help all | grep -oE -- '--[a-z][a-z0-9-]+' | sort -u
+}
+verdict() { # KIND OPTION: what is said of the option in a recipe, with or without a value
+	local value
+	for value in '' ' x'; do
+		echo "{ $head, \"points\": [{\"model\": \"mlp\", \"kind\": \"$1\", \"epochs\": 1, \"data\": \"glyphs\", \"arguments\": \"$2$value\"}] }" >judged.json
+		"$LOCKSTEP" bench judged.json --list 2>&1
+	done | grep -oE 'lockstep bench does not have|may not set|field of its own|is not an option|^(bench|train)/' | sort -u | tail -1
+}
+names train >train.names
+names bench >bench.names
+ok "both commands have options" test "$(wc -l <train.names)" -gt 50 -a "$(wc -l <bench.names)" -gt 30
+sort -u train.names bench.names | while read -r option; do
+	for kind in train bench; do
+		said=$(verdict $kind "$option")
+		case $said in
+		"may not set" | "field of its own") ;;
+		"lockstep bench does not have") [ $kind = bench ] && ! grep -qx -- "$option" bench.names || echo "$kind $option: $said" ;;
+		*/) grep -qx -- "$option" $kind.names || echo "$kind $option is accepted" ;;
+		*) echo "$kind $option: ${said:-nothing is said}" ;;
+		esac
+	done
+done >misjudged
+is "a recipe's arguments are judged as the commands would" "$(cat misjudged)" ""
+echo "{ $head, \"points\": [{\"model\": \"mlp\", \"arguments\": \"--momentum 0.5\"}] }" >bad.json
+fails_with "an option that bench does not have, before anything is measured" 1 \
+	"bad.json: points\[0\].arguments has '--momentum', which lockstep bench does not have" "$LOCKSTEP" bench bad.json --out unmade
+ok "and before anything is made" test ! -e unmade
+
+# The directory of a training run stays one.
+run small_train --steps 2 --run a-run
+fails_with "--out with a training run" 2 "a-run is the directory of a training run; choose another --out" \
+	"$LOCKSTEP" bench --model mlp --batch 8,16 --steps 1 --warmup 0 --repeat 1 --out a-run
+ok "nothing is written there" test ! -e a-run/results.json -a ! -e a-run/lock
 printf '{\n"points": [\n}' >bad.json
 fails_with "no JSON" 1 "bad.json:3: not acceptable JSON" "$LOCKSTEP" bench bad.json
 

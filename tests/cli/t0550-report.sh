@@ -202,14 +202,19 @@ change data/throughput/results.json bad.json 'o["points"][3]["repeats"][2]["samp
 fails_with "a rate of nothing: file, field, reason" 1 "bad.json: points\[3\].repeats\[2\].samples_per_s is not above 0" \
 	"$LOCKSTEP" report bad.json
 change data/throughput/results.json bad.json 'o["points"][1]["job"]["devices"] = "8"'
-fails_with "text for a number" 1 "bad.json: points\[1\].job.devices is missing or not a whole number" "$LOCKSTEP" report bad.json
+fails_with "text for a number" 1 "bad.json: points\[1\].job.devices is text, not a whole number" "$LOCKSTEP" report bad.json
 change data/forecast.json bad.json 'o["rows"][1]["rate"] = 7'
-fails_with "a forecast" 1 "bad.json: rows\[1\].rate is missing or not text" "$LOCKSTEP" report bad.json
+fails_with "a forecast" 1 "bad.json: rows\[1\].rate is .*, not text" "$LOCKSTEP" report bad.json
 fails_with "a page in the place of results" 2 "is what the report is made of" "$LOCKSTEP" report data/throughput --out data/throughput/results.json
 fails_with "or of a run's settings" 2 "is what the report is made of" "$LOCKSTEP" report data/run --out data/run/run.json
+cp -r data/run both
+cp data/throughput/results.json both
+out=$(markdown both)
+has "a run in the directory of a sweep: the sweep is shown" "$out" '^### batch size = 96$'
+has "and the run" "$out" "$(markdown data/run | grep -m1 '^#### ' | sed 's/[^A-Za-z0-9 #]/./g')"
 cp -r data/run badrun
 sed -i '4s/"seconds": 0.75/"seconds": "x"/' badrun/metrics.jsonl
-fails_with "a run's metrics: file, line, field" 1 "badrun/metrics.jsonl:4: seconds is missing or not a number" "$LOCKSTEP" report badrun
+fails_with "a run's metrics: file, line, field" 1 "badrun/metrics.jsonl:4: seconds is .*, not a number" "$LOCKSTEP" report badrun
 change data/run/run.json badrun/run.json 'del o["settings"]["batch"]'
 fails_with "a run's settings" 1 "badrun/run.json: settings.batch is missing" "$LOCKSTEP" report badrun
 change data/states/results.json many.json 'p = o["points"][0]; o["points"] = [dict(p, key=str(i)) for i in range(5001)]'

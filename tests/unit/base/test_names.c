@@ -39,6 +39,11 @@ static void slips_are_recognised(void **state)
 	assert_null(nearest(""));
 	assert_null(nearest("a name that is a great deal longer than any name a table has ever had in it"));
 	assert_null(ls_name_nearest("cnn", models, 0));
+	static const char *const options[] = { "--ffn", "--lr", "--batch" };
+	assert_null(ls_name_nearest("--run", options, 3)); /* dashes are not what they have in common */
+	assert_null(ls_name_nearest("--foo", options, 3));
+	assert_string_equal(ls_name_nearest("--fnf", options, 3), "--ffn");
+	assert_string_equal(ls_name_nearest("-bat", options, 3), "--batch");
 }
 
 static void unknown_names_list_the_known(void **state)

@@ -50,7 +50,7 @@ static void test_malformed(void **state)
 		{ HEAD "\"nodes\": 7}", "nodes is missing" },
 		{ HEAD "\"nodes\": [{}, 5]}", "nodes[1] is not an object with fields" },
 		{ HEAD "\"nodes\": [{\"count\": 0}]}", "nodes[0].count is 0" },
-		{ HEAD "\"nodes\": [{}, {\"speed\": \"fast\"}]}", "nodes[1].speed is missing or not a number" },
+		{ HEAD "\"nodes\": [{}, {\"speed\": \"fast\"}]}", "nodes[1].speed is text, not a number" },
 		{ HEAD "\"nodes\": [{\"devcies\": 4}]}",
 		  "nodes[0].devcies is not a field of this file; did you mean devices?" },
 		{ HEAD "\"spraed\": 0.1, \"nodes\": [{}]}",

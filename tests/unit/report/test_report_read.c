@@ -129,7 +129,7 @@ static void test_run_malformed(void **state)
 	expect_refusal(parse_run, run, "\"settings\"", "\"sittings\"", "settings.model is missing");
 	expect_refusal(parse_run, run, "\"batch\": 128", "\"batch\": 0", "settings.batch is 0");
 	expect_refusal(parse_run, run, "\"global-batch\": 1024", "\"global-batch\": 1.5", "settings.global-batch");
-	expect_refusal(parse_run, run, "\"kernels\": \"xsmm\"", "\"kernels\": 7", "kernels is missing or not text");
+	expect_refusal(parse_run, run, "\"kernels\": \"xsmm\"", "\"kernels\": 7", "kernels is a number, not text");
 	expect_refusal(parse_run, run, "{\"lock", "[{\"lock", "not acceptable JSON");
 }
 

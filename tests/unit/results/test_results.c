@@ -107,7 +107,7 @@ static void test_malformed(void **state)
 		{ "\"version\": 1", "\"version\": 9", "version is 9" },
 		{ "\"samples_per_s\": 30.0", "\"samples_per_s\": 0",
 		  "points[0].repeats[0].samples_per_s is not above 0" },
-		{ "\"host\": \"b\"", "\"host\": 7", "points[0].nodes[1].host is missing or not text" },
+		{ "\"host\": \"b\"", "\"host\": 7", "points[0].nodes[1].host is a number, not text" },
 		{ "\"step\": 200", "\"step\": -1", "points[0].rates[0].step is -1" },
 		{ "\"state\": \"done\"", "\"state\": \"perfect\"", "points[0].state" },
 		{ "two cores are too few", "", "points[1].reason is missing: the point is skipped" },

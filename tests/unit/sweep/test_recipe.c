@@ -108,11 +108,13 @@ static void test_quick_overrides(void **state)
 	assert_non_null(strstr(ls_last_error(), "no short form"));
 }
 
-/* `arguments` of a block, refused with a message about `option`. */
+#define TRAIN HEAD "\"points\": [{\"model\": \"mlp\", \"kind\": \"train\", "
+
+/* `arguments` of a block that trains, refused with a message about `option`. */
 static void refuses_arguments(const char *arguments, const char *option, const char *why)
 {
 	char text[1024], expected[256];
-	snprintf(text, sizeof(text), HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"%s\"}]}", arguments);
+	snprintf(text, sizeof(text), TRAIN "\"arguments\": \"%s\"}]}", arguments);
 	snprintf(expected, sizeof(expected), "points[0].arguments has %s", option);
 	refuses(text, expected, why);
 }
@@ -122,8 +124,8 @@ static void test_arguments(void **state)
 {
 	(void)state;
 	ls_sweep_plan plan;
-	const char *fine = HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": "
-				"\"--lr 0.1 --nesterov\\t--seed=7 --share '3:2' --log-every --run\"}]}";
+	const char *fine = TRAIN "\"epochs\": 1, \"data\": \"glyphs\", \"arguments\": "
+				 "\"--lr 0.1 --nesterov\\t--seed=7 --share '3:2' --log-every --run\"}]}";
 	assert_int_equal(parse(&plan, fine, 0), LS_OK); /* --run is a value there: the command refuses that number */
 	ls_sweep_plan_release(&plan);
 	static const char *const refused[] = {
@@ -141,12 +143,19 @@ static void test_arguments(void **state)
 		snprintf(arguments, sizeof(arguments), "--cased\\n%s", refused[i]);
 		refuses_arguments(arguments, quoted, "which a recipe may not set");
 	}
-	refuses_arguments("--nesterov=1", "'--nesterov'", "may not set");
-	refuses_arguments("--lr-mni 3", "'--lr-mni'", "did you mean '--lr-min'?");
-	refuses_arguments("--samples 3", "--samples", "field of its own");
-	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--lr\"}]}",
-		"points[0].arguments ends with --lr", "value");
-	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--lr '1\"}]}", "points[0].", "quotation");
+	refuses_arguments("--nesterov=1", "'--nesterov=1'", "takes no value");
+	refuses_arguments("--lr-mni 3", "'--lr-mni'", "not an option; did you mean '--lr-min'?");
+	refuses_arguments("--samples 3", "--samples", "field of its own, \"samples\"");
+	refuses_arguments("--bat 3", "'--bat'", "not an option; did you mean the field \"batch\"?");
+	refuses(HEAD
+		"\"points\": [{\"model\": \"mlp\"}, {\"model\": \"mlp\", \"arguments\": \"--seed 3 --momentum 0.5\"}]}",
+		"points[1].arguments has '--momentum', which lockstep bench does not have", "\"kind\": \"train\"");
+	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": [\"--seed\", \"3\"]}]}", "points[0].arguments",
+		"is a list, not text");
+	refuses("{\"format\": \"lockstep recipe\", \"version\": 1, \"table\": \"throughput\"}", "title", "is missing");
+	refuses("{\"format\": \"lockstep recipe\", \"version\": 1, \"title\": \"\"}", "title", "is empty");
+	refuses(TRAIN "\"arguments\": \"--lr\"}]}", "points[0].arguments ends with --lr", "value");
+	refuses(TRAIN "\"arguments\": \"--lr '1\"}]}", "points[0].", "quotation");
 }
 
 static void test_malformed(void **state)
@@ -157,7 +166,7 @@ static void test_malformed(void **state)
 	refuses("[]", "format", "lockstep recipe");
 	refuses("{\"format\": \"lockstep recipe\", \"version\": 2}", "version", "2");
 	refuses(HEAD "\"repeats\": 3, \"points\": []}", "repeats", "did you mean 'repeat'");
-	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--lr 1 --batch=64\"}]}", "arguments",
+	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--seed 1 --batch=64\"}]}", "arguments",
 		"field of its own");
 	refuses(HEAD "\"repeat\": 0, \"points\": [{\"model\": \"cnn\"}]}", "repeat", "between 1");
 	refuses(HEAD "\"steps\": 1.5, \"points\": [{\"model\": \"cnn\"}]}", "steps", "whole number");
