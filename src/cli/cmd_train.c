@@ -109,11 +109,8 @@ int ls_cmd_train(int argc, char **argv)
 	if (status != LS_OK)
 		return ls_command_finish(args.command, status);
 	if (stored.options.hosts) {
-		char **more = calloc((size_t)argc + 4, sizeof *more);
-		if (!more)
-			return ls_usage_error(args.command, "out of memory");
-		memcpy(more, argv, (size_t)argc * sizeof *more);
-		code = train_recalled(&options, argc, more);
+		char **more = ls_command_words(args.command, argc, argv, 0, 3);
+		code = more ? train_recalled(&options, argc, more) : LS_EXIT_FAILURE;
 		free(more);
 	} else {
 		code = train_on(&options, argc, argv);

@@ -1,7 +1,6 @@
 #include "on_hosts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <lockstep/launch.h>
 
@@ -10,11 +9,10 @@
 
 static int start(const ls_on_hosts_options *o)
 {
-	char **whole = calloc((size_t)o->argc + 2, sizeof *whole);
+	char **whole = ls_command_words(o->command, o->argc, o->argv, 1, 0); /* whole[0] is the program itself */
 	int code = LS_EXIT_FAILURE;
 	if (!whole)
-		return ls_usage_error(o->command, "out of memory");
-	memcpy(whole + 1, o->argv, (size_t)o->argc * sizeof *whole); /* whole[0] is the program itself */
+		return code;
 	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
 	launch.hosts = o->hosts;
 	launch.argv = whole;

@@ -22,6 +22,7 @@ struct ls_dataset {
 	ls_normalisation normalisation; /* of a dataset of bytes, for each of its channels */
 	float *level;                   /* (channels, 256): byte -> normalised float */
 	ls_status (*check)(void *self); /* is the data still what was opened? NULL: always */
+	const char *label_file;         /* where labels come from, for errors; NULL: not from one file */
 };
 
 /* Samples that were read count only when this is LS_OK behind the reading: files may be cut short meanwhile. */

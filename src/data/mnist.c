@@ -278,11 +278,13 @@ static ls_status pair_open(ls_dataset **out, const char *dir, const ls_dataset_o
 		status = ls_dataset_new_bytes(out, &info, fixed_classes ? &ls_mnist_normalisation : &own, pair_read,
 					      pair_free, pair);
 	ls_normalisation_release(&own);
-	if (status)
+	if (status) {
 		pair_free(pair);
-	else
-		(*out)->check = pair_check;
-	return status;
+		return status;
+	}
+	(*out)->check = pair_check;
+	(*out)->label_file = pair->label_path;
+	return LS_OK;
 }
 
 int ls_directory_is(const char *dir)

@@ -211,16 +211,21 @@ static ls_status parse_lines(ls_normalisation *n, char *text, const char *path)
 	return ls_normalisation_check(n, path);
 }
 
+#define TEXT_MAX ((size_t)1 << 27)
+
 static ls_status read_file(char **out, const char *path)
 {
 	ls_file_map map;
 	LS_TRY(ls_file_map_open(&map, path));
-	char *text = map.bytes <= 1 << 27 ? calloc(map.bytes + 1, 1) : NULL;
+	int too_large = map.bytes > TEXT_MAX;
+	char *text = too_large ? NULL : calloc(map.bytes + 1, 1);
 	if (text && map.bytes)
 		memcpy(text, map.data, map.bytes);
 	ls_file_map_close(&map);
-	if (!text)
+	if (too_large)
 		return ls_fail(LS_EFORMAT, "%s is too large to be a list of means and deviations", path);
+	if (!text)
+		return ls_fail(LS_EMEMORY, "%s: no memory to read it", path);
 	*out = text;
 	return LS_OK;
 }

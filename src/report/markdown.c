@@ -68,8 +68,10 @@ static void put_table(const ls_grid *grid, FILE *to)
 	size_t note_count = ls_grid_notes(grid, notes, NOTES), widths[LS_GRID_COLUMNS], columns = grid->columns;
 	char **cells = calloc(columns + grid->count, sizeof *cells);
 
-	if (cells == NULL)
+	if (cells == NULL) {
+		fputs("(There was no memory to make this table.)\n\n", to);
 		return;
+	}
 	for (size_t i = 0; i < columns + grid->count; i++) {
 		const ls_cell head = { .text = i < columns ? grid->heads[i] : "" };
 		const ls_cell *cell = i < columns ? &head : &grid->cells[i - columns];

@@ -39,7 +39,7 @@ typedef struct running {
 	pid_t pid;
 	int from[2];          /* its stdout and stderr; -1: at the end */
 	double begun, ending; /* 0: not being ended */
-	int killed, stopped, overflow;
+	int killed, stopped, overflow, no_memory;
 } running;
 
 static void become(const ls_child_options *o, int out, int err, pid_t parent)
@@ -97,7 +97,7 @@ static void keep_out(running *r, const char *bytes, size_t count)
 		r->overflow = 1, count = room;
 	char *grown = realloc(c->out, c->bytes + count + 1);
 	if (grown == NULL) {
-		r->overflow = 1;
+		r->no_memory = 1;
 		return;
 	}
 	memcpy(grown + c->bytes, bytes, count);
@@ -170,7 +170,7 @@ static void heed(running *r)
 		r->stopped = 1;
 	if (r->ending == 0 && now - r->begun > r->options->limit_s)
 		r->child->late = 1;
-	if (r->stopped || r->child->late || r->overflow)
+	if (r->stopped || r->child->late || r->overflow || r->no_memory)
 		end_it(r);
 	if (r->options->tick != NULL)
 		r->options->tick(r->options->context);
@@ -209,6 +209,8 @@ ls_status ls_child_run(ls_child *out, const ls_child_options *options)
 		attend(&r);
 	if (status == LS_OK && r.stopped)
 		status = ls_fail(LS_EINTERRUPTED, "stopped on request");
+	if (status == LS_OK && r.no_memory)
+		status = ls_fail(LS_EMEMORY, "no memory for the output of %s", options->argv[0]);
 	if (status == LS_OK && r.overflow)
 		status = ls_fail(LS_EMEMORY, "%s printed more than can be kept", options->argv[0]);
 	if (status == LS_OK)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "ckpt/checkpoint.h"
+#include "data/dataset.h"
 #include "data/normalise.h"
 #include "kernels/gemm.h"
 #include "train/effects.h"
@@ -85,11 +86,23 @@ static ls_status open_data(ls_setup *s)
 	return hash_data(s);
 }
 
+/* Data that have but one label can be listed and looked at; there is nothing to learn from them. */
+static ls_status check_classes(const ls_dataset *set)
+{
+	const ls_dataset_info *info = ls_dataset_describe(set);
+
+	if (info->classes >= 2)
+		return LS_OK;
+	return ls_fail(LS_EFORMAT, "%s: all its labels are 0; training needs samples of at least two classes (0 and 1)",
+		       set->label_file != NULL ? set->label_file : info->name);
+}
+
 static ls_status build_graph(ls_setup *s)
 {
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
 
 	s->graph = s->options->graph;
+	LS_TRY(check_classes(s->train_set));
 	if (s->graph == NULL) {
 		LS_TRY(ls_train_build_model(&s->own_graph, s->options, info));
 		s->graph = s->own_graph;

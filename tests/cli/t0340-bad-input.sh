@@ -124,4 +124,17 @@ fails_with "nor measured" 2 "batch norm 'layer4.0.bn1'" "$LOCKSTEP" bench --mode
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 9 --test-samples 20 --batch 4 --devices 1
 is "a model without batch norm takes any" "$status" 0
 
+# Labels of one class: the data are to blame, and can still be looked at.
+python3 - <<'PY'
+import os, struct
+os.mkdir("one")
+open("one/train-images-idx3-ubyte", "wb").write(struct.pack(">IIII", 0x803, 64, 8, 8) + bytes(range(64)) * 64)
+open("one/train-labels-idx1-ubyte", "wb").write(struct.pack(">II", 0x801, 64) + bytes(64))
+PY
+fails_with "one class" 1 'one/train-labels-idx1-ubyte: all its labels are 0; training needs samples of at least two classes' \
+	"$LOCKSTEP" train --model mlp --data one --steps 1 --eval-every 0
+unlike "one class: the command line was not to blame" "$err" '--help'
+run "$LOCKSTEP" data info one
+is "one class: can be looked at" "$status" 0
+
 test_end
