@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/thread.h"
 #include "exchange/courier_state.h"
 
@@ -140,6 +141,22 @@ static int has_posts(ls_courier *courier)
 	return posts;
 }
 
+/* This node has finished, and waits until all have, for as long as they live. */
+static void await_others(ls_courier *courier)
+{
+	int others = 1;
+	ls_status status = LS_OK;
+	while (!status && others) {
+		read_clock(courier);
+		status = ls_courier_stay(courier, &others);
+	}
+	if (status)
+		ls_log_warning("this node has finished and does not wait for the others any longer: %s",
+			       ls_last_error());
+	if (!ls_courier_all_finished(courier))
+		ls_courier_abandon(courier);
+}
+
 /* This node goes, and nothing is wrong: what it has posted is delivered first. Or it goes for the reason given. */
 static ls_status depart(ls_courier *courier)
 {
@@ -151,6 +168,8 @@ static ls_status depart(ls_courier *courier)
 	ls_courier_farewell(courier, &note, least(courier->timeout / 4, GOODBYE_MOST));
 	if (courier->reason[0])
 		ls_courier_abandon(courier);
+	else
+		await_others(courier);
 	return LS_OK;
 }
 
@@ -307,6 +326,7 @@ ls_status ls_courier_new(ls_courier **out, const ls_courier_options *options)
 	int error;
 	if (status)
 		goto fail;
+	transport->patience = options->timeout;
 	if (!(courier = courier_alloc(options))) {
 		status = ls_fail(LS_EMEMORY, "not enough memory for letters between %d nodes", transport->size);
 		goto fail;
@@ -324,6 +344,8 @@ ls_status ls_courier_new(ls_courier **out, const ls_courier_options *options)
 	return LS_OK;
 fail:
 	release(courier);
+	if (transport->ops->abandon)
+		transport->ops->abandon(transport); /* the others do not get to their end without this node */
 	transport->ops->free(transport);
 	return status;
 }

@@ -77,8 +77,9 @@ ls_status ls_courier_new(ls_courier **out, const ls_courier_options *options);
 int ls_courier_slots(int size, int incoming);
 int ls_courier_incoming(const ls_courier *courier);
 
-/* Tell the others that this node goes; waits a moment for outgoing letters under way. With `failed`, its message is
- * passed on as the reason the others end. */
+/* Tell the others that this node goes; waits a moment for outgoing letters under way, then until all nodes have
+ * finished, one fails or one is silent for `timeout`. With `failed`, its message is passed on as the reason the others
+ * end, and nobody is waited for. */
 void ls_courier_free(ls_courier *courier, const char *failed);
 
 int ls_courier_rank(const ls_courier *courier);

@@ -4,7 +4,9 @@
  * Every node sends every other a small note a few times a second; anything that arrives from a peer shows that it
  * lives. A node that goes says goodbye in such a note: it has finished, or why it ends, or what it found out about
  * another node, so that all nodes end with the same cause although only some of them wait for the culprit. A node that
- * hears of a failure fails, and says goodbye in turn: so the first one knows that its news has arrived.
+ * hears of a failure fails, and says goodbye in turn: so the first one knows that its news has arrived. A node that has
+ * finished stays, and is sent heartbeats, until all have said goodbye: one of them may be writing a checkpoint, and
+ * must not lose its launcher meanwhile, or it may have died.
  *
  * A peer that is silent is asked beside MPI, too (beacon.h). Its answer shows that it lives and the link is back, so
  * MPI has something to come: for that it is given time, though not without end.
@@ -245,25 +247,29 @@ ls_status ls_courier_beat(ls_courier *courier)
 			LS_TRY(judge_silence(courier, peer));
 		else if (due)
 			LS_TRY(judge_leaving(courier, peer));
-		if (due && !p->left && !p->telling)
+		if (due && p->left != LS_FAILS && !p->telling)
 			LS_TRY(tell(courier, peer));
 	}
 	return LS_OK;
 }
 
-/* Silent for so long that it may be gone, too. */
+/* So long that it may be gone. */
+static int is_silent(const ls_courier *courier, int peer)
+{
+	return courier->now - last_sign(courier, peer) > silence_limit(courier) / 2;
+}
+
 static int seems_gone(const ls_courier *courier, int peer)
 {
 	const ls_courier_peer *p = &courier->peers[peer];
-	return p->left == LS_FINISHES ||
-	       (!p->left && courier->now - last_sign(courier, peer) > silence_limit(courier) / 2);
+	return p->left == LS_FINISHES || (!p->left && is_silent(courier, peer));
 }
 
 static void say_goodbye(ls_courier *courier, int peer, const ls_note *note)
 {
 	ls_transport *t = courier->transport;
 	ls_courier_peer *p = &courier->peers[peer];
-	if (peer == courier->rank || p->left == LS_FINISHES || p->goodbye)
+	if (peer == courier->rank || p->goodbye)
 		return;
 	p->goodbye_note = *note;
 	if (t->ops->send(t, slot_of(peer, LS_SLOT_GOODBYE), peer, LS_TAG_ALIVE, &p->goodbye_note, sizeof *note) ==
@@ -271,16 +277,25 @@ static void say_goodbye(ls_courier *courier, int peer, const ls_note *note)
 		p->goodbye = 1;
 }
 
-/* Somebody who lives has not taken the goodbye. News of a failure are taken when they are answered: a small letter
- * may be done for the transport before it is on the wire. */
+/* A peer that lives has not taken the goodbye. News of a failure are taken when they are answered: a small letter may
+ * be done for the transport before it is on the wire. One that has finished does not answer. */
+static int must_take(const ls_courier *courier, int peer, int answered)
+{
+	const ls_courier_peer *p = &courier->peers[peer];
+	if (!p->goodbye || p->left == LS_FAILS)
+		return 0;
+	if (p->left == LS_FINISHES)
+		return p->goodbye == 1;
+	return (answered || p->goodbye == 1) && !is_silent(courier, peer);
+}
+
 static int is_awaited(const ls_courier *courier, int answered)
 {
-	int left = 0;
 	for (int peer = 0; peer < courier->size; peer++) {
-		const ls_courier_peer *p = &courier->peers[peer];
-		left += p->goodbye && (answered || p->goodbye == 1) && !p->left && !seems_gone(courier, peer);
+		if (must_take(courier, peer, answered))
+			return 1;
 	}
-	return left > 0;
+	return 0;
 }
 
 /* Letters are of no interest any more: only whether the goodbye has arrived, or its receiver goes, too. */
@@ -306,6 +321,33 @@ void ls_courier_farewell(ls_courier *courier, const ls_note *note, double second
 		say_goodbye(courier, peer, note);
 	while (is_awaited(courier, answered) && ls_clock_seconds() < end && take_farewells(courier) == LS_OK)
 		;
+}
+
+/* Once this node has said goodbye: a moment of waiting for those that have not. */
+ls_status ls_courier_stay(ls_courier *courier, int *others)
+{
+	*others = 0;
+	LS_TRY(take_farewells(courier));
+	if (courier->now >= courier->next_beat) {
+		courier->next_beat = courier->now + courier->beat;
+		use_beacon(courier);
+	}
+	for (int peer = 0; peer < courier->size; peer++) {
+		if (peer == courier->rank || courier->peers[peer].left)
+			continue;
+		LS_TRY(judge_silence(courier, peer));
+		++*others;
+	}
+	return LS_OK;
+}
+
+int ls_courier_all_finished(const ls_courier *courier)
+{
+	for (int peer = 0; peer < courier->size; peer++) {
+		if (peer != courier->rank && courier->peers[peer].left != LS_FINISHES)
+			return 0;
+	}
+	return 1;
 }
 
 /* Buffers are left alone from here on. */

@@ -38,8 +38,9 @@ typedef struct ls_transport_ops {
 /* The part every transport begins with. */
 struct ls_transport {
 	const ls_transport_ops *ops;
-	int rank, size; /* this node, and how many there are */
-	int slots;      /* operations under way at once: slots are [0, slots) */
+	int rank, size;  /* this node, and how many there are */
+	int slots;       /* operations under way at once: slots are [0, slots) */
+	double patience; /* seconds that free() waits for the other nodes, where it does */
 };
 
 /* Nodes are threads of this process: transports[size], each for one thread. `seed` shuffles the order in which
@@ -50,9 +51,10 @@ ls_status ls_threads_transports(ls_transport **transports, int size, int slots, 
  * MPI. Initialises it; the calling process is one node of MPI_COMM_WORLD. Fails with LS_EUNSUPPORTED in a build
  * without MPI, with LS_EMISMATCH when MPI sees another number of nodes than ls_mpi_launched(). After
  * ls_mpi_transport() only the thread that uses the transport may talk to MPI. free() waits for all nodes to come to it,
- * and exit(0) finalises MPI, unless an operation failed, a send is not done within a second, or the transport was
- * abandoned: that would wait for a node that may be gone. The process must then exit with a status other than zero,
- * whereupon the launcher ends the others. One transport after another may be made, until one was abandoned.
+ * for `patience` (30 s unless changed), and exit(0) finalises MPI, unless an operation failed, a send is not done
+ * within a second, not all nodes came, or the transport was abandoned: that would wait for a node that may be gone. The
+ * process must then exit with a status other than zero, whereupon the launcher ends the others. One transport after
+ * another may be made, until one was abandoned.
  */
 ls_status ls_mpi_transport(ls_transport **out, int slots);
 

@@ -30,9 +30,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "exchange/window.h"
 
 #define SETTLE_S 1.0 /* for what is under way when a transport is freed */
+#define PATIENCE_S 30.0
 
 typedef enum slot_kind { SLOT_SEND, SLOT_RECEIVE, SLOT_SUM } slot_kind;
 
@@ -336,18 +338,28 @@ static void release(mpi_transport *t)
 }
 
 /* A node must not leave before all have come here: it may exit with a status other than zero, whereupon the launcher
- * ends the others, one of which may be writing a checkpoint. That takes its time, so this sleeps. */
+ * ends the others. One that still writes a checkpoint is waited for before (courier.c), so what is missing after
+ * `patience` does not come: it may have died after its goodbye, under a launcher that does not end the others. Returns
+ * whether all are here. */
 static int await_all(mpi_transport *t)
 {
 	const struct timespec a_moment = { .tv_nsec = 1000 * 1000 };
+	double until = ls_clock_seconds() + t->base.patience;
 	MPI_Request all;
 	int done = 0, code = MPI_Ibarrier(t->comm, &all);
-	while (code == MPI_SUCCESS && !done) {
+	while (code == MPI_SUCCESS && !done && ls_clock_seconds() < until) {
 		code = MPI_Test(&all, &done, MPI_STATUS_IGNORE);
 		if (!done)
 			nanosleep(&a_moment, NULL);
 	}
-	return code;
+	if (code != MPI_SUCCESS)
+		ls_log_warning("waiting for the end of the other nodes failed: %s",
+			       (fail_call("a barrier", code), ls_last_error()));
+	else if (!done)
+		ls_log_warning("another node has not come to its end within %g s after its last sign of life; this one "
+			       "does not wait any longer",
+			       t->base.patience);
+	return code == MPI_SUCCESS && done;
 }
 
 /* Heartbeats that nobody has received may still be on their way in the communicator. A new one could be given its
@@ -366,7 +378,7 @@ static void mpi_free(ls_transport *transport)
 		return;
 	mpi_transport *t = self(transport);
 	settle_requests(t);
-	if (!t->abandoned && await_all(t) == MPI_SUCCESS)
+	if (!t->abandoned && await_all(t))
 		retire(t->comm);
 	else
 		library.abandoned = 1;
@@ -403,7 +415,7 @@ static ls_status allocate(mpi_transport **out, int slots)
 	mpi_transport *t = calloc(1, sizeof *t);
 	if (!t)
 		return ls_fail(LS_EMEMORY, "MPI transport: out of memory");
-	t->base = (ls_transport){ .ops = &mpi_ops, .slots = slots };
+	t->base = (ls_transport){ .ops = &mpi_ops, .slots = slots, .patience = PATIENCE_S };
 	size_t count = (size_t)slots;
 	t->requests = malloc(count * sizeof *t->requests);
 	t->slot_of = calloc(count, sizeof *t->slot_of);

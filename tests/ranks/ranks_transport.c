@@ -302,6 +302,25 @@ static int run_vanish(void)
 	return 5;
 }
 
+/* The last node does not come to the end for a long time: the others go without it, and wait to be ended. */
+static int run_linger(void)
+{
+	transport->patience = 2;
+	if (transport->rank == transport->size - 1) {
+		usleep(15 * 1000 * 1000);
+		transport->ops->abandon(transport);
+		return 5;
+	}
+	double begin = ls_clock_seconds();
+	transport->ops->free(transport);
+	transport = NULL;
+	double took = ls_clock_seconds() - begin;
+	printf("%s\n", took >= 2 && took < 12 ? "goes" : "too early or too late");
+	fflush(stdout);
+	usleep(PATIENCE_S * 1000 * 1000);
+	return 6;
+}
+
 static int run_part(const char *part)
 {
 	if (!strcmp(part, "traffic"))
@@ -320,6 +339,8 @@ static int run_part(const char *part)
 		return run_farewell();
 	if (!strcmp(part, "vanish"))
 		return run_vanish();
+	if (!strcmp(part, "linger"))
+		return run_linger();
 	fprintf(stderr, "unknown part '%s'\n", part);
 	return 2;
 }
@@ -336,6 +357,7 @@ int main(int argc, char **argv)
 	int code = run_part(argc > 1 ? argv[1] : "");
 	if (code == 0 && transport->rank == 0)
 		printf("%d nodes\n", transport->size);
-	transport->ops->free(transport);
+	if (transport)
+		transport->ops->free(transport);
 	return code;
 }

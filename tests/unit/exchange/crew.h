@@ -31,7 +31,8 @@ typedef struct crew {
 	void *context;
 	/* Something between courier and transport, if wanted. */
 	ls_transport *(*wrap)(struct crew *crew, ls_transport *transport);
-	int absent;   /* this node never shows up; 0: all do (node 0 always does) */
+	int absent;         /* this node never shows up; 0: all do (node 0 always does) */
+	_Atomic(int) freed; /* couriers that are */
 	double began; /* set by crew_run() before any node starts: what one node hears from another is never early */
 } crew;
 
@@ -107,6 +108,7 @@ static inline void *crew_live(void *argument)
 	if (m->courier)
 		ls_courier_free(m->courier, m->reason);
 	m->gone = ls_clock_seconds() - m->crew->began;
+	atomic_fetch_add(&m->crew->freed, 1);
 	return NULL;
 }
 

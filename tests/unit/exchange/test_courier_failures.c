@@ -83,6 +83,7 @@ static void see_one_stop(crew_member *m)
 	if (m->rank == s->who) {
 		ls_courier_set_work(m->courier, be_stopped, s);
 		be_stopped(s);
+		m->reason = "it has been stopped"; /* the others are gone: nobody to wait for */
 		return;
 	}
 	if (m->rank == s->waits)
@@ -298,7 +299,52 @@ static void a_node_that_has_finished_is_not_missed(void **state)
 	crew_member members[CREW_MAX];
 	crew c = { .size = 3, .slots = SLOTS, .timeout = FINISHED_TIMEOUT, .seed = SEED, .play = one_finishes };
 	assert_int_equal(crew_run(&c, members), 0);
-	assert_true(members[2].gone < members[0].lived); /* it does not wait for the others' end */
+	assert_true(members[2].gone < CREW_PATIENCE); /* it hears how the others end */
+}
+
+/* Node 0 is busy for longer than the timeout, but alive; the others have finished. */
+static void be_busy(crew_member *m)
+{
+	if (m->rank == 0)
+		crew_sleep(FINISHED_TIMEOUT + 0.5);
+}
+
+static void a_node_that_has_finished_waits_for_those_that_live(void **state)
+{
+	(void)state;
+	crew_member members[CREW_MAX];
+	crew c = { .size = 3, .slots = SLOTS, .timeout = FINISHED_TIMEOUT, .seed = SEED, .play = be_busy };
+	assert_int_equal(crew_run(&c, members), 0);
+	for (int rank = 0; rank < 3; rank++)
+		assert_true(members[rank].gone >= FINISHED_TIMEOUT + 0.5 && members[rank].gone < 4 * FINISHED_TIMEOUT);
+}
+
+static int be_stopped_until_others_go(void *context)
+{
+	crew *c = context;
+	for (int i = 0; atomic_load(&c->freed) < c->size - 1 && i < CREW_PATIENCE * 100; i++)
+		crew_sleep(0.01);
+	return 0;
+}
+
+/* Node 0 stops: the others, which have finished, wait for the timeout and go. */
+static void stop_at_the_end(crew_member *m)
+{
+	CREW_CHECK(m, ls_collect_meet(m->courier, "the start") == LS_OK);
+	if (m->rank == 0) {
+		ls_courier_set_work(m->courier, be_stopped_until_others_go, m->crew);
+		be_stopped_until_others_go(m->crew);
+	}
+}
+
+static void a_node_that_has_finished_does_not_wait_for_the_dead(void **state)
+{
+	(void)state;
+	crew_member members[CREW_MAX];
+	crew c = { .size = 3, .slots = SLOTS, .timeout = 2, .seed = SEED, .play = stop_at_the_end };
+	assert_int_equal(crew_run(&c, members), 0);
+	for (int rank = 1; rank < 3; rank++)
+		assert_in_range((int)(1000 * members[rank].gone), 2000, 1000 * CREW_PATIENCE / 2);
 }
 
 /* What is posted is delivered before the node goes. */
@@ -397,6 +443,8 @@ int main(void)
 		cmocka_unit_test(a_node_that_never_comes_is_named),
 		cmocka_unit_test(a_node_says_why_it_ends),
 		cmocka_unit_test(a_node_that_has_finished_is_not_missed),
+		cmocka_unit_test(a_node_that_has_finished_waits_for_those_that_live),
+		cmocka_unit_test(a_node_that_has_finished_does_not_wait_for_the_dead),
 		cmocka_unit_test(letters_are_delivered_before_a_node_goes),
 		cmocka_unit_test(errors_of_the_transport_end_all),
 		cmocka_unit_test(who_waits_is_woken_once),
