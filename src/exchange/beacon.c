@@ -7,12 +7,14 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ASKS = 1, ANSWERS = 2, MARK = 0x4c53424e };
+enum { ASKS = 1, ANSWERS = 2, MARK = 0x4c53424e, LINKS_MOST = 256 };
 
 /* In network order but for the key, which its owner has chosen. */
 typedef struct datagram {
@@ -31,17 +33,76 @@ static int is_outside(const struct ifaddrs *interface)
 	       !(interface->ifa_flags & IFF_LOOPBACK);
 }
 
+/* Least first. A bridge without carrier has nobody behind it (docker0 where no container runs). Another interface may
+ * get its carrier back. */
+enum { PREFERENCES = 5, NEVER = PREFERENCES };
+
+static int preference(const ls_beacon_link *link)
+{
+	if (!link->has_carrier)
+		return link->is_bridge ? NEVER : 4;
+	if (link->is_default)
+		return 0;
+	if (link->is_bridge)
+		return 3;
+	return link->is_physical ? 1 : 2;
+}
+
+void ls_beacon_choose(ls_beacon_card *card, const ls_beacon_link *links, size_t count)
+{
+	card->count = 0;
+	for (int wanted = 0; wanted < PREFERENCES; wanted++)
+		for (size_t i = 0; i < count && card->count < LS_BEACON_ADDRESSES; i++)
+			if (preference(&links[i]) == wanted)
+				card->addresses[card->count++] = links[i].address;
+}
+
+static int has_entry(const char *interface, const char *entry)
+{
+	char path[sizeof "/sys/class/net//" + IFNAMSIZ + 16];
+	snprintf(path, sizeof path, "/sys/class/net/%s/%s", interface, entry);
+	return access(path, F_OK) == 0;
+}
+
+/* "eth0 00000000 0102A8C0 0003 0 0 100 00000000 ...": destination and mask are zero. */
+static int has_default_route(const char *interface)
+{
+	char line[256], name[64];
+	unsigned destination, mask;
+	int found = 0;
+	FILE *routes = fopen("/proc/net/route", "re");
+	while (routes && !found && fgets(line, sizeof line, routes))
+		found = sscanf(line, "%63s %x %*x %*x %*d %*d %*d %x", name, &destination, &mask) == 3 &&
+			destination == 0 && mask == 0 && !strcmp(name, interface);
+	if (routes)
+		fclose(routes);
+	return found;
+}
+
+static ls_beacon_link link_of(const struct ifaddrs *interface)
+{
+	const char *name = interface->ifa_name;
+	return (ls_beacon_link){
+		.address = ((const struct sockaddr_in *)(const void *)interface->ifa_addr)->sin_addr.s_addr,
+		.has_carrier = (interface->ifa_flags & IFF_RUNNING) != 0,
+		.is_default = has_default_route(name),
+		.is_physical = has_entry(name, "device"),
+		.is_bridge = has_entry(name, "bridge")
+	};
+}
+
 static void find_addresses(ls_beacon_card *card)
 {
+	ls_beacon_link links[LINKS_MOST];
+	size_t count = 0;
 	struct ifaddrs *all = NULL;
 	if (getifaddrs(&all))
 		return;
-	for (struct ifaddrs *at = all; at && card->count < LS_BEACON_ADDRESSES; at = at->ifa_next)
-		if (is_outside(at)) {
-			const struct sockaddr_in *address = (const void *)at->ifa_addr;
-			card->addresses[card->count++] = address->sin_addr.s_addr;
-		}
+	for (struct ifaddrs *at = all; at && count < LINKS_MOST; at = at->ifa_next)
+		if (is_outside(at))
+			links[count++] = link_of(at);
 	freeifaddrs(all);
+	ls_beacon_choose(card, links, count);
 }
 
 static int open_socket(ls_beacon *beacon)

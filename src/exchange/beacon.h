@@ -11,6 +11,7 @@
 #ifndef LS_EXCHANGE_BEACON_H
 #define LS_EXCHANGE_BEACON_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { LS_BEACON_ADDRESSES = 4 };
@@ -26,6 +27,18 @@ typedef struct ls_beacon_card {
 	uint16_t count;
 	uint32_t unused;
 } ls_beacon_card;
+
+/* An address of this machine, and what is known about the interface that has it. */
+typedef struct ls_beacon_link {
+	uint32_t address; /* network order */
+	int has_carrier;
+	int is_default;  /* the default route goes there */
+	int is_physical; /* a device, not made by software */
+	int is_bridge;   /* between containers or virtual machines of this host, mostly */
+} ls_beacon_link;
+
+/* Fill the card's addresses with those that other hosts are most likely to reach. */
+void ls_beacon_choose(ls_beacon_card *card, const ls_beacon_link *links, size_t count);
 
 /* NULL when this machine has no address or no socket: then there is no beacon. */
 ls_beacon *ls_beacon_new(int rank);

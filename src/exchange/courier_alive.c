@@ -41,8 +41,7 @@ static double silence_limit(const ls_courier *courier)
 	return atomic_load(&courier->hurry) && limit > SILENCE_HURRIED ? SILENCE_HURRIED : limit;
 }
 
-/* When the peer last showed that it lives. */
-static double last_sign(const ls_courier *courier, int peer)
+double ls_courier_last_sign(const ls_courier *courier, int peer)
 {
 	const ls_courier_peer *p = &courier->peers[peer];
 	double most = p->heard + BEACON_MOST * silence_limit(courier);
@@ -194,7 +193,7 @@ static ls_status tell(ls_courier *courier, int peer)
 /* Who waits for nothing of the peer gives those who do half a beat to say what they wait for. */
 static ls_status judge_silence(ls_courier *courier, int peer)
 {
-	double over = courier->now - last_sign(courier, peer) - silence_limit(courier);
+	double over = courier->now - ls_courier_last_sign(courier, peer) - silence_limit(courier);
 	if (over <= 0 || (over < courier->beat / 2 && !ls_courier_oldest(courier, peer)))
 		return LS_OK;
 	return blame_silence(courier, peer);
@@ -212,8 +211,7 @@ static const ls_beacon_card *card_of(void *context, int peer)
 	return &((ls_courier *)context)->peers[peer].card;
 }
 
-/* On another host, as far as is known yet: nodes of one host share no link that could be cut. */
-static int is_elsewhere(const ls_courier *courier, int peer)
+int ls_courier_is_elsewhere(const ls_courier *courier, int peer)
 {
 	const char *host = courier->peers[peer].host;
 	return host[0] && strcmp(host, courier->peers[courier->rank].host) != 0;
@@ -226,7 +224,7 @@ static void use_beacon(ls_courier *courier)
 		courier->peers[peer].seen = courier->now;
 	for (peer = 0; peer < courier->size; peer++) {
 		const ls_courier_peer *p = &courier->peers[peer];
-		if (peer != courier->rank && !p->left && is_elsewhere(courier, peer) &&
+		if (peer != courier->rank && !p->left && ls_courier_is_elsewhere(courier, peer) &&
 		    courier->now - p->heard > BEATS_UNTIL_ASKED * courier->beat)
 			ls_beacon_ask(courier->beacon, card_of(courier, peer));
 	}
@@ -256,7 +254,7 @@ ls_status ls_courier_beat(ls_courier *courier)
 /* So long that it may be gone. */
 static int is_silent(const ls_courier *courier, int peer)
 {
-	return courier->now - last_sign(courier, peer) > silence_limit(courier) / 2;
+	return courier->now - ls_courier_last_sign(courier, peer) > silence_limit(courier) / 2;
 }
 
 static int seems_gone(const ls_courier *courier, int peer)
