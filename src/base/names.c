@@ -53,8 +53,8 @@ static int slip(const char *typed, const char *candidate)
 	int length = (int)strlen(typed);
 	if (length >= 3 && strncasecmp(typed, candidate, (size_t)length) == 0)
 		return 1;
-	int edits = distance(typed, candidate);
-	return edits <= 1 + length / 4 && edits < length ? edits : INT32_MAX;
+	int edits = distance(typed, candidate), is_most_right = 2 * edits < length || (edits == 1 && length == 2);
+	return edits <= 1 + length / 4 && is_most_right ? edits : INT32_MAX;
 }
 
 const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count)

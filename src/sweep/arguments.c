@@ -80,7 +80,7 @@ static const char *meant(const char *option)
 {
 	const char *candidates[LS_COUNT(arguments) + LS_COUNT(own_field)];
 
-	if (is_on(refused, LS_COUNT(refused), option))
+	if (strncmp(option, "--", 2) != 0 || is_on(refused, LS_COUNT(refused), option))
 		return NULL;
 	for (size_t i = 0; i < LS_COUNT(arguments); i++)
 		candidates[i] = arguments[i].name;

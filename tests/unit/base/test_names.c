@@ -42,6 +42,9 @@ static void slips_are_recognised(void **state)
 	static const char *const options[] = { "--ffn", "--lr", "--batch" };
 	assert_null(ls_name_nearest("--run", options, 3)); /* dashes are not what they have in common */
 	assert_null(ls_name_nearest("--foo", options, 3));
+	static const char *const fields[] = { "wire", "rate" };
+	assert_null(ls_name_nearest("word", fields, 2)); /* half of it is not what is there */
+	assert_string_equal(ls_name_nearest("wier", fields, 2), "wire");
 	assert_string_equal(ls_name_nearest("--fnf", options, 3), "--ffn");
 	assert_string_equal(ls_name_nearest("-bat", options, 3), "--batch");
 }

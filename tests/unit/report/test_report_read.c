@@ -98,7 +98,7 @@ static void test_forecast_malformed(void **state)
 	expect_refusal(parse_forecast, forecast, "\"version\": 1", "\"version\": 2", "version is 2");
 	expect_refusal(parse_forecast, forecast, "\"batch\": 128", "\"batch\": 0", "batch is 0");
 	expect_refusal(parse_forecast, forecast, "\"nodes\": 2", "\"nodes\": \"2\"",
-		       "rows[0].nodes is missing or not a");
+		       "rows[0].nodes is text, not a whole number");
 	expect_refusal(parse_forecast, forecast, "\"step_ms\": 10.5", "\"step_ms\": -1", "rows[0].step_ms is -1");
 	expect_refusal(parse_forecast, forecast, "\"placement\": \"allreduce\"", "\"placement\": \"\"",
 		       "rows[0].placement");
