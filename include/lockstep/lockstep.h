@@ -39,6 +39,7 @@
  *   probe.h    what machines and links can do, measured
  *   report.h   tables and plots of what was measured
  *   launch.h   starting nodes on other hosts
+ *   names.h    what somebody meant who mistyped a name
  *   export.h   how functions of the library are marked
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
@@ -53,6 +54,7 @@
 #include <lockstep/graph.h>
 #include <lockstep/launch.h>
 #include <lockstep/models.h>
+#include <lockstep/names.h>
 #include <lockstep/plan.h>
 #include <lockstep/probe.h>
 #include <lockstep/report.h>

@@ -9,6 +9,7 @@
 
 #include <lockstep/data.h>
 #include <lockstep/graph.h>
+#include <lockstep/names.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -138,9 +139,6 @@ LS_API ls_status ls_setting_set(const ls_setting *row, void *options, const char
 
 /* The field as text, "0.001" (as short as reads back the same); "" for a string that is NULL. */
 LS_API void ls_setting_format(const ls_setting *row, const void *options, char *out, size_t size);
-
-/* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
-LS_API const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
 
 /* A name that an option has in other trainers: what it is here, and what is different about it. */
 typedef struct ls_option_alias {

@@ -1,5 +1,5 @@
 /*
- * names.h - looking up what people type.
+ * names.h - looking up what people type; lockstep/names.h has what a program may want of it.
  */
 #ifndef LS_BASE_NAMES_H
 #define LS_BASE_NAMES_H
@@ -7,10 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include <lockstep/names.h>
 
-/* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
-LS_API const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
+#include "base/status.h"
 
 /* Fail with "unknown <kind> 'typed'; did you mean 'x'? Known: a, b, c". `at` returns the name of row i or NULL past the
  * end. */

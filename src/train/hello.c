@@ -108,7 +108,7 @@ static ls_status describe(hello *h, const ls_train_options *settings, const ls_d
 		h->test_samples = ls_dataset_describe(test_set)->samples;
 		LS_TRY(ls_sample_hash(test_set, &h->test_hash));
 	}
-	LS_TRY(ls_settings_to_json(settings, (ls_settings_hashes){ 0 }, &text));
+	LS_TRY(ls_settings_to_json(settings, (ls_settings_context){ 0 }, &text));
 	size_t length = strlen(text);
 	if (length < sizeof(h->settings))
 		memcpy(h->settings, text, length + 1);

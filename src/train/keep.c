@@ -15,23 +15,23 @@
 #include "train/vocabulary.h"
 #include "train/weights.h"
 
-static ls_settings_hashes hashes_of(const ls_setup *s)
+static ls_settings_context context_of(const ls_setup *s)
 {
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	return (ls_settings_hashes){ .vocabulary = info->vocabulary_hash,
-				     .text = info->text_hash,
-				     .train = s->train_hash,
-				     .test = s->test_hash,
-				     .normalisation = ls_dataset_normalisation(s->train_set),
-				     .nodes = s->layout.nodes,
-				     .node_devices = s->asked.devices };
+	return (ls_settings_context){ .vocabulary = info->vocabulary_hash,
+				      .text = info->text_hash,
+				      .train = s->train_hash,
+				      .test = s->test_hash,
+				      .normalisation = ls_dataset_normalisation(s->train_set),
+				      .nodes = s->layout.nodes,
+				      .node_devices = s->asked.devices };
 }
 
 /* The settings as they are kept. */
 typedef struct kept {
 	ls_train_options options;
 	ls_settings_paths paths; /* of the options */
-	ls_settings_hashes hashes;
+	ls_settings_context context;
 	char *text; /* free() */
 } kept;
 
@@ -39,13 +39,13 @@ static ls_status make_kept(const ls_setup *s, kept *k)
 {
 	k->options = *s->options;
 	LS_TRY(ls_settings_absolute(&k->options, &k->paths));
-	k->hashes = hashes_of(s);
-	return ls_settings_to_json(&k->options, k->hashes, &k->text);
+	k->context = context_of(s);
+	return ls_settings_to_json(&k->options, k->context, &k->text);
 }
 
 static ls_status compare_settings(const ls_setup *s, const char *stored, const char *where)
 {
-	return ls_settings_compare(s->options, &s->stored.options, hashes_of(s), stored, where);
+	return ls_settings_compare(s->options, &s->stored.options, context_of(s), stored, where);
 }
 
 static uint64_t vocabulary_of(const ls_setup *s)
@@ -80,7 +80,7 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position, uint
 	kept k;
 
 	LS_TRY(make_kept(s, &k));
-	ls_status status = ls_weights_note(&notes, &k.options, k.hashes);
+	ls_status status = ls_weights_note(&notes, &k.options, k.context);
 	content.notes = notes.pair;
 	content.note_count = notes.count;
 	content.progress = *position;

@@ -16,15 +16,15 @@ void ls_settings_give(ls_train_options *options, const ls_setting *row);
 /* The group of settings of text. Those of them that bind say how text is read and how large a model of it is. */
 #define LS_SETTINGS_TEXT "Text"
 
-/* What a run was trained on and settings cannot tell, for files may change; 0: there is none. */
-typedef struct ls_settings_hashes {
+/* What a run was trained on, and by how many: what settings do not say, for files may change. 0: there is none. */
+typedef struct ls_settings_context {
 	uint64_t vocabulary;                   /* that the data was read with */
 	uint64_t text;                         /* see ls_dataset_info.text_hash */
 	const ls_normalisation *normalisation; /* of images; NULL: text, or the program's own dataset */
 	uint64_t train, test;                  /* ls_sample_hash() of both sets */
 	int64_t nodes;                         /* how many there were */
 	int64_t node_devices; /* --devices of the first node, as given: `devices` is of all; 0: one a core */
-} ls_settings_hashes;
+} ls_settings_context;
 
 /* Paths among the settings (data where it is one, data-dir, vocab, init) made absolute, as a run keeps them: it may be
  * read from another directory. `room` holds the new ones. */
@@ -40,9 +40,9 @@ int64_t ls_settings_get_nodes(const void *owner);
 /* The group of settings of several nodes. */
 #define LS_SETTINGS_NODES "Nodes"
 
-/* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. Hashes go
- * along. */
-ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashes hashes, char **out);
+/* All settings as the text of one JSON object, keyed by the rows' names; numbers read back exactly. malloc'd. The
+ * context goes along. */
+ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_context context, char **out);
 
 /* Settings from such a text, or the defaults where it has none of a row. */
 typedef ls_train_stored ls_settings_stored;
@@ -56,8 +56,8 @@ void ls_settings_stored_release(ls_settings_stored *stored); /* harmless when it
  * run's last start, from which `now` was completed: what was not given but taken from there is not at fault. NULL: none
  * was.
  */
-ls_status ls_settings_compare(const ls_train_options *now, const ls_train_options *recalled, ls_settings_hashes hashes,
-			      const char *stored_json, const char *where);
+ls_status ls_settings_compare(const ls_train_options *now, const ls_train_options *recalled,
+			      ls_settings_context context, const char *stored_json, const char *where);
 
 /*
  * Two nodes' settings (JSON) must be the same but for what concerns one node alone: where its files are, its threads,

@@ -129,7 +129,7 @@ ls_status ls_settings_get_normalisation(const char *stored_json, const char *whe
 	return status || out->channels ? status : ls_normalisation_copy(out, &ls_mnist_normalisation);
 }
 
-ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashes hashes, char **out)
+ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_context context, char **out)
 {
 	ls_train_options shown = without_unused_names(options);
 	json_t *object = json_object();
@@ -143,23 +143,23 @@ ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_hashe
 		}
 		json_object_set_new(object, row->name, value);
 	}
-	if (hashes.vocabulary)
-		json_object_set_new(object, VOCABULARY, hash_json(hashes.vocabulary));
-	if (hashes.text)
-		json_object_set_new(object, TEXT_HASH, hash_json(hashes.text));
-	const ls_normalisation *n = hashes.normalisation;
+	if (context.vocabulary)
+		json_object_set_new(object, VOCABULARY, hash_json(context.vocabulary));
+	if (context.text)
+		json_object_set_new(object, TEXT_HASH, hash_json(context.text));
+	const ls_normalisation *n = context.normalisation;
 	if (n) {
 		json_object_set_new(object, MEAN, numbers_json(n->mean, n->channels));
 		json_object_set_new(object, DEVIATION, numbers_json(n->deviation, n->channels));
 	}
-	if (hashes.nodes) {
-		json_object_set_new(object, NODES, json_integer(hashes.nodes));
-		json_object_set_new(object, NODE_DEVICES, json_integer(hashes.node_devices));
+	if (context.nodes) {
+		json_object_set_new(object, NODES, json_integer(context.nodes));
+		json_object_set_new(object, NODE_DEVICES, json_integer(context.node_devices));
 	}
-	if (hashes.train)
-		json_object_set_new(object, TRAIN_HASH, hash_json(hashes.train));
-	if (hashes.test)
-		json_object_set_new(object, TEST_HASH, hash_json(hashes.test));
+	if (context.train)
+		json_object_set_new(object, TRAIN_HASH, hash_json(context.train));
+	if (context.test)
+		json_object_set_new(object, TEST_HASH, hash_json(context.test));
 	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	json_decref(object);
 	if (!text)
@@ -480,23 +480,23 @@ static void compare_rows(const ls_train_options *was, const ls_train_options *no
 }
 
 static ls_status compare_all(const json_t *stored, const char *where, const ls_train_options *was,
-			     const ls_train_options *now, ls_settings_hashes hashes, differences *found)
+			     const ls_train_options *now, ls_settings_context context, differences *found)
 {
 	compare_rows(was, now, found);
 	found->other_samples |=
-		compare_hashes(stored, VOCABULARY, "the vocabulary (--vocab)", hashes.vocabulary, found);
-	LS_TRY(compare_data(stored, was, now, hashes.train, found));
+		compare_hashes(stored, VOCABULARY, "the vocabulary (--vocab)", context.vocabulary, found);
+	LS_TRY(compare_data(stored, was, now, context.train, found));
 	if (!found->other_samples)
-		compare_hashes(stored, TEXT_HASH, "the text (or labels) of the training set", hashes.text, found);
+		compare_hashes(stored, TEXT_HASH, "the text (or labels) of the training set", context.text, found);
 	LS_TRY(compare_batches(was, now, found));
 	compare_rates(was, now, found);
 	compare_lengths(was, now, found);
-	LS_TRY(compare_normalisation(stored, where, hashes.normalisation, found));
+	LS_TRY(compare_normalisation(stored, where, context.normalisation, found));
 	return LS_OK;
 }
 
 ls_status ls_settings_compare(const ls_train_options *options, const ls_train_options *recalled,
-			      ls_settings_hashes hashes, const char *stored_json, const char *where)
+			      ls_settings_context context, const char *stored_json, const char *where)
 {
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT;
 	ls_train_options now = without_unused_names(options);
@@ -504,7 +504,7 @@ ls_status ls_settings_compare(const ls_train_options *options, const ls_train_op
 	LS_TRY(read_stored(stored_json, where, &was, &owner));
 
 	differences found = { .verb = " was ", .between = ", now ", .after = "", .recalled = recalled };
-	ls_status status = compare_all(owner, where, &was, &now, hashes, &found);
+	ls_status status = compare_all(owner, where, &was, &now, context, &found);
 	json_decref(owner);
 	if (status || !found.count)
 		return status;

@@ -136,7 +136,7 @@ void ls_weights_notes_release(ls_weights_notes *notes)
 	notes->mean = notes->deviation = NULL;
 }
 
-ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options, ls_settings_hashes trained_on)
+ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options, ls_settings_context trained_on)
 {
 	const ls_setting *row;
 	char hash[32];

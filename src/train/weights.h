@@ -34,7 +34,7 @@ typedef struct ls_weights_notes {
 	size_t count;
 	char *mean, *deviation; /* owned */
 } ls_weights_notes;
-ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options, ls_settings_hashes trained_on);
+ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options, ls_settings_context trained_on);
 void ls_weights_notes_release(ls_weights_notes *notes);
 
 /* The strings that a file notes; "" where it does not. */

@@ -15,25 +15,34 @@
 
 #include "report/page.h"
 
-static ls_plot *plot_of(ls_page *page, double y_most)
+static char svg[1 << 16];
+
+typedef struct mark {
+	double x, y;
+	int hollow;
+} mark;
+
+/* A plot of one curve, in `svg`. */
+static void draw(double y_most, const mark *marks, size_t count)
 {
-	ls_plot *plot = ls_page_plot(page);
+	ls_page page = LS_PAGE_INIT;
+	ls_plot *plot = ls_page_plot(&page);
 	assert_non_null(plot);
 	plot->title = plot->x_name = plot->y_name = "name";
 	plot->whole_x = 1;
 	plot->y_most = y_most;
-	return plot;
-}
-
-static char svg[1 << 16];
-
-static void draw(const ls_plot *plot)
-{
+	ls_curve *curve = ls_plot_curve(plot, "c", LS_CURVE_MEASURED);
+	for (size_t i = 0; i < count; i++)
+		if (marks[i].hollow)
+			ls_curve_add_hollow(curve, marks[i].x, marks[i].y, "t");
+		else
+			ls_curve_add(curve, marks[i].x, marks[i].y, "t");
 	FILE *to = fmemopen(svg, sizeof svg, "w");
 	assert_non_null(to);
 	ls_plot_svg(plot, to);
 	assert_int_equal(fclose(to), 0);
 	assert_true(strlen(svg) + 1 < sizeof svg);
+	ls_page_release(&page);
 }
 
 static size_t times(const char *text, const char *part)
@@ -60,62 +69,38 @@ static void test_accuracy_ends_at_one(void **state)
 	static const double ends[] = { 0.97, 0.9999, 1, 0.61 };
 	(void)state;
 	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-		for (int marks = 1; marks <= 2; marks++) {
-			ls_page page = LS_PAGE_INIT;
-			ls_plot *plot = plot_of(&page, 1);
-			ls_curve *curve = ls_plot_curve(plot, "c", LS_CURVE_MEASURED);
-			if (marks == 2)
-				ls_curve_add(curve, 0, 0.35, "t");
-			ls_curve_add(curve, 1, ends[i], "t");
-			draw(plot);
+		for (size_t count = 1; count <= 2; count++) {
+			const mark marks[] = { { 0, 0.35, 0 }, { 1, ends[i], 0 } };
+			draw(1, marks + 2 - count, count);
 			if (last_tick() > 1.0001)
 				fail_msg("an accuracy of %g: the axis goes to %g", ends[i], last_tick());
 			assert_null(strstr(svg, "nan"));
 			assert_null(strstr(svg, "inf"));
-			ls_page_release(&page);
 		}
 }
 
 /* What is above the limit all the same is shown. */
 static void test_more_than_the_most(void **state)
 {
-	ls_page page = LS_PAGE_INIT;
-	ls_plot *plot = plot_of(&page, 1);
 	(void)state;
-	ls_curve *curve = ls_plot_curve(plot, "c", LS_CURVE_MEASURED);
-	ls_curve_add(curve, 0, 0.5, "t");
-	ls_curve_add(curve, 2, 3, "t");
-	draw(plot);
+	draw(1, (const mark[]){ { 0, 0.5, 0 }, { 2, 3, 0 } }, 2);
 	assert_true(last_tick() >= 3);
-	ls_page_release(&page);
 }
 
 static void test_one_epoch_is_a_mark(void **state)
 {
-	ls_page page = LS_PAGE_INIT;
-	ls_plot *plot = plot_of(&page, 1);
 	(void)state;
-	ls_curve_add(ls_plot_curve(plot, "c", LS_CURVE_MEASURED), 1, 0.9, "t");
-	draw(plot);
+	draw(1, (const mark[]){ { 1, 0.9, 0 } }, 1);
 	assert_int_equal(times(svg, "<g class=\"pt\">"), 1);
 	assert_int_equal(times(svg, "class=\"line"), 0);
 	assert_int_equal(times(svg, "class=\"lead"), 0);
-	ls_page_release(&page);
 }
 
 /* 1 and 2 were measured, 1, 4 and 8 replayed: two lines, and none from 2 to 4. */
 static void test_replayed_is_not_joined(void **state)
 {
-	ls_page page = LS_PAGE_INIT;
-	ls_plot *plot = plot_of(&page, 0);
 	(void)state;
-	ls_curve *curve = ls_plot_curve(plot, "c", LS_CURVE_MEASURED);
-	ls_curve_add(curve, 1, 1, "t");
-	ls_curve_add_hollow(curve, 1, 1, "t");
-	ls_curve_add(curve, 2, 2, "t");
-	ls_curve_add_hollow(curve, 4, 4, "t");
-	ls_curve_add_hollow(curve, 8, 8, "t");
-	draw(plot);
+	draw(0, (const mark[]){ { 1, 1, 0 }, { 1, 1, 1 }, { 2, 2, 0 }, { 4, 4, 1 }, { 8, 8, 1 } }, 5);
 	char *first = strstr(svg, "class=\"line"), *second;
 	assert_non_null(first);
 	second = strstr(first + 1, "class=\"line");
@@ -124,7 +109,6 @@ static void test_replayed_is_not_joined(void **state)
 	*strstr(second, "/>") = '\0';
 	assert_int_equal(times(strstr(first, "d=\"M"), "L"), 1);
 	assert_int_equal(times(strstr(second, "d=\"M"), "L"), 2);
-	ls_page_release(&page);
 }
 
 int main(void)

@@ -231,7 +231,7 @@ static void test_json_has_every_row_exactly(void **state)
 	options.dropout = 0.1f;
 	options.seed = UINT64_MAX;
 	char *text = NULL;
-	assert_int_equal(ls_settings_to_json(&options, (ls_settings_hashes){ 0 }, &text), LS_OK);
+	assert_int_equal(ls_settings_to_json(&options, (ls_settings_context){ 0 }, &text), LS_OK);
 	json_t *object = json_loads(text, 0, NULL);
 	assert_non_null(object);
 	const ls_setting *row;
@@ -242,9 +242,9 @@ static void test_json_has_every_row_exactly(void **state)
 	assert_true(json_real_value(json_object_get(object, "lr")) == 0.1 + 0.2);
 	assert_true(json_real_value(json_object_get(object, "dropout")) == 0.1);
 	assert_true(json_is_null(json_object_get(object, "run")));
-	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_hashes){ 0 }, text, "run"), LS_OK);
+	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ 0 }, text, "run"), LS_OK);
 	options.seed--;
-	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_hashes){ 0 }, text, "run"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ 0 }, text, "run"), LS_EMISMATCH);
 	json_decref(object);
 	free(text);
 }
@@ -255,11 +255,11 @@ static void test_json_refuses_what_it_cannot_hold(void **state)
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 	char *text = NULL;
 	options.lr = strtod("inf", NULL);
-	assert_int_equal(ls_settings_to_json(&options, (ls_settings_hashes){ 0 }, &text), LS_EINVALID);
+	assert_int_equal(ls_settings_to_json(&options, (ls_settings_context){ 0 }, &text), LS_EINVALID);
 	assert_message("--lr");
 	options.lr = 1;
 	options.run = "\xff\xfe";
-	assert_int_equal(ls_settings_to_json(&options, (ls_settings_hashes){ 0 }, &text), LS_EINVALID);
+	assert_int_equal(ls_settings_to_json(&options, (ls_settings_context){ 0 }, &text), LS_EINVALID);
 	assert_message("--run");
 	assert_null(text);
 }
@@ -268,8 +268,8 @@ static void test_json_refuses_what_it_cannot_hold(void **state)
 static void check_resume(const ls_train_options *was, const ls_train_options *now, const char *expected)
 {
 	char *text = NULL;
-	assert_int_equal(ls_settings_to_json(was, (ls_settings_hashes){ 0 }, &text), LS_OK);
-	ls_status status = ls_settings_compare(now, NULL, (ls_settings_hashes){ 0 }, text, "runs/x");
+	assert_int_equal(ls_settings_to_json(was, (ls_settings_context){ 0 }, &text), LS_OK);
+	ls_status status = ls_settings_compare(now, NULL, (ls_settings_context){ 0 }, text, "runs/x");
 	free(text);
 	if (!expected) {
 		if (status)
@@ -339,22 +339,23 @@ static void test_the_vocabulary_binds(void **state)
 	const ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 	char *text = NULL;
 	assert_int_equal(
-		ls_settings_to_json(&options, (ls_settings_hashes){ .vocabulary = 0xabcdef0123456789u }, &text), LS_OK);
-	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_hashes){ .vocabulary = 0xabcdef0123456789u },
+		ls_settings_to_json(&options, (ls_settings_context){ .vocabulary = 0xabcdef0123456789u }, &text),
+		LS_OK);
+	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ .vocabulary = 0xabcdef0123456789u },
 					     text, "x"),
 			 LS_OK);
-	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_hashes){ .vocabulary = 0xabcdef0123456788u },
+	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ .vocabulary = 0xabcdef0123456788u },
 					     text, "x"),
 			 LS_EMISMATCH);
 	assert_message("the vocabulary (--vocab) was one with xxh64 abcdef0123456789, now abcdef0123456788");
-	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_hashes){ 0 }, text, "x"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ 0 }, text, "x"), LS_EMISMATCH);
 	assert_message("now there is none");
 	free(text);
-	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_hashes){ .vocabulary = 5 }, "{}", "x"),
+	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ .vocabulary = 5 }, "{}", "x"),
 			 LS_OK); /* an older run does not say */
-	assert_int_equal(ls_settings_to_json(&options, (ls_settings_hashes){ .text = 7 }, &text), LS_OK);
-	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_hashes){ .text = 7 }, text, "x"), LS_OK);
-	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_hashes){ .text = 8 }, text, "x"),
+	assert_int_equal(ls_settings_to_json(&options, (ls_settings_context){ .text = 7 }, &text), LS_OK);
+	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ .text = 7 }, text, "x"), LS_OK);
+	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ .text = 8 }, text, "x"),
 			 LS_EMISMATCH);
 	assert_message("the text (or labels) of the training set was one with xxh64");
 	free(text);
@@ -367,29 +368,34 @@ static void test_recalled_settings_are_not_blamed(void **state)
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT, last = was, now;
 	char *text = NULL;
 	was.data = "/a", was.lr = 0.1, was.lr_scale_workers = 1, was.devices = 2;
-	assert_int_equal(ls_settings_to_json(&was, (ls_settings_hashes){ .train = 7 }, &text), LS_OK);
+	assert_int_equal(ls_settings_to_json(&was, (ls_settings_context){ .train = 7 }, &text), LS_OK);
 	last = was;
 	last.data = "/b", last.lr = 0.05, last.devices = 4;
 	last.leaf = last.global_batch = 256, was.batch = 128;
 	now = last;
-	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_hashes){ .train = 8 }, text, "x"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 8 }, text, "x"),
+			 LS_EMISMATCH);
 	assert_message("the training data has other samples than before");
 	assert_null(strstr(ls_last_error(), "--data"));
 	now.data = "/c"; /* a program's own field */
-	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_hashes){ .train = 8 }, text, "x"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 8 }, text, "x"),
+			 LS_EMISMATCH);
 	assert_message("--data was /a, now /c");
 	assert_null(strstr(ls_last_error(), "other samples"));
 	now = last;
 	set(&now, "data", "/b");
-	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_hashes){ .train = 8 }, text, "x"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 8 }, text, "x"),
+			 LS_EMISMATCH);
 	assert_message("--data was /a, now /b");
 	now = last;
 	set(&now, "devices", "3");
-	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_hashes){ .train = 7 }, text, "x"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 7 }, text, "x"),
+			 LS_EMISMATCH);
 	assert_message("--lr times --devices was 0.2, now 0.15");
 	assert_null(strstr(ls_last_error(), "--lr was"));
 	set(&now, "lr", "0.05");
-	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_hashes){ .train = 7 }, text, "x"), LS_EMISMATCH);
+	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 7 }, text, "x"),
+			 LS_EMISMATCH);
 	assert_message("--lr was 0.1, now 0.05");
 	free(text);
 }
@@ -405,8 +411,8 @@ static void test_unset_is_said(void **state)
 		if (!(row->marks & LS_SETTING_NOT_0))
 			continue;
 		set(&now, row->name, "7");
-		assert_int_equal(ls_settings_to_json(&was, (ls_settings_hashes){ 0 }, &a), LS_OK);
-		assert_int_equal(ls_settings_to_json(&now, (ls_settings_hashes){ 0 }, &b), LS_OK);
+		assert_int_equal(ls_settings_to_json(&was, (ls_settings_context){ 0 }, &a), LS_OK);
+		assert_int_equal(ls_settings_to_json(&now, (ls_settings_context){ 0 }, &b), LS_OK);
 		assert_int_equal(ls_settings_agree(a, "one", b, "two"), LS_EMISMATCH);
 		snprintf(expected, sizeof expected, "--%s is not set on one and 7 on two", row->name);
 		assert_message(expected);
@@ -425,7 +431,7 @@ static void test_stored_settings_are_settings(void **state)
 	set(&was, "vocab", "a/vocab.txt");
 	set(&was, "seq-len", "48");
 	set(&was, "cased", NULL);
-	assert_int_equal(ls_settings_to_json(&was, (ls_settings_hashes){ .vocabulary = 7 }, &text), LS_OK);
+	assert_int_equal(ls_settings_to_json(&was, (ls_settings_context){ .vocabulary = 7 }, &text), LS_OK);
 	assert_int_equal(ls_settings_from_json(&stored, text, "x"), LS_OK);
 	free(text);
 	assert_string_equal(stored.options.model, "transformer");
@@ -542,17 +548,17 @@ static void test_stored_text_is_not_trusted(void **state)
 {
 	(void)state;
 	const ls_train_options now = LS_TRAIN_OPTIONS_INIT;
-	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_hashes){ 0 }, "{}", "x"),
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "{}", "x"),
 			 LS_OK); /* an older run, all defaults */
-	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_hashes){ 0 }, "[1]", "x"), LS_EFORMAT);
-	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_hashes){ 0 }, "{\"lr\":", "x"), LS_EFORMAT);
-	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_hashes){ 0 }, "", "x"), LS_EFORMAT);
-	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_hashes){ 0 }, "{\"lr\": \"0.001\"}", "x"),
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "[1]", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "{\"lr\":", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "", "x"), LS_EFORMAT);
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "{\"lr\": \"0.001\"}", "x"),
 			 LS_EFORMAT);
 	assert_message("'lr'");
-	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_hashes){ 0 }, "{\"batch\": 0}", "x"),
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "{\"batch\": 0}", "x"),
 			 LS_EINVALID);
-	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_hashes){ 0 }, "{\"nesterov\": 1}", "x"),
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "{\"nesterov\": 1}", "x"),
 			 LS_EFORMAT);
 }
 
