@@ -110,7 +110,6 @@ fi
 printf 'leak:%s\n' libmpi libopen-pal libopen-rte libpmix libevent libhwloc mca_ >suppressions
 export LSAN_OPTIONS=suppressions=$PWD/suppressions:print_suppressions=0
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
-export TSAN_OPTIONS=${TSAN_OPTIONS:-}:ignore_noninstrumented_modules=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 timed timeout -k 5 100 "$LOCKSTEP" train "${small[@]}" --hosts localhost:1,localhost:2 --share equal --trace --run both
 is "two nodes are traced" "$status" 0

@@ -82,7 +82,6 @@ fi
 printf 'leak:%s\n' libmpi libopen-pal libopen-rte libpmix libevent libhwloc mca_ >suppressions
 export LSAN_OPTIONS=suppressions=$PWD/suppressions:print_suppressions=0
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
-export TSAN_OPTIONS=${TSAN_OPTIONS:-}:ignore_noninstrumented_modules=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 nodes() { # COUNT OPTIONS...
 	local count=$1

@@ -68,7 +68,6 @@ fi
 # LeakSanitizer itself crashes ("Tracer caught signal 11") in processes whose MPI has unloaded its plug-ins; leaks of the
 # parts are looked for alone, above, and in the unit tests, where threads play nodes.
 export LSAN_OPTIONS=detect_leaks=0
-export TSAN_OPTIONS=${TSAN_OPTIONS:-}:ignore_noninstrumented_modules=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 nodes() { # COUNT OPTIONS...
 	local count=$1

@@ -15,7 +15,6 @@ if grep -q 'has no MPI' <<<"$err"; then
 	test_end
 fi
 export LSAN_OPTIONS=detect_leaks=0 # Open MPI has its own, and its threads at the end make the search itself crash
-export TSAN_OPTIONS=${TSAN_OPTIONS:-}:ignore_noninstrumented_modules=1
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 nodes() { # NODES OPTIONS... -- PART SEED

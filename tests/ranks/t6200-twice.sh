@@ -13,7 +13,6 @@ if PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localhost 2>&1 | grep -q 'h
 	exit 0
 fi
 export LSAN_OPTIONS=detect_leaks=0 # Open MPI has its own, and its threads at the end make the search itself crash
-export TSAN_OPTIONS=${TSAN_OPTIONS:-}:ignore_noninstrumented_modules=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 nodes() { timeout -k 5 100 mpirun -q --oversubscribe --bind-to none "$@" </dev/null; }
 
