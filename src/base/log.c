@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER; /* guards the streams, the hook and its context */
 static ls_log_hook display_hook;
@@ -31,16 +32,29 @@ void ls_log_set_hook(ls_log_hook hook, void *context)
 	pthread_mutex_unlock(&printing);
 }
 
+/* In one call, so that lines of several nodes that share a terminal are not torn. Cut where there is no memory. */
+__attribute__((format(printf, 3, 0))) static void print_line(FILE *to, const char *prefix, const char *format,
+							     va_list arguments)
+{
+	char some[256], *all = NULL;
+	va_list again;
+	va_copy(again, arguments);
+	if (vsnprintf(some, sizeof some, format, arguments) >= (int)sizeof some && vasprintf(&all, format, again) < 0)
+		all = NULL;
+	va_end(again);
+	fprintf(to, "%s%s\n", prefix, all ? all : some);
+	fflush(to);
+	free(all);
+}
+
 /* The hook runs under the lock: it may draw on the terminal, but must not log. */
-static void print(FILE *to, const char *prefix, const char *format, va_list arguments)
+__attribute__((format(printf, 3, 0))) static void print(FILE *to, const char *prefix, const char *format,
+							va_list arguments)
 {
 	pthread_mutex_lock(&printing);
 	if (display_hook)
 		display_hook(display_context, 0);
-	fputs(prefix, to);
-	vfprintf(to, format, arguments);
-	fputc('\n', to);
-	fflush(to);
+	print_line(to, prefix, format, arguments);
 	if (display_hook)
 		display_hook(display_context, 1);
 	pthread_mutex_unlock(&printing);

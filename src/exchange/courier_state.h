@@ -139,10 +139,10 @@ ls_letter *ls_courier_take_letter(ls_courier *courier, int slot); /* it has arri
 const ls_letter *ls_courier_oldest(const ls_courier *courier, int peer);
 
 /* courier_alive.c */
-double ls_courier_last_sign(const ls_courier *courier, int peer); /* when the peer last showed that it lives */
-int ls_courier_is_elsewhere(
-	const ls_courier *courier,
-	int peer); /* on another host, as far as is known: nodes of one host share no link that could be cut */
+/* When the peer last showed that it lives. */
+double ls_courier_last_sign(const ls_courier *courier, int peer);
+/* On another host, as far as is known: nodes of one host share no link that could be cut. */
+int ls_courier_is_elsewhere(const ls_courier *courier, int peer);
 ls_status ls_courier_begin_hearing(ls_courier *courier);
 ls_status ls_courier_alive_done(ls_courier *courier, int slot);
 ls_status ls_courier_beat(ls_courier *courier); /* tell the others, and judge their silence */
