@@ -169,7 +169,10 @@ static ls_status make_way(const char *root, ls_ckpt_item whole, int *replace)
 	if (!item_exists(root, whole))
 		return LS_OK;
 	LS_TRY(ls_ckpt_item_path(path, root, whole));
-	if (ls_ckpt_verify(path) != LS_OK)
+	ls_status status = ls_ckpt_verify(path);
+	if (status == LS_EMEMORY) /* which says nothing about it */
+		return status;
+	if (status != LS_OK)
 		return set_aside(root, whole);
 	*replace = 1;
 	return rename_item(root, whole, (ls_ckpt_item){ whole.step, LS_CKPT_OLD });
@@ -217,7 +220,7 @@ static void retire_later(const char *root, ls_ckpt_item item, uint64_t step)
 		ls_log_warning("removing the checkpoint of step %" PRIu64 ": the run has gone back to step %" PRIu64,
 			       item.step, step);
 		discard(root, item);
-	} else if (set_aside(root, item) != LS_OK) {
+	} else if (status == LS_EMEMORY || set_aside(root, item) != LS_OK) {
 		ls_log_warning("a checkpoint that cannot be used is left behind: %s", ls_last_error());
 	}
 }
