@@ -5,6 +5,7 @@
 #define LOCKSTEP_NAMES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <lockstep/export.h>
 
@@ -14,6 +15,9 @@ extern "C" {
 
 /* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
 LS_API const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
+
+/* `ending` behind a word that `count` things are called, "" where there is one: "1 sample", "2 samples". */
+LS_API const char *ls_plural(uint64_t count, const char *ending);
 
 #ifdef __cplusplus
 }

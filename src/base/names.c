@@ -75,6 +75,11 @@ const char *ls_name_nearest(const char *typed, const char *const *candidates, si
 	return best;
 }
 
+const char *ls_plural(uint64_t count, const char *ending)
+{
+	return count == 1 ? "" : ending;
+}
+
 ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)(size_t i))
 {
 	enum { MOST = 256 };

@@ -241,12 +241,12 @@ static ls_status match_all(match *m)
 	if (m->list.count)
 		return fail_with(&m->list, m->label);
 	if (*m->fresh)
-		ls_log_note("%s has no %s: this head starts afresh", m->label, m->fresh);
+		ls_log_note("%s has no %s: this head is newly initialised", m->label, m->fresh);
 	if (m->other_classes)
-		ls_log_note("%s has %" PRId64 " classes, this model %" PRId64
-			    ": its layer %s is not used, a new one starts "
-			    "afresh",
-			    m->label, m->other_classes, m->classes, m->how->head);
+		ls_log_note("%s has %" PRId64 " class%s, this model %" PRId64
+			    ": its layer %s is not used, the model's own is newly initialised",
+			    m->label, m->other_classes, ls_plural((uint64_t)m->other_classes, "es"), m->classes,
+			    m->how->head);
 	if (*m->idle)
 		ls_log_note("%s of %s is the head of another task: not used", m->idle, m->label);
 	return LS_OK;

@@ -133,9 +133,9 @@ static int print_table(const char *command, const ls_sweep_options *options, con
 		fprintf(stderr, "%s: cannot write the table\n", command);
 		return LS_EXIT_FAILURE;
 	}
-	fprintf(to, "%s%zu of %zu points done; %s\nA page with plots: lockstep report %.*s\n",
-		options->recipe != NULL ? "\n" : "", result->done, result->row_count, result->path,
-		(int)(strlen(result->path) - strlen("/results.json")), result->path);
+	fprintf(to, "%s%zu of %zu point%s done; %s\nA page with plots: lockstep report %.*s\n",
+		options->recipe != NULL ? "\n" : "", result->done, result->row_count, ls_plural(result->row_count, "s"),
+		result->path, (int)(strlen(result->path) - strlen("/results.json")), result->path);
 	return LS_EXIT_OK;
 }
 
@@ -215,8 +215,8 @@ static void tell_skipped(const char *command, const ls_sweep_result *result)
 		for (size_t k = i; k < result->row_count; k++)
 			count += !strcmp(result->rows[k].state, "skipped") &&
 				 !strcmp(result->rows[k].reason, result->rows[i].reason);
-		fprintf(stderr, "%s: %zu of %zu points skipped: %s\n", command, count, result->row_count,
-			result->rows[i].reason);
+		fprintf(stderr, "%s: %zu of %zu point%s skipped: %s\n", command, count, result->row_count,
+			ls_plural(result->row_count, "s"), result->rows[i].reason);
 	}
 	fprintf(stderr, "Provide what is named above and run the same command again: it measures what is missing.\n");
 }
@@ -230,8 +230,8 @@ static int conclude(const char *command, const ls_sweep_options *options, const 
 	if (result->skipped)
 		tell_skipped(command, result);
 	if (result->failed)
-		fprintf(stderr, "%s: %zu of %zu points failed; the same command tries them again\n", command,
-			result->failed, result->row_count);
+		fprintf(stderr, "%s: %zu of %zu point%s failed; run the same command to try again\n", command,
+			result->failed, result->row_count, ls_plural(result->row_count, "s"));
 	return result->failed ? LS_EXIT_FAILURE : result->skipped ? LS_EXIT_SKIPPED : LS_EXIT_OK;
 }
 
@@ -252,8 +252,8 @@ int ls_bench_sweep(const char *command, ls_sweep_options *options, int list)
 	ls_stop_on_signals(LS_STOP_SWEEP, 0);
 	status = ls_sweep(options, &result);
 	if (status == LS_EINTERRUPTED && ls_stop_signal()) {
-		fprintf(stderr, "%s: stopped with %zu of %zu points done; the same command goes on\n", command,
-			result.done, result.row_count);
+		fprintf(stderr, "%s: stopped with %zu of %zu point%s done; run the same command to continue\n", command,
+			result.done, result.row_count, ls_plural(result.row_count, "s"));
 		ls_sweep_result_release(&result);
 		return 128 + ls_stop_signal();
 	}

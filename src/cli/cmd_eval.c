@@ -64,8 +64,8 @@ static void print_result(const ls_eval_result *r)
 	printf("test accuracy: %.4f%s, loss %.4f", r->accuracy, r->picks ? " (next sentence)" : "", r->loss);
 	if (r->picks)
 		printf(", masked loss %.4f, masked accuracy %.4f", r->token_loss, r->token_accuracy);
-	printf(", %" PRIu64 " samples in %.2f sec\nparameters xxh64 %016" PRIx64 "\n", r->samples, r->seconds,
-	       r->fingerprint);
+	printf(", %" PRIu64 " sample%s in %.2f sec\nparameters xxh64 %016" PRIx64 "\n", r->samples,
+	       ls_plural(r->samples, "s"), r->seconds, r->fingerprint);
 }
 
 int ls_cmd_eval(int argc, char **argv)

@@ -40,25 +40,20 @@ static const ls_args args = {
 	.at = row_at,
 };
 
-static const char *plural(size_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 static void print_result(const ls_report_result *r)
 {
 	const char *comma = "";
 	if (r->sweeps)
-		printf("%zu sweep%s (%zu of %zu points measured)", r->sweeps, plural(r->sweeps), r->measured,
-		       r->points);
+		printf("%zu sweep%s (%zu of %zu point%s measured)", r->sweeps, ls_plural(r->sweeps, "s"), r->measured,
+		       r->points, ls_plural(r->points, "s"));
 	comma = r->sweeps ? ", " : "";
 	if (r->runs)
-		printf("%s%zu run%s", comma, r->runs, plural(r->runs));
+		printf("%s%zu run%s", comma, r->runs, ls_plural(r->runs, "s"));
 	comma = r->sweeps || r->runs ? ", " : "";
 	if (r->forecasts)
-		printf("%s%zu forecast%s", comma, r->forecasts, plural(r->forecasts));
+		printf("%s%zu forecast%s", comma, r->forecasts, ls_plural(r->forecasts, "s"));
 	if (r->flags)
-		printf("; %zu figure%s marked as too good or in doubt", r->flags, plural(r->flags));
+		printf("; %zu figure%s marked as too good or in doubt", r->flags, ls_plural(r->flags, "s"));
 	printf("\n%s\n", r->path);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <lockstep/launch.h>
+#include <lockstep/names.h>
 
 #include "command.h"
 #include "stop.h"
@@ -42,7 +43,7 @@ static int start_or_stay(const ls_on_hosts_options *o, int64_t *devices)
 	ls_hosts_free(hosts);
 	if (o->servers > 0 && o->servers >= (int64_t)count)
 		return ls_usage_error(o->command, "--servers %d of %zu node%s: nobody would be left to compute",
-				      (int)o->servers, count, count == 1 ? "" : "s");
+				      (int)o->servers, count, ls_plural(count, "s"));
 	return alone_here ? LS_ON_HOSTS_HERE : start(o);
 }
 

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <lockstep/names.h>
+
 #include "table.h"
 
 static int same(const ls_forecast *f, const char *(*of)(const ls_forecast_row *row))
@@ -77,6 +79,7 @@ void ls_forecast_print(const ls_forecast *f, int best, const char *advice, FILE 
 		marked |= has_rivals(f, &f->row[i]);
 	fprintf(to, "%sPredicted, not measured.\n\n", marked ? "* best for so many nodes at this rate. " : "");
 	if (best >= 0 && f->count > 1)
-		fprintf(to, "%" PRId64 " nodes at %s. ", f->row[best].nodes, f->row[best].rate);
+		fprintf(to, "%" PRId64 " node%s at %s. ", f->row[best].nodes,
+			ls_plural((uint64_t)f->row[best].nodes, "s"), f->row[best].rate);
 	fputs(advice, to);
 }

@@ -10,6 +10,7 @@
 #include "base/count.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/info_text.h"
@@ -82,8 +83,8 @@ static void print_labels(const ls_dataset_info *info, const uint64_t *labels, FI
 		none += labels[i] == 0;
 	}
 	if (info->classes > CLASSES_SHOWN)
-		fprintf(to, " 0 to %d: %" PRIu64 " to %" PRIu64 " samples per class, %" PRIu64 " classes without any",
-			info->classes - 1, fewest, most, none);
+		fprintf(to, " 0 to %d: %" PRIu64 " to %" PRIu64 " sample%s per class, %" PRIu64 " class%s without any",
+			info->classes - 1, fewest, most, ls_plural(most, "s"), none, ls_plural(none, "es"));
 }
 
 static void print_split(const ls_dataset *set, const char *title, const summary *s, FILE *to)
@@ -92,11 +93,12 @@ static void print_split(const ls_dataset *set, const char *title, const summary 
 	double count = (double)s->looked * (double)ls_dataset_values(info);
 	double mean = (double)s->sum / count / 255, square = (double)s->squares / count / (255.0 * 255.0);
 	char constants[320];
-	fprintf(to, "%s: %" PRIu64 " samples of %d x %d x %d, %d classes\n", title, info->samples, info->channels,
-		info->height, info->width, info->classes);
+	fprintf(to, "%s: %" PRIu64 " sample%s of %d x %d x %d, %d class%s\n", title, info->samples,
+		ls_plural(info->samples, "s"), info->channels, info->height, info->width, info->classes,
+		ls_plural((uint64_t)info->classes, "es"));
 	fprintf(to, "  normalised with %s\n", ls_normalisation_show(&set->normalisation, constants, sizeof(constants)));
 	if (s->looked < info->samples)
-		fprintf(to, "  of the first %" PRIu64 " samples:\n", s->looked);
+		fprintf(to, "  of the first %" PRIu64 " sample%s:\n", s->looked, ls_plural(s->looked, "s"));
 	fprintf(to, "  mean %.4f, deviation %.4f (of pixels, 0 to 1)\n", mean, sqrt(fmax(square - mean * mean, 0)));
 	print_labels(info, s->labels, to);
 	fprintf(to, "\n  xxh64 images %016" PRIx64 ", labels %016" PRIx64 "\n", s->image_hash, s->label_hash);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/names.h"
 #include "base/status.h"
 #include "data/corpus.h"
 #include "data/dataset.h"
@@ -64,16 +65,18 @@ static int quantile(const summary *s, double share)
 static void print_counts(const ls_corpus_counts *c, FILE *to)
 {
 	double tokens = c->tokens ? (double)c->tokens : 1;
-	fprintf(to, "  %" PRIu64 " sentences, %" PRIu64 " tokens, %.2f bytes a token, [UNK] %.3f %% of the tokens\n",
-		c->sentences, c->tokens, (double)c->bytes / tokens, 100.0 * (double)c->unknown / tokens);
+	fprintf(to,
+		"  %" PRIu64 " sentence%s, %" PRIu64 " token%s, %.2f bytes per token, [UNK] %.3f %% of the tokens\n",
+		c->sentences, ls_plural(c->sentences, "s"), c->tokens, ls_plural(c->tokens, "s"),
+		(double)c->bytes / tokens, 100.0 * (double)c->unknown / tokens);
 }
 
 /* What the whole corpus is, once. */
 static void print_corpus(const ls_corpus *corpus, FILE *to)
 {
 	const ls_corpus_counts *c = &corpus->counts;
-	fprintf(to, "corpus: %" PRIu64 " %s, %" PRIu64 " %s\n", c->files, c->files == 1 ? "file" : "files",
-		c->documents, c->documents == 1 ? "document" : "documents");
+	fprintf(to, "corpus: %" PRIu64 " file%s, %" PRIu64 " document%s\n", c->files, ls_plural(c->files, "s"),
+		c->documents, ls_plural(c->documents, "s"));
 	print_counts(c, to);
 }
 
@@ -81,7 +84,7 @@ static void print_summary(const ls_dataset *set, const summary *s, FILE *to)
 {
 	const ls_dataset_info *info = &set->info;
 	if (s->looked < info->samples)
-		fprintf(to, "  of the first %" PRIu64 " samples:\n", s->looked);
+		fprintf(to, "  of the first %" PRIu64 " sample%s:\n", s->looked, ls_plural(s->looked, "s"));
 	fprintf(to, "  lengths %d to %d: 10 %% up to %d, half up to %d, 90 %% up to %d; mean %.1f\n", quantile(s, 0),
 		quantile(s, 1), quantile(s, 0.1), quantile(s, 0.5), quantile(s, 0.9),
 		(double)s->tokens / (double)s->looked);
@@ -107,8 +110,10 @@ ls_status ls_info_text(const ls_dataset *set, const char *title, FILE *to)
 		ls_corpus_counts counts;
 		if (corpus && strcmp(title, "train") == 0)
 			print_corpus(corpus, to);
-		fprintf(to, "%s: %" PRIu64 " samples of up to %d tokens, %d classes, a vocabulary of %d\n", title,
-			info->samples, info->tokens_max, info->classes, info->vocabulary);
+		fprintf(to, "%s: %" PRIu64 " sample%s of up to %d token%s, %d class%s, a vocabulary of %d\n", title,
+			info->samples, ls_plural(info->samples, "s"), info->tokens_max,
+			ls_plural((uint64_t)info->tokens_max, "s"), info->classes,
+			ls_plural((uint64_t)info->classes, "es"), info->vocabulary);
 		if (ls_sst_counts(set, &counts))
 			print_counts(&counts, to);
 		print_summary(set, &s, to);

@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/idx.h"
@@ -201,9 +202,9 @@ static ls_status pair_describe(const idx_pair *pair, const char *dir, const ls_d
 	const char *name = slash && slash[1] ? slash + 1 : options->name;
 	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
 	if (options->samples > info->samples)
-		ls_log_note("%s has %llu samples to %s; %llu were asked for", pair->image_path,
-			    (unsigned long long)info->samples, options->split == LS_SPLIT_TRAIN ? "train" : "test",
-			    (unsigned long long)options->samples);
+		ls_log_note("%s has %llu sample%s to %s; %llu were asked for", pair->image_path,
+			    (unsigned long long)info->samples, ls_plural(info->samples, "s"),
+			    options->split == LS_SPLIT_TRAIN ? "train" : "test", (unsigned long long)options->samples);
 	if (options->samples && options->samples < info->samples)
 		info->samples = options->samples;
 	if (!fixed_classes && options->classes > 0)

@@ -362,7 +362,7 @@ static ls_status write_advice(const request *r, const ls_forecast_row *row, FILE
 
 	fprintf(to, "Best of these: %s, %s wire", row->placement, row->wire);
 	if (row->servers > 0)
-		fprintf(to, ", %" PRId64 " server%s", row->servers, row->servers > 1 ? "s" : "");
+		fprintf(to, ", %" PRId64 " server%s", row->servers, ls_plural((uint64_t)row->servers, "s"));
 	fprintf(to, ", buckets of %" PRId64 " kB: %.1f samples/s, %.0f %% of ideal. What limits it: %s.\n",
 		row->bucket_bytes / 1024, row->samples_per_s, 100 * row->efficiency, row->bottleneck);
 	for (size_t i = 0; i < LS_COUNT(cases); i++) {

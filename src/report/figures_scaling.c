@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "report/figures.h"
 #include "report/put.h"
 #include "results/published.h"
@@ -175,8 +176,10 @@ static void add_course(const choice *c, ls_plot *plot, const ls_published *first
 			if (row->devices == devices && is_shown(c, row) &&
 			    (same_course(row, first) || leads(row, first)))
 				ls_curve_add(curve, devices, row->speedup,
-					     ls_page_text(c->study->page, "%s: %d nodes, %d devices, %.2fx (seed %03d)",
-							  name, row->nodes, devices, row->speedup, c->seed));
+					     ls_page_text(c->study->page,
+							  "%s: %d node%s, %d device%s, %.2fx (seed %03d)", name,
+							  row->nodes, ls_plural((uint64_t)row->nodes, "s"), devices,
+							  ls_plural((uint64_t)devices, "s"), row->speedup, c->seed));
 		}
 }
 

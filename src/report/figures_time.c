@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "report/figures.h"
 #include "report/put.h"
 
@@ -107,7 +108,7 @@ static void plot_speeds(const ls_study *study, const ls_line *line, const ls_poi
 		if (parts[0] > 0)
 			ls_plot_bar(plot,
 				    ls_page_text(study->page, "%s, %" PRId64 " device%s", node->host, node->devices,
-						 node->devices == 1 ? "" : "s"),
+						 ls_plural((uint64_t)node->devices, "s")),
 				    parts);
 	}
 }

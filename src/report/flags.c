@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/link_rate.h"
+#include "base/names.h"
 #include "report/put.h"
 
 /* Measured figures may be off by so much without meaning anything. */
@@ -29,7 +30,7 @@ static const char *flag_speedup(ls_page *page, const ls_claim *claim)
 	if (!(claim->speedup > TOLERANCE * (double)claim->devices))
 		return NULL;
 	return ls_page_text(page, "a speedup of %.2f on %lld device%s is above ideal; likely %s.", claim->speedup,
-			    (long long)claim->devices, claim->devices == 1 ? "" : "s",
+			    (long long)claim->devices, ls_plural((uint64_t)claim->devices, "s"),
 			    claim->reason ? claim->reason
 					  : "a slow one-device baseline, more cache with more devices, or cores that "
 					    "clock higher or are shared");

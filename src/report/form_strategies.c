@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "report/form.h"
 #include "report/put.h"
 
@@ -166,9 +167,10 @@ static void add_setting(const ls_study *study, const ls_point *first)
 		devices = places[i].any->job.devices > devices ? places[i].any->job.devices : devices;
 		nodes = places[i].any->job.nodes > nodes ? places[i].any->job.nodes : nodes;
 	}
-	ls_page_heading(study->page, 3, "Setting: %s%" PRId64 "x node%s, up to %" PRId64 "x devices%s%s, %s (%s)",
-			nodes > 1 ? "up to " : "", nodes, nodes > 1 ? "s" : "", devices, nodes > 1 ? ", " : "",
-			nodes > 1 ? first->job.rate : "", first->job.model, unit_of(study, first));
+	ls_page_heading(study->page, 3, "Setting: %s%" PRId64 "x node%s, up to %" PRId64 "x device%s%s%s, %s (%s)",
+			nodes > 1 ? "up to " : "", nodes, ls_plural((uint64_t)nodes, "s"), devices,
+			ls_plural((uint64_t)devices, "s"), nodes > 1 ? ", " : "", nodes > 1 ? first->job.rate : "",
+			first->job.model, unit_of(study, first));
 	ls_grid *grid = ls_page_table(study->page, 7, heads);
 	for (size_t i = 0; i < count; i++) {
 		const ls_point *base = ls_study_base(study, places[i].any);
@@ -220,7 +222,8 @@ static void add_scalability(const ls_study *study, const ls_point *const *models
 	size_t columns = list_nodes(study, nodes);
 
 	for (size_t k = 0; k < columns; k++) {
-		heads[2 * k + 1] = ls_page_text(study->page, "Throughput (%" PRId64 " nodes)", nodes[k]);
+		heads[2 * k + 1] = ls_page_text(study->page, "Throughput (%" PRId64 " node%s)", nodes[k],
+						ls_plural((uint64_t)nodes[k], "s"));
 		heads[2 * k + 2] = "Scalability (x)";
 	}
 	if (columns == 0)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/link_rate.h"
+#include "base/names.h"
 #include "report/chapters.h"
 #include "report/figures.h"
 #include "report/flags.h"
@@ -89,9 +90,10 @@ static void add_predicted(ls_page *page, ls_curve *curve, const ls_forecast_row 
 	char rate[LS_NUMBER_TEXT];
 	ls_curve_add(curve, (double)row->devices, row->samples_per_s,
 		     ls_page_text(page,
-				  "%s, predicted: %" PRId64 " nodes, %" PRId64
-				  " devices, %s samples/s, %.0f %% of ideal%s%s",
-				  setting_name(page, row), row->nodes, row->devices,
+				  "%s, predicted: %" PRId64 " node%s, %" PRId64
+				  " device%s, %s samples/s, %.0f %% of ideal%s%s",
+				  setting_name(page, row), row->nodes, ls_plural((uint64_t)row->nodes, "s"),
+				  row->devices, ls_plural((uint64_t)row->devices, "s"),
 				  ls_number_text(rate, row->samples_per_s), 100 * row->efficiency,
 				  row->bottleneck[0] ? ", limited by " : "", row->bottleneck));
 }
@@ -101,9 +103,10 @@ static void add_measured(ls_page *page, ls_curve *curve, const ls_forecast_row *
 	char rate[LS_NUMBER_TEXT];
 	if (point == NULL)
 		return;
-	const char *tip = ls_page_text(page, "%s, %s: %" PRId64 " nodes, %" PRId64 " devices, %s samples/s",
-				       setting_name(page, row), point->job.replay ? "replayed" : "measured", row->nodes,
-				       row->devices, ls_number_text(rate, point->samples_per_s));
+	const char *tip = ls_page_text(
+		page, "%s, %s: %" PRId64 " node%s, %" PRId64 " device%s, %s samples/s", setting_name(page, row),
+		point->job.replay ? "replayed" : "measured", row->nodes, ls_plural((uint64_t)row->nodes, "s"),
+		row->devices, ls_plural((uint64_t)row->devices, "s"), ls_number_text(rate, point->samples_per_s));
 	if (point->job.replay)
 		ls_curve_add_hollow(curve, (double)row->devices, point->samples_per_s, tip);
 	else
@@ -282,7 +285,7 @@ static void add_table(ls_page *page, const ls_sources *sources, const ls_forecas
 	}
 	ls_grid_drop_empty(grid);
 	if (left > 0)
-		ls_page_paragraph(page, "%zu more rows are left out.", left);
+		ls_page_paragraph(page, "%zu more row%s left out.", left, left == 1 ? " is" : "s are");
 }
 
 void ls_chapter_predicted(ls_page *page, const ls_sources *sources)

@@ -62,9 +62,10 @@ static void introduce(ls_page *page, const ls_results *results)
 		if (state != LS_POINT_DONE && counts[state] > 0)
 			rest = ls_page_text(page, "%s, %zu %s", rest, counts[state], words[state]);
 	int is_list = !strcmp(results->sweep, "sweep");
-	ls_page_paragraph(page, "%s%s, begun %s%s: %zu of %zu points%s measured%s.", is_list ? "A sweep" : "Sweep ",
+	ls_page_paragraph(page, "%s%s, begun %s%s: %zu of %zu point%s%s measured%s.", is_list ? "A sweep" : "Sweep ",
 			  is_list ? "" : results->sweep, results->started, results->quick ? ", the quick form" : "",
-			  counts[LS_POINT_DONE], results->point_count, of_model(page, results), rest);
+			  counts[LS_POINT_DONE], results->point_count, ls_plural(results->point_count, "s"),
+			  of_model(page, results), rest);
 	if (results->note[0])
 		ls_page_paragraph(page, "%s", results->note);
 }

@@ -16,6 +16,7 @@
 #include <lockstep/launch.h>
 
 #include "base/files.h"
+#include "base/names.h"
 #include "sweep/command.h"
 #include "sweep/outcome.h"
 
@@ -92,7 +93,8 @@ static ls_status use_hosts(measure *m)
 	ls_hosts_free(named);
 	m->where.hosts = m->place->hosts;
 	if ((int64_t)count < need)
-		return end_as(m, LS_POINT_SKIPPED, "needs %" PRId64 " hosts; --hosts names %zu", need, count);
+		return end_as(m, LS_POINT_SKIPPED, "needs %" PRId64 " host%s; --hosts names %zu", need,
+			      ls_plural((uint64_t)need, "s"), count);
 	return LS_OK;
 }
 

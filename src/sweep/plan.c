@@ -176,9 +176,9 @@ static ls_status choose(const ls_sweep_options *o, ls_sweep_plan *plan, ls_sweep
 	}
 	if (kept == 0)
 		return ls_fail(LS_EINVALID,
-			       "none of the %zu points of %s is what the options ask for; "
+			       "no point of %s (%zu in all) is what the options ask for; "
 			       "'lockstep bench %s --list' shows them",
-			       plan->count, plan->name, o->recipe);
+			       plan->name, plan->count, o->recipe);
 	plan->count = kept;
 	ls_sweep_plan_unite(plan);
 	return LS_OK;

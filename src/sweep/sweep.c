@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "metrics/progress.h"
 #include "sweep/estimate.h"
 #include "sweep/machine.h"
@@ -335,8 +336,8 @@ static ls_status estimate(sweep *s)
 	LS_TRY(ls_estimate(&s->place, &s->results, s->estimate));
 	fill_gaps(s);
 	if (pending(s) > 0 && s->estimated)
-		ls_log_note("estimated time: %s (h:mm:ss or m:ss) for %zu points, from one step of each model",
-			    clock_text(text, pending_estimate(s)), pending(s));
+		ls_log_note("estimated time: %s (h:mm:ss or m:ss) for %zu point%s, from one step of each model",
+			    clock_text(text, pending_estimate(s)), pending(s), ls_plural(pending(s), "s"));
 	return LS_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/isa.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "exchange/collect.h"
 #include "exchange/meeting.h"
 #include "train/bench_inside.h"
@@ -37,7 +38,7 @@ static ls_status check_counts(const ls_bench_options *o)
 		return ls_fail(LS_EINVALID, "bench: steps and repeat must be at least 1, warmup at least 0");
 	if (__builtin_mul_overflow(o->steps, o->repeat, &steps) ||
 	    __builtin_mul_overflow(steps, o->job.batch, &samples) || steps > INT64_MAX / (int64_t)sizeof(double))
-		return ls_fail(LS_EINVALID, "bench: %lld repeats of %lld steps of %lld samples are too many",
+		return ls_fail(LS_EINVALID, "bench: --repeat %lld of --steps %lld of --batch %lld samples is too much",
 			       (long long)o->repeat, (long long)o->steps, (long long)o->job.batch);
 	return LS_OK;
 }

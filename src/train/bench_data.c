@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/names.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "train/model.h"
@@ -151,8 +152,9 @@ static ls_status fill_text(ls_bench_data *d, const ls_train_options *job, int de
 	uint64_t samples = ls_dataset_describe(d->set)->samples;
 
 	if (samples < (uint64_t)job->leaf)
-		return ls_fail(LS_EINVALID, "dataset %s has %llu samples, fewer than a leaf of %lld",
-			       ls_dataset_describe(d->set)->name, (unsigned long long)samples, (long long)job->leaf);
+		return ls_fail(LS_EINVALID, "dataset %s has %llu sample%s, fewer than a micro-batch of %lld",
+			       ls_dataset_describe(d->set)->name, (unsigned long long)samples, ls_plural(samples, "s"),
+			       (long long)job->leaf);
 	d->devices = devices;
 	d->loaders = calloc((size_t)devices, sizeof(*d->loaders));
 	d->tokens = calloc(3 * (size_t)devices, sizeof(*d->tokens));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/names.h"
 #include "exchange/collect.h"
 #include "metrics/progress.h"
 
@@ -53,8 +54,8 @@ static ls_status text_fits(const ls_graph *graph, const ls_dataset_info *info)
 		return ls_fail(LS_EMISMATCH, "the model knows %d tokens, the vocabulary of dataset %s has %d",
 			       ls_graph_vocabulary(graph), info->name, info->vocabulary);
 	if (classes < info->classes)
-		return ls_fail(LS_EMISMATCH, "the model tells %d classes apart, dataset %s has %d", classes, info->name,
-			       info->classes);
+		return ls_fail(LS_EMISMATCH, "the model has %d class%s, dataset %s has %d", classes,
+			       ls_plural((uint64_t)classes, "es"), info->name, info->classes);
 	return LS_OK;
 }
 
@@ -73,8 +74,8 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 			       in->channels, in->height, in->width, info->name, info->channels, info->height,
 			       info->width);
 	if (out->channels < info->classes)
-		return ls_fail(LS_EMISMATCH, "the model tells %d classes apart, dataset %s has %d", out->channels,
-			       info->name, info->classes);
+		return ls_fail(LS_EMISMATCH, "the model has %d class%s, dataset %s has %d", out->channels,
+			       ls_plural((uint64_t)out->channels, "es"), info->name, info->classes);
 	return LS_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/isa.h"
+#include "base/names.h"
 #include "data/dataset.h"
 #include "exchange/collect.h"
 #include "train/sample_hash.h"
@@ -120,8 +121,9 @@ static ls_status compare_data(const char *what, uint64_t samples_a, uint64_t sam
 			      uint64_t hash_b, char name[2][160])
 {
 	if (samples_a != samples_b)
-		return ls_fail(LS_EMISMATCH, "the %s set of %s has %llu samples, that of %s %llu", what, name[0],
-			       (unsigned long long)samples_a, name[1], (unsigned long long)samples_b);
+		return ls_fail(LS_EMISMATCH, "the %s set of %s has %llu sample%s, that of %s %llu", what, name[0],
+			       (unsigned long long)samples_a, ls_plural(samples_a, "s"), name[1],
+			       (unsigned long long)samples_b);
 	if (hash_a != hash_b)
 		return ls_fail(LS_EMISMATCH, "the %s sets of %s and %s have other samples (%016llx and %016llx)", what,
 			       name[0], name[1], (unsigned long long)hash_a, (unsigned long long)hash_b);

@@ -83,7 +83,8 @@ static ls_status parse_share(const char *text, ls_share *way, double *weight, in
 		count++;
 	}
 	if (weight != NULL && count != workers)
-		return ls_fail(LS_EINVALID, "--share %s has %d numbers for %d workers", text, count, workers);
+		return ls_fail(LS_EINVALID, "--share %s has %d number%s for %d worker%s", text, count,
+			       ls_plural((uint64_t)count, "s"), workers, ls_plural((uint64_t)workers, "s"));
 	return LS_OK;
 }
 
@@ -149,7 +150,7 @@ static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
 		return ls_fail(LS_EINVALID,
 			       "--servers %d of %d node%s: nobody would be left to compute; start more nodes or use "
 			       "--placement allreduce",
-			       l->servers, l->nodes, l->nodes == 1 ? "" : "s");
+			       l->servers, l->nodes, ls_plural((uint64_t)l->nodes, "s"));
 	return LS_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "base/names.h"
 #include "base/thread.h"
 #include "kernels/gemm.h"
 
@@ -95,15 +96,16 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 	fprintf(to,
 		"memory plan: micro-batch of %lld sample%s, %lld micro-batch%s per step, %d device%s, %d thread%s "
 		"each\n",
-		(long long)t->leaf, t->leaf == 1 ? "" : "s", (long long)t->leaves, t->leaves == 1 ? "" : "es",
-		t->devices, t->devices == 1 ? "" : "s", t->threads, t->threads == 1 ? "" : "s");
+		(long long)t->leaf, ls_plural((uint64_t)t->leaf, "s"), (long long)t->leaves,
+		ls_plural((uint64_t)t->leaves, "es"), t->devices, ls_plural((uint64_t)t->devices, "s"), t->threads,
+		ls_plural((uint64_t)t->threads, "s"));
 	print_part(to, "program and data", p->resident, "   (in memory already)");
 	print_part(to, "parameters and statistics", p->bytes.params, "");
 	snprintf(note, sizeof(note), "   (the gradient has %.2f MB)", (double)t->graph->params.live * 4e-6);
 	print_part(to, "gradient sums", p->bytes.gradients, note);
 	snprintf(note, sizeof(note), "   (%s)", t->optimizer);
 	print_part(to, "optimizer state", p->bytes.state, note);
-	snprintf(note, sizeof(note), "   (%d device%s)", t->devices, t->devices == 1 ? "" : "s");
+	snprintf(note, sizeof(note), "   (%d device%s)", t->devices, ls_plural((uint64_t)t->devices, "s"));
 	print_part(to, "activations", p->bytes.workspace, note);
 	if (t->devices > 0 && t->make_work == NULL)
 		LS_TRY(ls_exec_print_plan(t->graph, t->leaf, t->threads, to));
@@ -111,7 +113,7 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 	print_part(to, "evaluation", p->evaluation, "");
 	print_part(to, "checkpoint", p->checkpoint, "");
 	print_part(to, "timeline", p->timeline, "");
-	snprintf(note, sizeof(note), "   (%d threads)", p->thread_count);
+	snprintf(note, sizeof(note), "   (%d thread%s)", p->thread_count, ls_plural((uint64_t)p->thread_count, "s"));
 	print_part(to, "threads", p->threads, note);
 	print_part(to, "total", ls_memory_plan_total(p), "");
 	print_part(to, "at most", p->more > 0 ? ls_memory_plan_total(p) + p->more : 0,
@@ -197,11 +199,11 @@ static ls_status refuse(const ls_memory_plan *p, const need *n, const ls_memory_
 
 	advise(p, advice, text, sizeof(text));
 	return ls_fail(LS_EMEMORY,
-		       "micro-batches of %lld samples on %d device%s need %.*f %cB%s but only %.*f %cB are available "
+		       "micro-batches of %lld sample%s on %d device%s need %.*f %cB%s but only %.*f %cB are available "
 		       "(%s); %s (train --plan-memory prints the parts)",
-		       (long long)p->trainer.leaf, p->trainer.devices, p->trainer.devices == 1 ? "" : "s",
-		       small ? 0 : 2, (double)n->bytes / unit, small ? 'M' : 'G', n->kind, small ? 0 : 2,
-		       (double)n->allowed / unit, small ? 'M' : 'G',
+		       (long long)p->trainer.leaf, ls_plural((uint64_t)p->trainer.leaf, "s"), p->trainer.devices,
+		       ls_plural((uint64_t)p->trainer.devices, "s"), small ? 0 : 2, (double)n->bytes / unit,
+		       small ? 'M' : 'G', n->kind, small ? 0 : 2, (double)n->allowed / unit, small ? 'M' : 'G',
 		       ls_memory_limit_name(&n->limit, name, sizeof(name)), text);
 }
 

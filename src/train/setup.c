@@ -9,6 +9,7 @@
 #include "base/isa.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/names.h"
 #include "ckpt/checkpoint.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
@@ -45,9 +46,9 @@ static ls_status look_around(ls_setup *s, ls_courier *courier)
 	LS_TRY(ls_layout_init(&s->layout, s->options, courier));
 	int cores = ls_pin_cores(), threads = s->layout.devices * s->layout.threads;
 	if (threads > cores)
-		ls_log_warning("%d devices of %d thread%s are more than the %d core%s of this machine: they take turns",
-			       s->layout.devices, s->layout.threads, s->layout.threads == 1 ? "" : "s", cores,
-			       cores == 1 ? "" : "s");
+		ls_log_warning("%d threads on %d core%s: oversubscribed, expect slow training; give fewer --devices or "
+			       "--threads",
+			       threads, cores, ls_plural((uint64_t)cores, "s"));
 	return LS_OK;
 }
 
@@ -120,8 +121,8 @@ static ls_status count_steps(ls_setup *s)
 	s->steps_per_epoch = ls_loader_steps(samples, s->batches.global);
 	s->total_steps = (uint64_t)o->steps;
 	if (o->steps == 0 && __builtin_mul_overflow(s->steps_per_epoch, (uint64_t)o->epochs, &s->total_steps))
-		return ls_fail(LS_EINVALID, "--epochs %lld of %llu steps are too many steps", (long long)o->epochs,
-			       (unsigned long long)s->steps_per_epoch);
+		return ls_fail(LS_EINVALID, "--epochs %lld of %llu step%s each are too many", (long long)o->epochs,
+			       (unsigned long long)s->steps_per_epoch, ls_plural(s->steps_per_epoch, "s"));
 	return LS_OK;
 }
 
@@ -133,16 +134,16 @@ static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batch
 	int64_t step = samples < global ? samples : global, size = step < batches->leaf ? step : batches->leaf;
 	char where[128], advice[128];
 
-	snprintf(where, sizeof(where), "a micro-batch of this run (%lld samples, batch %lld)", (long long)samples,
-		 (long long)global);
+	snprintf(where, sizeof(where), "a micro-batch of this run (%lld sample%s, batch %lld)", (long long)samples,
+		 ls_plural((uint64_t)samples, "s"), (long long)global);
 	LS_TRY(ls_train_check_norms(s->graph, size, where, "give a larger --batch or --leaf"));
-	snprintf(where, sizeof(where), "the last micro-batch of a step (%lld samples, %lld per micro-batch)",
-		 (long long)step, (long long)size);
+	snprintf(where, sizeof(where), "the last micro-batch of a step (%lld sample%s, %lld per micro-batch)",
+		 (long long)step, ls_plural((uint64_t)step, "s"), (long long)size);
 	if (samples >= global)
 		LS_TRY(ls_train_check_norms(s->graph, global % size, where,
 					    "give a --leaf that divides the global batch"));
-	snprintf(where, sizeof(where), "the last micro-batch of an epoch (%lld samples, %lld per micro-batch)",
-		 (long long)samples, (long long)size);
+	snprintf(where, sizeof(where), "the last micro-batch of an epoch (%lld sample%s, %lld per micro-batch)",
+		 (long long)samples, ls_plural((uint64_t)samples, "s"), (long long)size);
 	snprintf(advice, sizeof(advice), "use --samples %lld or another --batch", (long long)samples - 1);
 	return s->options->steps == 0 || (uint64_t)s->options->steps >= ls_loader_steps((uint64_t)samples, global)
 		       ? ls_train_check_norms(s->graph, samples % global % size, where, advice)

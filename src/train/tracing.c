@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "exchange/collect.h"
 #include "metrics/trace.h"
 
@@ -284,7 +285,7 @@ static ls_status write_file(const ls_tracing *t, void **packs, const size_t *siz
 	free(all);
 	if (status == LS_OK)
 		ls_log_note("timeline of %llu step%s in %s%s", (unsigned long long)t->recorded,
-			    t->recorded == 1 ? "" : "s", path,
+			    ls_plural(t->recorded, "s"), path,
 			    ls_trace_dropped(t->trace) > 0 ? "; there were too many spans, the oldest are left out"
 							   : "");
 	return status;

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "exchange/collect.h"
 #include "exchange/meeting.h"
 #include "train/audit.h"
@@ -540,7 +541,7 @@ static ls_status report(loop *l, ls_train_result *result)
 				       what_is_kept(l));
 		if (l->setup.evaluator == NULL || is_tested(l))
 			return LS_OK;
-		return ls_fail(LS_EINTERRUPTED, "stopped before the last evaluation was done; all %llu steps are",
+		return ls_fail(LS_EINTERRUPTED, "stopped after the last step, %llu, before its evaluation was done",
 			       (unsigned long long)l->position.step);
 	}
 	return ls_fail(LS_EINTERRUPTED, "stopped after step %llu of %llu%s%s%s", (unsigned long long)l->position.step,
@@ -558,7 +559,8 @@ static ls_status run(loop *l, ls_train_result *result)
 	l->together = 0;
 	l->saved_step = l->position.step;
 	if (ls_setup_is_first(&l->setup) && l->setup.options->resume && l->position.step >= l->setup.total_steps)
-		ls_log_note("the run is complete: %llu steps done", (unsigned long long)l->position.step);
+		ls_log_note("the run is complete: %llu step%s done", (unsigned long long)l->position.step,
+			    ls_plural(l->position.step, "s"));
 	if (l->position.step < l->setup.total_steps)
 		ls_summary(&l->setup, l->position.step);
 	ls_trainer_start_at(l->setup.trainer, l->position.step, l->position.batches_tracked);

@@ -117,7 +117,7 @@ pretrained=$(echo runs/bert-whole/ckpt/step-*12)/model.safetensors
 run text_train --steps 3 "${tune[@]}" --init runs/bert-whole --run runs/tuned
 is "a classifier starts from a pretrained run" "$status" 0
 tuned=$(fingerprint "$out")
-is "its head starts afresh, which one line says" "$(grep -c "has no classifier.\*: this head starts afresh" <<<"$err")" 1
+is "its head is newly initialised, which one line says" "$(grep -c "has no classifier.\*: this head is newly initialised" <<<"$err")" 1
 is "the old heads are not used, which another says" "$(grep -c "cls.\* of .*not used" <<<"$err")" 1
 run text_train --steps 3 "${tune[@]}" --init "$pretrained" --devices 2
 is "from its file to the same bits" "$(fingerprint "$out")" "$tuned"
@@ -153,9 +153,9 @@ run text_train --steps 3 "${tune[@]}"
 ok "they are others than without it" test "$(fingerprint "$out")" != "$tuned"
 run text_train --steps 3 "${tune[@]}" --init runs/tuned
 is "a classifier goes on from a classifier" "$status" 0
-unlike "with its head" "$err" "afresh"
+unlike "with its head" "$err" "newly initialised"
 run text_train --steps 2 "${pretrain[@]}" --init runs/bert-whole
-is "pretraining goes on from pretraining" "$status$(grep -c afresh <<<"$err")" 00
+is "pretraining goes on from pretraining" "$status$(grep -c "newly initialised" <<<"$err")" 00
 fails_with "the head of another task is not evaluated" 1 "'classifier.weight' \(5, 128\) is missing" \
 	"$LOCKSTEP" eval runs/bert-whole --data babble
 fails_with "a body of another size" 1 "word_embeddings.weight' has shape \(4061, 128\), the model needs \(4061, 256\)" \

@@ -144,12 +144,12 @@ SHIFT=6 idx digits beyond 50 2,3,4
 fails_with "labels beyond the run's classes" 1 "t10k-labels-idx1-ubyte: label 10 at index [0-9]+, expected 0\.\.9: there are 10 classes" \
 	"$LOCKSTEP" eval runs/a --data beyond
 
-# Weights for another number of classes: the layer of classes starts afresh, and this is said.
+# Weights for another number of classes: the layer of classes is newly initialised, and this is said.
 BOTH=1 idx digits five 100 0,1,2,3,4
 train_five() { "$LOCKSTEP" train --model mlp --data five --devices 1 --batch 20 --steps 2 "$@"; }
 run train_five --init runs/a --run runs/five
 is "ten classes to five" "$status" 0
-like "is said" "$err" "has 10 classes, this model 5: its layer fc3 is not used, a new one starts afresh"
+like "is said" "$err" "has 10 classes, this model 5: its layer fc3 is not used, the model's own is newly initialised"
 ok "the run has five" python3 -c 'import json, struct, sys
 data = open("runs/five/ckpt/step-000000002/model.safetensors", "rb").read()
 header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
@@ -158,6 +158,6 @@ run "$LOCKSTEP" eval runs/five
 is "and is evaluated" "$status$err" 0
 fails_with "on ten digits it is refused" 1 "expected 0\.\.4: there are 5 classes" "$LOCKSTEP" eval runs/five --data digits
 run train_five --init runs/five
-unlike "the same number is taken whole" "$err" "afresh"
+unlike "the same number is taken whole" "$err" "newly initialised"
 
 test_end

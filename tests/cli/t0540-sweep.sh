@@ -101,7 +101,7 @@ for recipe in $(awk '{ print $1 }' <<<"$out"); do
 done
 fails_with "a recipe misspelt" 2 "unknown recipe 'rcc-mnits'; did you mean 'rcc-mnist'" "$LOCKSTEP" bench rcc-mnits
 fails_with "a file that is not there" 1 "none.json" "$LOCKSTEP" bench ./none.json
-fails_with "a choice that leaves nothing" 2 "none of the 17 points" "$LOCKSTEP" bench oneflow-bert --batch 7
+fails_with "a choice that leaves nothing" 2 "no point of .*17 in all" "$LOCKSTEP" bench oneflow-bert --batch 7
 
 head='"format": "lockstep recipe", "version": 1, "title": "t", "table": "throughput"'
 echo "{ $head, \"points\": [{\"model\": \"mlp\", \"bach\": 3}] }" >bad.json
@@ -251,7 +251,7 @@ kill -INT $pid
 wait $pid
 code=$?
 is "SIGINT exits with 130" $code 130
-like "and says how to go on" "$(cat second.err)" 'stopped with [0-9]+ of 4 points done; the same command goes on'
+like "and says how to go on" "$(cat second.err)" 'stopped with [0-9]+ of 4 points done; run the same command to continue'
 ok "nothing is left running" wait_for 20 nobody_left
 run "$LOCKSTEP" bench "${slow[@]}"
 is "then all are measured" "$status/$(done_points)" 0/4

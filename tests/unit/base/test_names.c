@@ -59,6 +59,14 @@ static void unknown_names_list_the_known(void **state)
 	assert_null(strstr(ls_last_error(), "did you mean"));
 }
 
+static void one_is_no_plural(void **state)
+{
+	(void)state;
+	assert_string_equal(ls_plural(0, "s"), "s");
+	assert_string_equal(ls_plural(1, "s"), "");
+	assert_string_equal(ls_plural(2, "es"), "es");
+}
+
 static void whole_numbers(void **state)
 {
 	(void)state;
@@ -156,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slips_are_recognised),
 		cmocka_unit_test(unknown_names_list_the_known),
+		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(whole_numbers),
 		cmocka_unit_test(real_numbers),
 		cmocka_unit_test(counts),

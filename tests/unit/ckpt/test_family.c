@@ -106,7 +106,7 @@ static void fine_tuning(void **state)
 	char *notes;
 	make_model(&m, 1);
 	assert_int_equal(load(*state, &m, pretrained, "0000000000000abc", other_task, &notes), LS_OK);
-	assert_mentions_in(notes, "has no classifier.*: this head starts afresh\n");
+	assert_mentions_in(notes, "has no classifier.*: this head is newly initialised\n");
 	assert_mentions_in(notes, "cls.* of ");
 	assert_mentions_in(notes, "is the head of another task: not used\n");
 	for (size_t i = 0; i < 3; i++)
@@ -288,7 +288,7 @@ static void another_number_of_classes(void **state)
 	assert_true(first_of(&m, 0) == -1);
 	assert_int_equal(load(*state, &m, three, NULL, how, &notes), LS_OK);
 	assert_mentions_in(notes, "has 3 classes, this model 2: its ");
-	assert_mentions_in(notes, "layer fc is not used, a new one starts afresh\n");
+	assert_mentions_in(notes, "layer fc is not used, the model's own is newly initialised\n");
 	assert_true(first_of(&m, 0) == 1 && first_of(&m, 1) == -1 && first_of(&m, 2) == -1);
 	free(notes);
 	free(m.params);
