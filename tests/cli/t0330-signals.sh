@@ -43,6 +43,30 @@ for pair in INT:130 TERM:143 HUP:129; do
 	resumes_exactly "stopped by SIG$signal" "run$signal"
 done
 
+# timeout(1) signals its child and then its group: the first may have been handled when the second comes.
+signalled_twice() { # NAME OPTIONS...: steps long enough for both signals to come within one
+	local name=$1
+	shift
+	heeding --model resnet18 --data glyphs --samples 2000 --test-samples 10 --global-batch 256 --leaf 32 --schedule constant \
+		--steps 1000 --eval-every 0 --log-every 1 --run "$name" "$@" >"$name.out" 2>"$name.err" &
+	pid=$!
+	ok "$name: a run starts" wait_for 90 grep -q '^Step1:' "$name.out"
+	kill -TERM "$pid"
+	sleep 0.1
+	kill -TERM "$pid"
+	wait "$pid"
+	is "$name: two signals in quick succession give status 143" "$?" 143
+	like "$name: and stop it gently" "$(cat "$name.err")" 'stopped after step [0-9]+ of 1000'
+	ok "$name: with a checkpoint" has_checkpoint "$name"
+}
+signalled_twice alone --devices 1
+run "$LOCKSTEP" train --hosts localhost:1,localhost:1 --model mlp --data glyphs --samples 64 --test-samples 10 --steps 1
+if [ "$status" = 0 ]; then
+	signalled_twice launched --hosts localhost:1,localhost:1
+else
+	skip "two signals to a launcher" "there is no mpirun, or this build has no MPI"
+fi
+
 ok "a run to be killed starts" start killed --ckpt-every 1
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
@@ -58,6 +82,9 @@ ok "a run of long steps begins" wait_for 60 grep -q ' devices* x ' slow.out
 kill -INT "$pid"
 ok "the first signal is heard" wait_for 20 grep -q "again to stop at once" slow.err
 steps=$(grep -c '^Step' slow.out)
+kill -INT "$pid"
+sleep 0.6
+ok "a signal right after it is the same request" kill -0 "$pid"
 kill -INT "$pid"
 ok "the second signal ends it" wait_for 30 is_over "$pid"
 wait "$pid"
