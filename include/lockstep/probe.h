@@ -64,6 +64,7 @@ typedef struct ls_probe_node {
 	char version[32], kernels[32], isa[32]; /* of this library; "xsmm"; "avx512" */
 	char mpi[96];                           /* the MPI library, "" in a build without */
 	int cores;                              /* this node may use */
+	int devices;                            /* of this node: as asked for, else one per core */
 	double gflop_per_s_core, gflop_per_s;   /* of the 64x64 product: of one core alone, of all together */
 	ls_probe_memory memory_core, memory;
 	double unsteady; /* 0.2: repeats of one of these differ by 20 %, however often it was tried; 0: they are steady

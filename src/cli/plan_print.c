@@ -46,13 +46,23 @@ static int has_rivals(const ls_forecast *f, const ls_forecast_row *row)
 	return rows > 1;
 }
 
+/* "4 x 2", or "4 x 1.75" where workers have different numbers of devices. */
+static void add_size(ls_table *table, const ls_forecast_row *row)
+{
+	int64_t workers = row->nodes - row->servers > 0 ? row->nodes - row->servers : 1;
+
+	if (row->devices % workers == 0)
+		ls_table_add(table, "%" PRId64 " x %" PRId64, row->nodes, row->devices / workers);
+	else
+		ls_table_add(table, "%" PRId64 " x %.2f", row->nodes, (double)row->devices / (double)workers);
+}
+
 static void add_row(ls_table *table, const ls_forecast *f, size_t i)
 {
 	const ls_forecast_row *row = &f->row[i];
 	int best = has_rivals(f, row) && ls_forecast_best(f, row->nodes, row->rate) == (int)i;
 
-	ls_table_add(table, "%" PRId64 " x %" PRId64, row->nodes,
-		     row->devices / (row->nodes - row->servers > 0 ? row->nodes - row->servers : 1));
+	add_size(table, row);
 	ls_table_add(table, "%s", row->nodes > 1 ? row->rate : "-");
 	add_setting(table, f, row);
 	ls_table_add(table, "%.1f", row->step_ms);

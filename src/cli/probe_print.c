@@ -31,18 +31,19 @@ static void add_bandwidth(ls_table *table, const ls_probe_result *result, int no
 /* What the figures of a node have against them. */
 static void print_doubts(const ls_probe_node *node, FILE *to)
 {
+	int alone = node->cores == 1; /* measured twice, with nothing to compare */
 	double part = node->gflop_per_s / (node->cores * node->gflop_per_s_core);
 	if (node->unsteady > 0)
 		fprintf(to,
 			"\n%s is unsteady: %.0f %% between repeats; is the machine busy? Measure again when it is "
 			"not.\n",
 			node->host, 100 * node->unsteady);
-	if (part < 0.75)
+	if (!alone && part < 0.75)
 		fprintf(to,
 			"\n%s: its %d cores together do %.0f %% of %d times one core; other programs use them, or they "
 			"share a clock\nor arithmetic units.\n",
 			node->host, node->cores, 100 * part, node->cores);
-	if (part > 1.25)
+	if (!alone && part > 1.25)
 		fprintf(to,
 			"\n%s: its %d cores together do %.0f %% of %d times one core: that one was disturbed. "
 			"Measure again.\n",
@@ -230,14 +231,15 @@ static json_t *text_to_json(const char *text)
 
 static json_t *node_to_json(const ls_probe_node *node, int is_first)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:o, s:o, s:I, s:o, s:o}", "host",
-			 text_to_json(node->host), "cpu", text_to_json(node->cpu), "system", text_to_json(node->system),
-			 "version", text_to_json(node->version), "kernels", text_to_json(node->kernels), "isa",
-			 text_to_json(node->isa), "mpi", text_to_json(node->mpi), "cores", node->cores,
-			 "gflop_per_s_core", node->gflop_per_s_core, "gflop_per_s", node->gflop_per_s, "unsteady",
-			 node->unsteady, "memory_core", memory_to_json(&node->memory_core), "memory",
-			 memory_to_json(&node->memory), "memory_bytes", (json_int_t)node->memory_bytes, "inside",
-			 inside_to_json(node), "link", is_first ? json_null() : link_to_json(&node->link));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:f, s:f, s:f, s:o, s:o, s:I, s:o, s:o}",
+			 "host", text_to_json(node->host), "cpu", text_to_json(node->cpu), "system",
+			 text_to_json(node->system), "version", text_to_json(node->version), "kernels",
+			 text_to_json(node->kernels), "isa", text_to_json(node->isa), "mpi", text_to_json(node->mpi),
+			 "cores", node->cores, "devices", node->devices, "gflop_per_s_core", node->gflop_per_s_core,
+			 "gflop_per_s", node->gflop_per_s, "unsteady", node->unsteady, "memory_core",
+			 memory_to_json(&node->memory_core), "memory", memory_to_json(&node->memory), "memory_bytes",
+			 (json_int_t)node->memory_bytes, "inside", inside_to_json(node), "link",
+			 is_first ? json_null() : link_to_json(&node->link));
 }
 
 static json_t *between_to_json(const ls_probe_between *b)

@@ -198,7 +198,7 @@ static ls_status read_described(ls_cluster *c, const json_t *root, const char *l
 /* What a probe has measured of a node and its link, as we need it. */
 typedef struct probed {
 	char host[LS_CLUSTER_NAME];
-	int64_t cores;
+	int64_t cores, devices;
 	double gflop_per_s_core;
 	double to_gbit_per_s, from_gbit_per_s, both_gbit_per_s, round_trip_us;
 	double copy_gb_per_s;
@@ -208,6 +208,7 @@ typedef struct probed {
 static const ls_field probed_fields[] = {
 	LS_FIELD_TEXT_OF(OF, host),
 	LS_FIELD_WHOLE_OF(OF, cores, 1, 1e6),
+	LS_FIELD_WHOLE_IF_OF(OF, devices, 1, 100000), /* older probes have none */
 	LS_FIELD_REAL_OF(OF, gflop_per_s_core, 1e-9, 1e9),
 };
 static const ls_field link_fields[] = {
@@ -244,6 +245,7 @@ static void kind_from(ls_machine_kind *kind, const probed *node, const probed *f
 	*kind = ls_machine_kind_default();
 	snprintf(kind->name, sizeof(kind->name), "%s", node->host);
 	kind->cores = node->cores;
+	kind->devices = node->devices;
 	kind->speed = node->gflop_per_s_core / first->gflop_per_s_core;
 	kind->probed = 1;
 	if (node->to_gbit_per_s <= 0)
@@ -299,7 +301,7 @@ static ls_status read_probe(ls_cluster *c, const json_t *root, const char *label
 	LS_TRY(make_kinds(c, count));
 	for (size_t i = 0; i < count; i++) {
 		ls_json_place at = ls_json_element(&top, "nodes", i);
-		probed node = { 0 };
+		probed node = { .devices = 1 };
 		LS_TRY(read_probed(&at, json_array_get(list, i), i == 0, &node));
 		if (i == 0)
 			first = node;

@@ -94,6 +94,7 @@ static void describe(probe *p)
 	snprintf(n->kernels, sizeof(n->kernels), "%s", ls_gemm_backend());
 	snprintf(n->isa, sizeof(n->isa), "%s", ls_isa_name(ls_isa_get()));
 	ls_mpi_version(n->mpi, sizeof(n->mpi));
+	n->devices = p->devices_of[p->node];
 }
 
 static ls_status measure_speed(probe *p)

@@ -21,6 +21,7 @@ ok "it is told what ran" json probe.json 'all(o["nodes"][0][k] for k in ["host",
 is "of this version" "$(python3 -c 'import json; print("lockstep", json.load(open("probe.json"))["nodes"][0]["version"])')" \
 	"$("$LOCKSTEP" --version)"
 ok "no more cores than there are" json probe.json "1 <= o['nodes'][0]['cores'] <= $(nproc --all)"
+ok "as many devices as cores, where no number is asked for" json probe.json 'o["nodes"][0]["devices"] == o["nodes"][0]["cores"]'
 ok "GB/s are one gradient over the time" json probe.json \
 	'all(abs(x["gb_per_s"] * x["seconds"] * 1e9 / o["bytes"] - 1) < 1e-6 for x in o["nodes"][0]["inside"])'
 ok "a node alone has no link" json probe.json 'o["nodes"][0]["link"] is None'
@@ -28,6 +29,8 @@ ok "a node alone has no link" json probe.json 'o["nodes"][0]["link"] is None'
 one_core=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
 run taskset -c "$one_core" "$LOCKSTEP" probe --quick --json
 ok "on one core it counts one" json .out 'o["nodes"][0]["cores"] == 1 and o["nodes"][0]["inside"] == []'
+run taskset -c "$one_core" "$LOCKSTEP" probe --quick
+unlike "where there is nothing to compare it with" "$out" 'cores together'
 run "$LOCKSTEP" probe --quick --devices 3 --bytes 100004 --bucket-bytes 8192 --repeat 2 --json
 ok "what is asked for is measured" json .out \
 	'(o["bytes"], o["repeat"], [x["devices"] for x in o["nodes"][0]["inside"]]) == (100004, 2, [3])'
@@ -80,6 +83,9 @@ is "two nodes" "$status" 0
 [ "$status" = 0 ] || test_note "$err"
 cp .out nodes.json
 ok "one object of both" json nodes.json 'len(o["nodes"]) == 2 and all(n["gflop_per_s"] > 0 for n in o["nodes"])'
+ok "with the devices that were asked for" json nodes.json '[n["devices"] for n in o["nodes"]] == [1, 1]'
+run "$LOCKSTEP" probe --quick --hosts localhost:3,localhost:2 --bytes 400000 --json
+ok "or that --hosts gives each" json .out '[n["devices"] for n in o["nodes"]] == [3, 2]'
 ok "their link is positive" json nodes.json "all(map($positive, o['nodes'][1]['link'].values()))"
 ok "ways to exchange" json nodes.json \
 	'[(b["placement"], b["wire"]) for b in o["between"]] == [("allreduce", "fp32"), ("allreduce", "bf16")]'

@@ -29,6 +29,8 @@ start=$(date +%s)
 plan cnn.json --nodes 10000 --devices 8 --rate 10gbit --spread 0.05 --mtbf 50000
 is "ten thousand nodes" "$status" 0
 ok "in less than a minute" test $(($(date +%s) - start)) -lt 50
+like "servers' links limit servers" "$out" "10000 x 8 .* ps .*servers' links"
+unlike "who else would own them" "$out" " ps .*owners' links"
 like "with their failures" "$out" 'With failures: [0-9.]+ % of the time is kept, with a checkpoint every [0-9]+ s'
 
 cat >mixed.json <<'TEXT'
@@ -53,6 +55,14 @@ run timeout 60 "$LOCKSTEP" probe --quick --json
 printf '%s' "$out" >probe.json
 plan cnn.json --cluster probe.json
 is "what a probe printed is a cluster" "$status" 0
+run timeout 60 "$LOCKSTEP" probe --quick --devices 3 --json
+printf '%s' "$out" >three.json
+plan cnn.json --cluster three.json --json
+is "with the devices that it was given" "$(field 0 nodes) $(field 0 devices)" "1 3"
+plan cnn.json --cluster three.json --devices 2 --json
+is "unless others are asked for" "$(field 0 devices)" 2
+plan cnn.json --cluster mixed.json --placement allreduce
+like "a mean where they differ" "$out" '^4 x 1\.75 '
 python3 - <<'PYTHON'
 import copy, json
 o = json.load(open("probe.json"))

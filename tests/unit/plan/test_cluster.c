@@ -90,6 +90,21 @@ static void test_probed(void **state)
 	ls_cluster_release(&c);
 }
 
+/* A node's devices are those of the probe; files of older probes do not say, and one computes. */
+static void test_probed_devices(void **state)
+{
+	ls_cluster c;
+
+	(void)state;
+	assert_int_equal(parse(&c, "{\"between\": [], \"nodes\": [{\"devices\": 4, \"host\": \"a\", \"cores\": 4, "
+				   "\"gflop_per_s_core\": 9.0, \"memory_core\": {\"copy_gb_per_s\": 12.5}}, " PROBED(
+					   "b", "50.0", LINK("0.9", "0.8")) "]}"),
+			 LS_OK);
+	assert_int_equal(c.kind[0].devices, 4);
+	assert_int_equal(c.kind[1].devices, 1);
+	ls_cluster_release(&c);
+}
+
 static void test_resize(void **state)
 {
 	ls_cluster c, d;
@@ -128,7 +143,7 @@ static void test_rates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_described), cmocka_unit_test(test_malformed),
-					    cmocka_unit_test(test_probed), cmocka_unit_test(test_resize),
-					    cmocka_unit_test(test_rates) };
+					    cmocka_unit_test(test_probed),    cmocka_unit_test(test_probed_devices),
+					    cmocka_unit_test(test_resize),    cmocka_unit_test(test_rates) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
