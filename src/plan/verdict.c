@@ -63,7 +63,7 @@ static const char *bottleneck(const ls_play *g, const ls_simulated *r, const dou
 		return "update";
 	if (g->blame_latency > g->blame[worst])
 		return "latency";
-	return g->s->o.servers > 0 && worst < LS_LIMIT_COURIER ? "servers' links" : names[worst];
+	return g->s->o.servers > 0 && worst != LS_LIMIT_COURIER ? "servers' links" : names[worst];
 }
 
 void ls_play_sum_up(const ls_play *g, ls_simulated *r)
