@@ -5,11 +5,10 @@
  * that a mistake is found here and in the same words, and what was typed short is written out in the script.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <lockstep/models.h>
 
@@ -252,26 +251,15 @@ static int read_training(int argc, char **argv, slurm_word *words, slurm_trainin
 
 /* ---- the script ---- */
 
-static int cannot_write(const char *path)
-{
-	if (errno == EEXIST)
-		return ls_usage_error(args.command, "%s exists; add --force to replace it", path);
-	fprintf(stderr, "%s: cannot write %s: %s\n", args.command, path, strerror(errno));
-	return LS_EXIT_FAILURE;
-}
-
+/* Whole or not at all: half a script may run. */
 static int save(const slurm_options *options, const char *text, size_t length)
 {
-	FILE *to = fopen(options->output, options->force ? "w" : "wx");
-	if (!to)
-		return cannot_write(options->output);
-	int failed = fwrite(text, 1, length, to) != length;
-	if (fclose(to) != 0 || failed) {
-		int code = cannot_write(options->output);
-		if (!options->force) /* it was made here; half a script may run */
-			unlink(options->output);
-		return code;
-	}
+	struct stat there;
+	if (!options->force && lstat(options->output, &there) == 0)
+		return ls_usage_error(args.command, "%s exists; add --force to replace it", options->output);
+	ls_status status = ls_write_file(options->output, text, length);
+	if (status != LS_OK)
+		return ls_command_finish(args.command, status);
 	fputs("wrote ", stdout);
 	ls_slurm_quote(stdout, options->output);
 	fputs("; hand it in with: sbatch ", stdout);

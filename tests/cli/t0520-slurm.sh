@@ -182,9 +182,26 @@ is "it is as it was" "$(cat mine.sh)" precious
 run "$LOCKSTEP" slurm -o mine.sh --force -- --run r
 is "unless asked to" "$(head -n 1 mine.sh)" "#!/bin/bash"
 like "it says what to do with it" "$out" "^wrote mine.sh; hand it in with: sbatch mine.sh$"
-fails_with "a directory that is not there" 1 "cannot write no/job.sh: No such file" "$LOCKSTEP" slurm -o no/job.sh -- --run r
+inode=$(stat -c %i mine.sh)
+ln mine.sh second-name
+run "$LOCKSTEP" slurm -o mine.sh --force -- --run another
+like "a file that is replaced" "$(cat mine.sh)" 'another'
+unlike "is not written in place: who reads the old one gets all of it" "$(cat second-name)" another
+is "nothing is left beside it" "$(echo mine.sh*) $(test "$(stat -c %i mine.sh)" != "$inode" && echo another)" "mine.sh another"
+(ulimit -f 1 && run "$LOCKSTEP" slurm -o mine.sh --force --job-name "$(printf 'x%.0s' {1..200})" -- --run "$(printf 'y%.0s' {1..3000})" && cp .err limited.err && echo "$status" >limited)
+is "a file that does not fit fails" "$(cat limited)" 1
+like "by name" "$(cat limited.err)" "cannot write mine.sh"
+like "and the old one is whole" "$(cat mine.sh)" 'another'
+mkfifo pipe
+cat pipe >from-pipe &
+run "$LOCKSTEP" slurm -o pipe --force -- --run r
+wait $!
+is "a pipe is written to" "$status $(head -n 1 from-pipe)" "0 #!/bin/bash"
+ok "and stays one" test -p pipe
+fails_with "a directory" 2 "cannot write \.: it is a directory" "$LOCKSTEP" slurm -o . --force -- --run r
+fails_with "a directory that is not there" 1 "cannot create no/job.sh: No such file" "$LOCKSTEP" slurm -o no/job.sh -- --run r
 ln -s /dev/full disk # through a link of ours: a command that removes what it failed to write must not get at the device
-fails_with "a full disk" 1 "cannot write disk: No space" "$LOCKSTEP" slurm -o disk --force -- --run r
+fails_with "a full disk" 1 "cannot write .*: No space" "$LOCKSTEP" slurm -o disk --force -- --run r
 ok "what was there before is not removed" test -L disk
 run bash -c '"$0" slurm -- --run r >/dev/full' "$LOCKSTEP"
 is "output that does not arrive is a failure" "$status" 1
