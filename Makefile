@@ -30,7 +30,7 @@ build: ## build everything into build/; the command is build/lockstep
 	tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)"
 	cmake --build "$(BUILD)"
 
-test: ## install what tests need, build, run every test; SANITIZER=address|undefined|thread, TESTS="words"
+test: ## install what tests need, build, run all tests (with PyTorch: test-golden); SANITIZER=address|undefined|thread, TESTS="words"
 	tools/install-deps build test
 	$(MAKE) --no-print-directory build
 	tools/python-packages "$(BUILD)"

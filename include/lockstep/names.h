@@ -1,5 +1,5 @@
 /*
- * names.h - what somebody meant who mistyped a name.
+ * names.h - helpers for messages: what somebody meant who mistyped a name, and words in the plural.
  */
 #ifndef LOCKSTEP_NAMES_H
 #define LOCKSTEP_NAMES_H

@@ -1,8 +1,8 @@
 /*
  * aliases.c - the names that options have in other trainers, and what they are called here.
  *
- * They are not accepted, for many of them mean something a little different; whoever types one is told the name, and
- * the difference where there is one. Of several commands each has some of the options: a row counts where its option
+ * They are not accepted, for many of them mean something a little different; the error names the option here, and the
+ * difference where there is one. The one exception is a name that abbreviates an option here, --device: see args.c. Of several commands each has some of the options: a row counts where its option
  * is known, and one without an option everywhere. The manual page lists the table.
  */
 #include <lockstep/train.h>
@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #define CPUS "Lockstep computes on CPUs"
-#define FP32 "training computes in fp32; --wire bf16 shortens what goes between nodes"
+#define FP32 "not supported yet: trains in fp32 (--wire bf16 halves what is sent between nodes)"
 #define LAUNCH "start the same command under mpirun or srun, or name the hosts with --hosts A:4,B:4"
 
 static const ls_option_alias aliases[] = {

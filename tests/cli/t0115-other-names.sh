@@ -1,5 +1,5 @@
 #!/bin/bash
-# Options as other trainers call them: each is refused with the name it has here, and the manual page lists them all.
+# Options as other trainers call them: the error has the name they have here, and the manual page lists them all.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -8,6 +8,8 @@ table=$(sed -nE 's/^\t\{ "([a-z0-9-]+)", ("([a-z0-9-]+)"|NULL),.*/\1 \3/p' "$SOU
 listed=$(sed -nE 's/^\.It Li --([a-z0-9-]+) Ta (Fl -([a-z0-9-]+))?.*/\1 \3/p' "$page")
 ok "there is a table of names" test "$(wc -l <<<"$table")" -gt 50
 is "the manual page lists it" "$(sort <<<"$listed")" "$(sort <<<"$table")"
+precisions=$(sed -nE 's/^\t\{ "([a-z0-9-]+)", NULL, FP32 \},$/\1/p' "$SOURCE_DIR/src/train/aliases.c")
+is "and says what is not there yet" "$(sed -nE 's/^\.It Li --([a-z0-9-]+) Ta not supported yet: trains in fp32$/\1/p' "$page")" "$precisions"
 
 wrong=
 while read -r name option; do
@@ -34,6 +36,10 @@ bad "--devices cuda" "--devices: 'cuda' is not a whole number" train --devices c
 bad "--weight_decay" "unknown option '--weight_decay'; did you mean '--weight-decay'" train --weight_decay 0.1
 bad "--batch_size" "unknown option '--batch_size'; here it is '--batch'" train --batch_size=64
 bad "--num-workers" "unknown option '--num-workers': samples are read ahead" train --num-workers 4
+for option in --fp16 --bf16 --amp "--dtype bf16" --precision=bf16 "--mixed-precision fp16"; do
+	# shellcheck disable=SC2086 # words
+	bad "$option" "unknown option '${option%%[ =]*}': not supported yet: trains in fp32" train $option
+done
 bad "one dash too few" "unknown option '-lr'; did you mean '--lr'" train -lr 0.1
 bad "behind a flag" "unknown option '-lr'; did you mean '--lr'" train --quiet -lr 0.1
 bad "behind a value" "unknown option '-lr'; did you mean '--lr'" train --epochs 3 -lr 0.1

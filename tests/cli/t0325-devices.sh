@@ -45,7 +45,7 @@ is "and goes on with other devices to the same end" "$(fingerprint "$out")" "$wh
 
 run small_train --steps 2 --devices 64 --batch 2
 is "more devices than cores are allowed" "$status" 0
-like "with a warning" "$err" "64 devices of 1 thread are more than the [0-9]+ cores?"
+like "with a warning" "$err" "64 threads on [0-9]+ cores?: oversubscribed"
 
 run small_train --steps 2 --placement ps
 is "servers on one node : nobody would be left to compute" "$status" 2
