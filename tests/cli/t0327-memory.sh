@@ -5,12 +5,13 @@
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # for Open MPI's mpirun
 
-# Peak resident size in MB of a command, of each of its nodes, on stdout; its own output goes to .run.
+# Peak resident size in MB of a command, of each of its nodes a line in .peaks; its own output goes to .run.
 cat >peak.py <<'END'
 import os, subprocess, sys
-process = subprocess.Popen(sys.argv[2:], stdout=open(sys.argv[1], "wb"), stderr=subprocess.STDOUT)
+process = subprocess.Popen(sys.argv[1:], stdout=open(".run", "wb"), stderr=subprocess.STDOUT)
 _, status, usage = os.wait4(process.pid, 0)
-print("%.2f" % (usage.ru_maxrss * 1024 / 1e6), flush=True)
+peaks = os.open(".peaks", os.O_WRONLY | os.O_CREAT | os.O_APPEND) # mpirun may mix what two nodes print
+os.write(peaks, b"%.2f\n" % (usage.ru_maxrss * 1024 / 1e6))
 sys.exit(os.waitstatus_to_exitcode(status))
 END
 
@@ -37,8 +38,10 @@ holds() { # NAME OPTIONS...
 		skip "$name: is the peak" "a sanitizer takes memory of its own"
 		return
 	fi
-	peak=$(python3 peak.py .run "$LOCKSTEP" train "$@")
+	rm -f .peaks
+	python3 peak.py "$LOCKSTEP" train "$@"
 	code=$?
+	peak=$(cat .peaks)
 	is "$name: the run ends well" "$code" 0
 	[ "$code" = 0 ] || test_note "$(tail -n 5 .run)"
 	ok "$name: is the peak: $plan MB, $peak MB" near "$plan" "$peak"
@@ -82,8 +85,10 @@ among() { # NAME NODES OPTIONS...
 		return
 	fi
 	plan=$(total "$out")
-	peaks=$(timeout -k 5 100 "${start[@]}" python3 peak.py .run "$LOCKSTEP" train "$@")
+	rm -f .peaks
+	timeout -k 5 100 "${start[@]}" python3 peak.py "$LOCKSTEP" train "$@"
 	code=$?
+	peaks=$(cat .peaks)
 	is "$name: all nodes end well" "$code $(wc -l <<<"$peaks")" "0 $nodes"
 	# shellcheck disable=SC2086 # several words
 	ok "$name: is the peak: $plan MB, $(tr '\n' ' ' <<<"$peaks")MB" near "$plan" $peaks
