@@ -58,6 +58,7 @@ format: ## rewrite C sources in the style of .clang-format
 
 lint: ## check the C sources against .clang-format and the scripts with shellcheck
 	tools/install-deps lint
+	git rev-parse --is-inside-work-tree >/dev/null # without a list of files nothing would be checked
 	git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
 	git grep -lE '^#!/bin/(ba)?sh' | xargs shellcheck -x -P SCRIPTDIR -S warning
 

@@ -38,7 +38,8 @@ ls_status ls_ckpt_item_path(char *out, const char *root, ls_ckpt_item item);
 /* Every entry of `root` named like one of ours, newest step first; an absent root is an empty list. */
 ls_status ls_ckpt_list_read(ls_ckpt_list *out, const char *root);
 
-/* Make RUN/ckpt in a run directory that is there, put back what a crash left aside, remove what it left half written. */
+/* Make RUN/ckpt in a run directory that is there, put back what a crash left aside, remove what it left half written.
+ */
 ls_status ls_ckpt_prepare(const char *run, const char *root);
 
 /* Whether a checkpoint directory is whole; and the cheap half of it, whether its state.json is one we understand

@@ -162,12 +162,9 @@ static void counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slips_are_recognised),
-		cmocka_unit_test(unknown_names_list_the_known),
-		cmocka_unit_test(one_is_no_plural),
-		cmocka_unit_test(whole_numbers),
-		cmocka_unit_test(real_numbers),
-		cmocka_unit_test(counts),
+		cmocka_unit_test(slips_are_recognised), cmocka_unit_test(unknown_names_list_the_known),
+		cmocka_unit_test(one_is_no_plural),     cmocka_unit_test(whole_numbers),
+		cmocka_unit_test(real_numbers),         cmocka_unit_test(counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
