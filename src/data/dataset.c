@@ -437,6 +437,15 @@ void ls_data_warn_of_dir(const char *name, const char *dir)
 		ls_log_warning("--dir has no effect: files of %s are not looked for there", name);
 }
 
+void ls_data_warn_of_samples(const ls_dataset *set, const char *option, uint64_t wanted, ls_split split)
+{
+	unsigned long long samples = set->info.samples;
+	if (wanted > samples)
+		ls_log_warning("%s %llu: %s has only %llu %s sample%s, and all of them are used", option,
+			       (unsigned long long)wanted, set->info.name, samples,
+			       split == LS_SPLIT_TRAIN ? "training" : "test", ls_plural(samples, "s"));
+}
+
 ls_status ls_data_directory(char *out, size_t size, const char *dir, const char *name)
 {
 	if (!dir)

@@ -56,7 +56,9 @@ ls_status ls_data_directory(char *out, size_t size, const char *dir, const char 
 ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options); /* options->name is the directory */
 void ls_data_warn_of_dir(const char *name, const char *dir); /* that a dataset which is generated, or a path, has not */
-int ls_directory_is(const char *dir);                        /* it has a file of images of either split */
+/* That it has fewer samples than `option` asks for: all of them are used. */
+void ls_data_warn_of_samples(const ls_dataset *set, const char *option, uint64_t wanted, ls_split split);
+int ls_directory_is(const char *dir); /* it has a file of images of either split */
 ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_bigmnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_open(ls_dataset **out, const ls_dataset_options *options);

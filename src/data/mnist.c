@@ -201,10 +201,6 @@ static ls_status pair_describe(const idx_pair *pair, const char *dir, const ls_d
 	const char *slash = strrchr(options->name, '/');
 	const char *name = slash && slash[1] ? slash + 1 : options->name;
 	snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, name);
-	if (options->samples > info->samples)
-		ls_log_note("%s has %llu sample%s to %s; %llu were asked for", pair->image_path,
-			    (unsigned long long)info->samples, ls_plural(info->samples, "s"),
-			    options->split == LS_SPLIT_TRAIN ? "train" : "test", (unsigned long long)options->samples);
 	if (options->samples && options->samples < info->samples)
 		info->samples = options->samples;
 	if (!fixed_classes && options->classes > 0)

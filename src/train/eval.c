@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "ckpt/checkpoint.h"
+#include "data/dataset.h"
 #include "data/normalise.h"
 #include "train/crew.h"
 #include "train/effects.h"
@@ -189,6 +190,8 @@ static void warn_of_idle_options(const evaluation *e)
 		if (options[i].given)
 			ls_settings_give(&settings, ls_train_setting_of(options[i].name));
 	ls_effects_warn(&run);
+	if (e->own_set != NULL)
+		ls_data_warn_of_samples(e->own_set, "--samples", o->samples, LS_SPLIT_TEST);
 }
 
 /* Accuracies are compared with the run's own. */

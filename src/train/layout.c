@@ -1,5 +1,6 @@
 #include "train/layout.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,6 +278,34 @@ ls_status ls_layout_room(const ls_layout *l, int64_t leaves, int64_t last, ls_ro
 	}
 	trial_release(&t);
 	return status;
+}
+
+/* The largest micro-batch that divides the global batch and keeps all devices busy in steps of `step` samples. 0: none
+ * has more than one sample, which would be too few for batch normalisation. */
+static int64_t find_leaf(int64_t global_batch, int64_t step, int64_t devices)
+{
+	for (int64_t leaf = step / devices + 1; leaf > 1; leaf--)
+		if (global_batch % leaf == 0 && (step + leaf - 1) / leaf >= devices)
+			return leaf;
+	return 0;
+}
+
+void ls_layout_warn_idle(const ls_layout *l, int64_t global_batch, int64_t leaf, uint64_t samples)
+{
+	int64_t step = samples < (uint64_t)global_batch ? (int64_t)samples : global_batch;
+	int64_t leaves = (step + leaf - 1) / leaf, idle = l->all_devices - leaves;
+	char advice[64] = "use fewer devices or a larger batch";
+
+	if (idle <= 0)
+		return;
+	int64_t better = find_leaf(global_batch, step, l->all_devices);
+	if (better > 0)
+		snprintf(advice, sizeof(advice), "use --leaf %lld", (long long)better);
+	ls_log_warning(
+		"%lld of %lld devices %s nothing to do: a step of %lld sample%s is %lld micro-batch%s of %lld; %s",
+		(long long)idle, (long long)l->all_devices, idle == 1 ? "has" : "have", (long long)step,
+		ls_plural((uint64_t)step, "s"), (long long)leaves, ls_plural((uint64_t)leaves, "es"),
+		(long long)(step < leaf ? step : leaf), advice);
 }
 
 void ls_layout_release(ls_layout *layout)

@@ -390,6 +390,30 @@ static ls_status make(ls_setup *s, ls_courier *courier)
 	return ls_hello_all_well(courier, build(s));
 }
 
+static void warn_of_samples(const ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+
+	if (s->own_train != NULL)
+		ls_data_warn_of_samples(s->own_train, "--samples", o->samples, LS_SPLIT_TRAIN);
+	if (s->own_test != NULL)
+		ls_data_warn_of_samples(s->own_test, "--test-samples", o->test_samples, LS_SPLIT_TEST);
+}
+
+/* A learning rate that only rises. */
+static void warn_of_warmup(const ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+	int is_constant = strcmp(o->schedule, "constant") == 0;
+
+	if ((uint64_t)o->warmup > s->total_steps)
+		ls_log_warning("--warmup %lld is longer than the run of %llu step%s: the learning rate never reaches "
+			       "--lr%s%s%s",
+			       (long long)o->warmup, (unsigned long long)s->total_steps, ls_plural(s->total_steps, "s"),
+			       is_constant ? "" : ", and --schedule ", is_constant ? "" : o->schedule,
+			       is_constant ? "" : " has no effect");
+}
+
 static void warn_of_idle_settings(const ls_setup *s)
 {
 	ls_effects run = { .options = &s->asked,
@@ -397,15 +421,18 @@ static void warn_of_idle_settings(const ls_setup *s)
 			   .has_test = s->test_set != NULL,
 			   .has_exchange = s->trainer == NULL || s->trainer->exchange != NULL, /* a plan makes none */
 			   .nodes = s->layout.nodes };
-	if (ls_setup_is_first(s))
-		ls_effects_warn(&run);
+	ls_effects_warn(&run);
+	warn_of_samples(s);
+	warn_of_warmup(s);
+	ls_layout_warn_idle(&s->layout, s->batches.global, s->batches.leaf, ls_dataset_describe(s->train_set)->samples);
 }
 
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_courier *courier)
 {
 	*setup = (ls_setup){ .options = options };
 	LS_TRY(make(setup, courier));
-	warn_of_idle_settings(setup);
+	if (ls_setup_is_first(setup))
+		warn_of_idle_settings(setup);
 	return LS_OK;
 }
 

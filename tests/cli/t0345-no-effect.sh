@@ -47,6 +47,42 @@ done
 idle "buckets of one device" "--bucket-bytes has no effect: there is one device" small_train --steps 1 --bucket-bytes 65536
 run small_train --steps 1 --global-batch 128 --leaf 16 --devices 2 --bucket-bytes 65536
 unlike "buckets of two count" "$err" "bucket-bytes has no effect"
+# devices without a micro-batch; where they are more than the cores, another warning says so
+four=("$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --devices 4 --steps 1)
+run "${four[@]}" --global-batch 128
+like "three of four devices idle" "$err" \
+	'^warning: 3 of 4 devices have nothing to do: a step of 128 samples is 1 micro-batch of 128; use --leaf 32$'
+run "${four[@]}" --global-batch 192 --leaf 64 --plan-memory
+like "one of four" "$err" '^warning: 1 of 4 devices has nothing to do: a step of 192 samples is 3 micro-batches of 64; use --leaf 48$'
+run "${four[@]}" --samples 3
+like "more devices than samples" "$err" '3 of 4 devices have nothing to do: a step of 3 samples is 1 micro-batch of 3; use fewer devices'
+run "${four[@]}" --global-batch 128 --leaf 32
+unlike "a micro-batch for each" "$err" "nothing to do"
+run "$LOCKSTEP" bench --model mlp --global-batch 128 --devices 2 --warmup 0 --steps 1 --repeat 1
+like "bench: one of two" "$err" '^warning: 1 of 2 devices has nothing to do: .*; use --leaf 64$'
+
+idle "a warm-up longer than the run" \
+	"--warmup 200 is longer than the run of 16 steps: the learning rate never reaches --lr, and --schedule linear has no effect" \
+	"${plan[@]}" --warmup 200 --schedule linear
+idle "one of a constant rate" "--warmup 17 is longer than the run of 16 steps: the learning rate never reaches --lr" "${plan[@]}" --warmup 17
+run "${plan[@]}" --warmup 16 --schedule linear
+is "one as long as the run" "$status$err" 0
+
+ok "few samples" "$LOCKSTEP" data make glyphs --samples 64 --out few --quiet
+few=("$LOCKSTEP" train --model mlp --batch 32 --devices 1)
+idle "more samples than there are" "--samples 100: few has only 64 training samples, and all of them are used" \
+	"${few[@]}" --data ./few --samples 100 --test-samples 10 --run few-run
+tests=$(sed -nE 's/.* and ([0-9]+) test .*/\1/p' <<<"$("${few[@]}" --data ./few --steps 1)")
+idle "more test samples" "--test-samples 99999999: few has only $tests test samples, and all of them are used" \
+	"${few[@]}" --data ./few --test-samples 99999999
+idle "eval: more samples" "--samples 99999999: few has only $tests test samples" "$LOCKSTEP" eval few-run --samples 99999999
+for i in {1..40}; do
+	printf 'The %s dog sees a cat. The cat runs to the tree. It sits there for %s hours.\n\n' "$i" "$i"
+done >corpus.txt
+ok "a vocabulary" "$LOCKSTEP" data make vocab corpus.txt --size 100 --out words.txt --quiet
+run "$LOCKSTEP" train --model bert-mini --seq-len 32 --data corpus.txt --vocab words.txt --test-samples 640 --batch 8 --devices 1 --plan-memory
+like "more text than there is" "$err" '^warning: --test-samples 640: corpus.txt has only [0-9]+ test samples?, and all of them are used$'
+
 run small_train --hosts localhost --momentum 0.5 --quiet
 is "--quiet silences warnings, too" "$status$err" 0
 
