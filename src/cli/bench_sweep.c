@@ -115,9 +115,9 @@ static int print_rows(const ls_sweep_result *result, FILE *to)
 	int failed = ls_table_print(&table, to);
 	ls_table_release(&table);
 	if (replayed)
-		fprintf(to, "* devices sleep through the profile of one: more of them than this machine has cores\n");
+		fprintf(to, "* simulated compute: this machine has fewer cores than devices; communication is real\n");
 	if (alone)
-		fprintf(to, "- no speedup: there is no row of one device that was measured in the same way\n");
+		fprintf(to, "- no speedup: no row of one device was measured the same way\n");
 	if (above)
 		fprintf(to, "+ above ideal: lockstep report says the likely reason\n");
 	return failed;
@@ -218,7 +218,8 @@ static void tell_skipped(const char *command, const ls_sweep_result *result)
 		fprintf(stderr, "%s: %zu of %zu point%s skipped: %s\n", command, count, result->row_count,
 			ls_plural(result->row_count, "s"), result->rows[i].reason);
 	}
-	fprintf(stderr, "Provide what is named above and run the same command again: it measures what is missing.\n");
+	fprintf(stderr,
+		"Provide what is named above, then run the same command again to measure the missing points.\n");
 }
 
 static int conclude(const char *command, const ls_sweep_options *options, const ls_sweep_result *result)

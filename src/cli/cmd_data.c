@@ -215,7 +215,7 @@ static const ls_command commands[] = {
 	{ "list", "the datasets known by name", run_list },
 	{ "get", "get a dataset's files and check them", run_get },
 	{ "make", "write a generated dataset to disk, or learn a vocabulary", run_make },
-	{ "info", "tell what a dataset holds", run_info },
+	{ "info", "show what a dataset holds", run_info },
 };
 
 static const ls_command_group group = {

@@ -19,7 +19,7 @@ static const ls_setting rows[] = {
 	  4096, 0 },
 	{ "size", 0, "N", "Options", "its height and width", LS_SETTING_INT, offsetof(models_options, size), 1, 4096,
 	  0 },
-	{ "classes", 0, "N", "Options", "classes to tell apart", LS_SETTING_INT, offsetof(models_options, classes), 1,
+	{ "classes", 0, "N", "Options", "number of classes", LS_SETTING_INT, offsetof(models_options, classes), 1,
 	  1000000, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)

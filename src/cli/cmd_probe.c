@@ -21,7 +21,7 @@ typedef struct probe_options {
 #define OWN(member) offsetof(probe_options, member)
 
 static const ls_setting rows[] = {
-	{ "hosts", 0, "LIST", "Nodes", "start a node on each: a:4,b:2 with so many devices", LS_SETTING_STRING,
+	{ "hosts", 0, "LIST", "Nodes", "start a node on each; a:4,b:2 sets their devices", LS_SETTING_STRING,
 	  OWN(hosts), 0, 0, 0 },
 	{ "servers", 0, "N", "Nodes", "also measure parameter servers on the last N nodes", LS_SETTING_INT,
 	  PROBE(servers), 0, 1e6, 0 },

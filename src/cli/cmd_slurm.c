@@ -120,7 +120,8 @@ static int check_time(const slurm_job *job)
 	int64_t seconds = read_time(job->time);
 	if (seconds < 1)
 		return ls_usage_error(args.command,
-				      "--time: '%s' is no time; write 90 (minutes), 1:30:00 or 2-12:00:00", job->time);
+				      "--time: '%s' is not a time; write 90 (minutes), 1:30:00 or 2-12:00:00",
+				      job->time);
 	if (seconds <= job->grace)
 		return ls_usage_error(args.command, "--time %s is over before the --grace of %" PRId64 " seconds",
 				      job->time, job->grace);
@@ -136,7 +137,7 @@ static int check_memory(const slurm_job *job)
 	const char *unit = text + digits;
 	if (digits && digits < 16 && (!*unit || (strchr("KMGT", toupper((unsigned char)*unit)) && !unit[1])))
 		return LS_ARGS_GO;
-	return ls_usage_error(args.command, "--mem: '%s' is no size; write 65536 (megabytes), 64G or 512M", text);
+	return ls_usage_error(args.command, "--mem: '%s' is not a size; write 65536 (megabytes), 64G or 512M", text);
 }
 
 static int check_job(const slurm_job *job)
@@ -181,7 +182,7 @@ static int check_place(const char *name)
 	if (!strcmp(name, "hosts"))
 		return ls_usage_error(args.command, "--hosts: Slurm chooses the hosts; say how many with --nodes");
 	if (!strcmp(name, "help"))
-		return ls_usage_error(args.command, "'lockstep train --help' tells the options behind the --");
+		return ls_usage_error(args.command, "'lockstep train --help' lists the options that go after the --");
 	return LS_ARGS_GO;
 }
 

@@ -78,7 +78,7 @@ static int print_help(const ls_command_group *group, FILE *to, int code)
 	fprintf(to, "usage: %s COMMAND [OPTION]...\n%s\n\n", group->name, group->purpose);
 	for (size_t i = 0; i < group->count; i++)
 		fprintf(to, "  %-8s %s\n", group->commands[i].name, group->commands[i].summary);
-	fprintf(to, "\n'%s COMMAND --help' tells what a command takes.\n%s", group->name,
+	fprintf(to, "\n'%s COMMAND --help' lists the options of a command.\n%s", group->name,
 		group->more ? group->more : "");
 	return code;
 }

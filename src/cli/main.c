@@ -84,7 +84,7 @@ static int run_in_thread(command_call *call, unsigned long long limit)
 	if (!error)
 		return pthread_join(thread, NULL);
 	ls_command_end("lockstep", LS_EMEMORY,
-		       "the stack is limited to %llu kB (ulimit -s), and a larger one cannot be had: %s", limit >> 10,
+		       "the stack is limited to %llu kB (ulimit -s), and it cannot be raised: %s", limit >> 10,
 		       strerror(error));
 	return error;
 }

@@ -42,7 +42,7 @@ static int start_or_stay(const ls_on_hosts_options *o, int64_t *devices)
 		*devices = hosts[0].devices;
 	ls_hosts_free(hosts);
 	if (o->servers > 0 && o->servers >= (int64_t)count)
-		return ls_usage_error(o->command, "--servers %d of %zu node%s: nobody would be left to compute",
+		return ls_usage_error(o->command, "--servers %d of %zu node%s: no node would be left to compute",
 				      (int)o->servers, count, ls_plural(count, "s"));
 	return alone_here ? LS_ON_HOSTS_HERE : start(o);
 }

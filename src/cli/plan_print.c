@@ -87,7 +87,7 @@ void ls_forecast_print(const ls_forecast *f, int best, const char *advice, FILE 
 	int marked = 0;
 	for (size_t i = 0; i < f->count; i++)
 		marked |= has_rivals(f, &f->row[i]);
-	fprintf(to, "%sPredicted, not measured.\n\n", marked ? "* best for so many nodes at this rate. " : "");
+	fprintf(to, "%sPredicted, not measured.\n\n", marked ? "* best for this number of nodes at this rate. " : "");
 	if (best >= 0 && f->count > 1)
 		fprintf(to, "%" PRId64 " node%s at %s. ", f->row[best].nodes,
 			ls_plural((uint64_t)f->row[best].nodes, "s"), f->row[best].rate);

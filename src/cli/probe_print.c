@@ -40,12 +40,14 @@ static void print_doubts(const ls_probe_node *node, FILE *to)
 			node->host, 100 * node->unsteady);
 	if (!alone && part < 0.75)
 		fprintf(to,
-			"\n%s: its %d cores together do %.0f %% of %d times one core; other programs use them, or they "
+			"\n%s: all %d cores together reach %.0f %% of %d times one core; other programs use them, or "
+			"they "
 			"share a clock\nor arithmetic units.\n",
 			node->host, node->cores, 100 * part, node->cores);
 	if (!alone && part > 1.25)
 		fprintf(to,
-			"\n%s: its %d cores together do %.0f %% of %d times one core: that one was disturbed. "
+			"\n%s: all %d cores together reach %.0f %% of %d times one core: the measurement of one core "
+			"was disturbed. "
 			"Measure again.\n",
 			node->host, node->cores, 100 * part, node->cores);
 }

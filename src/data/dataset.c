@@ -434,7 +434,7 @@ void ls_data_warn_of_dir(const char *name, const char *dir)
 {
 	const ls_dataset_row *row = ls_dataset_row_of(name);
 	if (dir && !(row && row->needs_download))
-		ls_log_warning("--dir has no effect: files of %s are not looked for there", name);
+		ls_log_warning("--dir has no effect: files of %s are not read from there", name);
 }
 
 void ls_data_warn_of_samples(const ls_dataset *set, const char *option, uint64_t wanted, ls_split split)

@@ -28,7 +28,7 @@ static const char *const names[KINDS] = { [TEXT] = "text",
 					  [BINARY] = "binary" };
 
 #define READ_TODAY                                                                                                     \
-	"read are: a directory of IDX files named as MNIST's (train-images-idx3-ubyte, train-labels-idx1-ubyte, "      \
+	"supported are: a directory of IDX files named as MNIST's (train-images-idx3-ubyte, train-labels-idx1-ubyte, " \
 	"t10k-...; man lockstep-data), plain text to pretrain on (.txt, with a vocab.txt), and the names of "          \
 	"`lockstep "                                                                                                   \
 	"data list`"

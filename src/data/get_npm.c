@@ -111,7 +111,7 @@ static ls_status spawn_npm(const char *package, const char *work, const char *lo
 		free(environment[i]);
 	free(environment);
 	if (failed == ENOENT)
-		return ls_fail(LS_ENOTFOUND, "npm is not on this machine; install it (on Debian, the package npm)");
+		return ls_fail(LS_ENOTFOUND, "npm is not installed; install it (on Debian, the package npm)");
 	if (failed)
 		return ls_fail(LS_EIO, "cannot run npm: %s", strerror(failed));
 	return LS_OK;

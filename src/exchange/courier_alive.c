@@ -94,7 +94,7 @@ static ls_status blame(ls_courier *courier, int peer, const char *event)
 static ls_status blame_silence(ls_courier *courier, int peer)
 {
 	double silence = courier->now - courier->peers[peer].heard;
-	ls_words event = say("has not been heard of for %.*f s", silence < 10, silence);
+	ls_words event = say("has not responded for %.*f s", silence < 10, silence);
 	return blame(courier, peer, event.text);
 }
 
@@ -116,7 +116,7 @@ static ls_status blame_relayed(ls_courier *courier, int teller, const ls_note *n
 	courier->given_up = courier->culprit == courier->rank;
 	courier->relay = say("%s", note->text);
 	if (courier->given_up)
-		return ls_fail(LS_EPEER, "the other nodes have given this one up: %s", note->text);
+		return ls_fail(LS_EPEER, "the other nodes declared this one dead: %s", note->text);
 	return ls_fail(LS_EPEER, "%s", note->text);
 }
 

@@ -61,7 +61,7 @@ static int is_address(const char *name)
 static ls_status check_name(const char *name)
 {
 	if (has_empty_label(name))
-		return ls_fail(LS_EINVALID, "hosts: '%s' is no name of a host; " HOW, name);
+		return ls_fail(LS_EINVALID, "hosts: '%s' is not a host name; " HOW, name);
 	if (ends_in_number(name) && !is_address(name))
 		return ls_fail(LS_EINVALID,
 			       "hosts: '%s' is neither a name nor a complete address of a host such as 10.0.0.7; " HOW,
@@ -76,7 +76,7 @@ static ls_status parse_devices(const char *text, size_t length, ls_host *host)
 	if (length < sizeof digits)
 		memcpy(digits, text, length);
 	if (ls_parse_int(digits, "devices", &devices) != LS_OK || devices < 1 || devices > DEVICES_MAX)
-		return ls_fail(LS_EINVALID, "host '%s': '%.*s' is no number of devices (1 to %d); " HOW, host->name,
+		return ls_fail(LS_EINVALID, "host '%s': '%.*s' is not a number of devices (1 to %d); " HOW, host->name,
 			       (int)length, text, DEVICES_MAX);
 	host->devices = (int)devices;
 	return LS_OK;
@@ -89,7 +89,7 @@ static ls_status parse_entry(const char *text, size_t length, size_t number, ls_
 	if (!name)
 		return ls_fail(LS_EINVALID, "hosts: entry %zu names no host; " HOW, number);
 	if (!is_name(text, name) || name >= sizeof host->name)
-		return ls_fail(LS_EINVALID, "hosts: '%.*s' is no name of a host; " HOW, (int)(name > 64 ? 64 : name),
+		return ls_fail(LS_EINVALID, "hosts: '%.*s' is not a host name; " HOW, (int)(name > 64 ? 64 : name),
 			       text);
 	*host = (ls_host){ 0 };
 	memcpy(host->name, text, name);

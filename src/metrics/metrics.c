@@ -251,7 +251,7 @@ ls_status ls_metrics_flush(ls_metrics *metrics)
 	if (fstat(fileno(metrics->lines.stream), &facts) == 0 && facts.st_nlink == 0) {
 		char path[4096];
 		snprintf(path, sizeof path, "%s", metrics->lines.path);
-		ls_log_warning("%s was removed while the run goes on: it is written anew", path);
+		ls_log_warning("%s was removed during the run: it is written again", path);
 		LS_TRY(restore_lines(&metrics->lines, path));
 	}
 	LS_TRY(ls_append_sync(&metrics->lines));

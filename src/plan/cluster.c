@@ -178,7 +178,7 @@ static ls_status read_kinds(ls_cluster *c, const json_t *root, const char *label
 		LS_TRY(read_kind(c, &at, json_array_get(list, i), i));
 	}
 	if (ls_cluster_devices(c) == 0)
-		return ls_fail(LS_EFORMAT, "%s: no kind of nodes has devices: nobody computes", label);
+		return ls_fail(LS_EFORMAT, "%s: no kind of nodes has devices, so none computes", label);
 	if (ls_cluster_nodes(c) > NODES_MAX)
 		return ls_fail(LS_EFORMAT, "%s: more than %d nodes", label, NODES_MAX);
 	return LS_OK;

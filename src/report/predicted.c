@@ -293,9 +293,10 @@ void ls_chapter_predicted(ls_page *page, const ls_sources *sources)
 	if (sources->forecast_count == 0)
 		return;
 	ls_page_heading(page, 2, "Predicted");
-	ls_page_paragraph(page, "Predicted by simulating the exchange's schedule, with the fastest size of buckets; "
-				"measured points of the same model, batch and links stand beside. The error is "
-				"that of the predicted rate: +10 %% is predicted faster than it was.");
+	ls_page_paragraph(page,
+			  "Predicted by simulating the exchange's schedule, with the fastest size of buckets; "
+			  "measured points of the same model, batch and links are shown beside them. The error is "
+			  "that of the predicted rate: +10 %% is predicted faster than it was.");
 	for (size_t i = 0; i < sources->forecast_count; i++) {
 		ls_page_heading(page, 3, "%s, batch size = %" PRId64, sources->forecasts[i].model,
 				sources->forecasts[i].batch);

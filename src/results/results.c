@@ -385,7 +385,7 @@ ls_status ls_results_write(const ls_results *results, const char *path)
 		bad |= write_point(&results->points[i], points);
 	bad |= json_object_set_new(root, "points", points);
 	ls_status status =
-		bad ? ls_fail(LS_EFORMAT, "%s: results hold text that is no UTF-8, or there is no memory", path)
+		bad ? ls_fail(LS_EFORMAT, "%s: results hold text that is not UTF-8, or there is no memory", path)
 		    : ls_json_publish(root, path);
 	json_decref(root);
 	return status;

@@ -207,7 +207,7 @@ ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
 
 	if (o->rate != NULL && o->hosts != NULL)
 		return ls_fail(LS_EINVALID,
-			       "--rate is of a rehearsal's links; those of --hosts are as fast as they are");
+			       "--rate sets the link speed of emulated nodes; it cannot be used with --hosts");
 	if (o->recipe != NULL)
 		LS_TRY(ls_recipe_open(&plan, o->recipe, o->quick));
 	block = calloc(1, sizeof(*block));

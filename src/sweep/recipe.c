@@ -53,7 +53,7 @@ static ls_status check_known(const ls_json_place *at, const json_t *object, cons
 		if (i < count)
 			continue;
 		const char *nearest = ls_name_nearest(name, known, count);
-		return ls_fail(LS_EFORMAT, AT " is no field of a recipe%s%s%s", at->label, at->prefix,
+		return ls_fail(LS_EFORMAT, AT " is not a field of a recipe%s%s%s", at->label, at->prefix,
 			       ls_text_printable(shown, sizeof(shown), name), nearest != NULL ? "; did you mean '" : "",
 			       nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
 	}

@@ -68,7 +68,7 @@ static ls_status lock_directory(sweep *s)
 	LS_TRY(ls_path_join(path, sizeof(path), s->place.out, "lock"));
 	LS_TRY(ls_file_open_own(&s->lock, path, O_RDWR));
 	if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
-		return ls_fail(LS_EINVALID, "another sweep is at work in %s; wait for it, or choose another --out",
+		return ls_fail(LS_EINVALID, "another sweep is running in %s; wait for it, or choose another --out",
 			       s->place.out);
 	return LS_OK;
 }

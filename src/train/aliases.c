@@ -2,8 +2,9 @@
  * aliases.c - the names that options have in other trainers, and what they are called here.
  *
  * They are not accepted, for many of them mean something a little different; the error names the option here, and the
- * difference where there is one. The one exception is a name that abbreviates an option here, --device: see args.c. Of several commands each has some of the options: a row counts where its option
- * is known, and one without an option everywhere. The manual page lists the table.
+ * difference where there is one. The one exception is a name that abbreviates an option here, --device: see args.c. Of
+ * several commands each has some of the options: a row counts where its option is known, and one without an option
+ * everywhere. The manual page lists the table.
  */
 #include <lockstep/train.h>
 #include <stdio.h>
@@ -74,7 +75,7 @@ static const ls_option_alias aliases[] = {
 	{ "gpu", "devices", CPUS "; --devices N is how many teams of threads share the work" },
 	{ "num-gpus", "devices", CPUS "; --devices N is how many teams of threads share the work" },
 	{ "accelerator", "devices", CPUS "; --devices N is how many teams of threads share the work" },
-	{ "nproc-per-node", "devices", "one process has all devices of a node" },
+	{ "nproc-per-node", "devices", "one process runs all devices of a node" },
 	{ "cuda", NULL, CPUS },
 	{ "no-cuda", NULL, CPUS ": leave it out" },
 	{ "num-workers", NULL, "samples are read ahead by a thread of each device: leave it out" },
@@ -86,7 +87,7 @@ static const ls_option_alias aliases[] = {
 	{ "master-port", "hosts", LAUNCH },
 	{ "world-size", "hosts", LAUNCH },
 	{ "local-rank", "hosts", LAUNCH },
-	{ "backend", "exchange", "MPI goes between nodes" },
+	{ "backend", "exchange", "nodes communicate by MPI" },
 	{ "fp16", NULL, FP32 },
 	{ "bf16", NULL, FP32 },
 	{ "amp", NULL, FP32 },

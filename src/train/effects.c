@@ -140,7 +140,7 @@ typedef struct effect {
 static const effect effects[] = {
 	{ "model", builds_model, NULL, OWN_GRAPH },
 	{ "data", opens_data, NULL, OWN_DATA },
-	{ "data-dir", has_directory, "data", "its files are not looked for there" },
+	{ "data-dir", has_directory, "data", "its files are not read from there" },
 	{ "samples", opens_data, NULL, OWN_DATA },
 	{ "test-samples", opens_test, "eval-every", "no test set is opened" },
 	{ "dropout", builds_model, NULL, OWN_GRAPH },

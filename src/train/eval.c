@@ -294,7 +294,7 @@ static ls_status check_result(const evaluation *e, const ls_eval_result *r)
 
 	if (isfinite(loss))
 		return LS_OK;
-	return ls_fail(LS_ENUMERIC, "the loss of %s on %s is %s: these weights are of no use on this data",
+	return ls_fail(LS_ENUMERIC, "the loss of %s on %s is %s: these weights do not work on this data",
 		       e->weights.file, ls_dataset_describe(e->set)->name, isnan(loss) ? "NaN" : "infinite");
 }
 

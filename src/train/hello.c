@@ -125,8 +125,8 @@ static ls_status compare_data(const char *what, uint64_t samples_a, uint64_t sam
 			       (unsigned long long)samples_a, ls_plural(samples_a, "s"), name[1],
 			       (unsigned long long)samples_b);
 	if (hash_a != hash_b)
-		return ls_fail(LS_EMISMATCH, "the %s sets of %s and %s have other samples (%016llx and %016llx)", what,
-			       name[0], name[1], (unsigned long long)hash_a, (unsigned long long)hash_b);
+		return ls_fail(LS_EMISMATCH, "the %s sets of %s and %s have different samples (%016llx and %016llx)",
+			       what, name[0], name[1], (unsigned long long)hash_a, (unsigned long long)hash_b);
 	return LS_OK;
 }
 
@@ -136,7 +136,7 @@ static ls_status compare(const hello *a, const hello *b, char name[2][160])
 	if (!ls_isa_same_bits(a->isa, b->isa))
 		return ls_fail(
 			LS_EMISMATCH,
-			"%s computes with %s and %s with %s, which give other bits: set LOCKSTEP_ISA=generic for "
+			"%s computes with %s and %s with %s, which give different bits: set LOCKSTEP_ISA=generic for "
 			"all",
 			name[0], a->isa, name[1], b->isa);
 	LS_TRY(compare_data("training", a->train_samples, b->train_samples, a->train_hash, b->train_hash, name));

@@ -211,8 +211,8 @@ static ls_status start_again(const ls_setup *s, ls_ckpt_progress *position)
 	ls_status status = ls_run_settings(o->run, 0, &settings);
 
 	if (status == LS_EFORMAT)
-		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew",
-			       ls_last_error(), o->run);
+		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start a new run", ls_last_error(),
+			       o->run);
 	LS_TRY(status);
 	status = compare_settings(s, settings, o->run);
 	if (status == LS_OK)
@@ -241,11 +241,10 @@ ls_status ls_keep_restore(const ls_setup *s, ls_run_lock *lock)
 	const ls_train_options *o = s->options;
 
 	if (ls_path_exists(o->run))
-		return ls_fail(
-			LS_EIO,
-			"the run directory %s was removed while the run went on, and something else has its name "
-			"now: this run's steps are not saved",
-			o->run);
+		return ls_fail(LS_EIO,
+			       "the run directory %s was removed during the run, and something else has its name "
+			       "now: this run's steps are not saved",
+			       o->run);
 	ls_run_lock_drop(lock);
 	LS_TRY(ls_path_make(o->run));
 	LS_TRY(ls_run_lock_take(lock, o->run));

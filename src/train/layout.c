@@ -149,7 +149,7 @@ static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
 	l->servers = ps ? (o->servers > 0 ? (int)o->servers : 1) : 0;
 	if (l->servers >= l->nodes)
 		return ls_fail(LS_EINVALID,
-			       "--servers %d of %d node%s: nobody would be left to compute; start more nodes or use "
+			       "--servers %d of %d node%s: no node would be left to compute; start more nodes or use "
 			       "--placement allreduce",
 			       l->servers, l->nodes, ls_plural((uint64_t)l->nodes, "s"));
 	return LS_OK;

@@ -88,7 +88,7 @@ ls_status ls_run_lock_take(ls_run_lock *lock, const char *run)
 	for (int i = 0; status == LS_OK && fd < 0 && i < TRIES; i++)
 		status = try_to_take(&fd, path, run);
 	if (status == LS_OK && fd < 0)
-		status = ls_fail(LS_EIO, "%s is being taken and left by other trainers; try again", run);
+		status = ls_fail(LS_EIO, "other trainers keep locking and releasing %s; try again", run);
 	if (status != LS_OK) {
 		ls_run_lock_drop(lock);
 		return status;

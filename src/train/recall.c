@@ -46,7 +46,7 @@ static ls_status read_run(const char *run, char **out)
 	if (found != LS_ENOTFOUND)
 		return found;
 	if (status == LS_EFORMAT)
-		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start the run anew", why, run);
+		return ls_fail(status, "%s, and there is no checkpoint: remove %s and start a new run", why, run);
 	return no_run(run);
 }
 

@@ -414,7 +414,7 @@ static int compare_hashes(const json_t *was, const char *key, const char *what, 
 	snprintf(after, sizeof after, "%016" PRIx64, now);
 	if (!before || !strcmp(before, after))
 		return 0;
-	differ(found, "%s was one with xxh64 %.16s, now %s", what, before, now ? after : "there is none");
+	differ(found, "%s had xxh64 %.16s, now %s", what, before, now ? after : "there is none");
 	return 1;
 }
 
@@ -453,7 +453,7 @@ static ls_status compare_data(const json_t *stored, const ls_train_options *was,
 	found->other_samples |= found->count > names;
 	if (found->other_samples || !before || !hash)
 		return LS_OK;
-	differ(found, "the training data has other samples than before (hash %016" PRIx64 ", now %016" PRIx64 ")",
+	differ(found, "the training data has different samples than before (hash %016" PRIx64 ", now %016" PRIx64 ")",
 	       before, hash);
 	found->other_samples = 1;
 	return LS_OK;
@@ -511,7 +511,7 @@ ls_status ls_settings_compare(const ls_train_options *options, const ls_train_op
 	char more[32] = "";
 	if (found.left_out)
 		snprintf(more, sizeof more, "; and %d more", found.left_out);
-	return ls_fail(LS_EMISMATCH, "%s was made with other settings: %s%s", where, found.text, more);
+	return ls_fail(LS_EMISMATCH, "%s was started with different settings: %s%s", where, found.text, more);
 }
 
 /* What every node may have its own of. */
@@ -549,7 +549,7 @@ ls_status ls_settings_agree(const char *first_json, const char *first, const cha
 	json_decref(owner_b);
 	if (status || !found.count)
 		return status;
-	return ls_fail(LS_EMISMATCH, "nodes have other settings: %s", found.text);
+	return ls_fail(LS_EMISMATCH, "nodes were started with different settings: %s", found.text);
 }
 
 ls_status ls_settings_get_init(const char *stored_json, char **out)

@@ -80,7 +80,7 @@ static void look_for_run(loop *l)
 	l->where = ls_run_lock_where(&l->lock, run, l->place, sizeof(l->place));
 	if (l->where == LS_RUN_THERE)
 		return;
-	ls_log_warning("the run directory %s was %s%s while the run goes on: it ends here", run,
+	ls_log_warning("the run directory %s was %s%s during the run: stopping", run,
 		       l->where == LS_RUN_MOVED ? "moved to " : "removed", l->place);
 	l->was = run;
 	if (l->where == LS_RUN_MOVED)
@@ -500,18 +500,17 @@ static ls_status report_place(loop *l)
 		return LS_OK;
 	l->together = 1;
 	if (!ls_setup_is_first(&l->setup))
-		return ls_fail(LS_EIO, "the run directory was %s while the run went on: stopped after step %llu",
+		return ls_fail(LS_EIO, "the run directory was %s during the run: stopped after step %llu",
 			       where == LS_RUN_MOVED ? "moved" : "removed", step);
 	if (where == LS_RUN_MOVED)
-		return ls_fail(
-			LS_EIO,
-			"the run directory %s was moved to %s while the run went on: stopped after step %llu, which "
-			"is saved there; continue with --run %s --resume",
-			l->was, run, step, run);
+		return ls_fail(LS_EIO,
+			       "the run directory %s was moved to %s during the run: stopped after step %llu, which "
+			       "is saved there; continue with --run %s --resume",
+			       l->was, run, step, run);
 	return ls_fail(
 		LS_EIO,
-		"the run directory %s was removed while the run went on: stopped after step %llu; the directory "
-		"was made anew with run.json, metrics.jsonl and a checkpoint of that step, earlier checkpoints are "
+		"the run directory %s was removed during the run: stopped after step %llu; the directory "
+		"was created again with run.json, metrics.jsonl and a checkpoint of that step, earlier checkpoints are "
 		"lost; continue with --run %s --resume",
 		run, step, run);
 }

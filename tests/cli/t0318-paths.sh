@@ -34,7 +34,7 @@ ok "other pictures" "$LOCKSTEP" data make glyphs --samples 300 --seed 5 --out pi
 fails_with "other data in another place is refused" 1 "--data was .*/moved, now .*/pictures" train --data pictures --steps 9 --run runs/a --resume
 rm -rf moved
 mv pictures moved
-fails_with "other data in the same place, too" 1 "the training data has other samples than before" train --data moved --steps 9 --run runs/a --resume
+fails_with "other data in the same place, too" 1 "the training data has different samples than before" train --data moved --steps 9 --run runs/a --resume
 run "$LOCKSTEP" eval runs/a
 is "eval goes on with it" "$status" 0
 like "and says so" "$err" "warning: the test set of .*/moved has changed since the run"

@@ -72,7 +72,7 @@ is "nodes of avx2 and ${sets[-1]}: the same bits" "$status $(fingerprint "$out")
 mixed LOCKSTEP_ISA=avx2 -- LOCKSTEP_ISA=generic
 is "a generic node among them: refused" "$((status != 0))$(fingerprint "$out")" 1
 like "saying who and what to set" "$err" \
-	'node 0 .* computes with avx2 and node 1 .* with generic, which give other bits: set LOCKSTEP_ISA=generic for all'
+	'node 0 .* computes with avx2 and node 1 .* with generic, which give different bits: set LOCKSTEP_ISA=generic for all'
 mixed LOCKSTEP_ISA=generic -- LOCKSTEP_ISA=generic
 ok "generic nodes alone: other bits" test "$status" = 0 -a "$(fingerprint "$out")" != "$expected"
 

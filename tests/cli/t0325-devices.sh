@@ -48,7 +48,7 @@ is "more devices than cores are allowed" "$status" 0
 like "with a warning" "$err" "64 threads on [0-9]+ cores?: oversubscribed"
 
 run small_train --steps 2 --placement ps
-is "servers on one node : nobody would be left to compute" "$status" 2
-like "and are refused" "$err" "--servers 1 of 1 node: nobody would be left to compute"
+is "servers on one node: no node would be left to compute" "$status" 2
+like "and are refused" "$err" "--servers 1 of 1 node: no node would be left to compute"
 
 test_end

@@ -5,9 +5,9 @@
 
 fails_with "an empty list" 2 'needs a value' small_train --steps 2 --hosts ''
 fails_with "an entry without a name" 2 'entry 2 names no host' small_train --steps 2 --hosts a:1,
-fails_with "no devices" 2 "host 'a': '0' is no number of devices \(1 to 4096\)" small_train --steps 2 --hosts a:0
-fails_with "a number that is none" 2 "host 'b': 'x' is no number" small_train --steps 2 --hosts a:1,b:x
-fails_with "an option in the place of a name" 2 "'-q' is no name of a host" small_train --steps 2 --hosts=-q:1
+fails_with "no devices" 2 "host 'a': '0' is not a number of devices \(1 to 4096\)" small_train --steps 2 --hosts a:0
+fails_with "a number that is none" 2 "host 'b': 'x' is not a number" small_train --steps 2 --hosts a:1,b:x
+fails_with "an option in the place of a name" 2 "'-q' is not a host name" small_train --steps 2 --hosts=-q:1
 fails_with "some with devices, some without" 2 "'a' says how many devices it has, 'b' does not" small_train --steps 2 --hosts a:1,b
 
 # As mpirun and srun tell their processes.

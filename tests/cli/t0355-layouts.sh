@@ -47,10 +47,10 @@ is "and so is what has no effect" "$(grep -c 'warning: --momentum has no effect 
 like "a table of them" "$out" '^1 +.* 2 x 1 '
 run "${two[@]}" "${job[@]}" "${batch[@]}" --devices 40
 is "more devices than cores" "$status $(fingerprint "$out")" "0 $expected"
-like "with a warning" "$err" "40 devices of 1 thread are more than the [0-9]+ cores?"
+like "with a warning" "$err" "40 threads on [0-9]+ cores?: oversubscribed"
 
 here=(timeout 60 "${job[@]}" --hosts "localhost:1,localhost:1")
-fails_with "nobody to compute" 2 "--servers 2 of 2 nodes: nobody would be left to compute" "${here[@]}" --placement ps --servers 2
+fails_with "nobody to compute" 2 "--servers 2 of 2 nodes: no node would be left to compute" "${here[@]}" --placement ps --servers 2
 fails_with "a share for other workers" 2 "--share 1:2:3 has 3 numbers for 2 workers" "${here[@]}" --share 1:2:3
 fails_with "a leaf that does not divide, on nodes" 2 "--leaf 7 does not divide" "${here[@]}" --global-batch 64 --leaf 7
 is "is told once" "$(grep -c ^lockstep <<<"$err")" 1

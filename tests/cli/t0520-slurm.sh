@@ -161,7 +161,7 @@ bad "no nodes" "--nodes must be between 1 and" --nodes 0 --
 bad "no devices" "--devices must be between 1 and" --devices 0 --
 bad "no threads" "--threads must be between 1 and" --threads -1 --
 for time in 1h 1:2:3:4 : 1: 0 0:00:00 -5 1-2-3 1-1:1:1:1 1:00:00x 1- 99999999; do
-	bad "time $time" "--time: '$time' is no time" "--time=$time" --
+	bad "time $time" "--time: '$time' is not a time" "--time=$time" --
 done
 for time in 5 5:30 1:30:00 1-0 2-12:00 2-12:00:00 30000:00:00; do
 	ok "time $time is one" "$LOCKSTEP" slurm --time $time --
@@ -170,7 +170,7 @@ bad "a time within the grace" "--time 1:00 is over before the --grace of 60" --t
 bad "a day as minutes" "over before" --time 2:0 --grace 120 --
 ok "just longer" "$LOCKSTEP" slurm --time 1:01 --
 for size in G 64X 64GB -1 1.5G; do
-	bad "memory $size" "--mem: '$size' is no size" "--mem=$size" --
+	bad "memory $size" "--mem: '$size' is not a size" "--mem=$size" --
 done
 bad "a partition with a space" "--partition: 'a b' has a character" --partition 'a b' --
 bad "a name with a line break" "--job-name: 'a" --job-name $'a\nrm -rf x' --

@@ -105,7 +105,7 @@ fails_with "a choice that leaves nothing" 2 "no point of .*17 in all" "$LOCKSTEP
 
 head='"format": "lockstep recipe", "version": 1, "title": "t", "table": "throughput"'
 echo "{ $head, \"points\": [{\"model\": \"mlp\", \"bach\": 3}] }" >bad.json
-fails_with "a field misspelt" 1 "bad.json: points\[0\].bach is no field.*did you mean 'batch'" "$LOCKSTEP" bench bad.json
+fails_with "a field misspelt" 1 "bad.json: points\[0\].bach is not a field.*did you mean 'batch'" "$LOCKSTEP" bench bad.json
 echo "{ $head, \"points\": [{\"model\": \"mlp\", \"batch\": [1, 2.5]}] }" >bad.json
 fails_with "a value that is none" 1 "bad.json: points\[0\].batch is neither" "$LOCKSTEP" bench bad.json
 echo "{ $head, \"points\": [{\"model\": \"mlp\"}, {\"model\": \"mpl\"}] }" >bad.json
@@ -209,7 +209,7 @@ if [ "$(id -u)" = 0 ]; then
 	like "what is missing is told once, and what to do" "$err" \
 		'^lockstep bench: 2 of [4-6] points skipped: lab: ip is not installed; .*install-deps lab.*iproute2'
 	is "once" "$(grep -c 'points skipped' <<<"$err")" 1
-	like "and how to go on" "$err" '^Provide what is named above and run the same command again'
+	like "and how to go on" "$err" '^Provide what is named above, then run the same command again'
 else
 	skip "a machine without ip" "not root"
 fi

@@ -22,12 +22,12 @@ static void round_trip(const ls_train_options *options)
 {
 	ls_settings_stored back = { .owner = NULL };
 	char *first = NULL, *again = NULL;
-	if (ls_settings_to_json(options, (ls_settings_hashes){ 0 }, &first) != LS_OK) {
+	if (ls_settings_to_json(options, (ls_settings_context){ 0 }, &first) != LS_OK) {
 		fuzz_require(strstr(ls_last_error(), "cannot be stored") != NULL);
 		return;
 	}
 	fuzz_require(ls_settings_from_json(&back, first, "fuzz") == LS_OK);
-	fuzz_require(ls_settings_to_json(&back.options, (ls_settings_hashes){ 0 }, &again) == LS_OK);
+	fuzz_require(ls_settings_to_json(&back.options, (ls_settings_context){ 0 }, &again) == LS_OK);
 	fuzz_require(strcmp(first, again) == 0);
 	fuzz_require(ls_settings_agree(first, "one", again, "other") == LS_OK);
 	ls_settings_stored_release(&back);
@@ -57,7 +57,7 @@ static void try_stored(const uint8_t *data, size_t size)
 	} else {
 		fuzz_require(strncmp(ls_last_error(), "fuzz:", 5) == 0);
 	}
-	if (ls_settings_compare(&now, NULL, (ls_settings_hashes){ 0 }, text, "fuzz") != LS_OK)
+	if (ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, text, "fuzz") != LS_OK)
 		fuzz_require(ls_last_error()[0] != '\0');
 	if (ls_settings_get_init(text, &init) == LS_OK)
 		free(init);

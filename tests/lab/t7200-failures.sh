@@ -60,13 +60,13 @@ begin_job
 begin=$(milliseconds)
 kill -STOP "${nodes[1]}"
 ends_well "kill -STOP" "${nodes[0]}" "${nodes[2]}" -- \
-	"^lockstep train: node 1 \(b\) has not been heard of for [0-9.]+ s; $operation\$"
+	"^lockstep train: node 1 \(b\) has not responded for [0-9.]+ s; $operation\$"
 
 begin_job
 begin=$(milliseconds)
 "$lab" cut b
 ends_well "cut" "${nodes[0]}" "${nodes[2]}" -- \
-	"^lockstep train: node 1 \(b\) has not been heard of for [0-9.]+ s; $operation\$"
+	"^lockstep train: node 1 \(b\) has not responded for [0-9.]+ s; $operation\$"
 "$lab" mend b
 
 # ---- the first node, where the run is kept ---------------------------------------------------------------------------

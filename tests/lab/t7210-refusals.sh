@@ -39,16 +39,16 @@ mkdir here there
 "$LOCKSTEP" data make glyphs --samples 200 --out here/set --quiet
 "$LOCKSTEP" data make glyphs --samples 200 --seed 5 --out there/set --quiet
 mpirun_on a -wdir "$PWD/here" "$LOCKSTEP" train "${job[@]}" --data set -- b -wdir "$PWD/there" "$LOCKSTEP" train "${job[@]}" --data set
-refused "other samples" "the training sets of $A and $B have other samples"
+refused "other samples" "the training sets of $A and $B have different samples"
 
 train_here=("$LOCKSTEP" train "${job[@]}" "${glyphs[@]}")
 mpirun_on a "${train_here[@]}" -- b "${train_here[@]}" --lr 0.5
-refused "another learning rate" "nodes have other settings: --lr is .* on $A and 0\.5 on $B"
+refused "another learning rate" "nodes were started with different settings: --lr is .* on $A and 0\.5 on $B"
 mpirun_on a "${train_here[@]}" -- b "${train_here[@]}" -- c "${train_here[@]}" --wire bf16
-refused "another wire, on the third node" "nodes have other settings: --wire is fp32 on $A and bf16 on node 2 \(c\)"
+refused "another wire, on the third node" "nodes were started with different settings: --wire is fp32 on $A and bf16 on node 2 \(c\)"
 mpirun_on a env LOCKSTEP_ISA=generic "${train_here[@]}" -- b "${train_here[@]}"
 if grep -q avx2 /proc/cpuinfo; then
-	refused "another instruction set" "$A computes with generic and $B with avx[0-9]+, which give other bits: set LOCKSTEP_ISA=generic"
+	refused "another instruction set" "$A computes with generic and $B with avx[0-9]+, which give different bits: set LOCKSTEP_ISA=generic"
 else
 	skip "another instruction set" "this processor has no other"
 fi

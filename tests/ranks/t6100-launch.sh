@@ -96,7 +96,7 @@ fake() { # SHELL-COMMANDS...: what stands for mpirun does these
 	run env PATH="$PWD/fake:$PATH" "$program" tell "b:1,c:1" 30
 }
 up="echo 'lockstep: node is up' >&2"
-words='lockstep train: node 1 (c) has not been heard of for 30 s'
+words='lockstep train: node 1 (c) has not responded for 30 s'
 note='[b:1] [[24986,0],0] ACTIVATE PROC [[24986,1],1] STATE'
 mark='lockstep: node fails: ' # src/launch/output.h
 fake "$up" "$up" "echo '$mark$words' >&2" 'exit 1'

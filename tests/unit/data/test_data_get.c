@@ -357,7 +357,7 @@ static void from_npm(void **state)
 	assert_fails(ls_get_run(&plan, &options), LS_EIO, "left no archive");
 	unlink(in_dir(bin, "npm"));
 	setenv("PATH", bin, 1);
-	assert_fails(ls_get_run(&plan, &options), LS_EIO, "npm is not on this machine");
+	assert_fails(ls_get_run(&plan, &options), LS_EIO, "npm is not installed");
 	setenv("PATH", before, 1);
 	free(before);
 	free(packed);

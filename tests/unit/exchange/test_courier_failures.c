@@ -113,7 +113,7 @@ static void check_end(stop_case *c, crew_member *m)
 	if (m->rank == c->stop.who)
 		return;
 	fprintf(stderr, "# node %d after %.2f s: %s\n", m->rank, m->lived, m->message);
-	CREW_CHECK(m, begins(m->message, c->stop.who, " has not been heard of for "));
+	CREW_CHECK(m, begins(m->message, c->stop.who, " has not responded for "));
 	CREW_CHECK(m, m->lived < c->limit);
 	CREW_CHECK(m, c->stop.hurry || m->lived >= c->timeout);
 	CREW_CHECK(m, c->stop.waits < 0 || strstr(m->message, "was waiting for push of bucket 17 from it"));
@@ -209,7 +209,7 @@ static void a_node_learns_that_it_was_given_up(void **state)
 	ls_transport *t[2];
 	pthread_t thread;
 	ls_introduction names[2] = { { .host = "elsewhere" } };
-	ls_note note = { .kind = LS_NOTE_RELAYED, .culprit = 0, .text = "node 0 (here) has not been heard of for 9 s" };
+	ls_note note = { .kind = LS_NOTE_RELAYED, .culprit = 0, .text = "node 0 (here) has not responded for 9 s" };
 	crew_member m = { .rank = 0 };
 	assert_int_equal(ls_threads_transports(t, 2, SLOTS, SEED), LS_OK);
 	m.transport = t[0];
@@ -222,8 +222,8 @@ static void a_node_learns_that_it_was_given_up(void **state)
 	t[1]->ops->free(t[1]);
 	assert_string_equal(names[1].host, host);
 	assert_int_equal(m.born | m.wrong, 0);
-	assert_string_equal(m.message, "the other nodes have given this one up: "
-				       "node 0 (here) has not been heard of for 9 s");
+	assert_string_equal(m.message, "the other nodes declared this one dead: "
+				       "node 0 (here) has not responded for 9 s");
 }
 
 static void nothing(crew_member *m)
@@ -240,7 +240,7 @@ static void a_node_that_never_comes_is_named(void **state)
 	for (int rank = 0; rank < 2; rank++) {
 		assert_int_equal(members[rank].born, LS_EPEER);
 		assert_null(members[rank].courier);
-		if (strncmp(members[rank].message, "node 2 has not been heard of for ", 33) != 0 ||
+		if (strncmp(members[rank].message, "node 2 has not responded for ", 29) != 0 ||
 		    !strstr(members[rank].message, "was waiting for the name of its host from it"))
 			fail_msg("node %d: %s", rank, members[rank].message);
 		assert_in_range((int)(1000 * members[rank].lived), 2000, 8000);

@@ -156,10 +156,10 @@ static void nodes_know_more_than_mpirun(void **state)
 	give(&s, LS_LAUNCH_STOPS "lockstep train: stopped after step 7\n", 9, 0);
 	give(&s, LS_LAUNCH_FAILS "lockstep train: the disk is full\n", 9, 0);
 	assert_false(s.output.nodes_told);
-	give(&s, LS_LAUNCH_FAILS "lockstep train: node 1 (b) has not been heard of\n", 9, 0);
+	give(&s, LS_LAUNCH_FAILS "lockstep train: node 1 (b) has not responded\n", 9, 0);
 	assert_true(s.output.nodes_told);
 	ls_launch_output_flush(&s.output, 1, 1);
-	assert_string_equal(s.shown, "warning: something\nlockstep train: node 1 (b) has not been heard of\n");
+	assert_string_equal(s.shown, "warning: something\nlockstep train: node 1 (b) has not responded\n");
 	end(&s);
 }
 

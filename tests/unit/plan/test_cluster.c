@@ -56,7 +56,7 @@ static void test_malformed(void **state)
 		{ HEAD "\"spraed\": 0.1, \"nodes\": [{}]}",
 		  "spraed is not a field of this file; did you mean spread?" },
 		{ HEAD "\"spread\": 7, \"nodes\": [{}]}", "spread is 7, which is not between 0 and 1" },
-		{ HEAD "\"nodes\": [{\"devices\": 0}]}", "nobody computes" },
+		{ HEAD "\"nodes\": [{\"devices\": 0}]}", "so none computes" },
 		{ "{\"between\": [], \"nodes\": [{\"host\": \"a\"}]}", "nodes[0].cores" },
 	};
 

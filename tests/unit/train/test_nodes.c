@@ -383,7 +383,7 @@ static void test_other_texts_are_refused(void **state)
 		nodes[i].options.train_set = sets[i];
 		nodes[i].options.eval_every = 0;
 	}
-	expect_refusal(nodes, 2, "have other samples");
+	expect_refusal(nodes, 2, "have different samples");
 	for (int i = 0; i < 2; i++)
 		ls_dataset_free(sets[i]);
 }

@@ -347,7 +347,7 @@ static void test_the_vocabulary_binds(void **state)
 	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ .vocabulary = 0xabcdef0123456788u },
 					     text, "x"),
 			 LS_EMISMATCH);
-	assert_message("the vocabulary (--vocab) was one with xxh64 abcdef0123456789, now abcdef0123456788");
+	assert_message("the vocabulary (--vocab) had xxh64 abcdef0123456789, now abcdef0123456788");
 	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ 0 }, text, "x"), LS_EMISMATCH);
 	assert_message("now there is none");
 	free(text);
@@ -357,7 +357,7 @@ static void test_the_vocabulary_binds(void **state)
 	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ .text = 7 }, text, "x"), LS_OK);
 	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ .text = 8 }, text, "x"),
 			 LS_EMISMATCH);
-	assert_message("the text (or labels) of the training set was one with xxh64");
+	assert_message("the text (or labels) of the training set had xxh64");
 	free(text);
 }
 
@@ -375,7 +375,7 @@ static void test_recalled_settings_are_not_blamed(void **state)
 	now = last;
 	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 8 }, text, "x"),
 			 LS_EMISMATCH);
-	assert_message("the training data has other samples than before");
+	assert_message("the training data has different samples than before");
 	assert_null(strstr(ls_last_error(), "--data"));
 	now.data = "/c"; /* a program's own field */
 	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 8 }, text, "x"),
