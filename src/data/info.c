@@ -83,8 +83,8 @@ static void print_labels(const ls_dataset_info *info, const uint64_t *labels, FI
 		none += labels[i] == 0;
 	}
 	if (info->classes > CLASSES_SHOWN)
-		fprintf(to, " 0 to %d: %" PRIu64 " to %" PRIu64 " sample%s per class, %" PRIu64 " class%s without any",
-			info->classes - 1, fewest, most, ls_plural(most, "s"), none, ls_plural(none, "es"));
+		fprintf(to, " 0 to %d: %" PRIu64 " to %" PRIu64 " samples per class, %" PRIu64 " class%s without any",
+			info->classes - 1, fewest, most, none, ls_plural(none, "es"));
 }
 
 static void print_split(const ls_dataset *set, const char *title, const summary *s, FILE *to)

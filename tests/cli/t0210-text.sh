@@ -73,7 +73,7 @@ run "$LOCKSTEP" data info corpus
 is "data info of a corpus succeeds" "$status" 0
 like "it counts documents" "$out" "^corpus: 3 files, 3 documents"
 like "and sentences" "$out" "10 sentences"
-like "of which the last is for testing" "$out" "^test: 1 samples of up to 128 tokens, 2 classes"
+like "of which the last is for testing" "$out" "^test: 1 sample of up to 128 tokens, 2 classes"
 is "nothing half made is left" "$(find cache/corpus -name "*.draft")" ""
 is "one file is in the cache" "$(find cache/corpus -name "*.tokens" | wc -l)" 1
 first=$out

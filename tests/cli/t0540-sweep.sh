@@ -234,7 +234,7 @@ one_is_done() { [ "$(done_points)" -ge 1 ]; }
 "$LOCKSTEP" bench "${slow[@]}" >first.out 2>first.err &
 pid=$!
 ok "a first point is kept" wait_for 60 one_is_done
-fails_with "one sweep at a time in a directory" 2 "another sweep is at work" "$LOCKSTEP" bench "${slow[@]}"
+fails_with "one sweep at a time in a directory" 2 "another sweep is running" "$LOCKSTEP" bench "${slow[@]}"
 kill -9 $pid
 wait $pid 2>/dev/null
 cp stopped/results.json killed.json
