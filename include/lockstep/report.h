@@ -38,6 +38,7 @@ typedef struct ls_report_result {
 	size_t sweeps, runs, forecasts;
 	size_t points, measured; /* of sweeps */
 	size_t flags;            /* figures that are marked, published ones included */
+	size_t published;        /* those of them that others published */
 } ls_report_result;
 
 /* One HTML page, whole or absent. */

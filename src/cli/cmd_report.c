@@ -40,6 +40,16 @@ static const ls_args args = {
 	.at = row_at,
 };
 
+static void print_marked(size_t ours, size_t published)
+{
+	if (ours)
+		printf("; %zu figure%s", ours, ls_plural(ours, "s"));
+	if (published)
+		printf("%s %zu published %s", ours ? " and" : ";", published, published == 1 ? "figure" : "figures");
+	if (ours || published)
+		fputs(" marked as too good or in doubt", stdout);
+}
+
 static void print_result(const ls_report_result *r)
 {
 	const char *comma = "";
@@ -52,8 +62,7 @@ static void print_result(const ls_report_result *r)
 	comma = r->sweeps || r->runs ? ", " : "";
 	if (r->forecasts)
 		printf("%s%zu forecast%s", comma, r->forecasts, ls_plural(r->forecasts, "s"));
-	if (r->flags)
-		printf("; %zu figure%s marked as too good or in doubt", r->flags, ls_plural(r->flags, "s"));
+	print_marked(r->flags - r->published, r->published);
 	printf("\n%s\n", r->path);
 }
 

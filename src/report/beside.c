@@ -199,6 +199,7 @@ static void add_row(ls_page *page, ls_grid *grid, const ls_published *row, const
 	ls_grid_fixed(grid, row->accuracy, 4, "");
 	ls_grid_fixed(grid, row->speedup, 2, "");
 	ls_grid_note(grid, note);
+	page->published += note != NULL;
 }
 
 static void add_seed(ls_page *page, const ls_sources *sources, int seed)

@@ -29,6 +29,9 @@ double ls_wire_bytes(const ls_claim *claim);
 /* What is wrong with it, in a sentence that also says the likely reason; NULL: nothing. */
 const char *ls_flag(ls_page *page, const ls_claim *claim);
 
+/* Whether a baseline whose repeats differ by `spread` (0.1: 10 %) can explain a speedup above ideal. */
+int ls_spread_explains(double speedup, int64_t devices, double spread);
+
 /* Of a point of ours, with its baseline and the machine; `base` may be NULL. */
 const char *ls_flag_point(ls_page *page, const ls_results *results, const ls_point *point, const ls_point *base);
 

@@ -75,10 +75,10 @@ static group baseline_of(const ls_results *results, const ls_point *point)
 }
 
 /* Why a speedup over it may be above ideal; NULL: nothing of its own. */
-static const char *reason_of(ls_page *page, const group *base)
+static const char *reason_of(ls_page *page, const group *base, double speedup, int64_t devices)
 {
 	double spread = base->runs > 1 ? (base->most_s - base->least_s) / base->mean_s : 0;
-	if (spread < 0.05)
+	if (!ls_spread_explains(speedup, devices, spread))
 		return NULL;
 	return ls_page_text(page, "an unsteady one-device baseline (its runs differ by %.0f %%)", 100 * spread);
 }
@@ -124,9 +124,9 @@ static void add_group(const ls_study *study, ls_grid *grid, const ls_point *firs
 	row average = { .point = first,
 			.seconds = g.mean_s,
 			.speedup = base->mean_s > 0 && g.mean_s > 0 ? base->mean_s / g.mean_s : 0,
-			.reason = reason_of(study->page, base),
 			.where = "Avg" };
 
+	average.reason = reason_of(study->page, base, average.speedup, first->job.devices);
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
 		if (point->state != LS_POINT_DONE || !same_group(&point->job, &first->job))

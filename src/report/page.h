@@ -63,7 +63,8 @@ typedef struct ls_page {
 	ls_arena arena;
 	ls_block *first, *last;
 	int failed;
-	size_t flags; /* figures that are marked */
+	size_t flags;     /* figures that are marked */
+	size_t published; /* those of them that others published */
 } ls_page;
 #define LS_PAGE_INIT                                                                                                   \
 	{                                                                                                              \

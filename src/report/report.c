@@ -147,6 +147,7 @@ static void tell(ls_report_result *result, const ls_page *page, const ls_sources
 	result->runs = sources->runs.point_count;
 	result->forecasts = sources->forecast_count;
 	result->flags = page->flags;
+	result->published = page->published;
 	for (size_t i = 0; i < sources->sweep_count; i++) {
 		count_points(&sources->sweeps[i], counts);
 		result->points += sources->sweeps[i].point_count;

@@ -336,8 +336,10 @@ static ls_status estimate(sweep *s)
 	LS_TRY(ls_estimate(&s->place, &s->results, s->estimate));
 	fill_gaps(s);
 	if (pending(s) > 0 && s->estimated)
-		ls_log_note("estimated time: %s (h:mm:ss or m:ss) for %zu point%s, from one step of each model",
-			    clock_text(text, pending_estimate(s)), pending(s), ls_plural(pending(s), "s"));
+		ls_log_note("estimated time: %s (%s) for %zu point%s, from one step of each model",
+			    clock_text(text, pending_estimate(s)),
+			    strchr(text, ':') == strrchr(text, ':') ? "m:ss" : "h:mm:ss", pending(s),
+			    ls_plural(pending(s), "s"));
 	return LS_OK;
 }
 

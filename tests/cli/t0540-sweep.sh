@@ -20,7 +20,7 @@ is "values in a list make a sweep" "$status" 0
 like "its table" "$out" '^model +nodes +devices +batch +placement +rate +samples/s +spread +speedup$'
 like "a row" "$out" '^mlp +1 +1 +16 +local +- +[0-9.]+ +[0-9.]+ % +1.00$'
 like "where the results are" "$out" '^2 of 2 points done; .*/runs/bench-sweep/results.json$'
-like "about how long it will take, before anything is measured" "$(head -n 1 <<<"$err")" '^estimated time: 0:[0-9]{2} \(h:mm:ss or m:ss\) for 2 points'
+like "about how long it will take, before anything is measured" "$(head -n 1 <<<"$err")" '^estimated time: 0:[0-9]{2} \(m:ss\) for 2 points'
 like "a line a point, with how many there are, and what is left" "$err" \
 	'^\[1/2\] mlp batch 8, 1x1: [0-9.]+ samples/s .*, 0:[0-9]{2} left$'
 ok "both points are done" json $results '[p["state"] for p in o["points"]] == ["done", "done"]'

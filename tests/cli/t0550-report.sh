@@ -161,6 +161,10 @@ is "a page" "$status" 0
 is "a line and the path" "$out" "1 sweep (16 of 16 points measured); 1 figure marked as too good or in doubt
 data/throughput/report.html"
 ok "beside the sweep" test -s data/throughput/report.html
+run "$LOCKSTEP" report data/run --beside seeds --out seeds.html
+like "published figures are counted as such" "$out" '^1 run; [0-9]+ published figures marked as too good or in doubt$'
+run "$LOCKSTEP" report data/throughput --beside seeds --out seeds.html
+like "beside ours" "$out" '; [0-9]+ figures? and [0-9]+ published figures marked as too good or in doubt$'
 run "$LOCKSTEP" report data/throughput/results.json data/run data/forecast.json --out all.html --title "T & <b>"
 is "mixed inputs" "$out" "1 sweep (16 of 16 points measured), 1 run, 1 forecast; 1 figure marked as too good or in doubt
 all.html"

@@ -107,7 +107,14 @@ static void test_point(void **state)
 	(void)state;
 	assert_non_null(strstr(ls_flag_point(&page, &results, &point, &base), "20 % of the core's matrix product"));
 	base.samples_per_s_min = 8;
+	point.samples_per_s = 24;
 	assert_non_null(strstr(ls_flag_point(&page, &results, &point, &base), "its repeats differ by 20 %"));
+	point.samples_per_s = 34.1; /* more than 20 % off can explain */
+	assert_non_null(strstr(ls_flag_point(&page, &results, &point, &base), "20 % of the core's matrix product"));
+	base.gflop_per_s = 90;
+	assert_non_null(
+		strstr(ls_flag_point(&page, &results, &point, &base), "more cache with more devices, or cores"));
+	assert_null(strstr(ls_flag_point(&page, &results, &point, &base), "repeats"));
 	point.state = LS_POINT_FAILED;
 	assert_null(ls_flag_point(&page, &results, &point, &base));
 	ls_page_release(&page);
