@@ -13,7 +13,7 @@ int main(void)
 	options.model = "cnn";
 	options.data = "glyphs";
 	options.samples = 6000;
-	options.run = "runs/first";
+	options.run = "runs/example";
 
 	ls_train_result result;
 	if (ls_train(&options, &result)) {

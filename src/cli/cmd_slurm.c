@@ -53,7 +53,7 @@ static const ls_args args = {
 	.purpose = "Write a Slurm job script that trains, stops in time and goes on when requeued.\n"
 		   "Options of 'lockstep train' follow behind a -- and are checked now.",
 	.example = "lockstep slurm --nodes 4 --devices 8 --time 2:00:00 -o job.sh -- \\\n"
-		   "           --model resnet18 --data mnist --run runs/r18\n"
+		   "           --model resnet18 --data mnist --run runs/job\n"
 		   "         sbatch job.sh",
 	.columns = 1,
 	.at = row_at,

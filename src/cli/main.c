@@ -28,8 +28,8 @@ static const ls_command_group lockstep = {
 	.name = "lockstep",
 	.purpose = "Train neural networks; the result does not depend on how the work was spread.",
 	.more = "\nStart with:\n"
-		"  lockstep train --model cnn --data glyphs --samples 6k --run runs/first\n"
-		"  lockstep eval runs/first\n",
+		"  lockstep train --model cnn --data glyphs --samples 6k --run runs/start\n"
+		"  lockstep eval runs/start\n",
 	.commands = commands,
 	.count = sizeof commands / sizeof commands[0],
 };

@@ -122,8 +122,8 @@ static ls_status check_claim(const ls_train_options *o)
 	LS_TRY(ls_path_join(path, sizeof(path), o->run, "run.json"));
 	LS_TRY(ls_ckpt_present(o->run, &checkpoints));
 	if (checkpoints || ls_path_exists(path))
-		return ls_fail(LS_EINVALID,
-			       "%s already holds a run; add --resume to continue it, or name another --run", o->run);
+		return ls_fail(LS_EINVALID, "%s already holds a run; resume it, or choose another run directory",
+			       o->run);
 	return LS_OK;
 }
 

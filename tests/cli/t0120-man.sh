@@ -49,4 +49,29 @@ else
 	skip "mandoc has nothing to warn of" "mandoc is not installed"
 fi
 
+# Every example that keeps a run has a directory of its own: a reader may follow them all in one place.
+run_directories() {
+	{
+		cat "$SOURCE_DIR/README.md" "$man"/*.1 "$SOURCE_DIR"/src/cli/*.c | grep -v -- --resume | grep -oE -- '--run runs/[a-z0-9-]+'
+		sed -nE 's/.*options\.run = "(.*)";/--run \1/p' "$SOURCE_DIR"/examples/*.c
+	} | sort
+}
+ok "there are such examples" test "$(run_directories | wc -l)" -ge 8
+is "no example's run directory is another's" "$(run_directories | uniq -d)" ""
+
+# A reader refuses fields it does not know, so the page has them all.
+run "$LOCKSTEP" bench --model mlp --batch 8 --warmup 0 --steps 1 --repeat 1 --profile-out profile.json
+is "lockstep-bench.1 has every field of a profile" "$(python3 -c '
+import json, re, sys
+page = open(sys.argv[1]).read()
+words = set(w for line in re.findall(r"^\.(?:It )?Li (.*)$", page, re.M) for w in line.split())
+print(*[k for k in json.load(open("profile.json")) if k not in words])' "$man/lockstep-bench.1")" ""
+if command -v mandoc >/dev/null; then
+	like "kinds of a recipe's points" "$(mandoc -T ascii "$man/lockstep-bench.1" | col -b | tr -s ' \n' ' ')" 'kind \("bench" or "train"\)'
+elif command -v groff >/dev/null; then
+	like "kinds of a recipe's points" "$(groff -T ascii -P -c -mdoc "$man/lockstep-bench.1" 2>/dev/null | col -b | tr -s ' \n' ' ')" 'kind \("bench" or "train"\)'
+else
+	skip "kinds of a recipe's points" "there is no mandoc, and no groff"
+fi
+
 test_end

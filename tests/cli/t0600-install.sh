@@ -58,7 +58,7 @@ run env LD_LIBRARY_PATH="$libdir" bash compile_all examples
 is "every example compiles by its own line" "$status" 0
 [ "$status" = 0 ] || test_note "$err"
 like "first.c runs, and prints accuracy and fingerprint" "$out" '^accuracy (0\.[0-9]{4}|1\.0000), parameters [0-9a-f]{16}$'
-ok "and keeps its run" test -f examples/runs/first/run.json
+ok "and keeps its run" test -f examples/runs/example/run.json
 
 # README's line for a prefix of one's own, as it stands.
 line=$(grep -E '^cc .*first\.c ' "$SOURCE_DIR/README.md")
