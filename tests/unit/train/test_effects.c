@@ -58,7 +58,7 @@ static const struct {
 } cases[] = {
 	{ "model", &own, &images, "--model has no effect: the program brings a graph of its own" },
 	{ "data", &own, &images, "--data has no effect: the program brings a dataset" },
-	{ "data-dir", &images, &mnist, "--data-dir has no effect with --data glyphs: its files are not looked for" },
+	{ "data-dir", &images, &mnist, "--data-dir has no effect with --data glyphs: its files are not read" },
 	{ "samples", &own, &images, "--samples has no effect: the program brings a dataset" },
 	{ "test-samples", &untested, &images, "--test-samples has no effect with --eval-every 0: no test set" },
 	{ "dropout", &own, &images, "--dropout has no effect: the program brings a graph" },
