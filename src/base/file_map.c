@@ -204,10 +204,12 @@ static ls_status copy_file(ls_file_map *map, int fd, size_t bytes, const char *p
 
 static ls_status map_failed(size_t bytes, const char *path)
 {
-	ls_memory_limit limit = ls_memory_addresses();
+	int cause = errno;
+	ls_memory_limit limit = ls_memory_address_space(); /* ulimit -d does not count what is only read */
 	char name[64];
-	if (errno != ENOMEM || limit.left == UINT64_MAX)
-		return ls_fail_errno(errno == ENOMEM ? LS_EMEMORY : LS_EIO, "cannot map %s", path);
+	errno = cause;
+	if (cause != ENOMEM || limit.left == UINT64_MAX)
+		return ls_fail_errno(cause == ENOMEM ? LS_EMEMORY : LS_EIO, "cannot map %s", path);
 	return ls_fail(LS_EMEMORY, "cannot map %s: its %.1f MB are more than the limit on address space leaves (%s)",
 		       path, (double)bytes * 1e-6, ls_memory_limit_name(&limit, name, sizeof name));
 }

@@ -55,9 +55,13 @@ typedef struct ls_memory_limit {
 
 /* Of memory that is used: the machine's or the control group's, whichever leaves less. */
 ls_memory_limit ls_memory_physical(void);
-/* Of memory that is mapped, whether or not it is used: that of ulimit -v or ulimit -d, whichever leaves less. */
-ls_memory_limit ls_memory_addresses(void);
+/* Of memory that is mapped, whether or not it is used: by ulimit -v all of it, by ulimit -d what is private and
+ * writable, which files that are only read are not. */
+ls_memory_limit ls_memory_address_space(void);
+ls_memory_limit ls_memory_data(void);
 /* Of these two the one that leaves less. */
+ls_memory_limit ls_memory_addresses(void);
+/* The limit of memory that is used or of memory that is mapped, whichever leaves less. */
 ls_memory_limit ls_memory_tightest(void);
 /* What that leaves. */
 uint64_t ls_memory_available(void);

@@ -82,8 +82,9 @@ ls_memory_limit ls_memory_physical_under(const char *root)
 {
 	char path[PATH_SIZE];
 	snprintf(path, sizeof path, "%s/proc/meminfo", root);
+	uint64_t available = read_number(path, "MemAvailable:", UINT64_MAX);
 	ls_memory_limit least = { LS_MEMORY_MACHINE, read_number(path, "MemTotal:", 0) * 1024,
-				  read_number(path, "MemAvailable:", UINT64_MAX / 1024) * 1024 };
+				  available == UINT64_MAX ? UINT64_MAX : available * 1024 };
 	ls_cgroup_walk(root, "memory", limit_by_group, &least);
 	return least;
 }
@@ -120,11 +121,19 @@ static page_counts read_pages(void)
 	return pages;
 }
 
+ls_memory_limit ls_memory_address_space(void)
+{
+	return limit_by_process(LS_MEMORY_ADDRESSES, RLIMIT_AS, read_pages().mapped);
+}
+
+ls_memory_limit ls_memory_data(void)
+{
+	return limit_by_process(LS_MEMORY_DATA, RLIMIT_DATA, read_pages().writable);
+}
+
 ls_memory_limit ls_memory_addresses(void)
 {
-	page_counts pages = read_pages();
-	return smaller(limit_by_process(LS_MEMORY_ADDRESSES, RLIMIT_AS, pages.mapped),
-		       limit_by_process(LS_MEMORY_DATA, RLIMIT_DATA, pages.writable));
+	return smaller(ls_memory_address_space(), ls_memory_data());
 }
 
 ls_memory_limit ls_memory_tightest(void)

@@ -244,6 +244,8 @@ static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_
 	if (b->options->replay != NULL) /* which computes nothing */
 		return LS_OK;
 	plan->samples = ls_bench_data_bytes(&b->data, job, b->graph, b->layout.devices);
+	if (b->data.set != NULL) /* text has a reader per device */
+		ls_memory_plan_add_threads(plan, b->layout.devices);
 	return ls_train_check_norms(b->graph, job->leaf, "a micro-batch", "give a larger --batch or --leaf");
 }
 

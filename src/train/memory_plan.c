@@ -57,16 +57,28 @@ static uint64_t most_of(const ls_memory_plan *p)
 static need memory_need(const ls_memory_plan *p)
 {
 	ls_memory_limit limit = ls_memory_physical();
-	return (need){ most_of(p), p->resident + limit.left, limit, "" };
+	uint64_t allowed = limit.left < UINT64_MAX - p->resident ? p->resident + limit.left : UINT64_MAX;
+	return (need){ most_of(p), allowed, limit, "" };
 }
 
-static need address_need(const ls_memory_plan *p)
+static need mapped_need(const ls_memory_plan *p, ls_memory_limit limit, uint64_t files)
 {
-	ls_memory_limit limit = ls_memory_addresses();
 	uint64_t taken = limit.bytes - limit.left;
 	uint64_t stacks = (uint64_t)(p->thread_count - p->running) * ls_thread_addresses();
-	uint64_t mapped = most_of(p) - p->resident - p->threads + p->unused;
+	uint64_t mapped = most_of(p) - p->resident - p->threads + p->unused + files;
 	return (need){ taken + mapped + stacks + OTHER_ADDRESSES, limit.bytes, limit, " of address space" };
+}
+
+static double left_over(const need *n)
+{
+	return (double)n->allowed - (double)n->bytes;
+}
+
+/* By ulimit -v or by ulimit -d, which does not count files that are only read: whichever leaves less. */
+static need address_need(const ls_memory_plan *p)
+{
+	need all = mapped_need(p, ls_memory_address_space(), p->files), data = mapped_need(p, ls_memory_data(), 0);
+	return left_over(&data) < left_over(&all) ? data : all;
 }
 
 static int is_limited(const need *n)

@@ -28,7 +28,8 @@ typedef struct ls_memory_plan {
 	size_t samples; /* read ahead */
 	size_t evaluation, checkpoint, timeline;
 	size_t threads;            /* their stacks, as far as they are used */
-	size_t unused;             /* mapped beside all this: never written to, or the pages of files */
+	size_t unused;             /* mapped beside all this, never written to */
+	size_t files;              /* mapped to be read: no memory, and no data (ulimit -d) */
 	int thread_count, running; /* all of them; of these, how many run already */
 } ls_memory_plan;
 

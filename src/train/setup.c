@@ -256,7 +256,7 @@ static void plan_reading(const ls_setup *s, ls_memory_plan *plan)
 		bytes = ls_ckpt_newest_bytes(o->run);
 	else if (ls_setup_is_first(s) && o->init != NULL)
 		bytes = ls_path_is_directory(o->init) ? ls_ckpt_newest_bytes(o->init) : plan->bytes.params;
-	plan->unused += (size_t)bytes;
+	plan->files = (size_t)bytes;
 }
 
 /* Each device has a loader of its leaves. */

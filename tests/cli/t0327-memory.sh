@@ -155,6 +155,21 @@ else
 		--batch 8 --steps 2
 	run "$LOCKSTEP" train --model resnet18 "${images[@]}" --devices 1 --batch 8 --steps 1 --schedule constant --run weights
 	addresses "weights of a run" --model resnet18 "${images[@]}" --devices 1 --batch 8 --steps 1 --init weights
+	bench=(bench --model bert-tiny --devices 8 --batch 2 --steps 1 --warmup 0 --repeat 1)
+	run limited 120000 "$LOCKSTEP" "${bench[@]}"
+	mb=$(sed -n 's/.* need \([0-9]*\) MB of address space but .*/\1/p' <<<"$err")
+	like "bench of text: the addresses it needs" "$mb" '^[0-9]+$'
+	run limited $(((${mb:-0} + 1) * 1000000 / 1024)) "$LOCKSTEP" "${bench[@]}"
+	is "bench of text: runs with as many, $mb MB" "$status" 0
+	[ "$status" = 0 ] || test_note "$err"
+	data_of() { # OPTIONS...: MB that a run needs of ulimit -d
+		(ulimit -d 20000000 && "$LOCKSTEP" train --model resnet18 "${images[@]}" --devices 1 --batch 8 --steps 1 "$@" \
+			--plan-memory) | awk '$1 == "address" { printf "%d", $3 }'
+	}
+	fresh=$(data_of) reading=$(data_of --init weights)
+	like "ulimit -d has a plan" "$fresh $reading" '^[0-9]+ [0-9]+$'
+	ok "without the weights that are only read: $fresh MB, with --init $reading MB" \
+		test "$((${reading:-999} - ${fresh:-0}))" -lt 20
 	run bash -c 'ulimit -d 100000 && "$@"' - "$LOCKSTEP" train "${small[@]}" --devices 1
 	is "a small job runs under ulimit -d" "$status" 0
 	fails_with "a large one does not start under ulimit -d" 1 'need .* \(ulimit -d 100000\)' \

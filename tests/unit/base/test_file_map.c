@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -231,6 +233,29 @@ static void faults_elsewhere_go_where_they_went(void **state)
 	assert_int_equal(WTERMSIG(how), SIGBUS);
 }
 
+/* More than there are addresses: no limit of the process is the cause, and ulimit -d could not be. */
+static void a_limit_on_data_is_not_blamed_for_a_map(void **state)
+{
+	(void)state;
+	struct rlimit before, limit;
+	ls_file_map map;
+	char name[64];
+	int fd = memfd_create("endless", MFD_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)1 << 60), 0);
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+	limit = before;
+	limit.rlim_cur = (rlim_t)1 << 46;
+	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
+	ls_status status = ls_file_map_open(&map, name);
+	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+	close(fd);
+	assert_int_equal(status, LS_EMEMORY);
+	assert_non_null(strstr(ls_last_error(), strerror(ENOMEM)));
+	assert_null(strstr(ls_last_error(), "ulimit -d"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +264,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_cut_inside_the_last_page_is_known, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(small_files_are_copied, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(many_maps_and_threads, make_dir, remove_dir),
+		cmocka_unit_test(a_limit_on_data_is_not_blamed_for_a_map),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,14 @@ static void meminfo_alone(void **state)
 	assert_int_equal(ls_memory_physical_under(root).bound, LS_MEMORY_MACHINE);
 }
 
+static void what_cannot_be_read_does_not_limit(void **state)
+{
+	(void)state;
+	assert_true(ls_memory_physical_under(root).left == UINT64_MAX);
+	put("/proc", "meminfo", "MemTotal:  99 kB\nMemFree: 5 kB\n");
+	assert_true(ls_memory_physical_under(root).left == UINT64_MAX);
+}
+
 static void limits_are_named(void **state)
 {
 	const struct {
@@ -251,6 +259,7 @@ int main(void)
 		cmocka_unit_test(arena_memory_is_zeroed_aligned_and_apart),
 		cmocka_unit_test(arena_text),
 		cmocka_unit_test_setup_teardown(meminfo_alone, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(what_cannot_be_read_does_not_limit, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(cgroup2_limits_on_any_level, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(cgroup1_limits, make_root, remove_root),
 		cmocka_unit_test(this_machine_has_some),
