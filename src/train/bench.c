@@ -222,7 +222,7 @@ static void warn_of_idle_options(const bench *b)
 
 	given.data = o->data;
 	ls_effects_warn(&run);
-	ls_layout_warn_idle(&b->layout, b->job.global_batch, b->job.leaf, (uint64_t)b->job.global_batch);
+	ls_layout_warn_idle(&b->layout, b->job.global_batch, b->job.leaf, (uint64_t)b->job.global_batch, 0);
 	if (o->replay == NULL && o->replay_speed != usual.replay_speed)
 		ls_log_warning("--replay-speed has no effect without --replay");
 	if (sized && (is_text || o->replay != NULL))

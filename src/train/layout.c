@@ -290,17 +290,19 @@ static int64_t find_leaf(int64_t global_batch, int64_t step, int64_t devices)
 	return 0;
 }
 
-void ls_layout_warn_idle(const ls_layout *l, int64_t global_batch, int64_t leaf, uint64_t samples)
+void ls_layout_warn_idle(const ls_layout *l, int64_t global_batch, int64_t leaf, uint64_t samples, int resumed)
 {
 	int64_t step = samples < (uint64_t)global_batch ? (int64_t)samples : global_batch;
 	int64_t leaves = (step + leaf - 1) / leaf, idle = l->all_devices - leaves;
-	char advice[64] = "use fewer devices or a larger batch";
+	char advice[80];
 
 	if (idle <= 0)
 		return;
-	int64_t better = find_leaf(global_batch, step, l->all_devices);
+	int64_t better = resumed ? 0 : find_leaf(global_batch, step, l->all_devices);
 	if (better > 0)
-		snprintf(advice, sizeof(advice), "use --leaf %lld", (long long)better);
+		snprintf(advice, sizeof(advice), "use --leaf %lld, which changes the trained bits", (long long)better);
+	else
+		snprintf(advice, sizeof(advice), "use fewer devices%s", resumed ? "" : " or a larger batch");
 	ls_log_warning(
 		"%lld of %lld devices %s nothing to do: a step of %lld sample%s is %lld micro-batch%s of %lld; %s",
 		(long long)idle, (long long)l->all_devices, idle == 1 ? "has" : "have", (long long)step,

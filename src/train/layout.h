@@ -50,8 +50,9 @@ void ls_layout_assign(const ls_layout *layout, const int64_t *cut, int64_t *devi
 ls_status ls_layout_room(const ls_layout *layout, int64_t leaves, int64_t last, ls_round_room *first,
 			 ls_round_room *most);
 
-/* Warn of devices that have no micro-batch in any step; the training set has so many samples. */
-void ls_layout_warn_idle(const ls_layout *layout, int64_t global_batch, int64_t leaf, uint64_t samples);
+/* Warn of devices that have no micro-batch in any step; `samples` are those of the training set. A run that is resumed
+ * keeps its batch and its micro-batches. */
+void ls_layout_warn_idle(const ls_layout *layout, int64_t global_batch, int64_t leaf, uint64_t samples, int resumed);
 
 /* What gives up the same bits on any layout, said by the node that speaks. */
 void ls_layout_note_modes(const ls_layout *layout);

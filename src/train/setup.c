@@ -424,7 +424,8 @@ static void warn_of_idle_settings(const ls_setup *s)
 	ls_effects_warn(&run);
 	warn_of_samples(s);
 	warn_of_warmup(s);
-	ls_layout_warn_idle(&s->layout, s->batches.global, s->batches.leaf, ls_dataset_describe(s->train_set)->samples);
+	ls_layout_warn_idle(&s->layout, s->batches.global, s->batches.leaf, ls_dataset_describe(s->train_set)->samples,
+			    s->options->resume);
 }
 
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_courier *courier)

@@ -51,15 +51,20 @@ unlike "buckets of two count" "$err" "bucket-bytes has no effect"
 four=("$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --devices 4 --steps 1)
 run "${four[@]}" --global-batch 128
 like "three of four devices idle" "$err" \
-	'^warning: 3 of 4 devices have nothing to do: a step of 128 samples is 1 micro-batch of 128; use --leaf 32$'
+	'^warning: 3 of 4 devices have nothing to do: a step of 128 samples is 1 micro-batch of 128; use --leaf 32, which changes the trained bits$'
 run "${four[@]}" --global-batch 192 --leaf 64 --plan-memory
-like "one of four" "$err" '^warning: 1 of 4 devices has nothing to do: a step of 192 samples is 3 micro-batches of 64; use --leaf 48$'
+like "one of four" "$err" '^warning: 1 of 4 devices has nothing to do: a step of 192 samples is 3 micro-batches of 64; use --leaf 48, which changes the trained bits$'
 run "${four[@]}" --samples 3
-like "more devices than samples" "$err" '3 of 4 devices have nothing to do: a step of 3 samples is 1 micro-batch of 3; use fewer devices'
+like "more devices than samples" "$err" '3 of 4 devices have nothing to do: a step of 3 samples is 1 micro-batch of 3; use fewer devices or a larger batch$'
+run "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --devices 1 --steps 1 --schedule constant \
+	--global-batch 128 --run idle-resumed
+run "$LOCKSTEP" train --run idle-resumed --resume --steps 2 --devices 4
+is "a run goes on with more devices than micro-batches" "$status" 0
+like "and is not advised to change them" "$err" '^warning: 3 of 4 devices have nothing to do: .*; use fewer devices$'
 run "${four[@]}" --global-batch 128 --leaf 32
 unlike "a micro-batch for each" "$err" "nothing to do"
 run "$LOCKSTEP" bench --model mlp --global-batch 128 --devices 2 --warmup 0 --steps 1 --repeat 1
-like "bench: one of two" "$err" '^warning: 1 of 2 devices has nothing to do: .*; use --leaf 64$'
+like "bench: one of two" "$err" '^warning: 1 of 2 devices has nothing to do: .*; use --leaf 64, which changes the trained bits$'
 
 idle "a warm-up longer than the run" \
 	"--warmup 200 is longer than the run of 16 steps: the learning rate never reaches --lr, and --schedule linear has no effect" \
