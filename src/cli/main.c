@@ -62,27 +62,37 @@ static int fill_standard_descriptors(void)
 typedef struct command_call {
 	int argc, code;
 	char **argv;
+	sigset_t signals; /* that the command's thread leaves blocked */
 } command_call;
 
 static void *run_command(void *argument)
 {
 	command_call *call = argument;
+	pthread_sigmask(SIG_SETMASK, &call->signals, NULL);
 	call->code = ls_command_dispatch(&lockstep, call->argc, call->argv);
 	return NULL;
 }
 
-/* In a thread whose stack is not the limited one: tables lie on it, code is built on it, files may be nested. */
+/* In a thread whose stack is not the limited one: tables lie on it, code is built on it, files may be nested. That
+ * thread alone takes signals, for their handlers must not run twice at the same time. */
 static int run_in_thread(command_call *call, unsigned long long limit)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
+	sigset_t all;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	int error = pthread_attr_init(&attributes);
 	if (!error)
 		error = pthread_attr_setstacksize(&attributes, 8 * STACK_LEAST);
 	if (!error)
 		error = pthread_create(&thread, &attributes, run_command, call);
-	if (!error)
-		return pthread_join(thread, NULL);
+	int started = !error;
+	if (started)
+		error = pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &call->signals, NULL);
+	if (started)
+		return error;
 	ls_command_end("lockstep", LS_EMEMORY,
 		       "the stack is limited to %llu kB (ulimit -s), and it cannot be raised: %s", limit >> 10,
 		       strerror(error));
@@ -93,6 +103,7 @@ static int dispatch(int argc, char **argv)
 {
 	command_call call = { .argc = argc, .argv = argv };
 	struct rlimit stack;
+	pthread_sigmask(SIG_SETMASK, NULL, &call.signals);
 	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= STACK_LEAST)
 		run_command(&call);
 	else if (run_in_thread(&call, stack.rlim_cur))

@@ -29,7 +29,7 @@ static const char *message;
  * its launcher has done so. */
 enum { SAME_REQUEST_MS = 500 };
 static int merges;
-static volatile int64_t counted_at; /* milliseconds; only the main thread takes signals, and the handler blocks them */
+static volatile int64_t counted_at; /* milliseconds; one thread takes signals (main.c), and the handler blocks them */
 
 static int repeats_the_last(void)
 {

@@ -43,6 +43,25 @@ for pair in INT:130 TERM:143 HUP:129; do
 	resumes_exactly "stopped by SIG$signal" "run$signal"
 done
 
+# With a small stack the command runs in a thread of its own; the first one only waits for it.
+takers() { # PID: threads that take SIGTERM
+	local count=0 mask
+	for mask in $(sed -n 's/^SigBlk:[[:space:]]*//p' /proc/"$1"/task/*/status); do
+		((0x$mask >> 14 & 1)) || count=$((count + 1))
+	done
+	echo $count
+}
+ulimited() { ulimit -S -s 512 && heeding "$@"; } # in the background, for the limit stays
+ulimited --model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --devices 2 --schedule constant --steps 1000000 \
+	--eval-every 0 --log-every 1000 --ckpt-every 20 --run stack >stack.out 2>stack.err &
+pid=$!
+ok "ulimit -s 512: a run starts" wait_for 60 has_checkpoint stack
+is "ulimit -s 512: one thread takes signals" "$(takers "$pid")" 1
+kill -TERM "$pid"
+wait "$pid"
+is "ulimit -s 512: SIGTERM gives status 143" "$?" 143
+like "ulimit -s 512: and stops it gently" "$(cat stack.err)" 'stopped after step [0-9]+'
+
 # timeout(1) signals its child and then its group: the first may have been handled when the second comes.
 signalled_twice() { # NAME OPTIONS...: steps long enough for both signals to come within one
 	local name=$1
