@@ -49,6 +49,8 @@ LS_API const char *ls_version(void);
 /* Write a whole file beside its name and rename it into place: until that is done nobody sees it, and what was there
  * stays. Only a regular file is replaced; a symbolic link is followed, a device or pipe is written to directly. */
 LS_API ls_status ls_write_file(const char *path, const void *data, size_t bytes);
+/* The same, but nothing is replaced: LS_EINVALID where the name is taken, also by somebody who is only just faster. */
+LS_API ls_status ls_create_file(const char *path, const void *data, size_t bytes);
 
 /* Remove the files that this process has begun to write and not finished. Async-signal-safe: for a signal handler that
  * ends the process. */

@@ -11,8 +11,8 @@
  *     looks for the other again after its own draft is there. (Not on a file system without locks, where the file is
  *     that of the last to publish, and whole all the same.)
  *  3. The rename happens after its bytes are on disk, and publish returns after the rename is.
- *  4. Only a regular file is ever replaced. A symbolic link is followed and stays; devices and pipes have no draft but
- *     are written to directly.
+ *  4. Only a regular file is ever replaced, and none by a draft that was begun as new. A symbolic link is followed and
+ * stays; devices and pipes have no draft but are written to directly.
  */
 #include "base/files.h"
 
@@ -278,7 +278,7 @@ static ls_status open_locked(ls_file_draft *draft, int *out)
 	return ls_fail(LS_EIO, "cannot create %s: its drafts are removed by other processes", draft->path);
 }
 
-/* Up to 2, 4, 8 ... ms, for two that begin together not to meet again. */
+/* 1 ms and up to 1, 2, 4 ... ms more, at random, for two that begin together not to meet again. */
 static void wait_a_little(int round)
 {
 	uint16_t number = 0;
@@ -334,6 +334,7 @@ ls_status ls_file_begin(ls_file_draft *draft, const char *path)
 	int fd = -1;
 	draft->stream = NULL;
 	draft->slot = -1;
+	draft->fresh = 0;
 	draft->draft[0] = '\0';
 	LS_TRY(resolve(draft, path));
 	if (draft->direct) {
@@ -351,6 +352,30 @@ ls_status ls_file_begin(ls_file_draft *draft, const char *path)
 	if (!draft->direct)
 		enter_live(draft);
 	return LS_OK;
+}
+
+static ls_status refuse_existing(const char *path)
+{
+	return ls_fail(LS_EINVALID, "%s exists already, and is left as it was", path);
+}
+
+/* Whatever has that name, a link to nothing too. */
+static ls_status check_absent(const char *path)
+{
+	struct stat there;
+	return lstat(path, &there) == 0 ? refuse_existing(path) : LS_OK;
+}
+
+ls_status ls_file_begin_new(ls_file_draft *draft, const char *path)
+{
+	draft->stream = NULL;
+	LS_TRY(check_absent(path));
+	LS_TRY(ls_file_begin(draft, path));
+	draft->fresh = 1;
+	if (!draft->direct)
+		return LS_OK;
+	ls_file_abandon(draft); /* a pipe that came meanwhile */
+	return refuse_existing(path);
 }
 
 ls_status ls_file_check(const char *path)
@@ -386,6 +411,22 @@ ls_status ls_file_rename(const char *from, const char *to)
 	return LS_OK;
 }
 
+/* A second name is never that of another file, as a rename's may be; where the file system has no second names, a look
+ * before the rename must do. */
+static ls_status name_new(const char *from, const char *to)
+{
+	if (link(from, to) == 0) {
+		unlink(from);
+		return LS_OK;
+	}
+	if (errno == EEXIST)
+		return refuse_existing(to);
+	if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
+		return ls_fail_errno(LS_EIO, "cannot rename %s to %s", from, to);
+	LS_TRY(check_absent(to));
+	return ls_file_rename(from, to);
+}
+
 static ls_status end_direct(ls_file_draft *draft)
 {
 	FILE *stream = draft->stream;
@@ -409,7 +450,8 @@ ls_status ls_file_publish(ls_file_draft *draft)
 		ls_file_abandon(draft);
 		return LS_EIO;
 	}
-	ls_status status = ls_file_rename(draft->draft, draft->path);
+	ls_status status =
+		draft->fresh ? name_new(draft->draft, draft->path) : ls_file_rename(draft->draft, draft->path);
 	if (status != LS_OK) {
 		ls_file_abandon(draft);
 		return status;
@@ -451,6 +493,13 @@ ls_status ls_file_put(const char *path, const void *data, size_t bytes)
 ls_status ls_write_file(const char *path, const void *data, size_t bytes)
 {
 	return ls_file_put(path, data, bytes);
+}
+
+ls_status ls_create_file(const char *path, const void *data, size_t bytes)
+{
+	ls_file_draft draft;
+	LS_TRY(ls_file_begin_new(&draft, path));
+	return ls_file_finish(&draft, ls_file_write(&draft, data, bytes));
 }
 
 ls_status ls_file_put_text(const char *path, const char *text)

@@ -35,10 +35,13 @@ ls_status ls_path_remove_tree(const char *path); /* rm -r, for directories we ma
 typedef struct ls_file_draft {
 	FILE *stream;
 	int direct, slot; /* slot: in the list of drafts under way; -1: none */
+	int fresh;        /* nothing is replaced */
 	char path[4096], draft[4096];
 } ls_file_draft;
 
 ls_status ls_file_begin(ls_file_draft *draft, const char *path);
+/* The same for a file that must not be there, neither now nor when the draft is published: else LS_EINVALID. */
+ls_status ls_file_begin_new(ls_file_draft *draft, const char *path);
 ls_status ls_file_write(ls_file_draft *draft, const void *data, size_t bytes);
 ls_status
 ls_file_publish(ls_file_draft *draft);      /* flush, fsync, rename, fsync directory; on failure removes the draft */

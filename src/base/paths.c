@@ -62,6 +62,12 @@ int ls_path_exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
+static void strip_slashes(char *path)
+{
+	for (size_t length = strlen(path); length > 1 && path[length - 1] == '/'; length--)
+		path[length - 1] = '\0';
+}
+
 int ls_path_find_above(char *out, size_t size, const char *path, const char *name)
 {
 	enum { LEVELS = 4 };
@@ -69,11 +75,13 @@ int ls_path_find_above(char *out, size_t size, const char *path, const char *nam
 	if ((size_t)snprintf(out, size, "%s", path) >= size)
 		return 0;
 	for (int i = 0; i < LEVELS; i++) {
+		strip_slashes(out);
 		if (ls_path_is_directory(out) && ls_path_join(file, sizeof file, out, name) == LS_OK &&
 		    ls_path_exists(file))
 			return 1;
 		char *slash = strrchr(out, '/');
-		if (slash == out || strcmp(out, ".") == 0)
+		const char *last = slash ? slash + 1 : out;
+		if (slash == out || strcmp(out, ".") == 0 || strcmp(last, "..") == 0) /* above ".." is not before it */
 			break;
 		if (slash)
 			*slash = '\0';

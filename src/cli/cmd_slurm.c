@@ -258,7 +258,8 @@ static int save(const slurm_options *options, const char *text, size_t length)
 	struct stat there;
 	if (!options->force && lstat(options->output, &there) == 0)
 		return ls_usage_error(args.command, "%s exists; add --force to replace it", options->output);
-	ls_status status = ls_write_file(options->output, text, length);
+	ls_status status = options->force ? ls_write_file(options->output, text, length)
+					  : ls_create_file(options->output, text, length);
 	if (status != LS_OK)
 		return ls_command_finish(args.command, status);
 	fputs("wrote ", stdout);

@@ -77,6 +77,40 @@ static void joins(void **state)
 	assert_int_equal(ls_path_join(out, sizeof out, "12345", "6789"), LS_EINVALID);
 }
 
+static void check_above(const char *start, const char *found)
+{
+	char out[512];
+	int is_found = ls_path_find_above(out, sizeof out, start, "here");
+	assert_int_equal(is_found, found != NULL);
+	if (found)
+		assert_string_equal(out, found);
+}
+
+/* Above, never below: "x/.." is above x, and what is before it is not. */
+static void looks_above(void **state)
+{
+	(void)state;
+	char before[4096];
+	assert_non_null(getcwd(before, sizeof before));
+	assert_int_equal(chdir(dir), 0);
+	assert_int_equal(ls_path_make("a/b/c/d"), LS_OK);
+	assert_int_equal(ls_path_make("n/o"), LS_OK);
+	assert_int_equal(ls_file_put("a/here", "", 0), LS_OK);
+	check_above("a/b/c/d", "a");
+	check_above("a/b/c/d//", "a");
+	check_above("a//b//c//d", "a");
+	check_above("a/", "a");
+	check_above("n/o", NULL);
+	check_above("a/b/../../n", NULL);
+	assert_int_equal(chdir("a"), 0);
+	check_above("here", ".");
+	check_above("..", NULL);
+	check_above("../", NULL);
+	check_above("../n/..", NULL);
+	check_above("b/..", "b/..");
+	assert_int_equal(chdir(before), 0);
+}
+
 static void makes_and_removes_trees(void **state)
 {
 	(void)state;
@@ -252,7 +286,14 @@ static int is_whole(void)
 	return whole;
 }
 
-/* One of them is refused, what is published is whole, and nothing is left. */
+/* A child ends before the last round only when something is wrong; the other would wait for it. */
+static int has_ended(void)
+{
+	siginfo_t info = { .si_pid = 0 };
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
+/* They never write at the same time, what is published is whole, and nothing is left. */
 static void two_processes_publish_at_once(void **state)
 {
 	(void)state;
@@ -264,9 +305,12 @@ static void two_processes_publish_at_once(void **state)
 			publish_letters(r, i);
 	}
 	int partial = 0, code;
-	while (atomic_load(&r->arrived) < 2 * ROUNDS)
+	while (atomic_load(&r->arrived) < 2 * ROUNDS && !has_ended())
 		if (ls_path_exists(path))
 			partial += !is_whole();
+	int rounds = atomic_load(&r->arrived) / 2;
+	for (int i = 0; i < 2 && rounds < ROUNDS; i++)
+		kill(children[i], SIGKILL);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(waitpid(children[i], &code, 0), children[i]);
 		assert_int_equal(code, 0);
@@ -277,6 +321,31 @@ static void two_processes_publish_at_once(void **state)
 	assert_true(is_whole());
 	assert_int_equal(count_names(), 1);
 	munmap(r, sizeof *r);
+}
+
+/* Whoever is faster: what came while the draft was written stays. */
+static void a_new_file_replaces_nothing(void **state)
+{
+	(void)state;
+	ls_file_draft draft;
+	assert_int_equal(ls_create_file(path, "new", 3), LS_OK);
+	check_content("new");
+	assert_int_equal(ls_create_file(path, "other", 5), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "exists already"));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(ls_file_begin_new(&draft, path), LS_OK);
+	assert_int_equal(ls_file_write(&draft, "late", 4), LS_OK);
+	FILE *faster = fopen(path, "w");
+	assert_non_null(faster);
+	assert_true(fputs("faster", faster) >= 0 && fclose(faster) == 0);
+	assert_int_equal(ls_file_publish(&draft), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "exists already"));
+	check_content("faster");
+	assert_int_equal(count_names(), 1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("nowhere", path), 0);
+	assert_int_equal(ls_create_file(path, "new", 3), LS_EINVALID);
+	assert_int_equal(count_names(), 1);
 }
 
 static atomic_int ended;
@@ -565,6 +634,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins),
+		cmocka_unit_test_setup_teardown(looks_above, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(makes_and_removes_trees, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_draft_is_seen_when_published, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(an_abandoned_draft_changes_nothing, make_dir, remove_dir),
@@ -572,6 +642,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(leftovers_are_removed, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(two_writers_do_not_mix, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(two_processes_publish_at_once, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_new_file_replaces_nothing, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_draft_is_discarded_by_the_name_it_was_made_with, make_dir,
 						remove_dir),
 		cmocka_unit_test_setup_teardown(discarding_does_not_read_what_a_writer_has_freed, make_dir, remove_dir),
