@@ -73,7 +73,7 @@ static ls_status lock_directory(sweep *s)
 	return LS_OK;
 }
 
-/* A directory is a sweep's or a training run's, for report shows it as one. */
+/* Not into the directory of a training run: report would show that run among the results of the sweep. */
 static ls_status check_directory(const char *out)
 {
 	char run[4096];
