@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/thread.h"
 #include "exchange/courier_state.h"
 
@@ -141,20 +140,15 @@ static int has_posts(ls_courier *courier)
 	return posts;
 }
 
-/* This node has finished, and waits until all have, for as long as they live. */
-static void await_others(ls_courier *courier)
+/* This node has finished, and waits until all have, for as long as they live. An error where one of them has not. */
+static ls_status await_others(ls_courier *courier)
 {
 	int others = 1;
-	ls_status status = LS_OK;
-	while (!status && others) {
+	while (others) {
 		read_clock(courier);
-		status = ls_courier_stay(courier, &others);
+		LS_TRY(ls_courier_stay(courier, &others));
 	}
-	if (status)
-		ls_log_warning("this node has finished and does not wait for the others any longer: %s",
-			       ls_last_error());
-	if (!ls_courier_all_finished(courier))
-		ls_courier_abandon(courier);
+	return ls_courier_outcome(courier);
 }
 
 /* This node goes, and nothing is wrong: what it has posted is delivered first. Or it goes for the reason given. */
@@ -166,10 +160,9 @@ static ls_status depart(ls_courier *courier)
 		LS_TRY(go_round(courier));
 	snprintf(note.text, sizeof note.text, "%s", courier->reason);
 	ls_courier_farewell(courier, &note, least(courier->timeout / 4, GOODBYE_MOST));
-	if (courier->reason[0])
-		ls_courier_abandon(courier);
-	else
-		await_others(courier);
+	if (!courier->reason[0])
+		return await_others(courier);
+	ls_courier_abandon(courier);
 	return LS_OK;
 }
 
@@ -311,7 +304,7 @@ static ls_status check(const ls_courier_options *options)
 {
 	const ls_transport *t = options->transport;
 	if (!(options->timeout > 0))
-		return ls_fail(LS_EINVALID, "a timeout of %g s: it must be more than nothing", options->timeout);
+		return ls_fail(LS_EINVALID, "the timeout must be positive, not %g", options->timeout);
 	if (t->slots < ls_courier_slots_least(t->size))
 		return ls_fail(LS_EINVALID, "a transport between %d nodes with %d slots: at least %d are needed",
 			       t->size, t->slots, ls_courier_slots_least(t->size));
@@ -350,10 +343,10 @@ fail:
 	return status;
 }
 
-void ls_courier_free(ls_courier *courier, const char *failed)
+ls_status ls_courier_free(ls_courier *courier, const char *failed)
 {
 	if (!courier)
-		return;
+		return LS_OK;
 	ls_transport *transport = courier->transport;
 	pthread_mutex_lock(&courier->lock);
 	if (failed)
@@ -363,8 +356,12 @@ void ls_courier_free(ls_courier *courier, const char *failed)
 	pthread_mutex_unlock(&courier->lock);
 	transport->ops->wake(transport);
 	pthread_join(courier->thread, NULL);
-	transport->ops->free(transport); /* first: its operations may use buffers of the courier */
+	/* First: its operations may use buffers of the courier. */
+	ls_status status = transport->ops->free(transport);
+	if (!failed && ls_courier_has_failed(courier))
+		status = ls_courier_status(courier);
 	release(courier);
+	return status;
 }
 
 int ls_courier_rank(const ls_courier *courier)

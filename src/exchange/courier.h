@@ -77,10 +77,12 @@ ls_status ls_courier_new(ls_courier **out, const ls_courier_options *options);
 int ls_courier_slots(int size, int incoming);
 int ls_courier_incoming(const ls_courier *courier);
 
-/* Tell the others that this node goes; waits a moment for outgoing letters under way, then until all nodes have
- * finished, one fails or one is silent for `timeout`. With `failed`, its message is passed on as the reason the others
- * end, and nobody is waited for. */
-void ls_courier_free(ls_courier *courier, const char *failed);
+/* Tell the others that this node goes; waits a moment for outgoing letters under way, then until every other node has
+ * finished or failed, or one is silent for `timeout`. Returns LS_EPEER, with the reason as the message, where one has
+ * failed or is silent or does not reach the transport's end: the process must then exit with a status other than zero
+ * (transport.h). What had made the courier fail before is returned as well. With `failed`, its message is passed on as
+ * the reason the others end, nobody is waited for, and the status is LS_OK. */
+ls_status ls_courier_free(ls_courier *courier, const char *failed);
 
 int ls_courier_rank(const ls_courier *courier);
 int ls_courier_size(const ls_courier *courier);

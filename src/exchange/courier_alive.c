@@ -153,6 +153,14 @@ static int see_off(ls_courier *courier, int peer)
 	return 1;
 }
 
+/* The peer has said goodbye, and not because it has finished. */
+static ls_status blame_failing(ls_courier *courier, int peer)
+{
+	const ls_note *note = &courier->peers[peer].hearing;
+	return note->kind == LS_NOTE_ENDED ? blame_ended(courier, peer, note->text)
+					   : blame_relayed(courier, peer, note);
+}
+
 static ls_status hear(ls_courier *courier, int peer)
 {
 	ls_note *note = &courier->peers[peer].hearing;
@@ -162,8 +170,7 @@ static ls_status hear(ls_courier *courier, int peer)
 		return hear_next(courier, peer);
 	if (note->kind == LS_NOTE_FINISHED)
 		return LS_OK;
-	return note->kind == LS_NOTE_ENDED ? blame_ended(courier, peer, note->text)
-					   : blame_relayed(courier, peer, note);
+	return blame_failing(courier, peer);
 }
 
 ls_status ls_courier_alive_done(ls_courier *courier, int slot)
@@ -339,13 +346,13 @@ ls_status ls_courier_stay(ls_courier *courier, int *others)
 	return LS_OK;
 }
 
-int ls_courier_all_finished(const ls_courier *courier)
+ls_status ls_courier_outcome(ls_courier *courier)
 {
 	for (int peer = 0; peer < courier->size; peer++) {
-		if (peer != courier->rank && courier->peers[peer].left != LS_FINISHES)
-			return 0;
+		if (courier->peers[peer].left == LS_FAILS)
+			return blame_failing(courier, peer);
 	}
-	return 1;
+	return LS_OK;
 }
 
 /* Buffers are left alone from here on. */

@@ -149,7 +149,7 @@ ls_status ls_courier_beat(ls_courier *courier); /* tell the others, and judge th
 void ls_courier_abandon(ls_courier *courier);
 void ls_courier_farewell(ls_courier *courier, const ls_note *note, double seconds);
 ls_status ls_courier_stay(ls_courier *courier, int *others); /* `others`: how many have not said goodbye */
-int ls_courier_all_finished(const ls_courier *courier);
+ls_status ls_courier_outcome(ls_courier *courier);           /* once all have said goodbye: LS_EPEER where one fails */
 void ls_courier_fail(ls_courier *courier, ls_status status); /* with this thread's message */
 
 #endif

@@ -38,12 +38,18 @@ static void let_the_speaker_go(void)
 /* Nobody waits for letters any more. */
 ls_status ls_part(ls_courier *courier, ls_status status, int together)
 {
-	char reason[1024], message[1200] = "";
+	char reason[1024], message[1200] = "", host[LS_HOST_NAME];
+	int rank = ls_courier_rank(courier);
 
+	snprintf(host, sizeof(host), "%s", ls_courier_host(courier, rank));
 	snprintf(reason, sizeof(reason), "%s", status != LS_OK ? ls_last_error() : "");
 	choose_words(courier, together, reason, message, sizeof(message));
-	ls_courier_free(courier, status != LS_OK && !together ? reason : NULL);
-	if (status != LS_OK && message[0] == '\0')
+	ls_status end = ls_courier_free(courier, status != LS_OK && !together ? reason : NULL);
+	if (status == LS_OK && end == LS_OK)
+		return LS_OK;
+	if (status == LS_OK || message[0] == '\0')
 		let_the_speaker_go();
-	return status != LS_OK ? ls_fail(status, "%s", message) : LS_OK;
+	if (status != LS_OK)
+		return ls_fail(status, "%s", message);
+	return ls_fail(end, "node %d (%s) has completed its work, but %s", rank, host, ls_last_error());
 }

@@ -11,7 +11,9 @@ ls_status ls_meet(ls_courier **out, int nodes, double timeout);
 
 /*
  * This node's work came to `status`; `together`: all nodes have found the same. Frees the courier and gives the status
- * back. Of a failure one node tells; on the others the message is empty, and they leave a moment later.
+ * back. One node reports a failure; on the others the message is empty, and they leave a moment later.
+ * Where this node's work is done but another node fails or is silent before all have come here, that is the status: the
+ * process must exit with one other than zero, and the message says that the work of this node is complete.
  */
 ls_status ls_part(ls_courier *courier, ls_status status, int together);
 

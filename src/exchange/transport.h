@@ -32,7 +32,8 @@ typedef struct ls_transport_ops {
 	void (*wake)(ls_transport *transport);
 	/* Something went wrong: from now on wait for no other node, in free() neither. Optional: NULL. */
 	void (*abandon)(ls_transport *transport);
-	void (*free)(ls_transport *transport);
+	/* An error, LS_EPEER, where it waits for the other nodes and not all of them came. */
+	ls_status (*free)(ls_transport *transport);
 } ls_transport_ops;
 
 /* The part every transport begins with. */
@@ -53,8 +54,8 @@ ls_status ls_threads_transports(ls_transport **transports, int size, int slots, 
  * ls_mpi_transport() only the thread that uses the transport may talk to MPI. free() waits for all nodes to come to it,
  * for `patience` (30 s unless changed), and exit(0) finalises MPI, unless an operation failed, a send is not done
  * within a second, not all nodes came, or the transport was abandoned: that would wait for a node that may be gone. The
- * process must then exit with a status other than zero, whereupon the launcher ends the others. One transport after
- * another may be made, until one was abandoned.
+ * process must then exit with a status other than zero, whereupon the launcher ends the others; free() returns an
+ * error where the caller does not know yet. One transport after another may be made, until one was abandoned.
  */
 ls_status ls_mpi_transport(ls_transport **out, int slots);
 

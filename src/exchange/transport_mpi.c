@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "exchange/window.h"
 
 #define SETTLE_S 1.0 /* for what is under way when a transport is freed */
@@ -311,7 +310,7 @@ static void finish_send(MPI_Request *request, double until)
 
 /* Receives that nobody will send to any more end here, other operations get a moment: under way they would keep
  * MPI_Finalize() waiting. */
-static void settle_requests(mpi_transport *t)
+static ls_status settle_requests(mpi_transport *t)
 {
 	double until = ls_clock_seconds() + SETTLE_S;
 	for (int i = 0; i < t->started && !t->abandoned; i++) {
@@ -321,8 +320,14 @@ static void settle_requests(mpi_transport *t)
 			finish_send(&t->requests[i], until);
 		else if (MPI_Cancel(&t->requests[i]) == MPI_SUCCESS)
 			MPI_Wait(&t->requests[i], MPI_STATUS_IGNORE);
-		t->abandoned = t->requests[i] != MPI_REQUEST_NULL;
+		if (t->requests[i] != MPI_REQUEST_NULL) {
+			t->abandoned = 1;
+			return ls_fail(LS_EPEER,
+				       "a message to another node was not delivered within %g s; exiting without that",
+				       SETTLE_S);
+		}
 	}
+	return LS_OK;
 }
 
 static void release(mpi_transport *t)
@@ -339,9 +344,8 @@ static void release(mpi_transport *t)
 
 /* A node must not leave before all have come here: it may exit with a status other than zero, whereupon the launcher
  * ends the others. One that still writes a checkpoint is waited for before (courier.c), so what is missing after
- * `patience` does not come: it may have died after its goodbye, under a launcher that does not end the others. Returns
- * whether all are here. */
-static int await_all(mpi_transport *t)
+ * `patience` does not come: it may have died after its goodbye, under a launcher that does not end the others. */
+static ls_status await_all(mpi_transport *t)
 {
 	const struct timespec a_moment = { .tv_nsec = 1000 * 1000 };
 	double until = ls_clock_seconds() + t->base.patience;
@@ -353,13 +357,11 @@ static int await_all(mpi_transport *t)
 			nanosleep(&a_moment, NULL);
 	}
 	if (code != MPI_SUCCESS)
-		ls_log_warning("waiting for the end of the other nodes failed: %s",
-			       (fail_call("a barrier", code), ls_last_error()));
-	else if (!done)
-		ls_log_warning("another node has not come to its end within %g s after its last sign of life; this one "
-			       "does not wait any longer",
+		return fail_call("the final barrier", code);
+	if (!done)
+		return ls_fail(LS_EPEER, "another node did not reach the final barrier within %g s; exiting without it",
 			       t->base.patience);
-	return code == MPI_SUCCESS && done;
+	return LS_OK;
 }
 
 /* Heartbeats that nobody has received may still be on their way in the communicator. A new one could be given its
@@ -372,17 +374,20 @@ static void retire(MPI_Comm comm)
 	library.last = comm;
 }
 
-static void mpi_free(ls_transport *transport)
+static ls_status mpi_free(ls_transport *transport)
 {
 	if (!transport)
-		return;
+		return LS_OK;
 	mpi_transport *t = self(transport);
-	settle_requests(t);
-	if (!t->abandoned && await_all(t))
+	ls_status status = settle_requests(t);
+	if (!t->abandoned)
+		status = await_all(t);
+	if (!t->abandoned && status == LS_OK)
 		retire(t->comm);
 	else
 		library.abandoned = 1;
 	release(t);
+	return status;
 }
 
 static const ls_transport_ops mpi_ops = {

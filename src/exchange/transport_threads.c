@@ -344,7 +344,7 @@ static void hub_free(hub *h)
 	free(h);
 }
 
-static void threads_free(ls_transport *transport)
+static ls_status threads_free(ls_transport *transport)
 {
 	hub *h = ((rank_transport *)transport)->hub;
 	threads_abandon(transport);
@@ -353,6 +353,7 @@ static void threads_free(ls_transport *transport)
 	pthread_mutex_unlock(&h->lock);
 	if (left == 0)
 		hub_free(h);
+	return LS_OK;
 }
 
 static const ls_transport_ops threads_ops = {

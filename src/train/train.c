@@ -593,6 +593,16 @@ static ls_status run_node(loop *l, const ls_train_options *options, ls_courier *
 	return status;
 }
 
+/* Another node may be lost after the run is complete: the process must fail, but nothing of the run is. */
+static ls_status part(ls_courier *courier, const ls_train_options *options, ls_status status, int together)
+{
+	ls_status end = ls_part(courier, status, together);
+
+	if (status != LS_OK || end == LS_OK || options->plan_memory)
+		return end;
+	return ls_fail(end, "%s; the run is complete%s", ls_last_error(), options->run != NULL ? " and saved" : "");
+}
+
 ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls_train_result *result)
 {
 	loop l = { .started = ls_clock_seconds(), .lock = LS_RUN_LOCK_INIT };
@@ -600,7 +610,7 @@ ls_status ls_train_node(const ls_train_options *options, ls_courier *courier, ls
 	ls_status status = run_node(&l, options, courier, result, &together);
 
 	if (courier != NULL)
-		status = ls_part(courier, status, together);
+		status = part(courier, options, status, together);
 	ls_watch_end(&l.watch);
 	ls_run_lock_drop(&l.lock);
 	ls_setup_release(&l.setup);

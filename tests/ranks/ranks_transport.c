@@ -312,9 +312,10 @@ static int run_linger(void)
 		return 5;
 	}
 	double begin = ls_clock_seconds();
-	transport->ops->free(transport);
+	CHECK(transport->ops->free(transport) == LS_EPEER);
 	transport = NULL;
 	double took = ls_clock_seconds() - begin;
+	fprintf(stderr, "%s\n", ls_last_error());
 	printf("%s\n", took >= 2 && took < 12 ? "goes" : "too early or too late");
 	fflush(stdout);
 	usleep(PATIENCE_S * 1000 * 1000);
@@ -357,7 +358,7 @@ int main(int argc, char **argv)
 	int code = run_part(argc > 1 ? argv[1] : "");
 	if (code == 0 && transport->rank == 0)
 		printf("%d nodes\n", transport->size);
-	if (transport)
-		transport->ops->free(transport);
+	if (transport && transport->ops->free(transport) != LS_OK)
+		fprintf(stderr, "the end: %s\n", ls_last_error());
 	return code;
 }

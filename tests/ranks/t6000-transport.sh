@@ -58,7 +58,7 @@ run nodes 2 -- long
 like "one too long, too" "$status $err" '^5 long: MPI: receiving from node 1 \(1000 bytes, tag 1\) failed: .*MPI_ERR_TRUNCATE'
 run nodes 3 -- linger
 like "a node that does not come to the end is not waited for ($status)" "$status $(grep -cx goes <<<"$out")" '^[1-9][0-9]* 2$'
-is "as the others say, in whole lines" "$(grep -c '^warning: another node has not come to its end within 2 s' <<<"$err")" 2
+is "as the others say, in whole lines" "$(grep -c '^another node did not reach the final barrier within 2 s; exiting without it$' <<<"$err")" 2
 begin=$SECONDS
 run nodes 3 -- vanish
 ok "a node that vanishes ends the others ($status)" test "$status" != 0

@@ -44,6 +44,8 @@ struct crew_member {
 	ls_status born;     /* of ls_courier_new() */
 	char message[2048]; /* of that, or what play() leaves */
 	const char *reason; /* given to ls_courier_free() */
+	ls_status end;      /* ... which returned this */
+	char end_message[2048];
 	int wrong;
 	_Atomic(int) arrived; /* letters, for crew_await() */
 	double lived;         /* seconds from the crew's beginning until play() returned */
@@ -106,7 +108,9 @@ static inline void *crew_live(void *argument)
 		m->crew->play(m);
 	m->lived = ls_clock_seconds() - m->crew->began;
 	if (m->courier)
-		ls_courier_free(m->courier, m->reason);
+		m->end = ls_courier_free(m->courier, m->reason);
+	if (m->end)
+		snprintf(m->end_message, sizeof m->end_message, "%s", ls_last_error());
 	m->gone = ls_clock_seconds() - m->crew->began;
 	atomic_fetch_add(&m->crew->freed, 1);
 	return NULL;

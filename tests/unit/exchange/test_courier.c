@@ -189,9 +189,9 @@ static void watch_wake(ls_transport *t)
 	((watch *)t)->inner->ops->wake(((watch *)t)->inner);
 }
 
-static void watch_free(ls_transport *t)
+static ls_status watch_free(ls_transport *t)
 {
-	((watch *)t)->inner->ops->free(((watch *)t)->inner);
+	return ((watch *)t)->inner->ops->free(((watch *)t)->inner);
 }
 
 /* Without sums. */

@@ -12,6 +12,8 @@
 #include "crew.h"
 #include "exchange/collect.h"
 #include "exchange/courier_state.h"
+#include "exchange/meeting.h"
+#include "unit/exchange/lost_end.h"
 
 enum { SEED = 20250319, SLOTS = 128 };
 
@@ -300,6 +302,8 @@ static void a_node_that_has_finished_is_not_missed(void **state)
 	crew c = { .size = 3, .slots = SLOTS, .timeout = FINISHED_TIMEOUT, .seed = SEED, .play = one_finishes };
 	assert_int_equal(crew_run(&c, members), 0);
 	assert_true(members[2].gone < CREW_PATIENCE); /* it hears how the others end */
+	assert_int_equal(members[2].end, LS_EPEER);
+	assert_non_null(strstr(members[2].end_message, "was waiting for push of bucket 17 from it"));
 }
 
 /* Node 0 is busy for longer than the timeout, but alive; the others have finished. */
@@ -315,8 +319,10 @@ static void a_node_that_has_finished_waits_for_those_that_live(void **state)
 	crew_member members[CREW_MAX];
 	crew c = { .size = 3, .slots = SLOTS, .timeout = FINISHED_TIMEOUT, .seed = SEED, .play = be_busy };
 	assert_int_equal(crew_run(&c, members), 0);
-	for (int rank = 0; rank < 3; rank++)
+	for (int rank = 0; rank < 3; rank++) {
 		assert_true(members[rank].gone >= FINISHED_TIMEOUT + 0.5 && members[rank].gone < 4 * FINISHED_TIMEOUT);
+		assert_int_equal(members[rank].end, LS_OK);
+	}
 }
 
 static int be_stopped_until_others_go(void *context)
@@ -343,8 +349,58 @@ static void a_node_that_has_finished_does_not_wait_for_the_dead(void **state)
 	crew_member members[CREW_MAX];
 	crew c = { .size = 3, .slots = SLOTS, .timeout = 2, .seed = SEED, .play = stop_at_the_end };
 	assert_int_equal(crew_run(&c, members), 0);
-	for (int rank = 1; rank < 3; rank++)
+	for (int rank = 1; rank < 3; rank++) {
 		assert_in_range((int)(1000 * members[rank].gone), 2000, 1000 * CREW_PATIENCE / 2);
+		assert_int_equal(members[rank].end, LS_EPEER); /* its process must not exit as if all were well */
+		assert_true(begins(members[rank].end_message, 0, " has not responded for "));
+	}
+}
+
+/* Node 1 fails when the others have finished; node 0 leaves as commands do. */
+static void one_fails_at_the_end(crew_member *m)
+{
+	if (m->rank == 1) {
+		crew_sleep(0.5);
+		m->reason = "the disk is full";
+	} else if (m->rank == 0) {
+		CREW_CHECK(m, ls_part(m->courier, LS_OK, 0) == LS_EPEER);
+		snprintf(m->message, sizeof m->message, "%s", ls_last_error());
+		m->courier = NULL;
+	}
+}
+
+static void a_node_that_has_finished_reports_one_that_fails(void **state)
+{
+	(void)state;
+	char expected[512];
+	crew_member members[CREW_MAX];
+	crew c = { .size = 3, .slots = SLOTS, .timeout = 60, .seed = SEED, .play = one_fails_at_the_end };
+	assert_int_equal(crew_run(&c, members), 0);
+	snprintf(expected, sizeof expected,
+		 "node 0 (%s) has completed its work, but node 1 (%s) ended: the disk is full", host, host);
+	assert_string_equal(members[0].message, expected);
+	assert_int_equal(members[1].end, LS_OK); /* it knows */
+	assert_int_equal(members[2].end, LS_EPEER);
+	assert_true(begins(members[2].end_message, 1, " ended: the disk is full"));
+	assert_true(members[0].gone < CREW_PATIENCE && members[2].gone < CREW_PATIENCE); /* not by silence */
+}
+
+static ls_transport *lose_the_end_of_node_0(crew *c, ls_transport *transport)
+{
+	(void)c;
+	return transport->rank == 0 ? lose_the_end(transport) : transport;
+}
+
+static void the_end_of_the_transport_is_reported(void **state)
+{
+	(void)state;
+	crew_member members[CREW_MAX];
+	crew c = { .size = 2, .slots = SLOTS, .timeout = 15, .seed = SEED, .play = nothing };
+	c.wrap = lose_the_end_of_node_0;
+	assert_int_equal(crew_run(&c, members), 0);
+	assert_int_equal(members[0].end, LS_EPEER);
+	assert_string_equal(members[0].end_message, LOST_END);
+	assert_int_equal(members[1].end, LS_OK);
 }
 
 /* What is posted is delivered before the node goes. */
@@ -445,6 +501,8 @@ int main(void)
 		cmocka_unit_test(a_node_that_has_finished_is_not_missed),
 		cmocka_unit_test(a_node_that_has_finished_waits_for_those_that_live),
 		cmocka_unit_test(a_node_that_has_finished_does_not_wait_for_the_dead),
+		cmocka_unit_test(a_node_that_has_finished_reports_one_that_fails),
+		cmocka_unit_test(the_end_of_the_transport_is_reported),
 		cmocka_unit_test(letters_are_delivered_before_a_node_goes),
 		cmocka_unit_test(errors_of_the_transport_end_all),
 		cmocka_unit_test(who_waits_is_woken_once),

@@ -24,6 +24,7 @@ enum { GANG_MAX = 5, GANG_SLOTS = 4096 };
 typedef struct gang_node {
 	ls_status (*live)(struct gang_node *self, ls_courier *courier); /* frees the courier */
 	ls_transport *transport;                                        /* NULL: alone, without a courier */
+	ls_transport *(*wrap)(ls_transport *transport);                 /* something in its place; NULL: nothing */
 	ls_status status;
 	char message[512]; /* "" when all went well */
 } gang_node;
@@ -53,7 +54,7 @@ static inline void gang_run(void *nodes, size_t bytes, int count,
 	for (int i = 0; i < count; i++) {
 		gang_node *n = (gang_node *)((char *)nodes + (size_t)i * bytes);
 		n->live = live;
-		n->transport = transports[i];
+		n->transport = n->wrap != NULL ? n->wrap(transports[i]) : transports[i];
 		assert_int_equal(pthread_create(&threads[i], NULL, gang_live, n), 0);
 	}
 	for (int i = 0; i < count; i++)

@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "train/node.h"
+#include "unit/exchange/lost_end.h"
 #include "unit/train/gang.h"
 
 /* One node's run. */
@@ -426,6 +427,28 @@ static void test_one_end_for_all(void **state)
 	assert_non_null(strstr(nodes[1].gang.message, "node 1"));
 }
 
+/* A node that finds another one missing once its run is complete fails, and says that nothing of the run is lost. */
+static void test_lost_at_the_end(void **state)
+{
+	node nodes[2];
+	char directory[600];
+
+	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
+	for (int saved = 0; saved < 2; saved++) {
+		memset(nodes, 0, sizeof nodes);
+		nodes[0].options = nodes[1].options = job("mlp");
+		nodes[0].options.run = nodes[1].options.run = saved ? directory : NULL;
+		nodes[0].gang.wrap = lose_the_end;
+		run_nodes(nodes, 2);
+		assert_int_equal(nodes[1].gang.status, LS_OK);
+		assert_int_equal(nodes[0].gang.status, LS_EPEER);
+		assert_non_null(strstr(nodes[0].gang.message, ") has completed its work, but " LOST_END));
+		assert_string_equal(strrchr(nodes[0].gang.message, ';'),
+				    saved ? "; the run is complete and saved" : "; the run is complete");
+	}
+	assert_int_equal(count_lines(directory, "\"kind\": \"end\", \"step\": 5,", 0), 1);
+}
+
 static int make_directory(void **state)
 {
 	static char root[512];
@@ -452,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_differences_are_refused),
 		cmocka_unit_test(test_other_texts_are_refused),
 		cmocka_unit_test(test_one_end_for_all),
+		cmocka_unit_test_setup_teardown(test_lost_at_the_end, make_directory, remove_directory),
 	};
 	ls_log_set_level(LS_LOG_ERROR);
 	return cmocka_run_group_tests(tests, NULL, NULL);
