@@ -23,12 +23,14 @@ run "$LOCKSTEP" train --run runs/one --resume
 like "a complete run of one step" "$err" "the run is complete: 1 step done"
 proper "train --resume"
 run "$LOCKSTEP" train "${one[@]}" --steps 1 --plan-memory
+like "a plan of one of everything" "$status $out" "^0 memory plan: micro-batch of 1 sample, 1 micro-batch per step, 1 device, 1 thread each"
 proper "train --plan-memory"
 run "$LOCKSTEP" eval runs/one
 like "eval of one sample" "$out" ", 1 sample in "
 proper "eval"
 cores=$(nproc)
 run "$LOCKSTEP" train "${one[@]}" --steps 1 --threads $((cores + 1))
+is "a device of more threads than cores" "$status" 0
 like "more threads than cores" "$err" "$((cores + 1)) threads on $cores cores?: oversubscribed"
 proper "a device of too many threads"
 run "$LOCKSTEP" train --model transformer --layers 1 --width 16 --heads 1 --data babble --samples 1 --test-samples 1 --batch 1 --devices 1 --steps 1
@@ -40,10 +42,12 @@ run "$LOCKSTEP" data info pictures
 like "one image" "$out" "^train: 1 sample of 1 x 28 x 28"
 proper "data info"
 run "$LOCKSTEP" train --model mlp --data pictures --samples 5 --batch 1 --steps 1 --devices 1
-proper "fewer samples than asked for"
+like "one image has fewer classes than the test images" "$status $err" "^1 .*: label [0-9] at index [0-9]+, expected 0"
+proper "labels of other classes"
 echo "One sentence." >text.txt
 run "$LOCKSTEP" data make vocab text.txt --size 60 --out vocab.txt
 run "$LOCKSTEP" data info text.txt --vocab vocab.txt
+like "one file, document and sentence" "$status $out" "^0 corpus: 1 file, 1 document"
 proper "data info of text"
 
 run "$LOCKSTEP" bench --model mlp --batch 1 --steps 1 --warmup 0 --repeat 1 --devices 1 --out runs/sweep
@@ -54,10 +58,13 @@ run "$LOCKSTEP" report runs/sweep runs/one --out page.html
 like "one of each" "$out" "1 sweep \(1 of 1 point measured\), 1 run"
 proper "report"
 out=$(sed 's/<[^>]*>/\n/g' page.html) err=''
+like "its page is about the model" "$out" "mlp"
 proper "its page"
 run "$LOCKSTEP" bench --model mlp --batch 1 --steps 1 --warmup 0 --repeat 1 --nodes 1 --hosts localhost:1,localhost:1 --out runs/none
+like "a bench on hosts" "$status $out" "1 of 1 point done"
 proper "bench on hosts"
 run "$LOCKSTEP" train --model mlp --data glyphs --steps 1 --placement ps --servers 1 --devices 1
-proper "a server and nobody to compute"
+like "a server and nobody to compute" "$status $err" "^2 .*--servers 1 of 1 node: no node would be left to compute"
+proper "its count of nodes"
 
 test_end

@@ -27,15 +27,16 @@ o["other_s"] = 0.120
 json.dump(o, open("other.json", "w"))
 PYTHON
 # Nothing is faster than its profile; on a busy machine some of it is slower, but not every time.
-soon() { # MOST COMMAND...: step_ms of its JSON, once less than that in at most ten tries; the last result is in .out
-	local most=$1 try
+soon() { # MOST COMMAND...: step_ms of its JSON is less than that in 3 of at most 8 tries; the last of them is in .out
+	local most=$1 try hits=0
 	shift
-	for try in 1 2 3 4 5 6 7 8 9 10; do
+	for try in 1 2 3 4 5 6 7 8; do
 		run "$@"
-		[ "$status" = 0 ] || return
-		! json .out "o['step_ms'] < $most" >/dev/null 2>&1 || return 0
+		[ "$status" = 0 ] || return 1
+		! json .out "o['step_ms'] < $most" >/dev/null 2>&1 || hits=$((hits + 1))
+		[ "$hits" -lt 3 ] || return 0
 	done
-	echo "never less than $most ms in $try tries, at last:"
+	echo "less than $most ms in only $hits of $try tries, at last:"
 	cat .out
 	return 1
 }
@@ -98,7 +99,7 @@ is "two nodes replay" "$status" 0
 cp .out two.json
 ok "one of them prints one object" json two.json 'len(o["nodes"]) == 2 and o["global_batch"] == 256'
 ok "a step is compute and what is exposed of the exchange" json two.json \
-	'59 < o["compute_ms"] and abs(o["step_ms"] - o["compute_ms"] - o["exposed_ms"] - o["wait_ms"]) < 0.3 * o["step_ms"]'
+	'59 < o["compute_ms"] < 300 and abs(o["step_ms"] - o["compute_ms"] - o["exposed_ms"] - o["wait_ms"]) < 0.3 * o["step_ms"]'
 live=$(python3 -c 'import json; print(4 * json.load(open("cnn.json"))["live_floats"])')
 ok "each sends the gradient once, in two halves" \
 	json two.json "all(0.8 < n['sent_bytes'] / $live < 1.25 for n in o['nodes'])"

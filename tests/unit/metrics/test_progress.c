@@ -65,7 +65,7 @@ static int terminal_close(void **state)
 	return 0;
 }
 
-enum { PATIENCE_MS = 10000 };
+enum { PATIENCE_MS = 10000, TRIES = 100 };
 
 /* What has come, when it is at least `wanted` bytes, or time is up. The kernel carries it in its own time. */
 static const char *terminal_read(terminal *t, size_t wanted)
@@ -91,7 +91,7 @@ static void expect(terminal *t, const char *text)
 /* A display that was updated in its first second, if the machine lets us. */
 static ls_progress *begin_quickly(terminal *t)
 {
-	for (;;) {
+	for (int i = 0; i < TRIES; i++) {
 		double begun = ls_clock_seconds();
 		ls_progress *progress = ls_progress_begin();
 		ls_progress_update(progress, "epoch 1/4", 209, 469, "loss 0.2134  1021 data/sec", 14.2);
@@ -100,12 +100,14 @@ static ls_progress *begin_quickly(terminal *t)
 		ls_progress_end(progress);
 		terminal_read(t, 1);
 	}
+	fail_msg("no update came within the first second in %d tries", TRIES);
+	return NULL;
 }
 
 /* Three updates: the last two come within a tenth of a second of the first, if the machine lets us. */
 static const char *update_quickly(terminal *t, ls_progress *progress)
 {
-	for (;;) {
+	for (int i = 0; i < TRIES; i++) {
 		double begun = ls_clock_seconds();
 		ls_progress_update(progress, "epoch 1/4", 210, 469, "loss 0.2134  1021 data/sec", 13.2);
 		ls_progress_update(progress, "epoch 1/4", 211, 469, "", 1.0);
@@ -116,6 +118,8 @@ static const char *update_quickly(terminal *t, ls_progress *progress)
 			return text;
 		sleep_for(0.11);
 	}
+	fail_msg("three updates took more than a tenth of a second in each of %d tries", TRIES);
+	return NULL;
 }
 
 static void test_line(void **state)
