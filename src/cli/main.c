@@ -94,7 +94,7 @@ static int run_in_thread(command_call *call, unsigned long long limit)
 	if (started)
 		return error;
 	ls_command_end("lockstep", LS_EMEMORY,
-		       "the stack is limited to %llu kB (ulimit -s), and it cannot be raised: %s", limit >> 10,
+		       "cannot start a thread with a larger stack than the %llu kB of ulimit -s: %s", limit >> 10,
 		       strerror(error));
 	return error;
 }

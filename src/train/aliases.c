@@ -12,7 +12,7 @@
 #include <strings.h>
 
 #define CPUS "Lockstep computes on CPUs"
-#define FP32 "not supported yet: trains in fp32 (--wire bf16 halves what is sent between nodes)"
+#define FP32 "training is in fp32 only (--wire bf16 halves what is sent between nodes)"
 #define LAUNCH "start the same command under mpirun or srun, or name the hosts with --hosts A:4,B:4"
 
 static const ls_option_alias aliases[] = {

@@ -38,7 +38,8 @@ static ls_status check_counts(const ls_bench_options *o)
 		return ls_fail(LS_EINVALID, "bench: steps and repeat must be at least 1, warmup at least 0");
 	if (__builtin_mul_overflow(o->steps, o->repeat, &steps) ||
 	    __builtin_mul_overflow(steps, o->job.batch, &samples) || steps > INT64_MAX / (int64_t)sizeof(double))
-		return ls_fail(LS_EINVALID, "bench: --repeat %lld of --steps %lld of --batch %lld samples is too much",
+		return ls_fail(LS_EINVALID,
+			       "bench: --repeat x --steps x --batch is too large: %lld x %lld x %lld samples",
 			       (long long)o->repeat, (long long)o->steps, (long long)o->job.batch);
 	return LS_OK;
 }

@@ -9,7 +9,7 @@ listed=$(sed -nE 's/^\.It Li --([a-z0-9-]+) Ta (Fl -([a-z0-9-]+))?.*/\1 \3/p' "$
 ok "there is a table of names" test "$(wc -l <<<"$table")" -gt 50
 is "the manual page lists it" "$(sort <<<"$listed")" "$(sort <<<"$table")"
 precisions=$(sed -nE 's/^\t\{ "([a-z0-9-]+)", NULL, FP32 \},$/\1/p' "$SOURCE_DIR/src/train/aliases.c")
-is "and says what is not there yet" "$(sed -nE 's/^\.It Li --([a-z0-9-]+) Ta not supported yet: trains in fp32$/\1/p' "$page")" "$precisions"
+is "and says what is not there yet" "$(sed -nE 's/^\.It Li --([a-z0-9-]+) Ta training is in fp32 only$/\1/p' "$page")" "$precisions"
 
 wrong=
 while read -r name option; do
@@ -38,7 +38,7 @@ bad "--batch_size" "unknown option '--batch_size'; here it is '--batch'" train -
 bad "--num-workers" "unknown option '--num-workers': samples are read ahead" train --num-workers 4
 for option in --fp16 --bf16 --amp "--dtype bf16" --precision=bf16 "--mixed-precision fp16"; do
 	# shellcheck disable=SC2086 # words
-	bad "$option" "unknown option '${option%%[ =]*}': not supported yet: trains in fp32" train $option
+	bad "$option" "unknown option '${option%%[ =]*}': training is in fp32 only" train $option
 done
 bad "one dash too few" "unknown option '-lr'; did you mean '--lr'" train -lr 0.1
 bad "behind a flag" "unknown option '-lr'; did you mean '--lr'" train --quiet -lr 0.1
