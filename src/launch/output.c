@@ -210,10 +210,41 @@ static void add_to_banner(ls_launch_output *output, const char *line)
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-static int is_dashes(const char *line)
+/* The dashes in front of and behind a banner, at the beginning or the end of a line: they share it with something else
+ * where two nodes write at once. NULL: there are none; their number in `length`. */
+static char *find_dashes(char *line, size_t *length)
 {
-	size_t length = strlen(line);
-	return length >= 60 && strspn(line, "-") == length;
+	enum { LEAST = 60 };
+	size_t all = strlen(line), from = all;
+	if ((*length = strspn(line, "-")) >= LEAST)
+		return line;
+	while (from && line[from - 1] == '-')
+		from--;
+	*length = all - from;
+	return *length >= LEAST ? line + from : NULL;
+}
+
+/* A banner whose dashes were torn apart is known by how it begins. */
+static int begins_banner(const char *line)
+{
+	static const char *const begins[] = { "WARNING: Open MPI ", "mpirun noticed that ",
+					      "mpirun.openmpi noticed that ", "Primary job  terminated normally, but ",
+					      "ORTE has lost communication " };
+	for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+		if (!strncmp(line, begins[i], strlen(begins[i])))
+			return 1;
+	return 0;
+}
+
+/* No banner is empty: dashes right behind dashes are the next one's. */
+static void take_dashes(ls_launch_output *output)
+{
+	if (output->in_banner && !output->banner[0])
+		return;
+	if (output->in_banner)
+		understand(output);
+	output->in_banner = !output->in_banner;
+	output->banner[0] = '\0';
 }
 
 /* What mpirun says outside of its banners and nobody needs, whether the job ends or not; and its shared memory, of a
@@ -279,26 +310,39 @@ static void take_last(ls_launch_output *output, const char *message, int fails, 
 	hold(output, message, 1, now);
 }
 
-static void take_line(ls_launch_output *output, double now)
+static void take_text(ls_launch_output *output, const char *line, double now)
 {
-	const char *line = output->line;
 	const char *failure = after_mark(line, LS_LAUNCH_FAILS), *stop = after_mark(line, LS_LAUNCH_STOPS);
 	if (failure || stop) {
 		take_last(output, failure ? failure : stop, failure != NULL, now);
-	} else if (is_dashes(line)) {
-		if (output->in_banner)
-			understand(output);
-		output->in_banner = !output->in_banner;
-		output->banner[0] = '\0';
 	} else if (is_note(line)) {
 		learn_from_note(output, line);
-	} else if (output->in_banner) {
+	} else if (output->in_banner || begins_banner(line)) {
+		output->in_banner = 1;
 		add_to_banner(output, line);
 	} else if (!strcmp(without_tag(line), LS_LAUNCH_UP)) {
 		output->nodes_up++;
 	} else if (!is_chatter(line)) {
 		hold(output, line, 0, now);
 	}
+}
+
+static void take_line(ls_launch_output *output, double now)
+{
+	char *line = output->line;
+	size_t length;
+	char *dashes = find_dashes(line, &length);
+	if (!dashes) {
+		take_text(output, line, now);
+		return;
+	}
+	const char *rest = dashes + length;
+	*dashes = '\0';
+	if (*line)
+		take_text(output, line, now);
+	take_dashes(output);
+	if (*rest)
+		take_text(output, rest, now);
 }
 
 static void end_line(ls_launch_output *output, double now)

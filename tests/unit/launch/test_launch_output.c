@@ -225,6 +225,36 @@ static void mpis_own_lines_pass_only_while_the_job_runs(void **state)
 	}
 }
 
+/* Nodes whose output mpirun forwards at the same time tear each other's lines. */
+static void torn_dashes_do_not_matter(void **state)
+{
+	(void)state;
+	static const char warning[] =
+		"WARNING: Open MPI failed to TCP connect to a peer MPI process.  This\nshould not "
+		"happen.\n";
+	static const char *const openings[] = { "", "--------------------", DASHES DASHES, "some text-" DASHES };
+	for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++) {
+		scene s;
+		begin(&s);
+		give(&s, openings[i], 1000, 0);
+		give(&s, i == 1 ? "\n" : "", 1000, 0);
+		give(&s, warning, 1000, 0);
+		give(&s, DASHES DASHES, 1000, 0);
+		give(&s, warning, 1000, 0);
+		/* the dashes at the end have lost their line break */
+		ls_launch_output_take(&s.output, DASHES, sizeof DASHES - 2, 0);
+		give(&s, LS_LAUNCH_FAILS "lockstep train: node 1 (b) ended\nafter\n", 1000, 0);
+		ls_launch_output_flush(&s.output, 10, 1);
+		fflush(s.output.to);
+		const char *expected[] = { "lockstep train: node 1 (b) ended\nafter\n",
+					   "--------------------\nlockstep train: node 1 (b) ended\nafter\n",
+					   "lockstep train: node 1 (b) ended\nafter\n",
+					   "some text\nlockstep train: node 1 (b) ended\nafter\n" };
+		assert_string_equal(s.shown, expected[i]);
+		end(&s);
+	}
+}
+
 static void unknown_banners_are_shown(void **state)
 {
 	(void)state;
@@ -319,6 +349,7 @@ int main(void)
 		cmocka_unit_test(lines_pass_and_banners_do_not),
 		cmocka_unit_test(reasons_are_found),
 		cmocka_unit_test(the_best_reason_stays),
+		cmocka_unit_test(torn_dashes_do_not_matter),
 		cmocka_unit_test(unknown_banners_are_shown),
 		cmocka_unit_test(what_all_say_is_told_once),
 		cmocka_unit_test(lines_that_wait_can_explain),
