@@ -35,7 +35,10 @@ with open(f"/proc/{pid}/mem", "r+b", 0) as memory:
         if end - begin > 1 << 30:  # a sanitizer's own
             continue
         memory.seek(begin)
-        at = memory.read(end - begin).find(pattern)
+        try:
+            at = memory.read(end - begin).find(pattern)
+        except OSError:  # freed since the list was made
+            continue
         if at >= 0:
             memory.seek(begin + at)
             memory.write(bytes([pattern[0] ^ 1]))
