@@ -1,6 +1,6 @@
-# tests/fuzz/fuzz_<room>_<noun>.c defines LLVMFuzzerTestOneInput. With clang it becomes a libFuzzer program; with gcc it
-# gets the driver in tests/fuzz/standalone.c, which takes the same options. Either way it is linked with its room, and
-# the rooms below, compiled once more under AddressSanitizer and UndefinedBehaviorSanitizer.
+# tests/fuzz/fuzz_<module>_<noun>.c defines LLVMFuzzerTestOneInput. With clang it becomes a libFuzzer program; with gcc it
+# gets the driver in tests/fuzz/standalone.c, which takes the same options. Either way it is linked with its module, and
+# the modules below, compiled once more under AddressSanitizer and UndefinedBehaviorSanitizer.
 include(CheckCSourceCompiles)
 
 if(SANITIZER STREQUAL "thread")
@@ -22,16 +22,18 @@ add_custom_target(fuzz)
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*_*.c)
 foreach(source ${sources})
   get_filename_component(name ${source} NAME_WE)
-  string(REGEX REPLACE "^fuzz_([a-z]+)_.*$" "\\1" room ${name})
-  ls_room_build(${room} fuzz_ ${LS_FUZZ_FLAGS})
+  string(REGEX REPLACE "^fuzz_([a-z]+)_.*$" "\\1" module ${name})
+  ls_module_build(${module} fuzz_ ${LS_FUZZ_FLAGS})
+  ls_module_closure(below ${module})
+  ls_module_includes(includes ${below})
   add_executable(${name} ${source})
   if(NOT LS_HAVE_LIBFUZZER)
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/standalone.c)
   endif()
   target_compile_options(${name} PRIVATE ${LS_FUZZ_FLAGS} -Wno-missing-prototypes)
   target_link_options(${name} PRIVATE ${LS_FUZZ_LINK})
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ls_fuzz_${room})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${includes})
+  target_link_libraries(${name} PRIVATE ls_fuzz_${module})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/fuzz ${LS_TEST_PROPERTIES})
   add_dependencies(fuzz ${name})
 endforeach()

@@ -26,9 +26,9 @@ extern "C" {
 #endif
 
 typedef struct ls_bench_options {
-	/* As for training, and with its defaults but for 0 devices, which are one: model, batch, global_batch, leaf,
-	 * optimizer, seed, dropout, where it runs, and how text is read. What concerns length and output is not looked
-	 * at, nor are job.data and samples. */
+	/* As for training, and with its defaults but for 0 devices, which are one: model, batch, global_batch,
+	 * micro-batch, optimizer, seed, dropout, where it runs, and how text is read. What concerns length and output
+	 * is not looked at, nor are job.data and samples. */
 	ls_train_options job;
 	int channels, height, width, classes; /* 0: what the model takes by itself */
 	const char *data;              /* text: sentences of this dataset; NULL: random ones of job.seq_len tokens */
@@ -55,7 +55,7 @@ typedef struct ls_bench_layer {
 typedef struct ls_bench_node {
 	char host[64];
 	int devices;                       /* 0: a server */
-	double compute_ms;                 /* forward and backward of its leaves of a step */
+	double compute_ms;                 /* forward and backward of its micro-batches of a step */
 	double exposed_ms;                 /* devices waited for parameters to arrive */
 	double wait_ms;                    /* devices waited for one another at the end of a step, and helped */
 	double sent_bytes, received_bytes; /* to and from all other nodes, a step */
@@ -80,10 +80,10 @@ typedef struct ls_bench_result {
 	uint64_t peak_rss_bytes;
 	char model[64]; /* a replay: the profile's */
 	int channels, height, width, classes;
-	double tokens, picks;       /* of text: means a sample; 0: images */
-	int tokens_max, vocabulary; /* of text */
-	int64_t leaf, global_batch; /* samples */
-	char kernels[32], isa[32];  /* "xsmm", "avx512" */
+	double tokens, masked;            /* of text: means a sample; 0: images */
+	int tokens_max, vocabulary;       /* of text */
+	int64_t microbatch, global_batch; /* samples */
+	char kernels[32], isa[32];        /* "xsmm", "avx512" */
 	size_t layer_count;
 	ls_bench_layer *layers; /* with profile; freed by ls_bench_result_release() */
 	size_t node_count;

@@ -28,7 +28,7 @@ typedef struct ls_dataset_info {
 	/* text: a sample is a run of tokens; channels, height and width are 0 */
 	int tokens_max;           /* of a sample; 0: images */
 	int vocabulary;           /* tokens are 0 .. vocabulary-1 */
-	int picks_max;            /* tokens to be predicted in a sample; 0: labels only */
+	int masked_max;           /* tokens to be predicted in a sample; 0: labels only */
 	uint64_t vocabulary_hash; /* tells vocabularies apart; 0: generated text, which has none */
 	uint64_t text_hash;       /* of all tokens and labels: nodes must have the same; 0: generated text */
 } ls_dataset_info;
@@ -41,10 +41,11 @@ typedef struct ls_normalisation {
 
 /* A text sample. The arrays are the reader's, of tokens_max and picks_max elements. */
 typedef struct ls_text_sample {
-	int length, picks;
+	int length, masked;
 	int32_t *tokens, *segments; /* (length); segments are 0 or 1 */
-	int32_t *places, *targets;  /* (picks) which tokens are to be predicted, in rising order, and what they were */
-	int32_t label;              /* a class; or 1 when the second sentence is not the next one */
+	int32_t *places,
+		*targets; /* (masked positions) which tokens are to be predicted, in rising order, and what they were */
+	int32_t label;    /* a class; or 1 when the second sentence is not the next one */
 } ls_text_sample;
 
 /* Your own dataset: fill these and call ls_dataset_new(). */
@@ -54,8 +55,8 @@ typedef struct ls_dataset_ops {
 	ls_status (*read)(void *self, uint64_t index, float *image, int32_t *label);
 	/* Text: sample `index` as it is seen in `epoch` (masks are drawn anew each time). Must depend on both alone. */
 	ls_status (*read_text)(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out);
-	/* Text: its length and picks, without making it; called for every sample of a step by every node. */
-	ls_status (*measure_text)(void *self, uint64_t index, uint64_t epoch, int *length, int *picks);
+	/* Text: its length and masked positions, without making it; called for every sample of a step by every node. */
+	ls_status (*measure_text)(void *self, uint64_t index, uint64_t epoch, int *length, int *masked);
 	void (*free)(void *self); /* optional */
 } ls_dataset_ops;
 
@@ -101,7 +102,7 @@ LS_API const ls_normalisation *ls_dataset_normalisation(const ls_dataset *datase
 LS_API ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label);
 LS_API ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out);
 LS_API ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length,
-					 int *picks);
+					 int *masked);
 
 /* The table of known datasets: row i, or NULL past the end. */
 typedef struct ls_dataset_row {

@@ -116,7 +116,7 @@ typedef struct ls_attention_options {
 } ls_attention_options;
 
 /* Tokens of a sample, and how many are to be predicted. */
-LS_API ls_value ls_text_input(ls_graph *graph, int longest, int picks);
+LS_API ls_value ls_text_input(ls_graph *graph, int longest, int masked);
 /* Words + positions + segments. */
 LS_API ls_value ls_embedding(ls_graph *graph, ls_value x, ls_embedding_options options);
 LS_API ls_value ls_layer_norm(ls_graph *graph, ls_value x, const char *name, float epsilon); /* 0 means 1e-5 */
@@ -125,9 +125,9 @@ LS_API ls_value ls_gelu(ls_graph *graph, ls_value x, int approximate);
 LS_API ls_value ls_tanh(ls_graph *graph, ls_value x);
 /* Every token of a sample looks at all of it. Each of q, k and v must be a value of its own that nothing else reads. */
 LS_API ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options);
-LS_API ls_value ls_first_token(ls_graph *graph, ls_value x);   /* a row a sample */
-LS_API ls_value ls_mean_token(ls_graph *graph, ls_value x);    /* a row a sample */
-LS_API ls_value ls_picked_tokens(ls_graph *graph, ls_value x); /* a row a token that is to be predicted */
+LS_API ls_value ls_first_token(ls_graph *graph, ls_value x);      /* a row a sample */
+LS_API ls_value ls_mean_token(ls_graph *graph, ls_value x);       /* a row a sample */
+LS_API ls_value ls_masked_positions(ls_graph *graph, ls_value x); /* a row a token that is to be predicted */
 /* A linear layer whose weights are the words of `embedding`: (vocabulary) a row; "<name>.bias" is its own. Several
  * layers may share them. */
 LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
@@ -138,7 +138,7 @@ LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, 
 LS_API ls_status ls_graph_finish(ls_graph *graph, ls_value logits);
 
 /* The same for pretraining: the loss is the mean cross-entropy of the samples' labels plus the mean over all tokens to
- * be predicted, for which `token_logits` are (vocabulary) a picked token. */
+ * be predicted, for which `token_logits` are (vocabulary) a masked position. */
 LS_API ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits);
 
 /* Facts about a finished graph. Those of text are of a sample of the greatest length. */

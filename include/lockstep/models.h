@@ -13,7 +13,7 @@ extern "C" {
 /* What a model of text needs to know; a zero means the number that is told beside it. */
 typedef struct ls_text_model {
 	int tokens;     /* longest sample; 0 means 128 */
-	int picks;      /* tokens to be predicted in a sample; 0: the model classifies, otherwise it is pretrained */
+	int masked;     /* tokens to be predicted in a sample; 0: the model classifies, otherwise it is pretrained */
 	int vocabulary; /* 0 means 30522 */
 	int layers, hidden, heads, ffn; /* of models that have no size of their own: 6, 256, 4, 4 * hidden */
 	int positions;                  /* tokens they can tell the places of: 256, or more where samples are longer */

@@ -33,13 +33,13 @@ typedef struct ls_forecast_options {
 	const char *nodes;     /* list, "2,4,8"; NULL: the cluster's, or 1, 2, 4, ... 16 */
 	int64_t devices;       /* of a node; 0: the cluster's, or 1 */
 	const char *rate;      /* list of nominal rates of links, "1gbit,10gbit"; NULL: the cluster's, or 1gbit */
-	double latency_us;     /* of a letter; negative: the cluster's */
+	double latency_us;     /* of a message; negative: the cluster's */
 	const char *placement; /* list of "allreduce" and "ps"; NULL: both */
 	int64_t servers;       /* of a ps: the last so many nodes; 0: an eighth of them, at least one */
 	const char *wire;      /* list of "fp32" and "bf16"; NULL: fp32 */
 	const char *bucket;    /* list of bytes, "262144,1048576"; NULL: training's default */
-	int64_t leaves;        /* a device computes in a step, each of the profile's batch */
-	const char *share;     /* "equal" or "auto": leaves in proportion to speeds */
+	int64_t microbatches;  /* a device computes in a step, each of the profile's batch */
+	const char *share;     /* "equal" or "auto": micro-batches in proportion to speeds */
 	double spread;         /* of speeds of nodes that are alike; negative: the cluster's */
 	double mtbf_hours;     /* of a node; negative: the cluster's */
 	double interval_s;     /* between checkpoints; negative: the cluster's, 0: what loses least */
@@ -49,7 +49,8 @@ typedef struct ls_forecast_options {
 } ls_forecast_options;
 #define LS_FORECAST_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
-		.latency_us = -1, .leaves = 1, .share = "equal", .spread = -1, .mtbf_hours = -1, .interval_s = -1      \
+		.latency_us = -1, .microbatches = 1, .share = "equal", .spread = -1, .mtbf_hours = -1,                 \
+		.interval_s = -1                                                                                       \
 	}
 
 typedef struct ls_forecast_row {

@@ -52,7 +52,7 @@ typedef struct ls_probe_inside {
 	double seconds, gb_per_s;
 } ls_probe_inside;
 
-/* Node 0 and another node, by letters of the exchange's size. */
+/* Node 0 and another node, by messages of the exchange's size. */
 typedef struct ls_probe_link {
 	double to_gbit_per_s, from_gbit_per_s; /* one way at a time, seen from node 0 */
 	double both_gbit_per_s;                /* each way while both are busy */

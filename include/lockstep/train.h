@@ -44,9 +44,9 @@ typedef struct ls_train_options {
 	/* how long */
 	int64_t epochs;       /* ignored when steps is set */
 	int64_t steps;        /* 0: by epochs */
-	int64_t batch;        /* samples a device a step: leaf = batch, global batch = batch * devices */
-	int64_t global_batch; /* with leaf: fixes the mathematics and lets the workers vary; 0: from batch */
-	int64_t leaf;
+	int64_t batch;        /* samples a device a step: micro-batch = batch, global batch = batch * devices */
+	int64_t global_batch; /* with micro-batch: fixes the mathematics and lets the workers vary; 0: from batch */
+	int64_t microbatch;
 
 	/* the update */
 	const char *optimizer; /* "sgd", "adam", "adamw", "lamb" */
@@ -62,15 +62,15 @@ typedef struct ls_train_options {
 	uint64_t seed;
 
 	/* where it runs */
-	int64_t devices;       /* teams of threads of this node, each computing leaves of its own; 0: one a core */
-	int64_t threads;       /* of a device */
-	const char *pin;       /* threads stay on cores of their own: "on", "off", "auto" (when there are enough) */
-	const char *hosts;     /* "lm1:3,lm6:2": start nodes there, with so many devices; NULL: this node alone */
+	int64_t devices;   /* teams of threads of this node, each computing micro-batches of its own; 0: one a core */
+	int64_t threads;   /* of a device */
+	const char *pin;   /* threads stay on cores of their own: "on", "off", "auto" (when there are enough) */
+	const char *hosts; /* "lm1:3,lm6:2": start nodes there, with so many devices; NULL: this node alone */
 	const char *placement; /* which nodes own the parameters: a row of ls_placement_at() */
 	int64_t servers;       /* ps: how many nodes own them and do nothing else; 0: one */
 	int64_t staleness;     /* ps: steps a worker may be ahead of the slowest */
 	const char *wire;      /* numbers between nodes: "fp32", "bf16" */
-	const char *share;     /* of the leaves, a node: "auto" (by speed), "equal" (by devices), "3:2:1" */
+	const char *share;     /* of the micro-batches, a node: "auto" (by speed), "equal" (by devices), "3:2:1" */
 	const char *exchange;  /* who sums over nodes: "lockstep", "mpi" (the library's own sum) */
 	int64_t bucket_bytes;  /* gradient that goes out together; 0: what measured best */
 	int64_t timeout;       /* seconds a node may be silent before the others give it up */
@@ -228,7 +228,7 @@ typedef struct ls_eval_options {
 typedef struct ls_eval_result {
 	uint64_t samples;
 	double loss, accuracy, seconds;
-	uint64_t picks;                    /* tokens that were to be predicted; 0: none */
+	uint64_t masked;                   /* tokens that were to be predicted; 0: none */
 	double token_loss, token_accuracy; /* means over them */
 	uint64_t fingerprint;              /* of the weights, as ls_train() reports it */
 } ls_eval_result;

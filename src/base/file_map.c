@@ -210,8 +210,9 @@ static ls_status map_failed(size_t bytes, const char *path)
 	errno = cause;
 	if (cause != ENOMEM || limit.left == UINT64_MAX)
 		return ls_fail_errno(cause == ENOMEM ? LS_EMEMORY : LS_EIO, "cannot map %s", path);
-	return ls_fail(LS_EMEMORY, "cannot map %s: its %.1f MB are more than the limit on address space leaves (%s)",
-		       path, (double)bytes * 1e-6, ls_memory_limit_name(&limit, name, sizeof name));
+	return ls_fail(LS_EMEMORY,
+		       "cannot map %s: its %.1f MB are more than the limit on address space micro-batches (%s)", path,
+		       (double)bytes * 1e-6, ls_memory_limit_name(&limit, name, sizeof name));
 }
 
 static ls_status map_descriptor(ls_file_map *map, int fd, const char *path)

@@ -2,9 +2,9 @@
  * isa.h - the instruction set in use, and how one source becomes several.
  *
  * A file in a folder named simd/ is compiled once for each instruction set, with LS_ISA_SYMBOL(name) expanding to
- * name_generic, name_avx2 or name_avx512. It exports one constant table of functions; the room's dispatch picks the
- * table of ls_isa_get(). Such files are compiled without floating-point contraction surprises: what they sum, and in
- * which order, is written out in lanes.
+ * name_generic, name_avx2 or name_avx512. It exports one constant table of functions; the room's dispatch masked
+ * positions the table of ls_isa_get(). Such files are compiled without floating-point contraction surprises: what they
+ * sum, and in which order, is written out in lanes.
  */
 #ifndef LS_BASE_ISA_H
 #define LS_BASE_ISA_H

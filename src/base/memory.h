@@ -40,7 +40,8 @@ char *ls_arena_format(ls_arena *arena, const char *format, ...) __attribute__((f
 char *ls_arena_copy(ls_arena *arena, const char *text);
 void ls_arena_release(ls_arena *arena); /* frees everything; the arena may be used again */
 
-/* What bounds the memory of this process: the limit, and what it still leaves (UINT64_MAX: there is no limit). */
+/* What bounds the memory of this process: the limit, and what it still micro-batches (UINT64_MAX: there is no limit).
+ * */
 typedef enum ls_memory_bound {
 	LS_MEMORY_MACHINE,   /* MemTotal, MemAvailable */
 	LS_MEMORY_CGROUP,    /* of a control group above the process */
@@ -53,7 +54,7 @@ typedef struct ls_memory_limit {
 	uint64_t bytes, left;
 } ls_memory_limit;
 
-/* Of memory that is used: the machine's or the control group's, whichever leaves less. */
+/* Of memory that is used: the machine's or the control group's, whichever micro-batches less. */
 ls_memory_limit ls_memory_physical(void);
 /* Of memory that is mapped, whether or not it is used: by ulimit -v all of it, by ulimit -d what is private and
  * writable, which files that are only read are not. */
@@ -61,7 +62,7 @@ ls_memory_limit ls_memory_address_space(void);
 ls_memory_limit ls_memory_data(void);
 /* Of these two the one that leaves less. */
 ls_memory_limit ls_memory_addresses(void);
-/* The limit of memory that is used or of memory that is mapped, whichever leaves less. */
+/* The limit of memory that is used or of memory that is mapped, whichever micro-batches less. */
 ls_memory_limit ls_memory_tightest(void);
 /* What that leaves. */
 uint64_t ls_memory_available(void);

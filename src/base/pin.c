@@ -58,8 +58,8 @@ int ls_pin_cores(void)
 	return cores < quota ? cores : quota;
 }
 
-/* A share of the time of many cores is not a few cores of one's own: with a quota below them, auto leaves the choice to
- * the scheduler. */
+/* A share of the time of many cores is not a few cores of one's own: with a quota below them, auto micro-batches the
+ * choice to the scheduler. */
 static int wants_binding(const ls_pin_plan *plan, ls_pin_mode mode, int cores, int quota)
 {
 	return mode == LS_PIN_ON ||

@@ -48,12 +48,12 @@ static json_t *job_to_json(const ls_bench_options *o, const ls_bench_result *r)
 	return json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s, s:s, s:s?, "
 			 "s:f, s:s?, s:f, s:f, s:i, s:i, s:f, s:f}",
 			 "model", r->model, "channels", r->channels, "height", r->height, "width", r->width, "classes",
-			 r->classes, "batch", (json_int_t)r->leaf, "global_batch", (json_int_t)r->global_batch,
+			 r->classes, "batch", (json_int_t)r->microbatch, "global_batch", (json_int_t)r->global_batch,
 			 "devices", (json_int_t)job->devices, "threads", (json_int_t)job->threads, "warmup",
 			 (json_int_t)o->warmup, "steps", (json_int_t)o->steps, "repeat", (json_int_t)o->repeat,
 			 "optimizer", job->optimizer, "seed", (json_int_t)job->seed, "placement", job->placement,
 			 "wire", job->wire, "share", job->share, "replay", o->replay, "replay_speed", o->replay_speed,
-			 "data", o->data, "tokens", r->tokens, "picks", r->picks, "tokens_max", r->tokens_max,
+			 "data", o->data, "tokens", r->tokens, "picks", r->masked, "tokens_max", r->tokens_max,
 			 "vocabulary", r->vocabulary, "tokens_per_s", r->tokens * r->samples_per_s,
 			 "padded_tokens_per_s", (double)r->tokens_max * r->samples_per_s);
 }
@@ -138,9 +138,9 @@ static void print_job(const ls_bench_options *o, const ls_bench_result *r, FILE 
 		fprintf(to, "%s, %.1f tokens a sample (at most %d)", r->model, r->tokens, r->tokens_max);
 	else
 		fprintf(to, "%s, %d x %d x %d", r->model, r->channels, r->height, r->width);
-	if (r->picks > 0)
-		fprintf(to, ", %.1f of them to be predicted", r->picks);
-	fprintf(to, ", batch %" PRId64 ", %s, devices %" PRId64 ", threads %" PRId64, r->leaf, job->optimizer,
+	if (r->masked > 0)
+		fprintf(to, ", %.1f of them to be predicted", r->masked);
+	fprintf(to, ", batch %" PRId64 ", %s, devices %" PRId64 ", threads %" PRId64, r->microbatch, job->optimizer,
 		job->devices, job->threads);
 	if (o->replay)
 		fprintf(to, ", replay of %s at speed %g", o->replay, o->replay_speed);

@@ -62,7 +62,7 @@ static int fill_standard_descriptors(void)
 typedef struct command_call {
 	int argc, code;
 	char **argv;
-	sigset_t signals; /* that the command's thread leaves blocked */
+	sigset_t signals; /* that the command's thread micro-batches blocked */
 } command_call;
 
 static void *run_command(void *argument)

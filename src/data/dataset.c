@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "base/status.h"
-#include "data/corpus.h"
 #include "data/formats.h"
 #include "data/normalise.h"
-#include "data/sst.h"
+#include "data/readers/corpus.h"
+#include "data/readers/sst.h"
 
 static const ls_dataset_kind kinds[] = {
 	{ { "mnist", "handwritten digits, 28x28, 60,000 to train and 10,000 to test", 1, 0 }, ls_mnist_open },
@@ -67,10 +67,11 @@ size_t ls_dataset_values(const ls_dataset_info *info)
 
 static ls_status image_check(const ls_dataset_info *info)
 {
-	if (info->vocabulary || info->picks_max)
-		return ls_fail(LS_EINVALID,
-			       "dataset '%s' has a vocabulary or picks, but tokens_max 0: an image has neither",
-			       info->name);
+	if (info->vocabulary || info->masked_max)
+		return ls_fail(
+			LS_EINVALID,
+			"dataset '%s' has a vocabulary or masked positions, but tokens_max 0: an image has neither",
+			info->name);
 	if (info->channels < 1 || info->height < 1 || info->width < 1)
 		return ls_fail(LS_EINVALID, "dataset '%s' has samples of %d x %d x %d values; each must be positive",
 			       info->name, info->channels, info->height, info->width);
@@ -94,9 +95,9 @@ static ls_status text_check(const ls_dataset_info *info)
 	if (info->vocabulary < 1)
 		return ls_fail(LS_EINVALID, "dataset '%s' has a vocabulary of %d tokens; it needs at least one",
 			       info->name, info->vocabulary);
-	if (info->picks_max < 0 || info->picks_max > info->tokens_max)
+	if (info->masked_max < 0 || info->masked_max > info->tokens_max)
 		return ls_fail(LS_EINVALID, "dataset '%s' asks for up to %d tokens of samples that have at most %d",
-			       info->name, info->picks_max, info->tokens_max);
+			       info->name, info->masked_max, info->tokens_max);
 	return LS_OK;
 }
 
@@ -287,7 +288,7 @@ static ls_status lie(const ls_dataset *dataset, uint64_t index, const char *fiel
 		       (unsigned long long)index, field, value, low, high);
 }
 
-ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length, int *picks)
+ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, int *length, int *masked)
 {
 	const ls_dataset_info *info = &dataset->info;
 	int tokens = 0, asked = 0;
@@ -297,10 +298,10 @@ ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t index, uin
 	LS_TRY(dataset->ops.measure_text(dataset->self, index, epoch, &tokens, &asked));
 	if (tokens < 1 || tokens > info->tokens_max)
 		return lie(dataset, index, "length", tokens, 1, info->tokens_max);
-	if (asked < 0 || asked > info->picks_max)
-		return lie(dataset, index, "picks", asked, 0, info->picks_max);
+	if (asked < 0 || asked > info->masked_max)
+		return lie(dataset, index, "masked", asked, 0, info->masked_max);
 	*length = tokens;
-	*picks = asked;
+	*masked = asked;
 	return LS_OK;
 }
 
@@ -315,9 +316,9 @@ static ls_status tokens_check(const ls_dataset *dataset, uint64_t index, const l
 	return LS_OK;
 }
 
-static ls_status picks_check(const ls_dataset *dataset, uint64_t index, const ls_text_sample *s)
+static ls_status masked_check(const ls_dataset *dataset, uint64_t index, const ls_text_sample *s)
 {
-	for (int i = 0; i < s->picks; i++) {
+	for (int i = 0; i < s->masked; i++) {
 		int lowest = i ? s->places[i - 1] + 1 : 0;
 		if (s->places[i] < lowest || s->places[i] >= s->length)
 			return lie(dataset, index, "place", s->places[i], lowest, s->length - 1);
@@ -329,17 +330,17 @@ static ls_status picks_check(const ls_dataset *dataset, uint64_t index, const ls
 
 ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
-	int length, picks;
-	LS_TRY(ls_dataset_measure_text(dataset, index, epoch, &length, &picks));
-	out->length = out->picks = 0;
+	int length, masked;
+	LS_TRY(ls_dataset_measure_text(dataset, index, epoch, &length, &masked));
+	out->length = out->masked = 0;
 	out->label = 0;
 	LS_TRY(dataset->ops.read_text(dataset->self, index, epoch, out));
 	if (out->length != length) /* the sum of a step was made of what was measured */
 		return lie(dataset, index, "length", out->length, length, length);
-	if (out->picks != picks)
-		return lie(dataset, index, "picks", out->picks, picks, picks);
+	if (out->masked != masked)
+		return lie(dataset, index, "masked", out->masked, masked, masked);
 	LS_TRY(tokens_check(dataset, index, out));
-	LS_TRY(picks_check(dataset, index, out));
+	LS_TRY(masked_check(dataset, index, out));
 	return label_check(dataset, index, out->label);
 }
 

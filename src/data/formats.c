@@ -15,7 +15,7 @@
 #include "base/count.h"
 #include "base/files.h"
 #include "base/status.h"
-#include "data/corpus.h"
+#include "data/readers/corpus.h"
 
 typedef enum kind { TEXT, PICTURE, TABLE, ARRAY, ARCHIVE, WEIGHTS, BINARY, KINDS } kind;
 

@@ -7,14 +7,14 @@
 
 #include "base/names.h"
 #include "base/status.h"
-#include "data/corpus.h"
 #include "data/dataset.h"
-#include "data/sst.h"
+#include "data/readers/corpus.h"
+#include "data/readers/sst.h"
 
 #define SAMPLES_MAX 100000 /* looked at */
 
 typedef struct summary {
-	uint64_t looked, tokens, picks, hash;
+	uint64_t looked, tokens, masked, hash;
 	uint64_t *lengths; /* (tokens_max + 1) how many samples have so many tokens */
 	uint64_t *labels;  /* (classes) */
 } summary;
@@ -23,8 +23,8 @@ typedef struct summary {
 static ls_status take_memory(const ls_dataset_info *info, summary *s, ls_text_sample *sample, void **memory)
 {
 	size_t lengths = (size_t)info->tokens_max + 1, labels = (size_t)info->classes;
-	size_t tokens = (size_t)info->tokens_max, picks = (size_t)info->picks_max;
-	char *base = calloc(1, (lengths + labels) * sizeof(uint64_t) + 2 * (tokens + picks) * sizeof(int32_t));
+	size_t tokens = (size_t)info->tokens_max, masked = (size_t)info->masked_max;
+	char *base = calloc(1, (lengths + labels) * sizeof(uint64_t) + 2 * (tokens + masked) * sizeof(int32_t));
 	if (!base)
 		return ls_fail(LS_EMEMORY, "no memory to look at dataset '%s'", info->name);
 	*memory = base;
@@ -33,7 +33,7 @@ static ls_status take_memory(const ls_dataset_info *info, summary *s, ls_text_sa
 	sample->tokens = (int32_t *)(s->labels + labels);
 	sample->segments = sample->tokens + tokens;
 	sample->places = sample->segments + tokens;
-	sample->targets = sample->places + picks;
+	sample->targets = sample->places + masked;
 	return LS_OK;
 }
 
@@ -45,7 +45,7 @@ static ls_status look(const ls_dataset *set, summary *s, ls_text_sample *sample)
 		s->lengths[sample->length]++;
 		s->labels[sample->label]++;
 		s->tokens += (uint64_t)sample->length;
-		s->picks += (uint64_t)sample->picks;
+		s->masked += (uint64_t)sample->masked;
 		s->hash = XXH64(sample->tokens, (size_t)sample->length * sizeof(int32_t), s->hash);
 		s->hash = XXH64(&sample->label, sizeof(sample->label), s->hash);
 	}
@@ -88,9 +88,9 @@ static void print_summary(const ls_dataset *set, const summary *s, FILE *to)
 	fprintf(to, "  lengths %d to %d: 10 %% up to %d, half up to %d, 90 %% up to %d; mean %.1f\n", quantile(s, 0),
 		quantile(s, 1), quantile(s, 0.1), quantile(s, 0.5), quantile(s, 0.9),
 		(double)s->tokens / (double)s->looked);
-	if (info->picks_max)
-		fprintf(to, "  words to predict: %.1f a sample, at most %d\n", (double)s->picks / (double)s->looked,
-			info->picks_max);
+	if (info->masked_max)
+		fprintf(to, "  words to predict: %.1f a sample, at most %d\n", (double)s->masked / (double)s->looked,
+			info->masked_max);
 	fprintf(to, "  labels");
 	for (int i = 0; i < info->classes; i++)
 		fprintf(to, "%s %d: %" PRIu64, i % 10 || !i ? "" : "\n        ", i, s->labels[i]);

@@ -1,16 +1,18 @@
 /*
- * loader.c - leaves in training order, read ahead.
+ * loader.c - micro-batches in training order, read ahead.
  *
- * Leaves are numbered 0, 1, 2, ... from the loader's start: leaf number q goes to slot q mod slots. A reader takes the
- * next number, waits until its slot is free (q < released + slots), fills it without holding the lock, and marks it
- * ready; the consumer waits for its next number. So any number of readers delivers the same leaves in the same order.
+ * Micro-batches are numbered 0, 1, 2, ... from the loader's start: micro-batch number q goes to slot q mod slots. A
+ * reader takes the next number, waits until its slot is free (q < released + slots), fills it without holding the lock,
+ * and marks it ready; the consumer waits for its next number. So any number of readers delivers the same micro-batches
+ * in the same order.
  *
- * Which leaf of the epoch a number stands for, a plain loader counts: every one from its start on. Where leaves are
- * dealt, `runs` tells it: each step's share is a run of numbers, and `total` numbers are known so far. Readers wait for
- * more of them as they wait for free slots.
+ * Which micro-batch of the epoch a number stands for, a plain loader counts: every one from its start on. Where
+ * micro-batches are assigned, `runs` tells it: each step's share is a run of numbers, and `total` numbers are known so
+ * far. Readers wait for more of them as they wait for free slots.
  *
  * Invariants
- *  1. released <= delivered <= taken <= released + slots; delivered - released is 1 while a leaf is lent out, else 0.
+ *  1. released <= delivered <= taken <= released + slots; delivered - released is 1 while a micro-batch is lent out,
+ *     else 0.
  *  2. A slot is written by the reader that took its number, and read by the consumer only after `ready` was set under
  *     the lock.
  *  3. An error is delivered in its place in the order, and again by every call after that.
@@ -29,16 +31,16 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "data/dataset.h"
-#include "data/leaf_text.h"
+#include "data/packed_text.h"
 #include "data/permute.h"
 
 #define AHEAD_DEFAULT 4
 #define THREADS_MAX 64
 
 typedef struct slot {
-	ls_leaf leaf;
-	float *images;     /* NULL: text */
-	ls_leaf_text text; /* all NULL: images */
+	ls_microbatch microbatch;
+	float *images;           /* NULL: text */
+	ls_microbatch_text text; /* all NULL: images */
 	int32_t *labels;
 	uint64_t *samples;
 	ls_status status;
@@ -46,7 +48,7 @@ typedef struct slot {
 	char error[512];
 } slot;
 
-/* Consecutive leaves that were dealt: leaf `first` is number end - count. */
+/* Consecutive micro-batches that were assigned: micro-batch `first` is number end - count. */
 typedef struct run {
 	uint64_t first; /* counted from the beginning of start_epoch */
 	uint64_t count, end;
@@ -55,15 +57,15 @@ typedef struct run {
 struct ls_loader {
 	const ls_dataset *dataset;
 	ls_loader_options options;
-	uint64_t samples, steps; /* of an epoch */
-	uint64_t step_leaves;    /* of a full step */
-	uint64_t epoch_leaves;
-	uint64_t first; /* leaf of start_epoch that is number 0 */
-	uint64_t total; /* numbers there are, or were dealt so far; UINT64_MAX without an end */
+	uint64_t samples, steps;    /* of an epoch */
+	uint64_t step_microbatches; /* of a full step */
+	uint64_t epoch_microbatches;
+	uint64_t first; /* micro-batch of start_epoch that is number 0 */
+	uint64_t total; /* numbers there are, or were assigned so far; UINT64_MAX without an end */
 
-	run runs[LS_LOADER_DEALS];        /* a ring */
+	run runs[LS_LOADER_ASSIGNS];      /* a ring */
 	uint64_t runs_begin, runs_end;    /* counted without end */
-	uint64_t next_step, end_of_steps; /* to be dealt, counted from the beginning of start_epoch */
+	uint64_t next_step, end_of_steps; /* to be assigned, counted from the beginning of start_epoch */
 
 	void *store; /* all slots' images, labels and indices */
 	size_t store_bytes;
@@ -88,50 +90,51 @@ uint64_t ls_loader_steps(uint64_t samples, int64_t global_batch)
 	return divide_up(samples, (uint64_t)global_batch);
 }
 
-void ls_loader_step_at(uint64_t samples, int64_t global_batch, int64_t leaf, uint64_t step, ls_step_shape *out)
+void ls_loader_step_at(uint64_t samples, int64_t global_batch, int64_t microbatch, uint64_t step, ls_step_shape *out)
 {
 	uint64_t steps = ls_loader_steps(samples, global_batch);
 	assert(step < steps);
 	uint64_t left = samples - step * (uint64_t)global_batch;
 	out->samples = left < (uint64_t)global_batch ? (int64_t)left : global_batch;
-	out->leaves = (int64_t)divide_up((uint64_t)out->samples, (uint64_t)leaf);
+	out->microbatches = (int64_t)divide_up((uint64_t)out->samples, (uint64_t)microbatch);
 	out->last_in_epoch = step + 1 == steps;
 }
 
-/* Where leaf `place` lies, counted from the beginning of start_epoch: epoch, step, leaf and range of the order. */
-static void leaf_place(const ls_loader *loader, uint64_t place, ls_leaf *leaf, uint64_t *begin)
+/* Where micro-batch `place` lies, counted from the beginning of start_epoch: epoch, step, micro-batch and range of the
+ * order. */
+static void microbatch_place(const ls_loader *loader, uint64_t place, ls_microbatch *microbatch, uint64_t *begin)
 {
 	const ls_loader_options *o = &loader->options;
-	uint64_t in_epoch = place % loader->epoch_leaves;
+	uint64_t in_epoch = place % loader->epoch_microbatches;
 	ls_step_shape shape;
-	leaf->epoch = o->start_epoch + place / loader->epoch_leaves;
-	leaf->step = in_epoch / loader->step_leaves;
-	leaf->leaf = (int64_t)(in_epoch % loader->step_leaves);
-	ls_loader_step_at(loader->samples, o->global_batch, o->leaf, leaf->step, &shape);
-	int64_t before = leaf->leaf * o->leaf, left = shape.samples - before;
-	*begin = leaf->step * (uint64_t)o->global_batch + (uint64_t)before;
-	leaf->count = left < o->leaf ? left : o->leaf;
-	leaf->step_samples = shape.samples;
-	leaf->last_in_step = leaf->leaf + 1 == shape.leaves;
-	leaf->last_in_epoch = leaf->last_in_step && shape.last_in_epoch;
+	microbatch->epoch = o->start_epoch + place / loader->epoch_microbatches;
+	microbatch->step = in_epoch / loader->step_microbatches;
+	microbatch->microbatch = (int64_t)(in_epoch % loader->step_microbatches);
+	ls_loader_step_at(loader->samples, o->global_batch, o->microbatch, microbatch->step, &shape);
+	int64_t before = microbatch->microbatch * o->microbatch, left = shape.samples - before;
+	*begin = microbatch->step * (uint64_t)o->global_batch + (uint64_t)before;
+	microbatch->count = left < o->microbatch ? left : o->microbatch;
+	microbatch->step_samples = shape.samples;
+	microbatch->last_in_step = microbatch->microbatch + 1 == shape.microbatches;
+	microbatch->last_in_epoch = microbatch->last_in_step && shape.last_in_epoch;
 }
 
-/* The leaf that number q stands for, counted from the beginning of start_epoch. Invariant 5 ends the search. */
+/* The micro-batch that number q stands for, counted from the beginning of start_epoch. Invariant 5 ends the search. */
 static uint64_t number_place(const ls_loader *loader, uint64_t number)
 {
-	if (!loader->options.dealt)
+	if (!loader->options.assigned)
 		return loader->first + number;
 	uint64_t i = loader->runs_begin;
-	while (loader->runs[i % LS_LOADER_DEALS].end <= number)
+	while (loader->runs[i % LS_LOADER_ASSIGNS].end <= number)
 		i++;
-	const run *r = &loader->runs[i % LS_LOADER_DEALS];
+	const run *r = &loader->runs[i % LS_LOADER_ASSIGNS];
 	return r->first + r->count - (r->end - number);
 }
 
-/* What a reader remembers of the last step it worked on: leaves of a step mostly follow each other. */
+/* What a reader remembers of the last step it worked on: micro-batches of a step mostly follow each other. */
 typedef struct step_memory {
 	uint64_t epoch, step;
-	int64_t picks;
+	int64_t masked;
 	int known;
 } step_memory;
 
@@ -140,38 +143,38 @@ static uint64_t sample_at(const ls_loader *loader, const ls_permutation *order, 
 	return loader->options.shuffle ? ls_permutation_at(order, place) : place;
 }
 
-/* The picks of a whole step: of the leaves that others deliver, too. */
-static ls_status step_picks(const ls_loader *loader, const ls_permutation *order, const ls_leaf *leaf,
-			    step_memory *memory)
+/* The masked positions of a whole step: of the micro-batches that others deliver, too. */
+static ls_status step_masked(const ls_loader *loader, const ls_permutation *order, const ls_microbatch *microbatch,
+			     step_memory *memory)
 {
-	uint64_t begin = leaf->step * (uint64_t)loader->options.global_batch;
+	uint64_t begin = microbatch->step * (uint64_t)loader->options.global_batch;
 	int64_t sum = 0;
-	if (memory->known && memory->epoch == leaf->epoch && memory->step == leaf->step)
+	if (memory->known && memory->epoch == microbatch->epoch && memory->step == microbatch->step)
 		return LS_OK;
-	for (uint64_t i = 0; loader->dataset->info.picks_max && i < (uint64_t)leaf->step_samples; i++) {
-		int length, picks;
+	for (uint64_t i = 0; loader->dataset->info.masked_max && i < (uint64_t)microbatch->step_samples; i++) {
+		int length, masked;
 		uint64_t index = sample_at(loader, order, begin + i);
-		LS_TRY(ls_dataset_measure_text(loader->dataset, index, leaf->epoch, &length, &picks));
-		sum += picks;
+		LS_TRY(ls_dataset_measure_text(loader->dataset, index, microbatch->epoch, &length, &masked));
+		sum += masked;
 	}
-	*memory = (step_memory){ leaf->epoch, leaf->step, sum, 1 };
+	*memory = (step_memory){ microbatch->epoch, microbatch->step, sum, 1 };
 	return LS_OK;
 }
 
 static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin, step_memory *memory)
 {
 	size_t values = ls_dataset_values(&loader->dataset->info);
-	ls_permutation order = ls_permutation_make(loader->options.seed, s->leaf.epoch, loader->samples);
-	if (s->leaf.text) {
-		LS_TRY(step_picks(loader, &order, &s->leaf, memory));
-		s->text.packed.step_picks = memory->picks;
+	ls_permutation order = ls_permutation_make(loader->options.seed, s->microbatch.epoch, loader->samples);
+	if (s->microbatch.text) {
+		LS_TRY(step_masked(loader, &order, &s->microbatch, memory));
+		s->text.packed.step_masked = memory->masked;
 	}
-	for (int64_t i = 0; i < s->leaf.count; i++) {
+	for (int64_t i = 0; i < s->microbatch.count; i++) {
 		uint64_t index = s->samples[i] = sample_at(loader, &order, begin + (uint64_t)i);
-		LS_TRY(s->leaf.text
-			       ? ls_leaf_text_read(&s->text, loader->dataset, i, index, s->leaf.epoch, &s->labels[i])
-			       : ls_dataset_read(loader->dataset, index, s->images + (size_t)i * values,
-						 &s->labels[i]));
+		LS_TRY(s->microbatch.text ? ls_microbatch_text_read(&s->text, loader->dataset, i, index,
+								    s->microbatch.epoch, &s->labels[i])
+					  : ls_dataset_read(loader->dataset, index, s->images + (size_t)i * values,
+							    &s->labels[i]));
 	}
 	return LS_OK;
 }
@@ -179,7 +182,7 @@ static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin, ste
 static void slot_fill(const ls_loader *loader, slot *s, uint64_t place, step_memory *memory)
 {
 	uint64_t begin;
-	leaf_place(loader, place, &s->leaf, &begin);
+	microbatch_place(loader, place, &s->microbatch, &begin);
 	s->status = slot_read(loader, s, begin, memory);
 	ls_status whole =
 		ls_dataset_check(loader->dataset); /* it may be why the reading failed, or went on with zeros */
@@ -210,7 +213,7 @@ static void *reader(void *argument)
 	return NULL;
 }
 
-/* Give back the leaf that was lent out, unless it carries an error, which stays. */
+/* Give back the micro-batch that was lent out, unless it carries an error, which stays. */
 static void give_back(ls_loader *loader)
 {
 	if (loader->released == loader->delivered)
@@ -220,16 +223,17 @@ static void give_back(ls_loader *loader)
 	pthread_cond_signal(&loader->freed);
 }
 
-ls_status ls_loader_next(ls_loader *loader, const ls_leaf **out)
+ls_status ls_loader_next(ls_loader *loader, const ls_microbatch **out)
 {
 	pthread_mutex_lock(&loader->lock);
 	give_back(loader);
 	if (loader->delivered == loader->total) {
-		int over = !loader->options.dealt || loader->next_step == loader->end_of_steps;
+		int over = !loader->options.assigned || loader->next_step == loader->end_of_steps;
 		pthread_mutex_unlock(&loader->lock);
 		if (!over)
-			return ls_fail(LS_EINVALID,
-				       "no leaf is left of those dealt to this loader: deal it a step first");
+			return ls_fail(
+				LS_EINVALID,
+				"no micro-batch is left of those assigned to this loader: assign it a step first");
 		*out = NULL;
 		return LS_OK;
 	}
@@ -241,44 +245,47 @@ ls_status ls_loader_next(ls_loader *loader, const ls_leaf **out)
 	pthread_mutex_unlock(&loader->lock);
 	if (s->status)
 		return ls_fail(s->status, "%s", s->error);
-	*out = &s->leaf;
+	*out = &s->microbatch;
 	return LS_OK;
 }
 
-/* Why [first, first + count) of the next step cannot be dealt. Runs that are delivered make room. */
-static ls_status deal_check(ls_loader *loader, int64_t first, int64_t count)
+/* Why [first, first + count) of the next step cannot be assigned. Runs that are delivered make room. */
+static ls_status assign_check(ls_loader *loader, int64_t first, int64_t count)
 {
 	ls_step_shape shape;
-	if (!loader->options.dealt || loader->next_step == loader->end_of_steps)
-		return ls_fail(LS_EINVALID, "cannot deal leaves to a loader %s",
-			       loader->options.dealt ? "whose single pass is dealt" : "that delivers all of them");
-	ls_loader_step_at(loader->samples, loader->options.global_batch, loader->options.leaf,
+	if (!loader->options.assigned || loader->next_step == loader->end_of_steps)
+		return ls_fail(LS_EINVALID, "cannot assign micro-batches to a loader %s",
+			       loader->options.assigned ? "whose single pass is assigned"
+							: "that delivers all of them");
+	ls_loader_step_at(loader->samples, loader->options.global_batch, loader->options.microbatch,
 			  loader->next_step % loader->steps, &shape);
-	if (first < 0 || count < 0 || first > shape.leaves || count > shape.leaves - first)
-		return ls_fail(LS_EINVALID, "cannot deal %lld leaves from leaf %lld on: step %llu has %lld leaves",
-			       (long long)count, (long long)first,
-			       (unsigned long long)(loader->next_step % loader->steps), (long long)shape.leaves);
+	if (first < 0 || count < 0 || first > shape.microbatches || count > shape.microbatches - first)
+		return ls_fail(
+			LS_EINVALID,
+			"cannot assign %lld micro-batches from micro-batch %lld on: step %llu has %lld micro-batches",
+			(long long)count, (long long)first, (unsigned long long)(loader->next_step % loader->steps),
+			(long long)shape.microbatches);
 	while (loader->runs_begin < loader->runs_end &&
-	       loader->runs[loader->runs_begin % LS_LOADER_DEALS].end <= loader->delivered)
+	       loader->runs[loader->runs_begin % LS_LOADER_ASSIGNS].end <= loader->delivered)
 		loader->runs_begin++;
-	if (count && loader->runs_end - loader->runs_begin == LS_LOADER_DEALS)
+	if (count && loader->runs_end - loader->runs_begin == LS_LOADER_ASSIGNS)
 		return ls_fail(LS_EINVALID,
-			       "%d steps are dealt to this loader and not delivered: take their leaves first",
-			       LS_LOADER_DEALS);
+			       "%d steps are assigned to this loader and not delivered: take their micro-batches first",
+			       LS_LOADER_ASSIGNS);
 	return LS_OK;
 }
 
-ls_status ls_loader_deal(ls_loader *loader, int64_t first, int64_t count)
+ls_status ls_loader_assign(ls_loader *loader, int64_t first, int64_t count)
 {
 	pthread_mutex_lock(&loader->lock);
-	ls_status status = deal_check(loader, first, count);
+	ls_status status = assign_check(loader, first, count);
 	if (!status) {
 		uint64_t epoch = loader->next_step / loader->steps, step = loader->next_step % loader->steps;
-		uint64_t begin = epoch * loader->epoch_leaves + step * loader->step_leaves;
+		uint64_t begin = epoch * loader->epoch_microbatches + step * loader->step_microbatches;
 		loader->next_step++;
 		loader->total += (uint64_t)count;
 		if (count)
-			loader->runs[loader->runs_end++ % LS_LOADER_DEALS] =
+			loader->runs[loader->runs_end++ % LS_LOADER_ASSIGNS] =
 				(run){ begin + (uint64_t)first, (uint64_t)count, loader->total };
 		pthread_cond_broadcast(&loader->freed);
 	}
@@ -289,11 +296,12 @@ ls_status ls_loader_deal(ls_loader *loader, int64_t first, int64_t count)
 static ls_status options_check(const ls_dataset *dataset, const ls_loader_options *options)
 {
 	uint64_t samples = dataset->info.samples;
-	if (options->leaf < 1 || options->global_batch < 1)
-		return ls_fail(LS_EINVALID, "leaf of %lld and global batch of %lld samples: both must be at least 1",
-			       (long long)options->leaf, (long long)options->global_batch);
+	if (options->microbatch < 1 || options->global_batch < 1)
+		return ls_fail(LS_EINVALID,
+			       "micro-batch of %lld and global batch of %lld samples: both must be at least 1",
+			       (long long)options->microbatch, (long long)options->global_batch);
 	if (options->ahead < 0 || options->ahead > 4096 || options->threads < 0 || options->threads > THREADS_MAX)
-		return ls_fail(LS_EINVALID, "loader: %d leaves ahead with %d threads; at most 4096 and %d",
+		return ls_fail(LS_EINVALID, "loader: %d micro-batches ahead with %d threads; at most 4096 and %d",
 			       options->ahead, options->threads, THREADS_MAX);
 	uint64_t steps = ls_loader_steps(samples, options->global_batch);
 	if (options->start_step > steps)
@@ -302,21 +310,22 @@ static ls_status options_check(const ls_dataset *dataset, const ls_loader_option
 	return LS_OK;
 }
 
-/* Leaf numbering. start_step == steps means the epoch is done: the next step is the next epoch's first. */
+/* Micro-batch numbering. start_step == steps means the epoch is done: the next step is the next epoch's first. */
 static void loader_plan(ls_loader *loader)
 {
-	uint64_t global = (uint64_t)loader->options.global_batch, leaf = (uint64_t)loader->options.leaf;
+	uint64_t global = (uint64_t)loader->options.global_batch, microbatch = (uint64_t)loader->options.microbatch;
 	loader->samples = loader->dataset->info.samples;
 	loader->steps = ls_loader_steps(loader->samples, loader->options.global_batch);
 	uint64_t last_step = loader->samples - (loader->steps - 1) * global;
-	loader->step_leaves = divide_up(global, leaf);
-	loader->epoch_leaves = (loader->steps - 1) * loader->step_leaves + divide_up(last_step, leaf);
-	loader->first = loader->options.start_step < loader->steps ? loader->options.start_step * loader->step_leaves
-								   : loader->epoch_leaves;
-	loader->total = loader->options.single_pass ? loader->epoch_leaves - loader->first : UINT64_MAX;
+	loader->step_microbatches = divide_up(global, microbatch);
+	loader->epoch_microbatches = (loader->steps - 1) * loader->step_microbatches + divide_up(last_step, microbatch);
+	loader->first = loader->options.start_step < loader->steps
+				? loader->options.start_step * loader->step_microbatches
+				: loader->epoch_microbatches;
+	loader->total = loader->options.single_pass ? loader->epoch_microbatches - loader->first : UINT64_MAX;
 	loader->next_step = loader->options.start_step;
 	loader->end_of_steps = loader->options.single_pass ? loader->steps : UINT64_MAX;
-	if (loader->options.dealt)
+	if (loader->options.assigned)
 		loader->total = 0;
 }
 
@@ -328,7 +337,7 @@ typedef struct slot_bytes {
 static slot_bytes slot_bytes_of(const ls_dataset_info *info, int64_t most)
 {
 	size_t images = ls_round_up64((size_t)most * ls_dataset_values(info) * sizeof(float));
-	return (slot_bytes){ .content = info->tokens_max ? ls_leaf_text_bytes(info, most) : images,
+	return (slot_bytes){ .content = info->tokens_max ? ls_microbatch_text_bytes(info, most) : images,
 			     .labels = ls_round_up64((size_t)most * sizeof(int32_t)),
 			     .indices = ls_round_up64((size_t)most * sizeof(uint64_t)) };
 }
@@ -337,27 +346,27 @@ static void slot_place(slot *s, const ls_dataset_info *info, int64_t most, char 
 {
 	slot_bytes bytes = slot_bytes_of(info, most);
 	if (info->tokens_max) {
-		ls_leaf_text_place(&s->text, info, most, base);
-		s->leaf.text = &s->text.packed;
+		ls_microbatch_text_place(&s->text, info, most, base);
+		s->microbatch.text = &s->text.packed;
 	} else {
 		s->images = (float *)base;
-		s->leaf.images = s->images;
+		s->microbatch.images = s->images;
 	}
 	s->labels = (int32_t *)(base + bytes.content);
 	s->samples = (uint64_t *)(base + bytes.content + bytes.labels);
-	s->leaf.labels = s->labels;
-	s->leaf.samples = s->samples;
+	s->microbatch.labels = s->labels;
+	s->microbatch.samples = s->samples;
 }
 
-/* Slots hold the larger of what a leaf can be: `leaf`, or less when batch or dataset are smaller. */
-static uint64_t largest_leaf(const ls_dataset *dataset, const ls_loader_options *options)
+/* Slots hold the larger of what a micro-batch can be: `microbatch`, or less when batch or dataset are smaller. */
+static uint64_t largest_microbatch(const ls_dataset *dataset, const ls_loader_options *options)
 {
-	uint64_t most = (uint64_t)options->leaf;
+	uint64_t most = (uint64_t)options->microbatch;
 	most = most < (uint64_t)options->global_batch ? most : (uint64_t)options->global_batch;
 	return most < dataset->info.samples ? most : dataset->info.samples;
 }
 
-/* One slot more than are read ahead, for the leaf that is lent out. */
+/* One slot more than are read ahead, for the micro-batch that is lent out. */
 static uint64_t slots_of(const ls_loader_options *options)
 {
 	return (uint64_t)(options->ahead ? options->ahead : AHEAD_DEFAULT) + 1;
@@ -369,30 +378,31 @@ static size_t stride_of(const ls_dataset_info *info, int64_t most)
 	return bytes.content + bytes.labels + bytes.indices;
 }
 
-size_t ls_loader_bytes(const ls_dataset *dataset, const ls_loader_options *options, uint64_t leaves)
+size_t ls_loader_bytes(const ls_dataset *dataset, const ls_loader_options *options, uint64_t microbatches)
 {
-	uint64_t slots = slots_of(options), most = largest_leaf(dataset, options);
-	return (size_t)(leaves < slots ? leaves : slots) * stride_of(&dataset->info, (int64_t)most);
+	uint64_t slots = slots_of(options), most = largest_microbatch(dataset, options);
+	return (size_t)(microbatches < slots ? microbatches : slots) * stride_of(&dataset->info, (int64_t)most);
 }
 
 static ls_status loader_allocate(ls_loader *loader)
 {
 	const ls_dataset_info *info = &loader->dataset->info;
-	uint64_t most = largest_leaf(loader->dataset, &loader->options);
+	uint64_t most = largest_microbatch(loader->dataset, &loader->options);
 	size_t values = ls_dataset_values(info);
 	loader->slot_count = slots_of(&loader->options);
 	if (most > SIZE_MAX / 2 / loader->slot_count / (values * sizeof(float) + 64))
-		return ls_fail(LS_EMEMORY, "leaves of %llu samples of '%s' do not fit any memory",
+		return ls_fail(LS_EMEMORY, "micro-batches of %llu samples of '%s' do not fit any memory",
 			       (unsigned long long)most, info->name);
-	if (info->tokens_max && most > (uint64_t)(INT32_MAX / info->tokens_max)) /* rows of a leaf are int32 */
-		return ls_fail(LS_EINVALID, "leaves of %llu samples of '%s', of up to %d tokens each, are too large",
+	if (info->tokens_max && most > (uint64_t)(INT32_MAX / info->tokens_max)) /* rows of a micro-batch are int32 */
+		return ls_fail(LS_EINVALID,
+			       "micro-batches of %llu samples of '%s', of up to %d tokens each, are too large",
 			       (unsigned long long)most, info->name, info->tokens_max);
 	size_t stride = stride_of(info, (int64_t)most);
 	loader->store_bytes = stride * loader->slot_count;
 	loader->slots = calloc(loader->slot_count, sizeof(*loader->slots));
 	if (!loader->slots)
 		return ls_fail(LS_EMEMORY, "no memory for the loader");
-	LS_TRY(ls_buffer_new(&loader->store, loader->store_bytes, "loader's leaves"));
+	LS_TRY(ls_buffer_new(&loader->store, loader->store_bytes, "loader's micro-batches"));
 	for (uint64_t i = 0; i < loader->slot_count; i++)
 		slot_place(&loader->slots[i], info, (int64_t)most, (char *)loader->store + i * stride);
 	return LS_OK;

@@ -1,76 +1,76 @@
 /*
- * loader.h - leaves in training order, read ahead by a thread.
+ * loader.h - micro-batches in training order, read ahead by a thread.
  *
  * An epoch is a keyed permutation of [0, n) (seed, epoch), computed per index: no table. Step s of an epoch takes the
- * samples [s*B, min((s+1)*B, n)) of that order, B the global batch, cut into leaves of `leaf` samples; the last step
- * and its last leaf may be short. Every sample comes exactly once an epoch.
+ * samples [s*B, min((s+1)*B, n)) of that order, B the global batch, cut into micro-batches of `microbatch` samples; the
+ * last step and its last micro-batch may be short. Every sample comes exactly once an epoch.
  *
- * Many loaders can share the steps: each is `dealt` the leaves of a step that are its own, reads those alone, and
- * together they deliver what one loader would.
+ * Many loaders can share the steps: each is `assigned` the micro-batches of a step that are its own, reads those alone,
+ * and together they deliver what one loader would.
  */
 #ifndef LS_DATA_LOADER_H
 #define LS_DATA_LOADER_H
 
 #include <lockstep/data.h>
 
-#include "tensor/packed.h"
+#include "params/packed.h"
 
 typedef struct ls_loader ls_loader;
 
 typedef struct ls_loader_options {
 	uint64_t seed;
 	int shuffle;                      /* 0: index order */
-	int64_t leaf;                     /* samples */
-	int64_t global_batch;             /* samples; the last leaf of a step may be short */
+	int64_t microbatch;               /* samples */
+	int64_t global_batch;             /* samples; the last micro-batch of a step may be short */
 	uint64_t start_epoch, start_step; /* the first step to deliver: step start_step of epoch start_epoch */
-	int ahead;                        /* leaves read ahead; 0: 4 */
+	int ahead;                        /* micro-batches read ahead; 0: 4 */
 	int single_pass;                  /* end after one epoch */
 	int threads;                      /* readers; 0: 1. What is delivered does not depend on it */
-	int dealt;                        /* deliver only what ls_loader_deal() says */
+	int assigned;                     /* deliver only what ls_loader_assign() says */
 } ls_loader_options;
 
-typedef struct ls_leaf {
+typedef struct ls_microbatch {
 	int64_t count;                   /* samples */
 	const float *images;             /* (count, C, H, W); NULL: text */
 	const ls_packed *text;           /* NULL: images */
 	const int32_t *labels;           /* (count) */
 	const uint64_t *samples;         /* (count) dataset indices */
 	uint64_t epoch, step;            /* step within the epoch */
-	int64_t leaf;                    /* leaf within the step */
+	int64_t microbatch;              /* micro-batch within the step */
 	int64_t step_samples;            /* samples of the whole step */
-	int last_in_step, last_in_epoch; /* of the whole step, whoever delivers its other leaves */
-} ls_leaf;
+	int last_in_step, last_in_epoch; /* of the whole step, whoever delivers its other micro-batches */
+} ls_microbatch;
 
 /* What a step of an epoch consists of. */
 typedef struct ls_step_shape {
-	int64_t samples, leaves;
+	int64_t samples, microbatches;
 	int last_in_epoch;
 } ls_step_shape;
 
-/* Steps that can be dealt and not yet delivered. */
-enum { LS_LOADER_DEALS = 8 };
+/* Steps that can be assigned and not yet delivered. */
+enum { LS_LOADER_ASSIGNS = 8 };
 
 ls_status ls_loader_new(ls_loader **out, const ls_dataset *dataset, const ls_loader_options *options);
-/* Bytes such a loader fills when it is to deliver `leaves` leaves or more. */
-size_t ls_loader_bytes(const ls_dataset *dataset, const ls_loader_options *options, uint64_t leaves);
+/* Bytes such a loader fills when it is to deliver `microbatches` micro-batches or more. */
+size_t ls_loader_bytes(const ls_dataset *dataset, const ls_loader_options *options, uint64_t microbatches);
 void ls_loader_free(ls_loader *loader);
 
-/* The next leaf, borrowed until the next call. Sets *out = NULL at the end of a single pass. A loader that is dealt its
- * leaves fails when all of them are delivered: nobody might ever deal the next. */
-ls_status ls_loader_next(ls_loader *loader, const ls_leaf **out);
+/* The next micro-batch, borrowed until the next call. Sets *out = NULL at the end of a single pass. A loader that is
+ * assigned its micro-batches fails when all of them are delivered: nobody might ever assign the next. */
+ls_status ls_loader_next(ls_loader *loader, const ls_microbatch **out);
 
 /*
- * Of the next step that is not dealt yet, this loader delivers the leaves [first, first + count); none with count 0.
- * Steps are dealt in order, the first being start_step, on into the next epoch. The readers set to work at once, so
- * deal as early as the dealing is known; with LS_LOADER_DEALS steps still to be delivered it is refused. Any thread may
- * deal, and one may while another takes leaves.
+ * Of the next step that is not assigned yet, this loader delivers the micro-batches [first, first + count); none with
+ * count 0. Steps are assigned in order, the first being start_step, on into the next epoch. The readers set to work at
+ * once, so assign as early as the assignment is known; with LS_LOADER_ASSIGNS steps still to be delivered it is
+ * refused. Any thread may assign, and one may while another takes micro-batches.
  */
-ls_status ls_loader_deal(ls_loader *loader, int64_t first, int64_t count);
+ls_status ls_loader_assign(ls_loader *loader, int64_t first, int64_t count);
 
 /* Steps in an epoch of n samples. */
 uint64_t ls_loader_steps(uint64_t samples, int64_t global_batch);
 
 /* The shape of step `step` of such an epoch; step < ls_loader_steps(). */
-void ls_loader_step_at(uint64_t samples, int64_t global_batch, int64_t leaf, uint64_t step, ls_step_shape *out);
+void ls_loader_step_at(uint64_t samples, int64_t global_batch, int64_t microbatch, uint64_t step, ls_step_shape *out);
 
 #endif

@@ -23,14 +23,14 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/meter.h"
 #include "base/names.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/team.h"
 #include "data/dataset.h"
-#include "data/idx.h"
-#include "data/meter.h"
 #include "data/normalise.h"
+#include "data/readers/idx.h"
 
 #define CHUNK 1024 /* samples a thread makes at a time */
 #define THREADS_MAX 256

@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/meter.h"
 #include "base/status.h"
-#include "data/corpus.h"
-#include "data/meter.h"
-#include "data/sst.h"
-#include "text/learn.h"
+#include "data/readers/corpus.h"
+#include "data/readers/sst.h"
+#include "tokenizer/learn.h"
 
 #define BLOCK (4u << 20) /* bytes counted between two looks at the clock */
 #define PATIENCE 2.0     /* seconds without a progress bar */

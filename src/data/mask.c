@@ -2,11 +2,11 @@
 
 #include "data/draw.h"
 
-int ls_mask_picks(int length)
+int ls_mask_tokens(int length)
 {
-	int picks = (15 * length + 50) / 100;
-	picks = picks < 1 ? 1 : picks;
-	return picks < LS_PICKS_MAX ? picks : LS_PICKS_MAX;
+	int masked = (15 * length + 50) / 100;
+	masked = masked < 1 ? 1 : masked;
+	return masked < LS_MASKED_MAX ? masked : LS_MASKED_MAX;
 }
 
 static int is_special(const ls_special *s, int32_t id)
@@ -14,7 +14,7 @@ static int is_special(const ls_special *s, int32_t id)
 	return id == s->pad || id == s->unk || id == s->cls || id == s->sep || id == s->mask;
 }
 
-/* What is shown for `word`. A special id drawn as the random word leaves the word as it is. */
+/* What is shown for `word`. A special id drawn as the random word micro-batches the word as it is. */
 static int32_t shown(ls_draw *draw, const ls_special *special, int vocabulary, int32_t word)
 {
 	uint32_t tenth = ls_rng_below(ls_draw_word(draw), 10);
@@ -24,22 +24,22 @@ static int32_t shown(ls_draw *draw, const ls_special *special, int vocabulary, i
 	return tenth == 8 && !is_special(special, other) ? other : word;
 }
 
-/* Selection sampling: a token is picked with probability (picks still wanted) / (tokens still to come), which makes
- * every choice of tokens equally likely, in rising order. */
+/* Selection sampling: a token is picked with probability (masked positions still wanted) / (tokens still to come),
+ * which makes every choice of tokens equally likely, in rising order. */
 void ls_mask_draw(uint64_t seed, uint64_t epoch, uint64_t index, const ls_special *special, int vocabulary, int middle,
 		  ls_text_sample *sample)
 {
 	ls_draw draw = ls_draw_begin(ls_rng_make(seed, LS_RNG_MASK, epoch), index);
-	int wanted = ls_mask_picks(sample->length), left = sample->length - 3;
-	sample->picks = 0;
+	int wanted = ls_mask_tokens(sample->length), left = sample->length - 3;
+	sample->masked = 0;
 	for (int place = 1; place < sample->length - 1 && wanted; place++) {
 		if (place == middle)
 			continue;
 		if (ls_rng_below(ls_draw_word(&draw), (uint32_t)left--) >= (uint32_t)wanted)
 			continue;
 		int32_t word = sample->tokens[place];
-		sample->places[sample->picks] = place;
-		sample->targets[sample->picks++] = word;
+		sample->places[sample->masked] = place;
+		sample->targets[sample->masked++] = word;
 		sample->tokens[place] = shown(&draw, special, vocabulary, word);
 		wanted--;
 	}

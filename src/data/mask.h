@@ -10,16 +10,16 @@
 
 #include <lockstep/data.h>
 
-#include "text/vocab.h"
+#include "tokenizer/vocab.h"
 
-enum { LS_PICKS_MAX = 20 };
+enum { LS_MASKED_MAX = 20 };
 
 /* How many tokens of a sample of `length` tokens, [CLS] a [SEP] b [SEP], are picked; length >= 5. Longer
  * samples have no fewer. */
-int ls_mask_picks(int length);
+int ls_mask_tokens(int length);
 
-/* Draw picks of the sample, whose first [SEP] is at place `middle`, and change its tokens. [CLS] and [SEP] are never
- * picked; an [UNK] is a word like any other. */
+/* Draw masked positions of the sample, whose first [SEP] is at place `middle`, and change its tokens. [CLS] and [SEP]
+ * are never picked; an [UNK] is a word like any other. */
 void ls_mask_draw(uint64_t seed, uint64_t epoch, uint64_t index, const ls_special *special, int vocabulary, int middle,
 		  ls_text_sample *sample);
 

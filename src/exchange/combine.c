@@ -1,8 +1,8 @@
 /*
- * combine.c - units of work: fold pieces of a block, measure it, update it.
+ * combine.c - units of work: fold partial sums of a block, measure it, update it.
  *
- * A unit is one block. Gathering makes the node's pieces out of its devices'; updating folds the pieces of all nodes
- * (on one node: of all devices) and calls `update` while the sums are in cache.
+ * A unit is one block. Gathering makes the node's partial sums out of its devices'; updating folds the partial sums of
+ * all nodes (on one node: of all devices) and calls `update` while the sums are in cache.
  */
 #include <string.h>
 
@@ -33,8 +33,8 @@ static float *source_at(const ls_exchange *x, const ls_round *round, int input, 
 	return x->store[s->device * x->slots + s->slot] + at;
 }
 
-/* Where the node's piece number `output` of a bucket lies, from float `at` on: the first of the stores it is made of,
- * where it may be sent as it is. */
+/* Where the node's partial sum number `output` of a bucket lies, from float `at` on: the first of the stores it is made
+ * of, where it may be sent as it is. */
 void *ls_exchange_output(const ls_exchange *x, const ls_round *round, int bucket, int output, size_t at)
 {
 	if (ls_exchange_is_bf16(x, bucket))
@@ -58,7 +58,7 @@ void ls_exchange_run_gather(ls_exchange *x, int bucket, int unit, int participan
 	size_t begin, end;
 	double start = x->o.act != NULL ? ls_clock_seconds() : 0;
 
-	ls_plan_block(&x->plan, bucket, (size_t)unit, &begin, &end);
+	ls_partition_block(&x->plan, bucket, (size_t)unit, &begin, &end);
 	for (int i = 0; i < round->gather.inputs; i++)
 		part->inputs[i] = source_at(x, round, i, begin);
 	for (int j = 0; j < round->gather.outputs; j++) {
@@ -79,31 +79,31 @@ static const float *input_at(ls_exchange *x, const ls_round *round, int bucket, 
 			     ls_participant *part)
 {
 	const ls_bucket_state *b = &x->bucket[bucket];
-	const ls_round_piece *piece = &round->piece[i];
-	int own = x->stale == NULL && piece->row < 0, row = x->stale != NULL ? i : piece->row;
+	const ls_round_partial *partial = &round->partial[i];
+	int own = x->stale == NULL && partial->row < 0, row = x->stale != NULL ? i : partial->row;
 	float *expanded = part->expanded;
-	const void *letter = own ? NULL : ls_exchange_incoming(x, bucket, row), *at;
+	const void *message = own ? NULL : ls_exchange_incoming(x, bucket, row), *at;
 
 	if (x->stale == NULL) /* there, one worker's is expanded at a time */
-		expanded += (size_t)(own ? x->rows + piece->output : row) * x->plan.block;
+		expanded += (size_t)(own ? x->rows + partial->output : row) * x->plan.block;
 	if (own)
-		at = ls_exchange_output(x, round, bucket, piece->output, begin);
-	else if (ls_exchange_open_piece(x, bucket, i, begin, end, expanded))
+		at = ls_exchange_output(x, round, bucket, partial->output, begin);
+	else if (ls_exchange_open_partial(x, bucket, i, begin, end, expanded))
 		return expanded;
 	else if (ls_exchange_is_bf16(x, bucket))
-		at = (const uint16_t *)letter + (begin - b->begin);
+		at = (const uint16_t *)message + (begin - b->begin);
 	else
-		at = (const float *)letter + (begin - b->begin);
+		at = (const float *)message + (begin - b->begin);
 	if (!ls_exchange_is_bf16(x, bucket))
 		return at;
 	ls_bf16_expand(expanded, at, end - begin);
 	return expanded;
 }
 
-/* All pieces of the step, folded: in `sums`, or where they are when there is one. */
+/* All partial sums of the step, folded: in `sums`, or where they are when there is one. */
 static const float *fold_all(ls_exchange *x, int bucket, size_t begin, size_t end, ls_participant *part)
 {
-	const ls_round *round = &x->rounds[x->bucket[bucket].slice_step & 1];
+	const ls_round *round = &x->rounds[x->bucket[bucket].shard_step & 1];
 	const ls_fold *fold = x->nodes == 1 ? &round->gather : &round->combine;
 
 	if (x->o.library_sum)
@@ -145,7 +145,7 @@ static void measure(ls_exchange *x, int bucket, size_t begin, size_t end, const 
 			   .begin = begin,
 			   .end = end < x->plan.live ? end : x->plan.live,
 			   .sums = summed_at(x, bucket, begin),
-			   .figures = f->all + f->at[ls_plan_block_at(&x->plan, begin)],
+			   .figures = f->all + f->at[ls_partition_block_at(&x->plan, begin)],
 			   .participant = participant };
 
 	if (sums != m.sums)
@@ -178,10 +178,10 @@ void ls_exchange_run_update(ls_exchange *x, int bucket, int unit, int participan
 		x->o.act(x->o.context, LS_ACT_UPDATE, participant, bucket, summed, ls_clock_seconds());
 	}
 	if (ls_worklist_done(&x->update, bucket))
-		ls_exchange_slice_summed(x, bucket);
+		ls_exchange_shard_summed(x, bucket);
 }
 
-void ls_exchange_publish_slice(ls_exchange *x, int bucket)
+void ls_exchange_publish_shard(ls_exchange *x, int bucket)
 {
 	const ls_bucket_state *b = &x->bucket[bucket];
 	size_t units = (b->end - b->begin + x->plan.block - 1) / x->plan.block;

@@ -13,7 +13,7 @@
 /* Whoever sleeps looks again after so long, for news that came between a look and the nap. */
 enum { NAP_NS = 20 * 1000 * 1000 };
 
-const ls_plan *ls_exchange_plan(const ls_exchange *x)
+const ls_partition *ls_exchange_partition(const ls_exchange *x)
 {
 	return &x->plan;
 }
@@ -32,7 +32,7 @@ int ls_exchange_owner_index(const ls_exchange *x, int node)
 
 /* Waiting */
 
-/* Something changed: whoever sleeps looks again. The courier, too, for there may be work. */
+/* Something changed: whoever sleeps looks again. The communication thread, too, for there may be work. */
 void ls_exchange_notify(ls_exchange *x)
 {
 	atomic_fetch_add(&x->news, 1);
@@ -41,13 +41,13 @@ void ls_exchange_notify(ls_exchange *x)
 		pthread_cond_broadcast(&x->event);
 		pthread_mutex_unlock(&x->event_lock);
 	}
-	if (x->o.courier != NULL)
-		ls_courier_wake(x->o.courier);
+	if (x->o.comm != NULL)
+		ls_comm_wake(x->o.comm);
 }
 
 static int has_failed(const ls_exchange *x)
 {
-	return x->o.courier != NULL && ls_courier_has_failed(x->o.courier);
+	return x->o.comm != NULL && ls_comm_has_failed(x->o.comm);
 }
 
 /* What is waited for: a range of buckets at a step's values, or the node's gathering. */
@@ -137,21 +137,21 @@ static double wait_exposed(ls_exchange *x, const goal *g, int participant)
 
 /* A step */
 
-static void deal_round(ls_exchange *x, const ls_exchange_deal *deal)
+static void assign_round(ls_exchange *x, const ls_exchange_assignment *assign)
 {
-	int parity = (int)(deal->step & 1);
+	int parity = (int)(assign->step & 1);
 	ls_round *round = &x->rounds[parity];
-	size_t bytes = (size_t)deal->leaves * sizeof(int);
+	size_t bytes = (size_t)assign->microbatches * sizeof(int);
 
-	assert(deal->leaves >= 1 && deal->leaves <= x->o.leaves);
-	if (round->leaves == deal->leaves && memcmp(x->node_of[parity], deal->node, bytes) == 0 &&
-	    memcmp(x->device_of[parity], deal->device, bytes) == 0) {
-		round->step = deal->step;
+	assert(assign->microbatches >= 1 && assign->microbatches <= x->o.microbatches);
+	if (round->microbatches == assign->microbatches && memcmp(x->node_of[parity], assign->node, bytes) == 0 &&
+	    memcmp(x->device_of[parity], assign->device, bytes) == 0) {
+		round->step = assign->step;
 		return;
 	}
-	memcpy(x->node_of[parity], deal->node, bytes);
-	memcpy(x->device_of[parity], deal->device, bytes);
-	ls_round_deal(round, deal->step, deal->leaves, deal->node, deal->device);
+	memcpy(x->node_of[parity], assign->node, bytes);
+	memcpy(x->device_of[parity], assign->device, bytes);
+	ls_round_assign(round, assign->step, assign->microbatches, assign->node, assign->device);
 	ls_round_room room = ls_round_room_of(round);
 	assert(room.stores <= x->slots && room.outputs <= x->outputs);
 	assert(ls_exchange_is_flat(x) || (room.others <= x->rows && round->combine.inputs <= x->inputs));
@@ -165,8 +165,8 @@ static goal extra_goal(const ls_exchange *x)
 	return (goal){ .first = last, .last = last, .steps = x->step - x->first };
 }
 
-/* A node without leaves has nothing to push; but a library's sum, and a server that counts rounds, want its zeros. They
- * take the place of the last step's sums, which have left once their answers are here. */
+/* A node without micro-batches has nothing to push; but a library's sum, and a server that counts rounds, want its
+ * zeros. They take the place of the last step's sums, which have left once their answers are here. */
 static void push_nothing(ls_exchange *x)
 {
 	const ls_round *round = &x->rounds[x->step & 1];
@@ -183,8 +183,8 @@ static void push_nothing(ls_exchange *x)
 	atomic_store(&x->gathered, x->plan.buckets);
 }
 
-/* Two steps are kept apart, no more: the one before the last must be complete, also on a node that has had no leaves
- * and so waited for nothing. */
+/* Two steps are kept apart, no more: the one before the last must be complete, also on a node that has had no
+ * micro-batches and so waited for nothing. */
 static void leave_room(ls_exchange *x, uint64_t step)
 {
 	goal g = { .last = x->plan.buckets - 1, .measured = x->o.rounds > 0 && x->nodes > 1 };
@@ -194,21 +194,21 @@ static void leave_room(ls_exchange *x, uint64_t step)
 	wait_for(x, &g, x->nodes > 1 ? x->members + 1 : 0);
 }
 
-void ls_exchange_begin(ls_exchange *x, const ls_exchange_deal *deal)
+void ls_exchange_begin(ls_exchange *x, const ls_exchange_assignment *assign)
 {
-	const ls_round *round = &x->rounds[deal->step & 1];
+	const ls_round *round = &x->rounds[assign->step & 1];
 
-	leave_room(x, deal->step);
+	leave_room(x, assign->step);
 	pthread_mutex_lock(&x->lock);
 	if (!x->begun) {
-		x->first = x->norm_step = deal->step;
+		x->first = x->norm_step = assign->step;
 		for (int b = 0; b < x->plan.buckets; b++)
-			x->bucket[b].slice_step = deal->step;
+			x->bucket[b].shard_step = assign->step;
 	}
 	x->begun = 1;
-	x->step = deal->step;
-	x->scale = deal->scale;
-	deal_round(x, deal);
+	x->step = assign->step;
+	x->scale = assign->scale;
+	assign_round(x, assign);
 	for (int b = 0; b < x->plan.buckets; b++)
 		atomic_store(&x->bucket[b].remaining,
 			     (x->plan.bucket[b].end - x->plan.bucket[b].begin) * (size_t)round->active);
@@ -222,7 +222,7 @@ void ls_exchange_begin(ls_exchange *x, const ls_exchange_deal *deal)
 		push_nothing(x);
 }
 
-int64_t ls_exchange_leaves(const ls_exchange *x, int device, const int64_t **index)
+int64_t ls_exchange_microbatches(const ls_exchange *x, int device, const int64_t **index)
 {
 	const ls_device_schedule *s = &x->rounds[x->step & 1].device[device];
 	*index = s->index;
@@ -232,7 +232,7 @@ int64_t ls_exchange_leaves(const ls_exchange *x, int device, const int64_t **ind
 float *ls_exchange_slot(ls_exchange *x, int device, int64_t k)
 {
 	const ls_device_schedule *s = &x->rounds[x->step & 1].device[device];
-	return x->store[device * x->slots + s->leaf[k].slot];
+	return x->store[device * x->slots + s->microbatch[k].slot];
 }
 
 float *ls_exchange_extra(ls_exchange *x, int device, int64_t k)
@@ -252,7 +252,7 @@ static void bucket_final(ls_exchange *x, int bucket)
 	}
 	pthread_mutex_lock(&x->lock);
 	if (x->nodes == 1)
-		ls_exchange_publish_slice(x, bucket);
+		ls_exchange_publish_shard(x, bucket);
 	else
 		ls_worklist_publish(&x->gather, bucket, (int)x->plan.bucket[bucket].blocks);
 	pthread_mutex_unlock(&x->lock);
@@ -262,7 +262,7 @@ static void bucket_final(ls_exchange *x, int bucket)
 /* This member's part of the device's share is there. */
 static void deliver(ls_exchange *x, size_t begin, size_t end)
 {
-	for (int b = ls_plan_bucket_at(&x->plan, begin); begin < end; b++) {
+	for (int b = ls_partition_bucket_at(&x->plan, begin); begin < end; b++) {
 		size_t last = x->plan.bucket[b].end < end ? x->plan.bucket[b].end : end;
 		if (atomic_fetch_sub_explicit(&x->bucket[b].remaining, last - begin, memory_order_acq_rel) ==
 		    last - begin)
@@ -287,20 +287,20 @@ static void work_own(ls_exchange *x, int participant)
 double ls_exchange_ready(ls_exchange *x, int device, int64_t k, size_t begin, size_t end, ls_member member)
 {
 	const ls_device_schedule *s = &x->rounds[x->step & 1].device[device];
-	const ls_schedule_leaf *leaf = &s->leaf[k];
+	const ls_schedule_microbatch *microbatch = &s->microbatch[k];
 	float **store = x->store + device * x->slots;
 	int64_t first, last;
 
 	ls_team_range(member, (int64_t)(end - begin + 15) / 16, &first, &last);
 	size_t from = begin + (size_t)first * 16, count = (size_t)(last - first) * 16;
-	for (int j = leaf->first_join; j < leaf->first_join + leaf->joins; j++)
+	for (int j = microbatch->first_join; j < microbatch->first_join + microbatch->joins; j++)
 		ls_sum_into(store[s->join[j].into] + from, store[s->join[j].from] + from, count);
 	if (k < s->count - 1)
 		return 0;
 	const goal g = extra_goal(x);
 	int participant = device * x->o.threads + member.rank;
 	double waited = 0;
-	if (x->nodes > 1 && x->o.staleness == 0) /* nothing of this step before all of the last: see mail.c */
+	if (x->nodes > 1 && x->o.staleness == 0) /* nothing of this step before all of the last: see outbox.c */
 		waited = wait_exposed(x, &g, participant);
 	deliver(x, from, from + count);
 	work_own(x, participant);
@@ -309,8 +309,8 @@ double ls_exchange_ready(ls_exchange *x, int device, int64_t k, size_t begin, si
 
 void ls_exchange_need(ls_exchange *x, int device, size_t begin, size_t end, ls_member member)
 {
-	goal g = { .first = ls_plan_bucket_at(&x->plan, begin),
-		   .last = ls_plan_bucket_at(&x->plan, end - 1),
+	goal g = { .first = ls_partition_bucket_at(&x->plan, begin),
+		   .last = ls_partition_bucket_at(&x->plan, end - 1),
 		   .steps = x->step - x->first };
 
 	if (x->nodes > 1)
@@ -342,17 +342,17 @@ ls_status ls_exchange_await(ls_exchange *x, uint64_t step)
 
 ls_status ls_exchange_status(ls_exchange *x)
 {
-	return x->o.courier != NULL ? ls_courier_status(x->o.courier) : LS_OK;
+	return x->o.comm != NULL ? ls_comm_status(x->o.comm) : LS_OK;
 }
 
 ls_exchange_source ls_exchange_source_of(const ls_exchange *x, size_t begin)
 {
-	int b = ls_plan_bucket_at(&x->plan, begin);
+	int b = ls_partition_bucket_at(&x->plan, begin);
 
 	if (x->stale == NULL)
 		return (ls_exchange_source){ .node = -1,
-					     .step = x->bucket[b].slice_step,
-					     .updates = x->bucket[b].slice_step - x->first };
+					     .step = x->bucket[b].shard_step,
+					     .updates = x->bucket[b].shard_step - x->first };
 	const ls_stale_bucket *s = &x->stale->bucket[b];
 	return (ls_exchange_source){ .node = s->worker,
 				     .step = x->first + atomic_load(&s->served[s->worker]),

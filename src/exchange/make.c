@@ -7,10 +7,11 @@
 #include "base/memory.h"
 #include "exchange/inside.h"
 
-/* Members wait for each other microseconds on one node, milliseconds for other nodes, whose courier needs the core. */
+/* Members wait for each other microseconds on one node, milliseconds for other nodes, whose communication thread needs
+ * the core. */
 enum { SPINS_ALONE = 20000, SPINS_SHARED = 50 };
 
-/* A node's pieces are all added up, where nothing depends on the tree any more. */
+/* A node's partial sums are all added up, where nothing depends on the tree any more. */
 int ls_exchange_is_flat(const ls_exchange *x)
 {
 	return x->o.library_sum || x->o.staleness > 0;
@@ -20,14 +21,14 @@ int ls_exchange_is_flat(const ls_exchange *x)
 static ls_round_room room_of(const ls_exchange *x)
 {
 	const ls_exchange_options *o = &x->o;
-	int leaves = (int)o->leaves;
+	int microbatches = (int)o->microbatches;
 
 	if (o->room.stores > 0 || o->room.others > 0)
 		return o->room;
 	if (o->scattered)
-		return (ls_round_room){ .stores = leaves + 1, .outputs = leaves, .others = leaves };
-	ls_round_room any = ls_round_room_any(o->leaves, 1, 1);
-	any.others = leaves;
+		return (ls_round_room){ .stores = microbatches + 1, .outputs = microbatches, .others = microbatches };
+	ls_round_room any = ls_round_room_any(o->microbatches, 1, 1);
+	any.others = microbatches;
 	return any;
 }
 
@@ -35,8 +36,8 @@ static void count_parts(ls_exchange *x)
 {
 	const ls_exchange_options *o = &x->o;
 
-	x->nodes = o->courier != NULL ? ls_courier_size(o->courier) : 1;
-	x->node = o->courier != NULL ? ls_courier_rank(o->courier) : 0;
+	x->nodes = o->comm != NULL ? ls_comm_size(o->comm) : 1;
+	x->node = o->comm != NULL ? ls_comm_rank(o->comm) : 0;
 	x->o.library_sum = o->library_sum && x->nodes > 1;
 	x->workers = x->nodes - o->servers;
 	int flat = ls_exchange_is_flat(x);
@@ -45,15 +46,15 @@ static void count_parts(ls_exchange *x)
 	x->members = o->devices * o->threads;
 	x->participants = x->members + 2;
 	ls_round_room room = room_of(x);
-	int64_t pieces = o->scattered ? o->leaves : ls_round_room_any(o->leaves, 1, 1).outputs;
+	int64_t partials = o->scattered ? o->microbatches : ls_round_room_any(o->microbatches, 1, 1).outputs;
 	x->slots = room.stores;
 	x->outputs = flat ? 1 : room.outputs;
 	x->grain = x->nodes > 1 && !o->plain && !x->o.library_sum ? ls_pack_grain(o->block) : 0;
 	x->rows = o->staleness > 0 ? x->workers : flat ? 0 : room.others;
-	x->inputs = o->staleness > 0                  ? x->workers
-		    : flat                            ? 1
-		    : o->leaves < pieces * x->workers ? (int)o->leaves
-						      : (int)(pieces * x->workers);
+	x->inputs = o->staleness > 0                          ? x->workers
+		    : flat                                    ? 1
+		    : o->microbatches < partials * x->workers ? (int)o->microbatches
+							      : (int)(partials * x->workers);
 }
 
 static int owner_count(const ls_exchange *x)
@@ -61,7 +62,7 @@ static int owner_count(const ls_exchange *x)
 	return x->o.library_sum ? 1 : x->o.servers > 0 ? x->o.servers : x->nodes;
 }
 
-/* Whether the node's pieces can ever need stores of their own: else they are made in the devices'. */
+/* Whether the node's partial sums can ever need stores of their own: else they are made in the devices'. */
 static int has_outgoing(const ls_exchange *x)
 {
 	return x->nodes > 1 && x->node < x->workers && (x->o.wire == LS_WIRE_BF16 || ls_exchange_is_flat(x));
@@ -73,7 +74,7 @@ static int has_deltas(const ls_exchange *x)
 	return x->o.wire == LS_WIRE_BF16 && x->nodes > 1 && !x->o.library_sum;
 }
 
-/* Pieces must become floats, and all of them, before they are added. */
+/* Partial sums must become floats, and all of them, before they are added. */
 static int expands(const ls_exchange *x)
 {
 	return x->nodes > 1 && (x->o.wire == LS_WIRE_BF16 || x->grain > 0);
@@ -90,7 +91,7 @@ static void count_floats(ls_exchange *x)
 				       .delta_out = has_deltas(x) ? x->own + 1 : 0,
 				       .delta_in = has_deltas(x) ? x->plan.width + (size_t)x->plan.owners : 0,
 				       .replies = ls_exchange_is_stale_server(x) ? (size_t)x->workers : 0,
-				       .scratch = x->plan.block + ls_fold_scratch(x->o.leaves),
+				       .scratch = x->plan.block + ls_fold_scratch(x->o.microbatches),
 				       .expanded = expands(x) ? (size_t)(x->rows + x->outputs) * x->plan.block : 0 };
 }
 
@@ -118,16 +119,16 @@ int ls_exchange_gets_results(const ls_exchange *x, int bucket)
 	return bucket == x->plan.buckets - 1 && x->o.staleness == 0;
 }
 
-/* What this node owns of every bucket, and how many slices of new values come to it in a step. */
+/* What this node owns of every bucket, and how many shards of new values come to it in a step. */
 static ls_status make_buckets(ls_exchange *x)
 {
 	int owners = x->plan.owners, worker = x->node < x->workers;
-	size_t slices = (size_t)x->plan.buckets * (size_t)owners;
+	size_t shards = (size_t)x->plan.buckets * (size_t)owners;
 
 	x->bucket = calloc((size_t)x->plan.buckets, sizeof(*x->bucket));
-	x->begin_of = calloc(slices, sizeof(*x->begin_of));
-	x->arrivals = calloc(slices, sizeof(*x->arrivals));
-	x->comes = calloc(slices, 1);
+	x->begin_of = calloc(shards, sizeof(*x->begin_of));
+	x->arrivals = calloc(shards, sizeof(*x->arrivals));
+	x->comes = calloc(shards, 1);
 	x->delta_floats = calloc((size_t)owners, sizeof(*x->delta_floats));
 	if (!x->bucket || !x->begin_of || !x->arrivals || !x->comes || !x->delta_floats)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's buckets");
@@ -138,7 +139,7 @@ static ls_status make_buckets(ls_exchange *x)
 		s->comes = x->comes + (size_t)b * (size_t)owners;
 		for (int o = 0; o < owners; o++) {
 			size_t begin, end;
-			ls_plan_slice(&x->plan, b, o, &begin, &end);
+			ls_partition_shard(&x->plan, b, o, &begin, &end);
 			if (o == x->owner) {
 				s->begin = begin;
 				s->end = end;
@@ -185,52 +186,52 @@ static ls_status make_participants(ls_exchange *x)
 		if (part->inputs == NULL)
 			return ls_fail(LS_EMEMORY, "no memory for the exchange's members");
 		if (x->size.expanded > 0)
-			LS_TRY(ls_floats_new(&part->expanded, x->size.expanded, "expanded pieces"));
+			LS_TRY(ls_floats_new(&part->expanded, x->size.expanded, "expanded partial sums"));
 	}
 	return LS_OK;
 }
 
 static ls_status make_rounds(ls_exchange *x)
 {
-	size_t leaves = (size_t)x->o.leaves;
+	size_t microbatches = (size_t)x->o.microbatches;
 
 	for (int i = 0; i < 2; i++) {
-		LS_TRY(ls_round_init(&x->rounds[i], x->o.leaves, x->nodes, x->node, x->o.devices,
+		LS_TRY(ls_round_init(&x->rounds[i], x->o.microbatches, x->nodes, x->node, x->o.devices,
 				     ls_exchange_is_flat(x)));
-		x->node_of[i] = calloc(leaves + 1, sizeof(int));
-		x->device_of[i] = calloc(leaves + 1, sizeof(int));
+		x->node_of[i] = calloc(microbatches + 1, sizeof(int));
+		x->device_of[i] = calloc(microbatches + 1, sizeof(int));
 		if (x->node_of[i] == NULL || x->device_of[i] == NULL)
-			return ls_fail(LS_EMEMORY, "no memory to plan steps of %zu leaves", leaves);
+			return ls_fail(LS_EMEMORY, "no memory to plan steps of %zu micro-batches", microbatches);
 	}
 	return LS_OK;
 }
 
-static int courier_work(void *context)
+static int comm_work(void *context)
 {
 	ls_exchange *x = context;
 	return ls_exchange_help(x, x->members);
 }
 
-static void courier_failed(void *context)
+static void comm_failed(void *context)
 {
 	ls_exchange_notify(context);
 }
 
 /*
- * Floats of a bucket: as many as asked for, or more where the courier could not await all pieces and new values of a
- * step at once. It must: a peer sends what is most urgent to it, and would wait for letters to be taken that are not
- * expected yet while those that are stay behind them. The same on all nodes.
+ * Floats of a bucket: as many as asked for, or more where the communication thread could not await all partial sums and
+ * new values of a step at once. It must: a peer sends what is most urgent to it, and would wait for messages to be
+ * taken that are not expected yet while those that are stay behind them. The same on all nodes.
  */
 static ls_status fit_bucket(const ls_exchange *x, size_t *bucket)
 {
 	enum { OTHERS = 64 }; /* norms, what is collected, rounding */
 	int of_bucket = x->inputs + owner_count(x);
 	*bucket = x->o.bucket > x->o.block ? x->o.bucket : x->o.block;
-	if (x->nodes == 1 || x->o.courier == NULL)
+	if (x->nodes == 1 || x->o.comm == NULL)
 		return LS_OK;
-	int room = ls_courier_incoming(x->o.courier) - OTHERS - x->nodes, most = room / of_bucket - 3;
+	int room = ls_comm_incoming(x->o.comm) - OTHERS - x->nodes, most = room / of_bucket - 3;
 	if (most < 1)
-		return ls_fail(LS_EUNSUPPORTED, "%d letters for each bucket are more than can be awaited at once",
+		return ls_fail(LS_EUNSUPPORTED, "%d messages for each bucket are more than can be awaited at once",
 			       of_bucket);
 	size_t least_floats = x->o.live / (size_t)most + 1;
 	*bucket = *bucket > least_floats ? *bucket : least_floats;
@@ -245,7 +246,7 @@ static ls_status count(ls_exchange *x)
 
 	count_parts(x);
 	LS_TRY(fit_bucket(x, &bucket));
-	LS_TRY(ls_plan_init(&x->plan, o->live, o->extra, o->block, bucket, owner_count(x)));
+	LS_TRY(ls_partition_init(&x->plan, o->live, o->extra, o->block, bucket, owner_count(x)));
 	LS_TRY(make_buckets(x));
 	count_floats(x);
 	return LS_OK;
@@ -269,11 +270,11 @@ static ls_status make(ls_exchange *x)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's sums");
 	LS_TRY(ls_exchange_make_marks(x));
 	LS_TRY(ls_exchange_make_figures(x));
-	LS_TRY(ls_exchange_make_mail(x));
+	LS_TRY(ls_exchange_make_outbox(x));
 	LS_TRY(ls_stale_new(x));
-	if (o->courier != NULL) {
-		ls_courier_on_failure(o->courier, courier_failed, x);
-		ls_courier_set_work(o->courier, courier_work, x);
+	if (o->comm != NULL) {
+		ls_comm_on_failure(o->comm, comm_failed, x);
+		ls_comm_set_work(o->comm, comm_work, x);
 	}
 	return LS_OK;
 }
@@ -335,7 +336,7 @@ static void free_counted(ls_exchange *x)
 	free(x->arrivals);
 	free(x->begin_of);
 	free(x->bucket);
-	ls_plan_release(&x->plan);
+	ls_partition_release(&x->plan);
 }
 
 void ls_exchange_free(ls_exchange *x)
@@ -343,7 +344,7 @@ void ls_exchange_free(ls_exchange *x)
 	if (x == NULL)
 		return;
 	ls_stale_free(x);
-	ls_exchange_free_mail(x);
+	ls_exchange_free_outbox(x);
 	free(x->marks);
 	free(x->summable);
 	ls_worklist_release(&x->update);

@@ -1,11 +1,11 @@
 /*
  * norms.c - where nothing is updated before all of the step is measured (clipping, LAMB).
  *
- * Owners measure the blocks of their slices as they sum them and tell everybody. Whoever has all of a step's figures
+ * Owners measure the blocks of their shards as they sum them and tell everybody. Whoever has all of a step's figures
  * knows what they are for, the scale or the ratios; owners then go on from the sums they kept, with another round of
  * measuring or with the update. The cost of a round is a wait for the slowest owner, once, and a few bytes a block.
  *
- * A round's figures lie in `all` in block order, whoever they came from. In letters an owner's lie one after another.
+ * A round's figures lie in `all` in block order, whoever they came from. In messages an owner's lie one after another.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static ls_load load_of(const ls_exchange *x, const ls_figures *f, int o)
 			  .step = x->norm_step };
 }
 
-/* Like a slice, norms roll by themselves: those of the next round are expected when this one's are complete. */
+/* Like a shard, norms roll by themselves: those of the next round are expected when this one's are complete. */
 void ls_exchange_arm_norms(ls_exchange *x)
 {
 	const ls_figures *f = &x->figures[x->norm_round];
@@ -37,40 +37,40 @@ void ls_exchange_arm_norms(ls_exchange *x)
 	x->norm_armed = 1;
 	for (int o = 0; o < x->plan.owners; o++)
 		if (x->first_owner + o != x->node && owner_figures(f, o) > 0)
-			ls_mail_post(&x->norm_in[o], load_of(x, f, o));
+			ls_outbox_post(&x->norm_in[o], load_of(x, f, o));
 }
 
-/* On with the own slices, which have been through so many rounds. */
+/* On with the own shards, which have been through so many rounds. */
 static void publish_all(ls_exchange *x, int rounds_done)
 {
 	for (int b = 0; b < x->plan.buckets - 1; b++) {
 		if (x->bucket[b].begin == x->bucket[b].end)
 			continue;
 		x->bucket[b].rounds_done = rounds_done;
-		ls_exchange_publish_slice(x, b);
+		ls_exchange_publish_shard(x, b);
 	}
 }
 
-/* What a slice's blocks come to lies together in `all`, too. */
-static size_t slice_figures(const ls_exchange *x, const ls_figures *f, int b, int o, double **all)
+/* What a shard's blocks come to lies together in `all`, too. */
+static size_t shard_figures(const ls_exchange *x, const ls_figures *f, int b, int o, double **all)
 {
 	size_t begin, end;
-	ls_plan_slice(&x->plan, b, o, &begin, &end);
+	ls_partition_shard(&x->plan, b, o, &begin, &end);
 	if (begin == end)
 		return 0;
-	size_t first = ls_plan_block_at(&x->plan, begin), last = ls_plan_block_at(&x->plan, end - 1);
+	size_t first = ls_partition_block_at(&x->plan, begin), last = ls_partition_block_at(&x->plan, end - 1);
 	*all = f->all + f->at[first];
 	return f->at[last + 1] - f->at[first];
 }
 
-/* The figures of owner o's live slices, in order: out of `all` or into it. */
+/* The figures of owner o's live shards, in order: out of `all` or into it. */
 static void pack_norms(ls_exchange *x, int o, int into_all)
 {
 	const ls_figures *f = &x->figures[x->norm_round];
 	double *packed = f->packed + f->begin[o], *all = NULL;
 
 	for (int b = 0; b < x->plan.buckets - 1; b++) {
-		size_t count = slice_figures(x, f, b, o, &all);
+		size_t count = shard_figures(x, f, b, o, &all);
 		if (count > 0)
 			memcpy(into_all ? all : packed, into_all ? packed : all, count * sizeof(double));
 		packed += count;
@@ -110,20 +110,20 @@ static void count_norms(ls_exchange *x)
 		norms_complete(x);
 }
 
-static void norms_done(void *context, ls_letter *letter)
+static void norms_done(void *context, ls_message *message)
 {
-	ls_mail *mail = context;
-	ls_exchange *x = mail->exchange;
+	ls_outbox *outbox = context;
+	ls_exchange *x = outbox->exchange;
 
-	(void)letter;
-	ls_mail_home(mail);
+	(void)message;
+	ls_outbox_home(outbox);
 	pthread_mutex_lock(&x->lock);
 	count_norms(x);
 	pthread_mutex_unlock(&x->lock);
 	ls_exchange_notify(x);
 }
 
-/* All of the own slices are summed and the last norms have left: tell everybody the new ones. */
+/* All of the own shards are summed and the last norms have left: tell everybody the new ones. */
 static void tell_norms(ls_exchange *x)
 {
 	if (!x->norms_wanted || x->norms_leaving > 0)
@@ -135,18 +135,18 @@ static void tell_norms(ls_exchange *x)
 		if (n == x->node)
 			continue;
 		x->norms_leaving++;
-		ls_mail_post(&x->norm_out[n], load_of(x, f, x->owner));
+		ls_outbox_post(&x->norm_out[n], load_of(x, f, x->owner));
 	}
 	count_norms(x);
 }
 
-static void norms_sent(void *context, ls_letter *letter)
+static void norms_sent(void *context, ls_message *message)
 {
-	ls_mail *mail = context;
-	ls_exchange *x = mail->exchange;
+	ls_outbox *outbox = context;
+	ls_exchange *x = outbox->exchange;
 
-	(void)letter;
-	ls_mail_home(mail);
+	(void)message;
+	ls_outbox_home(outbox);
 	pthread_mutex_lock(&x->lock);
 	x->norms_leaving--;
 	tell_norms(x);
@@ -154,7 +154,7 @@ static void norms_sent(void *context, ls_letter *letter)
 	ls_exchange_notify(x);
 }
 
-void ls_exchange_slice_measured(ls_exchange *x)
+void ls_exchange_shard_measured(ls_exchange *x)
 {
 	if (--x->summed_left > 0)
 		return;
@@ -178,7 +178,7 @@ static void place_figures(ls_exchange *x, int round, size_t blocks)
 	for (int o = 0; o < x->plan.owners; o++) {
 		f->begin[o + 1] = f->begin[o];
 		for (int b = 0; b < x->plan.buckets - 1; b++)
-			f->begin[o + 1] += slice_figures(x, f, b, o, &ignored);
+			f->begin[o + 1] += shard_figures(x, f, b, o, &ignored);
 	}
 }
 
@@ -212,17 +212,17 @@ ls_status ls_exchange_make_figures(ls_exchange *x)
 
 ls_status ls_exchange_make_norms(ls_exchange *x)
 {
-	ls_letter own = { .outgoing = 1, .what = "norms of blocks, part", .done = norms_sent };
-	ls_letter others = { .what = "norms of blocks, part", .done = norms_done };
+	ls_message own = { .outgoing = 1, .what = "norms of blocks, part", .done = norms_sent };
+	ls_message others = { .what = "norms of blocks, part", .done = norms_done };
 
-	x->norm_out = ls_mail_new(x, (size_t)x->nodes, &own);
-	x->norm_in = ls_mail_new(x, (size_t)x->plan.owners, &others);
+	x->norm_out = ls_outbox_new(x, (size_t)x->nodes, &own);
+	x->norm_in = ls_outbox_new(x, (size_t)x->plan.owners, &others);
 	if (x->norm_out == NULL || x->norm_in == NULL)
-		return ls_fail(LS_EMEMORY, "no memory for the letters of norms");
+		return ls_fail(LS_EMEMORY, "no memory for the messages of norms");
 	for (int o = 0; o < x->plan.owners; o++)
-		ls_mail_address(&x->norm_in[o], 0, x->first_owner + o, TAG_NORMS);
+		ls_outbox_address(&x->norm_in[o], 0, x->first_owner + o, TAG_NORMS);
 	for (int n = 0; n < x->nodes; n++)
-		ls_mail_address(&x->norm_out[n], 0, n, TAG_NORMS);
+		ls_outbox_address(&x->norm_out[n], 0, n, TAG_NORMS);
 	return LS_OK;
 }
 

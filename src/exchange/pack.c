@@ -54,28 +54,28 @@ static int is_zero(const unsigned char *at, size_t bytes)
 	return any == 0;
 }
 
-static int grain_is_zero(const ls_pack_form *f, const unsigned char *letter, size_t i)
+static int grain_is_zero(const ls_pack_form *f, const unsigned char *message, size_t i)
 {
-	return is_zero(letter + i * f->grain * f->width, grain_bytes(f, i));
+	return is_zero(message + i * f->grain * f->width, grain_bytes(f, i));
 }
 
-static int is_worth_a_look(const ls_pack_form *f, const unsigned char *letter)
+static int is_worth_a_look(const ls_pack_form *f, const unsigned char *message)
 {
 	size_t grains = grain_count(f), zeros = 0, sampled = 0;
 
 	for (size_t i = 0; i < grains && grains >= SAMPLED; i += STRIDE, sampled++)
-		zeros += (size_t)grain_is_zero(f, letter, i);
+		zeros += (size_t)grain_is_zero(f, message, i);
 	return 8 * zeros >= sampled;
 }
 
 /* Fill in the marks; 0 when too much is left to pay. */
-static int mark(const ls_pack_form *f, const unsigned char *letter, unsigned char *marks)
+static int mark(const ls_pack_form *f, const unsigned char *message, unsigned char *marks)
 {
 	size_t most = f->count * f->width / 4 * 3, bytes = ls_pack_marks(f);
 
 	memset(marks, 0, ls_pack_marks(f));
 	for (size_t i = 0; i < grain_count(f) && bytes <= most; i++) {
-		if (grain_is_zero(f, letter, i))
+		if (grain_is_zero(f, message, i))
 			continue;
 		marks[i / 8] = (unsigned char)(marks[i / 8] | 1u << (i % 8));
 		bytes += grain_bytes(f, i);
@@ -83,20 +83,20 @@ static int mark(const ls_pack_form *f, const unsigned char *letter, unsigned cha
 	return bytes <= most;
 }
 
-size_t ls_pack(const ls_pack_form *f, void *letter, unsigned char *marks)
+size_t ls_pack(const ls_pack_form *f, void *message, unsigned char *marks)
 {
-	unsigned char *to = letter;
+	unsigned char *to = message;
 
-	if (!is_worth_a_look(f, letter) || !mark(f, letter, marks))
+	if (!is_worth_a_look(f, message) || !mark(f, message, marks))
 		return f->count * f->width;
 	for (size_t i = 0; i < grain_count(f); i++) {
 		if (!is_marked(marks, i))
 			continue;
-		memmove(to, (const unsigned char *)letter + i * f->grain * f->width, grain_bytes(f, i));
+		memmove(to, (const unsigned char *)message + i * f->grain * f->width, grain_bytes(f, i));
 		to += grain_bytes(f, i);
 	}
 	memcpy(to, marks, ls_pack_marks(f));
-	return (size_t)(to - (unsigned char *)letter) + ls_pack_marks(f);
+	return (size_t)(to - (unsigned char *)message) + ls_pack_marks(f);
 }
 
 /* How many of the grains [0, count) are there. */
@@ -114,7 +114,7 @@ static size_t count_marks(const unsigned char *marks, size_t count)
 	return count > 0 ? sum + (size_t)__builtin_popcount(*marks & ((1u << count) - 1)) : sum;
 }
 
-ls_status ls_pack_check(const ls_pack_form *f, const void *letter, size_t bytes)
+ls_status ls_pack_check(const ls_pack_form *f, const void *message, size_t bytes)
 {
 	size_t grains = grain_count(f), bits = 8 * ls_pack_marks(f), plain = f->count * f->width;
 
@@ -123,7 +123,7 @@ ls_status ls_pack_check(const ls_pack_form *f, const void *letter, size_t bytes)
 	if (bytes > plain || bytes < ls_pack_marks(f))
 		return ls_fail(LS_EMISMATCH, "%zu bytes where there should be %zu to %zu", bytes, ls_pack_marks(f),
 			       plain);
-	const unsigned char *marks = (const unsigned char *)letter + (bytes - ls_pack_marks(f));
+	const unsigned char *marks = (const unsigned char *)message + (bytes - ls_pack_marks(f));
 	size_t there = count_marks(marks, grains), expected = there * f->grain * f->width + ls_pack_marks(f);
 	if (grains > 0 && is_marked(marks, grains - 1))
 		expected -= f->grain * f->width - grain_bytes(f, grains - 1);
@@ -133,10 +133,10 @@ ls_status ls_pack_check(const ls_pack_form *f, const void *letter, size_t bytes)
 	return LS_OK;
 }
 
-void ls_pack_open(const ls_pack_form *f, const void *letter, size_t bytes, size_t begin, size_t end, float *out)
+void ls_pack_open(const ls_pack_form *f, const void *message, size_t bytes, size_t begin, size_t end, float *out)
 {
-	const unsigned char *marks = (const unsigned char *)letter + (bytes - ls_pack_marks(f));
-	const unsigned char *from = letter;
+	const unsigned char *marks = (const unsigned char *)message + (bytes - ls_pack_marks(f));
+	const unsigned char *from = message;
 
 	from += count_marks(marks, begin / f->grain) * f->grain * f->width;
 	for (size_t i = begin / f->grain; i * f->grain < end; i++) {

@@ -67,7 +67,7 @@ void ls_stale_expect(ls_exchange *x)
 {
 	for (int b = 0; b < x->plan.buckets; b++)
 		for (int w = 0; w < x->workers && x->bucket[b].begin < x->bucket[b].end; w++)
-			ls_exchange_expect_piece(x, b, w, w, w);
+			ls_exchange_expect_partial(x, b, w, w, w);
 }
 
 static void start_next(ls_exchange *x, int bucket)
@@ -78,7 +78,7 @@ static void start_next(ls_exchange *x, int bucket)
 	s->worker = s->waiting[s->first];
 	s->first = (s->first + 1) % x->workers;
 	s->count--;
-	ls_exchange_publish_slice(x, bucket);
+	ls_exchange_publish_shard(x, bucket);
 }
 
 void ls_stale_came(ls_exchange *x, int bucket, int worker)
@@ -123,7 +123,7 @@ void ls_stale_applied(ls_exchange *x, int bucket)
 	s->worker = -1;
 	s->updates++;
 	atomic_fetch_add(&s->served[worker], 1);
-	ls_exchange_expect_piece(x, bucket, worker, worker, worker);
+	ls_exchange_expect_partial(x, bucket, worker, worker, worker);
 	if (bucket == extra) {
 		x->stale->held[worker] = 1;
 		grant(x, extra);

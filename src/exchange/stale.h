@@ -7,8 +7,8 @@
  * r + 2: it waits for answers of extra floats before it writes those of the round after the next.)
  *
  * Invariants
- *  1. A bucket's slice is changed by one worker's sums at a time, in the order they came.
- *  2. What is sent is a copy: the slice may change again while it is on its way.
+ *  1. A bucket's shard is changed by one worker's sums at a time, in the order they came.
+ *  2. What is sent is a copy: the shard may change again while it is on its way.
  *  3. The bits depend on who came first. Every sample still counts once.
  */
 #ifndef LS_EXCHANGE_STALE_H
@@ -37,7 +37,7 @@ void ls_stale_free(ls_exchange *exchange);
 
 void ls_stale_expect(ls_exchange *exchange);                         /* first step: sums of every worker may come */
 void ls_stale_came(ls_exchange *exchange, int bucket, int worker);   /* lock held */
-void ls_stale_applied(ls_exchange *exchange, int bucket);            /* lock held: the slice is updated */
+void ls_stale_applied(ls_exchange *exchange, int bucket);            /* lock held: the shard is updated */
 int ls_stale_is_served(const ls_exchange *exchange, uint64_t steps); /* every worker has had that many */
 
 #endif

@@ -6,96 +6,99 @@
 #include "exchange/simd.h"
 
 /* A node that has no right brother inside the step is its parent, too. */
-static ls_piece raise_piece(ls_piece p, int64_t leaves)
+static ls_partial raise_partial(ls_partial p, int64_t microbatches)
 {
-	while (p.level < 62 && (p.first >> p.level) % 2 == 0 && p.first + (INT64_C(1) << p.level) >= leaves &&
-	       (INT64_C(1) << p.level) < leaves)
+	while (p.level < 62 && (p.first >> p.level) % 2 == 0 && p.first + (INT64_C(1) << p.level) >= microbatches &&
+	       (INT64_C(1) << p.level) < microbatches)
 		p.level++;
 	return p;
 }
 
-ls_piece ls_piece_leaf(int64_t first, int64_t leaves)
+ls_partial ls_partial_leaf(int64_t first, int64_t microbatches)
 {
-	return raise_piece((ls_piece){ .first = first, .level = 0 }, leaves);
+	return raise_partial((ls_partial){ .first = first, .level = 0 }, microbatches);
 }
 
-int ls_piece_join(ls_piece *a, ls_piece b, int64_t leaves)
+int ls_partial_join(ls_partial *a, ls_partial b, int64_t microbatches)
 {
 	if (a->level != b.level || (a->first >> a->level) % 2 != 0 || a->first + (INT64_C(1) << a->level) != b.first)
 		return 0;
-	*a = raise_piece((ls_piece){ .first = a->first, .level = a->level + 1 }, leaves);
+	*a = raise_partial((ls_partial){ .first = a->first, .level = a->level + 1 }, microbatches);
 	return 1;
 }
 
-int64_t ls_piece_list(const int *holder, int64_t leaves, int who, ls_piece *out, int64_t most)
+int64_t ls_partial_list(const int *holder, int64_t microbatches, int who, ls_partial *out, int64_t most)
 {
 	int64_t held = 0;
-	for (int64_t i = 0; i < leaves; i++) {
+	for (int64_t i = 0; i < microbatches; i++) {
 		if (holder[i] != who)
 			continue;
 		assert(held < most);
-		out[held++] = ls_piece_leaf(i, leaves);
-		while (held > 1 && ls_piece_join(&out[held - 2], out[held - 1], leaves))
+		out[held++] = ls_partial_leaf(i, microbatches);
+		while (held > 1 && ls_partial_join(&out[held - 2], out[held - 1], microbatches))
 			held--;
 	}
 	return held;
 }
 
-/* The lowest slot that no held piece uses. */
+/* The lowest slot that no held partial sum uses. */
 static int free_slot(const ls_device_schedule *s)
 {
 	for (int slot = 0;; slot++) {
 		int used = 0;
-		for (int i = 0; i < s->pieces && !used; i++)
-			used = s->piece_slot[i] == slot;
+		for (int i = 0; i < s->partials && !used; i++)
+			used = s->partial_slot[i] == slot;
 		if (!used)
 			return slot;
 	}
 }
 
-static int join_top(ls_device_schedule *s, int64_t leaves, int next_join)
+static int join_top(ls_device_schedule *s, int64_t microbatches, int next_join)
 {
 	int joins = 0;
-	while (s->pieces > 1 && ls_piece_join(&s->piece[s->pieces - 2], s->piece[s->pieces - 1], leaves)) {
-		s->join[next_join + joins++] = (ls_schedule_join){ .into = s->piece_slot[s->pieces - 2],
-								   .from = s->piece_slot[s->pieces - 1] };
-		s->pieces--;
+	while (s->partials > 1 &&
+	       ls_partial_join(&s->partial[s->partials - 2], s->partial[s->partials - 1], microbatches)) {
+		s->join[next_join + joins++] = (ls_schedule_join){ .into = s->partial_slot[s->partials - 2],
+								   .from = s->partial_slot[s->partials - 1] };
+		s->partials--;
 	}
 	return joins;
 }
 
-void ls_device_schedule_make(ls_device_schedule *s, const int *node_of, const int *device_of, int64_t leaves, int node,
-			     int device)
+void ls_device_schedule_make(ls_device_schedule *s, const int *node_of, const int *device_of, int64_t microbatches,
+			     int node, int device)
 {
 	int joined = 0;
 
 	s->count = 0;
-	s->pieces = s->slots = 0;
-	for (int64_t i = 0; i < leaves; i++) {
+	s->partials = s->slots = 0;
+	for (int64_t i = 0; i < microbatches; i++) {
 		if (node_of[i] != node || device_of[i] != device)
 			continue;
 		assert(s->count < s->capacity);
 		int slot = free_slot(s);
 		s->slots = slot + 1 > s->slots ? slot + 1 : s->slots;
-		s->piece[s->pieces] = ls_piece_leaf(i, leaves);
-		s->piece_slot[s->pieces++] = slot;
-		int joins = join_top(s, leaves, joined);
+		s->partial[s->partials] = ls_partial_leaf(i, microbatches);
+		s->partial_slot[s->partials++] = slot;
+		int joins = join_top(s, microbatches, joined);
 		s->index[s->count] = i;
-		s->leaf[s->count++] = (ls_schedule_leaf){ .slot = slot, .first_join = joined, .joins = joins };
+		s->microbatch[s->count++] =
+			(ls_schedule_microbatch){ .slot = slot, .first_join = joined, .joins = joins };
 		joined += joins;
 	}
 }
 
-void ls_fold_make(ls_fold *fold, const ls_piece *inputs, int count, int64_t leaves)
+void ls_fold_make(ls_fold *fold, const ls_partial *inputs, int count, int64_t microbatches)
 {
 	fold->inputs = count;
 	fold->outputs = 0;
 	for (int i = 0; i < count; i++) {
-		ls_piece *held = fold->piece;
+		ls_partial *held = fold->partial;
 		fold->joins[i] = 0;
 		fold->begin[fold->outputs] = i;
 		held[fold->outputs++] = inputs[i];
-		while (fold->outputs > 1 && ls_piece_join(&held[fold->outputs - 2], held[fold->outputs - 1], leaves)) {
+		while (fold->outputs > 1 &&
+		       ls_partial_join(&held[fold->outputs - 2], held[fold->outputs - 1], microbatches)) {
 			fold->joins[i]++;
 			fold->outputs--;
 		}
@@ -104,10 +107,10 @@ void ls_fold_make(ls_fold *fold, const ls_piece *inputs, int count, int64_t leav
 }
 
 /* A stack holds partial sums of different levels, and one more before the two on top are added. */
-size_t ls_fold_scratch(int64_t leaves)
+size_t ls_fold_scratch(int64_t microbatches)
 {
 	size_t levels = 2;
-	for (; leaves > 1; leaves = (leaves + 1) / 2)
+	for (; microbatches > 1; microbatches = (microbatches + 1) / 2)
 		levels++;
 	return levels * LS_FOLD_CHUNK;
 }

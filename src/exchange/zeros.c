@@ -1,5 +1,6 @@
 /*
- * zeros.c - which letters go without their zeros (pack.h): pieces on their way to owners, when that is fewer bytes.
+ * zeros.c - which messages go without their zeros (pack.h): partial sums on their way to owners, when that is fewer
+ * bytes.
  *
  * They are packed where they lie, by whoever pushes the bucket, and opened block by block as they are added: an owner
  * writes the zeros into its cache, never to memory. New values are not looked at: Adam moves every parameter that has
@@ -34,7 +35,7 @@ ls_status ls_exchange_make_marks(ls_exchange *x)
 	if (x->grain == 0)
 		return LS_OK;
 	x->marks = calloc(marks_at(x, x->plan.buckets), 1);
-	return x->marks != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory to pack the letters of the exchange");
+	return x->marks != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory to pack the messages of the exchange");
 }
 
 void ls_exchange_pack(ls_exchange *x, int bucket)
@@ -43,38 +44,38 @@ void ls_exchange_pack(ls_exchange *x, int bucket)
 
 	for (int o = 0; o < x->plan.owners; o++) {
 		size_t begin, end;
-		int pieces = ls_exchange_pieces_for(x, bucket, o, &begin, &end);
+		int partials = ls_exchange_partials_for(x, bucket, o, &begin, &end);
 		ls_pack_form form = form_of(x, bucket, begin, end);
-		for (int j = 0; j < pieces; j++) {
-			ls_mail *mail = ls_exchange_push_at(x, bucket, o, j);
-			mail->packed = form.count * form.width;
+		for (int j = 0; j < partials; j++) {
+			ls_outbox *outbox = ls_exchange_push_at(x, bucket, o, j);
+			outbox->packed = form.count * form.width;
 			if (x->grain > 0 && bucket < x->plan.buckets - 1)
-				mail->packed = ls_pack(&form, ls_exchange_output(x, round, bucket, j, begin),
-						       x->marks + marks_at(x, bucket));
+				outbox->packed = ls_pack(&form, ls_exchange_output(x, round, bucket, j, begin),
+							 x->marks + marks_at(x, bucket));
 		}
 	}
 }
 
-ls_status ls_exchange_check_piece(void *context, const ls_letter *letter)
+ls_status ls_exchange_check_partial(void *context, const ls_message *message)
 {
-	const ls_mail *mail = context;
-	const ls_exchange *x = mail->exchange;
-	ls_pack_form form = own_form(x, mail->bucket);
+	const ls_outbox *outbox = context;
+	const ls_exchange *x = outbox->exchange;
+	ls_pack_form form = own_form(x, outbox->bucket);
 
-	if (x->grain == 0 || ls_pack_check(&form, letter->buffer, letter->arrived) == LS_OK)
+	if (x->grain == 0 || ls_pack_check(&form, message->buffer, message->arrived) == LS_OK)
 		return LS_OK;
-	return ls_fail(LS_EMISMATCH, "push of bucket %d from node %d (%s) is damaged: %s", mail->bucket, letter->peer,
-		       ls_courier_host(x->o.courier, letter->peer), ls_last_error());
+	return ls_fail(LS_EMISMATCH, "push of bucket %d from node %d (%s) is damaged: %s", outbox->bucket,
+		       message->peer, ls_comm_host(x->o.comm, message->peer), ls_last_error());
 }
 
-int ls_exchange_open_piece(const ls_exchange *x, int bucket, int input, size_t begin, size_t end, float *out)
+int ls_exchange_open_partial(const ls_exchange *x, int bucket, int input, size_t begin, size_t end, float *out)
 {
 	const ls_bucket_state *b = &x->bucket[bucket];
-	const ls_letter *letter = &x->push_in[(size_t)bucket * (size_t)x->inputs + (size_t)input].letter;
+	const ls_message *message = &x->push_in[(size_t)bucket * (size_t)x->inputs + (size_t)input].message;
 	ls_pack_form form = own_form(x, bucket);
 
-	if (x->grain == 0 || letter->arrived == form.count * form.width)
+	if (x->grain == 0 || message->arrived == form.count * form.width)
 		return 0;
-	ls_pack_open(&form, letter->buffer, letter->arrived, begin - b->begin, end - b->begin, out);
+	ls_pack_open(&form, message->buffer, message->arrived, begin - b->begin, end - b->begin, out);
 	return 1;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/panel.h"
+#include "params/panel.h"
 
 ls_value ls_build_mistake(ls_graph *graph, ls_status status, const char *format, ...)
 {

@@ -10,14 +10,14 @@
 /* The whole job of one call, seen by every member. */
 typedef struct job {
 	ls_exec *exec;
-	ls_exec_leaf *leaf;
+	ls_exec_microbatch *microbatch;
 	float *logits;
 	int training;
 } job;
 
 static int is_timed(const job *j, ls_member member)
 {
-	return member.rank == 0 && (j->exec->profile || j->leaf->span != NULL);
+	return member.rank == 0 && (j->exec->profile || j->microbatch->span != NULL);
 }
 
 /* Wait for all; where times are wanted, member 0 notes the one since `*since`. */
@@ -29,8 +29,8 @@ static void meet(const job *j, ls_op *op, int is_backward, double *since, ls_mem
 	double now = ls_clock_seconds();
 	if (!j->exec->paused)
 		*(is_backward ? &op->backward_s : &op->forward_s) += now - *since;
-	if (j->leaf->span != NULL)
-		j->leaf->span(j->leaf->span_context, op->node->name, is_backward, *since, now);
+	if (j->microbatch->span != NULL)
+		j->microbatch->span(j->microbatch->span_context, op->node->name, is_backward, *since, now);
 	*since = now;
 }
 
@@ -42,12 +42,12 @@ static void skip_time(const job *j, double *since, ls_member member)
 }
 
 /* Nobody reads parameters that have not arrived. */
-static void ask(const ls_op *op, const ls_exec_leaf *leaf, ls_member member)
+static void ask(const ls_op *op, const ls_exec_microbatch *microbatch, ls_member member)
 {
 	int rows[LS_NODE_ROWS], count = ls_node_rows(op->node, rows);
 	for (int k = 0; k < count; k++) {
 		const ls_param *param = &op->graph->params.rows[rows[k]];
-		leaf->need(leaf->need_context, param->offset, param->offset + param->count, member);
+		microbatch->need(microbatch->need_context, param->offset, param->offset + param->count, member);
 	}
 }
 
@@ -55,8 +55,8 @@ static void run_forward(const job *j, const ls_pass *pass, double *since, ls_mem
 {
 	for (int i = 0; i < j->exec->op_count; i++) {
 		ls_op *op = &j->exec->ops[i];
-		if (j->leaf->need != NULL) {
-			ask(op, j->leaf, member);
+		if (j->microbatch->need != NULL) {
+			ask(op, j->microbatch, member);
 			skip_time(j, since, member);
 		}
 		op->kind->forward(op, pass, member);
@@ -64,17 +64,17 @@ static void run_forward(const job *j, const ls_pass *pass, double *since, ls_mem
 	}
 }
 
-/* Of the tokens to be predicted; `first` of them were in slices before. */
+/* Of the tokens to be predicted; `first` of them were in tiles before. */
 static void run_token_loss(const job *j, const ls_pass *pass, int64_t first, ls_member member)
 {
 	ls_exec *exec = j->exec;
 	const ls_tensor *t = &exec->graph->values[exec->graph->token_logits];
-	int64_t count = pass->rows[LS_PICKS], begin, end;
+	int64_t count = pass->rows[LS_MASKED], begin, end;
 
 	ls_team_range(member, count, &begin, &end);
 	ls_simd_get()->softmax_xent(exec->token_logits, count, t->panel, t->channels, pass->target, begin, end,
-				    (float)j->leaf->token_weight, exec->token_loss + first, exec->token_correct + first,
-				    pass->training ? exec->dtoken_logits : NULL);
+				    (float)j->microbatch->token_weight, exec->token_loss + first,
+				    exec->token_correct + first, pass->training ? exec->dtoken_logits : NULL);
 }
 
 static void run_loss(const job *j, const ls_pass *pass, int64_t first, ls_member member)
@@ -87,17 +87,17 @@ static void run_loss(const job *j, const ls_pass *pass, int64_t first, ls_member
 	ls_simd_get()->softmax_xent(exec->logits, pass->n, t->panel, t->channels, pass->labels, begin, end, 1,
 				    exec->loss + first, exec->correct + first, pass->training ? exec->dlogits : NULL);
 	if (exec->graph->token_logits != LS_NONE)
-		run_token_loss(j, pass, j->leaf->text->pick_start[first], member);
+		run_token_loss(j, pass, j->microbatch->text->masked_start[first], member);
 	ls_team_barrier(member);
 }
 
-static void announce(const ls_op *op, const ls_exec_leaf *leaf, const ls_pass *pass, ls_member member)
+static void announce(const ls_op *op, const ls_exec_microbatch *microbatch, const ls_pass *pass, ls_member member)
 {
 	int rows[LS_NODE_ROWS], count = ls_node_rows(op->node, rows);
 	for (int k = 0; k < count; k++) {
 		const ls_param *param = &op->graph->params.rows[rows[k]];
-		leaf->ready(leaf->ready_context, param->offset, param->offset + param->count,
-			    ls_op_grad(op, pass, rows[k]), member);
+		microbatch->ready(microbatch->ready_context, param->offset, param->offset + param->count,
+				  ls_op_grad(op, pass, rows[k]), member);
 	}
 }
 
@@ -112,7 +112,7 @@ static void settle_spare(const ls_op *op, const ls_pass *pass, ls_member member)
 
 static void run_backward(const job *j, const ls_pass *pass, int last, double *since, ls_member member)
 {
-	const ls_exec_leaf *leaf = j->leaf;
+	const ls_exec_microbatch *microbatch = j->microbatch;
 	for (int i = j->exec->op_count - 1; i >= 0; i--) {
 		ls_op *op = &j->exec->ops[i];
 		op->kind->backward(op, pass, member);
@@ -121,9 +121,9 @@ static void run_backward(const job *j, const ls_pass *pass, int last, double *si
 			settle_spare(op, pass, member);
 		}
 		meet(j, op, 1, since, member);
-		if (last && leaf->ready != NULL) {
-			announce(op, leaf, pass, member);
-			if (leaf->share_grads) /* the next node writes where this one's gradient is read */
+		if (last && microbatch->ready != NULL) {
+			announce(op, microbatch, pass, member);
+			if (microbatch->share_grads) /* the next node writes where this one's gradient is read */
 				ls_team_barrier(member);
 			skip_time(j, since, member);
 		}
@@ -150,11 +150,11 @@ static int size_index(const ls_exec *exec, int64_t n)
 	return LS_NONE;
 }
 
-/* Where the samples, tokens and picks of samples [first, first + n) lie in the slice; the others wait. */
+/* Where the samples, tokens and masked positions of samples [first, first + n) lie in the tile; the others wait. */
 static void locate(const job *j, int64_t first, int64_t n, ls_member member)
 {
 	ls_exec *exec = j->exec;
-	const ls_packed *text = j->leaf->text;
+	const ls_packed *text = j->microbatch->text;
 
 	if (text == NULL)
 		return;
@@ -163,50 +163,50 @@ static void locate(const job *j, int64_t first, int64_t n, ls_member member)
 	for (int64_t i = 0; i < n && member.rank == 0; i++)
 		for (int32_t t = exec->start[i]; t < exec->start[i + 1]; t++)
 			exec->owner[t] = (int32_t)i;
-	int32_t begin = text->pick_start[first], end = text->pick_start[first + n];
+	int32_t begin = text->masked_start[first], end = text->masked_start[first + n];
 	for (int32_t p = begin; p < end && member.rank == 0; p++)
-		exec->pick[p - begin] = text->pick[p] - text->start[first];
+		exec->masked_at[p - begin] = text->masked_at[p] - text->start[first];
 	ls_team_barrier(member);
 }
 
 static void add_text(const job *j, int64_t first, int64_t n, ls_pass *pass)
 {
-	const ls_packed *text = j->leaf->text;
+	const ls_packed *text = j->microbatch->text;
 	pass->rows[LS_TOKENS] = text->start[first + n] - text->start[first];
-	pass->rows[LS_PICKS] = text->pick_start[first + n] - text->pick_start[first];
+	pass->rows[LS_MASKED] = text->masked_start[first + n] - text->masked_start[first];
 	pass->start = j->exec->start;
 	pass->owner = j->exec->owner;
-	pass->pick = j->exec->pick;
+	pass->masked_at = j->exec->masked_at;
 	pass->token = text->token + text->start[first];
 	pass->segment = text->segment + text->start[first];
-	pass->target = text->target + text->pick_start[first];
+	pass->target = text->target + text->masked_start[first];
 	pass->images = NULL;
 }
 
-static ls_pass slice_pass(const job *j, int64_t first, int64_t n)
+static ls_pass tile_pass(const job *j, int64_t first, int64_t n)
 {
-	const ls_exec_leaf *leaf = j->leaf;
+	const ls_exec_microbatch *microbatch = j->microbatch;
 	const ls_tensor *in = &j->exec->graph->values[j->exec->graph->input];
 	int64_t image = (int64_t)in->channels * in->height * in->width;
 	int size = size_index(j->exec, n);
 
-	assert(size >= 0); /* one of ls_exec_options.sizes, or a slice of one */
+	assert(size >= 0); /* one of ls_exec_options.sizes, or a tile of one */
 	assert(j->training ? !j->exec->inference : j->exec->inference || !j->exec->graph->coupled);
 	ls_pass pass = { .n = n,
 			 .size = size,
 			 .training = j->training,
 			 .accumulate = first > 0,
-			 .images = leaf->images != NULL ? leaf->images + first * image : NULL,
-			 .labels = leaf->labels + first,
-			 .samples = leaf->samples != NULL ? leaf->samples + first : NULL,
-			 .params = leaf->params,
-			 .buffers = leaf->buffers,
-			 .grads = leaf->grads,
-			 .stats = leaf->stats,
-			 .seed = leaf->seed,
-			 .step = leaf->step,
-			 .share_grads = leaf->share_grads };
-	if (leaf->text != NULL)
+			 .images = microbatch->images != NULL ? microbatch->images + first * image : NULL,
+			 .labels = microbatch->labels + first,
+			 .samples = microbatch->samples != NULL ? microbatch->samples + first : NULL,
+			 .params = microbatch->params,
+			 .buffers = microbatch->buffers,
+			 .grads = microbatch->grads,
+			 .stats = microbatch->stats,
+			 .seed = microbatch->seed,
+			 .step = microbatch->step,
+			 .share_grads = microbatch->share_grads };
+	if (microbatch->text != NULL)
 		add_text(j, first, n, &pass);
 	return pass;
 }
@@ -215,60 +215,60 @@ static void work(void *context, ls_member member)
 {
 	const job *j = context;
 	ls_exec *exec = j->exec;
-	int64_t slice = exec->graph->coupled && j->training ? j->leaf->count : exec->slice;
+	int64_t tile = exec->graph->coupled && j->training ? j->microbatch->count : exec->tile;
 	int classes = exec->graph->values[exec->graph->logits].channels;
 	double since = 0;
 
 	skip_time(j, &since, member);
 
-	for (int64_t first = 0; first < j->leaf->count; first += slice) {
-		int64_t left = j->leaf->count - first, n = left < slice ? left : slice;
+	for (int64_t first = 0; first < j->microbatch->count; first += tile) {
+		int64_t left = j->microbatch->count - first, n = left < tile ? left : tile;
 		locate(j, first, n, member);
-		ls_pass pass = slice_pass(j, first, n);
+		ls_pass pass = tile_pass(j, first, n);
 		run_forward(j, &pass, &since, member);
 		run_loss(j, &pass, first, member);
 		if (j->logits != NULL)
 			copy_logits(exec, &pass, j->logits + first * classes, member);
 		skip_time(j, &since, member);
 		if (j->training)
-			run_backward(j, &pass, left <= slice, &since, member);
+			run_backward(j, &pass, left <= tile, &since, member);
 	}
 }
 
-static void run(ls_exec *exec, ls_exec_leaf *leaf, float *logits, int training)
+static void run(ls_exec *exec, ls_exec_microbatch *microbatch, float *logits, int training)
 {
-	job j = { .exec = exec, .leaf = leaf, .logits = logits, .training = training };
+	job j = { .exec = exec, .microbatch = microbatch, .logits = logits, .training = training };
 
 	ls_team_run(exec->team, work, &j);
-	leaf->loss = 0;
-	leaf->correct = 0;
-	for (int64_t i = 0; i < leaf->count; i++) {
-		leaf->loss += exec->loss[i];
-		leaf->correct += exec->correct[i];
+	microbatch->loss = 0;
+	microbatch->correct = 0;
+	for (int64_t i = 0; i < microbatch->count; i++) {
+		microbatch->loss += exec->loss[i];
+		microbatch->correct += exec->correct[i];
 	}
-	leaf->token_loss = 0;
-	leaf->token_correct = 0;
-	int64_t picks = exec->graph->token_logits != LS_NONE ? leaf->text->pick_start[leaf->count] : 0;
-	for (int64_t i = 0; i < picks; i++) {
-		leaf->token_loss += exec->token_loss[i];
-		leaf->token_correct += exec->token_correct[i];
+	microbatch->token_loss = 0;
+	microbatch->token_correct = 0;
+	int64_t masked = exec->graph->token_logits != LS_NONE ? microbatch->text->masked_start[microbatch->count] : 0;
+	for (int64_t i = 0; i < masked; i++) {
+		microbatch->token_loss += exec->token_loss[i];
+		microbatch->token_correct += exec->token_correct[i];
 	}
-	leaf->loss += leaf->token_weight * leaf->token_loss;
+	microbatch->loss += microbatch->token_weight * microbatch->token_loss;
 }
 
-size_t ls_exec_shared_grads(const ls_graph *graph, int64_t leaf)
+size_t ls_exec_shared_grads(const ls_graph *graph, int64_t microbatch)
 {
-	return graph->coupled || leaf <= LS_SLICE ? ls_graph_shared_floats(graph) : 0;
+	return graph->coupled || microbatch <= LS_TILE ? ls_graph_shared_floats(graph) : 0;
 }
 
-void ls_exec_train(ls_exec *exec, ls_exec_leaf *leaf)
+void ls_exec_train(ls_exec *exec, ls_exec_microbatch *microbatch)
 {
-	run(exec, leaf, NULL, 1);
+	run(exec, microbatch, NULL, 1);
 }
 
-void ls_exec_infer(ls_exec *exec, ls_exec_leaf *leaf, float *logits)
+void ls_exec_infer(ls_exec *exec, ls_exec_microbatch *microbatch, float *logits)
 {
-	run(exec, leaf, logits, 0);
+	run(exec, microbatch, logits, 0);
 }
 
 const char *ls_exec_profile(const ls_exec *exec, int i, double *forward_s, double *backward_s, double *macs_per_sample)

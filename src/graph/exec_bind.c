@@ -4,10 +4,10 @@
 #include "graph/exec_plan.h"
 
 /* Behind the shared part: scratch, then loss and correct of each sample and of each pick, then where things are in the
- * slice under way. */
+ * tile under way. */
 typedef struct tail {
-	size_t leaf, picks;           /* loss and correct of each */
-	size_t starts, owners, slice; /* indices: samples + 1, tokens and picks of a slice */
+	size_t microbatch, masked;   /* loss and correct of each */
+	size_t starts, owners, tile; /* indices: samples + 1, tokens and masked positions of a tile */
 } tail;
 
 static tail tail_of(const ls_exec *exec)
@@ -15,31 +15,31 @@ static tail tail_of(const ls_exec *exec)
 	const ls_graph *graph = exec->graph;
 	size_t largest = (size_t)exec->largest;
 	if (graph->tokens_max == 0)
-		return (tail){ .leaf = ls_round_up64((size_t)exec->leaf) };
-	return (tail){ .leaf = ls_round_up64((size_t)exec->leaf),
-		       .picks = ls_round_up64((size_t)exec->leaf * (size_t)graph->picks_max),
+		return (tail){ .microbatch = ls_round_up64((size_t)exec->microbatch) };
+	return (tail){ .microbatch = ls_round_up64((size_t)exec->microbatch),
+		       .masked = ls_round_up64((size_t)exec->microbatch * (size_t)graph->masked_max),
 		       .starts = ls_round_up64(largest + 1),
 		       .owners = ls_round_up64(largest * (size_t)graph->tokens_max),
-		       .slice = ls_round_up64(largest * (size_t)graph->picks_max) };
+		       .tile = ls_round_up64(largest * (size_t)graph->masked_max) };
 }
 
 size_t ls_exec_whole_bytes(const ls_exec *exec)
 {
 	tail t = tail_of(exec);
-	return exec->workspace_bytes + ls_round_up64(exec->scratch_bytes) + (t.leaf + t.picks) * (sizeof(float) + 1) +
-	       (t.starts + t.owners + t.slice) * sizeof(int32_t);
+	return exec->workspace_bytes + ls_round_up64(exec->scratch_bytes) +
+	       (t.microbatch + t.masked) * (sizeof(float) + 1) + (t.starts + t.owners + t.tile) * sizeof(int32_t);
 }
 
 static void bind_tail(ls_exec *exec)
 {
 	tail t = tail_of(exec);
 	exec->loss = (float *)(exec->workspace + exec->workspace_bytes + ls_round_up64(exec->scratch_bytes));
-	exec->token_loss = exec->loss + t.leaf;
-	exec->start = (int32_t *)(exec->token_loss + t.picks);
+	exec->token_loss = exec->loss + t.microbatch;
+	exec->start = (int32_t *)(exec->token_loss + t.masked);
 	exec->owner = exec->start + t.starts;
-	exec->pick = exec->owner + t.owners;
-	exec->correct = (uint8_t *)(exec->pick + t.slice);
-	exec->token_correct = exec->correct + t.leaf;
+	exec->masked_at = exec->owner + t.owners;
+	exec->correct = (uint8_t *)(exec->masked_at + t.tile);
+	exec->token_correct = exec->correct + t.microbatch;
 }
 
 static void *place_of(ls_exec *exec, int class, int index)

@@ -17,29 +17,29 @@ static void add_size(ls_exec *exec, int64_t n)
 	exec->largest = n > exec->largest ? n : exec->largest;
 }
 
-/* A leaf runs whole when its samples meet in batch statistics, otherwise in slices. */
-static void choose_sizes(ls_exec *exec, const int64_t *leaves)
+/* A micro-batch runs whole when its samples meet in batch statistics, otherwise in tiles. */
+static void choose_sizes(ls_exec *exec, const int64_t *microbatches)
 {
 	int whole = exec->graph->coupled && !exec->inference;
 
-	exec->slice = LS_SLICE;
-	for (int i = 0; i < LS_SIZES_MAX && leaves[i] > 0; i++) {
-		exec->leaf = leaves[i] > exec->leaf ? leaves[i] : exec->leaf;
+	exec->tile = LS_TILE;
+	for (int i = 0; i < LS_SIZES_MAX && microbatches[i] > 0; i++) {
+		exec->microbatch = microbatches[i] > exec->microbatch ? microbatches[i] : exec->microbatch;
 		if (whole) {
-			add_size(exec, leaves[i]);
+			add_size(exec, microbatches[i]);
 			continue;
 		}
-		add_size(exec, leaves[i] < LS_SLICE ? leaves[i] : LS_SLICE);
-		add_size(exec, leaves[i] % LS_SLICE);
+		add_size(exec, microbatches[i] < LS_TILE ? microbatches[i] : LS_TILE);
+		add_size(exec, microbatches[i] % LS_TILE);
 	}
 }
 
-static ls_status plan(ls_exec *exec, const ls_graph *graph, const int64_t *leaves, int inference)
+static ls_status plan(ls_exec *exec, const ls_graph *graph, const int64_t *microbatches, int inference)
 {
 	exec->graph = graph;
 	exec->inference = inference;
-	choose_sizes(exec, leaves);
-	LS_TRY(ls_exec_check_leaf(exec));
+	choose_sizes(exec, microbatches);
+	LS_TRY(ls_exec_check_microbatch(exec));
 	LS_TRY(ls_exec_make_ops(exec));
 	return ls_exec_plan_memory(exec);
 }
@@ -47,8 +47,8 @@ static ls_status plan(ls_exec *exec, const ls_graph *graph, const int64_t *leave
 ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int threads, int inference, size_t *bytes)
 {
 	ls_exec exec = { .threads = threads };
-	int64_t leaves[LS_SIZES_MAX] = { n };
-	ls_status status = plan(&exec, graph, leaves, inference);
+	int64_t microbatches[LS_SIZES_MAX] = { n };
+	ls_status status = plan(&exec, graph, microbatches, inference);
 
 	if (status == LS_OK)
 		*bytes = ls_exec_whole_bytes(&exec);
@@ -144,8 +144,8 @@ static void print_layers(const ls_exec *exec, FILE *to)
 ls_status ls_exec_print_plan(const ls_graph *graph, int64_t n, int threads, FILE *to)
 {
 	ls_exec exec = { .threads = threads };
-	int64_t leaves[LS_SIZES_MAX] = { n };
-	ls_status status = plan(&exec, graph, leaves, 0);
+	int64_t microbatches[LS_SIZES_MAX] = { n };
+	ls_status status = plan(&exec, graph, microbatches, 0);
 
 	if (status == LS_OK) {
 		fprintf(to, "    activations, per device:\n");

@@ -14,11 +14,11 @@ struct ls_exec {
 	int threads; /* of the team */
 	ls_arena arena;
 	int profile, paused, inference;
-	int64_t slice; /* samples a pass covers */
+	int64_t tile; /* samples a pass covers */
 	int64_t sizes[2 * LS_SIZES_MAX];
-	int size_count;  /* sizes of passes, distinct */
-	int64_t largest; /* of them */
-	int64_t leaf;    /* largest leaf */
+	int size_count;     /* sizes of passes, distinct */
+	int64_t largest;    /* of them */
+	int64_t microbatch; /* largest micro-batch */
 	ls_op *ops;
 	int op_count;
 	ls_span *spans; /* a table for each class of them: see exec_spans.c */
@@ -28,16 +28,16 @@ struct ls_exec {
 	char *workspace;
 	size_t workspace_bytes;
 	float *logits, *dlogits;
-	float *loss;      /* (leaf) */
-	uint8_t *correct; /* (leaf) */
+	float *loss;      /* (micro-batch) */
+	uint8_t *correct; /* (micro-batch) */
 
 	/* text */
 	float *token_logits, *dtoken_logits; /* the same place, where backward does not read the logits again */
-	float *token_loss;                   /* (leaf * picks_max) */
+	float *token_loss;                   /* (micro-batch * picks_max) */
 	uint8_t *token_correct;              /* likewise */
-	int32_t *start;                      /* (largest + 1) of the slice under way: see ls_pass */
+	int32_t *start;                      /* (largest + 1) of the tile under way: see ls_pass */
 	int32_t *owner;                      /* (largest * tokens_max) */
-	int32_t *pick;                       /* (largest * picks_max) */
+	int32_t *masked_at;                  /* (largest * picks_max) */
 };
 
 /* exec_spans.c */
@@ -53,7 +53,7 @@ int ls_exec_has_gradient(const ls_exec *exec, int value);
 int ls_exec_is_own_gradient(const ls_exec *exec, int value);
 
 /* In this order. */
-ls_status ls_exec_check_leaf(const ls_exec *exec);
+ls_status ls_exec_check_microbatch(const ls_exec *exec);
 ls_status ls_exec_make_ops(ls_exec *exec);
 ls_status ls_exec_plan_memory(ls_exec *exec);
 

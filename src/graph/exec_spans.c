@@ -57,15 +57,16 @@ static size_t value_bytes(const ls_exec *exec, int value)
 }
 
 /* With values of less than 2^31 floats a sample (graph.c) a span stays below 2^62 bytes: products in int64 are safe. */
-#define LEAF_MOST (INT64_C(1) << 28)
+#define MICROBATCH_MOST (INT64_C(1) << 28)
 /* And thousands of spans of this size can be added up. More than any machine has. */
 #define SPAN_MOST ((size_t)1 << 48)
 
-ls_status ls_exec_check_leaf(const ls_exec *exec)
+ls_status ls_exec_check_microbatch(const ls_exec *exec)
 {
-	if (exec->leaf > LEAF_MOST)
-		return ls_fail(LS_EMEMORY, "%lld samples in one leaf are too many: at most %lld; use a smaller batch",
-			       (long long)exec->leaf, (long long)LEAF_MOST);
+	if (exec->microbatch > MICROBATCH_MOST)
+		return ls_fail(LS_EMEMORY,
+			       "%lld samples in one micro-batch are too many: at most %lld; use a smaller batch",
+			       (long long)exec->microbatch, (long long)MICROBATCH_MOST);
 	return LS_OK;
 }
 
@@ -81,8 +82,8 @@ static ls_status check_spans(const ls_exec *exec)
 	return LS_OK;
 }
 
-/* Logits of tokens are too large to have twice: the loss leaves their gradient in their place, unless backward reads
- * them again (a relu behind them, say). */
+/* Logits of tokens are too large to have twice: the loss micro-batches their gradient in their place, unless backward
+ * reads them again (a relu behind them, say). */
 int ls_exec_is_own_gradient(const ls_exec *exec, int value)
 {
 	if (value != exec->graph->token_logits)

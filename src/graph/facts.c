@@ -29,7 +29,7 @@ const char *ls_node_kind_name(ls_node_kind kind)
 		[LS_NODE_AVG_POOL] = "avg_pool", [LS_NODE_FLATTEN] = "flatten", [LS_NODE_DROPOUT] = "dropout",
 		[LS_NODE_EMBED] = "embed",       [LS_NODE_LINEAR] = "linear",   [LS_NODE_LAYER_NORM] = "layer_norm",
 		[LS_NODE_GELU] = "gelu",         [LS_NODE_TANH] = "tanh",       [LS_NODE_ATTENTION] = "attention",
-		[LS_NODE_FIRST] = "first",       [LS_NODE_MEAN] = "mean",       [LS_NODE_PICK] = "pick",
+		[LS_NODE_FIRST] = "first",       [LS_NODE_MEAN] = "mean",       [LS_NODE_MASKED] = "pick",
 	};
 	return names[kind];
 }
@@ -38,7 +38,7 @@ const char *ls_domain_name(ls_domain domain)
 {
 	static const char *const names[LS_DOMAINS] = { [LS_SAMPLES] = "a row a sample",
 						       [LS_TOKENS] = "a row a token",
-						       [LS_PICKS] = "a row a token to be predicted" };
+						       [LS_MASKED] = "a row a token to be predicted" };
 	return names[domain];
 }
 
@@ -105,33 +105,33 @@ size_t ls_graph_shared_place(const ls_graph *graph, const ls_node *node, int row
 }
 
 /* What the mathematics needs: scores that backward computes once more are not counted. */
-static double text_macs(const ls_graph *graph, const ls_node *node, double tokens, double picks)
+static double text_macs(const ls_graph *graph, const ls_node *node, double tokens, double masked)
 {
 	const ls_tensor *in = &graph->values[node->input], *out = &graph->values[node->output];
-	double rows = in->domain == LS_TOKENS ? tokens : in->domain == LS_PICKS ? picks : 1;
+	double rows = in->domain == LS_TOKENS ? tokens : in->domain == LS_MASKED ? masked : 1;
 
 	if (node->kind == LS_NODE_LINEAR)
 		return 3 * rows * in->channels * out->channels;
 	return node->kind == LS_NODE_ATTENTION ? 6 * tokens * tokens * in->channels : 0;
 }
 
-double ls_graph_text_flop(const ls_graph *graph, double tokens, double picks)
+double ls_graph_text_flop(const ls_graph *graph, double tokens, double masked)
 {
 	double flop = 0;
 	for (int i = 0; i < graph->node_count; i++)
-		flop += ls_node_text_flop(graph, i, tokens, picks);
+		flop += ls_node_text_flop(graph, i, tokens, masked);
 	return flop;
 }
 
-double ls_node_text_flop(const ls_graph *graph, int node, double tokens, double picks)
+double ls_node_text_flop(const ls_graph *graph, int node, double tokens, double masked)
 {
-	return 2 * text_macs(graph, &graph->nodes[node], tokens, picks);
+	return 2 * text_macs(graph, &graph->nodes[node], tokens, masked);
 }
 
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding)
 {
 	if (graph->tokens_max > 0) /* of the longest sample */
-		return text_macs(graph, node, graph->tokens_max, graph->picks_max);
+		return text_macs(graph, node, graph->tokens_max, graph->masked_max);
 	if (node->kind != LS_NODE_CONV)
 		return 0;
 	int producer = ls_graph_producer(graph, node->input);

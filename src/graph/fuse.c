@@ -9,7 +9,7 @@
  *   conv(bias) -> relu -> max_pool  both move behind the pool, where there is a quarter of the data:
  *                                   max(relu(x + b)) = relu(max(x) + b), since rounding is monotonic;
  *                                   gradients go to the same places
- *   conv -> norm                    the convolution leaves the moments of its tiles
+ *   conv -> norm                    the convolution micro-batches the moments of its tiles
  *   linear -> relu or gelu          in the linear layer's epilogue
  *   [dropout ->] add -> layer_norm  one pass over a residual branch instead of three
  */

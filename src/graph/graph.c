@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/panel.h"
+#include "params/panel.h"
 
 ls_status ls_graph_new(ls_graph **out)
 {
@@ -426,8 +426,8 @@ static ls_status check_logits(const ls_graph *graph, ls_value logits)
 static ls_status check_token_logits(const ls_graph *graph, ls_value logits)
 {
 	const ls_tensor *out = &graph->values[logits.id];
-	if (out->domain != LS_PICKS)
-		return ls_fail(LS_EINVALID, "logits of tokens must be made of picked tokens (ls_picked_tokens)");
+	if (out->domain != LS_MASKED)
+		return ls_fail(LS_EINVALID, "logits of tokens must be made of masked positions (ls_picked_tokens)");
 	if (out->channels < 2 || out->channels < ls_graph_vocabulary(graph))
 		return ls_fail(LS_EINVALID, "logits of tokens tell %d words apart, and the vocabulary has %d",
 			       out->channels, ls_graph_vocabulary(graph));

@@ -11,14 +11,14 @@
 
 #include "kernels/conv.h"
 #include "kernels/simd.h"
-#include "tensor/params.h"
+#include "params/params.h"
 
 /* What the rows of a value are. */
 typedef enum ls_domain {
 	LS_SAMPLES, /* positions times samples: [blocks][H][W][N][panel] */
-	LS_TOKENS,  /* tokens of the slice, packed end to end: [blocks][tokens][panel]; height is the most a sample has
+	LS_TOKENS,  /* tokens of the tile, packed end to end: [blocks][tokens][panel]; height is the most a sample has
 		     */
-	LS_PICKS,   /* tokens to be predicted, likewise */
+	LS_MASKED,  /* tokens to be predicted, likewise */
 	LS_DOMAINS
 } ls_domain;
 
@@ -46,14 +46,14 @@ typedef enum ls_node_kind {
 	LS_NODE_FLATTEN,  /* panels of (C, H, W) -> panels of (C*H*W, 1, 1), PyTorch's order */
 	LS_NODE_DROPOUT,
 	LS_NODE_EMBED,  /* tokens -> rows of tables */
-	LS_NODE_LINEAR, /* over rows: of tokens, picks, or samples made of them; tied too */
+	LS_NODE_LINEAR, /* over rows: of tokens, masked positions, or samples made of them; tied too */
 	LS_NODE_LAYER_NORM,
 	LS_NODE_GELU,
 	LS_NODE_TANH,
 	LS_NODE_ATTENTION,
-	LS_NODE_FIRST, /* the first token of each sample */
-	LS_NODE_MEAN,  /* the mean over a sample's tokens */
-	LS_NODE_PICK,  /* the tokens to be predicted */
+	LS_NODE_FIRST,  /* the first token of each sample */
+	LS_NODE_MEAN,   /* the mean over a sample's tokens */
+	LS_NODE_MASKED, /* the tokens to be predicted */
 	LS_NODE_KIND_COUNT
 } ls_node_kind;
 
@@ -95,9 +95,9 @@ struct ls_graph {
 	int node_count, node_capacity;
 	ls_param_table params;
 	int input, logits;
-	int token_logits;          /* (vocabulary) a pick, or LS_NONE */
-	int tokens_max, picks_max; /* of a sample; 0: images */
-	int coupled;               /* some node mixes samples (batch statistics): a leaf must run as a whole */
+	int token_logits;           /* (vocabulary) a masked position, or LS_NONE */
+	int tokens_max, masked_max; /* of a sample; 0: images */
+	int coupled;                /* some node mixes samples (batch statistics): a micro-batch must run as a whole */
 	int dropouts;
 };
 
@@ -141,8 +141,8 @@ const char *ls_domain_name(ls_domain domain); /* "a row a token" */
 
 /* Floating-point operations of forward and backward of a sample with so many tokens, so many of them to be predicted.
  */
-double ls_graph_text_flop(const ls_graph *graph, double tokens, double picks);
-double ls_node_text_flop(const ls_graph *graph, int node, double tokens, double picks); /* of one node of it */
+double ls_graph_text_flop(const ls_graph *graph, double tokens, double masked);
+double ls_node_text_flop(const ls_graph *graph, int node, double tokens, double masked); /* of one node of it */
 
 int ls_graph_vocabulary(const ls_graph *graph); /* tokens it knows; 0: images */
 
@@ -158,9 +158,9 @@ const char *ls_graph_head(const ls_graph *graph);
 const char *ls_graph_single_norm(const ls_graph *graph);
 
 /*
- * After a step: running = (1 - momentum) * running + momentum * batch, batch being the mean over the step's leaves,
- * weighted by samples. `sums` holds the sum over leaves of samples * statistic for buffers [begin, end), and begins
- * there; element by element, so any cut gives the same bits.
+ * After a step: running = (1 - momentum) * running + momentum * batch, batch being the mean over the step's
+ * micro-batches, weighted by samples. `sums` holds the sum over micro-batches of samples * statistic for buffers
+ * [begin, end), and begins there; element by element, so any cut gives the same bits.
  */
 void ls_graph_update_running(const ls_graph *graph, const float *sums, size_t begin, size_t end, double samples,
 			     float *buffers);

@@ -4,18 +4,18 @@
 #include <lockstep/text.h>
 
 #include "graph/build.h"
-#include "tensor/panel.h"
+#include "params/panel.h"
 
-ls_value ls_text_input(ls_graph *graph, int longest, int picks)
+ls_value ls_text_input(ls_graph *graph, int longest, int masked)
 {
 	if (graph->status != LS_OK)
 		return ls_build_invalid;
 	if (graph->input != LS_NONE)
 		return ls_build_mistake(graph, LS_EINVALID, "a graph has one input; this is its second");
-	if (longest < 1 || longest > LS_TOKENS_MAX || picks < 0 || picks > longest)
+	if (longest < 1 || longest > LS_TOKENS_MAX || masked < 0 || masked > longest)
 		return ls_build_mistake(graph, LS_EINVALID,
 					"samples of %d tokens, %d of them to be predicted: not possible", longest,
-					picks);
+					masked);
 	ls_value value = ls_build_value(graph, 1, longest, 1);
 	if (value.id == LS_NONE)
 		return value;
@@ -23,7 +23,7 @@ ls_value ls_text_input(ls_graph *graph, int longest, int picks)
 	graph->values[value.id].domain = LS_TOKENS;
 	graph->input = value.id;
 	graph->tokens_max = longest;
-	graph->picks_max = picks;
+	graph->masked_max = masked;
 	return value;
 }
 
@@ -283,9 +283,9 @@ ls_value ls_mean_token(ls_graph *graph, ls_value x)
 	return gather(graph, x, LS_NODE_MEAN, LS_SAMPLES, 1);
 }
 
-ls_value ls_picked_tokens(ls_graph *graph, ls_value x)
+ls_value ls_masked_positions(ls_graph *graph, ls_value x)
 {
-	if (graph->status == LS_OK && graph->picks_max == 0)
+	if (graph->status == LS_OK && graph->masked_max == 0)
 		return ls_build_mistake(graph, LS_EINVALID, "picked_tokens: the input has no tokens to be predicted");
-	return gather(graph, x, LS_NODE_PICK, LS_PICKS, graph->picks_max);
+	return gather(graph, x, LS_NODE_MASKED, LS_MASKED, graph->masked_max);
 }

@@ -50,12 +50,12 @@ static int meets(place p, int from, int to)
 ls_status ls_occupancy_new(ls_occupancy **out, int moments)
 {
 	ls_occupancy *o = calloc(1, sizeof(*o));
-	size_t leaves = 1;
-	while (leaves < (size_t)moments)
-		leaves *= 2;
+	size_t microbatches = 1;
+	while (microbatches < (size_t)moments)
+		microbatches *= 2;
 	if (o != NULL) {
 		o->moments = moments;
-		o->count = 2 * leaves;
+		o->count = 2 * microbatches;
 		o->parts = calloc(o->count, sizeof(*o->parts));
 	}
 	if (o == NULL || o->parts == NULL) {

@@ -12,18 +12,18 @@
 
 typedef struct ls_op ls_op;
 
-/* One run over a slice of a leaf. */
+/* One run over a tile of a micro-batch. */
 typedef struct ls_pass {
-	int64_t n; /* samples of this slice */
+	int64_t n; /* samples of this tile */
 	int size;  /* index of n in the executor's sizes */
 	int training;
-	int accumulate;                 /* add to grads: not the first slice */
-	const float *images;            /* this slice's */
-	int64_t rows[LS_DOMAINS];       /* tokens and picks of this slice */
-	const int32_t *start;           /* (n + 1) first token of each sample, as a row of this slice */
-	const int32_t *owner;           /* (tokens) which of the n samples a token is of */
-	const int32_t *token, *segment; /* (tokens) */
-	const int32_t *pick, *target;   /* (picks) rows of this slice, and ids */
+	int accumulate;                    /* add to grads: not the first tile */
+	const float *images;               /* this tile's */
+	int64_t rows[LS_DOMAINS];          /* tokens and masked positions of this tile */
+	const int32_t *start;              /* (n + 1) first token of each sample, as a row of this tile */
+	const int32_t *owner;              /* (tokens) which of the n samples a token is of */
+	const int32_t *token, *segment;    /* (tokens) */
+	const int32_t *masked_at, *target; /* (masked positions) rows of this tile, and ids */
 	const int32_t *labels;
 	const uint64_t *samples;
 	const float *params, *buffers;
@@ -39,7 +39,7 @@ typedef struct ls_op_kind {
 	int (*keeps)(const ls_node *node);
 	size_t (*aux_bytes)(const ls_op *op, int64_t n);     /* kept from forward to backward; optional */
 	size_t (*scratch_bytes)(const ls_op *op, int64_t n); /* during one call; optional */
-	/* Before the first run, for leaves of each size on a team of `threads`; optional. */
+	/* Before the first run, for micro-batches of each size on a team of `threads`; optional. */
 	ls_status (*prepare)(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads);
 	void (*forward)(const ls_op *op, const ls_pass *pass, ls_member member);
 	void (*backward)(const ls_op *op, const ls_pass *pass, ls_member member);
@@ -143,6 +143,6 @@ void ls_norm_remake(const ls_op *norm, const ls_pass *pass, float *y, ls_member 
 
 extern const ls_op_kind ls_op_conv, ls_op_norm, ls_op_relu, ls_op_add, ls_op_max_pool, ls_op_avg_pool, ls_op_flatten,
 	ls_op_dropout, ls_op_pack, ls_op_embed, ls_op_linear, ls_op_layer_norm, ls_op_gelu, ls_op_tanh, ls_op_attention,
-	ls_op_first, ls_op_mean, ls_op_pick;
+	ls_op_first, ls_op_mean, ls_op_masked_positions;
 
 #endif

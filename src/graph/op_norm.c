@@ -1,7 +1,7 @@
 /*
- * op_norm.c - batch normalisation with leaf statistics, with the residual add and relu that follow it.
+ * op_norm.c - batch normalisation with micro-batch statistics, with the residual add and relu that follow it.
  *
- *   mean, var over the leaf's rows of a channel;  r = 1/sqrt(var + eps);  xhat = (x - mean) r
+ *   mean, var over the micro-batch's rows of a channel;  r = 1/sqrt(var + eps);  xhat = (x - mean) r
  *   y  = relu?(scale xhat + shift (+ residual))
  *   g  = dy where y > 0 (with relu);  dshift = sum g;  dscale = r sum g (x - mean)
  *   dx = scale r (g - sum g / m - (x - mean) r^2 sum g (x - mean) / m) = a g + b x + c
@@ -84,14 +84,14 @@ static void join(double *count, double *mean, double *m2, double rows, double ch
 	*count = total;
 }
 
-/* Leaf statistics of this member's share of the channels; scale and shift of the pass into scratch. */
+/* Micro-batch statistics of this member's share of the channels; scale and shift of the pass into scratch. */
 static void combine_moments(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t chunks = moment_chunks(op, pass->n, pass->size), panel = op->in->panel, begin, end;
 	const float *means = ls_norm_moments(op), *m2s = means + chunks * channels(op);
 	float *mean = kept_mean(op), *r = mean + channels(op);
-	float *leaf_mean = pass->stats + op->graph->params.rows[op->node->running_mean].offset;
-	float *leaf_var = pass->stats + op->graph->params.rows[op->node->running_var].offset;
+	float *microbatch_mean = pass->stats + op->graph->params.rows[op->node->running_mean].offset;
+	float *microbatch_var = pass->stats + op->graph->params.rows[op->node->running_var].offset;
 
 	ls_team_range(member, channels(op), &begin, &end);
 	for (int64_t c = begin; c < end; c++) {
@@ -102,8 +102,8 @@ static void combine_moments(const ls_op *op, const ls_pass *pass, ls_member memb
 		}
 		mean[c] = (float)m;
 		r[c] = (float)(1 / sqrt(m2 / count + op->node->epsilon));
-		leaf_mean[c] = (float)m;
-		leaf_var[c] = (float)(m2 / (count > 1 ? count - 1 : 1));
+		microbatch_mean[c] = (float)m;
+		microbatch_var[c] = (float)(m2 / (count > 1 ? count - 1 : 1));
 	}
 }
 

@@ -82,8 +82,8 @@ const ls_op_kind ls_op_add = {
 	.keeps = keeps_output, .forward = add_forward, .backward = add_backward, .adds_input = 1
 };
 
-/* Row r of tokens or picks is a token of the slice. Token p of its sample, channel c: element p * channels + c, so that
- * it does not matter who its neighbours are. */
+/* Row r of tokens or masked positions is a token of the tile. Token p of its sample, channel c: element p * channels +
+ * c, so that it does not matter who its neighbours are. */
 void ls_drop_rows(const ls_op *op, const ls_pass *pass, const float *from, float *to, int64_t begin, int64_t end)
 {
 	ls_rng rng = ls_drop_rng(op, pass);
@@ -92,7 +92,7 @@ void ls_drop_rows(const ls_op *op, const ls_pass *pass, const float *from, float
 
 	for (int64_t b = 0; b < blocks; b++)
 		for (int64_t r = begin; r < end; r++) {
-			int64_t token = op->in->domain == LS_PICKS ? pass->pick[r] : r;
+			int64_t token = op->in->domain == LS_MASKED ? pass->masked_at[r] : r;
 			int32_t sample = pass->owner[token];
 			simd->dropout(from + (b * rows + r) * panel, (int)panel, rng.key[0], rng.key[1],
 				      pass->samples[sample],
@@ -214,7 +214,7 @@ const ls_op_kind *ls_op_kind_of(ls_node_kind kind)
 		[LS_NODE_ATTENTION] = &ls_op_attention,
 		[LS_NODE_FIRST] = &ls_op_first,
 		[LS_NODE_MEAN] = &ls_op_mean,
-		[LS_NODE_PICK] = &ls_op_pick,
+		[LS_NODE_MASKED] = &ls_op_masked_positions,
 	};
 	return kinds[kind];
 }

@@ -123,18 +123,18 @@ const ls_op_kind ls_op_first = {
 	.keeps = keeps_nothing, .forward = first_forward, .backward = first_backward, .adds_input = 1
 };
 
-static void pick_forward(const ls_op *op, const ls_pass *pass, ls_member member)
+static void masked_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	gather_forward(op, pass, pass->pick, member);
+	gather_forward(op, pass, pass->masked_at, member);
 }
 
-static void pick_backward(const ls_op *op, const ls_pass *pass, ls_member member)
+static void masked_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	gather_backward(op, pass, pass->pick, member);
+	gather_backward(op, pass, pass->masked_at, member);
 }
 
-const ls_op_kind ls_op_pick = {
-	.keeps = keeps_nothing, .forward = pick_forward, .backward = pick_backward, .adds_input = 1
+const ls_op_kind ls_op_masked_positions = {
+	.keeps = keeps_nothing, .forward = masked_forward, .backward = masked_backward, .adds_input = 1
 };
 
 /* ---- mean -------------------------------------------------------------------------------------------------------- */

@@ -3,8 +3,8 @@
  *
  * Activations are [blocks][H][W][N][panel]. For an output position and a filter tap that falls inside the image the
  * contribution is one small product (N, in_panel) . (in_panel, out_panel): no im2col, no work for taps that only see
- * padding. With stride 1 a whole run of positions in a row reads a contiguous run of input rows, so small leaves still
- * make long products. A linear layer is the convolution whose kernel covers its whole input.
+ * padding. With stride 1 a whole run of positions in a row reads a contiguous run of input rows, so small micro-batches
+ * still make long products. A linear layer is the convolution whose kernel covers its whole input.
  *
  * A layer with few input channels (the first one) is *gathered*: its patches are laid out once as rows of
  * depth = channels * taps floats, and the layer is then a 1x1 convolution over them.
@@ -22,7 +22,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "kernels/gemm.h"
-#include "tensor/params.h"
+#include "params/params.h"
 
 typedef struct ls_conv_geometry {
 	int in_c, out_c;
@@ -54,7 +54,7 @@ typedef struct ls_conv_walk {
 	int64_t tiles;                /* per destination block */
 } ls_conv_walk;
 
-/* Everything a convolution needs for leaves of n samples. Lives in the arena it was made in. */
+/* Everything a convolution needs for micro-batches of n samples. Lives in the arena it was made in. */
 typedef struct ls_conv_plan {
 	ls_conv_geometry geometry; /* as run: 1x1 stride 1 is flattened, gathered is 1x1 over patches */
 	int64_t n;
@@ -94,8 +94,8 @@ void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const floa
 void ls_conv_backward_weights(const ls_conv_plan *plan, const float *x, const float *dy, int accumulate,
 			      float *dweights, ls_member member);
 
-/* Tiles a destination block of the forward walk has at most, in any plan for leaves of up to n samples: known before a
- * plan is made, so that memory for moments can be. */
+/* Tiles a destination block of the forward walk has at most, in any plan for micro-batches of up to n samples: known
+ * before a plan is made, so that memory for moments can be. */
 int64_t ls_conv_tiles_most(const ls_conv_geometry *geometry, int64_t n);
 
 /* Rows of tile t of a destination block: the count behind its moments. */

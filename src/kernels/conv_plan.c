@@ -5,11 +5,11 @@
 
 #include <assert.h>
 
-#include "tensor/panel.h"
+#include "params/panel.h"
 
 /* Rows that make a product long enough to run near peak, and short enough to stay in the first-level cache. */
-#define SHORT_LEAF 64
-#define LONG_LEAF 256
+#define SHORT_MICROBATCH 64
+#define LONG_MICROBATCH 256
 #define TILE_ROWS 128
 #define WGRAD_ROWS 64
 
@@ -116,10 +116,10 @@ static ls_status make_products(ls_gemm (**out)[2], ls_arena *arena, ls_gemm_shap
 	return LS_OK;
 }
 
-/* Positions a product covers: several when the leaf is short and neighbours are contiguous (stride 1). */
+/* Positions a product covers: several when the micro-batch is short and neighbours are contiguous (stride 1). */
 static int choose_run(const ls_conv_geometry *g, int64_t n, int width, int rows)
 {
-	int64_t run = n >= SHORT_LEAF ? 1 : (rows + n - 1) / n;
+	int64_t run = n >= SHORT_MICROBATCH ? 1 : (rows + n - 1) / n;
 	if (g->stride != 1 || run < 1)
 		return 1;
 	return run < width ? (int)run : width;
@@ -137,7 +137,7 @@ static ls_status make_walk(ls_conv_walk *walk, ls_arena *arena, const ls_conv_ge
 	if (walk->map_y == NULL || walk->map_x == NULL)
 		return LS_EMEMORY;
 	walk->run = choose_run(g, n, walk->w, TILE_ROWS);
-	walk->block = walk->run > 1 || n <= LONG_LEAF ? n : TILE_ROWS;
+	walk->block = walk->run > 1 || n <= LONG_MICROBATCH ? n : TILE_ROWS;
 	runs = (walk->w + walk->run - 1) / walk->run;
 	blocks = (n + walk->block - 1) / walk->block;
 	walk->tiles = walk->h * runs * blocks;
@@ -147,7 +147,7 @@ static ls_status make_walk(ls_conv_walk *walk, ls_arena *arena, const ls_conv_ge
 /* One position a tile is the finest cut of the map; make_walk() cuts samples only above LONG_LEAF. */
 int64_t ls_conv_tiles_most(const ls_conv_geometry *g, int64_t n)
 {
-	int64_t blocks = n <= LONG_LEAF ? 1 : (n + TILE_ROWS - 1) / TILE_ROWS;
+	int64_t blocks = n <= LONG_MICROBATCH ? 1 : (n + TILE_ROWS - 1) / TILE_ROWS;
 	return (int64_t)g->out_h * g->out_w * blocks;
 }
 

@@ -2,9 +2,9 @@
  * linear.h - a linear layer over any number of rows: y = x . w, and its two gradients.
  *
  * x is (in blocks, rows, in_panel), y is (out blocks, rows, out_panel). Rows are tokens, whose number is another one in
- * every leaf, so products exist for powers of two: rows are cut into tiles of LS_LINEAR_TILE, and what is left over
- * into its binary digits. An element is one sum in index order whatever the cut, so nothing depends on it, and no row
- * is computed that is not there.
+ * every micro-batch, so products exist for powers of two: rows are cut into tiles of LS_LINEAR_TILE, and what is left
+ * over into its binary digits. An element is one sum in index order whatever the cut, so nothing depends on it, and no
+ * row is computed that is not there.
  *
  * Weights are either blocked (out block, in block, in_panel, out_panel), as everywhere; or rows: (out, in_blocks *
  * in_panel), as an embedding stores them, which a layer can share ("tied"): then a block is turned on the fly in

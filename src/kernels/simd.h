@@ -53,7 +53,7 @@ typedef struct ls_simd {
 	/* Portable product; same meaning as ls_gemm. */
 	void (*gemm)(const ls_gemm_shape *shape, const float *x, const float *w, float *y);
 
-	/* mean[c] and m2[c] = sum (x - mean)^2 over rows; one chunk of a leaf, at most a few hundred rows. */
+	/* mean[c] and m2[c] = sum (x - mean)^2 over rows; one chunk of a micro-batch, at most a few hundred rows. */
 	void (*moments)(const float *x, int64_t rows, int panel, float *mean, float *m2);
 	/* y = x*scale + shift (+ residual) (then max(0, .)); y may alias x or residual. */
 	void (*normalize)(const float *x, const float *residual, int64_t rows, int panel, const float *scale,

@@ -23,7 +23,7 @@ static ls_value norm(ls_graph *g, ls_value x, ls_layer_name name)
 
 static ls_value embeddings(ls_graph *g, const ls_model_options *o, const bert *size)
 {
-	ls_value tokens = ls_text_input(g, o->text.tokens, o->text.picks);
+	ls_value tokens = ls_text_input(g, o->text.tokens, o->text.masked);
 	return ls_embedding(g, tokens,
 			    (ls_embedding_options){ .words = "bert.embeddings.word_embeddings",
 						    .positions = "bert.embeddings.position_embeddings",
@@ -58,8 +58,8 @@ static ls_value pooled(ls_graph *g, ls_value x, const bert *size)
 static ls_status finish_pretraining(ls_graph *g, ls_value x, ls_value words, const bert *size)
 {
 	ls_value next = ls_text_linear(g, pooled(g, x, size), ls_named("cls", "seq_relationship"), 2);
-	ls_value y =
-		ls_text_linear(g, ls_picked_tokens(g, x), ls_named("cls.predictions.transform", "dense"), size->hidden);
+	ls_value y = ls_text_linear(g, ls_masked_positions(g, x), ls_named("cls.predictions.transform", "dense"),
+				    size->hidden);
 
 	y = norm(g, ls_gelu(g, y, 0), ls_named("cls.predictions.transform", "LayerNorm"));
 	return ls_graph_finish_pretraining(g, next, ls_tied_linear(g, y, words, "cls.predictions"));
@@ -72,7 +72,7 @@ static ls_status build(ls_graph *g, const ls_model_options *o, bert size)
 
 	for (int i = 0; i < size.layers; i++)
 		x = layer(g, x, i, &size, o->dropout);
-	if (o->text.picks > 0)
+	if (o->text.masked > 0)
 		return finish_pretraining(g, x, words, &size);
 	x = ls_dropout(g, pooled(g, x, &size), o->dropout);
 	return ls_graph_finish(

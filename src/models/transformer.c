@@ -56,7 +56,7 @@ ls_status ls_model_transformer(ls_graph *g, const ls_model_options *o)
 							  .longest = t.positions,
 							  .width = t.hidden });
 
-	if (o->text.picks > 0)
+	if (o->text.masked > 0)
 		return ls_fail(LS_EINVALID,
 			       "transformer classifies sentences; to pretrain on a corpus use a bert model");
 	x = ls_dropout(g, x, o->dropout);

@@ -2,7 +2,8 @@
  * adam.c - Adam (Kingma and Ba 2015) as torch.optim.Adam without amsgrad, and AdamW (Loshchilov and Hutter 2019).
  *
  * They differ in weight decay alone. Adam adds weight_decay*p to the gradient; AdamW shrinks the parameter itself,
- * p = (1 - lr*weight_decay)*p, before the step, and here leaves biases and norms alone. The loop knows both forms.
+ * p = (1 - lr*weight_decay)*p, before the step, and here micro-batches biases and norms alone. The loop knows both
+ * forms.
  */
 #include <float.h>
 #include <math.h>

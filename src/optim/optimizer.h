@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "tensor/params.h"
+#include "params/params.h"
 
 typedef struct ls_hyper {
 	double lr, momentum, beta1, beta2, epsilon, weight_decay;

@@ -55,7 +55,7 @@ run "$LOCKSTEP" bench --replay sleep.json "${quick[@]}"
 like "as text" "$out" '^cnn, 1 x 28 x 28, batch 128, .*, replay of sleep.json at speed 1$'
 unlike "which claims no arithmetic" "$out" 'GFLOP'
 
-fails_with "another batch" 2 'leaf of 64 samples cannot be replayed from a profile of 128' \
+fails_with "another batch" 2 'micro-batch of 64 samples cannot be replayed from a profile of 128' \
 	"$LOCKSTEP" bench --replay sleep.json --batch 64
 fails_with "a profile of a replay" 2 'replay computes no layer' "$LOCKSTEP" bench --replay sleep.json --profile-out x.json
 fails_with "no such file" 1 'absent.json' "$LOCKSTEP" bench --replay absent.json

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "data/corpus.h"
-#include "data/prose.h"
+#include "data/readers/corpus.h"
+#include "data/readers/prose.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

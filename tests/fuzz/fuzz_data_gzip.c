@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "data/gzip.h"
-#include "data/idx.h"
+#include "data/readers/gzip.h"
+#include "data/readers/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

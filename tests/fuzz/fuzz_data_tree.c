@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "data/trees.h"
+#include "data/readers/trees.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
  * Any bytes as run.json, read for a page: refused with a message that names it, or a job that can be drawn.
  */
 #include "fuzz/common.h"
-#include "report/run_read.h"
+#include "tools/report/run_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

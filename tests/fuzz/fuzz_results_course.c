@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "fuzz/common.h"
-#include "results/course.h"
+#include "tools/results/course.h"
 
 static int in_range(double value, double least, double most)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/results.h"
+#include "tools/results/results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,12 +1,14 @@
 /*
- * text_dump.c - what Lockstep makes of a leaf of text, for torch_text.py to compare with: one step without dropout.
+ * text_dump.c - what Lockstep makes of a micro-batch of text, for torch_text.py to compare with: one step without
+ * dropout.
  *
  *     text_dump MODEL DATA TOKENS SAMPLES OUT [WEIGHTS]
  *
- * The leaf is the first SAMPLES training samples of DATA with at most TOKENS tokens, in order, seed 1. Weights are
- * those of the file, or else the initial ones. OUT becomes a safetensors file: the packed leaf (tensor/packed.h) as it
- * is, `labels`, `logits`, `token_logits` (of one slice, where there are some), `loss` (samples', tokens', weight of the
- * latter), `weight.NAME` unless they were given, and `grad.NAME`, the gradient of the summed loss.
+ * The micro-batch is the first SAMPLES training samples of DATA with at most TOKENS tokens, in order, seed 1. Weights
+ * are those of the file, or else the initial ones. OUT becomes a safetensors file: the packed micro-batch
+ * (params/packed.h) as it is, `labels`, `logits`, `token_logits` (of one slice, where there are some), `loss`
+ * (samples', tokens', weight of the latter), `weight.NAME` unless they were given, and `grad.NAME`, the gradient of the
+ * summed loss.
  */
 #include <lockstep/models.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ckpt/safetensors.h"
+#include "checkpoint/safetensors.h"
 #include "data/loader.h"
 #include "graph/exec_plan.h"
 
@@ -23,7 +25,7 @@ enum { SEED = 1, OTHERS = 10, THREADS = 2 };
 typedef struct dump {
 	ls_dataset *set;
 	ls_loader *loader;
-	const ls_leaf *leaf;
+	const ls_microbatch *microbatch;
 	ls_graph *graph;
 	ls_team *team;
 	float *params, *grads, *logits, *token_logits;
@@ -33,7 +35,7 @@ typedef struct dump {
 	size_t count, params_from; /* tensors, and the first that is a parameter's */
 } dump;
 
-static ls_status open_leaf(dump *d, const char *data, int tokens, int64_t samples)
+static ls_status open_microbatch(dump *d, const char *data, int tokens, int64_t samples)
 {
 	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
 	o.name = data;
@@ -41,9 +43,9 @@ static ls_status open_leaf(dump *d, const char *data, int tokens, int64_t sample
 	o.samples = (uint64_t)samples;
 	o.seed = SEED;
 	LS_TRY(ls_dataset_open(&d->set, &o));
-	ls_loader_options l = { .seed = SEED, .leaf = samples, .global_batch = samples, .single_pass = 1 };
+	ls_loader_options l = { .seed = SEED, .microbatch = samples, .global_batch = samples, .single_pass = 1 };
 	LS_TRY(ls_loader_new(&d->loader, d->set, &l));
-	return ls_loader_next(d->loader, &d->leaf);
+	return ls_loader_next(d->loader, &d->microbatch);
 }
 
 static ls_status build(dump *d, const char *model)
@@ -52,7 +54,7 @@ static ls_status build(dump *d, const char *model)
 	ls_model_options o = {
 		.name = model,
 		.classes = info->classes,
-		.text = { .tokens = info->tokens_max, .picks = info->picks_max, .vocabulary = info->vocabulary }
+		.text = { .tokens = info->tokens_max, .masked = info->masked_max, .vocabulary = info->vocabulary }
 	};
 	LS_TRY(ls_model_build(&d->graph, &o));
 	LS_TRY(ls_floats_new(&d->params, d->graph->params.total, "parameters"));
@@ -91,37 +93,38 @@ static ls_status load(dump *d, const char *file)
 static void copy_token_logits(dump *d, const ls_exec *exec)
 {
 	const ls_tensor *t = &d->graph->values[d->graph->token_logits];
-	int64_t picks = d->leaf->text->pick_start[d->leaf->count];
-	for (int64_t i = 0; i < picks; i++)
+	int64_t masked = d->microbatch->text->masked_start[d->microbatch->count];
+	for (int64_t i = 0; i < masked; i++)
 		for (int64_t c = 0; c < t->channels; c++)
 			d->token_logits[i * t->channels + c] =
-				exec->token_logits[(c / t->panel * picks + i) * t->panel + c % t->panel];
+				exec->token_logits[(c / t->panel * masked + i) * t->panel + c % t->panel];
 }
 
 static ls_status run(dump *d)
 {
 	ls_exec *train = NULL, *infer = NULL;
 	LS_TRY(ls_team_new(&d->team, THREADS));
-	ls_exec_options o = { .sizes = { d->leaf->count }, .team = d->team };
+	ls_exec_options o = { .sizes = { d->microbatch->count }, .team = d->team };
 	LS_TRY(ls_exec_new(&train, d->graph, &o));
 	o.inference = 1;
 	LS_TRY(ls_exec_new(&infer, d->graph, &o));
-	int64_t picks = d->leaf->text->step_picks;
-	ls_exec_leaf leaf = { .count = d->leaf->count,
-			      .text = d->leaf->text,
-			      .token_weight = picks > 0 ? (double)d->leaf->step_samples / (double)picks : 0,
-			      .labels = d->leaf->labels,
-			      .samples = d->leaf->samples,
-			      .params = d->params,
-			      .grads = d->grads,
-			      .seed = SEED };
-	ls_exec_infer(infer, &leaf, d->logits);
+	int64_t masked = d->microbatch->text->step_masked;
+	ls_exec_microbatch microbatch = { .count = d->microbatch->count,
+					  .text = d->microbatch->text,
+					  .token_weight =
+						  masked > 0 ? (double)d->microbatch->step_samples / (double)masked : 0,
+					  .labels = d->microbatch->labels,
+					  .samples = d->microbatch->samples,
+					  .params = d->params,
+					  .grads = d->grads,
+					  .seed = SEED };
+	ls_exec_infer(infer, &microbatch, d->logits);
 	if (d->token_logits != NULL)
 		copy_token_logits(d, infer);
-	ls_exec_train(train, &leaf);
-	d->loss[0] = leaf.loss - leaf.token_weight * leaf.token_loss;
-	d->loss[1] = leaf.token_loss;
-	d->loss[2] = leaf.token_weight;
+	ls_exec_train(train, &microbatch);
+	d->loss[0] = microbatch.loss - microbatch.token_weight * microbatch.token_loss;
+	d->loss[1] = microbatch.token_loss;
+	d->loss[2] = microbatch.token_weight;
 	ls_exec_free(infer);
 	ls_exec_free(train);
 	return LS_OK;
@@ -137,21 +140,21 @@ static void add(dump *d, const char *name, ls_dtype dtype, int64_t rows, int64_t
 	d->tensors[d->count++] = t;
 }
 
-static void add_leaf(dump *d)
+static void add_microbatch(dump *d)
 {
-	const ls_packed *text = d->leaf->text;
-	int64_t n = d->leaf->count, tokens = text->start[n], picks = text->pick_start[n];
+	const ls_packed *text = d->microbatch->text;
+	int64_t n = d->microbatch->count, tokens = text->start[n], masked = text->masked_start[n];
 	add(d, "start", LS_I32, n + 1, 0, text->start);
-	add(d, "pick_start", LS_I32, n + 1, 0, text->pick_start);
+	add(d, "pick_start", LS_I32, n + 1, 0, text->masked_start);
 	add(d, "token", LS_I32, tokens, 0, text->token);
 	add(d, "segment", LS_I32, tokens, 0, text->segment);
-	add(d, "pick", LS_I32, picks, 0, text->pick);
-	add(d, "target", LS_I32, picks, 0, text->target);
-	add(d, "labels", LS_I32, n, 0, d->leaf->labels);
+	add(d, "pick", LS_I32, masked, 0, text->masked_at);
+	add(d, "target", LS_I32, masked, 0, text->target);
+	add(d, "labels", LS_I32, n, 0, d->microbatch->labels);
 	add(d, "loss", LS_F64, 3, 0, d->loss);
 	add(d, "logits", LS_F32, n, d->graph->values[d->graph->logits].channels, d->logits);
 	if (d->token_logits != NULL)
-		add(d, "token_logits", LS_F32, picks, d->graph->values[d->graph->token_logits].channels,
+		add(d, "token_logits", LS_F32, masked, d->graph->values[d->graph->token_logits].channels,
 		    d->token_logits);
 }
 
@@ -183,15 +186,15 @@ static ls_status fill(void *context, size_t i, void *data)
 static ls_status make_room(dump *d)
 {
 	const ls_graph *g = d->graph;
-	size_t most = OTHERS + 2 * g->params.count, n = (size_t)d->leaf->count;
-	int tokens = g->token_logits != LS_NONE && n <= LS_SLICE;
+	size_t most = OTHERS + 2 * g->params.count, n = (size_t)d->microbatch->count;
+	int tokens = g->token_logits != LS_NONE && n <= LS_TILE;
 	d->tensors = calloc(most, sizeof(*d->tensors));
 	d->source = calloc(most, sizeof(*d->source));
 	d->logits = calloc(n * (size_t)g->values[g->logits].channels, sizeof(float));
 	if (tokens)
-		d->token_logits =
-			calloc((size_t)d->leaf->text->pick_start[n] * (size_t)g->values[g->token_logits].channels,
-			       sizeof(float));
+		d->token_logits = calloc((size_t)d->microbatch->text->masked_start[n] *
+						 (size_t)g->values[g->token_logits].channels,
+					 sizeof(float));
 	if (!d->tensors || !d->source || !d->logits || (tokens && !d->token_logits))
 		return ls_fail(LS_EMEMORY, "no memory for the results");
 	return LS_OK;
@@ -199,13 +202,13 @@ static ls_status make_room(dump *d)
 
 static ls_status work(dump *d, char **arguments, const char *weights)
 {
-	LS_TRY(open_leaf(d, arguments[1], atoi(arguments[2]), atoll(arguments[3])));
+	LS_TRY(open_microbatch(d, arguments[1], atoi(arguments[2]), atoll(arguments[3])));
 	LS_TRY(build(d, arguments[0]));
 	if (weights != NULL)
 		LS_TRY(load(d, weights));
 	LS_TRY(make_room(d));
 	LS_TRY(run(d));
-	add_leaf(d);
+	add_microbatch(d);
 	d->params_from = d->count; /* from here names are its own */
 	add_params(d, "grad");
 	if (weights == NULL)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""BERT's tokenizer by the letter of its rules, on Python's own Unicode tables: what src/text is held to.
+"""BERT's tokenizer by the letter of its rules, on Python's own Unicode tables: what src/tokenizer is held to.
 
     wordpiece.py --make            write wordpiece.tsv from the cases below
     wordpiece.py --check           exit with 1 unless wordpiece.tsv is what --make would write

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "text/basic.h"
-#include "text/wordpiece.h"
+#include "tokenizer/basic.h"
+#include "tokenizer/wordpiece.h"
 
 static ls_status print_word(void *context, const char *word, size_t bytes, ls_word_kind kind)
 {

@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "exchange/transport.h"
+#include "cluster/launched.h"
+#include "comm/transport.h"
 
 enum { SLOTS = 12, MESSAGES = 600, LONGEST = 200000, FAILED = 3, PATIENCE_S = 60 };
 

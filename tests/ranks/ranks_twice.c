@@ -54,7 +54,7 @@ static ls_status train(uint64_t *fingerprint)
 	options.test_samples = 50;
 	options.devices = 1;
 	options.global_batch = 32;
-	options.leaf = 8;
+	options.microbatch = 8;
 	options.steps = 5;
 	options.quiet = 1;
 	ls_status status = ls_train(&options, &result);
@@ -69,7 +69,7 @@ static ls_status measure(int *node, int *measured)
 	options.job.model = "mlp";
 	options.job.devices = 1;
 	options.job.global_batch = 32;
-	options.job.leaf = 8;
+	options.job.microbatch = 8;
 	options.steps = 2;
 	options.warmup = 1;
 	options.repeat = 1;

@@ -98,7 +98,7 @@ fake() { # SHELL-COMMANDS...: what stands for mpirun does these
 up="echo 'lockstep: node is up' >&2"
 words='lockstep train: node 1 (c) has not responded for 30 s'
 note='[b:1] [[24986,0],0] ACTIVATE PROC [[24986,1],1] STATE'
-mark='lockstep: node fails: ' # src/launch/output.h
+mark='lockstep: node fails: ' # src/cluster/output.h
 fake "$up" "$up" "echo '$mark$words' >&2" 'exit 1'
 is "a node has said why: mpirun need not" "$(last_line) $err" "ok 1 $words"
 fake "$up" "$up" 'exit 137'

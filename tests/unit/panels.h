@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "tensor/panel.h"
+#include "params/panel.h"
 
 typedef struct panels_shape {
 	int64_t n;

@@ -198,7 +198,7 @@ static void drafts_are_discarded(void **state)
 	ls_file_abandon(&drafts[2]);
 }
 
-/* A killed writer leaves its draft; the next one starts from nothing, and clears up what it finds. */
+/* A killed writer micro-batches its draft; the next one starts from nothing, and clears up what it finds. */
 static void leftovers_are_removed(void **state)
 {
 	(void)state;

@@ -37,7 +37,7 @@ static void slips_are_recognised(void **state)
 	assert_null(nearest("transformer"));
 	assert_null(nearest("x"));
 	assert_null(nearest(""));
-	assert_null(nearest("a name that is a great deal longer than any name a table has ever had in it"));
+	assert_null(nearest("a name that is a great assign longer than any name a table has ever had in it"));
 	assert_null(ls_name_nearest("cnn", models, 0));
 	static const char *const options[] = { "--ffn", "--lr", "--batch" };
 	assert_null(ls_name_nearest("--run", options, 3)); /* dashes are not what they have in common */

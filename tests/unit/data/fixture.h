@@ -22,7 +22,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/rng.h"
-#include "data/idx.h"
+#include "data/readers/idx.h"
 
 #define assert_ok(expression)                                                                                          \
 	do {                                                                                                           \

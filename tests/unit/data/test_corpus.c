@@ -8,10 +8,10 @@
 #include <time.h>
 
 #include "base/status.h"
-#include "data/corpus.h"
 #include "data/dataset.h"
 #include "data/mask.h"
-#include "data/prose.h"
+#include "data/readers/corpus.h"
+#include "data/readers/prose.h"
 
 static void put_text(const char *dir, const char *name, const char *text)
 {
@@ -150,7 +150,7 @@ static const char *make_corpus(const char *dir, int files, int sentences)
 
 typedef struct sample {
 	ls_text_sample text;
-	int32_t tokens[256], segments[256], places[LS_PICKS_MAX], targets[LS_PICKS_MAX];
+	int32_t tokens[256], segments[256], places[LS_MASKED_MAX], targets[LS_MASKED_MAX];
 } sample;
 
 /* Read, and put the picked words back. */
@@ -160,7 +160,7 @@ static ls_text_sample *read_sample(sample *s, const ls_dataset *set, uint64_t in
 		.tokens = s->tokens, .segments = s->segments, .places = s->places, .targets = s->targets
 	};
 	assert_ok(ls_dataset_read_text(set, index, epoch, &s->text));
-	for (int i = 0; i < s->text.picks; i++)
+	for (int i = 0; i < s->text.masked; i++)
 		s->tokens[s->places[i]] = s->targets[i];
 	return &s->text;
 }
@@ -210,7 +210,7 @@ static void pairs_are_what_they_say(void **state)
 				assert_int_equal(text->tokens[text->length - 2],
 						 5); /* whole sentences, whatever the label */
 				lengths[text->label] += (uint64_t)text->length;
-				assert_int_equal(text->picks, ls_mask_picks(text->length));
+				assert_int_equal(text->masked, ls_mask_tokens(text->length));
 				for (int k = 0; k < text->length; k++)
 					assert_int_equal(text->segments[k], k > middle);
 				strangers += (uint64_t)text->label;

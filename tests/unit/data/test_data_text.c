@@ -8,12 +8,12 @@
 #include "data/dataset.h"
 #include "data/mask.h"
 
-enum { TOKENS = 8, PICKS = 3, WORDS = 50, CLASSES = 4 };
+enum { TOKENS = 8, MASKED = 3, WORDS = 50, CLASSES = 4 };
 
 /* Sample 5 is as `told` says; all others are fine. */
 typedef struct liar {
-	int measured_length, measured_picks;
-	int length, picks;
+	int measured_length, measured_masked;
+	int length, masked;
 	int32_t token, segment, label;
 	int32_t places[2], target;
 } liar;
@@ -25,7 +25,7 @@ static ls_status liar_read(void *self, uint64_t index, uint64_t epoch, ls_text_s
 	const liar *l = index == 5 ? self : &honest;
 	(void)epoch;
 	out->length = l->length;
-	out->picks = l->picks;
+	out->masked = l->masked;
 	out->label = l->label;
 	for (int i = 0; i < TOKENS; i++)
 		out->tokens[i] = l->token, out->segments[i] = l->segment;
@@ -34,24 +34,27 @@ static ls_status liar_read(void *self, uint64_t index, uint64_t epoch, ls_text_s
 	return LS_OK;
 }
 
-static ls_status liar_measure(void *self, uint64_t index, uint64_t epoch, int *length, int *picks)
+static ls_status liar_measure(void *self, uint64_t index, uint64_t epoch, int *length, int *masked)
 {
 	const liar *l = index == 5 ? self : &honest;
 	(void)epoch;
 	*length = l->measured_length;
-	*picks = l->measured_picks;
+	*masked = l->measured_masked;
 	return LS_OK;
 }
 
 static const ls_dataset_ops liar_ops = { .read_text = liar_read, .measure_text = liar_measure };
-static const ls_dataset_info liar_info = {
-	.name = "liar", .samples = 10, .classes = CLASSES, .tokens_max = TOKENS, .vocabulary = WORDS, .picks_max = PICKS
-};
+static const ls_dataset_info liar_info = { .name = "liar",
+					   .samples = 10,
+					   .classes = CLASSES,
+					   .tokens_max = TOKENS,
+					   .vocabulary = WORDS,
+					   .masked_max = MASKED };
 
 static ls_status read_liar(liar l, uint64_t index)
 {
 	ls_dataset *set;
-	int32_t tokens[TOKENS], segments[TOKENS], places[PICKS], targets[PICKS];
+	int32_t tokens[TOKENS], segments[TOKENS], places[MASKED], targets[MASKED];
 	ls_text_sample sample = { .tokens = tokens, .segments = segments, .places = places, .targets = targets };
 	assert_ok(ls_dataset_new(&set, &liar_info, &liar_ops, &l));
 	ls_status status = ls_dataset_read_text(set, index, 0, &sample);
@@ -69,10 +72,10 @@ static void lies_are_found(void **state)
 	} lies[] = {
 		{ offsetof(liar, measured_length), 0, "sample 5 has length 0, expected 1..8" },
 		{ offsetof(liar, measured_length), 9, "sample 5 has length 9, expected 1..8" },
-		{ offsetof(liar, measured_picks), 4, "sample 5 has picks 4, expected 0..3" },
-		{ offsetof(liar, measured_picks), -1, "sample 5 has picks -1" },
+		{ offsetof(liar, measured_masked), 4, "sample 5 has masked 4, expected 0..3" },
+		{ offsetof(liar, measured_masked), -1, "sample 5 has masked -1" },
 		{ offsetof(liar, length), 7, "sample 5 has length 7, expected 6..6" },
-		{ offsetof(liar, picks), 1, "sample 5 has picks 1, expected 2..2" },
+		{ offsetof(liar, masked), 1, "sample 5 has masked 1, expected 2..2" },
 		{ offsetof(liar, token), 50, "sample 5 has token 50, expected 0..49" },
 		{ offsetof(liar, token), -1, "sample 5 has token -1" },
 		{ offsetof(liar, segment), 2, "sample 5 has segment 2, expected 0..1" },
@@ -106,7 +109,7 @@ static void impossible_datasets(void **state)
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "text has none");
 	info = liar_info, info.vocabulary = 0;
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "vocabulary of 0");
-	info = liar_info, info.picks_max = 9;
+	info = liar_info, info.masked_max = 9;
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "up to 9 tokens");
 	info = liar_info, info.tokens_max = -1;
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "up to -1 tokens");
@@ -122,7 +125,7 @@ static void impossible_datasets(void **state)
 
 typedef struct sample {
 	ls_text_sample text;
-	int32_t tokens[512], segments[512], places[LS_PICKS_MAX], targets[LS_PICKS_MAX];
+	int32_t tokens[512], segments[512], places[LS_MASKED_MAX], targets[LS_MASKED_MAX];
 } sample;
 
 static ls_text_sample *read_sample(sample *s, const ls_dataset *set, uint64_t index, uint64_t epoch)
@@ -174,7 +177,7 @@ static void babble_can_be_understood(void **state)
 	int labels[5] = { 0 }, lengths[65] = { 0 }, right = 0;
 	sample s;
 	assert_int_equal(info->tokens_max, 64);
-	assert_int_equal(info->picks_max, 0);
+	assert_int_equal(info->masked_max, 0);
 	assert_int_equal(info->classes, 5);
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		const ls_text_sample *text = read_sample(&s, set, i, 0);
@@ -244,7 +247,7 @@ static void pairs_are_as_bert_reads_them(void **state)
 	ls_dataset *set = open_named("babble-pairs", LS_SPLIT_TRAIN, 3, SAMPLES, 0);
 	int right = 0, strangers = 0;
 	sample s;
-	assert_int_equal(ls_dataset_describe(set)->picks_max, 19);
+	assert_int_equal(ls_dataset_describe(set)->masked_max, 19);
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		const ls_text_sample *text = read_sample(&s, set, i, 2);
 		int separators = 0;
@@ -263,8 +266,8 @@ static void pairs_are_as_bert_reads_them(void **state)
 	assert_true(right > SAMPLES * 95 / 100);
 	ls_dataset_free(set);
 	set = open_named("babble-pairs", LS_SPLIT_TEST, 3, 5, 300);
-	assert_int_equal(ls_dataset_describe(set)->picks_max, 20);
-	assert_int_equal(read_sample(&s, set, 0, 0)->picks, 20);
+	assert_int_equal(ls_dataset_describe(set)->masked_max, 20);
+	assert_int_equal(read_sample(&s, set, 0, 0)->masked, 20);
 	ls_dataset_free(set);
 	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
 	options.name = "babble-pairs";
@@ -284,11 +287,11 @@ static void masks_follow_the_rule(void **state)
 		for (int i = 0; i < LENGTH; i++)
 			s.tokens[i] = 500 + i;
 		ls_mask_draw(1, round % 7, round, &special, VOCAB, MIDDLE, &s.text);
-		assert_int_equal(s.text.picks, 15);
+		assert_int_equal(s.text.masked, 15);
 		int next = 0;
 		for (int i = 0; i < LENGTH; i++) {
-			int picked = next < 15 && s.places[next] == i;
-			if (!picked) {
+			int is_masked = next < 15 && s.places[next] == i;
+			if (!is_masked) {
 				assert_int_equal(s.tokens[i], 500 + i);
 				continue;
 			}
@@ -311,7 +314,7 @@ static void masks_follow_the_rule(void **state)
 	}
 	static const int counts[][2] = { { 5, 1 }, { 8, 1 }, { 10, 2 }, { 128, 19 }, { 133, 20 }, { 512, 20 } };
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		assert_int_equal(ls_mask_picks(counts[i][0]), counts[i][1]);
+		assert_int_equal(ls_mask_tokens(counts[i][0]), counts[i][1]);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 
 #include "data/augment.h"
 #include "data/dataset.h"
-#include "data/glyphs.h"
+#include "data/synthetic/glyphs.h"
 
 #define PIXELS (28 * 28)
 #define GLYPH_HASH 0x37de7b98aaca3c16ull

@@ -4,7 +4,7 @@
 #include "unit/data/fixture.h"
 
 #include "base/memory.h"
-#include "data/gzip.h"
+#include "data/readers/gzip.h"
 
 static const uint32_t image_dims[] = { 20, 6, 5 };
 

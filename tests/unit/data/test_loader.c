@@ -6,31 +6,31 @@
 #include "data/loader.h"
 #include "data/permute.h"
 
-/* One epoch must be a cut of the permutation into steps and leaves, tails included. */
+/* One epoch must be a cut of the permutation into steps and micro-batches, tails included. */
 static void check_epoch(ls_loader *loader, const ls_loader_options *o, uint64_t n, uint64_t epoch)
 {
 	uint64_t place = 0, steps = ls_loader_steps(n, o->global_batch);
 	for (uint64_t step = 0; step < steps; step++) {
 		int64_t left = (int64_t)(n - place) < o->global_batch ? (int64_t)(n - place) : o->global_batch;
-		int64_t whole = left, leaf_index = 0;
+		int64_t whole = left, microbatch_index = 0;
 		while (left) {
-			const ls_leaf *leaf;
-			int64_t count = left < o->leaf ? left : o->leaf;
-			assert_ok(ls_loader_next(loader, &leaf));
-			assert_non_null(leaf);
-			assert_int_equal(leaf->count, count);
-			assert_int_equal(leaf->epoch, epoch);
-			assert_int_equal(leaf->step, step);
-			assert_int_equal(leaf->leaf, leaf_index++);
-			assert_int_equal(leaf->step_samples, whole);
+			const ls_microbatch *microbatch;
+			int64_t count = left < o->microbatch ? left : o->microbatch;
+			assert_ok(ls_loader_next(loader, &microbatch));
+			assert_non_null(microbatch);
+			assert_int_equal(microbatch->count, count);
+			assert_int_equal(microbatch->epoch, epoch);
+			assert_int_equal(microbatch->step, step);
+			assert_int_equal(microbatch->microbatch, microbatch_index++);
+			assert_int_equal(microbatch->step_samples, whole);
 			left -= count;
-			assert_int_equal(leaf->last_in_step, left == 0);
-			assert_int_equal(leaf->last_in_epoch, left == 0 && step + 1 == steps);
+			assert_int_equal(microbatch->last_in_step, left == 0);
+			assert_int_equal(microbatch->last_in_epoch, left == 0 && step + 1 == steps);
 			for (int64_t i = 0; i < count; i++, place++) {
 				uint64_t expected = o->shuffle ? ls_permute(o->seed, epoch, n, place) : place;
-				assert_int_equal(leaf->samples[i], expected);
-				assert_true(leaf->images[i] == (float)expected);
-				assert_int_equal(leaf->labels[i], expected % 7);
+				assert_int_equal(microbatch->samples[i], expected);
+				assert_true(microbatch->images[i] == (float)expected);
+				assert_int_equal(microbatch->labels[i], expected % 7);
 			}
 		}
 	}
@@ -49,7 +49,7 @@ static void every_sample_once_an_epoch(void **state)
 			ls_loader *loader;
 			ls_loader_options o = { .seed = i,
 						.shuffle = variant & 1,
-						.leaf = cases[i][1],
+						.microbatch = cases[i][1],
 						.global_batch = cases[i][2],
 						.ahead = variant,
 						.threads = variant };
@@ -66,13 +66,13 @@ static void resume_delivers_the_rest(void **state)
 	(void)state;
 	const uint64_t n = 53;
 	ls_dataset *set = make_set(&fine, n);
-	ls_loader_options o = { .seed = 4, .shuffle = 1, .leaf = 4, .global_batch = 10 };
+	ls_loader_options o = { .seed = 4, .shuffle = 1, .microbatch = 4, .global_batch = 10 };
 	uint64_t steps = ls_loader_steps(n, o.global_batch);
 	assert_int_equal(steps, 6);
 	for (uint64_t epoch = 0; epoch < 2; epoch++)
 		for (uint64_t step = 0; step <= steps; step++) {
 			ls_loader *whole, *resumed;
-			const ls_leaf *a, *b;
+			const ls_microbatch *a, *b;
 			o.start_epoch = o.start_step = 0;
 			assert_ok(ls_loader_new(&whole, set, &o));
 			o.start_epoch = epoch, o.start_step = step;
@@ -85,7 +85,7 @@ static void resume_delivers_the_rest(void **state)
 				assert_ok(ls_loader_next(resumed, &b));
 				assert_int_equal(a->epoch, b->epoch);
 				assert_int_equal(a->step, b->step);
-				assert_int_equal(a->leaf, b->leaf);
+				assert_int_equal(a->microbatch, b->microbatch);
 				assert_int_equal(a->count, b->count);
 				assert_memory_equal(a->samples, b->samples, (size_t)a->count * sizeof(uint64_t));
 				assert_memory_equal(a->images, b->images, (size_t)a->count * sizeof(float));
@@ -102,19 +102,19 @@ static void single_pass_ends(void **state)
 	(void)state;
 	ls_dataset *set = make_set(&fine, 23);
 	ls_loader *loader;
-	const ls_leaf *leaf;
-	ls_loader_options o = { .leaf = 5, .global_batch = 10, .single_pass = 1 };
+	const ls_microbatch *microbatch;
+	ls_loader_options o = { .microbatch = 5, .global_batch = 10, .single_pass = 1 };
 	assert_ok(ls_loader_new(&loader, set, &o));
 	check_epoch(loader, &o, 23, 0);
 	for (int i = 0; i < 3; i++) {
-		assert_ok(ls_loader_next(loader, &leaf));
-		assert_null(leaf);
+		assert_ok(ls_loader_next(loader, &microbatch));
+		assert_null(microbatch);
 	}
 	ls_loader_free(loader);
 	o.start_step = 3; /* the epoch is over */
 	assert_ok(ls_loader_new(&loader, set, &o));
-	assert_ok(ls_loader_next(loader, &leaf));
-	assert_null(leaf);
+	assert_ok(ls_loader_next(loader, &microbatch));
+	assert_null(microbatch);
 	ls_loader_free(loader);
 	ls_dataset_free(set);
 }
@@ -126,20 +126,20 @@ static void errors_come_in_their_place_and_stay(void **state)
 		plain_set self = { .bad = 31 };
 		ls_dataset *set = make_set(&self, 100);
 		ls_loader *loader;
-		const ls_leaf *leaf = NULL;
-		ls_loader_options o = { .leaf = 10, .global_batch = 10, .threads = threads };
+		const ls_microbatch *microbatch = NULL;
+		ls_loader_options o = { .microbatch = 10, .global_batch = 10, .threads = threads };
 		assert_ok(ls_loader_new(&loader, set, &o));
 		for (int i = 0; i < 3; i++)
-			assert_ok(ls_loader_next(loader, &leaf));
-		assert_int_equal(leaf->step, 2);
+			assert_ok(ls_loader_next(loader, &microbatch));
+		assert_int_equal(microbatch->step, 2);
 		for (int i = 0; i < 3; i++)
-			assert_fails(ls_loader_next(loader, &leaf), LS_EIO, "sample 31 cannot be read");
+			assert_fails(ls_loader_next(loader, &microbatch), LS_EIO, "sample 31 cannot be read");
 		ls_loader_free(loader);
 		ls_dataset_free(set);
 	}
 }
 
-/* Free at once, in the middle, with slow readers, with a leaf still lent out: it must join and not hang. */
+/* Free at once, in the middle, with slow readers, with a micro-batch still lent out: it must join and not hang. */
 static void free_at_any_time(void **state)
 {
 	(void)state;
@@ -148,32 +148,32 @@ static void free_at_any_time(void **state)
 	for (int taken = 0; taken < 6; taken++)
 		for (int threads = 1; threads <= 4; threads++) {
 			ls_loader *loader;
-			const ls_leaf *leaf;
+			const ls_microbatch *microbatch;
 			ls_loader_options o = {
-				.shuffle = 1, .leaf = 3, .global_batch = 30, .threads = threads, .ahead = 2
+				.shuffle = 1, .microbatch = 3, .global_batch = 30, .threads = threads, .ahead = 2
 			};
 			assert_ok(ls_loader_new(&loader, set, &o));
 			for (int i = 0; i < taken; i++)
-				assert_ok(ls_loader_next(loader, &leaf));
+				assert_ok(ls_loader_next(loader, &microbatch));
 			ls_loader_free(loader);
 		}
 	ls_loader_free(NULL);
 	ls_dataset_free(set);
 }
 
-static void a_lent_leaf_does_not_change(void **state)
+static void a_lent_microbatch_does_not_change(void **state)
 {
 	(void)state;
 	ls_dataset *set = make_set(&fine, 1000);
 	ls_loader *loader;
-	const ls_leaf *leaf;
-	ls_loader_options o = { .leaf = 8, .global_batch = 8, .ahead = 1, .threads = 2 };
+	const ls_microbatch *microbatch;
+	ls_loader_options o = { .microbatch = 8, .global_batch = 8, .ahead = 1, .threads = 2 };
 	assert_ok(ls_loader_new(&loader, set, &o));
 	for (uint64_t step = 0; step < 20; step++) {
-		assert_ok(ls_loader_next(loader, &leaf));
+		assert_ok(ls_loader_next(loader, &microbatch));
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL); /* time enough to overwrite it */
 		for (int i = 0; i < 8; i++)
-			assert_true(leaf->images[i] == (float)(step * 8 + (uint64_t)i));
+			assert_true(microbatch->images[i] == (float)(step * 8 + (uint64_t)i));
 	}
 	ls_loader_free(loader);
 	ls_dataset_free(set);
@@ -184,17 +184,17 @@ static void impossible_options(void **state)
 	(void)state;
 	ls_dataset *set = make_set(&fine, 100);
 	ls_loader *loader = NULL;
-	ls_loader_options o = { .leaf = 0, .global_batch = 10 };
-	assert_fails(ls_loader_new(&loader, set, &o), LS_EINVALID, "leaf of 0");
-	o = (ls_loader_options){ .leaf = 1, .global_batch = -5 };
+	ls_loader_options o = { .microbatch = 0, .global_batch = 10 };
+	assert_fails(ls_loader_new(&loader, set, &o), LS_EINVALID, "micro-batch of 0");
+	o = (ls_loader_options){ .microbatch = 1, .global_batch = -5 };
 	assert_fails(ls_loader_new(&loader, set, &o), LS_EINVALID, "global batch of -5");
-	o = (ls_loader_options){ .leaf = 10, .global_batch = 10, .start_step = 11 };
+	o = (ls_loader_options){ .microbatch = 10, .global_batch = 10, .start_step = 11 };
 	assert_fails(ls_loader_new(&loader, set, &o), LS_EINVALID, "an epoch of 'plain' has 10 steps");
-	o = (ls_loader_options){ .leaf = 10, .global_batch = 10, .threads = 1000 };
+	o = (ls_loader_options){ .microbatch = 10, .global_batch = 10, .threads = 1000 };
 	assert_fails(ls_loader_new(&loader, set, &o), LS_EINVALID, "threads");
 	assert_null(loader);
 	/* a batch beyond all measure is one step of the whole dataset, and takes no more memory than that */
-	o = (ls_loader_options){ .leaf = INT64_MAX, .global_batch = INT64_MAX };
+	o = (ls_loader_options){ .microbatch = INT64_MAX, .global_batch = INT64_MAX };
 	assert_ok(ls_loader_new(&loader, set, &o));
 	check_epoch(loader, &o, 100, 0);
 	ls_loader_free(loader);
@@ -206,7 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sample_once_an_epoch), cmocka_unit_test(resume_delivers_the_rest),
 		cmocka_unit_test(single_pass_ends),           cmocka_unit_test(errors_come_in_their_place_and_stay),
-		cmocka_unit_test(free_at_any_time),           cmocka_unit_test(a_lent_leaf_does_not_change),
+		cmocka_unit_test(free_at_any_time),           cmocka_unit_test(a_lent_microbatch_does_not_change),
 		cmocka_unit_test(impossible_options),
 	};
 	return cmocka_run_group_tests_name("loader", tests, NULL, NULL);

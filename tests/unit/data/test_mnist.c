@@ -252,17 +252,17 @@ static void a_file_cut_short_is_named(void **state)
 	put_mnist(dir, SAMPLES, 5);
 	assert_ok(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0));
 	ls_loader *loader;
-	ls_loader_options options = { .seed = 1, .leaf = 16, .global_batch = 16 };
-	const ls_leaf *leaf = NULL;
+	ls_loader_options options = { .seed = 1, .microbatch = 16, .global_batch = 16 };
+	const ls_microbatch *microbatch = NULL;
 	assert_ok(ls_loader_new(&loader, set, &options));
-	assert_ok(ls_loader_next(loader, &leaf));
+	assert_ok(ls_loader_next(loader, &microbatch));
 	assert_int_equal(truncate(path, 16 + (off_t)SAMPLES * VALUES - 1), 0);
 	ls_status status = LS_OK;
-	int leaves = 1;
-	for (; status == LS_OK && leaves < 100; leaves++)
-		status = ls_loader_next(loader, &leaf);
+	int microbatches = 1;
+	for (; status == LS_OK && microbatches < 100; microbatches++)
+		status = ls_loader_next(loader, &microbatch);
 	assert_int_equal(status, LS_EIO);
-	assert_true(leaves < 20); /* those that were read ahead */
+	assert_true(microbatches < 20); /* those that were read ahead */
 	assert_non_null(strstr(ls_last_error(), "was cut short while it was in use"));
 	ls_loader_free(loader);
 	ls_dataset_free(set);

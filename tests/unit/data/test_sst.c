@@ -6,9 +6,9 @@
 
 #include "base/status.h"
 #include "data/dataset.h"
-#include "data/sst.h"
-#include "data/trees.h"
-#include "text/wordpiece.h"
+#include "data/readers/sst.h"
+#include "data/readers/trees.h"
+#include "tokenizer/wordpiece.h"
 
 static ls_status read_text(ls_tree *tree, const char *text)
 {

@@ -2,7 +2,7 @@
 #ifndef LS_TESTS_LOST_END_H
 #define LS_TESTS_LOST_END_H
 
-#include "exchange/transport.h"
+#include "comm/transport.h"
 
 #define LOST_END "another node did not reach the final barrier"
 

@@ -37,7 +37,7 @@ static void test_sparse_bf16(void **state)
 			assert_int_equal(packed[n].status, LS_OK);
 			if (memcmp(packed[n].params, plain[n].params, t.live * sizeof(float)) != 0) {
 				describe(&t);
-				fail_msg("bf16: node %d differs when letters are packed", n);
+				fail_msg("bf16: node %d differs when messages are packed", n);
 			}
 		}
 		free(packed);

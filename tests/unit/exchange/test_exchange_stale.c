@@ -1,15 +1,15 @@
 /* Workers without a common step: the same sums whoever is first, and nobody further ahead than allowed. */
 #include "unit/exchange/trial_nodes.h"
 
-/* The servers' slices together are the serial run's parameters, but for the order of additions. */
+/* The servers' shards together are the serial run's parameters, but for the order of additions. */
 static void check_served(const trial *t, const node *nodes)
 {
-	ls_plan plan;
-	assert_int_equal(ls_plan_init(&plan, t->live, t->extra, t->block, t->bucket, t->servers), LS_OK);
+	ls_partition plan;
+	assert_int_equal(ls_partition_init(&plan, t->live, t->extra, t->block, t->bucket, t->servers), LS_OK);
 	for (int b = 0; b < plan.buckets - 1; b++)
 		for (int o = 0; o < t->servers; o++) {
 			size_t begin, end;
-			ls_plan_slice(&plan, b, o, &begin, &end);
+			ls_partition_shard(&plan, b, o, &begin, &end);
 			for (; begin < end && begin < t->live; begin++) {
 				float got = nodes[t->nodes - t->servers + o].params[begin];
 				if (!(got - t->params[begin] < 1e-3f && t->params[begin] - got < 1e-3f)) {
@@ -19,7 +19,7 @@ static void check_served(const trial *t, const node *nodes)
 				}
 			}
 		}
-	ls_plan_release(&plan);
+	ls_partition_release(&plan);
 }
 
 /* Sums that do not depend on parameters come to the same whoever is first; nobody runs further ahead than allowed. */
@@ -40,9 +40,9 @@ static void test_stale(void **state)
 		for (int n = 0; n < t.nodes; n++)
 			t.devices[n] = n < t.nodes - t.servers ? 1 + (int)((i + (uint64_t)n) % 3) : 0;
 		uint64_t rng = i;
-		t.leaves[2] = 1; /* most workers have none: their zeros count as a round */
+		t.microbatches[2] = 1; /* most workers have none: their zeros count as a round */
 		for (int s = 0; s < STEPS; s++)
-			deal(&t, &rng, s);
+			assign(&t, &rng, s);
 		t.stale = 1 + (int)(i % 3);
 		t.clipped = t.phased = 0;
 		t.wire_bf16 = i % 3 == 0;

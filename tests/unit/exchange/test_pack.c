@@ -1,6 +1,6 @@
 /*
- * Packed letters: what comes out is what went in, bit for bit, from any block of it; what pays is packed and nothing
- * else; letters that were damaged are refused, whatever their length.
+ * Packed messages: what comes out is what went in, bit for bit, from any block of it; what pays is packed and nothing
+ * else; messages that were damaged are refused, whatever their length.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static uint64_t draw(uint64_t limit)
 }
 
 /* Random elements, of which grains are zero with a chance of `zeros` in 8; else some are -0.0 alone, or NaN. */
-static void fill(const ls_pack_form *f, unsigned char *letter, uint64_t zeros)
+static void fill(const ls_pack_form *f, unsigned char *message, uint64_t zeros)
 {
 	static const uint32_t odd[] = { 0x80000000u, 0x7fc00000u, 0xff800001u, 1 };
 	for (size_t i = 0; i < f->count; i++) {
@@ -37,16 +37,16 @@ static void fill(const ls_pack_form *f, unsigned char *letter, uint64_t zeros)
 		else if (kind >> 32 & 1)
 			bits = i % f->grain == (kind >> 40) % f->grain ? odd[kind >> 60 & 3] : 0;
 		bits = f->width == 2 ? bits >> 16 : bits;
-		memcpy(letter + i * f->width, &bits, f->width); /* the low bytes */
+		memcpy(message + i * f->width, &bits, f->width); /* the low bytes */
 	}
 }
 
-static void as_floats(const ls_pack_form *f, const unsigned char *letter, float *out)
+static void as_floats(const ls_pack_form *f, const unsigned char *message, float *out)
 {
 	if (f->width == 2)
-		ls_bf16_expand(out, (const uint16_t *)(const void *)letter, f->count);
+		ls_bf16_expand(out, (const uint16_t *)(const void *)message, f->count);
 	else
-		memcpy(out, letter, f->count * sizeof(float));
+		memcpy(out, message, f->count * sizeof(float));
 }
 
 static ls_pack_form draw_form(void)
@@ -58,25 +58,25 @@ static ls_pack_form draw_form(void)
 }
 
 /* Some blocks of it, each of them alone. */
-static void check_open(const ls_pack_form *f, const unsigned char *letter, size_t bytes, const float *expected)
+static void check_open(const ls_pack_form *f, const unsigned char *message, size_t bytes, const float *expected)
 {
 	static float got[MOST];
 	for (int k = 0; k < 4; k++) {
 		size_t begin = k == 0 ? 0 : draw(f->count) / f->grain * f->grain;
 		size_t end = k == 0 ? f->count : begin + 1 + draw(f->count - begin);
 		memset(got, 0xaa, sizeof(got));
-		ls_pack_open(f, letter, bytes, begin, end, got);
+		ls_pack_open(f, message, bytes, begin, end, got);
 		assert_memory_equal(got, expected + begin, (end - begin) * sizeof(float));
 	}
 }
 
-static size_t count_zero_grains(const ls_pack_form *f, const unsigned char *letter)
+static size_t count_zero_grains(const ls_pack_form *f, const unsigned char *message)
 {
 	size_t zeros = 0;
 	for (size_t i = 0; i < f->count; i += f->grain) {
 		size_t end = i + f->grain < f->count ? i + f->grain : f->count, any = 0;
 		for (size_t at = i * f->width; at < end * f->width; at++)
-			any |= letter[at];
+			any |= message[at];
 		zeros += any == 0;
 	}
 	return zeros;
@@ -84,7 +84,7 @@ static size_t count_zero_grains(const ls_pack_form *f, const unsigned char *lett
 
 static void nothing_is_lost(void **state)
 {
-	static unsigned char letter[4 * MOST], before[4 * MOST], marks[MOST / 8 + 1];
+	static unsigned char message[4 * MOST], before[4 * MOST], marks[MOST / 8 + 1];
 	static float expected[MOST];
 	int packed = 0;
 
@@ -93,19 +93,19 @@ static void nothing_is_lost(void **state)
 	for (int c = 0; c < CASES; c++) {
 		ls_pack_form f = draw_form();
 		size_t plain = f.count * f.width;
-		fill(&f, letter, draw(10));
-		memcpy(before, letter, plain);
-		as_floats(&f, letter, expected);
-		size_t bytes = ls_pack(&f, letter, marks);
-		assert_int_equal(ls_pack_check(&f, letter, bytes), LS_OK);
+		fill(&f, message, draw(10));
+		memcpy(before, message, plain);
+		as_floats(&f, message, expected);
+		size_t bytes = ls_pack(&f, message, marks);
+		assert_int_equal(ls_pack_check(&f, message, bytes), LS_OK);
 		if (bytes == plain) {
-			assert_memory_equal(letter, before, plain);
+			assert_memory_equal(message, before, plain);
 			continue;
 		}
 		packed++;
 		assert_true(bytes <= plain / 4 * 3);
 		assert_true(bytes + (count_zero_grains(&f, before) * f.grain) * f.width >= plain);
-		check_open(&f, letter, bytes, expected);
+		check_open(&f, message, bytes, expected);
 	}
 	assert_true(packed > CASES / 4 && packed < CASES);
 }
@@ -118,7 +118,7 @@ static float *ones(size_t count)
 	return all;
 }
 
-/* Bytes of some letters of 100 grains of 64. */
+/* Bytes of some messages of 100 grains of 64. */
 static void known_lengths(void **state)
 {
 	const ls_pack_form f = { .count = 6400, .width = 4, .grain = 64 };
@@ -159,32 +159,32 @@ static void rows_are_found(void **state)
 	free(all);
 }
 
-/* Every other length, every other mark: refused, unless the letter is a right one by chance. */
-static void damaged_letters_are_refused(void **state)
+/* Every other length, every other mark: refused, unless the message is a right one by chance. */
+static void damaged_messages_are_refused(void **state)
 {
 	const ls_pack_form f = { .count = 1000, .width = 4, .grain = 64 };
-	static unsigned char letter[8000], marks[2];
+	static unsigned char message[8000], marks[2];
 	static float out[1000];
 
 	(void)state;
 	seeds = 0;
-	fill(&f, letter, 6);
-	size_t bytes = ls_pack(&f, letter, marks);
+	fill(&f, message, 6);
+	size_t bytes = ls_pack(&f, message, marks);
 	assert_true(bytes < 4000);
 	for (size_t wrong = 0; wrong < 8000; wrong++) {
-		ls_status status = ls_pack_check(&f, letter, wrong);
+		ls_status status = ls_pack_check(&f, message, wrong);
 		if (wrong < 2 || wrong > 4000)
 			assert_int_equal(status, LS_EMISMATCH);
 		else if (status == LS_OK && wrong < 4000)
-			ls_pack_open(&f, letter, wrong, 0, 1000, out); /* reads nothing that is not there */
+			ls_pack_open(&f, message, wrong, 0, 1000, out); /* reads nothing that is not there */
 	}
 	for (int bit = 0; bit < 16; bit++) {
-		letter[bytes - 2 + (size_t)bit / 8] ^= (unsigned char)(1u << bit % 8);
-		assert_int_equal(ls_pack_check(&f, letter, bytes), LS_EMISMATCH);
-		letter[bytes - 2 + (size_t)bit / 8] ^= (unsigned char)(1u << bit % 8);
+		message[bytes - 2 + (size_t)bit / 8] ^= (unsigned char)(1u << bit % 8);
+		assert_int_equal(ls_pack_check(&f, message, bytes), LS_EMISMATCH);
+		message[bytes - 2 + (size_t)bit / 8] ^= (unsigned char)(1u << bit % 8);
 	}
-	assert_int_equal(ls_pack_check(&f, letter, bytes), LS_OK);
-	assert_int_equal(ls_pack_check(&f, letter, bytes - 1), LS_EMISMATCH);
+	assert_int_equal(ls_pack_check(&f, message, bytes), LS_OK);
+	assert_int_equal(ls_pack_check(&f, message, bytes - 1), LS_EMISMATCH);
 }
 
 /* Rubbish in memory of just its size, for the address sanitizer: either refused, or read within it. */
@@ -197,10 +197,10 @@ static void rubbish_is_survived(void **state)
 		ls_pack_form f = draw_form();
 		f.count = 1 + f.count % 700;
 		size_t bytes = draw(f.count * f.width + 9);
-		unsigned char *letter = malloc(bytes + 1);
+		unsigned char *message = malloc(bytes + 1);
 		for (size_t i = 0; i < bytes; i++)
-			letter[i] = (unsigned char)(draw(3) ? 0 : draw(256));
-		unsigned char *exact = realloc(letter, bytes > 0 ? bytes : 1);
+			message[i] = (unsigned char)(draw(3) ? 0 : draw(256));
+		unsigned char *exact = realloc(message, bytes > 0 ? bytes : 1);
 		if (ls_pack_check(&f, exact, bytes) == LS_OK && bytes < f.count * f.width)
 			ls_pack_open(&f, exact, bytes, 0, f.count, out);
 		free(exact);
@@ -211,7 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_is_lost), cmocka_unit_test(known_lengths),
 					    cmocka_unit_test(rows_are_found),
-					    cmocka_unit_test(damaged_letters_are_refused),
+					    cmocka_unit_test(damaged_messages_are_refused),
 					    cmocka_unit_test(rubbish_is_survived) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,28 +9,29 @@
 
 #include <cmocka.h>
 
-#include "exchange/deal.h"
+#include "exchange/assigner.h"
 #include "exchange/round.h"
 
-enum { LEAVES = 40 };
+enum { MICROBATCHES = 40 };
 
-static ls_round_room room_of(int64_t leaves, int nodes, int node, int devices, const int *node_of, const int *device_of)
+static ls_round_room room_of(int64_t microbatches, int nodes, int node, int devices, const int *node_of,
+			     const int *device_of)
 {
 	ls_round round;
-	assert_int_equal(ls_round_init(&round, leaves, nodes, node, devices, 0), LS_OK);
-	ls_round_deal(&round, 0, leaves, node_of, device_of);
+	assert_int_equal(ls_round_init(&round, microbatches, nodes, node, devices, 0), LS_OK);
+	ls_round_assign(&round, 0, microbatches, node_of, device_of);
 	ls_round_room room = ls_round_room_of(&round);
 	ls_round_release(&round);
 	return room;
 }
 
 /* Node 0 computes [first, last), node 1 everything else. */
-static ls_round_room room_of_run(int64_t leaves, int64_t first, int64_t last)
+static ls_round_room room_of_run(int64_t microbatches, int64_t first, int64_t last)
 {
-	int node_of[LEAVES], device_of[LEAVES] = { 0 };
-	for (int64_t i = 0; i < leaves; i++)
+	int node_of[MICROBATCHES], device_of[MICROBATCHES] = { 0 };
+	for (int64_t i = 0; i < microbatches; i++)
 		node_of[i] = i < first || i >= last;
-	return room_of(leaves, 2, 0, 1, node_of, device_of);
+	return room_of(microbatches, 2, 0, 1, node_of, device_of);
 }
 
 static void any_run_fits(void **state)
@@ -38,14 +39,14 @@ static void any_run_fits(void **state)
 	ls_round_room most = { 0 }; /* of runs of this length or less */
 
 	(void)state;
-	for (int64_t run = 1; run <= LEAVES; run++) {
+	for (int64_t run = 1; run <= MICROBATCHES; run++) {
 		ls_round_room any = ls_round_room_any(run, 1, 1);
-		for (int64_t leaves = run; leaves <= LEAVES; leaves++)
-			for (int64_t first = 0; first + run <= leaves; first++)
-				most = ls_round_room_both(most, room_of_run(leaves, first, first + run));
+		for (int64_t microbatches = run; microbatches <= MICROBATCHES; microbatches++)
+			for (int64_t first = 0; first + run <= microbatches; first++)
+				most = ls_round_room_both(most, room_of_run(microbatches, first, first + run));
 		assert_in_range(most.stores, 1, any.stores);
 		assert_in_range(most.outputs, 1, any.outputs);
-		if (run <= LEAVES / 3) { /* there is a place for the worst one */
+		if (run <= MICROBATCHES / 3) { /* there is a place for the worst one */
 			assert_int_equal(most.stores, any.stores);
 			assert_int_equal(most.outputs, any.outputs);
 		}
@@ -56,19 +57,19 @@ static void any_run_fits(void **state)
 static void any_shares_fit(void **state)
 {
 	(void)state;
-	for (int64_t leaves = 2; leaves <= LEAVES; leaves++)
+	for (int64_t microbatches = 2; microbatches <= MICROBATCHES; microbatches++)
 		for (int devices = 1; devices <= 3; devices++)
-			for (int64_t cut = 1; cut < leaves; cut++) {
-				int node_of[LEAVES], device_of[LEAVES] = { 0 };
+			for (int64_t cut = 1; cut < microbatches; cut++) {
+				int node_of[MICROBATCHES], device_of[MICROBATCHES] = { 0 };
 				int64_t device_cut[4];
-				ls_deal_devices(0, cut, devices, device_cut);
-				for (int64_t i = 0; i < leaves; i++)
+				ls_assign_devices(0, cut, devices, device_cut);
+				for (int64_t i = 0; i < microbatches; i++)
 					node_of[i] = i >= cut;
 				for (int d = 0; d < devices; d++)
 					for (int64_t i = device_cut[d]; i < device_cut[d + 1]; i++)
 						device_of[i] = d;
-				ls_round_room any = ls_round_room_any(leaves, 2, devices);
-				ls_round_room room = room_of(leaves, 2, 0, devices, node_of, device_of);
+				ls_round_room any = ls_round_room_any(microbatches, 2, devices);
+				ls_round_room room = room_of(microbatches, 2, 0, devices, node_of, device_of);
 				assert_in_range(room.stores, 1, any.stores);
 				assert_in_range(room.outputs, 1, any.outputs);
 				assert_in_range(room.others, 1, any.others);
@@ -78,19 +79,19 @@ static void any_shares_fit(void **state)
 /* One gradient per device where each computes one micro-batch; logarithmically many where one computes all. */
 static void known_rooms(void **state)
 {
-	int node_of[LEAVES] = { 0 }, device_of[LEAVES] = { 0 };
+	int node_of[MICROBATCHES] = { 0 }, device_of[MICROBATCHES] = { 0 };
 
 	(void)state;
-	for (int64_t leaves = 1, stores = 1; leaves <= LEAVES; leaves *= 2, stores++) {
-		ls_round_room room = room_of(leaves, 1, 0, 1, node_of, device_of);
+	for (int64_t microbatches = 1, stores = 1; microbatches <= MICROBATCHES; microbatches *= 2, stores++) {
+		ls_round_room room = room_of(microbatches, 1, 0, 1, node_of, device_of);
 		assert_int_equal(room.stores, stores);
 		assert_int_equal(room.outputs, 1);
 		assert_int_equal(room.others, 0);
 	}
-	for (int i = 0; i < LEAVES; i++)
+	for (int i = 0; i < MICROBATCHES; i++)
 		device_of[i] = i;
-	assert_int_equal(room_of(LEAVES, 1, 0, LEAVES, node_of, device_of).stores, 1);
-	assert_int_equal(ls_round_room_any(LEAVES, 1, LEAVES).stores, 1);
+	assert_int_equal(room_of(MICROBATCHES, 1, 0, MICROBATCHES, node_of, device_of).stores, 1);
+	assert_int_equal(ls_round_room_any(MICROBATCHES, 1, MICROBATCHES).stores, 1);
 	assert_int_equal(ls_round_room_any(64, 1, 64).stores, 1);
 	assert_int_equal(ls_round_room_any(64, 2, 0).stores, 0); /* a server */
 }

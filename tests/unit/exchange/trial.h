@@ -2,8 +2,8 @@
  * trial.h - a case for the exchange, drawn at random, and what a plain serial run of it comes to.
  *
  * A case is a little model of layers whose gradients depend on the parameters as they were read, so that a stale
- * parameter, a lost piece or a sum in another order all show. Its update may be scaled by the norm of the gradient
- * (`clipped`), and depend on norms of whole layers (`phased`): one round of measuring for each.
+ * parameter, a lost partial sum or a sum in another order all show. Its update may be scaled by the norm of the
+ * gradient (`clipped`), and depend on norms of whole layers (`phased`): one round of measuring for each.
  */
 #ifndef LS_TESTS_TRIAL_H
 #define LS_TESTS_TRIAL_H
@@ -21,21 +21,21 @@
 
 #include "exchange/exchange.h"
 
-enum { NODES = 7, DEVICES = 4, LEAVES = 33, STEPS = 4, LAYERS = 6, LIVE = 1200, EXTRA = 40 };
+enum { NODES = 7, DEVICES = 4, MICROBATCHES = 33, STEPS = 4, LAYERS = 6, LIVE = 1200, EXTRA = 40 };
 
 typedef struct trial {
 	uint64_t seed;
 	int nodes, servers, devices[NODES], threads, layers, clipped, phased, scattered, wire_bf16, library, stale;
 	int sparse; /* eighths of the gradient that are zero, and one; 0: gradients are not made so */
-	int alike;  /* and of all leaves the same ones */
+	int alike;  /* and of all micro-batches the same ones */
 	int nans, plain;
-	int narrow;                         /* one letter at a time is under way to a peer, and few can be awaited */
+	int narrow;                         /* one message at a time is under way to a peer, and few can be awaited */
 	int awaits;                         /* bits: nodes that wait for a step to be complete before the next */
 	size_t span;                        /* floats that are zero together */
 	_Atomic(int) at[NODES], most_ahead; /* stale: rounds begun; how far apart they were */
-	int64_t most, leaves[STEPS];
+	int64_t most, microbatches[STEPS];
 	size_t live, extra, block, bucket, cut[LAYERS + 1];
-	int node_of[STEPS][LEAVES], device_of[STEPS][LEAVES];
+	int node_of[STEPS][MICROBATCHES], device_of[STEPS][MICROBATCHES];
 	float initial[LIVE];
 	float params[LIVE], state[EXTRA]; /* of the serial run */
 } trial;
@@ -65,22 +65,22 @@ static inline float noise(uint64_t a, uint64_t b, uint64_t c)
 	return (float)((double)(mix(mix(mix(a) ^ b) ^ c) >> 11) / 4503599627370496.0 - 1.0);
 }
 
-/* What a sparse gradient has instead of a number here: zero, -0.0 of all leaves, or NaN; 1: nothing. */
-static inline float hole(const trial *t, int step, int64_t leaf, size_t at)
+/* What a sparse gradient has instead of a number here: zero, -0.0 of all micro-batches, or NaN; 1: nothing. */
+static inline float hole(const trial *t, int step, int64_t microbatch, size_t at)
 {
 	uint64_t where = mix(t->seed ^ (uint64_t)step << 32 ^ at / t->span);
-	if (t->nans && mix(t->seed + at + (uint64_t)(leaf * 4096)) % 400 == 0)
+	if (t->nans && mix(t->seed + at + (uint64_t)(microbatch * 4096)) % 400 == 0)
 		return NAN;
-	if ((int)(mix(where + (t->alike ? 0 : (uint64_t)leaf)) % 8) >= t->sparse - 1)
+	if ((int)(mix(where + (t->alike ? 0 : (uint64_t)microbatch)) % 8) >= t->sparse - 1)
 		return 1;
 	return mix(t->seed + 5 * at) % 64 == 0 ? -0.0f : 0.0f;
 }
 
-static inline float gradient(const trial *t, int step, int64_t leaf, size_t at, float param)
+static inline float gradient(const trial *t, int step, int64_t microbatch, size_t at, float param)
 {
-	if (t->sparse && hole(t, step, leaf, at) != 1)
-		return hole(t, step, leaf, at);
-	return noise(t->seed + (uint64_t)step, (uint64_t)leaf, at) + (t->stale ? 0 : 0.25f * param);
+	if (t->sparse && hole(t, step, microbatch, at) != 1)
+		return hole(t, step, microbatch, at);
+	return noise(t->seed + (uint64_t)step, (uint64_t)microbatch, at) + (t->stale ? 0 : 0.25f * param);
 }
 
 /* An update for which -0.0 is not 0. */
@@ -89,9 +89,9 @@ static inline float bent(const trial *t, float sum)
 	return t->sparse && !t->stale && signbit(sum) ? sum - 0.125f : sum;
 }
 
-static inline float extra_sum(const trial *t, int step, int64_t leaf, size_t at)
+static inline float extra_sum(const trial *t, int step, int64_t microbatch, size_t at)
 {
-	return noise(t->seed + 77 + (uint64_t)step, (uint64_t)leaf, at);
+	return noise(t->seed + 77 + (uint64_t)step, (uint64_t)microbatch, at);
 }
 
 static inline double sum_squares(const float *sums, size_t count)
@@ -162,11 +162,12 @@ static inline float scale_of(const double *norms, size_t count)
 
 static inline float tree_sum(const trial *t, int step, int64_t first, int64_t width, size_t at, int extra)
 {
-	int64_t leaves = t->leaves[step];
+	int64_t microbatches = t->microbatches[step];
 	if (width == 1)
 		return extra ? extra_sum(t, step, first, at) : gradient(t, step, first, at, t->params[at]);
 	float left = tree_sum(t, step, first, width / 2, at, extra);
-	return first + width / 2 < leaves ? left + tree_sum(t, step, first + width / 2, width / 2, at, extra) : left;
+	return first + width / 2 < microbatches ? left + tree_sum(t, step, first + width / 2, width / 2, at, extra)
+						: left;
 }
 
 static inline void serial_step(trial *t, int step)
@@ -176,7 +177,7 @@ static inline void serial_step(trial *t, int step)
 	static double norms[LIVE], figures[4 * LIVE];
 	size_t blocks = 0, runs = 0;
 
-	while (width < t->leaves[step])
+	while (width < t->microbatches[step])
 		width *= 2;
 	for (size_t i = 0; i < t->live; i++)
 		sums[i] = tree_sum(t, step, 0, width, i, 0);
@@ -201,14 +202,14 @@ static inline void serial_run(trial *t)
 		serial_step(t, step);
 }
 
-/* Runs of leaves of random length, or leaves dealt one by one. */
-static inline void deal(trial *t, uint64_t *rng, int step)
+/* Runs of micro-batches of random length, or micro-batches assigned one by one. */
+static inline void assign(trial *t, uint64_t *rng, int step)
 {
 	int workers = t->nodes - t->servers;
-	int64_t leaves = t->leaves[step];
+	int64_t microbatches = t->microbatches[step];
 
 	if (t->scattered) {
-		for (int64_t i = 0; i < leaves; i++) {
+		for (int64_t i = 0; i < microbatches; i++) {
 			t->node_of[step][i] = below(rng, workers);
 			t->device_of[step][i] = below(rng, t->devices[t->node_of[step][i]]);
 		}
@@ -219,7 +220,7 @@ static inline void deal(trial *t, uint64_t *rng, int step)
 		for (int d = 0; d < t->devices[n]; d++) {
 			who[total][0] = n;
 			who[total][1] = d;
-			cuts[total++] = below(rng, (int)leaves + 1);
+			cuts[total++] = below(rng, (int)microbatches + 1);
 		}
 	for (int i = 0; i < total; i++)
 		for (int j = i + 1; j < total; j++)
@@ -228,7 +229,7 @@ static inline void deal(trial *t, uint64_t *rng, int step)
 				cuts[i] = cuts[j];
 				cuts[j] = swap;
 			}
-	for (int64_t i = 0; i < leaves; i++) {
+	for (int64_t i = 0; i < microbatches; i++) {
 		while (at < total - 1 && cuts[at] <= i)
 			at++;
 		t->node_of[step][i] = who[at][0];
@@ -258,10 +259,10 @@ static inline void draw_trial(trial *t, uint64_t seed)
 	t->live = t->cut[t->layers] - (size_t)below(&rng, 16);
 	t->cut[t->layers] = t->live;
 	t->extra = 1 + (size_t)below(&rng, EXTRA);
-	t->most = 1 + below(&rng, LEAVES);
+	t->most = 1 + below(&rng, MICROBATCHES);
 	for (int s = 0; s < STEPS; s++) {
-		t->leaves[s] = s == STEPS - 1 ? 1 + below(&rng, (int)t->most) : t->most; /* a tail */
-		deal(t, &rng, s);
+		t->microbatches[s] = s == STEPS - 1 ? 1 + below(&rng, (int)t->most) : t->most; /* a tail */
+		assign(t, &rng, s);
 	}
 	for (size_t i = 0; i < t->live; i++)
 		t->initial[i] = noise(seed, 999, i);
@@ -287,7 +288,8 @@ static inline void draw_sparse(trial *t, uint64_t seed)
 static inline void describe(const trial *t)
 {
 	fprintf(stderr,
-		"seed %llu: %d nodes, %d servers, %d threads, %lld leaves, live %zu, block %zu, bucket %zu, sparse "
+		"seed %llu: %d nodes, %d servers, %d threads, %lld micro-batches, live %zu, block %zu, bucket %zu, "
+		"sparse "
 		"%d%s%s%s%s\n",
 		(unsigned long long)t->seed, t->nodes, t->servers, t->threads, (long long)t->most, t->live, t->block,
 		t->bucket, t->sparse, t->scattered ? ", scattered" : "", t->clipped ? ", clipped" : "",

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "exchange/collect.h"
+#include "comm/collectives.h"
 #include "exchange/inside.h"
 #include "unit/exchange/trial.h"
 
@@ -17,7 +17,7 @@ typedef struct node {
 	const trial *t;
 	int rank, devices;
 	ls_transport *transport;
-	ls_courier *courier;
+	ls_comm *comm;
 	ls_exchange *exchange;
 	ls_team *team[DEVICES];
 	float params[LIVE], master[LIVE], state[EXTRA];
@@ -86,11 +86,11 @@ static inline void dawdle(const trial *t, uint64_t what)
 		usleep((unsigned)(z >> 8) % 60);
 }
 
-/* One leaf on one device: layers forward, then backward. */
+/* One micro-batch on one device: layers forward, then backward. */
 typedef struct pass {
 	node *n;
 	int device;
-	int64_t k, leaf;
+	int64_t k, microbatch;
 	float read[LIVE];
 } pass;
 
@@ -105,7 +105,7 @@ static inline void compute(void *context, ls_member member)
 		ls_exchange_need(p->n->exchange, p->device, begin, end, member);
 		if (member.rank == 0)
 			memcpy(p->read + begin, p->n->params + begin, (end - begin) * sizeof(float));
-		dawdle(t, (uint64_t)(p->leaf * 100 + l));
+		dawdle(t, (uint64_t)(p->microbatch * 100 + l));
 		ls_team_barrier(member);
 	}
 	for (int l = t->layers - 1; l >= 0; l--) {
@@ -113,8 +113,8 @@ static inline void compute(void *context, ls_member member)
 		int64_t first, last;
 		ls_team_range(member, (int64_t)(end - begin), &first, &last);
 		for (size_t i = begin + (size_t)first; i < begin + (size_t)last; i++)
-			grads[i] = gradient(t, p->n->step, p->leaf, i, p->read[i]);
-		dawdle(t, (uint64_t)(p->leaf * 1000 + l));
+			grads[i] = gradient(t, p->n->step, p->microbatch, i, p->read[i]);
+		dawdle(t, (uint64_t)(p->microbatch * 1000 + l));
 		ls_team_barrier(member);
 		ls_exchange_ready(p->n->exchange, p->device, p->k, begin, end, member);
 	}
@@ -126,23 +126,23 @@ static inline void finish(void *context, ls_member member)
 	ls_exchange_finish(p->n->exchange, p->device, member);
 }
 
-static inline void device_step(void *context, ls_member crew)
+static inline void device_step(void *context, ls_member nodes)
 {
 	node *n = context;
 	const int64_t *index;
-	int64_t count = ls_exchange_leaves(n->exchange, crew.rank, &index);
+	int64_t count = ls_exchange_microbatches(n->exchange, nodes.rank, &index);
 	size_t begin = ls_exchange_extra_begin(n->exchange);
-	pass p = { .n = n, .device = crew.rank };
+	pass p = { .n = n, .device = nodes.rank };
 
 	for (p.k = 0; p.k < count; p.k++) {
-		p.leaf = index[p.k];
-		ls_team_run(n->team[crew.rank], compute, &p);
-		float *extra = ls_exchange_extra(n->exchange, crew.rank, p.k);
+		p.microbatch = index[p.k];
+		ls_team_run(n->team[nodes.rank], compute, &p);
+		float *extra = ls_exchange_extra(n->exchange, nodes.rank, p.k);
 		for (size_t i = 0; i < n->t->extra; i++)
-			extra[i] = extra_sum(n->t, n->step, p.leaf, i);
-		ls_exchange_ready(n->exchange, crew.rank, p.k, begin, begin + n->t->extra, (ls_member){ .size = 1 });
+			extra[i] = extra_sum(n->t, n->step, p.microbatch, i);
+		ls_exchange_ready(n->exchange, nodes.rank, p.k, begin, begin + n->t->extra, (ls_member){ .size = 1 });
 	}
-	ls_team_run(n->team[crew.rank], finish, &p);
+	ls_team_run(n->team[nodes.rank], finish, &p);
 }
 
 /* What the steps of the trial take, and no more, in every other trial; else there is room for anything. */
@@ -156,7 +156,7 @@ static inline ls_round_room room_of(const node *n)
 		return room;
 	assert_int_equal(ls_round_init(&round, t->most, t->nodes, n->rank, n->devices, t->library || t->stale), LS_OK);
 	for (int s = 0; s < STEPS; s++) {
-		ls_round_deal(&round, (uint64_t)s, t->leaves[s], t->node_of[s], t->device_of[s]);
+		ls_round_assign(&round, (uint64_t)s, t->microbatches[s], t->node_of[s], t->device_of[s]);
 		room = ls_round_room_both(room, ls_round_room_of(&round));
 	}
 	ls_round_release(&round);
@@ -167,7 +167,7 @@ static inline ls_exchange_options options_of(node *n)
 {
 	const trial *t = n->t;
 	ls_round_room room = room_of(n);
-	return (ls_exchange_options){ .courier = n->courier,
+	return (ls_exchange_options){ .comm = n->comm,
 				      .servers = t->servers,
 				      .devices = n->devices,
 				      .threads = t->threads,
@@ -175,7 +175,7 @@ static inline ls_exchange_options options_of(node *n)
 				      .extra = t->extra,
 				      .block = t->block,
 				      .bucket = t->bucket,
-				      .leaves = t->most,
+				      .microbatches = t->most,
 				      .scattered = t->scattered,
 				      .room = room,
 				      .wire = t->wire_bf16 ? LS_WIRE_BF16 : LS_WIRE_FP32,
@@ -213,21 +213,21 @@ static inline void note_step(node *n)
 		usleep(20000); /* the slow one */
 }
 
-/* All letters of a step can be awaited at once, or nodes could wait for each other in a circle. */
+/* All messages of a step can be awaited at once, or nodes could wait for each other in a circle. */
 static inline ls_status check_room(const node *n)
 {
 	const ls_exchange *x = n->exchange;
-	int letters = x->plan.buckets * (x->inputs + x->plan.owners);
+	int messages = x->plan.buckets * (x->inputs + x->plan.owners);
 
-	if (n->courier == NULL || letters <= ls_courier_incoming(n->courier))
+	if (n->comm == NULL || messages <= ls_comm_incoming(n->comm))
 		return LS_OK;
-	return ls_fail(LS_EINVALID, "%d letters may be awaited, there is room for %d", letters,
-		       ls_courier_incoming(n->courier));
+	return ls_fail(LS_EINVALID, "%d messages may be awaited, there is room for %d", messages,
+		       ls_comm_incoming(n->comm));
 }
 
 static inline ls_status run_steps(node *n)
 {
-	ls_team *crew = NULL;
+	ls_team *nodes = NULL;
 	ls_exchange_options options = options_of(n);
 
 	n->scale = 0.01f;
@@ -236,45 +236,45 @@ static inline ls_status run_steps(node *n)
 	LS_TRY(ls_exchange_new(&n->exchange, &options));
 	LS_TRY(check_room(n));
 	if (n->devices > 0)
-		LS_TRY(ls_team_new(&crew, n->devices));
+		LS_TRY(ls_team_new(&nodes, n->devices));
 	for (int d = 0; d < n->devices; d++)
 		LS_TRY(ls_team_new(&n->team[d], n->t->threads));
 	for (n->step = 0; n->step < STEPS; n->step++) {
 		note_step(n);
-		ls_exchange_deal deal = { .step = (uint64_t)n->step + 5,
-					  .leaves = n->t->leaves[n->step],
-					  .node = n->t->node_of[n->step],
-					  .device = n->t->device_of[n->step],
-					  .scale = 1 };
-		ls_exchange_begin(n->exchange, &deal);
-		if (crew != NULL)
-			ls_team_run(crew, device_step, n);
-		if (crew == NULL || n->t->awaits & 1 << n->rank)
-			LS_TRY(ls_exchange_await(n->exchange, deal.step));
+		ls_exchange_assignment assign = { .step = (uint64_t)n->step + 5,
+						  .microbatches = n->t->microbatches[n->step],
+						  .node = n->t->node_of[n->step],
+						  .device = n->t->device_of[n->step],
+						  .scale = 1 };
+		ls_exchange_begin(n->exchange, &assign);
+		if (nodes != NULL)
+			ls_team_run(nodes, device_step, n);
+		if (nodes == NULL || n->t->awaits & 1 << n->rank)
+			LS_TRY(ls_exchange_await(n->exchange, assign.step));
 	}
 	ls_status status = ls_exchange_await(n->exchange, STEPS - 1 + 5);
 	if (status == LS_OK)
-		status = ls_collect_meet(n->courier, "the end");
-	for (int peer = 0; n->courier != NULL && peer < n->t->nodes; peer++)
-		n->sent += ls_courier_traffic(n->courier, peer).bytes_sent;
+		status = ls_comm_barrier(n->comm, "the end");
+	for (int peer = 0; n->comm != NULL && peer < n->t->nodes; peer++)
+		n->sent += ls_comm_traffic(n->comm, peer).bytes_sent;
 	for (int d = 0; d < n->devices; d++)
 		ls_team_free(n->team[d]);
-	ls_team_free(crew);
+	ls_team_free(nodes);
 	return status;
 }
 
 static inline void *live(void *argument)
 {
 	node *n = argument;
-	ls_courier_options options = { .transport = n->transport, .timeout = 20, .window = n->t->narrow };
+	ls_comm_options options = { .transport = n->transport, .timeout = 20, .window = n->t->narrow };
 
-	n->status = n->transport != NULL ? ls_courier_new(&n->courier, &options) : LS_OK;
+	n->status = n->transport != NULL ? ls_comm_new(&n->comm, &options) : LS_OK;
 	if (n->status == LS_OK)
 		n->status = run_steps(n);
 	if (n->status != LS_OK)
 		fprintf(stderr, "node %d: %s\n", n->rank, ls_last_error());
-	if (n->courier != NULL)
-		ls_courier_free(n->courier, n->status != LS_OK ? ls_last_error() : NULL);
+	if (n->comm != NULL)
+		ls_comm_free(n->comm, n->status != LS_OK ? ls_last_error() : NULL);
 	ls_exchange_free(n->exchange);
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * exec_checks.h - what holds for the executor whatever a leaf is made of: tests of images and of text share it.
+ * exec_checks.h - what holds for the executor whatever a micro-batch is made of: tests of images and of text share it.
  */
 #ifndef LS_TESTS_EXEC_CHECKS_H
 #define LS_TESTS_EXEC_CHECKS_H
@@ -35,7 +35,7 @@ typedef struct exec_subject {
 /* Results of one net against another's, bit by bit. */
 static inline void exec_same_results(const char *what, const net *got, const net *expected)
 {
-	const ls_exec_leaf *a = &got->leaf, *b = &expected->leaf;
+	const ls_exec_microbatch *a = &got->microbatch, *b = &expected->microbatch;
 	assert_true(a->loss == b->loss && a->token_loss == b->token_loss);
 	assert_int_equal(a->correct, b->correct);
 	assert_int_equal(a->token_correct, b->token_correct);
@@ -59,7 +59,7 @@ static inline void exec_check_threads(const exec_subject *s, ls_graph *(*make)(v
 	free(one);
 }
 
-/* Nothing is read that was not written in the same leaf, whatever ran before. */
+/* Nothing is read that was not written in the same micro-batch, whatever ran before. */
 static inline void exec_check_stale_memory(const exec_subject *s, ls_graph *(*make)(void))
 {
 	void *fresh = net_take(s->bytes), *used = net_take(s->bytes);
@@ -74,7 +74,7 @@ static inline void exec_check_stale_memory(const exec_subject *s, ls_graph *(*ma
 		s->train(fresh, count);
 		s->train(used, count);
 		exec_same_results("memory full of NaN", spoiled, zeroed);
-		assert_true(isfinite(spoiled->leaf.loss));
+		assert_true(isfinite(spoiled->microbatch.loss));
 	}
 	s->release(used);
 	s->release(fresh);

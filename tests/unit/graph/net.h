@@ -33,14 +33,14 @@ typedef struct net {
 	ls_graph *graph; /* owned */
 	ls_team *team;
 	ls_exec *exec;
-	int64_t count;            /* samples of the leaf */
-	float *images;            /* (count, C, H, W) */
-	int32_t *labels;          /* (count) */
-	uint64_t *samples;        /* (count) */
-	float *params, *grads;    /* (total), (live) */
-	float *buffers, *stats;   /* (buffers) each */
-	float *logical, *scratch; /* the largest parameter, twice */
-	ls_exec_leaf leaf;        /* the last one run */
+	int64_t count;                 /* samples of the micro-batch */
+	float *images;                 /* (count, C, H, W) */
+	int32_t *labels;               /* (count) */
+	uint64_t *samples;             /* (count) */
+	float *params, *grads;         /* (total), (live) */
+	float *buffers, *stats;        /* (buffers) each */
+	float *logical, *scratch;      /* the largest parameter, twice */
+	ls_exec_microbatch microbatch; /* the last one run */
 } net;
 
 static inline void *net_take(size_t bytes)
@@ -89,7 +89,7 @@ static inline void net_fill_data(net *t, const ls_tensor *in, int classes)
 	}
 }
 
-/* Takes the graph; its executor can run leaves of `count` samples and of `other` (0: no other). */
+/* Takes the graph; its executor can run micro-batches of `count` samples and of `other` (0: no other). */
 static inline void net_init(net *t, ls_graph *graph, int64_t count, int64_t other, int threads, int inference)
 {
 	const ls_param_table *table = &graph->params;
@@ -123,27 +123,27 @@ static inline void net_release(net *t)
 	ls_graph_free(t->graph);
 }
 
-static inline ls_exec_leaf net_leaf(net *t, int64_t count)
+static inline ls_exec_microbatch net_microbatch(net *t, int64_t count)
 {
-	return (ls_exec_leaf){ .count = count,
-			       .images = t->images,
-			       .labels = t->labels,
-			       .samples = t->samples,
-			       .params = t->params,
-			       .buffers = t->buffers,
-			       .grads = t->grads,
-			       .stats = t->stats,
-			       .seed = NET_SEED,
-			       .step = 3 };
+	return (ls_exec_microbatch){ .count = count,
+				     .images = t->images,
+				     .labels = t->labels,
+				     .samples = t->samples,
+				     .params = t->params,
+				     .buffers = t->buffers,
+				     .grads = t->grads,
+				     .stats = t->stats,
+				     .seed = NET_SEED,
+				     .step = 3 };
 }
 
 /* Forward and backward of the first `count` samples; gradients start as NaN, so that all must be written. */
 static inline double net_train(net *t, int64_t count)
 {
 	memset(t->grads, 0xff, t->graph->params.live * sizeof(float));
-	t->leaf = net_leaf(t, count);
-	ls_exec_train(t->exec, &t->leaf);
-	return t->leaf.loss;
+	t->microbatch = net_microbatch(t, count);
+	ls_exec_train(t->exec, &t->microbatch);
+	return t->microbatch.loss;
 }
 
 static inline const ls_param *net_param(const ls_graph *g, const char *name)

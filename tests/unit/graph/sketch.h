@@ -69,7 +69,7 @@ static inline void sketch_copy_params(const net *from, net *to)
  */
 static inline void sketch_same_gradients(const char *what, const net *fused, const net *apart, int bias_tolerance)
 {
-	assert_true(fused->leaf.loss == apart->leaf.loss);
+	assert_true(fused->microbatch.loss == apart->microbatch.loss);
 	for (size_t i = 0; i < fused->graph->params.count; i++) {
 		const ls_param *p = &fused->graph->params.rows[i], *q = net_param(apart->graph, p->name);
 		if (p->role > LS_ROLE_NORM)

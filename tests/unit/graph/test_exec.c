@@ -1,6 +1,6 @@
 /*
  * The executor's invariants: no allocation in a step, no dependence on threads, on what ran before or on stale memory;
- * leaves in slices, tails, inference; what `ready` promises.
+ * micro-batches in tiles, tails, inference; what `ready` promises.
  */
 #include <math.h>
 
@@ -9,8 +9,8 @@
 #include "unit/graph/exec_checks.h"
 #include "unit/graph/net.h"
 
-/* Samples do not meet: runs in slices. */
-static ls_graph *sliced(void)
+/* Samples do not meet: runs in tiles. */
+static ls_graph *tiled(void)
 {
 	ls_graph *g = net_graph();
 	ls_value x = ls_input(g, 1, 9, 8);
@@ -23,7 +23,7 @@ static ls_graph *sliced(void)
 	return g;
 }
 
-/* Batch statistics: a leaf runs whole. All kinds of nodes, values read more than once, dead taps. */
+/* Batch statistics: a micro-batch runs whole. All kinds of nodes, values read more than once, dead taps. */
 static ls_graph *coupled(void)
 {
 	ls_graph *g = net_graph();
@@ -43,7 +43,7 @@ static ls_graph *coupled(void)
 }
 
 typedef ls_graph *(*maker)(void);
-static const maker makers[] = { sliced, coupled };
+static const maker makers[] = { tiled, coupled };
 
 EXEC_SUBJECT(net, net_init, net_train, net_release);
 
@@ -63,14 +63,14 @@ static void test_stale_memory(void **state)
 		exec_check_stale_memory(&subject, makers[m]);
 }
 
-/* A leaf of 100 is a slice of 64 and one of 36. */
-static void test_slices(void **state)
+/* A micro-batch of 100 is a tile of 64 and one of 36. */
+static void test_tiles(void **state)
 {
 	net whole, parts;
 	(void)state;
-	net_init(&whole, sliced(), 100, 0, 1, 0);
-	net_init(&parts, sliced(), 64, 36, 1, 0);
-	assert_int_equal(LS_SLICE, 64);
+	net_init(&whole, tiled(), 100, 0, 1, 0);
+	net_init(&parts, tiled(), 64, 36, 1, 0);
+	assert_int_equal(LS_TILE, 64);
 	assert_int_equal(whole.exec->largest, 64);
 	net_train(&whole, 100);
 
@@ -79,28 +79,28 @@ static void test_slices(void **state)
 	size_t live = whole.graph->params.live;
 	float *sum = net_take(live * sizeof(float));
 	for (int64_t first = 0; first < 100; first += 64) {
-		ls_exec_leaf leaf = net_leaf(&parts, first == 0 ? 64 : 36);
-		leaf.images = whole.images + first * 72;
-		leaf.labels = whole.labels + first;
-		leaf.samples = whole.samples + first;
-		ls_exec_train(parts.exec, &leaf);
-		loss += leaf.loss;
-		correct += leaf.correct;
+		ls_exec_microbatch microbatch = net_microbatch(&parts, first == 0 ? 64 : 36);
+		microbatch.images = whole.images + first * 72;
+		microbatch.labels = whole.labels + first;
+		microbatch.samples = whole.samples + first;
+		ls_exec_train(parts.exec, &microbatch);
+		loss += microbatch.loss;
+		correct += microbatch.correct;
 		for (size_t i = 0; i < live; i++)
 			sum[i] += parts.grads[i];
 	}
-	assert_true(fabs(loss - whole.leaf.loss) < 1e-9 * loss);
-	assert_int_equal(correct, whole.leaf.correct);
+	assert_true(fabs(loss - whole.microbatch.loss) < 1e-9 * loss);
+	assert_int_equal(correct, whole.microbatch.correct);
 	for (size_t i = 0; i < live; i++)
 		if (!(fabsf(sum[i] - whole.grads[i]) <= 1e-4f + 1e-4f * fabsf(sum[i])))
-			fail_msg("gradient %zu of a sliced leaf is %g, of its slices %g", i, (double)whole.grads[i],
-				 (double)sum[i]);
+			fail_msg("gradient %zu of a sliced micro-batch is %g, of its tiles %g", i,
+				 (double)whole.grads[i], (double)sum[i]);
 	free(sum);
 	net_release(&parts);
 	net_release(&whole);
 }
 
-/* What a sample's logits are does not depend on who shares its leaf. */
+/* What a sample's logits are does not depend on who shares its micro-batch. */
 static void test_inference_any_cut(void **state)
 {
 	static const int64_t cuts[] = { 1, 7, 36, 64, 65, 100 };
@@ -112,14 +112,14 @@ static void test_inference_any_cut(void **state)
 		int64_t image = (int64_t)in->channels * in->height * in->width;
 		float *logits = net_take(100 * NET_CLASSES * sizeof(float)),
 		      *part = net_take(100 * NET_CLASSES * sizeof(float));
-		ls_exec_leaf leaf = net_leaf(&whole, 100);
-		ls_exec_infer(whole.exec, &leaf, logits);
+		ls_exec_microbatch microbatch = net_microbatch(&whole, 100);
+		ls_exec_infer(whole.exec, &microbatch, logits);
 		for (int c = 0; c < 6; c++) {
 			net cut;
 			net_init(&cut, makers[m](), cuts[c], 100 % cuts[c], 1, 1);
 			for (int64_t first = 0; first < 100; first += cuts[c]) {
 				int64_t count = 100 - first < cuts[c] ? 100 - first : cuts[c];
-				ls_exec_leaf few = net_leaf(&cut, count);
+				ls_exec_microbatch few = net_microbatch(&cut, count);
 				few.images = whole.images + first * image;
 				few.labels = whole.labels + first;
 				ls_exec_infer(cut.exec, &few, part + first * NET_CLASSES);
@@ -166,8 +166,8 @@ static void test_inference_by_hand(void **state)
 	params_of(&t, "norm.weight", scale), params_of(&t, "norm.bias", shift);
 	params_of(&t, "norm.running_mean", mean), params_of(&t, "norm.running_var", var);
 	params_of(&t, "head.weight", fc), params_of(&t, "head.bias", bias);
-	ls_exec_leaf leaf = net_leaf(&t, N);
-	ls_exec_infer(t.exec, &leaf, got);
+	ls_exec_microbatch microbatch = net_microbatch(&t, N);
+	ls_exec_infer(t.exec, &microbatch, got);
 
 	for (int i = 0; i < N; i++) {
 		double z[NET_CLASSES], sum = 0;
@@ -191,8 +191,8 @@ static void test_inference_by_hand(void **state)
 		loss += log(sum) - z[t.labels[i]];
 		correct += best == t.labels[i];
 	}
-	assert_true(fabs(loss - leaf.loss) < 1e-5);
-	assert_int_equal(correct, leaf.correct);
+	assert_true(fabs(loss - microbatch.loss) < 1e-5);
+	assert_int_equal(correct, microbatch.correct);
 	net_release(&t);
 }
 
@@ -235,11 +235,11 @@ static void test_bytes(void **state)
 			}
 }
 
-/* Inference needs less; batch statistics make memory grow with the leaf, slices do not. */
+/* Inference needs less; batch statistics make memory grow with the micro-batch, tiles do not. */
 static void test_bytes_make_sense(void **state)
 {
 	size_t train, infer, small, large;
-	ls_graph *s = sliced(), *c = coupled();
+	ls_graph *s = tiled(), *c = coupled();
 	(void)state;
 	net_check(ls_exec_bytes(c, 128, 1, 0, &train));
 	net_check(ls_exec_bytes(c, 128, 1, 1, &infer));
@@ -253,8 +253,8 @@ static void test_bytes_make_sense(void **state)
 	ls_graph_free(c);
 }
 
-/* Leaves whose memory cannot be counted, and such that no machine has. */
-static void test_absurd_leaves(void **state)
+/* Micro-batches whose memory cannot be counted, and such that no machine has. */
+static void test_absurd_microbatches(void **state)
 {
 	static const int64_t counts[] = { INT64_MAX, INT64_MAX / 4, (int64_t)1 << 40, ((int64_t)1 << 28) + 1 };
 	size_t bytes = 0;
@@ -327,17 +327,17 @@ static void check_ready(maker make, int threads, int share)
 	size_t live = plain.graph->params.live, shared = ls_exec_shared_grads(watched.graph, 70);
 	witness w = { watched.graph, watched.params, net_take(live * sizeof(float)), net_take(live * sizeof(int)) };
 	float *grads = net_take((share ? shared : live) * sizeof(float));
-	watched.leaf = net_leaf(&watched, 70);
-	watched.leaf.grads = grads;
-	watched.leaf.share_grads = share;
-	watched.leaf.ready = on_ready;
-	watched.leaf.ready_context = &w;
-	ls_exec_train(watched.exec, &watched.leaf);
+	watched.microbatch = net_microbatch(&watched, 70);
+	watched.microbatch.grads = grads;
+	watched.microbatch.share_grads = share;
+	watched.microbatch.ready = on_ready;
+	watched.microbatch.ready_context = &w;
+	ls_exec_train(watched.exec, &watched.microbatch);
 	for (size_t i = 0; i < live; i++)
 		if (w.seen[i] != 1)
 			fail_msg("gradient %zu of %zu was announced %d times", i, live, w.seen[i]);
 	net_same_floats("gradients when announced", w.grads, plain.grads, live);
-	assert_true(watched.leaf.loss == plain.leaf.loss);
+	assert_true(watched.microbatch.loss == plain.microbatch.loss);
 	free(grads);
 	free(w.grads);
 	free(w.seen);
@@ -349,26 +349,26 @@ static void test_ready(void **state)
 {
 	(void)state;
 	for (int threads = 1; threads <= 3; threads++) {
-		check_ready(sliced, threads, 0);
+		check_ready(tiled, threads, 0);
 		check_ready(coupled, threads, 0);
 		check_ready(coupled, threads, 1);
 	}
 }
 
-/* Slices add up, so their gradients cannot share memory. */
+/* Tiles add up, so their gradients cannot share memory. */
 static void test_shared_grads(void **state)
 {
-	ls_graph *s = sliced(), *c = coupled();
+	ls_graph *s = tiled(), *c = coupled();
 	(void)state;
-	assert_int_equal(ls_exec_shared_grads(s, LS_SLICE + 1), 0);
-	assert_true(ls_exec_shared_grads(s, LS_SLICE) > 0);
+	assert_int_equal(ls_exec_shared_grads(s, LS_TILE + 1), 0);
+	assert_true(ls_exec_shared_grads(s, LS_TILE) > 0);
 	assert_true(ls_exec_shared_grads(c, 1000) > 0);
 	assert_true(ls_exec_shared_grads(c, 1000) < c->params.live);
 	ls_graph_free(s);
 	ls_graph_free(c);
 }
 
-/* The mask of dropout follows the sample, the step and the seed, not the place in a leaf. */
+/* The mask of dropout follows the sample, the step and the seed, not the place in a micro-batch. */
 static void test_dropout_follows_the_sample(void **state)
 {
 	net t;
@@ -380,14 +380,14 @@ static void test_dropout_follows_the_sample(void **state)
 		t.images[i] = 1;
 	double loss = net_train(&t, 1);
 	assert_true(net_train(&t, 1) == loss);
-	ls_exec_leaf leaf = net_leaf(&t, 1);
-	leaf.step++;
-	ls_exec_train(t.exec, &leaf);
-	assert_true(leaf.loss != loss);
-	leaf = net_leaf(&t, 1);
-	leaf.seed++;
-	ls_exec_train(t.exec, &leaf);
-	assert_true(leaf.loss != loss);
+	ls_exec_microbatch microbatch = net_microbatch(&t, 1);
+	microbatch.step++;
+	ls_exec_train(t.exec, &microbatch);
+	assert_true(microbatch.loss != loss);
+	microbatch = net_microbatch(&t, 1);
+	microbatch.seed++;
+	ls_exec_train(t.exec, &microbatch);
+	assert_true(microbatch.loss != loss);
 	t.samples[0]++;
 	assert_true(net_train(&t, 1) != loss);
 	net_release(&t);
@@ -429,13 +429,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_stale_memory),
-		cmocka_unit_test(test_slices),
+		cmocka_unit_test(test_tiles),
 		cmocka_unit_test(test_inference_any_cut),
 		cmocka_unit_test(test_inference_by_hand),
 		cmocka_unit_test(test_no_allocation),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_bytes_make_sense),
-		cmocka_unit_test(test_absurd_leaves),
+		cmocka_unit_test(test_absurd_microbatches),
 		cmocka_unit_test(test_moments_have_memory),
 		cmocka_unit_test(test_ready),
 		cmocka_unit_test(test_shared_grads),

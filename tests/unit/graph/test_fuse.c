@@ -117,8 +117,8 @@ static void test_inference(void **state)
 		net_init(&apart, draw(cases[i].body, 1), 9, 0, 1, 1);
 		sketch_copy_params(&fused, &apart);
 		memcpy(apart.buffers, fused.buffers, fused.graph->params.buffers * sizeof(float));
-		ls_exec_leaf leaf = net_leaf(&fused, 9), other = net_leaf(&apart, 9);
-		ls_exec_infer(fused.exec, &leaf, a);
+		ls_exec_microbatch microbatch = net_microbatch(&fused, 9), other = net_microbatch(&apart, 9);
+		ls_exec_infer(fused.exec, &microbatch, a);
 		ls_exec_infer(apart.exec, &other, b);
 		for (int k = 0; k < 9 * NET_CLASSES; k++)
 			if (a[k] != b[k])

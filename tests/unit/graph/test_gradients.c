@@ -367,7 +367,7 @@ static const net_case cases[] = {
 	CASE(linear_only, 3, 4, 5, 6),
 	CASE(linear_only, 20, 3, 3, 6),
 	CASE(linear_relu, 1, 6, 6, 7),
-	CASE(linear_relu, 1, 6, 6, 150), /* three slices */
+	CASE(linear_relu, 1, 6, 6, 150), /* three tiles */
 	CASE(linear_without_bias, 70, 1, 1, 5),
 	CASE(conv_twice, 1, 6, 6, 4),
 	CASE(conv_twice, 20, 5, 3, 4), /* packed */
@@ -378,7 +378,7 @@ static const net_case cases[] = {
 	CASE(conv_relu, 3, 5, 5, 4),
 	CASE(conv_relu_read_twice, 3, 5, 5, 4),
 	CASE(conv_relu_pool, 1, 8, 8, 5),
-	CASE(conv_relu_pool, 1, 8, 8, 70), /* two slices */
+	CASE(conv_relu_pool, 1, 8, 8, 70), /* two tiles */
 	CASE(conv_pool, 3, 7, 5, 4),
 	CASE(conv_relu_pool_no_bias, 3, 6, 6, 4),
 	CASE(pool_then_relu, 3, 6, 6, 4),
@@ -387,7 +387,7 @@ static const net_case cases[] = {
 	CASE(norm_after_biased_conv, 3, 4, 4, 6),
 	CASE(norm_relu, 3, 4, 4, 6),
 	CASE(residual_not_kept, 3, 4, 4, 6),
-	CASE(norm_relu, 3, 3, 3, 70), /* batch statistics: one slice whatever the leaf */
+	CASE(norm_relu, 3, 3, 3, 70), /* batch statistics: one tile whatever the micro-batch */
 	CASE(norm_relu_pool, 3, 7, 7, 5),
 	CASE(norm_after_relu, 3, 4, 4, 6),
 	CASE(norm_after_pool, 3, 6, 6, 6),

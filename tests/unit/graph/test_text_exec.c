@@ -1,12 +1,12 @@
 /*
- * The executor on text: no dependence on threads, neighbours, stale memory or slices; a plan that holds the largest
- * leaf; logits of tokens whose gradient takes their place; what `ready` promises of shared words.
+ * The executor on text: no dependence on threads, neighbours, stale memory or tiles; a plan that holds the largest
+ * micro-batch; logits of tokens whose gradient takes their place; what `ready` promises of shared words.
  */
 #include "unit/graph/allocations.h"
 #include "unit/graph/exec_checks.h"
 #include "unit/graph/text_net.h"
 
-enum { LONGEST = 11, PICKS = 3, WIDTH = 48 };
+enum { LONGEST = 11, MASKED = 3, WIDTH = 48 };
 
 static ls_value bert_layer(ls_graph *g, ls_value x, const char *name, float dropout)
 {
@@ -24,11 +24,11 @@ static ls_value bert_layer(ls_graph *g, ls_value x, const char *name, float drop
 static ls_graph *pretraining(void)
 {
 	ls_graph *g = net_graph();
-	ls_value words = text_embed(g, LONGEST, PICKS, WIDTH, "segments");
+	ls_value words = text_embed(g, LONGEST, MASKED, WIDTH, "segments");
 	ls_value x = ls_dropout(g, ls_layer_norm(g, words, "norm", 0), 0.1f);
 	x = bert_layer(g, bert_layer(g, x, "a", 0.2f), "b", 0.1f);
 	ls_value logits = net_head(g, ls_tanh(g, net_linear(g, ls_first_token(g, x), "pooler", WIDTH)));
-	ls_value y = ls_gelu(g, net_linear(g, ls_picked_tokens(g, x), "transform", WIDTH), 1);
+	ls_value y = ls_gelu(g, net_linear(g, ls_masked_positions(g, x), "transform", WIDTH), 1);
 	y = ls_dropout(g, ls_layer_norm(g, y, "transform.norm", 0), 0.2f);
 	net_check(ls_graph_finish_pretraining(g, logits, ls_tied_linear(g, y, words, "tied")));
 	return g;
@@ -70,8 +70,8 @@ static void test_stale_memory(void **state)
 		exec_check_stale_memory(&subject, makers[m]);
 }
 
-/* Samples of a leaf one by one: the same losses, logits and dropped elements, wherever a sample stood and however long
- * its neighbours are. */
+/* Samples of a micro-batch one by one: the same losses, logits and dropped elements, wherever a sample stood and
+ * however long its neighbours are. */
 static void check_neighbours(maker make, const uint64_t *samples, int64_t count, int training)
 {
 	text_net all, one;
@@ -85,16 +85,16 @@ static void check_neighbours(maker make, const uint64_t *samples, int64_t count,
 	else
 		text_infer(&all, count, logits);
 	for (int64_t i = 0; i < count; i++) {
-		int32_t first = all.pick_start[i], picks = all.pick_start[i + 1] - first;
+		int32_t first = all.masked_start[i], masked = all.masked_start[i + 1] - first;
 		text_fill(&one, samples + i, 1);
 		if (training)
 			text_train(&one, 1);
 		else
 			text_infer(&one, 1, alone);
-		assert_int_equal(one.pick_start[1], picks);
+		assert_int_equal(one.masked_start[1], masked);
 		net_same_floats("loss of a sample alone", one.net.exec->loss, all.net.exec->loss + i, 1);
 		net_same_floats("loss of its tokens", one.net.exec->token_loss, all.net.exec->token_loss + first,
-				(size_t)picks);
+				(size_t)masked);
 		if (!training)
 			net_same_floats("its logits", alone, logits + i * NET_CLASSES, NET_CLASSES);
 	}
@@ -114,7 +114,7 @@ static void test_neighbours(void **state)
 			check_neighbours(makers[m], samples, 70, training);
 }
 
-/* The largest leaf there can be: every sample at its longest, every pick taken. */
+/* The largest micro-batch there can be: every sample at its longest, every pick taken. */
 static void test_capacity(void **state)
 {
 	uint64_t samples[70];
@@ -150,9 +150,10 @@ static void test_shortest(void **state)
 	(void)state;
 	text_init(&t, pretraining(), 3, 0, 2, 0);
 	text_fill(&t, samples, 3);
-	t.pick_start[1] = t.pick_start[2] = t.pick_start[3] = 0;
+	t.masked_start[1] = t.masked_start[2] = t.masked_start[3] = 0;
 	text_train(&t, 3);
-	assert_true(t.net.leaf.token_loss == 0 && t.net.leaf.token_correct == 0 && t.net.leaf.loss > 0);
+	assert_true(t.net.microbatch.token_loss == 0 && t.net.microbatch.token_correct == 0 &&
+		    t.net.microbatch.loss > 0);
 	for (size_t i = 0; i < t.net.graph->params.live; i++)
 		assert_true(isfinite(t.net.grads[i]));
 	for (size_t i = 0; i < sizeof predicts / sizeof predicts[0]; i++)
@@ -163,8 +164,8 @@ static void test_shortest(void **state)
 	check_neighbours(classifier, samples, 3, 1);
 }
 
-/* A leaf of 100 is a slice of 64 and one of 36. */
-static void test_slices(void **state)
+/* A micro-batch of 100 is a tile of 64 and one of 36. */
+static void test_tiles(void **state)
 {
 	(void)state;
 	for (int m = 0; m < 2; m++) {
@@ -182,15 +183,15 @@ static void test_slices(void **state)
 			int64_t count = first == 0 ? 64 : 36;
 			text_fill(&part, samples + first, count);
 			loss += text_train(&part, count);
-			token_loss += part.net.leaf.token_loss;
+			token_loss += part.net.microbatch.token_loss;
 			for (size_t i = 0; i < live; i++)
 				sum[i] += part.net.grads[i];
 		}
-		assert_true(fabs(loss - whole.net.leaf.loss) < 1e-9 * loss);
-		assert_true(fabs(token_loss - whole.net.leaf.token_loss) <= 1e-9 * token_loss);
+		assert_true(fabs(loss - whole.net.microbatch.loss) < 1e-9 * loss);
+		assert_true(fabs(token_loss - whole.net.microbatch.token_loss) <= 1e-9 * token_loss);
 		for (size_t i = 0; i < live; i++)
 			if (!(fabsf(sum[i] - whole.net.grads[i]) <= 1e-4f + 1e-4f * fabsf(sum[i])))
-				fail_msg("gradient %zu of a sliced leaf is %g, of its slices %g", i,
+				fail_msg("gradient %zu of a sliced micro-batch is %g, of its tiles %g", i,
 					 (double)whole.net.grads[i], (double)sum[i]);
 		free(sum);
 		text_release(&part);
@@ -198,7 +199,8 @@ static void test_slices(void **state)
 	}
 }
 
-/* The loss is that of the samples plus so many times that of the tokens; a weight of 0 leaves the words' own part. */
+/* The loss is that of the samples plus so many times that of the tokens; a weight of 0 micro-batches the words' own
+ * part. */
 static void test_token_weight(void **state)
 {
 	text_net t;
@@ -209,7 +211,7 @@ static void test_token_weight(void **state)
 	for (int i = 0; i < 3; i++) {
 		t.token_weight = weights[i];
 		losses[i] = text_train(&t, 20);
-		tokens[i] = t.net.leaf.token_loss;
+		tokens[i] = t.net.microbatch.token_loss;
 	}
 	assert_true(tokens[0] == tokens[1] && tokens[1] == tokens[2] && tokens[0] > 1);
 	for (int i = 0; i < 3; i++)
@@ -223,16 +225,16 @@ static void after_node(void *context, const char *node, int is_backward, double 
 {
 	text_net *t = context;
 	const ls_tensor *out = &t->net.graph->values[t->net.graph->token_logits];
-	int64_t picks = t->pick_start[t->net.count];
+	int64_t masked = t->masked_start[t->net.count];
 	double most = 0;
 
 	(void)begin_s, (void)end_s;
 	if (!is_backward || strcmp(node, "tied") != 0)
 		return;
-	for (int64_t i = 0; i < picks; i++) {
+	for (int64_t i = 0; i < masked; i++) {
 		double sum = 0;
 		for (int64_t c = 0; c < out->channels; c++) {
-			int64_t at = (c / out->panel * picks + i) * out->panel + c % out->panel;
+			int64_t at = (c / out->panel * masked + i) * out->panel + c % out->panel;
 			double d = (double)t->net.exec->token_logits[at];
 			sum += d;
 			most = fmax(most, fabs(d));
@@ -240,7 +242,7 @@ static void after_node(void *context, const char *node, int is_backward, double 
 		assert_true(fabs(sum) < 1e-5);
 	}
 	assert_true(most > 0.1 && most <= TEXT_WEIGHT * 1.0001);
-	t->packed.step_picks = -1; /* it was seen */
+	t->packed.step_masked = -1; /* it was seen */
 }
 
 /* Logits of tokens are not there twice. */
@@ -250,17 +252,17 @@ static void test_own_gradient(void **state)
 	(void)state;
 	text_init(&t, pretraining(), 20, 0, 1, 0);
 	assert_ptr_equal(t.net.exec->token_logits, t.net.exec->dtoken_logits);
-	t.net.leaf = text_leaf(&t, 20);
-	t.net.leaf.span = after_node;
-	t.net.leaf.span_context = &t;
-	ls_exec_train(t.net.exec, &t.net.leaf);
-	assert_int_equal(t.packed.step_picks, -1);
+	t.net.microbatch = text_microbatch(&t, 20);
+	t.net.microbatch.span = after_node;
+	t.net.microbatch.span_context = &t;
+	ls_exec_train(t.net.exec, &t.net.microbatch);
+	assert_int_equal(t.packed.step_masked, -1);
 	text_release(&t);
 
 	/* Where backward reads the logits again they stay. */
 	ls_graph *g = net_graph();
-	ls_value words = text_embed(g, LONGEST, PICKS, WIDTH, NULL);
-	ls_value y = ls_relu(g, ls_tied_linear(g, ls_picked_tokens(g, words), words, "tied"));
+	ls_value words = text_embed(g, LONGEST, MASKED, WIDTH, NULL);
+	ls_value y = ls_relu(g, ls_tied_linear(g, ls_masked_positions(g, words), words, "tied"));
 	net_check(ls_graph_finish_pretraining(g, net_head(g, ls_first_token(g, words)), y));
 	text_init(&t, g, 20, 0, 1, 0);
 	assert_ptr_not_equal(t.net.exec->token_logits, t.net.exec->dtoken_logits);
@@ -352,10 +354,10 @@ static void test_ready(void **state)
 			size_t live = plain.net.graph->params.live;
 			witness w = { watched.net.params, net_take(live * sizeof(float)),
 				      net_take(live * sizeof(int)) };
-			watched.net.leaf = text_leaf(&watched, 70);
-			watched.net.leaf.ready = on_ready;
-			watched.net.leaf.ready_context = &w;
-			ls_exec_train(watched.net.exec, &watched.net.leaf);
+			watched.net.microbatch = text_microbatch(&watched, 70);
+			watched.net.microbatch.ready = on_ready;
+			watched.net.microbatch.ready_context = &w;
+			ls_exec_train(watched.net.exec, &watched.net.microbatch);
 			for (size_t i = 0; i < live; i++)
 				if (w.seen[i] != 1)
 					fail_msg("gradient %zu of %zu was announced %d times", i, live, w.seen[i]);
@@ -373,7 +375,7 @@ static void test_ready(void **state)
 typedef struct watch {
 	const ls_exec *exec;
 	char *before, *allowed; /* (workspace) */
-	int events;             /* layers forward, then backward, of each slice */
+	int events;             /* layers forward, then backward, of each tile */
 } watch;
 
 /* The span that begins at p and lives at that time. */
@@ -434,10 +436,10 @@ static void test_writes(void **state)
 		watch w = { .exec = t.net.exec, .before = net_take(bytes), .allowed = net_take(bytes) };
 		memset(t.net.exec->workspace, 0x7f, bytes);
 		memcpy(w.before, t.net.exec->workspace, bytes);
-		t.net.leaf = text_leaf(&t, 70);
-		t.net.leaf.span = watch_layer;
-		t.net.leaf.span_context = &w;
-		ls_exec_train(t.net.exec, &t.net.leaf);
+		t.net.microbatch = text_microbatch(&t, 70);
+		t.net.microbatch.span = watch_layer;
+		t.net.microbatch.span_context = &w;
+		ls_exec_train(t.net.exec, &t.net.microbatch);
 		assert_int_equal(w.events, 4 * t.net.exec->op_count);
 		free(w.before);
 		free(w.allowed);
@@ -451,7 +453,7 @@ int main(void)
 		cmocka_unit_test(test_threads),      cmocka_unit_test(test_stale_memory),
 		cmocka_unit_test(test_neighbours),   cmocka_unit_test(test_capacity),
 		cmocka_unit_test(test_shortest),     cmocka_unit_test(test_writes),
-		cmocka_unit_test(test_slices),       cmocka_unit_test(test_token_weight),
+		cmocka_unit_test(test_tiles),        cmocka_unit_test(test_token_weight),
 		cmocka_unit_test(test_own_gradient), cmocka_unit_test(test_inference_plans),
 		cmocka_unit_test(test_bytes),        cmocka_unit_test(test_no_allocation),
 		cmocka_unit_test(test_ready),

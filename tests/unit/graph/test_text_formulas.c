@@ -4,7 +4,7 @@
  */
 #include "unit/graph/text_net.h"
 
-enum { LONGEST = 11, PICKS = 3, WIDTH = 48 };
+enum { LONGEST = 11, MASKED = 3, WIDTH = 48 };
 
 /* Rows of doubles, as wide as they are said to be; a net's parameters by name. */
 typedef double row[WIDTH];
@@ -114,8 +114,8 @@ static double hand_sample(const text_net *t, int64_t i, double *logits)
 			wide[c] *= 0.5 * (1 + erf(wide[c] / sqrt(2)));
 		hand_linear(t, "down", wide, 2 * WIDTH, WIDTH, x[p]);
 	}
-	for (int32_t p = t->pick_start[i]; p < t->pick_start[i + 1]; p++) {
-		hand_linear(t, "tied", x[t->pick[p] - first], WIDTH, TEXT_VOCABULARY, words);
+	for (int32_t p = t->masked_start[i]; p < t->masked_start[i + 1]; p++) {
+		hand_linear(t, "tied", x[t->masked_at[p] - first], WIDTH, TEXT_VOCABULARY, words);
 		loss += hand_loss(words, TEXT_VOCABULARY, t->target[p]);
 	}
 	for (int c = 0; c < WIDTH; c++) {
@@ -135,13 +135,13 @@ static void test_by_hand(void **state)
 	text_net t;
 	double loss = 0, token_loss = 0, expected[NET_CLASSES];
 	ls_graph *g = net_graph();
-	ls_value words = text_embed(g, LONGEST, PICKS, WIDTH, "segments");
+	ls_value words = text_embed(g, LONGEST, MASKED, WIDTH, "segments");
 	ls_value x = ls_dropout(g, ls_layer_norm(g, words, "norm", 0), 0.2f);
 	(void)state;
 	x = ls_layer_norm(g, ls_add(g, x, ls_dropout(g, text_attend(g, x, "a", WIDTH, 3, 0.3f), 0.2f)), "norm1", 0.5f);
 	x = net_linear(g, ls_gelu(g, net_linear(g, x, "up", 2 * WIDTH), 0), "down", WIDTH);
 	ls_value pooled = ls_add(g, ls_tanh(g, ls_first_token(g, x)), ls_gelu(g, ls_mean_token(g, x), 1));
-	ls_value tokens = ls_tied_linear(g, ls_dropout(g, ls_picked_tokens(g, x), 0.1f), words, "tied");
+	ls_value tokens = ls_tied_linear(g, ls_dropout(g, ls_masked_positions(g, x), 0.1f), words, "tied");
 	net_check(ls_graph_finish_pretraining(g, net_head(g, pooled), tokens));
 	text_init(&t, g, N, 0, 1, 1);
 	text_infer(&t, N, logits);
@@ -153,8 +153,8 @@ static void test_by_hand(void **state)
 				fail_msg("logit %d of sample %d is %.7g, by hand %.7g", c, (int)i,
 					 (double)logits[i * NET_CLASSES + c], expected[c]);
 	}
-	assert_true(fabs(t.net.leaf.token_loss - token_loss) < 1e-5 * token_loss);
-	assert_true(fabs(t.net.leaf.loss - loss - TEXT_WEIGHT * token_loss) < 1e-5 * loss);
+	assert_true(fabs(t.net.microbatch.token_loss - token_loss) < 1e-5 * token_loss);
+	assert_true(fabs(t.net.microbatch.loss - loss - TEXT_WEIGHT * token_loss) < 1e-5 * loss);
 	text_release(&t);
 }
 

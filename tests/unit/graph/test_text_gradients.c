@@ -8,7 +8,7 @@
  */
 #include "unit/graph/text_net.h"
 
-enum { DIRECTIONS = 3, ELEMENTS = 3, LONGEST = 9, PICKS = 4 };
+enum { DIRECTIONS = 3, ELEMENTS = 3, LONGEST = 9, MASKED = 4 };
 #define STEP 8e-3
 #define RELATIVE 4e-3 /* of the gradient's length */
 #define ABSOLUTE 6e-4 /* and of each sample: rounding of the loss over the step */
@@ -17,7 +17,7 @@ typedef ls_value (*builder)(ls_graph *g, int width);
 
 static ls_value embed(ls_graph *g, int width)
 {
-	return text_embed(g, LONGEST, PICKS, width, "segments");
+	return text_embed(g, LONGEST, MASKED, width, "segments");
 }
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
@@ -258,53 +258,54 @@ typedef ls_value (*token_head)(ls_graph *g, ls_value x, ls_value words, int widt
 
 static ls_value tied(ls_graph *g, ls_value x, ls_value words, int width)
 {
-	x = ls_layer_norm(g, ls_gelu(g, net_linear(g, ls_picked_tokens(g, x), "transform", width), 0), "tn", 0);
+	x = ls_layer_norm(g, ls_gelu(g, net_linear(g, ls_masked_positions(g, x), "transform", width), 0), "tn", 0);
 	return ls_tied_linear(g, x, words, "tied");
 }
 
 static ls_value untied(ls_graph *g, ls_value x, ls_value words, int width)
 {
 	(void)words, (void)width;
-	return net_linear(g, ls_picked_tokens(g, x), "untied", TEXT_VOCABULARY);
+	return net_linear(g, ls_masked_positions(g, x), "untied", TEXT_VOCABULARY);
 }
 
 static ls_value tied_gelu(ls_graph *g, ls_value x, ls_value words, int width)
 {
 	(void)width;
-	return ls_gelu(g, ls_tied_linear(g, ls_picked_tokens(g, x), words, "tied"), 1);
+	return ls_gelu(g, ls_tied_linear(g, ls_masked_positions(g, x), words, "tied"), 1);
 }
 
 static ls_value tied_relu(ls_graph *g, ls_value x, ls_value words, int width)
 {
 	(void)width;
-	return ls_relu(g, ls_tied_linear(g, ls_picked_tokens(g, x), words, "tied"));
+	return ls_relu(g, ls_tied_linear(g, ls_masked_positions(g, x), words, "tied"));
 }
 
 static ls_value tied_tanh(ls_graph *g, ls_value x, ls_value words, int width)
 {
 	(void)width;
-	return ls_tanh(g, ls_tied_linear(g, ls_picked_tokens(g, x), words, "tied"));
+	return ls_tanh(g, ls_tied_linear(g, ls_masked_positions(g, x), words, "tied"));
 }
 
 static ls_value tied_dropped(ls_graph *g, ls_value x, ls_value words, int width)
 {
-	x = ls_dropout(g, net_linear(g, ls_picked_tokens(g, x), "transform", width), 0.3f);
+	x = ls_dropout(g, net_linear(g, ls_masked_positions(g, x), "transform", width), 0.3f);
 	return ls_dropout(g, ls_tied_linear(g, x, words, "tied"), 0.2f);
 }
 
 static ls_value tied_norm(ls_graph *g, ls_value x, ls_value words, int width)
 {
 	(void)width;
-	ls_value y = ls_tied_linear(g, ls_picked_tokens(g, x), words, "tied");
-	return ls_layer_norm(g, ls_add(g, y, net_linear(g, ls_picked_tokens(g, x), "other", TEXT_VOCABULARY)), "n", 0);
+	ls_value y = ls_tied_linear(g, ls_masked_positions(g, x), words, "tied");
+	return ls_layer_norm(g, ls_add(g, y, net_linear(g, ls_masked_positions(g, x), "other", TEXT_VOCABULARY)), "n",
+			     0);
 }
 
 /* Two layers share the words. */
 static ls_value tied_twice(ls_graph *g, ls_value x, ls_value words, int width)
 {
-	ls_value picked = ls_picked_tokens(g, x);
-	ls_value y = ls_tied_linear(g, ls_tanh(g, net_linear(g, picked, "t", width)), words, "tied");
-	return ls_add(g, y, ls_tied_linear(g, picked, words, "again"));
+	ls_value masked = ls_masked_positions(g, x);
+	ls_value y = ls_tied_linear(g, ls_tanh(g, net_linear(g, masked, "t", width)), words, "tied");
+	return ls_add(g, y, ls_tied_linear(g, masked, words, "again"));
 }
 
 static const token_head heads[] = {
@@ -336,7 +337,7 @@ static const text_case cases[] = {
 	CASE(linear_rows, 130, 5),
 	CASE(linear_relu, 32, 5),
 	CASE(linear_gelu, 48, 5),
-	CASE(linear_gelu, 64, 130), /* three slices */
+	CASE(linear_gelu, 64, 130), /* three tiles */
 	CASE(linear_gelu_tanh, 48, 5),
 	CASE(gelu_alone, 48, 5),
 	CASE(gelu_tanh_alone, 48, 5),

@@ -48,7 +48,7 @@ static ls_status no_tokens(ls_graph *g)
 	return close_with(g, text_embed(g, 0, 0, 48, NULL));
 }
 
-static ls_status more_picks_than_tokens(ls_graph *g)
+static ls_status more_masked_than_tokens(ls_graph *g)
 {
 	return close_with(g, text_embed(g, 9, 10, 48, NULL));
 }
@@ -179,10 +179,10 @@ static ls_status attention_of_images(ls_graph *g)
 	return ls_graph_finish(g, net_head(g, attend(g, x, x, x, 1, 0)));
 }
 
-static ls_status picks_of_images(ls_graph *g)
+static ls_status masked_of_images(ls_graph *g)
 {
 	ls_value x = net_conv(g, ls_input(g, 3, 8, 8), "c", 16, 3, 1);
-	return ls_graph_finish_pretraining(g, net_head(g, x), ls_picked_tokens(g, x));
+	return ls_graph_finish_pretraining(g, net_head(g, x), ls_masked_positions(g, x));
 }
 
 /* ---- rows that do not fit ---------------------------------------------------------------------------------------- */
@@ -203,15 +203,15 @@ static ls_status tokens_plus_samples(ls_graph *g)
 	return close_with(g, ls_add(g, x, ls_first_token(g, x)));
 }
 
-static ls_status tokens_plus_picks(ls_graph *g)
+static ls_status tokens_plus_masked(ls_graph *g)
 {
 	ls_value x = text_embed(g, 3, 3, 48, NULL);
-	return close_with(g, ls_add(g, x, ls_picked_tokens(g, x)));
+	return close_with(g, ls_add(g, x, ls_masked_positions(g, x)));
 }
 
-static ls_status nothing_to_pick(ls_graph *g)
+static ls_status nothing_masked(ls_graph *g)
 {
-	return close_with(g, ls_picked_tokens(g, text_embed(g, 9, 0, 48, NULL)));
+	return close_with(g, ls_masked_positions(g, text_embed(g, 9, 0, 48, NULL)));
 }
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
@@ -275,26 +275,26 @@ static ls_status pretrain(ls_graph *g, ls_value x, ls_value tokens)
 
 static ls_status tied_of_another_width(ls_graph *g)
 {
-	ls_value x = embed(g), y = net_linear(g, ls_picked_tokens(g, x), "y", 64);
+	ls_value x = embed(g), y = net_linear(g, ls_masked_positions(g, x), "y", 64);
 	return pretrain(g, x, ls_tied_linear(g, y, x, "tied"));
 }
 
 static ls_status tied_to_no_embedding(ls_graph *g)
 {
 	ls_value x = embed(g), y = net_linear(g, x, "y", 48);
-	return pretrain(g, y, ls_tied_linear(g, ls_picked_tokens(g, y), y, "tied"));
+	return pretrain(g, y, ls_tied_linear(g, ls_masked_positions(g, y), y, "tied"));
 }
 
 static ls_status tied_without_name(ls_graph *g)
 {
 	ls_value x = embed(g);
-	return pretrain(g, x, ls_tied_linear(g, ls_picked_tokens(g, x), x, NULL));
+	return pretrain(g, x, ls_tied_linear(g, ls_masked_positions(g, x), x, NULL));
 }
 
 static ls_status tied_unread(ls_graph *g)
 {
 	ls_value x = embed(g);
-	ls_tied_linear(g, ls_picked_tokens(g, x), x, "tied");
+	ls_tied_linear(g, ls_masked_positions(g, x), x, "tied");
 	return close_with(g, x);
 }
 
@@ -313,7 +313,7 @@ static ls_status token_logits_of_samples(ls_graph *g)
 static ls_status few_token_logits(ls_graph *g)
 {
 	ls_value x = embed(g);
-	return pretrain(g, x, net_linear(g, ls_picked_tokens(g, x), "few", TEXT_VOCABULARY - 1));
+	return pretrain(g, x, net_linear(g, ls_masked_positions(g, x), "few", TEXT_VOCABULARY - 1));
 }
 
 static ls_status logits_of_tokens(ls_graph *g)
@@ -321,9 +321,9 @@ static ls_status logits_of_tokens(ls_graph *g)
 	return ls_graph_finish(g, net_head(g, embed(g)));
 }
 
-static ls_status logits_of_picks(ls_graph *g)
+static ls_status logits_of_masked(ls_graph *g)
 {
-	return ls_graph_finish(g, net_head(g, ls_picked_tokens(g, embed(g))));
+	return ls_graph_finish(g, net_head(g, ls_masked_positions(g, embed(g))));
 }
 
 static ls_status unread_layer(ls_graph *g)
@@ -342,7 +342,7 @@ static const struct {
 	{ "text and images", text_and_images, "one input" },
 	{ "images and text", images_and_text, "one input" },
 	{ "no tokens", no_tokens, "0 tokens" },
-	{ "more picks than tokens", more_picks_than_tokens, "10 of them" },
+	{ "more masked positions than tokens", more_masked_than_tokens, "10 of them" },
 	{ "few positions", few_positions, "8 tokens, and the data has samples of 9" },
 	{ "no words", no_words, "names for words" },
 	{ "no vocabulary", no_vocabulary, "a vocabulary" },
@@ -364,12 +364,12 @@ static const struct {
 	{ "layer norm of images", norm_of_images, "layer_norm works on text" },
 	{ "first of images", first_of_images, "works on text" },
 	{ "attention of images", attention_of_images, "works on text" },
-	{ "picks of images", picks_of_images, "no tokens to be predicted" },
+	{ "masked positions of images", masked_of_images, "no tokens to be predicted" },
 	{ "norm without name", norm_without_name, "needs a name" },
 	{ "first of samples", first_of_samples, "a row a token" },
 	{ "tokens plus samples", tokens_plus_samples, "a row a token, the other a row a sample" },
-	{ "tokens plus picks", tokens_plus_picks, "the other a row a token to be predicted" },
-	{ "nothing to pick", nothing_to_pick, "no tokens to be predicted" },
+	{ "tokens plus masked positions", tokens_plus_masked, "the other a row a token to be predicted" },
+	{ "nothing to pick", nothing_masked, "no tokens to be predicted" },
 	{ "heads that do not divide", heads_that_do_not_divide, "5 heads in a width of 48" },
 	{ "no heads", no_heads, "0 heads in a width of 48" },
 	{ "heads of 48", heads_of_48, "16, 32 or 64" },
@@ -383,11 +383,11 @@ static const struct {
 	{ "tied to no embedding", tied_to_no_embedding, "ls_embedding()" },
 	{ "tied without name", tied_without_name, "needs a name" },
 	{ "tied unread", tied_unread, "'tied'" },
-	{ "token logits of tokens", token_logits_of_tokens, "picked tokens" },
-	{ "token logits of samples", token_logits_of_samples, "picked tokens" },
+	{ "token logits of tokens", token_logits_of_tokens, "masked positions" },
+	{ "token logits of samples", token_logits_of_samples, "masked positions" },
 	{ "few token logits", few_token_logits, "36 words apart, and the vocabulary has 37" },
 	{ "logits of tokens", logits_of_tokens, "one a token" },
-	{ "logits of picks", logits_of_picks, "one a token" },
+	{ "logits of masked positions", logits_of_masked, "one a token" },
 	{ "unread layer", unread_layer, "'lost'" },
 };
 
@@ -408,7 +408,7 @@ static void test_mistakes(void **state)
 static void test_shared_words(void **state)
 {
 	ls_graph *g = net_graph();
-	ls_value words = embed(g), x = ls_picked_tokens(g, words);
+	ls_value words = embed(g), x = ls_masked_positions(g, words);
 	ls_value y = ls_add(g, ls_tied_linear(g, x, words, "a"), ls_tied_linear(g, ls_tanh(g, x), words, "b"));
 	(void)state;
 	net_check(pretrain(g, words, y));

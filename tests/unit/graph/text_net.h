@@ -1,5 +1,5 @@
 /*
- * text_net.h - what the tests of text graphs share: a net (net.h) on a packed leaf of random sentences.
+ * text_net.h - what the tests of text graphs share: a net (net.h) on a packed micro-batch of random sentences.
  *
  * Sample 0 is one token, sample 1 as long as samples get, the others anything between; some samples have no token to be
  * predicted, some as many as there may be. What a sample is depends on its index alone, never on its neighbours.
@@ -13,12 +13,13 @@
 
 #define TEXT_VOCABULARY 37 /* odd, and less than a panel */
 #define TEXT_WEIGHT 0.37   /* of the tokens' loss; exact in neither float nor double */
-#define TEXT_FULL 1000000  /* samples from here on are as long as samples get, with all the picks there may be */
+#define TEXT_FULL                                                                                                      \
+	1000000 /* samples from here on are as long as samples get, with all the masked positions there may be */
 
 typedef struct text_net {
 	net net;
 	ls_packed packed;
-	int32_t *start, *pick_start, *token, *segment, *pick, *target;
+	int32_t *start, *masked_start, *token, *segment, *masked_at, *target;
 	double token_weight;
 } text_net;
 
@@ -36,13 +37,13 @@ static inline int32_t text_length(uint64_t sample, int longest)
 	return 1 + (int32_t)text_random(31, sample, (uint32_t)longest);
 }
 
-/* Sample `sample` behind what the leaf has: its tokens and picks. */
+/* Sample `sample` behind what the micro-batch has: its tokens and masked positions. */
 static inline void text_add_sample(text_net *t, int64_t i, uint64_t sample, int vocabulary)
 {
 	const ls_graph *g = t->net.graph;
-	int32_t begin = t->start[i], length = text_length(sample, g->tokens_max), picks = t->pick_start[i];
+	int32_t begin = t->start[i], length = text_length(sample, g->tokens_max), masked = t->masked_start[i];
 	int32_t wanted =
-		sample >= TEXT_FULL ? g->picks_max : (int32_t)text_random(32, sample, (uint32_t)g->picks_max + 1);
+		sample >= TEXT_FULL ? g->masked_max : (int32_t)text_random(32, sample, (uint32_t)g->masked_max + 1);
 
 	for (int32_t p = 0; p < length; p++) {
 		uint64_t at = sample * 4096 + (uint64_t)p;
@@ -51,48 +52,48 @@ static inline void text_add_sample(text_net *t, int64_t i, uint64_t sample, int 
 		/* so many of the tokens that are left */
 		if (text_random(34, at, (uint32_t)(length - p)) >= (uint32_t)(wanted < 0 ? 0 : wanted))
 			continue;
-		t->pick[picks] = begin + p;
-		t->target[picks++] = (int32_t)text_random(35, at, (uint32_t)vocabulary);
+		t->masked_at[masked] = begin + p;
+		t->target[masked++] = (int32_t)text_random(35, at, (uint32_t)vocabulary);
 		wanted--;
 	}
 	t->start[i + 1] = begin + length;
-	t->pick_start[i + 1] = picks;
+	t->masked_start[i + 1] = masked;
 }
 
-/* The leaf is samples[0 .. count). */
+/* The micro-batch is samples[0 .. count). */
 static inline void text_fill(text_net *t, const uint64_t *samples, int64_t count)
 {
 	const ls_graph *g = t->net.graph;
 	int classes = g->values[g->logits].channels;
 
-	t->start[0] = t->pick_start[0] = 0;
+	t->start[0] = t->masked_start[0] = 0;
 	for (int64_t i = 0; i < count; i++) {
 		t->net.samples[i] = samples[i];
 		t->net.labels[i] = (int32_t)text_random(36, samples[i], (uint32_t)classes);
 		text_add_sample(t, i, samples[i], ls_graph_vocabulary(g));
 	}
 	t->packed = (ls_packed){ .start = t->start,
-				 .pick_start = t->pick_start,
+				 .masked_start = t->masked_start,
 				 .token = t->token,
 				 .segment = t->segment,
-				 .pick = t->pick,
+				 .masked_at = t->masked_at,
 				 .target = t->target,
-				 .step_picks = t->pick_start[count] };
+				 .step_masked = t->masked_start[count] };
 }
 
-/* Takes the graph, like net_init(); samples 0 .. count-1. Arrays are no longer than the leaf needs at most. */
+/* Takes the graph, like net_init(); samples 0 .. count-1. Arrays are no longer than the micro-batch needs at most. */
 static inline void text_init(text_net *t, ls_graph *graph, int64_t count, int64_t other, int threads, int inference)
 {
-	size_t tokens = (size_t)(count * graph->tokens_max), picks = (size_t)(count * graph->picks_max);
+	size_t tokens = (size_t)(count * graph->tokens_max), masked = (size_t)(count * graph->masked_max);
 
 	*t = (text_net){ .token_weight = TEXT_WEIGHT };
 	net_init(&t->net, graph, count, other, threads, inference);
 	t->start = net_take(sizeof(int32_t) * (size_t)(count + 1));
-	t->pick_start = net_take(sizeof(int32_t) * (size_t)(count + 1));
+	t->masked_start = net_take(sizeof(int32_t) * (size_t)(count + 1));
 	t->token = net_take(sizeof(int32_t) * tokens);
 	t->segment = net_take(sizeof(int32_t) * tokens);
-	t->pick = net_take(sizeof(int32_t) * picks);
-	t->target = net_take(sizeof(int32_t) * picks);
+	t->masked_at = net_take(sizeof(int32_t) * masked);
+	t->target = net_take(sizeof(int32_t) * masked);
 	uint64_t *samples = net_take(sizeof(uint64_t) * (size_t)count);
 	for (int64_t i = 0; i < count; i++)
 		samples[i] = (uint64_t)i;
@@ -102,41 +103,41 @@ static inline void text_init(text_net *t, ls_graph *graph, int64_t count, int64_
 
 static inline void text_release(text_net *t)
 {
-	void *all[] = { t->start, t->pick_start, t->token, t->segment, t->pick, t->target };
+	void *all[] = { t->start, t->masked_start, t->token, t->segment, t->masked_at, t->target };
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		free(all[i]);
 	net_release(&t->net);
 }
 
-static inline ls_exec_leaf text_leaf(text_net *t, int64_t count)
+static inline ls_exec_microbatch text_microbatch(text_net *t, int64_t count)
 {
-	ls_exec_leaf leaf = net_leaf(&t->net, count);
-	leaf.images = NULL;
-	leaf.text = &t->packed;
-	leaf.token_weight = t->token_weight;
-	return leaf;
+	ls_exec_microbatch microbatch = net_microbatch(&t->net, count);
+	microbatch.images = NULL;
+	microbatch.text = &t->packed;
+	microbatch.token_weight = t->token_weight;
+	return microbatch;
 }
 
 /* Forward and backward; gradients start as NaN, so that all must be written. */
 static inline double text_train(text_net *t, int64_t count)
 {
 	memset(t->net.grads, 0xff, t->net.graph->params.live * sizeof(float));
-	t->net.leaf = text_leaf(t, count);
-	ls_exec_train(t->net.exec, &t->net.leaf);
-	return t->net.leaf.loss;
+	t->net.microbatch = text_microbatch(t, count);
+	ls_exec_train(t->net.exec, &t->net.microbatch);
+	return t->net.microbatch.loss;
 }
 
 static inline double text_infer(text_net *t, int64_t count, float *logits)
 {
-	t->net.leaf = text_leaf(t, count);
-	ls_exec_infer(t->net.exec, &t->net.leaf, logits);
-	return t->net.leaf.loss;
+	t->net.microbatch = text_microbatch(t, count);
+	ls_exec_infer(t->net.exec, &t->net.microbatch, logits);
+	return t->net.microbatch.loss;
 }
 
 /* Short forms of the layers. */
-static inline ls_value text_embed(ls_graph *g, int longest, int picks, int width, const char *segments)
+static inline ls_value text_embed(ls_graph *g, int longest, int masked, int width, const char *segments)
 {
-	return ls_embedding(g, ls_text_input(g, longest, picks),
+	return ls_embedding(g, ls_text_input(g, longest, masked),
 			    (ls_embedding_options){ .words = "words",
 						    .positions = "positions",
 						    .segments = segments,

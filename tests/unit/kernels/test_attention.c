@@ -238,7 +238,7 @@ static void copy_sentence(const fixture *from, int sample, fixture *to, int plac
 	to->sample[place_there] = from->sample[sample];
 }
 
-/* The second sentence of a leaf, alone in another: the same bits, dropped words included. */
+/* The second sentence of a micro-batch, alone in another: the same bits, dropped words included. */
 static void test_packing_does_not_matter(void **state)
 {
 	(void)state;

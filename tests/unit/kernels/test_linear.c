@@ -17,7 +17,7 @@
 #include "base/team.h"
 #include "kernels/linear.h"
 #include "kernels/simd.h"
-#include "tensor/panel.h"
+#include "params/panel.h"
 
 typedef struct layer {
 	int in, out, tied;

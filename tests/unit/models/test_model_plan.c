@@ -38,7 +38,7 @@ static void plans_are_the_greedy_ones(void **state)
 	};
 	const ls_model_options bert = { .name = "bert-large",
 					.classes = 2,
-					.text = { .tokens = 128, .picks = 20, .vocabulary = 1000 } };
+					.text = { .tokens = 128, .masked = 20, .vocabulary = 1000 } };
 	for (int inference = 0; inference < 2; inference++) {
 		check_model(&resnet, inference);
 		check_model(&bert, inference);

@@ -80,7 +80,7 @@ static void test_text_parameters(void **state)
 		uint64_t layers, hidden;
 	} rows[] = { { "bert-tiny", 2, 128 },   { "bert-mini", 4, 256 },  { "bert-small", 4, 512 },
 		     { "bert-medium", 8, 512 }, { "bert-base", 12, 768 }, { "bert-large", 24, 1024 } };
-	const ls_text_model pretraining = { .tokens = 128, .picks = 20 }, classifying = { .tokens = 128 };
+	const ls_text_model pretraining = { .tokens = 128, .masked = 20 }, classifying = { .tokens = 128 };
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		ls_graph *a = build_text(rows[i].name, pretraining, 2), *b = build_text(rows[i].name, classifying, 5);
@@ -122,7 +122,7 @@ static void test_text_mistakes(void **state)
 		     { "transformer", { .tokens = 64, .positions = 32 }, "positions for 32 tokens" },
 		     { "transformer", { .hidden = 256, .heads = 3 }, "3 heads in a width of 256" },
 		     { "transformer", { .hidden = 256, .heads = 2 }, "16, 32 or 64 wide" },
-		     { "transformer", { .picks = 4 }, "use a bert model" } };
+		     { "transformer", { .masked = 4 }, "use a bert model" } };
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		ls_graph *g = NULL;

@@ -1,0 +1,57 @@
+/*
+ * entries.h - a model's stores as a list of named tensors, and back.
+ *
+ * One entry a tensor of the file: its name and PyTorch shape, and the parameter and array it stands for.
+ */
+#ifndef LS_CHECKPOINT_ENTRIES_H
+#define LS_CHECKPOINT_ENTRIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/safetensors.h"
+#include "params/params.h"
+
+typedef struct ls_ckpt_source {
+	const ls_param *param;
+	float *store; /* parameters, buffers or a slot; unused for a counter */
+	ls_store_kind kind;
+} ls_ckpt_source;
+
+typedef struct ls_ckpt_entries {
+	ls_arena arena;
+	ls_st_tensor *tensors;      /* (count) */
+	ls_ckpt_source *sources;    /* (count) */
+	const ls_st_tensor **found; /* (count) where a file that matches has it; NULL: nowhere */
+	size_t count;
+	size_t elements_max; /* of the largest */
+	int64_t counter;     /* value of every num_batches_tracked */
+	int may_overflow;    /* an infinity is no mistake: squares of gradients may become one, and then do no harm */
+} ls_ckpt_entries;
+
+/* All parameters and buffers of a table, in its order. */
+ls_status ls_ckpt_entries_model(ls_ckpt_entries *out, const ls_param_table *table, float *params, float *buffers,
+				int64_t counter);
+/* "exp_avg.NAME" for every slot and trainable parameter. */
+ls_status ls_ckpt_entries_optimizer(ls_ckpt_entries *out, const ls_ckpt_content *content);
+void ls_ckpt_entries_release(ls_ckpt_entries *entries);
+
+/* The metadata says who made the file, the model, and what the content notes. */
+ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path, const ls_ckpt_content *content,
+				uint64_t *checksum);
+
+/* LS_EMISMATCH, naming tensors, unless the file has each entry with its shape and nothing else. Counters may be absent,
+ * and what the rules of its family allow (family.h) unless `how` is NULL. Sets `found`. */
+ls_status ls_ckpt_entries_match(ls_ckpt_entries *entries, const ls_st_reader *reader, const ls_ckpt_import *how,
+				const char *label);
+
+/* LS_ENUMERIC, naming the first tensor, unless all that was found in the file is finite. */
+ls_status ls_ckpt_entries_finite(const ls_ckpt_entries *entries, const char *label);
+
+/* Fill the stores from a file that matches; sets `counter` to the largest counter found, 0 without any. Nothing is
+ * changed on failure. */
+ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * command.h - the command line of mpirun that starts the nodes of a job.
+ */
+#ifndef LS_CLUSTER_COMMAND_H
+#define LS_CLUSTER_COMMAND_H
+
+#include <stddef.h>
+
+#include <lockstep/launch.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+/* Tells a node that ls_launch() has started it. */
+#define LS_LAUNCH_MARK "LOCKSTEP_LAUNCHED"
+
+/* What the launcher writes to mpirun's standard input, and so to that of the first node, to ask for a stop. One
+ * character, and a line break for those on the way who wait for whole lines. */
+#define LS_LAUNCH_REQUEST "s\n"
+
+/* Seconds mpirun gives nodes between two ways of ending them: time to say who died. */
+#define LS_LAUNCH_WAIT_S 1
+
+/* "3,2" for the environment of the nodes, or NULL when the hosts do not say. In the arena, as is the command. */
+ls_status ls_launch_devices(ls_arena *arena, const ls_host *hosts, size_t count, char **out);
+
+/* Words ending with NULL, the first being mpirun's path. */
+ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, const ls_host *hosts, size_t count,
+			    char ***out);
+
+#endif

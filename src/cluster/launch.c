@@ -1,0 +1,364 @@
+/*
+ * launch.c - start the nodes through mpirun, pass on what they say, and see to it that all of it ends.
+ *
+ * Invariants
+ *  1. mpirun is in a process group of its own: Ctrl-C reaches this process only, which writes a request to mpirun's
+ *     standard input. mpirun forwards that to the first node, which asks the others (node.c). No signal is used for it:
+ *     libraries that mpirun loads may replace its handlers (LLVM does, through hwloc's OpenCL plugin). A second request
+ *     ends mpirun by SIGTERM.
+ *  2. mpirun ends with this process, however that ends (PR_SET_PDEATHSIG); a node ends with its daemon.
+ *  3. Every wait has an end: nodes are up within `timeout`, and mpirun is gone `grace_s` after a node has said why it
+ *     ends, mpirun has said that the job ends, or was asked to end it; else it is killed. Without that it would wait
+ * for the daemon of a host that is cut off until the link is back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lockstep/launch.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "cluster/command.h"
+#include "cluster/launched.h"
+#include "cluster/output.h"
+#include "cluster/reach.h"
+
+/* mpirun wakes its nodes, waits, sends SIGTERM, waits, sends SIGKILL: LS_LAUNCH_WAIT_S each time, and the same again
+ * with its daemons on other hosts. */
+static const double grace_s = 4 * LS_LAUNCH_WAIT_S + 4, probe_s = 3;
+
+static volatile sig_atomic_t stops_wanted;
+
+typedef struct launch {
+	const ls_launch_options *options;
+	ls_host *hosts;
+	size_t count;
+	ls_arena arena;
+	char **command, *devices;
+	ls_launch_output output;
+	pid_t mpirun;
+	int from; /* its standard error */
+	int to;   /* its standard input */
+	int stops;
+	int late;   /* nodes were not up in time */
+	int killed; /* mpirun did not end by itself */
+	double started, ending;
+	int wait_status;
+} launch;
+
+int ls_launched(void)
+{
+	return ls_mpi_launched();
+}
+
+ls_status ls_launched_devices(int node, int *devices)
+{
+	return ls_mpi_launched_devices(node, devices);
+}
+
+void ls_launch_stop(void)
+{
+	stops_wanted++;
+}
+
+/* ---- mpirun ------------------------------------------------------------------------------------------------------ */
+
+/* hwloc's plugins for graphics would load drivers and, with them, LLVM: what they find is of no use here. */
+static void set_environment(const launch *l)
+{
+	setenv("HWLOC_COMPONENTS", LS_HWLOC_COMPONENTS, 0);
+	setenv(LS_LAUNCH_MARK, "1", 1);
+	if (l->devices)
+		setenv(LS_DEVICES_PER_NODE, l->devices, 1);
+}
+
+static void become_mpirun(launch *l, int input, int output, pid_t parent)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() == parent && dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0) {
+		set_environment(l);
+		execv(l->command[0], l->command);
+	}
+	_exit(127);
+}
+
+/* Its input is a socket, for a write to that can do without SIGPIPE. */
+static ls_status make_channels(int input[2], int output[2])
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input))
+		return ls_fail_errno(LS_EIO, "hosts: cannot make a socket");
+	if (pipe2(output, O_CLOEXEC)) {
+		ls_status status = ls_fail_errno(LS_EIO, "hosts: cannot make a pipe");
+		close(input[0]);
+		close(input[1]);
+		return status;
+	}
+	return LS_OK;
+}
+
+static ls_status start_mpirun(launch *l)
+{
+	int input[2], output[2];
+	LS_TRY(make_channels(input, output));
+	pid_t self = getpid();
+	l->mpirun = fork();
+	if (l->mpirun == 0)
+		become_mpirun(l, input[0], output[1], self);
+	close(input[0]);
+	close(output[1]);
+	if (l->mpirun < 0) {
+		ls_status status = ls_fail_errno(LS_EIO, "hosts: cannot start %s", l->command[0]);
+		close(input[1]);
+		close(output[0]);
+		return status;
+	}
+	setpgid(l->mpirun, l->mpirun); /* whoever comes first */
+	l->to = input[1];
+	l->from = output[0];
+	fcntl(l->from, F_SETFL, O_NONBLOCK);
+	l->started = ls_clock_seconds();
+	return LS_OK;
+}
+
+/* Returns 0 at the end of its output. */
+static int read_output(launch *l)
+{
+	char bytes[4096];
+	ssize_t count = read(l->from, bytes, sizeof bytes);
+	if (count > 0)
+		ls_launch_output_take(&l->output, bytes, (size_t)count, ls_clock_seconds());
+	return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static void begin_ending(launch *l)
+{
+	if (l->ending == 0)
+		l->ending = ls_clock_seconds();
+}
+
+/* A node that is not up yet would not understand. */
+static int ask_gently(launch *l)
+{
+	static const char request[] = LS_LAUNCH_REQUEST;
+	ssize_t length = sizeof request - 1;
+	return l->stops == 0 && l->output.nodes_up == l->count &&
+	       send(l->to, request, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT) == length;
+}
+
+static void heed_stops(launch *l)
+{
+	while (l->stops < stops_wanted) {
+		if (!ask_gently(l)) {
+			kill(l->mpirun, SIGTERM);
+			begin_ending(l);
+		}
+		l->stops++;
+	}
+}
+
+static void heed_clock(launch *l)
+{
+	double now = ls_clock_seconds();
+	if (l->output.end != LS_LAUNCH_RUNS || l->output.nodes_told)
+		begin_ending(l);
+	if (l->ending == 0 && l->output.nodes_up < l->count && now - l->started > l->options->timeout) {
+		l->late = 1;
+		kill(l->mpirun, SIGTERM);
+		begin_ending(l);
+	}
+	if (l->ending > 0 && now - l->ending > grace_s) {
+		l->killed = 1;
+		kill(-l->mpirun, SIGKILL);
+	}
+}
+
+/* Until mpirun is gone. Its output may be held open longer by a process it left behind: that is not waited for. What
+ * comes after it was killed is about that. */
+static void attend(launch *l)
+{
+	int open = 1;
+	for (;;) {
+		struct pollfd wait = { .fd = open && !l->killed ? l->from : -1, .events = POLLIN };
+		poll(&wait, 1, 50);
+		while (open && wait.revents && (open = read_output(l)) && poll(&wait, 1, 0) > 0)
+			;
+		ls_launch_output_flush(&l->output, ls_clock_seconds(), 0);
+		heed_stops(l);
+		heed_clock(l);
+		if (waitpid(l->mpirun, &l->wait_status, WNOHANG) == l->mpirun)
+			break;
+	}
+	struct pollfd rest = { .fd = l->from, .events = POLLIN };
+	while (open && !l->killed && poll(&rest, 1, 0) > 0 && read_output(l))
+		;
+	close(l->from);
+	close(l->to);
+}
+
+/* ---- how it went ------------------------------------------------------------------------------------------------- */
+
+/* "b, c": the hosts that are not this one, each once. */
+static void name_others(const launch *l, char *out, size_t size)
+{
+	size_t used = 0;
+	out[0] = '\0';
+	for (size_t i = 0; i < l->count; i++) {
+		int known = ls_host_is_here(l->hosts[i].name);
+		for (size_t k = 0; k < i; k++)
+			known = known || !strcmp(l->hosts[k].name, l->hosts[i].name);
+		if (!known && used < size)
+			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", l->hosts[i].name);
+	}
+	if (!used)
+		snprintf(out, size, "this host");
+}
+
+/* What mpirun reaches other hosts with. */
+static const char *agent(void)
+{
+	const char *chosen = getenv("OMPI_MCA_plm_rsh_agent");
+	chosen = chosen ? chosen : getenv("OMPI_MCA_orte_rsh_agent");
+	return chosen ? chosen : "ssh";
+}
+
+/* Who cannot be reached, else what ssh said, else that it said nothing or nobody knows. */
+static ls_status fail_start(launch *l)
+{
+	char others[256], silent[512], why[1024];
+	name_others(l, others, sizeof others);
+	ls_launch_output_explain(&l->output, why, sizeof why);
+	ls_launch_reach(l->hosts, l->count, probe_s, silent, sizeof silent);
+	if (silent[0])
+		return ls_fail(LS_EIO, "hosts: cannot reach %s", silent);
+	if (why[0])
+		return ls_fail(LS_EIO, "hosts: cannot start nodes on %s: %s", others, why);
+	if (!l->late)
+		return ls_fail(LS_EIO,
+			       "hosts: cannot start nodes on %s: '%s' failed and did not say why; try it yourself with "
+			       "the command 'true' on each of these hosts",
+			       others, agent());
+	return ls_fail(LS_EIO,
+		       "hosts: no answer of nodes on %s within %.0f s: can those hosts open connections to this one?",
+		       others, l->options->timeout);
+}
+
+/* A status that no node gives itself: those it exits with after a signal are of signals that ask it to stop. */
+static int is_violent(int code)
+{
+	int signal = code - 128;
+	return signal > 0 && signal < NSIG && signal != SIGHUP && signal != SIGINT && signal != SIGTERM &&
+	       signal != SIGUSR1;
+}
+
+/* "node 1 (b)", where mpirun has noted which; "a node". */
+static void name_node(const launch *l, int known, size_t node, char *out, size_t size)
+{
+	char here[256] = "";
+	const char *host = known && node < l->count ? l->hosts[node].name : NULL;
+	if (host && ls_host_is_here(host) && !gethostname(here, sizeof here - 1))
+		host = here;
+	if (host)
+		snprintf(out, size, "node %zu (%s)", node, host);
+	else
+		snprintf(out, size, "a node");
+}
+
+/* mpirun's banner would have named it, but is lost when mpirun ends before it has printed it; its notes are not. */
+static ls_status fail_killed(const launch *l, int signal)
+{
+	char name[300];
+	name_node(l, l->output.has_killed, l->output.killed, name, sizeof name);
+	return ls_fail(LS_EIO, "%s was ended by signal %d (%s)", name, signal, sigdescr_np(signal));
+}
+
+/* No node has said why, nor has mpirun. */
+static ls_status fail_unexplained(const launch *l, int exit_code)
+{
+	char name[300];
+	int status = l->wait_status;
+	if (WIFSIGNALED(status))
+		return ls_fail(LS_EIO, "mpirun was ended by signal %d (%s)", WTERMSIG(status),
+			       sigdescr_np(WTERMSIG(status)));
+	if (is_violent(exit_code))
+		return fail_killed(l, exit_code - 128);
+	name_node(l, l->output.noted_state[0] != '\0', l->output.noted, name, sizeof name);
+	if (l->output.noted_state[0])
+		return ls_fail(LS_EIO, "%s ended with status %d and did not say why (mpirun reports: %s)", name,
+			       exit_code, l->output.noted_state);
+	return ls_fail(LS_EIO, "mpirun ended with status %d, and neither it nor a node said why", exit_code);
+}
+
+/* Nodes have the first word, for they know what they were doing; then mpirun. */
+static ls_status judge(launch *l, int *exit_code)
+{
+	int status = l->wait_status, told = l->output.nodes_told;
+	*exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (l->stops)
+		return ls_fail(LS_EINTERRUPTED, "stopped on request");
+	if (l->late || l->killed || *exit_code >= 128 + NSIG) /* mpirun's own numbers mean nothing to others */
+		*exit_code = 1;
+	if (l->late || l->output.end == LS_LAUNCH_UNSTARTED)
+		return fail_start(l);
+	if (told && *exit_code && l->output.end != LS_LAUNCH_TOLD)
+		return LS_OK;
+	if (l->output.end == LS_LAUNCH_REASON)
+		return ls_fail(LS_EIO, "%s", l->output.reason);
+	if (is_violent(*exit_code) && (l->output.end == LS_LAUNCH_TOLD || l->output.has_killed))
+		return fail_killed(l, *exit_code - 128);
+	if (*exit_code && l->output.end == LS_LAUNCH_RUNS)
+		return fail_unexplained(l, *exit_code);
+	return LS_OK;
+}
+
+static ls_status prepare(launch *l)
+{
+	LS_TRY(ls_hosts_parse(&l->hosts, &l->count, l->options->hosts));
+	LS_TRY(ls_launch_devices(&l->arena, l->hosts, l->count, &l->devices));
+	return ls_launch_command(&l->arena, l->options, l->hosts, l->count, &l->command);
+}
+
+static ls_status launch_nodes(launch *l, int *exit_code)
+{
+	LS_TRY(prepare(l));
+	LS_TRY(start_mpirun(l));
+	attend(l);
+	int code = 1;
+	ls_status status = judge(l, &code);
+	ls_launch_output_flush(&l->output, ls_clock_seconds(), 1);
+	*exit_code = code;
+	return status;
+}
+
+ls_status ls_launch(const ls_launch_options *options, int *exit_code)
+{
+#ifndef LS_HAVE_MPI
+	(void)launch_nodes, (void)exit_code;
+	return ls_fail(LS_EUNSUPPORTED,
+		       "hosts: this build of Lockstep has no MPI and trains on one node only; install libopenmpi-dev "
+		       "and build it again (asked for: %s)",
+		       options->hosts);
+#else
+	launch l = { .options = options, .output.to = stderr };
+	fflush(NULL);
+	ls_status status = launch_nodes(&l, exit_code);
+	ls_arena_release(&l.arena);
+	ls_hosts_free(l.hosts);
+	return status;
+#endif
+}

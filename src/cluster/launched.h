@@ -1,0 +1,20 @@
+/*
+ * launched.h - what the environment says of the launcher that started this process.
+ */
+#ifndef LS_CLUSTER_LAUNCHED_H
+#define LS_CLUSTER_LAUNCHED_H
+
+#include "base/status.h"
+
+/* What to keep hwloc from loading, where MPI asks it about the machine: HWLOC_COMPONENTS. */
+#define LS_HWLOC_COMPONENTS "-opencl,-gl"
+
+/* How many processes a launcher (mpirun, srun, MPICH's hydra) has started this one among: from the environment, without
+ * touching MPI; 1 when there is none. */
+int ls_mpi_launched(void);
+
+/* How many devices LOCKSTEP_DEVICES_PER_NODE="3,2" gives a node, by its rank; 0 where it is not set. Fails with
+ * LS_EINVALID when it has no number from 1 to 4096 for the node. */
+ls_status ls_mpi_launched_devices(int node, int *out);
+
+#endif

@@ -1,0 +1,133 @@
+/*
+ * node.c - a node's side of ls_launch(): it reports that it is up, hears of requests to stop, and leaves no daemon of
+ * mpirun behind on a host that is cut off.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <lockstep/launch.h>
+
+#include "base/thread.h"
+#include "cluster/command.h"
+#include "cluster/output.h"
+
+int ls_launched_by_us(void)
+{
+	return getenv(LS_LAUNCH_MARK) != NULL;
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
+static int requests = -1; /* what standard input was */
+
+/* The handler is the program's own, so the signal goes to this process alone. The end of the input is no request:
+ * mpirun gives an empty one to all nodes but the first. */
+static void *hear_requests(void *unused)
+{
+	char byte;
+	ssize_t count;
+	while ((count = read(requests, &byte, 1)) == 1 || (count < 0 && errno == EINTR))
+		if (count == 1 && byte == LS_LAUNCH_REQUEST[0])
+			kill(getpid(), SIGUSR1);
+	return unused;
+}
+
+static int start_hearing(void)
+{
+	pthread_t thread;
+	int error = ls_thread_start(&thread, hear_requests, NULL);
+	if (!error)
+		pthread_detach(thread);
+	return error;
+}
+
+/* Standard input becomes ours; whoever else reads it finds it empty. */
+static void take_input(void)
+{
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	requests = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int error = requests < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ? errno : start_hearing();
+	if (nothing >= 0)
+		close(nothing);
+	if (error)
+		fprintf(stderr, "warning: this node cannot be asked to stop: %s\n", strerror(error));
+}
+
+/* ---- the daemon -------------------------------------------------------------------------------------------------- */
+
+/*
+ * A daemon of mpirun that cannot deliver what its node said last keeps trying: TCP holds on to data that was sent for a
+ * quarter of an hour, and keepalive does not count while there is such data. So a node that fails micro-batches a
+ * process which sees to it that the daemon ends: in the normal case mpirun has told it to long before.
+ */
+enum { DAEMON_MS = 1000 * (4 * LS_LAUNCH_WAIT_S + 2), TERM_MS = 2000 };
+
+static pid_t reporter;
+
+/* Only daemons: mpirun itself has our launcher, and what Slurm starts is none of our business. */
+static int is_daemon(pid_t pid)
+{
+	char path[64], name[32] = "";
+	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+	FILE *file = fopen(path, "re");
+	if (file && !fgets(name, sizeof name, file))
+		name[0] = '\0';
+	if (file)
+		fclose(file);
+	return !strcmp(name, "orted\n") || !strcmp(name, "prted\n");
+}
+
+/* In a process of its own, which holds none of the pipes to the daemon. */
+static void end_daemon(int daemon)
+{
+	struct pollfd wait = { .fd = STDIN_FILENO, .events = POLLIN };
+	setsid();
+	if (dup2(daemon, STDIN_FILENO) < 0 || close_range(STDIN_FILENO + 1, ~0U, 0))
+		_exit(1);
+	if (!poll(&wait, 1, DAEMON_MS) && !syscall(SYS_pidfd_send_signal, wait.fd, SIGTERM, NULL, 0) &&
+	    !poll(&wait, 1, TERM_MS))
+		syscall(SYS_pidfd_send_signal, wait.fd, SIGKILL, NULL, 0);
+	_exit(0);
+}
+
+static void on_exit_of_node(int status, void *unused)
+{
+	(void)unused;
+	pid_t parent = getppid();
+	if (status == 0 || getpid() != reporter || !is_daemon(parent))
+		return;
+	int daemon = (int)syscall(SYS_pidfd_open, parent, 0);
+	if (daemon < 0)
+		return; /* it is gone, or the kernel is older than Linux 5.3 */
+	if (fork() == 0)
+		end_daemon(daemon);
+	close(daemon);
+}
+
+void ls_launch_report(void)
+{
+	static const char up[] = LS_LAUNCH_UP "\n";
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (!reporter) {
+		take_input();
+		on_exit(on_exit_of_node, NULL);
+	}
+	reporter = getpid();
+	ssize_t ignored = write(STDERR_FILENO, up, sizeof up - 1);
+	(void)ignored; /* without a reader there is nobody to tell */
+}
+
+void ls_launch_report_end(ls_status status, const char *message)
+{
+	const char *mark = status == LS_EINTERRUPTED ? LS_LAUNCH_STOPS : LS_LAUNCH_FAILS;
+	fprintf(stderr, "%s%s\n", ls_launched_by_us() ? mark : "", message); /* one call, so it cannot be torn */
+}

@@ -1,0 +1,65 @@
+/*
+ * output.h - what comes out of mpirun's standard error: lines of the nodes, which are passed on, and mpirun's
+ * own banners, which are understood and kept back.
+ */
+#ifndef LS_CLUSTER_OUTPUT_H
+#define LS_CLUSTER_OUTPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What a node prints when it is up, see ls_launch_report(). */
+#define LS_LAUNCH_UP "lockstep: node is up"
+/* What precedes the message that a node ends with, see ls_launch_report_end(): it fails, or stops on request. Nothing
+ * else that nodes print starts the end of a job. */
+#define LS_LAUNCH_FAILS "lockstep: node fails: "
+#define LS_LAUNCH_STOPS "lockstep: node stops: "
+
+typedef enum ls_launch_end {
+	LS_LAUNCH_RUNS,      /* mpirun has not said that the job ends */
+	LS_LAUNCH_TOLD,      /* a node failed by itself, and so has told why */
+	LS_LAUNCH_UNSTARTED, /* a host could not be reached */
+	LS_LAUNCH_REASON     /* `reason` says what happened */
+} ls_launch_end;
+
+enum { LS_LAUNCH_HELD = 16, LS_LAUNCH_SEEN = 64, LS_LAUNCH_LINE = 4096 };
+
+typedef struct ls_launch_output {
+	FILE *to;
+	char line[LS_LAUNCH_LINE];
+	size_t length;
+	int in_banner;
+	char banner[LS_LAUNCH_LINE];
+	size_t nodes_up;
+	int nodes_told; /* one of them has said why it fails */
+	int has_killed; /* mpirun has noted that a signal ended a node: the first such is `killed` */
+	size_t killed;
+	size_t noted;         /* the first node that mpirun has noted to have ended badly, in the words of ... */
+	char noted_state[64]; /* ... this; "": none */
+	ls_launch_end end;
+	char reason[1024];
+
+	/* Lines wait a moment: those that ssh prints before mpirun says that it could not start are its reason, and
+	 * those that Open MPI prints of itself before it says that a node is gone are nobody's. */
+	struct {
+		char *line;
+		double at;
+		int is_last; /* the message that a node ends with */
+	} held[LS_LAUNCH_HELD];
+	size_t held_count;
+
+	/* Hashes of the last messages: what all nodes say alike is told once. */
+	uint64_t seen[LS_LAUNCH_SEEN];
+	size_t seen_count;
+} ls_launch_output;
+
+void ls_launch_output_take(ls_launch_output *output, const char *bytes, size_t count, double now);
+
+/* Pass on what has waited long enough; with `all`, everything, a last line without an end, too. */
+void ls_launch_output_flush(ls_launch_output *output, double now, int all);
+
+/* Take the lines that wait as one text, "a; b", into out: they are not passed on any more. */
+void ls_launch_output_explain(ls_launch_output *output, char *out, size_t size);
+
+#endif

@@ -1,0 +1,55 @@
+#include "comm/init.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* Messages that may be awaited at once: of thousands of buckets, a partial sum and new values. */
+enum { INCOMING_A_NODE = 8192 };
+
+ls_status ls_comm_init(ls_comm **out, int nodes, double timeout)
+{
+	ls_comm_options carry = { .timeout = timeout, .beacon = 1 };
+
+	LS_TRY(ls_mpi_transport(&carry.transport, ls_comm_slots(nodes, INCOMING_A_NODE * nodes)));
+	return ls_comm_new(out, &carry);
+}
+
+/* One node says what ended the run: where a node has failed, who the communication threads agree on; where all found
+ * the same, the first; else whom it happened to. The others' message is empty. */
+static void choose_words(const ls_comm *comm, int together, const char *reason, char *message, size_t size)
+{
+	int rank = ls_comm_rank(comm), failed = ls_comm_has_failed(comm);
+
+	if (failed ? !ls_comm_is_speaker(comm) : together && rank != 0)
+		message[0] = '\0';
+	else if (failed || together)
+		snprintf(message, size, "%s", reason);
+	else
+		snprintf(message, size, "node %d (%s): %s", rank, ls_comm_host(comm, rank), reason);
+}
+
+/* A launcher ends all nodes as soon as one has failed: those with nothing to say let the one that has go first. */
+static void let_the_speaker_go(void)
+{
+	const struct timespec a_moment = { .tv_nsec = 400 * 1000 * 1000 };
+	nanosleep(&a_moment, NULL);
+}
+
+/* Nobody waits for messages any more. */
+ls_status ls_comm_finalize(ls_comm *comm, ls_status status, int together)
+{
+	char reason[1024], message[1200] = "", host[LS_HOST_NAME];
+	int rank = ls_comm_rank(comm);
+
+	snprintf(host, sizeof(host), "%s", ls_comm_host(comm, rank));
+	snprintf(reason, sizeof(reason), "%s", status != LS_OK ? ls_last_error() : "");
+	choose_words(comm, together, reason, message, sizeof(message));
+	ls_status end = ls_comm_free(comm, status != LS_OK && !together ? reason : NULL);
+	if (status == LS_OK && end == LS_OK)
+		return LS_OK;
+	if (status == LS_OK || message[0] == '\0')
+		let_the_speaker_go();
+	if (status != LS_OK)
+		return ls_fail(status, "%s", message);
+	return ls_fail(end, "node %d (%s) has completed its work, but %s", rank, host, ls_last_error());
+}

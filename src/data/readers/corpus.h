@@ -1,0 +1,91 @@
+/*
+ * corpus.h - a text corpus, tokenized once and kept in the data cache.
+ *
+ * A corpus is a file, or the .txt files of a directory and its subdirectories in the order of their names (hidden ones
+ * and vocab.txt left out). prose.h says what its documents and sentences are.
+ *
+ * The cache file (CACHE/corpus/KEY.tokens, little-endian) is
+ *
+ *     header    128 bytes: magic, version, key, counts, checksum of the header
+ *     tokens    (tokens) uint16, or uint32 when the vocabulary has more than 65,536; padded to 8 bytes
+ *     sentence  (sentences + 1) uint64: where each begins in tokens
+ *     document  (documents + 1) uint64: which sentence each begins with
+ *
+ * Invariants
+ *  1. The key is a hash of paths, sizes, times of change, vocabulary and options: what changes gives another file.
+ *  2. It has its name only when it is whole; one that does not check is made anew.
+ *  3. Sentences and documents without a token are not in it.
+ *  4. What is in it does not depend on the number of threads that made it.
+ */
+#ifndef LS_DATA_READERS_CORPUS_H
+#define LS_DATA_READERS_CORPUS_H
+
+#include <lockstep/data.h>
+
+#include "base/files.h"
+#include "data/text_input.h"
+
+typedef struct ls_corpus_counts {
+	uint64_t files, documents, sentences, tokens;
+	uint64_t bytes;   /* of text */
+	uint64_t unknown; /* tokens that are [UNK] */
+} ls_corpus_counts;
+
+/* A cache file, as it is mapped. */
+typedef struct ls_corpus {
+	ls_file_map map;
+	ls_corpus_counts counts;
+	uint64_t key;
+	int wide;                            /* tokens are uint32 */
+	const void *tokens;                  /* (tokens) */
+	const uint64_t *sentence, *document; /* (sentences + 1), (documents + 1) */
+} ls_corpus;
+
+enum { LS_CORPUS_HEADER = 128 };
+
+/* Write the header of a cache file; check a whole one in memory, which must lie at a multiple of 8. */
+void ls_corpus_encode(uint8_t header[LS_CORPUS_HEADER], uint64_t key, int wide, const ls_corpus_counts *counts);
+ls_status ls_corpus_parse(ls_corpus *corpus, const uint8_t *data, size_t bytes, const char *name);
+/* Tell of texts that the vocabulary does not fit: more than a tenth of the tokens are [UNK]. */
+void ls_corpus_warn_unknown(const char *name, const ls_corpus_counts *counts);
+
+/* Bytes that the tokens take, padding included. */
+uint64_t ls_corpus_token_bytes(uint64_t tokens, int wide);
+
+/* The corpus's files, sorted. */
+typedef struct ls_corpus_file {
+	char *path;
+	uint64_t bytes;
+	int64_t changed; /* nanoseconds */
+} ls_corpus_file;
+typedef struct ls_corpus_files {
+	ls_corpus_file *file;
+	size_t count, room;
+	uint64_t bytes;
+} ls_corpus_files;
+ls_status ls_corpus_find(ls_corpus_files *files, const char *path);
+void ls_corpus_files_free(ls_corpus_files *files);
+int ls_corpus_is_text(const char *path); /* a directory that has .txt files, or a file that is not IDX or gzip */
+
+/* Tokenize `files` to the cache file `path`, with `threads` threads; 0: all cores. */
+ls_status ls_corpus_build(const char *path, const ls_corpus_files *files, const ls_tokenizer *tokenizer, uint64_t key,
+			  int threads);
+
+/* The cache file of a corpus: the one that is there, or made now. */
+ls_status ls_corpus_load(ls_corpus *corpus, const char *path, const ls_tokenizer *tokenizer,
+			 const ls_dataset_options *options);
+void ls_corpus_close(ls_corpus *corpus);
+
+/* Token `i`; i < counts.tokens. */
+static inline int32_t ls_corpus_token(const ls_corpus *corpus, uint64_t i)
+{
+	return corpus->wide ? (int32_t)((const uint32_t *)corpus->tokens)[i] : ((const uint16_t *)corpus->tokens)[i];
+}
+
+/* The corpus that a dataset was made of; NULL: it is another kind of dataset. */
+const ls_corpus *ls_corpus_of(const ls_dataset *dataset);
+
+/* Where the vocabulary of a corpus is looked for: the directory, or the one the file lies in. */
+ls_status ls_corpus_home(char *out, size_t size, const char *path);
+
+#endif

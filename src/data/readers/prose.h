@@ -1,0 +1,41 @@
+/*
+ * prose.h - where the sentences and documents of a text file are.
+ *
+ * A file is read in one of two ways, which its first lines decide:
+ *
+ *  lines   One sentence a line, an empty line between documents: the form corpora for language models come in. A file
+ * is read so when at most one line in eight has the end of a sentence inside it. prose   All others. A sentence ends at
+ * . ! ? (and what closes: quotes, brackets) before white space, unless a lower-case letter follows, or it is an initial
+ * or a common abbreviation; at an ideographic full stop; and at an empty line. The end of a line is a space. The file
+ * is a document; where it is the whole corpus, an empty line ends a document here, too.
+ *
+ * A sentence of more than 16 kB is cut, at white space when there is some. Sentences are spans of the file, without
+ * white space around them, and never empty; together they are all that is not white space.
+ */
+#ifndef LS_DATA_READERS_PROSE_H
+#define LS_DATA_READERS_PROSE_H
+
+#include <stddef.h>
+
+enum { LS_SENTENCE_BYTES_MAX = 16384 };
+
+typedef struct ls_prose {
+	const char *text;
+	size_t bytes, at;
+	int lines;      /* one sentence a line */
+	int blank_ends; /* an empty line ends the document */
+	int starts;     /* the next sentence is the first of a document */
+} ls_prose;
+
+typedef struct ls_sentence {
+	size_t begin, bytes;
+	int first; /* of a document */
+} ls_sentence;
+
+/* `alone`: the file is all there is. */
+void ls_prose_begin(ls_prose *prose, const char *text, size_t bytes, int alone);
+
+/* The next sentence; 0 when there is none. */
+int ls_prose_next(ls_prose *prose, ls_sentence *out);
+
+#endif

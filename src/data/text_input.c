@@ -1,0 +1,77 @@
+#include "data/text_input.h"
+
+#include "base/files.h"
+#include "base/log.h"
+#include "tokenizer/chars.h"
+
+static int has_between(const char *text, char first, char last)
+{
+	for (; *text; text++)
+		if (*text >= first && *text <= last)
+			return 1;
+	return 0;
+}
+
+/* Special pieces, as [CLS], tell nothing. Vocabularies of scripts without case are of either kind. */
+static int is_lower_case(const ls_vocab *vocab)
+{
+	int lower = 0;
+	for (int32_t id = 0; id < (int32_t)ls_vocab_size(vocab); id++) {
+		const char *piece = ls_vocab_piece(vocab, id);
+		if (piece[0] != '[' && has_between(piece, 'A', 'Z'))
+			return 0;
+		lower |= has_between(piece, 'a', 'z');
+	}
+	return lower;
+}
+
+static void warn_of_case(const ls_vocab *vocab, const char *path, const ls_dataset_options *options)
+{
+	if (options->cased && options->split == LS_SPLIT_TRAIN && is_lower_case(vocab))
+		ls_log_warning("--cased: the vocabulary %s has no capital letters, so every word with one becomes "
+			       "[UNK]; leave --cased out, or name a vocabulary that was made with it",
+			       path);
+}
+
+ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *options, const char *beside,
+			    const char *hint)
+{
+	char path[4096];
+	const ls_wordpiece_options how = { .cased = options->cased, .replace_invalid = options->replace_invalid };
+	*tokenizer = (ls_tokenizer){ 0 };
+	LS_TRY(ls_path_join(path, sizeof(path), beside, "vocab.txt"));
+	if (!options->vocab && !ls_path_exists(path))
+		return ls_fail(LS_ENOTFOUND, "there is no vocabulary %s; %s", path, hint);
+	const char *file = options->vocab ? options->vocab : path;
+	LS_TRY(ls_vocab_load(&tokenizer->vocab, file));
+	warn_of_case(tokenizer->vocab, file, options);
+	ls_status status = ls_wordpiece_new(&tokenizer->wordpiece, tokenizer->vocab, &how);
+	if (status) {
+		ls_tokenizer_close(tokenizer);
+		return status;
+	}
+	tokenizer->special = *ls_vocab_special(tokenizer->vocab);
+	return LS_OK;
+}
+
+void ls_tokenizer_close(ls_tokenizer *tokenizer)
+{
+	if (tokenizer->wordpiece)
+		ls_wordpiece_free(tokenizer->wordpiece);
+	if (tokenizer->vocab)
+		ls_vocab_free(tokenizer->vocab);
+	*tokenizer = (ls_tokenizer){ 0 };
+}
+
+size_t ls_text_invalid(const char *text, size_t bytes)
+{
+	size_t at = 0;
+	while (at < bytes) {
+		int32_t c;
+		size_t used = (unsigned char)text[at] < 0x80 ? 1 : ls_char_decode(text + at, bytes - at, &c);
+		if (!used)
+			return at;
+		at += used;
+	}
+	return bytes;
+}

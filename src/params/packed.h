@@ -1,0 +1,23 @@
+/*
+ * packed.h - sentences of a micro-batch, packed end to end: no padding anywhere.
+ *
+ * Token t of the micro-batch is row t of every activation that has a row a token. Sample i owns the tokens [start[i],
+ * start[i+1]) and is asked for the tokens at `masked_at` [pick_start[i], pick_start[i+1]), which are rows of the
+ * micro-batch as well.
+ */
+#ifndef LS_PARAMS_PACKED_H
+#define LS_PARAMS_PACKED_H
+
+#include <stdint.h>
+
+typedef struct ls_packed {
+	const int32_t *start;        /* (samples + 1) */
+	const int32_t *masked_start; /* (samples + 1); all 0 where nothing is to be predicted */
+	const int32_t *token;        /* (tokens) ids */
+	const int32_t *segment;      /* (tokens) 0 or 1 */
+	const int32_t *masked_at;    /* (masked positions) in rising order */
+	const int32_t *target;       /* (masked positions) the ids that stood there */
+	int64_t step_masked;         /* of the whole step, whoever computes it: the divisor of the mean */
+} ls_packed;
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * params.c - offsets of parameters in the stores, and the way between blocked and logical layout.
+ *
+ * Logical is (out, in, taps), row-major. Stored, a weight is a sequence of blocks (rows of inputs, out_panel columns):
+ *
+ *     blocked    block (slot, kb, cb) at ((slot * out_blocks + kb) * in_blocks + cb) * in_panel * out_panel
+ *     gathered   block (kb, tap)      at (kb * taps + tap) * in * out_panel, that is depth index tap * in + channel
+ *
+ * and element (ci, ko) of a block at ci * out_panel + ko. Positions below `count` lie at `offset`, the rest, whose
+ * slots are dead, at `dead_offset`: both parts keep the order of slots, so one subtraction tells them apart.
+ */
+#include "params/params.h"
+
+#include <assert.h>
+
+#include "params/params_panel.h"
+
+enum { ROW_ALIGNMENT = 16 }; /* floats: a cache line, and the widest vector */
+
+static size_t align(size_t floats)
+{
+	return (floats + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT;
+}
+
+static size_t blocks_of(int extent, int panel)
+{
+	return (size_t)((extent + panel - 1) / panel);
+}
+
+static int smaller(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* Inputs in a block: a gathered layout has one block a tap, as wide as the input. */
+static int block_inputs(const ls_weight_layout *l)
+{
+	return l->gathered ? l->in : l->in_panel;
+}
+
+/* Floats of one tap over all its blocks. */
+static size_t tap_floats(const ls_weight_layout *l)
+{
+	size_t inputs = (size_t)block_inputs(l);
+	return blocks_of(l->out, l->out_panel) * blocks_of(l->in, block_inputs(l)) * inputs * (size_t)l->out_panel;
+}
+
+static size_t block_position(const ls_weight_layout *l, int tap, int kb, int cb)
+{
+	size_t floats = (size_t)block_inputs(l) * (size_t)l->out_panel;
+	if (l->gathered)
+		return ((size_t)kb * (size_t)l->taps + (size_t)tap) * floats;
+	size_t slot = l->slot ? (size_t)l->slot[tap] : (size_t)tap;
+	size_t row = slot * blocks_of(l->out, l->out_panel) + (size_t)kb;
+	return (row * blocks_of(l->in, l->in_panel) + (size_t)cb) * floats;
+}
+
+static void check(const ls_param *param)
+{
+	const ls_weight_layout *l = &param->layout;
+	assert(l->out > 0 && l->in > 0 && l->taps > 0 && l->out_panel > 0 && l->in_panel > 0);
+	assert(!l->gathered || (l->in_panel == l->in * l->taps && !l->slot));
+	assert(!l->slot || (l->live_taps >= 0 && l->live_taps <= l->taps));
+	assert(ls_param_elements(param) == (size_t)l->out * (size_t)l->in * (size_t)l->taps);
+	(void)l, (void)param;
+}
+
+static void lay_out_row(ls_param_table *table, ls_param *param, int keep_dead)
+{
+	param->offset = param->count = param->dead_offset = param->dead_count = 0;
+	if (param->role == LS_ROLE_COUNTER)
+		return;
+	check(param);
+	const ls_weight_layout *l = &param->layout;
+	size_t live_taps = (size_t)(l->slot && !keep_dead ? l->live_taps : l->taps);
+	param->count = live_taps * tap_floats(l);
+	param->dead_count = ((size_t)l->taps - live_taps) * tap_floats(l);
+	size_t *end = param->role == LS_ROLE_BUFFER ? &table->buffers : &table->live;
+	param->offset = *end;
+	*end = align(*end + param->count);
+	if (param->role != LS_ROLE_BUFFER)
+		table->trainable += ls_param_elements(param);
+}
+
+void ls_params_lay_out(ls_param_table *table, int keep_dead)
+{
+	table->live = table->buffers = 0;
+	table->trainable = 0;
+	for (size_t i = 0; i < table->count; i++)
+		lay_out_row(table, &table->rows[i], keep_dead);
+	table->total = table->live;
+	for (size_t i = 0; i < table->count; i++) {
+		ls_param *param = &table->rows[i];
+		if (!param->dead_count)
+			continue;
+		param->dead_offset = table->total;
+		table->total = align(table->total + param->dead_count);
+	}
+}
+
+size_t ls_param_elements(const ls_param *param)
+{
+	size_t elements = 1;
+	for (int i = 0; i < param->rank; i++)
+		elements *= (size_t)param->shape[i];
+	return elements;
+}
+
+int ls_param_panels(const ls_param *param)
+{
+	return param->role == LS_ROLE_COUNTER ? 0 : (int)blocks_of(param->layout.out, param->layout.out_panel);
+}
+
+static int panel_outputs(const ls_weight_layout *l, int panel)
+{
+	return smaller(l->out_panel, l->out - panel * l->out_panel);
+}
+
+size_t ls_param_panel_first(const ls_param *param, int panel)
+{
+	const ls_weight_layout *l = &param->layout;
+	return (size_t)panel * (size_t)l->out_panel * (size_t)l->in * (size_t)l->taps;
+}
+
+size_t ls_param_panel_elements(const ls_param *param, int panel)
+{
+	const ls_weight_layout *l = &param->layout;
+	return (size_t)panel_outputs(l, panel) * (size_t)l->in * (size_t)l->taps;
+}
+
+size_t ls_params_panel_largest(const ls_param_table *table)
+{
+	size_t largest = 0;
+	for (size_t i = 0; i < table->count; i++) {
+		const ls_param *param = &table->rows[i];
+		size_t elements = ls_param_panels(param) ? ls_param_panel_elements(param, 0) : 0;
+		largest = elements > largest ? elements : largest;
+	}
+	return largest;
+}
+
+/* Where a block lies in a store; SIZE_MAX when it is dead and the store has no dead part. */
+static size_t block_offset(const ls_param *param, ls_store_kind kind, int tap, int kb, int cb)
+{
+	size_t position = block_position(&param->layout, tap, kb, cb);
+	if (position < param->count)
+		return param->offset + position;
+	return kind == LS_STORE_WHOLE ? param->dead_offset + (position - param->count) : SIZE_MAX;
+}
+
+/* One block and its part of the logical rows: element (ko, ci) at rows[ko * row + ci * column]. */
+typedef struct block {
+	size_t offset, row, column, first;
+	int inputs, outputs, width;
+} block;
+
+static block block_make(const ls_param *param, ls_store_kind kind, int tap, int kb, int cb)
+{
+	const ls_weight_layout *l = &param->layout;
+	int begin = cb * block_inputs(l);
+	return (block){ .offset = block_offset(param, kind, tap, kb, cb),
+			.row = (size_t)l->in * (size_t)l->taps,
+			.column = (size_t)l->taps,
+			.first = (size_t)begin * (size_t)l->taps + (size_t)tap,
+			.inputs = smaller(block_inputs(l), l->in - begin),
+			.outputs = panel_outputs(l, kb),
+			.width = l->out_panel };
+}
+
+static void block_export(const block *b, const float *restrict from, float *restrict rows)
+{
+	for (int ci = 0; ci < b->inputs; ci++)
+		for (int ko = 0; ko < b->outputs; ko++)
+			rows[(size_t)ko * b->row + (size_t)ci * b->column] =
+				from[(size_t)ci * (size_t)b->width + (size_t)ko];
+}
+
+static void block_clear(const block *b, float *rows)
+{
+	for (int ci = 0; ci < b->inputs; ci++)
+		for (int ko = 0; ko < b->outputs; ko++)
+			rows[(size_t)ko * b->row + (size_t)ci * b->column] = 0.0f;
+}
+
+static void block_import(const block *b, const float *restrict rows, float *restrict to)
+{
+	for (int ci = 0; ci < b->inputs; ci++)
+		for (int ko = 0; ko < b->outputs; ko++)
+			to[(size_t)ci * (size_t)b->width + (size_t)ko] =
+				rows[(size_t)ko * b->row + (size_t)ci * b->column];
+}
+
+void ls_param_panel_export(const ls_param *param, ls_store_kind kind, int panel, const float *store, float *rows)
+{
+	const ls_weight_layout *l = &param->layout;
+	int in_blocks = (int)blocks_of(l->in, block_inputs(l));
+	for (int cb = 0; cb < in_blocks; cb++)
+		for (int tap = 0; tap < l->taps; tap++) {
+			block b = block_make(param, kind, tap, panel, cb);
+			if (b.offset == SIZE_MAX)
+				block_clear(&b, rows + b.first);
+			else
+				block_export(&b, store + b.offset, rows + b.first);
+		}
+}
+
+void ls_param_panel_import(const ls_param *param, ls_store_kind kind, int panel, const float *rows, float *store)
+{
+	const ls_weight_layout *l = &param->layout;
+	int in_blocks = (int)blocks_of(l->in, block_inputs(l));
+	for (int cb = 0; cb < in_blocks; cb++)
+		for (int tap = 0; tap < l->taps; tap++) {
+			block b = block_make(param, kind, tap, panel, cb);
+			if (b.offset != SIZE_MAX)
+				block_import(&b, rows + b.first, store + b.offset);
+		}
+}
+
+void ls_param_export(const ls_param *param, ls_store_kind kind, const float *store, float *logical)
+{
+	for (int panel = 0; panel < ls_param_panels(param); panel++)
+		ls_param_panel_export(param, kind, panel, store, logical + ls_param_panel_first(param, panel));
+}
+
+void ls_param_import(const ls_param *param, ls_store_kind kind, const float *logical, float *store)
+{
+	for (int panel = 0; panel < ls_param_panels(param); panel++)
+		ls_param_panel_import(param, kind, panel, logical + ls_param_panel_first(param, panel), store);
+}

@@ -1,0 +1,96 @@
+/*
+ * params.h - the table of a model's parameters and where each lies in the flat stores.
+ *
+ * Invariants
+ *  1. A store is one array of floats. Its live part [0, live) holds every weight that can ever have a gradient, in
+ *     forward order; gradients and optimizer state are arrays of `live` floats with the same offsets.
+ *  2. Behind it, [live, total) holds dead weights: filter taps that never meet the image. They have no gradient and no
+ *     state, are never exchanged, and appear in checkpoints like any other.
+ *  3. Buffers (running statistics) are not trained and live in an array of their own, `buffers` floats.
+ *  4. Kernels see blocked weights [slot][out block][in block][in_panel][out_panel]; the outside world sees PyTorch's
+ *     shapes. Padding inside blocks is zero, always has gradient zero, and stays zero.
+ */
+#ifndef LS_PARAMS_PARAMS_H
+#define LS_PARAMS_PARAMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+typedef enum ls_param_role {
+	LS_ROLE_WEIGHT, /* decays */
+	LS_ROLE_BIAS,
+	LS_ROLE_NORM,   /* scale or shift of a normalisation */
+	LS_ROLE_BUFFER, /* running statistics: in the buffers array, not trained */
+	LS_ROLE_COUNTER /* num_batches_tracked: an int64 scalar, in checkpoints only */
+} ls_param_role;
+
+typedef enum ls_param_init {
+	LS_INIT_ZERO,
+	LS_INIT_ONE,
+	LS_INIT_UNIFORM_FAN_IN, /* U(-b, b), b = 1/sqrt(fan_in): PyTorch's default for conv and linear, bias too */
+	LS_INIT_HE_FAN_OUT,     /* N(0, sqrt(2 / fan_out)): torchvision's ResNet convolutions */
+	LS_INIT_HE_FAN_IN,      /* N(0, sqrt(2 / fan_in)) */
+	LS_INIT_NORMAL          /* N(0, 0.02): BERT's, whatever the layer */
+} ls_param_init;
+
+/* Logical (out, in, taps), stored in blocks. A vector is in = taps = 1. A table of rows, as an embedding, is out_panel
+ * = 1: one block an output, contiguous. */
+typedef struct ls_weight_layout {
+	int out, in, taps;
+	int out_panel, in_panel; /* gathered: in_panel = in * taps, depth index = tap * in + channel */
+	int gathered;
+	int live_taps;       /* slots [0, live_taps) are live */
+	const int16_t *slot; /* (taps) tap -> slot; NULL means identity, all live */
+} ls_weight_layout;
+
+typedef struct ls_param {
+	const char *name; /* "layer1.0.conv1.weight" */
+	ls_param_role role;
+	ls_param_init init;
+	int fan_in; /* of the layer (a bias uses its layer's) */
+	int rank;
+	int64_t shape[4]; /* as PyTorch has it; rank 0 for a counter */
+	ls_weight_layout layout;
+	size_t offset, count; /* live part, in floats, padding included (or place in buffers) */
+	size_t dead_offset, dead_count;
+} ls_param;
+
+static inline int ls_param_is_trained(const ls_param *param)
+{
+	return param->role != LS_ROLE_BUFFER && param->role != LS_ROLE_COUNTER;
+}
+
+typedef struct ls_param_table {
+	ls_param *rows;
+	size_t count, capacity;
+	size_t live, total; /* floats */
+	size_t buffers;
+	uint64_t trainable; /* logical elements, dead ones included, padding not */
+} ls_param_table;
+
+/* Assign offsets once all rows are there; `keep_dead` makes every weight live (coupled weight decay needs that). */
+void ls_params_lay_out(ls_param_table *table, int keep_dead);
+
+size_t ls_param_elements(const ls_param *param); /* logical; 1 for a counter */
+
+/* Which part of a store an array has. */
+typedef enum ls_store_kind {
+	LS_STORE_WHOLE, /* `total` floats: parameters */
+	LS_STORE_LIVE   /* `live` floats: gradients, optimizer state. Export gives zeros for dead weights; import skips
+			   them */
+} ls_store_kind;
+
+/* Between a store and the logical, row-major layout of param->shape. For a buffer, `store` is the buffers array. */
+void ls_param_export(const ls_param *param, ls_store_kind kind, const float *store, float *logical);
+void ls_param_import(const ls_param *param, ls_store_kind kind, const float *logical, float *store);
+
+/* Fill store and buffers with initial values: a function of (seed, parameter name, logical index) alone. */
+ls_status ls_params_init(const ls_param_table *table, uint64_t seed, float *store, float *buffers);
+
+/* xxh64 over all trainable parameters and buffers in table order, logical layout: the fingerprint of a run. */
+ls_status ls_params_fingerprint(const ls_param_table *table, const float *store, const float *buffers, uint64_t *out);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * params_init.c - initial values, and the fingerprint by which runs are compared.
+ *
+ * Both walk through the table one out-panel at a time, in logical order, so neither depends on how weights are blocked.
+ */
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/rng.h"
+#include "params/params_panel.h"
+
+static void fill_constant(float *rows, size_t count, float value)
+{
+	for (size_t i = 0; i < count; i++)
+		rows[i] = value;
+}
+
+/* Elements [first, first + count) of the parameter's initial values. */
+static void fill_rows(const ls_param *param, uint64_t seed, size_t first, size_t count, float *rows)
+{
+	ls_rng rng = ls_rng_make(seed, LS_RNG_INIT, ls_hash_text(param->name));
+	float bound = 1.0f / sqrtf((float)(param->fan_in > 0 ? param->fan_in : 1));
+	switch (param->init) {
+	case LS_INIT_ZERO:
+		fill_constant(rows, count, 0.0f);
+		break;
+	case LS_INIT_ONE:
+		fill_constant(rows, count, 1.0f);
+		break;
+	case LS_INIT_UNIFORM_FAN_IN:
+		ls_rng_fill_uniform(rng, 0, first, count, -bound, bound, rows);
+		break;
+	case LS_INIT_HE_FAN_IN:
+		ls_rng_fill_normal(rng, 0, first, count, sqrtf(2.0f) * bound, rows);
+		break;
+	case LS_INIT_NORMAL:
+		ls_rng_fill_normal(rng, 0, first, count, 0.02f, rows);
+		break;
+	case LS_INIT_HE_FAN_OUT:
+		ls_rng_fill_normal(rng, 0, first, count,
+				   sqrtf(2.0f / ((float)param->layout.out * (float)param->layout.taps)), rows);
+		break;
+	}
+}
+
+ls_status ls_params_init(const ls_param_table *table, uint64_t seed, float *store, float *buffers)
+{
+	void *rows = NULL;
+	size_t bytes = ls_params_panel_largest(table) * sizeof(float);
+	LS_TRY(ls_buffer_new(&rows, bytes, "initial values"));
+	memset(store, 0, table->total * sizeof *store); /* padding included */
+	if (table->buffers)
+		memset(buffers, 0, table->buffers * sizeof *buffers);
+	for (size_t i = 0; i < table->count; i++) {
+		const ls_param *param = &table->rows[i];
+		float *to = param->role == LS_ROLE_BUFFER ? buffers : store;
+		for (int panel = 0; panel < ls_param_panels(param); panel++) {
+			size_t first = ls_param_panel_first(param, panel);
+			fill_rows(param, seed, first, ls_param_panel_elements(param, panel), rows);
+			ls_param_panel_import(param, LS_STORE_WHOLE, panel, rows, to);
+		}
+	}
+	ls_buffer_free(rows, bytes);
+	return LS_OK;
+}
+
+ls_status ls_params_fingerprint(const ls_param_table *table, const float *store, const float *buffers, uint64_t *out)
+{
+	void *rows = NULL;
+	size_t bytes = ls_params_panel_largest(table) * sizeof(float);
+	LS_TRY(ls_buffer_new(&rows, bytes, "fingerprint"));
+	XXH64_state_t *state = XXH64_createState();
+	if (!state) {
+		ls_buffer_free(rows, bytes);
+		return ls_fail(LS_EMEMORY, "not enough memory for the fingerprint");
+	}
+	XXH64_reset(state, 0);
+	for (size_t i = 0; i < table->count; i++) {
+		const ls_param *param = &table->rows[i];
+		const float *from = param->role == LS_ROLE_BUFFER ? buffers : store;
+		for (int panel = 0; panel < ls_param_panels(param); panel++) {
+			ls_param_panel_export(param, LS_STORE_WHOLE, panel, from, rows);
+			XXH64_update(state, rows, ls_param_panel_elements(param, panel) * sizeof(float));
+		}
+	}
+	*out = XXH64_digest(state);
+	XXH64_freeState(state);
+	ls_buffer_free(rows, bytes);
+	return LS_OK;
+}

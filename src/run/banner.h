@@ -1,0 +1,14 @@
+/*
+ * banner.h - the table of nodes that a run begins with.
+ */
+#ifndef LS_RUN_BANNER_H
+#define LS_RUN_BANNER_H
+
+#include "trainer/layout.h"
+#include "trainer/trainer.h"
+
+/* Every node tells what it has, links to the first node are timed, and that one prints the table. Nothing on one node.
+ * Called by all nodes. */
+ls_status ls_banner(const ls_layout *layout, const ls_trainer *trainer);
+
+#endif

@@ -1,0 +1,397 @@
+/*
+ * bench.c - throughput of training steps on data that is already in memory, or of their exchange alone.
+ *
+ * Each repeat is `warmup` steps that do not count and `steps` that do. A repeat's rate is its samples over its time;
+ * the result is the median of repeats. Input is random and fixed: what is timed is compute, not reading. With a replay
+ * nothing is computed at all; exchange, update and messages are those of training in either case.
+ */
+#include <lockstep/bench.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/isa.h"
+#include "base/log.h"
+#include "base/names.h"
+#include "cluster/launched.h"
+#include "comm/collectives.h"
+#include "comm/init.h"
+#include "run/bench_inside.h"
+#include "run/bench_node.h"
+#include "run/effects.h"
+#include "run/handshake.h"
+#include "run/memory_plan.h"
+#include "run/model.h"
+#include "run/settings.h"
+
+/* Small enough that no number of steps makes anything overflow. */
+static const float REPLAY_GRADIENT = 1e-3f;
+
+typedef ls_bench_state bench;
+
+/* ---- what is to be done ---- */
+
+static ls_status check_counts(const ls_bench_options *o)
+{
+	int64_t steps, samples;
+
+	if (o->steps < 1 || o->repeat < 1 || o->warmup < 0 || o->warmup > INT64_MAX - o->steps)
+		return ls_fail(LS_EINVALID, "bench: steps and repeat must be at least 1, warmup at least 0");
+	if (__builtin_mul_overflow(o->steps, o->repeat, &steps) ||
+	    __builtin_mul_overflow(steps, o->job.batch, &samples) || steps > INT64_MAX / (int64_t)sizeof(double))
+		return ls_fail(LS_EINVALID,
+			       "bench: --repeat x --steps x --batch is too large: %lld x %lld x %lld samples",
+			       (long long)o->repeat, (long long)o->steps, (long long)o->job.batch);
+	return LS_OK;
+}
+
+static ls_status check(const ls_bench_options *o)
+{
+	LS_TRY(ls_settings_check(&o->job));
+	LS_TRY(check_counts(o));
+	if (!(o->replay_speed >= 1e-6 && o->replay_speed <= 1e6))
+		return ls_fail(LS_EINVALID, "bench: a replay's speed must be between 1e-6 and 1e6, not %g",
+			       o->replay_speed);
+	if (o->replay != NULL && (o->profile || o->profile_out != NULL))
+		return ls_fail(LS_EINVALID, "--replay computes no layer that --profile or --profile-out could time");
+	LS_TRY(ls_layout_check(&o->job));
+	LS_TRY(ls_isa_check());
+	return ls_gemm_check();
+}
+
+/* A replay is of the profile's model; its micro-batch is checked where it is made, for others may have been asked for.
+ * */
+static ls_status take_profile(bench *b)
+{
+	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
+
+	if (b->options->replay == NULL)
+		return LS_OK;
+	LS_TRY(ls_profile_read(&b->profile, b->options->replay));
+	b->job.model = b->profile.model;
+	if (b->job.batch == defaults.batch)
+		b->job.batch = b->profile.batch;
+	b->replay = (ls_replay_options){ .profile = &b->profile,
+					 .speed = b->options->replay_speed,
+					 .value = REPLAY_GRADIENT };
+	return LS_OK;
+}
+
+/* What each node finds out by itself. */
+static ls_status look_around(bench *b)
+{
+	b->job = b->options->job;
+	b->job.schedule = "constant";
+	b->job.devices = b->job.devices > 0 ? b->job.devices : 1;
+	LS_TRY(check(b->options));
+	LS_TRY(take_profile(b));
+	LS_TRY(ls_layout_init(&b->layout, &b->job, b->comm));
+	if (b->options->profile_out != NULL && b->layout.nodes > 1)
+		return ls_fail(LS_EINVALID, "--profile-out records a device of one node; there are %d nodes",
+			       b->layout.nodes);
+	return b->options->profile_out != NULL ? ls_file_check(b->options->profile_out) : LS_OK;
+}
+
+/* Once all nodes have told how many devices they have. */
+static ls_status resolve(bench *b)
+{
+	ls_train_options resolved;
+
+	LS_TRY(ls_settings_resolve(&b->job, b->layout.all_devices, &resolved));
+	b->given = b->job;
+	b->job = resolved;
+	if (b->job.global_batch % b->job.microbatch != 0)
+		return ls_fail(LS_EINVALID,
+			       "bench: micro-batches of %lld samples do not divide the global batch of %lld",
+			       (long long)b->job.microbatch, (long long)b->job.global_batch);
+	return LS_OK;
+}
+
+/* What training's settings do not hold, and must be the same everywhere all the same. */
+typedef struct promise {
+	int64_t value[8];
+} promise;
+static const char *const promised[] = { "--warmup", "--steps", "--repeat",  "--channels",
+					"--size",   "width",   "--classes", "the profile of --replay" };
+
+static ls_status compare(const bench *b, const promise *all)
+{
+	for (int i = 1; i < b->layout.nodes; i++)
+		for (int k = 0; k < 8; k++)
+			if (all[i].value[k] != all[0].value[k])
+				return ls_fail(LS_EMISMATCH, "%s is not the same on node 0 (%s) and node %d (%s)",
+					       promised[k], ls_comm_host(b->comm, 0), i, ls_comm_host(b->comm, i));
+	return LS_OK;
+}
+
+static ls_status agree(const bench *b)
+{
+	const ls_bench_options *o = b->options;
+	promise mine = { { o->warmup, o->steps, o->repeat, o->channels, o->height, o->width, o->classes, 0 } };
+	uint64_t hash = 0;
+	promise *all = calloc((size_t)b->layout.nodes, sizeof(*all));
+	ls_status status = all != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory for %d nodes", b->layout.nodes);
+
+	if (status == LS_OK && o->replay != NULL)
+		status = ls_profile_hash(&b->profile, &hash);
+	memcpy(&mine.value[7], &hash, sizeof(hash));
+	status = ls_handshake_status(b->comm, status);
+	if (status == LS_OK)
+		status = ls_comm_allgather(b->comm, &mine, sizeof(mine), all, "options of the bench");
+	if (status == LS_OK)
+		status = compare(b, all);
+	free(all);
+	return status;
+}
+
+/* ---- what is needed for it ---- */
+
+static ls_status build_graph(bench *b)
+{
+	const ls_bench_options *o = b->options;
+	ls_dataset_info info;
+
+	if (o->replay != NULL)
+		info = ls_profile_samples(&b->profile);
+	else
+		LS_TRY(ls_bench_data_open(&b->data, o, &b->job, &info));
+	LS_TRY(ls_train_build_model(&b->graph, &b->job, &info));
+	ls_graph_keep_dead(b->graph, 0);
+	return o->replay != NULL ? ls_replay_fits(&b->profile, b->graph, o->replay) : LS_OK;
+}
+
+static void record_span(void *context, int device, const char *node, int is_backward, double begin_s, double end_s)
+{
+	bench *b = context;
+	(void)node;
+	if (device == 0)
+		ls_recorder_span(&b->recorder, is_backward, begin_s, end_s);
+}
+
+static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
+{
+	const ls_bench_options *o = b->options;
+	return (ls_trainer_options){
+		.graph = b->graph,
+		.microbatch = job->microbatch,
+		.microbatches = job->global_batch / job->microbatch,
+		.devices = b->layout.devices,
+		.threads = b->layout.threads,
+		.pin = b->layout.pin,
+		.next = ls_bench_data_next,
+		.next_context = &b->data,
+		.comm = b->comm,
+		.servers = b->layout.servers,
+		.staleness = b->layout.staleness,
+		.library_sum = b->layout.library_sum,
+		.wire = b->layout.wire,
+		.bucket = (size_t)b->job.bucket_bytes / sizeof(float),
+		.optimizer = b->job.optimizer,
+		.seed = b->job.seed,
+		.profile = o->profile,
+		.make_work = o->replay != NULL ? ls_replay_make : NULL,
+		.work_context = &b->replay,
+		.span = o->profile_out != NULL ? record_span : NULL,
+		.trace_context = b,
+		.hyper = { .lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
+		.schedule = { .name = "constant", .lr = 1e-3 }
+	};
+}
+
+static ls_status make_room(bench *b)
+{
+	size_t steps = (size_t)(b->options->steps * b->options->repeat);
+
+	b->step_s = calloc(steps, sizeof(double));
+	b->repeat_rates = calloc((size_t)b->options->repeat, sizeof(double));
+	if (b->step_s == NULL || b->repeat_rates == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the times of %zu steps", steps);
+	if (b->options->profile_out != NULL)
+		LS_TRY(ls_recorder_init(&b->recorder, b->graph, (int64_t)steps));
+	return LS_OK;
+}
+
+/* Options that were given and change nothing. The data is the bench's own, and random unless it is text. */
+static void warn_of_idle_options(const bench *b)
+{
+	static const ls_bench_options usual = LS_BENCH_OPTIONS_INIT;
+	const ls_bench_options *o = b->options;
+	int is_text = b->data.set != NULL, sized = o->channels != usual.channels || o->height != usual.height;
+	ls_train_options given = o->job;
+	ls_effects run = { .options = &given,
+			   .is_text = is_text,
+			   .has_exchange = b->trainer->exchange != NULL,
+			   .nodes = b->layout.nodes };
+
+	given.data = o->data;
+	ls_effects_warn(&run);
+	ls_layout_warn_idle(&b->layout, b->job.global_batch, b->job.microbatch, (uint64_t)b->job.global_batch, 0);
+	if (o->replay == NULL && o->replay_speed != usual.replay_speed)
+		ls_log_warning("--replay-speed has no effect without --replay");
+	if (sized && (is_text || o->replay != NULL))
+		ls_log_warning("--channels and --size have no effect with %s",
+			       is_text ? "a model of text" : "--replay");
+	if (o->replay != NULL && strcmp(o->job.model, usual.job.model) != 0 && strcmp(o->job.model, b->job.model) != 0)
+		ls_log_warning("--model %s has no effect: the profile of --replay is of %s", o->job.model,
+			       b->job.model);
+}
+
+static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_plan *plan)
+{
+	bench *b = context;
+	ls_trainer_options t = trainer_options(b, job);
+
+	if (job->global_batch % job->microbatch != 0)
+		return LS_EINVALID;
+	LS_TRY(ls_memory_plan_init(plan, &t, &b->layout, 0));
+	if (b->options->replay != NULL) /* which computes nothing */
+		return LS_OK;
+	plan->samples = ls_bench_data_bytes(&b->data, job, b->graph, b->layout.devices);
+	if (b->data.set != NULL) /* text has a reader per device */
+		ls_memory_plan_add_threads(plan, b->layout.devices);
+	return ls_train_check_norms(b->graph, job->microbatch, "a micro-batch", "give a larger --batch or --leaf");
+}
+
+static ls_status build(bench *b)
+{
+	const ls_bench_options *o = b->options;
+
+	LS_TRY(build_graph(b));
+	LS_TRY(make_room(b));
+	ls_trainer_options t = trainer_options(b, &b->job);
+	ls_memory_plan plan;
+	ls_memory_advice advice = {
+		.given = &b->given, .devices = b->layout.all_devices, .plan = plan_job, .context = b
+	};
+	LS_TRY(plan_job(b, &b->job, &plan));
+	LS_TRY(ls_memory_plan_check(&plan, &advice));
+	t.room = plan.most;
+	LS_TRY(ls_trainer_new(&b->trainer, &t));
+	LS_TRY(ls_trainer_init(b->trainer));
+	ls_trainer_start_at(b->trainer, 0, 0);
+	if (o->replay != NULL) /* nobody looks at what is in it */
+		b->data.microbatch = (ls_microbatch){ .count = b->job.microbatch, .step_samples = b->job.global_batch };
+	else if (b->layout.devices > 0)
+		LS_TRY(ls_bench_data_fill(&b->data, &b->job, b->graph, b->layout.devices));
+	b->run = (ls_bench_steps){ .trainer = b->trainer,
+				   .layout = &b->layout,
+				   .recorder = o->profile_out != NULL ? &b->recorder : NULL,
+				   .microbatch = b->job.microbatch,
+				   .microbatches = t.microbatches,
+				   .warmup = o->warmup,
+				   .steps = o->steps };
+	return ls_bench_steps_init(&b->run, b->layout.share == LS_SHARE_AUTO && b->layout.staleness == 0);
+}
+
+/* After each stage nodes hear whether all got through it, so that everybody fails for the same reason. */
+static ls_status prepare(bench *b)
+{
+	LS_TRY(ls_handshake_version(b->comm));
+	LS_TRY(ls_handshake_status(b->comm, look_around(b)));
+	LS_TRY(ls_layout_meet(&b->layout));
+	LS_TRY(ls_handshake_status(b->comm, resolve(b)));
+	LS_TRY(ls_handshake_settings(b->comm, &b->job, NULL, NULL));
+	LS_TRY(agree(b));
+	LS_TRY(ls_handshake_status(b->comm, build(b)));
+	if (b->layout.node == 0)
+		warn_of_idle_options(b);
+	return LS_OK;
+}
+
+/* ---- measuring ---- */
+
+static void pause_layers(const bench *b, int pause)
+{
+	if (b->layout.devices > 0 && b->trainer->device[0].exec != NULL)
+		ls_exec_profile_pause(b->trainer->device[0].exec, pause);
+}
+
+/* Time spent in updates so far. On several nodes the communication thread may be at one right now: it is asked in the
+ * end only. */
+static double update_seconds(const bench *b)
+{
+	return b->layout.nodes == 1 ? ls_trainer_update_s(b->trainer) : 0;
+}
+
+/* Steps that leave no trace in any figure (but for updates on several nodes, where they are as good as others). */
+static ls_status warm_up(bench *b)
+{
+	double before = update_seconds(b), ignored;
+
+	pause_layers(b, 1);
+	for (int64_t i = 0; i < b->options->warmup; i++)
+		LS_TRY(ls_bench_steps_run(&b->run, &ignored));
+	pause_layers(b, 0);
+	b->warm_up_s += update_seconds(b) - before;
+	return LS_OK;
+}
+
+static ls_status timed_repeat(bench *b, double *step_s, double *rate)
+{
+	ls_traffic before = ls_bench_traffic(&b->layout);
+	double total = 0;
+
+	for (int64_t i = 0; i < b->options->steps; i++) {
+		LS_TRY(ls_bench_steps_run(&b->run, &step_s[i]));
+		total += step_s[i];
+	}
+	ls_traffic after = ls_bench_traffic(&b->layout);
+	b->sent += after.bytes_sent - before.bytes_sent;
+	b->received += after.bytes_received - before.bytes_received;
+	*rate = (double)(b->job.global_batch * b->options->steps) / total;
+	return LS_OK;
+}
+
+static ls_status measure(bench *b)
+{
+	for (int64_t k = 0; k < b->options->repeat; k++) {
+		LS_TRY(warm_up(b));
+		LS_TRY(timed_repeat(b, b->step_s + k * b->options->steps, &b->repeat_rates[k]));
+	}
+	LS_TRY(ls_trainer_drain(b->trainer));
+	return ls_comm_barrier(b->comm, "end of the bench"); /* others may still need our messages */
+}
+
+static void release(bench *b)
+{
+	ls_bench_steps_release(&b->run);
+	ls_recorder_release(&b->recorder);
+	free(b->repeat_rates);
+	free(b->step_s);
+	ls_trainer_free(b->trainer);
+	ls_bench_data_close(&b->data);
+	ls_graph_free(b->graph);
+	ls_profile_release(&b->profile);
+	ls_layout_release(&b->layout);
+}
+
+ls_status ls_bench_among(const ls_bench_options *options, ls_comm *comm, ls_bench_result *result)
+{
+	bench b = { .options = options, .comm = comm };
+	ls_bench_result r = { 0 };
+	ls_status status = prepare(&b);
+	int together = status != LS_OK;
+
+	if (status == LS_OK)
+		status = measure(&b);
+	if (status == LS_OK)
+		status = ls_bench_report(&b, &r);
+	if (comm != NULL)
+		status = ls_comm_finalize(comm, status, together);
+	release(&b);
+	if (status == LS_OK)
+		*result = r;
+	else
+		ls_bench_result_release(&r);
+	return status;
+}
+
+ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result)
+{
+	int nodes = ls_mpi_launched();
+	ls_comm *comm = NULL;
+
+	if (nodes > 1)
+		LS_TRY(ls_comm_init(&comm, nodes, (double)options->job.timeout));
+	return ls_bench_among(options, comm, result);
+}

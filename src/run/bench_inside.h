@@ -1,0 +1,32 @@
+/*
+ * bench_inside.h - all that a bench holds on one node, for its two parts: doing it, and what it came to.
+ */
+#ifndef LS_RUN_BENCH_INSIDE_H
+#define LS_RUN_BENCH_INSIDE_H
+
+#include "run/bench_data.h"
+#include "run/bench_steps.h"
+#include "trainer/replay.h"
+
+typedef struct ls_bench_state {
+	const ls_bench_options *options;
+	ls_train_options job;   /* resolved, once all nodes have met */
+	ls_train_options given; /* the same before that */
+	ls_comm *comm;          /* NULL: one node */
+	ls_layout layout;
+	ls_profile profile; /* with options->replay */
+	ls_replay_options replay;
+	ls_graph *graph;
+	ls_trainer *trainer;
+	ls_recorder recorder;
+	ls_bench_steps run;
+	ls_bench_data data; /* without a replay */
+	double *step_s, *repeat_rates;
+	double warm_up_s; /* of updates */
+	uint64_t sent, received;
+} ls_bench_state;
+
+/* bench_result.c: all steps are done. Called by all nodes; complete on the first. */
+ls_status ls_bench_report(ls_bench_state *bench, ls_bench_result *out);
+
+#endif

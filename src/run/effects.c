@@ -1,0 +1,242 @@
+#include "run/effects.h"
+
+#include <lockstep/models.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "optim/schedule.h"
+#include "run/settings.h"
+#include "run/vocabulary.h"
+
+typedef ls_effects run;
+
+static int builds_model(const run *r)
+{
+	return r->options->graph == NULL;
+}
+
+static int opens_data(const run *r)
+{
+	return r->options->train_set == NULL;
+}
+
+/* Datasets whose files are in a directory of their own; others are generated, or a path. */
+static int has_directory(const run *r)
+{
+	const ls_dataset_row *row = opens_data(r) && r->options->data ? ls_dataset_row_of(r->options->data) : NULL;
+	return row != NULL && row->needs_download;
+}
+
+static int opens_test(const run *r)
+{
+	return opens_data(r) && r->has_test;
+}
+
+static int evaluates(const run *r)
+{
+	return opens_data(r) || r->options->test_set != NULL;
+}
+
+static int reads_text(const run *r)
+{
+	return r->is_text && ls_vocabulary_is_used(r->options);
+}
+
+static int opens_text(const run *r)
+{
+	return r->is_text && opens_data(r);
+}
+
+static int goes_by_epochs(const run *r)
+{
+	return r->options->steps == 0;
+}
+
+static int uses_batch(const run *r)
+{
+	return r->options->microbatch == 0 || r->options->global_batch == 0;
+}
+
+static int is_sgd(const run *r)
+{
+	return strcmp(r->options->optimizer, "sgd") == 0;
+}
+
+static int has_moments(const run *r)
+{
+	return !is_sgd(r);
+}
+
+static int has_momentum(const run *r)
+{
+	return r->options->momentum > 0;
+}
+
+/* Goes from lr to lr-min over the run. */
+static int ends_at_minimum(const run *r)
+{
+	const ls_schedule_kind *kind;
+	for (size_t i = 0; (kind = ls_schedule_at(i)) != NULL; i++)
+		if (strcmp(kind->name, r->options->schedule) == 0)
+			return kind->needs_length;
+	return 1;
+}
+
+static int cuts_in_steps(const run *r)
+{
+	return strcmp(r->options->schedule, "step") == 0;
+}
+
+/* "a:4,b" micro-batches the number of devices of b to --devices. */
+static int needs_devices(const run *r)
+{
+	const char *hosts = r->options->hosts;
+	for (size_t length; hosts != NULL; hosts = hosts[length] != '\0' ? hosts + length + 1 : NULL) {
+		length = strcspn(hosts, ",");
+		if (memchr(hosts, ':', length) == NULL)
+			return 1;
+	}
+	return r->options->hosts == NULL;
+}
+
+static int has_nodes(const run *r)
+{
+	return r->nodes > 1;
+}
+
+static int has_exchange(const run *r)
+{
+	return r->has_exchange;
+}
+
+static int has_run(const run *r)
+{
+	return r->options->run != NULL;
+}
+
+static int has_trace(const run *r)
+{
+	return r->options->trace;
+}
+
+static int shows_steps(const run *r)
+{
+	return has_run(r) || !r->options->quiet;
+}
+
+#define OWN_GRAPH "the program brings a graph of its own"
+#define OWN_DATA "the program brings a dataset of its own"
+#define ONE_NODE "there is only one node"
+#define NO_RUN "nothing is kept without --run"
+
+/* A setting counts when all its rows say so; without a function it always does. `with` is the setting that decides. */
+typedef struct effect {
+	const char *name;
+	int (*counts)(const run *r);
+	const char *with, *why;
+} effect;
+
+static const effect effects[] = {
+	{ "model", builds_model, NULL, OWN_GRAPH },
+	{ "data", opens_data, NULL, OWN_DATA },
+	{ "data-dir", has_directory, "data", "its files are not read from there" },
+	{ "samples", opens_data, NULL, OWN_DATA },
+	{ "test-samples", opens_test, "eval-every", "no test set is opened" },
+	{ "dropout", builds_model, NULL, OWN_GRAPH },
+
+	{ "vocab", reads_text, "data", "it is not text that is read with a vocabulary" },
+	{ "cased", reads_text, "data", "it is not text that is read with a vocabulary" },
+	{ "seq-len", opens_text, "data", "it is not text" },
+	{ "phrases", opens_text, "data", "it is not text" },
+	{ "replace-invalid", reads_text, "data", "it is not text that is read from files" },
+	{ "layers", builds_model, NULL, OWN_GRAPH },
+	{ "width", builds_model, NULL, OWN_GRAPH },
+	{ "heads", builds_model, NULL, OWN_GRAPH },
+	{ "ffn", builds_model, NULL, OWN_GRAPH },
+	{ "max-len", builds_model, NULL, OWN_GRAPH },
+
+	{ "epochs", goes_by_epochs, "steps", NULL },
+	{ "steps", NULL, NULL, NULL },
+	{ "batch", uses_batch, NULL, "--global-batch and --leaf already determine it" },
+	{ "global-batch", NULL, NULL, NULL },
+	{ "leaf", NULL, NULL, NULL },
+
+	{ "optimizer", NULL, NULL, NULL },
+	{ "lr", NULL, NULL, NULL },
+	{ "momentum", is_sgd, "optimizer", NULL },
+	{ "nesterov", is_sgd, "optimizer", NULL },
+	{ "nesterov", has_momentum, "momentum", NULL },
+	{ "beta1", has_moments, "optimizer", NULL },
+	{ "beta2", has_moments, "optimizer", NULL },
+	{ "epsilon", has_moments, "optimizer", NULL },
+	{ "weight-decay", NULL, NULL, NULL },
+	{ "clip-norm", NULL, NULL, NULL },
+	{ "schedule", NULL, NULL, NULL },
+	{ "warmup", NULL, NULL, NULL },
+	{ "lr-min", ends_at_minimum, "schedule", NULL },
+	{ "lr-step-every", cuts_in_steps, "schedule", NULL },
+	{ "lr-step-factor", cuts_in_steps, "schedule", NULL },
+	{ "lr-scale-workers", NULL, NULL, NULL },
+	{ "seed", NULL, NULL, NULL },
+
+	{ "devices", needs_devices, "hosts", "each host has its number of devices there" },
+	{ "threads", NULL, NULL, NULL },
+	{ "pin", NULL, NULL, NULL },
+
+	{ "hosts", NULL, NULL, NULL },
+	{ "placement", has_nodes, NULL, ONE_NODE },
+	{ "servers", has_nodes, NULL, ONE_NODE },
+	{ "staleness", has_nodes, NULL, ONE_NODE },
+	{ "wire", has_nodes, NULL, ONE_NODE },
+	{ "share", has_nodes, NULL, ONE_NODE },
+	{ "exchange", has_nodes, NULL, ONE_NODE },
+	{ "bucket-bytes", has_exchange, NULL, "there is one device, and one micro-batch per step" },
+	{ "timeout", has_nodes, NULL, ONE_NODE },
+	{ "audit-every", has_nodes, NULL, ONE_NODE },
+
+	{ "run", NULL, NULL, NULL },
+	{ "resume", NULL, NULL, NULL },
+	{ "init", NULL, NULL, NULL },
+	{ "ckpt-every", has_run, NULL, NO_RUN },
+	{ "keep", has_run, NULL, NO_RUN },
+	{ "log-every", shows_steps, NULL, "with --quiet and without --run there is no log" },
+	{ "eval-every", evaluates, NULL, "the program brings no test set" },
+	{ "trace", NULL, NULL, NULL },
+	{ "trace-steps", has_trace, NULL, "there is no --trace" },
+	{ "plan-memory", NULL, NULL, NULL },
+	{ "quiet", NULL, NULL, NULL },
+};
+
+static void explain(const run *r, const effect *e, char *out, size_t size)
+{
+	char value[128];
+	int used = snprintf(out, size, "--%s has no effect", e->name);
+
+	if (e->with != NULL)
+		ls_setting_format(ls_train_setting_of(e->with), r->options, value, sizeof(value));
+	if (e->with != NULL && value[0] != '\0' && used < (int)size)
+		used += snprintf(out + used, size - (size_t)used, " with --%s %s", e->with, value);
+	if (e->why != NULL && used < (int)size)
+		snprintf(out + used, size - (size_t)used, ": %s", e->why);
+}
+
+int ls_effects_of(const ls_effects *r, const ls_setting *setting, char *why, size_t size)
+{
+	for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++)
+		if (strcmp(effects[i].name, setting->name) == 0 && effects[i].counts != NULL && !effects[i].counts(r)) {
+			explain(r, &effects[i], why, size);
+			return 0;
+		}
+	return 1;
+}
+
+void ls_effects_warn(const ls_effects *r)
+{
+	const ls_setting *row;
+	char why[512];
+
+	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++)
+		if (ls_train_setting_is_given(r->options, row) && !ls_effects_of(r, row, why, sizeof(why)))
+			ls_log_warning("%s", why);
+}

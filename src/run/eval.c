@@ -1,0 +1,357 @@
+/*
+ * eval.c - accuracy of a run's newest checkpoint, or of weights from a file.
+ */
+#include <lockstep/train.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/files.h"
+#include "base/isa.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "checkpoint/checkpoint.h"
+#include "data/dataset.h"
+#include "data/normalise.h"
+#include "run/effects.h"
+#include "run/logits.h"
+#include "run/model.h"
+#include "run/normalisation.h"
+#include "run/sample_hash.h"
+#include "run/settings.h"
+#include "run/vocabulary.h"
+#include "run/weights.h"
+#include "trainer/device_teams.h"
+#include "trainer/evaluate.h"
+
+typedef struct evaluation {
+	const ls_eval_options *options;
+	ls_weights weights;
+	ls_settings_stored stored;      /* what the run or the file says */
+	ls_train_options settings;      /* the same with the options on top */
+	int classes;                    /* that the weights tell apart; 0: not known */
+	ls_normalisation normalisation; /* that they were trained with; zero: not known */
+	ls_weights_said said;
+	char vocab[4096];
+	ls_dataset *own_set;
+	const ls_dataset *set;
+	ls_graph *own_graph;
+	const ls_graph *graph;
+	ls_teams teams;
+	ls_evaluator *evaluator;
+	float *params, *buffers;
+	ls_outputs *outputs; /* for --logits */
+} evaluation;
+
+static ls_status read_run(evaluation *e)
+{
+	char *text = NULL;
+
+	LS_TRY(ls_ckpt_settings(e->weights.checkpoint, &text));
+	ls_status status = ls_settings_from_json(&e->stored, text, e->weights.checkpoint);
+	free(text);
+	LS_TRY(status);
+	ls_vocabulary_find(e->vocab, sizeof(e->vocab), e->weights.run);
+	if (e->vocab[0] != '\0')
+		e->stored.options.vocab = e->vocab;
+	return LS_OK;
+}
+
+static ls_status read_file(evaluation *e)
+{
+	ls_train_options *o = &e->stored.options;
+
+	*o = (ls_train_options)LS_TRAIN_OPTIONS_INIT;
+	return ls_weights_read_notes(e->weights.file, o, &e->said);
+}
+
+static int64_t either(int64_t given, int64_t stored)
+{
+	return given != 0 ? given : stored;
+}
+
+/* How much of the data, with which seed and from where is the run's only as long as the data is. */
+static void choose_data(evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	ls_train_options *s = &e->settings;
+
+	s->phrases = 0; /* are for training */
+	if (o->data != NULL) {
+		s->data = o->data;
+		s->data_dir = NULL;
+		s->test_samples = 0;
+		s->seed = ((ls_dataset_options)LS_DATASET_OPTIONS_INIT).seed;
+	}
+	s->data_dir = o->data_dir != NULL ? o->data_dir : s->data_dir;
+	s->test_samples = o->samples != 0 ? o->samples : s->test_samples;
+}
+
+/* How text is read and how large the model is, whatever the data. */
+static void choose_model(evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	ls_train_options *s = &e->settings;
+
+	s->model = o->model != NULL ? o->model : s->model;
+	s->vocab = o->vocab != NULL ? o->vocab : s->vocab;
+	s->cased |= o->cased;
+	s->replace_invalid |= o->replace_invalid;
+	s->seq_len = either(o->seq_len, s->seq_len);
+	s->layers = either(o->layers, s->layers);
+	s->width = either(o->width, s->width);
+	s->heads = either(o->heads, s->heads);
+	s->ffn = either(o->ffn, s->ffn);
+	s->max_len = either(o->max_len, s->max_len);
+}
+
+static ls_status find_weights(evaluation *e)
+{
+	if (e->options->source == NULL)
+		return ls_fail(LS_EINVALID, "nothing to evaluate: name a run directory or a .safetensors file");
+	LS_TRY(ls_weights_find(&e->weights, e->options->source));
+	LS_TRY(e->weights.checkpoint[0] != '\0' ? read_run(e) : read_file(e));
+	e->settings = e->stored.options;
+	choose_data(e);
+	choose_model(e);
+	return LS_OK;
+}
+
+/* The layer of classes of a model, as its file names it, whatever the samples. */
+static ls_status name_head(const evaluation *e, char *out, size_t size)
+{
+	const ls_model_row *row = ls_model_row_of(e->settings.model);
+	ls_dataset_info info = { .tokens_max = row != NULL && row->is_text };
+	ls_graph *graph = NULL;
+
+	LS_TRY(ls_train_build_model(&graph, &e->settings, &info));
+	const char *head = ls_graph_head(graph);
+	snprintf(out, size, "%s.weight", head != NULL ? head : "");
+	ls_graph_free(graph);
+	return LS_OK;
+}
+
+/* As many as the trained weights have rows for, whatever labels the data has. A file without that layer is refused when
+ * it is loaded. */
+static ls_status count_classes(evaluation *e)
+{
+	ls_st_reader *reader = NULL;
+	char head[256];
+
+	if (e->options->graph != NULL || e->settings.model == NULL)
+		return LS_OK;
+	LS_TRY(name_head(e, head, sizeof(head)));
+	LS_TRY(ls_st_open(&reader, e->weights.file));
+	const ls_st_tensor *weight = ls_st_find(reader, head);
+	if (weight != NULL && weight->rank > 0 && weight->shape[0] <= INT32_MAX)
+		e->classes = (int)weight->shape[0];
+	ls_st_close(reader);
+	return LS_OK;
+}
+
+static ls_status open_data(evaluation *e)
+{
+	const ls_data_wanted wanted = { .split = LS_SPLIT_TEST,
+					.samples = e->settings.test_samples,
+					.classes = e->classes,
+					.normalisation = e->normalisation.channels > 0 ? &e->normalisation : NULL };
+
+	e->set = e->options->set;
+	if (e->set != NULL)
+		return LS_OK;
+	if (e->settings.data == NULL)
+		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add --data NAME",
+			       e->weights.file);
+	LS_TRY(ls_train_open_data(&e->own_set, &e->settings, &wanted));
+	e->set = e->own_set;
+	return LS_OK;
+}
+
+/* Options that were given, by the names that training has for them. */
+static void warn_of_idle_options(const evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	const struct {
+		const char *name;
+		int given;
+	} options[] = { { "data-dir", o->data_dir != NULL },
+			{ "vocab", o->vocab != NULL },
+			{ "cased", o->cased },
+			{ "seq-len", o->seq_len != 0 },
+			{ "replace-invalid", o->replace_invalid } };
+	ls_train_options settings = e->settings;
+	ls_effects run = { .options = &settings, .is_text = ls_dataset_describe(e->set)->tokens_max > 0, .nodes = 1 };
+
+	settings.train_set = o->set;
+	memset(settings.given, 0, sizeof(settings.given));
+	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+		if (options[i].given)
+			ls_settings_give(&settings, ls_train_setting_of(options[i].name));
+	ls_effects_warn(&run);
+	if (e->own_set != NULL)
+		ls_data_warn_of_samples(e->own_set, "--samples", o->samples, LS_SPLIT_TEST);
+}
+
+/* Accuracies are compared with the run's own. */
+static ls_status check_data(const evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	uint64_t was = ls_settings_get_test_hash(e->stored.owner), now = 0;
+
+	int is_read_otherwise = o->vocab != NULL || o->cased || o->replace_invalid || o->seq_len != 0;
+	if (e->own_set == NULL || o->data != NULL || o->samples != 0 || is_read_otherwise || was == 0)
+		return LS_OK;
+	LS_TRY(ls_sample_hash(e->own_set, &now));
+	if (now != was)
+		ls_log_warning("the test set of %s has changed since the run: its samples are not those that it was "
+			       "tested on (hash %016llx, now %016llx)",
+			       e->settings.data, (unsigned long long)was, (unsigned long long)now);
+	return LS_OK;
+}
+
+static ls_status build_graph(evaluation *e)
+{
+	const ls_dataset_info *info = ls_dataset_describe(e->set);
+
+	e->graph = e->options->graph;
+	if (e->graph == NULL) {
+		if (e->settings.model == NULL)
+			return ls_fail(LS_EINVALID, "%s does not say which model it is; add --model NAME",
+				       e->weights.file);
+		ls_dataset_info shape = *info;
+		if (e->classes > 0 && info->masked_max == 0)
+			shape.classes = e->classes;
+		LS_TRY(ls_train_build_model(&e->own_graph, &e->settings, &shape));
+		e->graph = e->own_graph;
+	}
+	return ls_graph_fits(e->graph, info);
+}
+
+static ls_status load(evaluation *e)
+{
+	const ls_param_table *table = &e->graph->params;
+	ls_ckpt_import how = { .vocabulary = ls_dataset_describe(e->set)->vocabulary_hash,
+			       .trained = e->vocab[0] != '\0' ? e->vocab : NULL };
+	int64_t ignored;
+
+	LS_TRY(ls_floats_new(&e->params, table->total, "parameters"));
+	LS_TRY(ls_floats_new(&e->buffers, table->buffers, "running statistics"));
+	return ls_ckpt_load_weights(e->weights.file, table, &how, e->params, e->buffers, &ignored);
+}
+
+/* The weights must not be replaced by what is computed with them; and what cannot be written is said before the work.
+ */
+static ls_status check_logits(const evaluation *e)
+{
+	const char *name = e->options->logits;
+	struct stat there, weights;
+
+	if (stat(name, &there) == 0 && stat(e->weights.file, &weights) == 0 && weights.st_dev == there.st_dev &&
+	    weights.st_ino == there.st_ino)
+		return ls_fail(LS_EINVALID, "cannot write the logits to %s: the weights are read from it", name);
+	return ls_file_check(name);
+}
+
+static ls_status check(const ls_eval_options *o)
+{
+	if (o->batch < 1 || o->threads < 1 || o->threads > LS_THREADS_MAX)
+		return ls_fail(LS_EINVALID, "eval: batch must be at least 1, threads between 1 and %d", LS_THREADS_MAX);
+	if (o->devices < 0 || o->devices > LS_THREADS_MAX / o->threads)
+		return ls_fail(LS_EINVALID, "eval: --devices %lld of %lld threads: at most %d threads",
+			       (long long)o->devices, (long long)o->threads, LS_THREADS_MAX);
+	return LS_OK;
+}
+
+/* All cores, but no more devices than there are micro-batches for them. */
+static int device_count(const evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+	int64_t cores = ls_pin_cores() / o->threads, wanted = o->devices > 0 ? o->devices : cores > 0 ? cores : 1;
+	uint64_t microbatches = ls_loader_steps(ls_dataset_describe(e->set)->samples, o->batch);
+
+	return (uint64_t)wanted > microbatches && microbatches > 0 ? (int)microbatches : (int)wanted;
+}
+
+static ls_status make_evaluator(evaluation *e)
+{
+	LS_TRY(ls_teams_init(&e->teams, device_count(e), (int)e->options->threads, LS_PIN_AUTO));
+	ls_evaluator_options options = { .graph = e->graph,
+					 .dataset = e->set,
+					 .batch = e->options->batch,
+					 .devices = e->teams.devices,
+					 .team = e->teams.team,
+					 .drivers = e->teams.drivers,
+					 .pin = e->teams.pin };
+	return ls_evaluator_new(&e->evaluator, &options);
+}
+
+/* Finite weights may still overflow on the way. */
+static ls_status check_result(const evaluation *e, const ls_eval_result *r)
+{
+	double loss = r->loss + r->token_loss;
+
+	if (isfinite(loss))
+		return LS_OK;
+	return ls_fail(LS_ENUMERIC, "the loss of %s on %s is %s: these weights do not work on this data",
+		       e->weights.file, ls_dataset_describe(e->set)->name, isnan(loss) ? "NaN" : "infinite");
+}
+
+static ls_status run(evaluation *e, ls_eval_result *result)
+{
+	const ls_eval_options *o = e->options;
+
+	LS_TRY(ls_isa_check());
+	LS_TRY(ls_gemm_check());
+	LS_TRY(check(o));
+	LS_TRY(find_weights(e));
+	if (o->logits != NULL)
+		LS_TRY(check_logits(e));
+	LS_TRY(count_classes(e));
+	LS_TRY(ls_normalisation_of_weights(&e->normalisation, e->weights.file));
+	LS_TRY(open_data(e));
+	LS_TRY(check_data(e));
+	LS_TRY(build_graph(e));
+	warn_of_idle_options(e);
+	LS_TRY(load(e));
+	LS_TRY(make_evaluator(e));
+	if (o->logits != NULL)
+		LS_TRY(ls_outputs_new(&e->outputs, e->graph, e->set));
+	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits != NULL ? ls_outputs_keep : NULL,
+				e->outputs, result));
+	LS_TRY(check_result(e, result));
+	LS_TRY(ls_params_fingerprint(&e->graph->params, e->params, e->buffers, &result->fingerprint));
+	return o->logits != NULL ? ls_outputs_write(e->outputs, o->logits, e->weights.file) : LS_OK;
+}
+
+static void release(evaluation *e)
+{
+	ls_outputs_free(e->outputs);
+	ls_evaluator_free(e->evaluator);
+	ls_teams_release(&e->teams);
+	if (e->buffers != NULL)
+		ls_floats_free(e->buffers, e->graph->params.buffers);
+	if (e->params != NULL)
+		ls_floats_free(e->params, e->graph->params.total);
+	ls_graph_free(e->own_graph);
+	ls_dataset_free(e->own_set);
+	ls_normalisation_release(&e->normalisation);
+	ls_settings_stored_release(&e->stored);
+}
+
+ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result)
+{
+	evaluation e = { .options = options };
+	ls_eval_result r = { 0 };
+	ls_log_level level = ls_log_get_level();
+
+	if (options->quiet)
+		ls_log_set_level(LS_LOG_ERROR);
+	ls_status status = run(&e, &r);
+	release(&e);
+	ls_log_set_level(level);
+	if (status == LS_OK && result != NULL)
+		*result = r;
+	return status;
+}

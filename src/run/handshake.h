@@ -1,0 +1,23 @@
+/*
+ * handshake.h - nodes make sure that they are about to do the same job.
+ *
+ * Versions first, for nothing else means the same in another version; then settings, instruction set, kernels and data.
+ * A difference is refused before anything starts, naming what differs, both values and both nodes.
+ */
+#ifndef LS_RUN_HANDSHAKE_H
+#define LS_RUN_HANDSHAKE_H
+
+#include "trainer/layout.h"
+
+/* Before anything else is said. */
+ls_status ls_handshake_version(ls_comm *comm);
+
+/* Whether everybody got this far: LS_OK when all give LS_OK, else the first failure there is, on all nodes, with the
+ * node's name unless it is everybody's. Called by all nodes. */
+ls_status ls_handshake_status(ls_comm *comm, ls_status mine);
+
+/* Settings are resolved; the sets may be NULL. Called by all nodes; all get the same answer. */
+ls_status ls_handshake_settings(ls_comm *comm, const ls_train_options *settings, const ls_dataset *train_set,
+				const ls_dataset *test_set);
+
+#endif

@@ -1,0 +1,214 @@
+#include "run/reporter.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+ls_status ls_watch_begin(ls_watch *w, const ls_setup *setup, uint64_t first_step)
+{
+	*w = (ls_watch){ .setup = setup, .epoch_start = ls_clock_seconds(), .first_step = first_step };
+	if (!ls_setup_is_first(setup))
+		return LS_OK;
+	const char *run = setup->options->run;
+	if (run != NULL && setup->options->resume) {
+		LS_TRY(ls_metrics_find(run, "test", first_step, &w->has_test));
+		LS_TRY(ls_metrics_find(run, "end", first_step, &w->has_end));
+	}
+	LS_TRY(ls_metrics_open(&w->metrics, run, first_step));
+	w->progress = ls_progress_begin();
+	return LS_OK;
+}
+
+void ls_watch_end(ls_watch *w)
+{
+	ls_progress_end(w->progress);
+	ls_metrics_close(w->metrics);
+	w->progress = NULL;
+	w->metrics = NULL;
+}
+
+/* Steps and time left are the run's; the epoch only says where in it they are. */
+static void show(ls_watch *w, const ls_ckpt_progress *at, double loss)
+{
+	const ls_setup *s = w->setup;
+	uint64_t epochs = (s->total_steps + s->steps_per_epoch - 1) / s->steps_per_epoch;
+	double rate = ls_rate_median(&w->rate);
+	double left = rate > 0 ? (double)(s->total_steps - at->step) * (double)s->batches.global / rate : 0;
+	char title[48], detail[64];
+
+	snprintf(title, sizeof(title), "epoch %llu/%llu", (unsigned long long)at->epoch + 1,
+		 (unsigned long long)epochs);
+	snprintf(detail, sizeof(detail), "loss %.4f  %.0f data/sec", loss, rate);
+	ls_progress_update(w->progress, title, at->step, s->total_steps, detail, left);
+}
+
+/* Curves want more points than a terminal wants lines. */
+static uint64_t record_every(int64_t log_every)
+{
+	return log_every > 20 ? (uint64_t)log_every / 20 : 1;
+}
+
+enum { STEP_VALUES = 10, VALUE_NAME = 32 };
+
+/* Tokens that were there; and as many as there would have been, had every sample been padded to the longest: published
+ * rates count those. */
+static size_t text_values(const ls_setup *s, double seconds, const ls_trainer_report *r, ls_metric *values)
+{
+	size_t count = 0;
+	int longest = ls_dataset_describe(s->train_set)->tokens_max;
+
+	if (r->tokens == 0)
+		return 0;
+	values[count++] = (ls_metric){ "tokens_per_s", (double)r->tokens / seconds };
+	values[count++] = (ls_metric){ "padded_tokens_per_s", (double)r->samples * longest / seconds };
+	if (r->masked > 0) {
+		values[count++] = (ls_metric){ "token_loss", r->token_loss / (double)r->masked };
+		values[count++] = (ls_metric){ "token_accuracy", (double)r->token_correct / (double)r->masked };
+	}
+	return count;
+}
+
+/* Loss, rate and waits; on several nodes also how long each one's devices computed: who waited for whom. */
+static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const ls_trainer_report *r)
+{
+	const ls_trainer *t = w->setup->trainer;
+	const ls_layout *l = &w->setup->layout;
+	ls_metric values[STEP_VALUES + LS_WATCH_NODES];
+	char names[LS_WATCH_NODES][VALUE_NAME];
+	size_t count = 0;
+
+	values[count++] = (ls_metric){ "loss", r->loss / (double)r->samples };
+	values[count++] = (ls_metric){ "samples_per_s", (double)r->samples / seconds };
+	values[count++] = (ls_metric){ "lr", ls_schedule_rate(&t->schedule, r->step) };
+	count += text_values(w->setup, seconds, r, values + count);
+	if (t->clip_norm > 0)
+		values[count++] = (ls_metric){ "gradient_norm", r->gradient_norm };
+	if (t->exchange != NULL)
+		values[count++] = (ls_metric){ "wait_s", r->wait_s };
+	if (l->nodes > 1)
+		values[count++] = (ls_metric){ "exposed_s", r->exposed_s };
+	for (int i = 0; l->nodes > 1 && i < l->nodes - l->servers && i < LS_WATCH_NODES; i++) {
+		snprintf(names[i], sizeof(names[i]), "node%d_compute_s", i);
+		values[count++] = (ls_metric){ names[i], r->node_s[i] / l->devices_of[i] };
+	}
+	return ls_metrics_record(w->metrics, "step", step, values, count);
+}
+
+static void log_rate(const ls_watch *w, uint64_t step, uint64_t since, const ls_trainer_report *r)
+{
+	double rate = ls_rate_mean_since(&w->rate, since);
+	int longest = ls_dataset_describe(w->setup->train_set)->tokens_max;
+	char text[128] = "";
+	int used = 0;
+
+	if (r->tokens > 0)
+		used = snprintf(text, sizeof(text), ", %.0f tokens/sec (padded: %.0f)",
+				ls_rate_mean_since(&w->tokens, since), rate * longest);
+	if (r->masked > 0)
+		snprintf(text + used, sizeof(text) - (size_t)used, ", masked loss %.3f accuracy %.3f",
+			 r->token_loss / (double)r->masked, (double)r->token_correct / (double)r->masked);
+	ls_log_line("Step%llu: %.2f data/sec, loss %.4f%s", (unsigned long long)step, rate,
+		    r->loss / (double)r->samples, text);
+}
+
+ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *r)
+{
+	uint64_t log_every = (uint64_t)w->setup->options->log_every;
+
+	ls_rate_add(&w->rate, seconds, (double)r->samples);
+	ls_rate_add(&w->tokens, seconds, (double)r->tokens);
+	if (!ls_setup_is_first(w->setup))
+		return LS_OK;
+	show(w, at, r->loss / (double)r->samples);
+	if (log_every == 0)
+		return LS_OK;
+	uint64_t since = at->step - w->first_step < log_every ? at->step - w->first_step : log_every;
+	if (at->step % log_every == 0)
+		log_rate(w, at->step, since, r);
+	if (at->step % record_every((int64_t)log_every) != 0)
+		return LS_OK;
+	return record_step(w, at->step, seconds, r);
+}
+
+ls_status ls_watch_epoch(ls_watch *w, const ls_ckpt_progress *at)
+{
+	double samples = (double)at->loss_samples;
+
+	w->epoch_s = ls_clock_seconds() - w->epoch_start;
+	ls_metric train[] = { { "loss", at->loss_sum / samples },
+			      { "accuracy", (double)at->correct / samples },
+			      { "seconds", w->epoch_s },
+			      { "epoch", (double)at->epoch } };
+	return ls_metrics_record(w->metrics, "epoch", at->step, train, 4);
+}
+
+/* "test time 0.72 sec, test accuracy: 0.8502", where tokens are to be predicted with what came of them. */
+static void describe_test(char *out, size_t size, const ls_eval_result *test)
+{
+	int used = snprintf(out, size, "test time %.2f sec, ", test->seconds);
+
+	if (test->masked > 0)
+		used += snprintf(out + used, size - (size_t)used, "masked loss %.4f, masked accuracy %.4f, ",
+				 test->token_loss, test->token_accuracy);
+	snprintf(out + used, size - (size_t)used, "test accuracy: %.4f", test->accuracy);
+}
+
+void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test)
+{
+	char text[160];
+
+	if (!ls_setup_is_first(w->setup))
+		return;
+	if (test != NULL)
+		describe_test(text, sizeof(text), test);
+	ls_log_line("Epoch %llu in %.2f sec%s%s", (unsigned long long)epoch + 1, w->epoch_s, test != NULL ? ", " : "",
+		    test != NULL ? text : "");
+	w->epoch_start = ls_clock_seconds();
+}
+
+void ls_watch_test_line(ls_watch *w, const ls_eval_result *test)
+{
+	char text[160];
+
+	if (!ls_setup_is_first(w->setup))
+		return;
+	describe_test(text, sizeof(text), test);
+	ls_log_line("T%s", text + 1);
+	w->epoch_start = ls_clock_seconds();
+}
+
+ls_status ls_watch_checkpoint(ls_watch *w, uint64_t step, uint64_t fingerprint)
+{
+	return ls_metrics_record_fingerprint(w->metrics, "checkpoint", step, fingerprint);
+}
+
+/* A run that was complete already when it was resumed has said so. */
+ls_status ls_watch_conclude(ls_watch *w, uint64_t step, uint64_t fingerprint)
+{
+	if (w->metrics == NULL)
+		return LS_OK;
+	if (!w->has_end || step != w->first_step)
+		LS_TRY(ls_metrics_record_fingerprint(w->metrics, "end", step, fingerprint));
+	LS_TRY(ls_metrics_flush(w->metrics));
+	ls_status status = ls_run_conclude(w->setup->options->run, step, fingerprint);
+	if (status != LS_ENOTFOUND && status != LS_EFORMAT)
+		return status;
+	ls_log_warning("%s: the end of the run is recorded in metrics.jsonl alone", ls_last_error());
+	return LS_OK;
+}
+
+ls_status ls_watch_test(ls_watch *w, uint64_t step, uint64_t epoch, const ls_eval_result *test)
+{
+	ls_metric values[] = { { "loss", test->loss },
+			       { "accuracy", test->accuracy },
+			       { "seconds", test->seconds },
+			       { "epoch", (double)epoch },
+			       { "token_loss", test->token_loss },
+			       { "token_accuracy", test->token_accuracy } };
+
+	if (w->has_test && step == w->first_step)
+		return LS_OK;
+	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, test->masked > 0 ? 6 : 4));
+	return ls_metrics_flush(w->metrics);
+}

@@ -1,0 +1,378 @@
+/*
+ * settings.c - the one table of settings, and setting a field through a row of it.
+ *
+ * The command line, its help, run.json, the check of a resumed run and the test of the manual page are all made from
+ * this table: a new setting is a field of ls_train_options and a row here. Help texts are short because
+ * `lockstep train --help` shows two rows a line; the manual page has room for the rest.
+ */
+#include "run/settings.h"
+
+#include <inttypes.h>
+#include <lockstep/text.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "base/status.h"
+
+#define DATA "Model and data"
+#define TEXT LS_SETTINGS_TEXT
+#define LENGTH "Length"
+#define UPDATE "Update"
+#define MACHINE "Machine"
+#define NODES LS_SETTINGS_NODES
+#define OUTPUT "Output"
+
+#define AT(member) offsetof(ls_train_options, member)
+#define NO_LIMIT 0x1p53 /* every integer up to here is a double, too */
+#define REAL_MAX 1e38
+
+#define BINDS LS_SETTING_BINDS   /* changes the trained bits */
+#define COMMON LS_SETTING_COMMON /* is shown in the short help */
+#define NOT_0 LS_SETTING_NOT_0   /* 0 stands for "not given" */
+#define ONCE LS_SETTING_ONCE     /* concerns one start of a run */
+
+/* name, key, placeholder, group, help, kind, offset, min, max, marks */
+static const ls_setting settings[] = {
+	{ "model", 'm', "NAME", DATA, "model to train", LS_SETTING_STRING, AT(model), 0, 0, BINDS | COMMON },
+	{ "data", 'd', "NAME", DATA, "dataset or folder", LS_SETTING_STRING, AT(data), 0, 0, BINDS | COMMON },
+	{ "data-dir", 0, "DIR", DATA, "where it is kept", LS_SETTING_STRING, AT(data_dir), 0, 0, 0 },
+	{ "samples", 0, "N", DATA, "training samples", LS_SETTING_COUNT, AT(samples), 0, NO_LIMIT,
+	  BINDS | COMMON | NOT_0 },
+	{ "test-samples", 0, "N", DATA, "test samples", LS_SETTING_COUNT, AT(test_samples), 0, NO_LIMIT, NOT_0 },
+	{ "dropout", 0, "P", DATA, "drop probability", LS_SETTING_FLOAT, AT(dropout), 0, 0.99, BINDS | COMMON },
+
+	{ "vocab", 0, "FILE", TEXT, "its vocab.txt", LS_SETTING_STRING, AT(vocab), 0, 0, COMMON },
+	{ "cased", 0, NULL, TEXT, "keep case, accents", LS_SETTING_FLAG, AT(cased), 0, 1, BINDS },
+	{ "seq-len", 0, "N", TEXT, "tokens a sample", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX,
+	  BINDS | COMMON | NOT_0 },
+	{ "phrases", 0, NULL, TEXT, "sst5: all phrases", LS_SETTING_FLAG, AT(phrases), 0, 1, BINDS },
+	{ "replace-invalid", 0, NULL, TEXT, "accept bad UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0, 1, BINDS },
+	{ "layers", 0, "N", TEXT, "transformer's own", LS_SETTING_INT, AT(layers), 0, 1000, BINDS | NOT_0 },
+	{ "width", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(width), 0, 65536, BINDS | NOT_0 },
+	{ "heads", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(heads), 0, 4096, BINDS | NOT_0 },
+	{ "ffn", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(ffn), 0, 1 << 20, BINDS | NOT_0 },
+	{ "max-len", 0, "N", TEXT, "likewise", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX, BINDS | NOT_0 },
+
+	{ "epochs", 'e', "N", LENGTH, "passes over data", LS_SETTING_INT, AT(epochs), 1, 1e9, COMMON },
+	{ "steps", 0, "N", LENGTH, "end at step N", LS_SETTING_INT, AT(steps), 0, 1e15, COMMON | NOT_0 },
+	{ "batch", 'b', "N", LENGTH, "samples a device", LS_SETTING_INT, AT(batch), 1, 1e9, BINDS | COMMON },
+	{ "global-batch", 0, "N", LENGTH, "samples a step", LS_SETTING_INT, AT(global_batch), 0, 1e12,
+	  BINDS | COMMON | NOT_0 },
+	{ "leaf", 0, "N", LENGTH, "samples a leaf", LS_SETTING_INT, AT(microbatch), 0, 1e9, BINDS | COMMON | NOT_0 },
+
+	{ "optimizer", 0, "NAME", UPDATE, "sgd, adam(w), lamb", LS_SETTING_STRING, AT(optimizer), 0, 0,
+	  BINDS | COMMON },
+	{ "lr", 0, "X", UPDATE, "learning rate", LS_SETTING_REAL, AT(lr), 0, REAL_MAX, BINDS | COMMON },
+	{ "momentum", 0, "X", UPDATE, "of sgd", LS_SETTING_REAL, AT(momentum), 0, 1, BINDS },
+	{ "nesterov", 0, NULL, UPDATE, "nesterov momentum", LS_SETTING_FLAG, AT(nesterov), 0, 1, BINDS },
+	{ "beta1", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(beta1), 0, 0.999999, BINDS },
+	{ "beta2", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(beta2), 0, 0.999999, BINDS },
+	{ "epsilon", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(epsilon), 1e-30, 1, BINDS },
+	{ "weight-decay", 0, "X", UPDATE, "decay of weights", LS_SETTING_REAL, AT(weight_decay), 0, 1000,
+	  BINDS | COMMON },
+	{ "clip-norm", 0, "X", UPDATE, "gradient norm max", LS_SETTING_REAL, AT(clip_norm), 0, REAL_MAX,
+	  BINDS | COMMON },
+	{ "schedule", 0, "NAME", UPDATE, "how lr changes", LS_SETTING_STRING, AT(schedule), 0, 0, BINDS | COMMON },
+	{ "warmup", 0, "N", UPDATE, "steps of warm-up", LS_SETTING_INT, AT(warmup), 0, 1e15, BINDS | COMMON },
+	{ "lr-min", 0, "X", UPDATE, "where lr ends", LS_SETTING_REAL, AT(lr_min), 0, REAL_MAX, BINDS },
+	{ "lr-step-every", 0, "N", UPDATE, "steps between cuts", LS_SETTING_INT, AT(lr_step_every), 0, 1e15,
+	  BINDS | NOT_0 },
+	{ "lr-step-factor", 0, "X", UPDATE, "lr times this", LS_SETTING_REAL, AT(lr_step_factor), 0, 1e6, BINDS },
+	{ "lr-scale-workers", 0, NULL, UPDATE, "lr times devices", LS_SETTING_FLAG, AT(lr_scale_workers), 0, 1, BINDS },
+	{ "seed", 's', "N", UPDATE, "of all randomness", LS_SETTING_SEED, AT(seed), 0, NO_LIMIT, BINDS | COMMON },
+
+	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 0, 4096, COMMON | NOT_0 },
+	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, COMMON },
+	{ "pin", 0, "WHEN", MACHINE, "to cores: on, off", LS_SETTING_STRING, AT(pin), 0, 0, 0 },
+
+	{ "hosts", 0, "A:3,B:2", NODES, "start nodes there", LS_SETTING_STRING, AT(hosts), 0, 0, COMMON | ONCE },
+	{ "placement", 0, "NAME", NODES, "allreduce, ps", LS_SETTING_STRING, AT(placement), 0, 0, 0 },
+	{ "servers", 0, "N", NODES, "nodes of ps", LS_SETTING_INT, AT(servers), 0, 4096, NOT_0 },
+	{ "staleness", 0, "N", NODES, "steps ahead in ps", LS_SETTING_INT, AT(staleness), 0, 1000, 0 },
+	{ "wire", 0, "TYPE", NODES, "fp32, bf16", LS_SETTING_STRING, AT(wire), 0, 0, 0 },
+	{ "share", 0, "WAY", NODES, "auto, equal, 3:2", LS_SETTING_STRING, AT(share), 0, 0, 0 },
+	{ "exchange", 0, "NAME", NODES, "lockstep, mpi", LS_SETTING_STRING, AT(exchange), 0, 0, 0 },
+	{ "bucket-bytes", 0, "N", NODES, "sent together", LS_SETTING_INT, AT(bucket_bytes), 0, 1e12, NOT_0 },
+	{ "timeout", 0, "S", NODES, "seconds of silence", LS_SETTING_INT, AT(timeout), 1, 1e6, 0 },
+	{ "audit-every", 0, "N", NODES, "steps a comparison", LS_SETTING_INT, AT(audit_every), 0, 1e15, 0 },
+
+	{ "run", 'r', "DIR", OUTPUT, "keep the run here", LS_SETTING_STRING, AT(run), 0, 0, COMMON | ONCE },
+	{ "resume", 0, NULL, OUTPUT, "continue that run", LS_SETTING_FLAG, AT(resume), 0, 1, COMMON | ONCE },
+	{ "init", 0, "FILE|RUN", OUTPUT, "start from weights", LS_SETTING_STRING, AT(init), 0, 0, COMMON | ONCE },
+	{ "ckpt-every", 0, "N", OUTPUT, "save every N steps", LS_SETTING_INT, AT(ckpt_every), 0, 1e15, NOT_0 },
+	{ "keep", 0, "N", OUTPUT, "checkpoints kept", LS_SETTING_INT, AT(keep), 1, 1e6, 0 },
+	{ "log-every", 0, "N", OUTPUT, "steps a log line", LS_SETTING_INT, AT(log_every), 1, 1e15, 0 },
+	{ "eval-every", 0, "N", OUTPUT, "epochs a test", LS_SETTING_INT, AT(eval_every), 0, 1e9, 0 },
+	{ "trace", 0, NULL, OUTPUT, "write a timeline", LS_SETTING_FLAG, AT(trace), 0, 1, ONCE },
+	{ "trace-steps", 0, "N", OUTPUT, "steps of it", LS_SETTING_INT, AT(trace_steps), 1, 1e6, 0 },
+	{ "plan-memory", 0, NULL, OUTPUT, "show memory, stop", LS_SETTING_FLAG, AT(plan_memory), 0, 1, ONCE },
+	{ "quiet", 'q', NULL, OUTPUT, "errors only", LS_SETTING_FLAG, AT(quiet), 0, 1, COMMON | ONCE },
+};
+
+#define SETTING_COUNT (sizeof settings / sizeof settings[0])
+_Static_assert(SETTING_COUNT <= 8 * sizeof(((ls_train_options *)0)->given), "a bit for each setting");
+
+const ls_setting *ls_train_setting_at(size_t i)
+{
+	return i < SETTING_COUNT ? &settings[i] : NULL;
+}
+
+const ls_setting *ls_train_setting_of(const char *name)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (strcmp(settings[i].name, name) == 0)
+			return &settings[i];
+	return NULL;
+}
+
+static ls_status unknown_setting(const char *name)
+{
+	const char *names[SETTING_COUNT];
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		names[i] = settings[i].name;
+	char advice[256];
+	ls_option_explain(advice, sizeof advice, name, names, SETTING_COUNT);
+	return ls_fail(LS_EINVALID, "unknown setting '%s'%s", name, advice);
+}
+
+ls_status ls_train_options_set(ls_train_options *options, const char *name, const char *value)
+{
+	const ls_setting *row = ls_train_setting_of(name);
+	if (!row)
+		return unknown_setting(name);
+	LS_TRY(ls_setting_set(row, options, value));
+	ls_settings_give(options, row);
+	return LS_OK;
+}
+
+void ls_settings_give(ls_train_options *options, const ls_setting *row)
+{
+	size_t i = (size_t)(row - settings);
+	options->given[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+int ls_train_setting_is_given(const ls_train_options *options, const ls_setting *row)
+{
+	size_t i = (size_t)(row - settings);
+	return options->given[i / 64] >> i % 64 & 1;
+}
+
+/* Whole numbers as people write them, others as short as they read back. */
+static void format_real(double value, char *out, size_t size)
+{
+	for (int digits = 1; digits <= 17; digits++) {
+		snprintf(out, size, "%.*g", digits, value);
+		if (strtod(out, NULL) == value)
+			break;
+	}
+}
+
+static void format_float(float value, char *out, size_t size)
+{
+	for (int digits = 1; digits <= 9; digits++) {
+		snprintf(out, size, "%.*g", digits, (double)value);
+		if (strtof(out, NULL) == value)
+			break;
+	}
+}
+
+void ls_setting_format(const ls_setting *row, const void *options, char *out, size_t size)
+{
+	const void *field = (const char *)options + row->offset;
+	switch (row->kind) {
+	case LS_SETTING_STRING: {
+		const char *text = *(const char *const *)field;
+		snprintf(out, size, "%s", text ? text : "");
+		break;
+	}
+	case LS_SETTING_INT:
+		snprintf(out, size, "%" PRId64, *(const int64_t *)field);
+		break;
+	case LS_SETTING_SEED:
+	case LS_SETTING_COUNT:
+		snprintf(out, size, "%" PRIu64, *(const uint64_t *)field);
+		break;
+	case LS_SETTING_REAL:
+		format_real(*(const double *)field, out, size);
+		break;
+	case LS_SETTING_FLOAT:
+		format_float(*(const float *)field, out, size);
+		break;
+	case LS_SETTING_FLAG:
+		snprintf(out, size, "%s", *(const int *)field ? "on" : "off");
+		break;
+	}
+}
+
+static void format_bound(double bound, char *out, size_t size)
+{
+	if (bound == rint(bound) && fabs(bound) < 1e16)
+		snprintf(out, size, "%.0f", bound);
+	else
+		format_real(bound, out, size);
+}
+
+static ls_status check_range(const ls_setting *row, double number, const char *typed)
+{
+	if (number >= row->min && number <= row->max)
+		return LS_OK;
+	char low[32], high[32];
+	format_bound(row->min, low, sizeof low);
+	format_bound(row->max, high, sizeof high);
+	if (row->max >= NO_LIMIT && number < row->min)
+		return ls_fail(LS_EINVALID, "--%s must be at least %s, not %s", row->name, low, typed);
+	return ls_fail(LS_EINVALID, "--%s must be between %s and %s, not %s", row->name, low, high, typed);
+}
+
+/* In a field 0 may stand for "not given"; people who type it mean none at all, which these settings cannot be. */
+static ls_status check_typed(const ls_setting *row, double number, const char *typed)
+{
+	if (number == 0 && (row->marks & LS_SETTING_NOT_0))
+		return ls_fail(LS_EINVALID, "--%s must be at least 1, not %s; leave it out for the default", row->name,
+			       typed);
+	return check_range(row, number, typed);
+}
+
+static ls_status set_integer(const ls_setting *row, void *field, const char *value, const char *what)
+{
+	int64_t number;
+	LS_TRY(ls_parse_int(value, what, &number));
+	LS_TRY(check_typed(row, (double)number, value));
+	if (row->kind == LS_SETTING_INT)
+		*(int64_t *)field = number;
+	else
+		*(uint64_t *)field = (uint64_t)number;
+	return LS_OK;
+}
+
+static ls_status set_count(const ls_setting *row, void *field, const char *value, const char *what)
+{
+	uint64_t number;
+	int64_t below_zero;
+	/* "-5" is a number out of range, not a malformed one */
+	if (value[0] == '-' && ls_parse_int(value, what, &below_zero) == LS_OK && below_zero < 0)
+		return check_range(row, (double)below_zero, value);
+	LS_TRY(ls_parse_count(value, what, &number));
+	LS_TRY(check_typed(row, (double)number, value));
+	*(uint64_t *)field = number;
+	return LS_OK;
+}
+
+static ls_status set_real(const ls_setting *row, void *field, const char *value, const char *what)
+{
+	double number;
+	LS_TRY(ls_parse_real(value, what, &number));
+	LS_TRY(check_range(row, number, value));
+	if (row->kind == LS_SETTING_REAL)
+		*(double *)field = number;
+	else
+		*(float *)field = (float)number;
+	return LS_OK;
+}
+
+ls_status ls_setting_set(const ls_setting *row, void *options, const char *value)
+{
+	void *field = (char *)options + row->offset;
+	char what[64];
+	snprintf(what, sizeof what, "--%s", row->name);
+	if (row->kind == LS_SETTING_FLAG) {
+		if (value)
+			return ls_fail(LS_EINVALID, "%s takes no value", what);
+		*(int *)field = 1;
+		return LS_OK;
+	}
+	if (!value || !*value)
+		return ls_fail(LS_EINVALID, "%s needs a value, %s", what, row->arg);
+	switch (row->kind) {
+	case LS_SETTING_STRING:
+		*(const char **)field = value;
+		return LS_OK;
+	case LS_SETTING_COUNT:
+		return set_count(row, field, value, what);
+	case LS_SETTING_REAL:
+	case LS_SETTING_FLOAT:
+		return set_real(row, field, value, what);
+	default:
+		return set_integer(row, field, value, what);
+	}
+}
+
+static ls_status check_text(const ls_setting *row, const ls_train_options *options)
+{
+	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
+	const char *text = *(const char *const *)((const char *)options + row->offset);
+	int optional = *(const char *const *)((const char *)&defaults + row->offset) == NULL;
+
+	if (text || optional || (row->offset == AT(model) && options->graph) ||
+	    (row->offset == AT(data) && options->train_set))
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "--%s is NULL; start from LS_TRAIN_OPTIONS_INIT", row->name);
+}
+
+static ls_status check_field(const ls_setting *row, const ls_train_options *options)
+{
+	const void *field = (const char *)options + row->offset;
+	char text[64];
+
+	ls_setting_format(row, options, text, sizeof text);
+	switch (row->kind) {
+	case LS_SETTING_STRING:
+		return check_text(row, options);
+	case LS_SETTING_INT:
+		return check_range(row, (double)*(const int64_t *)field, text);
+	case LS_SETTING_COUNT:
+		return check_range(row, (double)*(const uint64_t *)field, text);
+	case LS_SETTING_REAL:
+		return check_range(row, *(const double *)field, text);
+	case LS_SETTING_FLOAT:
+		return check_range(row, strtod(text, NULL), text);
+	case LS_SETTING_SEED: /* any 64 bits; only typed ones have a limit */
+	case LS_SETTING_FLAG:
+		break;
+	}
+	return LS_OK;
+}
+
+ls_status ls_settings_check(const ls_train_options *options)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		LS_TRY(check_field(&settings[i], options));
+	return LS_OK;
+}
+
+ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_batches *out)
+{
+	ls_settings_batches batches = { .microbatch = options->microbatch, .global = options->global_batch };
+	int64_t devices = options->devices > 0 ? options->devices : 1;
+	if (options->batch < 1 || options->devices < 0 || batches.microbatch < 0 || batches.global < 0)
+		return ls_fail(LS_EINVALID, "--batch, --devices, --leaf and --global-batch must be positive");
+	if (!batches.global && __builtin_mul_overflow(options->batch, devices, &batches.global))
+		return ls_fail(LS_EINVALID, "--batch %" PRId64 " times --devices %" PRId64 " is too large",
+			       options->batch, devices);
+	if (batches.microbatch > batches.global)
+		return ls_fail(LS_EINVALID, "--leaf %" PRId64 " is larger than the global batch of %" PRId64,
+			       batches.microbatch, batches.global);
+	if (!batches.microbatch)
+		batches.microbatch = options->batch < batches.global ? options->batch : batches.global;
+	*out = batches;
+	return LS_OK;
+}
+
+ls_status ls_settings_resolve(const ls_train_options *options, int64_t devices, ls_train_options *out)
+{
+	ls_train_options resolved = *options;
+	ls_settings_batches batches = { 0 };
+
+	resolved.devices = devices;
+	LS_TRY(ls_settings_get_batches(&resolved, &batches));
+	if (options->microbatch > 0 && batches.global % batches.microbatch != 0)
+		return ls_fail(LS_EINVALID, "--leaf %" PRId64 " does not divide the global batch of %" PRId64,
+			       batches.microbatch, batches.global);
+	resolved.microbatch = batches.microbatch;
+	resolved.global_batch = batches.global;
+	*out = resolved;
+	return LS_OK;
+}

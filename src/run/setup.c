@@ -1,0 +1,468 @@
+#include "run/setup.h"
+#include "run/model.h"
+
+#include <lockstep/models.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/isa.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "checkpoint/checkpoint.h"
+#include "data/dataset.h"
+#include "data/normalise.h"
+#include "kernels/gemm.h"
+#include "run/effects.h"
+#include "run/handshake.h"
+#include "run/memory_plan.h"
+#include "run/normalisation.h"
+#include "run/remembered.h"
+#include "run/sample_hash.h"
+#include "run/vocabulary.h"
+
+#define EVAL_BATCH 256
+#define PROBE_BATCH 16
+
+static ls_status check(const ls_train_options *o)
+{
+	LS_TRY(ls_settings_check(o));
+	LS_TRY(ls_isa_check());
+	LS_TRY(ls_gemm_check());
+	LS_TRY(ls_layout_check(o));
+	if (o->init != NULL && o->resume)
+		return ls_fail(LS_EINVALID,
+			       "--init and --resume: a resumed run has its weights already; give one of them");
+	if (o->trace && o->run == NULL)
+		return ls_fail(LS_EINVALID, "--trace needs --run, the directory that trace.json is written to");
+	return LS_OK;
+}
+
+/* What each node finds out by itself. */
+static ls_status look_around(ls_setup *s, ls_comm *comm)
+{
+	LS_TRY(check(s->options));
+	LS_TRY(ls_layout_init(&s->layout, s->options, comm));
+	int cores = ls_pin_cores(), threads = s->layout.devices * s->layout.threads;
+	if (threads > cores)
+		ls_log_warning("%d threads on %d core%s: oversubscribed, expect slow training; give fewer --devices or "
+			       "--threads",
+			       threads, cores, ls_plural((uint64_t)cores, "s"));
+	return LS_OK;
+}
+
+/* What a run keeps of the sets it opened itself, taken while they are whole: a checkpoint must not need them. */
+static ls_status hash_data(ls_setup *s)
+{
+	if (s->options->run == NULL)
+		return LS_OK;
+	if (s->own_train != NULL)
+		LS_TRY(ls_sample_hash(s->own_train, &s->train_hash));
+	return s->own_test != NULL ? ls_sample_hash(s->own_test, &s->test_hash) : LS_OK;
+}
+
+static ls_status open_data(ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+	ls_data_wanted wanted = { .split = LS_SPLIT_TRAIN, .samples = o->samples };
+
+	wanted.normalisation = s->normalisation.channels > 0 ? &s->normalisation : NULL;
+	s->train_set = o->train_set;
+	s->test_set = o->eval_every > 0 ? o->test_set : NULL;
+	if (s->train_set == NULL) {
+		LS_TRY(ls_train_open_data(&s->own_train, o, &wanted));
+		s->train_set = s->own_train;
+	}
+	if (s->test_set == NULL && o->train_set == NULL && o->eval_every > 0) {
+		wanted.split = LS_SPLIT_TEST;
+		wanted.samples = o->test_samples;
+		wanted.normalisation = ls_dataset_normalisation(s->train_set);
+		LS_TRY(ls_train_open_data(&s->own_test, o, &wanted));
+		s->test_set = s->own_test;
+	}
+	if (ls_dataset_describe(s->train_set)->samples == 0)
+		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
+			       ls_dataset_describe(s->train_set)->name);
+	return hash_data(s);
+}
+
+/* Data that have but one label can be listed and looked at; there is nothing to learn from them. */
+static ls_status check_classes(const ls_dataset *set)
+{
+	const ls_dataset_info *info = ls_dataset_describe(set);
+
+	if (info->classes >= 2)
+		return LS_OK;
+	return ls_fail(LS_EFORMAT, "%s: all its labels are 0; training needs samples of at least two classes (0 and 1)",
+		       set->label_file != NULL ? set->label_file : info->name);
+}
+
+static ls_status build_graph(ls_setup *s)
+{
+	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
+
+	s->graph = s->options->graph;
+	LS_TRY(check_classes(s->train_set));
+	if (s->graph == NULL) {
+		LS_TRY(ls_train_build_model(&s->own_graph, s->options, info));
+		s->graph = s->own_graph;
+	}
+	LS_TRY(ls_graph_fits(s->graph, info));
+	return s->test_set != NULL ? ls_graph_fits(s->graph, ls_dataset_describe(s->test_set)) : LS_OK;
+}
+
+static ls_status count_steps(ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+	uint64_t samples = ls_dataset_describe(s->train_set)->samples;
+
+	LS_TRY(ls_settings_get_batches(o, &s->batches));
+	s->steps_per_epoch = ls_loader_steps(samples, s->batches.global);
+	s->total_steps = (uint64_t)o->steps;
+	if (o->steps == 0 && __builtin_mul_overflow(s->steps_per_epoch, (uint64_t)o->epochs, &s->total_steps))
+		return ls_fail(LS_EINVALID, "--epochs %lld of %llu step%s each are too many", (long long)o->epochs,
+			       (unsigned long long)s->steps_per_epoch, ls_plural(s->steps_per_epoch, "s"));
+	return LS_OK;
+}
+
+/* Micro-batches of one sample: all of them, the last one of every step, or the last one of an epoch where the run gets
+ * that far. */
+static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batches)
+{
+	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, global = batches->global;
+	int64_t step = samples < global ? samples : global,
+		size = step < batches->microbatch ? step : batches->microbatch;
+	char where[128], advice[128];
+
+	snprintf(where, sizeof(where), "a micro-batch of this run (%lld sample%s, batch %lld)", (long long)samples,
+		 ls_plural((uint64_t)samples, "s"), (long long)global);
+	LS_TRY(ls_train_check_norms(s->graph, size, where, "give a larger --batch or --leaf"));
+	snprintf(where, sizeof(where), "the last micro-batch of a step (%lld sample%s, %lld per micro-batch)",
+		 (long long)step, ls_plural((uint64_t)step, "s"), (long long)size);
+	if (samples >= global)
+		LS_TRY(ls_train_check_norms(s->graph, global % size, where,
+					    "give a --leaf that divides the global batch"));
+	snprintf(where, sizeof(where), "the last micro-batch of an epoch (%lld sample%s, %lld per micro-batch)",
+		 (long long)samples, ls_plural((uint64_t)samples, "s"), (long long)size);
+	snprintf(advice, sizeof(advice), "use --samples %lld or another --batch", (long long)samples - 1);
+	return s->options->steps == 0 || (uint64_t)s->options->steps >= ls_loader_steps((uint64_t)samples, global)
+		       ? ls_train_check_norms(s->graph, samples % global % size, where, advice)
+		       : LS_OK;
+}
+
+static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches *batches)
+{
+	const ls_train_options *o = s->options;
+	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, microbatch = batches->microbatch;
+	int64_t first = samples < batches->global ? samples : batches->global;
+	double lr = o->lr * (o->lr_scale_workers ? (double)o->devices : 1);
+
+	return (ls_trainer_options){
+		.graph = s->graph,
+		.microbatch = first < microbatch ? first : microbatch,
+		.tails = { first % microbatch, samples % batches->global % microbatch },
+		.microbatches = (first + microbatch - 1) / microbatch,
+		.devices = s->layout.devices,
+		.threads = s->layout.threads,
+		.pin = s->layout.pin,
+		.next = ls_feed_next,
+		.next_context = &s->feed,
+		.comm = s->layout.comm,
+		.servers = s->layout.servers,
+		.staleness = s->layout.staleness,
+		.library_sum = s->layout.library_sum,
+		.wire = s->layout.wire,
+		.bucket = (size_t)o->bucket_bytes / sizeof(float),
+		.optimizer = o->optimizer,
+		.hyper = { .lr = lr,
+			   .momentum = o->momentum,
+			   .beta1 = o->beta1,
+			   .beta2 = o->beta2,
+			   .epsilon = o->epsilon,
+			   .weight_decay = o->weight_decay,
+			   .nesterov = o->nesterov },
+		.schedule = { .name = o->schedule,
+			      .lr = lr,
+			      .lr_min = o->lr_min,
+			      .warmup = (uint64_t)o->warmup,
+			      .total = s->total_steps,
+			      .every = (uint64_t)o->lr_step_every,
+			      .factor = o->lr_step_factor },
+		.clip_norm = o->clip_norm,
+		.seed = o->seed,
+		.keeps = o->run != NULL && ls_setup_is_first(s),
+	};
+}
+
+/* Without threads, which the trainer has. */
+static ls_evaluator_options evaluator_options(const ls_setup *s)
+{
+	return (ls_evaluator_options){ .graph = s->graph,
+				       .dataset = s->test_set,
+				       .batch = EVAL_BATCH,
+				       .devices = s->layout.devices,
+				       .comm = s->layout.comm,
+				       .devices_of = s->layout.devices_of,
+				       .weight = s->layout.weight };
+}
+
+static ls_evaluator_options probe_options(const ls_setup *s)
+{
+	return (ls_evaluator_options){ .graph = s->graph, .dataset = s->train_set, .batch = PROBE_BATCH, .devices = 1 };
+}
+
+/* A checkpoint is written by the first node, tensor by tensor, after a look at the weights. */
+static ls_status plan_checkpoint(const ls_setup *s, ls_memory_plan *plan, int *readers)
+{
+	const ls_param_table *table = &s->graph->params;
+	ls_evaluator_options options = probe_options(s);
+	ls_evaluator_bytes probe;
+	size_t largest = 0;
+
+	if (!plan->trainer.keeps)
+		return LS_OK;
+	for (size_t i = 0; i < table->count; i++)
+		largest = ls_param_elements(&table->rows[i]) > largest ? ls_param_elements(&table->rows[i]) : largest;
+	LS_TRY(ls_evaluator_plan(&options, s->layout.threads, 1, &probe));
+	plan->checkpoint = probe.used + largest * sizeof(float);
+	plan->unused += probe.mapped - probe.used;
+	*readers = probe.readers > *readers ? probe.readers : *readers;
+	return LS_OK;
+}
+
+static ls_status plan_evaluation(const ls_setup *s, ls_memory_plan *plan, int *readers)
+{
+	ls_evaluator_options options = evaluator_options(s);
+	ls_evaluator_bytes bytes;
+
+	if (s->test_set == NULL)
+		return LS_OK;
+	LS_TRY(ls_evaluator_plan(&options, s->layout.threads, 0, &bytes));
+	size_t more = s->layout.share == LS_SHARE_AUTO ? bytes.most - bytes.used : 0;
+	plan->evaluation = bytes.used;
+	plan->more += more;
+	plan->unused += bytes.mapped - bytes.used - more;
+	*readers = bytes.readers;
+	return LS_OK;
+}
+
+/* Files of weights are mapped while the first node reads them. The kernel drops their pages when it wants memory. */
+static void plan_reading(const ls_setup *s, ls_memory_plan *plan)
+{
+	const ls_train_options *o = s->options;
+	uint64_t bytes = 0;
+
+	if (ls_setup_is_first(s) && o->resume && o->run != NULL)
+		bytes = ls_ckpt_newest_bytes(o->run);
+	else if (ls_setup_is_first(s) && o->init != NULL)
+		bytes = ls_path_is_directory(o->init) ? ls_ckpt_newest_bytes(o->init) : plan->bytes.params;
+	plan->files = (size_t)bytes;
+}
+
+/* Each device has a loader of its micro-batches. */
+static void plan_loaders(const ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
+{
+	ls_loader_options options = { .microbatch = batches->microbatch, .global_batch = batches->global };
+	uint64_t devices = (uint64_t)s->layout.all_devices, microbatches = (uint64_t)plan->trainer.microbatches;
+	uint64_t steps = s->total_steps < UINT32_MAX ? s->total_steps : UINT32_MAX;
+	uint64_t of_device = steps * ((microbatches + devices - 1) / devices);
+	size_t mapped = (size_t)s->layout.devices * ls_loader_bytes(s->train_set, &options, UINT64_MAX);
+
+	plan->samples = (size_t)s->layout.devices * ls_loader_bytes(s->train_set, &options, of_device);
+	plan->unused += mapped - plan->samples;
+	ls_memory_plan_add_threads(plan, s->layout.devices);
+}
+
+static ls_status plan_batches(ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
+{
+	ls_trainer_options t = trainer_options(s, batches);
+	int64_t rest = (int64_t)(ls_dataset_describe(s->train_set)->samples % (uint64_t)batches->global);
+
+	LS_TRY(ls_memory_plan_init(plan, &t, &s->layout, (rest + batches->microbatch - 1) / batches->microbatch));
+	plan_loaders(s, batches, plan);
+	if (s->options->trace)
+		plan->timeline = ls_tracing_bytes(&s->layout, (uint64_t)s->options->trace_steps, &t);
+	int readers = 0; /* of evaluation or of the look at the weights, which are not at the same time */
+	LS_TRY(plan_evaluation(s, plan, &readers));
+	LS_TRY(plan_checkpoint(s, plan, &readers));
+	ls_memory_plan_add_threads(plan, readers);
+	plan_reading(s, plan);
+	return LS_OK;
+}
+
+static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_plan *plan)
+{
+	ls_setup *s = context;
+	ls_settings_batches batches;
+
+	LS_TRY(ls_settings_get_batches(job, &batches));
+	LS_TRY(check_norms(s, &batches));
+	return plan_batches(s, &batches, plan);
+}
+
+static ls_status plan_memory(ls_setup *s, ls_memory_plan *plan)
+{
+	ls_memory_advice advice = {
+		.given = s->given, .devices = s->layout.all_devices, .tails = 1, .plan = plan_job, .context = s
+	};
+
+	LS_TRY(plan_batches(s, &s->batches, plan));
+	if (s->options->plan_memory && ls_setup_is_first(s))
+		LS_TRY(ls_memory_plan_print(plan, stdout));
+	return ls_memory_plan_check(plan, &advice);
+}
+
+static ls_status make_probe(ls_setup *s)
+{
+	ls_evaluator_options options = probe_options(s);
+
+	options.team = &s->trainer->device[0].team;
+	return ls_evaluator_new(&s->probe, &options);
+}
+
+static ls_status make_evaluator(ls_setup *s)
+{
+	const ls_teams *teams = &s->trainer->teams;
+	ls_evaluator_options options = evaluator_options(s);
+
+	options.team = teams->team;
+	options.drivers = teams->drivers;
+	options.pin = teams->pin;
+	return ls_evaluator_new(&s->evaluator, &options);
+}
+
+static ls_status make_evaluators(ls_setup *s)
+{
+	if (ls_setup_is_first(s) && s->options->run != NULL)
+		LS_TRY(make_probe(s));
+	return s->test_set != NULL ? make_evaluator(s) : LS_OK;
+}
+
+static void choose_vocabulary(ls_setup *s)
+{
+	ls_vocabulary_choose(s->vocab, sizeof(s->vocab), s->options);
+	if (s->vocab[0] == '\0')
+		return;
+	s->resolved.vocab = s->vocab;
+	if (s->options->init != NULL && ls_setup_is_first(s))
+		ls_log_note("text is read with the vocabulary of the weights, %s", s->vocab);
+}
+
+/* The settings that follow from the layout, data and model. */
+static ls_status open_all(ls_setup *s)
+{
+	s->given = s->options;
+	LS_TRY(ls_settings_resolve(s->given, s->layout.all_devices, &s->resolved));
+	s->options = &s->resolved;
+	choose_vocabulary(s);
+	LS_TRY(open_data(s));
+	LS_TRY(build_graph(s));
+	LS_TRY(count_steps(s));
+	return check_norms(s, &s->batches);
+}
+
+static ls_status build(ls_setup *s)
+{
+	ls_memory_plan plan;
+	ls_trainer_options t = trainer_options(s, &s->batches);
+
+	LS_TRY(plan_memory(s, &plan));
+	if (s->options->plan_memory)
+		return LS_OK;
+	if (s->options->trace)
+		LS_TRY(ls_tracing_new(&s->tracing, &s->layout, s->options->run, (uint64_t)s->options->trace_steps, &t));
+	t.room = plan.most;
+	LS_TRY(ls_trainer_new(&s->trainer, &t));
+	return make_evaluators(s);
+}
+
+/* After each stage nodes hear whether all got through it, so that everybody fails for the same reason. */
+static ls_status make(ls_setup *s, ls_comm *comm)
+{
+	LS_TRY(ls_handshake_version(comm));
+	LS_TRY(ls_recall(&s->asked, &s->stored, s->options, comm));
+	s->options = &s->asked;
+	LS_TRY(ls_handshake_status(comm, look_around(s, comm)));
+	LS_TRY(ls_layout_meet(&s->layout));
+	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, comm, ls_setup_is_first(s)));
+	LS_TRY(ls_handshake_status(comm, open_all(s)));
+	LS_TRY(ls_handshake_settings(comm, s->options, s->train_set, s->test_set));
+	return ls_handshake_status(comm, build(s));
+}
+
+static void warn_of_samples(const ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+
+	if (s->own_train != NULL)
+		ls_data_warn_of_samples(s->own_train, "--samples", o->samples, LS_SPLIT_TRAIN);
+	if (s->own_test != NULL)
+		ls_data_warn_of_samples(s->own_test, "--test-samples", o->test_samples, LS_SPLIT_TEST);
+}
+
+/* A learning rate that only rises. */
+static void warn_of_warmup(const ls_setup *s)
+{
+	const ls_train_options *o = s->options;
+	int is_constant = strcmp(o->schedule, "constant") == 0;
+
+	if ((uint64_t)o->warmup > s->total_steps)
+		ls_log_warning("--warmup %lld is longer than the run of %llu step%s: the learning rate never reaches "
+			       "--lr%s%s%s",
+			       (long long)o->warmup, (unsigned long long)s->total_steps, ls_plural(s->total_steps, "s"),
+			       is_constant ? "" : ", and --schedule ", is_constant ? "" : o->schedule,
+			       is_constant ? "" : " has no effect");
+}
+
+static void warn_of_idle_settings(const ls_setup *s)
+{
+	ls_effects run = { .options = &s->asked,
+			   .is_text = ls_dataset_describe(s->train_set)->tokens_max > 0,
+			   .has_test = s->test_set != NULL,
+			   .has_exchange = s->trainer == NULL || s->trainer->exchange != NULL, /* a plan makes none */
+			   .nodes = s->layout.nodes };
+	ls_effects_warn(&run);
+	warn_of_samples(s);
+	warn_of_warmup(s);
+	ls_layout_warn_idle(&s->layout, s->batches.global, s->batches.microbatch,
+			    ls_dataset_describe(s->train_set)->samples, s->options->resume);
+}
+
+ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_comm *comm)
+{
+	*setup = (ls_setup){ .options = options };
+	LS_TRY(make(setup, comm));
+	if (ls_setup_is_first(setup))
+		warn_of_idle_settings(setup);
+	return LS_OK;
+}
+
+ls_status ls_setup_feed(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps)
+{
+	ls_feed_options options = { .layout = &s->layout,
+				    .dataset = s->train_set,
+				    .seed = s->options->seed,
+				    .microbatch = s->batches.microbatch,
+				    .global_batch = s->batches.global,
+				    .start_epoch = epoch,
+				    .start_step = epoch_step,
+				    .steps = steps };
+	return ls_feed_open(&s->feed, &options);
+}
+
+void ls_setup_release(ls_setup *s)
+{
+	ls_evaluator_free(s->evaluator);
+	ls_evaluator_free(s->probe);
+	ls_feed_close(&s->feed);
+	ls_trainer_free(s->trainer);
+	ls_tracing_free(s->tracing);
+	ls_graph_free(s->own_graph);
+	ls_dataset_free(s->own_test);
+	ls_dataset_free(s->own_train);
+	ls_normalisation_release(&s->normalisation);
+	ls_layout_release(&s->layout);
+	ls_train_stored_release(&s->stored);
+	*s = (ls_setup){ 0 };
+}

@@ -1,0 +1,57 @@
+/*
+ * setup.h - from settings to everything a run needs, before its first step.
+ */
+#ifndef LS_RUN_SETUP_H
+#define LS_RUN_SETUP_H
+
+#include <lockstep/train.h>
+
+#include "run/settings.h"
+#include "run/tracing.h"
+#include "trainer/batches.h"
+#include "trainer/evaluate.h"
+#include "trainer/layout.h"
+#include "trainer/trainer.h"
+
+/* What a run holds. Fields named own_ are freed with it. */
+typedef struct ls_setup {
+	const ls_train_options *options; /* &resolved */
+	const ls_train_options *given;   /* borrowed, until the run is set up */
+	ls_train_options resolved;
+	ls_train_options
+		asked; /* before anything follows from layout and data: with the run's own where it is resumed */
+	ls_train_stored stored; /* of the run */
+	char vocab[4096];       /* of another run, which `resolved` then names */
+	ls_layout layout;
+	ls_settings_batches batches;
+	ls_normalisation normalisation;         /* of the run's or the initial weights; zero: the data's own */
+	const ls_dataset *train_set, *test_set; /* test_set: NULL without evaluation */
+	ls_dataset *own_train, *own_test;
+	uint64_t train_hash, test_hash; /* of their samples when they were opened (sample_hash.h); 0: not our own */
+	ls_graph *graph, *own_graph;
+	uint64_t steps_per_epoch, total_steps;
+	ls_tracing *tracing; /* NULL: none */
+	ls_trainer *trainer;
+	ls_feed feed;            /* opened when it is known where to start */
+	ls_evaluator *evaluator; /* on all nodes; NULL without evaluation */
+	ls_evaluator *probe;     /* a few training samples, to tell whether weights are worth keeping */
+} ls_setup;
+
+/* Fails before anything large is allocated when the machine has too little. With options->plan_memory prints the plan,
+ * whether or not it fits, and makes nothing. `comm` is borrowed; NULL: one node. `setup` stays where it is, and is
+ * released also after a failure. */
+ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_comm *comm);
+
+/* Micro-batches from this position on, `steps` steps of them at most. */
+ls_status ls_setup_feed(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, uint64_t steps);
+
+/* When the communication thread is gone: until then messages may be under way to what this frees. */
+void ls_setup_release(ls_setup *setup);
+
+/* The node that speaks and writes. */
+static inline int ls_setup_is_first(const ls_setup *setup)
+{
+	return setup->layout.node == 0;
+}
+
+#endif

@@ -1,0 +1,83 @@
+#include "run/vocabulary.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "data/dataset.h"
+#include "data/readers/corpus.h"
+#include "run/weights.h"
+#include "tokenizer/vocab.h"
+
+#define COPY "vocab.txt"
+
+/* Where a dataset that was opened without --vocab has found its own. */
+static ls_status beside_data(char *out, size_t size, const ls_train_options *o)
+{
+	char directory[4096];
+	if (ls_dataset_row_of(o->data) != NULL)
+		LS_TRY(ls_data_directory(directory, sizeof(directory), o->data_dir, o->data));
+	else
+		LS_TRY(ls_corpus_home(directory, sizeof(directory), o->data));
+	return ls_path_join(out, size, directory, COPY);
+}
+
+/* Another file may be there by now: only the hash tells. */
+static ls_status copy_if_same(const char *from, uint64_t hash, const char *to, int *copied)
+{
+	ls_vocab *vocab = NULL;
+	LS_TRY(ls_vocab_load(&vocab, from));
+	*copied = ls_vocab_hash(vocab) == hash;
+	ls_status status = *copied ? ls_vocab_save(vocab, to) : LS_OK;
+	ls_vocab_free(vocab);
+	return status;
+}
+
+ls_status ls_vocabulary_keep(const ls_train_options *o, uint64_t hash)
+{
+	char from[4096] = "", to[4096];
+	int copied = 0;
+
+	LS_TRY(ls_path_join(to, sizeof(to), o->run, COPY));
+	if (hash == 0 || ls_path_exists(to))
+		return LS_OK;
+	if (o->vocab != NULL)
+		snprintf(from, sizeof(from), "%s", o->vocab);
+	else if (o->train_set == NULL)
+		LS_TRY(beside_data(from, sizeof(from), o));
+	if (from[0] != '\0' && ls_path_exists(from))
+		LS_TRY(copy_if_same(from, hash, to, &copied));
+	if (!copied)
+		ls_log_warning("the vocabulary is not copied to %s: no file with xxh64 %016llx was found%s%s", to,
+			       (unsigned long long)hash, from[0] != '\0' ? " at " : "", from);
+	return LS_OK;
+}
+
+void ls_vocabulary_find(char *out, size_t size, const char *run)
+{
+	if (run[0] == '\0' || ls_path_join(out, size, run, COPY) != LS_OK || !ls_path_exists(out))
+		out[0] = '\0';
+}
+
+/* Text that is generated has words of its own. */
+int ls_vocabulary_is_used(const ls_train_options *o)
+{
+	if (o->train_set != NULL || o->data == NULL)
+		return 0;
+	const ls_dataset_row *row = ls_dataset_row_of(o->data);
+	return row != NULL ? row->is_text && row->needs_download : ls_corpus_is_text(o->data);
+}
+
+void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
+{
+	ls_weights weights = { .run = "" };
+
+	out[0] = '\0';
+	if (o->vocab != NULL || !ls_vocabulary_is_used(o))
+		return;
+	if (o->resume && o->run != NULL)
+		ls_vocabulary_find(out, size, o->run);
+	else if (o->init != NULL && ls_weights_find(&weights, o->init) == LS_OK) /* else told when they are read */
+		ls_vocabulary_find(out, size, weights.run);
+}

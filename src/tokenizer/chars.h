@@ -1,0 +1,46 @@
+/*
+ * chars.h - what BERT's reference tokenizer asks about a character, answered by utf8proc.
+ *
+ * The reference asks Python's unicodedata. Both follow the Unicode standard, so they agree on every character that both
+ * know. A character that utf8proc does not know yet is treated as a letter: new ones do not vanish from a text.
+ */
+#ifndef LS_TOKENIZER_CHARS_H
+#define LS_TOKENIZER_CHARS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What cleaning does with a character. */
+typedef enum ls_char_class {
+	LS_CHAR_KEEP,
+	LS_CHAR_SPACE, /* tab, newline, return, Zs, Zl, Zp: ends a word */
+	LS_CHAR_DROP,  /* U+0000, U+FFFD, Cc, Cf, Co, Cs */
+	LS_CHAR_ALONE  /* CJK ideographs: a word each */
+} ls_char_class;
+
+ls_char_class ls_char_classify(int32_t c);
+
+/* ASCII that is neither letter, digit, space nor control; every category P*. */
+int ls_char_is_punctuation(int32_t c);
+
+/* Category Mn: the accents that are dropped. */
+int ls_char_is_mark(int32_t c);
+
+/* Order of a mark behind its letter; 0: not one that is reordered. */
+int ls_char_combining(int32_t c);
+
+/*
+ * chars[at] in lower case, as str.lower() gives it: a capital sigma looks at its neighbours. U+0130 becomes 'i' without
+ * its dot, a mark that the caller drops in any case.
+ */
+int32_t ls_char_lower(const int32_t *chars, size_t count, size_t at);
+
+/* The canonical decomposition; returns how many were written. */
+enum { LS_CHAR_PARTS = 8 };
+size_t ls_char_decompose(int32_t c, int32_t parts[LS_CHAR_PARTS]);
+
+/* The character that text begins with; returns its bytes, 0 when that is not UTF-8. bytes must not be 0. */
+size_t ls_char_decode(const char *text, size_t bytes, int32_t *c);
+size_t ls_char_encode(int32_t c, char out[4]);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * merge.h - words as sequences of pieces, of which the most frequent pair of neighbours is joined again and again.
+ *
+ * Which pair is next: the one with the highest count over all words; among equals the one whose joined text comes first
+ * in the order of bytes, then the one with the longer left part. So what comes out depends on words and counts alone,
+ * not on the order in which they were added.
+ *
+ * Cost: a joining touches the words that hold the pair, and no others; choosing one is a step of a heap.
+ */
+#ifndef LS_TOKENIZER_MERGE_H
+#define LS_TOKENIZER_MERGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "tokenizer/words.h"
+
+typedef struct ls_merge ls_merge;
+
+/* Pieces by number, those that continue a word with "##" before them. Borrowed; joined ones are added to it. */
+ls_status ls_merge_new(ls_merge **out, ls_words *pieces);
+void ls_merge_free(ls_merge *merge);
+
+/* Add a word that occurs `count` times. All come before the first ls_merge_next(). */
+ls_status ls_merge_add(ls_merge *merge, const int32_t *sequence, size_t length, uint64_t count);
+
+/* Join the next pair; *done when none is left that occurs min_count times. Its text may be a piece already. */
+ls_status ls_merge_next(ls_merge *merge, uint64_t min_count, int *done);
+
+#endif

@@ -1,0 +1,155 @@
+#include "tools/forecast/script.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct writer {
+	const ls_script_options *o;
+	ls_script script;
+	size_t room;
+	size_t *remaining; /* (buckets) floats that are not ready yet */
+	int given;         /* a bucket was handed over */
+	int failed;
+} writer;
+
+static void add(writer *w, ls_act act)
+{
+	ls_script *s = &w->script;
+
+	if (act.kind == LS_DO_RUN && s->count > 0 && s->act[s->count - 1].kind == LS_DO_RUN) {
+		s->act[s->count - 1].seconds += act.seconds;
+		return;
+	}
+	if (s->count == w->room) {
+		size_t room = w->room > 0 ? 2 * w->room : 256;
+		ls_act *more = realloc(s->act, room * sizeof(*more));
+		if (more == NULL) {
+			w->failed = 1;
+			return;
+		}
+		s->act = more;
+		w->room = room;
+	}
+	s->act[s->count++] = act;
+}
+
+static void compute(writer *w, double seconds)
+{
+	if (seconds > 0)
+		add(w, (ls_act){ .kind = LS_DO_RUN, .seconds = seconds });
+	w->script.compute_s += seconds;
+}
+
+static void need(writer *w, const ls_profile_layer *layer)
+{
+	const ls_partition *plan = w->o->plan;
+	for (int k = 0; k < layer->ranges; k++)
+		add(w, (ls_act){ .kind = LS_DO_NEED,
+				 .first = ls_partition_bucket_at(plan, (size_t)layer->range[k].begin),
+				 .last = ls_partition_bucket_at(plan, (size_t)layer->range[k].end - 1) });
+}
+
+static void give(writer *w, int bucket)
+{
+	const ls_bucket *b = &w->o->plan->bucket[bucket];
+	double seconds = w->o->give_s_a_float * (double)(b->end - b->begin);
+
+	if (seconds > 0)
+		add(w, (ls_act){ .kind = LS_DO_RUN, .seconds = seconds });
+	add(w, (ls_act){ .kind = LS_DO_GIVE, .first = bucket });
+}
+
+/* Nothing of a step goes before the last step's extra floats are here (exchange/outbox.c). */
+static void give_in_turn(writer *w, int bucket)
+{
+	int extra = w->o->plan->buckets - 1;
+
+	if (!w->given && !w->o->alone)
+		add(w, (ls_act){ .kind = LS_DO_NEED, .first = extra, .last = extra });
+	w->given = 1;
+	give(w, bucket);
+}
+
+/* A layer's gradient is final: so may be the buckets it lies in. */
+static void ready(writer *w, const ls_profile_layer *layer)
+{
+	const ls_partition *plan = w->o->plan;
+
+	for (int k = 0; k < layer->ranges; k++) {
+		size_t begin = (size_t)layer->range[k].begin,
+		       end = ((size_t)layer->range[k].end + LS_PROFILE_LINE - 1) / LS_PROFILE_LINE * LS_PROFILE_LINE;
+		end = end < plan->extra_begin ? end : plan->extra_begin;
+		for (int b = ls_partition_bucket_at(plan, begin); begin < end; b++) {
+			size_t last = plan->bucket[b].end < end ? plan->bucket[b].end : end;
+			w->remaining[b] -= last - begin;
+			if (w->remaining[b] == 0 && !w->o->after)
+				give_in_turn(w, b);
+			begin = last;
+		}
+	}
+}
+
+/* Once through the layers and back, `part` of a micro-batch. */
+static void write_round(writer *w, double part, int is_first, int is_last)
+{
+	const ls_profile *p = w->o->profile;
+
+	for (size_t i = 0; i < p->layers; i++) {
+		if (is_first && !w->o->alone && !w->o->after)
+			need(w, &p->layer[i]);
+		compute(w, part * p->layer[i].forward_s);
+	}
+	compute(w, part * p->loss_s);
+	for (size_t i = p->layers; i-- > 0;) {
+		compute(w, part * p->layer[i].backward_s);
+		if (is_last)
+			ready(w, &p->layer[i]);
+	}
+}
+
+static void write_step(writer *w)
+{
+	const ls_script_options *o = w->o;
+	int64_t rounds = o->microbatches * o->profile->tiles;
+	int buckets = o->plan->buckets;
+
+	if (o->after && !o->alone)
+		add(w, (ls_act){ .kind = LS_DO_NEED, .first = 0, .last = buckets - 1 });
+	for (int64_t r = 0; r < rounds; r++)
+		write_round(w, 1.0 / (double)o->profile->tiles, r == 0, r == rounds - 1);
+	compute(w, o->profile->other_s * (double)o->microbatches);
+	for (int b = buckets - 2; o->after && b >= 0; b--) {
+		give(w, b);
+		if (!o->alone && b + 1 < buckets - 1)
+			add(w, (ls_act){ .kind = LS_DO_NEED, .first = b + 1, .last = b + 1, .of_this_step = 1 });
+	}
+	if (o->give_s > 0)
+		add(w, (ls_act){ .kind = LS_DO_RUN, .seconds = o->give_s });
+	give(w, buckets - 1);
+}
+
+ls_status ls_script_make(ls_script *out, const ls_script_options *options)
+{
+	writer w = { .o = options };
+	int buckets = options->plan->buckets;
+
+	w.remaining = calloc((size_t)buckets, sizeof(*w.remaining));
+	for (int b = 0; w.remaining != NULL && b < buckets; b++)
+		w.remaining[b] = options->plan->bucket[b].end - options->plan->bucket[b].begin;
+	if (w.remaining != NULL)
+		write_step(&w);
+	int failed = w.failed || w.remaining == NULL;
+	free(w.remaining);
+	if (failed) {
+		ls_script_release(&w.script);
+		return ls_fail(LS_EMEMORY, "no memory for the acts of a step");
+	}
+	*out = w.script;
+	return LS_OK;
+}
+
+void ls_script_release(ls_script *script)
+{
+	free(script->act);
+	*script = (ls_script){ 0 };
+}

@@ -1,0 +1,45 @@
+/*
+ * script.h - what a device does in a step, as a list of acts: wait for parameters, compute for so long, hand over a
+ * bucket. It is the profile's layers seen through the exchange's buckets.
+ */
+#ifndef LS_TOOLS_FORECAST_SCRIPT_H
+#define LS_TOOLS_FORECAST_SCRIPT_H
+
+#include <stddef.h>
+
+#include "exchange/partition.h"
+#include "trainer/profile.h"
+
+typedef enum ls_act_kind {
+	LS_DO_NEED, /* buckets [first, last] of the last step's values, or of this one's */
+	LS_DO_RUN,  /* `seconds` */
+	LS_DO_GIVE  /* bucket `first` is final on this device */
+} ls_act_kind;
+
+typedef struct ls_act {
+	ls_act_kind kind;
+	int first, last;
+	int of_this_step;
+	double seconds;
+} ls_act;
+
+typedef struct ls_script {
+	size_t count;
+	ls_act *act;
+	double compute_s; /* of all its LS_DO_RUN but what is done for the exchange */
+} ls_script;
+
+typedef struct ls_script_options {
+	const ls_profile *profile;
+	const ls_partition *plan;
+	int64_t microbatches;  /* a device computes in a step */
+	int alone;             /* no other node: nothing is waited for */
+	int after;             /* others' way: buckets go after backward, two at a time, and forward needs all */
+	double give_s_a_float; /* what the devices of the node do with a bucket before it can go: added up, updated */
+	double give_s;         /* and once a step, whatever the size */
+} ls_script_options;
+
+ls_status ls_script_make(ls_script *out, const ls_script_options *options);
+void ls_script_release(ls_script *script);
+
+#endif

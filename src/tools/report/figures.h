@@ -1,0 +1,21 @@
+/*
+ * figures.h - the plots of a sweep or of runs.
+ */
+#ifndef LS_TOOLS_REPORT_FIGURES_H
+#define LS_TOOLS_REPORT_FIGURES_H
+
+#include "tools/report/study.h"
+
+/* Throughput and speedup against devices, with the ideal line; `seed`: published speedups beside them, -1: none. */
+void ls_figures_scaling(const ls_study *study, int seed);
+/* AllReduce, PS and ideal, where a model was measured with both. */
+void ls_figures_strategies(const ls_study *study);
+/* Loss, accuracy and rate over steps and epochs. */
+void ls_figures_courses(const ls_study *study);
+/* Where a step's time goes, by point and by node, and the speeds of nodes. */
+void ls_figures_time(const ls_study *study);
+
+/* Two axes in powers of two once there are eight times as many devices: ideal is a straight line either way. */
+int ls_figures_logarithmic(double fewest, double most);
+
+#endif

@@ -1,0 +1,306 @@
+/*
+ * figures_scaling.c - throughput and speedup against devices.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "tools/report/figures.h"
+#include "tools/report/put.h"
+#include "tools/results/published.h"
+
+int ls_figures_logarithmic(double fewest, double most)
+{
+	return most >= 8 * fewest;
+}
+
+/* Whether a line has more than its baseline to show. */
+static int scales(const ls_line *line)
+{
+	return line->count > 1 && line->points[line->count - 1]->job.devices > line->points[0]->job.devices;
+}
+
+static void device_range(const ls_study *study, const char *model, double *fewest, double *most)
+{
+	*fewest = INFINITY;
+	*most = 0;
+	for (size_t l = 0; l < study->line_count; l++) {
+		const ls_line *line = &study->lines[l];
+		if (!scales(line) || (model && strcmp(line->points[0]->job.model, model) != 0))
+			continue;
+		*fewest = fmin(*fewest, (double)line->points[0]->job.devices);
+		*most = fmax(*most, (double)line->points[line->count - 1]->job.devices);
+	}
+}
+
+static ls_plot *begin(const ls_study *study, const char *title, const char *y_name, double fewest, double most)
+{
+	ls_plot *plot = ls_page_plot(study->page);
+	if (plot == NULL)
+		return NULL;
+	plot->title = title;
+	plot->x_name = "devices";
+	plot->y_name = y_name;
+	plot->counts_x = plot->from_zero = 1;
+	plot->log_x = plot->log_y = ls_figures_logarithmic(fewest, most);
+	return plot;
+}
+
+static void add_ideal(ls_plot *plot, double one, double fewest, double most)
+{
+	ls_curve *ideal = ls_plot_curve(plot, "ideal", LS_CURVE_IDEAL);
+	ls_curve_add(ideal, fewest, one * fewest, "");
+	ls_curve_add(ideal, most, one * most, "");
+}
+
+typedef enum measure { THROUGHPUT, SPEEDUP, EFFICIENCY } measure;
+
+static double value_of(const ls_study *study, const ls_point *point, measure what)
+{
+	double times = ls_study_speedup(study, point);
+	return what == THROUGHPUT ? point->samples_per_s
+	       : what == SPEEDUP  ? times
+				  : 100 * times / (double)point->job.devices;
+}
+
+static void add_line(const ls_study *study, ls_plot *plot, const ls_line *line, const char *name, measure what)
+{
+	ls_curve *curve = ls_plot_curve(plot, name, LS_CURVE_MEASURED);
+	char rate[LS_NUMBER_TEXT];
+	for (size_t i = 0; i < line->count; i++) {
+		const ls_point *point = line->points[i];
+		double times = ls_study_speedup(study, point), value = value_of(study, point, what);
+		const char *ideal =
+			times > 0 ? ls_page_text(study->page, ", %.2fx of %" PRId64, times, point->job.devices) : "";
+		const char *tip = ls_page_text(
+			study->page, "%s: %s on %" PRId64 " × %s devices: %s samples/s%s%s", line->label,
+			point->job.model, point->job.nodes, ls_point_shape(study->page, &point->job),
+			ls_number_text(rate, point->samples_per_s), ideal, point->job.replay ? ", replayed" : "");
+		if (value > 0 && point->job.replay)
+			ls_curve_add_hollow(curve, (double)point->job.devices, value, tip);
+		else if (value > 0)
+			ls_curve_add(curve, (double)point->job.devices, value, tip);
+	}
+}
+
+static void plot_throughput(const ls_study *study, const char *model)
+{
+	double fewest, most, one = 0;
+	device_range(study, model, &fewest, &most);
+	ls_plot *plot = begin(study, ls_page_text(study->page, "Throughput of %s by devices", model), "samples/s",
+			      fewest, most);
+	for (size_t l = 0; l < study->line_count; l++) {
+		const ls_line *line = &study->lines[l];
+		if (!scales(line) || strcmp(line->points[0]->job.model, model) != 0)
+			continue;
+		add_line(study, plot, line, line->brief, THROUGHPUT);
+		if (line->base)
+			one = fmax(one, line->base->samples_per_s);
+	}
+	if (one > 0)
+		add_ideal(plot, one, fewest, most);
+}
+
+/* ---- published --------------------------------------------------------------------------------------------------- */
+
+/* Which published rows stand in the plot of a sweep: of its seed, and of its models or, where that has none of them, of
+ * their relatives (bert-mini is one of bert-base). */
+typedef struct choice {
+	const ls_study *study;
+	int seed;
+	int exact;
+	size_t count;
+	const ls_published *rows;
+} choice;
+
+static int studies(const ls_study *study, const char *model, int exact)
+{
+	for (size_t l = 0; l < study->line_count; l++) {
+		const char *ours = study->lines[l].points[0]->job.model;
+		if (exact ? !strcmp(ours, model) : ls_model_related(ours, model))
+			return 1;
+	}
+	return 0;
+}
+
+static choice choose(const ls_study *study, int seed)
+{
+	choice c = { .study = study, .seed = seed };
+	c.rows = ls_published_rows(&c.count);
+	for (size_t i = 0; i < c.count; i++)
+		c.exact |= c.rows[i].seed == seed && studies(study, c.rows[i].model, 1);
+	return c;
+}
+
+/* Rows of single nodes whose speedup is that of an average say nothing here. */
+static int is_shown(const choice *c, const ls_published *row)
+{
+	return row->seed == c->seed && row->speedup > 0 && studies(c->study, row->model, c->exact);
+}
+
+/* Of one curve: the same job on the same hosts. Seed 003 has averages over hosts, on one node and on several. */
+static int same_course(const ls_published *a, const ls_published *b)
+{
+	if (strcmp(a->model, b->model) != 0 || a->batch != b->batch ||
+	    strcmp(a->data ? a->data : "", b->data ? b->data : ""))
+		return 0;
+	return a->seed == 3 ? (a->nodes > 1) == (b->nodes > 1) : a->hosts == NULL || !strcmp(a->hosts, b->hosts);
+}
+
+/* One device leads to a course over several nodes, too: that of the first host. */
+static int leads(const ls_published *row, const ls_published *first)
+{
+	return row->devices == 1 && first->devices > 1 && !strcmp(row->model, first->model) &&
+	       row->batch == first->batch && !strcmp(row->data ? row->data : "", first->data ? first->data : "") &&
+	       (row->seed == 3 || (row->hosts && !strncmp(row->hosts, first->hosts, 3)));
+}
+
+static const char *course_name(const choice *c, const ls_published *row)
+{
+	ls_page *page = c->study->page;
+	if (row->seed == 0)
+		return ls_page_text(page, "batch %d, published", row->batch);
+	if (row->seed == 3)
+		return ls_page_text(page, "%s, %s, published", row->data, row->nodes > 1 ? "nodes" : "one node");
+	return ls_page_text(page, "%s %s, published", row->model, row->hosts);
+}
+
+static void add_course(const choice *c, ls_plot *plot, const ls_published *first)
+{
+	const char *name = course_name(c, first);
+	ls_curve *curve = ls_plot_curve(plot, name, LS_CURVE_PUBLISHED);
+	for (int devices = 1; devices <= 64; devices++)
+		for (size_t i = 0; i < c->count; i++) {
+			const ls_published *row = &c->rows[i];
+			if (row->devices == devices && is_shown(c, row) &&
+			    (same_course(row, first) || leads(row, first)))
+				ls_curve_add(curve, devices, row->speedup,
+					     ls_page_text(c->study->page,
+							  "%s: %d node%s, %d device%s, %.2fx (seed %03d)", name,
+							  row->nodes, ls_plural((uint64_t)row->nodes, "s"), devices,
+							  ls_plural((uint64_t)devices, "s"), row->speedup, c->seed));
+		}
+}
+
+/* A curve begins at a row whose like was not seen before and is seen again. */
+static int begins_course(const choice *c, size_t at)
+{
+	size_t alike = 0;
+	for (size_t i = 0; i < c->count; i++) {
+		int like = is_shown(c, &c->rows[i]) && same_course(&c->rows[i], &c->rows[at]);
+		if (like && i < at)
+			return 0;
+		alike += (size_t)like;
+	}
+	return is_shown(c, &c->rows[at]) && (alike > 1 || c->rows[at].devices > 1);
+}
+
+static double most_published(const choice *c)
+{
+	double most = 1;
+	for (size_t i = 0; i < c->count; i++)
+		if (is_shown(c, &c->rows[i]))
+			most = fmax(most, c->rows[i].devices);
+	return most;
+}
+
+static void plot_speedup(const ls_study *study, int seed)
+{
+	const choice c = choose(study, seed);
+	double fewest, most;
+
+	device_range(study, NULL, &fewest, &most);
+	most = fmax(most, most_published(&c));
+	ls_plot *plot = begin(study, seed >= 0 ? "Speedup by devices, ours and published" : "Speedup by devices",
+			      "times one device", fewest, most);
+	for (size_t l = 0; l < study->line_count; l++)
+		if (scales(&study->lines[l]) && study->lines[l].base)
+			add_line(study, plot, &study->lines[l], study->lines[l].label, SPEEDUP);
+	for (size_t i = 0; i < c.count; i++)
+		if (begins_course(&c, i))
+			add_course(&c, plot, &c.rows[i]);
+	add_ideal(plot, 1, fewest, most);
+}
+
+/* Where lines lie close together, how far each is from ideal. */
+static void plot_efficiency(const ls_study *study)
+{
+	double fewest, most;
+	device_range(study, NULL, &fewest, &most);
+	ls_plot *plot = begin(study, "Efficiency by devices", "% of ideal", fewest, most);
+	if (plot)
+		plot->log_y = 0;
+	for (size_t l = 0; l < study->line_count; l++)
+		if (scales(&study->lines[l]) && study->lines[l].base)
+			add_line(study, plot, &study->lines[l], study->lines[l].label, EFFICIENCY);
+	ls_curve *ideal = ls_plot_curve(plot, "ideal", LS_CURVE_IDEAL);
+	ls_curve_add(ideal, fewest, 100, "");
+	ls_curve_add(ideal, most, 100, "");
+}
+
+void ls_figures_scaling(const ls_study *study, int seed)
+{
+	int any = 0, based = 0;
+	for (size_t l = 0; l < study->line_count; l++) {
+		const ls_line *line = &study->lines[l];
+		int seen = !scales(line);
+		for (size_t k = 0; k < l && !seen; k++)
+			seen = scales(&study->lines[k]) &&
+			       !strcmp(study->lines[k].points[0]->job.model, line->points[0]->job.model);
+		if (!seen)
+			plot_throughput(study, line->points[0]->job.model);
+		any |= scales(line);
+		based |= scales(line) && line->base != NULL;
+	}
+	if (!any || !based)
+		return;
+	plot_speedup(study, seed);
+	plot_efficiency(study);
+}
+
+/* ---- strategies -------------------------------------------------------------------------------------------------- */
+
+static int is_ps(const ls_line *line)
+{
+	return !strcmp(line->points[line->count - 1]->job.placement, "ps");
+}
+
+/* The same but for placement. */
+static int is_rival(const ls_line *a, const ls_line *b)
+{
+	const ls_point_job *x = &a->points[a->count - 1]->job, *y = &b->points[b->count - 1]->job;
+	return !strcmp(x->model, y->model) && x->batch == y->batch && !strcmp(x->rate, y->rate) &&
+	       !strcmp(x->wire, y->wire) && x->threads == y->threads && x->replay == y->replay;
+}
+
+static void plot_rivals(const ls_study *study, const ls_line *allreduce, const ls_line *ps)
+{
+	const ls_point_job *job = &ps->points[ps->count - 1]->job;
+	double fewest = (double)allreduce->points[0]->job.devices;
+	double most = fmax((double)job->devices, (double)allreduce->points[allreduce->count - 1]->job.devices);
+
+	ls_plot *plot = begin(study,
+			      ls_page_text(study->page, "AllReduce against PS against ideal: %s, batch %" PRId64 "%s%s",
+					   job->model, job->batch, job->rate[0] ? ", " : "", job->rate),
+			      "samples/s", fewest, most);
+	add_line(study, plot, allreduce, "AllReduce", THROUGHPUT);
+	add_line(study, plot, ps, "PS", THROUGHPUT);
+	if (ps->base)
+		add_ideal(plot, ps->base->samples_per_s, fewest, most);
+}
+
+void ls_figures_strategies(const ls_study *study)
+{
+	for (size_t i = 0; i < study->line_count; i++) {
+		const ls_line *rival = NULL;
+		if (!is_ps(&study->lines[i]))
+			continue;
+		for (size_t k = 0; k < study->line_count && !rival; k++)
+			if (!is_ps(&study->lines[k]) && scales(&study->lines[k]) &&
+			    is_rival(&study->lines[k], &study->lines[i]))
+				rival = &study->lines[k];
+		if (rival && scales(&study->lines[i]))
+			plot_rivals(study, rival, &study->lines[i]);
+	}
+}

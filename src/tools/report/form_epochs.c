@@ -1,0 +1,147 @@
+/*
+ * form_epochs.c - the course of every point as training logs it, under a heading that says where, how fast, and how
+ * much faster than one device.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "tools/report/form.h"
+#include "tools/report/put.h"
+
+enum { LINES_MAX = 200 };
+
+static const ls_point_epoch *last_epoch(const ls_point *point)
+{
+	return point->epoch_count > 0 ? &point->epochs[point->epoch_count - 1] : NULL;
+}
+
+static void add_summary(const ls_study *study)
+{
+	static const char *const heads[] = { "Run",     "Model",       "Data",       "Node(s)",
+					     "#Nodes",  "#Devices",    "Batchsize",  "data/sec",
+					     "Speedup", "Epoch (sec)", "Test (sec)", "Accuracy" };
+	ls_grid *grid = ls_page_table(study->page, 12, heads);
+	if (grid)
+		grid->text_columns = 4;
+	for (size_t l = 0; l < study->line_count; l++)
+		for (size_t i = 0; i < study->lines[l].count; i++) {
+			const ls_point *point = study->lines[l].points[i];
+			const ls_point_epoch *epoch = last_epoch(point);
+			if (ls_study_seen(study, l, point))
+				continue;
+			ls_grid_add(grid, "%s", study->runs ? ls_run_name(point) : "-");
+			ls_grid_add(grid, "%s", point->job.model);
+			ls_grid_add(grid, "%s", point->job.data[0] ? point->job.data : "-");
+			ls_grid_add(grid, "%s", ls_point_hosts(study->page, study->results, point));
+			ls_grid_add(grid, "%" PRId64, point->job.nodes);
+			ls_grid_add(grid, "%s", ls_point_shape(study->page, &point->job));
+			ls_grid_add(grid, "%" PRId64, point->job.batch);
+			ls_grid_add(grid, "%.2f%s", point->samples_per_s, ls_point_star(point));
+			ls_grid_fixed(grid, ls_study_speedup(study, point), 2, "x");
+			ls_grid_note(grid, ls_study_flag(study, point));
+			ls_grid_number(grid, epoch ? epoch->seconds : 0);
+			ls_grid_number(grid, epoch ? epoch->test_seconds : 0);
+			ls_grid_fixed(grid, epoch && isfinite(epoch->accuracy) ? epoch->accuracy : 0, 4, "");
+		}
+	ls_grid_drop_empty(grid);
+}
+
+/* An earlier point of the study that ended with the same parameters after the same step; NULL: none. */
+static const ls_point *same_end(const ls_study *study, const ls_point *point)
+{
+	for (size_t l = 0; l < study->line_count; l++)
+		for (size_t i = 0; i < study->lines[l].count; i++) {
+			const ls_point *other = study->lines[l].points[i];
+			if (other == point)
+				return NULL;
+			if (other->end_step == point->end_step && !strcmp(other->fingerprint, point->fingerprint))
+				return other;
+		}
+	return NULL;
+}
+
+/* By which runs are compared, bit for bit. */
+static void add_fingerprint(const ls_study *study, const ls_point *point)
+{
+	const ls_point *same = study->runs ? same_end(study, point) : NULL;
+
+	if (point->fingerprint[0])
+		ls_page_item(study->page, "After step %" PRId64 ": parameters xxh64 %s%s%s", point->end_step,
+			     point->fingerprint, same ? ", the same bits as " : "", same ? ls_run_name(same) : "");
+}
+
+/* "lm6-198.38-1.648x, baseline: 120.7"; of several nodes "lm1:3, lm6:2-339.75-4.15x, baseline: 81.84". */
+static void add_heading(const ls_study *study, const ls_point *point)
+{
+	const ls_point *base = ls_study_base(study, point);
+	const char *where = ls_point_host(study->results, point);
+	ls_page *page = study->page;
+
+	if (point->node_count > 1) {
+		where = ls_page_text(page, "%s:%" PRId64, point->nodes[0].host, point->nodes[0].devices);
+		for (size_t i = 1; i < point->node_count && i < 16; i++)
+			where = ls_page_text(page, "%s, %s:%" PRId64, where, point->nodes[i].host,
+					     point->nodes[i].devices);
+	}
+	ls_block *block =
+		base == NULL || base == point
+			? ls_page_heading(page, 4, "%s-%.2f", where, point->samples_per_s)
+			: ls_page_heading(page, 4, "%s-%.2f-%.3gx, baseline: %.2f", where, point->samples_per_s,
+					  point->samples_per_s / base->samples_per_s, base->samples_per_s);
+	ls_page_flag(page, block, ls_study_flag(study, point));
+}
+
+/* Steps of an epoch: from the samples, or from where the last rate stands. */
+static int64_t steps_of_epoch(const ls_point *point)
+{
+	int64_t batch = point->job.batch * point->job.devices;
+	if (point->job.samples > 0 && batch > 0)
+		return (point->job.samples + batch - 1) / batch;
+	int64_t last = point->rate_count > 0 ? point->rates[point->rate_count - 1].step : 0;
+	return point->epoch_count > 0 ? (last + (int64_t)point->epoch_count - 1) / (int64_t)point->epoch_count : last;
+}
+
+static void add_epoch(ls_page *page, const ls_point_epoch *e)
+{
+	const char *length = e->seconds > 0
+				     ? ls_page_text(page, "Epoch %" PRId64 " in %.2f sec", e->epoch + 1, e->seconds)
+				     : ls_page_text(page, "Ended in epoch %" PRId64, e->epoch + 1);
+	if (isfinite(e->accuracy))
+		ls_page_item(page, "%s, test time %.2f sec, test accuracy: %.4f", length, e->test_seconds, e->accuracy);
+	else
+		ls_page_item(page, "%s", length);
+}
+
+static void add_course(const ls_study *study, const ls_point *point)
+{
+	int64_t steps = steps_of_epoch(point);
+	size_t stride = 1 + point->rate_count / LINES_MAX, epoch_stride = 1 + point->epoch_count / LINES_MAX, r = 0;
+
+	for (size_t e = 0; e <= point->epoch_count; e++) {
+		int64_t end = e < point->epoch_count ? (point->epochs[e].epoch + 1) * steps : INT64_MAX;
+		for (; r < point->rate_count && point->rates[r].step <= end; r++)
+			if (r % stride == 0 || r + 1 == point->rate_count)
+				ls_page_item(study->page, "Step%" PRId64 ": %.2f data/sec", point->rates[r].step,
+					     point->rates[r].samples_per_s);
+		if (e < point->epoch_count && (e % epoch_stride == 0 || e + 1 == point->epoch_count))
+			add_epoch(study->page, &point->epochs[e]);
+	}
+}
+
+void ls_form_epochs(const ls_study *study)
+{
+	add_summary(study);
+	for (size_t l = 0; l < study->line_count; l++)
+		for (size_t i = 0; i < study->lines[l].count; i++) {
+			const ls_point *point = study->lines[l].points[i];
+			if (ls_study_seen(study, l, point) || point->rate_count + point->epoch_count == 0)
+				continue;
+			ls_page_heading(study->page, 3, "%s%s%s-%sxdevices-%" PRId64 "batch_size",
+					study->runs ? ls_run_name(point) : "", study->runs ? ": " : "",
+					point->job.model, ls_point_shape(study->page, &point->job), point->job.batch);
+			add_heading(study, point);
+			add_course(study, point);
+			add_fingerprint(study, point);
+		}
+}

@@ -1,0 +1,257 @@
+/*
+ * form_strategies.c - AllReduce against parameter servers against ideal: baselines, then a table for every model and
+ * kind of link, then all models by number of nodes.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "tools/report/form.h"
+#include "tools/report/put.h"
+
+enum { MODELS_MAX = LS_GRID_COLUMNS - 1, NODES_MAX = (LS_GRID_COLUMNS - 1) / 2, PLACES_MAX = 64 };
+
+static int is_ps(const ls_point *point)
+{
+	return !strcmp(point->job.placement, "ps");
+}
+
+static const char *unit_of(const ls_study *study, const ls_point *point)
+{
+	return ls_study_reads(study, point) ? "words/s" : "samples/s";
+}
+
+/* One point a model, in the order of the sweep. */
+static size_t list_models(const ls_study *study, const ls_point *models[MODELS_MAX])
+{
+	size_t count = 0;
+	for (size_t i = 0; i < study->results->point_count; i++) {
+		const ls_point *point = &study->results->points[i];
+		int seen = point->state != LS_POINT_DONE;
+		for (size_t k = 0; k < count && !seen; k++)
+			seen = !strcmp(models[k]->job.model, point->job.model);
+		if (!seen && count < MODELS_MAX)
+			models[count++] = point;
+	}
+	return count;
+}
+
+/* ---- baselines --------------------------------------------------------------------------------------------------- */
+
+static int same_baseline(const ls_study *study, const ls_point *a, const ls_point *b)
+{
+	return a->job.replay == b->job.replay &&
+	       !strcmp(ls_point_host(study->results, a), ls_point_host(study->results, b));
+}
+
+/* Measured or replayed, as `like`, and on its host. */
+static const ls_point *baseline_on(const ls_study *study, const char *model, const ls_point *like)
+{
+	for (size_t i = 0; i < study->results->point_count; i++) {
+		const ls_point *point = &study->results->points[i];
+		if (ls_study_base(study, point) == point && !strcmp(point->job.model, model) &&
+		    same_baseline(study, point, like))
+			return point;
+	}
+	return NULL;
+}
+
+static int begins_host(const ls_study *study, size_t at)
+{
+	const ls_point *points = study->results->points;
+	for (size_t i = 0; i < at; i++)
+		if (points[i].state == LS_POINT_DONE && ls_study_base(study, &points[i]) == &points[i] &&
+		    same_baseline(study, &points[i], &points[at]))
+			return 0;
+	return ls_study_base(study, &points[at]) == &points[at];
+}
+
+static void add_baselines(const ls_study *study, const ls_point *const *models, size_t count)
+{
+	const char *heads[LS_GRID_COLUMNS] = { "" };
+	for (size_t k = 0; k < count; k++)
+		heads[k + 1] = ls_page_text(study->page, "%s (%s)", models[k]->job.model, unit_of(study, models[k]));
+	ls_page_heading(study->page, 3, "Baseline");
+	ls_grid *grid = ls_page_table(study->page, count + 1, heads);
+	if (grid)
+		grid->text_columns = 1;
+	for (size_t i = 0; i < study->results->point_count; i++) {
+		if (!begins_host(study, i))
+			continue;
+		const ls_point *first = &study->results->points[i];
+		ls_grid_add(grid, "%s%s", ls_point_host(study->results, first), ls_point_star(first));
+		for (size_t k = 0; k < count; k++) {
+			const ls_point *base = baseline_on(study, models[k]->job.model, first);
+			ls_grid_number(grid, base ? ls_study_words(study, base) : 0);
+		}
+	}
+}
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+
+/* A setting is one node, or several over links of one rate and one wire. */
+static int same_setting(const ls_point *a, const ls_point *b)
+{
+	return !strcmp(a->job.model, b->job.model) && a->job.batch == b->job.batch &&
+	       (a->job.nodes > 1) == (b->job.nodes > 1) &&
+	       (a->job.nodes == 1 || (!strcmp(a->job.rate, b->job.rate) && !strcmp(a->job.wire, b->job.wire)));
+}
+
+static int same_place(const ls_point *a, const ls_point *b)
+{
+	int alone = a->job.devices == 1 && !is_ps(a) && !is_ps(b);
+	return a->job.devices == b->job.devices && a->job.nodes == b->job.nodes &&
+	       (!alone || a->job.replay == b->job.replay);
+}
+
+static int begins_setting(const ls_results *results, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (results->points[i].state == LS_POINT_DONE &&
+		    same_setting(&results->points[i], &results->points[at]))
+			return 0;
+	return results->points[at].state == LS_POINT_DONE;
+}
+
+typedef struct place {
+	const ls_point *any, *allreduce, *ps;
+} place;
+
+static size_t list_places(const ls_study *study, const ls_point *first, place places[PLACES_MAX])
+{
+	size_t count = 0;
+	for (size_t i = 0; i < study->results->point_count; i++) {
+		const ls_point *point = &study->results->points[i];
+		size_t k = 0;
+		if (point->state != LS_POINT_DONE || !same_setting(point, first))
+			continue;
+		while (k < count && !same_place(places[k].any, point))
+			k++;
+		if (k == PLACES_MAX)
+			continue;
+		if (k == count)
+			places[count++] = (place){ .any = point };
+		if (is_ps(point))
+			places[k].ps = point;
+		else
+			places[k].allreduce = point;
+	}
+	return count;
+}
+
+static void add_rate(const ls_study *study, ls_grid *grid, const ls_point *point)
+{
+	char text[LS_NUMBER_TEXT];
+	if (point)
+		ls_grid_add(grid, "%s%s", ls_number_text(text, ls_study_words(study, point)), ls_point_star(point));
+	else
+		ls_grid_add(grid, "-");
+	ls_grid_note(grid, point ? ls_study_flag(study, point) : NULL);
+}
+
+static void add_times(const ls_study *study, ls_grid *grid, const ls_point *point)
+{
+	ls_grid_fixed(grid, point ? ls_study_speedup(study, point) : 0, 2, "x");
+}
+
+static void add_setting(const ls_study *study, const ls_point *first)
+{
+	static const char *const heads[] = {
+		"Nodes", "Devices", "AllReduce", "PS", "Ideal", "AllReduce (x)", "PS (x)"
+	};
+	place places[PLACES_MAX];
+	size_t count = list_places(study, first, places);
+	int64_t devices = 1, nodes = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		devices = places[i].any->job.devices > devices ? places[i].any->job.devices : devices;
+		nodes = places[i].any->job.nodes > nodes ? places[i].any->job.nodes : nodes;
+	}
+	ls_page_heading(study->page, 3, "Setting: %s%" PRId64 "x node%s, up to %" PRId64 "x device%s%s%s, %s (%s)",
+			nodes > 1 ? "up to " : "", nodes, ls_plural((uint64_t)nodes, "s"), devices,
+			ls_plural((uint64_t)devices, "s"), nodes > 1 ? ", " : "", nodes > 1 ? first->job.rate : "",
+			first->job.model, unit_of(study, first));
+	ls_grid *grid = ls_page_table(study->page, 7, heads);
+	for (size_t i = 0; i < count; i++) {
+		const ls_point *base = ls_study_base(study, places[i].any);
+		ls_grid_add(grid, "%" PRId64, places[i].any->job.nodes);
+		ls_grid_add(grid, "%" PRId64, places[i].any->job.devices);
+		add_rate(study, grid, places[i].allreduce);
+		add_rate(study, grid, places[i].ps);
+		ls_grid_number(grid, base ? ls_study_words(study, base) * (double)places[i].any->job.devices : 0);
+		add_times(study, grid, places[i].allreduce);
+		add_times(study, grid, places[i].ps);
+	}
+	ls_grid_drop_empty(grid);
+}
+
+/* ---- all models by nodes ----------------------------------------------------------------------------------------- */
+
+/* Of a model on so many nodes, the most devices. */
+static const ls_point *best_on(const ls_study *study, const char *model, int64_t nodes)
+{
+	const ls_point *best = NULL;
+	for (size_t i = 0; i < study->results->point_count; i++) {
+		const ls_point *point = &study->results->points[i];
+		if (point->state == LS_POINT_DONE && point->job.nodes == nodes && !is_ps(point) &&
+		    !strcmp(point->job.model, model) &&
+		    (best == NULL || ls_study_words(study, point) > ls_study_words(study, best)))
+			best = point;
+	}
+	return best;
+}
+
+static size_t list_nodes(const ls_study *study, int64_t nodes[NODES_MAX])
+{
+	size_t count = 0;
+	for (size_t i = 0; i < study->results->point_count; i++) {
+		const ls_point *point = &study->results->points[i];
+		int seen = point->state != LS_POINT_DONE || point->job.nodes < 2 || is_ps(point);
+		for (size_t k = 0; k < count && !seen; k++)
+			seen = nodes[k] == point->job.nodes;
+		if (!seen && count < NODES_MAX)
+			nodes[count++] = point->job.nodes;
+	}
+	return count;
+}
+
+static void add_scalability(const ls_study *study, const ls_point *const *models, size_t count)
+{
+	const char *heads[LS_GRID_COLUMNS] = { "" };
+	int64_t nodes[NODES_MAX];
+	size_t columns = list_nodes(study, nodes);
+
+	for (size_t k = 0; k < columns; k++) {
+		heads[2 * k + 1] = ls_page_text(study->page, "Throughput (%" PRId64 " node%s)", nodes[k],
+						ls_plural((uint64_t)nodes[k], "s"));
+		heads[2 * k + 2] = "Scalability (x)";
+	}
+	if (columns == 0)
+		return;
+	ls_page_heading(study->page, 3, "AllReduce by nodes, the fastest of each");
+	ls_grid *grid = ls_page_table(study->page, 2 * columns + 1, heads);
+	if (grid)
+		grid->text_columns = 1;
+	for (size_t m = 0; m < count; m++) {
+		ls_grid_add(grid, "%s", models[m]->job.model);
+		for (size_t k = 0; k < columns; k++) {
+			const ls_point *best = best_on(study, models[m]->job.model, nodes[k]);
+			add_rate(study, grid, best);
+			add_times(study, grid, best);
+		}
+	}
+}
+
+void ls_form_strategies(const ls_study *study)
+{
+	const ls_point *models[MODELS_MAX];
+	size_t count = list_models(study, models);
+
+	if (count == 0)
+		return;
+	add_baselines(study, models, count);
+	for (size_t i = 0; i < study->results->point_count; i++)
+		if (begins_setting(study->results, i))
+			add_setting(study, &study->results->points[i]);
+	add_scalability(study, models, count);
+}

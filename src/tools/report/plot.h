@@ -1,0 +1,72 @@
+/*
+ * plot.h - what a plot shows. plot.c draws curves, bars.c stacked bars; both as SVG that needs neither script nor
+ * anything from elsewhere.
+ *
+ * Curves differ by colour (Okabe and Ito's, which colour-blind readers can tell apart), marker and dashes at once, and
+ * carry their names at their ends. Every mark has its value as a <title>, which browsers show on hover.
+ */
+#ifndef LS_TOOLS_REPORT_PLOT_H
+#define LS_TOOLS_REPORT_PLOT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+typedef enum ls_curve_kind {
+	LS_CURVE_MEASURED,
+	LS_CURVE_IDEAL,     /* grey and dashed, without marks */
+	LS_CURVE_PREDICTED, /* dashed */
+	LS_CURVE_PUBLISHED  /* dotted, hollow marks */
+} ls_curve_kind;
+
+typedef struct ls_mark {
+	double x, y;
+	const char *tip;
+	int hollow; /* not quite what the others of its curve are */
+} ls_mark;
+
+typedef struct ls_curve {
+	struct ls_plot *plot;
+	const char *name;
+	ls_curve_kind kind;
+	int points_only; /* no line between marks and no name: they belong to the curve of the same style */
+	int style;       /* counts through colours, markers and dashes */
+	size_t count, room;
+	ls_mark *marks;
+	struct ls_curve *next;
+} ls_curve;
+
+enum { LS_BAR_PARTS = 4 };
+
+typedef struct ls_bar {
+	const char *name;
+	double parts[LS_BAR_PARTS];
+	struct ls_bar *next;
+} ls_bar;
+
+typedef struct ls_plot {
+	struct ls_page *page;
+	const char *title, *x_name, *y_name;
+	int log_x, log_y; /* with both ideal scaling is a straight line */
+	int counts_x;     /* x are a few whole numbers, which the axis shows */
+	int whole_x;      /* no fractions on its axis */
+	int from_zero;
+	double y_most; /* nothing can be more, and the axis ends there; 0: it may */
+	ls_curve *curves;
+	ls_bar *bars; /* instead of curves */
+	size_t bar_count;
+	const char *parts[LS_BAR_PARTS]; /* of a bar; NULL past the last */
+	const char *unit;                /* of a bar's parts: "ms" */
+} ls_plot;
+
+/* NULL where there is no memory, which makes the page fail. */
+ls_curve *ls_plot_curve(ls_plot *plot, const char *name, ls_curve_kind kind);
+void ls_curve_add(ls_curve *curve, double x, double y, const char *tip); /* what is not finite is left out */
+void ls_curve_add_hollow(ls_curve *curve, double x, double y, const char *tip);
+void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PARTS]);
+
+size_t ls_plot_marks(const ls_plot *plot);
+
+void ls_plot_svg(const ls_plot *plot, FILE *to);
+void ls_bars_svg(const ls_plot *plot, FILE *to);
+
+#endif

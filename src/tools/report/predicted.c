@@ -1,0 +1,306 @@
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/link_rate.h"
+#include "base/names.h"
+#include "tools/report/chapters.h"
+#include "tools/report/figures.h"
+#include "tools/report/flags.h"
+#include "tools/report/put.h"
+
+enum { ROWS_MAX = 200, CURVES_MAX = 10 };
+
+/* Predictions that are farther off are explained. */
+#define ERROR_TOLD 0.15
+
+/* ---- which belong together --------------------------------------------------------------------------------------- */
+
+static const char *wire_of(const char *wire)
+{
+	return wire[0] ? wire : "fp32";
+}
+
+static int same_setting(const ls_forecast_row *a, const ls_forecast_row *b)
+{
+	return !strcmp(a->placement, b->placement) && !strcmp(wire_of(a->wire), wire_of(b->wire)) &&
+	       !strcmp(a->rate, b->rate);
+}
+
+/* One node has no links: it leads to every setting without servers. */
+static int belongs(const ls_forecast_row *row, const ls_forecast_row *setting)
+{
+	return same_setting(row, setting) || (row->nodes == 1 && strcmp(setting->placement, "ps") != 0);
+}
+
+static int same_cluster(const ls_forecast_row *a, const ls_forecast_row *b)
+{
+	return same_setting(a, b) && a->nodes == b->nodes && a->devices == b->devices && a->servers == b->servers;
+}
+
+/* Of rows that differ in the size of buckets alone, the fastest is shown. */
+static int is_best(const ls_forecast *f, size_t at)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (same_cluster(&f->row[i], &f->row[at]) &&
+		    (f->row[i].samples_per_s > f->row[at].samples_per_s ||
+		     (i < at && !(f->row[i].samples_per_s < f->row[at].samples_per_s))))
+			return 0;
+	return 1;
+}
+
+static int was_measured(const ls_forecast *f, const ls_forecast_row *row, const ls_point *point)
+{
+	const ls_point_job *job = &point->job;
+	if (point->state != LS_POINT_DONE || strcmp(job->model, f->model) != 0 || job->batch != f->batch ||
+	    job->nodes != row->nodes - row->servers || job->devices != row->devices)
+		return 0;
+	if (row->nodes == 1)
+		return job->servers == 0;
+	return job->servers == row->servers && !strcmp(job->placement, row->placement) &&
+	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_rate(job->rate) == ls_link_rate(row->rate);
+}
+
+/* A bench measures what is predicted; training also has tests and input. */
+static const ls_point *measured(const ls_sources *sources, const ls_forecast *f, const ls_forecast_row *row)
+{
+	const ls_point *found = NULL;
+	for (size_t s = 0; s < sources->sweep_count; s++)
+		for (size_t i = 0; i < sources->sweeps[s].point_count; i++) {
+			const ls_point *point = &sources->sweeps[s].points[i];
+			if (was_measured(f, row, point) && !strcmp(point->job.kind, "bench"))
+				return point;
+			if (found == NULL && was_measured(f, row, point))
+				found = point;
+		}
+	return found;
+}
+
+/* ---- plot -------------------------------------------------------------------------------------------------------- */
+
+static const char *setting_name(ls_page *page, const ls_forecast_row *row)
+{
+	return ls_page_text(page, "%s%s%s%s%s", strcmp(row->placement, "ps") ? "AllReduce" : "PS",
+			    row->rate[0] ? ", " : "", row->rate, strcmp(wire_of(row->wire), "fp32") ? ", " : "",
+			    strcmp(wire_of(row->wire), "fp32") ? row->wire : "");
+}
+
+static void add_predicted(ls_page *page, ls_curve *curve, const ls_forecast_row *row)
+{
+	char rate[LS_NUMBER_TEXT];
+	ls_curve_add(curve, (double)row->devices, row->samples_per_s,
+		     ls_page_text(page,
+				  "%s, predicted: %" PRId64 " node%s, %" PRId64
+				  " device%s, %s samples/s, %.0f %% of ideal%s%s",
+				  setting_name(page, row), row->nodes, ls_plural((uint64_t)row->nodes, "s"),
+				  row->devices, ls_plural((uint64_t)row->devices, "s"),
+				  ls_number_text(rate, row->samples_per_s), 100 * row->efficiency,
+				  row->bottleneck[0] ? ", limited by " : "", row->bottleneck));
+}
+
+static void add_measured(ls_page *page, ls_curve *curve, const ls_forecast_row *row, const ls_point *point)
+{
+	char rate[LS_NUMBER_TEXT];
+	if (point == NULL)
+		return;
+	const char *tip = ls_page_text(
+		page, "%s, %s: %" PRId64 " node%s, %" PRId64 " device%s, %s samples/s", setting_name(page, row),
+		point->job.replay ? "replayed" : "measured", row->nodes, ls_plural((uint64_t)row->nodes, "s"),
+		row->devices, ls_plural((uint64_t)row->devices, "s"), ls_number_text(rate, point->samples_per_s));
+	if (point->job.replay)
+		ls_curve_add_hollow(curve, (double)row->devices, point->samples_per_s, tip);
+	else
+		ls_curve_add(curve, (double)row->devices, point->samples_per_s, tip);
+}
+
+static int by_devices(const ls_forecast *f, int64_t *devices)
+{
+	int64_t next = INT64_MAX;
+	for (size_t i = 0; i < f->count; i++)
+		if (f->row[i].devices > *devices && f->row[i].devices < next)
+			next = f->row[i].devices;
+	*devices = next;
+	return next != INT64_MAX;
+}
+
+static void add_setting(ls_page *page, ls_plot *plot, const ls_sources *sources, const ls_forecast *f,
+			const ls_forecast_row *setting)
+{
+	const char *name = setting_name(page, setting);
+	ls_curve *line = ls_plot_curve(plot, name, LS_CURVE_PREDICTED);
+	ls_curve *marks = ls_plot_curve(plot, ls_page_text(page, "%s, measured", name), LS_CURVE_MEASURED);
+	int64_t devices = 0;
+
+	if (line && marks) {
+		marks->style = line->style;
+		marks->points_only = 1;
+	}
+	while (by_devices(f, &devices))
+		for (size_t i = 0; i < f->count; i++)
+			if (f->row[i].devices == devices && belongs(&f->row[i], setting) && is_best(f, i)) {
+				add_predicted(page, line, &f->row[i]);
+				add_measured(page, marks, &f->row[i], measured(sources, f, &f->row[i]));
+				break;
+			}
+}
+
+static void add_ideal(ls_plot *plot, const ls_forecast *f, double fewest, double most)
+{
+	const ls_forecast_row *least = &f->row[0];
+	for (size_t i = 0; i < f->count; i++)
+		if (f->row[i].devices < least->devices)
+			least = &f->row[i];
+	if (!(least->efficiency > 0))
+		return;
+	double one = least->samples_per_s / least->efficiency / (double)least->devices;
+	ls_curve *ideal = ls_plot_curve(plot, "ideal", LS_CURVE_IDEAL);
+	ls_curve_add(ideal, fewest, one * fewest, "");
+	ls_curve_add(ideal, most, one * most, "");
+}
+
+static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_forecast *f)
+{
+	double fewest = INFINITY, most = 0;
+	size_t curves = 0;
+	int several = 0; /* one node leads to the others and is no curve itself */
+	ls_plot *plot = ls_page_plot(page);
+
+	for (size_t i = 0; i < f->count; i++) {
+		fewest = fmin(fewest, (double)f->row[i].devices);
+		most = fmax(most, (double)f->row[i].devices);
+		several |= f->row[i].nodes > 1;
+	}
+	if (plot == NULL)
+		return;
+	plot->title = ls_page_text(page, "Predicted throughput of %s, batch %" PRId64 " (marks: measured)", f->model,
+				   f->batch);
+	plot->x_name = "devices";
+	plot->y_name = "samples/s";
+	plot->counts_x = plot->from_zero = 1;
+	plot->log_x = plot->log_y = ls_figures_logarithmic(fewest, most);
+	for (size_t i = 0; i < f->count && curves < CURVES_MAX; i++) {
+		size_t k = 0;
+		while (k < i && !same_setting(&f->row[k], &f->row[i]))
+			k++;
+		if (k < i || (f->row[i].nodes == 1 && several))
+			continue;
+		add_setting(page, plot, sources, f, &f->row[i]);
+		curves++;
+	}
+	add_ideal(plot, f, fewest, most);
+}
+
+/* ---- table ------------------------------------------------------------------------------------------------------- */
+
+/* One device by itself, as it was measured; NULL: it was not. */
+static const ls_point *one_device(const ls_sources *sources, const ls_forecast *f, const ls_point *like)
+{
+	for (size_t s = 0; s < sources->sweep_count; s++)
+		for (size_t i = 0; i < sources->sweeps[s].point_count; i++) {
+			const ls_point *point = &sources->sweeps[s].points[i];
+			const ls_point_job *job = &point->job;
+			if (point->state == LS_POINT_DONE && job->devices == 1 && job->nodes == 1 &&
+			    job->servers == 0 && !strcmp(job->model, f->model) && job->batch == f->batch &&
+			    !strcmp(job->kind, like->job.kind) && ls_point_comparable(point, like))
+				return point;
+		}
+	return NULL;
+}
+
+/* Where a prediction is far off: by what, as far as the parts of the step tell. NULL: it is near. */
+static const char *explain(ls_page *page, const ls_sources *sources, const ls_forecast *f, const ls_forecast_row *row,
+			   const ls_point *point)
+{
+	double error = row->samples_per_s / point->samples_per_s - 1, waited = point->exposed_ms + point->wait_ms;
+	const ls_point *one = one_device(sources, f, point);
+	double alone = row->efficiency > 0 ? row->samples_per_s / row->efficiency / (double)row->devices : 0;
+	double device = one && alone > 0 ? alone / one->samples_per_s - 1 : 0;
+	const char *faster = error > 0 ? "faster than it was" : "slower than it was";
+
+	if (fabs(error) < ERROR_TOLD)
+		return NULL;
+	if (device * error > 0 && fabs(device) > 0.5 * fabs(error))
+		return ls_page_text(page,
+				    "predicted %s: by its profile one device does %.1f samples/s, here one did %.1f. "
+				    "The profile is of another or a less busy machine; record it where the sweep runs.",
+				    faster, alone, one->samples_per_s);
+	if (!(point->compute_ms > 0))
+		return ls_page_text(page, "predicted %s: the times of its parts are not known.", faster);
+	return ls_page_text(
+		page,
+		"predicted %s: %.1f ms of computing, of which %.1f were measured, and %.1f ms of waiting for "
+		"others, of which %.1f were measured. %s",
+		faster, row->compute_ms, point->compute_ms, row->exposed_ms, waited,
+		fabs(row->compute_ms - point->compute_ms) > fabs(row->exposed_ms - waited)
+			? "Cores that are shared, or run at another clock, are not in the profile."
+			: "Links that are slower or faster than the cluster says, or shared with others, would do "
+			  "that.");
+}
+
+static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *point, const char *why)
+{
+	char bytes[LS_NUMBER_TEXT];
+	ls_grid_add(grid, "%s", row->placement);
+	ls_grid_add(grid, "%s", row->rate[0] ? row->rate : "-");
+	ls_grid_add(grid, "%s", wire_of(row->wire));
+	ls_grid_add(grid, "%" PRId64, row->nodes);
+	ls_grid_add(grid, "%" PRId64, row->devices);
+	ls_grid_whole(grid, row->servers);
+	ls_grid_number(grid, row->samples_per_s);
+	if (point)
+		ls_grid_add(grid, "%s%s", ls_number_text(bytes, point->samples_per_s), ls_point_star(point));
+	else
+		ls_grid_add(grid, "-");
+	if (point)
+		ls_grid_add(grid, "%+.1f %%", 100 * (row->samples_per_s / point->samples_per_s - 1));
+	else
+		ls_grid_add(grid, "-");
+	ls_grid_note(grid, why);
+	ls_grid_add(grid, "%.0f %%", 100 * row->efficiency);
+	ls_grid_add(grid, "%s", row->bottleneck[0] ? row->bottleneck : "-");
+	ls_grid_number(grid, row->step_ms);
+	ls_grid_number(grid, row->compute_ms);
+	ls_grid_number(grid, row->exposed_ms);
+	ls_grid_add(grid, "%s", row->bucket_bytes ? ls_bytes_text(bytes, (double)row->bucket_bytes) : "-");
+}
+
+static void add_table(ls_page *page, const ls_sources *sources, const ls_forecast *f)
+{
+	static const char *const heads[] = { "Placement", "Link",      "Wire",     "Nodes",   "Devices",
+					     "Servers",   "Predicted", "Measured", "Error",   "Efficiency",
+					     "Limit",     "Step ms",   "Compute",  "Exposed", "Bucket" };
+	ls_grid *grid = ls_page_table(page, 15, heads);
+	size_t shown = 0, left = 0;
+	if (grid)
+		grid->text_columns = 3;
+	for (size_t i = 0; i < f->count; i++) {
+		if (!is_best(f, i))
+			continue;
+		const ls_point *point = measured(sources, f, &f->row[i]);
+		const char *why = point ? explain(page, sources, f, &f->row[i], point) : NULL;
+		if (shown++ < ROWS_MAX)
+			add_row(grid, &f->row[i], point, why);
+		else
+			left++;
+	}
+	ls_grid_drop_empty(grid);
+	if (left > 0)
+		ls_page_paragraph(page, "%zu more row%s left out.", left, left == 1 ? " is" : "s are");
+}
+
+void ls_chapter_predicted(ls_page *page, const ls_sources *sources)
+{
+	if (sources->forecast_count == 0)
+		return;
+	ls_page_heading(page, 2, "Predicted");
+	ls_page_paragraph(page,
+			  "Predicted by simulating the exchange's schedule, with the fastest size of buckets; "
+			  "measured points of the same model, batch and links are shown beside them. The error is "
+			  "that of the predicted rate: +10 %% is predicted faster than it was.");
+	for (size_t i = 0; i < sources->forecast_count; i++) {
+		ls_page_heading(page, 3, "%s, batch size = %" PRId64, sources->forecasts[i].model,
+				sources->forecasts[i].batch);
+		plot_forecast(page, sources, &sources->forecasts[i]);
+		add_table(page, sources, &sources->forecasts[i]);
+	}
+}

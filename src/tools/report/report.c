@@ -1,0 +1,262 @@
+/*
+ * report.c - a report from paths: read, put in order, written.
+ */
+#include <lockstep/report.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/count.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "tools/report/chapters.h"
+#include "tools/report/figures.h"
+#include "tools/report/form.h"
+#include "tools/report/page.h"
+#include "tools/report/sources.h"
+
+/* ---- sweeps ------------------------------------------------------------------------------------------------------ */
+
+/* The published figures that a sweep is compared with in its plot: by recipe, else by the form of its table. */
+static int seed_of(const ls_results *results)
+{
+	static const struct {
+		const char *name;
+		int seed;
+	} known[] = { { "oneflow-bert", 0 }, { "distml-resnet", 1 }, { "distml-sst5", 1 }, { "distml-strategies", 4 },
+		      { "rcc-mnist", 3 },    { "rcc-bigmnist", 3 },  { "throughput", 0 },  { "epochs", 1 },
+		      { "walltime", 3 },     { "strategies", 4 } };
+	const char *names[] = { results->sweep, ls_form_of(results)->name };
+	for (size_t n = 0; n < 2; n++)
+		for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+			if (!strcmp(known[i].name, names[n]))
+				return known[i].seed;
+	return -1;
+}
+
+static void count_points(const ls_results *results, size_t counts[4])
+{
+	memset(counts, 0, 4 * sizeof *counts);
+	for (size_t i = 0; i < results->point_count; i++)
+		counts[results->points[i].state]++;
+}
+
+/* " of bert-tiny" where all points have one model: the table's title may name another. */
+static const char *of_model(ls_page *page, const ls_results *results)
+{
+	for (size_t i = 1; i < results->point_count; i++)
+		if (strcmp(results->points[i].job.model, results->points[0].job.model) != 0)
+			return "";
+	return results->point_count > 0 ? ls_page_text(page, " of %s", results->points[0].job.model) : "";
+}
+
+static void introduce(ls_page *page, const ls_results *results)
+{
+	size_t counts[4];
+	count_points(results, counts);
+	const char *rest = "";
+	static const char *const words[] = { "not run yet", "", "skipped", "failed" };
+	for (int state = LS_POINT_PENDING; state <= LS_POINT_FAILED; state++)
+		if (state != LS_POINT_DONE && counts[state] > 0)
+			rest = ls_page_text(page, "%s, %zu %s", rest, counts[state], words[state]);
+	int is_list = !strcmp(results->sweep, "sweep");
+	ls_page_paragraph(page, "%s%s, begun %s%s: %zu of %zu point%s%s measured%s.", is_list ? "A sweep" : "Sweep ",
+			  is_list ? "" : results->sweep, results->started, results->quick ? ", the quick form" : "",
+			  counts[LS_POINT_DONE], results->point_count, ls_plural(results->point_count, "s"),
+			  of_model(page, results), rest);
+	if (results->note[0])
+		ls_page_paragraph(page, "%s", results->note);
+}
+
+/* The short form has the published table's form, not its jobs. */
+static const char *name_of(ls_page *page, const ls_results *results)
+{
+	const char *name = results->title[0] ? results->title : results->sweep;
+	return results->quick ? ls_page_text(page, "%s (quick form)", name) : name;
+}
+
+static ls_status add_sweep(ls_page *page, const ls_results *results, int beside, const char *title)
+{
+	ls_study study;
+	int seed = beside ? seed_of(results) : -1;
+
+	LS_TRY(ls_study_make(&study, page, results));
+	const char *name = name_of(page, results);
+	ls_page_heading(page, 2, "%s", strcmp(name, title) ? name : results->sweep);
+	introduce(page, results);
+	ls_figures_scaling(&study, seed);
+	ls_figures_strategies(&study);
+	ls_figures_courses(&study);
+	ls_figures_time(&study);
+	ls_form_of(results)->tables(&study);
+	ls_study_stars(&study);
+	ls_study_missing(&study);
+	ls_form_testbed(&study, &results->machine, 1);
+	return LS_OK;
+}
+
+static ls_status add_runs(ls_page *page, const ls_results *runs, const ls_results_machine *machines)
+{
+	ls_study study;
+	if (runs->point_count == 0)
+		return LS_OK;
+	LS_TRY(ls_study_make(&study, page, runs));
+	study.runs = 1;
+	ls_page_heading(page, 2, "Runs");
+	ls_figures_courses(&study);
+	ls_form_epochs(&study);
+	ls_study_missing(&study);
+	ls_form_testbed(&study, machines, runs->point_count);
+	return LS_OK;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static const char *seeds_row(size_t i)
+{
+	return i == 0 ? "seeds" : NULL;
+}
+
+static const char *title_of(ls_page *page, const ls_report_options *options, const ls_sources *sources)
+{
+	if (options->title)
+		return options->title;
+	if (sources->sweep_count == 1 && sources->sweeps[0].title[0])
+		return name_of(page, &sources->sweeps[0]);
+	return "Lockstep report";
+}
+
+static ls_status fill(ls_page *page, const ls_report_options *options, const ls_sources *sources, const char *title)
+{
+	ls_page_heading(page, 1, "%s", title);
+	for (size_t i = 0; i < sources->sweep_count; i++)
+		LS_TRY(add_sweep(page, &sources->sweeps[i], options->beside != NULL, title));
+	LS_TRY(add_runs(page, &sources->runs, sources->machines));
+	ls_chapter_predicted(page, sources);
+	if (options->beside)
+		ls_chapter_published(page, sources);
+	return ls_page_check(page);
+}
+
+static void tell(ls_report_result *result, const ls_page *page, const ls_sources *sources)
+{
+	size_t counts[4];
+	result->sweeps = sources->sweep_count;
+	result->runs = sources->runs.point_count;
+	result->forecasts = sources->forecast_count;
+	result->flags = page->flags;
+	result->published = page->published;
+	for (size_t i = 0; i < sources->sweep_count; i++) {
+		count_points(&sources->sweeps[i], counts);
+		result->points += sources->sweeps[i].point_count;
+		result->measured += counts[LS_POINT_DONE];
+	}
+}
+
+typedef struct output {
+	FILE *markdown; /* or else HTML to */
+	const char *path;
+} output;
+
+static ls_status write_html(const ls_page *page, const char *title, const char *path)
+{
+	ls_file_draft draft;
+	LS_TRY(ls_file_begin(&draft, path));
+	ls_page_html(page, title, draft.stream);
+	return ls_file_publish(&draft);
+}
+
+static ls_status make(const ls_report_options *options, const output *out, ls_report_result *result)
+{
+	ls_page page = LS_PAGE_INIT;
+	ls_sources *sources;
+
+	if (options->beside && strcmp(options->beside, "seeds") != 0)
+		return ls_name_unknown("set of published figures", options->beside, seeds_row);
+	sources = malloc(sizeof *sources);
+	if (sources == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the report");
+	ls_status status = ls_sources_read(sources, options->paths, options->path_count);
+	if (status != LS_OK)
+		goto free_sources;
+	const char *title = title_of(&page, options, sources);
+	status = fill(&page, options, sources, title);
+	if (status == LS_OK && out->markdown)
+		ls_page_markdown(&page, options->brief, out->markdown);
+	else if (status == LS_OK)
+		status = write_html(&page, title, out->path);
+	if (status == LS_OK)
+		tell(result, &page, sources);
+	ls_page_release(&page);
+	ls_sources_release(sources);
+free_sources:
+	free(sources);
+	return status;
+}
+
+/* report.html in a directory, or beside a file. */
+static ls_status place(char *out, size_t size, const ls_report_options *options)
+{
+	char directory[4096];
+	if (options->out) {
+		if ((size_t)snprintf(out, size, "%s", options->out) >= size)
+			return ls_fail(LS_EINVALID, "the path of the report is longer than %zu bytes", size - 1);
+		return LS_OK;
+	}
+	if (options->path_count == 0)
+		return ls_fail(LS_EINVALID, "a report needs a path");
+	if (ls_path_is_directory(options->paths[0]))
+		return ls_path_join(out, size, options->paths[0], "report.html");
+	const char *slash = strrchr(options->paths[0], '/');
+	snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - options->paths[0]) : 1,
+		 slash ? options->paths[0] : ".");
+	return ls_path_join(out, size, directory[0] ? directory : "/", "report.html");
+}
+
+/* What the report is made of must not become the report. */
+static ls_status check_out(const char *out, const ls_report_options *options)
+{
+	static const char *const inputs[] = { "results.json", "run.json", "metrics.jsonl" };
+	struct stat page, input;
+
+	if (stat(out, &page) != 0)
+		return LS_OK;
+	for (size_t i = 0; i < options->path_count; i++)
+		for (size_t k = 0; k <= LS_COUNT(inputs); k++) {
+			char path[4096];
+			if (k == LS_COUNT(inputs))
+				snprintf(path, sizeof path, "%s", options->paths[i]);
+			else
+				snprintf(path, sizeof path, "%s/%s", options->paths[i], inputs[k]);
+			if (stat(path, &input) == 0 && input.st_dev == page.st_dev && input.st_ino == page.st_ino)
+				return ls_fail(LS_EINVALID, "%s is what the report is made of; choose another --out",
+					       path);
+		}
+	return LS_OK;
+}
+
+ls_status ls_report_write(const ls_report_options *options, ls_report_result *result)
+{
+	ls_report_result told = { 0 };
+	LS_TRY(place(told.path, sizeof told.path, options));
+	LS_TRY(check_out(told.path, options));
+	const output out = { .path = told.path };
+	LS_TRY(make(options, &out, &told));
+	*result = told;
+	return LS_OK;
+}
+
+ls_status ls_report_print(const ls_report_options *options, FILE *to)
+{
+	const output out = { .markdown = to };
+	ls_report_result told = { 0 };
+	return make(options, &out, &told);
+}
+
+ls_status ls_report_markdown(const char *path, FILE *to)
+{
+	const ls_report_options options = { .paths = &path, .path_count = 1, .brief = 1 };
+	return ls_report_print(&options, to);
+}

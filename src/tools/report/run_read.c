@@ -1,0 +1,244 @@
+#include "tools/report/run_read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "metrics/rate.h"
+#include "tools/results/course.h"
+#include "json/fields.h"
+
+enum { RUN_BYTES_MAX = 16 << 20, METRICS_BYTES_MAX = 1 << 30 };
+
+/* ---- run.json ---------------------------------------------------------------------------------------------------- */
+
+/* Settings as run.json has them: names with '-'. */
+typedef struct settings {
+	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME], placement[16], wire[16];
+	int64_t samples, epochs, batch, global_batch, microbatch, devices, threads, servers;
+} settings;
+
+#define OF settings
+static const ls_field setting_fields[] = {
+	LS_FIELD_TEXT_OF(OF, model),
+	LS_FIELD_MAYBE_OF(OF, placement),
+	LS_FIELD_MAYBE_OF(OF, wire),
+	LS_FIELD_WHOLE_OF(OF, samples, 0, 1e15),
+	LS_FIELD_WHOLE_OF(OF, epochs, 0, 1e9),
+	LS_FIELD_WHOLE_OF(OF, batch, 1, 1e9),
+	{ "global-batch", LS_FIELD_WHOLE, LS_FIELD_AT(OF, global_batch), 0, 1e12 },
+	{ "leaf", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, microbatch), 0, 1e12 },
+	LS_FIELD_WHOLE_OF(OF, devices, 1, 1e6),
+	LS_FIELD_WHOLE_OF(OF, threads, 0, 1e6),
+	LS_FIELD_WHOLE_OF(OF, servers, 0, 1e6),
+};
+#undef OF
+#define OF ls_results_machine
+static const ls_field version_fields[] = {
+	LS_FIELD_MAYBE_OF(OF, lockstep),
+	LS_FIELD_MAYBE_OF(OF, kernels),
+	LS_FIELD_MAYBE_OF(OF, isa),
+};
+#undef OF
+
+/* What cannot be found out is null in run.json: then it stays empty here, too. */
+static void take_text(char *out, size_t size, const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+	size_t used = (size_t)snprintf(out, size, "%s", text ? text : "");
+	while (used >= size && size > 1 && ((unsigned char)text[--size] & 0xc0) == 0x80)
+		out[size - 1] = '\0'; /* no part of a character */
+}
+
+/* Data may be a path, as long as it likes: its last part. */
+static void take_folder(char *out, size_t size, const char *path)
+{
+	const char *end = path ? path + strlen(path) : NULL, *from;
+	while (end && end > path + 1 && end[-1] == '/')
+		end--;
+	for (from = end; from && from > path && from[-1] != '/';)
+		from--;
+	if (from && from > path && (size_t)(end - from) < size)
+		snprintf(out, size, "%.*s", (int)(end - from), from);
+}
+
+static void take_machine(ls_results_machine *machine, const json_t *object)
+{
+	take_text(machine->host, sizeof machine->host, object, "hostname");
+	take_text(machine->cpu, sizeof machine->cpu, object, "cpu");
+	take_text(machine->system, sizeof machine->system, object, "kernel");
+	machine->cores = json_integer_value(json_object_get(object, "cores"));
+	machine->memory_bytes = json_integer_value(json_object_get(object, "memory_bytes"));
+}
+
+/* A batch a device says how many there are, where micro-batches do not say that it means nothing; those of one node,
+ * how many nodes. */
+static void take_job(ls_point_job *job, const settings *s)
+{
+	size_t used = 0;
+	int fixed = s->microbatch > 0 && s->microbatch != s->batch;
+	job->devices = s->global_batch >= s->batch && !fixed ? s->global_batch / s->batch : s->devices;
+	job->batch = fixed && s->global_batch >= job->devices ? s->global_batch / job->devices : s->batch;
+	int64_t workers = job->devices % s->devices == 0 ? job->devices / s->devices : 1;
+	job->nodes = workers;
+	job->threads = s->threads;
+	job->servers = strcmp(s->placement, "ps") ? 0 : s->servers;
+	job->samples = s->samples;
+	job->epochs = s->epochs;
+	snprintf(job->kind, sizeof job->kind, "train");
+	memcpy(job->model, s->model, sizeof job->model);
+	memcpy(job->data, s->data, sizeof job->data);
+	memcpy(job->optimizer, s->optimizer, sizeof job->optimizer);
+	memcpy(job->wire, s->wire, sizeof job->wire);
+	snprintf(job->placement, sizeof job->placement, "%s",
+		 job->nodes > 1 || job->servers > 0 ? s->placement : "local");
+	for (int64_t i = 0; i < workers && used + 16 < sizeof job->shape; i++)
+		used += (size_t)snprintf(job->shape + used, sizeof job->shape - used, "%s%lld", i ? "+" : "",
+					 (long long)(job->devices / workers));
+}
+
+static ls_status take_run(ls_point *point, ls_results_machine *machine, const json_t *root, const char *label)
+{
+	const ls_json_place top = { .label = label }, at = { .label = label, .prefix = "settings." };
+	settings s = { 0 };
+
+	if (!json_is_object(root))
+		return ls_fail(LS_EFORMAT, "%s: not the object that describes a run", label);
+	const json_t *given = json_object_get(root, "settings");
+	LS_TRY(ls_fields_read(&at, setting_fields, LS_COUNT(setting_fields), given, &s));
+	take_text(s.data, sizeof s.data, given, "data");
+	take_folder(s.data, sizeof s.data, json_string_value(json_object_get(given, "data")));
+	take_text(s.optimizer, sizeof s.optimizer, given, "optimizer");
+	LS_TRY(ls_fields_read(&top, version_fields, LS_COUNT(version_fields), root, machine));
+	take_machine(machine, json_object_get(root, "machine"));
+	take_job(&point->job, &s);
+	return LS_OK;
+}
+
+ls_status ls_run_parse(ls_point *point, ls_results_machine *machine, const void *text, size_t bytes, const char *label)
+{
+	json_t *root;
+	LS_TRY(ls_json_parse(&root, text, bytes, RUN_BYTES_MAX, label));
+	ls_status status = take_run(point, machine, root, label);
+	json_decref(root);
+	return status;
+}
+
+/* ---- metrics.jsonl ----------------------------------------------------------------------------------------------- */
+
+static ls_status take_line(void *context, const ls_course_line *line, const json_t *object)
+{
+	ls_point *point = context;
+
+	(void)object;
+	if (!strcmp(line->kind, "step") && !isnan(line->samples_per_s))
+		return ls_point_add_rate(point, (ls_point_rate){ line->step, line->samples_per_s, line->loss });
+	if (!strcmp(line->kind, "epoch") || !strcmp(line->kind, "test"))
+		return ls_point_add_epoch(point, line);
+	if (!strcmp(line->kind, "end"))
+		ls_point_end(point, line);
+	return LS_OK;
+}
+
+ls_status ls_run_parse_metrics(ls_point *point, const char *text, size_t bytes, const char *label)
+{
+	return ls_course_read(text, bytes, label, take_line, point);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+/* The median over epochs, whose time does not include tests; where the number of samples is not known, or no epoch is
+ * over, that of the rates it logged. 0: it got to neither. */
+static ls_status rate_of(const ls_point *point, double *rate)
+{
+	int by_epoch = point->epoch_count > 0 && point->epochs[0].seconds > 0 && point->job.samples > 0;
+	size_t count = by_epoch ? point->epoch_count : point->rate_count, used = 0;
+	double *values = calloc(count + 1, sizeof *values);
+
+	if (values == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the rates of a run");
+	for (size_t i = 0; i < count; i++) {
+		double seconds = by_epoch ? point->epochs[i].seconds : 0;
+		if (!by_epoch)
+			values[used++] = point->rates[i].samples_per_s;
+		else if (seconds > 0)
+			values[used++] = (double)point->job.samples / seconds;
+	}
+	*rate = ls_median(values, used);
+	free(values);
+	return LS_OK;
+}
+
+/* One node is where the run was described; who the others of several were is not written there. */
+static ls_status name_host(ls_point *point, const ls_results_machine *machine)
+{
+	if (point->job.nodes != 1 || machine->host[0] == '\0')
+		return LS_OK;
+	point->nodes = calloc(1, sizeof *point->nodes);
+	if (point->nodes == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the host of a run");
+	point->node_count = 1;
+	point->nodes[0].devices = point->job.devices;
+	memcpy(point->nodes[0].host, machine->host, sizeof point->nodes[0].host);
+	return LS_OK;
+}
+
+static ls_status conclude(ls_point *point, const char *run)
+{
+	double rate = 0, wall = 0;
+
+	for (size_t i = 0; i < point->epoch_count; i++)
+		wall += point->epochs[i].seconds + point->epochs[i].test_seconds;
+	LS_TRY(rate_of(point, &rate));
+	snprintf(point->key, sizeof point->key, "%s", run);
+	if (!(rate > 0)) {
+		snprintf(point->reason, sizeof point->reason, "the run has no rate and no epoch yet");
+		return LS_OK;
+	}
+	point->repeats = calloc(1, sizeof *point->repeats);
+	if (point->repeats == NULL)
+		return ls_fail(LS_EMEMORY, "%s: no memory for its rate", run);
+	point->repeat_count = 1;
+	point->repeats[0].samples_per_s = rate;
+	point->repeats[0].step_ms = 1e3 * (double)(point->job.batch * point->job.devices) / rate;
+	point->repeats[0].wall_s = wall;
+	point->state = LS_POINT_DONE;
+	return ls_point_summarize(point);
+}
+
+static ls_status read_parts(ls_point *point, ls_results_machine *machine, const char *run)
+{
+	char path[4096];
+	ls_file_map map;
+
+	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
+	LS_TRY(ls_file_map_open(&map, path));
+	ls_status status = ls_run_parse(point, machine, map.data, map.bytes, path);
+	ls_file_map_close(&map);
+	LS_TRY(status);
+	LS_TRY(name_host(point, machine));
+	LS_TRY(ls_path_join(path, sizeof path, run, "metrics.jsonl"));
+	if (!ls_path_exists(path))
+		return conclude(point, run);
+	LS_TRY(ls_file_map_open(&map, path));
+	status = map.bytes > METRICS_BYTES_MAX
+			 ? ls_fail(LS_EFORMAT, "%s: larger than %d bytes", path, METRICS_BYTES_MAX)
+			 : ls_run_parse_metrics(point, (const char *)map.data, map.bytes, path);
+	ls_file_map_close(&map);
+	return status == LS_OK ? conclude(point, run) : status;
+}
+
+ls_status ls_run_read(ls_point *point, ls_results_machine *machine, const char *run)
+{
+	ls_point read = { 0 };
+	ls_results_machine on = { 0 };
+	ls_status status = read_parts(&read, &on, run);
+	if (status != LS_OK) {
+		ls_point_release(&read);
+		return status;
+	}
+	*point = read;
+	*machine = on;
+	return LS_OK;
+}

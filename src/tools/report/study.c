@@ -1,0 +1,446 @@
+#include "tools/report/study.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/report/flags.h"
+
+enum { KEY = 768 };
+
+/* Of a job, what may tell lines of one sweep apart. */
+typedef enum part { MODEL, DATA, BATCH, PLACEMENT, WIRE, RATE, SERVERS, THREADS, REPLAY, KIND, HOST, PARTS } part;
+
+/* One node by itself: nothing goes over a link. Servers are not among a job's nodes. */
+static int is_one(const ls_point *point)
+{
+	return point->job.nodes == 1 && strcmp(point->job.placement, "ps") != 0;
+}
+
+static const char *part_text(const ls_point *point, part which, char out[KEY])
+{
+	const ls_point_job *job = &point->job;
+	int ps = !strcmp(job->placement, "ps"), alone = is_one(point);
+	int64_t number = which == BATCH     ? job->batch
+			 : which == SERVERS ? (ps ? job->servers : 0)
+			 : which == THREADS ? job->threads
+					    : job->replay;
+	switch (which) {
+	case MODEL:
+		return job->model;
+	case DATA:
+		return job->data;
+	case PLACEMENT: /* one node needs none: it is where both begin */
+		return alone || !ps ? "allreduce" : "ps";
+	case WIRE:
+		return !alone && !strcmp(job->wire, "bf16") ? "bf16" : "fp32";
+	case RATE:
+		return alone ? "" : job->rate;
+	case KIND:
+		return job->kind;
+	case HOST:
+		return point->node_count > 0 ? point->nodes[0].host : "";
+	default:
+		snprintf(out, KEY, "%" PRId64, number);
+		return out;
+	}
+}
+
+/* The parts in `mask` of a point as one text, and whether it has one node or several. */
+static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
+{
+	char key[4 * KEY] = "", text[KEY];
+	size_t used = 0;
+	for (int which = 0; which < PARTS; which++)
+		if (mask & 1u << which)
+			used += (size_t)snprintf(key + used, sizeof key - used, "%s\x1f",
+						 part_text(point, (part)which, text));
+	return ls_page_text(page, "%s%d", key, !is_one(point));
+}
+
+/* Devices that sleep through a profile stand for real ones: they are marked, not told apart. */
+#define LINE_PARTS ((1u << PARTS) - 1u - (1u << HOST) - (1u << REPLAY))
+#define BASE_PARTS (1u << MODEL | 1u << DATA | 1u << BATCH | 1u << THREADS | 1u << KIND)
+
+/* Mean nothing to one node. */
+#define BETWEEN_NODES (1u << PLACEMENT | 1u << WIRE | 1u << RATE | 1u << SERVERS)
+
+static int is_done(const ls_point *point)
+{
+	return point->state == LS_POINT_DONE;
+}
+
+static int same(const ls_point *a, const ls_point *b, unsigned mask)
+{
+	char left[KEY], right[KEY];
+	for (int which = 0; which < PARTS; which++)
+		if (mask & 1u << which &&
+		    strcmp(part_text(a, (part)which, left), part_text(b, (part)which, right)) != 0)
+			return 0;
+	return 1;
+}
+
+/* ---- baselines --------------------------------------------------------------------------------------------------- */
+
+static int is_base(const ls_point *point)
+{
+	return is_done(point) && point->job.devices == 1 && is_one(point);
+}
+
+/* The same work on one device, of the same host if there is one; `any`: also where it was measured in another way. */
+static const ls_point *find_base(const ls_study *study, const ls_point *point, int any)
+{
+	const ls_results *results = study->results;
+	const ls_point *found = NULL;
+
+	for (size_t i = 0; i < results->point_count; i++) {
+		const ls_point *base = &results->points[i];
+		if (!is_base(base) || !same(base, point, BASE_PARTS) || !(any || ls_point_comparable(base, point)))
+			continue;
+		if (same(base, point, 1u << HOST))
+			return base;
+		if (found == NULL)
+			found = base;
+	}
+	return found;
+}
+
+const ls_point *ls_study_base(const ls_study *study, const ls_point *point)
+{
+	return is_base(point) ? point : find_base(study, point, 0);
+}
+
+double ls_study_speedup(const ls_study *study, const ls_point *point)
+{
+	const ls_point *base = ls_study_base(study, point);
+	return base && is_done(point) ? point->samples_per_s / base->samples_per_s : 0;
+}
+
+const char *ls_study_flag(const ls_study *study, const ls_point *point)
+{
+	const ls_point *base = ls_study_base(study, point), *other = find_base(study, point, 1);
+
+	if (base == NULL && other != NULL && is_done(point) && point->job.replay != other->job.replay)
+		return ls_page_text(study->page,
+				    "no speedup: this row is %s, the row of one device %s; the same 'lockstep bench' "
+				    "command measures what is missing.",
+				    point->job.replay ? "replayed" : "measured",
+				    other->job.replay ? "replayed" : "measured");
+	return ls_flag_point(study->page, study->results, point, base);
+}
+
+int ls_model_related(const char *a, const char *b)
+{
+	size_t family = strcspn(a, "-");
+	return !strcmp(a, b) || (a[family] && family == strcspn(b, "-") && b[family] && !strncmp(a, b, family));
+}
+
+/* Replayed devices read no text: a sample has as many tokens as one of a device that did. */
+static const ls_point *reader_of(const ls_study *study, const ls_point *point)
+{
+	for (size_t i = 0; i < study->results->point_count && !(point->tokens_per_s > 0); i++) {
+		const ls_point *other = &study->results->points[i];
+		if (is_base(other) && other->tokens_per_s > 0 && same(other, point, BASE_PARTS))
+			return other;
+	}
+	return point;
+}
+
+int ls_study_reads(const ls_study *study, const ls_point *point)
+{
+	return reader_of(study, point)->tokens_per_s > 0;
+}
+
+double ls_study_words(const ls_study *study, const ls_point *point)
+{
+	const ls_point *reader = reader_of(study, point);
+	return reader->tokens_per_s > 0 ? point->samples_per_s * reader->tokens_per_s / reader->samples_per_s
+					: point->samples_per_s;
+}
+
+const char *ls_point_star(const ls_point *point)
+{
+	return point->job.replay ? " *" : "";
+}
+
+void ls_study_stars(const ls_study *study)
+{
+	for (size_t i = 0; i < study->results->point_count; i++)
+		if (is_done(&study->results->points[i]) && study->results->points[i].job.replay) {
+			ls_page_paragraph(study->page,
+					  "Where a figure has a *, or a measured curve a hollow mark, devices sleep "
+					  "through the profile of one: there are more of them than "
+					  "cores, and the exchange alone is real.");
+			return;
+		}
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
+
+static int has_own_baselines(const ls_results *results)
+{
+	for (size_t i = 0; i < results->point_count; i++)
+		for (size_t k = 0; k < i; k++) {
+			const ls_point *a = &results->points[i], *b = &results->points[k];
+			if (is_base(a) && is_base(b) && same(a, b, BASE_PARTS | 1u << REPLAY) &&
+			    !same(a, b, 1u << HOST))
+				return 1;
+		}
+	return 0;
+}
+
+static unsigned varying_parts(const ls_results *results)
+{
+	const ls_point *first = NULL, *first_of_several = NULL;
+	unsigned varies = 0;
+	for (size_t i = 0; i < results->point_count; i++) {
+		const ls_point *point = &results->points[i];
+		int several = !is_one(point);
+		if (!is_done(point))
+			continue;
+		first = first ? first : point;
+		if (several && first_of_several == NULL)
+			first_of_several = point;
+		for (int which = 0; which < PARTS; which++)
+			if (!same(BETWEEN_NODES & 1u << which && several ? first_of_several : first, point,
+				  1u << which) &&
+			    (several || !(BETWEEN_NODES & 1u << which)))
+				varies |= 1u << which;
+	}
+	return varies;
+}
+
+/* Whether a part needs no mention, because points with the same `given` have the same of it. */
+static int follows(const ls_results *results, part which, part given)
+{
+	for (size_t i = 0; i < results->point_count; i++)
+		for (size_t k = 0; k < i && is_done(&results->points[i]); k++) {
+			const ls_point *a = &results->points[k], *b = &results->points[i];
+			if (!is_done(a) || !same(a, b, 1u << given))
+				continue;
+			if (!same(a, b, 1u << which))
+				return 0;
+			break; /* the others were compared with this one */
+		}
+	return 1;
+}
+
+static unsigned telling_parts(const ls_results *results)
+{
+	unsigned varies = varying_parts(results);
+	if (varies & 1u << MODEL && follows(results, BATCH, MODEL))
+		varies &= ~(1u << BATCH);
+	if (follows(results, SERVERS, PLACEMENT))
+		varies &= ~(1u << SERVERS);
+	return varies;
+}
+
+/* What a reader is told of a part; NULL: nothing. */
+static const char *part_words(const ls_point *point, part which, char out[KEY])
+{
+	char text[KEY];
+	const char *value = part_text(point, which, text);
+	switch (which) {
+	case BATCH:
+		snprintf(out, KEY, "batch %.64s", value);
+		return out;
+	case SERVERS:
+		snprintf(out, KEY, "%.64s servers", value);
+		return strcmp(value, "0") ? out : NULL;
+	case THREADS:
+		snprintf(out, KEY, "%.64s threads", value);
+		return out;
+	case REPLAY:
+		return strcmp(value, "0") ? "replayed" : NULL;
+	case HOST:
+		snprintf(out, KEY, "%s%.64s", is_one(point) ? "" : "from ", value);
+		return value[0] ? out : NULL;
+	case PLACEMENT:
+		return is_one(point) ? NULL : strcmp(value, "ps") ? "AllReduce" : "PS";
+	default:
+		snprintf(out, KEY, "%s", value);
+		return value[0] ? out : NULL;
+	}
+}
+
+/* What tells the point from those of other lines, as far as `varies` says, or else its model. */
+static const char *name_of(ls_page *page, const ls_point *point, unsigned varies)
+{
+	char name[LS_STUDY_LABEL] = "", text[KEY];
+	size_t used = 0;
+	for (int which = 0; which < PARTS; which++) {
+		const char *words = varies & 1u << which ? part_words(point, (part)which, text) : NULL;
+		if (words && used < sizeof name)
+			used += (size_t)snprintf(name + used, sizeof name - used, "%s%s", used ? ", " : "", words);
+	}
+	return used ? ls_page_text(page, "%s", name) : "";
+}
+
+static void name_line(ls_page *page, ls_line *line, const ls_point *point, unsigned varies)
+{
+	const char *others = name_of(page, point, varies & ~(1u << BATCH));
+	line->label = name_of(page, point, varies);
+	line->brief = name_of(page, point, varies & ~(1u << MODEL));
+	if (line->label[0] == '\0')
+		line->label = point->job.model;
+	if (line->brief[0] == '\0')
+		line->brief = point->job.model;
+	line->heading =
+		ls_page_text(page, "%s%sbatch size = %" PRId64, others, others[0] ? ", " : "", point->job.batch);
+}
+
+static int by_devices(const void *a, const void *b)
+{
+	const ls_point *left = *(const ls_point *const *)a, *right = *(const ls_point *const *)b;
+	if (left->job.devices != right->job.devices)
+		return left->job.devices < right->job.devices ? -1 : 1;
+	if (left->job.nodes != right->job.nodes)
+		return left->job.nodes < right->job.nodes ? -1 : 1;
+	return (left > right) - (left < right);
+}
+
+static ls_line *line_of(ls_study *study, const char **keys, const char *key, const ls_point *point, unsigned varies)
+{
+	for (size_t i = 0; i < study->line_count; i++)
+		if (!strcmp(keys[i], key))
+			return &study->lines[i];
+	ls_line *line = &study->lines[study->line_count];
+	line->points = ls_page_alloc(study->page, (study->results->point_count + 1) * sizeof *line->points);
+	if (line->points == NULL)
+		return NULL;
+	keys[study->line_count++] = key;
+	name_line(study->page, line, point, varies);
+	return line;
+}
+
+static int holds(const ls_line *line, const ls_point *point)
+{
+	for (size_t i = 0; i < line->count; i++)
+		if (line->points[i] == point)
+			return 1;
+	return 0;
+}
+
+int ls_study_seen(const ls_study *study, size_t line, const ls_point *point)
+{
+	for (size_t l = 0; l < line; l++)
+		if (holds(&study->lines[l], point))
+			return 1;
+	return 0;
+}
+
+static int is_alone(const ls_line *line)
+{
+	return is_one(line->points[line->count - 1]);
+}
+
+/* What one node does with fewer devices leads to what several do, whatever their links. With servers it is another
+ * thing, but for the baseline. */
+static void lead_in(ls_study *study, ls_line *line, const ls_line *alone, unsigned parts)
+{
+	int ps = !strcmp(line->points[0]->job.placement, "ps");
+	int64_t fewest = line->points[0]->job.devices;
+	for (size_t i = 0; i < alone->count && line->count < study->results->point_count; i++) {
+		const ls_point *point = alone->points[i];
+		if (same(point, line->points[0], parts) && !holds(line, point) && point->job.devices < fewest &&
+		    (!ps || point == line->base))
+			line->points[line->count++] = point;
+	}
+}
+
+static void add_baselines(ls_study *study, unsigned parts)
+{
+	for (size_t l = 0; l < study->line_count; l++) {
+		ls_line *line = &study->lines[l];
+		qsort(line->points, line->count, sizeof *line->points, by_devices);
+		line->base = ls_study_base(study, line->points[0]);
+	}
+	for (size_t l = 0; l < study->line_count; l++) {
+		ls_line *line = &study->lines[l];
+		for (size_t k = 0; !is_alone(line) && k < study->line_count; k++)
+			if (is_alone(&study->lines[k]))
+				lead_in(study, line, &study->lines[k], parts);
+		qsort(line->points, line->count, sizeof *line->points, by_devices);
+	}
+}
+
+/* A line of one node all of whose points lead to others is not shown by itself. */
+static int is_spare(const ls_study *study, const ls_line *line)
+{
+	for (size_t i = 0; is_alone(line) && i < line->count; i++) {
+		int led = 0;
+		for (size_t l = 0; l < study->line_count; l++)
+			led |= !is_alone(&study->lines[l]) && holds(&study->lines[l], line->points[i]);
+		if (!led)
+			return 0;
+	}
+	return is_alone(line);
+}
+
+static void drop_spare(ls_study *study)
+{
+	ls_line *lines = ls_page_alloc(study->page, (study->line_count + 1) * sizeof *lines);
+	size_t kept = 0;
+	for (size_t i = 0; lines && i < study->line_count; i++)
+		if (!is_spare(study, &study->lines[i]))
+			lines[kept++] = study->lines[i];
+	study->lines = lines;
+	study->line_count = kept;
+}
+
+/* Beside lines of several nodes, one of one node says so. */
+static void name_alone(ls_study *study)
+{
+	int several = 0;
+	for (size_t i = 0; i < study->line_count; i++)
+		several |= !is_alone(&study->lines[i]);
+	for (size_t i = 0; several && i < study->line_count; i++)
+		if (is_alone(&study->lines[i])) {
+			study->lines[i].label = ls_page_text(study->page, "%s, one node", study->lines[i].label);
+			study->lines[i].brief = ls_page_text(study->page, "%s, one node", study->lines[i].brief);
+			study->lines[i].heading = ls_page_text(study->page, "one node, %s", study->lines[i].heading);
+		}
+}
+
+ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *results)
+{
+	unsigned parts = LINE_PARTS, varies = telling_parts(results);
+
+	*study = (ls_study){ .page = page, .results = results, .several_models = (varies & 1u << MODEL) != 0 };
+	if (results->point_count > LS_STUDY_POINTS)
+		return ls_fail(LS_EINVALID, "'%s' has %zu points; a report shows at most %d: sweep less at a time",
+			       results->sweep, results->point_count, LS_STUDY_POINTS);
+	study->by_host = has_own_baselines(results);
+	if (study->by_host)
+		parts |= 1u << HOST;
+	varies &= parts;
+	const char **keys = ls_page_alloc(page, (results->point_count + 1) * sizeof *keys);
+	study->lines = ls_page_alloc(page, (results->point_count + 1) * sizeof *study->lines);
+	for (size_t i = 0; keys && study->lines && i < results->point_count; i++) {
+		const ls_point *point = &results->points[i];
+		ls_line *line = is_done(point) ? line_of(study, keys, key_of(page, point, parts), point, varies) : NULL;
+		if (line)
+			line->points[line->count++] = point;
+	}
+	LS_TRY(ls_page_check(page));
+	add_baselines(study, BASE_PARTS | (parts & 1u << HOST));
+	drop_spare(study);
+	name_alone(study);
+	return ls_page_check(page);
+}
+
+void ls_study_missing(const ls_study *study)
+{
+	static const char *const words[] = { "not run yet", "done", "skipped", "failed" };
+	const ls_results *results = study->results;
+	int said = 0;
+	for (size_t i = 0; i < results->point_count; i++) {
+		const ls_point *point = &results->points[i];
+		if (is_done(point))
+			continue;
+		if (!said++)
+			ls_page_heading(study->page, 3, "Not measured");
+		ls_page_item(study->page, "%s: %s%s%s", point->key, words[point->state], point->reason[0] ? ", " : "",
+			     point->reason);
+	}
+}

@@ -1,0 +1,69 @@
+/*
+ * study.h - the points of a sweep put in order: which belong to one line of a plot or one table, and what each is
+ * compared with.
+ *
+ * A line holds the points that differ in nodes and devices alone; what one node does with fewer devices leads to what
+ * several do. The baseline of a point is the point with one device
+ * that has the same job otherwise; placement, wire and links do not matter to one device. Where several hosts have a
+ * baseline of their own, a point is compared with that of its first host, as the published tables do.
+ */
+#ifndef LS_TOOLS_REPORT_STUDY_H
+#define LS_TOOLS_REPORT_STUDY_H
+
+#include "tools/report/page.h"
+#include "tools/results/results.h"
+
+enum { LS_STUDY_POINTS = 5000, LS_STUDY_LABEL = 256 };
+
+typedef struct ls_line {
+	const char *heading; /* "batch size = 96", with what else tells lines apart */
+	const char *label;   /* shorter: "resnet18, batch 96" */
+	const char *brief;   /* the same without the model, for where all have the same */
+	size_t count;
+	const ls_point **points; /* done, by devices; the baseline first where there is one */
+	const ls_point *base;    /* NULL: none */
+} ls_line;
+
+typedef struct ls_study {
+	ls_page *page;
+	const ls_results *results;
+	size_t line_count;
+	ls_line *lines;
+	int several_models;
+	int by_host; /* hosts have baselines of their own */
+	int runs;    /* points are runs, told apart by their directories */
+} ls_study;
+
+ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *results);
+
+/* Whether a line before this one has the point, too. */
+int ls_study_seen(const ls_study *study, size_t line, const ls_point *point);
+
+/* NULL: none. */
+const ls_point *ls_study_base(const ls_study *study, const ls_point *point);
+int ls_study_reads(const ls_study *study, const ls_point *point);      /* text: rates may be told in words */
+double ls_study_speedup(const ls_study *study, const ls_point *point); /* 0: no baseline */
+const char *ls_study_flag(const ls_study *study, const ls_point *point);
+
+/* The same model, or one of the same family: bert-mini and bert-base. */
+int ls_model_related(const char *a, const char *b);
+
+/* Samples or, of text, tokens a second, as the strategies are published. */
+double ls_study_words(const ls_study *study, const ls_point *point);
+
+/* " *" behind a figure whose devices were replayed, "" else; and what it means, where there is one. */
+const char *ls_point_star(const ls_point *point);
+void ls_study_stars(const ls_study *study);
+
+/* Of a run, the name of its directory. */
+const char *ls_run_name(const ls_point *point);
+
+/* Devices of a node, "4", or of each, "3+2"; where it ran, "lm1+lm6" or "gn[01-03]". */
+const char *ls_point_shape(ls_page *page, const ls_point_job *job);
+const char *ls_point_hosts(ls_page *page, const ls_results *results, const ls_point *point);
+const char *ls_point_host(const ls_results *results, const ls_point *point); /* of its first node */
+
+/* Bullets for the points that are not done, with their reasons. */
+void ls_study_missing(const ls_study *study);
+
+#endif

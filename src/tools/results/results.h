@@ -1,0 +1,126 @@
+/*
+ * results.h - what a sweep has measured, as results.json keeps it: written by the sweep after every point, read by the
+ * report.
+ *
+ * A point is one row of a published table: a job (what was asked) and what came out of it. Benches give a rate, runs of
+ * training also give curves and wall time.
+ *
+ * Invariants of results that were read
+ *  1. Numbers are finite and in their ranges, texts are not longer than their places, and keys are unique.
+ *  2. A point that is LS_POINT_DONE has at least one repeat with a rate above zero, and its median, minimum and maximum
+ *     are those of its repeats.
+ *  3. A point that is LS_POINT_SKIPPED or LS_POINT_FAILED says why.
+ */
+#ifndef LS_TOOLS_RESULTS_RESULTS_H
+#define LS_TOOLS_RESULTS_RESULTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define LS_RESULTS_VERSION 1
+enum { LS_RESULTS_NAME = 64, LS_RESULTS_TEXT = 256 };
+
+typedef enum ls_point_state { LS_POINT_PENDING, LS_POINT_DONE, LS_POINT_SKIPPED, LS_POINT_FAILED } ls_point_state;
+
+/* What was asked. `shape` is devices by node, "4" or "3+2"; `nodes` and `devices` are their numbers (all devices). */
+typedef struct ls_point_job {
+	char kind[16]; /* "bench" or "train" */
+	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME];
+	char shape[LS_RESULTS_NAME];
+	int64_t nodes, devices, threads, servers;
+	int64_t batch;                /* samples a device and step */
+	char placement[16], wire[16]; /* "local", "allreduce" or "ps"; "fp32" or "bf16" */
+	char rate[32];                /* of links, "1gbit"; "" where nothing limits them */
+	int64_t replay;               /* devices slept through a profile */
+	double speed;                 /* of the slowest node of a rehearsal, beside a whole one; 0: all are whole */
+	int64_t warmup, steps;        /* of a bench, each repeat */
+	int64_t epochs, samples;      /* of training; 0 where they do not apply */
+	char arguments[4 * LS_RESULTS_TEXT]; /* what else the command was given, as one would type it */
+} ls_point_job;
+
+/* One node of a point; times are a step's, means over its devices. */
+typedef struct ls_point_node {
+	char host[LS_RESULTS_NAME];
+	int64_t devices; /* 0: a server */
+	double compute_ms, exposed_ms, wait_ms;
+	double sent_bytes, received_bytes;
+} ls_point_node;
+
+typedef struct ls_point_repeat {
+	double samples_per_s, step_ms;
+	double wall_s; /* of the whole command, start and end included */
+} ls_point_repeat;
+
+/* "Step200: 100.71 data/sec": of the steps since the last one, and the loss of that step (NaN: not known). */
+typedef struct ls_point_rate {
+	int64_t step;
+	double samples_per_s, loss;
+} ls_point_rate;
+
+typedef struct ls_point_epoch {
+	int64_t epoch; /* from 0, as the published tables count */
+	double seconds, test_seconds, accuracy, test_loss;
+} ls_point_epoch;
+
+typedef struct ls_point {
+	char key[LS_RESULTS_TEXT]; /* tells points of a sweep apart; the same job has the same key */
+	ls_point_job job;
+	ls_point_state state;
+	char reason[LS_RESULTS_TEXT]; /* of skipping or failing */
+	/* medians over repeats; of training, the last repeat's where it is not about rates */
+	double samples_per_s, samples_per_s_min, samples_per_s_max;
+	double tokens_per_s; /* real ones; 0: images */
+	double step_ms, compute_ms, exposed_ms, wait_ms, update_ms;
+	double gradient_bytes; /* of the model, fp32 */
+	double gflop_per_s;
+	double peak_rss_bytes;
+	double wall_s;
+	double accuracy;                   /* after the last epoch of training; 0: none */
+	int64_t end_step;                  /* of training: the step it ended after, */
+	char fingerprint[LS_RESULTS_NAME]; /* and of its parameters then; "": not known */
+	size_t repeat_count, node_count, rate_count, epoch_count;
+	ls_point_repeat *repeats;
+	ls_point_node *nodes;
+	ls_point_rate *rates; /* of the last repeat */
+	ls_point_epoch *epochs;
+} ls_point;
+
+/* The machine that measured. */
+typedef struct ls_results_machine {
+	char host[LS_RESULTS_NAME], cpu[LS_RESULTS_TEXT], system[LS_RESULTS_TEXT];
+	char lockstep[LS_RESULTS_NAME], kernels[LS_RESULTS_NAME], isa[LS_RESULTS_NAME], mpi[LS_RESULTS_TEXT];
+	int64_t cores, memory_bytes;
+	double gflop_per_s_core; /* of the 64x64 product; 0: not measured */
+} ls_results_machine;
+
+typedef struct ls_results {
+	char sweep[LS_RESULTS_NAME];   /* the recipe's name, or "sweep" */
+	char title[LS_RESULTS_TEXT];   /* of the published table */
+	char note[LS_RESULTS_TEXT];    /* what to know of this form of it; "": nothing */
+	char table[LS_RESULTS_NAME];   /* its form: throughput, epochs, walltime, strategies */
+	char started[LS_RESULTS_NAME]; /* ISO 8601, UTC */
+	int64_t quick;                 /* 1: the short form, for two cores and two minutes */
+	ls_results_machine machine;
+	size_t point_count;
+	ls_point *points;
+} ls_results;
+
+/* `label` names the text in errors, which say field and reason. The output is left alone on failure. */
+ls_status ls_results_parse(ls_results *out, const void *text, size_t bytes, const char *label);
+ls_status ls_results_read(ls_results *out, const char *path);
+void ls_results_release(ls_results *results);
+void ls_point_release(ls_point *point);
+
+/* Whether one may be divided by the other: both were computed or both replayed, and a node that was made slower is no
+ * baseline but for itself. `base` is of one device, and has the same work. */
+int ls_point_comparable(const ls_point *base, const ls_point *point);
+
+/* Whole or absent. */
+ls_status ls_results_write(const ls_results *results, const char *path);
+
+/* Median, minimum and maximum of the repeats into the point. */
+ls_status ls_point_summarize(ls_point *point);
+
+#endif

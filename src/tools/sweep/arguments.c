@@ -1,0 +1,156 @@
+/*
+ * arguments.c - the list of options that a recipe's "arguments" may have.
+ *
+ * A recipe may come from anybody, and running it must not do more than train and measure: only settings of training are
+ * on the list, none that names a file or a directory, starts a process elsewhere, or has a field of its own (which
+ * would be recorded as the field says and run as the argument does). Users give such options on their own command line.
+ */
+#include "tools/sweep/arguments.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/count.h"
+#include "base/names.h"
+#include "tools/sweep/command.h"
+
+/* An option that a recipe may set. */
+typedef struct argument {
+	const char *name;
+	int has_value, of_bench; /* of_bench: lockstep bench has it, too */
+} argument;
+
+static const argument arguments[] = {
+	{ "--dropout", 1, 1 },        { "--seq-len", 1, 1 },
+	{ "--layers", 1, 1 },         { "--width", 1, 1 },
+	{ "--heads", 1, 1 },          { "--ffn", 1, 1 },
+	{ "--global-batch", 1, 1 },   { "--leaf", 1, 1 },
+	{ "--seed", 1, 1 },           { "--pin", 1, 1 },
+	{ "--staleness", 1, 1 },      { "--share", 1, 1 },
+	{ "--exchange", 1, 1 },       { "--bucket-bytes", 1, 1 },
+	{ "--timeout", 1, 1 },        { "--test-samples", 1, 0 },
+	{ "--max-len", 1, 0 },        { "--lr", 1, 0 },
+	{ "--momentum", 1, 0 },       { "--beta1", 1, 0 },
+	{ "--beta2", 1, 0 },          { "--epsilon", 1, 0 },
+	{ "--schedule", 1, 0 },       { "--weight-decay", 1, 0 },
+	{ "--clip-norm", 1, 0 },      { "--lr-min", 1, 0 },
+	{ "--lr-step-every", 1, 0 },  { "--audit-every", 1, 0 },
+	{ "--lr-step-factor", 1, 0 }, { "--ckpt-every", 1, 0 },
+	{ "--keep", 1, 0 },           { "--log-every", 1, 0 },
+	{ "--eval-every", 1, 0 },     { "--cased", 0, 0 },
+	{ "--phrases", 0, 0 },        { "--replace-invalid", 0, 0 },
+	{ "--nesterov", 0, 0 },       { "--lr-scale-workers", 0, 0 },
+};
+
+static const char *const own_field[] = { "--model",   "--data",      "--optimizer", "--nodes", "--devices", "--threads",
+					 "--servers", "--placement", "--wire",      "--batch", "--rate",    "--samples",
+					 "--steps",   "--warmup",    "--repeat",    "--epochs" };
+
+/* They are options, so nobody meant another that is spelt much like them. */
+static const char *const refused[] = { "--run",      "--resume",      "--init",   "--trace", "--trace-steps",
+				       "--vocab",    "--data-dir",    "--hosts",  "--out",   "--plan-memory",
+				       "--profile",  "--profile-out", "--replay", "--quiet", "--replay-speed",
+				       "--json",     "--list",        "--again",  "--quick", "--help",
+				       "--channels", "--size",        "--classes" };
+
+/* Is `word` the option "--name" or "--name=value"? */
+static int is_option(const char *name, const char *word)
+{
+	return strlen(name) == strcspn(word, "=") && !strncmp(name, word, strlen(name));
+}
+
+static int is_on(const char *const *list, size_t count, const char *word)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_option(list[i], word))
+			return 1;
+	return 0;
+}
+
+static const argument *argument_of(const char *word)
+{
+	for (size_t i = 0; i < LS_COUNT(arguments); i++)
+		if (is_option(arguments[i].name, word))
+			return &arguments[i];
+	return NULL;
+}
+
+/* What `option`, which is none, was meant to be: an argument, or a field. */
+static const char *meant(const char *option)
+{
+	const char *candidates[LS_COUNT(arguments) + LS_COUNT(own_field)];
+
+	if (strncmp(option, "--", 2) != 0 || is_on(refused, LS_COUNT(refused), option))
+		return NULL;
+	for (size_t i = 0; i < LS_COUNT(arguments); i++)
+		candidates[i] = arguments[i].name;
+	memcpy(candidates + LS_COUNT(arguments), own_field, sizeof(own_field));
+	return ls_name_nearest(option, candidates, LS_COUNT(candidates));
+}
+
+static ls_status refuse(const ls_json_place *at, const char *word)
+{
+	char option[64], shown[128];
+
+	snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
+	ls_text_printable(shown, sizeof(shown), option);
+	if (is_on(own_field, LS_COUNT(own_field), word))
+		return ls_fail(LS_EFORMAT, "%s: %sarguments has %s, which has a field of its own, \"%s\"", at->label,
+			       at->prefix, shown, shown + 2);
+	const char *nearest = meant(option);
+	if (nearest != NULL && is_on(own_field, LS_COUNT(own_field), nearest))
+		return ls_fail(LS_EFORMAT,
+			       "%s: %sarguments has '%s', which is not an option; did you mean the field \"%s\"?",
+			       at->label, at->prefix, shown, nearest + 2);
+	if (nearest != NULL)
+		return ls_fail(LS_EFORMAT, "%s: %sarguments has '%s', which is not an option; did you mean '%s'?",
+			       at->label, at->prefix, shown, nearest);
+	return ls_fail(LS_EFORMAT,
+		       "%s: %sarguments has '%s', which a recipe may not set: only options of training that name no "
+		       "file; give it on the command line",
+		       at->label, at->prefix, shown);
+}
+
+static ls_status check_words(const ls_json_place *at, int is_bench, char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const argument *a = argument_of(words[i]);
+		int given = strchr(words[i], '=') != NULL;
+		if (a == NULL)
+			return refuse(at, words[i]);
+		if (is_bench && !a->of_bench)
+			return ls_fail(LS_EFORMAT,
+				       "%s: %sarguments has '%s', which lockstep bench does not have; use it with "
+				       "\"kind\": \"train\"",
+				       at->label, at->prefix, a->name);
+		if (given && !a->has_value)
+			return ls_fail(LS_EFORMAT, "%s: %sarguments has '%s', and %s takes no value", at->label,
+				       at->prefix, words[i], a->name);
+		if (a->has_value && !given && ++i == count)
+			return ls_fail(LS_EFORMAT, "%s: %sarguments ends with %s, which needs a value", at->label,
+				       at->prefix, words[count - 1]);
+	}
+	return LS_OK;
+}
+
+ls_status ls_recipe_arguments_check(const ls_json_place *at, const char *kind, const char *text)
+{
+	ls_arena arena = { 0 };
+	ls_argv words = { .arena = &arena };
+	char **word = NULL;
+	size_t count = 0;
+	ls_status status = ls_argv_split(&words, text);
+
+	if (status != LS_OK) {
+		char why[512];
+		snprintf(why, sizeof(why), "%s", ls_last_error());
+		status = ls_fail(LS_EFORMAT, "%s: %s%s", at->label, at->prefix, why);
+	} else {
+		count = words.count;
+		status = ls_argv_end(&words, &word);
+	}
+	if (status == LS_OK && count > 0)
+		status = check_words(at, !strcmp(kind, "bench"), word, count);
+	ls_arena_release(&arena);
+	return status;
+}

@@ -1,0 +1,13 @@
+/*
+ * arguments.h - what a recipe may add to the commands it runs.
+ */
+#ifndef LS_TOOLS_SWEEP_ARGUMENTS_H
+#define LS_TOOLS_SWEEP_ARGUMENTS_H
+
+#include "json/fields.h"
+
+/* Are all words of "--lr 0.1 --nesterov" options that a recipe may set and that a point of this kind ("bench" or
+ * "train") has, with their values? The error names the recipe, the field and the option. */
+ls_status ls_recipe_arguments_check(const ls_json_place *at, const char *kind, const char *arguments);
+
+#endif

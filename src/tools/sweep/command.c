@@ -1,0 +1,241 @@
+/*
+ * command.c - options of a point, where it runs in front of them.
+ */
+#include "tools/sweep/command.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lockstep/launch.h>
+
+enum { PROFILE_STEPS = 50 };
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+void ls_argv_add(ls_argv *w, const char *word)
+{
+	if (w->count + 2 > w->room) {
+		size_t room = w->room > 0 ? 2 * w->room : 64;
+		char **grown = ls_arena_alloc(w->arena, room * sizeof(*grown));
+		if (grown == NULL) {
+			w->failed = 1;
+			return;
+		}
+		if (w->count > 0)
+			memcpy(grown, w->word, w->count * sizeof(*grown));
+		w->word = grown;
+		w->room = room;
+	}
+	char *copy = ls_arena_copy(w->arena, word);
+	w->failed |= copy == NULL;
+	w->word[w->count++] = copy;
+	w->word[w->count] = NULL;
+}
+
+void ls_argv_addf(ls_argv *w, const char *option, const char *format, ...)
+{
+	char text[4096];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	ls_argv_add(w, option);
+	ls_argv_add(w, text);
+}
+
+ls_status ls_argv_split(ls_argv *w, const char *text)
+{
+	char word[4 * LS_RESULTS_TEXT];
+
+	for (const char *at = text; *at != '\0';) {
+		size_t used = 0;
+		at += strspn(at, " \t\n");
+		if (*at == '\0')
+			break;
+		for (int quoted = 0; *at != '\0' && (quoted || !strchr(" \t\n", *at)); at++) {
+			if (*at == '\'')
+				quoted = !quoted;
+			else if (used + 1 < sizeof(word))
+				word[used++] = *at;
+			if (quoted && at[1] == '\0')
+				return ls_fail(LS_EINVALID, "arguments \"%s\" end within a quotation", text);
+		}
+		word[used] = '\0';
+		ls_argv_add(w, word);
+	}
+	return LS_OK;
+}
+
+ls_status ls_argv_end(ls_argv *w, char ***out)
+{
+	if (w->failed)
+		return ls_fail(LS_EMEMORY, "no memory for a command line");
+	*out = w->word;
+	return LS_OK;
+}
+
+/* ---- where it runs ----------------------------------------------------------------------------------------------- */
+
+static void enter_lab(ls_argv *w, const ls_sweep_point *p, const ls_lab *lab)
+{
+	ls_argv_add(w, lab->tool);
+	ls_argv_add(w, "run");
+	ls_argv_addf(w, "--name", "%s", lab->name);
+	if (p->on > 0)
+		ls_argv_addf(w, "--on", LS_LAB_HOST "%" PRId64, p->on);
+}
+
+/* Devices of process i: servers, which stand behind, have none, but an entry has to have a number. */
+static int64_t devices_of(const ls_sweep_point *p, int64_t i)
+{
+	return i < p->job.nodes ? ls_shape_devices(p->job.shape, (size_t)i) : 1;
+}
+
+/* "node1:3,node2:2", or with the first names of --hosts. */
+static ls_status write_hosts(const ls_sweep_point *p, const char *hosts, char *out, size_t size)
+{
+	size_t used = 0, count = 0;
+	ls_host *named = NULL;
+
+	if (hosts != NULL)
+		LS_TRY(ls_hosts_parse(&named, &count, hosts));
+	for (int64_t i = 0; i < ls_sweep_point_processes(p) && used < size; i++) {
+		int64_t at = p->on > 0 ? p->on - 1 : i;
+		used += (size_t)snprintf(out + used, size - used, "%s", used > 0 ? "," : "");
+		if (used < size && named != NULL)
+			used += (size_t)snprintf(out + used, size - used, "%s:%" PRId64, named[at].name,
+						 devices_of(p, i));
+		else if (used < size)
+			used += (size_t)snprintf(out + used, size - used, LS_LAB_HOST "%" PRId64 ":%" PRId64, at + 1,
+						 devices_of(p, i));
+	}
+	ls_hosts_free(named);
+	return used < size ? LS_OK : ls_fail(LS_EINVALID, "the names of %" PRId64 " hosts are too long", p->job.nodes);
+}
+
+static ls_status add_nodes(ls_argv *w, const ls_sweep_point *p, const ls_sweep_where *place)
+{
+	char hosts[4096];
+	const ls_point_job *job = &p->job;
+	int64_t processes = ls_sweep_point_processes(p);
+
+	ls_argv_addf(w, "--threads", "%" PRId64, job->threads);
+	if (processes == 1 && (place->hosts == NULL || place->lab != NULL)) {
+		ls_argv_addf(w, "--devices", "%" PRId64, job->devices);
+		return LS_OK;
+	}
+	LS_TRY(write_hosts(p, place->lab != NULL ? NULL : place->hosts, hosts, sizeof(hosts)));
+	ls_argv_addf(w, "--hosts", "%s", hosts);
+	ls_argv_addf(w, "--timeout", "%" PRId64, 30 + 5 * processes); /* on shared cores they come up in turns */
+	if (processes == 1)
+		return LS_OK;
+	ls_argv_addf(w, "--placement", "%s", job->placement);
+	ls_argv_addf(w, "--wire", "%s", job->wire);
+	if (job->servers > 0)
+		ls_argv_addf(w, "--servers", "%" PRId64, job->servers);
+	return LS_OK;
+}
+
+static ls_argv begin(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, const char *command)
+{
+	ls_argv w = { .arena = arena };
+
+	if (place->lab != NULL)
+		enter_lab(&w, p, place->lab);
+	ls_argv_add(&w, place->program);
+	ls_argv_add(&w, command);
+	return w;
+}
+
+static void add_model(ls_argv *w, const ls_point_job *job)
+{
+	ls_argv_addf(w, "--model", "%s", job->model);
+	ls_argv_addf(w, "--batch", "%" PRId64, job->batch);
+	if (job->data[0] != '\0')
+		ls_argv_addf(w, "--data", "%s", job->data);
+}
+
+/* ---- commands ---------------------------------------------------------------------------------------------------- */
+
+ls_status ls_sweep_bench_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
+{
+	const ls_point_job *job = &p->job;
+	ls_argv w = begin(arena, p, place, "bench");
+
+	ls_argv_add(&w, "--json");
+	if (place->profile != NULL && !place->records)
+		ls_argv_addf(&w, "--replay", "%s", place->profile);
+	else
+		add_model(&w, job);
+	if (place->profile != NULL && place->records)
+		ls_argv_addf(&w, "--profile-out", "%s", place->profile);
+	ls_argv_addf(&w, "--optimizer", "%s", job->optimizer);
+	LS_TRY(add_nodes(&w, p, place));
+	ls_argv_addf(&w, "--warmup", "%" PRId64, job->warmup);
+	ls_argv_addf(&w, "--steps", "%" PRId64, job->steps);
+	ls_argv_addf(&w, "--repeat", "%" PRId64, place->repeat);
+	LS_TRY(ls_argv_split(&w, job->arguments));
+	return ls_argv_end(&w, out);
+}
+
+ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
+{
+	const ls_point_job *job = &p->job;
+	ls_argv w = { .arena = arena };
+
+	ls_argv_add(&w, place->program);
+	ls_argv_add(&w, "bench");
+	ls_argv_add(&w, "--json");
+	add_model(&w, job);
+	ls_argv_addf(&w, "--profile-out", "%s", place->profile);
+	ls_argv_addf(&w, "--optimizer", "%s", job->optimizer);
+	ls_argv_addf(&w, "--threads", "%" PRId64, job->threads);
+	ls_argv_addf(&w, "--warmup", "%" PRId64, job->warmup);
+	ls_argv_addf(&w, "--steps", "%" PRId64, job->steps < PROFILE_STEPS ? job->steps : PROFILE_STEPS);
+	ls_argv_addf(&w, "--repeat", "%d", 1);
+	LS_TRY(ls_argv_split(&w, job->arguments));
+	return ls_argv_end(&w, out);
+}
+
+ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
+{
+	ls_point_job job = p->job;
+	ls_argv w = { .arena = arena };
+
+	if (!strcmp(job.kind, "train"))
+		job.data[0] = job.arguments[0] = '\0';
+	ls_argv_add(&w, place->program);
+	ls_argv_add(&w, "bench");
+	ls_argv_add(&w, "--json");
+	add_model(&w, &job);
+	ls_argv_addf(&w, "--optimizer", "%s", job.optimizer);
+	ls_argv_addf(&w, "--threads", "%" PRId64, job.threads);
+	ls_argv_addf(&w, "--warmup", "%d", 1);
+	ls_argv_addf(&w, "--steps", "%d", 1);
+	ls_argv_addf(&w, "--repeat", "%d", 1);
+	LS_TRY(ls_argv_split(&w, job.arguments));
+	return ls_argv_end(&w, out);
+}
+
+ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
+{
+	const ls_point_job *job = &p->job;
+	ls_argv w = begin(arena, p, place, "train");
+
+	add_model(&w, job);
+	ls_argv_addf(&w, "--optimizer", "%s", job->optimizer);
+	ls_argv_addf(&w, "--run", "%s", place->run);
+	if (job->epochs > 0)
+		ls_argv_addf(&w, "--epochs", "%" PRId64, job->epochs);
+	if (job->steps > 0)
+		ls_argv_addf(&w, "--steps", "%" PRId64, job->steps);
+	if (job->samples > 0)
+		ls_argv_addf(&w, "--samples", "%" PRId64, job->samples);
+	LS_TRY(add_nodes(&w, p, place));
+	LS_TRY(ls_argv_split(&w, job->arguments));
+	return ls_argv_end(&w, out);
+}

@@ -1,0 +1,101 @@
+#include "tools/sweep/estimate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/link_rate.h"
+#include "tools/sweep/command.h"
+#include "tools/sweep/outcome.h"
+
+/* Until a process computes: memory, kernels, for several nodes the launcher. */
+static const double start_s = 0.5, start_node_s = 0.5, limit_s = 600;
+
+/* ---- one point --------------------------------------------------------------------------------------------------- */
+
+static double wire_seconds(const ls_point_job *j, double gradient_bytes)
+{
+	double nodes = (double)j->nodes, rate = j->rate[0] != '\0' ? ls_link_rate(j->rate) : 0;
+	double bytes = j->servers > 0 ? gradient_bytes * fmax(1, nodes / (double)j->servers)
+				      : 2 * gradient_bytes * (nodes - 1) / nodes;
+
+	return rate > 0 ? 8 * bytes * (strcmp(j->wire, "bf16") ? 1 : 0.5) / rate : 0;
+}
+
+static double steps_of(const ls_sweep_place *place, const ls_sweep_point *p)
+{
+	const ls_point_job *j = &p->job;
+	double repeat = (double)ls_sweep_plan_repeat(place->plan, p);
+
+	if (strcmp(j->kind, "train") != 0)
+		return (double)(j->warmup + j->steps) * repeat;
+	if (j->steps > 0)
+		return (double)j->steps * repeat;
+	return (double)j->epochs * ceil((double)j->samples / (double)(j->batch * j->devices)) * repeat;
+}
+
+double ls_estimate_point(const ls_sweep_place *place, const ls_sweep_point *p, double step_s, double gradient_bytes)
+{
+	double step = fmax(step_s, wire_seconds(&p->job, gradient_bytes)), steps = steps_of(place, p);
+
+	if (!(step_s > 0) || !(steps > 0))
+		return 0;
+	return start_s + start_node_s * (double)(ls_sweep_point_processes(p) - 1) + steps * step;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+
+/* The same device: its step is timed once. */
+static int same_device(const ls_point_job *a, const ls_point_job *b)
+{
+	return !strcmp(a->kind, b->kind) && !strcmp(a->model, b->model) && !strcmp(a->data, b->data) &&
+	       !strcmp(a->optimizer, b->optimizer) && !strcmp(a->arguments, b->arguments) && a->batch == b->batch &&
+	       a->threads == b->threads;
+}
+
+/* A point without a step is one that cannot be measured either, and will say why. */
+static ls_status time_step(const ls_sweep_place *place, const ls_sweep_point *p, ls_point *timed)
+{
+	ls_arena arena = { 0 };
+	ls_sweep_where where = { .program = place->program };
+	ls_child child;
+	char **argv;
+
+	ls_status status = ls_sweep_time_command(&arena, p, &where, &argv);
+	if (status == LS_OK)
+		status = ls_child_run(
+			&child,
+			&(ls_child_options){ .argv = argv, .limit_s = fmin(limit_s, (double)place->plan->limit_s) });
+	if (status == LS_OK) {
+		if (child.code != 0 || ls_outcome_bench(timed, &child) != LS_OK)
+			ls_point_release(timed);
+		ls_child_release(&child);
+	}
+	ls_arena_release(&arena);
+	return status == LS_EINTERRUPTED || status == LS_OK ? status : LS_OK;
+}
+
+ls_status ls_estimate(const ls_sweep_place *place, const ls_results *results, double *seconds)
+{
+	const ls_sweep_plan *plan = place->plan;
+	ls_status status = LS_OK;
+
+	memset(seconds, 0, plan->count * sizeof(*seconds));
+	for (size_t i = 0; i < plan->count && status == LS_OK; i++) {
+		ls_point timed = { 0 };
+		size_t before = 0;
+		while (before < i && !(same_device(&plan->points[before].job, &plan->points[i].job) &&
+				       results->points[before].state == LS_POINT_PENDING))
+			before++;
+		if (before < i || results->points[i].state != LS_POINT_PENDING)
+			continue;
+		status = time_step(place, &plan->points[i], &timed);
+		for (size_t k = i; k < plan->count; k++)
+			if (same_device(&plan->points[k].job, &plan->points[i].job) &&
+			    results->points[k].state == LS_POINT_PENDING)
+				seconds[k] = ls_estimate_point(place, &plan->points[k], timed.step_ms / 1e3,
+							       timed.gradient_bytes);
+		ls_point_release(&timed);
+	}
+	return status;
+}

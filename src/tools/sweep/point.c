@@ -1,0 +1,245 @@
+/*
+ * point.c - shapes, keys and labels of points.
+ */
+#include "tools/sweep/point.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/count.h"
+#include "base/link_rate.h"
+#include "base/names.h"
+
+enum { DEVICES_MAX = 4096, KEY_JOB = 4096 };
+
+uint64_t ls_text_hash(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+	return hash;
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+int64_t ls_shape_devices(const char *shape, size_t i)
+{
+	for (; i > 0 && shape != NULL; i--) {
+		shape = strchr(shape, '+');
+		shape = shape != NULL ? shape + 1 : NULL;
+	}
+	return shape != NULL ? strtoll(shape, NULL, 10) : 0;
+}
+
+/* The number at the beginning of a part of "3+2"; moves on behind it. */
+static ls_status take_part(const char **at, const char *whole, int64_t *out)
+{
+	char digits[8] = "";
+	size_t length = strcspn(*at, "+");
+
+	if (length < sizeof(digits))
+		memcpy(digits, *at, length);
+	if (length == 0 || strspn(digits, "0123456789") != length || atoi(digits) < 1 || atoi(digits) > DEVICES_MAX)
+		return ls_fail(LS_EINVALID,
+			       "devices '%s': expected a number of 1 to %d, or one for each node as in 3+2", whole,
+			       DEVICES_MAX);
+	*out = atoi(digits);
+	*at += length;
+	*at += **at == '+' && (*at)[1] != '\0';
+	return LS_OK;
+}
+
+static ls_status append_part(ls_point_job *job, int64_t devices)
+{
+	size_t used = strlen(job->shape);
+	int more = snprintf(job->shape + used, sizeof(job->shape) - used, "%s%" PRId64, used > 0 ? "+" : "", devices);
+
+	if ((size_t)more >= sizeof(job->shape) - used)
+		return ls_fail(LS_EINVALID, "%" PRId64 " nodes of %" PRId64 " devices are more than a row can name",
+			       job->nodes, devices);
+	job->devices += devices;
+	return LS_OK;
+}
+
+ls_status ls_sweep_point_shape(ls_sweep_point *point, const char *devices, int64_t nodes)
+{
+	ls_point_job *job = &point->job;
+	const char *at = devices;
+	int64_t part = 0;
+	int parts = 0, mixed = strchr(devices, '+') != NULL;
+
+	if (nodes < 1 || nodes > LS_SWEEP_NODES)
+		return ls_fail(LS_EINVALID, "nodes %" PRId64 ": expected 1 to %d", nodes, LS_SWEEP_NODES);
+	job->shape[0] = '\0';
+	job->devices = 0;
+	job->nodes = nodes;
+	do {
+		LS_TRY(take_part(&at, devices, &part));
+		if (mixed)
+			LS_TRY(append_part(job, part));
+		parts++;
+	} while (*at != '\0' && *at != '+');
+	if (*at == '+')
+		return ls_fail(LS_EINVALID, "devices '%s' end with a '+'", devices);
+	if (mixed)
+		job->nodes = parts;
+	for (int64_t i = 0; !mixed && i < nodes; i++)
+		LS_TRY(append_part(job, part));
+	return LS_OK;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+
+static int is_one_of(const char *text, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		if (!strcmp(text, *names))
+			return 1;
+	return 0;
+}
+
+static ls_status check_name(const char *field, const char *text, const char *const *names, const char *known)
+{
+	if (is_one_of(text, names))
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "%s '%s': expected %s", field, text, known);
+}
+
+/* As tools/lab takes it: "100mbit", "2.5gbit". */
+static ls_status check_rate(const char *rate)
+{
+	double bits = ls_link_rate(rate);
+	const char *unit = rate + strspn(rate, "0123456789.");
+
+	unit += *unit != '\0' && strchr("kmg", *unit) != NULL;
+	if (bits >= 1e5 && bits <= 1e12 && rate[0] != '.' && !strcmp(unit, "bit"))
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "rate '%s': expected 100kbit to 1000gbit, as in 100mbit, 1gbit or 2.5gbit", rate);
+}
+
+static ls_status check_job(const ls_sweep_point *p)
+{
+	static const char *const kinds[] = { "bench", "train", NULL }, *const wires[] = { "fp32", "bf16", NULL };
+	static const char *const placements[] = { "local", "allreduce", "ps", NULL };
+	const ls_point_job *job = &p->job;
+
+	LS_TRY(check_name("kind", job->kind, kinds, "bench or train"));
+	LS_TRY(check_name("placement", job->placement, placements, "allreduce or ps"));
+	LS_TRY(check_name("wire", job->wire, wires, "fp32 or bf16"));
+	if (job->rate[0] != '\0')
+		LS_TRY(check_rate(job->rate));
+	if (job->model[0] == '\0')
+		return ls_fail(LS_EINVALID, "a point has no model");
+	if (!strcmp(job->kind, "train") && job->data[0] == '\0')
+		return ls_fail(LS_EINVALID, "training needs data; say which, as in \"data\": \"mnist\"");
+	if (job->batch < 1)
+		return ls_fail(LS_EINVALID, "batch %" PRId64 ": expected at least 1", job->batch);
+	if (ls_sweep_point_processes(p) > LS_SWEEP_NODES)
+		return ls_fail(LS_EINVALID, "%" PRId64 " nodes and %" PRId64 " servers: at most %d can be started",
+			       job->nodes, job->servers, LS_SWEEP_NODES);
+	if (p->on > 0 && ls_sweep_point_processes(p) > 1)
+		return ls_fail(LS_EINVALID, "\"on\" says where a lone node is; there are %" PRId64 " nodes",
+			       job->nodes);
+	return LS_OK;
+}
+
+/* Everything that a job can differ by. */
+static void write_key(ls_sweep_point *p)
+{
+	const ls_point_job *j = &p->job;
+	char all[KEY_JOB];
+
+	snprintf(all, sizeof(all),
+		 "%s|%s|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64 "|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64
+		 "|%" PRId64 "|%s|%" PRId64 "|%s",
+		 j->kind, j->model, j->data, j->optimizer, j->shape, j->threads, j->servers, j->batch, j->placement,
+		 j->wire, j->rate, j->warmup, j->steps, j->epochs, j->samples, j->arguments, p->on, p->speeds);
+	snprintf(p->key, sizeof(p->key), "%s/%s/%s/b%" PRId64 "/%s%s%s%s/%08" PRIx32, j->kind, j->model, j->shape,
+		 j->batch, j->placement, j->rate[0] ? "/" : "", j->rate, p->replayed ? "/replayed" : "",
+		 (uint32_t)ls_text_hash(all));
+}
+
+/* Of node `on` or, where it is 0, of the slowest. */
+static double speed_of(const ls_sweep_point *p)
+{
+	double slowest = 0;
+	int64_t node = 1;
+
+	for (const char *at = p->speeds; *at != '\0' && node <= ls_sweep_point_processes(p) + p->on; node++) {
+		double speed = strtod(at, NULL);
+		if (p->on > 0 ? node == p->on : node == 1 || speed < slowest)
+			slowest = speed;
+		at += strcspn(at, ",");
+		at += *at == ',';
+	}
+	return slowest < 1 ? slowest : 0;
+}
+
+ls_status ls_sweep_point_baseline(const ls_sweep_point *point, ls_sweep_point *out)
+{
+	ls_sweep_point base = *point;
+
+	base.on = 0;
+	base.speeds[0] = '\0';
+	base.replayed = 1;
+	snprintf(base.job.placement, sizeof(base.job.placement), "local");
+	LS_TRY(ls_sweep_point_shape(&base, "1", 1));
+	LS_TRY(ls_sweep_point_settle(&base));
+	*out = base;
+	return LS_OK;
+}
+
+ls_status ls_sweep_point_settle(ls_sweep_point *p)
+{
+	ls_point_job *job = &p->job;
+	int ps = !strcmp(job->placement, "ps");
+
+	if (!ps)
+		job->servers = 0;
+	else if (job->servers == 0)
+		job->servers = 1;
+	LS_TRY(check_job(p));
+	if (ls_sweep_point_processes(p) == 1) {
+		snprintf(job->placement, sizeof(job->placement), "local");
+		snprintf(job->wire, sizeof(job->wire), "fp32");
+		job->rate[0] = '\0';
+	}
+	job->speed = speed_of(p);
+	write_key(p);
+	return LS_OK;
+}
+
+/* "2x4" where all nodes are alike, else "3+2". */
+static void write_layout(const ls_point_job *j, char *out, size_t size)
+{
+	int64_t first = ls_shape_devices(j->shape, 0);
+	int alike = 1;
+
+	for (int64_t i = 1; i < j->nodes; i++)
+		alike &= ls_shape_devices(j->shape, (size_t)i) == first;
+	if (alike)
+		snprintf(out, size, "%" PRId64 "x%" PRId64, j->nodes, first);
+	else
+		snprintf(out, size, "%s", j->shape);
+}
+
+const char *ls_sweep_point_label(const ls_sweep_point *p, char *out, size_t size)
+{
+	const ls_point_job *j = &p->job;
+	const char *wire = strcmp(j->wire, "fp32") ? j->wire : "";
+	char where[2 * LS_RESULTS_NAME] = "", layout[LS_RESULTS_NAME];
+
+	if (ls_sweep_point_processes(p) > 1)
+		snprintf(where, sizeof(where), " %s%s%s%s%s", j->placement, wire[0] ? " " : "", wire,
+			 j->rate[0] ? " " : "", j->rate);
+	if (p->on > 0)
+		snprintf(where, sizeof(where), " on node %" PRId64, p->on);
+	if (p->replayed)
+		snprintf(where, sizeof(where), ", replayed to compare with");
+	write_layout(j, layout, sizeof(layout));
+	snprintf(out, size, "%s%s batch %" PRId64 ", %s%s", strcmp(j->kind, "train") ? "" : "train ", j->model,
+		 j->batch, layout, where);
+	return out;
+}

@@ -1,0 +1,227 @@
+/*
+ * points.c - from options to points: lists choose among a recipe's points, or make points themselves.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/count.h"
+#include "base/names.h"
+#include "tools/sweep/block.h"
+#include "tools/sweep/points.h"
+#include "tools/sweep/recipe.h"
+
+enum { WARMUP = 20, STEPS = 100, REPEAT = 7, LIMIT_S = 86400 };
+enum { QUICK_WARMUP = 5, QUICK_STEPS = 20, QUICK_REPEAT = 3 };
+
+/* ---- points ------------------------------------------------------------------------------------------------------ */
+
+/* Among the first `count`. */
+static int is_there(const ls_sweep_plan *plan, size_t count, const char *key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(plan->points[i].key, key))
+			return 1;
+	return 0;
+}
+
+ls_status ls_sweep_plan_add(ls_sweep_plan *plan, const ls_sweep_point *point)
+{
+	if (is_there(plan, plan->count, point->key))
+		return LS_OK;
+	if (plan->count == LS_SWEEP_POINTS)
+		return ls_fail(LS_EINVALID, "these are more than %d points", LS_SWEEP_POINTS);
+	ls_sweep_point *grown = realloc(plan->points, (plan->count + 1) * sizeof(*grown));
+	if (grown == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for %zu points", plan->count + 1);
+	plan->points = grown;
+	plan->points[plan->count++] = *point;
+	return LS_OK;
+}
+
+void ls_sweep_plan_unite(ls_sweep_plan *plan)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < plan->count; i++)
+		if (!is_there(plan, kept, plan->points[i].key))
+			plan->points[kept++] = plan->points[i];
+	plan->count = kept;
+}
+
+void ls_sweep_plan_release(ls_sweep_plan *plan)
+{
+	free(plan->points);
+	*plan = (ls_sweep_plan){ 0 };
+}
+
+/* ---- of lists ---------------------------------------------------------------------------------------------------- */
+
+static ls_status take_lists(const ls_sweep_options *o, ls_sweep_block *block)
+{
+	const struct {
+		ls_axis_kind kind;
+		const char *list;
+	} lists[] = { { LS_AXIS_MODEL, o->model },         { LS_AXIS_DATA, o->data },
+		      { LS_AXIS_THREADS, o->threads },     { LS_AXIS_BATCH, o->batch },
+		      { LS_AXIS_WIRE, o->wire },           { LS_AXIS_RATE, o->rate },
+		      { LS_AXIS_PLACEMENT, o->placement }, { LS_AXIS_SERVERS, o->servers },
+		      { LS_AXIS_NODES, o->nodes },         { LS_AXIS_DEVICES, o->devices } };
+
+	for (size_t i = 0; i < LS_COUNT(lists); i++)
+		if (lists[i].list != NULL)
+			LS_TRY(ls_axis_split(&block->axes[lists[i].kind], lists[i].kind, lists[i].list));
+	return LS_OK;
+}
+
+static ls_status join_arguments(ls_point_job *job, const char *more)
+{
+	size_t used = strlen(job->arguments);
+
+	if (more == NULL || more[0] == '\0')
+		return LS_OK;
+	int added = snprintf(job->arguments + used, sizeof(job->arguments) - used, "%s%s", used > 0 ? " " : "", more);
+	if ((size_t)added >= sizeof(job->arguments) - used)
+		return ls_fail(LS_EINVALID, "the arguments of a point are longer than %zu bytes",
+			       sizeof(job->arguments) - 1);
+	return LS_OK;
+}
+
+static ls_status multiply(const ls_sweep_options *o, ls_sweep_plan *plan, ls_sweep_block *block)
+{
+	ls_point_job *job = &block->common.job;
+
+	snprintf(plan->name, sizeof(plan->name), "sweep");
+	snprintf(plan->table, sizeof(plan->table), "throughput");
+	snprintf(job->kind, sizeof(job->kind), "bench");
+	snprintf(job->optimizer, sizeof(job->optimizer), "%s", o->optimizer != NULL ? o->optimizer : "adam");
+	job->warmup = plan->warmup;
+	job->steps = plan->steps;
+	LS_TRY(join_arguments(job, o->arguments));
+	LS_TRY(take_lists(o, block));
+	if (block->axes[LS_AXIS_MODEL].count == 0)
+		LS_TRY(ls_axis_add(&block->axes[LS_AXIS_MODEL], LS_AXIS_MODEL, "resnet18"));
+	return ls_sweep_block_expand(block, plan);
+}
+
+/* ---- of a recipe ------------------------------------------------------------------------------------------------- */
+
+/* "8" of "8+8" too: what each node has. */
+static int fits_devices(const ls_axis *axis, const ls_point_job *job)
+{
+	char each[32];
+	int64_t first = ls_shape_devices(job->shape, 0);
+
+	if (axis->count == 0 || ls_axis_has(axis, job->shape))
+		return 1;
+	for (int64_t i = 1; i < job->nodes; i++)
+		if (ls_shape_devices(job->shape, (size_t)i) != first)
+			return 0;
+	snprintf(each, sizeof(each), "%" PRId64, first);
+	return ls_axis_has(axis, each);
+}
+
+static int fits_number(const ls_axis *axis, int64_t number)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%" PRId64, number);
+	return axis->count == 0 || ls_axis_has(axis, text);
+}
+
+static int fits_text(const ls_axis *axis, const char *text)
+{
+	return axis->count == 0 || ls_axis_has(axis, text);
+}
+
+/* A lone node has no links, whatever they are asked to be like. */
+static int fits(const ls_sweep_block *wanted, const ls_sweep_point *p)
+{
+	const ls_axis *a = wanted->axes;
+	const ls_point_job *j = &p->job;
+	int alone = ls_sweep_point_processes(p) == 1;
+
+	return fits_text(&a[LS_AXIS_MODEL], j->model) && fits_text(&a[LS_AXIS_DATA], j->data) &&
+	       fits_number(&a[LS_AXIS_THREADS], j->threads) && fits_number(&a[LS_AXIS_BATCH], j->batch) &&
+	       fits_number(&a[LS_AXIS_NODES], j->nodes) && fits_devices(&a[LS_AXIS_DEVICES], j) &&
+	       (alone ||
+		(fits_text(&a[LS_AXIS_WIRE], j->wire) && fits_text(&a[LS_AXIS_RATE], j->rate) &&
+		 fits_text(&a[LS_AXIS_PLACEMENT], j->placement) && fits_number(&a[LS_AXIS_SERVERS], j->servers)));
+}
+
+static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
+{
+	if (strcmp(p->job.kind, "train") != 0) {
+		p->job.warmup = o->warmup >= 0 ? o->warmup : p->job.warmup;
+		p->job.steps = o->steps > 0 ? o->steps : p->job.steps;
+	}
+	if (o->repeat > 0)
+		p->repeat = 0;
+	if (o->optimizer != NULL)
+		snprintf(p->job.optimizer, sizeof(p->job.optimizer), "%s", o->optimizer);
+	LS_TRY(join_arguments(&p->job, o->arguments));
+	return ls_sweep_point_settle(p);
+}
+
+static ls_status choose(const ls_sweep_options *o, ls_sweep_plan *plan, ls_sweep_block *wanted)
+{
+	size_t kept = 0;
+
+	LS_TRY(take_lists(o, wanted));
+	for (size_t i = 0; i < plan->count; i++) {
+		if (!fits(wanted, &plan->points[i]))
+			continue;
+		plan->points[kept] = plan->points[i];
+		LS_TRY(adapt(o, &plan->points[kept++]));
+	}
+	if (kept == 0)
+		return ls_fail(LS_EINVALID,
+			       "no point of %s (%zu in all) is what the options ask for; "
+			       "'lockstep bench %s --list' shows them",
+			       plan->name, plan->count, o->recipe);
+	plan->count = kept;
+	ls_sweep_plan_unite(plan);
+	return LS_OK;
+}
+
+/* Real hosts have links and speeds of their own, whatever a recipe would rehearse. */
+static ls_status settle_on_hosts(ls_sweep_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		plan->points[i].job.rate[0] = '\0';
+		plan->points[i].speeds[0] = '\0';
+		LS_TRY(ls_sweep_point_settle(&plan->points[i]));
+	}
+	ls_sweep_plan_unite(plan);
+	return LS_OK;
+}
+
+ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
+{
+	ls_sweep_plan plan = { .warmup = o->warmup >= 0 ? o->warmup : (o->quick ? QUICK_WARMUP : WARMUP),
+			       .steps = o->steps > 0 ? o->steps : (o->quick ? QUICK_STEPS : STEPS),
+			       .repeat = o->quick ? QUICK_REPEAT : REPEAT,
+			       .limit_s = LIMIT_S,
+			       .quick = o->quick };
+	ls_sweep_block *block;
+
+	if (o->rate != NULL && o->hosts != NULL)
+		return ls_fail(LS_EINVALID,
+			       "--rate sets the link speed of emulated nodes; it cannot be used with --hosts");
+	if (o->recipe != NULL)
+		LS_TRY(ls_recipe_open(&plan, o->recipe, o->quick));
+	block = calloc(1, sizeof(*block));
+	ls_status status = block == NULL ? ls_fail(LS_EMEMORY, "no memory for the lists of a sweep")
+			   : o->recipe   ? choose(o, &plan, block)
+					 : multiply(o, &plan, block);
+	free(block);
+	if (status == LS_OK && o->hosts != NULL)
+		status = settle_on_hosts(&plan);
+	if (o->repeat > 0)
+		plan.repeat = o->repeat;
+	if (status == LS_OK)
+		*out = plan;
+	else
+		ls_sweep_plan_release(&plan);
+	return status;
+}

@@ -1,0 +1,300 @@
+/*
+ * recipe.c - recipes as JSON: a head, blocks of lists, and the short form beside them.
+ */
+#include "tools/sweep/recipe.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/names.h"
+#include "tools/sweep/arguments.h"
+#include "tools/sweep/block.h"
+#include "json/fields.h"
+
+#define FORMAT "lockstep recipe"
+enum { VERSION = 1, BYTES_MAX = 1 << 20, BLOCKS_MAX = 256 };
+
+/* Where in which file something is wrong. */
+#define AT "%s: %s%s"
+
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
+
+/* A field of an object that may be missing: then *out stays. */
+static ls_status maybe_whole(const ls_json_place *at, const json_t *object, const char *name, double min, int64_t *out)
+{
+	ls_field field = { name, LS_FIELD_WHOLE, 0, sizeof(*out), min, 1e12 };
+	return json_object_get(object, name) != NULL ? ls_fields_read(at, &field, 1, object, out) : LS_OK;
+}
+
+static ls_status maybe_text(const ls_json_place *at, const json_t *object, const char *name, char *out, size_t bytes)
+{
+	ls_field field = { name, LS_FIELD_MAYBE, 0, bytes, 0, 0 };
+	return json_object_get(object, name) != NULL ? ls_fields_read(at, &field, 1, object, out) : LS_OK;
+}
+
+/* A misspelt field would silently be another measurement. */
+static ls_status check_known(const ls_json_place *at, const json_t *object, const char *const *known, size_t count)
+{
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(object))
+		return ls_fail(LS_EFORMAT, "%s: %.*s is not an object", at->label, (int)strcspn(at->prefix, "."),
+			       at->prefix[0] ? at->prefix : "the recipe");
+	json_object_foreach((json_t *)object, name, value)
+	{
+		size_t i = 0;
+		char shown[64];
+		while (i < count && strcmp(known[i], name) != 0)
+			i++;
+		if (i < count)
+			continue;
+		const char *nearest = ls_name_nearest(name, known, count);
+		return ls_fail(LS_EFORMAT, AT " is not a field of a recipe%s%s%s", at->label, at->prefix,
+			       ls_text_printable(shown, sizeof(shown), name), nearest != NULL ? "; did you mean '" : "",
+			       nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+	}
+	return LS_OK;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static ls_status add_value(const ls_json_place *at, ls_axis *axis, ls_axis_kind kind, const json_t *value)
+{
+	char number[32];
+	const char *text = json_string_value(value);
+
+	if (json_is_integer(value)) {
+		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		text = number;
+	}
+	if (text == NULL)
+		return ls_fail(LS_EFORMAT, AT " is neither text nor a whole number, nor a list of them", at->label,
+			       at->prefix, ls_axis_name(kind));
+	if (ls_axis_add(axis, kind, text) == LS_OK)
+		return LS_OK;
+	char why[512];
+	snprintf(why, sizeof(why), "%s", ls_last_error());
+	return ls_fail(LS_EFORMAT, "%s: %.*s: %s", at->label, (int)strlen(at->prefix) - 1, at->prefix, why);
+}
+
+static ls_status read_axis(const ls_json_place *at, const json_t *object, ls_axis_kind kind, ls_axis *axis)
+{
+	const json_t *value = json_object_get(object, ls_axis_name(kind));
+
+	if (value == NULL)
+		return LS_OK;
+	if (!json_is_array(value))
+		return add_value(at, axis, kind, value);
+	if (json_array_size(value) == 0)
+		return ls_fail(LS_EFORMAT, AT " is an empty list", at->label, at->prefix, ls_axis_name(kind));
+	for (size_t i = 0; i < json_array_size(value); i++)
+		LS_TRY(add_value(at, axis, kind, json_array_get(value, i)));
+	return LS_OK;
+}
+
+static ls_status read_common(const ls_json_place *at, const json_t *object, const ls_sweep_plan *plan,
+			     ls_sweep_point *point)
+{
+	ls_point_job *job = &point->job;
+
+	snprintf(job->kind, sizeof(job->kind), "bench");
+	snprintf(job->optimizer, sizeof(job->optimizer), "adam");
+	LS_TRY(maybe_text(at, object, "kind", job->kind, sizeof(job->kind)));
+	LS_TRY(maybe_text(at, object, "optimizer", job->optimizer, sizeof(job->optimizer)));
+	LS_TRY(maybe_text(at, object, "arguments", job->arguments, sizeof(job->arguments)));
+	LS_TRY(ls_recipe_arguments_check(at, job->kind, job->arguments));
+	LS_TRY(maybe_text(at, object, "speeds", point->speeds, sizeof(point->speeds)));
+	int trains = !strcmp(job->kind, "train");
+	job->warmup = trains ? 0 : plan->warmup;
+	job->steps = trains ? 0 : plan->steps;
+	LS_TRY(maybe_whole(at, object, "warmup", 0, &job->warmup));
+	LS_TRY(maybe_whole(at, object, "steps", trains ? 0 : 1, &job->steps));
+	LS_TRY(maybe_whole(at, object, "repeat", 1, &point->repeat));
+	LS_TRY(maybe_whole(at, object, "epochs", 1, &job->epochs));
+	return maybe_whole(at, object, "samples", 1, &job->samples);
+}
+
+static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sweep_plan *plan, ls_sweep_block *block)
+{
+	static const char *const known[] = { "kind",   "optimizer", "arguments", "speeds",  "warmup",  "steps",
+					     "epochs", "samples",   "model",     "data",    "threads", "batch",
+					     "wire",   "rate",      "placement", "servers", "nodes",   "devices",
+					     "on",     "repeat",    "note" };
+
+	LS_TRY(check_known(at, object, known, LS_COUNT(known)));
+	LS_TRY(read_common(at, object, plan, &block->common));
+	for (int k = 0; k < LS_AXES; k++)
+		LS_TRY(read_axis(at, object, (ls_axis_kind)k, &block->axes[k]));
+	if (ls_sweep_block_expand(block, plan) == LS_OK)
+		return LS_OK;
+	char why[512];
+	snprintf(why, sizeof(why), "%s", ls_last_error());
+	return ls_fail(LS_EFORMAT, "%s: %.*s: %s", at->label, (int)strlen(at->prefix) - 1, at->prefix, why);
+}
+
+static ls_status read_blocks(const ls_json_place *at, const json_t *object, ls_sweep_plan *plan)
+{
+	const json_t *list = json_object_get(object, "points");
+	size_t count = json_array_size(list);
+	ls_status status = LS_OK;
+
+	if (!json_is_array(list) || count == 0 || count > BLOCKS_MAX)
+		return ls_fail(LS_EFORMAT, AT " is missing or not a list of 1 to %d blocks", at->label, at->prefix,
+			       "points", BLOCKS_MAX);
+	ls_sweep_block *block = malloc(sizeof(*block));
+	if (block == NULL)
+		return ls_fail(LS_EMEMORY, "%s: no memory for a block of points", at->label);
+	for (size_t i = 0; i < count && status == LS_OK; i++) {
+		ls_json_place place = ls_json_element(at, "points", i);
+		*block = (ls_sweep_block){ 0 };
+		status = read_block(&place, json_array_get(list, i), plan, block);
+	}
+	free(block);
+	return status;
+}
+
+/* ---- head -------------------------------------------------------------------------------------------------------- */
+
+static ls_status read_numbers(const ls_json_place *at, const json_t *object, ls_sweep_plan *plan)
+{
+	LS_TRY(maybe_whole(at, object, "warmup", 0, &plan->warmup));
+	LS_TRY(maybe_whole(at, object, "steps", 1, &plan->steps));
+	LS_TRY(maybe_whole(at, object, "repeat", 1, &plan->repeat));
+	return maybe_whole(at, object, "limit_s", 1, &plan->limit_s);
+}
+
+static ls_status read_head(const ls_json_place *top, const json_t *root, ls_sweep_plan *plan)
+{
+	static const char *const known[] = { "format", "version", "title",   "source", "table", "warmup",
+					     "steps",  "repeat",  "limit_s", "points", "quick", "note" };
+	static const char *const tables[] = { "throughput", "epochs", "walltime", "strategies" };
+	static const ls_field fields[] = {
+		LS_FIELD_TEXT_OF(ls_sweep_plan, title),
+		LS_FIELD_MAYBE_OF(ls_sweep_plan, source),
+		LS_FIELD_MAYBE_OF(ls_sweep_plan, note),
+		LS_FIELD_TEXT_OF(ls_sweep_plan, table),
+	};
+
+	LS_TRY(ls_json_check(root, FORMAT, VERSION, top->label));
+	LS_TRY(check_known(top, root, known, LS_COUNT(known)));
+	LS_TRY(ls_fields_read(top, fields, LS_COUNT(fields), root, plan));
+	for (size_t i = 0; i < LS_COUNT(tables); i++)
+		if (!strcmp(plan->table, tables[i]))
+			return read_numbers(top, root, plan);
+	return ls_fail(LS_EFORMAT, "%s: table is '%s', not throughput, epochs, walltime or strategies", top->label,
+		       plan->table);
+}
+
+/* Both forms are read whichever is wanted, so that a mistake in either shows at once. */
+static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_sweep_plan *plan)
+{
+	static const char *const known[] = { "warmup", "steps", "repeat", "limit_s", "points", "note" };
+	const json_t *object = json_object_get(root, "quick");
+	ls_json_place at = { .label = top->label, .prefix = "quick." };
+
+	if (object == NULL)
+		return LS_OK;
+	LS_TRY(check_known(&at, object, known, LS_COUNT(known)));
+	plan->note[0] = '\0';
+	LS_TRY(maybe_text(&at, object, "note", plan->note, sizeof(plan->note)));
+	LS_TRY(read_numbers(&at, object, plan));
+	return read_blocks(&at, object, plan);
+}
+
+static ls_status read_root(const json_t *root, int quick, const char *label, ls_sweep_plan *full, ls_sweep_plan *brief)
+{
+	ls_json_place top = { .label = label };
+
+	LS_TRY(read_head(&top, root, full));
+	*brief = *full;
+	brief->limit_s = brief->limit_s < 300 ? brief->limit_s : 300;
+	brief->quick = 1;
+	LS_TRY(read_blocks(&top, root, full));
+	LS_TRY(read_quick(&top, root, brief));
+	if (quick && brief->count == 0)
+		return ls_fail(LS_EINVALID, "%s: quick is missing: this recipe has no short form", label);
+	return LS_OK;
+}
+
+ls_status ls_recipe_parse(ls_sweep_plan *out, const void *text, size_t bytes, int quick, const char *name,
+			  const char *label)
+{
+	ls_sweep_plan full = { .warmup = 20, .steps = 100, .repeat = 7, .limit_s = 86400 }, brief = { 0 };
+	json_t *root;
+
+	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));
+	snprintf(full.name, sizeof(full.name), "%s", name);
+	ls_status status = read_root(root, quick, label, &full, &brief);
+	json_decref(root);
+	if (status == LS_OK) {
+		*out = quick ? brief : full;
+		ls_sweep_plan_release(quick ? &full : &brief);
+		return LS_OK;
+	}
+	ls_sweep_plan_release(&full);
+	ls_sweep_plan_release(&brief);
+	return status;
+}
+
+/* ---- finding ----------------------------------------------------------------------------------------------------- */
+
+const ls_recipe *ls_recipe_at(size_t i)
+{
+	return i < ls_recipes_built_in_count ? &ls_recipes_built_in[i] : NULL;
+}
+
+ls_status ls_recipe_title(const ls_recipe *recipe, char *title, size_t title_size, char *source, size_t source_size)
+{
+	ls_sweep_plan plan;
+
+	LS_TRY(ls_recipe_parse(&plan, recipe->text, recipe->bytes, 0, recipe->name, recipe->name));
+	snprintf(title, title_size, "%s", plan.title);
+	snprintf(source, source_size, "%s", plan.source);
+	ls_sweep_plan_release(&plan);
+	return LS_OK;
+}
+
+static const char *name_at(size_t i)
+{
+	const ls_recipe *recipe = ls_recipe_at(i);
+	return recipe != NULL ? recipe->name : NULL;
+}
+
+/* "some/where/mine.json" is called mine. */
+static void name_of_file(const char *path, char *out, size_t size)
+{
+	const char *base = strrchr(path, '/');
+	base = base != NULL ? base + 1 : path;
+	size_t length = strlen(base);
+	if (length > 5 && !strcmp(base + length - 5, ".json"))
+		length -= 5;
+	snprintf(out, size, "%.*s", (int)length, base);
+}
+
+static ls_status open_file(ls_sweep_plan *out, const char *path, int quick)
+{
+	char name[LS_RESULTS_NAME];
+	ls_file_map map;
+
+	LS_TRY(ls_file_map_open(&map, path));
+	name_of_file(path, name, sizeof(name));
+	ls_status status = ls_recipe_parse(out, map.data, map.bytes, quick, name, path);
+	ls_file_map_close(&map);
+	return status;
+}
+
+ls_status ls_recipe_open(ls_sweep_plan *out, const char *recipe, int quick)
+{
+	for (size_t i = 0; i < ls_recipes_built_in_count; i++) {
+		const ls_recipe *r = &ls_recipes_built_in[i];
+		if (!strcmp(r->name, recipe))
+			return ls_recipe_parse(out, r->text, r->bytes, quick, r->name, r->name);
+	}
+	if (strchr(recipe, '/') != NULL || strchr(recipe, '.') != NULL || ls_path_exists(recipe))
+		return open_file(out, recipe, quick);
+	return ls_name_unknown("recipe", recipe, name_at);
+}

@@ -1,0 +1,22 @@
+/*
+ * recipe.h - a published table as a list of points, read from JSON; recipes/README.md describes the format.
+ */
+#ifndef LS_TOOLS_SWEEP_RECIPE_H
+#define LS_TOOLS_SWEEP_RECIPE_H
+
+#include <lockstep/sweep.h>
+
+#include "tools/sweep/points.h"
+
+/* The recipes compiled in, in the order of their names. Made by cmake/recipes.cmake. */
+extern const ls_recipe ls_recipes_built_in[];
+extern const size_t ls_recipes_built_in_count;
+
+/* `name` is what results call the sweep, `label` stands in errors. The output is left alone on failure. */
+ls_status ls_recipe_parse(ls_sweep_plan *out, const void *text, size_t bytes, int quick, const char *name,
+			  const char *label);
+
+/* By name among those built in, else a file. */
+ls_status ls_recipe_open(ls_sweep_plan *out, const char *recipe, int quick);
+
+#endif

@@ -1,0 +1,464 @@
+/*
+ * sweep.c - all points of a sweep, one after another.
+ *
+ * Invariants
+ *  1. results.json is whole after every point: a sweep that is killed loses the point it was at, and no other.
+ *  2. Points that are done, with at least as many repeats as are wanted, are not measured again. Those of other plans
+ * in the same directory stay.
+ *  3. One sweep at a time in a directory, of one machine: what two have measured is not mixed.
+ *  4. No rehearsal cluster outlives the call.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/names.h"
+#include "metrics/progress.h"
+#include "tools/sweep/estimate.h"
+#include "tools/sweep/machine.h"
+#include "tools/sweep/measure.h"
+#include "tools/sweep/recipe.h"
+#include "tools/sweep/rows.h"
+
+typedef struct sweep {
+	const ls_sweep_options *options;
+	ls_sweep_plan plan;
+	ls_results results; /* the plan's points first, in its order */
+	ls_sweep_place place;
+	char program[4096], path[4096];
+	int lock;
+	ls_progress *progress;
+	char label[256];
+	size_t at, measured;                  /* the point being measured; how many were since the start */
+	double measured_s, measured_estimate; /* of these */
+	double point_begun;
+	double *estimate; /* (plan.count) seconds, see estimate.h */
+	int estimated;    /* they are more than a guess */
+} sweep;
+
+/* ---- the directory ----------------------------------------------------------------------------------------------- */
+
+static ls_status find_program(sweep *s)
+{
+	if (s->options->program != NULL) {
+		snprintf(s->program, sizeof(s->program), "%s", s->options->program);
+		return LS_OK;
+	}
+	ssize_t length = readlink("/proc/self/exe", s->program, sizeof(s->program) - 1);
+	if (length <= 0)
+		return ls_fail_errno(LS_EIO, "cannot find out where this program is");
+	s->program[length] = '\0';
+	return LS_OK;
+}
+
+static ls_status lock_directory(sweep *s)
+{
+	char path[4096];
+
+	LS_TRY(ls_path_join(path, sizeof(path), s->place.out, "lock"));
+	LS_TRY(ls_file_open_own(&s->lock, path, O_RDWR));
+	if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
+		return ls_fail(LS_EINVALID, "another sweep is running in %s; wait for it, or choose another --out",
+			       s->place.out);
+	return LS_OK;
+}
+
+/* Not into the directory of a training run: report would show that run among the results of the sweep. */
+static ls_status check_directory(const char *out)
+{
+	char run[4096];
+
+	LS_TRY(ls_path_join(run, sizeof(run), out, "run.json"));
+	return ls_path_exists(run)
+		       ? ls_fail(LS_EINVALID, "%s is the directory of a training run; choose another --out", out)
+		       : LS_OK;
+}
+
+static ls_status open_directory(sweep *s)
+{
+	const char *out = s->options->out;
+	char here[4096];
+	int length = out == NULL ? snprintf(here, sizeof(here), "runs/bench-%s%s", s->plan.name,
+					    s->plan.quick ? "-quick" : "")
+				 : snprintf(here, sizeof(here), "%s", out);
+
+	if (length <= 0 || (size_t)length >= sizeof(here))
+		return ls_fail(LS_EINVALID, "the output directory has no name, or one that is too long");
+	LS_TRY(check_directory(here));
+	LS_TRY(ls_path_make(here));
+	char *whole = realpath(here, NULL); /* nodes may have another working directory */
+	if (whole == NULL)
+		return ls_fail_errno(LS_EIO, "cannot find %s", here);
+	snprintf(s->place.out, sizeof(s->place.out), "%s", whole);
+	free(whole);
+	LS_TRY(ls_path_join(s->path, sizeof(s->path), s->place.out, "results.json"));
+	return lock_directory(s);
+}
+
+/* ---- what is there already --------------------------------------------------------------------------------------- */
+
+static ls_status check_earlier(const sweep *s, const ls_results *earlier)
+{
+	const ls_results_machine *old = &earlier->machine, *now = &s->results.machine;
+
+	if (strcmp(earlier->sweep, s->results.sweep) != 0)
+		return ls_fail(LS_EMISMATCH, "%s holds the sweep '%s', not '%s'; choose another --out", s->path,
+			       earlier->sweep, s->results.sweep);
+	if (earlier->point_count > 0 && (strcmp(old->cpu, now->cpu) != 0 || old->cores != now->cores))
+		return ls_fail(LS_EMISMATCH,
+			       "%s was measured on %" PRId64 " cores of %s, these are %" PRId64
+			       " of %s; choose another "
+			       "--out, or measure --again",
+			       s->path, old->cores, old->cpu, now->cores, now->cpu);
+	return LS_OK;
+}
+
+static ls_point *find_point(ls_results *results, const char *key)
+{
+	for (size_t i = 0; i < results->point_count; i++)
+		if (!strcmp(results->points[i].key, key))
+			return &results->points[i];
+	return NULL;
+}
+
+static int64_t wanted(const sweep *s, size_t i)
+{
+	return i < s->plan.count ? ls_sweep_plan_repeat(&s->plan, &s->plan.points[i]) : 0;
+}
+
+/* Points move over: those of the plan to their places, others that are done behind them. */
+static ls_status take_over(sweep *s, ls_results *earlier)
+{
+	ls_results *r = &s->results;
+	ls_point *grown = realloc(r->points, (r->point_count + earlier->point_count + 1) * sizeof(*grown));
+
+	if (grown == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for %zu points more", earlier->point_count);
+	r->points = grown;
+	for (size_t i = 0; i < earlier->point_count; i++) {
+		ls_point *old = &earlier->points[i], *now = find_point(r, old->key);
+		if (old->state != LS_POINT_DONE)
+			continue;
+		if (now == NULL)
+			now = &r->points[r->point_count++];
+		else if (s->options->again || (int64_t)old->repeat_count < wanted(s, (size_t)(now - r->points)))
+			continue;
+		*now = *old;
+		*old = (ls_point){ 0 };
+	}
+	return LS_OK;
+}
+
+/* Results that cannot be gone on with are not deleted either. */
+static ls_status set_aside(const sweep *s)
+{
+	char aside[4096], why[1024];
+
+	snprintf(why, sizeof(why), "%s", ls_last_error());
+	LS_TRY(ls_path_set_aside(s->path, aside, sizeof(aside)));
+	ls_log_warning("%s; it is now %s, and a new one is written", why, aside);
+	return LS_OK;
+}
+
+/* With `again` the points that are asked for are measured anew, and results that do not fit are no obstacle. */
+static ls_status look_back(sweep *s)
+{
+	ls_results earlier = { 0 };
+
+	if (!ls_path_exists(s->path))
+		return LS_OK;
+	ls_status status = ls_results_read(&earlier, s->path);
+	if (status == LS_OK)
+		status = check_earlier(s, &earlier);
+	if (status == LS_OK) {
+		memcpy(s->results.started, earlier.started, sizeof(earlier.started));
+		status = take_over(s, &earlier);
+	} else if (s->options->again && status != LS_EMEMORY) {
+		status = set_aside(s);
+	}
+	ls_results_release(&earlier);
+	return status;
+}
+
+/* ---- beginning --------------------------------------------------------------------------------------------------- */
+
+static void begin_results(sweep *s)
+{
+	ls_results *r = &s->results;
+	time_t seconds = (time_t)ls_clock_wall();
+	struct tm utc;
+
+	memcpy(r->sweep, s->plan.name, sizeof(r->sweep));
+	memcpy(r->title, s->plan.title, sizeof(r->title));
+	memcpy(r->note, s->plan.note, sizeof(r->note));
+	memcpy(r->table, s->plan.table, sizeof(r->table));
+	gmtime_r(&seconds, &utc);
+	strftime(r->started, sizeof(r->started), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	r->quick = s->plan.quick;
+	ls_sweep_machine(&r->machine);
+}
+
+/* Which data there is decides the key: another dataset is another measurement. */
+static ls_status choose_data(sweep *s)
+{
+	for (size_t i = 0; i < s->plan.count; i++) {
+		ls_point_job *job = &s->plan.points[i].job;
+		char chosen[sizeof(job->data)];
+		LS_TRY(ls_shelf_choose(&s->place.shelf, job->data, chosen, sizeof(chosen)));
+		memcpy(job->data, chosen, sizeof(chosen));
+		LS_TRY(ls_sweep_point_settle(&s->plan.points[i]));
+	}
+	ls_sweep_plan_unite(&s->plan);
+	return LS_OK;
+}
+
+/* A replayed row is compared with a replayed one: a device that sleeps is not the device that computes. */
+static ls_status add_baselines(sweep *s)
+{
+	size_t count = s->plan.count;
+	ls_sweep_point base;
+
+	for (size_t i = 0; i < count; i++)
+		if (ls_measure_replays(&s->place, &s->plan.points[i])) {
+			LS_TRY(ls_sweep_point_baseline(&s->plan.points[i], &base));
+			LS_TRY(ls_sweep_plan_add(&s->plan, &base));
+		}
+	return LS_OK;
+}
+
+static ls_status make_points(sweep *s)
+{
+	ls_results *r = &s->results;
+
+	r->points = calloc(s->plan.count + 1, sizeof(*r->points));
+	if (r->points == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for %zu points", s->plan.count);
+	r->point_count = s->plan.count;
+	for (size_t i = 0; i < s->plan.count; i++) {
+		memcpy(r->points[i].key, s->plan.points[i].key, sizeof(r->points[i].key));
+		r->points[i].job = s->plan.points[i].job;
+	}
+	return LS_OK;
+}
+
+static size_t pending(const sweep *s)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < s->plan.count; i++)
+		count += s->results.points[i].state == LS_POINT_PENDING;
+	return count;
+}
+
+/* Profiles of another time are not those of this sweep's devices. */
+static ls_status forget_profiles(const sweep *s)
+{
+	char path[4096];
+
+	LS_TRY(ls_path_join(path, sizeof(path), s->place.out, "profiles"));
+	return s->options->again ? ls_path_remove_tree(path) : LS_OK;
+}
+
+static ls_status prepare(sweep *s)
+{
+	LS_TRY(ls_sweep_plan_of(&s->plan, s->options));
+	LS_TRY(find_program(s));
+	s->place.program = s->place.shelf.program = s->program;
+	s->place.hosts = s->options->hosts;
+	s->place.plan = &s->plan;
+	s->place.cores = ls_sweep_cores();
+	LS_TRY(open_directory(s));
+	LS_TRY(ls_lab_init(&s->place.lab, s->program, s->place.out));
+	LS_TRY(choose_data(s));
+	LS_TRY(add_baselines(s));
+	begin_results(s);
+	LS_TRY(make_points(s));
+	LS_TRY(look_back(s));
+	LS_TRY(forget_profiles(s));
+	return pending(s) > 0 ? ls_sweep_machine_probe(&s->results.machine, s->program) : LS_OK;
+}
+
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
+
+/* "1:05" or "2:03:20". */
+static const char *clock_text(char out[32], double seconds)
+{
+	long whole = (long)(seconds + 0.5);
+
+	if (whole < 3600)
+		snprintf(out, 32, "%ld:%02ld", whole / 60, whole % 60);
+	else
+		snprintf(out, 32, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+	return out;
+}
+
+/* Points whose time is not known count as the others do; where no time is, they are all alike. */
+static void fill_gaps(sweep *s)
+{
+	double sum = 0;
+	size_t known = 0;
+
+	for (size_t i = 0; i < s->plan.count; i++) {
+		sum += s->estimate[i];
+		known += s->estimate[i] > 0;
+	}
+	s->estimated = known > 0;
+	for (size_t i = 0; i < s->plan.count; i++)
+		if (!(s->estimate[i] > 0))
+			s->estimate[i] = known > 0 ? sum / (double)known : 1;
+}
+
+static double pending_estimate(const sweep *s)
+{
+	double sum = 0;
+	for (size_t i = 0; i < s->plan.count; i++)
+		sum += s->results.points[i].state == LS_POINT_PENDING ? s->estimate[i] : 0;
+	return sum;
+}
+
+/* Before the first point: what is to come. */
+static ls_status estimate(sweep *s)
+{
+	char text[32];
+
+	s->estimate = calloc(s->plan.count + 1, sizeof(*s->estimate));
+	if (s->estimate == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the times of %zu points", s->plan.count);
+	LS_TRY(ls_estimate(&s->place, &s->results, s->estimate));
+	fill_gaps(s);
+	if (pending(s) > 0 && s->estimated)
+		ls_log_note("estimated time: %s (%s) for %zu point%s, from one step of each model",
+			    clock_text(text, pending_estimate(s)),
+			    strchr(text, ':') == strrchr(text, ':') ? "m:ss" : "h:mm:ss", pending(s),
+			    ls_plural(pending(s), "s"));
+	return LS_OK;
+}
+
+/* Estimates, as far off as they have been so far. Below 0: nobody knows yet. */
+static double seconds_left(const sweep *s)
+{
+	double scale = s->measured > 0 ? s->measured_s / s->measured_estimate : 1;
+	int running = s->at < s->plan.count && s->results.points[s->at].state == LS_POINT_PENDING;
+	double this_one = running ? s->estimate[s->at] * scale : 0;
+
+	if (s->measured == 0 && !s->estimated)
+		return -1;
+	return pending_estimate(s) * scale - fmin(this_one, running ? ls_clock_seconds() - s->point_begun : 0);
+}
+
+static void show(void *context)
+{
+	sweep *s = context;
+	ls_progress_update(s->progress, "bench", s->plan.count - pending(s), s->plan.count, s->label, seconds_left(s));
+}
+
+static void tell(const sweep *s, const ls_point *p)
+{
+	char left[48] = "", text[32];
+	double seconds = pending(s) > 0 ? seconds_left(s) : -1;
+
+	if (seconds >= 0)
+		snprintf(left, sizeof(left), ", %s left", clock_text(text, seconds));
+	if (p->state == LS_POINT_DONE)
+		ls_log_note("[%zu/%zu] %s: %.1f samples/s (%.1f to %.1f)%s%s", s->plan.count - pending(s),
+			    s->plan.count, s->label, p->samples_per_s, p->samples_per_s_min, p->samples_per_s_max,
+			    p->job.replay ? ", replayed" : "", left);
+	else
+		ls_log_note("[%zu/%zu] %s: %s: %s%s", s->plan.count - pending(s), s->plan.count, s->label,
+			    p->state == LS_POINT_SKIPPED ? "skipped" : "failed", p->reason, left);
+}
+
+static ls_status measure_one(sweep *s, size_t i)
+{
+	ls_point *p = &s->results.points[i];
+
+	s->at = i;
+	s->point_begun = ls_clock_seconds();
+	ls_sweep_point_label(&s->plan.points[i], s->label, sizeof(s->label));
+	ls_status status = ls_measure(&s->place, &s->plan.points[i], p);
+	if (status != LS_OK) { /* as if it had never begun */
+		ls_point_release(p);
+		memcpy(p->key, s->plan.points[i].key, sizeof(p->key));
+		p->job = s->plan.points[i].job;
+		return status;
+	}
+	if (p->state == LS_POINT_DONE) { /* skipping says nothing of the others */
+		s->measured++;
+		s->measured_s += ls_clock_seconds() - s->point_begun;
+		s->measured_estimate += s->estimate[i];
+	}
+	LS_TRY(ls_results_write(&s->results, s->path));
+	tell(s, p);
+	return LS_OK;
+}
+
+static ls_status measure_all(sweep *s)
+{
+	ls_status status = ls_results_write(&s->results, s->path);
+
+	if (status == LS_OK)
+		status = estimate(s);
+	s->place.tick = show;
+	s->place.context = s;
+	s->progress = ls_progress_begin();
+	for (size_t i = 0; i < s->plan.count && status == LS_OK; i++)
+		if (s->results.points[i].state == LS_POINT_PENDING)
+			status =
+				ls_sweep_stopped() ? ls_fail(LS_EINTERRUPTED, "stopped on request") : measure_one(s, i);
+	ls_lab_down(&s->place.lab);
+	ls_progress_end(s->progress);
+	s->progress = NULL;
+	return status;
+}
+
+static void release(sweep *s)
+{
+	ls_results_release(&s->results);
+	ls_sweep_plan_release(&s->plan);
+	free(s->estimate);
+	if (s->lock >= 0)
+		close(s->lock);
+}
+
+ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
+{
+	sweep *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for a sweep");
+	s->options = options;
+	s->lock = -1;
+	ls_status status = prepare(s);
+	if (status == LS_OK)
+		status = measure_all(s);
+	if (status == LS_OK || status == LS_EINTERRUPTED) {
+		size_t rows = s->results.points != NULL ? s->plan.count : 0; /* 0: stopped before there were any */
+		ls_status kept = ls_sweep_rows(&s->results, rows, s->path, result);
+		status = kept != LS_OK ? kept : status;
+	}
+	release(s);
+	free(s);
+	return status;
+}
+
+ls_status ls_sweep_plan_rows(const ls_sweep_options *options, ls_sweep_result *result)
+{
+	sweep s = { .options = options, .lock = -1 };
+	ls_status status = ls_sweep_plan_of(&s.plan, options);
+
+	if (status == LS_OK)
+		status = make_points(&s);
+	if (status == LS_OK)
+		status = ls_sweep_rows(&s.results, s.plan.count, "", result);
+	release(&s);
+	return status;
+}

@@ -1,0 +1,333 @@
+#include "trainer/layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/names.h"
+#include "cluster/launched.h"
+#include "comm/collectives.h"
+#include "comm/transport.h"
+#include "optim/optimizer.h"
+
+static const ls_placement placements[] = {
+	{ "allreduce", "every node owns a share of the parameters: the traffic of a ring, sharded state" },
+	{ "ps", "the last --servers nodes own all parameters and compute nothing" },
+};
+
+const ls_placement *ls_placement_at(size_t i)
+{
+	return i < sizeof placements / sizeof placements[0] ? &placements[i] : NULL;
+}
+
+static const char *placement_name(size_t i)
+{
+	const ls_placement *row = ls_placement_at(i);
+	return row != NULL ? row->name : NULL;
+}
+
+static const char *wire_name(size_t i)
+{
+	static const char *const names[] = { "fp32", "bf16", NULL };
+	return names[i];
+}
+
+static const char *exchange_name(size_t i)
+{
+	static const char *const names[] = { "lockstep", "mpi", NULL };
+	return names[i];
+}
+
+static const char *pin_name(size_t i)
+{
+	static const char *const names[] = { "auto", "on", "off", NULL };
+	return names[i];
+}
+
+/* Which of the names `typed` is. */
+static ls_status choose(const char *kind, const char *typed, const char *(*at)(size_t i), int *out)
+{
+	for (size_t i = 0; at(i) != NULL; i++)
+		if (strcmp(at(i), typed) == 0) {
+			*out = (int)i;
+			return LS_OK;
+		}
+	return ls_name_unknown(kind, typed, at);
+}
+
+/* One number of "3:2:1"; *text moves behind it. */
+static int parse_weight(const char **text, double *out)
+{
+	const char *end = *text + ls_decimal_span(*text);
+	*out = strtod(*text, NULL);
+	int good = end != *text && *out > 0 && *out <= 1e6 && (*end == '\0' || (*end == ':' && end[1] != '\0'));
+	*text = *end == ':' ? end + 1 : end;
+	return good;
+}
+
+/* "auto", "equal" or one positive number a worker; weight may be NULL. */
+static ls_status parse_share(const char *text, ls_share *way, double *weight, int workers)
+{
+	const char *at = text;
+	int count = 0;
+
+	*way = strcmp(text, "auto") == 0 ? LS_SHARE_AUTO : strcmp(text, "equal") == 0 ? LS_SHARE_EQUAL : LS_SHARE_GIVEN;
+	if (*way != LS_SHARE_GIVEN)
+		return LS_OK;
+	while (*at != '\0' || count == 0) {
+		double number;
+		if (!parse_weight(&at, &number))
+			return ls_fail(LS_EINVALID,
+				       "--share %s: give auto, equal, or one positive number a worker as in 3:2", text);
+		if (weight != NULL && count < workers)
+			weight[count] = number;
+		count++;
+	}
+	if (weight != NULL && count != workers)
+		return ls_fail(LS_EINVALID, "--share %s has %d number%s for %d worker%s", text, count,
+			       ls_plural((uint64_t)count, "s"), workers, ls_plural((uint64_t)workers, "s"));
+	return LS_OK;
+}
+
+typedef struct choices {
+	int ps, wire, mpi, pin;
+	ls_share share;
+} choices;
+
+/* An optimizer of two phases takes norms of the whole step between them. */
+static ls_status check_stale_optimizer(const ls_train_options *o)
+{
+	const ls_optimizer_kind *kind = NULL;
+
+	if (o->staleness == 0)
+		return LS_OK;
+	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
+	if (kind->prepare == NULL)
+		return LS_OK;
+	return ls_fail(LS_EINVALID,
+		       "--staleness and --optimizer %s: there is no common step for it to take norms of; leave out "
+		       "--staleness, or choose adamw",
+		       kind->name);
+}
+
+static ls_status read_choices(const ls_train_options *o, choices *c)
+{
+	LS_TRY(choose("placement", o->placement, placement_name, &c->ps));
+	LS_TRY(choose("wire", o->wire, wire_name, &c->wire));
+	LS_TRY(choose("exchange", o->exchange, exchange_name, &c->mpi));
+	LS_TRY(choose("way to pin", o->pin, pin_name, &c->pin));
+	LS_TRY(parse_share(o->share, &c->share, NULL, 0));
+	if (!c->ps && o->staleness > 0)
+		return ls_fail(LS_EINVALID, "--staleness %lld needs --placement ps: allreduce waits for everybody",
+			       (long long)o->staleness);
+	if (o->staleness > 0 && o->clip_norm > 0)
+		return ls_fail(LS_EINVALID,
+			       "--staleness and --clip-norm: there is no common gradient to measure; leave one out");
+	LS_TRY(check_stale_optimizer(o));
+	if (!c->ps && o->servers > 0)
+		return ls_fail(LS_EINVALID,
+			       "--servers %lld needs --placement ps: with allreduce every node owns a share",
+			       (long long)o->servers);
+	if (c->mpi && c->ps)
+		return ls_fail(LS_EINVALID,
+			       "--exchange mpi sums on all nodes and has no servers; leave out --placement ps");
+	if (c->mpi && c->wire != LS_WIRE_FP32)
+		return ls_fail(LS_EINVALID, "--exchange mpi sums fp32; leave out --wire %s", o->wire);
+	return LS_OK;
+}
+
+ls_status ls_layout_check(const ls_train_options *options)
+{
+	choices ignored = { 0 };
+	return read_choices(options, &ignored);
+}
+
+static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
+{
+	l->nodes = l->comm != NULL ? ls_comm_size(l->comm) : 1;
+	l->node = l->comm != NULL ? ls_comm_rank(l->comm) : 0;
+	l->servers = ps ? (o->servers > 0 ? (int)o->servers : 1) : 0;
+	if (l->servers >= l->nodes)
+		return ls_fail(LS_EINVALID,
+			       "--servers %d of %d node%s: no node would be left to compute; start more nodes or use "
+			       "--placement allreduce",
+			       l->servers, l->nodes, ls_plural((uint64_t)l->nodes, "s"));
+	return LS_OK;
+}
+
+/* A launcher that was told "3,2" lets every node know all numbers; else each has its own --devices, or its cores. */
+static ls_status own_devices(const ls_layout *l, const ls_train_options *o, int *out)
+{
+	int64_t devices = o->devices > 0 ? o->devices : ls_pin_cores() / l->threads;
+	int given = 0;
+
+	if (l->comm != NULL)
+		LS_TRY(ls_mpi_launched_devices(l->node, &given));
+	devices = given > 0 ? given : devices;
+	*out = ls_layout_is_server(l) ? 0 : devices < 1 ? 1 : (int)devices;
+	return LS_OK;
+}
+
+static ls_status count_devices(ls_layout *l, const ls_train_options *o)
+{
+	LS_TRY(own_devices(l, o, &l->devices));
+	l->devices_of = calloc((size_t)l->nodes, sizeof(*l->devices_of));
+	l->weight = calloc((size_t)l->nodes, sizeof(*l->weight));
+	if (l->devices_of == NULL || l->weight == NULL)
+		return ls_fail(LS_EMEMORY, "no memory for the layout of %d nodes", l->nodes);
+	return parse_share(o->share, &l->share, l->weight, l->nodes - l->servers);
+}
+
+ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_comm *comm)
+{
+	choices c = { 0 };
+	*out = (ls_layout){ .comm = comm, .threads = (int)options->threads, .staleness = (int)options->staleness };
+	ls_status status = read_choices(options, &c);
+	if (status == LS_OK)
+		status = count_nodes(out, options, c.ps);
+	if (status == LS_OK)
+		status = count_devices(out, options);
+	if (status != LS_OK) {
+		ls_layout_release(out);
+		return status;
+	}
+	out->pin = (ls_pin_mode)c.pin;
+	out->wire = (ls_wire)c.wire;
+	out->library_sum = c.mpi && comm != NULL;
+	return LS_OK;
+}
+
+ls_status ls_layout_meet(ls_layout *l)
+{
+	LS_TRY(ls_comm_allgather(l->comm, &l->devices, sizeof(l->devices), l->devices_of, "number of devices"));
+	for (int i = 0; i < l->nodes; i++) {
+		l->all_devices += l->devices_of[i];
+		if (l->share != LS_SHARE_GIVEN)
+			l->weight[i] = l->devices_of[i];
+	}
+	return LS_OK;
+}
+
+void ls_layout_assign(const ls_layout *l, const int64_t *cut, int64_t *device_cut, int *node, int *device)
+{
+	for (int n = 0; n < l->nodes; n++)
+		for (int64_t i = cut[n]; i < cut[n + 1]; i++) {
+			node[i] = n;
+			device[i] = 0;
+		}
+	if (l->devices > 0)
+		ls_assign_devices(cut[l->node], cut[l->node + 1], l->devices, device_cut);
+	for (int d = 0; d < l->devices; d++)
+		for (int64_t i = device_cut[d]; i < device_cut[d + 1]; i++)
+			device[i] = d;
+}
+
+/* Memory to assign one step, as it is assigned at the beginning. */
+typedef struct trial_step {
+	ls_assigner assigner;
+	ls_round round;
+	int64_t *cut, *device_cut;
+	int *node, *device;
+} trial_step;
+
+static ls_status trial_init(trial_step *t, const ls_layout *l, int64_t microbatches)
+{
+	*t = (trial_step){ .cut = calloc((size_t)l->nodes + 1, sizeof(*t->cut)),
+			   .device_cut = calloc((size_t)l->devices + 1, sizeof(*t->device_cut)),
+			   .node = calloc((size_t)microbatches + 1, sizeof(*t->node)),
+			   .device = calloc((size_t)microbatches + 1, sizeof(*t->device)) };
+	if (t->cut == NULL || t->device_cut == NULL || t->node == NULL || t->device == NULL)
+		return ls_fail(LS_EMEMORY, "no memory to plan steps of %lld micro-batches", (long long)microbatches);
+	LS_TRY(ls_assigner_init(&t->assigner, l->nodes, l->devices_of, l->weight, 0));
+	return ls_round_init(&t->round, microbatches, l->nodes, l->node, l->devices,
+			     l->staleness > 0 || l->library_sum);
+}
+
+static void trial_release(trial_step *t)
+{
+	ls_round_release(&t->round);
+	ls_assigner_release(&t->assigner);
+	free(t->device);
+	free(t->node);
+	free(t->device_cut);
+	free(t->cut);
+}
+
+static ls_round_room trial_room(trial_step *t, const ls_layout *l, int64_t microbatches)
+{
+	if (microbatches == 0)
+		return (ls_round_room){ 0 };
+	ls_assigner_assign(&t->assigner, microbatches, t->cut);
+	ls_layout_assign(l, t->cut, t->device_cut, t->node, t->device);
+	ls_round_assign(&t->round, 0, microbatches, t->node, t->device);
+	return ls_round_room_of(&t->round);
+}
+
+ls_status ls_layout_room(const ls_layout *l, int64_t microbatches, int64_t last, ls_round_room *first,
+			 ls_round_room *most)
+{
+	trial_step t;
+	int workers = l->nodes - l->servers;
+	ls_status status = trial_init(&t, l, microbatches);
+
+	if (status == LS_OK) {
+		*first = ls_round_room_both(trial_room(&t, l, microbatches), trial_room(&t, l, last));
+		*most = *first;
+		if (l->share == LS_SHARE_AUTO && workers > 1)
+			*most = ls_round_room_both(*first, ls_round_room_any(microbatches, workers, l->devices));
+	}
+	trial_release(&t);
+	return status;
+}
+
+/* The largest micro-batch that divides the global batch and keeps all devices busy in steps of `step` samples. 0: none
+ * has more than one sample, which would be too few for batch normalisation. */
+static int64_t find_microbatch(int64_t global_batch, int64_t step, int64_t devices)
+{
+	for (int64_t microbatch = step / devices + 1; microbatch > 1; microbatch--)
+		if (global_batch % microbatch == 0 && (step + microbatch - 1) / microbatch >= devices)
+			return microbatch;
+	return 0;
+}
+
+void ls_layout_warn_idle(const ls_layout *l, int64_t global_batch, int64_t microbatch, uint64_t samples, int resumed)
+{
+	int64_t step = samples < (uint64_t)global_batch ? (int64_t)samples : global_batch;
+	int64_t microbatches = (step + microbatch - 1) / microbatch, idle = l->all_devices - microbatches;
+	char advice[80];
+
+	if (idle <= 0)
+		return;
+	int64_t better = resumed ? 0 : find_microbatch(global_batch, step, l->all_devices);
+	if (better > 0)
+		snprintf(advice, sizeof(advice), "use --leaf %lld, which changes the trained bits", (long long)better);
+	else
+		snprintf(advice, sizeof(advice), "use fewer devices%s", resumed ? "" : " or a larger batch");
+	ls_log_warning(
+		"%lld of %lld devices %s nothing to do: a step of %lld sample%s is %lld micro-batch%s of %lld; %s",
+		(long long)idle, (long long)l->all_devices, idle == 1 ? "has" : "have", (long long)step,
+		ls_plural((uint64_t)step, "s"), (long long)microbatches, ls_plural((uint64_t)microbatches, "es"),
+		(long long)(step < microbatch ? step : microbatch), advice);
+}
+
+void ls_layout_release(ls_layout *layout)
+{
+	free(layout->weight);
+	free(layout->devices_of);
+	*layout = (ls_layout){ 0 };
+}
+
+void ls_layout_note_modes(const ls_layout *l)
+{
+	static const char same[] = "the trained bits are not those of other layouts";
+
+	if (l->comm == NULL)
+		return;
+	if (l->wire == LS_WIRE_BF16)
+		ls_log_note("--wire bf16 rounds what goes between nodes: %s", same);
+	if (l->staleness > 0)
+		ls_log_note("--staleness %d lets workers run ahead: %s, nor of another run", l->staleness, same);
+	if (l->library_sum)
+		ls_log_note("--exchange mpi sums in the MPI library's order: %s", same);
+}

@@ -1,0 +1,66 @@
+/*
+ * layout.h - how a run is spread: nodes, who of them owns the parameters, their devices, and their shares of the
+ * micro-batches.
+ *
+ * Nothing here changes the trained bits, but for the three modes that say so when they start.
+ */
+#ifndef LS_TRAINER_LAYOUT_H
+#define LS_TRAINER_LAYOUT_H
+
+#include <lockstep/train.h>
+
+#include "base/pin.h"
+#include "comm/comm.h"
+#include "exchange/assigner.h"
+#include "exchange/exchange.h"
+
+typedef enum ls_share { LS_SHARE_AUTO, LS_SHARE_EQUAL, LS_SHARE_GIVEN } ls_share;
+
+typedef struct ls_layout {
+	ls_comm *comm; /* borrowed; NULL: one node */
+	int node, nodes;
+	int servers;         /* the last so many nodes own all parameters and compute nothing */
+	int devices;         /* of this node; 0 on a server */
+	int threads;         /* of a device */
+	int64_t all_devices; /* of all workers */
+	int *devices_of;     /* (nodes) */
+	ls_pin_mode pin;
+	ls_wire wire;
+	int staleness, library_sum;
+	ls_share share;
+	double *weight; /* (nodes) how many micro-batches a node is to get, relative to others; 0 for servers */
+} ls_layout;
+
+/* What can be checked without other nodes: names, and settings that exclude one another. */
+ls_status ls_layout_check(const ls_train_options *options);
+
+/* What this node knows by itself; `comm` is borrowed. */
+ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_comm *comm);
+
+/* All nodes tell how many devices they have. Called by all of them. */
+ls_status ls_layout_meet(ls_layout *layout);
+void ls_layout_release(ls_layout *layout);
+
+/* Who computes which micro-batch of a step: nodes by cut (nodes + 1), this node's micro-batches by device_cut (devices
+ * + 1), which is filled in. node and device (micro-batches). */
+void ls_layout_assign(const ls_layout *layout, const int64_t *cut, int64_t *device_cut, int *node, int *device);
+
+/* What the exchange needs for steps of up to so many micro-batches and for the epoch's last one (0: there is none): as
+ * micro-batches are assigned at the beginning, and as they may be assigned later when shares follow speeds. */
+ls_status ls_layout_room(const ls_layout *layout, int64_t microbatches, int64_t last, ls_round_room *first,
+			 ls_round_room *most);
+
+/* Warn of devices that have no micro-batch in any step; `samples` are those of the training set. A run that is resumed
+ * keeps its batch and its micro-batches. */
+void ls_layout_warn_idle(const ls_layout *layout, int64_t global_batch, int64_t microbatch, uint64_t samples,
+			 int resumed);
+
+/* What gives up the same bits on any layout, said by the node that speaks. */
+void ls_layout_note_modes(const ls_layout *layout);
+
+static inline int ls_layout_is_server(const ls_layout *layout)
+{
+	return layout->node >= layout->nodes - layout->servers;
+}
+
+#endif

@@ -1,0 +1,364 @@
+/*
+ * What mpirun and the nodes say, told apart: texts as Open MPI 4.1 prints them, arriving in partial sums of any size.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/output.h"
+
+#define DASHES "--------------------------------------------------------------------------\n"
+
+typedef struct scene {
+	ls_launch_output output;
+	char *shown;
+	size_t size;
+} scene;
+
+static void begin(scene *s)
+{
+	memset(s, 0, sizeof *s);
+	s->output.to = open_memstream(&s->shown, &s->size);
+	assert_non_null(s->output.to);
+}
+
+static void give(scene *s, const char *text, size_t partial, double now)
+{
+	for (size_t left = strlen(text); left; text += partial, left -= partial) {
+		partial = partial < left ? partial : left;
+		ls_launch_output_take(&s->output, text, partial, now);
+	}
+}
+
+static void end(scene *s)
+{
+	ls_launch_output_flush(&s->output, 0, 1);
+	fclose(s->output.to);
+	free(s->shown);
+}
+
+static void lines_pass_and_banners_do_not(void **state)
+{
+	(void)state;
+	for (size_t partial = 1; partial < 100; partial += 7) {
+		scene s;
+		begin(&s);
+		give(&s,
+		     "one\n" DASHES "Primary job  terminated normally, but 1 process returned\n"
+		     "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES
+		     "Killed\nTerminated\nmpirun: Forwarding signal 10 to job\n[vm:31546] Read -1, expected 262144, "
+		     "errno = "
+		     "3\n[a:4898] plm:rsh: Warning: setpgid(4944,4944) failed in parent with errno=Permission "
+		     "denied(13)\n" LS_LAUNCH_UP "\ntwo\n" LS_LAUNCH_UP "\nthree",
+		     partial, 0);
+		ls_launch_output_flush(&s.output, 0.1, 0);
+		fflush(s.output.to);
+		assert_string_equal(s.shown, ""); /* they wait a moment */
+		ls_launch_output_flush(&s.output, 1, 0);
+		assert_string_equal(s.shown, "one\ntwo\n");
+		ls_launch_output_flush(&s.output, 1, 1);
+		assert_string_equal(s.shown, "one\ntwo\nthree\n");
+		assert_int_equal(s.output.nodes_up, 2);
+		assert_int_equal(s.output.end, LS_LAUNCH_TOLD);
+		end(&s);
+	}
+}
+
+static void reasons_are_found(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *banner;
+		ls_launch_end end;
+		const char *reason;
+	} cases[] = {
+		{ "mpirun noticed that process rank 3 with PID 20618 on node b exited on signal 9 (Killed).\n",
+		  LS_LAUNCH_REASON, "node 3 (b) was ended by signal 9 (Killed)" },
+		{ "mpirun noticed that process rank 0 with PID 0 on node lm6 exited on signal 11 (Segmentation "
+		  "fault).\n",
+		  LS_LAUNCH_REASON, "node 0 (lm6) was ended by signal 11 (Segmentation fault)" },
+		{ "ORTE has lost communication with a remote daemon.\n\n"
+		  "  HNP daemon   : [[27085,0],0] on node a\n  Remote daemon: [[27085,0],1] on node b\n\n",
+		  LS_LAUNCH_REASON, "lost contact with host b: it or the network to it is down, or was for too long" },
+		{ "mpirun was unable to launch the specified application as it could not access\n"
+		  "or execute an executable:\n\nExecutable: /opt/lockstep\nNode: b\n\n"
+		  "while attempting to start process rank 0.\n",
+		  LS_LAUNCH_REASON,
+		  "host b cannot run /opt/lockstep: Lockstep must be installed at the same place on every host" },
+		{ "mpirun was unable to launch the specified application as it could not\n"
+		  "change to the specified working directory:\n\nWorking directory: /nowhere\nNode: c\n",
+		  LS_LAUNCH_REASON, "host c has no directory /nowhere: start in one that is there on every host" },
+		{ "mpirun has exited due to process rank 0 with PID 26078 on\nnode b exiting improperly. There are "
+		  "three "
+		  "reasons this could occur:\n\n1. this process did not call \"init\" before exiting\n",
+		  LS_LAUNCH_REASON, "node 0 (b) left before the others had finished" },
+		{ "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n",
+		  LS_LAUNCH_UNSTARTED, "" },
+		{ "mpirun detected that one or more processes exited with non-zero status, thus causing\n",
+		  LS_LAUNCH_TOLD, "" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		scene s;
+		begin(&s);
+		give(&s, DASHES, 50, 0);
+		give(&s, cases[i].banner, 50, 0);
+		give(&s, DASHES, 50, 0);
+		assert_int_equal(s.output.end, cases[i].end);
+		assert_string_equal(s.output.reason, cases[i].reason);
+		ls_launch_output_flush(&s.output, 0, 1);
+		fflush(s.output.to);
+		assert_int_equal(s.size, 0);
+		end(&s);
+	}
+}
+
+/* mpirun first says that a process was aborted, then why; and after a reason only consequences. */
+static void the_best_reason_stays(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s, DASHES "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES, 9, 0);
+	give(&s, DASHES "process rank 1 with PID 7 on node b exited on signal 9 (Killed).\n" DASHES, 9, 0);
+	give(&s, DASHES "exited with non-zero status\n" DASHES, 9, 0);
+	assert_int_equal(s.output.end, LS_LAUNCH_REASON);
+	assert_string_equal(s.output.reason, "node 1 (b) was ended by signal 9 (Killed)");
+	end(&s);
+}
+
+/* One of both is told: a node's own words where there are any, for they tell what it was doing. */
+static void nodes_know_more_than_mpirun(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s,
+	     "warning: something\n" DASHES "An MPI communication peer process has unexpectedly disconnected.\n" DASHES,
+	     9, 0);
+	assert_int_equal(s.output.end, LS_LAUNCH_RUNS);
+	give(&s,
+	     DASHES "ORTE has lost communication with a remote daemon.\n  Remote daemon: [[1,0],2] on node b\n" DASHES,
+	     9, 0);
+	assert_int_equal(s.output.end, LS_LAUNCH_REASON);
+	give(&s, DASHES "WARNING: Open MPI failed to TCP connect to a peer MPI process.\n" DASHES, 9, 0);
+	assert_int_equal(s.output.end, LS_LAUNCH_REASON);
+	give(&s, "[a][[1,1],0][btl_tcp_frag.c:135:mca_btl_tcp_frag_send] writev failed\n", 9, 0);
+	give(&s, "[b:10154] ../../../../../../ompi/mca/pml/ob1/pml_ob1_sendreq.c:317 FATAL\n", 9, 0);
+	give(&s, "[a:1] [[2,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file show_help.c\n", 9,
+	     0);
+	give(&s, LS_LAUNCH_STOPS "lockstep train: stopped after step 7\n", 9, 0);
+	give(&s, LS_LAUNCH_FAILS "lockstep train: the disk is full\n", 9, 0);
+	assert_false(s.output.nodes_told);
+	give(&s, LS_LAUNCH_FAILS "lockstep train: node 1 (b) has not responded\n", 9, 0);
+	assert_true(s.output.nodes_told);
+	ls_launch_output_flush(&s.output, 1, 1);
+	assert_string_equal(s.shown, "warning: something\nlockstep train: node 1 (b) has not responded\n");
+	end(&s);
+}
+
+/* Only a node that says so with the mark fails: not one that warns, stops, or runs a program of a similar name. */
+static void only_marked_lines_are_failures(void **state)
+{
+	(void)state;
+	static const char *const lines = "lockstep-foo: hello\nlockstep: a remark\nlockstep train: a remark\n"
+					 "warning: " LS_LAUNCH_FAILS "is a mark\nlockstep: node fails\n";
+	scene s;
+	begin(&s);
+	give(&s, lines, 9, 0);
+	give(&s, lines, 9, 0);
+	give(&s, LS_LAUNCH_STOPS "lockstep train: stopped after step 7\n", 9, 0);
+	assert_false(s.output.nodes_told);
+	give(&s, DASHES "half a banner\n" LS_LAUNCH_FAILS "lockstep train: no\nof mpirun\n" DASHES, 9, 0);
+	assert_true(s.output.nodes_told);
+	ls_launch_output_flush(&s.output, 9, 1);
+	assert_int_equal(strncmp(s.shown, lines, strlen(lines)), 0);
+	assert_int_equal(strncmp(s.shown + strlen(lines), lines, strlen(lines)), 0); /* not held for one message */
+	assert_string_equal(s.shown + 2 * strlen(lines), "lockstep train: stopped after step 7\nlockstep train: no\n");
+	end(&s);
+}
+
+/* With orte_tag_output. */
+static void open_mpis_tags_are_seen_through(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s, "[25102,1]<stderr>:" LS_LAUNCH_UP "\n[25102,1]<stderr>:a line\n", 9, 0);
+	assert_int_equal(s.output.nodes_up, 1);
+	assert_false(s.output.nodes_told);
+	give(&s, "[25102,1]<stderr>:" LS_LAUNCH_FAILS "lockstep train: no\n", 9, 0);
+	assert_true(s.output.nodes_told);
+	ls_launch_output_flush(&s.output, 9, 1);
+	assert_string_equal(s.shown, "[25102,1]<stderr>:a line\nlockstep train: no\n");
+	end(&s);
+}
+
+/* What Open MPI prints of itself is news while the job runs, and noise before and after it says that the job ends. */
+static void mpis_own_lines_pass_only_while_the_job_runs(void **state)
+{
+	(void)state;
+	static const char *const lines = "[a:12] a warning\n../../ompi/mca/x.c: no\n[epoch:] is ours\n[x] is ours\n";
+	for (int ends = 0; ends < 2; ends++) {
+		scene s;
+		begin(&s);
+		give(&s, lines, 9, 0);
+		ls_launch_output_flush(&s.output, 1, 0); /* those of MPI wait longer, and others behind them */
+		fflush(s.output.to);
+		assert_int_equal(s.size, 0);
+		if (ends)
+			give(&s, DASHES "process rank 1 on node b exited on signal 9 (Killed).\n" DASHES, 9, 1.5);
+		give(&s, lines, 9, 2);
+		give(&s, DASHES "a banner of another kind\n" DASHES, 9, 2);
+		ls_launch_output_flush(&s.output, 9, 0);
+		assert_int_equal(strstr(s.shown, "warning") != NULL, !ends);
+		assert_int_equal(strstr(s.shown, "ompi") != NULL, !ends);
+		assert_int_equal(strstr(s.shown, "another kind") != NULL, !ends);
+		assert_non_null(strstr(s.shown, "[epoch:] is ours\n[x] is ours\n"));
+		end(&s);
+	}
+}
+
+/* Nodes whose output mpirun forwards at the same time tear each other's lines. */
+static void torn_dashes_do_not_matter(void **state)
+{
+	(void)state;
+	static const char warning[] =
+		"WARNING: Open MPI failed to TCP connect to a peer MPI process.  This\nshould not "
+		"happen.\n";
+	static const char *const openings[] = { "", "--------------------", (DASHES DASHES), ("some text-" DASHES) };
+	for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++) {
+		scene s;
+		begin(&s);
+		give(&s, openings[i], 1000, 0);
+		give(&s, i == 1 ? "\n" : "", 1000, 0);
+		give(&s, warning, 1000, 0);
+		give(&s, DASHES DASHES, 1000, 0);
+		give(&s, warning, 1000, 0);
+		/* the dashes at the end have lost their line break */
+		ls_launch_output_take(&s.output, DASHES, sizeof DASHES - 2, 0);
+		give(&s, LS_LAUNCH_FAILS "lockstep train: node 1 (b) ended\nafter\n", 1000, 0);
+		ls_launch_output_flush(&s.output, 10, 1);
+		fflush(s.output.to);
+		const char *expected[] = { "lockstep train: node 1 (b) ended\nafter\n",
+					   "--------------------\nlockstep train: node 1 (b) ended\nafter\n",
+					   "lockstep train: node 1 (b) ended\nafter\n",
+					   "some text\nlockstep train: node 1 (b) ended\nafter\n" };
+		assert_string_equal(s.shown, expected[i]);
+		end(&s);
+	}
+}
+
+static void unknown_banners_are_shown(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s, DASHES "WARNING: something about the network\n" DASHES, 9, 0);
+	fflush(s.output.to);
+	assert_string_equal(s.shown, "WARNING: something about the network\n");
+	assert_int_equal(s.output.end, LS_LAUNCH_RUNS);
+	end(&s);
+}
+
+static void what_all_say_is_told_once(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s,
+	     LS_LAUNCH_FAILS "lockstep train: a\nplain\n" LS_LAUNCH_STOPS "lockstep train: b\n" LS_LAUNCH_FAILS
+			     "lockstep train: a\nplain\n" LS_LAUNCH_STOPS "lockstep train: b\n",
+	     5, 0);
+	ls_launch_output_flush(&s.output, 1, 0);
+	assert_string_equal(s.shown, "lockstep train: a\nplain\nlockstep train: b\nplain\n");
+	for (int i = 0; i < 3 * LS_LAUNCH_HELD; i++)
+		give(&s, "many lines\n", 5, 2);
+	ls_launch_output_flush(&s.output, 2, 1);
+	assert_int_equal(s.size, 48 + 3 * LS_LAUNCH_HELD * 11);
+	end(&s);
+}
+
+static void lines_that_wait_can_explain(void **state)
+{
+	(void)state;
+	scene s;
+	char why[64];
+	begin(&s);
+	give(&s, "ssh: no\nssh: never\n", 4, 0);
+	ls_launch_output_explain(&s.output, why, sizeof why);
+	assert_string_equal(why, "ssh: no; ssh: never");
+	ls_launch_output_explain(&s.output, why, sizeof why);
+	assert_string_equal(why, "");
+	give(&s, "a line that is much longer than there is room for here, and then more\nanother\n", 4, 0);
+	ls_launch_output_explain(&s.output, why, sizeof why);
+	assert_int_equal(strlen(why), sizeof why - 1);
+	fflush(s.output.to);
+	assert_int_equal(s.size, 0);
+	end(&s);
+}
+
+static void endless_lines_are_cut(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	for (int i = 0; i < 3 * LS_LAUNCH_LINE; i++)
+		give(&s, "x", 1, 0);
+	ls_launch_output_flush(&s.output, 0, 1);
+	assert_in_range(s.size, 3 * LS_LAUNCH_LINE, 3 * LS_LAUNCH_LINE + 8);
+	end(&s);
+}
+
+/* Where the banner about a node that a signal has ended does not come, mpirun's notes tell, and nobody sees them. */
+static void notes_tell_who_was_killed_first(void **state)
+{
+	(void)state;
+	static const char *const before =
+		"[a:1] [[25102,0],0] ACTIVATE JOB [25102,1] STATE RUNNING AT ../../orte/mca/state/base/x.c:692\n"
+		"[a:1] [[25102,0],0] ACTIVATE PROC [[25102,0],7] STATE ABORTED BY SIGNAL AT ../../orte/y.c:1\n"
+		"[a:1] [[25102,0],0] ACTIVATE PROC [[25102,1],4] STATE RUNNING AT ../../orte/mca/odls/z.c:1056\n";
+	scene s;
+	begin(&s);
+	give(&s, before, 9, 0);
+	assert_false(s.output.has_killed); /* job 0 is of mpirun's daemons */
+	give(&s, DASHES "a non-zero exit code. Per user-\n", 9, 0);
+	give(&s, "[a:1] [[25102,0],0] ACTIVATE PROC [[25102,1],3] STATE ABORTED BY SIGNAL AT ../../orte/y.c:1746\n", 9,
+	     0);
+	give(&s, "direction, the job has been aborted.\n" DASHES, 9, 0);
+	give(&s, "[a:1] [[25102,0],0] ACTIVATE PROC [[25102,1],0] STATE ABORTED BY SIGNAL AT ../../orte/y.c:1746\n", 9,
+	     0);
+	assert_true(s.output.has_killed);
+	assert_int_equal(s.output.killed, 3);
+	assert_int_equal(s.output.end, LS_LAUNCH_TOLD);
+	ls_launch_output_flush(&s.output, 9, 1);
+	fflush(s.output.to);
+	assert_int_equal(s.size, 0);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_pass_and_banners_do_not),
+		cmocka_unit_test(reasons_are_found),
+		cmocka_unit_test(the_best_reason_stays),
+		cmocka_unit_test(torn_dashes_do_not_matter),
+		cmocka_unit_test(unknown_banners_are_shown),
+		cmocka_unit_test(what_all_say_is_told_once),
+		cmocka_unit_test(lines_that_wait_can_explain),
+		cmocka_unit_test(endless_lines_are_cut),
+		cmocka_unit_test(nodes_know_more_than_mpirun),
+		cmocka_unit_test(only_marked_lines_are_failures),
+		cmocka_unit_test(open_mpis_tags_are_seen_through),
+		cmocka_unit_test(mpis_own_lines_pass_only_while_the_job_runs),
+		cmocka_unit_test(notes_tell_who_was_killed_first),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

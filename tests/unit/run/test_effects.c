@@ -1,0 +1,241 @@
+/*
+ * Settings without effect: every row of the table in a run where it counts and, unless it always does, in one where it
+ * does not; and real runs warn of exactly those that were given.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run/effects.h"
+#include "run/settings.h"
+
+static int own_object; /* only its address counts */
+#define OWN ((void *)&own_object)
+
+/* A run: settings "name=value name ...", and what it came to. */
+typedef struct context {
+	const char *settings;
+	int is_text, has_test, has_exchange, nodes, own;
+} context;
+
+#define IMAGES "data=glyphs model=mlp"
+#define READ_TEXT "data=sst5 model=transformer"
+
+static const context images = { IMAGES, 0, 1, 1, 1, 0 };
+static const context alone = { IMAGES, 0, 1, 0, 1, 0 };
+static const context own = { "", 0, 0, 0, 1, 1 };
+static const context text = { READ_TEXT, 1, 1, 1, 1, 0 };
+static const context babble = { "data=babble", 1, 1, 1, 1, 0 };
+static const context mnist = { "data=mnist", 0, 1, 1, 1, 0 };
+static const context nodes = { IMAGES, 0, 1, 1, 3, 0 };
+static const context untested = { IMAGES " eval-every=0", 0, 0, 1, 1, 0 };
+static const context by_steps = { IMAGES " steps=3", 0, 1, 1, 1, 0 };
+static const context fixed = { IMAGES " leaf=8 global-batch=16", 0, 1, 1, 1, 0 };
+static const context half_fixed = { IMAGES " leaf=8", 0, 1, 1, 1, 0 };
+static const context sgd = { IMAGES " optimizer=sgd", 0, 1, 1, 1, 0 };
+static const context plain_sgd = { IMAGES " optimizer=sgd momentum=0", 0, 1, 1, 1, 0 };
+static const context constant = { IMAGES " schedule=constant", 0, 1, 1, 1, 0 };
+static const context cuts = { IMAGES " schedule=step lr-step-every=5", 0, 1, 1, 1, 0 };
+static const context hosts = { IMAGES " hosts=a:1,b:2", 0, 1, 1, 2, 0 };
+static const context some_hosts = { IMAGES " hosts=a:1,b", 0, 1, 1, 2, 0 };
+static const context kept = { IMAGES " run=r", 0, 1, 1, 1, 0 };
+static const context traced = { IMAGES " run=r trace", 0, 1, 1, 1, 0 };
+static const context silent = { IMAGES " quiet", 0, 1, 1, 1, 0 };
+
+static const struct {
+	const char *name;
+	const context *idle, *counts; /* idle is NULL: it always counts */
+	const char *why;
+} cases[] = {
+	{ "model", &own, &images, "--model has no effect: the program brings a graph of its own" },
+	{ "data", &own, &images, "--data has no effect: the program brings a dataset" },
+	{ "data-dir", &images, &mnist, "--data-dir has no effect with --data glyphs: its files are not read" },
+	{ "samples", &own, &images, "--samples has no effect: the program brings a dataset" },
+	{ "test-samples", &untested, &images, "--test-samples has no effect with --eval-every 0: no test set" },
+	{ "dropout", &own, &images, "--dropout has no effect: the program brings a graph" },
+	{ "vocab", &images, &text, "--vocab has no effect with --data glyphs: it is not text" },
+	{ "vocab", &babble, &text, "--vocab has no effect with --data babble: it is not text that is read" },
+	{ "cased", &images, &text, "--cased has no effect with --data glyphs" },
+	{ "seq-len", &images, &babble, "--seq-len has no effect with --data glyphs: it is not text" },
+	{ "phrases", &images, &text, "--phrases has no effect with --data glyphs" },
+	{ "replace-invalid", &images, &text, "--replace-invalid has no effect with --data glyphs" },
+	{ "layers", &own, &text, "--layers has no effect: the program brings a graph" },
+	{ "width", &own, &text, "--width has no effect: the program brings a graph" },
+	{ "heads", &own, &text, "--heads has no effect: the program brings a graph" },
+	{ "ffn", &own, &text, "--ffn has no effect: the program brings a graph" },
+	{ "max-len", &own, &text, "--max-len has no effect: the program brings a graph" },
+	{ "epochs", &by_steps, &images, "--epochs has no effect with --steps 3" },
+	{ "steps", NULL, &images, NULL },
+	{ "batch", &fixed, &half_fixed, "--batch has no effect: --global-batch and --leaf already determine it" },
+	{ "global-batch", NULL, &images, NULL },
+	{ "leaf", NULL, &images, NULL },
+	{ "optimizer", NULL, &images, NULL },
+	{ "lr", NULL, &images, NULL },
+	{ "momentum", &images, &sgd, "--momentum has no effect with --optimizer adam" },
+	{ "nesterov", &images, &sgd, "--nesterov has no effect with --optimizer adam" },
+	{ "nesterov", &plain_sgd, &sgd, "--nesterov has no effect with --momentum 0" },
+	{ "beta1", &sgd, &images, "--beta1 has no effect with --optimizer sgd" },
+	{ "beta2", &sgd, &images, "--beta2 has no effect with --optimizer sgd" },
+	{ "epsilon", &sgd, &images, "--epsilon has no effect with --optimizer sgd" },
+	{ "weight-decay", NULL, &images, NULL },
+	{ "clip-norm", NULL, &images, NULL },
+	{ "schedule", NULL, &images, NULL },
+	{ "warmup", NULL, &images, NULL },
+	{ "lr-min", &constant, &images, "--lr-min has no effect with --schedule constant" },
+	{ "lr-step-every", &images, &cuts, "--lr-step-every has no effect with --schedule settle" },
+	{ "lr-step-factor", &images, &cuts, "--lr-step-factor has no effect with --schedule settle" },
+	{ "lr-scale-workers", NULL, &images, NULL },
+	{ "seed", NULL, &images, NULL },
+	{ "devices", &hosts, &some_hosts, "--devices has no effect with --hosts a:1,b:2: each host has its number" },
+	{ "threads", NULL, &images, NULL },
+	{ "pin", NULL, &images, NULL },
+	{ "hosts", NULL, &images, NULL },
+	{ "placement", &images, &nodes, "--placement has no effect: there is only one node" },
+	{ "servers", &images, &nodes, "--servers has no effect: there is only one node" },
+	{ "staleness", &images, &nodes, "--staleness has no effect: there is only one node" },
+	{ "wire", &images, &nodes, "--wire has no effect: there is only one node" },
+	{ "share", &images, &nodes, "--share has no effect: there is only one node" },
+	{ "exchange", &images, &nodes, "--exchange has no effect: there is only one node" },
+	{ "bucket-bytes", &alone, &images, "--bucket-bytes has no effect: there is one device" },
+	{ "timeout", &images, &nodes, "--timeout has no effect: there is only one node" },
+	{ "audit-every", &images, &nodes, "--audit-every has no effect: there is only one node" },
+	{ "run", NULL, &images, NULL },
+	{ "resume", NULL, &images, NULL },
+	{ "init", NULL, &images, NULL },
+	{ "ckpt-every", &images, &kept, "--ckpt-every has no effect: nothing is kept without --run" },
+	{ "keep", &images, &kept, "--keep has no effect: nothing is kept without --run" },
+	{ "log-every", &silent, &images, "--log-every has no effect: with --quiet and without --run" },
+	{ "eval-every", &own, &images, "--eval-every has no effect: the program brings no test set" },
+	{ "trace", NULL, &images, NULL },
+	{ "trace-steps", &kept, &traced, "--trace-steps has no effect: there is no --trace" },
+	{ "plan-memory", NULL, &images, NULL },
+	{ "quiet", NULL, &images, NULL },
+};
+#define CASES (sizeof cases / sizeof cases[0])
+
+/* `words` is cut up, and strings of the options point into it. */
+static void read_settings(ls_train_options *options, char *words)
+{
+	for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
+		char *value = strchr(word, '=');
+		if (value)
+			*value++ = '\0';
+		if (ls_train_options_set(options, word, value) != LS_OK)
+			fail_msg("%s: %s", word, ls_last_error());
+	}
+}
+
+static int counts_in(const context *c, const char *name, char *why, size_t size)
+{
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	char words[256];
+	const ls_setting *row = ls_train_setting_of(name);
+	snprintf(words, sizeof words, "%s", c->settings);
+	read_settings(&options, words);
+	if (c->own) {
+		options.graph = OWN;
+		options.train_set = OWN;
+	}
+	assert_non_null(row);
+	ls_effects run = { .options = &options,
+			   .is_text = c->is_text,
+			   .has_test = c->has_test,
+			   .has_exchange = c->has_exchange,
+			   .nodes = c->nodes };
+	return ls_effects_of(&run, row, why, size);
+}
+
+static void every_setting_is_judged(void **state)
+{
+	(void)state;
+	const ls_setting *row;
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+		size_t k = 0;
+		while (k < CASES && strcmp(cases[k].name, row->name) != 0)
+			k++;
+		if (k == CASES)
+			fail_msg("no case for --%s: when does it have no effect? (src/run/effects.c)", row->name);
+	}
+}
+
+static void idle_and_counting(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < CASES; k++) {
+		char why[512] = "";
+		if (!counts_in(cases[k].counts, cases[k].name, why, sizeof why))
+			fail_msg("in '%s': %s", cases[k].counts->settings, why);
+		if (!cases[k].idle)
+			continue;
+		if (counts_in(cases[k].idle, cases[k].name, why, sizeof why))
+			fail_msg("--%s counts in '%s'", cases[k].name, cases[k].idle->settings);
+		if (!strstr(why, cases[k].why))
+			fail_msg("'%s' does not contain '%s'", why, cases[k].why);
+	}
+}
+
+/* A setting that always counts does so in every context. */
+static void always_means_always(void **state)
+{
+	(void)state;
+	char why[512];
+	for (size_t k = 0; k < CASES; k++)
+		for (size_t other = 0; !cases[k].idle && other < CASES; other++)
+			if (cases[other].idle && !counts_in(cases[other].idle, cases[k].name, why, sizeof why))
+				fail_msg("in '%s': %s", cases[other].idle->settings, why);
+}
+
+/* What ls_effects_warn() prints, until the next call. */
+static char *warnings_of(const ls_effects *run)
+{
+	char path[] = "/tmp/lockstep-effects-XXXXXX";
+	int saved = dup(STDERR_FILENO), file = mkstemp(path);
+	static char printed[4096];
+	assert_true(saved >= 0 && file >= 0);
+	unlink(path);
+	fflush(stderr);
+	dup2(file, STDERR_FILENO);
+	ls_effects_warn(run);
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	ssize_t length = pread(file, printed, sizeof printed - 1, 0);
+	close(file);
+	close(saved);
+	printed[length > 0 ? length : 0] = '\0';
+	return printed;
+}
+
+static void only_what_was_given_is_warned_of(void **state)
+{
+	(void)state;
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	ls_effects run = { .options = &options, .has_test = 1, .nodes = 1 };
+	assert_string_equal(warnings_of(&run), "");
+	options.beta1 = 0.5;
+	assert_int_equal(ls_train_options_set(&options, "momentum", "0.9"), LS_OK); /* the default, but it was given */
+	assert_int_equal(ls_train_options_set(&options, "beta2", "0.9"), LS_OK);
+	assert_int_equal(ls_train_options_set(&options, "wire", "bf16"), LS_OK);
+	assert_string_equal(warnings_of(&run), "warning: --momentum has no effect with --optimizer adam\n"
+					       "warning: --wire has no effect: there is only one node\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_setting_is_judged),
+		cmocka_unit_test(idle_and_counting),
+		cmocka_unit_test(always_means_always),
+		cmocka_unit_test(only_what_was_given_is_warned_of),
+	};
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

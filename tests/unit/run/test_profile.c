@@ -1,0 +1,579 @@
+/*
+ * Profiles: what is written reads back, what is malformed is refused by file, field and reason; a recorder that is told
+ * spans; a replay that keeps time, asks and hands over in order, and whose gradients are really exchanged.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <lockstep/models.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/bench_node.h"
+#include "trainer/profiler.h"
+#include "trainer/replay.h"
+#include "trainer/trainer.h"
+#include "unit/trainer/gang.h"
+
+static void check_status(ls_status status)
+{
+	if (status != LS_OK)
+		fail_msg("%s: %s", ls_status_name(status), ls_last_error());
+}
+
+/* Two layers with parameters around one without; 6 ms a round, 12 in all. */
+static ls_profile small_profile(void)
+{
+	static const ls_profile_layer layers[3] = {
+		{ .name = "a",
+		  .forward_s = 0.002,
+		  .backward_s = 0.004,
+		  .ranges = 2,
+		  .range = { { 0, 30 }, { 32, 48 } } },
+		{ .name = "relu", .forward_s = 0, .backward_s = 0 },
+		{ .name = "b", .forward_s = 0.002, .backward_s = 0.003, .ranges = 1, .range = { { 48, 64 } } },
+	};
+	ls_profile p = { .model = "m",
+			 .optimizer = "sgd",
+			 .isa = "avx2",
+			 .kernels = "xsmm",
+			 .lockstep = "0.1.0",
+			 .channels = 1,
+			 .height = 2,
+			 .width = 2,
+			 .classes = 2,
+			 .batch = 4,
+			 .tiles = 2,
+			 .threads = 1,
+			 .steps = 3,
+			 .devices = 1,
+			 .microbatches = 1,
+			 .step_s = 0.0123456789,
+			 .loss_s = 0.001,
+			 .update_s = 2e-5,
+			 .live = 64,
+			 .extra = 4,
+			 .layers = 3 };
+	p.layer = calloc(3, sizeof(*p.layer));
+	assert_non_null(p.layer);
+	memcpy(p.layer, layers, sizeof(layers));
+	return p;
+}
+
+static char scratch[] = "/tmp/lockstep-profile-XXXXXX";
+
+static void test_round_trip(void **state)
+{
+	ls_profile p = small_profile(), back;
+	char path[64];
+	uint64_t one, other;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/p.json", scratch);
+	check_status(ls_profile_write(&p, path));
+	check_status(ls_profile_read(&back, path));
+	assert_string_equal(back.model, "m");
+	assert_int_equal(back.tiles, 2);
+	assert_true(fabs(back.step_s - p.step_s) < 1e-9);
+	assert_int_equal(back.layers, 3);
+	assert_int_equal(back.layer[0].ranges, 2);
+	assert_int_equal(back.layer[0].range[0].end, 30);
+	assert_int_equal(back.layer[1].ranges, 0);
+	assert_true(back.layer[2].backward_s == 0.003);
+	check_status(ls_profile_hash(&p, &one));
+	check_status(ls_profile_hash(&back, &other));
+	assert_int_equal(one, other);
+	back.layer[2].backward_s = 0.004;
+	check_status(ls_profile_hash(&back, &other));
+	assert_int_not_equal(one, other);
+	ls_profile_release(&back);
+	ls_profile_release(&p);
+	unlink(path);
+}
+
+/* `from` in a whole profile replaced by `to` is refused with a message that has `part`. */
+static void expect_refusal(const char *whole, const char *from, const char *to, const char *part)
+{
+	const char *at = strstr(whole, from);
+	char text[4096];
+	ls_profile out;
+
+	assert_non_null(at);
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - whole), whole, to, at + strlen(from));
+	assert_int_equal(ls_profile_parse(&out, text, strlen(text), "here.json"), LS_EFORMAT);
+	if (strncmp(ls_last_error(), "here.json:", 10) != 0 || strstr(ls_last_error(), part) == NULL)
+		fail_msg("'%s' instead of '%s' says: %s", to, from, ls_last_error());
+}
+
+static void test_malformed(void **state)
+{
+	static const char whole[] =
+		"{\"format\":\"lockstep "
+		"profile\",\"version\":1,\"model\":\"m\",\"channels\":1,\"height\":2,\"width\":2,"
+		"\"classes\":2,\"tokens\":0,\"picks\":0,\"vocabulary\":0,\"batch\":4,\"slices\":2,\"optimizer\":"
+		"\"sgd\",\"threads\":1,\"isa\":\"avx2\","
+		"\"kernels\":\"xsmm\",\"lockstep\":\"0.1\",\"steps\":3,\"step_s\":0.1,\"loss_s\":0,\"update_s\":0.1,"
+		"\"gflop_a_sample\":1,\"live_floats\":64,\"extra_floats\":4,\"layers\":[{\"name\":\"a\",\"forward_s\":"
+		"1,"
+		"\"backward_s\":2,\"parameters\":[[0,30],[32,48]]},{\"name\":\"b\",\"forward_s\":1,\"backward_s\":2,"
+		"\"parameters\":[[48,64]]}]}";
+	static const char *const rows[][3] = {
+		{ "{", "", "JSON" },
+		{ "lockstep profile", "weights", "not a lockstep profile" },
+		{ "\"version\":1", "\"version\":2", "version is 2, this program reads 1" },
+		{ "\"model\":\"m\"", "\"model\":7", "model is a number, not text" },
+		{ "\"isa\":\"avx2\",", "", "isa is missing" },
+		{ "\"batch\":4", "\"batch\":4.5", "batch is a number with a fraction, not a whole number" },
+		{ "\"batch\":4", "\"batch\":0", "batch is 0" },
+		{ "\"slices\":2", "\"slices\":5", "tiles is 5, more than the batch of 4" },
+		{ "\"step_s\":0.1", "\"step_s\":-0.1", "step_s is -0.1" },
+		{ "\"step_s\":0.1", "\"step_s\":\"fast\"", "step_s is text, not a number" },
+		{ "\"layers\":[", "\"layers\":[3,", "layers[0].name" },
+		{ "\"forward_s\":1,", "\"forward_s\":1e9,", "layers[0].forward_s is 1e+09" },
+		{ "[0,30]", "[0]", "layers[0].parameters[0] is not a pair" },
+		{ "[0,30]", "[30,0]", "layers[0].parameters[0] is [30, 0]" },
+		{ "[48,64]", "[48,65]", "layers[1].parameters[0] is [48, 65]" },
+		{ "[48,64]", "[47,64]", "layers[1].parameters[0] is [47, 64]" },
+		{ "[[48,64]]", "[]", "floats 48 to 64 are parameters of no layer" },
+		{ "[0,30]", "[0,16]", "floats 16 to 32 are parameters of no layer" },
+		{ "[48,64]", "[32,64]", "floats 32 and on are parameters of two layers" },
+		{ "[0,30],[32,48]", "[0,1],[0,1],[0,1],[0,1],[0,1],[0,1],[0,1],[0,1],[0,1]", "at most 8 pairs" },
+	};
+	ls_profile out;
+
+	(void)state;
+	check_status(ls_profile_parse(&out, whole, strlen(whole), "here.json"));
+	ls_profile_release(&out);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		expect_refusal(whole, rows[i][0], rows[i][1], rows[i][2]);
+	assert_int_not_equal(ls_profile_read(&out, "/nowhere/p.json"), LS_OK);
+	assert_non_null(strstr(ls_last_error(), "/nowhere/p.json"));
+}
+
+/* What one micro-batch of a replay said. */
+typedef struct diary {
+	char text[512];
+	double start;
+	double wait_at_b; /* seconds that need() of layer b takes */
+} diary;
+
+static void say(diary *d, char what, size_t begin, size_t end)
+{
+	size_t used = strlen(d->text);
+	snprintf(d->text + used, sizeof(d->text) - used, "%c%zu-%zu ", what, begin, end);
+}
+
+static void need(void *context, size_t begin, size_t end, ls_member member)
+{
+	diary *d = context;
+	if (member.rank != 0)
+		return;
+	say(d, 'n', begin, end);
+	if (begin == 48 && d->wait_at_b > 0)
+		usleep((useconds_t)(d->wait_at_b * 1e6));
+}
+
+static void ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
+{
+	if (member.rank != 0)
+		return;
+	say(context, 'r', begin, end);
+	for (size_t i = 0; i < end - begin; i++)
+		assert_true(grads[i] == 0.5f);
+}
+
+enum { PATIENCE_S = 30 };
+
+/* Of some micro-batches the fastest takes so long: others may be busy on this machine, but not all the time. */
+static void expect_seconds(ls_work *work, ls_exec_microbatch microbatch, diary *d, double least, double most)
+{
+	double fastest = INFINITY, end = ls_clock_seconds() + PATIENCE_S;
+	while (fastest > most && ls_clock_seconds() < end) {
+		d->text[0] = '\0';
+		double start = ls_clock_seconds();
+		work->kind->train(work->self, &microbatch);
+		double seconds = ls_clock_seconds() - start;
+		fastest = seconds < fastest ? seconds : fastest;
+	}
+	if (fastest < least || fastest > most)
+		fail_msg("%g s, not %g to %g", fastest, least, most);
+}
+
+static void test_replay_keeps_time(void **state)
+{
+	(void)state;
+	for (int threads = 1; threads <= 3; threads += 2) {
+		ls_profile p = small_profile();
+		ls_replay_options options = { .profile = &p, .speed = 1, .value = 0.5f };
+		float grads[64 + 16];
+		diary d = { .wait_at_b = 0 };
+		ls_exec_microbatch microbatch = { .count = 4,
+						  .grads = grads,
+						  .need = need,
+						  .need_context = &d,
+						  .ready = ready,
+						  .ready_context = &d };
+		ls_team *team = NULL;
+		ls_work work;
+
+		check_status(ls_team_new(&team, threads));
+		check_status(ls_replay_make(&options, team, 4, &work));
+		expect_seconds(&work, microbatch, &d, 0.0119, 0.018);
+		assert_string_equal(d.text, "n0-30 n32-48 n48-64 n0-30 n32-48 n48-64 r48-64 r0-30 r32-48 ");
+		d.wait_at_b = 0.005; /* in both rounds: waiting comes on top */
+		expect_seconds(&work, microbatch, &d, 0.0218, 0.03);
+		d.wait_at_b = 0;
+		p.other_s = 0.01; /* and so does what is in no layer */
+		expect_seconds(&work, microbatch, &d, 0.0218, 0.03);
+		p.other_s = 0;
+		work.kind->free(work.self);
+		options.speed = 0.25;
+		check_status(ls_replay_make(&options, team, 4, &work));
+		expect_seconds(&work, microbatch, &d, 0.0479, 0.06);
+		work.kind->free(work.self);
+		assert_int_equal(ls_replay_make(&options, team, 5, &work), LS_EINVALID);
+		ls_team_free(team);
+		ls_profile_release(&p);
+	}
+}
+
+static void tell(ls_recorder *r, int is_backward, double *now, double seconds)
+{
+	ls_recorder_span(r, is_backward, *now, *now + seconds);
+	*now += seconds;
+}
+
+/* What the parts of a profile come to. */
+static double sum_of(const ls_profile *p)
+{
+	return (double)p->microbatches * (ls_profile_compute(p) + p->other_s) + p->update_s / (double)p->devices +
+	       p->exchange_s;
+}
+
+/* A step of two micro-batches in two tiles each, in which one layer is disturbed. */
+static void tell_step(ls_recorder *r, double *now, size_t disturbed, double by)
+{
+	for (int round = 0; round < 4; round++) {
+		for (size_t i = 0; i < r->layers; i++)
+			tell(r, 0, now, (double)(i + 1) + (i == disturbed ? by : 0));
+		*now += 0.5;
+		for (size_t i = r->layers; i-- > 0;)
+			tell(r, 1, now, 100.0 + (double)i);
+	}
+}
+
+/* Of nine steps the first does not count, two are far too slow, and of the others each is disturbed elsewhere: parts
+ * are those of the same steps, and add up to them. */
+static void test_recorder(void **state)
+{
+	ls_graph *graph = NULL;
+	ls_recorder r;
+	ls_profile p = { .devices = 1 };
+	double now = 100, covered = 0;
+
+	(void)state;
+	check_status(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
+	check_status(ls_recorder_init(&r, graph, 8));
+	size_t layers = (size_t)graph->node_count;
+	for (size_t step = 0; step < 9; step++) {
+		double start = now;
+		tell_step(&r, &now, step % layers, step == 3 || step == 6 ? 1e6 : 200);
+		now += 40 + 6 + 2;
+		ls_recorder_end_step(
+			&r,
+			&(ls_recorder_step){
+				.microbatches = 2, .seconds = now - start, .update_s = 6, .exchange_s = 2 },
+			step > 0);
+	}
+	check_status(ls_recorder_take(&r, &p));
+	assert_int_equal(p.layers, layers);
+	assert_int_equal(p.tiles, 2);
+	assert_int_equal(p.microbatches, 2);
+	assert_int_equal(p.steps, 8);
+	assert_true(p.step_s < 1e5);
+	assert_true(fabs(sum_of(&p) - p.step_s) < 1e-9 * p.step_s);
+	assert_true(fabs(p.loss_s - 2 * 0.5) < 1e-9);
+	assert_true(fabs(p.other_s - 20) < 1e-6 && fabs(p.update_s - 6) < 1e-9 && fabs(p.exchange_s - 2) < 1e-9);
+	for (size_t i = 0; i < layers; i++) {
+		assert_true(p.layer[i].forward_s > 2 * (double)(i + 1) - 1e-9);
+		assert_true(fabs(p.layer[i].backward_s - 2 * (100.0 + (double)i)) < 1e-9);
+		for (int k = 0; k < p.layer[i].ranges; k++)
+			covered += (double)((p.layer[i].range[k].end - p.layer[i].range[k].begin + 15) / 16 * 16);
+	}
+	assert_true(covered == (double)graph->params.live);
+	ls_profile_release(&p);
+	ls_recorder_release(&r);
+	ls_graph_free(graph);
+}
+
+/* A real step, whatever else the machine does: with one micro-batch and several, one device and two, an optimizer that
+ * needs norms, and two threads. */
+static void test_adds_up(void **state)
+{
+	static const struct {
+		int64_t devices, threads, microbatches;
+		const char *optimizer;
+	} layouts[] = {
+		{ 1, 1, 1, "adam" }, { 1, 2, 1, "adam" }, { 1, 1, 4, "adam" }, { 2, 1, 4, "sgd" }, { 1, 2, 2, "lamb" }
+	};
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/sum.json", scratch);
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		ls_bench_options o = LS_BENCH_OPTIONS_INIT;
+		ls_bench_result result;
+		ls_profile p;
+
+		o.job.model = "cnn", o.job.microbatch = 8,
+		o.job.batch = 8 * layouts[i].microbatches / layouts[i].devices;
+		o.job.devices = layouts[i].devices, o.job.threads = layouts[i].threads;
+		o.job.optimizer = layouts[i].optimizer, o.job.pin = "off";
+		o.warmup = 1, o.steps = 12, o.repeat = 1, o.profile_out = path;
+		check_status(ls_bench(&o, &result));
+		ls_bench_result_release(&result);
+		check_status(ls_profile_read(&p, path));
+		assert_int_equal(p.devices, layouts[i].devices);
+		assert_int_equal(p.microbatches * p.devices, layouts[i].microbatches);
+		if (!(fabs(sum_of(&p) / p.step_s - 1) < 0.02))
+			fail_msg("layout %zu: the parts are %g s, the step %g s", i, sum_of(&p), p.step_s);
+		assert_true(p.other_s < p.step_s);
+		ls_profile_release(&p);
+	}
+	unlink(path);
+}
+
+/* An older file has no "other": it is the recorded step less its parts. */
+static void test_older_profile(void **state)
+{
+	ls_profile p = small_profile(), back;
+	char path[64], text[4096];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/old.json", scratch);
+	p.step_s = 0.02, p.other_s = 0.0042;
+	check_status(ls_profile_write(&p, path));
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	char *at = strstr(text, "\"other_s\"");
+	assert_non_null(at);
+	at[1] = 'x';
+	check_status(ls_profile_parse(&back, text, strlen(text), "old"));
+	assert_true(fabs(back.other_s - (0.02 - 0.012 - 2e-5)) < 1e-9);
+	assert_int_equal(back.microbatches, 1);
+	ls_profile_release(&back);
+	ls_profile_release(&p);
+	unlink(path);
+}
+
+/* A profile as the bench writes one, of a model small enough for any machine; its layers take no time. */
+static void record(const char *path, ls_profile *out)
+{
+	ls_bench_options o = LS_BENCH_OPTIONS_INIT;
+	ls_bench_result result;
+
+	o.job.model = "mlp", o.job.batch = 16, o.job.optimizer = "sgd", o.job.pin = "off";
+	o.warmup = 1, o.steps = 4, o.repeat = 1, o.profile_out = path;
+	check_status(ls_bench(&o, &result));
+	ls_bench_result_release(&result);
+	check_status(ls_profile_read(out, path));
+}
+
+static ls_status same_microbatch(void *context, int device, const ls_microbatch **microbatch)
+{
+	(void)device;
+	*microbatch = context;
+	return LS_OK;
+}
+
+/* Every parameter moves by lr * micro-batches * gradient / samples a step: exchange and update are the real ones. */
+static void test_gradients_arrive(void **state)
+{
+	char path[64];
+	ls_profile p;
+	ls_graph *graph = NULL;
+	ls_trainer *t = NULL;
+	ls_microbatch microbatch = { .count = 16 };
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/mlp.json", scratch);
+	record(path, &p);
+	check_status(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
+	check_status(ls_replay_fits(&p, graph, path));
+	ls_replay_options replay = { .profile = &p, .speed = 1e6, .value = 0.25f };
+	for (int devices = 1; devices <= 3;
+	     devices++) { /* 1: updated while backward goes on, or 5 micro-batches joined */
+		int64_t microbatches = devices == 1 ? 1 : 5;
+		ls_trainer_options o = { .graph = graph,
+					 .microbatch = 16,
+					 .microbatches = microbatches,
+					 .devices = devices,
+					 .threads = 2,
+					 .pin = LS_PIN_OFF,
+					 .optimizer = "sgd",
+					 .hyper = { .lr = 0.5 },
+					 .schedule = { .name = "constant", .lr = 0.5 },
+					 .next = same_microbatch,
+					 .next_context = &microbatch,
+					 .make_work = ls_replay_make,
+					 .work_context = &replay };
+		check_status(ls_trainer_new(&t, &o));
+		for (int i = 0; i < 3; i++)
+			check_status(ls_trainer_step(t, &(ls_trainer_assignment){ .microbatches = microbatches,
+										  .samples = 16 * microbatches }));
+		for (size_t i = 0; i < p.layers; i++)
+			for (int k = 0; k < p.layer[i].ranges; k++)
+				for (int64_t at = p.layer[i].range[k].begin; at < p.layer[i].range[k].end; at++)
+					assert_true(fabsf(t->params[at] + 3 * 0.5f * 0.25f / 16) < 1e-6f);
+		ls_trainer_free(t);
+	}
+	snprintf(p.layer[0].name, sizeof(p.layer[0].name), "other");
+	assert_int_equal(ls_replay_fits(&p, graph, path), LS_EMISMATCH);
+	assert_non_null(strstr(ls_last_error(), "layers[0], 'other'"));
+	ls_graph_free(graph);
+	ls_profile_release(&p);
+	unlink(path);
+}
+
+typedef struct node {
+	gang_node gang;
+	ls_bench_options options;
+	ls_bench_result result;
+} node;
+
+static ls_status bench(gang_node *self, ls_comm *comm)
+{
+	node *n = (node *)self;
+	return ls_bench_among(&n->options, comm, &n->result);
+}
+
+static void run_nodes(node *nodes, int count)
+{
+	gang_run(nodes, sizeof(*nodes), count, bench);
+}
+
+static ls_bench_options replayed(const char *path)
+{
+	ls_bench_options o = LS_BENCH_OPTIONS_INIT;
+	o.job.pin = "off";
+	o.replay = path;
+	o.warmup = 1, o.steps = 6, o.repeat = 2;
+	return o;
+}
+
+/* Bytes are the exchange's formula; means are over devices; node 0 has it all. */
+static void test_nodes(void **state)
+{
+	static const struct {
+		int nodes, servers, devices;
+		const char *wire;
+		double worker, server; /* gradients that a node sends a step */
+	} rows[] = { { 2, 0, 1, "fp32", 1, 0 },
+		     { 2, 0, 2, "bf16", 0.5, 0 },
+		     { 3, 0, 1, "fp32", 4.0 / 3, 0 },
+		     { 3, 1, 1, "fp32", 1, 2 } };
+	char path[64];
+	ls_profile p;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/nodes.json", scratch);
+	record(path, &p);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		node nodes[4] = { 0 };
+		for (int k = 0; k < rows[i].nodes; k++) {
+			nodes[k].options = replayed(path);
+			nodes[k].options.job.devices = rows[i].devices;
+			nodes[k].options.job.wire = rows[i].wire;
+			nodes[k].options.job.placement = rows[i].servers > 0 ? "ps" : "allreduce";
+			nodes[k].options.job.servers = rows[i].servers;
+		}
+		run_nodes(nodes, rows[i].nodes);
+		for (int k = 0; k < rows[i].nodes; k++)
+			if (nodes[k].gang.status != LS_OK)
+				fail_msg("row %zu, node %d: %s", i, k, nodes[k].gang.message);
+		const ls_bench_result *r = &nodes[0].result;
+		assert_int_equal(r->node, 0);
+		assert_int_equal(r->node_count, rows[i].nodes);
+		assert_int_equal(r->global_batch, 16 * rows[i].devices * (rows[i].nodes - rows[i].servers));
+		assert_true(r->step_ms > 0 && r->compute_ms > 0 && r->samples_per_s > 0);
+		for (int k = 0; k < rows[i].nodes; k++) {
+			int server = k >= rows[i].nodes - rows[i].servers;
+			double gradients = r->nodes[k].sent_bytes / (4.0 * (double)p.live);
+			double expected = server ? rows[i].server : rows[i].worker;
+			assert_int_equal(r->nodes[k].devices, server ? 0 : rows[i].devices);
+			if (gradients < 0.7 * expected || gradients > 1.3 * expected)
+				fail_msg("row %zu, node %d sends %g gradients a step, not %g", i, k, gradients,
+					 expected);
+		}
+		for (int k = 0; k < rows[i].nodes; k++)
+			ls_bench_result_release(&nodes[k].result);
+	}
+	ls_profile_release(&p);
+	unlink(path);
+}
+
+static void test_nodes_must_agree(void **state)
+{
+	char path[64], other[64];
+	ls_profile p;
+	static const char *const parts[] = { "--steps is not the same on node 0",
+					     "the profile of --replay is not the same", "/nowhere.json",
+					     "--wire is fp32 on node 0" };
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/one.json", scratch);
+	snprintf(other, sizeof(other), "%s/other.json", scratch);
+	record(path, &p);
+	p.layer[0].forward_s += 1e-3;
+	check_status(ls_profile_write(&p, other));
+	for (int k = 0; k < 4; k++) {
+		node nodes[2] = { { .options = replayed(path) }, { .options = replayed(path) } };
+		nodes[1].options.steps += k == 0;
+		nodes[1].options.replay = k == 1 ? other : k == 2 ? "/nowhere.json" : path;
+		nodes[1].options.job.wire = k == 3 ? "bf16" : "fp32";
+		run_nodes(nodes, 2);
+		for (int i = 0; i < 2; i++)
+			assert_int_not_equal(nodes[i].gang.status, LS_OK);
+		if (strstr(nodes[0].gang.message, parts[k]) == NULL || nodes[1].gang.message[0] != '\0')
+			fail_msg("case %d: node 0 says '%s', node 1 '%s'", k, nodes[0].gang.message,
+				 nodes[1].gang.message);
+	}
+	ls_profile_release(&p);
+	unlink(other);
+	unlink(path);
+}
+
+static int make_scratch(void **state)
+{
+	(void)state;
+	return mkdtemp(scratch) == NULL;
+}
+
+static int remove_scratch(void **state)
+{
+	(void)state;
+	rmdir(scratch);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_replay_keeps_time), cmocka_unit_test(test_recorder),
+		cmocka_unit_test(test_adds_up),           cmocka_unit_test(test_older_profile),
+		cmocka_unit_test(test_gradients_arrive),  cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_nodes_must_agree),
+	};
+	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

@@ -1,0 +1,88 @@
+/*
+ * fixture.h - what the tests of the text room share: a folder of one's own, vocabularies, comparing pieces.
+ */
+#ifndef UNIT_TEXT_FIXTURE_H
+#define UNIT_TEXT_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/files.h"
+#include "tokenizer/vocab.h"
+#include "tokenizer/wordpiece.h"
+
+#define SPECIALS "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define assert_ok(call)                                                                                                \
+	do {                                                                                                           \
+		if ((call) != LS_OK)                                                                                   \
+			fail_msg("%s: %s", #call, ls_last_error());                                                    \
+	} while (0)
+
+#define assert_fails(call, expected, text)                                                                             \
+	do {                                                                                                           \
+		assert_int_equal(call, expected);                                                                      \
+		if (!strstr(ls_last_error(), text))                                                                    \
+			fail_msg("message '%s' does not have '%s'", ls_last_error(), text);                            \
+	} while (0)
+
+static inline int enter_dir(void **state)
+{
+	const char *base = getenv("TMPDIR");
+	char *dir = malloc(4096);
+	*state = dir;
+	if (!dir)
+		return -1;
+	snprintf(dir, 4096, "%s/lockstep-text-XXXXXX", base && *base ? base : "/tmp");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static inline int leave_dir(void **state)
+{
+	int failed = ls_path_remove_tree(*state) != LS_OK;
+	free(*state);
+	return failed;
+}
+
+static inline const char *in_dir(const char *dir, const char *name)
+{
+	static char paths[4][4096];
+	static int next;
+	char *path = paths[next++ % 4];
+	assert_int_equal(ls_path_join(path, sizeof paths[0], dir, name), LS_OK);
+	return path;
+}
+
+static inline void put_file(const char *path, const void *data, size_t bytes)
+{
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, bytes, file), bytes);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* The ids' pieces with spaces between them. */
+static inline char *pieces_of(const ls_vocab *vocab, const ls_tokens *tokens)
+{
+	size_t bytes = 1, at = 0;
+	for (size_t i = 0; i < tokens->count; i++)
+		bytes += strlen(ls_vocab_piece(vocab, tokens->ids[i])) + 1;
+	char *out = malloc(bytes);
+	assert_non_null(out);
+	out[0] = 0;
+	for (size_t i = 0; i < tokens->count; i++)
+		at += (size_t)snprintf(out + at, bytes - at, "%s%s", i ? " " : "",
+				       ls_vocab_piece(vocab, tokens->ids[i]));
+	return out;
+}
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * Failures: nothing is lost where nothing fails, the chosen interval loses least, and more nodes lose more.
+ */
+#include "tools/forecast/failures.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+static void test_goodput(void **state)
+{
+	ls_cluster c;
+
+	(void)state;
+	ls_cluster_init(&c);
+	assert_true(ls_goodput_of(&c, 1000).part == 1 && ls_goodput_of(&c, 1000).interval_s == 0);
+	c.mtbf_hours = 10000;
+	c.checkpoint_s = 10;
+	c.restart_s = 0;
+	ls_goodput best = ls_goodput_of(&c, 1000);
+	assert_true(best.interval_s > 848 && best.interval_s < 849); /* sqrt(2 * 10 * 36000) */
+	assert_true(best.part > 0.97 && best.part < 0.98);
+	c.interval_s = best.interval_s / 2;
+	assert_true(ls_goodput_of(&c, 1000).part < best.part);
+	c.interval_s = best.interval_s * 2;
+	assert_true(ls_goodput_of(&c, 1000).part < best.part);
+	c.interval_s = 0;
+	assert_true(ls_goodput_of(&c, 4000).part < best.part);
+	c.restart_s = 600;
+	assert_true(ls_goodput_of(&c, 1000).part < best.part);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_goodput) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+/*
+ * How long a point will take, from a step of one device: with figures that are made up.
+ */
+#include "tools/sweep/estimate.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static ls_sweep_point point_of(const char *kind, const char *devices, int64_t nodes, const char *rate)
+{
+	ls_sweep_point p = { .job = { .model = "cnn",
+				      .data = "glyphs",
+				      .wire = "fp32",
+				      .placement = "allreduce",
+				      .threads = 1,
+				      .batch = 10,
+				      .warmup = 20,
+				      .steps = 100 } };
+
+	snprintf(p.job.kind, sizeof(p.job.kind), "%s", kind);
+	snprintf(p.job.rate, sizeof(p.job.rate), "%s", rate);
+	assert_int_equal(ls_sweep_point_shape(&p, devices, nodes), LS_OK);
+	assert_int_equal(ls_sweep_point_settle(&p), LS_OK);
+	return p;
+}
+
+static void expect(const ls_sweep_point *p, double step_s, double bytes, double seconds)
+{
+	ls_sweep_plan plan = { .repeat = 7 };
+	ls_sweep_place place = { .plan = &plan };
+	double got = ls_estimate_point(&place, p, step_s, bytes);
+
+	if (!(fabs(got - seconds) < 1e-6))
+		fail_msg("%s: %g s, not %g", p->key, got, seconds);
+}
+
+static void test_bench(void **state)
+{
+	(void)state;
+	ls_sweep_point p = point_of("bench", "1", 1, "");
+	expect(&p, 0.1, 1e6, 0.5 + 7 * 120 * 0.1);
+	expect(&p, 0, 1e6, 0); /* nobody knows */
+	p.repeat = 2;
+	expect(&p, 0.1, 1e6, 0.5 + 2 * 120 * 0.1);
+}
+
+/* 100 MB each way over 1 Gbit/s are 0.8 s, whatever is computed in that time. */
+static void test_links(void **state)
+{
+	(void)state;
+	ls_sweep_point p = point_of("bench", "1", 2, "1gbit");
+	expect(&p, 0.1, 100e6, 1 + 7 * 120 * 0.8);
+	expect(&p, 1, 100e6, 1 + 7 * 120 * 1.0);
+	snprintf(p.job.wire, sizeof(p.job.wire), "bf16");
+	expect(&p, 0.1, 100e6, 1 + 7 * 120 * 0.4);
+}
+
+static void test_training(void **state)
+{
+	(void)state;
+	ls_sweep_point p = point_of("train", "2", 1, "");
+	p.job.steps = 0, p.job.epochs = 3, p.job.samples = 401;
+	expect(&p, 0.1, 1e6, 0.5 + 7 * 3 * 21 * 0.1);
+	p.job.samples = 0;
+	expect(&p, 0.1, 1e6, 0); /* all of a dataset whose size is not known here */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bench),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_training),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
