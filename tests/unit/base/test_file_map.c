@@ -170,7 +170,7 @@ static int in_child(void (*work)(const char *foreign), const char *foreign)
 
 static void read_foreign(const char *foreign)
 {
-	ls_file_map map;
+	static ls_file_map map; /* a local that changes before siglongjmp() would have any value behind it */
 	if (sigsetjmp(back, 1) == 0) {
 		if (ls_file_map_open(&map, path) != LS_OK)
 			_exit(92);
