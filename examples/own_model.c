@@ -14,8 +14,8 @@
 static ls_value conv_norm(ls_graph *g, ls_value x, const char *name, int channels, int stride)
 {
 	char conv[64], norm[64];
-	snprintf(conv, sizeof conv, "%s.conv", name);
-	snprintf(norm, sizeof norm, "%s.norm", name);
+	snprintf(conv, sizeof(conv), "%s.conv", name);
+	snprintf(norm, sizeof(norm), "%s.norm", name);
 	x = ls_conv2d(g, x, conv,
 		      (ls_conv_options){ .out_channels = channels, .kernel = 3, .stride = stride, .padding = 1 });
 	return ls_batch_norm(g, x, norm, (ls_norm_options){ 0 });

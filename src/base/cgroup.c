@@ -17,11 +17,11 @@ typedef struct walk {
 static void walk_up(const walk *w, const char *group, int version)
 {
 	char path[PATH_SIZE];
-	int base = version == 2 ? snprintf(path, sizeof path, "%s/sys/fs/cgroup", w->root)
-				: snprintf(path, sizeof path, "%s/sys/fs/cgroup/%s", w->root, w->controller);
-	if (base < 0 || (size_t)base + strlen(group) >= sizeof path)
+	int base = version == 2 ? snprintf(path, sizeof(path), "%s/sys/fs/cgroup", w->root)
+				: snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s", w->root, w->controller);
+	if (base < 0 || (size_t)base + strlen(group) >= sizeof(path))
 		return;
-	snprintf(path + base, sizeof path - (size_t)base, "%s", group);
+	snprintf(path + base, sizeof(path) - (size_t)base, "%s", group);
 	for (;;) {
 		w->visit(w->context, path, version);
 		char *slash = strrchr(path + base, '/');
@@ -48,11 +48,11 @@ void ls_cgroup_walk(const char *root, const char *controller, ls_cgroup_visit vi
 {
 	char path[PATH_SIZE], line[PATH_SIZE];
 	walk w = { root, controller, visit, context };
-	snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return;
-	while (fgets(line, sizeof line, file)) {
+	while (fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
 		char *controllers = strchr(line, ':');
 		char *group = controllers ? strchr(controllers + 1, ':') : NULL;

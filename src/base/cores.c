@@ -31,8 +31,8 @@ int ls_processors_next(const ls_processors *set, int from)
 /* A sandbox may forbid the call: then all processors that are online. */
 void ls_cores_allowed(ls_processors *out)
 {
-	memset(out, 0, sizeof *out);
-	if (sched_getaffinity(0, sizeof out->words, (cpu_set_t *)out->words) == 0)
+	memset(out, 0, sizeof(*out));
+	if (sched_getaffinity(0, sizeof(out->words), (cpu_set_t *)out->words) == 0)
 		return;
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	for (int i = 0; i < (online > 0 ? online : 1) && i < LS_PROCESSORS; i++)
@@ -43,11 +43,11 @@ void ls_cores_allowed(ls_processors *out)
 static int is_first_of_core(const char *root, const ls_processors *allowed, int processor)
 {
 	char path[4096], line[4096] = "";
-	snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", root, processor);
+	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", root, processor);
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return 1;
-	char *text = fgets(line, sizeof line, file);
+	char *text = fgets(line, sizeof(line), file);
 	fclose(file);
 	while (text && *text >= '0' && *text <= '9') {
 		long first = strtol(text, &text, 10), last = *text == '-' ? strtol(text + 1, &text, 10) : first;
@@ -71,8 +71,8 @@ int ls_cores_count(const char *root, const ls_processors *allowed)
 static int read_numbers(const char *directory, const char *name, long long *a, long long *b)
 {
 	char path[4096];
-	int length = snprintf(path, sizeof path, "%s/%s", directory, name);
-	FILE *file = length > 0 && (size_t)length < sizeof path ? fopen(path, "re") : NULL;
+	int length = snprintf(path, sizeof(path), "%s/%s", directory, name);
+	FILE *file = length > 0 && (size_t)length < sizeof(path) ? fopen(path, "re") : NULL;
 	if (!file)
 		return 0;
 	int found = fscanf(file, "%lld %lld", a, b);
@@ -110,7 +110,7 @@ static int topology_load(hwloc_topology_t topology)
 	static const hwloc_obj_type_t shared[] = { HWLOC_OBJ_PACKAGE, HWLOC_OBJ_DIE, HWLOC_OBJ_L3CACHE,
 						   HWLOC_OBJ_L2CACHE, HWLOC_OBJ_CORE };
 	hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
 		hwloc_topology_set_type_filter(topology, shared[i], HWLOC_TYPE_FILTER_KEEP_ALL);
 	hwloc_topology_set_type_filter(topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
 	hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
@@ -122,7 +122,7 @@ static int core_processors(hwloc_obj_t core, const ls_processors *allowed, ls_pr
 {
 	int any = 0;
 	unsigned processor;
-	memset(out, 0, sizeof *out);
+	memset(out, 0, sizeof(*out));
 	hwloc_bitmap_foreach_begin(processor, core->cpuset)
 	{
 		if (processor < LS_PROCESSORS && ls_processors_has(allowed, (int)processor)) {
@@ -139,7 +139,7 @@ static ls_status list_cores(hwloc_topology_t topology, ls_processors **out, int 
 {
 	int depth = hwloc_get_type_or_below_depth(topology, HWLOC_OBJ_CORE), found = 0;
 	unsigned cores = hwloc_get_nbobjs_by_depth(topology, depth);
-	ls_processors *list = calloc(cores ? cores : 1, sizeof *list);
+	ls_processors *list = calloc(cores ? cores : 1, sizeof(*list));
 	if (!list)
 		return ls_fail(LS_EMEMORY, "no memory for a list of %u cores", cores);
 	for (unsigned i = 0; i < cores; i++)

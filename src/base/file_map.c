@@ -96,7 +96,7 @@ static struct previous *remember(const struct sigaction *action)
 	for (struct previous *p = all_before; p; p = p->next)
 		if (p->action.sa_sigaction == action->sa_sigaction && p->action.sa_flags == action->sa_flags)
 			return p;
-	struct previous *p = malloc(sizeof *p);
+	struct previous *p = malloc(sizeof(*p));
 	if (p) {
 		*p = (struct previous){ .action = *action, .next = all_before };
 		all_before = p;
@@ -129,7 +129,7 @@ static struct ls_file_guard *free_guard(void)
 	for (struct ls_file_guard *guard = atomic_load(&guards); guard; guard = guard->next)
 		if (!atomic_load(&guard->begin))
 			return guard;
-	struct ls_file_guard *guard = calloc(1, sizeof *guard);
+	struct ls_file_guard *guard = calloc(1, sizeof(*guard));
 	if (guard) {
 		guard->next = atomic_load(&guards);
 		atomic_store(&guards, guard);
@@ -212,7 +212,7 @@ static ls_status map_failed(size_t bytes, const char *path)
 		return ls_fail_errno(cause == ENOMEM ? LS_EMEMORY : LS_EIO, "cannot map %s", path);
 	return ls_fail(LS_EMEMORY,
 		       "cannot map %s: its %.1f MB are more than the limit on address space micro-batches (%s)", path,
-		       (double)bytes * 1e-6, ls_memory_limit_name(&limit, name, sizeof name));
+		       (double)bytes * 1e-6, ls_memory_limit_name(&limit, name, sizeof(name)));
 }
 
 static ls_status map_descriptor(ls_file_map *map, int fd, const char *path)

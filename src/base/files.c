@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #define SUFFIX ".draft"
-enum { DIGITS = 16, TRIES = 100, ROUNDS = 6, NAME_KEPT = NAME_MAX - DIGITS - (int)sizeof SUFFIX };
+enum { DIGITS = 16, TRIES = 100, ROUNDS = 6, NAME_KEPT = NAME_MAX - DIGITS - (int)sizeof(SUFFIX) };
 
 /* ---- what is there, and may it be written ------------------------------------------------------------------------ */
 
@@ -92,8 +92,8 @@ static ls_status resolve(ls_file_draft *draft, const char *path)
 {
 	struct stat there;
 	draft->direct = 0;
-	int length = snprintf(draft->path, sizeof draft->path, "%s", path);
-	if (length < 0 || (size_t)length >= sizeof draft->path)
+	int length = snprintf(draft->path, sizeof(draft->path), "%s", path);
+	if (length < 0 || (size_t)length >= sizeof(draft->path))
 		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
 	if (lstat(path, &there) != 0)
 		return errno == ENOENT ? LS_OK : ls_fail_errno(LS_EIO, "cannot write %s", path);
@@ -110,7 +110,7 @@ static ls_status resolve(ls_file_draft *draft, const char *path)
 		return refuse_kind(path, there.st_mode);
 	char resolved[PATH_MAX];
 	if (linked && (!realpath(path, resolved) ||
-		       (size_t)snprintf(draft->path, sizeof draft->path, "%s", resolved) >= sizeof draft->path))
+		       (size_t)snprintf(draft->path, sizeof(draft->path), "%s", resolved) >= sizeof(draft->path)))
 		return ls_fail_errno(LS_EIO, "cannot find where %s leads", path);
 	return LS_OK;
 }
@@ -135,12 +135,12 @@ static const char *name_of(const char *path)
 static ls_status name_draft(ls_file_draft *draft)
 {
 	uint64_t number;
-	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
 		return ls_fail_errno(LS_EIO, "no random name for %s", draft->path);
 	const char *name = name_of(draft->path);
-	int length = snprintf(draft->draft, sizeof draft->draft, "%.*s%.*s.%016" PRIx64 SUFFIX,
+	int length = snprintf(draft->draft, sizeof(draft->draft), "%.*s%.*s.%016" PRIx64 SUFFIX,
 			      (int)(name - draft->path), draft->path, NAME_KEPT, name, number);
-	if (length < 0 || (size_t)length >= sizeof draft->draft)
+	if (length < 0 || (size_t)length >= sizeof(draft->draft))
 		return ls_fail(LS_EINVALID, "path is too long: %.100s...", draft->path);
 	return LS_OK;
 }
@@ -233,7 +233,7 @@ static void enter_live(ls_file_draft *draft)
 			draft->slot = i;
 	if (draft->slot < 0)
 		return;
-	memcpy(live[draft->slot].name, draft->draft, sizeof draft->draft);
+	memcpy(live[draft->slot].name, draft->draft, sizeof(draft->draft));
 	atomic_store(&live[draft->slot].state, SLOT_LIVE);
 }
 
@@ -282,7 +282,7 @@ static ls_status open_locked(ls_file_draft *draft, int *out)
 static void wait_a_little(int round)
 {
 	uint16_t number = 0;
-	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
 		number = (uint16_t)getpid();
 	usleep(1000 + number % (1000u << round));
 }

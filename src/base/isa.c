@@ -44,7 +44,7 @@ static void choose(void)
 	isa_best = isa_chosen = detect();
 	if (!wish || !*wish)
 		return;
-	strncpy(isa_wish, wish, sizeof isa_wish - 1);
+	strncpy(isa_wish, wish, sizeof(isa_wish) - 1);
 	if (named(isa_wish) <= isa_best)
 		isa_chosen = named(isa_wish);
 }

@@ -39,7 +39,7 @@ __attribute__((format(printf, 3, 0))) static void print_line(FILE *to, const cha
 	char some[256], *all = NULL;
 	va_list again;
 	va_copy(again, arguments);
-	if (vsnprintf(some, sizeof some, format, arguments) >= (int)sizeof some && vasprintf(&all, format, again) < 0)
+	if (vsnprintf(some, sizeof(some), format, arguments) >= (int)sizeof(some) && vasprintf(&all, format, again) < 0)
 		all = NULL;
 	va_end(again);
 	fprintf(to, "%s%s\n", prefix, all ? all : some);

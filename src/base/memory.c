@@ -112,7 +112,7 @@ struct ls_arena_block {
 static struct ls_arena_block *arena_grow(ls_arena *arena, size_t bytes)
 {
 	size_t size = bytes > ARENA_BLOCK / 4 ? bytes : ARENA_BLOCK;
-	struct ls_arena_block *block = calloc(1, sizeof *block + size);
+	struct ls_arena_block *block = calloc(1, sizeof(*block) + size);
 	if (!block)
 		return NULL;
 	block->size = size;

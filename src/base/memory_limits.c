@@ -41,7 +41,7 @@ static uint64_t read_number(const char *path, const char *key, uint64_t otherwis
 	char line[512];
 	size_t length = strlen(key);
 	uint64_t value = otherwise;
-	while (fgets(line, sizeof line, file)) {
+	while (fgets(line, sizeof(line), file)) {
 		if (strncmp(line, key, length) != 0)
 			continue;
 		if (sscanf(line + length, "%" SCNu64, &value) != 1)
@@ -55,8 +55,8 @@ static uint64_t read_number(const char *path, const char *key, uint64_t otherwis
 static uint64_t read_in(const char *directory, const char *name, const char *key, uint64_t otherwise)
 {
 	char path[PATH_SIZE];
-	int length = snprintf(path, sizeof path, "%s/%s", directory, name);
-	return length > 0 && (size_t)length < sizeof path ? read_number(path, key, otherwise) : otherwise;
+	int length = snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return length > 0 && (size_t)length < sizeof(path) ? read_number(path, key, otherwise) : otherwise;
 }
 
 typedef struct group_files {
@@ -81,7 +81,7 @@ static void limit_by_group(void *context, const char *directory, int version)
 ls_memory_limit ls_memory_physical_under(const char *root)
 {
 	char path[PATH_SIZE];
-	snprintf(path, sizeof path, "%s/proc/meminfo", root);
+	snprintf(path, sizeof(path), "%s/proc/meminfo", root);
 	uint64_t available = read_number(path, "MemAvailable:", UINT64_MAX);
 	ls_memory_limit least = { LS_MEMORY_MACHINE, read_number(path, "MemTotal:", 0) * 1024,
 				  available == UINT64_MAX ? UINT64_MAX : available * 1024 };
@@ -112,7 +112,7 @@ static page_counts read_pages(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
 	page_counts pages = { 0 };
-	if (file == NULL)
+	if (!file)
 		return pages;
 	if (fscanf(file, "%" SCNu64 " %" SCNu64 " %*s %*s %*s %" SCNu64, &pages.mapped, &pages.resident,
 		   &pages.writable) != 3)

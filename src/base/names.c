@@ -86,10 +86,10 @@ ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)
 	const char *names[MOST];
 	char known[1024] = "";
 	size_t count = 0, used = 0;
-	for (const char *name; count < MOST && (name = at(count)) != NULL; count++) {
+	for (const char *name; count < MOST && (name = at(count)); count++) {
 		names[count] = name;
-		int length = snprintf(known + used, sizeof known - used, "%s%s", count ? ", " : "", name);
-		used = length < 0 || used + (size_t)length >= sizeof known ? sizeof known - 1 : used + (size_t)length;
+		int length = snprintf(known + used, sizeof(known) - used, "%s%s", count ? ", " : "", name);
+		used = length < 0 || used + (size_t)length >= sizeof(known) ? sizeof(known) - 1 : used + (size_t)length;
 	}
 	const char *nearest = ls_name_nearest(typed, names, count);
 	if (nearest)

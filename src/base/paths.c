@@ -28,7 +28,7 @@ ls_status ls_path_absolute(char *out, size_t size, const char *path)
 		path += 2;
 	if (path[0] == '/')
 		return ls_path_join(out, size, "", path);
-	if (!getcwd(here, sizeof here))
+	if (!getcwd(here, sizeof(here)))
 		return ls_fail_errno(LS_EIO, "cannot find out the working directory");
 	return ls_path_join(out, size, here, strcmp(path, ".") == 0 ? "" : path);
 }
@@ -46,8 +46,8 @@ static ls_status make_one(const char *part, const char *whole)
 ls_status ls_path_make(const char *directory)
 {
 	char path[4096];
-	int length = snprintf(path, sizeof path, "%s", directory);
-	if (length <= 0 || (size_t)length >= sizeof path)
+	int length = snprintf(path, sizeof(path), "%s", directory);
+	if (length <= 0 || (size_t)length >= sizeof(path))
 		return ls_fail(LS_EINVALID, "cannot make a directory called '%.100s'", directory);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
@@ -76,7 +76,7 @@ int ls_path_find_above(char *out, size_t size, const char *path, const char *nam
 		return 0;
 	for (int i = 0; i < LEVELS; i++) {
 		strip_slashes(out);
-		if (ls_path_is_directory(out) && ls_path_join(file, sizeof file, out, name) == LS_OK &&
+		if (ls_path_is_directory(out) && ls_path_join(file, sizeof(file), out, name) == LS_OK &&
 		    ls_path_exists(file))
 			return 1;
 		char *slash = strrchr(out, '/');
@@ -116,8 +116,8 @@ ls_status ls_path_set_aside(const char *path, char *out, size_t size)
 	char name[4096], number[16] = "";
 	struct stat facts;
 	for (int i = 2; i <= ASIDE_MAX; i++) {
-		int length = snprintf(name, sizeof name, "%s.aside%s", path, number);
-		if (length < 0 || (size_t)length >= sizeof name || (size_t)length >= size)
+		int length = snprintf(name, sizeof(name), "%s.aside%s", path, number);
+		if (length < 0 || (size_t)length >= sizeof(name) || (size_t)length >= size)
 			return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
 		if (lstat(name, &facts) != 0 && errno == ENOENT) {
 			if (rename(path, name) != 0)
@@ -125,7 +125,7 @@ ls_status ls_path_set_aside(const char *path, char *out, size_t size)
 			snprintf(out, size, "%s", name);
 			return LS_OK;
 		}
-		snprintf(number, sizeof number, "-%d", i);
+		snprintf(number, sizeof(number), "-%d", i);
 	}
 	return ls_fail(LS_EIO, "cannot set %s aside: there are %d others already; remove some", path, ASIDE_MAX - 1);
 }

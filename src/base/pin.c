@@ -40,7 +40,7 @@ static void process_look(ls_processors *mask, int *cores, int *quota)
 {
 	pthread_mutex_lock(&process.lock);
 	process_mask(mask);
-	if (memcmp(mask, &process.counted, sizeof *mask) != 0) {
+	if (memcmp(mask, &process.counted, sizeof(*mask)) != 0) {
 		process.cores = ls_cores_count("", mask);
 		process.quota = ls_cores_quota("");
 		process.counted = *mask;
@@ -97,7 +97,7 @@ ls_status ls_pin_plan_init(ls_pin_plan *out, int devices, int threads, ls_pin_mo
 
 static int bind_self(const ls_processors *where)
 {
-	return pthread_setaffinity_np(pthread_self(), sizeof where->words, (const cpu_set_t *)where->words);
+	return pthread_setaffinity_np(pthread_self(), sizeof(where->words), (const cpu_set_t *)where->words);
 }
 
 static int unbind_self(void)

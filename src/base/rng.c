@@ -64,7 +64,7 @@ static void fill_range(const fill *how, uint64_t first, size_t count, float *out
 			fill_tile(use, how, first / 4, out);
 		} else {
 			fill_tile(use, how, first / 4, scratch);
-			memcpy(out, scratch + skip, take * sizeof *out);
+			memcpy(out, scratch + skip, take * sizeof(*out));
 		}
 		out += take;
 		first += take;

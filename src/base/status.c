@@ -20,7 +20,7 @@ const char *ls_status_name(ls_status status)
 #undef LS_STATUS_NAME
 	};
 	unsigned index = (unsigned)status;
-	return index < sizeof names / sizeof names[0] ? names[index] : "unknown";
+	return index < sizeof(names) / sizeof(names[0]) ? names[index] : "unknown";
 }
 
 const char *ls_last_error(void)
@@ -37,10 +37,10 @@ const char *ls_version(void)
 static void compose(const char *format, va_list arguments, const char *between, const char *after)
 {
 	char fresh[MESSAGE_SIZE];
-	int length = vsnprintf(fresh, sizeof fresh, format, arguments);
-	size_t used = length < 0 ? 0 : (size_t)length < sizeof fresh ? (size_t)length : sizeof fresh - 1;
+	int length = vsnprintf(fresh, sizeof(fresh), format, arguments);
+	size_t used = length < 0 ? 0 : (size_t)length < sizeof(fresh) ? (size_t)length : sizeof(fresh) - 1;
 	fresh[used] = '\0';
-	snprintf(fresh + used, sizeof fresh - used, "%s%s", between, after);
+	snprintf(fresh + used, sizeof(fresh) - used, "%s%s", between, after);
 	memcpy(message, fresh, strlen(fresh) + 1);
 }
 
@@ -56,7 +56,7 @@ ls_status ls_fail(ls_status status, const char *format, ...)
 ls_status ls_fail_errno(ls_status status, const char *format, ...)
 {
 	char reason[256];
-	const char *text = strerror_r(errno, reason, sizeof reason);
+	const char *text = strerror_r(errno, reason, sizeof(reason));
 	va_list arguments;
 	va_start(arguments, format);
 	compose(format, arguments, ": ", text);

@@ -192,23 +192,23 @@ static int spins_for(const ls_team_options *options)
 static ls_team *team_alloc(const ls_team_options *options)
 {
 	int threads = options->threads;
-	ls_team *team = aligned_alloc(LINE, sizeof *team);
+	ls_team *team = aligned_alloc(LINE, sizeof(*team));
 	if (!team)
 		return NULL;
-	memset(team, 0, sizeof *team);
+	memset(team, 0, sizeof(*team));
 	pthread_mutex_init(&team->mutex, NULL);
 	pthread_cond_init(&team->raised, NULL);
 	team->size = threads;
 	team->spins = spins_for(options);
 	team->options = *options;
-	team->threads = calloc((size_t)threads, sizeof *team->threads);
-	team->members = calloc((size_t)threads, sizeof *team->members);
-	team->shares = aligned_alloc(LINE, (size_t)threads * sizeof *team->shares);
+	team->threads = calloc((size_t)threads, sizeof(*team->threads));
+	team->members = calloc((size_t)threads, sizeof(*team->members));
+	team->shares = aligned_alloc(LINE, (size_t)threads * sizeof(*team->shares));
 	if (!team->threads || !team->members || !team->shares) {
 		release(team);
 		return NULL;
 	}
-	memset(team->shares, 0, (size_t)threads * sizeof *team->shares);
+	memset(team->shares, 0, (size_t)threads * sizeof(*team->shares));
 	for (int rank = 0; rank < threads; rank++)
 		team->members[rank] = (ls_member){ team, rank, threads };
 	return team;

@@ -26,7 +26,7 @@ static ls_status write_entries(const ls_ckpt_entries *entries, const char *direc
 {
 	char path[LS_CKPT_PATH];
 	struct stat facts;
-	LS_TRY(ls_path_join(path, sizeof path, directory, ls_ckpt_file_name(file)));
+	LS_TRY(ls_path_join(path, sizeof(path), directory, ls_ckpt_file_name(file)));
 	LS_TRY(ls_ckpt_entries_write(entries, path, content, &sum->xxh64));
 	if (stat(path, &facts))
 		return ls_fail_errno(LS_EIO, "cannot find %s, just written", path);
@@ -55,7 +55,7 @@ static ls_status write_directory(const ls_ckpt_content *content, const char *dir
 		return ls_fail_errno(LS_EIO, "cannot make directory %s", directory);
 	LS_TRY(write_file(content, directory, LS_CKPT_MODEL, &sums[LS_CKPT_MODEL]));
 	LS_TRY(write_file(content, directory, LS_CKPT_OPTIMIZER, &sums[LS_CKPT_OPTIMIZER]));
-	LS_TRY(ls_path_join(path, sizeof path, directory, LS_CKPT_STATE_NAME));
+	LS_TRY(ls_path_join(path, sizeof(path), directory, LS_CKPT_STATE_NAME));
 	LS_TRY(ls_ckpt_state_write(path, content, sums));
 	return ls_path_sync(directory);
 }
@@ -74,7 +74,7 @@ static const char *what_is_left(const char *run)
 static ls_status give_up(ls_status status, const char *run, const char *directory, uint64_t step)
 {
 	char message[2048];
-	snprintf(message, sizeof message, "%s", ls_last_error());
+	snprintf(message, sizeof(message), "%s", ls_last_error());
 	if (ls_path_exists(directory) && ls_path_remove_tree(directory) != LS_OK)
 		ls_log_warning("%s", ls_last_error());
 	return ls_fail(status, "the checkpoint of step %" PRIu64 " was not saved (%s): %s", step, what_is_left(run),

@@ -31,7 +31,7 @@ static void item_name(char *out, size_t size, ls_ckpt_item item)
 ls_status ls_ckpt_item_path(char *out, const char *root, ls_ckpt_item item)
 {
 	char name[64];
-	item_name(name, sizeof name, item);
+	item_name(name, sizeof(name), item);
 	return ls_path_join(out, LS_CKPT_PATH, root, name);
 }
 
@@ -45,7 +45,7 @@ static int parse_name(const char *name, ls_ckpt_item *out)
 			continue;
 		errno = 0;
 		ls_ckpt_item item = { .step = strtoull(name + prefix, NULL, 10), .kind = (ls_ckpt_kind)kind };
-		item_name(again, sizeof again, item);
+		item_name(again, sizeof(again), item);
 		if (errno == 0 && strcmp(name, again) == 0) {
 			*out = item;
 			return 1;
@@ -73,7 +73,7 @@ static ls_status read_entries(ls_ckpt_list *list, DIR *directory, const char *ro
 			return errno ? ls_fail_errno(LS_EIO, "cannot list %s", root) : LS_OK;
 		if (!parse_name(entry->d_name, &item))
 			continue;
-		LS_TRY(ls_grow(&list->items, &capacity, list->count + 1, sizeof *list->items));
+		LS_TRY(ls_grow(&list->items, &capacity, list->count + 1, sizeof(*list->items)));
 		list->items[list->count++] = item;
 	}
 }
@@ -93,7 +93,7 @@ ls_status ls_ckpt_list_read(ls_ckpt_list *out, const char *root)
 		}
 	}
 	if (list.count)
-		qsort(list.items, list.count, sizeof *list.items, compare_newest_first);
+		qsort(list.items, list.count, sizeof(*list.items), compare_newest_first);
 	*out = list;
 	return LS_OK;
 }
@@ -154,9 +154,9 @@ ls_status ls_ckpt_prepare(const char *run, const char *root)
 static ls_status set_aside(const char *root, ls_ckpt_item item)
 {
 	char path[LS_CKPT_PATH], aside[LS_CKPT_PATH], why[1024];
-	snprintf(why, sizeof why, "%s", ls_last_error());
+	snprintf(why, sizeof(why), "%s", ls_last_error());
 	LS_TRY(ls_ckpt_item_path(path, root, item));
-	LS_TRY(ls_path_set_aside(path, aside, sizeof aside));
+	LS_TRY(ls_path_set_aside(path, aside, sizeof(aside)));
 	ls_log_warning("%s is kept as %s and not used any more: %s", path, aside, why);
 	return LS_OK;
 }

@@ -51,7 +51,7 @@ const char *ls_dtype_known(char *out, size_t size)
 static float float_of_bits(uint32_t bits)
 {
 	float value;
-	memcpy(&value, &bits, sizeof value);
+	memcpy(&value, &bits, sizeof(value));
 	return value;
 }
 
@@ -73,7 +73,7 @@ static void convert_halves(const uint8_t *data, size_t count, int brain, float *
 {
 	for (size_t i = 0; i < count; i++) {
 		uint16_t half;
-		memcpy(&half, data + 2 * i, sizeof half);
+		memcpy(&half, data + 2 * i, sizeof(half));
 		out[i] = brain ? float_of_bits((uint32_t)half << 16) : float_of_half(half);
 	}
 }
@@ -82,7 +82,7 @@ static void convert_doubles(const uint8_t *data, size_t count, float *out)
 {
 	for (size_t i = 0; i < count; i++) {
 		double value;
-		memcpy(&value, data + 8 * i, sizeof value);
+		memcpy(&value, data + 8 * i, sizeof(value));
 		out[i] = (float)value;
 	}
 }
@@ -105,6 +105,6 @@ ls_status ls_st_to_float(const ls_st_tensor *tensor, float *out)
 		return LS_OK;
 	default:
 		return ls_fail(LS_EFORMAT, "tensor '%s' is of integer type %s; a floating-point type is needed",
-			       ls_text_printable(name, sizeof name, tensor->name), ls_dtype_name(tensor->dtype));
+			       ls_text_printable(name, sizeof(name), tensor->name), ls_dtype_name(tensor->dtype));
 	}
 }

@@ -10,9 +10,9 @@
 static ls_status entries_init(ls_ckpt_entries *entries, size_t capacity)
 {
 	*entries = (ls_ckpt_entries){ .arena = LS_ARENA_INIT };
-	entries->tensors = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof *entries->tensors);
-	entries->sources = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof *entries->sources);
-	entries->found = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof *entries->found);
+	entries->tensors = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof(*entries->tensors));
+	entries->sources = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof(*entries->sources));
+	entries->found = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof(*entries->found));
 	if (entries->tensors && entries->sources && entries->found)
 		return LS_OK;
 	ls_ckpt_entries_release(entries);
@@ -32,7 +32,7 @@ static void add_entry(ls_ckpt_entries *entries, const char *name, ls_ckpt_source
 	tensor->name = name;
 	tensor->dtype = param->role == LS_ROLE_COUNTER ? LS_I64 : LS_F32;
 	tensor->rank = param->rank;
-	memcpy(tensor->shape, param->shape, sizeof param->shape);
+	memcpy(tensor->shape, param->shape, sizeof(param->shape));
 	tensor->bytes = elements * ls_dtype_bytes(tensor->dtype);
 	entries->sources[entries->count++] = source;
 	if (elements > entries->elements_max)
@@ -89,7 +89,7 @@ static ls_status fill_entry(void *context, size_t i, void *data)
 	const ls_ckpt_entries *entries = context;
 	const ls_ckpt_source *source = &entries->sources[i];
 	if (source->param->role == LS_ROLE_COUNTER)
-		memcpy(data, &entries->counter, sizeof entries->counter);
+		memcpy(data, &entries->counter, sizeof(entries->counter));
 	else
 		ls_param_export(source->param, source->kind, source->store, data);
 	return LS_OK;
@@ -120,7 +120,7 @@ static ls_status check_finite(const ls_ckpt_entries *entries, const ls_st_tensor
 		if (bad)
 			return ls_fail(LS_ENUMERIC,
 				       "%s: element %zu of tensor '%s' is %s; weights must be finite numbers", label, i,
-				       ls_text_printable(name, sizeof name, tensor->name),
+				       ls_text_printable(name, sizeof(name), tensor->name),
 				       isnan(values[i]) ? "NaN" : "infinite, or too large for a float");
 	}
 	return LS_OK;
@@ -151,7 +151,7 @@ ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries)
 		const ls_ckpt_source *source = &entries->sources[i];
 		if (source->param->role == LS_ROLE_COUNTER) {
 			if (tensor)
-				memcpy(&value, tensor->data, sizeof value);
+				memcpy(&value, tensor->data, sizeof(value));
 			if (tensor && value > counter)
 				counter = value;
 			continue;

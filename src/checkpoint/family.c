@@ -34,7 +34,7 @@ static int has_entry(const ls_ckpt_entries *entries, const char *name)
 
 const ls_ckpt_family *ls_ckpt_family_of(const ls_ckpt_entries *entries)
 {
-	for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		if (has_entry(entries, families[i].words))
 			return &families[i];
 	return NULL;
@@ -73,10 +73,10 @@ static const ls_st_tensor *find_twin(const ls_ckpt_family *family, const ls_st_r
 {
 	char other[NAME_MAX_BYTES];
 	size_t stem = strlen(name) - strlen(twin->name);
-	if (stem + strlen(twin->other) >= sizeof other)
+	if (stem + strlen(twin->other) >= sizeof(other))
 		return NULL;
 	memcpy(other, name, stem);
-	snprintf(other + stem, sizeof other - stem, "%s", twin->other);
+	snprintf(other + stem, sizeof(other) - stem, "%s", twin->other);
 	return find_bare(family, reader, other);
 }
 

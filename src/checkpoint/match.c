@@ -30,7 +30,7 @@ __attribute__((format(printf, 2, 3))) static void complain(complaints *list, con
 	if (place >= SHOWN_MAX)
 		return;
 	va_start(arguments, format);
-	vsnprintf(list->text[place], sizeof list->text[place], format, arguments);
+	vsnprintf(list->text[place], sizeof(list->text[place]), format, arguments);
 	va_end(arguments);
 }
 
@@ -44,30 +44,30 @@ static int is_counter_name(const char *name)
 {
 	static const char suffix[] = "num_batches_tracked";
 	size_t length = strlen(name);
-	return length >= sizeof suffix - 1 && strcmp(name + length - (sizeof suffix - 1), suffix) == 0;
+	return length >= sizeof(suffix) - 1 && strcmp(name + length - (sizeof(suffix) - 1), suffix) == 0;
 }
 
 /* A counter is one integer >= 0; a list of one is taken as well. */
 static int counter_ok(const ls_st_tensor *tensor)
 {
 	int64_t value;
-	if (tensor->dtype != LS_I64 || tensor->bytes != sizeof value)
+	if (tensor->dtype != LS_I64 || tensor->bytes != sizeof(value))
 		return 0;
-	memcpy(&value, tensor->data, sizeof value);
+	memcpy(&value, tensor->data, sizeof(value));
 	return value >= 0;
 }
 
 static void compare_entry(complaints *list, const ls_st_tensor *wanted, int counter, const ls_st_tensor *found)
 {
 	char has[LS_SHAPE_TEXT], needs[LS_SHAPE_TEXT], name[LS_NAME_TEXT];
-	ls_text_printable(name, sizeof name, wanted->name);
-	ls_shape_text(needs, sizeof needs, wanted->rank, wanted->shape);
+	ls_text_printable(name, sizeof(name), wanted->name);
+	ls_shape_text(needs, sizeof(needs), wanted->rank, wanted->shape);
 	if (!found) {
 		if (!counter)
 			complain(list, "'%s' %s is missing", name, needs);
 		return;
 	}
-	ls_shape_text(has, sizeof has, found->rank, found->shape);
+	ls_shape_text(has, sizeof(has), found->rank, found->shape);
 	if (counter && !counter_ok(found))
 		complain(list, "'%s' must be one I64 number >= 0, it is %s %s", name, ls_dtype_name(found->dtype), has);
 	else if (!counter && !ls_shape_equal(wanted->rank, wanted->shape, found->rank, found->shape))
@@ -101,9 +101,9 @@ static void add_head(char *list, size_t size, const char *name)
 {
 	char word[LS_NAME_TEXT], shown[LS_NAME_TEXT + 4];
 	size_t used = strlen(list);
-	snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "."), name);
-	ls_text_printable(word, sizeof word, word);
-	snprintf(shown, sizeof shown, "%s.*", word);
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, "."), name);
+	ls_text_printable(word, sizeof(word), word);
+	snprintf(shown, sizeof(shown), "%s.*", word);
 	if (!strstr(list, shown))
 		snprintf(list + used, size - used, "%s%s", used ? ", " : "", shown);
 }
@@ -118,7 +118,7 @@ static int is_of_layer(const char *name, const char *layer, const char *ending)
 {
 	size_t length = strlen(layer);
 	return strncmp(name, layer, length) == 0 && name[length] == '.' &&
-	       (ending == NULL || strcmp(name + length + 1, ending) == 0);
+	       (!ending || strcmp(name + length + 1, ending) == 0);
 }
 
 static int differs_in_rows(const ls_st_tensor *a, const ls_st_tensor *b)
@@ -158,7 +158,7 @@ static void match_entry(match *m, size_t i)
 	mark(m, found);
 	mark(m, second);
 	if (!found && m->how && m->how->fresh_heads && ls_ckpt_is_head(m->family, wanted->name)) {
-		add_head(m->fresh, sizeof m->fresh, wanted->name);
+		add_head(m->fresh, sizeof(m->fresh), wanted->name);
 		return;
 	}
 	if (starts_afresh(m, wanted, found)) {
@@ -168,8 +168,8 @@ static void match_entry(match *m, size_t i)
 	compare_entry(&m->list, wanted, m->entries->sources[i].param->role == LS_ROLE_COUNTER, found);
 	if (second && !same_data(found, second))
 		complain(&m->list, "'%s' and '%s' differ, and the model has one for both",
-			 ls_text_printable(first, sizeof first, found->name),
-			 ls_text_printable(other, sizeof other, second->name));
+			 ls_text_printable(first, sizeof(first), found->name),
+			 ls_text_printable(other, sizeof(other), second->name));
 }
 
 static void match_extras(match *m)
@@ -180,11 +180,11 @@ static void match_extras(match *m)
 		if (m->used[i] || is_counter_name(tensor->name) || ls_ckpt_is_idle(m->family, tensor->name))
 			continue;
 		if (ls_ckpt_is_head(m->family, tensor->name))
-			add_head(m->idle, sizeof m->idle, tensor->name);
+			add_head(m->idle, sizeof(m->idle), tensor->name);
 		else
 			complain(&m->list, "'%s' %s is not in the model",
-				 ls_text_printable(shown, sizeof shown, tensor->name),
-				 ls_shape_text(shape, sizeof shape, tensor->rank, tensor->shape));
+				 ls_text_printable(shown, sizeof(shown), tensor->name),
+				 ls_shape_text(shape, sizeof(shape), tensor->rank, tensor->shape));
 	}
 }
 
@@ -211,12 +211,12 @@ static ls_status match_words(const match *m)
 			       "%" PRId64 ": the vocabulary does not match; give the one it was trained with, --vocab "
 			       "%s",
 			       m->label, found->shape[0], wanted->shape[0], trained);
-	snprintf(mine, sizeof mine, "%016" PRIx64, m->how->vocabulary);
+	snprintf(mine, sizeof(mine), "%016" PRIx64, m->how->vocabulary);
 	if (hash && m->how->vocabulary && strcmp(hash, mine) != 0)
 		return ls_fail(LS_EMISMATCH,
 			       "%s was trained with another vocabulary (xxh64 %s) than the data is read with (%s): the "
 			       "vocabulary does not match; give the one it was trained with, --vocab %s",
-			       m->label, ls_text_printable(shown, sizeof shown, hash), mine, trained);
+			       m->label, ls_text_printable(shown, sizeof(shown), hash), mine, trained);
 	return LS_OK;
 }
 
@@ -225,7 +225,7 @@ static ls_status fail_with(const complaints *list, const char *label)
 	const char *second = list->count > 1 ? list->text[1] : "", *third = list->count > 2 ? list->text[2] : "";
 	char more[64] = "";
 	if (list->count > SHOWN_MAX)
-		snprintf(more, sizeof more, "; and %zu more (%zu in all)", list->count - SHOWN_MAX, list->count);
+		snprintf(more, sizeof(more), "; and %zu more (%zu in all)", list->count - SHOWN_MAX, list->count);
 	return ls_fail(LS_EMISMATCH, "%s does not fit this model: %s%s%s%s%s%s", label, list->text[0],
 		       *second ? "; " : "", second, *third ? "; " : "", third, more);
 }

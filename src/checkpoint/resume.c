@@ -53,7 +53,7 @@ static ls_status open_file(checkpoint *c, const char *directory, ls_ckpt_file fi
 static ls_status read_state(ls_ckpt_state *state, const char *directory)
 {
 	char path[LS_CKPT_PATH];
-	LS_TRY(ls_path_join(path, sizeof path, directory, LS_CKPT_STATE_NAME));
+	LS_TRY(ls_path_join(path, sizeof(path), directory, LS_CKPT_STATE_NAME));
 	return ls_ckpt_state_read(state, path);
 }
 
@@ -108,14 +108,14 @@ static void refuse(refusal *refused, const char *path)
 	ls_log_warning("skipping the checkpoint %s: %s", path, ls_last_error());
 	if (refused->count++ > 0)
 		return;
-	snprintf(refused->newest, sizeof refused->newest, "%s", ls_last_error());
+	snprintf(refused->newest, sizeof(refused->newest), "%s", ls_last_error());
 }
 
 /* One that may well be whole, if only it could be read: to go back behind it would throw work away. */
 static ls_status not_readable(ls_status status, const char *path)
 {
 	char why[1024];
-	snprintf(why, sizeof why, "%s", ls_last_error());
+	snprintf(why, sizeof(why), "%s", ls_last_error());
 	return ls_fail(
 		status,
 		"the checkpoint %s cannot be read: %s; nothing was changed: %s, or move the checkpoint to another "
@@ -182,7 +182,7 @@ static uint64_t files_bytes(const char *directory)
 	struct stat facts;
 	uint64_t bytes = 0;
 	for (int i = 0; i < LS_CKPT_FILES; i++)
-		if (ls_path_join(path, sizeof path, directory, ls_ckpt_file_name(i)) == LS_OK &&
+		if (ls_path_join(path, sizeof(path), directory, ls_ckpt_file_name(i)) == LS_OK &&
 		    stat(path, &facts) == 0)
 			bytes += (uint64_t)facts.st_size;
 	return bytes;
@@ -235,8 +235,8 @@ static ls_status check_slots(const char *directory, const ls_ckpt_state *state, 
 	return ls_fail(LS_EMISMATCH,
 		       "%s was written by another optimizer: it stores %s for each parameter, this run's stores %s; "
 		       "resume with the optimizer the run was started with",
-		       directory, slots_text(has, sizeof has, state->slots, state->slot_names),
-		       slots_text(needs, sizeof needs, wanted, content->slot_names));
+		       directory, slots_text(has, sizeof(has), state->slots, state->slot_names),
+		       slots_text(needs, sizeof(needs), wanted, content->slot_names));
 }
 
 /* An instruction set that rounds otherwise: the run would go on, but not to the same bits. */
@@ -245,7 +245,7 @@ static ls_status check_isa(const char *directory, const char *was, const char *n
 	char shown[LS_NAME_TEXT];
 	if (!was || !now || ls_isa_same_bits(was, now))
 		return LS_OK;
-	ls_text_printable(shown, sizeof shown, was);
+	ls_text_printable(shown, sizeof(shown), was);
 	return ls_fail(LS_EMISMATCH,
 		       "%s was trained with instruction set %s, this run would use %s, which gives other bits; set "
 		       "LOCKSTEP_ISA=%s, or start a new run (--init takes its weights)",

@@ -41,11 +41,11 @@ __attribute__((format(printf, 3, 4))) static ls_status reject(const ls_st_reader
 	char text[512], shown[LS_NAME_TEXT];
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (!name)
 		return ls_fail(LS_EFORMAT, "%s: %s", reader->label, text);
-	return ls_fail(LS_EFORMAT, "%s: tensor '%s': %s", reader->label, ls_text_printable(shown, sizeof shown, name),
+	return ls_fail(LS_EFORMAT, "%s: tensor '%s': %s", reader->label, ls_text_printable(shown, sizeof(shown), name),
 		       text);
 }
 
@@ -57,8 +57,8 @@ static ls_status parse_dtype(const ls_st_reader *reader, const char *name, const
 	*out = ls_dtype_find(json_string_value(value));
 	if (*out == LS_DTYPE_COUNT)
 		return reject(reader, name, "unknown dtype '%s'; known are %s",
-			      ls_text_printable(shown, sizeof shown, json_string_value(value)),
-			      ls_dtype_known(known, sizeof known));
+			      ls_text_printable(shown, sizeof(shown), json_string_value(value)),
+			      ls_dtype_known(known, sizeof(known)));
 	return LS_OK;
 }
 
@@ -112,7 +112,7 @@ static ls_status parse_tensor(const ls_st_reader *reader, const char *name, cons
 	LS_TRY(parse_dtype(reader, name, json_object_get(value, "dtype"), &tensor->dtype));
 	LS_TRY(parse_shape(reader, name, json_object_get(value, "shape"), tensor));
 	LS_TRY(parse_offsets(reader, name, json_object_get(value, "data_offsets"), tensor));
-	ls_shape_text(text, sizeof text, tensor->rank, tensor->shape);
+	ls_shape_text(text, sizeof(text), tensor->rank, tensor->shape);
 	if (!ls_shape_bytes(tensor->dtype, tensor->rank, tensor->shape, &bytes))
 		return reject(reader, name, "shape %s is too large", text);
 	if (bytes != tensor->bytes)
@@ -131,15 +131,15 @@ static ls_status check_metadata(const ls_st_reader *reader)
 	if (!json_is_object(metadata))
 		return reject(reader, NULL, "\"" METADATA "\" is not an object");
 	json_object_foreach(metadata, key, value) if (!json_is_string(value)) return reject(
-		reader, NULL, "\"" METADATA "\" entry '%s' is not text", ls_text_printable(shown, sizeof shown, key));
+		reader, NULL, "\"" METADATA "\" entry '%s' is not text", ls_text_printable(shown, sizeof(shown), key));
 	return LS_OK;
 }
 
 static ls_status parse_tensors(ls_st_reader *reader)
 {
 	size_t entries = json_object_size(reader->header);
-	reader->tensors = calloc(entries + 1, sizeof *reader->tensors);
-	reader->by_name = calloc(entries + 1, sizeof *reader->by_name);
+	reader->tensors = calloc(entries + 1, sizeof(*reader->tensors));
+	reader->by_name = calloc(entries + 1, sizeof(*reader->by_name));
 	if (!reader->tensors || !reader->by_name)
 		return ls_fail(LS_EMEMORY, "%s: not enough memory for its %zu header entries", reader->label, entries);
 	const char *name;
@@ -185,7 +185,7 @@ static ls_status check_tiling(const ls_st_reader *reader, const ls_st_tensor *co
 		const uint8_t *begin = sorted[i]->data;
 		if (begin < at)
 			return reject(reader, sorted[i]->name, "its data overlaps that of tensor '%s'",
-				      ls_text_printable(other, sizeof other, sorted[i - 1]->name));
+				      ls_text_printable(other, sizeof(other), sorted[i - 1]->name));
 		if (begin > at)
 			return reject(reader, sorted[i]->name, "a hole of %zu bytes lies before its data",
 				      (size_t)(begin - at));
@@ -199,9 +199,9 @@ static ls_status check_tiling(const ls_st_reader *reader, const ls_st_tensor *co
 /* `by_name` serves for the check by place first. */
 static ls_status check_and_sort(ls_st_reader *reader)
 {
-	qsort(reader->by_name, reader->count, sizeof *reader->by_name, compare_places);
+	qsort(reader->by_name, reader->count, sizeof(*reader->by_name), compare_places);
 	LS_TRY(check_tiling(reader, reader->by_name));
-	qsort(reader->by_name, reader->count, sizeof *reader->by_name, compare_names);
+	qsort(reader->by_name, reader->count, sizeof(*reader->by_name), compare_names);
 	return LS_OK;
 }
 
@@ -234,7 +234,7 @@ static ls_status parse_header(ls_st_reader *reader, const char *text, size_t byt
 	reader->header = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 	if (!reader->header)
 		return reject(reader, NULL, "the header is not acceptable JSON at byte %d: %s", error.position,
-			      ls_text_printable(shown, sizeof shown, error.text));
+			      ls_text_printable(shown, sizeof(shown), error.text));
 	if (!json_is_object(reader->header) || text[0] != '{')
 		return reject(reader, NULL, "the header is not a JSON object that starts with '{'");
 	LS_TRY(check_metadata(reader));
@@ -245,25 +245,25 @@ static ls_status parse_header(ls_st_reader *reader, const char *text, size_t byt
 static ls_status parse_file(ls_st_reader *reader, const uint8_t *file, size_t bytes)
 {
 	uint64_t header;
-	if (bytes < sizeof header)
+	if (bytes < sizeof(header))
 		return reject(reader, NULL, "%zu bytes are too few for a safetensors file", bytes);
-	memcpy(&header, file, sizeof header);
+	memcpy(&header, file, sizeof(header));
 	if (header > HEADER_MAX)
 		return reject(reader, NULL,
 			      "the header would be %" PRIu64 " bytes, over the limit of %" PRIu64
 			      "; is this a safetensors file?",
 			      header, HEADER_MAX);
-	if (header > bytes - sizeof header)
+	if (header > bytes - sizeof(header))
 		return reject(reader, NULL, "the header would be %" PRIu64 " bytes, but the file ends after %zu",
-			      header, bytes - sizeof header);
-	reader->data = file + sizeof header + header;
-	reader->data_bytes = bytes - sizeof header - (size_t)header;
-	return parse_header(reader, (const char *)file + sizeof header, (size_t)header);
+			      header, bytes - sizeof(header));
+	reader->data = file + sizeof(header) + header;
+	reader->data_bytes = bytes - sizeof(header) - (size_t)header;
+	return parse_header(reader, (const char *)file + sizeof(header), (size_t)header);
 }
 
 static ls_status reader_new(ls_st_reader **out, const char *label)
 {
-	ls_st_reader *reader = calloc(1, sizeof *reader);
+	ls_st_reader *reader = calloc(1, sizeof(*reader));
 	if (reader)
 		reader->label = strdup(label);
 	if (!reader || !reader->label) {
@@ -330,7 +330,7 @@ const ls_st_tensor *ls_st_find(const ls_st_reader *reader, const char *name)
 	ls_st_tensor wanted = { .name = name };
 	const ls_st_tensor *key = &wanted;
 	const ls_st_tensor **found =
-		bsearch(&key, reader->by_name, reader->count, sizeof *reader->by_name, compare_names);
+		bsearch(&key, reader->by_name, reader->count, sizeof(*reader->by_name), compare_names);
 	return found ? *found : NULL;
 }
 

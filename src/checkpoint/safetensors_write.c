@@ -36,7 +36,7 @@ static ls_status reject(const writer *w, const char *name, const char *why)
 {
 	char shown[LS_NAME_TEXT];
 	return ls_fail(LS_EINVALID, "cannot write %s: tensor '%s' %s", w->path,
-		       ls_text_printable(shown, sizeof shown, name), why);
+		       ls_text_printable(shown, sizeof(shown), name), why);
 }
 
 static ls_status measure(writer *w)
@@ -121,7 +121,7 @@ static ls_status make_header(writer *w, const ls_st_pair *metadata, size_t pairs
 		} else {
 			uint64_t length = w->header_bytes - 8;
 			memset(w->header, ' ', w->header_bytes);
-			memcpy(w->header, &length, sizeof length);
+			memcpy(w->header, &length, sizeof(length));
 			json_dumpb(header, w->header + 8, text, JSON_COMPACT);
 		}
 	}
@@ -162,9 +162,9 @@ static ls_status write_draft(writer *w, ls_st_fill fill, void *context)
 
 static ls_status writer_init(writer *w)
 {
-	w->order = calloc(w->count + 1, sizeof *w->order);
-	w->begin = calloc(w->count + 1, sizeof *w->begin);
-	w->bytes = calloc(w->count + 1, sizeof *w->bytes);
+	w->order = calloc(w->count + 1, sizeof(*w->order));
+	w->begin = calloc(w->count + 1, sizeof(*w->begin));
+	w->bytes = calloc(w->count + 1, sizeof(*w->bytes));
 	w->hash = XXH64_createState();
 	if (!w->order || !w->begin || !w->bytes || !w->hash)
 		return ls_fail(LS_EMEMORY, "no memory to write the %zu tensors of %s", w->count, w->path);

@@ -32,5 +32,5 @@ const char *ls_shape_text(char *out, size_t size, int rank, const int64_t *shape
 
 int ls_shape_equal(int rank, const int64_t *shape, int other_rank, const int64_t *other)
 {
-	return rank == other_rank && (rank == 0 || memcmp(shape, other, (size_t)rank * sizeof *shape) == 0);
+	return rank == other_rank && (rank == 0 || memcmp(shape, other, (size_t)rank * sizeof(*shape)) == 0);
 }

@@ -70,7 +70,7 @@ ls_status ls_ckpt_state_check(const ls_ckpt_content *content)
 	for (int i = 1; i < LS_CKPT_PROGRESS_FIELDS; i++) {
 		const ls_field *field = &ls_ckpt_progress_fields[i];
 		uint64_t value;
-		memcpy(&value, (const char *)progress + field->offset, sizeof value);
+		memcpy(&value, (const char *)progress + field->offset, sizeof(value));
 		if (value > INT64_MAX)
 			return ls_fail(LS_EINVALID, "progress.%s = %" PRIu64 " cannot be stored", field->name, value);
 	}

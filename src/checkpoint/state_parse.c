@@ -64,7 +64,7 @@ static ls_status parse_slots(ls_ckpt_state *state, const json_t *root, const cha
 	if (!json_is_array(slots))
 		return ls_fail(LS_EFORMAT, "%s: \"slots\" is missing or not a list", label);
 	state->slots = json_array_size(slots);
-	state->slot_names = ls_arena_alloc(&state->arena, (state->slots + 1) * sizeof *state->slot_names);
+	state->slot_names = ls_arena_alloc(&state->arena, (state->slots + 1) * sizeof(*state->slot_names));
 	if (!state->slot_names)
 		return LS_EMEMORY;
 	for (size_t i = 0; i < state->slots; i++) {

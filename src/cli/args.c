@@ -50,8 +50,8 @@ static int unknown_option(const ls_args *args, const char *dashes, const char *t
 	const ls_setting *row;
 	for (; count <= LS_ARGS_MAX && (row = args->at(count - 1)); count++)
 		names[count] = row->name;
-	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), typed);
-	ls_option_explain(advice, sizeof advice, name, names, count);
+	snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name) - 1), typed);
+	ls_option_explain(advice, sizeof(advice), name, names, count);
 	return ls_usage_error(args->command, "unknown option '%s%s'%s", dashes, name, advice);
 }
 
@@ -64,9 +64,9 @@ static int ambiguous_option(const ls_args *args, const char *typed, size_t lengt
 	int count = 0;
 	const ls_setting *row;
 	for (size_t i = 0; length && (row = args->at(i)); i++) {
-		if (strncmp(row->name, typed, length) != 0 || used >= sizeof list)
+		if (strncmp(row->name, typed, length) != 0 || used >= sizeof(list))
 			continue;
-		used += (size_t)snprintf(list + used, sizeof list - used, "%s--%s", count++ ? ", " : "", row->name);
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s--%s", count++ ? ", " : "", row->name);
 	}
 	if (count < 2)
 		return LS_ARGS_GO;

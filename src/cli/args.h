@@ -28,7 +28,7 @@ typedef struct ls_args {
 #define LS_ARGS_TABLE(function, rows)                                                                                  \
 	static const ls_setting *function(size_t i)                                                                    \
 	{                                                                                                              \
-		return i < sizeof rows / sizeof rows[0] ? &rows[i] : NULL;                                             \
+		return i < sizeof(rows) / sizeof(rows[0]) ? &rows[i] : NULL;                                           \
 	}
 
 /* Most rows a table may have. */

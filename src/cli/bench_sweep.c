@@ -34,7 +34,7 @@ static int list_recipes(const char *command)
 	const ls_recipe *recipe;
 	for (size_t i = 0; (recipe = ls_recipe_at(i)); i++) {
 		char title[256], source[256];
-		ls_status status = ls_recipe_title(recipe, title, sizeof title, source, sizeof source);
+		ls_status status = ls_recipe_title(recipe, title, sizeof(title), source, sizeof(source));
 		if (status != LS_OK)
 			return ls_command_finish(command, status);
 		printf("%-18s %s\n", recipe->name, title);
@@ -61,7 +61,7 @@ static void add_shape(ls_table *table, const ls_sweep_row *row)
 {
 	int64_t each = row->devices / row->nodes;
 	char same[24];
-	snprintf(same, sizeof same, "%" PRId64, each);
+	snprintf(same, sizeof(same), "%" PRId64, each);
 	int equal = row->devices % row->nodes == 0 && !strncmp(row->shape, same, strlen(same));
 	for (const char *at = strchr(row->shape, '+'); at && equal; at = strchr(at + 1, '+'))
 		equal = !strncmp(at + 1, same, strlen(same)) && (at[1 + strlen(same)] == '+' || !at[1 + strlen(same)]);
@@ -125,7 +125,7 @@ static int print_rows(const ls_sweep_result *result, FILE *to)
 
 static int print_table(const char *command, const ls_sweep_options *options, const ls_sweep_result *result, FILE *to)
 {
-	if (options->recipe != NULL) {
+	if (options->recipe) {
 		int code = ls_command_finish(command, ls_report_markdown(result->path, to));
 		if (code)
 			return code;
@@ -134,7 +134,7 @@ static int print_table(const char *command, const ls_sweep_options *options, con
 		return LS_EXIT_FAILURE;
 	}
 	fprintf(to, "%s%zu of %zu point%s done; %s\nA page with plots: lockstep report %.*s\n",
-		options->recipe != NULL ? "\n" : "", result->done, result->row_count, ls_plural(result->row_count, "s"),
+		options->recipe ? "\n" : "", result->done, result->row_count, ls_plural(result->row_count, "s"),
 		result->path, (int)(strlen(result->path) - strlen("/results.json")), result->path);
 	return LS_EXIT_OK;
 }
@@ -179,9 +179,10 @@ static ls_status take_hosts(ls_sweep_options *o)
 	ls_status status = ls_hosts_parse(&hosts, &count, o->hosts);
 	if (status != LS_OK)
 		return status;
-	snprintf(nodes, sizeof nodes, "%zu", count);
-	for (size_t i = 0; i < count && hosts[0].devices && used < sizeof devices; i++)
-		used += (size_t)snprintf(devices + used, sizeof devices - used, "%s%d", i ? "+" : "", hosts[i].devices);
+	snprintf(nodes, sizeof(nodes), "%zu", count);
+	for (size_t i = 0; i < count && hosts[0].devices && used < sizeof(devices); i++)
+		used += (size_t)snprintf(devices + used, sizeof(devices) - used, "%s%d", i ? "+" : "",
+					 hosts[i].devices);
 	o->nodes = nodes;
 	if (used && !o->devices)
 		o->devices = devices;

@@ -21,7 +21,7 @@
 /* Options taken as text. */
 static const char *const texts[] = { "model",     "data",    "batch", "devices", "threads", "optimizer",
 				     "placement", "servers", "wire",  "warmup",  "steps",   "repeat" };
-#define TEXTS (sizeof texts / sizeof texts[0])
+#define TEXTS (sizeof(texts) / sizeof(texts[0]))
 enum { MODEL, DATA, BATCH, DEVICES, THREADS, OPTIMIZER, PLACEMENT, SERVERS, WIRE, WARMUP, STEPS, REPEAT };
 
 /* The library's options, with whole numbers as rows hold them. */
@@ -88,7 +88,7 @@ static const ls_setting rows[] = {
 	{ "replay", 0, "FILE", "Replay", "sleep through it", LS_SETTING_STRING, BENCH(replay), 0, 0, 0 },
 	{ "replay-speed", 0, "X", "Replay", "0.5: twice as long", LS_SETTING_REAL, BENCH(replay_speed), 1e-6, 1e6, 0 },
 };
-#define ROWS (sizeof rows / sizeof rows[0])
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 /* Training's rows say where a field is in its options, which are part of these. */
 static const ls_setting *row_at(size_t i)
@@ -197,7 +197,7 @@ static bench_options defaults(char words[TEXTS][32])
 		size_t k = text_of(row->name);
 		if (k == TEXTS)
 			continue;
-		ls_setting_format(row, &options, words[k], sizeof words[k]);
+		ls_setting_format(row, &options, words[k], sizeof(words[k]));
 		options.text[k] = words[k];
 	}
 	return options;
@@ -239,12 +239,12 @@ static int add_rest(const bench_options *options, char *out, size_t size)
 	bench_options plain = defaults(words);
 	const ls_setting *row;
 	for (size_t i = 0; (row = row_at(i)); i++) {
-		ls_setting_format(row, options, value, sizeof value);
-		ls_setting_format(row, &plain, usual, sizeof usual);
+		ls_setting_format(row, options, value, sizeof(value));
+		ls_setting_format(row, &plain, usual, sizeof(usual));
 		if (text_of(row->name) < TEXTS || !strcmp(value, usual) ||
 		    (row->group && !strcmp(row->group, "Sweep")) || !strcmp(row->name, "hosts"))
 			continue;
-		for (size_t k = 0; k < sizeof single / sizeof single[0]; k++)
+		for (size_t k = 0; k < sizeof(single) / sizeof(single[0]); k++)
 			if (!strcmp(row->name, single[k]))
 				return ls_usage_error(args.command, "--%s is for one measurement, not for a sweep",
 						      row->name);
@@ -259,7 +259,7 @@ static int sweep(const bench_options *options, char words[TEXTS][32], const char
 {
 	char rest[1024] = "";
 	ls_sweep_options s = LS_SWEEP_OPTIONS_INIT;
-	int code = add_rest(options, rest, sizeof rest);
+	int code = add_rest(options, rest, sizeof(rest));
 	s.recipe = recipe, s.quick = options->quick, s.again = options->again, s.out = options->out;
 	s.model = given(options, words, MODEL), s.data = given(options, words, DATA);
 	s.batch = given(options, words, BATCH), s.devices = given(options, words, DEVICES);

@@ -222,7 +222,7 @@ static const ls_command_group group = {
 	.name = "lockstep data",
 	.purpose = "Get, make and look at datasets.",
 	.commands = commands,
-	.count = sizeof commands / sizeof commands[0],
+	.count = sizeof(commands) / sizeof(commands[0]),
 };
 
 int ls_cmd_data(int argc, char **argv)

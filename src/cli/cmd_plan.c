@@ -69,7 +69,7 @@ static const ls_args args = {
 static int print_json(const ls_forecast *forecast)
 {
 	char *text = ls_forecast_to_json(forecast);
-	int failed = text == NULL || printf("%s\n", text) < 0;
+	int failed = !text || printf("%s\n", text) < 0;
 	free(text);
 	return failed;
 }

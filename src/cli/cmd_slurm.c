@@ -79,7 +79,7 @@ static int check_words(const slurm_job *job)
 		      { "job-name", job->name },
 		      { "mpi", job->mpi } };
 	int code = LS_ARGS_GO;
-	for (size_t i = 0; i < sizeof words / sizeof words[0] && code == LS_ARGS_GO; i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && code == LS_ARGS_GO; i++)
 		code = check_word(words[i].option, words[i].word);
 	return code;
 }

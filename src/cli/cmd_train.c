@@ -90,7 +90,7 @@ static int train_on(ls_train_options *options, int argc, char **argv)
 static int train_recalled(ls_train_options *options, int argc, char **argv)
 {
 	char timeout[32];
-	snprintf(timeout, sizeof timeout, "--timeout=%" PRId64, options->timeout);
+	snprintf(timeout, sizeof(timeout), "--timeout=%" PRId64, options->timeout);
 	argv[argc++] = (char *)"--hosts";
 	argv[argc++] = (char *)options->hosts;
 	argv[argc++] = timeout;

@@ -65,9 +65,9 @@ int ls_command_finish(const char *command, ls_status status)
 
 char **ls_command_words(const char *command, int argc, char **argv, size_t before, size_t behind)
 {
-	char **words = calloc(before + (size_t)argc + behind + 1, sizeof *words);
+	char **words = calloc(before + (size_t)argc + behind + 1, sizeof(*words));
 	if (words)
-		memcpy(words + before, argv, (size_t)argc * sizeof *words);
+		memcpy(words + before, argv, (size_t)argc * sizeof(*words));
 	else
 		ls_command_end(command, LS_EMEMORY, "no memory for a command line of %d words", argc);
 	return words;

@@ -22,8 +22,8 @@ static void print_option(const ls_setting *row, const void *defaults, int pad)
 {
 	char value[64] = "", shown[128];
 	if (row->arg)
-		ls_setting_format(row, defaults, value, sizeof value);
-	snprintf(shown, sizeof shown, "--%s%s%s", row->name, row->arg ? " " : "",
+		ls_setting_format(row, defaults, value, sizeof(value));
+	snprintf(shown, sizeof(shown), "--%s%s%s", row->name, row->arg ? " " : "",
 		 !row->arg         ? ""
 		 : is_unset(value) ? row->arg
 				   : value);
@@ -91,7 +91,7 @@ static const char *find_topic(const ls_args *args, const char *topic, char *list
 	for (size_t i = 0; (row = args->at(i)); before = row, i++) {
 		if (before && same_group(before, row))
 			continue;
-		topic_of(row, word, sizeof word);
+		topic_of(row, word, sizeof(word));
 		if (topic && !strcmp(topic, word))
 			return row->group;
 		if (used < size)
@@ -107,7 +107,7 @@ int ls_args_help(const ls_args *args, const void *defaults, const char *topic)
 	char topics[160] = "";
 	part p = { .args = args, .common = args->brief && !topic };
 	if (args->brief)
-		p.group = find_topic(args, topic, topics, sizeof topics);
+		p.group = find_topic(args, topic, topics, sizeof(topics));
 	if (topic && !p.group && strcmp(topic, "all") != 0)
 		return ls_usage_error(args->command, "no help on '%s'; there is --help %s", topic, topics);
 	printf("usage: %s%s%s [OPTION]...\n%s\n", args->command, args->operands ? " " : "",

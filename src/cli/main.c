@@ -31,7 +31,7 @@ static const ls_command_group lockstep = {
 		"  lockstep train --model cnn --data glyphs --samples 6k --run runs/start\n"
 		"  lockstep eval runs/start\n",
 	.commands = commands,
-	.count = sizeof commands / sizeof commands[0],
+	.count = sizeof(commands) / sizeof(commands[0]),
 };
 
 /* Output that did not arrive is a failure, too: a full disk, a reader that went away. */
@@ -122,7 +122,7 @@ static void clean_up_on_signals(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action = { .sa_handler = end_clean, .sa_flags = SA_RESETHAND }, before;
-	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (!sigaction(signals[i], NULL, &before) && before.sa_handler == SIG_DFL)
 			sigaction(signals[i], &action, NULL);
 }

@@ -78,9 +78,9 @@ static int print_test_bed(const ls_probe_result *result, FILE *to)
 static int is_same_software(const ls_probe_node *a, const ls_probe_node *b)
 {
 	char one[512], other[512];
-	snprintf(one, sizeof one, "%s|%s|%s|%s|%s", a->version, a->kernels, a->isa, a->mpi, a->system);
-	snprintf(other, sizeof other, "%s|%s|%s|%s|%s", b->version, b->kernels, b->isa, b->mpi, b->system);
-	for (size_t i = 0; i < sizeof one; i++)
+	snprintf(one, sizeof(one), "%s|%s|%s|%s|%s", a->version, a->kernels, a->isa, a->mpi, a->system);
+	snprintf(other, sizeof(other), "%s|%s|%s|%s|%s", b->version, b->kernels, b->isa, b->mpi, b->system);
+	for (size_t i = 0; i < sizeof(one); i++)
 		if (one[i] != other[i] || !one[i])
 			return one[i] == other[i];
 	return 1;

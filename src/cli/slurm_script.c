@@ -108,9 +108,9 @@ static void write_arguments(FILE *to, const slurm_job *job, const slurm_training
 {
 	char number[32];
 	fputs("\n# Options of lockstep train.\narguments=(\n", to);
-	snprintf(number, sizeof number, "%" PRId64, job->devices);
+	snprintf(number, sizeof(number), "%" PRId64, job->devices);
 	write_option(to, "devices", number);
-	snprintf(number, sizeof number, "%" PRId64, job->threads);
+	snprintf(number, sizeof(number), "%" PRId64, job->threads);
 	write_option(to, "threads", number);
 	for (size_t i = 0; i < training->count; i++)
 		write_option(to, training->words[i].row->name, training->words[i].value);

@@ -18,7 +18,7 @@
 
 /* SIGUSR1 is what a node raises when its launcher asks it to stop (ls_launch_report()). */
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
-#define SIGNALS (sizeof signals / sizeof signals[0])
+#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
 static volatile sig_atomic_t first_signal, heard;
 static void (*stop)(void);

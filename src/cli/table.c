@@ -14,7 +14,7 @@ void ls_table_add(ls_table *table, const char *format, ...)
 	int full = table->cells == 0 || (table->cells >= CELLS_AT_FIRST && !(table->cells & (table->cells - 1)));
 	if (full && !table->failed) { /* capacities are powers of two */
 		size_t capacity = table->cells ? 2 * (size_t)table->cells : CELLS_AT_FIRST;
-		void *grown = realloc(table->text, capacity * sizeof *table->text);
+		void *grown = realloc(table->text, capacity * sizeof(*table->text));
 		table->failed = !grown;
 		table->text = grown ? grown : table->text;
 	}

@@ -30,13 +30,13 @@ static void add_word(words *w, const char *text)
 {
 	if (w->used + 1 >= w->room) {
 		size_t room = w->room ? 2 * w->room : 64;
-		char **more = ls_arena_alloc(w->arena, room * sizeof *more);
+		char **more = ls_arena_alloc(w->arena, room * sizeof(*more));
 		if (!more) {
 			w->failed = 1;
 			return;
 		}
 		if (w->used)
-			memcpy(more, w->words, w->used * sizeof *more);
+			memcpy(more, w->words, w->used * sizeof(*more));
 		w->words = more;
 		w->room = room;
 	}
@@ -49,7 +49,7 @@ static void add_word(words *w, const char *text)
 static int is_set(const char *parameter)
 {
 	char name[128];
-	snprintf(name, sizeof name, "OMPI_MCA_%s", parameter);
+	snprintf(name, sizeof(name), "OMPI_MCA_%s", parameter);
 	return getenv(name) != NULL;
 }
 
@@ -65,7 +65,7 @@ static void add_parameter(words *w, const char *parameter, const char *value)
 static void add_seconds(words *w, const char *parameter, double seconds)
 {
 	char text[32];
-	snprintf(text, sizeof text, "%.0f", seconds < 1 ? 1 : seconds);
+	snprintf(text, sizeof(text), "%.0f", seconds < 1 ? 1 : seconds);
 	add_parameter(w, parameter, text);
 }
 
@@ -91,11 +91,11 @@ static int has_own_agent(void)
 	char line[1024], path[PATH_MAX];
 	if (is_set("plm_rsh_agent") || is_set("orte_rsh_agent") || is_set("plm_rsh_args") || is_set("plm"))
 		return 1;
-	snprintf(path, sizeof path, "%s/.openmpi/mca-params.conf", getenv("HOME") ? getenv("HOME") : "");
+	snprintf(path, sizeof(path), "%s/.openmpi/mca-params.conf", getenv("HOME") ? getenv("HOME") : "");
 	FILE *file = fopen(path, "re");
 	int found = 0;
-	while (file && fgets(line, sizeof line, file))
-		found |= line[0] != '#' && strstr(line, "rsh_a") != NULL;
+	while (file && fgets(line, sizeof(line), file))
+		found |= line[0] != '#' && strstr(line, "rsh_a");
 	if (file)
 		fclose(file);
 	return found;
@@ -128,7 +128,7 @@ static void add_environment(words *w)
 		if (!wanted && strncmp(*entry, "LD_LIBRARY_PATH=", 16))
 			continue;
 		char name[256];
-		snprintf(name, sizeof name, "%.*s", (int)length, *entry);
+		snprintf(name, sizeof(name), "%.*s", (int)length, *entry);
 		add_word(w, "-x");
 		add_word(w, name);
 	}
@@ -151,7 +151,7 @@ static ls_status find_mpirun(char *out, size_t size)
 {
 	static const char *const names[] = { "mpirun.openmpi", "mpirun" };
 	const char *path = getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin";
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		for (const char *at = path; *at; at += strcspn(at, ":"), at += *at == ':') {
 			snprintf(out, size, "%.*s/%s", (int)strcspn(at, ":"), at, names[i]);
 			if (!access(out, X_OK))
@@ -168,7 +168,7 @@ static ls_status check_mpirun(ls_arena *arena, const char *path)
 	char *command = ls_arena_format(arena, "'%s' --version 2>&1", path);
 	FILE *version = command ? popen(command, "re") : NULL;
 	if (version) {
-		if (!fgets(line, sizeof line, version))
+		if (!fgets(line, sizeof(line), version))
 			line[0] = '\0';
 		pclose(version);
 	}
@@ -208,10 +208,10 @@ ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, c
 {
 	char program[PATH_MAX], directory[PATH_MAX], mpirun[PATH_MAX];
 	words w = { .arena = arena };
-	LS_TRY(find_mpirun(mpirun, sizeof mpirun));
+	LS_TRY(find_mpirun(mpirun, sizeof(mpirun)));
 	LS_TRY(check_mpirun(arena, mpirun));
-	LS_TRY(own_path(program, sizeof program));
-	if (!getcwd(directory, sizeof directory))
+	LS_TRY(own_path(program, sizeof(program)));
+	if (!getcwd(directory, sizeof(directory)))
 		return ls_fail_errno(LS_EIO, "hosts: cannot tell the working directory");
 	add_word(&w, mpirun);
 	add_general(&w, options);

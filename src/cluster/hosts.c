@@ -52,7 +52,7 @@ static int is_address(const char *name)
 	char again[20];
 	if (sscanf(name, "%3u.%3u.%3u.%3u", &part[0], &part[1], &part[2], &part[3]) != 4)
 		return 0;
-	snprintf(again, sizeof again, "%u.%u.%u.%u", part[0], part[1], part[2], part[3]);
+	snprintf(again, sizeof(again), "%u.%u.%u.%u", part[0], part[1], part[2], part[3]);
 	return !strcmp(name, again) && part[0] > 0 && part[0] < 224 && part[1] < 256 && part[2] < 256 && part[3] < 256;
 }
 
@@ -73,7 +73,7 @@ static ls_status parse_devices(const char *text, size_t length, ls_host *host)
 {
 	char digits[32] = "";
 	int64_t devices = 0;
-	if (length < sizeof digits)
+	if (length < sizeof(digits))
 		memcpy(digits, text, length);
 	if (ls_parse_int(digits, "devices", &devices) != LS_OK || devices < 1 || devices > DEVICES_MAX)
 		return ls_fail(LS_EINVALID, "host '%s': '%.*s' is not a number of devices (1 to %d); " HOW, host->name,
@@ -88,7 +88,7 @@ static ls_status parse_entry(const char *text, size_t length, size_t number, ls_
 	size_t name = colon ? (size_t)(colon - text) : length;
 	if (!name)
 		return ls_fail(LS_EINVALID, "hosts: entry %zu names no host; " HOW, number);
-	if (!is_name(text, name) || name >= sizeof host->name)
+	if (!is_name(text, name) || name >= sizeof(host->name))
 		return ls_fail(LS_EINVALID, "hosts: '%.*s' is not a host name; " HOW, (int)(name > 64 ? 64 : name),
 			       text);
 	*host = (ls_host){ 0 };
@@ -117,7 +117,7 @@ ls_status ls_hosts_parse(ls_host **out, size_t *count, const char *text)
 	size_t entries = 1;
 	for (const char *at = text; *at; at++)
 		entries += *at == ',';
-	ls_host *hosts = calloc(entries, sizeof *hosts);
+	ls_host *hosts = calloc(entries, sizeof(*hosts));
 	if (!hosts)
 		return ls_fail(LS_EMEMORY, "hosts: no memory for %zu entries", entries);
 	ls_status status = parse_entries(text, hosts, entries);
@@ -140,7 +140,7 @@ int ls_host_is_here(const char *name)
 	char here[256] = "";
 	if (!strcmp(name, "localhost") || !strncmp(name, "127.", 4))
 		return 1;
-	if (gethostname(here, sizeof here - 1))
+	if (gethostname(here, sizeof(here) - 1))
 		return 0;
 	if (!strcmp(name, here))
 		return 1;

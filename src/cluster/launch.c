@@ -140,7 +140,7 @@ static ls_status start_mpirun(launch *l)
 static int read_output(launch *l)
 {
 	char bytes[4096];
-	ssize_t count = read(l->from, bytes, sizeof bytes);
+	ssize_t count = read(l->from, bytes, sizeof(bytes));
 	if (count > 0)
 		ls_launch_output_take(&l->output, bytes, (size_t)count, ls_clock_seconds());
 	return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
@@ -156,7 +156,7 @@ static void begin_ending(launch *l)
 static int ask_gently(launch *l)
 {
 	static const char request[] = LS_LAUNCH_REQUEST;
-	ssize_t length = sizeof request - 1;
+	ssize_t length = sizeof(request) - 1;
 	return l->stops == 0 && l->output.nodes_up == l->count &&
 	       send(l->to, request, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT) == length;
 }
@@ -241,9 +241,9 @@ static const char *agent(void)
 static ls_status fail_start(launch *l)
 {
 	char others[256], silent[512], why[1024];
-	name_others(l, others, sizeof others);
-	ls_launch_output_explain(&l->output, why, sizeof why);
-	ls_launch_reach(l->hosts, l->count, probe_s, silent, sizeof silent);
+	name_others(l, others, sizeof(others));
+	ls_launch_output_explain(&l->output, why, sizeof(why));
+	ls_launch_reach(l->hosts, l->count, probe_s, silent, sizeof(silent));
 	if (silent[0])
 		return ls_fail(LS_EIO, "hosts: cannot reach %s", silent);
 	if (why[0])
@@ -271,7 +271,7 @@ static void name_node(const launch *l, int known, size_t node, char *out, size_t
 {
 	char here[256] = "";
 	const char *host = known && node < l->count ? l->hosts[node].name : NULL;
-	if (host && ls_host_is_here(host) && !gethostname(here, sizeof here - 1))
+	if (host && ls_host_is_here(host) && !gethostname(here, sizeof(here) - 1))
 		host = here;
 	if (host)
 		snprintf(out, size, "node %zu (%s)", node, host);
@@ -283,7 +283,7 @@ static void name_node(const launch *l, int known, size_t node, char *out, size_t
 static ls_status fail_killed(const launch *l, int signal)
 {
 	char name[300];
-	name_node(l, l->output.has_killed, l->output.killed, name, sizeof name);
+	name_node(l, l->output.has_killed, l->output.killed, name, sizeof(name));
 	return ls_fail(LS_EIO, "%s was ended by signal %d (%s)", name, signal, sigdescr_np(signal));
 }
 
@@ -297,7 +297,7 @@ static ls_status fail_unexplained(const launch *l, int exit_code)
 			       sigdescr_np(WTERMSIG(status)));
 	if (is_violent(exit_code))
 		return fail_killed(l, exit_code - 128);
-	name_node(l, l->output.noted_state[0] != '\0', l->output.noted, name, sizeof name);
+	name_node(l, l->output.noted_state[0] != '\0', l->output.noted, name, sizeof(name));
 	if (l->output.noted_state[0])
 		return ls_fail(LS_EIO, "%s ended with status %d and did not say why (mpirun reports: %s)", name,
 			       exit_code, l->output.noted_state);

@@ -77,9 +77,9 @@ static pid_t reporter;
 static int is_daemon(pid_t pid)
 {
 	char path[64], name[32] = "";
-	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
 	FILE *file = fopen(path, "re");
-	if (file && !fgets(name, sizeof name, file))
+	if (file && !fgets(name, sizeof(name), file))
 		name[0] = '\0';
 	if (file)
 		fclose(file);
@@ -122,7 +122,7 @@ void ls_launch_report(void)
 		on_exit(on_exit_of_node, NULL);
 	}
 	reporter = getpid();
-	ssize_t ignored = write(STDERR_FILENO, up, sizeof up - 1);
+	ssize_t ignored = write(STDERR_FILENO, up, sizeof(up) - 1);
 	(void)ignored; /* without a reader there is nobody to tell */
 }
 

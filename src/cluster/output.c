@@ -23,7 +23,7 @@ static const char *without_tag(const char *line)
 {
 	static const char tag[] = "<stderr>:";
 	const char *at = line[0] == '[' ? strstr(line, tag) : NULL;
-	return at ? at + sizeof tag - 1 : line;
+	return at ? at + sizeof(tag) - 1 : line;
 }
 
 /* What follows a mark that only a node which ends puts in front of a line; NULL: the line has none. */
@@ -67,7 +67,7 @@ static void pass_first(ls_launch_output *output)
 	char *line = output->held[0].line;
 	int is_last = output->held[0].is_last;
 	output->held_count--;
-	memmove(output->held, output->held + 1, output->held_count * sizeof output->held[0]);
+	memmove(output->held, output->held + 1, output->held_count * sizeof(output->held[0]));
 	if (is_last ? !is_repeated(output, line) : !(is_ending(output) && is_of_mpi(line)))
 		fprintf(output->to, "%s\n", line);
 	fflush(output->to);
@@ -112,54 +112,54 @@ static const char *word_after(const char *banner, const char *label, char *out, 
 static void explain_signal(ls_launch_output *output)
 {
 	char rank[32], host[256], signal[64];
-	snprintf(output->reason, sizeof output->reason, "node %s (%s) was ended by signal %s",
-		 word_after(output->banner, "process rank ", rank, sizeof rank),
-		 word_after(output->banner, "on node ", host, sizeof host),
-		 text_after(output->banner, "on signal ", ".\n", signal, sizeof signal));
+	snprintf(output->reason, sizeof(output->reason), "node %s (%s) was ended by signal %s",
+		 word_after(output->banner, "process rank ", rank, sizeof(rank)),
+		 word_after(output->banner, "on node ", host, sizeof(host)),
+		 text_after(output->banner, "on signal ", ".\n", signal, sizeof(signal)));
 }
 
 static void explain_lost(ls_launch_output *output)
 {
 	char host[256];
 	const char *remote = strstr(output->banner, "Remote daemon");
-	word_after(remote ? remote : output->banner, "on node ", host, sizeof host);
-	snprintf(output->reason, sizeof output->reason,
+	word_after(remote ? remote : output->banner, "on node ", host, sizeof(host));
+	snprintf(output->reason, sizeof(output->reason),
 		 "lost contact with host %s: it or the network to it is down, or was for too long", host);
 }
 
 static void explain_program(ls_launch_output *output)
 {
 	char host[256], path[512];
-	snprintf(output->reason, sizeof output->reason,
+	snprintf(output->reason, sizeof(output->reason),
 		 "host %s cannot run %s: Lockstep must be installed at the same place on every host",
-		 word_after(output->banner, "Node:", host, sizeof host),
-		 word_after(output->banner, "Executable:", path, sizeof path));
+		 word_after(output->banner, "Node:", host, sizeof(host)),
+		 word_after(output->banner, "Executable:", path, sizeof(path)));
 }
 
 static void explain_directory(ls_launch_output *output)
 {
 	char host[256], path[512];
-	snprintf(output->reason, sizeof output->reason,
+	snprintf(output->reason, sizeof(output->reason),
 		 "host %s has no directory %s: start in one that is there on every host",
-		 word_after(output->banner, "Node:", host, sizeof host),
-		 word_after(output->banner, "Working directory:", path, sizeof path));
+		 word_after(output->banner, "Node:", host, sizeof(host)),
+		 word_after(output->banner, "Working directory:", path, sizeof(path)));
 }
 
 static void explain_agent(ls_launch_output *output)
 {
 	char path[512];
-	snprintf(output->reason, sizeof output->reason,
+	snprintf(output->reason, sizeof(output->reason),
 		 "hosts: there is no '%s' to reach other hosts with: correct or unset OMPI_MCA_plm_rsh_agent",
-		 word_after(output->banner, "plm_rsh_agent:", path, sizeof path));
+		 word_after(output->banner, "plm_rsh_agent:", path, sizeof(path)));
 }
 
 /* A node whose status is zero, but which did not wait for the others: it has nothing to tell, and all of them end. */
 static void explain_left(ls_launch_output *output)
 {
 	char rank[32], host[256];
-	snprintf(output->reason, sizeof output->reason, "node %s (%s) left before the others had finished",
-		 word_after(output->banner, "process rank ", rank, sizeof rank),
-		 word_after(output->banner, "\nnode ", host, sizeof host));
+	snprintf(output->reason, sizeof(output->reason), "node %s (%s) left before the others had finished",
+		 word_after(output->banner, "process rank ", rank, sizeof(rank)),
+		 word_after(output->banner, "\nnode ", host, sizeof(host)));
 }
 
 /* What Open MPI 4 and 5 say, and what it means. The first row that fits is taken. */
@@ -188,7 +188,7 @@ static const struct {
 /* A reason stays: what mpirun reports later is its consequence. */
 static void understand(ls_launch_output *output)
 {
-	for (size_t i = 0; i < sizeof banners / sizeof banners[0]; i++) {
+	for (size_t i = 0; i < sizeof(banners) / sizeof(banners[0]); i++) {
 		if (!strstr(output->banner, banners[i].text))
 			continue;
 		if (output->end < LS_LAUNCH_UNSTARTED && output->end < banners[i].end)
@@ -205,7 +205,7 @@ static void understand(ls_launch_output *output)
 static void add_to_banner(ls_launch_output *output, const char *line)
 {
 	size_t used = strlen(output->banner);
-	snprintf(output->banner + used, sizeof output->banner - used, "%s\n", line);
+	snprintf(output->banner + used, sizeof(output->banner) - used, "%s\n", line);
 }
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
@@ -230,7 +230,7 @@ static int begins_banner(const char *line)
 	static const char *const begins[] = { "WARNING: Open MPI ", "mpirun noticed that ",
 					      "mpirun.openmpi noticed that ", "Primary job  terminated normally, but ",
 					      "ORTE has lost communication " };
-	for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
 		if (!strncmp(line, begins[i], strlen(begins[i])))
 			return 1;
 	return 0;
@@ -275,7 +275,7 @@ static int is_note(const char *line)
 static int is_bad(const char *state)
 {
 	static const char *const bad[] = { "ABORTED", "CALLED ABORT", "TERM WITHOUT SYNC", "EXITED WITH NON-ZERO" };
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (!strncmp(state, bad[i], strlen(bad[i])))
 			return 1;
 	return 0;
@@ -291,7 +291,7 @@ static void learn_from_note(ls_launch_output *output, const char *line)
 	state += strlen(" STATE ");
 	if (is_bad(state) && !output->noted_state[0]) {
 		const char *end = strstr(state, " AT ");
-		snprintf(output->noted_state, sizeof output->noted_state, "%.*s",
+		snprintf(output->noted_state, sizeof(output->noted_state), "%.*s",
 			 end ? (int)(end - state) : (int)strlen(state), state);
 		output->noted = rank;
 	}
@@ -355,7 +355,7 @@ static void end_line(ls_launch_output *output, double now)
 void ls_launch_output_take(ls_launch_output *output, const char *bytes, size_t count, double now)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (bytes[i] == '\n' || output->length == sizeof output->line - 1)
+		if (bytes[i] == '\n' || output->length == sizeof(output->line) - 1)
 			end_line(output, now);
 		if (bytes[i] != '\n')
 			output->line[output->length++] = bytes[i];

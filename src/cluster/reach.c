@@ -45,7 +45,7 @@ static void probe_start(probe *p)
 static void probe_settle(probe *p)
 {
 	int code = 0;
-	socklen_t length = sizeof code;
+	socklen_t length = sizeof(code);
 	getsockopt(p->socket, SOL_SOCKET, SO_ERROR, &code, &length);
 	p->why = !code || code == ECONNREFUSED ? NULL : strerrordesc_np(code);
 	close(p->socket);
@@ -85,8 +85,8 @@ static size_t probe_hosts(probe *probes, const ls_host *hosts, size_t count)
 
 void ls_launch_reach(const ls_host *hosts, size_t count, double seconds, char *out, size_t size)
 {
-	probe *probes = calloc(count, sizeof *probes);
-	struct pollfd *waits = calloc(count, sizeof *waits);
+	probe *probes = calloc(count, sizeof(*probes));
+	struct pollfd *waits = calloc(count, sizeof(*waits));
 	size_t used = 0, asked = probes && waits ? probe_hosts(probes, hosts, count) : 0;
 	out[0] = '\0';
 	for (size_t i = 0; i < asked; i++)

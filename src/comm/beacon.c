@@ -60,7 +60,7 @@ void ls_beacon_choose(ls_beacon_card *card, const ls_beacon_link *links, size_t 
 static int has_entry(const char *interface, const char *entry)
 {
 	char path[sizeof "/sys/class/net//" + IFNAMSIZ + 16];
-	snprintf(path, sizeof path, "/sys/class/net/%s/%s", interface, entry);
+	snprintf(path, sizeof(path), "/sys/class/net/%s/%s", interface, entry);
 	return access(path, F_OK) == 0;
 }
 
@@ -71,7 +71,7 @@ static int has_default_route(const char *interface)
 	unsigned destination, mask;
 	int found = 0;
 	FILE *routes = fopen("/proc/net/route", "re");
-	while (routes && !found && fgets(line, sizeof line, routes))
+	while (routes && !found && fgets(line, sizeof(line), routes))
 		found = sscanf(line, "%63s %x %*x %*x %*d %*d %*d %x", name, &destination, &mask) == 3 &&
 			destination == 0 && mask == 0 && !strcmp(name, interface);
 	if (routes)
@@ -108,9 +108,9 @@ static void find_addresses(ls_beacon_card *card)
 static int open_socket(ls_beacon *beacon)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
-	socklen_t length = sizeof any;
+	socklen_t length = sizeof(any);
 	beacon->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (beacon->socket < 0 || bind(beacon->socket, (struct sockaddr *)&any, sizeof any) ||
+	if (beacon->socket < 0 || bind(beacon->socket, (struct sockaddr *)&any, sizeof(any)) ||
 	    getsockname(beacon->socket, (struct sockaddr *)&any, &length))
 		return 0;
 	beacon->card.port = any.sin_port;
@@ -119,14 +119,14 @@ static int open_socket(ls_beacon *beacon)
 
 ls_beacon *ls_beacon_new(int rank)
 {
-	ls_beacon *beacon = calloc(1, sizeof *beacon);
+	ls_beacon *beacon = calloc(1, sizeof(*beacon));
 	if (!beacon)
 		return NULL;
 	beacon->socket = -1;
 	beacon->rank = rank;
 	find_addresses(&beacon->card);
 	uint64_t *key = &beacon->card.key;
-	if (beacon->card.count && getrandom(key, sizeof *key, 0) == sizeof *key && open_socket(beacon))
+	if (beacon->card.count && getrandom(key, sizeof(*key), 0) == sizeof(*key) && open_socket(beacon))
 		return beacon;
 	ls_beacon_free(beacon);
 	return NULL;
@@ -156,8 +156,8 @@ static void send_to(ls_beacon *beacon, const ls_beacon_card *peer, uint32_t kind
 		struct sockaddr_in to = { .sin_family = AF_INET,
 					  .sin_port = peer->port,
 					  .sin_addr.s_addr = peer->addresses[i] };
-		ssize_t ignored = sendto(beacon->socket, &d, sizeof d, MSG_DONTWAIT | MSG_NOSIGNAL,
-					 (const struct sockaddr *)&to, sizeof to);
+		ssize_t ignored = sendto(beacon->socket, &d, sizeof(d), MSG_DONTWAIT | MSG_NOSIGNAL,
+					 (const struct sockaddr *)&to, sizeof(to));
 		(void)ignored;
 	}
 }
@@ -173,9 +173,9 @@ int ls_beacon_hear(ls_beacon *beacon, const ls_beacon_card *(*card_of)(void *con
 {
 	datagram d;
 	ssize_t length;
-	while (beacon && (length = recv(beacon->socket, &d, sizeof d, MSG_DONTWAIT | MSG_TRUNC)) >= 0) {
+	while (beacon && (length = recv(beacon->socket, &d, sizeof(d), MSG_DONTWAIT | MSG_TRUNC)) >= 0) {
 		uint32_t rank = ntohl(d.rank);
-		if (length != sizeof d || ntohl(d.mark) != MARK || d.key != beacon->card.key ||
+		if (length != sizeof(d) || ntohl(d.mark) != MARK || d.key != beacon->card.key ||
 		    rank >= (uint32_t)size || (int)rank == beacon->rank)
 			continue;
 		if (ntohl(d.kind) == ASKS)

@@ -159,7 +159,7 @@ static ls_status depart(ls_comm *comm)
 	ls_note note = { .kind = comm->reason[0] ? LS_NOTE_ENDED : LS_NOTE_FINISHED, .culprit = comm->rank };
 	while (!comm->reason[0] && (comm->outgoing_left > 0 || has_posts(comm)) && ls_clock_seconds() < end)
 		LS_TRY(go_round(comm));
-	snprintf(note.text, sizeof note.text, "%s", comm->reason);
+	snprintf(note.text, sizeof(note.text), "%s", comm->reason);
 	ls_comm_farewell(comm, &note, least(comm->timeout / 4, GOODBYE_MOST));
 	if (!comm->reason[0])
 		return await_others(comm);
@@ -198,7 +198,7 @@ static void host_arrived(void *context, ls_message *message)
 	ls_comm *comm = context;
 	ls_comm_peer *p = &comm->peers[message->peer];
 	if (!message->outgoing) {
-		snprintf(p->host, sizeof p->host, "%.*s", LS_HOST_NAME - 1, p->heard_host.host);
+		snprintf(p->host, sizeof(p->host), "%.*s", LS_HOST_NAME - 1, p->heard_host.host);
 		p->card = p->heard_host.card;
 	}
 	pthread_mutex_lock(&comm->lock);
@@ -214,7 +214,7 @@ static void post_hosts(ls_comm *comm)
 		ls_comm_peer *p = &comm->peers[peer];
 		if (peer == comm->rank)
 			continue;
-		snprintf(p->told_host.host, sizeof p->told_host.host, "%s", name);
+		snprintf(p->told_host.host, sizeof(p->told_host.host), "%s", name);
 		p->told_host.card = ls_beacon_own_card(comm->beacon);
 		for (int outgoing = 0; outgoing < 2; outgoing++) {
 			p->host_messages[outgoing] =
@@ -222,7 +222,7 @@ static void post_hosts(ls_comm *comm)
 					      .tag = LS_TAG_HOST,
 					      .outgoing = outgoing,
 					      .buffer = outgoing ? &p->told_host : &p->heard_host,
-					      .bytes = sizeof p->told_host,
+					      .bytes = sizeof(p->told_host),
 					      .what = outgoing ? "the name of this host" : "the name of its host",
 					      .number = -1,
 					      .done = host_arrived,
@@ -275,7 +275,7 @@ static void set_options(ls_comm *comm, const ls_comm_options *options)
 static ls_comm *comm_alloc(const ls_comm_options *options)
 {
 	size_t slots = (size_t)options->transport->slots;
-	ls_comm *comm = calloc(1, sizeof *comm);
+	ls_comm *comm = calloc(1, sizeof(*comm));
 	if (!comm)
 		return NULL;
 	pthread_mutex_init(&comm->lock, NULL);
@@ -283,9 +283,9 @@ static ls_comm *comm_alloc(const ls_comm_options *options)
 	pthread_mutex_init(&comm->wake_lock, NULL);
 	pthread_mutex_init(&comm->work_lock, NULL);
 	set_options(comm, options);
-	comm->peers = calloc((size_t)comm->size, sizeof *comm->peers);
+	comm->peers = calloc((size_t)comm->size, sizeof(*comm->peers));
 	comm->under_way = calloc(slots, sizeof(ls_message *));
-	comm->slot_numbers = calloc(slots, sizeof *comm->slot_numbers);
+	comm->slot_numbers = calloc(slots, sizeof(*comm->slot_numbers));
 	if (!comm->peers || !comm->under_way || !comm->slot_numbers) {
 		release(comm);
 		return NULL;
@@ -351,7 +351,7 @@ ls_status ls_comm_free(ls_comm *comm, const char *failed)
 	ls_transport *transport = comm->transport;
 	pthread_mutex_lock(&comm->lock);
 	if (failed)
-		snprintf(comm->reason, sizeof comm->reason, "%s", failed[0] ? failed : "no reason given");
+		snprintf(comm->reason, sizeof(comm->reason), "%s", failed[0] ? failed : "no reason given");
 	comm->stop = 1;
 	pthread_cond_broadcast(&comm->changed);
 	pthread_mutex_unlock(&comm->lock);

@@ -55,7 +55,7 @@ __attribute__((format(printf, 1, 2))) static ls_words say(const char *format, ..
 	ls_words w;
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(w.text, sizeof w.text, format, arguments);
+	vsnprintf(w.text, sizeof(w.text), format, arguments);
 	va_end(arguments);
 	return w;
 }
@@ -129,7 +129,7 @@ static ls_status hear_next(ls_comm *comm, int peer)
 {
 	ls_transport *t = comm->transport;
 	ls_note *note = &comm->peers[peer].hearing;
-	return t->ops->receive(t, slot_of(peer, LS_SLOT_HEAR), peer, LS_TAG_ALIVE, note, sizeof *note, NULL);
+	return t->ops->receive(t, slot_of(peer, LS_SLOT_HEAR), peer, LS_TAG_ALIVE, note, sizeof(*note), NULL);
 }
 
 ls_status ls_comm_begin_hearing(ls_comm *comm)
@@ -193,7 +193,7 @@ static ls_status tell(ls_comm *comm, int peer)
 	ls_comm_peer *p = &comm->peers[peer];
 	p->told = (ls_note){ .kind = LS_NOTE_ALIVE };
 	p->telling = 1;
-	return t->ops->send(t, slot_of(peer, LS_SLOT_TELL), peer, LS_TAG_ALIVE, &p->told, sizeof p->told);
+	return t->ops->send(t, slot_of(peer, LS_SLOT_TELL), peer, LS_TAG_ALIVE, &p->told, sizeof(p->told));
 }
 
 /* Who waits for nothing of the peer gives those who do half a beat to say what they wait for. */
@@ -276,7 +276,7 @@ static void say_goodbye(ls_comm *comm, int peer, const ls_note *note)
 	if (peer == comm->rank || p->goodbye)
 		return;
 	p->goodbye_note = *note;
-	if (t->ops->send(t, slot_of(peer, LS_SLOT_GOODBYE), peer, LS_TAG_ALIVE, &p->goodbye_note, sizeof *note) ==
+	if (t->ops->send(t, slot_of(peer, LS_SLOT_GOODBYE), peer, LS_TAG_ALIVE, &p->goodbye_note, sizeof(*note)) ==
 	    LS_OK)
 		p->goodbye = 1;
 }
@@ -388,8 +388,8 @@ static void call_wakes(ls_comm *comm)
 void ls_comm_fail(ls_comm *comm, ls_status status)
 {
 	ls_note note = { .kind = LS_NOTE_RELAYED };
-	char message[sizeof comm->message];
-	snprintf(message, sizeof message, "%s", ls_last_error());
+	char message[sizeof(comm->message)];
+	snprintf(message, sizeof(message), "%s", ls_last_error());
 	if (comm->culprit < 0) {
 		comm->culprit = comm->rank;
 		note.kind = LS_NOTE_ENDED;
@@ -397,7 +397,7 @@ void ls_comm_fail(ls_comm *comm, ls_status status)
 	}
 	note.culprit = comm->culprit;
 	note.by_itself = comm->by_itself;
-	memcpy(note.text, comm->relay.text, sizeof note.text);
+	memcpy(note.text, comm->relay.text, sizeof(note.text));
 	atomic_store(&comm->speaker, speaks(comm));
 	double news = NEWS * comm->timeout;
 	if (!comm->given_up)
@@ -405,7 +405,7 @@ void ls_comm_fail(ls_comm *comm, ls_status status)
 	ls_comm_abandon(comm);
 	pthread_mutex_lock(&comm->lock);
 	comm->status = status;
-	memcpy(comm->message, message, sizeof message);
+	memcpy(comm->message, message, sizeof(message));
 	atomic_store(&comm->failed, 1);
 	pthread_cond_broadcast(&comm->changed);
 	pthread_mutex_unlock(&comm->lock);

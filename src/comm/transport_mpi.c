@@ -173,7 +173,7 @@ static ls_status mpi_sum(ls_transport *transport, int slot, float *values, size_
 	if (count > INT_MAX)
 		return ls_fail(LS_EUNSUPPORTED, "MPI: a sum of %zu values is more than the %d MPI can count", count,
 			       INT_MAX);
-	t->states[slot] = (slot_state){ SLOT_SUM, t->base.rank, 0, count * sizeof *values, NULL };
+	t->states[slot] = (slot_state){ SLOT_SUM, t->base.rank, 0, count * sizeof(*values), NULL };
 	int code =
 		MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, t->comm, &t->requests[t->started]);
 	return after_start(t, slot, code);
@@ -419,16 +419,16 @@ static ls_status make_bell(mpi_transport *t)
 
 static ls_status allocate(mpi_transport **out, int slots)
 {
-	mpi_transport *t = calloc(1, sizeof *t);
+	mpi_transport *t = calloc(1, sizeof(*t));
 	if (!t)
 		return ls_fail(LS_EMEMORY, "MPI transport: out of memory");
 	t->base = (ls_transport){ .ops = &mpi_ops, .slots = slots, .patience = PATIENCE_S };
 	size_t count = (size_t)slots;
-	t->requests = malloc(count * sizeof *t->requests);
-	t->slot_of = calloc(count, sizeof *t->slot_of);
-	t->states = calloc(count, sizeof *t->states);
-	t->statuses = calloc(count, sizeof *t->statuses);
-	t->done = calloc(count, sizeof *t->done);
+	t->requests = malloc(count * sizeof(*t->requests));
+	t->slot_of = calloc(count, sizeof(*t->slot_of));
+	t->states = calloc(count, sizeof(*t->states));
+	t->statuses = calloc(count, sizeof(*t->statuses));
+	t->done = calloc(count, sizeof(*t->done));
 	ls_status status = make_bell(t);
 	if (status == LS_OK && (!t->requests || !t->slot_of || !t->states || !t->statuses || !t->done))
 		status = ls_fail(LS_EMEMORY, "MPI transport: no memory for %d slots", slots);
@@ -464,7 +464,7 @@ static ls_status allocate(mpi_transport **out, int slots)
 static void tune_open_mpi(void)
 {
 	char bytes[32];
-	snprintf(bytes, sizeof bytes, "%zu", EAGER_BYTES);
+	snprintf(bytes, sizeof(bytes), "%zu", EAGER_BYTES);
 	setenv("OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", 0);
 	setenv("OMPI_MCA_btl_tcp_eager_limit", bytes, 0);
 	setenv("OMPI_MCA_btl_tcp_max_send_size", bytes, 0);

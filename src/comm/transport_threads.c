@@ -130,7 +130,7 @@ static void refuse(rank_transport *r, const operation *send, const operation *re
 		return;
 	r->status = ls_fail(LS_EMISMATCH, "node %d sent %zu bytes with tag %#x to node %d, which expects %zu",
 			    send->rank, send->bytes, (unsigned)send->tag, receive->rank, receive->bytes);
-	snprintf(r->message, sizeof r->message, "%s", ls_last_error());
+	snprintf(r->message, sizeof(r->message), "%s", ls_last_error());
 	happen(r);
 }
 
@@ -180,7 +180,7 @@ static ls_status threads_send(ls_transport *transport, int slot, int peer, int t
 	rank_transport *r = (rank_transport *)transport;
 	LS_TRY(check(r, slot, peer));
 	operation o = { .waiting = 1, .rank = transport->rank, .slot = slot, .tag = tag };
-	memcpy(&o.buffer, &buffer, sizeof buffer); /* a send's buffer is only read */
+	memcpy(&o.buffer, &buffer, sizeof(buffer)); /* a send's buffer is only read */
 	o.bytes = bytes;
 	return start(r, &r->hub->pairs[transport->rank * transport->size + peer], o);
 }
@@ -386,19 +386,19 @@ static void rank_init(hub *h, int rank)
 static hub *hub_new(int size, int slots)
 {
 	size_t ranks = (size_t)size, all = ranks * (size_t)slots;
-	hub *h = calloc(1, sizeof *h);
+	hub *h = calloc(1, sizeof(*h));
 	if (!h)
 		return NULL;
 	pthread_mutex_init(&h->lock, NULL);
 	h->size = h->users = size;
 	h->slots = slots;
-	h->pairs = calloc(ranks * ranks, sizeof *h->pairs);
-	h->sums = calloc((size_t)slots, sizeof *h->sums);
-	h->operations = calloc(all, sizeof *h->operations);
-	h->numbers = calloc(2 * all, sizeof *h->numbers);
-	h->values = calloc(all, sizeof *h->values);
+	h->pairs = calloc(ranks * ranks, sizeof(*h->pairs));
+	h->sums = calloc((size_t)slots, sizeof(*h->sums));
+	h->operations = calloc(all, sizeof(*h->operations));
+	h->numbers = calloc(2 * all, sizeof(*h->numbers));
+	h->values = calloc(all, sizeof(*h->values));
 	if (h->pairs && h->sums && h->operations && h->numbers && h->values)
-		h->ranks = calloc(ranks, sizeof *h->ranks);
+		h->ranks = calloc(ranks, sizeof(*h->ranks));
 	if (!h->ranks) {
 		hub_free(h);
 		return NULL;

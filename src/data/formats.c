@@ -104,7 +104,7 @@ static void count(census *c, const char *dir, int depth)
 {
 	DIR *stream = opendir(dir);
 	struct dirent *entry;
-	while (stream && c->files < FILES_MAX && (entry = readdir(stream)) != NULL) {
+	while (stream && c->files < FILES_MAX && (entry = readdir(stream))) {
 		char path[4096];
 		struct stat facts;
 		if (entry->d_name[0] == '.' || ls_path_join(path, sizeof(path), dir, entry->d_name) != LS_OK ||

@@ -19,7 +19,7 @@ ls_status ls_assigner_init(ls_assigner *d, int nodes, const int *devices, const 
 	d->speed = calloc(n, sizeof(*d->speed));
 	d->count = calloc(n, sizeof(*d->count));
 	d->other = calloc(n, sizeof(*d->other));
-	if (d->devices == NULL || d->weight == NULL || d->speed == NULL || d->count == NULL || d->other == NULL) {
+	if (!d->devices || !d->weight || !d->speed || !d->count || !d->other) {
 		ls_assigner_release(d);
 		return ls_fail(LS_EMEMORY, "no memory to assign micro-batches to %d nodes", nodes);
 	}
@@ -160,7 +160,7 @@ static void straighten(const ls_assigner *d, const double *speed, double limit, 
 
 static void count_microbatches(const ls_assigner *d, const double *speed, int64_t microbatches, int64_t *count)
 {
-	if (speed != NULL)
+	if (speed)
 		assign_by_speed(d, speed, microbatches, count);
 	else
 		assign_in_proportion(d, microbatches, count);

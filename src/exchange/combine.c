@@ -56,7 +56,7 @@ void ls_exchange_run_gather(ls_exchange *x, int bucket, int unit, int participan
 	const ls_round *round = &x->rounds[x->step & 1];
 	ls_participant *part = &x->part[participant];
 	size_t begin, end;
-	double start = x->o.act != NULL ? ls_clock_seconds() : 0;
+	double start = x->o.act ? ls_clock_seconds() : 0;
 
 	ls_partition_block(&x->plan, bucket, (size_t)unit, &begin, &end);
 	for (int i = 0; i < round->gather.inputs; i++)
@@ -70,7 +70,7 @@ void ls_exchange_run_gather(ls_exchange *x, int bucket, int unit, int participan
 		if (sums != out)
 			ls_bf16_pack(out, sums, end - begin);
 	}
-	if (x->o.act != NULL)
+	if (x->o.act)
 		x->o.act(x->o.context, LS_ACT_COMBINE, participant, bucket, start, ls_clock_seconds());
 }
 
@@ -80,11 +80,11 @@ static const float *input_at(ls_exchange *x, const ls_round *round, int bucket, 
 {
 	const ls_bucket_state *b = &x->bucket[bucket];
 	const ls_round_partial *partial = &round->partial[i];
-	int own = x->stale == NULL && partial->row < 0, row = x->stale != NULL ? i : partial->row;
+	int own = !x->stale && partial->row < 0, row = x->stale ? i : partial->row;
 	float *expanded = part->expanded;
 	const void *message = own ? NULL : ls_exchange_incoming(x, bucket, row), *at;
 
-	if (x->stale == NULL) /* there, one worker's is expanded at a time */
+	if (!x->stale) /* there, one worker's is expanded at a time */
 		expanded += (size_t)(own ? x->rows + partial->output : row) * x->plan.block;
 	if (own)
 		at = ls_exchange_output(x, round, bucket, partial->output, begin);
@@ -108,7 +108,7 @@ static const float *fold_all(ls_exchange *x, int bucket, size_t begin, size_t en
 
 	if (x->o.library_sum)
 		return ls_exchange_output(x, round, bucket, 0, begin);
-	if (x->stale != NULL)
+	if (x->stale)
 		return input_at(x, round, bucket, x->stale->bucket[bucket].worker, begin, end, part);
 	for (int i = 0; i < fold->inputs; i++)
 		part->inputs[i] =
@@ -164,16 +164,16 @@ void ls_exchange_run_update(ls_exchange *x, int bucket, int unit, int participan
 	ls_participant *part = &x->part[participant];
 	size_t begin = b->begin + (size_t)unit * x->plan.block;
 	size_t end = begin + x->plan.block < b->end ? begin + x->plan.block : b->end;
-	double start = x->o.act != NULL ? ls_clock_seconds() : 0, summed = 0;
+	double start = x->o.act ? ls_clock_seconds() : 0, summed = 0;
 
 	const float *sums = b->rounds_done > 0 ? summed_at(x, bucket, begin) : fold_all(x, bucket, begin, end, part);
-	if (x->o.act != NULL)
+	if (x->o.act)
 		summed = ls_clock_seconds();
 	if (is_to_measure(x, bucket))
 		measure(x, bucket, begin, end, sums, participant);
 	else
 		apply(x, bucket, begin, end, sums, participant);
-	if (x->o.act != NULL) {
+	if (x->o.act) {
 		x->o.act(x->o.context, LS_ACT_COMBINE, participant, bucket, start, summed);
 		x->o.act(x->o.context, LS_ACT_UPDATE, participant, bucket, summed, ls_clock_seconds());
 	}

@@ -41,13 +41,13 @@ void ls_exchange_notify(ls_exchange *x)
 		pthread_cond_broadcast(&x->event);
 		pthread_mutex_unlock(&x->event_lock);
 	}
-	if (x->o.comm != NULL)
+	if (x->o.comm)
 		ls_comm_wake(x->o.comm);
 }
 
 static int has_failed(const ls_exchange *x)
 {
-	return x->o.comm != NULL && ls_comm_has_failed(x->o.comm);
+	return x->o.comm && ls_comm_has_failed(x->o.comm);
 }
 
 /* What is waited for: a range of buckets at a step's values, or the node's gathering. */
@@ -59,7 +59,7 @@ typedef struct goal {
 
 static int is_met(ls_exchange *x, const goal *g)
 {
-	if (x->stale != NULL)
+	if (x->stale)
 		return ls_stale_is_served(x, g->steps);
 	for (int b = g->first; b <= g->last; b++)
 		for (int o = 0; o < x->plan.owners; o++)
@@ -130,7 +130,7 @@ static double wait_exposed(ls_exchange *x, const goal *g, int participant)
 	wait_for(x, g, participant);
 	double now = ls_clock_seconds();
 	x->part[participant].need_s += now - start;
-	if (x->o.act != NULL)
+	if (x->o.act)
 		x->o.act(x->o.context, LS_ACT_WAIT, participant, g->last, start, now);
 	return now - start;
 }
@@ -342,14 +342,14 @@ ls_status ls_exchange_await(ls_exchange *x, uint64_t step)
 
 ls_status ls_exchange_status(ls_exchange *x)
 {
-	return x->o.comm != NULL ? ls_comm_status(x->o.comm) : LS_OK;
+	return x->o.comm ? ls_comm_status(x->o.comm) : LS_OK;
 }
 
 ls_exchange_source ls_exchange_source_of(const ls_exchange *x, size_t begin)
 {
 	int b = ls_partition_bucket_at(&x->plan, begin);
 
-	if (x->stale == NULL)
+	if (!x->stale)
 		return (ls_exchange_source){ .node = -1,
 					     .step = x->bucket[b].shard_step,
 					     .updates = x->bucket[b].shard_step - x->first };

@@ -36,8 +36,8 @@ static void count_parts(ls_exchange *x)
 {
 	const ls_exchange_options *o = &x->o;
 
-	x->nodes = o->comm != NULL ? ls_comm_size(o->comm) : 1;
-	x->node = o->comm != NULL ? ls_comm_rank(o->comm) : 0;
+	x->nodes = o->comm ? ls_comm_size(o->comm) : 1;
+	x->node = o->comm ? ls_comm_rank(o->comm) : 0;
 	x->o.library_sum = o->library_sum && x->nodes > 1;
 	x->workers = x->nodes - o->servers;
 	int flat = ls_exchange_is_flat(x);
@@ -99,7 +99,7 @@ static ls_status make_stores(ls_exchange *x)
 {
 	x->store = calloc(x->size.stores + 1, sizeof(*x->store));
 	x->outgoing = calloc(x->size.outgoing + 1, sizeof(*x->outgoing));
-	if (x->store == NULL || x->outgoing == NULL)
+	if (!x->store || !x->outgoing)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's stores");
 	for (size_t i = 0; i < x->size.stores; i++)
 		LS_TRY(ls_floats_new(&x->store[i], x->plan.width, "gradients of a device"));
@@ -161,11 +161,11 @@ static ls_status make_deltas(ls_exchange *x)
 		return LS_OK;
 	x->delta_out = calloc(x->own + 1, sizeof(*x->delta_out));
 	x->delta_in = calloc((size_t)x->plan.owners, sizeof(*x->delta_in));
-	if (x->delta_out == NULL || x->delta_in == NULL)
+	if (!x->delta_out || !x->delta_in)
 		return ls_fail(LS_EMEMORY, "no memory for the bf16 wire");
 	for (int o = 0; o < x->plan.owners; o++) {
 		x->delta_in[o] = calloc(x->delta_floats[o] + 1, sizeof(**x->delta_in));
-		if (x->delta_in[o] == NULL)
+		if (!x->delta_in[o])
 			return ls_fail(LS_EMEMORY, "no memory for the bf16 wire");
 	}
 	return LS_OK;
@@ -176,14 +176,14 @@ static ls_status make_participants(ls_exchange *x)
 	int inputs = x->inputs > x->o.devices * x->slots ? x->inputs : x->o.devices * x->slots;
 
 	x->part = calloc((size_t)x->participants, sizeof(*x->part));
-	if (x->part == NULL)
+	if (!x->part)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's members");
 	for (int p = 0; p < x->participants; p++) {
 		ls_participant *part = &x->part[p];
 		LS_TRY(ls_floats_new(&part->sums, x->plan.block, "sums of a block"));
 		LS_TRY(ls_floats_new(&part->scratch, x->size.scratch - x->plan.block, "scratch of sums"));
 		part->inputs = calloc((size_t)inputs + 1, sizeof(*part->inputs));
-		if (part->inputs == NULL)
+		if (!part->inputs)
 			return ls_fail(LS_EMEMORY, "no memory for the exchange's members");
 		if (x->size.expanded > 0)
 			LS_TRY(ls_floats_new(&part->expanded, x->size.expanded, "expanded partial sums"));
@@ -200,7 +200,7 @@ static ls_status make_rounds(ls_exchange *x)
 				     ls_exchange_is_flat(x)));
 		x->node_of[i] = calloc(microbatches + 1, sizeof(int));
 		x->device_of[i] = calloc(microbatches + 1, sizeof(int));
-		if (x->node_of[i] == NULL || x->device_of[i] == NULL)
+		if (!x->node_of[i] || !x->device_of[i])
 			return ls_fail(LS_EMEMORY, "no memory to plan steps of %zu micro-batches", microbatches);
 	}
 	return LS_OK;
@@ -227,7 +227,7 @@ static ls_status fit_bucket(const ls_exchange *x, size_t *bucket)
 	enum { OTHERS = 64 }; /* norms, what is collected, rounding */
 	int of_bucket = x->inputs + owner_count(x);
 	*bucket = x->o.bucket > x->o.block ? x->o.bucket : x->o.block;
-	if (x->nodes == 1 || x->o.comm == NULL)
+	if (x->nodes == 1 || !x->o.comm)
 		return LS_OK;
 	int room = ls_comm_incoming(x->o.comm) - OTHERS - x->nodes, most = room / of_bucket - 3;
 	if (most < 1)
@@ -266,13 +266,13 @@ static ls_status make(ls_exchange *x)
 	LS_TRY(ls_worklist_init(&x->gather, x->plan.buckets, x->members > 0 ? x->members : 1));
 	LS_TRY(ls_worklist_init(&x->update, x->plan.buckets, updaters));
 	x->summable = calloc((size_t)x->plan.buckets, 1);
-	if (x->summable == NULL)
+	if (!x->summable)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's sums");
 	LS_TRY(ls_exchange_make_marks(x));
 	LS_TRY(ls_exchange_make_figures(x));
 	LS_TRY(ls_exchange_make_outbox(x));
 	LS_TRY(ls_stale_new(x));
-	if (o->comm != NULL) {
+	if (o->comm) {
 		ls_comm_on_failure(o->comm, comm_failed, x);
 		ls_comm_set_work(o->comm, comm_work, x);
 	}
@@ -282,7 +282,7 @@ static ls_status make(ls_exchange *x)
 ls_status ls_exchange_new(ls_exchange **out, const ls_exchange_options *options)
 {
 	ls_exchange *x = calloc(1, sizeof(*x));
-	if (x == NULL)
+	if (!x)
 		return ls_fail(LS_EMEMORY, "no memory for the exchange");
 	x->o = *options;
 	pthread_mutex_init(&x->lock, NULL);
@@ -303,7 +303,7 @@ ls_status ls_exchange_new(ls_exchange **out, const ls_exchange_options *options)
 
 static void free_participants(ls_exchange *x)
 {
-	for (int p = 0; x->part != NULL && p < x->participants; p++) {
+	for (int p = 0; x->part && p < x->participants; p++) {
 		ls_floats_free(x->part[p].expanded, x->size.expanded);
 		free(x->part[p].inputs);
 		ls_floats_free(x->part[p].scratch, x->size.scratch - x->plan.block);
@@ -314,15 +314,15 @@ static void free_participants(ls_exchange *x)
 
 static void free_stores(ls_exchange *x)
 {
-	for (int o = 0; x->delta_in != NULL && o < x->plan.owners; o++)
+	for (int o = 0; x->delta_in && o < x->plan.owners; o++)
 		free(x->delta_in[o]);
 	free(x->delta_in);
 	free(x->delta_out);
 	ls_floats_free(x->summed, x->size.summed);
 	ls_floats_free(x->incoming, x->size.incoming);
-	for (size_t i = 0; x->outgoing != NULL && i < x->size.outgoing; i++)
+	for (size_t i = 0; x->outgoing && i < x->size.outgoing; i++)
 		ls_floats_free(x->outgoing[i], x->plan.width);
-	for (size_t i = 0; x->store != NULL && i < x->size.stores; i++)
+	for (size_t i = 0; x->store && i < x->size.stores; i++)
 		ls_floats_free(x->store[i], x->plan.width);
 	free(x->outgoing);
 	free(x->store);
@@ -341,7 +341,7 @@ static void free_counted(ls_exchange *x)
 
 void ls_exchange_free(ls_exchange *x)
 {
-	if (x == NULL)
+	if (!x)
 		return;
 	ls_stale_free(x);
 	ls_exchange_free_outbox(x);

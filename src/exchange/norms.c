@@ -171,7 +171,7 @@ static void place_figures(ls_exchange *x, int round, size_t blocks)
 	for (size_t k = 0; k < blocks; k++) {
 		size_t begin = k * x->plan.block, end = begin + x->plan.block;
 		end = end < x->plan.live ? end : x->plan.live;
-		size_t count = x->o.figures != NULL ? x->o.figures(x->o.context, round, begin, end) : 1;
+		size_t count = x->o.figures ? x->o.figures(x->o.context, round, begin, end) : 1;
 		assert(count > 0);
 		f->at[k + 1] = f->at[k] + count;
 	}
@@ -189,12 +189,12 @@ static ls_status make_round(ls_exchange *x, int round)
 
 	f->at = calloc(blocks + 1, sizeof(*f->at));
 	f->begin = calloc((size_t)x->plan.owners + 1, sizeof(*f->begin));
-	if (f->at == NULL || f->begin == NULL)
+	if (!f->at || !f->begin)
 		return ls_fail(LS_EMEMORY, "no memory for the norms of %zu blocks", blocks);
 	place_figures(x, round, blocks);
 	f->all = calloc(f->at[blocks] + 1, sizeof(*f->all));
 	f->packed = calloc(f->at[blocks] + 1, sizeof(*f->packed));
-	if (f->all == NULL || f->packed == NULL)
+	if (!f->all || !f->packed)
 		return ls_fail(LS_EMEMORY, "no memory for the norms of %zu blocks", blocks);
 	return LS_OK;
 }
@@ -217,7 +217,7 @@ ls_status ls_exchange_make_norms(ls_exchange *x)
 
 	x->norm_out = ls_outbox_new(x, (size_t)x->nodes, &own);
 	x->norm_in = ls_outbox_new(x, (size_t)x->plan.owners, &others);
-	if (x->norm_out == NULL || x->norm_in == NULL)
+	if (!x->norm_out || !x->norm_in)
 		return ls_fail(LS_EMEMORY, "no memory for the messages of norms");
 	for (int o = 0; o < x->plan.owners; o++)
 		ls_outbox_address(&x->norm_in[o], 0, x->first_owner + o, TAG_NORMS);

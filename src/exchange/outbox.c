@@ -61,7 +61,7 @@ void ls_outbox_home(ls_outbox *outbox)
 static void tell(ls_outbox *outbox, ls_exchange_act act)
 {
 	const ls_exchange *x = outbox->exchange;
-	if (x->o.act != NULL)
+	if (x->o.act)
 		x->o.act(x->o.context, act, x->members, outbox->bucket, outbox->message.posted, ls_clock_seconds());
 }
 
@@ -92,7 +92,7 @@ static void partial_done(void *context, ls_message *message)
 		tell(outbox, LS_ACT_PUSH);
 	ls_outbox_home(outbox);
 	pthread_mutex_lock(&x->lock);
-	if (x->stale != NULL)
+	if (x->stale)
 		ls_stale_came(x, outbox->bucket, outbox->node);
 	else
 		count_partial(x, outbox->bucket);
@@ -223,7 +223,7 @@ static void expect_values(ls_exchange *x)
 
 void ls_exchange_expect(ls_exchange *x)
 {
-	if (x->stale != NULL) {
+	if (x->stale) {
 		if (x->step == x->first)
 			ls_stale_expect(x);
 		return;
@@ -355,7 +355,7 @@ void ls_exchange_shard_summed(ls_exchange *x, int bucket)
 	const ls_bucket_state *b = &x->bucket[bucket];
 
 	pthread_mutex_lock(&x->lock);
-	if (x->stale != NULL)
+	if (x->stale)
 		ls_stale_applied(x, bucket);
 	else if (bucket == x->plan.buckets - 1 || b->rounds_done == x->o.rounds)
 		complete_shard(x, bucket);
@@ -369,7 +369,7 @@ void ls_exchange_shard_summed(ls_exchange *x, int bucket)
 ls_outbox *ls_outbox_new(ls_exchange *x, size_t count, const ls_message *sample)
 {
 	ls_outbox *outbox = calloc(count + 1, sizeof(*outbox));
-	for (size_t i = 0; outbox != NULL && i < count; i++) {
+	for (size_t i = 0; outbox && i < count; i++) {
 		outbox[i].message = *sample;
 		outbox[i].message.context = &outbox[i];
 		outbox[i].exchange = x;

@@ -39,7 +39,7 @@ ls_status ls_partition_init(ls_partition *p, size_t live, size_t extra, size_t b
 	p->width = p->extra_begin + divide_up(extra, 16) * 16;
 	bucket = bucket < block ? block : bucket;
 	p->bucket = calloc(p->extra_begin / bucket + 4, sizeof(*p->bucket));
-	if (p->bucket == NULL)
+	if (!p->bucket)
 		return ls_fail(LS_EMEMORY, "no memory for the plan of the exchange");
 	cut(p, bucket);
 	return LS_OK;

@@ -11,22 +11,22 @@ static ls_status make_buckets(ls_exchange *x, ls_stale *s)
 	size_t workers = (size_t)s->workers;
 
 	s->bucket = calloc((size_t)x->plan.buckets, sizeof(*s->bucket));
-	for (int b = 0; s->bucket != NULL && b < x->plan.buckets; b++) {
+	for (int b = 0; s->bucket && b < x->plan.buckets; b++) {
 		ls_stale_bucket *bucket = &s->bucket[b];
 		bucket->worker = -1;
 		bucket->waiting = calloc(workers, sizeof(*bucket->waiting));
 		bucket->served = calloc(workers, sizeof(*bucket->served));
-		if (bucket->waiting == NULL || bucket->served == NULL)
+		if (!bucket->waiting || !bucket->served)
 			return LS_EMEMORY;
 	}
-	return s->bucket != NULL ? LS_OK : LS_EMEMORY;
+	return s->bucket ? LS_OK : LS_EMEMORY;
 }
 
 static ls_status make_replies(ls_exchange *x, ls_stale *s)
 {
 	s->reply = calloc((size_t)s->workers, sizeof(*s->reply));
 	s->held = calloc((size_t)s->workers, 1);
-	if (s->reply == NULL || s->held == NULL)
+	if (!s->reply || !s->held)
 		return ls_fail(LS_EMEMORY, "no memory for a server's answers");
 	for (size_t w = 0; w < x->size.replies; w++)
 		LS_TRY(ls_floats_new(&s->reply[w], x->own, "a server's answers"));
@@ -38,7 +38,7 @@ ls_status ls_stale_new(ls_exchange *x)
 	if (!ls_exchange_is_stale_server(x))
 		return LS_OK;
 	x->stale = calloc(1, sizeof(*x->stale));
-	if (x->stale == NULL)
+	if (!x->stale)
 		return ls_fail(LS_EMEMORY, "no memory for a server");
 	x->stale->workers = x->workers;
 	if (make_buckets(x, x->stale) != LS_OK)
@@ -49,11 +49,11 @@ ls_status ls_stale_new(ls_exchange *x)
 void ls_stale_free(ls_exchange *x)
 {
 	ls_stale *s = x->stale;
-	if (s == NULL)
+	if (!s)
 		return;
-	for (int w = 0; s->reply != NULL && w < s->workers; w++)
+	for (int w = 0; s->reply && w < s->workers; w++)
 		ls_floats_free(s->reply[w], x->own);
-	for (int b = 0; s->bucket != NULL && b < x->plan.buckets; b++) {
+	for (int b = 0; s->bucket && b < x->plan.buckets; b++) {
 		free(s->bucket[b].served);
 		free(s->bucket[b].waiting);
 	}

@@ -130,7 +130,7 @@ typedef struct stack {
 static void add_top(stack *s, size_t count, float *into)
 {
 	int left = s->height - 2;
-	float *out = into != NULL ? into : s->scratch + (size_t)left * LS_FOLD_CHUNK;
+	float *out = into ? into : s->scratch + (size_t)left * LS_FOLD_CHUNK;
 	if (out == s->top[left])
 		ls_sum_into(out, s->top[left + 1], count);
 	else

@@ -21,7 +21,7 @@ ls_status ls_worklist_init(ls_worklist *l, int buckets, int participants)
 	l->units = calloc(b, sizeof(*l->units));
 	l->undone = calloc(b, sizeof(*l->undone));
 	l->seen = calloc(p, sizeof(*l->seen));
-	if (l->order == NULL || l->taken == NULL || l->units == NULL || l->undone == NULL || l->seen == NULL) {
+	if (!l->order || !l->taken || !l->units || !l->undone || !l->seen) {
 		ls_worklist_release(l);
 		return ls_fail(LS_EMEMORY, "no memory for the exchange's lists of work");
 	}

@@ -35,7 +35,7 @@ ls_status ls_exchange_make_marks(ls_exchange *x)
 	if (x->grain == 0)
 		return LS_OK;
 	x->marks = calloc(marks_at(x, x->plan.buckets), 1);
-	return x->marks != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory to pack the messages of the exchange");
+	return x->marks ? LS_OK : ls_fail(LS_EMEMORY, "no memory to pack the messages of the exchange");
 }
 
 void ls_exchange_pack(ls_exchange *x, int bucket)

@@ -29,7 +29,7 @@ static int grow(void **array, int count, int *capacity, size_t element)
 		return 1;
 	int wanted = *capacity == 0 ? 32 : *capacity * 2;
 	void *bigger = realloc(*array, (size_t)wanted * element);
-	if (bigger == NULL)
+	if (!bigger)
 		return 0;
 	*array = bigger;
 	*capacity = wanted;
@@ -98,7 +98,7 @@ ls_node *ls_build_node(ls_graph *graph, ls_node_kind kind, const char *name, ls_
 			   .running_mean = LS_NONE,
 			   .running_var = LS_NONE,
 			   .norm_consumer = LS_NONE };
-	node->name = ls_arena_copy(&graph->arena, name != NULL ? name : ls_node_kind_name(kind));
+	node->name = ls_arena_copy(&graph->arena, name ? name : ls_node_kind_name(kind));
 	return node;
 }
 
@@ -108,10 +108,10 @@ int ls_build_param(ls_graph *graph, const char *layer, const char *suffix, ls_pa
 	int capacity = (int)graph->params.capacity, count = (int)graph->params.count;
 	const char *name = ls_arena_format(&graph->arena, "%s.%s", layer, suffix);
 
-	for (int i = 0; name != NULL && i < count; i++)
+	for (int i = 0; name && i < count; i++)
 		if (strcmp(graph->params.rows[i].name, name) == 0)
 			ls_build_mistake(graph, LS_EINVALID, "two layers are named '%s'; names must differ", layer);
-	if (name == NULL || !grow((void **)&graph->params.rows, count, &capacity, sizeof(ls_param)))
+	if (!name || !grow((void **)&graph->params.rows, count, &capacity, sizeof(ls_param)))
 		ls_build_mistake(graph, LS_EMEMORY, "no memory for the parameter table");
 	if (graph->status != LS_OK)
 		return LS_NONE;

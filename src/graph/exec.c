@@ -17,7 +17,7 @@ typedef struct job {
 
 static int is_timed(const job *j, ls_member member)
 {
-	return member.rank == 0 && (j->exec->profile || j->microbatch->span != NULL);
+	return member.rank == 0 && (j->exec->profile || j->microbatch->span);
 }
 
 /* Wait for all; where times are wanted, member 0 notes the one since `*since`. */
@@ -29,7 +29,7 @@ static void meet(const job *j, ls_op *op, int is_backward, double *since, ls_mem
 	double now = ls_clock_seconds();
 	if (!j->exec->paused)
 		*(is_backward ? &op->backward_s : &op->forward_s) += now - *since;
-	if (j->microbatch->span != NULL)
+	if (j->microbatch->span)
 		j->microbatch->span(j->microbatch->span_context, op->node->name, is_backward, *since, now);
 	*since = now;
 }
@@ -55,7 +55,7 @@ static void run_forward(const job *j, const ls_pass *pass, double *since, ls_mem
 {
 	for (int i = 0; i < j->exec->op_count; i++) {
 		ls_op *op = &j->exec->ops[i];
-		if (j->microbatch->need != NULL) {
+		if (j->microbatch->need) {
 			ask(op, j->microbatch, member);
 			skip_time(j, since, member);
 		}
@@ -116,12 +116,12 @@ static void run_backward(const job *j, const ls_pass *pass, int last, double *si
 	for (int i = j->exec->op_count - 1; i >= 0; i--) {
 		ls_op *op = &j->exec->ops[i];
 		op->kind->backward(op, pass, member);
-		if (op->spare_dx != NULL) {
+		if (op->spare_dx) {
 			ls_team_barrier(member);
 			settle_spare(op, pass, member);
 		}
 		meet(j, op, 1, since, member);
-		if (last && microbatch->ready != NULL) {
+		if (last && microbatch->ready) {
 			announce(op, microbatch, pass, member);
 			if (microbatch->share_grads) /* the next node writes where this one's gradient is read */
 				ls_team_barrier(member);
@@ -156,7 +156,7 @@ static void locate(const job *j, int64_t first, int64_t n, ls_member member)
 	ls_exec *exec = j->exec;
 	const ls_packed *text = j->microbatch->text;
 
-	if (text == NULL)
+	if (!text)
 		return;
 	for (int64_t i = 0; i <= n && member.rank == 0; i++)
 		exec->start[i] = text->start[first + i] - text->start[first];
@@ -196,9 +196,9 @@ static ls_pass tile_pass(const job *j, int64_t first, int64_t n)
 			 .size = size,
 			 .training = j->training,
 			 .accumulate = first > 0,
-			 .images = microbatch->images != NULL ? microbatch->images + first * image : NULL,
+			 .images = microbatch->images ? microbatch->images + first * image : NULL,
 			 .labels = microbatch->labels + first,
-			 .samples = microbatch->samples != NULL ? microbatch->samples + first : NULL,
+			 .samples = microbatch->samples ? microbatch->samples + first : NULL,
 			 .params = microbatch->params,
 			 .buffers = microbatch->buffers,
 			 .grads = microbatch->grads,
@@ -206,7 +206,7 @@ static ls_pass tile_pass(const job *j, int64_t first, int64_t n)
 			 .seed = microbatch->seed,
 			 .step = microbatch->step,
 			 .share_grads = microbatch->share_grads };
-	if (microbatch->text != NULL)
+	if (microbatch->text)
 		add_text(j, first, n, &pass);
 	return pass;
 }
@@ -227,7 +227,7 @@ static void work(void *context, ls_member member)
 		ls_pass pass = tile_pass(j, first, n);
 		run_forward(j, &pass, &since, member);
 		run_loss(j, &pass, first, member);
-		if (j->logits != NULL)
+		if (j->logits)
 			copy_logits(exec, &pass, j->logits + first * classes, member);
 		skip_time(j, &since, member);
 		if (j->training)

@@ -65,7 +65,7 @@ static void bind_op(ls_exec *exec, int i)
 	op->scratch = exec->workspace + exec->workspace_bytes;
 	op->dy = gradient_of(exec, node->output);
 	op->dx = ls_exec_has_gradient(exec, node->input) ? place_of(exec, LS_SPAN_GRADIENT, node->input) : NULL;
-	if (place_of(exec, LS_SPAN_SPARE, i) != NULL) {
+	if (place_of(exec, LS_SPAN_SPARE, i)) {
 		op->spare_dx = op->dx;
 		op->dx = place_of(exec, LS_SPAN_SPARE, i);
 	}

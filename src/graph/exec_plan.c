@@ -59,7 +59,7 @@ ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int threads, int infer
 static ls_status prepare(ls_exec *exec)
 {
 	for (int i = 0; i < exec->op_count; i++)
-		if (exec->ops[i].kind->prepare != NULL)
+		if (exec->ops[i].kind->prepare)
 			LS_TRY(exec->ops[i].kind->prepare(&exec->ops[i], &exec->arena, exec->sizes, exec->size_count,
 							  exec->threads));
 	return LS_OK;
@@ -70,7 +70,7 @@ ls_status ls_exec_new(ls_exec **out, const ls_graph *graph, const ls_exec_option
 	ls_status status;
 	ls_exec *exec = calloc(1, sizeof(*exec));
 
-	if (exec == NULL)
+	if (!exec)
 		return ls_fail(LS_EMEMORY, "no memory for an executor");
 	exec->team = options->team;
 	exec->threads = ls_team_size(options->team);
@@ -90,7 +90,7 @@ ls_status ls_exec_new(ls_exec **out, const ls_graph *graph, const ls_exec_option
 
 void ls_exec_free(ls_exec *exec)
 {
-	if (exec == NULL)
+	if (!exec)
 		return;
 	ls_buffer_free(exec->workspace, ls_exec_whole_bytes(exec));
 	ls_arena_release(&exec->arena);

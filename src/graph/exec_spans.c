@@ -123,10 +123,10 @@ static void plan_reads(ls_exec *exec, int i)
 	int again = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_INPUT);
 	int others = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_OTHERS);
 
-	if (op->maker != NULL)
+	if (op->maker)
 		want(ls_exec_span(exec, LS_SPAN_AGAIN, i), value_bytes(exec, op->node->input), backward_time(exec, i),
 		     backward_time(exec, i));
-	plan_read(exec, i, op->node->input, again && op->maker == NULL);
+	plan_read(exec, i, op->node->input, again && !op->maker);
 	plan_read(exec, i, op->node->second, others);
 	plan_read(exec, i, op->node->third, others);
 }
@@ -135,12 +135,12 @@ static void plan_aux(ls_exec *exec, int i)
 {
 	ls_op *op = &exec->ops[i];
 	int last = exec->inference ? forward_time(i) : backward_time(exec, i);
-	int first = op->conv != NULL ? (int)(op->conv - exec->ops) : i; /* the convolution fills in the moments */
+	int first = op->conv ? (int)(op->conv - exec->ops) : i; /* the convolution fills in the moments */
 
-	if (op->kind->aux_bytes != NULL)
+	if (op->kind->aux_bytes)
 		want(ls_exec_span(exec, LS_SPAN_AUX, i), op->kind->aux_bytes(op, exec->largest), forward_time(first),
 		     last);
-	if (op->kind->scratch_bytes != NULL) {
+	if (op->kind->scratch_bytes) {
 		size_t bytes = op->kind->scratch_bytes(op, exec->largest);
 		exec->scratch_bytes = bytes > exec->scratch_bytes ? bytes : exec->scratch_bytes;
 	}
@@ -203,7 +203,7 @@ ls_status ls_exec_make_ops(ls_exec *exec)
 	exec->ops = ls_arena_alloc(&exec->arena, sizeof(*exec->ops) * (size_t)exec->op_count);
 	exec->span_count = 2 * (size_t)graph->value_count + 3 * (size_t)exec->op_count;
 	exec->spans = ls_arena_alloc(&exec->arena, sizeof(*exec->spans) * exec->span_count);
-	if (exec->ops == NULL || exec->spans == NULL)
+	if (!exec->ops || !exec->spans)
 		return LS_EMEMORY;
 	for (int i = 0; i < exec->op_count; i++) {
 		const ls_node *node = &graph->nodes[i];
@@ -233,7 +233,7 @@ static void plan_loss(ls_exec *exec, int logits, char *written)
 ls_status ls_exec_plan_memory(ls_exec *exec)
 {
 	char *written = ls_arena_alloc(&exec->arena, (size_t)exec->graph->value_count);
-	if (written == NULL)
+	if (!written)
 		return LS_EMEMORY;
 	for (int i = 0; i < exec->op_count; i++)
 		plan_output(exec, i);

@@ -158,6 +158,6 @@ const char *ls_graph_head(const ls_graph *graph)
 {
 	int producer = ls_graph_producer(graph, graph->logits);
 	const ls_node *node = producer != LS_NONE ? &graph->nodes[producer] : NULL;
-	int is_layer = node != NULL && (node->kind == LS_NODE_CONV || node->kind == LS_NODE_LINEAR);
+	int is_layer = node && (node->kind == LS_NODE_CONV || node->kind == LS_NODE_LINEAR);
 	return is_layer && node->weight != LS_NONE ? node->name : NULL;
 }

@@ -31,7 +31,7 @@ static ls_node *sole_consumer(ls_graph *graph, int value, ls_node_kind kind)
 static void absorb_relu(ls_graph *graph, ls_node *node)
 {
 	ls_node *relu = sole_consumer(graph, node->output, LS_NODE_RELU);
-	if (relu == NULL || node->relu)
+	if (!relu || node->relu)
 		return;
 	node->relu = 1;
 	node->output = relu->output;
@@ -41,7 +41,7 @@ static void absorb_relu(ls_graph *graph, ls_node *node)
 static void absorb_gelu(ls_graph *graph, ls_node *node)
 {
 	ls_node *gelu = sole_consumer(graph, node->output, LS_NODE_GELU);
-	if (gelu == NULL || node->relu)
+	if (!gelu || node->relu)
 		return;
 	node->gelu = gelu->gelu;
 	node->output = gelu->output;
@@ -61,16 +61,16 @@ static ls_node *sole_producer(ls_graph *graph, int value, ls_node_kind kind)
 static void absorb_residual(ls_graph *graph, ls_node *norm)
 {
 	ls_node *add = sole_producer(graph, norm->input, LS_NODE_ADD);
-	if (add == NULL || add->relu || add->input == add->second)
+	if (!add || add->relu || add->input == add->second)
 		return;
 	norm->input = add->input;
 	norm->second = add->second;
 	add->dropped = 1;
 	ls_node *first = sole_producer(graph, norm->input, LS_NODE_DROPOUT);
-	ls_node *drop = first != NULL ? first : sole_producer(graph, norm->second, LS_NODE_DROPOUT);
-	if (drop == NULL || graph->values[drop->input].domain != LS_TOKENS)
+	ls_node *drop = first ? first : sole_producer(graph, norm->second, LS_NODE_DROPOUT);
+	if (!drop || graph->values[drop->input].domain != LS_TOKENS)
 		return;
-	int other = first != NULL ? norm->second : norm->input;
+	int other = first ? norm->second : norm->input;
 	if (drop->input == other)
 		return;
 	norm->input = drop->input;
@@ -105,15 +105,15 @@ static void absorb_norm_into_add(ls_graph *graph, ls_node *add)
 static void move_behind_pool(ls_graph *graph, ls_node *conv)
 {
 	ls_node *relu = sole_consumer(graph, conv->output, LS_NODE_RELU);
-	ls_node *pool = relu != NULL ? sole_consumer(graph, relu->output, LS_NODE_MAX_POOL)
-				     : sole_consumer(graph, conv->output, LS_NODE_MAX_POOL);
-	if (pool == NULL || conv->relu)
+	ls_node *pool = relu ? sole_consumer(graph, relu->output, LS_NODE_MAX_POOL)
+			     : sole_consumer(graph, conv->output, LS_NODE_MAX_POOL);
+	if (!pool || conv->relu)
 		return;
 	pool->relu = relu != NULL;
 	pool->bias = conv->bias;
 	conv->bias = LS_NONE;
 	pool->input = conv->output;
-	if (relu != NULL)
+	if (relu)
 		relu->dropped = 1;
 }
 

@@ -13,7 +13,7 @@
 ls_status ls_graph_new(ls_graph **out)
 {
 	ls_graph *graph = calloc(1, sizeof(*graph));
-	if (graph == NULL)
+	if (!graph)
 		return ls_fail(LS_EMEMORY, "no memory for a graph");
 	graph->input = graph->logits = graph->token_logits = LS_NONE;
 	*out = graph;
@@ -22,7 +22,7 @@ ls_status ls_graph_new(ls_graph **out)
 
 void ls_graph_free(ls_graph *graph)
 {
-	if (graph == NULL)
+	if (!graph)
 		return;
 	ls_arena_release(&graph->arena);
 	free(graph->values);
@@ -71,7 +71,7 @@ static ls_value packed(ls_graph *graph, ls_value x)
 static int16_t *make_slots(ls_graph *graph, const ls_conv_geometry *g, int *live)
 {
 	int16_t *slot = ls_arena_alloc(&graph->arena, sizeof(*slot) * (size_t)(g->kernel_h * g->kernel_w));
-	if (slot == NULL)
+	if (!slot)
 		ls_build_mistake(graph, LS_EMEMORY, "no memory for the filter taps");
 	else
 		*live = ls_conv_slots(g, slot);
@@ -152,7 +152,7 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 	}
 	ls_value out = ls_build_value(graph, g.out_c, g.out_h, g.out_w);
 	ls_node *node = ls_build_node(graph, LS_NODE_CONV, name, x, out);
-	if (node == NULL)
+	if (!node)
 		return ls_build_invalid;
 	node->conv = g;
 	node->weight = ls_build_param(graph, name, "weight", weight);
@@ -169,9 +169,9 @@ static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_
 static int check_window(ls_graph *graph, const char *what, const char *name, const ls_tensor *in, int kernel_h,
 			int kernel_w, int stride, int padding)
 {
-	const char *open = name != NULL ? " '" : "", *close = name != NULL ? "'" : "";
+	const char *open = name ? " '" : "", *close = name ? "'" : "";
 
-	if (name == NULL)
+	if (!name)
 		name = "";
 	if (kernel_h < 1 || kernel_w < 1 || stride < 1 || padding < 0 || kernel_h > 255 || kernel_w > 255 ||
 	    padding > 255)
@@ -199,9 +199,9 @@ ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_option
 			       .stride = o.stride ? o.stride : 1,
 			       .padding = o.padding };
 
-	if (name == NULL || o.out_channels < 1)
+	if (!name || o.out_channels < 1)
 		return ls_build_mistake(graph, LS_EINVALID, "conv2d '%s' needs a name and at least one output channel",
-					name != NULL ? name : "");
+					name ? name : "");
 	if (!check_window(graph, "conv2d", name, &in, g.kernel_h, g.kernel_w, g.stride, g.padding))
 		return ls_build_invalid;
 	g.out_h = (in.height + 2 * g.padding - g.kernel_h) / g.stride + 1;
@@ -225,9 +225,9 @@ ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_opti
 {
 	if (!ls_build_usable(graph, x))
 		return ls_build_invalid;
-	if (name == NULL || o.out_features < 1)
+	if (!name || o.out_features < 1)
 		return ls_build_mistake(graph, LS_EINVALID, "linear '%s' needs a name and at least one output feature",
-					name != NULL ? name : "");
+					name ? name : "");
 	if (graph->tokens_max > 0)
 		return ls_build_linear_rows(graph, x, name, o);
 	/* The kernel that covers the whole input: no data moves to flatten it. */
@@ -250,12 +250,12 @@ ls_value ls_batch_norm(ls_graph *graph, ls_value x, const char *name, ls_norm_op
 	x = packed(graph, x);
 	if (!ls_build_usable_image(graph, x, "batch_norm"))
 		return ls_build_invalid;
-	if (name == NULL)
+	if (!name)
 		return ls_build_mistake(graph, LS_EINVALID, "batch_norm needs a name");
 	ls_tensor in = graph->values[x.id];
 	ls_value out = ls_build_value(graph, in.channels, in.height, in.width);
 	ls_node *node = ls_build_node(graph, LS_NODE_NORM, name, x, out);
-	if (node == NULL)
+	if (!node)
 		return ls_build_invalid;
 	node->epsilon = o.epsilon > 0 ? o.epsilon : 1e-5f;
 	node->momentum = o.momentum > 0 ? o.momentum : 0.1f;
@@ -280,7 +280,7 @@ ls_value ls_relu(ls_graph *graph, ls_value x)
 		return ls_build_invalid;
 	ls_value out = ls_build_like(graph, x);
 	ls_node *node = ls_build_node(graph, LS_NODE_RELU, NULL, x, out);
-	if (node != NULL)
+	if (node)
 		node->relu = 1;
 	return out;
 }
@@ -300,7 +300,7 @@ ls_value ls_add(ls_graph *graph, ls_value a, ls_value b)
 					ta.channels, ta.height, ta.width, tb.channels, tb.height, tb.width);
 	ls_value out = ls_build_like(graph, a);
 	ls_node *node = ls_build_node(graph, LS_NODE_ADD, NULL, a, out);
-	if (node != NULL)
+	if (node)
 		node->second = b.id;
 	return out;
 }
@@ -314,7 +314,7 @@ static ls_value add_pool(ls_graph *graph, ls_value x, ls_node_kind kind, int ker
 	ls_value out = ls_build_value(graph, in.channels, out_h, out_w);
 	ls_node *node = ls_build_node(graph, kind, NULL, x, out);
 
-	if (node != NULL)
+	if (node)
 		node->pool = (ls_pool_geometry){ .in_h = in.height,
 						 .in_w = in.width,
 						 .out_h = out_h,
@@ -386,7 +386,7 @@ ls_value ls_dropout(ls_graph *graph, ls_value x, float probability)
 		return x;
 	ls_value out = ls_build_like(graph, x);
 	ls_node *node = ls_build_node(graph, LS_NODE_DROPOUT, NULL, x, out);
-	if (node != NULL) {
+	if (node) {
 		node->probability = probability;
 		node->ordinal = graph->dropouts++;
 	}

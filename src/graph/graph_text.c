@@ -76,7 +76,7 @@ ls_value ls_embedding(ls_graph *graph, ls_value x, ls_embedding_options o)
 		return ls_build_invalid;
 	if (!graph->values[x.id].is_input || graph->tokens_max == 0)
 		return ls_build_mistake(graph, LS_EINVALID, "embedding: its input must be ls_text_input()'s");
-	if (o.words == NULL || o.positions == NULL || o.vocabulary < 1 || o.width < 1)
+	if (!o.words || !o.positions || o.vocabulary < 1 || o.width < 1)
 		return ls_build_mistake(graph, LS_EINVALID,
 					"embedding needs names for words and positions, a vocabulary and a width");
 	if (o.longest < graph->tokens_max)
@@ -91,11 +91,11 @@ ls_value ls_embedding(ls_graph *graph, ls_value x, ls_embedding_options o)
 					o.width, LS_FLOATS_MOST);
 	ls_value out = rows_value(graph, x, o.width);
 	ls_node *node = ls_build_node(graph, LS_NODE_EMBED, o.words, x, out);
-	if (node == NULL)
+	if (!node)
 		return ls_build_invalid;
 	node->weight = add_table(graph, o.words, o.vocabulary, o.width);
 	node->bias = add_table(graph, o.positions, o.longest, o.width);
-	if (o.segments != NULL)
+	if (o.segments)
 		node->segments = add_table(graph, o.segments, 2, o.width);
 	return graph->status == LS_OK ? out : ls_build_invalid;
 }
@@ -126,7 +126,7 @@ ls_value ls_build_linear_rows(ls_graph *graph, ls_value x, const char *name, ls_
 					name, o.out_features, in, LS_FLOATS_MOST);
 	ls_value out = rows_value(graph, x, o.out_features);
 	ls_node *node = ls_build_node(graph, LS_NODE_LINEAR, name, x, out);
-	if (node == NULL)
+	if (!node)
 		return ls_build_invalid;
 	node->weight = ls_build_param(graph, name, "weight", linear_param(in, o.out_features, o.init));
 	if (o.bias) {
@@ -142,7 +142,7 @@ ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const c
 	if (!usable_rows(graph, x, "tied_linear") || !ls_build_usable(graph, embedding))
 		return ls_build_invalid;
 	int producer = ls_graph_producer(graph, embedding.id), in = graph->values[x.id].channels;
-	if (producer == LS_NONE || graph->nodes[producer].kind != LS_NODE_EMBED || name == NULL)
+	if (producer == LS_NONE || graph->nodes[producer].kind != LS_NODE_EMBED || !name)
 		return ls_build_mistake(graph, LS_EINVALID,
 					"tied_linear needs a name and the value of an ls_embedding()");
 	const ls_param *words = &graph->params.rows[graph->nodes[producer].weight];
@@ -152,7 +152,7 @@ ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const c
 	int vocabulary = words->layout.out;
 	ls_value out = rows_value(graph, x, vocabulary);
 	ls_node *node = ls_build_node(graph, LS_NODE_LINEAR, name, x, out);
-	if (node == NULL)
+	if (!node)
 		return ls_build_invalid;
 	node->tied = graph->nodes[producer].weight;
 	graph->nodes[producer].is_tied = 1;
@@ -176,12 +176,12 @@ ls_value ls_layer_norm(ls_graph *graph, ls_value x, const char *name, float epsi
 	if (graph->tokens_max == 0)
 		return ls_build_mistake(graph, LS_EINVALID,
 					"layer_norm works on text, and this graph's input is images");
-	if (name == NULL)
+	if (!name)
 		return ls_build_mistake(graph, LS_EINVALID, "layer_norm needs a name");
 	int channels = graph->values[x.id].channels;
 	ls_value out = ls_build_like(graph, x);
 	ls_node *node = ls_build_node(graph, LS_NODE_LAYER_NORM, name, x, out);
-	if (node == NULL)
+	if (!node)
 		return ls_build_invalid;
 	node->epsilon = epsilon > 0 ? epsilon : 1e-5f;
 	node->weight = ls_build_param(graph, name, "weight", ls_build_vector(channels, LS_ROLE_NORM, LS_INIT_ONE, 1));
@@ -195,7 +195,7 @@ static ls_value pointwise(ls_graph *graph, ls_value x, ls_node_kind kind, int ge
 		return ls_build_invalid;
 	ls_value out = ls_build_like(graph, x);
 	ls_node *node = ls_build_node(graph, kind, NULL, x, out);
-	if (node != NULL)
+	if (node)
 		node->gelu = gelu;
 	return out;
 }
@@ -237,7 +237,7 @@ ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_atten
 		return ls_build_invalid;
 	ls_value out = ls_build_like(graph, q);
 	ls_node *node = ls_build_node(graph, LS_NODE_ATTENTION, NULL, q, out);
-	if (node == NULL)
+	if (!node)
 		return ls_build_invalid;
 	node->second = k.id;
 	node->third = v.id;

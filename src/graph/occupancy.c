@@ -53,12 +53,12 @@ ls_status ls_occupancy_new(ls_occupancy **out, int moments)
 	size_t microbatches = 1;
 	while (microbatches < (size_t)moments)
 		microbatches *= 2;
-	if (o != NULL) {
+	if (o) {
 		o->moments = moments;
 		o->count = 2 * microbatches;
 		o->parts = calloc(o->count, sizeof(*o->parts));
 	}
-	if (o == NULL || o->parts == NULL) {
+	if (!o || !o->parts) {
 		free(o);
 		return ls_fail(LS_EMEMORY, "no memory to plan %d moments", moments);
 	}
@@ -68,7 +68,7 @@ ls_status ls_occupancy_new(ls_occupancy **out, int moments)
 
 void ls_occupancy_free(ls_occupancy *o)
 {
-	if (o == NULL)
+	if (!o)
 		return;
 	for (size_t i = 0; i < o->count; i++) {
 		free(o->parts[i].through.runs);

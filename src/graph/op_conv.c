@@ -38,7 +38,7 @@ static size_t scratch_bytes(const ls_op *op, int64_t n)
 static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads)
 {
 	op->plans = ls_arena_alloc(arena, sizeof(*op->plans) * (size_t)count);
-	if (op->plans == NULL)
+	if (!op->plans)
 		return LS_EMEMORY;
 	for (int i = 0; i < count; i++)
 		LS_TRY(ls_conv_plan_make(&op->plans[i], arena, &op->node->conv, sizes[i],
@@ -58,7 +58,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 		ls_team_barrier(member);
 		x = op->aux;
 	}
-	if (op->norm != NULL && pass->training) {
+	if (op->norm && pass->training) {
 		epilogue.mean = ls_norm_moments(op->norm);
 		epilogue.m2 = epilogue.mean + plan->forward.tiles * plan->forward.blocks * plan->forward.panel;
 	}
@@ -89,9 +89,9 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	const ls_node *node = op->node;
 	const ls_conv_plan *plan = &op->plans[pass->size];
 	float *turned = op->scratch, *partial = turned + turned_floats(op);
-	const float *x = node->conv.gathered ? op->aux : op->maker != NULL ? op->x_again : op->x;
+	const float *x = node->conv.gathered ? op->aux : op->maker ? op->x_again : op->x;
 
-	if (op->maker != NULL) {
+	if (op->maker) {
 		ls_norm_remake(op->maker, pass, op->x_again, member);
 		ls_team_barrier(member);
 	}
@@ -104,7 +104,7 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		ls_bias_grad_combine(op->out, rows, partial, pass->accumulate, ls_op_grad(op, pass, node->bias),
 				     member);
 	}
-	if (op->dx != NULL) {
+	if (op->dx) {
 		ls_conv_backward_data(plan, op->dy, ls_op_param(op, pass, node->weight), turned, op->add_dx, op->dx,
 				      member);
 		ls_team_barrier(member);

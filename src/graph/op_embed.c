@@ -33,7 +33,7 @@ static int tables_of(const ls_op *op, const ls_pass *pass, table out[3])
 
 static int64_t row_of(const table *t, const ls_pass *pass, int64_t token)
 {
-	return t->rows != NULL ? t->rows[token] : token - pass->start[pass->owner[token]];
+	return t->rows ? t->rows[token] : token - pass->start[pass->owner[token]];
 }
 
 static int64_t row_floats(const ls_op *op)

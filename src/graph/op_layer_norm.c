@@ -85,7 +85,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 static void give_rows(const ls_op *op, int64_t rows, float *to, int add, const float *from, int64_t begin, int64_t end)
 {
 	int64_t panel = op->in->panel;
-	if (to == NULL || to == from)
+	if (!to || to == from)
 		return;
 	for (int64_t b = 0; b < op->in->blocks; b++) {
 		int64_t at = (b * rows + begin) * panel, count = (end - begin) * panel;
@@ -104,11 +104,11 @@ static void backward_chunk(const ls_op *op, const ls_pass *pass, int64_t unit)
 	kept k = kept_of(op, rows);
 	float *partial = (float *)op->scratch + 2 * width * unit;
 
-	ls_simd_get()->layer_norm_backward(&shape, op->dy, k.s != NULL ? k.s : op->x, begin, end,
+	ls_simd_get()->layer_norm_backward(&shape, op->dy, k.s ? k.s : op->x, begin, end,
 					   ls_op_param(op, pass, op->node->weight), k.mean, k.inverse, op->dy, partial,
 					   partial + width);
 	give_rows(op, rows, op->dsecond, op->add_dsecond, op->dy, begin, end);
-	if (op->dx != NULL && drops(op, pass))
+	if (op->dx && drops(op, pass))
 		ls_drop_rows(op, pass, op->dy, op->dx, begin, end);
 	else
 		give_rows(op, rows, op->dx, 0, op->dy, begin, end);

@@ -32,7 +32,7 @@ static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int c
 {
 	(void)sizes, (void)count, (void)threads;
 	op->linear = ls_arena_alloc(arena, sizeof(*op->linear));
-	if (op->linear == NULL)
+	if (!op->linear)
 		return LS_EMEMORY;
 	return ls_linear_plan_make(op->linear, op->in->channels, op->in->panel, op->out->channels, op->out->panel,
 				   op->node->tied != LS_NONE);
@@ -88,7 +88,7 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	}
 	ls_linear_backward_weights(op->linear, rows, op->x, op->dy, pass->accumulate || node->adds_tied,
 				   ls_op_grad(op, pass, weight_row(node)), member);
-	if (op->dx != NULL) {
+	if (op->dx) {
 		ls_team_barrier(member);
 		ls_linear_backward_data(op->linear, rows, op->dy, ls_op_param(op, pass, weight_row(node)), op->add_dx,
 					op->dx, turned, member);

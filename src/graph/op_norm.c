@@ -23,13 +23,13 @@ static int keeps(const ls_node *node)
 /* Chunks of the forward moments. */
 static int64_t moment_chunks(const ls_op *op, int64_t n, int size)
 {
-	return op->conv != NULL ? op->conv->plans[size].forward.tiles : ls_chunks(ls_tensor_rows(op->in, n));
+	return op->conv ? op->conv->plans[size].forward.tiles : ls_chunks(ls_tensor_rows(op->in, n));
 }
 
 static int64_t moment_rows(const ls_op *op, int64_t n, int size, int64_t chunk)
 {
-	return op->conv != NULL ? ls_conv_tile_rows(&op->conv->plans[size], chunk)
-				: ls_chunk_rows(ls_tensor_rows(op->in, n), chunk);
+	return op->conv ? ls_conv_tile_rows(&op->conv->plans[size], chunk)
+			: ls_chunk_rows(ls_tensor_rows(op->in, n), chunk);
 }
 
 static int64_t channels(const ls_op *op)
@@ -40,8 +40,7 @@ static int64_t channels(const ls_op *op)
 /* Before the convolution has a plan. */
 static size_t aux_bytes(const ls_op *op, int64_t n)
 {
-	int64_t chunks =
-		op->conv != NULL ? ls_conv_tiles_most(&op->conv->node->conv, n) : ls_chunks(ls_tensor_rows(op->in, n));
+	int64_t chunks = op->conv ? ls_conv_tiles_most(&op->conv->node->conv, n) : ls_chunks(ls_tensor_rows(op->in, n));
 	return sizeof(float) * (size_t)(2 * chunks * channels(op) + 4 * channels(op));
 }
 
@@ -146,9 +145,8 @@ void ls_norm_remake(const ls_op *op, const ls_pass *pass, float *y, ls_member me
 	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
 		int64_t block = unit / chunks, chunk = unit % chunks;
 		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
-		ls_simd_get()->normalize(op->x + at, op->second != NULL ? op->second + at : NULL,
-					 ls_chunk_rows(rows, chunk), (int)panel, a + block * panel, b + block * panel,
-					 op->node->relu, y + at);
+		ls_simd_get()->normalize(op->x + at, op->second ? op->second + at : NULL, ls_chunk_rows(rows, chunk),
+					 (int)panel, a + block * panel, b + block * panel, op->node->relu, y + at);
 	}
 }
 
@@ -157,7 +155,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	if (!pass->training) {
 		use_running(op, pass, member);
 	} else {
-		if (op->conv == NULL)
+		if (!op->conv)
 			chunk_moments(op, pass, member);
 		combine_moments(op, pass, member);
 	}
@@ -190,12 +188,12 @@ static void chunk_sums(const ls_op *op, const ls_pass *pass, int64_t block, int6
 {
 	int64_t rows = ls_tensor_rows(op->in, pass->n), panel = op->in->panel, unit = block * ls_chunks(rows) + chunk;
 	int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel, count = ls_chunk_rows(rows, chunk);
-	float *g = op->dsecond == NULL ? NULL : (op->add_dsecond ? op->dy : op->dsecond) + at;
+	float *g = !op->dsecond ? NULL : (op->add_dsecond ? op->dy : op->dsecond) + at;
 
 	ls_simd_get()->normalize_sums(op->dy + at, mask_at(op, at, block), op->x + at, count, (int)panel,
 				      kept_mean(op) + block * panel, g, sums + unit * 2 * panel,
 				      sums + (unit * 2 + 1) * panel);
-	if (g != NULL && op->add_dsecond)
+	if (g && op->add_dsecond)
 		ls_simd_get()->accumulate(op->dsecond + at, g, count * panel);
 }
 
@@ -234,8 +232,8 @@ static void chunk_input(const ls_op *op, const ls_pass *pass, int64_t block, int
 	int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
 	const float *a = op->scratch, *b = a + channels(op), *k = b + channels(op);
 	/* The residual's gradient is the masked one already. */
-	const float *g = op->dsecond == NULL || op->add_dsecond ? op->dy : op->dsecond;
-	ls_norm_mask mask = op->dsecond != NULL ? (ls_norm_mask){ 0 } : mask_at(op, at, block);
+	const float *g = !op->dsecond || op->add_dsecond ? op->dy : op->dsecond;
+	ls_norm_mask mask = op->dsecond ? (ls_norm_mask){ 0 } : mask_at(op, at, block);
 
 	ls_simd_get()->normalize_input(g + at, mask, op->x + at, ls_chunk_rows(rows, chunk), (int)panel,
 				       a + block * panel, b + block * panel, k + block * panel, op->dx + at);
@@ -249,7 +247,7 @@ static void backward_by_block(const ls_op *op, const ls_pass *pass, float *sums,
 		for (int64_t chunk = 0; chunk < chunks; chunk++)
 			chunk_sums(op, pass, block, chunk, sums);
 		backward_coefficients(op, pass, sums, block * panel, (block + 1) * panel);
-		for (int64_t chunk = chunks - 1; op->dx != NULL && chunk >= 0; chunk--) /* last read, first in cache */
+		for (int64_t chunk = chunks - 1; op->dx && chunk >= 0; chunk--) /* last read, first in cache */
 			chunk_input(op, pass, block, chunk);
 	}
 }
@@ -264,7 +262,7 @@ static void backward_by_chunk(const ls_op *op, const ls_pass *pass, float *sums,
 	ls_team_range(member, channels(op), &begin, &end);
 	backward_coefficients(op, pass, sums, begin, end);
 	ls_team_barrier(member);
-	while (op->dx != NULL && (unit = ls_team_next(member, units)) >= 0)
+	while (op->dx && (unit = ls_team_next(member, units)) >= 0)
 		chunk_input(op, pass, unit / chunks, unit % chunks);
 }
 

@@ -43,7 +43,7 @@ static void relu_backward(const ls_op *op, const ls_pass *pass, ls_member member
 {
 	int64_t begin, count;
 	share(op->out, pass, member, &begin, &count);
-	if (op->dx != NULL)
+	if (op->dx)
 		ls_simd_get()->relu_backward(op->dy + begin, op->y + begin, count, op->dx + begin);
 }
 
@@ -59,7 +59,7 @@ static void add_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 /* Hand the masked gradient to one operand. */
 static void give(float *to, int accumulate, const float *g, int64_t count)
 {
-	if (to == NULL)
+	if (!to)
 		return;
 	if (accumulate)
 		ls_simd_get()->accumulate(to, g, count);
@@ -74,8 +74,8 @@ static void add_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	share(op->out, pass, member, &begin, &count);
 	if (op->node->relu)
 		ls_simd_get()->relu_backward(op->dy + begin, op->y + begin, count, op->dy + begin);
-	give(op->dsecond == NULL ? NULL : op->dsecond + begin, op->add_dsecond, op->dy + begin, count);
-	give(op->dx == NULL ? NULL : op->dx + begin, op->add_dx, op->dy + begin, count);
+	give(!op->dsecond ? NULL : op->dsecond + begin, op->add_dsecond, op->dy + begin, count);
+	give(!op->dx ? NULL : op->dx + begin, op->add_dx, op->dy + begin, count);
 }
 
 const ls_op_kind ls_op_add = {
@@ -132,7 +132,7 @@ static void dropout_forward(const ls_op *op, const ls_pass *pass, ls_member memb
 
 static void dropout_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	if (op->dx != NULL)
+	if (op->dx)
 		drop(op, pass, op->dy, op->dx, member);
 }
 
@@ -182,7 +182,7 @@ static void flatten_backward(const ls_op *op, const ls_pass *pass, ls_member mem
 	const ls_tensor *in = op->in, *out = op->out;
 	int64_t positions = (int64_t)in->height * in->width, padded = (int64_t)in->blocks * in->panel, begin, end;
 
-	if (op->dx == NULL)
+	if (!op->dx)
 		return;
 	ls_team_range(member, pass->n, &begin, &end);
 	for (int64_t i = begin; i < end; i++)

@@ -49,9 +49,9 @@ static void max_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 		int oy = (int)(unit % g.out_h);
 		float *y = op->y + block * g.out_h * row;
 		simd->max_pool(&g, op->x + block * in_plane, oy, y, (uint8_t *)op->aux + block * g.out_h * row);
-		if (bias != NULL || op->node->relu)
-			simd->bias_act(y + oy * row, g.out_w * g.n, g.panel,
-				       bias != NULL ? bias + block * g.panel : NULL, op->node->relu);
+		if (bias || op->node->relu)
+			simd->bias_act(y + oy * row, g.out_w * g.n, g.panel, bias ? bias + block * g.panel : NULL,
+				       op->node->relu);
 	}
 }
 
@@ -83,7 +83,7 @@ static void max_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	int64_t unit;
 
 	max_backward_epilogue(op, pass, member);
-	if (op->dx == NULL)
+	if (!op->dx)
 		return;
 	while ((unit = ls_team_next(member, (int64_t)op->in->blocks * g.in_h)) >= 0) {
 		int64_t block = unit / g.in_h;
@@ -112,7 +112,7 @@ static void avg_backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		out_plane = (int64_t)g.out_h * g.out_w * g.n * g.panel;
 	int64_t unit;
 
-	while (op->dx != NULL && (unit = ls_team_next(member, (int64_t)op->in->blocks * g.in_h)) >= 0) {
+	while (op->dx && (unit = ls_team_next(member, (int64_t)op->in->blocks * g.in_h)) >= 0) {
 		int64_t block = unit / g.in_h;
 		ls_simd_get()->avg_pool_backward(&g, op->dy + block * out_plane, (int)(unit % g.in_h), op->add_dx,
 						 op->dx + block * in_plane);

@@ -50,7 +50,7 @@ static void gelu_backward(const ls_op *op, const ls_pass *pass, ls_member member
 {
 	int64_t begin, count;
 	share(op, pass, member, &begin, &count);
-	if (op->dx != NULL)
+	if (op->dx)
 		ls_simd_get()->gelu_backward(op->dy + begin, op->x + begin, count, op->node->gelu == 2, op->dx + begin);
 }
 
@@ -67,7 +67,7 @@ static void tanh_backward(const ls_op *op, const ls_pass *pass, ls_member member
 {
 	int64_t begin, count;
 	share(op, pass, member, &begin, &count);
-	if (op->dx != NULL)
+	if (op->dx)
 		ls_simd_get()->tanh_backward(op->dy + begin, op->y + begin, count, op->dx + begin);
 }
 
@@ -97,7 +97,7 @@ static void gather_backward(const ls_op *op, const ls_pass *pass, const int32_t 
 {
 	int64_t in = ls_pass_rows(pass, op->in), out = ls_pass_rows(pass, op->out), panel = op->in->panel, begin, end;
 
-	if (op->dx == NULL)
+	if (!op->dx)
 		return;
 	ls_team_range(member, op->in->blocks, &begin, &end);
 	for (int64_t b = begin; b < end; b++) {
@@ -157,7 +157,7 @@ static void mean_backward(const ls_op *op, const ls_pass *pass, ls_member member
 {
 	int64_t in = ls_pass_rows(pass, op->in), panel = op->in->panel, begin, end;
 
-	if (op->dx == NULL)
+	if (!op->dx)
 		return;
 	ls_team_range(member, op->in->blocks * pass->n, &begin, &end);
 	for (int64_t unit = begin; unit < end; unit++) {

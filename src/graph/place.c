@@ -53,7 +53,7 @@ ls_status ls_place(ls_span *spans, size_t count, size_t *total)
 	ls_occupancy *taken = NULL;
 	LS_TRY(ls_occupancy_new(&taken, all.moments));
 	ls_span **order = malloc((count + 1) * sizeof(*order));
-	ls_status status = order != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory to plan %zu buffers", count);
+	ls_status status = order ? LS_OK : ls_fail(LS_EMEMORY, "no memory to plan %zu buffers", count);
 	if (status == LS_OK) {
 		for (size_t i = 0; i < count; i++)
 			order[i] = &spans[i];
@@ -69,7 +69,7 @@ ls_status ls_place_bound(const ls_span *spans, size_t count, size_t *bound)
 {
 	period all = period_of(spans, count);
 	size_t alive = 0, most = 0, *born = calloc(2 * ((size_t)all.moments + 1), sizeof(*born));
-	if (born == NULL)
+	if (!born)
 		return ls_fail(LS_EMEMORY, "no memory to plan %d moments", all.moments);
 	size_t *gone = born + all.moments + 1;
 	for (size_t i = 0; i < count; i++) {

@@ -29,11 +29,11 @@ static const char *type_of(const json_t *value)
 static ls_status read_text(const ls_json_place *p, const ls_field *f, const json_t *value, char *out)
 {
 	const char *text = json_string_value(value);
-	if (text == NULL && value == NULL && f->kind == LS_FIELD_MAYBE)
+	if (!text && !value && f->kind == LS_FIELD_MAYBE)
 		text = "";
-	if (value == NULL && text == NULL)
+	if (!value && !text)
 		return ls_fail(LS_EFORMAT, "%s: %s%s is missing", p->label, p->prefix, f->name);
-	if (text == NULL)
+	if (!text)
 		return ls_fail(LS_EFORMAT, "%s: %s%s is %s, not text", p->label, p->prefix, f->name, type_of(value));
 	if (text[0] == '\0' && f->kind == LS_FIELD_TEXT)
 		return ls_fail(LS_EFORMAT, "%s: %s%s is empty", p->label, p->prefix, f->name);
@@ -53,13 +53,13 @@ static ls_status read_number(const ls_json_place *p, const ls_field *f, const js
 {
 	int whole = is_whole(f);
 
-	if (value == NULL && (f->kind == LS_FIELD_WHOLE_IF || f->kind == LS_FIELD_REAL_IF))
+	if (!value && (f->kind == LS_FIELD_WHOLE_IF || f->kind == LS_FIELD_REAL_IF))
 		return LS_OK;
-	if (f->kind == LS_FIELD_GAP && (value == NULL || json_is_null(value))) {
+	if (f->kind == LS_FIELD_GAP && (!value || json_is_null(value))) {
 		*(double *)out = NAN;
 		return LS_OK;
 	}
-	if (value == NULL)
+	if (!value)
 		return ls_fail(LS_EFORMAT, "%s: %s%s is missing", p->label, p->prefix, f->name);
 	if (whole ? !json_is_integer(value) : !json_is_number(value))
 		return ls_fail(LS_EFORMAT, "%s: %s%s is %s, not a %s", p->label, p->prefix, f->name, type_of(value),
@@ -99,7 +99,7 @@ static int is_known(const char *key, const ls_field *fields, size_t count, const
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(fields[i].name, key))
 			return 1;
-	for (; others != NULL && *others != NULL; others++)
+	for (; others && *others; others++)
 		if (!strcmp(*others, key))
 			return 1;
 	return 0;
@@ -117,8 +117,7 @@ ls_status ls_fields_only(const ls_json_place *place, const json_t *object, const
 			       place->prefix[0] ? (int)strlen(place->prefix) - 1 : 0, place->prefix);
 	for (size_t i = 0; i < known; i++)
 		names[i] = fields[i].name;
-	for (void *at = json_object_iter((json_t *)object); at != NULL;
-	     at = json_object_iter_next((json_t *)object, at)) {
+	for (void *at = json_object_iter((json_t *)object); at; at = json_object_iter_next((json_t *)object, at)) {
 		const char *key = json_object_iter_key(at), *meant;
 		if (is_known(key, fields, count, others))
 			continue;
@@ -145,7 +144,7 @@ ls_status ls_json_parse(json_t **out, const void *text, size_t bytes, size_t mos
 	if (bytes > most)
 		return ls_fail(LS_EFORMAT, "%s: %zu bytes are too many, at most %zu are read", label, bytes, most);
 	json_t *root = json_loadb(bytes > 0 ? text : "", bytes, JSON_REJECT_DUPLICATES, &error);
-	if (root == NULL)
+	if (!root)
 		return ls_fail(LS_EFORMAT, "%s:%d: not acceptable JSON: %s", label, error.line,
 			       ls_text_printable(shown, sizeof(shown), error.text));
 	*out = root;
@@ -157,7 +156,7 @@ ls_status ls_json_check(const json_t *root, const char *format, int version, con
 	const char *found = json_string_value(json_object_get(root, "format"));
 	const json_t *number = json_object_get(root, "version");
 
-	if (found == NULL || strcmp(found, format) != 0 || !json_is_integer(number))
+	if (!found || strcmp(found, format) != 0 || !json_is_integer(number))
 		return ls_fail(LS_EFORMAT, "%s: not a %s: \"format\" is not \"%s\" with a \"version\"", label, format,
 			       format);
 	if (json_integer_value(number) != version)
@@ -196,7 +195,7 @@ ls_status ls_json_publish(const json_t *root, const char *path)
 {
 	char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 
-	if (text == NULL)
+	if (!text)
 		return ls_fail(LS_EMEMORY, "%s: no memory for it as JSON", path);
 	ls_status status = ls_file_put_text(path, text);
 	free(text);

@@ -98,7 +98,7 @@ static void transpose_head(const unit *u, const float *x, float *out)
 			continue;
 		float last[LANES * 64] = { 0 };
 		for (int r = 0; r < rest; r++)
-			memcpy(last + r * u->part, x + place(u, p, whole + r), (size_t)u->part * sizeof *last);
+			memcpy(last + r * u->part, x + place(u, p, whole + r), (size_t)u->part * sizeof(*last));
 		u->simd->transpose(last, LANES, u->part, u->part, out + whole, u->ld);
 	}
 }
@@ -210,7 +210,7 @@ static void clear_rest(const unit *u, float *y)
 		return;
 	float *row = y + (channels / panel * u->a->rows + u->first) * panel;
 	for (int r = 0; r < u->length; r++, row += panel)
-		memset(row + rest, 0, (size_t)(panel - rest) * sizeof *row);
+		memset(row + rest, 0, (size_t)(panel - rest) * sizeof(*row));
 }
 
 void ls_attention_forward(const ls_attention *a, const float *q, const float *k, const float *v, float *out, float *lse,

@@ -156,9 +156,9 @@ static void walk_map(const walk_job *job, int64_t block)
 static void finish_tile(const ls_conv_walk *w, const ls_conv_epilogue *e, const ls_simd *simd, int64_t block,
 			int64_t index, int64_t rows, float *out)
 {
-	if (e->bias != NULL || e->relu)
-		simd->bias_act(out, rows, w->panel, e->bias != NULL ? e->bias + block * w->panel : NULL, e->relu);
-	if (e->mean != NULL) {
+	if (e->bias || e->relu)
+		simd->bias_act(out, rows, w->panel, e->bias ? e->bias + block * w->panel : NULL, e->relu);
+	if (e->mean) {
 		int64_t place = (block * w->tiles + index) * w->panel;
 		simd->moments(out, rows, w->panel, e->mean + place, e->m2 + place);
 	}

@@ -87,7 +87,7 @@ static int32_t *make_map(ls_arena *arena, const ls_conv_geometry *g, source_of s
 			 int limit)
 {
 	int32_t *map = ls_arena_alloc(arena, sizeof(*map) * (size_t)positions * (size_t)taps);
-	if (map == NULL)
+	if (!map)
 		return NULL;
 	for (int p = 0; p < positions; p++)
 		for (int k = 0; k < taps; k++)
@@ -102,7 +102,7 @@ static ls_status make_products(ls_gemm (**out)[2], ls_arena *arena, ls_gemm_shap
 	int count = run > 1 ? run : 2;
 	ls_gemm(*set)[2] = ls_arena_alloc(arena, sizeof(*set) * (size_t)count);
 
-	if (set == NULL)
+	if (!set)
 		return LS_EMEMORY;
 	for (int i = 0; i < count; i++) {
 		int64_t rows = run > 1 ? n * (i + 1) : (i == 0 ? block : n % block);
@@ -134,7 +134,7 @@ static ls_status make_walk(ls_conv_walk *walk, ls_arena *arena, const ls_conv_ge
 				.ldy = walk->panel };
 	int64_t runs, blocks;
 
-	if (walk->map_y == NULL || walk->map_x == NULL)
+	if (!walk->map_y || !walk->map_x)
 		return LS_EMEMORY;
 	walk->run = choose_run(g, n, walk->w, TILE_ROWS);
 	walk->block = walk->run > 1 || n <= LONG_MICROBATCH ? n : TILE_ROWS;

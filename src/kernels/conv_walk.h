@@ -13,7 +13,7 @@ static inline int ls_min_int(int a, int b)
 
 static inline int ls_conv_slot_of(const ls_conv_plan *plan, int tap)
 {
-	return plan->slot != NULL ? plan->slot[tap] : tap;
+	return plan->slot ? plan->slot[tap] : tap;
 }
 
 /* A tile: positions [x0, x1) of row y, samples [first, first + count). */

@@ -41,13 +41,13 @@ static int xsmm_usable(void)
 static const char *backend_asked(void)
 {
 	const char *asked = getenv("LOCKSTEP_KERNELS");
-	return asked != NULL && *asked != '\0' ? asked : NULL;
+	return asked && *asked != '\0' ? asked : NULL;
 }
 
 static int xsmm_wanted(void)
 {
 	const char *asked = backend_asked();
-	return xsmm_usable() && (asked == NULL || strcmp(asked, "portable") != 0);
+	return xsmm_usable() && (!asked || strcmp(asked, "portable") != 0);
 }
 
 const char *ls_gemm_backend(void)
@@ -58,7 +58,7 @@ const char *ls_gemm_backend(void)
 ls_status ls_gemm_check(void)
 {
 	const char *asked = backend_asked();
-	if (asked == NULL || strcmp(asked, "portable") == 0)
+	if (!asked || strcmp(asked, "portable") == 0)
 		return LS_OK;
 	if (strcmp(asked, "xsmm") != 0)
 		return ls_fail_context(ls_name_unknown("kernel backend", asked, backend_at), "LOCKSTEP_KERNELS");
@@ -158,7 +158,7 @@ ls_status ls_gemm_make(ls_gemm *out, const ls_gemm_shape *shape)
 	if (xsmm_wanted() && sums_in_order(shape)) {
 		LS_TRY(check_addresses());
 		LS_TRY(ls_thread_call_deep(build_jit, out));
-		out->run = out->jit != NULL ? run_jit : run_portable;
+		out->run = out->jit ? run_jit : run_portable;
 	}
 #endif
 	return LS_OK;

@@ -142,10 +142,9 @@ static void finish(const ls_linear_plan *p, const ls_linear_epilogue *e, int64_t
 		   float *y)
 {
 	const ls_simd *simd = ls_simd_get();
-	if (e->bias != NULL || e->relu)
-		simd->bias_act(tile, count, p->out_panel, e->bias != NULL ? e->bias + ob * p->out_panel : NULL,
-			       e->relu);
-	if (e->before != NULL)
+	if (e->bias || e->relu)
+		simd->bias_act(tile, count, p->out_panel, e->bias ? e->bias + ob * p->out_panel : NULL, e->relu);
+	if (e->before)
 		simd->gelu(tile, count * p->out_panel, e->approximate, y);
 }
 
@@ -161,7 +160,7 @@ static void forward_tile(const ls_linear_plan *p, int64_t rows, int64_t first, i
 			 const float *x, const float *weights, const ls_linear_epilogue *e, float *y)
 {
 	int64_t count = smaller(LS_LINEAR_TILE, rows - first), last = smaller(ob + group, p->out_blocks);
-	float *into = e->before != NULL ? e->before : y;
+	float *into = e->before ? e->before : y;
 
 	for (int64_t ib = 0; ib < p->in_blocks; ib++)
 		for (int64_t o = ob; o < last; o++) {
@@ -182,7 +181,7 @@ static void forward_tied(const ls_linear_plan *p, int64_t rows, int64_t ob, cons
 			 const ls_linear_epilogue *e, float *y, float *spare)
 {
 	int64_t place = ob * rows * p->out_panel;
-	float *tile = e->before != NULL ? e->before + place : y + place;
+	float *tile = e->before ? e->before + place : y + place;
 
 	for (int64_t ib = 0; ib < p->in_blocks; ib++) {
 		turn(weights + block_place(p, ob, ib), outputs_of(p, ob), p->in_panel, p->in_blocks * p->in_panel,

@@ -182,7 +182,7 @@ static void head_gradients(const head *h, const float *dout, const double *p, co
 void ls_reference_attention_backward(const ls_reference_head *h, const float *dout, float *dq, float *dk, float *dv)
 {
 	const size_t count = (size_t)h->length * (size_t)h->length;
-	double *p = malloc(2 * count * sizeof *p);
+	double *p = malloc(2 * count * sizeof(*p));
 	if (!p)
 		abort();
 	for (int i = 0; i < h->length; i++)

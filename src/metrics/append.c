@@ -11,8 +11,8 @@
 
 ls_status ls_append_open(ls_append *file, const char *path, int flags)
 {
-	int length = snprintf(file->path, sizeof file->path, "%s", path);
-	if (length < 0 || (size_t)length >= sizeof file->path)
+	int length = snprintf(file->path, sizeof(file->path), "%s", path);
+	if (length < 0 || (size_t)length >= sizeof(file->path))
 		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
 	int fd = -1;
 	LS_TRY(ls_file_open_own(&fd, path, O_WRONLY | O_APPEND | flags));
@@ -21,7 +21,7 @@ ls_status ls_append_open(ls_append *file, const char *path, int flags)
 		close(fd);
 		return ls_fail(LS_EMEMORY, "no memory to write %s", path);
 	}
-	setvbuf(file->stream, file->buffer, _IOFBF, sizeof file->buffer);
+	setvbuf(file->stream, file->buffer, _IOFBF, sizeof(file->buffer));
 	file->whole = lseek(fd, 0, SEEK_END);
 	return LS_OK;
 }

@@ -47,7 +47,7 @@ typedef struct ls_message {
 
 static void put_bytes(ls_message *message, const void *bytes, size_t count)
 {
-	if (count > sizeof message->bytes - message->length) {
+	if (count > sizeof(message->bytes) - message->length) {
 		message->full = 1;
 		return;
 	}
@@ -82,7 +82,7 @@ static void put_key(ls_message *message, unsigned field, unsigned wire)
 static void put_double(ls_message *message, unsigned field, double value)
 {
 	uint64_t bits;
-	memcpy(&bits, &value, sizeof bits);
+	memcpy(&bits, &value, sizeof(bits));
 	put_key(message, field, LS_WIRE_FIXED64);
 	put_little(message, bits, 8);
 }
@@ -90,7 +90,7 @@ static void put_double(ls_message *message, unsigned field, double value)
 static void put_float(ls_message *message, unsigned field, float value)
 {
 	uint32_t bits;
-	memcpy(&bits, &value, sizeof bits);
+	memcpy(&bits, &value, sizeof(bits));
 	put_key(message, field, LS_WIRE_FIXED32);
 	put_little(message, bits, 4);
 }
@@ -134,7 +134,7 @@ static ls_status write_version(ls_events *events)
 	static const char version[] = "brain.Event:2";
 	ls_message event = { .length = 0 };
 	put_double(&event, 1, ls_clock_wall());
-	put_field(&event, 3, version, sizeof version - 1);
+	put_field(&event, 3, version, sizeof(version) - 1);
 	return write_record(events, &event);
 }
 
@@ -152,10 +152,10 @@ ls_status ls_events_scalar(ls_events *events, double wall, uint64_t step, const 
 			   double scalar)
 {
 	char tag[256];
-	int length = snprintf(tag, sizeof tag, "%s/%s", kind, name);
-	if (length < 0 || (size_t)length >= sizeof tag)
+	int length = snprintf(tag, sizeof(tag), "%s/%s", kind, name);
+	if (length < 0 || (size_t)length >= sizeof(tag))
 		return ls_fail(LS_EINVALID, "metric name '%s/%s' is longer than %zu characters", kind, name,
-			       sizeof tag - 1);
+			       sizeof(tag) - 1);
 	ls_message event = { .length = 0 }, summary = { .length = 0 }, value = { .length = 0 };
 	put_field(&value, 1, tag, (size_t)length);
 	put_float(&value, 2, (float)scalar);
@@ -174,7 +174,7 @@ static ls_status remove_old(const char *run)
 	if (!directory)
 		return ls_fail_errno(LS_EIO, "cannot read directory %s", run);
 	for (struct dirent *entry; status == LS_OK && (entry = readdir(directory));) {
-		if (strncmp(entry->d_name, LS_EVENT_PREFIX, sizeof LS_EVENT_PREFIX - 1) != 0)
+		if (strncmp(entry->d_name, LS_EVENT_PREFIX, sizeof(LS_EVENT_PREFIX) - 1) != 0)
 			continue;
 		if (unlinkat(dirfd(directory), entry->d_name, 0) != 0 && errno != ENOENT)
 			status = ls_fail_errno(LS_EIO, "cannot remove %s/%s of an earlier run", run, entry->d_name);
@@ -188,13 +188,13 @@ static ls_status create(ls_events *events, const char *run)
 {
 	char path[4096], name[512], host[256] = "localhost";
 	ls_status status = LS_OK;
-	gethostname(host, sizeof host - 1);
+	gethostname(host, sizeof(host) - 1);
 	for (int attempt = 0; attempt < 100; attempt++) {
-		int length = snprintf(name, sizeof name, LS_EVENT_PREFIX "%010lld.%s.%ld", (long long)ls_clock_wall(),
+		int length = snprintf(name, sizeof(name), LS_EVENT_PREFIX "%010lld.%s.%ld", (long long)ls_clock_wall(),
 				      host, (long)getpid());
 		if (attempt > 0)
-			snprintf(name + length, sizeof name - (size_t)length, ".%d", attempt);
-		LS_TRY(ls_path_join(path, sizeof path, run, name));
+			snprintf(name + length, sizeof(name) - (size_t)length, ".%d", attempt);
+		LS_TRY(ls_path_join(path, sizeof(path), run, name));
 		status = ls_append_open(&events->file, path, O_EXCL);
 		if (status == LS_OK || errno != EEXIST)
 			break;
@@ -206,7 +206,7 @@ ls_status ls_events_open(ls_events **out, const char *run, uint64_t resume_step)
 {
 	if (resume_step == 0)
 		LS_TRY(remove_old(run));
-	ls_events *events = calloc(1, sizeof *events);
+	ls_events *events = calloc(1, sizeof(*events));
 	if (!events)
 		return ls_fail(LS_EMEMORY, "no memory for TensorBoard events");
 	ls_status status = create(events, run);

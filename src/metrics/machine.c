@@ -15,7 +15,7 @@ static json_t *describe_cpu(void)
 	char line[512];
 	json_t *model = NULL;
 	FILE *info = fopen("/proc/cpuinfo", "re");
-	while (info && !model && fgets(line, sizeof line, info)) {
+	while (info && !model && fgets(line, sizeof(line), info)) {
 		char *colon = strchr(line, ':');
 		if (strncmp(line, "model name", 10) != 0 || !colon)
 			continue;
@@ -41,7 +41,7 @@ static json_t *describe_caches(hwloc_topology_t topology)
 		hwloc_obj_type_t type;
 	} levels[] = { { "L1", HWLOC_OBJ_L1CACHE }, { "L2", HWLOC_OBJ_L2CACHE }, { "L3", HWLOC_OBJ_L3CACHE } };
 	json_t *caches = json_object();
-	for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
 		hwloc_obj_t cache = hwloc_get_obj_by_type(topology, levels[i].type, 0);
 		json_object_set_new(caches, levels[i].name,
 				    cache ? json_integer((json_int_t)cache->attr->cache.size) : json_null());
@@ -69,10 +69,10 @@ static void add_topology(json_t *machine)
 json_t *ls_machine_describe(void)
 {
 	struct utsname system = { 0 };
-	char kernel[2 * sizeof system.release];
+	char kernel[2 * sizeof(system.release)];
 	json_t *machine = json_object();
 	uname(&system);
-	snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
+	snprintf(kernel, sizeof(kernel), "%s %s", system.sysname, system.release);
 	json_object_set_new(machine, "hostname", json_string(system.nodename));
 	json_object_set_new(machine, "kernel", json_string(kernel));
 	json_object_set_new(machine, "architecture", json_string(system.machine));

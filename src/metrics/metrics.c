@@ -92,7 +92,7 @@ ls_status ls_metrics_find(const char *run, const char *kind, uint64_t step, int 
 	char path[4096];
 	ls_file_map map;
 	*found = 0;
-	LS_TRY(ls_path_join(path, sizeof path, run, METRICS_FILE));
+	LS_TRY(ls_path_join(path, sizeof(path), run, METRICS_FILE));
 	if (!ls_path_exists(path))
 		return LS_OK;
 	LS_TRY(ls_file_map_open(&map, path));
@@ -109,7 +109,7 @@ static ls_status open_lines(ls_metrics *metrics, const char *run, uint64_t resum
 {
 	char path[4096];
 	LS_TRY(ls_path_make(run));
-	LS_TRY(ls_path_join(path, sizeof path, run, METRICS_FILE));
+	LS_TRY(ls_path_join(path, sizeof(path), run, METRICS_FILE));
 	if (resume_step > 0)
 		LS_TRY(drop_later_lines(path, resume_step));
 	return ls_append_open(&metrics->lines, path, resume_step > 0 ? 0 : O_TRUNC);
@@ -120,7 +120,7 @@ ls_status ls_metrics_open(ls_metrics **out, const char *run, uint64_t resume_ste
 	*out = NULL;
 	if (!run)
 		return LS_OK;
-	ls_metrics *metrics = calloc(1, sizeof *metrics);
+	ls_metrics *metrics = calloc(1, sizeof(*metrics));
 	if (!metrics)
 		return ls_fail(LS_EMEMORY, "no memory for metrics");
 	ls_status status = open_lines(metrics, run, resume_step);
@@ -166,7 +166,7 @@ static void put_number(FILE *to, double value)
 		return;
 	}
 	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, value);
+		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
 			break;
 	}
@@ -220,7 +220,7 @@ static ls_status restore_lines(ls_append *lines, const char *path)
 {
 	char open_file[64];
 	ls_file_map map;
-	snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fileno(lines->stream));
+	snprintf(open_file, sizeof(open_file), "/proc/self/fd/%d", fileno(lines->stream));
 	LS_TRY(ls_file_map_open(&map, open_file));
 	ls_status status = ls_file_put(path, map.data, map.bytes);
 	ls_file_map_close(&map);
@@ -234,7 +234,7 @@ ls_status ls_metrics_restore(ls_metrics *metrics, const char *run, uint64_t step
 	char path[4096];
 	if (!metrics)
 		return LS_OK;
-	LS_TRY(ls_path_join(path, sizeof path, run, METRICS_FILE));
+	LS_TRY(ls_path_join(path, sizeof(path), run, METRICS_FILE));
 	LS_TRY(restore_lines(&metrics->lines, path));
 	ls_events_close(metrics->events);
 	metrics->events = NULL;
@@ -250,7 +250,7 @@ ls_status ls_metrics_flush(ls_metrics *metrics)
 		return LS_OK;
 	if (fstat(fileno(metrics->lines.stream), &facts) == 0 && facts.st_nlink == 0) {
 		char path[4096];
-		snprintf(path, sizeof path, "%s", metrics->lines.path);
+		snprintf(path, sizeof(path), "%s", metrics->lines.path);
 		ls_log_warning("%s was removed during the run: it is written again", path);
 		LS_TRY(restore_lines(&metrics->lines, path));
 	}

@@ -51,7 +51,7 @@ static void erase(const ls_progress *progress)
 static void draw(const ls_progress *progress)
 {
 	char text[LS_PROGRESS_WIDTH_MAX + 8];
-	int length = snprintf(text, sizeof text, "\r%s\033[K", progress->line);
+	int length = snprintf(text, sizeof(text), "\r%s\033[K", progress->line);
 	if (progress->line[0])
 		put(text, (size_t)length);
 }
@@ -73,7 +73,7 @@ ls_progress *ls_progress_begin(void)
 	const char *terminal = getenv("TERM");
 	if (!isatty(STDERR_FILENO) || ls_log_get_level() < LS_LOG_INFO || (terminal && strcmp(terminal, "dumb") == 0))
 		return NULL;
-	ls_progress *progress = calloc(1, sizeof *progress);
+	ls_progress *progress = calloc(1, sizeof(*progress));
 	if (!progress)
 		return NULL;
 	if (pthread_mutex_init(&progress->lock, NULL) != 0) {
@@ -131,9 +131,9 @@ static void compose(ls_progress *progress, const char *title, uint64_t done, uin
 	char left[40], of[24] = "", rest[LS_PROGRESS_WIDTH_MAX], bar[LS_PROGRESS_BAR + 4];
 	int columns = usable_columns();
 	if (total > 0)
-		snprintf(of, sizeof of, "/%llu", (unsigned long long)total);
-	format_left(left, sizeof left, seconds_left);
-	int length = snprintf(rest, sizeof rest, " %llu%s  %s%s", (unsigned long long)done, of, detail, left);
+		snprintf(of, sizeof(of), "/%llu", (unsigned long long)total);
+	format_left(left, sizeof(left), seconds_left);
+	int length = snprintf(rest, sizeof(rest), " %llu%s  %s%s", (unsigned long long)done, of, detail, left);
 	format_bar(bar, done, total, columns - length - (int)strlen(title));
 	if (snprintf(progress->line, (size_t)columns + 1, "%s%s%s", title, bar, rest) < 0)
 		progress->line[0] = '\0';

@@ -44,7 +44,7 @@ double ls_rate_mean_since(const ls_rate *rate, uint64_t steps)
 static void sort(double *values, size_t count)
 {
 	static const size_t gaps[] = { 1750, 701, 301, 132, 57, 23, 10, 4, 1 };
-	for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++) {
+	for (size_t g = 0; g < sizeof(gaps) / sizeof(*gaps); g++) {
 		for (size_t i = gaps[g]; i < count; i++) {
 			double moving = values[i];
 			size_t at = i;

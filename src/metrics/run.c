@@ -37,7 +37,7 @@ static json_t *now_text(void)
 	time_t seconds = (time_t)ls_clock_wall();
 	struct tm utc;
 	gmtime_r(&seconds, &utc);
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	return json_string(text);
 }
 
@@ -94,8 +94,8 @@ static ls_status load_existing(const char *path, json_t **out)
 	ls_status status = load(path, out);
 	if (status != LS_EFORMAT)
 		return status;
-	snprintf(why, sizeof why, "%s", ls_last_error());
-	LS_TRY(ls_path_set_aside(path, aside, sizeof aside));
+	snprintf(why, sizeof(why), "%s", ls_last_error());
+	LS_TRY(ls_path_set_aside(path, aside, sizeof(aside)));
 	ls_log_warning("%s; it is now %s, and a new one is written", why, aside);
 	return LS_OK;
 }
@@ -104,7 +104,7 @@ ls_status ls_run_settings(const char *run, int last, char **out)
 {
 	char path[4096];
 	json_t *object = NULL;
-	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
+	LS_TRY(ls_path_join(path, sizeof(path), run, "run.json"));
 	LS_TRY(load(path, &object));
 	const json_t *resumes = json_object_get(object, "resumes");
 	size_t count = last ? json_array_size(resumes) : 0;
@@ -156,7 +156,7 @@ ls_status ls_run_describe(const char *run, const char *settings, const char *ker
 	if (!run)
 		return LS_OK;
 	LS_TRY(ls_path_make(run));
-	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
+	LS_TRY(ls_path_join(path, sizeof(path), run, "run.json"));
 	LS_TRY(describe_start(settings, kernels, isa, &start));
 	ls_status status = resumed ? load_existing(path, &existing) : LS_OK;
 	if (status != LS_OK)
@@ -177,7 +177,7 @@ ls_status ls_run_conclude(const char *run, uint64_t step, uint64_t fingerprint)
 {
 	char path[4096];
 	json_t *object = NULL;
-	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
+	LS_TRY(ls_path_join(path, sizeof(path), run, "run.json"));
 	LS_TRY(load(path, &object));
 	json_t *end = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)step, "fingerprint",
 				json_sprintf("%016llx", (unsigned long long)fingerprint), "time", now_text());

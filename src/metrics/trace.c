@@ -68,13 +68,13 @@ ls_status ls_trace_new(ls_trace **out, int node, const char *host, int lanes, si
 	if (node < 0 || lanes < 1 || lanes > LS_TRACE_LANES_MAX || events_max < 1)
 		return ls_fail(LS_EINVALID, "a trace of node %d with %d lanes of %zu spans makes no sense", node, lanes,
 			       events_max);
-	ls_trace *trace = calloc(1, sizeof *trace);
+	ls_trace *trace = calloc(1, sizeof(*trace));
 	if (!trace)
 		return ls_fail(LS_EMEMORY, "no memory for a trace");
 	trace->node = node;
 	trace->lanes = lanes;
 	trace->capacity = events_max;
-	snprintf(trace->host, sizeof trace->host, "%s", host);
+	snprintf(trace->host, sizeof(trace->host), "%s", host);
 	ls_status status = take_memory(trace);
 	if (status) {
 		free(trace);
@@ -112,14 +112,14 @@ double ls_trace_now(const ls_trace *trace)
 static uint64_t bits_of(double value)
 {
 	uint64_t bits;
-	memcpy(&bits, &value, sizeof bits);
+	memcpy(&bits, &value, sizeof(bits));
 	return bits;
 }
 
 static double real_of(uint64_t bits)
 {
 	double value;
-	memcpy(&value, &bits, sizeof value);
+	memcpy(&value, &bits, sizeof(value));
 	return value;
 }
 

@@ -148,7 +148,7 @@ static void put_process(writer *w, const ls_trace_reader *pack)
 static void put_lane(writer *w, const ls_trace_record *lane, int node)
 {
 	char number[32];
-	int length = snprintf(number, sizeof number, "lane %d", lane->lane);
+	int length = snprintf(number, sizeof(number), "lane %d", lane->lane);
 	ls_trace_text unnamed = { number, (size_t)length };
 	FILE *to = begin_event(w);
 	fprintf(to, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{", node, lane->lane);
@@ -210,7 +210,7 @@ static int compare_nodes(const void *a, const void *b)
 
 static ls_status check_nodes(int *nodes, size_t count)
 {
-	qsort(nodes, count, sizeof *nodes, compare_nodes);
+	qsort(nodes, count, sizeof(*nodes), compare_nodes);
 	for (size_t i = 1; i < count; i++)
 		if (nodes[i] == nodes[i - 1])
 			return ls_fail(LS_EFORMAT, "two traces say they are of node %d", nodes[i]);
@@ -222,7 +222,7 @@ static ls_status check_packs(const ls_trace_packed *packs, size_t count, double 
 	double earliest = INFINITY;
 	ls_status status = LS_OK;
 	size_t present = 0;
-	int *nodes = calloc(count + 1, sizeof *nodes);
+	int *nodes = calloc(count + 1, sizeof(*nodes));
 	if (!nodes)
 		return ls_fail(LS_EMEMORY, "no memory for the traces of %zu nodes", count);
 	for (size_t i = 0; i < count && !status; i++)

@@ -29,7 +29,7 @@ static ls_status take_signed(ls_trace_reader *reader, int64_t *out)
 {
 	uint64_t bits = 0;
 	LS_TRY(take_little(reader, 8, &bits));
-	memcpy(out, &bits, sizeof bits);
+	memcpy(out, &bits, sizeof(bits));
 	return LS_OK;
 }
 
@@ -38,7 +38,7 @@ static ls_status take_seconds(ls_trace_reader *reader, double *out)
 	uint64_t bits = 0;
 	double value;
 	LS_TRY(take_little(reader, 8, &bits));
-	memcpy(&value, &bits, sizeof bits);
+	memcpy(&value, &bits, sizeof(bits));
 	if (!(fabs(value) <= LS_TRACE_SECONDS_MAX))
 		return malformed(reader, "a time is out of range");
 	*out = value;

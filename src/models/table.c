@@ -48,8 +48,8 @@ static const ls_model_kind *find(const char *name)
 
 const ls_model_row *ls_model_row_of(const char *name)
 {
-	const ls_model_kind *kind = name != NULL ? find(name) : NULL;
-	return kind != NULL ? &kind->row : NULL;
+	const ls_model_kind *kind = name ? find(name) : NULL;
+	return kind ? &kind->row : NULL;
 }
 
 /* Zeros in the options stand for MNIST's shape, or for BERT's. */
@@ -68,11 +68,11 @@ static ls_model_options filled(const ls_model_options *options)
 ls_status ls_model_build(ls_graph **out, const ls_model_options *options)
 {
 	ls_model_options o = filled(options);
-	const ls_model_kind *kind = o.name != NULL ? find(o.name) : NULL;
+	const ls_model_kind *kind = o.name ? find(o.name) : NULL;
 	ls_graph *graph = NULL;
 
-	if (kind == NULL)
-		return ls_name_unknown("model", o.name != NULL ? o.name : "", name_at);
+	if (!kind)
+		return ls_name_unknown("model", o.name ? o.name : "", name_at);
 	LS_TRY(ls_graph_new(&graph));
 	ls_status status = kind->build(graph, &o);
 	if (status != LS_OK) {

@@ -15,7 +15,7 @@ static const ls_optimizer_kind *const kinds[] = { &ls_optimizer_sgd, &ls_optimiz
 
 const ls_optimizer_kind *ls_optimizer_at(size_t i)
 {
-	return i < sizeof kinds / sizeof *kinds ? kinds[i] : NULL;
+	return i < sizeof(kinds) / sizeof(*kinds) ? kinds[i] : NULL;
 }
 
 static const char *name_at(size_t i)

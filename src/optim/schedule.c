@@ -82,7 +82,7 @@ static const ls_schedule_kind kinds[] = {
 
 const ls_schedule_kind *ls_schedule_at(size_t i)
 {
-	return i < sizeof kinds / sizeof *kinds ? &kinds[i] : NULL;
+	return i < sizeof(kinds) / sizeof(*kinds) ? &kinds[i] : NULL;
 }
 
 static const char *name_at(size_t i)
@@ -93,7 +93,7 @@ static const char *name_at(size_t i)
 
 static const ls_schedule_kind *find(const char *name)
 {
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (strcmp(kinds[i].name, name) == 0)
 			return &kinds[i];
 	return NULL;

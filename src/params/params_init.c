@@ -49,9 +49,9 @@ ls_status ls_params_init(const ls_param_table *table, uint64_t seed, float *stor
 	void *rows = NULL;
 	size_t bytes = ls_params_panel_largest(table) * sizeof(float);
 	LS_TRY(ls_buffer_new(&rows, bytes, "initial values"));
-	memset(store, 0, table->total * sizeof *store); /* padding included */
+	memset(store, 0, table->total * sizeof(*store)); /* padding included */
 	if (table->buffers)
-		memset(buffers, 0, table->buffers * sizeof *buffers);
+		memset(buffers, 0, table->buffers * sizeof(*buffers));
 	for (size_t i = 0; i < table->count; i++) {
 		const ls_param *param = &table->rows[i];
 		float *to = param->role == LS_ROLE_BUFFER ? buffers : store;

@@ -119,7 +119,7 @@ static const ls_option_alias aliases[] = {
 
 const ls_option_alias *ls_option_alias_at(size_t i)
 {
-	return i < sizeof aliases / sizeof aliases[0] ? &aliases[i] : NULL;
+	return i < sizeof(aliases) / sizeof(aliases[0]) ? &aliases[i] : NULL;
 }
 
 /* weight_decay and Weight-Decay are weight-decay. */
@@ -142,14 +142,14 @@ static const char *option_of(const ls_option_alias *alias, const char *const *na
 void ls_option_explain(char *out, size_t size, const char *typed, const char *const *names, size_t count)
 {
 	char name[64];
-	with_dashes(name, sizeof name, typed);
+	with_dashes(name, sizeof(name), typed);
 	out[0] = '\0';
 	for (size_t i = 0; i < count; i++)
 		if (!strcasecmp(name, names[i])) {
 			snprintf(out, size, "; did you mean '--%s'?", names[i]);
 			return;
 		}
-	for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
 		const char *option = option_of(&aliases[i], names, count);
 		if (strcasecmp(name, aliases[i].name) != 0 || (aliases[i].option && !option))
 			continue;

@@ -43,7 +43,7 @@ static ls_status measure_link(ls_comm *comm, int from, void *buffer, double *rat
 static ls_status measure_links(const ls_layout *l, double *rate)
 {
 	char *buffer = calloc(MOST_BYTES, 1);
-	ls_status status = buffer != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory to test links with");
+	ls_status status = buffer ? LS_OK : ls_fail(LS_EMEMORY, "no memory to test links with");
 
 	for (int i = 1; status == LS_OK && i < l->nodes; i++) {
 		status = ls_comm_barrier(l->comm, "test of links");
@@ -87,9 +87,7 @@ ls_status ls_banner(const ls_layout *l, const ls_trainer *t)
 		ls_pin_describe(t->teams.pin, mine.pinning, sizeof(mine.pinning));
 	guest *guests = calloc((size_t)l->nodes, sizeof(*guests));
 	double *rate = calloc((size_t)l->nodes, sizeof(*rate));
-	ls_status status = guests != NULL && rate != NULL
-				   ? LS_OK
-				   : ls_fail(LS_EMEMORY, "no memory for a table of %d nodes", l->nodes);
+	ls_status status = guests && rate ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a table of %d nodes", l->nodes);
 	if (status == LS_OK)
 		status = ls_comm_gather(l->comm, 0, &mine, sizeof(mine), guests, "table of nodes");
 	if (status == LS_OK)

@@ -52,7 +52,7 @@ static ls_status check(const ls_bench_options *o)
 	if (!(o->replay_speed >= 1e-6 && o->replay_speed <= 1e6))
 		return ls_fail(LS_EINVALID, "bench: a replay's speed must be between 1e-6 and 1e6, not %g",
 			       o->replay_speed);
-	if (o->replay != NULL && (o->profile || o->profile_out != NULL))
+	if (o->replay && (o->profile || o->profile_out))
 		return ls_fail(LS_EINVALID, "--replay computes no layer that --profile or --profile-out could time");
 	LS_TRY(ls_layout_check(&o->job));
 	LS_TRY(ls_isa_check());
@@ -65,7 +65,7 @@ static ls_status take_profile(bench *b)
 {
 	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
 
-	if (b->options->replay == NULL)
+	if (!b->options->replay)
 		return LS_OK;
 	LS_TRY(ls_profile_read(&b->profile, b->options->replay));
 	b->job.model = b->profile.model;
@@ -86,10 +86,10 @@ static ls_status look_around(bench *b)
 	LS_TRY(check(b->options));
 	LS_TRY(take_profile(b));
 	LS_TRY(ls_layout_init(&b->layout, &b->job, b->comm));
-	if (b->options->profile_out != NULL && b->layout.nodes > 1)
+	if (b->options->profile_out && b->layout.nodes > 1)
 		return ls_fail(LS_EINVALID, "--profile-out records a device of one node; there are %d nodes",
 			       b->layout.nodes);
-	return b->options->profile_out != NULL ? ls_file_check(b->options->profile_out) : LS_OK;
+	return b->options->profile_out ? ls_file_check(b->options->profile_out) : LS_OK;
 }
 
 /* Once all nodes have told how many devices they have. */
@@ -130,9 +130,9 @@ static ls_status agree(const bench *b)
 	promise mine = { { o->warmup, o->steps, o->repeat, o->channels, o->height, o->width, o->classes, 0 } };
 	uint64_t hash = 0;
 	promise *all = calloc((size_t)b->layout.nodes, sizeof(*all));
-	ls_status status = all != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory for %d nodes", b->layout.nodes);
+	ls_status status = all ? LS_OK : ls_fail(LS_EMEMORY, "no memory for %d nodes", b->layout.nodes);
 
-	if (status == LS_OK && o->replay != NULL)
+	if (status == LS_OK && o->replay)
 		status = ls_profile_hash(&b->profile, &hash);
 	memcpy(&mine.value[7], &hash, sizeof(hash));
 	status = ls_handshake_status(b->comm, status);
@@ -151,13 +151,13 @@ static ls_status build_graph(bench *b)
 	const ls_bench_options *o = b->options;
 	ls_dataset_info info;
 
-	if (o->replay != NULL)
+	if (o->replay)
 		info = ls_profile_samples(&b->profile);
 	else
 		LS_TRY(ls_bench_data_open(&b->data, o, &b->job, &info));
 	LS_TRY(ls_train_build_model(&b->graph, &b->job, &info));
 	ls_graph_keep_dead(b->graph, 0);
-	return o->replay != NULL ? ls_replay_fits(&b->profile, b->graph, o->replay) : LS_OK;
+	return o->replay ? ls_replay_fits(&b->profile, b->graph, o->replay) : LS_OK;
 }
 
 static void record_span(void *context, int device, const char *node, int is_backward, double begin_s, double end_s)
@@ -189,9 +189,9 @@ static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
 		.optimizer = b->job.optimizer,
 		.seed = b->job.seed,
 		.profile = o->profile,
-		.make_work = o->replay != NULL ? ls_replay_make : NULL,
+		.make_work = o->replay ? ls_replay_make : NULL,
 		.work_context = &b->replay,
-		.span = o->profile_out != NULL ? record_span : NULL,
+		.span = o->profile_out ? record_span : NULL,
 		.trace_context = b,
 		.hyper = { .lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
 		.schedule = { .name = "constant", .lr = 1e-3 }
@@ -204,9 +204,9 @@ static ls_status make_room(bench *b)
 
 	b->step_s = calloc(steps, sizeof(double));
 	b->repeat_rates = calloc((size_t)b->options->repeat, sizeof(double));
-	if (b->step_s == NULL || b->repeat_rates == NULL)
+	if (!b->step_s || !b->repeat_rates)
 		return ls_fail(LS_EMEMORY, "no memory for the times of %zu steps", steps);
-	if (b->options->profile_out != NULL)
+	if (b->options->profile_out)
 		LS_TRY(ls_recorder_init(&b->recorder, b->graph, (int64_t)steps));
 	return LS_OK;
 }
@@ -226,12 +226,12 @@ static void warn_of_idle_options(const bench *b)
 	given.data = o->data;
 	ls_effects_warn(&run);
 	ls_layout_warn_idle(&b->layout, b->job.global_batch, b->job.microbatch, (uint64_t)b->job.global_batch, 0);
-	if (o->replay == NULL && o->replay_speed != usual.replay_speed)
+	if (!o->replay && o->replay_speed != usual.replay_speed)
 		ls_log_warning("--replay-speed has no effect without --replay");
-	if (sized && (is_text || o->replay != NULL))
+	if (sized && (is_text || o->replay))
 		ls_log_warning("--channels and --size have no effect with %s",
 			       is_text ? "a model of text" : "--replay");
-	if (o->replay != NULL && strcmp(o->job.model, usual.job.model) != 0 && strcmp(o->job.model, b->job.model) != 0)
+	if (o->replay && strcmp(o->job.model, usual.job.model) != 0 && strcmp(o->job.model, b->job.model) != 0)
 		ls_log_warning("--model %s has no effect: the profile of --replay is of %s", o->job.model,
 			       b->job.model);
 }
@@ -244,10 +244,10 @@ static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_
 	if (job->global_batch % job->microbatch != 0)
 		return LS_EINVALID;
 	LS_TRY(ls_memory_plan_init(plan, &t, &b->layout, 0));
-	if (b->options->replay != NULL) /* which computes nothing */
+	if (b->options->replay) /* which computes nothing */
 		return LS_OK;
 	plan->samples = ls_bench_data_bytes(&b->data, job, b->graph, b->layout.devices);
-	if (b->data.set != NULL) /* text has a reader per device */
+	if (b->data.set) /* text has a reader per device */
 		ls_memory_plan_add_threads(plan, b->layout.devices);
 	return ls_train_check_norms(b->graph, job->microbatch, "a micro-batch", "give a larger --batch or --leaf");
 }
@@ -269,13 +269,13 @@ static ls_status build(bench *b)
 	LS_TRY(ls_trainer_new(&b->trainer, &t));
 	LS_TRY(ls_trainer_init(b->trainer));
 	ls_trainer_start_at(b->trainer, 0, 0);
-	if (o->replay != NULL) /* nobody looks at what is in it */
+	if (o->replay) /* nobody looks at what is in it */
 		b->data.microbatch = (ls_microbatch){ .count = b->job.microbatch, .step_samples = b->job.global_batch };
 	else if (b->layout.devices > 0)
 		LS_TRY(ls_bench_data_fill(&b->data, &b->job, b->graph, b->layout.devices));
 	b->run = (ls_bench_steps){ .trainer = b->trainer,
 				   .layout = &b->layout,
-				   .recorder = o->profile_out != NULL ? &b->recorder : NULL,
+				   .recorder = o->profile_out ? &b->recorder : NULL,
 				   .microbatch = b->job.microbatch,
 				   .microbatches = t.microbatches,
 				   .warmup = o->warmup,
@@ -302,7 +302,7 @@ static ls_status prepare(bench *b)
 
 static void pause_layers(const bench *b, int pause)
 {
-	if (b->layout.devices > 0 && b->trainer->device[0].exec != NULL)
+	if (b->layout.devices > 0 && b->trainer->device[0].exec)
 		ls_exec_profile_pause(b->trainer->device[0].exec, pause);
 }
 
@@ -376,7 +376,7 @@ ls_status ls_bench_among(const ls_bench_options *options, ls_comm *comm, ls_benc
 		status = measure(&b);
 	if (status == LS_OK)
 		status = ls_bench_report(&b, &r);
-	if (comm != NULL)
+	if (comm)
 		status = ls_comm_finalize(comm, status, together);
 	release(&b);
 	if (status == LS_OK)

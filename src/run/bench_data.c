@@ -61,7 +61,7 @@ static ls_status open_babel(ls_dataset **out, const ls_train_options *job, const
 {
 	static const ls_dataset_ops ops = { .read_text = babel_read, .measure_text = babel_measure, .free = free };
 	babel *b = calloc(1, sizeof(*b));
-	if (b == NULL)
+	if (!b)
 		return ls_fail(LS_EMEMORY, "no memory for the bench");
 	int tokens = job->seq_len > 0 ? (int)job->seq_len : TOKENS;
 	b->seed = job->seed;
@@ -84,16 +84,16 @@ ls_status ls_bench_data_open(ls_bench_data *d, const ls_bench_options *o, const 
 {
 	const ls_model_row *row = ls_model_row_of(job->model);
 
-	if (row == NULL || !row->is_text) { /* an unknown name is told by whoever builds it */
+	if (!row || !row->is_text) { /* an unknown name is told by whoever builds it */
 		*info = (ls_dataset_info){
 			.channels = o->channels, .height = o->height, .width = o->width, .classes = o->classes
 		};
-		if (o->data != NULL && row != NULL)
+		if (o->data && row)
 			return ls_fail(LS_EINVALID, "--data: a bench of %s takes random images; only text is read",
 				       job->model);
 		return LS_OK;
 	}
-	if (o->data != NULL) {
+	if (o->data) {
 		ls_train_options read = *job;
 		read.data = o->data;
 		LS_TRY(ls_train_open_data(&d->set, &read, &(ls_data_wanted){ .split = LS_SPLIT_TRAIN }));
@@ -123,7 +123,7 @@ static ls_status fill_images(ls_bench_data *d, const ls_train_options *job, cons
 	d->images = images;
 	d->labels = calloc(count, sizeof(*d->labels));
 	d->samples = calloc(count, sizeof(*d->samples));
-	if (d->labels == NULL || d->samples == NULL)
+	if (!d->labels || !d->samples)
 		return ls_fail(LS_EMEMORY, "no memory for the bench");
 	ls_rng_fill_normal(rng, 0, 0, floats, 1, d->images);
 	for (size_t i = 0; i < count; i++) {
@@ -159,7 +159,7 @@ static ls_status fill_text(ls_bench_data *d, const ls_train_options *job, int de
 	d->devices = devices;
 	d->loaders = calloc((size_t)devices, sizeof(*d->loaders));
 	d->tokens = calloc(3 * (size_t)devices, sizeof(*d->tokens));
-	if (d->loaders == NULL || d->tokens == NULL)
+	if (!d->loaders || !d->tokens)
 		return ls_fail(LS_EMEMORY, "no memory for the bench");
 	d->masked = d->tokens + devices;
 	d->seen = d->masked + devices;
@@ -173,7 +173,7 @@ static ls_status fill_text(ls_bench_data *d, const ls_train_options *job, int de
 ls_status ls_bench_data_fill(ls_bench_data *d, const ls_train_options *job, const ls_graph *graph, int devices)
 {
 	d->microbatch_size = job->microbatch;
-	return d->set != NULL ? fill_text(d, job, devices) : fill_images(d, job, graph);
+	return d->set ? fill_text(d, job, devices) : fill_images(d, job, graph);
 }
 
 size_t ls_bench_data_bytes(const ls_bench_data *d, const ls_train_options *job, const ls_graph *graph, int devices)
@@ -182,19 +182,19 @@ size_t ls_bench_data_bytes(const ls_bench_data *d, const ls_train_options *job, 
 
 	if (devices == 0)
 		return 0;
-	return d->set != NULL ? (size_t)devices * ls_loader_bytes(d->set, &options, UINT64_MAX)
-			      : image_floats(job, graph) * sizeof(float);
+	return d->set ? (size_t)devices * ls_loader_bytes(d->set, &options, UINT64_MAX)
+		      : image_floats(job, graph) * sizeof(float);
 }
 
 void ls_bench_data_close(ls_bench_data *d)
 {
-	for (int i = 0; d->loaders != NULL && i < d->devices; i++)
+	for (int i = 0; d->loaders && i < d->devices; i++)
 		ls_loader_free(d->loaders[i]);
 	free(d->loaders);
 	free(d->tokens);
 	free(d->samples);
 	free(d->labels);
-	if (d->images != NULL)
+	if (d->images)
 		ls_buffer_free(d->images, d->image_bytes);
 	ls_dataset_free(d->set);
 	*d = (ls_bench_data){ 0 };
@@ -207,7 +207,7 @@ ls_status ls_bench_data_next(void *context, int device, const ls_microbatch **mi
 	ls_bench_data *d = context;
 
 	*microbatch = &d->microbatch;
-	if (d->set == NULL)
+	if (!d->set)
 		return LS_OK;
 	do
 		LS_TRY(ls_loader_next(d->loaders[device], microbatch));

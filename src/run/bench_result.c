@@ -24,10 +24,10 @@ static ls_status keep_layers(const bench *b, ls_bench_result *r)
 	const ls_exec *exec = b->trainer->device[0].exec;
 	double forward, backward, macs;
 
-	while (ls_exec_profile(exec, (int)r->layer_count, &forward, &backward, &macs) != NULL)
+	while (ls_exec_profile(exec, (int)r->layer_count, &forward, &backward, &macs))
 		r->layer_count++;
 	r->layers = calloc(r->layer_count + 1, sizeof(*r->layers));
-	if (r->layers == NULL)
+	if (!r->layers)
 		return ls_fail(LS_EMEMORY, "no memory for the profile");
 	for (size_t i = 0; i < r->layer_count; i++) {
 		ls_bench_layer *layer = &r->layers[i];
@@ -50,7 +50,7 @@ static ls_status keep_repeats(bench *b, ls_bench_result *r)
 
 	r->repeat_count = (size_t)b->options->repeat;
 	r->repeats = calloc(r->repeat_count, sizeof(*r->repeats));
-	if (r->repeats == NULL)
+	if (!r->repeats)
 		return ls_fail(LS_EMEMORY, "no memory for the results of %zu repeats", r->repeat_count);
 	for (size_t k = 0; k < r->repeat_count; k++) {
 		r->repeats[k].samples_per_s = b->repeat_rates[k];
@@ -76,7 +76,7 @@ static void keep_rates(bench *b, ls_bench_result *r)
 	r->flop_per_sample = r->tokens > 0 ? ls_graph_text_flop(b->graph, r->tokens, r->masked)
 					   : ls_graph_describe(b->graph).flop_per_sample;
 	r->gradient_bytes = (double)ls_graph_describe(b->graph).gradient_bytes;
-	r->gflop_per_s = b->options->replay != NULL ? 0 : r->samples_per_s * r->flop_per_sample / 1e9;
+	r->gflop_per_s = b->options->replay ? 0 : r->samples_per_s * r->flop_per_sample / 1e9;
 }
 
 static void keep_job(const bench *b, ls_bench_result *r)
@@ -107,7 +107,7 @@ static ls_bench_node describe_node(const bench *b)
 			      .sent_bytes = (double)b->sent / timed_steps(b),
 			      .received_bytes = (double)b->received / timed_steps(b) };
 
-	if (b->comm != NULL)
+	if (b->comm)
 		snprintf(own.host, sizeof(own.host), "%s", ls_comm_host(b->comm, b->layout.node));
 	else
 		gethostname(own.host, sizeof(own.host) - 1);
@@ -121,7 +121,7 @@ static ls_status keep_nodes(const bench *b, ls_bench_result *r)
 
 	r->node_count = (size_t)b->layout.nodes;
 	r->nodes = calloc(r->node_count, sizeof(*r->nodes));
-	if (r->nodes == NULL)
+	if (!r->nodes)
 		return ls_fail(LS_EMEMORY, "no memory for the results of %d nodes", b->layout.nodes);
 	LS_TRY(ls_comm_gather(b->comm, 0, &own, sizeof(own), r->nodes, "results of the bench"));
 	for (size_t i = 0; i < r->node_count; i++) {
@@ -170,7 +170,7 @@ ls_status ls_bench_report(bench *b, ls_bench_result *r)
 	LS_TRY(keep_nodes(b, r));
 	if (r->node == 0 && b->options->profile)
 		LS_TRY(keep_layers(b, r));
-	return b->options->profile_out != NULL ? write_profile(b, r) : LS_OK;
+	return b->options->profile_out ? write_profile(b, r) : LS_OK;
 }
 
 void ls_bench_result_release(ls_bench_result *result)

@@ -14,7 +14,7 @@ ls_status ls_bench_steps_init(ls_bench_steps *s, int follows)
 	s->device_cut = calloc((size_t)l->devices + 1, sizeof(*s->device_cut));
 	s->node = calloc(microbatches, sizeof(*s->node));
 	s->device = calloc(microbatches, sizeof(*s->device));
-	if (s->cut == NULL || s->device_cut == NULL || s->node == NULL || s->device == NULL)
+	if (!s->cut || !s->device_cut || !s->node || !s->device)
 		return ls_fail(LS_EMEMORY, "no memory to assign %lld micro-batches", (long long)s->microbatches);
 	LS_TRY(ls_assigner_init(&s->assigner, l->nodes, l->devices_of, l->weight, follows));
 	s->mark = ls_clock_seconds();
@@ -103,7 +103,7 @@ ls_status ls_bench_steps_run(ls_bench_steps *s, double *seconds)
 	double now = ls_clock_seconds();
 	*seconds = now - s->mark;
 	s->mark = now;
-	if (s->recorder != NULL)
+	if (s->recorder)
 		record(s, first, *seconds);
 	return LS_OK;
 }

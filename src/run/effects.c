@@ -13,19 +13,19 @@ typedef ls_effects run;
 
 static int builds_model(const run *r)
 {
-	return r->options->graph == NULL;
+	return !r->options->graph;
 }
 
 static int opens_data(const run *r)
 {
-	return r->options->train_set == NULL;
+	return !r->options->train_set;
 }
 
 /* Datasets whose files are in a directory of their own; others are generated, or a path. */
 static int has_directory(const run *r)
 {
 	const ls_dataset_row *row = opens_data(r) && r->options->data ? ls_dataset_row_of(r->options->data) : NULL;
-	return row != NULL && row->needs_download;
+	return row && row->needs_download;
 }
 
 static int opens_test(const run *r)
@@ -35,7 +35,7 @@ static int opens_test(const run *r)
 
 static int evaluates(const run *r)
 {
-	return opens_data(r) || r->options->test_set != NULL;
+	return opens_data(r) || r->options->test_set;
 }
 
 static int reads_text(const run *r)
@@ -77,7 +77,7 @@ static int has_momentum(const run *r)
 static int ends_at_minimum(const run *r)
 {
 	const ls_schedule_kind *kind;
-	for (size_t i = 0; (kind = ls_schedule_at(i)) != NULL; i++)
+	for (size_t i = 0; (kind = ls_schedule_at(i)); i++)
 		if (strcmp(kind->name, r->options->schedule) == 0)
 			return kind->needs_length;
 	return 1;
@@ -92,12 +92,12 @@ static int cuts_in_steps(const run *r)
 static int needs_devices(const run *r)
 {
 	const char *hosts = r->options->hosts;
-	for (size_t length; hosts != NULL; hosts = hosts[length] != '\0' ? hosts + length + 1 : NULL) {
+	for (size_t length; hosts; hosts = hosts[length] != '\0' ? hosts + length + 1 : NULL) {
 		length = strcspn(hosts, ",");
-		if (memchr(hosts, ':', length) == NULL)
+		if (!memchr(hosts, ':', length))
 			return 1;
 	}
-	return r->options->hosts == NULL;
+	return !r->options->hosts;
 }
 
 static int has_nodes(const run *r)
@@ -213,18 +213,18 @@ static void explain(const run *r, const effect *e, char *out, size_t size)
 	char value[128];
 	int used = snprintf(out, size, "--%s has no effect", e->name);
 
-	if (e->with != NULL)
+	if (e->with)
 		ls_setting_format(ls_train_setting_of(e->with), r->options, value, sizeof(value));
-	if (e->with != NULL && value[0] != '\0' && used < (int)size)
+	if (e->with && value[0] != '\0' && used < (int)size)
 		used += snprintf(out + used, size - (size_t)used, " with --%s %s", e->with, value);
-	if (e->why != NULL && used < (int)size)
+	if (e->why && used < (int)size)
 		snprintf(out + used, size - (size_t)used, ": %s", e->why);
 }
 
 int ls_effects_of(const ls_effects *r, const ls_setting *setting, char *why, size_t size)
 {
-	for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++)
-		if (strcmp(effects[i].name, setting->name) == 0 && effects[i].counts != NULL && !effects[i].counts(r)) {
+	for (size_t i = 0; i < sizeof(effects) / sizeof(effects[0]); i++)
+		if (strcmp(effects[i].name, setting->name) == 0 && effects[i].counts && !effects[i].counts(r)) {
 			explain(r, &effects[i], why, size);
 			return 0;
 		}
@@ -236,7 +236,7 @@ void ls_effects_warn(const ls_effects *r)
 	const ls_setting *row;
 	char why[512];
 
-	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++)
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
 		if (ls_train_setting_is_given(r->options, row) && !ls_effects_of(r, row, why, sizeof(why)))
 			ls_log_warning("%s", why);
 }

@@ -79,13 +79,13 @@ static void choose_data(evaluation *e)
 	ls_train_options *s = &e->settings;
 
 	s->phrases = 0; /* are for training */
-	if (o->data != NULL) {
+	if (o->data) {
 		s->data = o->data;
 		s->data_dir = NULL;
 		s->test_samples = 0;
 		s->seed = ((ls_dataset_options)LS_DATASET_OPTIONS_INIT).seed;
 	}
-	s->data_dir = o->data_dir != NULL ? o->data_dir : s->data_dir;
+	s->data_dir = o->data_dir ? o->data_dir : s->data_dir;
 	s->test_samples = o->samples != 0 ? o->samples : s->test_samples;
 }
 
@@ -95,8 +95,8 @@ static void choose_model(evaluation *e)
 	const ls_eval_options *o = e->options;
 	ls_train_options *s = &e->settings;
 
-	s->model = o->model != NULL ? o->model : s->model;
-	s->vocab = o->vocab != NULL ? o->vocab : s->vocab;
+	s->model = o->model ? o->model : s->model;
+	s->vocab = o->vocab ? o->vocab : s->vocab;
 	s->cased |= o->cased;
 	s->replace_invalid |= o->replace_invalid;
 	s->seq_len = either(o->seq_len, s->seq_len);
@@ -109,7 +109,7 @@ static void choose_model(evaluation *e)
 
 static ls_status find_weights(evaluation *e)
 {
-	if (e->options->source == NULL)
+	if (!e->options->source)
 		return ls_fail(LS_EINVALID, "nothing to evaluate: name a run directory or a .safetensors file");
 	LS_TRY(ls_weights_find(&e->weights, e->options->source));
 	LS_TRY(e->weights.checkpoint[0] != '\0' ? read_run(e) : read_file(e));
@@ -123,12 +123,12 @@ static ls_status find_weights(evaluation *e)
 static ls_status name_head(const evaluation *e, char *out, size_t size)
 {
 	const ls_model_row *row = ls_model_row_of(e->settings.model);
-	ls_dataset_info info = { .tokens_max = row != NULL && row->is_text };
+	ls_dataset_info info = { .tokens_max = row && row->is_text };
 	ls_graph *graph = NULL;
 
 	LS_TRY(ls_train_build_model(&graph, &e->settings, &info));
 	const char *head = ls_graph_head(graph);
-	snprintf(out, size, "%s.weight", head != NULL ? head : "");
+	snprintf(out, size, "%s.weight", head ? head : "");
 	ls_graph_free(graph);
 	return LS_OK;
 }
@@ -140,12 +140,12 @@ static ls_status count_classes(evaluation *e)
 	ls_st_reader *reader = NULL;
 	char head[256];
 
-	if (e->options->graph != NULL || e->settings.model == NULL)
+	if (e->options->graph || !e->settings.model)
 		return LS_OK;
 	LS_TRY(name_head(e, head, sizeof(head)));
 	LS_TRY(ls_st_open(&reader, e->weights.file));
 	const ls_st_tensor *weight = ls_st_find(reader, head);
-	if (weight != NULL && weight->rank > 0 && weight->shape[0] <= INT32_MAX)
+	if (weight && weight->rank > 0 && weight->shape[0] <= INT32_MAX)
 		e->classes = (int)weight->shape[0];
 	ls_st_close(reader);
 	return LS_OK;
@@ -159,9 +159,9 @@ static ls_status open_data(evaluation *e)
 					.normalisation = e->normalisation.channels > 0 ? &e->normalisation : NULL };
 
 	e->set = e->options->set;
-	if (e->set != NULL)
+	if (e->set)
 		return LS_OK;
-	if (e->settings.data == NULL)
+	if (!e->settings.data)
 		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add --data NAME",
 			       e->weights.file);
 	LS_TRY(ls_train_open_data(&e->own_set, &e->settings, &wanted));
@@ -186,11 +186,11 @@ static void warn_of_idle_options(const evaluation *e)
 
 	settings.train_set = o->set;
 	memset(settings.given, 0, sizeof(settings.given));
-	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (options[i].given)
 			ls_settings_give(&settings, ls_train_setting_of(options[i].name));
 	ls_effects_warn(&run);
-	if (e->own_set != NULL)
+	if (e->own_set)
 		ls_data_warn_of_samples(e->own_set, "--samples", o->samples, LS_SPLIT_TEST);
 }
 
@@ -200,8 +200,8 @@ static ls_status check_data(const evaluation *e)
 	const ls_eval_options *o = e->options;
 	uint64_t was = ls_settings_get_test_hash(e->stored.owner), now = 0;
 
-	int is_read_otherwise = o->vocab != NULL || o->cased || o->replace_invalid || o->seq_len != 0;
-	if (e->own_set == NULL || o->data != NULL || o->samples != 0 || is_read_otherwise || was == 0)
+	int is_read_otherwise = o->vocab || o->cased || o->replace_invalid || o->seq_len != 0;
+	if (!e->own_set || o->data || o->samples != 0 || is_read_otherwise || was == 0)
 		return LS_OK;
 	LS_TRY(ls_sample_hash(e->own_set, &now));
 	if (now != was)
@@ -216,8 +216,8 @@ static ls_status build_graph(evaluation *e)
 	const ls_dataset_info *info = ls_dataset_describe(e->set);
 
 	e->graph = e->options->graph;
-	if (e->graph == NULL) {
-		if (e->settings.model == NULL)
+	if (!e->graph) {
+		if (!e->settings.model)
 			return ls_fail(LS_EINVALID, "%s does not say which model it is; add --model NAME",
 				       e->weights.file);
 		ls_dataset_info shape = *info;
@@ -306,7 +306,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(ls_gemm_check());
 	LS_TRY(check(o));
 	LS_TRY(find_weights(e));
-	if (o->logits != NULL)
+	if (o->logits)
 		LS_TRY(check_logits(e));
 	LS_TRY(count_classes(e));
 	LS_TRY(ls_normalisation_of_weights(&e->normalisation, e->weights.file));
@@ -316,13 +316,13 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	warn_of_idle_options(e);
 	LS_TRY(load(e));
 	LS_TRY(make_evaluator(e));
-	if (o->logits != NULL)
+	if (o->logits)
 		LS_TRY(ls_outputs_new(&e->outputs, e->graph, e->set));
-	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits != NULL ? ls_outputs_keep : NULL,
-				e->outputs, result));
+	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits ? ls_outputs_keep : NULL, e->outputs,
+				result));
 	LS_TRY(check_result(e, result));
 	LS_TRY(ls_params_fingerprint(&e->graph->params, e->params, e->buffers, &result->fingerprint));
-	return o->logits != NULL ? ls_outputs_write(e->outputs, o->logits, e->weights.file) : LS_OK;
+	return o->logits ? ls_outputs_write(e->outputs, o->logits, e->weights.file) : LS_OK;
 }
 
 static void release(evaluation *e)
@@ -330,9 +330,9 @@ static void release(evaluation *e)
 	ls_outputs_free(e->outputs);
 	ls_evaluator_free(e->evaluator);
 	ls_teams_release(&e->teams);
-	if (e->buffers != NULL)
+	if (e->buffers)
 		ls_floats_free(e->buffers, e->graph->params.buffers);
-	if (e->params != NULL)
+	if (e->params)
 		ls_floats_free(e->params, e->graph->params.total);
 	ls_graph_free(e->own_graph);
 	ls_dataset_free(e->own_set);
@@ -351,7 +351,7 @@ ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result)
 	ls_status status = run(&e, &r);
 	release(&e);
 	ls_log_set_level(level);
-	if (status == LS_OK && result != NULL)
+	if (status == LS_OK && result)
 		*result = r;
 	return status;
 }

@@ -43,10 +43,10 @@ ls_status ls_handshake_version(ls_comm *comm)
 {
 	char mine[VERSION] = "";
 
-	if (comm == NULL)
+	if (!comm)
 		return LS_OK;
 	char *all = calloc((size_t)ls_comm_size(comm), VERSION);
-	if (all == NULL)
+	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory for the versions of all nodes");
 	snprintf(mine, sizeof(mine), "%s", ls_version());
 	ls_status status = ls_comm_allgather(comm, mine, sizeof(mine), all, "versions");
@@ -80,10 +80,10 @@ static ls_status first_failure(const ls_comm *comm, const health *all)
 
 ls_status ls_handshake_status(ls_comm *comm, ls_status mine)
 {
-	if (comm == NULL || ls_comm_has_failed(comm))
-		return mine != LS_OK || comm == NULL ? mine : ls_comm_status(comm);
+	if (!comm || ls_comm_has_failed(comm))
+		return mine != LS_OK || !comm ? mine : ls_comm_status(comm);
 	health *all = calloc((size_t)ls_comm_size(comm) + 1, sizeof(*all));
-	if (all == NULL)
+	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory for news of all nodes");
 	all->status = mine;
 	snprintf(all->message, sizeof(all->message), "%s", mine != LS_OK ? ls_last_error() : "");
@@ -101,11 +101,11 @@ static ls_status describe(hello *h, const ls_train_options *settings, const ls_d
 
 	memset(h, 0, sizeof(*h));
 	snprintf(h->isa, sizeof(h->isa), "%s", ls_isa_name(ls_isa_get()));
-	if (train_set != NULL) {
+	if (train_set) {
 		h->train_samples = ls_dataset_describe(train_set)->samples;
 		LS_TRY(ls_sample_hash(train_set, &h->train_hash));
 	}
-	if (test_set != NULL) {
+	if (test_set) {
 		h->test_samples = ls_dataset_describe(test_set)->samples;
 		LS_TRY(ls_sample_hash(test_set, &h->test_hash));
 	}
@@ -158,10 +158,10 @@ static ls_status compare_all(ls_comm *comm, const hello *all)
 ls_status ls_handshake_settings(ls_comm *comm, const ls_train_options *settings, const ls_dataset *train_set,
 				const ls_dataset *test_set)
 {
-	if (comm == NULL)
+	if (!comm)
 		return LS_OK;
 	hello *mine = calloc((size_t)ls_comm_size(comm) + 1, sizeof(*mine));
-	if (mine == NULL)
+	if (!mine)
 		return ls_fail(LS_EMEMORY, "no memory for the settings of all nodes");
 	ls_status status = describe(mine, settings, train_set, test_set);
 	if (status == LS_OK)

@@ -27,7 +27,7 @@ static ls_status add(ls_outputs *o, int kind, const char *name, ls_dtype dtype, 
 	}
 	t->bytes = bytes;
 	o->data[kind] = malloc(bytes + 1);
-	if (o->data[kind] == NULL)
+	if (!o->data[kind])
 		return ls_fail(LS_EMEMORY, "no memory to keep the %s of %zu samples; use --samples", name, o->samples);
 	return LS_OK;
 }
@@ -42,7 +42,7 @@ static ls_status measure(ls_outputs *o, const ls_dataset *set)
 {
 	o->start = calloc(o->samples + 1, sizeof(*o->start));
 	o->masked_start = calloc(o->samples + 1, sizeof(*o->masked_start));
-	if (o->start == NULL || o->masked_start == NULL)
+	if (!o->start || !o->masked_start)
 		return ls_fail(LS_EMEMORY, "no memory for the places of %zu samples; use --samples", o->samples);
 	for (size_t i = 0; i < o->samples; i++) {
 		int length, masked;
@@ -83,7 +83,7 @@ ls_status ls_outputs_new(ls_outputs **out, const ls_graph *graph, const ls_datas
 	const ls_dataset_info *info = ls_dataset_describe(set);
 	ls_outputs *o = calloc(1, sizeof(*o));
 
-	if (o == NULL)
+	if (!o)
 		return ls_fail(LS_EMEMORY, "no memory for outputs");
 	o->info = info;
 	o->samples = info->samples;
@@ -100,7 +100,7 @@ ls_status ls_outputs_new(ls_outputs **out, const ls_graph *graph, const ls_datas
 
 void ls_outputs_free(ls_outputs *o)
 {
-	if (o == NULL)
+	if (!o)
 		return;
 	for (int i = 0; i < KINDS; i++)
 		free(o->data[i]);
@@ -118,7 +118,7 @@ static void keep_text(ls_outputs *o, const ls_microbatch *microbatch, size_t fir
 
 	memcpy((int32_t *)o->data[TOKENS] + at, text->token, tokens * sizeof(int32_t));
 	memcpy((int32_t *)o->data[SEGMENTS] + at, text->segment, tokens * sizeof(int32_t));
-	if (o->data[MASKED] == NULL)
+	if (!o->data[MASKED])
 		return;
 	int64_t *masked_at = (int64_t *)o->data[MASKED] + o->masked_start[first];
 	for (size_t i = 0; i < masked; i++)
@@ -133,7 +133,7 @@ void ls_outputs_keep(void *outputs, const ls_microbatch *microbatch, const float
 
 	memcpy((float *)o->data[LOGITS] + first * o->classes, logits, count * o->classes * sizeof(float));
 	memcpy((int32_t *)o->data[LABELS] + first, microbatch->labels, count * sizeof(int32_t));
-	if (microbatch->text != NULL)
+	if (microbatch->text)
 		keep_text(o, microbatch, first);
 	else
 		memcpy((float *)o->data[IMAGES] + first * o->values, microbatch->images,
@@ -161,7 +161,7 @@ ls_status ls_outputs_write(ls_outputs *o, const char *path, const char *weights)
 	ls_st_pair metadata[] = { { "data", o->info->name }, { "weights", weights } };
 
 	for (int i = 0; i < KINDS; i++) {
-		if (o->data[i] == NULL)
+		if (!o->data[i])
 			continue;
 		c.tensor[c.count] = o->tensor[i];
 		c.kind[c.count++] = i;

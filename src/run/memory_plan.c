@@ -119,7 +119,7 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 	print_part(to, "optimizer state", p->bytes.state, note);
 	snprintf(note, sizeof(note), "   (%d device%s)", t->devices, ls_plural((uint64_t)t->devices, "s"));
 	print_part(to, "activations", p->bytes.workspace, note);
-	if (t->devices > 0 && t->make_work == NULL)
+	if (t->devices > 0 && !t->make_work)
 		LS_TRY(ls_exec_print_plan(t->graph, t->microbatch, t->threads, to));
 	print_part(to, "samples read ahead", p->samples, "");
 	print_part(to, "evaluation", p->evaluation, "");

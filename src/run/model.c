@@ -23,11 +23,11 @@ static ls_status check_path(const ls_model_row *model, const char *data)
 /* A name of the table tells before anything is looked for. */
 static ls_status check_name(const ls_train_options *o)
 {
-	const ls_model_row *model = o->graph == NULL ? ls_model_row_of(o->model) : NULL;
-	if (model == NULL || o->data == NULL)
+	const ls_model_row *model = !o->graph ? ls_model_row_of(o->model) : NULL;
+	if (!model || !o->data)
 		return LS_OK;
 	const ls_dataset_row *data = ls_dataset_row_of(o->data);
-	if (data == NULL)
+	if (!data)
 		return check_path(model, o->data);
 	if (data->is_text == model->is_text)
 		return LS_OK;
@@ -67,12 +67,12 @@ static ls_status check_kind(const ls_train_options *o, const ls_dataset_info *in
 		      { "ffn", o->ffn },
 		      { "max-len", o->max_len } };
 
-	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		if (sizes[i].value != 0 && row != NULL && !row->has_sizes)
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		if (sizes[i].value != 0 && row && !row->has_sizes)
 			return ls_fail(LS_EINVALID,
 				       "--%s is of models whose size can be chosen, as transformer; %s has its own",
 				       sizes[i].name, row->name);
-	if (row == NULL || row->is_text == (info->tokens_max > 0))
+	if (!row || row->is_text == (info->tokens_max > 0))
 		return LS_OK; /* an unknown name is told by whoever builds it */
 	return ls_fail(LS_EMISMATCH,
 		       "model %s takes %s, and dataset %s is %s; `lockstep models` and `lockstep data` list "
@@ -105,7 +105,7 @@ ls_status ls_train_check_norms(const ls_graph *graph, int64_t size, const char *
 {
 	const char *norm = size == 1 ? ls_graph_single_norm(graph) : NULL;
 
-	if (norm == NULL)
+	if (!norm)
 		return LS_OK;
 	return ls_fail(LS_EINVALID,
 		       "batch norm '%s' has maps of 1x1 and needs more than one value per channel to train, but %s has "

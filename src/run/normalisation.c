@@ -19,9 +19,9 @@ ls_status ls_normalisation_of_weights(ls_normalisation *out, const char *file)
 	LS_TRY(ls_st_open(&reader, file));
 	const char *mean = ls_st_metadata(reader, LS_WEIGHTS_MEAN);
 	const char *deviation = ls_st_metadata(reader, LS_WEIGHTS_DEVIATION);
-	if (mean != NULL && deviation != NULL)
+	if (mean && deviation)
 		status = ls_normalisation_from_text(out, mean, deviation, file);
-	else if (ls_st_metadata(reader, "lockstep") != NULL)
+	else if (ls_st_metadata(reader, "lockstep"))
 		status = ls_normalisation_copy(out, &ls_mnist_normalisation);
 	ls_st_close(reader);
 	return status;
@@ -44,7 +44,7 @@ static ls_status look(ls_normalisation *out, const ls_train_options *o)
 	const char *source = o->resume ? o->run : o->init;
 	ls_weights weights;
 
-	if (source == NULL || o->train_set != NULL)
+	if (!source || o->train_set)
 		return LS_OK;
 	if (ls_weights_find(&weights, source) == LS_OK)
 		return ls_normalisation_of_weights(out, weights.file);

@@ -32,7 +32,7 @@ static ls_status read_run(const char *run, char **out)
 {
 	char checkpoint[4096], why[1024];
 
-	if (run == NULL)
+	if (!run)
 		return ls_fail(LS_EINVALID, "--resume needs --run, the directory of the run to continue");
 	if (ls_path_exists(run) && !ls_path_is_directory(run))
 		return no_run(run);
@@ -86,7 +86,7 @@ static int is_any_meant(const ls_train_options *o, const char *const *names, siz
 /* Of a program's own graph and data a run keeps no name. */
 static int is_known(const ls_train_options *stored, const ls_setting *row)
 {
-	return row->kind != LS_SETTING_STRING || *(const char *const *)((const char *)stored + row->offset) != NULL;
+	return row->kind != LS_SETTING_STRING || *(const char *const *)((const char *)stored + row->offset);
 }
 
 static int is_taken(const ls_train_options *o, const ls_train_options *stored, int as_many, const ls_setting *row)
@@ -102,7 +102,7 @@ static int is_taken(const ls_train_options *o, const ls_train_options *stored, i
 		return !is_any_meant(o, batches, sizeof(batches) / sizeof(batches[0]));
 	if (strcmp(row->name, "steps") == 0)
 		return !is_any_meant(o, epochs, 1);
-	if (strcmp(row->name, "vocab") != 0 || o->run == NULL)
+	if (strcmp(row->name, "vocab") != 0 || !o->run)
 		return 1;
 	ls_vocabulary_find(own, sizeof(own), o->run); /* wins: where the file was, another may be by now */
 	return own[0] == '\0';
@@ -121,7 +121,7 @@ static void take_all(ls_train_options *out, const ls_train_options *o, const ls_
 {
 	int as_many = ls_settings_get_nodes(stored->owner) == nodes;
 	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++)
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
 		if (is_taken(o, &stored->options, as_many, row))
 			take(out, &stored->options, row);
 }
@@ -134,8 +134,7 @@ static ls_status share_text(char **text, ls_comm *comm, int is_first)
 	LS_TRY(ls_comm_broadcast(comm, 0, &bytes, sizeof(bytes), "length of the run's settings"));
 	if (!is_first)
 		*text = malloc((size_t)bytes);
-	LS_TRY(ls_handshake_status(comm,
-				   *text != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the run's settings")));
+	LS_TRY(ls_handshake_status(comm, *text ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the run's settings")));
 	return ls_comm_broadcast(comm, 0, *text, (size_t)bytes, "the run's settings");
 }
 
@@ -144,7 +143,7 @@ static ls_status check_agreement(const ls_train_options *o, ls_comm *comm, int n
 {
 	int32_t mine = o->resume, *all = calloc((size_t)nodes, sizeof(*all));
 
-	if (all == NULL)
+	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory for the wishes of %d nodes", nodes);
 	ls_status status = ls_comm_allgather(comm, &mine, sizeof(mine), all, "who resumes");
 	for (int i = 1; status == LS_OK && i < nodes; i++)
@@ -158,12 +157,12 @@ static ls_status check_agreement(const ls_train_options *o, ls_comm *comm, int n
 
 ls_status ls_recall(ls_train_options *out, ls_train_stored *stored, const ls_train_options *o, ls_comm *comm)
 {
-	int nodes = comm != NULL ? ls_comm_size(comm) : 1;
-	int is_first = comm == NULL || ls_comm_rank(comm) == 0;
+	int nodes = comm ? ls_comm_size(comm) : 1;
+	int is_first = !comm || ls_comm_rank(comm) == 0;
 	char *text = NULL;
 
 	*out = *o;
-	if (comm != NULL)
+	if (comm)
 		LS_TRY(check_agreement(o, comm, nodes));
 	if (!o->resume)
 		return LS_OK;

@@ -11,7 +11,7 @@ ls_status ls_watch_begin(ls_watch *w, const ls_setup *setup, uint64_t first_step
 	if (!ls_setup_is_first(setup))
 		return LS_OK;
 	const char *run = setup->options->run;
-	if (run != NULL && setup->options->resume) {
+	if (run && setup->options->resume) {
 		LS_TRY(ls_metrics_find(run, "test", first_step, &w->has_test));
 		LS_TRY(ls_metrics_find(run, "end", first_step, &w->has_end));
 	}
@@ -84,7 +84,7 @@ static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const l
 	count += text_values(w->setup, seconds, r, values + count);
 	if (t->clip_norm > 0)
 		values[count++] = (ls_metric){ "gradient_norm", r->gradient_norm };
-	if (t->exchange != NULL)
+	if (t->exchange)
 		values[count++] = (ls_metric){ "wait_s", r->wait_s };
 	if (l->nodes > 1)
 		values[count++] = (ls_metric){ "exposed_s", r->exposed_s };
@@ -160,10 +160,10 @@ void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test
 
 	if (!ls_setup_is_first(w->setup))
 		return;
-	if (test != NULL)
+	if (test)
 		describe_test(text, sizeof(text), test);
-	ls_log_line("Epoch %llu in %.2f sec%s%s", (unsigned long long)epoch + 1, w->epoch_s, test != NULL ? ", " : "",
-		    test != NULL ? text : "");
+	ls_log_line("Epoch %llu in %.2f sec%s%s", (unsigned long long)epoch + 1, w->epoch_s, test ? ", " : "",
+		    test ? text : "");
 	w->epoch_start = ls_clock_seconds();
 }
 
@@ -186,7 +186,7 @@ ls_status ls_watch_checkpoint(ls_watch *w, uint64_t step, uint64_t fingerprint)
 /* A run that was complete already when it was resumed has said so. */
 ls_status ls_watch_conclude(ls_watch *w, uint64_t step, uint64_t fingerprint)
 {
-	if (w->metrics == NULL)
+	if (!w->metrics)
 		return LS_OK;
 	if (!w->has_end || step != w->first_step)
 		LS_TRY(ls_metrics_record_fingerprint(w->metrics, "end", step, fingerprint));

@@ -63,7 +63,7 @@ static ls_ckpt_content content_of(const ls_setup *s)
 				  .slots = t->kind->slots,
 				  .slot_names = t->kind->slot_names,
 				  .slot = t->slots,
-				  .model = s->options->graph == NULL ? s->options->model : NULL,
+				  .model = !s->options->graph ? s->options->model : NULL,
 				  .isa = ls_isa_name(ls_isa_get()),
 				  .kernels = ls_gemm_backend() };
 }
@@ -194,7 +194,7 @@ static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_prog
 	char vocab[4096];
 
 	LS_TRY(ls_trainer_init(t));
-	if (init == NULL)
+	if (!init)
 		return LS_OK;
 	LS_TRY(ls_weights_find(&weights, init));
 	ls_vocabulary_find(vocab, sizeof(vocab), weights.run);
@@ -258,10 +258,10 @@ static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progres
 {
 	const ls_train_options *o = s->options;
 
-	if (o->run != NULL)
+	if (o->run)
 		LS_TRY(claim(o, lock));
 	LS_TRY(o->resume ? load_newest(s, position) : start_weights(s, o->init, position));
-	if (o->run == NULL)
+	if (!o->run)
 		return LS_OK;
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
@@ -273,10 +273,10 @@ static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progres
 static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
 {
 	const ls_train_options *o = s->options;
-	int is_new = o->run != NULL && !o->resume && !ls_path_exists(o->run);
+	int is_new = o->run && !o->resume && !ls_path_exists(o->run);
 	ls_status status = begin_run(s, lock, position);
 
-	if (status == LS_OK || o->run == NULL || o->resume)
+	if (status == LS_OK || !o->run || o->resume)
 		return status;
 	ls_run_lock_withdraw(lock, o->run);
 	if (is_new)
@@ -287,7 +287,7 @@ static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progre
 ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
 {
 	ls_comm *comm = s->layout.comm;
-	int first = ls_setup_is_first(s), spread = s->options->resume || s->options->init != NULL;
+	int first = ls_setup_is_first(s), spread = s->options->resume || s->options->init;
 
 	*position = (ls_ckpt_progress){ 0 };
 	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, position) : ls_trainer_init(s->trainer)));

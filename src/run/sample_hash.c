@@ -47,7 +47,7 @@ ls_status ls_sample_hash(const ls_dataset *set, uint64_t *hash)
 	const ls_dataset_info *info = ls_dataset_describe(set);
 	size_t values = ls_dataset_values(info) + 2 * ((size_t)info->tokens_max + (size_t)info->masked_max);
 	void *room = malloc(values * sizeof(float) + 1);
-	ls_status status = room != NULL ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a sample");
+	ls_status status = room ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a sample");
 
 	*hash = mix(UINT64_C(0xcbf29ce484222325), &info->vocabulary_hash, sizeof(info->vocabulary_hash));
 	*hash = mix(*hash, &info->text_hash, sizeof(info->text_hash));

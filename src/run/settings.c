@@ -112,7 +112,7 @@ static const ls_setting settings[] = {
 	{ "quiet", 'q', NULL, OUTPUT, "errors only", LS_SETTING_FLAG, AT(quiet), 0, 1, COMMON | ONCE },
 };
 
-#define SETTING_COUNT (sizeof settings / sizeof settings[0])
+#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 _Static_assert(SETTING_COUNT <= 8 * sizeof(((ls_train_options *)0)->given), "a bit for each setting");
 
 const ls_setting *ls_train_setting_at(size_t i)
@@ -134,7 +134,7 @@ static ls_status unknown_setting(const char *name)
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		names[i] = settings[i].name;
 	char advice[256];
-	ls_option_explain(advice, sizeof advice, name, names, SETTING_COUNT);
+	ls_option_explain(advice, sizeof(advice), name, names, SETTING_COUNT);
 	return ls_fail(LS_EINVALID, "unknown setting '%s'%s", name, advice);
 }
 
@@ -220,8 +220,8 @@ static ls_status check_range(const ls_setting *row, double number, const char *t
 	if (number >= row->min && number <= row->max)
 		return LS_OK;
 	char low[32], high[32];
-	format_bound(row->min, low, sizeof low);
-	format_bound(row->max, high, sizeof high);
+	format_bound(row->min, low, sizeof(low));
+	format_bound(row->max, high, sizeof(high));
 	if (row->max >= NO_LIMIT && number < row->min)
 		return ls_fail(LS_EINVALID, "--%s must be at least %s, not %s", row->name, low, typed);
 	return ls_fail(LS_EINVALID, "--%s must be between %s and %s, not %s", row->name, low, high, typed);
@@ -277,7 +277,7 @@ ls_status ls_setting_set(const ls_setting *row, void *options, const char *value
 {
 	void *field = (char *)options + row->offset;
 	char what[64];
-	snprintf(what, sizeof what, "--%s", row->name);
+	snprintf(what, sizeof(what), "--%s", row->name);
 	if (row->kind == LS_SETTING_FLAG) {
 		if (value)
 			return ls_fail(LS_EINVALID, "%s takes no value", what);
@@ -304,7 +304,7 @@ static ls_status check_text(const ls_setting *row, const ls_train_options *optio
 {
 	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
 	const char *text = *(const char *const *)((const char *)options + row->offset);
-	int optional = *(const char *const *)((const char *)&defaults + row->offset) == NULL;
+	int optional = !*(const char *const *)((const char *)&defaults + row->offset);
 
 	if (text || optional || (row->offset == AT(model) && options->graph) ||
 	    (row->offset == AT(data) && options->train_set))
@@ -317,7 +317,7 @@ static ls_status check_field(const ls_setting *row, const ls_train_options *opti
 	const void *field = (const char *)options + row->offset;
 	char text[64];
 
-	ls_setting_format(row, options, text, sizeof text);
+	ls_setting_format(row, options, text, sizeof(text));
 	switch (row->kind) {
 	case LS_SETTING_STRING:
 		return check_text(row, options);

@@ -44,7 +44,7 @@ static json_t *field_to_json(const ls_setting *row, const ls_train_options *opti
 	case LS_SETTING_REAL:
 		return json_real(*(const double *)field);
 	case LS_SETTING_FLOAT: /* the double nearest to what was typed, 0.1, rather than 0.10000000149 */
-		ls_setting_format(row, options, text, sizeof text);
+		ls_setting_format(row, options, text, sizeof(text));
 		return json_real(strtod(text, NULL));
 	case LS_SETTING_FLAG:
 		return json_boolean(*(const int *)field);
@@ -224,7 +224,7 @@ ls_status ls_settings_from_json(ls_settings_stored *out, const char *stored_json
 	const json_t *devices = json_object_get(owner, NODE_DEVICES);
 	if (json_is_integer(devices))
 		stored.options.devices = json_integer_value(devices);
-	else if (stored.options.hosts != NULL) /* an earlier version: they are of all nodes */
+	else if (stored.options.hosts) /* an earlier version: they are of all nodes */
 		stored.options.devices = 0;
 	stored.owner = owner;
 	*out = stored;
@@ -239,7 +239,7 @@ void ls_settings_stored_release(ls_settings_stored *stored)
 
 static ls_status absolute(const char **field, char *room, size_t size)
 {
-	if (*field == NULL)
+	if (!*field)
 		return LS_OK;
 	LS_TRY(ls_path_absolute(room, size, *field));
 	*field = room;
@@ -248,11 +248,11 @@ static ls_status absolute(const char **field, char *room, size_t size)
 
 ls_status ls_settings_absolute(ls_train_options *options, ls_settings_paths *room)
 {
-	if (options->data != NULL && ls_dataset_row_of(options->data) == NULL)
-		LS_TRY(absolute(&options->data, room->data, sizeof room->data));
-	LS_TRY(absolute(&options->data_dir, room->data_dir, sizeof room->data_dir));
-	LS_TRY(absolute(&options->vocab, room->vocab, sizeof room->vocab));
-	return absolute(&options->init, room->init, sizeof room->init);
+	if (options->data && !ls_dataset_row_of(options->data))
+		LS_TRY(absolute(&options->data, room->data, sizeof(room->data)));
+	LS_TRY(absolute(&options->data_dir, room->data_dir, sizeof(room->data_dir)));
+	LS_TRY(absolute(&options->vocab, room->vocab, sizeof(room->vocab)));
+	return absolute(&options->init, room->init, sizeof(room->init));
 }
 
 static uint64_t stored_hash(const json_t *stored, const char *key)
@@ -286,15 +286,15 @@ static void __attribute__((format(printf, 2, 3))) differ(differences *found, con
 	char item[512];
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(item, sizeof item, format, arguments);
+	vsnprintf(item, sizeof(item), format, arguments);
 	va_end(arguments);
 	found->count++;
 	int length = snprintf(NULL, 0, "%s%s", found->used ? "; " : "", item);
-	if (found->used + (size_t)length >= sizeof found->text) {
+	if (found->used + (size_t)length >= sizeof(found->text)) {
 		found->left_out++;
 		return;
 	}
-	snprintf(found->text + found->used, sizeof found->text - found->used, "%s%s", found->used ? "; " : "", item);
+	snprintf(found->text + found->used, sizeof(found->text) - found->used, "%s%s", found->used ? "; " : "", item);
 	found->used += (size_t)length;
 }
 
@@ -341,8 +341,8 @@ static void compare_row(const ls_setting *row, const ls_train_options *was, cons
 	if (same_value(row, was, now))
 		return;
 	char before[200], after[200];
-	differ(found, "--%s%s%s%s%s%s", row->name, found->verb, show(row, was, before, sizeof before), found->between,
-	       show(row, now, after, sizeof after), found->after);
+	differ(found, "--%s%s%s%s%s%s", row->name, found->verb, show(row, was, before, sizeof(before)), found->between,
+	       show(row, now, after, sizeof(after)), found->after);
 }
 
 static void compare_named(const char *name, const ls_train_options *was, const ls_train_options *now,
@@ -411,7 +411,7 @@ static int compare_hashes(const json_t *was, const char *key, const char *what, 
 {
 	const char *before = json_string_value(json_object_get(was, key));
 	char after[32];
-	snprintf(after, sizeof after, "%016" PRIx64, now);
+	snprintf(after, sizeof(after), "%016" PRIx64, now);
 	if (!before || !strcmp(before, after))
 		return 0;
 	differ(found, "%s had xxh64 %.16s, now %s", what, before, now ? after : "there is none");
@@ -427,8 +427,8 @@ static ls_status compare_normalisation(const json_t *was, const char *where, con
 	LS_TRY(normalisation_from_json(was, where, &before));
 	if (before.channels && now && !ls_normalisation_equal(&before, now))
 		differ(found, "images were normalised with %s, now with %s",
-		       ls_normalisation_show(&before, shown[0], sizeof shown[0]),
-		       ls_normalisation_show(now, shown[1], sizeof shown[1]));
+		       ls_normalisation_show(&before, shown[0], sizeof(shown[0])),
+		       ls_normalisation_show(now, shown[1], sizeof(shown[1])));
 	ls_normalisation_release(&before);
 	return LS_OK;
 }
@@ -510,7 +510,7 @@ ls_status ls_settings_compare(const ls_train_options *options, const ls_train_op
 		return status;
 	char more[32] = "";
 	if (found.left_out)
-		snprintf(more, sizeof more, "; and %d more", found.left_out);
+		snprintf(more, sizeof(more), "; and %d more", found.left_out);
 	return ls_fail(LS_EMISMATCH, "%s was started with different settings: %s%s", where, found.text, more);
 }
 
@@ -537,8 +537,8 @@ ls_status ls_settings_agree(const char *first_json, const char *first, const cha
 	ls_train_options a = LS_TRAIN_OPTIONS_INIT, b = LS_TRAIN_OPTIONS_INIT;
 	json_t *owner_a = NULL, *owner_b = NULL;
 	char between[256], after[256];
-	snprintf(between, sizeof between, " on %s and ", first);
-	snprintf(after, sizeof after, " on %s", other);
+	snprintf(between, sizeof(between), " on %s and ", first);
+	snprintf(after, sizeof(after), " on %s", other);
 	differences found = { .verb = " is ", .between = between, .after = after };
 	ls_status status = read_stored(first_json, first, &a, &owner_a);
 	if (!status)

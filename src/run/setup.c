@@ -31,10 +31,10 @@ static ls_status check(const ls_train_options *o)
 	LS_TRY(ls_isa_check());
 	LS_TRY(ls_gemm_check());
 	LS_TRY(ls_layout_check(o));
-	if (o->init != NULL && o->resume)
+	if (o->init && o->resume)
 		return ls_fail(LS_EINVALID,
 			       "--init and --resume: a resumed run has its weights already; give one of them");
-	if (o->trace && o->run == NULL)
+	if (o->trace && !o->run)
 		return ls_fail(LS_EINVALID, "--trace needs --run, the directory that trace.json is written to");
 	return LS_OK;
 }
@@ -55,11 +55,11 @@ static ls_status look_around(ls_setup *s, ls_comm *comm)
 /* What a run keeps of the sets it opened itself, taken while they are whole: a checkpoint must not need them. */
 static ls_status hash_data(ls_setup *s)
 {
-	if (s->options->run == NULL)
+	if (!s->options->run)
 		return LS_OK;
-	if (s->own_train != NULL)
+	if (s->own_train)
 		LS_TRY(ls_sample_hash(s->own_train, &s->train_hash));
-	return s->own_test != NULL ? ls_sample_hash(s->own_test, &s->test_hash) : LS_OK;
+	return s->own_test ? ls_sample_hash(s->own_test, &s->test_hash) : LS_OK;
 }
 
 static ls_status open_data(ls_setup *s)
@@ -70,11 +70,11 @@ static ls_status open_data(ls_setup *s)
 	wanted.normalisation = s->normalisation.channels > 0 ? &s->normalisation : NULL;
 	s->train_set = o->train_set;
 	s->test_set = o->eval_every > 0 ? o->test_set : NULL;
-	if (s->train_set == NULL) {
+	if (!s->train_set) {
 		LS_TRY(ls_train_open_data(&s->own_train, o, &wanted));
 		s->train_set = s->own_train;
 	}
-	if (s->test_set == NULL && o->train_set == NULL && o->eval_every > 0) {
+	if (!s->test_set && !o->train_set && o->eval_every > 0) {
 		wanted.split = LS_SPLIT_TEST;
 		wanted.samples = o->test_samples;
 		wanted.normalisation = ls_dataset_normalisation(s->train_set);
@@ -95,7 +95,7 @@ static ls_status check_classes(const ls_dataset *set)
 	if (info->classes >= 2)
 		return LS_OK;
 	return ls_fail(LS_EFORMAT, "%s: all its labels are 0; training needs samples of at least two classes (0 and 1)",
-		       set->label_file != NULL ? set->label_file : info->name);
+		       set->label_file ? set->label_file : info->name);
 }
 
 static ls_status build_graph(ls_setup *s)
@@ -104,12 +104,12 @@ static ls_status build_graph(ls_setup *s)
 
 	s->graph = s->options->graph;
 	LS_TRY(check_classes(s->train_set));
-	if (s->graph == NULL) {
+	if (!s->graph) {
 		LS_TRY(ls_train_build_model(&s->own_graph, s->options, info));
 		s->graph = s->own_graph;
 	}
 	LS_TRY(ls_graph_fits(s->graph, info));
-	return s->test_set != NULL ? ls_graph_fits(s->graph, ls_dataset_describe(s->test_set)) : LS_OK;
+	return s->test_set ? ls_graph_fits(s->graph, ls_dataset_describe(s->test_set)) : LS_OK;
 }
 
 static ls_status count_steps(ls_setup *s)
@@ -191,7 +191,7 @@ static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches
 			      .factor = o->lr_step_factor },
 		.clip_norm = o->clip_norm,
 		.seed = o->seed,
-		.keeps = o->run != NULL && ls_setup_is_first(s),
+		.keeps = o->run && ls_setup_is_first(s),
 	};
 }
 
@@ -236,7 +236,7 @@ static ls_status plan_evaluation(const ls_setup *s, ls_memory_plan *plan, int *r
 	ls_evaluator_options options = evaluator_options(s);
 	ls_evaluator_bytes bytes;
 
-	if (s->test_set == NULL)
+	if (!s->test_set)
 		return LS_OK;
 	LS_TRY(ls_evaluator_plan(&options, s->layout.threads, 0, &bytes));
 	size_t more = s->layout.share == LS_SHARE_AUTO ? bytes.most - bytes.used : 0;
@@ -253,9 +253,9 @@ static void plan_reading(const ls_setup *s, ls_memory_plan *plan)
 	const ls_train_options *o = s->options;
 	uint64_t bytes = 0;
 
-	if (ls_setup_is_first(s) && o->resume && o->run != NULL)
+	if (ls_setup_is_first(s) && o->resume && o->run)
 		bytes = ls_ckpt_newest_bytes(o->run);
-	else if (ls_setup_is_first(s) && o->init != NULL)
+	else if (ls_setup_is_first(s) && o->init)
 		bytes = ls_path_is_directory(o->init) ? ls_ckpt_newest_bytes(o->init) : plan->bytes.params;
 	plan->files = (size_t)bytes;
 }
@@ -334,9 +334,9 @@ static ls_status make_evaluator(ls_setup *s)
 
 static ls_status make_evaluators(ls_setup *s)
 {
-	if (ls_setup_is_first(s) && s->options->run != NULL)
+	if (ls_setup_is_first(s) && s->options->run)
 		LS_TRY(make_probe(s));
-	return s->test_set != NULL ? make_evaluator(s) : LS_OK;
+	return s->test_set ? make_evaluator(s) : LS_OK;
 }
 
 static void choose_vocabulary(ls_setup *s)
@@ -345,7 +345,7 @@ static void choose_vocabulary(ls_setup *s)
 	if (s->vocab[0] == '\0')
 		return;
 	s->resolved.vocab = s->vocab;
-	if (s->options->init != NULL && ls_setup_is_first(s))
+	if (s->options->init && ls_setup_is_first(s))
 		ls_log_note("text is read with the vocabulary of the weights, %s", s->vocab);
 }
 
@@ -395,9 +395,9 @@ static void warn_of_samples(const ls_setup *s)
 {
 	const ls_train_options *o = s->options;
 
-	if (s->own_train != NULL)
+	if (s->own_train)
 		ls_data_warn_of_samples(s->own_train, "--samples", o->samples, LS_SPLIT_TRAIN);
-	if (s->own_test != NULL)
+	if (s->own_test)
 		ls_data_warn_of_samples(s->own_test, "--test-samples", o->test_samples, LS_SPLIT_TEST);
 }
 
@@ -420,7 +420,7 @@ static void warn_of_idle_settings(const ls_setup *s)
 	ls_effects run = { .options = &s->asked,
 			   .is_text = ls_dataset_describe(s->train_set)->tokens_max > 0,
 			   .has_test = s->test_set != NULL,
-			   .has_exchange = s->trainer == NULL || s->trainer->exchange != NULL, /* a plan makes none */
+			   .has_exchange = !s->trainer || s->trainer->exchange, /* a plan makes none */
 			   .nodes = s->layout.nodes };
 	ls_effects_warn(&run);
 	warn_of_samples(s);

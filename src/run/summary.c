@@ -15,7 +15,7 @@ static void describe_samples(char *out, size_t size, const ls_dataset *set)
 	const ls_normalisation *n = ls_dataset_normalisation(set);
 	char constants[320] = "";
 
-	if (n != NULL)
+	if (n)
 		ls_normalisation_show(n, constants, sizeof(constants));
 	if (info->tokens_max > 0)
 		snprintf(out, size, "at most %d token%s, %d class%s, vocabulary of %d", info->tokens_max,
@@ -23,7 +23,7 @@ static void describe_samples(char *out, size_t size, const ls_dataset *set)
 			 ls_plural((uint64_t)info->classes, "es"), info->vocabulary);
 	else
 		snprintf(out, size, "%dx%dx%d, %d class%s%s%s", info->channels, info->height, info->width,
-			 info->classes, ls_plural((uint64_t)info->classes, "es"), n != NULL ? ", normalised with " : "",
+			 info->classes, ls_plural((uint64_t)info->classes, "es"), n ? ", normalised with " : "",
 			 constants);
 }
 
@@ -35,15 +35,14 @@ static void print_model(const ls_setup *s)
 	uint64_t last = info->samples; /* the number before the word */
 
 	describe_samples(samples, sizeof(samples), s->train_set);
-	if (s->test_set != NULL) {
+	if (s->test_set) {
 		last = ls_dataset_describe(s->test_set)->samples;
 		snprintf(test, sizeof(test), " and %llu test", (unsigned long long)last);
 	}
 	ls_log_line("model %s: %llu parameters%s%s; data %s: %llu training%s sample%s of %s",
-		    o->graph != NULL ? "of the program" : o->model,
-		    (unsigned long long)ls_graph_describe(s->graph).parameters, o->init != NULL ? " from " : "",
-		    o->init != NULL ? o->init : "", info->name, (unsigned long long)info->samples, test,
-		    ls_plural(last, "s"), samples);
+		    o->graph ? "of the program" : o->model, (unsigned long long)ls_graph_describe(s->graph).parameters,
+		    o->init ? " from " : "", o->init ? o->init : "", info->name, (unsigned long long)info->samples,
+		    test, ls_plural(last, "s"), samples);
 }
 
 static void print_steps(const ls_setup *s, uint64_t first_step)
@@ -80,8 +79,8 @@ static void print_machine(const ls_setup *s)
 	ls_log_line("%s%lld device%s x %d thread%s (%s, %s); %s%s", nodes, (long long)l->all_devices,
 		    ls_plural((uint64_t)l->all_devices, "s"), l->threads, ls_plural((uint64_t)l->threads, "s"),
 		    ls_gemm_backend(), ls_isa_name(ls_isa_get()),
-		    s->options->run != NULL ? "run directory " : "nothing is kept (no --run)",
-		    s->options->run != NULL ? s->options->run : "");
+		    s->options->run ? "run directory " : "nothing is kept (no --run)",
+		    s->options->run ? s->options->run : "");
 }
 
 void ls_summary(const ls_setup *setup, uint64_t first_step)

@@ -146,7 +146,7 @@ static void record_act(void *context, ls_exchange_act act, int participant, int6
 
 static void own_host(const ls_layout *layout, char *name, size_t size)
 {
-	if (layout->comm != NULL)
+	if (layout->comm)
 		snprintf(name, size, "%s", ls_comm_host(layout->comm, layout->node));
 	else if (gethostname(name, size) != 0)
 		snprintf(name, size, "this host");
@@ -159,7 +159,7 @@ ls_status ls_tracing_new(ls_tracing **out, const ls_layout *layout, const char *
 	char host[256];
 	ls_tracing *t = calloc(1, sizeof(*t));
 
-	if (t == NULL)
+	if (!t)
 		return ls_fail(LS_EMEMORY, "no memory for a timeline");
 	*t = (ls_tracing){
 		.layout = layout, .run = run, .steps = steps, .devices = layout->devices, .threads = layout->threads
@@ -181,7 +181,7 @@ ls_status ls_tracing_new(ls_tracing **out, const ls_layout *layout, const char *
 
 void ls_tracing_free(ls_tracing *t)
 {
-	if (t == NULL)
+	if (!t)
 		return;
 	ls_trace_free(t->trace);
 	free(t);
@@ -189,7 +189,7 @@ void ls_tracing_free(ls_tracing *t)
 
 static int is_recording(const ls_tracing *t)
 {
-	return t != NULL && atomic_load_explicit(&t->is_recording, memory_order_relaxed);
+	return t && atomic_load_explicit(&t->is_recording, memory_order_relaxed);
 }
 
 void ls_tracing_begin_step(ls_tracing *t, uint64_t step)
@@ -260,7 +260,7 @@ static ls_status bring_packs(const ls_layout *l, void **packs, const size_t *siz
 	for (int i = 1; i < l->nodes; i++) {
 		if (l->node == 0) {
 			packs[i] = malloc(sizes[i] > 0 ? sizes[i] : 1);
-			if (packs[i] == NULL)
+			if (!packs[i])
 				return ls_fail(LS_EMEMORY, "no memory for node %d's timeline of %zu bytes", i,
 					       sizes[i]);
 		}
@@ -275,7 +275,7 @@ static ls_status write_file(const ls_tracing *t, void **packs, const size_t *siz
 	char path[4096];
 	ls_trace_packed *all = calloc(nodes, sizeof(*all));
 
-	if (all == NULL)
+	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory for the timelines of %zu nodes", nodes);
 	for (size_t i = 0; i < nodes; i++)
 		all[i] = (ls_trace_packed){ .bytes = packs[i], .size = sizes[i] };
@@ -310,14 +310,14 @@ ls_status ls_tracing_write(ls_tracing *t)
 	size_t *sizes = calloc((size_t)nodes, sizeof(*sizes));
 	ls_status status = LS_OK;
 
-	if (packs == NULL || sizes == NULL)
+	if (!packs || !sizes)
 		status = ls_fail(LS_EMEMORY, "no memory for the timelines of %d nodes", nodes);
 	if (status == LS_OK)
 		status = align_clocks(t); /* meanwhile the last messages come to their end */
 	atomic_store(&t->is_recording, 0);
 	if (status == LS_OK)
 		status = gather_and_write(t, packs, sizes);
-	for (int i = 0; packs != NULL && i < nodes; i++)
+	for (int i = 0; packs && i < nodes; i++)
 		free(packs[i]);
 	free(sizes);
 	free(packs);

@@ -76,7 +76,7 @@ static void look_for_run(loop *l)
 {
 	const char *run = l->setup.options->run;
 
-	if (run == NULL || !ls_setup_is_first(&l->setup) || l->where != LS_RUN_THERE)
+	if (!run || !ls_setup_is_first(&l->setup) || l->where != LS_RUN_THERE)
 		return;
 	l->where = ls_run_lock_where(&l->lock, run, l->place, sizeof(l->place));
 	if (l->where == LS_RUN_THERE)
@@ -97,7 +97,7 @@ static int wants_to_end(const loop *l)
 
 static const char *what_is_kept(const loop *l)
 {
-	if (l->setup.options->run == NULL)
+	if (!l->setup.options->run)
 		return "there is no run directory, so nothing is kept";
 	if (l->where == LS_RUN_REMOVED && l->saved_step == NOTHING_SAVED)
 		return "the run directory was removed, and nothing is kept";
@@ -112,9 +112,8 @@ static ls_status useless_start(const loop *l, double loss)
 	const char *init = l->setup.options->init;
 
 	return ls_fail(LS_ENUMERIC, "the loss is %s at step 1, before any update: %s%s give no finite loss on %s",
-		       isnan(loss) ? "NaN" : "infinite",
-		       init != NULL ? "the weights of --init " : "the initial weights", init != NULL ? init : "",
-		       ls_dataset_describe(l->setup.train_set)->name);
+		       isnan(loss) ? "NaN" : "infinite", init ? "the weights of --init " : "the initial weights",
+		       init ? init : "", ls_dataset_describe(l->setup.train_set)->name);
 }
 
 static ls_status not_finite(const loop *l, double loss)
@@ -233,7 +232,7 @@ static ls_status meet(loop *l)
 	int64_t *microbatches = calloc(nodes, sizeof(*microbatches));
 	double *seconds = calloc(nodes, sizeof(*seconds));
 	ls_status status =
-		all == NULL || microbatches == NULL || seconds == NULL
+		!all || !microbatches || !seconds
 			? ls_fail(LS_EMEMORY, "no memory for a meeting of %zu nodes", nodes)
 			: ls_comm_allgather(layout->comm, &l->since, sizeof(l->since), all, "speeds and wishes");
 	if (status == LS_OK)
@@ -262,7 +261,7 @@ static ls_status one_step(loop *l, int *last_in_epoch)
 		l->mark = ls_clock_seconds();
 	ls_feed_begin(&l->setup.feed, &assign, last_in_epoch);
 	assign.wants_stop = wants_to_end(l);
-	if (assign.wants_stop && l->setup.layout.comm != NULL)
+	if (assign.wants_stop && l->setup.layout.comm)
 		ls_comm_hurry(l->setup.layout.comm);
 	ls_tracing_begin_step(l->setup.tracing, t->step);
 	LS_TRY(ls_trainer_step(t, &assign));
@@ -281,7 +280,7 @@ static ls_status look_at_weights(loop *l, int *usable)
 	const ls_trainer *t = l->setup.trainer;
 
 	*usable = 1;
-	if (l->setup.probe != NULL) {
+	if (l->setup.probe) {
 		LS_TRY(ls_evaluator_probe(l->setup.probe, t->params, t->buffers, usable));
 		*usable = *usable && ls_trainer_finite(t);
 	}
@@ -325,7 +324,7 @@ static ls_status save(loop *l)
 {
 	int usable;
 
-	if (l->setup.options->run == NULL)
+	if (!l->setup.options->run)
 		return LS_OK;
 	look_for_run(l);
 	LS_TRY(look_at_weights(l, &usable));
@@ -372,7 +371,7 @@ static ls_status rescue(loop *l, ls_status status)
 	const ls_trainer *t = l->setup.trainer;
 	char why[1024];
 
-	if (status == LS_OK || l->setup.layout.nodes > 1 || l->setup.options->run == NULL ||
+	if (status == LS_OK || l->setup.layout.nodes > 1 || !l->setup.options->run ||
 	    !(atomic_load(&t->data_failed) || l->test_failed) || t->step != l->position.step)
 		return status;
 	snprintf(why, sizeof(why), "%s", ls_last_error());
@@ -409,7 +408,7 @@ static ls_status end_epoch(loop *l)
 	*p = (ls_ckpt_progress){ .step = p->step, .epoch = epoch + 1, .batches_tracked = p->batches_tracked };
 	if (is_save_due(l, 1))
 		LS_TRY(save(l));
-	if (s->evaluator != NULL && (epoch + 1) % (uint64_t)s->options->eval_every == 0)
+	if (s->evaluator && (epoch + 1) % (uint64_t)s->options->eval_every == 0)
 		LS_TRY(evaluate(l, epoch));
 	ls_watch_epoch_line(&l->watch, epoch, is_tested(l) ? &l->test : NULL);
 	return LS_OK;
@@ -432,7 +431,7 @@ static ls_status evaluate_owed(loop *l)
 	const ls_setup *s = &l->setup;
 	int owed = p->step > 0 && p->step < s->total_steps && p->epoch_step == 0 && !l->watch.has_test;
 
-	if (!s->options->resume || s->evaluator == NULL || p->epoch % (uint64_t)s->options->eval_every != 0)
+	if (!s->options->resume || !s->evaluator || p->epoch % (uint64_t)s->options->eval_every != 0)
 		return LS_OK;
 	LS_TRY(ls_comm_broadcast(s->layout.comm, 0, &owed, sizeof(owed), "evaluation that is owed"));
 	if (!owed)
@@ -481,7 +480,7 @@ static ls_status finish(loop *l)
 	LS_TRY(ls_comm_broadcast(l->setup.layout.comm, 0, &unsaved, sizeof(unsaved), "last checkpoint"));
 	if (unsaved)
 		LS_TRY(save(l));
-	if (p->step < l->setup.total_steps || l->setup.evaluator == NULL || is_tested(l))
+	if (p->step < l->setup.total_steps || !l->setup.evaluator || is_tested(l))
 		return LS_OK;
 	LS_TRY(evaluate(l, epoch_of_last_step(p)));
 	if (is_tested(l))
@@ -524,7 +523,7 @@ static ls_status report(loop *l, ls_train_result *result)
 	LS_TRY(ls_trainer_fingerprint(l->setup.trainer, &fingerprint));
 	if (ls_setup_is_first(&l->setup))
 		ls_log_line("parameters xxh64 %016llx", (unsigned long long)fingerprint);
-	if (result != NULL)
+	if (result)
 		*result = (ls_train_result){ .steps = (int64_t)l->position.step,
 					     .fingerprint = fingerprint,
 					     .train_loss = l->last_loss,
@@ -539,14 +538,14 @@ static ls_status report(loop *l, ls_train_result *result)
 			return ls_fail(LS_ENUMERIC,
 				       "the trained weights give no finite loss on the test set: %s; " DIVERGED,
 				       what_is_kept(l));
-		if (l->setup.evaluator == NULL || is_tested(l))
+		if (!l->setup.evaluator || is_tested(l))
 			return LS_OK;
 		return ls_fail(LS_EINTERRUPTED, "stopped after the last step, %llu, before its evaluation was done",
 			       (unsigned long long)l->position.step);
 	}
 	return ls_fail(LS_EINTERRUPTED, "stopped after step %llu of %llu%s%s%s", (unsigned long long)l->position.step,
-		       (unsigned long long)l->setup.total_steps, o->run != NULL ? "; continue with --run " : "",
-		       o->run != NULL ? o->run : "", o->run != NULL ? " --resume" : "");
+		       (unsigned long long)l->setup.total_steps, o->run ? "; continue with --run " : "",
+		       o->run ? o->run : "", o->run ? " --resume" : "");
 }
 
 static ls_status run(loop *l, ls_train_result *result)
@@ -583,11 +582,11 @@ static ls_status run_node(loop *l, const ls_train_options *options, ls_comm *com
 	*together = status != LS_OK;
 	if (status != LS_OK)
 		return status;
-	if (l->setup.evaluator != NULL)
+	if (l->setup.evaluator)
 		ls_evaluator_set_stop(l->setup.evaluator, is_stopping);
 	if (!options->plan_memory)
 		status = run(l, result);
-	else if (result != NULL)
+	else if (result)
 		*result = (ls_train_result){ .train_loss = NAN, .test_loss = NAN, .test_accuracy = NAN };
 	*together = l->together || status == LS_EMISMATCH || (status == LS_ENUMERIC && !l->found_alone) ||
 		    status == LS_EINTERRUPTED;
@@ -601,7 +600,7 @@ static ls_status part(ls_comm *comm, const ls_train_options *options, ls_status 
 
 	if (status != LS_OK || end == LS_OK || options->plan_memory)
 		return end;
-	return ls_fail(end, "%s; the run is complete%s", ls_last_error(), options->run != NULL ? " and saved" : "");
+	return ls_fail(end, "%s; the run is complete%s", ls_last_error(), options->run ? " and saved" : "");
 }
 
 ls_status ls_train_node(const ls_train_options *options, ls_comm *comm, ls_train_result *result)
@@ -610,7 +609,7 @@ ls_status ls_train_node(const ls_train_options *options, ls_comm *comm, ls_train
 	int together = 0;
 	ls_status status = run_node(&l, options, comm, result, &together);
 
-	if (comm != NULL)
+	if (comm)
 		status = part(comm, options, status, together);
 	ls_watch_end(&l.watch);
 	ls_run_lock_drop(&l.lock);

@@ -16,7 +16,7 @@
 static ls_status beside_data(char *out, size_t size, const ls_train_options *o)
 {
 	char directory[4096];
-	if (ls_dataset_row_of(o->data) != NULL)
+	if (ls_dataset_row_of(o->data))
 		LS_TRY(ls_data_directory(directory, sizeof(directory), o->data_dir, o->data));
 	else
 		LS_TRY(ls_corpus_home(directory, sizeof(directory), o->data));
@@ -42,9 +42,9 @@ ls_status ls_vocabulary_keep(const ls_train_options *o, uint64_t hash)
 	LS_TRY(ls_path_join(to, sizeof(to), o->run, COPY));
 	if (hash == 0 || ls_path_exists(to))
 		return LS_OK;
-	if (o->vocab != NULL)
+	if (o->vocab)
 		snprintf(from, sizeof(from), "%s", o->vocab);
-	else if (o->train_set == NULL)
+	else if (!o->train_set)
 		LS_TRY(beside_data(from, sizeof(from), o));
 	if (from[0] != '\0' && ls_path_exists(from))
 		LS_TRY(copy_if_same(from, hash, to, &copied));
@@ -63,10 +63,10 @@ void ls_vocabulary_find(char *out, size_t size, const char *run)
 /* Text that is generated has words of its own. */
 int ls_vocabulary_is_used(const ls_train_options *o)
 {
-	if (o->train_set != NULL || o->data == NULL)
+	if (o->train_set || !o->data)
 		return 0;
 	const ls_dataset_row *row = ls_dataset_row_of(o->data);
-	return row != NULL ? row->is_text && row->needs_download : ls_corpus_is_text(o->data);
+	return row ? row->is_text && row->needs_download : ls_corpus_is_text(o->data);
 }
 
 void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
@@ -74,10 +74,10 @@ void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
 	ls_weights weights = { .run = "" };
 
 	out[0] = '\0';
-	if (o->vocab != NULL || !ls_vocabulary_is_used(o))
+	if (o->vocab || !ls_vocabulary_is_used(o))
 		return;
-	if (o->resume && o->run != NULL)
+	if (o->resume && o->run)
 		ls_vocabulary_find(out, size, o->run);
-	else if (o->init != NULL && ls_weights_find(&weights, o->init) == LS_OK) /* else told when they are read */
+	else if (o->init && ls_weights_find(&weights, o->init) == LS_OK) /* else told when they are read */
 		ls_vocabulary_find(out, size, weights.run);
 }

@@ -14,7 +14,7 @@
 static ls_status find_run(ls_weights *w)
 {
 	char path[PATH_MAX];
-	if (realpath(w->checkpoint, path) == NULL)
+	if (!realpath(w->checkpoint, path))
 		return ls_fail_errno(LS_EIO, "cannot find where %s leads", w->checkpoint);
 	for (int i = 0; i < 2; i++) {
 		char *slash = strrchr(path, '/');
@@ -37,7 +37,7 @@ static ls_status check_file(const char *source)
 	char run[4096];
 	const char *dot = strrchr(source, '.');
 
-	if (dot == NULL || (strcmp(dot, ".json") != 0 && strcmp(dot, ".jsonl") != 0) ||
+	if (!dot || (strcmp(dot, ".json") != 0 && strcmp(dot, ".jsonl") != 0) ||
 	    !ls_path_find_above(run, sizeof(run), source, "run.json"))
 		return LS_OK;
 	return ls_fail(LS_EFORMAT, "%s holds no weights: give the directory of the run, %s, or a .safetensors file",
@@ -106,7 +106,7 @@ static void note(ls_weights_notes *notes, const ls_setting *row, const ls_train_
 	char value[32], usual[32];
 
 	if (row->kind == LS_SETTING_STRING) { /* also the default, which is no more than that */
-		if (string_of(row, options) != NULL)
+		if (string_of(row, options))
 			add(notes, row->name, string_of(row, options));
 		return;
 	}
@@ -120,7 +120,7 @@ static ls_status note_normalisation(ls_weights_notes *notes, const ls_normalisat
 {
 	notes->mean = ls_normalisation_to_text(n->mean, n->channels);
 	notes->deviation = ls_normalisation_to_text(n->deviation, n->channels);
-	if (notes->mean == NULL || notes->deviation == NULL) {
+	if (!notes->mean || !notes->deviation) {
 		ls_weights_notes_release(notes);
 		return ls_fail(LS_EMEMORY, "no memory for the means of %d channels", n->channels);
 	}
@@ -143,22 +143,22 @@ ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options
 
 	out->count = 0;
 	out->mean = out->deviation = NULL;
-	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++)
-		if (is_noted(row) && !(is_of_data(row) && options->train_set != NULL)) /* the caller's has no name */
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
+		if (is_noted(row) && !(is_of_data(row) && options->train_set)) /* the caller's has no name */
 			note(out, row, options);
 	snprintf(hash, sizeof(hash), "%016" PRIx64, trained_on.vocabulary);
 	if (trained_on.vocabulary != 0)
 		add_copy(out, LS_CKPT_VOCABULARY, hash);
-	return trained_on.normalisation != NULL ? note_normalisation(out, trained_on.normalisation) : LS_OK;
+	return trained_on.normalisation ? note_normalisation(out, trained_on.normalisation) : LS_OK;
 }
 
 static ls_status read_notes(const ls_st_reader *reader, const char *file, ls_train_options *options)
 {
 	const ls_setting *row;
 
-	for (size_t i = 0; (row = ls_train_setting_at(i)) != NULL; i++) {
+	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		const char *value = is_noted(row) ? ls_st_metadata(reader, row->name) : NULL;
-		if (value == NULL || row->kind == LS_SETTING_STRING ||
+		if (!value || row->kind == LS_SETTING_STRING ||
 		    (row->kind == LS_SETTING_FLAG && strcmp(value, "on") != 0))
 			continue;
 		ls_status status = ls_setting_set(row, options, row->kind == LS_SETTING_FLAG ? NULL : value);
@@ -173,7 +173,7 @@ static const char *copy_note(const ls_st_reader *reader, const char *key, char *
 {
 	const char *value = ls_st_metadata(reader, key);
 	out[0] = '\0';
-	if (value != NULL && strlen(value) < size)
+	if (value && strlen(value) < size)
 		memcpy(out, value, strlen(value) + 1);
 	return out[0] != '\0' ? out : NULL;
 }

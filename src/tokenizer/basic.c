@@ -31,12 +31,12 @@ typedef struct split {
 const char *ls_special_text(size_t i)
 {
 	static const char *const texts[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
-	return i < sizeof texts / sizeof texts[0] ? texts[i] : NULL;
+	return i < sizeof(texts) / sizeof(texts[0]) ? texts[i] : NULL;
 }
 
 static ls_status chars_reserve(chars *list, size_t capacity)
 {
-	return ls_grow(&list->at, &list->capacity, capacity, sizeof *list->at);
+	return ls_grow(&list->at, &list->capacity, capacity, sizeof(*list->at));
 }
 
 static ls_status emit(const split *s, const char *word, size_t bytes, ls_word_kind kind)
@@ -165,7 +165,7 @@ static void sort_marks(int32_t *marks, size_t count, int32_t *scratch)
 		begin[i] += begin[i - 1];
 	for (size_t i = 0; i < count; i++)
 		scratch[begin[ls_char_combining(marks[i])]++] = marks[i];
-	memcpy(marks, scratch, count * sizeof *marks);
+	memcpy(marks, scratch, count * sizeof(*marks));
 }
 
 /* NFD's last step. Marks vanish right after it, but a few characters that stay (Mc) are moved, too. */

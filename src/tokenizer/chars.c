@@ -9,7 +9,7 @@ static int in_ranges(int32_t c, const int32_t (*ranges)[2], size_t count)
 			return 1;
 	return 0;
 }
-#define IN_RANGES(c, ranges) in_ranges(c, ranges, sizeof ranges / sizeof ranges[0])
+#define IN_RANGES(c, ranges) in_ranges(c, ranges, sizeof(ranges) / sizeof(ranges[0]))
 
 /* The blocks the reference counts as CJK; kana and Hangul, which have words, are not among them. */
 static int is_ideograph(int32_t c)

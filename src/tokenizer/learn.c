@@ -31,7 +31,7 @@ ls_status ls_learner_new(ls_learner **out, const ls_learn_options *options)
 	if (options->size > LS_VOCAB_PIECES_MAX)
 		return ls_fail(LS_EINVALID, "a vocabulary of %zu pieces; at most %d", options->size,
 			       LS_VOCAB_PIECES_MAX);
-	ls_learner *learner = calloc(1, sizeof *learner);
+	ls_learner *learner = calloc(1, sizeof(*learner));
 	if (!learner)
 		return ls_fail(LS_EMEMORY, "no memory to learn a vocabulary");
 	learner->options = *options;
@@ -92,7 +92,7 @@ static ls_status count_characters(ls_learner *learner)
 		for (size_t k = word_characters(learner, i, chars); k-- > 0;)
 			highest = chars[k] > highest ? chars[k] : highest;
 	learner->character_count = highest + 1;
-	learner->characters = calloc((size_t)highest + 1, sizeof *learner->characters);
+	learner->characters = calloc((size_t)highest + 1, sizeof(*learner->characters));
 	if (!learner->characters)
 		return ls_fail(LS_EMEMORY, "no memory for an alphabet");
 	for (size_t i = 0; i < learner->words.count; i++)
@@ -120,14 +120,14 @@ static ls_status cut_alphabet(ls_learner *learner)
 		count += learner->characters[c].count > 0;
 	if (count <= most)
 		return LS_OK;
-	ranked *list = malloc(count * sizeof *list);
+	ranked *list = malloc(count * sizeof(*list));
 	if (!list)
 		return ls_fail(LS_EMEMORY, "no memory for an alphabet of %zu characters", count);
 	count = 0;
 	for (int32_t c = 0; c < learner->character_count; c++)
 		if (learner->characters[c].count > 0)
 			list[count++] = (ranked){ learner->characters[c].count, c };
-	qsort(list, count, sizeof *list, by_count);
+	qsort(list, count, sizeof(*list), by_count);
 	for (size_t i = most; i < count; i++)
 		learner->characters[list[i].c].count = 0;
 	free(list);
@@ -196,7 +196,7 @@ static ls_status join(ls_learner *learner)
 
 static ls_status make_vocab(const ls_words *pieces, ls_vocab **out)
 {
-	const char **texts = malloc(pieces->count * sizeof *texts);
+	const char **texts = malloc(pieces->count * sizeof(*texts));
 	char *block = malloc(pieces->text_bytes + pieces->count), *end = block;
 	if (!texts || !block) {
 		free(texts);

@@ -54,11 +54,11 @@ struct ls_merge {
 };
 
 /* Make room for one more of an array's elements. */
-#define RESERVE(array, count, capacity) ls_grow(&(array), &(capacity), (count) + 1, sizeof *(array))
+#define RESERVE(array, count, capacity) ls_grow(&(array), &(capacity), (count) + 1, sizeof(*(array)))
 
 ls_status ls_merge_new(ls_merge **out, ls_words *pieces)
 {
-	ls_merge *merge = calloc(1, sizeof *merge);
+	ls_merge *merge = calloc(1, sizeof(*merge));
 	if (!merge)
 		return ls_fail(LS_EMEMORY, "no memory to learn a vocabulary");
 	merge->pieces = pieces;
@@ -97,7 +97,7 @@ static size_t find_slot(const ls_merge *m, int32_t left, int32_t right)
 static ls_status grow_table(ls_merge *m)
 {
 	size_t slots = m->slots ? m->slots * 2 : 4096;
-	uint32_t *table = calloc(slots, sizeof *table);
+	uint32_t *table = calloc(slots, sizeof(*table));
 	if (!table || m->pair_count >= UINT32_MAX / 2) {
 		free(table);
 		return ls_fail(LS_EMEMORY, "no memory for more than %zu pairs of pieces", m->pair_count);

@@ -107,20 +107,20 @@ int32_t ls_vocab_longest(const ls_vocab *vocab, const char *text, size_t bytes, 
 
 static ls_status vocab_alloc(ls_vocab **out, size_t pieces, size_t bytes)
 {
-	ls_vocab *vocab = calloc(1, sizeof *vocab);
+	ls_vocab *vocab = calloc(1, sizeof(*vocab));
 	size_t slots = 16;
 	while (slots < pieces * 2)
 		slots *= 2;
 	if (vocab) {
 		vocab->text = malloc(bytes + pieces + 1);
-		vocab->begin = malloc((pieces + 1) * sizeof *vocab->begin);
-		vocab->table = malloc(slots * sizeof *vocab->table);
+		vocab->begin = malloc((pieces + 1) * sizeof(*vocab->begin));
+		vocab->table = malloc(slots * sizeof(*vocab->table));
 	}
 	if (!vocab || !vocab->text || !vocab->begin || !vocab->table) {
 		ls_vocab_free(vocab);
 		return ls_fail(LS_EMEMORY, "no memory for a vocabulary of %zu pieces", pieces);
 	}
-	memset(vocab->table, 0xFF, slots * sizeof *vocab->table); /* ids of -1 */
+	memset(vocab->table, 0xFF, slots * sizeof(*vocab->table)); /* ids of -1 */
 	vocab->mask = slots - 1;
 	vocab->begin[0] = 0;
 	*out = vocab;
@@ -159,7 +159,7 @@ static ls_status add_piece(ls_vocab *vocab, const char *file, const char *piece,
 	slot *s = probe(vocab, hash, 0, piece, bytes);
 	if (s->id >= 0) {
 		int shown = bytes < 40 ? (int)bytes : 40;
-		snprintf(what, sizeof what, "'%.*s' is already %s %d", shown, piece, file ? "line" : "piece",
+		snprintf(what, sizeof(what), "'%.*s' is already %s %d", shown, piece, file ? "line" : "piece",
 			 file ? s->id + 1 : s->id);
 		return refuse(file, id, what);
 	}

@@ -18,7 +18,7 @@ ls_status ls_wordpiece_new(ls_wordpiece **out, const ls_vocab *vocab, const ls_w
 	if (o.word_max < 1 || o.word_max > LS_WORD_MAX_LIMIT)
 		return ls_fail(LS_EINVALID, "words of at most %d characters; 1 to %d is possible", o.word_max,
 			       LS_WORD_MAX_LIMIT);
-	ls_wordpiece *wordpiece = malloc(sizeof *wordpiece);
+	ls_wordpiece *wordpiece = malloc(sizeof(*wordpiece));
 	if (!wordpiece)
 		return ls_fail(LS_EMEMORY, "no memory for a tokenizer");
 	*wordpiece = (ls_wordpiece){ vocab, o, ls_vocab_special(vocab)->unk };
@@ -33,7 +33,7 @@ void ls_wordpiece_free(ls_wordpiece *wordpiece)
 
 ls_status ls_tokens_add(ls_tokens *tokens, int32_t id)
 {
-	LS_TRY(ls_grow(&tokens->ids, &tokens->capacity, tokens->count + 1, sizeof *tokens->ids));
+	LS_TRY(ls_grow(&tokens->ids, &tokens->capacity, tokens->count + 1, sizeof(*tokens->ids)));
 	tokens->ids[tokens->count++] = id;
 	return LS_OK;
 }

@@ -26,7 +26,7 @@ static ls_status no_memory(const ls_words *words)
 static ls_status grow_table(ls_words *words)
 {
 	size_t slots = words->slots ? words->slots * 2 : 1024;
-	uint32_t *table = calloc(slots, sizeof *table);
+	uint32_t *table = calloc(slots, sizeof(*table));
 	if (!table || words->count >= UINT32_MAX / 2) {
 		free(table);
 		return no_memory(words);
@@ -41,7 +41,7 @@ static ls_status grow_table(ls_words *words)
 
 static ls_status append(ls_words *words, const char *text, size_t bytes)
 {
-	LS_TRY(ls_grow(&words->entries, &words->capacity, words->count + 1, sizeof *words->entries));
+	LS_TRY(ls_grow(&words->entries, &words->capacity, words->count + 1, sizeof(*words->entries)));
 	LS_TRY(ls_grow(&words->text, &words->text_capacity, words->text_bytes + bytes, 1));
 	memcpy(words->text + words->text_bytes, text, bytes);
 	words->entries[words->count++] = (ls_words_entry){ words->text_bytes, (uint32_t)bytes, 0 };

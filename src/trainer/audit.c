@@ -50,7 +50,7 @@ ls_status ls_audit(const ls_trainer *t, const ls_layout *l, uint64_t step)
 	if (l->nodes == 1)
 		return LS_OK;
 	uint64_t *all = calloc((size_t)l->nodes, sizeof(*all));
-	if (all == NULL)
+	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory for an audit of %d nodes", l->nodes);
 	ls_status status = ls_layout_is_server(l) ? LS_OK : ls_trainer_fingerprint(t, &mine);
 	if (status == LS_OK)

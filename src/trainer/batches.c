@@ -9,7 +9,7 @@ static ls_status make_arrays(ls_feed *f, int64_t microbatches)
 
 	for (int i = 0; i < LS_FEED_RING; i++) {
 		f->ring[i].cut = calloc((size_t)l->nodes + 1, sizeof(int64_t));
-		if (f->ring[i].cut == NULL)
+		if (!f->ring[i].cut)
 			return ls_fail(LS_EMEMORY, "no memory to assign steps");
 	}
 	f->device_cut = calloc((size_t)l->devices + 2, sizeof(int64_t));
@@ -90,7 +90,7 @@ ls_status ls_feed_open(ls_feed *f, const ls_feed_options *options)
 
 void ls_feed_close(ls_feed *f)
 {
-	for (int i = 0; f->loader != NULL && i < f->options.layout->devices; i++)
+	for (int i = 0; f->loader && i < f->options.layout->devices; i++)
 		ls_loader_free(f->loader[i]);
 	ls_assigner_release(&f->assigner);
 	free(f->device);

@@ -34,7 +34,7 @@ ls_status ls_teams_init(ls_teams *c, int devices, int threads, ls_pin_mode pin)
 	c->team = calloc((size_t)devices, sizeof(*c->team));
 	c->seat = calloc((size_t)devices, sizeof(*c->seat));
 	drivers.context = c->pin = calloc(1, sizeof(*c->pin));
-	if (c->team == NULL || c->seat == NULL || c->pin == NULL)
+	if (!c->team || !c->seat || !c->pin)
 		return ls_fail(LS_EMEMORY, "no memory for %d devices", devices);
 	LS_TRY(ls_pin_plan_init(c->pin, devices, threads, pin));
 	LS_TRY(ls_team_new_with(&c->drivers, &drivers));
@@ -45,10 +45,10 @@ ls_status ls_teams_init(ls_teams *c, int devices, int threads, ls_pin_mode pin)
 
 void ls_teams_release(ls_teams *c)
 {
-	for (int i = 0; c->team != NULL && i < c->devices; i++)
+	for (int i = 0; c->team && i < c->devices; i++)
 		ls_team_free(c->team[i]);
 	ls_team_free(c->drivers);
-	if (c->pin != NULL)
+	if (c->pin)
 		ls_pin_plan_release(c->pin);
 	free(c->pin);
 	free(c->seat);
@@ -58,12 +58,12 @@ void ls_teams_release(ls_teams *c)
 
 void ls_teams_join(const ls_teams *c)
 {
-	if (c->pin != NULL)
+	if (c->pin)
 		ls_pin_self(c->pin, 0, 0);
 }
 
 void ls_teams_leave(const ls_teams *c)
 {
-	if (c->pin != NULL)
+	if (c->pin)
 		ls_pin_self(c->pin, -1, 0);
 }

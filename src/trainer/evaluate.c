@@ -113,19 +113,19 @@ static ls_status make_driver(ls_evaluator *e, int device)
 	ls_exec_options exec = { .sizes = { e->batch, tail }, .team = o->team[device], .inference = 1 };
 
 	d->logits = calloc((size_t)e->batch * classes_of(o->graph), sizeof(float));
-	if (d->logits == NULL)
+	if (!d->logits)
 		return ls_fail(LS_EMEMORY, "no memory for the logits of %lld samples", (long long)e->batch);
 	return ls_exec_new(&d->exec, o->graph, &exec);
 }
 
 static int nodes_of(const ls_evaluator_options *o)
 {
-	return o->comm != NULL ? ls_comm_size(o->comm) : 1;
+	return o->comm ? ls_comm_size(o->comm) : 1;
 }
 
 static int node_of(const ls_evaluator_options *o)
 {
-	return o->comm != NULL ? ls_comm_rank(o->comm) : 0;
+	return o->comm ? ls_comm_rank(o->comm) : 0;
 }
 
 static ls_status make_assigner(ls_assigner *assigner, const ls_evaluator_options *o)
@@ -151,7 +151,7 @@ static ls_status make(ls_evaluator *e)
 	e->device_cut = calloc((size_t)o->devices + 1, sizeof(*e->device_cut));
 	e->driver = calloc((size_t)o->devices + 1, sizeof(*e->driver));
 	e->sums = calloc((size_t)e->microbatches, sizeof(*e->sums));
-	if (e->cut == NULL || e->device_cut == NULL || e->driver == NULL || e->sums == NULL)
+	if (!e->cut || !e->device_cut || !e->driver || !e->sums)
 		return ls_fail(LS_EMEMORY, "no memory for an evaluation of %lld micro-batches",
 			       (long long)e->microbatches);
 	LS_TRY(make_assigner(&e->assigner, o));
@@ -166,7 +166,7 @@ ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *optio
 	if (info->samples == 0)
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to evaluate", info->name);
 	ls_evaluator *e = calloc(1, sizeof(*e));
-	if (e == NULL)
+	if (!e)
 		return ls_fail(LS_EMEMORY, "no memory for an evaluation");
 	e->options = *options;
 	e->nodes = nodes_of(options);
@@ -184,9 +184,9 @@ ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *optio
 
 void ls_evaluator_free(ls_evaluator *e)
 {
-	if (e == NULL)
+	if (!e)
 		return;
-	for (int i = 0; e->driver != NULL && i < e->options.devices; i++) {
+	for (int i = 0; e->driver && i < e->options.devices; i++) {
 		ls_exec_free(e->driver[i].exec);
 		free(e->driver[i].logits);
 	}
@@ -204,7 +204,7 @@ static ls_status first_share(const ls_evaluator_options *o, int64_t microbatches
 	ls_assigner assigner;
 	int64_t *cut = calloc((size_t)nodes_of(o) + 1, sizeof(*cut));
 
-	if (cut == NULL)
+	if (!cut)
 		return ls_fail(LS_EMEMORY, "no memory to plan an evaluation of %lld micro-batches",
 			       (long long)microbatches);
 	ls_status status = make_assigner(&assigner, o);
@@ -282,23 +282,21 @@ static void run_microbatch(pass *p, driver *d, const ls_microbatch *microbatch)
 				   .params = p->params,
 				   .buffers = p->buffers };
 
-	ls_exec_infer(d->exec, &job, p->sink != NULL ? d->logits : NULL);
-	if (p->sink != NULL)
+	ls_exec_infer(d->exec, &job, p->sink ? d->logits : NULL);
+	if (p->sink)
 		p->sink(p->context, microbatch, d->logits);
 	*sums = (microbatch_sums){ .loss = job.loss,
 				   .correct = job.correct,
 				   .token_loss = job.token_loss,
 				   .token_correct = job.token_correct,
-				   .masked = microbatch->text != NULL
-						     ? microbatch->text->masked_start[microbatch->count]
-						     : 0 };
+				   .masked = microbatch->text ? microbatch->text->masked_start[microbatch->count] : 0 };
 	atomic_fetch_add(&p->samples, (unsigned long long)microbatch->count);
 }
 
 static int must_end(pass *p)
 {
 	const ls_evaluator *e = p->evaluator;
-	if (e->stop != NULL && e->stop())
+	if (e->stop && e->stop())
 		atomic_store(&p->stopped, 1);
 	return atomic_load(&p->stopped) || atomic_load(&p->failed);
 }
@@ -308,9 +306,9 @@ static ls_status run_device(pass *p, int device)
 	driver *d = &p->evaluator->driver[device];
 	const ls_microbatch *microbatch = NULL;
 
-	while (d->loader != NULL && !must_end(p)) {
+	while (d->loader && !must_end(p)) {
 		LS_TRY(ls_loader_next(d->loader, &microbatch));
-		if (microbatch == NULL)
+		if (!microbatch)
 			break;
 		run_microbatch(p, d, microbatch);
 		if (device == 0)
@@ -335,13 +333,13 @@ static void run_drivers(pass *p)
 {
 	const ls_evaluator_options *o = &p->evaluator->options;
 
-	if (o->pin != NULL)
+	if (o->pin)
 		ls_pin_self(o->pin, 0, 0);
-	if (o->drivers != NULL)
+	if (o->drivers)
 		ls_team_run(o->drivers, drive, p);
 	else if (o->devices == 1)
 		drive(p, (ls_member){ .size = 1 });
-	if (o->pin != NULL)
+	if (o->pin)
 		ls_pin_self(o->pin, -1, 0);
 }
 
@@ -428,7 +426,7 @@ static ls_status share(ls_evaluator *e, int *stopped)
 	size_t each = 1 + (size_t)most_microbatches(e);
 	microbatch_sums *all = calloc(each * (size_t)(e->nodes + 1), sizeof(*all)),
 			*mine = all + each * (size_t)e->nodes;
-	if (all == NULL)
+	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory for the results of %lld micro-batches",
 			       (long long)e->microbatches);
 	mine->correct = *stopped;

@@ -18,13 +18,13 @@ static const ls_placement placements[] = {
 
 const ls_placement *ls_placement_at(size_t i)
 {
-	return i < sizeof placements / sizeof placements[0] ? &placements[i] : NULL;
+	return i < sizeof(placements) / sizeof(placements[0]) ? &placements[i] : NULL;
 }
 
 static const char *placement_name(size_t i)
 {
 	const ls_placement *row = ls_placement_at(i);
-	return row != NULL ? row->name : NULL;
+	return row ? row->name : NULL;
 }
 
 static const char *wire_name(size_t i)
@@ -48,7 +48,7 @@ static const char *pin_name(size_t i)
 /* Which of the names `typed` is. */
 static ls_status choose(const char *kind, const char *typed, const char *(*at)(size_t i), int *out)
 {
-	for (size_t i = 0; at(i) != NULL; i++)
+	for (size_t i = 0; at(i); i++)
 		if (strcmp(at(i), typed) == 0) {
 			*out = (int)i;
 			return LS_OK;
@@ -80,11 +80,11 @@ static ls_status parse_share(const char *text, ls_share *way, double *weight, in
 		if (!parse_weight(&at, &number))
 			return ls_fail(LS_EINVALID,
 				       "--share %s: give auto, equal, or one positive number a worker as in 3:2", text);
-		if (weight != NULL && count < workers)
+		if (weight && count < workers)
 			weight[count] = number;
 		count++;
 	}
-	if (weight != NULL && count != workers)
+	if (weight && count != workers)
 		return ls_fail(LS_EINVALID, "--share %s has %d number%s for %d worker%s", text, count,
 			       ls_plural((uint64_t)count, "s"), workers, ls_plural((uint64_t)workers, "s"));
 	return LS_OK;
@@ -103,7 +103,7 @@ static ls_status check_stale_optimizer(const ls_train_options *o)
 	if (o->staleness == 0)
 		return LS_OK;
 	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
-	if (kind->prepare == NULL)
+	if (!kind->prepare)
 		return LS_OK;
 	return ls_fail(LS_EINVALID,
 		       "--staleness and --optimizer %s: there is no common step for it to take norms of; leave out "
@@ -145,8 +145,8 @@ ls_status ls_layout_check(const ls_train_options *options)
 
 static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
 {
-	l->nodes = l->comm != NULL ? ls_comm_size(l->comm) : 1;
-	l->node = l->comm != NULL ? ls_comm_rank(l->comm) : 0;
+	l->nodes = l->comm ? ls_comm_size(l->comm) : 1;
+	l->node = l->comm ? ls_comm_rank(l->comm) : 0;
 	l->servers = ps ? (o->servers > 0 ? (int)o->servers : 1) : 0;
 	if (l->servers >= l->nodes)
 		return ls_fail(LS_EINVALID,
@@ -162,7 +162,7 @@ static ls_status own_devices(const ls_layout *l, const ls_train_options *o, int 
 	int64_t devices = o->devices > 0 ? o->devices : ls_pin_cores() / l->threads;
 	int given = 0;
 
-	if (l->comm != NULL)
+	if (l->comm)
 		LS_TRY(ls_mpi_launched_devices(l->node, &given));
 	devices = given > 0 ? given : devices;
 	*out = ls_layout_is_server(l) ? 0 : devices < 1 ? 1 : (int)devices;
@@ -174,7 +174,7 @@ static ls_status count_devices(ls_layout *l, const ls_train_options *o)
 	LS_TRY(own_devices(l, o, &l->devices));
 	l->devices_of = calloc((size_t)l->nodes, sizeof(*l->devices_of));
 	l->weight = calloc((size_t)l->nodes, sizeof(*l->weight));
-	if (l->devices_of == NULL || l->weight == NULL)
+	if (!l->devices_of || !l->weight)
 		return ls_fail(LS_EMEMORY, "no memory for the layout of %d nodes", l->nodes);
 	return parse_share(o->share, &l->share, l->weight, l->nodes - l->servers);
 }
@@ -194,7 +194,7 @@ ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_com
 	}
 	out->pin = (ls_pin_mode)c.pin;
 	out->wire = (ls_wire)c.wire;
-	out->library_sum = c.mpi && comm != NULL;
+	out->library_sum = c.mpi && comm;
 	return LS_OK;
 }
 
@@ -237,7 +237,7 @@ static ls_status trial_init(trial_step *t, const ls_layout *l, int64_t microbatc
 			   .device_cut = calloc((size_t)l->devices + 1, sizeof(*t->device_cut)),
 			   .node = calloc((size_t)microbatches + 1, sizeof(*t->node)),
 			   .device = calloc((size_t)microbatches + 1, sizeof(*t->device)) };
-	if (t->cut == NULL || t->device_cut == NULL || t->node == NULL || t->device == NULL)
+	if (!t->cut || !t->device_cut || !t->node || !t->device)
 		return ls_fail(LS_EMEMORY, "no memory to plan steps of %lld micro-batches", (long long)microbatches);
 	LS_TRY(ls_assigner_init(&t->assigner, l->nodes, l->devices_of, l->weight, 0));
 	return ls_round_init(&t->round, microbatches, l->nodes, l->node, l->devices,
@@ -322,7 +322,7 @@ void ls_layout_note_modes(const ls_layout *l)
 {
 	static const char same[] = "the trained bits are not those of other layouts";
 
-	if (l->comm == NULL)
+	if (!l->comm)
 		return;
 	if (l->wire == LS_WIRE_BF16)
 		ls_log_note("--wire bf16 rounds what goes between nodes: %s", same);

@@ -107,7 +107,7 @@ static json_t *to_json(const ls_profile *p)
 ls_status ls_profile_write(const ls_profile *profile, const char *path)
 {
 	json_t *root = to_json(profile);
-	if (root == NULL)
+	if (!root)
 		return ls_fail(LS_EMEMORY, "%s: the profile cannot be written as JSON", path);
 	ls_status status = ls_json_publish(root, path);
 	json_decref(root);
@@ -117,9 +117,9 @@ ls_status ls_profile_write(const ls_profile *profile, const char *path)
 ls_status ls_profile_hash(const ls_profile *profile, uint64_t *out)
 {
 	json_t *root = to_json(profile);
-	char *text = root != NULL ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+	char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 	json_decref(root);
-	if (text == NULL)
+	if (!text)
 		return ls_fail(LS_EMEMORY, "no memory for a profile as text");
 	*out = XXH64(text, strlen(text), 0);
 	free(text);
@@ -167,7 +167,7 @@ static ls_status read_layers(ls_profile *profile, const json_t *root, const char
 		return ls_fail(LS_EFORMAT, "%s: layers is missing or not a list of 1 to %d layers", label, LAYERS_MAX);
 	profile->layers = json_array_size(list);
 	profile->layer = calloc(profile->layers, sizeof(*profile->layer));
-	if (profile->layer == NULL)
+	if (!profile->layer)
 		return ls_fail(LS_EMEMORY, "%s: no memory for %zu layers", label, profile->layers);
 	for (size_t i = 0; i < profile->layers; i++) {
 		ls_json_place at = ls_json_element(&top, "layers", i);
@@ -205,7 +205,7 @@ static ls_status check_ranges(const ls_profile *profile, const char *label)
 	ls_profile_range *all = calloc(profile->layers * LS_PROFILE_RANGES, sizeof(*all));
 	size_t count = 0;
 
-	if (all == NULL)
+	if (!all)
 		return ls_fail(LS_EMEMORY, "%s: no memory for the parameters of %zu layers", label, profile->layers);
 	for (size_t i = 0; i < profile->layers; i++)
 		for (int k = 0; k < profile->layer[i].ranges; k++)

@@ -23,7 +23,7 @@ ls_status ls_recorder_init(ls_recorder *r, const ls_graph *graph, int64_t steps)
 	*r = (ls_recorder){ .graph = graph, .layers = (size_t)graph->node_count, .most = steps };
 	r->now = calloc(told(r), sizeof(double));
 	r->kept = calloc(width(r) * (size_t)steps, sizeof(double));
-	if (r->now == NULL || r->kept == NULL) {
+	if (!r->now || !r->kept) {
 		ls_recorder_release(r);
 		return ls_fail(LS_EMEMORY, "no memory to record %lld steps", (long long)steps);
 	}
@@ -151,7 +151,7 @@ ls_status ls_recorder_take(ls_recorder *r, ls_profile *out)
 
 	out->layers = r->layers;
 	out->layer = calloc(r->layers, sizeof(*out->layer));
-	if (out->layer == NULL || all == NULL) {
+	if (!out->layer || !all) {
 		free(all);
 		return ls_fail(LS_EMEMORY, "no memory for the profile of %zu layers", r->layers);
 	}

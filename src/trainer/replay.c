@@ -45,7 +45,7 @@ static void add_since(replay *r, double start, ls_member member)
 
 static void tell_span(const replay *r, const ls_profile_layer *layer, int is_backward, double start, ls_member member)
 {
-	if (member.rank == 0 && r->microbatch->span != NULL)
+	if (member.rank == 0 && r->microbatch->span)
 		r->microbatch->span(r->microbatch->span_context, layer->name, is_backward, start, ls_clock_seconds());
 }
 
@@ -55,7 +55,7 @@ static void run_forward(replay *r, ls_member member)
 	for (size_t i = 0; i < p->layers; i++) {
 		const ls_profile_layer *layer = &p->layer[i];
 		double start = ls_clock_seconds();
-		for (int k = 0; r->microbatch->need != NULL && k < layer->ranges; k++)
+		for (int k = 0; r->microbatch->need && k < layer->ranges; k++)
 			r->microbatch->need(r->microbatch->need_context, (size_t)layer->range[k].begin,
 					    (size_t)layer->range[k].end, member);
 		add_since(r, start, member);
@@ -91,7 +91,7 @@ static void write_gradient(const replay *r, const ls_profile_layer *layer, ls_me
 
 static void give_gradient(const replay *r, const ls_profile_layer *layer, ls_member member)
 {
-	for (int k = 0; r->microbatch->ready != NULL && k < layer->ranges; k++)
+	for (int k = 0; r->microbatch->ready && k < layer->ranges; k++)
 		r->microbatch->ready(r->microbatch->ready_context, (size_t)layer->range[k].begin,
 				     (size_t)layer->range[k].end, gradient_at(r, layer, k), member);
 	if (r->microbatch->share_grads) /* the next layer writes where this one's gradient is read */
@@ -150,7 +150,7 @@ ls_status ls_replay_make(void *context, ls_team *team, int64_t microbatch, ls_wo
 	const ls_replay_options *options = context;
 	replay *r = calloc(1, sizeof(*r));
 
-	if (r == NULL)
+	if (!r)
 		return ls_fail(LS_EMEMORY, "no memory for a replay");
 	if (microbatch != options->profile->batch) {
 		free(r);

@@ -13,7 +13,7 @@ enum { BUCKET_NODES = 256 * 1024, BUCKET_ALONE = 256 * 1024 };
 
 static int node_count(const ls_trainer_options *o)
 {
-	return o->comm != NULL ? ls_comm_size(o->comm) : 1;
+	return o->comm ? ls_comm_size(o->comm) : 1;
 }
 
 static size_t extra_floats(const ls_trainer_options *o)
@@ -29,13 +29,13 @@ static int rounds_of(const ls_trainer_options *o, const ls_optimizer_kind *kind)
 
 static int updates_early(const ls_trainer_options *o, const ls_optimizer_kind *kind)
 {
-	return o->comm == NULL && o->devices == 1 && o->microbatches == 1 && rounds_of(o, kind) == 0;
+	return !o->comm && o->devices == 1 && o->microbatches == 1 && rounds_of(o, kind) == 0;
 }
 
 /* Exact values apart from those that go over the wire. */
 static int has_master(const ls_trainer_options *o)
 {
-	return o->comm != NULL && o->wire != LS_WIRE_FP32 && o->staleness == 0;
+	return o->comm && o->wire != LS_WIRE_FP32 && o->staleness == 0;
 }
 
 static void choose_live(const ls_trainer_options *o, const ls_optimizer_kind *kind)
@@ -51,7 +51,7 @@ static size_t early_floats(const ls_trainer_options *o)
 
 static ls_exchange_options exchange_options(const ls_trainer_options *o, const ls_optimizer_kind *kind)
 {
-	size_t bucket = o->comm != NULL ? BUCKET_NODES : BUCKET_ALONE;
+	size_t bucket = o->comm ? BUCKET_NODES : BUCKET_ALONE;
 	return (ls_exchange_options){ .comm = o->comm,
 				      .servers = o->servers,
 				      .devices = o->devices,
@@ -86,8 +86,7 @@ static ls_status make_stores(ls_trainer *t, const ls_trainer_options *o)
 	for (int i = 0; i < t->kind->slots; i++)
 		LS_TRY(ls_floats_new(&t->slots[i], table->live, "optimizer state"));
 	t->ratios = calloc(table->count + 1, sizeof(*t->ratios));
-	return t->ratios != NULL ? LS_OK
-				 : ls_fail(LS_EMEMORY, "no memory for the ratios of %zu parameters", table->count);
+	return t->ratios ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the ratios of %zu parameters", table->count);
 }
 
 static ls_status make_notes(ls_trainer *t, const ls_trainer_options *o)
@@ -97,14 +96,14 @@ static ls_status make_notes(ls_trainer *t, const ls_trainer_options *o)
 	for (int i = 0; i < 4; i++) {
 		t->notes[i].node_s = calloc(nodes, sizeof(double));
 		t->notes[i].microbatches = calloc(nodes, sizeof(int64_t));
-		if (t->notes[i].node_s == NULL || t->notes[i].microbatches == NULL)
+		if (!t->notes[i].node_s || !t->notes[i].microbatches)
 			return ls_fail(LS_EMEMORY, "no memory for the notes of a step");
 	}
 	t->participants = t->devices * t->threads + 2;
 	t->update_s = calloc((size_t)t->participants, sizeof(double));
 	t->assign_node = calloc((size_t)o->microbatches, sizeof(int));
 	t->assign_device = calloc((size_t)o->microbatches, sizeof(int));
-	if (t->update_s == NULL || t->assign_node == NULL || t->assign_device == NULL)
+	if (!t->update_s || !t->assign_node || !t->assign_device)
 		return ls_fail(LS_EMEMORY, "no memory for the notes of a step");
 	return LS_OK;
 }
@@ -122,7 +121,7 @@ static ls_status make_device(ls_trainer *t, int index, const ls_trainer_options 
 		exec.sizes[2] = 0;
 	}
 	LS_TRY(ls_floats_new(&d->stats, t->graph->params.buffers, "micro-batch statistics"));
-	if (o->make_work != NULL)
+	if (o->make_work)
 		return o->make_work(o->work_context, d->team, o->microbatch, &d->work);
 	exec.team = d->team;
 	LS_TRY(ls_exec_new(&d->exec, t->graph, &exec));
@@ -136,7 +135,7 @@ static ls_status make_devices(ls_trainer *t, const ls_trainer_options *o)
 		return LS_OK;
 	LS_TRY(ls_teams_init(&t->teams, o->devices, o->threads, o->pin));
 	t->device = calloc((size_t)o->devices, sizeof(*t->device));
-	if (t->device == NULL)
+	if (!t->device)
 		return ls_fail(LS_EMEMORY, "no memory for %d devices", o->devices);
 	for (int i = 0; i < o->devices; i++)
 		LS_TRY(make_device(t, i, o));
@@ -155,10 +154,10 @@ static ls_status make_exchange(ls_trainer *t, const ls_trainer_options *o)
 	x.params = t->params;
 	x.master = t->master;
 	x.state = t->state;
-	x.act = o->act != NULL ? ls_trainer_act : NULL;
+	x.act = o->act ? ls_trainer_act : NULL;
 	x.context = t;
 	t->all_sums = calloc((size_t)(1 + t->nodes) * LS_EXTRA_NODES, sizeof(*t->all_sums));
-	if (t->all_sums == NULL)
+	if (!t->all_sums)
 		return ls_fail(LS_EMEMORY, "no memory for the sums of nodes");
 	return ls_exchange_new(&t->exchange, &x); /* last: from here on the communication thread works for it */
 }
@@ -178,10 +177,10 @@ static ls_status make(ls_trainer *t, const ls_trainer_options *o)
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
 {
 	ls_trainer *t = calloc(1, sizeof(*t));
-	if (t == NULL)
+	if (!t)
 		return ls_fail(LS_EMEMORY, "no memory for a trainer");
 	*t = (ls_trainer){ .graph = o->graph,
-			   .node = o->comm != NULL ? ls_comm_rank(o->comm) : 0,
+			   .node = o->comm ? ls_comm_rank(o->comm) : 0,
 			   .nodes = node_count(o),
 			   .devices = o->devices,
 			   .threads = o->threads,
@@ -209,8 +208,8 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
 
 static void free_devices(ls_trainer *t)
 {
-	for (int i = 0; t->device != NULL && i < t->devices; i++) {
-		if (t->device[i].work.kind != NULL)
+	for (int i = 0; t->device && i < t->devices; i++) {
+		if (t->device[i].work.kind)
 			t->device[i].work.kind->free(t->device[i].work.self);
 		ls_floats_free(t->device[i].stats, t->graph->params.buffers);
 	}
@@ -233,7 +232,7 @@ static void free_stores(ls_trainer *t)
 
 void ls_trainer_free(ls_trainer *t)
 {
-	if (t == NULL)
+	if (!t)
 		return;
 	free(t->all_sums);
 	ls_exchange_free(t->exchange);
@@ -313,7 +312,7 @@ ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 		out->state = 0;
 	if (!updates_early(o, kind))
 		LS_TRY(ls_exchange_bytes(&x, &out->gradients));
-	if (o->make_work != NULL || o->devices == 0)
+	if (o->make_work || o->devices == 0)
 		return LS_OK;
 	LS_TRY(ls_exec_bytes(o->graph, o->microbatch, o->threads, 0, &out->workspace));
 	out->workspace *= (size_t)o->devices;

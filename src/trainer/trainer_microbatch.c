@@ -38,7 +38,7 @@ static void tell_span(void *context, const char *node, int is_backward, double b
 /* What makes sums over a step's tokens to be predicted means, once they are divided by its samples. */
 static double token_weight(const ls_microbatch *microbatch)
 {
-	if (microbatch->text == NULL || microbatch->text->step_masked == 0)
+	if (!microbatch->text || microbatch->text->step_masked == 0)
 		return 0;
 	return (double)microbatch->step_samples / (double)microbatch->text->step_masked;
 }
@@ -63,7 +63,7 @@ static ls_exec_microbatch job_of(ls_device *d, const ls_microbatch *microbatch, 
 				     .ready = t->update_early ? ls_trainer_update_ready : give_ready,
 				     .ready_context = d,
 				     .share_grads = t->share_grads,
-				     .span = t->span != NULL ? tell_span : NULL,
+				     .span = t->span ? tell_span : NULL,
 				     .span_context = d };
 }
 
@@ -73,8 +73,8 @@ static void fill_sums(const ls_exec_microbatch *job, float *sums)
 	sums[LS_EXTRA_TOKEN_LOSS] = (float)job->token_loss;
 	ls_count_put(sums + LS_EXTRA_CORRECT, job->correct);
 	ls_count_put(sums + LS_EXTRA_SAMPLES, job->count);
-	ls_count_put(sums + LS_EXTRA_TOKENS, job->text != NULL ? job->text->start[job->count] : 0);
-	ls_count_put(sums + LS_EXTRA_MASKED, job->text != NULL ? job->text->masked_start[job->count] : 0);
+	ls_count_put(sums + LS_EXTRA_TOKENS, job->text ? job->text->start[job->count] : 0);
+	ls_count_put(sums + LS_EXTRA_MASKED, job->text ? job->text->masked_start[job->count] : 0);
 	ls_count_put(sums + LS_EXTRA_TOKEN_CORRECT, job->token_correct);
 }
 

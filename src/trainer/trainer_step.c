@@ -29,7 +29,7 @@ ls_status ls_trainer_complete(ls_trainer *t, uint64_t step)
 {
 	if (ls_trainer_notes(t, step)->taken)
 		return LS_OK;
-	if (t->exchange != NULL)
+	if (t->exchange)
 		LS_TRY(ls_exchange_await(t->exchange, step));
 	take_notes(t, step);
 	return LS_OK;
@@ -73,7 +73,7 @@ static int begin_notes(ls_trainer *t, const ls_trainer_assignment *assign, const
 
 static ls_status collect_failures(ls_trainer *t)
 {
-	if (t->exchange != NULL)
+	if (t->exchange)
 		LS_TRY(ls_exchange_status(t->exchange));
 	for (int i = 0; i < t->devices; i++)
 		if (t->device[i].status != LS_OK)
@@ -83,10 +83,10 @@ static ls_status collect_failures(ls_trainer *t)
 
 static ls_status run_devices(ls_trainer *t, const ls_trainer_assignment *assign)
 {
-	if (assign->node == NULL)
+	if (!assign->node)
 		assign_evenly(t, assign->microbatches);
-	const int *node = assign->node != NULL ? assign->node : t->assign_node;
-	const int *device = assign->node != NULL ? assign->device : t->assign_device;
+	const int *node = assign->node ? assign->node : t->assign_node;
+	const int *device = assign->node ? assign->device : t->assign_device;
 	int lowest = begin_notes(t, assign, node, device), late = t->nodes > 1 && t->step > t->first_step;
 	int64_t own = ls_trainer_notes(t, t->step)->own_samples;
 	ls_exchange_assignment x = { .step = t->step,

@@ -162,7 +162,7 @@ void ls_trainer_update_ready(void *context, size_t begin, size_t end, const floa
 	double ended = ls_clock_seconds();
 	if (member.rank == 0)
 		d->give_s += ended - began;
-	if (t->act != NULL)
+	if (t->act)
 		t->act(t->trace_context, LS_ACT_UPDATE, member.rank, -1, began, ended);
 }
 

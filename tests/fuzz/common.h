@@ -26,7 +26,7 @@ static inline void fuzz_empty(const char *directory)
 {
 	DIR *list = opendir(directory);
 	fuzz_require(list != NULL);
-	for (struct dirent *entry; (entry = readdir(list)) != NULL;)
+	for (struct dirent *entry; (entry = readdir(list));)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			fuzz_require(unlinkat(dirfd(list), entry->d_name, 0) == 0);
 	closedir(list);
@@ -45,9 +45,9 @@ static inline const char *fuzz_directory(void)
 {
 	if (!fuzz_directory_path[0]) {
 		const char *parent = getenv("TMPDIR");
-		snprintf(fuzz_directory_path, sizeof fuzz_directory_path, "%s/lockstep-fuzz.XXXXXX",
+		snprintf(fuzz_directory_path, sizeof(fuzz_directory_path), "%s/lockstep-fuzz.XXXXXX",
 			 parent ? parent : "/tmp");
-		fuzz_require(mkdtemp(fuzz_directory_path) != NULL && atexit(fuzz_directory_remove) == 0);
+		fuzz_require(mkdtemp(fuzz_directory_path) && atexit(fuzz_directory_remove) == 0);
 	}
 	return fuzz_directory_path;
 }
@@ -55,15 +55,15 @@ static inline const char *fuzz_directory(void)
 /* "<directory>/<name>", valid until the next call. */
 static inline const char *fuzz_path(const char *name)
 {
-	static char path[sizeof fuzz_directory_path + 64];
-	snprintf(path, sizeof path, "%s/%.60s", fuzz_directory(), name);
+	static char path[sizeof(fuzz_directory_path) + 64];
+	snprintf(path, sizeof(path), "%s/%.60s", fuzz_directory(), name);
 	return path;
 }
 
 static inline void fuzz_write(const char *path, const void *data, size_t size)
 {
 	FILE *file = fopen(path, "wb");
-	fuzz_require(file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0);
+	fuzz_require(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
 }
 
 /* A text that ends with a zero, owned by the caller. */

@@ -23,7 +23,7 @@ static size_t check_tensor(const ls_st_reader *reader, size_t i, const uint8_t *
 	require(*tensor->name && tensor->dtype < LS_DTYPE_COUNT && tensor->rank <= LS_ST_RANK_MAX);
 	require(begin >= data + 8 && begin <= data + size && tensor->bytes <= (size_t)(data + size - begin));
 	size_t count = tensor->bytes / ls_dtype_bytes(tensor->dtype);
-	float *out = malloc((count + 1) * sizeof *out);
+	float *out = malloc((count + 1) * sizeof(*out));
 	require(out != NULL);
 	if (ls_st_to_float(tensor, out) != LS_OK)
 		require(*ls_last_error());
@@ -35,14 +35,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	ls_st_reader *reader = NULL;
 	if (ls_st_open_bytes(&reader, data, size, "fuzz") != LS_OK) {
-		require(reader == NULL && strncmp(ls_last_error(), "fuzz: ", 6) == 0);
+		require(!reader && strncmp(ls_last_error(), "fuzz: ", 6) == 0);
 		return 0;
 	}
 	size_t total = 0;
 	uint64_t header;
 	for (size_t i = 0; i < ls_st_count(reader); i++)
 		total += check_tensor(reader, i, data, size);
-	memcpy(&header, data, sizeof header);
+	memcpy(&header, data, sizeof(header));
 	require(8 + header + total == size);
 	ls_st_metadata(reader, "format");
 	ls_st_close(reader);

@@ -10,10 +10,10 @@ static void check(const ls_host *hosts, size_t count, const char *text)
 	fuzz_require(count >= 1);
 	for (size_t i = 0; i < count; i++) {
 		size_t length = strlen(hosts[i].name);
-		fuzz_require(length > 0 && length < sizeof hosts[i].name && hosts[i].name[0] != '-');
+		fuzz_require(length > 0 && length < sizeof(hosts[i].name) && hosts[i].name[0] != '-');
 		fuzz_require(hosts[i].devices >= 0 && hosts[i].devices <= 4096);
 		fuzz_require(!hosts[i].devices == !hosts[0].devices);
-		fuzz_require(strncmp(text, hosts[i].name, length) == 0 && strchr(",:", text[length]) != NULL);
+		fuzz_require(strncmp(text, hosts[i].name, length) == 0 && strchr(",:", text[length]));
 		fuzz_require((text[length] == ':') == (hosts[i].devices > 0));
 		text += strcspn(text, ",");
 		text += *text == ',';
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ls_hosts_parse(&hosts, &count, text) == LS_OK)
 		check(hosts, count, text);
 	else
-		fuzz_require(hosts == NULL && ls_last_error()[0] != '\0');
+		fuzz_require(!hosts && ls_last_error()[0] != '\0');
 	ls_hosts_free(hosts);
 	free(text);
 	return 0;

@@ -16,20 +16,20 @@ typedef struct heard {
 static heard listen(const char *bytes, size_t size, size_t cut)
 {
 	heard h = { 0 };
-	ls_launch_output *output = calloc(1, sizeof *output);
-	fuzz_require(output != NULL && (output->to = open_memstream(&h.text, &h.bytes)) != NULL);
+	ls_launch_output *output = calloc(1, sizeof(*output));
+	fuzz_require(output && (output->to = open_memstream(&h.text, &h.bytes)));
 	ls_launch_output_take(output, bytes, cut, 0);
 	ls_launch_output_flush(output, 0, 0);
 	ls_launch_output_take(output, bytes + cut, size - cut, 0);
 	if (size % 2)
-		ls_launch_output_explain(output, h.held, sizeof h.held);
+		ls_launch_output_explain(output, h.held, sizeof(h.held));
 	ls_launch_output_flush(output, 10, 1);
 	fuzz_require(fclose(output->to) == 0 && output->held_count == 0);
 	fuzz_require((output->end == LS_LAUNCH_REASON) == (output->reason[0] != '\0'));
-	fuzz_require(memchr(output->reason, '\0', sizeof output->reason) != NULL);
+	fuzz_require(memchr(output->reason, '\0', sizeof(output->reason)) != NULL);
 	h.end = output->end;
 	h.told = output->nodes_told;
-	memcpy(h.reason, output->reason, sizeof h.reason);
+	memcpy(h.reason, output->reason, sizeof(h.reason));
 	free(output);
 	return h;
 }

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t at = 0, length;
 	uint64_t number = 0;
 	ls_tree tree = { 0 };
-	while ((line = ls_tree_line((const char *)data, size, &at, &number, &length)) != NULL) {
+	while ((line = ls_tree_line((const char *)data, size, &at, &number, &length))) {
 		if (line < (const char *)data || line + length > (const char *)data + size)
 			abort();
 		if (ls_tree_read(&tree, line, length, "input", number) == LS_OK)

@@ -23,7 +23,7 @@ static void put_checksums_right(uint8_t *tar, size_t size)
 		char digits[8];
 		for (size_t i = 0; i < BLOCK; i++)
 			sum += i >= SUM && i < SUM + 8 ? 0 : tar[at + i];
-		snprintf(digits, sizeof digits, "%06o", sum);
+		snprintf(digits, sizeof(digits), "%06o", sum);
 		memcpy(tar + at + SUM, digits, 7);
 		tar[at + SUM + 7] = ' ';
 		size_t blocks = 1 + (member_bytes(tar + at) + BLOCK - 1) / BLOCK;
@@ -34,9 +34,9 @@ static void put_checksums_right(uint8_t *tar, size_t size)
 static const char *write_gzip(const uint8_t *tar, size_t size)
 {
 	static char path[4200];
-	snprintf(path, sizeof path, "%s", fuzz_path("archive.tar.gz"));
+	snprintf(path, sizeof(path), "%s", fuzz_path("archive.tar.gz"));
 	gzFile file = gzopen(path, "wb1");
-	fuzz_require(file != NULL && (!size || gzwrite(file, tar, (unsigned)size) == (int)size));
+	fuzz_require(file && (!size || gzwrite(file, tar, (unsigned)size) == (int)size));
 	fuzz_require(gzclose(file) == Z_OK);
 	return path;
 }
@@ -47,7 +47,7 @@ static void check_files(size_t count)
 	size_t files = 0, bytes = 0;
 	DIR *list = opendir(fuzz_directory());
 	fuzz_require(list != NULL);
-	for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
+	for (struct dirent *entry; (entry = readdir(list));) {
 		struct stat about;
 		if (entry->d_name[0] == '.' || strcmp(entry->d_name, "archive.tar.gz") == 0)
 			continue;
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_require(strstr(ls_last_error(), "archive.tar.gz") != NULL);
 
 	char path[4200];
-	snprintf(path, sizeof path, "%s", fuzz_path("one.txt"));
+	snprintf(path, sizeof(path), "%s", fuzz_path("one.txt"));
 	ls_tar_want want = { .member = "package/one.txt", .path = path, .limit = LIMIT };
 	fuzz_require((ls_tar_extract(archive, &want, 1) != LS_OK) == !want.found || ls_last_error()[0] != '\0');
 	fuzz_empty(fuzz_directory());

@@ -13,7 +13,7 @@ static int in_range(double value, double least, double most)
 
 static ls_status take(void *context, const ls_course_line *line, const json_t *object)
 {
-	fuzz_require(json_is_object(object) && memchr(line->kind, '\0', sizeof line->kind) != NULL);
+	fuzz_require(json_is_object(object) && memchr(line->kind, '\0', sizeof(line->kind)));
 	fuzz_require(line->step >= 0 && line->epoch >= 0);
 	fuzz_require(in_range(line->loss, -1e30, 1e30) && in_range(line->accuracy, 0, 1));
 	fuzz_require(in_range(line->seconds, 0, 1e9) && in_range(line->samples_per_s, 0, 1e15));

@@ -15,7 +15,7 @@ static const char *const names[] = {
 	"SLURM_PROCID",         "SLURM_STEP_NUM_TASKS", LS_DEVICES_PER_NODE, "LOCKSTEP_KERNELS", "LOCKSTEP_DATA",
 	"XDG_CACHE_HOME"
 };
-enum { NAMES = sizeof names / sizeof names[0] };
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
 static void set_line(const char *line)
 {
@@ -33,7 +33,7 @@ static void check_nodes(int nodes)
 	int known = nodes == 1;
 	for (size_t i = 0; i < NAMES; i++) {
 		const char *value = getenv(names[i]);
-		known |= value != NULL && strtol(value, NULL, 10) == nodes;
+		known |= value && strtol(value, NULL, 10) == nodes;
 	}
 	fuzz_require(known);
 }
@@ -44,7 +44,7 @@ static void check_devices(int node)
 	if (ls_mpi_launched_devices(node, &devices) == LS_OK)
 		fuzz_require(devices >= 0 && devices <= 4096 && !devices == !getenv(LS_DEVICES_PER_NODE));
 	else
-		fuzz_require(devices == -1 && strstr(ls_last_error(), LS_DEVICES_PER_NODE) != NULL);
+		fuzz_require(devices == -1 && strstr(ls_last_error(), LS_DEVICES_PER_NODE));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_text(data, size);
 	for (size_t i = 0; i < NAMES; i++)
 		unsetenv(names[i]);
-	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 		set_line(line);
 	check_nodes(ls_mpi_launched());
 	for (int node = 0; node < 4; node++)

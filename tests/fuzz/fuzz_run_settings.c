@@ -8,9 +8,9 @@
 /* Lines, in which the text stays, so that the options' strings do. */
 static void type_lines(ls_train_options *options, char *text)
 {
-	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 		char *space = strchr(line, ' ');
-		if (space != NULL)
+		if (space)
 			*space = '\0';
 		if (ls_train_options_set(options, line, space ? space + 1 : NULL) != LS_OK)
 			fuzz_require(ls_last_error()[0] != '\0');

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	ls_vocab *vocab = NULL;
 	if (ls_vocab_parse(&vocab, (const char *)data, size, "fuzz") != LS_OK) {
-		require(vocab == NULL && strncmp(ls_last_error(), "fuzz:", 5) == 0);
+		require(!vocab && strncmp(ls_last_error(), "fuzz:", 5) == 0);
 		return 0;
 	}
 	size_t count = ls_vocab_size(vocab), bytes = 0, used = 0;
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			require(ls_vocab_longest(vocab, piece + 2, length - 2, 1, &used) == (int32_t)id);
 		bytes += length + 1;
 	}
-	require(bytes <= size + 1 && ls_vocab_piece(vocab, (int32_t)count) == NULL);
+	require(bytes <= size + 1 && !ls_vocab_piece(vocab, (int32_t)count));
 	ls_vocab_free(vocab);
 	return 0;
 }

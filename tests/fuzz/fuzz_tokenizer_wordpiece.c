@@ -41,7 +41,7 @@ static void encode(const ls_vocab *vocab, ls_wordpiece_options options, const ch
 
 static int may_be_unknown(const char *text, size_t size)
 {
-	return size > 100 || memmem(text, size, "[", 1) != NULL; /* a long word, or [UNK] itself */
+	return size > 100 || memmem(text, size, "[", 1); /* a long word, or [UNK] itself */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	const char *text = (const char *)data + 1;
 	ls_wordpiece_options o = { data[0] & 1, data[0] >> 1 & 1, data[0] >> 2 & 15 };
-	require(ls_vocab_new(&vocab, pieces, sizeof pieces / sizeof pieces[0]) == LS_OK);
+	require(ls_vocab_new(&vocab, pieces, sizeof(pieces) / sizeof(pieces[0])) == LS_OK);
 	encode(vocab, o, text, size - 1, 0);
 	ls_vocab_free(vocab);
 

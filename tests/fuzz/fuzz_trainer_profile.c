@@ -24,7 +24,7 @@ static int is_time(double seconds)
 static int64_t check_layer(const ls_profile_layer *layer, int64_t live)
 {
 	int64_t lines = 0;
-	require(layer->name[0] != '\0' && memchr(layer->name, 0, sizeof layer->name) != NULL);
+	require(layer->name[0] != '\0' && memchr(layer->name, 0, sizeof(layer->name)));
 	require(is_time(layer->forward_s) && is_time(layer->backward_s));
 	require(layer->ranges >= 0 && layer->ranges <= LS_PROFILE_RANGES);
 	for (int k = 0; k < layer->ranges; k++) {

@@ -44,7 +44,7 @@ static struct {
 static void save_failing_input(void)
 {
 	char name[64];
-	snprintf(name, sizeof name, "crash-%llu-%llu", (unsigned long long)fuzz.seed, (unsigned long long)fuzz.run);
+	snprintf(name, sizeof(name), "crash-%llu-%llu", (unsigned long long)fuzz.seed, (unsigned long long)fuzz.run);
 	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 	if (fd < 0)
 		return;
@@ -81,7 +81,7 @@ static void add_file(const char *path)
 	uint8_t *data = must(malloc(fuzz.max_len));
 	size_t size = fread(data, 1, fuzz.max_len, file);
 	fclose(file);
-	fuzz.inputs = must(realloc(fuzz.inputs, (fuzz.count + 1) * sizeof *fuzz.inputs));
+	fuzz.inputs = must(realloc(fuzz.inputs, (fuzz.count + 1) * sizeof(*fuzz.inputs)));
 	fuzz.inputs[fuzz.count++] = (input){ must(realloc(data, size ? size : 1)), size };
 }
 
@@ -92,10 +92,10 @@ static void add_path(const char *path)
 		add_file(path);
 		return;
 	}
-	for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+	for (struct dirent *entry; (entry = readdir(directory));) {
 		char file[4096];
-		int length = snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-		if (entry->d_name[0] != '.' && length > 0 && (size_t)length < sizeof file)
+		int length = snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
+		if (entry->d_name[0] != '.' && length > 0 && (size_t)length < sizeof(file))
 			add_file(file);
 	}
 	closedir(directory);
@@ -116,7 +116,7 @@ static uint64_t interesting(void)
 					   0x7FFF,     0x8000,     0xFFFF,     0x7FFFFFFF,    0x80000000,
 					   0xFFFFFFFF, 0xFFFFFFF8, 0x40000001, 0x100000000,   INT64_MAX,
 					   UINT64_MAX, 1ull << 62, 28,         0x0000080300u, 0x0000080100u };
-	uint64_t value = values[draw(sizeof values / sizeof values[0])];
+	uint64_t value = values[draw(sizeof(values) / sizeof(values[0]))];
 	return draw(2) ? value : __builtin_bswap64(value);
 }
 
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 	if (__sanitizer_set_death_callback)
 		__sanitizer_set_death_callback(save_failing_input);
 	if (!fuzz.count) {
-		fuzz.inputs = must(calloc(1, sizeof *fuzz.inputs));
+		fuzz.inputs = must(calloc(1, sizeof(*fuzz.inputs)));
 		fuzz.inputs[fuzz.count++].data = must(malloc(1));
 	}
 	for (size_t i = 0; i < fuzz.count; i++)

@@ -92,12 +92,12 @@ static inline int golden_read_logits(FILE *from, golden *g)
 
 static inline int golden_read_tensor(FILE *from, golden *g, int is_buffer)
 {
-	golden_tensor *grown = realloc(g->tensors, ((size_t)g->tensor_count + 1) * sizeof *grown);
+	golden_tensor *grown = realloc(g->tensors, ((size_t)g->tensor_count + 1) * sizeof(*grown));
 	if (!grown)
 		return 0;
 	g->tensors = grown;
 	golden_tensor *t = &g->tensors[g->tensor_count++];
-	memset(t, 0, sizeof *t);
+	memset(t, 0, sizeof(*t));
 	t->is_buffer = is_buffer;
 	return fscanf(from, "%95s %zu %lf %lf %lf", t->name, &t->count, &t->norm, &t->sum, &t->probe) == 5;
 }
@@ -136,10 +136,10 @@ static inline void golden_close(golden *g)
 static inline int golden_open(golden *g, const char *path)
 {
 	char word[32] = "nothing";
-	memset(g, 0, sizeof *g);
+	memset(g, 0, sizeof(*g));
 	FILE *from = fopen(path, "r");
 	if (!from) {
-		snprintf(g->error, sizeof g->error, "%s: cannot open", path);
+		snprintf(g->error, sizeof(g->error), "%s: cannot open", path);
 		return -1;
 	}
 	int good = fscanf(from, " #%*[^\n]") == 0;
@@ -148,7 +148,7 @@ static inline int golden_open(golden *g, const char *path)
 	fclose(from);
 	if (good && g->tensor_count && g->logits_count)
 		return 0;
-	snprintf(g->error, sizeof g->error, "%s: malformed near '%s', after %d tensors", path, word, g->tensor_count);
+	snprintf(g->error, sizeof(g->error), "%s: malformed near '%s', after %d tensors", path, word, g->tensor_count);
 	golden_close(g);
 	return -1;
 }

@@ -66,11 +66,11 @@ static ls_status load_param(dump *d, const ls_st_reader *reader, const ls_param 
 {
 	const ls_st_tensor *t = ls_st_find(reader, p->name);
 	size_t bytes = ls_param_elements(p) * sizeof(float);
-	if (t == NULL || t->bytes != bytes || t->rank != p->rank ||
+	if (!t || t->bytes != bytes || t->rank != p->rank ||
 	    memcmp(t->shape, p->shape, sizeof(int64_t) * (size_t)p->rank) != 0)
 		return ls_fail(LS_EMISMATCH, "'%s' is missing or of another shape", p->name);
 	float *values = malloc(bytes);
-	if (values == NULL)
+	if (!values)
 		return ls_fail(LS_EMEMORY, "no memory for '%s'", p->name);
 	ls_status status = ls_st_to_float(t, values);
 	if (status == LS_OK)
@@ -119,7 +119,7 @@ static ls_status run(dump *d)
 					  .grads = d->grads,
 					  .seed = SEED };
 	ls_exec_infer(infer, &microbatch, d->logits);
-	if (d->token_logits != NULL)
+	if (d->token_logits)
 		copy_token_logits(d, infer);
 	ls_exec_train(train, &microbatch);
 	d->loss[0] = microbatch.loss - microbatch.token_weight * microbatch.token_loss;
@@ -153,7 +153,7 @@ static void add_microbatch(dump *d)
 	add(d, "labels", LS_I32, n, 0, d->microbatch->labels);
 	add(d, "loss", LS_F64, 3, 0, d->loss);
 	add(d, "logits", LS_F32, n, d->graph->values[d->graph->logits].channels, d->logits);
-	if (d->token_logits != NULL)
+	if (d->token_logits)
 		add(d, "token_logits", LS_F32, masked, d->graph->values[d->graph->token_logits].channels,
 		    d->token_logits);
 }
@@ -163,7 +163,7 @@ static void add_params(dump *d, const char *prefix)
 	for (size_t i = 0; i < d->graph->params.count; i++) {
 		const ls_param *p = &d->graph->params.rows[i];
 		char name[256];
-		snprintf(name, sizeof name, "%s.%s", prefix, p->name);
+		snprintf(name, sizeof(name), "%s.%s", prefix, p->name);
 		add(d, strdup(name), LS_F32, p->shape[0], p->rank > 1 ? p->shape[1] : 0, NULL);
 	}
 }
@@ -172,7 +172,7 @@ static ls_status fill(void *context, size_t i, void *data)
 {
 	const dump *d = context;
 	const ls_param_table *table = &d->graph->params;
-	if (d->source[i] != NULL)
+	if (d->source[i])
 		memcpy(data, d->source[i], d->tensors[i].bytes);
 	else if (i < d->params_from || d->tensors[i].bytes == 0)
 		return LS_OK;
@@ -204,14 +204,14 @@ static ls_status work(dump *d, char **arguments, const char *weights)
 {
 	LS_TRY(open_microbatch(d, arguments[1], atoi(arguments[2]), atoll(arguments[3])));
 	LS_TRY(build(d, arguments[0]));
-	if (weights != NULL)
+	if (weights)
 		LS_TRY(load(d, weights));
 	LS_TRY(make_room(d));
 	LS_TRY(run(d));
 	add_microbatch(d);
 	d->params_from = d->count; /* from here names are its own */
 	add_params(d, "grad");
-	if (weights == NULL)
+	if (!weights)
 		add_params(d, "weight");
 	return ls_st_write(arguments[4], d->tensors, d->count, NULL, 0, fill, d, NULL);
 }
@@ -221,9 +221,9 @@ static void release(dump *d)
 	for (size_t i = d->params_from; i < d->count; i++)
 		free((char *)d->tensors[i].name);
 	void *all[] = { d->tensors, d->source, d->logits, d->token_logits };
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
-	if (d->graph != NULL) {
+	if (d->graph) {
 		ls_floats_free(d->params, d->graph->params.total);
 		ls_floats_free(d->grads, d->graph->params.live);
 	}

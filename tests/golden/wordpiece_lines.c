@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	int failed = 0, used;
-	while (!failed && fgets(line, sizeof line, stdin)) {
+	while (!failed && fgets(line, sizeof(line), stdin)) {
 		failed = sscanf(line, "%63s %n", options, &used) != 1;
 		size_t bytes = from_hex(line + used);
 		char *text = malloc(bytes + 1); /* of its size, so that a sanitizer sees a byte too far */

@@ -33,7 +33,7 @@ static void on_stop(int signal)
 {
 	char text[] = "node 0 stopped\n", ended[] = "node 0 ended\n";
 	text[5] = ended[5] = (char)('0' + rank);
-	ssize_t ignored = signal == SIGUSR1 ? write(1, text, sizeof text - 1) : write(1, ended, sizeof ended - 1);
+	ssize_t ignored = signal == SIGUSR1 ? write(1, text, sizeof(text) - 1) : write(1, ended, sizeof(ended) - 1);
 	(void)ignored;
 	if (signal == SIGUSR1 && rank == 0)
 		close(open(asked, O_WRONLY | O_CREAT, 0600));
@@ -57,8 +57,8 @@ static int wait_long(void)
 static int tell(char **argv)
 {
 	char host[256] = "", directory[4096] = "";
-	gethostname(host, sizeof host - 1);
-	if (!getcwd(directory, sizeof directory))
+	gethostname(host, sizeof(host) - 1);
+	if (!getcwd(directory, sizeof(directory)))
 		return 9;
 	const char *devices = getenv(LS_DEVICES_PER_NODE), *word = getenv("LOCKSTEP_WORD");
 	printf("node %d of %d on %s devices %s word %s in %s last '%s'\n", rank, size, host, devices ? devices : "none",

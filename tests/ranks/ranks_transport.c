@@ -281,11 +281,11 @@ static int run_farewell(void)
 {
 	static char word[64], heard[64], never[8];
 	int me = transport->rank, n = transport->size;
-	CHECK(!transport->ops->receive(transport, 0, (me + n - 1) % n, 1, heard, sizeof heard, NULL));
-	CHECK(!transport->ops->receive(transport, 1, (me + n - 1) % n, 2, never, sizeof never, NULL));
-	CHECK(!transport->ops->send(transport, 2, (me + 1) % n, 1, word, sizeof word));
+	CHECK(!transport->ops->receive(transport, 0, (me + n - 1) % n, 1, heard, sizeof(heard), NULL));
+	CHECK(!transport->ops->receive(transport, 1, (me + n - 1) % n, 2, never, sizeof(never), NULL));
+	CHECK(!transport->ops->send(transport, 2, (me + 1) % n, 1, word, sizeof(word)));
 	CHECK(await(2) == LS_OK);
-	CHECK(!transport->ops->send(transport, 2, (me + 1) % n, 9, word, sizeof word));
+	CHECK(!transport->ops->send(transport, 2, (me + 1) % n, 9, word, sizeof(word)));
 	return 0;
 }
 
@@ -296,7 +296,7 @@ static int run_vanish(void)
 	if (transport->rank == last)
 		_exit(6);
 	if (transport->rank == 0) {
-		CHECK(!transport->ops->receive(transport, 0, last, 1, buffer, sizeof buffer, NULL));
+		CHECK(!transport->ops->receive(transport, 0, last, 1, buffer, sizeof(buffer), NULL));
 		transport->ops->nap(transport, 0.2);
 	}
 	transport->ops->abandon(transport);

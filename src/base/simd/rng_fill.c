@@ -48,11 +48,11 @@ static inline float log_fraction(uint32_t word)
 {
 	float x = fraction(word), rest = fraction(~word);
 	uint32_t bits;
-	memcpy(&bits, &x, sizeof bits);
+	memcpy(&bits, &x, sizeof(bits));
 	int32_t exponent = (int32_t)(bits - 0x3F3504F3) >> 23;
 	bits -= (uint32_t)exponent << 23;
 	float m;
-	memcpy(&m, &bits, sizeof m);
+	memcpy(&m, &bits, sizeof(m));
 	float above = x > 0.75f ? -rest : m - 1.0f;
 	float s = above / (2.0f + above), z = s * s;
 	float series = z * (0.333333333f + z * (0.2f + z * (0.142857143f + z * 0.111111111f)));

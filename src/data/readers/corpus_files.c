@@ -56,7 +56,7 @@ static ls_status walk(ls_corpus_files *files, const char *dir, int depth)
 		return ls_fail_errno(LS_EIO, "cannot read the directory %s", dir);
 	ls_status status = LS_OK;
 	struct dirent *entry;
-	while (!status && (entry = readdir(stream)) != NULL)
+	while (!status && (entry = readdir(stream)))
 		status = visit(files, dir, entry->d_name, depth);
 	closedir(stream);
 	return status;

@@ -113,7 +113,7 @@ static ls_status inflate_elements(ls_idx_file *file, ls_gzip *gzip, size_t heade
 			"%s: decompressed it would take %.2f GB of memory, and %.2f GB are left (%s); decompress "
 			"the file (gunzip): a plain one is mapped, not loaded",
 			name, (double)declared * 1e-9, (double)limit.left * 1e-9,
-			ls_memory_limit_name(&limit, limit_name, sizeof limit_name));
+			ls_memory_limit_name(&limit, limit_name, sizeof(limit_name)));
 	size_t wanted = (size_t)content, got = 0, extra = 0;
 	uint8_t probe;
 	LS_TRY(ls_buffer_new(&file->inflated, wanted, name));

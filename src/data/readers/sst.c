@@ -145,7 +145,7 @@ static ls_status read_trees(reading *r, const char *text, size_t bytes)
 	const char *line;
 	size_t at = 0, length;
 	uint64_t number = 0;
-	while ((line = ls_tree_line(text, bytes, &at, &number, &length)) != NULL) {
+	while ((line = ls_tree_line(text, bytes, &at, &number, &length))) {
 		LS_TRY(ls_tree_read(&r->tree, line, length, r->path, number));
 		LS_TRY(tokenize_tree(r, number));
 		if (r->tokens.count + FRAME > LENGTH_MAX)
@@ -302,7 +302,7 @@ ls_status ls_sst_check(const char *text, size_t bytes, const char *name, FILE *t
 	size_t at = 0, length;
 	uint64_t number = 0;
 	*count = 0;
-	while (!status && (line = ls_tree_line(text, bytes, &at, &number, &length)) != NULL) {
+	while (!status && (line = ls_tree_line(text, bytes, &at, &number, &length))) {
 		status = ls_tree_read(&tree, line, length, name, number);
 		if (!status && to && (fwrite(tree.text, 1, tree.bytes, to) != tree.bytes || putc('\n', to) == EOF))
 			status = ls_fail_errno(LS_EIO, "cannot write the sentences of %s", name);

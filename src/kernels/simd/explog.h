@@ -12,14 +12,14 @@
 static inline uint32_t ls_float_bits(float x)
 {
 	uint32_t bits;
-	memcpy(&bits, &x, sizeof bits);
+	memcpy(&bits, &x, sizeof(bits));
 	return bits;
 }
 
 static inline float ls_bits_float(uint32_t bits)
 {
 	float x;
-	memcpy(&x, &bits, sizeof x);
+	memcpy(&x, &bits, sizeof(x));
 	return x;
 }
 

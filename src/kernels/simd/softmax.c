@@ -86,7 +86,7 @@ static float exponentials(const row *r, float maximum)
 			lanes[i] += term[i];
 		}
 		if (r->gradient)
-			memcpy(r->gradient + place(r, c), term, sizeof term);
+			memcpy(r->gradient + place(r, c), term, sizeof(term));
 	}
 	float sum = lanes[0];
 	for (int i = 1; i < WIDTH; i++)

@@ -86,7 +86,7 @@ int64_t ls_cluster_devices(const ls_cluster *c)
 static ls_status make_kinds(ls_cluster *c, size_t kinds)
 {
 	c->kind = calloc(kinds, sizeof(*c->kind));
-	if (c->kind == NULL)
+	if (!c->kind)
 		return ls_fail(LS_EMEMORY, "no memory for %zu kinds of nodes", kinds);
 	c->kinds = kinds;
 	return LS_OK;
@@ -315,7 +315,7 @@ static ls_status read_probe(ls_cluster *c, const json_t *root, const char *label
 static ls_status read_root(ls_cluster *c, const json_t *root, const char *label)
 {
 	ls_cluster_init(c);
-	if (json_object_get(root, "format") == NULL && json_object_get(root, "between") != NULL)
+	if (!json_object_get(root, "format") && json_object_get(root, "between"))
 		return read_probe(c, root, label);
 	return read_described(c, root, label);
 }

@@ -88,11 +88,11 @@ static ls_status read_lists(request *r)
 
 static ls_status check_options(const ls_forecast_options *o)
 {
-	if (o->profile == NULL)
+	if (!o->profile)
 		return ls_fail(LS_EINVALID,
 			       "no profile: record one with 'lockstep bench --model M --profile-out FILE'");
-	if (o->share == NULL || (strcmp(o->share, "equal") != 0 && strcmp(o->share, "auto") != 0))
-		return ls_fail(LS_EINVALID, "share '%s' is neither equal nor auto", o->share != NULL ? o->share : "");
+	if (!o->share || (strcmp(o->share, "equal") != 0 && strcmp(o->share, "auto") != 0))
+		return ls_fail(LS_EINVALID, "share '%s' is neither equal nor auto", o->share ? o->share : "");
 	if (o->microbatches < 1 || o->microbatches > 10000 || o->devices < 0 || o->devices > 100000)
 		return ls_fail(LS_EINVALID, "micro-batches must be 1 to 10000, devices 0 to 100000");
 	return LS_OK;
@@ -166,7 +166,7 @@ static ls_status set_rate(const request *r, ls_cluster *c, const char *rate)
 {
 	double nominal;
 	LS_TRY(ls_rate_parse(rate, &nominal));
-	int asked = r->o->rate != NULL || !r->described;
+	int asked = r->o->rate || !r->described;
 	for (size_t k = 0; asked && k < c->kinds; k++) {
 		c->kind[k].gbit_per_s = nominal * LS_RATE_PAYLOAD;
 		c->kind[k].both_gbit_per_s = nominal * LS_RATE_BOTH;
@@ -259,7 +259,7 @@ static ls_status make_rows(const request *r, ls_forecast *f)
 	if (all > ROWS_MOST)
 		return ls_fail(LS_EINVALID, "%zu combinations are more than %d; ask for fewer at once", all, ROWS_MOST);
 	f->row = calloc(all, sizeof(*f->row));
-	if (f->row == NULL)
+	if (!f->row)
 		return ls_fail(LS_EMEMORY, "no memory for a forecast of %zu rows", all);
 	for (size_t n = 0; n < all; n++) {
 		size_t rest = n;
@@ -337,7 +337,7 @@ static ls_status try_out(const request *r, const ls_forecast_row *row, const wha
 	out->servers = row->servers > 0 ? llround((double)row->servers * w->nodes) : 0;
 	if (row->nodes == 1)
 		snprintf(out->placement, sizeof(out->placement), "allreduce");
-	if (w->wire != NULL)
+	if (w->wire)
 		snprintf(out->wire, sizeof(out->wire), "%s", w->wire);
 	LS_TRY(ls_cluster_resize(&c, &r->cluster, out->nodes));
 	ls_status status = set_rate(r, &c, row->rate);
@@ -367,8 +367,7 @@ static ls_status write_advice(const request *r, const ls_forecast_row *row, FILE
 		row->bucket_bytes / 1024, row->samples_per_s, 100 * row->efficiency, row->bottleneck);
 	for (size_t i = 0; i < LS_COUNT(cases); i++) {
 		ls_forecast_row other;
-		if ((cases[i].wire != NULL && !strcmp(row->wire, cases[i].wire)) ||
-		    (row->nodes == 1 && cases[i].nodes == 1))
+		if ((cases[i].wire && !strcmp(row->wire, cases[i].wire)) || (row->nodes == 1 && cases[i].nodes == 1))
 			continue;
 		LS_TRY(try_out(r, row, &cases[i], &other));
 		double more = 100 * (other.samples_per_s / row->samples_per_s - 1);
@@ -391,7 +390,7 @@ ls_status ls_forecast_advise(const ls_forecast_options *options, const ls_foreca
 	FILE *to = open_memstream(&text, &bytes);
 	request r = { 0 };
 
-	if (to == NULL)
+	if (!to)
 		return ls_fail(LS_EMEMORY, "no memory for advice");
 	ls_status status = open_request(&r, options);
 	if (status == LS_OK)

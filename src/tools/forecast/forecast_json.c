@@ -63,7 +63,7 @@ static json_t *to_json(const ls_forecast *f)
 char *ls_forecast_to_json(const ls_forecast *forecast)
 {
 	json_t *root = to_json(forecast);
-	char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+	char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
 	json_decref(root);
 	return text;
 }
@@ -79,7 +79,7 @@ static ls_status read_root(ls_forecast *f, const json_t *root, const char *label
 	if (!json_is_array(rows) || count == 0 || count > ROWS_MAX)
 		return ls_fail(LS_EFORMAT, "%s: rows is missing or not a list of 1 to %d rows", label, ROWS_MAX);
 	f->row = calloc(count, sizeof(*f->row));
-	if (f->row == NULL)
+	if (!f->row)
 		return ls_fail(LS_EMEMORY, "%s: no memory for %zu rows", label, count);
 	f->count = count;
 	for (size_t i = 0; i < count; i++) {

@@ -14,7 +14,7 @@ ls_status ls_links_init(ls_links *l, int parties, int parcels)
 	*l = (ls_links){ .parties = parties, .parcels = parcels, .lanes = 1 };
 	l->channel = calloc(channels, sizeof(*l->channel));
 	l->port = calloc((size_t)parties, sizeof(*l->port));
-	int failed = l->channel == NULL || l->port == NULL;
+	int failed = !l->channel || !l->port;
 	for (size_t i = 0; !failed && i < channels; i++) {
 		ls_channel *c = &l->channel[i];
 		c->from = (int)(i / (size_t)parties);
@@ -22,7 +22,7 @@ ls_status ls_links_init(ls_links *l, int parties, int parcels)
 		c->window = INFINITY;
 		c->waiting = calloc((size_t)parcels, sizeof(*c->waiting));
 		c->flying = calloc((size_t)parcels, sizeof(*c->flying));
-		failed = c->waiting == NULL || c->flying == NULL;
+		failed = !c->waiting || !c->flying;
 	}
 	if (!failed)
 		return LS_OK;
@@ -32,7 +32,7 @@ ls_status ls_links_init(ls_links *l, int parties, int parcels)
 
 void ls_links_release(ls_links *l)
 {
-	for (int i = 0; l->channel != NULL && i < l->parties * l->parties; i++) {
+	for (int i = 0; l->channel && i < l->parties * l->parties; i++) {
 		free(l->channel[i].waiting);
 		free(l->channel[i].flying);
 	}

@@ -23,7 +23,7 @@ static void add(writer *w, ls_act act)
 	if (s->count == w->room) {
 		size_t room = w->room > 0 ? 2 * w->room : 256;
 		ls_act *more = realloc(s->act, room * sizeof(*more));
-		if (more == NULL) {
+		if (!more) {
 			w->failed = 1;
 			return;
 		}
@@ -134,11 +134,11 @@ ls_status ls_script_make(ls_script *out, const ls_script_options *options)
 	int buckets = options->plan->buckets;
 
 	w.remaining = calloc((size_t)buckets, sizeof(*w.remaining));
-	for (int b = 0; w.remaining != NULL && b < buckets; b++)
+	for (int b = 0; w.remaining && b < buckets; b++)
 		w.remaining[b] = options->plan->bucket[b].end - options->plan->bucket[b].begin;
-	if (w.remaining != NULL)
+	if (w.remaining)
 		write_step(&w);
-	int failed = w.failed || w.remaining == NULL;
+	int failed = w.failed || !w.remaining;
 	free(w.remaining);
 	if (failed) {
 		ls_script_release(&w.script);

@@ -64,7 +64,7 @@ static ls_status make(ls_play *g)
 	g->room = 64;
 	g->under_way = calloc(g->room, sizeof(*g->under_way));
 	g->owning = calloc(count, sizeof(*g->owning));
-	int failed = g->owning == NULL || g->under_way == NULL;
+	int failed = !g->owning || !g->under_way;
 	for (int p = 0; p < g->s->parties; p++) {
 		ls_player *a = &g->player[p];
 		*a = (ls_player){ .party = &g->s->party[p], .began = -1 };
@@ -73,8 +73,7 @@ static ls_status make(ls_play *g)
 		a->values = calloc(count, sizeof(*a->values));
 		a->came = calloc(count, sizeof(*a->came));
 		a->chores = calloc(count + 1, sizeof(*a->chores));
-		failed |= a->partials == NULL || a->summed == NULL || a->values == NULL || a->came == NULL ||
-			  a->chores == NULL;
+		failed |= !a->partials || !a->summed || !a->values || !a->came || !a->chores;
 		for (int b = 0; !failed && b < buckets(g); b++)
 			g->owning[b] += ls_scene_shard(g->s, b, a->party) > 0;
 	}
@@ -194,7 +193,7 @@ static void through(void *context, ls_channel *channel, ls_parcel parcel)
 
 	if (g->deliveries == g->room) {
 		ls_delivery *more = realloc(g->under_way, 2 * g->room * sizeof(*more));
-		if (more == NULL) {
+		if (!more) {
 			g->failed = 1;
 			return;
 		}
@@ -338,7 +337,7 @@ ls_status ls_simulate(const ls_scene *scene, ls_simulated *out)
 {
 	ls_play *g = calloc(1, sizeof(*g));
 
-	if (g == NULL)
+	if (!g)
 		return ls_fail(LS_EMEMORY, "no memory to simulate");
 	g->s = scene;
 	ls_status status = make(g);

@@ -79,7 +79,7 @@ static void tell(probe *p, const char *what)
 static void copy_text(char *to, size_t size, const json_t *machine, const char *key)
 {
 	const char *text = json_string_value(json_object_get(machine, key));
-	snprintf(to, size, "%s", text != NULL ? text : "");
+	snprintf(to, size, "%s", text ? text : "");
 }
 
 static void describe(probe *p)
@@ -167,7 +167,7 @@ static void count_turns(const probe *p, int *mine, int *turns)
 	*mine = *turns = 0;
 	for (int a = 0; a < p->nodes; a++) {
 		int before = 0;
-		for (int b = 0; p->comm != NULL && b < a; b++)
+		for (int b = 0; p->comm && b < a; b++)
 			before += strcmp(ls_comm_host(p->comm, a), ls_comm_host(p->comm, b)) == 0;
 		*turns = before + 1 > *turns ? before + 1 : *turns;
 		if (a == p->node)
@@ -207,7 +207,7 @@ static ls_status measure_links(probe *p)
 static ls_status agree_most(probe *p, double *value)
 {
 	double *all = calloc((size_t)p->nodes, sizeof(double));
-	if (all == NULL)
+	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory to compare nodes");
 	ls_status status = ls_comm_allgather(p->comm, value, sizeof(*value), all, "time of a probe");
 	for (int i = 0; status == LS_OK && i < p->nodes; i++)
@@ -356,7 +356,7 @@ static ls_status agree(probe *p)
 			 .devices = devices > 0 ? devices : ls_pin_cores() };
 	promise *all = calloc((size_t)p->nodes, sizeof(*all));
 
-	if (all == NULL)
+	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory for %d nodes", p->nodes);
 	snprintf(mine.version, sizeof(mine.version), "%s", ls_version());
 	ls_status status = ls_comm_allgather(p->comm, &mine, sizeof(mine), all, "options of the probe");
@@ -374,7 +374,7 @@ static ls_status run(probe *p)
 
 	p->devices_of = calloc((size_t)p->nodes, sizeof(*p->devices_of));
 	p->result->nodes = calloc((size_t)p->nodes, sizeof(*p->result->nodes));
-	if (p->devices_of == NULL || p->result->nodes == NULL)
+	if (!p->devices_of || !p->result->nodes)
 		return ls_fail(LS_EMEMORY, "no memory for %d nodes", p->nodes);
 	p->stage.started = ls_clock_seconds();
 	p->stage.total = 2 + (uint64_t)(p->nodes > 1 ? p->nodes - 1 + kinds : 0);
@@ -432,7 +432,7 @@ ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result)
 	found.node_count = p.nodes;
 	found.bytes = p.floats * sizeof(float);
 	found.repeat = p.repeat;
-	if (p.comm != NULL)
+	if (p.comm)
 		status = ls_comm_finalize(p.comm, status,
 					  status == LS_EMISMATCH); /* before those whose messages it carries */
 	for (int i = 0; i < p.rehearsed; i++)

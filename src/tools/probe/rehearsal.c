@@ -64,7 +64,7 @@ static ls_status assign_microbatches(ls_rehearsal *r)
 	r->devices = r->node < workers ? r->o.devices_of[r->node] : 0;
 	r->node_of = calloc((size_t)r->microbatches, sizeof(int));
 	r->device_of = calloc((size_t)r->microbatches, sizeof(int));
-	if (r->node_of == NULL || r->device_of == NULL)
+	if (!r->node_of || !r->device_of)
 		return ls_fail(LS_EMEMORY, "no memory to assign %d micro-batches", r->microbatches);
 	for (int n = 0; n < workers; n++)
 		for (int d = 0; d < r->o.devices_of[n]; d++) {
@@ -76,7 +76,7 @@ static ls_status assign_microbatches(ls_rehearsal *r)
 
 static ls_status make_exchange(ls_rehearsal *r)
 {
-	size_t usual = r->o.comm != NULL ? BUCKET_NODES : BUCKET_ALONE;
+	size_t usual = r->o.comm ? BUCKET_NODES : BUCKET_ALONE;
 	ls_exchange_options x = { .comm = r->o.comm,
 				  .servers = r->o.servers,
 				  .devices = r->devices,
@@ -92,7 +92,7 @@ static ls_status make_exchange(ls_rehearsal *r)
 
 	LS_TRY(ls_floats_new(&r->params, r->o.floats, "parameters"));
 	r->master = r->params;
-	if (r->o.comm != NULL && r->o.wire != LS_WIRE_FP32)
+	if (r->o.comm && r->o.wire != LS_WIRE_FP32)
 		LS_TRY(ls_floats_new(&r->master, r->o.floats, "exact parameters"));
 	x.params = r->params;
 	x.master = r->master;
@@ -118,11 +118,11 @@ static ls_status make_crew(ls_rehearsal *r)
 ls_status ls_rehearsal_new(ls_rehearsal **out, const ls_rehearsal_options *options)
 {
 	ls_rehearsal *r = calloc(1, sizeof(*r));
-	if (r == NULL)
+	if (!r)
 		return ls_fail(LS_EMEMORY, "no memory to rehearse an exchange");
 	r->o = *options;
-	r->nodes = options->comm != NULL ? ls_comm_size(options->comm) : 1;
-	r->node = options->comm != NULL ? ls_comm_rank(options->comm) : 0;
+	r->nodes = options->comm ? ls_comm_size(options->comm) : 1;
+	r->node = options->comm ? ls_comm_rank(options->comm) : 0;
 	ls_status status = assign_microbatches(r);
 	if (status == LS_OK)
 		status = make_crew(r);
@@ -139,7 +139,7 @@ ls_status ls_rehearsal_new(ls_rehearsal **out, const ls_rehearsal_options *optio
 
 void ls_rehearsal_free(ls_rehearsal *r)
 {
-	if (r == NULL)
+	if (!r)
 		return;
 	ls_team_free(r->crew);
 	ls_pin_plan_release(&r->pin);
@@ -183,10 +183,10 @@ ls_status ls_rehearsal_step(ls_rehearsal *r, double *seconds)
 	ls_pin_self(&r->pin, 0, 0);
 	LS_TRY(ls_comm_barrier(r->o.comm, "beginning of a probe's step"));
 	ls_exchange_begin(r->exchange, &assign);
-	if (r->crew != NULL)
+	if (r->crew)
 		ls_team_run(r->crew, fill, r);
 	double start = ls_clock_seconds();
-	if (r->crew != NULL)
+	if (r->crew)
 		ls_team_run(r->crew, hand_over, r);
 	LS_TRY(ls_exchange_await(r->exchange, assign.step));
 	*seconds = ls_clock_seconds() - start;
@@ -197,7 +197,7 @@ ls_status ls_rehearsal_check(const ls_rehearsal *r)
 {
 	double allowed = r->o.wire == LS_WIRE_BF16 ? r->microbatches / 128.0 : 0;
 
-	for (size_t i = 0; r->crew != NULL && i < r->o.floats; i++)
+	for (size_t i = 0; r->crew && i < r->o.floats; i++)
 		if (!(fabs((double)r->params[i] - r->microbatches) <= allowed))
 			return ls_fail(LS_ENUMERIC, "the exchange has summed %d ones to %g (float %zu of %zu)",
 				       r->microbatches, (double)r->params[i], i, r->o.floats);

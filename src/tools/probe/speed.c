@@ -186,11 +186,11 @@ static ls_status run_pinned(load *l, ls_probe_node *node, ls_pin_plan *plan)
 	LS_TRY(ls_team_new_with(&l->team, &team));
 	ls_pin_self(plan, 0, 0);
 	l->cores = calloc((size_t)node->cores, sizeof(*l->cores));
-	ls_status status = l->cores == NULL ? ls_fail(LS_EMEMORY, "no memory for %d cores to time", node->cores)
-					    : make_cores(l, node->cores);
+	ls_status status = !l->cores ? ls_fail(LS_EMEMORY, "no memory for %d cores to time", node->cores)
+				     : make_cores(l, node->cores);
 	if (status == LS_OK)
 		status = run_loads(l, node);
-	if (l->cores != NULL)
+	if (l->cores)
 		free_cores(l, node->cores);
 	ls_team_free(l->team);
 	return status;

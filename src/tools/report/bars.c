@@ -77,7 +77,7 @@ static void draw_part(const frame *f, const ls_bar *bar, int k, double from, dou
 	char value[LS_NUMBER_TEXT], tip[512];
 
 	ls_number_text(value, bar->parts[k]);
-	snprintf(tip, sizeof tip, "%s: %s %s %s (%.0f %%)", bar->name, f->plot->parts[k], value, f->plot->unit,
+	snprintf(tip, sizeof(tip), "%s: %s %s %s (%.0f %%)", bar->name, f->plot->parts[k], value, f->plot->unit,
 		 100 * bar->parts[k] / total_of(bar));
 	fprintf(f->to, "<g class=\"pt\"><rect class=\"part p%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
 		k, x, y, width, BAR);
@@ -95,7 +95,7 @@ void ls_bars_svg(const ls_plot *plot, FILE *to)
 	frame f = frame_of(plot, to);
 	double y = f.top;
 
-	snprintf(about, sizeof about, "%s: %s. The values are in the table below.", plot->title, plot->x_name);
+	snprintf(about, sizeof(about), "%s: %s. The values are in the table below.", plot->title, plot->x_name);
 	ls_svg_open(to, f.height, about);
 	draw_key(&f);
 	draw_axis(&f);

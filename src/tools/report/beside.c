@@ -115,7 +115,7 @@ static const char *check(ls_page *page, const ls_published *rows, size_t count, 
 				check_average(page, rows, count, row), check_steps(page, row),
 				check_copy(page, rows, count, row) };
 	const char *all = NULL;
-	for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
 		if (notes[i])
 			all = all ? ls_page_text(page, "%s Also, %s", all, notes[i]) : notes[i];
 	return all;
@@ -162,7 +162,7 @@ static match best_match(const ls_sources *sources, const ls_published *row)
 static void add_ours(ls_page *page, ls_grid *grid, const ls_sources *sources, const ls_published *row)
 {
 	match m = best_match(sources, row);
-	if (m.point == NULL) {
+	if (!m.point) {
 		for (int i = 0; i < 3; i++)
 			ls_grid_add(grid, "-");
 		return;
@@ -183,7 +183,7 @@ static void add_row(ls_page *page, ls_grid *grid, const ls_published *row, const
 	const ls_point_job shape = { .nodes = row->nodes };
 	ls_point_job job = shape;
 
-	snprintf(job.shape, sizeof job.shape, "%s", row->shape);
+	snprintf(job.shape, sizeof(job.shape), "%s", row->shape);
 	ls_grid_add(grid, "%s", row->model);
 	ls_grid_add(grid, "%s", row->data ? row->data : "-");
 	ls_grid_add(grid, "%s", row->hosts ? row->hosts : "-");
@@ -270,7 +270,7 @@ static void add_limits(ls_page *page)
 	ls_grid *grid = ls_page_table(page, 8, heads);
 	if (grid)
 		grid->text_columns = 1;
-	for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
+	for (size_t m = 0; m < sizeof(models) / sizeof(models[0]); m++)
 		for (int nodes = 2; nodes <= 3; nodes++) {
 			const ls_published *base = baseline_of(rows, count, models[m]);
 			if (base)

@@ -83,7 +83,7 @@ static const char *name_of(const ls_study *study, const ls_line *line, const ls_
 static ls_plot *begin(const ls_study *study, course which, const char *model, size_t part)
 {
 	ls_plot *plot = ls_page_plot(study->page);
-	if (plot == NULL)
+	if (!plot)
 		return NULL;
 	plot->title = part ? ls_page_text(study->page, "%s of %s (%zu)", courses[which].title, model, part + 1)
 			   : ls_page_text(study->page, "%s of %s", courses[which].title, model);
@@ -120,7 +120,7 @@ void ls_figures_courses(const ls_study *study)
 		size_t before = 0;
 		while (before < l && strcmp(study->lines[before].points[0]->job.model, model) != 0)
 			before++;
-		for (size_t k = 0; before == l && k < sizeof all / sizeof all[0]; k++)
+		for (size_t k = 0; before == l && k < sizeof(all) / sizeof(all[0]); k++)
 			plot_course(study, all[k], model);
 	}
 }

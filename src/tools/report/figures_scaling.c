@@ -37,7 +37,7 @@ static void device_range(const ls_study *study, const char *model, double *fewes
 static ls_plot *begin(const ls_study *study, const char *title, const char *y_name, double fewest, double most)
 {
 	ls_plot *plot = ls_page_plot(study->page);
-	if (plot == NULL)
+	if (!plot)
 		return NULL;
 	plot->title = title;
 	plot->x_name = "devices";
@@ -145,7 +145,7 @@ static int same_course(const ls_published *a, const ls_published *b)
 	if (strcmp(a->model, b->model) != 0 || a->batch != b->batch ||
 	    strcmp(a->data ? a->data : "", b->data ? b->data : ""))
 		return 0;
-	return a->seed == 3 ? (a->nodes > 1) == (b->nodes > 1) : a->hosts == NULL || !strcmp(a->hosts, b->hosts);
+	return a->seed == 3 ? (a->nodes > 1) == (b->nodes > 1) : !a->hosts || !strcmp(a->hosts, b->hosts);
 }
 
 /* One device leads to a course over several nodes, too: that of the first host. */
@@ -251,7 +251,7 @@ void ls_figures_scaling(const ls_study *study, int seed)
 		if (!seen)
 			plot_throughput(study, line->points[0]->job.model);
 		any |= scales(line);
-		based |= scales(line) && line->base != NULL;
+		based |= scales(line) && line->base;
 	}
 	if (!any || !based)
 		return;

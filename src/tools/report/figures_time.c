@@ -14,7 +14,7 @@ enum { BARS_MAX = 40 };
 static ls_plot *begin(const ls_study *study, const char *title, const char *x_name, const char *unit)
 {
 	ls_plot *plot = ls_page_plot(study->page);
-	if (plot == NULL)
+	if (!plot)
 		return NULL;
 	plot->title = title;
 	plot->x_name = plot->y_name = x_name;
@@ -26,7 +26,7 @@ static void name_parts(ls_plot *plot)
 {
 	static const char *const names[] = { "compute", "exposed communication", "waiting", "update and the rest" };
 	if (plot)
-		memcpy(plot->parts, names, sizeof names);
+		memcpy(plot->parts, names, sizeof(names));
 }
 
 /* "ps, 1gbit: 2 x 4". */
@@ -56,7 +56,7 @@ static void plot_points(const ls_study *study)
 				continue;
 			if (plot && plot->bar_count >= BARS_MAX)
 				plot = NULL;
-			if (plot == NULL)
+			if (!plot)
 				name_parts(plot = begin(study, "Where a step's time goes (nodes × devices)",
 							"ms a step", "ms"));
 			ls_plot_bar(plot, point_name(study, &study->lines[l], point), parts);
@@ -87,7 +87,7 @@ static const ls_point *widest(const ls_line *line)
 	for (size_t i = 0; i < line->count; i++) {
 		const ls_point *point = line->points[i];
 		if (point->node_count > 1 && point->nodes[0].compute_ms > 0 &&
-		    (found == NULL || point->node_count >= found->node_count))
+		    (!found || point->node_count >= found->node_count))
 			found = point;
 	}
 	return found;
@@ -172,7 +172,7 @@ void ls_figures_time(const ls_study *study)
 	plot_points(study);
 	for (size_t l = 0; l < study->line_count; l++) {
 		const ls_point *point = widest(&study->lines[l]);
-		if (point == NULL || was_shown(study, l, point))
+		if (!point || was_shown(study, l, point))
 			continue;
 		plot_nodes(study, &study->lines[l], point);
 		plot_speeds(study, &study->lines[l], point);

@@ -14,7 +14,7 @@ static const ls_form forms[] = {
 
 const ls_form *ls_form_of(const ls_results *results)
 {
-	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (!strcmp(forms[i].name, results->table))
 			return &forms[i];
 	for (size_t i = 0; i < results->point_count; i++)

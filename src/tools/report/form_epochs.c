@@ -85,7 +85,7 @@ static void add_heading(const ls_study *study, const ls_point *point)
 					     point->nodes[i].devices);
 	}
 	ls_block *block =
-		base == NULL || base == point
+		!base || base == point
 			? ls_page_heading(page, 4, "%s-%.2f", where, point->samples_per_s)
 			: ls_page_heading(page, 4, "%s-%.2f-%.3gx, baseline: %.2f", where, point->samples_per_s,
 					  point->samples_per_s / base->samples_per_s, base->samples_per_s);

@@ -195,7 +195,7 @@ static const ls_point *best_on(const ls_study *study, const char *model, int64_t
 		const ls_point *point = &study->results->points[i];
 		if (point->state == LS_POINT_DONE && point->job.nodes == nodes && !is_ps(point) &&
 		    !strcmp(point->job.model, model) &&
-		    (best == NULL || ls_study_words(study, point) > ls_study_words(study, best)))
+		    (!best || ls_study_words(study, point) > ls_study_words(study, best)))
 			best = point;
 	}
 	return best;

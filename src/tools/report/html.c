@@ -147,7 +147,7 @@ static const ls_block *put_items(const ls_block *block, FILE *to)
 	fputs("<ul>\n", to);
 	for (;; block = block->next) {
 		put_element(to, "<li>", block->text, "</li>\n");
-		if (block->next == NULL || block->next->kind != LS_BLOCK_ITEM)
+		if (!block->next || block->next->kind != LS_BLOCK_ITEM)
 			break;
 	}
 	fputs(count > FOLD_ROWS ? "</ul></details>\n" : "</ul>\n", to);

@@ -15,7 +15,7 @@ static char *cell_text(const ls_cell *cell, size_t number)
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *to = open_memstream(&text, &bytes);
-	if (to == NULL)
+	if (!to)
 		return NULL;
 	fputs(cell->bold ? "**" : "", to);
 	ls_put_markdown(to, cell->text);
@@ -66,9 +66,9 @@ static void put_table(const ls_grid *grid, FILE *to)
 {
 	const char *notes[NOTES];
 	size_t note_count = ls_grid_notes(grid, notes, NOTES), widths[LS_GRID_COLUMNS], columns = grid->columns;
-	char **cells = calloc(columns + grid->count, sizeof *cells);
+	char **cells = calloc(columns + grid->count, sizeof(*cells));
 
-	if (cells == NULL) {
+	if (!cells) {
 		fputs("(There was no memory to make this table.)\n\n", to);
 		return;
 	}
@@ -95,7 +95,7 @@ static void put_table(const ls_grid *grid, FILE *to)
 
 static void put_flag(const ls_block *block, FILE *to)
 {
-	if (block->flag == NULL)
+	if (!block->flag)
 		return;
 	fputs("† ", to);
 	ls_put_markdown(to, block->flag);
@@ -131,6 +131,6 @@ static void put_block(const ls_block *block, FILE *to)
 void ls_page_markdown(const ls_page *page, int brief, FILE *to)
 {
 	for (const ls_block *block = page->first; block; block = block->next)
-		if (!brief || block->grid == NULL || block->grid->summary == NULL)
+		if (!brief || !block->grid || !block->grid->summary)
 			put_block(block, to);
 }

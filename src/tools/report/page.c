@@ -16,7 +16,7 @@ void ls_page_release(ls_page *page)
 void *ls_page_alloc(ls_page *page, size_t bytes)
 {
 	void *memory = ls_arena_alloc(&page->arena, bytes > 0 ? bytes : 1);
-	if (memory == NULL)
+	if (!memory)
 		page->failed = 1;
 	return memory;
 }
@@ -28,7 +28,7 @@ static const char *format_text(ls_page *page, const char *format, va_list argume
 	int length = vsnprintf(NULL, 0, format, again);
 	va_end(again);
 	char *text = ls_page_alloc(page, (size_t)(length > 0 ? length : 0) + 1);
-	if (text == NULL)
+	if (!text)
 		return "";
 	vsnprintf(text, (size_t)length + 1, format, arguments);
 	return text;
@@ -45,8 +45,8 @@ const char *ls_page_text(ls_page *page, const char *format, ...)
 
 static ls_block *append(ls_page *page, ls_block_kind kind)
 {
-	ls_block *block = ls_page_alloc(page, sizeof *block);
-	if (block == NULL)
+	ls_block *block = ls_page_alloc(page, sizeof(*block));
+	if (!block)
 		return NULL;
 	block->kind = kind;
 	if (page->last)
@@ -94,7 +94,7 @@ ls_block *ls_page_item(ls_page *page, const char *format, ...)
 
 void ls_page_flag(ls_page *page, ls_block *block, const char *note)
 {
-	if (block == NULL || note == NULL)
+	if (!block || !note)
 		return;
 	block->flag = note;
 	page->flags++;
@@ -103,20 +103,20 @@ void ls_page_flag(ls_page *page, ls_block *block, const char *note)
 ls_grid *ls_page_table(ls_page *page, size_t columns, const char *const *heads)
 {
 	ls_block *block = append(page, LS_BLOCK_TABLE);
-	ls_grid *grid = ls_page_alloc(page, sizeof *grid);
-	if (block == NULL || grid == NULL)
+	ls_grid *grid = ls_page_alloc(page, sizeof(*grid));
+	if (!block || !grid)
 		return NULL;
 	grid->page = page;
 	grid->columns = columns < LS_GRID_COLUMNS ? columns : LS_GRID_COLUMNS;
-	memcpy(grid->heads, heads, grid->columns * sizeof *heads);
+	memcpy(grid->heads, heads, grid->columns * sizeof(*heads));
 	return block->grid = grid;
 }
 
 ls_plot *ls_page_plot(ls_page *page)
 {
-	ls_plot *plot = ls_page_alloc(page, sizeof *plot);
+	ls_plot *plot = ls_page_alloc(page, sizeof(*plot));
 	ls_block *block = plot ? append(page, LS_BLOCK_PLOT) : NULL;
-	if (block == NULL)
+	if (!block)
 		return NULL;
 	plot->page = page;
 	return block->plot = plot;
@@ -125,11 +125,11 @@ ls_plot *ls_page_plot(ls_page *page)
 static int grow(ls_grid *grid)
 {
 	size_t room = grid->room ? grid->room * 2 : 64;
-	ls_cell *cells = ls_page_alloc(grid->page, room * sizeof *cells);
-	if (cells == NULL)
+	ls_cell *cells = ls_page_alloc(grid->page, room * sizeof(*cells));
+	if (!cells)
 		return -1;
 	if (grid->count > 0)
-		memcpy(cells, grid->cells, grid->count * sizeof *cells);
+		memcpy(cells, grid->cells, grid->count * sizeof(*cells));
 	grid->cells = cells;
 	grid->room = room;
 	return 0;
@@ -138,7 +138,7 @@ static int grow(ls_grid *grid)
 void ls_grid_add(ls_grid *grid, const char *format, ...)
 {
 	va_list arguments;
-	if (grid == NULL || (grid->count == grid->room && grow(grid)))
+	if (!grid || (grid->count == grid->room && grow(grid)))
 		return;
 	va_start(arguments, format);
 	grid->cells[grid->count++] = (ls_cell){ .text = format_text(grid->page, format, arguments) };
@@ -169,7 +169,7 @@ void ls_grid_whole(ls_grid *grid, int64_t value)
 
 void ls_grid_note(ls_grid *grid, const char *note)
 {
-	if (grid == NULL || grid->count == 0 || note == NULL)
+	if (!grid || grid->count == 0 || !note)
 		return;
 	grid->cells[grid->count - 1].note = note;
 	grid->page->flags++;
@@ -177,7 +177,7 @@ void ls_grid_note(ls_grid *grid, const char *note)
 
 void ls_grid_bold(ls_grid *grid)
 {
-	if (grid == NULL)
+	if (!grid)
 		return;
 	for (size_t i = 0; i < grid->columns && i < grid->count; i++)
 		grid->cells[grid->count - 1 - i].bold = 1;
@@ -197,7 +197,7 @@ static void drop(ls_grid *grid, size_t column)
 	for (size_t i = 0; i < grid->count; i++)
 		if (i % grid->columns != column)
 			grid->cells[kept++] = grid->cells[i];
-	memmove(&grid->heads[column], &grid->heads[column + 1], (grid->columns - column - 1) * sizeof grid->heads[0]);
+	memmove(&grid->heads[column], &grid->heads[column + 1], (grid->columns - column - 1) * sizeof(grid->heads[0]));
 	grid->count = kept;
 	grid->columns--;
 	if ((int)column < grid->text_columns)

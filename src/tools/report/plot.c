@@ -22,8 +22,8 @@ enum { TOP = 30, BOTTOM = 46, LEFT = 62, HEIGHT = 400 };
 
 ls_curve *ls_plot_curve(ls_plot *plot, const char *name, ls_curve_kind kind)
 {
-	ls_curve *curve = plot ? ls_page_alloc(plot->page, sizeof *curve) : NULL;
-	if (curve == NULL)
+	ls_curve *curve = plot ? ls_page_alloc(plot->page, sizeof(*curve)) : NULL;
+	if (!curve)
 		return NULL;
 	curve->plot = plot;
 	curve->name = name;
@@ -36,15 +36,15 @@ ls_curve *ls_plot_curve(ls_plot *plot, const char *name, ls_curve_kind kind)
 
 void ls_curve_add(ls_curve *curve, double x, double y, const char *tip)
 {
-	if (curve == NULL || !isfinite(x) || !isfinite(y))
+	if (!curve || !isfinite(x) || !isfinite(y))
 		return;
 	if (curve->count == curve->room) {
 		size_t room = curve->room ? curve->room * 2 : 16;
-		ls_mark *marks = ls_page_alloc(curve->plot->page, room * sizeof *marks);
-		if (marks == NULL)
+		ls_mark *marks = ls_page_alloc(curve->plot->page, room * sizeof(*marks));
+		if (!marks)
 			return;
 		if (curve->count > 0)
-			memcpy(marks, curve->marks, curve->count * sizeof *marks);
+			memcpy(marks, curve->marks, curve->count * sizeof(*marks));
 		curve->marks = marks;
 		curve->room = room;
 	}
@@ -61,11 +61,11 @@ void ls_curve_add_hollow(ls_curve *curve, double x, double y, const char *tip)
 
 void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PARTS])
 {
-	ls_bar *bar = plot ? ls_page_alloc(plot->page, sizeof *bar) : NULL;
-	if (bar == NULL)
+	ls_bar *bar = plot ? ls_page_alloc(plot->page, sizeof(*bar)) : NULL;
+	if (!bar)
 		return;
 	bar->name = name;
-	memcpy(bar->parts, parts, sizeof bar->parts);
+	memcpy(bar->parts, parts, sizeof(bar->parts));
 	ls_bar **at = &plot->bars;
 	while (*at)
 		at = &(*at)->next;
@@ -163,7 +163,7 @@ static size_t count_ticks(const frame *f, double out[LS_TICKS_MAX])
 		for (size_t i = 0; i < curve->count && count < 256; i++)
 			if (!f->plot->log_x || curve->marks[i].x > 0)
 				seen[count++] = curve->marks[i].x;
-	qsort(seen, count, sizeof *seen, by_value);
+	qsort(seen, count, sizeof(*seen), by_value);
 	for (size_t i = count; i-- > 0 && kept < LS_TICKS_MAX;)
 		if (kept == 0 || ls_scale_at(&f->x, out[kept - 1]) - ls_scale_at(&f->x, seen[i]) > 26)
 			out[kept++] = seen[i];
@@ -265,7 +265,7 @@ static size_t collect_labels(const frame *f, label labels[CURVES_MAX])
 	size_t count = 0;
 	for (const ls_curve *curve = f->plot->curves; curve && count < CURVES_MAX; curve = curve->next) {
 		const ls_mark *last = curve->count > 0 ? &curve->marks[curve->count - 1] : NULL;
-		if (last == NULL || !shows(f, last) || curve->points_only)
+		if (!last || !shows(f, last) || curve->points_only)
 			continue;
 		double y = ls_scale_at(&f->y, last->y);
 		labels[count++] = (label){ curve, ls_scale_at(&f->x, last->x), y, y };
@@ -276,7 +276,7 @@ static size_t collect_labels(const frame *f, label labels[CURVES_MAX])
 /* Down where they are too near, then up from the bottom. */
 static void spread_labels(const frame *f, label *labels, size_t count)
 {
-	qsort(labels, count, sizeof *labels, by_height);
+	qsort(labels, count, sizeof(*labels), by_height);
 	for (size_t i = 1; i < count; i++)
 		labels[i].y = fmax(labels[i].y, labels[i - 1].y + LABEL_STEP);
 	double floor_y = f->height - BOTTOM;
@@ -311,7 +311,7 @@ void ls_plot_svg(const ls_plot *plot, FILE *to)
 	char about[512];
 	frame f = frame_of(plot, to);
 
-	snprintf(about, sizeof about, "%s: %s by %s. The values are in the table below.", plot->title, plot->y_name,
+	snprintf(about, sizeof(about), "%s: %s by %s. The values are in the table below.", plot->title, plot->y_name,
 		 plot->x_name);
 	ls_svg_open(to, f.height, about);
 	draw_axes(&f);

@@ -70,7 +70,7 @@ static const ls_point *measured(const ls_sources *sources, const ls_forecast *f,
 			const ls_point *point = &sources->sweeps[s].points[i];
 			if (was_measured(f, row, point) && !strcmp(point->job.kind, "bench"))
 				return point;
-			if (found == NULL && was_measured(f, row, point))
+			if (!found && was_measured(f, row, point))
 				found = point;
 		}
 	return found;
@@ -101,7 +101,7 @@ static void add_predicted(ls_page *page, ls_curve *curve, const ls_forecast_row 
 static void add_measured(ls_page *page, ls_curve *curve, const ls_forecast_row *row, const ls_point *point)
 {
 	char rate[LS_NUMBER_TEXT];
-	if (point == NULL)
+	if (!point)
 		return;
 	const char *tip = ls_page_text(
 		page, "%s, %s: %" PRId64 " node%s, %" PRId64 " device%s, %s samples/s", setting_name(page, row),
@@ -170,7 +170,7 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_for
 		most = fmax(most, (double)f->row[i].devices);
 		several |= f->row[i].nodes > 1;
 	}
-	if (plot == NULL)
+	if (!plot)
 		return;
 	plot->title = ls_page_text(page, "Predicted throughput of %s, batch %" PRId64 " (marks: measured)", f->model,
 				   f->batch);

@@ -79,7 +79,7 @@ const char *ls_short_text(char out[LS_NUMBER_TEXT], double value)
 		const char *letter;
 	} units[] = { { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e4, "k" } };
 
-	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		double unit = units[i].unit == 1e4 ? 1e3 : units[i].unit;
 		if (fabs(value) >= units[i].unit) {
 			snprintf(out, LS_NUMBER_TEXT, "%.4g%s", value / unit, units[i].letter);
@@ -108,7 +108,7 @@ const char *ls_bytes_text(char out[LS_NUMBER_TEXT], double bytes)
 {
 	static const char *const names[] = { "B", "kB", "MB", "GB", "TB" };
 	size_t i = 0;
-	for (; bytes >= 1000 && i + 1 < sizeof names / sizeof names[0]; i++)
+	for (; bytes >= 1000 && i + 1 < sizeof(names) / sizeof(names[0]); i++)
 		bytes /= 1000;
 	snprintf(out, LS_NUMBER_TEXT, "%.*f %s", i == 0 ? 0 : bytes < 10 ? 2 : 1, bytes, names[i]);
 	return out;

@@ -30,7 +30,7 @@ static int seed_of(const ls_results *results)
 		      { "walltime", 3 },     { "strategies", 4 } };
 	const char *names[] = { results->sweep, ls_form_of(results)->name };
 	for (size_t n = 0; n < 2; n++)
-		for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 			if (!strcmp(known[i].name, names[n]))
 				return known[i].seed;
 	return -1;
@@ -38,7 +38,7 @@ static int seed_of(const ls_results *results)
 
 static void count_points(const ls_results *results, size_t counts[4])
 {
-	memset(counts, 0, 4 * sizeof *counts);
+	memset(counts, 0, 4 * sizeof(*counts));
 	for (size_t i = 0; i < results->point_count; i++)
 		counts[results->points[i].state]++;
 }
@@ -175,8 +175,8 @@ static ls_status make(const ls_report_options *options, const output *out, ls_re
 
 	if (options->beside && strcmp(options->beside, "seeds") != 0)
 		return ls_name_unknown("set of published figures", options->beside, seeds_row);
-	sources = malloc(sizeof *sources);
-	if (sources == NULL)
+	sources = malloc(sizeof(*sources));
+	if (!sources)
 		return ls_fail(LS_EMEMORY, "no memory for the report");
 	ls_status status = ls_sources_read(sources, options->paths, options->path_count);
 	if (status != LS_OK)
@@ -210,7 +210,7 @@ static ls_status place(char *out, size_t size, const ls_report_options *options)
 	if (ls_path_is_directory(options->paths[0]))
 		return ls_path_join(out, size, options->paths[0], "report.html");
 	const char *slash = strrchr(options->paths[0], '/');
-	snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - options->paths[0]) : 1,
+	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - options->paths[0]) : 1,
 		 slash ? options->paths[0] : ".");
 	return ls_path_join(out, size, directory[0] ? directory : "/", "report.html");
 }
@@ -227,9 +227,9 @@ static ls_status check_out(const char *out, const ls_report_options *options)
 		for (size_t k = 0; k <= LS_COUNT(inputs); k++) {
 			char path[4096];
 			if (k == LS_COUNT(inputs))
-				snprintf(path, sizeof path, "%s", options->paths[i]);
+				snprintf(path, sizeof(path), "%s", options->paths[i]);
 			else
-				snprintf(path, sizeof path, "%s/%s", options->paths[i], inputs[k]);
+				snprintf(path, sizeof(path), "%s/%s", options->paths[i], inputs[k]);
 			if (stat(path, &input) == 0 && input.st_dev == page.st_dev && input.st_ino == page.st_ino)
 				return ls_fail(LS_EINVALID, "%s is what the report is made of; choose another --out",
 					       path);
@@ -240,7 +240,7 @@ static ls_status check_out(const char *out, const ls_report_options *options)
 ls_status ls_report_write(const ls_report_options *options, ls_report_result *result)
 {
 	ls_report_result told = { 0 };
-	LS_TRY(place(told.path, sizeof told.path, options));
+	LS_TRY(place(told.path, sizeof(told.path), options));
 	LS_TRY(check_out(told.path, options));
 	const output out = { .path = told.path };
 	LS_TRY(make(options, &out, &told));

@@ -65,9 +65,9 @@ static void take_folder(char *out, size_t size, const char *path)
 
 static void take_machine(ls_results_machine *machine, const json_t *object)
 {
-	take_text(machine->host, sizeof machine->host, object, "hostname");
-	take_text(machine->cpu, sizeof machine->cpu, object, "cpu");
-	take_text(machine->system, sizeof machine->system, object, "kernel");
+	take_text(machine->host, sizeof(machine->host), object, "hostname");
+	take_text(machine->cpu, sizeof(machine->cpu), object, "cpu");
+	take_text(machine->system, sizeof(machine->system), object, "kernel");
 	machine->cores = json_integer_value(json_object_get(object, "cores"));
 	machine->memory_bytes = json_integer_value(json_object_get(object, "memory_bytes"));
 }
@@ -86,15 +86,15 @@ static void take_job(ls_point_job *job, const settings *s)
 	job->servers = strcmp(s->placement, "ps") ? 0 : s->servers;
 	job->samples = s->samples;
 	job->epochs = s->epochs;
-	snprintf(job->kind, sizeof job->kind, "train");
-	memcpy(job->model, s->model, sizeof job->model);
-	memcpy(job->data, s->data, sizeof job->data);
-	memcpy(job->optimizer, s->optimizer, sizeof job->optimizer);
-	memcpy(job->wire, s->wire, sizeof job->wire);
-	snprintf(job->placement, sizeof job->placement, "%s",
+	snprintf(job->kind, sizeof(job->kind), "train");
+	memcpy(job->model, s->model, sizeof(job->model));
+	memcpy(job->data, s->data, sizeof(job->data));
+	memcpy(job->optimizer, s->optimizer, sizeof(job->optimizer));
+	memcpy(job->wire, s->wire, sizeof(job->wire));
+	snprintf(job->placement, sizeof(job->placement), "%s",
 		 job->nodes > 1 || job->servers > 0 ? s->placement : "local");
-	for (int64_t i = 0; i < workers && used + 16 < sizeof job->shape; i++)
-		used += (size_t)snprintf(job->shape + used, sizeof job->shape - used, "%s%lld", i ? "+" : "",
+	for (int64_t i = 0; i < workers && used + 16 < sizeof(job->shape); i++)
+		used += (size_t)snprintf(job->shape + used, sizeof(job->shape) - used, "%s%lld", i ? "+" : "",
 					 (long long)(job->devices / workers));
 }
 
@@ -107,9 +107,9 @@ static ls_status take_run(ls_point *point, ls_results_machine *machine, const js
 		return ls_fail(LS_EFORMAT, "%s: not the object that describes a run", label);
 	const json_t *given = json_object_get(root, "settings");
 	LS_TRY(ls_fields_read(&at, setting_fields, LS_COUNT(setting_fields), given, &s));
-	take_text(s.data, sizeof s.data, given, "data");
-	take_folder(s.data, sizeof s.data, json_string_value(json_object_get(given, "data")));
-	take_text(s.optimizer, sizeof s.optimizer, given, "optimizer");
+	take_text(s.data, sizeof(s.data), given, "data");
+	take_folder(s.data, sizeof(s.data), json_string_value(json_object_get(given, "data")));
+	take_text(s.optimizer, sizeof(s.optimizer), given, "optimizer");
 	LS_TRY(ls_fields_read(&top, version_fields, LS_COUNT(version_fields), root, machine));
 	take_machine(machine, json_object_get(root, "machine"));
 	take_job(&point->job, &s);
@@ -154,9 +154,9 @@ static ls_status rate_of(const ls_point *point, double *rate)
 {
 	int by_epoch = point->epoch_count > 0 && point->epochs[0].seconds > 0 && point->job.samples > 0;
 	size_t count = by_epoch ? point->epoch_count : point->rate_count, used = 0;
-	double *values = calloc(count + 1, sizeof *values);
+	double *values = calloc(count + 1, sizeof(*values));
 
-	if (values == NULL)
+	if (!values)
 		return ls_fail(LS_EMEMORY, "no memory for the rates of a run");
 	for (size_t i = 0; i < count; i++) {
 		double seconds = by_epoch ? point->epochs[i].seconds : 0;
@@ -175,12 +175,12 @@ static ls_status name_host(ls_point *point, const ls_results_machine *machine)
 {
 	if (point->job.nodes != 1 || machine->host[0] == '\0')
 		return LS_OK;
-	point->nodes = calloc(1, sizeof *point->nodes);
-	if (point->nodes == NULL)
+	point->nodes = calloc(1, sizeof(*point->nodes));
+	if (!point->nodes)
 		return ls_fail(LS_EMEMORY, "no memory for the host of a run");
 	point->node_count = 1;
 	point->nodes[0].devices = point->job.devices;
-	memcpy(point->nodes[0].host, machine->host, sizeof point->nodes[0].host);
+	memcpy(point->nodes[0].host, machine->host, sizeof(point->nodes[0].host));
 	return LS_OK;
 }
 
@@ -191,13 +191,13 @@ static ls_status conclude(ls_point *point, const char *run)
 	for (size_t i = 0; i < point->epoch_count; i++)
 		wall += point->epochs[i].seconds + point->epochs[i].test_seconds;
 	LS_TRY(rate_of(point, &rate));
-	snprintf(point->key, sizeof point->key, "%s", run);
+	snprintf(point->key, sizeof(point->key), "%s", run);
 	if (!(rate > 0)) {
-		snprintf(point->reason, sizeof point->reason, "the run has no rate and no epoch yet");
+		snprintf(point->reason, sizeof(point->reason), "the run has no rate and no epoch yet");
 		return LS_OK;
 	}
-	point->repeats = calloc(1, sizeof *point->repeats);
-	if (point->repeats == NULL)
+	point->repeats = calloc(1, sizeof(*point->repeats));
+	if (!point->repeats)
 		return ls_fail(LS_EMEMORY, "%s: no memory for its rate", run);
 	point->repeat_count = 1;
 	point->repeats[0].samples_per_s = rate;
@@ -212,13 +212,13 @@ static ls_status read_parts(ls_point *point, ls_results_machine *machine, const 
 	char path[4096];
 	ls_file_map map;
 
-	LS_TRY(ls_path_join(path, sizeof path, run, "run.json"));
+	LS_TRY(ls_path_join(path, sizeof(path), run, "run.json"));
 	LS_TRY(ls_file_map_open(&map, path));
 	ls_status status = ls_run_parse(point, machine, map.data, map.bytes, path);
 	ls_file_map_close(&map);
 	LS_TRY(status);
 	LS_TRY(name_host(point, machine));
-	LS_TRY(ls_path_join(path, sizeof path, run, "metrics.jsonl"));
+	LS_TRY(ls_path_join(path, sizeof(path), run, "metrics.jsonl"));
 	if (!ls_path_exists(path))
 		return conclude(point, run);
 	LS_TRY(ls_file_map_open(&map, path));

@@ -24,8 +24,8 @@ void ls_sources_release(ls_sources *sources)
 static ls_status add_run(ls_sources *sources, const char *run)
 {
 	ls_results *runs = &sources->runs;
-	ls_point *points = realloc(runs->points, (runs->point_count + 1) * sizeof *points);
-	if (points == NULL)
+	ls_point *points = realloc(runs->points, (runs->point_count + 1) * sizeof(*points));
+	if (!points)
 		return ls_fail(LS_EMEMORY, "%s: no memory for the run", run);
 	runs->points = points;
 	LS_TRY(ls_run_read(&points[runs->point_count], &sources->machines[runs->point_count], run));
@@ -37,10 +37,10 @@ static ls_status unknown_format(const char *path, const json_t *root)
 {
 	const char *found = json_string_value(json_object_get(root, "format"));
 	char shown[64];
-	if (found == NULL)
+	if (!found)
 		return ls_fail(LS_EFORMAT, "%s: neither results nor a forecast: it has no \"format\"", path);
 	return ls_fail(LS_EFORMAT, "%s: neither results nor a forecast: format is '%s'", path,
-		       ls_text_printable(shown, sizeof shown, found));
+		       ls_text_printable(shown, sizeof(shown), found));
 }
 
 static ls_status add_text(ls_sources *sources, const ls_file_map *map, const char *path)
@@ -79,7 +79,7 @@ static ls_status check_file(const char *path)
 	char run[4096];
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	if ((strcmp(name, "run.json") != 0 && strcmp(name, "metrics.jsonl") != 0) ||
-	    !ls_path_find_above(run, sizeof run, path, "run.json"))
+	    !ls_path_find_above(run, sizeof(run), path, "run.json"))
 		return LS_OK;
 	return ls_fail(LS_EFORMAT, "%s is a file of a run: give the directory of the run, %s", path, run);
 }
@@ -91,11 +91,11 @@ static ls_status add_path(ls_sources *sources, const char *path)
 		LS_TRY(check_file(path));
 		return add_file(sources, path);
 	}
-	LS_TRY(ls_path_join(inside, sizeof inside, path, "results.json"));
+	LS_TRY(ls_path_join(inside, sizeof(inside), path, "results.json"));
 	int has_results = ls_path_exists(inside);
 	if (has_results)
 		LS_TRY(add_file(sources, inside));
-	LS_TRY(ls_path_join(inside, sizeof inside, path, "run.json"));
+	LS_TRY(ls_path_join(inside, sizeof(inside), path, "run.json"));
 	if (ls_path_exists(inside)) /* a run in the directory of a sweep: both are shown */
 		return add_run(sources, path);
 	return has_results ? LS_OK
@@ -104,9 +104,9 @@ static ls_status add_path(ls_sources *sources, const char *path)
 
 ls_status ls_sources_read(ls_sources *out, const char *const *paths, size_t count)
 {
-	memset(out, 0, sizeof *out);
-	snprintf(out->runs.sweep, sizeof out->runs.sweep, "runs");
-	snprintf(out->runs.table, sizeof out->runs.table, "epochs");
+	memset(out, 0, sizeof(*out));
+	snprintf(out->runs.sweep, sizeof(out->runs.sweep), "runs");
+	snprintf(out->runs.table, sizeof(out->runs.table), "epochs");
 	if (count == 0 || count > LS_SOURCES_MAX)
 		return ls_fail(LS_EINVALID, "a report is made of 1 to %d paths, not %zu", LS_SOURCES_MAX, count);
 	for (size_t i = 0; i < count; i++) {

@@ -53,7 +53,7 @@ static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
 	size_t used = 0;
 	for (int which = 0; which < PARTS; which++)
 		if (mask & 1u << which)
-			used += (size_t)snprintf(key + used, sizeof key - used, "%s\x1f",
+			used += (size_t)snprintf(key + used, sizeof(key) - used, "%s\x1f",
 						 part_text(point, (part)which, text));
 	return ls_page_text(page, "%s%d", key, !is_one(point));
 }
@@ -99,7 +99,7 @@ static const ls_point *find_base(const ls_study *study, const ls_point *point, i
 			continue;
 		if (same(base, point, 1u << HOST))
 			return base;
-		if (found == NULL)
+		if (!found)
 			found = base;
 	}
 	return found;
@@ -120,7 +120,7 @@ const char *ls_study_flag(const ls_study *study, const ls_point *point)
 {
 	const ls_point *base = ls_study_base(study, point), *other = find_base(study, point, 1);
 
-	if (base == NULL && other != NULL && is_done(point) && point->job.replay != other->job.replay)
+	if (!base && other && is_done(point) && point->job.replay != other->job.replay)
 		return ls_page_text(study->page,
 				    "no speedup: this row is %s, the row of one device %s; the same 'lockstep bench' "
 				    "command measures what is missing.",
@@ -199,7 +199,7 @@ static unsigned varying_parts(const ls_results *results)
 		if (!is_done(point))
 			continue;
 		first = first ? first : point;
-		if (several && first_of_several == NULL)
+		if (several && !first_of_several)
 			first_of_several = point;
 		for (int which = 0; which < PARTS; which++)
 			if (!same(BETWEEN_NODES & 1u << which && several ? first_of_several : first, point,
@@ -270,8 +270,8 @@ static const char *name_of(ls_page *page, const ls_point *point, unsigned varies
 	size_t used = 0;
 	for (int which = 0; which < PARTS; which++) {
 		const char *words = varies & 1u << which ? part_words(point, (part)which, text) : NULL;
-		if (words && used < sizeof name)
-			used += (size_t)snprintf(name + used, sizeof name - used, "%s%s", used ? ", " : "", words);
+		if (words && used < sizeof(name))
+			used += (size_t)snprintf(name + used, sizeof(name) - used, "%s%s", used ? ", " : "", words);
 	}
 	return used ? ls_page_text(page, "%s", name) : "";
 }
@@ -305,8 +305,8 @@ static ls_line *line_of(ls_study *study, const char **keys, const char *key, con
 		if (!strcmp(keys[i], key))
 			return &study->lines[i];
 	ls_line *line = &study->lines[study->line_count];
-	line->points = ls_page_alloc(study->page, (study->results->point_count + 1) * sizeof *line->points);
-	if (line->points == NULL)
+	line->points = ls_page_alloc(study->page, (study->results->point_count + 1) * sizeof(*line->points));
+	if (!line->points)
 		return NULL;
 	keys[study->line_count++] = key;
 	name_line(study->page, line, point, varies);
@@ -352,7 +352,7 @@ static void add_baselines(ls_study *study, unsigned parts)
 {
 	for (size_t l = 0; l < study->line_count; l++) {
 		ls_line *line = &study->lines[l];
-		qsort(line->points, line->count, sizeof *line->points, by_devices);
+		qsort(line->points, line->count, sizeof(*line->points), by_devices);
 		line->base = ls_study_base(study, line->points[0]);
 	}
 	for (size_t l = 0; l < study->line_count; l++) {
@@ -360,7 +360,7 @@ static void add_baselines(ls_study *study, unsigned parts)
 		for (size_t k = 0; !is_alone(line) && k < study->line_count; k++)
 			if (is_alone(&study->lines[k]))
 				lead_in(study, line, &study->lines[k], parts);
-		qsort(line->points, line->count, sizeof *line->points, by_devices);
+		qsort(line->points, line->count, sizeof(*line->points), by_devices);
 	}
 }
 
@@ -379,7 +379,7 @@ static int is_spare(const ls_study *study, const ls_line *line)
 
 static void drop_spare(ls_study *study)
 {
-	ls_line *lines = ls_page_alloc(study->page, (study->line_count + 1) * sizeof *lines);
+	ls_line *lines = ls_page_alloc(study->page, (study->line_count + 1) * sizeof(*lines));
 	size_t kept = 0;
 	for (size_t i = 0; lines && i < study->line_count; i++)
 		if (!is_spare(study, &study->lines[i]))
@@ -414,8 +414,8 @@ ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *result
 	if (study->by_host)
 		parts |= 1u << HOST;
 	varies &= parts;
-	const char **keys = ls_page_alloc(page, (results->point_count + 1) * sizeof *keys);
-	study->lines = ls_page_alloc(page, (results->point_count + 1) * sizeof *study->lines);
+	const char **keys = ls_page_alloc(page, (results->point_count + 1) * sizeof(*keys));
+	study->lines = ls_page_alloc(page, (results->point_count + 1) * sizeof(*study->lines));
 	for (size_t i = 0; keys && study->lines && i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
 		ls_line *line = is_done(point) ? line_of(study, keys, key_of(page, point, parts), point, varies) : NULL;

@@ -38,9 +38,9 @@ void ls_svg_text(FILE *to, const char *class, double x, double y, ls_svg_anchor 
 	size_t bytes = cut_at(text, most);
 	int cut = text[bytes] != '\0';
 
-	if (bytes >= sizeof shown - 4)
+	if (bytes >= sizeof(shown) - 4)
 		bytes = cut_at(text, 200), cut = 1;
-	snprintf(shown, sizeof shown, "%.*s%s", (int)bytes, text, cut ? "…" : "");
+	snprintf(shown, sizeof(shown), "%.*s%s", (int)bytes, text, cut ? "…" : "");
 	fprintf(to, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", class, x, y, anchors[anchor]);
 	ls_put_html(to, shown);
 	fputs("</text>\n", to);
@@ -84,7 +84,7 @@ static const char *const shapes[] = {
 
 void ls_svg_marker(FILE *to, const ls_curve *curve, int hollow, double x, double y)
 {
-	size_t shape = (size_t)curve->style % (sizeof shapes / sizeof shapes[0]);
+	size_t shape = (size_t)curve->style % (sizeof(shapes) / sizeof(shapes[0]));
 	fprintf(to, "<path class=\"mark c%d%s\" transform=\"translate(%.1f %.1f)\" d=\"%s\"/>",
 		curve->style % LS_SVG_COLOURS, hollow || curve->kind == LS_CURVE_PUBLISHED ? " hollow" : "", x, y,
 		shapes[shape]);

@@ -38,10 +38,10 @@ ls_status ls_course_read(const char *text, size_t bytes, const char *label, ls_c
 {
 	const char *newline;
 
-	for (size_t number = 1; bytes > 0 && (newline = memchr(text, '\n', bytes)) != NULL; number++) {
+	for (size_t number = 1; bytes > 0 && (newline = memchr(text, '\n', bytes)); number++) {
 		json_t *root;
 		char name[4200];
-		snprintf(name, sizeof name, "%s:%zu", label, number);
+		snprintf(name, sizeof(name), "%s:%zu", label, number);
 		const ls_json_place at = { .label = name };
 		LS_TRY(ls_json_parse(&root, text, (size_t)(newline - text), LINE_BYTES_MAX, name));
 		ls_status status = take_line(root, &at, take, context);
@@ -63,9 +63,9 @@ static void *grow(void *list, size_t count, size_t bytes)
 
 ls_status ls_point_add_rate(ls_point *point, ls_point_rate rate)
 {
-	ls_point_rate *rates = grow(point->rates, point->rate_count, sizeof *rates);
+	ls_point_rate *rates = grow(point->rates, point->rate_count, sizeof(*rates));
 
-	if (rates == NULL)
+	if (!rates)
 		return ls_fail(LS_EMEMORY, "no memory for the steps of a run");
 	point->rates = rates;
 	rates[point->rate_count++] = rate;
@@ -76,10 +76,10 @@ static ls_point_epoch *epoch_of(ls_point *point, int64_t epoch)
 {
 	ls_point_epoch *last = point->epoch_count > 0 ? &point->epochs[point->epoch_count - 1] : NULL;
 
-	if (last != NULL && last->epoch == epoch)
+	if (last && last->epoch == epoch)
 		return last;
-	ls_point_epoch *epochs = grow(point->epochs, point->epoch_count, sizeof *epochs);
-	if (epochs == NULL)
+	ls_point_epoch *epochs = grow(point->epochs, point->epoch_count, sizeof(*epochs));
+	if (!epochs)
 		return NULL;
 	point->epochs = epochs;
 	epochs[point->epoch_count] = (ls_point_epoch){ .epoch = epoch, .accuracy = NAN, .test_loss = NAN };
@@ -91,7 +91,7 @@ ls_status ls_point_add_epoch(ls_point *point, const ls_course_line *line)
 	ls_point_epoch *row = epoch_of(point, line->epoch);
 	double seconds = isnan(line->seconds) ? 0 : line->seconds;
 
-	if (row == NULL)
+	if (!row)
 		return ls_fail(LS_EMEMORY, "no memory for the epochs of a run");
 	if (strcmp(line->kind, "test") != 0) {
 		row->seconds = seconds;
@@ -108,5 +108,5 @@ ls_status ls_point_add_epoch(ls_point *point, const ls_course_line *line)
 void ls_point_end(ls_point *point, const ls_course_line *line)
 {
 	point->end_step = line->step;
-	memcpy(point->fingerprint, line->fingerprint, sizeof point->fingerprint);
+	memcpy(point->fingerprint, line->fingerprint, sizeof(point->fingerprint));
 }

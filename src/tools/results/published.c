@@ -266,7 +266,7 @@ static const ls_published rows[] = {
 
 const ls_published *ls_published_rows(size_t *count)
 {
-	*count = sizeof rows / sizeof rows[0];
+	*count = sizeof(rows) / sizeof(rows[0]);
 	return rows;
 }
 
@@ -287,7 +287,7 @@ double ls_published_gradient_bytes(const char *model)
 		      { "resnet50", 23.53e6 },
 		      { "resnet101", 42.52e6 },
 		      { "cnn", 0.42e6 } };
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		if (!strcmp(sizes[i].model, model))
 			return 4 * sizes[i].parameters;
 	return 0;

@@ -175,7 +175,7 @@ ls_status ls_point_summarize(ls_point *point)
 	size_t n = point->repeat_count;
 	double *sorted = calloc(n > 0 ? n : 1, sizeof(*sorted));
 
-	if (sorted == NULL)
+	if (!sorted)
 		return ls_fail(LS_EMEMORY, "no memory for %zu repeats", n);
 	if (n > 0) {
 		point->wall_s = median(point, offsetof(ls_point_repeat, wall_s), sorted);
@@ -195,13 +195,13 @@ static ls_status read_rows(const ls_json_place *at, const rows *r, const json_t 
 	const json_t *list = json_object_get(object, r->name);
 	size_t count = json_array_size(list);
 
-	if (list == NULL)
+	if (!list)
 		return LS_OK;
 	if (!json_is_array(list) || count > ROWS_MAX)
 		return ls_fail(LS_EFORMAT, "%s: %s%s is not a list of at most %d rows", at->label, at->prefix, r->name,
 			       ROWS_MAX);
 	char *memory = calloc(count > 0 ? count : 1, r->bytes);
-	if (memory == NULL)
+	if (!memory)
 		return ls_fail(LS_EMEMORY, "%s: no memory for %zu rows of %s%s", at->label, count, at->prefix, r->name);
 	*list_of(r, point) = memory;
 	*count_of(r, point) = count;
@@ -216,7 +216,7 @@ static ls_status read_state(const ls_json_place *at, const json_t *object, ls_po
 {
 	const char *name = json_string_value(json_object_get(object, "state"));
 
-	for (size_t i = 0; name != NULL && i < LS_COUNT(states); i++)
+	for (size_t i = 0; name && i < LS_COUNT(states); i++)
 		if (!strcmp(name, states[i])) {
 			point->state = (ls_point_state)i;
 			return LS_OK;
@@ -266,7 +266,7 @@ static ls_status check_keys(const ls_results *results, const char *label)
 	size_t n = results->point_count, same = 0;
 	const char **keys = calloc(n > 0 ? n : 1, sizeof(*keys));
 
-	if (keys == NULL)
+	if (!keys)
 		return ls_fail(LS_EMEMORY, "%s: no memory for the keys of %zu points", label, n);
 	for (size_t i = 0; i < n; i++)
 		keys[i] = results->points[i].key;
@@ -289,7 +289,7 @@ static ls_status read_points(ls_results *results, const json_t *root, const char
 		return ls_fail(LS_EFORMAT, "%s: points is missing or not a list of at most %d points", label,
 			       POINTS_MAX);
 	results->points = calloc(json_array_size(list) + 1, sizeof(*results->points));
-	if (results->points == NULL)
+	if (!results->points)
 		return ls_fail(LS_EMEMORY, "%s: no memory for %zu points", label, json_array_size(list));
 	results->point_count = json_array_size(list);
 	for (size_t i = 0; i < results->point_count; i++) {

@@ -98,11 +98,11 @@ static ls_status refuse(const ls_json_place *at, const char *word)
 		return ls_fail(LS_EFORMAT, "%s: %sarguments has %s, which has a field of its own, \"%s\"", at->label,
 			       at->prefix, shown, shown + 2);
 	const char *nearest = meant(option);
-	if (nearest != NULL && is_on(own_field, LS_COUNT(own_field), nearest))
+	if (nearest && is_on(own_field, LS_COUNT(own_field), nearest))
 		return ls_fail(LS_EFORMAT,
 			       "%s: %sarguments has '%s', which is not an option; did you mean the field \"%s\"?",
 			       at->label, at->prefix, shown, nearest + 2);
-	if (nearest != NULL)
+	if (nearest)
 		return ls_fail(LS_EFORMAT, "%s: %sarguments has '%s', which is not an option; did you mean '%s'?",
 			       at->label, at->prefix, shown, nearest);
 	return ls_fail(LS_EFORMAT,
@@ -116,7 +116,7 @@ static ls_status check_words(const ls_json_place *at, int is_bench, char *const 
 	for (size_t i = 0; i < count; i++) {
 		const argument *a = argument_of(words[i]);
 		int given = strchr(words[i], '=') != NULL;
-		if (a == NULL)
+		if (!a)
 			return refuse(at, words[i]);
 		if (is_bench && !a->of_bench)
 			return ls_fail(LS_EFORMAT,

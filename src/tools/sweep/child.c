@@ -96,7 +96,7 @@ static void keep_out(running *r, const char *bytes, size_t count)
 	if (count > room)
 		r->overflow = 1, count = room;
 	char *grown = realloc(c->out, c->bytes + count + 1);
-	if (grown == NULL) {
+	if (!grown) {
 		r->no_memory = 1;
 		return;
 	}
@@ -172,7 +172,7 @@ static void heed(running *r)
 		r->child->late = 1;
 	if (r->stopped || r->child->late || r->overflow || r->no_memory)
 		end_it(r);
-	if (r->options->tick != NULL)
+	if (r->options->tick)
 		r->options->tick(r->options->context);
 }
 
@@ -202,7 +202,7 @@ ls_status ls_child_run(ls_child *out, const ls_child_options *options)
 	running r = { .options = options, .child = &child };
 
 	child.out = calloc(1, 1);
-	if (child.out == NULL)
+	if (!child.out)
 		return ls_fail(LS_EMEMORY, "no memory for the output of %s", options->argv[0]);
 	ls_status status = start(&r);
 	if (status == LS_OK)
@@ -236,7 +236,7 @@ static const char *telling_line(const char *text, size_t *length)
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
 		size_t n = strcspn(line, "\n");
 		int names = !strncmp(line, "lockstep", 8) || !strncmp(line, "lab: ", 5);
-		if (n > 0 && (names || found == NULL || (found[0] != 'l')))
+		if (n > 0 && (names || !found || (found[0] != 'l')))
 			found = line, *length = n;
 	}
 	return found;
@@ -250,7 +250,7 @@ const char *ls_child_reason(const ls_child *child, char *out, size_t size)
 
 	if (child->late)
 		snprintf(out, size, "not done after %.0f s", child->seconds);
-	else if (told != NULL) {
+	else if (told) {
 		snprintf(line, sizeof(line), "%.*s", (int)length, told);
 		ls_text_printable(out, size, line);
 	} else if (child->code > 128)

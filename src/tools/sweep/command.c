@@ -20,7 +20,7 @@ void ls_argv_add(ls_argv *w, const char *word)
 	if (w->count + 2 > w->room) {
 		size_t room = w->room > 0 ? 2 * w->room : 64;
 		char **grown = ls_arena_alloc(w->arena, room * sizeof(*grown));
-		if (grown == NULL) {
+		if (!grown) {
 			w->failed = 1;
 			return;
 		}
@@ -30,7 +30,7 @@ void ls_argv_add(ls_argv *w, const char *word)
 		w->room = room;
 	}
 	char *copy = ls_arena_copy(w->arena, word);
-	w->failed |= copy == NULL;
+	w->failed |= !copy;
 	w->word[w->count++] = copy;
 	w->word[w->count] = NULL;
 }
@@ -101,12 +101,12 @@ static ls_status write_hosts(const ls_sweep_point *p, const char *hosts, char *o
 	size_t used = 0, count = 0;
 	ls_host *named = NULL;
 
-	if (hosts != NULL)
+	if (hosts)
 		LS_TRY(ls_hosts_parse(&named, &count, hosts));
 	for (int64_t i = 0; i < ls_sweep_point_processes(p) && used < size; i++) {
 		int64_t at = p->on > 0 ? p->on - 1 : i;
 		used += (size_t)snprintf(out + used, size - used, "%s", used > 0 ? "," : "");
-		if (used < size && named != NULL)
+		if (used < size && named)
 			used += (size_t)snprintf(out + used, size - used, "%s:%" PRId64, named[at].name,
 						 devices_of(p, i));
 		else if (used < size)
@@ -124,11 +124,11 @@ static ls_status add_nodes(ls_argv *w, const ls_sweep_point *p, const ls_sweep_w
 	int64_t processes = ls_sweep_point_processes(p);
 
 	ls_argv_addf(w, "--threads", "%" PRId64, job->threads);
-	if (processes == 1 && (place->hosts == NULL || place->lab != NULL)) {
+	if (processes == 1 && (!place->hosts || place->lab)) {
 		ls_argv_addf(w, "--devices", "%" PRId64, job->devices);
 		return LS_OK;
 	}
-	LS_TRY(write_hosts(p, place->lab != NULL ? NULL : place->hosts, hosts, sizeof(hosts)));
+	LS_TRY(write_hosts(p, place->lab ? NULL : place->hosts, hosts, sizeof(hosts)));
 	ls_argv_addf(w, "--hosts", "%s", hosts);
 	ls_argv_addf(w, "--timeout", "%" PRId64, 30 + 5 * processes); /* on shared cores they come up in turns */
 	if (processes == 1)
@@ -144,7 +144,7 @@ static ls_argv begin(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_wh
 {
 	ls_argv w = { .arena = arena };
 
-	if (place->lab != NULL)
+	if (place->lab)
 		enter_lab(&w, p, place->lab);
 	ls_argv_add(&w, place->program);
 	ls_argv_add(&w, command);
@@ -167,11 +167,11 @@ ls_status ls_sweep_bench_command(ls_arena *arena, const ls_sweep_point *p, const
 	ls_argv w = begin(arena, p, place, "bench");
 
 	ls_argv_add(&w, "--json");
-	if (place->profile != NULL && !place->records)
+	if (place->profile && !place->records)
 		ls_argv_addf(&w, "--replay", "%s", place->profile);
 	else
 		add_model(&w, job);
-	if (place->profile != NULL && place->records)
+	if (place->profile && place->records)
 		ls_argv_addf(&w, "--profile-out", "%s", place->profile);
 	ls_argv_addf(&w, "--optimizer", "%s", job->optimizer);
 	LS_TRY(add_nodes(&w, p, place));

@@ -39,7 +39,7 @@ int ls_lab_is_for(const ls_sweep_point *point)
 static int try_place(ls_lab *lab, const char *program, const char *beside)
 {
 	char path[sizeof(lab->tool)];
-	size_t directory = strrchr(program, '/') != NULL ? (size_t)(strrchr(program, '/') - program) : 0;
+	size_t directory = strrchr(program, '/') ? (size_t)(strrchr(program, '/') - program) : 0;
 
 	if (snprintf(path, sizeof(path), "%.*s/%s", (int)directory, program, beside) >= (int)sizeof(path))
 		return 0;
@@ -53,7 +53,7 @@ static void find(ls_lab *lab, const char *program)
 {
 	const char *given = getenv(TOOL);
 
-	if (given != NULL && given[0] != '\0')
+	if (given && given[0] != '\0')
 		snprintf(lab->tool, sizeof(lab->tool), "%s", given);
 	else if (!try_place(lab, program, "../tools/lab"))
 		try_place(lab, program, "../libexec/lockstep/lab");
@@ -64,7 +64,7 @@ static void take_down_left(ls_lab *lab)
 	char name[sizeof(lab->name)] = "";
 	FILE *mark = fopen(lab->mark, "re");
 
-	if (mark == NULL)
+	if (!mark)
 		return;
 	int got = fgets(name, sizeof(name), mark) != NULL;
 	fclose(mark);
@@ -194,7 +194,7 @@ void ls_lab_down(ls_lab *lab)
 		return;
 	}
 	ls_child_reason(&child, why, sizeof(why));
-	if (child.code == 0 || strstr(why, "there is no lab") != NULL)
+	if (child.code == 0 || strstr(why, "there is no lab"))
 		unlink(lab->mark);
 	else
 		ls_log_warning("lab %s is still there: %s", lab->name, why);

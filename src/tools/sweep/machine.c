@@ -28,7 +28,7 @@ int ls_sweep_cores(void)
 static void copy_text(const json_t *object, const char *name, char *out, size_t size)
 {
 	const char *text = json_string_value(json_object_get(object, name));
-	if (text != NULL)
+	if (text)
 		ls_text_printable(out, size, text);
 }
 

@@ -55,7 +55,7 @@ static ls_status fail_child(measure *m, const ls_child *child)
 {
 	char why[LS_RESULTS_TEXT];
 
-	if (m->where.lab != NULL)
+	if (m->where.lab)
 		ls_lab_down(&m->place->lab);
 	return end_as(m, LS_POINT_FAILED, "%s", ls_child_reason(child, why, sizeof(why)));
 }
@@ -77,7 +77,7 @@ static int64_t cores_missing(const ls_sweep_place *place, const ls_sweep_point *
 int ls_measure_replays(const ls_sweep_place *place, const ls_sweep_point *p)
 {
 	int missing = p->replayed || cores_missing(place, p) > 0;
-	return place->hosts == NULL && !strcmp(p->job.kind, "bench") && missing;
+	return !place->hosts && !strcmp(p->job.kind, "bench") && missing;
 }
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static ls_status record_profile(measure *m)
 
 static ls_status see_to_profile(measure *m)
 {
-	int alone = m->point->job.devices == 1 && !ls_lab_is_for(m->point) && m->place->hosts == NULL;
+	int alone = m->point->job.devices == 1 && !ls_lab_is_for(m->point) && !m->place->hosts;
 
 	LS_TRY(name_profile(m->place, m->point, m->profile, sizeof(m->profile)));
 	if (ls_measure_replays(m->place, m->point)) {
@@ -217,14 +217,14 @@ static void name_nodes(measure *m)
 	ls_host *named = NULL;
 	size_t count = 0;
 
-	if (m->where.lab == NULL && m->where.hosts != NULL)
+	if (!m->where.lab && m->where.hosts)
 		(void)ls_hosts_parse(&named, &count, m->where.hosts);
 	for (size_t i = 0; i < m->result->node_count; i++) {
 		char *host = m->result->nodes[i].host;
 		size_t at = m->point->on > 0 ? (size_t)m->point->on - 1 : i, size = sizeof(m->result->nodes[i].host);
-		if (named != NULL && at < count)
+		if (named && at < count)
 			snprintf(host, size, "%.63s", named[at].name);
-		else if (m->where.lab != NULL)
+		else if (m->where.lab)
 			snprintf(host, size, LS_LAB_HOST "%zu", at + 1);
 		else
 			gethostname(host, size - 1);
@@ -281,15 +281,15 @@ static ls_status check_point(measure *m)
 	int64_t missing = cores_missing(m->place, m->point);
 	const char *lacking = "";
 
-	if (m->point->on > 0 && m->place->hosts == NULL && m->point->speeds[0] == '\0')
+	if (m->point->on > 0 && !m->place->hosts && m->point->speeds[0] == '\0')
 		return end_as(m, LS_POINT_SKIPPED, "a row of node %" PRId64 " alone needs --hosts with the nodes",
 			      m->point->on);
-	if (!strcmp(job->kind, "train") && m->place->hosts == NULL && missing > 0)
+	if (!strcmp(job->kind, "train") && !m->place->hosts && missing > 0)
 		return end_as(m, LS_POINT_SKIPPED,
 			      "training on %s devices needs %" PRId64
 			      " cores, here are %d; only a bench can be replayed",
 			      job->shape, missing, m->place->cores);
-	if (strstr(job->arguments, "--data-dir") == NULL)
+	if (!strstr(job->arguments, "--data-dir"))
 		LS_TRY(ls_shelf_look(&m->place->shelf, job->data, &lacking));
 	return lacking[0] != '\0' ? end_as(m, LS_POINT_SKIPPED, "%s", lacking) : LS_OK;
 }
@@ -298,7 +298,7 @@ static ls_status measure_point(measure *m)
 {
 	LS_TRY(check_point(m));
 	if (!has_ended(m))
-		LS_TRY(m->place->hosts != NULL ? use_hosts(m) : use_lab(m));
+		LS_TRY(m->place->hosts ? use_hosts(m) : use_lab(m));
 	if (has_ended(m))
 		return LS_OK;
 	return strcmp(m->point->job.kind, "train") != 0 ? measure_bench(m) : measure_train(m);

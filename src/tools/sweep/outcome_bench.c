@@ -45,7 +45,7 @@ static ls_status read_list(const ls_json_place *top, const json_t *root, const c
 	if (rows == 0 || rows > ROWS_MAX)
 		return ls_fail(LS_EFORMAT, "%s: %s is missing, empty or too long", top->label, name);
 	char *memory = calloc(rows, bytes);
-	if (memory == NULL)
+	if (!memory)
 		return ls_fail(LS_EMEMORY, "%s: no memory for %zu %s", top->label, rows, name);
 	free(*out);
 	*out = memory;

@@ -34,7 +34,7 @@ static ls_status keep_number(numbers *n, double value)
 {
 	if (n->count % 256 == 0) {
 		double *grown = realloc(n->value, (n->count + 256) * sizeof(*grown));
-		if (grown == NULL)
+		if (!grown)
 			return ls_fail(LS_EMEMORY, "no memory for the steps of a run");
 		n->value = grown;
 	}
@@ -47,7 +47,7 @@ static void *grow(void **list, size_t *count, size_t bytes)
 {
 	char *grown = realloc(*list, (*count + 1) * bytes);
 
-	if (grown == NULL)
+	if (!grown)
 		return NULL;
 	*list = grown;
 	return memset(grown + (*count)++ * bytes, 0, bytes);
@@ -62,7 +62,7 @@ static ls_status no_memory(void)
 
 static ls_status read_lines(ls_point *p, const char *text)
 {
-	for (const char *line = text, *end; line != NULL && *line != '\0'; line = end ? end + 1 : NULL) {
+	for (const char *line = text, *end; line && *line != '\0'; line = end ? end + 1 : NULL) {
 		int64_t step;
 		double rate;
 		end = strchr(line, '\n');
@@ -139,7 +139,7 @@ static ls_status keep_nodes(curve *c)
 
 	for (int64_t i = 0; i < p->job.nodes && i < LS_SWEEP_NODES; i++) {
 		ls_point_node *row = grow((void **)&p->nodes, &p->node_count, sizeof(*row));
-		if (row == NULL)
+		if (!row)
 			return no_memory();
 		row->devices = ls_shape_devices(p->job.shape, (size_t)i);
 		row->compute_ms = 1e3 * c->compute[i] / lines;
@@ -163,7 +163,7 @@ static ls_status conclude(curve *c, const ls_child *child, const char *run)
 	p->exposed_ms = 1e3 * median_of(&c->exposed);
 	LS_TRY(keep_nodes(c));
 	ls_point_repeat *row = grow((void **)&p->repeats, &p->repeat_count, sizeof(*row));
-	if (row == NULL)
+	if (!row)
 		return no_memory();
 	*row = (ls_point_repeat){ .samples_per_s = rate,
 				  .step_ms = 1e3 * (double)(p->job.batch * p->job.devices) / rate,

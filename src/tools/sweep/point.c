@@ -26,11 +26,11 @@ uint64_t ls_text_hash(const char *text)
 
 int64_t ls_shape_devices(const char *shape, size_t i)
 {
-	for (; i > 0 && shape != NULL; i--) {
+	for (; i > 0 && shape; i--) {
 		shape = strchr(shape, '+');
-		shape = shape != NULL ? shape + 1 : NULL;
+		shape = shape ? shape + 1 : NULL;
 	}
-	return shape != NULL ? strtoll(shape, NULL, 10) : 0;
+	return shape ? strtoll(shape, NULL, 10) : 0;
 }
 
 /* The number at the beginning of a part of "3+2"; moves on behind it. */
@@ -94,7 +94,7 @@ ls_status ls_sweep_point_shape(ls_sweep_point *point, const char *devices, int64
 
 static int is_one_of(const char *text, const char *const *names)
 {
-	for (; *names != NULL; names++)
+	for (; *names; names++)
 		if (!strcmp(text, *names))
 			return 1;
 	return 0;
@@ -113,7 +113,7 @@ static ls_status check_rate(const char *rate)
 	double bits = ls_link_rate(rate);
 	const char *unit = rate + strspn(rate, "0123456789.");
 
-	unit += *unit != '\0' && strchr("kmg", *unit) != NULL;
+	unit += *unit != '\0' && strchr("kmg", *unit);
 	if (bits >= 1e5 && bits <= 1e12 && rate[0] != '.' && !strcmp(unit, "bit"))
 		return LS_OK;
 	return ls_fail(LS_EINVALID, "rate '%s': expected 100kbit to 1000gbit, as in 100mbit, 1gbit or 2.5gbit", rate);

@@ -33,7 +33,7 @@ ls_status ls_sweep_plan_add(ls_sweep_plan *plan, const ls_sweep_point *point)
 	if (plan->count == LS_SWEEP_POINTS)
 		return ls_fail(LS_EINVALID, "these are more than %d points", LS_SWEEP_POINTS);
 	ls_sweep_point *grown = realloc(plan->points, (plan->count + 1) * sizeof(*grown));
-	if (grown == NULL)
+	if (!grown)
 		return ls_fail(LS_EMEMORY, "no memory for %zu points", plan->count + 1);
 	plan->points = grown;
 	plan->points[plan->count++] = *point;
@@ -70,7 +70,7 @@ static ls_status take_lists(const ls_sweep_options *o, ls_sweep_block *block)
 		      { LS_AXIS_NODES, o->nodes },         { LS_AXIS_DEVICES, o->devices } };
 
 	for (size_t i = 0; i < LS_COUNT(lists); i++)
-		if (lists[i].list != NULL)
+		if (lists[i].list)
 			LS_TRY(ls_axis_split(&block->axes[lists[i].kind], lists[i].kind, lists[i].list));
 	return LS_OK;
 }
@@ -79,7 +79,7 @@ static ls_status join_arguments(ls_point_job *job, const char *more)
 {
 	size_t used = strlen(job->arguments);
 
-	if (more == NULL || more[0] == '\0')
+	if (!more || more[0] == '\0')
 		return LS_OK;
 	int added = snprintf(job->arguments + used, sizeof(job->arguments) - used, "%s%s", used > 0 ? " " : "", more);
 	if ((size_t)added >= sizeof(job->arguments) - used)
@@ -95,7 +95,7 @@ static ls_status multiply(const ls_sweep_options *o, ls_sweep_plan *plan, ls_swe
 	snprintf(plan->name, sizeof(plan->name), "sweep");
 	snprintf(plan->table, sizeof(plan->table), "throughput");
 	snprintf(job->kind, sizeof(job->kind), "bench");
-	snprintf(job->optimizer, sizeof(job->optimizer), "%s", o->optimizer != NULL ? o->optimizer : "adam");
+	snprintf(job->optimizer, sizeof(job->optimizer), "%s", o->optimizer ? o->optimizer : "adam");
 	job->warmup = plan->warmup;
 	job->steps = plan->steps;
 	LS_TRY(join_arguments(job, o->arguments));
@@ -157,7 +157,7 @@ static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
 	}
 	if (o->repeat > 0)
 		p->repeat = 0;
-	if (o->optimizer != NULL)
+	if (o->optimizer)
 		snprintf(p->job.optimizer, sizeof(p->job.optimizer), "%s", o->optimizer);
 	LS_TRY(join_arguments(&p->job, o->arguments));
 	return ls_sweep_point_settle(p);
@@ -205,17 +205,17 @@ ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
 			       .quick = o->quick };
 	ls_sweep_block *block;
 
-	if (o->rate != NULL && o->hosts != NULL)
+	if (o->rate && o->hosts)
 		return ls_fail(LS_EINVALID,
 			       "--rate sets the link speed of emulated nodes; it cannot be used with --hosts");
-	if (o->recipe != NULL)
+	if (o->recipe)
 		LS_TRY(ls_recipe_open(&plan, o->recipe, o->quick));
 	block = calloc(1, sizeof(*block));
-	ls_status status = block == NULL ? ls_fail(LS_EMEMORY, "no memory for the lists of a sweep")
-			   : o->recipe   ? choose(o, &plan, block)
-					 : multiply(o, &plan, block);
+	ls_status status = !block      ? ls_fail(LS_EMEMORY, "no memory for the lists of a sweep")
+			   : o->recipe ? choose(o, &plan, block)
+				       : multiply(o, &plan, block);
 	free(block);
-	if (status == LS_OK && o->hosts != NULL)
+	if (status == LS_OK && o->hosts)
 		status = settle_on_hosts(&plan);
 	if (o->repeat > 0)
 		plan.repeat = o->repeat;

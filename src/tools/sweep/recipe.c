@@ -26,13 +26,13 @@ enum { VERSION = 1, BYTES_MAX = 1 << 20, BLOCKS_MAX = 256 };
 static ls_status maybe_whole(const ls_json_place *at, const json_t *object, const char *name, double min, int64_t *out)
 {
 	ls_field field = { name, LS_FIELD_WHOLE, 0, sizeof(*out), min, 1e12 };
-	return json_object_get(object, name) != NULL ? ls_fields_read(at, &field, 1, object, out) : LS_OK;
+	return json_object_get(object, name) ? ls_fields_read(at, &field, 1, object, out) : LS_OK;
 }
 
 static ls_status maybe_text(const ls_json_place *at, const json_t *object, const char *name, char *out, size_t bytes)
 {
 	ls_field field = { name, LS_FIELD_MAYBE, 0, bytes, 0, 0 };
-	return json_object_get(object, name) != NULL ? ls_fields_read(at, &field, 1, object, out) : LS_OK;
+	return json_object_get(object, name) ? ls_fields_read(at, &field, 1, object, out) : LS_OK;
 }
 
 /* A misspelt field would silently be another measurement. */
@@ -54,8 +54,8 @@ static ls_status check_known(const ls_json_place *at, const json_t *object, cons
 			continue;
 		const char *nearest = ls_name_nearest(name, known, count);
 		return ls_fail(LS_EFORMAT, AT " is not a field of a recipe%s%s%s", at->label, at->prefix,
-			       ls_text_printable(shown, sizeof(shown), name), nearest != NULL ? "; did you mean '" : "",
-			       nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+			       ls_text_printable(shown, sizeof(shown), name), nearest ? "; did you mean '" : "",
+			       nearest ? nearest : "", nearest ? "'?" : "");
 	}
 	return LS_OK;
 }
@@ -71,7 +71,7 @@ static ls_status add_value(const ls_json_place *at, ls_axis *axis, ls_axis_kind 
 		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 		text = number;
 	}
-	if (text == NULL)
+	if (!text)
 		return ls_fail(LS_EFORMAT, AT " is neither text nor a whole number, nor a list of them", at->label,
 			       at->prefix, ls_axis_name(kind));
 	if (ls_axis_add(axis, kind, text) == LS_OK)
@@ -85,7 +85,7 @@ static ls_status read_axis(const ls_json_place *at, const json_t *object, ls_axi
 {
 	const json_t *value = json_object_get(object, ls_axis_name(kind));
 
-	if (value == NULL)
+	if (!value)
 		return LS_OK;
 	if (!json_is_array(value))
 		return add_value(at, axis, kind, value);
@@ -146,7 +146,7 @@ static ls_status read_blocks(const ls_json_place *at, const json_t *object, ls_s
 		return ls_fail(LS_EFORMAT, AT " is missing or not a list of 1 to %d blocks", at->label, at->prefix,
 			       "points", BLOCKS_MAX);
 	ls_sweep_block *block = malloc(sizeof(*block));
-	if (block == NULL)
+	if (!block)
 		return ls_fail(LS_EMEMORY, "%s: no memory for a block of points", at->label);
 	for (size_t i = 0; i < count && status == LS_OK; i++) {
 		ls_json_place place = ls_json_element(at, "points", i);
@@ -196,7 +196,7 @@ static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_swe
 	const json_t *object = json_object_get(root, "quick");
 	ls_json_place at = { .label = top->label, .prefix = "quick." };
 
-	if (object == NULL)
+	if (!object)
 		return LS_OK;
 	LS_TRY(check_known(&at, object, known, LS_COUNT(known)));
 	plan->note[0] = '\0';
@@ -261,14 +261,14 @@ ls_status ls_recipe_title(const ls_recipe *recipe, char *title, size_t title_siz
 static const char *name_at(size_t i)
 {
 	const ls_recipe *recipe = ls_recipe_at(i);
-	return recipe != NULL ? recipe->name : NULL;
+	return recipe ? recipe->name : NULL;
 }
 
 /* "some/where/mine.json" is called mine. */
 static void name_of_file(const char *path, char *out, size_t size)
 {
 	const char *base = strrchr(path, '/');
-	base = base != NULL ? base + 1 : path;
+	base = base ? base + 1 : path;
 	size_t length = strlen(base);
 	if (length > 5 && !strcmp(base + length - 5, ".json"))
 		length -= 5;
@@ -294,7 +294,7 @@ ls_status ls_recipe_open(ls_sweep_plan *out, const char *recipe, int quick)
 		if (!strcmp(r->name, recipe))
 			return ls_recipe_parse(out, r->text, r->bytes, quick, r->name, r->name);
 	}
-	if (strchr(recipe, '/') != NULL || strchr(recipe, '.') != NULL || ls_path_exists(recipe))
+	if (strchr(recipe, '/') || strchr(recipe, '.') || ls_path_exists(recipe))
 		return open_file(out, recipe, quick);
 	return ls_name_unknown("recipe", recipe, name_at);
 }

@@ -59,7 +59,7 @@ ls_status ls_sweep_rows(const ls_results *results, size_t count, const char *pat
 	ls_sweep_result r = { .row_count = count };
 
 	r.rows = calloc(r.row_count + 1, sizeof(*r.rows));
-	if (r.rows == NULL)
+	if (!r.rows)
 		return ls_fail(LS_EMEMORY, "no memory for %zu rows", r.row_count);
 	snprintf(r.path, sizeof(r.path), "%s", path);
 	for (size_t i = 0; i < r.row_count; i++) {

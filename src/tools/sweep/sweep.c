@@ -50,7 +50,7 @@ typedef struct sweep {
 
 static ls_status find_program(sweep *s)
 {
-	if (s->options->program != NULL) {
+	if (s->options->program) {
 		snprintf(s->program, sizeof(s->program), "%s", s->options->program);
 		return LS_OK;
 	}
@@ -88,16 +88,15 @@ static ls_status open_directory(sweep *s)
 {
 	const char *out = s->options->out;
 	char here[4096];
-	int length = out == NULL ? snprintf(here, sizeof(here), "runs/bench-%s%s", s->plan.name,
-					    s->plan.quick ? "-quick" : "")
-				 : snprintf(here, sizeof(here), "%s", out);
+	int length = !out ? snprintf(here, sizeof(here), "runs/bench-%s%s", s->plan.name, s->plan.quick ? "-quick" : "")
+			  : snprintf(here, sizeof(here), "%s", out);
 
 	if (length <= 0 || (size_t)length >= sizeof(here))
 		return ls_fail(LS_EINVALID, "the output directory has no name, or one that is too long");
 	LS_TRY(check_directory(here));
 	LS_TRY(ls_path_make(here));
 	char *whole = realpath(here, NULL); /* nodes may have another working directory */
-	if (whole == NULL)
+	if (!whole)
 		return ls_fail_errno(LS_EIO, "cannot find %s", here);
 	snprintf(s->place.out, sizeof(s->place.out), "%s", whole);
 	free(whole);
@@ -142,14 +141,14 @@ static ls_status take_over(sweep *s, ls_results *earlier)
 	ls_results *r = &s->results;
 	ls_point *grown = realloc(r->points, (r->point_count + earlier->point_count + 1) * sizeof(*grown));
 
-	if (grown == NULL)
+	if (!grown)
 		return ls_fail(LS_EMEMORY, "no memory for %zu points more", earlier->point_count);
 	r->points = grown;
 	for (size_t i = 0; i < earlier->point_count; i++) {
 		ls_point *old = &earlier->points[i], *now = find_point(r, old->key);
 		if (old->state != LS_POINT_DONE)
 			continue;
-		if (now == NULL)
+		if (!now)
 			now = &r->points[r->point_count++];
 		else if (s->options->again || (int64_t)old->repeat_count < wanted(s, (size_t)(now - r->points)))
 			continue;
@@ -241,7 +240,7 @@ static ls_status make_points(sweep *s)
 	ls_results *r = &s->results;
 
 	r->points = calloc(s->plan.count + 1, sizeof(*r->points));
-	if (r->points == NULL)
+	if (!r->points)
 		return ls_fail(LS_EMEMORY, "no memory for %zu points", s->plan.count);
 	r->point_count = s->plan.count;
 	for (size_t i = 0; i < s->plan.count; i++) {
@@ -331,7 +330,7 @@ static ls_status estimate(sweep *s)
 	char text[32];
 
 	s->estimate = calloc(s->plan.count + 1, sizeof(*s->estimate));
-	if (s->estimate == NULL)
+	if (!s->estimate)
 		return ls_fail(LS_EMEMORY, "no memory for the times of %zu points", s->plan.count);
 	LS_TRY(ls_estimate(&s->place, &s->results, s->estimate));
 	fill_gaps(s);
@@ -433,7 +432,7 @@ ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
 {
 	sweep *s = calloc(1, sizeof(*s));
 
-	if (s == NULL)
+	if (!s)
 		return ls_fail(LS_EMEMORY, "no memory for a sweep");
 	s->options = options;
 	s->lock = -1;
@@ -441,7 +440,7 @@ ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
 	if (status == LS_OK)
 		status = measure_all(s);
 	if (status == LS_OK || status == LS_EINTERRUPTED) {
-		size_t rows = s->results.points != NULL ? s->plan.count : 0; /* 0: stopped before there were any */
+		size_t rows = s->results.points ? s->plan.count : 0; /* 0: stopped before there were any */
 		ls_status kept = ls_sweep_rows(&s->results, rows, s->path, result);
 		status = kept != LS_OK ? kept : status;
 	}

@@ -23,7 +23,7 @@ static inline int make_root(void **state)
 {
 	const char *parent = getenv("TMPDIR");
 	(void)state;
-	snprintf(root, sizeof root, "%.40s/ls-root-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
+	snprintf(root, sizeof(root), "%.40s/ls-root-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
 	return mkdtemp(root) ? 0 : -1;
 }
 
@@ -36,9 +36,9 @@ static inline int remove_root(void **state)
 static inline void put(const char *directory, const char *name, const char *text)
 {
 	char path[512];
-	snprintf(path, sizeof path, "%s%s", root, directory);
+	snprintf(path, sizeof(path), "%s%s", root, directory);
 	assert_int_equal(ls_path_make(path), LS_OK);
-	snprintf(path, sizeof path, "%s%s/%s", root, directory, name);
+	snprintf(path, sizeof(path), "%s%s/%s", root, directory, name);
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
 	fputs(text, file);

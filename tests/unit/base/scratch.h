@@ -15,9 +15,9 @@ static int make_dir(void **state)
 {
 	(void)state;
 	const char *parent = getenv("TMPDIR");
-	int length = snprintf(dir, sizeof dir, "%s/ls-files-XXXXXX", parent ? parent : "/tmp");
-	return length > 0 && (size_t)length < sizeof dir && mkdtemp(dir) &&
-			       ls_path_join(path, sizeof path, dir, "file") == LS_OK
+	int length = snprintf(dir, sizeof(dir), "%s/ls-files-XXXXXX", parent ? parent : "/tmp");
+	return length > 0 && (size_t)length < sizeof(dir) && mkdtemp(dir) &&
+			       ls_path_join(path, sizeof(path), dir, "file") == LS_OK
 		       ? 0
 		       : -1;
 }

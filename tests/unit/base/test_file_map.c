@@ -218,7 +218,7 @@ static void faults_elsewhere_go_where_they_went(void **state)
 {
 	(void)state;
 	char foreign[1024];
-	snprintf(foreign, sizeof foreign, "%s/foreign", dir);
+	snprintf(foreign, sizeof(foreign), "%s/foreign", dir);
 	int how = in_child(read_foreign_handled, foreign);
 	assert_true(WIFEXITED(how));
 	assert_int_equal(WEXITSTATUS(how), 0);
@@ -243,7 +243,7 @@ static void a_limit_on_data_is_not_blamed_for_a_map(void **state)
 	int fd = memfd_create("endless", MFD_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)1 << 60), 0);
-	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
 	limit = before;
 	limit.rlim_cur = (rlim_t)1 << 46;

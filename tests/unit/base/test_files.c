@@ -65,22 +65,22 @@ static void joins(void **state)
 {
 	(void)state;
 	char out[10];
-	assert_int_equal(ls_path_join(out, sizeof out, "a", "b"), LS_OK);
+	assert_int_equal(ls_path_join(out, sizeof(out), "a", "b"), LS_OK);
 	assert_string_equal(out, "a/b");
-	assert_int_equal(ls_path_join(out, sizeof out, "a/", "b"), LS_OK);
+	assert_int_equal(ls_path_join(out, sizeof(out), "a/", "b"), LS_OK);
 	assert_string_equal(out, "a/b");
-	assert_int_equal(ls_path_join(out, sizeof out, "/", "b"), LS_OK);
+	assert_int_equal(ls_path_join(out, sizeof(out), "/", "b"), LS_OK);
 	assert_string_equal(out, "/b");
-	assert_int_equal(ls_path_join(out, sizeof out, "", "b"), LS_OK);
+	assert_int_equal(ls_path_join(out, sizeof(out), "", "b"), LS_OK);
 	assert_string_equal(out, "b");
-	assert_int_equal(ls_path_join(out, sizeof out, "1234", "5678"), LS_OK);
-	assert_int_equal(ls_path_join(out, sizeof out, "12345", "6789"), LS_EINVALID);
+	assert_int_equal(ls_path_join(out, sizeof(out), "1234", "5678"), LS_OK);
+	assert_int_equal(ls_path_join(out, sizeof(out), "12345", "6789"), LS_EINVALID);
 }
 
 static void check_above(const char *start, const char *found)
 {
 	char out[512];
-	int is_found = ls_path_find_above(out, sizeof out, start, "here");
+	int is_found = ls_path_find_above(out, sizeof(out), start, "here");
 	assert_int_equal(is_found, found != NULL);
 	if (found)
 		assert_string_equal(out, found);
@@ -91,7 +91,7 @@ static void looks_above(void **state)
 {
 	(void)state;
 	char before[4096];
-	assert_non_null(getcwd(before, sizeof before));
+	assert_non_null(getcwd(before, sizeof(before)));
 	assert_int_equal(chdir(dir), 0);
 	assert_int_equal(ls_path_make("a/b/c/d"), LS_OK);
 	assert_int_equal(ls_path_make("n/o"), LS_OK);
@@ -115,17 +115,17 @@ static void makes_and_removes_trees(void **state)
 {
 	(void)state;
 	char deep[512], file[1024];
-	assert_int_equal(ls_path_join(deep, sizeof deep, dir, "a/b//c/"), LS_OK);
+	assert_int_equal(ls_path_join(deep, sizeof(deep), dir, "a/b//c/"), LS_OK);
 	assert_int_equal(ls_path_make(deep), LS_OK);
 	assert_int_equal(ls_path_make(deep), LS_OK);
 	assert_true(ls_path_is_directory(deep));
-	assert_int_equal(ls_path_join(file, sizeof file, deep, "f"), LS_OK);
+	assert_int_equal(ls_path_join(file, sizeof(file), deep, "f"), LS_OK);
 	fclose(fopen(file, "w"));
 	assert_true(ls_path_exists(file));
 	assert_false(ls_path_is_directory(file));
 	assert_int_equal(ls_path_make(file), LS_EIO); /* a file is in the way */
 	assert_non_null(strstr(ls_last_error(), file));
-	assert_int_equal(ls_path_join(deep, sizeof deep, dir, "a"), LS_OK);
+	assert_int_equal(ls_path_join(deep, sizeof(deep), dir, "a"), LS_OK);
 	assert_int_equal(symlink(dir, path), 0); /* removed as a link, not followed */
 	assert_int_equal(ls_path_remove_tree(deep), LS_OK);
 	assert_false(ls_path_exists(deep));
@@ -185,7 +185,7 @@ static void drafts_are_discarded(void **state)
 	char other[1024];
 	assert_int_equal(write_file("old"), LS_OK);
 	for (int i = 0; i < 3; i++) {
-		snprintf(other, sizeof other, "%s-%d", path, i);
+		snprintf(other, sizeof(other), "%s-%d", path, i);
 		assert_int_equal(ls_file_begin(&drafts[i], other), LS_OK);
 	}
 	ls_file_abandon(&drafts[0]);
@@ -219,7 +219,7 @@ static void leftovers_are_removed(void **state)
 				 1 + (i > 0)); /* the newest leftover, and from the second time on a link */
 		if (i == 0) {
 			char planted[1024];
-			snprintf(planted, sizeof planted, "%s.0123456789abcdef.draft", path);
+			snprintf(planted, sizeof(planted), "%s.0123456789abcdef.draft", path);
 			assert_int_equal(symlink("/dev/null", planted), 0); /* not a draft of ours: stays */
 		}
 	}
@@ -257,7 +257,7 @@ static void *share_memory(size_t bytes)
 static void publish_letters(race *r, int number)
 {
 	char text[LENGTH];
-	memset(text, 'A' + number, sizeof text);
+	memset(text, 'A' + number, sizeof(text));
 	for (int i = 1; i <= ROUNDS; i++) {
 		ls_file_draft draft;
 		for (atomic_fetch_add(&r->arrived, 1); atomic_load(&r->arrived) < 2 * i;)
@@ -265,7 +265,7 @@ static void publish_letters(race *r, int number)
 		if (ls_file_begin(&draft, path) != LS_OK)
 			continue; /* the other was first */
 		atomic_fetch_add(&r->mixed, atomic_fetch_add(&r->writing, 1));
-		ls_file_write(&draft, text, sizeof text);
+		ls_file_write(&draft, text, sizeof(text));
 		usleep(1000);
 		atomic_fetch_sub(&r->writing, 1);
 		if (ls_file_publish(&draft) == LS_OK)
@@ -297,7 +297,7 @@ static int has_ended(void)
 static void two_processes_publish_at_once(void **state)
 {
 	(void)state;
-	race *r = share_memory(sizeof *r);
+	race *r = share_memory(sizeof(*r));
 	pid_t children[2];
 	for (int i = 0; i < 2; i++) {
 		assert_true((children[i] = fork()) >= 0);
@@ -320,7 +320,7 @@ static void two_processes_publish_at_once(void **state)
 	assert_true(atomic_load(&r->published[0]) + atomic_load(&r->published[1]) >= ROUNDS);
 	assert_true(is_whole());
 	assert_int_equal(count_names(), 1);
-	munmap(r, sizeof *r);
+	munmap(r, sizeof(*r));
 }
 
 /* Whoever is faster: what came while the draft was written stays. */
@@ -354,10 +354,10 @@ static atomic_int ended;
 static void *write_and_forget(void *other)
 {
 	for (int i = 0; i < 3000; i++) {
-		ls_file_draft *draft = malloc(sizeof *draft);
+		ls_file_draft *draft = malloc(sizeof(*draft));
 		if (ls_file_begin(draft, path) == LS_OK)
 			ls_file_abandon(draft);
-		snprintf(draft->draft, sizeof draft->draft, "%s", (const char *)other);
+		snprintf(draft->draft, sizeof(draft->draft), "%s", (const char *)other);
 		free(draft);
 	}
 	atomic_store(&ended, 1);
@@ -370,11 +370,11 @@ static void a_draft_is_discarded_by_the_name_it_was_made_with(void **state)
 	(void)state;
 	char other[1024];
 	ls_file_draft draft;
-	snprintf(other, sizeof other, "%s-other", path);
+	snprintf(other, sizeof(other), "%s-other", path);
 	make_file(other, "stays");
 	assert_int_equal(ls_file_begin(&draft, path), LS_OK);
 	assert_int_equal(count_names(), 2);
-	snprintf(draft.draft, sizeof draft.draft, "%s", other);
+	snprintf(draft.draft, sizeof(draft.draft), "%s", other);
 	ls_discard_drafts();
 	assert_true(ls_path_exists(other));
 	assert_int_equal(count_names(), 1);
@@ -387,7 +387,7 @@ static void discarding_does_not_read_what_a_writer_has_freed(void **state)
 	(void)state;
 	char other[1024];
 	pthread_t writer;
-	snprintf(other, sizeof other, "%s-other", path);
+	snprintf(other, sizeof(other), "%s-other", path);
 	make_file(other, "stays");
 	atomic_store(&ended, 0);
 	assert_int_equal(pthread_create(&writer, NULL, write_and_forget, other), 0);
@@ -399,7 +399,7 @@ static void discarding_does_not_read_what_a_writer_has_freed(void **state)
 
 	ls_file_draft drafts[64]; /* all slots are free again */
 	for (int i = 0; i < 64; i++) {
-		snprintf(other, sizeof other, "%s-%d", path, i);
+		snprintf(other, sizeof(other), "%s-%d", path, i);
 		assert_int_equal(ls_file_begin(&drafts[i], other), LS_OK);
 		assert_true(drafts[i].slot >= 0);
 	}
@@ -414,7 +414,7 @@ static void errors_name_the_file(void **state)
 	(void)state;
 	ls_file_draft draft;
 	char absent[512];
-	assert_int_equal(ls_path_join(absent, sizeof absent, dir, "no/such"), LS_OK);
+	assert_int_equal(ls_path_join(absent, sizeof(absent), dir, "no/such"), LS_OK);
 	assert_int_equal(ls_file_begin(&draft, absent), LS_EIO);
 	assert_non_null(strstr(ls_last_error(), "no/such"));
 	ls_file_abandon(&draft);
@@ -459,8 +459,8 @@ static void a_planted_draft_is_not_followed(void **state)
 {
 	(void)state;
 	char victim[1024], planted[1024];
-	snprintf(victim, sizeof victim, "%s/victim", dir);
-	snprintf(planted, sizeof planted, "%s.draft", path);
+	snprintf(victim, sizeof(victim), "%s/victim", dir);
+	snprintf(planted, sizeof(planted), "%s.draft", path);
 	make_file(victim, "precious");
 	assert_int_equal(symlink(victim, planted), 0);
 	assert_int_equal(write_file("new"), LS_OK);
@@ -475,7 +475,7 @@ static void a_planted_draft_is_not_followed(void **state)
 	ls_file_draft one, other;
 	char absent[1024];
 	assert_int_equal(ls_file_begin(&one, path), LS_OK);
-	memcpy(absent, one.draft, sizeof absent);
+	memcpy(absent, one.draft, sizeof(absent));
 	ls_file_abandon(&one);
 	assert_int_equal(ls_file_begin(&other, path), LS_OK);
 	assert_string_not_equal(absent, other.draft);
@@ -517,7 +517,7 @@ static void a_pipe_is_written_to_and_stays(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(ls_file_check(path), LS_OK);
 	assert_int_equal(write_file("text"), LS_OK);
-	assert_int_equal(read(fd, got, sizeof got), 4);
+	assert_int_equal(read(fd, got, sizeof(got)), 4);
 	assert_string_equal(got, "text");
 	close(fd);
 	assert_int_equal(lstat(path, &facts), 0);
@@ -531,7 +531,7 @@ static void a_link_is_followed_and_stays(void **state)
 	(void)state;
 	struct stat facts, old;
 	char target[1024];
-	snprintf(target, sizeof target, "%s/target", dir);
+	snprintf(target, sizeof(target), "%s/target", dir);
 	make_file(target, "old");
 	assert_int_equal(stat(target, &old), 0);
 	int fd = open(target, O_RDONLY); /* so that its inode is not used again */
@@ -558,7 +558,7 @@ static void what_others_plant_is_refused(void **state)
 {
 	(void)state;
 	char victim[1024];
-	snprintf(victim, sizeof victim, "%s/victim", dir);
+	snprintf(victim, sizeof(victim), "%s/victim", dir);
 	make_file(victim, "precious");
 	if (geteuid() != 0) {
 		print_message("needs root to act as another user\n");

@@ -20,7 +20,7 @@ static void test_rates(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (ls_link_rate(cases[i].text) != cases[i].bits)
 			fail_msg("'%s' is %g", cases[i].text, ls_link_rate(cases[i].text));
 }

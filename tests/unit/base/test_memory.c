@@ -33,7 +33,7 @@ static void buffers_are_zeroed_aligned_and_writable(void **state)
 {
 	(void)state;
 	const size_t sizes[] = { 0, 1, 63, 64, 4096, 4194303, 4194304, 4194305, 9999999 };
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (int again = 0; again < 3; again++) {
 			void *buffer = NULL;
 			assert_int_equal(ls_buffer_new(&buffer, sizes[i], "test"), LS_OK);
@@ -122,8 +122,8 @@ static void limits_are_named(void **state)
 	};
 	char text[64];
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		assert_string_equal(ls_memory_limit_name(&cases[i].limit, text, sizeof text), cases[i].name);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_string_equal(ls_memory_limit_name(&cases[i].limit, text, sizeof(text)), cases[i].name);
 }
 
 static void cgroup2_limits_on_any_level(void **state)

@@ -16,7 +16,7 @@ static const char *const models[] = { "mlp", "cnn", "resnet18", "resnet34", "res
 
 static const char *at(size_t i)
 {
-	return i < sizeof models / sizeof models[0] ? models[i] : NULL;
+	return i < sizeof(models) / sizeof(models[0]) ? models[i] : NULL;
 }
 
 static const char *nearest(const char *typed)
@@ -77,7 +77,7 @@ static void whole_numbers(void **state)
 	assert_true(value == INT64_MAX);
 	const char *bad[] = { "",    " 1", "1 ",   "1x", "1.5", "x",  "9223372036854775808", "-9223372036854775809",
 			      "--1", "+1", "0x10", "-",  "1e3", "\t1" };
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(ls_parse_int(bad[i], "--batch", &value), LS_EINVALID);
 		assert_non_null(strstr(ls_last_error(), "--batch"));
 		assert_non_null(strstr(ls_last_error(), bad[i]));
@@ -99,7 +99,7 @@ static void real_numbers(void **state)
 	} good[] = {
 		{ "0", 0 }, { "5.", 5 }, { "1E+3", 1000 }, { "0e-999", 0 }, { "1.2e-38", 1.2e-38 }, { "-0.0", 0 }
 	};
-	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		assert_int_equal(ls_parse_real(good[i].text, "lr", &value), LS_OK);
 		assert_true(value == good[i].value);
 	}
@@ -107,7 +107,7 @@ static void real_numbers(void **state)
 	const char *bad[] = { "",      " 1",   "1 ",  "1e",  "nan",    "NAN",   "inf",    "-inf",   "infinity",
 			      "1e999", "0.1,", "lr",  "0x1", "0x1p3",  "-0x.8", "+1",     ".",      "-",
 			      "e5",    "1e+",  "\t1", "1..", "nan(1)", "1e-39", "1e-400", "-1e-45", "4e-324" };
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (ls_parse_real(bad[i], "--lr", &value) != LS_EINVALID)
 			fail_msg("'%s' was taken as %g", bad[i], value);
 		assert_non_null(strstr(ls_last_error(), "--lr: "));
@@ -134,7 +134,7 @@ static void counts(void **state)
 		     { "18446744073709551615", UINT64_MAX },
 		     { "2T", 2000000000000 } };
 	uint64_t value = 0;
-	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		assert_int_equal(ls_parse_count(good[i].text, "samples", &value), LS_OK);
 		assert_true(value == good[i].value);
 	}
@@ -151,7 +151,7 @@ static void counts(void **state)
 			      "18446744073709551616",
 			      "18446744073709552k",
 			      "99999999999T" };
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (ls_parse_count(bad[i], "samples", &value) != LS_EINVALID)
 			fail_msg("'%s' was accepted", bad[i]);
 		assert_non_null(strstr(ls_last_error(), "samples"));

@@ -28,7 +28,7 @@ static int setup(void **state)
 
 static void allow(const ls_processors *set)
 {
-	assert_int_equal(sched_setaffinity(0, sizeof set->words, (const cpu_set_t *)set->words), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(set->words), (const cpu_set_t *)set->words), 0);
 }
 
 static int teardown(void **state)
@@ -67,7 +67,7 @@ static void sets_are_walked_in_order(void **state)
 static void put_siblings(int processor, const char *list)
 {
 	char directory[128];
-	snprintf(directory, sizeof directory, "/sys/devices/system/cpu/cpu%d/topology", processor);
+	snprintf(directory, sizeof(directory), "/sys/devices/system/cpu/cpu%d/topology", processor);
 	put(directory, "thread_siblings_list", list);
 }
 
@@ -119,7 +119,7 @@ static void check_list(const ls_processors *allowed, const ls_processors *expect
 	int found = 0;
 	assert_int_equal(ls_cores_list(&cores, &found, allowed), LS_OK);
 	assert_int_equal(found, count);
-	assert_memory_equal(cores, expected, (size_t)count * sizeof *cores);
+	assert_memory_equal(cores, expected, (size_t)count * sizeof(*cores));
 	free(cores);
 }
 
@@ -155,14 +155,14 @@ static void threads_of_a_device_are_neighbours(void **state)
 		{ 1, 2, { 10, 11 }, "device 0 on cores 10-11" },
 		{ 3, 3, { 10, 11, 12, 13, 14, 15, 16, 17 }, "devices 0-2 on cores 10-17, shared" },
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		ls_pin_plan plan = { .devices = cases[i].devices, .threads = cases[i].threads, .cores = 8 };
 		char text[100];
 		plan.places = 8;
 		plan.place = place;
 		for (int k = 0; k < plan.devices * plan.threads && k < 8; k++)
 			assert_int_equal(ls_pin_core(&plan, k / plan.threads, k % plan.threads), cases[i].core[k]);
-		ls_pin_describe(&plan, text, sizeof text);
+		ls_pin_describe(&plan, text, sizeof(text));
 		assert_string_equal(text, cases[i].text);
 		ls_pin_describe(&plan, text, 12);
 		assert_int_equal(strlen(text), 11);
@@ -178,7 +178,7 @@ static ls_processors mine(void)
 
 static void expect_same_set(ls_processors a, ls_processors b)
 {
-	assert_memory_equal(&a, &b, sizeof a);
+	assert_memory_equal(&a, &b, sizeof(a));
 }
 
 /* A mask of one processor is one core: auto takes it for one thread, and shares it among no more. */
@@ -192,8 +192,8 @@ static void one_core(void **state)
 		assert_int_equal(ls_pin_cores(), 1);
 		assert_int_equal(ls_pin_plan_init(&plan, 1, 1, LS_PIN_AUTO), LS_OK);
 		assert_int_equal(ls_pin_core(&plan, 0, 0), at);
-		ls_pin_describe(&plan, text, sizeof text);
-		snprintf(expected, sizeof expected, "device 0 on core %d", at);
+		ls_pin_describe(&plan, text, sizeof(text));
+		snprintf(expected, sizeof(expected), "device 0 on core %d", at);
 		assert_string_equal(text, expected);
 		ls_pin_plan_release(&plan);
 		assert_int_equal(ls_pin_plan_init(&plan, 2, 1, LS_PIN_AUTO), LS_OK);
@@ -213,7 +213,7 @@ static void auto_pins_only_who_takes_all_cores(void **state)
 		assert_int_equal(ls_pin_plan_init(&plan, devices, 1, LS_PIN_AUTO), LS_OK);
 		assert_int_equal(plan.cores, cores);
 		assert_int_equal(plan.places, devices == all && all == cores ? all : 0);
-		ls_pin_describe(&plan, text, sizeof text);
+		ls_pin_describe(&plan, text, sizeof(text));
 		assert_int_equal(strcmp(text, "not pinned") == 0, plan.places == 0);
 		if (plan.places == 0) {
 			ls_pin_self(&plan, 0, 0);

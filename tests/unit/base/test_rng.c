@@ -19,7 +19,7 @@ static void check_philox(const uint32_t counter[4], const uint32_t key[2], const
 {
 	uint32_t out[4];
 	ls_philox4x32(counter, key, out);
-	assert_memory_equal(out, expected, sizeof out);
+	assert_memory_equal(out, expected, sizeof(out));
 }
 
 /* The vectors published with Random123. */
@@ -51,8 +51,8 @@ static void keys_differ(void **state)
 	ls_rng base = ls_rng_make(1, LS_RNG_TEST, 1);
 	ls_rng others[] = { ls_rng_make(2, LS_RNG_TEST, 1), ls_rng_make(1, LS_RNG_INIT, 1),
 			    ls_rng_make(1, LS_RNG_TEST, 2), ls_rng_make(1, LS_RNG_TEST, 1ull << 40) };
-	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-		assert_memory_not_equal(&base, &others[i], sizeof base);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_memory_not_equal(&base, &others[i], sizeof(base));
 	assert_true(ls_hash_text("conv1.weight") != ls_hash_text("conv2.weight"));
 	assert_true(ls_hash_text("") != ls_hash_text("a"));
 }
@@ -93,10 +93,10 @@ static void ranges_may_be_cut_anywhere(void **state)
 	for (size_t cut = 0; cut <= LENGTH; cut += cut < 140 ? 1 : 61) {
 		ls_rng_fill_normal(rng, 1, begin, cut, 0.5f, part);
 		ls_rng_fill_normal(rng, 1, begin + cut, LENGTH - cut, 0.5f, part + cut);
-		assert_memory_equal(whole, part, sizeof whole);
+		assert_memory_equal(whole, part, sizeof(whole));
 		ls_rng_fill_uniform(rng, 1, begin, cut, -2, 3, part);
 		ls_rng_fill_uniform(rng, 1, begin + cut, LENGTH - cut, -2, 3, part + cut);
-		assert_memory_equal(uniform, part, sizeof uniform);
+		assert_memory_equal(uniform, part, sizeof(uniform));
 	}
 	uint32_t words[4];
 	ls_rng_words(rng, 1, (begin + 400) / 4, words);
@@ -129,10 +129,10 @@ static void every_instruction_set_gives_the_same_bits(void **state)
 			float expected[4 * LS_RNG_TILE], out[4 * LS_RNG_TILE];
 			table[0]->normal(rng, 8, block, 0.1f, expected);
 			table[isa]->normal(rng, 8, block, 0.1f, out);
-			assert_memory_equal(expected, out, sizeof out);
+			assert_memory_equal(expected, out, sizeof(out));
 			table[0]->uniform(rng, 8, block, -0.1f, 0.7f, expected);
 			table[isa]->uniform(rng, 8, block, -0.1f, 0.7f, out);
-			assert_memory_equal(expected, out, sizeof out);
+			assert_memory_equal(expected, out, sizeof(out));
 		}
 }
 #endif

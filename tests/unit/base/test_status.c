@@ -51,10 +51,10 @@ static void long_messages_are_cut(void **state)
 {
 	(void)state;
 	static char text[10000];
-	memset(text, 'a', sizeof text - 1);
+	memset(text, 'a', sizeof(text) - 1);
 	ls_fail(LS_EIO, "%s", text);
 	size_t length = strlen(ls_last_error());
-	assert_true(length > 1000 && length < sizeof text);
+	assert_true(length > 1000 && length < sizeof(text));
 	for (int i = 0; i < 5; i++)
 		ls_fail_context(LS_EIO, "%s", text);
 	assert_int_equal(strlen(ls_last_error()), length);
@@ -135,7 +135,7 @@ static void log_lines(void **state)
 	(void)state;
 	char out[512], err[512];
 	assert_int_equal(ls_log_get_level(), LS_LOG_INFO);
-	assert_int_equal(capture(log_all, out, err, sizeof out), 0);
+	assert_int_equal(capture(log_all, out, err, sizeof(out)), 0);
 	assert_string_equal(out, "[line 1\n]line 2\n");
 	assert_string_equal(err, "note\nwarning: hot\nwarning: hotter\n");
 }
@@ -153,7 +153,7 @@ static void check_isa(const char *value, const char *expected)
 {
 	char out[512], err[512];
 	wish = value;
-	assert_int_equal(capture(print_isa, out, err, sizeof out), 0);
+	assert_int_equal(capture(print_isa, out, err, sizeof(out)), 0);
 	if (strncmp(out, expected, strlen(expected)) != 0)
 		fail_msg("LOCKSTEP_ISA=%s gives '%s', not '%s'", value, out, expected);
 }
@@ -165,11 +165,11 @@ static void instruction_sets(void **state)
 	check_isa("generic", "generic ok");
 	char out[512], err[512];
 	wish = "pentium";
-	assert_int_equal(capture(print_isa, out, err, sizeof out), 0);
+	assert_int_equal(capture(print_isa, out, err, sizeof(out)), 0);
 	assert_non_null(strstr(out, "invalid"));
 	assert_non_null(strstr(out, "LOCKSTEP_ISA=pentium"));
 	wish = "avx512"; /* this processor's, or refused */
-	assert_int_equal(capture(print_isa, out, err, sizeof out), 0);
+	assert_int_equal(capture(print_isa, out, err, sizeof(out)), 0);
 	assert_true(strncmp(out, "avx512 ok", 9) == 0 || strstr(out, " unsupported LOCKSTEP_ISA=avx512"));
 	assert_string_equal(ls_isa_name((ls_isa)77), "unknown");
 }

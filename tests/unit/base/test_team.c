@@ -75,7 +75,7 @@ static void barriers_order_memory(void **state)
 	(void)state;
 	for (int threads = 1; threads <= 4; threads++) {
 		ls_team *team = team_of(threads);
-		ledger *book = calloc(1, sizeof *book);
+		ledger *book = calloc(1, sizeof(*book));
 		assert_non_null(book);
 		ls_team_run(team, write_then_read, book);
 		for (int rank = 0; rank < threads; rank++)
@@ -101,7 +101,7 @@ static void every_unit_is_taken_once(void **state)
 	(void)state;
 	for (int threads = 1; threads <= 4; threads++) {
 		ls_team *team = team_of(threads);
-		ledger *book = calloc(1, sizeof *book);
+		ledger *book = calloc(1, sizeof(*book));
 		assert_non_null(book);
 		for (int run = 1; run <= 3; run++) {
 			ls_team_run(team, take_units, book);
@@ -258,7 +258,7 @@ static void signals_are_left_to_the_caller(void **state)
 	ls_team_free(team);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	static const int asked[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD, SIGALRM };
-	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
 		assert_int_equal(sigismember(&masks[0], asked[i]), 0);
 		assert_int_equal(sigismember(&masks[1], asked[i]), 1);
 	}

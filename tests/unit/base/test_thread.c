@@ -18,7 +18,7 @@ static void go_deep(void *context)
 {
 	volatile char frame[400 << 10];
 	pthread_t *caller = context;
-	for (size_t i = 0; i < sizeof frame; i += 512)
+	for (size_t i = 0; i < sizeof(frame); i += 512)
 		frame[i] = (char)i;
 	*caller = frame[512] == 0 ? pthread_self() : 0;
 }

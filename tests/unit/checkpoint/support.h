@@ -32,8 +32,8 @@ typedef struct scratch {
 HELPER int scratch_make(void **state)
 {
 	const char *base = getenv("TMPDIR");
-	scratch *s = malloc(sizeof *s);
-	snprintf(s->path, sizeof s->path, "%s/lockstep-ckpt-XXXXXX", base && *base ? base : "/tmp");
+	scratch *s = malloc(sizeof(*s));
+	snprintf(s->path, sizeof(s->path), "%s/lockstep-ckpt-XXXXXX", base && *base ? base : "/tmp");
 	*state = s;
 	return mkdtemp(s->path) ? 0 : -1;
 }
@@ -139,7 +139,7 @@ HELPER ls_param *add_row(model *m, const char *name, ls_param_role role, int ran
 	ls_param *p = &m->rows[m->table.count++];
 	*p = (ls_param){ .name = name, .role = role, .rank = rank };
 	if (rank)
-		memcpy(p->shape, shape, (size_t)rank * sizeof *shape);
+		memcpy(p->shape, shape, (size_t)rank * sizeof(*shape));
 	p->layout.out = rank > 0 ? (int)shape[0] : 1;
 	p->layout.in = rank > 1 ? (int)shape[1] : 1;
 	p->layout.taps = rank > 3 ? (int)(shape[2] * shape[3]) : 1;
@@ -279,7 +279,7 @@ HELPER void assert_newest(const char *run, uint64_t step)
 {
 	char path[2048];
 	model m;
-	if (ls_ckpt_newest(run, path, sizeof path) != LS_OK)
+	if (ls_ckpt_newest(run, path, sizeof(path)) != LS_OK)
 		fail_msg("%s", ls_last_error());
 	model_init(&m, 4, 1, 3);
 	ls_status status = ls_ckpt_load(path, &m.content);

@@ -31,12 +31,12 @@ static void round_trip(void **state)
 	model_init(&m, 4, 1, 3);
 	model_init(&again, 4, 1, 3);
 	assert_int_equal(model_save(&m, s->path, 250, 2), LS_OK);
-	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_OK);
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)), LS_OK);
 	assert_string_equal(path, join(expected, s->path, "ckpt/step-000000250"));
 	assert_int_equal(ls_ckpt_load(path, &again.content), LS_OK);
 	assert_int_equal(model_differences(&again, 250), 0);
 	assert_memory_equal(m.params, again.params, m.table.total * sizeof(float));
-	assert_memory_equal(&m.content.progress, &again.content.progress, sizeof m.content.progress);
+	assert_memory_equal(&m.content.progress, &again.content.progress, sizeof(m.content.progress));
 	char *settings = NULL;
 	assert_int_equal(ls_ckpt_settings(path, &settings), LS_OK);
 	assert_string_equal(settings, settings_text);
@@ -104,7 +104,7 @@ static void no_memory_to_verify(void **state)
 	model_init(&m, 4, 1, 3);
 	assert_int_equal(ls_ckpt_begin(join(run, s->path, "run")), LS_OK);
 	assert_int_equal(model_save(&m, run, 7, 1), LS_OK);
-	snprintf(name, sizeof name, "%s/ckpt/step-000000007/model.safetensors", run);
+	snprintf(name, sizeof(name), "%s/ckpt/step-000000007/model.safetensors", run);
 	assert_int_equal(truncate(name, 200 << 20), 0);
 	struct rlimit before, limit;
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
@@ -116,7 +116,7 @@ static void no_memory_to_verify(void **state)
 	assert_int_equal(later, LS_OK);
 	assert_true(ls_path_exists(name));
 	assert_int_equal(model_save(&m, run, 7, 1), LS_OK); /* with memory it is seen to be damaged, and set aside */
-	snprintf(name, sizeof name, "%s/ckpt/step-000000007.aside", run);
+	snprintf(name, sizeof(name), "%s/ckpt/step-000000007.aside", run);
 	assert_true(ls_path_exists(name));
 	model_release(&m);
 }
@@ -138,7 +138,7 @@ static void layout_does_not_show(void **state)
 	static const char *const files[] = { "model.safetensors", "optimizer.safetensors", "state.json" };
 	for (int i = 0; i < 3; i++) {
 		char name[64];
-		snprintf(name, sizeof name, "ckpt/step-000000007/%s", files[i]);
+		snprintf(name, sizeof(name), "ckpt/step-000000007/%s", files[i]);
 		assert_same_file(join(left, one, name), join(right, two, name));
 	}
 	model_fill(&other, 99);
@@ -192,7 +192,7 @@ static void no_slots_no_settings_no_name(void **state)
 	m.content.slots = 0;
 	m.content.settings = m.content.model = NULL;
 	assert_int_equal(model_save(&m, s->path, 1, 2), LS_OK);
-	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_OK);
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)), LS_OK);
 	assert_int_equal(ls_ckpt_load(path, &m.content), LS_OK);
 	assert_int_equal(ls_ckpt_settings(path, &settings), LS_OK);
 	assert_string_equal(settings, "{}");
@@ -205,7 +205,7 @@ static void progress_is_exact(void **state)
 {
 	static const double hard[] = { 0.1,       -0.0, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308,
 				       1.0 / 3.0, 1e22 };
-	enum { HARD = sizeof hard / sizeof hard[0], ALL = HARD + 60 };
+	enum { HARD = sizeof(hard) / sizeof(hard[0]), ALL = HARD + 60 };
 	const scratch *s = *state;
 	uint64_t seed = 20240611;
 	char path[2048];
@@ -228,8 +228,8 @@ static void progress_is_exact(void **state)
 		assert_int_equal(ls_ckpt_state_write(path, &content, sums), LS_OK);
 		if (ls_ckpt_state_read(&back, path) != LS_OK)
 			fail_msg("%a: %s", content.progress.loss_sum, ls_last_error());
-		assert_memory_equal(&back.progress, &content.progress, sizeof back.progress);
-		assert_memory_equal(back.files, sums, sizeof sums);
+		assert_memory_equal(&back.progress, &content.progress, sizeof(back.progress));
+		assert_memory_equal(back.files, sums, sizeof(sums));
 		ls_ckpt_state_release(&back);
 	}
 }
@@ -382,7 +382,7 @@ static void each_difference(void **state)
 		    { .name = "num_batches_tracked", .dtype = LS_I64, .rank = 1, .shape = { 1 } } },
 		  NULL },
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		float out[16] = { 1, 1 };
 		int64_t counter = -1;
 		ls_status status = load_one(*state, cases[i].tensors, 2, out, &counter);
@@ -458,7 +458,7 @@ static ls_status load_with(const scratch *s, const char *name, int array, float 
 	ls_param_import(&m.rows[r], kind, logical, store);
 	m.content.progress.step = 7;
 	assert_int_equal(ls_ckpt_save(s->path, &m.content, 1), LS_OK);
-	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_OK);
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)), LS_OK);
 	ls_status status = ls_ckpt_load(path, &other.content);
 	*changed = model_differences(&other, 5);
 	model_release(&other);
@@ -481,7 +481,7 @@ static void values_that_are_not_finite(void **state)
 		{ "fc.weight", 1, NAN, "optimizer.safetensors: element 1 of tensor 'exp_avg.fc.weight' is NaN" },
 		{ "fc.weight", 2, INFINITY, NULL }, /* the square of a large gradient: its update is 0 */
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t changed = 0;
 		ls_status status = load_with(*state, cases[i].name, cases[i].array, cases[i].value, &changed);
 		assert_int_equal(status, cases[i].expect ? LS_ENUMERIC : LS_OK);
@@ -519,7 +519,7 @@ static void foreign_values_that_are_not_finite(void **state)
 		ls_st_tensor tensor = { .name = "w", .dtype = types[i], .rank = 1, .shape = { 2 } };
 		assert_int_equal(ls_st_write(path, &tensor, 1, NULL, 0, fill_special, &tensor, NULL), LS_OK);
 		assert_int_equal(ls_ckpt_load_weights(path, &m.table, NULL, out, NULL, NULL), LS_ENUMERIC);
-		snprintf(expect, sizeof expect, "w.safetensors: element 1 of tensor 'w' is %s",
+		snprintf(expect, sizeof(expect), "w.safetensors: element 1 of tensor 'w' is %s",
 			 types[i] == LS_BF16 ? "NaN" : "infinite");
 		assert_mentions(expect);
 		assert_true(out[0] == 7);
@@ -562,7 +562,7 @@ static void damaged_state(void **state)
 	assert_int_equal(model_save(&m, s->path, 1, 2), LS_OK);
 	model_release(&m);
 	join(path, s->path, "ckpt/step-000000001/state.json");
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_t *root = json_load_file(path, 0, NULL);
 		json_t *object = cases[i].object ? json_object_get(root, cases[i].object) : root;
 		if (cases[i].value)
@@ -583,7 +583,7 @@ static void state_is_not_json(void **state)
 {
 	(void)state;
 	static const char *const texts[] = { "", "{", "[]", "null", "{\"a\":1,\"a\":1}", "{\"format\":1}\xff" };
-	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		ls_ckpt_state parsed;
 		assert_int_equal(ls_ckpt_state_parse(&parsed, texts[i], strlen(texts[i]), "state.json"), LS_EFORMAT);
 	}

@@ -72,10 +72,10 @@ static void others_files_are_left_alone(void **state)
 	char path[2048], ckpt[2048];
 	save(s, 1, 1);
 	join(ckpt, s->path, "ckpt");
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		write_bytes(join(path, ckpt, names[i]), "mine", 4);
 	save(s, 2, 1);
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_true(has(s, names[i]));
 	assert_newest(s->path, 2);
 }
@@ -91,7 +91,7 @@ static void same_step_again(void **state)
 	m.content.progress.step = 10;
 	assert_int_equal(ls_ckpt_save(s->path, &m.content, 2), LS_OK);
 	assert_false(has(s, ".step-000000010.old"));
-	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_OK);
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)), LS_OK);
 	model_fill(&m, 1);
 	assert_int_equal(ls_ckpt_load(path, &m.content), LS_OK);
 	assert_int_equal(model_differences(&m, 77), 0);
@@ -201,7 +201,7 @@ static void falls_back(void **state)
 	const scratch *s = *state;
 	char path[2048];
 	join(path, s->path, "ckpt/step-000000020");
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		capture c;
 		model m;
 		model_init(&m, 4, 1, 3);
@@ -260,7 +260,7 @@ static const struct {
 	{ unreadable_model, LS_EIO, "model.safetensors" },
 	{ unreadable_state, LS_EIO, "state.json" },
 };
-enum { RIDDLES = sizeof riddles / sizeof riddles[0] };
+enum { RIDDLES = sizeof(riddles) / sizeof(riddles[0]) };
 
 /* What may be whole, could it only be read, is not gone back behind. */
 static void does_not_go_back_behind(void **state)
@@ -272,14 +272,14 @@ static void does_not_go_back_behind(void **state)
 		save(s, 10, 2);
 		save(s, 20, 2);
 		riddles[i].make(join(path, s->path, "ckpt/step-000000020"));
-		assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), riddles[i].status);
+		assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)), riddles[i].status);
 		assert_mentions("step-000000020");
 		assert_mentions(riddles[i].expect);
 		assert_mentions("nothing was changed");
 		capture_begin(&c, s);
 		damage_model_bit(join(path, s->path, "ckpt/step-000000010")); /* nor behind two */
 		free(capture_end(&c));
-		assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), riddles[i].status);
+		assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)), riddles[i].status);
 		assert_int_equal(ls_path_remove_tree(join(path, s->path, "ckpt")), LS_OK);
 	}
 }
@@ -288,9 +288,9 @@ static void assert_set_aside(const scratch *s, const char *name, const char *tex
 {
 	char aside[64], path[2048];
 	struct stat facts;
-	snprintf(aside, sizeof aside, "%s.aside", name);
+	snprintf(aside, sizeof(aside), "%s.aside", name);
 	assert_true(has(s, aside));
-	snprintf(path, sizeof path, "%s/ckpt/%s/optimizer.safetensors", s->path, aside);
+	snprintf(path, sizeof(path), "%s/ckpt/%s/optimizer.safetensors", s->path, aside);
 	assert_int_equal(stat(path, &facts), 0); /* with its files */
 	assert_true(facts.st_size > 0);
 	assert_mentions_in(text, aside);
@@ -344,19 +344,19 @@ static void none_left(void **state)
 {
 	const scratch *s = *state;
 	char path[2048];
-	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_ENOTFOUND);
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)), LS_ENOTFOUND);
 	assert_mentions("there is no checkpoint in");
 	save(s, 1, 2);
 	damage_model_bit(join(path, s->path, "ckpt/step-000000001"));
 	ls_log_set_level(LS_LOG_ERROR);
-	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path),
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)),
 			 LS_EFORMAT); /* not "none": that would start over */
 	ls_log_set_level(LS_LOG_INFO);
 	assert_mentions("(1 found)");
 	assert_mentions("nothing was changed");
 	save(s, 2, 2);
 	char small[8];
-	assert_int_equal(ls_ckpt_newest(s->path, small, sizeof small), LS_EINVALID);
+	assert_int_equal(ls_ckpt_newest(s->path, small, sizeof(small)), LS_EINVALID);
 }
 
 static void unwritable(void **state)
@@ -450,7 +450,7 @@ static int fill_small_disk(const scratch *s)
 	while (model_save(&m, s->path, ++step, 100) == LS_OK && step < 50)
 		continue;
 	int full = strstr(ls_last_error(), "No space left on device") != NULL;
-	int whole = ls_ckpt_newest(s->path, path, sizeof path) == LS_OK && ls_ckpt_load(path, &m.content) == LS_OK;
+	int whole = ls_ckpt_newest(s->path, path, sizeof(path)) == LS_OK && ls_ckpt_load(path, &m.content) == LS_OK;
 	int right = whole && m.content.progress.step == step - 1 && model_differences(&m, (unsigned)step - 1) == 0;
 	model_release(&m);
 	return full && right && step > 1 && step < 50 ? 0 : 1;
@@ -493,7 +493,7 @@ static void save_until_killed(const scratch *s, uint64_t step, int told)
 	for (;; step++) {
 		if (model_save(&m, s->path, step, 1) != LS_OK || model_save(&m, s->path, step, 1) != LS_OK)
 			_exit(1);
-		if (write(told, &step, sizeof step) != sizeof step)
+		if (write(told, &step, sizeof(step)) != sizeof(step))
 			_exit(1);
 	}
 }
@@ -515,7 +515,7 @@ static void check_after_kill(const scratch *s, uint64_t done)
 		assert_int_equal(model_differences(&m, (unsigned)m.content.progress.step), 0);
 	}
 	closedir(directory);
-	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof path), LS_OK);
+	assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)), LS_OK);
 	assert_int_equal(ls_ckpt_load(path, &m.content), LS_OK);
 	assert_in_range(m.content.progress.step, done, done + 1);
 	assert_int_equal(model_differences(&m, (unsigned)m.content.progress.step), 0);
@@ -534,14 +534,14 @@ static uint64_t save_and_kill(const scratch *s, uint64_t first, uint32_t word)
 	if (child == 0)
 		save_until_killed(s, first, ends[1]);
 	close(ends[1]);
-	ssize_t got = read(ends[0], &done, sizeof done);
+	ssize_t got = read(ends[0], &done, sizeof(done));
 	usleep(ls_rng_below(word, 20000));
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	while (read(ends[0], &told, sizeof told) == sizeof told)
+	while (read(ends[0], &told, sizeof(told)) == sizeof(told))
 		done = told;
 	close(ends[0]);
-	assert_int_equal(got, sizeof done);
+	assert_int_equal(got, sizeof(done));
 	assert_true(WIFSIGNALED(status));
 	return done;
 }

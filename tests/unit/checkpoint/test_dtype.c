@@ -106,9 +106,9 @@ static void printable_text(void **state)
 {
 	(void)state;
 	char out[8];
-	assert_string_equal(ls_text_printable(out, sizeof out, "a\x1b[2J"), "a?[2J");
-	assert_string_equal(ls_text_printable(out, sizeof out, "1234567"), "1234567");
-	assert_string_equal(ls_text_printable(out, sizeof out, "12345678"), "1234...");
+	assert_string_equal(ls_text_printable(out, sizeof(out), "a\x1b[2J"), "a?[2J");
+	assert_string_equal(ls_text_printable(out, sizeof(out), "1234567"), "1234567");
+	assert_string_equal(ls_text_printable(out, sizeof(out), "12345678"), "1234...");
 }
 
 int main(void)

@@ -167,7 +167,7 @@ static void hugging_face(void **state)
 		assert_true(first_of(&m, i) == (float)(i + 1));
 	free(notes);
 
-	memcpy(untied, theirs, sizeof untied);
+	memcpy(untied, theirs, sizeof(untied));
 	untied[6].value = 7;
 	assert_int_equal(load(*state, &m, untied, NULL, same_task, &notes), LS_EMISMATCH);
 	assert_mentions("'" WORDS "' and 'cls.predictions.decoder.weight' differ");
@@ -216,7 +216,7 @@ static void vocabularies(void **state)
 	model m;
 	char *notes;
 	make_model(&m, 1);
-	memcpy(larger, pretrained, sizeof larger);
+	memcpy(larger, pretrained, sizeof(larger));
 	larger[0].shape[0] = 30522;
 	assert_int_equal(load(*state, &m, larger, NULL, other_task, &notes), LS_EMISMATCH);
 	assert_mentions("was trained with a vocabulary of 30522 tokens, the data is read with one of 4: the vocabulary "
@@ -278,9 +278,9 @@ static void another_number_of_classes(void **state)
 		{ 1, { 3, 5 }, "'fc.weight' has shape (3, 5), the model needs (2, 2)" },
 		{ 0, { 3, 2 }, "'body.weight' has shape (3, 2), the model needs (2, 2)" },
 	};
-	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-		memcpy(bad, three, sizeof bad);
-		memcpy(bad[wrong[i].item].shape, wrong[i].shape, sizeof wrong[i].shape);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		memcpy(bad, three, sizeof(bad));
+		memcpy(bad[wrong[i].item].shape, wrong[i].shape, sizeof(wrong[i].shape));
 		assert_int_equal(load(*state, &m, bad, NULL, how, &notes), LS_EMISMATCH);
 		assert_mentions(wrong[i].message);
 		free(notes);

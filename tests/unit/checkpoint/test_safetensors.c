@@ -18,7 +18,7 @@ static const ls_st_tensor given[] = {
 	{ .name = "deep", .dtype = LS_F64, .rank = 8, .shape = { 1, 2, 1, 1, 1, 1, 1, 1 } },
 	{ .name = "caf\xc3\xa9 \"quoted\"", .dtype = LS_F16, .rank = 1, .shape = { 1 } },
 };
-enum { GIVEN = sizeof given / sizeof given[0] };
+enum { GIVEN = sizeof(given) / sizeof(given[0]) };
 static const size_t given_bytes[GIVEN] = { 3, 60, 8, 6, 0, 16, 2 };
 static const ls_st_pair metadata[] = { { "format", "pt" }, { "note", "line\nbreak" } };
 
@@ -54,7 +54,7 @@ static void round_trip(void **state)
 		assert_string_equal(t->name, given[i].name);
 		assert_int_equal(t->dtype, given[i].dtype);
 		assert_int_equal(t->rank, given[i].rank);
-		assert_memory_equal(t->shape, given[i].shape, sizeof t->shape);
+		assert_memory_equal(t->shape, given[i].shape, sizeof(t->shape));
 		assert_int_equal(t->bytes, given_bytes[i]);
 		assert_int_equal((uintptr_t)t->data % ls_dtype_bytes(t->dtype), 0);
 		for (size_t k = 0; k < t->bytes; k++)
@@ -171,7 +171,7 @@ static void writer_refuses(void **state)
 	char path[2048];
 	int calls[GIVEN] = { 0 };
 	join(path, s->path, "refused.safetensors");
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(ls_st_write(path, cases[i].tensors, cases[i].count, NULL, 0, fill, calls, NULL),
 				 LS_EINVALID);
 		assert_mentions(cases[i].expect);

@@ -92,7 +92,7 @@ static ls_status open_case(ls_st_reader **out, const char *header, uint64_t leng
 static void refused(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		ls_st_reader *reader = NULL;
 		uint8_t *bytes;
 		ls_status status = open_case(&reader, cases[i].header, strlen(cases[i].header), cases[i].data, &bytes);
@@ -135,7 +135,7 @@ static void bad_lengths(void **state)
 		{ 1, "not acceptable JSON" },
 		{ 0, "not acceptable JSON" },
 	};
-	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		ls_st_reader *reader = NULL;
 		uint8_t *bytes;
 		assert_int_equal(open_case(&reader, "{}", lengths[i].length, 0, &bytes), LS_EFORMAT);
@@ -188,7 +188,7 @@ static const hostile fine[] = {
 static void taken(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
+	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
 		ls_st_reader *reader = NULL;
 		uint8_t *bytes;
 		if (open_case(&reader, fine[i].header, strlen(fine[i].header), fine[i].data, &bytes) != LS_OK)
@@ -269,7 +269,7 @@ static void cut_while_open(void **state)
 	memset(bytes, 1, total);
 	memcpy(bytes, &length, 8);
 	memcpy(bytes + 8, header, length);
-	snprintf(path, sizeof path, "%s/cut.safetensors", s->path);
+	snprintf(path, sizeof(path), "%s/cut.safetensors", s->path);
 	assert_int_equal(ls_file_put(path, bytes, total), LS_OK);
 	free(bytes);
 	ls_st_reader *reader = NULL;

@@ -67,7 +67,7 @@ static void mistakes_are_named(void **state)
 		{ "a:1,b", "'a' says how many devices it has, 'b' does not" },
 		{ "a,b:1", "'b' says how many devices it has, 'a' does not" },
 	};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		ls_host *hosts = NULL;
 		size_t count = 77;
 		assert_int_equal(ls_hosts_parse(&hosts, &count, bad[i].text), LS_EINVALID);
@@ -103,16 +103,16 @@ static void numbers_are_no_hosts(void **state)
 		"99999999999", "1-.2",       "10.0.0.1000",
 		"10.0.0.00",
 	};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		static const char *const around[][2] = {
 			{ "", "" }, { "", ":2" }, { "lm1,", "" }, { "lm1:1,", ":2" }, { "", ",5" }
 		};
-		for (size_t f = 0; f < sizeof around / sizeof around[0]; f++) {
+		for (size_t f = 0; f < sizeof(around) / sizeof(around[0]); f++) {
 			char text[128], quoted[96];
 			ls_host *hosts = NULL;
 			size_t count = 77;
-			snprintf(text, sizeof text, "%s%s%s", around[f][0], bad[i], around[f][1]);
-			snprintf(quoted, sizeof quoted, "'%s' is neither a name nor a complete address", bad[i]);
+			snprintf(text, sizeof(text), "%s%s%s", around[f][0], bad[i], around[f][1]);
+			snprintf(quoted, sizeof(quoted), "'%s' is neither a name nor a complete address", bad[i]);
 			if (ls_hosts_parse(&hosts, &count, text) != LS_EINVALID || !strstr(ls_last_error(), quoted))
 				fail_msg("'%s': %s", text, hosts ? "taken" : ls_last_error());
 			assert_int_equal(count, 77);
@@ -128,7 +128,7 @@ static void names_with_digits_are_hosts(void **state)
 		"127.0.0.1", "223.1.2.255", "4.example.org", "1.2.3.4.org", "node-5",   "5-node",  "lm1.",
 		"10-0-0-1",  "0x10.org",    "a_1",           "1.2.3.4a",
 	};
-	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		expect(good[i], 1, &good[i], (int[]){ 0 });
 }
 

@@ -24,7 +24,7 @@ typedef struct scene {
 
 static void begin(scene *s)
 {
-	memset(s, 0, sizeof *s);
+	memset(s, 0, sizeof(*s));
 	s->output.to = open_memstream(&s->shown, &s->size);
 	assert_non_null(s->output.to);
 }
@@ -104,7 +104,7 @@ static void reasons_are_found(void **state)
 		{ "mpirun detected that one or more processes exited with non-zero status, thus causing\n",
 		  LS_LAUNCH_TOLD, "" },
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		scene s;
 		begin(&s);
 		give(&s, DASHES, 50, 0);
@@ -233,7 +233,7 @@ static void torn_dashes_do_not_matter(void **state)
 		"WARNING: Open MPI failed to TCP connect to a peer MPI process.  This\nshould not "
 		"happen.\n";
 	static const char *const openings[] = { "", "--------------------", (DASHES DASHES), ("some text-" DASHES) };
-	for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++) {
+	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++) {
 		scene s;
 		begin(&s);
 		give(&s, openings[i], 1000, 0);
@@ -242,7 +242,7 @@ static void torn_dashes_do_not_matter(void **state)
 		give(&s, DASHES DASHES, 1000, 0);
 		give(&s, warning, 1000, 0);
 		/* the dashes at the end have lost their line break */
-		ls_launch_output_take(&s.output, DASHES, sizeof DASHES - 2, 0);
+		ls_launch_output_take(&s.output, DASHES, sizeof(DASHES) - 2, 0);
 		give(&s, LS_LAUNCH_FAILS "lockstep train: node 1 (b) ended\nafter\n", 1000, 0);
 		ls_launch_output_flush(&s.output, 10, 1);
 		fflush(s.output.to);
@@ -292,13 +292,13 @@ static void lines_that_wait_can_explain(void **state)
 	char why[64];
 	begin(&s);
 	give(&s, "ssh: no\nssh: never\n", 4, 0);
-	ls_launch_output_explain(&s.output, why, sizeof why);
+	ls_launch_output_explain(&s.output, why, sizeof(why));
 	assert_string_equal(why, "ssh: no; ssh: never");
-	ls_launch_output_explain(&s.output, why, sizeof why);
+	ls_launch_output_explain(&s.output, why, sizeof(why));
 	assert_string_equal(why, "");
 	give(&s, "a line that is much longer than there is room for here, and then more\nanother\n", 4, 0);
-	ls_launch_output_explain(&s.output, why, sizeof why);
-	assert_int_equal(strlen(why), sizeof why - 1);
+	ls_launch_output_explain(&s.output, why, sizeof(why));
+	assert_int_equal(strlen(why), sizeof(why) - 1);
 	fflush(s.output.to);
 	assert_int_equal(s.size, 0);
 	end(&s);

@@ -70,14 +70,14 @@ static void clear_launchers(void)
 					     "SLURM_STEP_NUM_TASKS",
 					     "SLURM_NTASKS",
 					     "SLURM_JOB_NUM_NODES" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unsetenv(names[i]);
 }
 
 static void launchers_are_recognised(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof environments / sizeof environments[0]; i++) {
+	for (size_t i = 0; i < sizeof(environments) / sizeof(environments[0]); i++) {
 		const environment *e = &environments[i];
 		clear_launchers();
 		for (size_t k = 0; k + 1 < PAIRS_MAX && e->pairs[k]; k += 2)
@@ -102,7 +102,7 @@ static void devices_are_given_by_rank(void **state)
 		{ ",2", 0, -1 },   { "4294967297", 0, -1 },
 	};
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int devices = -2;
 		unsetenv(LS_DEVICES_PER_NODE);
 		if (cases[i].list)

@@ -137,10 +137,10 @@ static void addresses_that_others_reach_come_first(void **state)
 	static const uint32_t best[] = { 7, 8, 6, 9 }, few[] = { 4, 2, 3, 5 };
 	ls_beacon_choose(&card, links, 9);
 	assert_int_equal(card.count, 4);
-	assert_memory_equal(card.addresses, best, sizeof best);
+	assert_memory_equal(card.addresses, best, sizeof(best));
 	ls_beacon_choose(&card, links, 5);
 	assert_int_equal(card.count, 4);
-	assert_memory_equal(card.addresses, few, sizeof few);
+	assert_memory_equal(card.addresses, few, sizeof(few));
 	ls_beacon_choose(&card, links, 1);
 	assert_int_equal(card.count, 0); /* nobody can be behind it */
 }

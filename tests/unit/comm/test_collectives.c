@@ -90,7 +90,7 @@ static void check_move(nodes_member *m, size_t bytes)
 static void tell_all(nodes_member *m)
 {
 	int many = m->nodes->size > 3; /* fewer bytes then */
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] - 2 * (size_t)many; i++) {
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) - 2 * (size_t)many; i++) {
 		check_broadcast(m, sizes[i]);
 		check_gather(m, sizes[i]);
 		check_move(m, sizes[i]);
@@ -165,8 +165,8 @@ static void wait_in_vain(nodes_member *m)
 	char mine[300] = "here", all[1200];
 	ls_status status = LS_OK;
 	for (int i = 0; !status && i < 1000000; i++)
-		status = ls_comm_allgather(m->comm, mine, sizeof mine, all, "results of an evaluation");
-	snprintf(m->message, sizeof m->message, "%s", ls_last_error());
+		status = ls_comm_allgather(m->comm, mine, sizeof(mine), all, "results of an evaluation");
+	snprintf(m->message, sizeof(m->message), "%s", ls_last_error());
 	NODES_CHECK(m, status == LS_EPEER);
 }
 
@@ -186,13 +186,13 @@ static void one_node_alone_copies(void **state)
 {
 	(void)state;
 	int mine = 7, all = 0, moved = 0;
-	assert_int_equal(ls_comm_broadcast(NULL, 0, &mine, sizeof mine, "x"), LS_OK);
-	assert_int_equal(ls_comm_gather(NULL, 0, &mine, sizeof mine, &all, "x"), LS_OK);
+	assert_int_equal(ls_comm_broadcast(NULL, 0, &mine, sizeof(mine), "x"), LS_OK);
+	assert_int_equal(ls_comm_gather(NULL, 0, &mine, sizeof(mine), &all, "x"), LS_OK);
 	assert_int_equal(all, 7);
 	all = 0;
-	assert_int_equal(ls_comm_allgather(NULL, &mine, sizeof mine, &all, "x"), LS_OK);
+	assert_int_equal(ls_comm_allgather(NULL, &mine, sizeof(mine), &all, "x"), LS_OK);
 	assert_int_equal(all, 7);
-	assert_int_equal(ls_comm_sendrecv(NULL, 0, 0, &mine, &moved, sizeof mine, "x"), LS_OK);
+	assert_int_equal(ls_comm_sendrecv(NULL, 0, 0, &mine, &moved, sizeof(mine), "x"), LS_OK);
 	assert_int_equal(moved, 7);
 	assert_int_equal(ls_comm_barrier(NULL, "x"), LS_OK);
 }

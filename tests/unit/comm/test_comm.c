@@ -78,7 +78,7 @@ static void check_traffic(nodes_member *m, const ls_message *messages, int count
 static void talk(nodes_member *m)
 {
 	int size = m->nodes->size, random = m->nodes->context != NULL, count = 0;
-	ls_message *messages = calloc((size_t)(2 * size * TAGS * MESSAGES), sizeof *messages);
+	ls_message *messages = calloc((size_t)(2 * size * TAGS * MESSAGES), sizeof(*messages));
 	for (int k = 0; k < MESSAGES; k++) {
 		for (int tag = 0; tag < TAGS; tag++) {
 			for (int peer = 0; peer < size; peer++) {
@@ -209,7 +209,7 @@ static ls_transport *watch_node_0(nodes *c, ls_transport *t)
 	(void)c;
 	if (t->rank != 0)
 		return t;
-	watched = calloc(1, sizeof *watched);
+	watched = calloc(1, sizeof(*watched));
 	watched->base = *t;
 	watched->base.ops = &watch_ops;
 	watched->inner = t;
@@ -319,7 +319,7 @@ static void await_looks(nodes_member *m, _Atomic(int) *posted)
 static void rest(nodes_member *m)
 {
 	int value = 0;
-	ls_message message = plain_message(m, m->rank == 1, 1 - m->rank, 0, &value, sizeof value);
+	ls_message message = plain_message(m, m->rank == 1, 1 - m->rank, 0, &value, sizeof(value));
 	_Atomic(int) *posted = m->nodes->context;
 	if (m->rank == 1) {
 		await_looks(m, posted);
@@ -362,7 +362,7 @@ static void add_up(nodes_member *m)
 	for (int k = 0; k < 6; k++) {
 		for (int i = 0; i < 50; i++)
 			values[k][i] = (float)(m->rank * 100 + k * 50 + i);
-		messages[k] = plain_message(m, 2, -1, 0, values[k], sizeof values[k]);
+		messages[k] = plain_message(m, 2, -1, 0, values[k], sizeof(values[k]));
 	}
 	ls_comm_post_all(m->comm, messages, 6);
 	NODES_CHECK(m, nodes_await(m, 6));
@@ -420,7 +420,7 @@ static void messages_may_be_shorter_and_are_checked(void **state)
 static void add_up_without(nodes_member *m)
 {
 	float value = 1;
-	ls_message message = plain_message(m, 2, -1, 0, &value, sizeof value);
+	ls_message message = plain_message(m, 2, -1, 0, &value, sizeof(value));
 	ls_comm_post(m->comm, &message);
 	ls_status status = nodes_await_failure(m);
 	NODES_CHECK(m, status == (m->rank == 0 ? LS_EUNSUPPORTED : LS_EPEER));

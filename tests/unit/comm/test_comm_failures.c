@@ -22,14 +22,14 @@ static char host[LS_HOST_NAME]; /* of this machine */
 static int read_host(void **state)
 {
 	(void)state;
-	return gethostname(host, sizeof host - 1);
+	return gethostname(host, sizeof(host) - 1);
 }
 
 /* "node 1 (lm6)<rest>" begins the message. */
 static int begins(const char *message, int node, const char *rest)
 {
 	char expected[512];
-	snprintf(expected, sizeof expected, "node %d (%s)%s", node, host, rest);
+	snprintf(expected, sizeof(expected), "node %d (%s)%s", node, host, rest);
 	return strncmp(message, expected, strlen(expected)) == 0;
 }
 
@@ -39,7 +39,7 @@ static ls_message bucket_17(nodes_member *m, int outgoing, int peer, int *value)
 			     .tag = 5,
 			     .outgoing = outgoing,
 			     .buffer = value,
-			     .bytes = sizeof *value,
+			     .bytes = sizeof(*value),
 			     .what = "push of bucket",
 			     .number = 17,
 			     .done = nodes_arrived,
@@ -215,11 +215,11 @@ static void a_node_learns_that_it_was_given_up(void **state)
 	nodes_member m = { .rank = 0 };
 	assert_int_equal(ls_threads_transports(t, 2, SLOTS, SEED), LS_OK);
 	m.transport = t[0];
-	assert_int_equal(t[1]->ops->send(t[1], 0, 0, LS_TAG_ALIVE + 1, &names[0], sizeof names[0]), LS_OK);
-	assert_int_equal(t[1]->ops->receive(t[1], 1, 0, LS_TAG_ALIVE + 1, &names[1], sizeof names[1], NULL), LS_OK);
+	assert_int_equal(t[1]->ops->send(t[1], 0, 0, LS_TAG_ALIVE + 1, &names[0], sizeof(names[0])), LS_OK);
+	assert_int_equal(t[1]->ops->receive(t[1], 1, 0, LS_TAG_ALIVE + 1, &names[1], sizeof(names[1]), NULL), LS_OK);
 	assert_int_equal(pthread_create(&thread, NULL, hear_it, &m), 0);
 	nodes_sleep(0.05);
-	assert_int_equal(t[1]->ops->send(t[1], 2, 0, LS_TAG_ALIVE, &note, sizeof note), LS_OK);
+	assert_int_equal(t[1]->ops->send(t[1], 2, 0, LS_TAG_ALIVE, &note, sizeof(note)), LS_OK);
 	pthread_join(thread, NULL);
 	t[1]->ops->free(t[1]);
 	assert_string_equal(names[1].host, host);
@@ -258,7 +258,7 @@ static void one_fails(nodes_member *m)
 	}
 	NODES_CHECK(m, nodes_await_failure(m) == LS_EPEER);
 	NODES_CHECK(m, begins(m->message, 1, " ended: the disk is full"));
-	NODES_CHECK(m, strchr(m->message, ';') == NULL);
+	NODES_CHECK(m, !strchr(m->message, ';'));
 	NODES_CHECK(m, !ls_comm_is_speaker(m->comm));
 	m->reason = m->message;
 }
@@ -284,7 +284,7 @@ static void one_finishes(nodes_member *m)
 		return;
 	nodes_sleep(FINISHED_TIMEOUT + 0.5);
 	NODES_CHECK(m, ls_comm_status(m->comm) == LS_OK);
-	NODES_CHECK(m, ls_comm_sendrecv(m->comm, 1, 0, &value, &got, sizeof value, "a message") == LS_OK);
+	NODES_CHECK(m, ls_comm_sendrecv(m->comm, 1, 0, &value, &got, sizeof(value), "a message") == LS_OK);
 	NODES_CHECK(m, m->rank != 0 || got == 1);
 	if (m->rank == 0)
 		ls_comm_post(m->comm, &last);
@@ -364,7 +364,7 @@ static void one_fails_at_the_end(nodes_member *m)
 		m->reason = "the disk is full";
 	} else if (m->rank == 0) {
 		NODES_CHECK(m, ls_comm_finalize(m->comm, LS_OK, 0) == LS_EPEER);
-		snprintf(m->message, sizeof m->message, "%s", ls_last_error());
+		snprintf(m->message, sizeof(m->message), "%s", ls_last_error());
 		m->comm = NULL;
 	}
 }
@@ -376,7 +376,7 @@ static void a_node_that_has_finished_reports_one_that_fails(void **state)
 	nodes_member members[NODES_MAX];
 	nodes c = { .size = 3, .slots = SLOTS, .timeout = 60, .seed = SEED, .play = one_fails_at_the_end };
 	assert_int_equal(nodes_run(&c, members), 0);
-	snprintf(expected, sizeof expected,
+	snprintf(expected, sizeof(expected),
 		 "node 0 (%s) has completed its work, but node 1 (%s) ended: the disk is full", host, host);
 	assert_string_equal(members[0].message, expected);
 	assert_int_equal(members[1].end, LS_OK); /* it knows */
@@ -442,7 +442,7 @@ static void send_too_much(nodes_member *m)
 	ls_message message = bucket_17(m, m->rank == 0, 1 - m->rank, &value);
 	if (m->rank == 1) {
 		message.buffer = &half;
-		message.bytes = sizeof half;
+		message.bytes = sizeof(half);
 	}
 	if (m->rank < 2)
 		ls_comm_post(m->comm, &message);

@@ -50,12 +50,12 @@ static unsigned poll_bits(ls_transport *t)
 
 static void send_int(ls_transport *t, int slot, int peer, int tag, const int *value)
 {
-	assert_int_equal(t->ops->send(t, slot, peer, tag, value, sizeof *value), LS_OK);
+	assert_int_equal(t->ops->send(t, slot, peer, tag, value, sizeof(*value)), LS_OK);
 }
 
 static void receive_int(ls_transport *t, int slot, int peer, int tag, int *value)
 {
-	assert_int_equal(t->ops->receive(t, slot, peer, tag, value, sizeof *value, NULL), LS_OK);
+	assert_int_equal(t->ops->receive(t, slot, peer, tag, value, sizeof(*value), NULL), LS_OK);
 }
 
 static void a_send_waits_for_its_receive(void **state)
@@ -105,7 +105,7 @@ static void other_lengths_are_refused(void **state)
 	char got[12];
 	transports_new(t, 2, 4);
 	send_int(t[0], 0, 1, 5, &sent);
-	assert_int_equal(t[1]->ops->receive(t[1], 0, 0, 5, got, sizeof got, NULL), LS_OK);
+	assert_int_equal(t[1]->ops->receive(t[1], 0, 0, 5, got, sizeof(got), NULL), LS_OK);
 	assert_int_equal(t[1]->ops->poll(t[1], slots, 4, &count), LS_EMISMATCH);
 	assert_string_equal(ls_last_error(), "node 0 sent 4 bytes with tag 0x5 to node 1, which expects 12");
 	transports_free(t, 2);
@@ -124,7 +124,7 @@ static void shorter_ones_where_they_may_be(void **state)
 		size_t bytes = sizeof(int) * (size_t)(i == 0 ? 0 : i + 1); /* none, some, all */
 		assert_int_equal(t[i % 2]->ops->send(t[i % 2], i, 1 - i % 2, 5, sent, bytes), LS_OK);
 		assert_int_equal(
-			t[1 - i % 2]->ops->receive(t[1 - i % 2], i, i % 2, 5, got[i], sizeof got[i], &arrived[i]),
+			t[1 - i % 2]->ops->receive(t[1 - i % 2], i, i % 2, 5, got[i], sizeof(got[i]), &arrived[i]),
 			LS_OK);
 		assert_int_equal(poll_bits(t[0]), 1u << i);
 		assert_int_equal(poll_bits(t[1]), 1u << i);
@@ -345,7 +345,7 @@ static void random_traffic(void **state)
 	for (int size = 2; size <= RANKS_MAX; size += size == 3 ? 4 : 1) {
 		ls_transport *t[RANKS_MAX];
 		pthread_t threads[RANKS_MAX];
-		player *players = calloc((size_t)size, sizeof *players);
+		player *players = calloc((size_t)size, sizeof(*players));
 		transports_new(t, size, SLOTS);
 		for (int rank = 0; rank < size; rank++) {
 			players[rank].t = t[rank];

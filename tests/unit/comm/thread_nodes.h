@@ -90,7 +90,7 @@ static inline ls_status nodes_await_failure(nodes_member *member)
 	while (!ls_comm_has_failed(member->comm) && ls_clock_seconds() < end)
 		nodes_sleep(0.001);
 	ls_status status = ls_comm_status(member->comm);
-	snprintf(member->message, sizeof member->message, "%s", status ? ls_last_error() : "");
+	snprintf(member->message, sizeof(member->message), "%s", status ? ls_last_error() : "");
 	return status;
 }
 
@@ -102,14 +102,14 @@ static inline void *nodes_live(void *argument)
 				    .window = m->nodes->window };
 	m->born = ls_comm_new(&m->comm, &options);
 	if (m->born)
-		snprintf(m->message, sizeof m->message, "%s", ls_last_error());
+		snprintf(m->message, sizeof(m->message), "%s", ls_last_error());
 	else
 		m->nodes->play(m);
 	m->lived = ls_clock_seconds() - m->nodes->began;
 	if (m->comm)
 		m->end = ls_comm_free(m->comm, m->reason);
 	if (m->end)
-		snprintf(m->end_message, sizeof m->end_message, "%s", ls_last_error());
+		snprintf(m->end_message, sizeof(m->end_message), "%s", ls_last_error());
 	m->gone = ls_clock_seconds() - m->nodes->began;
 	atomic_fetch_add(&m->nodes->freed, 1);
 	return NULL;
@@ -121,7 +121,7 @@ static inline int nodes_run(nodes *c, nodes_member *members)
 	ls_transport *transports[NODES_MAX];
 	pthread_t threads[NODES_MAX];
 	int wrong = 0;
-	memset(members, 0, (size_t)c->size * sizeof *members);
+	memset(members, 0, (size_t)c->size * sizeof(*members));
 	if (ls_threads_transports(transports, c->size, c->slots, c->seed))
 		return 1;
 	for (int rank = 0; rank < c->size; rank++) {

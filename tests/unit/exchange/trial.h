@@ -118,9 +118,9 @@ static inline size_t measure_runs(const trial *t, const float *params, float sca
 	for (int l = 0; l < t->layers; l++) {
 		if (!run_of(t, l, begin, end, &first, &last))
 			continue;
-		for (size_t i = first; sums != NULL && i < last; i++)
+		for (size_t i = first; sums && i < last; i++)
 			sums[i - begin] = scale * sums[i - begin] + 0.125f * params[i];
-		if (sums != NULL) {
+		if (sums) {
 			figures[count] = sum_squares(params + first, last - first);
 			figures[count + 1] = sum_squares(sums + (first - begin), last - first);
 		}
@@ -299,13 +299,13 @@ static inline void describe(const trial *t)
 static inline uint64_t first_seed(void)
 {
 	const char *text = getenv("LS_TEST_SEED");
-	return text != NULL ? strtoull(text, NULL, 10) : 20261115;
+	return text ? strtoull(text, NULL, 10) : 20261115;
 }
 
 static inline int trial_count(void)
 {
 	const char *text = getenv("LS_TEST_TRIALS");
-	return text != NULL ? atoi(text) : 300;
+	return text ? atoi(text) : 300;
 }
 
 #endif

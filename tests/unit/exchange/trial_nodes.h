@@ -219,7 +219,7 @@ static inline ls_status check_room(const node *n)
 	const ls_exchange *x = n->exchange;
 	int messages = x->plan.buckets * (x->inputs + x->plan.owners);
 
-	if (n->comm == NULL || messages <= ls_comm_incoming(n->comm))
+	if (!n->comm || messages <= ls_comm_incoming(n->comm))
 		return LS_OK;
 	return ls_fail(LS_EINVALID, "%d messages may be awaited, there is room for %d", messages,
 		       ls_comm_incoming(n->comm));
@@ -247,15 +247,15 @@ static inline ls_status run_steps(node *n)
 						  .device = n->t->device_of[n->step],
 						  .scale = 1 };
 		ls_exchange_begin(n->exchange, &assign);
-		if (nodes != NULL)
+		if (nodes)
 			ls_team_run(nodes, device_step, n);
-		if (nodes == NULL || n->t->awaits & 1 << n->rank)
+		if (!nodes || n->t->awaits & 1 << n->rank)
 			LS_TRY(ls_exchange_await(n->exchange, assign.step));
 	}
 	ls_status status = ls_exchange_await(n->exchange, STEPS - 1 + 5);
 	if (status == LS_OK)
 		status = ls_comm_barrier(n->comm, "the end");
-	for (int peer = 0; n->comm != NULL && peer < n->t->nodes; peer++)
+	for (int peer = 0; n->comm && peer < n->t->nodes; peer++)
 		n->sent += ls_comm_traffic(n->comm, peer).bytes_sent;
 	for (int d = 0; d < n->devices; d++)
 		ls_team_free(n->team[d]);
@@ -268,12 +268,12 @@ static inline void *live(void *argument)
 	node *n = argument;
 	ls_comm_options options = { .transport = n->transport, .timeout = 20, .window = n->t->narrow };
 
-	n->status = n->transport != NULL ? ls_comm_new(&n->comm, &options) : LS_OK;
+	n->status = n->transport ? ls_comm_new(&n->comm, &options) : LS_OK;
 	if (n->status == LS_OK)
 		n->status = run_steps(n);
 	if (n->status != LS_OK)
 		fprintf(stderr, "node %d: %s\n", n->rank, ls_last_error());
-	if (n->comm != NULL)
+	if (n->comm)
 		ls_comm_free(n->comm, n->status != LS_OK ? ls_last_error() : NULL);
 	ls_exchange_free(n->exchange);
 	return NULL;

@@ -52,7 +52,7 @@ int posix_memalign(void **out, size_t alignment, size_t bytes)
 {
 	atomic_fetch_add(&allocations, 1);
 	*out = __libc_memalign(alignment, bytes);
-	return *out == NULL;
+	return !*out;
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes)

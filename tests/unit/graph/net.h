@@ -118,7 +118,7 @@ static inline void net_release(net *t)
 	ls_team_free(t->team);
 	void *all[] = { t->images,  t->labels, t->samples, t->params, t->grads,
 			t->buffers, t->stats,  t->logical, t->scratch };
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
 	ls_graph_free(t->graph);
 }

@@ -46,7 +46,7 @@ static inline void reference_place(ls_span *spans, size_t count)
 {
 	char *done = calloc(count + 1, 1);
 	size_t next;
-	while (done != NULL && (next = reference_next(spans, count, done)) < count) {
+	while (done && (next = reference_next(spans, count, done)) < count) {
 		reference_settle(spans, count, done, &spans[next]);
 		done[next] = 1;
 	}
@@ -58,7 +58,7 @@ static inline size_t reference_differs(const ls_span *spans, size_t count)
 {
 	ls_span *copy = malloc((count + 1) * sizeof(*copy));
 	size_t i = 0;
-	if (copy == NULL)
+	if (!copy)
 		return 0;
 	memcpy(copy, spans, count * sizeof(*copy));
 	reference_place(copy, count);

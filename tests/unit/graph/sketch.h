@@ -26,7 +26,7 @@ static inline ls_value sketch_open(sketch *s, ls_value x)
 	char name[16];
 	if (!s->apart)
 		return x;
-	snprintf(name, sizeof name, "tap%d", s->taps);
+	snprintf(name, sizeof(name), "tap%d", s->taps);
 	ls_value t = ls_linear(s->graph, s->is_text ? ls_mean_token(s->graph, x) : x, name,
 			       (ls_linear_options){ .out_features = NET_CLASSES });
 	s->extra = s->taps++ == 0 ? t : ls_add(s->graph, s->extra, t);

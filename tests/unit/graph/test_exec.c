@@ -284,7 +284,7 @@ static void test_moments_have_memory(void **state)
 	net_init(&t, coupled(), 16, 0, 1, 0);
 	for (int i = 0; i < t.exec->op_count; i++) {
 		const ls_op *op = &t.exec->ops[i];
-		if (op->conv == NULL)
+		if (!op->conv)
 			continue;
 		for (size_t k = 0; k < t.exec->span_count; k++)
 			if (t.exec->workspace + t.exec->spans[k].offset == (char *)op->aux &&

@@ -88,7 +88,7 @@ static const fuse_case cases[] = {
 static void test_fused_equals_apart(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int64_t count = 5; count <= 70; count += 65) {
 			net fused, apart;
 			net_init(&fused, draw(cases[i].body, 0), count, 0, 1, 0);
@@ -111,7 +111,7 @@ static void test_inference(void **state)
 {
 	float a[9 * NET_CLASSES], b[9 * NET_CLASSES];
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		net fused, apart;
 		net_init(&fused, draw(cases[i].body, 0), 9, 0, 1, 1);
 		net_init(&apart, draw(cases[i].body, 1), 9, 0, 1, 1);

@@ -122,8 +122,8 @@ static ls_value residual_not_kept(ls_graph *g, ls_value x)
 	x = ls_relu(g, ls_add(g, net_norm(g, net_conv(g, x, "b", 20, 3, 0), "n"), r));
 	for (int i = 0; i < 4; i++) {
 		char conv[16], norm[16];
-		snprintf(conv, sizeof conv, "c%d", i);
-		snprintf(norm, sizeof norm, "m%d", i);
+		snprintf(conv, sizeof(conv), "c%d", i);
+		snprintf(norm, sizeof(norm), "m%d", i);
 		x = ls_relu(g, net_norm(g, net_conv(g, x, conv, 20, 3, 0), norm));
 	}
 	return net_head(g, x);
@@ -505,7 +505,7 @@ static void test_gradients(void **state)
 {
 	int counts[2] = { 0, 0 };
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_case(&cases[i], counts);
 	print_message("# seed %d: %d gradients compared, %d given up near a kink\n", NET_SEED, counts[1], counts[0]);
 	assert_true(counts[1] > 10 * counts[0]);

@@ -237,13 +237,13 @@ static const struct {
 static void test_mistakes(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
 		ls_graph *g = net_graph();
 		ls_status status = ls_graph_finish(g, mistakes[i].make(g));
 		if (status != LS_EINVALID)
 			fail_msg("%s was accepted (%s)", mistakes[i].name, ls_status_name(status));
-		for (int k = 0; k < 3 && mistakes[i].words[k] != NULL; k++)
-			if (strstr(ls_last_error(), mistakes[i].words[k]) == NULL)
+		for (int k = 0; k < 3 && mistakes[i].words[k]; k++)
+			if (!strstr(ls_last_error(), mistakes[i].words[k]))
 				fail_msg("%s: '%s' is not in the message '%s'", mistakes[i].name, mistakes[i].words[k],
 					 ls_last_error());
 		ls_graph_free(g);
@@ -299,7 +299,7 @@ static void test_deep(void **state)
 	(void)state;
 	for (int i = 0; i < 100; i++) {
 		char name[16];
-		snprintf(name, sizeof name, "c%d", i);
+		snprintf(name, sizeof(name), "c%d", i);
 		x = ls_relu(g, net_conv(g, x, name, 4, 3, 1));
 	}
 	net_check(ls_graph_finish(g, net_head(g, x)));

@@ -13,7 +13,7 @@ static ls_value bert_layer(ls_graph *g, ls_value x, const char *name, float drop
 	char names[5][32];
 	static const char *const parts[5] = { "dense", "norm1", "up", "down", "norm2" };
 	for (int i = 0; i < 5; i++)
-		snprintf(names[i], sizeof names[i], "%s.%s", name, parts[i]);
+		snprintf(names[i], sizeof(names[i]), "%s.%s", name, parts[i]);
 	ls_value y = net_linear(g, text_attend(g, x, name, WIDTH, 3, dropout), names[0], WIDTH);
 	x = ls_layer_norm(g, ls_add(g, ls_dropout(g, y, dropout), x), names[1], 1e-12f);
 	y = net_linear(g, ls_gelu(g, net_linear(g, x, names[2], 3 * WIDTH), 0), names[3], WIDTH);
@@ -156,7 +156,7 @@ static void test_shortest(void **state)
 		    t.net.microbatch.loss > 0);
 	for (size_t i = 0; i < t.net.graph->params.live; i++)
 		assert_true(isfinite(t.net.grads[i]));
-	for (size_t i = 0; i < sizeof predicts / sizeof predicts[0]; i++)
+	for (size_t i = 0; i < sizeof(predicts) / sizeof(predicts[0]); i++)
 		check_gradient(&t.net, predicts[i], 1);
 	check_gradient(&t.net, "pooler.weight", 0);
 	check_gradient(&t.net, "a.up.weight", 0);
@@ -382,7 +382,7 @@ typedef struct watch {
 static void allow(watch *w, const void *p, int time)
 {
 	const ls_exec *exec = w->exec;
-	for (size_t i = 0; i < exec->span_count && p != NULL; i++) {
+	for (size_t i = 0; i < exec->span_count && p; i++) {
 		const ls_span *span = &exec->spans[i];
 		if (exec->workspace + span->offset == (const char *)p && span->bytes > 0 && span->from <= time &&
 		    time <= span->to)
@@ -413,7 +413,7 @@ static void watch_layer(void *context, const char *name, int is_backward, double
 		allow(w, exec->dlogits, count);
 		allow(w, exec->dtoken_logits, count);
 	}
-	if (op->kind->scratch_bytes != NULL)
+	if (op->kind->scratch_bytes)
 		memset(w->allowed + exec->workspace_bytes, 1, op->kind->scratch_bytes(op, exec->largest));
 	for (size_t at = 0; at < planned; at++)
 		if (exec->workspace[at] != w->before[at] && !w->allowed[at])

@@ -20,8 +20,8 @@ static float *values_of(const text_net *t, const char *name)
 static void hand_linear(const text_net *t, const char *name, const double *x, int in, int out, double *y)
 {
 	char names[2][32];
-	snprintf(names[0], sizeof names[0], "%s.weight", name);
-	snprintf(names[1], sizeof names[1], "%s.bias", name);
+	snprintf(names[0], sizeof(names[0]), "%s.weight", name);
+	snprintf(names[1], sizeof(names[1]), "%s.bias", name);
 	float *w = values_of(t, strcmp(name, "tied") == 0 ? "words.weight" : names[0]), *b = values_of(t, names[1]);
 	for (int o = 0; o < out; o++) {
 		y[o] = b[o];
@@ -36,8 +36,8 @@ static void hand_norm(const text_net *t, const char *name, double *x, double eps
 {
 	char names[2][32];
 	double mean = 0, variance = 0;
-	snprintf(names[0], sizeof names[0], "%s.weight", name);
-	snprintf(names[1], sizeof names[1], "%s.bias", name);
+	snprintf(names[0], sizeof(names[0]), "%s.weight", name);
+	snprintf(names[1], sizeof(names[1]), "%s.bias", name);
 	float *scale = values_of(t, names[0]), *shift = values_of(t, names[1]);
 	for (int c = 0; c < WIDTH; c++)
 		mean += x[c] / WIDTH;

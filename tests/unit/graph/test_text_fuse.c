@@ -77,7 +77,7 @@ static ls_graph *draw(const fuse_case *c, int apart)
 static void test_fused_equals_apart(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int64_t count = 5; count <= 70; count += 65) {
 			text_net fused, apart;
 			float a[70 * NET_CLASSES], b[70 * NET_CLASSES];

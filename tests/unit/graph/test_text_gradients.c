@@ -499,10 +499,10 @@ static void test_layers(void **state)
 {
 	int counts[2] = { 0, 0 };
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char name[64];
 		ls_graph *g = net_graph();
-		snprintf(name, sizeof name, "%s %d wide, %lld samples", cases[i].name, cases[i].width,
+		snprintf(name, sizeof(name), "%s %d wide, %lld samples", cases[i].name, cases[i].width,
 			 (long long)cases[i].count);
 		net_check(ls_graph_finish(g, cases[i].build(g, cases[i].width)));
 		check_graph(g, name, cases[i].count, counts);
@@ -516,7 +516,7 @@ static void test_two_losses(void **state)
 	static const int64_t sizes[] = { 6, 70 };
 	int counts[2] = { 0, 0 };
 	(void)state;
-	for (size_t h = 0; h < sizeof heads / sizeof heads[0]; h++)
+	for (size_t h = 0; h < sizeof(heads) / sizeof(heads[0]); h++)
 		for (int s = 0; s < 2; s++) {
 			char name[64];
 			ls_graph *g = net_graph();
@@ -524,7 +524,7 @@ static void test_two_losses(void **state)
 			ls_value words = embed(g, width), x = ls_layer_norm(g, words, "norm", 0);
 			x = encoder(g, x, width, width / 16, 0.1f);
 			ls_value logits = net_head(g, ls_tanh(g, ls_first_token(g, x)));
-			snprintf(name, sizeof name, "head of tokens %zu, %lld samples", h, (long long)sizes[s]);
+			snprintf(name, sizeof(name), "head of tokens %zu, %lld samples", h, (long long)sizes[s]);
 			net_check(ls_graph_finish_pretraining(g, logits, heads[h](g, x, words, width)));
 			check_graph(g, name, sizes[s], counts);
 		}

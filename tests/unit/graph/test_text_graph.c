@@ -394,10 +394,10 @@ static const struct {
 static void test_mistakes(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
 		ls_graph *g = net_graph();
 		ls_status status = mistakes[i].make(g);
-		if (status != LS_EINVALID || strstr(ls_last_error(), mistakes[i].says) == NULL)
+		if (status != LS_EINVALID || !strstr(ls_last_error(), mistakes[i].says))
 			fail_msg("%s: %s \"%s\", expected a message with \"%s\"", mistakes[i].name,
 				 ls_status_name(status), status == LS_OK ? "" : ls_last_error(), mistakes[i].says);
 		ls_graph_free(g);

@@ -104,7 +104,7 @@ static inline void text_init(text_net *t, ls_graph *graph, int64_t count, int64_
 static inline void text_release(text_net *t)
 {
 	void *all[] = { t->start, t->masked_start, t->token, t->segment, t->masked_at, t->target };
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
 	net_release(&t->net);
 }
@@ -150,7 +150,7 @@ static inline ls_value text_attend(ls_graph *g, ls_value x, const char *name, in
 {
 	char names[3][32];
 	for (int i = 0; i < 3; i++)
-		snprintf(names[i], sizeof names[i], "%s.%c", name, "qkv"[i]);
+		snprintf(names[i], sizeof(names[i]), "%s.%c", name, "qkv"[i]);
 	ls_value q = net_linear(g, x, names[0], width), k = net_linear(g, x, names[1], width);
 	ls_value v = net_linear(g, x, names[2], width);
 	return ls_attend(g, q, k, v, (ls_attention_options){ .heads = heads, .dropout = dropout });

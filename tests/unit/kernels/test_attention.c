@@ -27,7 +27,7 @@ static const attention_case cases[] = {
 	{ 2, 64, 32, { 18, 1 }, 0 },   { 4, 16, 64, { 20, 3, 15, 33 }, 0.1f }, { 2, 64, 64, { 65, 130, 1, 6 }, 0.5f },
 	{ 2, 128, 64, { 21 }, 0.25f },
 };
-enum { CASES = sizeof cases / sizeof *cases };
+enum { CASES = sizeof(cases) / sizeof(*cases) };
 
 /* Inputs in panels, and all that a run gives. */
 typedef struct fixture {
@@ -56,7 +56,7 @@ static float *panels(const fixture *f, uint64_t stream)
 /* `before` rows of something else come first. */
 static void fixture_make(fixture *f, const attention_case *k, int before)
 {
-	memset(f, 0, sizeof *f);
+	memset(f, 0, sizeof(*f));
 	f->start[0] = before;
 	int samples = 0;
 	for (; k->lengths[samples]; samples++) {
@@ -91,7 +91,7 @@ static void fixture_make(fixture *f, const attention_case *k, int before)
 static void fixture_free(fixture *f)
 {
 	float *all[] = { f->q, f->k, f->v, f->dout, f->out, f->lse, f->dq, f->dk, f->dv };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 

@@ -68,7 +68,7 @@ static const shape table[] = {
 	{ 1, 16, 190, 190, 3, 3, 1, 1, 1 },
 	{ 16, 16, 190, 190, 1, 1, 1, 0, 1 },
 };
-enum { ROWS = sizeof table / sizeof table[0] };
+enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
 /* One convolution with its operands, in both layouts. */
 typedef struct kit {
@@ -176,7 +176,7 @@ static void kit_init(kit *k, const shape *s, int whole)
 					  .stride = s->stride,
 					  .padding = s->padding,
 					  .gathered = s->in_c < 16 };
-	snprintf(k->name, sizeof k->name, "%d -> %d channels, %dx%d, kernel %dx%d, stride %d, padding %d, n %lld",
+	snprintf(k->name, sizeof(k->name), "%d -> %d channels, %dx%d, kernel %dx%d, stride %d, padding %d, n %lld",
 		 s->in_c, s->out_c, s->in_h, s->in_w, s->kernel_h, s->kernel_w, s->stride, s->padding, (long long)s->n);
 	k->in = (panels_shape){ s->n, s->in_c, s->in_h, s->in_w };
 	k->out = (panels_shape){ s->n, s->out_c, k->window.out_h, k->window.out_w };
@@ -190,7 +190,7 @@ static void kit_init(kit *k, const shape *s, int whole)
 static void kit_release(kit *k)
 {
 	float *all[] = { k->x, k->dy, k->w, k->bias, k->px, k->pdy, k->pw, k->pbias };
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
 	ls_arena_release(&k->arena);
 }
@@ -222,7 +222,7 @@ static void made_init(made *m, const kit *k, int accumulate)
 static void made_release(made *m)
 {
 	float *all[] = { m->patches, m->turned, m->y, m->dx, m->dw, m->mean, m->m2 };
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
 }
 
@@ -270,7 +270,7 @@ static void check_panels(const kit *k, const char *what, const panels_shape *s, 
 {
 	char name[200];
 	float *got = check_floats(panels_dense(s));
-	snprintf(name, sizeof name, "%s of %s", what, k->name);
+	snprintf(name, sizeof(name), "%s of %s", what, k->name);
 	panels_unpack(s, panels, got);
 	check_same(name, got, dense, panels_dense(s));
 	if (panels_stain(s, panels) >= 0)
@@ -292,7 +292,7 @@ static void check_weights(const kit *k, const made *m, const float *expected, fl
 	ls_param_export(&k->weight, LS_STORE_LIVE, m->dw, got);
 	for (size_t i = 0; i < count; i++)
 		live[i] += expected[i];
-	snprintf(name, sizeof name, "weight gradient of %s", k->name);
+	snprintf(name, sizeof(name), "weight gradient of %s", k->name);
 	check_same(name, got, live, (int64_t)count);
 	free(got);
 	free(live);
@@ -510,9 +510,9 @@ static void test_slots(void **state)
 	(void)state;
 
 	assert_int_equal(ls_conv_slots(&g1, slot), 1);
-	assert_memory_equal(slot, only_centre, sizeof slot);
+	assert_memory_equal(slot, only_centre, sizeof(slot));
 	assert_int_equal(ls_conv_slots(&g2, slot), 4);
-	assert_memory_equal(slot, lower_right, sizeof slot);
+	assert_memory_equal(slot, lower_right, sizeof(slot));
 }
 
 /* Multiply-adds: 3x3 with padding 1 meets a 2x2 map 16 times of 36. */

@@ -139,7 +139,7 @@ static void check_cuts(const ls_gemm_shape *s)
 		float *parts = check_copy(o.start, o.y_floats);
 		for (int first = 0; first < s->rows; first += cuts[c])
 			run_rows(*s, &o, first, s->rows - first < cuts[c] ? s->rows - first : cuts[c], parts);
-		snprintf(what, sizeof what, "%s, depth %d, cols %d%s, %d rows in cuts of %d", ls_gemm_backend(),
+		snprintf(what, sizeof(what), "%s, depth %d, cols %d%s, %d rows in cuts of %d", ls_gemm_backend(),
 			 s->depth, s->cols, s->accumulate ? ", accumulating" : "", s->rows, cuts[c]);
 		check_same(what, parts, o.got, o.y_floats);
 		free(parts);

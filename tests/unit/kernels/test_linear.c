@@ -97,7 +97,7 @@ static layer make(int in, int out, int tied, int64_t rows)
 static void release(layer *l)
 {
 	float *all[] = { l->x, l->w, l->dy, l->bias, l->y, l->before, l->dx, l->dw, l->scratch };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 
@@ -183,8 +183,8 @@ static void all_shapes(void **state)
 	(void)state;
 	static const int widths[][2] = { { 64, 64 }, { 128, 64 }, { 64, 192 }, { 16, 32 }, { 70, 100 }, { 5, 130 } };
 	static const int64_t rows[] = { 1, 2, 7, 63, 64, 100, 259 };
-	for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
-		for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+	for (size_t w = 0; w < sizeof(widths) / sizeof(*widths); w++)
+		for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++)
 			for (int tied = 0; tied < 2; tied++)
 				check_shape(widths[w][0], widths[w][1], tied, rows[r]);
 }

@@ -39,7 +39,7 @@ static void test_convolution_gradients_are_adjoint(void **state)
 					      { 1, 1, 5, 7, 7, 0, 0, 5, 2, 1, 2 },
 					      { 3, 2, 2, 1, 1, 0, 0, 3, 3, 2, 1 },
 					      { 2, 4, 3, 8, 5, 0, 0, 1, 1, 2, 0 } };
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		ls_reference_window w = cases[i];
 		ls_reference_window_finish(&w);
 		const int64_t in = (int64_t)w.n * w.in_c * w.in_h * w.in_w,
@@ -54,7 +54,7 @@ static void test_convolution_gradients_are_adjoint(void **state)
 		assert_true(fabs(product - dot(x, dx, in)) < 1e-4);
 		assert_true(fabs(product - dot(weight, dw, taps)) < 1e-4);
 		float *all[] = { x, weight, dy, y, dx, dw };
-		for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+		for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++)
 			free(all[k]);
 	}
 }

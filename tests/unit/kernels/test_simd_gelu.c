@@ -32,7 +32,7 @@ static void test_gelu(void **state)
 		check_close("gelu's gradient", dx, slope, COUNT, 3e-7, 3);
 	}
 	float *all[] = { x, expected, slope, y, dy, dx };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 
@@ -125,14 +125,14 @@ static void test_in_place(void **state)
 		simd->gelu_backward(dx, x, count, 1, dx);
 		check_same("gelu's gradient in place", dx, apart, count);
 		simd->tanh(x, count, y);
-		memcpy(dx, dy, (size_t)count * sizeof *dx);
+		memcpy(dx, dy, (size_t)count * sizeof(*dx));
 		simd->tanh_backward(dy, y, count, apart);
 		simd->tanh_backward(dx, y, count, dx);
 		check_same("tanh's gradient in place", dx, apart, count);
 		simd->tanh(x, count, x);
 		check_same("tanh in place", x, y, count);
 		float *all[] = { x, dy, got, y, dx, apart };
-		for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 			free(all[i]);
 	}
 }

@@ -9,7 +9,7 @@ static const ls_gemm_shape shapes[] = {
 	{ 300, 16, 32, 16, 64, 32, 0, 1 }, { 129, 129, 16, 144, 16, 17, 0, 1 }, { 5, 128, 64, 128, 80, 96, 0, 0 },
 	{ 23, 33, 48, 33, 48, 48, 0, 0 },  { 11, 257, 32, 257, 32, 32, 0, 1 },  { 6, 12, 64, 13, 67, 71, 0, 0 },
 };
-enum { SHAPES = sizeof shapes / sizeof *shapes };
+enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
 
 typedef struct problem {
 	ls_gemm_shape shape;

@@ -15,7 +15,7 @@ static const norm_case cases[] = {
 	{ { 7, 64, 100 }, 2, 7 },   { { 9, 64, 768 }, 0, 9 }, { { 13, 64, 70 }, 4, 11 }, { { 6, 32, 48 }, 0, 6 },
 	{ { 37, 16, 160 }, 5, 29 }, { { 8, 64, 16 }, 3, 3 },  { { 4, 64, 300 }, 0, 4 },
 };
-enum { CASES = sizeof cases / sizeof *cases };
+enum { CASES = sizeof(cases) / sizeof(*cases) };
 
 static int64_t padded(const ls_row_shape *s)
 {
@@ -36,7 +36,7 @@ static int64_t place(const ls_row_shape *s, int64_t r, int c)
 static float *panels(const ls_row_shape *s, const float *dense)
 {
 	float *p = check_floats(floats(s));
-	memset(p, 0, (size_t)floats(s) * sizeof *p);
+	memset(p, 0, (size_t)floats(s) * sizeof(*p));
 	for (int64_t r = 0; r < s->rows; r++)
 		for (int c = 0; c < s->channels; c++)
 			p[place(s, r, c)] = dense[r * s->channels + c];
@@ -104,7 +104,7 @@ static void fixture_free(fixture *f)
 {
 	float *all[] = { f->x, f->residual, f->sum,     f->dy, f->gamma,  f->beta,
 			 f->y, f->mean,     f->inverse, f->ds, f->dgamma, f->dbeta };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 
@@ -127,7 +127,7 @@ static void check_forward(const ls_simd *simd, const fixture *f, int alias, doub
 	check_close("mean", mean + k->begin, f->mean + k->begin, k->end - k->begin, 3e-7, 1);
 	check_close("inverse", inverse + k->begin, f->inverse + k->begin, k->end - k->begin, tolerance, 0);
 	float *all[] = { x, residual, apart, y, mean, inverse };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 
@@ -147,7 +147,7 @@ static void check_backward(const ls_simd *simd, const fixture *f, const float *d
 	for (int64_t c = s->channels; c < padded(s); c++)
 		assert_true(dgamma[c] == 0 && dbeta[c] == 0);
 	float *all[] = { dy, sum, apart, dgamma, dbeta };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 
@@ -289,7 +289,7 @@ static void test_not_a_number(void **state)
 	for (int64_t bad = 0; bad < 6; bad++) {
 		float *x = check_random_panel(12, 16, 16, 7), y[192], mean[6], inverse[6], gamma[32] = { 1, 2, 3 };
 		for (int64_t r = 0; r < 6; r++)
-			memset(&x[place(&s, r, 20)], 0, 12 * sizeof *x);
+			memset(&x[place(&s, r, 20)], 0, 12 * sizeof(*x));
 		x[place(&s, bad, 17)] = NAN;
 		simd->layer_norm(&s, x, NULL, 0, 6, gamma, gamma, EPSILON, NULL, y, mean, inverse);
 		for (int64_t r = 0; r < 6; r++)

@@ -12,7 +12,7 @@ static const panel_case cases[] = {
 	{ 1, 16, 1 },   { 2, 16, 16 }, { 3, 32, 20 },   { 5, 48, 33 },
 	{ 17, 64, 64 }, { 64, 64, 3 }, { 129, 64, 50 }, { 300, 16, 10 },
 };
-enum { CASES = sizeof cases / sizeof *cases };
+enum { CASES = sizeof(cases) / sizeof(*cases) };
 
 /* m2 and mean of a column in double. */
 static void column_moments(const float *x, const panel_case *k, int c, double *mean, double *m2)
@@ -112,7 +112,7 @@ static void check_mask_from_input(const ls_simd *simd, const panel_case *k)
 	check_same("sum gx by x", sums[1][1], sums[0][1], k->panel);
 	check_same("dx by x", dx[1], dx[0], count);
 	float *all[] = { x, dy, scale, shift, y, dx[0], dx[1] };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 
@@ -153,7 +153,7 @@ static backward_case backward_make(const panel_case *k, int rectified)
 static void backward_free(backward_case *t)
 {
 	float *all[] = { t->dy, t->y, t->x, t->mean, t->g, t->a, t->b, t->c };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 
@@ -270,7 +270,7 @@ static void check_layer(const ls_simd *simd, int rows, int channels)
 	check_close("layer dscale", dgain, want_dgain, channels, 1e-5, sqrt(rows));
 	check_close("layer dshift", sum_g, want_doffset, channels, 1e-5, sqrt(rows));
 	float *all[] = { x, dy, gain, offset, y, dx, want_y, want_dx };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 

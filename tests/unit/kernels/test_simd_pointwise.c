@@ -4,7 +4,7 @@
 #include "kernels/reference.h"
 
 static const int64_t counts[] = { 1, 3, 15, 16, 17, 31, 64, 1000, 4097 };
-enum { COUNTS = sizeof counts / sizeof *counts };
+enum { COUNTS = sizeof(counts) / sizeof(*counts) };
 
 static void test_tables_are_whole(void **state)
 {
@@ -14,9 +14,9 @@ static void test_tables_are_whole(void **state)
 	assert_null(ls_simd_of(-1));
 	CHECK_EACH_ISA(simd)
 	{
-		void (*functions[sizeof *simd / sizeof(void (*)(void))])(void);
-		memcpy(functions, simd, sizeof functions);
-		for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		void (*functions[sizeof(*simd) / sizeof(void (*)(void))])(void);
+		memcpy(functions, simd, sizeof(functions));
+		for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
 			assert_true(functions[i] != NULL);
 	}
 }

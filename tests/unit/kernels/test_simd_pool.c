@@ -12,7 +12,7 @@ static const ls_reference_window cases[] = {
 	{ 2, 10, 10, 6, 6, 0, 0, 5, 5, 2, 2 },   { 7, 3, 3, 1, 1, 0, 0, 1, 1, 1, 0 },
 	{ 2, 16, 16, 2, 2, 0, 0, 3, 3, 2, 1 },
 };
-enum { CASES = sizeof cases / sizeof *cases };
+enum { CASES = sizeof(cases) / sizeof(*cases) };
 
 typedef struct pooling {
 	ls_reference_window window;
@@ -101,7 +101,7 @@ static void check_max(const ls_simd *simd, const pooling *p, const float *logica
 			want_dx[k] *= 2; /* what the second pass adds up to */
 	}
 	float *all[] = { x, dy, y, dx, want_y, want_dx };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 	free(arg);
 	free(want_arg);
@@ -127,7 +127,7 @@ static void check_average(const ls_simd *simd, const pooling *p, const float *lo
 			want_dx[k] *= 2;
 	}
 	float *all[] = { x, dy, y, dx, want_y, want_dx };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 

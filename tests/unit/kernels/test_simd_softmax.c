@@ -51,7 +51,7 @@ static batch batch_make(int n, int panel, int classes, float spread)
 	b.floats = (int64_t)b.blocks * n * panel;
 	b.logits = check_random((int64_t)n * classes, (uint64_t)(n + classes));
 	b.panels = check_floats(b.floats); /* garbage (NaN) in the padding: it must not be looked at */
-	b.labels = check_bytes((size_t)n * sizeof *b.labels);
+	b.labels = check_bytes((size_t)n * sizeof(*b.labels));
 	b.loss = check_floats(n);
 	b.correct = check_bytes((size_t)n);
 	b.dlogits = check_floats((int64_t)n * classes);
@@ -70,7 +70,7 @@ static batch batch_make(int n, int panel, int classes, float spread)
 static void batch_free(batch *b)
 {
 	void *all[] = { b->logits, b->panels, b->labels, b->loss, b->correct, b->dlogits };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
 }
 
@@ -113,7 +113,7 @@ static void test_against_reference(void **state)
 	const int shapes[][3] = { { 1, 16, 1 },  { 3, 16, 10 },   { 5, 64, 10 }, { 2, 32, 33 },
 				  { 4, 64, 64 }, { 2, 64, 1000 }, { 9, 16, 17 }, { 2, 48, 100 } };
 	CHECK_EACH_ISA(simd)
-	for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+	for (size_t s = 0; s < sizeof(shapes) / sizeof(*shapes); s++)
 		for (int spread = 1; spread <= 100; spread *= 10) {
 			batch b = batch_make(shapes[s][0], shapes[s][1], shapes[s][2], (float)spread);
 			check_batch(simd, &b);
@@ -173,7 +173,7 @@ static void test_first_of_equal_maxima(void **state)
 	(void)state;
 	const int pairs[][2] = { { 20, 35 }, { 3, 19 }, { 0, 39 }, { 15, 16 }, { 7, 8 }, { 31, 32 } };
 	CHECK_EACH_ISA(simd)
-	for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
+	for (size_t p = 0; p < sizeof(pairs) / sizeof(*pairs); p++) {
 		float z[64] = { 0 }, loss[1];
 		uint8_t correct[2];
 		z[pairs[p][0]] = z[pairs[p][1]] = 3;

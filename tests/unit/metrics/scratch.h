@@ -15,7 +15,7 @@ static inline int scratch_make(void **state)
 {
 	(void)state;
 	const char *base = getenv("TMPDIR");
-	snprintf(scratch, sizeof scratch, "%s/lockstep-metrics-XXXXXX", base && *base ? base : "/tmp");
+	snprintf(scratch, sizeof(scratch), "%s/lockstep-metrics-XXXXXX", base && *base ? base : "/tmp");
 	return mkdtemp(scratch) ? 0 : -1;
 }
 
@@ -28,7 +28,7 @@ static inline int scratch_remove(void **state)
 static inline const char *scratch_path(const char *name)
 {
 	static char path[1024];
-	snprintf(path, sizeof path, "%s/%s", scratch, name);
+	snprintf(path, sizeof(path), "%s/%s", scratch, name);
 	return path;
 }
 

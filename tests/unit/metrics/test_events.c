@@ -123,7 +123,7 @@ static void read_value(cursor c, event *out)
 	cursor inner;
 	for (unsigned field; (field = take_field(&c, &bits, &inner));) {
 		if (field == 1)
-			copy_text(out->tag, sizeof out->tag, inner);
+			copy_text(out->tag, sizeof(out->tag), inner);
 		if (field == 2) {
 			uint32_t word = (uint32_t)bits;
 			memcpy(&out->value, &word, 4);
@@ -135,14 +135,14 @@ static void read_event(cursor c, event *out)
 {
 	uint64_t bits;
 	cursor inner;
-	memset(out, 0, sizeof *out);
+	memset(out, 0, sizeof(*out));
 	for (unsigned field; (field = take_field(&c, &bits, &inner));) {
 		if (field == 1)
 			memcpy(&out->wall, &bits, 8);
 		if (field == 2)
 			out->step = bits;
 		if (field == 3)
-			copy_text(out->version, sizeof out->version, inner);
+			copy_text(out->version, sizeof(out->version), inner);
 		if (field == 5) {
 			assert_int_equal(take_field(&inner, &bits, &c), 1);
 			read_value(c, out);
@@ -225,8 +225,8 @@ static void test_file_name(void **state)
 	assert_int_equal(scratch_count(scratch, "events.out.tfevents.", name), 1);
 	assert_int_equal(sscanf(name, "events.out.tfevents.%lld", &seconds), 1);
 	assert_true(seconds > 1000000000);
-	gethostname(host, sizeof host - 1);
-	snprintf(expected, sizeof expected, "events.out.tfevents.%010lld.%s.%ld", seconds, host, (long)getpid());
+	gethostname(host, sizeof(host) - 1);
+	snprintf(expected, sizeof(expected), "events.out.tfevents.%010lld.%s.%ld", seconds, host, (long)getpid());
 	assert_string_equal(name, expected);
 }
 
@@ -243,7 +243,7 @@ static void test_resume_adds_a_file(void **state)
 	DIR *directory = opendir(scratch);
 	for (struct dirent *entry; (entry = readdir(directory));)
 		if (strncmp(entry->d_name, "events.", 7) == 0 && strcmp(entry->d_name, first) != 0)
-			snprintf(name, sizeof name, "%s", entry->d_name);
+			snprintf(name, sizeof(name), "%s", entry->d_name);
 	closedir(directory);
 	assert_true(name[0]);
 	assert_int_equal(read_events(scratch_path(name), got, 4), 2);
@@ -261,8 +261,8 @@ static void test_long_names_are_refused(void **state)
 	(void)state;
 	ls_events *events = NULL;
 	char name[400];
-	memset(name, 'x', sizeof name - 1);
-	name[sizeof name - 1] = '\0';
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(ls_events_open(&events, scratch, 0), LS_OK);
 	assert_int_equal(ls_events_scalar(events, 1.0, 1, "step", name, 0.0), LS_EINVALID);
 	name[250] = '\0'; /* "step/" and 250 are 255, the longest accepted */

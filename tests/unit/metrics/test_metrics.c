@@ -25,7 +25,7 @@ static json_t *line_at(const char *run, int index)
 {
 	char path[2048];
 	size_t bytes;
-	snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+	snprintf(path, sizeof(path), "%s/metrics.jsonl", run);
 	char *text = scratch_read(path, &bytes), *line = text;
 	assert_non_null(text);
 	for (; index > 0 && line; index--)
@@ -61,7 +61,7 @@ static void test_lines(void **state)
 	char run[1024];
 	ls_metrics *metrics = NULL;
 	double odd = 0.1 + 0.2;
-	snprintf(run, sizeof run, "%s", scratch_path("lines/deep"));
+	snprintf(run, sizeof(run), "%s", scratch_path("lines/deep"));
 	assert_int_equal(ls_metrics_open(&metrics, run, 0), LS_OK);
 	record(metrics, 200, odd);
 	record(metrics, 400, NAN);
@@ -93,7 +93,7 @@ static void test_lines(void **state)
 static void append(const char *run, const char *text)
 {
 	char path[2048];
-	snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+	snprintf(path, sizeof(path), "%s/metrics.jsonl", run);
 	FILE *stream = fopen(path, "a");
 	assert_non_null(stream);
 	fputs(text, stream);
@@ -105,7 +105,7 @@ static void test_resume_drops_later_lines(void **state)
 	(void)state;
 	char run[1024];
 	ls_metrics *metrics = NULL;
-	snprintf(run, sizeof run, "%s", scratch_path("resume"));
+	snprintf(run, sizeof(run), "%s", scratch_path("resume"));
 	assert_int_equal(ls_metrics_open(&metrics, run, 0), LS_OK);
 	for (uint64_t step = 1; step <= 9; step++)
 		record(metrics, step, 1.0);
@@ -139,7 +139,7 @@ static void test_resume_without_a_file(void **state)
 	(void)state;
 	ls_metrics *metrics = NULL;
 	char run[1024];
-	snprintf(run, sizeof run, "%s", scratch_path("none"));
+	snprintf(run, sizeof(run), "%s", scratch_path("none"));
 	assert_int_equal(ls_metrics_open(&metrics, run, 10), LS_OK);
 	record(metrics, 11, 0.0);
 	ls_metrics_close(metrics);
@@ -163,7 +163,7 @@ static void test_unwritable(void **state)
 	(void)state;
 	char file[1024];
 	ls_metrics *metrics = NULL;
-	snprintf(file, sizeof file, "%s", scratch_path("a-file"));
+	snprintf(file, sizeof(file), "%s", scratch_path("a-file"));
 	FILE *stream = fopen(file, "w");
 	assert_non_null(stream);
 	fclose(stream);
@@ -190,7 +190,7 @@ static void test_full_disk_is_reported(void **state)
 	ls_metric value = { "loss", 0.5 };
 	ls_status status = LS_OK;
 	uint64_t step = 0;
-	snprintf(run, sizeof run, "%s", scratch_path("full"));
+	snprintf(run, sizeof(run), "%s", scratch_path("full"));
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(ls_metrics_open(&metrics, run, 0), LS_OK);
 	limit_file_size(2000);

@@ -73,8 +73,8 @@ static const char *terminal_read(terminal *t, size_t wanted)
 	static char text[4096];
 	size_t length = 0;
 	struct pollfd ready = { .fd = t->near, .events = POLLIN };
-	while (length < sizeof text - 1 && poll(&ready, 1, length < wanted ? PATIENCE_MS : 50) > 0) {
-		ssize_t got = read(t->near, text + length, sizeof text - 1 - length);
+	while (length < sizeof(text) - 1 && poll(&ready, 1, length < wanted ? PATIENCE_MS : 50) > 0) {
+		ssize_t got = read(t->near, text + length, sizeof(text) - 1 - length);
 		if (got <= 0)
 			break;
 		length += (size_t)got;

@@ -34,7 +34,7 @@ static const char *text_of(const json_t *object, const char *key)
 static void describe(const char *settings, int resumed)
 {
 	char run[1024];
-	snprintf(run, sizeof run, "%s", scratch_path("run"));
+	snprintf(run, sizeof(run), "%s", scratch_path("run"));
 	assert_int_equal(ls_run_describe(run, settings, "portable", "avx2", resumed), LS_OK);
 }
 
@@ -43,7 +43,7 @@ static void assert_start(const json_t *start, double lr)
 	struct tm utc;
 	char host[256] = "";
 	const json_t *machine = json_object_get(start, "machine");
-	gethostname(host, sizeof host - 1);
+	gethostname(host, sizeof(host) - 1);
 	assert_string_equal(text_of(start, "lockstep"), ls_version());
 	assert_string_equal(text_of(start, "kernels"), "portable");
 	assert_string_equal(text_of(start, "isa"), "avx2");
@@ -95,7 +95,7 @@ static void test_refusals(void **state)
 	(void)state;
 	char run[1024];
 	size_t bytes;
-	snprintf(run, sizeof run, "%s", scratch_path("run"));
+	snprintf(run, sizeof(run), "%s", scratch_path("run"));
 	assert_int_equal(ls_run_describe(run, "[1]", "xsmm", "avx2", 0), LS_EINVALID);
 	assert_int_equal(ls_run_describe(run, "{", "xsmm", "avx2", 0), LS_EINVALID);
 	assert_int_equal(ls_run_describe(NULL, "{", "xsmm", "avx2", 0), LS_OK); /* no run directory, nothing to do */
@@ -125,7 +125,7 @@ static void test_later_format(void **state)
 	static const char later[] = "{\"format\": 2, \"settings\": {\"lr\": 1}}";
 	char run[1024], *settings = NULL;
 	size_t bytes;
-	snprintf(run, sizeof run, "%s", scratch_path("run"));
+	snprintf(run, sizeof(run), "%s", scratch_path("run"));
 	describe("{\"lr\": 0.5}", 0);
 	FILE *stream = fopen(scratch_path("run/run.json"), "w");
 	assert_non_null(stream);

@@ -47,7 +47,7 @@ static json_t *write_and_load(ls_trace_packed *packs, size_t count, json_t **eve
 {
 	json_error_t error;
 	char path[1024];
-	snprintf(path, sizeof path, "%s", scratch_path("trace.json"));
+	snprintf(path, sizeof(path), "%s", scratch_path("trace.json"));
 	assert_int_equal(ls_trace_write(path, packs, count), LS_OK);
 	release(packs, count);
 	json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
@@ -191,11 +191,11 @@ static void test_names_of_any_bytes(void **state)
 		{ "\xf4\x90\x80\x80\xe0\x80\x80", "???????" }, /* past the last character; overlong */
 		{ "", "" },
 	};
-	enum { COUNT = sizeof names / sizeof names[0] };
+	enum { COUNT = sizeof(names) / sizeof(names[0]) };
 	ls_trace *trace = new_trace(0, 1, COUNT + 1);
 	char longest[3000];
-	memset(longest, 'x', sizeof longest - 1);
-	longest[sizeof longest - 1] = '\0';
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
 	for (int i = 0; i < COUNT; i++)
 		ls_trace_span(trace, 0, names[i][0], &compute, i, i, 0, 0, 0);
 	ls_trace_span(trace, 0, longest, &compute, 50, 50, 0, 0, 0);
@@ -290,7 +290,7 @@ static void test_malformed_packs(void **state)
 	ls_trace_packed good = pack(trace);
 	ls_trace_free(trace);
 	char path[1024];
-	snprintf(path, sizeof path, "%s", scratch_path("bad.json"));
+	snprintf(path, sizeof(path), "%s", scratch_path("bad.json"));
 	for (size_t size = 1; size < good.size; size++) {
 		void *copy = malloc(size); /* exactly as long, so that reading on is noticed */
 		memcpy(copy, good.bytes, size);

@@ -41,7 +41,7 @@ static void test_parameters(void **state)
 		     { "resnet101", 42514378 },
 		     { "resnet152", 58158026 } };
 	(void)state;
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_string_equal(ls_model_row_at(i)->name, rows[i].name);
 		ls_graph *g = build(rows[i].name, 1, 28, 10);
 		ls_graph_facts f = ls_graph_describe(g);
@@ -50,7 +50,7 @@ static void test_parameters(void **state)
 		assert_true(f.gradient_bytes < 4 * f.parameters * 11 / 10);
 		ls_graph_free(g);
 	}
-	assert_true(ls_model_row_at(sizeof rows / sizeof rows[0])->is_text);
+	assert_true(ls_model_row_at(sizeof(rows) / sizeof(rows[0]))->is_text);
 }
 
 static ls_graph *build_text(const char *name, ls_text_model text, int classes)
@@ -82,7 +82,7 @@ static void test_text_parameters(void **state)
 		     { "bert-medium", 8, 512 }, { "bert-base", 12, 768 }, { "bert-large", 24, 1024 } };
 	const ls_text_model pretraining = { .tokens = 128, .masked = 20 }, classifying = { .tokens = 128 };
 	(void)state;
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		ls_graph *a = build_text(rows[i].name, pretraining, 2), *b = build_text(rows[i].name, classifying, 5);
 		assert_int_equal(ls_graph_describe(a).parameters,
 				 bert_parameters(rows[i].layers, rows[i].hidden, 30522, 0));
@@ -124,11 +124,11 @@ static void test_text_mistakes(void **state)
 		     { "transformer", { .hidden = 256, .heads = 2 }, "16, 32 or 64 wide" },
 		     { "transformer", { .masked = 4 }, "use a bert model" } };
 	(void)state;
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		ls_graph *g = NULL;
 		ls_model_options o = { .name = rows[i].name, .classes = 5, .text = rows[i].text };
 		assert_int_equal(ls_model_build(&g, &o), LS_EINVALID);
-		if (strstr(ls_last_error(), rows[i].says) == NULL)
+		if (!strstr(ls_last_error(), rows[i].says))
 			fail_msg("\"%s\" does not say \"%s\"", ls_last_error(), rows[i].says);
 	}
 }
@@ -168,19 +168,19 @@ static void check_names(const char *name)
 	char path[512], line[256], ours[256];
 	unsigned long long parameters = 0;
 	ls_graph *g = build(name, 1, 28, 10);
-	snprintf(path, sizeof path, "%s/names-%s.txt", LS_GOLDEN_DIR, name);
+	snprintf(path, sizeof(path), "%s/names-%s.txt", LS_GOLDEN_DIR, name);
 	FILE *from = fopen(path, "r");
-	if (from == NULL)
+	if (!from)
 		fail_msg("cannot open %s", path);
 	assert_int_equal(fscanf(from, "# %llu\n", &parameters), 1);
 	assert_int_equal(parameters, g->params.trainable);
 	for (size_t i = 0; i < g->params.count; i++) {
-		assert_non_null(fgets(line, sizeof line, from));
+		assert_non_null(fgets(line, sizeof(line), from));
 		line[strcspn(line, "\n")] = '\0';
-		format_row(&g->params.rows[i], ours, sizeof ours);
+		format_row(&g->params.rows[i], ours, sizeof(ours));
 		assert_string_equal(ours, line);
 	}
-	assert_null(fgets(line, sizeof line, from));
+	assert_null(fgets(line, sizeof(line), from));
 	fclose(from);
 	ls_graph_free(g);
 }
@@ -195,7 +195,7 @@ static void test_names(void **state)
 static void test_any_input(void **state)
 {
 	(void)state;
-	for (size_t i = 0; ls_model_row_at(i) != NULL; i++) {
+	for (size_t i = 0; ls_model_row_at(i); i++) {
 		ls_graph_free(build(ls_model_row_at(i)->name, 3, 32, 100));
 		ls_graph_free(build(ls_model_row_at(i)->name, 16, 9, 2));
 		ls_graph_free(build(ls_model_row_at(i)->name, 3, 256, 2));

@@ -39,7 +39,7 @@ static void read_inputs(golden *g)
 	char comment[256];
 	g->stream = fopen(LS_GOLDEN_DIR "/optim.txt", "r");
 	assert_non_null(g->stream);
-	assert_non_null(fgets(comment, sizeof comment, g->stream));
+	assert_non_null(fgets(comment, sizeof(comment), g->stream));
 	read_floats(g->stream, "start", g->start);
 	for (int step = 0; step < STEPS; step++)
 		read_floats(g->stream, "grads", g->grads[step]);
@@ -76,7 +76,7 @@ static void apply(const ls_optimizer_kind *kind, ls_update *update, float *sums)
 static void run_case(golden *g, const char *name, const ls_optimizer_kind *kind, const ls_hyper *hyper)
 {
 	float params[ELEMENTS], sums[ELEMENTS], slots[2][ELEMENTS] = { { 0 } }, expected[ELEMENTS];
-	memcpy(params, g->start, sizeof params);
+	memcpy(params, g->start, sizeof(params));
 	for (int step = 0; step < STEPS; step++) {
 		for (int i = 0; i < ELEMENTS; i++)
 			sums[i] = 4.0f * g->grads[step][i];

@@ -51,7 +51,7 @@ static void test_any_split_of_blocks(void **state)
 	for (size_t threads = 1; threads <= BLOCKS; threads++) {
 		for (size_t t = threads; t-- > 0;)
 			ls_norm_block_sums(x, COUNT, BLOCKS * t / threads, BLOCKS * (t + 1) / threads, parts);
-		assert_memory_equal(whole, parts, sizeof whole);
+		assert_memory_equal(whole, parts, sizeof(whole));
 	}
 }
 

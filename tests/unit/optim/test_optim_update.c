@@ -52,7 +52,7 @@ static void fill_grads(world *w, uint64_t step)
 
 static void start(world *w)
 {
-	memset(w, 0, sizeof *w);
+	memset(w, 0, sizeof(*w));
 	ls_rng_fill_normal(ls_rng_make(SEED, LS_RNG_TEST, 0), 0, 0, TOTAL, 1.0f, w->params);
 }
 
@@ -158,7 +158,7 @@ static void prepare(ls_optimizer_pass *pass, float *grads, double *ratios)
 		return;
 	for (size_t b = 0; b < BLOCKS; b++)
 		at[b + 1] = at[b] + 2 * ls_optimizer_runs(&table, b * BLOCK, b * BLOCK + BLOCK);
-	assert_true(at[BLOCKS] <= sizeof squares / sizeof *squares);
+	assert_true(at[BLOCKS] <= sizeof(squares) / sizeof(*squares));
 	for (size_t b = BLOCKS; b-- > 0;)
 		ls_optimizer_prepare(pass, b * BLOCK, b < BLOCKS - 1 ? b * BLOCK + BLOCK : LIVE, grads + b * BLOCK,
 				     squares + at[b]);
@@ -192,7 +192,7 @@ static void test_any_split_gives_the_same_bits(void **state)
 				ls_optimizer_apply(&b, begin, end);
 				end = begin;
 			}
-			assert_memory_equal(&whole, &parts, sizeof whole);
+			assert_memory_equal(&whole, &parts, sizeof(whole));
 		}
 	}
 }
@@ -218,7 +218,7 @@ static void assert_simd_equal(const ls_optim_simd *a, const ls_optim_simd *b, si
 			simd[i]->lamb(&l, p, g, s0, w[i]->slots[1] + offset, count);
 			simd[i]->multiply(0.97f, p, count);
 		}
-		assert_memory_equal(&x, &y, sizeof x);
+		assert_memory_equal(&x, &y, sizeof(x));
 		double sums[2] = { a->sum_squares(x.params + offset, count), b->sum_squares(y.params + offset, count) };
 		assert_memory_equal(&sums[0], &sums[1], sizeof(double));
 	}
@@ -249,7 +249,7 @@ static void test_zero_stays_zero(void **state)
 	ls_hyper hyper = busy;
 	for (int round = 0; round < 2; round++, hyper.epsilon = 0.0) {
 		for (size_t k = 0; (kind = ls_optimizer_at(k)); k++) {
-			memset(&w, 0, sizeof w);
+			memset(&w, 0, sizeof(w));
 			for (uint64_t step = 1; step <= 5; step++) {
 				ls_optimizer_pass pass = make_pass(&w, kind, &hyper, step);
 				prepare(&pass, w.grads, ratios);
@@ -284,11 +284,11 @@ static void test_dead_weights_decay(void **state)
 	adamw->update(&alive);
 	ls_optimizer_pass pass = make_pass(&w, adamw, &busy, 3);
 	ls_optimizer_decay_dead(&pass);
-	assert_memory_equal(&w, &before, sizeof w);
+	assert_memory_equal(&w, &before, sizeof(w));
 
 	pass.kind = adam; /* coupled: such weights are kept live, so there is nothing here to touch */
 	ls_optimizer_decay_dead(&pass);
-	assert_memory_equal(&w, &before, sizeof w);
+	assert_memory_equal(&w, &before, sizeof(w));
 }
 
 /* LAMB by the book, in double: norms over whole parameters, biases and norms with ratio 1 and without decay. */
@@ -362,10 +362,10 @@ static void test_lamb_without_direction(void **state)
 	ls_optimizer_apply(&pass, 0, LIVE);
 	for (int r = 0; r < 6; r++)
 		assert_true(ratios[r] == 1.0);
-	assert_memory_equal(&w, &before, sizeof w);
+	assert_memory_equal(&w, &before, sizeof(w));
 	pass.hyper = &busy; /* dead weights are live with lamb: what lies behind is nothing of its */
 	ls_optimizer_decay_dead(&pass);
-	assert_memory_equal(&w, &before, sizeof w);
+	assert_memory_equal(&w, &before, sizeof(w));
 	assert_true(ls_optimizer_needs_dead(kind, &h));
 }
 

@@ -154,7 +154,7 @@ static void test_needs_length(void **state)
 {
 	const ls_schedule_kind *kind;
 	(void)state;
-	for (size_t i = 0; (kind = ls_schedule_at(i)) != NULL; i++) {
+	for (size_t i = 0; (kind = ls_schedule_at(i)); i++) {
 		ls_schedule_options short_run = make(kind->name, 0, 100), long_run = make(kind->name, 0, 200);
 		int differs = 0;
 		for (uint64_t step = 0; step < 100; step++)

@@ -32,7 +32,7 @@ static const ls_weight_layout shapes[] = {
 	{ .out = 1, .in = 1, .taps = 1, .out_panel = 1, .in_panel = 1 },
 	{ .out = 5, .in = 7, .taps = 4, .out_panel = 8, .in_panel = 8, .live_taps = 0, .slot = nothing },
 };
-enum { SHAPES = sizeof shapes / sizeof shapes[0], ROWS = SHAPES + 3 };
+enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]), ROWS = SHAPES + 3 };
 
 typedef struct fixture {
 	ls_param rows[ROWS];
@@ -178,7 +178,7 @@ static void round_trips_and_padding_stays_zero(void **state)
 	for (int keep = 0; keep < 2; keep++) {
 		fixture f;
 		fixture_init(&f, keep);
-		float *back = calloc(1 << 17, sizeof *back);
+		float *back = calloc(1 << 17, sizeof(*back));
 		assert_non_null(back);
 		size_t elements = 0, nonzero = 0;
 		for (int i = 0; i < SHAPES; i++) {
@@ -191,7 +191,7 @@ static void round_trips_and_padding_stays_zero(void **state)
 			const ls_param *p = &f.rows[i];
 			fill_random(f.logical, ls_param_elements(p), (uint64_t)i);
 			ls_param_export(p, LS_STORE_WHOLE, f.store, back);
-			assert_memory_equal(f.logical, back, ls_param_elements(p) * sizeof *back);
+			assert_memory_equal(f.logical, back, ls_param_elements(p) * sizeof(*back));
 		}
 		for (size_t k = 0; k < f.table.total; k++)
 			nonzero += f.store[k] != 0;
@@ -207,7 +207,7 @@ static void live_stores_leave_dead_weights_out(void **state)
 	(void)state;
 	fixture f;
 	fixture_init(&f, 0);
-	float *gradient = calloc(f.table.live, sizeof *gradient), *back = malloc((1 << 17) * sizeof *back);
+	float *gradient = calloc(f.table.live, sizeof(*gradient)), *back = malloc((1 << 17) * sizeof(*back));
 	assert_true(gradient && back);
 	for (int i = 0; i < SHAPES; i++) {
 		const ls_param *p = &f.rows[i];
@@ -236,7 +236,7 @@ static void buffers_have_a_store_of_their_own(void **state)
 	fill_random(f.logical, 100, 50);
 	ls_param_import(&f.rows[SHAPES], LS_STORE_WHOLE, f.logical, f.buffers);
 	ls_param_export(&f.rows[SHAPES], LS_STORE_WHOLE, f.buffers, back);
-	assert_memory_equal(f.logical, back, sizeof back);
+	assert_memory_equal(f.logical, back, sizeof(back));
 	float counter = 5;
 	ls_param_import(&f.rows[SHAPES + 1], LS_STORE_WHOLE, &counter, f.store); /* takes no space: nothing to do */
 	ls_param_export(&f.rows[SHAPES + 1], LS_STORE_WHOLE, f.store, &counter);
@@ -288,16 +288,16 @@ static void initial_values_do_not_depend_on_layout(void **state)
 		ls_param row = weight("layer1.0.conv1.weight", &layouts[i]);
 		ls_param_table table = { .rows = &row, .count = 1, .capacity = 1 };
 		ls_params_lay_out(&table, 0);
-		float *store = malloc(table.total * sizeof *store);
+		float *store = malloc(table.total * sizeof(*store));
 		assert_non_null(store);
 		assert_int_equal(ls_params_init(&table, 12, store, NULL), LS_OK);
 		ls_param_export(&row, LS_STORE_WHOLE, store, values[i]);
 		assert_int_equal(ls_params_fingerprint(&table, store, NULL, &prints[i]), LS_OK);
 		free(store);
-		assert_memory_equal(values[0], values[i], sizeof values[0]);
+		assert_memory_equal(values[0], values[i], sizeof(values[0]));
 		assert_true(prints[i] == prints[0]);
 	}
-	assert_true(prints[0] == XXH64(values[0], sizeof values[0], 0));
+	assert_true(prints[0] == XXH64(values[0], sizeof(values[0]), 0));
 }
 
 static uint64_t fingerprint(const fixture *f)

@@ -120,7 +120,7 @@ static const struct {
 	{ "plan-memory", NULL, &images, NULL },
 	{ "quiet", NULL, &images, NULL },
 };
-#define CASES (sizeof cases / sizeof cases[0])
+#define CASES (sizeof(cases) / sizeof(cases[0]))
 
 /* `words` is cut up, and strings of the options point into it. */
 static void read_settings(ls_train_options *options, char *words)
@@ -139,7 +139,7 @@ static int counts_in(const context *c, const char *name, char *why, size_t size)
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 	char words[256];
 	const ls_setting *row = ls_train_setting_of(name);
-	snprintf(words, sizeof words, "%s", c->settings);
+	snprintf(words, sizeof(words), "%s", c->settings);
 	read_settings(&options, words);
 	if (c->own) {
 		options.graph = OWN;
@@ -172,11 +172,11 @@ static void idle_and_counting(void **state)
 	(void)state;
 	for (size_t k = 0; k < CASES; k++) {
 		char why[512] = "";
-		if (!counts_in(cases[k].counts, cases[k].name, why, sizeof why))
+		if (!counts_in(cases[k].counts, cases[k].name, why, sizeof(why)))
 			fail_msg("in '%s': %s", cases[k].counts->settings, why);
 		if (!cases[k].idle)
 			continue;
-		if (counts_in(cases[k].idle, cases[k].name, why, sizeof why))
+		if (counts_in(cases[k].idle, cases[k].name, why, sizeof(why)))
 			fail_msg("--%s counts in '%s'", cases[k].name, cases[k].idle->settings);
 		if (!strstr(why, cases[k].why))
 			fail_msg("'%s' does not contain '%s'", why, cases[k].why);
@@ -190,7 +190,7 @@ static void always_means_always(void **state)
 	char why[512];
 	for (size_t k = 0; k < CASES; k++)
 		for (size_t other = 0; !cases[k].idle && other < CASES; other++)
-			if (cases[other].idle && !counts_in(cases[other].idle, cases[k].name, why, sizeof why))
+			if (cases[other].idle && !counts_in(cases[other].idle, cases[k].name, why, sizeof(why)))
 				fail_msg("in '%s': %s", cases[other].idle->settings, why);
 }
 
@@ -207,7 +207,7 @@ static char *warnings_of(const ls_effects *run)
 	ls_effects_warn(run);
 	fflush(stderr);
 	dup2(saved, STDERR_FILENO);
-	ssize_t length = pread(file, printed, sizeof printed - 1, 0);
+	ssize_t length = pread(file, printed, sizeof(printed) - 1, 0);
 	close(file);
 	close(saved);
 	printed[length > 0 ? length : 0] = '\0';

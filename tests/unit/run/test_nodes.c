@@ -37,7 +37,7 @@ static ls_status train(gang_node *self, ls_comm *comm)
 
 static void run_nodes(node *nodes, int count)
 {
-	gang_run(nodes, sizeof *nodes, count, train);
+	gang_run(nodes, sizeof(*nodes), count, train);
 }
 
 static ls_train_options job(const char *model)
@@ -71,7 +71,7 @@ static uint64_t alone(const ls_train_options *options)
 /* All nodes must come to an end; the fingerprint of the first. */
 static uint64_t together(const ls_train_options *options, int count, const int *devices)
 {
-	node *nodes = calloc((size_t)count, sizeof *nodes);
+	node *nodes = calloc((size_t)count, sizeof(*nodes));
 	for (int i = 0; i < count; i++) {
 		nodes[i].options = *options;
 		nodes[i].options.devices = devices[i];
@@ -116,7 +116,7 @@ static void test_same_bits(void **state)
 		{ 2, { 1, 1 }, 0, "equal", 0, "resnet18", "lamb" },
 	};
 	(void)state;
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		ls_train_options o = job(rows[i].model);
 		if (strcmp(o.model, "resnet18") == 0)
 			o.samples = 24, o.global_batch = 12, o.microbatch = 4, o.steps = 3;
@@ -146,7 +146,7 @@ static void test_same_evaluation(void **state)
 	(void)state;
 	o.test_samples = 900; /* four micro-batches */
 	assert_int_equal(ls_train_node(&o, NULL, &expected), LS_OK);
-	for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		node nodes[GANG_MAX] = { 0 };
 		for (int i = 0; i < rows[r].nodes; i++) {
 			nodes[i].options = o;
@@ -173,7 +173,7 @@ static void test_resume_elsewhere(void **state)
 
 	o.steps = 9;
 	expected = alone(&o);
-	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
+	snprintf(directory, sizeof(directory), "%s/run", (char *)*state);
 	o.run = directory;
 	o.steps = 2;
 	together(&o, 2, two);
@@ -200,11 +200,11 @@ static void test_recall(void **state)
 	o.steps = 6;
 	o.lr = 0.002;
 	uint64_t expected = alone(&o);
-	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
+	snprintf(directory, sizeof(directory), "%s/run", (char *)*state);
 	o.run = directory;
 	o.steps = 3;
 	together(&o, 2, one);
-	memset(nodes, 0, sizeof nodes);
+	memset(nodes, 0, sizeof(nodes));
 	for (int i = 0; i < 2; i++) {
 		ls_train_options bare = LS_TRAIN_OPTIONS_INIT;
 		bare.resume = 1;
@@ -233,14 +233,14 @@ static int count_lines(const char *run, const char *part, int drop)
 {
 	char path[700], kept[8192] = "", line[1024];
 	int count = 0;
-	snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+	snprintf(path, sizeof(path), "%s/metrics.jsonl", run);
 	FILE *stream = fopen(path, "r");
 	assert_non_null(stream);
-	while (fgets(line, sizeof line, stream)) {
+	while (fgets(line, sizeof(line), stream)) {
 		int has = strstr(line, part) != NULL;
 		count += has;
 		if (!has)
-			strncat(kept, line, sizeof kept - strlen(kept) - 1);
+			strncat(kept, line, sizeof(kept) - strlen(kept) - 1);
 	}
 	fclose(stream);
 	if (drop)
@@ -255,7 +255,7 @@ static void test_owed_evaluation(void **state)
 	char directory[600];
 	ls_train_options o = job("mlp");
 
-	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
+	snprintf(directory, sizeof(directory), "%s/run", (char *)*state);
 	o.run = directory;
 	o.steps = 3; /* an epoch */
 	together(&o, 2, one);
@@ -277,8 +277,8 @@ static void *move_when_saved(void *argument)
 	const char *run = argument;
 	char saved[700], to[700];
 	glob_t found = { 0 };
-	snprintf(saved, sizeof saved, "%s/ckpt/step-*", run); /* any: old ones are removed while the run goes on */
-	snprintf(to, sizeof to, "%s-elsewhere", run);
+	snprintf(saved, sizeof(saved), "%s/ckpt/step-*", run); /* any: old ones are removed while the run goes on */
+	snprintf(to, sizeof(to), "%s-elsewhere", run);
 	for (double end = ls_clock_seconds() + 60; glob(saved, 0, NULL, &found) != 0 && ls_clock_seconds() < end;)
 		usleep(1000);
 	globfree(&found);
@@ -293,8 +293,8 @@ static void test_moved_directory(void **state)
 	char directory[600], saved[700];
 	pthread_t mover;
 
-	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
-	memset(nodes, 0, sizeof nodes);
+	snprintf(directory, sizeof(directory), "%s/run", (char *)*state);
+	memset(nodes, 0, sizeof(nodes));
 	nodes[0].options = nodes[1].options = job("mlp");
 	nodes[0].options.run = nodes[1].options.run = directory;
 	nodes[0].options.steps = nodes[1].options.steps = 1000000000;
@@ -305,7 +305,7 @@ static void test_moved_directory(void **state)
 	assert_int_equal(nodes[1].gang.status, LS_EIO);
 	assert_non_null(strstr(nodes[0].gang.message, "was moved to"));
 	assert_int_equal(nodes[0].result.steps, nodes[1].result.steps);
-	snprintf(saved, sizeof saved, "%s-elsewhere/ckpt/step-%09lld", directory, (long long)nodes[0].result.steps);
+	snprintf(saved, sizeof(saved), "%s-elsewhere/ckpt/step-%09lld", directory, (long long)nodes[0].result.steps);
 	assert_true(ls_path_exists(saved));
 	assert_false(ls_path_exists(directory));
 }
@@ -315,7 +315,7 @@ static void expect_refusal(node *nodes, int count, const char *part)
 	run_nodes(nodes, count);
 	for (int i = 0; i < count; i++) {
 		assert_int_not_equal(nodes[i].gang.status, LS_OK);
-		if (i == 0 ? strstr(nodes[i].gang.message, part) == NULL : nodes[i].gang.message[0] != '\0')
+		if (i == 0 ? !strstr(nodes[i].gang.message, part) : nodes[i].gang.message[0] != '\0')
 			fail_msg("node %d says '%s', expected '%s'", i, nodes[i].gang.message, i == 0 ? part : "");
 	}
 }
@@ -327,7 +327,7 @@ static void test_differences_are_refused(void **state)
 	for (int k = 0; k < 5; k++) {
 		static const char *const parts[] = { "--lr is 0.001 on node 0", "--wire is fp32 on node 0",
 						     "150 samples", "unknown model 'cnm'", "--servers 2 of 2" };
-		memset(nodes, 0, sizeof nodes);
+		memset(nodes, 0, sizeof(nodes));
 		nodes[0].options = nodes[1].options = job("mlp");
 		nodes[1].options.lr = k == 0 ? 0.5 : nodes[1].options.lr;
 		nodes[1].options.wire = k == 1 ? "bf16" : "fp32";
@@ -371,7 +371,7 @@ static void test_other_texts_are_refused(void **state)
 	ls_dataset *sets[2];
 	node nodes[2];
 	(void)state;
-	memset(nodes, 0, sizeof nodes);
+	memset(nodes, 0, sizeof(nodes));
 	for (uint64_t i = 0; i < 2; i++) {
 		ls_dataset_info info = { .name = "own",
 					 .samples = 400,
@@ -406,7 +406,7 @@ static void test_one_end_for_all(void **state)
 	ls_dataset *sets[3];
 	node nodes[3];
 	(void)state;
-	memset(nodes, 0, sizeof nodes);
+	memset(nodes, 0, sizeof(nodes));
 	for (int i = 0; i < 3; i++) {
 		ls_dataset_info info = {
 			.name = "own", .samples = 400, .channels = 1, .height = 28, .width = 28, .classes = 10
@@ -433,9 +433,9 @@ static void test_lost_at_the_end(void **state)
 	node nodes[2];
 	char directory[600];
 
-	snprintf(directory, sizeof directory, "%s/run", (char *)*state);
+	snprintf(directory, sizeof(directory), "%s/run", (char *)*state);
 	for (int saved = 0; saved < 2; saved++) {
-		memset(nodes, 0, sizeof nodes);
+		memset(nodes, 0, sizeof(nodes));
 		nodes[0].options = nodes[1].options = job("mlp");
 		nodes[0].options.run = nodes[1].options.run = saved ? directory : NULL;
 		nodes[0].gang.wrap = lose_the_end;
@@ -453,9 +453,9 @@ static int make_directory(void **state)
 {
 	static char root[512];
 	const char *tmp = getenv("TMPDIR");
-	snprintf(root, sizeof root, "%s/lockstep-nodes-XXXXXX", tmp != NULL ? tmp : "/tmp");
+	snprintf(root, sizeof(root), "%s/lockstep-nodes-XXXXXX", tmp ? tmp : "/tmp");
 	*state = mkdtemp(root);
-	return *state == NULL;
+	return !*state;
 }
 
 static int remove_directory(void **state)

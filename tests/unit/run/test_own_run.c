@@ -67,9 +67,9 @@ static void test_nan_names_its_step(void **state)
 	(void)state;
 	while (ls_permute(o.seed, 0, SAMPLES, place) != s.poisoned)
 		place++;
-	snprintf(expected, sizeof expected, "at step %llu ", (unsigned long long)(place / BATCH + 1));
+	snprintf(expected, sizeof(expected), "at step %llu ", (unsigned long long)(place / BATCH + 1));
 	assert_int_equal(ls_train(&o, NULL), LS_ENUMERIC);
-	if (strstr(ls_last_error(), "NaN") == NULL || strstr(ls_last_error(), expected) == NULL)
+	if (!strstr(ls_last_error(), "NaN") || !strstr(ls_last_error(), expected))
 		fail_msg("the message is '%s', expected '%s' in it", ls_last_error(), expected);
 	ls_dataset_free(d);
 	ls_graph_free(g);
@@ -180,9 +180,9 @@ static int make_directory(void **state)
 {
 	static char root[512];
 	const char *tmp = getenv("TMPDIR");
-	snprintf(root, sizeof root, "%s/lockstep-trainer-XXXXXX", tmp != NULL ? tmp : "/tmp");
+	snprintf(root, sizeof(root), "%s/lockstep-trainer-XXXXXX", tmp ? tmp : "/tmp");
 	*state = mkdtemp(root);
-	return *state == NULL;
+	return !*state;
 }
 
 static int remove_directory(void **state)
@@ -198,7 +198,7 @@ static void test_resume(void **state)
 	for (int i = 0; i < 5; i++) {
 		char directory[600];
 		int stops = 0;
-		snprintf(directory, sizeof directory, "%s/%d", (char *)*state, i);
+		snprintf(directory, sizeof(directory), "%s/%d", (char *)*state, i);
 		uint64_t f = run_with_stops(directory, stops_after[i], &stops);
 		whole = i == 0 ? f : whole;
 		assert_int_equal(f, whole);

@@ -109,7 +109,7 @@ static void expect_refusal(const char *whole, const char *from, const char *to, 
 	assert_non_null(at);
 	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - whole), whole, to, at + strlen(from));
 	assert_int_equal(ls_profile_parse(&out, text, strlen(text), "here.json"), LS_EFORMAT);
-	if (strncmp(ls_last_error(), "here.json:", 10) != 0 || strstr(ls_last_error(), part) == NULL)
+	if (strncmp(ls_last_error(), "here.json:", 10) != 0 || !strstr(ls_last_error(), part))
 		fail_msg("'%s' instead of '%s' says: %s", to, from, ls_last_error());
 }
 
@@ -544,7 +544,7 @@ static void test_nodes_must_agree(void **state)
 		run_nodes(nodes, 2);
 		for (int i = 0; i < 2; i++)
 			assert_int_not_equal(nodes[i].gang.status, LS_OK);
-		if (strstr(nodes[0].gang.message, parts[k]) == NULL || nodes[1].gang.message[0] != '\0')
+		if (!strstr(nodes[0].gang.message, parts[k]) || nodes[1].gang.message[0] != '\0')
 			fail_msg("case %d: node 0 says '%s', node 1 '%s'", k, nodes[0].gang.message,
 				 nodes[1].gang.message);
 	}
@@ -556,7 +556,7 @@ static void test_nodes_must_agree(void **state)
 static int make_scratch(void **state)
 {
 	(void)state;
-	return mkdtemp(scratch) == NULL;
+	return !mkdtemp(scratch);
 }
 
 static int remove_scratch(void **state)

@@ -104,7 +104,7 @@ static void test_plan_fills_the_result(void **state)
 	ls_dataset *set = make_set(48);
 	ls_train_options o = small(set);
 	ls_train_result result;
-	memset(&result, 0x55, sizeof result);
+	memset(&result, 0x55, sizeof(result));
 	o.plan_memory = 1;
 	assert_int_equal(ls_train(&o, &result), LS_OK);
 	assert_int_equal(result.steps, 0);

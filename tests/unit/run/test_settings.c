@@ -44,7 +44,7 @@ static void test_rows_are_sound(void **state)
 		assert_ptr_equal(ls_train_setting_of(row->name), row); /* no name twice */
 		assert_true(strlen(row->name) <= 16);
 		assert_true(strlen(row->help) <= 18); /* two rows a line of help */
-		assert_true((row->kind == LS_SETTING_FLAG) == (row->arg == NULL));
+		assert_true((row->kind == LS_SETTING_FLAG) == (!row->arg));
 		assert_true(row->min <= row->max);
 		for (size_t b = 0; b < field_bytes(row->kind); b++)
 			assert_int_equal(taken[row->offset + b]++, 0);
@@ -62,14 +62,14 @@ static void test_rows_are_sound(void **state)
 static void mark_fields(unsigned char *bytes, const unsigned char *covered)
 {
 	ls_train_options options;
-	memset(&options, 0xff, sizeof options);
+	memset(&options, 0xff, sizeof(options));
 #if defined(__has_builtin) && __has_builtin(__builtin_clear_padding)
 	(void)covered;
 	__builtin_clear_padding(&options);
-	memcpy(bytes, &options, sizeof options);
+	memcpy(bytes, &options, sizeof(options));
 #else
-	memset(bytes, 0xff, sizeof options);
-	for (size_t b = 0; b < sizeof options; b += 8)
+	memset(bytes, 0xff, sizeof(options));
+	for (size_t b = 0; b < sizeof(options); b += 8)
 		if (covered[b] && !covered[b + 4])
 			memset(bytes + b + 4, 0, 4);
 #endif
@@ -91,10 +91,10 @@ static void test_rows_cover_the_struct(void **state)
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
 		memset(covered + row->offset, 1, field_bytes(row->kind));
-	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		memset(covered + own[i].offset, 1, own[i].bytes);
 	mark_fields(fields, covered);
-	for (size_t b = 0; b < sizeof fields; b++)
+	for (size_t b = 0; b < sizeof(fields); b++)
 		if (!fields[b] != !covered[b])
 			fail_msg("byte %zu of ls_train_options is %s", b,
 				 covered[b] ? "padding, but a row sets it" : "part of a field that no row sets");
@@ -108,13 +108,13 @@ static void test_defaults_are_in_range(void **state)
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 		char text[64], again[64];
-		ls_setting_format(row, &defaults, text, sizeof text);
+		ls_setting_format(row, &defaults, text, sizeof(text));
 		if (row->kind == LS_SETTING_FLAG || !*text)
 			continue;
 		if ((row->marks & LS_SETTING_NOT_0) && !strcmp(text, "0"))
 			continue; /* not given */
 		set(&options, row->name, text);
-		ls_setting_format(row, &options, again, sizeof again);
+		ls_setting_format(row, &options, again, sizeof(again));
 		assert_string_equal(text, again);
 	}
 }
@@ -171,12 +171,12 @@ static void test_bad_values_are_named(void **state)
 		{ "epoch", "1", "unknown setting 'epoch'; did you mean '--epochs'?" },
 		{ "zzzzzzzzz", "1", "unknown setting 'zzzzzzzzz'" },
 	};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 		const ls_train_options before = options;
 		assert_int_equal(ls_train_options_set(&options, bad[i].name, bad[i].value), LS_EINVALID);
 		assert_message(bad[i].message);
-		assert_memory_equal(&options, &before, sizeof options);
+		assert_memory_equal(&options, &before, sizeof(options));
 	}
 }
 
@@ -195,7 +195,7 @@ static void test_zero_is_never_a_default_in_disguise(void **state)
 		int taken = 0;
 		if (row->kind == LS_SETTING_STRING || row->kind == LS_SETTING_FLAG)
 			continue;
-		for (size_t k = 0; k < sizeof means_zero / sizeof means_zero[0]; k++)
+		for (size_t k = 0; k < sizeof(means_zero) / sizeof(means_zero[0]); k++)
 			taken |= !strcmp(row->name, means_zero[k]);
 		ls_status status = ls_train_options_set(&options, row->name, "0");
 		if ((status == LS_OK) != taken)
@@ -311,7 +311,7 @@ static int may_change(const char *name)
 		"audit-every",  "trace",
 		"trace-steps",  "vocab", /* its hash binds */
 	};
-	for (size_t i = 0; i < sizeof free_to_change / sizeof free_to_change[0]; i++)
+	for (size_t i = 0; i < sizeof(free_to_change) / sizeof(free_to_change[0]); i++)
 		if (!strcmp(free_to_change[i], name))
 			return 1;
 	return 0;
@@ -326,7 +326,7 @@ static void test_what_changes_the_bits_binds(void **state)
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		ls_train_options now = was;
 		char expected[64];
-		snprintf(expected, sizeof expected, "--%s", row->name);
+		snprintf(expected, sizeof(expected), "--%s", row->name);
 		set(&now, row->name, other_value(row));
 		check_resume(&was, &now, may_change(row->name) ? NULL : expected);
 	}
@@ -414,7 +414,7 @@ static void test_unset_is_said(void **state)
 		assert_int_equal(ls_settings_to_json(&was, (ls_settings_context){ 0 }, &a), LS_OK);
 		assert_int_equal(ls_settings_to_json(&now, (ls_settings_context){ 0 }, &b), LS_OK);
 		assert_int_equal(ls_settings_agree(a, "one", b, "two"), LS_EMISMATCH);
-		snprintf(expected, sizeof expected, "--%s is not set on one and 7 on two", row->name);
+		snprintf(expected, sizeof(expected), "--%s is not set on one and 7 on two", row->name);
 		assert_message(expected);
 		free(a);
 		free(b);

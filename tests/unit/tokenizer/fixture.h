@@ -58,7 +58,7 @@ static inline const char *in_dir(const char *dir, const char *name)
 	static char paths[4][4096];
 	static int next;
 	char *path = paths[next++ % 4];
-	assert_int_equal(ls_path_join(path, sizeof paths[0], dir, name), LS_OK);
+	assert_int_equal(ls_path_join(path, sizeof(paths[0]), dir, name), LS_OK);
 	return path;
 }
 

@@ -254,7 +254,7 @@ static void plain_join(plain *p, const char *left, const char *right)
 static void plain_words(plain *p, uint64_t seed, int count, char *text)
 {
 	ls_rng rng = ls_rng_make(seed, LS_RNG_TEST, 0);
-	memset(p, 0, sizeof *p);
+	memset(p, 0, sizeof(*p));
 	p->word_count = count;
 	for (int i = 0; i < count; i++) {
 		uint32_t w[4];

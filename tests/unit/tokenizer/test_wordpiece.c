@@ -39,7 +39,7 @@ static void check_case(const ls_vocab *vocab, const char *options, char *text, c
 	memcpy(exact, text, bytes);
 	ls_status status = ls_wordpiece_encode(wordpiece, exact, bytes, &tokens);
 	if (expected[0] == '!' && expected[1] >= '0' && expected[1] <= '9') {
-		snprintf(message, sizeof message, "byte %s (line ", expected + 1);
+		snprintf(message, sizeof(message), "byte %s (line ", expected + 1);
 		assert_fails(status, LS_EFORMAT, message);
 		assert_int_equal(tokens.count, 0);
 	} else {

@@ -36,10 +36,10 @@ static inline void *gang_live(void *argument)
 	ls_comm_options carry = { .transport = n->transport, .timeout = 20 };
 	ls_comm *comm = NULL;
 
-	n->status = n->transport != NULL ? ls_comm_new(&comm, &carry) : LS_OK;
+	n->status = n->transport ? ls_comm_new(&comm, &carry) : LS_OK;
 	if (n->status == LS_OK)
 		n->status = n->live(n, comm);
-	snprintf(n->message, sizeof n->message, "%s", n->status != LS_OK ? ls_last_error() : "");
+	snprintf(n->message, sizeof(n->message), "%s", n->status != LS_OK ? ls_last_error() : "");
 	return NULL;
 }
 
@@ -54,7 +54,7 @@ static inline void gang_run(void *nodes, size_t bytes, int count, ls_status (*li
 	for (int i = 0; i < count; i++) {
 		gang_node *n = (gang_node *)((char *)nodes + (size_t)i * bytes);
 		n->live = live;
-		n->transport = n->wrap != NULL ? n->wrap(transports[i]) : transports[i];
+		n->transport = n->wrap ? n->wrap(transports[i]) : transports[i];
 		assert_int_equal(pthread_create(&threads[i], NULL, gang_live, n), 0);
 	}
 	for (int i = 0; i < count; i++)

@@ -126,7 +126,7 @@ static inline ls_status next_microbatch(void *context, int device, const ls_micr
 
 static inline void take_in_hand(const ls_trainer *t, const batch *b, int64_t microbatch)
 {
-	memset(&hand, 0, sizeof hand);
+	memset(&hand, 0, sizeof(hand));
 	hand.batch = b;
 	hand.microbatch = microbatch;
 	hand.microbatches = (b->count + microbatch - 1) / microbatch;
@@ -176,7 +176,7 @@ static inline uint64_t fingerprint_after(const ls_trainer_options *o, int steps,
 	for (int s = 0; s < steps; s++) {
 		batch b = make_batch((uint64_t)(s * count), count);
 		double loss = step(t, &b, o->microbatch);
-		if (last_loss != NULL)
+		if (last_loss)
 			*last_loss = loss;
 		free_batch(&b);
 	}

@@ -34,7 +34,7 @@ static void claim(void *self, ls_exec_microbatch *microbatch)
 	microbatch->loss = 1;
 	microbatch->correct = CORRECT;
 	microbatch->token_correct = TOKEN_CORRECT;
-	if (microbatch->need != NULL)
+	if (microbatch->need)
 		microbatch->need(microbatch->need_context, 0, live, alone);
 	if (microbatch->share_grads)
 		return;

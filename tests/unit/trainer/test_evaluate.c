@@ -106,7 +106,7 @@ static ls_status live(gang_node *self, ls_comm *comm)
 	ls_teams teams = { 0 };
 	ls_status status = evaluate((node *)self, comm, &teams);
 
-	if (comm != NULL)
+	if (comm)
 		ls_comm_free(comm, status == LS_OK || status == LS_EINTERRUPTED ? NULL : ls_last_error());
 	ls_teams_release(&teams);
 	return status;
@@ -118,11 +118,11 @@ static void run_nodes(node *nodes, int count, const int *devices, const double *
 		nodes[i].devices_of = devices;
 		nodes[i].devices = devices[i];
 		nodes[i].weight = weight;
-		nodes[i].dataset = nodes[i].dataset != NULL ? nodes[i].dataset : common.dataset;
+		nodes[i].dataset = nodes[i].dataset ? nodes[i].dataset : common.dataset;
 		nodes[i].threads = nodes[i].threads > 0 ? nodes[i].threads : 1;
 		nodes[i].passes = nodes[i].passes > 0 ? nodes[i].passes : 1;
 	}
-	gang_run(nodes, sizeof *nodes, count, live);
+	gang_run(nodes, sizeof(*nodes), count, live);
 }
 
 static ls_eval_result alone(int devices, int threads)
@@ -170,8 +170,8 @@ static void test_nodes(void **state)
 	};
 	ls_eval_result expected = alone(1, 1);
 	(void)state;
-	for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-		node *nodes = calloc(GANG_MAX, sizeof *nodes);
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		node *nodes = calloc(GANG_MAX, sizeof(*nodes));
 		for (int i = 0; i < rows[r].nodes; i++)
 			nodes[i].passes = 2;
 		run_nodes(nodes, rows[r].nodes, rows[r].devices, rows[r].weight);
@@ -201,7 +201,7 @@ static void test_stop(void **state)
 	static const double weight[] = { 1, 1, 1, 0 };
 	(void)state;
 	for (int stopped = 0; stopped < 3; stopped++) {
-		node *nodes = calloc(GANG_MAX, sizeof *nodes);
+		node *nodes = calloc(GANG_MAX, sizeof(*nodes));
 		nodes[stopped].stop = at_once;
 		run_nodes(nodes, 4, devices, weight);
 		for (int i = 0; i < 4; i++)
@@ -215,7 +215,7 @@ static void test_stop(void **state)
 static ls_status lost(void *self, uint64_t index, float *image, int32_t *label)
 {
 	(void)self;
-	memset(image, 0, 28 * 28 * sizeof *image);
+	memset(image, 0, 28 * 28 * sizeof(*image));
 	*label = 0;
 	return index == 300 ? ls_fail(LS_EIO, "sample 300 is lost") : LS_OK;
 }
@@ -229,7 +229,7 @@ static void test_failure(void **state)
 	ls_dataset_info info = {
 		.name = "own", .samples = SAMPLES, .channels = 1, .height = 28, .width = 28, .classes = 10
 	};
-	node *nodes = calloc(GANG_MAX, sizeof *nodes);
+	node *nodes = calloc(GANG_MAX, sizeof(*nodes));
 	ls_dataset *set = NULL;
 	(void)state;
 	assert_int_equal(ls_dataset_new(&set, &info, &ops, NULL), LS_OK);

@@ -83,7 +83,7 @@ static void setup(fixture *f, const char *file)
 	golden *g = &f->golden;
 
 	*f = (fixture){ 0 };
-	snprintf(path, sizeof path, "%s/models/%s.txt", LS_GOLDEN_DIR, file);
+	snprintf(path, sizeof(path), "%s/models/%s.txt", LS_GOLDEN_DIR, file);
 	if (golden_open(g, path) != 0)
 		fail_msg("%s", g->error);
 	ls_model_options options = LS_MODEL_OPTIONS_INIT;
@@ -158,7 +158,7 @@ static ls_exec *executor(const fixture *f, int inference)
 static void check_inference(const fixture *f)
 {
 	const golden *g = &f->golden;
-	float *logits = calloc((size_t)g->batch * (size_t)g->classes, sizeof *logits);
+	float *logits = calloc((size_t)g->batch * (size_t)g->classes, sizeof(*logits));
 	assert_non_null(logits);
 	ls_exec *exec = executor(f, 1);
 	ls_exec_microbatch microbatch = whole_batch(f);
@@ -208,7 +208,7 @@ static void check_tensor(const fixture *f, const golden_tensor *t, const float *
 	char name[128];
 	double squares = 0, sum = 0, probe = 0;
 
-	snprintf(name, sizeof name, "%s/probe", t->name);
+	snprintf(name, sizeof(name), "%s/probe", t->name);
 	stream = golden_stream(f->golden.seed, name);
 	for (size_t i = 0; i < t->count; i++) {
 		double value = (double)x[i] * scale;
@@ -247,7 +247,7 @@ static void check_gradients(const fixture *f)
 static void check_running(fixture *f)
 {
 	const golden *g = &f->golden;
-	float *sums = calloc(f->table->buffers + 1, sizeof *sums);
+	float *sums = calloc(f->table->buffers + 1, sizeof(*sums));
 	assert_non_null(sums);
 	for (size_t i = 0; i < f->table->buffers; i++)
 		sums[i] = f->stats[i] * (float)g->batch;
@@ -360,12 +360,12 @@ static void formula_bits(void **state)
 			assert_int_equal(fscanf(from, "%ld", &shape[d]), 1);
 			count *= (size_t)shape[d];
 		}
-		assert_in_range(count, 1, sizeof values / sizeof *values);
+		assert_in_range(count, 1, sizeof(values) / sizeof(*values));
 		assert_int_equal(fscanf(from, "%x", &expected), 1);
 		golden_fill_param(1, name, rank, shape, values);
 		for (size_t i = 0; i < count; i++) {
 			uint32_t bits;
-			memcpy(&bits, &values[i], sizeof bits);
+			memcpy(&bits, &values[i], sizeof(bits));
 			got = (got ^ bits) * 16777619u;
 		}
 		assert_int_equal(got, expected);

@@ -18,7 +18,7 @@ static void test_early_update(void **state)
 	} rows[] = { { "adam", 0 },   { "adam", 0.01 }, { "adamw", 0.01 }, { "sgd", 0 },
 		     { "sgd", 0.05 }, { "lamb", 0 },    { "lamb", 0.01 } };
 	(void)state;
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (int coupled = 0; coupled < 2; coupled++)
 			for (int threads = 1; threads <= 2; threads++) {
 				ls_graph *g = make_graph(coupled), *h = make_graph(coupled);

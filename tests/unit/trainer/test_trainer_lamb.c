@@ -16,7 +16,7 @@ static void check_lamb(const ls_param *p, const float *before, const float *grad
 		       const ls_hyper *h)
 {
 	size_t count = ls_param_elements(p), still = 0;
-	double params = 0, direction = 0, *u = calloc(count, sizeof *u);
+	double params = 0, direction = 0, *u = calloc(count, sizeof(*u));
 	int weight = p->role == LS_ROLE_WEIGHT;
 	for (size_t i = 0; i < count; i++) {
 		u[i] = grads[i] / (fabs(grads[i]) + h->epsilon) + (weight ? h->weight_decay * before[i] : 0);

@@ -64,7 +64,7 @@ static void test_malformed(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		ls_cluster c;
 		assert_int_equal(parse(&c, cases[i].text), LS_EFORMAT);
-		if (strncmp(ls_last_error(), "c.json:", 7) != 0 || strstr(ls_last_error(), cases[i].part) == NULL)
+		if (strncmp(ls_last_error(), "c.json:", 7) != 0 || !strstr(ls_last_error(), cases[i].part))
 			fail_msg("%s says: %s", cases[i].text, ls_last_error());
 	}
 }

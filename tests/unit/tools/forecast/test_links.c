@@ -126,7 +126,7 @@ static void test_urgency_and_window(void **state)
 	run_dry(&l);
 	assert_int_equal(arrived, 4);
 	static const int expected[] = { 5, 1, 3, 4 };
-	assert_memory_equal(order, expected, sizeof expected);
+	assert_memory_equal(order, expected, sizeof(expected));
 	ls_links_release(&l);
 }
 
@@ -149,7 +149,7 @@ static void test_order(void **state)
 	ls_links_send(&l, 0, 1, parcel(2, 100));
 	run_dry(&l);
 	static const int expected[] = { 7, 8, 2, 1 };
-	assert_memory_equal(order, expected, sizeof expected);
+	assert_memory_equal(order, expected, sizeof(expected));
 	ls_links_release(&l);
 }
 

@@ -76,7 +76,7 @@ static void *live(void *argument)
 		n->status = rehearse(n);
 	if (n->status != LS_OK)
 		fprintf(stderr, "%s\n", ls_last_error());
-	if (n->comm != NULL)
+	if (n->comm)
 		ls_comm_free(n->comm, n->status != LS_OK ? ls_last_error() : NULL);
 	ls_rehearsal_free(n->rehearsal);
 	return NULL;

@@ -17,7 +17,7 @@ static void expect_flag(const ls_claim *claim, const char *part)
 {
 	ls_page page = LS_PAGE_INIT;
 	const char *note = ls_flag(&page, claim);
-	if (part == NULL ? note != NULL : note == NULL || strstr(note, part) == NULL)
+	if (!part ? note != NULL : !note || !strstr(note, part))
 		fail_msg("expected '%s', got '%s'", part ? part : "nothing", note ? note : "nothing");
 	ls_page_release(&page);
 }

@@ -33,7 +33,7 @@ static char *written(const ls_page *page, kind as)
 static size_t times(const char *text, const char *part)
 {
 	size_t count = 0;
-	for (; (text = strstr(text, part)) != NULL; text += strlen(part))
+	for (; (text = strstr(text, part)); text += strlen(part))
 		count++;
 	return count;
 }
@@ -164,7 +164,7 @@ static void test_odd_curves(void **state)
 		plot->log_x = axes & 1;
 		plot->log_y = axes >> 1 & 1;
 		plot->counts_x = axes >> 2;
-		for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+		for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 			ls_curve *curve = ls_plot_curve(plot, "", LS_CURVE_MEASURED);
 			ls_curve_add(curve, odd[i][0], odd[i][1], "");
 			ls_curve_add(curve, 1, 2, "");

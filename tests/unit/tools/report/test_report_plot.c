@@ -37,18 +37,18 @@ static void draw(double y_most, const mark *marks, size_t count)
 			ls_curve_add_hollow(curve, marks[i].x, marks[i].y, "t");
 		else
 			ls_curve_add(curve, marks[i].x, marks[i].y, "t");
-	FILE *to = fmemopen(svg, sizeof svg, "w");
+	FILE *to = fmemopen(svg, sizeof(svg), "w");
 	assert_non_null(to);
 	ls_plot_svg(plot, to);
 	assert_int_equal(fclose(to), 0);
-	assert_true(strlen(svg) + 1 < sizeof svg);
+	assert_true(strlen(svg) + 1 < sizeof(svg));
 	ls_page_release(&page);
 }
 
 static size_t times(const char *text, const char *part)
 {
 	size_t count = 0;
-	for (; (text = strstr(text, part)) != NULL; text += strlen(part))
+	for (; (text = strstr(text, part)); text += strlen(part))
 		count++;
 	return count;
 }
@@ -57,7 +57,7 @@ static size_t times(const char *text, const char *part)
 static double last_tick(void)
 {
 	double most = -1e9;
-	for (const char *at = svg; (at = strstr(at, "class=\"tick\"")) != NULL; at++) {
+	for (const char *at = svg; (at = strstr(at, "class=\"tick\"")); at++) {
 		double value = strtod(strchr(at, '>') + 1, NULL);
 		most = value > most ? value : most;
 	}
@@ -68,7 +68,7 @@ static void test_accuracy_ends_at_one(void **state)
 {
 	static const double ends[] = { 0.97, 0.9999, 1, 0.61 };
 	(void)state;
-	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		for (size_t count = 1; count <= 2; count++) {
 			const mark marks[] = { { 0, 0.35, 0 }, { 1, ends[i], 0 } };
 			draw(1, marks + 2 - count, count);

@@ -73,7 +73,7 @@ static void expect_refusal(parse *read, const char *text, const char *from, cons
 	assert_non_null(changed);
 	snprintf(changed, size, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 	assert_int_equal(read(changed, strlen(changed)), LS_EFORMAT);
-	if (strncmp(ls_last_error(), "f.json:", 7) != 0 || strstr(ls_last_error(), part) == NULL)
+	if (strncmp(ls_last_error(), "f.json:", 7) != 0 || !strstr(ls_last_error(), part))
 		fail_msg("'%s' instead of '%s' says: %s", to, from, ls_last_error());
 	free(changed);
 }

@@ -47,7 +47,7 @@ static void test_degenerate(void **state)
 	static const double cases[][2] = { { 0, 0 },       { 5, 5 },      { -2, -2 },        { 1e-30, 1e-30 },
 					   { 1e30, 1e30 }, { 0, 1e-300 }, { 1e15, 1e15 + 1 } };
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int logarithmic = 0; logarithmic < 2; logarithmic++) {
 			double ticks[LS_TICKS_MAX];
 			ls_scale scale = ls_scale_fit(cases[i][0], cases[i][1], 1, logarithmic);

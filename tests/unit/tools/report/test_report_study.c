@@ -33,19 +33,19 @@ static ls_point *add(sweep *s, const char *model, int batch, int nodes, int per,
 	s->results.points = s->points;
 	s->repeats[i].samples_per_s = rate;
 	*p = (ls_point){ .state = LS_POINT_DONE, .repeats = &s->repeats[i], .repeat_count = 1, .samples_per_s = rate };
-	snprintf(p->key, sizeof p->key, "%zu", i);
-	snprintf(p->job.kind, sizeof p->job.kind, "bench");
-	snprintf(p->job.model, sizeof p->job.model, "%s", model);
-	snprintf(p->job.placement, sizeof p->job.placement, "%s", nodes > 1 ? "allreduce" : "local");
-	snprintf(p->job.shape, sizeof p->job.shape, "%d", per);
+	snprintf(p->key, sizeof(p->key), "%zu", i);
+	snprintf(p->job.kind, sizeof(p->job.kind), "bench");
+	snprintf(p->job.model, sizeof(p->job.model), "%s", model);
+	snprintf(p->job.placement, sizeof(p->job.placement), "%s", nodes > 1 ? "allreduce" : "local");
+	snprintf(p->job.shape, sizeof(p->job.shape), "%d", per);
 	for (int n = 1; n < nodes; n++)
-		snprintf(p->job.shape + strlen(p->job.shape), sizeof p->job.shape - strlen(p->job.shape), "+%d", per);
+		snprintf(p->job.shape + strlen(p->job.shape), sizeof(p->job.shape) - strlen(p->job.shape), "+%d", per);
 	p->job.nodes = nodes;
 	p->job.devices = nodes * per;
 	p->job.batch = batch;
 	p->nodes = s->nodes[i];
 	for (; hosts && p->node_count < 4 && hosts[p->node_count]; p->node_count++)
-		snprintf(p->nodes[p->node_count].host, sizeof p->nodes[0].host, "%s", hosts[p->node_count]);
+		snprintf(p->nodes[p->node_count].host, sizeof(p->nodes[0].host), "%s", hosts[p->node_count]);
 	return p;
 }
 
@@ -91,7 +91,7 @@ static void test_overlap(void **state)
 	add(&s, "cnn", 8, 1, 1, 10, NULL);
 	add(&s, "cnn", 8, 1, 4, 39, NULL);
 	add(&s, "cnn", 8, 2, 2, 30, NULL);
-	snprintf(s.points[2].job.rate, sizeof s.points[2].job.rate, "1gbit");
+	snprintf(s.points[2].job.rate, sizeof(s.points[2].job.rate), "1gbit");
 	ls_study *study = study_of(&s);
 	assert_int_equal(study->line_count, 2);
 	expect_line(&study->lines[0], "cnn, one node", "one node, batch size = 8", 2);
@@ -110,7 +110,7 @@ static void test_placements(void **state)
 	add(&s, "cnn", 8, 1, 2, 20, NULL);
 	add(&s, "cnn", 8, 3, 1, 28, NULL);
 	ls_point *ps = add(&s, "cnn", 8, 3, 1, 24, NULL);
-	snprintf(ps->job.placement, sizeof ps->job.placement, "ps");
+	snprintf(ps->job.placement, sizeof(ps->job.placement), "ps");
 	ps->job.servers = 1;
 	ls_study *study = study_of(&s);
 	assert_int_equal(study->line_count, 2);
@@ -179,9 +179,9 @@ static void test_shapes(void **state)
 						{ "12+12", "12" } };
 	ls_page page = LS_PAGE_INIT;
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		ls_point_job job = { .nodes = 1 };
-		snprintf(job.shape, sizeof job.shape, "%s", cases[i][0]);
+		snprintf(job.shape, sizeof(job.shape), "%s", cases[i][0]);
 		assert_string_equal(ls_point_shape(&page, &job), cases[i][1]);
 	}
 	ls_page_release(&page);

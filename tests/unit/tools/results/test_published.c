@@ -55,8 +55,8 @@ static void test_medians(void **state)
 		double sorted[LS_PUBLISHED_REPEATS];
 		if (rows[i].repeats[0] == 0)
 			continue;
-		memcpy(sorted, rows[i].repeats, sizeof sorted);
-		qsort(sorted, LS_PUBLISHED_REPEATS, sizeof *sorted, by_number);
+		memcpy(sorted, rows[i].repeats, sizeof(sorted));
+		qsort(sorted, LS_PUBLISHED_REPEATS, sizeof(*sorted), by_number);
 		assert_true(fabs(sorted[3] - rows[i].rate) < 1e-9);
 		for (size_t k = 0; k < count && rows[k].seed == 0; k++)
 			if (rows[k].devices == 1 && rows[k].batch == rows[i].batch)

@@ -93,7 +93,7 @@ static void expect_refusal(const char *text, const char *from, const char *to, c
 	assert_non_null(at);
 	snprintf(changed, strlen(text) + strlen(to) + 1, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 	assert_int_equal(ls_results_parse(&out, changed, strlen(changed), "r.json"), LS_EFORMAT);
-	if (strncmp(ls_last_error(), "r.json:", 7) != 0 || strstr(ls_last_error(), part) == NULL)
+	if (strncmp(ls_last_error(), "r.json:", 7) != 0 || !strstr(ls_last_error(), part))
 		fail_msg("'%s' instead of '%s' says: %s", to, from, ls_last_error());
 	free(changed);
 }

@@ -89,7 +89,7 @@ static void write_metrics(const char *text)
 static int make_run(void **state)
 {
 	(void)state;
-	return mkdtemp(run) == NULL;
+	return !mkdtemp(run);
 }
 
 static int remove_run(void **state)

@@ -223,7 +223,7 @@ static void test_built_in(void **state)
 	(void)state;
 	static const char *const names[] = { "distml-resnet", "distml-sst5",  "distml-strategies",
 					     "oneflow-bert",  "rcc-bigmnist", "rcc-mnist" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		for (int quick = 0; quick < 2; quick++) {
 			ls_sweep_plan plan;
 			if (ls_recipe_open(&plan, names[i], quick) != LS_OK)
@@ -233,7 +233,7 @@ static void test_built_in(void **state)
 			assert_string_equal(plan.name, names[i]);
 			ls_sweep_plan_release(&plan);
 		}
-	assert_int_equal(ls_recipes_built_in_count, sizeof names / sizeof names[0]);
+	assert_int_equal(ls_recipes_built_in_count, sizeof(names) / sizeof(names[0]));
 	ls_sweep_plan plan;
 	assert_int_equal(ls_recipe_open(&plan, "oneflow-bart", 0), LS_EINVALID);
 	assert_non_null(strstr(ls_last_error(), "oneflow-bert"));
