@@ -6,7 +6,6 @@
 
 #include "base/rng.h"
 #include "base/team.h"
-#include "graph/exec.h"
 #include "graph/graph.h"
 #include "kernels/linear.h"
 

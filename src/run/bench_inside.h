@@ -4,9 +4,9 @@
 #ifndef LS_RUN_BENCH_INSIDE_H
 #define LS_RUN_BENCH_INSIDE_H
 
+#include "backends/replay/replay.h"
 #include "run/bench_data.h"
 #include "run/bench_steps.h"
-#include "trainer/replay.h"
 
 typedef struct ls_bench_state {
 	const ls_bench_options *options;

@@ -9,9 +9,9 @@
 
 #include <lockstep/bench.h>
 
+#include "backends/profiler.h"
 #include "exchange/assigner.h"
 #include "trainer/layout.h"
-#include "trainer/profiler.h"
 #include "trainer/trainer.h"
 
 enum { LS_BENCH_RING = 4 };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backends/cpu/teams.h"
 #include "base/files.h"
 #include "base/isa.h"
 #include "base/log.h"
@@ -23,7 +24,6 @@
 #include "run/settings.h"
 #include "run/vocabulary.h"
 #include "run/weights.h"
-#include "trainer/device_teams.h"
 #include "trainer/evaluate.h"
 
 typedef struct evaluation {

@@ -10,12 +10,12 @@
 
 #include <lockstep/train.h>
 
+#include "backends/cpu/exec.h"
 #include "base/pin.h"
 #include "base/team.h"
 #include "comm/comm.h"
 #include "data/loader.h"
 #include "exchange/assigner.h"
-#include "graph/exec.h"
 
 typedef struct ls_evaluator ls_evaluator;
 

@@ -22,16 +22,16 @@
 #ifndef LS_TRAINER_TRAINER_H
 #define LS_TRAINER_TRAINER_H
 
+#include "backends/backend.h"
+#include "backends/cpu/exec.h"
+#include "backends/cpu/teams.h"
 #include "base/pin.h"
 #include "base/team.h"
 #include "data/loader.h"
 #include "exchange/exchange.h"
-#include "graph/exec.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "trainer/counts.h"
-#include "trainer/device.h"
-#include "trainer/device_teams.h"
 #include <stdatomic.h>
 
 typedef struct ls_trainer ls_trainer;

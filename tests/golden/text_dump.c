@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cpu/exec_plan.h"
 #include "base/memory.h"
 #include "checkpoint/safetensors.h"
 #include "data/loader.h"
-#include "graph/exec_plan.h"
 
 enum { SEED = 1, OTHERS = 10, THREADS = 2 };
 

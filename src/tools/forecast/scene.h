@@ -10,11 +10,11 @@
 
 #include <stdint.h>
 
+#include "backends/profile.h"
 #include "exchange/partition.h"
 #include "tools/forecast/cluster.h"
 #include "tools/forecast/links.h"
 #include "tools/forecast/script.h"
-#include "trainer/profile.h"
 
 /* What is asked. */
 typedef struct ls_scene_options {

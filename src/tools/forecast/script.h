@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
+#include "backends/profile.h"
 #include "exchange/partition.h"
-#include "trainer/profile.h"
 
 typedef enum ls_act_kind {
 	LS_DO_NEED, /* buckets [first, last] of the last step's values, or of this one's */

@@ -16,9 +16,9 @@
 
 #include <lockstep/graph.h>
 
+#include "backends/cpu/exec.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "graph/exec.h"
 
 #define NET_SEED 20240611
 #define NET_CLASSES 7

@@ -8,9 +8,9 @@
 
 #include <lockstep/models.h>
 
-#include "../graph/place_reference.h"
+#include "backends/cpu/exec_plan.h"
 #include "base/team.h"
-#include "graph/exec_plan.h"
+#include "unit/backends/place_reference.h"
 
 static void check_model(const ls_model_options *options, int inference)
 {

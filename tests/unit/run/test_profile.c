@@ -16,10 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/profiler.h"
+#include "backends/replay/replay.h"
 #include "base/clock.h"
 #include "run/bench_node.h"
-#include "trainer/profiler.h"
-#include "trainer/replay.h"
 #include "trainer/trainer.h"
 #include "unit/trainer/gang.h"
 

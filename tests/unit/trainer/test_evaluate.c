@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cpu/teams.h"
 #include "base/log.h"
-#include "trainer/device_teams.h"
 #include "trainer/evaluate.h"
 #include "unit/trainer/gang.h"
 

@@ -14,9 +14,9 @@
 
 #include <lockstep/models.h>
 
+#include "backends/cpu/exec.h"
 #include "golden/formula.h"
 #include "golden/golden.h"
-#include "graph/exec.h"
 #include "optim/optimizer.h"
 
 #define THREADS 2

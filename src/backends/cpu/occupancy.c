@@ -1,4 +1,4 @@
-#include "graph/occupancy.h"
+#include "backends/cpu/occupancy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,8 +11,8 @@
  * cache, adding gradients tile by tile, in order. The tile is part of the mathematics and never depends on the
  * machine.
  */
-#ifndef LS_GRAPH_EXEC_H
-#define LS_GRAPH_EXEC_H
+#ifndef LS_BACKENDS_CPU_EXEC_H
+#define LS_BACKENDS_CPU_EXEC_H
 
 #include <stdint.h>
 #include <stdio.h>

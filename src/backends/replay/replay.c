@@ -1,4 +1,4 @@
-#include "trainer/replay.h"
+#include "backends/replay/replay.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,8 +8,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "backends/profiler.h"
 #include "base/clock.h"
-#include "trainer/profiler.h"
 
 typedef struct replay {
 	ls_replay_options options;

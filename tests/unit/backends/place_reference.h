@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cpu/place.h"
 #include "base/memory.h"
-#include "graph/place.h"
 
 static inline int reference_blocks(const ls_span *placed, const ls_span *span, size_t offset)
 {

@@ -1,7 +1,7 @@
 /*
  * exec_bind.c - one block of memory for all buffers, and each node's share of it.
  */
-#include "graph/exec_plan.h"
+#include "backends/cpu/exec_plan.h"
 
 /* Behind the shared part: scratch, then loss and correct of each sample and of each pick, then where things are in the
  * tile under way. */

@@ -16,8 +16,8 @@
  *     LS_PROFILE_LINE floats (what is behind its own floats is padding): nobody who waits for all of them waits in
  * vain.
  */
-#ifndef LS_TRAINER_PROFILE_H
-#define LS_TRAINER_PROFILE_H
+#ifndef LS_BACKENDS_PROFILE_H
+#define LS_BACKENDS_PROFILE_H
 
 #include <stddef.h>
 #include <stdint.h>

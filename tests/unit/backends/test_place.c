@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
+#include "backends/cpu/place.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "graph/place.h"
-#include "place_reference.h"
+#include "unit/backends/place_reference.h"
 
 enum { SEED = 20240619, COUNT = 300 };
 

@@ -1,8 +1,8 @@
 /*
  * place.h - share one block of memory among buffers that live at different times.
  */
-#ifndef LS_GRAPH_PLACE_H
-#define LS_GRAPH_PLACE_H
+#ifndef LS_BACKENDS_CPU_PLACE_H
+#define LS_BACKENDS_CPU_PLACE_H
 
 #include <stddef.h>
 

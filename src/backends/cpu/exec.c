@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "backends/cpu/exec_plan.h"
 #include "base/clock.h"
-#include "graph/exec_plan.h"
 
 /* The whole job of one call, seen by every member. */
 typedef struct job {

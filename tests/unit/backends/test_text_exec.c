@@ -2,8 +2,8 @@
  * The executor on text: no dependence on threads, neighbours, stale memory or tiles; a plan that holds the largest
  * micro-batch; logits of tokens whose gradient takes their place; what `ready` promises of shared words.
  */
+#include "unit/backends/exec_checks.h"
 #include "unit/graph/allocations.h"
-#include "unit/graph/exec_checks.h"
 #include "unit/graph/text_net.h"
 
 enum { LONGEST = 11, MASKED = 3, WIDTH = 48 };

@@ -1,12 +1,12 @@
 /*
  * exec_plan.h - inside of an executor: its nodes bound to one planned block of memory.
  */
-#ifndef LS_GRAPH_EXEC_PLAN_H
-#define LS_GRAPH_EXEC_PLAN_H
+#ifndef LS_BACKENDS_CPU_EXEC_PLAN_H
+#define LS_BACKENDS_CPU_EXEC_PLAN_H
 
-#include "graph/exec.h"
+#include "backends/cpu/exec.h"
+#include "backends/cpu/place.h"
 #include "graph/op.h"
-#include "graph/place.h"
 
 struct ls_exec {
 	const ls_graph *graph;

@@ -5,10 +5,10 @@
  * when it wants parameters and when gradients are final. Executing the graph on a team of threads is one way to do
  * that, sleeping through a recorded profile (replay.h) another.
  */
-#ifndef LS_TRAINER_DEVICE_H
-#define LS_TRAINER_DEVICE_H
+#ifndef LS_BACKENDS_BACKEND_H
+#define LS_BACKENDS_BACKEND_H
 
-#include "graph/exec.h"
+#include "backends/cpu/exec.h"
 
 typedef struct ls_work_kind {
 	const char *name;

@@ -1,4 +1,4 @@
-#include "trainer/device_teams.h"
+#include "backends/cpu/teams.h"
 
 #include <stdlib.h>
 

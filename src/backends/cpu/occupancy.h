@@ -10,8 +10,8 @@
  * `through` of the parts above them: 4 log2(moments) sets, in which runs that touch are one. Buffers of a network lie
  * side by side, so the sets stay short, and taking a place or finding one costs about log(moments).
  */
-#ifndef LS_GRAPH_OCCUPANCY_H
-#define LS_GRAPH_OCCUPANCY_H
+#ifndef LS_BACKENDS_CPU_OCCUPANCY_H
+#define LS_BACKENDS_CPU_OCCUPANCY_H
 
 #include <stddef.h>
 

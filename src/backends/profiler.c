@@ -1,4 +1,4 @@
-#include "trainer/profiler.h"
+#include "backends/profiler.h"
 
 #include <math.h>
 #include <stdio.h>

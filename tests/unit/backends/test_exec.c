@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "kernels/reference.h"
+#include "unit/backends/exec_checks.h"
 #include "unit/graph/allocations.h"
-#include "unit/graph/exec_checks.h"
 #include "unit/graph/net.h"
 
 /* Samples do not meet: runs in tiles. */

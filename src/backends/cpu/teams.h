@@ -1,5 +1,5 @@
 /*
- * device_teams.h - the threads of a node's devices: a team for each, and drivers (one thread a device) that take the
+ * teams.h - the threads of a node's devices: a team for each, and drivers (one thread a device) that take the
  * teams through their work side by side.
  *
  *     ls_team_run(crew.drivers, drive, job);        drive() runs ls_team_run(crew.team[rank], ...) for its device
@@ -7,8 +7,8 @@
  * The caller is driver 0. The other threads are pinned as they start; the caller is when it says so, for threads it
  * starts are pinned with it.
  */
-#ifndef LS_TRAINER_DEVICE_TEAMS_H
-#define LS_TRAINER_DEVICE_TEAMS_H
+#ifndef LS_BACKENDS_CPU_TEAMS_H
+#define LS_BACKENDS_CPU_TEAMS_H
 
 #include "base/pin.h"
 #include "base/team.h"

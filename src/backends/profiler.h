@@ -9,11 +9,11 @@
  * add up to the median of the sum, least of all on a busy machine, where a disturbance hits another part in every step;
  * so times are means over the same steps: the middle half, by how long they took.
  */
-#ifndef LS_TRAINER_PROFILER_H
-#define LS_TRAINER_PROFILER_H
+#ifndef LS_BACKENDS_PROFILER_H
+#define LS_BACKENDS_PROFILER_H
 
+#include "backends/profile.h"
 #include "graph/graph.h"
-#include "trainer/profile.h"
 
 typedef struct ls_recorder {
 	const ls_graph *graph;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "graph/exec_plan.h"
+#include "backends/cpu/exec_plan.h"
 #include "unit/graph/net.h"
 
 /* A net of either kind, which begins with a struct net. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/profile.h"
+#include "backends/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,4 +1,4 @@
-#include "trainer/device.h"
+#include "backends/backend.h"
 
 static void train_exec(void *self, ls_exec_microbatch *microbatch)
 {

@@ -6,11 +6,11 @@
  * devices than there are cores can be measured. Times are kept to absolute deadlines: what a layer oversleeps the next
  * one sleeps less, and time spent in hooks is added, as it is for a device that computes.
  */
-#ifndef LS_TRAINER_REPLAY_H
-#define LS_TRAINER_REPLAY_H
+#ifndef LS_BACKENDS_REPLAY_REPLAY_H
+#define LS_BACKENDS_REPLAY_REPLAY_H
 
-#include "trainer/device.h"
-#include "trainer/profile.h"
+#include "backends/backend.h"
+#include "backends/profile.h"
 
 typedef struct ls_replay_options {
 	const ls_profile *profile; /* borrowed */

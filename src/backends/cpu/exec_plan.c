@@ -2,7 +2,7 @@
  * exec_plan.c - an executor comes and goes: its sizes are chosen, its buffers planned (exec_spans.c) and bound
  * (exec_bind.c), and the plan can be shown.
  */
-#include "graph/exec_plan.h"
+#include "backends/cpu/exec_plan.h"
 
 #include <stdlib.h>
 

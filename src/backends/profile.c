@@ -1,7 +1,7 @@
 /*
  * profile.c - profiles as JSON.
  */
-#include "trainer/profile.h"
+#include "backends/profile.h"
 
 #include <inttypes.h>
 #include <lockstep/text.h>

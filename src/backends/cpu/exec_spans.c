@@ -11,7 +11,7 @@
  *   again     a convolution's input that its norm makes once more for backward, instead of keeping it
  *   scratch   one region, used by one node at a time
  */
-#include "graph/exec_plan.h"
+#include "backends/cpu/exec_plan.h"
 
 /* Spans lie as five tables: values, gradients (by value), aux, spare, again (by node). */
 ls_span *ls_exec_span(const ls_exec *exec, int class, int index)

@@ -1,12 +1,12 @@
 /*
  * place.c - the greedy placement: spans in order of size, each at the lowest offset where nothing alive is in its way.
  */
-#include "graph/place.h"
+#include "backends/cpu/place.h"
 
 #include <stdlib.h>
 
+#include "backends/cpu/occupancy.h"
 #include "base/memory.h"
-#include "graph/occupancy.h"
 
 /* The time that spans live in. */
 typedef struct period {
