@@ -7,6 +7,13 @@ set(LS_TEST_DIR ${CMAKE_BINARY_DIR}/tests)
 set(LS_TEST_PROPERTIES C_VISIBILITY_PRESET default)
 get_property(modules GLOBAL PROPERTY LS_MODULES)
 ls_module_includes(LS_ALL_INCLUDES ${modules})
+
+# What tests share: tests/support/*.c, included as "support/NAME.h". It may use any module; a test links the modules its
+# objects need.
+file(GLOB support CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.c)
+add_library(ls_test_support STATIC ${support})
+target_include_directories(ls_test_support PRIVATE ${CMAKE_SOURCE_DIR}/tests ${LS_ALL_INCLUDES})
+
 foreach(module ${modules})
   get_property(folder GLOBAL PROPERTY LS_FOLDER_${module})
   ls_module_closure(below ${module} ${LS_TESTS_OF_${module}_USE})
@@ -17,7 +24,7 @@ foreach(module ${modules})
     add_executable(${name} ${source})
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_BINARY_DIR}/modules/cli ${includes})
     target_compile_definitions(${name} PRIVATE LS_GOLDEN_DIR="${CMAKE_SOURCE_DIR}/tests/golden")
-    target_link_libraries(${name} PRIVATE ls_${module} PkgConfig::CMOCKA)
+    target_link_libraries(${name} PRIVATE ls_test_support ls_${module} PkgConfig::CMOCKA)
     foreach(more ${LS_TESTS_OF_${module}_USE})
       target_link_libraries(${name} PRIVATE ls_${more})
     endforeach()

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "kernels/reference.h"
+#include "support/reference.h"
 #include "unit/backends/exec_checks.h"
 #include "unit/graph/allocations.h"
 #include "unit/graph/net.h"

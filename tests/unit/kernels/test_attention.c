@@ -10,7 +10,7 @@
 
 #include "base/team.h"
 #include "kernels/attention.h"
-#include "kernels/reference.h"
+#include "support/reference.h"
 
 enum { THREADS = 4, MOST = 12 };
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "kernels/conv.h"
-#include "kernels/reference.h"
+#include "support/reference.h"
 #include "unit/panels.h"
 
 enum { THREADS_MAX = 3, TAPS_MAX = 64 };

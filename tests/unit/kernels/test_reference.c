@@ -1,7 +1,7 @@
 /* The references against numbers worked out by hand, and their gradients against finite differences. */
 #include "unit/kernels/simd_check.h"
 
-#include "kernels/reference.h"
+#include "support/reference.h"
 
 /* Two 3x3 images' worth by hand: x = 1..9, filter (1 2; 3 4), bias 10. */
 static void test_convolution_by_hand(void **state)

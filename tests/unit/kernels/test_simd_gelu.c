@@ -1,7 +1,7 @@
 /* Gaussian error linear units and the hyperbolic tangent against libm, at the ends of the numbers, and in place. */
 #include "unit/kernels/simd_check.h"
 
-#include "kernels/reference.h"
+#include "support/reference.h"
 
 enum { COUNT = 1 << 18 };
 

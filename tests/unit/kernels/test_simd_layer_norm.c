@@ -1,7 +1,7 @@
 /* Layer norm over panels against the reference, with and without a residual, in ranges of rows, in place. */
 #include "unit/kernels/simd_check.h"
 
-#include "kernels/reference.h"
+#include "support/reference.h"
 
 #define EPSILON 1e-12f
 

@@ -1,7 +1,7 @@
 /* Moments and the passes of batch normalisation against plain loops and against the reference batch norm. */
 #include "unit/kernels/simd_check.h"
 
-#include "kernels/reference.h"
+#include "support/reference.h"
 
 typedef struct panel_case {
 	int64_t rows;

@@ -1,7 +1,7 @@
 /* Bias, rectifier, column sums, additions and transposes over odd counts. */
 #include "unit/kernels/simd_check.h"
 
-#include "kernels/reference.h"
+#include "support/reference.h"
 
 static const int64_t counts[] = { 1, 3, 15, 16, 17, 31, 64, 1000, 4097 };
 enum { COUNTS = sizeof(counts) / sizeof(*counts) };

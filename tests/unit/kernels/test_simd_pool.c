@@ -1,7 +1,7 @@
 /* Pooling on panels against the reference in PyTorch's layout. */
 #include "unit/kernels/simd_check.h"
 
-#include "kernels/reference.h"
+#include "support/reference.h"
 
 /* n, in_c, out_c, in_h, in_w, out_h, out_w (computed), kernel_h, kernel_w, stride, padding */
 static const ls_reference_window cases[] = {

@@ -1,7 +1,7 @@
 /* Softmax cross-entropy over one and many blocks of classes, its exponential and logarithm, and hostile logits. */
 #include "unit/kernels/simd_check.h"
 
-#include "kernels/reference.h"
+#include "support/reference.h"
 #include "kernels/simd/explog.h"
 
 static void test_exponential(void **state)

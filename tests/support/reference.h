@@ -5,8 +5,8 @@
  * kernel_w), linear weights (out, in). Sums are taken in double and rounded once. Gradients are of a sum over samples.
  * No output may alias an input.
  */
-#ifndef LS_KERNELS_REFERENCE_H
-#define LS_KERNELS_REFERENCE_H
+#ifndef LS_TESTS_SUPPORT_REFERENCE_H
+#define LS_TESTS_SUPPORT_REFERENCE_H
 
 #include <stdint.h>
 

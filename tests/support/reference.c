@@ -4,7 +4,7 @@
  * Indices: i sample, o output channel, c input channel, (p, q) output position, (r, s) filter tap. Tap (r, s) of output
  * (p, q) sees input (p*stride - padding + r, q*stride - padding + s), and nothing when that is outside the image.
  */
-#include "kernels/reference.h"
+#include "support/reference.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "kernels/reference.h"
+#include "support/reference.h"
 
 /* Mean of a row and 1 / sqrt(variance + epsilon), the variance biased. */
 static void row_moments(const ls_reference_rows *shape, const float *x, double *mean, double *inverse)
