@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/names.h"
 
 /* What stands before "bit" or "bps". */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/memory.h"
 
 #define STACK_LEAST ((size_t)1 << 20)

@@ -18,16 +18,16 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/directory.h"
-#include "checkpoint/entries.h"
 #include "checkpoint/state.h"
+#include "checkpoint/tensors.h"
 
-static ls_status write_entries(const ls_ckpt_entries *entries, const char *directory, ls_ckpt_file file,
+static ls_status write_entries(const ls_ckpt_tensors *entries, const char *directory, ls_ckpt_file file,
 			       const ls_ckpt_content *content, ls_ckpt_sum *sum)
 {
 	char path[LS_CKPT_PATH];
 	struct stat facts;
 	LS_TRY(ls_path_join(path, sizeof(path), directory, ls_ckpt_file_name(file)));
-	LS_TRY(ls_ckpt_entries_write(entries, path, content, &sum->xxh64));
+	LS_TRY(ls_ckpt_tensors_write(entries, path, content, &sum->xxh64));
 	if (stat(path, &facts))
 		return ls_fail_errno(LS_EIO, "cannot find %s, just written", path);
 	sum->bytes = (uint64_t)facts.st_size;
@@ -36,14 +36,14 @@ static ls_status write_entries(const ls_ckpt_entries *entries, const char *direc
 
 static ls_status write_file(const ls_ckpt_content *content, const char *directory, ls_ckpt_file file, ls_ckpt_sum *sum)
 {
-	ls_ckpt_entries entries;
+	ls_ckpt_tensors entries;
 	if (file == LS_CKPT_MODEL)
-		LS_TRY(ls_ckpt_entries_model(&entries, content->table, content->params, content->buffers,
+		LS_TRY(ls_ckpt_tensors_model(&entries, content->table, content->params, content->buffers,
 					     content->progress.batches_tracked));
 	else
-		LS_TRY(ls_ckpt_entries_optimizer(&entries, content));
+		LS_TRY(ls_ckpt_tensors_optimizer(&entries, content));
 	ls_status status = write_entries(&entries, directory, file, content, sum);
-	ls_ckpt_entries_release(&entries);
+	ls_ckpt_tensors_release(&entries);
 	return status;
 }
 

@@ -34,7 +34,7 @@ typedef struct ls_ckpt_progress {
 } ls_ckpt_progress;
 
 /* Most entries of metadata that a run adds to its files, and the one that tells a vocabulary from others. */
-#define LS_CKPT_NOTES 20
+#define LS_CKPT_METADATA_MAX 20
 #define LS_CKPT_VOCABULARY "vocabulary"
 
 typedef struct ls_ckpt_content {
@@ -45,8 +45,8 @@ typedef struct ls_ckpt_content {
 	float *const *slot; /* arrays of `live` floats */
 	ls_ckpt_progress progress;
 	const char *model;         /* name for the metadata; may be NULL */
-	const ls_st_pair *notes;   /* (note_count) more of it */
-	size_t note_count;         /* at most LS_CKPT_NOTES */
+	const ls_st_pair *metadata; /* (metadata_count) further entries */
+	size_t metadata_count;      /* at most LS_CKPT_METADATA_MAX */
 	const char *settings;      /* JSON object text: what the run was started with */
 	uint64_t fingerprint;      /* of params and buffers (ls_params_fingerprint); set by saving and loading */
 	const char *isa, *kernels; /* what computed it; NULL: not known */
@@ -89,8 +89,8 @@ typedef struct ls_ckpt_import {
 
 /* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape, all of them
  * finite (else LS_ENUMERIC); extra tensors are an error unless they are known to be harmless (num_batches_tracked may
- * be absent). With `how` the rules of the model's family hold (family.h): other names, heads of other tasks, which are
- * noted; and a vocabulary that the file names must be the one in use. */
+ * be absent). With `how` the rules of the model's family hold (name_rules.h): other names, heads of other tasks, which
+ * are noted; and a vocabulary that the file names must be the one in use. */
 ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, const ls_ckpt_import *how, float *params,
 			       float *buffers, int64_t *batches_tracked);
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/files.h"
-#include "base/grow.h"
 #include "base/log.h"
 
 static const char *const prefixes[] = {
@@ -73,7 +73,7 @@ static ls_status read_entries(ls_ckpt_list *list, DIR *directory, const char *ro
 			return errno ? ls_fail_errno(LS_EIO, "cannot list %s", root) : LS_OK;
 		if (!parse_name(entry->d_name, &item))
 			continue;
-		LS_TRY(ls_grow(&list->items, &capacity, list->count + 1, sizeof(*list->items)));
+		LS_TRY(ls_array_grow(&list->items, &capacity, list->count + 1, sizeof(*list->items)));
 		list->items[list->count++] = item;
 	}
 }

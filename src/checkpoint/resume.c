@@ -17,9 +17,9 @@
 #include "base/names.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/directory.h"
-#include "checkpoint/entries.h"
 #include "checkpoint/shape.h"
 #include "checkpoint/state.h"
+#include "checkpoint/tensors.h"
 
 /* A verified checkpoint. */
 typedef struct checkpoint {
@@ -253,20 +253,20 @@ static ls_status check_isa(const char *directory, const char *was, const char *n
 }
 
 /* Both files are compared before either is imported. */
-static ls_status import_both(const checkpoint *c, ls_ckpt_entries *model, ls_ckpt_entries *optimizer)
+static ls_status import_both(const checkpoint *c, ls_ckpt_tensors *model, ls_ckpt_tensors *optimizer)
 {
 	ls_st_reader *readers[LS_CKPT_FILES] = { NULL };
-	ls_ckpt_entries *entries[LS_CKPT_FILES] = { [LS_CKPT_MODEL] = model, [LS_CKPT_OPTIMIZER] = optimizer };
+	ls_ckpt_tensors *entries[LS_CKPT_FILES] = { [LS_CKPT_MODEL] = model, [LS_CKPT_OPTIMIZER] = optimizer };
 	ls_status status = LS_OK;
 	for (int i = 0; i < LS_CKPT_FILES && status == LS_OK; i++) {
 		status = ls_st_open_bytes(&readers[i], c->maps[i].data, c->maps[i].bytes, c->paths[i]);
 		if (status == LS_OK)
-			status = ls_ckpt_entries_match(entries[i], readers[i], NULL, c->paths[i]);
+			status = ls_ckpt_tensors_match(entries[i], readers[i], NULL, c->paths[i]);
 		if (status == LS_OK)
-			status = ls_ckpt_entries_finite(entries[i], c->paths[i]);
+			status = ls_ckpt_tensors_finite(entries[i], c->paths[i]);
 	}
 	for (int i = 0; i < LS_CKPT_FILES && status == LS_OK; i++)
-		status = ls_ckpt_entries_import(entries[i]);
+		status = ls_ckpt_tensors_import(entries[i]);
 	for (int i = 0; i < LS_CKPT_FILES && status == LS_OK; i++)
 		status = ls_file_map_check(&c->maps[i]);
 	for (int i = 0; i < LS_CKPT_FILES; i++)
@@ -276,15 +276,15 @@ static ls_status import_both(const checkpoint *c, ls_ckpt_entries *model, ls_ckp
 
 static ls_status load_stores(const checkpoint *c, ls_ckpt_content *content)
 {
-	ls_ckpt_entries model, optimizer;
-	LS_TRY(ls_ckpt_entries_model(&model, content->table, content->params, content->buffers, 0));
-	ls_status status = ls_ckpt_entries_optimizer(&optimizer, content);
+	ls_ckpt_tensors model, optimizer;
+	LS_TRY(ls_ckpt_tensors_model(&model, content->table, content->params, content->buffers, 0));
+	ls_status status = ls_ckpt_tensors_optimizer(&optimizer, content);
 	if (status != LS_OK)
 		goto release_model;
 	status = import_both(c, &model, &optimizer);
-	ls_ckpt_entries_release(&optimizer);
+	ls_ckpt_tensors_release(&optimizer);
 release_model:
-	ls_ckpt_entries_release(&model);
+	ls_ckpt_tensors_release(&model);
 	return status;
 }
 
@@ -319,22 +319,22 @@ ls_status ls_ckpt_load(const char *directory, ls_ckpt_content *content)
 ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, const ls_ckpt_import *how, float *params,
 			       float *buffers, int64_t *batches_tracked)
 {
-	ls_ckpt_entries entries;
+	ls_ckpt_tensors entries;
 	ls_st_reader *reader;
 	LS_TRY(ls_st_open(&reader, file));
-	ls_status status = ls_ckpt_entries_model(&entries, table, params, buffers, 0);
+	ls_status status = ls_ckpt_tensors_model(&entries, table, params, buffers, 0);
 	if (status != LS_OK)
 		goto close_reader;
-	status = ls_ckpt_entries_match(&entries, reader, how, file);
+	status = ls_ckpt_tensors_match(&entries, reader, how, file);
 	if (status == LS_OK)
-		status = ls_ckpt_entries_finite(&entries, file);
+		status = ls_ckpt_tensors_finite(&entries, file);
 	if (status == LS_OK)
-		status = ls_ckpt_entries_import(&entries);
+		status = ls_ckpt_tensors_import(&entries);
 	if (status == LS_OK)
 		status = ls_st_check(reader);
 	if (status == LS_OK && batches_tracked)
 		*batches_tracked = entries.counter;
-	ls_ckpt_entries_release(&entries);
+	ls_ckpt_tensors_release(&entries);
 close_reader:
 	ls_st_close(reader);
 	return status;

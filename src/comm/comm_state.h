@@ -24,9 +24,9 @@ typedef enum ls_note_kind {
 	LS_NOTE_RELAYED   /* goodbye: `text` is what became of `culprit` */
 } ls_note_kind;
 
-typedef struct ls_words {
+typedef struct ls_word_counts {
 	char text[LS_NOTE_TEXT];
-} ls_words;
+} ls_word_counts;
 
 typedef struct ls_note {
 	int32_t kind, culprit;
@@ -125,7 +125,7 @@ struct ls_comm {
 	int messages;      /* under way */
 	int culprit;       /* of a failure; -1: none yet */
 	int by_itself, given_up;
-	ls_words relay; /* the failure as told to others */
+	ls_word_counts relay; /* the failure as told to others */
 };
 
 void ls_message_list_init(ls_message_list *list);

@@ -50,9 +50,9 @@ double ls_comm_last_sign(const ls_comm *comm, int peer)
 }
 
 /* Too long is cut. */
-__attribute__((format(printf, 1, 2))) static ls_words say(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static ls_word_counts say(const char *format, ...)
 {
-	ls_words w;
+	ls_word_counts w;
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(w.text, sizeof(w.text), format, arguments);
@@ -60,19 +60,19 @@ __attribute__((format(printf, 1, 2))) static ls_words say(const char *format, ..
 	return w;
 }
 
-static ls_words name_of(const ls_comm *comm, int node)
+static ls_word_counts name_of(const ls_comm *comm, int node)
 {
 	const char *host = comm->peers[node].host;
 	return host[0] ? say("node %d (%s)", node, host) : say("node %d", node);
 }
 
 /* What `who` was about when the peer was lost. */
-static ls_words affair(const ls_comm *comm, int peer, const char *who)
+static ls_word_counts affair(const ls_comm *comm, int peer, const char *who)
 {
 	const ls_message *l = ls_comm_oldest(comm, peer);
 	if (!l)
 		return say("nothing was under way between it and %s", who);
-	ls_words number = l->number < 0 ? say("%s", "") : say(" %lld", (long long)l->number);
+	ls_word_counts number = l->number < 0 ? say("%s", "") : say(" %lld", (long long)l->number);
 	const char *what = l->what ? l->what : "a message";
 	if (l->outgoing == 2)
 		return say("%s was waiting for %s%s of all nodes", who, what, number.text);
@@ -84,8 +84,8 @@ static ls_words affair(const ls_comm *comm, int peer, const char *who)
 /* "node 1 (lm6) <event>; this node was waiting for push of bucket 17 from it" */
 static ls_status blame(ls_comm *comm, int peer, const char *event)
 {
-	ls_words name = name_of(comm, peer), self = name_of(comm, comm->rank);
-	ls_words here = affair(comm, peer, "this node"), there = affair(comm, peer, self.text);
+	ls_word_counts name = name_of(comm, peer), self = name_of(comm, comm->rank);
+	ls_word_counts here = affair(comm, peer, "this node"), there = affair(comm, peer, self.text);
 	comm->culprit = peer;
 	comm->relay = say("%s %s; %s", name.text, event, there.text);
 	return ls_fail(LS_EPEER, "%s %s; %s", name.text, event, here.text);
@@ -94,14 +94,14 @@ static ls_status blame(ls_comm *comm, int peer, const char *event)
 static ls_status blame_silence(ls_comm *comm, int peer)
 {
 	double silence = comm->now - comm->peers[peer].heard;
-	ls_words event = say("has not responded for %.*f s", silence < 10, silence);
+	ls_word_counts event = say("has not responded for %.*f s", silence < 10, silence);
 	return blame(comm, peer, event.text);
 }
 
 /* The peer says itself why it ends. */
 static ls_status blame_ended(ls_comm *comm, int peer, const char *text)
 {
-	ls_words name = name_of(comm, peer);
+	ls_word_counts name = name_of(comm, peer);
 	comm->culprit = peer;
 	comm->by_itself = 1;
 	comm->relay = say("%s ended: %s", name.text, text);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "data/draw.h"
+#include "data/sample_rng.h"
 
 #define GRID 8
 #define SPANS (GRID - 3)
@@ -76,20 +76,20 @@ void ls_augment_free(ls_augment *augment)
 	free(augment);
 }
 
-static float symmetric(ls_draw *draw, float bound)
+static float symmetric(ls_sample_rng *draw, float bound)
 {
-	return ls_draw_range(draw, -bound, bound);
+	return ls_sample_rng_range(draw, -bound, bound);
 }
 
 /* m = flip * scale * shear * rotation, as a map from output to source. */
-static void draw_matrix(const ls_augment_options *o, ls_draw *draw, float m[2][2])
+static void draw_matrix(const ls_augment_options *o, ls_sample_rng *draw, float m[2][2])
 {
 	float sine, cosine;
-	ls_draw_turn(symmetric(draw, o->turn), &sine, &cosine);
+	ls_sine_cosine(symmetric(draw, o->turn), &sine, &cosine);
 	float shear_x = symmetric(draw, o->shear), shear_y = symmetric(draw, 0.5f * o->shear);
 	float scale_x = 1.0f / (1.0f + symmetric(draw, o->scale)), scale_y = 1.0f / (1.0f + symmetric(draw, o->scale));
-	scale_x = ls_draw_range(draw, 0.0f, 1.0f) < o->flip_horizontal ? -scale_x : scale_x;
-	scale_y = ls_draw_range(draw, 0.0f, 1.0f) < o->flip_vertical ? -scale_y : scale_y;
+	scale_x = ls_sample_rng_range(draw, 0.0f, 1.0f) < o->flip_horizontal ? -scale_x : scale_x;
+	scale_y = ls_sample_rng_range(draw, 0.0f, 1.0f) < o->flip_vertical ? -scale_y : scale_y;
 	m[0][0] = scale_x * (cosine + shear_x * sine);
 	m[0][1] = scale_x * (-sine + shear_x * cosine);
 	m[1][0] = scale_y * (sine + shear_y * cosine);
@@ -100,7 +100,7 @@ static void draw_warp(const ls_augment *augment, uint64_t seed, uint64_t index, 
 {
 	const ls_augment_options *o = &augment->options;
 	const float size[2] = { (float)augment->width, (float)augment->height };
-	ls_draw draw = ls_draw_begin(ls_rng_make(seed, LS_RNG_AUGMENT, 0), index);
+	ls_sample_rng draw = ls_sample_rng_begin(ls_rng_make(seed, LS_RNG_AUGMENT, 0), index);
 	draw_matrix(o, &draw, w->m);
 	for (int axis = 0; axis < 2; axis++) {
 		float centre_x = 0.5f * (size[0] - 1.0f), centre_y = 0.5f * (size[1] - 1.0f);
@@ -110,7 +110,7 @@ static void draw_warp(const ls_augment *augment, uint64_t seed, uint64_t index, 
 	}
 	for (int i = 0; i < GRID; i++)
 		for (int j = 0; j < GRID; j++) {
-			uint32_t word = ls_draw_word(&draw);
+			uint32_t word = ls_sample_rng_word(&draw);
 			float x = (float)(word & 0xffff) * 0x1p-15f - 1.0f, y = (float)(word >> 16) * 0x1p-15f - 1.0f;
 			w->field[i][j][0] = o->elastic * size[0] * x;
 			w->field[i][j][1] = o->elastic * size[1] * y;

@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "base/status.h"
-#include "data/formats.h"
 #include "data/normalise.h"
 #include "data/readers/corpus.h"
 #include "data/readers/sst.h"
+#include "data/unsupported.h"
 
 static const ls_dataset_kind kinds[] = {
 	{ { "mnist", "handwritten digits, 28x28, 60,000 to train and 10,000 to test", 1, 0 }, ls_mnist_open },

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/names.h"

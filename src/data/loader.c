@@ -32,7 +32,7 @@
 #include "base/thread.h"
 #include "data/dataset.h"
 #include "data/packed_text.h"
-#include "data/permute.h"
+#include "data/shuffle.h"
 
 #define AHEAD_DEFAULT 4
 #define THREADS_MAX 64

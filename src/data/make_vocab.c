@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "base/meter.h"
+#include "base/progress_bar.h"
 #include "base/status.h"
 #include "data/readers/corpus.h"
 #include "data/readers/sst.h"
-#include "tokenizer/learn.h"
+#include "tokenizer/learn_vocab.h"
 
 #define BLOCK (4u << 20) /* bytes counted between two looks at the clock */
 #define PATIENCE 2.0     /* seconds without a progress bar */
@@ -25,13 +25,13 @@ typedef struct vocab_job {
 	ls_learner *learner;
 	uint64_t bytes; /* counted so far */
 	double start;
-	ls_meter meter;
+	ls_progress_bar meter;
 } vocab_job;
 
 static void show(vocab_job *job, uint64_t done)
 {
 	if (ls_clock_seconds() - job->start > PATIENCE)
-		ls_meter_update(&job->meter, done);
+		ls_progress_bar_update(&job->meter, done);
 }
 
 static void show_pieces(void *context, size_t pieces)
@@ -96,12 +96,12 @@ static ls_status count_trees(vocab_job *job, const char *dir)
 
 static ls_status count_files(vocab_job *job, const ls_corpus_files *files)
 {
-	ls_meter_begin(&job->meter, "counting words", "MB", 1e6, job->bytes, job->bytes + files->bytes,
-		       job->options->quiet);
+	ls_progress_bar_begin(&job->meter, "counting words", "MB", 1e6, job->bytes, job->bytes + files->bytes,
+			      job->options->quiet);
 	ls_status status = LS_OK;
 	for (size_t i = 0; i < files->count && !status; i++)
 		status = count_file(job, files->file[i].path);
-	ls_meter_end(&job->meter);
+	ls_progress_bar_end(&job->meter);
 	return status;
 }
 
@@ -138,9 +138,9 @@ static ls_status learn(vocab_job *job, ls_vocab **out)
 					   .context = job };
 	LS_TRY(ls_learner_new(&job->learner, &learn_options));
 	LS_TRY(count_all(job));
-	ls_meter_begin(&job->meter, "learning pieces", "k", 1e3, 0, o->size, o->quiet);
+	ls_progress_bar_begin(&job->meter, "learning pieces", "k", 1e3, 0, o->size, o->quiet);
 	ls_status status = ls_learner_finish(job->learner, out);
-	ls_meter_end(&job->meter);
+	ls_progress_bar_end(&job->meter);
 	return status;
 }
 

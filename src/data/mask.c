@@ -1,6 +1,6 @@
 #include "data/mask.h"
 
-#include "data/draw.h"
+#include "data/sample_rng.h"
 
 int ls_mask_tokens(int length)
 {
@@ -15,10 +15,10 @@ static int is_special(const ls_special *s, int32_t id)
 }
 
 /* What is shown for `word`. A special id drawn as the random word micro-batches the word as it is. */
-static int32_t shown(ls_draw *draw, const ls_special *special, int vocabulary, int32_t word)
+static int32_t shown(ls_sample_rng *draw, const ls_special *special, int vocabulary, int32_t word)
 {
-	uint32_t tenth = ls_rng_below(ls_draw_word(draw), 10);
-	int32_t other = (int32_t)ls_rng_below(ls_draw_word(draw), (uint32_t)vocabulary);
+	uint32_t tenth = ls_rng_below(ls_sample_rng_word(draw), 10);
+	int32_t other = (int32_t)ls_rng_below(ls_sample_rng_word(draw), (uint32_t)vocabulary);
 	if (tenth < 8)
 		return special->mask;
 	return tenth == 8 && !is_special(special, other) ? other : word;
@@ -29,13 +29,13 @@ static int32_t shown(ls_draw *draw, const ls_special *special, int vocabulary, i
 void ls_mask_draw(uint64_t seed, uint64_t epoch, uint64_t index, const ls_special *special, int vocabulary, int middle,
 		  ls_text_sample *sample)
 {
-	ls_draw draw = ls_draw_begin(ls_rng_make(seed, LS_RNG_MASK, epoch), index);
+	ls_sample_rng draw = ls_sample_rng_begin(ls_rng_make(seed, LS_RNG_MASK, epoch), index);
 	int wanted = ls_mask_tokens(sample->length), left = sample->length - 3;
 	sample->masked = 0;
 	for (int place = 1; place < sample->length - 1 && wanted; place++) {
 		if (place == middle)
 			continue;
-		if (ls_rng_below(ls_draw_word(&draw), (uint32_t)left--) >= (uint32_t)wanted)
+		if (ls_rng_below(ls_sample_rng_word(&draw), (uint32_t)left--) >= (uint32_t)wanted)
 			continue;
 		int32_t word = sample->tokens[place];
 		sample->places[sample->masked] = place;

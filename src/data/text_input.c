@@ -2,7 +2,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
-#include "tokenizer/chars.h"
+#include "tokenizer/unicode.h"
 
 static int has_between(const char *text, char first, char last)
 {

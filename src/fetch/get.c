@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/readers/sst.h"
-#include "fetch/fetch.h"
+#include "fetch/download.h"
 
 static const ls_get_file mnist_files[] = {
 	{ "train-images-idx3-ubyte", "6bbc9ace898e44ae57da46a324031adb", 47040016 },
@@ -98,10 +98,10 @@ static ls_status download_once(const ls_get_file *file, const char *dir, const c
 	snprintf(name, sizeof(name), "%s.gz.part", file->name);
 	LS_TRY(ls_path_join(part, sizeof(part), dir, name));
 	/* gzip never makes a file much larger than it was */
-	ls_fetch_options options = {
+	ls_download_options options = {
 		.url = url, .part = part, .title = file->name, .limit = file->bytes + 65536, .quiet = quiet
 	};
-	LS_TRY(ls_fetch(&options));
+	LS_TRY(ls_download(&options));
 	ls_status status = ls_get_install(file, dir, part);
 	if (status != LS_EIO)
 		unlink(part);

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/readers/sst.h"
-#include "fetch/fetch.h"
+#include "fetch/download.h"
 #include "fetch/get.h"
 #include "fetch/zip.h"
 
@@ -121,8 +121,8 @@ static ls_status from_path(const ls_get_sst_plan *plan, const char *dir, const c
 static ls_status download_once(const ls_get_sst_plan *plan, const char *dir, const char *url, const char *part,
 			       int quiet)
 {
-	ls_fetch_options fetch = { .url = url, .part = part, .title = "sst5", .limit = ARCHIVE_MAX, .quiet = quiet };
-	LS_TRY(ls_fetch(&fetch));
+	ls_download_options fetch = { .url = url, .part = part, .title = "sst5", .limit = ARCHIVE_MAX, .quiet = quiet };
+	LS_TRY(ls_download(&fetch));
 	ls_status status = from_archive(plan, dir, part);
 	if (status != LS_EIO)
 		unlink(part);

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/status.h"
 
 typedef enum ls_field_kind {

@@ -3,8 +3,8 @@
 #include "base/files.h"
 #include "base/status.h"
 #include "data/dataset.h"
-#include "data/formats.h"
 #include "data/readers/corpus.h"
+#include "data/unsupported.h"
 #include "graph/graph.h"
 
 /* Text that a model of images is given: whoever opened it would ask for a vocabulary. */

@@ -81,8 +81,8 @@ ls_status ls_keep_save(const ls_setup *s, const ls_ckpt_progress *position, uint
 
 	LS_TRY(make_kept(s, &k));
 	ls_status status = ls_weights_note(&notes, &k.options, k.context);
-	content.notes = notes.pair;
-	content.note_count = notes.count;
+	content.metadata = notes.pair;
+	content.metadata_count = notes.count;
 	content.progress = *position;
 	content.settings = k.text;
 	if (status == LS_OK)

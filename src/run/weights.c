@@ -89,13 +89,13 @@ static const char *string_of(const ls_setting *row, const ls_train_options *opti
 
 static void add(ls_weights_notes *notes, const char *key, const char *value)
 {
-	if (notes->count < LS_CKPT_NOTES)
+	if (notes->count < LS_CKPT_METADATA_MAX)
 		notes->pair[notes->count++] = (ls_st_pair){ key, value };
 }
 
 static void add_copy(ls_weights_notes *notes, const char *key, const char *value)
 {
-	char *copy = notes->text[notes->count % LS_CKPT_NOTES];
+	char *copy = notes->text[notes->count % LS_CKPT_METADATA_MAX];
 	snprintf(copy, sizeof(notes->text[0]), "%s", value);
 	add(notes, key, copy);
 }

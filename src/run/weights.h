@@ -29,8 +29,8 @@ ls_status ls_weights_find(ls_weights *out, const char *source);
 
 /* What a run notes in the metadata of its files. Strings are the options' own. */
 typedef struct ls_weights_notes {
-	char text[LS_CKPT_NOTES][32];
-	ls_st_pair pair[LS_CKPT_NOTES];
+	char text[LS_CKPT_METADATA_MAX][32];
+	ls_st_pair pair[LS_CKPT_METADATA_MAX];
 	size_t count;
 	char *mean, *deviation; /* owned */
 } ls_weights_notes;

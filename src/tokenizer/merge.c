@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "base/rng.h"
 
 typedef struct word {
@@ -35,7 +35,7 @@ typedef struct candidate {
 } candidate;
 
 struct ls_merge {
-	ls_words *pieces;
+	ls_word_counts *pieces;
 	int32_t *symbols; /* all words' pieces; a word stays where it is and becomes shorter */
 	size_t symbol_count, symbol_capacity;
 	word *words;
@@ -54,9 +54,9 @@ struct ls_merge {
 };
 
 /* Make room for one more of an array's elements. */
-#define RESERVE(array, count, capacity) ls_grow(&(array), &(capacity), (count) + 1, sizeof(*(array)))
+#define RESERVE(array, count, capacity) ls_array_grow(&(array), &(capacity), (count) + 1, sizeof(*(array)))
 
-ls_status ls_merge_new(ls_merge **out, ls_words *pieces)
+ls_status ls_merge_new(ls_merge **out, ls_word_counts *pieces)
 {
 	ls_merge *merge = calloc(1, sizeof(*merge));
 	if (!merge)
@@ -161,9 +161,9 @@ static void uncount_pairs(ls_merge *m, uint32_t w)
 
 /* --- the heap --- */
 
-static size_t joined_text(const ls_words *pieces, const pair *p, char *out)
+static size_t joined_text(const ls_word_counts *pieces, const pair *p, char *out)
 {
-	const ls_words_entry *left = &pieces->entries[p->left], *right = &pieces->entries[p->right];
+	const ls_word_counts_entry *left = &pieces->entries[p->left], *right = &pieces->entries[p->right];
 	memcpy(out, pieces->text + left->begin, left->bytes);
 	memcpy(out + left->bytes, pieces->text + right->begin + 2, right->bytes - 2); /* without ## */
 	return left->bytes + right->bytes - 2;
@@ -171,7 +171,7 @@ static size_t joined_text(const ls_words *pieces, const pair *p, char *out)
 
 static ls_status reserve_text(ls_merge *m, size_t bytes)
 {
-	return ls_grow(&m->text, &m->text_capacity, bytes * 2, 1);
+	return ls_array_grow(&m->text, &m->text_capacity, bytes * 2, 1);
 }
 
 static int comes_before(const ls_merge *m, candidate a, candidate b)
@@ -281,7 +281,7 @@ static ls_status join_pair(ls_merge *m, uint32_t which)
 {
 	pair p = m->pairs[which];
 	size_t joined;
-	LS_TRY(ls_words_add(m->pieces, m->text, joined_text(m->pieces, &p, m->text), &joined));
+	LS_TRY(ls_word_counts_add(m->pieces, m->text, joined_text(m->pieces, &p, m->text), &joined));
 	m->pairs[which].words = NULL;
 	m->pairs[which].used = m->pairs[which].capacity = 0;
 	ls_status status = LS_OK;

@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "tokenizer/words.h"
+#include "tokenizer/word_counts.h"
 
 typedef struct ls_merge ls_merge;
 
 /* Pieces by number, those that continue a word with "##" before them. Borrowed; joined ones are added to it. */
-ls_status ls_merge_new(ls_merge **out, ls_words *pieces);
+ls_status ls_merge_new(ls_merge **out, ls_word_counts *pieces);
 void ls_merge_free(ls_merge *merge);
 
 /* Add a word that occurs `count` times. All come before the first ls_merge_next(). */

@@ -13,8 +13,8 @@
 
 #include "base/files.h"
 #include "base/rng.h"
-#include "tokenizer/basic.h"
-#include "tokenizer/chars.h"
+#include "tokenizer/basic_tokenizer.h"
+#include "tokenizer/unicode.h"
 
 typedef struct slot {
 	uint32_t tag;

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "base/grow.h"
-#include "tokenizer/basic.h"
+#include "base/array.h"
+#include "tokenizer/basic_tokenizer.h"
 
 struct ls_wordpiece {
 	const ls_vocab *vocab;
@@ -33,7 +33,7 @@ void ls_wordpiece_free(ls_wordpiece *wordpiece)
 
 ls_status ls_tokens_add(ls_tokens *tokens, int32_t id)
 {
-	LS_TRY(ls_grow(&tokens->ids, &tokens->capacity, tokens->count + 1, sizeof(*tokens->ids)));
+	LS_TRY(ls_array_grow(&tokens->ids, &tokens->capacity, tokens->count + 1, sizeof(*tokens->ids)));
 	tokens->ids[tokens->count++] = id;
 	return LS_OK;
 }

@@ -1,8 +1,8 @@
 /*
  * wordpiece.h - from text to ids: BERT's reference tokenizer.
  *
- * Words are those of basic.h. A word becomes the longest piece it begins with, then the longest of "##" and what is
- * left, and so on; when that does not go through to its end, or the word is too long, it is [UNK].
+ * Words are those of basic_tokenizer.h. A word becomes the longest piece it begins with, then the longest of "##" and
+ * what is left, and so on; when that does not go through to its end, or the word is too long, it is [UNK].
  */
 #ifndef LS_TOKENIZER_WORDPIECE_H
 #define LS_TOKENIZER_WORDPIECE_H

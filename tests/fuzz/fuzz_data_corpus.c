@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "data/readers/corpus.h"
-#include "data/readers/prose.h"
+#include "data/readers/sentences.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,11 +43,11 @@ static void parse(const uint8_t *data, size_t size)
 
 static void read_prose(const char *text, size_t size, int alone)
 {
-	ls_prose prose;
+	ls_sentence_reader prose;
 	ls_sentence s;
 	size_t last = 0;
-	ls_prose_begin(&prose, text, size, alone);
-	while (ls_prose_next(&prose, &s)) {
+	ls_sentence_reader_begin(&prose, text, size, alone);
+	while (ls_sentence_reader_next(&prose, &s)) {
 		if (!s.bytes || s.begin < last || s.bytes > size - s.begin)
 			abort();
 		last = s.begin + s.bytes;

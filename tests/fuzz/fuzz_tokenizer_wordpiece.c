@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/learn.h"
+#include "tokenizer/learn_vocab.h"
 #include "tokenizer/wordpiece.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "tokenizer/basic.h"
+#include "tokenizer/basic_tokenizer.h"
 #include "tokenizer/wordpiece.h"
 
 static ls_status print_word(void *context, const char *word, size_t bytes, ls_word_kind kind)

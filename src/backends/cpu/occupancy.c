@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 
 typedef struct run {
 	size_t begin, end;
@@ -100,7 +100,7 @@ static ls_status set_add(set *s, run added)
 		added.begin = s->runs[end].begin < added.begin ? s->runs[end].begin : added.begin;
 		added.end = s->runs[end].end > added.end ? s->runs[end].end : added.end;
 	}
-	LS_TRY(ls_grow(&s->runs, &s->room, s->count + 1, sizeof(*s->runs)));
+	LS_TRY(ls_array_grow(&s->runs, &s->room, s->count + 1, sizeof(*s->runs)));
 	memmove(s->runs + first + 1, s->runs + end, (s->count - end) * sizeof(*s->runs));
 	s->runs[first] = added;
 	s->count = s->count - (end - first) + 1;

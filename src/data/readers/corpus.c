@@ -16,12 +16,12 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "data/dataset.h"
-#include "data/draw.h"
 #include "data/mask.h"
+#include "data/sample_rng.h"
 
 enum {
 	TOKENS_MIN = 8,
@@ -58,7 +58,7 @@ static void set_free(void *self)
 
 static ls_status add_chunk(corpus_set *set, uint64_t document, uint64_t begin, uint64_t end)
 {
-	LS_TRY(ls_grow(&set->chunks, &set->chunk_room, set->count + 1, sizeof(*set->chunks)));
+	LS_TRY(ls_array_grow(&set->chunks, &set->chunk_room, set->count + 1, sizeof(*set->chunks)));
 	set->chunks[set->count++] = (chunk){ begin, (uint32_t)(end - begin), (uint32_t)document };
 	return LS_OK;
 }
@@ -194,12 +194,13 @@ static int take_stranger(const corpus_set *set, uint64_t other, pair *p)
  * Replace b by sentences from elsewhere, whole ones: b must end as it does where it follows a, or its end would tell.
  * Where none of many draws fits behind a, a keeps its first sentence alone. Where nothing strange was drawn, b stays.
  */
-static void draw_stranger(const corpus_set *set, ls_draw *draw, uint64_t index, pair *p)
+static void draw_stranger(const corpus_set *set, ls_sample_rng *draw, uint64_t index, pair *p)
 {
 	const chunk *own = &set->chunks[index];
 	uint64_t other = index;
 	for (int i = 0; i < DRAWS; i++) {
-		uint64_t words = (uint64_t)ls_draw_word(draw) << 32 | ls_draw_word(draw), drawn = words % set->count;
+		uint64_t words = (uint64_t)ls_sample_rng_word(draw) << 32 | ls_sample_rng_word(draw),
+			 drawn = words % set->count;
 		if (!is_strange(set, index, drawn))
 			continue;
 		other = drawn;
@@ -215,12 +216,13 @@ static void draw_stranger(const corpus_set *set, ls_draw *draw, uint64_t index, 
 
 static pair draw_pair(const corpus_set *set, uint64_t index, uint64_t epoch)
 {
-	ls_draw draw = ls_draw_begin(ls_rng_make(set->seed, LS_RNG_PAIRS, 2 * epoch + (uint64_t)set->split), index);
+	ls_sample_rng draw =
+		ls_sample_rng_begin(ls_rng_make(set->seed, LS_RNG_PAIRS, 2 * epoch + (uint64_t)set->split), index);
 	const chunk *own = &set->chunks[index];
-	uint64_t cut = cut_place(&set->corpus, own, ls_draw_word(&draw));
+	uint64_t cut = cut_place(&set->corpus, own, ls_sample_rng_word(&draw));
 	pair p = { .a = own->begin, .a_tokens = (int)(cut - own->begin), .b = cut };
 	p.b_tokens = (int)own->tokens - p.a_tokens;
-	if (ls_draw_word(&draw) & 1)
+	if (ls_sample_rng_word(&draw) & 1)
 		draw_stranger(set, &draw, index, &p);
 	return p;
 }

@@ -2,7 +2,7 @@
  * corpus.h - a text corpus, tokenized once and kept in the data cache.
  *
  * A corpus is a file, or the .txt files of a directory and its subdirectories in the order of their names (hidden ones
- * and vocab.txt left out). prose.h says what its documents and sentences are.
+ * and vocab.txt left out). sentences.h says what its documents and sentences are.
  *
  * The cache file (CACHE/corpus/KEY.tokens, little-endian) is
  *

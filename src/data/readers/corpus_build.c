@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/cores.h"
-#include "base/grow.h"
 #include "base/log.h"
-#include "base/meter.h"
+#include "base/progress_bar.h"
 #include "base/status.h"
 #include "base/team.h"
 #include "data/readers/corpus.h"
-#include "data/readers/prose.h"
+#include "data/readers/sentences.h"
 
 #define BATCH_BYTES ((size_t)256 << 10)
 #define BATCH_SENTENCES 4096
@@ -49,7 +49,7 @@ typedef struct build {
 	size_t next_file;
 	int open;
 	ls_file_map map;
-	ls_prose prose;
+	ls_sentence_reader prose;
 	/* writing */
 	ls_file_draft out, offsets;
 	ls_corpus_counts counts;
@@ -59,7 +59,7 @@ typedef struct build {
 	void *narrow; /* a batch's tokens as they are written */
 	size_t narrow_room;
 	/* progress */
-	ls_meter meter;
+	ls_progress_bar meter;
 	double begun;
 	int noted;
 	uint64_t done; /* bytes */
@@ -71,7 +71,7 @@ static ls_status next_file(build *b)
 	while (!b->open && b->next_file < b->files->count) {
 		const ls_corpus_file *file = &b->files->file[b->next_file++];
 		LS_TRY(ls_file_map_open(&b->map, file->path));
-		ls_prose_begin(&b->prose, (const char *)b->map.data, b->map.bytes, b->files->count == 1);
+		ls_sentence_reader_begin(&b->prose, (const char *)b->map.data, b->map.bytes, b->files->count == 1);
 		b->open = b->map.bytes > 0;
 		b->counts.files++;
 	}
@@ -86,7 +86,7 @@ static void fill_batch(build *b, bundle *batch)
 	batch->count = 0;
 	batch->last = 0;
 	while (batch->count < BATCH_SENTENCES && b->prose.at - begin < BATCH_BYTES && !batch->last) {
-		batch->last = !ls_prose_next(&b->prose, &batch->sentences[batch->count]);
+		batch->last = !ls_sentence_reader_next(&b->prose, &batch->sentences[batch->count]);
 		batch->count += !batch->last;
 	}
 	b->open = !batch->last;
@@ -144,7 +144,7 @@ static void encode_round(void *context, ls_member member)
 static ls_status write_tokens(build *b, const bundle *batch)
 {
 	size_t width = b->wide ? 4 : 2;
-	LS_TRY(ls_grow(&b->narrow, &b->narrow_room, batch->tokens.count * width, 1));
+	LS_TRY(ls_array_grow(&b->narrow, &b->narrow_room, batch->tokens.count * width, 1));
 	for (size_t i = 0; i < batch->tokens.count; i++) {
 		int32_t id = batch->tokens.ids[i];
 		b->counts.unknown += id == b->tokenizer->special.unk;
@@ -164,7 +164,8 @@ static ls_status write_offsets(build *b, const bundle *batch)
 		if (!batch->length[i])
 			continue;
 		if (b->start_pending) {
-			LS_TRY(ls_grow(&b->document, &b->document_room, b->counts.documents + 2, sizeof(uint64_t)));
+			LS_TRY(ls_array_grow(&b->document, &b->document_room, b->counts.documents + 2,
+					     sizeof(uint64_t)));
 			b->document[b->counts.documents++] = b->counts.sentences;
 			b->start_pending = 0;
 		}
@@ -204,7 +205,7 @@ static void show_progress(build *b)
 	if (!b->noted && !b->meter.on)
 		ls_log_note("tokenizing %.1f MB of text, once", (double)b->files->bytes / 1e6);
 	b->noted = 1;
-	ls_meter_update(&b->meter, b->done);
+	ls_progress_bar_update(&b->meter, b->done);
 }
 
 static ls_status run_rounds(build *b)
@@ -322,11 +323,11 @@ ls_status ls_corpus_build(const char *path, const ls_corpus_files *files, const 
 		    .wide = ls_vocab_size(tokenizer->vocab) > 65536,
 		    .threads = count_threads(threads),
 		    .begun = ls_clock_seconds() };
-	ls_meter_begin(&b.meter, "tokenizing", "MB", 1e6, 0, files->bytes, 0);
+	ls_progress_bar_begin(&b.meter, "tokenizing", "MB", 1e6, 0, files->bytes, 0);
 	ls_status status = allocate(&b);
 	if (!status)
 		status = write_drafts(&b, path, key);
-	ls_meter_end(&b.meter);
+	ls_progress_bar_end(&b.meter);
 	release(&b);
 	return status;
 }

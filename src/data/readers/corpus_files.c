@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "data/readers/corpus.h"
 
@@ -14,7 +14,7 @@
 
 static ls_status add_file(ls_corpus_files *files, const char *path, const struct stat *facts)
 {
-	LS_TRY(ls_grow(&files->file, &files->room, files->count + 1, sizeof(*files->file)));
+	LS_TRY(ls_array_grow(&files->file, &files->room, files->count + 1, sizeof(*files->file)));
 	char *copy = strdup(path);
 	if (!copy)
 		return ls_fail(LS_EMEMORY, "no memory for the list of files in the corpus");

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "base/files.h"
-#include "base/grow.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "data/dataset.h"
@@ -94,7 +94,7 @@ static ls_status sst_measure(void *self, uint64_t index, uint64_t epoch, int *le
 static ls_status tokenize_tree(reading *r, uint64_t line)
 {
 	const ls_tree *tree = &r->tree;
-	LS_TRY(ls_grow(&r->place, &r->place_room, tree->words + 1, sizeof(*r->place)));
+	LS_TRY(ls_array_grow(&r->place, &r->place_room, tree->words + 1, sizeof(*r->place)));
 	r->tokens.count = 0;
 	for (size_t i = 0; i < tree->words; i++) {
 		size_t bytes = tree->word[i + 1] - 1 - tree->word[i];
@@ -119,7 +119,7 @@ static ls_status keep_phrase(reading *r, const ls_phrase *phrase, size_t base)
 	size_t length = end - first + FRAME;
 	r->cut += length > (size_t)r->limit;
 	length = length < (size_t)r->limit ? length : (size_t)r->limit;
-	LS_TRY(ls_grow(&s->samples, &s->room, s->count + 1, sizeof(*s->samples)));
+	LS_TRY(ls_array_grow(&s->samples, &s->room, s->count + 1, sizeof(*s->samples)));
 	s->samples[s->count++] = (sst_sample){ (uint32_t)(base + first), (uint16_t)length, (uint16_t)phrase->label };
 	return LS_OK;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/array.h"
 
 #define LINE_MAX_BYTES ((size_t)1 << 24)
 
@@ -55,8 +55,8 @@ static const char *meaning(const char *word, size_t bytes)
 static ls_status add_word(ls_tree *tree, const char *word, size_t bytes)
 {
 	const char *other = meaning(word, bytes);
-	LS_TRY(ls_grow(&tree->text, &tree->text_room, tree->bytes + bytes + 1, 1));
-	LS_TRY(ls_grow(&tree->word, &tree->word_room, tree->words + 2, sizeof(*tree->word)));
+	LS_TRY(ls_array_grow(&tree->text, &tree->text_room, tree->bytes + bytes + 1, 1));
+	LS_TRY(ls_array_grow(&tree->word, &tree->word_room, tree->words + 2, sizeof(*tree->word)));
 	if (tree->words)
 		tree->text[tree->bytes++] = ' ';
 	tree->word[tree->words++] = (uint32_t)tree->bytes;
@@ -77,7 +77,7 @@ static ls_status add_word(ls_tree *tree, const char *word, size_t bytes)
 static ls_status open_phrase(parser *p, uint32_t parent)
 {
 	ls_tree *tree = p->tree;
-	LS_TRY(ls_grow(&tree->phrases, &tree->phrase_room, tree->count + 1, sizeof(*tree->phrases)));
+	LS_TRY(ls_array_grow(&tree->phrases, &tree->phrase_room, tree->count + 1, sizeof(*tree->phrases)));
 	p->at++;
 	skip_spaces(p);
 	int label = p->at < p->bytes ? p->text[p->at] - '0' : -1;

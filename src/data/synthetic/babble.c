@@ -19,8 +19,8 @@
 
 #include "base/status.h"
 #include "data/dataset.h"
-#include "data/draw.h"
 #include "data/mask.h"
+#include "data/sample_rng.h"
 
 enum { PAD, UNKNOWN, BEGIN, SEPARATOR, MASK, SPECIALS };
 
@@ -53,23 +53,24 @@ typedef struct babble {
 	int pairs;
 } babble;
 
-static ls_draw sample_draw(const babble *b, uint64_t index)
+static ls_sample_rng sample_draw(const babble *b, uint64_t index)
 {
-	return ls_draw_begin(ls_rng_make(b->seed, LS_RNG_BABBLE, (uint64_t)b->split + 2 * (uint64_t)b->pairs), index);
+	return ls_sample_rng_begin(ls_rng_make(b->seed, LS_RNG_BABBLE, (uint64_t)b->split + 2 * (uint64_t)b->pairs),
+				   index);
 }
 
-static int below(ls_draw *draw, int n)
+static int below(ls_sample_rng *draw, int n)
 {
-	return (int)ls_rng_below(ls_draw_word(draw), (uint32_t)n);
+	return (int)ls_rng_below(ls_sample_rng_word(draw), (uint32_t)n);
 }
 
 /* In [0, n), small numbers more often: density log(n / x)^2 / 2n. */
-static int common(ls_draw *draw, int n)
+static int common(ls_sample_rng *draw, int n)
 {
 	return below(draw, below(draw, below(draw, n) + 1) + 1);
 }
 
-static int32_t plain_word(ls_draw *draw, int topic, int32_t before)
+static int32_t plain_word(ls_sample_rng *draw, int topic, int32_t before)
 {
 	int kind = below(draw, 8);
 	if (kind < 4 && before >= FIRST_PLAIN) {
@@ -81,20 +82,20 @@ static int32_t plain_word(ls_draw *draw, int topic, int32_t before)
 	return FIRST_PLAIN + common(draw, PLAIN_WORDS);
 }
 
-static void plain_words(ls_draw *draw, int topic, int32_t *words, int count)
+static void plain_words(ls_sample_rng *draw, int topic, int32_t *words, int count)
 {
 	for (int i = 0; i < count; i++)
 		words[i] = plain_word(draw, topic, i ? words[i - 1] : 0);
 }
 
-static int32_t mood_word(ls_draw *draw, int mood)
+static int32_t mood_word(ls_sample_rng *draw, int mood)
 {
 	int group = mood < 2 ? mood : mood - 1;
 	return FIRST_MOOD + group * MOOD_WORDS + common(draw, MOOD_WORDS);
 }
 
 /* Say a mood somewhere in `count` >= 2 words. */
-static void say_mood(ls_draw *draw, int mood, int32_t *words, int count)
+static void say_mood(ls_sample_rng *draw, int mood, int32_t *words, int count)
 {
 	int negated = below(draw, 4) == 0;
 	int place = below(draw, negated ? count - 1 : count);
@@ -105,7 +106,7 @@ static void say_mood(ls_draw *draw, int mood, int32_t *words, int count)
 	words[place] = mood_word(draw, negated ? MOODS - 1 - mood : mood);
 }
 
-static void sentence(ls_draw *draw, int mood, int32_t *words, int count)
+static void sentence(ls_sample_rng *draw, int mood, int32_t *words, int count)
 {
 	int says = 1 + count / 6;
 	plain_words(draw, below(draw, TOPICS), words, count);
@@ -117,14 +118,14 @@ static void sentence(ls_draw *draw, int mood, int32_t *words, int count)
 }
 
 /* The first draw of a sample: its length. */
-static int draw_length(const babble *b, ls_draw *draw)
+static int draw_length(const babble *b, ls_sample_rng *draw)
 {
 	return b->pairs ? b->tokens : SHORTEST + below(draw, b->tokens - SHORTEST + 1);
 }
 
 static void read_sentence(const babble *b, uint64_t index, ls_text_sample *out)
 {
-	ls_draw draw = sample_draw(b, index);
+	ls_sample_rng draw = sample_draw(b, index);
 	out->length = draw_length(b, &draw);
 	out->label = below(&draw, MOODS);
 	out->tokens[0] = BEGIN;
@@ -135,7 +136,7 @@ static void read_sentence(const babble *b, uint64_t index, ls_text_sample *out)
 
 static void read_pair(const babble *b, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
-	ls_draw draw = sample_draw(b, index);
+	ls_sample_rng draw = sample_draw(b, index);
 	out->length = draw_length(b, &draw);
 	out->label = below(&draw, 2);
 	int words = out->length - 3, first = words / 4 + below(&draw, words / 2 + 1), middle = first + 1;
@@ -164,7 +165,7 @@ static ls_status babble_read(void *self, uint64_t index, uint64_t epoch, ls_text
 static ls_status babble_measure(void *self, uint64_t index, uint64_t epoch, int *length, int *masked)
 {
 	const babble *b = self;
-	ls_draw draw = sample_draw(b, index);
+	ls_sample_rng draw = sample_draw(b, index);
 	(void)epoch;
 	*length = draw_length(b, &draw);
 	*masked = b->pairs ? ls_mask_tokens(*length) : 0;

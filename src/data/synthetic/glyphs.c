@@ -13,8 +13,8 @@
 
 #include "base/status.h"
 #include "data/dataset.h"
-#include "data/draw.h"
 #include "data/normalise.h"
+#include "data/sample_rng.h"
 
 enum { CORNER = 1, PEN_UP = 2 }; /* the curve has a corner here; the pen is lifted before this point */
 
@@ -80,14 +80,14 @@ typedef struct pen {
 	float x, y, r;
 } pen;
 
-static const glyph_form *masked_form(ls_draw *draw, int digit)
+static const glyph_form *masked_form(ls_sample_rng *draw, int digit)
 {
 	size_t first = 0, count = 0;
 	while (forms[first].digit != digit)
 		first++;
 	while (first + count < FORMS && forms[first + count].digit == digit)
 		count++;
-	return &forms[first + ls_rng_below(ls_draw_word(draw), (uint32_t)count)];
+	return &forms[first + ls_rng_below(ls_sample_rng_word(draw), (uint32_t)count)];
 }
 
 /* How box coordinates (centred, about -0.5 .. 0.5) become pixels. */
@@ -97,40 +97,40 @@ typedef struct placement {
 	float radius;
 } placement;
 
-static placement draw_placement(ls_draw *draw)
+static placement draw_placement(ls_sample_rng *draw)
 {
 	placement p;
-	float tall = ls_draw_range(draw, 13.5f, 21.5f), wide = tall * ls_draw_range(draw, 0.6f, 1.0f);
-	float lean = 0.12f + 0.5f * ls_draw_bell(draw), sine, cosine;
-	ls_draw_turn(0.095f * ls_draw_bell(draw), &sine, &cosine);
+	float tall = ls_sample_rng_range(draw, 13.5f, 21.5f), wide = tall * ls_sample_rng_range(draw, 0.6f, 1.0f);
+	float lean = 0.12f + 0.5f * ls_sample_rng_bell(draw), sine, cosine;
+	ls_sine_cosine(0.095f * ls_sample_rng_bell(draw), &sine, &cosine);
 	/* rotate * lean * scale; a positive lean moves the top (y < 0) to the right */
 	p.m[0][0] = cosine * wide;
 	p.m[0][1] = (-cosine * lean - sine) * tall;
 	p.m[1][0] = sine * wide;
 	p.m[1][1] = (-sine * lean + cosine) * tall;
 	for (int axis = 0; axis < 2; axis++) {
-		p.shift[axis] = 0.5f * (LS_GLYPH_SIZE - 1) + 2.6f * ls_draw_bell(draw);
-		p.wave[axis] = 0.11f * ls_draw_bell(draw);
-		p.pace[axis] = ls_draw_range(draw, 0.4f, 1.4f);
-		p.phase[axis] = ls_draw_range(draw, 0.0f, 1.0f);
+		p.shift[axis] = 0.5f * (LS_GLYPH_SIZE - 1) + 2.6f * ls_sample_rng_bell(draw);
+		p.wave[axis] = 0.11f * ls_sample_rng_bell(draw);
+		p.pace[axis] = ls_sample_rng_range(draw, 0.4f, 1.4f);
+		p.phase[axis] = ls_sample_rng_range(draw, 0.0f, 1.0f);
 	}
-	p.radius = ls_draw_range(draw, 0.55f, 1.75f);
+	p.radius = ls_sample_rng_range(draw, 0.55f, 1.75f);
 	return p;
 }
 
-static pen place_point(const placement *p, ls_draw *draw, glyph_point point)
+static pen place_point(const placement *p, ls_sample_rng *draw, glyph_point point)
 {
 	const float jitter = 0.11f;
-	float x = (float)point.x * 0.01f - 0.5f + jitter * ls_draw_bell(draw);
-	float y = (float)point.y * 0.01f - 0.5f + jitter * ls_draw_bell(draw);
+	float x = (float)point.x * 0.01f - 0.5f + jitter * ls_sample_rng_bell(draw);
+	float y = (float)point.y * 0.01f - 0.5f + jitter * ls_sample_rng_bell(draw);
 	float bend_x, bend_y, unused;
-	ls_draw_turn(p->pace[0] * y + p->phase[0], &bend_x, &unused);
-	ls_draw_turn(p->pace[1] * x + p->phase[1], &bend_y, &unused);
+	ls_sine_cosine(p->pace[0] * y + p->phase[0], &bend_x, &unused);
+	ls_sine_cosine(p->pace[1] * x + p->phase[1], &bend_y, &unused);
 	x += p->wave[0] * bend_x;
 	y += p->wave[1] * bend_y;
 	return (pen){ .x = p->m[0][0] * x + p->m[0][1] * y + p->shift[0],
 		      .y = p->m[1][0] * x + p->m[1][1] * y + p->shift[1],
-		      .r = p->radius * (1.0f + 0.25f * ls_draw_bell(draw)) };
+		      .r = p->radius * (1.0f + 0.25f * ls_sample_rng_bell(draw)) };
 }
 
 /* Catmull-Rom: through b and c at t = 0 and 1, with tangents (c - a) / 2 and (d - b) / 2. */
@@ -196,11 +196,11 @@ void ls_glyph_draw(uint64_t seed, ls_split split, uint64_t index, uint8_t *image
 {
 	float depth[LS_GLYPH_SIZE * LS_GLYPH_SIZE];
 	pen points[POINTS_MAX];
-	ls_draw draw = ls_draw_begin(ls_rng_make(seed, LS_RNG_GLYPH, (uint64_t)split), index);
-	int digit = (int)ls_rng_below(ls_draw_word(&draw), 10);
+	ls_sample_rng draw = ls_sample_rng_begin(ls_rng_make(seed, LS_RNG_GLYPH, (uint64_t)split), index);
+	int digit = (int)ls_rng_below(ls_sample_rng_word(&draw), 10);
 	const glyph_form *form = masked_form(&draw, digit);
 	placement p = draw_placement(&draw);
-	float peak = ls_draw_range(&draw, 170.0f, 255.0f), edge = ls_draw_range(&draw, 0.9f, 1.8f);
+	float peak = ls_sample_rng_range(&draw, 170.0f, 255.0f), edge = ls_sample_rng_range(&draw, 0.9f, 1.8f);
 
 	for (int i = 0; i < LS_GLYPH_SIZE * LS_GLYPH_SIZE; i++)
 		depth[i] = -9.0f;

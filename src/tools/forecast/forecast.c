@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "tools/forecast/failures.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "tools/report/chapters.h"

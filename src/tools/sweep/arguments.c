@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/names.h"
 #include "tools/sweep/command.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/files.h"
 #include "base/log.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/link_rate.h"
 #include "base/names.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/names.h"
 #include "tools/sweep/block.h"
 #include "tools/sweep/points.h"

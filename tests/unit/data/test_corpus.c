@@ -11,7 +11,7 @@
 #include "data/dataset.h"
 #include "data/mask.h"
 #include "data/readers/corpus.h"
-#include "data/readers/prose.h"
+#include "data/readers/sentences.h"
 
 static void put_text(const char *dir, const char *name, const char *text)
 {
@@ -23,10 +23,10 @@ static const char *cut_up(const char *text, int alone)
 {
 	static char out[65536];
 	size_t used = 0;
-	ls_prose prose;
+	ls_sentence_reader prose;
 	ls_sentence s;
-	ls_prose_begin(&prose, text, strlen(text), alone);
-	while (ls_prose_next(&prose, &s)) {
+	ls_sentence_reader_begin(&prose, text, strlen(text), alone);
+	while (ls_sentence_reader_next(&prose, &s)) {
 		if (s.first)
 			out[used++] = '#';
 		else
@@ -92,10 +92,10 @@ static void nothing_is_lost(void **state)
 			bytes += (size_t)snprintf(text + bytes, 16, "%s", part);
 			bytes += !*part;
 		}
-		ls_prose prose;
+		ls_sentence_reader prose;
 		ls_sentence s;
-		ls_prose_begin(&prose, text, bytes, round & 1);
-		for (size_t n = 0; ls_prose_next(&prose, &s); n++) {
+		ls_sentence_reader_begin(&prose, text, bytes, round & 1);
+		for (size_t n = 0; ls_sentence_reader_next(&prose, &s); n++) {
 			assert_true(s.bytes > 0 && s.begin >= last && s.begin + s.bytes <= bytes);
 			assert_true(s.bytes <= LS_SENTENCE_BYTES_MAX);
 			assert_true(n > 0 || s.first);
@@ -504,11 +504,11 @@ static void endless_marks_are_cheap(void **state)
 	char *text = malloc(bytes);
 	assert_non_null(text);
 	memset(text, '!', bytes);
-	ls_prose prose;
+	ls_sentence_reader prose;
 	ls_sentence s;
 	clock_t begin = clock();
-	ls_prose_begin(&prose, text, bytes, 1);
-	while (ls_prose_next(&prose, &s))
+	ls_sentence_reader_begin(&prose, text, bytes, 1);
+	while (ls_sentence_reader_next(&prose, &s))
 		;
 	assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 10); /* it took minutes */
 	free(text);

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "data/dataset.h"
-#include "data/make.h"
+#include "data/make_dataset.h"
 
 #define SAMPLES 5000
 #define ROUND 1024

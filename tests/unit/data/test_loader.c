@@ -4,7 +4,7 @@
 #include "unit/data/plain_set.h"
 
 #include "data/loader.h"
-#include "data/permute.h"
+#include "data/shuffle.h"
 
 /* One epoch must be a cut of the permutation into steps and micro-batches, tails included. */
 static void check_epoch(ls_loader *loader, const ls_loader_options *o, uint64_t n, uint64_t epoch)

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/loader.h"
-#include "data/permute.h"
+#include "data/shuffle.h"
 
 enum { TOKENS = 11, MASKED = 4 };
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/status.h"
-#include "fetch/fetch.h"
+#include "fetch/download.h"
 #include "fetch/get.h"
 #include "fetch/md5.h"
 #include "fetch/tar.h"
@@ -228,10 +228,10 @@ static void more_than_allowed_is_not_fetched(void **state)
 	uint8_t *big = calloc(1, 1 << 20);
 	server s;
 	assert_int_equal(server_start(&s, big, 1 << 20), 0);
-	ls_fetch_options options = { .url = s.url, .part = in_dir(*state, "x.part"), .limit = 1000, .quiet = 1 };
-	assert_fails(ls_fetch(&options), LS_EFORMAT, "larger than the 1000 bytes");
+	ls_download_options options = { .url = s.url, .part = in_dir(*state, "x.part"), .limit = 1000, .quiet = 1 };
+	assert_fails(ls_download(&options), LS_EFORMAT, "larger than the 1000 bytes");
 	options.url = "file:///etc/hostname";
-	assert_int_equal(ls_fetch(&options), LS_EIO); /* only http and https */
+	assert_int_equal(ls_download(&options), LS_EIO); /* only http and https */
 	server_stop(&s);
 	free(big);
 }

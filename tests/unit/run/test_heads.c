@@ -16,7 +16,7 @@
 #include <lockstep/models.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/entries.h"
+#include "checkpoint/tensors.h"
 #include "graph/graph.h"
 
 enum { FROM = 10, TO = 7 };
@@ -59,10 +59,10 @@ static void release(weights *w)
 static void save(const weights *w, const char *path)
 {
 	ls_ckpt_content content = { .table = &w->graph->params };
-	ls_ckpt_entries entries;
-	assert_int_equal(ls_ckpt_entries_model(&entries, &w->graph->params, w->params, w->buffers, 3), LS_OK);
-	assert_int_equal(ls_ckpt_entries_write(&entries, path, &content, NULL), LS_OK);
-	ls_ckpt_entries_release(&entries);
+	ls_ckpt_tensors entries;
+	assert_int_equal(ls_ckpt_tensors_model(&entries, &w->graph->params, w->params, w->buffers, 3), LS_OK);
+	assert_int_equal(ls_ckpt_tensors_write(&entries, path, &content, NULL), LS_OK);
+	ls_ckpt_tensors_release(&entries);
 }
 
 static float *values_of(const weights *w, const ls_param *param)

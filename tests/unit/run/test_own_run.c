@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/files.h"
-#include "data/permute.h"
+#include "data/shuffle.h"
 #include "unit/trainer/quadrants.h"
 
 /* The user's own dataset. */

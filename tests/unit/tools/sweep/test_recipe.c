@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "base/count.h"
+#include "base/array.h"
 
 #define HEAD "{\"format\": \"lockstep recipe\", \"version\": 1, \"title\": \"t\", \"table\": \"throughput\", "
 

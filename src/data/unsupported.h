@@ -1,8 +1,8 @@
 /*
- * formats.h - data in formats that are known but not read, so that whoever names some is told what is.
+ * unsupported.h - data in formats that are known but not read, so that whoever names some is told what is.
  */
-#ifndef LS_DATA_FORMATS_H
-#define LS_DATA_FORMATS_H
+#ifndef LS_DATA_UNSUPPORTED_H
+#define LS_DATA_UNSUPPORTED_H
 
 #include <lockstep/data.h>
 

@@ -1,4 +1,4 @@
-#include "tokenizer/chars.h"
+#include "tokenizer/unicode.h"
 
 #include <utf8proc.h>
 

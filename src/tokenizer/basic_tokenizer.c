@@ -1,18 +1,18 @@
 /*
- * basic.c - words of a text.
+ * basic_tokenizer.c - words of a text.
  *
  * The text is walked in runs between separators. A run of printable ASCII, which is most of most texts, is split where
- * it lies. Any other run is decoded, and goes through the steps of basic.h as an array of characters: what lower case
- * makes of a sigma and where a mark moves to depends on neighbours, but never on those beyond a separator.
+ * it lies. Any other run is decoded, and goes through the steps of basic_tokenizer.h as an array of characters: what
+ * lower case makes of a sigma and where a mark moves to depends on neighbours, but never on those beyond a separator.
  */
-#include "tokenizer/basic.h"
+#include "tokenizer/basic_tokenizer.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "tokenizer/chars.h"
+#include "base/array.h"
+#include "tokenizer/unicode.h"
 
 typedef struct chars {
 	int32_t *at;
@@ -36,7 +36,7 @@ const char *ls_special_text(size_t i)
 
 static ls_status chars_reserve(chars *list, size_t capacity)
 {
-	return ls_grow(&list->at, &list->capacity, capacity, sizeof(*list->at));
+	return ls_array_grow(&list->at, &list->capacity, capacity, sizeof(*list->at));
 }
 
 static ls_status emit(const split *s, const char *word, size_t bytes, ls_word_kind kind)

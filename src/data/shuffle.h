@@ -1,8 +1,8 @@
 /*
- * permute.h - a keyed permutation of [0, n), one element at a time.
+ * shuffle.h - a keyed permutation of [0, n), one element at a time.
  */
-#ifndef LS_DATA_PERMUTE_H
-#define LS_DATA_PERMUTE_H
+#ifndef LS_DATA_SHUFFLE_H
+#define LS_DATA_SHUFFLE_H
 
 #include <stdint.h>
 

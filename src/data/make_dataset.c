@@ -1,11 +1,11 @@
 /*
- * make.c - ls_data_make(): a generated dataset written as IDX files, of any size, by all cores, and continued after any
- * interruption.
+ * make_dataset.c - ls_data_make(): a generated dataset written as IDX files, of any size, by all cores, and continued
+ * after any interruption.
  *
  * Since sample i is a function of i alone, the file is a function of the settings: chunks may be written in any order
  * by any thread, and written twice without harm.
  */
-#include "data/make.h"
+#include "data/make_dataset.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +23,8 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/meter.h"
 #include "base/names.h"
+#include "base/progress_bar.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/team.h"
@@ -59,7 +59,7 @@ typedef struct make_job {
 	int which;
 	int fd[LS_MAKE_KINDS];
 	uint64_t round_begin, round_end;
-	ls_meter meter;
+	ls_progress_bar meter;
 	pthread_mutex_t lock; /* of what follows */
 	uint64_t made, sum;
 	ls_status status;
@@ -119,7 +119,7 @@ static void chunk_ended(make_job *job, ls_status status, uint64_t samples, uint6
 		snprintf(job->error, sizeof(job->error), "%s", ls_last_error());
 	}
 	if (rank == 0)
-		ls_meter_update(&job->meter, job->made);
+		ls_progress_bar_update(&job->meter, job->made);
 	pthread_mutex_unlock(&job->lock);
 }
 
@@ -256,10 +256,10 @@ static ls_status make_opened(make_job *job)
 	check_partial(job);
 	LS_TRY(ls_make_save(&job->state)); /* before anything is written past what it says */
 	LS_TRY(write_headers(job));
-	ls_meter_begin(&job->meter, split_names[job->which], "k samples", 1e3, job->made,
-		       job->state.samples[job->which], job->options->quiet);
+	ls_progress_bar_begin(&job->meter, split_names[job->which], "k samples", 1e3, job->made,
+			      job->state.samples[job->which], job->options->quiet);
 	ls_status status = make_rounds(job);
-	ls_meter_end(&job->meter);
+	ls_progress_bar_end(&job->meter);
 	return status;
 }
 

@@ -1,10 +1,10 @@
 /*
- * entries.h - a model's stores as a list of named tensors, and back.
+ * tensors.h - a model's stores as a list of named tensors, and back.
  *
  * One entry a tensor of the file: its name and PyTorch shape, and the parameter and array it stands for.
  */
-#ifndef LS_CHECKPOINT_ENTRIES_H
-#define LS_CHECKPOINT_ENTRIES_H
+#ifndef LS_CHECKPOINT_TENSORS_H
+#define LS_CHECKPOINT_TENSORS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ typedef struct ls_ckpt_source {
 	ls_store_kind kind;
 } ls_ckpt_source;
 
-typedef struct ls_ckpt_entries {
+typedef struct ls_ckpt_tensors {
 	ls_arena arena;
 	ls_st_tensor *tensors;      /* (count) */
 	ls_ckpt_source *sources;    /* (count) */
@@ -29,29 +29,29 @@ typedef struct ls_ckpt_entries {
 	size_t elements_max; /* of the largest */
 	int64_t counter;     /* value of every num_batches_tracked */
 	int may_overflow;    /* an infinity is no mistake: squares of gradients may become one, and then do no harm */
-} ls_ckpt_entries;
+} ls_ckpt_tensors;
 
 /* All parameters and buffers of a table, in its order. */
-ls_status ls_ckpt_entries_model(ls_ckpt_entries *out, const ls_param_table *table, float *params, float *buffers,
+ls_status ls_ckpt_tensors_model(ls_ckpt_tensors *out, const ls_param_table *table, float *params, float *buffers,
 				int64_t counter);
 /* "exp_avg.NAME" for every slot and trainable parameter. */
-ls_status ls_ckpt_entries_optimizer(ls_ckpt_entries *out, const ls_ckpt_content *content);
-void ls_ckpt_entries_release(ls_ckpt_entries *entries);
+ls_status ls_ckpt_tensors_optimizer(ls_ckpt_tensors *out, const ls_ckpt_content *content);
+void ls_ckpt_tensors_release(ls_ckpt_tensors *entries);
 
 /* The metadata says who made the file, the model, and what the content notes. */
-ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path, const ls_ckpt_content *content,
+ls_status ls_ckpt_tensors_write(const ls_ckpt_tensors *entries, const char *path, const ls_ckpt_content *content,
 				uint64_t *checksum);
 
 /* LS_EMISMATCH, naming tensors, unless the file has each entry with its shape and nothing else. Counters may be absent,
- * and what the rules of its family allow (family.h) unless `how` is NULL. Sets `found`. */
-ls_status ls_ckpt_entries_match(ls_ckpt_entries *entries, const ls_st_reader *reader, const ls_ckpt_import *how,
+ * and what the rules of its family allow (name_rules.h) unless `how` is NULL. Sets `found`. */
+ls_status ls_ckpt_tensors_match(ls_ckpt_tensors *entries, const ls_st_reader *reader, const ls_ckpt_import *how,
 				const char *label);
 
 /* LS_ENUMERIC, naming the first tensor, unless all that was found in the file is finite. */
-ls_status ls_ckpt_entries_finite(const ls_ckpt_entries *entries, const char *label);
+ls_status ls_ckpt_tensors_finite(const ls_ckpt_tensors *entries, const char *label);
 
 /* Fill the stores from a file that matches; sets `counter` to the largest counter found, 0 without any. Nothing is
  * changed on failure. */
-ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries);
+ls_status ls_ckpt_tensors_import(ls_ckpt_tensors *entries);
 
 #endif

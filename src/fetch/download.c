@@ -1,7 +1,7 @@
 /*
- * fetch.c - download to a part file with libcurl, continuing where an earlier download stopped.
+ * download.c - download to a part file with libcurl, continuing where an earlier download stopped.
  */
-#include "fetch/fetch.h"
+#include "fetch/download.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/meter.h"
+#include "base/progress_bar.h"
 
 typedef struct fetch {
-	const ls_fetch_options *options;
+	const ls_download_options *options;
 	CURL *curl;
 	FILE *file;
 	uint64_t have; /* bytes in the part */
 	int too_large, write_errno;
-	ls_meter meter;
+	ls_progress_bar meter;
 	char message[CURL_ERROR_SIZE];
 } fetch;
 
@@ -52,7 +52,7 @@ static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off
 	(void)up_now;
 	(void)now;
 	f->meter.total = total > 0 ? f->meter.first + (uint64_t)total : 0;
-	ls_meter_update(&f->meter, f->have);
+	ls_progress_bar_update(&f->meter, f->have);
 	return 0;
 }
 
@@ -78,7 +78,7 @@ static ls_status part_open(fetch *f)
 
 static void set_options(fetch *f)
 {
-	const ls_fetch_options *o = f->options;
+	const ls_download_options *o = f->options;
 	CURL *curl = f->curl;
 	curl_easy_setopt(curl, CURLOPT_URL, o->url);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -123,9 +123,9 @@ static int must_restart(const fetch *f, CURLcode code)
 static CURLcode perform(fetch *f)
 {
 	set_options(f);
-	ls_meter_begin(&f->meter, f->options->title, "MB", 1e6, f->have, 0, f->options->quiet);
+	ls_progress_bar_begin(&f->meter, f->options->title, "MB", 1e6, f->have, 0, f->options->quiet);
 	CURLcode code = curl_easy_perform(f->curl);
-	ls_meter_end(&f->meter);
+	ls_progress_bar_end(&f->meter);
 	return code;
 }
 
@@ -141,7 +141,7 @@ static ls_status transfer(fetch *f)
 	return code == CURLE_OK ? LS_OK : fetch_failed(f, code);
 }
 
-ls_status ls_fetch(const ls_fetch_options *options)
+ls_status ls_download(const ls_download_options *options)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, curl_start);

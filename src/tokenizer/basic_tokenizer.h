@@ -1,5 +1,5 @@
 /*
- * basic.h - from text to words: BERT's reference BasicTokenizer.
+ * basic_tokenizer.h - from text to words: BERT's reference BasicTokenizer.
  *
  *  1. Clean: U+0000, U+FFFD and control characters (Cc, Cf, Co, Cs) vanish; tab, newline, return and Z* separate.
  *  2. CJK ideographs stand alone.
@@ -9,8 +9,8 @@
  *
  * Words come one by one, in the order of the text. Memory: for one run between separators, and none when it is ASCII.
  */
-#ifndef LS_TOKENIZER_BASIC_H
-#define LS_TOKENIZER_BASIC_H
+#ifndef LS_TOKENIZER_BASIC_TOKENIZER_H
+#define LS_TOKENIZER_BASIC_TOKENIZER_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /*
- * match.c - does a file hold exactly the tensors a model wants? When not, say what is different.
+ * tensors_match.c - does a file hold exactly the tensors a model wants? When not, say what is different.
  *
  * Each entry is looked for by the rules of its family, and what was found is marked; what is left of the file must be
  * harmless. Of heads that start afresh, and of those of other tasks, one line each is noted.
@@ -12,9 +12,9 @@
 
 #include "base/log.h"
 #include "base/names.h"
-#include "checkpoint/entries.h"
-#include "checkpoint/family.h"
+#include "checkpoint/name_rules.h"
 #include "checkpoint/shape.h"
+#include "checkpoint/tensors.h"
 
 #define SHOWN_MAX 3
 
@@ -78,10 +78,10 @@ static void compare_entry(complaints *list, const ls_st_tensor *wanted, int coun
 
 /* A comparison under way. */
 typedef struct match {
-	ls_ckpt_entries *entries;
+	ls_ckpt_tensors *entries;
 	const ls_st_reader *reader;
 	const ls_ckpt_import *how;
-	const ls_ckpt_family *family; /* NULL: names are as they are */
+	const ls_ckpt_name_rules *rules; /* NULL: names are as they are */
 	const char *label;
 	uint8_t *used;                  /* (tensors of the file) */
 	int64_t classes, other_classes; /* of the model's layer of classes, and of the file's where they are not the
@@ -151,13 +151,13 @@ static int starts_afresh(const match *m, const ls_st_tensor *wanted, const ls_st
 static void match_entry(match *m, size_t i)
 {
 	const ls_st_tensor *wanted = &m->entries->tensors[i], *second = NULL;
-	const ls_st_tensor *found = ls_ckpt_family_find(m->family, m->entries, m->reader, wanted->name, &second);
+	const ls_st_tensor *found = ls_ckpt_name_rules_find(m->rules, m->entries, m->reader, wanted->name, &second);
 	char first[LS_NAME_TEXT], other[LS_NAME_TEXT];
 
 	m->entries->found[i] = found;
 	mark(m, found);
 	mark(m, second);
-	if (!found && m->how && m->how->fresh_heads && ls_ckpt_is_head(m->family, wanted->name)) {
+	if (!found && m->how && m->how->fresh_heads && ls_ckpt_is_head(m->rules, wanted->name)) {
 		add_head(m->fresh, sizeof(m->fresh), wanted->name);
 		return;
 	}
@@ -177,9 +177,9 @@ static void match_extras(match *m)
 	for (size_t i = 0; i < ls_st_count(m->reader); i++) {
 		const ls_st_tensor *tensor = ls_st_at(m->reader, i);
 		char shown[LS_NAME_TEXT], shape[LS_SHAPE_TEXT];
-		if (m->used[i] || is_counter_name(tensor->name) || ls_ckpt_is_idle(m->family, tensor->name))
+		if (m->used[i] || is_counter_name(tensor->name) || ls_ckpt_is_idle(m->rules, tensor->name))
 			continue;
-		if (ls_ckpt_is_head(m->family, tensor->name))
+		if (ls_ckpt_is_head(m->rules, tensor->name))
 			add_head(m->idle, sizeof(m->idle), tensor->name);
 		else
 			complain(&m->list, "'%s' %s is not in the model",
@@ -191,7 +191,7 @@ static void match_extras(match *m)
 static const ls_st_tensor *wanted_words(const match *m)
 {
 	for (size_t i = 0; i < m->entries->count; i++)
-		if (strcmp(m->entries->tensors[i].name, m->family->words) == 0)
+		if (strcmp(m->entries->tensors[i].name, m->rules->words) == 0)
 			return &m->entries->tensors[i];
 	return NULL; /* by which the family was found: it is there */
 }
@@ -200,7 +200,7 @@ static const ls_st_tensor *wanted_words(const match *m)
 static ls_status match_words(const match *m)
 {
 	const ls_st_tensor *second, *wanted = wanted_words(m);
-	const ls_st_tensor *found = ls_ckpt_family_find(m->family, m->entries, m->reader, wanted->name, &second);
+	const ls_st_tensor *found = ls_ckpt_name_rules_find(m->rules, m->entries, m->reader, wanted->name, &second);
 	const char *hash = ls_st_metadata(m->reader, LS_CKPT_VOCABULARY);
 	const char *trained = m->how->trained ? m->how->trained : "FILE";
 	char mine[32], shown[LS_NAME_TEXT];
@@ -232,7 +232,7 @@ static ls_status fail_with(const complaints *list, const char *label)
 
 static ls_status match_all(match *m)
 {
-	if (m->family)
+	if (m->rules)
 		LS_TRY(match_words(m));
 	find_other_classes(m);
 	for (size_t i = 0; i < m->entries->count; i++)
@@ -252,11 +252,11 @@ static ls_status match_all(match *m)
 	return LS_OK;
 }
 
-ls_status ls_ckpt_entries_match(ls_ckpt_entries *entries, const ls_st_reader *reader, const ls_ckpt_import *how,
+ls_status ls_ckpt_tensors_match(ls_ckpt_tensors *entries, const ls_st_reader *reader, const ls_ckpt_import *how,
 				const char *label)
 {
 	match m = { .entries = entries, .reader = reader, .how = how, .label = label };
-	m.family = how ? ls_ckpt_family_of(entries) : NULL;
+	m.rules = how ? ls_ckpt_name_rules_of(entries) : NULL;
 	m.used = calloc(ls_st_count(reader) + 1, 1);
 	if (!m.used)
 		return ls_fail(LS_EMEMORY, "no memory to compare %zu tensors", entries->count);

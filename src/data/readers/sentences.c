@@ -1,4 +1,4 @@
-#include "data/readers/prose.h"
+#include "data/readers/sentences.h"
 
 #include <string.h>
 
@@ -122,14 +122,16 @@ static int one_sentence_a_line(const char *text, size_t bytes)
 	return inner * 8 <= lines;
 }
 
-void ls_prose_begin(ls_prose *prose, const char *text, size_t bytes, int alone)
+void ls_sentence_reader_begin(ls_sentence_reader *prose, const char *text, size_t bytes, int alone)
 {
 	int lines = one_sentence_a_line(text, bytes);
-	*prose = (ls_prose){ .text = text, .bytes = bytes, .lines = lines, .blank_ends = lines || alone, .starts = 1 };
+	*prose = (ls_sentence_reader){
+		.text = text, .bytes = bytes, .lines = lines, .blank_ends = lines || alone, .starts = 1
+	};
 }
 
 /* Past white space; 1 when an empty line was among it. */
-static int skip_spaces(ls_prose *p)
+static int skip_spaces(ls_sentence_reader *p)
 {
 	int newlines = 0;
 	while (p->at < p->bytes && is_space(p->text[p->at]))
@@ -138,7 +140,7 @@ static int skip_spaces(ls_prose *p)
 }
 
 /* 1 when an empty line begins with the '\n' at `at`. */
-static int blank_follows(const ls_prose *p, size_t at)
+static int blank_follows(const ls_sentence_reader *p, size_t at)
 {
 	for (at++; at < p->bytes && is_space(p->text[at]); at++)
 		if (p->text[at] == '\n')
@@ -146,7 +148,7 @@ static int blank_follows(const ls_prose *p, size_t at)
 	return 0;
 }
 
-static size_t prose_end(const ls_prose *p, size_t limit)
+static size_t prose_end(const ls_sentence_reader *p, size_t limit)
 {
 	for (size_t at = p->at; at < limit; at++) {
 		unsigned char c = (unsigned char)p->text[at];
@@ -174,7 +176,7 @@ static size_t cut(const char *text, size_t begin, size_t end)
 	return at;
 }
 
-int ls_prose_next(ls_prose *p, ls_sentence *out)
+int ls_sentence_reader_next(ls_sentence_reader *p, ls_sentence *out)
 {
 	int blank = skip_spaces(p);
 	if (p->at == p->bytes)

@@ -4,7 +4,7 @@
 #include "unit/tokenizer/fixture.h"
 
 #include "base/rng.h"
-#include "tokenizer/learn.h"
+#include "tokenizer/learn_vocab.h"
 
 static ls_vocab *learn(const char *text, ls_learn_options options)
 {

@@ -1,5 +1,5 @@
 /*
- * prose.h - where the sentences and documents of a text file are.
+ * sentences.h - where the sentences and documents of a text file are.
  *
  * A file is read in one of two ways, which its first lines decide:
  *
@@ -12,20 +12,20 @@
  * A sentence of more than 16 kB is cut, at white space when there is some. Sentences are spans of the file, without
  * white space around them, and never empty; together they are all that is not white space.
  */
-#ifndef LS_DATA_READERS_PROSE_H
-#define LS_DATA_READERS_PROSE_H
+#ifndef LS_DATA_READERS_SENTENCES_H
+#define LS_DATA_READERS_SENTENCES_H
 
 #include <stddef.h>
 
 enum { LS_SENTENCE_BYTES_MAX = 16384 };
 
-typedef struct ls_prose {
+typedef struct ls_sentence_reader {
 	const char *text;
 	size_t bytes, at;
 	int lines;      /* one sentence a line */
 	int blank_ends; /* an empty line ends the document */
 	int starts;     /* the next sentence is the first of a document */
-} ls_prose;
+} ls_sentence_reader;
 
 typedef struct ls_sentence {
 	size_t begin, bytes;
@@ -33,9 +33,9 @@ typedef struct ls_sentence {
 } ls_sentence;
 
 /* `alone`: the file is all there is. */
-void ls_prose_begin(ls_prose *prose, const char *text, size_t bytes, int alone);
+void ls_sentence_reader_begin(ls_sentence_reader *prose, const char *text, size_t bytes, int alone);
 
 /* The next sentence; 0 when there is none. */
-int ls_prose_next(ls_prose *prose, ls_sentence *out);
+int ls_sentence_reader_next(ls_sentence_reader *prose, ls_sentence *out);
 
 #endif

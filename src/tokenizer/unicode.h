@@ -1,11 +1,11 @@
 /*
- * chars.h - what BERT's reference tokenizer asks about a character, answered by utf8proc.
+ * unicode.h - what BERT's reference tokenizer asks about a character, answered by utf8proc.
  *
  * The reference asks Python's unicodedata. Both follow the Unicode standard, so they agree on every character that both
  * know. A character that utf8proc does not know yet is treated as a letter: new ones do not vanish from a text.
  */
-#ifndef LS_TOKENIZER_CHARS_H
-#define LS_TOKENIZER_CHARS_H
+#ifndef LS_TOKENIZER_UNICODE_H
+#define LS_TOKENIZER_UNICODE_H
 
 #include <stddef.h>
 #include <stdint.h>

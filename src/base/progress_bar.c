@@ -1,4 +1,4 @@
-#include "base/meter.h"
+#include "base/progress_bar.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -8,10 +8,10 @@
 
 #define BAR 20
 
-void ls_meter_begin(ls_meter *meter, const char *title, const char *unit, double scale, uint64_t first, uint64_t total,
-		    int quiet)
+void ls_progress_bar_begin(ls_progress_bar *meter, const char *title, const char *unit, double scale, uint64_t first,
+			   uint64_t total, int quiet)
 {
-	*meter = (ls_meter){ .title = title, .unit = unit, .scale = scale, .first = first, .total = total };
+	*meter = (ls_progress_bar){ .title = title, .unit = unit, .scale = scale, .first = first, .total = total };
 	meter->start = ls_clock_seconds();
 	meter->on = !quiet && ls_log_get_level() >= LS_LOG_INFO && isatty(STDERR_FILENO);
 }
@@ -23,7 +23,7 @@ static void draw_bar(char bar[BAR + 1], double share)
 	bar[BAR] = 0;
 }
 
-void ls_meter_update(ls_meter *meter, uint64_t done)
+void ls_progress_bar_update(ls_progress_bar *meter, uint64_t done)
 {
 	double now = ls_clock_seconds();
 	if (!meter->on || now - meter->shown < 0.1)
@@ -42,7 +42,7 @@ void ls_meter_update(ls_meter *meter, uint64_t done)
 		meter->unit, (int)(left / 60), (int)left % 60);
 }
 
-void ls_meter_end(ls_meter *meter)
+void ls_progress_bar_end(ls_progress_bar *meter)
 {
 	if (meter->on && meter->shown > 0)
 		fputs("\r\033[K", stderr);

@@ -1,9 +1,9 @@
 /*
- * learn.h - a WordPiece vocabulary learnt from texts.
+ * learn_vocab.h - a WordPiece vocabulary learnt from texts.
  *
- * Words are those of basic.h, counted. A word starts as its characters, "##" before all but the first; then the most
- * frequent pair of neighbours is joined, again and again (byte-pair encoding by count, with WordPiece's marks), until
- * the vocabulary is full or no pair is frequent enough. In the order of ids:
+ * Words are those of basic_tokenizer.h, counted. A word starts as its characters, "##" before all but the first; then
+ * the most frequent pair of neighbours is joined, again and again (byte-pair encoding by count, with WordPiece's
+ * marks), until the vocabulary is full or no pair is frequent enough. In the order of ids:
  *
  *   1. [PAD] [UNK] [CLS] [SEP] [MASK], from 0
  *   2. the alphabet in the order of code points: characters that begin a word, then "##" and those that go on. Both
@@ -13,8 +13,8 @@
  * The same words and counts give the same vocabulary, byte for byte, in whichever order they came. Every word of the
  * texts can be written with it, unless it is too long or has a character that the alphabet left out.
  */
-#ifndef LS_TOKENIZER_LEARN_H
-#define LS_TOKENIZER_LEARN_H
+#ifndef LS_TOKENIZER_LEARN_VOCAB_H
+#define LS_TOKENIZER_LEARN_VOCAB_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  */
 #include "unit/data/fixture.h"
 
-#include "data/permute.h"
+#include "data/shuffle.h"
 
 static void assert_bijection(uint64_t seed, uint64_t epoch, uint64_t n)
 {

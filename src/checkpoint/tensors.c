@@ -1,4 +1,4 @@
-#include "checkpoint/entries.h"
+#include "checkpoint/tensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,24 +7,24 @@
 #include "base/names.h"
 #include "checkpoint/shape.h"
 
-static ls_status entries_init(ls_ckpt_entries *entries, size_t capacity)
+static ls_status entries_init(ls_ckpt_tensors *entries, size_t capacity)
 {
-	*entries = (ls_ckpt_entries){ .arena = LS_ARENA_INIT };
+	*entries = (ls_ckpt_tensors){ .arena = LS_ARENA_INIT };
 	entries->tensors = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof(*entries->tensors));
 	entries->sources = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof(*entries->sources));
 	entries->found = ls_arena_alloc(&entries->arena, (capacity + 1) * sizeof(*entries->found));
 	if (entries->tensors && entries->sources && entries->found)
 		return LS_OK;
-	ls_ckpt_entries_release(entries);
+	ls_ckpt_tensors_release(entries);
 	return LS_EMEMORY;
 }
 
-void ls_ckpt_entries_release(ls_ckpt_entries *entries)
+void ls_ckpt_tensors_release(ls_ckpt_tensors *entries)
 {
 	ls_arena_release(&entries->arena);
 }
 
-static void add_entry(ls_ckpt_entries *entries, const char *name, ls_ckpt_source source)
+static void add_entry(ls_ckpt_tensors *entries, const char *name, ls_ckpt_source source)
 {
 	const ls_param *param = source.param;
 	ls_st_tensor *tensor = &entries->tensors[entries->count];
@@ -39,10 +39,10 @@ static void add_entry(ls_ckpt_entries *entries, const char *name, ls_ckpt_source
 		entries->elements_max = elements;
 }
 
-ls_status ls_ckpt_entries_model(ls_ckpt_entries *out, const ls_param_table *table, float *params, float *buffers,
+ls_status ls_ckpt_tensors_model(ls_ckpt_tensors *out, const ls_param_table *table, float *params, float *buffers,
 				int64_t counter)
 {
-	ls_ckpt_entries entries;
+	ls_ckpt_tensors entries;
 	LS_TRY(entries_init(&entries, table->count));
 	entries.counter = counter;
 	for (size_t i = 0; i < table->count; i++) {
@@ -54,7 +54,7 @@ ls_status ls_ckpt_entries_model(ls_ckpt_entries *out, const ls_param_table *tabl
 	return LS_OK;
 }
 
-static ls_status add_slot(ls_ckpt_entries *entries, const ls_param_table *table, const char *slot, float *store)
+static ls_status add_slot(ls_ckpt_tensors *entries, const ls_param_table *table, const char *slot, float *store)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const ls_param *param = &table->rows[i];
@@ -68,15 +68,15 @@ static ls_status add_slot(ls_ckpt_entries *entries, const ls_param_table *table,
 	return LS_OK;
 }
 
-ls_status ls_ckpt_entries_optimizer(ls_ckpt_entries *out, const ls_ckpt_content *content)
+ls_status ls_ckpt_tensors_optimizer(ls_ckpt_tensors *out, const ls_ckpt_content *content)
 {
-	ls_ckpt_entries entries;
+	ls_ckpt_tensors entries;
 	LS_TRY(entries_init(&entries, content->table->count * (size_t)content->slots));
 	entries.may_overflow = 1;
 	for (int i = 0; i < content->slots; i++) {
 		ls_status status = add_slot(&entries, content->table, content->slot_names[i], content->slot[i]);
 		if (status != LS_OK) {
-			ls_ckpt_entries_release(&entries);
+			ls_ckpt_tensors_release(&entries);
 			return status;
 		}
 	}
@@ -86,7 +86,7 @@ ls_status ls_ckpt_entries_optimizer(ls_ckpt_entries *out, const ls_ckpt_content 
 
 static ls_status fill_entry(void *context, size_t i, void *data)
 {
-	const ls_ckpt_entries *entries = context;
+	const ls_ckpt_tensors *entries = context;
 	const ls_ckpt_source *source = &entries->sources[i];
 	if (source->param->role == LS_ROLE_COUNTER)
 		memcpy(data, &entries->counter, sizeof(entries->counter));
@@ -95,20 +95,20 @@ static ls_status fill_entry(void *context, size_t i, void *data)
 	return LS_OK;
 }
 
-ls_status ls_ckpt_entries_write(const ls_ckpt_entries *entries, const char *path, const ls_ckpt_content *content,
+ls_status ls_ckpt_tensors_write(const ls_ckpt_tensors *entries, const char *path, const ls_ckpt_content *content,
 				uint64_t *checksum)
 {
-	ls_st_pair metadata[3 + LS_CKPT_NOTES] = { { "format", "pt" }, { "lockstep", ls_version() } };
+	ls_st_pair metadata[3 + LS_CKPT_METADATA_MAX] = { { "format", "pt" }, { "lockstep", ls_version() } };
 	size_t pairs = 2;
 	if (content->model)
 		metadata[pairs++] = (ls_st_pair){ "model", content->model };
-	for (size_t i = 0; i < content->note_count && i < LS_CKPT_NOTES; i++)
-		metadata[pairs++] = content->notes[i];
+	for (size_t i = 0; i < content->metadata_count && i < LS_CKPT_METADATA_MAX; i++)
+		metadata[pairs++] = content->metadata[i];
 	return ls_st_write(path, entries->tensors, entries->count, metadata, pairs, fill_entry, (void *)entries,
 			   checksum);
 }
 
-static ls_status check_finite(const ls_ckpt_entries *entries, const ls_st_tensor *tensor, float *values,
+static ls_status check_finite(const ls_ckpt_tensors *entries, const ls_st_tensor *tensor, float *values,
 			      const char *label)
 {
 	size_t count = tensor->bytes / ls_dtype_bytes(tensor->dtype);
@@ -126,7 +126,7 @@ static ls_status check_finite(const ls_ckpt_entries *entries, const ls_st_tensor
 	return LS_OK;
 }
 
-ls_status ls_ckpt_entries_finite(const ls_ckpt_entries *entries, const char *label)
+ls_status ls_ckpt_tensors_finite(const ls_ckpt_tensors *entries, const char *label)
 {
 	void *buffer;
 	size_t bytes = (entries->elements_max + 1) * sizeof(float);
@@ -139,7 +139,7 @@ ls_status ls_ckpt_entries_finite(const ls_ckpt_entries *entries, const char *lab
 	return status;
 }
 
-ls_status ls_ckpt_entries_import(ls_ckpt_entries *entries)
+ls_status ls_ckpt_tensors_import(ls_ckpt_tensors *entries)
 {
 	void *buffer;
 	size_t bytes = (entries->elements_max + 1) * sizeof(float);

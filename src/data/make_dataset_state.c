@@ -1,7 +1,7 @@
 /*
- * make_state.c - which part of a dataset being made is safe on disk; see make.h for what holds.
+ * make_dataset_state.c - which part of a dataset being made is safe on disk; see make_dataset.h for what holds.
  */
-#include "data/make.h"
+#include "data/make_dataset.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * permute.c - shuffling without a table.
+ * shuffle.c - shuffling without a table.
  *
  * A balanced Feistel network with any round function is a bijection of [0, 4^k). With the smallest such domain that
  * holds n, and walking (encrypting again while the result is >= n), it is one of [0, n): following the cycle of the
@@ -7,7 +7,7 @@
  * The domain is less than 4n, so an element costs fewer than 4 passes on average; memory is six keys. A network of very
  * few bits does not reach all orders equally often, so the domain has at least 64 elements.
  */
-#include "data/permute.h"
+#include "data/shuffle.h"
 
 #include "base/rng.h"
 

@@ -1,5 +1,5 @@
 /*
- * make.h - inside of ls_data_make(): what is known about a directory that is being filled.
+ * make_dataset.h - inside of ls_data_make(): what is known about a directory that is being filled.
  *
  * Invariants
  *  1. Files are called NAME.partial until all four are whole and on disk; then they get their names.
@@ -10,8 +10,8 @@
  *     changed some of it costs the work, never the data.
  *  5. A file this program did not make is never overwritten.
  */
-#ifndef LS_DATA_MAKE_H
-#define LS_DATA_MAKE_H
+#ifndef LS_DATA_MAKE_DATASET_H
+#define LS_DATA_MAKE_DATASET_H
 
 #include <lockstep/data.h>
 

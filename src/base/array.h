@@ -1,8 +1,8 @@
 /*
- * grow.h - arrays whose length is found out while they are filled.
+ * array.h - the length of a fixed array, and arrays that grow while they are filled.
  */
-#ifndef LS_BASE_GROW_H
-#define LS_BASE_GROW_H
+#ifndef LS_BASE_ARRAY_H
+#define LS_BASE_ARRAY_H
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,9 +10,11 @@
 
 #include "base/status.h"
 
-/* Make room for `need` elements in the malloc'd array that *array points to. Half as much again, so that adding one by
- * one costs a constant. */
-static inline ls_status ls_grow(void *array, size_t *room, size_t need, size_t element)
+#define LS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Make room for `need` elements in the malloc'd array that *array points to. Capacity grows by half, so that appending
+ * N elements one by one costs O(N). */
+static inline ls_status ls_array_grow(void *array, size_t *room, size_t need, size_t element)
 {
 	if (need <= *room)
 		return LS_OK;

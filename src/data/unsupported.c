@@ -1,10 +1,10 @@
 /*
- * formats.c - a file's format by its first bytes, else by the end of its name.
+ * unsupported.c - a file's format by its first bytes, else by the end of its name.
  *
  * Text has no first bytes to know it by: what is not known counts as text, unless there is a zero byte in its
  * beginning.
  */
-#include "data/formats.h"
+#include "data/unsupported.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/files.h"
 #include "base/status.h"
 #include "data/readers/corpus.h"

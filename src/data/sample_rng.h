@@ -1,11 +1,11 @@
 /*
- * draw.h - random draws and angles for generated images.
+ * sample_rng.h - random draws and angles for generated images.
  *
  * Generated samples must be the same bytes on every machine, so nothing here calls libm's sin or cos (their last bits
  * differ between versions and processors): only operations that IEEE 754 rounds exactly.
  */
-#ifndef LS_DATA_DRAW_H
-#define LS_DATA_DRAW_H
+#ifndef LS_DATA_SAMPLE_RNG_H
+#define LS_DATA_SAMPLE_RNG_H
 
 #include <math.h>
 #include <stdint.h>
@@ -13,19 +13,19 @@
 #include "base/rng.h"
 
 /* Numbers of one sample: counter (index, block), taken in order. */
-typedef struct ls_draw {
+typedef struct ls_sample_rng {
 	ls_rng rng;
 	uint64_t index, block;
 	uint32_t words[4];
 	int left;
-} ls_draw;
+} ls_sample_rng;
 
-static inline ls_draw ls_draw_begin(ls_rng rng, uint64_t index)
+static inline ls_sample_rng ls_sample_rng_begin(ls_rng rng, uint64_t index)
 {
-	return (ls_draw){ .rng = rng, .index = index };
+	return (ls_sample_rng){ .rng = rng, .index = index };
 }
 
-static inline uint32_t ls_draw_word(ls_draw *draw)
+static inline uint32_t ls_sample_rng_word(ls_sample_rng *draw)
 {
 	if (draw->left == 0) {
 		ls_rng_words(draw->rng, draw->index, draw->block++, draw->words);
@@ -35,20 +35,20 @@ static inline uint32_t ls_draw_word(ls_draw *draw)
 }
 
 /* Uniform in [low, high). */
-static inline float ls_draw_range(ls_draw *draw, float low, float high)
+static inline float ls_sample_rng_range(ls_sample_rng *draw, float low, float high)
 {
-	return low + (high - low) * ls_rng_unit(ls_draw_word(draw));
+	return low + (high - low) * ls_rng_unit(ls_sample_rng_word(draw));
 }
 
 /* Bell-shaped around 0 within (-1, 1), deviation 0.41: the sum of two uniforms. */
-static inline float ls_draw_bell(ls_draw *draw)
+static inline float ls_sample_rng_bell(ls_sample_rng *draw)
 {
-	uint32_t word = ls_draw_word(draw);
+	uint32_t word = ls_sample_rng_word(draw);
 	return ((float)(word & 0xffff) + (float)(word >> 16)) * 0x1p-16f - 1.0f;
 }
 
 /* Sine and cosine of an angle in turns: Taylor on the half angle (at most a quarter turn), doubled; error < 1e-5. */
-static inline void ls_draw_turn(float turns, float *sine, float *cosine)
+static inline void ls_sine_cosine(float turns, float *sine, float *cosine)
 {
 	float half = (turns - floorf(turns + 0.5f)) * 3.14159265f;
 	float q = half * half;

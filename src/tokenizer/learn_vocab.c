@@ -1,13 +1,13 @@
-#include "tokenizer/learn.h"
+#include "tokenizer/learn_vocab.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/basic.h"
-#include "tokenizer/chars.h"
+#include "tokenizer/basic_tokenizer.h"
 #include "tokenizer/merge.h"
-#include "tokenizer/words.h"
+#include "tokenizer/unicode.h"
+#include "tokenizer/word_counts.h"
 
 enum { ALPHABET_MAX = 1000, MIN_COUNT = 2, PROGRESS_EVERY = 256 };
 
@@ -18,9 +18,9 @@ typedef struct character {
 
 struct ls_learner {
 	ls_learn_options options;
-	ls_words words;
+	ls_word_counts words;
 	uint64_t total;
-	ls_words pieces;
+	ls_word_counts pieces;
 	character *characters; /* (character_count), by code point */
 	int32_t character_count;
 	ls_merge *merge;
@@ -48,8 +48,8 @@ void ls_learner_free(ls_learner *learner)
 	if (!learner)
 		return;
 	ls_merge_free(learner->merge);
-	ls_words_free(&learner->words);
-	ls_words_free(&learner->pieces);
+	ls_word_counts_free(&learner->words);
+	ls_word_counts_free(&learner->pieces);
 	free(learner->characters);
 	free(learner);
 }
@@ -58,7 +58,7 @@ static ls_status count_word(void *context, const char *word, size_t bytes, ls_wo
 {
 	ls_learner *learner = context;
 	learner->total++;
-	return kind == LS_WORD_PLAIN ? ls_words_add(&learner->words, word, bytes, NULL) : LS_OK;
+	return kind == LS_WORD_PLAIN ? ls_word_counts_add(&learner->words, word, bytes, NULL) : LS_OK;
 }
 
 ls_status ls_learner_add(ls_learner *learner, const char *text, size_t bytes)
@@ -78,7 +78,7 @@ uint64_t ls_learner_words(const ls_learner *learner)
 /* Characters of word i; returns how many. */
 static size_t word_characters(const ls_learner *learner, size_t i, int32_t chars[LS_WORD_MAX_DEFAULT])
 {
-	const char *text = ls_words_text(&learner->words, i);
+	const char *text = ls_word_counts_text(&learner->words, i);
 	size_t bytes = learner->words.entries[i].bytes, count = 0;
 	for (size_t at = 0; at < bytes; count++)
 		at += ls_char_decode(text + at, bytes - at, &chars[count]);
@@ -143,7 +143,7 @@ static ls_status add_character(ls_learner *learner, int32_t c, int continued)
 {
 	char text[6] = "##";
 	size_t number, skip = continued ? 2 : 0, bytes = skip + ls_char_encode(c, text + skip);
-	LS_TRY(ls_words_add(&learner->pieces, text, bytes, &number));
+	LS_TRY(ls_word_counts_add(&learner->pieces, text, bytes, &number));
 	*(continued ? &learner->characters[c].next : &learner->characters[c].first) = (int32_t)number;
 	return LS_OK;
 }
@@ -152,7 +152,7 @@ static ls_status add_alphabet(ls_learner *learner)
 {
 	const char *special;
 	for (size_t i = 0; (special = ls_special_text(i)); i++)
-		LS_TRY(ls_words_add(&learner->pieces, special, strlen(special), NULL));
+		LS_TRY(ls_word_counts_add(&learner->pieces, special, strlen(special), NULL));
 	for (int continued = 0; continued < 2; continued++)
 		for (int32_t c = 0; c < learner->character_count; c++)
 			if (learner->characters[c].count && !(continued && stands_alone(c)))
@@ -194,7 +194,7 @@ static ls_status join(ls_learner *learner)
 	return LS_OK;
 }
 
-static ls_status make_vocab(const ls_words *pieces, ls_vocab **out)
+static ls_status make_vocab(const ls_word_counts *pieces, ls_vocab **out)
 {
 	const char **texts = malloc(pieces->count * sizeof(*texts));
 	char *block = malloc(pieces->text_bytes + pieces->count), *end = block;
@@ -205,7 +205,7 @@ static ls_status make_vocab(const ls_words *pieces, ls_vocab **out)
 	}
 	for (size_t i = 0; i < pieces->count; i++) {
 		texts[i] = end;
-		memcpy(end, ls_words_text(pieces, i), pieces->entries[i].bytes);
+		memcpy(end, ls_word_counts_text(pieces, i), pieces->entries[i].bytes);
 		end += pieces->entries[i].bytes;
 		*end++ = '\0';
 	}
