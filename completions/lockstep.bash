@@ -22,7 +22,7 @@ _lockstep_value() { # PROGRAM OPTION COMMAND: the values it takes; fails for a f
 	--placement) echo "allreduce ps" ;;
 	--wire) echo "fp32 bf16" ;;
 	--exchange) echo "lockstep mpi" ;;
-	--beside) echo "seeds" ;;
+	--compare) echo "published" ;;
 	--share) echo "auto equal" ;;
 	--pin) echo "auto on off" ;;
 	--schedule) echo "settle constant step cosine linear" ;;

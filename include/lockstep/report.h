@@ -2,7 +2,7 @@
  * report.h - tables and plots of what was measured.
  *
  *     const char *paths[] = { "sweeps/bert/results.json", "runs/first" };
- *     ls_report_options options = { .paths = paths, .path_count = 2, .beside = "seeds" };
+ *     ls_report_options options = { .paths = paths, .path_count = 2, .compare = "published" };
  *     ls_report_result result;
  *     if (ls_report_write(&options, &result) == LS_OK)
  *             printf("%s\n", result.path);
@@ -26,11 +26,13 @@ extern "C" {
 
 typedef struct ls_report_options {
 	const char *const *paths;
-	size_t path_count;  /* 1 to 64 */
-	const char *out;    /* of the HTML page; NULL: report.html in the first path, or beside it where it is a file */
-	const char *title;  /* NULL: that of the only sweep */
-	const char *beside; /* "seeds": published figures beside ours; NULL: none */
-	int brief;          /* Markdown: without tables of every repeat, which the page folds away */
+	size_t path_count; /* 1 to 64 */
+	const char *out;   /* the HTML page; NULL: report.html in the first path, or next to it where it is a file */
+	const char *title; /* NULL: that of the only sweep */
+	/* Figures of other trainers beside ours: "published" for all that are built in, the name of one set, or a CSV
+	 * file in the format of published/README.md; NULL: none. */
+	const char *compare;
+	int brief; /* Markdown: without tables of every repeat, which the page folds away */
 } ls_report_options;
 
 typedef struct ls_report_result {

@@ -22,8 +22,8 @@ static const ls_setting rows[] = {
 	  AT(report.out), 0, 0, 0 },
 	{ "markdown", 0, NULL, "Options", "print the tables as Markdown instead", LS_SETTING_FLAG, AT(markdown), 0, 1,
 	  0 },
-	{ "beside", 0, "SET", "Options", "'seeds': show the published figures beside ours", LS_SETTING_STRING,
-	  AT(report.beside), 0, 0, 0 },
+	{ "compare", 0, "SET", "Options", "show figures of other trainers: 'published', or a CSV file",
+	  LS_SETTING_STRING, AT(report.compare), 0, 0, 0 },
 	{ "title", 0, "TEXT", "Options", "over the page", LS_SETTING_STRING, AT(report.title), 0, 0, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)

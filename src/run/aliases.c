@@ -58,6 +58,7 @@ static const ls_option_alias aliases[] = {
 	{ "dataset-name", "data", NULL },
 	{ "train-file", "data", NULL },
 	{ "data-path", "data-dir", NULL },
+	{ "beside", "compare", "--beside seeds is now --compare published" },
 	{ "data-root", "data-dir", NULL },
 	{ "dataset-dir", "data-dir", NULL },
 	{ "max-seq-length", "seq-len", NULL },

@@ -15,7 +15,7 @@ fi
 
 python3 "$SOURCE_DIR/tests/browser/make_results.py" data || exit 1
 "$LOCKSTEP" report data/throughput data/epochs data/walltime data/strategies data/states data/run data/forecast.json \
-	--beside seeds --out page.html >/dev/null || exit 1
+	--compare published --out page.html >/dev/null || exit 1
 "$LOCKSTEP" report data/hostile --out hostile.html >/dev/null || exit 1
 
 PYTHONDONTWRITEBYTECODE=1 timeout 240 python3 "$SOURCE_DIR/tests/browser/check_report.py" page.html hostile.html

@@ -65,7 +65,7 @@ bad "getting nothing" "NAME is missing" data get
 bad "an image of no size" "--size must be between 1 and" models --size 0
 bad "a report of nothing" "PATH... is missing" report
 bad "a report of two places" "--markdown prints to standard output: it takes no --out" report --markdown --out x.html .
-bad "published figures nobody has" "unknown set of published figures 'seds'; did you mean 'seeds'" report . --beside seds
+bad "published figures nobody has" "unknown set of published figures 'publised'; did you mean 'published'" report . --compare publised
 bad "a bench of no repeat" "--repeat must be between 1 and" bench --repeat 0
 
 run "$LOCKSTEP" train --lr -1

@@ -146,14 +146,14 @@ has "or links do, or computing" "$(markdown data/strategies links.json)" \
 has "predicted alone" "$(markdown data/forecast.json)" '^\| allreduce +\| 1gbit +\| fp32 \| 64 +\| 256 '
 
 # ---- published
-out=$(markdown data/throughput --beside seeds)
+out=$(markdown data/throughput --compare published)
 has "published beside ours" "$out" '^\| bert-base \| 4 +\| 8 +\| 96 +\| 4456.00 +\| 29.75 +\| bert-base b96 \| 4531.1 +\| 30.25 +\|$'
 has "an average that cannot be one" "$out" '^†[0-9]+ cannot be the average of the rows above it, which is 4:19:47: no row is so slow'
 has "a node faster than its own devices" "$out" '^†[0-9]+ 6.27 times as fast as one device of the same node, on 4: above ideal'
 has "steps that are none" "$out" '60000 samples in batches of 64 on 2 devices are 469 steps'
 has "figures that were copied" "$out" 'the same figures as with 2 devices: they were copied'
 has "what 1 Gbps allows BERT" "$out" '^\| bert-base \| 2 +\| 8 +\| 440.4 MB +\| 3523 ms +\| 2325.2 words/s +\| 14389.8 \| 1.29x: the wire is the limit'
-unlike "without --beside nothing published" "$(markdown data/throughput)" 'ublished'
+unlike "without --compare nothing published" "$(markdown data/throughput)" 'ublished'
 
 # ---- the page
 run "$LOCKSTEP" report data/throughput
@@ -161,9 +161,9 @@ is "a page" "$status" 0
 is "a line and the path" "$out" "1 sweep (16 of 16 points measured); 1 figure marked as too good or in doubt
 data/throughput/report.html"
 ok "beside the sweep" test -s data/throughput/report.html
-run "$LOCKSTEP" report data/run --beside seeds --out seeds.html
+run "$LOCKSTEP" report data/run --compare published --out seeds.html
 like "published figures are counted as such" "$out" '^1 run; [0-9]+ published figures marked as too good or in doubt$'
-run "$LOCKSTEP" report data/throughput --beside seeds --out seeds.html
+run "$LOCKSTEP" report data/throughput --compare published --out seeds.html
 like "beside ours" "$out" '; [0-9]+ figures? and [0-9]+ published figures marked as too good or in doubt$'
 run "$LOCKSTEP" report data/throughput/results.json data/run data/forecast.json --out all.html --title "T & <b>"
 is "mixed inputs" "$out" "1 sweep (16 of 16 points measured), 1 run, 1 forecast; 1 figure marked as too good or in doubt

@@ -5,9 +5,11 @@
 #define LS_TOOLS_REPORT_FIGURES_H
 
 #include "tools/report/study.h"
+#include "tools/results/published.h"
 
-/* Throughput and speedup against devices, with the ideal line; `seed`: published speedups beside them, -1: none. */
-void ls_figures_scaling(const ls_study *study, int seed);
+/* Throughput and speedup against devices, with the ideal line; `published`: speedups of others beside them, NULL:
+ * none. */
+void ls_figures_scaling(const ls_study *study, const ls_published *published);
 /* AllReduce, PS and ideal, where a model was measured with both. */
 void ls_figures_strategies(const ls_study *study);
 /* Loss, accuracy and rate over steps and epochs. */

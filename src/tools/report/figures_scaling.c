@@ -8,7 +8,6 @@
 #include "base/names.h"
 #include "tools/report/figures.h"
 #include "tools/report/put.h"
-#include "tools/results/published.h"
 
 int ls_figures_logarithmic(double fewest, double most)
 {
@@ -104,14 +103,12 @@ static void plot_throughput(const ls_study *study, const char *model)
 
 /* ---- published --------------------------------------------------------------------------------------------------- */
 
-/* Which published rows stand in the plot of a sweep: of its seed, and of its models or, where that has none of them, of
- * their relatives (bert-mini is one of bert-base). */
+/* Which published rows stand in the plot of a sweep: those of its models or, where the set has none of them, of their
+ * relatives (bert-mini is one of bert-base). */
 typedef struct choice {
 	const ls_study *study;
-	int seed;
+	const ls_published *set;
 	int exact;
-	size_t count;
-	const ls_published *rows;
 } choice;
 
 static int studies(const ls_study *study, const char *model, int exact)
@@ -124,102 +121,105 @@ static int studies(const ls_study *study, const char *model, int exact)
 	return 0;
 }
 
-static choice choose(const ls_study *study, int seed)
+static choice choose(const ls_study *study, const ls_published *set)
 {
-	choice c = { .study = study, .seed = seed };
-	c.rows = ls_published_rows(&c.count);
-	for (size_t i = 0; i < c.count; i++)
-		c.exact |= c.rows[i].seed == seed && studies(study, c.rows[i].model, 1);
+	choice c = { .study = study, .set = set };
+	for (size_t i = 0; i < set->row_count; i++)
+		c.exact |= studies(study, set->rows[i].model, 1);
 	return c;
 }
 
 /* Rows of single nodes whose speedup is that of an average say nothing here. */
-static int is_shown(const choice *c, const ls_published *row)
+static int is_shown(const choice *c, const ls_published_row *row)
 {
-	return row->seed == c->seed && row->speedup > 0 && studies(c->study, row->model, c->exact);
+	return row->speedup > 0 && studies(c->study, row->model, c->exact);
 }
 
-/* Of one curve: the same job on the same hosts. Seed 003 has averages over hosts, on one node and on several. */
-static int same_course(const ls_published *a, const ls_published *b)
+static int same_job(const ls_published_row *a, const ls_published_row *b)
 {
-	if (strcmp(a->model, b->model) != 0 || a->batch != b->batch ||
-	    strcmp(a->data ? a->data : "", b->data ? b->data : ""))
-		return 0;
-	return a->seed == 3 ? (a->nodes > 1) == (b->nodes > 1) : !a->hosts || !strcmp(a->hosts, b->hosts);
+	return !strcmp(a->model, b->model) && fabs(a->batch - b->batch) < 0.5 && !strcmp(a->data, b->data);
 }
 
-/* One device leads to a course over several nodes, too: that of the first host. */
-static int leads(const ls_published *row, const ls_published *first)
+/* Of one curve: the same job on the same hosts or, where a set has averages over hosts, on one node or on several. */
+static int same_curve(const choice *c, const ls_published_row *a, const ls_published_row *b)
 {
-	return row->devices == 1 && first->devices > 1 && !strcmp(row->model, first->model) &&
-	       row->batch == first->batch && !strcmp(row->data ? row->data : "", first->data ? first->data : "") &&
-	       (row->seed == 3 || (row->hosts && !strncmp(row->hosts, first->hosts, 3)));
+	return same_job(a, b) &&
+	       (c->set->has_averages ? (a->nodes > 1) == (b->nodes > 1) : !strcmp(a->hosts, b->hosts));
 }
 
-static const char *course_name(const choice *c, const ls_published *row)
+/* One device leads to a curve over several nodes, too: that of the first host. */
+static int leads(const choice *c, const ls_published_row *row, const ls_published_row *first)
+{
+	return row->devices == 1 && first->devices > 1 && same_job(row, first) &&
+	       (c->set->has_averages || (row->hosts[0] && !strncmp(row->hosts, first->hosts, strlen(row->hosts))));
+}
+
+static const char *curve_name(const choice *c, const ls_published_row *row)
 {
 	ls_page *page = c->study->page;
-	if (row->seed == 0)
-		return ls_page_text(page, "batch %d, published", row->batch);
-	if (row->seed == 3)
+	if (c->set->has_averages)
 		return ls_page_text(page, "%s, %s, published", row->data, row->nodes > 1 ? "nodes" : "one node");
+	if (row->hosts[0] == '\0')
+		return ls_page_text(page, "batch %.0f, published", row->batch);
 	return ls_page_text(page, "%s %s, published", row->model, row->hosts);
 }
 
-static void add_course(const choice *c, ls_plot *plot, const ls_published *first)
+static void add_published(const choice *c, ls_plot *plot, const ls_published_row *first)
 {
-	const char *name = course_name(c, first);
+	const char *name = curve_name(c, first);
 	ls_curve *curve = ls_plot_curve(plot, name, LS_CURVE_PUBLISHED);
 	for (int devices = 1; devices <= 64; devices++)
-		for (size_t i = 0; i < c->count; i++) {
-			const ls_published *row = &c->rows[i];
+		for (size_t i = 0; i < c->set->row_count; i++) {
+			const ls_published_row *row = &c->set->rows[i];
 			if (row->devices == devices && is_shown(c, row) &&
-			    (same_course(row, first) || leads(row, first)))
+			    (same_curve(c, row, first) || leads(c, row, first)))
 				ls_curve_add(curve, devices, row->speedup,
-					     ls_page_text(c->study->page,
-							  "%s: %d node%s, %d device%s, %.2fx (seed %03d)", name,
-							  row->nodes, ls_plural((uint64_t)row->nodes, "s"), devices,
-							  ls_plural((uint64_t)devices, "s"), row->speedup, c->seed));
+					     ls_page_text(c->study->page, "%s: %d node%s, %d device%s, %.2fx (%s)",
+							  name, row->nodes, ls_plural((uint64_t)row->nodes, "s"),
+							  devices, ls_plural((uint64_t)devices, "s"), row->speedup,
+							  c->set->title));
 		}
 }
 
 /* A curve begins at a row whose like was not seen before and is seen again. */
-static int begins_course(const choice *c, size_t at)
+static int begins_curve(const choice *c, size_t at)
 {
+	const ls_published_row *rows = c->set->rows;
 	size_t alike = 0;
-	for (size_t i = 0; i < c->count; i++) {
-		int like = is_shown(c, &c->rows[i]) && same_course(&c->rows[i], &c->rows[at]);
+	for (size_t i = 0; i < c->set->row_count; i++) {
+		int like = is_shown(c, &rows[i]) && same_curve(c, &rows[i], &rows[at]);
 		if (like && i < at)
 			return 0;
 		alike += (size_t)like;
 	}
-	return is_shown(c, &c->rows[at]) && (alike > 1 || c->rows[at].devices > 1);
+	return is_shown(c, &rows[at]) && (alike > 1 || rows[at].devices > 1);
 }
 
 static double most_published(const choice *c)
 {
 	double most = 1;
-	for (size_t i = 0; i < c->count; i++)
-		if (is_shown(c, &c->rows[i]))
-			most = fmax(most, c->rows[i].devices);
+	for (size_t i = 0; i < c->set->row_count; i++)
+		if (is_shown(c, &c->set->rows[i]))
+			most = fmax(most, c->set->rows[i].devices);
 	return most;
 }
 
-static void plot_speedup(const ls_study *study, int seed)
+static void plot_speedup(const ls_study *study, const ls_published *published)
 {
-	const choice c = choose(study, seed);
+	static const ls_published nothing;
+	const choice c = choose(study, published ? published : &nothing);
 	double fewest, most;
 
 	device_range(study, NULL, &fewest, &most);
 	most = fmax(most, most_published(&c));
-	ls_plot *plot = begin(study, seed >= 0 ? "Speedup by devices, ours and published" : "Speedup by devices",
+	ls_plot *plot = begin(study, published ? "Speedup by devices, ours and published" : "Speedup by devices",
 			      "times one device", fewest, most);
 	for (size_t l = 0; l < study->line_count; l++)
 		if (scales(&study->lines[l]) && study->lines[l].base)
 			add_line(study, plot, &study->lines[l], study->lines[l].label, SPEEDUP);
-	for (size_t i = 0; i < c.count; i++)
-		if (begins_course(&c, i))
-			add_course(&c, plot, &c.rows[i]);
+	for (size_t i = 0; i < c.set->row_count; i++)
+		if (begins_curve(&c, i))
+			add_published(&c, plot, &c.set->rows[i]);
 	add_ideal(plot, 1, fewest, most);
 }
 
@@ -239,7 +239,7 @@ static void plot_efficiency(const ls_study *study)
 	ls_curve_add(ideal, most, 100, "");
 }
 
-void ls_figures_scaling(const ls_study *study, int seed)
+void ls_figures_scaling(const ls_study *study, const ls_published *published)
 {
 	int any = 0, based = 0;
 	for (size_t l = 0; l < study->line_count; l++) {
@@ -255,7 +255,7 @@ void ls_figures_scaling(const ls_study *study, int seed)
 	}
 	if (!any || !based)
 		return;
-	plot_speedup(study, seed);
+	plot_speedup(study, published);
 	plot_efficiency(study);
 }
 

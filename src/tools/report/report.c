@@ -11,30 +11,13 @@
 #include "base/array.h"
 #include "base/files.h"
 #include "base/names.h"
-#include "tools/report/chapters.h"
 #include "tools/report/figures.h"
 #include "tools/report/form.h"
 #include "tools/report/page.h"
+#include "tools/report/sections.h"
 #include "tools/report/sources.h"
 
 /* ---- sweeps ------------------------------------------------------------------------------------------------------ */
-
-/* The published figures that a sweep is compared with in its plot: by recipe, else by the form of its table. */
-static int seed_of(const ls_results *results)
-{
-	static const struct {
-		const char *name;
-		int seed;
-	} known[] = { { "oneflow-bert", 0 }, { "distml-resnet", 1 }, { "distml-sst5", 1 }, { "distml-strategies", 4 },
-		      { "rcc-mnist", 3 },    { "rcc-bigmnist", 3 },  { "throughput", 0 },  { "epochs", 1 },
-		      { "walltime", 3 },     { "strategies", 4 } };
-	const char *names[] = { results->sweep, ls_form_of(results)->name };
-	for (size_t n = 0; n < 2; n++)
-		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-			if (!strcmp(known[i].name, names[n]))
-				return known[i].seed;
-	return -1;
-}
 
 static void count_points(const ls_results *results, size_t counts[4])
 {
@@ -77,20 +60,21 @@ static const char *name_of(ls_page *page, const ls_results *results)
 	return results->quick ? ls_page_text(page, "%s (quick form)", name) : name;
 }
 
-static ls_status add_sweep(ls_page *page, const ls_results *results, int beside, const char *title)
+static ls_status add_sweep(ls_page *page, const ls_results *results, const ls_sources *sources, const char *title)
 {
 	ls_study study;
-	int seed = beside ? seed_of(results) : -1;
+	const ls_form *form = ls_form_of(results);
 
 	LS_TRY(ls_study_make(&study, page, results));
 	const char *name = name_of(page, results);
 	ls_page_heading(page, 2, "%s", strcmp(name, title) ? name : results->sweep);
 	introduce(page, results);
-	ls_figures_scaling(&study, seed);
+	ls_figures_scaling(&study,
+			   ls_published_for(sources->published, sources->published_count, results->sweep, form->name));
 	ls_figures_strategies(&study);
 	ls_figures_courses(&study);
 	ls_figures_time(&study);
-	ls_form_of(results)->tables(&study);
+	form->tables(&study);
 	ls_study_stars(&study);
 	ls_study_missing(&study);
 	ls_form_testbed(&study, &results->machine, 1);
@@ -114,11 +98,6 @@ static ls_status add_runs(ls_page *page, const ls_results *runs, const ls_result
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-static const char *seeds_row(size_t i)
-{
-	return i == 0 ? "seeds" : NULL;
-}
-
 static const char *title_of(ls_page *page, const ls_report_options *options, const ls_sources *sources)
 {
 	if (options->title)
@@ -128,15 +107,15 @@ static const char *title_of(ls_page *page, const ls_report_options *options, con
 	return "Lockstep report";
 }
 
-static ls_status fill(ls_page *page, const ls_report_options *options, const ls_sources *sources, const char *title)
+static ls_status fill(ls_page *page, const ls_sources *sources, const char *title)
 {
 	ls_page_heading(page, 1, "%s", title);
 	for (size_t i = 0; i < sources->sweep_count; i++)
-		LS_TRY(add_sweep(page, &sources->sweeps[i], options->beside != NULL, title));
+		LS_TRY(add_sweep(page, &sources->sweeps[i], sources, title));
 	LS_TRY(add_runs(page, &sources->runs, sources->machines));
-	ls_chapter_predicted(page, sources);
-	if (options->beside)
-		ls_chapter_published(page, sources);
+	ls_section_predicted(page, sources);
+	if (sources->published_count > 0)
+		ls_section_published(page, sources);
 	return ls_page_check(page);
 }
 
@@ -173,25 +152,31 @@ static ls_status make(const ls_report_options *options, const output *out, ls_re
 	ls_page page = LS_PAGE_INIT;
 	ls_sources *sources;
 
-	if (options->beside && strcmp(options->beside, "seeds") != 0)
-		return ls_name_unknown("set of published figures", options->beside, seeds_row);
-	sources = malloc(sizeof(*sources));
+	sources = calloc(1, sizeof(*sources));
 	if (!sources)
 		return ls_fail(LS_EMEMORY, "no memory for the report");
-	ls_status status = ls_sources_read(sources, options->paths, options->path_count);
+	ls_published *published = NULL;
+	size_t published_count = 0;
+	ls_status status = LS_OK;
+	if (options->compare)
+		status = ls_published_read(&published, &published_count, &page.arena, options->compare);
+	if (status == LS_OK)
+		status = ls_sources_read(sources, options->paths, options->path_count);
 	if (status != LS_OK)
-		goto free_sources;
+		goto release_page;
+	sources->published = published;
+	sources->published_count = published_count;
 	const char *title = title_of(&page, options, sources);
-	status = fill(&page, options, sources, title);
+	status = fill(&page, sources, title);
 	if (status == LS_OK && out->markdown)
 		ls_page_markdown(&page, options->brief, out->markdown);
 	else if (status == LS_OK)
 		status = write_html(&page, title, out->path);
 	if (status == LS_OK)
 		tell(result, &page, sources);
-	ls_page_release(&page);
 	ls_sources_release(sources);
-free_sources:
+release_page:
+	ls_page_release(&page);
 	free(sources);
 	return status;
 }

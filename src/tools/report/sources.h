@@ -5,6 +5,7 @@
 #define LS_TOOLS_REPORT_SOURCES_H
 
 #include "tools/forecast/forecast.h"
+#include "tools/results/published.h"
 #include "tools/results/results.h"
 
 enum { LS_SOURCES_MAX = 64 };
@@ -15,6 +16,8 @@ typedef struct ls_sources {
 	ls_forecast forecasts[LS_SOURCES_MAX];
 	ls_results runs;                             /* all of them as points of one sweep */
 	ls_results_machine machines[LS_SOURCES_MAX]; /* of each run */
+	size_t published_count;                      /* figures of others to compare with */
+	ls_published *published;
 } ls_sources;
 
 /* A path is results.json, a forecast, or a directory that holds results.json or run.json. Nothing to release on

@@ -1,294 +1,402 @@
 #include "tools/results/published.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const char *const titles[LS_PUBLISHED_SEEDS] = {
-	("BERT-base pretraining, fp32, sequences of 128 tokens, on V100s with 100 Gbps between nodes; medians of seven "
-	 "runs"),
-	"ResNets on MNIST and a Transformer on SST-5 with Adam, on RTX 2080 Ti with 1 Gbps between the nodes",
-	"ResNets on MNIST with Adam, on one node with NVLink",
-	"a small CNN on MNIST and bigMNIST (72,000,000 samples), on unequal nodes with 100 Gbps between them",
-	"baselines, and 12 and 16 nodes with 100 Gbps between them",
-};
+#include "base/count.h"
+#include "base/files.h"
+#include "base/link_rate.h"
+#include "base/names.h"
 
-/* seed, model, data, hosts, nodes, devices, devices by node, batch, link, and what was published of it */
-#define ROW(s, m, d, h, n, all, by, b, l, ...)                                                                         \
-	{                                                                                                              \
-		.seed = (s), .model = (m), .data = (d), .hosts = (h), .nodes = (n), .devices = (all), .shape = (by),   \
-		.batch = (b), .link = (l), __VA_ARGS__                                                                 \
+enum { BYTES_MAX = 1 << 20, COLUMNS_MAX = 32, DEVICES_MAX = 100000 };
+
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
+
+/* Text that is read line by line; lines are cut in place. */
+typedef struct reader {
+	ls_arena *arena;
+	const char *label;
+	char *next; /* NULL: past the last line */
+	int line;   /* of the line that was read last, from 1 */
+} reader;
+
+#define FAIL(r, ...) fail_at(r, ls_arena_format((r)->arena, __VA_ARGS__))
+
+static ls_status fail_at(const reader *r, const char *why)
+{
+	return ls_fail(LS_EFORMAT, "%s:%d: %s", r->label, r->line, why ? why : "no memory");
+}
+
+static char *next_line(reader *r)
+{
+	char *line = r->next;
+	if (!line || *line == '\0')
+		return NULL;
+	size_t length = strcspn(line, "\n");
+	r->next = line[length] ? line + length + 1 : NULL;
+	line[length] = '\0';
+	if (length > 0 && line[length - 1] == '\r')
+		line[length - 1] = '\0';
+	r->line++;
+	return line;
+}
+
+static const char *shown(const reader *r, const char *text)
+{
+	char printable[64];
+	const char *copy = ls_arena_copy(r->arena, ls_text_printable(printable, sizeof(printable), text));
+	return copy ? copy : "";
+}
+
+static ls_status read_number(const reader *r, const char *what, const char *text, double min, double max, double *out)
+{
+	double value;
+	if (ls_parse_real(text, what, &value) != LS_OK)
+		return FAIL(r, "%s is '%s', not a number", what, shown(r, text));
+	if (!(value >= min && value <= max))
+		return FAIL(r, "%s is %.9g, not between %.9g and %.9g", what, value, min, max);
+	*out = value;
+	return LS_OK;
+}
+
+/* ---- key: value -------------------------------------------------------------------------------------------------- */
+
+/* "resnet18 11.18e6, cnn 0.42e6" */
+static ls_status read_models(reader *r, char *text, ls_published *out)
+{
+	char *rest = NULL;
+	for (char *item = strtok_r(text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+		char *name = item + strspn(item, " "), *space = strchr(name, ' ');
+		if (!space)
+			return FAIL(r, "parameters: '%s' is not a model and a number", shown(r, name));
+		if (out->model_count == LS_PUBLISHED_MODELS)
+			return FAIL(r, "parameters: more than %d models", LS_PUBLISHED_MODELS);
+		*space = '\0';
+		out->models[out->model_count].name = name;
+		LS_TRY(read_number(r, "parameters", space + 1, 1, 1e15, &out->models[out->model_count].parameters));
+		out->model_count++;
 	}
+	return LS_OK;
+}
 
-/* clang-format off */
-static const ls_published rows[] = {
-	/* 000: BERT-base pretraining, fp32, sequences of 128 tokens; medians of seven runs */
-	ROW(0, "bert-base", NULL, NULL, 1, 1, "1", 96, "100gbit",
-	    .rate = 149.8, .speedup = 1, .repeats = { 149.9, 149.8, 149.8, 149.9, 149.7, 149.8, 150 }),
-	ROW(0, "bert-base", NULL, NULL, 1, 8, "8", 96, "100gbit",
-	    .rate = 1158.5, .speedup = 7.73, .repeats = { 1160.4, 1158.3, 1159, 1157.9, 1157.3, 1159.7, 1158.5 }),
-	ROW(0, "bert-base", NULL, NULL, 2, 16, "8+8", 96, "100gbit",
-	    .rate = 2257.7, .speedup = 15.07, .repeats = { 2255.4, 2255.9, 2258.9, 2257.7, 2259.2, 2257.7, 2259.4 }),
-	ROW(0, "bert-base", NULL, NULL, 4, 32, "8+8+8+8", 96, "100gbit",
-	    .rate = 4456, .speedup = 29.75, .repeats = { 4449.9, 4456.8, 4460.2, 4455, 4456, 4451.4, 4458.1 }),
-	ROW(0, "bert-base", NULL, NULL, 1, 1, "1", 64, "100gbit",
-	    .rate = 149.8, .speedup = 1, .repeats = { 150, 149.8, 149.8, 149.9, 149.8, 149.7, 149.9 }),
-	ROW(0, "bert-base", NULL, NULL, 1, 8, "8", 64, "100gbit",
-	    .rate = 1138.9, .speedup = 7.6, .repeats = { 1135.6, 1135.4, 1141.5, 1138.9, 1143.6, 1138.9, 1135.6 }),
-	ROW(0, "bert-base", NULL, NULL, 2, 16, "8+8", 64, "100gbit",
-	    .rate = 2189.3, .speedup = 14.61, .repeats = { 2190.2, 2186.6, 2189.3, 2184.9, 2191, 2189.3, 2190.6 }),
-	ROW(0, "bert-base", NULL, NULL, 4, 32, "8+8+8+8", 64, "100gbit",
-	    .rate = 4310.4, .speedup = 28.77, .repeats = { 4315, 4303.4, 4310.4, 4312.8, 4305.7, 4310.6, 4308.8 }),
-	ROW(0, "bert-base", NULL, NULL, 1, 1, "1", 32, "100gbit",
-	    .rate = 145.2, .speedup = 1, .repeats = { 145.4, 145.3, 145.1, 145.2, 145.1, 145.2, 145.2 }),
-	ROW(0, "bert-base", NULL, NULL, 1, 8, "8", 32, "100gbit",
-	    .rate = 1043, .speedup = 7.18, .repeats = { 1045.5, 1042.8, 1047.4, 1043, 1040.4, 1042, 1046.6 }),
-	ROW(0, "bert-base", NULL, NULL, 2, 16, "8+8", 32, "100gbit",
-	    .rate = 1890.3, .speedup = 13.02, .repeats = { 1887.4, 1890.3, 1877, 1894, 1891.8, 1880.5, 1891.6 }),
-	ROW(0, "bert-base", NULL, NULL, 4, 32, "8+8+8+8", 32, "100gbit",
-	    .rate = 3715.1, .speedup = 25.59, .repeats = { 3715.2, 3697.3, 3717.9, 3707.9, 3715.1, 3694.4, 3720.5 }),
-	ROW(0, "bert-base", NULL, NULL, 1, 1, "1", 24, "100gbit",
-	    .rate = 140.4, .speedup = 1, .repeats = { 140.4, 140.2, 140.3, 140.3, 140.5, 140.5, 140.4 }),
-	ROW(0, "bert-base", NULL, NULL, 1, 8, "8", 24, "100gbit",
-	    .rate = 986.1, .speedup = 7.02, .repeats = { 993.1, 980.5, 989.2, 991.2, 983.4, 986.1, 985.9 }),
-	ROW(0, "bert-base", NULL, NULL, 2, 16, "8+8", 24, "100gbit",
-	    .rate = 1697.8, .speedup = 12.09, .repeats = { 1700.8, 1697, 1694.8, 1695.9, 1697.8, 1701.3, 1703.8 }),
-	ROW(0, "bert-base", NULL, NULL, 4, 32, "8+8+8+8", 48, "100gbit", .rate = 4103.6),
+static ls_status read_key(reader *r, char *line, ls_published *out)
+{
+	static const char *const keys[] = { "title", "setting", "recipes", "table", "parameters", "words_per_sample" };
+	const char **const texts[] = { &out->title, &out->setting, &out->recipes, &out->table };
+	char *value = strstr(line, ": ");
 
-	/* 001: ResNets on MNIST and a Transformer on SST-5, Adam; 1 Gbps between lm1 and lm6 */
-	ROW(1, "resnet18", "mnist", "lm6", 1, 1, "1", 128, "1gbit",
-	    .rate = 120.7, .epochs = 4, .speedup = 1, .epoch_s = 495.96, .test_s = 11.25, .accuracy = 0.9352),
-	ROW(1, "resnet18", "mnist", "lm1", 1, 1, "1", 128, "1gbit",
-	    .rate = 81.84, .epochs = 4, .speedup = 1, .epoch_s = 759.26, .test_s = 12.05, .accuracy = 0.9374),
-	ROW(1, "resnet50", "mnist", "lm6", 1, 1, "1", 128, "1gbit",
-	    .rate = 60.44, .epochs = 4, .speedup = 1, .epoch_s = 1025.45, .test_s = 18.65, .accuracy = 0.9815),
-	ROW(1, "resnet50", "mnist", "lm1", 1, 1, "1", 128, "1gbit",
-	    .rate = 41.9, .epochs = 4, .speedup = 1, .epoch_s = 1413.77, .test_s = 18.65, .accuracy = 0.9774),
-	ROW(1, "resnet101", "mnist", "lm6", 1, 1, "1", 128, "1gbit",
-	    .rate = 31.51, .epochs = 4, .speedup = 1, .epoch_s = 1852.36, .test_s = 14.47, .accuracy = 0.9792),
-	ROW(1, "resnet101", "mnist", "lm1", 1, 1, "1", 128, "1gbit",
-	    .rate = 21.73, .epochs = 4, .speedup = 1, .epoch_s = 2742.23, .test_s = 49.14, .accuracy = 0.9705),
-	ROW(1, "resnet18", "mnist", "lm6", 1, 2, "2", 128, "1gbit",
-	    .rate = 198.38, .epochs = 4, .speedup = 1.648, .epoch_s = 582.61, .test_s = 11.03, .accuracy = 0.9381),
-	ROW(1, "resnet18", "mnist", "lm1", 1, 2, "2", 128, "1gbit",
-	    .rate = 160.7, .epochs = 4, .speedup = 1.96, .epoch_s = 732.67, .test_s = 12.3, .accuracy = 0.9519),
-	ROW(1, "resnet18", "mnist", "lm1", 1, 3, "3", 128, "1gbit",
-	    .rate = 241.8, .epochs = 4, .speedup = 2.95, .epoch_s = 733.74, .test_s = 12.03, .accuracy = 0.9323),
-	ROW(1, "resnet18", "mnist", "lm1", 1, 4, "4", 128, "1gbit",
-	    .rate = 320.29, .epochs = 4, .speedup = 3.91, .epoch_s = 738.34, .test_s = 12.51, .accuracy = 0.9358),
-	ROW(1, "resnet50", "mnist", "lm6", 1, 2, "2", 128, "1gbit",
-	    .rate = 105.51, .epochs = 4, .speedup = 1.75, .epoch_s = 1129.23, .test_s = 21.01, .accuracy = 0.9853),
-	ROW(1, "resnet50", "mnist", "lm1", 1, 2, "2", 128, "1gbit",
-	    .rate = 81.71, .epochs = 4, .speedup = 1.95, .epoch_s = 1459.25, .test_s = 25.42, .accuracy = 0.9887),
-	ROW(1, "resnet50", "mnist", "lm1", 1, 3, "3", 128, "1gbit",
-	    .rate = 121.98, .epochs = 4, .speedup = 2.91, .epoch_s = 1455.54, .test_s = 25.16, .accuracy = 0.9876),
-	ROW(1, "resnet50", "mnist", "lm1", 1, 4, "4", 128, "1gbit",
-	    .rate = 160.68, .epochs = 4, .speedup = 3.83, .epoch_s = 1482.46, .test_s = 24.91, .accuracy = 0.9841),
-	ROW(1, "resnet101", "mnist", "lm6", 1, 2, "2", 128, "1gbit",
-	    .rate = 50.71, .epochs = 4, .speedup = 1.61, .epoch_s = 2339.54, .test_s = 44, .accuracy = 0.9823),
-	ROW(1, "resnet101", "mnist", "lm1", 1, 2, "2", 128, "1gbit",
-	    .rate = 41.82, .epochs = 4, .speedup = 1.92, .epoch_s = 2852.71, .test_s = 50.45, .accuracy = 0.9703),
-	ROW(1, "resnet101", "mnist", "lm6", 1, 3, "3", 128, "1gbit",
-	    .rate = 50.71, .epochs = 4, .speedup = 1.61, .epoch_s = 2339.54, .test_s = 44, .accuracy = 0.9823),
-	ROW(1, "resnet101", "mnist", "lm1", 1, 3, "3", 128, "1gbit",
-	    .rate = 64.11, .epochs = 4, .speedup = 2.95, .epoch_s = 2785.79, .test_s = 48.57, .accuracy = 0.9874),
-	ROW(1, "resnet101", "mnist", "lm6", 1, 4, "4", 128, "1gbit",
-	    .rate = 50.71, .epochs = 4, .speedup = 1.61, .epoch_s = 2339.54, .test_s = 44, .accuracy = 0.9823),
-	ROW(1, "resnet101", "mnist", "lm1", 1, 4, "4", 128, "1gbit",
-	    .rate = 83.45, .epochs = 4, .speedup = 3.84, .epoch_s = 2860.34, .test_s = 48.87, .accuracy = 0.9877),
-	ROW(1, "resnet18", "mnist", "lm1+lm6", 2, 2, "1+1", 128, "1gbit",
-	    .rate = 140.88, .epochs = 4, .speedup = 1.72, .epoch_s = 822.59, .test_s = 11.02, .accuracy = 0.9479),
-	ROW(1, "resnet18", "mnist", "lm1+lm6", 2, 4, "2+2", 128, "1gbit",
-	    .rate = 267.77, .epochs = 4, .speedup = 3.27, .epoch_s = 884.72, .test_s = 12.17, .accuracy = 0.9557),
-	ROW(1, "resnet18", "mnist", "lm1+lm6", 2, 5, "3+2", 128, "1gbit",
-	    .rate = 339.75, .epochs = 4, .speedup = 4.15, .epoch_s = 867.13, .test_s = 10.14, .accuracy = 0.9348),
-	ROW(1, "resnet50", "mnist", "lm1+lm6", 2, 2, "1+1", 128, "1gbit",
-	    .rate = 66.95, .epochs = 4, .speedup = 1.6, .epoch_s = 1780.26, .test_s = 21.37, .accuracy = 0.9831),
-	ROW(1, "resnet50", "mnist", "lm1+lm6", 2, 4, "2+2", 128, "1gbit",
-	    .rate = 122.25, .epochs = 4, .speedup = 2.92, .epoch_s = 1947.25, .test_s = 23.72, .accuracy = 0.986),
-	ROW(1, "resnet50", "mnist", "lm1+lm6", 2, 5, "3+2", 128, "1gbit",
-	    .rate = 157.1, .epochs = 4, .speedup = 3.75, .epoch_s = 1900.36, .test_s = 20.39, .accuracy = 0.9859),
-	ROW(1, "resnet101", "mnist", "lm1+lm6", 2, 2, "1+1", 128, "1gbit",
-	    .rate = 35.06, .epochs = 4, .speedup = 1.61, .epoch_s = 3416.56, .test_s = 41.23, .accuracy = 0.9863),
-	ROW(1, "resnet101", "mnist", "lm1+lm6", 2, 4, "2+2", 128, "1gbit",
-	    .rate = 63.38, .epochs = 4, .speedup = 2.92, .epoch_s = 3781.95, .test_s = 43.04, .accuracy = 0.9855),
-	ROW(1, "resnet101", "mnist", "lm1+lm6", 2, 5, "3+2", 128, "1gbit",
-	    .rate = 78.52, .epochs = 4, .speedup = 3.61, .epoch_s = 3851.41, .test_s = 41.16, .accuracy = 0.9823),
-	ROW(1, "transformer", "sst5", "lm6", 1, 1, "1", 128, "1gbit", .rate = 111.4, .speedup = 1),
-	ROW(1, "transformer", "sst5", "lm1", 1, 1, "1", 128, "1gbit", .rate = 81.82, .speedup = 1),
-	ROW(1, "transformer", "sst5", "lm6", 1, 2, "2", 128, "1gbit", .rate = 199.97, .speedup = 1.8),
-	ROW(1, "transformer", "sst5", "lm1", 1, 2, "2", 128, "1gbit", .rate = 158.67, .speedup = 1.94),
-	ROW(1, "transformer", "sst5", "lm1", 1, 3, "3", 128, "1gbit", .rate = 231.64, .speedup = 2.83),
-	ROW(1, "transformer", "sst5", "lm1", 1, 4, "4", 128, "1gbit", .rate = 305.78, .speedup = 3.73),
-	ROW(1, "transformer", "sst5", "lm1+lm6", 2, 4, "2+2", 128, "1gbit", .rate = 225.74, .speedup = 2.76),
+	if (!value)
+		return FAIL(r, "'%s' is not 'key: value'; an empty line ends the keys", shown(r, line));
+	*value = '\0';
+	value += 2;
+	for (size_t i = 0; i < LS_COUNT(texts); i++)
+		if (!strcmp(keys[i], line)) {
+			*texts[i] = value;
+			return LS_OK;
+		}
+	if (!strcmp(line, "parameters"))
+		return read_models(r, value, out);
+	if (!strcmp(line, "words_per_sample"))
+		return read_number(r, line, value, 1, 1e6, &out->words_per_sample);
+	const char *nearest = ls_name_nearest(line, keys, LS_COUNT(keys));
+	return FAIL(r, "unknown key '%s'%s%s%s", shown(r, line), nearest ? "; did you mean '" : "",
+		    nearest ? nearest : "", nearest ? "'?" : "");
+}
 
-	/* 002: the same on one node with NVLink */
-	ROW(2, "resnet18", "mnist", "lm6", 1, 1, "1", 128, "1gbit",
-	    .rate = 120.7, .epochs = 4, .speedup = 1, .epoch_s = 495.96, .test_s = 11.25, .accuracy = 0.9352),
-	ROW(2, "resnet18", "mnist", "lm1", 1, 1, "1", 128, "1gbit",
-	    .rate = 81.84, .epochs = 4, .speedup = 1, .epoch_s = 759.26, .test_s = 12.05, .accuracy = 0.9374),
-	ROW(2, "resnet50", "mnist", "lm6", 1, 1, "1", 128, "1gbit",
-	    .rate = 60.44, .epochs = 4, .speedup = 1, .epoch_s = 1025.45, .test_s = 18.65, .accuracy = 0.9815),
-	ROW(2, "resnet50", "mnist", "lm1", 1, 1, "1", 128, "1gbit",
-	    .rate = 41.9, .epochs = 4, .speedup = 1, .epoch_s = 1413.77, .test_s = 18.65, .accuracy = 0.9774),
-	ROW(2, "resnet101", "mnist", "lm6", 1, 1, "1", 128, "1gbit",
-	    .rate = 31.51, .epochs = 4, .speedup = 1, .epoch_s = 1852.36, .test_s = 14.47, .accuracy = 0.9792),
-	ROW(2, "resnet101", "mnist", "lm1", 1, 1, "1", 128, "1gbit",
-	    .rate = 21.73, .epochs = 4, .speedup = 1, .epoch_s = 2742.23, .test_s = 49.14, .accuracy = 0.9705),
-	ROW(2, "resnet18", "mnist", "lm6", 1, 2, "2", 128, "1gbit",
-	    .rate = 198.38, .epochs = 4, .speedup = 1.648, .epoch_s = 582.61, .test_s = 11.03, .accuracy = 0.9381),
-	ROW(2, "resnet18", "mnist", "lm1", 1, 2, "2", 128, "1gbit",
-	    .rate = 160.7, .epochs = 4, .speedup = 1.96, .epoch_s = 732.67, .test_s = 12.3, .accuracy = 0.9519),
-	ROW(2, "resnet50", "mnist", "lm6", 1, 2, "2", 128, "1gbit",
-	    .rate = 105.51, .epochs = 4, .speedup = 1.75, .epoch_s = 1129.23, .test_s = 21.01, .accuracy = 0.9853),
-	ROW(2, "resnet50", "mnist", "lm1", 1, 2, "2", 128, "1gbit",
-	    .rate = 81.71, .epochs = 4, .speedup = 1.95, .epoch_s = 1459.25, .test_s = 25.42, .accuracy = 0.9887),
-	ROW(2, "resnet101", "mnist", "lm6", 1, 2, "2", 128, "1gbit",
-	    .rate = 50.71, .epochs = 4, .speedup = 1.61, .epoch_s = 2339.54, .test_s = 44, .accuracy = 0.9823),
-	ROW(2, "resnet101", "mnist", "lm1", 1, 2, "2", 128, "1gbit",
-	    .rate = 41.82, .epochs = 4, .speedup = 1.92, .epoch_s = 2852.71, .test_s = 50.45, .accuracy = 0.9703),
+static ls_status read_keys(reader *r, ls_published *out)
+{
+	for (char *line = next_line(r); line && line[0]; line = next_line(r))
+		LS_TRY(read_key(r, line, out));
+	return out->title[0] ? LS_OK : FAIL(r, "the key 'title' is missing above the table");
+}
 
-	/* 003: a small CNN on MNIST and on bigMNIST, by node; Avg is as published */
-	ROW(3, "cnn", "mnist", "gn03", 1, 1, "1", 64, "100gbit",
-	    .wall_s = 8521, .epochs = 1000, .steps = 938, .speedup = 1),
-	ROW(3, "cnn", "mnist", "gn03", 1, 2, "2", 64, "100gbit",
-	    .wall_s = 4486, .epochs = 1000, .steps = 625, .speedup = 1.9),
-	ROW(3, "cnn", "mnist", "gn02", 1, 3, "3", 64, "100gbit",
-	    .wall_s = 3087, .epochs = 1000, .steps = 313, .speedup = 2.76),
-	ROW(3, "cnn", "mnist", "gn05", 1, 4, "4", 64, "100gbit",
-	    .wall_s = 2332, .epochs = 1000, .steps = 235, .speedup = 3.65),
-	ROW(3, "cnn", "mnist", "gn[02,05]", 2, 2, "1+1", 64, "100gbit",
-	    .wall_s = 5100, .epochs = 1000, .steps = 469, .speedup = 1.67),
-	ROW(3, "cnn", "mnist", "gn[01-03]", 3, 3, "1+1+1", 64, "100gbit",
-	    .wall_s = 3608, .epochs = 1000, .steps = 313, .speedup = 2.36),
-	ROW(3, "cnn", "mnist", "gn[02-05]", 4, 4, "1+1+1+1", 64, "100gbit",
-	    .wall_s = 3115, .epochs = 1000, .steps = 235, .speedup = 2.74),
-	ROW(3, "cnn", "bigmnist", "gn01", 1, 1, "1", 512, "100gbit", .wall_s = 53701, .epochs = 10, .steps = 140626),
-	ROW(3, "cnn", "bigmnist", "gn02", 1, 1, "1", 512, "100gbit", .wall_s = 44844, .epochs = 10, .steps = 140626),
-	ROW(3, "cnn", "bigmnist", "gn03", 1, 1, "1", 512, "100gbit", .wall_s = 57001, .epochs = 10, .steps = 140626),
-	ROW(3, "cnn", "bigmnist", "gn04", 1, 1, "1", 512, "100gbit", .wall_s = 53570, .epochs = 10, .steps = 140626),
-	ROW(3, "cnn", "bigmnist", "gn05", 1, 1, "1", 512, "100gbit", .wall_s = 46611, .epochs = 10, .steps = 140626),
-	ROW(3, "cnn", "bigmnist", "gn06", 1, 1, "1", 512, "100gbit", .wall_s = 46508, .epochs = 10, .steps = 140626),
-	ROW(3, "cnn", "bigmnist", "gn07", 1, 1, "1", 512, "100gbit", .wall_s = 41429, .epochs = 10, .steps = 140626),
-	ROW(3, "cnn", "bigmnist", "gn08", 1, 1, "1", 512, "100gbit", .wall_s = 76372, .epochs = 10, .steps = 140626),
-	ROW(3, "cnn", "bigmnist", "gn09", 1, 1, "1", 512, "100gbit", .wall_s = 76852, .epochs = 10, .steps = 140626),
-	ROW(3, "cnn", "bigmnist", "Avg", 1, 1, "1", 512, "100gbit",
-	    .wall_s = 52612, .epochs = 10, .steps = 140626, .speedup = 1),
-	ROW(3, "cnn", "bigmnist", "gn01", 1, 2, "2", 512, "100gbit", .wall_s = 29257, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn02", 1, 2, "2", 512, "100gbit", .wall_s = 29070, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn03", 1, 2, "2", 512, "100gbit", .wall_s = 27078, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn04", 1, 2, "2", 512, "100gbit", .wall_s = 30739, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn05", 1, 2, "2", 512, "100gbit", .wall_s = 27851, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn06", 1, 2, "2", 512, "100gbit", .wall_s = 23621, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn07", 1, 2, "2", 512, "100gbit", .wall_s = 23884, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn08", 1, 2, "2", 512, "100gbit", .wall_s = 42299, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "Avg", 1, 2, "2", 512, "100gbit",
-	    .wall_s = 28986, .epochs = 10, .steps = 70314, .speedup = 1.82),
-	ROW(3, "cnn", "bigmnist", "gn01", 1, 3, "3", 512, "100gbit", .wall_s = 19608, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn02", 1, 3, "3", 512, "100gbit", .wall_s = 19767, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn03", 1, 3, "3", 512, "100gbit", .wall_s = 19530, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn04", 1, 3, "3", 512, "100gbit", .wall_s = 18130, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn05", 1, 3, "3", 512, "100gbit", .wall_s = 19015, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn06", 1, 3, "3", 512, "100gbit", .wall_s = 16411, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn07", 1, 3, "3", 512, "100gbit", .wall_s = 14657, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn08", 1, 3, "3", 512, "100gbit", .wall_s = 16950, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "Avg", 1, 3, "3", 512, "100gbit",
-	    .wall_s = 19341, .epochs = 10, .steps = 46876, .speedup = 2.72),
-	ROW(3, "cnn", "bigmnist", "gn01", 1, 4, "4", 512, "100gbit", .wall_s = 14510, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn02", 1, 4, "4", 512, "100gbit", .wall_s = 14703, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn03", 1, 4, "4", 512, "100gbit", .wall_s = 14492, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn04", 1, 4, "4", 512, "100gbit", .wall_s = 14526, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn05", 1, 4, "4", 512, "100gbit", .wall_s = 14561, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn06", 1, 4, "4", 512, "100gbit", .wall_s = 14542, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn07", 1, 4, "4", 512, "100gbit", .wall_s = 12005, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn08", 1, 4, "4", 512, "100gbit", .wall_s = 12180, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn09", 1, 4, "4", 512, "100gbit", .wall_s = 20825, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "Avg", 1, 4, "4", 512, "100gbit",
-	    .wall_s = 14586, .epochs = 10, .steps = 35158, .speedup = 3.58),
-	ROW(3, "cnn", "bigmnist", "gn[01,06]", 2, 2, "1+1", 512, "100gbit",
-	    .wall_s = 29699, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn[02,09]", 2, 2, "1+1", 512, "100gbit",
-	    .wall_s = 28558, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn[04,08]", 2, 2, "1+1", 512, "100gbit",
-	    .wall_s = 43846, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "gn[05,07]", 2, 2, "1+1", 512, "100gbit",
-	    .wall_s = 21731, .epochs = 10, .steps = 70314),
-	ROW(3, "cnn", "bigmnist", "Avg", 2, 2, "1+1", 512, "100gbit",
-	    .wall_s = 29341, .epochs = 10, .steps = 70314, .speedup = 1.6),
-	ROW(3, "cnn", "bigmnist", "gn[01,04,08]", 3, 3, "1+1+1", 512, "100gbit",
-	    .wall_s = 26102, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn[01,04,08]", 3, 3, "1+1+1", 512, "100gbit",
-	    .wall_s = 19871, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn[02,07,09]", 3, 3, "1+1+1", 512, "100gbit",
-	    .wall_s = 20480, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn[02,07,09]", 3, 3, "1+1+1", 512, "100gbit",
-	    .wall_s = 19941, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "gn[03,05]", 3, 3, "1+1+1", 512, "100gbit",
-	    .wall_s = 20038, .epochs = 10, .steps = 46876),
-	ROW(3, "cnn", "bigmnist", "Avg", 3, 3, "1+1+1", 512, "100gbit",
-	    .wall_s = 22612, .epochs = 10, .steps = 46876, .speedup = 2.33),
-	ROW(3, "cnn", "bigmnist", "gn[01-02,07-08]", 4, 4, "1+1+1+1", 512, "100gbit",
-	    .wall_s = 14840, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn[03-06]", 4, 4, "1+1+1+1", 512, "100gbit",
-	    .wall_s = 15631, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn[03-06]", 4, 4, "1+1+1+1", 512, "100gbit",
-	    .wall_s = 15524, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "gn[03-07-09]", 4, 4, "1+1+1+1", 512, "100gbit",
-	    .wall_s = 16351, .epochs = 10, .steps = 35158),
-	ROW(3, "cnn", "bigmnist", "Avg", 4, 4, "1+1+1+1", 512, "100gbit",
-	    .wall_s = 17165, .epochs = 10, .steps = 35158, .speedup = 3.07),
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
-	/* 004: baselines, and 12 and 16 nodes at 100 Gbps; BERT counts words */
-	ROW(4, "resnet18", NULL, "lm1", 1, 1, "1", 128, "1gbit", .rate = 74.31, .speedup = 1),
-	ROW(4, "resnet101", NULL, "lm1", 1, 1, "1", 128, "1gbit", .rate = 19.7, .speedup = 1),
-	ROW(4, "bert-base", NULL, "lm1", 1, 1, "1", 8, "1gbit", .rate = 1798.73, .words = 1, .speedup = 1),
-	ROW(4, "resnet18", NULL, "lm6", 1, 1, "1", 128, "1gbit", .rate = 72.07, .speedup = 1),
-	ROW(4, "resnet101", NULL, "lm6", 1, 1, "1", 128, "1gbit", .rate = 21.06, .speedup = 1),
-	ROW(4, "bert-base", NULL, "lm6", 1, 1, "1", 8, "1gbit", .rate = 1906.47, .words = 1, .speedup = 1),
-	ROW(4, "resnet18", NULL, "room", 1, 1, "1", 128, "100gbit", .rate = 90.94, .speedup = 1),
-	ROW(4, "resnet101", NULL, "room", 1, 1, "1", 128, "100gbit", .rate = 22.97, .speedup = 1),
-	ROW(4, "bert-base", NULL, "room", 1, 1, "1", 8, "100gbit", .rate = 1710.08, .words = 1, .speedup = 1),
-	ROW(4, "resnet18", NULL, "AWS", 1, 1, "1", 128, "100gbit", .rate = 90.2, .speedup = 1),
-	ROW(4, "resnet101", NULL, "AWS", 1, 1, "1", 128, "100gbit", .rate = 23.94, .speedup = 1),
-	ROW(4, "bert-base", NULL, "AWS", 1, 1, "1", 8, "100gbit", .rate = 2269.57, .words = 1, .speedup = 1),
-	ROW(4, "resnet18", NULL, "AWS", 12, 12, "1+1+1+1+1+1+1+1+1+1+1+1", 128, "100gbit",
-	    .rate = 915.43, .speedup = 10.15),
-	ROW(4, "resnet18", NULL, "AWS", 16, 16, "1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1", 128, "100gbit",
-	    .rate = 1191.73, .speedup = 13.21),
-	ROW(4, "resnet101", NULL, "AWS", 12, 12, "1+1+1+1+1+1+1+1+1+1+1+1", 128, "100gbit",
-	    .rate = 248.76, .speedup = 10.43),
-	ROW(4, "resnet101", NULL, "AWS", 16, 16, "1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1", 128, "100gbit",
-	    .rate = 326.49, .speedup = 13.69),
-	ROW(4, "bert-base", NULL, "AWS", 12, 12, "1+1+1+1+1+1+1+1+1+1+1+1", 8, "100gbit",
-	    .rate = 20479.66, .words = 1, .speedup = 9.08),
-	ROW(4, "bert-base", NULL, "AWS", 16, 16, "1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1", 8, "100gbit",
-	    .rate = 26798.02, .words = 1, .speedup = 11.88),
+typedef struct column {
+	const char *name;
+	enum { TEXT, NUMBER, REPEATS } kind;
+	size_t offset;
+	double min, max;
+} column;
+
+#define TEXT_COLUMN(name, member)                                                                                      \
+	{                                                                                                              \
+		name, TEXT, offsetof(ls_published_row, member), 0, 0                                                   \
+	}
+#define NUMBER_COLUMN(name, member, min, max)                                                                          \
+	{                                                                                                              \
+		name, NUMBER, offsetof(ls_published_row, member), min, max                                             \
+	}
+static const column columns[] = {
+	TEXT_COLUMN("model", model),
+	TEXT_COLUMN("data", data),
+	TEXT_COLUMN("hosts", hosts),
+	TEXT_COLUMN("devices", shape),
+	TEXT_COLUMN("link", link),
+	NUMBER_COLUMN("batch_per_device", batch, 1, 1e9),
+	NUMBER_COLUMN("samples_per_s", samples_per_s, 1e-9, 1e15),
+	NUMBER_COLUMN("words_per_s", words_per_s, 1e-9, 1e15),
+	NUMBER_COLUMN("wall_s", wall_s, 1e-9, 1e12),
+	NUMBER_COLUMN("epochs", epochs, 1, 1e9),
+	NUMBER_COLUMN("steps", steps, 1, 1e12),
+	NUMBER_COLUMN("speedup", speedup, 1e-3, 1e9),
+	NUMBER_COLUMN("epoch_s", epoch_s, 1e-9, 1e12),
+	NUMBER_COLUMN("test_s", test_s, 1e-9, 1e12),
+	NUMBER_COLUMN("accuracy", accuracy, 0, 1),
+	{ "repeats", REPEATS, 0, 1e-9, 1e15 },
 };
-/* clang-format on */
 
-const ls_published *ls_published_rows(size_t *count)
+/* A cell of a CSV line, in quotes where it has a comma; *at is the rest of the line, NULL past the last cell. */
+static ls_status next_cell(reader *r, char **at, const char **cell)
 {
-	*count = sizeof(rows) / sizeof(rows[0]);
-	return rows;
+	char *text = *at, *end;
+	if (*text == '"') {
+		end = strchr(++text, '"');
+		if (!end || (end[1] != ',' && end[1] != '\0'))
+			return FAIL(r, "a quoted cell does not end with a quote and a comma");
+		*at = end[1] ? end + 2 : NULL;
+	} else {
+		end = text + strcspn(text, ",");
+		*at = *end ? end + 1 : NULL;
+	}
+	*end = '\0';
+	*cell = text;
+	return LS_OK;
 }
 
-const char *ls_published_title(int seed)
+static ls_status find_column(const reader *r, const char *name, const column **out)
 {
-	return seed >= 0 && seed < LS_PUBLISHED_SEEDS ? titles[seed] : NULL;
+	const char *names[LS_COUNT(columns)];
+	for (size_t i = 0; i < LS_COUNT(columns); i++) {
+		names[i] = columns[i].name;
+		if (!strcmp(name, columns[i].name)) {
+			*out = &columns[i];
+			return LS_OK;
+		}
+	}
+	const char *nearest = ls_name_nearest(name, names, LS_COUNT(names));
+	return FAIL(r, "unknown column '%s'%s%s%s", shown(r, name), nearest ? "; did you mean '" : "",
+		    nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* Parameters: ResNets with 10 classes; BERT-base with a vocabulary of 30,522. The Transformer's vocabulary is not
- * known. */
-double ls_published_gradient_bytes(const char *model)
+static ls_status read_header(reader *r, const column **used, size_t *count)
 {
-	static const struct {
-		const char *model;
-		double parameters;
-	} sizes[] = { { "bert-base", 110.1e6 },
-		      { "resnet18", 11.18e6 },
-		      { "resnet50", 23.53e6 },
-		      { "resnet101", 42.52e6 },
-		      { "cnn", 0.42e6 } };
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		if (!strcmp(sizes[i].model, model))
-			return 4 * sizes[i].parameters;
+	char *at = next_line(r);
+	if (!at)
+		return FAIL(r, "the table is missing: a header line and rows behind an empty line");
+	for (*count = 0; at; (*count)++) {
+		const char *name;
+		LS_TRY(next_cell(r, &at, &name));
+		if (*count == COLUMNS_MAX)
+			return FAIL(r, "more than %d columns", COLUMNS_MAX);
+		LS_TRY(find_column(r, name, &used[*count]));
+		for (size_t i = 0; i < *count; i++)
+			if (used[i] == used[*count])
+				return FAIL(r, "column '%s' occurs twice", name);
+	}
+	return LS_OK;
+}
+
+static ls_status read_cell(reader *r, const column *c, const char *cell, ls_published_row *row)
+{
+	char *member = (char *)row + c->offset, *rest = NULL;
+	size_t count = 0;
+
+	if (cell[0] == '\0')
+		return LS_OK;
+	if (c->kind == TEXT) {
+		*(const char **)member = cell;
+		return LS_OK;
+	}
+	if (c->kind == NUMBER)
+		return read_number(r, c->name, cell, c->min, c->max, (double *)member);
+	for (char *one = strtok_r((char *)cell, " ", &rest); one; one = strtok_r(NULL, " ", &rest)) {
+		if (count == LS_PUBLISHED_REPEATS)
+			return FAIL(r, "repeats has more than %d numbers", LS_PUBLISHED_REPEATS);
+		LS_TRY(read_number(r, c->name, one, c->min, c->max, &row->repeats[count++]));
+	}
+	return LS_OK;
+}
+
+/* "8+8": two nodes, 16 devices. */
+static ls_status count_devices(const reader *r, ls_published_row *row)
+{
+	const char *at = row->shape;
+	for (;;) {
+		char *end;
+		long devices = strtol(at, &end, 10);
+		if (*at < '1' || *at > '9' || devices > DEVICES_MAX - row->devices || (*end != '+' && *end != '\0'))
+			return FAIL(r, "devices is '%s', not the devices of each node, as in 8+8",
+				    shown(r, row->shape));
+		row->devices += (int)devices;
+		row->nodes++;
+		if (*end == '\0')
+			return LS_OK;
+		at = end + 1;
+	}
+}
+
+static ls_status read_row(reader *r, char *at, const column *const *used, size_t count, ls_published_row *row)
+{
+	size_t cells = 0;
+
+	*row = (ls_published_row){ .model = "", .data = "", .hosts = "", .shape = "", .link = "" };
+	for (; at && cells < count; cells++) {
+		const char *cell;
+		LS_TRY(next_cell(r, &at, &cell));
+		LS_TRY(read_cell(r, used[cells], cell, row));
+	}
+	if (at || cells < count)
+		return FAIL(r, "%s cells than the %zu columns of the header", at ? "more" : "fewer", count);
+	if (row->model[0] == '\0' || !(row->batch > 0))
+		return FAIL(r, "%s is missing", row->model[0] ? "batch_per_device" : "model");
+	if ((row->samples_per_s > 0) + (row->words_per_s > 0) + (row->wall_s > 0) != 1)
+		return FAIL(r, "a row needs one of samples_per_s, words_per_s and wall_s");
+	if (row->link[0] && !(ls_link_rate(row->link) > 0))
+		return FAIL(r, "link is '%s', not a rate as 1gbit", shown(r, row->link));
+	return count_devices(r, row);
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t lines = 1;
+	for (; text && *text; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+static ls_status read_table(reader *r, ls_published *out)
+{
+	const column *used[COLUMNS_MAX];
+	size_t count = 0;
+
+	LS_TRY(read_header(r, used, &count));
+	out->rows = ls_arena_alloc(r->arena, count_lines(r->next) * sizeof(*out->rows));
+	if (!out->rows)
+		return FAIL(r, "no memory for the rows");
+	for (char *line = next_line(r); line; line = next_line(r)) {
+		ls_published_row *row = &out->rows[out->row_count];
+		LS_TRY(read_row(r, line, used, count, row));
+		if (row->words_per_s > 0 && !(out->words_per_sample > 0))
+			return FAIL(r, "words_per_s needs the key 'words_per_sample' above the table");
+		out->has_averages |= ls_published_is_average(row);
+		out->row_count++;
+	}
+	return out->row_count > 0 ? LS_OK : FAIL(r, "the table has no rows");
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+ls_status ls_published_parse(ls_published *out, ls_arena *arena, const void *text, size_t bytes, const char *name,
+			     const char *label)
+{
+	ls_published set = { .title = "", .setting = "", .recipes = "", .table = "" };
+
+	if (bytes > BYTES_MAX)
+		return ls_fail(LS_EFORMAT, "%s: %zu bytes; at most %d are read", label, bytes, BYTES_MAX);
+	char *copy = ls_arena_alloc(arena, bytes + 1);
+	set.name = ls_arena_copy(arena, name);
+	if (!copy || !set.name)
+		return LS_EMEMORY;
+	if (bytes > 0)
+		memcpy(copy, text, bytes);
+	reader r = { .arena = arena, .label = label, .next = copy };
+	if (memchr(copy, '\0', bytes))
+		return ls_fail(LS_EFORMAT, "%s: has a zero byte: not a text file", label);
+	LS_TRY(read_keys(&r, &set));
+	LS_TRY(read_table(&r, &set));
+	*out = set;
+	return LS_OK;
+}
+
+static ls_status read_file(ls_published *out, ls_arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	char name[64];
+	ls_file_map map;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(base, "."), base);
+	LS_TRY(ls_file_map_open(&map, path));
+	ls_status status = ls_published_parse(out, arena, map.data, map.bytes, name, path);
+	ls_file_map_close(&map);
+	return status;
+}
+
+static ls_status read_built_in(ls_published *out, ls_arena *arena, const ls_published_file *file)
+{
+	char label[96];
+	snprintf(label, sizeof(label), "published/%.64s.csv", file->name);
+	return ls_published_parse(out, arena, file->text, file->bytes, file->name, label);
+}
+
+static const char *name_at(size_t i)
+{
+	if (i == 0)
+		return "published";
+	return i <= ls_published_built_in_count ? ls_published_built_in[i - 1].name : NULL;
+}
+
+ls_status ls_published_read(ls_published **out, size_t *count, ls_arena *arena, const char *which)
+{
+	int all = !strcmp(which, "published");
+	ls_published *sets = ls_arena_alloc(arena, (ls_published_built_in_count + 1) * sizeof(*sets));
+	size_t n = 0;
+
+	if (!sets)
+		return LS_EMEMORY;
+	for (size_t i = 0; i < ls_published_built_in_count; i++)
+		if (all || !strcmp(which, ls_published_built_in[i].name))
+			LS_TRY(read_built_in(&sets[n++], arena, &ls_published_built_in[i]));
+	if (n == 0 && !strpbrk(which, "./") && !ls_path_exists(which))
+		return ls_name_unknown("set of published figures", which, name_at);
+	if (n == 0)
+		LS_TRY(read_file(&sets[n++], arena, which));
+	*out = sets;
+	*count = n;
+	return LS_OK;
+}
+
+/* ---- figures ----------------------------------------------------------------------------------------------------- */
+
+int ls_published_is_average(const ls_published_row *row)
+{
+	return !strcmp(row->hosts, "Avg");
+}
+
+double ls_published_samples_per_s(const ls_published *set, const ls_published_row *row)
+{
+	return row->words_per_s > 0 ? row->words_per_s / set->words_per_sample : row->samples_per_s;
+}
+
+double ls_published_gradient_bytes(const ls_published *set, const char *model)
+{
+	for (size_t i = 0; i < set->model_count; i++)
+		if (!strcmp(set->models[i].name, model))
+			return 4 * set->models[i].parameters;
 	return 0;
+}
+
+static int has_word(const char *words, const char *word)
+{
+	size_t length = strlen(word);
+	while (*words) {
+		size_t span = strcspn(words, " ");
+		if (length > 0 && span == length && !strncmp(words, word, span))
+			return 1;
+		words += span;
+		words += strspn(words, " ");
+	}
+	return 0;
+}
+
+const ls_published *ls_published_for(const ls_published *sets, size_t count, const char *recipe, const char *table)
+{
+	for (size_t i = 0; i < count; i++)
+		if (has_word(sets[i].recipes, recipe))
+			return &sets[i];
+	for (size_t i = 0; i < count; i++)
+		if (sets[i].table[0] && !strcmp(sets[i].table, table))
+			return &sets[i];
+	return NULL;
 }

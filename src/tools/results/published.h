@@ -1,42 +1,81 @@
 /*
- * published.h - the published figures that Lockstep's tables are compared with, as they were published: also where they
- * contradict one another.
+ * published.h - published figures of other trainers, read from CSV files as published/README.md describes them. Figures
+ * are kept as they were published, also where they contradict one another.
+ *
+ *     ls_published *sets;
+ *     LS_TRY(ls_published_read(&sets, &count, &arena, "published"));
  */
 #ifndef LS_TOOLS_RESULTS_PUBLISHED_H
 #define LS_TOOLS_RESULTS_PUBLISHED_H
 
 #include <stddef.h>
 
-enum { LS_PUBLISHED_REPEATS = 7, LS_PUBLISHED_SEEDS = 5 };
+#include "base/memory.h"
+#include "base/status.h"
 
+enum { LS_PUBLISHED_REPEATS = 7, LS_PUBLISHED_MODELS = 8 };
+
+/* One row of a published table. Numbers that were not published are 0, texts "". */
+typedef struct ls_published_row {
+	const char *model;                    /* under our name */
+	const char *data;                     /* "": made for the measurement */
+	const char *hosts;                    /* "lm1+lm6", "gn[01-03]"; "Avg": an average, as published */
+	const char *shape;                    /* devices of each node, "8+8" */
+	const char *link;                     /* between nodes */
+	int nodes, devices;                   /* all devices */
+	double batch;                         /* samples per device and step */
+	double samples_per_s;                 /* at most one of these two */
+	double words_per_s;                   /* */
+	double wall_s;                        /* of all epochs */
+	double epochs, steps;                 /* steps per epoch */
+	double speedup;                       /* over one device */
+	double epoch_s, test_s, accuracy;     /* of the last epoch */
+	double repeats[LS_PUBLISHED_REPEATS]; /* of the rate; 0 past the last */
+} ls_published_row;
+
+/* One file. */
 typedef struct ls_published {
-	int seed;          /* 0 to 4: the number its file begins with */
-	const char *model; /* under our name */
-	const char *data;  /* NULL: made for the measurement */
-	const char *hosts; /* "lm1+lm6", "gn[01-03]"; "Avg": an average, as published; NULL: not said */
-	int nodes, devices;
-	const char *shape; /* devices by node */
-	int batch;         /* samples a device and step */
-	const char *link;  /* between nodes */
-	double rate;       /* samples/s, words/s where `words`; 0: none */
-	int words;
-	double wall_s; /* of all epochs; 0: none */
-	int epochs;
-	long steps;                           /* an epoch, as published; 0: none */
-	double speedup;                       /* as published; 0: none */
-	double epoch_s, test_s, accuracy;     /* of the last epoch; 0: none */
-	double repeats[LS_PUBLISHED_REPEATS]; /* of rate; 0 past the last */
+	const char *name;    /* of the file, without its ending */
+	const char *title;   /* "OneFlow BERT-base pretraining, 8×V100 per node" */
+	const char *setting; /* precision, links, how it was measured */
+	const char *recipes; /* names of recipes with the same jobs, separated by spaces */
+	const char *table;   /* the form of table it is compared with where no recipe matches */
+	double words_per_sample;
+	size_t model_count;
+	struct {
+		const char *name;
+		double parameters;
+	} models[LS_PUBLISHED_MODELS];
+	int has_averages; /* some rows are averages over hosts */
+	size_t row_count;
+	ls_published_row *rows;
 } ls_published;
 
-const ls_published *ls_published_rows(size_t *count);
+/* A file built in by cmake/embed.cmake. */
+typedef struct ls_published_file {
+	const char *name, *text;
+	size_t bytes;
+} ls_published_file;
+extern const ls_published_file ls_published_built_in[];
+extern const size_t ls_published_built_in_count;
 
-/* What a seed is about; NULL past the last. */
-const char *ls_published_title(int seed);
+/* `label` stands in errors, which name the line. All memory is the arena's. */
+ls_status ls_published_parse(ls_published *out, ls_arena *arena, const void *text, size_t bytes, const char *name,
+			     const char *label);
 
-/* fp32 bytes of a model's gradient, 0 where nothing says how large the model was. */
-double ls_published_gradient_bytes(const char *model);
+/* All sets that are built in for "published", one of them by name, or a file by its path. */
+ls_status ls_published_read(ls_published **out, size_t *count, ls_arena *arena, const char *which);
 
-/* Words of a sample where a row counts words. */
-enum { LS_PUBLISHED_WORDS = 128 };
+int ls_published_is_average(const ls_published_row *row);
+
+/* Samples per second, 0 where no rate was published; rates in words are divided by the words per sample. */
+double ls_published_samples_per_s(const ls_published *set, const ls_published_row *row);
+
+/* fp32 bytes of a model's gradient, 0 where the file does not give the model's size. */
+double ls_published_gradient_bytes(const ls_published *set, const char *model);
+
+/* The set that a sweep's results are compared with: by the name of its recipe, else by the form of its table; NULL:
+ * none. */
+const ls_published *ls_published_for(const ls_published *sets, size_t count, const char *recipe, const char *table);
 
 #endif

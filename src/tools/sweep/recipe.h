@@ -8,7 +8,7 @@
 
 #include "tools/sweep/points.h"
 
-/* The recipes compiled in, in the order of their names. Made by cmake/recipes.cmake. */
+/* The recipes compiled in, in the order of their names. Made by cmake/embed.cmake. */
 extern const ls_recipe ls_recipes_built_in[];
 extern const size_t ls_recipes_built_in_count;
 

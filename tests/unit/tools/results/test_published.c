@@ -1,5 +1,5 @@
 /*
- * Published figures: whole, and as consistent as they were published.
+ * Published figures: the files are whole and as consistent as they were published, and errors name file and line.
  */
 #include "tools/results/published.h"
 
@@ -14,67 +14,161 @@
 
 #include <cmocka.h>
 
+static ls_arena arena = LS_ARENA_INIT;
+
+static int release(void **state)
+{
+	(void)state;
+	ls_arena_release(&arena);
+	return 0;
+}
+
+static const ls_published *read_set(const char *name)
+{
+	ls_published *sets;
+	size_t count;
+	assert_int_equal(ls_published_read(&sets, &count, &arena, name), LS_OK);
+	assert_int_equal(count, 1);
+	return sets;
+}
+
+static void test_files(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t rows;
+	} expected[] = { { "distml-clusters", 18 },
+			 { "distml-mnist-sst5", 36 },
+			 { "distml-nvlink", 12 },
+			 { "oneflow-bert", 16 },
+			 { "rcc-cnn", 61 } };
+	ls_published *sets;
+	size_t count;
+	(void)state;
+	assert_int_equal(ls_published_read(&sets, &count, &arena, "published"), LS_OK);
+	assert_int_equal(count, sizeof(expected) / sizeof(expected[0]));
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(sets[i].name, expected[i].name);
+		assert_int_equal(sets[i].row_count, expected[i].rows);
+		assert_true(sets[i].title[0] && sets[i].setting[0] && sets[i].model_count > 0);
+		for (size_t k = 0; k < sets[i].row_count; k++)
+			assert_true(sets[i].rows[k].devices >= sets[i].rows[k].nodes && sets[i].rows[k].link[0]);
+	}
+}
+
 static int by_number(const void *a, const void *b)
 {
 	double left = *(const double *)a, right = *(const double *)b;
 	return (left > right) - (left < right);
 }
 
-static void test_rows(void **state)
-{
-	static const size_t expected[LS_PUBLISHED_SEEDS] = { 16, 36, 12, 61, 18 };
-	size_t count, seen[LS_PUBLISHED_SEEDS] = { 0 };
-	const ls_published *rows = ls_published_rows(&count);
-	(void)state;
-	for (size_t i = 0; i < count; i++) {
-		const ls_published *r = &rows[i];
-		assert_in_range(r->seed, 0, LS_PUBLISHED_SEEDS - 1);
-		seen[r->seed]++;
-		assert_true(r->nodes >= 1 && r->devices >= r->nodes && r->batch > 0);
-		assert_true((r->rate > 0) != (r->wall_s > 0));
-		int devices = 0, nodes = 0;
-		for (const char *at = r->shape; at; at = strchr(at, '+'), at = at ? at + 1 : NULL, nodes++)
-			devices += atoi(at);
-		assert_int_equal(devices, r->devices);
-		assert_int_equal(nodes, r->nodes);
-	}
-	for (int seed = 0; seed < LS_PUBLISHED_SEEDS; seed++) {
-		assert_int_equal(seen[seed], expected[seed]);
-		assert_non_null(ls_published_title(seed));
-	}
-	assert_null(ls_published_title(LS_PUBLISHED_SEEDS));
-}
-
-/* Seed 000 takes medians of seven and gives speedups over one device of the same batch. */
+/* OneFlow took medians of seven and gave speedups over one device with the same batch. */
 static void test_medians(void **state)
 {
-	size_t count;
-	const ls_published *rows = ls_published_rows(&count);
+	const ls_published *set = read_set("oneflow-bert");
+	size_t medians = 0;
 	(void)state;
-	for (size_t i = 0; i < count && rows[i].seed == 0; i++) {
+	for (size_t i = 0; i < set->row_count; i++) {
+		const ls_published_row *row = &set->rows[i];
 		double sorted[LS_PUBLISHED_REPEATS];
-		if (rows[i].repeats[0] == 0)
+		if (!(row->repeats[0] > 0))
 			continue;
-		memcpy(sorted, rows[i].repeats, sizeof(sorted));
+		memcpy(sorted, row->repeats, sizeof(sorted));
 		qsort(sorted, LS_PUBLISHED_REPEATS, sizeof(*sorted), by_number);
-		assert_true(fabs(sorted[3] - rows[i].rate) < 1e-9);
-		for (size_t k = 0; k < count && rows[k].seed == 0; k++)
-			if (rows[k].devices == 1 && rows[k].batch == rows[i].batch)
-				assert_true(fabs(rows[i].rate / rows[k].rate - rows[i].speedup) < 0.0101);
+		assert_true(fabs(sorted[3] - row->samples_per_s) < 1e-9);
+		medians++;
+		for (size_t k = 0; k < set->row_count; k++)
+			if (set->rows[k].devices == 1 && fabs(set->rows[k].batch - row->batch) < 0.5)
+				assert_true(fabs(row->samples_per_s / set->rows[k].samples_per_s - row->speedup) <
+					    0.0101);
 	}
+	assert_int_equal(medians, 15);
 }
 
-static void test_sizes(void **state)
+static void test_figures(void **state)
 {
+	const ls_published *set = read_set("distml-clusters");
 	(void)state;
-	assert_true(fabs(ls_published_gradient_bytes("resnet18") - 44.7e6) < 1e5);
-	assert_true(fabs(ls_published_gradient_bytes("bert-base") - 440e6) < 5e6);
-	assert_true(ls_published_gradient_bytes("transformer") == 0);
+	assert_true(fabs(ls_published_gradient_bytes(set, "resnet18") - 44.7e6) < 1e5);
+	assert_true(fabs(ls_published_gradient_bytes(set, "bert-base") - 440e6) < 5e6);
+	assert_true(ls_published_gradient_bytes(set, "transformer") == 0);
+	assert_true(fabs(ls_published_samples_per_s(set, &set->rows[2]) - 1798.73 / 128) < 1e-9);
+	assert_false(set->has_averages);
+	assert_true(read_set("rcc-cnn")->has_averages);
+}
+
+static void test_for(void **state)
+{
+	ls_published *sets;
+	size_t count;
+	(void)state;
+	assert_int_equal(ls_published_read(&sets, &count, &arena, "published"), LS_OK);
+	assert_string_equal(ls_published_for(sets, count, "distml-sst5", "epochs")->name, "distml-mnist-sst5");
+	assert_string_equal(ls_published_for(sets, count, "rcc-bigmnist", "epochs")->name, "rcc-cnn");
+	assert_string_equal(ls_published_for(sets, count, "sweep", "strategies")->name, "distml-clusters");
+	assert_null(ls_published_for(sets, count, "sweep", ""));
+	assert_null(ls_published_for(sets, count, "", "mine"));
+	assert_null(ls_published_for(NULL, 0, "rcc-mnist", "walltime"));
+}
+
+#define HEAD "title: T\n\nmodel,hosts,devices,batch_per_device,link,samples_per_s\n"
+
+static void test_parse(void **state)
+{
+	static const char text[] = "title: T\nparameters: cnn 0.42e6, m 1e6\n\n"
+				   "model,hosts,devices,batch_per_device,link,samples_per_s\r\n"
+				   "cnn,\"gn[01,02]\",3+2,64,1gbit,12.5\r\n";
+	ls_published set;
+	(void)state;
+	assert_int_equal(ls_published_parse(&set, &arena, text, sizeof(text) - 1, "n", "n.csv"), LS_OK);
+	assert_string_equal(set.title, "T");
+	assert_int_equal(set.row_count, 1);
+	assert_string_equal(set.rows[0].hosts, "gn[01,02]");
+	assert_int_equal(set.rows[0].nodes, 2);
+	assert_int_equal(set.rows[0].devices, 5);
+	assert_true(fabs(set.rows[0].samples_per_s - 12.5) < 1e-12);
+	assert_true(fabs(ls_published_gradient_bytes(&set, "m") - 4e6) < 1e-3);
+}
+
+static void test_errors(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} cases[] = {
+		{ "", "f.csv:0: the key 'title' is missing" },
+		{ "titel: T\n", "f.csv:1: unknown key 'titel'; did you mean 'title'?" },
+		{ "title: T\nwhatever\n", "f.csv:2: 'whatever' is not 'key: value'" },
+		{ "title: T\n\n", "f.csv:2: the table is missing" },
+		{ "title: T\n\nmodel,device\n", "f.csv:3: unknown column 'device'; did you mean 'devices'?" },
+		{ "title: T\n\nmodel,model\n", "f.csv:3: column 'model' occurs twice" },
+		{ HEAD, "f.csv:3: the table has no rows" },
+		{ HEAD "cnn,a,1,64,1gbit,5\ncnn,a,1,64,1gbit\n", "f.csv:5: fewer cells than the 6 columns" },
+		{ HEAD "cnn,a,1,64,1gbit,5,6\n", "f.csv:4: more cells than the 6 columns" },
+		{ HEAD "cnn,a,1,64,1gbit,fast\n", "f.csv:4: samples_per_s is 'fast', not a number" },
+		{ HEAD "cnn,a,1,0,1gbit,5\n", "f.csv:4: batch_per_device is 0, not between 1 and" },
+		{ HEAD "cnn,a,1,64,1gbit,\n", "f.csv:4: a row needs one of samples_per_s, words_per_s and wall_s" },
+		{ HEAD "cnn,a,8+,64,1gbit,5\n", "f.csv:4: devices is '8+'" },
+		{ HEAD "cnn,a,1,64,wire,5\n", "f.csv:4: link is 'wire'" },
+		{ HEAD "cnn,\"a,1,64,1gbit,5\n", "f.csv:4: a quoted cell does not end" },
+		{ "title: T\n\nmodel,devices,batch_per_device,words_per_s\nbert-base,1,8,5\n",
+		  "f.csv:4: words_per_s needs the key 'words_per_sample'" },
+	};
+	ls_published set;
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(ls_published_parse(&set, &arena, cases[i].text, strlen(cases[i].text), "f", "f.csv"),
+				 LS_EFORMAT);
+		if (!strstr(ls_last_error(), cases[i].error))
+			fail_msg("'%s' is not in '%s'", cases[i].error, ls_last_error());
+	}
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows), cmocka_unit_test(test_medians),
-					    cmocka_unit_test(test_sizes) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_files, release),   cmocka_unit_test_teardown(test_medians, release),
+		cmocka_unit_test_teardown(test_figures, release), cmocka_unit_test_teardown(test_for, release),
+		cmocka_unit_test_teardown(test_parse, release),   cmocka_unit_test_teardown(test_errors, release),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

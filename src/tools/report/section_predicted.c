@@ -4,10 +4,10 @@
 
 #include "base/link_rate.h"
 #include "base/names.h"
-#include "tools/report/chapters.h"
 #include "tools/report/figures.h"
 #include "tools/report/flags.h"
 #include "tools/report/put.h"
+#include "tools/report/sections.h"
 
 enum { ROWS_MAX = 200, CURVES_MAX = 10 };
 
@@ -288,7 +288,7 @@ static void add_table(ls_page *page, const ls_sources *sources, const ls_forecas
 		ls_page_paragraph(page, "%zu more row%s left out.", left, left == 1 ? " is" : "s are");
 }
 
-void ls_chapter_predicted(ls_page *page, const ls_sources *sources)
+void ls_section_predicted(ls_page *page, const ls_sources *sources)
 {
 	if (sources->forecast_count == 0)
 		return;

@@ -1,0 +1,17 @@
+/*
+ * sections.h - the parts of a report that are not one sweep's tables.
+ */
+#ifndef LS_TOOLS_REPORT_SECTIONS_H
+#define LS_TOOLS_REPORT_SECTIONS_H
+
+#include "tools/report/page.h"
+#include "tools/report/sources.h"
+#include "tools/report/study.h"
+
+/* Predicted curves and, of the same model and batch, measured points. */
+void ls_section_predicted(ls_page *page, const ls_sources *sources);
+
+/* The published figures with ours beside them, and what is wrong with them. */
+void ls_section_published(ls_page *page, const ls_sources *sources);
+
+#endif
