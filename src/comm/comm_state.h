@@ -32,6 +32,7 @@ typedef struct ls_note {
 	int32_t kind, culprit;
 	int32_t by_itself; /* the culprit has said so itself */
 	int32_t unused;
+	char host[LS_HOST_NAME]; /* goodbye: the sender's, for it may overtake the introduction */
 	char text[LS_NOTE_TEXT];
 } ls_note;
 

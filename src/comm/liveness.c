@@ -150,6 +150,8 @@ static int see_off(ls_comm *comm, int peer)
 		return 0;
 	p->left = p->hearing.kind == LS_NOTE_FINISHED ? LS_FINISHES : LS_FAILS;
 	p->left_at = comm->now;
+	if (!p->host[0])
+		snprintf(p->host, sizeof(p->host), "%.*s", LS_HOST_NAME - 1, p->hearing.host);
 	return 1;
 }
 
@@ -276,6 +278,7 @@ static void say_goodbye(ls_comm *comm, int peer, const ls_note *note)
 	if (peer == comm->rank || p->goodbye)
 		return;
 	p->goodbye_note = *note;
+	memcpy(p->goodbye_note.host, comm->peers[comm->rank].host, sizeof(p->goodbye_note.host));
 	if (t->ops->send(t, slot_of(peer, LS_SLOT_GOODBYE), peer, LS_TAG_ALIVE, &p->goodbye_note, sizeof(*note)) ==
 	    LS_OK)
 		p->goodbye = 1;

@@ -403,6 +403,68 @@ static void the_end_of_the_transport_is_reported(void **state)
 	assert_int_equal(members[1].end, LS_OK);
 }
 
+/* A transport that reports the goodbye of node 1 to node 0 before all messages. */
+enum { HEARS_NODE_1 = LS_SLOTS_A_PEER + LS_SLOT_HEAR };
+static ls_transport_ops prompt;
+static const ls_note *note_of_node_1;
+
+static ls_status remember_note(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes,
+			       size_t *arrived)
+{
+	if (slot == HEARS_NODE_1)
+		note_of_node_1 = buffer;
+	return prompt.receive(transport, slot, peer, tag, buffer, bytes, arrived);
+}
+
+static ls_status poll_goodbye_first(ls_transport *transport, int *slots, int most, int *count)
+{
+	static int held[SLOTS], holds, heard;
+	int got = 0;
+
+	LS_TRY(prompt.poll(transport, slots, most, &got));
+	*count = 0;
+	for (int i = 0; i < got; i++) {
+		heard |= slots[i] == HEARS_NODE_1 && note_of_node_1->kind != LS_NOTE_ALIVE;
+		if (slots[i] < transport->size * LS_SLOTS_A_PEER)
+			slots[(*count)++] = slots[i];
+		else
+			held[holds++] = slots[i];
+	}
+	for (; heard && holds > 0 && *count < most; holds--)
+		slots[(*count)++] = held[holds - 1];
+	return LS_OK;
+}
+
+static ls_transport *delay_introductions_to_node_0(nodes *c, ls_transport *transport)
+{
+	static ls_transport_ops ops;
+	(void)c;
+	if (transport->rank != 0)
+		return transport;
+	ops = prompt = *transport->ops;
+	ops.receive = remember_note;
+	ops.poll = poll_goodbye_first;
+	transport->ops = &ops;
+	return transport;
+}
+
+static void end_at_once(nodes_member *m)
+{
+	m->reason = "the disk is full";
+}
+
+/* A node may end before another one has its introduction: its host is named all the same. */
+static void a_node_that_ends_at_once_is_named(void **state)
+{
+	(void)state;
+	nodes_member members[NODES_MAX];
+	nodes c = { .size = 2, .slots = SLOTS, .timeout = 60, .seed = SEED, .play = end_at_once };
+	c.wrap = delay_introductions_to_node_0;
+	assert_int_equal(nodes_run(&c, members), 0);
+	assert_int_equal(members[0].born, LS_EPEER);
+	assert_non_null(strstr(members[0].message, ") ended: the disk is full"));
+}
+
 /* What is posted is delivered before the node goes. */
 static void post_and_go(nodes_member *m)
 {
@@ -503,6 +565,7 @@ int main(void)
 		cmocka_unit_test(a_node_that_has_finished_does_not_wait_for_the_dead),
 		cmocka_unit_test(a_node_that_has_finished_reports_one_that_fails),
 		cmocka_unit_test(the_end_of_the_transport_is_reported),
+		cmocka_unit_test(a_node_that_ends_at_once_is_named),
 		cmocka_unit_test(messages_are_delivered_before_a_node_goes),
 		cmocka_unit_test(errors_of_the_transport_end_all),
 		cmocka_unit_test(who_waits_is_woken_once),
