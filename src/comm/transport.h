@@ -1,5 +1,6 @@
 /*
- * transport.h - messages between nodes: what the exchange needs of MPI, or of threads that play nodes in tests.
+ * transport.h - messages between nodes: the interface that MPI implements, and in tests threads
+ * (support/transport_threads.h).
  *
  * One thread of a node (its communication thread) uses its transport. Nothing blocks: send and receive start an
  * operation under a number the caller chooses, its slot, and poll() tells which slots are done. Messages between two
@@ -43,10 +44,6 @@ struct ls_transport {
 	int slots;       /* operations under way at once: slots are [0, slots) */
 	double patience; /* seconds that free() waits for the other nodes, where it does */
 };
-
-/* Nodes are threads of this process: transports[size], each for one thread. `seed` shuffles the order in which
- * operations are found done. Freeing the last one frees what they share. */
-ls_status ls_threads_transports(ls_transport **transports, int size, int slots, unsigned long long seed);
 
 /*
  * MPI. Initialises it; the calling process is one node of MPI_COMM_WORLD. Fails with LS_EUNSUPPORTED in a build

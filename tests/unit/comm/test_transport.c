@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "comm/transport.h"
+#include "support/transport_threads.h"
 
 enum { SEED = 20250211, RANKS_MAX = 7, SLOTS = 24, TAGS = 3, MESSAGES = 60, BYTES_MAX = 3000 };
 

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "comm/comm.h"
+#include "support/transport_threads.h"
 
 enum { NODES_MAX = 7, NODES_PATIENCE = 20 /* s: longer, and a test has failed */ };
 

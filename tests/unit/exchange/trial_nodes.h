@@ -10,6 +10,7 @@
 
 #include "comm/collectives.h"
 #include "exchange/inside.h"
+#include "support/transport_threads.h"
 #include "unit/exchange/trial.h"
 
 /* One node of a trial. */

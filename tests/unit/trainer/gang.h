@@ -19,6 +19,7 @@
 
 #include "comm/comm.h"
 #include "comm/transport.h"
+#include "support/transport_threads.h"
 
 enum { GANG_MAX = 5, GANG_SLOTS = 4096 };
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "comm/collectives.h"
+#include "support/transport_threads.h"
 #include "tools/probe/link.h"
 #include "tools/probe/rehearsal.h"
 #include "tools/probe/speed.h"

@@ -23,7 +23,7 @@
 #include <time.h>
 
 #include "base/rng.h"
-#include "comm/transport.h"
+#include "support/transport_threads.h"
 
 typedef struct operation {
 	int waiting, receives;
