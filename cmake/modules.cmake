@@ -3,7 +3,8 @@
 # in the build tree that holds a link to it alone, and these are what its users get. So an include that the table does
 # not allow does not compile (tests/cli/t0001-dependencies.sh shows it).
 #
-# Sources are src/<module>/*.c and those of its subfolders. A simd/ folder is compiled once for each instruction set.
+# Sources are src/<module>/*.c and those of its subfolders. A simd/ folder, and those that a module names PER_ISA, is
+# compiled once per instruction set (src/base/isa.h).
 
 option(LS_TESTS "Build the tests, examples and fuzz targets" ON)
 option(LS_XSMM "Use libxsmm's kernels where the processor has them" ON)
@@ -42,10 +43,10 @@ set(LS_ISA_FLAGS_generic "")
 set(LS_ISA_FLAGS_avx2 -march=haswell)
 set(LS_ISA_FLAGS_avx512 -march=skylake-avx512 -mprefer-vector-width=512)
 
-# ls_module(NAME USES modules... LIBS libraries...). NAME is a folder of src/ or src/tools/. A module that is used must
-# have been declared before, so the table has no cycles.
+# ls_module(NAME USES modules... LIBS libraries... PER_ISA folders...). NAME is a folder of src/ or src/tools/. A module
+# that is used must have been declared before, so the table has no cycles.
 function(ls_module name)
-  cmake_parse_arguments(MODULE "" "" "USES;LIBS" ${ARGN})
+  cmake_parse_arguments(MODULE "" "" "USES;LIBS;PER_ISA" ${ARGN})
   set(folder ${name})
   if(NOT IS_DIRECTORY ${CMAKE_SOURCE_DIR}/src/${folder})
     set(folder tools/${name})
@@ -62,6 +63,7 @@ function(ls_module name)
   set_property(GLOBAL PROPERTY LS_FOLDER_${name} ${folder})
   set_property(GLOBAL PROPERTY LS_USES_${name} "${MODULE_USES}")
   set_property(GLOBAL PROPERTY LS_LIBS_${name} "${MODULE_LIBS}")
+  set_property(GLOBAL PROPERTY LS_PER_ISA_${name} simd ${MODULE_PER_ISA})
   set_property(GLOBAL APPEND PROPERTY LS_MODULES ${name})
   ls_module_build(${name} "")
 endfunction()
@@ -96,10 +98,15 @@ function(ls_module_build name prefix)
   endif()
   get_property(folder GLOBAL PROPERTY LS_FOLDER_${name})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.c ${CMAKE_SOURCE_DIR}/src/${folder}/*/*.c)
-  list(FILTER sources EXCLUDE REGEX "/simd/")
+  set(simd "")
+  get_property(per_isa GLOBAL PROPERTY LS_PER_ISA_${name})
+  foreach(subfolder ${per_isa})
+    list(FILTER sources EXCLUDE REGEX "/${folder}/${subfolder}/")
+    file(GLOB found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/${subfolder}/*.c)
+    list(APPEND simd ${found})
+  endforeach()
   get_property(made GLOBAL PROPERTY LS_MADE_${name}) # sources that are in the build tree
   list(APPEND sources ${made})
-  file(GLOB simd CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/simd/*.c)
   add_library(${target} STATIC ${sources})
   get_property(used GLOBAL PROPERTY LS_USES_${name})
   ls_module_includes(includes ${name} ${used})

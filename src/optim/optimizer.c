@@ -7,38 +7,62 @@
 #include <string.h>
 
 #include "base/names.h"
-#include "optim/kinds.h"
+#include "optim/rules.h"
 #include "optim/simd.h"
 
-static const ls_optimizer_kind *const kinds[] = { &ls_optimizer_sgd, &ls_optimizer_adam, &ls_optimizer_adamw,
-						  &ls_optimizer_lamb };
+#define DECLARE(name) LS_ISA_DECLARE(ls_optimizer_kind, ls_optimizer_##name);
+LS_OPTIMIZERS(DECLARE)
+
+/* A row of each optimizer for each instruction set. */
+#define ROWS(name) LS_ISA_TABLES(ls_optimizer_##name),
+static const ls_optimizer_kind *const kinds[][LS_ISA_COUNT] = { LS_OPTIMIZERS(ROWS) };
+
+const ls_optimizer_kind *ls_optimizer_of(int isa, size_t i)
+{
+	return i < sizeof(kinds) / sizeof(*kinds) && isa >= 0 && isa < LS_ISA_COUNT ? kinds[i][isa] : NULL;
+}
 
 const ls_optimizer_kind *ls_optimizer_at(size_t i)
 {
-	return i < sizeof(kinds) / sizeof(*kinds) ? kinds[i] : NULL;
+	return ls_optimizer_of((int)ls_isa_get(), i);
 }
 
-static const char *name_at(size_t i)
+const char *ls_optimizer_name_at(size_t i)
 {
 	const ls_optimizer_kind *kind = ls_optimizer_at(i);
 	return kind ? kind->name : NULL;
 }
 
-ls_status ls_optimizer_find(const char *name, const ls_optimizer_kind **out)
+static const ls_optimizer_kind *named(const char *name)
 {
 	const ls_optimizer_kind *kind;
-	for (size_t i = 0; (kind = ls_optimizer_at(i)); i++) {
-		if (strcmp(kind->name, name) == 0) {
-			*out = kind;
-			return LS_OK;
-		}
-	}
-	return ls_name_unknown("optimizer", name, name_at);
+	for (size_t i = 0; (kind = ls_optimizer_at(i)); i++)
+		if (strcmp(kind->name, name) == 0)
+			return kind;
+	return NULL;
+}
+
+ls_status ls_optimizer_find(const char *name, const ls_optimizer_kind **out)
+{
+	const ls_optimizer_kind *kind = named(name);
+	if (!kind)
+		return ls_name_unknown("optimizer", name, ls_optimizer_name_at);
+	*out = kind;
+	return LS_OK;
+}
+
+const double *ls_optimizer_default(const char *optimizer, const char *hyper)
+{
+	const ls_optimizer_kind *kind = named(optimizer);
+	for (int i = 0; kind && i < LS_HYPERS_MAX && kind->hypers[i].name; i++)
+		if (strcmp(kind->hypers[i].name, hyper) == 0)
+			return &kind->hypers[i].value;
+	return NULL;
 }
 
 static int decays(const ls_optimizer_kind *kind, const ls_param *param)
 {
-	return kind->decay_everything || param->role == LS_ROLE_WEIGHT;
+	return kind->decay == LS_DECAY_COUPLED || param->role == LS_ROLE_WEIGHT;
 }
 
 /* What [begin, end) has of a parameter; 0: nothing. */
@@ -86,7 +110,7 @@ size_t ls_optimizer_runs(const ls_param_table *table, size_t begin, size_t end)
 	return runs;
 }
 
-void ls_optimizer_prepare(const ls_optimizer_pass *pass, size_t begin, size_t end, float *grads, double *squares)
+void ls_optimizer_norm_pass(const ls_optimizer_pass *pass, size_t begin, size_t end, float *grads, double *squares)
 {
 	const ls_optim_simd *simd = ls_optim_simd_get();
 	size_t first, last;
@@ -94,7 +118,7 @@ void ls_optimizer_prepare(const ls_optimizer_pass *pass, size_t begin, size_t en
 		if (!cut(&pass->table->rows[row], begin, end, &first, &last))
 			continue;
 		ls_update update = update_of(pass, row, first, last);
-		pass->kind->prepare(&update, grads + (first - begin));
+		pass->kind->direction(&update, grads + (first - begin));
 		*squares++ = simd->sum_squares(update.params, update.count);
 		*squares++ = simd->sum_squares(grads + (first - begin), update.count);
 	}
@@ -119,16 +143,16 @@ void ls_optimizer_ratios(const ls_param_table *table, size_t block, const double
 	}
 }
 
-int ls_optimizer_needs_dead(const ls_optimizer_kind *kind, const ls_hyper *hyper)
+int ls_optimizer_needs_unreachable(const ls_optimizer_kind *kind, const ls_hyper *hyper)
 {
-	return kind->keeps_dead || (kind->coupled_decay && hyper->weight_decay != 0.0);
+	return kind->direction || (kind->decay == LS_DECAY_COUPLED && hyper->weight_decay != 0.0);
 }
 
-/* What the decoupled update does to a weight whose gradient and state are zero. Where such weights were
- * kept live (ls_optimizer_needs_dead()) there is nothing to do. */
-void ls_optimizer_decay_dead(const ls_optimizer_pass *pass)
+/* What decoupled decay does to a weight whose gradient and state are zero. Where such weights have both
+ * (ls_optimizer_needs_unreachable()) there is nothing to do. */
+void ls_optimizer_decay_unreachable(const ls_optimizer_pass *pass)
 {
-	if (pass->kind->coupled_decay || pass->kind->keeps_dead || pass->hyper->weight_decay == 0.0)
+	if (pass->kind->decay != LS_DECAY_DECOUPLED || pass->kind->direction || pass->hyper->weight_decay == 0.0)
 		return;
 	float keep = (float)(1.0 - pass->lr * pass->hyper->weight_decay);
 	for (size_t row = 0; row < pass->table->count; row++) {

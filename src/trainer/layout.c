@@ -95,7 +95,7 @@ typedef struct choices {
 	ls_share share;
 } choices;
 
-/* An optimizer of two phases takes norms of the whole step between them. */
+/* A norm pass needs the norms of a whole step. */
 static ls_status check_stale_optimizer(const ls_train_options *o)
 {
 	const ls_optimizer_kind *kind = NULL;
@@ -103,7 +103,7 @@ static ls_status check_stale_optimizer(const ls_train_options *o)
 	if (o->staleness == 0)
 		return LS_OK;
 	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
-	if (!kind->prepare)
+	if (!kind->direction)
 		return LS_OK;
 	return ls_fail(LS_EINVALID,
 		       "--staleness and --optimizer %s: there is no common step for it to take norms of; leave out "

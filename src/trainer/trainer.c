@@ -21,10 +21,10 @@ static size_t extra_floats(const ls_trainer_options *o)
 	return o->graph->params.buffers + LS_EXTRA_NODES + (size_t)node_count(o);
 }
 
-/* Clipping measures the gradient, an optimizer of two phases what it makes of it: in this order. */
+/* Clipping measures the gradient, an optimizer with a norm pass what it makes of the gradient: in this order. */
 static int rounds_of(const ls_trainer_options *o, const ls_optimizer_kind *kind)
 {
-	return (o->clip_norm > 0) + (kind->prepare != NULL);
+	return (o->clip_norm > 0) + (kind->direction != NULL);
 }
 
 static int updates_early(const ls_trainer_options *o, const ls_optimizer_kind *kind)
@@ -40,7 +40,7 @@ static int has_master(const ls_trainer_options *o)
 
 static void choose_live(const ls_trainer_options *o, const ls_optimizer_kind *kind)
 {
-	ls_graph_keep_dead(o->graph, ls_optimizer_needs_dead(kind, &o->hyper));
+	ls_graph_keep_dead(o->graph, ls_optimizer_needs_unreachable(kind, &o->hyper));
 }
 
 static size_t early_floats(const ls_trainer_options *o)

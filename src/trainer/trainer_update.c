@@ -116,7 +116,7 @@ void ls_trainer_measure(void *context, const ls_measuring *m)
 	if (is_void(t))
 		return;
 	ls_optimizer_pass pass = pass_of(t, ls_exchange_source_of(t->exchange, m->begin).step, NULL, 0);
-	ls_optimizer_prepare(&pass, m->begin, m->end, m->sums, m->figures);
+	ls_optimizer_norm_pass(&pass, m->begin, m->end, m->sums, m->figures);
 	t->update_s[m->participant] += ls_clock_thread() - start;
 }
 
@@ -173,5 +173,5 @@ void ls_trainer_decay_dead(ls_trainer *t)
 				   .table = &t->graph->params,
 				   .params = t->params,
 				   .lr = ls_schedule_rate(&t->schedule, t->step) };
-	ls_optimizer_decay_dead(&pass);
+	ls_optimizer_decay_unreachable(&pass);
 }

@@ -61,8 +61,8 @@ static void apply(const ls_optimizer_kind *kind, ls_update *update, float *sums)
 	const ls_param row = { .role = LS_ROLE_WEIGHT, .count = ELEMENTS };
 	const ls_param_table table = { .rows = (ls_param *)&row, .count = 1, .live = ELEMENTS, .total = ELEMENTS };
 	double squares[2] = { 0 };
-	if (kind->prepare) {
-		kind->prepare(update, sums);
+	if (kind->direction) {
+		kind->direction(update, sums);
 		for (int i = 0; i < ELEMENTS; i++) {
 			squares[0] += (double)update->params[i] * update->params[i];
 			squares[1] += (double)sums[i] * sums[i];
