@@ -50,7 +50,8 @@ typedef struct ls_train_options {
 
 	/* the update */
 	const char *optimizer; /* "sgd", "adam", "adamw", "lamb" */
-	double lr, momentum, beta1, beta2, epsilon, weight_decay;
+	double lr, momentum, beta1, epsilon, weight_decay;
+	double beta2; /* 0: the optimizer's default */
 	int nesterov;
 	int lr_scale_workers;  /* multiply lr by the number of devices, as published runs do */
 	const char *schedule;  /* "settle", "constant", "step", "cosine", "linear" */
@@ -95,10 +96,10 @@ typedef struct ls_train_options {
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
 		.model = "resnet18", .data = "mnist", .epochs = 1, .batch = 128, .optimizer = "adam", .lr = 0.001,     \
-		.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .schedule = "settle",                  \
-		.lr_step_factor = 0.1, .seed = 1, .threads = 1, .pin = "auto", .placement = "allreduce",               \
-		.wire = "fp32", .share = "auto", .exchange = "lockstep", .timeout = 30, .audit_every = 1000,           \
-		.keep = 2, .log_every = 200, .eval_every = 1, .trace_steps = 50                                        \
+		.momentum = 0.9, .beta1 = 0.9, .epsilon = 1e-8, .schedule = "settle", .lr_step_factor = 0.1,           \
+		.seed = 1, .threads = 1, .pin = "auto", .placement = "allreduce", .wire = "fp32", .share = "auto",     \
+		.exchange = "lockstep", .timeout = 30, .audit_every = 1000, .keep = 2, .log_every = 200,               \
+		.eval_every = 1, .trace_steps = 50                                                                     \
 	}
 
 typedef enum ls_setting_kind {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "run/settings.h"
 #include "run/vocabulary.h"
@@ -58,14 +59,19 @@ static int uses_batch(const run *r)
 	return r->options->microbatch == 0 || r->options->global_batch == 0;
 }
 
-static int is_sgd(const run *r)
+static int uses_momentum(const run *r)
 {
-	return strcmp(r->options->optimizer, "sgd") == 0;
+	return ls_optimizer_default(r->options->optimizer, "momentum") != NULL;
 }
 
-static int has_moments(const run *r)
+static int uses_betas(const run *r)
 {
-	return !is_sgd(r);
+	return ls_optimizer_default(r->options->optimizer, "beta1") != NULL;
+}
+
+static int uses_epsilon(const run *r)
+{
+	return ls_optimizer_default(r->options->optimizer, "epsilon") != NULL;
 }
 
 static int has_momentum(const run *r)
@@ -164,12 +170,12 @@ static const effect effects[] = {
 
 	{ "optimizer", NULL, NULL, NULL },
 	{ "lr", NULL, NULL, NULL },
-	{ "momentum", is_sgd, "optimizer", NULL },
-	{ "nesterov", is_sgd, "optimizer", NULL },
+	{ "momentum", uses_momentum, "optimizer", NULL },
+	{ "nesterov", uses_momentum, "optimizer", NULL },
 	{ "nesterov", has_momentum, "momentum", NULL },
-	{ "beta1", has_moments, "optimizer", NULL },
-	{ "beta2", has_moments, "optimizer", NULL },
-	{ "epsilon", has_moments, "optimizer", NULL },
+	{ "beta1", uses_betas, "optimizer", NULL },
+	{ "beta2", uses_betas, "optimizer", NULL },
+	{ "epsilon", uses_epsilon, "optimizer", NULL },
 	{ "weight-decay", NULL, NULL, NULL },
 	{ "clip-norm", NULL, NULL, NULL },
 	{ "schedule", NULL, NULL, NULL },

@@ -16,6 +16,7 @@
 
 #include "base/names.h"
 #include "base/status.h"
+#include "optim/optimizer.h"
 
 #define DATA "Model and data"
 #define TEXT LS_SETTINGS_TEXT
@@ -69,7 +70,7 @@ static const ls_setting settings[] = {
 	{ "momentum", 0, "X", UPDATE, "of sgd", LS_SETTING_REAL, AT(momentum), 0, 1, BINDS },
 	{ "nesterov", 0, NULL, UPDATE, "nesterov momentum", LS_SETTING_FLAG, AT(nesterov), 0, 1, BINDS },
 	{ "beta1", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(beta1), 0, 0.999999, BINDS },
-	{ "beta2", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(beta2), 0, 0.999999, BINDS },
+	{ "beta2", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(beta2), 0, 0.999999, BINDS | NOT_0 },
 	{ "epsilon", 0, "X", UPDATE, "adam, adamw, lamb", LS_SETTING_REAL, AT(epsilon), 1e-30, 1, BINDS },
 	{ "weight-decay", 0, "X", UPDATE, "decay of weights", LS_SETTING_REAL, AT(weight_decay), 0, 1000,
 	  BINDS | COMMON },
@@ -230,6 +231,8 @@ static ls_status check_range(const ls_setting *row, double number, const char *t
 /* In a field 0 may stand for "not given"; people who type it mean none at all, which these settings cannot be. */
 static ls_status check_typed(const ls_setting *row, double number, const char *typed)
 {
+	if (number == 0 && (row->marks & LS_SETTING_NOT_0) && row->kind == LS_SETTING_REAL)
+		return ls_fail(LS_EINVALID, "--%s must be above 0; leave it out for the default", row->name);
 	if (number == 0 && (row->marks & LS_SETTING_NOT_0))
 		return ls_fail(LS_EINVALID, "--%s must be at least 1, not %s; leave it out for the default", row->name,
 			       typed);
@@ -265,7 +268,7 @@ static ls_status set_real(const ls_setting *row, void *field, const char *value,
 {
 	double number;
 	LS_TRY(ls_parse_real(value, what, &number));
-	LS_TRY(check_range(row, number, value));
+	LS_TRY(check_typed(row, number, value));
 	if (row->kind == LS_SETTING_REAL)
 		*(double *)field = number;
 	else
@@ -373,6 +376,9 @@ ls_status ls_settings_resolve(const ls_train_options *options, int64_t devices, 
 			       batches.microbatch, batches.global);
 	resolved.microbatch = batches.microbatch;
 	resolved.global_batch = batches.global;
+	const double *beta2 = ls_optimizer_default(options->optimizer, "beta2");
+	if (beta2 && options->beta2 == 0)
+		resolved.beta2 = *beta2;
 	*out = resolved;
 	return LS_OK;
 }

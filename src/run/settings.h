@@ -82,9 +82,9 @@ typedef struct ls_settings_batches {
 ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_batches *out);
 
 /*
- * The same options once it is known how many devices all workers have together: `devices` is that number, and
- * micro-batch and global_batch are what they come to. This is what a run keeps, so that it can be resumed on other
- * workers. A --leaf that does not divide the global batch is refused.
+ * The same options once it is known how many devices all workers have together: `devices` is that number, micro-batch
+ * and global_batch are what they come to, and beta2 is the optimizer's where it is not given. This is what a run keeps,
+ * so that it can be resumed on other workers. A --leaf that does not divide the global batch is refused.
  */
 ls_status ls_settings_resolve(const ls_train_options *options, int64_t devices, ls_train_options *out);
 

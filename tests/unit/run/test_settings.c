@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <lockstep/train.h>
 
+#include "optim/optimizer.h"
 #include "run/settings.h"
 
 #define assert_message(part)                                                                                           \
@@ -185,10 +186,10 @@ static void test_bad_values_are_named(void **state)
 static void test_zero_is_never_a_default_in_disguise(void **state)
 {
 	(void)state;
-	static const char *const means_zero[] = {
-		"dropout", "lr",     "momentum",       "beta1", "beta2",     "weight-decay", "clip-norm",
-		"warmup",  "lr-min", "lr-step-factor", "seed",  "staleness", "audit-every",  "eval-every"
-	};
+	static const char *const means_zero[] = { "dropout",        "lr",        "momentum",  "beta1",
+						  "weight-decay",   "clip-norm", "warmup",    "lr-min",
+						  "lr-step-factor", "seed",      "staleness", "audit-every",
+						  "eval-every" };
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		ls_train_options options = LS_TRAIN_OPTIONS_INIT;
@@ -410,11 +411,12 @@ static void test_unset_is_said(void **state)
 		char *a = NULL, *b = NULL, expected[64];
 		if (!(row->marks & LS_SETTING_NOT_0))
 			continue;
-		set(&now, row->name, "7");
+		const char *value = row->kind == LS_SETTING_REAL ? "0.7" : "7";
+		set(&now, row->name, value);
 		assert_int_equal(ls_settings_to_json(&was, (ls_settings_context){ 0 }, &a), LS_OK);
 		assert_int_equal(ls_settings_to_json(&now, (ls_settings_context){ 0 }, &b), LS_OK);
 		assert_int_equal(ls_settings_agree(a, "one", b, "two"), LS_EMISMATCH);
-		snprintf(expected, sizeof(expected), "--%s is not set on one and 7 on two", row->name);
+		snprintf(expected, sizeof(expected), "--%s is not set on one and %s on two", row->name, value);
 		assert_message(expected);
 		free(a);
 		free(b);
@@ -494,6 +496,20 @@ static void test_resolved_settings_resume_on_other_workers(void **state)
 	now.microbatch = 128;
 	assert_int_equal(ls_settings_resolve(&now, 2, &kept), LS_EINVALID);
 	assert_message("--leaf 128 does not divide the global batch of 300");
+}
+
+/* A beta2 that is not given is the optimizer's: a run keeps the number, not the absence. */
+static void test_beta2_is_the_optimizers(void **state)
+{
+	(void)state;
+	ls_train_options given = LS_TRAIN_OPTIONS_INIT, resolved;
+	assert_int_equal(ls_settings_resolve(&given, 1, &resolved), LS_OK);
+	assert_true(resolved.beta2 == *ls_optimizer_default(given.optimizer, "beta2"));
+	given.beta2 = 0.5;
+	assert_int_equal(ls_settings_resolve(&given, 1, &resolved), LS_OK);
+	assert_true(resolved.beta2 == 0.5);
+	assert_int_equal(ls_train_options_set(&given, "beta2", "0"), LS_EINVALID);
+	assert_message("--beta2 must be above 0; leave it out for the default");
 }
 
 static void test_rates_are_compared_by_what_they_give(void **state)
@@ -602,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_both_values_and_all_names_are_told),
 		cmocka_unit_test(test_batches_are_compared_by_what_they_give),
 		cmocka_unit_test(test_resolved_settings_resume_on_other_workers),
+		cmocka_unit_test(test_beta2_is_the_optimizers),
 		cmocka_unit_test(test_rates_are_compared_by_what_they_give),
 		cmocka_unit_test(test_length_binds_where_the_schedule_looks_at_it),
 		cmocka_unit_test(test_init_may_be_left_out),
