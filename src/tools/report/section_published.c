@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "tools/report/flags.h"
 #include "tools/report/put.h"
 #include "tools/report/sections.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/count.h"
+#include "base/array.h"
 #include "base/files.h"
 #include "base/link_rate.h"
 #include "base/names.h"
