@@ -15,7 +15,8 @@
 	ROW(sgd)                                                                                                       \
 	ROW(adam)                                                                                                      \
 	ROW(adamw)                                                                                                     \
-	ROW(lamb)
+	ROW(lamb)                                                                                                      \
+	/* one line per optimizer, above this one */
 
 /* How rules/NAME.c spells its row: `const ls_optimizer_kind LS_OPTIMIZER(NAME) = { ... };` */
 #define LS_OPTIMIZER(name) LS_ISA_SYMBOL(ls_optimizer_##name)
