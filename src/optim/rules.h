@@ -16,6 +16,7 @@
 	ROW(adam)                                                                                                      \
 	ROW(adamw)                                                                                                     \
 	ROW(lamb)                                                                                                      \
+	ROW(lion)                                                                                                      \
 	/* one line per optimizer, above this one */
 
 /* How rules/NAME.c spells its row: `const ls_optimizer_kind LS_OPTIMIZER(NAME) = { ... };` */

@@ -122,15 +122,22 @@ static void lamb(const ls_hyper *h, double lr, int t, const tensor *x)
 		x->p[i] -= lr * ratio * u[i];
 }
 
+static void lion(const ls_hyper *h, double lr, int t, const tensor *x)
+{
+	(void)t;
+	for (size_t i = 0; i < x->count; i++) {
+		double c = h->beta1 * x->s0[i] + (1.0 - h->beta1) * x->g[i];
+		x->p[i] -= lr * ((c > 0) - (c < 0) + x->is_weight * h->weight_decay * x->p[i]);
+		x->s0[i] = h->beta2 * x->s0[i] + (1.0 - h->beta2) * x->g[i];
+	}
+}
+
 /* A reference for each optimizer of the table. */
 static const struct {
 	const char *name;
 	void (*step)(const ls_hyper *h, double lr, int t, const tensor *x);
 } references[] = {
-	{ "sgd", sgd },
-	{ "adam", adam },
-	{ "adamw", adamw },
-	{ "lamb", lamb },
+	{ "sgd", sgd }, { "adam", adam }, { "adamw", adamw }, { "lamb", lamb }, { "lion", lion },
 };
 
 /* Blocks as small as to cut most parameters into several runs. */
