@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Trajectories of PyTorch's optimizers, and of LAMB in doubles, for tests/unit/optim/test_optim_golden.c.
+"""Trajectories of PyTorch's optimizers, and of LAMB and Lion in doubles, for tests/unit/optim/test_optim_golden.c.
 
     tests/golden/make_optim.py > tests/golden/optim.txt
 
@@ -28,6 +28,10 @@ CASES = [
 LAMB_CASES = [
     ("lamb", dict(lr=0.02)),
     ("lamb-decay", dict(lr=0.01, eps=1e-3, weight_decay=0.3)),
+]
+LION_CASES = [
+    ("lion", dict(lr=0.01)),
+    ("lion-decay", dict(lr=0.003, betas=(0.8, 0.95), weight_decay=0.3)),
 ]
 MAKERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 SLOTS = {"sgd": ["momentum_buffer"], "adam": ["exp_avg", "exp_avg_sq"], "adamw": ["exp_avg", "exp_avg_sq"]}
@@ -74,6 +78,19 @@ def run_lamb(name, settings, start, grads):
     line("slot", v)
 
 
+def run_lion(name, settings, start, grads):
+    """Chen et al. 2023, algorithm 2; torch.optim has none."""
+    lr, (beta1, beta2), decay = settings["lr"], settings.get("betas", (0.9, 0.99)), settings.get("weight_decay", 0.0)
+    print("case", name, "lion", lr, 0.0, 0, beta1, beta2, 0.0, decay)
+    p, m = list(start), [0.0] * len(start)
+    for grad in grads:
+        c = [beta1 * a + (1 - beta1) * g for a, g in zip(m, grad)]
+        p = [x - lr * ((a > 0) - (a < 0) + decay * x) for x, a in zip(p, c)]
+        m = [beta2 * a + (1 - beta2) * g for a, g in zip(m, grad)]
+        line("params", p)
+    line("slot", m)
+
+
 def main():
     torch.manual_seed(20)
     start = torch.randn(ELEMENTS)
@@ -89,6 +106,8 @@ def main():
         run(name, kind, settings, start, grads)
     for name, settings in LAMB_CASES:
         run_lamb(name, settings, start.tolist(), [grad.tolist() for grad in grads])
+    for name, settings in LION_CASES:
+        run_lion(name, settings, start.tolist(), [grad.tolist() for grad in grads])
     print("end")
 
 
