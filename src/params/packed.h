@@ -1,8 +1,8 @@
 /*
  * packed.h - sentences of a micro-batch, packed end to end: no padding anywhere.
  *
- * Token t of the micro-batch is row t of every activation that has a row a token. Sample i owns the tokens [start[i],
- * start[i+1]) and is asked for the tokens at `masked_at` [pick_start[i], pick_start[i+1]), which are rows of the
+ * Token t of the micro-batch is row t of every activation that has one row per token. Sample i has the tokens [start[i],
+ * start[i+1]) and predicts those at masked_at[masked_start[i]] .. masked_at[masked_start[i+1] - 1], which are rows of the
  * micro-batch as well.
  */
 #ifndef LS_PARAMS_PACKED_H
@@ -17,7 +17,7 @@ typedef struct ls_packed {
 	const int32_t *segment;      /* (tokens) 0 or 1 */
 	const int32_t *masked_at;    /* (masked positions) in rising order */
 	const int32_t *target;       /* (masked positions) the ids that stood there */
-	int64_t step_masked;         /* of the whole step, whoever computes it: the divisor of the mean */
+	int64_t step_masked;         /* masked positions of the whole step, on all devices: the divisor of the mean */
 } ls_packed;
 
 #endif
