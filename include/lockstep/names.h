@@ -1,5 +1,5 @@
 /*
- * names.h - helpers for messages: what somebody meant who mistyped a name, and words in the plural.
+ * names.h - helpers for messages: suggestions for mistyped names, and plurals.
  */
 #ifndef LOCKSTEP_NAMES_H
 #define LOCKSTEP_NAMES_H
@@ -13,10 +13,10 @@
 extern "C" {
 #endif
 
-/* The candidate nearest to `typed` by edit distance, when it is near enough to be meant; else NULL. */
+/* The candidate nearest to `typed` by edit distance, if it is near enough to be a typing mistake; else NULL. */
 LS_API const char *ls_name_nearest(const char *typed, const char *const *candidates, size_t count);
 
-/* `ending` behind a word that `count` things are called, "" where there is one: "1 sample", "2 samples". */
+/* The plural `ending` of a noun after `count`: "" for 1, else `ending`: "1 sample", "2 samples". */
 LS_API const char *ls_plural(uint64_t count, const char *ending);
 
 #ifdef __cplusplus

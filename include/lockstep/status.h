@@ -1,5 +1,5 @@
 /*
- * status.h - how every call tells whether it worked.
+ * status.h - how every call reports success or failure.
  *
  * A function that can fail returns an ls_status; LS_OK is zero. Whoever first knows the cause writes a message
  * (value, file, what to do), readable with ls_last_error() on the same thread until the next failure there.
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* One row an error: enumerator, short name, what it means. */
+/* One row per error: enumerator, short name, what it means. */
 #define LS_STATUS_TABLE(X)                                                                                             \
 	X(LS_OK, "ok", "no error")                                                                                     \
 	X(LS_EINVALID, "invalid", "an argument or option is not acceptable")                                           \
@@ -26,7 +26,7 @@ extern "C" {
 	X(LS_EFORMAT, "format", "a file from outside is malformed")                                                    \
 	X(LS_EMEMORY, "memory", "not enough memory")                                                                   \
 	X(LS_EMISMATCH, "mismatch", "two things that must agree do not")                                               \
-	X(LS_ENUMERIC, "numeric", "the computation left the finite numbers")                                           \
+	X(LS_ENUMERIC, "numeric", "a value is infinite or not a number")                                               \
 	X(LS_EINTERRUPTED, "interrupted", "stopped on request")                                                        \
 	X(LS_EUNSUPPORTED, "unsupported", "this build or machine cannot do that")                                      \
 	X(LS_EPEER, "peer", "another node failed")
@@ -46,13 +46,14 @@ LS_API const char *ls_last_error(void);
 /* Library version, "0.1.0". */
 LS_API const char *ls_version(void);
 
-/* Write a whole file beside its name and rename it into place: until that is done nobody sees it, and what was there
- * stays. Only a regular file is replaced; a symbolic link is followed, a device or pipe is written to directly. */
+/* Write a whole file under a temporary name and rename it into place: readers see the old file or the new one, never a
+ * part. Only a regular file is replaced; a symbolic link is followed, a device or pipe is written to directly. */
 LS_API ls_status ls_write_file(const char *path, const void *data, size_t bytes);
-/* The same, but nothing is replaced: LS_EINVALID where the name is taken, also by somebody who is only just faster. */
+/* The same, but never replace a file: LS_EINVALID if the name exists, also if another process created it a moment
+ * before. */
 LS_API ls_status ls_create_file(const char *path, const void *data, size_t bytes);
 
-/* Remove the files that this process has begun to write and not finished. Async-signal-safe: for a signal handler that
+/* Remove the temporary files of writes that this process has not finished. Async-signal-safe: for a signal handler that
  * ends the process. */
 LS_API void ls_discard_drafts(void);
 

@@ -1,7 +1,7 @@
 /*
  * text.h - vocabularies for models of text.
  *
- * A vocabulary is BERT's vocab.txt: one piece of a word a line, the first line being token 0. `lockstep train` takes
+ * A vocabulary is BERT's vocab.txt: one word piece per line; line 1 is token 0. `lockstep train` takes
  * one made here or one that came with a model.
  *
  *     const char *texts[] = { "addresses" };
@@ -24,14 +24,14 @@
 extern "C" {
 #endif
 
-#define LS_TOKENS_MAX 65536 /* a sample of text has no more tokens */
+#define LS_TOKENS_MAX 65536 /* maximum number of tokens per text sample */
 
 typedef struct ls_vocab_make_options {
 	const char *const *paths; /* (path_count) text files, or directories of *.txt; UTF-8 */
 	size_t path_count;
-	const char *out;     /* the file to write; it is replaced when the new one is whole */
-	uint64_t size;       /* pieces at most: 5 special ones, characters, and what is learnt */
-	uint64_t min_count;  /* what occurs less often does not become a piece of several characters; 0: 2 */
+	const char *out;     /* the file to write; an old one is replaced when the new one is complete */
+	uint64_t size;       /* maximum number of pieces: 5 special ones, characters, and learnt pieces */
+	uint64_t min_count;  /* a pair that occurs less often is not joined to a piece; 0: 2 */
 	int cased;           /* keep capitals and accents */
 	int replace_invalid; /* drop bytes that are not UTF-8; else they are an error */
 	int quiet;           /* no progress bar, no line at the end */

@@ -1,9 +1,9 @@
 /*
  * cores.c - processors from the scheduler, cores from /sys, their neighbourhood from hwloc.
  *
- * Counting needs no topology, and so every start can afford it; only who pins pays for hwloc. That is asked for cores
- * and what they share alone, and kept from its cpuid component, which finds out what Linux already told by moving this
- * thread to every processor in turn: 2.6 ms for all instead of 5.2 on two cores, and nobody else's core is disturbed.
+ * Counting needs no topology, so every start can afford it; hwloc is loaded only to pin threads. It reads cores and
+ * shared caches alone, without its cpuid component, which would move this thread to every processor in turn to find
+ * what Linux already reports: 2.6 ms instead of 5.2 ms on two cores, and no other core is disturbed.
  */
 #include "base/cores.h"
 
@@ -39,7 +39,7 @@ void ls_cores_allowed(ls_processors *out)
 		ls_processors_add(out, i);
 }
 
-/* Whether no processor before this one is allowed and of the same core: "0,64" or "0-1" lists the core's. */
+/* Whether this is the first allowed processor of its core; "0,64" or "0-1" lists the core's processors. */
 static int is_first_of_core(const char *root, const ls_processors *allowed, int processor)
 {
 	char path[4096], line[4096] = "";
@@ -67,7 +67,7 @@ int ls_cores_count(const char *root, const ls_processors *allowed)
 	return cores;
 }
 
-/* The numbers in a file of a group; how many there are. */
+/* Read the numbers in a file of a control group; returns how many it found. */
 static int read_numbers(const char *directory, const char *name, long long *a, long long *b)
 {
 	char path[4096];
@@ -117,7 +117,7 @@ static int topology_load(hwloc_topology_t topology)
 	return hwloc_topology_load(topology);
 }
 
-/* The allowed processors of a core; whether there are any. */
+/* The allowed processors of a core; returns whether it has any. */
 static int core_processors(hwloc_obj_t core, const ls_processors *allowed, ls_processors *out)
 {
 	int any = 0;
@@ -158,10 +158,10 @@ ls_status ls_cores_list(ls_processors **out, int *count, const ls_processors *al
 {
 	hwloc_topology_t topology;
 	if (hwloc_topology_init(&topology) != 0)
-		return ls_fail_errno(LS_EUNSUPPORTED, "hwloc does not start");
+		return ls_fail_errno(LS_EUNSUPPORTED, "hwloc cannot be initialised");
 	ls_status status = topology_load(topology) == 0
 				   ? list_cores(topology, out, count, allowed)
-				   : ls_fail_errno(LS_EUNSUPPORTED, "hwloc cannot tell the cores of this machine");
+				   : ls_fail_errno(LS_EUNSUPPORTED, "hwloc cannot read the topology of this machine");
 	hwloc_topology_destroy(topology);
 	return status;
 }

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-enum { LS_PROCESSORS = 8192, LS_PROCESSOR_WORD = 8 * (int)sizeof(unsigned long) }; /* the most Linux knows */
+enum { LS_PROCESSORS = 8192, LS_PROCESSOR_WORD = 8 * (int)sizeof(unsigned long) }; /* the most that Linux supports */
 
 /* A set of processors, in the form of the scheduler's calls. */
 typedef struct ls_processors {
@@ -29,18 +29,18 @@ static inline void ls_processors_add(ls_processors *set, int processor)
 /* The first processor >= `from`, or -1. */
 int ls_processors_next(const ls_processors *set, int from);
 
-/* What the calling thread may run on. */
+/* The processors that the calling thread may run on. */
 void ls_cores_allowed(ls_processors *out);
 
-/* How many cores have a processor in `allowed`; each processor is a core where that cannot be found out. Takes a small
- * file a processor, some 10 us. `root` is "" but in tests. */
+/* How many cores have a processor in `allowed`; if the topology cannot be read, each processor counts as a core. Reads
+ * one small file per processor, about 10 us each. `root` is "" but in tests. */
 int ls_cores_count(const char *root, const ls_processors *allowed);
 
-/* How many processors' time the control groups grant, rounded up; INT_MAX without a limit. */
+/* Number of processors whose time the control groups grant, rounded up; INT_MAX: no limit. */
 int ls_cores_quota(const char *root);
 
-/* The cores with a processor in `allowed`, each as the set of these, ordered so that neighbours share caches and memory
- * (count); free() it. Takes hwloc some milliseconds. */
+/* The cores with a processor in `allowed`, each as its set of processors, ordered so that neighbours share caches and
+ * memory (count); free() it. Takes hwloc some milliseconds. */
 ls_status ls_cores_list(ls_processors **out, int *count, const ls_processors *allowed);
 
 #endif

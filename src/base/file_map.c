@@ -62,7 +62,7 @@ static int put_zeros(struct ls_file_guard *guard, uintptr_t begin, uintptr_t at)
 	return zeros != MAP_FAILED;
 }
 
-/* As if we were not there. */
+/* Do what would have happened without our handler. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	const struct sigaction *then = &atomic_load(&before)->action;
@@ -210,9 +210,8 @@ static ls_status map_failed(size_t bytes, const char *path)
 	errno = cause;
 	if (cause != ENOMEM || limit.left == UINT64_MAX)
 		return ls_fail_errno(cause == ENOMEM ? LS_EMEMORY : LS_EIO, "cannot map %s", path);
-	return ls_fail(LS_EMEMORY,
-		       "cannot map %s: its %.1f MB are more than the limit on address space micro-batches (%s)", path,
-		       (double)bytes * 1e-6, ls_memory_limit_name(&limit, name, sizeof(name)));
+	return ls_fail(LS_EMEMORY, "cannot map %s: its %.1f MB exceed what the limit on address space leaves (%s)",
+		       path, (double)bytes * 1e-6, ls_memory_limit_name(&limit, name, sizeof(name)));
 }
 
 static ls_status map_descriptor(ls_file_map *map, int fd, const char *path)

@@ -12,7 +12,7 @@
  *     that of the last to publish, and whole all the same.)
  *  3. The rename happens after its bytes are on disk, and publish returns after the rename is.
  *  4. Only a regular file is ever replaced, and none by a draft that was begun as new. A symbolic link is followed and
- * stays; devices and pipes have no draft but are written to directly.
+ *     stays; devices and pipes have no draft but are written to directly.
  */
 #include "base/files.h"
 
@@ -189,7 +189,7 @@ static ls_status clear_leftovers(const ls_file_draft *draft)
 	char directory[4096];
 	LS_TRY(parent_of(directory, draft->path));
 	DIR *entries = opendir(directory);
-	if (!entries) /* making the draft will say why, where that matters */
+	if (!entries) /* creating the draft reports why, if it matters */
 		return LS_OK;
 	int alone = 1;
 	for (const struct dirent *entry; alone && (entry = readdir(entries));)
@@ -278,7 +278,7 @@ static ls_status open_locked(ls_file_draft *draft, int *out)
 	return ls_fail(LS_EIO, "cannot create %s: its drafts are removed by other processes", draft->path);
 }
 
-/* 1 ms and up to 1, 2, 4 ... ms more, at random, for two that begin together not to meet again. */
+/* Wait 1 ms and up to 1, 2, 4 ... ms more, at random, so that two writers that begin together do not collide again. */
 static void wait_a_little(int round)
 {
 	uint16_t number = 0;
@@ -359,7 +359,7 @@ static ls_status refuse_existing(const char *path)
 	return ls_fail(LS_EINVALID, "%s exists already, and is left as it was", path);
 }
 
-/* Whatever has that name, a link to nothing too. */
+/* Anything with that name counts, also a dangling link. */
 static ls_status check_absent(const char *path)
 {
 	struct stat there;
@@ -374,7 +374,7 @@ ls_status ls_file_begin_new(ls_file_draft *draft, const char *path)
 	draft->fresh = 1;
 	if (!draft->direct)
 		return LS_OK;
-	ls_file_abandon(draft); /* a pipe that came meanwhile */
+	ls_file_abandon(draft); /* a pipe was created meanwhile */
 	return refuse_existing(path);
 }
 

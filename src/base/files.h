@@ -15,12 +15,12 @@ ls_status ls_path_join(char *out, size_t size, const char *directory, const char
 ls_status ls_path_make(const char *directory);                        /* mkdir -p */
 ls_status ls_path_absolute(char *out, size_t size, const char *path); /* of the working directory, links not followed */
 int ls_path_exists(const char *path);
-/* The directory nearest to `path`, itself or one of the three above it, that holds a file `name`. 0: none does. */
+/* Find the directory that holds a file `name`: `path` itself or one of the three above it, nearest first. 0: none. */
 int ls_path_find_above(char *out, size_t size, const char *path, const char *name);
 int ls_path_is_directory(const char *path);
 ls_status ls_path_sync(const char *directory); /* fsync a directory, so that a rename in it lasts */
-/* Give what we must neither use nor delete another name beside its own: "<path>.aside", "<path>.aside-2" ...; nothing
- * is overwritten. `out` gets the new name. */
+/* Rename what must be neither used nor deleted to "<path>.aside", "<path>.aside-2" ..., overwriting nothing. `out`
+ * receives the new name. */
 ls_status ls_path_set_aside(const char *path, char *out, size_t size);
 ls_status ls_path_remove_tree(const char *path); /* rm -r, for directories we made; absent is fine */
 
@@ -49,17 +49,17 @@ void ls_file_abandon(ls_file_draft *draft); /* remove the draft; harmless after 
 /* Publish when all went well, else abandon it and pass the status on. */
 ls_status ls_file_finish(ls_file_draft *draft, ls_status status);
 
-/* Before long work: could this file be written behind it? Changes nothing. */
+/* Before long work: check that this file can be written afterwards. Changes nothing. */
 ls_status ls_file_check(const char *path);
 
 /* rename(), but only over a regular file or nothing. */
 ls_status ls_file_rename(const char *from, const char *to);
 
 /* A file that stays ours and is written in place (a lock, a part of a download, lines that are appended): open()
- * with `flags`, made when absent. Links, pipes and devices are refused. On failure errno tells EEXIST. */
+ * with `flags`, made when absent. Links, pipes and devices are refused. On failure errno distinguishes EEXIST. */
 ls_status ls_file_open_own(int *fd, const char *path, int flags);
 
-/* A whole file at once; and one of a text, whose last line is ended. */
+/* Write a whole file at once; the second writes text and ends its last line. */
 ls_status ls_file_put(const char *path, const void *data, size_t bytes);
 ls_status ls_file_put_text(const char *path, const char *text);
 
@@ -67,8 +67,8 @@ ls_status ls_file_put_text(const char *path, const char *text);
  * The bytes of a file, read-only. Small files are copied, large ones mapped; an empty one has bytes = 0.
  *
  * A mapped file that somebody cuts short reads as zeros from there on (file_map.c keeps SIGBUS from ending the
- * process). So ask ls_file_map_check() behind the reading and before the use: its error names the file. No index that
- * was read from a map may be trusted to be in range, even if it was when the file was opened.
+ * process). So call ls_file_map_check() after reading and before using the data: its error names the file. No index
+ * that was read from a map may be trusted to be in range, even if it was when the file was opened.
  */
 typedef struct ls_file_map {
 	const uint8_t *data;
@@ -78,8 +78,8 @@ typedef struct ls_file_map {
 ls_status ls_file_map_open(ls_file_map *map, const char *path);
 void ls_file_map_close(ls_file_map *map);
 ls_status ls_file_map_check(const ls_file_map *map); /* LS_EIO when it is not what was opened; one system call */
-int ls_file_map_lost(const ls_file_map *map);        /* bytes of it were replaced by zeros; costs nothing */
-/* Close it, and pass the status on; what is wrong with the file goes first. */
+int ls_file_map_lost(const ls_file_map *map);        /* some bytes were replaced by zeros; costs nothing */
+/* Close the map and return `status`, or the error of ls_file_map_check() if it failed. */
 ls_status ls_file_map_end(ls_file_map *map, ls_status status);
 
 #endif

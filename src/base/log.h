@@ -1,5 +1,5 @@
 /*
- * log.h - the one way to print: lines for people.
+ * log.h - the one way to print lines for users.
  *
  * Result lines (ls_log_line) go to stdout, notes and warnings to stderr. A progress display registers a hook that is
  * called with `show = 0` before a line is printed and `show = 1` after, so that lines never land in the middle of it.

@@ -1,8 +1,8 @@
 /*
- * memory.h - where memory comes from.
+ * memory.h - arenas, large buffers, and limits on memory.
  *
  * Small objects of a module's lifetime live in an arena, freed at once. Big float buffers are aligned to 64 bytes,
- * zeroed, and advised to use huge pages. All of it is taken before the first step (contract 3).
+ * zeroed, and advised to use huge pages. Training takes all memory before the first step (contract 3).
  */
 #ifndef LS_BASE_MEMORY_H
 #define LS_BASE_MEMORY_H
@@ -40,8 +40,7 @@ char *ls_arena_format(ls_arena *arena, const char *format, ...) __attribute__((f
 char *ls_arena_copy(ls_arena *arena, const char *text);
 void ls_arena_release(ls_arena *arena); /* frees everything; the arena may be used again */
 
-/* What bounds the memory of this process: the limit, and what it still micro-batches (UINT64_MAX: there is no limit).
- * */
+/* A limit on the memory of this process, and how much of it is left (UINT64_MAX: no limit). */
 typedef enum ls_memory_bound {
 	LS_MEMORY_MACHINE,   /* MemTotal, MemAvailable */
 	LS_MEMORY_CGROUP,    /* of a control group above the process */
@@ -54,17 +53,17 @@ typedef struct ls_memory_limit {
 	uint64_t bytes, left;
 } ls_memory_limit;
 
-/* Of memory that is used: the machine's or the control group's, whichever micro-batches less. */
+/* The limit on used memory: of the machine or of the control group, whichever leaves less. */
 ls_memory_limit ls_memory_physical(void);
-/* Of memory that is mapped, whether or not it is used: by ulimit -v all of it, by ulimit -d what is private and
- * writable, which files that are only read are not. */
+/* Limits on mapped memory, used or not: ulimit -v counts all mappings, ulimit -d private writable ones, not read-only
+ * files. */
 ls_memory_limit ls_memory_address_space(void);
 ls_memory_limit ls_memory_data(void);
-/* Of these two the one that leaves less. */
+/* The one of these two that leaves less. */
 ls_memory_limit ls_memory_addresses(void);
-/* The limit of memory that is used or of memory that is mapped, whichever micro-batches less. */
+/* The limit on used or on mapped memory, whichever leaves less. */
 ls_memory_limit ls_memory_tightest(void);
-/* What that leaves. */
+/* Bytes that the tightest limit leaves. */
 uint64_t ls_memory_available(void);
 /* "ulimit -v 200000" or "this machine has 24.68 GB", in `text`, which is returned. */
 const char *ls_memory_limit_name(const ls_memory_limit *limit, char *text, size_t size);

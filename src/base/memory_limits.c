@@ -5,7 +5,7 @@
  *   MemAvailable of /proc/meminfo,
  *   limit - usage of every memory control group above the process (version 2 or 1), where page cache that the kernel
  *     would drop under pressure (inactive_file) does not count as used, or reading a data set would look like a leak,
- *   RLIMIT_AS - the address space already taken, and RLIMIT_DATA - what of it is private and writable.
+ *   RLIMIT_AS - the address space already taken, and RLIMIT_DATA - its private writable part.
  * What cannot be read does not limit.
  */
 #include "base/memory_limits.h"

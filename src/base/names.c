@@ -44,8 +44,8 @@ static int distance(const char *a, const char *b)
 	return rows[length_a % 3][length_b];
 }
 
-/* Edits still believed to be a slip; the beginning of a name counts as one. The dashes before an option are no part of
- * its name: they would make every short one look like every other. */
+/* Maximum number of edits that counts as a typing mistake; a prefix of a name counts as one edit. The dashes before an
+ * option do not count as part of its name, or all short options would look alike. */
 static int slip(const char *typed, const char *candidate)
 {
 	typed += strspn(typed, "-");

@@ -1,5 +1,5 @@
 /*
- * names.h - looking up what people type; lockstep/names.h has what a program may want of it.
+ * names.h - parsing what users type: names, numbers, sizes. lockstep/names.h has the public part.
  */
 #ifndef LS_BASE_NAMES_H
 #define LS_BASE_NAMES_H
@@ -19,7 +19,7 @@ ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)
  * a float). `what` names the value in the error. */
 ls_status ls_parse_int(const char *text, const char *what, int64_t *out);
 ls_status ls_parse_real(const char *text, const char *what, double *out);
-/* How many characters of `text` are the decimal number it begins with (-12, 0.5, .5, 5., 1e-3); 0: none. */
+/* Length of the decimal number that `text` begins with (-12, 0.5, .5, 5., 1e-3); 0: none. */
 size_t ls_decimal_span(const char *text);
 /* Sizes people write: 72000000, 72M, 64k, 1.5G (decimal). */
 ls_status ls_parse_count(const char *text, const char *what, uint64_t *out);

@@ -1,12 +1,12 @@
 /*
- * pin.c - who runs where.
+ * pin.c - which core each thread runs on.
  *
- * Cores are listed so that neighbours share caches and memory. With cores enough, device d of D starts at core
+ * Cores are listed so that neighbours share caches and memory. With enough cores, device d of D starts at core
  * d * cores / D and takes the next T: a device's threads are neighbours, and devices are spread over caches and memory
- * channels. With too few, threads go round.
+ * channels. With too few, threads are assigned round robin.
  *
- * Invariant: while any plan binds threads, `process.mask` is what the process might use before, for a bound thread
- * cannot tell: asking the scheduler, it would see its own core only.
+ * Invariant: while any plan binds threads, `process.mask` holds what the process could use before: a bound thread that
+ * asks the scheduler sees its own core only.
  */
 #include "base/pin.h"
 
@@ -35,7 +35,7 @@ static void process_mask(ls_processors *out)
 		ls_cores_allowed(out);
 }
 
-/* What this process may use: its processors, how many cores they are, how many of them it is granted time for. */
+/* What this process may use: its processors, their number of cores, and the number of cores it is granted time for. */
 static void process_look(ls_processors *mask, int *cores, int *quota)
 {
 	pthread_mutex_lock(&process.lock);
@@ -58,8 +58,8 @@ int ls_pin_cores(void)
 	return cores < quota ? cores : quota;
 }
 
-/* A share of the time of many cores is not a few cores of one's own: with a quota below them, auto micro-batches the
- * choice to the scheduler. */
+/* A time quota over many cores is not the same as a few whole cores: with a quota below the core count, auto leaves
+ * placement to the scheduler. */
 static int wants_binding(const ls_pin_plan *plan, ls_pin_mode mode, int cores, int quota)
 {
 	return mode == LS_PIN_ON ||
@@ -145,7 +145,7 @@ void ls_pin_self(const ls_pin_plan *plan, int device, int thread)
 			       ls_pin_core(plan, device, thread), strerror(error));
 }
 
-/* Appends as much as there is room for. */
+/* Append text, cut to the space left. */
 __attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *format, ...)
 {
 	size_t used = strlen(text);

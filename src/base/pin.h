@@ -1,5 +1,5 @@
 /*
- * pin.h - a core of its own for every thread of every device.
+ * pin.h - bind every thread of every device to its own core.
  *
  *     ls_pin_plan plan;
  *     LS_TRY(ls_pin_plan_init(&plan, devices, threads, LS_PIN_AUTO));
@@ -7,7 +7,8 @@
  *     ls_pin_plan_release(&plan);               after the threads ended
  *
  * A pinned thread finds its caches as it left them and its memory on the near side of the machine. But two jobs that
- * pin to the same cores slow each other down while others are idle, so `auto` pins only who takes all cores it may use.
+ * pin to the same cores slow each other down while others are idle, so `auto` pins only a process that uses all the
+ * cores it may use.
  *
  * A thread inherits the binding of the one that starts it. Start threads that belong to no device (readers,
  * communication) before ls_pin_self(), or let them call ls_pin_self() with device -1.
@@ -20,7 +21,7 @@
 #include "base/cores.h"
 
 typedef enum ls_pin_mode {
-	LS_PIN_AUTO, /* when devices * threads are just the cores this process may use */
+	LS_PIN_AUTO, /* when devices * threads equals the cores this process may use */
 	LS_PIN_ON,   /* always; round robin when there are fewer cores */
 	LS_PIN_OFF
 } ls_pin_mode;
@@ -28,7 +29,7 @@ typedef enum ls_pin_mode {
 typedef struct ls_pin_plan {
 	int devices, threads;
 	int cores;            /* ls_pin_cores() */
-	int places;           /* cores to bind to; 0: nobody is bound */
+	int places;           /* cores to bind to; 0: no thread is bound */
 	ls_processors *place; /* (places), neighbours side by side */
 } ls_pin_plan;
 
@@ -38,18 +39,18 @@ int ls_pin_cores(void);
 
 ls_status ls_pin_plan_init(ls_pin_plan *out, int devices, int threads, ls_pin_mode mode);
 
-/* The calling thread may go everywhere again; other threads that are bound stay so. */
+/* Let the calling thread run on any core again; other bound threads stay bound. */
 void ls_pin_plan_release(ls_pin_plan *plan);
 
-/* Bind the calling thread to the core of a device's thread, or with device -1 let it go everywhere. Does nothing in a
- * plan that does not pin. That it failed is worth a warning, no more: results do not depend on it. */
+/* Bind the calling thread to the core of a device's thread, or with device -1 let it run on any core. Does nothing in a
+ * plan that does not pin. Failure is only a warning: results do not depend on pinning. */
 void ls_pin_self(const ls_pin_plan *plan, int device, int thread);
 
 /* The number of the first processor of that thread's core, or -1 when it is not bound. */
 int ls_pin_core(const ls_pin_plan *plan, int device, int thread);
 
 /* "devices 0-1 on cores 0-1", "devices 0-1 on cores 0-7, 4 each", "devices 0-3 on cores 0-1, shared", "not pinned".
- * Cores are called by their first processor. */
+ * A core is numbered by its first processor. */
 void ls_pin_describe(const ls_pin_plan *plan, char *text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * rng_kernels.h - the bulk forms of the generator, one table an instruction set. All give the same bits.
+ * rng_kernels.h - the bulk forms of the generator, one table per instruction set. All give the same bits.
  */
 #ifndef LS_BASE_RNG_KERNELS_H
 #define LS_BASE_RNG_KERNELS_H

@@ -29,7 +29,7 @@ enum { LINE = 64, MOST_THREADS = 1024 };
 /* Longer than most layers take, when every thread of the process has a core; hardly any when they must share. */
 enum { SPINS_ALONE = 50000, SPINS_SHARED = 200 };
 
-/* How many units of a member's own range are gone. */
+/* Number of units taken from a member's own range. */
 typedef struct share {
 	_Alignas(LINE) _Atomic(int64_t) taken;
 } share;
@@ -45,7 +45,7 @@ struct ls_team {
 	ls_team_options options;
 	int64_t taken_alone; /* units a team of one has taken */
 	share *shares;       /* (size) */
-	ls_team_work work;   /* of this turn; NULL: go home */
+	ls_team_work work;   /* of this turn; NULL: exit */
 	void *context;
 	pthread_t *threads; /* (size - 1): member 0 is the caller */
 	ls_member *members; /* (size) */
@@ -164,7 +164,7 @@ int ls_team_size(const ls_team *team)
 	return team->size;
 }
 
-/* Send the first `started` threads home and wait for them. */
+/* Let the first `started` threads exit and join them. */
 static void dismiss(ls_team *team, int started)
 {
 	team->work = NULL;

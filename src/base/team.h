@@ -1,8 +1,9 @@
 /*
  * team.h - the threads of one device.
  *
- * A team of T threads runs one function at a time on all its members (the caller is member 0). Inside it members meet
- * at barriers. Barriers spin briefly, then sleep, so an oversubscribed machine still makes progress.
+ * A team of T threads runs one function at a time on all its members (the caller is member 0). Inside the function
+ * members synchronise at barriers. Barriers spin briefly, then sleep, so an oversubscribed machine still makes
+ * progress.
  */
 #ifndef LS_BASE_TEAM_H
 #define LS_BASE_TEAM_H
@@ -13,7 +14,7 @@
 
 typedef struct ls_team ls_team;
 
-/* What a member knows. */
+/* A member's view of its team. */
 typedef struct ls_member {
 	ls_team *team;
 	int rank, size;
@@ -23,25 +24,25 @@ typedef void (*ls_team_work)(void *context, ls_member member);
 
 typedef struct ls_team_options {
 	int threads;
-	int crowd; /* threads of all teams of the process, which decides how long members spin; 0: these alone */
+	int crowd; /* threads of all teams of the process, which decides how long members spin; 0: only this team's */
 	/* Unless NULL, run by each thread the team starts, before any work: to pin itself. Not for rank 0, the caller.
 	 */
 	void (*begin)(void *context, int rank);
 	void *context; /* lives as long as the team */
 } ls_team_options;
 
-/* The threads a team starts take no signals: those belong to whoever runs the training. */
+/* The threads of a team block signals: the program that runs the training handles them. */
 ls_status ls_team_new_with(ls_team **out, const ls_team_options *options);
-ls_status ls_team_new(ls_team **out, int threads); /* the only team, begun with nothing */
+ls_status ls_team_new(ls_team **out, int threads); /* the only team, without `begin` */
 void ls_team_free(ls_team *team);
 int ls_team_size(const ls_team *team);
 void ls_team_run(ls_team *team, ls_team_work work, void *context);
 void ls_team_barrier(ls_member member);
 
 /*
- * Dynamic sharing of `count` independent units between barriers: each call returns a unit nobody has taken, from this
- * member's own range first, or -1. All members give the same count. Every barrier starts over. A team of one counts
- * without atomics. Which member computes a unit must never matter to the result.
+ * Dynamic scheduling of `count` independent units between barriers: each call returns a unit that no member has taken,
+ * from this member's own range first, or -1 at the end. All members pass the same count. Every barrier resets it. A
+ * team of one counts without atomics. Which member computes a unit must never matter to the result.
  */
 int64_t ls_team_next(ls_member member, int64_t count);
 

@@ -35,8 +35,8 @@ size_t ls_thread_addresses(void)
 	return stack + guard;
 }
 
-/* glibc maps 64 MB for the heap of each thread that allocates, eight threads a core, and keeps them. Ours hardly
- * allocate: where addresses are limited they share one heap, and the rest is left to the training. */
+/* glibc maps 64 MB for the heap of each thread that allocates, for up to eight threads per core, and keeps it. Our
+ * threads hardly allocate: where address space is limited they share one heap, which leaves the rest to training. */
 static void share_heap(void)
 {
 #ifdef M_ARENA_MAX
@@ -65,8 +65,8 @@ int ls_thread_start(pthread_t *thread, void *(*work)(void *), void *context)
 	return error;
 }
 
-/* Bytes of stack below this frame. Where a stack begins is looked up once a thread: for the main one glibc reads
- * /proc for it. */
+/* Bytes of stack below this frame. The start of a stack is looked up once per thread: for the main thread glibc reads
+ * /proc. */
 static size_t stack_left(void)
 {
 	static _Thread_local uintptr_t lowest;

@@ -1,12 +1,12 @@
 /*
  * checkpoint.c - save: write beside, sync, rename, prune. The invariants are in checkpoint.h.
  *
- * Order of events, and what a crash after each micro-batches for the next start:
- *  1. tidy what an earlier crash left        the old checkpoints
- *  2. files into .step-N.tmp, each synced    the old checkpoints, and rubbish that step 1 of the next save removes
+ * Order of events, and what a crash after each leaves for the next start:
+ *  1. remove leftovers of an earlier crash        the old checkpoints
+ *  2. files into .step-N.tmp, each synced    the old checkpoints, and a leftover that step 1 of the next save removes
  *  3. the directory renamed to step-N,       the old ones and the new one (for the window while a directory of the
  *     RUN/ckpt synced                        same name is replaced, see directory.c)
- *  4. old ones renamed away and removed      the newest `keep`, and rubbish
+ *  4. old ones renamed away and removed      the newest `keep`, and a leftover
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -70,7 +70,7 @@ static const char *what_is_left(const char *run)
 	return present ? "earlier ones are untouched" : "there is no earlier one";
 }
 
-/* Remove what a failed save wrote, giving a full disk its room back; the failure's message stays the one shown. */
+/* Remove what a failed save wrote, to free a full disk; the failure's message stays the one shown. */
 static ls_status give_up(ls_status status, const char *run, const char *directory, uint64_t step)
 {
 	char message[2048];

@@ -1,17 +1,16 @@
 /*
- * checkpoint.h - a training run on disk, whole or absent.
+ * checkpoint.h - save and load checkpoints; each is whole or absent.
  *
  * Invariants
- *  1. RUN/ckpt/step-000000200/ holds model.safetensors (PyTorch names and shapes), optimizer.safetensors
- * ("exp_avg.NAME"
- *     ...) and state.json (progress, settings, fingerprint, xxh64 of the two files). It is written as a hidden sibling
- *     directory, synced, and renamed: a directory with that name is always whole.
+ *  1. RUN/ckpt/step-000000200/ contains model.safetensors (PyTorch names and shapes), optimizer.safetensors
+ *     ("exp_avg.NAME" ...) and state.json (progress, settings, fingerprint, xxh64 of the two files). It is written as a
+ *     hidden sibling directory, synced, and renamed: a directory with that name is always whole.
  *  2. Older ones are removed only after the new one is in place; at least one whole checkpoint survives any crash.
  *  3. Loading verifies the checksums. A damaged newest checkpoint is reported (warning) and the one before is used. One
  *     of a later format, or one that cannot be read, is refused instead: it may be whole.
  *  4. What we do not understand we do not delete: a checkpoint that is in the way and does not verify is renamed
  *     step-*.aside, with a warning.
- *  5. What is stored does not depend on panel widths, live taps or how the work was spread.
+ *  5. The contents do not depend on memory layout, number of devices or nodes.
  */
 #ifndef LS_CHECKPOINT_CHECKPOINT_H
 #define LS_CHECKPOINT_CHECKPOINT_H
@@ -33,7 +32,7 @@ typedef struct ls_ckpt_progress {
 	int64_t batches_tracked; /* BatchNorm's counter */
 } ls_ckpt_progress;
 
-/* Most entries of metadata that a run adds to its files, and the one that tells a vocabulary from others. */
+/* Maximum number of metadata entries that a run adds to its files, and the key of the vocabulary's hash. */
 #define LS_CKPT_METADATA_MAX 20
 #define LS_CKPT_VOCABULARY "vocabulary"
 
@@ -44,24 +43,25 @@ typedef struct ls_ckpt_content {
 	const char *const *slot_names;
 	float *const *slot; /* arrays of `live` floats */
 	ls_ckpt_progress progress;
-	const char *model;         /* name for the metadata; may be NULL */
+	const char *model;          /* name for the metadata; may be NULL */
 	const ls_st_pair *metadata; /* (metadata_count) further entries */
 	size_t metadata_count;      /* at most LS_CKPT_METADATA_MAX */
-	const char *settings;      /* JSON object text: what the run was started with */
-	uint64_t fingerprint;      /* of params and buffers (ls_params_fingerprint); set by saving and loading */
-	const char *isa, *kernels; /* what computed it; NULL: not known */
+	const char *settings;       /* JSON object text: what the run was started with */
+	uint64_t fingerprint;       /* of params and buffers (ls_params_fingerprint); set by saving and loading */
+	const char *isa, *kernels;  /* instruction set and kernel library; NULL: not known */
 } ls_ckpt_content;
 
-/* Make RUN and RUN/ckpt and tidy it, before hours of training turn out to have nowhere to go. */
+/* Make RUN and RUN/ckpt and remove leftovers, before the training starts: a directory that cannot be written is found
+ * early. */
 ls_status ls_ckpt_begin(const char *run);
 
 /* Write RUN/ckpt/step-*, then prune to the newest `keep`. RUN must be there. Nothing that existed is lost when this
  * fails. */
 ls_status ls_ckpt_save(const char *run, ls_ckpt_content *content, int64_t keep);
 
-/* Directory of the newest whole checkpoint. LS_ENOTFOUND: the run has none at all, and may start from the beginning;
- * LS_EFORMAT: there are some and all are damaged, so starting over would throw work away; LS_EUNSUPPORTED or LS_EIO: a
- * newer one than the newest whole is of a later format or cannot be read. */
+/* Directory of the newest whole checkpoint. LS_ENOTFOUND: the run has no checkpoint and may start from the beginning;
+ * LS_EFORMAT: all its checkpoints are damaged, and starting over would lose work; LS_EUNSUPPORTED or LS_EIO: a newer
+ * checkpoint than the newest whole one has a later format or cannot be read. */
 ls_status ls_ckpt_newest(const char *run, char *out, size_t size);
 
 /* Bytes of the files of the newest checkpoint, which are mapped while it is loaded; 0: there is none. */
@@ -73,24 +73,23 @@ ls_status ls_ckpt_present(const char *run, int *out);
 /* Settings JSON of a checkpoint directory, malloc'd: compare before loading. */
 ls_status ls_ckpt_settings(const char *checkpoint, char **out);
 
-/* Fill params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must agree, and the
- * bits of isa (ls_isa_same_bits) where both sides know theirs; weights must be finite (LS_ENUMERIC). */
+/* Load params, buffers, slots and progress from a checkpoint directory. Names, shapes and slots must agree, and so must
+ * the rounding of the instruction sets (ls_isa_same_bits) if both are known; weights must be finite (LS_ENUMERIC). */
 ls_status ls_ckpt_load(const char *checkpoint, ls_ckpt_content *content);
 
-/* How weights made by anyone are taken. */
+/* How to import weights from any source. */
 typedef struct ls_ckpt_import {
-	int fresh_heads;     /* a head that the file has not keeps the values it has: for another task */
-	const char *head;    /* the layer of classes by name: with fresh_heads it keeps the values it has, too, where
-				the file's is for another number of classes; may be NULL */
-	uint64_t vocabulary; /* hash of the vocabulary they are to work with; 0: there is none */
-	const char *trained; /* the file of the one they were trained with, to be named when it is another; may be NULL
-			      */
+	int fresh_heads;     /* a head that the file lacks keeps its initial values: for another task */
+	const char *head;    /* name of the classification layer: with fresh_heads it keeps its initial values if the
+				file's has another number of classes; may be NULL */
+	uint64_t vocabulary; /* hash of the vocabulary in use; 0: none */
+	const char *trained; /* path of the vocabulary they were trained with, for the error message; may be NULL */
 } ls_ckpt_import;
 
-/* Weights alone from a safetensors file made by anyone: every parameter must be there with its shape, all of them
+/* Import weights alone from a safetensors file of any program: every parameter must be there with its shape and be
  * finite (else LS_ENUMERIC); extra tensors are an error unless they are known to be harmless (num_batches_tracked may
- * be absent). With `how` the rules of the model's family hold (name_rules.h): other names, heads of other tasks, which
- * are noted; and a vocabulary that the file names must be the one in use. */
+ * be absent). With `how` the rules of name_rules.h apply: other names, and heads of other tasks, which are logged; a
+ * vocabulary that the file names must be the one in use. */
 ls_status ls_ckpt_load_weights(const char *file, const ls_param_table *table, const ls_ckpt_import *how, float *params,
 			       float *buffers, int64_t *batches_tracked);
 

@@ -135,7 +135,8 @@ static ls_status tidy(const char *root, ls_ckpt_item item)
 
 ls_status ls_ckpt_prepare(const char *run, const char *root)
 {
-	int fresh = mkdir(root, 0777) == 0; /* and not the run's, which may have been moved: it must not come back */
+	int fresh = mkdir(root, 0777) ==
+		    0; /* but not the run directory: if it was moved away, it must not be created again */
 	ls_ckpt_list list;
 	if (!fresh && (errno != EEXIST || !ls_path_is_directory(root)))
 		return ls_fail_errno(LS_EIO, "cannot make directory %s", root);
@@ -150,7 +151,7 @@ ls_status ls_ckpt_prepare(const char *run, const char *root)
 	return status;
 }
 
-/* What is in the way and is not ours to delete keeps its files, under a name that no resume looks at. */
+/* What is in the way and not ours to delete is kept, under a name that resume ignores. */
 static ls_status set_aside(const char *root, ls_ckpt_item item)
 {
 	char path[LS_CKPT_PATH], aside[LS_CKPT_PATH], why[1024];
@@ -170,7 +171,7 @@ static ls_status make_way(const char *root, ls_ckpt_item whole, int *replace)
 		return LS_OK;
 	LS_TRY(ls_ckpt_item_path(path, root, whole));
 	ls_status status = ls_ckpt_verify(path);
-	if (status == LS_EMEMORY) /* which says nothing about it */
+	if (status == LS_EMEMORY) /* which has nothing to do with this checkpoint */
 		return status;
 	if (status != LS_OK)
 		return set_aside(root, whole);
@@ -178,7 +179,7 @@ static ls_status make_way(const char *root, ls_ckpt_item whole, int *replace)
 	return rename_item(root, whole, (ls_ckpt_item){ whole.step, LS_CKPT_OLD });
 }
 
-/* A directory cannot be renamed over one that has files, so the one there steps aside first. Between the two renames
+/* A directory cannot be renamed over one that has files, so the old one is renamed first. Between the two renames
  * it is found under its other name. */
 ls_status ls_ckpt_publish(const char *root, uint64_t step)
 {
@@ -208,8 +209,8 @@ static void discard(const char *root, ls_ckpt_item item)
 		ls_log_warning("an old checkpoint is left behind: %s", ls_last_error());
 }
 
-/* Of a later step than the run's: it was skipped when the run was resumed, because it is damaged, or belongs to an
- * abandoned history. Only the last, which is known to be whole, is removed. */
+/* A later step than the run's: the resume skipped it because it is damaged, or it belongs to an abandoned history. Only
+ * the latter, which is known to be whole, is removed. */
 static void retire_later(const char *root, ls_ckpt_item item, uint64_t step)
 {
 	char path[LS_CKPT_PATH];
@@ -225,7 +226,7 @@ static void retire_later(const char *root, ls_ckpt_item item, uint64_t step)
 	}
 }
 
-/* Its turn has come, as far as it can be told that it is one of ours. */
+/* Remove an old checkpoint if it is recognisably one of ours. */
 static void retire_old(const char *root, ls_ckpt_item item)
 {
 	char path[LS_CKPT_PATH];

@@ -3,8 +3,8 @@
  *
  *     step-000000200        whole, always
  *     .step-000000200.tmp   being written or being removed: worthless after a crash
- *     .step-000000200.old   whole; stepped aside while a new step-000000200 takes its name
- *     step-000000200.aside  not understood or damaged, and in the way: never used, never removed
+ *     .step-000000200.old   whole; renamed while a new step-000000200 takes its name
+ *     step-000000200.aside  unknown or damaged, and in the way: never used, never removed
  *
  * Only the process that trains calls prepare, publish and prune. Listing changes nothing, so others may read meanwhile.
  */
@@ -38,21 +38,21 @@ ls_status ls_ckpt_item_path(char *out, const char *root, ls_ckpt_item item);
 /* Every entry of `root` named like one of ours, newest step first; an absent root is an empty list. */
 ls_status ls_ckpt_list_read(ls_ckpt_list *out, const char *root);
 
-/* Make RUN/ckpt in a run directory that is there, put back what a crash left aside, remove what it left half written.
+/* Make RUN/ckpt in a run directory that is there, restore what a crash left renamed, remove what it left half written.
  */
 ls_status ls_ckpt_prepare(const char *run, const char *root);
 
-/* Whether a checkpoint directory is whole; and the cheap half of it, whether its state.json is one we understand
+/* Whether a checkpoint directory is whole; and the cheap part of that check, whether we can read its state.json
  * (resume.c). */
 ls_status ls_ckpt_verify(const char *directory);
 ls_status ls_ckpt_recognize(const char *directory);
 
-/* Give the synced temporary directory of `step` its name, replacing a whole one of the same step; anything else that
- * has the name is set aside. */
+/* Give the synced temporary directory of `step` its name, replacing a whole one of the same step; anything else with
+ * that name is renamed *.aside. */
 ls_status ls_ckpt_publish(const char *root, uint64_t step);
 
 /* Keep `step` and the keep - 1 newest before it. Later steps belong to a history that was abandoned when the run went
- * back to before them: they go too, or a resume would take them for the newest. What does not verify is set aside
+ * back to before them: they go too, or a resume would take them for the newest. What does not verify is renamed *.aside
  * instead of removed. Problems are warnings. */
 void ls_ckpt_prune(const char *root, uint64_t step, int64_t keep);
 

@@ -1,8 +1,8 @@
 /*
  * resume.c - find, verify and load checkpoints.
  *
- * A file is mapped once, checked against its size and xxh64, and parsed from that same map: what was verified is what
- * is loaded. Every comparison is done before the first float of the caller changes.
+ * A file is mapped once, checked against its size and xxh64, and parsed from that same map: the verified bytes are the
+ * loaded bytes. Every comparison is done before the first float of the caller changes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -111,7 +111,7 @@ static void refuse(refusal *refused, const char *path)
 	snprintf(refused->newest, sizeof(refused->newest), "%s", ls_last_error());
 }
 
-/* One that may well be whole, if only it could be read: to go back behind it would throw work away. */
+/* A checkpoint that cannot be read may be whole: going back to an earlier one would lose work. */
 static ls_status not_readable(ls_status status, const char *path)
 {
 	char why[1024];
@@ -239,7 +239,7 @@ static ls_status check_slots(const char *directory, const ls_ckpt_state *state, 
 		       slots_text(needs, sizeof(needs), wanted, content->slot_names));
 }
 
-/* An instruction set that rounds otherwise: the run would go on, but not to the same bits. */
+/* An instruction set with other rounding would continue the run with other bits. */
 static ls_status check_isa(const char *directory, const char *was, const char *now)
 {
 	char shown[LS_NAME_TEXT];
@@ -288,7 +288,8 @@ release_model:
 	return status;
 }
 
-/* The files are what was written; this says that what was read from them is what was trained. */
+/* The checksums prove that the files are as written; the fingerprint proves that the loaded parameters are the trained
+ * ones. */
 static ls_status check_fingerprint(const char *directory, const ls_ckpt_state *state, ls_ckpt_content *content)
 {
 	LS_TRY(ls_params_fingerprint(content->table, content->params, content->buffers, &content->fingerprint));

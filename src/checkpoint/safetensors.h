@@ -35,7 +35,7 @@ ls_status ls_st_open(ls_st_reader **out, const char *path);
 /* The same on bytes in memory (fuzzing, tests); they must outlive the reader. `label` names them in errors. */
 ls_status ls_st_open_bytes(ls_st_reader **out, const void *data, size_t bytes, const char *label);
 void ls_st_close(ls_st_reader *reader);
-/* Data that was read counts only when this is LS_OK behind the reading: the file may be cut short meanwhile. */
+/* Use data only if this returns LS_OK after reading it: another process may cut the file short meanwhile. */
 ls_status ls_st_check(const ls_st_reader *reader);
 size_t ls_st_count(const ls_st_reader *reader);
 const ls_st_tensor *ls_st_at(const ls_st_reader *reader, size_t i);

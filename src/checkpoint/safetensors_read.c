@@ -1,12 +1,12 @@
 /*
- * safetensors_read.c - a safetensors file from anyone, checked before anything in it is believed.
+ * safetensors_read.c - a safetensors file from anyone, checked before anything in it is used.
  *
  * What holds once ls_st_open*() has returned LS_OK:
  *  1. The header is one JSON object, at most HEADER_MAX bytes and TENSORS_MAX tensors, without duplicate keys; names
  *     are non-empty text.
  *  2. Every tensor has a known dtype, at most LS_ST_RANK_MAX sizes, and as many bytes as its shape says.
  *  3. In order of their offsets the tensors tile the data exactly: no overlap, no hole, nothing behind the last.
- *     They may start anywhere: the format micro-batches alignment open, and files in the wild use that.
+ *     They may start at any address: the format does not demand alignment, and real files are unaligned.
  * The parsed header stays alive with the reader: names and metadata point into it, tensor data into the file.
  */
 #include <inttypes.h>
@@ -34,7 +34,7 @@ struct ls_st_reader {
 	size_t count;
 };
 
-/* Fail with "FILE: tensor 'NAME': <text>"; `name` NULL micro-batches the tensor out. */
+/* Fail with "FILE: tensor 'NAME': <text>"; with `name` NULL, without the tensor. */
 __attribute__((format(printf, 3, 4))) static ls_status reject(const ls_st_reader *reader, const char *name,
 							      const char *format, ...)
 {
@@ -205,8 +205,8 @@ static ls_status check_and_sort(ls_st_reader *reader)
 	return LS_OK;
 }
 
-/* Before a parser spends seconds and gigabytes on it: how much JSON is it? Everything counts that is outside of
- * strings: '{' begins an object, and behind every ',' there is one more value. */
+/* Estimate the size of the JSON before a parser spends seconds and gigabytes on it. Everything counts that is outside
+ * of strings: '{' begins an object, and behind every ',' there is one more value. */
 static ls_status check_amount(const ls_st_reader *reader, const char *text, size_t bytes)
 {
 	size_t objects = 0, values = 1;

@@ -3,7 +3,7 @@
  *
  * The header lists tensors in the order given. Their data is laid out by element size, largest first and otherwise in
  * the order given, and the header is padded with spaces to a multiple of DATA_ALIGNMENT: every element is aligned in
- * the file, for readers that use a map of it in place. Memory: the header and the largest tensor.
+ * the file, for readers that map the file and use it in place. Memory: the header and the largest tensor.
  */
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /*
- * state.c - the shared words of state.json, and writing it.
+ * state.c - the checksum and the writer of state.json.
  *
  * The last key, "xxh64", covers the others: the hash of their canonical text (compact, keys sorted, 17 digits). So a
  * flipped digit in a loss or a counter is found like damage in a tensor file is.

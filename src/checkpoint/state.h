@@ -1,5 +1,5 @@
 /*
- * state.h - state.json: where a run stands, what it was started with, and what its other files must look like.
+ * state.h - state.json: progress and settings of a run, and checksums of its tensor files.
  *
  *     {"format": 1, "lockstep": "0.1.0", "model": "resnet18",
  *      "progress": {"step": 200, ..., "loss_sum": 12.25, ...}, "fingerprint": "0123456789abcdef",
@@ -7,7 +7,7 @@
  *      "slots": ["exp_avg", "exp_avg_sq"], "isa": "avx512", "kernels": "xsmm", "settings": {...}, "xxh64": "of all the
  * rest"}
  *
- * A file without "fingerprint" is of a version that did not write it.
+ * Early versions did not write "fingerprint".
  *
  * Reals are written with 17 significant digits, which give the same double back.
  */
@@ -43,14 +43,15 @@ typedef struct ls_ckpt_state {
 	uint64_t fingerprint;
 } ls_ckpt_state;
 
-/* Whether this content can be stored: numbers finite and in range, settings a JSON object. Cheap; before any writing.
+/* Check that this content can be stored: numbers finite and in range, settings a JSON object. Cheap; call before
+ * writing.
  */
 ls_status ls_ckpt_state_check(const ls_ckpt_content *content);
 
 ls_status ls_ckpt_state_write(const char *path, const ls_ckpt_content *content, const ls_ckpt_sum files[LS_CKPT_FILES]);
 
 /* Parse the bytes of a state.json, which may be damaged or hostile; `label` names them in errors. LS_EUNSUPPORTED: a
- * later version wrote it, so nothing else is known of it. */
+ * later version wrote it, so nothing else about it is known. */
 ls_status ls_ckpt_state_parse(ls_ckpt_state *out, const void *text, size_t bytes, const char *label);
 ls_status ls_ckpt_state_read(ls_ckpt_state *out, const char *path);
 void ls_ckpt_state_release(ls_ckpt_state *state);

@@ -1,5 +1,5 @@
 /*
- * state_json.h - what the writer and the parser of state.json share.
+ * state_json.h - declarations shared by the writer and the parser of state.json.
  */
 #ifndef LS_CHECKPOINT_STATE_JSON_H
 #define LS_CHECKPOINT_STATE_JSON_H

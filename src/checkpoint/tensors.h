@@ -1,7 +1,7 @@
 /*
- * tensors.h - a model's stores as a list of named tensors, and back.
+ * tensors.h - the parameter arrays of a model as a list of named tensors, to write to a file and to read from one.
  *
- * One entry a tensor of the file: its name and PyTorch shape, and the parameter and array it stands for.
+ * One entry per tensor of the file: its name and PyTorch shape, and the parameter and array that it stores.
  */
 #ifndef LS_CHECKPOINT_TENSORS_H
 #define LS_CHECKPOINT_TENSORS_H
@@ -24,11 +24,11 @@ typedef struct ls_ckpt_tensors {
 	ls_arena arena;
 	ls_st_tensor *tensors;      /* (count) */
 	ls_ckpt_source *sources;    /* (count) */
-	const ls_st_tensor **found; /* (count) where a file that matches has it; NULL: nowhere */
+	const ls_st_tensor **found; /* (count) the tensor in a matching file; NULL: absent */
 	size_t count;
 	size_t elements_max; /* of the largest */
 	int64_t counter;     /* value of every num_batches_tracked */
-	int may_overflow;    /* an infinity is no mistake: squares of gradients may become one, and then do no harm */
+	int may_overflow;    /* infinities are allowed: squares of gradients may overflow, which is harmless */
 } ls_ckpt_tensors;
 
 /* All parameters and buffers of a table, in its order. */
@@ -38,12 +38,12 @@ ls_status ls_ckpt_tensors_model(ls_ckpt_tensors *out, const ls_param_table *tabl
 ls_status ls_ckpt_tensors_optimizer(ls_ckpt_tensors *out, const ls_ckpt_content *content);
 void ls_ckpt_tensors_release(ls_ckpt_tensors *entries);
 
-/* The metadata says who made the file, the model, and what the content notes. */
+/* The file's metadata: Lockstep's version, the model, and content->metadata. */
 ls_status ls_ckpt_tensors_write(const ls_ckpt_tensors *entries, const char *path, const ls_ckpt_content *content,
 				uint64_t *checksum);
 
 /* LS_EMISMATCH, naming tensors, unless the file has each entry with its shape and nothing else. Counters may be absent,
- * and what the rules of its family allow (name_rules.h) unless `how` is NULL. Sets `found`. */
+ * and so may what name_rules.h allows unless `how` is NULL. Sets `found`. */
 ls_status ls_ckpt_tensors_match(ls_ckpt_tensors *entries, const ls_st_reader *reader, const ls_ckpt_import *how,
 				const char *label);
 

@@ -1,8 +1,8 @@
 /*
  * tensors_match.c - does a file hold exactly the tensors a model wants? When not, say what is different.
  *
- * Each entry is looked for by the rules of its family, and what was found is marked; what is left of the file must be
- * harmless. Of heads that start afresh, and of those of other tasks, one line each is noted.
+ * Each entry is looked up by the model's name rules and marked; the remaining tensors of the file must be harmless. One
+ * line each is logged for newly initialised heads and for unused heads of other tasks.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -113,7 +113,7 @@ static int same_data(const ls_st_tensor *a, const ls_st_tensor *b)
 	return a->dtype == b->dtype && a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
 }
 
-/* "fc.bias" of layer "fc"; ending NULL: any tensor of it. */
+/* "fc.bias" of layer "fc"; ending NULL: any tensor of the layer. */
 static int is_of_layer(const char *name, const char *layer, const char *ending)
 {
 	size_t length = strlen(layer);
@@ -193,10 +193,10 @@ static const ls_st_tensor *wanted_words(const match *m)
 	for (size_t i = 0; i < m->entries->count; i++)
 		if (strcmp(m->entries->tensors[i].name, m->rules->words) == 0)
 			return &m->entries->tensors[i];
-	return NULL; /* by which the family was found: it is there */
+	return NULL; /* the rules were found by this tensor: it exists */
 }
 
-/* Words of another number, or others: every row of the table would stand for something else. */
+/* Another vocabulary: every row of the embedding would stand for another word. */
 static ls_status match_words(const match *m)
 {
 	const ls_st_tensor *second, *wanted = wanted_words(m);

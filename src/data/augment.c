@@ -3,8 +3,8 @@
  *
  * The field: random displacements at GRID x GRID nodes spread over the image, blended by uniform cubic B-splines (so it
  * is smooth to the second derivative; Simard et al. 2003 smooth white noise by a Gaussian, at many times the cost). The
- * blend is separable: a row of nodes is blended once a row of pixels, then four of them a pixel. All weights depend on
- * the size alone and are tabled once. About 40 flops a pixel.
+ * blend is separable: a row of nodes is blended once per row of pixels, then four values per pixel. All weights depend
+ * on the size alone and are computed once. About 40 flops per pixel.
  */
 #include "data/augment.h"
 

@@ -2,8 +2,8 @@
  * augment.h - an image under random distortions, in one resampling.
  *
  * Rotation, shear, scaling, translation and flips make one affine map; a smooth displacement field is added to it
- * (elastic deformation); the source is read through the sum with bilinear interpolation. What is drawn depends on
- * (seed, index) alone, and the result is the same bytes on every machine.
+ * (elastic deformation); the source is read through the sum with bilinear interpolation. The draws depend on (seed,
+ * index) alone, and the result has the same bytes on every machine.
  *
  * A flipped digit is often not a digit any more, or another one: flips harm what is learned from digits. The published
  * description of bigMNIST has them, so they are here, with a probability low enough (1/50 each) to do little harm.
@@ -17,7 +17,7 @@
 
 typedef struct ls_augment_options {
 	float turn;            /* rotation within +-turn, in turns (1 = a full circle) */
-	float shear;           /* x += s y, s within +-shear; and the same for y at half of it */
+	float shear;           /* x += s y, s within +-shear; and for y within +-shear / 2 */
 	float scale;           /* each axis within 1 +- scale */
 	float shift;           /* translation within +-shift of the size */
 	float flip_horizontal; /* probabilities */

@@ -60,7 +60,7 @@ size_t ls_dataset_values(const ls_dataset_info *info)
 	return (size_t)info->channels * (size_t)info->height * (size_t)info->width;
 }
 
-/* A sample of more values is a mistake, and keeping it below lets every size fit an int64. */
+/* A larger sample is a mistake; the limit also keeps every size within an int64. */
 #define VALUES_MAX ((size_t)1 << 28)
 
 #define SIDE_MAX (1 << 20)
@@ -77,9 +77,10 @@ static ls_status image_check(const ls_dataset_info *info)
 			       info->name, info->channels, info->height, info->width);
 	if (info->channels > SIDE_MAX || info->height > SIDE_MAX || info->width > SIDE_MAX ||
 	    ls_dataset_values(info) > VALUES_MAX)
-		return ls_fail(LS_EINVALID,
-			       "dataset '%s' has samples of %d x %d x %d values; at most %d a side and %zu in all",
-			       info->name, info->channels, info->height, info->width, SIDE_MAX, VALUES_MAX);
+		return ls_fail(
+			LS_EINVALID,
+			"dataset '%s' has samples of %d x %d x %d values; at most %d per dimension and %zu in all",
+			info->name, info->channels, info->height, info->width, SIDE_MAX, VALUES_MAX);
 	return LS_OK;
 }
 
@@ -96,7 +97,8 @@ static ls_status text_check(const ls_dataset_info *info)
 		return ls_fail(LS_EINVALID, "dataset '%s' has a vocabulary of %d tokens; it needs at least one",
 			       info->name, info->vocabulary);
 	if (info->masked_max < 0 || info->masked_max > info->tokens_max)
-		return ls_fail(LS_EINVALID, "dataset '%s' asks for up to %d tokens of samples that have at most %d",
+		return ls_fail(LS_EINVALID,
+			       "dataset '%s' has up to %d masked positions per sample, but at most %d tokens",
 			       info->name, info->masked_max, info->tokens_max);
 	return LS_OK;
 }
@@ -223,7 +225,7 @@ const ls_dataset_info *ls_dataset_describe(const ls_dataset *dataset)
 static ls_status index_check(const ls_dataset *dataset, uint64_t index)
 {
 	if (index >= dataset->info.samples)
-		return ls_fail(LS_EINVALID, "dataset '%s' has %llu samples: there is no sample %llu",
+		return ls_fail(LS_EINVALID, "dataset '%s' has %llu samples; sample %llu does not exist",
 			       dataset->info.name, (unsigned long long)dataset->info.samples,
 			       (unsigned long long)index);
 	return LS_OK;
@@ -335,7 +337,7 @@ ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64
 	out->length = out->masked = 0;
 	out->label = 0;
 	LS_TRY(dataset->ops.read_text(dataset->self, index, epoch, out));
-	if (out->length != length) /* the sum of a step was made of what was measured */
+	if (out->length != length) /* the step's total was computed from measured lengths */
 		return lie(dataset, index, "length", out->length, length, length);
 	if (out->masked != masked)
 		return lie(dataset, index, "masked", out->masked, masked, masked);
@@ -344,12 +346,13 @@ ls_status ls_dataset_read_text(const ls_dataset *dataset, uint64_t index, uint64
 	return label_check(dataset, index, out->label);
 }
 
-/* Trees alone have phrases: elsewhere the option would change nothing, and nobody would know. */
+/* Only treebanks have phrases: elsewhere the option would silently change nothing. */
 static ls_status check_phrases(const ls_dataset_options *options, int has_trees)
 {
 	if (!options->phrases || has_trees)
 		return LS_OK;
-	return ls_fail(LS_EINVALID, "--phrases is of sst5, whose sentences are trees of phrases; dataset '%s' has none",
+	return ls_fail(LS_EINVALID,
+		       "--phrases needs sst5, whose sentences are trees of phrases; dataset '%s' has no trees",
 		       options->name);
 }
 
@@ -361,16 +364,15 @@ static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
 	if (!ls_path_is_directory(path) || (!ls_directory_is(path) && !ls_sst_is(path)))
 		LS_TRY(ls_data_check_format(path));
 	if (!ls_path_is_directory(path) && !ls_corpus_is_text(path))
-		return ls_fail(LS_EINVALID, "dataset '%s' is a file, and no text; name the directory of IDX files",
-			       path);
+		return ls_fail(LS_EINVALID,
+			       "dataset '%s' is a file that is not text; give the directory of the IDX files", path);
 	if (!ls_path_is_directory(path))
 		return ls_corpus_open(out, options);
 	if (ls_directory_is(path))
 		return ls_directory_open(out, options);
 	if (!ls_corpus_is_text(path))
 		return ls_fail(LS_ENOTFOUND,
-			       "%s holds no dataset: there is no train-images-idx3-ubyte or "
-			       "train-images-idx3-ubyte.gz in it, and no text, whose files end with .txt",
+			       "%s contains no dataset: found neither train-images-idx3-ubyte (or .gz) nor .txt files",
 			       path);
 	if (!ls_sst_is(path))
 		return ls_corpus_open(out, options);

@@ -1,5 +1,5 @@
 /*
- * dataset.h - inside of lockstep/data.h.
+ * dataset.h - the private part of lockstep/data.h.
  *
  * Every dataset of images that comes with Lockstep has samples of bytes (0 is background, 255 is ink). Floats are made
  * from them in one place, ls_dataset_read(), by a table of 256 levels per channel: (x / 255 - mean) / deviation. Named
@@ -18,14 +18,14 @@ struct ls_dataset {
 	ls_dataset_info info;
 	ls_dataset_ops ops;
 	void *self;
-	ls_bytes_read read_bytes;       /* NULL: ops.read makes floats itself, or it is text */
-	ls_normalisation normalisation; /* of a dataset of bytes, for each of its channels */
+	ls_bytes_read read_bytes;       /* NULL: ops.read writes floats itself, or the dataset is text */
+	ls_normalisation normalisation; /* of a dataset of bytes, one pair per channel */
 	float *level;                   /* (channels, 256): byte -> normalised float */
-	ls_status (*check)(void *self); /* is the data still what was opened? NULL: always */
+	ls_status (*check)(void *self); /* whether the files are unchanged since opening; NULL: always */
 	const char *label_file;         /* where labels come from, for errors; NULL: not from one file */
 };
 
-/* Samples that were read count only when this is LS_OK behind the reading: files may be cut short meanwhile. */
+/* Use samples only if this returns LS_OK after reading them: another process may cut the files short meanwhile. */
 ls_status ls_dataset_check(const ls_dataset *dataset);
 
 /* A row of the dataset table: how to open it. */
@@ -34,11 +34,11 @@ typedef struct ls_dataset_kind {
 	ls_status (*open)(ls_dataset **out, const ls_dataset_options *options);
 } ls_dataset_kind;
 
-/* A dataset of bytes, to be normalised so (copied). On failure `self` stays the caller's. */
+/* A dataset of bytes with its normalisation (copied). On failure `self` stays the caller's. */
 ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, const ls_normalisation *normalisation,
 			       ls_bytes_read read, void (*release)(void *self), void *self);
 
-/* Normalise otherwise from here on. Constants of one channel serve all; another number is an error. */
+/* Replace the normalisation. Constants of one channel serve all channels; any other number must match. */
 ls_status ls_dataset_normalise(ls_dataset *dataset, const ls_normalisation *normalisation);
 
 /* The bytes of one sample; only for datasets made by ls_dataset_new_bytes(). */
@@ -55,16 +55,18 @@ ls_status ls_data_directory(char *out, size_t size, const char *dir, const char 
 
 ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_directory_open(ls_dataset **out, const ls_dataset_options *options); /* options->name is the directory */
-void ls_data_warn_of_dir(const char *name, const char *dir); /* that a dataset which is generated, or a path, has not */
-/* That it has fewer samples than `option` asks for: all of them are used. */
+void ls_data_warn_of_dir(const char *name,
+			 const char *dir); /* warn that --dir has no effect on a generated dataset or a path */
+/* Warn that the dataset has fewer samples than `option` asks for, and that all are used. */
 void ls_data_warn_of_samples(const ls_dataset *set, const char *option, uint64_t wanted, ls_split split);
-int ls_directory_is(const char *dir); /* it has a file of images of either split */
+int ls_directory_is(const char *dir); /* contains an IDX image file of either split */
 ls_status ls_glyphs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_bigmnist_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_pairs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_sst_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_sotu_open(ls_dataset **out, const ls_dataset_options *options);
-ls_status ls_corpus_open(ls_dataset **out, const ls_dataset_options *options); /* options->name is file or directory */
+ls_status ls_corpus_open(ls_dataset **out,
+			 const ls_dataset_options *options); /* options->name is a file or directory */
 
 #endif

@@ -16,7 +16,7 @@
 #include "data/info_text.h"
 #include "data/normalise.h"
 
-#define SAMPLES_MAX 100000 /* looked at: a virtual dataset may have millions */
+#define SAMPLES_MAX 100000 /* samples examined: a generated dataset may have millions */
 #define CLASSES_SHOWN 256  /* one by one */
 
 typedef struct summary {
@@ -36,7 +36,7 @@ static ls_status summarise(const ls_dataset *set, uint8_t *image, XXH64_state_t 
 		LS_TRY(ls_dataset_read_bytes(set, i, image, &label));
 		const uint8_t bytes[4] = { (uint8_t)label, (uint8_t)(label >> 8), (uint8_t)(label >> 16),
 					   (uint8_t)(label >> 24) };
-		if (label < 0 || label >= set->info.classes) /* the file has changed since */
+		if (label < 0 || label >= set->info.classes) /* the file changed after it was opened */
 			return ls_fail(LS_EFORMAT, "dataset '%s': sample %" PRIu64 " has label %d, expected 0..%d",
 				       set->info.name, i, (int)label, set->info.classes - 1);
 		s->labels[label]++;
@@ -114,7 +114,7 @@ static ls_status image_info(const ls_dataset *set, const char *title, FILE *to)
 	return status;
 }
 
-/* How text is to be read, of data that is none. */
+/* Warn of options for reading text when the data is not text. */
 static void warn_of_idle_options(const ls_dataset_options *options, const ls_dataset_info *info)
 {
 	int is_read = info->vocabulary_hash != 0;
@@ -165,7 +165,7 @@ ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to)
 		test = LS_OK;
 	}
 	if (!test && (fflush(to) != 0 || ferror(to)))
-		return ls_fail_errno(LS_EIO, "cannot print what '%s' holds", name);
+		return ls_fail_errno(LS_EIO, "cannot print the summary of '%s'", name);
 	return test;
 }
 

@@ -15,11 +15,11 @@
 
 typedef struct summary {
 	uint64_t looked, tokens, masked, hash;
-	uint64_t *lengths; /* (tokens_max + 1) how many samples have so many tokens */
+	uint64_t *lengths; /* (tokens_max + 1) number of samples per length */
 	uint64_t *labels;  /* (classes) */
 } summary;
 
-/* The arrays of a sample, and of a summary, in one piece of memory. */
+/* The arrays of a sample and of a summary, in one allocation. */
 static ls_status take_memory(const ls_dataset_info *info, summary *s, ls_text_sample *sample, void **memory)
 {
 	size_t lengths = (size_t)info->tokens_max + 1, labels = (size_t)info->classes;
@@ -52,7 +52,7 @@ static ls_status look(const ls_dataset *set, summary *s, ls_text_sample *sample)
 	return LS_OK;
 }
 
-/* The length that a share of the samples does not exceed; 0: the shortest. */
+/* The length that a given share of the samples does not exceed; 0: the shortest. */
 static int quantile(const summary *s, double share)
 {
 	uint64_t want = (uint64_t)(share * (double)(s->looked - 1)) + 1, seen = 0;
@@ -71,7 +71,7 @@ static void print_counts(const ls_corpus_counts *c, FILE *to)
 		(double)c->bytes / tokens, 100.0 * (double)c->unknown / tokens);
 }
 
-/* What the whole corpus is, once. */
+/* Summary of the whole corpus, printed once. */
 static void print_corpus(const ls_corpus *corpus, FILE *to)
 {
 	const ls_corpus_counts *c = &corpus->counts;
@@ -89,7 +89,7 @@ static void print_summary(const ls_dataset *set, const summary *s, FILE *to)
 		quantile(s, 1), quantile(s, 0.1), quantile(s, 0.5), quantile(s, 0.9),
 		(double)s->tokens / (double)s->looked);
 	if (info->masked_max)
-		fprintf(to, "  words to predict: %.1f a sample, at most %d\n", (double)s->masked / (double)s->looked,
+		fprintf(to, "  masked tokens: %.1f per sample, at most %d\n", (double)s->masked / (double)s->looked,
 			info->masked_max);
 	fprintf(to, "  labels");
 	for (int i = 0; i < info->classes; i++)

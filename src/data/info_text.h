@@ -1,12 +1,12 @@
 /*
- * info_text.h - what a dataset of text holds, for people.
+ * info_text.h - print a summary of a text dataset.
  */
 #ifndef LS_DATA_INFO_TEXT_H
 #define LS_DATA_INFO_TEXT_H
 
 #include <lockstep/data.h>
 
-/* A split called `title`; of a corpus, with the first split, what the whole of it is. */
+/* Print a split called `title`; for a corpus, the first split comes with a summary of the whole corpus. */
 ls_status ls_info_text(const ls_dataset *set, const char *title, FILE *to);
 
 #endif

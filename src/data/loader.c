@@ -6,12 +6,12 @@
  * and marks it ready; the consumer waits for its next number. So any number of readers delivers the same micro-batches
  * in the same order.
  *
- * Which micro-batch of the epoch a number stands for, a plain loader counts: every one from its start on. Where
- * micro-batches are assigned, `runs` tells it: each step's share is a run of numbers, and `total` numbers are known so
- * far. Readers wait for more of them as they wait for free slots.
+ * A plain loader delivers every micro-batch of the epoch from its start on. Where micro-batches are assigned, `runs`
+ * maps numbers to micro-batches: each step's share is a run of numbers, and `total` numbers are known so far. Readers
+ * wait for more numbers as they wait for free slots.
  *
  * Invariants
- *  1. released <= delivered <= taken <= released + slots; delivered - released is 1 while a micro-batch is lent out,
+ *  1. released <= delivered <= taken <= released + slots; delivered - released is 1 while a micro-batch is borrowed,
  *     else 0.
  *  2. A slot is written by the reader that took its number, and read by the consumer only after `ready` was set under
  *     the lock.
@@ -61,7 +61,7 @@ struct ls_loader {
 	uint64_t step_microbatches; /* of a full step */
 	uint64_t epoch_microbatches;
 	uint64_t first; /* micro-batch of start_epoch that is number 0 */
-	uint64_t total; /* numbers there are, or were assigned so far; UINT64_MAX without an end */
+	uint64_t total; /* numbers that exist or were assigned so far; UINT64_MAX: endless */
 
 	run runs[LS_LOADER_ASSIGNS];      /* a ring */
 	uint64_t runs_begin, runs_end;    /* counted without end */
@@ -131,7 +131,7 @@ static uint64_t number_place(const ls_loader *loader, uint64_t number)
 	return r->first + r->count - (r->end - number);
 }
 
-/* What a reader remembers of the last step it worked on: micro-batches of a step mostly follow each other. */
+/* A reader's cache of the last step it worked on: micro-batches of a step mostly follow each other. */
 typedef struct step_memory {
 	uint64_t epoch, step;
 	int64_t masked;
@@ -143,7 +143,7 @@ static uint64_t sample_at(const ls_loader *loader, const ls_permutation *order, 
 	return loader->options.shuffle ? ls_permutation_at(order, place) : place;
 }
 
-/* The masked positions of a whole step: of the micro-batches that others deliver, too. */
+/* The masked positions of a whole step, including micro-batches that other loaders deliver. */
 static ls_status step_masked(const ls_loader *loader, const ls_permutation *order, const ls_microbatch *microbatch,
 			     step_memory *memory)
 {
@@ -185,7 +185,7 @@ static void slot_fill(const ls_loader *loader, slot *s, uint64_t place, step_mem
 	microbatch_place(loader, place, &s->microbatch, &begin);
 	s->status = slot_read(loader, s, begin, memory);
 	ls_status whole =
-		ls_dataset_check(loader->dataset); /* it may be why the reading failed, or went on with zeros */
+		ls_dataset_check(loader->dataset); /* a cut file may be why reading failed or returned zeros */
 	s->status = whole ? whole : s->status;
 	if (s->status)
 		snprintf(s->error, sizeof(s->error), "%s", ls_last_error());
@@ -213,7 +213,7 @@ static void *reader(void *argument)
 	return NULL;
 }
 
-/* Give back the micro-batch that was lent out, unless it carries an error, which stays. */
+/* Release the borrowed micro-batch, unless it carries an error, which stays. */
 static void give_back(ls_loader *loader)
 {
 	if (loader->released == loader->delivered)
@@ -233,7 +233,7 @@ ls_status ls_loader_next(ls_loader *loader, const ls_microbatch **out)
 		if (!over)
 			return ls_fail(
 				LS_EINVALID,
-				"no micro-batch is left of those assigned to this loader: assign it a step first");
+				"all micro-batches assigned to this loader are delivered: assign it a step first");
 		*out = NULL;
 		return LS_OK;
 	}
@@ -249,7 +249,7 @@ ls_status ls_loader_next(ls_loader *loader, const ls_microbatch **out)
 	return LS_OK;
 }
 
-/* Why [first, first + count) of the next step cannot be assigned. Runs that are delivered make room. */
+/* Check that [first, first + count) of the next step can be assigned. Delivered runs free their places. */
 static ls_status assign_check(ls_loader *loader, int64_t first, int64_t count)
 {
 	ls_step_shape shape;
@@ -358,7 +358,7 @@ static void slot_place(slot *s, const ls_dataset_info *info, int64_t most, char 
 	s->microbatch.samples = s->samples;
 }
 
-/* Slots hold the larger of what a micro-batch can be: `microbatch`, or less when batch or dataset are smaller. */
+/* A slot holds the largest micro-batch: `microbatch` samples, or fewer if the batch or the dataset is smaller. */
 static uint64_t largest_microbatch(const ls_dataset *dataset, const ls_loader_options *options)
 {
 	uint64_t most = (uint64_t)options->microbatch;
@@ -366,7 +366,7 @@ static uint64_t largest_microbatch(const ls_dataset *dataset, const ls_loader_op
 	return most < dataset->info.samples ? most : dataset->info.samples;
 }
 
-/* One slot more than are read ahead, for the micro-batch that is lent out. */
+/* One slot more than are read ahead, for the borrowed micro-batch. */
 static uint64_t slots_of(const ls_loader_options *options)
 {
 	return (uint64_t)(options->ahead ? options->ahead : AHEAD_DEFAULT) + 1;

@@ -3,7 +3,7 @@
  *
  * An epoch is a keyed permutation of [0, n) (seed, epoch), computed per index: no table. Step s of an epoch takes the
  * samples [s*B, min((s+1)*B, n)) of that order, B the global batch, cut into micro-batches of `microbatch` samples; the
- * last step and its last micro-batch may be short. Every sample comes exactly once an epoch.
+ * last step and its last micro-batch may be short. Every sample comes exactly once per epoch.
  *
  * Many loaders can share the steps: each is `assigned` the micro-batches of a step that are its own, reads those alone,
  * and together they deliver what one loader would.
@@ -25,7 +25,7 @@ typedef struct ls_loader_options {
 	uint64_t start_epoch, start_step; /* the first step to deliver: step start_step of epoch start_epoch */
 	int ahead;                        /* micro-batches read ahead; 0: 4 */
 	int single_pass;                  /* end after one epoch */
-	int threads;                      /* readers; 0: 1. What is delivered does not depend on it */
+	int threads;                      /* reader threads; 0: 1. Does not change what is delivered */
 	int assigned;                     /* deliver only what ls_loader_assign() says */
 } ls_loader_options;
 
@@ -38,10 +38,10 @@ typedef struct ls_microbatch {
 	uint64_t epoch, step;            /* step within the epoch */
 	int64_t microbatch;              /* micro-batch within the step */
 	int64_t step_samples;            /* samples of the whole step */
-	int last_in_step, last_in_epoch; /* of the whole step, whoever delivers its other micro-batches */
+	int last_in_step, last_in_epoch; /* of the whole step, including micro-batches of other loaders */
 } ls_microbatch;
 
-/* What a step of an epoch consists of. */
+/* The shape of a step of an epoch. */
 typedef struct ls_step_shape {
 	int64_t samples, microbatches;
 	int last_in_epoch;
@@ -51,19 +51,20 @@ typedef struct ls_step_shape {
 enum { LS_LOADER_ASSIGNS = 8 };
 
 ls_status ls_loader_new(ls_loader **out, const ls_dataset *dataset, const ls_loader_options *options);
-/* Bytes such a loader fills when it is to deliver `microbatches` micro-batches or more. */
+/* Bytes of such a loader's buffers when it delivers `microbatches` micro-batches or more. */
 size_t ls_loader_bytes(const ls_dataset *dataset, const ls_loader_options *options, uint64_t microbatches);
 void ls_loader_free(ls_loader *loader);
 
-/* The next micro-batch, borrowed until the next call. Sets *out = NULL at the end of a single pass. A loader that is
- * assigned its micro-batches fails when all of them are delivered: nobody might ever assign the next. */
+/* The next micro-batch, borrowed until the next call. Sets *out = NULL at the end of a single pass. A loader with
+ * assigned micro-batches fails once all of them are delivered, because waiting for the next assignment might never end.
+ */
 ls_status ls_loader_next(ls_loader *loader, const ls_microbatch **out);
 
 /*
- * Of the next step that is not assigned yet, this loader delivers the micro-batches [first, first + count); none with
- * count 0. Steps are assigned in order, the first being start_step, on into the next epoch. The readers set to work at
- * once, so assign as early as the assignment is known; with LS_LOADER_ASSIGNS steps still to be delivered it is
- * refused. Any thread may assign, and one may while another takes micro-batches.
+ * Assign the micro-batches [first, first + count) of the next unassigned step to this loader; count 0: none. Steps are
+ * assigned in order, the first being start_step, on into the next epoch. The readers start at once, so assign as early
+ * as possible; at most LS_LOADER_ASSIGNS steps may be assigned and not delivered. Any thread may assign, and one may
+ * while another takes micro-batches.
  */
 ls_status ls_loader_assign(ls_loader *loader, int64_t first, int64_t count);
 

@@ -32,7 +32,7 @@
 #include "data/normalise.h"
 #include "data/readers/idx.h"
 
-#define CHUNK 1024 /* samples a thread makes at a time */
+#define CHUNK 1024 /* samples per thread and turn */
 #define THREADS_MAX 256
 
 static const char *const split_names[2] = { "train", "test" };
@@ -108,7 +108,7 @@ static ls_status make_chunk(make_job *job, int rank, uint64_t begin, uint64_t en
 	return write_at(job->fd[LS_MAKE_LABELS], labels, end - begin, split->header[LS_MAKE_LABELS] + begin);
 }
 
-/* Messages belong to threads: the first failure is kept for the caller's. */
+/* Error messages are per thread: the first failure is kept for the calling thread. */
 static void chunk_ended(make_job *job, ls_status status, uint64_t samples, uint64_t sum, int rank)
 {
 	pthread_mutex_lock(&job->lock);
@@ -205,7 +205,7 @@ static int read_at(int fd, void *data, size_t bytes, uint64_t offset)
 	return 1;
 }
 
-/* The sum of the first `done` samples as they are on disk; another one when they cannot be read. */
+/* The checksum of the first `done` samples on disk; a different value if they cannot be read. */
 static uint64_t sum_on_disk(make_job *job, uint64_t done)
 {
 	const make_split *split = job->split;
@@ -222,13 +222,13 @@ static uint64_t sum_on_disk(make_job *job, uint64_t done)
 	return sum;
 }
 
-/* Go on behind what is there, if it is what the state says; else make the split again. */
+/* Continue after the samples on disk if they match the state file; else write the split again. */
 static void check_partial(make_job *job)
 {
 	uint64_t *done = &job->state.done[job->which], *sum = &job->state.sum[job->which];
 	if (*done > 0 && sum_on_disk(job, *done) != *sum) {
-		ls_log_warning("%s: the part of the %s set that was there is damaged; making it again",
-			       job->options->out, split_names[job->which]);
+		ls_log_warning("%s: the existing part of the %s set is damaged; making it again", job->options->out,
+			       split_names[job->which]);
 		*done = 0;
 	}
 	if (*done == 0)
@@ -268,7 +268,7 @@ static ls_status make_one(make_job *job, int which)
 	char path[4096];
 	LS_TRY(ls_make_partial(&job->state, which, LS_MAKE_IMAGES, path, sizeof(path)));
 	if (job->state.done[which] == job->state.samples[which] && !ls_path_exists(path))
-		return LS_OK; /* it has its name already */
+		return LS_OK; /* it already has its final name */
 	job->which = which;
 	job->split = &job->splits[which];
 	job->fd[LS_MAKE_IMAGES] = job->fd[LS_MAKE_LABELS] = -1;
@@ -286,7 +286,7 @@ static ls_status check_space(const make_job *job)
 	for (int i = 0; i < 2; i++)
 		need += (job->state.samples[i] - job->state.done[i]) * (job->splits[i].values + 1);
 	if (statvfs(job->options->out, &facts) != 0)
-		return LS_OK; /* writing will tell */
+		return LS_OK; /* writing will report it */
 	uint64_t have = (uint64_t)facts.f_bavail * facts.f_frsize;
 	if (need > have)
 		return ls_fail(LS_EIO, "%s needs %.2f GB more, but only %.2f GB are free there", job->options->out,
@@ -314,8 +314,7 @@ static ls_status open_split(make_job *job, int which)
 	return LS_OK;
 }
 
-/* A hash of the first and last samples: settings that make other bytes (another source, another version of the
- * drawing) are other settings. */
+/* A hash of the first and last samples: another source or another version of the generator counts as other settings. */
 static ls_status probe_samples(const make_split *split, uint64_t *out)
 {
 	uint8_t image[28 * 28];
@@ -390,7 +389,7 @@ ls_status ls_make_run(const ls_data_make_options *options, uint64_t round)
 	if (strcmp(name, "bigmnist") != 0 && strcmp(name, "glyphs") != 0)
 		return ls_name_unknown("dataset to make", name, makable_at);
 	if (!options->out || !*options->out)
-		return ls_fail(LS_EINVALID, "no directory named to write %s to", name);
+		return ls_fail(LS_EINVALID, "no output directory given for %s", name);
 	ls_data_warn_of_dir(name, options->dir);
 	make_job *job = calloc(1, sizeof(*job));
 	if (!job)

@@ -1,5 +1,5 @@
 /*
- * make_dataset_state.c - which part of a dataset being made is safe on disk; see make_dataset.h for what holds.
+ * make_dataset_state.c - which part of an unfinished dataset is safe on disk; the invariants are in make_dataset.h.
  */
 #include "data/make_dataset.h"
 
@@ -47,7 +47,7 @@ ls_status ls_make_save(const ls_make_state *state)
 	return put_text(state, STATE, text);
 }
 
-/* One that a killed process already renamed has no partial any more. */
+/* A file that a killed process already renamed has no .partial name any more. */
 ls_status ls_make_publish(const ls_make_state *state)
 {
 	char partial[4096], final[4096];
@@ -92,7 +92,7 @@ static ls_status settings_differ(const ls_make_state *state, const char *what, c
 		       state->out, what, settings);
 }
 
-/* Files that nobody says were made by us must not be touched. */
+/* Files without a record that we wrote them must not be touched. */
 static ls_status refuse_foreign(const ls_make_state *state)
 {
 	char path[4096];

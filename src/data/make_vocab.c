@@ -74,7 +74,7 @@ static ls_status count_file(vocab_job *job, const char *path)
 	return ls_file_map_end(&map, status);
 }
 
-/* A directory of trees: the sentences of what is to train on, as text. */
+/* A treebank directory: the sentences of its training file, as text. */
 static ls_status count_trees(vocab_job *job, const char *dir)
 {
 	char path[4096], *text = NULL;
@@ -144,7 +144,7 @@ static ls_status learn(vocab_job *job, ls_vocab **out)
 	return status;
 }
 
-/* Before the work, not behind it: can this file be written? */
+/* Check before the work that this file can be written. */
 static ls_status check_out(const char *out)
 {
 	if (ls_path_is_directory(out))
@@ -167,9 +167,9 @@ ls_status ls_vocab_make(const ls_vocab_make_options *options)
 	vocab_job job = { .options = options, .start = ls_clock_seconds() };
 	ls_vocab *vocab = NULL;
 	if (!options->path_count)
-		return ls_fail(LS_EINVALID, "no text named to learn a vocabulary from");
+		return ls_fail(LS_EINVALID, "no text given to learn a vocabulary from");
 	if (!options->out || !*options->out)
-		return ls_fail(LS_EINVALID, "no file named to write the vocabulary to");
+		return ls_fail(LS_EINVALID, "no output file given for the vocabulary");
 	LS_TRY(check_out(options->out));
 	ls_status status = learn(&job, &vocab);
 	if (!status)

@@ -14,7 +14,7 @@ static int is_special(const ls_special *s, int32_t id)
 	return id == s->pad || id == s->unk || id == s->cls || id == s->sep || id == s->mask;
 }
 
-/* What is shown for `word`. A special id drawn as the random word micro-batches the word as it is. */
+/* The token shown in place of `word`. If the random word is a special id, the word stays as it is. */
 static int32_t shown(ls_sample_rng *draw, const ls_special *special, int vocabulary, int32_t word)
 {
 	uint32_t tenth = ls_rng_below(ls_sample_rng_word(draw), 10);
@@ -24,7 +24,7 @@ static int32_t shown(ls_sample_rng *draw, const ls_special *special, int vocabul
 	return tenth == 8 && !is_special(special, other) ? other : word;
 }
 
-/* Selection sampling: a token is picked with probability (masked positions still wanted) / (tokens still to come),
+/* Selection sampling: a token is masked with probability (masked positions still wanted) / (tokens still to come),
  * which makes every choice of tokens equally likely, in rising order. */
 void ls_mask_draw(uint64_t seed, uint64_t epoch, uint64_t index, const ls_special *special, int vocabulary, int middle,
 		  ls_text_sample *sample)

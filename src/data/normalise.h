@@ -1,10 +1,9 @@
 /*
- * normalise.h - the mean and deviation that images are normalised with: measured, read, written.
+ * normalise.h - mean and standard deviation of images, per channel: measured, read, written.
  *
- * A directory of images has constants of its own. They are those of the file `normalisation` in it, a line per channel
- * with mean and deviation, where there is one (`lockstep data make` writes it, so that files and name train alike),
- * else they are measured over the training images. What a run used goes into its files, and whoever takes up its
- * weights uses the same.
+ * A directory of images has its own constants: those of its file `normalisation`, one line per channel with mean and
+ * deviation (`lockstep data make` writes it, so that the files train like the named dataset), else measured over the
+ * training images. A run stores its constants, and later uses of its weights apply the same.
  */
 #ifndef LS_DATA_NORMALISE_H
 #define LS_DATA_NORMALISE_H
@@ -17,18 +16,18 @@
 extern const ls_normalisation ls_mnist_normalisation;
 
 ls_status ls_normalisation_new(ls_normalisation *out, int channels);
-void ls_normalisation_release(ls_normalisation *normalisation); /* harmless when it is zero */
+void ls_normalisation_release(ls_normalisation *normalisation); /* may be zeroed */
 ls_status ls_normalisation_copy(ls_normalisation *out, const ls_normalisation *from);
 int ls_normalisation_equal(const ls_normalisation *a, const ls_normalisation *b);
 
-/* Constants that work: finite numbers, deviations above zero. `where` names their source in the error. */
+/* Check the constants: finite numbers, deviations above zero. `where` names their source in the error. */
 ls_status ls_normalisation_check(const ls_normalisation *normalisation, const char *where);
 
 /*
  * Of `samples` images of bytes (samples, channels, positions): sums of bytes are exact, so the result is the same
- * everywhere; it is rounded to four digits, which gives MNIST the constants everybody uses. Above 1 GiB, images evenly
- * spread over all that come to about as much. A deviation below one level of 255 counts as one level: a channel that is
- * constant becomes zeros, not infinities.
+ * everywhere; it is rounded to four digits, which gives MNIST the constants everybody uses. Above 1 GiB, about 1 GiB of
+ * evenly spread images is measured. A deviation below one level of 255 counts as one level: a channel that is constant
+ * becomes zeros, not infinities.
  */
 ls_status ls_normalisation_measure(ls_normalisation *out, const uint8_t *images, uint64_t samples, int channels,
 				   size_t positions);

@@ -1,5 +1,5 @@
 /*
- * sample_rng.h - random draws and angles for generated images.
+ * sample_rng.h - random numbers, sines and cosines for generated samples.
  *
  * Generated samples must be the same bytes on every machine, so nothing here calls libm's sin or cos (their last bits
  * differ between versions and processors): only operations that IEEE 754 rounds exactly.
@@ -12,7 +12,7 @@
 
 #include "base/rng.h"
 
-/* Numbers of one sample: counter (index, block), taken in order. */
+/* The random numbers of one sample: counter (index, block), in order. */
 typedef struct ls_sample_rng {
 	ls_rng rng;
 	uint64_t index, block;

@@ -1,5 +1,5 @@
 /*
- * shuffle.h - a keyed permutation of [0, n), one element at a time.
+ * shuffle.h - the order of an epoch: a permutation of [0, n) keyed by (seed, epoch), computed one element at a time.
  */
 #ifndef LS_DATA_SHUFFLE_H
 #define LS_DATA_SHUFFLE_H
@@ -17,7 +17,7 @@ typedef struct ls_permutation {
 ls_permutation ls_permutation_make(uint64_t seed, uint64_t epoch, uint64_t n);
 uint64_t ls_permutation_at(const ls_permutation *permutation, uint64_t i); /* i < n */
 
-/* Element i of that permutation, made for this one call. */
+/* The same for a single element, without keeping the permutation. */
 uint64_t ls_permute(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i);
 
 #endif

@@ -12,7 +12,7 @@ static int has_between(const char *text, char first, char last)
 	return 0;
 }
 
-/* Special pieces, as [CLS], tell nothing. Vocabularies of scripts without case are of either kind. */
+/* Special pieces such as [CLS] do not count. Vocabularies of scripts without case count as cased. */
 static int is_lower_case(const ls_vocab *vocab)
 {
 	int lower = 0;
@@ -29,7 +29,7 @@ static void warn_of_case(const ls_vocab *vocab, const char *path, const ls_datas
 {
 	if (options->cased && options->split == LS_SPLIT_TRAIN && is_lower_case(vocab))
 		ls_log_warning("--cased: the vocabulary %s has no capital letters, so every word with one becomes "
-			       "[UNK]; leave --cased out, or name a vocabulary that was made with it",
+			       "[UNK]; omit --cased, or use a vocabulary that was made with --cased",
 			       path);
 }
 

@@ -1,5 +1,5 @@
 /*
- * text_input.h - the vocabulary and the tokenizer that a dataset of text was opened with.
+ * text_input.h - the vocabulary and tokenizer of a text dataset.
  */
 #ifndef LS_DATA_TEXT_INPUT_H
 #define LS_DATA_TEXT_INPUT_H
@@ -15,12 +15,13 @@ typedef struct ls_tokenizer {
 	ls_special special;
 } ls_tokenizer;
 
-/* The vocabulary options->vocab, else `beside`/vocab.txt. `hint` says in the message how to get one. */
+/* Open the vocabulary options->vocab, else `beside`/vocab.txt. `hint` is the part of the error that says how to get
+ * one. */
 ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *options, const char *beside,
 			    const char *hint);
 void ls_tokenizer_close(ls_tokenizer *tokenizer); /* harmless when it is zero */
 
-/* The place of the first byte that is not UTF-8, or `bytes`. */
+/* Offset of the first byte that is not UTF-8, or `bytes`. */
 size_t ls_text_invalid(const char *text, size_t bytes);
 
 #endif

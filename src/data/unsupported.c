@@ -1,8 +1,7 @@
 /*
  * unsupported.c - a file's format by its first bytes, else by the end of its name.
  *
- * Text has no first bytes to know it by: what is not known counts as text, unless there is a zero byte in its
- * beginning.
+ * Text has no magic number: an unknown file counts as text unless it has a zero byte near its beginning.
  */
 #include "data/unsupported.h"
 
@@ -75,24 +74,24 @@ static kind kind_of_bytes(const uint8_t *data, size_t bytes)
 	return memchr(data, 0, bytes < 4096 ? bytes : 4096) ? BINARY : TEXT;
 }
 
-/* IDX and gzip are the caller's to explain: files of a dataset, named one by one. A text with zero bytes in it is one
- * whose encoding is explained by whoever reads it. */
+/* The caller reports single IDX and gzip files, which must be named by their directory. The text reader reports a .txt
+ * file with zero bytes, as a wrong encoding. */
 static ls_status check_file(const char *path)
 {
 	ls_file_map map;
 	LS_TRY(ls_file_map_open(&map, path));
 	kind found = map.bytes ? kind_of_bytes(map.data, map.bytes) : TEXT, named = kind_of_name(path);
 	ls_file_map_close(&map);
-	if (found == TEXT || found == BINARY) /* a name says more than a zero byte */
+	if (found == TEXT || found == BINARY) /* the name says more than a zero byte */
 		found = named != TEXT ? named : found;
 	if (found == TEXT || (found == BINARY && (!ls_corpus_is_text(path) || has_ending(path, ".txt"))))
 		return LS_OK;
 	return ls_fail(LS_EUNSUPPORTED,
-		       "dataset '%s' is a file of the kind '%s', which cannot be read as data; " READ_TODAY, path,
+		       "dataset '%s' is a file of kind '%s', which is not supported as data; " READ_TODAY, path,
 		       names[found]);
 }
 
-/* What a directory holds, by names; looked for no deeper and no longer than it takes to know. */
+/* Limits of the search through a directory. */
 enum { DEPTH_MAX = 8, FILES_MAX = 200000 };
 
 typedef struct census {
@@ -116,7 +115,7 @@ static void count(census *c, const char *dir, int depth)
 			continue;
 		kind found = kind_of_name(entry->d_name);
 		if (found == TEXT && !has_ending(entry->d_name, ".txt"))
-			found = BINARY; /* of no kind that is known */
+			found = BINARY; /* unknown kind */
 		if (!c->of[found]++)
 			snprintf(c->example[found], sizeof(c->example[found]), "%.60s", entry->d_name);
 		c->files++;
@@ -135,7 +134,7 @@ static ls_status check_directory(const char *path)
 	if (!c.of[most] || c.of[most] <= c.of[TEXT])
 		return LS_OK;
 	return ls_fail(LS_EUNSUPPORTED,
-		       "dataset '%s': found %s%llu %s file%s (%s), which cannot be read as data; " READ_TODAY, path,
+		       "dataset '%s': found %s%llu %s file%s (%s), which are not supported as data; " READ_TODAY, path,
 		       c.files == FILES_MAX ? "more than " : "", (unsigned long long)c.of[most], names[most],
 		       c.of[most] == 1 ? "" : "s", c.example[most]);
 }

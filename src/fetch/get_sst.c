@@ -19,7 +19,7 @@
 #define MEMBER_MAX (64u << 20)
 #define VOCABULARY 16000
 
-/* Whether text is that file of the treebank. */
+/* Check that the text is that file of the treebank. */
 static ls_status check(const ls_sst_file *file, const char *text, size_t bytes, const char *source)
 {
 	uint64_t count;
@@ -129,7 +129,7 @@ static ls_status download_once(const ls_get_sst_plan *plan, const char *dir, con
 	return status;
 }
 
-/* A part may have been begun from other bytes: when the whole is wrong, once more from the start. */
+/* A continued part may have started from another file: if the whole is wrong, download it once more from the start. */
 static ls_status download(const ls_get_sst_plan *plan, const char *dir, const char *url, int quiet)
 {
 	char part[4096];
@@ -151,7 +151,8 @@ static ls_status from_network(const ls_get_sst_plan *plan, const char *dir, int 
 	}
 	return ls_fail(LS_EIO,
 		       "could not get sst5: %s\nput train.txt, dev.txt and test.txt, or the archive "
-		       "trainDevTestTrees_PTB.zip, on this machine and name them with --from, or use `--data babble`",
+		       "trainDevTestTrees_PTB.zip, on this machine and give their directory with --from, or use "
+		       "`--data babble`",
 		       why);
 }
 

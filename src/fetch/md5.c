@@ -21,7 +21,7 @@ static uint32_t rotate(uint32_t x, int by)
 	return x << by | x >> (32 - by);
 }
 
-/* Round r's mixing function and which word of the block step i of it takes. */
+/* The mixing function of round r, and the word of the block that its step i takes. */
 static uint32_t mix(int round, uint32_t b, uint32_t c, uint32_t d)
 {
 	switch (round) {

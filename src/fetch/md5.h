@@ -1,5 +1,5 @@
 /*
- * md5.h - MD5 (RFC 1321), because that is what is published for MNIST's files. It tells damage, not malice.
+ * md5.h - MD5 (RFC 1321), because that is what is published for MNIST's files. It detects damage, not tampering.
  */
 #ifndef LS_FETCH_MD5_H
 #define LS_FETCH_MD5_H

@@ -86,7 +86,7 @@ static ls_status extract_member(ls_gzip *gzip, uint64_t bytes, ls_tar_want *want
 	return LS_OK;
 }
 
-/* What is taken out: some named files, or all of a kind. */
+/* What to extract: some named files, or all with a prefix and suffix. */
 typedef struct taking {
 	ls_tar_want *wants;
 	size_t count;
@@ -94,7 +94,7 @@ typedef struct taking {
 	uint64_t left;                     /* bytes */
 	size_t found;
 	char path[4096], name[NAME_BYTES + PREFIX_BYTES + 2];
-	ls_tar_want next; /* the file of a kind that is being taken */
+	ls_tar_want next; /* the file that is being extracted */
 } taking;
 
 static ls_tar_want *named_want(taking *t)

@@ -1,5 +1,5 @@
 /*
- * tar.h - take named files out of a .tar.gz. Archives come from outside: names are only compared, and
+ * tar.h - extract named files from a .tar.gz. Archives come from outside: names are only compared, and
  * become paths only when they are letters, digits, '_', '-' and '.', not a '.' first.
  */
 #ifndef LS_FETCH_TAR_H
@@ -19,8 +19,8 @@ typedef struct ls_tar_want {
 
 ls_status ls_tar_extract(const char *archive, ls_tar_want *wants, size_t count);
 
-/* Take every file out that is named `prefix`NAME`suffix` to dir/NAMEsuffix; others are passed over. *count: how many.
- * At most `limit` bytes in all. */
+/* Extract every file named `prefix`NAME`suffix` to dir/NAMEsuffix; others are skipped. *count: number of files. At most
+ * `limit` bytes in all. */
 ls_status ls_tar_extract_all(const char *archive, const char *prefix, const char *suffix, const char *dir,
 			     uint64_t limit, size_t *count);
 

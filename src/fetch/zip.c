@@ -23,7 +23,7 @@ static uint32_t get32(const uint8_t *p)
 	return get16(p) | get16(p + 2) << 16;
 }
 
-/* The end record is the last thing in the file but for a comment, whose length it tells. */
+/* The end record is the last thing in the file but for a comment, whose length it stores. */
 static const uint8_t *find_end(const uint8_t *data, size_t bytes)
 {
 	if (bytes < END_BYTES)

@@ -1,9 +1,9 @@
 /*
- * basic_tokenizer.c - words of a text.
+ * basic_tokenizer.c - split a text into words.
  *
- * The text is walked in runs between separators. A run of printable ASCII, which is most of most texts, is split where
- * it lies. Any other run is decoded, and goes through the steps of basic_tokenizer.h as an array of characters: what
- * lower case makes of a sigma and where a mark moves to depends on neighbours, but never on those beyond a separator.
+ * The text is walked in runs between separators. A run of printable ASCII, the usual case, is split in place. Any other
+ * run is decoded, and goes through the steps of basic_tokenizer.h as an array of characters: the lower case of a sigma
+ * and the order of marks depend on neighbours, but never on those beyond a separator.
  */
 #include "tokenizer/basic_tokenizer.h"
 
@@ -133,7 +133,7 @@ static ls_status read_run(split *s, size_t *at)
 	return LS_OK;
 }
 
-/* What is dropped may have hidden a special token: its text in s->word, or 0. */
+/* Dropped characters may have hidden a special token: returns the length of its text in s->word, or 0. */
 static size_t special_in_run(split *s)
 {
 	const chars *run = &s->run;
@@ -172,7 +172,7 @@ static void sort_marks(int32_t *marks, size_t count, int32_t *scratch)
 static ls_status order_marks(split *s)
 {
 	chars *flat = &s->flat;
-	LS_TRY(chars_reserve(&s->run, flat->count)); /* not needed as the run any more */
+	LS_TRY(chars_reserve(&s->run, flat->count)); /* the run is not needed any more */
 	for (size_t i = 0; i < flat->count;) {
 		size_t begin = i;
 		int last = 0, class, sorted = 1;

@@ -13,7 +13,7 @@ enum { ALPHABET_MAX = 1000, MIN_COUNT = 2, PROGRESS_EVERY = 256 };
 
 typedef struct character {
 	uint64_t count;
-	int32_t first, next; /* its pieces; 0: none, for that is a special one */
+	int32_t first, next; /* its pieces; 0: none, a special token */
 } character;
 
 struct ls_learner {
@@ -174,7 +174,7 @@ static ls_status add_word(ls_learner *learner, size_t i)
 	for (size_t k = 0; k < count; k++) {
 		const character *c = &learner->characters[chars[k]];
 		if (!(chars[k] = k ? c->next : c->first))
-			return LS_OK; /* left out: the word is [UNK], whatever else is learnt */
+			return LS_OK; /* not in the alphabet: the word stays [UNK] */
 	}
 	return ls_merge_add(learner->merge, chars, count, learner->words.entries[i].count);
 }

@@ -1,11 +1,11 @@
 /*
- * merge.h - words as sequences of pieces, of which the most frequent pair of neighbours is joined again and again.
+ * merge.h - byte-pair merging: join the most frequent pair of neighbouring pieces in all words, again and again.
  *
  * Which pair is next: the one with the highest count over all words; among equals the one whose joined text comes first
- * in the order of bytes, then the one with the longer left part. So what comes out depends on words and counts alone,
- * not on the order in which they were added.
+ * in the order of bytes, then the one with the longer left part. So the result depends on words and counts alone, not
+ * on their order.
  *
- * Cost: a joining touches the words that hold the pair, and no others; choosing one is a step of a heap.
+ * Cost: a merge touches only the words that contain the pair; choosing the pair is one heap operation.
  */
 #ifndef LS_TOKENIZER_MERGE_H
 #define LS_TOKENIZER_MERGE_H

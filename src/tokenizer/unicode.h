@@ -1,7 +1,7 @@
 /*
- * unicode.h - what BERT's reference tokenizer asks about a character, answered by utf8proc.
+ * unicode.h - character properties that BERT's reference tokenizer needs, from utf8proc.
  *
- * The reference asks Python's unicodedata. Both follow the Unicode standard, so they agree on every character that both
+ * The reference uses Python's unicodedata. Both follow the Unicode standard, so they agree on every character that both
  * know. A character that utf8proc does not know yet is treated as a letter: new ones do not vanish from a text.
  */
 #ifndef LS_TOKENIZER_UNICODE_H
@@ -15,7 +15,7 @@ typedef enum ls_char_class {
 	LS_CHAR_KEEP,
 	LS_CHAR_SPACE, /* tab, newline, return, Zs, Zl, Zp: ends a word */
 	LS_CHAR_DROP,  /* U+0000, U+FFFD, Cc, Cf, Co, Cs */
-	LS_CHAR_ALONE  /* CJK ideographs: a word each */
+	LS_CHAR_ALONE  /* CJK ideographs: each is a word */
 } ls_char_class;
 
 ls_char_class ls_char_classify(int32_t c);
@@ -26,7 +26,7 @@ int ls_char_is_punctuation(int32_t c);
 /* Category Mn: the accents that are dropped. */
 int ls_char_is_mark(int32_t c);
 
-/* Order of a mark behind its letter; 0: not one that is reordered. */
+/* Canonical combining class: the order of a mark after its letter; 0: not reordered. */
 int ls_char_combining(int32_t c);
 
 /*
@@ -35,11 +35,11 @@ int ls_char_combining(int32_t c);
  */
 int32_t ls_char_lower(const int32_t *chars, size_t count, size_t at);
 
-/* The canonical decomposition; returns how many were written. */
+/* The canonical decomposition; returns the number of characters written. */
 enum { LS_CHAR_PARTS = 8 };
 size_t ls_char_decompose(int32_t c, int32_t parts[LS_CHAR_PARTS]);
 
-/* The character that text begins with; returns its bytes, 0 when that is not UTF-8. bytes must not be 0. */
+/* Decode the first character of text; returns its length in bytes, 0 if it is not UTF-8. `bytes` must not be 0. */
 size_t ls_char_decode(const char *text, size_t bytes, int32_t *c);
 size_t ls_char_encode(int32_t c, char out[4]);
 

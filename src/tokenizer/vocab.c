@@ -143,7 +143,8 @@ static ls_status check_piece(const char *file, size_t id, const char *piece, siz
 	if (bytes == 0)
 		return refuse(file, id, "an empty piece");
 	if (bytes > LS_PIECE_BYTES_MAX)
-		return refuse(file, id, "a piece of more than 1000 bytes; is this a vocabulary, one piece a line?");
+		return refuse(file, id,
+			      "a piece of more than 1000 bytes; is this a vocabulary with one piece per line?");
 	for (size_t at = 0, used; at < bytes; at += used)
 		if (piece[at] == 0 || !(used = ls_char_decode(piece + at, bytes - at, &c)))
 			return refuse(file, id, piece[at] ? "not UTF-8" : "a byte of 0");
@@ -263,7 +264,7 @@ ls_status ls_vocab_parse(ls_vocab **out, const char *text, size_t bytes, const c
 	while (bytes && (text[bytes - 1] == '\n' || text[bytes - 1] == '\r'))
 		bytes--;
 	if (bytes == 0)
-		return ls_fail(LS_EFORMAT, "%s: empty; a vocabulary has one piece a line", name);
+		return ls_fail(LS_EFORMAT, "%s: empty; a vocabulary has one piece per line", name);
 	if (bytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
 		return ls_fail(LS_EFORMAT, "%s:1: begins with a byte order mark; remove its three bytes", name);
 	size_t lines = count_lines(text, bytes);

@@ -1,5 +1,5 @@
 /*
- * word_counts.h - texts, numbered in the order of their first coming, each with a count.
+ * word_counts.h - a hash table of words with counts, numbered in the order of first occurrence.
  */
 #ifndef LS_TOKENIZER_WORD_COUNTS_H
 #define LS_TOKENIZER_WORD_COUNTS_H
@@ -19,13 +19,13 @@ typedef struct ls_word_counts_entry {
 typedef struct ls_word_counts {
 	ls_word_counts_entry *entries; /* (count) */
 	size_t count, capacity;
-	char *text; /* all of them, one behind the other */
+	char *text; /* the text of all words, concatenated */
 	size_t text_bytes, text_capacity;
 	uint32_t *table; /* number + 1, 0: empty; at most half full */
 	size_t slots;
 } ls_word_counts;
 
-/* Count a text once more; *number (which may be NULL) is which one it is. */
+/* Count one more occurrence of a word; *number (may be NULL) receives its number. */
 ls_status ls_word_counts_add(ls_word_counts *words, const char *text, size_t bytes, size_t *number);
 void ls_word_counts_free(ls_word_counts *words);
 

@@ -2,7 +2,7 @@
  * wordpiece.h - from text to ids: BERT's reference tokenizer.
  *
  * Words are those of basic_tokenizer.h. A word becomes the longest piece it begins with, then the longest of "##" and
- * what is left, and so on; when that does not go through to its end, or the word is too long, it is [UNK].
+ * what is left, and so on; if no pieces cover the word to its end, or it is too long, it becomes [UNK].
  */
 #ifndef LS_TOKENIZER_WORDPIECE_H
 #define LS_TOKENIZER_WORDPIECE_H
@@ -15,7 +15,7 @@
 
 typedef struct ls_wordpiece_options {
 	int cased;           /* the vocabulary knows capitals and accents */
-	int replace_invalid; /* what is not UTF-8 becomes U+FFFD, which cleaning drops; else it is an error */
+	int replace_invalid; /* invalid UTF-8 becomes U+FFFD, which cleaning drops; otherwise it is an error */
 	int word_max;        /* characters beyond which a word is [UNK]; 0: 100; at most 1000 */
 } ls_wordpiece_options;
 

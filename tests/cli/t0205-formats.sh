@@ -12,9 +12,9 @@ refuses() { # NAME PATTERN PATH: by train, with any model, and by data info
 }
 
 printf 'label,a,b\n1,2,3\n0,4,5\n' >train.csv
-refuses "a CSV file" "dataset 'train.csv' is a file of the kind 'table \(CSV" train.csv
+refuses "a CSV file" "dataset 'train.csv' is a file of kind 'table \(CSV" train.csv
 printf '{"text": "a", "label": 1}\n' >train.jsonl
-refuses "a JSON Lines file" "'train.jsonl' is a file of the kind 'table" train.jsonl
+refuses "a JSON Lines file" "'train.jsonl' is a file of kind 'table" train.jsonl
 mkdir -p shapes/train/square shapes/train/circle shapes/test/square
 for i in 1 2 3 4 5; do
 	printf '\211PNG\r\n\032\n' >"shapes/train/square/$i.png"
@@ -28,13 +28,13 @@ mkdir tables
 cp train.csv tables/a.csv
 refuses "a folder with a table" "dataset 'tables': found 1 table \(CSV, JSON, Parquet\) file \(a.csv\)" tables
 cp shapes/train/square/1.png picture
-refuses "a picture by any name" "dataset 'picture' is a file of the kind 'image'" picture
+refuses "a picture by any name" "dataset 'picture' is a file of kind 'image'" picture
 printf '\223NUMPY\001\000' >x.npy
-refuses "an array" "'x.npy' is a file of the kind 'array" x.npy
+refuses "an array" "'x.npy' is a file of kind 'array" x.npy
 printf 'PK\003\004' >x.zip
-refuses "an archive" "'x.zip' is a file of the kind 'archive'" x.zip
+refuses "an archive" "'x.zip' is a file of kind 'archive'" x.zip
 printf 'a\000b' >blob
-refuses "anything binary" "'blob' is a file of the kind 'binary'" blob
+refuses "anything binary" "'blob' is a file of kind 'binary'" blob
 
 # What is read stays what it was.
 printf 'One sentence. Another one.\n\nA second text.\n' >prose.txt
@@ -46,11 +46,11 @@ cp prose.txt texts/b.txt
 cp shapes/train/square/1.png texts/cover.png
 fails_with "a picture among texts does no harm" 1 "there is no vocabulary" "$LOCKSTEP" data info texts
 mkdir empty
-fails_with "a folder of nothing" 1 "empty holds no dataset" "$LOCKSTEP" train --model mlp --data empty
+fails_with "a folder of nothing" 1 "empty contains no dataset" "$LOCKSTEP" train --model mlp --data empty
 ok "IDX files" "$LOCKSTEP" data make glyphs --samples 64 --out idx --quiet
 cp shapes/train/square/*.png idx
 run "$LOCKSTEP" train --model mlp --data idx --steps 1 --devices 1
 is "pictures beside IDX files do no harm" "$status" 0
-fails_with "one of the IDX files" 2 "name the directory of IDX files" "$LOCKSTEP" train --model mlp --data idx/train-images-idx3-ubyte
+fails_with "one of the IDX files" 2 "give the directory of the IDX files" "$LOCKSTEP" train --model mlp --data idx/train-images-idx3-ubyte
 
 test_end

@@ -49,8 +49,8 @@ like "and both splits" "$out" "^test: 2210 samples of up to 5 tokens, 5 classes"
 run "$LOCKSTEP" data info sst5 --phrases
 like "phrases are more" "$out" "^train: 42720 samples"
 like "but not to test on" "$out" "^test: 2210 samples"
-fails_with "other data has no phrases" 2 "--phrases is of sst5.*'babble' has none" "$LOCKSTEP" data info babble --phrases
-fails_with "nor to train on" 2 "--phrases is of sst5.*'glyphs' has none" \
+fails_with "other data has no phrases" 2 "--phrases needs sst5.*'babble' has no trees" "$LOCKSTEP" data info babble --phrases
+fails_with "nor to train on" 2 "--phrases needs sst5.*'glyphs' has no trees" \
 	"$LOCKSTEP" train --model mlp --data glyphs --samples 64 --steps 1 --phrases
 run "$LOCKSTEP" data info sst5 --cased
 is "capitals that the vocabulary has none of are told of, once" \

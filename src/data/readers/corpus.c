@@ -2,12 +2,12 @@
  * corpus.c - a text corpus as BERT's pretraining examples: [CLS] a [SEP] b [SEP], masked words, is b what follows a?
  *
  * When a corpus is opened its documents are cut into chunks of consecutive sentences, as many as fit a sample; a
- * sentence that does not fit one is cut. A chunk is a sample: every token is in one. Of 20 documents the last is for
- * testing; of fewer, the last one; of one document, the last twentieth of its chunks.
+ * sentence that does not fit one is cut. A chunk is a sample: every token is in one. Every 20th document is for
+ * testing; with fewer documents, the last one; with one document, the last twentieth of its chunks.
  *
  * Which pair a sample shows is drawn by (seed, epoch, index), as its masks are. The chunk is cut in two at one of its
  * sentences' ends (in the middle of a single one); half the time b is replaced by sentences of another document, from
- * the beginning of a chunk on, as many as fit. So what one epoch micro-batches out another one shows.
+ * the beginning of a chunk on, as many as fit. So text that one epoch omits appears in another.
  */
 #include "data/readers/corpus.h"
 
@@ -92,7 +92,7 @@ static int is_test(uint64_t document, uint64_t documents)
 	return documents < TEST_EVERY ? document + 1 == documents : document % TEST_EVERY == TEST_EVERY - 1;
 }
 
-/* Of a single document's chunks the last twentieth, at least one, is for testing. */
+/* With a single document, the last twentieth of its chunks, at least one, is for testing. */
 static void share_chunks(corpus_set *set)
 {
 	size_t test = (set->count + TEST_EVERY - 1) / TEST_EVERY, train = set->count - test;
@@ -120,7 +120,7 @@ static ls_status make_plan(corpus_set *set, uint64_t samples)
 	if (documents == 1 && set->count > 1)
 		share_chunks(set);
 	else if (documents == 1 && set->split == LS_SPLIT_TEST)
-		ls_log_warning("the corpus is so short that it makes one sample: tests are on what was trained on");
+		ls_log_warning("the corpus makes only one sample: test and training data are the same");
 	spread(set, samples);
 	set->one_document = set->count && set->chunks[0].document == set->chunks[set->count - 1].document;
 	return LS_OK;
@@ -171,7 +171,7 @@ static int whole_sentences(const ls_corpus *c, const chunk *from, int room)
 	return behind > first ? (int)(c->sentence[behind - 1] - from->begin) : 0;
 }
 
-/* Of another document; of another place, where there is but one document. */
+/* A chunk of another document, or of another place if there is only one document. */
 static int is_strange(const corpus_set *set, uint64_t index, uint64_t other)
 {
 	if (set->one_document)
@@ -179,7 +179,7 @@ static int is_strange(const corpus_set *set, uint64_t index, uint64_t other)
 	return set->chunks[other].document != set->chunks[index].document;
 }
 
-/* b becomes what a chunk begins with: whole sentences, 1; else as many tokens as fit, 0. */
+/* Set b to the beginning of a chunk: whole sentences (returns 1), else as many tokens as fit (returns 0). */
 static int take_stranger(const corpus_set *set, uint64_t other, pair *p)
 {
 	const chunk *from = &set->chunks[other];
@@ -191,8 +191,9 @@ static int take_stranger(const corpus_set *set, uint64_t other, pair *p)
 }
 
 /*
- * Replace b by sentences from elsewhere, whole ones: b must end as it does where it follows a, or its end would tell.
- * Where none of many draws fits behind a, a keeps its first sentence alone. Where nothing strange was drawn, b stays.
+ * Replace b by sentences from elsewhere, whole ones: b must end as it does where it follows a, or its end would reveal
+ * the label. If none of many draws fits after a, a keeps only its first sentence. If no other document was drawn, b
+ * stays.
  */
 static void draw_stranger(const corpus_set *set, ls_sample_rng *draw, uint64_t index, pair *p)
 {
@@ -311,7 +312,7 @@ void ls_corpus_warn_unknown(const char *name, const ls_corpus_counts *counts)
 {
 	if (counts->unknown > counts->tokens / 10)
 		ls_log_warning(
-			"%s: %.0f %% of the tokens are [UNK]: the vocabulary is not of such texts, or of another case "
+			"%s: %.0f %% of the tokens are [UNK]: the vocabulary does not fit these texts or their case "
 			"(--cased); `lockstep data make vocab` learns one",
 			name, 100.0 * (double)counts->unknown / (double)counts->tokens);
 }

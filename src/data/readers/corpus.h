@@ -1,8 +1,8 @@
 /*
  * corpus.h - a text corpus, tokenized once and kept in the data cache.
  *
- * A corpus is a file, or the .txt files of a directory and its subdirectories in the order of their names (hidden ones
- * and vocab.txt left out). sentences.h says what its documents and sentences are.
+ * A corpus is a file, or the .txt files of a directory and its subdirectories in the order of their names (without
+ * hidden files and vocab.txt). sentences.h says what its documents and sentences are.
  *
  * The cache file (CACHE/corpus/KEY.tokens, little-endian) is
  *
@@ -12,10 +12,10 @@
  *     document  (documents + 1) uint64: which sentence each begins with
  *
  * Invariants
- *  1. The key is a hash of paths, sizes, times of change, vocabulary and options: what changes gives another file.
- *  2. It has its name only when it is whole; one that does not check is made anew.
- *  3. Sentences and documents without a token are not in it.
- *  4. What is in it does not depend on the number of threads that made it.
+ *  1. The key is a hash of paths, sizes, times of change, vocabulary and options: any change gives another file.
+ *  2. A file has its final name only when it is complete; a damaged one is made again.
+ *  3. Sentences and documents without a token are left out.
+ *  4. Its contents do not depend on the number of threads that made it.
  */
 #ifndef LS_DATA_READERS_CORPUS_H
 #define LS_DATA_READERS_CORPUS_H
@@ -46,7 +46,7 @@ enum { LS_CORPUS_HEADER = 128 };
 /* Write the header of a cache file; check a whole one in memory, which must lie at a multiple of 8. */
 void ls_corpus_encode(uint8_t header[LS_CORPUS_HEADER], uint64_t key, int wide, const ls_corpus_counts *counts);
 ls_status ls_corpus_parse(ls_corpus *corpus, const uint8_t *data, size_t bytes, const char *name);
-/* Tell of texts that the vocabulary does not fit: more than a tenth of the tokens are [UNK]. */
+/* Warn if the vocabulary does not fit the texts: more than a tenth of the tokens are [UNK]. */
 void ls_corpus_warn_unknown(const char *name, const ls_corpus_counts *counts);
 
 /* Bytes that the tokens take, padding included. */
@@ -71,7 +71,7 @@ int ls_corpus_is_text(const char *path); /* a directory that has .txt files, or 
 ls_status ls_corpus_build(const char *path, const ls_corpus_files *files, const ls_tokenizer *tokenizer, uint64_t key,
 			  int threads);
 
-/* The cache file of a corpus: the one that is there, or made now. */
+/* Open the cache file of a corpus; make it if there is none. */
 ls_status ls_corpus_load(ls_corpus *corpus, const char *path, const ls_tokenizer *tokenizer,
 			 const ls_dataset_options *options);
 void ls_corpus_close(ls_corpus *corpus);
@@ -82,10 +82,10 @@ static inline int32_t ls_corpus_token(const ls_corpus *corpus, uint64_t i)
 	return corpus->wide ? (int32_t)((const uint32_t *)corpus->tokens)[i] : ((const uint16_t *)corpus->tokens)[i];
 }
 
-/* The corpus that a dataset was made of; NULL: it is another kind of dataset. */
+/* The corpus behind a dataset; NULL: another kind of dataset. */
 const ls_corpus *ls_corpus_of(const ls_dataset *dataset);
 
-/* Where the vocabulary of a corpus is looked for: the directory, or the one the file lies in. */
+/* The directory of a corpus's vocabulary: the corpus directory, or the one that contains the file. */
 ls_status ls_corpus_home(char *out, size_t size, const char *path);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * corpus_build.c - tokenizing a corpus, on all cores.
  *
- * Files are mapped and cut into sentences by one thread, which is quick; batches of sentences are tokenized by a team,
- * which is not; and written in the order of the text. So what is written does not depend on how many threads there are,
- * and memory holds a round of batches, never the corpus. Where sentences begin goes to a second draft, which is put
- * behind the tokens at the end.
+ * One thread maps files and cuts them into sentences, which is quick; a team tokenizes batches of sentences, which is
+ * slow; they are written in the order of the text. So what is written does not depend on how many threads there are,
+ * and memory holds one round of batches, never the corpus. Sentence offsets go to a second draft, which is appended to
+ * the tokens at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +115,7 @@ static ls_status encode_sentence(const build *b, bundle *batch, size_t i)
 	size_t bad = status == LS_EFORMAT ? ls_text_invalid(text, s->bytes) : s->bytes;
 	if (bad < s->bytes)
 		return ls_fail(LS_EFORMAT,
-			       "%s: byte %zu (0x%02x) is not UTF-8: convert the file, or let such bytes be replaced "
+			       "%s: byte %zu (0x%02x) is not UTF-8: convert the file, or replace such bytes "
 			       "with --replace-invalid",
 			       batch->file->path, s->begin + bad, (unsigned char)text[bad]);
 	LS_TRY(status);

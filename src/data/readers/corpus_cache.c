@@ -1,5 +1,5 @@
 /*
- * corpus_cache.c - the form of a cache file, and finding the one that a corpus has.
+ * corpus_cache.c - the format of a cache file, and the lookup of a corpus's file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -139,8 +139,7 @@ static uint64_t corpus_key(const ls_corpus_files *files, const ls_tokenizer *tok
 	return XXH64(how, sizeof(how), hash);
 }
 
-/* One process makes a cache file, the others wait for it, those of other nodes that share the directory, too. -1: go
- * without. */
+/* One process makes a cache file; the others wait, also those of other nodes that share the directory. -1: no lock. */
 static int lock_directory(const char *dir)
 {
 	char path[4096];

@@ -99,7 +99,7 @@ int ls_corpus_is_text(const char *path)
 	if (ls_path_is_directory(path)) {
 		int none = ls_corpus_find(&files, path) == LS_ENOTFOUND;
 		ls_corpus_files_free(&files);
-		return !none; /* what else is wrong is said by whoever opens it */
+		return !none; /* other problems are reported when it is opened */
 	}
 	if (ls_file_map_open(&map, path) != LS_OK)
 		return 0;

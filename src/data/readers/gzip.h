@@ -1,8 +1,8 @@
 /*
  * gzip.h - bytes of a gzip file held in memory, read in order.
  *
- * The caller says how many bytes it wants, so nothing is ever inflated past what was asked for: a decompression bomb
- * costs the reader what its header declared, and no more.
+ * The caller says how many bytes it wants, so nothing is inflated beyond that: a decompression bomb costs no more than
+ * its header declared.
  */
 #ifndef LS_DATA_READERS_GZIP_H
 #define LS_DATA_READERS_GZIP_H

@@ -1,5 +1,5 @@
 /*
- * idx.c - parse IDX files, plain or gzip: nothing is believed that the size of the data does not bear out.
+ * idx.c - parse IDX files, plain or gzip; every declared size is checked against the data.
  */
 #include "data/readers/idx.h"
 
@@ -96,7 +96,7 @@ ls_status ls_idx_parse(ls_idx *out, const uint8_t *data, size_t bytes, const cha
 	return LS_OK;
 }
 
-/* Inflate exactly the declared elements behind an already read header, and see that the data ends there. */
+/* Inflate exactly the declared elements after the header, and check that the data ends there. */
 static ls_status inflate_elements(ls_idx_file *file, ls_gzip *gzip, size_t header)
 {
 	const char *name = gzip->name;

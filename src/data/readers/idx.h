@@ -3,7 +3,7 @@
  *
  * A file is 00 00, a type byte (08: unsigned byte, the only one of images; of labels also 0b: short and 0c: int,
  * signed), the number of dimensions, each dimension as a big-endian u32, then the elements, big-endian, last dimension
- * fastest. It comes from outside: nothing is believed.
+ * fastest. Files come from outside: every field is checked.
  */
 #ifndef LS_DATA_READERS_IDX_H
 #define LS_DATA_READERS_IDX_H
@@ -41,14 +41,14 @@ typedef struct ls_idx_file {
 } ls_idx_file;
 
 ls_status ls_idx_open(ls_idx_file *file, const char *path);
-/* What the header of a file declares, plain or gzip, without its elements (data is NULL): cheap, whatever it says. */
+/* Read only the header of a file, plain or gzip (data is NULL): cheap, whatever size it declares. */
 ls_status ls_idx_peek(ls_idx *out, const char *path);
 void ls_idx_close(ls_idx_file *file); /* harmless on a zeroed or closed one */
 
 /* The same from bytes the caller keeps, plain or gzip by their first bytes. */
 ls_status ls_idx_load(ls_idx_file *file, const uint8_t *data, size_t bytes, const char *name);
 
-/* Is it what was meant? The error says what the file is instead. */
+/* Check the kind of file; the error says what it is instead. */
 ls_status ls_idx_expect_images(const ls_idx *idx, const char *name);
 ls_status ls_idx_expect_labels(const ls_idx *idx, const char *name);
 

@@ -16,7 +16,7 @@
 #include "data/normalise.h"
 #include "data/readers/idx.h"
 
-#define CLASSES_MAX (1 << 20) /* a label beyond is a mistake */
+#define CLASSES_MAX (1 << 20) /* a larger label is an error */
 #define CHANNELS_MAX 65536
 
 typedef struct idx_pair {
@@ -82,7 +82,7 @@ static void pair_free(void *self)
 	free(pair);
 }
 
-/* By the headers alone, before a small gzip file that declares a huge one is inflated. */
+/* Check the headers alone, before inflating a small gzip file that declares a huge one. */
 static ls_status pair_compare(const idx_pair *pair)
 {
 	ls_idx images, labels;
@@ -170,7 +170,7 @@ static ls_status shape_check(const idx_pair *pair, const ls_dataset_info *info, 
 	return labels_check(&pair->labels.idx, pair->label_path, info->classes, &max);
 }
 
-/* (n, h, w, c) is how many programs store images, and the header cannot say. */
+/* Many programs store images as (n, h, w, c), and the header does not record the order. */
 static ls_status order_check(const idx_pair *pair)
 {
 	const uint32_t *d = pair->images.idx.dims;
@@ -240,7 +240,7 @@ static ls_status measure_train(const idx_pair *pair, const char *dir, const ls_d
 	return status;
 }
 
-/* Whoever opens it may know, as of weights that were trained so; then the directory says; then the images do. */
+/* In this order: the caller's constants (of trained weights), the file in the directory, measured over the images. */
 static ls_status find_normalisation(const idx_pair *pair, const char *dir, const ls_dataset_options *options,
 				    const ls_dataset_info *info, ls_normalisation *out)
 {
@@ -254,7 +254,7 @@ static ls_status find_normalisation(const idx_pair *pair, const char *dir, const
 						: measure_train(pair, dir, info, out);
 }
 
-/* MNIST has ten classes and its own constants; any other directory has what is in it. */
+/* MNIST has ten classes and its own constants; for other directories both come from the files. */
 static ls_status pair_open(ls_dataset **out, const char *dir, const ls_dataset_options *options, int fixed_classes)
 {
 	idx_pair *pair = calloc(1, sizeof(*pair));

@@ -1,9 +1,9 @@
 /*
- * sst.c - sst5, the treebank as a dataset: [CLS] sentence [SEP] and its mood.
+ * sst.c - sst5, the treebank as a dataset: [CLS] sentence [SEP] and its sentiment class.
  *
- * Everything is tokenized when it is opened, word by word: that is how the tokenizer works inside, too, so the tokens
- * of a phrase are a run of its sentence's tokens, and a phrase is two numbers and a label. A file of 8,544 sentences
- * and 318,582 phrases takes 0.2 MB of tokens and 4 MB of phrases.
+ * Everything is tokenized when it is opened, word by word: the tokenizer works word by word, too, so the tokens of a
+ * phrase are a run of its sentence's tokens, and a phrase is two numbers and a label. A file of 8,544 sentences and
+ * 318,582 phrases takes 0.2 MB of tokens and 4 MB of phrases.
  *
  * The longest sample is the longest sentence of all three files, in either split, so that a model made for one fits the
  * other.
@@ -24,7 +24,7 @@
 
 #define TOKENS_MIN 8
 #define FRAME 2               /* [CLS] and [SEP] */
-#define LENGTH_MAX UINT16_MAX /* what sst_sample.length can tell; less than LS_TOKENS_MAX by one */
+#define LENGTH_MAX UINT16_MAX /* range of sst_sample.length; LS_TOKENS_MAX - 1 */
 
 const ls_sst_file ls_sst_files[LS_SST_FILES] = { { "train.txt", 8544 }, { "dev.txt", 1101 }, { "test.txt", 2210 } };
 
@@ -49,7 +49,7 @@ typedef struct reading {
 	const ls_tokenizer *tokenizer;
 	const char *path;
 	sst *into;          /* keep samples; NULL: only find the longest */
-	int phrases, limit; /* limit: tokens a sample may have */
+	int phrases, limit; /* limit: maximum tokens per sample */
 	ls_tree tree;
 	uint32_t *place; /* (words + 1) in the sentence's tokens */
 	size_t place_room;
@@ -179,7 +179,7 @@ static ls_status read_file(reading *r, const char *dir, int file, int *longest)
 	return status;
 }
 
-/* The split's file is kept, the others only measured; dev.txt may be missing, for nothing is made of it. */
+/* The split's file is kept, the others only measured; dev.txt is not used and may be missing. */
 static ls_status read_files(sst *s, const ls_tokenizer *tokenizer, const char *dir, const ls_dataset_options *options)
 {
 	int wanted = options->split == LS_SPLIT_TRAIN ? LS_SST_TRAIN : LS_SST_TEST, longest = 0;

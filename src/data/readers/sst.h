@@ -1,5 +1,5 @@
 /*
- * sst.h - the Stanford Sentiment Treebank with its five classes (SST-5): train.txt, dev.txt and test.txt, a tree a
+ * sst.h - the Stanford Sentiment Treebank with its five classes (SST-5): train.txt, dev.txt and test.txt, one tree per
  * line.
  */
 #ifndef LS_DATA_READERS_SST_H
@@ -17,14 +17,14 @@ typedef struct ls_sst_file {
 } ls_sst_file;
 extern const ls_sst_file ls_sst_files[LS_SST_FILES];
 
-/* Parse every tree of a file in memory; `name` is for messages. Writes the sentences as text, one a line, to `to`
+/* Parse every tree of a file in memory; `name` is for messages. Writes the sentences as text, one per line, to `to`
  * unless that is NULL. *count: sentences. */
 ls_status ls_sst_check(const char *text, size_t bytes, const char *name, FILE *to, uint64_t *count);
 
 /* Whether a directory holds trees: train.txt and test.txt, the first of which begins as a tree does. */
 int ls_sst_is(const char *dir);
 
-/* What a dataset of trees was made of, its split's file; 0: it is another kind of dataset. */
+/* Counts of a treebank dataset, of its split's file; returns 0 for another kind of dataset. */
 int ls_sst_counts(const ls_dataset *dataset, ls_corpus_counts *out);
 
 #endif

@@ -39,7 +39,7 @@ static int next_is(const parser *p, char c)
 	return p->at < p->bytes && p->text[p->at] == c;
 }
 
-/* What a treebank word stands for, when it is one that stands for another. */
+/* The text that an escaped treebank word stands for. */
 static const char *meaning(const char *word, size_t bytes)
 {
 	static const char *const table[][2] = { { "-LRB-", "(" }, { "-RRB-", ")" }, { "-LSB-", "[" },
@@ -142,7 +142,7 @@ ls_status ls_tree_read(ls_tree *tree, const char *text, size_t bytes, const char
 	while (!done)
 		LS_TRY(step(&p, &open, &done));
 	skip_spaces(&p);
-	return p.at == p.bytes ? LS_OK : bad(&p, "something follows the tree: one tree a line");
+	return p.at == p.bytes ? LS_OK : bad(&p, "text after the tree; expected one tree per line");
 }
 
 const char *ls_tree_line(const char *text, size_t bytes, size_t *at, uint64_t *line, size_t *length)

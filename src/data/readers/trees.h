@@ -1,5 +1,6 @@
 /*
- * trees.h - sentences as the Stanford Sentiment Treebank writes them: a tree a line, every phrase with a mood.
+ * trees.h - sentences as the Stanford Sentiment Treebank writes them: one tree per line, every phrase with a sentiment
+ * class.
  *
  *     (3 (2 It) (4 (2 's) (4 (3 (2 a) (4 (3 lovely) (2 film))) (2 .))))
  *

@@ -5,7 +5,7 @@
  * sample moves every point a little, bends the whole by a slow wave (elastic noise), scales, leans, turns and shifts
  * it, and draws the strokes with a round pen whose width and pressure vary. The picture is a distance field: each pixel
  * keeps how deep it lies inside the nearest stroke, and ink is that depth through a soft edge. Only the pixels around
- * a piece of stroke are visited, about 3,000 distances a sample.
+ * a piece of stroke are visited, about 3,000 distances per sample.
  */
 #include "data/synthetic/glyphs.h"
 
@@ -93,7 +93,7 @@ static const glyph_form *masked_form(ls_sample_rng *draw, int digit)
 /* How box coordinates (centred, about -0.5 .. 0.5) become pixels. */
 typedef struct placement {
 	float m[2][2], shift[2];
-	float wave[2], pace[2], phase[2]; /* x += wave[0] sin(pace[0] y + phase[0]), y likewise */
+	float wave[2], pace[2], phase[2]; /* x += wave[0] sin(pace[0] y + phase[0]), y with index 1 */
 	float radius;
 } placement;
 

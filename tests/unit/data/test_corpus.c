@@ -538,7 +538,7 @@ static void what_is_wrong_is_said(void **state)
 	mkdir(in_dir(dir, "none"), 0777);
 	assert_fails(open_corpus(&set, in_dir(dir, "none"), LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "none");
 	put_file(in_dir(dir, "binary"), "\0\0\10\3", 4);
-	assert_fails(open_corpus(&set, in_dir(dir, "binary"), LS_SPLIT_TRAIN, 0), LS_EINVALID, "no text");
+	assert_fails(open_corpus(&set, in_dir(dir, "binary"), LS_SPLIT_TRAIN, 0), LS_EINVALID, "not text");
 	put_text(dir, "x.txt", "a\n");
 	assert_fails(open_corpus(&set, in_dir(dir, "x.txt"), LS_SPLIT_TEST, 0), LS_ENOTFOUND, "no text to test on");
 }

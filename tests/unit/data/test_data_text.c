@@ -93,7 +93,7 @@ static void lies_are_found(void **state)
 		assert_fails(read_liar(l, 5), LS_EFORMAT, lies[i].message);
 		assert_ok(read_liar(l, 4));
 	}
-	assert_fails(read_liar(honest, 10), LS_EINVALID, "there is no sample 10");
+	assert_fails(read_liar(honest, 10), LS_EINVALID, "sample 10 does not exist");
 }
 
 static void impossible_datasets(void **state)
@@ -110,7 +110,7 @@ static void impossible_datasets(void **state)
 	info = liar_info, info.vocabulary = 0;
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "vocabulary of 0");
 	info = liar_info, info.masked_max = 9;
-	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "up to 9 tokens");
+	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "up to 9 masked positions");
 	info = liar_info, info.tokens_max = -1;
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "up to -1 tokens");
 	info = liar_info, info.tokens_max = 0;

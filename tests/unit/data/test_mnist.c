@@ -41,7 +41,7 @@ static void reads_and_normalises(void **state)
 			assert_memory_equal(&image[k], &expected, sizeof(float));
 		}
 	}
-	assert_fails(ls_dataset_read(set, 30, image, &label), LS_EINVALID, "has 30 samples: there is no sample 30");
+	assert_fails(ls_dataset_read(set, 30, image, &label), LS_EINVALID, "has 30 samples; sample 30 does not exist");
 	ls_dataset_free(set);
 	assert_ok(open_set(&set, "mnist", *state, LS_SPLIT_TEST, 0));
 	assert_int_equal(ls_dataset_describe(set)->samples, 7);
@@ -280,7 +280,7 @@ static void missing_files_say_what_to_do(void **state)
 	put_mnist(in_dir(*state, "mnist"), 3, 3);
 	assert_ok(open_set(&set, "mnist", NULL, LS_SPLIT_TRAIN, 0));
 	ls_dataset_free(set);
-	assert_fails(open_set(&set, *state, NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "there is no train-images");
+	assert_fails(open_set(&set, *state, NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "neither train-images");
 	unsetenv("LOCKSTEP_DATA");
 }
 
@@ -299,8 +299,8 @@ static void names_are_resolved(void **state)
 	assert_null(ls_dataset_row_of("./sotu"));
 	mkdir(in_dir(*state, "empty"), 0777);
 	assert_fails(open_set(&set, in_dir(*state, "empty"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND,
-		     "there is no train-images");
-	assert_fails(open_set(&set, in_dir(*state, "empty"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "and no text");
+		     "neither train-images");
+	assert_fails(open_set(&set, in_dir(*state, "empty"), NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "nor .txt files");
 }
 
 static void cache_place(void **state)
@@ -349,7 +349,7 @@ static void own_datasets_are_checked(void **state)
 	info.samples = 1, info.width = 0;
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "each must be positive");
 	info.width = 1 << 20, info.height = 1 << 20;
-	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "at most 1048576 a side");
+	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "at most 1048576 per dimension");
 	info.height = 1;
 	info.width = 1, info.classes = 0;
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "0 classes");
