@@ -84,7 +84,7 @@ ls_status ls_banner(const ls_layout *l, const ls_trainer *t)
 	if (l->nodes == 1)
 		return LS_OK;
 	if (l->devices > 0)
-		ls_pin_describe(t->teams.pin, mine.pinning, sizeof(mine.pinning));
+		ls_devices_describe(t->devices, mine.pinning, sizeof(mine.pinning));
 	guest *guests = calloc((size_t)l->nodes, sizeof(*guests));
 	double *rate = calloc((size_t)l->nodes, sizeof(*rate));
 	ls_status status = guests && rate ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a table of %d nodes", l->nodes);

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "base/isa.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "cluster/launched.h"
@@ -55,8 +54,7 @@ static ls_status check(const ls_bench_options *o)
 	if (o->replay && (o->profile || o->profile_out))
 		return ls_fail(LS_EINVALID, "--replay computes no layer that --profile or --profile-out could time");
 	LS_TRY(ls_layout_check(&o->job));
-	LS_TRY(ls_isa_check());
-	return ls_gemm_check();
+	return ls_backend_check(ls_backend_at(0)); /* also of a replay, which updates */
 }
 
 /* A replay is of the profile's model; its micro-batch is checked where it is made, for others may have been asked for.
@@ -84,6 +82,7 @@ static ls_status look_around(bench *b)
 	b->job.schedule = "constant";
 	b->job.devices = b->job.devices > 0 ? b->job.devices : 1;
 	LS_TRY(check(b->options));
+	LS_TRY(ls_backend_find(b->options->replay ? "replay" : "cpu", &b->backend));
 	LS_TRY(take_profile(b));
 	LS_TRY(ls_layout_init(&b->layout, &b->job, b->comm));
 	if (b->options->profile_out && b->layout.nodes > 1)
@@ -189,8 +188,8 @@ static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
 		.optimizer = b->job.optimizer,
 		.seed = b->job.seed,
 		.profile = o->profile,
-		.make_work = o->replay ? ls_replay_make : NULL,
-		.work_context = &b->replay,
+		.backend = b->backend,
+		.replay = &b->replay,
 		.span = o->profile_out ? record_span : NULL,
 		.trace_context = b,
 		.hyper = { .lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
@@ -302,8 +301,8 @@ static ls_status prepare(bench *b)
 
 static void pause_layers(const bench *b, int pause)
 {
-	if (b->layout.devices > 0 && b->trainer->device[0].exec)
-		ls_exec_profile_pause(b->trainer->device[0].exec, pause);
+	if (b->layout.devices > 0 && b->backend->pause_profile)
+		b->backend->pause_profile(b->trainer->driver[0].executor, pause);
 }
 
 /* Time spent in updates so far. On several nodes the communication thread may be at one right now: it is asked in the

@@ -14,6 +14,7 @@ typedef struct ls_bench_state {
 	ls_train_options given; /* the same before that */
 	ls_comm *comm;          /* NULL: one node */
 	ls_layout layout;
+	const ls_backend *backend;
 	ls_profile profile; /* with options->replay */
 	ls_replay_options replay;
 	ls_graph *graph;

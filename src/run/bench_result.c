@@ -21,21 +21,21 @@ static double timed_steps(const bench *b)
 /* Layer times of all timed steps, as a mean a step. */
 static ls_status keep_layers(const bench *b, ls_bench_result *r)
 {
-	const ls_exec *exec = b->trainer->device[0].exec;
-	double forward, backward, macs;
+	const ls_executor *executor = b->trainer->driver[0].executor;
+	ls_layer_times times;
 
-	while (ls_exec_profile(exec, (int)r->layer_count, &forward, &backward, &macs))
+	while (b->backend->layer_times(executor, (int)r->layer_count, &times))
 		r->layer_count++;
 	r->layers = calloc(r->layer_count + 1, sizeof(*r->layers));
 	if (!r->layers)
 		return ls_fail(LS_EMEMORY, "no memory for the profile");
 	for (size_t i = 0; i < r->layer_count; i++) {
 		ls_bench_layer *layer = &r->layers[i];
-		const char *name = ls_exec_profile(exec, (int)i, &forward, &backward, &macs);
-		snprintf(layer->name, sizeof(layer->name), "%s", name);
-		layer->forward_ms = 1e3 * forward / timed_steps(b);
-		layer->backward_ms = 1e3 * backward / timed_steps(b);
-		layer->flop = 2 * macs * (double)b->job.microbatch;
+		b->backend->layer_times(executor, (int)i, &times);
+		snprintf(layer->name, sizeof(layer->name), "%s", times.name);
+		layer->forward_ms = 1e3 * times.forward_s / timed_steps(b);
+		layer->backward_ms = 1e3 * times.backward_s / timed_steps(b);
+		layer->flop = 2 * times.macs_per_sample * (double)b->job.microbatch;
 		if (r->tokens > 0) /* not of the longest sentences, but of those that were there */
 			layer->flop =
 				ls_node_text_flop(b->graph, (int)i, r->tokens, r->masked) * (double)b->job.microbatch;
@@ -93,7 +93,8 @@ static void keep_job(const bench *b, ls_bench_result *r)
 	r->microbatch = b->job.microbatch;
 	r->global_batch = b->job.global_batch;
 	r->peak_rss_bytes = ls_memory_peak();
-	snprintf(r->kernels, sizeof(r->kernels), "%s", ls_gemm_backend());
+	snprintf(r->kernels, sizeof(r->kernels), "%.31s",
+		 b->options->replay ? b->profile.kernels : b->backend->kernels());
 	snprintf(r->isa, sizeof(r->isa), "%s", ls_isa_name(ls_isa_get()));
 }
 
@@ -146,7 +147,7 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 			 .devices = b->layout.devices,
 			 .gflop_a_sample = r->flop_per_sample / 1e9,
 			 .live = (int64_t)b->graph->params.live,
-			 .extra = (int64_t)b->trainer->extra - b->layout.nodes };
+			 .extra = (int64_t)b->trainer->stats_floats - b->layout.nodes };
 
 	snprintf(p.model, sizeof(p.model), "%s", r->model);
 	snprintf(p.optimizer, sizeof(p.optimizer), "%s", b->job.optimizer);

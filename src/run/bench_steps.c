@@ -71,13 +71,14 @@ static ls_status account(ls_bench_steps *s)
 	return LS_OK;
 }
 
-/* The step that is just over. A device alone updates what it gives; else the exchange does more than that, and waits.
+/* The step that is just over. Without an exchange a device updates what it delivers; else the exchange does more than
+ * that, and waits.
  */
 static void record(ls_bench_steps *s, int64_t microbatches, double seconds)
 {
 	const ls_trainer *t = s->trainer;
-	double updated = ls_trainer_update_s(t), given = t->device[0].give_s;
-	double update = t->update_early ? given : fmin(updated - s->updated_s, given);
+	double updated = ls_trainer_update_s(t), given = t->driver[0].deliver_s;
+	double update = !t->exchange ? given : fmin(updated - s->updated_s, given);
 
 	ls_recorder_end_step(s->recorder,
 			     &(ls_recorder_step){ .microbatches = microbatches,

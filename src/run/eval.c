@@ -8,9 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backends/cpu/teams.h"
+#include "backends/devices.h"
 #include "base/files.h"
-#include "base/isa.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "checkpoint/checkpoint.h"
@@ -39,7 +38,7 @@ typedef struct evaluation {
 	const ls_dataset *set;
 	ls_graph *own_graph;
 	const ls_graph *graph;
-	ls_teams teams;
+	ls_devices *devices;
 	ls_evaluator *evaluator;
 	float *params, *buffers;
 	ls_outputs *outputs; /* for --logits */
@@ -276,14 +275,16 @@ static int device_count(const evaluation *e)
 
 static ls_status make_evaluator(evaluation *e)
 {
-	LS_TRY(ls_teams_init(&e->teams, device_count(e), (int)e->options->threads, LS_PIN_AUTO));
+	const ls_backend *backend = ls_backend_at(0);
+	ls_devices_options devices = { .count = device_count(e), .threads = (int)e->options->threads };
+
+	LS_TRY(ls_devices_open(&e->devices, backend, &devices));
 	ls_evaluator_options options = { .graph = e->graph,
 					 .dataset = e->set,
 					 .batch = e->options->batch,
-					 .devices = e->teams.devices,
-					 .team = e->teams.team,
-					 .drivers = e->teams.drivers,
-					 .pin = e->teams.pin };
+					 .backend = backend,
+					 .devices = devices.count,
+					 .on = e->devices };
 	return ls_evaluator_new(&e->evaluator, &options);
 }
 
@@ -302,8 +303,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 {
 	const ls_eval_options *o = e->options;
 
-	LS_TRY(ls_isa_check());
-	LS_TRY(ls_gemm_check());
+	LS_TRY(ls_backend_check(ls_backend_at(0)));
 	LS_TRY(check(o));
 	LS_TRY(find_weights(e));
 	if (o->logits)
@@ -329,7 +329,7 @@ static void release(evaluation *e)
 {
 	ls_outputs_free(e->outputs);
 	ls_evaluator_free(e->evaluator);
-	ls_teams_release(&e->teams);
+	ls_devices_close(e->devices);
 	if (e->buffers)
 		ls_floats_free(e->buffers, e->graph->params.buffers);
 	if (e->params)

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/thread.h"
-#include "kernels/gemm.h"
 
 /* What a thread's stack and heap come to when it has done everything once (measured: 60 to 90 KB). */
 enum { THREAD_BYTES = 80 << 10 };
@@ -16,8 +15,10 @@ ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *tr
 			      int64_t last_microbatches)
 {
 	ls_trainer_bytes most;
+	const ls_backend *backend = ls_backend_of(trainer->backend);
 
-	LS_TRY(ls_gemm_start());
+	if (backend->start)
+		LS_TRY(backend->start());
 	*plan = (ls_memory_plan){ .trainer = *trainer, .resident = (size_t)ls_memory_resident() };
 	LS_TRY(ls_layout_room(layout, trainer->microbatches, last_microbatches, &plan->trainer.room, &plan->most));
 	LS_TRY(ls_trainer_plan(&plan->trainer, &plan->bytes));
@@ -102,6 +103,7 @@ static void print_part(FILE *to, const char *name, size_t bytes, const char *not
 ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 {
 	const ls_trainer_options *t = &p->trainer;
+	const ls_backend *backend = ls_backend_of(t->backend);
 	need addresses = address_need(p);
 	char note[128], name[64];
 
@@ -119,8 +121,8 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 	print_part(to, "optimizer state", p->bytes.state, note);
 	snprintf(note, sizeof(note), "   (%d device%s)", t->devices, ls_plural((uint64_t)t->devices, "s"));
 	print_part(to, "activations", p->bytes.workspace, note);
-	if (t->devices > 0 && !t->make_work)
-		LS_TRY(ls_exec_print_plan(t->graph, t->microbatch, t->threads, to));
+	if (t->devices > 0 && backend->print_plan)
+		LS_TRY(backend->print_plan(t->graph, t->microbatch, t->threads, to));
 	print_part(to, "samples read ahead", p->samples, "");
 	print_part(to, "evaluation", p->evaluation, "");
 	print_part(to, "checkpoint", p->checkpoint, "");

@@ -80,9 +80,9 @@ static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const l
 
 	values[count++] = (ls_metric){ "loss", r->loss / (double)r->samples };
 	values[count++] = (ls_metric){ "samples_per_s", (double)r->samples / seconds };
-	values[count++] = (ls_metric){ "lr", ls_schedule_rate(&t->schedule, r->step) };
+	values[count++] = (ls_metric){ "lr", ls_schedule_rate(&t->options.schedule, r->step) };
 	count += text_values(w->setup, seconds, r, values + count);
-	if (t->clip_norm > 0)
+	if (t->options.clip_norm > 0)
 		values[count++] = (ls_metric){ "gradient_norm", r->gradient_norm };
 	if (t->exchange)
 		values[count++] = (ls_metric){ "wait_s", r->wait_s };

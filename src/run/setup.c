@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "base/isa.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
-#include "kernels/gemm.h"
 #include "run/effects.h"
 #include "run/handshake.h"
 #include "run/memory_plan.h"
@@ -28,8 +26,7 @@
 static ls_status check(const ls_train_options *o)
 {
 	LS_TRY(ls_settings_check(o));
-	LS_TRY(ls_isa_check());
-	LS_TRY(ls_gemm_check());
+	LS_TRY(ls_backend_check(ls_backend_at(0)));
 	LS_TRY(ls_layout_check(o));
 	if (o->init && o->resume)
 		return ls_fail(LS_EINVALID,
@@ -317,18 +314,15 @@ static ls_status make_probe(ls_setup *s)
 {
 	ls_evaluator_options options = probe_options(s);
 
-	options.team = &s->trainer->device[0].team;
+	options.on = s->trainer->devices;
 	return ls_evaluator_new(&s->probe, &options);
 }
 
 static ls_status make_evaluator(ls_setup *s)
 {
-	const ls_teams *teams = &s->trainer->teams;
 	ls_evaluator_options options = evaluator_options(s);
 
-	options.team = teams->team;
-	options.drivers = teams->drivers;
-	options.pin = teams->pin;
+	options.on = s->trainer->devices;
 	return ls_evaluator_new(&s->evaluator, &options);
 }
 

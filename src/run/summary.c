@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "data/normalise.h"
-#include "kernels/gemm.h"
 
 /* "1x28x28, 10 classes, normalised with mean 0.1307, deviation 0.3081", or "at most 64 tokens, 5 classes". */
 static void describe_samples(char *out, size_t size, const ls_dataset *set)
@@ -48,7 +47,7 @@ static void print_model(const ls_setup *s)
 static void print_steps(const ls_setup *s, uint64_t first_step)
 {
 	const ls_train_options *o = s->options;
-	const ls_schedule_options *schedule = &s->trainer->schedule;
+	const ls_schedule_options *schedule = &s->trainer->options.schedule;
 	double epochs = (double)s->total_steps / (double)s->steps_per_epoch;
 	char from[48] = "", warmup[48] = "", clip[48] = "";
 
@@ -78,7 +77,7 @@ static void print_machine(const ls_setup *s)
 		snprintf(nodes, sizeof(nodes), "%d nodes, ", l->nodes);
 	ls_log_line("%s%lld device%s x %d thread%s (%s, %s); %s%s", nodes, (long long)l->all_devices,
 		    ls_plural((uint64_t)l->all_devices, "s"), l->threads, ls_plural((uint64_t)l->threads, "s"),
-		    ls_gemm_backend(), ls_isa_name(ls_isa_get()),
+		    ls_backend_at(0)->kernels(), ls_isa_name(ls_isa_get()),
 		    s->options->run ? "run directory " : "nothing is kept (no --run)",
 		    s->options->run ? s->options->run : "");
 }

@@ -22,7 +22,7 @@ typedef struct microbatch_sums {
 
 /* What a driver has of its own in a pass. */
 typedef struct driver {
-	ls_exec *exec;
+	ls_executor *executor;
 	float *logits; /* (batch, classes) */
 	ls_loader *loader;
 	ls_status status;
@@ -110,12 +110,12 @@ static ls_status make_driver(ls_evaluator *e, int device)
 	const ls_evaluator_options *o = &e->options;
 	driver *d = &e->driver[device];
 	int64_t tail = (int64_t)(ls_dataset_describe(o->dataset)->samples % (uint64_t)e->batch);
-	ls_exec_options exec = { .sizes = { e->batch, tail }, .team = o->team[device], .inference = 1 };
+	ls_load_options load = { .sizes = { e->batch, tail }, .inference = 1 };
 
 	d->logits = calloc((size_t)e->batch * classes_of(o->graph), sizeof(float));
 	if (!d->logits)
 		return ls_fail(LS_EMEMORY, "no memory for the logits of %lld samples", (long long)e->batch);
-	return ls_exec_new(&d->exec, o->graph, &exec);
+	return ls_devices_load(o->on, device, o->graph, &load, &d->executor);
 }
 
 static int nodes_of(const ls_evaluator_options *o)
@@ -187,7 +187,7 @@ void ls_evaluator_free(ls_evaluator *e)
 	if (!e)
 		return;
 	for (int i = 0; e->driver && i < e->options.devices; i++) {
-		ls_exec_free(e->driver[i].exec);
+		ls_executor_free(e->driver[i].executor);
 		free(e->driver[i].logits);
 	}
 	ls_assigner_release(&e->assigner);
@@ -238,7 +238,7 @@ ls_status ls_evaluator_plan(const ls_evaluator_options *o, int threads, int64_t 
 	*out = (ls_evaluator_bytes){ 0 };
 	if (o->devices == 0)
 		return LS_OK;
-	LS_TRY(ls_exec_bytes(o->graph, microbatch_of(o), threads, 1, &exec));
+	LS_TRY(ls_backend_of(o->backend)->plan(o->graph, microbatch_of(o), threads, 1, &exec));
 	LS_TRY(first_share(o, all, &share));
 	out->used = used_by(o, exec, share);
 	out->most = used_by(o, exec, all);
@@ -278,11 +278,9 @@ static void run_microbatch(pass *p, driver *d, const ls_microbatch *microbatch)
 				   .images = microbatch->images,
 				   .text = microbatch->text,
 				   .labels = microbatch->labels,
-				   .samples = microbatch->samples,
-				   .params = p->params,
-				   .buffers = p->buffers };
+				   .samples = microbatch->samples };
 
-	ls_exec_infer(d->exec, &job, p->sink ? d->logits : NULL);
+	d->executor->backend->infer(d->executor, &job, p->sink ? d->logits : NULL);
 	if (p->sink)
 		p->sink(p->context, microbatch, d->logits);
 	*sums = (microbatch_sums){ .loss = job.loss,
@@ -306,6 +304,8 @@ static ls_status run_device(pass *p, int device)
 	driver *d = &p->evaluator->driver[device];
 	const ls_microbatch *microbatch = NULL;
 
+	if (d->loader)
+		d->executor->backend->set_params(d->executor, p->params, p->buffers);
 	while (d->loader && !must_end(p)) {
 		LS_TRY(ls_loader_next(d->loader, &microbatch));
 		if (!microbatch)
@@ -317,30 +317,16 @@ static ls_status run_device(pass *p, int device)
 	return LS_OK;
 }
 
-static void drive(void *context, ls_member member)
+static void drive(void *context, int device)
 {
 	pass *p = context;
-	driver *d = &p->evaluator->driver[member.rank];
+	driver *d = &p->evaluator->driver[device];
 
-	d->status = run_device(p, member.rank);
+	d->status = run_device(p, device);
 	if (d->status == LS_OK)
 		return;
 	snprintf(d->message, sizeof(d->message), "%s", ls_last_error());
 	atomic_store(&p->failed, 1);
-}
-
-static void run_drivers(pass *p)
-{
-	const ls_evaluator_options *o = &p->evaluator->options;
-
-	if (o->pin)
-		ls_pin_self(o->pin, 0, 0);
-	if (o->drivers)
-		ls_team_run(o->drivers, drive, p);
-	else if (o->devices == 1)
-		drive(p, (ls_member){ .size = 1 });
-	if (o->pin)
-		ls_pin_self(o->pin, -1, 0);
 }
 
 static ls_status first_failure(const ls_evaluator *e)
@@ -393,7 +379,10 @@ static ls_status run_own(pass *p)
 	ls_status status = open_loaders(p);
 	if (status == LS_OK) {
 		p->progress = e->node == 0 ? ls_progress_begin() : NULL;
-		run_drivers(p);
+		if (e->options.devices > 0) {
+			ls_devices_run(e->options.on, e->options.devices, drive, p);
+			ls_devices_leave(e->options.on);
+		}
 		ls_progress_end(p->progress);
 		status = first_failure(e);
 	}

@@ -10,9 +10,7 @@
 
 #include <lockstep/train.h>
 
-#include "backends/cpu/exec.h"
-#include "base/pin.h"
-#include "base/team.h"
+#include "backends/devices.h"
 #include "comm/comm.h"
 #include "data/loader.h"
 #include "exchange/assigner.h"
@@ -25,11 +23,9 @@ typedef struct ls_evaluator_options {
 	const ls_dataset *dataset;
 	int64_t batch; /* samples of a micro-batch */
 
-	int devices;          /* of this node; 0: a server, which takes part without micro-batches */
-	ls_team *const *team; /* (devices) */
-	ls_team *drivers; /* (devices) whose member i takes team i through its micro-batches; NULL: the caller, the only
-			   */
-	const ls_pin_plan *pin; /* where the calling thread stays meanwhile, as driver of device 0; may be NULL */
+	const ls_backend *backend; /* of the devices; NULL: the first of the table */
+	int devices;    /* of this node, the first ones; 0: a server, which takes part without micro-batches */
+	ls_devices *on; /* they are open; a plan does not need it */
 
 	ls_comm *comm;         /* NULL: one node */
 	const int *devices_of; /* (nodes) of all nodes, and their shares; looked at when there are several */
@@ -47,7 +43,7 @@ typedef struct ls_evaluator_bytes {
 	int readers;   /* threads it starts for a pass, at most */
 } ls_evaluator_bytes;
 
-/* On teams of `threads`; passes are over the first `microbatches` micro-batches, 0: all. */
+/* On devices of `threads` host threads; passes are over the first `microbatches` micro-batches, 0: all. */
 ls_status ls_evaluator_plan(const ls_evaluator_options *options, int threads, int64_t microbatches,
 			    ls_evaluator_bytes *out);
 
@@ -55,17 +51,16 @@ ls_status ls_evaluator_plan(const ls_evaluator_options *options, int threads, in
  * (the default): never. */
 void ls_evaluator_set_stop(ls_evaluator *evaluator, int (*stop)(void));
 
-/* Nodes' shares from the next pass on, (nodes): the same on all of them. */
+/* Nodes' shares from the next pass on, (nodes): the same on all nodes. */
 void ls_evaluator_set_weights(ls_evaluator *evaluator, const double *weight);
 
 /* Samples of one micro-batch with their logits (count, classes); may be NULL. Called by the drivers, in no order. */
 typedef void (*ls_evaluator_sink)(void *context, const ls_microbatch *microbatch, const float *logits);
 
-/* The first micro-batch alone: is the loss there a finite number? Tells weights that still work from ones that blew up.
- * */
+/* The first micro-batch alone: is the loss there a finite number? Weights that blew up give none. */
 ls_status ls_evaluator_probe(ls_evaluator *evaluator, const float *params, const float *buffers, int *finite);
 
-/* Called by all nodes, with the same weights. All get the same result, but for the seconds. */
+/* Called by all nodes, with the same weights. All get the same result, except for the seconds. */
 ls_status ls_evaluator_run(ls_evaluator *evaluator, const float *params, const float *buffers, ls_evaluator_sink sink,
 			   void *context, ls_eval_result *out);
 

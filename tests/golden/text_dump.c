@@ -115,9 +115,10 @@ static ls_status run(dump *d)
 						  masked > 0 ? (double)d->microbatch->step_samples / (double)masked : 0,
 					  .labels = d->microbatch->labels,
 					  .samples = d->microbatch->samples,
-					  .params = d->params,
 					  .grads = d->grads,
 					  .seed = SEED };
+	ls_exec_set_params(infer, d->params, NULL);
+	ls_exec_set_params(train, d->params, NULL);
 	ls_exec_infer(infer, &microbatch, d->logits);
 	if (d->token_logits)
 		copy_token_logits(d, infer);

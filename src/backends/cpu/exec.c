@@ -20,8 +20,8 @@ static int is_timed(const job *j, ls_member member)
 	return member.rank == 0 && (j->exec->profile || j->microbatch->span);
 }
 
-/* Wait for all; where times are wanted, member 0 notes the one since `*since`. */
-static void meet(const job *j, ls_op *op, int is_backward, double *since, ls_member member)
+/* Wait for all; where times are wanted, member 0 adds the time since `*since` to the layer's. */
+static void end_layer(const job *j, ls_op *op, int is_backward, double *since, ls_member member)
 {
 	ls_team_barrier(member);
 	if (!is_timed(j, member))
@@ -34,7 +34,7 @@ static void meet(const job *j, ls_op *op, int is_backward, double *since, ls_mem
 	*since = now;
 }
 
-/* What was done since belongs to no layer. */
+/* The time since belongs to no layer. */
 static void skip_time(const job *j, double *since, ls_member member)
 {
 	if (is_timed(j, member))
@@ -42,7 +42,7 @@ static void skip_time(const job *j, double *since, ls_member member)
 }
 
 /* Nobody reads parameters that have not arrived. */
-static void ask(const ls_op *op, const ls_exec_microbatch *microbatch, ls_member member)
+static void need_params(const ls_op *op, const ls_exec_microbatch *microbatch, ls_member member)
 {
 	int rows[LS_NODE_ROWS], count = ls_node_rows(op->node, rows);
 	for (int k = 0; k < count; k++) {
@@ -56,15 +56,15 @@ static void run_forward(const job *j, const ls_pass *pass, double *since, ls_mem
 	for (int i = 0; i < j->exec->op_count; i++) {
 		ls_op *op = &j->exec->ops[i];
 		if (j->microbatch->need) {
-			ask(op, j->microbatch, member);
+			need_params(op, j->microbatch, member);
 			skip_time(j, since, member);
 		}
 		op->kind->forward(op, pass, member);
-		meet(j, op, 0, since, member);
+		end_layer(j, op, 0, since, member);
 	}
 }
 
-/* Of the tokens to be predicted; `first` of them were in tiles before. */
+/* Of masked positions; `first` of them were in tiles before. */
 static void run_token_loss(const job *j, const ls_pass *pass, int64_t first, ls_member member)
 {
 	ls_exec *exec = j->exec;
@@ -91,7 +91,8 @@ static void run_loss(const job *j, const ls_pass *pass, int64_t first, ls_member
 	ls_team_barrier(member);
 }
 
-static void announce(const ls_op *op, const ls_exec_microbatch *microbatch, const ls_pass *pass, ls_member member)
+static void deliver_gradient(const ls_op *op, const ls_exec_microbatch *microbatch, const ls_pass *pass,
+			     ls_member member)
 {
 	int rows[LS_NODE_ROWS], count = ls_node_rows(op->node, rows);
 	for (int k = 0; k < count; k++) {
@@ -101,8 +102,8 @@ static void announce(const ls_op *op, const ls_exec_microbatch *microbatch, cons
 	}
 }
 
-/* Add what a kind that cannot add has computed into a spare buffer. */
-static void settle_spare(const ls_op *op, const ls_pass *pass, ls_member member)
+/* Add what a kind that cannot add has computed into a buffer of its own. */
+static void add_spare(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t begin, end;
 	ls_team_range(member, ls_pass_floats(pass, op->in) / 16, &begin, &end);
@@ -118,11 +119,11 @@ static void run_backward(const job *j, const ls_pass *pass, int last, double *si
 		op->kind->backward(op, pass, member);
 		if (op->spare_dx) {
 			ls_team_barrier(member);
-			settle_spare(op, pass, member);
+			add_spare(op, pass, member);
 		}
-		meet(j, op, 1, since, member);
+		end_layer(j, op, 1, since, member);
 		if (last && microbatch->ready) {
-			announce(op, microbatch, pass, member);
+			deliver_gradient(op, microbatch, pass, member);
 			if (microbatch->share_grads) /* the next node writes where this one's gradient is read */
 				ls_team_barrier(member);
 			skip_time(j, since, member);
@@ -199,8 +200,8 @@ static ls_pass tile_pass(const job *j, int64_t first, int64_t n)
 			 .images = microbatch->images ? microbatch->images + first * image : NULL,
 			 .labels = microbatch->labels + first,
 			 .samples = microbatch->samples ? microbatch->samples + first : NULL,
-			 .params = microbatch->params,
-			 .buffers = microbatch->buffers,
+			 .params = j->exec->params,
+			 .buffers = j->exec->buffers,
 			 .grads = microbatch->grads,
 			 .stats = microbatch->stats,
 			 .seed = microbatch->seed,
@@ -261,6 +262,12 @@ size_t ls_exec_shared_grads(const ls_graph *graph, int64_t microbatch)
 	return graph->coupled || microbatch <= LS_TILE ? ls_graph_shared_floats(graph) : 0;
 }
 
+void ls_exec_set_params(ls_exec *exec, const float *params, const float *buffers)
+{
+	exec->params = params;
+	exec->buffers = buffers;
+}
+
 void ls_exec_train(ls_exec *exec, ls_exec_microbatch *microbatch)
 {
 	run(exec, microbatch, NULL, 1);
@@ -271,17 +278,18 @@ void ls_exec_infer(ls_exec *exec, ls_exec_microbatch *microbatch, float *logits)
 	run(exec, microbatch, logits, 0);
 }
 
-const char *ls_exec_profile(const ls_exec *exec, int i, double *forward_s, double *backward_s, double *macs_per_sample)
+int ls_exec_layer_times(const ls_exec *exec, int i, ls_layer_times *out)
 {
 	if (i >= exec->op_count)
-		return NULL;
-	*forward_s = exec->ops[i].forward_s;
-	*backward_s = exec->ops[i].backward_s;
-	*macs_per_sample = ls_node_macs(exec->graph, exec->ops[i].node, 0);
-	return exec->ops[i].node->name;
+		return 0;
+	*out = (ls_layer_times){ .name = exec->ops[i].node->name,
+				 .forward_s = exec->ops[i].forward_s,
+				 .backward_s = exec->ops[i].backward_s,
+				 .macs_per_sample = ls_node_macs(exec->graph, exec->ops[i].node, 0) };
+	return 1;
 }
 
-void ls_exec_profile_pause(ls_exec *exec, int pause)
+void ls_exec_pause_profile(ls_exec *exec, int pause)
 {
 	exec->paused = pause;
 }

@@ -3,8 +3,8 @@
  */
 #include "backends/cpu/exec_plan.h"
 
-/* Behind the shared part: scratch, then loss and correct of each sample and of each pick, then where things are in the
- * tile under way. */
+/* Behind the shared part: scratch, then loss and correct of each sample and of each masked position, then where things
+ * are in the tile under way. */
 typedef struct tail {
 	size_t microbatch, masked;   /* loss and correct of each */
 	size_t starts, owners, tile; /* indices: samples + 1, tokens and masked positions of a tile */

@@ -9,6 +9,7 @@
 #include "graph/op.h"
 
 struct ls_exec {
+	ls_executor executor; /* first: what a backend's user holds */
 	const ls_graph *graph;
 	ls_team *team;
 	int threads; /* of the team */
@@ -27,17 +28,18 @@ struct ls_exec {
 	size_t scratch_bytes;
 	char *workspace;
 	size_t workspace_bytes;
+	const float *params, *buffers; /* the host's stores */
 	float *logits, *dlogits;
 	float *loss;      /* (micro-batch) */
 	uint8_t *correct; /* (micro-batch) */
 
 	/* text */
 	float *token_logits, *dtoken_logits; /* the same place, where backward does not read the logits again */
-	float *token_loss;                   /* (micro-batch * picks_max) */
-	uint8_t *token_correct;              /* likewise */
+	float *token_loss;                   /* (micro-batch * masked_max) */
+	uint8_t *token_correct;              /* (micro-batch * masked_max) */
 	int32_t *start;                      /* (largest + 1) of the tile under way: see ls_pass */
 	int32_t *owner;                      /* (largest * tokens_max) */
-	int32_t *masked_at;                  /* (largest * picks_max) */
+	int32_t *masked_at;                  /* (largest * masked_max) */
 };
 
 /* exec_spans.c */

@@ -2,68 +2,69 @@
 
 #include <stdlib.h>
 
-static void pin_driver(void *context, int rank)
-{
-	ls_pin_self(context, rank, 0);
-}
-
-static void pin_member(void *context, int rank)
+static void pin_thread(void *context, int rank)
 {
 	const ls_teams_seat *seat = context;
 	ls_pin_self(seat->pin, seat->device, rank);
 }
 
-static ls_status make_team(ls_teams *c, int device)
+static ls_status make_teams(ls_teams *t, ls_pin_mode pin)
 {
-	ls_team_options options = { .threads = c->threads,
-				    .crowd = c->devices * c->threads,
-				    .begin = pin_member,
-				    .context = &c->seat[device] };
-	c->seat[device] = (ls_teams_seat){ .pin = c->pin, .device = device };
-	return ls_team_new_with(&c->team[device], &options);
-}
-
-ls_status ls_teams_init(ls_teams *c, int devices, int threads, ls_pin_mode pin)
-{
-	ls_team_options drivers = { .threads = devices, .crowd = devices * threads, .begin = pin_driver };
-
-	if (devices == 0)
-		return LS_OK;
-	c->devices = devices;
-	c->threads = threads;
-	c->team = calloc((size_t)devices, sizeof(*c->team));
-	c->seat = calloc((size_t)devices, sizeof(*c->seat));
-	drivers.context = c->pin = calloc(1, sizeof(*c->pin));
-	if (!c->team || !c->seat || !c->pin)
-		return ls_fail(LS_EMEMORY, "no memory for %d devices", devices);
-	LS_TRY(ls_pin_plan_init(c->pin, devices, threads, pin));
-	LS_TRY(ls_team_new_with(&c->drivers, &drivers));
-	for (int i = 0; i < devices; i++)
-		LS_TRY(make_team(c, i));
+	t->team = calloc((size_t)t->devices, sizeof(*t->team));
+	t->seat = calloc((size_t)t->devices, sizeof(*t->seat));
+	if (!t->team || !t->seat)
+		return ls_fail(LS_EMEMORY, "no memory for %d devices", t->devices);
+	LS_TRY(ls_pin_plan_init(&t->pin, t->devices, t->threads, pin));
+	for (int i = 0; i < t->devices; i++) {
+		t->seat[i] = (ls_teams_seat){ .pin = &t->pin, .device = i };
+		LS_TRY(ls_team_new_with(&t->team[i], &(ls_team_options){ .threads = t->threads,
+									 .crowd = t->devices * t->threads,
+									 .begin = pin_thread,
+									 .context = &t->seat[i] }));
+	}
 	return LS_OK;
 }
 
-void ls_teams_release(ls_teams *c)
+ls_status ls_teams_new(ls_teams **out, const ls_devices_options *options)
 {
-	for (int i = 0; c->team && i < c->devices; i++)
-		ls_team_free(c->team[i]);
-	ls_team_free(c->drivers);
-	if (c->pin)
-		ls_pin_plan_release(c->pin);
-	free(c->pin);
-	free(c->seat);
-	free(c->team);
-	*c = (ls_teams){ 0 };
+	ls_teams *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return ls_fail(LS_EMEMORY, "no memory for %d devices", options->count);
+	*t = (ls_teams){ .devices = options->count, .threads = options->threads };
+	ls_status status = make_teams(t, options->pin);
+	if (status != LS_OK) {
+		ls_teams_free(t);
+		return status;
+	}
+	*out = t;
+	return LS_OK;
 }
 
-void ls_teams_join(const ls_teams *c)
+void ls_teams_free(ls_teams *t)
 {
-	if (c->pin)
-		ls_pin_self(c->pin, 0, 0);
+	for (int i = 0; t->team && i < t->devices; i++)
+		ls_team_free(t->team[i]);
+	ls_pin_plan_release(&t->pin);
+	free(t->seat);
+	free(t->team);
+	free(t);
 }
 
-void ls_teams_leave(const ls_teams *c)
+void ls_teams_bind(void *teams, int device)
 {
-	if (c->pin)
-		ls_pin_self(c->pin, -1, 0);
+	const ls_teams *t = teams;
+	ls_pin_self(&t->pin, device, 0);
+}
+
+void ls_teams_run(void *teams, int device, ls_team_work work, void *context)
+{
+	const ls_teams *t = teams;
+	ls_team_run(t->team[device], work, context);
+}
+
+void ls_teams_describe(const void *teams, char *text, size_t size)
+{
+	const ls_teams *t = teams;
+	ls_pin_describe(&t->pin, text, size);
 }

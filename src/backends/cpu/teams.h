@@ -1,17 +1,12 @@
 /*
- * teams.h - the threads of a node's devices: a team for each, and drivers (one thread a device) that take the
- * teams through their work side by side.
+ * teams.h - the host threads of a node's devices: a team for each, and the cores they are pinned to.
  *
- *     ls_team_run(crew.drivers, drive, job);        drive() runs ls_team_run(crew.team[rank], ...) for its device
- *
- * The caller is driver 0. The other threads are pinned as they start; the caller is when it says so, for threads it
- * starts are pinned with it.
+ * The driver of a device is rank 0 of its team. The other threads are pinned as they start; a driver when it says so.
  */
 #ifndef LS_BACKENDS_CPU_TEAMS_H
 #define LS_BACKENDS_CPU_TEAMS_H
 
-#include "base/pin.h"
-#include "base/team.h"
+#include "backends/backend.h"
 
 typedef struct ls_teams_seat {
 	const ls_pin_plan *pin;
@@ -20,18 +15,17 @@ typedef struct ls_teams_seat {
 
 typedef struct ls_teams {
 	int devices, threads; /* of a device */
-	ls_pin_plan *pin;     /* does not move when the crew does: threads know it */
-	ls_team *drivers;     /* (devices) */
+	ls_pin_plan pin;      /* threads know its address */
 	ls_team **team;       /* (devices) */
 	ls_teams_seat *seat;  /* (devices) */
 } ls_teams;
 
-/* `teams` is zeros; without devices it stays so. Released also after a failure. */
-ls_status ls_teams_init(ls_teams *teams, int devices, int threads, ls_pin_mode pin);
-void ls_teams_release(ls_teams *teams);
+ls_status ls_teams_new(ls_teams **out, const ls_devices_options *options);
+void ls_teams_free(ls_teams *teams);
 
-/* The calling thread becomes driver 0, on its core; or nobody in particular again. */
-void ls_teams_join(const ls_teams *teams);
-void ls_teams_leave(const ls_teams *teams);
+/* ls_backend.bind, .host_run and .describe of a backend whose devices are these. */
+void ls_teams_bind(void *teams, int device);
+void ls_teams_run(void *teams, int device, ls_team_work work, void *context);
+void ls_teams_describe(const void *teams, char *text, size_t size);
 
 #endif

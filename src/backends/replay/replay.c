@@ -8,10 +8,19 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "backends/cpu/exec.h"
+#include "backends/cpu/teams.h"
 #include "backends/profiler.h"
 #include "base/clock.h"
 
+/* The devices: host threads that share the host's work, as those of cpu do. */
+typedef struct devices {
+	ls_teams *teams;
+	const ls_replay_options *options;
+} devices;
+
 typedef struct replay {
+	ls_executor executor;
 	ls_replay_options options;
 	ls_team *team;
 	ls_exec_microbatch *microbatch; /* under way */
@@ -43,7 +52,7 @@ static void add_since(replay *r, double start, ls_member member)
 		r->due += ls_clock_seconds() - start;
 }
 
-static void tell_span(const replay *r, const ls_profile_layer *layer, int is_backward, double start, ls_member member)
+static void report_span(const replay *r, const ls_profile_layer *layer, int is_backward, double start, ls_member member)
 {
 	if (member.rank == 0 && r->microbatch->span)
 		r->microbatch->span(r->microbatch->span_context, layer->name, is_backward, start, ls_clock_seconds());
@@ -61,7 +70,7 @@ static void run_forward(replay *r, ls_member member)
 		add_since(r, start, member);
 		start = ls_clock_seconds();
 		pass_time(r, layer->forward_s, member);
-		tell_span(r, layer, 0, start, member);
+		report_span(r, layer, 0, start, member);
 	}
 }
 
@@ -89,7 +98,7 @@ static void write_gradient(const replay *r, const ls_profile_layer *layer, ls_me
 	}
 }
 
-static void give_gradient(const replay *r, const ls_profile_layer *layer, ls_member member)
+static void deliver_gradient(const replay *r, const ls_profile_layer *layer, ls_member member)
 {
 	for (int k = 0; r->microbatch->ready && k < layer->ranges; k++)
 		r->microbatch->ready(r->microbatch->ready_context, (size_t)layer->range[k].begin,
@@ -107,10 +116,10 @@ static void run_backward(replay *r, int last, ls_member member)
 		if (last)
 			write_gradient(r, layer, member);
 		pass_time(r, layer->backward_s, member);
-		tell_span(r, layer, 1, start, member);
+		report_span(r, layer, 1, start, member);
 		start = ls_clock_seconds();
 		if (last)
-			give_gradient(r, layer, member);
+			deliver_gradient(r, layer, member);
 		add_since(r, start, member);
 	}
 }
@@ -129,9 +138,9 @@ static void run(void *context, ls_member member)
 }
 
 /* Member 0 is the calling thread, and the only one that sleeps. */
-static void train(void *self, ls_exec_microbatch *microbatch)
+static void train(ls_executor *executor, ls_exec_microbatch *microbatch)
 {
-	replay *r = self;
+	replay *r = (replay *)executor;
 	int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
 
 	r->microbatch = microbatch;
@@ -144,26 +153,97 @@ static void train(void *self, ls_exec_microbatch *microbatch)
 	microbatch->correct = 0;
 }
 
-ls_status ls_replay_make(void *context, ls_team *team, int64_t microbatch, ls_work *out)
+static ls_status open_devices(void **out, const ls_devices_options *options)
 {
-	static const ls_work_kind kind = { "replay", train, free };
-	const ls_replay_options *options = context;
-	replay *r = calloc(1, sizeof(*r));
+	devices *d = calloc(1, sizeof(*d));
 
-	if (!r)
+	if (!d)
 		return ls_fail(LS_EMEMORY, "no memory for a replay");
-	if (microbatch != options->profile->batch) {
-		free(r);
+	d->options = options->replay;
+	ls_status status = ls_teams_new(&d->teams, options);
+	if (status != LS_OK) {
+		free(d);
+		return status;
+	}
+	*out = d;
+	return LS_OK;
+}
+
+static void close_devices(void *self)
+{
+	devices *d = self;
+	ls_teams_free(d->teams);
+	free(d);
+}
+
+static void bind(void *self, int device)
+{
+	ls_teams_bind(((devices *)self)->teams, device);
+}
+
+static void host_run(void *self, int device, ls_team_work work, void *context)
+{
+	ls_teams_run(((devices *)self)->teams, device, work, context);
+}
+
+static void describe(const void *self, char *text, size_t size)
+{
+	ls_teams_describe(((const devices *)self)->teams, text, size);
+}
+
+static ls_status load(ls_executor **out, void *self, int device, const ls_graph *graph, const ls_load_options *options)
+{
+	const devices *d = self;
+	int64_t microbatch = options->sizes[0], recorded = d->options->profile->batch;
+	(void)graph; /* ls_replay_fits() */
+
+	if (microbatch != recorded)
 		return ls_fail(LS_EINVALID,
 			       "a micro-batch of %" PRId64 " samples cannot be replayed from a profile of %" PRId64
 			       "; record one with --batch %" PRId64,
-			       microbatch, options->profile->batch, microbatch);
-	}
-	r->options = *options;
-	r->team = team;
-	*out = (ls_work){ .kind = &kind, .self = r };
+			       microbatch, recorded, microbatch);
+	replay *r = calloc(1, sizeof(*r));
+	if (!r)
+		return ls_fail(LS_EMEMORY, "no memory for a replay");
+	*r = (replay){ .executor = { &ls_backend_replay }, .options = *d->options, .team = d->teams->team[device] };
+	*out = &r->executor;
 	return LS_OK;
 }
+
+static void unload(ls_executor *executor)
+{
+	free(executor);
+}
+
+/* It sleeps, and takes no memory for it. */
+static ls_status plan(const ls_graph *graph, int64_t n, int threads, int inference, size_t *bytes)
+{
+	(void)graph, (void)n, (void)threads, (void)inference;
+	*bytes = 0;
+	return LS_OK;
+}
+
+/* No layer is computed, so nobody reads them. */
+static void set_params(ls_executor *executor, const float *params, const float *buffers)
+{
+	(void)executor, (void)params, (void)buffers;
+}
+
+const ls_backend ls_backend_replay = {
+	.name = "replay",
+	.help = "sleeps through a recorded profile instead of computing; communication and updates are real",
+	.plan = plan,
+	.shared_grads = ls_exec_shared_grads,
+	.open = open_devices,
+	.close = close_devices,
+	.bind = bind,
+	.host_run = host_run,
+	.describe = describe,
+	.load = load,
+	.unload = unload,
+	.set_params = set_params,
+	.train = train,
+};
 
 static int same_layer(const ls_profile_layer *a, const ls_profile_layer *b)
 {

@@ -1,9 +1,9 @@
 /*
- * replay.h - a device that sleeps through a recorded profile: it asks for parameters before a layer's forward, sleeps
- * as long as the layer took, and hands over a gradient of the right size after its backward.
+ * replay.h - the backend whose devices sleep through a recorded profile: a device asks for parameters before a layer's
+ * forward, sleeps as long as the layer took, and delivers a gradient of the right size after its backward.
  *
- * Whoever is on the other side of the hooks (exchange, update, messages) works as in training, so the exchange of more
- * devices than there are cores can be measured. Times are kept to absolute deadlines: what a layer oversleeps the next
+ * The other side of the hooks (exchange, update, messages) works as in training, so the exchange of more devices than
+ * there are cores can be measured. Times are kept to absolute deadlines: what a layer oversleeps the next
  * one sleeps less, and time spent in hooks is added, as it is for a device that computes.
  */
 #ifndef LS_BACKENDS_REPLAY_REPLAY_H
@@ -18,10 +18,7 @@ typedef struct ls_replay_options {
 	float value;               /* of every gradient */
 } ls_replay_options;
 
-/* An ls_work_maker; `context` is the options, borrowed. */
-ls_status ls_replay_make(void *context, ls_team *team, int64_t microbatch, ls_work *out);
-
-/* Whether the profile tells what this graph does: the same layers with the same parameters. `label` names it. */
+/* Whether the profile is of what this graph does: the same layers with the same parameters. `label` names it. */
 ls_status ls_replay_fits(const ls_profile *profile, const ls_graph *graph, const char *label);
 
 #endif

@@ -110,6 +110,7 @@ static inline void net_init(net *t, ls_graph *graph, int64_t count, int64_t othe
 	net_check(ls_team_new(&t->team, threads));
 	ls_exec_options options = { .sizes = { count, other }, .team = t->team, .inference = inference };
 	net_check(ls_exec_new(&t->exec, graph, &options));
+	ls_exec_set_params(t->exec, t->params, t->buffers);
 }
 
 static inline void net_release(net *t)
@@ -129,8 +130,6 @@ static inline ls_exec_microbatch net_microbatch(net *t, int64_t count)
 				     .images = t->images,
 				     .labels = t->labels,
 				     .samples = t->samples,
-				     .params = t->params,
-				     .buffers = t->buffers,
 				     .grads = t->grads,
 				     .stats = t->stats,
 				     .seed = NET_SEED,

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/devices.h"
 #include "backends/profiler.h"
 #include "backends/replay/replay.h"
 #include "base/clock.h"
@@ -193,13 +194,13 @@ static void ready(void *context, size_t begin, size_t end, const float *grads, l
 enum { PATIENCE_S = 30 };
 
 /* Of some micro-batches the fastest takes so long: others may be busy on this machine, but not all the time. */
-static void expect_seconds(ls_work *work, ls_exec_microbatch microbatch, diary *d, double least, double most)
+static void expect_seconds(ls_executor *executor, ls_exec_microbatch microbatch, diary *d, double least, double most)
 {
 	double fastest = INFINITY, end = ls_clock_seconds() + PATIENCE_S;
 	while (fastest > most && ls_clock_seconds() < end) {
 		d->text[0] = '\0';
 		double start = ls_clock_seconds();
-		work->kind->train(work->self, &microbatch);
+		executor->backend->train(executor, &microbatch);
 		double seconds = ls_clock_seconds() - start;
 		fastest = seconds < fastest ? seconds : fastest;
 	}
@@ -221,26 +222,29 @@ static void test_replay_keeps_time(void **state)
 						  .need_context = &d,
 						  .ready = ready,
 						  .ready_context = &d };
-		ls_team *team = NULL;
-		ls_work work;
+		ls_devices *devices = NULL;
+		ls_executor *executor = NULL;
+		ls_devices_options how = { .count = 1, .threads = threads, .pin = LS_PIN_OFF, .replay = &options };
+		ls_load_options load = { .sizes = { 4 } };
 
-		check_status(ls_team_new(&team, threads));
-		check_status(ls_replay_make(&options, team, 4, &work));
-		expect_seconds(&work, microbatch, &d, 0.0119, 0.018);
+		check_status(ls_devices_open(&devices, &ls_backend_replay, &how));
+		check_status(ls_devices_load(devices, 0, NULL, &load, &executor));
+		expect_seconds(executor, microbatch, &d, 0.0119, 0.018);
 		assert_string_equal(d.text, "n0-30 n32-48 n48-64 n0-30 n32-48 n48-64 r48-64 r0-30 r32-48 ");
 		d.wait_at_b = 0.005; /* in both rounds: waiting comes on top */
-		expect_seconds(&work, microbatch, &d, 0.0218, 0.03);
+		expect_seconds(executor, microbatch, &d, 0.0218, 0.03);
 		d.wait_at_b = 0;
 		p.other_s = 0.01; /* and so does what is in no layer */
-		expect_seconds(&work, microbatch, &d, 0.0218, 0.03);
+		expect_seconds(executor, microbatch, &d, 0.0218, 0.03);
 		p.other_s = 0;
-		work.kind->free(work.self);
+		ls_executor_free(executor);
 		options.speed = 0.25;
-		check_status(ls_replay_make(&options, team, 4, &work));
-		expect_seconds(&work, microbatch, &d, 0.0479, 0.06);
-		work.kind->free(work.self);
-		assert_int_equal(ls_replay_make(&options, team, 5, &work), LS_EINVALID);
-		ls_team_free(team);
+		check_status(ls_devices_load(devices, 0, NULL, &load, &executor));
+		expect_seconds(executor, microbatch, &d, 0.0479, 0.06);
+		ls_executor_free(executor);
+		load.sizes[0] = 5;
+		assert_int_equal(ls_devices_load(devices, 0, NULL, &load, &executor), LS_EINVALID);
+		ls_devices_close(devices);
 		ls_profile_release(&p);
 	}
 }
@@ -425,8 +429,8 @@ static void test_gradients_arrive(void **state)
 					 .schedule = { .name = "constant", .lr = 0.5 },
 					 .next = same_microbatch,
 					 .next_context = &microbatch,
-					 .make_work = ls_replay_make,
-					 .work_context = &replay };
+					 .backend = &ls_backend_replay,
+					 .replay = &replay };
 		check_status(ls_trainer_new(&t, &o));
 		for (int i = 0; i < 3; i++)
 			check_status(ls_trainer_step(t, &(ls_trainer_assignment){ .microbatches = microbatches,

@@ -131,9 +131,10 @@ static inline void take_in_hand(const ls_trainer *t, const batch *b, int64_t mic
 	hand.microbatch = microbatch;
 	hand.microbatches = (b->count + microbatch - 1) / microbatch;
 	hand.fails = -1;
-	assert_true(hand.microbatches <= MICROBATCHES_MAX && t->devices <= DEVICES_MAX);
-	for (int d = 0; d < t->devices; d++)
-		for (int64_t i = hand.microbatches * d / t->devices; i < hand.microbatches * (d + 1) / t->devices; i++)
+	assert_true(hand.microbatches <= MICROBATCHES_MAX && t->options.devices <= DEVICES_MAX);
+	for (int d = 0; d < t->options.devices; d++)
+		for (int64_t i = hand.microbatches * d / t->options.devices;
+		     i < hand.microbatches * (d + 1) / t->options.devices; i++)
 			hand.device[i] = d;
 }
 

@@ -24,10 +24,15 @@ static void test_digits(void **state)
 	}
 }
 
-/* Computes nothing, and says that it was right very often. */
-static void claim(void *self, ls_exec_microbatch *microbatch)
+/* A backend without host threads that computes nothing, and says that it was right very often. */
+typedef struct claimer {
+	ls_executor executor;
+	const ls_graph *graph;
+} claimer;
+
+static void claim(ls_executor *executor, ls_exec_microbatch *microbatch)
 {
-	const ls_graph *graph = self;
+	const ls_graph *graph = ((claimer *)executor)->graph;
 	const ls_member alone = { .rank = 0, .size = 1 };
 	size_t live = graph->params.live;
 
@@ -36,22 +41,61 @@ static void claim(void *self, ls_exec_microbatch *microbatch)
 	microbatch->token_correct = TOKEN_CORRECT;
 	if (microbatch->need)
 		microbatch->need(microbatch->need_context, 0, live, alone);
-	if (microbatch->share_grads)
-		return;
 	memset(microbatch->grads, 0, live * sizeof(float));
 	microbatch->ready(microbatch->ready_context, 0, live, microbatch->grads, alone);
 }
 
-static void keep_graph(void *self)
+static ls_status load(ls_executor **out, void *devices, int device, const ls_graph *graph,
+		      const ls_load_options *options);
+
+static ls_status open_devices(void **devices, const ls_devices_options *options)
 {
-	(void)self;
+	static int some;
+	(void)options;
+	*devices = &some;
+	return LS_OK;
 }
 
-static ls_status make_claims(void *context, ls_team *team, int64_t microbatch, ls_work *out)
+static void close_devices(void *devices)
 {
-	static const ls_work_kind kind = { .name = "claims", .train = claim, .free = keep_graph };
-	(void)team, (void)microbatch;
-	*out = (ls_work){ .kind = &kind, .self = context };
+	(void)devices;
+}
+
+static void unload(ls_executor *executor)
+{
+	free(executor);
+}
+
+static void set_params(ls_executor *executor, const float *params, const float *buffers)
+{
+	(void)executor;
+	assert_non_null(params);
+	assert_non_null(buffers);
+}
+
+static size_t shared_grads(const ls_graph *graph, int64_t n)
+{
+	(void)graph, (void)n;
+	return 0;
+}
+
+static const ls_backend claims = { .name = "claims",
+				   .shared_grads = shared_grads,
+				   .open = open_devices,
+				   .close = close_devices,
+				   .load = load,
+				   .unload = unload,
+				   .set_params = set_params,
+				   .train = claim };
+
+static ls_status load(ls_executor **out, void *devices, int device, const ls_graph *graph,
+		      const ls_load_options *options)
+{
+	claimer *c = calloc(1, sizeof(*c));
+	(void)devices, (void)device, (void)options;
+	assert_non_null(c);
+	*c = (claimer){ .executor = { &claims }, .graph = graph };
+	*out = &c->executor;
 	return LS_OK;
 }
 
@@ -70,8 +114,7 @@ static ls_trainer_options claiming(ls_graph *graph, int64_t microbatches, int de
 {
 	ls_trainer_options o = base_options(graph, 1, microbatches);
 	o.devices = devices;
-	o.make_work = make_claims;
-	o.work_context = graph;
+	o.backend = &claims;
 	o.next = next_long;
 	return o;
 }

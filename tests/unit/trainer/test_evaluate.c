@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/teams.h"
+#include "backends/devices.h"
 #include "base/log.h"
 #include "trainer/evaluate.h"
 #include "unit/trainer/gang.h"
@@ -77,17 +77,17 @@ static void count_samples(void *context, const ls_microbatch *microbatch, const 
 		n->logits[microbatch->samples[i]]++;
 }
 
-static ls_status evaluate(node *n, ls_comm *comm, ls_teams *teams)
+static ls_status evaluate(node *n, ls_comm *comm, ls_devices **devices)
 {
 	ls_evaluator *e = NULL;
-	LS_TRY(ls_teams_init(teams, n->devices, n->threads, LS_PIN_OFF));
+	ls_devices_options how = { .count = n->devices, .threads = n->threads, .pin = LS_PIN_OFF };
+	if (n->devices > 0)
+		LS_TRY(ls_devices_open(devices, &ls_backend_cpu, &how));
 	ls_evaluator_options options = { .graph = common.graph,
 					 .dataset = n->dataset,
 					 .batch = BATCH,
 					 .devices = n->devices,
-					 .team = teams->team,
-					 .drivers = teams->drivers,
-					 .pin = teams->pin,
+					 .on = *devices,
 					 .comm = comm,
 					 .devices_of = n->devices_of,
 					 .weight = n->weight };
@@ -103,12 +103,12 @@ static ls_status evaluate(node *n, ls_comm *comm, ls_teams *teams)
 
 static ls_status live(gang_node *self, ls_comm *comm)
 {
-	ls_teams teams = { 0 };
-	ls_status status = evaluate((node *)self, comm, &teams);
+	ls_devices *devices = NULL;
+	ls_status status = evaluate((node *)self, comm, &devices);
 
 	if (comm)
 		ls_comm_free(comm, status == LS_OK || status == LS_EINTERRUPTED ? NULL : ls_last_error());
-	ls_teams_release(&teams);
+	ls_devices_close(devices);
 	return status;
 }
 

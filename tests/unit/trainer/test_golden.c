@@ -138,8 +138,6 @@ static ls_exec_microbatch whole_batch(const fixture *f)
 	return (ls_exec_microbatch){ .count = f->golden.batch,
 				     .images = f->images,
 				     .labels = f->labels,
-				     .params = f->params,
-				     .buffers = f->buffers,
 				     .grads = f->grads,
 				     .stats = f->stats,
 				     .step = 0 };
@@ -151,6 +149,7 @@ static ls_exec *executor(const fixture *f, int inference)
 	check_status(ls_exec_new(
 		&exec, f->graph,
 		&(ls_exec_options){ .sizes = { f->golden.batch }, .team = f->team, .inference = inference }));
+	ls_exec_set_params(exec, f->params, f->buffers);
 	return exec;
 }
 

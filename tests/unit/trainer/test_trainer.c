@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "backends/cpu/exec.h"
 #include "unit/trainer/quadrants.h"
 
 /* Updating while backward goes gives the bits of updating after it: every optimizer, weight decay and dead weights too.
@@ -155,7 +156,7 @@ static void test_clipping(void **state)
 		for (size_t i = 0; i < g->params.live; i++)
 			length[clipped] += pow((double)t->params[i] - before[i], 2);
 		length[clipped] = sqrt(length[clipped]);
-		norm = t->notes[0].gradient_norm;
+		norm = t->records[0].gradient_norm;
 		free_batch(&b);
 		free(before);
 		ls_trainer_free(t);
@@ -223,7 +224,7 @@ static void test_planned_bytes(void **state)
 		ls_trainer *t = NULL;
 		check_status(ls_trainer_plan(&o, &bytes));
 		check_status(ls_trainer_new(&t, &o));
-		assert_int_equal(bytes.workspace, ls_exec_workspace(t->device[0].exec));
+		assert_int_equal(bytes.workspace, ls_exec_workspace((ls_exec *)t->driver[0].executor));
 		if (microbatches == 1)
 			assert_int_equal(bytes.gradients, ls_exec_shared_grads(g, 20) * sizeof(float));
 		else
@@ -242,9 +243,10 @@ static void slow_update(void *context, size_t begin, size_t end, const float *gr
 
 static double backward_seconds(const ls_exec *exec)
 {
-	double sum = 0, forward, backward, macs;
-	for (int i = 0; ls_exec_profile(exec, i, &forward, &backward, &macs); i++)
-		sum += backward;
+	double sum = 0;
+	ls_layer_times times;
+	for (int i = 0; ls_exec_layer_times(exec, i, &times); i++)
+		sum += times.backward_s;
 	return sum;
 }
 
@@ -264,16 +266,16 @@ static void test_profile_leaves_updates_out(void **state)
 				   .images = b.images,
 				   .labels = b.labels,
 				   .samples = b.samples,
-				   .params = t->params,
-				   .buffers = t->buffers,
 				   .grads = grads,
-				   .stats = t->device[0].stats,
+				   .stats = t->driver[0].stats,
 				   .ready = slow_update };
+	ls_exec *exec = (ls_exec *)t->driver[0].executor;
+	ls_exec_set_params(exec, t->params, t->buffers);
 	double fastest = INFINITY; /* others may be busy on this machine, but not all the time */
 	for (int run = 0; run < 200 && fastest >= 0.02; run++) {
-		double before = backward_seconds(t->device[0].exec);
-		ls_exec_train(t->device[0].exec, &job);
-		fastest = fmin(fastest, backward_seconds(t->device[0].exec) - before);
+		double before = backward_seconds(exec);
+		ls_exec_train(exec, &job);
+		fastest = fmin(fastest, backward_seconds(exec) - before);
 	}
 	assert_true(fastest < 0.02); /* fc's two announcements alone took that long */
 	free(grads);

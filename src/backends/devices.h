@@ -1,0 +1,45 @@
+/*
+ * devices.h - the devices of a node, each with a driver: the host thread that takes it through its micro-batches.
+ *
+ *     ls_devices *devices;
+ *     LS_TRY(ls_devices_open(&devices, backend, &options));
+ *     ls_devices_run(devices, 2, drive, job);      drive(job, 0) and drive(job, 1), side by side
+ *     ls_devices_leave(devices);                   the caller is nobody's driver any more
+ *     ls_devices_close(devices);
+ *
+ * The caller of ls_devices_run() drives device 0, the other drivers are threads of their own.
+ */
+#ifndef LS_BACKENDS_DEVICES_H
+#define LS_BACKENDS_DEVICES_H
+
+#include "backends/backend.h"
+
+typedef struct ls_devices {
+	const ls_backend *backend;
+	void *self; /* the backend's */
+	int count;
+	ls_team *drivers; /* (count) */
+	int is_bound;     /* the thread that calls ls_devices_run(), to device 0 */
+} ls_devices;
+
+typedef void (*ls_drive)(void *context, int device);
+
+ls_status ls_devices_open(ls_devices **out, const ls_backend *backend, const ls_devices_options *options);
+void ls_devices_close(ls_devices *devices); /* harmless on NULL */
+
+/* Every driver of the first `count` devices calls `drive`; returns when all are done. By one thread, always the same.
+ * It stays bound to device 0: threads it starts would inherit that. */
+void ls_devices_run(ls_devices *devices, int count, ls_drive drive, void *context);
+void ls_devices_leave(ls_devices *devices);
+
+/* By its driver: all host threads of the device run `work`. */
+void ls_devices_host_run(ls_devices *devices, int device, ls_team_work work, void *context);
+
+ls_status ls_devices_load(ls_devices *devices, int device, const ls_graph *graph, const ls_load_options *options,
+			  ls_executor **out);
+void ls_executor_free(ls_executor *executor); /* harmless on NULL */
+
+/* "devices 0-1 on cores 0-1"; "" where there is nothing to say. */
+void ls_devices_describe(const ls_devices *devices, char *text, size_t size);
+
+#endif

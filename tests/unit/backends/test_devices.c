@@ -1,0 +1,97 @@
+/*
+ * The table of backends, and the devices of a node: each has a driver of its own, and host threads that share work.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "backends/devices.h"
+
+static void test_table(void **state)
+{
+	const ls_backend *found = NULL;
+	size_t count = 0;
+
+	(void)state;
+	for (; ls_backend_at(count); count++) {
+		const ls_backend *b = ls_backend_at(count);
+		assert_true(b->name[0] != '\0' && b->help[0] != '\0');
+		assert_int_equal(ls_backend_find(b->name, &found), LS_OK);
+		assert_ptr_equal(found, b);
+		assert_true(b->plan && b->shared_grads && b->open && b->close && b->load && b->unload &&
+			    b->set_params && b->train);
+	}
+	assert_true(count >= 2);
+	assert_ptr_equal(ls_backend_of(NULL), &ls_backend_cpu);
+	assert_int_not_equal(ls_backend_find("cqu", &found), LS_OK);
+	assert_non_null(strstr(ls_last_error(), "did you mean 'cpu'?"));
+}
+
+enum { DEVICES = 3, THREADS = 2 };
+
+typedef struct visits {
+	ls_devices *devices;
+	atomic_int drivers[DEVICES], members[DEVICES][THREADS];
+	pthread_t thread[DEVICES];
+} visits;
+
+typedef struct visit {
+	visits *all;
+	int device;
+} visit;
+
+static void help(void *context, ls_member member)
+{
+	const visit *v = context;
+	assert_int_equal(member.size, THREADS);
+	atomic_fetch_add(&v->all->members[v->device][member.rank], 1);
+	if (member.rank == 0)
+		assert_true(pthread_equal(pthread_self(), v->all->thread[v->device]));
+}
+
+static void drive(void *context, int device)
+{
+	visits *all = context;
+	visit own = { all, device };
+	atomic_fetch_add(&all->drivers[device], 1);
+	all->thread[device] = pthread_self();
+	ls_devices_host_run(all->devices, device, help, &own);
+}
+
+static void test_drivers(void **state)
+{
+	ls_devices_options options = { .count = DEVICES, .threads = THREADS, .pin = LS_PIN_OFF };
+
+	(void)state;
+	for (int used = 1; used <= DEVICES; used++) {
+		visits v = { 0 };
+		assert_int_equal(ls_devices_open(&v.devices, &ls_backend_cpu, &options), LS_OK);
+		ls_devices_run(v.devices, used, drive, &v);
+		ls_devices_leave(v.devices);
+		assert_true(pthread_equal(v.thread[0], pthread_self()));
+		for (int i = 0; i < DEVICES; i++) {
+			assert_int_equal(v.drivers[i], i < used);
+			for (int k = 0; k < THREADS; k++)
+				assert_int_equal(v.members[i][k], i < used);
+			for (int k = 0; k < i && i < used; k++)
+				assert_false(pthread_equal(v.thread[i], v.thread[k]));
+		}
+		ls_devices_close(v.devices);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_drivers),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
