@@ -4,7 +4,7 @@
  *     ls_devices *devices;
  *     LS_TRY(ls_devices_open(&devices, backend, &options));
  *     ls_devices_run(devices, 2, drive, job);      drive(job, 0) and drive(job, 1), side by side
- *     ls_devices_leave(devices);                   the caller is nobody's driver any more
+ *     ls_devices_leave(devices);                   the caller is no driver any more
  *     ls_devices_close(devices);
  *
  * The caller of ls_devices_run() drives device 0, the other drivers are threads of their own.

@@ -1,6 +1,6 @@
 /*
  * profile.h - what one device does in a step, layer by layer: recorded by the bench, kept as a file, read by the replay
- * and by whoever predicts step times.
+ * and by the forecast of step times.
  *
  * A micro-batch is `tiles` rounds of: layers forward in order, the loss, layers backward in reverse. Times of a layer
  * are those of the whole micro-batch. In the last round a layer's parameters become ready when its backward is done.
@@ -13,8 +13,7 @@
  * Invariants of a profile that was read
  *  1. Numbers are finite and in their ranges, names are not empty.
  *  2. Every float of [0, live) belongs to exactly one range of one layer, where a range ends at a multiple of
- *     LS_PROFILE_LINE floats (what is behind its own floats is padding): nobody who waits for all of them waits in
- * vain.
+ *     LS_PROFILE_LINE floats (what is behind its own floats is padding): every float becomes ready.
  */
 #ifndef LS_BACKENDS_PROFILE_H
 #define LS_BACKENDS_PROFILE_H
@@ -56,7 +55,7 @@ typedef struct ls_profile {
 	double update_s;                    /* of a step: all parameters, by this device alone */
 	double exchange_s;                  /* of a step: the rest of its exchange; a replay has its own */
 	double gflop_a_sample;              /* forward and backward, useful taps only */
-	int64_t live, extra;                /* floats of gradient; of sums that ride along, and one more a node */
+	int64_t live, extra;                /* floats of gradient; of statistics, and one more per node */
 	size_t layers;
 	ls_profile_layer *layer;
 } ls_profile;
@@ -75,7 +74,7 @@ ls_dataset_info ls_profile_samples(const ls_profile *profile);
 /* Whole or absent. */
 ls_status ls_profile_write(const ls_profile *profile, const char *path);
 
-/* A number that tells profiles apart: nodes must replay the same one. */
+/* A hash of the profile: nodes must replay the same one. */
 ls_status ls_profile_hash(const ls_profile *profile, uint64_t *out);
 
 #endif

@@ -6,40 +6,40 @@
 #include <string.h>
 
 /* Behind the layers' forward and backward. */
-enum { LOSS, TOLD, OTHER = TOLD, UPDATE, EXCHANGE, STEP, PARTS };
+enum { LOSS, REPORTED, OTHER = REPORTED, UPDATE, EXCHANGE, STEP, PARTS };
 
-static size_t told(const ls_recorder *r)
+static size_t reported(const ls_profiler *r)
 {
-	return 2 * r->layers + TOLD;
+	return 2 * r->layers + REPORTED;
 }
 
-static size_t width(const ls_recorder *r)
+static size_t width(const ls_profiler *r)
 {
 	return 2 * r->layers + PARTS;
 }
 
-ls_status ls_recorder_init(ls_recorder *r, const ls_graph *graph, int64_t steps)
+ls_status ls_profiler_init(ls_profiler *r, const ls_graph *graph, int64_t steps)
 {
-	*r = (ls_recorder){ .graph = graph, .layers = (size_t)graph->node_count, .most = steps };
-	r->now = calloc(told(r), sizeof(double));
+	*r = (ls_profiler){ .graph = graph, .layers = (size_t)graph->node_count, .most = steps };
+	r->now = calloc(reported(r), sizeof(double));
 	r->kept = calloc(width(r) * (size_t)steps, sizeof(double));
 	if (!r->now || !r->kept) {
-		ls_recorder_release(r);
+		ls_profiler_release(r);
 		return ls_fail(LS_EMEMORY, "no memory to record %lld steps", (long long)steps);
 	}
 	return LS_OK;
 }
 
-void ls_recorder_release(ls_recorder *r)
+void ls_profiler_release(ls_profiler *r)
 {
 	free(r->kept);
 	free(r->now);
-	*r = (ls_recorder){ 0 };
+	*r = (ls_profiler){ 0 };
 }
 
-void ls_recorder_span(void *context, int is_backward, double begin_s, double end_s)
+void ls_profiler_span(void *context, int is_backward, double begin_s, double end_s)
 {
-	ls_recorder *r = context;
+	ls_profiler *r = context;
 	size_t at = (is_backward ? r->backwards++ : r->forwards++) % r->layers;
 
 	if (!is_backward) {
@@ -52,16 +52,16 @@ void ls_recorder_span(void *context, int is_backward, double begin_s, double end
 	r->now[r->layers + (r->layers - 1 - at)] += end_s - begin_s;
 }
 
-static void keep(ls_recorder *r, size_t part, double seconds)
+static void keep(ls_profiler *r, size_t part, double seconds)
 {
 	r->kept[part * (size_t)r->most + (size_t)r->steps] = seconds;
 }
 
-static void keep_step(ls_recorder *r, const ls_recorder_step *step)
+static void keep_step(ls_profiler *r, const ls_profiler_step *step)
 {
 	double microbatches = (double)step->microbatches, other = step->seconds - step->update_s - step->exchange_s;
 
-	for (size_t i = 0; i < told(r); i++) {
+	for (size_t i = 0; i < reported(r); i++) {
 		keep(r, i, r->now[i] / microbatches);
 		other -= r->now[i];
 	}
@@ -74,11 +74,11 @@ static void keep_step(ls_recorder *r, const ls_recorder_step *step)
 	r->steps++;
 }
 
-void ls_recorder_end_step(ls_recorder *r, const ls_recorder_step *step, int counts)
+void ls_profiler_end_step(ls_profiler *r, const ls_profiler_step *step, int counts)
 {
 	if (counts && step->microbatches > 0 && r->steps < r->most)
 		keep_step(r, step);
-	memset(r->now, 0, told(r) * sizeof(double));
+	memset(r->now, 0, reported(r) * sizeof(double));
 	r->forwards = r->backwards = 0;
 }
 
@@ -95,7 +95,7 @@ static int by_seconds(const void *a, const void *b)
 }
 
 /* The middle half of the steps: `*count` of them, the first of which is returned. */
-static const ranked *middle(const ls_recorder *r, ranked *all, size_t *count)
+static const ranked *middle(const ls_profiler *r, ranked *all, size_t *count)
 {
 	size_t steps = (size_t)r->steps, left_out = steps / 4;
 
@@ -106,7 +106,7 @@ static const ranked *middle(const ls_recorder *r, ranked *all, size_t *count)
 	return all + left_out;
 }
 
-static double mean_of(const ls_recorder *r, size_t part, const ranked *chosen, size_t count)
+static double mean_of(const ls_profiler *r, size_t part, const ranked *chosen, size_t count)
 {
 	double sum = 0;
 	for (size_t k = 0; k < count; k++)
@@ -114,7 +114,7 @@ static double mean_of(const ls_recorder *r, size_t part, const ranked *chosen, s
 	return count > 0 ? sum / (double)count : 0;
 }
 
-void ls_recorder_ranges(const ls_graph *graph, int node, ls_profile_layer *out)
+void ls_profiler_ranges(const ls_graph *graph, int node, ls_profile_layer *out)
 {
 	int rows[LS_NODE_ROWS], count = ls_node_rows(&graph->nodes[node], rows);
 
@@ -126,7 +126,7 @@ void ls_recorder_ranges(const ls_graph *graph, int node, ls_profile_layer *out)
 	}
 }
 
-static void take_times(const ls_recorder *r, ls_profile *out, const ranked *chosen, size_t count)
+static void take_times(const ls_profiler *r, ls_profile *out, const ranked *chosen, size_t count)
 {
 	size_t after = 2 * r->layers;
 
@@ -135,7 +135,7 @@ static void take_times(const ls_recorder *r, ls_profile *out, const ranked *chos
 		snprintf(layer->name, sizeof(layer->name), "%s", r->graph->nodes[i].name);
 		layer->forward_s = mean_of(r, i, chosen, count);
 		layer->backward_s = mean_of(r, r->layers + i, chosen, count);
-		ls_recorder_ranges(r->graph, (int)i, layer);
+		ls_profiler_ranges(r->graph, (int)i, layer);
 	}
 	out->loss_s = mean_of(r, after + LOSS, chosen, count);
 	out->other_s = mean_of(r, after + OTHER, chosen, count);
@@ -144,7 +144,7 @@ static void take_times(const ls_recorder *r, ls_profile *out, const ranked *chos
 	out->step_s = mean_of(r, after + STEP, chosen, count);
 }
 
-ls_status ls_recorder_take(ls_recorder *r, ls_profile *out)
+ls_status ls_profiler_take(ls_profiler *r, ls_profile *out)
 {
 	size_t count;
 	ranked *all = calloc((size_t)r->steps + 1, sizeof(*all));

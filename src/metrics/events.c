@@ -12,7 +12,7 @@
  *   - Value: 1 tag string, 2 simple_value float
  *   - SessionLog: 1 status enum, 1 = START
  *
- * The first record of a file has file_version "brain.Event:2". A START at step s tells a reader to drop what it has
+ * The first record of a file has file_version "brain.Event:2". A START at step s makes a reader drop what it has
  * from step s on: a resumed run does those steps again.
  */
 #include "metrics/events.h"

@@ -11,7 +11,7 @@
 typedef struct ls_events ls_events;
 
 /* A new file RUN/events.out.tfevents.<time>.<host>.<pid>; a resumed run has one for each of its parts. With resume_step
- * above 0 it begins by telling readers to forget what earlier files say about later steps; with 0 earlier files go. */
+ * above 0 it begins by making readers forget what earlier files say about later steps; with 0 earlier files go. */
 ls_status ls_events_open(ls_events **out, const char *run, uint64_t resume_step);
 void ls_events_close(ls_events *events);
 

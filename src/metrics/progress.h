@@ -10,8 +10,8 @@
 
 typedef struct ls_progress ls_progress;
 
-/* Shows from the second second on, at most ten times a second, only when stderr is a terminal and logging is not quiet.
- * Never fails: without memory or terminal the returned NULL makes the other calls no-ops. */
+/* Shows from the second second on, at most ten times per second, only when stderr is a terminal and logging is not
+ * quiet. Never fails: without memory or terminal the returned NULL makes the other calls no-ops. */
 ls_progress *ls_progress_begin(void);
 void ls_progress_update(ls_progress *progress, const char *title, uint64_t done, uint64_t total, const char *detail,
 			double seconds_left);

@@ -18,7 +18,7 @@ typedef struct ls_rate {
 } ls_rate;
 
 void ls_rate_add(ls_rate *rate, double seconds, double samples);
-double ls_rate_median(const ls_rate *rate);                     /* samples a second; 0 before the first */
+double ls_rate_median(const ls_rate *rate);                     /* samples per second; 0 before the first */
 double ls_rate_mean_since(const ls_rate *rate, uint64_t steps); /* over the newest `steps` */
 double ls_median(double *values, size_t count);                 /* reorders its argument; 0 for none */
 

@@ -1,5 +1,5 @@
 /*
- * run.c - run.json: what was run, with what, on what. Enough to tell, a year later, why two runs differ.
+ * run.c - run.json: what was run, with what, on what. Enough to find out, a year later, why two runs differ.
  *
  *     { "format": 1, "lockstep": "0.1.0", "compiler": "gcc 12.2.0", "started": "2026-01-31T12:00:00Z", "kernels":
  * "xsmm", "isa": "avx2", "settings": {...}, "machine": {...}, "resumes": [ the same fields, once for each resume ],

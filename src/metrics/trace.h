@@ -2,7 +2,7 @@
  * trace.h - where the time of a run goes: spans on lanes, recorded as they happen, shown by chrome://tracing and
  * Perfetto.
  *
- * A node has one trace; a lane of it is a row in the picture and belongs to one thread. Recording neither locks nor
+ * A node has one trace; a lane is a row in the picture and belongs to one thread. Recording neither locks nor
  * allocates, so it may be used inside a step:
  *
  *     static const ls_trace_kind pushes = { .category = "push", .arg0 = "bucket", .arg1 = "bytes", .overlaps = 1 };
@@ -35,7 +35,8 @@ typedef struct ls_trace_kind {
 	int overlaps; /* spans of a lane may overlap without one being inside the other: messages in flight */
 } ls_trace_kind;
 
-/* Lanes 0 .. lanes - 1, each keeping its newest `events_max` spans (64 bytes a span, all taken here). `host` is copied.
+/* Lanes 0 .. lanes - 1, each keeping its newest `events_max` spans (64 bytes per span, all taken here). `host` is
+ * copied.
  */
 ls_status ls_trace_new(ls_trace **out, int node, const char *host, int lanes, size_t events_max);
 void ls_trace_free(ls_trace *trace);

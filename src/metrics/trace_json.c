@@ -242,7 +242,7 @@ ls_status ls_trace_write(const char *path, const ls_trace_packed *packs, size_t 
 	ls_file_draft draft;
 	LS_TRY(check_packs(packs, count, &w.zero_s));
 	LS_TRY(ls_file_begin(&draft, path));
-	w.to = draft.stream; /* it remembers what fails; ls_file_publish() tells */
+	w.to = draft.stream; /* it remembers what fails; ls_file_publish() reports it */
 	ls_status status = LS_OK;
 	fprintf(w.to, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"lockstep\":\"%s\"},\"traceEvents\":[",
 		ls_version());

@@ -76,7 +76,7 @@ static ls_status take_profile(bench *b)
 }
 
 /* What each node finds out by itself. */
-static ls_status look_around(bench *b)
+static ls_status open_layout(bench *b)
 {
 	b->job = b->options->job;
 	b->job.schedule = "constant";
@@ -91,7 +91,7 @@ static ls_status look_around(bench *b)
 	return b->options->profile_out ? ls_file_check(b->options->profile_out) : LS_OK;
 }
 
-/* Once all nodes have told how many devices they have. */
+/* Once all nodes know how many devices each has. */
 static ls_status resolve(bench *b)
 {
 	ls_train_options resolved;
@@ -107,28 +107,28 @@ static ls_status resolve(bench *b)
 }
 
 /* What training's settings do not hold, and must be the same everywhere all the same. */
-typedef struct promise {
+typedef struct terms {
 	int64_t value[8];
-} promise;
-static const char *const promised[] = { "--warmup", "--steps", "--repeat",  "--channels",
-					"--size",   "width",   "--classes", "the profile of --replay" };
+} terms;
+static const char *const term_names[] = { "--warmup", "--steps", "--repeat",  "--channels",
+					  "--size",   "width",   "--classes", "the profile of --replay" };
 
-static ls_status compare(const bench *b, const promise *all)
+static ls_status compare(const bench *b, const terms *all)
 {
 	for (int i = 1; i < b->layout.nodes; i++)
 		for (int k = 0; k < 8; k++)
 			if (all[i].value[k] != all[0].value[k])
 				return ls_fail(LS_EMISMATCH, "%s is not the same on node 0 (%s) and node %d (%s)",
-					       promised[k], ls_comm_host(b->comm, 0), i, ls_comm_host(b->comm, i));
+					       term_names[k], ls_comm_host(b->comm, 0), i, ls_comm_host(b->comm, i));
 	return LS_OK;
 }
 
 static ls_status agree(const bench *b)
 {
 	const ls_bench_options *o = b->options;
-	promise mine = { { o->warmup, o->steps, o->repeat, o->channels, o->height, o->width, o->classes, 0 } };
+	terms mine = { { o->warmup, o->steps, o->repeat, o->channels, o->height, o->width, o->classes, 0 } };
 	uint64_t hash = 0;
-	promise *all = calloc((size_t)b->layout.nodes, sizeof(*all));
+	terms *all = calloc((size_t)b->layout.nodes, sizeof(*all));
 	ls_status status = all ? LS_OK : ls_fail(LS_EMEMORY, "no memory for %d nodes", b->layout.nodes);
 
 	if (status == LS_OK && o->replay)
@@ -164,7 +164,7 @@ static void record_span(void *context, int device, const char *node, int is_back
 	bench *b = context;
 	(void)node;
 	if (device == 0)
-		ls_recorder_span(&b->recorder, is_backward, begin_s, end_s);
+		ls_profiler_span(&b->profiler, is_backward, begin_s, end_s);
 }
 
 static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
@@ -206,7 +206,7 @@ static ls_status make_room(bench *b)
 	if (!b->step_s || !b->repeat_rates)
 		return ls_fail(LS_EMEMORY, "no memory for the times of %zu steps", steps);
 	if (b->options->profile_out)
-		LS_TRY(ls_recorder_init(&b->recorder, b->graph, (int64_t)steps));
+		LS_TRY(ls_profiler_init(&b->profiler, b->graph, (int64_t)steps));
 	return LS_OK;
 }
 
@@ -268,13 +268,13 @@ static ls_status build(bench *b)
 	LS_TRY(ls_trainer_new(&b->trainer, &t));
 	LS_TRY(ls_trainer_init(b->trainer));
 	ls_trainer_start_at(b->trainer, 0, 0);
-	if (o->replay) /* nobody looks at what is in it */
+	if (o->replay) /* its contents are not read */
 		b->data.microbatch = (ls_microbatch){ .count = b->job.microbatch, .step_samples = b->job.global_batch };
 	else if (b->layout.devices > 0)
 		LS_TRY(ls_bench_data_fill(&b->data, &b->job, b->graph, b->layout.devices));
 	b->run = (ls_bench_steps){ .trainer = b->trainer,
 				   .layout = &b->layout,
-				   .recorder = o->profile_out ? &b->recorder : NULL,
+				   .profiler = o->profile_out ? &b->profiler : NULL,
 				   .microbatch = b->job.microbatch,
 				   .microbatches = t.microbatches,
 				   .warmup = o->warmup,
@@ -282,11 +282,11 @@ static ls_status build(bench *b)
 	return ls_bench_steps_init(&b->run, b->layout.share == LS_SHARE_AUTO && b->layout.staleness == 0);
 }
 
-/* After each stage nodes hear whether all got through it, so that everybody fails for the same reason. */
+/* After each stage nodes learn whether all got through it, so that all fail for the same reason. */
 static ls_status prepare(bench *b)
 {
 	LS_TRY(ls_handshake_version(b->comm));
-	LS_TRY(ls_handshake_status(b->comm, look_around(b)));
+	LS_TRY(ls_handshake_status(b->comm, open_layout(b)));
 	LS_TRY(ls_layout_meet(&b->layout));
 	LS_TRY(ls_handshake_status(b->comm, resolve(b)));
 	LS_TRY(ls_handshake_settings(b->comm, &b->job, NULL, NULL));
@@ -354,7 +354,7 @@ static ls_status measure(bench *b)
 static void release(bench *b)
 {
 	ls_bench_steps_release(&b->run);
-	ls_recorder_release(&b->recorder);
+	ls_profiler_release(&b->profiler);
 	free(b->repeat_rates);
 	free(b->step_s);
 	ls_trainer_free(b->trainer);

@@ -84,7 +84,7 @@ ls_status ls_bench_data_open(ls_bench_data *d, const ls_bench_options *o, const 
 {
 	const ls_model_row *row = ls_model_row_of(job->model);
 
-	if (!row || !row->is_text) { /* an unknown name is told by whoever builds it */
+	if (!row || !row->is_text) { /* building it reports an unknown name */
 		*info = (ls_dataset_info){
 			.channels = o->channels, .height = o->height, .width = o->width, .classes = o->classes
 		};

@@ -1,7 +1,7 @@
 /*
  * bench_data.h - what a bench trains on: random samples in memory, or text of a dataset.
  *
- * Random images are one micro-batch, the same each time. Random text is likewise of one length, the greatest there is.
+ * Random images are one micro-batch, the same each time. Random text has one length, too, the greatest there is.
  * Sentences of a dataset come through a loader a device, so that their lengths vary as they do in training; it reads
  * ahead.
  */
@@ -30,7 +30,7 @@ typedef struct ls_bench_data {
 ls_status ls_bench_data_open(ls_bench_data *data, const ls_bench_options *options, const ls_train_options *job,
 			     ls_dataset_info *info);
 
-/* Ready to deliver micro-batches of job->micro-batch samples to so many devices. */
+/* Ready to deliver micro-batches of job->microbatch samples to `devices` devices. */
 ls_status ls_bench_data_fill(ls_bench_data *data, const ls_train_options *job, const ls_graph *graph, int devices);
 /* Bytes that takes. */
 size_t ls_bench_data_bytes(const ls_bench_data *data, const ls_train_options *job, const ls_graph *graph, int devices);

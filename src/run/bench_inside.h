@@ -19,7 +19,7 @@ typedef struct ls_bench_state {
 	ls_replay_options replay;
 	ls_graph *graph;
 	ls_trainer *trainer;
-	ls_recorder recorder;
+	ls_profiler profiler;
 	ls_bench_steps run;
 	ls_bench_data data; /* without a replay */
 	double *step_s, *repeat_rates;

@@ -18,7 +18,7 @@ static double timed_steps(const bench *b)
 	return (double)(b->options->steps * b->options->repeat);
 }
 
-/* Layer times of all timed steps, as a mean a step. */
+/* Layer times of all timed steps, as a mean per step. */
 static ls_status keep_layers(const bench *b, ls_bench_result *r)
 {
 	const ls_executor *executor = b->trainer->driver[0].executor;
@@ -154,7 +154,7 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 	snprintf(p.isa, sizeof(p.isa), "%s", r->isa);
 	snprintf(p.kernels, sizeof(p.kernels), "%s", r->kernels);
 	snprintf(p.lockstep, sizeof(p.lockstep), "%s", ls_version());
-	ls_status status = ls_recorder_take(&b->recorder, &p);
+	ls_status status = ls_profiler_take(&b->profiler, &p);
 	p.update_s *= b->layout.devices; /* they share it */
 	if (status == LS_OK)
 		status = ls_profile_write(&p, b->options->profile_out);

@@ -80,8 +80,8 @@ static void record(ls_bench_steps *s, int64_t microbatches, double seconds)
 	double updated = ls_trainer_update_s(t), given = t->driver[0].deliver_s;
 	double update = !t->exchange ? given : fmin(updated - s->updated_s, given);
 
-	ls_recorder_end_step(s->recorder,
-			     &(ls_recorder_step){ .microbatches = microbatches,
+	ls_profiler_end_step(s->profiler,
+			     &(ls_profiler_step){ .microbatches = microbatches,
 						  .seconds = seconds,
 						  .update_s = update,
 						  .exchange_s = given - update },
@@ -104,7 +104,7 @@ ls_status ls_bench_steps_run(ls_bench_steps *s, double *seconds)
 	double now = ls_clock_seconds();
 	*seconds = now - s->mark;
 	s->mark = now;
-	if (s->recorder)
+	if (s->profiler)
 		record(s, first, *seconds);
 	return LS_OK;
 }

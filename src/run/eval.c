@@ -30,7 +30,7 @@ typedef struct evaluation {
 	ls_weights weights;
 	ls_settings_stored stored;      /* what the run or the file says */
 	ls_train_options settings;      /* the same with the options on top */
-	int classes;                    /* that the weights tell apart; 0: not known */
+	int classes;                    /* of the weights; 0: not known */
 	ls_normalisation normalisation; /* that they were trained with; zero: not known */
 	ls_weights_said said;
 	char vocab[4096];
@@ -41,7 +41,7 @@ typedef struct evaluation {
 	ls_devices *devices;
 	ls_evaluator *evaluator;
 	float *params, *buffers;
-	ls_outputs *outputs; /* for --logits */
+	ls_logits *logits; /* for --logits */
 } evaluation;
 
 static ls_status read_run(evaluation *e)
@@ -317,17 +317,17 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(load(e));
 	LS_TRY(make_evaluator(e));
 	if (o->logits)
-		LS_TRY(ls_outputs_new(&e->outputs, e->graph, e->set));
-	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits ? ls_outputs_keep : NULL, e->outputs,
+		LS_TRY(ls_logits_new(&e->logits, e->graph, e->set));
+	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits ? ls_logits_keep : NULL, e->logits,
 				result));
 	LS_TRY(check_result(e, result));
 	LS_TRY(ls_params_fingerprint(&e->graph->params, e->params, e->buffers, &result->fingerprint));
-	return o->logits ? ls_outputs_write(e->outputs, o->logits, e->weights.file) : LS_OK;
+	return o->logits ? ls_logits_write(e->logits, o->logits, e->weights.file) : LS_OK;
 }
 
 static void release(evaluation *e)
 {
-	ls_outputs_free(e->outputs);
+	ls_logits_free(e->logits);
 	ls_evaluator_free(e->evaluator);
 	ls_devices_close(e->devices);
 	if (e->buffers)

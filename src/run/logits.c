@@ -7,7 +7,7 @@
 
 enum { LOGITS, LABELS, IMAGES, TOKENS, SEGMENTS, STARTS, MASKED, TARGETS, KINDS };
 
-struct ls_outputs {
+struct ls_logits {
 	const ls_dataset_info *info;
 	size_t samples, classes, values; /* values: of an image */
 	int64_t *start, *masked_start;   /* (samples + 1) text: where a sample's tokens and masked positions begin */
@@ -15,7 +15,7 @@ struct ls_outputs {
 	void *data[KINDS];
 };
 
-static ls_status add(ls_outputs *o, int kind, const char *name, ls_dtype dtype, int rank, const int64_t *shape)
+static ls_status add(ls_logits *o, int kind, const char *name, ls_dtype dtype, int rank, const int64_t *shape)
 {
 	ls_st_tensor *t = &o->tensor[kind];
 	size_t bytes = ls_dtype_bytes(dtype);
@@ -32,13 +32,13 @@ static ls_status add(ls_outputs *o, int kind, const char *name, ls_dtype dtype, 
 	return LS_OK;
 }
 
-static ls_status add_vector(ls_outputs *o, int kind, const char *name, ls_dtype dtype, int64_t length)
+static ls_status add_vector(ls_logits *o, int kind, const char *name, ls_dtype dtype, int64_t length)
 {
 	return add(o, kind, name, dtype, 1, &length);
 }
 
 /* Samples have their places before any of them is read. */
-static ls_status measure(ls_outputs *o, const ls_dataset *set)
+static ls_status measure(ls_logits *o, const ls_dataset *set)
 {
 	o->start = calloc(o->samples + 1, sizeof(*o->start));
 	o->masked_start = calloc(o->samples + 1, sizeof(*o->masked_start));
@@ -53,7 +53,7 @@ static ls_status measure(ls_outputs *o, const ls_dataset *set)
 	return LS_OK;
 }
 
-static ls_status add_text(ls_outputs *o, const ls_dataset *set)
+static ls_status add_text(ls_logits *o, const ls_dataset *set)
 {
 	LS_TRY(measure(o, set));
 	LS_TRY(add_vector(o, TOKENS, "tokens", LS_I32, o->start[o->samples]));
@@ -66,7 +66,7 @@ static ls_status add_text(ls_outputs *o, const ls_dataset *set)
 	return add_vector(o, TARGETS, "targets", LS_I32, o->masked_start[o->samples]);
 }
 
-static ls_status make(ls_outputs *o, const ls_dataset *set)
+static ls_status make(ls_logits *o, const ls_dataset *set)
 {
 	const ls_dataset_info *info = o->info;
 	int64_t n = (int64_t)o->samples;
@@ -78,10 +78,10 @@ static ls_status make(ls_outputs *o, const ls_dataset *set)
 	return add(o, IMAGES, "images", LS_F32, 4, (int64_t[]){ n, info->channels, info->height, info->width });
 }
 
-ls_status ls_outputs_new(ls_outputs **out, const ls_graph *graph, const ls_dataset *set)
+ls_status ls_logits_new(ls_logits **out, const ls_graph *graph, const ls_dataset *set)
 {
 	const ls_dataset_info *info = ls_dataset_describe(set);
-	ls_outputs *o = calloc(1, sizeof(*o));
+	ls_logits *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return ls_fail(LS_EMEMORY, "no memory for outputs");
@@ -91,14 +91,14 @@ ls_status ls_outputs_new(ls_outputs **out, const ls_graph *graph, const ls_datas
 	o->values = (size_t)info->channels * (size_t)info->height * (size_t)info->width;
 	ls_status status = make(o, set);
 	if (status != LS_OK) {
-		ls_outputs_free(o);
+		ls_logits_free(o);
 		return status;
 	}
 	*out = o;
 	return LS_OK;
 }
 
-void ls_outputs_free(ls_outputs *o)
+void ls_logits_free(ls_logits *o)
 {
 	if (!o)
 		return;
@@ -110,7 +110,7 @@ void ls_outputs_free(ls_outputs *o)
 }
 
 /* The micro-batch's tokens are neighbours in the whole as they are in it. */
-static void keep_text(ls_outputs *o, const ls_microbatch *microbatch, size_t first)
+static void keep_text(ls_logits *o, const ls_microbatch *microbatch, size_t first)
 {
 	const ls_packed *text = microbatch->text;
 	size_t tokens = (size_t)text->start[microbatch->count], masked = (size_t)text->masked_start[microbatch->count];
@@ -126,9 +126,9 @@ static void keep_text(ls_outputs *o, const ls_microbatch *microbatch, size_t fir
 	memcpy((int32_t *)o->data[TARGETS] + o->masked_start[first], text->target, masked * sizeof(int32_t));
 }
 
-void ls_outputs_keep(void *outputs, const ls_microbatch *microbatch, const float *logits)
+void ls_logits_keep(void *outputs, const ls_microbatch *microbatch, const float *logits)
 {
-	ls_outputs *o = outputs;
+	ls_logits *o = outputs;
 	size_t count = (size_t)microbatch->count, first = microbatch->samples[0];
 
 	memcpy((float *)o->data[LOGITS] + first * o->classes, logits, count * o->classes * sizeof(float));
@@ -142,7 +142,7 @@ void ls_outputs_keep(void *outputs, const ls_microbatch *microbatch, const float
 
 /* The writer's list has only what there is. */
 typedef struct chosen {
-	const ls_outputs *outputs;
+	const ls_logits *logits;
 	ls_st_tensor tensor[KINDS];
 	int kind[KINDS];
 	size_t count;
@@ -151,13 +151,13 @@ typedef struct chosen {
 static ls_status fill(void *context, size_t i, void *data)
 {
 	const chosen *c = context;
-	memcpy(data, c->outputs->data[c->kind[i]], c->tensor[i].bytes);
+	memcpy(data, c->logits->data[c->kind[i]], c->tensor[i].bytes);
 	return LS_OK;
 }
 
-ls_status ls_outputs_write(ls_outputs *o, const char *path, const char *weights)
+ls_status ls_logits_write(ls_logits *o, const char *path, const char *weights)
 {
-	chosen c = { .outputs = o };
+	chosen c = { .logits = o };
 	ls_st_pair metadata[] = { { "data", o->info->name }, { "weights", weights } };
 
 	for (int i = 0; i < KINDS; i++) {

@@ -11,15 +11,15 @@
 
 #include "trainer/evaluate.h"
 
-typedef struct ls_outputs ls_outputs;
+typedef struct ls_logits ls_logits;
 
-ls_status ls_outputs_new(ls_outputs **out, const ls_graph *graph, const ls_dataset *set);
-void ls_outputs_free(ls_outputs *outputs);
+ls_status ls_logits_new(ls_logits **out, const ls_graph *graph, const ls_dataset *set);
+void ls_logits_free(ls_logits *logits);
 
 /* Keep a micro-batch: an ls_evaluator_sink. Micro-batches come in no order and from several threads. */
-void ls_outputs_keep(void *outputs, const ls_microbatch *microbatch, const float *logits);
+void ls_logits_keep(void *outputs, const ls_microbatch *microbatch, const float *logits);
 
 /* `weights` names in the metadata what computed them. */
-ls_status ls_outputs_write(ls_outputs *outputs, const char *path, const char *weights);
+ls_status ls_logits_write(ls_logits *logits, const char *path, const char *weights);
 
 #endif

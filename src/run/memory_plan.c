@@ -75,7 +75,7 @@ static double left_over(const need *n)
 	return (double)n->allowed - (double)n->bytes;
 }
 
-/* By ulimit -v or by ulimit -d, which does not count files that are only read: whichever micro-batches less. */
+/* By ulimit -v or by ulimit -d, which does not count files that are only read: whichever leaves less. */
 static need address_need(const ls_memory_plan *p)
 {
 	need all = mapped_need(p, ls_memory_address_space(), p->files), data = mapped_need(p, ls_memory_data(), 0);

@@ -30,10 +30,11 @@ typedef struct ls_memory_plan {
 	size_t threads;            /* their stacks, as far as they are used */
 	size_t unused;             /* mapped beside all this, never written to */
 	size_t files;              /* mapped to be read: no memory, and no data (ulimit -d) */
-	int thread_count, running; /* all of them; of these, how many run already */
+	int thread_count, running; /* all of them; how many run already */
 } ls_memory_plan;
 
-/* The trainer's part, and what there is anyway. last_leaves: of an epoch's last step, 0: it is like the others. */
+/* The trainer's part, and what there is anyway. last_microbatches: of an epoch's last step, 0: it is like the others.
+ */
 ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *trainer, const ls_layout *layout,
 			      int64_t last_microbatches);
 

@@ -7,7 +7,7 @@
 #include "data/unsupported.h"
 #include "graph/graph.h"
 
-/* Text that a model of images is given: whoever opened it would ask for a vocabulary. */
+/* Text that a model of images is given: opening it would ask for a vocabulary. */
 static ls_status check_path(const ls_model_row *model, const char *data)
 {
 	if (model->is_text || !ls_path_exists(data) || ls_directory_is(data) || !ls_corpus_is_text(data))
@@ -20,7 +20,7 @@ static ls_status check_path(const ls_model_row *model, const char *data)
 		model->name, data);
 }
 
-/* A name of the table tells before anything is looked for. */
+/* A name of the table is enough, before anything is looked for. */
 static ls_status check_name(const ls_train_options *o)
 {
 	const ls_model_row *model = !o->graph ? ls_model_row_of(o->model) : NULL;
@@ -73,7 +73,7 @@ static ls_status check_kind(const ls_train_options *o, const ls_dataset_info *in
 				       "--%s is of models whose size can be chosen, as transformer; %s has its own",
 				       sizes[i].name, row->name);
 	if (!row || row->is_text == (info->tokens_max > 0))
-		return LS_OK; /* an unknown name is told by whoever builds it */
+		return LS_OK; /* building it reports an unknown name */
 	return ls_fail(LS_EMISMATCH,
 		       "model %s takes %s, and dataset %s is %s; `lockstep models` and `lockstep data` list "
 		       "what there is",

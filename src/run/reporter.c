@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-ls_status ls_watch_begin(ls_watch *w, const ls_setup *setup, uint64_t first_step)
+ls_status ls_reporter_begin(ls_reporter *w, const ls_setup *setup, uint64_t first_step)
 {
-	*w = (ls_watch){ .setup = setup, .epoch_start = ls_clock_seconds(), .first_step = first_step };
+	*w = (ls_reporter){ .setup = setup, .epoch_start = ls_clock_seconds(), .first_step = first_step };
 	if (!ls_setup_is_first(setup))
 		return LS_OK;
 	const char *run = setup->options->run;
@@ -20,7 +20,7 @@ ls_status ls_watch_begin(ls_watch *w, const ls_setup *setup, uint64_t first_step
 	return LS_OK;
 }
 
-void ls_watch_end(ls_watch *w)
+void ls_reporter_end(ls_reporter *w)
 {
 	ls_progress_end(w->progress);
 	ls_metrics_close(w->metrics);
@@ -29,7 +29,7 @@ void ls_watch_end(ls_watch *w)
 }
 
 /* Steps and time left are the run's; the epoch only says where in it they are. */
-static void show(ls_watch *w, const ls_ckpt_progress *at, double loss)
+static void show(ls_reporter *w, const ls_ckpt_progress *at, double loss)
 {
 	const ls_setup *s = w->setup;
 	uint64_t epochs = (s->total_steps + s->steps_per_epoch - 1) / s->steps_per_epoch;
@@ -70,12 +70,12 @@ static size_t text_values(const ls_setup *s, double seconds, const ls_trainer_re
 }
 
 /* Loss, rate and waits; on several nodes also how long each one's devices computed: who waited for whom. */
-static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const ls_trainer_report *r)
+static ls_status record_step(ls_reporter *w, uint64_t step, double seconds, const ls_trainer_report *r)
 {
 	const ls_trainer *t = w->setup->trainer;
 	const ls_layout *l = &w->setup->layout;
-	ls_metric values[STEP_VALUES + LS_WATCH_NODES];
-	char names[LS_WATCH_NODES][VALUE_NAME];
+	ls_metric values[STEP_VALUES + LS_REPORTER_NODES];
+	char names[LS_REPORTER_NODES][VALUE_NAME];
 	size_t count = 0;
 
 	values[count++] = (ls_metric){ "loss", r->loss / (double)r->samples };
@@ -88,14 +88,14 @@ static ls_status record_step(ls_watch *w, uint64_t step, double seconds, const l
 		values[count++] = (ls_metric){ "wait_s", r->wait_s };
 	if (l->nodes > 1)
 		values[count++] = (ls_metric){ "exposed_s", r->exposed_s };
-	for (int i = 0; l->nodes > 1 && i < l->nodes - l->servers && i < LS_WATCH_NODES; i++) {
+	for (int i = 0; l->nodes > 1 && i < l->nodes - l->servers && i < LS_REPORTER_NODES; i++) {
 		snprintf(names[i], sizeof(names[i]), "node%d_compute_s", i);
 		values[count++] = (ls_metric){ names[i], r->node_s[i] / l->devices_of[i] };
 	}
 	return ls_metrics_record(w->metrics, "step", step, values, count);
 }
 
-static void log_rate(const ls_watch *w, uint64_t step, uint64_t since, const ls_trainer_report *r)
+static void log_rate(const ls_reporter *w, uint64_t step, uint64_t since, const ls_trainer_report *r)
 {
 	double rate = ls_rate_mean_since(&w->rate, since);
 	int longest = ls_dataset_describe(w->setup->train_set)->tokens_max;
@@ -112,7 +112,7 @@ static void log_rate(const ls_watch *w, uint64_t step, uint64_t since, const ls_
 		    r->loss / (double)r->samples, text);
 }
 
-ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *r)
+ls_status ls_reporter_step(ls_reporter *w, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *r)
 {
 	uint64_t log_every = (uint64_t)w->setup->options->log_every;
 
@@ -131,7 +131,7 @@ ls_status ls_watch_step(ls_watch *w, const ls_ckpt_progress *at, double seconds,
 	return record_step(w, at->step, seconds, r);
 }
 
-ls_status ls_watch_epoch(ls_watch *w, const ls_ckpt_progress *at)
+ls_status ls_reporter_epoch(ls_reporter *w, const ls_ckpt_progress *at)
 {
 	double samples = (double)at->loss_samples;
 
@@ -154,7 +154,7 @@ static void describe_test(char *out, size_t size, const ls_eval_result *test)
 	snprintf(out + used, size - (size_t)used, "test accuracy: %.4f", test->accuracy);
 }
 
-void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test)
+void ls_reporter_epoch_line(ls_reporter *w, uint64_t epoch, const ls_eval_result *test)
 {
 	char text[160];
 
@@ -167,7 +167,7 @@ void ls_watch_epoch_line(ls_watch *w, uint64_t epoch, const ls_eval_result *test
 	w->epoch_start = ls_clock_seconds();
 }
 
-void ls_watch_test_line(ls_watch *w, const ls_eval_result *test)
+void ls_reporter_test_line(ls_reporter *w, const ls_eval_result *test)
 {
 	char text[160];
 
@@ -178,13 +178,13 @@ void ls_watch_test_line(ls_watch *w, const ls_eval_result *test)
 	w->epoch_start = ls_clock_seconds();
 }
 
-ls_status ls_watch_checkpoint(ls_watch *w, uint64_t step, uint64_t fingerprint)
+ls_status ls_reporter_checkpoint(ls_reporter *w, uint64_t step, uint64_t fingerprint)
 {
 	return ls_metrics_record_fingerprint(w->metrics, "checkpoint", step, fingerprint);
 }
 
 /* A run that was complete already when it was resumed has said so. */
-ls_status ls_watch_conclude(ls_watch *w, uint64_t step, uint64_t fingerprint)
+ls_status ls_reporter_conclude(ls_reporter *w, uint64_t step, uint64_t fingerprint)
 {
 	if (!w->metrics)
 		return LS_OK;
@@ -198,7 +198,7 @@ ls_status ls_watch_conclude(ls_watch *w, uint64_t step, uint64_t fingerprint)
 	return LS_OK;
 }
 
-ls_status ls_watch_test(ls_watch *w, uint64_t step, uint64_t epoch, const ls_eval_result *test)
+ls_status ls_reporter_test(ls_reporter *w, uint64_t step, uint64_t epoch, const ls_eval_result *test)
 {
 	ls_metric values[] = { { "loss", test->loss },
 			       { "accuracy", test->accuracy },

@@ -1,5 +1,5 @@
 /*
- * reporter.h - what people and files are told while a run goes on. Only the first node's tells anything.
+ * reporter.h - what a run prints and writes to files while it goes on. Only the first node reports.
  */
 #ifndef LS_RUN_REPORTER_H
 #define LS_RUN_REPORTER_H
@@ -10,9 +10,9 @@
 #include "metrics/rate.h"
 #include "run/setup.h"
 
-enum { LS_WATCH_NODES = 64 }; /* whose times are kept one by one */
+enum { LS_REPORTER_NODES = 64 }; /* whose times are kept one by one */
 
-typedef struct ls_watch {
+typedef struct ls_reporter {
 	const ls_setup *setup;
 	ls_metrics *metrics;
 	ls_progress *progress;
@@ -20,27 +20,28 @@ typedef struct ls_watch {
 	double epoch_start, epoch_s; /* when it began; how long its training took */
 	uint64_t first_step;         /* of this process */
 	int has_test, has_end;       /* there are records of that step already */
-} ls_watch;
+} ls_reporter;
 
-ls_status ls_watch_begin(ls_watch *watch, const ls_setup *setup, uint64_t first_step);
-void ls_watch_end(ls_watch *watch);
+ls_status ls_reporter_begin(ls_reporter *reporter, const ls_setup *setup, uint64_t first_step);
+void ls_reporter_end(ls_reporter *reporter);
 
 /* One step done: the time it took, and what it came to. `at` counts it already. */
-ls_status ls_watch_step(ls_watch *watch, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *report);
+ls_status ls_reporter_step(ls_reporter *reporter, const ls_ckpt_progress *at, double seconds,
+			   const ls_trainer_report *report);
 
 /* An epoch's last step done: keep its loss and accuracy. `at` still counts the epoch. */
-ls_status ls_watch_epoch(ls_watch *watch, const ls_ckpt_progress *at);
+ls_status ls_reporter_epoch(ls_reporter *reporter, const ls_ckpt_progress *at);
 
 /* The line of an epoch, after its evaluation; `test` may be NULL. People count epochs from 1, files from 0. */
-void ls_watch_epoch_line(ls_watch *watch, uint64_t epoch, const ls_eval_result *test);
+void ls_reporter_epoch_line(ls_reporter *reporter, uint64_t epoch, const ls_eval_result *test);
 /* The line of an evaluation that no epoch's end brought about. The epoch that is under way begins behind it. */
-void ls_watch_test_line(ls_watch *watch, const ls_eval_result *test);
+void ls_reporter_test_line(ls_reporter *reporter, const ls_eval_result *test);
 
 /* Keep the fingerprint of what was saved as a checkpoint of `step`, and of what the run ended with. */
-ls_status ls_watch_checkpoint(ls_watch *watch, uint64_t step, uint64_t fingerprint);
-ls_status ls_watch_conclude(ls_watch *watch, uint64_t step, uint64_t fingerprint);
+ls_status ls_reporter_checkpoint(ls_reporter *reporter, uint64_t step, uint64_t fingerprint);
+ls_status ls_reporter_conclude(ls_reporter *reporter, uint64_t step, uint64_t fingerprint);
 
-/* Keep an evaluation of the weights of `step`, unless there is a record of it. */
-ls_status ls_watch_test(ls_watch *watch, uint64_t step, uint64_t epoch, const ls_eval_result *test);
+/* Keep an evaluation of the weights of `step`, unless there is a record already. */
+ls_status ls_reporter_test(ls_reporter *reporter, uint64_t step, uint64_t epoch, const ls_eval_result *test);
 
 #endif

@@ -37,7 +37,7 @@ static ls_status check(const ls_train_options *o)
 }
 
 /* What each node finds out by itself. */
-static ls_status look_around(ls_setup *s, ls_comm *comm)
+static ls_status open_layout(ls_setup *s, ls_comm *comm)
 {
 	LS_TRY(check(s->options));
 	LS_TRY(ls_layout_init(&s->layout, s->options, comm));
@@ -163,8 +163,8 @@ static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches
 		.devices = s->layout.devices,
 		.threads = s->layout.threads,
 		.pin = s->layout.pin,
-		.next = ls_feed_next,
-		.next_context = &s->feed,
+		.next = ls_batches_next,
+		.next_context = &s->train_batches,
 		.comm = s->layout.comm,
 		.servers = s->layout.servers,
 		.staleness = s->layout.staleness,
@@ -371,13 +371,13 @@ static ls_status build(ls_setup *s)
 	return make_evaluators(s);
 }
 
-/* After each stage nodes hear whether all got through it, so that everybody fails for the same reason. */
+/* After each stage nodes learn whether all got through it, so that all fail for the same reason. */
 static ls_status make(ls_setup *s, ls_comm *comm)
 {
 	LS_TRY(ls_handshake_version(comm));
 	LS_TRY(ls_recall(&s->asked, &s->stored, s->options, comm));
 	s->options = &s->asked;
-	LS_TRY(ls_handshake_status(comm, look_around(s, comm)));
+	LS_TRY(ls_handshake_status(comm, open_layout(s, comm)));
 	LS_TRY(ls_layout_meet(&s->layout));
 	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, comm, ls_setup_is_first(s)));
 	LS_TRY(ls_handshake_status(comm, open_all(s)));
@@ -432,24 +432,24 @@ ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_com
 	return LS_OK;
 }
 
-ls_status ls_setup_feed(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps)
+ls_status ls_setup_batches(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uint64_t steps)
 {
-	ls_feed_options options = { .layout = &s->layout,
-				    .dataset = s->train_set,
-				    .seed = s->options->seed,
-				    .microbatch = s->batches.microbatch,
-				    .global_batch = s->batches.global,
-				    .start_epoch = epoch,
-				    .start_step = epoch_step,
-				    .steps = steps };
-	return ls_feed_open(&s->feed, &options);
+	ls_batches_options options = { .layout = &s->layout,
+				       .dataset = s->train_set,
+				       .seed = s->options->seed,
+				       .microbatch = s->batches.microbatch,
+				       .global_batch = s->batches.global,
+				       .start_epoch = epoch,
+				       .start_step = epoch_step,
+				       .steps = steps };
+	return ls_batches_open(&s->train_batches, &options);
 }
 
 void ls_setup_release(ls_setup *s)
 {
 	ls_evaluator_free(s->evaluator);
 	ls_evaluator_free(s->probe);
-	ls_feed_close(&s->feed);
+	ls_batches_close(&s->train_batches);
 	ls_trainer_free(s->trainer);
 	ls_tracing_free(s->tracing);
 	ls_graph_free(s->own_graph);

@@ -32,9 +32,9 @@ typedef struct ls_setup {
 	uint64_t steps_per_epoch, total_steps;
 	ls_tracing *tracing; /* NULL: none */
 	ls_trainer *trainer;
-	ls_feed feed;            /* opened when it is known where to start */
-	ls_evaluator *evaluator; /* on all nodes; NULL without evaluation */
-	ls_evaluator *probe;     /* a few training samples, to tell whether weights are worth keeping */
+	ls_batches train_batches; /* opened when it is known where to start */
+	ls_evaluator *evaluator;  /* on all nodes; NULL without evaluation */
+	ls_evaluator *probe;      /* a few training samples, to check that weights give a finite loss */
 } ls_setup;
 
 /* Fails before anything large is allocated when the machine has too little. With options->plan_memory prints the plan,
@@ -43,12 +43,12 @@ typedef struct ls_setup {
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_comm *comm);
 
 /* Micro-batches from this position on, `steps` steps of them at most. */
-ls_status ls_setup_feed(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, uint64_t steps);
+ls_status ls_setup_batches(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, uint64_t steps);
 
 /* When the communication thread is gone: until then messages may be under way to what this frees. */
 void ls_setup_release(ls_setup *setup);
 
-/* The node that speaks and writes. */
+/* The node that prints and writes. */
 static inline int ls_setup_is_first(const ls_setup *setup)
 {
 	return setup->layout.node == 0;

@@ -1,7 +1,7 @@
 /*
  * train.c - the step loop: the one place where data, model, optimizer, checkpoints and metrics meet.
  *
- *     setup -> (resume, evaluate what is owed) -> { step -> account -> watch -> (checkpoint) }
+ *     setup -> (resume, evaluate what is owed) -> { step -> account -> report -> (checkpoint) }
  *           -> epoch: checkpoint, evaluate -> ...
  *
  * `position` says where the next step is that is not accounted for. On one node that is the next one; on several the
@@ -51,7 +51,7 @@ typedef struct loop {
 	ls_setup setup;
 	ls_run_lock lock;
 	ls_ckpt_progress position;
-	ls_watch watch;
+	ls_reporter reporter;
 	ls_eval_result test;
 	int tested, test_failed;
 	int stops;            /* all nodes have agreed to end here */
@@ -155,8 +155,8 @@ static ls_status account_apart(loop *l, double seconds, const ls_trainer_report 
 	l->since.stops |= r->stops || wants_to_end(l);
 	l->since.microbatches += r->microbatches[layout->node];
 	l->since.seconds += r->node_s[layout->node];
-	LS_TRY(ls_feed_pass(&l->setup.feed));
-	return r->samples > 0 ? ls_watch_step(&l->watch, &l->position, seconds, r) : LS_OK;
+	LS_TRY(ls_batches_skip(&l->setup.train_batches));
+	return r->samples > 0 ? ls_reporter_step(&l->reporter, &l->position, seconds, r) : LS_OK;
 }
 
 /* The next step that is not accounted for: what it came to counts, is learned from and shown. */
@@ -172,8 +172,8 @@ static ls_status account(loop *l, double seconds)
 		return not_finite(l, loss);
 	advance(&l->position, &r);
 	l->stops |= r.stops;
-	LS_TRY(ls_feed_learn(&l->setup.feed, &r));
-	return ls_watch_step(&l->watch, &l->position, seconds, &r);
+	LS_TRY(ls_batches_learn(&l->setup.train_batches, &r));
+	return ls_reporter_step(&l->reporter, &l->position, seconds, &r);
 }
 
 static ls_status account_until(loop *l, uint64_t step)
@@ -217,7 +217,7 @@ static void learn_together(loop *l, const tidings *all, int64_t *microbatches, d
 		seconds[n] = all[n].seconds;
 		l->stops |= all[n].stops != 0;
 	}
-	ls_feed_learn_together(&l->setup.feed, microbatches, seconds);
+	ls_batches_learn_together(&l->setup.train_batches, microbatches, seconds);
 	l->since = (tidings){ 0 };
 }
 
@@ -259,7 +259,7 @@ static ls_status one_step(loop *l, int *last_in_epoch)
 
 	if (t->step == l->position.step)
 		l->mark = ls_clock_seconds();
-	ls_feed_begin(&l->setup.feed, &assign, last_in_epoch);
+	ls_batches_begin(&l->setup.train_batches, &assign, last_in_epoch);
 	assign.wants_stop = wants_to_end(l);
 	if (assign.wants_stop && l->setup.layout.comm)
 		ls_comm_hurry(l->setup.layout.comm);
@@ -290,7 +290,7 @@ static ls_status look_at_weights(loop *l, int *usable)
 static ls_status restore(loop *l)
 {
 	LS_TRY(ls_keep_restore(&l->setup, &l->lock));
-	LS_TRY(ls_metrics_restore(l->watch.metrics, l->setup.options->run, l->position.step));
+	LS_TRY(ls_metrics_restore(l->reporter.metrics, l->setup.options->run, l->position.step));
 	l->restored = 1;
 	return LS_OK;
 }
@@ -302,9 +302,9 @@ static ls_status write_checkpoint(loop *l)
 
 	if (l->where == LS_RUN_REMOVED && !l->restored)
 		LS_TRY(restore(l));
-	LS_TRY(ls_metrics_flush(l->watch.metrics)); /* what led to a checkpoint outlasts a power cut as it does */
+	LS_TRY(ls_metrics_flush(l->reporter.metrics)); /* what led to a checkpoint outlasts a power cut as it does */
 	LS_TRY(ls_keep_save(&l->setup, &l->position, &fingerprint));
-	return ls_watch_checkpoint(&l->watch, l->position.step, fingerprint);
+	return ls_reporter_checkpoint(&l->reporter, l->position.step, fingerprint);
 }
 
 /* Once more where the directory is by now, if it was moved or removed while it was written to. */
@@ -344,7 +344,7 @@ static ls_status save(loop *l)
 static ls_status evaluate(loop *l, uint64_t epoch)
 {
 	const ls_trainer *t = l->setup.trainer;
-	const ls_assigner *assigner = &l->setup.feed.assigner;
+	const ls_assigner *assigner = &l->setup.train_batches.assigner;
 
 	if (assigner->known)
 		ls_evaluator_set_weights(l->setup.evaluator, assigner->weight);
@@ -361,7 +361,7 @@ static ls_status evaluate(loop *l, uint64_t epoch)
 	    ls_setup_is_first(&l->setup)) /* the next epoch may mend it: the last one decides */
 		ls_log_warning("the test loss after step %llu is %s", (unsigned long long)l->position.step,
 			       isnan(l->test.loss) ? "NaN" : "infinite");
-	return ls_watch_test(&l->watch, l->position.step, epoch, &l->test);
+	return ls_reporter_test(&l->reporter, l->position.step, epoch, &l->test);
 }
 
 /* On one node, data that cannot be read any more leave the weights as they were after the last step: what has been
@@ -403,14 +403,14 @@ static ls_status end_epoch(loop *l)
 	ls_ckpt_progress *p = &l->position;
 	uint64_t epoch = p->epoch;
 
-	LS_TRY(ls_watch_epoch(&l->watch, p));
+	LS_TRY(ls_reporter_epoch(&l->reporter, p));
 	l->last_loss = p->loss_sum / (double)p->loss_samples;
 	*p = (ls_ckpt_progress){ .step = p->step, .epoch = epoch + 1, .batches_tracked = p->batches_tracked };
 	if (is_save_due(l, 1))
 		LS_TRY(save(l));
 	if (s->evaluator && (epoch + 1) % (uint64_t)s->options->eval_every == 0)
 		LS_TRY(evaluate(l, epoch));
-	ls_watch_epoch_line(&l->watch, epoch, is_tested(l) ? &l->test : NULL);
+	ls_reporter_epoch_line(&l->reporter, epoch, is_tested(l) ? &l->test : NULL);
 	return LS_OK;
 }
 
@@ -429,7 +429,7 @@ static ls_status evaluate_owed(loop *l)
 {
 	const ls_ckpt_progress *p = &l->position;
 	const ls_setup *s = &l->setup;
-	int owed = p->step > 0 && p->step < s->total_steps && p->epoch_step == 0 && !l->watch.has_test;
+	int owed = p->step > 0 && p->step < s->total_steps && p->epoch_step == 0 && !l->reporter.has_test;
 
 	if (!s->options->resume || !s->evaluator || p->epoch % (uint64_t)s->options->eval_every != 0)
 		return LS_OK;
@@ -441,7 +441,7 @@ static ls_status evaluate_owed(loop *l)
 			    (unsigned long long)p->epoch); /* people count from 1 */
 	LS_TRY(evaluate(l, p->epoch - 1));
 	if (is_tested(l))
-		ls_watch_test_line(&l->watch, &l->test);
+		ls_reporter_test_line(&l->reporter, &l->test);
 	return LS_OK;
 }
 
@@ -484,7 +484,7 @@ static ls_status finish(loop *l)
 		return LS_OK;
 	LS_TRY(evaluate(l, epoch_of_last_step(p)));
 	if (is_tested(l))
-		ls_watch_test_line(&l->watch, &l->test);
+		ls_reporter_test_line(&l->reporter, &l->test);
 	return LS_OK;
 }
 
@@ -529,9 +529,9 @@ static ls_status report(loop *l, ls_train_result *result)
 					     .train_loss = l->last_loss,
 					     .test_loss = is_tested(l) ? l->test.loss : NAN,
 					     .test_accuracy = is_tested(l) ? l->test.accuracy : NAN,
-					     .samples_per_s = ls_rate_median(&l->watch.rate),
+					     .samples_per_s = ls_rate_median(&l->reporter.rate),
 					     .first_step_s = l->first_step_s };
-	LS_TRY(ls_watch_conclude(&l->watch, l->position.step, fingerprint));
+	LS_TRY(ls_reporter_conclude(&l->reporter, l->position.step, fingerprint));
 	LS_TRY(report_place(l));
 	if (l->position.step >= l->setup.total_steps) {
 		if (is_tested(l) && !isfinite(l->test.loss))
@@ -564,9 +564,9 @@ static ls_status run(loop *l, ls_train_result *result)
 		ls_summary(&l->setup, l->position.step);
 	ls_trainer_start_at(l->setup.trainer, l->position.step, l->position.batches_tracked);
 	if (l->position.step < l->setup.total_steps)
-		LS_TRY(ls_setup_feed(&l->setup, l->position.epoch, l->position.epoch_step,
-				     l->setup.total_steps - l->position.step));
-	LS_TRY(ls_watch_begin(&l->watch, &l->setup, l->position.step));
+		LS_TRY(ls_setup_batches(&l->setup, l->position.epoch, l->position.epoch_step,
+					l->setup.total_steps - l->position.step));
+	LS_TRY(ls_reporter_begin(&l->reporter, &l->setup, l->position.step));
 	LS_TRY(evaluate_owed(l));
 	LS_TRY(rescue(l, run_steps(l)));
 	LS_TRY(rescue(l, finish(l)));
@@ -611,7 +611,7 @@ ls_status ls_train_node(const ls_train_options *options, ls_comm *comm, ls_train
 
 	if (comm)
 		status = part(comm, options, status, together);
-	ls_watch_end(&l.watch);
+	ls_reporter_end(&l.reporter);
 	ls_run_lock_drop(&l.lock);
 	ls_setup_release(&l.setup);
 	return status;

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ls_status make_arrays(ls_feed *f, int64_t microbatches)
+static ls_status make_arrays(ls_batches *f, int64_t microbatches)
 {
 	const ls_layout *l = f->options.layout;
 
-	for (int i = 0; i < LS_FEED_RING; i++) {
+	for (int i = 0; i < LS_BATCHES_RING; i++) {
 		f->ring[i].cut = calloc((size_t)l->nodes + 1, sizeof(int64_t));
 		if (!f->ring[i].cut)
 			return ls_fail(LS_EMEMORY, "no memory to assign steps");
@@ -22,9 +22,9 @@ static ls_status make_arrays(ls_feed *f, int64_t microbatches)
 	return LS_OK;
 }
 
-static ls_status open_loaders(ls_feed *f)
+static ls_status open_loaders(ls_batches *f)
 {
-	const ls_feed_options *o = &f->options;
+	const ls_batches_options *o = &f->options;
 	ls_loader_options options = { .seed = o->seed,
 				      .shuffle = 1,
 				      .microbatch = o->microbatch,
@@ -39,11 +39,11 @@ static ls_status open_loaders(ls_feed *f)
 }
 
 /* One step more: who gets what, and this node's loaders set to work. */
-static ls_status assign_step(ls_feed *f)
+static ls_status assign_step(ls_batches *f)
 {
-	const ls_feed_options *o = &f->options;
+	const ls_batches_options *o = &f->options;
 	const ls_layout *l = o->layout;
-	ls_feed_step *s = &f->ring[f->assigned % LS_FEED_RING];
+	ls_assigned_step *s = &f->ring[f->assigned % LS_BATCHES_RING];
 
 	ls_loader_step_at(f->samples, o->global_batch, o->microbatch, f->epoch_step, &s->shape);
 	ls_assigner_assign(&f->assigner, s->shape.microbatches, s->cut);
@@ -56,16 +56,16 @@ static ls_status assign_step(ls_feed *f)
 	return LS_OK;
 }
 
-static ls_status assign_ahead(ls_feed *f)
+static ls_status assign_ahead(ls_batches *f)
 {
-	while (f->assigned < f->learned + LS_FEED_AHEAD && f->assigned < f->options.steps)
+	while (f->assigned < f->learned + LS_BATCHES_AHEAD && f->assigned < f->options.steps)
 		LS_TRY(assign_step(f));
 	return LS_OK;
 }
 
-static ls_status open(ls_feed *f)
+static ls_status open(ls_batches *f)
 {
-	const ls_feed_options *o = &f->options;
+	const ls_batches_options *o = &f->options;
 	const ls_layout *l = o->layout;
 	ls_step_shape shape;
 
@@ -79,16 +79,16 @@ static ls_status open(ls_feed *f)
 	return assign_ahead(f);
 }
 
-ls_status ls_feed_open(ls_feed *f, const ls_feed_options *options)
+ls_status ls_batches_open(ls_batches *f, const ls_batches_options *options)
 {
-	*f = (ls_feed){ .options = *options };
+	*f = (ls_batches){ .options = *options };
 	ls_status status = open(f);
 	if (status != LS_OK)
-		ls_feed_close(f);
+		ls_batches_close(f);
 	return status;
 }
 
-void ls_feed_close(ls_feed *f)
+void ls_batches_close(ls_batches *f)
 {
 	for (int i = 0; f->loader && i < f->options.layout->devices; i++)
 		ls_loader_free(f->loader[i]);
@@ -98,15 +98,15 @@ void ls_feed_close(ls_feed *f)
 	free(f->loader);
 	free(f->together_cut);
 	free(f->device_cut);
-	for (int i = 0; i < LS_FEED_RING; i++)
+	for (int i = 0; i < LS_BATCHES_RING; i++)
 		free(f->ring[i].cut);
-	*f = (ls_feed){ 0 };
+	*f = (ls_batches){ 0 };
 }
 
-void ls_feed_begin(ls_feed *f, ls_trainer_assignment *assign, int *last_in_epoch)
+void ls_batches_begin(ls_batches *f, ls_trainer_assignment *assign, int *last_in_epoch)
 {
 	const ls_layout *l = f->options.layout;
-	const ls_feed_step *s = &f->ring[f->begun++ % LS_FEED_RING];
+	const ls_assigned_step *s = &f->ring[f->begun++ % LS_BATCHES_RING];
 
 	ls_layout_assign(l, s->cut, f->device_cut, f->node, f->device);
 	*assign = (ls_trainer_assignment){
@@ -115,24 +115,24 @@ void ls_feed_begin(ls_feed *f, ls_trainer_assignment *assign, int *last_in_epoch
 	*last_in_epoch = s->shape.last_in_epoch;
 }
 
-ls_status ls_feed_learn(ls_feed *f, const ls_trainer_report *report)
+ls_status ls_batches_learn(ls_batches *f, const ls_trainer_report *report)
 {
-	const ls_feed_step *s = &f->ring[f->learned++ % LS_FEED_RING];
+	const ls_assigned_step *s = &f->ring[f->learned++ % LS_BATCHES_RING];
 
 	ls_assigner_learn(&f->assigner, s->cut, report->node_s);
 	return assign_ahead(f);
 }
 
-ls_status ls_feed_pass(ls_feed *f)
+ls_status ls_batches_skip(ls_batches *f)
 {
 	f->learned++;
 	return assign_ahead(f);
 }
 
-/* As if so many steps had gone that way: an assigner does not turn around for a single one. */
+/* As if TOGETHER steps had gone that way: an assigner does not turn around for a single one. */
 enum { TOGETHER = 16 };
 
-void ls_feed_learn_together(ls_feed *f, const int64_t *microbatches, const double *seconds)
+void ls_batches_learn_together(ls_batches *f, const int64_t *microbatches, const double *seconds)
 {
 	int64_t *cut = f->together_cut;
 
@@ -142,8 +142,8 @@ void ls_feed_learn_together(ls_feed *f, const int64_t *microbatches, const doubl
 		ls_assigner_learn(&f->assigner, cut, seconds);
 }
 
-ls_status ls_feed_next(void *context, int device, const ls_microbatch **microbatch)
+ls_status ls_batches_next(void *context, int device, const ls_microbatch **microbatch)
 {
-	ls_feed *f = context;
+	ls_batches *f = context;
 	return ls_loader_next(f->loader[device], microbatch);
 }

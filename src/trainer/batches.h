@@ -2,7 +2,7 @@
  * batches.h - the micro-batches of a node's devices: steps are assigned ahead, and each device has a loader that reads
  * its own.
  *
- * The assignment of step s + LS_FEED_AHEAD is decided when step s is complete and accounted for, from what all nodes
+ * The assignment of step s + LS_BATCHES_AHEAD is decided when step s is complete and accounted for, from what all nodes
  * know by then: the same on every node, and early enough for loaders to read ahead.
  */
 #ifndef LS_TRAINER_BATCHES_H
@@ -13,51 +13,51 @@
 #include "trainer/layout.h"
 #include "trainer/trainer.h"
 
-enum { LS_FEED_AHEAD = 4, LS_FEED_RING = 8 };
+enum { LS_BATCHES_AHEAD = 4, LS_BATCHES_RING = 8 };
 
-typedef struct ls_feed_options {
+typedef struct ls_batches_options {
 	const ls_layout *layout;   /* borrowed */
 	const ls_dataset *dataset; /* borrowed */
 	uint64_t seed;
 	int64_t microbatch, global_batch;
 	uint64_t start_epoch, start_step; /* the first step: of that epoch */
 	uint64_t steps;                   /* how many there will be at most */
-} ls_feed_options;
+} ls_batches_options;
 
 /* A step that is assigned. */
-typedef struct ls_feed_step {
+typedef struct ls_assigned_step {
 	ls_step_shape shape;
 	int64_t *cut; /* (nodes + 1) */
-} ls_feed_step;
+} ls_assigned_step;
 
-typedef struct ls_feed {
-	ls_feed_options options;
+typedef struct ls_batches {
+	ls_batches_options options;
 	uint64_t samples, steps_per_epoch;
 	ls_assigner assigner;
 	ls_loader **loader; /* (devices) */
 	int64_t *device_cut;
-	int64_t *together_cut;             /* (nodes + 1) */
-	uint64_t epoch_step;               /* of the next step to be assigned */
-	uint64_t assigned, begun, learned; /* steps, of all since the start */
-	ls_feed_step ring[LS_FEED_RING];   /* by step */
-	int *node, *device;                /* (micro-batches) of the step that was begun */
-} ls_feed;
+	int64_t *together_cut;                  /* (nodes + 1) */
+	uint64_t epoch_step;                    /* of the next step to be assigned */
+	uint64_t assigned, begun, learned;      /* steps, of all since the start */
+	ls_assigned_step ring[LS_BATCHES_RING]; /* by step */
+	int *node, *device;                     /* (micro-batches) of the step that was begun */
+} ls_batches;
 
-ls_status ls_feed_open(ls_feed *feed, const ls_feed_options *options);
-void ls_feed_close(ls_feed *feed);
+ls_status ls_batches_open(ls_batches *batches, const ls_batches_options *options);
+void ls_batches_close(ls_batches *batches);
 
 /* The next step, for ls_trainer_step(). */
-void ls_feed_begin(ls_feed *feed, ls_trainer_assignment *assign, int *last_in_epoch);
+void ls_batches_begin(ls_batches *batches, ls_trainer_assignment *assign, int *last_in_epoch);
 
 /* Reports come in the order of steps, one each. */
-ls_status ls_feed_learn(ls_feed *feed, const ls_trainer_report *report);
+ls_status ls_batches_learn(ls_batches *batches, const ls_trainer_report *report);
 
-/* With staleness reports are each node's own: they count, but the assignment follows only what all nodes tell each
- * other when they meet: seconds of devices and micro-batches of every node since they last did (nodes each). */
-ls_status ls_feed_pass(ls_feed *feed);
-void ls_feed_learn_together(ls_feed *feed, const int64_t *microbatches, const double *seconds);
+/* With staleness reports are each node's own: they count, but the assignment follows only what nodes exchange
+ * now and then: seconds of devices and micro-batches of every node since the last time (nodes each). */
+ls_status ls_batches_skip(ls_batches *batches);
+void ls_batches_learn_together(ls_batches *batches, const int64_t *microbatches, const double *seconds);
 
 /* ls_trainer_options.next */
-ls_status ls_feed_next(void *context, int device, const ls_microbatch **microbatch);
+ls_status ls_batches_next(void *context, int device, const ls_microbatch **microbatch);
 
 #endif

@@ -11,8 +11,8 @@
 #include "comm/collectives.h"
 #include "metrics/progress.h"
 
-/* What a micro-batch came to. The first record a node sends is no micro-batch: its `correct` says that the node was
- * stopped. */
+/* What a micro-batch came to. The first record that a node sends is no micro-batch: its `correct` says that the node
+ * was stopped. */
 typedef struct microbatch_sums {
 	double loss;
 	int64_t correct;
@@ -30,7 +30,7 @@ typedef struct driver {
 } driver;
 
 struct ls_evaluator {
-	ls_evaluator_options options; /* the arrays of it are not looked at again */
+	ls_evaluator_options options; /* its arrays are not read again */
 	int node, nodes;
 	int64_t batch, microbatches;
 	ls_assigner assigner;
@@ -47,12 +47,11 @@ static ls_status text_fits(const ls_graph *graph, const ls_dataset_info *info)
 		return ls_fail(LS_EMISMATCH, "the model takes %s, dataset %s is %s",
 			       graph->tokens_max ? "text" : "images", info->name, info->tokens_max ? "text" : "images");
 	if (graph->tokens_max < info->tokens_max || graph->masked_max < info->masked_max)
-		return ls_fail(
-			LS_EMISMATCH,
-			"the model takes %d tokens a sample, %d of them to be predicted; dataset %s has %d and %d",
-			graph->tokens_max, graph->masked_max, info->name, info->tokens_max, info->masked_max);
+		return ls_fail(LS_EMISMATCH,
+			       "the model takes %d tokens per sample and %d masked positions; dataset %s has %d and %d",
+			       graph->tokens_max, graph->masked_max, info->name, info->tokens_max, info->masked_max);
 	if (ls_graph_vocabulary(graph) < info->vocabulary)
-		return ls_fail(LS_EMISMATCH, "the model knows %d tokens, the vocabulary of dataset %s has %d",
+		return ls_fail(LS_EMISMATCH, "the model has %d tokens, the vocabulary of dataset %s has %d",
 			       ls_graph_vocabulary(graph), info->name, info->vocabulary);
 	if (classes < info->classes)
 		return ls_fail(LS_EMISMATCH, "the model has %d class%s, dataset %s has %d", classes,
@@ -137,7 +136,7 @@ static ls_status make_assigner(ls_assigner *assigner, const ls_evaluator_options
 	return ls_assigner_init(assigner, 1, &o->devices, &all, 0);
 }
 
-/* Devices that get any of so many micro-batches: the first ones. The others need no memory. */
+/* Devices that get any of `microbatches` micro-batches: the first ones. The others need no memory. */
 static int busy_devices(const ls_evaluator_options *o, int64_t microbatches)
 {
 	return microbatches < o->devices ? (int)microbatches : o->devices;
@@ -260,14 +259,14 @@ void ls_evaluator_set_weights(ls_evaluator *e, const double *weight)
 
 typedef struct pass {
 	ls_evaluator *evaluator;
-	int64_t microbatches; /* the first so many */
+	int64_t microbatches; /* the first ones, of the dataset */
 	const float *params, *buffers;
 	ls_evaluator_sink sink;
 	void *context;
 	ls_progress *progress;
 	uint64_t share;        /* samples of this node's micro-batches */
 	atomic_ullong samples; /* of them, done */
-	atomic_int stopped;    /* by whoever wants to stop */
+	atomic_int stopped;    /* the caller wants to stop */
 	atomic_int failed;
 } pass;
 
@@ -427,7 +426,7 @@ static ls_status share(ls_evaluator *e, int *stopped)
 	return status;
 }
 
-/* The first micro-batches of the dataset; whoever computed them, the sums of all of them are here afterwards. */
+/* The first micro-batches of the dataset; the sums of all of them are here afterwards. */
 static ls_status run_pass(pass *p)
 {
 	LS_TRY(run_own(p));

@@ -66,7 +66,7 @@ static int parse_weight(const char **text, double *out)
 	return good;
 }
 
-/* "auto", "equal" or one positive number a worker; weight may be NULL. */
+/* "auto", "equal" or one positive number per worker; weight may be NULL. */
 static ls_status parse_share(const char *text, ls_share *way, double *weight, int workers)
 {
 	const char *at = text;
@@ -79,7 +79,8 @@ static ls_status parse_share(const char *text, ls_share *way, double *weight, in
 		double number;
 		if (!parse_weight(&at, &number))
 			return ls_fail(LS_EINVALID,
-				       "--share %s: give auto, equal, or one positive number a worker as in 3:2", text);
+				       "--share %s: give auto, equal, or one positive number per worker as in 3:2",
+				       text);
 		if (weight && count < workers)
 			weight[count] = number;
 		count++;
@@ -156,7 +157,7 @@ static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
 	return LS_OK;
 }
 
-/* A launcher that was told "3,2" lets every node know all numbers; else each has its own --devices, or its cores. */
+/* A launcher that was given "3,2" lets every node know all numbers; else each has its own --devices, or its cores. */
 static ls_status own_devices(const ls_layout *l, const ls_train_options *o, int *out)
 {
 	int64_t devices = o->devices > 0 ? o->devices : ls_pin_cores() / l->threads;

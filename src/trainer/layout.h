@@ -19,7 +19,7 @@ typedef enum ls_share { LS_SHARE_AUTO, LS_SHARE_EQUAL, LS_SHARE_GIVEN } ls_share
 typedef struct ls_layout {
 	ls_comm *comm; /* borrowed; NULL: one node */
 	int node, nodes;
-	int servers;         /* the last so many nodes own all parameters and compute nothing */
+	int servers;         /* the last nodes own all parameters and compute nothing */
 	int devices;         /* of this node; 0 on a server */
 	int threads;         /* of a device */
 	int64_t all_devices; /* of all workers */
@@ -37,7 +37,7 @@ ls_status ls_layout_check(const ls_train_options *options);
 /* What this node knows by itself; `comm` is borrowed. */
 ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_comm *comm);
 
-/* All nodes tell how many devices they have. Called by all of them. */
+/* All nodes learn how many devices each has. Called by all nodes. */
 ls_status ls_layout_meet(ls_layout *layout);
 void ls_layout_release(ls_layout *layout);
 
@@ -45,8 +45,9 @@ void ls_layout_release(ls_layout *layout);
  * + 1), which is filled in. node and device (micro-batches). */
 void ls_layout_assign(const ls_layout *layout, const int64_t *cut, int64_t *device_cut, int *node, int *device);
 
-/* What the exchange needs for steps of up to so many micro-batches and for the epoch's last one (0: there is none): as
- * micro-batches are assigned at the beginning, and as they may be assigned later when shares follow speeds. */
+/* What the exchange needs for steps of up to `microbatches` micro-batches and for the epoch's last one (0: there is
+ * none): as micro-batches are assigned at the beginning, and as they may be assigned later when shares follow speeds.
+ */
 ls_status ls_layout_room(const ls_layout *layout, int64_t microbatches, int64_t last, ls_round_room *first,
 			 ls_round_room *most);
 
@@ -55,7 +56,7 @@ ls_status ls_layout_room(const ls_layout *layout, int64_t microbatches, int64_t 
 void ls_layout_warn_idle(const ls_layout *layout, int64_t global_batch, int64_t microbatch, uint64_t samples,
 			 int resumed);
 
-/* What gives up the same bits on any layout, said by the node that speaks. */
+/* What gives up the same bits on any layout, printed by the first node. */
 void ls_layout_note_modes(const ls_layout *layout);
 
 static inline int ls_layout_is_server(const ls_layout *layout)

@@ -243,7 +243,7 @@ ls_status ls_trainer_fingerprint(const ls_trainer *t, uint64_t *out)
 	return ls_params_fingerprint(&t->graph->params, t->params, t->buffers, out);
 }
 
-/* x - x is 0 for a finite x and NaN for any other; sums of it need no branch. */
+/* x - x is 0 for a finite x and NaN for any other; their sums need no branch. */
 static int all_finite(const float *x, size_t count)
 {
 	float sum = 0;

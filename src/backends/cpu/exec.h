@@ -6,8 +6,8 @@
  *  2. Outputs are sums over the micro-batch's samples: gradients, loss, correct predictions.
  *  3. Nothing depends on the number of threads: members share outputs, never parts of a sum, or sum fixed chunks that
  *     are combined in chunk order.
- *  4. A graph whose samples do not meet (no batch statistics) runs a micro-batch in tiles of LS_TILE samples that stay
- *     in cache, adding gradients tile by tile, in order.
+ *  4. A graph without batch statistics, whose samples are independent, runs a micro-batch in tiles of LS_TILE samples
+ * that stay in cache, adding gradients tile by tile, in order.
  */
 #ifndef LS_BACKENDS_CPU_EXEC_H
 #define LS_BACKENDS_CPU_EXEC_H

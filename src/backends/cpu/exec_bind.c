@@ -1,5 +1,5 @@
 /*
- * exec_bind.c - one block of memory for all buffers, and each node's share of it.
+ * exec_bind.c - one block of memory for all buffers, and the part of each node.
  */
 #include "backends/cpu/exec_plan.h"
 
@@ -61,7 +61,7 @@ static void bind_op(ls_exec *exec, int i)
 	op->x = node->input == exec->graph->input ? NULL : place_of(exec, LS_SPAN_VALUE, node->input);
 	op->y = place_of(exec, LS_SPAN_VALUE, node->output);
 	op->aux = place_of(exec, LS_SPAN_AUX, i);
-	op->x_again = place_of(exec, LS_SPAN_AGAIN, i);
+	op->x_again = place_of(exec, LS_SPAN_RECOMPUTED, i);
 	op->scratch = exec->workspace + exec->workspace_bytes;
 	op->dy = gradient_of(exec, node->output);
 	op->dx = ls_exec_has_gradient(exec, node->input) ? place_of(exec, LS_SPAN_GRADIENT, node->input) : NULL;

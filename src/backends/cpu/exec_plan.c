@@ -17,7 +17,7 @@ static void add_size(ls_exec *exec, int64_t n)
 	exec->largest = n > exec->largest ? n : exec->largest;
 }
 
-/* A micro-batch runs whole when its samples meet in batch statistics, otherwise in tiles. */
+/* A micro-batch runs whole where batch statistics couple its samples, otherwise in tiles. */
 static void choose_sizes(ls_exec *exec, const int64_t *microbatches)
 {
 	int whole = exec->graph->coupled && !exec->inference;
@@ -112,6 +112,8 @@ static size_t class_bytes(const ls_exec *exec, int class, int count)
 
 static void print_part(FILE *to, const char *name, size_t bytes, const char *note)
 {
+	if (bytes == 0)
+		return;
 	fprintf(to, "      %-28s %10.2f MB%s\n", name, (double)bytes / 1e6, note);
 }
 
@@ -127,6 +129,7 @@ static void print_parts(const ls_exec *exec, FILE *to)
 	print_part(to, "scratch", exec->scratch_bytes, "");
 	print_part(to, "after reuse", ls_exec_whole_bytes(exec),
 		   "   (memory that is not needed at the same time is shared)");
+	print_part(to, "unused", exec->workspace_bytes - exec->live_bytes, "   (gaps between buffers)");
 }
 
 static void print_layers(const ls_exec *exec, FILE *to)

@@ -15,14 +15,14 @@ struct ls_exec {
 	int threads; /* of the team */
 	ls_arena arena;
 	int profile, paused, inference;
-	int64_t tile; /* samples a pass covers */
+	int64_t tile; /* samples that a pass covers */
 	int64_t sizes[2 * LS_SIZES_MAX];
 	int size_count;     /* sizes of passes, distinct */
 	int64_t largest;    /* of them */
 	int64_t microbatch; /* largest micro-batch */
 	ls_op *ops;
 	int op_count;
-	ls_span *spans; /* a table for each class of them: see exec_spans.c */
+	ls_span *spans; /* a table per class: see exec_spans.c */
 	size_t span_count;
 	size_t live_bytes; /* of them at once, at most */
 	size_t scratch_bytes;
@@ -44,9 +44,9 @@ struct ls_exec {
 
 /* exec_spans.c */
 
-enum { LS_SPAN_VALUE, LS_SPAN_GRADIENT, LS_SPAN_AUX, LS_SPAN_SPARE, LS_SPAN_AGAIN, LS_SPAN_CLASSES };
+enum { LS_SPAN_VALUE, LS_SPAN_GRADIENT, LS_SPAN_AUX, LS_SPAN_SPARE, LS_SPAN_RECOMPUTED, LS_SPAN_CLASSES };
 
-/* By value, or by node for aux, spare and again. */
+/* By value, or by node for aux, spare and recomputed. */
 ls_span *ls_exec_span(const ls_exec *exec, int class, int index);
 
 /* Images and what is made of them without parameters have no gradient. */

@@ -7,13 +7,13 @@
  *   value     from its producer to its last reader, forward or (when backward reads it again) backward
  *   gradient  from the first node backward that writes it to its producer's backward
  *   aux       what a node keeps for its own backward
- *   spare     a gradient computed aside, by a kind that cannot add to what is there
+ *   spare     a temporary gradient, of an operator that cannot add to what is there
  *   again     a convolution's input that its norm makes once more for backward, instead of keeping it
  *   scratch   one region, used by one node at a time
  */
 #include "backends/cpu/exec_plan.h"
 
-/* Spans lie as five tables: values, gradients (by value), aux, spare, again (by node). */
+/* Spans lie as five tables: values, gradients (by value), aux, spare, recomputed (by node). */
 ls_span *ls_exec_span(const ls_exec *exec, int class, int index)
 {
 	int values = exec->graph->value_count, nodes = exec->op_count;
@@ -56,7 +56,8 @@ static size_t value_bytes(const ls_exec *exec, int value)
 	return sizeof(float) * (size_t)(ls_tensor_floats(&exec->graph->values[value]) * exec->largest);
 }
 
-/* With values of less than 2^31 floats a sample (graph.c) a span stays below 2^62 bytes: products in int64 are safe. */
+/* With values of less than 2^31 floats per sample (graph.c) a span stays below 2^62 bytes: products in int64 are safe.
+ */
 #define MICROBATCH_MOST (INT64_C(1) << 28)
 /* And thousands of spans of this size can be added up. More than any machine has. */
 #define SPAN_MOST ((size_t)1 << 48)
@@ -82,7 +83,7 @@ static ls_status check_spans(const ls_exec *exec)
 	return LS_OK;
 }
 
-/* Logits of tokens are too large to have twice: the loss micro-batches their gradient in their place, unless backward
+/* Logits of tokens are too large to have twice: the loss writes their gradient in their place, unless backward
  * reads them again (a relu behind them, say). */
 int ls_exec_is_own_gradient(const ls_exec *exec, int value)
 {
@@ -124,8 +125,8 @@ static void plan_reads(ls_exec *exec, int i)
 	int others = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_OTHERS);
 
 	if (op->maker)
-		want(ls_exec_span(exec, LS_SPAN_AGAIN, i), value_bytes(exec, op->node->input), backward_time(exec, i),
-		     backward_time(exec, i));
+		want(ls_exec_span(exec, LS_SPAN_RECOMPUTED, i), value_bytes(exec, op->node->input),
+		     backward_time(exec, i), backward_time(exec, i));
 	plan_read(exec, i, op->node->input, again && !op->maker);
 	plan_read(exec, i, op->node->second, others);
 	plan_read(exec, i, op->node->third, others);
@@ -152,7 +153,7 @@ static void plan_adds(ls_exec *exec, char *written)
 	for (int i = exec->op_count - 1; i >= 0; i--) {
 		ls_op *op = &exec->ops[i];
 		int input = op->node->input, second = op->node->second, third = op->node->third;
-		if (third != LS_NONE) /* attention's, which nobody else reads: ls_graph_check_attention() */
+		if (third != LS_NONE) /* attention's, which no other node reads: ls_graph_check_attention() */
 			written[third] = 1;
 		if (second != LS_NONE && ls_exec_has_gradient(exec, second)) {
 			op->add_dsecond = written[second];
@@ -180,7 +181,7 @@ static void link_moments(ls_exec *exec)
 }
 
 /*
- * A norm's input is kept for its own backward; where a convolution alone reads its output, the output can be made again
+ * A norm's input is kept for its own backward; where a convolution alone reads its output, the output can be recomputed
  * from it, in cache, when the convolution goes backward, and need not be kept.
  */
 static void link_makers(ls_exec *exec)

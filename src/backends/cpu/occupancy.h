@@ -1,10 +1,10 @@
 /*
  * occupancy.h - which addresses of one block of memory are taken, and when.
  *
- * A binary tree over the moments. A part of the time (a node of the tree) has two sets of addresses:
+ * A binary tree over the moments. A node of the tree is an interval of time, with two sets of addresses:
  *
- *   through   taken during all of it by something that is not there during all of its parent
- *   within    taken at some moment of it, the above among them
+ *   through   taken during the whole interval by something that is not there during the whole parent interval
+ *   within    taken at some moment of the interval, the above included
  *
  * What is taken at some moment from `from` to `to` is then `within` of the few parts that this interval is made of, and
  * `through` of the parts above them: 4 log2(moments) sets, in which runs that touch are one. Buffers of a network lie

@@ -31,7 +31,7 @@ static int larger_first(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Nothing is alive in a span of no bytes: it lies at 0, and in nobody's way. */
+/* Nothing is alive in a span of no bytes: it lies at 0, and takes no place. */
 static ls_status place_in_order(ls_span **order, size_t count, ls_occupancy *taken, int first, size_t *total)
 {
 	size_t end = 0;

@@ -35,7 +35,7 @@ static void sleep_until(double when)
 		;
 }
 
-/* All members are done with a layer (or the loss) of so many seconds. */
+/* All members are done with a layer (or the loss) that takes `seconds`. */
 static void pass_time(replay *r, double seconds, ls_member member)
 {
 	if (member.rank == 0) {
@@ -223,7 +223,7 @@ static ls_status plan(const ls_graph *graph, int64_t n, int threads, int inferen
 	return LS_OK;
 }
 
-/* No layer is computed, so nobody reads them. */
+/* No layer is computed, so no parameter is read. */
 static void set_params(ls_executor *executor, const float *params, const float *buffers)
 {
 	(void)executor, (void)params, (void)buffers;
@@ -265,12 +265,12 @@ ls_status ls_replay_fits(const ls_profile *p, const ls_graph *graph, const char 
 			       p->live, p->model, graph->params.live, again);
 	for (int i = 0; i < graph->node_count; i++) {
 		ls_profile_layer here = { 0 };
-		ls_recorder_ranges(graph, i, &here);
+		ls_profiler_ranges(graph, i, &here);
 		if (strcmp(p->layer[i].name, graph->nodes[i].name) != 0 || !same_layer(&p->layer[i], &here))
-			return ls_fail(LS_EMISMATCH,
-				       "%s: layers[%d], '%s', is not what model %s has here ('%s', or other parameters "
-				       "of it); %s",
-				       label, i, p->layer[i].name, p->model, graph->nodes[i].name, again);
+			return ls_fail(
+				LS_EMISMATCH,
+				"%s: layers[%d], '%s', is not what model %s has here ('%s', or other parameters); %s",
+				label, i, p->layer[i].name, p->model, graph->nodes[i].name, again);
 	}
 	return LS_OK;
 }

@@ -249,9 +249,9 @@ static void test_replay_keeps_time(void **state)
 	}
 }
 
-static void tell(ls_recorder *r, int is_backward, double *now, double seconds)
+static void tell(ls_profiler *r, int is_backward, double *now, double seconds)
 {
-	ls_recorder_span(r, is_backward, *now, *now + seconds);
+	ls_profiler_span(r, is_backward, *now, *now + seconds);
 	*now += seconds;
 }
 
@@ -263,7 +263,7 @@ static double sum_of(const ls_profile *p)
 }
 
 /* A step of two micro-batches in two tiles each, in which one layer is disturbed. */
-static void tell_step(ls_recorder *r, double *now, size_t disturbed, double by)
+static void tell_step(ls_profiler *r, double *now, size_t disturbed, double by)
 {
 	for (int round = 0; round < 4; round++) {
 		for (size_t i = 0; i < r->layers; i++)
@@ -279,25 +279,25 @@ static void tell_step(ls_recorder *r, double *now, size_t disturbed, double by)
 static void test_recorder(void **state)
 {
 	ls_graph *graph = NULL;
-	ls_recorder r;
+	ls_profiler r;
 	ls_profile p = { .devices = 1 };
 	double now = 100, covered = 0;
 
 	(void)state;
 	check_status(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
-	check_status(ls_recorder_init(&r, graph, 8));
+	check_status(ls_profiler_init(&r, graph, 8));
 	size_t layers = (size_t)graph->node_count;
 	for (size_t step = 0; step < 9; step++) {
 		double start = now;
 		tell_step(&r, &now, step % layers, step == 3 || step == 6 ? 1e6 : 200);
 		now += 40 + 6 + 2;
-		ls_recorder_end_step(
+		ls_profiler_end_step(
 			&r,
-			&(ls_recorder_step){
+			&(ls_profiler_step){
 				.microbatches = 2, .seconds = now - start, .update_s = 6, .exchange_s = 2 },
 			step > 0);
 	}
-	check_status(ls_recorder_take(&r, &p));
+	check_status(ls_profiler_take(&r, &p));
 	assert_int_equal(p.layers, layers);
 	assert_int_equal(p.tiles, 2);
 	assert_int_equal(p.microbatches, 2);
@@ -314,7 +314,7 @@ static void test_recorder(void **state)
 	}
 	assert_true(covered == (double)graph->params.live);
 	ls_profile_release(&p);
-	ls_recorder_release(&r);
+	ls_profiler_release(&r);
 	ls_graph_free(graph);
 }
 
