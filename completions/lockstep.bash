@@ -19,13 +19,12 @@ _lockstep_value() { # PROGRAM OPTION COMMAND: the values it takes; fails for a f
 	--model | -m) _lockstep_names "$1" models ;;
 	--data | -d) _lockstep_names "$1" data list ;;
 	--optimizer) echo "sgd adam adamw lamb" ;;
-	--placement) echo "allreduce ps" ;;
+	--strategy) echo "allreduce ps ps-async mpi" ;;
 	--wire) echo "fp32 bf16" ;;
-	--exchange) echo "lockstep mpi" ;;
 	--compare) echo "published" ;;
 	--share) echo "auto equal" ;;
 	--pin) echo "auto on off" ;;
-	--schedule) echo "settle constant step cosine linear" ;;
+	--schedule) echo "wsd constant step cosine linear" ;;
 	--help | -h) "$1" "$3" --help 2>/dev/null | sed -n 's/^More: --help //p' | tr '|' ' ' ;;
 	*) return 1 ;;
 	esac

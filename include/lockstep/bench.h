@@ -25,10 +25,13 @@
 extern "C" {
 #endif
 
+/* Samples per device and step where no batch is set. */
+#define LS_BENCH_BATCH_PER_DEVICE 128
+
 typedef struct ls_bench_options {
-	/* As for training, and with its defaults but for 0 devices, which are one: model, batch, global_batch,
-	 * micro-batch, optimizer, seed, dropout, where it runs, and how text is read. What concerns length and output
-	 * is not looked at, nor are job.data and samples. */
+	/* As for training, and with its defaults but for one device of one thread, and batch_per_device 128 where no
+	 * batch is set: model, batch, micro_batch, batch_per_device, optimizer, seed, dropout, where it runs, and how
+	 * text is read. What concerns length and output is not looked at, nor are job.data and samples. */
 	ls_train_options job;
 	int channels, height, width, classes; /* 0: what the model takes by itself */
 	const char *data;              /* text: sentences of this dataset; NULL: random ones of job.seq_len tokens */

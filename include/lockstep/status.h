@@ -43,6 +43,12 @@ LS_API const char *ls_status_name(ls_status status);
 /* The message of this thread's last failure; "" when there was none. Valid until the next failure on this thread. */
 LS_API const char *ls_last_error(void);
 
+/* Messages name options by their fields, "options.lr_min". A program whose users know other names gives a function that
+ * rewrites a message in place, making it no longer; warnings and notes go through it before they are printed, and what
+ * ls_last_error() returns is the program's own to print. NULL: none. */
+typedef void (*ls_message_rewrite)(char *message);
+LS_API void ls_set_message_rewrite(ls_message_rewrite rewrite);
+
 /* Library version, "0.1.0". */
 LS_API const char *ls_version(void);
 

@@ -17,6 +17,9 @@ extern "C" {
 
 #define LS_THREADS_MAX 1024
 
+/* The default micro-batch (docs/decisions/0017). */
+#define LS_MICRO_BATCH 32
+
 /*
  * Every setting of a training run. Start from LS_TRAIN_OPTIONS_INIT and change what you need, by field or by name
  * with ls_train_options_set(). Strings are borrowed and must outlive the run.
@@ -42,11 +45,15 @@ typedef struct ls_train_options {
 	int64_t max_len;                   /* tokens it can tell the places of: 256, or the longest sample's */
 
 	/* how long */
-	int64_t epochs;       /* ignored when steps is set */
-	int64_t steps;        /* 0: by epochs */
-	int64_t batch;        /* samples a device a step: micro-batch = batch, global batch = batch * devices */
-	int64_t global_batch; /* with micro-batch: fixes the mathematics and lets the workers vary; 0: from batch */
-	int64_t microbatch;
+	int64_t epochs; /* ignored when steps is set */
+	int64_t steps;  /* 0: by epochs */
+
+	/* How many samples: batch and micro_batch decide the trained bits, however many devices there are.
+	 * batch_per_device is the form of published tables and excludes the other two. */
+	int64_t batch;            /* samples per step, over all devices of all nodes */
+	int64_t micro_batch;      /* samples that go through the model at a time; 0: the batch in equal parts of
+				   * at most LS_MICRO_BATCH */
+	int64_t batch_per_device; /* N: batch = N * devices, micro_batch = N; 0: not used */
 
 	/* the update */
 	const char *optimizer; /* "sgd", "adam", "adamw", "lamb" */
@@ -54,28 +61,28 @@ typedef struct ls_train_options {
 	double beta2; /* 0: the optimizer's default */
 	int nesterov;
 	int lr_scale_workers;  /* multiply lr by the number of devices, as published runs do */
-	const char *schedule;  /* "settle", "constant", "step", "cosine", "linear" */
-	double lr_min;         /* where settle, cosine and linear end */
-	int64_t lr_step_every; /* step: every so many steps ... */
+	const char *schedule;  /* "wsd" (warm-up, stable, decay), "constant", "step", "cosine", "linear" */
+	double lr_min;         /* where wsd, cosine and linear end */
+	int64_t lr_step_every; /* step: every N steps ... */
 	double lr_step_factor; /* ... multiply by this */
 	int64_t warmup;        /* steps of linear warm-up */
 	double clip_norm;      /* 0: no clipping */
 	uint64_t seed;
 
 	/* where it runs */
-	int64_t devices;   /* teams of threads of this node, each computing micro-batches of its own; 0: one a core */
-	int64_t threads;   /* of a device */
+	int64_t devices;   /* of this node; each is a team of threads that computes micro-batches of its own. 0: one per
+			    * core, but no more than have a micro-batch in a step */
+	int64_t threads;   /* per device; 0: share the cores equally between the devices */
 	const char *pin;   /* threads stay on cores of their own: "on", "off", "auto" (when there are enough) */
-	const char *hosts; /* "lm1:3,lm6:2": start nodes there, with so many devices; NULL: this node alone */
-	const char *placement; /* which nodes own the parameters: a row of ls_placement_at() */
-	int64_t servers;       /* ps: how many nodes own them and do nothing else; 0: one */
-	int64_t staleness;     /* ps: steps a worker may be ahead of the slowest */
-	const char *wire;      /* numbers between nodes: "fp32", "bf16" */
-	const char *share;     /* of the micro-batches, a node: "auto" (by speed), "equal" (by devices), "3:2:1" */
-	const char *exchange;  /* who sums over nodes: "lockstep", "mpi" (the library's own sum) */
-	int64_t bucket_bytes;  /* gradient that goes out together; 0: what measured best */
-	int64_t timeout;       /* seconds a node may be silent before the others give it up */
-	int64_t audit_every;   /* steps between comparisons of all nodes' parameters; 0: never */
+	const char *hosts; /* "lm1:3,lm6:2": start nodes there, with 3 and 2 devices; NULL: this node alone */
+	const char *strategy; /* how nodes exchange gradients and parameters: a row of ls_strategy_at() */
+	int64_t servers;      /* ps, ps-async: number of parameter servers, which compute nothing; 0: one */
+	int64_t staleness;    /* ps-async: steps a worker may be ahead of the slowest; 0: 4 */
+	const char *wire;     /* numbers between nodes: "fp32", "bf16" */
+	const char *share;    /* micro-batches per node: "auto" (by speed), "equal" (by devices), "3:2:1" */
+	int64_t bucket_bytes; /* gradient that is sent together; 0: what measured best */
+	int64_t timeout;      /* seconds a node may be silent before the others declare it dead */
+	int64_t audit_every;  /* steps between comparisons of all nodes' parameters; 0: never */
 
 	/* what is kept and shown */
 	const char *run; /* run directory; NULL: nothing is written */
@@ -96,10 +103,9 @@ typedef struct ls_train_options {
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
 		.model = "resnet18", .data = "mnist", .epochs = 1, .batch = 128, .optimizer = "adam", .lr = 0.001,     \
-		.momentum = 0.9, .beta1 = 0.9, .epsilon = 1e-8, .schedule = "settle", .lr_step_factor = 0.1,           \
-		.seed = 1, .threads = 1, .pin = "auto", .placement = "allreduce", .wire = "fp32", .share = "auto",     \
-		.exchange = "lockstep", .timeout = 30, .audit_every = 1000, .keep = 2, .log_every = 200,               \
-		.eval_every = 1, .trace_steps = 50                                                                     \
+		.momentum = 0.9, .beta1 = 0.9, .epsilon = 1e-8, .schedule = "wsd", .lr_step_factor = 0.1, .seed = 1,   \
+		.pin = "auto", .strategy = "allreduce", .wire = "fp32", .share = "auto", .timeout = 30,                \
+		.audit_every = 1000, .keep = 2, .log_every = 200, .eval_every = 1, .trace_steps = 50                   \
 	}
 
 typedef enum ls_setting_kind {
@@ -158,11 +164,11 @@ LS_API const ls_setting *ls_train_setting_of(const char *name); /* NULL: there i
 /* Whether ls_train_options_set() has set it, to whatever value; `row` is one of ls_train_setting_at(). */
 LS_API int ls_train_setting_is_given(const ls_train_options *options, const ls_setting *row);
 
-/* Who owns the parameters, one row a way; NULL past the end. */
-typedef struct ls_placement {
+/* How nodes exchange gradients and parameters, one row per strategy; NULL past the end. */
+typedef struct ls_strategy_info {
 	const char *name, *summary;
-} ls_placement;
-LS_API const ls_placement *ls_placement_at(size_t i);
+} ls_strategy_info;
+LS_API const ls_strategy_info *ls_strategy_at(size_t i);
 
 /* Set one option from text, as the command line does: unknown names (nearest suggested), malformed numbers and values
  * out of range are errors. `value` is NULL for a flag. */

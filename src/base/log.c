@@ -3,15 +3,18 @@
  */
 #include "base/log.h"
 
+#include <lockstep/status.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER; /* guards the streams, the hook and its context */
+static pthread_mutex_t printing =
+	PTHREAD_MUTEX_INITIALIZER; /* guards the streams, the hook, its context and the rewriting */
 static ls_log_hook display_hook;
 static void *display_context;
+static ls_message_rewrite rewrite_message;
 static _Atomic(ls_log_level) level_now = LS_LOG_INFO;
 
 void ls_log_set_level(ls_log_level level)
@@ -32,6 +35,13 @@ void ls_log_set_hook(ls_log_hook hook, void *context)
 	pthread_mutex_unlock(&printing);
 }
 
+void ls_set_message_rewrite(ls_message_rewrite rewrite)
+{
+	pthread_mutex_lock(&printing);
+	rewrite_message = rewrite;
+	pthread_mutex_unlock(&printing);
+}
+
 /* In one call, so that lines of several nodes that share a terminal are not torn. Cut where there is no memory. */
 __attribute__((format(printf, 3, 0))) static void print_line(FILE *to, const char *prefix, const char *format,
 							     va_list arguments)
@@ -42,6 +52,8 @@ __attribute__((format(printf, 3, 0))) static void print_line(FILE *to, const cha
 	if (vsnprintf(some, sizeof(some), format, arguments) >= (int)sizeof(some) && vasprintf(&all, format, again) < 0)
 		all = NULL;
 	va_end(again);
+	if (rewrite_message)
+		rewrite_message(all ? all : some);
 	fprintf(to, "%s%s\n", prefix, all ? all : some);
 	fflush(to);
 	free(all);

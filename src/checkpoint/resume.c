@@ -248,7 +248,7 @@ static ls_status check_isa(const char *directory, const char *was, const char *n
 	ls_text_printable(shown, sizeof(shown), was);
 	return ls_fail(LS_EMISMATCH,
 		       "%s was trained with instruction set %s, this run would use %s, which gives other bits; set "
-		       "LOCKSTEP_ISA=%s, or start a new run (--init takes its weights)",
+		       "LOCKSTEP_ISA=%s, or start a new run (options.init takes its weights)",
 		       directory, shown, now, shown);
 }
 

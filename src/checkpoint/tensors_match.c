@@ -208,14 +208,15 @@ static ls_status match_words(const match *m)
 	if (found && found->rank == 2 && found->shape[0] != wanted->shape[0])
 		return ls_fail(LS_EMISMATCH,
 			       "%s was trained with a vocabulary of %" PRId64 " tokens, the data is read with one of "
-			       "%" PRId64 ": the vocabulary does not match; give the one it was trained with, --vocab "
+			       "%" PRId64
+			       ": the vocabulary does not match; give the one it was trained with, options.vocab "
 			       "%s",
 			       m->label, found->shape[0], wanted->shape[0], trained);
 	snprintf(mine, sizeof(mine), "%016" PRIx64, m->how->vocabulary);
 	if (hash && m->how->vocabulary && strcmp(hash, mine) != 0)
 		return ls_fail(LS_EMISMATCH,
 			       "%s was trained with another vocabulary (xxh64 %s) than the data is read with (%s): the "
-			       "vocabulary does not match; give the one it was trained with, --vocab %s",
+			       "vocabulary does not match; give the one it was trained with, options.vocab %s",
 			       m->label, ls_text_printable(shown, sizeof(shown), hash), mine, trained);
 	return LS_OK;
 }

@@ -51,11 +51,11 @@ static json_t *job_to_json(const ls_bench_options *o, const ls_bench_result *r)
 			 r->classes, "batch", (json_int_t)r->microbatch, "global_batch", (json_int_t)r->global_batch,
 			 "devices", (json_int_t)job->devices, "threads", (json_int_t)job->threads, "warmup",
 			 (json_int_t)o->warmup, "steps", (json_int_t)o->steps, "repeat", (json_int_t)o->repeat,
-			 "optimizer", job->optimizer, "seed", (json_int_t)job->seed, "placement", job->placement,
-			 "wire", job->wire, "share", job->share, "replay", o->replay, "replay_speed", o->replay_speed,
-			 "data", o->data, "tokens", r->tokens, "picks", r->masked, "tokens_max", r->tokens_max,
-			 "vocabulary", r->vocabulary, "tokens_per_s", r->tokens * r->samples_per_s,
-			 "padded_tokens_per_s", (double)r->tokens_max * r->samples_per_s);
+			 "optimizer", job->optimizer, "seed", (json_int_t)job->seed, "placement", job->strategy, "wire",
+			 job->wire, "share", job->share, "replay", o->replay, "replay_speed", o->replay_speed, "data",
+			 o->data, "tokens", r->tokens, "picks", r->masked, "tokens_max", r->tokens_max, "vocabulary",
+			 r->vocabulary, "tokens_per_s", r->tokens * r->samples_per_s, "padded_tokens_per_s",
+			 (double)r->tokens_max * r->samples_per_s);
 }
 
 static json_t *result_to_json(const ls_bench_result *r)
@@ -148,7 +148,7 @@ static void print_job(const ls_bench_options *o, const ls_bench_result *r, FILE 
 		fprintf(to, ", %s kernels (%s)", r->kernels, r->isa);
 	fputc('\n', to);
 	if (r->node_count > 1)
-		fprintf(to, "%zu nodes, %s, %s, shares %s, global batch %" PRId64 "\n", r->node_count, job->placement,
+		fprintf(to, "%zu nodes, %s, %s, shares %s, global batch %" PRId64 "\n", r->node_count, job->strategy,
 			job->wire, job->share, r->global_batch);
 }
 

@@ -19,10 +19,11 @@
 #include "on_hosts.h"
 
 /* Options taken as text. */
-static const char *const texts[] = { "model",     "data",    "batch", "devices", "threads", "optimizer",
-				     "placement", "servers", "wire",  "warmup",  "steps",   "repeat" };
+static const char *const texts[] = { "model",     "data",     "batch-per-device", "devices", "threads",
+				     "optimizer", "strategy", "servers",          "wire",    "warmup",
+				     "steps",     "repeat" };
 #define TEXTS (sizeof(texts) / sizeof(texts[0]))
-enum { MODEL, DATA, BATCH, DEVICES, THREADS, OPTIMIZER, PLACEMENT, SERVERS, WIRE, WARMUP, STEPS, REPEAT };
+enum { MODEL, DATA, BATCH, DEVICES, THREADS, OPTIMIZER, STRATEGY, SERVERS, WIRE, WARMUP, STEPS, REPEAT };
 
 /* The library's options, with whole numbers as rows hold them. */
 typedef struct bench_options {
@@ -53,20 +54,19 @@ static const ls_setting rows[] = {
 	{ .name = "heads" },
 	{ .name = "ffn" },
 	{ .name = "batch" },
-	{ .name = "global-batch" },
-	{ .name = "leaf" },
+	{ .name = "micro-batch" },
+	{ .name = "batch-per-device" },
 	{ .name = "optimizer" },
 	{ .name = "seed" },
 	{ .name = "devices" },
 	{ .name = "threads" },
 	{ .name = "pin" },
 	{ .name = "hosts" },
-	{ .name = "placement" },
+	{ .name = "strategy" },
 	{ .name = "servers" },
 	{ .name = "staleness" },
 	{ .name = "wire" },
 	{ .name = "share" },
-	{ .name = "exchange" },
 	{ .name = "bucket-bytes" },
 	{ .name = "timeout" },
 	{ "warmup", 0, "N", "Measurement", "warm-up; sweep: 20", LS_SETTING_INT, BENCH(warmup), 0, 1e9,
@@ -143,8 +143,8 @@ static const ls_args args = {
 	.command = "lockstep bench",
 	.operands = "[RECIPE|FILE.json]",
 	.purpose = "Measure training speed on data in memory: warm-up excluded, median of repeats.\n"
-		   "A recipe, or values like --batch 24,32, make a sweep: a table, and results.json.",
-	.example = "lockstep bench --model cnn --batch 64 --threads 2 --profile\n"
+		   "A recipe, or values like --batch-per-device 24,32, make a sweep: a table, and results.json.",
+	.example = "lockstep bench --model cnn --batch-per-device 64 --threads 2 --profile\n"
 		   "         lockstep bench distml-strategies --quick",
 	.operands_max = 1,
 	.columns = 2,
@@ -189,7 +189,7 @@ static bench_options defaults(char words[TEXTS][32])
 {
 	bench_options options = { .bench = LS_BENCH_OPTIONS_INIT };
 	const ls_setting *row;
-	options.bench.job.devices = 1;
+	options.bench.job.devices = options.bench.job.threads = 1;
 	options.channels = options.bench.channels;
 	options.size = options.bench.height;
 	options.classes = options.bench.classes;
@@ -264,7 +264,7 @@ static int sweep(const bench_options *options, char words[TEXTS][32], const char
 	s.model = given(options, words, MODEL), s.data = given(options, words, DATA);
 	s.batch = given(options, words, BATCH), s.devices = given(options, words, DEVICES);
 	s.threads = given(options, words, THREADS), s.optimizer = given(options, words, OPTIMIZER);
-	s.placement = given(options, words, PLACEMENT), s.servers = given(options, words, SERVERS);
+	s.placement = given(options, words, STRATEGY), s.servers = given(options, words, SERVERS);
 	s.wire = given(options, words, WIRE), s.nodes = options->nodes, s.rate = options->rate;
 	s.hosts = options->bench.job.hosts, s.arguments = rest;
 	const struct {

@@ -11,6 +11,8 @@
 #include <lockstep/launch.h>
 #include <lockstep/train.h>
 
+#include "flags.h"
+
 enum { COMMANDS_MAX = 16 };
 
 static void hint(const char *command)
@@ -26,6 +28,8 @@ __attribute__((format(printf, 3, 0))) static void print_end(const char *command,
 		text = NULL;
 	if (!text || asprintf(&whole, "%s: %s", command, text) < 0)
 		whole = NULL;
+	if (whole)
+		ls_flags_rewrite(whole);
 	ls_launch_report_end(status, whole ? whole : "lockstep: out of memory");
 	free(whole);
 	free(text);

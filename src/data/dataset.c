@@ -352,7 +352,7 @@ static ls_status check_phrases(const ls_dataset_options *options, int has_trees)
 	if (!options->phrases || has_trees)
 		return LS_OK;
 	return ls_fail(LS_EINVALID,
-		       "--phrases needs sst5, whose sentences are trees of phrases; dataset '%s' has no trees",
+		       "options.phrases needs sst5, whose sentences are trees of phrases; dataset '%s' has no trees",
 		       options->name);
 }
 
@@ -399,7 +399,7 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 {
 	const char *name = options->name;
 	if (!name || !*name)
-		return ls_fail(LS_EINVALID, "no dataset named; for example --data glyphs");
+		return ls_fail(LS_EINVALID, "no dataset named; for example options.data glyphs");
 	const ls_dataset_kind *kind = kind_of(name);
 	if (kind)
 		return open_named(out, kind, options);
@@ -437,7 +437,7 @@ void ls_data_warn_of_dir(const char *name, const char *dir)
 {
 	const ls_dataset_row *row = ls_dataset_row_of(name);
 	if (dir && !(row && row->needs_download))
-		ls_log_warning("--dir has no effect: files of %s are not read from there", name);
+		ls_log_warning("options.dir has no effect: files of %s are not read from there", name);
 }
 
 void ls_data_warn_of_samples(const ls_dataset *set, const char *option, uint64_t wanted, ls_split split)

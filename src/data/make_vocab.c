@@ -57,7 +57,8 @@ static ls_status count_text(vocab_job *job, const char *path, const char *text, 
 		ls_status status = ls_learner_add(job->learner, text + at, block);
 		if (status == LS_EFORMAT) { /* from the beginning of the file, for the byte's place in it */
 			ls_learner_add(job->learner, text, bytes);
-			return ls_fail(status, "%s: %s; --replace-invalid drops such bytes", path, ls_last_error());
+			return ls_fail(status, "%s: %s; options.replace_invalid drops such bytes", path,
+				       ls_last_error());
 		}
 		LS_TRY(status);
 		job->bytes += block;

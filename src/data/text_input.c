@@ -28,9 +28,10 @@ static int is_lower_case(const ls_vocab *vocab)
 static void warn_of_case(const ls_vocab *vocab, const char *path, const ls_dataset_options *options)
 {
 	if (options->cased && options->split == LS_SPLIT_TRAIN && is_lower_case(vocab))
-		ls_log_warning("--cased: the vocabulary %s has no capital letters, so every word with one becomes "
-			       "[UNK]; omit --cased, or use a vocabulary that was made with --cased",
-			       path);
+		ls_log_warning(
+			"options.cased: the vocabulary %s has no capital letters, so every word with one becomes "
+			"[UNK]; omit options.cased, or use a vocabulary that was made with options.cased",
+			path);
 }
 
 ls_status ls_tokenizer_open(ls_tokenizer *tokenizer, const ls_dataset_options *options, const char *beside,

@@ -423,8 +423,8 @@ ls_status ls_exchange_make_outbox(ls_exchange *x)
 		return LS_OK;
 	if (buckets > BUCKETS_MOST)
 		return ls_fail(LS_EINVALID,
-			       "the gradient falls into %zu buckets; at most %d can be: raise --bucket-bytes", buckets,
-			       BUCKETS_MOST);
+			       "the gradient falls into %zu buckets; at most %d can be: raise options.bucket_bytes",
+			       buckets, BUCKETS_MOST);
 	x->push_out = ls_outbox_new(x, buckets * owners * (size_t)x->outputs, &push);
 	x->push_in = ls_outbox_new(x, buckets * (size_t)x->inputs, &partial);
 	x->pull_out = ls_outbox_new(x, buckets * nodes, &values);

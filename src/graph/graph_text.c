@@ -83,7 +83,7 @@ ls_value ls_embedding(ls_graph *graph, ls_value x, ls_embedding_options o)
 		return ls_build_mistake(
 			graph, LS_EINVALID,
 			"the model has positions for %d tokens, and the data has samples of %d: use a shorter "
-			"--seq-len or a model with more positions",
+			"options.seq_len or a model with more positions",
 			o.longest, graph->tokens_max);
 	if (ls_build_too_many(o.vocabulary, ls_build_padded(o.width), 1))
 		return ls_build_mistake(graph, LS_EINVALID,

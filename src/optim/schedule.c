@@ -6,7 +6,7 @@
  *     step      lr * factor^floor(t / every)
  *     cosine    lr_min + (lr - lr_min) * (1 + cos(pi * t / span)) / 2        span = total - warmup
  *     linear    lr + (lr_min - lr) * t / span
- *     settle    lr up to t = 4/5 span, then a straight line to lr_min
+ *     wsd       lr up to t = 4/5 span, then a straight line to lr_min (warm-up, stable, decay)
  *
  * As in PyTorch's schedulers lr_min is reached at t = span, one step after the last.
  */
@@ -62,22 +62,22 @@ static double rate_linear(const ls_schedule_options *options, uint64_t step, uin
 	return options->lr + (options->lr_min - options->lr) * part_done(step, span);
 }
 
-/* Full speed for as long as it helps, then a descent that quiets the noise of the last steps: what a run of known
- * length gains from both (docs/decisions/0005). */
-#define SETTLE_FROM 0.8
+/* The full rate for as long as it helps, then a decay that averages out the noise of the last steps: what a run of
+ * known length gains from both (docs/decisions/0005). */
+#define DECAY_FROM 0.8
 
-static double rate_settle(const ls_schedule_options *options, uint64_t step, uint64_t span)
+static double rate_wsd(const ls_schedule_options *options, uint64_t step, uint64_t span)
 {
-	double done = part_done(step, span), descent = (done - SETTLE_FROM) / (1.0 - SETTLE_FROM);
-	return options->lr + (options->lr_min - options->lr) * (descent > 0.0 ? descent : 0.0);
+	double done = part_done(step, span), decay = (done - DECAY_FROM) / (1.0 - DECAY_FROM);
+	return options->lr + (options->lr_min - options->lr) * (decay > 0.0 ? decay : 0.0);
 }
 
 static const ls_schedule_kind kinds[] = {
-	{ "settle", "--lr, then down to --lr-min over the last fifth of the run", rate_settle, 1 },
-	{ "constant", "the same rate all the time", rate_constant, 0 },
-	{ "step", "multiplied by --lr-step-factor every --lr-step-every steps", rate_step, 0 },
-	{ "cosine", "half a cosine from --lr down to --lr-min", rate_cosine, 1 },
-	{ "linear", "a straight line from --lr down to --lr-min", rate_linear, 1 },
+	{ "wsd", "warm-up, stable, decay: lr, then down to lr_min over the last fifth of the run", rate_wsd, 1 },
+	{ "constant", "the same rate in every step", rate_constant, 0 },
+	{ "step", "multiplied by lr_step_factor every lr_step_every steps", rate_step, 0 },
+	{ "cosine", "half a cosine from lr down to lr_min", rate_cosine, 1 },
+	{ "linear", "a straight line from lr down to lr_min", rate_linear, 1 },
 };
 
 const ls_schedule_kind *ls_schedule_at(size_t i)
@@ -91,10 +91,16 @@ static const char *name_at(size_t i)
 	return kind ? kind->name : NULL;
 }
 
-static const ls_schedule_kind *find(const char *name)
+const char *ls_schedule_name(const char *name)
 {
+	return name && !strcmp(name, "settle") ? "wsd" : name;
+}
+
+const ls_schedule_kind *ls_schedule_find(const char *name)
+{
+	name = ls_schedule_name(name);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (strcmp(kinds[i].name, name) == 0)
+		if (name && strcmp(kinds[i].name, name) == 0)
 			return &kinds[i];
 	return NULL;
 }
@@ -103,9 +109,10 @@ static const ls_schedule_kind *find(const char *name)
 static ls_status check_descent(const ls_schedule_options *o)
 {
 	if (!isfinite(o->lr_min) || o->lr_min < 0.0)
-		return ls_fail(LS_EINVALID, "schedule %s ends at lr-min %g; it must be 0 or more", o->name, o->lr_min);
+		return ls_fail(LS_EINVALID, "schedule %s ends at options.lr_min %g; it must be 0 or more", o->name,
+			       o->lr_min);
 	if (o->lr_min > o->lr)
-		return ls_fail(LS_EINVALID, "schedule %s goes down to lr-min %g, but lr %g is already below it",
+		return ls_fail(LS_EINVALID, "schedule %s decays to options.lr_min %g, which is above options.lr %g",
 			       o->name, o->lr_min, o->lr);
 	if (o->total == 0)
 		return ls_fail(LS_EINVALID, "schedule %s needs the number of steps of the run", o->name);
@@ -114,15 +121,15 @@ static ls_status check_descent(const ls_schedule_options *o)
 
 ls_status ls_schedule_check(const ls_schedule_options *o)
 {
-	const ls_schedule_kind *kind = find(o->name);
+	const ls_schedule_kind *kind = ls_schedule_find(o->name);
 	if (!kind)
 		return ls_name_unknown("schedule", o->name, name_at);
 	if (!isfinite(o->lr) || o->lr < 0.0)
 		return ls_fail(LS_EINVALID, "learning rate %g is not a number of 0 or more", o->lr);
 	if (kind->rate == rate_step && o->every == 0)
-		return ls_fail(LS_EINVALID, "schedule step needs --lr-step-every N: the steps between two changes");
+		return ls_fail(LS_EINVALID, "schedule step needs options.lr_step_every, the steps between two changes");
 	if (kind->rate == rate_step && (!isfinite(o->factor) || o->factor <= 0.0))
-		return ls_fail(LS_EINVALID, "schedule step multiplies by %g; --lr-step-factor must be above 0",
+		return ls_fail(LS_EINVALID, "schedule step multiplies by %g; options.lr_step_factor must be above 0",
 			       o->factor);
 	return kind->needs_length ? check_descent(o) : LS_OK;
 }
@@ -132,5 +139,5 @@ double ls_schedule_rate(const ls_schedule_options *options, uint64_t step)
 	if (step < options->warmup)
 		return options->lr * ((double)(step + 1) / (double)options->warmup);
 	uint64_t span = options->total > options->warmup ? options->total - options->warmup : 0;
-	return find(options->name)->rate(options, step - options->warmup, span);
+	return ls_schedule_find(options->name)->rate(options, step - options->warmup, span);
 }

@@ -16,15 +16,13 @@
 #define LAUNCH "start the same command under mpirun or srun, or name the hosts with --hosts A:4,B:4"
 
 static const ls_option_alias aliases[] = {
-	{ "batch-size", "batch", "samples per device and step" },
-	{ "train-batch-size", "batch", "samples per device and step" },
-	{ "per-device-train-batch-size", "batch", NULL },
-	{ "batch-per-device", "batch", NULL },
-	{ "global-batch-size", "global-batch", NULL },
-	{ "micro-batch", "leaf", NULL },
-	{ "micro-batch-size", "leaf", NULL },
-	{ "gradient-accumulation-steps", "global-batch", "with --leaf it says how many micro-batches make a step" },
-	{ "accumulate-grad-batches", "global-batch", "with --leaf it says how many micro-batches make a step" },
+	{ "batch-size", "batch", "samples per step over all devices; per device: --batch-per-device" },
+	{ "train-batch-size", "batch", "samples per step over all devices; per device: --batch-per-device" },
+	{ "per-device-train-batch-size", "batch-per-device", NULL },
+	{ "global-batch-size", "batch", NULL },
+	{ "micro-batch-size", "micro-batch", NULL },
+	{ "gradient-accumulation-steps", "micro-batch", "a step accumulates batch / micro-batch of them" },
+	{ "accumulate-grad-batches", "micro-batch", "a step accumulates batch / micro-batch of them" },
 	{ "num-epochs", "epochs", NULL },
 	{ "num-train-epochs", "epochs", NULL },
 	{ "max-epochs", "epochs", NULL },
@@ -88,7 +86,7 @@ static const ls_option_alias aliases[] = {
 	{ "master-port", "hosts", LAUNCH },
 	{ "world-size", "hosts", LAUNCH },
 	{ "local-rank", "hosts", LAUNCH },
-	{ "backend", "exchange", "nodes communicate by MPI" },
+	{ "backend", "strategy", "nodes communicate by MPI" },
 	{ "fp16", NULL, FP32 },
 	{ "bf16", NULL, FP32 },
 	{ "amp", NULL, FP32 },
@@ -116,6 +114,12 @@ static const ls_option_alias aliases[] = {
 	{ "eval-steps", "eval-every", "it counts epochs" },
 	{ "eval-interval", "eval-every", "it counts epochs" },
 	{ "silent", "quiet", NULL },
+
+	/* options of earlier versions of Lockstep */
+	{ "global-batch", "batch", "samples per step over all devices" },
+	{ "leaf", "micro-batch", NULL },
+	{ "placement", "strategy", "allreduce, ps, ps-async or mpi" },
+	{ "exchange", "strategy", "--exchange mpi is --strategy mpi" },
 };
 
 const ls_option_alias *ls_option_alias_at(size_t i)

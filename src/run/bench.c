@@ -37,9 +37,10 @@ static ls_status check_counts(const ls_bench_options *o)
 	if (o->steps < 1 || o->repeat < 1 || o->warmup < 0 || o->warmup > INT64_MAX - o->steps)
 		return ls_fail(LS_EINVALID, "bench: steps and repeat must be at least 1, warmup at least 0");
 	if (__builtin_mul_overflow(o->steps, o->repeat, &steps) ||
-	    __builtin_mul_overflow(steps, o->job.batch, &samples) || steps > INT64_MAX / (int64_t)sizeof(double))
+	    __builtin_mul_overflow(steps, o->job.batch + o->job.batch_per_device, &samples) ||
+	    steps > INT64_MAX / (int64_t)sizeof(double))
 		return ls_fail(LS_EINVALID,
-			       "bench: --repeat x --steps x --batch is too large: %lld x %lld x %lld samples",
+			       "bench: repeat x steps x batch is too large: %lld x %lld steps of %lld samples",
 			       (long long)o->repeat, (long long)o->steps, (long long)o->job.batch);
 	return LS_OK;
 }
@@ -52,23 +53,30 @@ static ls_status check(const ls_bench_options *o)
 		return ls_fail(LS_EINVALID, "bench: a replay's speed must be between 1e-6 and 1e6, not %g",
 			       o->replay_speed);
 	if (o->replay && (o->profile || o->profile_out))
-		return ls_fail(LS_EINVALID, "--replay computes no layer that --profile or --profile-out could time");
+		return ls_fail(
+			LS_EINVALID,
+			"options.replay computes no layer that options.profile or options.profile_out could time");
 	LS_TRY(ls_layout_check(&o->job));
 	return ls_backend_check(ls_backend_at(0)); /* also of a replay, which updates */
+}
+
+static int is_batch_meant(const ls_train_options *job)
+{
+	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
+	return job->batch_per_device > 0 || job->micro_batch > 0 || job->batch != defaults.batch ||
+	       ls_train_setting_is_given(job, ls_train_setting_of("batch"));
 }
 
 /* A replay is of the profile's model; its micro-batch is checked where it is made, for others may have been asked for.
  * */
 static ls_status take_profile(bench *b)
 {
-	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
-
 	if (!b->options->replay)
 		return LS_OK;
 	LS_TRY(ls_profile_read(&b->profile, b->options->replay));
 	b->job.model = b->profile.model;
-	if (b->job.batch == defaults.batch)
-		b->job.batch = b->profile.batch;
+	if (!is_batch_meant(&b->options->job))
+		b->job.batch_per_device = b->profile.batch;
 	b->replay = (ls_replay_options){ .profile = &b->profile,
 					 .speed = b->options->replay_speed,
 					 .value = REPLAY_GRADIENT };
@@ -81,12 +89,16 @@ static ls_status open_layout(bench *b)
 	b->job = b->options->job;
 	b->job.schedule = "constant";
 	b->job.devices = b->job.devices > 0 ? b->job.devices : 1;
+	b->job.threads = b->job.threads > 0 ? b->job.threads : 1;
+	if (!is_batch_meant(&b->job))
+		b->job.batch_per_device = LS_BENCH_BATCH_PER_DEVICE;
 	LS_TRY(check(b->options));
 	LS_TRY(ls_backend_find(b->options->replay ? "replay" : "cpu", &b->backend));
 	LS_TRY(take_profile(b));
 	LS_TRY(ls_layout_init(&b->layout, &b->job, b->comm));
+	ls_layout_fit(&b->layout, 0);
 	if (b->options->profile_out && b->layout.nodes > 1)
-		return ls_fail(LS_EINVALID, "--profile-out records a device of one node; there are %d nodes",
+		return ls_fail(LS_EINVALID, "options.profile_out records a device of one node; there are %d nodes",
 			       b->layout.nodes);
 	return b->options->profile_out ? ls_file_check(b->options->profile_out) : LS_OK;
 }
@@ -97,12 +109,12 @@ static ls_status resolve(bench *b)
 	ls_train_options resolved;
 
 	LS_TRY(ls_settings_resolve(&b->job, b->layout.all_devices, &resolved));
+	resolved.threads = b->layout.threads;
 	b->given = b->job;
 	b->job = resolved;
-	if (b->job.global_batch % b->job.microbatch != 0)
-		return ls_fail(LS_EINVALID,
-			       "bench: micro-batches of %lld samples do not divide the global batch of %lld",
-			       (long long)b->job.microbatch, (long long)b->job.global_batch);
+	if (b->job.batch % b->job.micro_batch != 0)
+		return ls_fail(LS_EINVALID, "bench: micro-batches of %lld samples do not divide the batch of %lld",
+			       (long long)b->job.micro_batch, (long long)b->job.batch);
 	return LS_OK;
 }
 
@@ -110,8 +122,10 @@ static ls_status resolve(bench *b)
 typedef struct terms {
 	int64_t value[8];
 } terms;
-static const char *const term_names[] = { "--warmup", "--steps", "--repeat",  "--channels",
-					  "--size",   "width",   "--classes", "the profile of --replay" };
+static const char *const term_names[] = { "options.warmup",  "options.steps",
+					  "options.repeat",  "options.channels",
+					  "options.size",    "width",
+					  "options.classes", "the profile of options.replay" };
 
 static ls_status compare(const bench *b, const terms *all)
 {
@@ -172,8 +186,8 @@ static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
 	const ls_bench_options *o = b->options;
 	return (ls_trainer_options){
 		.graph = b->graph,
-		.microbatch = job->microbatch,
-		.microbatches = job->global_batch / job->microbatch,
+		.microbatch = job->micro_batch,
+		.microbatches = job->batch / job->micro_batch,
 		.devices = b->layout.devices,
 		.threads = b->layout.threads,
 		.pin = b->layout.pin,
@@ -224,14 +238,14 @@ static void warn_of_idle_options(const bench *b)
 
 	given.data = o->data;
 	ls_effects_warn(&run);
-	ls_layout_warn_idle(&b->layout, b->job.global_batch, b->job.microbatch, (uint64_t)b->job.global_batch, 0);
+	ls_layout_warn_idle(&b->layout, b->job.batch, b->job.micro_batch, (uint64_t)b->job.batch, 0);
 	if (!o->replay && o->replay_speed != usual.replay_speed)
-		ls_log_warning("--replay-speed has no effect without --replay");
+		ls_log_warning("options.replay_speed has no effect without options.replay");
 	if (sized && (is_text || o->replay))
-		ls_log_warning("--channels and --size have no effect with %s",
-			       is_text ? "a model of text" : "--replay");
+		ls_log_warning("options.channels and options.size have no effect with %s",
+			       is_text ? "a model of text" : "options.replay");
 	if (o->replay && strcmp(o->job.model, usual.job.model) != 0 && strcmp(o->job.model, b->job.model) != 0)
-		ls_log_warning("--model %s has no effect: the profile of --replay is of %s", o->job.model,
+		ls_log_warning("options.model %s has no effect: the profile of options.replay is of %s", o->job.model,
 			       b->job.model);
 }
 
@@ -240,7 +254,7 @@ static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_
 	bench *b = context;
 	ls_trainer_options t = trainer_options(b, job);
 
-	if (job->global_batch % job->microbatch != 0)
+	if (job->batch % job->micro_batch != 0)
 		return LS_EINVALID;
 	LS_TRY(ls_memory_plan_init(plan, &t, &b->layout, 0));
 	if (b->options->replay) /* which computes nothing */
@@ -248,7 +262,7 @@ static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_
 	plan->samples = ls_bench_data_bytes(&b->data, job, b->graph, b->layout.devices);
 	if (b->data.set) /* text has a reader per device */
 		ls_memory_plan_add_threads(plan, b->layout.devices);
-	return ls_train_check_norms(b->graph, job->microbatch, "a micro-batch", "give a larger --batch or --leaf");
+	return ls_train_check_norms(b->graph, job->micro_batch, "a micro-batch", "give larger micro-batches");
 }
 
 static ls_status build(bench *b)
@@ -269,13 +283,13 @@ static ls_status build(bench *b)
 	LS_TRY(ls_trainer_init(b->trainer));
 	ls_trainer_start_at(b->trainer, 0, 0);
 	if (o->replay) /* its contents are not read */
-		b->data.microbatch = (ls_microbatch){ .count = b->job.microbatch, .step_samples = b->job.global_batch };
+		b->data.microbatch = (ls_microbatch){ .count = b->job.micro_batch, .step_samples = b->job.batch };
 	else if (b->layout.devices > 0)
 		LS_TRY(ls_bench_data_fill(&b->data, &b->job, b->graph, b->layout.devices));
 	b->run = (ls_bench_steps){ .trainer = b->trainer,
 				   .layout = &b->layout,
 				   .profiler = o->profile_out ? &b->profiler : NULL,
-				   .microbatch = b->job.microbatch,
+				   .microbatch = b->job.micro_batch,
 				   .microbatches = t.microbatches,
 				   .warmup = o->warmup,
 				   .steps = o->steps };
@@ -337,7 +351,7 @@ static ls_status timed_repeat(bench *b, double *step_s, double *rate)
 	ls_traffic after = ls_bench_traffic(&b->layout);
 	b->sent += after.bytes_sent - before.bytes_sent;
 	b->received += after.bytes_received - before.bytes_received;
-	*rate = (double)(b->job.global_batch * b->options->steps) / total;
+	*rate = (double)(b->job.batch * b->options->steps) / total;
 	return LS_OK;
 }
 

@@ -89,7 +89,8 @@ ls_status ls_bench_data_open(ls_bench_data *d, const ls_bench_options *o, const 
 			.channels = o->channels, .height = o->height, .width = o->width, .classes = o->classes
 		};
 		if (o->data && row)
-			return ls_fail(LS_EINVALID, "--data: a bench of %s takes random images; only text is read",
+			return ls_fail(LS_EINVALID,
+				       "options.data: a bench of %s takes random images; only text is read",
 				       job->model);
 		return LS_OK;
 	}
@@ -107,13 +108,13 @@ ls_status ls_bench_data_open(ls_bench_data *d, const ls_bench_options *o, const 
 static size_t image_floats(const ls_train_options *job, const ls_graph *graph)
 {
 	const ls_tensor *in = &graph->values[graph->input]; /* options may leave its shape to the model */
-	return (size_t)job->microbatch * (size_t)in->channels * (size_t)in->height * (size_t)in->width;
+	return (size_t)job->micro_batch * (size_t)in->channels * (size_t)in->height * (size_t)in->width;
 }
 
 /* Random images of one micro-batch. */
 static ls_status fill_images(ls_bench_data *d, const ls_train_options *job, const ls_graph *graph)
 {
-	size_t count = (size_t)job->microbatch, floats = image_floats(job, graph);
+	size_t count = (size_t)job->micro_batch, floats = image_floats(job, graph);
 	uint32_t classes = (uint32_t)graph->values[graph->logits].channels;
 	ls_rng rng = ls_rng_make(job->seed, LS_RNG_BENCH, 0);
 	void *images = NULL;
@@ -132,11 +133,11 @@ static ls_status fill_images(ls_bench_data *d, const ls_train_options *job, cons
 		d->labels[i] = (int32_t)ls_rng_below(words[0], classes);
 		d->samples[i] = i;
 	}
-	d->microbatch = (ls_microbatch){ .count = job->microbatch,
+	d->microbatch = (ls_microbatch){ .count = job->micro_batch,
 					 .images = d->images,
 					 .labels = d->labels,
 					 .samples = d->samples,
-					 .step_samples = job->global_batch };
+					 .step_samples = job->batch };
 	return LS_OK;
 }
 
@@ -144,18 +145,18 @@ static ls_loader_options loader_options(const ls_train_options *job, int device)
 {
 	return (ls_loader_options){ .seed = job->seed + (uint64_t)device,
 				    .shuffle = 1,
-				    .microbatch = job->microbatch,
-				    .global_batch = job->microbatch };
+				    .microbatch = job->micro_batch,
+				    .global_batch = job->micro_batch };
 }
 
 static ls_status fill_text(ls_bench_data *d, const ls_train_options *job, int devices)
 {
 	uint64_t samples = ls_dataset_describe(d->set)->samples;
 
-	if (samples < (uint64_t)job->microbatch)
+	if (samples < (uint64_t)job->micro_batch)
 		return ls_fail(LS_EINVALID, "dataset %s has %llu sample%s, fewer than a micro-batch of %lld",
 			       ls_dataset_describe(d->set)->name, (unsigned long long)samples, ls_plural(samples, "s"),
-			       (long long)job->microbatch);
+			       (long long)job->micro_batch);
 	d->devices = devices;
 	d->loaders = calloc((size_t)devices, sizeof(*d->loaders));
 	d->tokens = calloc(3 * (size_t)devices, sizeof(*d->tokens));
@@ -172,7 +173,7 @@ static ls_status fill_text(ls_bench_data *d, const ls_train_options *job, int de
 
 ls_status ls_bench_data_fill(ls_bench_data *d, const ls_train_options *job, const ls_graph *graph, int devices)
 {
-	d->microbatch_size = job->microbatch;
+	d->microbatch_size = job->micro_batch;
 	return d->set ? fill_text(d, job, devices) : fill_images(d, job, graph);
 }
 

@@ -35,10 +35,10 @@ static ls_status keep_layers(const bench *b, ls_bench_result *r)
 		snprintf(layer->name, sizeof(layer->name), "%s", times.name);
 		layer->forward_ms = 1e3 * times.forward_s / timed_steps(b);
 		layer->backward_ms = 1e3 * times.backward_s / timed_steps(b);
-		layer->flop = 2 * times.macs_per_sample * (double)b->job.microbatch;
+		layer->flop = 2 * times.macs_per_sample * (double)b->job.micro_batch;
 		if (r->tokens > 0) /* not of the longest sentences, but of those that were there */
 			layer->flop =
-				ls_node_text_flop(b->graph, (int)i, r->tokens, r->masked) * (double)b->job.microbatch;
+				ls_node_text_flop(b->graph, (int)i, r->tokens, r->masked) * (double)b->job.micro_batch;
 	}
 	return LS_OK;
 }
@@ -90,8 +90,8 @@ static void keep_job(const bench *b, ls_bench_result *r)
 	r->classes = b->graph->values[b->graph->logits].channels;
 	r->tokens_max = b->graph->tokens_max;
 	r->vocabulary = ls_graph_vocabulary(b->graph);
-	r->microbatch = b->job.microbatch;
-	r->global_batch = b->job.global_batch;
+	r->microbatch = b->job.micro_batch;
+	r->global_batch = b->job.batch;
 	r->peak_rss_bytes = ls_memory_peak();
 	snprintf(r->kernels, sizeof(r->kernels), "%.31s",
 		 b->options->replay ? b->profile.kernels : b->backend->kernels());
@@ -142,7 +142,7 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 			 .tokens = b->graph->tokens_max,
 			 .masked = b->graph->masked_max,
 			 .vocabulary = r->vocabulary,
-			 .batch = b->job.microbatch,
+			 .batch = b->job.micro_batch,
 			 .threads = b->layout.threads,
 			 .devices = b->layout.devices,
 			 .gflop_a_sample = r->flop_per_sample / 1e9,

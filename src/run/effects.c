@@ -54,11 +54,6 @@ static int goes_by_epochs(const run *r)
 	return r->options->steps == 0;
 }
 
-static int uses_batch(const run *r)
-{
-	return r->options->microbatch == 0 || r->options->global_batch == 0;
-}
-
 static int uses_momentum(const run *r)
 {
 	return ls_optimizer_default(r->options->optimizer, "momentum") != NULL;
@@ -82,11 +77,8 @@ static int has_momentum(const run *r)
 /* Goes from lr to lr-min over the run. */
 static int ends_at_minimum(const run *r)
 {
-	const ls_schedule_kind *kind;
-	for (size_t i = 0; (kind = ls_schedule_at(i)); i++)
-		if (strcmp(kind->name, r->options->schedule) == 0)
-			return kind->needs_length;
-	return 1;
+	const ls_schedule_kind *kind = ls_schedule_find(r->options->schedule);
+	return !kind || kind->needs_length;
 }
 
 static int cuts_in_steps(const run *r)
@@ -94,7 +86,7 @@ static int cuts_in_steps(const run *r)
 	return strcmp(r->options->schedule, "step") == 0;
 }
 
-/* "a:4,b" micro-batches the number of devices of b to --devices. */
+/* "a:4,b" leaves the number of devices of b to options.devices. */
 static int needs_devices(const run *r)
 {
 	const char *hosts = r->options->hosts;
@@ -134,7 +126,7 @@ static int shows_steps(const run *r)
 #define OWN_GRAPH "the program brings a graph of its own"
 #define OWN_DATA "the program brings a dataset of its own"
 #define ONE_NODE "there is only one node"
-#define NO_RUN "nothing is kept without --run"
+#define NO_RUN "nothing is kept without options.run"
 
 /* A setting counts when all its rows say so; without a function it always does. `with` is the setting that decides. */
 typedef struct effect {
@@ -164,9 +156,9 @@ static const effect effects[] = {
 
 	{ "epochs", goes_by_epochs, "steps", NULL },
 	{ "steps", NULL, NULL, NULL },
-	{ "batch", uses_batch, NULL, "--global-batch and --leaf already determine it" },
-	{ "global-batch", NULL, NULL, NULL },
-	{ "leaf", NULL, NULL, NULL },
+	{ "batch", NULL, NULL, NULL },
+	{ "micro-batch", NULL, NULL, NULL },
+	{ "batch-per-device", NULL, NULL, NULL },
 
 	{ "optimizer", NULL, NULL, NULL },
 	{ "lr", NULL, NULL, NULL },
@@ -191,12 +183,11 @@ static const effect effects[] = {
 	{ "pin", NULL, NULL, NULL },
 
 	{ "hosts", NULL, NULL, NULL },
-	{ "placement", has_nodes, NULL, ONE_NODE },
+	{ "strategy", has_nodes, NULL, ONE_NODE },
 	{ "servers", has_nodes, NULL, ONE_NODE },
 	{ "staleness", has_nodes, NULL, ONE_NODE },
 	{ "wire", has_nodes, NULL, ONE_NODE },
 	{ "share", has_nodes, NULL, ONE_NODE },
-	{ "exchange", has_nodes, NULL, ONE_NODE },
 	{ "bucket-bytes", has_exchange, NULL, "there is one device, and one micro-batch per step" },
 	{ "timeout", has_nodes, NULL, ONE_NODE },
 	{ "audit-every", has_nodes, NULL, ONE_NODE },
@@ -206,23 +197,24 @@ static const effect effects[] = {
 	{ "init", NULL, NULL, NULL },
 	{ "ckpt-every", has_run, NULL, NO_RUN },
 	{ "keep", has_run, NULL, NO_RUN },
-	{ "log-every", shows_steps, NULL, "with --quiet and without --run there is no log" },
+	{ "log-every", shows_steps, NULL, "with options.quiet and without options.run there is no log" },
 	{ "eval-every", evaluates, NULL, "the program brings no test set" },
 	{ "trace", NULL, NULL, NULL },
-	{ "trace-steps", has_trace, NULL, "there is no --trace" },
+	{ "trace-steps", has_trace, NULL, "there is no options.trace" },
 	{ "plan-memory", NULL, NULL, NULL },
 	{ "quiet", NULL, NULL, NULL },
 };
 
 static void explain(const run *r, const effect *e, char *out, size_t size)
 {
-	char value[128];
-	int used = snprintf(out, size, "--%s has no effect", e->name);
+	char value[128], name[LS_SETTING_FIELD];
+	const ls_setting *with = e->with ? ls_train_setting_of(e->with) : NULL;
+	int used = snprintf(out, size, "%s has no effect", ls_setting_field(ls_train_setting_of(e->name), name));
 
-	if (e->with)
-		ls_setting_format(ls_train_setting_of(e->with), r->options, value, sizeof(value));
-	if (e->with && value[0] != '\0' && used < (int)size)
-		used += snprintf(out + used, size - (size_t)used, " with --%s %s", e->with, value);
+	if (with)
+		ls_setting_format(with, r->options, value, sizeof(value));
+	if (with && value[0] != '\0' && used < (int)size)
+		used += snprintf(out + used, size - (size_t)used, " with %s %s", ls_setting_field(with, name), value);
 	if (e->why && used < (int)size)
 		snprintf(out + used, size - (size_t)used, ": %s", e->why);
 }

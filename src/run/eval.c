@@ -161,7 +161,7 @@ static ls_status open_data(evaluation *e)
 	if (e->set)
 		return LS_OK;
 	if (!e->settings.data)
-		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add --data NAME",
+		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add options.data NAME",
 			       e->weights.file);
 	LS_TRY(ls_train_open_data(&e->own_set, &e->settings, &wanted));
 	e->set = e->own_set;
@@ -190,7 +190,7 @@ static void warn_of_idle_options(const evaluation *e)
 			ls_settings_give(&settings, ls_train_setting_of(options[i].name));
 	ls_effects_warn(&run);
 	if (e->own_set)
-		ls_data_warn_of_samples(e->own_set, "--samples", o->samples, LS_SPLIT_TEST);
+		ls_data_warn_of_samples(e->own_set, "options.samples", o->samples, LS_SPLIT_TEST);
 }
 
 /* Accuracies are compared with the run's own. */
@@ -217,7 +217,7 @@ static ls_status build_graph(evaluation *e)
 	e->graph = e->options->graph;
 	if (!e->graph) {
 		if (!e->settings.model)
-			return ls_fail(LS_EINVALID, "%s does not say which model it is; add --model NAME",
+			return ls_fail(LS_EINVALID, "%s does not say which model it is; add options.model NAME",
 				       e->weights.file);
 		ls_dataset_info shape = *info;
 		if (e->classes > 0 && info->masked_max == 0)
@@ -258,7 +258,7 @@ static ls_status check(const ls_eval_options *o)
 	if (o->batch < 1 || o->threads < 1 || o->threads > LS_THREADS_MAX)
 		return ls_fail(LS_EINVALID, "eval: batch must be at least 1, threads between 1 and %d", LS_THREADS_MAX);
 	if (o->devices < 0 || o->devices > LS_THREADS_MAX / o->threads)
-		return ls_fail(LS_EINVALID, "eval: --devices %lld of %lld threads: at most %d threads",
+		return ls_fail(LS_EINVALID, "eval: options.devices %lld of %lld threads: at most %d threads",
 			       (long long)o->devices, (long long)o->threads, LS_THREADS_MAX);
 	return LS_OK;
 }

@@ -28,7 +28,8 @@ static ls_status add(ls_logits *o, int kind, const char *name, ls_dtype dtype, i
 	t->bytes = bytes;
 	o->data[kind] = malloc(bytes + 1);
 	if (!o->data[kind])
-		return ls_fail(LS_EMEMORY, "no memory to keep the %s of %zu samples; use --samples", name, o->samples);
+		return ls_fail(LS_EMEMORY, "no memory to keep the %s of %zu samples; use options.samples", name,
+			       o->samples);
 	return LS_OK;
 }
 
@@ -43,7 +44,7 @@ static ls_status measure(ls_logits *o, const ls_dataset *set)
 	o->start = calloc(o->samples + 1, sizeof(*o->start));
 	o->masked_start = calloc(o->samples + 1, sizeof(*o->masked_start));
 	if (!o->start || !o->masked_start)
-		return ls_fail(LS_EMEMORY, "no memory for the places of %zu samples; use --samples", o->samples);
+		return ls_fail(LS_EMEMORY, "no memory for the places of %zu samples; use options.samples", o->samples);
 	for (size_t i = 0; i < o->samples; i++) {
 		int length, masked;
 		LS_TRY(ls_dataset_measure_text(set, i, 0, &length, &masked));

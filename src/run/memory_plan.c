@@ -131,7 +131,7 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 	print_part(to, "threads", p->threads, note);
 	print_part(to, "total", ls_memory_plan_total(p), "");
 	print_part(to, "at most", p->more > 0 ? ls_memory_plan_total(p) + p->more : 0,
-		   "   (when --share auto moves micro-batches between nodes)");
+		   "   (when options.share auto moves micro-batches between nodes)");
 	snprintf(note, sizeof(note), "   (%s)", ls_memory_limit_name(&addresses.limit, name, sizeof(name)));
 	print_part(to, "address space", is_limited(&addresses) ? addresses.bytes : 0, note);
 	return LS_OK;
@@ -146,22 +146,22 @@ typedef struct batch_choice {
 static batch_choice choice_of(const ls_memory_advice *a)
 {
 	const ls_train_options *o = a->given;
-	int64_t global = o->global_batch > 0 ? o->global_batch : o->batch * a->devices;
-	if (o->microbatch > 0)
-		return (batch_choice){ "--leaf", o->microbatch, global };
-	return (batch_choice){ "--batch", o->batch, a->tails ? 0 : o->global_batch };
+	ls_settings_batches batches = { 0 };
+	if (o->batch_per_device > 0 || ls_settings_get_batches(o, &batches) != LS_OK)
+		return (batch_choice){ "options.batch_per_device", o->batch_per_device, 0 };
+	return (batch_choice){ "options.micro_batch", batches.microbatch, batches.global };
 }
 
-/* Whether the run would fit with another --leaf or --batch. */
+/* Whether the run would fit with another micro_batch or batch_per_device. */
 static int batch_fits(const ls_memory_advice *a, int64_t batch)
 {
 	ls_train_options other = *a->given, resolved;
 	ls_memory_plan plan;
 
-	if (other.microbatch > 0)
-		other.microbatch = batch;
+	if (other.batch_per_device > 0)
+		other.batch_per_device = batch;
 	else
-		other.batch = batch;
+		other.micro_batch = batch;
 	return ls_settings_resolve(&other, a->devices, &resolved) == LS_OK &&
 	       a->plan(a->context, &resolved, &plan) == LS_OK && fits_well(&plan);
 }
@@ -194,7 +194,7 @@ static void advise(const ls_memory_plan *p, const ls_memory_advice *a, char *tex
 
 	equal.more = 0;
 	if (p->more > 0 && fits_well(&equal)) {
-		snprintf(text, size, "--share equal would fit");
+		snprintf(text, size, "options.share equal would fit");
 		return;
 	}
 	batch_choice choice = choice_of(a);
@@ -214,7 +214,7 @@ static ls_status refuse(const ls_memory_plan *p, const need *n, const ls_memory_
 	advise(p, advice, text, sizeof(text));
 	return ls_fail(LS_EMEMORY,
 		       "micro-batches of %lld sample%s on %d device%s need %.*f %cB%s but only %.*f %cB are available "
-		       "(%s); %s (train --plan-memory prints the parts)",
+		       "(%s); %s (train options.plan_memory prints the parts)",
 		       (long long)p->trainer.microbatch, ls_plural((uint64_t)p->trainer.microbatch, "s"),
 		       p->trainer.devices, ls_plural((uint64_t)p->trainer.devices, "s"), small ? 0 : 2,
 		       (double)n->bytes / unit, small ? 'M' : 'G', n->kind, small ? 0 : 2, (double)n->allowed / unit,

@@ -19,12 +19,12 @@ static ls_status no_run(const char *run)
 
 	if (ls_path_find_above(above, sizeof(above), run, "run.json"))
 		return ls_fail(LS_ENOTFOUND,
-			       "--resume needs the directory of the run, not a file or directory in it: use "
-			       "--run %s",
+			       "options.resume needs the directory of the run, not a file or directory in it: use "
+			       "options.run %s",
 			       above);
 	if (ls_path_exists(run) && !ls_path_is_directory(run))
-		return ls_fail(LS_ENOTFOUND, "--resume: %s is a file; give the directory of a run", run);
-	return ls_fail(LS_ENOTFOUND, "--resume: %s holds no run (no run.json there, and no checkpoint)", run);
+		return ls_fail(LS_ENOTFOUND, "options.resume: %s is a file; give the directory of a run", run);
+	return ls_fail(LS_ENOTFOUND, "options.resume: %s holds no run (no run.json there, and no checkpoint)", run);
 }
 
 /* run.json knows of resumes that did not get to a checkpoint; where it is lost, the newest checkpoint has settings. */
@@ -33,7 +33,7 @@ static ls_status read_run(const char *run, char **out)
 	char checkpoint[4096], why[1024];
 
 	if (!run)
-		return ls_fail(LS_EINVALID, "--resume needs --run, the directory of the run to continue");
+		return ls_fail(LS_EINVALID, "options.resume needs options.run, the directory of the run to continue");
 	if (ls_path_exists(run) && !ls_path_is_directory(run))
 		return no_run(run);
 	ls_status status = ls_run_settings(run, 1, out);
@@ -75,14 +75,6 @@ static int is_meant(const ls_train_options *o, const ls_setting *row)
 	return ls_train_setting_is_given(o, row) || strcmp(value, usual) != 0;
 }
 
-static int is_any_meant(const ls_train_options *o, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (is_meant(o, ls_train_setting_of(names[i])))
-			return 1;
-	return 0;
-}
-
 /* Of a program's own graph and data a run keeps no name. */
 static int is_known(const ls_train_options *stored, const ls_setting *row)
 {
@@ -91,17 +83,16 @@ static int is_known(const ls_train_options *stored, const ls_setting *row)
 
 static int is_taken(const ls_train_options *o, const ls_train_options *stored, int as_many, const ls_setting *row)
 {
-	static const char *const batches[] = { "batch", "leaf", "global-batch" }, *const epochs[] = { "epochs" };
 	char own[4096];
 
 	if ((row->marks & LS_SETTING_ONCE) || is_meant(o, row) || !is_known(stored, row))
 		return 0;
 	if (strcmp(row->group, LS_SETTINGS_NODES) == 0)
 		return as_many;
-	if (strcmp(row->name, "leaf") == 0 || strcmp(row->name, "global-batch") == 0)
-		return !is_any_meant(o, batches, sizeof(batches) / sizeof(batches[0]));
+	if (strcmp(row->name, "batch") == 0 || strcmp(row->name, "micro-batch") == 0)
+		return !is_meant(o, ls_train_setting_of("batch-per-device"));
 	if (strcmp(row->name, "steps") == 0)
-		return !is_any_meant(o, epochs, 1);
+		return !is_meant(o, ls_train_setting_of("epochs"));
 	if (strcmp(row->name, "vocab") != 0 || !o->run)
 		return 1;
 	ls_vocabulary_find(own, sizeof(own), o->run); /* wins: where the file was, another may be by now */
@@ -148,9 +139,10 @@ static ls_status check_agreement(const ls_train_options *o, ls_comm *comm, int n
 	ls_status status = ls_comm_allgather(comm, &mine, sizeof(mine), all, "who resumes");
 	for (int i = 1; status == LS_OK && i < nodes; i++)
 		if (!all[i] != !all[0])
-			status = ls_fail(LS_EMISMATCH, "--resume is given on node %d (%s) and not on node %d (%s)",
-					 all[0] ? 0 : i, ls_comm_host(comm, all[0] ? 0 : i), all[0] ? i : 0,
-					 ls_comm_host(comm, all[0] ? i : 0));
+			status =
+				ls_fail(LS_EMISMATCH, "options.resume is given on node %d (%s) and not on node %d (%s)",
+					all[0] ? 0 : i, ls_comm_host(comm, all[0] ? 0 : i), all[0] ? i : 0,
+					ls_comm_host(comm, all[0] ? i : 0));
 	free(all);
 	return status;
 }

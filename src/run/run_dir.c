@@ -23,7 +23,8 @@ static ls_settings_context context_of(const ls_setup *s)
 				      .test = s->test_hash,
 				      .normalisation = ls_dataset_normalisation(s->train_set),
 				      .nodes = s->layout.nodes,
-				      .node_devices = s->asked.devices };
+				      .node_devices = s->asked.devices,
+				      .node_threads = s->asked.threads };
 }
 
 /* The settings as they are kept. */
@@ -126,7 +127,7 @@ static ls_status check_claim(const ls_train_options *o)
 	return LS_OK;
 }
 
-/* Looked at twice: before, so that a refusal micro-batches no file behind, and under the lock, when nobody else can
+/* Looked at twice: before, so that a refusal leaves no file behind, and under the lock, when nobody else can
  * change it.
  */
 static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
@@ -180,9 +181,9 @@ static void warn_of_case(const ls_setup *s, const char *file)
 	    theirs.cased == s->options->cased)
 		return;
 	ls_log_warning("%s was trained on text %s, and this run reads it %s: %s", file,
-		       theirs.cased ? "with capitals (--cased)" : "in lower case",
-		       theirs.cased ? "in lower case" : "with capitals (--cased)",
-		       theirs.cased ? "add --cased" : "leave --cased out");
+		       theirs.cased ? "with capitals (options.cased)" : "in lower case",
+		       theirs.cased ? "in lower case" : "with capitals (options.cased)",
+		       theirs.cased ? "add options.cased" : "leave options.cased out");
 }
 
 static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_progress *position)
@@ -267,7 +268,7 @@ static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progres
 	return position->step < s->total_steps ? describe(s) : describe_complete(s);
 }
 
-/* A run that is refused before it began micro-batches nothing: neither the lock's file nor, when it is new and empty,
+/* A run that is refused before it began leaves nothing: neither the lock's file nor, when it is new and empty,
  * its directory. */
 static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
 {

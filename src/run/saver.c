@@ -116,7 +116,8 @@ ls_status ls_saver_rescue(ls_saver *s, ls_status status, int test_failed)
 			return ls_fail(status, "%s; %s", why, ls_saver_kept(s));
 		s->saved_step = step;
 	}
-	return ls_fail(status, "%s; step %llu is saved: with the data whole again, continue with --run %s --resume",
+	return ls_fail(status,
+		       "%s; step %llu is saved: with the data whole again, continue with options.run %s options.resume",
 		       why, (unsigned long long)step, s->setup->options->run);
 }
 
@@ -136,12 +137,12 @@ ls_status ls_saver_report(ls_saver *s, int *is_moved)
 	if (where == LS_RUN_MOVED)
 		return ls_fail(LS_EIO,
 			       "the run directory %s was moved to %s during the run: stopped after step %llu, which "
-			       "is saved there; continue with --run %s --resume",
+			       "is saved there; continue with options.run %s options.resume",
 			       s->was, run, step, run);
 	return ls_fail(
 		LS_EIO,
 		"the run directory %s was removed during the run: stopped after step %llu; the directory "
 		"was created again with run.json, metrics.jsonl and a checkpoint of that step, earlier checkpoints are "
-		"lost; continue with --run %s --resume",
+		"lost; continue with options.run %s options.resume",
 		run, step, run);
 }

@@ -15,7 +15,7 @@
 #include "run/reporter.h"
 #include "run/setup.h"
 
-#define LS_DIVERGED "try a smaller --lr, --warmup or --clip-norm"
+#define LS_DIVERGED "try a smaller options.lr, options.warmup or options.clip_norm"
 
 typedef struct ls_saver {
 	ls_setup *setup;

@@ -17,6 +17,7 @@
 #include "base/names.h"
 #include "base/status.h"
 #include "optim/optimizer.h"
+#include "optim/schedule.h"
 
 #define DATA "Model and data"
 #define TEXT LS_SETTINGS_TEXT
@@ -59,10 +60,11 @@ static const ls_setting settings[] = {
 
 	{ "epochs", 'e', "N", LENGTH, "passes over data", LS_SETTING_INT, AT(epochs), 1, 1e9, COMMON },
 	{ "steps", 0, "N", LENGTH, "end at step N", LS_SETTING_INT, AT(steps), 0, 1e15, COMMON | NOT_0 },
-	{ "batch", 'b', "N", LENGTH, "samples a device", LS_SETTING_INT, AT(batch), 1, 1e9, BINDS | COMMON },
-	{ "global-batch", 0, "N", LENGTH, "samples a step", LS_SETTING_INT, AT(global_batch), 0, 1e12,
+	{ "batch", 'b', "N", LENGTH, "samples per step", LS_SETTING_INT, AT(batch), 1, 1e12, BINDS | COMMON },
+	{ "micro-batch", 0, "N", LENGTH, "samples at a time", LS_SETTING_INT, AT(micro_batch), 0, 1e9,
 	  BINDS | COMMON | NOT_0 },
-	{ "leaf", 0, "N", LENGTH, "samples a leaf", LS_SETTING_INT, AT(microbatch), 0, 1e9, BINDS | COMMON | NOT_0 },
+	{ "batch-per-device", 0, "N", LENGTH, "batch/devices", LS_SETTING_INT, AT(batch_per_device), 0, 1e9,
+	  BINDS | NOT_0 },
 
 	{ "optimizer", 0, "NAME", UPDATE, "sgd, adam(w), lamb", LS_SETTING_STRING, AT(optimizer), 0, 0,
 	  BINDS | COMMON },
@@ -86,16 +88,16 @@ static const ls_setting settings[] = {
 	{ "seed", 's', "N", UPDATE, "of all randomness", LS_SETTING_SEED, AT(seed), 0, NO_LIMIT, BINDS | COMMON },
 
 	{ "devices", 0, "N", MACHINE, "teams of threads", LS_SETTING_INT, AT(devices), 0, 4096, COMMON | NOT_0 },
-	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, COMMON },
+	{ "threads", 't', "N", MACHINE, "threads a device", LS_SETTING_INT, AT(threads), 0, LS_THREADS_MAX,
+	  COMMON | NOT_0 },
 	{ "pin", 0, "WHEN", MACHINE, "to cores: on, off", LS_SETTING_STRING, AT(pin), 0, 0, 0 },
 
 	{ "hosts", 0, "A:3,B:2", NODES, "start nodes there", LS_SETTING_STRING, AT(hosts), 0, 0, COMMON | ONCE },
-	{ "placement", 0, "NAME", NODES, "allreduce, ps", LS_SETTING_STRING, AT(placement), 0, 0, 0 },
+	{ "strategy", 0, "NAME", NODES, "allreduce, ps, ...", LS_SETTING_STRING, AT(strategy), 0, 0, 0 },
 	{ "servers", 0, "N", NODES, "nodes of ps", LS_SETTING_INT, AT(servers), 0, 4096, NOT_0 },
-	{ "staleness", 0, "N", NODES, "steps ahead in ps", LS_SETTING_INT, AT(staleness), 0, 1000, 0 },
+	{ "staleness", 0, "N", NODES, "steps ahead", LS_SETTING_INT, AT(staleness), 0, 1000, NOT_0 },
 	{ "wire", 0, "TYPE", NODES, "fp32, bf16", LS_SETTING_STRING, AT(wire), 0, 0, 0 },
 	{ "share", 0, "WAY", NODES, "auto, equal, 3:2", LS_SETTING_STRING, AT(share), 0, 0, 0 },
-	{ "exchange", 0, "NAME", NODES, "lockstep, mpi", LS_SETTING_STRING, AT(exchange), 0, 0, 0 },
 	{ "bucket-bytes", 0, "N", NODES, "sent together", LS_SETTING_INT, AT(bucket_bytes), 0, 1e12, NOT_0 },
 	{ "timeout", 0, "S", NODES, "seconds of silence", LS_SETTING_INT, AT(timeout), 1, 1e6, 0 },
 	{ "audit-every", 0, "N", NODES, "steps a comparison", LS_SETTING_INT, AT(audit_every), 0, 1e15, 0 },
@@ -161,6 +163,14 @@ int ls_train_setting_is_given(const ls_train_options *options, const ls_setting 
 	return options->given[i / 64] >> i % 64 & 1;
 }
 
+const char *ls_setting_field(const ls_setting *row, char out[LS_SETTING_FIELD])
+{
+	snprintf(out, LS_SETTING_FIELD, "options.%s", row->name);
+	for (char *c = out; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	return out;
+}
+
 /* Whole numbers as people write them, others as short as they read back. */
 static void format_real(double value, char *out, size_t size)
 {
@@ -220,22 +230,25 @@ static ls_status check_range(const ls_setting *row, double number, const char *t
 {
 	if (number >= row->min && number <= row->max)
 		return LS_OK;
-	char low[32], high[32];
+	char low[32], high[32], name[LS_SETTING_FIELD];
 	format_bound(row->min, low, sizeof(low));
 	format_bound(row->max, high, sizeof(high));
 	if (row->max >= NO_LIMIT && number < row->min)
-		return ls_fail(LS_EINVALID, "--%s must be at least %s, not %s", row->name, low, typed);
-	return ls_fail(LS_EINVALID, "--%s must be between %s and %s, not %s", row->name, low, high, typed);
+		return ls_fail(LS_EINVALID, "%s must be at least %s, not %s", ls_setting_field(row, name), low, typed);
+	return ls_fail(LS_EINVALID, "%s must be between %s and %s, not %s", ls_setting_field(row, name), low, high,
+		       typed);
 }
 
 /* In a field 0 may stand for "not given"; people who type it mean none at all, which these settings cannot be. */
 static ls_status check_typed(const ls_setting *row, double number, const char *typed)
 {
+	char name[LS_SETTING_FIELD];
 	if (number == 0 && (row->marks & LS_SETTING_NOT_0) && row->kind == LS_SETTING_REAL)
-		return ls_fail(LS_EINVALID, "--%s must be above 0; leave it out for the default", row->name);
+		return ls_fail(LS_EINVALID, "%s must be above 0; leave it out for the default",
+			       ls_setting_field(row, name));
 	if (number == 0 && (row->marks & LS_SETTING_NOT_0))
-		return ls_fail(LS_EINVALID, "--%s must be at least 1, not %s; leave it out for the default", row->name,
-			       typed);
+		return ls_fail(LS_EINVALID, "%s must be at least 1, not %s; leave it out for the default",
+			       ls_setting_field(row, name), typed);
 	return check_range(row, number, typed);
 }
 
@@ -279,8 +292,8 @@ static ls_status set_real(const ls_setting *row, void *field, const char *value,
 ls_status ls_setting_set(const ls_setting *row, void *options, const char *value)
 {
 	void *field = (char *)options + row->offset;
-	char what[64];
-	snprintf(what, sizeof(what), "--%s", row->name);
+	char what[LS_SETTING_FIELD];
+	ls_setting_field(row, what);
 	if (row->kind == LS_SETTING_FLAG) {
 		if (value)
 			return ls_fail(LS_EINVALID, "%s takes no value", what);
@@ -312,7 +325,8 @@ static ls_status check_text(const ls_setting *row, const ls_train_options *optio
 	if (text || optional || (row->offset == AT(model) && options->graph) ||
 	    (row->offset == AT(data) && options->train_set))
 		return LS_OK;
-	return ls_fail(LS_EINVALID, "--%s is NULL; start from LS_TRAIN_OPTIONS_INIT", row->name);
+	char name[LS_SETTING_FIELD];
+	return ls_fail(LS_EINVALID, "%s is NULL; start from LS_TRAIN_OPTIONS_INIT", ls_setting_field(row, name));
 }
 
 static ls_status check_field(const ls_setting *row, const ls_train_options *options)
@@ -346,20 +360,59 @@ ls_status ls_settings_check(const ls_train_options *options)
 	return LS_OK;
 }
 
+/* A batch that is set as well as batch_per_device, or differs from the default, was meant. */
+static int is_batch_meant(const ls_train_options *options)
+{
+	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
+	return options->batch != defaults.batch || ls_train_setting_is_given(options, ls_train_setting_of("batch"));
+}
+
+static ls_status batches_of_devices(const ls_train_options *options, ls_settings_batches *out)
+{
+	int64_t devices = options->devices > 0 ? options->devices : 1;
+	if (is_batch_meant(options) || options->micro_batch > 0)
+		return ls_fail(LS_EINVALID,
+			       "options.batch_per_device already determines the batch and the micro-batch; leave out "
+			       "options.%s",
+			       options->micro_batch > 0 ? "micro_batch" : "batch");
+	if (__builtin_mul_overflow(options->batch_per_device, devices, &out->global))
+		return ls_fail(LS_EINVALID,
+			       "options.batch_per_device %" PRId64 " times %" PRId64 " devices is too large",
+			       options->batch_per_device, devices);
+	out->microbatch = options->batch_per_device;
+	return LS_OK;
+}
+
+static ls_status check_multiple(int64_t batch, int64_t micro_batch)
+{
+	if (micro_batch > batch)
+		return ls_fail(LS_EINVALID, "options.micro_batch %" PRId64 " is larger than options.batch %" PRId64,
+			       micro_batch, batch);
+	if (batch % micro_batch == 0)
+		return LS_OK;
+	return ls_fail(LS_EINVALID,
+		       "options.batch %" PRId64 " is not a multiple of options.micro_batch %" PRId64
+		       "; use batch %" PRId64 " or %" PRId64 ", or leave out options.micro_batch",
+		       batch, micro_batch, batch / micro_batch * micro_batch, (batch / micro_batch + 1) * micro_batch);
+}
+
+/* Equal parts of at most LS_MICRO_BATCH samples; where they do not come out even the last one is smaller. */
+static int64_t default_micro_batch(int64_t batch)
+{
+	int64_t parts = (batch + LS_MICRO_BATCH - 1) / LS_MICRO_BATCH;
+	return (batch + parts - 1) / parts;
+}
+
 ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_batches *out)
 {
-	ls_settings_batches batches = { .microbatch = options->microbatch, .global = options->global_batch };
-	int64_t devices = options->devices > 0 ? options->devices : 1;
-	if (options->batch < 1 || options->devices < 0 || batches.microbatch < 0 || batches.global < 0)
-		return ls_fail(LS_EINVALID, "--batch, --devices, --leaf and --global-batch must be positive");
-	if (!batches.global && __builtin_mul_overflow(options->batch, devices, &batches.global))
-		return ls_fail(LS_EINVALID, "--batch %" PRId64 " times --devices %" PRId64 " is too large",
-			       options->batch, devices);
-	if (batches.microbatch > batches.global)
-		return ls_fail(LS_EINVALID, "--leaf %" PRId64 " is larger than the global batch of %" PRId64,
-			       batches.microbatch, batches.global);
-	if (!batches.microbatch)
-		batches.microbatch = options->batch < batches.global ? options->batch : batches.global;
+	ls_settings_batches batches = { .microbatch = options->micro_batch, .global = options->batch };
+	if (options->batch < 1 || options->devices < 0 || options->micro_batch < 0 || options->batch_per_device < 0)
+		return ls_fail(LS_EINVALID, "options.batch, options.micro_batch, options.batch_per_device and "
+					    "options.devices must be positive");
+	if (options->batch_per_device > 0)
+		LS_TRY(batches_of_devices(options, &batches));
+	else if (batches.microbatch == 0)
+		batches.microbatch = default_micro_batch(batches.global);
 	*out = batches;
 	return LS_OK;
 }
@@ -371,14 +424,24 @@ ls_status ls_settings_resolve(const ls_train_options *options, int64_t devices, 
 
 	resolved.devices = devices;
 	LS_TRY(ls_settings_get_batches(&resolved, &batches));
-	if (options->microbatch > 0 && batches.global % batches.microbatch != 0)
-		return ls_fail(LS_EINVALID, "--leaf %" PRId64 " does not divide the global batch of %" PRId64,
-			       batches.microbatch, batches.global);
-	resolved.microbatch = batches.microbatch;
-	resolved.global_batch = batches.global;
+	if (options->micro_batch > 0 && !options->resume) /* a resumed run keeps what it has */
+		LS_TRY(check_multiple(batches.global, batches.microbatch));
+	resolved.schedule = ls_schedule_name(options->schedule);
+	resolved.micro_batch = batches.microbatch;
+	resolved.batch = batches.global;
+	resolved.batch_per_device = 0;
 	const double *beta2 = ls_optimizer_default(options->optimizer, "beta2");
 	if (beta2 && options->beta2 == 0)
 		resolved.beta2 = *beta2;
 	*out = resolved;
 	return LS_OK;
+}
+
+int64_t ls_settings_micro_batches(const ls_train_options *options, uint64_t samples)
+{
+	ls_settings_batches batches = { 0 };
+	if (options->batch_per_device > 0 || ls_settings_get_batches(options, &batches) != LS_OK)
+		return 0;
+	int64_t step = samples < (uint64_t)batches.global ? (int64_t)samples : batches.global;
+	return (step + batches.microbatch - 1) / batches.microbatch;
 }

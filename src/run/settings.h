@@ -10,6 +10,10 @@
 /* Fields that a program has set directly are held to the table's ranges, as typed ones are. */
 ls_status ls_settings_check(const ls_train_options *options);
 
+/* As messages name it: "options.lr_min" of the row "lr-min". Returns out. */
+enum { LS_SETTING_FIELD = 64 };
+const char *ls_setting_field(const ls_setting *row, char out[LS_SETTING_FIELD]);
+
 /* Mark a setting as given (ls_train_setting_is_given) without setting it. */
 void ls_settings_give(ls_train_options *options, const ls_setting *row);
 
@@ -23,7 +27,8 @@ typedef struct ls_settings_context {
 	const ls_normalisation *normalisation; /* of images; NULL: text, or the program's own dataset */
 	uint64_t train, test;                  /* ls_sample_hash() of both sets */
 	int64_t nodes;                         /* how many there were */
-	int64_t node_devices; /* --devices of the first node, as given: `devices` is of all; 0: one a core */
+	int64_t node_devices; /* options.devices of the first node, as given: `devices` is of all; 0: by the cores */
+	int64_t node_threads; /* options.threads of the first node, as given; 0: by the cores */
 } ls_settings_context;
 
 /* Paths among the settings (data where it is one, data-dir, vocab, init) made absolute, as a run keeps them: it may be
@@ -73,18 +78,24 @@ ls_status ls_settings_get_normalisation(const char *stored_json, const char *whe
 ls_status ls_settings_get_init(const char *stored_json, char **out);
 
 /*
- * What the three batch settings come to. micro-batch: --leaf, else --batch (but no more than the global batch);
- * global: --global-batch, else --batch * --devices, where 0 devices count as one.
+ * What the three batch settings come to. batch_per_device N: micro-batches of N, and N * devices in a step, where 0
+ * devices count as one. Else batch, in micro-batches of micro_batch; by default in equal parts of at most
+ * LS_MICRO_BATCH samples, of which the last is smaller where they do not come out even. Nothing here depends on the
+ * machine.
  */
 typedef struct ls_settings_batches {
 	int64_t microbatch, global;
 } ls_settings_batches;
 ls_status ls_settings_get_batches(const ls_train_options *options, ls_settings_batches *out);
 
+/* Micro-batches of a step on a training set of `samples`; 0: as many as there are devices (batch_per_device). */
+int64_t ls_settings_micro_batches(const ls_train_options *options, uint64_t samples);
+
 /*
- * The same options once it is known how many devices all workers have together: `devices` is that number, micro-batch
- * and global_batch are what they come to, and beta2 is the optimizer's where it is not given. This is what a run keeps,
- * so that it can be resumed on other workers. A --leaf that does not divide the global batch is refused.
+ * The same options once it is known how many devices all workers have together: `devices` is that number, batch and
+ * micro_batch are what the batch settings come to, batch_per_device is 0, and beta2 is the optimizer's where it is not
+ * given. This is what a run keeps, so that it can be resumed on other workers. A micro_batch that does not divide the
+ * batch is refused, unless a run is resumed with it.
  */
 ls_status ls_settings_resolve(const ls_train_options *options, int64_t devices, ls_train_options *out);
 

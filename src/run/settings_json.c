@@ -3,14 +3,18 @@
  *
  * What must agree is what changes the trained bits. Most rows of the table say so themselves (`LS_SETTING_BINDS`); four
  * things are compared by what they come to instead of by what was typed:
- *   1. batch, global-batch, micro-batch and devices: by the micro-batch and the global batch they give;
+ *   1. batch, micro-batch, batch-per-device and devices: by the micro-batch and the batch they give;
  *   2. lr, lr-scale-workers and devices: by the learning rate they give;
- *   3. epochs and steps: only where the schedule looks at the length of the run; otherwise a run may be prolonged;
+ *   3. epochs and steps: only where the schedule looks at the length of the run; otherwise a run may be extended;
  *   4. model and data: the names do not count when the program brought its own graph or dataset; data may lie in
  * another place as long as its samples are the same (by hash), and must have the same samples in the same place. What
  * is kept is resolved (ls_settings_resolve), so that the first two do not depend on the workers of either run. The
  * vocabulary binds by its hash, wherever its file is. init does not bind: a resumed run takes none but has the
  * checkpoint's weights, or those that run.json names.
+ *
+ * The object carries a version. Those without one are of the first edition: there `batch` was per device,
+ * `global-batch` and `leaf` (the micro-batch) stood beside it, and `placement`, `exchange` and `staleness` together
+ * were the strategy.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -71,6 +75,10 @@ static ls_train_options without_unused_names(const ls_train_options *options)
 #define TEST_HASH "test-hash"
 #define NODES "nodes"
 #define NODE_DEVICES "node-devices"
+#define NODE_THREADS "node-threads"
+#define FORMAT "version"
+
+enum { FORMAT_NOW = 2 };
 
 static json_t *hash_json(uint64_t hash)
 {
@@ -132,13 +140,15 @@ ls_status ls_settings_get_normalisation(const char *stored_json, const char *whe
 ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_context context, char **out)
 {
 	ls_train_options shown = without_unused_names(options);
-	json_t *object = json_object();
+	json_t *object = json_pack("{s:i}", FORMAT, FORMAT_NOW);
 	const ls_setting *row;
+	char name[LS_SETTING_FIELD];
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		json_t *value = field_to_json(row, &shown);
 		if (!value) { /* jansson takes neither infinities nor text that is not UTF-8 */
 			json_decref(object);
-			return ls_fail(LS_EINVALID, "--%s has a value that cannot be stored: %s", row->name,
+			return ls_fail(LS_EINVALID, "%s has a value that cannot be stored: %s",
+				       ls_setting_field(row, name),
 				       row->kind == LS_SETTING_STRING ? "it is not UTF-8" : "it is not finite");
 		}
 		json_object_set_new(object, row->name, value);
@@ -155,6 +165,7 @@ ls_status ls_settings_to_json(const ls_train_options *options, ls_settings_conte
 	if (context.nodes) {
 		json_object_set_new(object, NODES, json_integer(context.nodes));
 		json_object_set_new(object, NODE_DEVICES, json_integer(context.node_devices));
+		json_object_set_new(object, NODE_THREADS, json_integer(context.node_threads));
 	}
 	if (context.train)
 		json_object_set_new(object, TRAIN_HASH, hash_json(context.train));
@@ -196,6 +207,45 @@ static int field_from_json(const ls_setting *row, const json_t *value, ls_train_
 	return 0;
 }
 
+static int64_t stored_number(const json_t *stored, const char *key, int64_t otherwise)
+{
+	const json_t *value = json_object_get(stored, key);
+	return json_is_integer(value) ? json_integer_value(value) : otherwise;
+}
+
+static int is_stored(const json_t *stored, const char *key, const char *value)
+{
+	const char *text = json_string_value(json_object_get(stored, key));
+	return text && !strcmp(text, value);
+}
+
+/* Settings of the first edition: batch per device, of all devices together unless global-batch said otherwise, in
+ * micro-batches of one device's batch unless leaf did. */
+static void take_first_edition(const json_t *stored, ls_train_options *o)
+{
+	int64_t devices = o->devices > 0 ? o->devices : 1, of_device = stored_number(stored, "batch", 128);
+	int64_t batch = stored_number(stored, "global-batch", 0), leaf = stored_number(stored, "leaf", 0);
+
+	if (batch <= 0 && __builtin_mul_overflow(of_device, devices, &batch))
+		batch = 0; /* is refused */
+	o->batch = batch;
+	o->micro_batch = leaf > 0 ? leaf : of_device < o->batch ? of_device : o->batch;
+	if (is_stored(stored, "exchange", "mpi"))
+		o->strategy = "mpi";
+	else if (is_stored(stored, "placement", "ps"))
+		o->strategy = o->staleness > 0 ? "ps-async" : "ps";
+}
+
+static ls_status check_format(const json_t *stored, const char *where)
+{
+	int64_t format = stored_number(stored, FORMAT, 1);
+	if (format <= FORMAT_NOW)
+		return LS_OK;
+	return ls_fail(LS_EFORMAT,
+		       "%s: the settings have version %" PRId64 ", and this Lockstep reads up to %d; use a newer one",
+		       where, format, FORMAT_NOW);
+}
+
 static ls_status read_stored(const char *text, const char *where, ls_train_options *options, json_t **owner)
 {
 	json_error_t error;
@@ -204,14 +254,21 @@ static ls_status read_stored(const char *text, const char *where, ls_train_optio
 		json_decref(object);
 		return ls_fail(LS_EFORMAT, "%s: the stored settings are not a JSON object: %s", where, error.text);
 	}
+	ls_status status = check_format(object, where);
 	const ls_setting *row;
-	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
+	for (size_t i = 0; status == LS_OK && (row = ls_train_setting_at(i)); i++) {
 		const json_t *value = json_object_get(object, row->name);
-		if (value && !field_from_json(row, value, options)) {
-			json_decref(object);
-			return ls_fail(LS_EFORMAT, "%s: the stored setting '%s' has the wrong type", where, row->name);
-		}
+		if (value && !field_from_json(row, value, options))
+			status =
+				ls_fail(LS_EFORMAT, "%s: the stored setting '%s' has the wrong type", where, row->name);
 	}
+	if (status != LS_OK) {
+		json_decref(object);
+		return status;
+	}
+	if (!json_object_get(object, FORMAT) && json_object_get(object, "batch"))
+		take_first_edition(object, options);
+	options->schedule = ls_schedule_name(options->schedule);
 	*owner = object;
 	return LS_OK;
 }
@@ -221,11 +278,9 @@ ls_status ls_settings_from_json(ls_settings_stored *out, const char *stored_json
 	ls_settings_stored stored = { .options = LS_TRAIN_OPTIONS_INIT };
 	json_t *owner = NULL;
 	LS_TRY(read_stored(stored_json, where, &stored.options, &owner));
-	const json_t *devices = json_object_get(owner, NODE_DEVICES);
-	if (json_is_integer(devices))
-		stored.options.devices = json_integer_value(devices);
-	else if (stored.options.hosts) /* an earlier version: they are of all nodes */
-		stored.options.devices = 0;
+	/* an earlier version has devices of all nodes alone */
+	stored.options.devices = stored_number(owner, NODE_DEVICES, stored.options.hosts ? 0 : stored.options.devices);
+	stored.options.threads = stored_number(owner, NODE_THREADS, stored.options.threads);
 	stored.owner = owner;
 	*out = stored;
 	return LS_OK;
@@ -273,7 +328,7 @@ int64_t ls_settings_get_nodes(const void *owner)
 
 /* What differs, as one sentence in the making; what does not fit is counted. */
 typedef struct differences {
-	const char *verb, *between, *after; /* "--lr [ was ]0.1[, now ]0.2[]" */
+	const char *verb, *between, *after; /* "options.lr [ was ]0.1[, now ]0.2[]" */
 	char text[1024];
 	size_t used;
 	int count, left_out;
@@ -308,7 +363,9 @@ static int is_among(const char *name, const char *const *names)
 
 static int has_rule(const char *name)
 {
-	static const char *const ruled[] = { "data", "batch", "global-batch", "leaf", "lr", "lr-scale-workers", NULL };
+	static const char *const ruled[] = {
+		"data", "batch", "micro-batch", "batch-per-device", "lr", "lr-scale-workers", NULL
+	};
 	return is_among(name, ruled);
 }
 
@@ -340,9 +397,9 @@ static void compare_row(const ls_setting *row, const ls_train_options *was, cons
 {
 	if (same_value(row, was, now))
 		return;
-	char before[200], after[200];
-	differ(found, "--%s%s%s%s%s%s", row->name, found->verb, show(row, was, before, sizeof(before)), found->between,
-	       show(row, now, after, sizeof(after)), found->after);
+	char before[200], after[200], name[LS_SETTING_FIELD];
+	differ(found, "%s%s%s%s%s%s", ls_setting_field(row, name), found->verb, show(row, was, before, sizeof(before)),
+	       found->between, show(row, now, after, sizeof(after)), found->after);
 }
 
 static void compare_named(const char *name, const ls_train_options *was, const ls_train_options *now,
@@ -357,10 +414,9 @@ static ls_status compare_batches(const ls_train_options *was, const ls_train_opt
 	LS_TRY(ls_settings_get_batches(was, &before));
 	LS_TRY(ls_settings_get_batches(now, &after));
 	if (before.microbatch != after.microbatch)
-		differ(found, "--leaf (or --batch) was %" PRId64 ", now %" PRId64, before.microbatch, after.microbatch);
+		differ(found, "options.micro_batch was %" PRId64 ", now %" PRId64, before.microbatch, after.microbatch);
 	if (before.global != after.global)
-		differ(found, "--global-batch (or --batch times --devices) was %" PRId64 ", now %" PRId64,
-		       before.global, after.global);
+		differ(found, "options.batch was %" PRId64 ", now %" PRId64, before.global, after.global);
 	return LS_OK;
 }
 
@@ -379,16 +435,14 @@ static void compare_rates(const ls_train_options *was, const ls_train_options *n
 		compare_named("lr", was, now, found);
 	compare_named("lr-scale-workers", was, now, found);
 	if (found->count == before)
-		differ(found, "--lr times --devices was %.9g, now %.9g", effective_rate(was), effective_rate(now));
+		differ(found, "options.lr times options.devices was %.9g, now %.9g", effective_rate(was),
+		       effective_rate(now));
 }
 
 static int looks_at_length(const char *schedule)
 {
-	const ls_schedule_kind *kind;
-	for (size_t i = 0; schedule && (kind = ls_schedule_at(i)); i++)
-		if (strcmp(kind->name, schedule) == 0)
-			return kind->needs_length;
-	return 0;
+	const ls_schedule_kind *kind = ls_schedule_find(schedule);
+	return kind && kind->needs_length;
 }
 
 static void compare_lengths(const ls_train_options *was, const ls_train_options *now, differences *found)
@@ -401,8 +455,11 @@ static void compare_lengths(const ls_train_options *was, const ls_train_options 
 		compare_named("epochs", was, now, found);
 	if (found->count > before)
 		differ(found,
-		       "schedule %s depends on the length of the run; use --schedule constant for a run you may extend",
-		       now->schedule);
+		       "its length cannot change: schedule %s %s; use options.schedule constant for a run you may "
+		       "extend",
+		       now->schedule,
+		       strcmp(now->schedule, "wsd") ? "decays over the whole run"
+						    : "decays over the last 20 % of the run");
 }
 
 /* By hash: the same pieces may lie elsewhere, and others in the same place. A run that does not say had none, or is
@@ -484,7 +541,7 @@ static ls_status compare_all(const json_t *stored, const char *where, const ls_t
 {
 	compare_rows(was, now, found);
 	found->other_samples |=
-		compare_hashes(stored, VOCABULARY, "the vocabulary (--vocab)", context.vocabulary, found);
+		compare_hashes(stored, VOCABULARY, "the vocabulary (options.vocab)", context.vocabulary, found);
 	LS_TRY(compare_data(stored, was, now, context.train, found));
 	if (!found->other_samples)
 		compare_hashes(stored, TEXT_HASH, "the text (or labels) of the training set", context.text, found);

@@ -29,10 +29,12 @@ static ls_status check(const ls_train_options *o)
 	LS_TRY(ls_backend_check(ls_backend_at(0)));
 	LS_TRY(ls_layout_check(o));
 	if (o->init && o->resume)
-		return ls_fail(LS_EINVALID,
-			       "--init and --resume: a resumed run has its weights already; give one of them");
+		return ls_fail(
+			LS_EINVALID,
+			"options.init and options.resume: a resumed run has its weights already; give one of them");
 	if (o->trace && !o->run)
-		return ls_fail(LS_EINVALID, "--trace needs --run, the directory that trace.json is written to");
+		return ls_fail(LS_EINVALID,
+			       "options.trace needs options.run, the directory that trace.json is written to");
 	return LS_OK;
 }
 
@@ -40,13 +42,16 @@ static ls_status check(const ls_train_options *o)
 static ls_status open_layout(ls_setup *s, ls_comm *comm)
 {
 	LS_TRY(check(s->options));
-	LS_TRY(ls_layout_init(&s->layout, s->options, comm));
-	int cores = ls_pin_cores(), threads = s->layout.devices * s->layout.threads;
+	return ls_layout_init(&s->layout, s->options, comm);
+}
+
+static void warn_of_threads(const ls_layout *l)
+{
+	int cores = ls_pin_cores(), threads = l->devices * l->threads;
 	if (threads > cores)
-		ls_log_warning("%d threads on %d core%s: oversubscribed, expect slow training; give fewer --devices or "
-			       "--threads",
+		ls_log_warning("%d threads on %d core%s: oversubscribed, expect slow training; give fewer "
+			       "options.devices or options.threads",
 			       threads, cores, ls_plural((uint64_t)cores, "s"));
-	return LS_OK;
 }
 
 /* What a run keeps of the sets it opened itself, taken while they are whole: a checkpoint must not need them. */
@@ -118,8 +123,9 @@ static ls_status count_steps(ls_setup *s)
 	s->steps_per_epoch = ls_loader_steps(samples, s->batches.global);
 	s->total_steps = (uint64_t)o->steps;
 	if (o->steps == 0 && __builtin_mul_overflow(s->steps_per_epoch, (uint64_t)o->epochs, &s->total_steps))
-		return ls_fail(LS_EINVALID, "--epochs %lld of %llu step%s each are too many", (long long)o->epochs,
-			       (unsigned long long)s->steps_per_epoch, ls_plural(s->steps_per_epoch, "s"));
+		return ls_fail(LS_EINVALID, "options.epochs %lld of %llu step%s each are too many",
+			       (long long)o->epochs, (unsigned long long)s->steps_per_epoch,
+			       ls_plural(s->steps_per_epoch, "s"));
 	return LS_OK;
 }
 
@@ -134,15 +140,15 @@ static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batch
 
 	snprintf(where, sizeof(where), "a micro-batch of this run (%lld sample%s, batch %lld)", (long long)samples,
 		 ls_plural((uint64_t)samples, "s"), (long long)global);
-	LS_TRY(ls_train_check_norms(s->graph, size, where, "give a larger --batch or --leaf"));
+	LS_TRY(ls_train_check_norms(s->graph, size, where, "give a larger options.batch or options.micro_batch"));
 	snprintf(where, sizeof(where), "the last micro-batch of a step (%lld sample%s, %lld per micro-batch)",
 		 (long long)step, ls_plural((uint64_t)step, "s"), (long long)size);
 	if (samples >= global)
 		LS_TRY(ls_train_check_norms(s->graph, global % size, where,
-					    "give a --leaf that divides the global batch"));
+					    "options.micro_batch must divide the batch"));
 	snprintf(where, sizeof(where), "the last micro-batch of an epoch (%lld sample%s, %lld per micro-batch)",
 		 (long long)samples, ls_plural((uint64_t)samples, "s"), (long long)size);
-	snprintf(advice, sizeof(advice), "use --samples %lld or another --batch", (long long)samples - 1);
+	snprintf(advice, sizeof(advice), "use options.samples %lld or another options.batch", (long long)samples - 1);
 	return s->options->steps == 0 || (uint64_t)s->options->steps >= ls_loader_steps((uint64_t)samples, global)
 		       ? ls_train_check_norms(s->graph, samples % global % size, where, advice)
 		       : LS_OK;
@@ -343,14 +349,26 @@ static void choose_vocabulary(ls_setup *s)
 		ls_log_note("text is read with the vocabulary of the weights, %s", s->vocab);
 }
 
-/* The settings that follow from the layout, data and model. */
-static ls_status open_all(ls_setup *s)
+/* The data, and what follows from its size: how many devices have work. */
+static ls_status open_all_data(ls_setup *s)
 {
 	s->given = s->options;
-	LS_TRY(ls_settings_resolve(s->given, s->layout.all_devices, &s->resolved));
+	s->resolved = *s->options;
 	s->options = &s->resolved;
 	choose_vocabulary(s);
 	LS_TRY(open_data(s));
+	ls_layout_fit(&s->layout, ls_settings_micro_batches(s->given, ls_dataset_describe(s->train_set)->samples));
+	warn_of_threads(&s->layout);
+	return LS_OK;
+}
+
+/* The settings that follow from the devices of all nodes, and the model. */
+static ls_status resolve(ls_setup *s)
+{
+	LS_TRY(ls_settings_resolve(s->given, s->layout.all_devices, &s->resolved));
+	s->resolved.threads = s->layout.threads;
+	if (s->vocab[0] != '\0')
+		s->resolved.vocab = s->vocab;
 	LS_TRY(build_graph(s));
 	LS_TRY(count_steps(s));
 	return check_norms(s, &s->batches);
@@ -378,9 +396,10 @@ static ls_status make(ls_setup *s, ls_comm *comm)
 	LS_TRY(ls_recall(&s->asked, &s->stored, s->options, comm));
 	s->options = &s->asked;
 	LS_TRY(ls_handshake_status(comm, open_layout(s, comm)));
-	LS_TRY(ls_layout_meet(&s->layout));
 	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, comm, ls_setup_is_first(s)));
-	LS_TRY(ls_handshake_status(comm, open_all(s)));
+	LS_TRY(ls_handshake_status(comm, open_all_data(s)));
+	LS_TRY(ls_layout_meet(&s->layout));
+	LS_TRY(ls_handshake_status(comm, resolve(s)));
 	LS_TRY(ls_handshake_settings(comm, s->options, s->train_set, s->test_set));
 	return ls_handshake_status(comm, build(s));
 }
@@ -390,9 +409,9 @@ static void warn_of_samples(const ls_setup *s)
 	const ls_train_options *o = s->options;
 
 	if (s->own_train)
-		ls_data_warn_of_samples(s->own_train, "--samples", o->samples, LS_SPLIT_TRAIN);
+		ls_data_warn_of_samples(s->own_train, "options.samples", o->samples, LS_SPLIT_TRAIN);
 	if (s->own_test)
-		ls_data_warn_of_samples(s->own_test, "--test-samples", o->test_samples, LS_SPLIT_TEST);
+		ls_data_warn_of_samples(s->own_test, "options.test_samples", o->test_samples, LS_SPLIT_TEST);
 }
 
 /* A learning rate that only rises. */
@@ -402,11 +421,12 @@ static void warn_of_warmup(const ls_setup *s)
 	int is_constant = strcmp(o->schedule, "constant") == 0;
 
 	if ((uint64_t)o->warmup > s->total_steps)
-		ls_log_warning("--warmup %lld is longer than the run of %llu step%s: the learning rate never reaches "
-			       "--lr%s%s%s",
-			       (long long)o->warmup, (unsigned long long)s->total_steps, ls_plural(s->total_steps, "s"),
-			       is_constant ? "" : ", and --schedule ", is_constant ? "" : o->schedule,
-			       is_constant ? "" : " has no effect");
+		ls_log_warning(
+			"options.warmup %lld is longer than the run of %llu step%s: the learning rate never reaches "
+			"options.lr%s%s%s",
+			(long long)o->warmup, (unsigned long long)s->total_steps, ls_plural(s->total_steps, "s"),
+			is_constant ? "" : ", and options.schedule ", is_constant ? "" : o->schedule,
+			is_constant ? "" : " has no effect");
 }
 
 static void warn_of_idle_settings(const ls_setup *s)

@@ -79,7 +79,7 @@ static ls_status useless_start(const loop *l, double loss)
 	const char *init = l->setup.options->init;
 
 	return ls_fail(LS_ENUMERIC, "the loss is %s at step 1, before any update: %s%s give no finite loss on %s",
-		       isnan(loss) ? "NaN" : "infinite", init ? "the weights of --init " : "the initial weights",
+		       isnan(loss) ? "NaN" : "infinite", init ? "the weights of options.init " : "the initial weights",
 		       init ? init : "", ls_dataset_describe(l->setup.train_set)->name);
 }
 
@@ -390,8 +390,8 @@ static ls_status report(loop *l, ls_train_result *result)
 			       (unsigned long long)l->position.step);
 	}
 	return ls_fail(LS_EINTERRUPTED, "stopped after step %llu of %llu%s%s%s", (unsigned long long)l->position.step,
-		       (unsigned long long)l->setup.total_steps, o->run ? "; continue with --run " : "",
-		       o->run ? o->run : "", o->run ? " --resume" : "");
+		       (unsigned long long)l->setup.total_steps, o->run ? "; continue with options.run " : "",
+		       o->run ? o->run : "", o->run ? " options.resume" : "");
 }
 
 static ls_status run(loop *l, ls_train_result *result)

@@ -11,31 +11,32 @@
 #include "comm/transport.h"
 #include "optim/optimizer.h"
 
-static const ls_placement placements[] = {
-	{ "allreduce", "every node owns a share of the parameters: the traffic of a ring, sharded state" },
-	{ "ps", "the last --servers nodes own all parameters and compute nothing" },
+typedef enum strategy { ALLREDUCE, PS, PS_ASYNC, MPI } strategy;
+
+static const ls_strategy_info strategies[] = {
+	[ALLREDUCE] = { "allreduce", "every node owns 1/N of the parameters and of the optimizer state" },
+	[PS] = { "ps", "parameter servers own all parameters; every step waits for all workers" },
+	[PS_ASYNC] = { "ps-async", "parameter servers, and workers may run a few steps ahead of the slowest" },
+	[MPI] = { "mpi", "the MPI library's own sum; every node updates all parameters" },
 };
 
-const ls_placement *ls_placement_at(size_t i)
+/* Steps that a worker of ps-async may be ahead of the slowest. */
+enum { DEFAULT_STALENESS = 4 };
+
+const ls_strategy_info *ls_strategy_at(size_t i)
 {
-	return i < sizeof(placements) / sizeof(placements[0]) ? &placements[i] : NULL;
+	return i < sizeof(strategies) / sizeof(strategies[0]) ? &strategies[i] : NULL;
 }
 
-static const char *placement_name(size_t i)
+static const char *strategy_name(size_t i)
 {
-	const ls_placement *row = ls_placement_at(i);
+	const ls_strategy_info *row = ls_strategy_at(i);
 	return row ? row->name : NULL;
 }
 
 static const char *wire_name(size_t i)
 {
 	static const char *const names[] = { "fp32", "bf16", NULL };
-	return names[i];
-}
-
-static const char *exchange_name(size_t i)
-{
-	static const char *const names[] = { "lockstep", "mpi", NULL };
 	return names[i];
 }
 
@@ -78,64 +79,60 @@ static ls_status parse_share(const char *text, ls_share *way, double *weight, in
 	while (*at != '\0' || count == 0) {
 		double number;
 		if (!parse_weight(&at, &number))
-			return ls_fail(LS_EINVALID,
-				       "--share %s: give auto, equal, or one positive number per worker as in 3:2",
-				       text);
+			return ls_fail(
+				LS_EINVALID,
+				"options.share %s: give auto, equal, or one positive number per worker as in 3:2",
+				text);
 		if (weight && count < workers)
 			weight[count] = number;
 		count++;
 	}
 	if (weight && count != workers)
-		return ls_fail(LS_EINVALID, "--share %s has %d number%s for %d worker%s", text, count,
+		return ls_fail(LS_EINVALID, "options.share %s has %d number%s for %d worker%s", text, count,
 			       ls_plural((uint64_t)count, "s"), workers, ls_plural((uint64_t)workers, "s"));
 	return LS_OK;
 }
 
 typedef struct choices {
-	int ps, wire, mpi, pin;
+	int strategy, wire, pin;
 	ls_share share;
 } choices;
 
-/* A norm pass needs the norms of a whole step. */
-static ls_status check_stale_optimizer(const ls_train_options *o)
+/* Workers of ps-async have no common step: nothing can be measured over all of its gradient, as clipping and an
+ * optimizer of two phases do. */
+static ls_status check_async(const ls_train_options *o)
 {
 	const ls_optimizer_kind *kind = NULL;
 
-	if (o->staleness == 0)
-		return LS_OK;
+	if (o->clip_norm > 0)
+		return ls_fail(LS_EINVALID,
+			       "options.clip_norm does not work with options.strategy ps-async: workers have no common "
+			       "gradient whose norm could be clipped; use strategy ps");
 	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
 	if (!kind->direction)
 		return LS_OK;
 	return ls_fail(LS_EINVALID,
-		       "--staleness and --optimizer %s: there is no common step for it to take norms of; leave out "
-		       "--staleness, or choose adamw",
+		       "options.optimizer %s does not work with options.strategy ps-async: workers have no common step "
+		       "to take norms of; use strategy ps, or optimizer adamw",
 		       kind->name);
 }
 
 static ls_status read_choices(const ls_train_options *o, choices *c)
 {
-	LS_TRY(choose("placement", o->placement, placement_name, &c->ps));
+	LS_TRY(choose("strategy", o->strategy, strategy_name, &c->strategy));
 	LS_TRY(choose("wire", o->wire, wire_name, &c->wire));
-	LS_TRY(choose("exchange", o->exchange, exchange_name, &c->mpi));
 	LS_TRY(choose("way to pin", o->pin, pin_name, &c->pin));
 	LS_TRY(parse_share(o->share, &c->share, NULL, 0));
-	if (!c->ps && o->staleness > 0)
-		return ls_fail(LS_EINVALID, "--staleness %lld needs --placement ps: allreduce waits for everybody",
-			       (long long)o->staleness);
-	if (o->staleness > 0 && o->clip_norm > 0)
+	if (c->strategy != PS_ASYNC && o->staleness > 0)
+		return ls_fail(LS_EINVALID, "options.staleness needs options.strategy ps-async: %s waits for all nodes",
+			       o->strategy);
+	if (c->strategy != PS_ASYNC && c->strategy != PS && o->servers > 0)
 		return ls_fail(LS_EINVALID,
-			       "--staleness and --clip-norm: there is no common gradient to measure; leave one out");
-	LS_TRY(check_stale_optimizer(o));
-	if (!c->ps && o->servers > 0)
-		return ls_fail(LS_EINVALID,
-			       "--servers %lld needs --placement ps: with allreduce every node owns a share",
-			       (long long)o->servers);
-	if (c->mpi && c->ps)
-		return ls_fail(LS_EINVALID,
-			       "--exchange mpi sums on all nodes and has no servers; leave out --placement ps");
-	if (c->mpi && c->wire != LS_WIRE_FP32)
-		return ls_fail(LS_EINVALID, "--exchange mpi sums fp32; leave out --wire %s", o->wire);
-	return LS_OK;
+			       "options.servers needs options.strategy ps or ps-async: %s has no parameter servers",
+			       o->strategy);
+	if (c->strategy == MPI && c->wire != LS_WIRE_FP32)
+		return ls_fail(LS_EINVALID, "options.strategy mpi sums fp32; leave out options.wire %s", o->wire);
+	return c->strategy == PS_ASYNC ? check_async(o) : LS_OK;
 }
 
 ls_status ls_layout_check(const ls_train_options *options)
@@ -144,35 +141,58 @@ ls_status ls_layout_check(const ls_train_options *options)
 	return read_choices(options, &ignored);
 }
 
-static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int ps)
+static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int has_servers)
 {
 	l->nodes = l->comm ? ls_comm_size(l->comm) : 1;
 	l->node = l->comm ? ls_comm_rank(l->comm) : 0;
-	l->servers = ps ? (o->servers > 0 ? (int)o->servers : 1) : 0;
+	l->servers = has_servers ? (o->servers > 0 ? (int)o->servers : 1) : 0;
 	if (l->servers >= l->nodes)
 		return ls_fail(LS_EINVALID,
-			       "--servers %d of %d node%s: no node would be left to compute; start more nodes or use "
-			       "--placement allreduce",
-			       l->servers, l->nodes, ls_plural((uint64_t)l->nodes, "s"));
+			       "%d parameter server%s on %d node%s: no node would be left to compute; start more nodes "
+			       "or use options.strategy allreduce",
+			       l->servers, ls_plural((uint64_t)l->servers, "s"), l->nodes,
+			       ls_plural((uint64_t)l->nodes, "s"));
 	return LS_OK;
 }
 
-/* A launcher that was given "3,2" lets every node know all numbers; else each has its own --devices, or its cores. */
-static ls_status own_devices(const ls_layout *l, const ls_train_options *o, int *out)
+/* A launcher that was given "a:3,b:2" passes all numbers to every node; else each has its own options.devices. 0: not
+ * known before ls_layout_fit(). */
+static ls_status asked_devices(const ls_layout *l, const ls_train_options *o, int *out)
 {
-	int64_t devices = o->devices > 0 ? o->devices : ls_pin_cores() / l->threads;
 	int given = 0;
 
 	if (l->comm)
 		LS_TRY(ls_mpi_launched_devices(l->node, &given));
-	devices = given > 0 ? given : devices;
-	*out = ls_layout_is_server(l) ? 0 : devices < 1 ? 1 : (int)devices;
+	*out = ls_layout_is_server(l) ? 0 : given > 0 ? given : (int)o->devices;
 	return LS_OK;
+}
+
+/* Devices: one per core, but no more than have a micro-batch when workers get equal shares. Threads: what is left of
+ * the cores. Neither changes the trained bits. */
+void ls_layout_fit(ls_layout *l, int64_t micro_batches)
+{
+	int cores = ls_pin_cores(), workers = l->nodes - l->servers;
+
+	if (ls_layout_is_server(l)) {
+		l->threads = l->threads > 0 ? l->threads : 1;
+		return;
+	}
+	int64_t share = (micro_batches + workers - 1) / workers;
+	int64_t devices = l->devices > 0 ? l->devices : cores / (l->threads > 0 ? l->threads : 1);
+	int64_t most = l->devices > 0 ? micro_batches : share;
+	if (micro_batches > 0 && devices > most) {
+		l->unused_devices = l->devices > 0 ? (int)(devices - most) : 0;
+		devices = most;
+	}
+	l->devices = devices < 1 ? 1 : (int)devices;
+	if (l->threads == 0)
+		l->threads = cores > l->devices ? cores / l->devices : 1;
+	l->threads = l->threads < LS_THREADS_MAX ? l->threads : LS_THREADS_MAX;
 }
 
 static ls_status count_devices(ls_layout *l, const ls_train_options *o)
 {
-	LS_TRY(own_devices(l, o, &l->devices));
+	LS_TRY(asked_devices(l, o, &l->devices));
 	l->devices_of = calloc((size_t)l->nodes, sizeof(*l->devices_of));
 	l->weight = calloc((size_t)l->nodes, sizeof(*l->weight));
 	if (!l->devices_of || !l->weight)
@@ -183,10 +203,10 @@ static ls_status count_devices(ls_layout *l, const ls_train_options *o)
 ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_comm *comm)
 {
 	choices c = { 0 };
-	*out = (ls_layout){ .comm = comm, .threads = (int)options->threads, .staleness = (int)options->staleness };
+	*out = (ls_layout){ .comm = comm, .threads = (int)options->threads };
 	ls_status status = read_choices(options, &c);
 	if (status == LS_OK)
-		status = count_nodes(out, options, c.ps);
+		status = count_nodes(out, options, c.strategy == PS || c.strategy == PS_ASYNC);
 	if (status == LS_OK)
 		status = count_devices(out, options);
 	if (status != LS_OK) {
@@ -195,7 +215,9 @@ ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_com
 	}
 	out->pin = (ls_pin_mode)c.pin;
 	out->wire = (ls_wire)c.wire;
-	out->library_sum = c.mpi && comm;
+	if (c.strategy == PS_ASYNC)
+		out->staleness = options->staleness > 0 ? (int)options->staleness : DEFAULT_STALENESS;
+	out->library_sum = c.strategy == MPI && comm;
 	return LS_OK;
 }
 
@@ -295,19 +317,22 @@ static int64_t find_microbatch(int64_t global_batch, int64_t step, int64_t devic
 void ls_layout_warn_idle(const ls_layout *l, int64_t global_batch, int64_t microbatch, uint64_t samples, int resumed)
 {
 	int64_t step = samples < (uint64_t)global_batch ? (int64_t)samples : global_batch;
-	int64_t microbatches = (step + microbatch - 1) / microbatch, idle = l->all_devices - microbatches;
+	int64_t microbatches = (step + microbatch - 1) / microbatch, devices = l->all_devices + l->unused_devices,
+		idle = devices - microbatches;
 	char advice[80];
 
 	if (idle <= 0)
 		return;
-	int64_t better = resumed ? 0 : find_microbatch(global_batch, step, l->all_devices);
+	int64_t better = resumed ? 0 : find_microbatch(global_batch, step, devices);
 	if (better > 0)
-		snprintf(advice, sizeof(advice), "use --leaf %lld, which changes the trained bits", (long long)better);
+		snprintf(advice, sizeof(advice), "use options.micro_batch %lld, which changes the trained bits",
+			 (long long)better);
 	else
 		snprintf(advice, sizeof(advice), "use fewer devices%s", resumed ? "" : " or a larger batch");
 	ls_log_warning(
-		"%lld of %lld devices %s nothing to do: a step of %lld sample%s is %lld micro-batch%s of %lld; %s",
-		(long long)idle, (long long)l->all_devices, idle == 1 ? "has" : "have", (long long)step,
+		"%lld of %lld devices %s no micro-batch to compute: a step of %lld sample%s is %lld micro-batch%s of "
+		"%lld; %s",
+		(long long)idle, (long long)devices, idle == 1 ? "has" : "have", (long long)step,
 		ls_plural((uint64_t)step, "s"), (long long)microbatches, ls_plural((uint64_t)microbatches, "es"),
 		(long long)(step < microbatch ? step : microbatch), advice);
 }
@@ -326,9 +351,10 @@ void ls_layout_note_modes(const ls_layout *l)
 	if (!l->comm)
 		return;
 	if (l->wire == LS_WIRE_BF16)
-		ls_log_note("--wire bf16 rounds what goes between nodes: %s", same);
+		ls_log_note("wire bf16 rounds what goes between nodes: %s", same);
 	if (l->staleness > 0)
-		ls_log_note("--staleness %d lets workers run ahead: %s, nor of another run", l->staleness, same);
+		ls_log_note("strategy ps-async lets workers run up to %d steps ahead: %s, nor of another run",
+			    l->staleness, same);
 	if (l->library_sum)
-		ls_log_note("--exchange mpi sums in the MPI library's order: %s", same);
+		ls_log_note("strategy mpi sums in the MPI library's order: %s", same);
 }

@@ -21,7 +21,8 @@ typedef struct ls_layout {
 	int node, nodes;
 	int servers;         /* the last nodes own all parameters and compute nothing */
 	int devices;         /* of this node; 0 on a server */
-	int threads;         /* of a device */
+	int unused_devices;  /* of this node: asked for, and not started because a step has too few micro-batches */
+	int threads;         /* per device */
 	int64_t all_devices; /* of all workers */
 	int *devices_of;     /* (nodes) */
 	ls_pin_mode pin;
@@ -37,7 +38,12 @@ ls_status ls_layout_check(const ls_train_options *options);
 /* What this node knows by itself; `comm` is borrowed. */
 ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_comm *comm);
 
-/* All nodes learn how many devices each has. Called by all nodes. */
+/* Choose devices and threads where they were left open (0), and start no device that would have no micro-batch;
+ * `micro_batches` are those of a step, 0: as many as devices. Before this layout.devices and layout.threads are as
+ * asked for. */
+void ls_layout_fit(ls_layout *layout, int64_t micro_batches);
+
+/* All nodes learn how many devices each has. Called by all of them, after ls_layout_fit(). */
 ls_status ls_layout_meet(ls_layout *layout);
 void ls_layout_release(ls_layout *layout);
 

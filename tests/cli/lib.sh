@@ -145,7 +145,7 @@ sys.exit(not eval(expression))' "$@"
 
 # A job that takes about a second: 16 steps an epoch, the last one short.
 small_train() {
-	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --devices 1 --schedule constant "$@"
+	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --micro-batch 64 --devices 1 --schedule constant "$@"
 }
 
 test_end() {

@@ -42,7 +42,7 @@ ok "and fewer" test "$("$LOCKSTEP" train --help | options | wc -l)" -lt "$(wc -l
 like "the text part has the size of a model" "$("$LOCKSTEP" train --help text)" "--layers N .*--heads|--heads N"
 fails_with "help on nothing known" 2 "no help on 'nonsense'; there is --help model.text.length" "$LOCKSTEP" train --help nonsense
 run "$LOCKSTEP" train -h nodes
-like "-h takes a part, too" "$out" "--placement allreduce"
+like "-h takes a part, too" "$out" "--strategy allreduce"
 unlike "and shows that alone" "$out" "--lr"
 run "$LOCKSTEP" eval --help runs/a
 is "a command without parts takes no topic" "$status" 0

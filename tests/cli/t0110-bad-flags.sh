@@ -12,7 +12,7 @@ bad() { # NAME PATTERN ARGUMENTS...
 bad "a command misspelt" "unknown command 'trian'; did you mean 'train'" trian
 bad "a command of data misspelt" "lockstep data: unknown command 'maek'; did you mean 'make'" data maek
 bad "an option misspelt" "lockstep train: unknown option '--epohs'; did you mean '--epochs'" train --epohs 2
-bad "an option cut too short" "'--e' may be --epochs, --epsilon, --exchange, --eval-every" train --e 2
+bad "an option cut too short" "'--e' may be --epochs, --epsilon, --eval-every" train --e 2
 bad "an option unlike any" "unknown option '--zzzzzz'" train --zzzzzz
 bad "a short option unlike any" "unknown option '-Z'" train -Z
 bad "a value missing" "--lr needs a value" train --lr
@@ -45,17 +45,19 @@ bad "a batch of nothing" "--batch must be between 1 and" train --batch 0
 bad "half a sample" "--batch: '1.5' is not a whole number" train --batch 1.5
 bad "a suffix nobody knows" "--samples: '5Q'" train --samples 5Q
 bad "certain dropout" "--dropout must be between 0 and 0.99, not 1" train --dropout 1
-bad "more threads than anyone has" "--threads must be between 1 and" train --threads 1000000
+bad "more threads than anyone has" "--threads must be between 0 and" train --threads 1000000
 bad "a model misspelt" "'resnet19'.*did you mean 'resnet18'" train --model resnet19 --data glyphs --samples 64
 bad "an optimizer misspelt" "'adma'.*did you mean 'adam'" train --optimizer adma --model mlp --data glyphs --samples 64
 bad "a schedule misspelt" "'cosin'.*did you mean 'cosine'" train --schedule cosin --model mlp --data glyphs --samples 64
-bad "a leaf larger than the batch" "--leaf 65 is larger" train --leaf 65 --global-batch 64 --model mlp --data glyphs
-bad "a leaf that does not fit" "--leaf 24 does not divide the global batch of 64" train --leaf 24 --global-batch 64 --model mlp --data glyphs
-bad "a placement misspelt" "'alreduce'.*did you mean 'allreduce'" train --placement alreduce --model mlp --data glyphs
-bad "staleness with lamb" "--staleness and --optimizer lamb: there is no common step" train --staleness 2 --placement ps \
+bad "a micro-batch larger than the batch" "--micro-batch 65 is larger than --batch 64" train --micro-batch 65 --batch 64 --model mlp --data glyphs
+bad "a micro-batch that does not fit" "--batch 64 is not a multiple of --micro-batch 24; use batch 48 or 72, or leave out --micro-batch" train --micro-batch 24 --batch 64 --model mlp --data glyphs
+bad "a batch twice" "--batch-per-device already determines the batch and the micro-batch; leave out --batch" \
+	train --batch 64 --batch-per-device 32 --model mlp --data glyphs
+bad "a strategy misspelt" "'alreduce'.*did you mean 'allreduce'" train --strategy alreduce --model mlp --data glyphs
+bad "staleness with lamb" "--optimizer lamb does not work with --strategy ps-async" train --staleness 2 --strategy ps-async \
 	--optimizer lamb --model mlp --data glyphs
-bad "staleness without servers" "--staleness 2 needs --placement ps" train --staleness 2 --model mlp --data glyphs
-bad "servers without a place" "--servers 2 needs --placement ps" train --servers 2 --model mlp --data glyphs
+bad "staleness without servers" "--staleness needs --strategy ps-async" train --staleness 2 --model mlp --data glyphs
+bad "servers without their strategy" "--servers needs --strategy ps or ps-async" train --servers 2 --model mlp --data glyphs
 bad "a wire nobody has" "unknown wire 'fp16'" train --wire fp16 --model mlp --data glyphs
 bad "shares of nothing" "--share 3:0" train --share 3:0 --model mlp --data glyphs
 bad "eval of nothing" "RUN\|FILE.safetensors is missing" eval

@@ -27,7 +27,7 @@ bad() { # NAME PATTERN ARGUMENTS...
 	fails_with "$name" 2 "$pattern" "$LOCKSTEP" "$@"
 }
 
-bad "--batch-size" "lockstep train: unknown option '--batch-size'; here it is '--batch' \(samples per device" train --batch-size 64
+bad "--batch-size" "lockstep train: unknown option '--batch-size'; here it is '--batch' \(samples per step over all devices" train --batch-size 64
 bad "--learning-rate" "unknown option '--learning-rate'; here it is '--lr'" train --learning-rate 0.1
 bad "--device cuda" "unknown option '--device'; here it is '--devices' \(Lockstep computes on CPUs; --devices N" train --device cuda
 bad "--device=cuda" "unknown option '--device'; .*computes on CPUs" train --device=cuda

@@ -50,7 +50,7 @@ run "$LOCKSTEP" data info text.txt --vocab vocab.txt
 like "one file, document and sentence" "$status $out" "^0 corpus: 1 file, 1 document"
 proper "data info of text"
 
-run "$LOCKSTEP" bench --model mlp --batch 1 --steps 1 --warmup 0 --repeat 1 --devices 1 --out runs/sweep
+run "$LOCKSTEP" bench --model mlp --batch-per-device 1 --steps 1 --warmup 0 --repeat 1 --devices 1 --out runs/sweep
 is "a sweep of one point" "$status" 0
 like "one point" "$out" "1 of 1 point done"
 proper "bench"
@@ -60,10 +60,10 @@ proper "report"
 out=$(sed 's/<[^>]*>/\n/g' page.html) err=''
 like "its page is about the model" "$out" "mlp"
 proper "its page"
-run "$LOCKSTEP" bench --model mlp --batch 1 --steps 1 --warmup 0 --repeat 1 --nodes 1 --hosts localhost:1,localhost:1 --out runs/none
+run "$LOCKSTEP" bench --model mlp --batch-per-device 1 --steps 1 --warmup 0 --repeat 1 --nodes 1 --hosts localhost:1,localhost:1 --out runs/none
 like "a bench on hosts" "$status $out" "1 of 1 point done"
 proper "bench on hosts"
-run "$LOCKSTEP" train --model mlp --data glyphs --steps 1 --placement ps --servers 1 --devices 1
+run "$LOCKSTEP" train --model mlp --data glyphs --steps 1 --strategy ps --servers 1 --devices 1
 like "a server and nobody to compute" "$status $err" "^2 .*--servers 1 of 1 node: no node would be left to compute"
 proper "its count of nodes"
 

@@ -60,7 +60,7 @@ ok "there are such examples" test "$(run_directories | wc -l)" -ge 8
 is "no example's run directory is another's" "$(run_directories | uniq -d)" ""
 
 # A reader refuses fields it does not know, so the page has them all.
-run "$LOCKSTEP" bench --model mlp --batch 8 --warmup 0 --steps 1 --repeat 1 --profile-out profile.json
+run "$LOCKSTEP" bench --model mlp --batch-per-device 8 --warmup 0 --steps 1 --repeat 1 --profile-out profile.json
 is "lockstep-bench.1 has every field of a profile" "$(python3 -c '
 import json, re, sys
 page = open(sys.argv[1]).read()

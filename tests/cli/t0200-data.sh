@@ -30,7 +30,7 @@ like "it tells the count" "$out" "300"
 
 run small_train --samples 300 --steps 3
 named=$(fingerprint "$out")
-run "$LOCKSTEP" train --model mlp --data made --batch 64 --devices 1 --steps 3 --test-samples 200
+run "$LOCKSTEP" train --model mlp --data made --batch 64 --micro-batch 64 --devices 1 --steps 3 --test-samples 200
 is "training on the files is training on the name" "$(fingerprint "$out")" "$named"
 
 fails_with "a name misspelt" 2 "'mnits'.*did you mean 'mnist'" "$LOCKSTEP" data get mnits

@@ -63,7 +63,7 @@ like "without a line for each" "$out" 'labels 0 to 399: 0 to 1 samples per class
 mean="$(cut -d' ' -f1 expected | paste -sd' ')" deviation="$(cut -d' ' -f2 expected | paste -sd' ')"
 like "and what its images are normalised with" "$out" "^  normalised with mean \($mean\), deviation \($deviation\)\$"
 train() { # DIR [OPTION]...
-	"$LOCKSTEP" train --model mlp --data "$1" --global-batch 16 --leaf 4 --schedule constant --devices 1 "${@:2}"
+	"$LOCKSTEP" train --model mlp --data "$1" --batch 16 --micro-batch 4 --schedule constant --devices 1 "${@:2}"
 }
 run train colours --steps 4 --run runs/colours
 is "training on it succeeds" "$status" 0
@@ -132,7 +132,7 @@ if [ -z "$mpirun" ] || PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localho
 fi
 start=(timeout 60 "$mpirun" --oversubscribe --bind-to none -np 1)
 [ "$(id -u)" != 0 ] || start+=(--allow-run-as-root)
-node=("$LOCKSTEP" train --model mlp --data light --global-batch 16 --leaf 4 --schedule constant --devices 2 --steps 2)
+node=("$LOCKSTEP" train --model mlp --data light --batch 16 --micro-batch 4 --schedule constant --devices 2 --steps 2)
 run "${start[@]}" "${node[@]}" --init alone.safetensors : -np 1 "${node[@]}" --init elsewhere.safetensors
 is "a node without the file hears them from the first" "$status $(fingerprint "$out")" "0 $tuned"
 

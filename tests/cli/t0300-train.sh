@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --devices 1 --epochs 2 \
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --micro-batch 64 --devices 1 --epochs 2 \
 	--log-every 10 --run runs/cnn
 is "a small run succeeds" "$status" 0
 like "a rate every so many steps, as published" "$out" '^Step10: [0-9.]+ data/sec, loss [0-9]+\.[0-9]{4}$'
@@ -19,8 +19,8 @@ is "three lines, and then the log" "$(grep -n -m 1 '^Step' <<<"$out" | cut -d: -
 like "the model and the data" "$(sed -n 1p <<<"$out")" \
 	'^model cnn: [0-9]+ parameters; data glyphs: 2000 training and 500 test samples of 1x28x28, 10 classes, normalised with mean 0\.[0-9]+, deviation 0\.[0-9]+$'
 like "steps, batch, optimizer and schedule" "$(sed -n 2p <<<"$out")" \
-	'^64 steps \(2 epochs\) of 64 samples in micro-batches of 64; adam, lr 0.001, schedule settle$'
-like "devices, threads and the run" "$(sed -n 3p <<<"$out")" '^1 device x 1 thread \([a-z0-9]+, [a-z0-9]+\); run directory runs/cnn$'
+	'^64 steps \(2 epochs\) of 64 samples in micro-batches of 64; adam, lr 0.001, schedule wsd$'
+like "devices, threads and the run" "$(sed -n 3p <<<"$out")" '^1 device x [0-9]+ threads? \([a-z0-9]+, [a-z0-9]+\); run directory runs/cnn$'
 is "the parameters are those of the table of models" "$(sed -nE '1s/^model cnn: ([0-9]+) .*/\1/p' <<<"$out")" \
 	"$("$LOCKSTEP" models | awk '$1 == "cnn" { print $2 }')"
 
@@ -30,17 +30,17 @@ ok "every line of metrics.jsonl is JSON with a step, none before the one above i
 ok "TensorBoard events are there" bash -c 'ls runs/cnn/events.out.tfevents.*'
 ok "a checkpoint is there" bash -c 'ls runs/cnn/ckpt/step-*/model.safetensors'
 
-run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --devices 1 --epochs 2
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --micro-batch 64 --devices 1 --epochs 2
 is "the same command gives the same bits" "$(fingerprint "$out")" "$first"
-run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --devices 1 --epochs 2 --seed 2
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 500 --batch 64 --micro-batch 64 --devices 1 --epochs 2 --seed 2
 ok "another seed gives other bits" test "$(fingerprint "$out")" != "$first"
 
-run small_train --global-batch 128 --leaf 32 --steps 3 --devices 2 --optimizer sgd --lr 0.5 --warmup 2 --clip-norm 1 \
+run small_train --batch 128 --micro-batch 32 --steps 3 --devices 2 --optimizer sgd --lr 0.5 --warmup 2 --clip-norm 1 \
 	--eval-every 0 --run runs/start
 like "warm-up, clipping and leaves" "$(sed -n 2p <<<"$out")" \
 	'^3 steps \(0.375 epochs\) of 128 samples in micro-batches of 32; sgd, lr 0.5, schedule constant after 2 warm-up steps, gradient norm clipped to 1$'
 like "no test set" "$(sed -n 1p <<<"$out")" "data glyphs: 1000 training samples of 1x28x28"
-run small_train --global-batch 128 --leaf 32 --steps 5 --devices 2 --optimizer sgd --lr 0.5 --warmup 2 --clip-norm 1 \
+run small_train --batch 128 --micro-batch 32 --steps 5 --devices 2 --optimizer sgd --lr 0.5 --warmup 2 --clip-norm 1 \
 	--eval-every 0 --run runs/start --resume
 like "a resumed run says where it goes on" "$out" '^5 steps \(0.625 epochs, from step 4 on\) of 128'
 run "$LOCKSTEP" train --model transformer --layers 1 --data babble --samples 64 --test-samples 8 --steps 1 --devices 1 --batch 8
@@ -72,9 +72,9 @@ for optimizer in sgd adamw lamb; do
 	run small_train --optimizer $optimizer --lr 0.01 --weight-decay 0.01 --clip-norm 1 --schedule cosine --warmup 4
 	is "$optimizer, decay, clipping, cosine and warm-up" "$status" 0
 done
-run small_train --global-batch 256 --leaf 32 --steps 3
-is "a step of several leaves" "$status" 0
-run small_train --batch 1001 --steps 2
+run small_train --batch 256 --micro-batch 32 --steps 3
+is "a step of several micro-batches" "$status" 0
+run small_train --batch 1001 --micro-batch 1001 --steps 2
 is "a batch larger than the data" "$status" 0
 
 # glyphs has no 1000 samples to write when stdout is gone, but the run is not lost

@@ -33,11 +33,11 @@ is "other settings are refused" "$status" 1
 like "the learning rate is named with both values" "$err" "--lr was 0.001, now 0.5"
 like "the seed, too" "$err" "--seed was 1, now 9"
 unlike "the length may change" "$err" "--steps"
-run small_train --steps 50 --run runs/other --resume --batch 32
+run small_train --steps 50 --run runs/other --resume --batch 32 --micro-batch 32
 like "another batch is refused" "$err" "--batch.* was 64, now 32"
-run small_train --steps 50 --run runs/other --resume --batch 16 --global-batch 64
-like "another leaf is refused" "$err" "--leaf.* was 64, now 16"
-run small_train --steps 50 --run runs/other --resume --global-batch 64 --leaf 64
+run small_train --steps 50 --run runs/other --resume --batch 64 --micro-batch 16
+like "another micro-batch is refused" "$err" "--micro-batch.* was 64, now 16"
+run small_train --steps 50 --run runs/other --resume --batch 64 --micro-batch 64
 is "the same batch said otherwise is not" "$status" 0
 run small_train --steps 50 --run runs/other --resume --model cnn
 like "another model is refused" "$err" "--model was mlp, now cnn"
@@ -61,7 +61,7 @@ for devices in 1 2; do
 	# killed between the checkpoint and the record of its test: as if that had not been written
 	run small_train --steps 16 --run "runs/owed$devices"
 	sed -i '/"kind": "test"/d' "runs/owed$devices/metrics.jsonl"
-	run small_train --steps 40 --run "runs/owed$devices" --resume --devices $devices --leaf 64 --global-batch 64
+	run small_train --steps 40 --run "runs/owed$devices" --resume --devices $devices --micro-batch 64 --batch 64
 	is "a test that is owed is made up for, on $devices" "$(tests_of "runs/owed$devices")" "$tested"
 	like "and said, on $devices" "$err" "epoch 1 was not tested before the run ended"
 done
@@ -81,7 +81,7 @@ run small_train --steps 40 --run runs/untested --resume --eval-every 2
 is "a test that was not wanted is not owed" "$(tests_of runs/untested | cut -d ' ' -f 1 | tr '\n' ,)" "32,40,"
 
 # The same with a kill: an evaluation that takes long begins when the checkpoint is there.
-"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 2000000 --batch 64 --devices 1 --schedule constant \
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 2000000 --batch 64 --micro-batch 64 --devices 1 --schedule constant \
 	--steps 40 --run runs/killed >killed.out 2>&1 &
 pid=$!
 ok "a run to be killed during a test" wait_for 60 test -d runs/killed/ckpt/step-000000016

@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-odd=(--model cnn --data glyphs --samples 256 --test-samples 64 --batch 32 --dropout 0.3 --optimizer sgd --momentum 0.8 --nesterov --lr 0.02
+odd=(--model cnn --data glyphs --samples 256 --test-samples 64 --batch-per-device 32 --dropout 0.3 --optimizer sgd --momentum 0.8 --nesterov --lr 0.02
 	--weight-decay 0.001 --clip-norm 2 --seed 7 --schedule linear --warmup 3 --epochs 3 --devices 1 --keep 5 --log-every 4)
 resume() { # RUN OPTION...
 	local run=$1
@@ -26,16 +26,16 @@ run resume runs/a
 is "--run and --resume are enough" "$(fingerprint "$out")" "$whole"
 like "it logs as it did" "$out" '^Step12: '
 back runs/b
-run resume runs/b --lr 0.02 --optimizer sgd --batch 32 --model cnn --threads 2 --log-every 24
+run resume runs/b --lr 0.02 --optimizer sgd --batch-per-device 32 --model cnn --threads 2 --log-every 24
 is "the same once more is fine, and what does not bind counts" "$(fingerprint "$out")" "$whole"
 unlike "as the steps of a log line" "$out" '^Step12: '
 back runs/c
 fails_with "another learning rate is refused" 1 "--lr was 0.02, now 0.001" resume runs/c --lr 0.001
 fails_with "a default that is typed counts as given" 1 "--momentum was 0.8, now 0.9" resume runs/c --momentum 0.9
 fails_with "another batch is refused" 1 "--batch.* was 32, now 64" resume runs/c --batch 64
-fails_with "another global batch, too" 1 "--global-batch.* was 32, now 64" resume runs/c --global-batch 64
+fails_with "another global batch, too" 1 "--batch.* was 32, now 64" resume runs/c --batch 64
 fails_with "a schedule that looks at the length" 1 "--epochs was 3, now 4" resume runs/c --epochs 4
-run resume runs/c --devices 2 --global-batch 32 --leaf 32
+run resume runs/c --devices 2 --batch 32 --micro-batch 32
 is "other devices with the same batch" "$(fingerprint "$out")" "$whole"
 fails_with "--init does not go with it" 2 "--init and --resume" resume runs/c --init runs/a
 fails_with "nothing to resume" 1 "runs/nowhere holds no run" resume runs/nowhere
@@ -63,7 +63,7 @@ is "a run that was extended and killed goes on to its new end" "$(fingerprint "$
 
 # Only what was given is blamed, not what the run remembers; a setting that stands for its default by 0 was not set.
 ok "a folder of images" "$LOCKSTEP" data make glyphs --samples 256 --out here
-run "$LOCKSTEP" train --model mlp --data here --batch 64 --devices 1 --schedule constant --steps 2 --run runs/moved
+run "$LOCKSTEP" train --model mlp --data here --batch 64 --micro-batch 64 --devices 1 --schedule constant --steps 2 --run runs/moved
 mv here there
 run resume runs/moved --data there --steps 3
 is "the data may be moved" "$status" 0
@@ -73,7 +73,7 @@ is "fewer samples are refused" "$status" 1
 like "as what they are" "$err" "with .* settings: --samples was not set, now 200$"
 run resume runs/moved --schedule linear
 like "another schedule is refused without blaming the length it would have" "$err" "with .* settings: --schedule was constant, now linear$"
-run "$LOCKSTEP" train --model mlp --data there --batch 64 --devices 1 --run runs/unset
+run "$LOCKSTEP" train --model mlp --data there --batch 64 --micro-batch 64 --devices 1 --run runs/unset
 fails_with "steps that were not set" 1 "--steps was not set, now 4" resume runs/unset --steps 4
 
 # A resume that trains nothing changes nothing that is remembered.
@@ -125,13 +125,13 @@ like "--quiet is of one start" "$out" "parameters xxh64"
 ok "and so is --trace" test ! -e runs/quiet/trace.json
 
 # The number of devices of the node, not of all.
-run small_train --steps 16 --devices 2 --leaf 32 --global-batch 64 --run runs/two
+run small_train --steps 16 --devices 2 --micro-batch 32 --batch 64 --run runs/two
 ok "run.json has the devices of a node" json runs/two/run.json 'o["settings"]["node-devices"] == 2'
 run resume runs/two --steps 20
 ok "a resume has as many" json runs/two/run.json 'o["resumes"][0]["settings"]["devices"] == 2'
 
 # On hosts: this one, alone, is a node without a launcher.
-run small_train --steps 16 --hosts localhost:2 --leaf 32 --global-batch 64 --run runs/hosts
+run small_train --steps 16 --hosts localhost:2 --micro-batch 32 --batch 64 --run runs/hosts
 ok "run.json has the hosts" json runs/hosts/run.json 'o["settings"]["hosts"] == "localhost:2"'
 run resume runs/hosts --steps 20
 ok "a resume goes on there" json runs/hosts/run.json \

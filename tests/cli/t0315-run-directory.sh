@@ -106,7 +106,7 @@ run small_train --steps 8 --run runs/early --resume
 is "and once more" "$(fingerprint "$out")" "$from_weights"
 
 # Two trainers in one directory.
-"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --devices 1 --schedule constant --steps 10000000 --run runs/held \
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --micro-batch 64 --devices 1 --schedule constant --steps 10000000 --run runs/held \
 	--eval-every 0 >held.out 2>held.err &
 pid=$!
 ok "a trainer holds a directory" wait_for 60 test -e runs/held/run.json
@@ -143,7 +143,7 @@ run small_train --steps 5 --run runs/native
 isa=$(python3 -c 'import json; print(json.load(open("runs/native/ckpt/step-000000005/state.json"))["isa"])')
 if [ "$isa" != generic ]; then
 	fails_with "another instruction set is refused" 1 "was trained with instruction set generic, this run would use $isa, .* set LOCKSTEP_ISA=generic" \
-		env LOCKSTEP_KERNELS=portable "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --devices 1 \
+		env LOCKSTEP_KERNELS=portable "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --micro-batch 64 --devices 1 \
 		--schedule constant --steps 6 --run runs/portable --resume
 else
 	skip "another instruction set is refused" "this processor has one"
@@ -162,7 +162,7 @@ bound=() # root may write anywhere, unless that is taken from it
 [ "$(id -u)" != 0 ] || bound=(setpriv "--bounding-set=-dac_override,-dac_read_search")
 if "${bound[@]}" true 2>/dev/null && ! "${bound[@]}" touch runs/closed/ckpt/probe 2>/dev/null; then
 	fails_with "checkpoints that cannot be written" 1 "runs/closed/ckpt" "${bound[@]}" "$LOCKSTEP" train --model mlp \
-		--data glyphs --samples 1000 --test-samples 200 --batch 64 --devices 1 --log-every 1 --run runs/closed
+		--data glyphs --samples 1000 --test-samples 200 --batch 64 --micro-batch 64 --devices 1 --log-every 1 --run runs/closed
 	is "no step was done there either" "$out" ""
 else
 	skip "checkpoints that cannot be written" "root may write anywhere, and setpriv does not change that here"

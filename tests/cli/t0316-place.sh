@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 endless() { # RUN: a run that does not end by itself, held still after its first checkpoints; sets $pid
-	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --devices "${devices:-1}" --leaf 64 --global-batch 64 \
+	"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --batch 64 --micro-batch 64 --devices "${devices:-1}" \
 		--schedule constant --steps 10000000 --eval-every 0 --run "$1" --ckpt-every "${every:-16}" >run.out 2>run.err &
 	pid=$!
 	ok "$1: a run has made its first checkpoints" wait_for 60 grep -q '"step": 40,' "$1/metrics.jsonl" || return
@@ -36,7 +36,7 @@ for devices in 1 2; do
 	endless runs/a
 	mv runs/a runs/b
 	fails_with "on $devices: the moved directory is still locked" 1 "runs/b is in use by another lockstep \(process $pid\)" \
-		"$LOCKSTEP" train --run runs/b --resume --model mlp --data glyphs --samples 1000 --schedule constant --global-batch 64 --leaf 64 --steps 10000000
+		"$LOCKSTEP" train --run runs/b --resume --model mlp --data glyphs --samples 1000 --schedule constant --batch 64 --micro-batch 64 --steps 10000000
 	go_on
 	is "on $devices: a run whose directory was moved fails" "$status" 1
 	like "on $devices: with what to do" "$err" "runs/a was moved to .*/runs/b during the run.*--run .*/runs/b --resume"
@@ -78,7 +78,7 @@ is "what is there is left alone" "$(ls -A runs/other)" note
 endless runs/files
 rm runs/files/.lock runs/files/metrics.jsonl
 fails_with "without its .lock it is locked as well" 1 "runs/files is in use by another lockstep" \
-	"$LOCKSTEP" train --run runs/files --resume --model mlp --data glyphs --samples 1000 --schedule constant --global-batch 64 --leaf 64 --steps 10000000
+	"$LOCKSTEP" train --run runs/files --resume --model mlp --data glyphs --samples 1000 --schedule constant --batch 64 --micro-batch 64 --steps 10000000
 kill -CONT "$pid"
 ok "metrics.jsonl comes back" wait_for 60 test -f runs/files/metrics.jsonl
 kill -TERM "$pid"

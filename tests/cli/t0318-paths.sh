@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 train() {
-	"$LOCKSTEP" train --model mlp --batch 64 --devices 1 --schedule constant "$@"
+	"$LOCKSTEP" train --model mlp --batch 64 --micro-batch 64 --devices 1 --schedule constant "$@"
 }
 ok "a folder of images" "$LOCKSTEP" data make glyphs --samples 300 --out pictures
 mkdir elsewhere
@@ -59,7 +59,7 @@ rm -r runs/old/ckpt
 run train --data pictures --steps 6 --run runs/old --resume
 is "a run without hashes is read" "$status" 0
 fails_with "and its data compared by name" 1 "--data was .*/pictures, now glyphs" \
-	bash -c 'rm -r runs/old/ckpt; '"$LOCKSTEP"' train --model mlp --batch 64 --devices 1 --schedule constant --data glyphs --steps 6 --run runs/old --resume'
+	bash -c 'rm -r runs/old/ckpt; '"$LOCKSTEP"' train --model mlp --batch 64 --micro-batch 64 --devices 1 --schedule constant --data glyphs --steps 6 --run runs/old --resume'
 
 # The weights that a run starts from.
 run train --data pictures --steps 4 --init runs/a --run runs/from
@@ -77,7 +77,7 @@ cp -r five other
 images=other/train-images-idx3-ubyte
 printf '\377' | dd of=$images bs=1 seek=$(($(stat -c %s $images) - 1)) conv=notrunc 2>/dev/null
 for set in five other; do
-	run train --data $set --batch 5 --steps 1 --eval-every 0 --run runs/$set
+	run train --data $set --batch 5 --micro-batch 5 --steps 1 --eval-every 0 --run runs/$set
 	is "a run on 5 samples, $set" "$status" 0
 done
 train_hash() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["settings"]["train-hash"])' "$1"; }

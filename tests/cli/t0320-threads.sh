@@ -18,9 +18,9 @@ same() { # NAME OPTIONS...
 
 same "mlp" --model mlp
 same "cnn with dropout" --model cnn --dropout 0.5
-same "cnn with leaves of 7 and clipping" --model cnn --leaf 7 --global-batch 35 --clip-norm 0.1
+same "cnn with micro-batches of 7 and clipping" --model cnn --micro-batch 7 --batch 35 --clip-norm 0.1
 same "resnet18" --model resnet18 --steps 3
-same "resnet50 with a short tail" --model resnet50 --samples 40 --batch 32 --steps 2 --test-samples 10
+same "resnet50 with a short tail" --model resnet50 --samples 40 --steps 2 --test-samples 10
 LOCKSTEP_KERNELS=portable same "cnn on portable kernels" --model cnn
 
 test_end

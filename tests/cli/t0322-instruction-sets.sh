@@ -57,7 +57,7 @@ if [ -z "$mpirun" ] || PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localho
 fi
 start=(timeout 60 "$mpirun" --oversubscribe --bind-to none)
 [ "$(id -u)" != 0 ] || start+=(--allow-run-as-root)
-job=("$LOCKSTEP" train --model cnn --data glyphs --samples 96 --test-samples 20 --global-batch 32 --leaf 8 --steps 3)
+job=("$LOCKSTEP" train --model cnn --data glyphs --samples 96 --test-samples 20 --batch 32 --micro-batch 8 --steps 3)
 mixed() { # VARIABLE... -- VARIABLE...: two nodes, each with its own
 	local words=() word
 	for word in "$@"; do

@@ -49,26 +49,26 @@ holds() { # NAME OPTIONS...
 
 images=(--data glyphs --samples 400 --eval-every 0 --steps 5)
 pairs=(--data babble-pairs --samples 400 --eval-every 0 --steps 3)
-holds "mlp" --model mlp "${images[@]}" --devices 1 --batch 200
-holds "mlp, 8 devices, sgd" --model mlp "${images[@]}" --devices 8 --batch 50 --optimizer sgd
-holds "cnn, 16 devices" --model cnn "${images[@]}" --devices 16 --batch 8
-holds "cnn, 64 devices" --model cnn "${images[@]}" --devices 64 --batch 4 --steps 3
-holds "cnn, 1 device, 16 micro-batches" --model cnn "${images[@]}" --devices 1 --global-batch 256 --leaf 16
-holds "cnn, 3 devices, 25 micro-batches, a tail, clipping" --model cnn "${images[@]}" --devices 3 --global-batch 300 \
-	--leaf 12 --clip-norm 1
+holds "mlp" --model mlp "${images[@]}" --devices 1 --batch 200 --micro-batch 200
+holds "mlp, 8 devices, sgd" --model mlp "${images[@]}" --devices 8 --batch-per-device 50 --optimizer sgd
+holds "cnn, 16 devices" --model cnn "${images[@]}" --devices 16 --batch-per-device 8
+holds "cnn, 64 devices" --model cnn "${images[@]}" --devices 64 --batch-per-device 4 --steps 3
+holds "cnn, 1 device, 16 micro-batches" --model cnn "${images[@]}" --devices 1 --batch 256 --micro-batch 16
+holds "cnn, 3 devices, 25 micro-batches, a tail, clipping" --model cnn "${images[@]}" --devices 3 --batch 300 \
+	--micro-batch 12 --clip-norm 1
 holds "resnet18, update during backward" --model resnet18 "${images[@]}" --devices 1 --batch 16 --steps 2
 holds "resnet18, 2 threads" --model resnet18 "${images[@]}" --devices 1 --threads 2 --batch 16 --steps 2
-holds "resnet18, 4 devices, 16 micro-batches, lamb" --model resnet18 "${images[@]}" --devices 4 --global-batch 64 --leaf 4 \
+holds "resnet18, 4 devices, 16 micro-batches, lamb" --model resnet18 "${images[@]}" --devices 4 --batch 64 --micro-batch 4 \
 	--optimizer lamb --steps 2
 holds "resnet50" --model resnet50 "${images[@]}" --devices 1 --batch 8 --steps 1
 holds "transformer, 2 devices" --model transformer --layers 2 --data babble --samples 400 --eval-every 0 --devices 2 \
-	--batch 40 --steps 4
-holds "bert-tiny, 2 devices, lamb" --model bert-tiny "${pairs[@]}" --devices 2 --batch 16 --optimizer lamb
-holds "bert-mini, 8 devices" --model bert-mini "${pairs[@]}" --devices 8 --batch 2
-holds "with evaluation" --model bert-tiny --data babble-pairs --samples 200 --test-samples 600 --devices 2 --batch 8 --steps 2
+	--batch-per-device 40 --steps 4
+holds "bert-tiny, 2 devices, lamb" --model bert-tiny "${pairs[@]}" --devices 2 --batch-per-device 16 --optimizer lamb
+holds "bert-mini, 8 devices" --model bert-mini "${pairs[@]}" --devices 8 --batch-per-device 2
+holds "with evaluation" --model bert-tiny --data babble-pairs --samples 200 --test-samples 600 --devices 2 --batch-per-device 8 --steps 2
 holds "with evaluation of fewer samples than devices could take" --model bert-tiny --data babble-pairs --samples 400 --steps 2 \
-	--test-samples 64 --devices 4 --batch 4
-holds "with timeline and checkpoints" --model bert-tiny "${pairs[@]}" --devices 2 --batch 8 --run traced --trace
+	--test-samples 64 --devices 4 --batch-per-device 4
+holds "with timeline and checkpoints" --model bert-tiny "${pairs[@]}" --devices 2 --batch-per-device 8 --run traced --trace
 
 # Several nodes: each has the plan of the first, but for what is its own.
 among() { # NAME NODES OPTIONS...
@@ -93,10 +93,10 @@ among() { # NAME NODES OPTIONS...
 	# shellcheck disable=SC2086 # several words
 	ok "$name: is the peak: $plan MB, $(tr '\n' ' ' <<<"$peaks")MB" near "$plan" $peaks
 }
-among "2 nodes" 2 --model resnet18 "${images[@]}" --devices 2 --batch 8 --steps 3
-among "2 nodes, 8 micro-batches, equal shares" 2 --model resnet18 "${images[@]}" --devices 1 --global-batch 64 --leaf 8 \
+among "2 nodes" 2 --model resnet18 "${images[@]}" --devices 2 --batch-per-device 8 --steps 3
+among "2 nodes, 8 micro-batches, equal shares" 2 --model resnet18 "${images[@]}" --devices 1 --batch 64 --micro-batch 8 \
 	--steps 3 --share equal
-among "2 nodes, bf16" 2 --model resnet18 "${images[@]}" --devices 1 --batch 8 --steps 3 --wire bf16
+among "2 nodes, bf16" 2 --model resnet18 "${images[@]}" --devices 1 --batch-per-device 8 --steps 3 --wire bf16
 
 # One copy of the gradient per device, where each computes one micro-batch: it was 14.
 gradient() { # OPTIONS...: copies of the gradient that are planned
@@ -104,8 +104,8 @@ gradient() { # OPTIONS...: copies of the gradient that are planned
 		sed -n 's/^  gradient sums *\([0-9.]*\) MB *(the gradient has \([0-9.]*\) MB.*/\1 \2/p' |
 		awk '{ print int($1 / $2 + 0.5) }'
 }
-is "64 devices, about one copy of the gradient each" "$(($(gradient --devices 64 --batch 8) / 10))" 6
-is "1 device, 16 micro-batches: five copies" "$(gradient --devices 1 --global-batch 256 --leaf 16)" 5
+is "64 devices, about one copy of the gradient each" "$(($(gradient --devices 64 --batch-per-device 8) / 10))" 6
+is "1 device, 16 micro-batches: five copies" "$(gradient --devices 1 --batch 256 --micro-batch 16)" 5
 
 # Under a limit: the plan is printed, the refusal gives advice, and who takes it trains.
 limited() { # KB COMMAND...
@@ -140,7 +140,7 @@ addresses() { # NAME OPTIONS...
 if sanitized; then
 	skip "address space" "a sanitizer needs addresses without a limit"
 else
-	small=(--model mlp --data glyphs --samples 400 --batch 20 --steps 3)
+	small=(--model mlp --data glyphs --samples 400 --batch-per-device 20 --steps 3)
 	for kb in 100000 200000 300000; do
 		run limited $kb "$LOCKSTEP" train "${small[@]}" --devices 1
 		is "a job of 28 MB runs under ulimit -v $kb" "$status" 0
@@ -150,12 +150,12 @@ else
 	is "on 8 devices, too" "$status" 0
 	addresses "mlp" "${small[@]}" --devices 1
 	addresses "mlp, 8 devices, a run directory" "${small[@]}" --devices 8 --run limited-run
-	addresses "resnet18" --model resnet18 "${images[@]}" --devices 2 --batch 8 --steps 1
+	addresses "resnet18" --model resnet18 "${images[@]}" --devices 2 --batch-per-device 8 --steps 1
 	addresses "bert-tiny, evaluation" --model bert-tiny --data babble-pairs --samples 200 --test-samples 300 --devices 2 \
-		--batch 8 --steps 2
+		--batch-per-device 8 --steps 2
 	run "$LOCKSTEP" train --model resnet18 "${images[@]}" --devices 1 --batch 8 --steps 1 --schedule constant --run weights
 	addresses "weights of a run" --model resnet18 "${images[@]}" --devices 1 --batch 8 --steps 1 --init weights
-	bench=(bench --model bert-tiny --devices 8 --batch 2 --steps 1 --warmup 0 --repeat 1)
+	bench=(bench --model bert-tiny --devices 8 --batch-per-device 2 --steps 1 --warmup 0 --repeat 1)
 	run limited 120000 "$LOCKSTEP" "${bench[@]}"
 	mb=$(sed -n 's/.* need \([0-9]*\) MB of address space but .*/\1/p' <<<"$err")
 	like "bench of text: the addresses it needs" "$mb" '^[0-9]+$'
@@ -173,24 +173,24 @@ else
 	run bash -c 'ulimit -d 100000 && "$@"' - "$LOCKSTEP" train "${small[@]}" --devices 1
 	is "a small job runs under ulimit -d" "$status" 0
 	fails_with "a large one does not start under ulimit -d" 1 'need .* \(ulimit -d 100000\)' \
-		bash -c 'ulimit -d 100000 && "$@"' - "$LOCKSTEP" train --model resnet18 "${images[@]}" --devices 1 --batch 64
+		bash -c 'ulimit -d 100000 && "$@"' - "$LOCKSTEP" train --model resnet18 "${images[@]}" --devices 1 --batch 64 --micro-batch 64
 fi
 
 if sanitized; then
 	skip "advice" "a sanitizer needs addresses without a limit"
 else
 	train=(train --model bert-mini "${pairs[@]}" --steps 1)
-	run limited 900000 "$LOCKSTEP" "${train[@]}" --devices 2 --batch 64 --plan-memory
+	run limited 900000 "$LOCKSTEP" "${train[@]}" --devices 2 --batch-per-device 64 --plan-memory
 	is "a plan that does not fit ends with a failure" "$status" 1
 	like "is printed all the same" "$out" '^  total  *[0-9.]+ MB'
 	like "in the words of the field" "$out" '^    activations, per device:$'
-	advised "train" --batch 900000 "${train[@]}" --devices 2 --batch 64
-	advised "train, 8 devices" --batch 2500000 "${train[@]}" --devices 8 --batch 100
-	advised "train, micro-batches" --leaf 600000 "${train[@]}" --devices 1 --global-batch 120 --leaf 120
-	advised "bench" --batch 1200000 bench --model bert-mini --devices 2 --batch 64 --steps 1 --warmup 0 --repeat 1
-	run limited 200000 "$LOCKSTEP" "${train[@]}" --devices 8 --batch 8
+	advised "train" --batch-per-device 900000 "${train[@]}" --devices 2 --batch-per-device 64
+	advised "train, 8 devices" --batch-per-device 2500000 "${train[@]}" --devices 8 --batch-per-device 100
+	advised "train, micro-batches" --micro-batch 600000 "${train[@]}" --devices 1 --batch 120 --micro-batch 120
+	advised "bench" --batch-per-device 1200000 bench --model bert-mini --devices 2 --batch-per-device 64 --steps 1 --warmup 0 --repeat 1
+	run limited 200000 "$LOCKSTEP" "${train[@]}" --devices 8 --batch-per-device 8
 	is "where nothing fits" "$status" 1
-	like "nothing is advised" "$err" 'no --batch would fit'
+	like "nothing is advised" "$err" 'no --batch-per-device would fit'
 fi
 
 test_end

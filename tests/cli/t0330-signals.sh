@@ -16,7 +16,7 @@ is_over() { ! kill -0 "$1" 2>/dev/null; }
 start() { # RUN OPTIONS...: a long run in the background, until its first checkpoint
 	local run=$1
 	shift
-	heeding --model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --schedule constant --steps 1000000 \
+	heeding --model mlp --data glyphs --samples 1000 --test-samples 100 --batch-per-device 32 --schedule constant --steps 1000000 \
 		--eval-every 0 --log-every 1000 --ckpt-every 20 --run "$run" "$@" >"$run.out" 2>"$run.err" &
 	pid=$!
 	wait_for 60 has_checkpoint "$run"
@@ -25,7 +25,7 @@ start() { # RUN OPTIONS...: a long run in the background, until its first checkp
 resumes_exactly() { # NAME RUN: go on a little; compare with a run never stopped
 	local name=$1 run=$2 step
 	step=$(($(newest "$run") + 10))
-	local common=(--model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --schedule constant --steps "$step" --eval-every 0)
+	local common=(--model mlp --data glyphs --samples 1000 --test-samples 100 --batch-per-device 32 --schedule constant --steps "$step" --eval-every 0)
 	run "$LOCKSTEP" train "${common[@]}" --run "$run" --resume
 	local resumed
 	resumed=$(fingerprint "$out")
@@ -52,7 +52,7 @@ takers() { # PID: threads that take SIGTERM
 	echo $count
 }
 ulimited() { ulimit -S -s 512 && heeding "$@"; } # in the background, for the limit stays
-ulimited --model mlp --data glyphs --samples 1000 --test-samples 100 --batch 32 --devices 2 --schedule constant --steps 1000000 \
+ulimited --model mlp --data glyphs --samples 1000 --test-samples 100 --batch-per-device 32 --devices 2 --schedule constant --steps 1000000 \
 	--eval-every 0 --log-every 1000 --ckpt-every 20 --run stack >stack.out 2>stack.err &
 pid=$!
 ok "ulimit -s 512: a run starts" wait_for 60 has_checkpoint stack
@@ -66,7 +66,7 @@ like "ulimit -s 512: and stops it gently" "$(cat stack.err)" 'stopped after step
 signalled_twice() { # NAME OPTIONS...: steps long enough for both signals to come within one
 	local name=$1
 	shift
-	heeding --model resnet18 --data glyphs --samples 2000 --test-samples 10 --global-batch 256 --leaf 32 --schedule constant \
+	heeding --model resnet18 --data glyphs --samples 2000 --test-samples 10 --batch 256 --micro-batch 32 --schedule constant \
 		--steps 1000 --eval-every 0 --log-every 1 --run "$name" "$@" >"$name.out" 2>"$name.err" &
 	pid=$!
 	ok "$name: a run starts" wait_for 90 grep -q '^Step1:' "$name.out"
@@ -94,7 +94,7 @@ ok "leftovers of a checkpoint half written are gone" \
 	bash -c '! find killed/ckpt -mindepth 1 -maxdepth 1 ! -name "step-*" | grep -q .'
 
 # A step that takes seconds: the second signal must not wait for it.
-heeding --model resnet50 --data glyphs --samples 4000 --batch 1024 --steps 3 --log-every 1 --run slow >slow.out 2>slow.err &
+heeding --model resnet50 --data glyphs --samples 4000 --batch-per-device 1024 --steps 3 --log-every 1 --run slow >slow.out 2>slow.err &
 pid=$!
 ok "a run of long steps begins" wait_for 60 grep -q ' devices* x ' slow.out
 kill -INT "$pid"
@@ -155,12 +155,12 @@ is "while SIGTERM ends the run" "$?" 143
 # Closed descriptors: nothing is written into a file that happened to get their number.
 run small_train --steps 5 --run whole
 whole=$(cd whole/ckpt/step-000000005 && sha256sum -- *.safetensors)
-"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --devices 1 --schedule constant --steps 5 \
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --micro-batch 64 --devices 1 --schedule constant --steps 5 \
 	--run closed <&- >&- 2>closed.err
 is "a run whose output is closed fails at the end" "$?" 1
 like "and says so" "$(cat closed.err)" "cannot write to standard output"
 is "but what it keeps is whole" "$(cd closed/ckpt/step-000000005 && sha256sum -- *.safetensors)" "$whole"
-"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --devices 1 --schedule constant --steps 5 \
+"$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --batch 64 --micro-batch 64 --devices 1 --schedule constant --steps 5 \
 	--run mute --quiet <&- >&- 2>&-
 is "one that prints nothing does not" "$?" 0
 is "and is whole, too" "$(cd mute/ckpt/step-000000005 && sha256sum -- *.safetensors)" "$whole"

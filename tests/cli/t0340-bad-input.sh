@@ -75,7 +75,7 @@ damage "gzip cut short" bash -c "gzip -c $images | head -c 2000 >$images.gz; rm 
 fails_with "a directory without a dataset" 1 "runs" "$LOCKSTEP" train --model mlp --data runs --steps 1
 
 # More than the machine has.
-run "$LOCKSTEP" train --model resnet18 --data glyphs --samples 100M --batch 100000000
+run "$LOCKSTEP" train --model resnet18 --data glyphs --samples 100M --batch-per-device 100000000
 ok "a batch that cannot fit is refused" test "$status" != 0
 like "with how much it would take" "$err" "[0-9.]+ ?[GTP]i?B"
 like "and what would fit" "$err" "fit|--batch"
@@ -88,7 +88,7 @@ run small_train --steps 5 --run runs/full
 is "a run to be filled up" "$status" 0
 # a limit on the size of files stands for a full disk
 run bash -c 'ulimit -f 8; "$@"' - "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 \
-	--test-samples 200 --batch 64 --steps 10 --run runs/full --resume
+	--test-samples 200 --batch-per-device 64 --steps 10 --run runs/full --resume
 is "a checkpoint that cannot be written fails the run" "$status" 1
 is "the one before is the newest" "$(cd runs/full/ckpt && echo *)" "step-000000005"
 run "$LOCKSTEP" eval runs/full --samples 100
@@ -103,24 +103,24 @@ fails_with "an instruction set nobody knows" 2 "LOCKSTEP_ISA" env LOCKSTEP_ISA=m
 # sample, also the last one of an epoch, are refused before the first step; where none comes the run goes on.
 resnet=("$LOCKSTEP" train --model resnet18 --data glyphs --test-samples 20 --devices 1)
 fails_with "batch norm on one sample" 2 "batch norm 'layer4.0.bn1' has maps of 1x1 and needs more than one value per channel" \
-	"${resnet[@]}" --samples 20 --batch 1 --steps 1
-like "what to give" "$err" "give a larger --batch or --leaf"
+	"${resnet[@]}" --samples 20 --batch-per-device 1 --steps 1
+like "what to give" "$err" "give a larger --batch or --micro-batch"
 is "before training" "$out" ""
-fails_with "in micro-batches of one sample" 2 "batch norm 'layer4.0.bn1'" "${resnet[@]}" --samples 20 --global-batch 4 --leaf 1
+fails_with "in micro-batches of one sample" 2 "batch norm 'layer4.0.bn1'" "${resnet[@]}" --samples 20 --batch 4 --micro-batch 1
 fails_with "in a dataset of one sample" 2 "batch norm 'layer4.0.bn1'" "${resnet[@]}" --samples 1
 fails_with "in the last micro-batch of every step" 2 \
-	"the last micro-batch of a step \(5 samples, 4 per micro-batch\) has 1 sample; give a --leaf that divides the global batch" \
-	"${resnet[@]}" --samples 20 --batch 4 --global-batch 5 --steps 1
+	"the last micro-batch of a step \(993 samples, 32 per micro-batch\) has 1 sample; --micro-batch must divide the batch" \
+	"${resnet[@]}" --samples 2000 --batch 993 --steps 1
 fails_with "in the last micro-batch of an epoch" 2 \
 	"the last micro-batch of an epoch \(9 samples, 4 per micro-batch\) has 1 sample; use --samples 8" \
-	"${resnet[@]}" --samples 9 --batch 4
+	"${resnet[@]}" --samples 9 --batch-per-device 4
 fails_with "in the last micro-batch of the only step" 2 "the last micro-batch of an epoch \(9 samples, 4 per micro-batch\)" \
-	"${resnet[@]}" --samples 9 --global-batch 16 --leaf 4
-run "${resnet[@]}" --samples 9 --batch 4 --steps 2
+	"${resnet[@]}" --samples 9 --batch 16 --micro-batch 4
+run "${resnet[@]}" --samples 9 --batch-per-device 4 --steps 2
 is "a run that ends before it is not refused" "$status" 0
-run "${resnet[@]}" --samples 8 --batch 4 --eval-every 0
+run "${resnet[@]}" --samples 8 --batch-per-device 4 --eval-every 0
 is "nor one without a rest" "$status" 0
-fails_with "nor measured" 2 "batch norm 'layer4.0.bn1'" "$LOCKSTEP" bench --model resnet18 --batch 1 --steps 1 --warmup 0 --repeat 1
+fails_with "nor measured" 2 "batch norm 'layer4.0.bn1'" "$LOCKSTEP" bench --model resnet18 --batch-per-device 1 --steps 1 --warmup 0 --repeat 1
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 9 --test-samples 20 --batch 4 --devices 1
 is "a model without batch norm takes any" "$status" 0
 

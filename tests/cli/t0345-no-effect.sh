@@ -34,37 +34,36 @@ idle "a vocabulary of generated text" "--vocab has no effect with --data babble"
 idle "a folder of generated data" "--data-dir has no effect with --data glyphs" "${plan[@]}" --data-dir .
 idle "test samples without a test" "--test-samples has no effect with --eval-every 0" "${plan[@]}" --eval-every 0
 idle "epochs beside steps" "--epochs has no effect with --steps 3" "${plan[@]}" --epochs 2 --steps 3
-idle "a batch beside leaf and global batch" "--batch has no effect" "${plan[@]}" --leaf 8 --global-batch 16
 idle "checkpoints of no run" "--ckpt-every has no effect: nothing is kept without --run" "${plan[@]}" --ckpt-every 5
 idle "a number of checkpoints of no run" "--keep has no effect: nothing is kept without --run" "${plan[@]}" --keep 5
 idle "steps of no trace" "--trace-steps has no effect: there is no --trace" "${plan[@]}" --trace-steps 5
 idle "devices beside hosts that have theirs" "--devices has no effect with --hosts localhost:1: each host" "${plan[@]}" --hosts localhost:1
-for option in "placement allreduce" "wire bf16" "share equal" "exchange mpi" "timeout 9" "audit-every 9"; do
+for option in "strategy allreduce" "wire bf16" "share equal" "timeout 9" "audit-every 9"; do
 	# shellcheck disable=SC2086 # words
 	idle "${option% *} on one node" "--${option% *} has no effect: there is only one node" "${plan[@]}" --$option
 done
 # a plan of memory makes no exchange, so that only training knows
 idle "buckets of one device" "--bucket-bytes has no effect: there is one device" small_train --steps 1 --bucket-bytes 65536
-run small_train --steps 1 --global-batch 128 --leaf 16 --devices 2 --bucket-bytes 65536
+run small_train --steps 1 --batch 128 --micro-batch 16 --devices 2 --bucket-bytes 65536
 unlike "buckets of two count" "$err" "bucket-bytes has no effect"
 # devices without a micro-batch; where they are more than the cores, another warning says so
 four=("$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --devices 4 --steps 1)
-run "${four[@]}" --global-batch 128
+run "${four[@]}" --batch 128 --micro-batch 128
 like "three of four devices idle" "$err" \
-	'^warning: 3 of 4 devices have nothing to do: a step of 128 samples is 1 micro-batch of 128; use --leaf 32, which changes the trained bits$'
-run "${four[@]}" --global-batch 192 --leaf 64 --plan-memory
-like "one of four" "$err" '^warning: 1 of 4 devices has nothing to do: a step of 192 samples is 3 micro-batches of 64; use --leaf 48, which changes the trained bits$'
+	'^warning: 3 of 4 devices have no micro-batch to compute: a step of 128 samples is 1 micro-batch of 128; use --micro-batch 32, which changes the trained bits$'
+run "${four[@]}" --batch 192 --micro-batch 64 --plan-memory
+like "one of four" "$err" '^warning: 1 of 4 devices has no micro-batch to compute: a step of 192 samples is 3 micro-batches of 64; use --micro-batch 48, which changes the trained bits$'
 run "${four[@]}" --samples 3
-like "more devices than samples" "$err" '3 of 4 devices have nothing to do: a step of 3 samples is 1 micro-batch of 3; use fewer devices or a larger batch$'
+like "more devices than samples" "$err" '3 of 4 devices have no micro-batch to compute: a step of 3 samples is 1 micro-batch of 3; use fewer devices or a larger batch$'
 run "$LOCKSTEP" train --model mlp --data glyphs --samples 1000 --test-samples 200 --devices 1 --steps 1 --schedule constant \
-	--global-batch 128 --run idle-resumed
+	--batch 128 --micro-batch 128 --run idle-resumed
 run "$LOCKSTEP" train --run idle-resumed --resume --steps 2 --devices 4
 is "a run goes on with more devices than micro-batches" "$status" 0
-like "and is not advised to change them" "$err" '^warning: 3 of 4 devices have nothing to do: .*; use fewer devices$'
-run "${four[@]}" --global-batch 128 --leaf 32
-unlike "a micro-batch for each" "$err" "nothing to do"
-run "$LOCKSTEP" bench --model mlp --global-batch 128 --devices 2 --warmup 0 --steps 1 --repeat 1
-like "bench: one of two" "$err" '^warning: 1 of 2 devices has nothing to do: .*; use --leaf 64, which changes the trained bits$'
+like "and is not advised to change them" "$err" '^warning: 3 of 4 devices have no micro-batch to compute: .*; use fewer devices$'
+run "${four[@]}" --batch 128 --micro-batch 32
+unlike "a micro-batch for each" "$err" "no micro-batch to compute"
+run "$LOCKSTEP" bench --model mlp --batch 128 --micro-batch 128 --devices 2 --warmup 0 --steps 1 --repeat 1
+like "bench: one of two" "$err" '^warning: 1 of 2 devices has no micro-batch to compute: .*; use --micro-batch 64, which changes the trained bits$'
 
 idle "a warm-up longer than the run" \
 	"--warmup 200 is longer than the run of 16 steps: the learning rate never reaches --lr, and --schedule linear has no effect" \
@@ -99,7 +98,7 @@ idle "eval: a folder of generated data" "--data-dir has no effect with --data gl
 run "$LOCKSTEP" eval run --batch 16
 is "eval: options that count" "$status$err" 0
 
-bench=("$LOCKSTEP" bench --model mlp --batch 8 --warmup 0 --steps 1 --repeat 1)
+bench=("$LOCKSTEP" bench --model mlp --batch-per-device 8 --warmup 0 --steps 1 --repeat 1)
 run "${bench[@]}" --optimizer sgd --seed 3
 is "bench: options that count" "$status$err" 0
 idle "bench: a vocabulary of images" "--vocab has no effect: it is not text" "${bench[@]}" --vocab none.txt
@@ -107,10 +106,10 @@ idle "bench: a wire on one node" "--wire has no effect: there is only one node" 
 idle "bench: devices beside hosts" "--devices has no effect with --hosts localhost:1" "${bench[@]}" --hosts localhost:1 --devices 2
 idle "bench: a speed of no replay" "--replay-speed has no effect without --replay" "${bench[@]}" --replay-speed 0.5
 idle "bench: the size of text" "--channels and --size have no effect with a model of text" \
-	"$LOCKSTEP" bench --model transformer --layers 1 --batch 2 --seq-len 8 --warmup 0 --steps 1 --repeat 1 --size 32
+	"$LOCKSTEP" bench --model transformer --layers 1 --batch-per-device 2 --seq-len 8 --warmup 0 --steps 1 --repeat 1 --size 32
 ok "bench: a profile" "${bench[@]}" --profile-out mlp.json
 idle "bench: the model of a replay" "--model cnn has no effect: the profile of --replay is of mlp" \
-	"$LOCKSTEP" bench --model cnn --batch 8 --warmup 0 --steps 1 --repeat 1 --replay mlp.json
+	"$LOCKSTEP" bench --model cnn --batch-per-device 8 --warmup 0 --steps 1 --repeat 1 --replay mlp.json
 
 idle "plan: servers of allreduce" "--servers has no effect with --placement allreduce" \
 	"$LOCKSTEP" plan mlp.json --nodes 2 --placement allreduce --servers 1

@@ -7,7 +7,7 @@ run "$LOCKSTEP" data make glyphs --samples 9000 --out data --quiet
 is "data to cut" "$status" 0
 images=data/train-images-idx3-ubyte
 cp $images whole
-train() { "$LOCKSTEP" train --model mlp --data data --batch 64 --schedule constant --log-every 1 --eval-every 0 "$@"; }
+train() { "$LOCKSTEP" train --model mlp --data data --batch 128 --micro-batch 64 --schedule constant --log-every 1 --eval-every 0 "$@"; }
 print() { grep '^parameters xxh64'; }
 
 has_steps() { [ "$(grep -c loss .out)" -gt 5 ]; }
@@ -28,7 +28,7 @@ cut_during() { # OPTION...
 	out=$(cat .out) err=$(cat .err)
 	cp whole $images
 }
-for layout in "--devices 1" "--devices 1 --leaf 16" "--devices 2 --leaf 8 --clip-norm 1" "--devices 2 --optimizer lamb"; do
+for layout in "--devices 1" "--devices 1 --micro-batch 16" "--devices 2 --micro-batch 8 --clip-norm 1" "--devices 2 --optimizer lamb"; do
 	rm -rf run
 	# shellcheck disable=SC2086 # several words
 	cut_during $layout --run run
@@ -74,10 +74,10 @@ fi
 
 # A small stack.
 small() { (ulimit -s 128 && "$@"); }
-for command in "train --model resnet18 --data data --steps 1 --batch 2 --samples 4 --test-samples 2 --schedule constant --run small" "eval small --samples 2" \
-	"train --model resnet18 --data data --steps 2 --batch 2 --samples 4 --test-samples 2 --schedule constant --run small --resume" \
-	"train --model bert-tiny --data babble-pairs --steps 1 --batch 2 --samples 4 --test-samples 2 --devices 2" \
-	"bench --model cnn --batch 2 --steps 1 --warmup 0 --repeat 1 --devices 2" "report small --out small.html" \
+for command in "train --model resnet18 --data data --steps 1 --batch-per-device 2 --samples 4 --test-samples 2 --schedule constant --run small" "eval small --samples 2" \
+	"train --model resnet18 --data data --steps 2 --batch-per-device 2 --samples 4 --test-samples 2 --schedule constant --run small --resume" \
+	"train --model bert-tiny --data babble-pairs --steps 1 --batch-per-device 2 --samples 4 --test-samples 2 --devices 2" \
+	"bench --model cnn --batch-per-device 2 --steps 1 --warmup 0 --repeat 1 --devices 2" "report small --out small.html" \
 	"data info data" "data make glyphs --samples 100 --out more" "models" "slurm --nodes 2 -- --model mlp --data glyphs"; do
 	# shellcheck disable=SC2086 # several words
 	run small "$LOCKSTEP" $command

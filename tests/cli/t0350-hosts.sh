@@ -16,7 +16,7 @@ fails_with "hosts under mpirun" 2 'leave it out under mpirun or srun' \
 fails_with "hosts under srun" 2 'leave it out under mpirun or srun' \
 	env SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1 "$LOCKSTEP" train --hosts a:1,b:1
 
-small=(--model mlp --data glyphs --samples 500 --test-samples 100 --schedule constant --steps 5 --global-batch 64 --leaf 16)
+small=(--model mlp --data glyphs --samples 500 --test-samples 100 --schedule constant --steps 5 --batch 64 --micro-batch 16)
 run "$LOCKSTEP" train "${small[@]}" --devices 1
 expected=$(fingerprint "$out")
 for hosts in localhost localhost:2 "$(hostname):2"; do

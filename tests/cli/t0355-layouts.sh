@@ -7,16 +7,17 @@
 job=("$LOCKSTEP" train --model mlp --data glyphs --samples 200 --test-samples 50 --schedule constant --steps 3)
 export LSAN_OPTIONS=detect_leaks=0 # of MPI
 
-fails_with "an unknown placement" 2 "unknown placement 'allreduse'; did you mean 'allreduce'" "${job[@]}" --placement allreduse
+fails_with "an unknown strategy" 2 "unknown strategy 'allreduse'; did you mean 'allreduce'" "${job[@]}" --strategy allreduse
 fails_with "an unknown wire" 2 "unknown wire 'bf61'; did you mean 'bf16'" "${job[@]}" --wire bf61
-fails_with "an unknown exchange" 2 "unknown exchange 'mpy'; did you mean 'mpi'" "${job[@]}" --exchange mpy
 fails_with "an unknown share" 2 "--share eqal: give auto, equal" "${job[@]}" --share eqal
 fails_with "a share of nothing" 2 "--share 1:0: .*positive" "${job[@]}" --share 1:0
-fails_with "staleness without servers" 2 "--staleness 2 needs --placement ps" "${job[@]}" --staleness 2
-fails_with "servers without their placement" 2 "--servers 1 needs --placement ps" "${job[@]}" --servers 1
-fails_with "a leaf that does not divide" 2 "--leaf 7 does not divide the global batch of 64" "${job[@]}" --global-batch 64 --leaf 7
-fails_with "mpi's sum with servers" 2 "--exchange mpi .*leave out --placement ps" "${job[@]}" --exchange mpi --placement ps
-fails_with "mpi's sum in bf16" 2 "--exchange mpi sums fp32; leave out --wire bf16" "${job[@]}" --exchange mpi --wire bf16
+fails_with "staleness without servers" 2 "--staleness needs --strategy ps-async: allreduce waits for all nodes" "${job[@]}" --staleness 2
+fails_with "servers without their strategy" 2 "--servers needs --strategy ps or ps-async: allreduce has no parameter servers" "${job[@]}" --servers 1
+fails_with "a micro-batch that does not divide" 2 "--batch 64 is not a multiple of --micro-batch 7; use batch 63 or 70" "${job[@]}" --batch 64 --micro-batch 7
+fails_with "mpi's sum with servers" 2 "--servers needs --strategy ps or ps-async: mpi has no parameter servers" "${job[@]}" \
+	--strategy mpi --servers 1
+fails_with "clipping without a common step" 2 "--clip-norm does not work with --strategy ps-async" "${job[@]}" --strategy ps-async --clip-norm 1
+fails_with "mpi's sum in bf16" 2 "--strategy mpi sums fp32; leave out --wire bf16" "${job[@]}" --strategy mpi --wire bf16
 
 # One node never starts MPI: none of its plug-ins is in memory while it trains.
 "${job[@]}" --steps 1000000 --devices 1 --log-every 1 >alone.out 2>&1 &
@@ -35,7 +36,7 @@ fi
 two=(timeout 60 "$mpirun" --oversubscribe --bind-to none -np 2)
 [ "$(id -u)" != 0 ] || two=("${two[@]}" --allow-run-as-root)
 
-batch=(--global-batch 64 --leaf 16)
+batch=(--batch 64 --micro-batch 16)
 run "${job[@]}" "${batch[@]}" --devices 1
 expected=$(fingerprint "$out")
 run "${two[@]}" "${job[@]}" "${batch[@]}" --devices 2
@@ -45,14 +46,17 @@ is "what it will do is said once" "$(grep -c '^model mlp: ' <<<"$out") $(grep '^
 run "${two[@]}" "${job[@]}" "${batch[@]}" --devices 2 --momentum 0.5
 is "and so is what has no effect" "$(grep -c 'warning: --momentum has no effect with --optimizer adam' <<<"$err")" 1
 like "a table of them" "$out" '^1 +.* 2 x 1 '
-run "${two[@]}" "${job[@]}" "${batch[@]}" --devices 40
-is "more devices than cores" "$status $(fingerprint "$out")" "0 $expected"
+run "${two[@]}" "${job[@]}" --batch 200 --micro-batch 2 --devices 40
+many=$(fingerprint "$out")
+is "more devices than cores" "$status" 0
 like "with a warning" "$err" "40 threads on [0-9]+ cores?: oversubscribed"
+run "${job[@]}" --batch 200 --micro-batch 2 --devices 1
+is "and the bits of one device" "$(fingerprint "$out")" "$many"
 
 here=(timeout 60 "${job[@]}" --hosts "localhost:1,localhost:1")
-fails_with "nobody to compute" 2 "--servers 2 of 2 nodes: no node would be left to compute" "${here[@]}" --placement ps --servers 2
+fails_with "nobody to compute" 2 "2 parameter servers on 2 nodes: no node would be left to compute" "${here[@]}" --strategy ps --servers 2
 fails_with "a share for other workers" 2 "--share 1:2:3 has 3 numbers for 2 workers" "${here[@]}" --share 1:2:3
-fails_with "a leaf that does not divide, on nodes" 2 "--leaf 7 does not divide" "${here[@]}" --global-batch 64 --leaf 7
+fails_with "a micro-batch that does not divide, on nodes" 2 "--batch 64 is not a multiple of --micro-batch 7" "${here[@]}" --batch 64 --micro-batch 7
 is "is told once" "$(grep -c ^lockstep <<<"$err")" 1
 "$LOCKSTEP" train --model cnn --data glyphs --samples 200 --test-samples 50 --schedule constant --steps 2 --run other >/dev/null
 fails_with "a checkpoint of another model" 1 "--model was cnn, now mlp" "${here[@]}" --run other --resume

@@ -72,7 +72,7 @@ for row in rows.values():
         around.append(-end)
 END
 
-small=(--model cnn --data glyphs --samples 400 --test-samples 64 --global-batch 64 --leaf 16 --steps 6 --bucket-bytes 65536 --log-every 1 --schedule constant)
+small=(--model cnn --data glyphs --samples 400 --test-samples 64 --batch 64 --micro-batch 16 --steps 6 --bucket-bytes 65536 --log-every 1 --schedule constant)
 timed() {
 	local begin=$EPOCHREALTIME
 	run "$@"
@@ -91,7 +91,7 @@ run "$LOCKSTEP" train "${small[@]}" --steps 9 --devices 2 --trace --trace-steps 
 like "a resumed run traces its own first steps" "$out$err" "timeline of 2 steps in alone/trace.json"
 ok "and these alone" json alone/trace.json \
 	'sorted(e["args"]["step"] for e in (o["traceEvents"] if isinstance(o, dict) else o) if e.get("cat") == "step") == [6, 7]'
-run "$LOCKSTEP" train "${small[@]}" --devices 1 --global-batch 16 --trace --run short
+run "$LOCKSTEP" train "${small[@]}" --devices 1 --batch 16 --trace --run short
 ok "one device alone updates as it goes back" json short/trace.json \
 	'{"forward", "backward", "update"} <= {e.get("cat") for e in (o["traceEvents"] if isinstance(o, dict) else o)}'
 run "$LOCKSTEP" train "${small[@]}" --devices 1 --run plain

@@ -7,7 +7,7 @@
 accuracy() { sed -nE 's/.*accuracy: ([0-9.]+).*/\1/p' <<<"$1" | tail -n 1; }
 masked() { sed -nE 's/.*(masked loss [0-9.]+, masked accuracy [0-9.]+).*/\1/p' <<<"$1" | tail -n 1; }
 # 12 steps an epoch of 4 leaves of 4, the last step 3 leaves and a short one
-job=(--samples 190 --test-samples 50 --global-batch 16 --leaf 4 --devices 1 --schedule constant --dropout 0.1)
+job=(--samples 190 --test-samples 50 --batch 16 --micro-batch 4 --devices 1 --schedule constant --dropout 0.1)
 text_train() { "$LOCKSTEP" train "${job[@]}" "$@"; }
 classify=(--model transformer --data babble --layers 2 --width 64 --heads 2 --ffn 96 --seq-len 40)
 pretrain=(--model bert-tiny --data babble-pairs --seq-len 40 --optimizer adamw --weight-decay 0.01 --clip-norm 1)
@@ -224,6 +224,6 @@ fails_with "samples longer than positions" 2 "positions|512" text_train --model 
 fails_with "evaluated longer than positions" 2 "positions|512" "$LOCKSTEP" eval runs/bert-whole --seq-len 600
 
 run "$LOCKSTEP" train --model bert-tiny --data babble --layers 4
-like "a size that a model does not have a choice of is refused" "$err" '--layers is of models whose size can be chosen.*bert-tiny'
+like "a size that a model does not have a choice of is refused" "$err" '--layers is for models whose size can be chosen.*bert-tiny'
 
 test_end

@@ -5,7 +5,7 @@
 
 run small_train --steps 2 --run runs/a
 is "a run to report on" "$status" 0
-bench() { timeout 60 "$LOCKSTEP" bench --model mlp --batch 8 --steps 1 --warmup 0 --repeat 1 "$@"; }
+bench() { timeout 60 "$LOCKSTEP" bench --model mlp --batch-per-device 8 --steps 1 --warmup 0 --repeat 1 "$@"; }
 report() { timeout 20 "$LOCKSTEP" report runs/a "$@"; }
 logits() { timeout 20 "$LOCKSTEP" eval runs/a --samples 20 "$@"; }
 

@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-quick=(--model cnn --batch 32 --warmup 1 --steps 2 --repeat 3)
+quick=(--model cnn --batch-per-device 32 --warmup 1 --steps 2 --repeat 3)
 run "$LOCKSTEP" bench "${quick[@]}" --json
 is "bench --json succeeds" "$status" 0
 is "nothing on stderr" "$err" ""

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 quick=(--warmup 1 --steps 3 --repeat 3)
-run "$LOCKSTEP" bench --model cnn --batch 128 "${quick[@]}" --profile-out cnn.json
+run "$LOCKSTEP" bench --model cnn --batch-per-device 128 "${quick[@]}" --profile-out cnn.json
 is "a profile is recorded" "$status $err" "0 "
 ok "it says what it is" json cnn.json '(o["format"], o["version"], o["model"], o["batch"], o["threads"], o["steps"]) == ("lockstep profile", 1, "cnn", 128, 1, 9)'
 ok "a leaf of 128 goes through a model without batch statistics in two slices" json cnn.json 'o["slices"] == 2'
@@ -56,7 +56,7 @@ like "as text" "$out" '^cnn, 1 x 28 x 28, batch 128, .*, replay of sleep.json at
 unlike "which claims no arithmetic" "$out" 'GFLOP'
 
 fails_with "another batch" 2 'micro-batch of 64 samples cannot be replayed from a profile of 128' \
-	"$LOCKSTEP" bench --replay sleep.json --batch 64
+	"$LOCKSTEP" bench --replay sleep.json --batch-per-device 64
 fails_with "a profile of a replay" 2 'replay computes no layer' "$LOCKSTEP" bench --replay sleep.json --profile-out x.json
 fails_with "no such file" 1 'absent.json' "$LOCKSTEP" bench --replay absent.json
 fails_with "no such speed" 2 'replay-speed' "$LOCKSTEP" bench --replay sleep.json --replay-speed 0
@@ -65,12 +65,12 @@ fails_with "a malformed profile" 1 'bad.json: batch is .*, not a whole number' "
 sed 's/"name": "conv1"/"name": "conv9"/' sleep.json >bad.json
 fails_with "one of another model" 1 "bad.json: layers\[[0-9]\], 'conv9'" "$LOCKSTEP" bench --replay bad.json
 fails_with "one that cannot be written" 1 'nowhere' \
-	"$LOCKSTEP" bench --model mlp --batch 8 "${quick[@]}" --profile-out nowhere/p.json
+	"$LOCKSTEP" bench --model mlp --batch-per-device 8 "${quick[@]}" --profile-out nowhere/p.json
 fails_with "leaves that do not divide the batch" 2 'do not divide the global batch of 100' \
-	"$LOCKSTEP" bench --model mlp --batch 64 --global-batch 100
+	"$LOCKSTEP" bench --model mlp --batch-per-device 64 --batch 100
 fails_with "hosts that are none" 2 'hosts' "$LOCKSTEP" bench --hosts ,
-fails_with "servers on one node" 2 'servers 1 of 1 node' "$LOCKSTEP" bench --placement ps --servers 1
-run env PATH=/nowhere "$LOCKSTEP" bench --model mlp --batch 8 "${quick[@]}" --hosts localhost:2 --json
+fails_with "servers on one node" 2 'servers 1 of 1 node' "$LOCKSTEP" bench --strategy ps --servers 1
+run env PATH=/nowhere "$LOCKSTEP" bench --model mlp --batch-per-device 8 "${quick[@]}" --hosts localhost:2 --json
 ok "the host one is on needs no launcher" json .out 'o["global_batch"] == 16 and len(o["nodes"]) == 1'
 
 # ---- two nodes ----
@@ -103,14 +103,14 @@ ok "a step is compute and what is exposed of the exchange" json two.json \
 live=$(python3 -c 'import json; print(4 * json.load(open("cnn.json"))["live_floats"])')
 ok "each sends the gradient once, in two halves" \
 	json two.json "all(0.8 < n['sent_bytes'] / $live < 1.25 for n in o['nodes'])"
-run nodes 3 --replay sleep.json --placement ps --servers 1 --wire bf16
+run nodes 3 --replay sleep.json --strategy ps --servers 1 --wire bf16
 is "two workers and a server" "$status" 0
 like "as a table" "$out" '^ +2 .* server '
 like "with the placement" "$out" '^3 nodes, ps, bf16, shares auto, global batch 256$'
-run nodes 2 --model mlp --batch 32 --json
+run nodes 2 --model mlp --batch-per-device 32 --json
 is "two nodes compute" "$status" 0
 ok "more than nothing" json .out 'o["gflop_per_s"] > 0 and min(n["compute_ms"] for n in o["nodes"]) > 0'
-run nodes 2 --model mlp --batch 32 --profile-out p.json
+run nodes 2 --model mlp --batch-per-device 32 --profile-out p.json
 ok "a profile is recorded on one node" test "$status" != 0
 like "as is said once" "$err" 'records a device of one node; there are 2 nodes'
 run timeout -k 5 60 mpirun -q --oversubscribe --bind-to none -np 1 "$LOCKSTEP" bench "${quick[@]}" --replay sleep.json : \
@@ -119,8 +119,8 @@ ok "nodes with other profiles are refused" test "$status" != 0
 like "by name" "$err" 'the profile of --replay is not the same on node 0 \(.*\) and node 1'
 # Four leaves a step, one node at a third of the speed: it gets one of them, once speeds are known.
 ok "leaves follow the speed of nodes" soon 300 timeout -k 5 60 mpirun -q --oversubscribe --bind-to none \
-	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --global-batch 512 --json : \
-	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --global-batch 512 --replay-speed 0.33
+	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --batch 512 --json : \
+	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --batch 512 --replay-speed 0.33
 ok "and no faster" json .out '150 < o["step_ms"]'
 
 test_end

@@ -97,7 +97,7 @@ is "and so is a run without one yet" "$(trained_with | tail -n 1)" "$(quoted --r
 
 # The command itself, started twice: the second time goes on.
 real_srun
-behind=(--model mlp --data glyphs --samples 320 --test-samples 32 --batch 32 --schedule constant --eval-every 0 --run real)
+behind=(--model mlp --data glyphs --samples 320 --test-samples 32 --batch-per-device 32 --schedule constant --eval-every 0 --run real)
 make_script --devices 1
 run bash job.sh --steps 5
 is "a real run" "$status" 0
@@ -128,7 +128,7 @@ is "and a second signal is not passed on" "$(cat srun.signals)" TERM
 
 # The same with the command: it checkpoints and can be resumed.
 real_srun
-behind=(--model mlp --data glyphs --samples 1000 --batch 32 --schedule constant --eval-every 0 --steps 1000000 --log-every 10 --run long)
+behind=(--model mlp --data glyphs --samples 1000 --batch-per-device 32 --schedule constant --eval-every 0 --steps 1000000 --log-every 10 --run long)
 make_script
 bash job.sh >long.out 2>long.err &
 job=$!

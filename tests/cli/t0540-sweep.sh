@@ -15,7 +15,7 @@ print(eval(sys.argv[2]))' "$@"
 }
 
 # ---- lists ----
-run "$LOCKSTEP" bench "${tiny[@]}" --batch 8,16
+run "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8,16
 is "values in a list make a sweep" "$status" 0
 like "its table" "$out" '^model +nodes +devices +batch +placement +rate +samples/s +spread +speedup$'
 like "a row" "$out" '^mlp +1 +1 +16 +local +- +[0-9.]+ +[0-9.]+ % +1.00$'
@@ -32,21 +32,21 @@ ok "options are those of the job" json $results \
 	'all((p["job"]["warmup"], p["job"]["steps"]) == (1, 2) for p in o["points"])'
 
 cp $results before.json
-run "$LOCKSTEP" bench "${tiny[@]}" --batch 16,32
+run "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 16,32
 ok "points that are done are not measured again" json $results \
 	'[p for p in o["points"] if p["job"]["batch"] == 16] == [p for p in __import__("json").load(open("before.json"))["points"] if p["job"]["batch"] == 16]'
 unlike "nor told of" "$err" 'batch 16'
 ok "those of another list stay" json $results 'sorted(p["job"]["batch"] for p in o["points"]) == [8, 16, 32]'
-run "$LOCKSTEP" bench "${tiny[@]}" --batch 16,32 --repeat 4
+run "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 16,32 --repeat 4
 ok "more repeats than there are: again" json $results \
 	'all(len(p["repeats"]) == 4 for p in o["points"] if p["job"]["batch"] > 8)'
 cp $results before.json
-run "$LOCKSTEP" bench "${tiny[@]}" --batch 16,32 --again
+run "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 16,32 --again
 ok "--again measures all of them" json $results \
 	'not any(p in __import__("json").load(open("before.json"))["points"] for p in o["points"] if p["job"]["batch"] > 8)'
 ok "and keeps those of another list" json $results 'sorted(p["job"]["batch"] for p in o["points"]) == [8, 16, 32]'
 
-run "$LOCKSTEP" bench "${tiny[@]}" --batch 8 --devices 1,$((cores + 1)) --threads 1 --out many --seed 7
+run "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8 --devices 1,$((cores + 1)) --threads 1 --out many --seed 7
 is "more devices than cores" "$status" 0
 ok "are replayed, which is told, and so is one to compare with" json many/results.json \
 	'[(p["job"]["devices"], p["job"]["replay"]) for p in o["points"]] == [(1, 0), ('$((cores + 1))', 1), (1, 1)]'
@@ -62,23 +62,23 @@ ok "other options are kept as they were typed" json many/results.json \
 	'all(p["job"]["arguments"] == "--seed 7" for p in o["points"])'
 
 mkdir single
-run sh -c "cd single && '$LOCKSTEP' bench --model mlp --batch 8 --warmup 1 --steps 2 --repeat 2"
+run sh -c "cd single && '$LOCKSTEP' bench --model mlp --batch-per-device 8 --warmup 1 --steps 2 --repeat 2"
 like "one value everywhere is one measurement" "$out" '^samples/s +[0-9.]+, median of 2'
 is "that leaves nothing behind" "$(ls single)" ""
 
 fails_with "a model misspelt in a list" 2 "unknown model 'cnm'; did you mean 'cnn'" "$LOCKSTEP" bench --model cnm,mlp
-fails_with "a number misspelt in a list" 2 "batch" "$LOCKSTEP" bench --model mlp --batch 8,x
+fails_with "a number misspelt in a list" 2 "batch" "$LOCKSTEP" bench --model mlp --batch-per-device 8,x
 fails_with "a rate misspelt" 2 "rate 'fast'" "$LOCKSTEP" bench --model mlp --nodes 2 --rate fast
 fails_with "a rate that the lab does not take" 2 "rate '0.5tbit'" "$LOCKSTEP" bench --model mlp --nodes 2 --rate 0.5tbit
-fails_with "a sweep has no --json" 2 "--json is for one measurement" "$LOCKSTEP" bench --model mlp --batch 8,9 --json
-run "$LOCKSTEP" bench --model mlp --batch 8,16 --quick
+fails_with "a sweep has no --json" 2 "--json is for one measurement" "$LOCKSTEP" bench --model mlp --batch-per-device 8,9 --json
+run "$LOCKSTEP" bench --model mlp --batch-per-device 8,16 --quick
 is "--quick is for lists, too" "$status" 0
 ok "with fewer steps, in a directory of its own" json runs/bench-sweep-quick/results.json \
 	'[(p["job"]["warmup"], p["job"]["steps"], len(p["repeats"])) for p in o["points"]] == [(5, 20, 3)] * 2 and o["quick"] == 1'
-run "$LOCKSTEP" bench --model mlp --batch 8,16 --quick --steps 2 --out quick2
+run "$LOCKSTEP" bench --model mlp --batch-per-device 8,16 --quick --steps 2 --out quick2
 ok "but for those that are asked for" json quick2/results.json 'all(p["job"]["steps"] == 2 for p in o["points"])'
 like "help shows the defaults of sweeps" "$("$LOCKSTEP" bench --help)" '--warmup 3 .*sweep: 20.*--steps 10 .*sweep: 100'
-fails_with "no repeat" 2 "--repeat must be between 1 and" "$LOCKSTEP" bench --model mlp --batch 8,9 --repeat 0
+fails_with "no repeat" 2 "--repeat must be between 1 and" "$LOCKSTEP" bench --model mlp --batch-per-device 8,9 --repeat 0
 
 run "$LOCKSTEP" bench --model mlp,cnn --nodes 1,2 --list
 is "--list shows the points of lists" "$(cut -d / -f 1-5 <<<"$out" | paste -sd ' ')" \
@@ -101,7 +101,7 @@ for recipe in $(awk '{ print $1 }' <<<"$out"); do
 done
 fails_with "a recipe misspelt" 2 "unknown recipe 'rcc-mnits'; did you mean 'rcc-mnist'" "$LOCKSTEP" bench rcc-mnits
 fails_with "a file that is not there" 1 "none.json" "$LOCKSTEP" bench ./none.json
-fails_with "a choice that leaves nothing" 2 "no point of .*17 in all" "$LOCKSTEP" bench oneflow-bert --batch 7
+fails_with "a choice that leaves nothing" 2 "no point of .*17 in all" "$LOCKSTEP" bench oneflow-bert --batch-per-device 7
 
 head='"format": "lockstep recipe", "version": 1, "title": "t", "table": "throughput"'
 echo "{ $head, \"points\": [{\"model\": \"mlp\", \"bach\": 3}] }" >bad.json
@@ -156,7 +156,7 @@ ok "and before anything is made" test ! -e unmade
 # The directory of a training run stays one.
 run small_train --steps 2 --run a-run
 fails_with "--out with a training run" 2 "a-run is the directory of a training run; choose another --out" \
-	"$LOCKSTEP" bench --model mlp --batch 8,16 --steps 1 --warmup 0 --repeat 1 --out a-run
+	"$LOCKSTEP" bench --model mlp --batch-per-device 8,16 --steps 1 --warmup 0 --repeat 1 --out a-run
 ok "nothing is written there" test ! -e a-run/results.json -a ! -e a-run/lock
 printf '{\n"points": [\n}' >bad.json
 fails_with "no JSON" 1 "bad.json:3: not acceptable JSON" "$LOCKSTEP" bench bad.json
@@ -190,7 +190,7 @@ ok "and accuracy, wall time and losses" json mixed/results.json \
 	'(lambda p: p["accuracy"] > 0.1 and p["wall_s"] > 0 and all(r["loss"] > 0 for r in p["rates"]))(o["points"][0])'
 ok "the dataset that could be had is told" json mixed/results.json 'o["points"][0]["job"]["data"] == "glyphs"'
 ok "a repeat of training is a run" json mixed/results.json 'len(o["points"][0]["repeats"]) == 2'
-run env LOCKSTEP_LAB_TOOL="$PWD/lab" "$LOCKSTEP" bench mixed.json --out mixed --batch 8
+run env LOCKSTEP_LAB_TOOL="$PWD/lab" "$LOCKSTEP" bench mixed.json --out mixed --batch-per-device 8
 unlike "what failed is tried again, what is done is not" "$err" '1x1: [0-9.]+ samples/s'
 like "it is" "$err" 'mlp batch 8, 1x1.*failed.*--seq-len: .many'
 
@@ -202,7 +202,7 @@ for program in $(IFS=:; for d in $PATH; do ls "$d" 2>/dev/null; done | sort -u);
 	[ "$program" = ip ] || [ "${path#/}" = "$path" ] || ln -sf "$path" "bin/$program"
 done
 if [ "$(id -u)" = 0 ]; then
-	run env PATH="$PWD/bin" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,16 --nodes 1,2 --out missing
+	run env PATH="$PWD/bin" "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8,16 --nodes 1,2 --out missing
 	is "points that are missing are a status of their own" "$status" 3
 	ok "the others are measured" json missing/results.json \
 		'all(p["state"] == ("skipped" if p["job"]["nodes"] > 1 else "done") for p in o["points"]) and len(o["points"]) >= 4'
@@ -215,19 +215,19 @@ else
 fi
 
 # ---- the directory ----
-fails_with "results of another sweep" 1 "holds the sweep 'mixed', not 'sweep'" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out mixed
+fails_with "results of another sweep" 1 "holds the sweep 'mixed', not 'sweep'" "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8,9 --out mixed
 sed -E 's/"cores": [0-9]+/"cores": 4711/' many/results.json >changed.json
 mv changed.json many/results.json
-fails_with "results of another machine" 1 "4711 cores" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many
+fails_with "results of another machine" 1 "4711 cores" "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8,9 --out many
 echo '{' >many/results.json
-fails_with "results that are damaged" 1 "many/results.json:" "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many
-run "$LOCKSTEP" bench "${tiny[@]}" --batch 8,9 --out many --again
+fails_with "results that are damaged" 1 "many/results.json:" "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8,9 --out many
+run "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8,9 --out many --again
 is "--again does not look at them" "$status" 0
 is "and keeps them" "$(cat many/results.json.aside)" '{'
 like "with a word" "$err" "many/results.json:.*it is now .*many/results.json.aside"
 
 # ---- stopping ----
-slow=(--model mlp --batch "8,16,32,64" --warmup 1 --steps 2500 --repeat 3 --out stopped)
+slow=(--model mlp --batch-per-device "8,16,32,64" --warmup 1 --steps 2500 --repeat 3 --out stopped)
 done_points() { json_get stopped/results.json 'sum(p["state"] == "done" for p in o["points"])' 2>/dev/null; }
 one_is_done() { [ "$(done_points)" -ge 1 ]; }
 

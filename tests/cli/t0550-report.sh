@@ -118,9 +118,9 @@ has "a run that has only begun" "$(markdown torn)" '^- torn: not run yet, the ru
 ok "a run of lockstep train" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run real
 has "is reported" "$(markdown real)" '^- Epoch 2 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
 ok "the same run on two devices" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run twin \
-	--devices 2 --leaf 64 --global-batch 128
-ok "and on one" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run single --devices 1 --leaf 64 \
-	--global-batch 128
+	--devices 2 --micro-batch 64 --batch 128
+ok "and on one" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run single --devices 1 --micro-batch 64 \
+	--batch 128
 out=$(markdown single twin)
 print=$(python3 -c 'import json; print(json.load(open("single/run.json"))["end"]["fingerprint"])')
 like "the page has the fingerprint of a run" "$out" "^- After step 10: parameters xxh64 $print$"

@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-run timeout 60 "$LOCKSTEP" bench --model cnn --batch 16 --warmup 1 --steps 3 --repeat 1 --profile-out cnn.json
+run timeout 60 "$LOCKSTEP" bench --model cnn --batch-per-device 16 --warmup 1 --steps 3 --repeat 1 --profile-out cnn.json
 is "a profile of one device" "$status" 0
 
 plan() { run timeout 60 "$LOCKSTEP" plan "$@"; }

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # Epochs of 41 leaves of 8 and one of 2: six steps, the last a short one. A run of nine ends inside an epoch.
-job=(--model cnn --data glyphs --samples 330 --test-samples 100 --global-batch 64 --leaf 8 --steps 9 --schedule constant --dropout 0.3)
+job=(--model cnn --data glyphs --samples 330 --test-samples 100 --batch 64 --micro-batch 8 --steps 9 --schedule constant --dropout 0.3)
 lab_up 4 --rate 1gbit
 
 same() { # HOSTS [OPTION]...: the result is $expected
@@ -28,12 +28,12 @@ same a:2,b:2
 same a:3,b:2
 same b:2,a:3
 same a:1,b:1,c:1,d:1
-same a:2,b:2,c:1 --placement ps
-same a:1,b:1,c:1,d:1 --placement ps --servers 2
-same a:3,b:2,c:1,d:1 --placement ps --servers 2 --bucket-bytes 4096
+same a:2,b:2,c:1 --strategy ps
+same a:1,b:1,c:1,d:1 --strategy ps --servers 2
+same a:3,b:2,c:1,d:1 --strategy ps --servers 2 --bucket-bytes 4096
 same a:1,b:1 --share equal --threads 2
 same a:1,b:1 --share 3:1 --bucket-bytes 65536
-same a:1,b:1,c:1 --share 1:5 --placement ps
+same a:1,b:1,c:1 --share 1:5 --strategy ps
 same a:1,b:3 --share auto --pin off
 same a:1,b:1 --audit-every 2 --log-every 1
 
@@ -42,21 +42,21 @@ unclipped=$expected
 expected=$(result "$out")
 ok "clipping matters in this job" test "$expected" != "$unclipped"
 same a:3,b:2 --clip-norm 0.05
-same a:1,b:1,c:1,d:1 --clip-norm 0.05 --placement ps --servers 2
+same a:1,b:1,c:1,d:1 --clip-norm 0.05 --strategy ps --servers 2
 
 run "$LOCKSTEP" train "${job[@]}" --devices 1 --optimizer lamb --lr 0.02 --weight-decay 0.01
 expected=$(result "$out")
 ok "and so does the optimizer" test "$expected" != "$unclipped"
 same a:3,b:2 --optimizer lamb --lr 0.02 --weight-decay 0.01
-same a:1,b:1,c:1,d:1 --optimizer lamb --lr 0.02 --weight-decay 0.01 --placement ps --servers 2 --bucket-bytes 4096
+same a:1,b:1,c:1,d:1 --optimizer lamb --lr 0.02 --weight-decay 0.01 --strategy ps --servers 2 --bucket-bytes 4096
 run "$LOCKSTEP" train "${job[@]}" --devices 1 --optimizer lamb --lr 0.02 --clip-norm 0.05
 expected=$(result "$out")
 same a:1,b:1,c:1 --optimizer lamb --lr 0.02 --clip-norm 0.05
-same a:2,b:1,c:1 --optimizer lamb --lr 0.02 --clip-norm 0.05 --placement ps
+same a:2,b:1,c:1 --optimizer lamb --lr 0.02 --clip-norm 0.05 --strategy ps
 
 # Text: sentences of other lengths in every leaf, masked words that are counted over the whole step, shared weights. Nodes
 # get runs of leaves, so a leaf's rows and dropout must not depend on who has it.
-text=(--samples 190 --test-samples 50 --global-batch 32 --leaf 4 --steps 8 --schedule constant --dropout 0.1 --seq-len 40)
+text=(--samples 190 --test-samples 50 --batch 32 --micro-batch 4 --steps 8 --schedule constant --dropout 0.1 --seq-len 40)
 for model in "--model transformer --data babble --layers 2 --width 64 --heads 2" \
 	"--model bert-tiny --data babble-pairs --clip-norm 1 --optimizer adamw --weight-decay 0.01"; do
 	# shellcheck disable=SC2206 # words
@@ -65,14 +65,14 @@ for model in "--model transformer --data babble --layers 2 --width 64 --heads 2"
 	expected=$(result "$out")
 	like "${model%% --data*}: one device" "$(paste -sd ' ' <<<"$expected")" '^[0-9a-f]{16}( test accuracy: 0\.[0-9]+)+$'
 	for placement in allreduce ps; do
-		same a:2,b:2 --placement $placement
-		same a:1,b:2,c:1 --placement $placement --threads 2 --bucket-bytes 65536
+		same a:2,b:2 --strategy $placement
+		same a:1,b:2,c:1 --strategy $placement --threads 2 --bucket-bytes 65536
 	done
 	same a:1,b:1 --share 3:1
 done
 
 # A real model, with statistics of batches and weights that are not exchanged.
-job=(--model resnet18 --data glyphs --samples 480 --test-samples 64 --global-batch 256 --leaf 32 --steps 2 --schedule constant)
+job=(--model resnet18 --data glyphs --samples 480 --test-samples 64 --batch 256 --micro-batch 32 --steps 2 --schedule constant)
 run "$LOCKSTEP" train "${job[@]}" --devices 2
 expected=$(result "$out")
 like "resnet18, two devices" "$(paste -sd ' ' <<<"$expected")" '^[0-9a-f]{16} test accuracy: 0\.[0-9]+$'
@@ -82,20 +82,20 @@ for devices in 1 3 4; do
 done
 same a:4
 for placement in allreduce ps; do
-	same a:2,b:2 --placement $placement
-	same a:3,b:2 --placement $placement
-	same a:1,b:1,c:1,d:1 --placement $placement
+	same a:2,b:2 --strategy $placement
+	same a:3,b:2 --strategy $placement
+	same a:1,b:1,c:1,d:1 --strategy $placement
 done
-same a:1,b:1,c:1 --placement ps
+same a:1,b:1,c:1 --strategy ps
 
 # Text: most of the words' gradient is zero and stays at home.
 job=(--model transformer --data babble --layers 2 --width 64 --heads 2 --ffn 96 --seq-len 40 --samples 190 --test-samples 50)
-job+=(--global-batch 16 --leaf 4 --steps 14 --schedule constant --dropout 0.1)
+job+=(--batch 16 --micro-batch 4 --steps 14 --schedule constant --dropout 0.1)
 run "$LOCKSTEP" train "${job[@]}" --devices 1
 expected=$(result "$out")
 like "transformer" "$(paste -sd ' ' <<<"$expected")" '^[0-9a-f]{16} test accuracy: 0\.[0-9]+'
 same a:2,b:1
 same a:1,b:1,c:1,d:1 --bucket-bytes 65536
-same a:1,b:2,c:1,d:1 --placement ps --servers 2
+same a:1,b:2,c:1,d:1 --strategy ps --servers 2
 
 test_end

@@ -4,7 +4,7 @@
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-job=(--data glyphs --samples 330 --test-samples 100 --global-batch 64 --leaf 8 --schedule constant)
+job=(--data glyphs --samples 330 --test-samples 100 --batch 64 --micro-batch 8 --schedule constant)
 lab_up 3 --rate 1gbit
 
 epoch_losses() { # RUN: of the tests after whole epochs of six steps, with all digits
@@ -44,8 +44,8 @@ from_to() { # RUN LAYOUT LAYOUT
 	is "'$2' then '$3': and its test losses" "$(epoch_losses "$1")" "$(epoch_losses whole)"
 }
 from_to two-one "a:1,b:1" "here --devices 3 --pin off"
-from_to one-ps "here --devices 2" "a:1,b:2,c:1 --placement ps"
-from_to ps-three "a:1,b:1,c:1 --placement ps --servers 2" "a:1,b:1,c:1"
+from_to one-ps "here --devices 2" "a:1,b:2,c:1 --strategy ps"
+from_to ps-three "a:1,b:1,c:1 --strategy ps --servers 2" "a:1,b:1,c:1"
 
 # ---- a run knows its hosts and its settings --------------------------------------------------------------------------
 half "a:1,b:1" --run recalled --steps 7
@@ -83,7 +83,7 @@ ok "killed: in the middle ($(newest killed))" test "$(newest killed)" -lt 600
 run "$LOCKSTEP" train "${long[@]}" --devices 2 --run killed --resume
 is "killed: goes on elsewhere to the same bits" "$status $(fingerprint "$out")" "0 $expected"
 
-begin_long stopped --placement ps
+begin_long stopped --strategy ps
 kill -TERM "$(launcher)"
 wait_bounded $job_id
 is "asked to stop: the status tells the signal" "$?" 143

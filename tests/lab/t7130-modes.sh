@@ -22,25 +22,25 @@ ok "resnet18 has weights that never change ($live of $all bytes live)" test $((1
 
 # ---- bytes -----------------------------------------------------------------------------------------------------------
 # Of two nodes each sends half of its gradient and half of the parameters.
-resnet=(--model resnet18 --data glyphs --samples 96 --test-samples 1 --global-batch 16 --leaf 8 --steps 6 --eval-every 0 --schedule constant)
+resnet=(--model resnet18 --data glyphs --samples 96 --test-samples 1 --batch 16 --micro-batch 8 --steps 6 --eval-every 0 --schedule constant)
 traffic_of train_on a:1,b:1 "${resnet[@]}"
 full=$traffic
 ok "6 steps send 6 times the live gradient: $full" near "$full" $((6 * live))
 traffic_of train_on a:1,b:1 "${resnet[@]}" --wire bf16
 ok "bf16 halves it: $traffic" near "$traffic" $((3 * live))
-traffic_of train_on a:1,b:1 "${resnet[@]}" --placement ps
+traffic_of train_on a:1,b:1 "${resnet[@]}" --strategy ps
 ok "a worker sends its gradient to the server, and gets parameters: $traffic" near "$traffic" $((6 * live))
 
 # An embedding has a gradient for the words of the step alone: 256 of 30522, of 1024 bytes each.
 words=$((30522 * 1024))
-run timeout 60 "$lab" run "$LOCKSTEP" bench --hosts a:1,b:1 --placement ps --model transformer --layers 1 --batch 8 --seq-len 32 \
+run timeout 60 "$lab" run "$LOCKSTEP" bench --hosts a:1,b:1 --strategy ps --model transformer --layers 1 --batch-per-device 8 --seq-len 32 \
 	--warmup 1 --steps 4 --repeat 1 --json
 pushed=$(python3 -c 'import json, sys; print(int(json.load(sys.stdin)["nodes"][0]["sent_bytes"]))' <<<"$out")
 ok "a worker pushes much less than a table of words: $pushed of $words bytes" test $((4 * pushed)) -lt "$words"
 ok "and the rest of the gradient" test "$pushed" -gt 1000000
 
 # ---- bits given up -----------------------------------------------------------------------------------------------------
-job=(--model cnn --data glyphs --samples 1000 --test-samples 500 --global-batch 64 --leaf 8 --epochs 3 --schedule constant)
+job=(--model cnn --data glyphs --samples 1000 --test-samples 500 --batch 64 --micro-batch 8 --epochs 3 --schedule constant)
 told="the trained bits are not those of other layouts"
 last_loss() { # RUN
 	python3 -c 'import json, sys
@@ -66,8 +66,8 @@ gives_up() { # NAME PERCENT OPTION...: says so, gets other bits and nearly the l
 }
 gives_up bf16 3 --wire bf16
 ok "bf16 rounds" test "$(fingerprint "$out")" != "$exact"
-gives_up mpi 1 --exchange mpi
-train_on a:1,b:1 "${job[@]}" --exchange mpi --run mpi-bf16 --wire bf16
+gives_up mpi 1 --strategy mpi
+train_on a:1,b:1 "${job[@]}" --strategy mpi --run mpi-bf16 --wire bf16
 is "mpi's sum is of fp32 only" "$status" 2
 train_on a:2,b:1 "${job[@]}"
 is "without them the bits are the same" "$(fingerprint "$out")" "$exact"

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 timeout_s=8 late_s=7 # for a busy machine; together less than twice the timeout
-job=(--model cnn --data glyphs --samples 500 --test-samples 100 --global-batch 64 --leaf 8 --epochs 10000 --timeout "$timeout_s")
+job=(--model cnn --data glyphs --samples 500 --test-samples 100 --batch 64 --micro-batch 8 --epochs 10000 --timeout "$timeout_s")
 lab_up 3 --rate 1gbit
 
 begin_job() { # [OPTION]...: in the background, until it has trained for an epoch; sets $launcher_id and $nodes
@@ -49,7 +49,7 @@ ends_well() { # NAME SURVIVORS... -- PATTERN: since $begin, on the clock of mill
 operation='(this node|node [0-9] \([ac]\)) was (waiting for|sending) .+'
 
 for placement in allreduce ps; do
-	begin_job --placement $placement
+	begin_job --strategy $placement
 	begin=$(milliseconds)
 	kill -9 "${nodes[1]}"
 	ends_well "kill -9, $placement" "${nodes[0]}" "${nodes[2]}" -- \

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 lab_up 3 --rate 1gbit
-job=(--devices 1 --model mlp --steps 4 --global-batch 32 --leaf 8)
+job=(--devices 1 --model mlp --steps 4 --batch 32 --micro-batch 8)
 glyphs=(--data glyphs --samples 200 --test-samples 50)
 
 # Parts of a command for mpirun, each with words of its own: "on HOST WORD..." separated by "--".
@@ -72,7 +72,7 @@ echo "a file" >file
 train_on a:1,b:1,c:1 "${job[@]:2}" "${glyphs[@]}" --run file/run # the hosts say how many devices
 is "a run directory that cannot be made" "$status $err" "1 lockstep train: node 0 (a): cannot make directory file/run: file is not a directory"
 # A limit on the size of files stands for a full disk. MPI has files of its own, so it comes once nodes train.
-"$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${glyphs[@]}" --model mlp --global-batch 32 --leaf 8 --epochs 100000 \
+"$lab" run "$LOCKSTEP" train --hosts a:1,b:1,c:1 "${glyphs[@]}" --model mlp --batch 32 --micro-batch 8 --epochs 100000 \
 	--ckpt-every 200 --run full --timeout 20 >bg.out 2>bg.err &
 job_id=$!
 ok "a run begins" wait_for 60 grep -q '^Epoch 1' bg.out

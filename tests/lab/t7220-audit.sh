@@ -9,7 +9,7 @@
 . "$(dirname "$0")/lib.sh"
 
 lab_up 3 --rate 1gbit
-job=(--model resnet18 --data glyphs --samples 64 --test-samples 1 --global-batch 6 --leaf 2 --eval-every 0 --schedule constant
+job=(--model resnet18 --data glyphs --samples 64 --test-samples 1 --batch 6 --micro-batch 2 --eval-every 0 --schedule constant
 	--log-every 2)
 run "$LOCKSTEP" train "${job[@]}" --devices 1 --steps 1 --run one
 weights=$(echo one/ckpt/step-*/model.safetensors)

@@ -51,7 +51,7 @@ sweep() { # OPTION...: as run, and $pid
 }
 
 # ---- a rate ----
-sweep --model mlp --nodes 1,2 --batch 64 --warmup 2 --steps 8 --repeat 3 --rate 100mbit,1gbit --placement allreduce,ps \
+sweep --model mlp --nodes 1,2 --batch-per-device 64 --warmup 2 --steps 8 --repeat 3 --rate 100mbit,1gbit --strategy allreduce,ps \
 	--wire fp32,bf16 --out out
 is "points on two nodes are measured" "$status" 0
 is "one node, and each rate with each placement and wire, and with a server on one node" \
@@ -108,14 +108,14 @@ fi
 
 # ---- hosts ----
 # a sweep with --hosts needs no rehearsal, and takes the first of them
-run "$LOCKSTEP" bench --model mlp --batch 16 --nodes 1,2,3 --hosts localhost,localhost --warmup 1 --steps 3 --repeat 2 --out hosts
+run "$LOCKSTEP" bench --model mlp --batch-per-device 16 --nodes 1,2,3 --hosts localhost,localhost --warmup 1 --steps 3 --repeat 2 --out hosts
 is "with --hosts, of which there are too few" "$status" 3
 is "as many nodes as there are hosts" "$(json_get hosts/results.json '" ".join(p["state"] for p in o["points"])')" \
 	"done done skipped"
 like "else it is told" "$(json_get hosts/results.json 'o["points"][2]["reason"]')" 'needs 3 hosts; --hosts names 2'
 
 # ---- stopping ----
-slow=(--model mlp --batch 64 --nodes 2 --rate 1mbit --warmup 1 --steps 100000 --repeat 1)
+slow=(--model mlp --batch-per-device 64 --nodes 2 --rate 1mbit --warmup 1 --steps 100000 --repeat 1)
 lab_runs() { [ -n "$("$lab" ps node2 --name "bench-$pid" 2>/dev/null)" ]; }
 for signal in INT:130 TERM:143; do
 	# a script's background jobs ignore SIGINT, and a sweep keeps to that: give it back
@@ -140,7 +140,7 @@ ok "a measurement is running (KILL)" wait_for 60 lab_runs
 kill -9 $pid
 wait $pid 2>/dev/null
 is "the cluster's name is kept" "$(cat stopped/lab)" "bench-$pid"
-run "$LOCKSTEP" bench --model mlp --batch 64 --warmup 1 --steps 2 --repeat 1 --out stopped
+run "$LOCKSTEP" bench --model mlp --batch-per-device 64 --warmup 1 --steps 2 --repeat 1 --out stopped
 is "the next sweep" "$status" 0
 is "takes down what was left" "$(own_labs $pid)$(ls stopped/lab 2>/dev/null)" ""
 

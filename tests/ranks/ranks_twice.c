@@ -53,8 +53,8 @@ static ls_status train(uint64_t *fingerprint)
 	options.samples = 200;
 	options.test_samples = 50;
 	options.devices = 1;
-	options.global_batch = 32;
-	options.microbatch = 8;
+	options.batch = 32;
+	options.micro_batch = 8;
 	options.steps = 5;
 	options.quiet = 1;
 	ls_status status = ls_train(&options, &result);
@@ -68,8 +68,8 @@ static ls_status measure(int *node, int *measured)
 	ls_bench_result result = { 0 };
 	options.job.model = "mlp";
 	options.job.devices = 1;
-	options.job.global_batch = 32;
-	options.job.microbatch = 8;
+	options.job.batch = 32;
+	options.job.micro_batch = 8;
 	options.steps = 2;
 	options.warmup = 1;
 	options.repeat = 1;

@@ -159,8 +159,8 @@ ok "end when asked to" wait_for 20 is_over
 wait "$pid"
 is "all of these, too" "$(sort bg.out | paste -sd ' ') $(cat bg.err)" \
 	"interrupted 0: stopped on request node 0 stopped node 1 stopped "
-"$LOCKSTEP" train --hosts localhost:1,localhost:1 --model mlp --data glyphs --samples 330 --test-samples 50 --global-batch 64 \
-	--leaf 8 --epochs 100000 --run run >bg.out 2>bg.err &
+"$LOCKSTEP" train --hosts localhost:1,localhost:1 --model mlp --data glyphs --samples 330 --test-samples 50 --batch 64 \
+	--micro-batch 8 --epochs 100000 --run run >bg.out 2>bg.err &
 pid=$!
 ok "training under it" wait_for 60 grep -q '^Epoch ' bg.out
 kill -TERM "$pid"

@@ -200,7 +200,7 @@ static ls_status load(ls_executor **out, void *self, int device, const ls_graph 
 	if (microbatch != recorded)
 		return ls_fail(LS_EINVALID,
 			       "a micro-batch of %" PRId64 " samples cannot be replayed from a profile of %" PRId64
-			       "; record one with --batch %" PRId64,
+			       "; record one with options.batch_per_device %" PRId64,
 			       microbatch, recorded, microbatch);
 	replay *r = calloc(1, sizeof(*r));
 	if (!r)

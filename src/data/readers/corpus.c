@@ -313,7 +313,7 @@ void ls_corpus_warn_unknown(const char *name, const ls_corpus_counts *counts)
 	if (counts->unknown > counts->tokens / 10)
 		ls_log_warning(
 			"%s: %.0f %% of the tokens are [UNK]: the vocabulary does not fit these texts or their case "
-			"(--cased); `lockstep data make vocab` learns one",
+			"(options.cased); `lockstep data make vocab` learns one",
 			name, 100.0 * (double)counts->unknown / (double)counts->tokens);
 }
 
@@ -353,11 +353,11 @@ static ls_status open_at(ls_dataset **out, const char *path, const ls_dataset_op
 	char home[4096];
 	ls_tokenizer tokenizer;
 	if (options->tokens && (options->tokens < TOKENS_MIN || options->tokens > LS_TOKENS_MAX))
-		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (--seq-len); they can have %d to %d",
+		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they can have %d to %d",
 			       options->name, options->tokens, TOKENS_MIN, LS_TOKENS_MAX);
 	LS_TRY(ls_corpus_home(home, sizeof(home), path));
 	LS_TRY(ls_tokenizer_open(&tokenizer, options, home,
-				 "`lockstep data make vocab` learns one; or name one with --vocab"));
+				 "`lockstep data make vocab` learns one; or name one with options.vocab"));
 	ls_status status = set_open(out, path, &tokenizer, options);
 	ls_tokenizer_close(&tokenizer);
 	return status;
@@ -381,7 +381,7 @@ ls_status ls_sotu_open(ls_dataset **out, const ls_dataset_options *options)
 		return ls_fail(
 			LS_ENOTFOUND,
 			"sotu is not on this machine: there is no text in %s; run `lockstep data get sotu` or use "
-			"`--data babble-pairs`",
+			"`options.data babble-pairs`",
 			dir);
 	return open_at(out, dir, options);
 }

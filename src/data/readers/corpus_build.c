@@ -116,7 +116,7 @@ static ls_status encode_sentence(const build *b, bundle *batch, size_t i)
 	if (bad < s->bytes)
 		return ls_fail(LS_EFORMAT,
 			       "%s: byte %zu (0x%02x) is not UTF-8: convert the file, or replace such bytes "
-			       "with --replace-invalid",
+			       "with options.replace_invalid",
 			       batch->file->path, s->begin + bad, (unsigned char)text[bad]);
 	LS_TRY(status);
 	batch->length[i] = (uint32_t)(batch->tokens.count - before);

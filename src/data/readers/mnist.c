@@ -306,6 +306,6 @@ ls_status ls_mnist_open(ls_dataset **out, const ls_dataset_options *options)
 		return status;
 	snprintf(why, sizeof(why), "%s", ls_last_error());
 	return ls_fail(LS_ENOTFOUND,
-		       "%s is not on this machine: %s; run `lockstep data get mnist` or use `--data glyphs`",
+		       "%s is not on this machine: %s; run `lockstep data get mnist` or use `options.data glyphs`",
 		       options->name, why);
 }

@@ -104,7 +104,7 @@ static ls_status tokenize_tree(reading *r, uint64_t line)
 		if (status == LS_EFORMAT)
 			return ls_fail(LS_EFORMAT,
 				       "%s:%llu: word %zu is not UTF-8: convert the file, or let it be "
-				       "replaced with --replace-invalid",
+				       "replaced with options.replace_invalid",
 				       r->path, (unsigned long long)line, i + 1);
 		LS_TRY(status);
 	}
@@ -192,11 +192,11 @@ static ls_status read_files(sst *s, const ls_tokenizer *tokenizer, const char *d
 		if (status && !(status == LS_ENOTFOUND && file == LS_SST_DEV))
 			return status;
 		if (r.cut)
-			ls_log_warning(
-				"sst5: %llu of %zu %s of %s have more than the %d tokens of --seq-len and were cut; "
-				"the longest has %d",
-				(unsigned long long)r.cut, s->count, r.phrases ? "phrases" : "sentences",
-				ls_sst_files[file].name, options->tokens, r.longest);
+			ls_log_warning("sst5: %llu of %zu %s of %s have more than the %d tokens of options.seq_len and "
+				       "were cut; "
+				       "the longest has %d",
+				       (unsigned long long)r.cut, s->count, r.phrases ? "phrases" : "sentences",
+				       ls_sst_files[file].name, options->tokens, r.longest);
 	}
 	s->tokens_max = options->tokens && options->tokens < longest ? options->tokens : longest;
 	return LS_OK;
@@ -236,7 +236,7 @@ static ls_status sst_open(ls_dataset **out, const char *dir, const ls_dataset_op
 	static const ls_dataset_ops ops = { .read_text = sst_read, .measure_text = sst_measure, .free = sst_free };
 	ls_tokenizer tokenizer;
 	LS_TRY(ls_tokenizer_open(&tokenizer, options, dir,
-				 "`lockstep data get sst5` learns one; or name one with --vocab"));
+				 "`lockstep data get sst5` learns one; or name one with options.vocab"));
 	sst *s = calloc(1, sizeof(*s));
 	ls_status status = s ? LS_OK : ls_fail(LS_EMEMORY, "no memory for dataset 'sst5'");
 	if (!status) {
@@ -260,14 +260,14 @@ ls_status ls_sst_open(ls_dataset **out, const ls_dataset_options *options)
 {
 	char dir[4096], train[4096];
 	if (options->tokens && options->tokens < TOKENS_MIN)
-		return ls_fail(LS_EINVALID, "sst5: samples of %d tokens (--seq-len); they need at least %d",
+		return ls_fail(LS_EINVALID, "sst5: samples of %d tokens (options.seq_len); they need at least %d",
 			       options->tokens, TOKENS_MIN);
 	LS_TRY(ls_data_directory(dir, sizeof(dir), options->dir, "sst5"));
 	LS_TRY(ls_path_join(train, sizeof(train), dir, ls_sst_files[LS_SST_TRAIN].name));
 	if (!ls_path_exists(train))
 		return ls_fail(LS_ENOTFOUND,
 			       "sst5 is not on this machine: there is no %s; run `lockstep data get sst5` or use "
-			       "`--data babble`",
+			       "`options.data babble`",
 			       train);
 	return sst_open(out, dir, options);
 }

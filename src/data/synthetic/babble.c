@@ -182,8 +182,8 @@ static ls_status babble_new(ls_dataset **out, const ls_dataset_options *options,
 				 .vocabulary = VOCABULARY };
 	snprintf(info.name, sizeof(info.name), "%s", pairs ? "babble-pairs" : "babble");
 	if (info.tokens_max < TOKENS_MIN || info.tokens_max > LS_TOKENS_MAX)
-		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (--seq-len); they can have %d to %d", info.name,
-			       info.tokens_max, TOKENS_MIN, LS_TOKENS_MAX);
+		return ls_fail(LS_EINVALID, "%s: samples of %d tokens (options.seq_len); they can have %d to %d",
+			       info.name, info.tokens_max, TOKENS_MIN, LS_TOKENS_MAX);
 	info.masked_max = pairs ? ls_mask_tokens(info.tokens_max) : 0;
 	if (options->samples)
 		info.samples = options->samples;

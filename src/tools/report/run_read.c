@@ -15,20 +15,24 @@ enum { RUN_BYTES_MAX = 16 << 20, METRICS_BYTES_MAX = 1 << 30 };
 
 /* Settings as run.json has them: names with '-'. */
 typedef struct settings {
-	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME], placement[16], wire[16];
-	int64_t samples, epochs, batch, global_batch, microbatch, devices, threads, servers;
+	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME], strategy[16], placement[16],
+		wire[16];
+	int64_t version, samples, epochs, batch, global_batch, microbatch, devices, threads, servers;
 } settings;
 
 #define OF settings
 static const ls_field setting_fields[] = {
 	LS_FIELD_TEXT_OF(OF, model),
-	LS_FIELD_MAYBE_OF(OF, placement),
+	LS_FIELD_MAYBE_OF(OF, strategy),
+	LS_FIELD_MAYBE_OF(OF, placement), /* version 1 */
 	LS_FIELD_MAYBE_OF(OF, wire),
+	{ "version", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, version), 0, 1e6 },
 	LS_FIELD_WHOLE_OF(OF, samples, 0, 1e15),
 	LS_FIELD_WHOLE_OF(OF, epochs, 0, 1e9),
-	LS_FIELD_WHOLE_OF(OF, batch, 1, 1e9),
-	{ "global-batch", LS_FIELD_WHOLE, LS_FIELD_AT(OF, global_batch), 0, 1e12 },
-	{ "leaf", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, microbatch), 0, 1e12 },
+	LS_FIELD_WHOLE_OF(OF, batch, 1, 1e12),
+	{ "global-batch", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, global_batch), 0, 1e12 }, /* version 1 */
+	{ "leaf", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, microbatch), 0, 1e12 },           /* version 1 */
+	{ "micro-batch", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, microbatch), 0, 1e12 },
 	LS_FIELD_WHOLE_OF(OF, devices, 1, 1e6),
 	LS_FIELD_WHOLE_OF(OF, threads, 0, 1e6),
 	LS_FIELD_WHOLE_OF(OF, servers, 0, 1e6),
@@ -110,6 +114,11 @@ static ls_status take_run(ls_point *point, ls_results_machine *machine, const js
 	take_text(s.data, sizeof(s.data), given, "data");
 	take_folder(s.data, sizeof(s.data), json_string_value(json_object_get(given, "data")));
 	take_text(s.optimizer, sizeof(s.optimizer), given, "optimizer");
+	if (s.version >= 2) { /* batch is of all devices; version 1 had it per device, and global-batch beside it */
+		s.global_batch = s.batch;
+		s.batch = s.batch > s.devices ? s.batch / s.devices : 1;
+		snprintf(s.placement, sizeof(s.placement), "%s", strncmp(s.strategy, "ps", 2) ? "allreduce" : "ps");
+	}
 	LS_TRY(ls_fields_read(&top, version_fields, LS_COUNT(version_fields), root, machine));
 	take_machine(machine, json_object_get(root, "machine"));
 	take_job(&point->job, &s);

@@ -133,7 +133,7 @@ static ls_status add_nodes(ls_argv *w, const ls_sweep_point *p, const ls_sweep_w
 	ls_argv_addf(w, "--timeout", "%" PRId64, 30 + 5 * processes); /* on shared cores they come up in turns */
 	if (processes == 1)
 		return LS_OK;
-	ls_argv_addf(w, "--placement", "%s", job->placement);
+	ls_argv_addf(w, "--strategy", "%s", job->placement);
 	ls_argv_addf(w, "--wire", "%s", job->wire);
 	if (job->servers > 0)
 		ls_argv_addf(w, "--servers", "%" PRId64, job->servers);
@@ -154,7 +154,8 @@ static ls_argv begin(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_wh
 static void add_model(ls_argv *w, const ls_point_job *job)
 {
 	ls_argv_addf(w, "--model", "%s", job->model);
-	ls_argv_addf(w, "--batch", "%" PRId64, job->batch);
+	if (!strstr(job->arguments, "--batch") && !strstr(job->arguments, "--micro-batch")) /* which exclude it */
+		ls_argv_addf(w, "--batch-per-device", "%" PRId64, job->batch);
 	if (job->data[0] != '\0')
 		ls_argv_addf(w, "--data", "%s", job->data);
 }

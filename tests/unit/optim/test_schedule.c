@@ -100,16 +100,16 @@ static void test_bert(void **state)
 }
 
 /* 100 steps: the full rate up to step 80, then a straight line. */
-static void test_settle(void **state)
+static void test_wsd(void **state)
 {
 	(void)state;
-	ls_schedule_options o = make("settle", 0, 100);
+	ls_schedule_options o = make("wsd", 0, 100);
 	assert_rate(&o, 0, o.lr);
 	assert_rate(&o, 80, o.lr);
 	assert_rate(&o, 90, (o.lr + o.lr_min) / 2.0);
 	assert_rate(&o, 100, o.lr_min);
 	assert_rate(&o, UINT64_MAX, o.lr_min);
-	o = make("settle", 50, 150);
+	o = make("settle", 50, 150); /* the earlier name */
 	assert_rate(&o, 49, o.lr);
 	assert_rate(&o, 130, o.lr);
 	assert_rate(&o, 140, (o.lr + o.lr_min) / 2.0);
@@ -136,17 +136,17 @@ static void test_checks(void **state)
 	assert_refused(&o, "'cosine'");
 	o = make("step", 0, 100);
 	o.every = 0;
-	assert_refused(&o, "--lr-step-every");
+	assert_refused(&o, "options.lr_step_every");
 	o = make("step", 0, 100);
 	o.factor = 0.0;
-	assert_refused(&o, "--lr-step-factor");
+	assert_refused(&o, "options.lr_step_factor");
 	o = make("linear", 0, 0);
 	assert_refused(&o, "number of steps");
 	o = make("cosine", 0, 100);
 	o.lr_min = 0.9;
-	assert_refused(&o, "lr-min 0.9");
+	assert_refused(&o, "options.lr_min 0.9");
 	o.lr_min = -1.0;
-	assert_refused(&o, "lr-min -1");
+	assert_refused(&o, "options.lr_min -1");
 }
 
 /* needs_length is what the rates do: of all kinds, those depend on the length of the run that say so. */
@@ -169,7 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_warmup), cmocka_unit_test(test_constant), cmocka_unit_test(test_step),
 		cmocka_unit_test(test_cosine), cmocka_unit_test(test_linear),   cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_bert),   cmocka_unit_test(test_settle),   cmocka_unit_test(test_needs_length),
+		cmocka_unit_test(test_bert),   cmocka_unit_test(test_wsd),      cmocka_unit_test(test_needs_length),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,8 +47,8 @@ static ls_train_options job(const char *model)
 	o.data = "glyphs";
 	o.samples = 150;
 	o.test_samples = 20;
-	o.global_batch = 63;
-	o.microbatch = 7;
+	o.batch = 63;
+	o.micro_batch = 7;
 	o.steps = 5;
 	o.devices = 1;
 	o.schedule = "constant";
@@ -60,7 +60,7 @@ static uint64_t alone(const ls_train_options *options)
 {
 	ls_train_result result;
 	ls_train_options o = *options;
-	o.placement = "allreduce";
+	o.strategy = "allreduce";
 	o.servers = 0;
 	o.share = "auto";
 	if (ls_train_node(&o, NULL, &result) != LS_OK)
@@ -83,7 +83,7 @@ static uint64_t together(const ls_train_options *options, int count, const int *
 				    nodes[i].gang.message);
 	for (int i = 0; i < count; i++)
 		if (nodes[i].gang.status != LS_OK)
-			fail_msg("node %d of %d (%s): %s", i, count, options->placement, nodes[i].gang.message);
+			fail_msg("node %d of %d (%s): %s", i, count, options->strategy, nodes[i].gang.message);
 	uint64_t fingerprint = nodes[0].result.fingerprint;
 	int workers = count - (int)options->servers;
 	for (int i = 1; i < workers; i++)
@@ -119,13 +119,13 @@ static void test_same_bits(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		ls_train_options o = job(rows[i].model);
 		if (strcmp(o.model, "resnet18") == 0)
-			o.samples = 24, o.global_batch = 12, o.microbatch = 4, o.steps = 3;
+			o.samples = 24, o.batch = 12, o.micro_batch = 4, o.steps = 3;
 		o.clip_norm = rows[i].clip;
 		o.optimizer = rows[i].optimizer;
 		o.weight_decay = strcmp(o.optimizer, "lamb") == 0 ? 0.01 : 0;
 		uint64_t expected = alone(&o);
 		o.servers = rows[i].servers;
-		o.placement = o.servers > 0 ? "ps" : "allreduce";
+		o.strategy = o.servers > 0 ? "ps" : "allreduce";
 		o.share = rows[i].share;
 		o.bucket_bytes = 64 * 1024;
 		uint64_t got = together(&o, rows[i].nodes, rows[i].devices);
@@ -152,7 +152,7 @@ static void test_same_evaluation(void **state)
 			nodes[i].options = o;
 			nodes[i].options.devices = rows[r].devices[i];
 			nodes[i].options.servers = rows[r].servers;
-			nodes[i].options.placement = rows[r].servers > 0 ? "ps" : "allreduce";
+			nodes[i].options.strategy = rows[r].servers > 0 ? "ps" : "allreduce";
 		}
 		run_nodes(nodes, rows[r].nodes);
 		for (int i = 0; i < rows[r].nodes; i++) {
@@ -180,7 +180,7 @@ static void test_resume_elsewhere(void **state)
 	o.resume = 1;
 	o.steps = 4;
 	ps = o;
-	ps.placement = "ps";
+	ps.strategy = "ps";
 	ps.servers = 1;
 	together(&ps, 3, one);
 	o.steps = 6;
@@ -225,7 +225,7 @@ static void test_recall(void **state)
 	nodes[1].options.lr = 0.5;
 	run_nodes(nodes, 2);
 	assert_int_equal(nodes[0].gang.status, LS_EMISMATCH);
-	assert_non_null(strstr(nodes[0].gang.message, "--lr"));
+	assert_non_null(strstr(nodes[0].gang.message, "options.lr"));
 }
 
 /* Lines of metrics.jsonl that hold `part`; with `drop` they are taken out. */
@@ -325,8 +325,8 @@ static void test_differences_are_refused(void **state)
 	node nodes[2];
 	(void)state;
 	for (int k = 0; k < 5; k++) {
-		static const char *const parts[] = { "--lr is 0.001 on node 0", "--wire is fp32 on node 0",
-						     "150 samples", "unknown model 'cnm'", "--servers 2 of 2" };
+		static const char *const parts[] = { "options.lr is 0.001 on node 0", "options.wire is fp32 on node 0",
+						     "150 samples", "unknown model 'cnm'", "2 parameter servers on 2" };
 		memset(nodes, 0, sizeof(nodes));
 		nodes[0].options = nodes[1].options = job("mlp");
 		nodes[1].options.lr = k == 0 ? 0.5 : nodes[1].options.lr;
@@ -338,10 +338,10 @@ static void test_differences_are_refused(void **state)
 		if (k == 3)
 			nodes[1].options.model = "cnm";
 		for (int i = 0; k == 4 && i < 2; i++) {
-			nodes[i].options.placement = "ps";
+			nodes[i].options.strategy = "ps";
 			nodes[i].options.servers = 2;
 		}
-		expect_refusal(nodes, 2, k == 2 ? "--samples is 150" : parts[k]);
+		expect_refusal(nodes, 2, k == 2 ? "options.samples is 150" : parts[k]);
 	}
 }
 

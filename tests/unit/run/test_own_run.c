@@ -105,7 +105,7 @@ static void test_a_useless_start_does_not_blame_the_rate(void **state)
 	(void)state;
 	assert_int_equal(ls_train(&o, NULL), LS_ENUMERIC);
 	assert_non_null(strstr(ls_last_error(), "the loss is NaN at step 1, before any update: the initial weights"));
-	assert_null(strstr(ls_last_error(), "--lr"));
+	assert_null(strstr(ls_last_error(), "options.lr"));
 	ls_dataset_free(d);
 	ls_graph_free(g);
 }

@@ -337,8 +337,7 @@ static void test_adds_up(void **state)
 		ls_bench_result result;
 		ls_profile p;
 
-		o.job.model = "cnn", o.job.microbatch = 8,
-		o.job.batch = 8 * layouts[i].microbatches / layouts[i].devices;
+		o.job.model = "cnn", o.job.micro_batch = 8, o.job.batch = 8 * layouts[i].microbatches;
 		o.job.devices = layouts[i].devices, o.job.threads = layouts[i].threads;
 		o.job.optimizer = layouts[i].optimizer, o.job.pin = "off";
 		o.warmup = 1, o.steps = 12, o.repeat = 1, o.profile_out = path;
@@ -386,7 +385,7 @@ static void record(const char *path, ls_profile *out)
 	ls_bench_options o = LS_BENCH_OPTIONS_INIT;
 	ls_bench_result result;
 
-	o.job.model = "mlp", o.job.batch = 16, o.job.optimizer = "sgd", o.job.pin = "off";
+	o.job.model = "mlp", o.job.batch_per_device = 16, o.job.optimizer = "sgd", o.job.pin = "off";
 	o.warmup = 1, o.steps = 4, o.repeat = 1, o.profile_out = path;
 	check_status(ls_bench(&o, &result));
 	ls_bench_result_release(&result);
@@ -498,7 +497,7 @@ static void test_nodes(void **state)
 			nodes[k].options = replayed(path);
 			nodes[k].options.job.devices = rows[i].devices;
 			nodes[k].options.job.wire = rows[i].wire;
-			nodes[k].options.job.placement = rows[i].servers > 0 ? "ps" : "allreduce";
+			nodes[k].options.job.strategy = rows[i].servers > 0 ? "ps" : "allreduce";
 			nodes[k].options.job.servers = rows[i].servers;
 		}
 		run_nodes(nodes, rows[i].nodes);
@@ -530,9 +529,9 @@ static void test_nodes_must_agree(void **state)
 {
 	char path[64], other[64];
 	ls_profile p;
-	static const char *const parts[] = { "--steps is not the same on node 0",
-					     "the profile of --replay is not the same", "/nowhere.json",
-					     "--wire is fp32 on node 0" };
+	static const char *const parts[] = { "options.steps is not the same on node 0",
+					     "the profile of options.replay is not the same", "/nowhere.json",
+					     "options.wire is fp32 on node 0" };
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/one.json", scratch);

@@ -85,16 +85,16 @@ static void test_fields_have_ranges(void **state)
 	const ls_train_options good = small(set);
 	ls_train_options o;
 	assert_int_equal(ls_train(&good, NULL), LS_OK);
-	o = good, o.threads = 0, refuses(&o, "--threads must be between 1 and 1024, not 0");
-	o = good, o.threads = 1025, refuses(&o, "--threads");
-	o = good, o.epochs = -1, refuses(&o, "--epochs");
-	o = good, o.keep = 0, refuses(&o, "--keep");
-	o = good, o.lr = NAN, refuses(&o, "--lr");
-	o = good, o.dropout = 1.5f, refuses(&o, "--dropout");
-	o = good, o.optimizer = NULL, refuses(&o, "--optimizer is NULL");
-	o = good, o.schedule = NULL, refuses(&o, "--schedule is NULL");
-	o = good, o.model = NULL, refuses(&o, "--model is NULL");
-	o = good, o.train_set = NULL, o.data = NULL, refuses(&o, "--data is NULL");
+	o = good, o.threads = -1, refuses(&o, "options.threads must be between 0 and 1024, not -1");
+	o = good, o.threads = 1025, refuses(&o, "options.threads");
+	o = good, o.epochs = -1, refuses(&o, "options.epochs");
+	o = good, o.keep = 0, refuses(&o, "options.keep");
+	o = good, o.lr = NAN, refuses(&o, "options.lr");
+	o = good, o.dropout = 1.5f, refuses(&o, "options.dropout");
+	o = good, o.optimizer = NULL, refuses(&o, "options.optimizer is NULL");
+	o = good, o.schedule = NULL, refuses(&o, "options.schedule is NULL");
+	o = good, o.model = NULL, refuses(&o, "options.model is NULL");
+	o = good, o.train_set = NULL, o.data = NULL, refuses(&o, "options.data is NULL");
 	ls_dataset_free(set);
 }
 
@@ -117,7 +117,7 @@ static void test_bench_without_a_shape(void **state)
 	(void)state;
 	ls_bench_options o = LS_BENCH_OPTIONS_INIT;
 	ls_bench_result result;
-	o.job.model = "mlp", o.job.batch = 8, o.warmup = 0, o.steps = o.repeat = 1;
+	o.job.model = "mlp", o.job.batch_per_device = 8, o.warmup = 0, o.steps = o.repeat = 1;
 	o.channels = o.height = o.width = o.classes = 0; /* the model's own */
 	assert_int_equal(ls_bench(&o, &result), LS_OK);
 	ls_bench_result_release(&result);

@@ -44,7 +44,6 @@ static void test_rows_are_sound(void **state)
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		assert_ptr_equal(ls_train_setting_of(row->name), row); /* no name twice */
 		assert_true(strlen(row->name) <= 16);
-		assert_true(strlen(row->help) <= 18); /* two rows a line of help */
 		assert_true((row->kind == LS_SETTING_FLAG) == (!row->arg));
 		assert_true(row->min <= row->max);
 		for (size_t b = 0; b < field_bytes(row->kind); b++)
@@ -148,27 +147,27 @@ static void test_bad_values_are_named(void **state)
 	static const struct {
 		const char *name, *value, *message;
 	} bad[] = {
-		{ "lr", "-1", "--lr must be at least 0, not -1" },
-		{ "lr", "fast", "--lr" },
-		{ "lr", "", "--lr needs a value" },
-		{ "lr", NULL, "--lr needs a value" },
-		{ "lr", "nan", "--lr" },
-		{ "lr", "1e400", "--lr" },
-		{ "lr", "0.1x", "--lr" },
-		{ "lr", "0x1p-3", "--lr: '0x1p-3' is not a number" },
-		{ "lr", "1e-400", "--lr: 1e-400 is too small" },
-		{ "dropout", "1e-40", "--dropout: 1e-40 is too small" },
-		{ "batch", "0x10", "--batch: '0x10' is not a whole number" },
-		{ "batch", "+8", "--batch: '+8' is not a whole number" },
-		{ "samples", "-0", "--samples: '-0' is not a count" },
-		{ "steps", "-0", "--steps must be at least 1, not -0" },
-		{ "batch", "0", "--batch must be between 1 and 1000000000, not 0" },
-		{ "batch", "1.5", "--batch" },
-		{ "samples", "-5", "--samples must be at least 0, not -5" },
-		{ "samples", "12Q", "--samples" },
-		{ "dropout", "1", "--dropout must be between 0 and 0.99, not 1" },
-		{ "seed", "-1", "--seed must be at least 0, not -1" },
-		{ "quiet", "yes", "--quiet takes no value" },
+		{ "lr", "-1", "options.lr must be at least 0, not -1" },
+		{ "lr", "fast", "options.lr" },
+		{ "lr", "", "options.lr needs a value" },
+		{ "lr", NULL, "options.lr needs a value" },
+		{ "lr", "nan", "options.lr" },
+		{ "lr", "1e400", "options.lr" },
+		{ "lr", "0.1x", "options.lr" },
+		{ "lr", "0x1p-3", "options.lr: '0x1p-3' is not a number" },
+		{ "lr", "1e-400", "options.lr: 1e-400 is too small" },
+		{ "dropout", "1e-40", "options.dropout: 1e-40 is too small" },
+		{ "batch", "0x10", "options.batch: '0x10' is not a whole number" },
+		{ "batch", "+8", "options.batch: '+8' is not a whole number" },
+		{ "samples", "-0", "options.samples: '-0' is not a count" },
+		{ "steps", "-0", "options.steps must be at least 1, not -0" },
+		{ "batch", "0", "options.batch must be between 1 and 1000000000000, not 0" },
+		{ "batch", "1.5", "options.batch" },
+		{ "samples", "-5", "options.samples must be at least 0, not -5" },
+		{ "samples", "12Q", "options.samples" },
+		{ "dropout", "1", "options.dropout must be between 0 and 0.99, not 1" },
+		{ "seed", "-1", "options.seed must be at least 0, not -1" },
+		{ "quiet", "yes", "options.quiet takes no value" },
 		{ "epoch", "1", "unknown setting 'epoch'; did you mean '--epochs'?" },
 		{ "zzzzzzzzz", "1", "unknown setting 'zzzzzzzzz'" },
 	};
@@ -186,10 +185,9 @@ static void test_bad_values_are_named(void **state)
 static void test_zero_is_never_a_default_in_disguise(void **state)
 {
 	(void)state;
-	static const char *const means_zero[] = { "dropout",        "lr",        "momentum",  "beta1",
-						  "weight-decay",   "clip-norm", "warmup",    "lr-min",
-						  "lr-step-factor", "seed",      "staleness", "audit-every",
-						  "eval-every" };
+	static const char *const means_zero[] = { "dropout",        "lr",        "momentum",    "beta1",
+						  "weight-decay",   "clip-norm", "warmup",      "lr-min",
+						  "lr-step-factor", "seed",      "audit-every", "eval-every" };
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		ls_train_options options = LS_TRAIN_OPTIONS_INIT;
@@ -206,7 +204,7 @@ static void test_zero_is_never_a_default_in_disguise(void **state)
 	}
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 	assert_int_equal(ls_train_options_set(&options, "steps", "0"), LS_EINVALID);
-	assert_message("--steps must be at least 1, not 0; leave it out for the default");
+	assert_message("options.steps must be at least 1, not 0; leave it out for the default");
 }
 
 static void test_options_know_what_was_given(void **state)
@@ -239,7 +237,8 @@ static void test_json_has_every_row_exactly(void **state)
 	size_t rows = 0;
 	for (; (row = ls_train_setting_at(rows)); rows++)
 		assert_non_null(json_object_get(object, row->name));
-	assert_int_equal(json_object_size(object), rows);
+	assert_int_equal(json_object_size(object), rows + 1);
+	assert_int_equal(json_integer_value(json_object_get(object, "version")), 2);
 	assert_true(json_real_value(json_object_get(object, "lr")) == 0.1 + 0.2);
 	assert_true(json_real_value(json_object_get(object, "dropout")) == 0.1);
 	assert_true(json_is_null(json_object_get(object, "run")));
@@ -257,11 +256,11 @@ static void test_json_refuses_what_it_cannot_hold(void **state)
 	char *text = NULL;
 	options.lr = strtod("inf", NULL);
 	assert_int_equal(ls_settings_to_json(&options, (ls_settings_context){ 0 }, &text), LS_EINVALID);
-	assert_message("--lr");
+	assert_message("options.lr");
 	options.lr = 1;
 	options.run = "\xff\xfe";
 	assert_int_equal(ls_settings_to_json(&options, (ls_settings_context){ 0 }, &text), LS_EINVALID);
-	assert_message("--run");
+	assert_message("options.run");
 	assert_null(text);
 }
 
@@ -290,27 +289,17 @@ static const char *other_value(const ls_setting *row)
 	return row->max <= 1 ? "0.25" : "7";
 }
 
-/* Everything else changes the trained bits. devices does through the global batch; with one device lr-scale-workers
- * is 1. */
+/* Everything else changes the trained bits; with one device lr-scale-workers is 1. */
 static int may_change(const char *name)
 {
 	static const char *const free_to_change[] = {
-		"data-dir",     "test-samples",
-		"epochs",       "steps",
-		"threads",      "run",
-		"resume",       "ckpt-every",
-		"keep",         "log-every",
-		"eval-every",   "plan-memory",
-		"quiet",        "lr-scale-workers",
-		"init", /* where weights come from on a resume is not the caller's to
-			   say */
-		"pin",          "hosts",
-		"placement",    "servers",
-		"staleness",    "wire",
-		"share",        "exchange",
-		"bucket-bytes", "timeout",
-		"audit-every",  "trace",
-		"trace-steps",  "vocab", /* its hash binds */
+		"data-dir",    "test-samples", "epochs",           "steps",       "threads",   "devices",
+		"run",         "resume",       "ckpt-every",       "keep",        "log-every", "eval-every",
+		"plan-memory", "quiet",        "lr-scale-workers", "init", /* where weights come from on a resume is not
+									      the caller's to say */
+		"pin",         "hosts",        "strategy",         "servers",     "staleness", "wire",
+		"share",       "bucket-bytes", "timeout",          "audit-every", "trace",     "trace-steps",
+		"vocab", /* its hash binds */
 	};
 	for (size_t i = 0; i < sizeof(free_to_change) / sizeof(free_to_change[0]); i++)
 		if (!strcmp(free_to_change[i], name))
@@ -326,9 +315,11 @@ static void test_what_changes_the_bits_binds(void **state)
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		ls_train_options now = was;
-		char expected[64];
-		snprintf(expected, sizeof(expected), "--%s", row->name);
+		char expected[LS_SETTING_FIELD];
+		ls_setting_field(row, expected);
 		set(&now, row->name, other_value(row));
+		if (!strcmp(row->name, "batch-per-device")) /* by what it comes to */
+			snprintf(expected, sizeof(expected), "options.micro_batch was 32, now 7");
 		check_resume(&was, &now, may_change(row->name) ? NULL : expected);
 	}
 }
@@ -348,7 +339,7 @@ static void test_the_vocabulary_binds(void **state)
 	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ .vocabulary = 0xabcdef0123456788u },
 					     text, "x"),
 			 LS_EMISMATCH);
-	assert_message("the vocabulary (--vocab) had xxh64 abcdef0123456789, now abcdef0123456788");
+	assert_message("the vocabulary (options.vocab) had xxh64 abcdef0123456789, now abcdef0123456788");
 	assert_int_equal(ls_settings_compare(&options, NULL, (ls_settings_context){ 0 }, text, "x"), LS_EMISMATCH);
 	assert_message("now there is none");
 	free(text);
@@ -372,32 +363,32 @@ static void test_recalled_settings_are_not_blamed(void **state)
 	assert_int_equal(ls_settings_to_json(&was, (ls_settings_context){ .train = 7 }, &text), LS_OK);
 	last = was;
 	last.data = "/b", last.lr = 0.05, last.devices = 4;
-	last.microbatch = last.global_batch = 256, was.batch = 128;
+	last.micro_batch = last.batch = 256;
 	now = last;
 	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 8 }, text, "x"),
 			 LS_EMISMATCH);
 	assert_message("the training data has different samples than before");
-	assert_null(strstr(ls_last_error(), "--data"));
+	assert_null(strstr(ls_last_error(), "options.data"));
 	now.data = "/c"; /* a program's own field */
 	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 8 }, text, "x"),
 			 LS_EMISMATCH);
-	assert_message("--data was /a, now /c");
+	assert_message("options.data was /a, now /c");
 	assert_null(strstr(ls_last_error(), "other samples"));
 	now = last;
 	set(&now, "data", "/b");
 	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 8 }, text, "x"),
 			 LS_EMISMATCH);
-	assert_message("--data was /a, now /b");
+	assert_message("options.data was /a, now /b");
 	now = last;
 	set(&now, "devices", "3");
 	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 7 }, text, "x"),
 			 LS_EMISMATCH);
-	assert_message("--lr times --devices was 0.2, now 0.15");
-	assert_null(strstr(ls_last_error(), "--lr was"));
+	assert_message("options.lr times options.devices was 0.2, now 0.15");
+	assert_null(strstr(ls_last_error(), "options.lr was"));
 	set(&now, "lr", "0.05");
 	assert_int_equal(ls_settings_compare(&now, &last, (ls_settings_context){ .train = 7 }, text, "x"),
 			 LS_EMISMATCH);
-	assert_message("--lr was 0.1, now 0.05");
+	assert_message("options.lr was 0.1, now 0.05");
 	free(text);
 }
 
@@ -408,15 +399,16 @@ static void test_unset_is_said(void **state)
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = was;
-		char *a = NULL, *b = NULL, expected[64];
-		if (!(row->marks & LS_SETTING_NOT_0))
+		char *a = NULL, *b = NULL, expected[128], name[LS_SETTING_FIELD];
+		if (!(row->marks & LS_SETTING_NOT_0) || !strcmp(row->name, "threads")) /* each node has its own */
 			continue;
 		const char *value = row->kind == LS_SETTING_REAL ? "0.7" : "7";
 		set(&now, row->name, value);
 		assert_int_equal(ls_settings_to_json(&was, (ls_settings_context){ 0 }, &a), LS_OK);
 		assert_int_equal(ls_settings_to_json(&now, (ls_settings_context){ 0 }, &b), LS_OK);
 		assert_int_equal(ls_settings_agree(a, "one", b, "two"), LS_EMISMATCH);
-		snprintf(expected, sizeof(expected), "--%s is not set on one and %s on two", row->name, value);
+		snprintf(expected, sizeof(expected), "%s is not set on one and %s on two", ls_setting_field(row, name),
+			 value);
 		assert_message(expected);
 		free(a);
 		free(b);
@@ -454,25 +446,27 @@ static void test_both_values_and_all_names_are_told(void **state)
 	now.lr = 0.01;
 	now.seed = 5;
 	now.schedule = "cosine";
-	check_resume(&was, &now, "--lr was 0.001, now 0.01");
-	assert_message("--seed was 1, now 5");
-	assert_message("--schedule was settle, now cosine");
+	check_resume(&was, &now, "options.lr was 0.001, now 0.01");
+	assert_message("options.seed was 1, now 5");
+	assert_message("options.schedule was wsd, now cosine");
 }
 
 static void test_batches_are_compared_by_what_they_give(void **state)
 {
 	(void)state;
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT;
-	was.batch = 64, was.devices = 2;
-	now.global_batch = 128, now.microbatch = 64, now.devices = 1;
+	was.batch_per_device = 64, was.devices = 2;
+	now.batch = 128, now.micro_batch = 64, now.devices = 1;
 	check_resume(&was, &now, NULL);
-	now.microbatch = 32;
-	check_resume(&was, &now, "--leaf (or --batch) was 64, now 32");
+	now.micro_batch = 32;
+	check_resume(&was, &now, "options.micro_batch was 64, now 32");
 	now = was;
 	now.devices = 4;
-	check_resume(&was, &now, "was 128, now 256");
-	was.global_batch = now.global_batch = 512;
+	check_resume(&was, &now, "options.batch was 128, now 256");
+	was.batch = now.batch = 512, was.batch_per_device = now.batch_per_device = 0;
 	check_resume(&was, &now, NULL); /* the workers may vary */
+	now.batch = 256;
+	check_resume(&was, &now, "options.batch was 512, now 256");
 }
 
 /* What is kept does not depend on the workers that a run happened to have. */
@@ -480,22 +474,27 @@ static void test_resolved_settings_resume_on_other_workers(void **state)
 {
 	(void)state;
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT, kept, other;
-	assert_int_equal(ls_settings_resolve(&was, 2, &kept), LS_OK); /* --batch 128 on two devices */
-	assert_int_equal(kept.global_batch, 256);
-	assert_int_equal(kept.microbatch, 128);
-	now.global_batch = 256, now.microbatch = 128;
+	was.batch_per_device = 128;
+	assert_int_equal(ls_settings_resolve(&was, 2, &kept), LS_OK);
+	assert_int_equal(kept.batch, 256);
+	assert_int_equal(kept.micro_batch, 128);
+	assert_int_equal(kept.batch_per_device, 0);
+	now.batch = 256, now.micro_batch = 128;
 	assert_int_equal(ls_settings_resolve(&now, 1, &other), LS_OK);
 	check_resume(&kept, &other, NULL);
 	check_resume(&other, &kept, NULL);
 	assert_int_equal(ls_settings_resolve(&was, 3, &other), LS_OK);
 	check_resume(&kept, &other, "was 256, now 384");
-	now.global_batch = 300, now.microbatch = 0; /* micro-batches of 128, 128 and 44 */
+	now.batch = 97, now.micro_batch = 0; /* micro-batches of 25, 25, 25 and 22 */
 	assert_int_equal(ls_settings_resolve(&now, 2, &kept), LS_OK);
+	assert_int_equal(kept.micro_batch, 25);
 	assert_int_equal(ls_settings_resolve(&now, 3, &other), LS_OK);
 	check_resume(&kept, &other, NULL);
-	now.microbatch = 128;
+	kept.resume = 1; /* a resumed run keeps its micro-batch */
+	assert_int_equal(ls_settings_resolve(&kept, 1, &other), LS_OK);
+	now.batch = 300, now.micro_batch = 128;
 	assert_int_equal(ls_settings_resolve(&now, 2, &kept), LS_EINVALID);
-	assert_message("--leaf 128 does not divide the global batch of 300");
+	assert_message("options.batch 300 is not a multiple of options.micro_batch 128; use batch 256 or 384");
 }
 
 /* A beta2 that is not given is the optimizer's: a run keeps the number, not the absence. */
@@ -509,17 +508,16 @@ static void test_beta2_is_the_optimizers(void **state)
 	assert_int_equal(ls_settings_resolve(&given, 1, &resolved), LS_OK);
 	assert_true(resolved.beta2 == 0.5);
 	assert_int_equal(ls_train_options_set(&given, "beta2", "0"), LS_EINVALID);
-	assert_message("--beta2 must be above 0; leave it out for the default");
+	assert_message("options.beta2 must be above 0; leave it out for the default");
 }
 
 static void test_rates_are_compared_by_what_they_give(void **state)
 {
 	(void)state;
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT, now = LS_TRAIN_OPTIONS_INIT;
-	was.global_batch = now.global_batch = 256;
 	was.lr_scale_workers = now.lr_scale_workers = 1;
 	was.devices = 1, now.devices = 2;
-	check_resume(&was, &now, "--lr times --devices was 0.001, now 0.002");
+	check_resume(&was, &now, "options.lr times options.devices was 0.001, now 0.002");
 	now.lr = 0.0005;
 	check_resume(&was, &now, NULL);
 	now.lr = 0.001, now.lr_scale_workers = 0;
@@ -534,11 +532,11 @@ static void test_length_binds_where_the_schedule_looks_at_it(void **state)
 	now.epochs = 5;
 	check_resume(&was, &now, NULL);
 	was.schedule = now.schedule = "cosine";
-	check_resume(&was, &now, "--epochs was 1, now 5");
+	check_resume(&was, &now, "options.epochs was 1, now 5");
 	was.steps = now.steps = 100; /* epochs are ignored then */
 	check_resume(&was, &now, NULL);
 	now.steps = 200;
-	check_resume(&was, &now, "--steps was 100, now 200");
+	check_resume(&was, &now, "options.steps was 100, now 200");
 }
 
 static void test_init_may_be_left_out(void **state)
@@ -557,7 +555,7 @@ static void test_names_do_not_bind_own_objects(void **state)
 	now.model = "anything";
 	check_resume(&was, &now, NULL);
 	now.graph = NULL;
-	check_resume(&was, &now, "--model was not set, now anything");
+	check_resume(&was, &now, "options.model was not set, now anything");
 }
 
 static void test_stored_text_is_not_trusted(void **state)
@@ -583,19 +581,80 @@ static void test_batches(void **state)
 	(void)state;
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
 	ls_settings_batches batches;
-	options.batch = 100, options.devices = 3;
+	static const struct {
+		int64_t batch, micro_batch;
+	} by_default[] = { { 128, 32 }, { 1, 1 }, { 32, 32 }, { 33, 17 }, { 48, 24 }, { 97, 25 }, { 1024, 32 } };
+
+	for (size_t i = 0; i < sizeof(by_default) / sizeof(by_default[0]); i++)
+		for (options.devices = 0; options.devices < 4; options.devices++) { /* which do not matter */
+			options.batch = by_default[i].batch;
+			assert_int_equal(ls_settings_get_batches(&options, &batches), LS_OK);
+			assert_int_equal(batches.global, by_default[i].batch);
+			assert_int_equal(batches.microbatch, by_default[i].micro_batch);
+		}
+	options = (ls_train_options)LS_TRAIN_OPTIONS_INIT;
+	options.batch_per_device = 100, options.devices = 3;
 	assert_int_equal(ls_settings_get_batches(&options, &batches), LS_OK);
 	assert_int_equal(batches.microbatch, 100);
 	assert_int_equal(batches.global, 300);
-	options.global_batch = 50;
-	assert_int_equal(ls_settings_get_batches(&options, &batches), LS_OK);
-	assert_int_equal(batches.microbatch, 50);
-	assert_int_equal(batches.global, 50);
-	options.microbatch = 51;
+	options.batch = 50;
 	assert_int_equal(ls_settings_get_batches(&options, &batches), LS_EINVALID);
-	assert_message("--leaf 51 is larger than the global batch of 50");
-	options.microbatch = 0, options.global_batch = 0, options.batch = INT64_MAX;
+	assert_message(
+		"options.batch_per_device already determines the batch and the micro-batch; leave out options.batch");
+	options.batch = 128, options.micro_batch = 50;
 	assert_int_equal(ls_settings_get_batches(&options, &batches), LS_EINVALID);
+	assert_message("leave out options.micro_batch");
+	options.batch_per_device = INT64_MAX, options.micro_batch = 0;
+	assert_int_equal(ls_settings_get_batches(&options, &batches), LS_EINVALID);
+	options.batch_per_device = 0, options.batch = 50, options.micro_batch = 51;
+	assert_int_equal(ls_settings_resolve(&options, 1, &options), LS_EINVALID);
+	assert_message("options.micro_batch 51 is larger than options.batch 50");
+}
+
+/* Micro-batches of a step, by which devices are counted. */
+static void test_micro_batches_of_a_step(void **state)
+{
+	(void)state;
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	assert_int_equal(ls_settings_micro_batches(&options, 60000), 4);
+	assert_int_equal(ls_settings_micro_batches(&options, 40), 2);
+	options.micro_batch = 8;
+	assert_int_equal(ls_settings_micro_batches(&options, 60000), 16);
+	options.micro_batch = 0, options.batch_per_device = 8;
+	assert_int_equal(ls_settings_micro_batches(&options, 60000), 0);
+}
+
+/* What the first edition stored means the same bits: batch was per device, global-batch and leaf stood beside it. */
+static void test_the_first_edition_is_read(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		int64_t batch, micro_batch;
+		const char *strategy;
+	} old[] = {
+		{ "{\"batch\": 64, \"global-batch\": 128, \"leaf\": 64, \"devices\": 2}", 128, 64, "allreduce" },
+		{ "{\"batch\": 64, \"global-batch\": 96, \"leaf\": 16, \"devices\": 4, \"placement\": \"ps\"}", 96, 16,
+		  "ps" },
+		{ "{\"batch\": 64, \"global-batch\": 0, \"leaf\": 0, \"devices\": 3}", 192, 64, "allreduce" },
+		{ "{\"batch\": 64, \"global-batch\": 32, \"exchange\": \"mpi\"}", 32, 32, "mpi" },
+		{ "{\"batch\": 8, \"placement\": \"ps\", \"staleness\": 2}", 8, 8, "ps-async" },
+	};
+	for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
+		ls_settings_stored stored = { .owner = NULL };
+		assert_int_equal(ls_settings_from_json(&stored, old[i].text, "x"), LS_OK);
+		assert_int_equal(stored.options.batch, old[i].batch);
+		assert_int_equal(stored.options.micro_batch, old[i].micro_batch);
+		assert_string_equal(stored.options.strategy, old[i].strategy);
+		ls_settings_stored_release(&stored);
+	}
+	ls_train_options now = LS_TRAIN_OPTIONS_INIT;
+	now.micro_batch = 64;
+	const char *text = "{\"batch\": 64, \"global-batch\": 128, \"leaf\": 64, \"schedule\": \"settle\"}";
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, text, "x"), LS_OK);
+	assert_int_equal(ls_settings_compare(&now, NULL, (ls_settings_context){ 0 }, "{\"version\": 3}", "x"),
+			 LS_EFORMAT);
+	assert_message("version 3");
 }
 
 int main(void)
@@ -625,6 +684,8 @@ int main(void)
 		cmocka_unit_test(test_names_do_not_bind_own_objects),
 		cmocka_unit_test(test_stored_text_is_not_trusted),
 		cmocka_unit_test(test_batches),
+		cmocka_unit_test(test_micro_batches_of_a_step),
+		cmocka_unit_test(test_the_first_edition_is_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,14 +192,15 @@ static void test_commands(void **state)
 	ls_sweep_point p = point_of("2", "allreduce", "--vocab 'a b' --cased");
 	ls_sweep_where where = { .program = "lockstep", .repeat = 7 };
 	assert_int_equal(ls_sweep_bench_command(&arena, &p, &where, &argv), LS_OK);
-	assert_string_equal(joined(argv), "lockstep bench --json --model cnn --batch 8 --optimizer adam --threads 1 "
-					  "--devices 2 --warmup 2 --steps 3 --repeat 7 --vocab a b --cased");
+	assert_string_equal(joined(argv),
+			    "lockstep bench --json --model cnn --batch-per-device 8 --optimizer adam --threads 1 "
+			    "--devices 2 --warmup 2 --steps 3 --repeat 7 --vocab a b --cased");
 	p = point_of("3+2", "ps", "");
 	where = (ls_sweep_where){ .program = "lockstep", .repeat = 1, .lab = &lab, .profile = "p.json" };
 	assert_int_equal(ls_sweep_bench_command(&arena, &p, &where, &argv), LS_OK);
 	assert_string_equal(joined(argv),
 			    "lab run --name x lockstep bench --json --replay p.json --optimizer adam --threads 1 "
-			    "--hosts node1:3,node2:2,node3:1 --timeout 45 --placement ps --wire fp32 --servers 1 "
+			    "--hosts node1:3,node2:2,node3:1 --timeout 45 --strategy ps --wire fp32 --servers 1 "
 			    "--warmup 2 --steps 3 --repeat 1");
 	where = (ls_sweep_where){ .program = "lockstep", .hosts = "lm1:9,lm6:9,lm7:9", .run = "r" };
 	assert_int_equal(ls_sweep_train_command(&arena, &p, &where, &argv), LS_OK);

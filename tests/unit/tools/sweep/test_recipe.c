@@ -146,7 +146,7 @@ static void test_arguments(void **state)
 	refuses_arguments("--nesterov=1", "'--nesterov=1'", "takes no value");
 	refuses_arguments("--lr-mni 3", "'--lr-mni'", "not an option; did you mean '--lr-min'?");
 	refuses_arguments("--samples 3", "--samples", "field of its own, \"samples\"");
-	refuses_arguments("--bat 3", "'--bat'", "not an option; did you mean the field \"batch\"?");
+	refuses_arguments("--bat 3", "'--bat'", "not an option; did you mean '--batch'?");
 	refuses(HEAD
 		"\"points\": [{\"model\": \"mlp\"}, {\"model\": \"mlp\", \"arguments\": \"--seed 3 --momentum 0.5\"}]}",
 		"points[1].arguments has '--momentum', which lockstep bench does not have", "\"kind\": \"train\"");
@@ -166,8 +166,8 @@ static void test_malformed(void **state)
 	refuses("[]", "format", "lockstep recipe");
 	refuses("{\"format\": \"lockstep recipe\", \"version\": 2}", "version", "2");
 	refuses(HEAD "\"repeats\": 3, \"points\": []}", "repeats", "did you mean 'repeat'");
-	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--seed 1 --batch=64\"}]}", "arguments",
-		"field of its own");
+	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--seed 1 --batch-per-device=64\"}]}",
+		"arguments", "field of its own");
 	refuses(HEAD "\"repeat\": 0, \"points\": [{\"model\": \"cnn\"}]}", "repeat", "between 1");
 	refuses(HEAD "\"steps\": 1.5, \"points\": [{\"model\": \"cnn\"}]}", "steps", "whole number");
 	refuses(HEAD "\"points\": 3}", "points", "list");
@@ -280,11 +280,11 @@ static void test_lists_make(void **state)
 	(void)state;
 	ls_sweep_options o = LS_SWEEP_OPTIONS_INIT;
 	ls_sweep_plan plan;
-	o.model = "cnn", o.nodes = "1,2", o.wire = "fp32,bf16", o.arguments = "--leaf 8";
+	o.model = "cnn", o.nodes = "1,2", o.wire = "fp32,bf16", o.arguments = "--micro-batch 8";
 	assert_int_equal(ls_sweep_plan_of(&plan, &o), LS_OK);
 	assert_int_equal(plan.count, 3);
 	assert_string_equal(plan.points[2].job.wire, "bf16");
-	assert_string_equal(plan.points[2].job.arguments, "--leaf 8");
+	assert_string_equal(plan.points[2].job.arguments, "--micro-batch 8");
 	assert_int_equal(plan.points[0].job.batch, 128);
 	ls_sweep_plan_release(&plan);
 	o.batch = "8,,9";
@@ -403,7 +403,7 @@ static void test_keys(void **state)
 		ls_sweep_options changed = o;
 		const char **texts[] = { &changed.optimizer, &changed.arguments, &changed.wire, &changed.data,
 					 &changed.threads };
-		static const char *const values[] = { "sgd", "--leaf 8", "bf16", "sst5", "2" };
+		static const char *const values[] = { "sgd", "--micro-batch 8", "bf16", "sst5", "2" };
 		if (k < 5)
 			*texts[k] = values[k];
 		changed.steps = k == 5 ? 7 : changed.steps;
