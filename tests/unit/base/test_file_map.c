@@ -1,5 +1,5 @@
 /*
- * Files that are cut short while they are in use: nobody dies, and the error names the file.
+ * Files that are cut short while they are in use: the process survives, and the error names the file.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static void a_cut_map_reads_zeros_and_is_known(void **state)
 	assert_int_equal(ls_file_map_end(&other, LS_EFORMAT), LS_EFORMAT);
 }
 
-/* No signal tells of this one. */
+/* A cut inside the last page raises no signal. */
 static void a_cut_inside_the_last_page_is_known(void **state)
 {
 	(void)state;

@@ -177,7 +177,7 @@ static void make_file(const char *name, const char *text)
 	fclose(file);
 }
 
-/* What a signal handler calls that ends the process: other files stay as they are. */
+/* The function for a signal handler that ends the process: other files stay as they are. */
 static void drafts_are_discarded(void **state)
 {
 	(void)state;
@@ -198,7 +198,7 @@ static void drafts_are_discarded(void **state)
 	ls_file_abandon(&drafts[2]);
 }
 
-/* A killed writer micro-batches its draft; the next one starts from nothing, and clears up what it finds. */
+/* A killed writer leaves its draft; the next one starts from nothing and removes what it finds. */
 static void leftovers_are_removed(void **state)
 {
 	(void)state;
@@ -293,7 +293,7 @@ static int has_ended(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
-/* They never write at the same time, what is published is whole, and nothing is left. */
+/* They never write at the same time, every published file is whole, and no draft is left. */
 static void two_processes_publish_at_once(void **state)
 {
 	(void)state;

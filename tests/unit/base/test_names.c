@@ -40,10 +40,10 @@ static void slips_are_recognised(void **state)
 	assert_null(nearest("a name that is a great assign longer than any name a table has ever had in it"));
 	assert_null(ls_name_nearest("cnn", models, 0));
 	static const char *const options[] = { "--ffn", "--lr", "--batch" };
-	assert_null(ls_name_nearest("--run", options, 3)); /* dashes are not what they have in common */
+	assert_null(ls_name_nearest("--run", options, 3)); /* common dashes do not count */
 	assert_null(ls_name_nearest("--foo", options, 3));
 	static const char *const fields[] = { "wire", "rate" };
-	assert_null(ls_name_nearest("word", fields, 2)); /* half of it is not what is there */
+	assert_null(ls_name_nearest("word", fields, 2)); /* half of the letters differ */
 	assert_string_equal(ls_name_nearest("wier", fields, 2), "wire");
 	assert_string_equal(ls_name_nearest("--fnf", options, 3), "--ffn");
 	assert_string_equal(ls_name_nearest("-bat", options, 3), "--batch");

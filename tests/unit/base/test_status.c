@@ -140,7 +140,7 @@ static void log_lines(void **state)
 	assert_string_equal(err, "note\nwarning: hot\nwarning: hotter\n");
 }
 
-static const char *wish; /* for the children below: the choice is made once a process */
+static const char *wish; /* for the children below: the choice is made once per process */
 
 static void print_isa(void)
 {

@@ -1,6 +1,6 @@
 /*
- * Teams: everybody runs, barriers separate, every unit is taken once. Run under ThreadSanitizer, this is the proof that
- * a barrier orders memory.
+ * Teams: every member runs, barriers separate phases, every unit is taken once. Run under ThreadSanitizer, this is the
+ * proof that a barrier orders memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>

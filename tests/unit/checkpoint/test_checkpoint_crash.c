@@ -262,7 +262,7 @@ static const struct {
 };
 enum { RIDDLES = sizeof(riddles) / sizeof(riddles[0]) };
 
-/* What may be whole, could it only be read, is not gone back behind. */
+/* A checkpoint that cannot be read may be whole: an earlier one is not used instead. */
 static void does_not_go_back_behind(void **state)
 {
 	const scratch *s = *state;
@@ -277,7 +277,7 @@ static void does_not_go_back_behind(void **state)
 		assert_mentions(riddles[i].expect);
 		assert_mentions("nothing was changed");
 		capture_begin(&c, s);
-		damage_model_bit(join(path, s->path, "ckpt/step-000000010")); /* nor behind two */
+		damage_model_bit(join(path, s->path, "ckpt/step-000000010")); /* nor an earlier one of two */
 		free(capture_end(&c));
 		assert_int_equal(ls_ckpt_newest(s->path, path, sizeof(path)), riddles[i].status);
 		assert_int_equal(ls_path_remove_tree(join(path, s->path, "ckpt")), LS_OK);
@@ -296,7 +296,7 @@ static void assert_set_aside(const scratch *s, const char *name, const char *tex
 	assert_mentions_in(text, aside);
 }
 
-/* Whatever is saved after it - an earlier step, the same, or so many later ones that its turn would come. */
+/* Whatever is saved after it: an earlier step, the same, or enough later ones to prune it. */
 static void not_understood_is_not_deleted(void **state)
 {
 	static const uint64_t later[] = { 15, 20, 30 };
@@ -305,7 +305,7 @@ static void not_understood_is_not_deleted(void **state)
 	for (size_t i = 0; i < RIDDLES * 3; i++) {
 		uint64_t step = later[i / RIDDLES];
 		if (step == 30 && riddles[i % RIDDLES].make == unreadable_model)
-			continue; /* it is known whose it is, and its turn has come */
+			continue; /* it is recognised as ours and pruned */
 		capture c;
 		save(s, 10, 2);
 		save(s, 20, 2);
@@ -322,7 +322,8 @@ static void not_understood_is_not_deleted(void **state)
 	}
 }
 
-/* Damage is gone back behind, and kept: somebody may want to mend it. Another one does not overwrite the first. */
+/* A damaged checkpoint is skipped but kept: somebody may want to repair it. Another one does not overwrite the first.
+ */
 static void damage_is_kept(void **state)
 {
 	const scratch *s = *state;
@@ -485,7 +486,7 @@ static void half_removed(void **state)
 	with_mounts(stop_a_removal, *state);
 }
 
-/* Save for ever, every step twice, telling the parent after each step. */
+/* Save for ever, every step twice, reporting to the parent after each step. */
 static void save_until_killed(const scratch *s, uint64_t step, int told)
 {
 	model m;

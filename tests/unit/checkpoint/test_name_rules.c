@@ -1,6 +1,6 @@
 /*
- * Weights of one task for another, and of Hugging Face's writers: what fits, what starts afresh, what is passed over,
- * and vocabularies that are not the same.
+ * Weights of one task for another, and of Hugging Face's writers: what fits, what is newly initialised, what is
+ * ignored, and vocabularies that differ.
  */
 #include "support.h"
 
@@ -18,7 +18,7 @@ typedef struct item {
 #define NORM "bert.embeddings.LayerNorm."
 enum { VOCABULARY = 4, ITEMS = 8 };
 
-/* As `lockstep train` micro-batches a pretrained model. */
+/* As `lockstep train` leaves a pretrained model. */
 static const item pretrained[ITEMS] = {
 	{ WORDS, LS_F32, { VOCABULARY, 2 }, 1 },
 	{ NORM "weight", LS_F32, { 2 }, 2 },
@@ -231,7 +231,7 @@ static void vocabularies(void **state)
 	free(m.params);
 }
 
-/* Without a family every name is its own, and nothing is allowed to be missing. */
+/* Without name rules every tensor has exactly its own name, and none may be missing. */
 static void no_family(void **state)
 {
 	static const item other[ITEMS] = { { "fc.weight", LS_F32, { 2, 2 }, 1 }, { "cls.bias", LS_F32, { 2 }, 1 } };

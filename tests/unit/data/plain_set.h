@@ -1,5 +1,5 @@
 /*
- * plain_set.h - a dataset that shows what a loader did with it: every sample tells its own index.
+ * plain_set.h - a dataset to test loaders with: every sample contains its own index.
  */
 #ifndef LS_TEST_DATA_PLAIN_SET_H
 #define LS_TEST_DATA_PLAIN_SET_H
@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 
-/* A dataset of one float a sample, its index; `bad` fails, and every read may take `nap` microseconds. */
+/* A dataset with one float per sample, its index; `bad` fails, and every read may take `nap` microseconds. */
 typedef struct plain_set {
 	uint64_t bad;
 	long nap;

@@ -1,5 +1,5 @@
 /*
- * Text corpora: where sentences and documents are, the cache file, and the examples made of it.
+ * Text corpora: where sentences and documents are, the cache file, and the samples made from them.
  */
 #include "unit/data/fixture.h"
 
@@ -60,7 +60,7 @@ static void sentences_end_where_people_end_them(void **state)
 		  "#A title|First thing.|It goes\non here.|And\r\nends.|Second thing.|Over.", 0 },
 		{ "A title\n\nFirst thing. It goes\non here. And\nends.\n \nSecond thing. Over.",
 		  "#A title#First thing.|It goes\non here.|And\nends.#Second thing.|Over.", 1 },
-		/* a sentence a line, empty lines between documents */
+		/* one sentence per line, empty lines between documents */
 		{ "the first one\nthe second one .\n\nanother document\nits end\n",
 		  "#the first one|the second one .#another document|its end", 0 },
 		/* one line in eight may be two sentences */
@@ -126,7 +126,8 @@ static ls_status open_corpus(ls_dataset **set, const char *path, ls_split split,
 	return ls_dataset_open(set, &options);
 }
 
-/* A directory of `files` documents of words of one letter, the letter telling the document, and a cache beside it. */
+/* A directory of `files` documents of words of one letter, the letter identifying the document, and a cache directory.
+ */
 static const char *make_corpus(const char *dir, int files, int sentences)
 {
 	static char home[4096];
@@ -153,7 +154,7 @@ typedef struct sample {
 	int32_t tokens[256], segments[256], places[LS_MASKED_MAX], targets[LS_MASKED_MAX];
 } sample;
 
-/* Read, and put the picked words back. */
+/* Read a sample, and put the masked words back. */
 static ls_text_sample *read_sample(sample *s, const ls_dataset *set, uint64_t index, uint64_t epoch)
 {
 	s->text = (ls_text_sample){
@@ -227,12 +228,14 @@ static void pairs_are_what_they_say(void **state)
 			}
 		assert_in_range(strangers * 100 / samples, 42, 58);
 		double mean = (double)lengths[0] / (double)(samples - strangers);
-		assert_true(fabs(mean - (double)lengths[1] / (double)strangers) < 3); /* lengths do not tell, either */
+		assert_true(fabs(mean - (double)lengths[1] / (double)strangers) <
+			    3); /* lengths do not reveal the label, either */
 		ls_dataset_free(set);
 	}
 }
 
-/* Documents of one word each, the n-th "xy" with x and y two of eight letters: the words tell where a sentence is from.
+/* Documents of one word each, the n-th "xy" with x and y two of eight letters: the words identify the document of a
+ * sentence.
  */
 static void strangers_are_from_elsewhere(void **state)
 {
@@ -439,7 +442,7 @@ static void documents_are_shared_out(void **state)
 			ls_dataset_free(set);
 		}
 	}
-	/* one document: the last twentieth of it */
+	/* one document: its last twentieth */
 	const char *home = make_corpus(dir, 1, 400);
 	ls_dataset *train, *test;
 	assert_ok(open_corpus(&train, home, LS_SPLIT_TRAIN, 32));

@@ -1,5 +1,5 @@
 /*
- * Text samples: what a dataset says is checked before anybody believes it; babble is a function of (seed, index) that
+ * Text samples: what a dataset returns is checked before it is used; babble is a function of (seed, index) that
  * can be learned; masks follow BERT's rule.
  */
 #include "unit/data/fixture.h"

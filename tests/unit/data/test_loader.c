@@ -1,5 +1,5 @@
 /*
- * The loader: every sample once an epoch, in an order that depends on nothing but seed and epoch.
+ * The loader: every sample once per epoch, in an order that depends on nothing but seed and epoch.
  */
 #include "unit/data/plain_set.h"
 
@@ -139,7 +139,7 @@ static void errors_come_in_their_place_and_stay(void **state)
 	}
 }
 
-/* Free at once, in the middle, with slow readers, with a micro-batch still lent out: it must join and not hang. */
+/* Free at once, in the middle, with slow readers, with a micro-batch still borrowed: it must join and not hang. */
 static void free_at_any_time(void **state)
 {
 	(void)state;

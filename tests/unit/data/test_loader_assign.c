@@ -284,7 +284,7 @@ static void assignment_while_taking(void **state)
 	ls_dataset_free(set);
 }
 
-/* Readers that wait for a step, or are in the middle of one, go home. */
+/* Readers that wait for a step, or are in the middle of one, exit. */
 static void free_at_any_time(void **state)
 {
 	(void)state;

@@ -26,7 +26,7 @@ static int32_t token_of(uint64_t index, uint64_t epoch, int place)
 	return (int32_t)(ls_mix64(index * 1000 + epoch * 100 + (uint64_t)place) % 5000);
 }
 
-/* The last picks_of() tokens are asked for. */
+/* The last picks_of() tokens are masked. */
 static ls_status text_read(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
 	const uint64_t *bad = self;
@@ -148,7 +148,7 @@ static void microbatches_are_packed(void **state)
 		}
 }
 
-/* Two loaders share the micro-batches, one gets the first `cut` of each step: each tells the masked positions of the
+/* Two loaders share the micro-batches, one gets the first `cut` of each step: each reports the masked positions of the
  * whole step. */
 static void assigned_loaders_know_the_whole_step(void **state)
 {
@@ -197,8 +197,7 @@ static void errors_come_in_their_place(void **state)
 	ls_dataset_free(set);
 }
 
-/* The masked positions of a step are measured of every sample, and a sample that lies about them stops the step it is
- * in. */
+/* The masked positions of a step are measured for every sample, and a sample with a wrong number stops its step. */
 static void masked_beyond_what_was_announced(void **state)
 {
 	(void)state;

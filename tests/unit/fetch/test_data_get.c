@@ -374,8 +374,8 @@ static void names(void **state)
 	assert_fails(ls_data_get(&options), LS_ENOTFOUND, "/nowhere/at/all is not a directory");
 }
 
-/* A process killed while npm runs micro-batches its directory; the next get removes it, wherever the files come from,
- * and micro-batches one alone whose process is there. */
+/* A process killed while npm runs leaves its directory; the next get removes it, wherever the files come from, and
+ * keeps one whose process is alive. */
 static void leftovers_of_the_killed_go(void **state)
 {
 	char bin[4096], to[4096], from[4096], path[8300];

@@ -1,5 +1,5 @@
 /*
- * ZIP archives: members come out as they went in, and nothing an archive says is believed.
+ * ZIP archives: members come out as they went in, and every field of an archive is checked.
  */
 #include "unit/fetch/zips.h"
 

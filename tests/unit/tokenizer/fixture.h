@@ -1,5 +1,5 @@
 /*
- * fixture.h - what the tests of the text room share: a folder of one's own, vocabularies, comparing pieces.
+ * fixture.h - shared by the tokenizer tests: a temporary directory, vocabularies, comparing pieces.
  */
 #ifndef UNIT_TEXT_FIXTURE_H
 #define UNIT_TEXT_FIXTURE_H

@@ -1,5 +1,5 @@
 /*
- * Vocabularies: read as they are, written as they were, and what is wrong with a file is said with its line.
+ * Vocabularies: reading, writing back the same bytes, and errors that name the line.
  */
 #include "unit/tokenizer/fixture.h"
 
