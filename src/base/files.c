@@ -317,7 +317,8 @@ static ls_status open_direct(const ls_file_draft *draft, int *out)
 	int fd = is_ours ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
 			 : open(draft->path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == ENXIO)
-		return ls_fail(LS_EIO, "cannot write %s: nobody reads from it; start its reader first", draft->path);
+		return ls_fail(LS_EIO, "cannot write %s: no process reads from it; start its reader first",
+			       draft->path);
 	if (fd < 0)
 		return ls_fail_errno(LS_EIO, "cannot write %s", draft->path);
 	if (!is_ours && (fstat(fd, &there) != 0 || !(S_ISCHR(there.st_mode) || S_ISFIFO(there.st_mode)) ||

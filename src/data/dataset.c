@@ -18,16 +18,17 @@
 #include "data/unsupported.h"
 
 static const ls_dataset_kind kinds[] = {
-	{ { "mnist", "handwritten digits, 28x28, 60,000 to train and 10,000 to test", 1, 0 }, ls_mnist_open },
-	{ { "glyphs", "digits drawn by the program, 28x28, any size, needs no download", 0, 0 }, ls_glyphs_open },
-	{ { "bigmnist", "MNIST under random distortions, 72,000,000 samples or any size, made on the fly", 1, 0 },
+	{ { "mnist", "handwritten digits, 28x28, 60,000 training and 10,000 test samples", 1, 0 }, ls_mnist_open },
+	{ { "glyphs", "generated digits, 28x28, any number of samples, no download", 0, 0 }, ls_glyphs_open },
+	{ { "bigmnist", "MNIST with random distortions, generated on the fly, 72,000,000 samples or any number", 1, 0 },
 	  ls_bigmnist_open },
-	{ { "babble", "sentences of a toy language in five moods, any size, needs no download", 0, 1 },
+	{ { "babble", "generated sentences of a toy language, five sentiment classes, any number, no download", 0, 1 },
 	  ls_babble_open },
-	{ { "babble-pairs", "pairs of its sentences with masked words, as BERT is pretrained on, any size", 0, 1 },
+	{ { "babble-pairs", "generated sentence pairs with masked words, to pretrain BERT, any number", 0, 1 },
 	  ls_babble_pairs_open },
-	{ { "sst5", "film reviews in five moods, 8,544 sentences to train and 2,210 to test", 1, 1 }, ls_sst_open },
-	{ { "sotu", "233 State of the Union addresses, 1790 to 2021, as BERT is pretrained on", 1, 1 }, ls_sotu_open },
+	{ { "sst5", "film reviews, five sentiment classes, 8,544 training and 2,210 test sentences", 1, 1 },
+	  ls_sst_open },
+	{ { "sotu", "233 State of the Union addresses, 1790 to 2021, to pretrain BERT", 1, 1 }, ls_sotu_open },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

@@ -44,7 +44,7 @@ if [ ! -w /dev ]; then # a failure must not cost the machine its device
 fi
 
 mkfifo pipe
-fails_with "a pipe that nobody reads" 1 'pipe: nobody reads from it' report --out pipe
+fails_with "a pipe that nobody reads" 1 'pipe: no process reads from it' report --out pipe
 cat pipe >from-pipe &
 run report --out pipe
 wait $!

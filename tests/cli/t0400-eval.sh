@@ -94,7 +94,7 @@ ln -s "$checkpoint" link
 fails_with "also by a link" 2 "the weights are read from it" "$LOCKSTEP" eval runs/seven --logits link
 is "the weights are as they were" "$(sha256sum <"$checkpoint")" "$before"
 mkfifo pipe
-fails_with "logits into a pipe that nobody reads" 1 "pipe: nobody reads from it" timeout 10 "$LOCKSTEP" eval runs/seven --logits pipe
+fails_with "logits into a pipe that nobody reads" 1 "pipe: no process reads from it" timeout 10 "$LOCKSTEP" eval runs/seven --logits pipe
 cat pipe >from-pipe &
 run timeout 20 "$LOCKSTEP" eval runs/seven --logits pipe
 wait $!

@@ -85,7 +85,7 @@ static ls_status open_phrase(parser *p, uint32_t parent)
 		return bad(p, "expected a label, 0 to 4");
 	p->at++;
 	if (p->at < p->bytes && p->text[p->at] != ' ' && p->text[p->at] != '\t' && p->text[p->at] != '(')
-		return bad(p, "expected a space behind the label");
+		return bad(p, "expected a space after the label");
 	tree->phrases[tree->count] = (ls_phrase){ .label = label, .first = (uint32_t)tree->words, .parent = parent };
 	tree->count++;
 	return LS_OK;
@@ -94,13 +94,13 @@ static ls_status open_phrase(parser *p, uint32_t parent)
 static ls_status read_word(parser *p, const ls_phrase *phrase)
 {
 	if (phrase->first != p->tree->words)
-		return bad(p, "a word beside a tree: a phrase is one word, or trees");
+		return bad(p, "a word next to a tree: a phrase is one word, or trees");
 	size_t begin = p->at;
 	while (p->at < p->bytes && !strchr(" \t()", p->text[p->at]))
 		p->at++;
 	LS_TRY(add_word(p->tree, p->text + begin, p->at - begin));
 	skip_spaces(p);
-	return next_is(p, ')') ? LS_OK : bad(p, "expected ')' behind the word");
+	return next_is(p, ')') ? LS_OK : bad(p, "expected ')' after the word");
 }
 
 /* One step inside the phrase `*open`; leaves it in the phrase that is open then, `end` when the sentence is closed. */

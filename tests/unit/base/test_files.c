@@ -512,7 +512,7 @@ static void a_pipe_is_written_to_and_stays(void **state)
 	char got[16] = "";
 	assert_int_equal(mkfifo(path, 0666), 0);
 	assert_int_equal(write_file("text"), LS_EIO); /* and does not wait */
-	assert_non_null(strstr(ls_last_error(), "nobody reads"));
+	assert_non_null(strstr(ls_last_error(), "no process reads"));
 	int fd = open(path, O_RDONLY | O_NONBLOCK);
 	assert_true(fd >= 0);
 	assert_int_equal(ls_file_check(path), LS_OK);

@@ -26,7 +26,7 @@ static int32_t token_of(uint64_t index, uint64_t epoch, int place)
 	return (int32_t)(ls_mix64(index * 1000 + epoch * 100 + (uint64_t)place) % 5000);
 }
 
-/* The last picks_of() tokens are masked. */
+/* The last masked_of() tokens are masked. */
 static ls_status text_read(void *self, uint64_t index, uint64_t epoch, ls_text_sample *out)
 {
 	const uint64_t *bad = self;

@@ -53,8 +53,8 @@ static void what_is_no_tree_is_located(void **state)
 		{ "(2 (2 a) (3 b)", "trees.txt:7:15: the line ends inside a tree" },
 		{ "(2 a) b", "trees.txt:7:7: text after the tree" },
 		{ "(2 a) (2 b)", "trees.txt:7:7: text after" },
-		{ "(2 a b)", "trees.txt:7:6: expected ')' behind the word" },
-		{ "(2 (2 a) b)", "trees.txt:7:10: a word beside a tree" },
+		{ "(2 a b)", "trees.txt:7:6: expected ')' after the word" },
+		{ "(2 (2 a) b)", "trees.txt:7:10: a word next to a tree" },
 		{ "(2 )", "trees.txt:7:4: a phrase without a word" },
 		{ "(2 (3 ))", "trees.txt:7:7: a phrase without a word" },
 	};
