@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. A line is handed to the operating system whole and at once: a killed run loses no line but perhaps the one being
- *     written, a full disk micro-batches no half line, and a line torn by a crash is dropped by the next resume.
+ *     written, a full disk leaves no half line, and a line torn by a crash is dropped by the next resume.
  *  2. After a resume no step appears twice: lines of steps that will be done again are taken out, and the shorter file
  *     replaces the longer one in one rename.
  *  3. Recording allocates nothing (contract 3).

@@ -25,7 +25,7 @@ static inline float ls_bits_float(uint32_t bits)
 
 /*
  * e^x for x <= 0 (softmax subtracts the maximum): e^x = 2^n e^r, n = round(x / ln 2), |r| <= ln(2)/2.
- * Below -87.3, where the result micro-batches the normal numbers, it is 0. NaN stays NaN; exp(0) is exactly 1.
+ * Below -87.3, where the result leaves the normal numbers, it is 0. NaN stays NaN; exp(0) is exactly 1.
  */
 static inline float ls_exp_negative(float x)
 {

@@ -75,7 +75,7 @@ static int first_maximum(const row *r)
 	return best;
 }
 
-/* sum_c e^(z_c - maximum); micro-batches the terms in the gradient's place. */
+/* sum_c e^(z_c - maximum); leaves the terms in the gradient's place. */
 static float exponentials(const row *r, float maximum)
 {
 	float lanes[WIDTH] = { 0 }, tail[WIDTH], term[WIDTH];

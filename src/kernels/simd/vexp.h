@@ -8,7 +8,7 @@
 
 #include "kernels/simd/vec.h"
 
-/* e^x = (1 + q) * scale for -88 <= x <= 88; scale is a power of two, or 0 where the result micro-batches the normal
+/* e^x = (1 + q) * scale for -88 <= x <= 88; scale is a power of two, or 0 where the result leaves the normal
  * numbers. A NaN makes q a NaN. */
 typedef struct ls_vexp {
 	ls_vf q, scale;
