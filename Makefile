@@ -1,86 +1,97 @@
-# The short way to everything: `make help` lists it. CMake and Ninja do the work; nothing here is needed to use them directly.
+# `make help` lists the targets. CMake and Ninja do the work and can be used directly.
 #
-#   SANITIZER=address|undefined|thread   build and test under a sanitizer, in a build directory of its own
-#   CC=clang                             another compiler (the build directory is configured anew)
-#   CI=true                              warnings are errors
-#   TESTS="base/test_rng cli/t0001"      only the tests whose path contains one of these words
+#   SANITIZER=address|undefined|thread   build and test with a sanitizer, in its own build directory
+#   CC=clang                             use another compiler (reconfigures the build directory)
+#   MPI=off  XSMM=off                    build without MPI, without libxsmm, in their own build directories
+#   CI=true                              treat warnings as errors
+#   TESTS="base/test_rng cli/t0001"      run only the tests whose path contains one of these words
 #   PEERS="--quick"                      options of bench/peers, see bench/peers --help
 #   EXCHANGE="--only inside"             options of bench/exchange, see bench/exchange --help
-#   PREFIX=/usr/local DESTDIR=           where `make install` puts things
-#   FUZZ_SECONDS=60                      how long `make fuzz` spends on each target
-#   SOAK_MINUTES=30                      how long `make soak` trains
+#   PREFIX=/usr/local DESTDIR=           where `make install` puts files
+#   FUZZ_SECONDS=60                      seconds per target of `make fuzz`
+#   SOAK_MINUTES=30                      minutes that `make soak` trains
 
 SANITIZER ?=
-BUILD ?= build$(if $(SANITIZER),-$(SANITIZER))
+MPI ?= on
+XSMM ?= on
+BUILD ?= build$(if $(SANITIZER),-$(SANITIZER))$(if $(filter off,$(MPI)),-nompi)$(if $(filter off,$(XSMM)),-noxsmm)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 30
 COMPILER := $(if $(filter default,$(origin CC)),,$(CC))
+CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(MPI) -DLS_XSMM=$(XSMM)
+CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build test test-golden ci demo install format lint bench-peers bench-exchange soak build-fuzz fuzz clean
+.PHONY: help deps build test test-golden ci demo install format lint lint-tidy bench-peers bench-exchange soak \
+	build-fuzz fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-deps: ## install the Debian packages that building needs (what is there already is left alone)
+deps: ## install the missing Debian packages that the build needs
 	tools/install-deps build
 
 build: ## build everything into build/; the command is build/lockstep
-	tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)"
+	$(CONFIGURE)
 	cmake --build "$(BUILD)"
 
-test: ## install what tests need, build, run all tests (with PyTorch: test-golden); SANITIZER=address|undefined|thread, TESTS="words"
-	tools/install-deps build test
+test: ## install what tests need (760 MB on a bare system), build, run all tests; TESTS="words", SANITIZER=address
+	tools/install-deps build test $(CLANG)
 	$(MAKE) --no-print-directory build
 	tools/python-packages "$(BUILD)"
 	tools/run-tests "$(BUILD)" $(TESTS)
 
-test-golden: ## compare with PyTorch: installs it (165 MB to fetch, 730 MB on disk), builds, runs tests/golden
+test-golden: ## compare with PyTorch: install it (165 MB to download, 730 MB on disk), build, run tests/golden
 	tools/install-deps build test golden
 	$(MAKE) --no-print-directory build
 	tools/run-tests "$(BUILD)" tests/golden/
 
-ci: ## what a change must pass: every build variant with warnings as errors, all tests, unit tests under sanitizers
+ci: ## run what a change must pass: lint, all build variants with warnings as errors, all tests, unit tests with sanitizers
 	.ci/run
 
-demo: deps ## build, then the whole story: probe, ResNet-18 on one core and on all, a table, a prediction, a page
-	tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)"
+demo: deps ## build and show the command: probe, ResNet-18 on one core and on all, a table, a prediction, a page
+	$(CONFIGURE)
 	cmake --build "$(BUILD)" --target lockstep_cli
 	tools/demo "$(BUILD)"
 
-install: build ## install command, library, headers, pkg-config file and man pages under PREFIX
+install: build ## install command, library, headers, pkg-config file and manual pages under PREFIX
 	DESTDIR="$(DESTDIR)" cmake --install "$(BUILD)" --prefix "$(PREFIX)"
 
-format: ## rewrite C sources in the style of .clang-format
+format: ## reformat the C sources with clang-format
 	tools/install-deps lint
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 
-lint: ## check the C sources against .clang-format and the scripts with shellcheck
+lint: ## check C sources with clang-format, scripts with shellcheck
 	tools/install-deps lint
 	git rev-parse --is-inside-work-tree >/dev/null # without a list of files nothing would be checked
 	git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
 	git grep -lE '^#!/bin/(ba)?sh' | xargs shellcheck -x -P SCRIPTDIR -S warning
 
-bench-peers: deps build ## measure Lockstep beside PyTorch, interleaved in one run
+lint-tidy: ## check src/ and examples/ with clang-tidy (a minute of CPU time); TESTS="words" checks only matching paths
+	tools/install-deps build test tidy
+	$(CONFIGURE)
+	tools/run-tidy "$(BUILD)" $(TESTS)
+
+bench-peers: deps build ## measure Lockstep and PyTorch, interleaved in one run
 	tools/install-deps peers
 	bench/peers --lockstep "$(BUILD)/lockstep" $(PEERS)
 
-bench-exchange: deps build ## measure the exchange beside MPI, Gloo and iperf3, inside a node and over links of the lab
+bench-exchange: deps build ## measure the exchange, MPI, Gloo and iperf3, inside a node and over emulated links
 	tools/install-deps peers lab
 	bench/exchange --lockstep "$(BUILD)/lockstep" $(EXCHANGE)
 
-soak: deps build ## train on four lab hosts for SOAK_MINUTES and fail when a node's memory grows; needs root
+soak: deps build ## train on four emulated hosts for SOAK_MINUTES, fail when a node's memory grows; needs root
 	tools/install-deps lab
 	tools/soak --lockstep "$(BUILD)/lockstep" --minutes "$(SOAK_MINUTES)"
 
-build-fuzz: ## build the fuzz targets with clang and libFuzzer, into build-fuzz/
+build-fuzz: ## build the fuzz targets with clang and libFuzzer into build-fuzz/
 	tools/install-deps build test fuzz
 	tools/configure build-fuzz "" clang
 	cmake --build build-fuzz --target fuzz
 
-fuzz: build-fuzz ## fuzz every parser of outside files with libFuzzer, FUZZ_SECONDS each
+fuzz: build-fuzz ## fuzz every parser of outside files, FUZZ_SECONDS each
 	tools/run-fuzz build-fuzz "$(FUZZ_SECONDS)"
 
 clean: ## remove the build directories
-	rm -rf build build-clang build-address build-undefined build-thread build-fuzz
+	rm -rf build build-*/

@@ -1,5 +1,5 @@
 /*
- * norm.c - the global gradient norm over fixed blocks, so that no split over threads or owners changes its bits.
+ * norm.c - the global gradient norm over fixed blocks: no split over threads or shard owners changes its bits.
  */
 #include "optim/optimizer.h"
 #include "optim/simd.h"

@@ -57,11 +57,7 @@ for word in "${odd[@]}"; do
 	quoted --devices 3 --threads 1 --model mlp --data "$word" --run "r $word" --seed 'a b' >expected
 	cmp -s got expected || { all_intact=1 && test_note "$(diff got expected)"; }
 	grep -qxF -- "$(quoted "./my $word")" srun.words || { all_intact=1 && test_note "program: $(cat srun.words)"; }
-	if command -v shellcheck >/dev/null; then
-		ok "shellcheck has nothing to say" shellcheck -e SC2016 job.sh
-	else
-		skip "shellcheck has nothing to say" "shellcheck is not installed"
-	fi
+	ok "shellcheck has nothing to say" shellcheck -e SC2016 job.sh
 	is "no word became a line of its own" "$(grep -vcE '^[#!]|^$' job.sh)" "${lines:=$(grep -vcE '^[#!]|^$' job.sh)}"
 done
 is "all words arrive as typed" "$all_intact" 0
