@@ -18,7 +18,7 @@ _lockstep_value() { # PROGRAM OPTION COMMAND: the values it takes; fails for a f
 	case $2 in
 	--model | -m) _lockstep_names "$1" models ;;
 	--data | -d) _lockstep_names "$1" data list ;;
-	--optimizer) echo "sgd adam adamw lamb" ;;
+	--optimizer) "$1" train --model mlp --data glyphs --plan-memory --optimizer '?' 2>&1 | sed -n 's/.*Known: //p' | tr -d , ;;
 	--strategy) echo "allreduce ps ps-async mpi" ;;
 	--wire) echo "fp32 bf16" ;;
 	--compare) echo "published" ;;

@@ -56,7 +56,7 @@ typedef struct ls_train_options {
 	int64_t batch_per_device; /* N: batch = N * devices, micro_batch = N; 0: not used */
 
 	/* the update */
-	const char *optimizer; /* "sgd", "adam", "adamw", "lamb" */
+	const char *optimizer; /* "adam": a row of docs/optimizers.md */
 	double lr, momentum, beta1, epsilon, weight_decay;
 	double beta2; /* 0: the optimizer's default */
 	int nesterov;
