@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <lockstep/operators.h>
 #include <lockstep/status.h>
 
 #ifdef __cplusplus
@@ -63,6 +64,7 @@ typedef struct ls_linear_options {
 	int out_features;
 	int bias;
 	ls_weight_init init;
+	int per_position; /* of images: each position by itself, as of text, instead of (C, H, W) flattened */
 } ls_linear_options;
 
 typedef struct ls_pool_options {
@@ -78,23 +80,9 @@ typedef struct ls_norm_options {
 LS_API ls_status ls_graph_new(ls_graph **out);
 LS_API void ls_graph_free(ls_graph *graph);
 
-LS_API ls_value ls_input(ls_graph *graph, int channels, int height, int width);
-LS_API ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_options options);
-/* Flattens (C, H, W). */
-LS_API ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options);
-LS_API ls_value ls_batch_norm(ls_graph *graph, ls_value x, const char *name, ls_norm_options options);
-LS_API ls_value ls_relu(ls_graph *graph, ls_value x);
-LS_API ls_value ls_add(ls_graph *graph, ls_value a, ls_value b);
-LS_API ls_value ls_max_pool2d(ls_graph *graph, ls_value x, ls_pool_options options);
-LS_API ls_value ls_avg_pool2d(ls_graph *graph, ls_value x, ls_pool_options options); /* padding counts, as in PyTorch */
-LS_API ls_value ls_global_avg_pool(ls_graph *graph, ls_value x);
-LS_API ls_value ls_flatten(ls_graph *graph, ls_value x); /* (C, H, W) -> (C*H*W, 1, 1); ls_linear does it by itself */
-LS_API ls_value ls_dropout(ls_graph *graph, ls_value x, float probability);
-
 /*
  * Text. A sample is a run of tokens; a graph of text begins with ls_text_input() and ls_embedding(), after which a
- * value has a row a token. Sentences are packed end to end and never padded. ls_linear, ls_relu, ls_add and ls_dropout
- * work on rows as well:
+ * value has one row per token. Sentences are packed end to end and never padded:
  *
  *     ls_value x = ls_text_input(g, 64, 0);
  *     x = ls_embedding(g, x, (ls_embedding_options){ .words = "words", .positions = "positions", .vocabulary = 8000,
@@ -107,7 +95,7 @@ typedef struct ls_embedding_options {
 	const char *words, *positions, *segments; /* names of the tables; segments may be NULL */
 	int vocabulary;                           /* rows of words */
 	int longest;                              /* rows of positions */
-	int width;                                /* any; attention wants whole heads of it */
+	int width;                                /* any; attention wants whole heads */
 } ls_embedding_options;
 
 typedef struct ls_attention_options {
@@ -115,20 +103,28 @@ typedef struct ls_attention_options {
 	float dropout; /* of the probabilities */
 } ls_attention_options;
 
-/* Tokens of a sample, and how many are to be predicted. */
+/* The input: images; or the tokens of a sample, and how many are to be predicted at most. */
+LS_API ls_value ls_input(ls_graph *graph, int channels, int height, int width);
 LS_API ls_value ls_text_input(ls_graph *graph, int longest, int masked);
-/* Words + positions + segments. */
-LS_API ls_value ls_embedding(ls_graph *graph, ls_value x, ls_embedding_options options);
-LS_API ls_value ls_layer_norm(ls_graph *graph, ls_value x, const char *name, float epsilon); /* 0 means 1e-5 */
-/* x times the normal distribution, or its tanh form. */
-LS_API ls_value ls_gelu(ls_graph *graph, ls_value x, int approximate);
-LS_API ls_value ls_tanh(ls_graph *graph, ls_value x);
-/* Every token of a sample looks at all of it. Each of q, k and v must be a value of its own that nothing else reads. */
+
+/*
+ * The layers: a function for each row of lockstep/operators.h. docs/operators.md has their formulas. Where the option
+ * is a number: ls_layer_norm() takes an epsilon (0 means 1e-5), ls_gelu() whether to use the tanh form, ls_dropout() a
+ * probability.
+ */
+#define LS_PLAIN_BUILDER(op) LS_API ls_value ls_##op(ls_graph *graph, ls_value x);
+#define LS_PAIR_BUILDER(op) LS_API ls_value ls_##op(ls_graph *graph, ls_value a, ls_value b);
+#define LS_OPTIONS_BUILDER(op, type) LS_API ls_value ls_##op(ls_graph *graph, ls_value x, type options);
+#define LS_LAYER_BUILDER(op, type) LS_API ls_value ls_##op(ls_graph *graph, ls_value x, const char *name, type options);
+#define LS_LOSS_BUILDER(op) LS_API void ls_##op(ls_graph *graph, ls_value x);
+#define LS_OWN_BUILDER(op)
+LS_OPERATORS(LS_PLAIN_BUILDER, LS_PAIR_BUILDER, LS_OPTIONS_BUILDER, LS_LAYER_BUILDER, LS_LOSS_BUILDER, LS_OWN_BUILDER)
+
+/* A linear layer. It flattens images (C, H, W), unless options.per_position; of text it works on each row. */
+LS_API ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options);
+/* Multi-head attention: every row of a sample looks at all rows of its sample. */
 LS_API ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options);
-LS_API ls_value ls_first_token(ls_graph *graph, ls_value x);      /* a row a sample */
-LS_API ls_value ls_mean_token(ls_graph *graph, ls_value x);       /* a row a sample */
-LS_API ls_value ls_masked_positions(ls_graph *graph, ls_value x); /* a row a token that is to be predicted */
-/* A linear layer whose weights are the words of `embedding`: (vocabulary) a row; "<name>.bias" is its own. Several
+/* A linear layer whose weights are the words of `embedding`: (vocabulary) per row; "<name>.bias" is its own. Several
  * layers may share them. */
 LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
 
@@ -138,13 +134,13 @@ LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, 
 LS_API ls_status ls_graph_finish(ls_graph *graph, ls_value logits);
 
 /* The same for pretraining: the loss is the mean cross-entropy of the samples' labels plus the mean over all tokens to
- * be predicted, for which `token_logits` are (vocabulary) a masked position. */
+ * be predicted, for which `token_logits` are (vocabulary) per masked position. */
 LS_API ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits);
 
 /* Facts about a finished graph. Those of text are of a sample of the greatest length. */
 typedef struct ls_graph_facts {
 	uint64_t parameters;           /* trainable */
-	uint64_t gradient_bytes;       /* what one step produces and would exchange: live parameters only */
+	uint64_t gradient_bytes;       /* what one step produces and would exchange: reachable parameters only */
 	double flop_per_sample;        /* forward + backward, counting only taps inside the image */
 	double padded_flop_per_sample; /* the same counting padding, as usually published */
 	int layers;

@@ -116,7 +116,7 @@ static double mean_of(const ls_profiler *r, size_t part, const ranked *chosen, s
 
 void ls_profiler_ranges(const ls_graph *graph, int node, ls_profile_layer *out)
 {
-	int rows[LS_NODE_ROWS], count = ls_node_rows(&graph->nodes[node], rows);
+	int rows[LS_NODE_ROWS], count = ls_node_rows(graph, &graph->nodes[node], rows);
 
 	out->ranges = 0;
 	for (int k = 0; k < count; k++) {

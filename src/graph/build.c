@@ -1,16 +1,18 @@
 /*
- * build.c - what every call of the builder does: note mistakes, add values, nodes and rows of the parameter table.
+ * build.c - what adding any operator means: mistakes are noted, inputs checked, and the value, the parameters and the
+ * node added that the row's shape rule asks for.
  */
-#include "graph/build.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "params/panel.h"
+#include "graph/graph.h"
+#include "ops/shape.h"
 
-ls_value ls_build_mistake(ls_graph *graph, ls_status status, const char *format, ...)
+static const ls_value invalid = { LS_NONE };
+
+ls_value ls_graph_mistake(ls_graph *graph, ls_status status, const char *format, ...)
 {
 	va_list list;
 	if (graph->status == LS_OK) {
@@ -19,7 +21,18 @@ ls_value ls_build_mistake(ls_graph *graph, ls_status status, const char *format,
 		vsnprintf(graph->message, sizeof(graph->message), format, list);
 		va_end(list);
 	}
-	return ls_build_invalid;
+	return invalid;
+}
+
+int ls_graph_usable(ls_graph *graph, ls_value x)
+{
+	if (graph->status != LS_OK)
+		return 0;
+	if (graph->finished)
+		ls_graph_mistake(graph, LS_EINVALID, "the graph is finished; no layer can be added");
+	else if (x.id < 0 || x.id >= graph->value_count)
+		ls_graph_mistake(graph, LS_EINVALID, "a layer was given a value that is not of this graph");
+	return graph->status == LS_OK;
 }
 
 /* Make room for one more element; the array is NULL-safe. */
@@ -36,114 +49,144 @@ static int grow(void **array, int count, int *capacity, size_t element)
 	return 1;
 }
 
-int ls_build_usable(ls_graph *graph, ls_value x)
+ls_value ls_graph_add_value(ls_graph *graph, ls_tensor t)
 {
-	if (graph->status != LS_OK)
-		return 0;
-	if (graph->finished)
-		ls_build_mistake(graph, LS_EINVALID, "the graph is finished; no layer can be added");
-	else if (x.id < 0 || x.id >= graph->value_count)
-		ls_build_mistake(graph, LS_EINVALID, "a layer was given a value that is not of this graph");
-	return graph->status == LS_OK;
-}
-
-int64_t ls_build_padded(int channels)
-{
-	int panel = ls_panel_width(channels);
-	return ((int64_t)channels + panel - 1) / panel * panel;
-}
-
-/* a * b * c is more than LS_FLOATS_MOST, or more than can be told. */
-int ls_build_too_many(int64_t a, int64_t b, int64_t c)
-{
-	int64_t ab, abc;
-	return __builtin_mul_overflow(a, b, &ab) || __builtin_mul_overflow(ab, c, &abc) || abc > LS_FLOATS_MOST;
-}
-
-ls_value ls_build_value(ls_graph *graph, int channels, int height, int width)
-{
-	if (ls_build_too_many(ls_build_padded(channels), height, width))
-		return ls_build_mistake(graph, LS_EINVALID,
-					"a value of %d channels, %d x %d is too large: at most %d floats a sample",
-					channels, height, width, LS_FLOATS_MOST);
+	if (ls_too_many_floats(ls_padded(t.channels), t.height, t.width))
+		return ls_graph_mistake(graph, LS_EINVALID,
+					"a value of %d channels, %d x %d is too large: at most %d floats per sample",
+					t.channels, t.height, t.width, LS_FLOATS_MOST);
 	if (!grow((void **)&graph->values, graph->value_count, &graph->value_capacity, sizeof(ls_tensor)))
-		return ls_build_mistake(graph, LS_EMEMORY, "no memory for the graph's values");
-	graph->values[graph->value_count] = (ls_tensor){ .channels = channels,
-							 .height = height,
-							 .width = width,
-							 .panel = ls_panel_width(channels),
-							 .blocks = ls_panel_blocks(channels) };
+		return ls_graph_mistake(graph, LS_EMEMORY, "no memory for the graph's values");
+	graph->values[graph->value_count] = t;
 	return (ls_value){ graph->value_count++ };
 }
 
-/* A node with one input and a fresh output; NULL after a mistake. */
-ls_node *ls_build_node(ls_graph *graph, ls_node_kind kind, const char *name, ls_value input, ls_value output)
-{
-	if (graph->status != LS_OK)
-		return NULL;
-	if (!grow((void **)&graph->nodes, graph->node_count, &graph->node_capacity, sizeof(ls_node))) {
-		ls_build_mistake(graph, LS_EMEMORY, "no memory for the graph's nodes");
-		return NULL;
-	}
-	ls_node *node = &graph->nodes[graph->node_count++];
-	*node = (ls_node){ .kind = kind,
-			   .input = input.id,
-			   .second = LS_NONE,
-			   .third = LS_NONE,
-			   .segments = LS_NONE,
-			   .tied = LS_NONE,
-			   .output = output.id,
-			   .weight = LS_NONE,
-			   .bias = LS_NONE,
-			   .running_mean = LS_NONE,
-			   .running_var = LS_NONE,
-			   .norm_consumer = LS_NONE };
-	node->name = ls_arena_copy(&graph->arena, name ? name : ls_node_kind_name(kind));
-	return node;
-}
-
-/* A row of the parameter table named "<layer>.<suffix>"; returns its index. */
-int ls_build_param(ls_graph *graph, const char *layer, const char *suffix, ls_param row)
+/* A row of the parameter table; returns its index. */
+static int add_param(ls_graph *graph, const ls_param *row)
 {
 	int capacity = (int)graph->params.capacity, count = (int)graph->params.count;
-	const char *name = ls_arena_format(&graph->arena, "%s.%s", layer, suffix);
 
-	for (int i = 0; name && i < count; i++)
-		if (strcmp(graph->params.rows[i].name, name) == 0)
-			ls_build_mistake(graph, LS_EINVALID, "two layers are named '%s'; names must differ", layer);
-	if (!name || !grow((void **)&graph->params.rows, count, &capacity, sizeof(ls_param)))
-		ls_build_mistake(graph, LS_EMEMORY, "no memory for the parameter table");
+	for (int i = 0; i < count; i++)
+		if (strcmp(graph->params.rows[i].name, row->name) == 0)
+			ls_graph_mistake(graph, LS_EINVALID, "two layers are named '%.*s'; names must differ",
+					 (int)(strrchr(row->name, '.') - row->name), row->name);
+	if (!grow((void **)&graph->params.rows, count, &capacity, sizeof(ls_param)))
+		ls_graph_mistake(graph, LS_EMEMORY, "no memory for the parameter table");
 	if (graph->status != LS_OK)
 		return LS_NONE;
 	graph->params.capacity = (size_t)capacity;
-	row.name = name;
-	graph->params.rows[graph->params.count++] = row;
+	graph->params.rows[graph->params.count++] = *row;
 	return count;
 }
 
-ls_param ls_build_vector(int length, ls_param_role role, ls_param_init init, int fan_in)
+/* A node with the parameters and the output that its shape rule asked for. */
+static ls_value add_node(ls_graph *graph, const ls_shape *s, const ls_value *inputs)
 {
-	ls_param row = { .role = role, .init = init, .fan_in = fan_in, .rank = 1, .shape = { length } };
-	row.layout = (ls_weight_layout){
-		.out = length, .in = 1, .taps = 1, .out_panel = ls_panel_width(length), .in_panel = 1, .live_taps = 1
-	};
-	return row;
+	ls_node node = { .type = s->type,
+			 .name = ls_arena_copy(&graph->arena, s->name ? s->name : s->type->name),
+			 .input_count = s->type->input_count,
+			 .attributes = s->attributes,
+			 .borrowed = LS_NONE,
+			 .moments_to = LS_NONE };
+	if (!node.name || !grow((void **)&graph->nodes, graph->node_count, &graph->node_capacity, sizeof(ls_node)))
+		return ls_graph_mistake(graph, LS_EMEMORY, "no memory for the graph's nodes");
+	for (int k = 0; k < LS_INPUTS_MAX; k++)
+		node.inputs[k] = k < node.input_count ? inputs[k].id : LS_NONE;
+	ls_value out = ls_graph_add_value(graph, s->out);
+	for (int slot = 0; slot < LS_PARAMS_MAX; slot++)
+		node.params[slot] = s->params[slot].name ? add_param(graph, &s->params[slot]) : LS_NONE;
+	if (graph->status != LS_OK)
+		return invalid;
+	node.output = out.id;
+	if (s->draws)
+		node.stream = graph->streams++;
+	graph->coupled |= s->type->couples;
+	graph->nodes[graph->node_count++] = node;
+	return out;
 }
 
-int ls_build_usable_image(ls_graph *graph, ls_value x, const char *what)
+/* The input as an operator can read it: bare where it takes that, else in panels, which are made once. */
+static ls_value readable(ls_graph *graph, const ls_op_type *type, ls_value x)
 {
-	if (!ls_build_usable(graph, x))
-		return 0;
-	if (graph->tokens_max > 0)
-		ls_build_mistake(graph, LS_EINVALID, "%s works on images, and this graph's input is text", what);
-	return graph->status == LS_OK;
+	const ls_tensor *t = &graph->values[x.id];
+
+	if (!t->is_input || (type->takes_input && type->takes_input(t)))
+		return x;
+	if (t->domain != LS_SAMPLES)
+		return ls_graph_mistake(graph, LS_EINVALID,
+					"%s cannot work on the tokens of ls_text_input(); use ls_embedding() first",
+					type->name);
+	for (int i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i].type == &ls_op_pack)
+			return (ls_value){ graph->nodes[i].output };
+	return ls_graph_add(graph, &ls_op_pack, NULL, &x, NULL);
 }
 
-ls_value ls_build_like(ls_graph *graph, ls_value x)
+static ls_status check_kind(const ls_graph *graph, const ls_op_type *type, const char *name)
 {
-	ls_tensor in = graph->values[x.id];
-	ls_value out = ls_build_value(graph, in.channels, in.height, in.width);
-	if (out.id != LS_NONE)
-		graph->values[out.id].domain = in.domain;
+	if (type->maps && graph->tokens_max > 0)
+		return ls_fail(LS_EINVALID, "%s works on images, and this graph's input is text", type->name);
+	if (type->named && !name)
+		return ls_fail(LS_EINVALID, "%s needs a name", type->name);
+	return LS_OK;
+}
+
+static ls_status apply_rule(ls_graph *graph, ls_shape *s, const ls_value *inputs, const void *attributes)
+{
+	if (s->type->attribute_bytes > 0) {
+		s->attributes = ls_arena_alloc(&graph->arena, s->type->attribute_bytes);
+		if (!s->attributes)
+			return ls_fail(LS_EMEMORY, "no memory for the attributes of a layer");
+		memcpy(s->attributes, attributes, s->type->attribute_bytes);
+	}
+	for (int k = 0; k < s->type->input_count; k++)
+		s->in[k] = &graph->values[inputs[k].id];
+	return s->type->shape(s);
+}
+
+/* `borrowed` is the row of another node's weight that serves this one, or LS_NONE. */
+static ls_value add_operator(ls_graph *graph, const ls_op_type *type, const char *name, const ls_value *inputs,
+			     const void *attributes, int borrowed)
+{
+	ls_value readables[LS_INPUTS_MAX];
+	ls_shape s = { .type = type,
+		       .arena = &graph->arena,
+		       .name = name,
+		       .tokens_max = graph->tokens_max,
+		       .masked_max = graph->masked_max,
+		       .borrowed = borrowed != LS_NONE ? &graph->params.rows[borrowed] : NULL };
+
+	for (int k = 0; k < type->input_count; k++)
+		if (!ls_graph_usable(graph, inputs[k]))
+			return invalid;
+	ls_status status = check_kind(graph, type, name);
+	for (int k = 0; k < type->input_count && status == LS_OK; k++) {
+		readables[k] = readable(graph, type, inputs[k]);
+		if (graph->status != LS_OK)
+			return invalid;
+	}
+	if (status == LS_OK)
+		status = apply_rule(graph, &s, readables, attributes);
+	if (status != LS_OK)
+		return ls_graph_mistake(graph, status, "%s", ls_last_error());
+	return s.is_identity ? readables[0] : add_node(graph, &s, readables);
+}
+
+ls_value ls_graph_add(ls_graph *graph, const ls_op_type *type, const char *name, const ls_value *inputs,
+		      const void *attributes)
+{
+	return add_operator(graph, type, name, inputs, attributes, LS_NONE);
+}
+
+ls_value ls_graph_add_borrower(ls_graph *graph, const ls_op_type *type, const char *name, ls_value x,
+			       const void *attributes, int owner)
+{
+	int row = graph->nodes[owner].params[LS_WEIGHT];
+	ls_value out = add_operator(graph, type, name, &x, attributes, row);
+
+	if (out.id == LS_NONE)
+		return out;
+	graph->nodes[graph->node_count - 1].borrowed = row;
+	graph->nodes[owner].lends = 1;
 	return out;
 }

@@ -8,8 +8,8 @@ int ls_graph_consumers(const ls_graph *graph, int value)
 	int count = (value == graph->logits) + (value == graph->token_logits);
 	for (int i = 0; i < graph->node_count; i++)
 		if (!graph->nodes[i].dropped)
-			count += (graph->nodes[i].input == value) + (graph->nodes[i].second == value) +
-				 (graph->nodes[i].third == value);
+			for (int k = 0; k < graph->nodes[i].input_count; k++)
+				count += graph->nodes[i].inputs[k] == value;
 	return count;
 }
 
@@ -21,25 +21,13 @@ int ls_graph_producer(const ls_graph *graph, int value)
 	return LS_NONE;
 }
 
-const char *ls_node_kind_name(ls_node_kind kind)
+int ls_node_rows(const ls_graph *graph, const ls_node *node, int rows[LS_NODE_ROWS])
 {
-	static const char *const names[LS_NODE_KIND_COUNT] = {
-		[LS_NODE_PACK] = "pack",         [LS_NODE_CONV] = "conv",       [LS_NODE_NORM] = "norm",
-		[LS_NODE_RELU] = "relu",         [LS_NODE_ADD] = "add",         [LS_NODE_MAX_POOL] = "max_pool",
-		[LS_NODE_AVG_POOL] = "avg_pool", [LS_NODE_FLATTEN] = "flatten", [LS_NODE_DROPOUT] = "dropout",
-		[LS_NODE_EMBED] = "embed",       [LS_NODE_LINEAR] = "linear",   [LS_NODE_LAYER_NORM] = "layer_norm",
-		[LS_NODE_GELU] = "gelu",         [LS_NODE_TANH] = "tanh",       [LS_NODE_ATTENTION] = "attention",
-		[LS_NODE_FIRST] = "first",       [LS_NODE_MEAN] = "mean",       [LS_NODE_MASKED] = "pick",
-	};
-	return names[kind];
-}
-
-const char *ls_domain_name(ls_domain domain)
-{
-	static const char *const names[LS_DOMAINS] = { [LS_SAMPLES] = "a row a sample",
-						       [LS_TOKENS] = "a row a token",
-						       [LS_MASKED] = "a row a token to be predicted" };
-	return names[domain];
+	int count = 0;
+	for (int slot = 0; slot < LS_PARAMS_MAX; slot++)
+		if (node->params[slot] != LS_NONE && ls_param_is_trained(&graph->params.rows[node->params[slot]]))
+			rows[count++] = node->params[slot];
+	return count;
 }
 
 int ls_graph_vocabulary(const ls_graph *graph)
@@ -47,7 +35,7 @@ int ls_graph_vocabulary(const ls_graph *graph)
 	int smallest = 0; /* of several embeddings: all must know a token */
 	for (int i = 0; i < graph->node_count; i++) {
 		const ls_node *node = &graph->nodes[i];
-		int words = node->kind == LS_NODE_EMBED ? graph->params.rows[node->weight].layout.out : 0;
+		int words = node->type == &ls_op_embedding ? graph->params.rows[node->params[LS_WEIGHT]].layout.out : 0;
 		if (words > 0 && (smallest == 0 || words < smallest))
 			smallest = words;
 	}
@@ -57,7 +45,7 @@ int ls_graph_vocabulary(const ls_graph *graph)
 static int is_shared(const ls_graph *graph, int row)
 {
 	for (int i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i].is_tied && graph->nodes[i].weight == row)
+		if (graph->nodes[i].lends && graph->nodes[i].params[LS_WEIGHT] == row)
 			return 1;
 	return 0;
 }
@@ -65,10 +53,10 @@ static int is_shared(const ls_graph *graph, int row)
 /* Floats of a node's own rows up to `end`, those left out whose place is elsewhere. */
 static size_t own_floats(const ls_graph *graph, const ls_node *node, int end)
 {
-	int rows[LS_NODE_ROWS], count = ls_node_rows(node, rows);
+	int rows[LS_NODE_ROWS], count = ls_node_rows(graph, node, rows);
 	size_t floats = 0;
 	for (int k = 0; k < count && rows[k] != end; k++)
-		floats += node->is_tied && rows[k] == node->weight ? 0 : graph->params.rows[rows[k]].count;
+		floats += node->lends && rows[k] == node->params[LS_WEIGHT] ? 0 : graph->params.rows[rows[k]].count;
 	return floats;
 }
 
@@ -87,9 +75,9 @@ static size_t shared_words(const ls_graph *graph, int end)
 {
 	size_t floats = 0;
 	for (int i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i].is_tied && graph->nodes[i].weight != end)
-			floats += graph->params.rows[graph->nodes[i].weight].count;
-		else if (graph->nodes[i].is_tied)
+		if (graph->nodes[i].lends && graph->nodes[i].params[LS_WEIGHT] != end)
+			floats += graph->params.rows[graph->nodes[i].params[LS_WEIGHT]].count;
+		else if (graph->nodes[i].lends)
 			break;
 	return floats;
 }
@@ -104,15 +92,25 @@ size_t ls_graph_shared_place(const ls_graph *graph, const ls_node *node, int row
 	return is_shared(graph, row) ? room(graph) + shared_words(graph, row) : own_floats(graph, node, row);
 }
 
-/* What the mathematics needs: scores that backward computes once more are not counted. */
-static double text_macs(const ls_graph *graph, const ls_node *node, double tokens, double masked)
+/* Forward, weight gradient and data gradient cost the same; images have no gradient. */
+static double training_macs(const ls_graph *graph, const ls_node *node, double rows, int count_padding)
 {
-	const ls_tensor *in = &graph->values[node->input], *out = &graph->values[node->output];
-	double rows = in->domain == LS_TOKENS ? tokens : in->domain == LS_MASKED ? masked : 1;
+	ls_cost cost = { .node = node,
+			 .in = &graph->values[node->inputs[0]],
+			 .out = &graph->values[node->output],
+			 .rows = rows,
+			 .count_padding = count_padding };
+	int producer = ls_graph_producer(graph, node->inputs[0]);
+	int is_first = producer == LS_NONE || graph->nodes[producer].type == &ls_op_pack;
 
-	if (node->kind == LS_NODE_LINEAR)
-		return 3 * rows * in->channels * out->channels;
-	return node->kind == LS_NODE_ATTENTION ? 6 * tokens * tokens * in->channels : 0;
+	return node->type->macs ? (is_first ? 2 : 3) * node->type->macs(&cost) : 0;
+}
+
+/* Rows per sample of a node's first input. */
+static double rows_of(const ls_graph *graph, const ls_node *node, double tokens, double masked)
+{
+	const ls_tensor *in = &graph->values[node->inputs[0]];
+	return in->domain == LS_TOKENS ? tokens : in->domain == LS_MASKED ? masked : (double)in->height * in->width;
 }
 
 double ls_graph_text_flop(const ls_graph *graph, double tokens, double masked)
@@ -125,18 +123,14 @@ double ls_graph_text_flop(const ls_graph *graph, double tokens, double masked)
 
 double ls_node_text_flop(const ls_graph *graph, int node, double tokens, double masked)
 {
-	return 2 * text_macs(graph, &graph->nodes[node], tokens, masked);
+	const ls_node *n = &graph->nodes[node];
+	return 2 * training_macs(graph, n, rows_of(graph, n, tokens, masked), 0);
 }
 
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding)
 {
-	if (graph->tokens_max > 0) /* of the longest sample */
-		return text_macs(graph, node, graph->tokens_max, graph->masked_max);
-	if (node->kind != LS_NODE_CONV)
-		return 0;
-	int producer = ls_graph_producer(graph, node->input);
-	int first = producer == LS_NONE || graph->nodes[producer].kind == LS_NODE_PACK;
-	return (first ? 2 : 3) * ls_conv_macs(&node->conv, count_padding);
+	double rows = rows_of(graph, node, graph->tokens_max, graph->masked_max); /* text: of the longest sample */
+	return training_macs(graph, node, rows, count_padding);
 }
 
 ls_graph_facts ls_graph_describe(const ls_graph *graph)
@@ -158,6 +152,6 @@ const char *ls_graph_head(const ls_graph *graph)
 {
 	int producer = ls_graph_producer(graph, graph->logits);
 	const ls_node *node = producer != LS_NONE ? &graph->nodes[producer] : NULL;
-	int is_layer = node && (node->kind == LS_NODE_CONV || node->kind == LS_NODE_LINEAR);
-	return is_layer && node->weight != LS_NONE ? node->name : NULL;
+	int is_layer = node && node->type->named && node->type->macs; /* a norm has no row per class */
+	return is_layer && node->params[LS_WEIGHT] != LS_NONE ? node->name : NULL;
 }

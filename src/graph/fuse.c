@@ -1,7 +1,8 @@
 /*
  * fuse.c - what neighbours can do together.
  *
- * Each rule keeps every value and gradient bit-for-bit what the separate layers would give.
+ * Each rule keeps every value and gradient bit-for-bit what the separate layers would give. What an operator can take
+ * part in is in its row (`fuses`, ops/op.h):
  *
  *   norm -> relu                    one pass instead of two
  *   norm -> add(.., r) -> relu      the residual is added while the tile is there (relu optional)
@@ -9,93 +10,102 @@
  *   conv(bias) -> relu -> max_pool  both move behind the pool, where there is a quarter of the data:
  *                                   max(relu(x + b)) = relu(max(x) + b), since rounding is monotonic;
  *                                   gradients go to the same places
- *   conv -> norm                    the convolution micro-batches the moments of its tiles
+ *   conv -> norm                    the convolution makes the moments of its tiles
  *   linear -> relu or gelu          in the linear layer's epilogue
  *   [dropout ->] add -> layer_norm  one pass over a residual branch instead of three
  */
 #include "graph/graph.h"
 
-/* The only consumer of `value`, when there is just one and it is a node of that kind. */
-static ls_node *sole_consumer(ls_graph *graph, int value, ls_node_kind kind)
+static int can(const ls_node *node, unsigned what)
+{
+	return (node->type->fuses & what) != 0;
+}
+
+/* The only consumer of `value`, when there is just one and it is a node. */
+static ls_node *sole_consumer(ls_graph *graph, int value)
 {
 	if (ls_graph_consumers(graph, value) != 1)
 		return NULL;
 	for (int i = 0; i < graph->node_count; i++) {
 		ls_node *node = &graph->nodes[i];
-		if (!node->dropped && (node->input == value || node->second == value || node->third == value))
-			return node->kind == kind ? node : NULL;
+		for (int k = 0; k < node->input_count && !node->dropped; k++)
+			if (node->inputs[k] == value)
+				return node;
 	}
 	return NULL;
 }
 
-static void absorb_relu(ls_graph *graph, ls_node *node)
+static ls_node *sole_consumer_of_type(ls_graph *graph, int value, const ls_op_type *type)
 {
-	ls_node *relu = sole_consumer(graph, node->output, LS_NODE_RELU);
-	if (!relu || node->relu)
-		return;
-	node->relu = 1;
-	node->output = relu->output;
-	relu->dropped = 1;
+	ls_node *node = sole_consumer(graph, value);
+	return node && node->type == type ? node : NULL;
 }
 
-static void absorb_gelu(ls_graph *graph, ls_node *node)
-{
-	ls_node *gelu = sole_consumer(graph, node->output, LS_NODE_GELU);
-	if (!gelu || node->relu)
-		return;
-	node->gelu = gelu->gelu;
-	node->output = gelu->output;
-	gelu->dropped = 1;
-}
-
-/* The producer of `value`, when it is of that kind and nobody else reads it. */
-static ls_node *sole_producer(ls_graph *graph, int value, ls_node_kind kind)
+/* The producer of `value`, when it is of that type and nobody else reads it. */
+static ls_node *sole_producer(ls_graph *graph, int value, const ls_op_type *type)
 {
 	int id = ls_graph_producer(graph, value);
-	if (id == LS_NONE || graph->nodes[id].kind != kind || ls_graph_consumers(graph, value) != 1)
+	if (id == LS_NONE || graph->nodes[id].type != type || ls_graph_consumers(graph, value) != 1)
 		return NULL;
 	return &graph->nodes[id];
 }
 
-/* The branch that is dropped becomes the norm's input, the other its second operand. */
-static void absorb_residual(ls_graph *graph, ls_node *norm)
+static void absorb_activation(ls_graph *graph, ls_node *node)
 {
-	ls_node *add = sole_producer(graph, norm->input, LS_NODE_ADD);
-	if (!add || add->relu || add->input == add->second)
+	ls_node *next = sole_consumer(graph, node->output);
+	if (!next || node->activation)
 		return;
-	norm->input = add->input;
-	norm->second = add->second;
+	if (next->type == &ls_op_relu && can(node, LS_FUSES_RELU))
+		node->activation = LS_ACT_RELU;
+	else if (next->type == &ls_op_gelu && can(node, LS_FUSES_GELU))
+		node->activation = *(const int *)next->attributes ? LS_ACT_GELU_TANH : LS_ACT_GELU;
+	else
+		return;
+	node->output = next->output;
+	next->dropped = 1;
+}
+
+/* The branch that is dropped out becomes the norm's input, the other its second operand. */
+static void absorb_sum_before(ls_graph *graph, ls_node *norm)
+{
+	ls_node *add = sole_producer(graph, norm->inputs[0], &ls_op_add);
+	if (!add || add->activation || add->inputs[0] == add->inputs[1])
+		return;
+	norm->inputs[0] = add->inputs[0];
+	norm->inputs[1] = add->inputs[1];
+	norm->input_count = 2;
 	add->dropped = 1;
-	ls_node *first = sole_producer(graph, norm->input, LS_NODE_DROPOUT);
-	ls_node *drop = first ? first : sole_producer(graph, norm->second, LS_NODE_DROPOUT);
-	if (!drop || graph->values[drop->input].domain != LS_TOKENS)
+	ls_node *first = sole_producer(graph, norm->inputs[0], &ls_op_dropout);
+	ls_node *drop = first ? first : sole_producer(graph, norm->inputs[1], &ls_op_dropout);
+	if (!drop)
 		return;
-	int other = first ? norm->second : norm->input;
-	if (drop->input == other)
+	int other = first ? norm->inputs[1] : norm->inputs[0];
+	if (drop->inputs[0] == other)
 		return;
-	norm->input = drop->input;
-	norm->second = other;
-	norm->probability = drop->probability;
-	norm->ordinal = drop->ordinal;
+	norm->inputs[0] = drop->inputs[0];
+	norm->inputs[1] = other;
+	norm->dropout = *(const float *)drop->attributes;
+	norm->stream = drop->stream;
 	drop->dropped = 1;
 }
 
 /* The norm moves to the add's place, where the other operand is sure to be there. */
 static void absorb_norm_into_add(ls_graph *graph, ls_node *add)
 {
-	int operands[2] = { add->input, add->second };
+	int operands[2] = { add->inputs[0], add->inputs[1] };
 
 	for (int k = 0; k < 2; k++) {
 		int id = ls_graph_producer(graph, operands[k]);
 		if (id == LS_NONE || operands[0] == operands[1])
 			continue;
 		ls_node *norm = &graph->nodes[id];
-		if (norm->kind != LS_NODE_NORM || norm->relu || norm->second != LS_NONE ||
+		if (!can(norm, LS_FUSES_SUM_BEHIND) || norm->activation || norm->input_count == 2 ||
 		    ls_graph_consumers(graph, operands[k]) != 1)
 			continue;
 		int output = add->output;
 		*add = *norm;
-		add->second = operands[1 - k];
+		add->inputs[1] = operands[1 - k];
+		add->input_count = 2;
 		add->output = output;
 		norm->dropped = 1;
 		return;
@@ -104,36 +114,38 @@ static void absorb_norm_into_add(ls_graph *graph, ls_node *add)
 
 static void move_behind_pool(ls_graph *graph, ls_node *conv)
 {
-	ls_node *relu = sole_consumer(graph, conv->output, LS_NODE_RELU);
-	ls_node *pool = relu ? sole_consumer(graph, relu->output, LS_NODE_MAX_POOL)
-			     : sole_consumer(graph, conv->output, LS_NODE_MAX_POOL);
-	if (!pool || conv->relu)
+	ls_node *relu = sole_consumer_of_type(graph, conv->output, &ls_op_relu);
+	ls_node *pool = sole_consumer(graph, relu ? relu->output : conv->output);
+	if (!pool || !can(pool, LS_FUSES_BIAS) || conv->activation)
 		return;
-	pool->relu = relu != NULL;
-	pool->bias = conv->bias;
-	conv->bias = LS_NONE;
-	pool->input = conv->output;
+	pool->activation = relu ? LS_ACT_RELU : LS_ACT_NONE;
+	pool->params[LS_BIAS] = conv->params[LS_BIAS];
+	conv->params[LS_BIAS] = LS_NONE;
+	pool->inputs[0] = conv->output;
 	if (relu)
 		relu->dropped = 1;
 }
 
 static void share_moments(ls_graph *graph, int id)
 {
-	int producer = ls_graph_producer(graph, graph->nodes[id].input);
-	if (producer == LS_NONE || graph->nodes[producer].kind != LS_NODE_CONV || graph->nodes[producer].relu)
+	int producer = ls_graph_producer(graph, graph->nodes[id].inputs[0]);
+	if (producer == LS_NONE)
 		return;
-	if (graph->nodes[producer].norm_consumer != LS_NONE)
-		return;
-	graph->nodes[producer].norm_consumer = id;
+	ls_node *conv = &graph->nodes[producer];
+	if (can(conv, LS_MAKES_MOMENTS) && !conv->activation && conv->moments_to == LS_NONE)
+		conv->moments_to = id;
 }
 
 typedef void (*rule)(ls_graph *graph, ls_node *node);
 
-static void each(ls_graph *graph, ls_node_kind kind, rule apply)
+/* Apply a rule to every node whose type can do `what`; 0: to sums. */
+static void each(ls_graph *graph, unsigned what, rule apply)
 {
-	for (int i = 0; i < graph->node_count; i++)
-		if (!graph->nodes[i].dropped && graph->nodes[i].kind == kind)
-			apply(graph, &graph->nodes[i]);
+	for (int i = 0; i < graph->node_count; i++) {
+		ls_node *node = &graph->nodes[i];
+		if (!node->dropped && (what ? can(node, what) : node->type == &ls_op_add))
+			apply(graph, node);
+	}
 }
 
 /* Close the gaps; node ids change, so this comes before anything refers to them. */
@@ -148,16 +160,12 @@ static void compact(ls_graph *graph)
 
 void ls_graph_fuse(ls_graph *graph)
 {
-	each(graph, LS_NODE_ADD, absorb_norm_into_add);
-	each(graph, LS_NODE_NORM, absorb_relu);
-	each(graph, LS_NODE_ADD, absorb_relu);
-	each(graph, LS_NODE_CONV, move_behind_pool);
-	each(graph, LS_NODE_CONV, absorb_relu);
-	each(graph, LS_NODE_LINEAR, absorb_relu);
-	each(graph, LS_NODE_LINEAR, absorb_gelu);
-	each(graph, LS_NODE_LAYER_NORM, absorb_residual);
+	each(graph, 0, absorb_norm_into_add);
+	each(graph, LS_GIVES_BIAS, move_behind_pool);
+	each(graph, LS_FUSES_RELU | LS_FUSES_GELU, absorb_activation);
+	each(graph, LS_FUSES_SUM_BEFORE, absorb_sum_before);
 	compact(graph);
 	for (int i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i].kind == LS_NODE_NORM)
+		if (can(&graph->nodes[i], LS_TAKES_MOMENTS))
 			share_moments(graph, i);
 }

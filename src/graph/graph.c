@@ -1,14 +1,15 @@
 /*
- * graph.c - the builder: each call checks shapes, adds a value, a node and its parameters.
+ * graph.c - a graph from its input to its loss: the public builders, and the end of building.
  */
-#include "graph/build.h"
+#include "graph/graph.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "params/panel.h"
+#include <lockstep/text.h>
+
+#include "ops/shape.h"
+
+static const ls_value invalid = { LS_NONE };
 
 ls_status ls_graph_new(ls_graph **out)
 {
@@ -31,376 +32,131 @@ void ls_graph_free(ls_graph *graph)
 	free(graph);
 }
 
-ls_value ls_input(ls_graph *graph, int channels, int height, int width)
+/* ---- input ------------------------------------------------------------------------------------------------------- */
+
+static ls_value add_input(ls_graph *graph, ls_tensor tensor)
 {
-	if (graph->status != LS_OK)
-		return ls_build_invalid;
-	if (graph->input != LS_NONE)
-		return ls_build_mistake(graph, LS_EINVALID, "a graph has one input; ls_input() was called twice");
-	if (channels < 1 || height < 1 || width < 1 || channels > 65536 || height > 16384 || width > 16384)
-		return ls_build_mistake(graph, LS_EINVALID, "an input of %d channels, %d x %d is not possible",
-					channels, height, width);
-	ls_value value = ls_build_value(graph, channels, height, width);
-	if (value.id != LS_NONE) {
-		graph->values[value.id].is_input = 1;
-		graph->input = value.id;
-	}
+	tensor.is_input = 1;
+	ls_value value = ls_graph_add_value(graph, tensor);
+	graph->input = value.id;
 	return value;
 }
 
-/* Layers other than a gathering convolution want panels: put the input into them, once. */
-static ls_value packed(ls_graph *graph, ls_value x)
+ls_value ls_input(ls_graph *graph, int channels, int height, int width)
 {
-	if (!ls_build_usable(graph, x) || !graph->values[x.id].is_input)
-		return x;
-	if (graph->tokens_max > 0)
-		return ls_build_mistake(
-			graph, LS_EINVALID,
-			"a layer cannot work on the tokens of ls_text_input(); use ls_embedding() first");
-	for (int i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i].kind == LS_NODE_PACK)
-			return (ls_value){ graph->nodes[i].output };
-	ls_tensor in = graph->values[x.id];
-	ls_value out = ls_build_value(graph, in.channels, in.height, in.width);
-	ls_build_node(graph, LS_NODE_PACK, NULL, x, out);
-	return out;
+	if (graph->status != LS_OK)
+		return invalid;
+	if (graph->input != LS_NONE)
+		return ls_graph_mistake(graph, LS_EINVALID, "a graph has one input; ls_input() is its second");
+	if (channels < 1 || height < 1 || width < 1 || channels > 65536 || height > 16384 || width > 16384)
+		return ls_graph_mistake(graph, LS_EINVALID, "an input of %d channels, %d x %d is not possible",
+					channels, height, width);
+	return add_input(graph, ls_tensor_make(channels, height, width, LS_SAMPLES));
 }
 
-#define GATHER_CHANNELS 16 /* fewer input channels than this: patches instead of panels */
-
-static int16_t *make_slots(ls_graph *graph, const ls_conv_geometry *g, int *live)
+ls_value ls_text_input(ls_graph *graph, int longest, int masked)
 {
-	int16_t *slot = ls_arena_alloc(&graph->arena, sizeof(*slot) * (size_t)(g->kernel_h * g->kernel_w));
-	if (!slot)
-		ls_build_mistake(graph, LS_EMEMORY, "no memory for the filter taps");
-	else
-		*live = ls_conv_slots(g, slot);
-	return slot;
+	if (graph->status != LS_OK)
+		return invalid;
+	if (graph->input != LS_NONE)
+		return ls_graph_mistake(graph, LS_EINVALID, "a graph has one input; ls_text_input() is its second");
+	if (longest < 1 || longest > LS_TOKENS_MAX || masked < 0 || masked > longest)
+		return ls_graph_mistake(graph, LS_EINVALID,
+					"samples of %d tokens, %d of them to be predicted: not possible", longest,
+					masked);
+	ls_value value = add_input(graph, ls_tensor_make(1, longest, 1, LS_TOKENS));
+	graph->tokens_max = longest;
+	graph->masked_max = masked;
+	return value;
 }
 
-ls_param_init ls_build_init(ls_weight_init init)
-{
-	switch (init) {
-	case LS_WEIGHTS_HE_FAN_OUT:
-		return LS_INIT_HE_FAN_OUT;
-	case LS_WEIGHTS_HE_FAN_IN:
-		return LS_INIT_HE_FAN_IN;
-	case LS_WEIGHTS_ZERO:
-		return LS_INIT_ZERO;
-	case LS_WEIGHTS_NORMAL:
-		return LS_INIT_NORMAL;
-	default:
-		return LS_INIT_UNIFORM_FAN_IN;
+/* ---- the builders that follow from the list of operators ----------------------------------------------------------
+ */
+
+#define PLAIN(op)                                                                                                      \
+	ls_value ls_##op(ls_graph *graph, ls_value x)                                                                  \
+	{                                                                                                              \
+		return ls_graph_add(graph, &ls_op_##op, NULL, &x, NULL);                                               \
 	}
-}
-
-static ls_param conv_param(ls_graph *graph, const ls_conv_geometry *g, ls_weight_init init)
-{
-	int taps = g->kernel_h * g->kernel_w, live = taps;
-	ls_param row = { .role = LS_ROLE_WEIGHT,
-			 .init = ls_build_init(init),
-			 .fan_in = g->in_c * taps,
-			 .rank = 4,
-			 .shape = { g->out_c, g->in_c, g->kernel_h, g->kernel_w } };
-	int16_t *slot = g->gathered ? NULL : make_slots(graph, g, &live);
-
-	row.layout = (ls_weight_layout){ .out = g->out_c,
-					 .in = g->in_c,
-					 .taps = taps,
-					 .out_panel = ls_panel_width(g->out_c),
-					 .in_panel = g->gathered ? g->in_c * taps : ls_panel_width(g->in_c),
-					 .gathered = g->gathered,
-					 .live_taps = live,
-					 .slot = slot };
-	return row;
-}
-
-/* The layer's weights, and the patches of a gathered one, a sample. */
-static int check_conv_size(ls_graph *graph, const char *name, const ls_conv_geometry *g)
-{
-	int64_t taps = (int64_t)g->kernel_h * g->kernel_w;
-	int64_t inputs = g->gathered ? g->in_c : ls_build_padded(g->in_c);
-
-	if (ls_build_too_many(ls_build_padded(g->out_c), inputs, taps))
-		ls_build_mistake(
-			graph, LS_EINVALID,
-			"'%s': weights of %d x %d x %d x %d are too large: at most %d floats, padding included", name,
-			g->out_c, g->in_c, g->kernel_h, g->kernel_w, LS_FLOATS_MOST);
-	else if (g->gathered && ls_build_too_many((int64_t)g->out_h * g->out_w, (g->in_c * taps + 15) / 16 * 16, 1))
-		ls_build_mistake(graph, LS_EINVALID,
-				 "'%s': a kernel of %dx%d on an image of %dx%d reads too much; use a larger stride",
-				 name, g->kernel_h, g->kernel_w, g->in_h, g->in_w);
-	return graph->status == LS_OK;
-}
-
-static ls_value add_conv(ls_graph *graph, ls_value x, const char *name, ls_conv_geometry g, ls_weight_init init,
-			 int bias, int linear)
-{
-	g.gathered = graph->values[x.id].is_input && g.in_c < GATHER_CHANNELS;
-	if (!g.gathered)
-		x = packed(graph, x);
-	if (!g.gathered && g.kernel_h * g.kernel_w > INT16_MAX)
-		return ls_build_mistake(graph, LS_EINVALID,
-					"'%s': a kernel of %dx%d has too many taps; pool its input first", name,
-					g.kernel_h, g.kernel_w);
-	if (graph->status != LS_OK || !check_conv_size(graph, name, &g))
-		return ls_build_invalid;
-	ls_param weight = conv_param(graph, &g, init);
-	if (linear) {
-		weight.rank = 2;
-		weight.shape[1] = (int64_t)g.in_c * g.kernel_h * g.kernel_w;
+#define PAIR(op)                                                                                                       \
+	ls_value ls_##op(ls_graph *graph, ls_value a, ls_value b)                                                      \
+	{                                                                                                              \
+		return ls_graph_add(graph, &ls_op_##op, NULL, (ls_value[]){ a, b }, NULL);                             \
 	}
-	ls_value out = ls_build_value(graph, g.out_c, g.out_h, g.out_w);
-	ls_node *node = ls_build_node(graph, LS_NODE_CONV, name, x, out);
-	if (!node)
-		return ls_build_invalid;
-	node->conv = g;
-	node->weight = ls_build_param(graph, name, "weight", weight);
-	if (bias)
-		node->bias = ls_build_param(
-			graph, name, "bias",
-			ls_build_vector(g.out_c, LS_ROLE_BIAS,
-					init == LS_WEIGHTS_UNIFORM ? LS_INIT_UNIFORM_FAN_IN : LS_INIT_ZERO,
-					weight.fan_in));
-	return graph->status == LS_OK ? out : ls_build_invalid;
-}
+#define OPTIONS(op, type)                                                                                              \
+	ls_value ls_##op(ls_graph *graph, ls_value x, type options)                                                    \
+	{                                                                                                              \
+		return ls_graph_add(graph, &ls_op_##op, NULL, &x, &options);                                           \
+	}
+#define LAYER(op, type)                                                                                                \
+	ls_value ls_##op(ls_graph *graph, ls_value x, const char *name, type options)                                  \
+	{                                                                                                              \
+		return ls_graph_add(graph, &ls_op_##op, name, &x, &options);                                           \
+	}
+#define LOSS(op)                                                                                                       \
+	void ls_##op(ls_graph *graph, ls_value x)                                                                      \
+	{                                                                                                              \
+		ls_graph_add(graph, &ls_op_##op, NULL, &x, NULL);                                                      \
+	}
+#define OWN(op)
 
-/* `name` is NULL for layers that have none. */
-static int check_window(ls_graph *graph, const char *what, const char *name, const ls_tensor *in, int kernel_h,
-			int kernel_w, int stride, int padding)
-{
-	const char *open = name ? " '" : "", *close = name ? "'" : "";
+LS_OPERATORS(PLAIN, PAIR, OPTIONS, LAYER, LOSS, OWN)
 
-	if (!name)
-		name = "";
-	if (kernel_h < 1 || kernel_w < 1 || stride < 1 || padding < 0 || kernel_h > 255 || kernel_w > 255 ||
-	    padding > 255)
-		ls_build_mistake(graph, LS_EINVALID,
-				 "%s%s%s%s: kernel %dx%d, stride %d, padding %d is not possible (at most 255)", what,
-				 open, name, close, kernel_h, kernel_w, stride, padding);
-	else if (in->height + 2 * padding < kernel_h || in->width + 2 * padding < kernel_w)
-		ls_build_mistake(graph, LS_EINVALID,
-				 "%s%s%s%s: kernel %dx%d is larger than its input of %dx%d with padding %d", what, open,
-				 name, close, kernel_h, kernel_w, in->height, in->width, padding);
-	return graph->status == LS_OK;
-}
-
-ls_value ls_conv2d(ls_graph *graph, ls_value x, const char *name, ls_conv_options o)
-{
-	if (!ls_build_usable_image(graph, x, "conv2d"))
-		return ls_build_invalid;
-	ls_tensor in = graph->values[x.id];
-	ls_conv_geometry g = { .in_c = in.channels,
-			       .in_h = in.height,
-			       .in_w = in.width,
-			       .out_c = o.out_channels,
-			       .kernel_h = o.kernel_h ? o.kernel_h : o.kernel,
-			       .kernel_w = o.kernel_w ? o.kernel_w : o.kernel,
-			       .stride = o.stride ? o.stride : 1,
-			       .padding = o.padding };
-
-	if (!name || o.out_channels < 1)
-		return ls_build_mistake(graph, LS_EINVALID, "conv2d '%s' needs a name and at least one output channel",
-					name ? name : "");
-	if (!check_window(graph, "conv2d", name, &in, g.kernel_h, g.kernel_w, g.stride, g.padding))
-		return ls_build_invalid;
-	g.out_h = (in.height + 2 * g.padding - g.kernel_h) / g.stride + 1;
-	g.out_w = (in.width + 2 * g.padding - g.kernel_w) / g.stride + 1;
-	return add_conv(graph, x, name, g, o.init, o.bias, 0);
-}
+/* ---- the others -------------------------------------------------------------------------------------------------- */
 
 /* A linear layer reads (C, H, W) as it is: skip a flatten, and the packing of an input it would gather anyway. */
 static ls_value before_flatten(const ls_graph *graph, ls_value x)
 {
-	static const ls_node_kind skipped[] = { LS_NODE_FLATTEN, LS_NODE_PACK };
+	const ls_op_type *const skipped[] = { &ls_op_flatten, &ls_op_pack };
 	for (int k = 0; k < 2; k++) {
 		int producer = ls_graph_producer(graph, x.id);
-		if (producer != LS_NONE && graph->nodes[producer].kind == skipped[k])
-			x.id = graph->nodes[producer].input;
+		if (producer != LS_NONE && graph->nodes[producer].type == skipped[k])
+			x.id = graph->nodes[producer].inputs[0];
 	}
 	return x;
 }
 
-ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options o)
+ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options)
 {
-	if (!ls_build_usable(graph, x))
-		return ls_build_invalid;
-	if (!name || o.out_features < 1)
-		return ls_build_mistake(graph, LS_EINVALID, "linear '%s' needs a name and at least one output feature",
-					name ? name : "");
-	if (graph->tokens_max > 0)
-		return ls_build_linear_rows(graph, x, name, o);
-	/* The kernel that covers the whole input: no data moves to flatten it. */
+	if (!ls_graph_usable(graph, x))
+		return invalid;
+	if (graph->tokens_max > 0 || options.per_position)
+		return ls_graph_add(graph, &ls_op_linear, name, &x, &options);
 	x = before_flatten(graph, x);
-	ls_tensor in = graph->values[x.id];
-	ls_conv_geometry g = { .in_c = in.channels,
-			       .in_h = in.height,
-			       .in_w = in.width,
-			       .out_c = o.out_features,
-			       .out_h = 1,
-			       .out_w = 1,
-			       .kernel_h = in.height,
-			       .kernel_w = in.width,
-			       .stride = 1 };
-	return add_conv(graph, x, name, g, o.init, o.bias, 1);
+	return ls_graph_add(graph, &ls_op_linear_map, name, &x, &options);
 }
 
-ls_value ls_batch_norm(ls_graph *graph, ls_value x, const char *name, ls_norm_options o)
+ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name)
 {
-	x = packed(graph, x);
-	if (!ls_build_usable_image(graph, x, "batch_norm"))
-		return ls_build_invalid;
-	if (!name)
-		return ls_build_mistake(graph, LS_EINVALID, "batch_norm needs a name");
-	ls_tensor in = graph->values[x.id];
-	ls_value out = ls_build_value(graph, in.channels, in.height, in.width);
-	ls_node *node = ls_build_node(graph, LS_NODE_NORM, name, x, out);
-	if (!node)
-		return ls_build_invalid;
-	node->epsilon = o.epsilon > 0 ? o.epsilon : 1e-5f;
-	node->momentum = o.momentum > 0 ? o.momentum : 0.1f;
-	ls_param scale = ls_build_vector(in.channels, LS_ROLE_NORM, o.zero_init ? LS_INIT_ZERO : LS_INIT_ONE, 1);
-	ls_param shift = ls_build_vector(in.channels, LS_ROLE_NORM, LS_INIT_ZERO, 1);
-	ls_param mean = ls_build_vector(in.channels, LS_ROLE_BUFFER, LS_INIT_ZERO, 1);
-	ls_param var = ls_build_vector(in.channels, LS_ROLE_BUFFER, LS_INIT_ONE, 1);
-	ls_param counter = { .role = LS_ROLE_COUNTER, .init = LS_INIT_ZERO };
-	node->weight = ls_build_param(graph, name, "weight", scale);
-	node->bias = ls_build_param(graph, name, "bias", shift);
-	node->running_mean = ls_build_param(graph, name, "running_mean", mean);
-	node->running_var = ls_build_param(graph, name, "running_var", var);
-	ls_build_param(graph, name, "num_batches_tracked", counter);
-	graph->coupled = 1;
-	return graph->status == LS_OK ? out : ls_build_invalid;
+	if (!ls_graph_usable(graph, x) || !ls_graph_usable(graph, embedding))
+		return invalid;
+	int owner = ls_graph_producer(graph, embedding.id);
+	if (owner == LS_NONE || graph->nodes[owner].type != &ls_op_embedding || !name)
+		return ls_graph_mistake(graph, LS_EINVALID,
+					"tied_linear needs a name and the value of an ls_embedding()");
+	ls_linear_options options = { .out_features =
+					      graph->params.rows[graph->nodes[owner].params[LS_WEIGHT]].layout.out,
+				      .bias = 1,
+				      .init = LS_WEIGHTS_NORMAL };
+	return ls_graph_add_borrower(graph, &ls_op_linear, name, x, &options, owner);
 }
 
-ls_value ls_relu(ls_graph *graph, ls_value x)
+ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options)
 {
-	x = packed(graph, x);
-	if (!ls_build_usable(graph, x))
-		return ls_build_invalid;
-	ls_value out = ls_build_like(graph, x);
-	ls_node *node = ls_build_node(graph, LS_NODE_RELU, NULL, x, out);
-	if (node)
-		node->relu = 1;
-	return out;
+	return ls_graph_add(graph, &ls_op_attention, NULL, (ls_value[]){ q, k, v }, &options);
 }
 
-ls_value ls_add(ls_graph *graph, ls_value a, ls_value b)
-{
-	a = packed(graph, a);
-	b = packed(graph, b);
-	if (!ls_build_usable(graph, a) || !ls_build_usable(graph, b))
-		return ls_build_invalid;
-	ls_tensor ta = graph->values[a.id], tb = graph->values[b.id];
-	if (ta.domain != tb.domain)
-		return ls_build_mistake(graph, LS_EINVALID, "add: one operand has %s, the other %s",
-					ls_domain_name(ta.domain), ls_domain_name(tb.domain));
-	if (ta.channels != tb.channels || ta.height != tb.height || ta.width != tb.width)
-		return ls_build_mistake(graph, LS_EINVALID, "add: %dx%dx%d and %dx%dx%d have different shapes",
-					ta.channels, ta.height, ta.width, tb.channels, tb.height, tb.width);
-	ls_value out = ls_build_like(graph, a);
-	ls_node *node = ls_build_node(graph, LS_NODE_ADD, NULL, a, out);
-	if (node)
-		node->second = b.id;
-	return out;
-}
-
-static ls_value add_pool(ls_graph *graph, ls_value x, ls_node_kind kind, int kernel_h, int kernel_w, int stride,
-			 int padding)
-{
-	ls_tensor in = graph->values[x.id];
-	int out_h = (in.height + 2 * padding - kernel_h) / stride + 1;
-	int out_w = (in.width + 2 * padding - kernel_w) / stride + 1;
-	ls_value out = ls_build_value(graph, in.channels, out_h, out_w);
-	ls_node *node = ls_build_node(graph, kind, NULL, x, out);
-
-	if (node)
-		node->pool = (ls_pool_geometry){ .in_h = in.height,
-						 .in_w = in.width,
-						 .out_h = out_h,
-						 .out_w = out_w,
-						 .kernel_h = kernel_h,
-						 .kernel_w = kernel_w,
-						 .stride = stride,
-						 .padding = padding };
-	return out;
-}
-
-static ls_value pool2d(ls_graph *graph, ls_value x, ls_node_kind kind, ls_pool_options o)
-{
-	const char *what = ls_node_kind_name(kind);
-	int stride = o.stride ? o.stride : o.kernel;
-
-	x = packed(graph, x);
-	if (!ls_build_usable_image(graph, x, what))
-		return ls_build_invalid;
-	if (!check_window(graph, what, NULL, &graph->values[x.id], o.kernel, o.kernel, stride, o.padding))
-		return ls_build_invalid;
-	if (o.padding * 2 > o.kernel || o.kernel > 15)
-		return ls_build_mistake(graph, LS_EINVALID,
-					"%s: padding %d must be at most half of kernel %d, and the kernel at most 15",
-					what, o.padding, o.kernel);
-	return add_pool(graph, x, kind, o.kernel, o.kernel, stride, o.padding);
-}
-
-ls_value ls_max_pool2d(ls_graph *graph, ls_value x, ls_pool_options options)
-{
-	return pool2d(graph, x, LS_NODE_MAX_POOL, options);
-}
-
-ls_value ls_avg_pool2d(ls_graph *graph, ls_value x, ls_pool_options options)
-{
-	return pool2d(graph, x, LS_NODE_AVG_POOL, options);
-}
-
-ls_value ls_global_avg_pool(ls_graph *graph, ls_value x)
-{
-	x = packed(graph, x);
-	if (!ls_build_usable_image(graph, x, "global_avg_pool"))
-		return ls_build_invalid;
-	return add_pool(graph, x, LS_NODE_AVG_POOL, graph->values[x.id].height, graph->values[x.id].width, 1, 0);
-}
-
-ls_value ls_flatten(ls_graph *graph, ls_value x)
-{
-	x = packed(graph, x);
-	if (!ls_build_usable_image(graph, x, "flatten"))
-		return ls_build_invalid;
-	ls_tensor in = graph->values[x.id];
-	if (in.height * in.width == 1)
-		return x;
-	ls_value out = ls_build_value(graph, in.channels * in.height * in.width, 1, 1);
-	ls_build_node(graph, LS_NODE_FLATTEN, NULL, x, out);
-	return out;
-}
-
-ls_value ls_dropout(ls_graph *graph, ls_value x, float probability)
-{
-	x = packed(graph, x);
-	if (!ls_build_usable(graph, x))
-		return ls_build_invalid;
-	if (!(probability >= 0 && probability < 1))
-		return ls_build_mistake(graph, LS_EINVALID, "dropout: probability %g is not in [0, 1)",
-					(double)probability);
-	if (probability == 0)
-		return x;
-	ls_value out = ls_build_like(graph, x);
-	ls_node *node = ls_build_node(graph, LS_NODE_DROPOUT, NULL, x, out);
-	if (node) {
-		node->probability = probability;
-		node->ordinal = graph->dropouts++;
-	}
-	return out;
-}
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 /* Values that nobody reads: drop who made them, last first; a layer with parameters would get no gradient. */
 static ls_status drop_unread(ls_graph *graph)
 {
 	for (int i = graph->node_count - 1; i >= 0; i--) {
 		ls_node *node = &graph->nodes[i];
+		int rows[LS_NODE_ROWS];
 		if (ls_graph_consumers(graph, node->output) > 0)
 			continue;
-		if (node->weight != LS_NONE || node->bias != LS_NONE)
+		if (ls_node_rows(graph, node, rows) > 0)
 			return ls_fail(LS_EINVALID,
 				       "the loss does not depend on layer '%s'; use its output or remove it",
 				       node->name);
@@ -427,19 +183,26 @@ static ls_status check_token_logits(const ls_graph *graph, ls_value logits)
 {
 	const ls_tensor *out = &graph->values[logits.id];
 	if (out->domain != LS_MASKED)
-		return ls_fail(LS_EINVALID, "logits of tokens must be made of masked positions (ls_picked_tokens)");
+		return ls_fail(LS_EINVALID, "logits of tokens must be made of masked positions (ls_masked_positions)");
 	if (out->channels < 2 || out->channels < ls_graph_vocabulary(graph))
 		return ls_fail(LS_EINVALID, "logits of tokens tell %d words apart, and the vocabulary has %d",
 			       out->channels, ls_graph_vocabulary(graph));
 	return LS_OK;
 }
 
+/* Who begins and who adds, where several layers borrow one weight. */
+static void order_borrowers(ls_graph *graph)
+{
+	for (int i = 0; i < graph->node_count; i++)
+		for (int later = i + 1; later < graph->node_count && graph->nodes[i].borrowed != LS_NONE; later++)
+			graph->nodes[i].adds_borrowed |= graph->nodes[later].borrowed == graph->nodes[i].borrowed;
+}
+
 static ls_status close_graph(ls_graph *graph)
 {
 	LS_TRY(drop_unread(graph));
-	LS_TRY(ls_graph_check_attention(graph));
 	ls_graph_fuse(graph);
-	ls_graph_order_tied(graph);
+	order_borrowers(graph);
 	graph->finished = 1;
 	ls_params_lay_out(&graph->params, 0);
 	return LS_OK;
@@ -447,7 +210,7 @@ static ls_status close_graph(ls_graph *graph)
 
 ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
 {
-	ls_build_usable(graph, logits);
+	ls_graph_usable(graph, logits);
 	if (graph->status != LS_OK)
 		return ls_fail(graph->status, "%s", graph->message);
 	LS_TRY(check_logits(graph, logits));
@@ -457,8 +220,8 @@ ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
 
 ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits)
 {
-	ls_build_usable(graph, logits);
-	ls_build_usable(graph, token_logits);
+	ls_graph_usable(graph, logits);
+	ls_graph_usable(graph, token_logits);
 	if (graph->status != LS_OK)
 		return ls_fail(graph->status, "%s", graph->message);
 	LS_TRY(check_logits(graph, logits));
@@ -468,7 +231,7 @@ ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value
 	return close_graph(graph);
 }
 
-void ls_graph_keep_dead(ls_graph *graph, int keep_dead)
+void ls_graph_keep_unreachable(ls_graph *graph, int keep)
 {
-	ls_params_lay_out(&graph->params, keep_dead);
+	ls_params_lay_out(&graph->params, keep);
 }

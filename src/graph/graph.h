@@ -1,88 +1,17 @@
 /*
  * graph.h - inside of lockstep/graph.h: values, nodes and the parameters they own.
  *
- * The builder appends nodes in forward order; ls_graph_finish() fuses neighbours (fuse.c), drops what became empty and
- * lays out parameters. After that the graph is constant and can be executed by any number of executors (exec.h).
+ * The builder (build.c) appends nodes in forward order; each operator's row (ops/op.h) says what fits and what it owns.
+ * ls_graph_finish() fuses neighbours (fuse.c), drops what became empty and lays out parameters. After that the graph is
+ * constant and any number of backends can run it.
  */
 #ifndef LS_GRAPH_GRAPH_H
 #define LS_GRAPH_GRAPH_H
 
 #include <lockstep/graph.h>
 
-#include "kernels/conv.h"
-#include "kernels/simd.h"
+#include "ops/op.h"
 #include "params/params.h"
-
-/* What the rows of a value are. */
-typedef enum ls_domain {
-	LS_SAMPLES, /* positions times samples: [blocks][H][W][N][panel] */
-	LS_TOKENS,  /* tokens of the tile, packed end to end: [blocks][tokens][panel]; height is the most a sample has
-		     */
-	LS_MASKED,  /* tokens to be predicted, likewise */
-	LS_DOMAINS
-} ls_domain;
-
-/* What a node produced: (channels, height, width) a sample, stored as panels. */
-typedef struct ls_tensor {
-	int channels, height, width;
-	int panel, blocks;
-	ls_domain domain;
-	int is_input; /* sample-major images straight from the loader; no gradient */
-} ls_tensor;
-
-static inline int64_t ls_tensor_floats(const ls_tensor *t) /* a sample */
-{
-	return (int64_t)t->blocks * t->panel * t->height * t->width;
-}
-
-typedef enum ls_node_kind {
-	LS_NODE_PACK, /* input images -> panels, where the first layer does not gather */
-	LS_NODE_CONV, /* and linear */
-	LS_NODE_NORM,
-	LS_NODE_RELU,
-	LS_NODE_ADD,
-	LS_NODE_MAX_POOL,
-	LS_NODE_AVG_POOL, /* global too */
-	LS_NODE_FLATTEN,  /* panels of (C, H, W) -> panels of (C*H*W, 1, 1), PyTorch's order */
-	LS_NODE_DROPOUT,
-	LS_NODE_EMBED,  /* tokens -> rows of tables */
-	LS_NODE_LINEAR, /* over rows: of tokens, masked positions, or samples made of them; tied too */
-	LS_NODE_LAYER_NORM,
-	LS_NODE_GELU,
-	LS_NODE_TANH,
-	LS_NODE_ATTENTION,
-	LS_NODE_FIRST,  /* the first token of each sample */
-	LS_NODE_MEAN,   /* the mean over a sample's tokens */
-	LS_NODE_MASKED, /* the tokens to be predicted */
-	LS_NODE_KIND_COUNT
-} ls_node_kind;
-
-#define LS_NONE (-1)
-
-typedef struct ls_node {
-	ls_node_kind kind;
-	const char *name;  /* layer name, or the kind's for layers without parameters */
-	int input, second; /* values; second: residual of an add or of a norm it was fused into, else LS_NONE */
-	int third;         /* attention: input, second, third are q, k, v */
-	int output;
-	int relu;          /* fused: max(0, .) on the output */
-	int norm_consumer; /* conv: node id of the norm that wants its moments, or LS_NONE */
-	int weight, bias;  /* rows of the parameter table, or LS_NONE. norm: scale and shift. embed: words, positions */
-	int segments;      /* embed: the third table, or LS_NONE */
-	int tied;    /* linear: the row of an embed's words that serves as its weight, or LS_NONE. Its gradient is final
-			only when the embed has added its part */
-	int is_tied; /* embed: some linear layer shares its words */
-	int adds_tied; /* linear: a later one shares the same words, whose gradient is there before */
-	int gelu;      /* linear: fused, 1: erf form, 2: tanh form. gelu: likewise */
-	int heads;     /* attention */
-	int running_mean, running_var;
-	ls_conv_geometry conv;
-	ls_pool_geometry pool;   /* n and panel are filled at run time */
-	float epsilon, momentum; /* norm */
-	float probability;       /* dropout; of attention's probabilities; of a layer norm's input, fused */
-	int ordinal;             /* dropout: which one, for its random stream */
-	int dropped;             /* fused away */
-} ls_node;
 
 struct ls_graph {
 	ls_arena arena;
@@ -95,23 +24,37 @@ struct ls_graph {
 	int node_count, node_capacity;
 	ls_param_table params;
 	int input, logits;
-	int token_logits;           /* (vocabulary) a masked position, or LS_NONE */
-	int tokens_max, masked_max; /* of a sample; 0: images */
+	int token_logits;           /* (vocabulary) per masked position, or LS_NONE */
+	int tokens_max, masked_max; /* per sample; 0: images */
 	int coupled;                /* some node mixes samples (batch statistics): a micro-batch must run as a whole */
-	int dropouts;
+	int streams;                /* of random numbers, handed out to nodes */
 };
 
-/* The rows of the parameter table that a node owns: up to LS_NODE_ROWS. */
+/*
+ * Add an operator: check that its inputs can be used, apply the shape rule of its row, add the value, the parameters
+ * and the node. `name` is the layer's, NULL where it has no parameters; `attributes` is what the row wants. After a
+ * mistake nothing is added, and the invalid value returned.
+ */
+ls_value ls_graph_add(ls_graph *graph, const ls_op_type *type, const char *name, const ls_value *inputs,
+		      const void *attributes);
+
+/* The same for a node whose weight is that of node `owner`. */
+ls_value ls_graph_add_borrower(ls_graph *graph, const ls_op_type *type, const char *name, ls_value x,
+			       const void *attributes, int owner);
+
+/* Record the first mistake; later ones are dropped. Returns the invalid value. */
+__attribute__((format(printf, 3, 4))) ls_value ls_graph_mistake(ls_graph *graph, ls_status status, const char *format,
+								...);
+
+/* The graph is open, without a mistake so far, and x is one of its values. */
+int ls_graph_usable(ls_graph *graph, ls_value x);
+
+/* A value that no node makes: the graph's input. */
+ls_value ls_graph_add_value(ls_graph *graph, ls_tensor tensor);
+
+/* The trained rows of the parameter table that a node owns: up to LS_NODE_ROWS. */
 enum { LS_NODE_ROWS = 3 };
-static inline int ls_node_rows(const ls_node *node, int rows[LS_NODE_ROWS])
-{
-	const int all[LS_NODE_ROWS] = { node->weight, node->bias, node->segments };
-	int count = 0;
-	for (int k = 0; k < LS_NODE_ROWS; k++)
-		if (all[k] != LS_NONE)
-			rows[count++] = all[k];
-	return count;
-}
+int ls_node_rows(const ls_graph *graph, const ls_node *node, int rows[LS_NODE_ROWS]);
 
 /*
  * Where gradients live only until their node is done, nodes share the room of the largest one. Words that a linear
@@ -127,27 +70,17 @@ int ls_graph_producer(const ls_graph *graph, int value); /* node id or LS_NONE *
 
 void ls_graph_fuse(ls_graph *graph);
 
-/* Who begins and who adds, where several linear layers share an embedding's words. */
-void ls_graph_order_tied(ls_graph *graph);
+/* Lay parameters out again, with weights that never meet the image trained or not: before any store is made. */
+void ls_graph_keep_unreachable(ls_graph *graph, int keep);
 
-/* Attention writes the gradients of its operands: nobody else may read those. */
-ls_status ls_graph_check_attention(const ls_graph *graph);
-
-/* Lay parameters out again, with dead weights kept live or not: before any store is made. */
-void ls_graph_keep_dead(ls_graph *graph, int keep_dead);
-
-const char *ls_node_kind_name(ls_node_kind kind);
-const char *ls_domain_name(ls_domain domain); /* "a row a token" */
-
-/* Floating-point operations of forward and backward of a sample with so many tokens, so many of them to be predicted.
- */
+/* Floating-point operations of forward and backward of a sample with `tokens` tokens, `masked` of them to be
+ * predicted. */
 double ls_graph_text_flop(const ls_graph *graph, double tokens, double masked);
-double ls_node_text_flop(const ls_graph *graph, int node, double tokens, double masked); /* of one node of it */
+double ls_node_text_flop(const ls_graph *graph, int node, double tokens, double masked); /* of one node */
 
 int ls_graph_vocabulary(const ls_graph *graph); /* tokens it knows; 0: images */
 
-/* Multiply-adds a sample costs in training: forward, weight gradient, and data gradient unless the input is the image.
- */
+/* Multiply-adds per sample in training: forward, weight gradient, and data gradient unless the input is the image. */
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding);
 
 /* The layer whose output is the logits, by name, when it has weights of its own, a row per class; NULL: it has not. */

@@ -7,9 +7,9 @@ const char *ls_graph_single_norm(const ls_graph *graph)
 {
 	for (int i = 0; i < graph->node_count; i++) {
 		const ls_node *node = &graph->nodes[i];
-		if (node->kind != LS_NODE_NORM)
+		if (node->type != &ls_op_batch_norm)
 			continue;
-		const ls_tensor *maps = &graph->values[node->input];
+		const ls_tensor *maps = &graph->values[node->inputs[0]];
 		if (maps->height == 1 && maps->width == 1)
 			return node->name;
 	}
@@ -21,15 +21,15 @@ void ls_graph_update_running(const ls_graph *graph, const float *sums, size_t be
 {
 	for (int i = 0; i < graph->node_count; i++) {
 		const ls_node *node = &graph->nodes[i];
-		if (node->kind != LS_NODE_NORM)
+		if (node->type != &ls_op_batch_norm)
 			continue;
-		const int rows[2] = { node->running_mean, node->running_var };
-		for (int k = 0; k < 2; k++) {
-			const ls_param *param = &graph->params.rows[rows[k]];
+		float momentum = ((const ls_norm_options *)node->attributes)->momentum;
+		for (int slot = 2; slot < 4; slot++) { /* running mean, then variance */
+			const ls_param *param = &graph->params.rows[node->params[slot]];
 			size_t first = param->offset > begin ? param->offset : begin;
 			size_t last = param->offset + param->count < end ? param->offset + param->count : end;
 			for (size_t j = first; j < last; j++)
-				buffers[j] += node->momentum * ((float)(sums[j - begin] / samples) - buffers[j]);
+				buffers[j] += momentum * ((float)(sums[j - begin] / samples) - buffers[j]);
 		}
 	}
 }

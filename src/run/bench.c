@@ -15,6 +15,7 @@
 #include "cluster/launched.h"
 #include "comm/collectives.h"
 #include "comm/init.h"
+#include "kernels/gemm.h"
 #include "run/bench_inside.h"
 #include "run/bench_node.h"
 #include "run/effects.h"
@@ -169,7 +170,7 @@ static ls_status build_graph(bench *b)
 	else
 		LS_TRY(ls_bench_data_open(&b->data, o, &b->job, &info));
 	LS_TRY(ls_train_build_model(&b->graph, &b->job, &info));
-	ls_graph_keep_dead(b->graph, 0);
+	ls_graph_keep_unreachable(b->graph, 0);
 	return o->replay ? ls_replay_fits(&b->profile, b->graph, o->replay) : LS_OK;
 }
 

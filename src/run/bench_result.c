@@ -8,6 +8,7 @@
 #include "base/isa.h"
 #include "base/memory.h"
 #include "comm/collectives.h"
+#include "kernels/gemm.h"
 #include "metrics/rate.h"
 #include "run/bench_inside.h"
 

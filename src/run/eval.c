@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
+#include "kernels/gemm.h"
 #include "run/effects.h"
 #include "run/logits.h"
 #include "run/model.h"

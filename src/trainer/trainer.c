@@ -35,7 +35,7 @@ static int has_master(const ls_trainer_options *o)
 
 static void choose_reachable(const ls_trainer_options *o, const ls_optimizer_kind *kind)
 {
-	ls_graph_keep_dead(o->graph, ls_optimizer_needs_unreachable(kind, &o->hyper));
+	ls_graph_keep_unreachable(o->graph, ls_optimizer_needs_unreachable(kind, &o->hyper));
 }
 
 static size_t early_floats(const ls_trainer_options *o)

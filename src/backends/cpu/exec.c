@@ -6,6 +6,7 @@
 
 #include "backends/cpu/exec_plan.h"
 #include "base/clock.h"
+#include "kernels/simd.h"
 
 /* The whole job of one call, seen by every member. */
 typedef struct job {
@@ -44,9 +45,10 @@ static void skip_time(const job *j, double *since, ls_member member)
 /* Nobody reads parameters that have not arrived. */
 static void need_params(const ls_op *op, const ls_exec_microbatch *microbatch, ls_member member)
 {
-	int rows[LS_NODE_ROWS], count = ls_node_rows(op->node, rows);
-	for (int k = 0; k < count; k++) {
-		const ls_param *param = &op->graph->params.rows[rows[k]];
+	for (int slot = 0; slot < LS_PARAMS_MAX; slot++) {
+		const ls_param *param = op->params[slot];
+		if (!ls_op_trains(op, slot))
+			continue;
 		microbatch->need(microbatch->need_context, param->offset, param->offset + param->count, member);
 	}
 }
@@ -59,7 +61,7 @@ static void run_forward(const job *j, const ls_pass *pass, double *since, ls_mem
 			need_params(op, j->microbatch, member);
 			skip_time(j, since, member);
 		}
-		op->kind->forward(op, pass, member);
+		op->type->forward(op, pass, member);
 		end_layer(j, op, 0, since, member);
 	}
 }
@@ -94,21 +96,26 @@ static void run_loss(const job *j, const ls_pass *pass, int64_t first, ls_member
 static void deliver_gradient(const ls_op *op, const ls_exec_microbatch *microbatch, const ls_pass *pass,
 			     ls_member member)
 {
-	int rows[LS_NODE_ROWS], count = ls_node_rows(op->node, rows);
-	for (int k = 0; k < count; k++) {
-		const ls_param *param = &op->graph->params.rows[rows[k]];
+	for (int slot = 0; slot < LS_PARAMS_MAX; slot++) {
+		const ls_param *param = op->params[slot];
+		if (!ls_op_trains(op, slot))
+			continue;
 		microbatch->ready(microbatch->ready_context, param->offset, param->offset + param->count,
-				  ls_op_grad(op, pass, rows[k]), member);
+				  ls_op_grad(op, pass, slot), member);
 	}
 }
 
-/* Add what a kind that cannot add has computed into a buffer of its own. */
-static void add_spare(const ls_op *op, const ls_pass *pass, ls_member member)
+/* Add what an operator that cannot add has computed into spare buffers. */
+static void add_spares(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	int64_t begin, end;
-	ls_team_range(member, ls_pass_floats(pass, op->in) / 16, &begin, &end);
-	ls_simd_get()->accumulate(op->spare_dx + begin * 16, op->dx + begin * 16, (end - begin) * 16);
-	ls_team_barrier(member);
+	for (int k = LS_INPUTS_MAX - 1; k >= 0; k--) {
+		int64_t begin, count;
+		if (!op->dx_target[k])
+			continue;
+		ls_team_barrier(member);
+		ls_pass_share(pass, op->in[k], member, &begin, &count);
+		ls_simd_get()->accumulate(op->dx_target[k] + begin, op->dx[k] + begin, count);
+	}
 }
 
 static void run_backward(const job *j, const ls_pass *pass, int last, double *since, ls_member member)
@@ -116,11 +123,9 @@ static void run_backward(const job *j, const ls_pass *pass, int last, double *si
 	const ls_exec_microbatch *microbatch = j->microbatch;
 	for (int i = j->exec->op_count - 1; i >= 0; i--) {
 		ls_op *op = &j->exec->ops[i];
-		op->kind->backward(op, pass, member);
-		if (op->spare_dx) {
-			ls_team_barrier(member);
-			add_spare(op, pass, member);
-		}
+		if (op->type->backward)
+			op->type->backward(op, pass, member);
+		add_spares(op, pass, member);
 		end_layer(j, op, 1, since, member);
 		if (last && microbatch->ready) {
 			deliver_gradient(op, microbatch, pass, member);

@@ -58,26 +58,20 @@ static void bind_op(ls_exec *exec, int i)
 	ls_op *op = &exec->ops[i];
 	const ls_node *node = op->node;
 
-	op->x = node->input == exec->graph->input ? NULL : place_of(exec, LS_SPAN_VALUE, node->input);
 	op->y = place_of(exec, LS_SPAN_VALUE, node->output);
+	op->dy = gradient_of(exec, node->output);
 	op->aux = place_of(exec, LS_SPAN_AUX, i);
 	op->x_again = place_of(exec, LS_SPAN_RECOMPUTED, i);
 	op->scratch = exec->workspace + exec->workspace_bytes;
-	op->dy = gradient_of(exec, node->output);
-	op->dx = ls_exec_has_gradient(exec, node->input) ? place_of(exec, LS_SPAN_GRADIENT, node->input) : NULL;
-	if (place_of(exec, LS_SPAN_SPARE, i)) {
-		op->spare_dx = op->dx;
-		op->dx = place_of(exec, LS_SPAN_SPARE, i);
-	}
-	if (node->second != LS_NONE) {
-		op->second = place_of(exec, LS_SPAN_VALUE, node->second);
-		op->dsecond = ls_exec_has_gradient(exec, node->second) ? place_of(exec, LS_SPAN_GRADIENT, node->second)
-								       : NULL;
-	}
-	if (node->third != LS_NONE) {
-		op->third = place_of(exec, LS_SPAN_VALUE, node->third);
-		op->dthird =
-			ls_exec_has_gradient(exec, node->third) ? place_of(exec, LS_SPAN_GRADIENT, node->third) : NULL;
+	for (int k = 0; k < node->input_count; k++) {
+		int value = node->inputs[k];
+		float *spare = place_of(exec, LS_SPAN_SPARE, LS_INPUTS_MAX * i + k);
+		op->x[k] = value == exec->graph->input ? NULL : place_of(exec, LS_SPAN_VALUE, value);
+		op->dx[k] = ls_exec_has_gradient(exec, value) ? place_of(exec, LS_SPAN_GRADIENT, value) : NULL;
+		if (spare) {
+			op->dx_target[k] = op->dx[k];
+			op->dx[k] = spare;
+		}
 	}
 }
 

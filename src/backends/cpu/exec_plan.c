@@ -59,8 +59,8 @@ ls_status ls_exec_bytes(const ls_graph *graph, int64_t n, int threads, int infer
 static ls_status prepare(ls_exec *exec)
 {
 	for (int i = 0; i < exec->op_count; i++)
-		if (exec->ops[i].kind->prepare)
-			LS_TRY(exec->ops[i].kind->prepare(&exec->ops[i], &exec->arena, exec->sizes, exec->size_count,
+		if (exec->ops[i].type->prepare)
+			LS_TRY(exec->ops[i].type->prepare(&exec->ops[i], &exec->arena, exec->sizes, exec->size_count,
 							  exec->threads));
 	return LS_OK;
 }
@@ -122,7 +122,7 @@ static void print_parts(const ls_exec *exec, FILE *to)
 	static const char *const names[LS_SPAN_CLASSES] = { "outputs of layers", "their gradients", "kept for backward",
 							    "temporary gradients", "recomputed" };
 	int counts[LS_SPAN_CLASSES] = { exec->graph->value_count, exec->graph->value_count, exec->op_count,
-					exec->op_count, exec->op_count };
+					LS_INPUTS_MAX * exec->op_count, exec->op_count };
 
 	for (int class = 0; class < LS_SPAN_CLASSES; class ++)
 		print_part(to, names[class], class_bytes(exec, class, counts[class]), "");
@@ -139,8 +139,8 @@ static void print_layers(const ls_exec *exec, FILE *to)
 		const ls_node *node = exec->ops[i].node;
 		const ls_tensor *t = exec->ops[i].out;
 		fprintf(to, "      %-28s %10.2f MB   %s, %d x %d x %d\n", node->name,
-			(double)ls_exec_span(exec, LS_SPAN_VALUE, node->output)->bytes / 1e6,
-			ls_node_kind_name(node->kind), t->channels, t->height, t->width);
+			(double)ls_exec_span(exec, LS_SPAN_VALUE, node->output)->bytes / 1e6, node->type->name,
+			t->channels, t->height, t->width);
 	}
 }
 

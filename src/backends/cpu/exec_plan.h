@@ -6,7 +6,7 @@
 
 #include "backends/cpu/exec.h"
 #include "backends/cpu/place.h"
-#include "graph/op.h"
+#include "ops/op.h"
 
 struct ls_exec {
 	ls_executor executor; /* first: what a backend's user holds */

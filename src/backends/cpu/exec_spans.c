@@ -13,11 +13,12 @@
  */
 #include "backends/cpu/exec_plan.h"
 
-/* Spans lie as five tables: values, gradients (by value), aux, spare, recomputed (by node). */
+/* Spans lie as five tables: values, gradients (by value), aux, spare (by node and input), recomputed (by node). */
 ls_span *ls_exec_span(const ls_exec *exec, int class, int index)
 {
 	int values = exec->graph->value_count, nodes = exec->op_count;
-	int first[LS_SPAN_CLASSES] = { 0, values, 2 * values, 2 * values + nodes, 2 * values + 2 * nodes };
+	int first[LS_SPAN_CLASSES] = { 0, values, 2 * values, 2 * values + nodes,
+				       2 * values + (1 + LS_INPUTS_MAX) * nodes };
 	return &exec->spans[first[class] + index];
 }
 
@@ -48,7 +49,7 @@ static void want(ls_span *span, size_t bytes, int from, int to)
 int ls_exec_has_gradient(const ls_exec *exec, int value)
 {
 	int producer = ls_graph_producer(exec->graph, value);
-	return !exec->inference && producer != LS_NONE && exec->graph->nodes[producer].kind != LS_NODE_PACK;
+	return !exec->inference && producer != LS_NONE && exec->graph->nodes[producer].type->backward;
 }
 
 static size_t value_bytes(const ls_exec *exec, int value)
@@ -83,20 +84,25 @@ static ls_status check_spans(const ls_exec *exec)
 	return LS_OK;
 }
 
-/* Logits of tokens are too large to have twice: the loss writes their gradient in their place, unless backward
+static int keeps(const ls_op *op)
+{
+	return op->type->keeps ? op->type->keeps(op->node) : 0;
+}
+
+/* Logits of tokens are too large to have twice: the loss puts their gradient in their place, unless backward
  * reads them again (a relu behind them, say). */
 int ls_exec_is_own_gradient(const ls_exec *exec, int value)
 {
 	if (value != exec->graph->token_logits)
 		return 0;
 	const ls_op *maker = &exec->ops[ls_graph_producer(exec->graph, value)];
-	return !(maker->kind->keeps(maker->node) & LS_KEEP_OUTPUT);
+	return !(keeps(maker) & LS_KEEP_OUTPUT);
 }
 
 static void plan_output(ls_exec *exec, int i)
 {
 	const ls_node *node = exec->ops[i].node;
-	int training = !exec->inference, kept = training && (exec->ops[i].kind->keeps(node) & LS_KEEP_OUTPUT);
+	int training = !exec->inference, kept = training && (keeps(&exec->ops[i]) & LS_KEEP_OUTPUT);
 
 	kept = kept || (training && ls_exec_is_own_gradient(exec, node->output));
 
@@ -109,7 +115,7 @@ static void plan_output(ls_exec *exec, int i)
 
 static void plan_read(ls_exec *exec, int i, int value, int again)
 {
-	if (value == LS_NONE || value == exec->graph->input)
+	if (value == exec->graph->input)
 		return;
 	extend(ls_exec_span(exec, LS_SPAN_VALUE, value), forward_time(i));
 	if (again)
@@ -121,49 +127,46 @@ static void plan_read(ls_exec *exec, int i, int value, int again)
 static void plan_reads(ls_exec *exec, int i)
 {
 	const ls_op *op = &exec->ops[i];
-	int again = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_INPUT);
-	int others = !exec->inference && (op->kind->keeps(op->node) & LS_KEEP_OTHERS);
+	int again = !exec->inference && (keeps(op) & LS_KEEP_INPUT);
+	int others = !exec->inference && (keeps(op) & LS_KEEP_OTHERS);
 
 	if (op->maker)
-		want(ls_exec_span(exec, LS_SPAN_RECOMPUTED, i), value_bytes(exec, op->node->input),
+		want(ls_exec_span(exec, LS_SPAN_RECOMPUTED, i), value_bytes(exec, op->node->inputs[0]),
 		     backward_time(exec, i), backward_time(exec, i));
-	plan_read(exec, i, op->node->input, again && !op->maker);
-	plan_read(exec, i, op->node->second, others);
-	plan_read(exec, i, op->node->third, others);
+	plan_read(exec, i, op->node->inputs[0], again && !op->maker);
+	for (int k = 1; k < op->node->input_count; k++)
+		plan_read(exec, i, op->node->inputs[k], others);
 }
 
 static void plan_aux(ls_exec *exec, int i)
 {
 	ls_op *op = &exec->ops[i];
 	int last = exec->inference ? forward_time(i) : backward_time(exec, i);
-	int first = op->conv ? (int)(op->conv - exec->ops) : i; /* the convolution fills in the moments */
+	int first =
+		op->moments_from ? (int)(op->moments_from - exec->ops) : i; /* the convolution fills in the moments */
 
-	if (op->kind->aux_bytes)
-		want(ls_exec_span(exec, LS_SPAN_AUX, i), op->kind->aux_bytes(op, exec->largest), forward_time(first),
+	if (op->type->aux_bytes)
+		want(ls_exec_span(exec, LS_SPAN_AUX, i), op->type->aux_bytes(op, exec->largest), forward_time(first),
 		     last);
-	if (op->kind->scratch_bytes) {
-		size_t bytes = op->kind->scratch_bytes(op, exec->largest);
+	if (op->type->scratch_bytes) {
+		size_t bytes = op->type->scratch_bytes(op, exec->largest);
 		exec->scratch_bytes = bytes > exec->scratch_bytes ? bytes : exec->scratch_bytes;
 	}
 }
 
-/* Who writes a gradient first, and who adds: decided in backward order. A node gives to its second operand first. */
+/* Who writes a gradient first, and who adds: decided in backward order. A node gives to its last operand first. */
 static void plan_adds(ls_exec *exec, char *written)
 {
 	for (int i = exec->op_count - 1; i >= 0; i--) {
 		ls_op *op = &exec->ops[i];
-		int input = op->node->input, second = op->node->second, third = op->node->third;
-		if (third != LS_NONE) /* attention's, which no other node reads: ls_graph_check_attention() */
-			written[third] = 1;
-		if (second != LS_NONE && ls_exec_has_gradient(exec, second)) {
-			op->add_dsecond = written[second];
-			written[second] = 1;
-		}
-		if (ls_exec_has_gradient(exec, input)) {
-			op->add_dx = written[input];
-			written[input] = 1;
-			if (op->add_dx && !op->kind->adds_input)
-				want(ls_exec_span(exec, LS_SPAN_SPARE, i), value_bytes(exec, input),
+		for (int k = op->node->input_count - 1; k >= 0; k--) {
+			int value = op->node->inputs[k];
+			if (!ls_exec_has_gradient(exec, value))
+				continue;
+			op->add_dx[k] = written[value];
+			written[value] = 1;
+			if (op->add_dx[k] && !(op->type->adds >> k & 1))
+				want(ls_exec_span(exec, LS_SPAN_SPARE, LS_INPUTS_MAX * i + k), value_bytes(exec, value),
 				     backward_time(exec, i), backward_time(exec, i));
 		}
 	}
@@ -172,11 +175,11 @@ static void plan_adds(ls_exec *exec, char *written)
 static void link_moments(ls_exec *exec)
 {
 	for (int i = 0; i < exec->op_count; i++) {
-		int norm = exec->ops[i].node->norm_consumer;
+		int norm = exec->ops[i].node->moments_to;
 		if (norm == LS_NONE || exec->inference)
 			continue;
-		exec->ops[i].norm = &exec->ops[norm];
-		exec->ops[norm].conv = &exec->ops[i];
+		exec->ops[i].moments_to = &exec->ops[norm];
+		exec->ops[norm].moments_from = &exec->ops[i];
 	}
 }
 
@@ -188,11 +191,31 @@ static void link_makers(ls_exec *exec)
 {
 	for (int i = 0; i < exec->op_count && !exec->inference; i++) {
 		const ls_node *node = exec->ops[i].node;
-		int maker = node->kind == LS_NODE_CONV ? ls_graph_producer(exec->graph, node->input) : LS_NONE;
-		if (maker == LS_NONE || exec->graph->nodes[maker].kind != LS_NODE_NORM)
+		int maker = ls_graph_producer(exec->graph, node->inputs[0]);
+		if (maker == LS_NONE || !(node->type->fuses & LS_TAKES_REMADE_INPUT) || !exec->ops[maker].type->remake)
 			continue;
-		if (exec->graph->nodes[maker].second == LS_NONE && ls_graph_consumers(exec->graph, node->input) == 1)
+		if (exec->ops[maker].node->input_count == 1 && ls_graph_consumers(exec->graph, node->inputs[0]) == 1)
 			exec->ops[i].maker = &exec->ops[maker];
+	}
+}
+
+static void make_op(ls_exec *exec, int i)
+{
+	const ls_graph *graph = exec->graph;
+	const ls_node *node = &graph->nodes[i];
+	ls_op *op = &exec->ops[i];
+
+	*op = (ls_op){
+		.node = node, .type = node->type, .threads = exec->threads, .out = &graph->values[node->output]
+	};
+	for (int k = 0; k < node->input_count; k++)
+		op->in[k] = &graph->values[node->inputs[k]];
+	for (int slot = 0; slot < LS_PARAMS_MAX; slot++) {
+		int row = slot == LS_WEIGHT && node->borrowed != LS_NONE ? node->borrowed : node->params[slot];
+		if (row == LS_NONE)
+			continue;
+		op->params[slot] = &graph->params.rows[row];
+		op->shared_at[slot] = ls_graph_shared_place(graph, node, row);
 	}
 }
 
@@ -202,19 +225,12 @@ ls_status ls_exec_make_ops(ls_exec *exec)
 
 	exec->op_count = graph->node_count;
 	exec->ops = ls_arena_alloc(&exec->arena, sizeof(*exec->ops) * (size_t)exec->op_count);
-	exec->span_count = 2 * (size_t)graph->value_count + 3 * (size_t)exec->op_count;
+	exec->span_count = 2 * (size_t)graph->value_count + (2 + LS_INPUTS_MAX) * (size_t)exec->op_count;
 	exec->spans = ls_arena_alloc(&exec->arena, sizeof(*exec->spans) * exec->span_count);
 	if (!exec->ops || !exec->spans)
 		return LS_EMEMORY;
-	for (int i = 0; i < exec->op_count; i++) {
-		const ls_node *node = &graph->nodes[i];
-		exec->ops[i] = (ls_op){ .graph = graph,
-					.node = node,
-					.kind = ls_op_kind_of(node->kind),
-					.threads = exec->threads,
-					.in = &graph->values[node->input],
-					.out = &graph->values[node->output] };
-	}
+	for (int i = 0; i < exec->op_count; i++)
+		make_op(exec, i);
 	link_moments(exec);
 	link_makers(exec);
 	return LS_OK;

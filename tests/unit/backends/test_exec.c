@@ -284,13 +284,13 @@ static void test_moments_have_memory(void **state)
 	net_init(&t, coupled(), 16, 0, 1, 0);
 	for (int i = 0; i < t.exec->op_count; i++) {
 		const ls_op *op = &t.exec->ops[i];
-		if (!op->conv)
+		if (!op->moments_from)
 			continue;
 		for (size_t k = 0; k < t.exec->span_count; k++)
 			if (t.exec->workspace + t.exec->spans[k].offset == (char *)op->aux &&
 			    t.exec->spans[k].bytes > 0 && t.exec->spans[k].to == 2 * t.exec->op_count - i &&
 			    t.exec->spans[k].from <= i) {
-				assert_true(t.exec->spans[k].from <= op->conv - t.exec->ops);
+				assert_true(t.exec->spans[k].from <= op->moments_from - t.exec->ops);
 				found++;
 			}
 	}

@@ -404,17 +404,20 @@ static void watch_layer(void *context, const char *name, int is_backward, double
 	assert_string_equal(name, op->node->name);
 	memset(w->allowed, 0, planned);
 	const void *forward[] = { op->y, op->aux };
-	const void *backward[] = { op->dy, op->dx, op->spare_dx, op->dsecond, op->dthird };
 	for (int k = 0; k < 2 && !is_backward; k++)
 		allow(w, forward[k], time);
-	for (int k = 0; k < 5 && is_backward; k++)
-		allow(w, backward[k], time);
+	if (is_backward)
+		allow(w, op->dy, time);
+	for (int k = 0; k < LS_INPUTS_MAX && is_backward; k++) {
+		allow(w, op->dx[k], time);
+		allow(w, op->dx_target[k], time);
+	}
 	if (event == count) { /* and the loss, just before */
 		allow(w, exec->dlogits, count);
 		allow(w, exec->dtoken_logits, count);
 	}
-	if (op->kind->scratch_bytes)
-		memset(w->allowed + exec->workspace_bytes, 1, op->kind->scratch_bytes(op, exec->largest));
+	if (op->type->scratch_bytes)
+		memset(w->allowed + exec->workspace_bytes, 1, op->type->scratch_bytes(op, exec->largest));
 	for (size_t at = 0; at < planned; at++)
 		if (exec->workspace[at] != w->before[at] && !w->allowed[at])
 			fail_msg("%s, %s: byte %zu of %zu (%zu of scratch) changed, which is not its own", name,

@@ -44,11 +44,10 @@ static inline void sketch_assert_apart(const ls_graph *g)
 {
 	for (int i = 0; i < g->node_count; i++) {
 		const ls_node *node = &g->nodes[i];
-		assert_true(!node->relu || node->kind == LS_NODE_RELU);
-		assert_true(!node->gelu || node->kind == LS_NODE_GELU);
-		assert_true(node->second == LS_NONE || node->kind == LS_NODE_ADD);
-		assert_true(node->probability == 0 || node->kind == LS_NODE_DROPOUT);
-		assert_true(node->kind != LS_NODE_MAX_POOL || node->bias == LS_NONE);
+		assert_int_equal(node->activation, LS_ACT_NONE);
+		assert_int_equal(node->input_count, node->type->input_count);
+		assert_true(node->dropout == 0);
+		assert_true(node->type != &ls_op_max_pool2d || node->params[LS_BIAS] == LS_NONE);
 	}
 }
 

@@ -548,7 +548,7 @@ static void test_dead_weights_kept(void **state)
 	ls_graph *g = net_graph();
 	(void)state;
 	net_check(ls_graph_finish(g, conv_dead_taps(g, ls_input(g, 16, 2, 2))));
-	ls_graph_keep_dead(g, 1);
+	ls_graph_keep_unreachable(g, 1);
 	assert_int_equal(g->params.live, g->params.total);
 	net_init(&t, g, 5, 0, 1, 0);
 	net_train(&t, 5);

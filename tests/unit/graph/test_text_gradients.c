@@ -210,6 +210,14 @@ static ls_value attend_to_others(ls_graph *g, int width)
 	return net_head(g, ls_first_token(g, ls_attend(g, q, k, v, (ls_attention_options){ .heads = width / 16 })));
 }
 
+/* One value as all three operands, which others read as well. */
+static ls_value attend_to_itself(ls_graph *g, int width)
+{
+	ls_value x = net_linear(g, embed(g, width), "x", width);
+	ls_value y = ls_attend(g, x, x, x, (ls_attention_options){ .heads = width / 16 });
+	return net_head(g, ls_mean_token(g, ls_add(g, y, ls_tanh(g, x))));
+}
+
 /* BERT's layer, whole. */
 static ls_value encoder(ls_graph *g, ls_value x, int width, int heads, float dropout)
 {
@@ -367,6 +375,7 @@ static const text_case cases[] = {
 	CASE(heads_dropped, 48, 5),
 	CASE(heads_dropped, 32, 70),
 	CASE(attend_to_others, 48, 5),
+	CASE(attend_to_itself, 48, 5),
 	CASE(bert_layer, 48, 5),
 	CASE(bert_layer, 32, 70),
 	CASE(read_by_all, 48, 5),

@@ -162,12 +162,6 @@ static ls_status first_of_tokens(ls_graph *g)
 	return close_with(g, ls_text_input(g, 9, 0));
 }
 
-static ls_status norm_of_images(ls_graph *g)
-{
-	ls_value x = net_conv(g, ls_input(g, 3, 8, 8), "c", 8, 3, 1);
-	return ls_graph_finish(g, net_head(g, ls_layer_norm(g, x, "n", 0)));
-}
-
 static ls_status first_of_images(ls_graph *g)
 {
 	return close_with(g, net_conv(g, ls_input(g, 3, 8, 8), "c", 8, 3, 1));
@@ -245,19 +239,6 @@ static ls_status attention_widths(ls_graph *g)
 {
 	ls_value x = embed(g), q = net_linear(g, x, "q", 48), k = net_linear(g, x, "k", 48);
 	return close_with(g, attend(g, q, k, net_linear(g, x, "v", 64), 3, 0));
-}
-
-static ls_status attention_shares_operands(ls_graph *g)
-{
-	ls_value x = net_linear(g, embed(g), "x", 48);
-	return close_with(g, attend(g, x, x, x, 3, 0));
-}
-
-static ls_status attention_operand_read_elsewhere(ls_graph *g)
-{
-	ls_value x = embed(g), q = net_linear(g, x, "q", 48), k = net_linear(g, x, "k", 48);
-	ls_value v = net_linear(g, x, "v", 48);
-	return close_with(g, ls_add(g, attend(g, q, k, v, 3, 0), v));
 }
 
 static ls_status attention_of_samples(ls_graph *g)
@@ -353,7 +334,7 @@ static const struct {
 	{ "embedding of images", embedding_of_images, "ls_text_input" },
 	{ "conv of text", conv_of_text, "conv2d works on images" },
 	{ "batch norm of text", batch_norm_of_text, "batch_norm works on images" },
-	{ "pool of text", pool_of_text, "max_pool works on images" },
+	{ "pool of text", pool_of_text, "max_pool2d works on images" },
 	{ "average of text", average_of_text, "global_avg_pool works on images" },
 	{ "flatten of text", flatten_of_text, "flatten works on images" },
 	{ "linear of tokens", linear_of_tokens, "ls_embedding() first" },
@@ -361,24 +342,21 @@ static const struct {
 	{ "dropout of tokens", dropout_of_tokens, "ls_embedding() first" },
 	{ "add of tokens", add_of_tokens, "ls_embedding() first" },
 	{ "first of tokens", first_of_tokens, "ls_embedding() first" },
-	{ "layer norm of images", norm_of_images, "layer_norm works on text" },
-	{ "first of images", first_of_images, "works on text" },
-	{ "attention of images", attention_of_images, "works on text" },
+	{ "first of images", first_of_images, "one row per token" },
+	{ "attention of images", attention_of_images, "one row per token" },
 	{ "masked positions of images", masked_of_images, "no tokens to be predicted" },
 	{ "norm without name", norm_without_name, "needs a name" },
-	{ "first of samples", first_of_samples, "a row a token" },
-	{ "tokens plus samples", tokens_plus_samples, "a row a token, the other a row a sample" },
-	{ "tokens plus masked positions", tokens_plus_masked, "the other a row a token to be predicted" },
-	{ "nothing to pick", nothing_masked, "no tokens to be predicted" },
+	{ "first of samples", first_of_samples, "one row per token" },
+	{ "tokens plus samples", tokens_plus_samples, "one row per token, the other one row per sample" },
+	{ "tokens plus masked positions", tokens_plus_masked, "the other one row per masked position" },
+	{ "nothing masked", nothing_masked, "no tokens to be predicted" },
 	{ "heads that do not divide", heads_that_do_not_divide, "5 heads in a width of 48" },
 	{ "no heads", no_heads, "0 heads in a width of 48" },
 	{ "heads of 48", heads_of_48, "16, 32 or 64" },
 	{ "heads of 8", heads_of_8, "16, 32 or 64" },
 	{ "attention dropout", attention_dropout, "dropout 1 is not" },
 	{ "attention widths", attention_widths, "one width" },
-	{ "attention shares operands", attention_shares_operands, "a value of its own" },
-	{ "attention operand read elsewhere", attention_operand_read_elsewhere, "a value of its own" },
-	{ "attention of samples", attention_of_samples, "a row a token" },
+	{ "attention of samples", attention_of_samples, "one row per token" },
 	{ "tied of another width", tied_of_another_width, "'tied': the words are 48 wide and its input is 64" },
 	{ "tied to no embedding", tied_to_no_embedding, "ls_embedding()" },
 	{ "tied without name", tied_without_name, "needs a name" },

@@ -1,5 +1,5 @@
 /*
- * op_norm.c - batch normalisation with micro-batch statistics, with the residual add and relu that follow it.
+ * batch_norm.c - batch normalisation with micro-batch statistics, with the residual add and relu that follow it.
  *
  *   mean, var over the micro-batch's rows of a channel;  r = 1/sqrt(var + eps);  xhat = (x - mean) r
  *   y  = relu?(scale xhat + shift (+ residual))
@@ -13,40 +13,83 @@
  */
 #include <math.h>
 
-#include "graph/op.h"
+#include "kernels/conv.h"
+#include "kernels/simd.h"
+#include "ops/shape.h"
+
+enum { RUNNING_MEAN = 2, RUNNING_VAR, COUNTER }; /* behind LS_WEIGHT, the scale, and LS_BIAS, the shift */
+
+static ls_status shape(ls_shape *s)
+{
+	ls_norm_options *o = s->attributes;
+	int channels = s->in[0]->channels;
+	const struct {
+		const char *suffix;
+		ls_param row;
+	} all[LS_PARAMS_MAX] = { { "weight", ls_vector_param(channels, LS_ROLE_NORM,
+							     o->zero_init ? LS_INIT_ZERO : LS_INIT_ONE, 1) },
+				 { "bias", ls_vector_param(channels, LS_ROLE_NORM, LS_INIT_ZERO, 1) },
+				 { "running_mean", ls_vector_param(channels, LS_ROLE_BUFFER, LS_INIT_ZERO, 1) },
+				 { "running_var", ls_vector_param(channels, LS_ROLE_BUFFER, LS_INIT_ONE, 1) },
+				 { "num_batches_tracked", { .role = LS_ROLE_COUNTER, .init = LS_INIT_ZERO } } };
+
+	o->epsilon = o->epsilon > 0 ? o->epsilon : 1e-5f;
+	o->momentum = o->momentum > 0 ? o->momentum : 0.1f;
+	for (int slot = 0; slot <= COUNTER; slot++)
+		LS_TRY(ls_shape_param(s, slot, s->name, all[slot].suffix, all[slot].row));
+	return ls_shape_same(s);
+}
+
+static int has_residual(const ls_op *op)
+{
+	return op->node->input_count == 2;
+}
+
+static float epsilon(const ls_op *op)
+{
+	return ((const ls_norm_options *)op->node->attributes)->epsilon;
+}
 
 static int keeps(const ls_node *node)
 {
-	return LS_KEEP_INPUT | (node->relu && node->second != LS_NONE ? LS_KEEP_OUTPUT : 0);
+	return LS_KEEP_INPUT | (node->activation && node->input_count == 2 ? LS_KEEP_OUTPUT : 0);
+}
+
+/* A convolution's plan for micro-batches of a size. */
+static const ls_conv_plan *plan_of(const ls_op *conv, int size)
+{
+	return (const ls_conv_plan *)conv->plan + size;
 }
 
 /* Chunks of the forward moments. */
 static int64_t moment_chunks(const ls_op *op, int64_t n, int size)
 {
-	return op->conv ? op->conv->plans[size].forward.tiles : ls_chunks(ls_tensor_rows(op->in, n));
+	return op->moments_from ? plan_of(op->moments_from, size)->forward.tiles
+				: ls_chunks(ls_tensor_rows(op->in[0], n));
 }
 
 static int64_t moment_rows(const ls_op *op, int64_t n, int size, int64_t chunk)
 {
-	return op->conv ? ls_conv_tile_rows(&op->conv->plans[size], chunk)
-			: ls_chunk_rows(ls_tensor_rows(op->in, n), chunk);
+	return op->moments_from ? ls_conv_tile_rows(plan_of(op->moments_from, size), chunk)
+				: ls_chunk_rows(ls_tensor_rows(op->in[0], n), chunk);
 }
 
 static int64_t channels(const ls_op *op)
 {
-	return (int64_t)op->in->blocks * op->in->panel;
+	return (int64_t)op->in[0]->blocks * op->in[0]->panel;
 }
 
 /* Before the convolution has a plan. */
 static size_t aux_bytes(const ls_op *op, int64_t n)
 {
-	int64_t chunks = op->conv ? ls_conv_tiles_most(&op->conv->node->conv, n) : ls_chunks(ls_tensor_rows(op->in, n));
+	int64_t chunks = op->moments_from ? ls_conv_tiles_most(op->moments_from->node->attributes, n)
+					  : ls_chunks(ls_tensor_rows(op->in[0], n));
 	return sizeof(float) * (size_t)(2 * chunks * channels(op) + 4 * channels(op));
 }
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
 {
-	return sizeof(float) * (size_t)(channels(op) * (3 + 2 * ls_chunks(ls_tensor_rows(op->in, n))));
+	return sizeof(float) * (size_t)(channels(op) * (3 + 2 * ls_chunks(ls_tensor_rows(op->in[0], n))));
 }
 
 /* The first thing in aux, so that its place does not depend on n: means; behind them r, then forward's coefficients. */
@@ -55,19 +98,19 @@ static float *kept_mean(const ls_op *op)
 	return op->aux;
 }
 
-float *ls_norm_moments(const ls_op *norm)
+float *ls_batch_norm_moments(const ls_op *norm)
 {
 	return (float *)norm->aux + 4 * channels(norm);
 }
 
 static void chunk_moments(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
-	float *mean = ls_norm_moments(op), *m2 = mean + chunks * channels(op);
+	int64_t rows = ls_tensor_rows(op->in[0], pass->n), chunks = ls_chunks(rows), panel = op->in[0]->panel, unit;
+	float *mean = ls_batch_norm_moments(op), *m2 = mean + chunks * channels(op);
 
-	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
+	while ((unit = ls_team_next(member, chunks * op->in[0]->blocks)) >= 0) {
 		int64_t block = unit / chunks, chunk = unit % chunks;
-		const float *x = op->x + (block * rows + chunk * LS_CHUNK_ROWS) * panel;
+		const float *x = op->x[0] + (block * rows + chunk * LS_CHUNK_ROWS) * panel;
 		ls_simd_get()->moments(x, ls_chunk_rows(rows, chunk), (int)panel, mean + unit * panel,
 				       m2 + unit * panel);
 	}
@@ -86,11 +129,11 @@ static void join(double *count, double *mean, double *m2, double rows, double ch
 /* Micro-batch statistics of this member's share of the channels; scale and shift of the pass into scratch. */
 static void combine_moments(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	int64_t chunks = moment_chunks(op, pass->n, pass->size), panel = op->in->panel, begin, end;
-	const float *means = ls_norm_moments(op), *m2s = means + chunks * channels(op);
+	int64_t chunks = moment_chunks(op, pass->n, pass->size), panel = op->in[0]->panel, begin, end;
+	const float *means = ls_batch_norm_moments(op), *m2s = means + chunks * channels(op);
 	float *mean = kept_mean(op), *r = mean + channels(op);
-	float *microbatch_mean = pass->stats + op->graph->params.rows[op->node->running_mean].offset;
-	float *microbatch_var = pass->stats + op->graph->params.rows[op->node->running_var].offset;
+	float *microbatch_mean = pass->stats + op->params[RUNNING_MEAN]->offset;
+	float *microbatch_var = pass->stats + op->params[RUNNING_VAR]->offset;
 
 	ls_team_range(member, channels(op), &begin, &end);
 	for (int64_t c = begin; c < end; c++) {
@@ -100,7 +143,7 @@ static void combine_moments(const ls_op *op, const ls_pass *pass, ls_member memb
 			join(&count, &m, &m2, (double)moment_rows(op, pass->n, pass->size, k), means[at], m2s[at]);
 		}
 		mean[c] = (float)m;
-		r[c] = (float)(1 / sqrt(m2 / count + op->node->epsilon));
+		r[c] = (float)(1 / sqrt(m2 / count + epsilon(op)));
 		microbatch_mean[c] = (float)m;
 		microbatch_var[c] = (float)(m2 / (count > 1 ? count - 1 : 1));
 	}
@@ -108,15 +151,15 @@ static void combine_moments(const ls_op *op, const ls_pass *pass, ls_member memb
 
 static void use_running(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	const float *running_mean = pass->buffers + op->graph->params.rows[op->node->running_mean].offset;
-	const float *running_var = pass->buffers + op->graph->params.rows[op->node->running_var].offset;
+	const float *running_mean = pass->buffers + op->params[RUNNING_MEAN]->offset;
+	const float *running_var = pass->buffers + op->params[RUNNING_VAR]->offset;
 	float *mean = kept_mean(op), *r = mean + channels(op);
 	int64_t begin, end;
 
 	ls_team_range(member, channels(op), &begin, &end);
 	for (int64_t c = begin; c < end; c++) {
 		mean[c] = running_mean[c];
-		r[c] = (float)(1 / sqrt((double)running_var[c] + op->node->epsilon));
+		r[c] = (float)(1 / sqrt((double)running_var[c] + epsilon(op)));
 	}
 }
 
@@ -124,7 +167,7 @@ static void use_running(const ls_op *op, const ls_pass *pass, ls_member member)
 static void coefficients(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	const float *mean = kept_mean(op), *r = mean + channels(op);
-	const float *scale = ls_op_param(op, pass, op->node->weight), *shift = ls_op_param(op, pass, op->node->bias);
+	const float *scale = ls_op_param(op, pass, LS_WEIGHT), *shift = ls_op_param(op, pass, LS_BIAS);
 	float *a = kept_mean(op) + 2 * channels(op), *b = a + channels(op);
 	int64_t begin, end;
 
@@ -137,16 +180,17 @@ static void coefficients(const ls_op *op, const ls_pass *pass, ls_member member)
 }
 
 /* The pass over the data: y from x, the residual and the coefficients. */
-void ls_norm_remake(const ls_op *op, const ls_pass *pass, float *y, ls_member member)
+static void remake(const ls_op *op, const ls_pass *pass, float *y, ls_member member)
 {
-	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel, unit;
+	int64_t rows = ls_tensor_rows(op->in[0], pass->n), chunks = ls_chunks(rows), panel = op->in[0]->panel, unit;
 	const float *a = kept_mean(op) + 2 * channels(op), *b = a + channels(op);
 
-	while ((unit = ls_team_next(member, chunks * op->in->blocks)) >= 0) {
+	while ((unit = ls_team_next(member, chunks * op->in[0]->blocks)) >= 0) {
 		int64_t block = unit / chunks, chunk = unit % chunks;
 		int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
-		ls_simd_get()->normalize(op->x + at, op->second ? op->second + at : NULL, ls_chunk_rows(rows, chunk),
-					 (int)panel, a + block * panel, b + block * panel, op->node->relu, y + at);
+		ls_simd_get()->normalize(op->x[0] + at, op->x[1] ? op->x[1] + at : NULL, ls_chunk_rows(rows, chunk),
+					 (int)panel, a + block * panel, b + block * panel,
+					 op->node->activation == LS_ACT_RELU, y + at);
 	}
 }
 
@@ -155,12 +199,12 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	if (!pass->training) {
 		use_running(op, pass, member);
 	} else {
-		if (!op->conv)
+		if (!op->moments_from)
 			chunk_moments(op, pass, member);
 		combine_moments(op, pass, member);
 	}
 	coefficients(op, pass, member);
-	ls_norm_remake(op, pass, op->y, member);
+	remake(op, pass, op->y, member);
 }
 
 /* What the relu let through, at float `at` of the panels of `block`. Without a residual x tells it as well as y does,
@@ -169,11 +213,11 @@ static ls_norm_mask mask_at(const ls_op *op, int64_t at, int64_t block)
 {
 	const float *a = kept_mean(op) + 2 * channels(op), *b = a + channels(op);
 
-	if (!op->node->relu)
+	if (!op->node->activation)
 		return (ls_norm_mask){ 0 };
-	if (op->node->second != LS_NONE)
+	if (has_residual(op))
 		return (ls_norm_mask){ .y = op->y + at };
-	return (ls_norm_mask){ .scale = a + block * op->in->panel, .shift = b + block * op->in->panel };
+	return (ls_norm_mask){ .scale = a + block * op->in[0]->panel, .shift = b + block * op->in[0]->panel };
 }
 
 /*
@@ -186,15 +230,16 @@ static ls_norm_mask mask_at(const ls_op *op, int64_t at, int64_t block)
 /* Chunk sums of g and g (x - mean); the masked gradient goes to the residual where there is one. */
 static void chunk_sums(const ls_op *op, const ls_pass *pass, int64_t block, int64_t chunk, float *sums)
 {
-	int64_t rows = ls_tensor_rows(op->in, pass->n), panel = op->in->panel, unit = block * ls_chunks(rows) + chunk;
+	int64_t rows = ls_tensor_rows(op->in[0], pass->n), panel = op->in[0]->panel,
+		unit = block * ls_chunks(rows) + chunk;
 	int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel, count = ls_chunk_rows(rows, chunk);
-	float *g = !op->dsecond ? NULL : (op->add_dsecond ? op->dy : op->dsecond) + at;
+	float *g = !op->dx[1] ? NULL : (op->add_dx[1] ? op->dy : op->dx[1]) + at;
 
-	ls_simd_get()->normalize_sums(op->dy + at, mask_at(op, at, block), op->x + at, count, (int)panel,
+	ls_simd_get()->normalize_sums(op->dy + at, mask_at(op, at, block), op->x[0] + at, count, (int)panel,
 				      kept_mean(op) + block * panel, g, sums + unit * 2 * panel,
 				      sums + (unit * 2 + 1) * panel);
-	if (g && op->add_dsecond)
-		ls_simd_get()->accumulate(op->dsecond + at, g, count * panel);
+	if (g && op->add_dx[1])
+		ls_simd_get()->accumulate(op->dx[1] + at, g, count * panel);
 }
 
 static void add_grad(float *grad, double value, int accumulate)
@@ -205,9 +250,9 @@ static void add_grad(float *grad, double value, int accumulate)
 /* Parameter gradients and a, b, c of channels [begin, end). */
 static void backward_coefficients(const ls_op *op, const ls_pass *pass, const float *sums, int64_t begin, int64_t end)
 {
-	int64_t rows = ls_tensor_rows(op->in, pass->n), chunks = ls_chunks(rows), panel = op->in->panel;
-	const float *mean = kept_mean(op), *r = mean + channels(op), *scale = ls_op_param(op, pass, op->node->weight);
-	float *dscale = ls_op_grad(op, pass, op->node->weight), *dshift = ls_op_grad(op, pass, op->node->bias);
+	int64_t rows = ls_tensor_rows(op->in[0], pass->n), chunks = ls_chunks(rows), panel = op->in[0]->panel;
+	const float *mean = kept_mean(op), *r = mean + channels(op), *scale = ls_op_param(op, pass, LS_WEIGHT);
+	float *dscale = ls_op_grad(op, pass, LS_WEIGHT), *dshift = ls_op_grad(op, pass, LS_BIAS);
 	float *a = op->scratch, *b = a + channels(op), *k = b + channels(op);
 
 	for (int64_t c = begin; c < end; c++) {
@@ -228,33 +273,34 @@ static void backward_coefficients(const ls_op *op, const ls_pass *pass, const fl
 
 static void chunk_input(const ls_op *op, const ls_pass *pass, int64_t block, int64_t chunk)
 {
-	int64_t rows = ls_tensor_rows(op->in, pass->n), panel = op->in->panel;
+	int64_t rows = ls_tensor_rows(op->in[0], pass->n), panel = op->in[0]->panel;
 	int64_t at = (block * rows + chunk * LS_CHUNK_ROWS) * panel;
 	const float *a = op->scratch, *b = a + channels(op), *k = b + channels(op);
 	/* The residual's gradient is the masked one already. */
-	const float *g = !op->dsecond || op->add_dsecond ? op->dy : op->dsecond;
-	ls_norm_mask mask = op->dsecond ? (ls_norm_mask){ 0 } : mask_at(op, at, block);
+	const float *g = !op->dx[1] || op->add_dx[1] ? op->dy : op->dx[1];
+	ls_norm_mask mask = op->dx[1] ? (ls_norm_mask){ 0 } : mask_at(op, at, block);
 
-	ls_simd_get()->normalize_input(g + at, mask, op->x + at, ls_chunk_rows(rows, chunk), (int)panel,
-				       a + block * panel, b + block * panel, k + block * panel, op->dx + at);
+	ls_simd_get()->normalize_input(g + at, mask, op->x[0] + at, ls_chunk_rows(rows, chunk), (int)panel,
+				       a + block * panel, b + block * panel, k + block * panel, op->dx[0] + at);
 }
 
 static void backward_by_block(const ls_op *op, const ls_pass *pass, float *sums, ls_member member)
 {
-	int64_t chunks = ls_chunks(ls_tensor_rows(op->in, pass->n)), panel = op->in->panel, block;
+	int64_t chunks = ls_chunks(ls_tensor_rows(op->in[0], pass->n)), panel = op->in[0]->panel, block;
 
-	while ((block = ls_team_next(member, op->in->blocks)) >= 0) {
+	while ((block = ls_team_next(member, op->in[0]->blocks)) >= 0) {
 		for (int64_t chunk = 0; chunk < chunks; chunk++)
 			chunk_sums(op, pass, block, chunk, sums);
 		backward_coefficients(op, pass, sums, block * panel, (block + 1) * panel);
-		for (int64_t chunk = chunks - 1; op->dx && chunk >= 0; chunk--) /* last read, first in cache */
+		for (int64_t chunk = chunks - 1; op->dx[0] && chunk >= 0; chunk--) /* last read, first in cache */
 			chunk_input(op, pass, block, chunk);
 	}
 }
 
 static void backward_by_chunk(const ls_op *op, const ls_pass *pass, float *sums, ls_member member)
 {
-	int64_t chunks = ls_chunks(ls_tensor_rows(op->in, pass->n)), units = chunks * op->in->blocks, unit, begin, end;
+	int64_t chunks = ls_chunks(ls_tensor_rows(op->in[0], pass->n)), units = chunks * op->in[0]->blocks, unit, begin,
+		end;
 
 	while ((unit = ls_team_next(member, units)) >= 0)
 		chunk_sums(op, pass, unit / chunks, unit % chunks, sums);
@@ -262,7 +308,7 @@ static void backward_by_chunk(const ls_op *op, const ls_pass *pass, float *sums,
 	ls_team_range(member, channels(op), &begin, &end);
 	backward_coefficients(op, pass, sums, begin, end);
 	ls_team_barrier(member);
-	while (op->dx && (unit = ls_team_next(member, units)) >= 0)
+	while (op->dx[0] && (unit = ls_team_next(member, units)) >= 0)
 		chunk_input(op, pass, unit / chunks, unit % chunks);
 }
 
@@ -270,12 +316,30 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	float *sums = (float *)op->scratch + 3 * channels(op);
 
-	if (op->in->blocks % member.size == 0)
+	if (op->in[0]->blocks % member.size == 0)
 		backward_by_block(op, pass, sums, member);
 	else
 		backward_by_chunk(op, pass, sums, member);
 }
 
-const ls_op_kind ls_op_norm = {
-	.keeps = keeps, .aux_bytes = aux_bytes, .scratch_bytes = scratch_bytes, .forward = forward, .backward = backward
+const ls_op_type ls_op_batch_norm = {
+	.name = "batch_norm",
+	.formula = "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, mean and variance of each channel",
+	.inputs = "x",
+	.attributes = "epsilon, momentum, zero_init",
+	.input_count = 1,
+	.attribute_bytes = sizeof(ls_norm_options),
+	.named = 1,
+	.fuses = LS_FUSES_RELU | LS_FUSES_SUM_BEHIND | LS_TAKES_MOMENTS,
+	.adds = 2,
+	.maps = 1,
+	.couples = 1,
+	.shape = shape,
+	.keeps = keeps,
+	.aux_bytes = aux_bytes,
+	.scratch_bytes = scratch_bytes,
+	.forward = forward,
+	.backward = backward,
+	.remake = remake,
+	.cases = { { .channels = 20, .height = 4, .width = 3, .attributes = &(ls_norm_options){ 0 } } },
 };

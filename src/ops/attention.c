@@ -1,0 +1,113 @@
+/*
+ * attention.c - multi-head attention: every row of a sample looks at all rows of its sample.
+ *
+ *   y = dropout(softmax(q k^T / sqrt(head width))) v, in each head
+ *
+ * The work is the kernel's (kernels/attention.h).
+ *
+ * aux: the logarithm of each row's sum of exponentials, from which backward makes the probabilities again.
+ */
+#include <math.h>
+
+#include "kernels/attention.h"
+#include "ops/shape.h"
+
+static ls_status shape(ls_shape *s)
+{
+	const ls_attention_options *o = s->attributes;
+	int channels = s->in[0]->channels;
+	int width = o->heads > 0 && channels % o->heads == 0 ? channels / o->heads : 0;
+
+	for (int k = 0; k < 3; k++)
+		if (s->in[k]->domain != LS_TOKENS)
+			return ls_fail(LS_EINVALID, "attention needs one row per token");
+	if (s->in[1]->channels != channels || s->in[2]->channels != channels)
+		return ls_fail(LS_EINVALID, "attention: q, k and v must be of one width");
+	if (!(o->dropout >= 0 && o->dropout < 1))
+		return ls_fail(LS_EINVALID, "attention: dropout %g is not in [0, 1)", (double)o->dropout);
+	if (width != 16 && width != 32 && width != 64)
+		return ls_fail(LS_EINVALID, "attention: %d heads in a width of %d; a head must be 16, 32 or 64 wide",
+			       o->heads, channels);
+	s->draws = o->dropout > 0;
+	s->out = ls_tensor_like(s->in[0], channels);
+	return LS_OK;
+}
+
+/* What the mathematics needs: scores that backward computes once more are not counted. */
+static double macs(const ls_cost *cost)
+{
+	return 2 * cost->rows * cost->rows * cost->in->channels;
+}
+
+static const ls_attention_options *options(const ls_op *op)
+{
+	return op->node->attributes;
+}
+
+static int keeps(const ls_node *node)
+{
+	(void)node;
+	return LS_KEEP_INPUT | LS_KEEP_OTHERS | LS_KEEP_OUTPUT;
+}
+
+static size_t aux_bytes(const ls_op *op, int64_t n)
+{
+	return sizeof(float) * (size_t)(options(op)->heads * ls_tensor_rows(op->in[0], n));
+}
+
+static int head_width(const ls_op *op)
+{
+	return op->in[0]->channels / options(op)->heads;
+}
+
+static size_t scratch_bytes(const ls_op *op, int64_t n)
+{
+	(void)n;
+	return sizeof(float) * ls_attention_scratch_floats(head_width(op), op->in[0]->height, op->threads);
+}
+
+static ls_attention attention_of(const ls_op *op, const ls_pass *pass)
+{
+	ls_rng rng = ls_drop_rng(op, pass);
+	return (ls_attention){ .heads = options(op)->heads,
+			       .width = head_width(op),
+			       .rows = ls_pass_rows(pass, op->in[0]),
+			       .panel = op->in[0]->panel,
+			       .start = pass->start,
+			       .samples = pass->n,
+			       .scale = 1.0f / sqrtf((float)head_width(op)),
+			       .probability = pass->training ? options(op)->dropout : 0,
+			       .key = { rng.key[0], rng.key[1] },
+			       .sample = pass->samples };
+}
+
+static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	ls_attention a = attention_of(op, pass);
+	ls_attention_forward(&a, op->x[0], op->x[1], op->x[2], op->y, op->aux, op->scratch, member);
+}
+
+static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	ls_attention a = attention_of(op, pass);
+	ls_attention_backward(&a, op->x[0], op->x[1], op->x[2], op->y, op->aux, op->dy, op->dx[0], op->dx[1], op->dx[2],
+			      op->scratch, member);
+}
+
+const ls_op_type ls_op_attention = {
+	.name = "attention",
+	.formula = "y = dropout(softmax(q k^T / sqrt(head width))) v, in each head: ls_attend()",
+	.inputs = "q, k, v",
+	.attributes = "heads, dropout",
+	.input_count = 3,
+	.attribute_bytes = sizeof(ls_attention_options),
+	.shape = shape,
+	.macs = macs,
+	.keeps = keeps,
+	.aux_bytes = aux_bytes,
+	.scratch_bytes = scratch_bytes,
+	.forward = forward,
+	.backward = backward,
+	.cases = { { LS_TOKENS, 48, 7, 1, .attributes = &(ls_attention_options){ .heads = 3 } },
+		   { LS_TOKENS, 32, 7, 1, .attributes = &(ls_attention_options){ .heads = 1, .dropout = 0.3f } } },
+};

@@ -1,0 +1,87 @@
+/*
+ * common.c - what several operators share: the gradient of a bias, of a fused relu, and rows that are picked out.
+ */
+#include <string.h>
+
+#include "kernels/simd.h"
+#include "ops/op.h"
+
+size_t ls_bias_grad_floats(const ls_tensor *t, int64_t rows)
+{
+	return (size_t)(t->blocks * ls_chunks(rows) * t->panel);
+}
+
+void ls_bias_grad(const ls_op *op, const ls_pass *pass, float *partial, ls_member member)
+{
+	const ls_tensor *t = op->out;
+	int64_t rows = ls_pass_rows(pass, t), chunks = ls_chunks(rows), begin, end;
+	float *dbias = ls_op_grad(op, pass, LS_BIAS);
+
+	ls_team_range(member, t->blocks * chunks, &begin, &end);
+	for (int64_t unit = begin; unit < end; unit++) {
+		int64_t block = unit / chunks, chunk = unit % chunks;
+		ls_simd_get()->column_sums(op->dy + (block * rows + chunk * LS_CHUNK_ROWS) * t->panel,
+					   ls_chunk_rows(rows, chunk), t->panel, partial + unit * t->panel);
+	}
+	ls_team_barrier(member);
+	ls_team_range(member, (int64_t)t->blocks * t->panel, &begin, &end);
+	for (int64_t c = begin; c < end; c++) {
+		const float *column = partial + c / t->panel * chunks * t->panel + c % t->panel;
+		float sum = pass->accumulate ? dbias[c] : 0;
+		for (int64_t chunk = 0; chunk < chunks; chunk++)
+			sum += column[chunk * t->panel];
+		dbias[c] = sum;
+	}
+}
+
+void ls_mask_dy(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t begin, count;
+	ls_pass_share(pass, op->out, member, &begin, &count);
+	ls_simd_get()->relu_backward(op->dy + begin, op->y + begin, count, op->dy + begin);
+	ls_team_barrier(member);
+}
+
+static float *row_at(const float *x, int64_t rows, int64_t panel, int64_t block, int64_t row)
+{
+	return (float *)x + (block * rows + row) * panel;
+}
+
+void ls_gather_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, ls_member member)
+{
+	int64_t in = ls_pass_rows(pass, op->in[0]), out = ls_pass_rows(pass, op->out), panel = op->out->panel;
+	int64_t begin, end;
+
+	ls_team_range(member, out, &begin, &end);
+	for (int64_t b = 0; b < op->out->blocks; b++)
+		for (int64_t i = begin; i < end; i++)
+			memcpy(row_at(op->y, out, panel, b, i), row_at(op->x[0], in, panel, b, from[i]),
+			       sizeof(float) * (size_t)panel);
+}
+
+void ls_scatter_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, ls_member member)
+{
+	int64_t in = ls_pass_rows(pass, op->in[0]), out = ls_pass_rows(pass, op->out), panel = op->out->panel;
+	int64_t begin, end;
+
+	if (!op->dx[0])
+		return;
+	ls_team_range(member, op->out->blocks, &begin, &end);
+	for (int64_t b = begin; b < end; b++) {
+		if (!op->add_dx[0])
+			memset(row_at(op->dx[0], in, panel, b, 0), 0, sizeof(float) * (size_t)(in * panel));
+		for (int64_t i = 0; i < out; i++)
+			ls_simd_get()->accumulate(row_at(op->dx[0], in, panel, b, from[i]),
+						  row_at(op->dy, out, panel, b, i), panel);
+	}
+}
+
+void ls_give(float *to, int add, const float *g, int64_t count)
+{
+	if (!to)
+		return;
+	if (add)
+		ls_simd_get()->accumulate(to, g, count);
+	else
+		memmove(to, g, sizeof(float) * (size_t)count);
+}

@@ -1,0 +1,49 @@
+/*
+ * gelu.c - Gaussian error linear unit.
+ *
+ *   y = x Phi(x), Phi the normal distribution; approximate: y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+ */
+#include "kernels/simd.h"
+#include "ops/shape.h"
+
+static int keeps(const ls_node *node)
+{
+	(void)node;
+	return LS_KEEP_INPUT;
+}
+
+static int is_approximate(const ls_op *op)
+{
+	return *(const int *)op->node->attributes;
+}
+
+static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t begin, count;
+	ls_pass_share(pass, op->out, member, &begin, &count);
+	ls_simd_get()->gelu(op->x[0] + begin, count, is_approximate(op), op->y + begin);
+}
+
+static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t begin, count;
+	ls_pass_share(pass, op->out, member, &begin, &count);
+	if (op->dx[0])
+		ls_simd_get()->gelu_backward(op->dy + begin, op->x[0] + begin, count, is_approximate(op),
+					     op->dx[0] + begin);
+}
+
+const ls_op_type ls_op_gelu = {
+	.name = "gelu",
+	.formula = "y = x Phi(x), or its tanh form",
+	.inputs = "x",
+	.attributes = "approximate",
+	.input_count = 1,
+	.attribute_bytes = sizeof(int),
+	.shape = ls_shape_same,
+	.keeps = keeps,
+	.forward = forward,
+	.backward = backward,
+	.cases = { { LS_TOKENS, 20, 7, 1, .attributes = &(int){ 0 } },
+		   { .channels = 20, .height = 4, .width = 3, .attributes = &(int){ 1 } } },
+};

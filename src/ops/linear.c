@@ -1,0 +1,154 @@
+/*
+ * linear.c - linear layers over rows, with a relu or a gelu behind them. The weight may be borrowed: the words of an
+ * embedding.
+ *
+ *   y = x . w^T + b (then relu or gelu);  dx = dy . w;  dw = dy^T . x;  db = sum of dy over rows
+ *
+ * aux: what the gelu is taken of, which backward needs. scratch: a block of weights per thread, then bias partials.
+ */
+#include "kernels/linear.h"
+
+#include "kernels/simd.h"
+#include "ops/shape.h"
+#include "params/panel.h"
+
+static ls_param weight_param(int in, int out, ls_weight_init init)
+{
+	ls_param row = {
+		.role = LS_ROLE_WEIGHT, .init = ls_param_init_of(init), .fan_in = in, .rank = 2, .shape = { out, in }
+	};
+	row.layout = (ls_weight_layout){ .out = out,
+					 .in = in,
+					 .taps = 1,
+					 .out_panel = ls_panel_width(out),
+					 .in_panel = ls_panel_width(in),
+					 .live_taps = 1 };
+	return row;
+}
+
+static ls_status shape(ls_shape *s)
+{
+	const ls_linear_options *o = s->attributes;
+	int in = s->in[0]->channels;
+
+	if (o->out_features < 1)
+		return ls_fail(LS_EINVALID, "linear '%s' needs at least one output feature", s->name);
+	if (s->borrowed && s->borrowed->layout.in != in)
+		return ls_fail(LS_EINVALID, "'%s': the words are %d wide and its input is %d", s->name,
+			       s->borrowed->layout.in, in);
+	if (ls_too_many_floats(ls_padded(in), ls_padded(o->out_features), 1))
+		return ls_fail(LS_EINVALID, "'%s': weights of %d x %d are too large: at most %d floats", s->name,
+			       o->out_features, in, LS_FLOATS_MOST);
+	s->out = ls_tensor_like(s->in[0], o->out_features);
+	if (!s->borrowed)
+		LS_TRY(ls_shape_param(s, LS_WEIGHT, s->name, "weight", weight_param(in, o->out_features, o->init)));
+	if (o->bias)
+		LS_TRY(ls_shape_param(s, LS_BIAS, s->name, "bias", ls_bias_param(o->out_features, o->init, in)));
+	return LS_OK;
+}
+
+static double macs(const ls_cost *cost)
+{
+	return cost->rows * cost->in->channels * cost->out->channels;
+}
+
+static int keeps(const ls_node *node)
+{
+	return LS_KEEP_INPUT | (node->activation == LS_ACT_RELU ? LS_KEEP_OUTPUT : 0);
+}
+
+static int has_gelu(const ls_op *op)
+{
+	return op->node->activation == LS_ACT_GELU || op->node->activation == LS_ACT_GELU_TANH;
+}
+
+static size_t aux_bytes(const ls_op *op, int64_t n)
+{
+	return has_gelu(op) ? sizeof(float) * (size_t)(ls_tensor_floats(op->out) * n) : 0;
+}
+
+static size_t turned_floats(const ls_op *op)
+{
+	return ls_linear_scratch_floats(op->in[0]->panel, op->out->panel, op->threads);
+}
+
+static size_t scratch_bytes(const ls_op *op, int64_t n)
+{
+	size_t bias = op->params[LS_BIAS] ? ls_bias_grad_floats(op->out, ls_tensor_rows(op->out, n)) : 0;
+	return sizeof(float) * (turned_floats(op) + bias);
+}
+
+static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads)
+{
+	(void)sizes, (void)count, (void)threads;
+	op->plan = ls_arena_alloc(arena, sizeof(ls_linear_plan));
+	if (!op->plan)
+		return LS_EMEMORY;
+	return ls_linear_plan_make(op->plan, op->in[0]->channels, op->in[0]->panel, op->out->channels, op->out->panel,
+				   op->node->borrowed != LS_NONE);
+}
+
+static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	ls_linear_epilogue epilogue = { .bias = ls_op_param(op, pass, LS_BIAS),
+					.relu = op->node->activation == LS_ACT_RELU,
+					.before = has_gelu(op) ? op->aux : NULL,
+					.approximate = op->node->activation == LS_ACT_GELU_TANH };
+
+	ls_linear_forward(op->plan, ls_pass_rows(pass, op->out), op->x[0], ls_op_param(op, pass, LS_WEIGHT), &epilogue,
+			  op->y, op->scratch, member);
+}
+
+static void gelu_dy(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t begin, count;
+	ls_pass_share(pass, op->out, member, &begin, &count);
+	ls_simd_get()->gelu_backward(op->dy + begin, (const float *)op->aux + begin, count,
+				     op->node->activation == LS_ACT_GELU_TANH, op->dy + begin);
+	ls_team_barrier(member);
+}
+
+static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t rows = ls_pass_rows(pass, op->out);
+	float *turned = op->scratch, *partial = turned + turned_floats(op);
+
+	if (op->node->activation == LS_ACT_RELU)
+		ls_mask_dy(op, pass, member);
+	else if (op->node->activation)
+		gelu_dy(op, pass, member);
+	if (op->params[LS_BIAS])
+		ls_bias_grad(op, pass, partial, member);
+	ls_linear_backward_weights(op->plan, rows, op->x[0], op->dy, pass->accumulate || op->node->adds_borrowed,
+				   ls_op_grad(op, pass, LS_WEIGHT), member);
+	if (op->dx[0]) {
+		ls_team_barrier(member);
+		ls_linear_backward_data(op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT), op->add_dx[0],
+					op->dx[0], turned, member);
+	}
+}
+
+const ls_op_type ls_op_linear = {
+	.name = "linear",
+	.formula = "y = x weight^T + bias, in each row",
+	.inputs = "x",
+	.attributes = "out_features, bias, init, per_position",
+	.input_count = 1,
+	.attribute_bytes = sizeof(ls_linear_options),
+	.named = 1,
+	.fuses = LS_FUSES_RELU | LS_FUSES_GELU,
+	.adds = 1,
+	.shape = shape,
+	.macs = macs,
+	.keeps = keeps,
+	.aux_bytes = aux_bytes,
+	.scratch_bytes = scratch_bytes,
+	.prepare = prepare,
+	.forward = forward,
+	.backward = backward,
+	.cases = { { LS_TOKENS, 20, 7, 1, .attributes = &(ls_linear_options){ .out_features = 70, .bias = 1 } },
+		   { .channels = 20,
+		     .height = 4,
+		     .width = 3,
+		     .attributes = &(ls_linear_options){ .out_features = 9 } } },
+};

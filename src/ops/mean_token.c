@@ -1,0 +1,60 @@
+/*
+ * mean_token.c - the mean of each sample's rows.
+ *
+ *   y = sum over the sample's rows of x / their number;  dx = dy / their number, in each of them
+ */
+#include "kernels/simd.h"
+#include "ops/shape.h"
+
+static ls_status shape(ls_shape *s)
+{
+	if (s->in[0]->domain != LS_TOKENS)
+		return ls_fail(LS_EINVALID, "mean_token needs one row per token");
+	s->out = ls_tensor_make(s->in[0]->channels, 1, 1, LS_SAMPLES);
+	return LS_OK;
+}
+
+static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t rows = ls_pass_rows(pass, op->in[0]), panel = op->out->panel, begin, end;
+
+	ls_team_range(member, op->out->blocks * pass->n, &begin, &end);
+	for (int64_t unit = begin; unit < end; unit++) {
+		int64_t b = unit / pass->n, i = unit % pass->n;
+		ls_sample_rows of = ls_pass_sample(pass, op->in[0], i);
+		float *y = op->y + (b * pass->n + i) * panel;
+		ls_simd_get()->column_sums(op->x[0] + (b * rows + of.first) * panel, of.count, (int)panel, y);
+		for (int64_t c = 0; c < panel; c++)
+			y[c] /= (float)of.count;
+	}
+}
+
+static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	int64_t rows = ls_pass_rows(pass, op->in[0]), panel = op->out->panel, begin, end;
+
+	if (!op->dx[0])
+		return;
+	ls_team_range(member, op->out->blocks * pass->n, &begin, &end);
+	for (int64_t unit = begin; unit < end; unit++) {
+		int64_t b = unit / pass->n, i = unit % pass->n;
+		ls_sample_rows of = ls_pass_sample(pass, op->in[0], i);
+		const float *dy = op->dy + (b * pass->n + i) * panel;
+		float *dx = op->dx[0] + (b * rows + of.first) * panel;
+		for (int64_t r = 0; r < of.count; r++, dx += of.stride * panel)
+			for (int64_t c = 0; c < panel; c++)
+				dx[c] = dy[c] / (float)of.count;
+	}
+}
+
+const ls_op_type ls_op_mean_token = {
+	.name = "mean_token",
+	.formula = "y = mean over the rows of a sample of x",
+	.inputs = "x",
+	.attributes = "",
+	.input_count = 1,
+	.shape = shape,
+	.forward = forward,
+	.backward = backward,
+	.cases = { { LS_TOKENS, 20, 7, 1 } },
+};

@@ -1,0 +1,37 @@
+/*
+ * pack.c - images (n, C, H, W) as the loader has them, into panels. The graph adds it where a layer other than a
+ * gathering convolution reads the input; images have no gradient.
+ */
+#include "ops/shape.h"
+
+static int takes_input(const ls_tensor *in)
+{
+	return in->domain == LS_SAMPLES;
+}
+
+static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	const ls_tensor *t = op->out;
+	int64_t positions = (int64_t)t->height * t->width, padded = (int64_t)t->blocks * t->panel, begin, end;
+
+	ls_team_range(member, pass->n, &begin, &end);
+	for (int64_t i = begin; i < end; i++)
+		for (int64_t c = 0; c < padded; c++)
+			for (int64_t p = 0; p < positions; p++) {
+				int64_t row = (c / t->panel * positions + p) * pass->n + i;
+				op->y[row * t->panel + c % t->panel] =
+					c < t->channels ? pass->images[(i * t->channels + c) * positions + p] : 0;
+			}
+}
+
+const ls_op_type ls_op_pack = {
+	.name = "pack",
+	.formula = "y = x, in panels",
+	.inputs = "images",
+	.attributes = "",
+	.input_count = 1,
+	.takes_input = takes_input,
+	.shape = ls_shape_same,
+	.forward = forward,
+	.cases = { { .channels = 3, .height = 5, .width = 4, .raw = 1 } },
+};
