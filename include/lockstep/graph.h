@@ -14,8 +14,8 @@
  *
  * A mistake (channels that do not fit, a kernel larger than its padded input, a name used twice) is remembered by the
  * graph; later calls do nothing and ls_graph_finish() reports the first one. The loss is softmax cross-entropy on the
- * value given to ls_graph_finish(). Layer names become parameter names in checkpoints: "conv1" gives "conv1.weight"
- * and "conv1.bias", shaped as PyTorch shapes them.
+ * value given to ls_graph_finish(), unless others were added. Layer names become parameter names in checkpoints:
+ * "conv1" gives "conv1.weight" and "conv1.bias", shaped as PyTorch shapes them.
  */
 #ifndef LOCKSTEP_GRAPH_H
 #define LOCKSTEP_GRAPH_H
@@ -103,6 +103,11 @@ typedef struct ls_attention_options {
 	float dropout; /* of the probabilities */
 } ls_attention_options;
 
+typedef struct ls_cross_entropy_options {
+	float label_smoothing;      /* this share of each label is spread over all classes */
+	const float *class_weights; /* (classes) factors of the loss; NULL: all 1 */
+} ls_cross_entropy_options;
+
 /* The input: images; or the tokens of a sample, and how many are to be predicted at most. */
 LS_API ls_value ls_input(ls_graph *graph, int channels, int height, int width);
 LS_API ls_value ls_text_input(ls_graph *graph, int longest, int masked);
@@ -124,17 +129,24 @@ LS_OPERATORS(LS_PLAIN_BUILDER, LS_PAIR_BUILDER, LS_OPTIONS_BUILDER, LS_LAYER_BUI
 LS_API ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options);
 /* Multi-head attention: every row of a sample looks at all rows of its sample. */
 LS_API ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options);
+/*
+ * The loss: softmax cross-entropy of logits, (classes) per sample or per masked position, which are classified by the
+ * id that stood there. All losses of a graph are added up: those of samples as their mean, those of masked positions as
+ * theirs.
+ */
+LS_API void ls_cross_entropy(ls_graph *graph, ls_value logits, ls_cross_entropy_options options);
 /* A linear layer whose weights are the words of `embedding`: (vocabulary) per row; "<name>.bias" is its own. Several
  * layers may share them. */
 LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
 
-/* Close the graph: `logits` goes into softmax cross-entropy and must be (classes, 1, 1), at least 2 classes. No layer
- * can be added from here. Lays out parameters; training lays them out once more, since with coupled weight decay
- * weights that never meet the image are trained as well. One graph serves one training run at a time. */
-LS_API ls_status ls_graph_finish(ls_graph *graph, ls_value logits);
+/* Close the graph: `output` is what it predicts, (classes, 1, 1). Where no loss was added, it is softmax cross-entropy
+ * of the output, of at least 2 classes. No layer can be added from here. Lays out parameters; training lays them out
+ * once more, since with coupled weight decay weights that never meet the image are trained as well. One graph serves
+ * one training run at a time. */
+LS_API ls_status ls_graph_finish(ls_graph *graph, ls_value output);
 
-/* The same for pretraining: the loss is the mean cross-entropy of the samples' labels plus the mean over all tokens to
- * be predicted, for which `token_logits` are (vocabulary) per masked position. */
+/* The same for pretraining: the loss is the mean cross-entropy of the samples' labels plus the mean over all masked
+ * positions, for which `token_logits` are (vocabulary) per masked position. */
 LS_API ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits);
 
 /* Facts about a finished graph. Those of text are of a sample of the greatest length. */

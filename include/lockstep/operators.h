@@ -34,6 +34,7 @@
 	PLAIN(flatten)                                                                                                 \
 	PLAIN(first_token)                                                                                             \
 	PLAIN(mean_token)                                                                                              \
-	PLAIN(masked_positions)
+	PLAIN(masked_positions)                                                                                        \
+	OWN(cross_entropy)
 
 #endif

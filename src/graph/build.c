@@ -79,6 +79,21 @@ static int add_param(ls_graph *graph, const ls_param *row)
 	return count;
 }
 
+static ls_value add_loss(ls_graph *graph, ls_node *loss)
+{
+	for (int i = 0; i < graph->loss_count; i++)
+		if (graph->losses[i].inputs[0] == loss->inputs[0])
+			return ls_graph_mistake(graph, LS_EINVALID, "%s: its input has a loss already", loss->name);
+	if (graph->loss_count == LS_LOSSES_MAX)
+		return ls_graph_mistake(graph, LS_EINVALID, "%s: a graph has at most %d losses", loss->name,
+					LS_LOSSES_MAX);
+	loss->output = LS_NONE;
+	for (int slot = 0; slot < LS_PARAMS_MAX; slot++)
+		loss->params[slot] = LS_NONE;
+	graph->losses[graph->loss_count++] = *loss;
+	return invalid;
+}
+
 /* A node with the parameters and the output that its shape rule asked for. */
 static ls_value add_node(ls_graph *graph, const ls_shape *s, const ls_value *inputs)
 {
@@ -92,6 +107,8 @@ static ls_value add_node(ls_graph *graph, const ls_shape *s, const ls_value *inp
 		return ls_graph_mistake(graph, LS_EMEMORY, "no memory for the graph's nodes");
 	for (int k = 0; k < LS_INPUTS_MAX; k++)
 		node.inputs[k] = k < node.input_count ? inputs[k].id : LS_NONE;
+	if (s->type->is_loss)
+		return add_loss(graph, &node);
 	ls_value out = ls_graph_add_value(graph, s->out);
 	for (int slot = 0; slot < LS_PARAMS_MAX; slot++)
 		node.params[slot] = s->params[slot].name ? add_param(graph, &s->params[slot]) : LS_NONE;

@@ -5,7 +5,11 @@
 
 int ls_graph_consumers(const ls_graph *graph, int value)
 {
-	int count = (value == graph->logits) + (value == graph->token_logits);
+	int count = 0;
+	for (int i = 0; i < graph->loss_count; i++)
+		count += graph->losses[i].inputs[0] == value;
+	if (count == 0 && value == graph->logits)
+		count++;
 	for (int i = 0; i < graph->node_count; i++)
 		if (!graph->nodes[i].dropped)
 			for (int k = 0; k < graph->nodes[i].input_count; k++)

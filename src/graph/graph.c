@@ -16,7 +16,7 @@ ls_status ls_graph_new(ls_graph **out)
 	ls_graph *graph = calloc(1, sizeof(*graph));
 	if (!graph)
 		return ls_fail(LS_EMEMORY, "no memory for a graph");
-	graph->input = graph->logits = graph->token_logits = LS_NONE;
+	graph->input = graph->logits = LS_NONE;
 	*out = graph;
 	return LS_OK;
 }
@@ -146,6 +146,11 @@ ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_atten
 	return ls_graph_add(graph, &ls_op_attention, NULL, (ls_value[]){ q, k, v }, &options);
 }
 
+void ls_cross_entropy(ls_graph *graph, ls_value logits, ls_cross_entropy_options options)
+{
+	ls_graph_add(graph, &ls_op_cross_entropy, NULL, &logits, &options);
+}
+
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 /* Values that nobody reads: drop who made them, last first; a layer with parameters would get no gradient. */
@@ -165,28 +170,27 @@ static ls_status drop_unread(ls_graph *graph)
 	return LS_OK;
 }
 
-static ls_status check_logits(const ls_graph *graph, ls_value logits)
+static ls_status check_output(const ls_graph *graph, ls_value output)
 {
-	const ls_tensor *out = &graph->values[logits.id];
+	const ls_tensor *out = &graph->values[output.id];
 	if (out->is_input)
 		return ls_fail(LS_EINVALID, "a graph needs at least one layer between its input and its logits");
 	if (out->domain != LS_SAMPLES || out->height * out->width != 1)
 		return ls_fail(LS_EINVALID, "logits must be (classes, 1, 1), not %s(%d, %d, %d)",
-			       out->domain != LS_SAMPLES ? "one a token, " : "", out->channels, out->height,
+			       out->domain != LS_SAMPLES ? "one row per token, " : "", out->channels, out->height,
 			       out->width);
-	if (out->channels < 2)
-		return ls_fail(LS_EINVALID, "logits must tell at least 2 classes apart, this has %d", out->channels);
 	return LS_OK;
 }
 
-static ls_status check_token_logits(const ls_graph *graph, ls_value logits)
+/* Every id that may stand at a masked position has a class. */
+static ls_status check_losses(const ls_graph *graph)
 {
-	const ls_tensor *out = &graph->values[logits.id];
-	if (out->domain != LS_MASKED)
-		return ls_fail(LS_EINVALID, "logits of tokens must be made of masked positions (ls_masked_positions)");
-	if (out->channels < 2 || out->channels < ls_graph_vocabulary(graph))
-		return ls_fail(LS_EINVALID, "logits of tokens tell %d words apart, and the vocabulary has %d",
-			       out->channels, ls_graph_vocabulary(graph));
+	for (int i = 0; i < graph->loss_count; i++) {
+		const ls_tensor *in = &graph->values[graph->losses[i].inputs[0]];
+		if (in->domain == LS_MASKED && in->channels < ls_graph_vocabulary(graph))
+			return ls_fail(LS_EINVALID, "logits of masked positions have %d classes, and the vocabulary %d",
+				       in->channels, ls_graph_vocabulary(graph));
+	}
 	return LS_OK;
 }
 
@@ -198,9 +202,19 @@ static void order_borrowers(ls_graph *graph)
 			graph->nodes[i].adds_borrowed |= graph->nodes[later].borrowed == graph->nodes[i].borrowed;
 }
 
-static ls_status close_graph(ls_graph *graph)
+ls_status ls_graph_finish(ls_graph *graph, ls_value output)
 {
+	if (ls_graph_usable(graph, output))
+		LS_TRY(check_output(graph, output));
+	if (graph->status == LS_OK && graph->loss_count == 0)
+		ls_cross_entropy(graph, output, (ls_cross_entropy_options){ 0 });
+	if (graph->status != LS_OK)
+		return ls_fail(graph->status, "%s", graph->message);
+	LS_TRY(check_losses(graph));
 	LS_TRY(drop_unread(graph));
+	if (ls_graph_consumers(graph, output.id) == 0)
+		return ls_fail(LS_EINVALID, "the loss does not depend on the output of the graph");
+	graph->logits = output.id;
 	ls_graph_fuse(graph);
 	order_borrowers(graph);
 	graph->finished = 1;
@@ -208,27 +222,13 @@ static ls_status close_graph(ls_graph *graph)
 	return LS_OK;
 }
 
-ls_status ls_graph_finish(ls_graph *graph, ls_value logits)
-{
-	ls_graph_usable(graph, logits);
-	if (graph->status != LS_OK)
-		return ls_fail(graph->status, "%s", graph->message);
-	LS_TRY(check_logits(graph, logits));
-	graph->logits = logits.id;
-	return close_graph(graph);
-}
-
 ls_status ls_graph_finish_pretraining(ls_graph *graph, ls_value logits, ls_value token_logits)
 {
-	ls_graph_usable(graph, logits);
-	ls_graph_usable(graph, token_logits);
-	if (graph->status != LS_OK)
-		return ls_fail(graph->status, "%s", graph->message);
-	LS_TRY(check_logits(graph, logits));
-	LS_TRY(check_token_logits(graph, token_logits));
-	graph->logits = logits.id;
-	graph->token_logits = token_logits.id;
-	return close_graph(graph);
+	if (ls_graph_usable(graph, token_logits) && graph->values[token_logits.id].domain != LS_MASKED)
+		return ls_fail(LS_EINVALID, "logits of tokens must be made of masked positions (ls_masked_positions)");
+	ls_cross_entropy(graph, logits, (ls_cross_entropy_options){ 0 });
+	ls_cross_entropy(graph, token_logits, (ls_cross_entropy_options){ 0 });
+	return ls_graph_finish(graph, logits);
 }
 
 void ls_graph_keep_unreachable(ls_graph *graph, int keep)

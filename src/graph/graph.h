@@ -13,6 +13,8 @@
 #include "ops/op.h"
 #include "params/params.h"
 
+enum { LS_LOSSES_MAX = 4 };
+
 struct ls_graph {
 	ls_arena arena;
 	ls_status status; /* of the first mistake */
@@ -23,8 +25,9 @@ struct ls_graph {
 	ls_node *nodes;
 	int node_count, node_capacity;
 	ls_param_table params;
-	int input, logits;
-	int token_logits;           /* (vocabulary) per masked position, or LS_NONE */
+	int input, logits;             /* values; logits: what the graph predicts */
+	ls_node losses[LS_LOSSES_MAX]; /* nodes without output, which run behind all others */
+	int loss_count;
 	int tokens_max, masked_max; /* per sample; 0: images */
 	int coupled;                /* some node mixes samples (batch statistics): a micro-batch must run as a whole */
 	int streams;                /* of random numbers, handed out to nodes */
@@ -64,7 +67,8 @@ int ls_node_rows(const ls_graph *graph, const ls_node *node, int rows[LS_NODE_RO
 size_t ls_graph_shared_floats(const ls_graph *graph);
 size_t ls_graph_shared_place(const ls_graph *graph, const ls_node *node, int row);
 
-/* Consumers of a value among nodes that are still there. */
+/* Consumers of a value among nodes that are still there, losses included. What the graph predicts counts as read even
+ * where no loss reads it. */
 int ls_graph_consumers(const ls_graph *graph, int value);
 int ls_graph_producer(const ls_graph *graph, int value); /* node id or LS_NONE */
 

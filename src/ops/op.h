@@ -3,8 +3,8 @@
  *
  * A file of this folder has everything about its operator: attributes, shape rule (the value it produces and the
  * parameters it owns), cost, memory, forward, backward, and cases for the gradient check. It ends with its row, an
- * ls_op_type. The list of rows is in include/lockstep/operators.h: the public builder, the table (table.c), the
- * gradient check and the check of docs/operators.md follow from it.
+ * ls_op_type. A loss is an operator without an output. The list of rows is in include/lockstep/operators.h: the public
+ * builder, the table (table.c), the gradient check and the check of docs/operators.md follow from it.
  *
  * A row does not know the graph. A shape rule works on an ls_shape (shape.h); a run on an ls_op, which is a node bound
  * to memory, and an ls_pass, which is a tile of a micro-batch.
@@ -97,6 +97,8 @@ typedef struct ls_pass {
 	const int32_t *token, *segment;    /* (tokens) */
 	const int32_t *masked_at, *target; /* (masked positions) rows of this tile, and ids */
 	const int32_t *labels;
+	int64_t first_row[LS_DOMAINS]; /* rows of the micro-batch before this tile */
+	float row_weight[LS_DOMAINS];  /* of a row's loss in the step's */
 	const uint64_t *samples;
 	const float *params, *buffers;
 	float *grads, *stats;
@@ -150,6 +152,7 @@ struct ls_op_type {
 	size_t attribute_bytes; /* of what the builder passes */
 	unsigned fuses;         /* LS_FUSES_... */
 	unsigned adds; /* bit k: backward can add to dx[k]; otherwise the executor gives it a buffer and adds */
+	int is_loss;   /* has no output: forward writes a loss per row, and dx[0] while training */
 	int maps;      /* needs spatial maps: works on images only */
 	int couples;   /* mixes the samples of a micro-batch, which must then run as a whole */
 	int named;     /* has parameters, whose names begin with the layer's */
@@ -189,6 +192,8 @@ struct ls_op {
 	const ls_op *moments_from; /* batch norm: who makes them */
 	const ls_op *maker;        /* who makes x[0] again for backward; NULL: it was kept */
 	float *x_again;            /* where */
+	float *loss;               /* losses: (rows of the micro-batch) */
+	uint8_t *correct;          /* losses: (rows of the micro-batch) the prediction is right */
 	double forward_s, backward_s;
 };
 
@@ -238,6 +243,32 @@ static inline ls_sample_rows ls_pass_sample(const ls_pass *pass, const ls_tensor
 	if (t->domain == LS_SAMPLES)
 		return (ls_sample_rows){ .first = i, .stride = pass->n, .count = (int64_t)t->height * t->width };
 	return (ls_sample_rows){ .first = pass->start[i], .stride = 1, .count = pass->start[i + 1] - pass->start[i] };
+}
+
+/* Float of channel c in row r of a value that has `rows` rows. */
+static inline int64_t ls_row_at(const ls_tensor *t, int64_t rows, int64_t r, int64_t c)
+{
+	return (c / t->panel * rows + r) * t->panel + c % t->panel;
+}
+
+/* What a loss works on in a pass: labels of rows, and where its results go. */
+typedef struct ls_loss_rows {
+	int64_t count;
+	const int32_t *labels;
+	float scale; /* of gradients */
+	float *loss;
+	uint8_t *correct;
+	float *dx; /* NULL: not wanted */
+} ls_loss_rows;
+static inline ls_loss_rows ls_loss_rows_of(const ls_op *op, const ls_pass *pass)
+{
+	ls_domain domain = op->in[0]->domain;
+	return (ls_loss_rows){ .count = ls_pass_rows(pass, op->in[0]),
+			       .labels = domain == LS_MASKED ? pass->target : pass->labels,
+			       .scale = pass->row_weight[domain],
+			       .loss = op->loss + pass->first_row[domain],
+			       .correct = op->correct + pass->first_row[domain],
+			       .dx = pass->training ? op->dx[0] : NULL };
 }
 
 /* This member's floats of a value, for operators that touch each element by itself: whole cache lines. */

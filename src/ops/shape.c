@@ -97,6 +97,17 @@ ls_status ls_check_window(const ls_shape *shape, int kernel_h, int kernel_w, int
 	return LS_OK;
 }
 
+ls_status ls_check_loss_rows(const ls_shape *shape)
+{
+	const ls_tensor *in = shape->in[0];
+	if (in->domain == LS_TOKENS || in->height * in->width != (in->domain == LS_MASKED ? shape->masked_max : 1))
+		return ls_fail(LS_EINVALID,
+			       "%s: logits must be (classes, 1, 1) or one row per masked position, not %s(%d, %d, %d)",
+			       shape->type->name, in->domain == LS_TOKENS ? "one row per token, " : "", in->channels,
+			       in->height, in->width);
+	return LS_OK;
+}
+
 ls_status ls_shape_same(ls_shape *shape)
 {
 	const ls_tensor *a = shape->in[0], *b = shape->type->input_count == 2 ? shape->in[1] : a;

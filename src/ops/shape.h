@@ -49,6 +49,9 @@ ls_param_init ls_param_init_of(ls_weight_init init);
 /* A window of kernel, stride and padding over maps of `in`. */
 ls_status ls_check_window(const ls_shape *shape, int kernel_h, int kernel_w, int stride, int padding);
 
+/* A loss has one row per sample or per masked position. */
+ls_status ls_check_loss_rows(const ls_shape *shape);
+
 /* The output is like the only input, or like both of two, which must be alike. */
 ls_status ls_shape_same(ls_shape *shape);
 

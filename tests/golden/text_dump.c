@@ -6,7 +6,7 @@
  *
  * The micro-batch is the first SAMPLES training samples of DATA with at most TOKENS tokens, in order, seed 1. Weights
  * are those of the file, or else the initial ones. OUT becomes a safetensors file: the packed micro-batch
- * (params/packed.h) as it is, `labels`, `logits`, `token_logits` (of one slice, where there are some), `loss`
+ * (params/packed.h) as it is, `labels`, `logits`, `token_logits` (of one tile, where there are some), `loss`
  * (samples', tokens', weight of the latter), `weight.NAME` unless they were given, and `grad.NAME`, the gradient of the
  * summed loss.
  */
@@ -92,12 +92,12 @@ static ls_status load(dump *d, const char *file)
 
 static void copy_token_logits(dump *d, const ls_exec *exec)
 {
-	const ls_tensor *t = &d->graph->values[d->graph->token_logits];
+	const ls_tensor *t = exec->losses[1].in[0];
 	int64_t masked = d->microbatch->text->masked_start[d->microbatch->count];
 	for (int64_t i = 0; i < masked; i++)
 		for (int64_t c = 0; c < t->channels; c++)
 			d->token_logits[i * t->channels + c] =
-				exec->token_logits[(c / t->panel * masked + i) * t->panel + c % t->panel];
+				exec->losses[1].x[0][(c / t->panel * masked + i) * t->panel + c % t->panel];
 }
 
 static ls_status run(dump *d)
@@ -155,7 +155,7 @@ static void add_microbatch(dump *d)
 	add(d, "loss", LS_F64, 3, 0, d->loss);
 	add(d, "logits", LS_F32, n, d->graph->values[d->graph->logits].channels, d->logits);
 	if (d->token_logits)
-		add(d, "token_logits", LS_F32, masked, d->graph->values[d->graph->token_logits].channels,
+		add(d, "token_logits", LS_F32, masked, d->graph->values[d->graph->losses[1].inputs[0]].channels,
 		    d->token_logits);
 }
 
@@ -188,13 +188,13 @@ static ls_status make_room(dump *d)
 {
 	const ls_graph *g = d->graph;
 	size_t most = OTHERS + 2 * g->params.count, n = (size_t)d->microbatch->count;
-	int tokens = g->token_logits != LS_NONE && n <= LS_TILE;
+	int tokens = g->loss_count == 2 && n <= LS_TILE;
 	d->tensors = calloc(most, sizeof(*d->tensors));
 	d->source = calloc(most, sizeof(*d->source));
 	d->logits = calloc(n * (size_t)g->values[g->logits].channels, sizeof(float));
 	if (tokens)
 		d->token_logits = calloc((size_t)d->microbatch->text->masked_start[n] *
-						 (size_t)g->values[g->token_logits].channels,
+						 (size_t)g->values[g->losses[1].inputs[0]].channels,
 					 sizeof(float));
 	if (!d->tensors || !d->source || !d->logits || (tokens && !d->token_logits))
 		return ls_fail(LS_EMEMORY, "no memory for the results");

@@ -66,30 +66,10 @@ static void run_forward(const job *j, const ls_pass *pass, double *since, ls_mem
 	}
 }
 
-/* Of masked positions; `first` of them were in tiles before. */
-static void run_token_loss(const job *j, const ls_pass *pass, int64_t first, ls_member member)
+static void run_losses(const job *j, const ls_pass *pass, ls_member member)
 {
-	ls_exec *exec = j->exec;
-	const ls_tensor *t = &exec->graph->values[exec->graph->token_logits];
-	int64_t count = pass->rows[LS_MASKED], begin, end;
-
-	ls_team_range(member, count, &begin, &end);
-	ls_simd_get()->softmax_xent(exec->token_logits, count, t->panel, t->channels, pass->target, begin, end,
-				    (float)j->microbatch->token_weight, exec->token_loss + first,
-				    exec->token_correct + first, pass->training ? exec->dtoken_logits : NULL);
-}
-
-static void run_loss(const job *j, const ls_pass *pass, int64_t first, ls_member member)
-{
-	ls_exec *exec = j->exec;
-	const ls_tensor *t = &exec->graph->values[exec->graph->logits];
-	int64_t begin, end;
-
-	ls_team_range(member, pass->n, &begin, &end);
-	ls_simd_get()->softmax_xent(exec->logits, pass->n, t->panel, t->channels, pass->labels, begin, end, 1,
-				    exec->loss + first, exec->correct + first, pass->training ? exec->dlogits : NULL);
-	if (exec->graph->token_logits != LS_NONE)
-		run_token_loss(j, pass, j->microbatch->text->masked_start[first], member);
+	for (int i = 0; i < j->exec->loss_count; i++)
+		j->exec->losses[i].type->forward(&j->exec->losses[i], pass, member);
 	ls_team_barrier(member);
 }
 
@@ -186,6 +166,7 @@ static void add_text(const job *j, int64_t first, int64_t n, ls_pass *pass)
 	pass->token = text->token + text->start[first];
 	pass->segment = text->segment + text->start[first];
 	pass->target = text->target + text->masked_start[first];
+	pass->first_row[LS_MASKED] = text->masked_start[first];
 	pass->images = NULL;
 }
 
@@ -211,7 +192,9 @@ static ls_pass tile_pass(const job *j, int64_t first, int64_t n)
 			 .stats = microbatch->stats,
 			 .seed = microbatch->seed,
 			 .step = microbatch->step,
-			 .share_grads = microbatch->share_grads };
+			 .share_grads = microbatch->share_grads,
+			 .first_row = { [LS_SAMPLES] = first },
+			 .row_weight = { [LS_SAMPLES] = 1, [LS_MASKED] = (float)microbatch->token_weight } };
 	if (microbatch->text)
 		add_text(j, first, n, &pass);
 	return pass;
@@ -232,7 +215,7 @@ static void work(void *context, ls_member member)
 		locate(j, first, n, member);
 		ls_pass pass = tile_pass(j, first, n);
 		run_forward(j, &pass, &since, member);
-		run_loss(j, &pass, first, member);
+		run_losses(j, &pass, member);
 		if (j->logits)
 			copy_logits(exec, &pass, j->logits + first * classes, member);
 		skip_time(j, &since, member);
@@ -241,23 +224,29 @@ static void work(void *context, ls_member member)
 	}
 }
 
+/* The sum over the rows of a loss, in order. */
+static void add_loss(const ls_op *op, int64_t rows, double *loss, int64_t *correct)
+{
+	for (int64_t i = 0; i < rows; i++) {
+		*loss += op->loss[i];
+		*correct += op->correct[i];
+	}
+}
+
 static void run(ls_exec *exec, ls_exec_microbatch *microbatch, float *logits, int training)
 {
 	job j = { .exec = exec, .microbatch = microbatch, .logits = logits, .training = training };
 
 	ls_team_run(exec->team, work, &j);
-	microbatch->loss = 0;
-	microbatch->correct = 0;
-	for (int64_t i = 0; i < microbatch->count; i++) {
-		microbatch->loss += exec->loss[i];
-		microbatch->correct += exec->correct[i];
-	}
-	microbatch->token_loss = 0;
-	microbatch->token_correct = 0;
-	int64_t masked = exec->graph->token_logits != LS_NONE ? microbatch->text->masked_start[microbatch->count] : 0;
-	for (int64_t i = 0; i < masked; i++) {
-		microbatch->token_loss += exec->token_loss[i];
-		microbatch->token_correct += exec->token_correct[i];
+	microbatch->loss = microbatch->token_loss = 0;
+	microbatch->correct = microbatch->token_correct = 0;
+	for (int i = 0; i < exec->loss_count; i++) {
+		const ls_op *op = &exec->losses[i];
+		if (op->in[0]->domain == LS_MASKED)
+			add_loss(op, microbatch->text->masked_start[microbatch->count], &microbatch->token_loss,
+				 &microbatch->token_correct);
+		else
+			add_loss(op, microbatch->count, &microbatch->loss, &microbatch->correct);
 	}
 	microbatch->loss += microbatch->token_weight * microbatch->token_loss;
 }

@@ -3,43 +3,56 @@
  */
 #include "backends/cpu/exec_plan.h"
 
-/* Behind the shared part: scratch, then loss and correct of each sample and of each masked position, then where things
- * are in the tile under way. */
+/* Behind the shared part: scratch, then the loss of each row of each loss, where things are in the tile under way, and
+ * which rows were right. */
 typedef struct tail {
-	size_t microbatch, masked;   /* loss and correct of each */
+	size_t losses;               /* rows of all losses */
 	size_t starts, owners, tile; /* indices: samples + 1, tokens and masked positions of a tile */
 } tail;
+
+/* Rows of a loss in the largest micro-batch. */
+static size_t loss_rows(const ls_exec *exec, const ls_op *loss)
+{
+	return ls_round_up64((size_t)ls_tensor_rows(loss->in[0], exec->microbatch));
+}
 
 static tail tail_of(const ls_exec *exec)
 {
 	const ls_graph *graph = exec->graph;
 	size_t largest = (size_t)exec->largest;
-	if (graph->tokens_max == 0)
-		return (tail){ .microbatch = ls_round_up64((size_t)exec->microbatch) };
-	return (tail){ .microbatch = ls_round_up64((size_t)exec->microbatch),
-		       .masked = ls_round_up64((size_t)exec->microbatch * (size_t)graph->masked_max),
-		       .starts = ls_round_up64(largest + 1),
-		       .owners = ls_round_up64(largest * (size_t)graph->tokens_max),
-		       .tile = ls_round_up64(largest * (size_t)graph->masked_max) };
+	tail t = { 0 };
+
+	for (int i = 0; i < exec->loss_count; i++)
+		t.losses += loss_rows(exec, &exec->losses[i]);
+	if (graph->tokens_max > 0) {
+		t.starts = ls_round_up64(largest + 1);
+		t.owners = ls_round_up64(largest * (size_t)graph->tokens_max);
+		t.tile = ls_round_up64(largest * (size_t)graph->masked_max);
+	}
+	return t;
 }
 
 size_t ls_exec_whole_bytes(const ls_exec *exec)
 {
 	tail t = tail_of(exec);
-	return exec->workspace_bytes + ls_round_up64(exec->scratch_bytes) +
-	       (t.microbatch + t.masked) * (sizeof(float) + 1) + (t.starts + t.owners + t.tile) * sizeof(int32_t);
+	return exec->workspace_bytes + ls_round_up64(exec->scratch_bytes) + t.losses * (sizeof(float) + 1) +
+	       (t.starts + t.owners + t.tile) * sizeof(int32_t);
 }
 
 static void bind_tail(ls_exec *exec)
 {
 	tail t = tail_of(exec);
-	exec->loss = (float *)(exec->workspace + exec->workspace_bytes + ls_round_up64(exec->scratch_bytes));
-	exec->token_loss = exec->loss + t.microbatch;
-	exec->start = (int32_t *)(exec->token_loss + t.masked);
+	float *loss = (float *)(exec->workspace + exec->workspace_bytes + ls_round_up64(exec->scratch_bytes));
+	exec->start = (int32_t *)(loss + t.losses);
 	exec->owner = exec->start + t.starts;
 	exec->masked_at = exec->owner + t.owners;
-	exec->correct = (uint8_t *)(exec->masked_at + t.tile);
-	exec->token_correct = exec->correct + t.microbatch;
+	uint8_t *correct = (uint8_t *)(exec->masked_at + t.tile);
+	for (int i = 0; i < exec->loss_count; i++) {
+		exec->losses[i].loss = loss;
+		exec->losses[i].correct = correct;
+		loss += loss_rows(exec, &exec->losses[i]);
+		correct += loss_rows(exec, &exec->losses[i]);
+	}
 }
 
 static void *place_of(ls_exec *exec, int class, int index)
@@ -83,10 +96,10 @@ ls_status ls_exec_bind(ls_exec *exec)
 	exec->workspace = memory;
 	bind_tail(exec);
 	exec->logits = place_of(exec, LS_SPAN_VALUE, exec->graph->logits);
-	exec->dlogits = gradient_of(exec, exec->graph->logits);
-	if (exec->graph->token_logits != LS_NONE) {
-		exec->token_logits = place_of(exec, LS_SPAN_VALUE, exec->graph->token_logits);
-		exec->dtoken_logits = gradient_of(exec, exec->graph->token_logits);
+	for (int i = 0; i < exec->loss_count; i++) {
+		int value = exec->losses[i].node->inputs[0];
+		exec->losses[i].x[0] = place_of(exec, LS_SPAN_VALUE, value);
+		exec->losses[i].dx[0] = ls_exec_has_gradient(exec, value) ? gradient_of(exec, value) : NULL;
 	}
 	for (int i = 0; i < exec->op_count; i++)
 		bind_op(exec, i);

@@ -29,17 +29,14 @@ struct ls_exec {
 	char *workspace;
 	size_t workspace_bytes;
 	const float *params, *buffers; /* the host's stores */
-	float *logits, *dlogits;
-	float *loss;      /* (micro-batch) */
-	uint8_t *correct; /* (micro-batch) */
+	ls_op losses[LS_LOSSES_MAX];   /* their dx may lie where x does: see ls_exec_is_own_gradient() */
+	int loss_count;
+	const float *logits; /* what the graph predicts */
 
 	/* text */
-	float *token_logits, *dtoken_logits; /* the same place, where backward does not read the logits again */
-	float *token_loss;                   /* (micro-batch * masked_max) */
-	uint8_t *token_correct;              /* (micro-batch * masked_max) */
-	int32_t *start;                      /* (largest + 1) of the tile under way: see ls_pass */
-	int32_t *owner;                      /* (largest * tokens_max) */
-	int32_t *masked_at;                  /* (largest * masked_max) */
+	int32_t *start;     /* (largest + 1) of the tile under way: see ls_pass */
+	int32_t *owner;     /* (largest * tokens_max) */
+	int32_t *masked_at; /* (largest * masked_max) */
 };
 
 /* exec_spans.c */

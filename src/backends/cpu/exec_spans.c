@@ -89,14 +89,22 @@ static int keeps(const ls_op *op)
 	return op->type->keeps ? op->type->keeps(op->node) : 0;
 }
 
-/* Logits of tokens are too large to have twice: the loss puts their gradient in their place, unless backward
- * reads them again (a relu behind them, say). */
+static int loss_reads(const ls_exec *exec, int value)
+{
+	for (int i = 0; i < exec->loss_count; i++)
+		if (exec->losses[i].node->inputs[0] == value)
+			return 1;
+	return 0;
+}
+
+/* Logits of masked positions are too large to have twice: the loss puts their gradient in their place, unless others
+ * read them or backward does (a relu behind them, say). */
 int ls_exec_is_own_gradient(const ls_exec *exec, int value)
 {
-	if (value != exec->graph->token_logits)
+	if (exec->graph->values[value].domain != LS_MASKED || !loss_reads(exec, value) ||
+	    ls_graph_consumers(exec->graph, value) != 1)
 		return 0;
-	const ls_op *maker = &exec->ops[ls_graph_producer(exec->graph, value)];
-	return !(keeps(maker) & LS_KEEP_OUTPUT);
+	return !(keeps(&exec->ops[ls_graph_producer(exec->graph, value)]) & LS_KEEP_OUTPUT);
 }
 
 static void plan_output(ls_exec *exec, int i)
@@ -199,24 +207,24 @@ static void link_makers(ls_exec *exec)
 	}
 }
 
-static void make_op(ls_exec *exec, int i)
+static ls_op make_op(const ls_exec *exec, const ls_node *node)
 {
 	const ls_graph *graph = exec->graph;
-	const ls_node *node = &graph->nodes[i];
-	ls_op *op = &exec->ops[i];
+	ls_op op = { .node = node,
+		     .type = node->type,
+		     .threads = exec->threads,
+		     .out = node->output != LS_NONE ? &graph->values[node->output] : NULL };
 
-	*op = (ls_op){
-		.node = node, .type = node->type, .threads = exec->threads, .out = &graph->values[node->output]
-	};
 	for (int k = 0; k < node->input_count; k++)
-		op->in[k] = &graph->values[node->inputs[k]];
+		op.in[k] = &graph->values[node->inputs[k]];
 	for (int slot = 0; slot < LS_PARAMS_MAX; slot++) {
 		int row = slot == LS_WEIGHT && node->borrowed != LS_NONE ? node->borrowed : node->params[slot];
 		if (row == LS_NONE)
 			continue;
-		op->params[slot] = &graph->params.rows[row];
-		op->shared_at[slot] = ls_graph_shared_place(graph, node, row);
+		op.params[slot] = &graph->params.rows[row];
+		op.shared_at[slot] = ls_graph_shared_place(graph, node, row);
 	}
+	return op;
 }
 
 ls_status ls_exec_make_ops(ls_exec *exec)
@@ -230,17 +238,20 @@ ls_status ls_exec_make_ops(ls_exec *exec)
 	if (!exec->ops || !exec->spans)
 		return LS_EMEMORY;
 	for (int i = 0; i < exec->op_count; i++)
-		make_op(exec, i);
+		exec->ops[i] = make_op(exec, &graph->nodes[i]);
+	exec->loss_count = graph->loss_count;
+	for (int i = 0; i < exec->loss_count; i++)
+		exec->losses[i] = make_op(exec, &graph->losses[i]);
 	link_moments(exec);
 	link_makers(exec);
 	return LS_OK;
 }
 
-/* The loss reads logits and is the first to write their gradient. */
+/* A loss reads logits and is the first to write their gradient. */
 static void plan_loss(ls_exec *exec, int logits, char *written)
 {
 	extend(ls_exec_span(exec, LS_SPAN_VALUE, logits), exec->op_count);
-	if (exec->inference)
+	if (!ls_exec_has_gradient(exec, logits))
 		return;
 	if (!ls_exec_is_own_gradient(exec, logits))
 		extend(ls_exec_span(exec, LS_SPAN_GRADIENT, logits), exec->op_count);
@@ -258,9 +269,10 @@ ls_status ls_exec_plan_memory(ls_exec *exec)
 		plan_reads(exec, i);
 		plan_aux(exec, i);
 	}
-	plan_loss(exec, exec->graph->logits, written);
-	if (exec->graph->token_logits != LS_NONE)
-		plan_loss(exec, exec->graph->token_logits, written);
+	extend(ls_exec_span(exec, LS_SPAN_VALUE, exec->graph->logits),
+	       exec->op_count); /* copied out after the losses */
+	for (int i = 0; i < exec->loss_count; i++)
+		plan_loss(exec, exec->losses[i].node->inputs[0], written);
 	if (!exec->inference)
 		plan_adds(exec, written);
 	LS_TRY(check_spans(exec));

@@ -92,9 +92,10 @@ static void check_neighbours(maker make, const uint64_t *samples, int64_t count,
 		else
 			text_infer(&one, 1, alone);
 		assert_int_equal(one.masked_start[1], masked);
-		net_same_floats("loss of a sample alone", one.net.exec->loss, all.net.exec->loss + i, 1);
-		net_same_floats("loss of its tokens", one.net.exec->token_loss, all.net.exec->token_loss + first,
-				(size_t)masked);
+		net_same_floats("loss of a sample alone", one.net.exec->losses[0].loss,
+				all.net.exec->losses[0].loss + i, 1);
+		net_same_floats("loss of its tokens", one.net.exec->losses[1].loss,
+				all.net.exec->losses[1].loss + first, (size_t)masked);
 		if (!training)
 			net_same_floats("its logits", alone, logits + i * NET_CLASSES, NET_CLASSES);
 	}
@@ -224,7 +225,7 @@ static void test_token_weight(void **state)
 static void after_node(void *context, const char *node, int is_backward, double begin_s, double end_s)
 {
 	text_net *t = context;
-	const ls_tensor *out = &t->net.graph->values[t->net.graph->token_logits];
+	const ls_tensor *out = t->net.exec->losses[1].in[0];
 	int64_t masked = t->masked_start[t->net.count];
 	double most = 0;
 
@@ -235,7 +236,7 @@ static void after_node(void *context, const char *node, int is_backward, double 
 		double sum = 0;
 		for (int64_t c = 0; c < out->channels; c++) {
 			int64_t at = (c / out->panel * masked + i) * out->panel + c % out->panel;
-			double d = (double)t->net.exec->token_logits[at];
+			double d = (double)t->net.exec->losses[1].x[0][at];
 			sum += d;
 			most = fmax(most, fabs(d));
 		}
@@ -251,7 +252,7 @@ static void test_own_gradient(void **state)
 	text_net t;
 	(void)state;
 	text_init(&t, pretraining(), 20, 0, 1, 0);
-	assert_ptr_equal(t.net.exec->token_logits, t.net.exec->dtoken_logits);
+	assert_ptr_equal(t.net.exec->losses[1].x[0], t.net.exec->losses[1].dx[0]);
 	t.net.microbatch = text_microbatch(&t, 20);
 	t.net.microbatch.span = after_node;
 	t.net.microbatch.span_context = &t;
@@ -265,7 +266,7 @@ static void test_own_gradient(void **state)
 	ls_value y = ls_relu(g, ls_tied_linear(g, ls_masked_positions(g, words), words, "tied"));
 	net_check(ls_graph_finish_pretraining(g, net_head(g, ls_first_token(g, words)), y));
 	text_init(&t, g, 20, 0, 1, 0);
-	assert_ptr_not_equal(t.net.exec->token_logits, t.net.exec->dtoken_logits);
+	assert_ptr_not_equal(t.net.exec->losses[1].x[0], t.net.exec->losses[1].dx[0]);
 	text_release(&t);
 }
 
@@ -412,10 +413,8 @@ static void watch_layer(void *context, const char *name, int is_backward, double
 		allow(w, op->dx[k], time);
 		allow(w, op->dx_target[k], time);
 	}
-	if (event == count) { /* and the loss, just before */
-		allow(w, exec->dlogits, count);
-		allow(w, exec->dtoken_logits, count);
-	}
+	for (int k = 0; k < exec->loss_count && event == count; k++) /* and the losses, just before */
+		allow(w, exec->losses[k].dx[0], count);
 	if (op->type->scratch_bytes)
 		memset(w->allowed + exec->workspace_bytes, 1, op->type->scratch_bytes(op, exec->largest));
 	for (size_t at = 0; at < planned; at++)

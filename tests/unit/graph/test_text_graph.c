@@ -363,9 +363,9 @@ static const struct {
 	{ "tied unread", tied_unread, "'tied'" },
 	{ "token logits of tokens", token_logits_of_tokens, "masked positions" },
 	{ "token logits of samples", token_logits_of_samples, "masked positions" },
-	{ "few token logits", few_token_logits, "36 words apart, and the vocabulary has 37" },
-	{ "logits of tokens", logits_of_tokens, "one a token" },
-	{ "logits of masked positions", logits_of_masked, "one a token" },
+	{ "few token logits", few_token_logits, "36 classes, and the vocabulary 37" },
+	{ "logits of tokens", logits_of_tokens, "one row per token" },
+	{ "logits of masked positions", logits_of_masked, "one row per token" },
 	{ "unread layer", unread_layer, "'lost'" },
 };
 

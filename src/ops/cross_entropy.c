@@ -1,0 +1,99 @@
+/*
+ * cross_entropy.c - the loss of classification: softmax cross-entropy of each row, against the label of its sample or
+ * the id that stood at its masked position.
+ *
+ *   p = softmax(x);  t = (1 - s) onehot(label) + s / classes;  loss = -w[label] sum_c t_c ln p_c;  dx = w[label] (p -
+ * t)
+ *
+ * with s = label_smoothing and w = class_weights, 0 and all 1 by default. The loss of a step is the sum over rows
+ * divided by the number of rows, whatever their weights.
+ */
+#include <string.h>
+
+#include "kernels/simd.h"
+#include "ops/shape.h"
+
+static ls_status shape(ls_shape *s)
+{
+	ls_cross_entropy_options *o = s->attributes;
+	int classes = s->in[0]->channels;
+
+	LS_TRY(ls_check_loss_rows(s));
+	if (classes < 2)
+		return ls_fail(LS_EINVALID, "logits must have at least 2 classes, this has %d", classes);
+	if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
+		return ls_fail(LS_EINVALID, "cross_entropy: label_smoothing %g is not in [0, 1)",
+			       (double)o->label_smoothing);
+	if (!o->class_weights)
+		return LS_OK;
+	float *copy = ls_arena_alloc(s->arena, sizeof(float) * (size_t)classes);
+	if (!copy)
+		return ls_fail(LS_EMEMORY, "no memory for the weights of classes");
+	for (int c = 0; c < classes; c++)
+		if (!(o->class_weights[c] >= 0))
+			return ls_fail(LS_EINVALID, "cross_entropy: the weight of class %d is %g", c,
+				       (double)o->class_weights[c]);
+	memcpy(copy, o->class_weights, sizeof(float) * (size_t)classes);
+	o->class_weights = copy;
+	return LS_OK;
+}
+
+static void plain_rows(const ls_op *op, const ls_pass *pass, int64_t begin, int64_t end)
+{
+	const ls_tensor *t = op->in[0];
+	ls_loss_rows r = ls_loss_rows_of(op, pass);
+	ls_simd_get()->softmax_xent(op->x[0], r.count, t->panel, t->channels, r.labels, begin, end, r.scale, r.loss,
+				    r.correct, r.dx);
+}
+
+/* One row from what plain_rows() gives: loss += s (x[label] - mean of x), dx += s (onehot - 1 / classes). */
+static void weighted_row(const ls_op *op, const ls_pass *pass, int64_t i)
+{
+	const ls_cross_entropy_options *o = op->node->attributes;
+	const ls_tensor *t = op->in[0];
+	ls_loss_rows r = ls_loss_rows_of(op, pass);
+	float weight = o->class_weights ? o->class_weights[r.labels[i]] : 1, s = o->label_smoothing, mean = 0;
+
+	for (int c = 0; c < t->channels; c++)
+		mean += op->x[0][ls_row_at(t, r.count, i, c)] / (float)t->channels;
+	float above = op->x[0][ls_row_at(t, r.count, i, r.labels[i])] - mean; /* dx may lie where x does */
+	plain_rows(op, pass, i, i + 1);
+	r.loss[i] = weight * (r.loss[i] + s * above);
+	for (int c = 0; c < t->channels && r.dx; c++) {
+		float *d = &r.dx[ls_row_at(t, r.count, i, c)];
+		*d = weight * (*d + r.scale * s * ((float)(c == r.labels[i]) - 1 / (float)t->channels));
+	}
+}
+
+static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+{
+	const ls_cross_entropy_options *o = op->node->attributes;
+	int64_t begin, end;
+
+	ls_team_range(member, ls_pass_rows(pass, op->in[0]), &begin, &end);
+	if (o->label_smoothing == 0 && !o->class_weights)
+		plain_rows(op, pass, begin, end);
+	else
+		for (int64_t i = begin; i < end; i++)
+			weighted_row(op, pass, i);
+}
+
+const ls_op_type ls_op_cross_entropy = {
+	.name = "cross_entropy",
+	.formula = "loss = -w[label] sum over c of t[c] ln softmax(x)[c], t = (1 - s) onehot(label) + s / classes",
+	.inputs = "x",
+	.attributes = "label_smoothing, class_weights",
+	.input_count = 1,
+	.attribute_bytes = sizeof(ls_cross_entropy_options),
+	.is_loss = 1,
+	.shape = shape,
+	.forward = forward,
+	.cases = { { .channels = 7, .height = 1, .width = 1, .attributes = &(ls_cross_entropy_options){ 0 } },
+		   { .channels = 7,
+		     .height = 1,
+		     .width = 1,
+		     .attributes = &(ls_cross_entropy_options){ .label_smoothing = 0.2f,
+								.class_weights = (const float[]){ 1, 2, 0.5f, 0, 3,
+												  1.5f, 0.25f } } },
+		   { LS_MASKED, 37, 7, 1, .attributes = &(ls_cross_entropy_options){ .label_smoothing = 0.1f } } },
+};
