@@ -1,17 +1,9 @@
 /*
  * Gradients of every kind of text layer, alone, fused and sharing values, against central differences of the loss.
- *
- * A parameter is moved along its own gradient, each element's sign kept or turned at random: the slope of the loss must
- * be the sum of the squared elements, signs applied, over the length. That weighs every element by how much it matters,
- * so one draw checks a whole tensor; draws of single elements check those whose gradient should be zero as well. Where
- * two step lengths disagree the loss has a kink nearby (relu) and says nothing.
  */
-#include "unit/graph/text_net.h"
+#include "unit/graph/slopes.h"
 
-enum { DIRECTIONS = 3, ELEMENTS = 3, LONGEST = 9, MASKED = 4 };
-#define STEP 8e-3
-#define RELATIVE 4e-3 /* of the gradient's length */
-#define ABSOLUTE 6e-4 /* and of each sample: rounding of the loss over the step */
+enum { LONGEST = 9, MASKED = 4 };
 
 typedef ls_value (*builder)(ls_graph *g, int width);
 
@@ -383,127 +375,6 @@ static const text_case cases[] = {
 	CASE(read_by_all_reversed, 48, 5),
 };
 
-static int agree(double a, double b, double scale)
-{
-	return fabs(a - b) <= scale / 2;
-}
-
-/* The loss with a parameter moved by `step` along `direction`. */
-static double moved(text_net *t, const ls_param *p, const float *here, const float *direction, double step)
-{
-	size_t count = ls_param_elements(p);
-	for (size_t i = 0; i < count; i++)
-		t->net.logical[i] = (float)((double)here[i] + step * (double)direction[i]);
-	ls_param_import(p, LS_STORE_WHOLE, t->net.logical, t->net.params);
-	return text_train(t, t->net.count);
-}
-
-typedef struct probe {
-	const char *net;
-	const ls_param *param;
-	float *here, *grad, *direction;
-	double length; /* of grad */
-	int *counts;   /* given up near a kink, compared */
-} probe;
-
-/* Slope along the direction against what the gradient says. */
-static void check_direction(text_net *t, const probe *p, const char *what, size_t which)
-{
-	size_t count = ls_param_elements(p->param);
-	double expected = 0, slope[2];
-	for (size_t i = 0; i < count; i++)
-		expected += (double)p->grad[i] * (double)p->direction[i];
-	for (int wide = 0; wide < 2; wide++) {
-		double step = wide ? STEP : STEP / 2;
-		slope[wide] = (moved(t, p->param, p->here, p->direction, step) -
-			       moved(t, p->param, p->here, p->direction, -step)) /
-			      (2 * step);
-	}
-	/* The error of a central difference is of second order: two steps give the limit. */
-	double limit = (4 * slope[0] - slope[1]) / 3, curved = fabs(slope[1] - slope[0]);
-	double allowed = RELATIVE * p->length + ABSOLUTE * sqrt((double)t->net.count);
-	int smooth = curved <= 0.05 * p->length + allowed;
-	p->counts[smooth]++;
-	if (smooth && !agree(limit, expected, 2 * allowed))
-		fail_msg("seed %d: %s: gradient of %s along %s %zu is %g, the loss says %g (length %g, allowed %g)",
-			 NET_SEED, p->net, p->param->name, what, which, expected, limit, p->length, allowed);
-}
-
-static void check_directions(text_net *t, probe *p, uint64_t stream)
-{
-	size_t count = ls_param_elements(p->param);
-	for (size_t d = 0; d < DIRECTIONS && p->length > 0; d++) {
-		for (size_t i = 0; i < count; i++) {
-			int turned = d > 0 && text_random(50 + d, stream * 1000003 + i, 2);
-			p->direction[i] = (float)((turned ? -1 : 1) * (double)p->grad[i] / p->length);
-		}
-		check_direction(t, p, "direction", d);
-	}
-	for (size_t k = 0; k < ELEMENTS; k++) {
-		size_t at = text_random(60, stream * 16 + k, (uint32_t)count);
-		memset(p->direction, 0, count * sizeof(float));
-		p->direction[at] = 1;
-		check_direction(t, p, "element", at);
-	}
-}
-
-static void check_param(text_net *t, const char *name, const ls_param *param, uint64_t stream, int counts[2])
-{
-	size_t count = ls_param_elements(param);
-	probe p = { .net = name,
-		    .param = param,
-		    .here = net_take(count * sizeof(float)),
-		    .grad = net_take(count * sizeof(float)),
-		    .direction = net_take(count * sizeof(float)),
-		    .counts = counts };
-
-	ls_param_export(param, LS_STORE_WHOLE, t->net.params, p.here);
-	text_train(t, t->net.count);
-	ls_param_export(param, LS_STORE_LIVE, t->net.grads, p.grad);
-	for (size_t i = 0; i < count; i++)
-		p.length += (double)p.grad[i] * (double)p.grad[i];
-	p.length = sqrt(p.length);
-	check_directions(t, &p, stream);
-	ls_param_import(param, LS_STORE_WHOLE, p.here, t->net.params);
-	free(p.here);
-	free(p.grad);
-	free(p.direction);
-}
-
-/* Every float of the gradient is written, and padding is zero. */
-static void check_padding(text_net *t, const char *name)
-{
-	const ls_param_table *table = &t->net.graph->params;
-	float *clean = net_take(table->live * sizeof(float));
-
-	text_train(t, t->net.count);
-	for (size_t i = 0; i < table->count; i++) {
-		ls_param_export(&table->rows[i], LS_STORE_LIVE, t->net.grads, t->net.logical);
-		ls_param_import(&table->rows[i], LS_STORE_LIVE, t->net.logical, clean);
-	}
-	for (size_t i = 0; i < table->live; i++)
-		if (!(t->net.grads[i] == clean[i]))
-			fail_msg("%s: gradient %zu of %zu is %g where there is padding, or was not written", name, i,
-				 table->live, (double)t->net.grads[i]);
-	free(clean);
-}
-
-static void check_graph(ls_graph *g, const char *name, int64_t count, int counts[2])
-{
-	text_net t;
-	text_init(&t, g, count, 0, 1, 0);
-	check_padding(&t, name);
-	for (size_t i = 0; i < g->params.count; i++)
-		check_param(&t, name, &g->params.rows[i], i, counts);
-	text_release(&t);
-}
-
-static void report(const int counts[2])
-{
-	print_message("# seed %d: %d slopes compared, %d given up near a kink\n", NET_SEED, counts[1], counts[0]);
-	assert_true(counts[1] > 20 * counts[0]);
-}
-
 static void test_layers(void **state)
 {
 	int counts[2] = { 0, 0 };
@@ -514,9 +385,9 @@ static void test_layers(void **state)
 		snprintf(name, sizeof(name), "%s %d wide, %lld samples", cases[i].name, cases[i].width,
 			 (long long)cases[i].count);
 		net_check(ls_graph_finish(g, cases[i].build(g, cases[i].width)));
-		check_graph(g, name, cases[i].count, counts);
+		slope_check_graph(g, name, cases[i].count, counts);
 	}
-	report(counts);
+	slope_report(counts);
 }
 
 /* Labels of samples and tokens to be predicted, in one loss. */
@@ -535,9 +406,9 @@ static void test_two_losses(void **state)
 			ls_value logits = net_head(g, ls_tanh(g, ls_first_token(g, x)));
 			snprintf(name, sizeof(name), "head of tokens %zu, %lld samples", h, (long long)sizes[s]);
 			net_check(ls_graph_finish_pretraining(g, logits, heads[h](g, x, words, width)));
-			check_graph(g, name, sizes[s], counts);
+			slope_check_graph(g, name, sizes[s], counts);
 		}
-	report(counts);
+	slope_report(counts);
 }
 
 int main(void)

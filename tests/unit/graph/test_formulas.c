@@ -1,0 +1,108 @@
+/*
+ * Operators by their formulas, in double: what finite differences cannot see (a wrong scale is its own gradient's). An
+ * operator is a line: y[c] from rows a and b of n channels; or a loss's term of channel c, whose target is t.
+ */
+#include <math.h>
+
+#include "unit/graph/net.h"
+
+enum { N = 9, CHANNELS = 21 };
+
+typedef struct formula {
+	const ls_op_type *type;
+	double (*y)(const double *a, const double *b, int n, int c);
+	double (*term)(const double *x, int n, int c, double t);
+	const void *attributes;
+} formula;
+
+static double log_sum_exp(const double *x, int n)
+{
+	double sum = 0;
+	for (int c = 0; c < n; c++)
+		sum += exp(x[c]);
+	return log(sum);
+}
+
+#define VALUES(ROW, LOSS)                                                                                              \
+	ROW(relu, a[c] > 0 ? a[c] : 0)                                                                                 \
+	ROW(gelu, a[c] * 0.5 * (1 + erf(a[c] / sqrt(2))))                                                              \
+	ROW(tanh, tanh(a[c]))                                                                                          \
+	ROW(add, a[c] + b[c])                                                                                          \
+	LOSS(cross_entropy, t *(log_sum_exp(x, n) - x[c]))
+
+#define FUNCTION(op, expression)                                                                                       \
+	static double formula_##op(const double *a, const double *b, int n, int c)                                     \
+	{                                                                                                              \
+		(void)a, (void)b, (void)n;                                                                             \
+		return expression;                                                                                     \
+	}
+#define TERM(op, expression)                                                                                           \
+	static double formula_##op(const double *x, int n, int c, double t)                                            \
+	{                                                                                                              \
+		(void)n;                                                                                               \
+		return expression;                                                                                     \
+	}
+VALUES(FUNCTION, TERM)
+
+/* Attributes, where an operator has some, are all zero. */
+static const char zeros[64];
+#define ROW(op, expression) { &ls_op_##op, formula_##op, NULL, zeros },
+#define LOSS(op, expression) { &ls_op_##op, NULL, formula_##op, zeros },
+static const formula formulas[] = { VALUES(ROW, LOSS) };
+
+static void check_close(const formula *f, double got, double expected)
+{
+	if (!(fabs(got - expected) <= 1e-5 * (1 + fabs(expected))))
+		fail_msg("%s is %.8g, its formula %.8g", f->type->name, got, expected);
+}
+
+/* A net whose output or loss is the operator of its input `a` and of b = tanh(a). */
+static void make_net(const formula *f, int channels, net *t)
+{
+	ls_graph *g = net_graph();
+	ls_value a = ls_input(g, channels, 1, 1), b = ls_tanh(g, a);
+	ls_value packed = ls_graph_add(g, &ls_op_pack, NULL, &a, NULL);
+	ls_value y = ls_graph_add(g, f->type, NULL, (ls_value[]){ packed, b }, f->attributes);
+	net_check(ls_graph_finish(g, f->term ? packed : y));
+	net_init(t, g, N, 0, 2, 1);
+}
+
+static void check_formula(const formula *f, int channels)
+{
+	net t;
+	double a[CHANNELS], b[CHANNELS], loss = 0;
+	float logits[N * 2 * CHANNELS];
+
+	make_net(f, channels, &t);
+	int width = t.graph->values[t.graph->logits].channels;
+	ls_exec_microbatch microbatch = net_microbatch(&t, N);
+	ls_exec_infer(t.exec, &microbatch, logits);
+	for (int i = 0; i < N; i++) {
+		for (int c = 0; c < channels; c++) {
+			a[c] = (double)t.images[i * channels + c];
+			b[c] = tanh(a[c]);
+		}
+		for (int c = 0; c < width && f->y; c++)
+			check_close(f, (double)logits[i * width + c], f->y(a, b, channels, c));
+		for (int c = 0; c < channels && f->term; c++)
+			loss += f->term(a, channels, c, channels == 1 ? t.labels[i] : t.labels[i] == c);
+	}
+	if (f->term)
+		check_close(f, microbatch.loss, loss);
+	net_release(&t);
+}
+
+static void test_formulas(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(formulas) / sizeof(formulas[0]); i++)
+		check_formula(&formulas[i], CHANNELS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_formulas),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
