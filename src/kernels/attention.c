@@ -5,12 +5,13 @@
  *   forward:   out = keep p v
  *   backward:  dv += (keep p)^T dout,  dp = keep (dout v^T),  ds = scale p (dp - dout . out),  dq = ds k,  dk += ds^T q
  * (dout . out = sum_j p dp, as out is what p was multiplied into). Products need the right factor row by row, so k and,
- * for backward, v are transposed once a unit, with zero columns up to a multiple of 16; what these columns give is
- * never read. A matrix with a column a key has a row stride that is an odd number of cache lines: rows a power of two
+ * for backward, v are transposed once per unit, with zero columns up to a multiple of 16; what these columns give is
+ * never read. A matrix with a column per key has a row stride that is an odd number of cache lines: rows a power of two
  * apart would share a few sets of the first-level cache.
  */
 #include "kernels/attention.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "kernels/simd.h"
@@ -21,9 +22,11 @@ typedef struct unit {
 	const ls_attention *a;
 	const ls_simd *simd;
 	int64_t first; /* row of the sentence's first token */
-	int length;    /* tokens */
+	int stride;    /* rows from one token to the next */
+	int64_t lse;   /* place of the first token in a head's lse */
+	int length;    /* tokens, or keys that a block of queries sees */
 	int columns;   /* the same, rounded up to 16 */
-	int ld;        /* row stride of matrices with a column a key */
+	int ld;        /* row stride of matrices with a column per key */
 	int head;
 	int part, parts; /* channels of the head in one panel, and how many panels it lies in */
 	uint64_t sample;
@@ -56,8 +59,8 @@ size_t ls_attention_scratch_floats(int width, int64_t longest, int threads)
 
 static int64_t longest_sentence(const ls_attention *a)
 {
-	int64_t longest = 0;
-	for (int64_t i = 0; i < a->samples; i++)
+	int64_t longest = a->start ? 0 : a->positions;
+	for (int64_t i = 0; a->start && i < a->samples; i++)
 		if (a->start[i + 1] - a->start[i] > longest)
 			longest = a->start[i + 1] - a->start[i];
 	return longest;
@@ -66,8 +69,16 @@ static int64_t longest_sentence(const ls_attention *a)
 static unit unit_make(const ls_attention *a, int64_t number, float *scratch)
 {
 	const int64_t sample = number / a->heads;
-	unit u = { .a = a, .simd = ls_simd_get(), .first = a->start[sample], .head = (int)(number % a->heads) };
-	u.length = a->start[sample + 1] - a->start[sample];
+	unit u = { .a = a, .simd = ls_simd_get(), .stride = 1, .head = (int)(number % a->heads) };
+	if (a->start) {
+		u.first = u.lse = a->start[sample];
+		u.length = a->start[sample + 1] - a->start[sample];
+	} else {
+		u.first = sample;
+		u.lse = sample * a->positions;
+		u.stride = (int)a->samples;
+		u.length = a->positions;
+	}
 	u.columns = (int)rounded(u.length);
 	u.ld = (int)odd_stride(u.length);
 	u.part = a->width < a->panel ? a->width : a->panel;
@@ -85,15 +96,21 @@ static unit unit_make(const ls_attention *a, int64_t number, float *scratch)
 static int64_t place(const unit *u, int part, int64_t row)
 {
 	const int channel = u->head * u->a->width + part * u->part, panel = u->a->panel;
-	return (channel / panel * u->a->rows + u->first + row) * panel + channel % panel;
+	return (channel / panel * u->a->rows + u->first + row * u->stride) * panel + channel % panel;
+}
+
+/* Floats from a row of the sentence to the next. */
+static int row_floats(const unit *u)
+{
+	return u->a->panel * u->stride;
 }
 
 /* out (width, columns) = the head's rows of x, transposed, with zeros in the columns past the sentence. */
 static void transpose_head(const unit *u, const float *x, float *out)
 {
-	const int whole = u->length / LANES * LANES, rest = u->length - whole, panel = u->a->panel;
+	const int whole = u->length / LANES * LANES, rest = u->length - whole;
 	for (int p = 0; p < u->parts; p++, out += (int64_t)u->part * u->ld) {
-		u->simd->transpose(x + place(u, p, 0), whole, u->part, panel, out, u->ld);
+		u->simd->transpose(x + place(u, p, 0), whole, u->part, row_floats(u), out, u->ld);
 		if (!rest)
 			continue;
 		float last[LANES * 64] = { 0 };
@@ -110,7 +127,7 @@ static void multiply_keys(const unit *u, const float *x, const float *transposed
 		const ls_gemm_shape shape = { .rows = count,
 					      .depth = u->part,
 					      .cols = u->columns,
-					      .ldx = u->a->panel,
+					      .ldx = row_floats(u),
 					      .ldw = u->ld,
 					      .ldy = u->ld,
 					      .accumulate = p > 0 };
@@ -121,26 +138,59 @@ static void multiply_keys(const unit *u, const float *x, const float *transposed
 /* Rows [row, row + count) of the head of y = x (count, length) . the head's rows of w. */
 static void multiply_rows(const unit *u, const float *x, const float *w, int row, int count, float *y)
 {
-	const ls_gemm_shape shape = {
-		.rows = count, .depth = u->length, .cols = u->part, .ldx = u->ld, .ldw = u->a->panel, .ldy = u->a->panel
-	};
-	for (int p = 0; p < u->parts; p++)
-		u->simd->gemm(&shape, x, w + place(u, p, 0), y + place(u, p, row));
-}
-
-/* The head's rows of y (+)= x (count, length)^T . rows [row, row + count) of the head of w. */
-static void multiply_transposed(const unit *u, const float *x, const float *w, int row, int count, float *y)
-{
 	const ls_gemm_shape shape = { .rows = count,
 				      .depth = u->length,
 				      .cols = u->part,
 				      .ldx = u->ld,
-				      .ldw = u->a->panel,
-				      .ldy = u->a->panel,
-				      .transposed = 1,
-				      .accumulate = row > 0 };
+				      .ldw = row_floats(u),
+				      .ldy = row_floats(u) };
 	for (int p = 0; p < u->parts; p++)
-		u->simd->gemm(&shape, x, w + place(u, p, row), y + place(u, p, 0));
+		u->simd->gemm(&shape, x, w + place(u, p, 0), y + place(u, p, row));
+}
+
+/* Rows [first, first + keys) of the head of y (+)= x (count, keys)^T . rows [row, row + count) of the head of w. */
+static void multiply_transposed(const unit *u, const float *x, const float *w, int row, int count, int first, int keys,
+				int accumulate, float *y)
+{
+	const ls_gemm_shape shape = { .rows = count,
+				      .depth = keys,
+				      .cols = u->part,
+				      .ldx = u->ld,
+				      .ldw = row_floats(u),
+				      .ldy = row_floats(u),
+				      .transposed = 1,
+				      .accumulate = accumulate };
+	for (int p = 0; p < u->parts; p++)
+		u->simd->gemm(&shape, x + first, w + place(u, p, row), y + place(u, p, first));
+}
+
+/* What a block of queries adds to the keys it sees; the first block that sees a key writes. */
+static void add_to_keys(const unit *u, const float *x, const float *w, int row, int count, float *y)
+{
+	if (!u->a->causal) {
+		multiply_transposed(u, x, w, row, count, 0, u->length, row > 0, y);
+		return;
+	}
+	if (row > 0)
+		multiply_transposed(u, x, w, row, count, 0, row, 1, y);
+	multiply_transposed(u, x, w, row, count, row, count, 0, y);
+}
+
+/* A block of queries [row, row + count) sees keys up to its last. */
+static unit up_to_block(const unit *u, int row, int count)
+{
+	unit b = *u;
+	b.length = row + count;
+	b.columns = (int)rounded(b.length);
+	return b;
+}
+
+/* Keys behind their query: scores of -inf, which are probabilities of 0. */
+static void mask_future(const unit *u, int row, int count)
+{
+	for (int r = 0; r < count; r++)
+		for (int j = row + r + 1; j < u->length; j++)
+			u->score[(int64_t)r * u->ld + j] = -INFINITY;
 }
 
 /* The block's mask, or NULL where nothing is dropped. */
@@ -171,11 +221,13 @@ static void forward_block(const unit *u, const float *q, const float *v, int row
 	float inverse[LS_ATTENTION_BLOCK];
 	const ls_score_shape shape = score_shape(u, count);
 	multiply_keys(u, q, u->keys, row, count, u->score);
+	if (u->a->causal)
+		mask_future(u, row, count);
 	u->simd->attention_softmax(&shape, draw_keep(u, row, count), u->score, inverse,
-				   lse + u->head * u->a->rows + u->first + row);
+				   lse + u->head * u->a->rows + u->lse + row);
 	multiply_rows(u, u->score, v, row, count, out);
 	for (int p = 0; p < u->parts; p++)
-		u->simd->attention_scale(out + place(u, p, row), count, u->part, u->a->panel, inverse);
+		u->simd->attention_scale(out + place(u, p, row), count, u->part, row_floats(u), inverse);
 }
 
 static void backward_block(const unit *u, const float *q, const float *k, const float *out, const float *lse,
@@ -185,19 +237,23 @@ static void backward_block(const unit *u, const float *q, const float *k, const 
 	const ls_score_shape shape = score_shape(u, count);
 	multiply_keys(u, q, u->keys, row, count, u->score);
 	multiply_keys(u, dout, u->values, row, count, u->slope);
+	if (u->a->causal)
+		mask_future(u, row, count);
 	for (int p = 0; p < u->parts; p++)
-		u->simd->attention_dots(dout + place(u, p, row), out + place(u, p, row), count, u->part, u->a->panel,
+		u->simd->attention_dots(dout + place(u, p, row), out + place(u, p, row), count, u->part, row_floats(u),
 					dots);
-	u->simd->attention_softmax_backward(&shape, draw_keep(u, row, count),
-					    lse + u->head * u->a->rows + u->first + row, dots, u->score, u->slope);
-	multiply_transposed(u, u->score, dout, row, count, dv);
-	multiply_transposed(u, u->slope, q, row, count, dk);
+	u->simd->attention_softmax_backward(&shape, draw_keep(u, row, count), lse + u->head * u->a->rows + u->lse + row,
+					    dots, u->score, u->slope);
+	add_to_keys(u, u->score, dout, row, count, dv);
+	add_to_keys(u, u->slope, q, row, count, dk);
 	multiply_rows(u, u->slope, k, row, count, dq);
 }
 
-/* Queries a block: as even as can be, none above the most. */
+/* Queries per block: as even as can be, none above the most; causal: the most, so that blocks begin on cache lines. */
 static int block_rows(const unit *u)
 {
+	if (u->a->causal)
+		return LS_ATTENTION_BLOCK;
 	const int blocks = (u->length + LS_ATTENTION_BLOCK - 1) / LS_ATTENTION_BLOCK;
 	return blocks ? (u->length + blocks - 1) / blocks : 1;
 }
@@ -209,7 +265,7 @@ static void clear_rest(const unit *u, float *y)
 	if (u->head != u->a->heads - 1 || !rest)
 		return;
 	float *row = y + (channels / panel * u->a->rows + u->first) * panel;
-	for (int r = 0; r < u->length; r++, row += panel)
+	for (int r = 0; r < u->length; r++, row += row_floats(u))
 		memset(row + rest, 0, (size_t)(panel - rest) * sizeof(*row));
 }
 
@@ -222,8 +278,11 @@ void ls_attention_forward(const ls_attention *a, const float *q, const float *k,
 		const unit u = unit_make(a, i, scratch);
 		const int block = block_rows(&u);
 		transpose_head(&u, k, u.keys);
-		for (int row = 0; row < u.length; row += block)
-			forward_block(&u, q, v, row, u.length - row < block ? u.length - row : block, out, lse);
+		for (int row = 0; row < u.length; row += block) {
+			const int count = u.length - row < block ? u.length - row : block;
+			const unit b = a->causal ? up_to_block(&u, row, count) : u;
+			forward_block(&b, q, v, row, count, out, lse);
+		}
 		clear_rest(&u, out);
 	}
 }
@@ -239,9 +298,11 @@ void ls_attention_backward(const ls_attention *a, const float *q, const float *k
 		const int block = block_rows(&u);
 		transpose_head(&u, k, u.keys);
 		transpose_head(&u, v, u.values);
-		for (int row = 0; row < u.length; row += block)
-			backward_block(&u, q, k, out, lse, dout, row, u.length - row < block ? u.length - row : block,
-				       dq, dk, dv);
+		for (int row = 0; row < u.length; row += block) {
+			const int count = u.length - row < block ? u.length - row : block;
+			const unit b = a->causal ? up_to_block(&u, row, count) : u;
+			backward_block(&b, q, k, out, lse, dout, row, count, dq, dk, dv);
+		}
 		clear_rest(&u, dq);
 		clear_rest(&u, dk);
 		clear_rest(&u, dv);

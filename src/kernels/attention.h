@@ -1,16 +1,17 @@
 /*
- * attention.h - multi-head attention over sentences that lie packed end to end, in memory linear in their length.
+ * attention.h - multi-head attention over sentences or images, in memory linear in their length.
  *
  *   out = dropout(softmax(scale * q k^T)) v    for each sentence and head
  *
  * q, k, v, out and their gradients are panels, (blocks, rows, panel), as in kernels/simd.h. Head h has channels
- * [h * width, (h + 1) * width); the channels past the last head's are written as zeros. Sentence i has rows [start[i],
- * start[i + 1]) and sees itself only: its result depends on neither its neighbours nor its place. Rows outside of all
- * sentences are not touched.
+ * [h * width, (h + 1) * width); the channels past the last head's are written as zeros. Sentences lie packed end to
+ * end: sentence i has rows [start[i], start[i + 1]). Images lie interleaved: position p of image i is row p * samples +
+ * i. Each sees itself only: its result depends on neither its neighbours nor its place. Rows outside of all sentences
+ * are not touched.
  *
  * A unit of work is one head on one sentence, done by one thread from start to end. It takes blocks of at most
- * LS_ATTENTION_BLOCK queries, each with its scores against all keys of the sentence; backward computes them again from
- * q, k and the log-sum-exp that forward left.
+ * LS_ATTENTION_BLOCK queries, each with its scores against all keys of the sentence, or when `causal` against those up
+ * to the block's last; backward computes them again from q, k and the log-sum-exp that forward left.
  */
 #ifndef LS_KERNELS_ATTENTION_H
 #define LS_KERNELS_ATTENTION_H
@@ -26,8 +27,10 @@ typedef struct ls_attention {
 	int heads, width; /* width of a head: 16, 32, 64 or a multiple of 64; it divides panel or is a multiple of it */
 	int64_t rows;
 	int panel;
-	const int32_t *start; /* (samples + 1); sentences are shorter than 2^20 rows */
+	const int32_t *start; /* (samples + 1); sentences are shorter than 2^20 rows. NULL: images */
+	int positions;        /* of an image */
 	int64_t samples;
+	int causal;  /* a query sees keys up to its own */
 	float scale; /* positive */
 	/* Dropout of the probabilities, 0: none. Key j of query i (both counted in the sentence) of head h is kept,
 	 * times 1 / (1 - probability), when word j % 4 of ls_rng_words(key, sample, h << 38 | i << 18 | j >> 2) has a
@@ -41,7 +44,8 @@ typedef struct ls_attention {
  * `longest`. */
 size_t ls_attention_scratch_floats(int width, int64_t longest, int threads);
 
-/* lse (heads, rows): log-sum-exp of each row of scores. Called by all members; no barrier inside or behind. */
+/* lse (heads, rows): log-sum-exp of each row of scores, sample by sample. Called by all members; no barrier inside or
+ * behind. */
 void ls_attention_forward(const ls_attention *a, const float *q, const float *k, const float *v, float *out, float *lse,
 			  float *scratch, ls_member member);
 /* dq, dk and dv are written, not added to; dq may alias q, dout or out. */

@@ -80,6 +80,7 @@ typedef struct ls_reference_head {
 	int length, width;
 	double scale;
 	const float *q, *k, *v, *keep;
+	int causal; /* query i sees keys up to i */
 } ls_reference_head;
 void ls_reference_attention(const ls_reference_head *head, float *out, float *lse);
 void ls_reference_attention_backward(const ls_reference_head *head, const float *dout, float *dq, float *dk, float *dv);

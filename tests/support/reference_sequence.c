@@ -110,6 +110,8 @@ static double dot(int width, const float *a, const float *b)
 
 static double score(const head *h, int i, int j)
 {
+	if (h->causal && j > i)
+		return -INFINITY;
 	return h->scale * dot(h->width, h->q + (int64_t)i * h->width, h->k + (int64_t)j * h->width);
 }
 

@@ -1,7 +1,7 @@
 /*
- * Attention over packed sentences against the reference with full score matrices: odd lengths, heads of all widths,
- * dropout, every instruction set this build may be told to use by LOCKSTEP_ISA (the tests run under the best one),
- * teams of one to four threads, and the same sentence in another place.
+ * Attention over packed sentences and over images, causal or not, against the reference with full score matrices: odd
+ * lengths, heads of all widths, dropout, every instruction set this build may be told to use by LOCKSTEP_ISA (the tests
+ * run under the best one), teams of one to four threads, and the same sentence in another place.
  */
 #include "unit/kernels/simd_check.h"
 
@@ -18,14 +18,32 @@ typedef struct attention_case {
 	int heads, width, panel;
 	int lengths[MOST]; /* ends with 0 */
 	float probability;
+	int causal;
+	int images; /* interleaved; all of one length */
 } attention_case;
 
 static const attention_case cases[] = {
-	{ 1, 16, 16, { 1 }, 0 },       { 1, 64, 64, { 1, 2, 16, 17 }, 0 },     { 4, 16, 64, { 20, 3, 15, 33 }, 0 },
-	{ 3, 16, 64, { 7, 31 }, 0 },   { 3, 32, 64, { 48, 5, 1 }, 0 },         { 2, 64, 64, { 65, 63, 64, 129 }, 0 },
-	{ 3, 16, 32, { 11, 70 }, 0 },  { 2, 128, 64, { 9, 66 }, 0 },           { 2, 32, 16, { 40 }, 0 },
-	{ 2, 64, 32, { 18, 1 }, 0 },   { 4, 16, 64, { 20, 3, 15, 33 }, 0.1f }, { 2, 64, 64, { 65, 130, 1, 6 }, 0.5f },
-	{ 2, 128, 64, { 21 }, 0.25f },
+	{ 1, 16, 16, { 1 }, .probability = 0 },
+	{ 1, 64, 64, { 1, 2, 16, 17 }, .probability = 0 },
+	{ 4, 16, 64, { 20, 3, 15, 33 }, .probability = 0 },
+	{ 3, 16, 64, { 7, 31 }, .probability = 0 },
+	{ 3, 32, 64, { 48, 5, 1 }, .probability = 0 },
+	{ 2, 64, 64, { 65, 63, 64, 129 }, .probability = 0 },
+	{ 3, 16, 32, { 11, 70 }, .probability = 0 },
+	{ 2, 128, 64, { 9, 66 }, .probability = 0 },
+	{ 2, 32, 16, { 40 }, .probability = 0 },
+	{ 2, 64, 32, { 18, 1 }, .probability = 0 },
+	{ 4, 16, 64, { 20, 3, 15, 33 }, .probability = 0.1f },
+	{ 2, 64, 64, { 65, 130, 1, 6 }, .probability = 0.5f },
+	{ 2, 128, 64, { 21 }, .probability = 0.25f },
+	{ 2, 64, 64, { 65, 63, 1, 129, 200 }, .causal = 1 },
+	{ 3, 16, 64, { 7, 64, 128, 31 }, .causal = 1 },
+	{ 2, 32, 16, { 40, 70 }, .causal = 1 },
+	{ 4, 16, 64, { 20, 3, 150, 33 }, .probability = 0.2f, .causal = 1 },
+	{ 2, 64, 64, { 49, 49, 49 }, .images = 1 },
+	{ 3, 16, 64, { 70, 70, 70, 70, 70 }, .probability = 0.2f, .images = 1 },
+	{ 2, 32, 16, { 81, 81 }, .causal = 1, .images = 1 },
+	{ 1, 16, 16, { 1, 1, 1 }, .images = 1 },
 };
 enum { CASES = sizeof(cases) / sizeof(*cases) };
 
@@ -44,6 +62,12 @@ static int64_t place(const ls_attention *a, int64_t row, int channel)
 	return (channel / a->panel * a->rows + row) * a->panel + channel % a->panel;
 }
 
+/* Row r of a sample. */
+static int64_t row_of(const fixture *f, int sample, int r)
+{
+	return f->a.start ? f->start[sample] + r : r * f->a.samples + sample;
+}
+
 static float *panels(const fixture *f, uint64_t stream)
 {
 	float *x = check_random(f->floats, stream);
@@ -57,7 +81,7 @@ static float *panels(const fixture *f, uint64_t stream)
 static void fixture_make(fixture *f, const attention_case *k, int before)
 {
 	memset(f, 0, sizeof(*f));
-	f->start[0] = before;
+	f->start[0] = k->images ? 0 : before;
 	int samples = 0;
 	for (; k->lengths[samples]; samples++) {
 		f->start[samples + 1] = f->start[samples] + k->lengths[samples];
@@ -69,8 +93,10 @@ static void fixture_make(fixture *f, const attention_case *k, int before)
 			       .width = k->width,
 			       .rows = f->start[samples] + 2,
 			       .panel = k->panel,
-			       .start = f->start,
+			       .start = k->images ? NULL : f->start,
+			       .positions = k->lengths[0],
 			       .samples = samples,
+			       .causal = k->causal,
 			       .scale = 1 / sqrtf((float)k->width) * 2,
 			       .probability = k->probability,
 			       .key = { rng.key[0], rng.key[1] },
@@ -127,7 +153,7 @@ static float *dense(const fixture *f, const float *x, int sample, int head)
 	float *y = check_floats((int64_t)length * width);
 	for (int r = 0; r < length; r++)
 		for (int c = 0; c < width; c++)
-			y[r * width + c] = x[place(&f->a, f->start[sample] + r, head * width + c)];
+			y[r * width + c] = x[place(&f->a, row_of(f, sample, r), head * width + c)];
 	return y;
 }
 
@@ -160,7 +186,7 @@ static void check_head(const fixture *f, int sample, int head)
 		in[i] = dense(f, inputs[i], sample, head);
 		expected[i] = check_floats(count);
 	}
-	const ls_reference_head h = { length, f->a.width, f->a.scale, in[0], in[1], in[2], keep };
+	const ls_reference_head h = { length, f->a.width, f->a.scale, in[0], in[1], in[2], keep, f->a.causal };
 	ls_reference_attention(&h, expected[0], lse);
 	ls_reference_attention_backward(&h, in[3], expected[1], expected[2], expected[3]);
 	check_close("lse", f->lse + head * f->a.rows + f->start[sample], lse, length, 1e-6, 1);
@@ -242,7 +268,8 @@ static void copy_sentence(const fixture *from, int sample, fixture *to, int plac
 static void test_packing_does_not_matter(void **state)
 {
 	(void)state;
-	const attention_case packed = { 3, 32, 64, { 9, 75, 30 }, 0.3f }, alone = { 3, 32, 64, { 75 }, 0.3f };
+	const attention_case packed = { 3, 32, 64, { 9, 75, 30 }, .probability = 0.3f },
+			     alone = { 3, 32, 64, { 75 }, .probability = 0.3f };
 	fixture f, g;
 	fixture_make(&f, &packed, 0);
 	fixture_make(&g, &alone, 5);
@@ -265,7 +292,7 @@ static void test_packing_does_not_matter(void **state)
 static void test_in_place(void **state)
 {
 	(void)state;
-	const attention_case k = { 3, 32, 64, { 70, 12 }, 0.2f };
+	const attention_case k = { 3, 32, 64, { 70, 12 }, .probability = 0.2f };
 	fixture apart;
 	fixture_make(&apart, &k, 0);
 	run(&apart, 1);
@@ -302,12 +329,10 @@ static double objective(fixture *f)
 	return sum;
 }
 
-static void test_finite_differences(void **state)
+static void check_differences(const attention_case *k)
 {
-	(void)state;
-	const attention_case k = { 2, 16, 32, { 5, 18 }, 0.3f };
 	fixture f;
-	fixture_make(&f, &k, 0);
+	fixture_make(&f, k, 0);
 	run(&f, 1);
 	float *inputs[] = { f.q, f.k, f.v };
 	float *slopes[] = { check_copy(f.dq, f.floats), check_copy(f.dk, f.floats), check_copy(f.dv, f.floats) };
@@ -328,11 +353,19 @@ static void test_finite_differences(void **state)
 	fixture_free(&f);
 }
 
+static void test_finite_differences(void **state)
+{
+	(void)state;
+	check_differences(&(attention_case){ 2, 16, 32, { 5, 18 }, .probability = 0.3f });
+	check_differences(&(attention_case){ 2, 16, 32, { 5, 18 }, .probability = 0.3f, .causal = 1 });
+	check_differences(&(attention_case){ 2, 16, 32, { 12, 12 }, .causal = 1, .images = 1 });
+}
+
 /* Scores far apart: no overflow, and probabilities that are 0 and 1. A NaN spoils its own sentence, no other. */
 static void test_hostile_scores(void **state)
 {
 	(void)state;
-	const attention_case k = { 1, 16, 16, { 19, 6 }, 0 };
+	const attention_case k = { 1, 16, 16, { 19, 6 }, .probability = 0 };
 	fixture f;
 	fixture_make(&f, &k, 0);
 	for (int64_t i = 0; i < f.floats; i++)
