@@ -101,6 +101,7 @@ typedef struct ls_embedding_options {
 typedef struct ls_attention_options {
 	int heads;     /* width / heads must be 16, 32 or 64 */
 	float dropout; /* of the probabilities */
+	int causal;    /* a row sees the rows of its sample up to itself */
 } ls_attention_options;
 
 typedef struct ls_cross_entropy_options {
@@ -127,7 +128,7 @@ LS_OPERATORS(LS_PLAIN_BUILDER, LS_PAIR_BUILDER, LS_OPTIONS_BUILDER, LS_LAYER_BUI
 
 /* A linear layer. It flattens images (C, H, W), unless options.per_position; of text it works on each row. */
 LS_API ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options);
-/* Multi-head attention: every row of a sample looks at all rows of its sample. */
+/* Multi-head attention: every row of a sample, a token or a position of an image, looks at all rows of its sample. */
 LS_API ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options);
 /*
  * The loss: softmax cross-entropy of logits, (classes) per sample or per masked position, which are classified by the

@@ -36,7 +36,7 @@ void ls_graph_free(ls_graph *graph)
 
 static ls_value add_input(ls_graph *graph, ls_tensor tensor)
 {
-	tensor.is_input = 1;
+	tensor.is_input = tensor.is_constant = 1;
 	ls_value value = ls_graph_add_value(graph, tensor);
 	graph->input = value.id;
 	return value;

@@ -1,5 +1,6 @@
 /*
- * attention.c - multi-head attention: every row of a sample looks at all rows of its sample.
+ * attention.c - multi-head attention: every row of a sample (token or position) looks at all rows of its
+ * sample, or with `causal` at those up to itself.
  *
  *   y = dropout(softmax(q k^T / sqrt(head width))) v, in each head
  *
@@ -18,11 +19,15 @@ static ls_status shape(ls_shape *s)
 	int channels = s->in[0]->channels;
 	int width = o->heads > 0 && channels % o->heads == 0 ? channels / o->heads : 0;
 
-	for (int k = 0; k < 3; k++)
-		if (s->in[k]->domain != LS_TOKENS)
-			return ls_fail(LS_EINVALID, "attention needs one row per token");
-	if (s->in[1]->channels != channels || s->in[2]->channels != channels)
-		return ls_fail(LS_EINVALID, "attention: q, k and v must be of one width");
+	LS_TRY(ls_check_sample_rows(s));
+	for (int k = 0; k < 3; k++) {
+		const ls_tensor *t = s->in[k], *q = s->in[0];
+		if (t->channels != channels || t->height != q->height || t->width != q->width)
+			return ls_fail(LS_EINVALID,
+				       "attention: q, k and v must be of one width, and have the same rows");
+		if (t->is_constant)
+			return ls_fail(LS_EINVALID, "attention: q, k and v must come from layers, not from the input");
+	}
 	if (!(o->dropout >= 0 && o->dropout < 1))
 		return ls_fail(LS_EINVALID, "attention: dropout %g is not in [0, 1)", (double)o->dropout);
 	if (width != 16 && width != 32 && width != 64)
@@ -36,7 +41,9 @@ static ls_status shape(ls_shape *s)
 /* What the mathematics needs: scores that backward computes once more are not counted. */
 static double macs(const ls_cost *cost)
 {
-	return 2 * cost->rows * cost->rows * cost->in->channels;
+	const ls_attention_options *o = cost->node->attributes;
+	double keys = o->causal ? (cost->rows + 1) / 2 : cost->rows; /* that a row sees, on average */
+	return 2 * cost->rows * keys * cost->in->channels;
 }
 
 static const ls_attention_options *options(const ls_op *op)
@@ -63,7 +70,7 @@ static int head_width(const ls_op *op)
 static size_t scratch_bytes(const ls_op *op, int64_t n)
 {
 	(void)n;
-	return sizeof(float) * ls_attention_scratch_floats(head_width(op), op->in[0]->height, op->threads);
+	return sizeof(float) * ls_attention_scratch_floats(head_width(op), ls_tensor_rows(op->in[0], 1), op->threads);
 }
 
 static ls_attention attention_of(const ls_op *op, const ls_pass *pass)
@@ -73,8 +80,10 @@ static ls_attention attention_of(const ls_op *op, const ls_pass *pass)
 			       .width = head_width(op),
 			       .rows = ls_pass_rows(pass, op->in[0]),
 			       .panel = op->in[0]->panel,
-			       .start = pass->start,
+			       .start = op->in[0]->domain == LS_TOKENS ? pass->start : NULL,
+			       .positions = op->in[0]->height * op->in[0]->width,
 			       .samples = pass->n,
+			       .causal = options(op)->causal,
 			       .scale = 1.0f / sqrtf((float)head_width(op)),
 			       .probability = pass->training ? options(op)->dropout : 0,
 			       .key = { rng.key[0], rng.key[1] },
@@ -98,7 +107,7 @@ const ls_op_type ls_op_attention = {
 	.name = "attention",
 	.formula = "y = dropout(softmax(q k^T / sqrt(head width))) v, in each head: ls_attend()",
 	.inputs = "q, k, v",
-	.attributes = "heads, dropout",
+	.attributes = "heads, dropout, causal",
 	.input_count = 3,
 	.attribute_bytes = sizeof(ls_attention_options),
 	.shape = shape,
@@ -108,6 +117,9 @@ const ls_op_type ls_op_attention = {
 	.scratch_bytes = scratch_bytes,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { LS_TOKENS, 48, 7, 1, .attributes = &(ls_attention_options){ .heads = 3 } },
+	.cases = { { .channels = 32, .height = 3, .width = 4, .attributes = &(ls_attention_options){ .heads = 2 } },
+		   { LS_TOKENS, 32, 7, 1,
+		     .attributes = &(ls_attention_options){ .heads = 2, .dropout = 0.2f, .causal = 1 } },
+		   { LS_TOKENS, 48, 7, 1, .attributes = &(ls_attention_options){ .heads = 3 } },
 		   { LS_TOKENS, 32, 7, 1, .attributes = &(ls_attention_options){ .heads = 1, .dropout = 0.3f } } },
 };

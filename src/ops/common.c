@@ -55,7 +55,7 @@ void ls_gather_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, l
 	ls_team_range(member, out, &begin, &end);
 	for (int64_t b = 0; b < op->out->blocks; b++)
 		for (int64_t i = begin; i < end; i++)
-			memcpy(row_at(op->y, out, panel, b, i), row_at(op->x[0], in, panel, b, from[i]),
+			memcpy(row_at(op->y, out, panel, b, i), row_at(op->x[0], in, panel, b, from ? from[i] : i),
 			       sizeof(float) * (size_t)panel);
 }
 
@@ -71,7 +71,7 @@ void ls_scatter_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, 
 		if (!op->add_dx[0])
 			memset(row_at(op->dx[0], in, panel, b, 0), 0, sizeof(float) * (size_t)(in * panel));
 		for (int64_t i = 0; i < out; i++)
-			ls_simd_get()->accumulate(row_at(op->dx[0], in, panel, b, from[i]),
+			ls_simd_get()->accumulate(row_at(op->dx[0], in, panel, b, from ? from[i] : i),
 						  row_at(op->dy, out, panel, b, i), panel);
 	}
 }

@@ -1,26 +1,29 @@
 /*
- * first_token.c - the first row of each sample.
+ * first_token.c - the first row of each sample: its first token, or the first position of an image.
  */
-#include <string.h>
-
 #include "ops/shape.h"
 
 static ls_status shape(ls_shape *s)
 {
-	if (s->in[0]->domain != LS_TOKENS)
-		return ls_fail(LS_EINVALID, "first_token needs one row per token");
+	LS_TRY(ls_check_sample_rows(s));
 	s->out = ls_tensor_make(s->in[0]->channels, 1, 1, LS_SAMPLES);
 	return LS_OK;
 }
 
+/* Of images, the first position of sample i is row i. */
+static const int32_t *first_rows(const ls_op *op, const ls_pass *pass)
+{
+	return op->in[0]->domain == LS_TOKENS ? pass->start : NULL;
+}
+
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	ls_gather_rows(op, pass, pass->start, member);
+	ls_gather_rows(op, pass, first_rows(op, pass), member);
 }
 
 static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	ls_scatter_rows(op, pass, pass->start, member);
+	ls_scatter_rows(op, pass, first_rows(op, pass), member);
 }
 
 const ls_op_type ls_op_first_token = {
@@ -33,5 +36,5 @@ const ls_op_type ls_op_first_token = {
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { LS_TOKENS, 20, 7, 1 } },
+	.cases = { { LS_TOKENS, 20, 7, 1 }, { .channels = 20, .height = 3, .width = 4 } },
 };

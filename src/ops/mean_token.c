@@ -1,17 +1,29 @@
 /*
- * mean_token.c - the mean of each sample's rows.
+ * mean_token.c - the mean of each sample's rows: its tokens, or the positions of an image.
  *
  *   y = sum over the sample's rows of x / their number;  dx = dy / their number, in each of them
  */
+#include <string.h>
+
 #include "kernels/simd.h"
 #include "ops/shape.h"
 
 static ls_status shape(ls_shape *s)
 {
-	if (s->in[0]->domain != LS_TOKENS)
-		return ls_fail(LS_EINVALID, "mean_token needs one row per token");
+	LS_TRY(ls_check_sample_rows(s));
 	s->out = ls_tensor_make(s->in[0]->channels, 1, 1, LS_SAMPLES);
 	return LS_OK;
+}
+
+static void sum_rows(const float *x, ls_sample_rows of, int64_t panel, float *y)
+{
+	if (of.stride == 1) {
+		ls_simd_get()->column_sums(x, of.count, (int)panel, y);
+		return;
+	}
+	memcpy(y, x, sizeof(float) * (size_t)panel);
+	for (int64_t r = 1; r < of.count; r++)
+		ls_simd_get()->accumulate(y, x + r * of.stride * panel, panel);
 }
 
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -23,7 +35,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 		int64_t b = unit / pass->n, i = unit % pass->n;
 		ls_sample_rows of = ls_pass_sample(pass, op->in[0], i);
 		float *y = op->y + (b * pass->n + i) * panel;
-		ls_simd_get()->column_sums(op->x[0] + (b * rows + of.first) * panel, of.count, (int)panel, y);
+		sum_rows(op->x[0] + (b * rows + of.first) * panel, of, panel, y);
 		for (int64_t c = 0; c < panel; c++)
 			y[c] /= (float)of.count;
 	}
@@ -56,5 +68,5 @@ const ls_op_type ls_op_mean_token = {
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { LS_TOKENS, 20, 7, 1 } },
+	.cases = { { LS_TOKENS, 20, 7, 1 }, { .channels = 20, .height = 3, .width = 4 } },
 };

@@ -37,7 +37,8 @@ typedef struct ls_tensor {
 	int channels, height, width;
 	int panel, blocks;
 	ls_domain domain;
-	int is_input; /* sample-major images straight from the loader, or token ids; no gradient */
+	int is_input;    /* sample-major images straight from the loader, or token ids */
+	int is_constant; /* does not depend on parameters: has no gradient */
 } ls_tensor;
 
 static inline int64_t ls_tensor_floats(const ls_tensor *t) /* per sample */
@@ -304,7 +305,8 @@ void ls_bias_grad(const ls_op *op, const ls_pass *pass, float *partial, ls_membe
 /* dy back through the relu that was fused behind an operator; synchronises behind. */
 void ls_mask_dy(const ls_op *op, const ls_pass *pass, ls_member member);
 
-/* Row from[i] of x becomes row i of y; and its gradient, which is zero in rows that were not taken. */
+/* Row from[i] of x, or row i where `from` is NULL, becomes row i of y; and its gradient, which is zero in rows that
+ * were not taken. */
 void ls_gather_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, ls_member member);
 void ls_scatter_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, ls_member member);
 

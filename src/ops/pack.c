@@ -9,6 +9,13 @@ static int takes_input(const ls_tensor *in)
 	return in->domain == LS_SAMPLES;
 }
 
+static ls_status shape(ls_shape *s)
+{
+	LS_TRY(ls_shape_same(s));
+	s->out.is_constant = 1;
+	return LS_OK;
+}
+
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	const ls_tensor *t = op->out;
@@ -31,7 +38,7 @@ const ls_op_type ls_op_pack = {
 	.attributes = "",
 	.input_count = 1,
 	.takes_input = takes_input,
-	.shape = ls_shape_same,
+	.shape = shape,
 	.forward = forward,
 	.cases = { { .channels = 3, .height = 5, .width = 4, .raw = 1 } },
 };

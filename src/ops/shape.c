@@ -80,6 +80,14 @@ ls_param_init ls_param_init_of(ls_weight_init init)
 	}
 }
 
+ls_status ls_check_sample_rows(const ls_shape *shape)
+{
+	for (int k = 0; k < shape->type->input_count; k++)
+		if (shape->in[k]->domain == LS_MASKED || (shape->in[k]->domain == LS_SAMPLES && shape->tokens_max > 0))
+			return ls_fail(LS_EINVALID, "%s needs one row per token, or images", shape->type->name);
+	return LS_OK;
+}
+
 ls_status ls_check_window(const ls_shape *shape, int kernel_h, int kernel_w, int stride, int padding)
 {
 	const ls_tensor *in = shape->in[0];

@@ -46,6 +46,9 @@ ls_param ls_vector_param(int length, ls_param_role role, ls_param_init init, int
 ls_param ls_bias_param(int length, ls_weight_init init, int fan_in);
 ls_param_init ls_param_init_of(ls_weight_init init);
 
+/* Samples have several rows: tokens, or positions of an image. */
+ls_status ls_check_sample_rows(const ls_shape *shape);
+
 /* A window of kernel, stride and padding over maps of `in`. */
 ls_status ls_check_window(const ls_shape *shape, int kernel_h, int kernel_w, int stride, int padding);
 

@@ -187,6 +187,12 @@ static inline ls_value net_linear(ls_graph *g, ls_value x, const char *name, int
 	return ls_linear(g, x, name, (ls_linear_options){ .out_features = features, .bias = 1 });
 }
 
+/* Of images: each position by itself. */
+static inline ls_value net_per_position(ls_graph *g, ls_value x, const char *name, int features)
+{
+	return ls_linear(g, x, name, (ls_linear_options){ .out_features = features, .bias = 1, .per_position = 1 });
+}
+
 static inline ls_value net_head(ls_graph *g, ls_value x)
 {
 	return net_linear(g, x, "head", NET_CLASSES);

@@ -60,6 +60,19 @@ static ls_value conv_pool(sketch *s, ls_value x)
 	return ls_max_pool2d(s->graph, x, (ls_pool_options){ .kernel = 3, .stride = 1, .padding = 1 });
 }
 
+static ls_value per_position_gelu(sketch *s, ls_value x)
+{
+	return ls_gelu(s->graph, sketch_open(s, net_per_position(s->graph, stem(s, x), "a", 33)), 0);
+}
+
+static ls_value drop_add_layer_norm(sketch *s, ls_value x)
+{
+	ls_graph *g = s->graph;
+	ls_value skip = stem(s, x), branch = ls_tanh(g, net_per_position(g, skip, "a", 20));
+	branch = sketch_open(s, ls_dropout(g, branch, 0.3f));
+	return ls_layer_norm(g, sketch_open(s, ls_add(g, skip, branch)), "n", 0);
+}
+
 static ls_graph *draw(ls_value (*body)(sketch *s, ls_value x), int apart)
 {
 	sketch s = { .graph = net_graph(), .apart = apart };
@@ -83,6 +96,8 @@ static const fuse_case cases[] = {
 	{ "conv, relu", conv_relu, 3 + 1, 0 },
 	{ "conv, relu, max pool", conv_relu_pool, 3 + 2, 1 },
 	{ "conv, max pool", conv_pool, 3 + 2, 1 },
+	{ "linear per position, gelu", per_position_gelu, 3 + 1, 0 },
+	{ "dropout, add, layer norm", drop_add_layer_norm, 3 + 3, 0 },
 };
 
 static void test_fused_equals_apart(void **state)

@@ -162,15 +162,10 @@ static ls_status first_of_tokens(ls_graph *g)
 	return close_with(g, ls_text_input(g, 9, 0));
 }
 
-static ls_status first_of_images(ls_graph *g)
-{
-	return close_with(g, net_conv(g, ls_input(g, 3, 8, 8), "c", 8, 3, 1));
-}
-
 static ls_status attention_of_images(ls_graph *g)
 {
-	ls_value x = net_conv(g, ls_input(g, 3, 8, 8), "c", 16, 3, 1);
-	return ls_graph_finish(g, net_head(g, attend(g, x, x, x, 1, 0)));
+	ls_value x = ls_input(g, 32, 8, 8);
+	return ls_graph_finish(g, net_head(g, attend(g, x, x, x, 2, 0)));
 }
 
 static ls_status masked_of_images(ls_graph *g)
@@ -342,8 +337,7 @@ static const struct {
 	{ "dropout of tokens", dropout_of_tokens, "ls_embedding() first" },
 	{ "add of tokens", add_of_tokens, "ls_embedding() first" },
 	{ "first of tokens", first_of_tokens, "ls_embedding() first" },
-	{ "first of images", first_of_images, "one row per token" },
-	{ "attention of images", attention_of_images, "one row per token" },
+	{ "attention of bare images", attention_of_images, "from layers" },
 	{ "masked positions of images", masked_of_images, "no tokens to be predicted" },
 	{ "norm without name", norm_without_name, "needs a name" },
 	{ "first of samples", first_of_samples, "one row per token" },
