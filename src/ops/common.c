@@ -1,5 +1,5 @@
 /*
- * common.c - what several operators share: the gradient of a bias, of a fused relu, and rows that are picked out.
+ * common.c - what several operators share: the gradient of a bias, of a fused relu, rows that are picked out, padding.
  */
 #include <string.h>
 
@@ -74,6 +74,17 @@ void ls_scatter_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, 
 			ls_simd_get()->accumulate(row_at(op->dx[0], in, panel, b, from ? from[i] : i),
 						  row_at(op->dy, out, panel, b, i), panel);
 	}
+}
+
+void ls_zero_padding(const ls_tensor *t, int64_t rows, float *y, int64_t begin, int64_t count)
+{
+	int64_t last = (t->blocks - 1) * rows * t->panel, real = t->channels - (t->blocks - 1) * t->panel;
+
+	if (real == t->panel)
+		return;
+	for (int64_t i = begin > last ? begin : last; i < begin + count; i++)
+		if (i % t->panel >= real)
+			y[i] = 0;
 }
 
 void ls_give(float *to, int add, const float *g, int64_t count)

@@ -272,6 +272,13 @@ static inline ls_loss_rows ls_loss_rows_of(const ls_op *op, const ls_pass *pass)
 			       .dx = pass->training ? op->dx[0] : NULL };
 }
 
+/* What a label asks of channel c, for losses that compare channels: 1 for the label's own, or the label itself where
+ * there is one channel. */
+static inline float ls_label_target(const ls_tensor *t, int32_t label, int c)
+{
+	return t->channels == 1 ? (float)label : (float)(label == c);
+}
+
 /* This member's floats of a value, for operators that touch each element by itself: whole cache lines. */
 enum { LS_LINE = 16 };
 static inline void ls_pass_share(const ls_pass *pass, const ls_tensor *t, ls_member member, int64_t *begin,
@@ -309,6 +316,9 @@ void ls_mask_dy(const ls_op *op, const ls_pass *pass, ls_member member);
  * were not taken. */
 void ls_gather_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, ls_member member);
 void ls_scatter_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, ls_member member);
+
+/* Zero what lies in padded channels of floats [begin, begin + count) of y, a value like t with `rows` rows. */
+void ls_zero_padding(const ls_tensor *t, int64_t rows, float *y, int64_t begin, int64_t count);
 
 /* to = g or to += g; nothing when `to` is NULL. */
 void ls_give(float *to, int add, const float *g, int64_t count);

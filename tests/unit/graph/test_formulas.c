@@ -65,6 +65,8 @@ static void make_net(const formula *f, int channels, net *t)
 	ls_value y = ls_graph_add(g, f->type, NULL, (ls_value[]){ packed, b }, f->attributes);
 	net_check(ls_graph_finish(g, f->term ? packed : y));
 	net_init(t, g, N, 0, 2, 1);
+	for (int i = 0; i < N && channels == 1; i++)
+		t->labels[i] = i % 2;
 }
 
 static void check_formula(const formula *f, int channels)
@@ -97,6 +99,9 @@ static void test_formulas(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(formulas) / sizeof(formulas[0]); i++)
 		check_formula(&formulas[i], CHANNELS);
+	for (size_t i = 0; i < sizeof(formulas) / sizeof(formulas[0]); i++)
+		if (formulas[i].term && formulas[i].type != &ls_op_cross_entropy) /* which needs two classes */
+			check_formula(&formulas[i], 1);
 }
 
 int main(void)
