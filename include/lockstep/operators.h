@@ -26,6 +26,7 @@
 	PLAIN(relu)                                                                                                    \
 	OPTIONS(gelu, int)                                                                                             \
 	PLAIN(tanh)                                                                                                    \
+	PLAIN(silu)                                                                                                    \
 	PAIR(add)                                                                                                      \
 	OPTIONS(dropout, float)                                                                                        \
 	OPTIONS(max_pool2d, ls_pool_options)                                                                           \
