@@ -27,6 +27,7 @@
 	OPTIONS(gelu, int)                                                                                             \
 	PLAIN(tanh)                                                                                                    \
 	PLAIN(silu)                                                                                                    \
+	PLAIN(sigmoid)                                                                                                 \
 	PAIR(add)                                                                                                      \
 	OPTIONS(dropout, float)                                                                                        \
 	OPTIONS(max_pool2d, ls_pool_options)                                                                           \

@@ -28,6 +28,7 @@ static double log_sum_exp(const double *x, int n)
 	ROW(gelu, a[c] * 0.5 * (1 + erf(a[c] / sqrt(2))))                                                              \
 	ROW(tanh, tanh(a[c]))                                                                                          \
 	ROW(silu, a[c] / (1 + exp(-a[c])))                                                                             \
+	ROW(sigmoid, 1 / (1 + exp(-a[c])))                                                                             \
 	ROW(add, a[c] + b[c])                                                                                          \
 	LOSS(cross_entropy, t *(log_sum_exp(x, n) - x[c]))
 
