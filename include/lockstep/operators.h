@@ -29,6 +29,7 @@
 	PLAIN(silu)                                                                                                    \
 	PLAIN(sigmoid)                                                                                                 \
 	PAIR(add)                                                                                                      \
+	PAIR(multiply)                                                                                                 \
 	OPTIONS(dropout, float)                                                                                        \
 	OPTIONS(max_pool2d, ls_pool_options)                                                                           \
 	OPTIONS(avg_pool2d, ls_pool_options)                                                                           \

@@ -30,6 +30,7 @@ static double log_sum_exp(const double *x, int n)
 	ROW(silu, a[c] / (1 + exp(-a[c])))                                                                             \
 	ROW(sigmoid, 1 / (1 + exp(-a[c])))                                                                             \
 	ROW(add, a[c] + b[c])                                                                                          \
+	ROW(multiply, a[c] * b[c])                                                                                     \
 	LOSS(cross_entropy, t *(log_sum_exp(x, n) - x[c]))
 
 #define FUNCTION(op, expression)                                                                                       \
