@@ -30,6 +30,7 @@
 	PLAIN(sigmoid)                                                                                                 \
 	PAIR(add)                                                                                                      \
 	PAIR(multiply)                                                                                                 \
+	PAIR(concat)                                                                                                   \
 	OPTIONS(dropout, float)                                                                                        \
 	OPTIONS(max_pool2d, ls_pool_options)                                                                           \
 	OPTIONS(avg_pool2d, ls_pool_options)                                                                           \

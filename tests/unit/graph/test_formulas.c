@@ -31,6 +31,7 @@ static double log_sum_exp(const double *x, int n)
 	ROW(sigmoid, 1 / (1 + exp(-a[c])))                                                                             \
 	ROW(add, a[c] + b[c])                                                                                          \
 	ROW(multiply, a[c] * b[c])                                                                                     \
+	ROW(concat, c < n ? a[c] : b[c - n])                                                                           \
 	LOSS(cross_entropy, t *(log_sum_exp(x, n) - x[c]))
 
 #define FUNCTION(op, expression)                                                                                       \
