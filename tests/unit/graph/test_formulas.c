@@ -32,7 +32,7 @@ static double log_sum_exp(const double *x, int n)
 	ROW(add, a[c] + b[c])                                                                                          \
 	ROW(multiply, a[c] * b[c])                                                                                     \
 	ROW(concat, c < n ? a[c] : b[c - n])                                                                           \
-	LOSS(cross_entropy, t *(log_sum_exp(x, n) - x[c]))
+	LOSS(cross_entropy, (log_sum_exp(x, n) - x[c]) * t)
 
 #define FUNCTION(op, expression)                                                                                       \
 	static double formula_##op(const double *a, const double *b, int n, int c)                                     \
