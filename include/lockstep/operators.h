@@ -39,6 +39,7 @@
 	PLAIN(first_token)                                                                                             \
 	PLAIN(mean_token)                                                                                              \
 	PLAIN(masked_positions)                                                                                        \
+	LOSS(binary_cross_entropy)                                                                                     \
 	OWN(cross_entropy)
 
 #endif

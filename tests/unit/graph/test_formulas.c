@@ -32,6 +32,7 @@ static double log_sum_exp(const double *x, int n)
 	ROW(add, a[c] + b[c])                                                                                          \
 	ROW(multiply, a[c] * b[c])                                                                                     \
 	ROW(concat, c < n ? a[c] : b[c - n])                                                                           \
+	LOSS(binary_cross_entropy, (log(1 + exp(x[c])) - t * x[c]) / n)                                                \
 	LOSS(cross_entropy, (log_sum_exp(x, n) - x[c]) * t)
 
 #define FUNCTION(op, expression)                                                                                       \
