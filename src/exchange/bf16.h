@@ -1,5 +1,5 @@
 /*
- * bf16.h - floats with 8 bits of mantissa: half the bytes on the wire.
+ * bf16.h - floats with 8 bits of mantissa: half the bytes in messages.
  */
 #ifndef LS_EXCHANGE_BF16_H
 #define LS_EXCHANGE_BF16_H
@@ -26,32 +26,36 @@ static inline float ls_bf16_to(uint16_t value)
 	return out;
 }
 
-static inline void ls_bf16_pack(uint16_t *out, const float *in, size_t count)
+/* The functions of a codec (codec.h). */
+
+static inline void ls_bf16_encode(void *to, const float *from, size_t count)
 {
+	uint16_t *out = to;
 	for (size_t i = 0; i < count; i++)
-		out[i] = ls_bf16_from(in[i]);
+		out[i] = ls_bf16_from(from[i]);
 }
 
-static inline void ls_bf16_expand(float *out, const uint16_t *in, size_t count)
+static inline void ls_bf16_decode(float *to, const void *from, size_t count)
 {
+	const uint16_t *in = from;
 	for (size_t i = 0; i < count; i++)
-		out[i] = ls_bf16_to(in[i]);
+		to[i] = ls_bf16_to(in[i]);
 }
 
-/* values += in */
-static inline void ls_bf16_add(float *values, const uint16_t *in, size_t count)
+static inline void ls_bf16_encode_change(void *change, float *values, const float *target, size_t count)
 {
+	uint16_t *out = change;
+	for (size_t i = 0; i < count; i++) {
+		out[i] = ls_bf16_from(target[i] - values[i]);
+		values[i] += ls_bf16_to(out[i]);
+	}
+}
+
+static inline void ls_bf16_add_change(float *values, const void *change, size_t count)
+{
+	const uint16_t *in = change;
 	for (size_t i = 0; i < count; i++)
 		values[i] += ls_bf16_to(in[i]);
-}
-
-/* What takes `values` towards `target`, rounded; and `values` go there: the rest is taken along the next time. */
-static inline void ls_bf16_step(uint16_t *delta, float *values, const float *target, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		delta[i] = ls_bf16_from(target[i] - values[i]);
-		values[i] += ls_bf16_to(delta[i]);
-	}
 }
 
 #endif

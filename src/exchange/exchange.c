@@ -1,3 +1,6 @@
+/*
+ * exchange.c - what devices call in a step, and how they wait.
+ */
 #include "exchange/exchange.h"
 
 #include <assert.h>
@@ -8,26 +11,25 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "exchange/inside.h"
+#include "exchange/exchange_internal.h"
 
 /* Whoever sleeps looks again after so long, for news that came between a look and the nap. */
 enum { NAP_NS = 20 * 1000 * 1000 };
 
 const ls_partition *ls_exchange_partition(const ls_exchange *x)
 {
-	return &x->plan;
+	return &x->partition;
 }
 
-size_t ls_exchange_extra_begin(const ls_exchange *x)
+size_t ls_exchange_statistics_begin(const ls_exchange *x)
 {
-	return x->plan.extra_begin;
+	return x->partition.statistics_begin;
 }
 
 int ls_exchange_owner_index(const ls_exchange *x, int node)
 {
-	if (x->o.library_sum)
-		return node == x->node ? 0 : -1;
-	return node >= x->first_owner ? node - x->first_owner : -1;
+	int index = node - x->first_owner;
+	return index >= 0 && index < x->owners ? index : -1;
 }
 
 /* Waiting */
@@ -50,25 +52,35 @@ static int has_failed(const ls_exchange *x)
 	return x->o.comm && ls_comm_has_failed(x->o.comm);
 }
 
-/* What is waited for: a range of buckets at a step's values, or the node's gathering. */
+void ls_exchange_values_arrived(ls_exchange *x, int bucket, int owner)
+{
+	atomic_fetch_add(&x->bucket[bucket].arrivals[owner], 1);
+	ls_exchange_notify(x);
+}
+
+void ls_exchange_bucket_done(ls_exchange *x)
+{
+	atomic_fetch_add(&x->buckets_done, 1);
+	ls_exchange_notify(x);
+}
+
+/* What is waited for: new values of a range of buckets, norms, or the end of this node's part in the step. */
 typedef struct goal {
 	int first, last;
-	uint64_t steps; /* of new values */
-	int gathered, measured;
+	uint64_t steps; /* of new values and norms */
+	int norms, buckets_done;
 } goal;
 
 static int is_met(ls_exchange *x, const goal *g)
 {
-	if (x->stale)
-		return ls_stale_is_served(x, g->steps);
 	for (int b = g->first; b <= g->last; b++)
-		for (int o = 0; o < x->plan.owners; o++)
+		for (int o = 0; o < x->owners; o++)
 			if (x->bucket[b].comes[o] &&
 			    atomic_load_explicit(&x->bucket[b].arrivals[o], memory_order_acquire) < g->steps)
 				return 0;
-	if (g->measured && atomic_load(&x->norm_steps) < g->steps)
+	if (g->norms && atomic_load(&x->norm_pass.steps) < g->steps)
 		return 0;
-	return !g->gathered || atomic_load(&x->gathered) == x->plan.buckets;
+	return !g->buckets_done || atomic_load(&x->buckets_done) == x->partition.buckets;
 }
 
 /* Unless there were news since number `seen` of them. */
@@ -89,14 +101,8 @@ static void nap(ls_exchange *x, uint64_t seen)
 
 static int help(ls_exchange *x, int participant)
 {
-	int bucket, unit;
-	if (participant < x->members && ls_worklist_take_any(&x->gather, participant, &bucket, &unit)) {
-		ls_exchange_run_gather(x, bucket, unit, participant);
-		if (ls_worklist_done(&x->gather, bucket))
-			ls_exchange_push(x, bucket);
-		return 1;
-	}
-	return ls_exchange_help(x, participant);
+	return (participant < x->members && ls_exchange_sum_any_block(x, participant)) ||
+	       ls_exchange_update_any_block(x, participant);
 }
 
 static void relax(void)
@@ -130,163 +136,121 @@ static double wait_exposed(ls_exchange *x, const goal *g, int participant)
 	wait_for(x, g, participant);
 	double now = ls_clock_seconds();
 	x->part[participant].need_s += now - start;
-	if (x->o.act)
-		x->o.act(x->o.context, LS_ACT_WAIT, participant, g->last, start, now);
+	if (x->o.trace)
+		x->o.trace(x->o.context, LS_EVENT_WAIT, participant, g->last, start, now);
 	return now - start;
 }
 
 /* A step */
 
-static void assign_round(ls_exchange *x, const ls_exchange_assignment *assign)
+static void assign_step(ls_exchange *x, const ls_exchange_assignment *assign)
 {
 	int parity = (int)(assign->step & 1);
-	ls_round *round = &x->rounds[parity];
+	ls_summation *sum = &x->summation[parity];
 	size_t bytes = (size_t)assign->microbatches * sizeof(int);
 
 	assert(assign->microbatches >= 1 && assign->microbatches <= x->o.microbatches);
-	if (round->microbatches == assign->microbatches && memcmp(x->node_of[parity], assign->node, bytes) == 0 &&
+	if (sum->microbatches == assign->microbatches && memcmp(x->node_of[parity], assign->node, bytes) == 0 &&
 	    memcmp(x->device_of[parity], assign->device, bytes) == 0) {
-		round->step = assign->step;
+		sum->step = assign->step;
 		return;
 	}
 	memcpy(x->node_of[parity], assign->node, bytes);
 	memcpy(x->device_of[parity], assign->device, bytes);
-	ls_round_assign(round, assign->step, assign->microbatches, assign->node, assign->device);
-	ls_round_room room = ls_round_room_of(round);
-	assert(room.stores <= x->slots && room.outputs <= x->outputs);
-	assert(ls_exchange_is_flat(x) || (room.others <= x->rows && round->combine.inputs <= x->inputs));
+	ls_summation_assign(sum, assign->step, assign->microbatches, assign->node, assign->device);
+	ls_summation_buffers most = ls_summation_buffers_of(sum);
+	assert(most.stores <= x->slots && most.outputs <= x->outputs);
+	assert(sum->in_order || (most.others <= x->rows && sum->total_fold.inputs <= x->inputs));
 }
 
-/* The extra floats of the last step have been seen to: their place may be written again, and their owners have posted
- * them to everybody. */
-static goal extra_goal(const ls_exchange *x)
+/* Statistics of the last step have been exchanged: their place may be written again, and their owners have posted the
+ * results to everybody. */
+static goal statistics_goal(const ls_exchange *x)
 {
-	int last = x->plan.buckets - 1;
+	int last = x->partition.buckets - 1;
 	return (goal){ .first = last, .last = last, .steps = x->step - x->first };
 }
 
-/* A node without micro-batches has nothing to push; but a library's sum, and a server that counts rounds, want its
- * zeros. They take the place of the last step's sums, which have left once their answers are here. */
-static void push_nothing(ls_exchange *x)
+void ls_exchange_await_step(ls_exchange *x, uint64_t step)
 {
-	const ls_round *round = &x->rounds[x->step & 1];
-	goal answered = { .last = x->plan.buckets - 1, .steps = x->step - x->first };
-
-	if (x->o.staleness > 0 && x->node < x->workers)
-		wait_for(x, &answered, x->members + 1);
-	for (int b = x->plan.buckets - 1; ls_exchange_is_flat(x) && x->node < x->workers && b >= 0; b--) {
-		const ls_bucket *cut = &x->plan.bucket[b];
-		memset(ls_exchange_output(x, round, b, 0, cut->begin), 0,
-		       (cut->end - cut->begin) * (ls_exchange_is_bf16(x, b) ? sizeof(uint16_t) : sizeof(float)));
-		ls_exchange_push(x, b);
-	}
-	atomic_store(&x->gathered, x->plan.buckets);
+	goal g = { .last = x->partition.buckets - 1, .steps = step - x->first };
+	wait_for(x, &g, x->waiter);
 }
 
 /* Two steps are kept apart, no more: the one before the last must be complete, also on a node that has had no
  * micro-batches and so waited for nothing. */
-static void leave_room(ls_exchange *x, uint64_t step)
+static void await_older_steps(ls_exchange *x, uint64_t step)
 {
-	goal g = { .last = x->plan.buckets - 1, .measured = x->o.rounds > 0 && x->nodes > 1 };
+	goal g = { .last = x->partition.buckets - 1, .norms = x->o.norm_passes > 0 };
 
-	if (x->begun && step >= x->first + 1) /* library sums come in one order everywhere: no two steps at once */
-		g.steps = step - x->first - !x->o.library_sum;
-	wait_for(x, &g, x->nodes > 1 ? x->members + 1 : 0);
+	if (x->begun && step >= x->first + 1)
+		g.steps = step - x->first - (uint64_t)x->strategy->overlap;
+	wait_for(x, &g, x->waiter);
 }
 
 void ls_exchange_begin(ls_exchange *x, const ls_exchange_assignment *assign)
 {
-	const ls_round *round = &x->rounds[assign->step & 1];
+	const ls_summation *sum = ls_exchange_summation(x, assign->step);
 
-	leave_room(x, assign->step);
+	await_older_steps(x, assign->step);
 	pthread_mutex_lock(&x->lock);
 	if (!x->begun) {
-		x->first = x->norm_step = assign->step;
-		for (int b = 0; b < x->plan.buckets; b++)
+		x->first = x->norm_pass.step = assign->step;
+		for (int b = 0; b < x->partition.buckets; b++)
 			x->bucket[b].shard_step = assign->step;
 	}
 	x->begun = 1;
 	x->step = assign->step;
-	x->scale = assign->scale;
-	assign_round(x, assign);
-	for (int b = 0; b < x->plan.buckets; b++)
-		atomic_store(&x->bucket[b].remaining,
-			     (x->plan.bucket[b].end - x->plan.bucket[b].begin) * (size_t)round->active);
-	atomic_store(&x->gathered, 0);
-	x->next_sum = x->plan.buckets - 2;
-	if (x->next_sum < 0)
-		x->next_sum = 0;
-	ls_exchange_expect(x);
+	assign_step(x, assign);
+	for (int b = 0; b < x->partition.buckets; b++) {
+		const ls_bucket *cut = &x->partition.bucket[b];
+		atomic_store(&x->bucket[b].remaining, (cut->end - cut->begin) * (size_t)sum->active);
+	}
+	atomic_store(&x->buckets_done, 0);
+	x->strategy->begin(x, assign);
 	pthread_mutex_unlock(&x->lock);
-	if (round->active == 0)
-		push_nothing(x);
+	if (sum->active > 0)
+		return;
+	if (x->strategy->idle)
+		x->strategy->idle(x);
+	atomic_store(&x->buckets_done, x->partition.buckets);
 }
 
 int64_t ls_exchange_microbatches(const ls_exchange *x, int device, const int64_t **index)
 {
-	const ls_device_schedule *s = &x->rounds[x->step & 1].device[device];
+	const ls_device_schedule *s = &ls_exchange_summation(x, x->step)->device[device];
 	*index = s->index;
 	return s->count;
 }
 
 float *ls_exchange_slot(ls_exchange *x, int device, int64_t k)
 {
-	const ls_device_schedule *s = &x->rounds[x->step & 1].device[device];
+	const ls_device_schedule *s = &ls_exchange_summation(x, x->step)->device[device];
 	return x->store[device * x->slots + s->microbatch[k].slot];
 }
 
-float *ls_exchange_extra(ls_exchange *x, int device, int64_t k)
+float *ls_exchange_statistics(ls_exchange *x, int device, int64_t k)
 {
-	const goal g = extra_goal(x);
+	const goal g = statistics_goal(x);
 	wait_for(x, &g, device * x->o.threads);
-	return ls_exchange_slot(x, device, k) + x->plan.extra_begin;
+	return ls_exchange_slot(x, device, k) + x->partition.statistics_begin;
 }
 
-static void bucket_final(ls_exchange *x, int bucket)
-{
-	const ls_round *round = &x->rounds[x->step & 1];
-
-	if (x->nodes > 1 && !ls_exchange_must_gather(x, round, bucket)) {
-		ls_exchange_push(x, bucket);
-		return;
-	}
-	pthread_mutex_lock(&x->lock);
-	if (x->nodes == 1)
-		ls_exchange_publish_shard(x, bucket);
-	else
-		ls_worklist_publish(&x->gather, bucket, (int)x->plan.bucket[bucket].blocks);
-	pthread_mutex_unlock(&x->lock);
-	ls_exchange_notify(x);
-}
-
-/* This member's part of the device's share is there. */
+/* This worker's part of the device's gradient is final. */
 static void deliver(ls_exchange *x, size_t begin, size_t end)
 {
-	for (int b = ls_partition_bucket_at(&x->plan, begin); begin < end; b++) {
-		size_t last = x->plan.bucket[b].end < end ? x->plan.bucket[b].end : end;
+	for (int b = ls_partition_bucket_at(&x->partition, begin); begin < end; b++) {
+		size_t bucket_end = x->partition.bucket[b].end, last = bucket_end < end ? bucket_end : end;
 		if (atomic_fetch_sub_explicit(&x->bucket[b].remaining, last - begin, memory_order_acq_rel) ==
 		    last - begin)
-			bucket_final(x, b);
+			x->strategy->bucket_ready(x, b);
 		begin = last;
-	}
-}
-
-/* What is complete by now and lies in this member's ranges. */
-static void work_own(ls_exchange *x, int participant)
-{
-	int bucket, unit;
-	while (x->nodes == 1 && ls_worklist_take_own(&x->update, participant, &bucket, &unit))
-		ls_exchange_run_update(x, bucket, unit, participant);
-	while (x->nodes > 1 && ls_worklist_take_own(&x->gather, participant, &bucket, &unit)) {
-		ls_exchange_run_gather(x, bucket, unit, participant);
-		if (ls_worklist_done(&x->gather, bucket))
-			ls_exchange_push(x, bucket);
 	}
 }
 
 double ls_exchange_ready(ls_exchange *x, int device, int64_t k, size_t begin, size_t end, ls_member member)
 {
-	const ls_device_schedule *s = &x->rounds[x->step & 1].device[device];
+	const ls_device_schedule *s = &ls_exchange_summation(x, x->step)->device[device];
 	const ls_schedule_microbatch *microbatch = &s->microbatch[k];
 	float **store = x->store + device * x->slots;
 	int64_t first, last;
@@ -297,31 +261,28 @@ double ls_exchange_ready(ls_exchange *x, int device, int64_t k, size_t begin, si
 		ls_sum_into(store[s->join[j].into] + from, store[s->join[j].from] + from, count);
 	if (k < s->count - 1)
 		return 0;
-	const goal g = extra_goal(x);
+	const goal g = statistics_goal(x);
 	int participant = device * x->o.threads + member.rank;
 	double waited = 0;
-	if (x->nodes > 1 && x->o.staleness == 0) /* nothing of this step before all of the last: see outbox.c */
+	if (x->strategy->synchronous) /* nothing of this step before all of the last: see send_slot.c */
 		waited = wait_exposed(x, &g, participant);
 	deliver(x, from, from + count);
-	work_own(x, participant);
+	x->strategy->do_own_work(x, participant);
 	return waited;
 }
 
 void ls_exchange_need(ls_exchange *x, int device, size_t begin, size_t end, ls_member member)
 {
-	goal g = { .first = ls_partition_bucket_at(&x->plan, begin),
-		   .last = ls_partition_bucket_at(&x->plan, end - 1),
+	goal g = { .first = ls_partition_bucket_at(&x->partition, begin),
+		   .last = ls_partition_bucket_at(&x->partition, end - 1),
 		   .steps = x->step - x->first };
 
-	if (x->nodes > 1)
-		wait_exposed(x, &g, device * x->o.threads + member.rank);
+	wait_exposed(x, &g, device * x->o.threads + member.rank);
 }
 
 void ls_exchange_finish(ls_exchange *x, int device, ls_member member)
 {
-	goal g = { .last = x->nodes == 1 ? x->plan.buckets - 1 : -1,
-		   .steps = x->step - x->first + 1,
-		   .gathered = x->nodes > 1 };
+	goal g = { .last = -1, .buckets_done = 1 };
 	int participant = device * x->o.threads + member.rank;
 	double start = ls_clock_seconds();
 
@@ -331,12 +292,11 @@ void ls_exchange_finish(ls_exchange *x, int device, ls_member member)
 
 ls_status ls_exchange_await(ls_exchange *x, uint64_t step)
 {
-	goal g = { .last = x->plan.buckets - 1,
+	goal g = { .last = x->partition.buckets - 1,
 		   .steps = x->begun && step >= x->first ? step - x->first + 1 : 0,
-		   .measured = x->o.rounds > 0 };
+		   .norms = x->o.norm_passes > 0 };
 
-	if (x->nodes > 1)
-		wait_for(x, &g, x->members + 1);
+	wait_for(x, &g, x->waiter);
 	return ls_exchange_status(x);
 }
 
@@ -347,16 +307,7 @@ ls_status ls_exchange_status(ls_exchange *x)
 
 ls_exchange_source ls_exchange_source_of(const ls_exchange *x, size_t begin)
 {
-	int b = ls_partition_bucket_at(&x->plan, begin);
-
-	if (!x->stale)
-		return (ls_exchange_source){ .node = -1,
-					     .step = x->bucket[b].shard_step,
-					     .updates = x->bucket[b].shard_step - x->first };
-	const ls_stale_bucket *s = &x->stale->bucket[b];
-	return (ls_exchange_source){ .node = s->worker,
-				     .step = x->first + atomic_load(&s->served[s->worker]),
-				     .updates = s->updates };
+	return x->strategy->source(x, ls_partition_bucket_at(&x->partition, begin));
 }
 
 ls_exchange_times ls_exchange_take_times(ls_exchange *x)

@@ -23,24 +23,24 @@ static void cut(ls_partition *p, size_t bucket)
 {
 	size_t step = divide_up(bucket, p->block) * p->block, first = divide_up(step / FIRST_PART, p->block) * p->block;
 
-	for (size_t begin = 0; begin < p->extra_begin;) {
+	for (size_t begin = 0; begin < p->statistics_begin;) {
 		size_t end = begin + (begin == 0 ? first : step);
-		end = end < p->extra_begin ? end : p->extra_begin;
+		end = end < p->statistics_begin ? end : p->statistics_begin;
 		add_bucket(p, begin, end);
 		begin = end;
 	}
-	add_bucket(p, p->extra_begin, p->width);
+	add_bucket(p, p->statistics_begin, p->width);
 }
 
-ls_status ls_partition_init(ls_partition *p, size_t live, size_t extra, size_t block, size_t bucket, int owners)
+ls_status ls_partition_init(ls_partition *p, size_t live, size_t statistics, size_t block, size_t bucket, int owners)
 {
-	*p = (ls_partition){ .live = live, .extra = extra, .block = block, .owners = owners };
-	p->extra_begin = divide_up(live, 16) * 16;
-	p->width = p->extra_begin + divide_up(extra, 16) * 16;
+	*p = (ls_partition){ .live = live, .statistics = statistics, .block = block, .owners = owners };
+	p->statistics_begin = divide_up(live, 16) * 16;
+	p->width = p->statistics_begin + divide_up(statistics, 16) * 16;
 	bucket = bucket < block ? block : bucket;
-	p->bucket = calloc(p->extra_begin / bucket + 4, sizeof(*p->bucket));
+	p->bucket = calloc(p->statistics_begin / bucket + 4, sizeof(*p->bucket));
 	if (!p->bucket)
-		return ls_fail(LS_EMEMORY, "no memory for the plan of the exchange");
+		return ls_fail(LS_EMEMORY, "no memory for the buckets of the exchange");
 	cut(p, bucket);
 	return LS_OK;
 }

@@ -1,16 +1,16 @@
 /*
  * partition.h - how the flat vector is cut: blocks, buckets, and who owns what.
  *
- * The vector that is exchanged has `live` floats of gradient and, behind them, `extra` floats of sums that ride along
- * (statistics of micro-batches, loss, counts). It is cut into blocks, the unit of ownership and of sums over
- * parameters; a run of blocks is a bucket, the unit of readiness and of messages; and every bucket is cut into one
- * shard an owner, so that all links are busy while any bucket is under way.
+ * The vector that is exchanged has `live` floats of gradient and, behind them, `statistics` floats of step
+ * statistics (of batch normalisation, loss, counts). It is cut into blocks, the unit of ownership and of norms; a run
+ * of blocks is a bucket, the unit of readiness and of messages; and every bucket is cut into one shard per owner, so
+ * that all links are busy while any bucket is under way.
  *
  * Invariants
  *  1. Buckets are in forward order, cover [0, width) without a gap, and begin at a multiple of `block`, but that the
- *     last one holds all of the extra floats and nothing else.
+ *     last one holds all step statistics and nothing else.
  *  2. A shard is a run of whole blocks of its bucket; shards of a bucket cover it. Some may be empty.
- *  3. Cuts depend on sizes and the number of owners alone: every node computes the same plan.
+ *  3. Cuts depend on sizes and the number of owners alone: every node computes the same partition.
  */
 #ifndef LS_EXCHANGE_PARTITION_H
 #define LS_EXCHANGE_PARTITION_H
@@ -26,26 +26,27 @@ typedef struct ls_bucket {
 } ls_bucket;
 
 typedef struct ls_partition {
-	size_t live, extra;
-	size_t extra_begin, width; /* where the extra floats begin; all, rounded up to whole cache lines */
+	size_t live, statistics;
+	size_t statistics_begin, width; /* where statistics begin; all floats, rounded up to whole cache lines */
 	size_t block, blocks;
 	int owners;
-	int buckets; /* the last one is the extra one */
+	int buckets; /* the last one is that of step statistics */
 	ls_bucket *bucket;
 } ls_partition;
 
 /* `bucket` is how many floats a bucket should have; at least a block. */
-ls_status ls_partition_init(ls_partition *plan, size_t live, size_t extra, size_t block, size_t bucket, int owners);
-void ls_partition_release(ls_partition *plan);
+ls_status ls_partition_init(ls_partition *partition, size_t live, size_t statistics, size_t block, size_t bucket,
+			    int owners);
+void ls_partition_release(ls_partition *partition);
 
 /* Owner o's shard of bucket b. */
-void ls_partition_shard(const ls_partition *plan, int b, int o, size_t *begin, size_t *end);
+void ls_partition_shard(const ls_partition *partition, int b, int o, size_t *begin, size_t *end);
 
 /* The bucket that float `at` lies in. */
-int ls_partition_bucket_at(const ls_partition *plan, size_t at);
+int ls_partition_bucket_at(const ls_partition *partition, size_t at);
 
 /* Block k of bucket b, or the number of a block from where it begins. */
-void ls_partition_block(const ls_partition *plan, int b, size_t k, size_t *begin, size_t *end);
-size_t ls_partition_block_at(const ls_partition *plan, size_t at);
+void ls_partition_block(const ls_partition *partition, int b, size_t k, size_t *begin, size_t *end);
+size_t ls_partition_block_at(const ls_partition *partition, size_t at);
 
 #endif

@@ -196,9 +196,9 @@ static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
 		.next_context = &b->data,
 		.comm = b->comm,
 		.servers = b->layout.servers,
+		.strategy = b->layout.strategy,
+		.codec = b->layout.codec,
 		.staleness = b->layout.staleness,
-		.library_sum = b->layout.library_sum,
-		.wire = b->layout.wire,
 		.bucket = (size_t)b->job.bucket_bytes / sizeof(float),
 		.optimizer = b->job.optimizer,
 		.seed = b->job.seed,
@@ -279,7 +279,7 @@ static ls_status build(bench *b)
 	};
 	LS_TRY(plan_job(b, &b->job, &plan));
 	LS_TRY(ls_memory_plan_check(&plan, &advice));
-	t.room = plan.most;
+	t.sum_buffers = plan.most;
 	LS_TRY(ls_trainer_new(&b->trainer, &t));
 	LS_TRY(ls_trainer_init(b->trainer));
 	ls_trainer_start_at(b->trainer, 0, 0);
@@ -294,7 +294,7 @@ static ls_status build(bench *b)
 				   .microbatches = t.microbatches,
 				   .warmup = o->warmup,
 				   .steps = o->steps };
-	return ls_bench_steps_init(&b->run, b->layout.share == LS_SHARE_AUTO && b->layout.staleness == 0);
+	return ls_bench_steps_init(&b->run, b->layout.share == LS_SHARE_AUTO && b->layout.strategy->synchronous);
 }
 
 /* After each stage nodes learn whether all got through it, so that all fail for the same reason. */

@@ -52,14 +52,14 @@ static int64_t assign(ls_bench_steps *s)
 	return l->devices > 0 ? s->device_cut[1] - s->device_cut[0] : 0;
 }
 
-/* The next step that is not accounted for. Without a common step (staleness) nodes do not follow each other's speed. */
+/* The next step that is not accounted for. Without a common step (ps-async) nodes do not follow each other's speed. */
 static ls_status account(ls_bench_steps *s)
 {
 	const ls_layout *l = s->layout;
 	ls_trainer_report r;
 
 	LS_TRY(ls_trainer_report_of(s->trainer, s->accounted, &r));
-	if (l->staleness == 0)
+	if (l->strategy->synchronous)
 		ls_assigner_learn(&s->assigner, cut_of(s, s->accounted), r.node_s);
 	if (is_timed(s, s->accounted)) {
 		s->counted++;

@@ -20,10 +20,11 @@ ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *tr
 	if (backend->start)
 		LS_TRY(backend->start());
 	*plan = (ls_memory_plan){ .trainer = *trainer, .resident = (size_t)ls_memory_resident() };
-	LS_TRY(ls_layout_room(layout, trainer->microbatches, last_microbatches, &plan->trainer.room, &plan->most));
+	LS_TRY(ls_layout_sum_buffers(layout, trainer->microbatches, last_microbatches, &plan->trainer.sum_buffers,
+				     &plan->most));
 	LS_TRY(ls_trainer_plan(&plan->trainer, &plan->bytes));
 	ls_trainer_options other = *trainer;
-	other.room = plan->most;
+	other.sum_buffers = plan->most;
 	LS_TRY(ls_trainer_plan(&other, &most));
 	plan->more = most.gradients - plan->bytes.gradients;
 	plan->running = (trainer->devices > 0) + (layout->comm != NULL); /* the caller drives the first device */

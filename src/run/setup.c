@@ -173,9 +173,9 @@ static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches
 		.next_context = &s->train_batches,
 		.comm = s->layout.comm,
 		.servers = s->layout.servers,
+		.strategy = s->layout.strategy,
+		.codec = s->layout.codec,
 		.staleness = s->layout.staleness,
-		.library_sum = s->layout.library_sum,
-		.wire = s->layout.wire,
 		.bucket = (size_t)o->bucket_bytes / sizeof(float),
 		.optimizer = o->optimizer,
 		.hyper = { .lr = lr,
@@ -384,7 +384,7 @@ static ls_status build(ls_setup *s)
 		return LS_OK;
 	if (s->options->trace)
 		LS_TRY(ls_tracing_new(&s->tracing, &s->layout, s->options->run, (uint64_t)s->options->trace_steps, &t));
-	t.room = plan.most;
+	t.sum_buffers = plan.most;
 	LS_TRY(ls_trainer_new(&s->trainer, &t));
 	return make_evaluators(s);
 }

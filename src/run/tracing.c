@@ -32,12 +32,13 @@ static const ls_trace_kind early_kind = { .category = "update" }; /* one device 
 static const struct {
 	const char *name;
 	ls_trace_kind kind;
-} acts[] = {
-	[LS_ACT_PUSH] = { "push", { .category = "push", .arg0 = "bucket", .overlaps = 1 } },
-	[LS_ACT_COMBINE] = { "combine", { .category = "combine", .arg0 = "bucket" } },
-	[LS_ACT_UPDATE] = { "update", { .category = "update", .arg0 = "bucket" } },
-	[LS_ACT_PULL] = { "pull", { .category = "pull", .arg0 = "bucket", .overlaps = 1 } },
-	[LS_ACT_WAIT] = { "wait", { .category = "wait", .arg0 = "bucket" } },
+} events[] = {
+	[LS_EVENT_REDUCE_SCATTER] = { "reduce-scatter",
+				      { .category = "reduce-scatter", .arg0 = "bucket", .overlaps = 1 } },
+	[LS_EVENT_COMBINE] = { "combine", { .category = "combine", .arg0 = "bucket" } },
+	[LS_EVENT_UPDATE] = { "update", { .category = "update", .arg0 = "bucket" } },
+	[LS_EVENT_ALL_GATHER] = { "all-gather", { .category = "all-gather", .arg0 = "bucket", .overlaps = 1 } },
+	[LS_EVENT_WAIT] = { "wait", { .category = "wait", .arg0 = "bucket" } },
 };
 
 /* Lanes. Participants are the threads of devices, the communication thread, and who waits for a step's end. */
@@ -51,14 +52,14 @@ static int participant_lane(const ls_tracing *t, int participant)
 	return 1 + t->devices + participant;
 }
 
-static int push_lane(const ls_tracing *t)
+static int reduce_scatter_lane(const ls_tracing *t)
 {
 	return participant_lane(t, t->devices * t->threads + 2);
 }
 
-static int pull_lane(const ls_tracing *t)
+static int all_gather_lane(const ls_tracing *t)
 {
-	return push_lane(t) + 1;
+	return reduce_scatter_lane(t) + 1;
 }
 
 static int lane_count(const ls_layout *layout)
@@ -110,8 +111,8 @@ static void name_lanes(const ls_tracing *t)
 		return;
 	ls_trace_name_lane(t->trace, participant_lane(t, members), "sums, communication thread");
 	ls_trace_name_lane(t->trace, participant_lane(t, members + 1), "sums, between steps");
-	ls_trace_name_lane(t->trace, push_lane(t), "push");
-	ls_trace_name_lane(t->trace, pull_lane(t), "pull");
+	ls_trace_name_lane(t->trace, reduce_scatter_lane(t), "reduce-scatter");
+	ls_trace_name_lane(t->trace, all_gather_lane(t), "all-gather");
 }
 
 /* By the device's first thread. */
@@ -124,24 +125,24 @@ static void record_layer(void *context, int device, const char *node, int is_bac
 }
 
 /* A device's first thread waits between its layers; all messages are the communication thread's. */
-static int act_lane(const ls_tracing *t, ls_exchange_act act, int participant)
+static int event_lane(const ls_tracing *t, ls_exchange_event event, int participant)
 {
-	if (act == LS_ACT_PUSH)
-		return push_lane(t);
-	if (act == LS_ACT_PULL)
-		return pull_lane(t);
-	if (act == LS_ACT_WAIT && participant < t->devices * t->threads && participant % t->threads == 0)
+	if (event == LS_EVENT_REDUCE_SCATTER)
+		return reduce_scatter_lane(t);
+	if (event == LS_EVENT_ALL_GATHER)
+		return all_gather_lane(t);
+	if (event == LS_EVENT_WAIT && participant < t->devices * t->threads && participant % t->threads == 0)
 		return device_lane(participant / t->threads);
 	return participant_lane(t, participant);
 }
 
-static void record_act(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s,
+static void record_act(void *context, ls_exchange_event event, int participant, int64_t number, double begin_s,
 		       double end_s)
 {
 	ls_tracing *t = context;
 	if (atomic_load_explicit(&t->is_recording, memory_order_relaxed))
-		ls_trace_span(t->trace, act_lane(t, act, participant), acts[act].name,
-			      number < 0 ? &early_kind : &acts[act].kind, begin_s, end_s, -1, number, 0);
+		ls_trace_span(t->trace, event_lane(t, event, participant), events[event].name,
+			      number < 0 ? &early_kind : &events[event].kind, begin_s, end_s, -1, number, 0);
 }
 
 static void own_host(const ls_layout *layout, char *name, size_t size)

@@ -40,7 +40,7 @@ static int is_stopping(void)
 	return atomic_load(&stop_requested);
 }
 
-/* With staleness there is no common step: what this node has computed since all nodes last exchanged their speeds. */
+/* In ps-async there is no common step: what this node has computed since all nodes last exchanged their speeds. */
 typedef struct speed {
 	int64_t microbatches;
 	double seconds; /* its devices computed them, summed over micro-batches */
@@ -61,8 +61,8 @@ typedef struct loop {
 	ls_saver saver;
 	tested test;
 	int stops;       /* all nodes have agreed to end here */
-	speed since;     /* with staleness */
-	int found_alone; /* with staleness: other nodes have not seen what this one ends for */
+	speed since;     /* ps-async */
+	int found_alone; /* ps-async: other nodes have not seen what this one ends for */
 	int together;    /* all nodes fail with what fails now */
 	double started, first_step_s, last_loss;
 	double mark; /* when the last step was done */
@@ -85,7 +85,7 @@ static ls_status useless_start(const loop *l, double loss)
 
 static ls_status not_finite(const loop *l, double loss)
 {
-	if (l->position.step == 0 && l->setup.layout.staleness == 0)
+	if (l->position.step == 0 && l->setup.layout.strategy->synchronous)
 		return useless_start(l, loss);
 	return ls_fail(LS_ENUMERIC, "the loss became %s at step %llu (epoch %llu): %s; " LS_DIVERGED,
 		       isnan(loss) ? "NaN" : "infinite", (unsigned long long)l->position.step + 1,
@@ -126,7 +126,7 @@ static ls_status account(loop *l, double seconds)
 	ls_trainer_report r;
 
 	LS_TRY(ls_trainer_report_of(l->setup.trainer, l->position.step, &r));
-	if (l->setup.layout.staleness > 0)
+	if (!l->setup.layout.strategy->synchronous)
 		return account_apart(l, seconds, &r);
 	double loss = r.loss / (double)r.samples;
 	if (!isfinite(loss))
@@ -167,7 +167,7 @@ enum { FIRST_SPEEDS = 8 };
 static int is_speed_due(const loop *l, uint64_t done)
 {
 	const ls_layout *layout = &l->setup.layout;
-	return layout->staleness > 0 && layout->share == LS_SHARE_AUTO &&
+	return !layout->strategy->synchronous && layout->share == LS_SHARE_AUTO &&
 	       done == l->setup.trainer->first_step + FIRST_SPEEDS;
 }
 
@@ -176,7 +176,7 @@ static ls_status exchange_speeds(loop *l)
 	ls_layout *layout = &l->setup.layout;
 	size_t nodes = (size_t)layout->nodes;
 
-	if (layout->staleness == 0)
+	if (layout->strategy->synchronous)
 		return LS_OK;
 	speed *all = calloc(nodes, sizeof(*all));
 	int64_t *microbatches = calloc(nodes, sizeof(*microbatches));

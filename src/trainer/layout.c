@@ -11,27 +11,13 @@
 #include "comm/transport.h"
 #include "optim/optimizer.h"
 
-typedef enum strategy { ALLREDUCE, PS, PS_ASYNC, MPI } strategy;
-
-static const ls_strategy_info strategies[] = {
-	[ALLREDUCE] = { "allreduce", "every node owns 1/N of the parameters and of the optimizer state" },
-	[PS] = { "ps", "parameter servers own all parameters; every step waits for all workers" },
-	[PS_ASYNC] = { "ps-async", "parameter servers, and workers may run a few steps ahead of the slowest" },
-	[MPI] = { "mpi", "the MPI library's own sum; every node updates all parameters" },
-};
-
 /* Steps that a worker of ps-async may be ahead of the slowest. */
 enum { DEFAULT_STALENESS = 4 };
 
 const ls_strategy_info *ls_strategy_at(size_t i)
 {
-	return i < sizeof(strategies) / sizeof(strategies[0]) ? &strategies[i] : NULL;
-}
-
-static const char *strategy_name(size_t i)
-{
-	const ls_strategy_info *row = ls_strategy_at(i);
-	return row ? row->name : NULL;
+	const ls_strategy *row = ls_strategy_row(i);
+	return row ? &row->info : NULL;
 }
 
 static const char *wire_name(size_t i)
@@ -94,7 +80,9 @@ static ls_status parse_share(const char *text, ls_share *way, double *weight, in
 }
 
 typedef struct choices {
-	int strategy, wire, pin;
+	const ls_strategy *strategy;
+	const ls_codec *codec;
+	int pin;
 	ls_share share;
 } choices;
 
@@ -119,20 +107,24 @@ static ls_status check_async(const ls_train_options *o)
 
 static ls_status read_choices(const ls_train_options *o, choices *c)
 {
-	LS_TRY(choose("strategy", o->strategy, strategy_name, &c->strategy));
-	LS_TRY(choose("wire", o->wire, wire_name, &c->wire));
+	int bf16 = 0;
+
+	LS_TRY(ls_strategy_find(o->strategy, &c->strategy));
+	LS_TRY(choose("wire", o->wire, wire_name, &bf16));
 	LS_TRY(choose("way to pin", o->pin, pin_name, &c->pin));
 	LS_TRY(parse_share(o->share, &c->share, NULL, 0));
-	if (c->strategy != PS_ASYNC && o->staleness > 0)
+	c->codec = bf16 ? &ls_codec_sparse_bf16 : &ls_codec_sparse_fp32;
+	if (c->strategy->synchronous && o->staleness > 0)
 		return ls_fail(LS_EINVALID, "options.staleness needs options.strategy ps-async: %s waits for all nodes",
 			       o->strategy);
-	if (c->strategy != PS_ASYNC && c->strategy != PS && o->servers > 0)
+	if (!c->strategy->has_servers && o->servers > 0)
 		return ls_fail(LS_EINVALID,
 			       "options.servers needs options.strategy ps or ps-async: %s has no parameter servers",
 			       o->strategy);
-	if (c->strategy == MPI && c->wire != LS_WIRE_FP32)
-		return ls_fail(LS_EINVALID, "options.strategy mpi sums fp32; leave out options.wire %s", o->wire);
-	return c->strategy == PS_ASYNC ? check_async(o) : LS_OK;
+	if (!c->strategy->encodes && bf16)
+		return ls_fail(LS_EINVALID, "options.strategy %s sums fp32; leave out options.wire %s", o->strategy,
+			       o->wire);
+	return c->strategy->synchronous ? LS_OK : check_async(o);
 }
 
 ls_status ls_layout_check(const ls_train_options *options)
@@ -141,11 +133,11 @@ ls_status ls_layout_check(const ls_train_options *options)
 	return read_choices(options, &ignored);
 }
 
-static ls_status count_nodes(ls_layout *l, const ls_train_options *o, int has_servers)
+static ls_status count_nodes(ls_layout *l, const ls_train_options *o)
 {
 	l->nodes = l->comm ? ls_comm_size(l->comm) : 1;
 	l->node = l->comm ? ls_comm_rank(l->comm) : 0;
-	l->servers = has_servers ? (o->servers > 0 ? (int)o->servers : 1) : 0;
+	l->servers = !l->strategy->has_servers ? 0 : o->servers > 0 ? (int)o->servers : 1;
 	if (l->servers >= l->nodes)
 		return ls_fail(LS_EINVALID,
 			       "%d parameter server%s on %d node%s: no node would be left to compute; start more nodes "
@@ -205,8 +197,9 @@ ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_com
 	choices c = { 0 };
 	*out = (ls_layout){ .comm = comm, .threads = (int)options->threads };
 	ls_status status = read_choices(options, &c);
+	out->strategy = c.strategy;
 	if (status == LS_OK)
-		status = count_nodes(out, options, c.strategy == PS || c.strategy == PS_ASYNC);
+		status = count_nodes(out, options);
 	if (status == LS_OK)
 		status = count_devices(out, options);
 	if (status != LS_OK) {
@@ -214,10 +207,9 @@ ls_status ls_layout_init(ls_layout *out, const ls_train_options *options, ls_com
 		return status;
 	}
 	out->pin = (ls_pin_mode)c.pin;
-	out->wire = (ls_wire)c.wire;
-	if (c.strategy == PS_ASYNC)
-		out->staleness = options->staleness > 0 ? (int)options->staleness : DEFAULT_STALENESS;
-	out->library_sum = c.strategy == MPI && comm;
+	out->codec = c.codec;
+	out->strategy = comm ? c.strategy : &ls_strategy_local;
+	out->staleness = options->staleness > 0 ? (int)options->staleness : DEFAULT_STALENESS;
 	return LS_OK;
 }
 
@@ -249,7 +241,7 @@ void ls_layout_assign(const ls_layout *l, const int64_t *cut, int64_t *device_cu
 /* Memory to assign one step, as it is assigned at the beginning. */
 typedef struct trial_step {
 	ls_assigner assigner;
-	ls_round round;
+	ls_summation sum;
 	int64_t *cut, *device_cut;
 	int *node, *device;
 } trial_step;
@@ -263,13 +255,12 @@ static ls_status trial_init(trial_step *t, const ls_layout *l, int64_t microbatc
 	if (!t->cut || !t->device_cut || !t->node || !t->device)
 		return ls_fail(LS_EMEMORY, "no memory to plan steps of %lld micro-batches", (long long)microbatches);
 	LS_TRY(ls_assigner_init(&t->assigner, l->nodes, l->devices_of, l->weight, 0));
-	return ls_round_init(&t->round, microbatches, l->nodes, l->node, l->devices,
-			     l->staleness > 0 || l->library_sum);
+	return ls_summation_init(&t->sum, microbatches, l->nodes, l->node, l->devices, l->strategy->in_order);
 }
 
 static void trial_release(trial_step *t)
 {
-	ls_round_release(&t->round);
+	ls_summation_release(&t->sum);
 	ls_assigner_release(&t->assigner);
 	free(t->device);
 	free(t->node);
@@ -277,28 +268,29 @@ static void trial_release(trial_step *t)
 	free(t->cut);
 }
 
-static ls_round_room trial_room(trial_step *t, const ls_layout *l, int64_t microbatches)
+static ls_summation_buffers trial_buffers(trial_step *t, const ls_layout *l, int64_t microbatches)
 {
 	if (microbatches == 0)
-		return (ls_round_room){ 0 };
+		return (ls_summation_buffers){ 0 };
 	ls_assigner_assign(&t->assigner, microbatches, t->cut);
 	ls_layout_assign(l, t->cut, t->device_cut, t->node, t->device);
-	ls_round_assign(&t->round, 0, microbatches, t->node, t->device);
-	return ls_round_room_of(&t->round);
+	ls_summation_assign(&t->sum, 0, microbatches, t->node, t->device);
+	return ls_summation_buffers_of(&t->sum);
 }
 
-ls_status ls_layout_room(const ls_layout *l, int64_t microbatches, int64_t last, ls_round_room *first,
-			 ls_round_room *most)
+ls_status ls_layout_sum_buffers(const ls_layout *l, int64_t microbatches, int64_t last, ls_summation_buffers *first,
+				ls_summation_buffers *most)
 {
 	trial_step t;
 	int workers = l->nodes - l->servers;
 	ls_status status = trial_init(&t, l, microbatches);
 
 	if (status == LS_OK) {
-		*first = ls_round_room_both(trial_room(&t, l, microbatches), trial_room(&t, l, last));
+		*first = ls_summation_buffers_max(trial_buffers(&t, l, microbatches), trial_buffers(&t, l, last));
 		*most = *first;
 		if (l->share == LS_SHARE_AUTO && workers > 1)
-			*most = ls_round_room_both(*first, ls_round_room_any(microbatches, workers, l->devices));
+			*most = ls_summation_buffers_max(*first,
+							 ls_summation_buffers_any(microbatches, workers, l->devices));
 	}
 	trial_release(&t);
 	return status;
@@ -350,11 +342,11 @@ void ls_layout_note_modes(const ls_layout *l)
 
 	if (!l->comm)
 		return;
-	if (l->wire == LS_WIRE_BF16)
+	if (!l->codec->exact)
 		ls_log_note("wire bf16 rounds what goes between nodes: %s", same);
-	if (l->staleness > 0)
+	if (!l->strategy->synchronous)
 		ls_log_note("strategy ps-async lets workers run up to %d steps ahead: %s, nor of another run",
 			    l->staleness, same);
-	if (l->library_sum)
+	else if (!l->strategy->keeps_bits)
 		ls_log_note("strategy mpi sums in the MPI library's order: %s", same);
 }

@@ -2,7 +2,7 @@
  * layout.h - how a run is spread: nodes, who of them owns the parameters, their devices, and their shares of the
  * micro-batches.
  *
- * Nothing here changes the trained bits, but for the three modes that say so when they start.
+ * Nothing here changes the trained bits, but for strategies and codecs that say so when they start.
  */
 #ifndef LS_TRAINER_LAYOUT_H
 #define LS_TRAINER_LAYOUT_H
@@ -26,8 +26,9 @@ typedef struct ls_layout {
 	int64_t all_devices; /* of all workers */
 	int *devices_of;     /* (nodes) */
 	ls_pin_mode pin;
-	ls_wire wire;
-	int staleness, library_sum;
+	const ls_strategy *strategy; /* on one node: local */
+	const ls_codec *codec;
+	int staleness; /* of ps-async */
 	ls_share share;
 	double *weight; /* (nodes) how many micro-batches a node is to get, relative to others; 0 for servers */
 } ls_layout;
@@ -54,8 +55,8 @@ void ls_layout_assign(const ls_layout *layout, const int64_t *cut, int64_t *devi
 /* What the exchange needs for steps of up to `microbatches` micro-batches and for the epoch's last one (0: there is
  * none): as micro-batches are assigned at the beginning, and as they may be assigned later when shares follow speeds.
  */
-ls_status ls_layout_room(const ls_layout *layout, int64_t microbatches, int64_t last, ls_round_room *first,
-			 ls_round_room *most);
+ls_status ls_layout_sum_buffers(const ls_layout *layout, int64_t microbatches, int64_t last,
+				ls_summation_buffers *first, ls_summation_buffers *most);
 
 /* Warn of devices that have no micro-batch in any step; `samples` are those of the training set. A run that is resumed
  * keeps its batch and its micro-batches. */

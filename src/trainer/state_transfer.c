@@ -41,7 +41,7 @@ ls_status ls_state_scatter(ls_trainer *t, ls_comm *comm, int state)
 	LS_TRY(ls_comm_broadcast(comm, 0, t->params, table->total * sizeof(float), "parameters"));
 	LS_TRY(ls_comm_broadcast(comm, 0, t->buffers, table->buffers * sizeof(float), "running statistics"));
 	for (int i = 0; state && i < t->kind->slots; i++) {
-		if (t->options.library_sum)
+		if (t->options.strategy->replicated)
 			LS_TRY(ls_comm_broadcast(comm, 0, t->slots[i], table->live * sizeof(float), "optimizer state"));
 		else
 			LS_TRY(move_all(t, comm, t->slots[i], TO_OWNERS, "optimizer state"));
@@ -53,7 +53,7 @@ ls_status ls_state_gather(ls_trainer *t, ls_comm *comm)
 {
 	const ls_param_table *table = &t->graph->params;
 
-	if (t->nodes == 1 || t->options.library_sum)
+	if (t->nodes == 1 || t->options.strategy->replicated)
 		return LS_OK;
 	for (int i = 0; i < t->kind->slots; i++)
 		LS_TRY(move_all(t, comm, t->slots[i], TO_FIRST, "optimizer state"));

@@ -114,11 +114,11 @@ static int is_void(const ls_trainer *t)
 	return t->nodes == 1 && atomic_load(&t->data_failed);
 }
 
-/* ls_exchange_options.update: the sums of a block are complete. With staleness they are one worker's, and means. */
+/* ls_exchange_options.update: the sums of a block are complete. In ps-async they are one worker's, and means. */
 static void update_block(void *context, size_t begin, size_t end, const float *sums, int participant)
 {
 	ls_trainer *t = context;
-	size_t stats_begin = ls_exchange_extra_begin(t->exchange);
+	size_t stats_begin = ls_exchange_statistics_begin(t->exchange);
 	double start = ls_clock_thread();
 	ls_exchange_source source = ls_exchange_source_of(t->exchange, begin);
 
@@ -156,7 +156,7 @@ static void update_layer(void *context, size_t begin, size_t end, const float *g
 	if (member.rank == 0)
 		d->deliver_s += ended - began;
 	if (t->options.act)
-		t->options.act(t->options.trace_context, LS_ACT_UPDATE, member.rank, -1, began, ended);
+		t->options.act(t->options.trace_context, LS_EVENT_UPDATE, member.rank, -1, began, ended);
 }
 
 /* Weights that no input reaches only decay: by every node for itself, and without the step's scale, which on several
@@ -189,20 +189,20 @@ static size_t count_norms(void *context, int pass, size_t begin, size_t end)
 	return is_clipping(t, pass) ? 1 : 2 * ls_optimizer_runs(&t->graph->params, begin, end);
 }
 
-static void sum_squares(void *context, const ls_measuring *m)
+static void sum_squares(void *context, const ls_norm_block *b)
 {
 	ls_trainer *t = context;
 	double start = ls_clock_thread();
 
-	if (is_clipping(t, m->round)) {
-		ls_norm_block_sums(m->sums, m->end - m->begin, 0, 1, m->figures);
+	if (is_clipping(t, b->pass)) {
+		ls_norm_block_sums(b->sums, b->end - b->begin, 0, 1, b->norms);
 		return;
 	}
 	if (is_void(t))
 		return;
-	ls_optimizer_pass pass = pass_of(t, ls_exchange_source_of(t->exchange, m->begin).step, NULL, 0);
-	ls_optimizer_norm_pass(&pass, m->begin, m->end, m->sums, m->figures);
-	t->update_s[m->participant] += ls_clock_thread() - start;
+	ls_optimizer_pass pass = pass_of(t, ls_exchange_source_of(t->exchange, b->begin).step, NULL, 0);
+	ls_optimizer_norm_pass(&pass, b->begin, b->end, b->sums, b->norms);
+	t->update_s[b->participant] += ls_clock_thread() - start;
 }
 
 /* The norms of all blocks are here. Clipping: 1/samples, and less when the mean gradient is longer than the limit, as
@@ -222,20 +222,20 @@ static void use_norms(void *context, int pass, const double *squares, size_t cou
 	r->scale = factor < 1 ? mean * factor : mean;
 }
 
-static void trace_exchange(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s,
+static void trace_exchange(void *context, ls_exchange_event event, int participant, int64_t number, double begin_s,
 			   double end_s)
 {
 	const ls_trainer *t = context;
-	t->options.act(t->options.trace_context, act, participant, number, begin_s, end_s);
+	t->options.act(t->options.trace_context, event, participant, number, begin_s, end_s);
 }
 
 void ls_trainer_set_hooks(ls_exchange_options *x, const ls_trainer_options *o)
 {
 	x->update = update_block;
-	x->figures = count_norms;
-	x->measure = sum_squares;
-	x->measured_all = use_norms;
-	x->act = o->act ? trace_exchange : NULL;
+	x->norm_count = count_norms;
+	x->norms = sum_squares;
+	x->norms_complete = use_norms;
+	x->trace = o->act ? trace_exchange : NULL;
 }
 
 /* ---- a micro-batch goes through the model ---- */
@@ -302,7 +302,7 @@ static void fill_stats(const ls_driver *d, const ls_exec_microbatch *job, double
 	size_t buffers = t->graph->params.buffers;
 	float *stats = out + buffers, weight = (float)job->count;
 
-	if (t->options.staleness > 0) /* servers take means */
+	if (t->nodes > 1 && !t->options.strategy->synchronous) /* servers take means */
 		weight /= (float)record_of(t, t->step)->own_samples;
 	for (size_t i = 0; i < buffers; i++)
 		out[i] = weight * d->stats[i];
@@ -323,7 +323,7 @@ static void fill_stats(const ls_driver *d, const ls_exec_microbatch *job, double
 static void deliver_stats(ls_driver *d, int is_last)
 {
 	ls_trainer *t = d->trainer;
-	size_t begin = ls_exchange_extra_begin(t->exchange);
+	size_t begin = ls_exchange_statistics_begin(t->exchange);
 
 	if (d->completes_last && is_last) {
 		ls_status status = complete(t, t->step - 1);
@@ -346,7 +346,7 @@ static void deliver_nothing(ls_driver *d, int is_last)
 			 alone); /* a gradient is sent after the last step's values came */
 	memset(ls_exchange_slot(t->exchange, d->device, d->microbatch), 0, live * sizeof(float));
 	ls_exchange_ready(t->exchange, d->device, d->microbatch, 0, live, alone);
-	float *stats = ls_exchange_extra(t->exchange, d->device, d->microbatch);
+	float *stats = ls_exchange_statistics(t->exchange, d->device, d->microbatch);
 	memset(stats, 0, t->stats_floats * sizeof(float));
 	stats[t->graph->params.buffers + LS_STAT_LOSS] = NAN;
 	deliver_stats(d, is_last);
@@ -373,7 +373,7 @@ static void run_microbatch(ls_driver *d, int64_t k, int is_last, int wants_stop)
 	double start = ls_clock_seconds();
 	d->executor->backend->train(d->executor, &job);
 	double seconds = ls_clock_seconds() - start - d->need_s;
-	float *stats = t->exchange ? ls_exchange_extra(t->exchange, d->device, k) : t->early_stats;
+	float *stats = t->exchange ? ls_exchange_statistics(t->exchange, d->device, k) : t->early_stats;
 	fill_stats(d, &job, seconds, wants_stop, stats);
 	if (t->exchange)
 		deliver_stats(d, is_last);

@@ -30,7 +30,7 @@ static int updates_early(const ls_trainer_options *o, const ls_optimizer_kind *k
 /* Exact values apart from those that go over the wire. */
 static int has_master(const ls_trainer_options *o)
 {
-	return o->comm && o->wire != LS_WIRE_FP32 && o->staleness == 0;
+	return o->comm && ls_strategy_needs_master(o->strategy, o->codec);
 }
 
 static void choose_reachable(const ls_trainer_options *o, const ls_optimizer_kind *kind)
@@ -48,19 +48,19 @@ static ls_exchange_options exchange_options(const ls_trainer_options *o, const l
 {
 	size_t bucket = o->comm ? BUCKET_NODES : BUCKET_ALONE;
 	ls_exchange_options x = { .comm = o->comm,
+				  .strategy = o->strategy,
+				  .codec = o->codec,
 				  .servers = o->servers,
+				  .staleness = o->staleness,
 				  .devices = o->devices,
 				  .threads = o->threads,
 				  .live = o->graph->params.live,
-				  .extra = stats_floats(o),
+				  .statistics = stats_floats(o),
 				  .block = LS_NORM_BLOCK,
 				  .bucket = o->bucket > 0 ? o->bucket : bucket,
 				  .microbatches = o->microbatches,
-				  .room = o->room,
-				  .wire = o->wire,
-				  .staleness = o->staleness,
-				  .library_sum = o->library_sum,
-				  .rounds = ls_trainer_norm_passes(o, kind) };
+				  .sum_buffers = o->sum_buffers,
+				  .norm_passes = ls_trainer_norm_passes(o, kind) };
 	ls_trainer_set_hooks(&x, o);
 	return x;
 }

@@ -32,11 +32,11 @@
 typedef struct ls_trainer ls_trainer;
 
 typedef struct ls_trainer_options {
-	ls_graph *graph;      /* borrowed; finished */
-	int64_t microbatch;   /* largest micro-batch */
-	int64_t tails[2];     /* other micro-batch sizes that will come, 0: none */
-	int64_t microbatches; /* most micro-batches a step has */
-	ls_round_room room;   /* what summing them takes at most; zeros: any device may have any of them */
+	ls_graph *graph;                  /* borrowed; finished */
+	int64_t microbatch;               /* largest micro-batch */
+	int64_t tails[2];                 /* other micro-batch sizes that will come, 0: none */
+	int64_t microbatches;             /* most micro-batches a step has */
+	ls_summation_buffers sum_buffers; /* what summing them takes at most; zeros: any device may have any of them */
 
 	const ls_backend *backend; /* what the devices are; NULL: the first of the table */
 	int devices, threads;      /* of this node, 0: a server; host threads of a device */
@@ -57,13 +57,15 @@ typedef struct ls_trainer_options {
 
 	/* several nodes */
 	ls_comm *comm; /* borrowed; NULL: one node */
-	int servers, staleness, library_sum;
-	ls_wire wire;
+	const ls_strategy *strategy;
+	const ls_codec *codec;
+	int servers, staleness;
 	size_t bucket; /* floats; 0: the default */
 
 	/* A timeline: what a device's layers and the exchange are doing; may be NULL. */
 	void (*span)(void *context, int device, const char *node, int is_backward, double begin_s, double end_s);
-	void (*act)(void *context, ls_exchange_act act, int participant, int64_t number, double begin_s, double end_s);
+	void (*act)(void *context, ls_exchange_event event, int participant, int64_t number, double begin_s,
+		    double end_s);
 	void *trace_context;
 } ls_trainer_options;
 
@@ -141,7 +143,7 @@ struct ls_trainer {
 
 	/* what a step changes */
 	float *params;              /* (total) what forward reads */
-	float *master;              /* (total) what is updated: params, or with a bf16 wire the owner's exact values */
+	float *master;              /* (total) what is updated: params, or with a bf16 codec the owner's exact values */
 	float *state;               /* (stats_floats) running statistics, then the last complete step's statistics */
 	float *buffers;             /* state's beginning */
 	size_t stats_floats;        /* of running statistics and step statistics */
@@ -156,7 +158,7 @@ struct ls_trainer {
 	ls_step_record records[4];    /* by step */
 	atomic_int data_failed;       /* micro-batches of the step under way could not be read */
 	int *even_node, *even_device; /* (micro-batches) the assignment of a caller that leaves it to the trainer */
-	double *all_stats; /* (1 + nodes, LS_STAT_NODES) a server with staleness: statistics so far, and as each node
+	double *all_stats; /* (1 + nodes, LS_STAT_NODES) a server of ps-async: statistics so far, and as each node
 			      last got them */
 	double *update_s;  /* (participants) processor time spent in updates */
 	int participants;

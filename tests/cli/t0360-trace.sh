@@ -51,17 +51,17 @@ def buckets(category):
 every = set(range(max(buckets("update")) + 1))
 assert len(every) > 3 and buckets("update") == every and buckets("combine") == every
 if nodes > 1:
-    assert buckets("push") == every and buckets("pull") == every
+    assert buckets("reduce-scatter") == every and buckets("all-gather") == every
     for step in of_step[0]:  # one clock: the parameters of a step are needed everywhere before the next but one
         for node in range(1, nodes):
             assert of_step[node][step][4] < of_step[0].get(step + 2, (0, 0, 0, 0, 1e18))[4], step
             assert of_step[0][step][4] < of_step[node].get(step + 2, (0, 0, 0, 0, 1e18))[4], step
 else:
-    assert not buckets("push") and not buckets("pull")
+    assert not buckets("reduce-scatter") and not buckets("all-gather")
 
 rows = collections.defaultdict(list)
 for s in spans:
-    if s[2] not in ("push", "pull"):
+    if s[2] not in ("reduce-scatter", "all-gather"):
         rows[s[:2]].append((s[4], -s[5]))
 for row in rows.values():
     around = []

@@ -78,7 +78,7 @@ static void ready(writer *w, const ls_profile_layer *layer)
 	for (int k = 0; k < layer->ranges; k++) {
 		size_t begin = (size_t)layer->range[k].begin,
 		       end = ((size_t)layer->range[k].end + LS_PROFILE_LINE - 1) / LS_PROFILE_LINE * LS_PROFILE_LINE;
-		end = end < plan->extra_begin ? end : plan->extra_begin;
+		end = end < plan->statistics_begin ? end : plan->statistics_begin;
 		for (int b = ls_partition_bucket_at(plan, begin); begin < end; b++) {
 			size_t last = plan->bucket[b].end < end ? plan->bucket[b].end : end;
 			w->remaining[b] -= last - begin;

@@ -124,6 +124,7 @@ static ls_status time_inside(probe *p, ls_rehearsal *rehearsal, double *median)
 static ls_status measure_inside(probe *p, int devices, ls_probe_inside *out)
 {
 	ls_rehearsal_options options = { .devices_of = &devices,
+					 .codec = &ls_codec_sparse_fp32,
 					 .floats = p->floats,
 					 .bucket = (size_t)p->o->bucket_bytes / sizeof(float) };
 	ls_rehearsal *rehearsal = NULL;
@@ -267,13 +268,13 @@ static double slowest_link(const probe *p)
 	return least;
 }
 
-static void note_between(probe *p, int servers, ls_wire wire, turns *t)
+static void note_between(probe *p, int servers, const ls_codec *codec, turns *t)
 {
 	ls_probe_between *b = &p->result->between[p->result->between_count++];
 	double gb = (double)p->floats * sizeof(float) / 1e9;
 
 	snprintf(b->placement, sizeof(b->placement), "%s", servers > 0 ? "ps" : "allreduce");
-	snprintf(b->wire, sizeof(b->wire), "%s", wire == LS_WIRE_BF16 ? "bf16" : "fp32");
+	snprintf(b->wire, sizeof(b->wire), "%s", codec->exact ? "fp32" : "bf16");
 	b->seconds = ls_median(t->exchange, (size_t)t->count);
 	b->gb_per_s = gb / b->seconds;
 	b->wire_bytes = t->bytes;
@@ -283,14 +284,14 @@ static void note_between(probe *p, int servers, ls_wire wire, turns *t)
 	b->library_gb_per_s = gb / b->library_seconds;
 }
 
-static ls_status measure_between(probe *p, int servers, ls_wire wire)
+static ls_status measure_between(probe *p, int servers, const ls_codec *codec)
 {
 	ls_rehearsal_options options = { .comm = p->comm,
 					 .devices_of = p->devices_of,
 					 .servers = servers,
 					 .floats = p->floats,
 					 .bucket = (size_t)p->o->bucket_bytes / sizeof(float),
-					 .wire = wire };
+					 .codec = codec };
 	size_t bytes = p->floats * sizeof(float);
 	void *values = NULL;
 	turns t = { .count = 0 };
@@ -303,18 +304,18 @@ static ls_status measure_between(probe *p, int servers, ls_wire wire)
 	ls_status status = take_turns(p, rehearsal, values, &t);
 	ls_buffer_free(values, bytes);
 	if (status == LS_OK)
-		note_between(p, servers, wire, &t);
+		note_between(p, servers, codec, &t);
 	return status;
 }
 
 static ls_status measure_among(probe *p)
 {
 	LS_TRY(measure_links(p));
-	LS_TRY(measure_between(p, 0, LS_WIRE_FP32));
-	LS_TRY(measure_between(p, 0, LS_WIRE_BF16));
+	LS_TRY(measure_between(p, 0, &ls_codec_sparse_fp32));
+	LS_TRY(measure_between(p, 0, &ls_codec_sparse_bf16));
 	if (p->o->servers > 0) {
-		LS_TRY(measure_between(p, (int)p->o->servers, LS_WIRE_FP32));
-		LS_TRY(measure_between(p, (int)p->o->servers, LS_WIRE_BF16));
+		LS_TRY(measure_between(p, (int)p->o->servers, &ls_codec_sparse_fp32));
+		LS_TRY(measure_between(p, (int)p->o->servers, &ls_codec_sparse_bf16));
 	}
 	return LS_OK;
 }

@@ -21,7 +21,7 @@ struct ls_rehearsal {
 	int node, nodes, devices;
 	int microbatches;
 	int *node_of, *device_of; /* (micro-batches) */
-	float *params, *master;   /* (floats) master is params, unless the wire is bf16 */
+	float *params, *master;   /* (floats) master is params, unless the codec sends changes */
 	float state[EXTRA];
 	ls_exchange *exchange;
 	ls_pin_plan pin;
@@ -46,7 +46,7 @@ static void copy(float *to, const float *from, size_t count)
 static void update(void *context, size_t begin, size_t end, const float *sums, int participant)
 {
 	ls_rehearsal *r = context;
-	size_t extra = ls_exchange_extra_begin(r->exchange);
+	size_t extra = ls_exchange_statistics_begin(r->exchange);
 	float *to = begin < extra ? r->master + begin : r->state + (begin - extra);
 	size_t limit = begin < extra ? r->o.floats : extra + EXTRA;
 
@@ -76,23 +76,25 @@ static ls_status assign_microbatches(ls_rehearsal *r)
 
 static ls_status make_exchange(ls_rehearsal *r)
 {
+	const ls_strategy *strategy = r->o.servers > 0 ? &ls_strategy_ps : &ls_strategy_allreduce;
 	size_t usual = r->o.comm ? BUCKET_NODES : BUCKET_ALONE;
 	ls_exchange_options x = { .comm = r->o.comm,
 				  .servers = r->o.servers,
 				  .devices = r->devices,
 				  .threads = 1,
 				  .live = r->o.floats,
-				  .extra = EXTRA,
+				  .statistics = EXTRA,
 				  .block = BLOCK,
 				  .bucket = r->o.bucket > 0 ? r->o.bucket : usual,
 				  .microbatches = r->microbatches,
-				  .wire = r->o.wire,
+				  .strategy = strategy,
+				  .codec = r->o.codec,
 				  .update = update,
 				  .context = r };
 
 	LS_TRY(ls_floats_new(&r->params, r->o.floats, "parameters"));
 	r->master = r->params;
-	if (r->o.comm && r->o.wire != LS_WIRE_FP32)
+	if (r->o.comm && ls_strategy_needs_master(strategy, r->o.codec))
 		LS_TRY(ls_floats_new(&r->master, r->o.floats, "exact parameters"));
 	x.params = r->params;
 	x.master = r->master;
@@ -165,11 +167,11 @@ static void fill(void *context, ls_member member)
 static void hand_over(void *context, ls_member member)
 {
 	ls_rehearsal *r = context;
-	size_t extra = ls_exchange_extra_begin(r->exchange);
+	size_t extra = ls_exchange_statistics_begin(r->exchange);
 	ls_member alone = { .size = 1 };
 
 	ls_exchange_ready(r->exchange, member.rank, 0, 0, r->o.floats, alone);
-	memset(ls_exchange_extra(r->exchange, member.rank, 0), 0, EXTRA * sizeof(float));
+	memset(ls_exchange_statistics(r->exchange, member.rank, 0), 0, EXTRA * sizeof(float));
 	ls_exchange_ready(r->exchange, member.rank, 0, extra, extra + EXTRA, alone);
 	ls_exchange_finish(r->exchange, member.rank, alone);
 }
@@ -195,7 +197,7 @@ ls_status ls_rehearsal_step(ls_rehearsal *r, double *seconds)
 
 ls_status ls_rehearsal_check(const ls_rehearsal *r)
 {
-	double allowed = r->o.wire == LS_WIRE_BF16 ? r->microbatches / 128.0 : 0;
+	double allowed = r->o.codec->exact ? 0 : r->microbatches / 128.0;
 
 	for (size_t i = 0; r->crew && i < r->o.floats; i++)
 		if (!(fabs((double)r->params[i] - r->microbatches) <= allowed))

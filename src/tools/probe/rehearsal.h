@@ -18,7 +18,7 @@ typedef struct ls_rehearsal_options {
 	int servers;
 	size_t floats; /* of gradient */
 	size_t bucket; /* floats; 0: training's default */
-	ls_wire wire;
+	const ls_codec *codec;
 } ls_rehearsal_options;
 
 /* Called by all nodes. With a communication thread, it must be freed before the rehearsal is. */

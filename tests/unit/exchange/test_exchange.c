@@ -25,7 +25,7 @@ static void test_bf16(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 40; i++) {
 		draw_trial(&t, first_seed() + 1000 + i);
-		t.wire_bf16 = t.nodes > 1;
+		t.codec = &ls_codec_sparse_bf16;
 		t.clipped = 0;
 		serial_run(&t);
 		check_near(&t, 0.01f, "bf16");
@@ -38,7 +38,7 @@ static void test_library_sum(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 40; i++) {
 		draw_trial(&t, first_seed() + 2000 + i);
-		t.library = 1;
+		t.strategy = &ls_strategy_mpi;
 		while (t.servers > 0) { /* every node updates everything: there are none */
 			t.servers--;
 			t.devices[t.nodes - t.servers - 1] = 1;

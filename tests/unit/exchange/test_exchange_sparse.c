@@ -14,7 +14,7 @@ static void test_sparse(void **state)
 		uint64_t sent = check_same_bits(&t);
 		if (i % 10 != 0)
 			continue;
-		t.plain = 1;
+		t.codec = &ls_codec_fp32;
 		packed += sent;
 		plain += check_same_bits(&t);
 	}
@@ -29,9 +29,9 @@ static void test_sparse_bf16(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 60; i++) {
 		draw_sparse(&t, first_seed() + 5000 + i);
-		t.wire_bf16 = t.nodes > 1;
+		t.codec = &ls_codec_sparse_bf16;
 		node *packed = run_trial(&t);
-		t.plain = 1;
+		t.codec = &ls_codec_bf16;
 		node *plain = run_trial(&t);
 		for (int n = 0; n < t.nodes - t.servers; n++) {
 			assert_int_equal(packed[n].status, LS_OK);

@@ -3,7 +3,7 @@
  *
  * A case is a little model of layers whose gradients depend on the parameters as they were read, so that a stale
  * parameter, a lost partial sum or a sum in another order all show. Its update may be scaled by the norm of the
- * gradient (`clipped`), and depend on norms of whole layers (`phased`): one round of measuring for each.
+ * gradient (`clipped`), and depend on norms of whole layers (`phased`): one norm pass for each.
  */
 #ifndef LS_TESTS_TRIAL_H
 #define LS_TESTS_TRIAL_H
@@ -21,23 +21,26 @@
 
 #include "exchange/exchange.h"
 
-enum { NODES = 7, DEVICES = 4, MICROBATCHES = 33, STEPS = 4, LAYERS = 6, LIVE = 1200, EXTRA = 40 };
+enum { NODES = 7, DEVICES = 4, MICROBATCHES = 33, STEPS = 4, LAYERS = 6, LIVE = 1200, STATISTICS = 40 };
 
 typedef struct trial {
 	uint64_t seed;
-	int nodes, servers, devices[NODES], threads, layers, clipped, phased, scattered, wire_bf16, library, stale;
+	int nodes, servers, devices[NODES], threads, layers, clipped, phased, scattered;
+	const ls_strategy *strategy; /* between nodes */
+	const ls_codec *codec;
+	int stale;  /* ps-async: staleness */
 	int sparse; /* eighths of the gradient that are zero, and one; 0: gradients are not made so */
 	int alike;  /* and of all micro-batches the same ones */
-	int nans, plain;
+	int nans;
 	int narrow;                         /* one message at a time is under way to a peer, and few can be awaited */
 	int awaits;                         /* bits: nodes that wait for a step to be complete before the next */
 	size_t span;                        /* floats that are zero together */
-	_Atomic(int) at[NODES], most_ahead; /* stale: rounds begun; how far apart they were */
+	_Atomic(int) at[NODES], most_ahead; /* ps-async: steps begun; how far apart they were */
 	int64_t most, microbatches[STEPS];
-	size_t live, extra, block, bucket, cut[LAYERS + 1];
+	size_t live, statistics, block, bucket, cut[LAYERS + 1];
 	int node_of[STEPS][MICROBATCHES], device_of[STEPS][MICROBATCHES];
 	float initial[LIVE];
-	float params[LIVE], state[EXTRA]; /* of the serial run */
+	float params[LIVE], state[STATISTICS]; /* of the serial run */
 } trial;
 
 static inline uint64_t mix(uint64_t x)
@@ -89,7 +92,7 @@ static inline float bent(const trial *t, float sum)
 	return t->sparse && !t->stale && signbit(sum) ? sum - 0.125f : sum;
 }
 
-static inline float extra_sum(const trial *t, int step, int64_t microbatch, size_t at)
+static inline float statistic(const trial *t, int step, int64_t microbatch, size_t at)
 {
 	return noise(t->seed + 77 + (uint64_t)step, (uint64_t)microbatch, at);
 }
@@ -110,9 +113,9 @@ static inline int run_of(const trial *t, int layer, size_t begin, size_t end, si
 	return *first < *last;
 }
 
-/* The round of layers: sums become directions, and every run two figures. */
-static inline size_t measure_runs(const trial *t, const float *params, float scale, size_t begin, size_t end,
-				  float *sums, double *figures)
+/* The norm pass of layers: sums become directions, and every run has two norms. */
+static inline size_t norms_of_runs(const trial *t, const float *params, float scale, size_t begin, size_t end,
+				   float *sums, double *norms)
 {
 	size_t first, last, count = 0;
 	for (int l = 0; l < t->layers; l++) {
@@ -121,27 +124,27 @@ static inline size_t measure_runs(const trial *t, const float *params, float sca
 		for (size_t i = first; sums && i < last; i++)
 			sums[i - begin] = scale * sums[i - begin] + 0.125f * params[i];
 		if (sums) {
-			figures[count] = sum_squares(params + first, last - first);
-			figures[count + 1] = sum_squares(sums + (first - begin), last - first);
+			norms[count] = sum_squares(params + first, last - first);
+			norms[count + 1] = sum_squares(sums + (first - begin), last - first);
 		}
 		count += 2;
 	}
 	return count;
 }
 
-/* How far each layer goes, from the figures of all runs in block order. */
-static inline void choose_ratios(const trial *t, const double *figures, float *ratios)
+/* How far each layer goes, from the norms of all runs in block order. */
+static inline void choose_ratios(const trial *t, const double *norms, float *ratios)
 {
-	double norms[LAYERS][2] = { { 0 } };
+	double layer_norms[LAYERS][2] = { { 0 } };
 	size_t first, last;
 	for (size_t begin = 0; begin < t->live; begin += t->block)
 		for (int l = 0; l < t->layers; l++)
 			if (run_of(t, l, begin, begin + t->block, &first, &last)) {
-				norms[l][0] += *figures++;
-				norms[l][1] += *figures++;
+				layer_norms[l][0] += *norms++;
+				layer_norms[l][1] += *norms++;
 			}
 	for (int l = 0; l < t->layers; l++)
-		ratios[l] = (float)(0.05 * norms[l][0] / (norms[l][0] + norms[l][1]));
+		ratios[l] = (float)(0.05 * layer_norms[l][0] / (layer_norms[l][0] + layer_norms[l][1]));
 }
 
 static inline float ratio_at(const trial *t, const float *ratios, size_t at)
@@ -160,21 +163,22 @@ static inline float scale_of(const double *norms, size_t count)
 	return (float)(1.0 / (1.0 + sum));
 }
 
-static inline float tree_sum(const trial *t, int step, int64_t first, int64_t width, size_t at, int extra)
+static inline float tree_sum(const trial *t, int step, int64_t first, int64_t width, size_t at, int is_statistic)
 {
 	int64_t microbatches = t->microbatches[step];
 	if (width == 1)
-		return extra ? extra_sum(t, step, first, at) : gradient(t, step, first, at, t->params[at]);
-	float left = tree_sum(t, step, first, width / 2, at, extra);
-	return first + width / 2 < microbatches ? left + tree_sum(t, step, first + width / 2, width / 2, at, extra)
-						: left;
+		return is_statistic ? statistic(t, step, first, at) : gradient(t, step, first, at, t->params[at]);
+	float left = tree_sum(t, step, first, width / 2, at, is_statistic);
+	return first + width / 2 < microbatches
+		       ? left + tree_sum(t, step, first + width / 2, width / 2, at, is_statistic)
+		       : left;
 }
 
 static inline void serial_step(trial *t, int step)
 {
 	int64_t width = 1;
 	static float sums[LIVE], ratios[LAYERS];
-	static double norms[LIVE], figures[4 * LIVE];
+	static double norms[LIVE], run_norms[4 * LIVE];
 	size_t blocks = 0, runs = 0;
 
 	while (width < t->microbatches[step])
@@ -185,12 +189,12 @@ static inline void serial_step(trial *t, int step)
 		norms[blocks++] = sum_squares(sums + i, t->live - i < t->block ? t->live - i : t->block);
 	float scale = t->clipped ? scale_of(norms, blocks) : 0.01f;
 	for (size_t i = 0; t->phased && i < t->live; i += t->block)
-		runs += measure_runs(t, t->params, scale, i, i + t->block < t->live ? i + t->block : t->live, sums + i,
-				     figures + runs);
-	choose_ratios(t, figures, ratios);
+		runs += norms_of_runs(t, t->params, scale, i, i + t->block < t->live ? i + t->block : t->live, sums + i,
+				      run_norms + runs);
+	choose_ratios(t, run_norms, ratios);
 	for (size_t i = 0; i < t->live; i++)
 		t->params[i] -= (t->phased ? ratio_at(t, ratios, i) : scale) * bent(t, sums[i]);
-	for (size_t i = 0; i < t->extra; i++)
+	for (size_t i = 0; i < t->statistics; i++)
 		t->state[i] = 0.5f * t->state[i] + tree_sum(t, step, 0, width, i, 1);
 }
 
@@ -247,6 +251,8 @@ static inline void draw_trial(trial *t, uint64_t seed)
 	t->servers = below(&rng, 2) ? below(&rng, t->nodes < 4 ? t->nodes : 4) : 0;
 	for (int n = 0; n < t->nodes - t->servers; n++)
 		t->devices[n] = 1 + below(&rng, DEVICES);
+	t->strategy = t->servers > 0 ? &ls_strategy_ps : &ls_strategy_allreduce;
+	t->codec = &ls_codec_sparse_fp32;
 	t->threads = 1 + (below(&rng, 4) == 0);
 	t->scattered = below(&rng, 2);
 	t->clipped = below(&rng, 3) == 0;
@@ -258,7 +264,7 @@ static inline void draw_trial(trial *t, uint64_t seed)
 		t->cut[l + 1] = t->cut[l] + 16 * (1 + (size_t)below(&rng, 10));
 	t->live = t->cut[t->layers] - (size_t)below(&rng, 16);
 	t->cut[t->layers] = t->live;
-	t->extra = 1 + (size_t)below(&rng, EXTRA);
+	t->statistics = 1 + (size_t)below(&rng, STATISTICS);
 	t->most = 1 + below(&rng, MICROBATCHES);
 	for (int s = 0; s < STEPS; s++) {
 		t->microbatches[s] = s == STEPS - 1 ? 1 + below(&rng, (int)t->most) : t->most; /* a tail */
@@ -288,12 +294,13 @@ static inline void draw_sparse(trial *t, uint64_t seed)
 static inline void describe(const trial *t)
 {
 	fprintf(stderr,
-		"seed %llu: %d nodes, %d servers, %d threads, %lld micro-batches, live %zu, block %zu, bucket %zu, "
+		"seed %llu: %s, %s, %d nodes, %d servers, %d threads, %lld micro-batches, live %zu, block %zu, bucket "
+		"%zu, "
 		"sparse "
 		"%d%s%s%s%s\n",
-		(unsigned long long)t->seed, t->nodes, t->servers, t->threads, (long long)t->most, t->live, t->block,
-		t->bucket, t->sparse, t->scattered ? ", scattered" : "", t->clipped ? ", clipped" : "",
-		t->phased ? ", two phases" : "", t->narrow ? ", narrow" : "");
+		(unsigned long long)t->seed, t->strategy->info.name, t->codec->name, t->nodes, t->servers, t->threads,
+		(long long)t->most, t->live, t->block, t->bucket, t->sparse, t->scattered ? ", scattered" : "",
+		t->clipped ? ", clipped" : "", t->phased ? ", two phases" : "", t->narrow ? ", narrow" : "");
 }
 
 static inline uint64_t first_seed(void)

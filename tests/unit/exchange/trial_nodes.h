@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "comm/collectives.h"
-#include "exchange/inside.h"
+#include "exchange/exchange_internal.h"
 #include "support/transport_threads.h"
 #include "unit/exchange/trial.h"
 
@@ -21,7 +21,7 @@ typedef struct node {
 	ls_comm *comm;
 	ls_exchange *exchange;
 	ls_team *team[DEVICES];
-	float params[LIVE], master[LIVE], state[EXTRA];
+	float params[LIVE], master[LIVE], state[STATISTICS];
 	float scale, ratios[LAYERS];
 	int step;
 	uint64_t sent; /* bytes */
@@ -31,13 +31,13 @@ typedef struct node {
 /* Exact values apart from those that are read. */
 static inline int has_master(const trial *t)
 {
-	return t->wire_bf16 && !t->stale;
+	return t->nodes > 1 && ls_strategy_needs_master(t->strategy, t->codec);
 }
 
 static inline void update(void *context, size_t begin, size_t end, const float *sums, int participant)
 {
 	node *n = context;
-	size_t extra = ls_exchange_extra_begin(n->exchange);
+	size_t extra = ls_exchange_statistics_begin(n->exchange);
 	float *master = has_master(n->t) ? n->master : n->params;
 
 	(void)participant;
@@ -45,39 +45,39 @@ static inline void update(void *context, size_t begin, size_t end, const float *
 		if (i < n->t->live)
 			master[i] -=
 				(n->t->phased ? ratio_at(n->t, n->ratios, i) : n->scale) * bent(n->t, sums[i - begin]);
-		else if (i >= extra && i - extra < n->t->extra)
+		else if (i >= extra && i - extra < n->t->statistics)
 			n->state[i - extra] = 0.5f * n->state[i - extra] + sums[i - begin];
 	}
 }
 
-static inline int is_clipping(const trial *t, int round)
+static inline int is_clipping(const trial *t, int pass)
 {
-	return t->clipped && round == 0;
+	return t->clipped && pass == 0;
 }
 
-static inline size_t count_figures(void *context, int round, size_t begin, size_t end)
+static inline size_t count_norms(void *context, int pass, size_t begin, size_t end)
 {
 	const node *n = context;
-	return is_clipping(n->t, round) ? 1 : measure_runs(n->t, NULL, 0, begin, end, NULL, NULL);
+	return is_clipping(n->t, pass) ? 1 : norms_of_runs(n->t, NULL, 0, begin, end, NULL, NULL);
 }
 
-static inline void measure(void *context, const ls_measuring *m)
+static inline void take_norms(void *context, const ls_norm_block *b)
 {
 	const node *n = context;
 	const float *master = has_master(n->t) ? n->master : n->params;
-	if (is_clipping(n->t, m->round))
-		*m->figures = sum_squares(m->sums, m->end - m->begin);
+	if (is_clipping(n->t, b->pass))
+		*b->norms = sum_squares(b->sums, b->end - b->begin);
 	else
-		measure_runs(n->t, master, n->scale, m->begin, m->end, m->sums, m->figures);
+		norms_of_runs(n->t, master, n->scale, b->begin, b->end, b->sums, b->norms);
 }
 
-static inline void measured_all(void *context, int round, const double *figures, size_t count)
+static inline void norms_complete(void *context, int pass, const double *norms, size_t count)
 {
 	node *n = context;
-	if (is_clipping(n->t, round))
-		n->scale = scale_of(figures, count);
+	if (is_clipping(n->t, pass))
+		n->scale = scale_of(norms, count);
 	else
-		choose_ratios(n->t, figures, n->ratios);
+		choose_ratios(n->t, norms, n->ratios);
 }
 
 static inline void dawdle(const trial *t, uint64_t what)
@@ -132,69 +132,68 @@ static inline void device_step(void *context, ls_member nodes)
 	node *n = context;
 	const int64_t *index;
 	int64_t count = ls_exchange_microbatches(n->exchange, nodes.rank, &index);
-	size_t begin = ls_exchange_extra_begin(n->exchange);
+	size_t begin = ls_exchange_statistics_begin(n->exchange);
 	pass p = { .n = n, .device = nodes.rank };
 
 	for (p.k = 0; p.k < count; p.k++) {
 		p.microbatch = index[p.k];
 		ls_team_run(n->team[nodes.rank], compute, &p);
-		float *extra = ls_exchange_extra(n->exchange, nodes.rank, p.k);
-		for (size_t i = 0; i < n->t->extra; i++)
-			extra[i] = extra_sum(n->t, n->step, p.microbatch, i);
-		ls_exchange_ready(n->exchange, nodes.rank, p.k, begin, begin + n->t->extra, (ls_member){ .size = 1 });
+		float *extra = ls_exchange_statistics(n->exchange, nodes.rank, p.k);
+		for (size_t i = 0; i < n->t->statistics; i++)
+			extra[i] = statistic(n->t, n->step, p.microbatch, i);
+		ls_exchange_ready(n->exchange, nodes.rank, p.k, begin, begin + n->t->statistics,
+				  (ls_member){ .size = 1 });
 	}
 	ls_team_run(n->team[nodes.rank], finish, &p);
 }
 
-/* What the steps of the trial take, and no more, in every other trial; else there is room for anything. */
-static inline ls_round_room room_of(const node *n)
+/* What the steps of the trial take, and no more, in every other trial; else buffers for any steps. */
+static inline ls_summation_buffers buffers_of(const node *n)
 {
 	const trial *t = n->t;
-	ls_round_room room = { 0 };
-	ls_round round;
+	ls_summation_buffers most = { 0 };
+	ls_summation sum;
 
 	if (t->seed % 2 == 0)
-		return room;
-	assert_int_equal(ls_round_init(&round, t->most, t->nodes, n->rank, n->devices, t->library || t->stale), LS_OK);
+		return most;
+	assert_int_equal(ls_summation_init(&sum, t->most, t->nodes, n->rank, n->devices, t->strategy->in_order), LS_OK);
 	for (int s = 0; s < STEPS; s++) {
-		ls_round_assign(&round, (uint64_t)s, t->microbatches[s], t->node_of[s], t->device_of[s]);
-		room = ls_round_room_both(room, ls_round_room_of(&round));
+		ls_summation_assign(&sum, (uint64_t)s, t->microbatches[s], t->node_of[s], t->device_of[s]);
+		most = ls_summation_buffers_max(most, ls_summation_buffers_of(&sum));
 	}
-	ls_round_release(&round);
-	return room;
+	ls_summation_release(&sum);
+	return most;
 }
 
 static inline ls_exchange_options options_of(node *n)
 {
 	const trial *t = n->t;
-	ls_round_room room = room_of(n);
 	return (ls_exchange_options){ .comm = n->comm,
+				      .strategy = t->strategy,
+				      .codec = t->codec,
 				      .servers = t->servers,
 				      .devices = n->devices,
 				      .threads = t->threads,
 				      .live = t->live,
-				      .extra = t->extra,
+				      .statistics = t->statistics,
 				      .block = t->block,
 				      .bucket = t->bucket,
 				      .microbatches = t->most,
 				      .scattered = t->scattered,
-				      .room = room,
-				      .wire = t->wire_bf16 ? LS_WIRE_BF16 : LS_WIRE_FP32,
-				      .library_sum = t->library,
+				      .sum_buffers = buffers_of(n),
 				      .staleness = t->stale,
-				      .plain = t->plain,
-				      .rounds = t->clipped + t->phased,
+				      .norm_passes = t->clipped + t->phased,
 				      .params = n->params,
 				      .master = has_master(t) ? n->master : n->params,
 				      .state = n->state,
 				      .update = update,
-				      .figures = t->phased ? count_figures : NULL,
-				      .measure = measure,
-				      .measured_all = measured_all,
+				      .norm_count = t->phased ? count_norms : NULL,
+				      .norms = take_norms,
+				      .norms_complete = norms_complete,
 				      .context = n };
 }
 
-/* How far this worker is ahead of the slowest one as it begins a round. */
+/* How far this worker is ahead of the slowest one as it begins a step. */
 static inline void note_step(node *n)
 {
 	trial *t = (trial *)n->t;
@@ -215,14 +214,14 @@ static inline void note_step(node *n)
 }
 
 /* All messages of a step can be awaited at once, or nodes could wait for each other in a circle. */
-static inline ls_status check_room(const node *n)
+static inline ls_status check_incoming(const node *n)
 {
 	const ls_exchange *x = n->exchange;
-	int messages = x->plan.buckets * (x->inputs + x->plan.owners);
+	int messages = x->partition.buckets * (x->inputs + x->owners);
 
 	if (!n->comm || messages <= ls_comm_incoming(n->comm))
 		return LS_OK;
-	return ls_fail(LS_EINVALID, "%d messages may be awaited, there is room for %d", messages,
+	return ls_fail(LS_EINVALID, "%d messages may be awaited, at most %d can be", messages,
 		       ls_comm_incoming(n->comm));
 }
 
@@ -235,7 +234,7 @@ static inline ls_status run_steps(node *n)
 	memcpy(n->params, n->t->initial, sizeof(n->params));
 	memcpy(n->master, n->t->initial, sizeof(n->master));
 	LS_TRY(ls_exchange_new(&n->exchange, &options));
-	LS_TRY(check_room(n));
+	LS_TRY(check_incoming(n));
 	if (n->devices > 0)
 		LS_TRY(ls_team_new(&nodes, n->devices));
 	for (int d = 0; d < n->devices; d++)
@@ -306,13 +305,13 @@ static inline uint64_t check_same_bits(trial *t)
 
 	for (int n = 0; n < t->nodes - t->servers; n++) {
 		if (nodes[n].status != LS_OK || memcmp(nodes[n].params, t->params, t->live * sizeof(float)) ||
-		    memcmp(nodes[n].state, t->state, t->extra * sizeof(float))) {
+		    memcmp(nodes[n].state, t->state, t->statistics * sizeof(float))) {
 			describe(t);
 			fail_msg("node %d differs from the serial run", n);
 		}
 	}
 	for (int n = t->nodes - t->servers; n < t->nodes; n++)
-		assert_memory_equal(nodes[n].state, t->state, t->extra * sizeof(float)); /* servers know, too */
+		assert_memory_equal(nodes[n].state, t->state, t->statistics * sizeof(float)); /* servers know, too */
 	for (int n = 0; n < t->nodes; n++)
 		sent += nodes[n].sent;
 	free(nodes);

@@ -156,7 +156,7 @@ enum { NODE_MICROBATCHES = 5 };
 typedef struct node {
 	gang_node gang;
 	ls_graph *graph;
-	int library_sum;
+	const ls_strategy *strategy;
 	ls_trainer_report report;
 } node;
 
@@ -170,7 +170,8 @@ static ls_status take_steps(node *n, ls_comm *comm, ls_trainer **out)
 	};
 
 	o.comm = comm;
-	o.library_sum = n->library_sum;
+	o.strategy = n->strategy;
+	o.codec = &ls_codec_sparse_fp32;
 	LS_TRY(ls_trainer_new(out, &o));
 	LS_TRY(ls_trainer_init(*out));
 	ls_trainer_start_at(*out, 0, 0);
@@ -193,14 +194,15 @@ static ls_status live(gang_node *self, ls_comm *comm)
 static void test_nodes(void **state)
 {
 	(void)state;
-	for (int library_sum = 0; library_sum < 2; library_sum++) {
-		node nodes[2] = { { .graph = make_graph(0), .library_sum = library_sum },
-				  { .graph = make_graph(0), .library_sum = library_sum } };
+	const ls_strategy *const rows[] = { &ls_strategy_allreduce, &ls_strategy_mpi };
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		node nodes[2] = { { .graph = make_graph(0), .strategy = rows[i] },
+				  { .graph = make_graph(0), .strategy = rows[i] } };
 		gang_run(nodes, sizeof(nodes[0]), 2, live);
-		for (int i = 0; i < 2; i++) {
-			assert_string_equal(nodes[i].gang.message, "");
-			check_report(&nodes[i].report, NODE_MICROBATCHES);
-			ls_graph_free(nodes[i].graph);
+		for (int n = 0; n < 2; n++) {
+			assert_string_equal(nodes[n].gang.message, "");
+			check_report(&nodes[n].report, NODE_MICROBATCHES);
+			ls_graph_free(nodes[n].graph);
 		}
 	}
 }

@@ -24,7 +24,7 @@ typedef struct node {
 	ls_transport *transport;
 	ls_comm *comm;
 	int servers;
-	ls_wire wire;
+	const ls_codec *codec;
 	ls_rehearsal *rehearsal;
 	ls_probe_link link[NODES];
 	double sum_s;
@@ -40,7 +40,7 @@ static ls_status rehearse(node *n)
 					 .servers = n->servers,
 					 .floats = FLOATS,
 					 .bucket = 20000,
-					 .wire = n->wire };
+					 .codec = n->codec };
 	double seconds = 0;
 
 	LS_TRY(ls_rehearsal_new(&n->rehearsal, &options));
@@ -83,14 +83,14 @@ static void *live(void *argument)
 	return NULL;
 }
 
-static void run_nodes(node *nodes, int servers, ls_wire wire)
+static void run_nodes(node *nodes, int servers, const ls_codec *codec)
 {
 	ls_transport *transports[NODES];
 	pthread_t threads[NODES];
 
 	assert_int_equal(ls_threads_transports(transports, NODES, ls_comm_slots(NODES, 128 * NODES), 7), LS_OK);
 	for (int i = 0; i < NODES; i++) {
-		nodes[i] = (node){ .transport = transports[i], .servers = servers, .wire = wire };
+		nodes[i] = (node){ .transport = transports[i], .servers = servers, .codec = codec };
 		assert_int_equal(pthread_create(&threads[i], NULL, live, &nodes[i]), 0);
 	}
 	for (int i = 0; i < NODES; i++)
@@ -104,7 +104,7 @@ static void test_nodes(void **state)
 	static node nodes[NODES];
 	(void)state;
 	for (int servers = 0; servers < NODES; servers++) {
-		run_nodes(nodes, servers, servers % 2 ? LS_WIRE_BF16 : LS_WIRE_FP32);
+		run_nodes(nodes, servers, servers % 2 ? &ls_codec_sparse_bf16 : &ls_codec_sparse_fp32);
 		for (int i = 0; i < NODES; i++)
 			for (int k = 0; k < 4; k++)
 				assert_true(nodes[i].sums[k] == (float)(3 + 3 * k));
@@ -115,7 +115,7 @@ static void test_links(void **state)
 {
 	static node nodes[NODES];
 	(void)state;
-	run_nodes(nodes, 0, LS_WIRE_BF16);
+	run_nodes(nodes, 0, &ls_codec_sparse_bf16);
 	for (int peer = 1; peer < NODES; peer++) {
 		const ls_probe_link *link = &nodes[0].link[peer];
 		assert_true(link->to_gbit_per_s > 0 && link->from_gbit_per_s > 0 && link->both_gbit_per_s > 0);
@@ -128,7 +128,9 @@ static void test_alone(void **state)
 {
 	(void)state;
 	for (int devices = 1; devices <= 4; devices++) {
-		ls_rehearsal_options options = { .devices_of = &devices, .floats = FLOATS };
+		ls_rehearsal_options options = { .devices_of = &devices,
+						 .floats = FLOATS,
+						 .codec = &ls_codec_sparse_fp32 };
 		ls_rehearsal *rehearsal = NULL;
 		double seconds = 0;
 		assert_int_equal(ls_rehearsal_new(&rehearsal, &options), LS_OK);

@@ -5,7 +5,7 @@
 static void check_served(const trial *t, const node *nodes)
 {
 	ls_partition plan;
-	assert_int_equal(ls_partition_init(&plan, t->live, t->extra, t->block, t->bucket, t->servers), LS_OK);
+	assert_int_equal(ls_partition_init(&plan, t->live, t->statistics, t->block, t->bucket, t->servers), LS_OK);
 	for (int b = 0; b < plan.buckets - 1; b++)
 		for (int o = 0; o < t->servers; o++) {
 			size_t begin, end;
@@ -14,7 +14,7 @@ static void check_served(const trial *t, const node *nodes)
 				float got = nodes[t->nodes - t->servers + o].params[begin];
 				if (!(got - t->params[begin] < 1e-3f && t->params[begin] - got < 1e-3f)) {
 					describe(t);
-					fail_msg("stale: parameter %zu is %g, expected %g", begin, (double)got,
+					fail_msg("ps-async: parameter %zu is %g, expected %g", begin, (double)got,
 						 (double)t->params[begin]);
 				}
 			}
@@ -40,20 +40,21 @@ static void test_stale(void **state)
 		for (int n = 0; n < t.nodes; n++)
 			t.devices[n] = n < t.nodes - t.servers ? 1 + (int)((i + (uint64_t)n) % 3) : 0;
 		uint64_t rng = i;
-		t.microbatches[2] = 1; /* most workers have none: their zeros count as a round */
+		t.microbatches[2] = 1; /* most workers have none: their zeros count as a step */
 		for (int s = 0; s < STEPS; s++)
 			assign(&t, &rng, s);
+		t.strategy = &ls_strategy_ps_async;
 		t.stale = 1 + (int)(i % 3);
 		t.clipped = t.phased = 0;
-		t.wire_bf16 = i % 3 == 0;
+		t.codec = i % 3 == 0 ? &ls_codec_sparse_bf16 : &ls_codec_sparse_fp32;
 		serial_run(&t);
 		node *nodes = run_trial(&t);
 		for (int n = 0; n < t.nodes; n++)
 			assert_int_equal(nodes[n].status, LS_OK);
-		/* One more than allowed may show: a round counts as done before its worker has begun the next. */
+		/* One more than allowed may show: a step counts as done before its worker has begun the next. */
 		if (atomic_load(&t.most_ahead) > t.stale + 1) {
 			describe(&t);
-			fail_msg("a worker was %d rounds ahead, allowed are %d", atomic_load(&t.most_ahead), t.stale);
+			fail_msg("a worker was %d steps ahead, allowed are %d", atomic_load(&t.most_ahead), t.stale);
 		}
 		ran_ahead += atomic_load(&t.most_ahead) > 0;
 		check_served(&t, nodes);

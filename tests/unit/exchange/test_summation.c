@@ -10,40 +10,40 @@
 #include <cmocka.h>
 
 #include "exchange/assigner.h"
-#include "exchange/round.h"
+#include "exchange/summation.h"
 
 enum { MICROBATCHES = 40 };
 
-static ls_round_room room_of(int64_t microbatches, int nodes, int node, int devices, const int *node_of,
-			     const int *device_of)
+static ls_summation_buffers buffers_of(int64_t microbatches, int nodes, int node, int devices, const int *node_of,
+				       const int *device_of)
 {
-	ls_round round;
-	assert_int_equal(ls_round_init(&round, microbatches, nodes, node, devices, 0), LS_OK);
-	ls_round_assign(&round, 0, microbatches, node_of, device_of);
-	ls_round_room room = ls_round_room_of(&round);
-	ls_round_release(&round);
-	return room;
+	ls_summation sum;
+	assert_int_equal(ls_summation_init(&sum, microbatches, nodes, node, devices, 0), LS_OK);
+	ls_summation_assign(&sum, 0, microbatches, node_of, device_of);
+	ls_summation_buffers most_of = ls_summation_buffers_of(&sum);
+	ls_summation_release(&sum);
+	return most_of;
 }
 
 /* Node 0 computes [first, last), node 1 everything else. */
-static ls_round_room room_of_run(int64_t microbatches, int64_t first, int64_t last)
+static ls_summation_buffers buffers_of_run(int64_t microbatches, int64_t first, int64_t last)
 {
 	int node_of[MICROBATCHES], device_of[MICROBATCHES] = { 0 };
 	for (int64_t i = 0; i < microbatches; i++)
 		node_of[i] = i < first || i >= last;
-	return room_of(microbatches, 2, 0, 1, node_of, device_of);
+	return buffers_of(microbatches, 2, 0, 1, node_of, device_of);
 }
 
 static void any_run_fits(void **state)
 {
-	ls_round_room most = { 0 }; /* of runs of this length or less */
+	ls_summation_buffers most = { 0 }; /* of runs of this length or less */
 
 	(void)state;
 	for (int64_t run = 1; run <= MICROBATCHES; run++) {
-		ls_round_room any = ls_round_room_any(run, 1, 1);
+		ls_summation_buffers any = ls_summation_buffers_any(run, 1, 1);
 		for (int64_t microbatches = run; microbatches <= MICROBATCHES; microbatches++)
 			for (int64_t first = 0; first + run <= microbatches; first++)
-				most = ls_round_room_both(most, room_of_run(microbatches, first, first + run));
+				most = ls_summation_buffers_max(most, buffers_of_run(microbatches, first, first + run));
 		assert_in_range(most.stores, 1, any.stores);
 		assert_in_range(most.outputs, 1, any.outputs);
 		if (run <= MICROBATCHES / 3) { /* there is a place for the worst one */
@@ -68,32 +68,33 @@ static void any_shares_fit(void **state)
 				for (int d = 0; d < devices; d++)
 					for (int64_t i = device_cut[d]; i < device_cut[d + 1]; i++)
 						device_of[i] = d;
-				ls_round_room any = ls_round_room_any(microbatches, 2, devices);
-				ls_round_room room = room_of(microbatches, 2, 0, devices, node_of, device_of);
-				assert_in_range(room.stores, 1, any.stores);
-				assert_in_range(room.outputs, 1, any.outputs);
-				assert_in_range(room.others, 1, any.others);
+				ls_summation_buffers any = ls_summation_buffers_any(microbatches, 2, devices);
+				ls_summation_buffers most_of =
+					buffers_of(microbatches, 2, 0, devices, node_of, device_of);
+				assert_in_range(most_of.stores, 1, any.stores);
+				assert_in_range(most_of.outputs, 1, any.outputs);
+				assert_in_range(most_of.others, 1, any.others);
 			}
 }
 
 /* One gradient per device where each computes one micro-batch; logarithmically many where one computes all. */
-static void known_rooms(void **state)
+static void known_sizes(void **state)
 {
 	int node_of[MICROBATCHES] = { 0 }, device_of[MICROBATCHES] = { 0 };
 
 	(void)state;
 	for (int64_t microbatches = 1, stores = 1; microbatches <= MICROBATCHES; microbatches *= 2, stores++) {
-		ls_round_room room = room_of(microbatches, 1, 0, 1, node_of, device_of);
-		assert_int_equal(room.stores, stores);
-		assert_int_equal(room.outputs, 1);
-		assert_int_equal(room.others, 0);
+		ls_summation_buffers most_of = buffers_of(microbatches, 1, 0, 1, node_of, device_of);
+		assert_int_equal(most_of.stores, stores);
+		assert_int_equal(most_of.outputs, 1);
+		assert_int_equal(most_of.others, 0);
 	}
 	for (int i = 0; i < MICROBATCHES; i++)
 		device_of[i] = i;
-	assert_int_equal(room_of(MICROBATCHES, 1, 0, MICROBATCHES, node_of, device_of).stores, 1);
-	assert_int_equal(ls_round_room_any(MICROBATCHES, 1, MICROBATCHES).stores, 1);
-	assert_int_equal(ls_round_room_any(64, 1, 64).stores, 1);
-	assert_int_equal(ls_round_room_any(64, 2, 0).stores, 0); /* a server */
+	assert_int_equal(buffers_of(MICROBATCHES, 1, 0, MICROBATCHES, node_of, device_of).stores, 1);
+	assert_int_equal(ls_summation_buffers_any(MICROBATCHES, 1, MICROBATCHES).stores, 1);
+	assert_int_equal(ls_summation_buffers_any(64, 1, 64).stores, 1);
+	assert_int_equal(ls_summation_buffers_any(64, 2, 0).stores, 0); /* a server */
 }
 
 int main(void)
@@ -101,7 +102,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_run_fits),
 		cmocka_unit_test(any_shares_fit),
-		cmocka_unit_test(known_rooms),
+		cmocka_unit_test(known_sizes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,29 @@
+#include "exchange/codec.h"
+
+#include <string.h>
+
+#include "base/names.h"
+
+static const ls_codec *const codecs[] = { &ls_codec_fp32, &ls_codec_bf16, &ls_codec_sparse_fp32,
+					  &ls_codec_sparse_bf16 };
+
+const ls_codec *ls_codec_at(size_t i)
+{
+	return i < sizeof(codecs) / sizeof(codecs[0]) ? codecs[i] : NULL;
+}
+
+static const char *name_at(size_t i)
+{
+	const ls_codec *codec = ls_codec_at(i);
+	return codec ? codec->name : NULL;
+}
+
+ls_status ls_codec_find(const char *name, const ls_codec **out)
+{
+	for (size_t i = 0; ls_codec_at(i); i++)
+		if (strcmp(ls_codec_at(i)->name, name) == 0) {
+			*out = ls_codec_at(i);
+			return LS_OK;
+		}
+	return ls_name_unknown("codec", name, name_at);
+}

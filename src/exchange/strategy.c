@@ -1,0 +1,34 @@
+#include "exchange/strategy.h"
+
+#include <string.h>
+
+#include "base/names.h"
+
+static const ls_strategy *const strategies[] = { &ls_strategy_allreduce, &ls_strategy_ps, &ls_strategy_ps_async,
+						 &ls_strategy_mpi };
+
+const ls_strategy *ls_strategy_row(size_t i)
+{
+	return i < sizeof(strategies) / sizeof(strategies[0]) ? strategies[i] : NULL;
+}
+
+static const char *name_at(size_t i)
+{
+	const ls_strategy *row = ls_strategy_row(i);
+	return row ? row->info.name : NULL;
+}
+
+ls_status ls_strategy_find(const char *name, const ls_strategy **out)
+{
+	for (size_t i = 0; ls_strategy_row(i); i++)
+		if (strcmp(ls_strategy_row(i)->info.name, name) == 0) {
+			*out = ls_strategy_row(i);
+			return LS_OK;
+		}
+	return ls_name_unknown("strategy", name, name_at);
+}
+
+int ls_strategy_needs_master(const ls_strategy *strategy, const ls_codec *codec)
+{
+	return strategy->changes && codec->encode_change != NULL;
+}
