@@ -73,7 +73,7 @@ static void add_seconds(words *w, const char *parameter, double seconds)
  * mpirun and its daemons must survive whatever the nodes survive, a link that is cut for up to `timeout`, and not much
  * more: nodes that do not talk to each other are ended by them alone. A cut may begin just before the first probe, so
  * the probes that go unanswered must last for the timeout by themselves, and KEEPALIVE_SPARE_S longer: then the nodes,
- * who can say more about it, come first.
+ * who can report more, come first.
  */
 #define KEEPALIVE_SPARE_S 2.0
 
@@ -111,7 +111,7 @@ static void add_general(words *w, const ls_launch_options *options)
 	add_seconds(w, "odls_base_sigkill_timeout", LS_LAUNCH_WAIT_S);
 	add_parameter(w, "orte_keep_fqdn_hostnames", "1"); /* else lm1.example.org is called as lm1 */
 	add_parameter(w, "orte_base_help_aggregate", "0"); /* no "2 more processes have sent help message" */
-	add_parameter(w, "state_base_verbose", "1");       /* who died, even where no banner says so: see output.c */
+	add_parameter(w, "state_base_verbose", "1");       /* who died, even where there is no banner: see output.c */
 	add_keepalive(w, options->timeout);
 	add_parameter(w, "orte_launch_agent", "env HWLOC_COMPONENTS=" LS_HWLOC_COMPONENTS " orted");
 	if (!has_own_agent()) /* no question for a password, no two minutes for a host that is off */
@@ -185,7 +185,7 @@ static ls_status own_path(char *out, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", out, size - 1);
 	if (length < 0)
-		return ls_fail_errno(LS_EIO, "hosts: cannot tell where this program is (/proc/self/exe)");
+		return ls_fail_errno(LS_EIO, "hosts: cannot find this program's own path (/proc/self/exe)");
 	out[length] = '\0';
 	return LS_OK;
 }
@@ -212,7 +212,7 @@ ls_status ls_launch_command(ls_arena *arena, const ls_launch_options *options, c
 	LS_TRY(check_mpirun(arena, mpirun));
 	LS_TRY(own_path(program, sizeof(program)));
 	if (!getcwd(directory, sizeof(directory)))
-		return ls_fail_errno(LS_EIO, "hosts: cannot tell the working directory");
+		return ls_fail_errno(LS_EIO, "hosts: cannot determine the working directory");
 	add_word(&w, mpirun);
 	add_general(&w, options);
 	for (size_t i = 0; i < count; i++) {

@@ -11,17 +11,17 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* Tells a node that ls_launch() has started it. */
+/* Set in the environment of a node that ls_launch() has started. */
 #define LS_LAUNCH_MARK "LOCKSTEP_LAUNCHED"
 
 /* What the launcher writes to mpirun's standard input, and so to that of the first node, to ask for a stop. One
  * character, and a line break for those on the way who wait for whole lines. */
 #define LS_LAUNCH_REQUEST "s\n"
 
-/* Seconds mpirun gives nodes between two ways of ending them: time to say who died. */
+/* Seconds mpirun gives nodes between two ways of ending them: time to report who died. */
 #define LS_LAUNCH_WAIT_S 1
 
-/* "3,2" for the environment of the nodes, or NULL when the hosts do not say. In the arena, as is the command. */
+/* "3,2" for the environment of the nodes, or NULL when the hosts have no numbers. In the arena, as is the command. */
 ls_status ls_launch_devices(ls_arena *arena, const ls_host *hosts, size_t count, char **out);
 
 /* Words ending with NULL, the first being mpirun's path. */

@@ -1,5 +1,5 @@
 /*
- * launch.c - start the nodes through mpirun, pass on what they say, and see to it that all of it ends.
+ * launch.c - start the nodes through mpirun, pass on what they print, and make sure that all of them end.
  *
  * Invariants
  *  1. mpirun is in a process group of its own: Ctrl-C reaches this process only, which writes a request to mpirun's
@@ -7,9 +7,9 @@
  *     libraries that mpirun loads may replace its handlers (LLVM does, through hwloc's OpenCL plugin). A second request
  *     ends mpirun by SIGTERM.
  *  2. mpirun ends with this process, however that ends (PR_SET_PDEATHSIG); a node ends with its daemon.
- *  3. Every wait has an end: nodes are up within `timeout`, and mpirun is gone `grace_s` after a node has said why it
- *     ends, mpirun has said that the job ends, or was asked to end it; else it is killed. Without that it would wait
- * for the daemon of a host that is cut off until the link is back.
+ *  3. Every wait has an end: nodes are up within `timeout`, and mpirun is gone `grace_s` after a node has reported why
+ * it ends, mpirun has reported the end of the job, or was asked to end it; else it is killed. Without that it would
+ * wait for the daemon of a host that is cut off until the link is back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -175,7 +175,7 @@ static void heed_stops(launch *l)
 static void heed_clock(launch *l)
 {
 	double now = ls_clock_seconds();
-	if (l->output.end != LS_LAUNCH_RUNS || l->output.nodes_told)
+	if (l->output.end != LS_LAUNCH_RUNS || l->output.nodes_reported)
 		begin_ending(l);
 	if (l->ending == 0 && l->output.nodes_up < l->count && now - l->started > l->options->timeout) {
 		l->late = 1;
@@ -237,7 +237,7 @@ static const char *agent(void)
 	return chosen ? chosen : "ssh";
 }
 
-/* Who cannot be reached, else what ssh said, else that it said nothing or nobody knows. */
+/* Which host cannot be reached, else what ssh printed, else that nothing is known. */
 static ls_status fail_start(launch *l)
 {
 	char others[256], silent[512], why[1024];
@@ -287,7 +287,7 @@ static ls_status fail_killed(const launch *l, int signal)
 	return ls_fail(LS_EIO, "%s was ended by signal %d (%s)", name, signal, sigdescr_np(signal));
 }
 
-/* No node has said why, nor has mpirun. */
+/* Neither a node nor mpirun has reported why. */
 static ls_status fail_unexplained(const launch *l, int exit_code)
 {
 	char name[300];
@@ -307,7 +307,7 @@ static ls_status fail_unexplained(const launch *l, int exit_code)
 /* Nodes have the first word, for they know what they were doing; then mpirun. */
 static ls_status judge(launch *l, int *exit_code)
 {
-	int status = l->wait_status, told = l->output.nodes_told;
+	int status = l->wait_status, reported = l->output.nodes_reported;
 	*exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	if (l->stops)
 		return ls_fail(LS_EINTERRUPTED, "stopped on request");
@@ -315,11 +315,11 @@ static ls_status judge(launch *l, int *exit_code)
 		*exit_code = 1;
 	if (l->late || l->output.end == LS_LAUNCH_UNSTARTED)
 		return fail_start(l);
-	if (told && *exit_code && l->output.end != LS_LAUNCH_TOLD)
+	if (reported && *exit_code && l->output.end != LS_LAUNCH_REPORTED)
 		return LS_OK;
 	if (l->output.end == LS_LAUNCH_REASON)
 		return ls_fail(LS_EIO, "%s", l->output.reason);
-	if (is_violent(*exit_code) && (l->output.end == LS_LAUNCH_TOLD || l->output.has_killed))
+	if (is_violent(*exit_code) && (l->output.end == LS_LAUNCH_REPORTED || l->output.has_killed))
 		return fail_killed(l, *exit_code - 128);
 	if (*exit_code && l->output.end == LS_LAUNCH_RUNS)
 		return fail_unexplained(l, *exit_code);

@@ -1,5 +1,5 @@
 /*
- * launched.c - what the environment says of a launcher: how many processes it has started, which on one node spares MPI
+ * launched.c - which launcher started this process: how many processes it has started, which on one node spares MPI
  * its initialisation, and how many devices each is to have.
  */
 #include <limits.h>
@@ -22,7 +22,7 @@ static long number_in(const char *name, long most)
 }
 
 /*
- * srun tells a task the size of its step. What runs in a batch script has SLURM_PROCID and SLURM_NTASKS as well, but
+ * srun gives a task the size of its step. What runs in a batch script has SLURM_PROCID and SLURM_NTASKS as well, but
  * is in no step; a shell inside a step (srun --pty) is in one of its own, with one task.
  */
 static long slurm_tasks(void)
@@ -34,7 +34,7 @@ static long slurm_tasks(void)
 	return process >= 0 && process < tasks ? tasks : -1;
 }
 
-/* One that rank and size tell, when they fit together: a stray variable is no launcher. */
+/* A launcher that sets rank and size, when they fit together: a stray variable is no launcher. */
 static long pair_size(const char *rank_name, const char *size_name)
 {
 	long size = number_in(size_name, INT_MAX);

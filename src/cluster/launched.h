@@ -1,5 +1,5 @@
 /*
- * launched.h - what the environment says of the launcher that started this process.
+ * launched.h - which launcher started this process, from the environment.
  */
 #ifndef LS_CLUSTER_LAUNCHED_H
 #define LS_CLUSTER_LAUNCHED_H

@@ -65,9 +65,9 @@ static void take_input(void)
 /* ---- the daemon -------------------------------------------------------------------------------------------------- */
 
 /*
- * A daemon of mpirun that cannot deliver what its node said last keeps trying: TCP holds on to data that was sent for a
- * quarter of an hour, and keepalive does not count while there is such data. So a node that fails micro-batches a
- * process which sees to it that the daemon ends: in the normal case mpirun has told it to long before.
+ * A daemon of mpirun that cannot deliver the last output of its node keeps trying: TCP holds on to data that was sent
+ * for a quarter of an hour, and keepalive does not count while there is such data. So a node that fails leaves a
+ * process behind that ends the daemon: in the normal case mpirun has ended it long before.
  */
 enum { DAEMON_MS = 1000 * (4 * LS_LAUNCH_WAIT_S + 2), TERM_MS = 2000 };
 
@@ -123,7 +123,7 @@ void ls_launch_report(void)
 	}
 	reporter = getpid();
 	ssize_t ignored = write(STDERR_FILENO, up, sizeof(up) - 1);
-	(void)ignored; /* without a reader there is nobody to tell */
+	(void)ignored; /* without a reader there is nothing to report to */
 }
 
 void ls_launch_report_end(ls_status status, const char *message)

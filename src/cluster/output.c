@@ -1,5 +1,5 @@
 /*
- * output.c - telling the nodes' lines from mpirun's banners, which stand between two lines of dashes.
+ * output.c - separating the lines of nodes from mpirun's banners, which stand between two lines of dashes.
  */
 #include "cluster/output.h"
 
@@ -56,10 +56,10 @@ static int is_of_mpi(const char *line)
 	return strstr(line, "/ompi/") || strstr(line, "/opal/") || strstr(line, "/orte/");
 }
 
-/* Then a node or mpirun has told why, and what Open MPI goes through meanwhile helps nobody. */
+/* Then a node or mpirun has reported why, and what else Open MPI prints helps nobody. */
 static int is_ending(const ls_launch_output *output)
 {
-	return output->end != LS_LAUNCH_RUNS || output->nodes_told;
+	return output->end != LS_LAUNCH_RUNS || output->nodes_reported;
 }
 
 static void pass_first(ls_launch_output *output)
@@ -153,7 +153,7 @@ static void explain_agent(ls_launch_output *output)
 		 word_after(output->banner, "plm_rsh_agent:", path, sizeof(path)));
 }
 
-/* A node whose status is zero, but which did not wait for the others: it has nothing to tell, and all of them end. */
+/* A node whose status is zero, but which did not wait for the others: it has nothing to report, and all of them end. */
 static void explain_left(ls_launch_output *output)
 {
 	char rank[32], host[256];
@@ -162,7 +162,7 @@ static void explain_left(ls_launch_output *output)
 		 word_after(output->banner, "\nnode ", host, sizeof(host)));
 }
 
-/* What Open MPI 4 and 5 say, and what it means. The first row that fits is taken. */
+/* What Open MPI 4 and 5 print, and what it means. The first row that matches is taken. */
 static const struct {
 	const char *text;
 	ls_launch_end end;
@@ -173,16 +173,16 @@ static const struct {
 	{ "execute an executable", LS_LAUNCH_REASON, explain_program },
 	{ "specified working directory", LS_LAUNCH_REASON, explain_directory },
 	{ "parameter \"plm_rsh_agent\" was set to a path", LS_LAUNCH_REASON, explain_agent },
-	{ "peer process has unexpectedly disconnected", LS_LAUNCH_RUNS, NULL }, /* the nodes say so better */
+	{ "peer process has unexpectedly disconnected", LS_LAUNCH_RUNS, NULL }, /* the nodes' own messages are better */
 	{ "failed to TCP connect to a peer", LS_LAUNCH_RUNS, NULL },
 	{ "unable to reliably start", LS_LAUNCH_UNSTARTED, NULL },
 	{ "daemon has unexpectedly failed", LS_LAUNCH_UNSTARTED, NULL },
 	{ "failed to start", LS_LAUNCH_UNSTARTED, NULL },
-	{ "non-zero exit code", LS_LAUNCH_TOLD, NULL },
-	{ "non-zero status", LS_LAUNCH_TOLD, NULL },
+	{ "non-zero exit code", LS_LAUNCH_REPORTED, NULL },
+	{ "non-zero status", LS_LAUNCH_REPORTED, NULL },
 	{ "exiting improperly", LS_LAUNCH_REASON, explain_left },
-	{ "MPI_ABORT was invoked", LS_LAUNCH_TOLD, NULL },
-	{ "abort", LS_LAUNCH_TOLD, NULL },
+	{ "MPI_ABORT was invoked", LS_LAUNCH_REPORTED, NULL },
+	{ "abort", LS_LAUNCH_REPORTED, NULL },
 };
 
 /* A reason stays: what mpirun reports later is its consequence. */
@@ -247,7 +247,7 @@ static void take_dashes(ls_launch_output *output)
 	output->banner[0] = '\0';
 }
 
-/* What mpirun says outside of its banners and nobody needs, whether the job ends or not; and its shared memory, of a
+/* What mpirun prints outside of its banners and nobody needs, whether the job ends or not; and its shared memory, of a
  * neighbour that has died. */
 static int is_chatter(const char *line)
 {
@@ -301,12 +301,13 @@ static void learn_from_note(ls_launch_output *output, const char *line)
 	}
 }
 
-/* What nodes end with after mpirun has told a reason comes of that, unless it is about a node: then they know more. */
+/* What nodes end with after mpirun has reported a reason follows from it, unless it is about a node: then they know
+ * more. */
 static void take_last(ls_launch_output *output, const char *message, int fails, double now)
 {
 	if (output->reason[0] && !strstr(message, ": node "))
 		return;
-	output->nodes_told |= fails;
+	output->nodes_reported |= fails;
 	hold(output, message, 1, now);
 }
 

@@ -17,10 +17,10 @@
 #define LS_LAUNCH_STOPS "lockstep: node stops: "
 
 typedef enum ls_launch_end {
-	LS_LAUNCH_RUNS,      /* mpirun has not said that the job ends */
-	LS_LAUNCH_TOLD,      /* a node failed by itself, and so has told why */
+	LS_LAUNCH_RUNS,      /* mpirun has not reported the end of the job */
+	LS_LAUNCH_REPORTED,  /* a node failed by itself and has reported why */
 	LS_LAUNCH_UNSTARTED, /* a host could not be reached */
-	LS_LAUNCH_REASON     /* `reason` says what happened */
+	LS_LAUNCH_REASON     /* what happened is in `reason` */
 } ls_launch_end;
 
 enum { LS_LAUNCH_HELD = 16, LS_LAUNCH_SEEN = 64, LS_LAUNCH_LINE = 4096 };
@@ -32,16 +32,16 @@ typedef struct ls_launch_output {
 	int in_banner;
 	char banner[LS_LAUNCH_LINE];
 	size_t nodes_up;
-	int nodes_told; /* one of them has said why it fails */
-	int has_killed; /* mpirun has noted that a signal ended a node: the first such is `killed` */
+	int nodes_reported; /* one of them has reported why it fails */
+	int has_killed;     /* mpirun has noted that a signal ended a node: the first such is `killed` */
 	size_t killed;
 	size_t noted;         /* the first node that mpirun has noted to have ended badly, in the words of ... */
 	char noted_state[64]; /* ... this; "": none */
 	ls_launch_end end;
 	char reason[1024];
 
-	/* Lines wait a moment: those that ssh prints before mpirun says that it could not start are its reason, and
-	 * those that Open MPI prints of itself before it says that a node is gone are nobody's. */
+	/* Lines wait a moment: those that ssh prints before mpirun reports that it could not start are its reason, and
+	 * those that Open MPI prints of itself before it reports that a node is gone concern nobody. */
 	struct {
 		char *line;
 		double at;
@@ -49,7 +49,7 @@ typedef struct ls_launch_output {
 	} held[LS_LAUNCH_HELD];
 	size_t held_count;
 
-	/* Hashes of the last messages: what all nodes say alike is told once. */
+	/* Hashes of the last messages: a message that all nodes print is passed on once. */
 	uint64_t seen[LS_LAUNCH_SEEN];
 	size_t seen_count;
 } ls_launch_output;

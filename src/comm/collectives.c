@@ -1,5 +1,5 @@
 /*
- * collectives.c - what nodes tell each other now and then.
+ * collectives.c - broadcast, gather, allgather, sendrecv and barrier over messages.
  *
  * All messages have one tag: calls are made in the same order by all nodes and messages between two nodes arrive in
  * order, so no message is taken for another's. They go behind whatever of the last step is still to be sent: a peer may
@@ -11,8 +11,8 @@
  *     broadcast, larger            M b + (N - 2) part b             a chain: every node takes all and passes all on,
  *                                                                   parts one behind the other
  *     gather                       a + (N - 1) M b                  straight to the root, large ones in parts
- *     everything                   gather to node 0, broadcast of N M bytes
- *     meet                         the same with nothing
+ *     allgather                    gather to node 0, broadcast of N M bytes
+ *     barrier                      an allgather of nothing
  */
 #include "comm/collectives.h"
 

@@ -1,8 +1,9 @@
 /*
- * collectives.h - what nodes tell each other now and then: settings, checkpoints, evaluations.
+ * collectives.h - broadcast, gather, allgather, sendrecv and barrier between steps: settings, checkpoints,
+ * evaluations.
  *
- * Each call waits until this node's part is done, and is made by all nodes in the same order (one thread of each), on
- * each between steps: after ls_exchange_await() of the last one.
+ * Each call waits until this node's part is done, and is made by all nodes in the same order, by one thread of each,
+ * between steps: after ls_exchange_await() of the last one.
  * Messages go through the communication thread, so a peer that dies is an error here and not a hang. A NULL
  * communication thread is one node alone: every call is then a copy or nothing at all.
  */

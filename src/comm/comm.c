@@ -1,9 +1,9 @@
 /*
- * comm.c - the thread, and what others may ask of it.
+ * comm.c - the communication thread and its interface.
  *
- * The thread goes round: take in what was posted, start what may be started, see what has arrived, do a partial sum of
- * work, tell the others that it lives. When a round brought nothing it naps. How long is a matter of cost: MPI over TCP
- * moves data only while it is asked, but asking without a pause takes the core that computes.
+ * The thread's loop: take in what was posted, start what may be started, handle what has arrived, do a unit of
+ * background work, send heartbeats. When a pass found nothing to do it naps. How long is a matter of cost: MPI over TCP
+ * moves data only while it is polled, but polling without a pause takes the core that computes.
  */
 #include "comm/comm.h"
 
@@ -27,7 +27,7 @@
 
 /* Heartbeats: often enough that a few may be late within the timeout. */
 #define BEAT_MOST 0.25
-#define BEATS_A_TIMEOUT 8
+#define BEATS_PER_TIMEOUT 8
 /* This many beats without running, and the node was stopped. */
 #define BEATS_AWAY 4
 
@@ -74,7 +74,7 @@ static ls_status take_done(ls_comm *comm, int *busy)
 	int slots[POLLED], count = 0;
 	LS_TRY(comm->transport->ops->poll(comm->transport, slots, POLLED, &count));
 	for (int i = 0; i < count; i++) {
-		if (slots[i] < LS_SLOTS_A_PEER * comm->size) {
+		if (slots[i] < LS_SLOTS_PER_PEER * comm->size) {
 			LS_TRY(ls_comm_alive_done(comm, slots[i]));
 			continue;
 		}
@@ -109,7 +109,7 @@ static void nap(ls_comm *comm)
 	}
 }
 
-static ls_status go_round(ls_comm *comm)
+static ls_status run_once(ls_comm *comm)
 {
 	int busy = 0;
 	read_clock(comm);
@@ -158,7 +158,7 @@ static ls_status depart(ls_comm *comm)
 	double end = ls_clock_seconds() + least(DRAIN * comm->timeout, DRAIN_MOST);
 	ls_note note = { .kind = comm->reason[0] ? LS_NOTE_ENDED : LS_NOTE_FINISHED, .culprit = comm->rank };
 	while (!comm->reason[0] && (comm->outgoing_left > 0 || has_posts(comm)) && ls_clock_seconds() < end)
-		LS_TRY(go_round(comm));
+		LS_TRY(run_once(comm));
 	snprintf(note.text, sizeof(note.text), "%s", comm->reason);
 	ls_comm_farewell(comm, &note, least(comm->timeout / 4, GOODBYE_MOST));
 	if (!comm->reason[0])
@@ -181,9 +181,9 @@ static void *live(void *argument)
 	this_thread = comm;
 	comm->clock = ls_clock_seconds();
 	read_clock(comm);
-	ls_status status = ls_comm_begin_hearing(comm);
+	ls_status status = ls_comm_begin_notes(comm);
 	while (!status && !is_stopped(comm))
-		status = go_round(comm);
+		status = run_once(comm);
 	if (!status)
 		status = depart(comm);
 	if (status) {
@@ -198,8 +198,8 @@ static void host_arrived(void *context, ls_message *message)
 	ls_comm *comm = context;
 	ls_comm_peer *p = &comm->peers[message->peer];
 	if (!message->outgoing) {
-		snprintf(p->host, sizeof(p->host), "%.*s", LS_HOST_NAME - 1, p->heard_host.host);
-		p->card = p->heard_host.card;
+		snprintf(p->host, sizeof(p->host), "%.*s", LS_HOST_NAME - 1, p->received_host.host);
+		p->card = p->received_host.card;
 	}
 	pthread_mutex_lock(&comm->lock);
 	comm->names_missing--;
@@ -214,15 +214,15 @@ static void post_hosts(ls_comm *comm)
 		ls_comm_peer *p = &comm->peers[peer];
 		if (peer == comm->rank)
 			continue;
-		snprintf(p->told_host.host, sizeof(p->told_host.host), "%s", name);
-		p->told_host.card = ls_beacon_own_card(comm->beacon);
+		snprintf(p->sent_host.host, sizeof(p->sent_host.host), "%s", name);
+		p->sent_host.card = ls_beacon_own_card(comm->beacon);
 		for (int outgoing = 0; outgoing < 2; outgoing++) {
 			p->host_messages[outgoing] =
 				(ls_message){ .peer = peer,
 					      .tag = LS_TAG_HOST,
 					      .outgoing = outgoing,
-					      .buffer = outgoing ? &p->told_host : &p->heard_host,
-					      .bytes = sizeof(p->told_host),
+					      .buffer = outgoing ? &p->sent_host : &p->received_host,
+					      .bytes = sizeof(p->sent_host),
 					      .what = outgoing ? "the name of this host" : "the name of its host",
 					      .number = -1,
 					      .done = host_arrived,
@@ -232,7 +232,7 @@ static void post_hosts(ls_comm *comm)
 	}
 }
 
-static ls_status meet(ls_comm *comm)
+static ls_status introduce(ls_comm *comm)
 {
 	post_hosts(comm);
 	pthread_mutex_lock(&comm->lock);
@@ -263,7 +263,7 @@ static void set_options(ls_comm *comm, const ls_comm_options *options)
 	comm->rank = options->transport->rank;
 	comm->size = options->transport->size;
 	comm->timeout = options->timeout;
-	comm->beat = least(BEAT_MOST, options->timeout / BEATS_A_TIMEOUT);
+	comm->beat = least(BEAT_MOST, options->timeout / BEATS_PER_TIMEOUT);
 	comm->window = options->window;
 	comm->work = options->work;
 	comm->work_context = options->context;
@@ -329,7 +329,7 @@ ls_status ls_comm_new(ls_comm **out, const ls_comm_options *options)
 		status = ls_fail(LS_EMEMORY, "cannot start the thread that carries messages: %s", strerror(error));
 		goto fail;
 	}
-	status = meet(comm);
+	status = introduce(comm);
 	if (status) {
 		ls_comm_free(comm, NULL);
 		return status;

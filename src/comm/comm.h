@@ -14,8 +14,8 @@
  *     than an earlier one with its tag waits for that one's turn.)
  *  4. A peer that nothing has been heard of for `timeout` (over the transport for 5 of them, where it answers beside
  *     it: see beacon.h), that says it is failing, or that ends while messages of or
- *     for it are left, makes the communication thread fail: the status and message say which node, host and operation;
- *     the other nodes are told; no further `done` is called; whoever waits is woken. All that within a second after
+ *     for it are left, makes the communication thread fail: the status and message name node, host and operation;
+ *     the other nodes are informed; no further `done` is called; whoever waits is woken. All that within a second after
  *     `timeout`.
  *  5. Messages wait for free slots of the transport, each kind for its own: heartbeats, incoming and outgoing
  *     messages and each peer's outgoing ones never wait for each other. Incoming ones are started in the order they
@@ -43,7 +43,7 @@ struct ls_message {
 	int shorter;      /* incoming: it may have fewer bytes than that */
 	size_t arrived;   /* then: how many it has */
 	int64_t urgency;  /* outgoing: least first */
-	const char *what; /* in errors: "push of bucket" */
+	const char *what; /* in errors: "reduce-scatter of bucket" */
 	int64_t number;   /* ... 17; negative: none */
 	/* On the communication thread: whether what has arrived is what it should be, or the communication thread
 	 * fails; may be NULL. */
@@ -72,19 +72,19 @@ typedef struct ls_comm_options {
 	void *context;
 } ls_comm_options;
 
-/* Returns when all nodes have told their hosts' names; a node that does not show up is an error after `timeout`. */
+/* Returns when the nodes have exchanged the names of their hosts; a missing node is an error after `timeout`. */
 ls_status ls_comm_new(ls_comm **out, const ls_comm_options *options);
 
-/* Slots a transport of `size` nodes needs for so many incoming messages at once; and how many a communication thread
- * has room for. */
+/* Slots that a transport of `size` nodes needs for `incoming` messages at once; and how many a communication thread can
+ * await at once. */
 int ls_comm_slots(int size, int incoming);
 int ls_comm_incoming(const ls_comm *comm);
 
-/* Tell the others that this node goes; waits a moment for outgoing messages under way, then until every other node has
- * finished or failed, or one is silent for `timeout`. Returns LS_EPEER, with the reason as the message, where one has
- * failed or is silent or does not reach the transport's end: the process must then exit with a status other than zero
- * (transport.h). What had made the communication thread fail before is returned as well. With `failed`, its message is
- * passed on as the reason the others end, nobody is waited for, and the status is LS_OK. */
+/* Announce to the others that this node leaves; waits a moment for outgoing messages under way, then until every other
+ * node has finished or failed, or one is silent for `timeout`. Returns LS_EPEER, with the reason as the message, where
+ * one has failed or is silent or does not reach the transport's end: the process must then exit with a status other
+ * than zero (transport.h). What had made the communication thread fail before is returned as well. With `failed`, its
+ * message is passed on as the reason the others end, nobody is waited for, and the status is LS_OK. */
 ls_status ls_comm_free(ls_comm *comm, const char *failed);
 
 int ls_comm_rank(const ls_comm *comm);
@@ -102,8 +102,8 @@ void ls_comm_wake(ls_comm *comm);                                         /* the
 ls_status ls_comm_status(ls_comm *comm);
 int ls_comm_has_failed(const ls_comm *comm); /* cheap */
 
-/* Whether this node is the one to tell the terminal what ended the run, once the communication thread has failed: the
- * lowest-numbered that seems to be alive, unless the failing node speaks for itself. */
+/* Whether this node is the one that reports what ended the run, once the communication thread has failed: the
+ * lowest-numbered that seems to be alive, unless the failing node reports it itself. */
 int ls_comm_is_speaker(const ls_comm *comm);
 
 /* Called (by any thread) once when the communication thread fails, to wake those who wait for messages; at once if it

@@ -16,7 +16,7 @@
 
 enum { LS_NOTE_TEXT = 496, LS_COMM_WAKES = 4 };
 
-/* What a heartbeat says. */
+/* What a note between nodes announces. */
 typedef enum ls_note_kind {
 	LS_NOTE_ALIVE = 1,
 	LS_NOTE_FINISHED, /* goodbye, nothing is wrong */
@@ -24,20 +24,20 @@ typedef enum ls_note_kind {
 	LS_NOTE_RELAYED   /* goodbye: `text` is what became of `culprit` */
 } ls_note_kind;
 
-typedef struct ls_word_counts {
+typedef struct ls_comm_text {
 	char text[LS_NOTE_TEXT];
-} ls_word_counts;
+} ls_comm_text;
 
 typedef struct ls_note {
 	int32_t kind, culprit;
-	int32_t by_itself; /* the culprit has said so itself */
+	int32_t by_itself; /* the culprit reported it itself */
 	int32_t unused;
 	char host[LS_HOST_NAME]; /* goodbye: the sender's, for it may overtake the introduction */
 	char text[LS_NOTE_TEXT];
 } ls_note;
 
-/* Slots every peer has for itself: [peer * LS_SLOTS_A_PEER, ...). */
-enum { LS_SLOT_HEAR, LS_SLOT_TELL, LS_SLOT_GOODBYE, LS_SLOTS_A_PEER };
+/* Slots every peer has for itself: [peer * LS_SLOTS_PER_PEER, ...). */
+enum { LS_SLOT_NOTE_IN, LS_SLOT_NOTE_OUT, LS_SLOT_GOODBYE, LS_SLOTS_PER_PEER };
 
 typedef struct ls_message_list {
 	ls_message *first, **end;
@@ -59,18 +59,18 @@ typedef struct ls_introduction {
 } ls_introduction;
 
 typedef struct ls_comm_peer {
-	char host[LS_HOST_NAME];               /* "": not yet known */
-	ls_beacon_card card;                   /* zeros: not yet known */
-	ls_introduction told_host, heard_host; /* while they are under way */
-	ls_message host_messages[2];           /* in, out */
+	char host[LS_HOST_NAME];                  /* "": not yet known */
+	ls_beacon_card card;                      /* zeros: not yet known */
+	ls_introduction sent_host, received_host; /* while they are under way */
+	ls_message host_messages[2];              /* in, out */
 
 	double heard; /* when, by the communication thread's clock */
 	double seen;  /* ... and beside MPI */
 	double left_at;
 	ls_leaving left;
-	int telling; /* a heartbeat is under way to it */
+	int sending; /* a heartbeat is under way to it */
 	int goodbye; /* 1: under way, 2: arrived */
-	ls_note hearing, told, goodbye_note;
+	ls_note note_in, sent, goodbye_note;
 
 	ls_message *outgoing; /* queued, in the order they will be started */
 	size_t bytes;         /* under way to it */
@@ -125,8 +125,8 @@ struct ls_comm {
 	int outgoing_left; /* queued or under way */
 	int messages;      /* under way */
 	int culprit;       /* of a failure; -1: none yet */
-	int by_itself, given_up;
-	ls_word_counts relay; /* the failure as told to others */
+	int by_itself, declared_dead;
+	ls_comm_text relay; /* the failure as reported to others */
 };
 
 void ls_message_list_init(ls_message_list *list);
@@ -145,9 +145,9 @@ const ls_message *ls_comm_oldest(const ls_comm *comm, int peer);
 double ls_comm_last_sign(const ls_comm *comm, int peer);
 /* On another host, as far as is known: nodes of one host share no link that could be cut. */
 int ls_comm_is_elsewhere(const ls_comm *comm, int peer);
-ls_status ls_comm_begin_hearing(ls_comm *comm);
+ls_status ls_comm_begin_notes(ls_comm *comm);
 ls_status ls_comm_alive_done(ls_comm *comm, int slot);
-ls_status ls_comm_beat(ls_comm *comm); /* tell the others, and judge their silence */
+ls_status ls_comm_beat(ls_comm *comm); /* heartbeats to the others, and a look at how long they are silent */
 void ls_comm_abandon(ls_comm *comm);
 void ls_comm_farewell(ls_comm *comm, const ls_note *note, double seconds);
 ls_status ls_comm_stay(ls_comm *comm, int *others); /* `others`: how many have not said goodbye */

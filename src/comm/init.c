@@ -14,7 +14,7 @@ ls_status ls_comm_init(ls_comm **out, int nodes, double timeout)
 	return ls_comm_new(out, &carry);
 }
 
-/* One node says what ended the run: where a node has failed, who the communication threads agree on; where all found
+/* One node reports what ended the run: where a node has failed, who the communication threads agree on; where all found
  * the same, the first; else whom it happened to. The others' message is empty. */
 static void choose_words(const ls_comm *comm, int together, const char *reason, char *message, size_t size)
 {
@@ -28,7 +28,7 @@ static void choose_words(const ls_comm *comm, int together, const char *reason, 
 		snprintf(message, size, "node %d (%s): %s", rank, ls_comm_host(comm, rank), reason);
 }
 
-/* A launcher ends all nodes as soon as one has failed: those with nothing to say let the one that has go first. */
+/* A launcher ends all nodes as soon as one has failed: those with nothing to report let the one that has go first. */
 static void let_the_speaker_go(void)
 {
 	const struct timespec a_moment = { .tv_nsec = 400 * 1000 * 1000 };

@@ -1,13 +1,13 @@
 /*
- * init.h - the nodes that a launcher has started come together, and part.
+ * init.h - comm_init and comm_finalize: connect the nodes that a launcher has started, and disconnect them.
  */
 #ifndef LS_COMM_INIT_H
 #define LS_COMM_INIT_H
 
 #include "comm/comm.h"
 
-/* a communication thread between this node and the others, over MPI; seconds of silence after which one of them counts
- * as gone. */
+/* Start a communication thread between this node and the others, over MPI; a node that is silent for `timeout` seconds
+ * counts as gone. */
 ls_status ls_comm_init(ls_comm **out, int nodes, double timeout);
 
 /*

@@ -1,12 +1,12 @@
 /*
- * liveness.c - who is alive, and what is said when somebody is not.
+ * liveness.c - who is alive, and what is reported when a node is not.
  *
- * Every node sends every other a small note a few times a second; anything that arrives from a peer shows that it
- * lives. A node that goes says goodbye in such a note: it has finished, or why it ends, or what it found out about
- * another node, so that all nodes end with the same cause although only some of them wait for the culprit. A node that
- * hears of a failure fails, and says goodbye in turn: so the first one knows that its news has arrived. A node that has
- * finished stays, and is sent heartbeats, until all have said goodbye: one of them may be writing a checkpoint, and
- * must not lose its launcher meanwhile, or it may have died.
+ * Every node sends every other a small note several times per second; anything that arrives from a peer shows that it
+ * lives. A node that leaves says goodbye in such a note: that it has finished, or why it ends, or what it found out
+ * about another node, so that all nodes end with the same cause although only some of them wait for the culprit. A node
+ * that hears of a failure fails, and says goodbye in turn: so the first one knows that its news has arrived. A node
+ * that has finished stays, and is sent heartbeats, until all have said goodbye: one of them may be writing a
+ * checkpoint, and must not lose its launcher meanwhile, or it may have died.
  *
  * A peer that is silent is asked beside MPI, too (beacon.h). Its answer shows that it lives and the link is back, so
  * MPI has something to come: for that it is given time, though not without end.
@@ -26,7 +26,7 @@
  * sends again at the latest when as much time has passed as the link was cut, takes that for the time of a round trip,
  * and waits for two of those before it repeats what else was lost: 4.25 times the cut in all. */
 #define BEACON_MOST 4
-/* Of the timeout: how long the other nodes are given to take the news, at most so many seconds. */
+/* How long the other nodes are given to take the news: this part of the timeout, at most NEWS_MOST seconds. */
 #define NEWS 0.06
 #define NEWS_MOST 0.5
 /* Once asked to end, wait no longer for a silent node. */
@@ -50,9 +50,9 @@ double ls_comm_last_sign(const ls_comm *comm, int peer)
 }
 
 /* Too long is cut. */
-__attribute__((format(printf, 1, 2))) static ls_word_counts say(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static ls_comm_text format_text(const char *format, ...)
 {
-	ls_word_counts w;
+	ls_comm_text w;
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(w.text, sizeof(w.text), format, arguments);
@@ -60,115 +60,115 @@ __attribute__((format(printf, 1, 2))) static ls_word_counts say(const char *form
 	return w;
 }
 
-static ls_word_counts name_of(const ls_comm *comm, int node)
+static ls_comm_text name_of(const ls_comm *comm, int node)
 {
 	const char *host = comm->peers[node].host;
-	return host[0] ? say("node %d (%s)", node, host) : say("node %d", node);
+	return host[0] ? format_text("node %d (%s)", node, host) : format_text("node %d", node);
 }
 
 /* What `who` was about when the peer was lost. */
-static ls_word_counts affair(const ls_comm *comm, int peer, const char *who)
+static ls_comm_text pending_with(const ls_comm *comm, int peer, const char *who)
 {
 	const ls_message *l = ls_comm_oldest(comm, peer);
 	if (!l)
-		return say("nothing was under way between it and %s", who);
-	ls_word_counts number = l->number < 0 ? say("%s", "") : say(" %lld", (long long)l->number);
+		return format_text("nothing was under way between it and %s", who);
+	ls_comm_text number = l->number < 0 ? format_text("%s", "") : format_text(" %lld", (long long)l->number);
 	const char *what = l->what ? l->what : "a message";
 	if (l->outgoing == 2)
-		return say("%s was waiting for %s%s of all nodes", who, what, number.text);
+		return format_text("%s was waiting for %s%s of all nodes", who, what, number.text);
 	if (l->outgoing)
-		return say("%s was sending %s%s to it", who, what, number.text);
-	return say("%s was waiting for %s%s from it", who, what, number.text);
+		return format_text("%s was sending %s%s to it", who, what, number.text);
+	return format_text("%s was waiting for %s%s from it", who, what, number.text);
 }
 
-/* "node 1 (lm6) <event>; this node was waiting for push of bucket 17 from it" */
+/* "node 1 (lm6) <event>; this node was waiting for reduce-scatter of bucket 17 from it" */
 static ls_status blame(ls_comm *comm, int peer, const char *event)
 {
-	ls_word_counts name = name_of(comm, peer), self = name_of(comm, comm->rank);
-	ls_word_counts here = affair(comm, peer, "this node"), there = affair(comm, peer, self.text);
+	ls_comm_text name = name_of(comm, peer), self = name_of(comm, comm->rank);
+	ls_comm_text here = pending_with(comm, peer, "this node"), there = pending_with(comm, peer, self.text);
 	comm->culprit = peer;
-	comm->relay = say("%s %s; %s", name.text, event, there.text);
+	comm->relay = format_text("%s %s; %s", name.text, event, there.text);
 	return ls_fail(LS_EPEER, "%s %s; %s", name.text, event, here.text);
 }
 
 static ls_status blame_silence(ls_comm *comm, int peer)
 {
 	double silence = comm->now - comm->peers[peer].heard;
-	ls_word_counts event = say("has not responded for %.*f s", silence < 10, silence);
+	ls_comm_text event = format_text("has not responded for %.*f s", silence < 10, silence);
 	return blame(comm, peer, event.text);
 }
 
-/* The peer says itself why it ends. */
+/* The peer itself gives the reason. */
 static ls_status blame_ended(ls_comm *comm, int peer, const char *text)
 {
-	ls_word_counts name = name_of(comm, peer);
+	ls_comm_text name = name_of(comm, peer);
 	comm->culprit = peer;
 	comm->by_itself = 1;
-	comm->relay = say("%s ended: %s", name.text, text);
+	comm->relay = format_text("%s ended: %s", name.text, text);
 	return ls_fail(LS_EPEER, "%s", comm->relay.text);
 }
 
-static ls_status blame_relayed(ls_comm *comm, int teller, const ls_note *note)
+static ls_status blame_relayed(ls_comm *comm, int reporter, const ls_note *note)
 {
 	int known = note->culprit >= 0 && note->culprit < comm->size;
-	comm->culprit = known ? note->culprit : teller;
+	comm->culprit = known ? note->culprit : reporter;
 	comm->by_itself = note->by_itself;
-	comm->given_up = comm->culprit == comm->rank;
-	comm->relay = say("%s", note->text);
-	if (comm->given_up)
+	comm->declared_dead = comm->culprit == comm->rank;
+	comm->relay = format_text("%s", note->text);
+	if (comm->declared_dead)
 		return ls_fail(LS_EPEER, "the other nodes declared this one dead: %s", note->text);
 	return ls_fail(LS_EPEER, "%s", note->text);
 }
 
 static int slot_of(int peer, int which)
 {
-	return peer * LS_SLOTS_A_PEER + which;
+	return peer * LS_SLOTS_PER_PEER + which;
 }
 
-static ls_status hear_next(ls_comm *comm, int peer)
+static ls_status expect_note(ls_comm *comm, int peer)
 {
 	ls_transport *t = comm->transport;
-	ls_note *note = &comm->peers[peer].hearing;
-	return t->ops->receive(t, slot_of(peer, LS_SLOT_HEAR), peer, LS_TAG_ALIVE, note, sizeof(*note), NULL);
+	ls_note *note = &comm->peers[peer].note_in;
+	return t->ops->receive(t, slot_of(peer, LS_SLOT_NOTE_IN), peer, LS_TAG_ALIVE, note, sizeof(*note), NULL);
 }
 
-ls_status ls_comm_begin_hearing(ls_comm *comm)
+ls_status ls_comm_begin_notes(ls_comm *comm)
 {
 	for (int peer = 0; peer < comm->size; peer++) {
 		comm->peers[peer].heard = comm->now;
 		if (peer != comm->rank)
-			LS_TRY(hear_next(comm, peer));
+			LS_TRY(expect_note(comm, peer));
 	}
 	return LS_OK;
 }
 
 /* The peer may have said goodbye with its last note; whether it has. */
-static int see_off(ls_comm *comm, int peer)
+static int note_goodbye(ls_comm *comm, int peer)
 {
 	ls_comm_peer *p = &comm->peers[peer];
-	if (p->hearing.kind == LS_NOTE_ALIVE)
+	if (p->note_in.kind == LS_NOTE_ALIVE)
 		return 0;
-	p->left = p->hearing.kind == LS_NOTE_FINISHED ? LS_FINISHES : LS_FAILS;
+	p->left = p->note_in.kind == LS_NOTE_FINISHED ? LS_FINISHES : LS_FAILS;
 	p->left_at = comm->now;
 	if (!p->host[0])
-		snprintf(p->host, sizeof(p->host), "%.*s", LS_HOST_NAME - 1, p->hearing.host);
+		snprintf(p->host, sizeof(p->host), "%.*s", LS_HOST_NAME - 1, p->note_in.host);
 	return 1;
 }
 
 /* The peer has said goodbye, and not because it has finished. */
 static ls_status blame_failing(ls_comm *comm, int peer)
 {
-	const ls_note *note = &comm->peers[peer].hearing;
+	const ls_note *note = &comm->peers[peer].note_in;
 	return note->kind == LS_NOTE_ENDED ? blame_ended(comm, peer, note->text) : blame_relayed(comm, peer, note);
 }
 
-static ls_status hear(ls_comm *comm, int peer)
+static ls_status take_note(ls_comm *comm, int peer)
 {
-	ls_note *note = &comm->peers[peer].hearing;
+	ls_note *note = &comm->peers[peer].note_in;
 	note->text[LS_NOTE_TEXT - 1] = '\0';
 	comm->peers[peer].heard = comm->now;
-	if (!see_off(comm, peer))
-		return hear_next(comm, peer);
+	if (!note_goodbye(comm, peer))
+		return expect_note(comm, peer);
 	if (note->kind == LS_NOTE_FINISHED)
 		return LS_OK;
 	return blame_failing(comm, peer);
@@ -176,12 +176,12 @@ static ls_status hear(ls_comm *comm, int peer)
 
 ls_status ls_comm_alive_done(ls_comm *comm, int slot)
 {
-	int peer = slot / LS_SLOTS_A_PEER;
-	switch (slot % LS_SLOTS_A_PEER) {
-	case LS_SLOT_HEAR:
-		return hear(comm, peer);
-	case LS_SLOT_TELL:
-		comm->peers[peer].telling = 0;
+	int peer = slot / LS_SLOTS_PER_PEER;
+	switch (slot % LS_SLOTS_PER_PEER) {
+	case LS_SLOT_NOTE_IN:
+		return take_note(comm, peer);
+	case LS_SLOT_NOTE_OUT:
+		comm->peers[peer].sending = 0;
 		break;
 	default:
 		comm->peers[peer].goodbye = 2;
@@ -189,16 +189,16 @@ ls_status ls_comm_alive_done(ls_comm *comm, int slot)
 	return LS_OK;
 }
 
-static ls_status tell(ls_comm *comm, int peer)
+static ls_status send_heartbeat(ls_comm *comm, int peer)
 {
 	ls_transport *t = comm->transport;
 	ls_comm_peer *p = &comm->peers[peer];
-	p->told = (ls_note){ .kind = LS_NOTE_ALIVE };
-	p->telling = 1;
-	return t->ops->send(t, slot_of(peer, LS_SLOT_TELL), peer, LS_TAG_ALIVE, &p->told, sizeof(p->told));
+	p->sent = (ls_note){ .kind = LS_NOTE_ALIVE };
+	p->sending = 1;
+	return t->ops->send(t, slot_of(peer, LS_SLOT_NOTE_OUT), peer, LS_TAG_ALIVE, &p->sent, sizeof(p->sent));
 }
 
-/* Who waits for nothing of the peer gives those who do half a beat to say what they wait for. */
+/* A node that waits for nothing from the peer gives those that do half a beat to report what they wait for. */
 static ls_status judge_silence(ls_comm *comm, int peer)
 {
 	double over = comm->now - ls_comm_last_sign(comm, peer) - silence_limit(comm);
@@ -253,13 +253,13 @@ ls_status ls_comm_beat(ls_comm *comm)
 			LS_TRY(judge_silence(comm, peer));
 		else if (due)
 			LS_TRY(judge_leaving(comm, peer));
-		if (due && p->left != LS_FAILS && !p->telling)
-			LS_TRY(tell(comm, peer));
+		if (due && p->left != LS_FAILS && !p->sending)
+			LS_TRY(send_heartbeat(comm, peer));
 	}
 	return LS_OK;
 }
 
-/* So long that it may be gone. */
+/* For so long that it may be gone. */
 static int is_silent(const ls_comm *comm, int peer)
 {
 	return comm->now - ls_comm_last_sign(comm, peer) > silence_limit(comm) / 2;
@@ -311,8 +311,8 @@ static ls_status take_farewells(ls_comm *comm)
 	int slots[16], count = 0;
 	LS_TRY(comm->transport->ops->poll(comm->transport, slots, 16, &count));
 	for (int i = 0; i < count; i++) {
-		int peer = slots[i] / LS_SLOTS_A_PEER, heard = slots[i] % LS_SLOTS_A_PEER == LS_SLOT_HEAR;
-		if (peer < comm->size && !(heard && see_off(comm, peer)))
+		int peer = slots[i] / LS_SLOTS_PER_PEER, heard = slots[i] % LS_SLOTS_PER_PEER == LS_SLOT_NOTE_IN;
+		if (peer < comm->size && !(heard && note_goodbye(comm, peer)))
 			LS_TRY(ls_comm_alive_done(comm, slots[i]));
 	}
 	if (count == 0)
@@ -367,7 +367,7 @@ void ls_comm_abandon(ls_comm *comm)
 static int speaks(const ls_comm *comm)
 {
 	if (comm->culprit == comm->rank)
-		return !comm->given_up;
+		return !comm->declared_dead;
 	if (comm->by_itself)
 		return 0;
 	for (int peer = 0; peer < comm->rank; peer++) {
@@ -396,14 +396,14 @@ void ls_comm_fail(ls_comm *comm, ls_status status)
 	if (comm->culprit < 0) {
 		comm->culprit = comm->rank;
 		note.kind = LS_NOTE_ENDED;
-		comm->relay = say("%s", message);
+		comm->relay = format_text("%s", message);
 	}
 	note.culprit = comm->culprit;
 	note.by_itself = comm->by_itself;
 	memcpy(note.text, comm->relay.text, sizeof(note.text));
 	atomic_store(&comm->speaker, speaks(comm));
 	double news = NEWS * comm->timeout;
-	if (!comm->given_up)
+	if (!comm->declared_dead)
 		ls_comm_farewell(comm, &note, news < NEWS_MOST ? news : NEWS_MOST);
 	ls_comm_abandon(comm);
 	pthread_mutex_lock(&comm->lock);

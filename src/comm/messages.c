@@ -41,13 +41,13 @@ static ls_message *list_take(ls_message_list *list)
 
 int ls_comm_slots_least(int size)
 {
-	return (LS_SLOTS_A_PEER + 2) * size + SUMS;
+	return (LS_SLOTS_PER_PEER + 2) * size + SUMS;
 }
 
 int ls_comm_slots(int size, int incoming)
 {
 	int by_quarter = incoming + incoming / 3 + 2, by_peer = incoming + size;
-	int slots = LS_SLOTS_A_PEER * size + SUMS + (by_quarter > by_peer ? by_quarter : by_peer);
+	int slots = LS_SLOTS_PER_PEER * size + SUMS + (by_quarter > by_peer ? by_quarter : by_peer);
 	return slots > ls_comm_slots_least(size) ? slots : ls_comm_slots_least(size);
 }
 
@@ -66,7 +66,7 @@ int ls_comm_incoming(const ls_comm *comm)
 
 void ls_comm_divide_slots(ls_comm *comm)
 {
-	int fixed = LS_SLOTS_A_PEER * comm->size, all = comm->transport->slots;
+	int fixed = LS_SLOTS_PER_PEER * comm->size, all = comm->transport->slots;
 	int rest = all - fixed - SUMS;
 	int outgoing = rest / 4 > comm->size ? rest / 4 : comm->size;
 	int next = pool_init(&comm->sum_slots, comm->slot_numbers, fixed, SUMS);

@@ -3,7 +3,7 @@
  * (support/transport_threads.h).
  *
  * One thread of a node (its communication thread) uses its transport. Nothing blocks: send and receive start an
- * operation under a number the caller chooses, its slot, and poll() tells which slots are done. Messages between two
+ * operation under a number the caller chooses, its slot, and poll() returns which slots are done. Messages between two
  * nodes with the same tag arrive in the order they were sent; a message has exactly the length its receiver expects, or
  * at most that, where it wants to know the length.
  */
@@ -19,8 +19,8 @@ typedef struct ls_transport ls_transport;
 typedef struct ls_transport_ops {
 	const char *name, *summary;
 	ls_status (*send)(ls_transport *transport, int slot, int peer, int tag, const void *buffer, size_t bytes);
-	/* `arrived`: NULL for a message of exactly so many bytes; else it may be shorter, and has so many once the slot
-	 * is done. */
+	/* `arrived`: NULL for a message of exactly `bytes`; else it may be shorter, and *arrived is its length once the
+	 * slot is done. */
 	ls_status (*receive)(ls_transport *transport, int slot, int peer, int tag, void *buffer, size_t bytes,
 			     size_t *arrived);
 	/* The library's own sum over all nodes, in place; all nodes start their sums in the same order. Optional: NULL.

@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. A slot has at most one operation under way. Those that have one lie without gaps at the front of `requests`, of
- *     which `slot_of` tells the slots: asking for what is done costs what is under way, not what could be.
+ *     of which `slot_of` has the slots: asking for what is done costs what is under way, not what could be.
  *  2. Errors of MPI are returned, never fatal: everything goes over a communicator of our own that says so.
  *  3. Once an operation has failed the transport is abandoned: free() talks to no other node, and MPI is not finalised,
  *     for MPI_Finalize() waits for all of them.
@@ -34,7 +34,7 @@
 #include "base/clock.h"
 #include "comm/window.h"
 
-#define SETTLE_S 1.0 /* for what is under way when a transport is freed */
+#define DRAIN_S 1.0 /* for what is under way when a transport is freed */
 #define PATIENCE_S 30.0
 
 typedef enum slot_kind { SLOT_SEND, SLOT_RECEIVE, SLOT_SUM } slot_kind;
@@ -312,9 +312,9 @@ static void finish_send(MPI_Request *request, double until)
 
 /* Receives that nobody will send to any more end here, other operations get a moment: under way they would keep
  * MPI_Finalize() waiting. */
-static ls_status settle_requests(mpi_transport *t)
+static ls_status drain_requests(mpi_transport *t)
 {
-	double until = ls_clock_seconds() + SETTLE_S;
+	double until = ls_clock_seconds() + DRAIN_S;
 	for (int i = 0; i < t->started && !t->abandoned; i++) {
 		if (t->requests[i] == MPI_REQUEST_NULL)
 			continue;
@@ -326,7 +326,7 @@ static ls_status settle_requests(mpi_transport *t)
 			t->abandoned = 1;
 			return ls_fail(LS_EPEER,
 				       "a message to another node was not delivered within %g s; exiting without that",
-				       SETTLE_S);
+				       DRAIN_S);
 		}
 	}
 	return LS_OK;
@@ -381,7 +381,7 @@ static ls_status mpi_free(ls_transport *transport)
 	if (!transport)
 		return LS_OK;
 	mpi_transport *t = self(transport);
-	ls_status status = settle_requests(t);
+	ls_status status = drain_requests(t);
 	if (!t->abandoned)
 		status = await_all(t);
 	if (!t->abandoned && status == LS_OK)

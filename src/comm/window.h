@@ -22,16 +22,16 @@ typedef struct ls_window {
 	double since; /* when the message arrived that the count begins behind; 0: none yet */
 	double last;  /* when the last one did */
 	size_t bytes; /* that have arrived since */
-	double rate;  /* bytes a second the link is known to carry; 0: not known yet */
+	double rate;  /* bytes per second the link is known to carry; 0: not known yet */
 } ls_window;
 
 /* A message from the peer has arrived. */
 void ls_window_arrived(ls_window *window, size_t bytes, double now);
 
-/* Of one of so many peers. */
+/* Bytes that may be under way to one of `peers` peers. */
 size_t ls_window_bytes(const ls_window *window, int peers);
 
-/* What it comes to where a peer gets so many bytes a second. */
+/* The same for a link of `rate` bytes per second. */
 size_t ls_window_of(double rate, int peers);
 
 #endif

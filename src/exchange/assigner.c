@@ -42,7 +42,8 @@ void ls_assigner_release(ls_assigner *d)
 	*d = (ls_assigner){ 0 };
 }
 
-/* When node i is done with `count` micro-batches at `speed` micro-batches a second; its devices work in rounds. */
+/* When node i is done with `count` micro-batches at `speed` micro-batches per second; its devices compute one each at a
+ * time. */
 static double done_at(const ls_assigner *d, const double *speed, int i, int64_t count)
 {
 	int64_t rounds = (count + d->devices[i] - 1) / d->devices[i];

@@ -24,8 +24,8 @@ typedef struct ls_assigner {
 	int nodes, workers;
 	int follows;     /* speeds decide, once they are known */
 	int *devices;    /* (nodes) 0: computes nothing */
-	double *weight;  /* (nodes) relative shares; when following: micro-batches a second, as of the last change */
-	double *speed;   /* (nodes) micro-batches a second, smoothed; 0: not known yet */
+	double *weight;  /* (nodes) relative shares; when following: micro-batches per second, as of the last change */
+	double *speed;   /* (nodes) micro-batches per second, smoothed; 0: not known yet */
 	int64_t *count;  /* (nodes) scratch */
 	int64_t *other;  /* (nodes) scratch */
 	int64_t steps;   /* learned from */

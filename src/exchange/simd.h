@@ -1,8 +1,8 @@
 /*
- * simd.h - sums of gradients, one table of functions an instruction set (see base/isa.h).
+ * simd.h - sums of gradients, one table of functions per instruction set (see base/isa.h).
  *
  * Every loop is element-wise: all tables give the same bits, and so does any split of a range. They are bound by
- * memory, and long enough to be worth telling it early what will be read.
+ * memory, and long enough to be worth prefetching.
  */
 #ifndef LS_EXCHANGE_SIMD_H
 #define LS_EXCHANGE_SIMD_H

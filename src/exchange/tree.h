@@ -6,7 +6,7 @@
  * tree depends on the number of micro-batches alone, so the sum at its root has the same bits however the micro-batches
  * were spread.
  *
- * A partial sum is a node of the tree whose micro-batches one worker holds. Partial sums met in order of their first
+ * A partial sum is a node of the tree whose micro-batches one worker holds. Partial sums in order of their first
  * micro-batch are joined by a stack: push one, and while the two on top are brothers, make them their parent. What is
  * left on the stack are the largest partial sums that can be made.
  */
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Deepest stack: a partial sum a level, on either side. */
+/* Deepest stack: a partial sum per level, on either side. */
 #define LS_TREE_DEPTH 64
 
 typedef struct ls_partial {

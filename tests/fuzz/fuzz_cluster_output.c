@@ -28,7 +28,7 @@ static heard listen(const char *bytes, size_t size, size_t cut)
 	fuzz_require((output->end == LS_LAUNCH_REASON) == (output->reason[0] != '\0'));
 	fuzz_require(memchr(output->reason, '\0', sizeof(output->reason)) != NULL);
 	h.end = output->end;
-	h.told = output->nodes_told;
+	h.told = output->nodes_reported;
 	memcpy(h.reason, output->reason, sizeof(h.reason));
 	free(output);
 	return h;

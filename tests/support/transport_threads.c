@@ -4,7 +4,7 @@
  * For tests of everything above a transport: no network, no processes, and no order that happens by chance to be the
  * right one, for finished operations are handed out shuffled.
  *
- * All ranks meet in a hub behind one lock. For each pair of ranks it keeps the sends and the receives that have not
+ * All ranks share a hub behind one lock. For each pair of ranks it keeps the sends and the receives that have not
  * found each other yet, in the order they were started. Whoever starts the second of two that match copies the data,
  * and both are done: a send is never done before its receive is there, as with MPI's large messages, so that code which
  * relies on buffered sends hangs here rather than on a cluster.
@@ -58,7 +58,7 @@ typedef struct rank_transport {
 	pthread_cond_t event;
 	int eventful;          /* something happened since the last nap */
 	operation *operations; /* (slots) */
-	int *done;             /* (slots) finished, not yet told */
+	int *done;             /* (slots) finished, not yet reported */
 	int done_count;
 	unsigned long long sums, draws;
 	ls_status status;

@@ -1,5 +1,5 @@
 /*
- * What mpirun and the nodes say, told apart: texts as Open MPI 4.1 prints them, arriving in partial sums of any size.
+ * What mpirun and the nodes print, kept apart: texts as Open MPI 4.1 prints them, arriving in pieces of any size.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ static void lines_pass_and_banners_do_not(void **state)
 		ls_launch_output_flush(&s.output, 1, 1);
 		assert_string_equal(s.shown, "one\ntwo\nthree\n");
 		assert_int_equal(s.output.nodes_up, 2);
-		assert_int_equal(s.output.end, LS_LAUNCH_TOLD);
+		assert_int_equal(s.output.end, LS_LAUNCH_REPORTED);
 		end(&s);
 	}
 }
@@ -102,7 +102,7 @@ static void reasons_are_found(void **state)
 		{ "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n",
 		  LS_LAUNCH_UNSTARTED, "" },
 		{ "mpirun detected that one or more processes exited with non-zero status, thus causing\n",
-		  LS_LAUNCH_TOLD, "" },
+		  LS_LAUNCH_REPORTED, "" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		scene s;
@@ -133,7 +133,7 @@ static void the_best_reason_stays(void **state)
 	end(&s);
 }
 
-/* One of both is told: a node's own words where there are any, for they tell what it was doing. */
+/* One of both is reported: a node's own message where there is one, for it has what the node was doing. */
 static void nodes_know_more_than_mpirun(void **state)
 {
 	(void)state;
@@ -155,9 +155,9 @@ static void nodes_know_more_than_mpirun(void **state)
 	     0);
 	give(&s, LS_LAUNCH_STOPS "lockstep train: stopped after step 7\n", 9, 0);
 	give(&s, LS_LAUNCH_FAILS "lockstep train: the disk is full\n", 9, 0);
-	assert_false(s.output.nodes_told);
+	assert_false(s.output.nodes_reported);
 	give(&s, LS_LAUNCH_FAILS "lockstep train: node 1 (b) has not responded\n", 9, 0);
-	assert_true(s.output.nodes_told);
+	assert_true(s.output.nodes_reported);
 	ls_launch_output_flush(&s.output, 1, 1);
 	assert_string_equal(s.shown, "warning: something\nlockstep train: node 1 (b) has not responded\n");
 	end(&s);
@@ -174,9 +174,9 @@ static void only_marked_lines_are_failures(void **state)
 	give(&s, lines, 9, 0);
 	give(&s, lines, 9, 0);
 	give(&s, LS_LAUNCH_STOPS "lockstep train: stopped after step 7\n", 9, 0);
-	assert_false(s.output.nodes_told);
+	assert_false(s.output.nodes_reported);
 	give(&s, DASHES "half a banner\n" LS_LAUNCH_FAILS "lockstep train: no\nof mpirun\n" DASHES, 9, 0);
-	assert_true(s.output.nodes_told);
+	assert_true(s.output.nodes_reported);
 	ls_launch_output_flush(&s.output, 9, 1);
 	assert_int_equal(strncmp(s.shown, lines, strlen(lines)), 0);
 	assert_int_equal(strncmp(s.shown + strlen(lines), lines, strlen(lines)), 0); /* not held for one message */
@@ -192,9 +192,9 @@ static void open_mpis_tags_are_seen_through(void **state)
 	begin(&s);
 	give(&s, "[25102,1]<stderr>:" LS_LAUNCH_UP "\n[25102,1]<stderr>:a line\n", 9, 0);
 	assert_int_equal(s.output.nodes_up, 1);
-	assert_false(s.output.nodes_told);
+	assert_false(s.output.nodes_reported);
 	give(&s, "[25102,1]<stderr>:" LS_LAUNCH_FAILS "lockstep train: no\n", 9, 0);
-	assert_true(s.output.nodes_told);
+	assert_true(s.output.nodes_reported);
 	ls_launch_output_flush(&s.output, 9, 1);
 	assert_string_equal(s.shown, "[25102,1]<stderr>:a line\nlockstep train: no\n");
 	end(&s);
@@ -336,7 +336,7 @@ static void notes_tell_who_was_killed_first(void **state)
 	     0);
 	assert_true(s.output.has_killed);
 	assert_int_equal(s.output.killed, 3);
-	assert_int_equal(s.output.end, LS_LAUNCH_TOLD);
+	assert_int_equal(s.output.end, LS_LAUNCH_REPORTED);
 	ls_launch_output_flush(&s.output, 9, 1);
 	fflush(s.output.to);
 	assert_int_equal(s.size, 0);

@@ -1,5 +1,5 @@
 /*
- * What nodes tell each other now and then: for all roots and sizes, also when buffers go in parts; a node that is gone
+ * Collectives: for all roots and sizes, also when buffers go in parts; a node that is gone
  * is an error and not a hang.
  */
 #include <setjmp.h>
@@ -87,7 +87,7 @@ static void check_move(nodes_member *m, size_t bytes)
 	free(target);
 }
 
-static void tell_all(nodes_member *m)
+static void collect_all(nodes_member *m)
 {
 	int many = m->nodes->size > 3; /* fewer bytes then */
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) - 2 * (size_t)many; i++) {
@@ -102,13 +102,13 @@ static void everybody_gets_everything(void **state)
 	(void)state;
 	nodes_member members[NODES_MAX];
 	for (int size = 1; size <= NODES_MAX; size++) {
-		nodes c = { .size = size, .slots = SLOTS, .timeout = 15, .seed = SEED, .play = tell_all };
+		nodes c = { .size = size, .slots = SLOTS, .timeout = 15, .seed = SEED, .play = collect_all };
 		assert_int_equal(nodes_run(&c, members), 0);
 	}
 }
 
 /* A chain moves every byte once into every node but the root, and once out of every node but the last. */
-static void tell_large(nodes_member *m)
+static void broadcast_large(nodes_member *m)
 {
 	int size = m->nodes->size, next = (m->rank + 1) % size;
 	unsigned char *buffer = calloc(1, large);
@@ -127,7 +127,7 @@ static void large_buffers_go_along_a_chain(void **state)
 {
 	(void)state;
 	nodes_member members[NODES_MAX];
-	nodes c = { .size = 4, .slots = SLOTS, .timeout = 15, .seed = SEED, .play = tell_large };
+	nodes c = { .size = 4, .slots = SLOTS, .timeout = 15, .seed = SEED, .play = broadcast_large };
 	assert_int_equal(nodes_run(&c, members), 0);
 }
 

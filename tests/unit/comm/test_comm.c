@@ -1,7 +1,7 @@
 /*
  * The communication thread: messages arrive whole and in order whatever their urgency, within the window, most urgent
  * first; work is done in between; sums; idle communication threads sleep. What happens when nodes fail is in
- * test_courier_failures.c.
+ * test_comm_failures.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void message_make(nodes_member *m, ls_message *message, int outgoing, int
 				 .outgoing = outgoing,
 				 .bytes = message_bytes(from, to, tag, k),
 				 .urgency = random ? (int64_t)(d >> 40) % 10 - 5 : 0,
-				 .what = "letter",
+				 .what = "message",
 				 .number = k,
 				 .done = nodes_arrived,
 				 .context = m };
@@ -225,7 +225,7 @@ static ls_message plain_message(nodes_member *m, int outgoing, int peer, int tag
 			     .outgoing = outgoing,
 			     .buffer = buffer,
 			     .bytes = bytes,
-			     .what = "push of bucket",
+			     .what = "reduce-scatter of bucket",
 			     .number = 17,
 			     .done = nodes_arrived,
 			     .context = m };
@@ -439,7 +439,7 @@ static void sums_need_a_transport_that_has_them(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* Work that is there when asked for: so many partial sums, each of which posts a message to the next node. */
+/* Work that is there when asked for: a number of units, each of which posts a message to the next node. */
 typedef struct chores {
 	nodes_member *member;
 	_Atomic(int) left;

@@ -40,7 +40,7 @@ static ls_message bucket_17(nodes_member *m, int outgoing, int peer, int *value)
 			     .outgoing = outgoing,
 			     .buffer = value,
 			     .bytes = sizeof(*value),
-			     .what = "push of bucket",
+			     .what = "reduce-scatter of bucket",
 			     .number = 17,
 			     .done = nodes_arrived,
 			     .context = m };
@@ -118,7 +118,7 @@ static void check_end(stop_case *c, nodes_member *m)
 	NODES_CHECK(m, begins(m->message, c->stop.who, " has not responded for "));
 	NODES_CHECK(m, m->lived < c->limit);
 	NODES_CHECK(m, c->stop.hurry || m->lived >= c->timeout);
-	NODES_CHECK(m, c->stop.waits < 0 || strstr(m->message, "was waiting for push of bucket 17 from it"));
+	NODES_CHECK(m, c->stop.waits < 0 || strstr(m->message, "was waiting for reduce-scatter of bucket 17 from it"));
 	c->wrong += m->wrong;
 }
 
@@ -290,7 +290,7 @@ static void one_finishes(nodes_member *m)
 		ls_comm_post(m->comm, &last);
 	NODES_CHECK(m, nodes_await_failure(m) == LS_EPEER);
 	NODES_CHECK(m, begins(m->message, 2, " has ended; "));
-	NODES_CHECK(m, strstr(m->message, "was waiting for push of bucket 17 from it"));
+	NODES_CHECK(m, strstr(m->message, "was waiting for reduce-scatter of bucket 17 from it"));
 	NODES_CHECK(m, (strstr(m->message, "; this node was") != NULL) == (m->rank == 0));
 	NODES_CHECK(m, ls_comm_is_speaker(m->comm) == (m->rank == 0));
 }
@@ -303,7 +303,7 @@ static void a_node_that_has_finished_is_not_missed(void **state)
 	assert_int_equal(nodes_run(&c, members), 0);
 	assert_true(members[2].gone < NODES_PATIENCE); /* it hears how the others end */
 	assert_int_equal(members[2].end, LS_EPEER);
-	assert_non_null(strstr(members[2].end_message, "was waiting for push of bucket 17 from it"));
+	assert_non_null(strstr(members[2].end_message, "was waiting for reduce-scatter of bucket 17 from it"));
 }
 
 /* Node 0 is busy for longer than the timeout, but alive; the others have finished. */
@@ -356,7 +356,7 @@ static void a_node_that_has_finished_does_not_wait_for_the_dead(void **state)
 	}
 }
 
-/* Node 1 fails when the others have finished; node 0 micro-batches as commands do. */
+/* Node 1 fails when the others have finished; node 0 ends as commands do. */
 static void one_fails_at_the_end(nodes_member *m)
 {
 	if (m->rank == 1) {
@@ -404,7 +404,7 @@ static void the_end_of_the_transport_is_reported(void **state)
 }
 
 /* A transport that reports the goodbye of node 1 to node 0 before all messages. */
-enum { HEARS_NODE_1 = LS_SLOTS_A_PEER + LS_SLOT_HEAR };
+enum { HEARS_NODE_1 = LS_SLOTS_PER_PEER + LS_SLOT_NOTE_IN };
 static ls_transport_ops prompt;
 static const ls_note *note_of_node_1;
 
@@ -425,7 +425,7 @@ static ls_status poll_goodbye_first(ls_transport *transport, int *slots, int mos
 	*count = 0;
 	for (int i = 0; i < got; i++) {
 		heard |= slots[i] == HEARS_NODE_1 && note_of_node_1->kind != LS_NOTE_ALIVE;
-		if (slots[i] < transport->size * LS_SLOTS_A_PEER)
+		if (slots[i] < transport->size * LS_SLOTS_PER_PEER)
 			slots[(*count)++] = slots[i];
 		else
 			held[holds++] = slots[i];

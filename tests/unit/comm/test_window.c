@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* `count` times `together` messages of a MB, at so many bytes a second, without a pause. */
+/* `count` times `together` messages of a MB, at `rate` bytes per second, without a pause. */
 static double stream(ls_window *w, int count, int together, double rate, double now)
 {
 	for (int i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /*
  * thread_nodes.h - nodes that are threads, each with a communication thread, for tests.
  *
- * Assertions of cmocka belong to the main thread: members count what is wrong, and crew_run() tells.
+ * Assertions of cmocka belong to the main thread: nodes count what is wrong, and nodes_run() returns the count.
  */
 #ifndef LS_TESTS_NODES_H
 #define LS_TESTS_NODES_H
@@ -34,7 +34,7 @@ typedef struct nodes {
 	ls_transport *(*wrap)(struct nodes *nodes, ls_transport *transport);
 	int absent;         /* this node never shows up; 0: all do (node 0 always does) */
 	_Atomic(int) freed; /* communication threads that are */
-	double began; /* set by crew_run() before any node starts: what one node hears from another is never early */
+	double began;       /* set by nodes_run() before any node starts */
 } nodes;
 
 struct nodes_member {
@@ -43,13 +43,13 @@ struct nodes_member {
 	ls_transport *transport;
 	ls_comm *comm;
 	ls_status born;     /* of ls_comm_new() */
-	char message[2048]; /* of that, or what play() micro-batches */
+	char message[2048]; /* of that, or what play() leaves */
 	const char *reason; /* given to ls_comm_free() */
 	ls_status end;      /* ... which returned this */
 	char end_message[2048];
 	int wrong;
-	_Atomic(int) arrived; /* messages, for crew_await() */
-	double lived;         /* seconds from the crew's beginning until play() returned */
+	_Atomic(int) arrived; /* messages, for nodes_await() */
+	double lived;         /* seconds from the beginning until play() returned */
 	double gone;          /* ... and until ls_comm_free() did */
 };
 
@@ -75,7 +75,7 @@ static inline void nodes_arrived(void *context, ls_message *message)
 	atomic_fetch_add(&member->arrived, 1);
 }
 
-/* Until so many messages have arrived, or the communication thread has failed; whether they have. */
+/* Until `count` messages have arrived, or the communication thread has failed; whether they have. */
 static inline int nodes_await(nodes_member *member, int count)
 {
 	double end = ls_clock_seconds() + NODES_PATIENCE;
