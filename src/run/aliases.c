@@ -56,7 +56,6 @@ static const ls_option_alias aliases[] = {
 	{ "dataset-name", "data", NULL },
 	{ "train-file", "data", NULL },
 	{ "data-path", "data-dir", NULL },
-	{ "beside", "compare", "--beside seeds is now --compare published" },
 	{ "data-root", "data-dir", NULL },
 	{ "dataset-dir", "data-dir", NULL },
 	{ "max-seq-length", "seq-len", NULL },
@@ -120,6 +119,7 @@ static const ls_option_alias aliases[] = {
 	{ "leaf", "micro-batch", NULL },
 	{ "placement", "strategy", "allreduce, ps, ps-async or mpi" },
 	{ "exchange", "strategy", "--exchange mpi is --strategy mpi" },
+	{ "beside", "compare", "--beside seeds is now --compare published" }, /* of report */
 };
 
 const ls_option_alias *ls_option_alias_at(size_t i)
