@@ -2,7 +2,7 @@
 # never out of date.
 
 _lockstep_options() { # COMMAND...: the options its help shows
-	"$1" "${@:2}" --help all 2>/dev/null | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*' | tr -d ' ' | sort -u
+	"$1" "${@:2}" --help all 2>/dev/null | sed -nE 's/^  (-[a-z], )?(--[a-z][a-z0-9-]*).*/\2/p' | sort -u
 	echo --help
 }
 

@@ -17,8 +17,7 @@ typedef struct ls_args {
 	const char *purpose;  /* one or two lines */
 	const char *example;  /* the last line of help; may be NULL */
 	int operands_min, operands_max;
-	int columns; /* options a line of help: 1 or 2 */
-	int brief;   /* --help shows the common rows alone; `--help GROUP` and `--help all` the others */
+	int brief; /* --help shows the common rows alone; `--help GROUP` and `--help all` the others */
 	const ls_setting *(*at)(size_t i);
 	/* How a row's field is set; NULL: by ls_setting_set(). */
 	ls_status (*set)(void *options, const ls_setting *row, const char *value);

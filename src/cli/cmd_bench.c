@@ -143,11 +143,10 @@ static const ls_args args = {
 	.command = "lockstep bench",
 	.operands = "[RECIPE|FILE.json]",
 	.purpose = "Measure training speed on data in memory: warm-up excluded, median of repeats.\n"
-		   "A recipe, or values like --batch-per-device 24,32, make a sweep: a table, and results.json.",
+		   "Lists, as in --batch-per-device 24,32, or a recipe make a sweep (results.json).",
 	.example = "lockstep bench --model cnn --batch-per-device 64 --threads 2 --profile\n"
 		   "         lockstep bench distml-strategies --quick",
 	.operands_max = 1,
-	.columns = 2,
 	.brief = 1,
 	.at = taken_at,
 	.set = set_row,

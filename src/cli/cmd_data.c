@@ -20,7 +20,6 @@ static const ls_setting *no_rows(size_t i)
 static const ls_args list_args = {
 	.command = "lockstep data list",
 	.purpose = "List the datasets Lockstep knows by name.",
-	.columns = 1,
 	.at = no_rows,
 };
 
@@ -42,12 +41,12 @@ static int run_list(int argc, char **argv)
 }
 
 static const ls_setting get_rows[] = {
-	{ "from", 0, "DIR", "Options", "folder, or sst5's ZIP, with the files; else the network", LS_SETTING_STRING,
+	{ "from", 0, "DIR", "Options", "take the files from DIR (default: from the network)", LS_SETTING_STRING,
 	  offsetof(ls_data_get_options, from), 0, 0, 0 },
-	{ "dir", 0, "DIR", "Options", "where to put them; the cache when not given", LS_SETTING_STRING,
+	{ "dir", 0, "DIR", "Options", "put the files into DIR (default: the cache)", LS_SETTING_STRING,
 	  offsetof(ls_data_get_options, dir), 0, 0, 0 },
-	{ "quiet", 'q', NULL, "Options", "no progress bar", LS_SETTING_FLAG, offsetof(ls_data_get_options, quiet), 0, 1,
-	  0 },
+	{ "quiet", 'q', NULL, "Options", "print no progress bar", LS_SETTING_FLAG, offsetof(ls_data_get_options, quiet),
+	  0, 1, 0 },
 };
 LS_ARGS_TABLE(get_row_at, get_rows)
 
@@ -59,7 +58,6 @@ static const ls_args get_args = {
 	.example = "lockstep data get mnist",
 	.operands_min = 1,
 	.operands_max = 1,
-	.columns = 1,
 	.at = get_row_at,
 };
 
@@ -81,16 +79,16 @@ typedef struct make_options {
 #define MAKE(member) offsetof(make_options, make) + offsetof(ls_data_make_options, member)
 
 static const ls_setting make_rows[] = {
-	{ "out", 'o', "DIR", "Options", "folder to write IDX files to; a partial one is continued", LS_SETTING_STRING,
-	  MAKE(out), 0, 0, 0 },
-	{ "samples", 0, "N", "Options", "how many: 10000, 64k, 72M", LS_SETTING_COUNT, MAKE(samples), 0, 0x1p53,
+	{ "out", 'o', "DIR", "Options", "write IDX files to DIR, or continue them there", LS_SETTING_STRING, MAKE(out),
+	  0, 0, 0 },
+	{ "samples", 0, "N", "Options", "write N samples: 10000, 64k, 72M", LS_SETTING_COUNT, MAKE(samples), 0, 0x1p53,
 	  LS_SETTING_NOT_0 },
-	{ "dir", 0, "DIR", "Options", "where the source's files are; the cache when not given", LS_SETTING_STRING,
+	{ "dir", 0, "DIR", "Options", "read the source's files from DIR (default: the cache)", LS_SETTING_STRING,
 	  MAKE(dir), 0, 0, 0 },
-	{ "seed", 's', "N", "Options", "of all randomness", LS_SETTING_SEED, MAKE(seed), 0, 0x1p53, 0 },
-	{ "threads", 't', "N", "Options", "threads; all cores when not given", LS_SETTING_INT,
+	{ "seed", 's', "N", "Options", "seed all random numbers", LS_SETTING_SEED, MAKE(seed), 0, 0x1p53, 0 },
+	{ "threads", 't', "N", "Options", "use N threads (default: all cores)", LS_SETTING_INT,
 	  offsetof(make_options, threads), 0, 4096, LS_SETTING_NOT_0 },
-	{ "quiet", 'q', NULL, "Options", "no progress bar", LS_SETTING_FLAG, MAKE(quiet), 0, 1, 0 },
+	{ "quiet", 'q', NULL, "Options", "print no progress bar", LS_SETTING_FLAG, MAKE(quiet), 0, 1, 0 },
 };
 LS_ARGS_TABLE(make_row_at, make_rows)
 
@@ -102,23 +100,22 @@ static const ls_args make_args = {
 	.example = "lockstep data make glyphs --samples 64k --out glyphs-64k",
 	.operands_min = 1,
 	.operands_max = 1,
-	.columns = 1,
 	.at = make_row_at,
 };
 
 static const ls_setting vocab_rows[] = {
-	{ "out", 'o', "FILE", "Options", "the vocabulary to write, one piece a line", LS_SETTING_STRING,
+	{ "out", 'o', "FILE", "Options", "write the vocabulary to FILE, one entry per line", LS_SETTING_STRING,
 	  offsetof(ls_vocab_make_options, out), 0, 0, 0 },
-	{ "size", 0, "N", "Options", "pieces at most; 5 are special, then characters", LS_SETTING_COUNT,
+	{ "size", 0, "N", "Options", "write at most N entries, 5 of them special", LS_SETTING_COUNT,
 	  offsetof(ls_vocab_make_options, size), 1, 1 << 24, 0 },
 	{ "cased", 0, NULL, "Options", "keep capitals and accents", LS_SETTING_FLAG,
 	  offsetof(ls_vocab_make_options, cased), 0, 1, 0 },
-	{ "min-count", 0, "N", "Options", "join what occurs at least so often", LS_SETTING_COUNT,
+	{ "min-count", 0, "N", "Options", "join pairs that occur at least N times", LS_SETTING_COUNT,
 	  offsetof(ls_vocab_make_options, min_count), 1, 0x1p53, 0 },
 	{ "replace-invalid", 0, NULL, "Options", "drop bytes that are not UTF-8", LS_SETTING_FLAG,
 	  offsetof(ls_vocab_make_options, replace_invalid), 0, 1, 0 },
-	{ "quiet", 'q', NULL, "Options", "no progress bar", LS_SETTING_FLAG, offsetof(ls_vocab_make_options, quiet), 0,
-	  1, 0 },
+	{ "quiet", 'q', NULL, "Options", "print no progress bar", LS_SETTING_FLAG,
+	  offsetof(ls_vocab_make_options, quiet), 0, 1, 0 },
 };
 LS_ARGS_TABLE(vocab_row_at, vocab_rows)
 
@@ -131,7 +128,6 @@ static const ls_args vocab_args = {
 	.example = "lockstep data make vocab corpus/ --size 30522 --out corpus/vocab.txt",
 	.operands_min = 1,
 	.operands_max = TEXTS_MAX,
-	.columns = 1,
 	.at = vocab_row_at,
 };
 
@@ -175,16 +171,16 @@ typedef struct info_options {
 #define INFO(member) offsetof(info_options, open) + offsetof(ls_dataset_options, member)
 
 static const ls_setting info_rows[] = {
-	{ "dir", 0, "DIR", "Options", "where a named dataset is; the cache when not given", LS_SETTING_STRING,
+	{ "dir", 0, "DIR", "Options", "read a named dataset from DIR (default: the cache)", LS_SETTING_STRING,
 	  INFO(dir), 0, 0, 0 },
-	{ "vocab", 0, "FILE", "Options", "text: vocabulary; vocab.txt beside it when not given", LS_SETTING_STRING,
+	{ "vocab", 0, "FILE", "Options", "text: use this vocabulary (default: vocab.txt beside it)", LS_SETTING_STRING,
 	  INFO(vocab), 0, 0, 0 },
 	{ "cased", 0, NULL, "Options", "text: keep capitals and accents", LS_SETTING_FLAG, INFO(cased), 0, 1, 0 },
-	{ "seq-len", 0, "N", "Options", "text: tokens a sample", LS_SETTING_INT, offsetof(info_options, tokens), 0,
-	  LS_TOKENS_MAX, LS_SETTING_NOT_0 },
-	{ "phrases", 0, NULL, "Options", "sst5: all phrases, not sentences alone", LS_SETTING_FLAG, INFO(phrases), 0, 1,
-	  0 },
-	{ "replace-invalid", 0, NULL, "Options", "text: go on where it is not UTF-8", LS_SETTING_FLAG,
+	{ "seq-len", 0, "N", "Options", "text: cut samples to N tokens", LS_SETTING_INT, offsetof(info_options, tokens),
+	  0, LS_TOKENS_MAX, LS_SETTING_NOT_0 },
+	{ "phrases", 0, NULL, "Options", "sst5: use all phrases, not only sentences", LS_SETTING_FLAG, INFO(phrases), 0,
+	  1, 0 },
+	{ "replace-invalid", 0, NULL, "Options", "text: replace bytes that are not UTF-8", LS_SETTING_FLAG,
 	  INFO(replace_invalid), 0, 1, 0 },
 };
 LS_ARGS_TABLE(info_row_at, info_rows)
@@ -192,12 +188,11 @@ LS_ARGS_TABLE(info_row_at, info_rows)
 static const ls_args info_args = {
 	.command = "lockstep data info",
 	.operands = "NAME|DIR|FILE",
-	.purpose = "Tell what a dataset holds: counts, shapes, labels, mean, deviation, checksums;\n"
+	.purpose = "Show what a dataset holds: counts, shapes, labels, mean, deviation, checksums;\n"
 		   "of text, lengths, bytes a token and how often a word is unknown.",
 	.example = "lockstep data info glyphs",
 	.operands_min = 1,
 	.operands_max = 1,
-	.columns = 1,
 	.at = info_row_at,
 };
 
@@ -220,7 +215,7 @@ static const ls_command commands[] = {
 
 static const ls_command_group group = {
 	.name = "lockstep data",
-	.purpose = "Get, make and look at datasets.",
+	.purpose = "Get, make and show datasets.",
 	.commands = commands,
 	.count = sizeof(commands) / sizeof(commands[0]),
 };

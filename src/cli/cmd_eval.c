@@ -1,5 +1,5 @@
 /*
- * cmd_eval.c - lockstep eval: accuracy of a run or of a file of weights.
+ * cmd_eval.c - lockstep eval: evaluate a run or a file of weights.
  */
 #include <inttypes.h>
 #include <lockstep/text.h>
@@ -11,39 +11,42 @@
 #define AT(member) offsetof(ls_eval_options, member)
 
 #define OPTIONS "Options"
-#define TEXT "Text, where neither run nor file says it"
+#define TEXT "Text (where neither the run nor the file says it)"
 
 static const ls_setting rows[] = {
-	{ "data", 'd', "NAME", OPTIONS, "dataset or folder; the run's own when not given", LS_SETTING_STRING, AT(data),
-	  0, 0, 0 },
-	{ "data-dir", 0, "DIR", OPTIONS, "where its files are; as the run says, or the cache", LS_SETTING_STRING,
+	{ "data", 'd', "NAME", OPTIONS, "evaluate on this dataset or folder (default: the run's)", LS_SETTING_STRING,
+	  AT(data), 0, 0, 0 },
+	{ "data-dir", 0, "DIR", OPTIONS, "read its files from DIR (default: the run's)", LS_SETTING_STRING,
 	  AT(data_dir), 0, 0, 0 },
-	{ "samples", 0, "N", OPTIONS, "how many samples to use; as the run did, or all", LS_SETTING_COUNT, AT(samples),
-	  0, 0x1p53, LS_SETTING_NOT_0 },
-	{ "model", 'm', "NAME", OPTIONS, "model of a file whose metadata does not name it", LS_SETTING_STRING,
-	  AT(model), 0, 0, 0 },
-	{ "batch", 'b', "N", OPTIONS, "samples at a time; does not change the result", LS_SETTING_INT, AT(batch), 1,
-	  1e9, 0 },
-	{ "devices", 0, "N", OPTIONS, "teams of threads that share them; 0: one a core", LS_SETTING_INT, AT(devices), 0,
-	  LS_THREADS_MAX, 0 },
-	{ "threads", 't', "N", OPTIONS, "threads of a device; neither changes the result", LS_SETTING_INT, AT(threads),
-	  1, LS_THREADS_MAX, 0 },
-	{ "logits", 0, "FILE", OPTIONS, "also write the model's outputs, as safetensors", LS_SETTING_STRING, AT(logits),
+	{ "samples", 0, "N", OPTIONS, "use N samples (default: the run's number, or all)", LS_SETTING_COUNT,
+	  AT(samples), 0, 0x1p53, LS_SETTING_NOT_0 },
+	{ "model", 'm', "NAME", OPTIONS, "name the model of a file that does not say it", LS_SETTING_STRING, AT(model),
 	  0, 0, 0 },
-	{ "quiet", 'q', NULL, OPTIONS, "no progress line", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
-
-	{ "vocab", 0, "FILE", TEXT, "vocab.txt; the run's, or the one beside the data", LS_SETTING_STRING, AT(vocab), 0,
-	  0, 0 },
-	{ "cased", 0, NULL, TEXT, "keep case and accents", LS_SETTING_FLAG, AT(cased), 0, 1, 0 },
-	{ "seq-len", 0, "N", TEXT, "tokens of the longest sample", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX,
-	  LS_SETTING_NOT_0 },
-	{ "replace-invalid", 0, NULL, TEXT, "go on where text is not UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0, 1,
+	{ "batch", 'b', "N", OPTIONS, "compute N samples at a time, same result", LS_SETTING_INT, AT(batch), 1, 1e9,
 	  0 },
-	{ "layers", 0, "N", TEXT, "layers of transformer", LS_SETTING_INT, AT(layers), 0, 1000, LS_SETTING_NOT_0 },
-	{ "width", 0, "N", TEXT, "its width", LS_SETTING_INT, AT(width), 0, 65536, LS_SETTING_NOT_0 },
-	{ "heads", 0, "N", TEXT, "its heads", LS_SETTING_INT, AT(heads), 0, 4096, LS_SETTING_NOT_0 },
-	{ "ffn", 0, "N", TEXT, "its wider layers", LS_SETTING_INT, AT(ffn), 0, 1 << 20, LS_SETTING_NOT_0 },
-	{ "max-len", 0, "N", TEXT, "its positions", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX, LS_SETTING_NOT_0 },
+	{ "devices", 0, "N", OPTIONS, "use N devices (default: one per core)", LS_SETTING_INT, AT(devices), 0,
+	  LS_THREADS_MAX, 0 },
+	{ "threads", 't', "N", OPTIONS, "use N threads per device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, 0 },
+	{ "logits", 0, "FILE", OPTIONS, "write the model's outputs as safetensors", LS_SETTING_STRING, AT(logits), 0, 0,
+	  0 },
+	{ "quiet", 'q', NULL, OPTIONS, "print no progress line", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
+
+	{ "vocab", 0, "FILE", TEXT, "cut text into words of this file (default: the run's)", LS_SETTING_STRING,
+	  AT(vocab), 0, 0, 0 },
+	{ "cased", 0, NULL, TEXT, "keep capitals and accents", LS_SETTING_FLAG, AT(cased), 0, 1, 0 },
+	{ "seq-len", 0, "N", TEXT, "cut samples to N tokens", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX,
+	  LS_SETTING_NOT_0 },
+	{ "replace-invalid", 0, NULL, TEXT, "replace bytes that are not UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0,
+	  1, 0 },
+	{ "layers", 0, "N", TEXT, "transformer: number of layers", LS_SETTING_INT, AT(layers), 0, 1000,
+	  LS_SETTING_NOT_0 },
+	{ "width", 0, "N", TEXT, "transformer: hidden size", LS_SETTING_INT, AT(width), 0, 65536, LS_SETTING_NOT_0 },
+	{ "heads", 0, "N", TEXT, "transformer: number of attention heads", LS_SETTING_INT, AT(heads), 0, 4096,
+	  LS_SETTING_NOT_0 },
+	{ "ffn", 0, "N", TEXT, "transformer: feed-forward size", LS_SETTING_INT, AT(ffn), 0, 1 << 20,
+	  LS_SETTING_NOT_0 },
+	{ "max-len", 0, "N", TEXT, "transformer: number of positions", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX,
+	  LS_SETTING_NOT_0 },
 };
 LS_ARGS_TABLE(row_at, rows)
 
@@ -54,7 +57,6 @@ static const ls_args args = {
 	.example = "lockstep eval runs/first",
 	.operands_min = 1,
 	.operands_max = 1,
-	.columns = 1,
 	.at = row_at,
 };
 

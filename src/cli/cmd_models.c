@@ -15,12 +15,12 @@ typedef struct models_options {
 } models_options;
 
 static const ls_setting rows[] = {
-	{ "channels", 0, "N", "Options", "channels of an image", LS_SETTING_INT, offsetof(models_options, channels), 1,
+	{ "channels", 0, "N", "Options", "set the channels of an image", LS_SETTING_INT,
+	  offsetof(models_options, channels), 1, 4096, 0 },
+	{ "size", 0, "N", "Options", "set its height and width", LS_SETTING_INT, offsetof(models_options, size), 1,
 	  4096, 0 },
-	{ "size", 0, "N", "Options", "its height and width", LS_SETTING_INT, offsetof(models_options, size), 1, 4096,
-	  0 },
-	{ "classes", 0, "N", "Options", "number of classes", LS_SETTING_INT, offsetof(models_options, classes), 1,
-	  1000000, 0 },
+	{ "classes", 0, "N", "Options", "set the number of classes", LS_SETTING_INT, offsetof(models_options, classes),
+	  1, 1000000, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)
 
@@ -30,7 +30,6 @@ static const ls_args args = {
 		   "filter taps inside the image, and (padded) all taps, as usually published.\n"
 		   "MB: gradient of one step, without taps that never meet the image.",
 	.example = "lockstep models --channels 3 --size 224 --classes 1000",
-	.columns = 1,
 	.at = row_at,
 };
 

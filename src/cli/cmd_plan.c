@@ -62,7 +62,6 @@ static const ls_args args = {
 	.example = "lockstep plan resnet18.json --nodes 2,8,32 --rate 1gbit,10gbit",
 	.operands_min = 1,
 	.operands_max = 1,
-	.columns = 1,
 	.at = row_at,
 };
 

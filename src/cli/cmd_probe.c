@@ -46,7 +46,6 @@ static const ls_args args = {
 	.purpose = "Measure a test bed: cores, GFLOP/s, memory, links, exchange of gradients.\n"
 		   "All nodes under mpirun or srun, or those of --hosts; figures are medians.",
 	.example = "lockstep probe --hosts lm1:4,lm6:2",
-	.columns = 1,
 	.at = row_at,
 };
 

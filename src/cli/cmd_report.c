@@ -36,7 +36,6 @@ static const ls_args args = {
 	.example = "lockstep report runs/first --out first.html",
 	.operands_min = 1,
 	.operands_max = PATHS_MAX,
-	.columns = 1,
 	.at = row_at,
 };
 

@@ -55,7 +55,6 @@ static const ls_args args = {
 	.example = "lockstep slurm --nodes 4 --devices 8 --time 2:00:00 -o job.sh -- \\\n"
 		   "           --model resnet18 --data mnist --run runs/job\n"
 		   "         sbatch job.sh",
-	.columns = 1,
 	.at = row_at,
 };
 
@@ -173,7 +172,7 @@ static const ls_setting *typed_row_at(size_t i)
 }
 
 /* Mistakes behind the "--" are train's, and so are the words for them and the help they point to. */
-static const ls_args train_args = { .command = "lockstep train", .columns = 2, .at = typed_row_at };
+static const ls_args train_args = { .command = "lockstep train", .at = typed_row_at };
 
 static int check_place(const char *name)
 {

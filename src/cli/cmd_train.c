@@ -22,10 +22,9 @@ static ls_status set(void *options, const ls_setting *row, const char *value)
 
 static const ls_args args = {
 	.command = "lockstep train",
-	.purpose = "Train a model. Values shown are the defaults; see 'man lockstep-train' for more.",
+	.purpose = "Train a model; the result does not depend on the number of devices and nodes.",
 	.example = "lockstep train --model cnn --data glyphs --samples 6k --run runs/cnn\n"
 		   "         lockstep train --model transformer --data babble --run runs/text",
-	.columns = 2,
 	.brief = 1,
 	.at = ls_train_setting_at,
 	.set = set,

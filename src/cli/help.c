@@ -1,9 +1,10 @@
 /*
- * help.c - help that fits a screen.
+ * help.c - one option per line: its name, the kind of value, what it does, its default.
  *
- * An option is shown as it would be typed, with its default in the place of the value ("--lr 0.001"), or the kind of
- * value where it has none. Options stand in groups, one or two to a line. A long table is shown in parts: the rows it
- * marks as common, one group, or all of it.
+ *     -b, --batch N          use N samples per step, over all devices (default 128)
+ *
+ * Options stand in groups, within 80 columns; what does not fit goes on below. A long table is shown in parts: the rows
+ * it marks as common, one group, or all of it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,23 +12,43 @@
 #include "args.h"
 #include "command.h"
 
-enum { NAME_WIDTH = 20, HELP_WIDTH = 18 };
+enum { LINE = 80, TEXT_COLUMN = 25, GLUE = '\t' /* a space at which no line ends */ };
 
-static int is_unset(const char *text)
+/* "(default 0.001)", in one piece, or "" where the text says it, or there is no value that stands for itself. */
+static void describe_default(const ls_setting *row, const void *defaults, char *out, size_t size)
 {
-	return !*text || !strcmp(text, "0");
+	char value[64] = "";
+	out[0] = '\0';
+	if (!row->arg || strstr(row->help, "default"))
+		return;
+	ls_setting_format(row, defaults, value, sizeof(value));
+	int stands_for_another = !*value || value[0] == '-' || ((row->marks & LS_SETTING_NOT_0) && !strcmp(value, "0"));
+	if (!stands_for_another)
+		snprintf(out, size, "(default%c%s)", GLUE, value);
 }
 
-static void print_option(const ls_setting *row, const void *defaults, int pad)
+static void print_option(const ls_setting *row, const void *defaults)
 {
-	char value[64] = "", shown[128];
+	char name[80], text[256], value[80];
+	describe_default(row, defaults, value, sizeof(value));
+	snprintf(text, sizeof(text), "%s%s%s", row->help, *value ? " " : "", value);
+	int used = row->key ? snprintf(name, sizeof(name), "  -%c, --%s", row->key, row->name)
+			    : snprintf(name, sizeof(name), "  --%s", row->name);
 	if (row->arg)
-		ls_setting_format(row, defaults, value, sizeof(value));
-	snprintf(shown, sizeof(shown), "--%s%s%s", row->name, row->arg ? " " : "",
-		 !row->arg         ? ""
-		 : is_unset(value) ? row->arg
-				   : value);
-	printf(" %-*s %-*s", NAME_WIDTH, shown, pad ? HELP_WIDTH : 0, row->help);
+		snprintf(name + used, sizeof(name) - (size_t)used, " %s", row->arg);
+	int column = printf("%-*s ", TEXT_COLUMN - 1, name);
+	for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+		int length = (int)strlen(word), starts = column <= TEXT_COLUMN;
+		if (!starts && column + 1 + length > LINE) {
+			printf("\n%*s", TEXT_COLUMN, "");
+			column = TEXT_COLUMN;
+			starts = 1;
+		}
+		for (char *c = word; (c = strchr(c, GLUE));)
+			*c = ' ';
+		column += printf("%s%s", starts ? "" : " ", word);
+	}
+	putchar('\n');
 }
 
 /* The part of a table that is shown. */
@@ -37,39 +58,26 @@ typedef struct part {
 	int common;        /* ... the common rows alone */
 } part;
 
-/* The next row of the part, from index *i on, which is moved behind it; NULL: no more. */
-static const ls_setting *next_row(const part *p, size_t *i)
+static int is_shown(const part *p, const ls_setting *row)
 {
-	const ls_setting *row;
-	while ((row = p->args->at((*i)++))) {
-		int wanted = p->group ? row->group && !strcmp(row->group, p->group)
-				      : !p->common || (row->marks & LS_SETTING_COMMON);
-		if (wanted)
-			return row;
-	}
-	return NULL;
+	return p->group ? row->group && !strcmp(row->group, p->group) : !p->common || (row->marks & LS_SETTING_COMMON);
 }
 
 static int same_group(const ls_setting *row, const ls_setting *next)
 {
-	return next && (!next->group || (row->group && !strcmp(next->group, row->group)));
+	return !next->group || (row->group && !strcmp(next->group, row->group));
 }
 
 static void print_options(const part *p, const void *defaults)
 {
-	size_t i = 0;
-	int column = 0;
-	const ls_setting *before = NULL, *row = next_row(p, &i), *next;
-	for (; row; before = row, row = next) {
-		next = next_row(p, &i);
-		if (row->group && !(before && same_group(before, row))) {
+	const ls_setting *before = NULL, *row;
+	for (size_t i = 0; (row = p->args->at(i)); i++) {
+		if (!is_shown(p, row))
+			continue;
+		if (row->group && !(before && same_group(before, row)))
 			printf("%s:\n", row->group);
-			column = 0;
-		}
-		int line_ends = !same_group(row, next) || ++column % p->args->columns == 0;
-		print_option(row, defaults, !line_ends);
-		if (line_ends)
-			putchar('\n');
+		print_option(row, defaults);
+		before = row;
 	}
 }
 

@@ -14,19 +14,19 @@
 
 static const ls_command commands[] = {
 	{ "train", "train a model", ls_cmd_train },
-	{ "eval", "accuracy of a run or of a file of weights", ls_cmd_eval },
-	{ "data", "get, make and look at datasets", ls_cmd_data },
-	{ "models", "the table of models: parameters, arithmetic, gradient bytes", ls_cmd_models },
+	{ "eval", "evaluate a run or a file of weights", ls_cmd_eval },
+	{ "data", "get, make and show datasets", ls_cmd_data },
+	{ "models", "list models with their sizes", ls_cmd_models },
 	{ "bench", "measure how fast a model trains", ls_cmd_bench },
 	{ "plan", "predict how a job would scale on a cluster", ls_cmd_plan },
-	{ "probe", "measure this test bed: cores, memory, links", ls_cmd_probe },
-	{ "report", "tables and plots of sweeps and runs", ls_cmd_report },
+	{ "probe", "measure this machine or cluster: cores, memory, links", ls_cmd_probe },
+	{ "report", "make a page of tables and plots from sweeps and runs", ls_cmd_report },
 	{ "slurm", "write a job script for a cluster", ls_cmd_slurm },
 };
 
 static const ls_command_group lockstep = {
 	.name = "lockstep",
-	.purpose = "Train neural networks; the result does not depend on how the work was spread.",
+	.purpose = "Train neural networks on CPUs, from one core to a cluster, to identical bits.",
 	.more = "\nStart with:\n"
 		"  lockstep train --model cnn --data glyphs --samples 6k --run runs/start\n"
 		"  lockstep eval runs/start\n",
@@ -46,7 +46,7 @@ static int close_output(int code)
 }
 
 /* A closed descriptor must not become a checkpoint that messages are then written into. The one in the place of
- * standard output cannot be written to, so that what is printed is missed: close_output() tells. */
+ * standard output cannot be written to, so that what is printed is missed: close_output() reports it. */
 static int fill_standard_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -62,7 +62,7 @@ static int fill_standard_descriptors(void)
 typedef struct command_call {
 	int argc, code;
 	char **argv;
-	sigset_t signals; /* that the command's thread micro-batches blocked */
+	sigset_t signals; /* that the command's thread leaves blocked */
 } command_call;
 
 static void *run_command(void *argument)

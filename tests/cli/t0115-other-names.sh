@@ -54,7 +54,7 @@ bad "and slurm, behind the --" "unknown option '--learning-rate'; here it is '--
 bad "where there is no such option none is named" "unknown option '--learning-rate'$" eval run --learning-rate 1
 for command in train eval bench plan probe report models slurm "data info" "data make" "data make vocab" "data get"; do
 	# shellcheck disable=SC2086 # words
-	option=$("$LOCKSTEP" $command --help all | sed -nE 's/^ (--[a-z]{4,}) .*/\1/p' | head -n 1)
+	option=$("$LOCKSTEP" $command --help all | sed -nE 's/^  (-[a-z], )?(--[a-z]{4,}) .*/\2/p' | head -n 1)
 	# shellcheck disable=SC2086
 	bad "$command: a slip of the pen" "unknown option '${option}q'; did you mean '$option'" $command "${option}q"
 done

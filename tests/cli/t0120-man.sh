@@ -7,7 +7,7 @@ man=$SOURCE_DIR/docs/man
 
 help_options() { # COMMAND...: names its help shows
 	{
-		"$LOCKSTEP" "$@" --help all | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*'
+		"$LOCKSTEP" "$@" --help all | sed -nE 's/^  (-[a-z], )?(--[a-z][a-z0-9-]*).*/\2/p'
 		echo --help
 	} | tr -d ' -' | sort -u
 }
@@ -26,9 +26,11 @@ is "lockstep-data.1 describes the options of lockstep data" "$(page_options "$ma
 		help_options data $c
 	done | sort -u)"
 
-# "--lr 0.001" in help, "Default: 0.001." in the page; placeholders are in capitals
+# "(default 0.001)" in help, at the end of an option or on the line below, and "Default: 0.001." in the page
 wrong_defaults() { # COMMAND
-	"$LOCKSTEP" "$1" --help all | grep '^ --' | grep -oE -- '--[a-z0-9-]+ [a-z0-9.-]+' | while read -r option default; do
+	"$LOCKSTEP" "$1" --help all | awk '
+		/^  (-[a-z], )?--/ { match($0, /--[a-z0-9-]+/); option = substr($0, RSTART, RLENGTH) }
+		match($0, /\(default [^ )]*\)$/) { print option, substr($0, RSTART + 9, RLENGTH - 10) }' | while read -r option default; do
 		awk -v name="${option#--}" -v value="Default: $default" '
 			/^\.It / { inside = $0 ~ "Fl -" name "( |$)" }
 			inside && index($0, value) == 1 { found = 1 }

@@ -21,7 +21,7 @@ is "the beginning of a command" "$(offers tr)" "train"
 is "commands of data" "$(offers data "")" "list get make info"
 is "an option" "$(offers train --lr-step)" "--lr-step-every --lr-step-factor"
 is "every option of train" "$(offers train -- | wc -w)" \
-	"$({ "$LOCKSTEP" train --help all | grep '^ --' | grep -oE -- '(^| )--[a-z][a-z0-9-]*' | tr -d ' '; echo --help; } | sort -u | wc -l)"
+	"$({ "$LOCKSTEP" train --help all | sed -nE 's/^  (-[a-z], )?(--[a-z][a-z0-9-]*).*/\2/p'; echo --help; } | sort -u | wc -l)"
 is "an option that the short help leaves out" "$(offers train --replace)" "--replace-invalid"
 is "parts of help" "$(offers train --help n)" "nodes"
 is "those of another command" "$(offers bench --help re)" "replay"
