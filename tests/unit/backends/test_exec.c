@@ -312,7 +312,7 @@ static void on_ready(void *context, size_t begin, size_t end, const float *grads
 	ls_team_range(member, (int64_t)(end - begin), &first, &last);
 	for (size_t i = begin + (size_t)first; i < begin + (size_t)last; i++) {
 		w->grads[i] = grads[i - begin];
-		w->params[i] = NAN; /* nobody reads it any more */
+		w->params[i] = NAN; /* it is not read any more */
 		w->seen[i]++;
 	}
 }
@@ -335,8 +335,8 @@ static void check_ready(maker make, int threads, int share)
 	ls_exec_train(watched.exec, &watched.microbatch);
 	for (size_t i = 0; i < live; i++)
 		if (w.seen[i] != 1)
-			fail_msg("gradient %zu of %zu was announced %d times", i, live, w.seen[i]);
-	net_same_floats("gradients when announced", w.grads, plain.grads, live);
+			fail_msg("gradient %zu of %zu was delivered %d times", i, live, w.seen[i]);
+	net_same_floats("gradients when delivered", w.grads, plain.grads, live);
 	assert_true(watched.microbatch.loss == plain.microbatch.loss);
 	free(grads);
 	free(w.grads);

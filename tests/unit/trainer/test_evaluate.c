@@ -1,6 +1,6 @@
 /*
  * Evaluations: the same bits on any number of nodes, devices and servers and for any shares, one end for all when one
- * node is asked to stop, an error of one node told there and ending the others.
+ * node is asked to stop, an error of one node reported there and ending the others.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -277,7 +277,7 @@ static void test_profile_leaves_updates_out(void **state)
 		ls_exec_train(exec, &job);
 		fastest = fmin(fastest, backward_seconds(exec) - before);
 	}
-	assert_true(fastest < 0.02); /* fc's two announcements alone took that long */
+	assert_true(fastest < 0.02); /* fc's two gradients alone took that long */
 	free(grads);
 	ls_trainer_free(t);
 	free_batch(&b);

@@ -83,7 +83,7 @@ static void test_assignment(void **state)
 	}
 }
 
-/* A micro-batch that cannot be read ends the step with its reason, on every number of devices, and nobody hangs. */
+/* A micro-batch that cannot be read ends the step with its reason, on every number of devices, and nothing hangs. */
 static void test_lost_microbatch(void **state)
 {
 	(void)state;

@@ -45,7 +45,7 @@ static ls_graph *make_wide_graph(void)
 	return g;
 }
 
-/* One step of LAMB against the formula, with gradients that a step of SGD tells. */
+/* One step of LAMB against the formula, with gradients taken from a step of SGD. */
 static void test_lamb(void **state)
 {
 	(void)state;
