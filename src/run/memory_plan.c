@@ -132,7 +132,7 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 	print_part(to, "threads", p->threads, note);
 	print_part(to, "total", ls_memory_plan_total(p), "");
 	print_part(to, "at most", p->more > 0 ? ls_memory_plan_total(p) + p->more : 0,
-		   "   (when options.share auto moves micro-batches between nodes)");
+		   "   (when faster nodes take over micro-batches)");
 	snprintf(note, sizeof(note), "   (%s)", ls_memory_limit_name(&addresses.limit, name, sizeof(name)));
 	print_part(to, "address space", is_limited(&addresses) ? addresses.bytes : 0, note);
 	return LS_OK;
