@@ -158,6 +158,7 @@ void ls_optimizer_decay_unreachable(const ls_optimizer_pass *pass)
 	for (size_t row = 0; row < pass->table->count; row++) {
 		const ls_param *param = &pass->table->rows[row];
 		if (ls_param_is_trained(param) && decays(pass->kind, param))
-			ls_optim_simd_get()->multiply(keep, pass->params + param->dead_offset, param->dead_count);
+			ls_optim_simd_get()->multiply(keep, pass->params + param->unreachable_offset,
+						      param->unreachable_count);
 	}
 }

@@ -75,7 +75,7 @@ ls_status ls_optimizer_find(const char *name, const ls_optimizer_kind **out);
 const double *ls_optimizer_default(const char *optimizer, const char *hyper);
 
 /*
- * Apply to elements [begin, end) of the live part: cuts the range at parameter borders to know what decays.
+ * Apply to elements [begin, end) of the reachable part: cuts the range at parameter borders to know what decays.
  * `slots` are arrays of `live` floats. Unreachable weights with decoupled decay: ls_optimizer_decay_unreachable().
  */
 typedef struct ls_optimizer_pass {

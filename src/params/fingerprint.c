@@ -1,8 +1,8 @@
 /*
  * fingerprint.c - the hash by which two runs are compared: equal fingerprints mean bit-identical parameters.
  *
- * It reads parameters one out-panel at a time in logical order, so it does not depend on how weights are blocked, nor on
- * which of them are reachable.
+ * It reads parameters one out-panel at a time in logical order, so it does not depend on how weights are blocked, nor
+ * on which of them are reachable.
  */
 #include <xxhash.h>
 

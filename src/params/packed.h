@@ -1,9 +1,9 @@
 /*
  * packed.h - sentences of a micro-batch, packed end to end: no padding anywhere.
  *
- * Token t of the micro-batch is row t of every activation that has one row per token. Sample i has the tokens [start[i],
- * start[i+1]) and predicts those at masked_at[masked_start[i]] .. masked_at[masked_start[i+1] - 1], which are rows of the
- * micro-batch as well.
+ * Token t of the micro-batch is row t of every activation that has one row per token. Sample i has the tokens
+ * [start[i], start[i+1]) and predicts those at masked_at[masked_start[i]] .. masked_at[masked_start[i+1] - 1], which
+ * are rows of the micro-batch as well.
  */
 #ifndef LS_PARAMS_PACKED_H
 #define LS_PARAMS_PACKED_H

@@ -7,7 +7,8 @@
  *     gathered   block (kb, tap)      at (kb * taps + tap) * in * out_panel, that is depth index tap * in + channel
  *
  * and element (ci, ko) of a block at ci * out_panel + ko. Positions below `count` lie at `offset`, the rest, whose
- * slots are dead, at `dead_offset`: both parts keep the order of slots, so one subtraction tells them apart.
+ * slots are unreachable, at `unreachable_offset`: both parts keep the order of slots, so one subtraction separates
+ * them.
  */
 #include "params/params.h"
 
@@ -32,7 +33,7 @@ static int smaller(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Inputs in a block: a gathered layout has one block a tap, as wide as the input. */
+/* Inputs in a block: a gathered layout has one block per tap, as wide as the input. */
 static int block_inputs(const ls_weight_layout *l)
 {
 	return l->gathered ? l->in : l->in_panel;
@@ -65,16 +66,16 @@ static void check(const ls_param *param)
 	(void)l, (void)param;
 }
 
-static void lay_out_row(ls_param_table *table, ls_param *param, int keep_dead)
+static void lay_out_row(ls_param_table *table, ls_param *param, int all)
 {
-	param->offset = param->count = param->dead_offset = param->dead_count = 0;
+	param->offset = param->count = param->unreachable_offset = param->unreachable_count = 0;
 	if (param->role == LS_ROLE_COUNTER)
 		return;
 	check(param);
 	const ls_weight_layout *l = &param->layout;
-	size_t live_taps = (size_t)(l->slot && !keep_dead ? l->live_taps : l->taps);
+	size_t live_taps = (size_t)(l->slot && !all ? l->live_taps : l->taps);
 	param->count = live_taps * tap_floats(l);
-	param->dead_count = ((size_t)l->taps - live_taps) * tap_floats(l);
+	param->unreachable_count = ((size_t)l->taps - live_taps) * tap_floats(l);
 	size_t *end = param->role == LS_ROLE_BUFFER ? &table->buffers : &table->live;
 	param->offset = *end;
 	*end = align(*end + param->count);
@@ -82,19 +83,19 @@ static void lay_out_row(ls_param_table *table, ls_param *param, int keep_dead)
 		table->trainable += ls_param_elements(param);
 }
 
-void ls_params_lay_out(ls_param_table *table, int keep_dead)
+void ls_params_lay_out(ls_param_table *table, int all)
 {
 	table->live = table->buffers = 0;
 	table->trainable = 0;
 	for (size_t i = 0; i < table->count; i++)
-		lay_out_row(table, &table->rows[i], keep_dead);
+		lay_out_row(table, &table->rows[i], all);
 	table->total = table->live;
 	for (size_t i = 0; i < table->count; i++) {
 		ls_param *param = &table->rows[i];
-		if (!param->dead_count)
+		if (!param->unreachable_count)
 			continue;
-		param->dead_offset = table->total;
-		table->total = align(table->total + param->dead_count);
+		param->unreachable_offset = table->total;
+		table->total = align(table->total + param->unreachable_count);
 	}
 }
 
@@ -139,13 +140,13 @@ size_t ls_params_panel_largest(const ls_param_table *table)
 	return largest;
 }
 
-/* Where a block lies in a store; SIZE_MAX when it is dead and the store has no dead part. */
+/* Where a block lies in a store; SIZE_MAX when it is unreachable and the store has no such part. */
 static size_t block_offset(const ls_param *param, ls_store_kind kind, int tap, int kb, int cb)
 {
 	size_t position = block_position(&param->layout, tap, kb, cb);
 	if (position < param->count)
 		return param->offset + position;
-	return kind == LS_STORE_WHOLE ? param->dead_offset + (position - param->count) : SIZE_MAX;
+	return kind == LS_STORE_WHOLE ? param->unreachable_offset + (position - param->count) : SIZE_MAX;
 }
 
 /* One block and its part of the logical rows: element (ko, ci) at rows[ko * row + ci * column]. */

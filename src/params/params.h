@@ -2,11 +2,11 @@
  * params.h - the table of a model's parameters and where each lies in the flat stores.
  *
  * Invariants
- *  1. A store is one array of floats. Its live part [0, live) holds every weight that can ever have a gradient, in
- *     forward order; gradients and optimizer state are arrays of `live` floats with the same offsets.
- *  2. Behind it, [live, total) holds dead weights: filter taps that never meet the image. They have no gradient and no
- *     state, are never exchanged, and appear in checkpoints like any other.
- *  3. Buffers (running statistics) are not trained and live in an array of their own, `buffers` floats.
+ *  1. A store is one array of floats. Its reachable part [0, live) holds every weight that can ever have a gradient,
+ *     in forward order; gradients and optimizer state are arrays of `live` floats with the same offsets.
+ *  2. Behind it, [live, total) holds unreachable weights: filter taps that see nothing but padding at every position of
+ *     the image. They have no gradient and no state, are never exchanged, and are in checkpoints like any other.
+ *  3. Buffers (running statistics) are not trained and have an array of their own, `buffers` floats.
  *  4. Kernels see blocked weights [slot][out block][in block][in_panel][out_panel]; the outside world sees PyTorch's
  *     shapes. Padding inside blocks is zero, always has gradient zero, and stays zero.
  */
@@ -37,13 +37,13 @@ typedef enum ls_param_init {
 } ls_param_init;
 
 /* Logical (out, in, taps), stored in blocks. A vector is in = taps = 1. A table of rows, as an embedding, is out_panel
- * = 1: one block an output, contiguous. */
+ * = 1: one block per output, contiguous. */
 typedef struct ls_weight_layout {
 	int out, in, taps;
 	int out_panel, in_panel; /* gathered: in_panel = in * taps, depth index = tap * in + channel */
 	int gathered;
-	int live_taps;       /* slots [0, live_taps) are live */
-	const int16_t *slot; /* (taps) tap -> slot; NULL means identity, all live */
+	int live_taps;       /* slots [0, live_taps) are reachable */
+	const int16_t *slot; /* (taps) tap -> slot; NULL means identity, all reachable */
 } ls_weight_layout;
 
 typedef struct ls_param {
@@ -54,8 +54,8 @@ typedef struct ls_param {
 	int rank;
 	int64_t shape[4]; /* as PyTorch has it; rank 0 for a counter */
 	ls_weight_layout layout;
-	size_t offset, count; /* live part, in floats, padding included (or place in buffers) */
-	size_t dead_offset, dead_count;
+	size_t offset, count; /* reachable part, in floats, padding included (or place in buffers) */
+	size_t unreachable_offset, unreachable_count;
 } ls_param;
 
 static inline int ls_param_is_trained(const ls_param *param)
@@ -68,19 +68,20 @@ typedef struct ls_param_table {
 	size_t count, capacity;
 	size_t live, total; /* floats */
 	size_t buffers;
-	uint64_t trainable; /* logical elements, dead ones included, padding not */
+	uint64_t trainable; /* logical elements, unreachable ones included, padding not */
 } ls_param_table;
 
-/* Assign offsets once all rows are there; `keep_dead` makes every weight live (coupled weight decay needs that). */
-void ls_params_lay_out(ls_param_table *table, int keep_dead);
+/* Assign offsets once all rows are there. `all` treats every weight as reachable: coupled weight decay and norms of
+ * whole tensors need that. */
+void ls_params_lay_out(ls_param_table *table, int all);
 
 size_t ls_param_elements(const ls_param *param); /* logical; 1 for a counter */
 
 /* Which part of a store an array has. */
 typedef enum ls_store_kind {
 	LS_STORE_WHOLE, /* `total` floats: parameters */
-	LS_STORE_LIVE   /* `live` floats: gradients, optimizer state. Export gives zeros for dead weights; import skips
-			   them */
+	LS_STORE_LIVE   /* `live` floats: gradients, optimizer state. For unreachable weights, export gives 0 and import
+			   does nothing */
 } ls_store_kind;
 
 /* Between a store and the logical, row-major layout of param->shape. For a buffer, `store` is the buffers array. */

@@ -27,8 +27,8 @@ static ls_param rows[] = {
 	  .role = LS_ROLE_WEIGHT,
 	  .offset = 0,
 	  .count = 500,
-	  .dead_offset = REACHABLE,
-	  .dead_count = 20 },
+	  .unreachable_offset = REACHABLE,
+	  .unreachable_count = 20 },
 	{ .name = "a.bias", .role = LS_ROLE_BIAS, .offset = 500, .count = 33 },
 	{ .name = "n.mean", .role = LS_ROLE_BUFFER, .offset = 0, .count = 999 },
 	{ .name = "n.scale", .role = LS_ROLE_NORM, .offset = 533, .count = 70 },
@@ -37,8 +37,8 @@ static ls_param rows[] = {
 	  .role = LS_ROLE_WEIGHT,
 	  .offset = 603,
 	  .count = 400,
-	  .dead_offset = REACHABLE + 20,
-	  .dead_count = 30 },
+	  .unreachable_offset = REACHABLE + 20,
+	  .unreachable_count = 30 },
 };
 static const ls_param_table table = { .rows = rows, .count = 6, .live = REACHABLE, .total = TOTAL };
 

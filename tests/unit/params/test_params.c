@@ -98,9 +98,9 @@ static size_t reference_offset(const ls_param *p, int o, int c, int t)
 	}
 	int in_blocks = (l->in + l->in_panel - 1) / l->in_panel, cb = c / l->in_panel, ci = c % l->in_panel;
 	int slot = l->slot ? l->slot[t] : t;
-	int dead = p->dead_count && slot >= l->live_taps;
+	int dead = p->unreachable_count && slot >= l->live_taps;
 	int block = ((slot - (dead ? l->live_taps : 0)) * out_blocks + kb) * in_blocks + cb;
-	return (dead ? p->dead_offset : p->offset) +
+	return (dead ? p->unreachable_offset : p->offset) +
 	       (size_t)(block * l->in_panel * l->out_panel + ci * l->out_panel + ko);
 }
 
@@ -115,9 +115,9 @@ static void parts_are_aligned_and_apart(const fixture *f)
 		assert_true(p->offset >= live && p->offset < live + 16);
 		live = p->offset + p->count;
 		assert_true(live <= f->table.live);
-		if (p->dead_count) {
-			assert_true(p->dead_offset >= dead && p->dead_offset % 16 == 0);
-			dead = p->dead_offset + p->dead_count;
+		if (p->unreachable_count) {
+			assert_true(p->unreachable_offset >= dead && p->unreachable_offset % 16 == 0);
+			dead = p->unreachable_offset + p->unreachable_count;
 		}
 	}
 	assert_true(dead <= f->table.total && f->table.total < dead + 16);
@@ -135,7 +135,7 @@ static void layout_of_the_table(void **state)
 		parts_are_aligned_and_apart(&f);
 		assert_int_equal(f.table.trainable, elements);
 		assert_int_equal(f.rows[1].count, (keep ? 9u : 5u) * 2 * 2 * 64 * 64);
-		assert_int_equal(f.rows[1].dead_count, (keep ? 0u : 4u) * 2 * 2 * 64 * 64);
+		assert_int_equal(f.rows[1].unreachable_count, (keep ? 0u : 4u) * 2 * 2 * 64 * 64);
 		assert_int_equal(f.rows[5].count, 2 * 27 * 32);
 		assert_int_equal(f.rows[SHAPES].offset, 0);
 		assert_int_equal(f.table.buffers, 128);
@@ -315,7 +315,8 @@ static void fingerprints_see_everything_that_counts(void **state)
 	assert_int_equal(ls_params_init(&f.table, 4, f.store, f.buffers), LS_OK);
 	uint64_t first = fingerprint(&f);
 	assert_true(fingerprint(&f) == first);
-	float *touched[] = { &f.store[0], &f.store[f.rows[1].dead_offset], &f.store[f.rows[7].offset], &f.buffers[99] };
+	float *touched[] = { &f.store[0], &f.store[f.rows[1].unreachable_offset], &f.store[f.rows[7].offset],
+			     &f.buffers[99] };
 	for (int i = 0; i < 4; i++) {
 		float old = *touched[i];
 		*touched[i] = nextafterf(old, 10);
