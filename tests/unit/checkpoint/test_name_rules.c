@@ -220,7 +220,7 @@ static void vocabularies(void **state)
 	larger[0].shape[0] = 30522;
 	assert_int_equal(load(*state, &m, larger, NULL, other_task, &notes), LS_EMISMATCH);
 	assert_mentions("was trained with a vocabulary of 30522 tokens, the data is read with one of 4: the vocabulary "
-			"does not match; give the one it was trained with, --vocab FILE");
+			"does not match; give the one it was trained with, options.vocab FILE");
 	free(notes);
 	assert_int_equal(load(*state, &m, pretrained, "0000000000000abd", other_task, &notes), LS_EMISMATCH);
 	assert_mentions("another vocabulary (xxh64 0000000000000abd) than the data is read with (0000000000000abc)");

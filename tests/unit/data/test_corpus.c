@@ -527,7 +527,7 @@ static void what_is_wrong_is_said(void **state)
 		     "there is no vocabulary");
 	put_text(dir, "vocab.txt", vocab);
 	assert_fails(open_corpus(&set, in_dir(dir, "x.txt"), LS_SPLIT_TRAIN, 7), LS_EINVALID,
-		     "samples of 7 tokens (--seq-len); they can have 8");
+		     "samples of 7 tokens (options.seq_len); they can have 8");
 	put_text(dir, "x.txt", "  \n\n ");
 	assert_fails(open_corpus(&set, in_dir(dir, "x.txt"), LS_SPLIT_TRAIN, 0), LS_EFORMAT, "the corpus is empty");
 	put_text(dir, "x.txt", "a b c.\nd \xc3( e\n");

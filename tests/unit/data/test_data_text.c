@@ -272,7 +272,8 @@ static void pairs_are_as_bert_reads_them(void **state)
 	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
 	options.name = "babble-pairs";
 	options.tokens = 7;
-	assert_fails(ls_dataset_open(&set, &options), LS_EINVALID, "samples of 7 tokens (--seq-len); they can have 8");
+	assert_fails(ls_dataset_open(&set, &options), LS_EINVALID,
+		     "samples of 7 tokens (options.seq_len); they can have 8");
 }
 
 static void masks_follow_the_rule(void **state)

@@ -273,7 +273,7 @@ static void missing_files_say_what_to_do(void **state)
 	ls_dataset *set;
 	setenv("LOCKSTEP_DATA", *state, 1);
 	assert_fails(open_set(&set, "mnist", NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "`lockstep data get mnist`");
-	assert_non_null(strstr(ls_last_error(), "`--data glyphs`"));
+	assert_non_null(strstr(ls_last_error(), "`options.data glyphs`"));
 	assert_non_null(strstr(ls_last_error(), *state));
 	assert_fails(open_set(&set, "bigmnist", NULL, LS_SPLIT_TRAIN, 0), LS_ENOTFOUND, "`lockstep data get mnist`");
 	mkdir(in_dir(*state, "mnist"), 0777);

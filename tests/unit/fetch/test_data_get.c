@@ -214,7 +214,7 @@ static void wrong_bytes_from_a_mirror(void **state)
 	ls_data_get_options options = { .dir = *state, .quiet = 1 };
 	assert_fails(ls_get_run(&plan, &options), LS_EIO, "http://127.0.0.1:1/");
 	assert_non_null(strstr(ls_last_error(), "MD5 is"));
-	assert_non_null(strstr(ls_last_error(), "`--data glyphs`"));
+	assert_non_null(strstr(ls_last_error(), "`options.data glyphs`"));
 	s.mode = SERVE_NOTHING;
 	assert_fails(ls_get_run(&plan, &options), LS_EIO, "404");
 	assert_false(ls_path_exists(in_dir(*state, "some-idx1-ubyte")));

@@ -99,7 +99,7 @@ static void treebank_from_the_network(void **state)
 	web.mode = SERVE_NOTHING;
 	assert_fails(ls_get_sst(&plan, &options), LS_EIO, "could not get sst5");
 	web.mode = SERVE_HALF;
-	assert_fails(ls_get_sst(&plan, &options), LS_EIO, "--from");
+	assert_fails(ls_get_sst(&plan, &options), LS_EIO, "options.from");
 	assert_true(ls_path_exists(in_dir(to, "trees.zip.part")));
 	web.mode = SERVE_RANGES;
 	web.sent = 0;
