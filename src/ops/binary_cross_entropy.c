@@ -38,14 +38,9 @@ static float add_terms(const ls_op *op, const ls_loss_rows *r, int64_t i, int fi
 static int is_right(const ls_op *op, const ls_loss_rows *r, int64_t i)
 {
 	const ls_tensor *t = op->in[0];
-	int best = 0;
-
 	if (t->channels == 1)
 		return (op->x[0][ls_row_at(t, r->count, i, 0)] > 0) == (r->labels[i] != 0);
-	for (int c = 1; c < t->channels; c++)
-		if (op->x[0][ls_row_at(t, r->count, i, c)] > op->x[0][ls_row_at(t, r->count, i, best)])
-			best = c;
-	return best == r->labels[i];
+	return ls_row_maximum(t, op->x[0], r->count, i) == r->labels[i];
 }
 
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)

@@ -87,6 +87,15 @@ void ls_zero_padding(const ls_tensor *t, int64_t rows, float *y, int64_t begin, 
 			y[i] = 0;
 }
 
+int ls_row_maximum(const ls_tensor *t, const float *x, int64_t rows, int64_t i)
+{
+	int best = 0;
+	for (int c = 1; c < t->channels; c++)
+		if (x[ls_row_at(t, rows, i, c)] > x[ls_row_at(t, rows, i, best)])
+			best = c;
+	return best;
+}
+
 void ls_give(float *to, int add, const float *g, int64_t count)
 {
 	if (!to)

@@ -320,6 +320,9 @@ void ls_scatter_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, 
 /* Zero what lies in padded channels of floats [begin, begin + count) of y, a value like t with `rows` rows. */
 void ls_zero_padding(const ls_tensor *t, int64_t rows, float *y, int64_t begin, int64_t count);
 
+/* The first channel of row i with the greatest value. */
+int ls_row_maximum(const ls_tensor *t, const float *x, int64_t rows, int64_t i);
+
 /* to = g or to += g; nothing when `to` is NULL. */
 void ls_give(float *to, int add, const float *g, int64_t count);
 

@@ -105,7 +105,7 @@ ls_status ls_check_window(const ls_shape *shape, int kernel_h, int kernel_w, int
 	return LS_OK;
 }
 
-ls_status ls_check_loss_rows(const ls_shape *shape)
+ls_status ls_check_loss_rows(ls_shape *shape)
 {
 	const ls_tensor *in = shape->in[0];
 	if (in->domain == LS_TOKENS || in->height * in->width != (in->domain == LS_MASKED ? shape->masked_max : 1))

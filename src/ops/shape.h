@@ -53,7 +53,7 @@ ls_status ls_check_sample_rows(const ls_shape *shape);
 ls_status ls_check_window(const ls_shape *shape, int kernel_h, int kernel_w, int stride, int padding);
 
 /* A loss has one row per sample or per masked position. */
-ls_status ls_check_loss_rows(const ls_shape *shape);
+ls_status ls_check_loss_rows(ls_shape *shape);
 
 /* The output is like the only input, or like both of two, which must be alike. */
 ls_status ls_shape_same(ls_shape *shape);
