@@ -40,6 +40,7 @@
 	PLAIN(mean_token)                                                                                              \
 	PLAIN(masked_positions)                                                                                        \
 	LOSS(binary_cross_entropy)                                                                                     \
+	LOSS(mean_squared_error)                                                                                       \
 	OWN(cross_entropy)
 
 #endif

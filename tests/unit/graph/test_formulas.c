@@ -33,6 +33,7 @@ static double log_sum_exp(const double *x, int n)
 	ROW(multiply, a[c] * b[c])                                                                                     \
 	ROW(concat, c < n ? a[c] : b[c - n])                                                                           \
 	LOSS(binary_cross_entropy, (log(1 + exp(x[c])) - t * x[c]) / n)                                                \
+	LOSS(mean_squared_error, (x[c] - t) * (x[c] - t) / n)                                                          \
 	LOSS(cross_entropy, (log_sum_exp(x, n) - x[c]) * t)
 
 #define FUNCTION(op, expression)                                                                                       \
