@@ -31,10 +31,11 @@ typedef struct ls_conv_geometry {
 	int gathered;
 } ls_conv_geometry;
 
-/* Live taps first: slot[tap] in order of tap among the live, then among the dead. Returns how many are live. */
+/* Reachable taps, which meet the image somewhere, first: slot[tap] in order of tap among them, then among the
+ * unreachable. Returns the number of reachable ones. */
 int ls_conv_slots(const ls_conv_geometry *geometry, int16_t *slot);
 
-/* Products a sample costs: multiply-adds of one forward pass, taps inside the image only, or padding counted. */
+/* Multiply-adds of one forward pass per sample, taps inside the image only, or padding counted. */
 double ls_conv_macs(const ls_conv_geometry *geometry, int count_padding);
 
 /* Floats of a row of gathered patches: depth rounded up to whole cache lines. */
@@ -86,8 +87,8 @@ void ls_conv_gather(const ls_conv_geometry *geometry, int64_t n, const float *im
 void ls_conv_forward(const ls_conv_plan *plan, const float *x, const float *weights, const ls_conv_epilogue *epilogue,
 		     float *y, ls_member member);
 
-/* dx from dy; adds to dx when `accumulate`. `scratch` is as large as the live weights: room to transpose their blocks.
- * Synchronises inside. */
+/* dx from dy; adds to dx when `accumulate`. `scratch` is as large as the reachable weights: room to transpose their
+ * blocks. Synchronises inside. */
 void ls_conv_backward_data(const ls_conv_plan *plan, const float *dy, const float *weights, float *scratch,
 			   int accumulate, float *dx, ls_member member);
 

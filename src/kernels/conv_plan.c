@@ -25,18 +25,17 @@ static int covers(int out, int in, int tap, int stride, int padding)
 
 int ls_conv_slots(const ls_conv_geometry *g, int16_t *slot)
 {
-	int taps = g->kernel_h * g->kernel_w, live = 0, dead = 0;
-	int total = 0;
+	int taps = g->kernel_h * g->kernel_w, reachable = 0, total = 0;
 
-	for (int t = 0; t < taps; t++)
-		total += covers(g->out_h, g->in_h, t / g->kernel_w, g->stride, g->padding) &&
-			 covers(g->out_w, g->in_w, t % g->kernel_w, g->stride, g->padding);
-	for (int t = 0; t < taps; t++) {
-		int alive = covers(g->out_h, g->in_h, t / g->kernel_w, g->stride, g->padding) &&
-			    covers(g->out_w, g->in_w, t % g->kernel_w, g->stride, g->padding);
-		slot[t] = (int16_t)(alive ? live++ : total + dead++);
-	}
-	return total;
+	for (int pass = 0; pass < 2; pass++) /* reachable taps, then the others */
+		for (int t = 0; t < taps; t++) {
+			int meets = covers(g->out_h, g->in_h, t / g->kernel_w, g->stride, g->padding) &&
+				    covers(g->out_w, g->in_w, t % g->kernel_w, g->stride, g->padding);
+			if (meets == (pass == 0))
+				slot[t] = (int16_t)total++;
+			reachable += meets && pass == 0;
+		}
+	return reachable;
 }
 
 static double axis_hits(int out, int in, int kernel, int stride, int padding)

@@ -74,5 +74,5 @@ const ls_op_type ls_op_binary_cross_entropy = {
 	.forward = forward,
 	.cases = { { .channels = 7, .height = 1, .width = 1 },
 		   { .channels = 1, .height = 1, .width = 1 },
-		   { LS_MASKED, 37, 7, 1 } },
+		   { .domain = LS_MASKED, .channels = 37, .height = 7, .width = 1 } },
 };

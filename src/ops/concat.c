@@ -58,5 +58,6 @@ const ls_op_type ls_op_concat = {
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 20, .height = 4, .width = 3 }, { LS_TOKENS, 70, 7, 1 } },
+	.cases = { { .channels = 20, .height = 4, .width = 3 },
+		   { .domain = LS_TOKENS, .channels = 70, .height = 7, .width = 1 } },
 };

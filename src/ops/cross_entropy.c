@@ -95,5 +95,9 @@ const ls_op_type ls_op_cross_entropy = {
 		     .attributes = &(ls_cross_entropy_options){ .label_smoothing = 0.2f,
 								.class_weights = (const float[]){ 1, 2, 0.5f, 0, 3,
 												  1.5f, 0.25f } } },
-		   { LS_MASKED, 37, 7, 1, .attributes = &(ls_cross_entropy_options){ .label_smoothing = 0.1f } } },
+		   { .domain = LS_MASKED,
+		     .channels = 37,
+		     .height = 7,
+		     .width = 1,
+		     .attributes = &(ls_cross_entropy_options){ .label_smoothing = 0.1f } } },
 };

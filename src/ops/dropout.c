@@ -95,5 +95,5 @@ const ls_op_type ls_op_dropout = {
 	.forward = forward,
 	.backward = backward,
 	.cases = { { .channels = 20, .height = 4, .width = 3, .attributes = &(float){ 0.3f } },
-		   { LS_TOKENS, 20, 7, 1, .attributes = &(float){ 0.3f } } },
+		   { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1, .attributes = &(float){ 0.3f } } },
 };

@@ -36,5 +36,6 @@ const ls_op_type ls_op_first_token = {
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { LS_TOKENS, 20, 7, 1 }, { .channels = 20, .height = 3, .width = 4 } },
+	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 },
+		   { .channels = 20, .height = 3, .width = 4 } },
 };

@@ -44,6 +44,6 @@ const ls_op_type ls_op_gelu = {
 	.keeps = keeps,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { LS_TOKENS, 20, 7, 1, .attributes = &(int){ 0 } },
+	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1, .attributes = &(int){ 0 } },
 		   { .channels = 20, .height = 4, .width = 3, .attributes = &(int){ 1 } } },
 };

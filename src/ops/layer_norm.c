@@ -176,6 +176,6 @@ const ls_op_type ls_op_layer_norm = {
 	.scratch_bytes = scratch_bytes,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { LS_TOKENS, 20, 7, 1, .attributes = &(float){ 0 } },
+	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1, .attributes = &(float){ 0 } },
 		   { .channels = 70, .height = 4, .width = 3, .attributes = &(float){ 1e-3f } } },
 };

@@ -33,5 +33,5 @@ const ls_op_type ls_op_masked_positions = {
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { LS_TOKENS, 20, 7, 1 } },
+	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 } },
 };

@@ -38,5 +38,6 @@ const ls_op_type ls_op_relu = {
 	.keeps = keeps,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 20, .height = 4, .width = 3 }, { LS_TOKENS, 20, 7, 1 } },
+	.cases = { { .channels = 20, .height = 4, .width = 3 },
+		   { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 } },
 };

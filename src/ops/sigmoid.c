@@ -42,5 +42,6 @@ const ls_op_type ls_op_sigmoid = {
 	.keeps = keeps,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { LS_TOKENS, 20, 7, 1 }, { .channels = 20, .height = 4, .width = 3 } },
+	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 },
+		   { .channels = 20, .height = 4, .width = 3 } },
 };

@@ -58,7 +58,7 @@ static inline float *net_random(size_t count, uint64_t stream, float deviation)
 	return p;
 }
 
-/* Random parameters of sensible size, norms' scales around one, dead weights included. */
+/* Random parameters of sensible size, norms' scales around one, unreachable weights included. */
 static inline void net_fill_params(net *t)
 {
 	const ls_param_table *table = &t->graph->params;

@@ -47,7 +47,7 @@ static ls_value conv_odd(ls_graph *g, ls_value x)
 	return net_head(g, x);
 }
 
-static ls_value conv_dead_taps(ls_graph *g, ls_value x)
+static ls_value conv_unreachable_taps(ls_graph *g, ls_value x)
 {
 	x = ls_conv2d(g, x, "a", (ls_conv_options){ .out_channels = 20, .kernel = 3, .stride = 2, .padding = 1 });
 	x = ls_conv2d(g, x, "b", (ls_conv_options){ .out_channels = 20, .kernel = 3, .stride = 2, .padding = 1 });
@@ -373,8 +373,8 @@ static const net_case cases[] = {
 	CASE(conv_twice, 20, 5, 3, 4), /* packed */
 	CASE(conv_odd, 3, 7, 5, 5),
 	CASE(conv_odd, 17, 7, 5, 3),
-	CASE(conv_dead_taps, 3, 4, 4, 5),
-	CASE(conv_dead_taps, 16, 2, 2, 5),
+	CASE(conv_unreachable_taps, 3, 4, 4, 5),
+	CASE(conv_unreachable_taps, 16, 2, 2, 5),
 	CASE(conv_relu, 3, 5, 5, 4),
 	CASE(conv_relu_read_twice, 3, 5, 5, 4),
 	CASE(conv_relu_pool, 1, 8, 8, 5),
@@ -513,7 +513,7 @@ static void test_gradients(void **state)
 
 /* Whether a tap of a 3-tap filter with stride 2 or 1 and padding 1 ever meets the image, of which all of `size` pixels'
  * outputs are made: pixel = output * stride + tap - 1. */
-static int tap_is_live(int tap, int size, int stride)
+static int tap_is_reachable(int tap, int size, int stride)
 {
 	for (int output = 0; output < (size - 1) / stride + 1; output++)
 		if (output * stride + tap - 1 >= 0 && output * stride + tap - 1 < size)
@@ -526,28 +526,29 @@ static void check_taps(net *t, const char *name, int size, int stride)
 {
 	const ls_param *p = net_param(t->graph, name);
 	const size_t filters = ls_param_elements(p) / 9;
-	int dead = 0;
+	int unreachable = 0;
 
 	ls_param_export(p, LS_STORE_LIVE, t->grads, t->logical); /* (filters, 3, 3) */
 	for (int tap = 0; tap < 9; tap++) {
-		int live = tap_is_live(tap / 3, size, stride) && tap_is_live(tap % 3, size, stride);
+		int reachable = tap_is_reachable(tap / 3, size, stride) && tap_is_reachable(tap % 3, size, stride);
 		size_t zeros = 0;
 		for (size_t f = 0; f < filters; f++)
 			zeros += t->logical[9 * f + (size_t)tap] == 0;
-		if (live ? zeros == filters : zeros != filters)
+		if (reachable ? zeros == filters : zeros != filters)
 			fail_msg("%s, tap %d: %zu of %zu gradients are zero", name, tap, zeros, filters);
-		dead += !live;
+		unreachable += !reachable;
 	}
-	assert_true(dead > 0 && dead < 9);
+	assert_true(unreachable > 0 && unreachable < 9);
 }
 
-/* With dead weights kept live (coupled weight decay wants that) their gradient is zero, not what was there before. */
-static void test_dead_weights_kept(void **state)
+/* With unreachable weights trained as well (coupled weight decay wants that) their gradient is zero, not what was there
+ * before. */
+static void test_unreachable_weights_kept(void **state)
 {
 	net t;
 	ls_graph *g = net_graph();
 	(void)state;
-	net_check(ls_graph_finish(g, conv_dead_taps(g, ls_input(g, 16, 2, 2))));
+	net_check(ls_graph_finish(g, conv_unreachable_taps(g, ls_input(g, 16, 2, 2))));
 	ls_graph_keep_unreachable(g, 1);
 	assert_int_equal(g->params.live, g->params.total);
 	net_init(&t, g, 5, 0, 1, 0);
@@ -565,7 +566,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gradients),
-		cmocka_unit_test(test_dead_weights_kept),
+		cmocka_unit_test(test_unreachable_weights_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
