@@ -41,7 +41,7 @@ ok "and the rest of the gradient" test "$pushed" -gt 1000000
 
 # ---- bits given up -----------------------------------------------------------------------------------------------------
 job=(--model cnn --data glyphs --samples 1000 --test-samples 500 --batch 64 --micro-batch 8 --epochs 3 --schedule constant)
-told="the trained bits are not those of other layouts"
+lost="the trained bits are not those of other layouts"
 last_loss() { # RUN
 	python3 -c 'import json, sys
 print([r["loss"] for r in map(json.loads, open(sys.argv[1] + "/metrics.jsonl")) if r["kind"] == "test"][-1])' "$1"
@@ -59,7 +59,7 @@ gives_up() { # NAME PERCENT OPTION...: says so, gets other bits and nearly the l
 	shift 2
 	train_on a:1,b:1 "${job[@]}" --run "$name" "$@"
 	is "$name trains" "$status" 0
-	like "$name says what it gives up" "$err$out" "$1 $2 .*$told"
+	like "$name says what it gives up" "$err$out" "${1#--} $2 .*$lost"
 	like "$name ends with bits" "$(fingerprint "$out")" '^[0-9a-f]{16}$'
 	loss=$(last_loss "$name")
 	ok "$name ends near the loss of the exact run ($loss)" within "$part" "$loss" "$exact_loss"
@@ -71,7 +71,7 @@ train_on a:1,b:1 "${job[@]}" --strategy mpi --run mpi-bf16 --wire bf16
 is "mpi's sum is of fp32 only" "$status" 2
 train_on a:2,b:1 "${job[@]}"
 is "without them the bits are the same" "$(fingerprint "$out")" "$exact"
-unlike "and nothing is given up" "$err$out" "$told"
+unlike "and nothing is given up" "$err$out" "$lost"
 
 train_on a:1,b:1 "${job[@]}" --wire bf16 --run bf16 --epochs 4 --resume
 is "bf16: a checkpoint goes on" "$status" 0
