@@ -13,7 +13,7 @@
  *     ls_forecast_release(&forecast);
  *
  * Steps are simulated by the rules the exchange goes by (docs/planner.md says which, and how far that was from
- * measurements). Rows are all combinations of the lists asked for, in the order nodes, rate, placement, wire, bucket.
+ * measurements). Rows are all combinations of the lists asked for, in the order nodes, rate, strategy, wire, bucket.
  */
 #ifndef LOCKSTEP_PLAN_H
 #define LOCKSTEP_PLAN_H
@@ -28,24 +28,24 @@ extern "C" {
 #endif
 
 typedef struct ls_forecast_options {
-	const char *profile;   /* file */
-	const char *cluster;   /* file: a description, or what `lockstep probe --json` printed; NULL: the following */
-	const char *nodes;     /* list, "2,4,8"; NULL: the cluster's, or 1, 2, 4, ... 16 */
-	int64_t devices;       /* of a node; 0: the cluster's, or 1 */
-	const char *rate;      /* list of nominal rates of links, "1gbit,10gbit"; NULL: the cluster's, or 1gbit */
-	double latency_us;     /* of a message; negative: the cluster's */
-	const char *placement; /* list of "allreduce" and "ps"; NULL: both */
-	int64_t servers;       /* of a ps: the last so many nodes; 0: an eighth of them, at least one */
-	const char *wire;      /* list of "fp32" and "bf16"; NULL: fp32 */
-	const char *bucket;    /* list of bytes, "262144,1048576"; NULL: training's default */
-	int64_t microbatches;  /* a device computes in a step, each of the profile's batch */
-	const char *share;     /* "equal" or "auto": micro-batches in proportion to speeds */
-	double spread;         /* of speeds of nodes that are alike; negative: the cluster's */
-	double mtbf_hours;     /* of a node; negative: the cluster's */
-	double interval_s;     /* between checkpoints; negative: the cluster's, 0: what loses least */
-	int rehearsed;         /* devices sleep through their profile, as in a lab */
-	int64_t shared_cores;  /* all nodes are rehearsed on one machine with so many; 0: the cluster's */
-	int after;             /* as trainers that exchange only after backward */
+	const char *profile;  /* file */
+	const char *cluster;  /* file: a description, or what `lockstep probe --json` printed; NULL: the following */
+	const char *nodes;    /* list, "2,4,8"; NULL: the cluster's, or 1, 2, 4, ... 16 */
+	int64_t devices;      /* of a node; 0: the cluster's, or 1 */
+	const char *rate;     /* list of nominal rates of links, "1gbit,10gbit"; NULL: the cluster's, or 1gbit */
+	double latency_us;    /* of a message; negative: the cluster's */
+	const char *strategy; /* list of "allreduce" and "ps"; NULL: both */
+	int64_t servers;      /* of a ps: the last so many nodes; 0: an eighth of them, at least one */
+	const char *wire;     /* list of "fp32" and "bf16"; NULL: fp32 */
+	const char *bucket;   /* list of bytes, "262144,1048576"; NULL: training's default */
+	int64_t microbatches; /* a device computes in a step, each of the profile's batch */
+	const char *share;    /* "equal" or "auto": micro-batches in proportion to speeds */
+	double spread;        /* of speeds of nodes that are alike; negative: the cluster's */
+	double mtbf_hours;    /* of a node; negative: the cluster's */
+	double interval_s;    /* between checkpoints; negative: the cluster's, 0: what loses least */
+	int replayed;         /* devices sleep through their profile, as in a lab */
+	int64_t shared_cores; /* all nodes are emulated on one machine with N cores; 0: the cluster's */
+	int after;            /* as trainers that exchange only after backward */
 } ls_forecast_options;
 #define LS_FORECAST_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
@@ -55,7 +55,7 @@ typedef struct ls_forecast_options {
 
 typedef struct ls_forecast_row {
 	int64_t nodes, devices, servers; /* devices: of all nodes that compute */
-	char placement[16], wire[16], rate[32];
+	char strategy[16], wire[16], rate[32];
 	int64_t bucket_bytes;
 	double step_ms, compute_ms, exposed_ms;
 	double samples_per_s, efficiency; /* of as many devices that wait for nobody */

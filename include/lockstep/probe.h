@@ -81,7 +81,7 @@ typedef struct ls_probe_node {
  * it.
  */
 typedef struct ls_probe_between {
-	char placement[16], wire[16]; /* "allreduce" or "ps"; "fp32" or "bf16" */
+	char strategy[16], wire[16]; /* "allreduce" or "ps"; "fp32" or "bf16" */
 	double seconds, gb_per_s;
 	double wire_bytes, gbit_per_s, limit_gbit_per_s;
 	double library_seconds, library_gb_per_s;

@@ -10,12 +10,12 @@
  *     ls_sweep_result_release(&result);
  *
  * A sweep is a list of points: of a recipe, or of lists that are multiplied out. Each point is measured by this program
- * itself, started as a process of its own (`lockstep bench` or `lockstep train`), on several nodes in a rehearsal
- * cluster that tools/lab makes. results.json in the output directory holds all points, and is written anew after each:
- * a sweep that was stopped, or killed, goes on where it was.
+ * itself, started as a process of its own (`lockstep bench` or `lockstep train`). Without hosts, several nodes are
+ * emulated on this machine with network namespaces (tools/lab). results.json in the output directory holds all points
+ * and is written again after each: the same call continues a sweep that was stopped or killed.
  *
- * Where nodes x devices x threads are more than this machine's cores, a bench is of devices that sleep through a
- * profile of one device (see bench.h), and its row says so. Training cannot be replayed: such points are skipped.
+ * With more devices than cores, the compute time of a bench is simulated from a profile of one device (see bench.h),
+ * and its row says so; communication is real. Training cannot be simulated: such points are skipped.
  */
 #ifndef LOCKSTEP_SWEEP_H
 #define LOCKSTEP_SWEEP_H
@@ -35,10 +35,10 @@ typedef struct ls_sweep_options {
 	int quick;          /* the recipe's short form, for two cores and two minutes; of lists, fewer steps */
 	int again;          /* measure points that are done, too */
 	const char *out;    /* directory; NULL: runs/bench-NAME, with -quick behind it where it is */
-	const char *model, *data, *nodes, *batch, *placement, *wire, *rate, *threads, *servers;
+	const char *model, *data, *nodes, *batch, *strategy, *wire, *rate, *threads, *servers;
 	const char *optimizer;         /* one; NULL: the recipe's, else adam */
 	const char *devices;           /* of a node: "4", or of each: "3+2" */
-	const char *hosts;             /* "lm1,lm6": real nodes in place of a rehearsal */
+	const char *hosts;             /* "lm1,lm6": real hosts; NULL: nodes are emulated */
 	const char *arguments;         /* what else the commands get, as one would type it; may be NULL */
 	int64_t warmup, steps, repeat; /* below 0: the recipe's, else 20, 100 and 7, quick 5, 20 and 3 */
 	const char *program;           /* the command; NULL: this very program */
@@ -50,7 +50,7 @@ typedef struct ls_sweep_options {
 
 /* A point in short; results.json has all of it. */
 typedef struct ls_sweep_row {
-	char key[256], kind[16], model[64], shape[64], placement[16], wire[16], rate[32];
+	char key[256], kind[16], model[64], shape[64], strategy[16], wire[16], rate[32];
 	int64_t nodes, devices, servers, batch;
 	int replay;
 	const char *state; /* "done", "skipped", "failed" or "pending" */
@@ -74,7 +74,7 @@ typedef struct ls_sweep_result {
 LS_API ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result);
 
 /* The points that ls_sweep() would measure, all of them pending. */
-LS_API ls_status ls_sweep_plan_rows(const ls_sweep_options *options, ls_sweep_result *result);
+LS_API ls_status ls_sweep_points(const ls_sweep_options *options, ls_sweep_result *result);
 LS_API void ls_sweep_result_release(ls_sweep_result *result);
 
 /* End the running measurement and then the sweep. Safe in a signal handler. */

@@ -27,10 +27,10 @@ static const ls_field fields[] = {
 	{ "width", LS_FIELD_WHOLE, AT(width), 0, 1e6 },
 	{ "classes", LS_FIELD_WHOLE, AT(classes), 1, 1e9 },
 	{ "tokens", LS_FIELD_WHOLE, AT(tokens), 0, LS_TOKENS_MAX },
-	{ "picks", LS_FIELD_WHOLE, AT(masked), 0, LS_TOKENS_MAX },
+	{ "masked", LS_FIELD_WHOLE, AT(masked), 0, LS_TOKENS_MAX },
 	{ "vocabulary", LS_FIELD_WHOLE, AT(vocabulary), 0, 1e9 },
-	{ "batch", LS_FIELD_WHOLE, AT(batch), 1, 1e9 },
-	{ "slices", LS_FIELD_WHOLE, AT(tiles), 1, 1e6 },
+	{ "micro_batch", LS_FIELD_WHOLE, AT(batch), 1, 1e9 },
+	{ "tiles", LS_FIELD_WHOLE, AT(tiles), 1, 1e6 },
 	{ "optimizer", LS_FIELD_TEXT, AT(optimizer), 0, 0 },
 	{ "threads", LS_FIELD_WHOLE, AT(threads), 1, 1e6 },
 	{ "isa", LS_FIELD_TEXT, AT(isa), 0, 0 },
@@ -44,11 +44,20 @@ static const ls_field fields[] = {
 	{ "other_s", LS_FIELD_REAL_IF, AT(other_s), 0, SECONDS_MAX },
 	{ "update_s", LS_FIELD_REAL, AT(update_s), 0, SECONDS_MAX },
 	{ "exchange_s", LS_FIELD_REAL_IF, AT(exchange_s), 0, SECONDS_MAX },
-	{ "gflop_a_sample", LS_FIELD_REAL, AT(gflop_a_sample), 0, 1e15 },
-	{ "live_floats", LS_FIELD_WHOLE, AT(live), LS_PROFILE_LINE, 1e13 },
-	{ "extra_floats", LS_FIELD_WHOLE, AT(extra), 0, 1e12 },
+	{ "gflop_per_sample", LS_FIELD_REAL, AT(gflop_a_sample), 0, 1e15 },
+	{ "reachable_floats", LS_FIELD_WHOLE, AT(live), LS_PROFILE_LINE, 1e13 },
+	{ "statistics_floats", LS_FIELD_WHOLE, AT(extra), 0, 1e12 },
 };
 #undef AT
+/* Names in version 1. */
+static const ls_field_rename renames[] = {
+	{ "picks", "masked" },
+	{ "batch", "micro_batch" },
+	{ "slices", "tiles" },
+	{ "gflop_a_sample", "gflop_per_sample" },
+	{ "live_floats", "reachable_floats" },
+	{ "extra_floats", "statistics_floats" },
+};
 #define AT(member) LS_FIELD_AT(ls_profile_layer, member)
 static const ls_field layer_fields[] = {
 	{ "name", LS_FIELD_TEXT, AT(name), 0, 0 },
@@ -139,7 +148,7 @@ static ls_status read_range(const ls_json_place *p, int i, const json_t *pair, i
 	if (out->begin < 0 || out->begin >= out->end || out->end > live || out->begin % LS_PROFILE_LINE != 0)
 		return ls_fail(LS_EFORMAT,
 			       "%s: %sparameters[%d] is [%" PRId64 ", %" PRId64 "]: it must begin at a multiple of %d, "
-			       "before its end, and end by live_floats, %" PRId64,
+			       "before its end, and end by reachable_floats, %" PRId64,
 			       p->label, p->prefix, i, out->begin, out->end, LS_PROFILE_LINE, live);
 	return LS_OK;
 }
@@ -216,14 +225,17 @@ static ls_status check_ranges(const ls_profile *profile, const char *label)
 	return status;
 }
 
-static ls_status read_root(ls_profile *profile, const json_t *root, const char *label)
+static ls_status read_root(ls_profile *profile, json_t *root, const char *label)
 {
+	int version;
 	const ls_json_place top = { .label = label };
 
-	LS_TRY(ls_json_check(root, FORMAT, LS_PROFILE_VERSION, label));
+	LS_TRY(ls_json_check(root, FORMAT, LS_PROFILE_VERSION, label, &version));
+	if (version < 2)
+		ls_fields_rename(root, renames, LS_COUNT(renames));
 	LS_TRY(ls_fields_read(&top, fields, LS_COUNT(fields), root, profile));
 	if (profile->tiles > profile->batch)
-		return ls_fail(LS_EFORMAT, "%s: tiles is %" PRId64 ", more than the batch of %" PRId64, label,
+		return ls_fail(LS_EFORMAT, "%s: tiles is %" PRId64 ", more than the micro_batch of %" PRId64, label,
 			       profile->tiles, profile->batch);
 	LS_TRY(read_layers(profile, root, label));
 	if (profile->other_s < 0) /* of a version that did not record it, from steps of one micro-batch on one device */

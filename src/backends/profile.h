@@ -25,7 +25,7 @@
 
 #include "base/status.h"
 
-#define LS_PROFILE_VERSION 1
+#define LS_PROFILE_VERSION 2
 enum { LS_PROFILE_NAME = 64, LS_PROFILE_RANGES = 8, LS_PROFILE_LINE = 16 };
 
 typedef struct ls_profile_range {

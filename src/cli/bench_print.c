@@ -48,12 +48,12 @@ static json_t *job_to_json(const ls_bench_options *o, const ls_bench_result *r)
 	return json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s, s:s, s:s?, "
 			 "s:f, s:s?, s:f, s:f, s:i, s:i, s:f, s:f}",
 			 "model", r->model, "channels", r->channels, "height", r->height, "width", r->width, "classes",
-			 r->classes, "batch", (json_int_t)r->microbatch, "global_batch", (json_int_t)r->global_batch,
+			 r->classes, "micro_batch", (json_int_t)r->microbatch, "batch", (json_int_t)r->global_batch,
 			 "devices", (json_int_t)job->devices, "threads", (json_int_t)job->threads, "warmup",
 			 (json_int_t)o->warmup, "steps", (json_int_t)o->steps, "repeat", (json_int_t)o->repeat,
-			 "optimizer", job->optimizer, "seed", (json_int_t)job->seed, "placement", job->strategy, "wire",
+			 "optimizer", job->optimizer, "seed", (json_int_t)job->seed, "strategy", job->strategy, "wire",
 			 job->wire, "share", job->share, "replay", o->replay, "replay_speed", o->replay_speed, "data",
-			 o->data, "tokens", r->tokens, "picks", r->masked, "tokens_max", r->tokens_max, "vocabulary",
+			 o->data, "tokens", r->tokens, "masked", r->masked, "tokens_max", r->tokens_max, "vocabulary",
 			 r->vocabulary, "tokens_per_s", r->tokens * r->samples_per_s, "padded_tokens_per_s",
 			 (double)r->tokens_max * r->samples_per_s);
 }
@@ -135,21 +135,21 @@ static void print_job(const ls_bench_options *o, const ls_bench_result *r, FILE 
 {
 	const ls_train_options *job = &o->job;
 	if (r->tokens_max > 0)
-		fprintf(to, "%s, %.1f tokens a sample (at most %d)", r->model, r->tokens, r->tokens_max);
+		fprintf(to, "%s, %.1f tokens per sample (at most %d)", r->model, r->tokens, r->tokens_max);
 	else
 		fprintf(to, "%s, %d x %d x %d", r->model, r->channels, r->height, r->width);
 	if (r->masked > 0)
-		fprintf(to, ", %.1f of them to be predicted", r->masked);
-	fprintf(to, ", batch %" PRId64 ", %s, devices %" PRId64 ", threads %" PRId64, r->microbatch, job->optimizer,
-		job->devices, job->threads);
+		fprintf(to, ", %.1f of them masked", r->masked);
+	fprintf(to, ", micro-batch %" PRId64 ", %s, %" PRId64 " devices with %" PRId64 " threads", r->microbatch,
+		job->optimizer, job->devices, job->threads);
 	if (o->replay)
-		fprintf(to, ", replay of %s at speed %g", o->replay, o->replay_speed);
+		fprintf(to, ", simulated compute (%s at speed %g)", o->replay, o->replay_speed);
 	else
 		fprintf(to, ", %s kernels (%s)", r->kernels, r->isa);
 	fputc('\n', to);
 	if (r->node_count > 1)
-		fprintf(to, "%zu nodes, %s, %s, shares %s, global batch %" PRId64 "\n", r->node_count, job->strategy,
-			job->wire, job->share, r->global_batch);
+		fprintf(to, "%zu nodes, %s, %s on the wire, share %s, batch %" PRId64 "\n", r->node_count,
+			job->strategy, job->wire, job->share, r->global_batch);
 }
 
 int ls_bench_print_text(const ls_bench_options *job, const ls_bench_result *result, FILE *to)
@@ -158,15 +158,15 @@ int ls_bench_print_text(const ls_bench_options *job, const ls_bench_result *resu
 	fprintf(to, "samples/s  %.1f, median of %" PRId64 " (%.1f to %.1f)\n", result->samples_per_s, job->repeat,
 		result->samples_per_s_min, result->samples_per_s_max);
 	if (result->tokens > 0)
-		fprintf(to, "tokens/s   %.1f (padded: %.1f)\n", result->samples_per_s * result->tokens,
-			result->samples_per_s * result->tokens_max);
-	fprintf(to, "step       %.2f ms; optimizer %.2f ms of each thread's processor time\n", result->step_ms,
+		fprintf(to, "tokens/s   %.1f real, %.1f padded (as most papers count)\n",
+			result->samples_per_s * result->tokens, result->samples_per_s * result->tokens_max);
+	fprintf(to, "step       %.2f ms; optimizer %.2f ms of processor time per thread\n", result->step_ms,
 		result->update_ms);
 	if (result->node_count > 1)
-		fprintf(to, "a device   %.2f ms compute, %.2f ms exposed communication, %.2f ms waiting\n",
+		fprintf(to, "per device %.2f ms compute, %.2f ms exposed communication, %.2f ms waiting\n",
 			result->compute_ms, result->exposed_ms, result->wait_ms);
 	if (!job->replay)
-		fprintf(to, "GFLOP/s    %.1f, at %.4f GFLOP a sample\n", result->gflop_per_s,
+		fprintf(to, "GFLOP/s    %.1f, with %.4f GFLOP per sample\n", result->gflop_per_s,
 			result->flop_per_sample / 1e9);
 	fprintf(to, "peak RSS   %.0f MB\n", (double)result->peak_rss_bytes / 1e6);
 	int failed = result->node_count > 1 && print_nodes(result, to);

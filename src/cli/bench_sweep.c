@@ -45,7 +45,7 @@ static int list_recipes(const char *command)
 static int list_points(const char *command, const ls_sweep_options *options)
 {
 	ls_sweep_result plan;
-	ls_status status = ls_sweep_plan_rows(options, &plan);
+	ls_status status = ls_sweep_points(options, &plan);
 	if (status != LS_OK)
 		return ls_command_finish(command, status);
 	for (size_t i = 0; i < plan.row_count; i++)
@@ -81,7 +81,7 @@ static void add_row(ls_table *table, const ls_sweep_row *row)
 	ls_table_add(table, "%s", row->model);
 	add_shape(table, row);
 	ls_table_add(table, "%" PRId64, row->batch);
-	ls_table_add(table, "%s%s%s", row->placement, strcmp(row->wire, "fp32") ? " " : "",
+	ls_table_add(table, "%s%s%s", row->strategy, strcmp(row->wire, "fp32") ? " " : "",
 		     strcmp(row->wire, "fp32") ? row->wire : "");
 	ls_table_add(table, "%s", row->rate[0] ? row->rate : "-");
 	if (!done)
@@ -103,8 +103,8 @@ static void add_row(ls_table *table, const ls_sweep_row *row)
 static int print_rows(const ls_sweep_result *result, FILE *to)
 {
 	ls_table table = { .columns = 9,
-			   .heads = { "<model", "nodes", "devices", "batch", "<placement", "rate", "samples/s",
-				      "spread", "speedup" } };
+			   .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s", "spread",
+				      "speedup" } };
 	int replayed = 0, above = 0, alone = 0;
 	for (size_t i = 0; i < result->row_count; i++) {
 		add_row(&table, &result->rows[i]);
@@ -159,7 +159,7 @@ static int check_models(const char *command, const ls_sweep_options *options)
 {
 	ls_sweep_result plan;
 	int code = LS_EXIT_OK;
-	ls_status status = ls_sweep_plan_rows(options, &plan);
+	ls_status status = ls_sweep_points(options, &plan);
 	if (status != LS_OK)
 		return ls_command_finish(command, status);
 	for (size_t i = 0; i < plan.row_count && code == LS_EXIT_OK; i++)
@@ -193,7 +193,7 @@ static ls_status take_hosts(ls_sweep_options *o)
 /* Whether there is something to measure beside the defaults. */
 static int has_points(const ls_sweep_options *o)
 {
-	return o->recipe || o->model || o->nodes || o->devices || o->batch || o->placement || o->rate;
+	return o->recipe || o->model || o->nodes || o->devices || o->batch || o->strategy || o->rate;
 }
 
 /* Whether the reason of row i was told with an earlier one. */

@@ -40,10 +40,10 @@ typedef struct bench_options {
 /* In the order of help. Rows that only have a name are training's. */
 static const ls_setting rows[] = {
 	{ .name = "model" },
-	{ "channels", 0, "N", "Model and data", "channels", LS_SETTING_INT, OWN(channels), 1, 4096, 0 },
-	{ "size", 0, "N", "Model and data", "height and width", LS_SETTING_INT, OWN(size), 1, 4096, 0 },
-	{ "classes", 0, "N", "Model and data", "classes", LS_SETTING_INT, OWN(classes), 1, 1000000, 0 },
-	{ "data", 'd', "NAME", "Model and data", "text to read", LS_SETTING_STRING, BENCH(data), 0, 0,
+	{ "channels", 0, "N", "Model and data", "image channels", LS_SETTING_INT, OWN(channels), 1, 4096, 0 },
+	{ "size", 0, "N", "Model and data", "image height and width in pixels", LS_SETTING_INT, OWN(size), 1, 4096, 0 },
+	{ "classes", 0, "N", "Model and data", "number of classes", LS_SETTING_INT, OWN(classes), 1, 1000000, 0 },
+	{ "data", 'd', "NAME", "Model and data", "text: train on this dataset", LS_SETTING_STRING, BENCH(data), 0, 0,
 	  LS_SETTING_COMMON },
 	{ .name = "data-dir" },
 	{ .name = "dropout" },
@@ -69,24 +69,34 @@ static const ls_setting rows[] = {
 	{ .name = "share" },
 	{ .name = "bucket-bytes" },
 	{ .name = "timeout" },
-	{ "warmup", 0, "N", "Measurement", "warm-up; sweep: 20", LS_SETTING_INT, BENCH(warmup), 0, 1e9,
+	{ "warmup", 0, "N", "Measurement", "steps of warm-up per repeat (in a sweep: 20)", LS_SETTING_INT,
+	  BENCH(warmup), 0, 1e9, LS_SETTING_COMMON },
+	{ "steps", 0, "N", "Measurement", "timed steps per repeat (in a sweep: 100)", LS_SETTING_INT, BENCH(steps), 1,
+	  1e9, LS_SETTING_COMMON },
+	{ "repeat", 0, "N", "Measurement", "repeats; the median is reported (in a sweep: 7)", LS_SETTING_INT,
+	  BENCH(repeat), 1, 1e6, LS_SETTING_COMMON },
+	{ "profile", 0, NULL, "Measurement", "also time every layer", LS_SETTING_FLAG, BENCH(profile), 0, 1,
 	  LS_SETTING_COMMON },
-	{ "steps", 0, "N", "Measurement", "timed; sweep: 100", LS_SETTING_INT, BENCH(steps), 1, 1e9,
+	{ "json", 0, NULL, "Measurement", "print one JSON object", LS_SETTING_FLAG, OWN(json), 0, 1,
 	  LS_SETTING_COMMON },
-	{ "repeat", 0, "N", "Measurement", "median; sweep: 7", LS_SETTING_INT, BENCH(repeat), 1, 1e6,
+	{ "nodes", 0, "N,...", "Sweep", "numbers of nodes, emulated on this machine (needs root)", LS_SETTING_STRING,
+	  OWN(nodes), 0, 0, LS_SETTING_COMMON },
+	{ "rate", 0, "R,...", "Sweep", "link rates of emulated nodes: 100mbit,1gbit", LS_SETTING_STRING, OWN(rate), 0,
+	  0, LS_SETTING_COMMON },
+	{ "out", 'o', "DIR", "Sweep", "directory for results.json", LS_SETTING_STRING, OWN(out), 0, 0,
 	  LS_SETTING_COMMON },
-	{ "profile", 0, NULL, "Measurement", "time every layer", LS_SETTING_FLAG, BENCH(profile), 0, 1,
+	{ "quick", 0, NULL, "Sweep", "fewer steps; of a recipe, also smaller models", LS_SETTING_FLAG, OWN(quick), 0, 1,
 	  LS_SETTING_COMMON },
-	{ "json", 0, NULL, "Measurement", "as JSON", LS_SETTING_FLAG, OWN(json), 0, 1, LS_SETTING_COMMON },
-	{ "nodes", 0, "N,...", "Sweep", "rehearsed here", LS_SETTING_STRING, OWN(nodes), 0, 0, LS_SETTING_COMMON },
-	{ "rate", 0, "R,...", "Sweep", "of links: 1gbit", LS_SETTING_STRING, OWN(rate), 0, 0, LS_SETTING_COMMON },
-	{ "out", 'o', "DIR", "Sweep", "results.json", LS_SETTING_STRING, OWN(out), 0, 0, LS_SETTING_COMMON },
-	{ "quick", 0, NULL, "Sweep", "fewer steps", LS_SETTING_FLAG, OWN(quick), 0, 1, LS_SETTING_COMMON },
-	{ "again", 0, NULL, "Sweep", "also what is done", LS_SETTING_FLAG, OWN(again), 0, 1, LS_SETTING_COMMON },
-	{ "list", 0, NULL, "Sweep", "recipes, or points", LS_SETTING_FLAG, OWN(list), 0, 1, LS_SETTING_COMMON },
-	{ "profile-out", 0, "FILE", "Replay", "keep a profile", LS_SETTING_STRING, BENCH(profile_out), 0, 0, 0 },
-	{ "replay", 0, "FILE", "Replay", "sleep through it", LS_SETTING_STRING, BENCH(replay), 0, 0, 0 },
-	{ "replay-speed", 0, "X", "Replay", "0.5: twice as long", LS_SETTING_REAL, BENCH(replay_speed), 1e-6, 1e6, 0 },
+	{ "again", 0, NULL, "Sweep", "measure points again that are done", LS_SETTING_FLAG, OWN(again), 0, 1,
+	  LS_SETTING_COMMON },
+	{ "list", 0, NULL, "Sweep", "list recipes, or the points of one; measure nothing", LS_SETTING_FLAG, OWN(list),
+	  0, 1, LS_SETTING_COMMON },
+	{ "profile-out", 0, "FILE", "Replay", "write the profile of one device to FILE", LS_SETTING_STRING,
+	  BENCH(profile_out), 0, 0, 0 },
+	{ "replay", 0, "FILE", "Replay", "simulate compute: sleep through this profile", LS_SETTING_STRING,
+	  BENCH(replay), 0, 0, 0 },
+	{ "replay-speed", 0, "X", "Replay", "speed of simulated compute: 0.5 takes twice as long", LS_SETTING_REAL,
+	  BENCH(replay_speed), 1e-6, 1e6, 0 },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -263,7 +273,7 @@ static int sweep(const bench_options *options, char words[TEXTS][32], const char
 	s.model = given(options, words, MODEL), s.data = given(options, words, DATA);
 	s.batch = given(options, words, BATCH), s.devices = given(options, words, DEVICES);
 	s.threads = given(options, words, THREADS), s.optimizer = given(options, words, OPTIMIZER);
-	s.placement = given(options, words, STRATEGY), s.servers = given(options, words, SERVERS);
+	s.strategy = given(options, words, STRATEGY), s.servers = given(options, words, SERVERS);
 	s.wire = given(options, words, WIRE), s.nodes = options->nodes, s.rate = options->rate;
 	s.hosts = options->bench.job.hosts, s.arguments = rest;
 	const struct {

@@ -11,8 +11,12 @@
 #include "command.h"
 #include "plan_print.h"
 
+/* Numbers that the cluster gives where the command line does not: texts, so that "not given" needs no number. */
+enum { LATENCY, SPREAD, MTBF, CHECKPOINT_EVERY, CLUSTER_NUMBERS };
+
 typedef struct plan_options {
 	ls_forecast_options plan;
+	const char *text[CLUSTER_NUMBERS];
 	int json;
 } plan_options;
 
@@ -20,37 +24,38 @@ typedef struct plan_options {
 #define OWN(member) offsetof(plan_options, member)
 
 static const ls_setting rows[] = {
-	{ "cluster", 0, "FILE", "Cluster", "its description, or what 'lockstep probe --json' printed",
-	  LS_SETTING_STRING, PLAN(cluster), 0, 0, 0 },
-	{ "nodes", 0, "LIST", "Cluster", "how many: 16, or 2,4,8,16", LS_SETTING_STRING, PLAN(nodes), 0, 0, 0 },
-	{ "devices", 0, "N", "Cluster", "of each node; 0: the cluster's, or 1", LS_SETTING_INT, PLAN(devices), 0,
-	  100000, 0 },
-	{ "rate", 0, "LIST", "Cluster", "of links: 1gbit, or 1gbit,10gbit", LS_SETTING_STRING, PLAN(rate), 0, 0, 0 },
-	{ "latency", 0, "US", "Cluster", "of a letter; -1: the cluster's, or 150", LS_SETTING_REAL, PLAN(latency_us),
-	  -1, 1e7, 0 },
-	{ "spread", 0, "X", "Cluster", "0.05: speeds of like nodes vary by 5 %; -1: the cluster's", LS_SETTING_REAL,
-	  PLAN(spread), -1, 1, 0 },
-	{ "mtbf", 0, "HOURS", "Cluster", "between failures of a node; 0: none; -1: the cluster's", LS_SETTING_REAL,
-	  PLAN(mtbf_hours), -1, 1e9, 0 },
-	{ "placement", 0, "LIST", "Job", "allreduce, ps; both by default", LS_SETTING_STRING, PLAN(placement), 0, 0,
-	  0 },
-	{ "servers", 0, "N", "Job", "the last N nodes, with ps; 0: one in eight", LS_SETTING_INT, PLAN(servers), 0, 1e7,
-	  0 },
-	{ "wire", 0, "LIST", "Job", "fp32, bf16", LS_SETTING_STRING, PLAN(wire), 0, 0, 0 },
-	{ "bucket-bytes", 0, "LIST", "Job", "that go out together: 262144,1048576", LS_SETTING_STRING, PLAN(bucket), 0,
+	{ "cluster", 0, "FILE", "Cluster", "read the cluster from FILE or a probe", LS_SETTING_STRING, PLAN(cluster), 0,
 	  0, 0 },
-	{ "leaves", 0, "N", "Job", "of the profile's batch, a device and step", LS_SETTING_INT, PLAN(microbatches), 1,
-	  10000, 0 },
-	{ "share", 0, "HOW", "Job", "equal, or auto: by the speed of nodes", LS_SETTING_STRING, PLAN(share), 0, 0, 0 },
-	{ "checkpoint-every", 0, "S", "Job", "seconds; 0: what loses least; -1: the cluster's", LS_SETTING_REAL,
-	  PLAN(interval_s), -1, 1e9, 0 },
-	{ "after", 0, NULL, "Job", "as trainers that exchange only after backward", LS_SETTING_FLAG, PLAN(after), 0, 1,
+	{ "nodes", 0, "LIST", "Cluster", "predict for these numbers of nodes: 2,4,8,16", LS_SETTING_STRING, PLAN(nodes),
+	  0, 0, 0 },
+	{ "devices", 0, "N", "Cluster", "devices per node (default: the cluster's, else 1)", LS_SETTING_INT,
+	  PLAN(devices), 0, 100000, 0 },
+	{ "rate", 0, "LIST", "Cluster", "link rates: 1gbit, or 1gbit,10gbit", LS_SETTING_STRING, PLAN(rate), 0, 0, 0 },
+	{ "latency", 0, "US", "Cluster", "one-way message latency in microseconds", LS_SETTING_STRING,
+	  OWN(text[LATENCY]), 0, 0, 0 },
+	{ "spread", 0, "X", "Cluster", "let speeds of identical nodes vary: 0.05 is 5 %", LS_SETTING_STRING,
+	  OWN(text[SPREAD]), 0, 0, 0 },
+	{ "mtbf", 0, "HOURS", "Cluster", "mean time between failures of a node in hours", LS_SETTING_STRING,
+	  OWN(text[MTBF]), 0, 0, 0 },
+	{ "strategy", 0, "LIST", "Job", "allreduce, ps (default: both)", LS_SETTING_STRING, PLAN(strategy), 0, 0, 0 },
+	{ "servers", 0, "N", "Job", "number of parameter servers (default: 1 in 8 nodes)", LS_SETTING_INT,
+	  PLAN(servers), 0, 1e7, 0 },
+	{ "wire", 0, "LIST", "Job", "number formats between nodes: fp32, bf16", LS_SETTING_STRING, PLAN(wire), 0, 0,
 	  0 },
-	{ "rehearsed", 0, NULL, "Lab", "devices sleep through the profile, as in a replay", LS_SETTING_FLAG,
-	  PLAN(rehearsed), 0, 1, 0 },
+	{ "bucket-bytes", 0, "LIST", "Job", "bytes of gradient sent together: 262144,1048576", LS_SETTING_STRING,
+	  PLAN(bucket), 0, 0, 0 },
+	{ "micro-batches", 0, "N", "Job", "micro-batches per device and step", LS_SETTING_INT, PLAN(microbatches), 1,
+	  10000, 0 },
+	{ "share", 0, "HOW", "Job", "micro-batches per node: equal, or auto (by speed)", LS_SETTING_STRING, PLAN(share),
+	  0, 0, 0 },
+	{ "checkpoint-every", 0, "S", "Job", "seconds between checkpoints; 0: the best interval", LS_SETTING_STRING,
+	  OWN(text[CHECKPOINT_EVERY]), 0, 0, 0 },
+	{ "after", 0, NULL, "Job", "exchange gradients only after backward", LS_SETTING_FLAG, PLAN(after), 0, 1, 0 },
+	{ "replayed", 0, NULL, "Lab", "simulate compute: devices sleep, as in a replay", LS_SETTING_FLAG,
+	  PLAN(replayed), 0, 1, 0 },
 	{ "shared-cores", 0, "N", "Lab", "all nodes run on one machine with N cores", LS_SETTING_INT,
 	  PLAN(shared_cores), 0, 1e6, 0 },
-	{ "json", 0, NULL, "Output", "as JSON, which 'lockstep report' reads", LS_SETTING_FLAG, OWN(json), 0, 1, 0 },
+	{ "json", 0, NULL, "Output", "print JSON, which 'lockstep report' reads", LS_SETTING_FLAG, OWN(json), 0, 1, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)
 
@@ -64,6 +69,26 @@ static const ls_args args = {
 	.operands_max = 1,
 	.at = row_at,
 };
+
+static ls_status take_numbers(plan_options *o)
+{
+	const struct {
+		const char *name;
+		double max, *to;
+	} numbers[CLUSTER_NUMBERS] = {
+		[LATENCY] = { "latency", 1e7, &o->plan.latency_us },
+		[SPREAD] = { "spread", 1, &o->plan.spread },
+		[MTBF] = { "mtbf", 1e9, &o->plan.mtbf_hours },
+		[CHECKPOINT_EVERY] = { "checkpoint-every", 1e9, &o->plan.interval_s },
+	};
+	for (int i = 0; i < CLUSTER_NUMBERS; i++) {
+		const ls_setting row = { .name = numbers[i].name, .kind = LS_SETTING_REAL, .max = numbers[i].max };
+		ls_status status = o->text[i] ? ls_setting_set(&row, numbers[i].to, o->text[i]) : LS_OK;
+		if (status != LS_OK)
+			return status;
+	}
+	return LS_OK;
+}
 
 static int print_json(const ls_forecast *forecast)
 {
@@ -96,7 +121,9 @@ int ls_cmd_plan(int argc, char **argv)
 
 	if (code != LS_ARGS_GO)
 		return code;
-	ls_status status = ls_forecast_make(&forecast, &options.plan);
+	ls_status status = take_numbers(&options);
+	if (status == LS_OK)
+		status = ls_forecast_make(&forecast, &options.plan);
 	if (status != LS_OK)
 		return ls_command_finish(args.command, status);
 	int failed = 0;

@@ -1,5 +1,5 @@
 /*
- * cmd_probe.c - lockstep probe: measure this test bed, here, under a launcher, or on the hosts it is told.
+ * cmd_probe.c - lockstep probe: measure this test bed, here, under a launcher, or on the given hosts.
  */
 #include <signal.h>
 
@@ -21,35 +21,35 @@ typedef struct probe_options {
 #define OWN(member) offsetof(probe_options, member)
 
 static const ls_setting rows[] = {
-	{ "hosts", 0, "LIST", "Nodes", "start a node on each; a:4,b:2 sets their devices", LS_SETTING_STRING,
-	  OWN(hosts), 0, 0, 0 },
+	{ "hosts", 0, "LIST", "Nodes", "start a node on each host: a:4,b:2 (devices)", LS_SETTING_STRING, OWN(hosts), 0,
+	  0, 0 },
 	{ "servers", 0, "N", "Nodes", "also measure parameter servers on the last N nodes", LS_SETTING_INT,
 	  PROBE(servers), 0, 1e6, 0 },
-	{ "timeout", 0, "SECONDS", "Nodes", "give up on a silent node after this long", LS_SETTING_INT, PROBE(timeout),
+	{ "timeout", 0, "SECONDS", "Nodes", "give up on a silent node after N seconds", LS_SETTING_INT, PROBE(timeout),
 	  1, 1e6, 0 },
-	{ "devices", 0, "N", "Exchange", "devices of a node; 0: two and all cores", LS_SETTING_INT, PROBE(devices), 0,
-	  4096, 0 },
-	{ "bytes", 0, "N", "Exchange", "of gradient; 0: 44M, or 4M when quick", LS_SETTING_COUNT, PROBE(bytes), 0,
+	{ "devices", 0, "N", "Exchange", "devices per node (default: 2, and all cores)", LS_SETTING_INT, PROBE(devices),
+	  0, 4096, 0 },
+	{ "bytes", 0, "N", "Exchange", "bytes of gradient (default: 44M, quick: 4M)", LS_SETTING_COUNT, PROBE(bytes), 0,
 	  0x1p36, 0 },
-	{ "bucket-bytes", 0, "N", "Exchange", "that go out together; 0: as in training", LS_SETTING_INT,
+	{ "bucket-bytes", 0, "N", "Exchange", "bytes sent together (default: as in training)", LS_SETTING_INT,
 	  PROBE(bucket_bytes), 0, 0x1p36, 0 },
-	{ "repeat", 0, "N", "Measurement", "repeats of every figure; 0: 9, or 3 when quick", LS_SETTING_INT,
-	  PROBE(repeat), 0, 99, 0 },
-	{ "quick", 0, NULL, "Measurement", "a second or two in all, less exact", LS_SETTING_FLAG, PROBE(quick), 0, 1,
-	  0 },
+	{ "repeat", 0, "N", "Measurement", "repeats per figure (default: 9, quick: 3)", LS_SETTING_INT, PROBE(repeat),
+	  0, 99, 0 },
+	{ "quick", 0, NULL, "Measurement", "measure for 1 to 2 seconds, less precisely", LS_SETTING_FLAG, PROBE(quick),
+	  0, 1, 0 },
 	{ "json", 0, NULL, "Measurement", "print one JSON object", LS_SETTING_FLAG, OWN(json), 0, 1, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)
 
 static const ls_args args = {
 	.command = "lockstep probe",
-	.purpose = "Measure a test bed: cores, GFLOP/s, memory, links, exchange of gradients.\n"
-		   "All nodes under mpirun or srun, or those of --hosts; figures are medians.",
+	.purpose = "Measure this machine or cluster: cores, GFLOP/s, memory, links and the exchange\n"
+		   "of gradients, on all nodes under mpirun or srun or of --hosts. Prints medians.",
 	.example = "lockstep probe --hosts lm1:4,lm6:2",
 	.at = row_at,
 };
 
-/* One node tells what went wrong; the others have no words for it. */
+/* One node prints the error; the others have no message. */
 static int finish(ls_status status)
 {
 	int stopped = status == LS_EINTERRUPTED ? ls_stop_signal() : 0;

@@ -2,6 +2,7 @@
  * cmd_report.c - lockstep report: tables and plots of sweeps, runs and forecasts.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <lockstep/report.h>
 
@@ -18,13 +19,13 @@ typedef struct report_options {
 #define AT(member) offsetof(report_options, member)
 
 static const ls_setting rows[] = {
-	{ "out", 'o', "FILE", "Options", "the page; report.html beside the first PATH", LS_SETTING_STRING,
+	{ "out", 'o', "FILE", "Options", "write the page to FILE (default: PATH/report.html)", LS_SETTING_STRING,
 	  AT(report.out), 0, 0, 0 },
 	{ "markdown", 0, NULL, "Options", "print the tables as Markdown instead", LS_SETTING_FLAG, AT(markdown), 0, 1,
 	  0 },
-	{ "compare", 0, "SET", "Options", "show figures of other trainers: 'published', or a CSV file",
-	  LS_SETTING_STRING, AT(report.compare), 0, 0, 0 },
-	{ "title", 0, "TEXT", "Options", "over the page", LS_SETTING_STRING, AT(report.title), 0, 0, 0 },
+	{ "compare", 0, "SET", "Options", "compare with published figures: 'published' or FILE.csv", LS_SETTING_STRING,
+	  AT(report.compare), 0, 0, 0 },
+	{ "title", 0, "TEXT", "Options", "title of the page", LS_SETTING_STRING, AT(report.title), 0, 0, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)
 
@@ -70,6 +71,9 @@ int ls_cmd_report(int argc, char **argv)
 	report_options options = { 0 };
 	ls_report_result result;
 	const char *paths[PATHS_MAX];
+	for (int i = 1; i < argc; i++)
+		if (!strncmp(argv[i], "--beside", 8))
+			return ls_usage_error(args.command, "--beside seeds is now --compare published");
 	int code = ls_args_parse(&args, &options, paths, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;

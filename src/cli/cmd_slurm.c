@@ -26,32 +26,32 @@ typedef struct slurm_options {
 #define OWN(member) offsetof(slurm_options, member)
 
 static const ls_setting rows[] = {
-	{ "nodes", 0, "N", "Job", "nodes, with one process each", LS_SETTING_INT, JOB(nodes), 1, 1e6, 0 },
-	{ "devices", 0, "N", "Job", "devices a node", LS_SETTING_INT, JOB(devices), 1, 4096, 0 },
-	{ "threads", 't', "N", "Job", "threads a device", LS_SETTING_INT, JOB(threads), 1, LS_THREADS_MAX, 0 },
-	{ "time", 0, "TIME", "Job", "limit: minutes, H:MM:SS or D-HH:MM:SS", LS_SETTING_STRING, JOB(time), 0, 0, 0 },
-	{ "mem", 0, "SIZE", "Job", "memory a node, 64G", LS_SETTING_STRING, JOB(memory), 0, 0, 0 },
-	{ "partition", 0, "NAME", "Job", "where to queue", LS_SETTING_STRING, JOB(partition), 0, 0, 0 },
-	{ "account", 0, "NAME", "Job", "who pays", LS_SETTING_STRING, JOB(account), 0, 0, 0 },
-	{ "job-name", 0, "NAME", "Job", "name in the queue and of the log", LS_SETTING_STRING, JOB(name), 0, 0, 0 },
-	{ "grace", 0, "SECONDS", "Job", "seconds before the limit to stop and write a checkpoint", LS_SETTING_INT,
-	  JOB(grace), 1, 65535, 0 },
-	{ "mpi", 0, "TYPE", "Start", "how srun starts MPI, pmix; the site's way when not given", LS_SETTING_STRING,
-	  JOB(mpi), 0, 0, 0 },
-	{ "setup", 0, "COMMAND", "Start", "shell command to run first, 'module load openmpi'", LS_SETTING_STRING,
-	  JOB(setup), 0, 0, 0 },
-	{ "program", 0, "PATH", "Start", "the command, as the nodes find it", LS_SETTING_STRING, JOB(program), 0, 0,
+	{ "nodes", 0, "N", "Job", "number of nodes, with one process on each", LS_SETTING_INT, JOB(nodes), 1, 1e6, 0 },
+	{ "devices", 0, "N", "Job", "devices per node", LS_SETTING_INT, JOB(devices), 1, 4096, 0 },
+	{ "threads", 't', "N", "Job", "threads per device", LS_SETTING_INT, JOB(threads), 1, LS_THREADS_MAX, 0 },
+	{ "time", 0, "TIME", "Job", "time limit: minutes, H:MM:SS or D-HH:MM:SS", LS_SETTING_STRING, JOB(time), 0, 0,
 	  0 },
-	{ "output", 'o', "FILE", "Script", "write it here, not to standard output", LS_SETTING_STRING, OWN(output), 0,
+	{ "mem", 0, "SIZE", "Job", "memory per node, for example 64G", LS_SETTING_STRING, JOB(memory), 0, 0, 0 },
+	{ "partition", 0, "NAME", "Job", "partition to submit to", LS_SETTING_STRING, JOB(partition), 0, 0, 0 },
+	{ "account", 0, "NAME", "Job", "account to charge", LS_SETTING_STRING, JOB(account), 0, 0, 0 },
+	{ "job-name", 0, "NAME", "Job", "name of the job and of its log file", LS_SETTING_STRING, JOB(name), 0, 0, 0 },
+	{ "grace", 0, "SECONDS", "Job", "stop and write a checkpoint N seconds before the limit", LS_SETTING_INT,
+	  JOB(grace), 1, 65535, 0 },
+	{ "mpi", 0, "TYPE", "Start", "how srun starts MPI: pmix (default: the site's)", LS_SETTING_STRING, JOB(mpi), 0,
 	  0, 0 },
-	{ "force", 0, NULL, "Script", "also over a file that exists", LS_SETTING_FLAG, OWN(force), 0, 1, 0 },
+	{ "setup", 0, "COMMAND", "Start", "run this shell command first: 'module load openmpi'", LS_SETTING_STRING,
+	  JOB(setup), 0, 0, 0 },
+	{ "program", 0, "PATH", "Start", "path of lockstep on the nodes", LS_SETTING_STRING, JOB(program), 0, 0, 0 },
+	{ "output", 'o', "FILE", "Script", "write the script to FILE, not to standard output", LS_SETTING_STRING,
+	  OWN(output), 0, 0, 0 },
+	{ "force", 0, NULL, "Script", "overwrite FILE if it exists", LS_SETTING_FLAG, OWN(force), 0, 1, 0 },
 };
 LS_ARGS_TABLE(row_at, rows)
 
 static const ls_args args = {
 	.command = "lockstep slurm",
-	.purpose = "Write a Slurm job script that trains, stops in time and goes on when requeued.\n"
-		   "Options of 'lockstep train' follow behind a -- and are checked now.",
+	.purpose = "Write a Slurm job script that trains, stops in time and resumes when requeued.\n"
+		   "Options of 'lockstep train' follow after -- and are checked now.",
 	.example = "lockstep slurm --nodes 4 --devices 8 --time 2:00:00 -o job.sh -- \\\n"
 		   "           --model resnet18 --data mnist --run runs/job\n"
 		   "         sbatch job.sh",

@@ -34,7 +34,7 @@ static void add_setting(ls_table *table, const ls_forecast *f, const ls_forecast
 		snprintf(wire, sizeof(wire), ", %s", row->wire);
 	if (differ)
 		snprintf(buckets, sizeof(buckets), ", %" PRId64 "k", row->bucket_bytes / 1024);
-	ls_table_add(table, "%s%s%s%s", row->placement, servers, wire, buckets);
+	ls_table_add(table, "%s%s%s%s", row->strategy, servers, wire, buckets);
 }
 
 /* Whether there was anything to choose. */
@@ -75,7 +75,7 @@ static void add_row(ls_table *table, const ls_forecast *f, size_t i)
 void ls_forecast_print(const ls_forecast *f, int best, const char *advice, FILE *to)
 {
 	ls_table table = { .columns = 8,
-			   .heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s  ", "ideal",
+			   .heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s  ", "efficiency",
 				      "<limited by" } };
 
 	fprintf(to, "%s, batch %" PRId64 ", %s: one device %.1f samples/s, gradient %.1f MB\n\n", f->model, f->batch,

@@ -28,15 +28,13 @@ static void add_bandwidth(ls_table *table, const ls_probe_result *result, int no
 		ls_table_add(table, "%.2f Gbit/s", result->nodes[node].link.both_gbit_per_s);
 }
 
-/* What the figures of a node have against them. */
+/* Warnings about the figures of a node. */
 static void print_doubts(const ls_probe_node *node, FILE *to)
 {
 	int alone = node->cores == 1; /* measured twice, with nothing to compare */
 	double part = node->gflop_per_s / (node->cores * node->gflop_per_s_core);
 	if (node->unsteady > 0)
-		fprintf(to,
-			"\n%s is unsteady: %.0f %% between repeats; is the machine busy? Measure again when it is "
-			"not.\n",
+		fprintf(to, "\n%s: repeats differ by %.0f %%; is the machine busy? Measure again when it is idle.\n",
 			node->host, 100 * node->unsteady);
 	if (!alone && part < 0.75)
 		fprintf(to,
@@ -55,7 +53,7 @@ static void print_doubts(const ls_probe_node *node, FILE *to)
 static int print_test_bed(const ls_probe_result *result, FILE *to)
 {
 	ls_table table = { .columns = 7,
-			   .heads = { "<Name", "<CPU", "Cores", "GFLOP/s a core", "GFLOP/s all", "Memory GB/s",
+			   .heads = { "<Name", "<CPU", "Cores", "GFLOP/s per core", "GFLOP/s all cores", "Memory GB/s",
 				      "<Bandwidth to node 0" } };
 	for (int i = 0; i < result->node_count; i++) {
 		const ls_probe_node *node = &result->nodes[i];
@@ -107,7 +105,8 @@ static int print_software(const ls_probe_result *result, FILE *to)
 static int print_memory(const ls_probe_result *result, FILE *to)
 {
 	ls_table table = { .columns = 6,
-			   .heads = { "<Name", "read a core", "read all", "copy a core", "copy all", "MB a core" } };
+			   .heads = { "<Name", "read per core", "read all cores", "copy per core", "copy all cores",
+				      "MB per core" } };
 	for (int i = 0; i < result->node_count; i++) {
 		const ls_probe_node *node = &result->nodes[i];
 		ls_table_add(&table, "%s", node->host);
@@ -119,7 +118,7 @@ static int print_memory(const ls_probe_result *result, FILE *to)
 	}
 	fputs("\n## Memory, GB/s\n\n", to);
 	int failed = finish_table(&table, to);
-	fputs("\nA copy counts the bytes it reads and those it writes.\n", to);
+	fputs("\nA copy counts the bytes read and the bytes written.\n", to);
 	return failed;
 }
 
@@ -138,11 +137,12 @@ static int print_inside(const ls_probe_result *result, FILE *to)
 		}
 	if (!table.cells)
 		return 0;
-	fputs("\n## Exchange inside a node\n\n", to);
+	fputs("\n## Exchange within a node\n\n", to);
 	int failed = finish_table(&table, to);
 	fprintf(to,
-		"\nEvery device has a gradient of %.1f MB. Timed from when all of it is ready until the sum over the "
-		"devices\nis in the parameters all of them read; GB/s is one device's gradient over that time.\n",
+		"\nEvery device has a gradient of %.1f MB. Timed from when the gradients are ready until their sum is "
+		"in the\n"
+		"parameters that all devices read; GB/s is one device's gradient divided by that time.\n",
 		(double)result->bytes / 1e6);
 	return failed;
 }
@@ -166,11 +166,11 @@ static int print_links(const ls_probe_result *result, FILE *to)
 static int print_between(const ls_probe_result *result, FILE *to)
 {
 	ls_table table = { .columns = 8,
-			   .heads = { "<Placement", "<wire", "ms", "GB/s", "Gbit/s", "of the link", "MPI's sum ms",
+			   .heads = { "<Strategy", "<wire", "ms", "GB/s", "Gbit/s", "of the link", "MPI's sum ms",
 				      "GB/s" } };
 	for (int i = 0; i < result->between_count; i++) {
 		const ls_probe_between *b = &result->between[i];
-		ls_table_add(&table, "%s", b->placement);
+		ls_table_add(&table, "%s", b->strategy);
 		ls_table_add(&table, "%s", b->wire);
 		ls_table_add(&table, "%.2f", b->seconds * 1e3);
 		ls_table_add(&table, "%.3f", b->gb_per_s);
@@ -240,13 +240,13 @@ static json_t *node_to_json(const ls_probe_node *node, int is_first)
 			 "cores", node->cores, "devices", node->devices, "gflop_per_s_core", node->gflop_per_s_core,
 			 "gflop_per_s", node->gflop_per_s, "unsteady", node->unsteady, "memory_core",
 			 memory_to_json(&node->memory_core), "memory", memory_to_json(&node->memory), "memory_bytes",
-			 (json_int_t)node->memory_bytes, "inside", inside_to_json(node), "link",
+			 (json_int_t)node->memory_bytes, "exchange_in_node", inside_to_json(node), "link",
 			 is_first ? json_null() : link_to_json(&node->link));
 }
 
 static json_t *between_to_json(const ls_probe_between *b)
 {
-	return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "placement", b->placement, "wire", b->wire,
+	return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "strategy", b->strategy, "wire", b->wire,
 			 "seconds", b->seconds, "gb_per_s", b->gb_per_s, "wire_bytes", b->wire_bytes, "gbit_per_s",
 			 b->gbit_per_s, "limit_gbit_per_s", b->limit_gbit_per_s, "library_seconds", b->library_seconds,
 			 "library_gb_per_s", b->library_gb_per_s);
@@ -259,8 +259,9 @@ int ls_probe_print_json(const ls_probe_result *result, FILE *to)
 		json_array_append_new(nodes, node_to_json(&result->nodes[i], i == 0));
 	for (int i = 0; i < result->between_count; i++)
 		json_array_append_new(between, between_to_json(&result->between[i]));
-	json_t *all = json_pack("{s:I, s:I, s:o, s:o}", "bytes", (json_int_t)result->bytes, "repeat",
-				(json_int_t)result->repeat, "nodes", nodes, "between", between);
+	json_t *all = json_pack("{s:s, s:i, s:I, s:I, s:o, s:o}", "format", "lockstep probe", "version", 2, "bytes",
+				(json_int_t)result->bytes, "repeat", (json_int_t)result->repeat, "nodes", nodes,
+				"exchange_between_nodes", between);
 	int failed = !all || json_dumpf(all, to, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 	fputc('\n', to);
 	json_decref(all);

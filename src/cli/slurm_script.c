@@ -55,9 +55,10 @@ void ls_slurm_quote(FILE *to, const char *word)
 static void write_head(FILE *to, int argc, char **argv)
 {
 	fputs("#!/bin/bash\n"
-	      "# Trains with Lockstep under Slurm. Hand it in with sbatch; options of sbatch typed there win over "
+	      "# Trains with Lockstep under Slurm. Submit it with sbatch; options on the command line of sbatch "
+	      "override "
 	      "those below,\n"
-	      "# and words typed behind the script's name are added to those of lockstep train. Made by\n"
+	      "# and arguments after the script's name are added to those of lockstep train. Made by\n"
 	      "#   lockstep slurm",
 	      to);
 	for (int i = 1; i < argc; i++) {
@@ -81,7 +82,7 @@ static void write_directives(FILE *to, const slurm_job *job)
 	write_directive(to, "time", job->time);
 	write_directive(to, "mem", job->memory);
 	fprintf(to,
-		"# One process a node, with a core for each thread: devices %" PRId64 ", threads of each %" PRId64 ".\n"
+		"# One process per node and one core per thread: %" PRId64 " devices with %" PRId64 " threads each.\n"
 		"#SBATCH --nodes=%" PRId64 "\n#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task=%" PRId64 "\n",
 		job->devices, job->threads, job->nodes, job->devices * job->threads);
 	fprintf(to,
@@ -89,7 +90,7 @@ static void write_directives(FILE *to, const slurm_job *job)
 		" seconds before the time is up, so that the run\n"
 		"# can write a checkpoint; see the trap below.\n#SBATCH --signal=B:TERM@%" PRId64 "\n",
 		job->grace, job->grace);
-	fputs("# After a node failed or the job was preempted it may start again, and adds to the log it has.\n"
+	fputs("# After a node failure or preemption the job is requeued and appends to its log.\n"
 	      "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=%x-%j.out\n",
 	      to);
 }
@@ -129,7 +130,7 @@ static void write_start(FILE *to, const slurm_training *training)
 	fputs(")\n", to);
 	if (!training->run)
 		return;
-	fputs("\n# When the job starts again, or is handed in again, it goes on where its run stopped.\nrun=", to);
+	fputs("\n# When the job is requeued or submitted again, it resumes its run.\nrun=", to);
 	ls_slurm_quote(to, training->run);
 	fputs("\nfor found in \"$run\"/run.json \"$run\"/ckpt/step-*; do\n"
 	      "\tif [ -e \"$found\" ]; then\n\t\tstart=(--resume)\n\tfi\ndone\n",
@@ -143,7 +144,8 @@ static void write_launch(FILE *to, const slurm_job *job)
 		"threads\n"
 		"# itself. A node that ends must not have the others killed, one may still be writing the checkpoint; "
 		"after a\n"
-		"# failure they end by themselves. In the background, because bash hears signals only while it waits.\n"
+		"# failure they end by themselves. In the background, because bash handles signals only while it "
+		"waits.\n"
 		"srun --cpus-per-task=\"${SLURM_CPUS_PER_TASK:-%" PRId64 "}\" --cpu-bind=none --kill-on-bad-exit=0 ",
 		job->devices * job->threads);
 	if (job->mpi)

@@ -151,7 +151,7 @@ ls_status ls_json_parse(json_t **out, const void *text, size_t bytes, size_t mos
 	return LS_OK;
 }
 
-ls_status ls_json_check(const json_t *root, const char *format, int version, const char *label)
+ls_status ls_json_check(const json_t *root, const char *format, int newest, const char *label, int *version)
 {
 	const char *found = json_string_value(json_object_get(root, "format"));
 	const json_t *number = json_object_get(root, "version");
@@ -159,10 +159,22 @@ ls_status ls_json_check(const json_t *root, const char *format, int version, con
 	if (!found || strcmp(found, format) != 0 || !json_is_integer(number))
 		return ls_fail(LS_EFORMAT, "%s: not a %s: \"format\" is not \"%s\" with a \"version\"", label, format,
 			       format);
-	if (json_integer_value(number) != version)
-		return ls_fail(LS_EFORMAT, "%s: version is %" PRId64 ", this program reads %d; make it again", label,
-			       (int64_t)json_integer_value(number), version);
+	if (json_integer_value(number) < 1 || json_integer_value(number) > newest)
+		return ls_fail(LS_EFORMAT, "%s: version is %" PRId64 "; this program reads 1 to %d", label,
+			       (int64_t)json_integer_value(number), newest);
+	*version = (int)json_integer_value(number);
 	return LS_OK;
+}
+
+void ls_fields_rename(json_t *object, const ls_field_rename *renames, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		json_t *value = json_object_get(object, renames[i].from);
+		if (!value || json_object_get(object, renames[i].to))
+			continue;
+		json_object_set(object, renames[i].to, value);
+		json_object_del(object, renames[i].from);
+	}
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */

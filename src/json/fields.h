@@ -88,9 +88,19 @@ ls_json_place ls_json_element(const ls_json_place *place, const char *list, size
 /* Text into a tree that the caller drops; errors say the line. */
 ls_status ls_json_parse(json_t **out, const void *text, size_t bytes, size_t most, const char *label);
 
-/* {"format": FORMAT, "version": N}: a new object that begins so, and the check of one. */
+/* {"format": FORMAT, "version": N}: a new object that begins with these. */
 json_t *ls_json_begin(const char *format, int version);
-ls_status ls_json_check(const json_t *root, const char *format, int version, const char *label);
+
+/* The format must be this one and the version 1 to `newest`; *version is the file's. */
+ls_status ls_json_check(const json_t *root, const char *format, int newest, const char *label, int *version);
+
+/* A field that older versions of a file have under another name. */
+typedef struct ls_field_rename {
+	const char *from, *to;
+} ls_field_rename;
+
+/* Moves old fields to their new names, before an object of an old version is read. Other objects are left alone. */
+void ls_fields_rename(json_t *object, const ls_field_rename *renames, size_t count);
 
 /* Whole or absent. */
 ls_status ls_json_publish(const json_t *root, const char *path);

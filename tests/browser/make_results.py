@@ -23,7 +23,7 @@ MACHINE = {"host": "lab1", "cpu": "Example CPU @ 2.40GHz", "system": "Linux 6.1.
 
 def job(**change):
     base = {"kind": "bench", "model": "bert-mini", "data": "", "optimizer": "adam", "shape": "1", "nodes": 1,
-            "devices": 1, "threads": 1, "servers": 0, "batch": 32, "placement": "local", "wire": "fp32", "rate": "",
+            "devices": 1, "threads": 1, "servers": 0, "batch_per_device": 32, "strategy": "local", "wire": "fp32", "rate": "",
             "replay": 0, "warmup": 20, "steps": 100, "epochs": 0, "samples": 0, "arguments": ""}
     assert not set(change) - set(base), change
     return {**base, **change}
@@ -34,7 +34,7 @@ def point(the_job, speeds, state="done", key=None, **change):
             "tokens_per_s": 0.0, "compute_ms": 0.0, "exposed_ms": 0.0, "wait_ms": 0.0, "update_ms": 0.0,
             "gradient_bytes": 0.0, "gflop_per_s": 0.0, "peak_rss_bytes": 2.5e8, "accuracy": 0.0, "nodes": [],
             "rates": [], "epochs": []}
-    samples = the_job["batch"] * the_job["devices"]
+    samples = the_job["batch_per_device"] * the_job["devices"]
     base["repeats"] = [{"samples_per_s": r, "step_ms": 1e3 * samples / r, "wall_s": 3 + 100 * samples / r} for r in speeds]
     return {**base, **change}
 
@@ -58,7 +58,7 @@ def around(rate):
 
 
 def sweep(name, table, points, title=""):
-    return {"format": "lockstep results", "version": 1, "sweep": name, "title": title, "table": table,
+    return {"format": "lockstep results", "version": 2, "sweep": name, "title": title, "table": table,
             "started": "2026-01-31T12:00:00Z", "quick": 0, "machine": MACHINE, "points": points}
 
 
@@ -70,8 +70,8 @@ def throughput():
             speedup = devices ** (0.99 - 0.6 / batch)
             if batch == 24 and (nodes, per) == (1, 8):
                 speedup = 8.6
-            j = job(model="bert-base", batch=batch, nodes=nodes, devices=devices, shape="+".join([str(per)] * nodes),
-                    placement="allreduce" if nodes > 1 else "local", rate="100gbit" if nodes > 1 else "")
+            j = job(model="bert-base", batch_per_device=batch, nodes=nodes, devices=devices, shape="+".join([str(per)] * nodes),
+                    strategy="allreduce" if nodes > 1 else "local", rate="100gbit" if nodes > 1 else "")
             p = times(point(j, around(one * speedup), gradient_bytes=4.4e8, tokens_per_s=one * speedup * 128),
                       0.02 * math.log2(devices) if devices > 1 else 0, 0.01 if devices > 1 else 0)
             step = p["repeats"][0]["step_ms"]
@@ -98,7 +98,7 @@ def epochs():
             devices = [int(d) for d in shape.split("+")]
             rate = slower * one[hosts[0]] * sum(devices) * (0.97 if len(hosts) == 1 else 0.84) ** (sum(devices) > 1)
             j = job(kind="train", model=model, data="mnist", shape=shape, nodes=len(hosts), devices=sum(devices),
-                    batch=128, placement="allreduce" if len(hosts) > 1 else "local",
+                    batch_per_device=128, strategy="allreduce" if len(hosts) > 1 else "local",
                     rate="1gbit" if len(hosts) > 1 else "", epochs=4, samples=60000)
             rates, done = course(rate, 4, -(-60000 // (128 * sum(devices))), sum(devices))
             p = point(j, [rate], key=f"{model}/{'+'.join(hosts)}/{shape}", rates=rates, epochs=done,
@@ -117,7 +117,7 @@ def walltime():
                                                                     (["gn01", "gn02", "gn03"], 1)]:
         devices = len(hosts) * per
         rate = 13000 * min(speed[h] for h in hosts) * devices ** 0.9
-        j = job(kind="train", model="cnn", data="bigmnist", batch=512, nodes=len(hosts), devices=devices, epochs=10,
+        j = job(kind="train", model="cnn", data="bigmnist", batch_per_device=512, nodes=len(hosts), devices=devices, epochs=10,
                 shape="+".join([str(per)] * len(hosts)), samples=72000000)
         p = point(j, [rate], key=f"cnn/{'+'.join(hosts)}/{per}")
         p["repeats"][0]["wall_s"] = 720000000 / rate
@@ -130,9 +130,9 @@ def walltime():
 def strategies():
     points = []
     for model, one, batch, gradient, words in (("resnet18", 74.3, 128, 4.47e7, 0), ("bert-mini", 214.0, 8, 4.5e7, 128)):
-        def add(nodes, devices, placement, rate, speed, servers=0):
+        def add(nodes, devices, strategy, rate, speed, servers=0):
             workers = nodes
-            j = job(model=model, batch=batch, nodes=nodes, devices=devices, placement=placement, rate=rate,
+            j = job(model=model, batch_per_device=batch, nodes=nodes, devices=devices, strategy=strategy, rate=rate,
                     servers=servers, shape="+".join([str(devices // workers)] * workers))
             p = point(j, around(one * speed), gradient_bytes=gradient, tokens_per_s=one * speed * words)
             gone = 1 - speed / devices
@@ -168,7 +168,7 @@ BAD = "<script>alert(1)</script>|`x`*b*[y](javascript:z)&amp;\"'"
 def hostile():
     points = []
     for devices in (1, 2, 4):
-        j = job(model=BAD, data="<img src=x>", batch=16, devices=devices, shape=str(devices), epochs=2, samples=640,
+        j = job(model=BAD, data="<img src=x>", batch_per_device=16, devices=devices, shape=str(devices), epochs=2, samples=640,
                 kind="train")
         p = times(point(j, [100.0 * devices], key=BAD + str(devices)), 0.1, 0.1)
         p["nodes"] = [node("--></title><b>h", devices, 10.0, 0.8, 0.1)]
@@ -207,26 +207,26 @@ def run(directory):
 def forecast():
     rows = []
     for rate, cost in (("1gbit", 0.30), ("10gbit", 0.04)):
-        for placement, more in (("allreduce", 1.0), ("ps", 1.6)):
+        for strategy, more in (("allreduce", 1.0), ("ps", 1.6)):
             for nodes in (1, 2, 3, 4, 8, 16, 32, 64):
-                if nodes == 1 and (placement == "ps" or rate != "1gbit"):
+                if nodes == 1 and (strategy == "ps" or rate != "1gbit"):
                     continue
                 for bucket in (1 << 20, 4 << 20):
                     share = 1 - (0.02 if nodes == 1 else cost * more * 1.05) - (0.01 if bucket > 1 << 20 else 0)
                     devices = 4 * nodes
                     speed = 74.3 * devices * share
                     step = 1e3 * 128 * devices / speed
-                    row = ({"nodes": nodes + (placement == "ps"), "devices": devices,
-                                 "servers": int(placement == "ps"), "placement": placement, "wire": "fp32",
+                    row = ({"nodes": nodes + (strategy == "ps"), "devices": devices,
+                                 "servers": int(strategy == "ps"), "strategy": strategy, "wire": "fp32",
                                  "rate": "" if nodes == 1 else rate, "bucket_bytes": bucket, "step_ms": step,
                                  "compute_ms": step * share, "exposed_ms": step * (1 - share) * 0.9,
                                  "wait_ms": step * (1 - share) * 0.1, "samples_per_s": speed, "efficiency": share,
                                  "bottleneck": "wire" if share < 0.9 else "compute"})
                     if nodes == 1:  # as lockstep plan writes one node: no exchange, waiting not told apart
-                        row.update(placement="local", rate=rate)
+                        row.update(strategy="local", rate=rate)
                         del row["wait_ms"]
                     rows.append(row)
-    return {"format": "lockstep forecast", "version": 1, "model": "resnet18", "batch": 128, "rows": rows}
+    return {"format": "lockstep forecast", "version": 2, "model": "resnet18", "batch_per_device": 128, "rows": rows}
 
 
 def main():

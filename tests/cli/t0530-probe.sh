@@ -12,7 +12,7 @@ is "probe --quick --json succeeds" "$status" 0
 is "nothing on stderr when it is quick" "$(grep -v '^probe: ' <<<"$err")" ""
 [ -n "${SANITIZER:-}" ] || ok "it is quick" test $((SECONDS - begin)) -lt 90
 cp .out probe.json
-ok "one node" json probe.json 'type(o) is dict and len(o["nodes"]) == 1 and o["between"] == []'
+ok "one node" json probe.json 'type(o) is dict and len(o["nodes"]) == 1 and o["exchange_between_nodes"] == []'
 ok "its figures are positive" json probe.json "all(map($positive, map(o['nodes'][0].get, $figures)))"
 ok "those of memory, too" json probe.json \
 	"all(map($positive, list(o['nodes'][0]['memory'].values()) + list(o['nodes'][0]['memory_core'].values())))"
@@ -23,24 +23,24 @@ is "of this version" "$(python3 -c 'import json; print("lockstep", json.load(ope
 ok "no more cores than there are" json probe.json "1 <= o['nodes'][0]['cores'] <= $(nproc --all)"
 ok "as many devices as cores, where no number is asked for" json probe.json 'o["nodes"][0]["devices"] == o["nodes"][0]["cores"]'
 ok "GB/s are one gradient over the time" json probe.json \
-	'all(abs(x["gb_per_s"] * x["seconds"] * 1e9 / o["bytes"] - 1) < 1e-6 for x in o["nodes"][0]["inside"])'
+	'all(abs(x["gb_per_s"] * x["seconds"] * 1e9 / o["bytes"] - 1) < 1e-6 for x in o["nodes"][0]["exchange_in_node"])'
 ok "a node alone has no link" json probe.json 'o["nodes"][0]["link"] is None'
 
 one_core=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
 run taskset -c "$one_core" "$LOCKSTEP" probe --quick --json
-ok "on one core it counts one" json .out 'o["nodes"][0]["cores"] == 1 and o["nodes"][0]["inside"] == []'
+ok "on one core it counts one" json .out 'o["nodes"][0]["cores"] == 1 and o["nodes"][0]["exchange_in_node"] == []'
 run taskset -c "$one_core" "$LOCKSTEP" probe --quick
 unlike "where there is nothing to compare it with" "$out" 'cores together'
 run "$LOCKSTEP" probe --quick --devices 3 --bytes 100004 --bucket-bytes 8192 --repeat 2 --json
 ok "what is asked for is measured" json .out \
-	'(o["bytes"], o["repeat"], [x["devices"] for x in o["nodes"][0]["inside"]]) == (100004, 2, [3])'
+	'(o["bytes"], o["repeat"], [x["devices"] for x in o["nodes"][0]["exchange_in_node"]]) == (100004, 2, [3])'
 
 run "$LOCKSTEP" probe --quick --devices 2
 is "as text" "$status" 0
-for head in '## Test bed' '## Memory, GB/s' '## Exchange inside a node'; do
+for head in '## Test bed' '## Memory, GB/s' '## Exchange within a node'; do
 	ok "$head" grep -qxF "$head" <<<"$out"
 done
-like "the test bed's columns" "$out" '^\| Name +\| CPU +\| Cores \| GFLOP/s a core \|'
+like "the test bed's columns" "$out" '^\| Name +\| CPU +\| Cores \| GFLOP/s per core \|'
 is "rows of Markdown have as many cells as their heads" "$(awk -F '|' '
 	/^\|/ { if (!columns) columns = NF; if (NF != columns) print NR; next }
 	{ columns = 0 }' <<<"$out")" ""
@@ -88,12 +88,12 @@ run "$LOCKSTEP" probe --quick --hosts localhost:3,localhost:2 --bytes 400000 --j
 ok "or that --hosts gives each" json .out '[n["devices"] for n in o["nodes"]] == [3, 2]'
 ok "their link is positive" json nodes.json "all(map($positive, o['nodes'][1]['link'].values()))"
 ok "ways to exchange" json nodes.json \
-	'[(b["placement"], b["wire"]) for b in o["between"]] == [("allreduce", "fp32"), ("allreduce", "bf16")]'
+	'[(b["strategy"], b["wire"]) for b in o["exchange_between_nodes"]] == [("allreduce", "fp32"), ("allreduce", "bf16")]'
 ok "their figures are positive" json nodes.json \
-	"all(all(map($positive, [v for v in b.values() if type(v) is not str])) for b in o['between'])"
+	"all(all(map($positive, [v for v in b.values() if type(v) is not str])) for b in o['exchange_between_nodes'])"
 # Half of the gradient out as sums, and half as new values; meetings and the floats that ride along are small.
-ok "fp32 moves the gradient once each way" json nodes.json '1 <= o["between"][0]["wire_bytes"] / o["bytes"] < 1.05'
-ok "bf16 half of it" json nodes.json '0.5 <= o["between"][1]["wire_bytes"] / o["bytes"] < 0.55'
+ok "fp32 moves the gradient once each way" json nodes.json '1 <= o["exchange_between_nodes"][0]["wire_bytes"] / o["bytes"] < 1.05'
+ok "bf16 half of it" json nodes.json '0.5 <= o["exchange_between_nodes"][1]["wire_bytes"] / o["bytes"] < 0.55'
 run nodes 3 --bytes 100000 --devices 1 --servers 1
 is "three, one of them a server" "$status" 0
 [ "$status" = 0 ] || test_note "$err"

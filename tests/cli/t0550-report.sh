@@ -18,7 +18,7 @@ json.dump(o, open(sys.argv[2], "w"))' "$@"
 out=$(markdown data/throughput)
 has "throughput: a heading a batch" "$out" '^### batch size = 96$'
 has "throughput: the published columns" "$out" \
-	'^\| num_nodes \| device_num_per_node \| batch_size_per_device \| throughput \| speedup \|$'
+	'^\| Nodes \| Devices per node \| Batch per device \| Samples/s \| Speedup \|$'
 has "throughput: one device" "$out" '^\| 1 +\| 1 +\| 96 +\| 149.8 +\| 1.00 +\|$'
 has "throughput: medians of repeats and speedups over them" "$out" '^\| 4 +\| 8 +\| 96 +\| 4531.1 +\| 30.25 +\|$'
 is "throughput: all repeats" "$(grep -cE '^\| 4 +\| 8 +\| 96 +\| [0-9.]+ +\|$' <<<"$out")" 7
@@ -30,21 +30,21 @@ has "versions" "$out" '^\| Version \| 0.1.0 +\| xsmm +\| avx512 \| Open MPI v4.1
 
 # ---- epochs
 out=$(markdown data/epochs)
-has "epochs: a heading of one device" "$out" '^#### lm6-120.70$'
-has "epochs: host, rate, speedup and baseline" "$out" '^#### lm6-234.16-1.94x, baseline: 120.70$'
-has "epochs: each host has its own baseline" "$out" '^#### lm1-158.77-1.94x, baseline: 81.84$'
-has "epochs: two nodes by their first host" "$out" '^#### lm1:3, lm6:2-343.73-4.2x, baseline: 81.84$'
-has "epochs: rates as training logs them" "$out" '^- Step200: 108.31 data/sec$'
-has "epochs: epochs as training logs them" "$out" '^- Epoch 4 in 497.10 sec, test time 27.62 sec, test accuracy: 0.9658$'
-is "epochs: in the order they happened" "$(grep -A 20 '^#### lm6-120.70$' <<<"$out" | grep '^- ' | head -n 6 | cut -c 3-9 | tr '\n' ' ')" \
-	"Step200 Step400 Epoch 1 Step600 Step800 Epoch 2 "
-has "epochs: a summary" "$out" '^\| resnet18 \| mnist \| lm1, lm6 \| 2 +\| 3\+2 +\| 128 +\| 343.73 +\| 4.20x +\|'
+has "epochs: a heading of one device" "$out" '^#### lm6: 120.70 samples/s$'
+has "epochs: host, rate, speedup and baseline" "$out" '^#### lm6: 234.16 samples/s, 1.94 times one device \(120.70\)$'
+has "epochs: each host has its own baseline" "$out" '^#### lm1: 158.77 samples/s, 1.94 times one device \(81.84\)$'
+has "epochs: two nodes by their first host" "$out" '^#### lm1:3, lm6:2: 343.73 samples/s, 4.2 times one device \(81.84\)$'
+has "epochs: rates as training logs them" "$out" '^- Step 200: 108.31 samples/s$'
+has "epochs: epochs as training logs them" "$out" '^- Epoch 4: 497.10 s, test 27.62 s, test accuracy 0.9658$'
+is "epochs: in the order they happened" "$(grep -A 20 '^#### lm6: 120.70 samples/s$' <<<"$out" | grep '^- ' | head -n 6 | cut -d : -f 1 | cut -c 3- | tr '\n' ' ')" \
+	"Step 200 Step 400 Epoch 1 Step 600 Step 800 Epoch 2 "
+has "epochs: a summary" "$out" '^\| resnet18 \| mnist \| lm1, lm6 \| 2 +\| 3\+2 +\| 128 +\| 343.73 +\| 4.20 +\|'
 is "epochs: each point once" "$(grep -c '^#### ' <<<"$out")" 14
 
 # ---- walltime
 out=$(markdown data/walltime)
 has "walltime: the published columns" "$out" \
-	'^\| #Nodes \| #Devices \| Epoch +\| Batchsize \| Steps +\| Runtime +\| Speedup +\| Node\(s\) +\|$'
+	'^\| Nodes \| Devices per node \| Epochs +\| Batch per device \| Steps +\| Runtime +\| Speedup +\| Hosts +\|$'
 has "walltime: a row a node" "$out" '^\| 1 +\| 1 +\| 10 +\| 512 +\| 140625 +\| 15:23:05 +\| - +\| gn01 +\|$'
 has "walltime: averages in bold" "$out" '^\| \*\*1\*\* +\| \*\*2\*\* +\| \*\*10\*\* \| .*\*\*8:47:35\*\* +\| \*\*1.87\*\* \| \*\*Avg\*\*'
 has "walltime: hosts folded" "$out" '^\| 3 .*\| 6:05:21 +\| 2.69 +\| gn\[01-03\] +\|$'
@@ -59,27 +59,27 @@ is "walltime: a node that was made slower is in no average" \
 
 # ---- strategies
 out=$(markdown data/strategies)
-has "strategies: baselines" "$out" '^\| +\| resnet18 \(samples/s\) \| bert-mini \(words/s\) \|$'
+has "strategies: baselines" "$out" '^\| +\| resnet18 \(samples/s\) \| bert-mini \(tokens/s\) \|$'
 has "strategies: words of text" "$out" '^\| lab1 \| 74.30 +\| 27392.0 +\|$'
-has "strategies: settings" "$out" '^### Setting: up to 3x nodes, up to 12x devices, 1gbit, resnet18 \(samples/s\)$'
-has "strategies: AllReduce, PS and ideal" "$out" '^\| 2 +\| 8 +\| 416.08 +\| 309.09 +\| 594.40 \| 5.60x +\| 4.16x +\|$'
-has "strategies: by nodes" "$out" 'Throughput \(2 nodes\) \| Scalability \(x\) \| Throughput \(3 nodes\)'
+has "strategies: settings" "$out" '^### Up to 3 nodes, up to 12 devices, 1gbit: resnet18 \(samples/s\)$'
+has "strategies: AllReduce, PS and ideal" "$out" '^\| 2 +\| 8 +\| 416.08 +\| 309.09 +\| 594.40 \| 5.60 +\| 4.16 +\|$'
+has "strategies: by nodes" "$out" '2 nodes +\| Speedup \| 3 nodes'
 has "a rate above the wire is marked" "$out" '^\| 2 +\| 8 +\| 153395.2 †1'
-has "and explained" "$out" '†1 cannot be: the gradients, 45.0 MB each way a step, would need 6.74 Gbit/s of a 1gbit link'
+has "and explained" "$out" '†1 impossible: the gradients, 45.0 MB each way per step, would need 6.74 Gbit/s of a 1gbit link'
 
 change data/strategies/results.json replayed.json 'o["points"][3]["job"]["replay"] = 1'
 out=$(markdown replayed.json)
 has "a figure of replayed devices has a star, and no speedup over a measured device" "$out" \
 	'^\| 1 +\| 8 +\| 576.57 \* †1 +\| - +\| - +\|$'
-has "for which there is a reason" "$out" '^†1 no speedup: this row is replayed, the row of one device measured;'
+has "for which there is a reason" "$out" '^†1 no speedup: this row has simulated compute, the row of one device measured compute;'
 change replayed.json based.json 'o["points"].append(dict(o["points"][0], key="r", samples_per_s=72.0, samples_per_s_min=72.0,
 	samples_per_s_max=72.0, repeats=[dict(r, samples_per_s=72.0) for r in o["points"][0]["repeats"]],
 	job=dict(o["points"][0]["job"], replay=1)))'
 out=$(markdown based.json)
-has "but over a replayed one" "$out" '^\| 1 +\| 8 +\| 576.57 \* +\| 576.00 \| 8.01x +\|$'
+has "but over a replayed one" "$out" '^\| 1 +\| 8 +\| 576.57 \* +\| 576.00 \| 8.01 +\|$'
 has "which is a baseline of its own" "$out" '^\| lab1 \* \| 72.00 +\| - +\|$'
-has "beside the measured one" "$out" '^\| 1 +\| 4 +\| 288.28 +\| 297.20 \| 3.88x +\|$'
-has "which is explained" "$out" '^Where a figure has a \\\*, or a measured curve a hollow mark, devices sleep through the profile of one'
+has "beside the measured one" "$out" '^\| 1 +\| 4 +\| 288.28 +\| 297.20 \| 3.88 +\|$'
+has "which is explained" "$out" '^\\\* simulated compute: this machine has fewer cores than devices; communication is real'
 unlike "and only where there is one" "$(markdown data/strategies)" 'devices sleep'
 change data/strategies/results.json noted.json 'o["points"][-1]["tokens_per_s"] = 0.0'
 is "what reads no text counts its baseline's words" "$(markdown noted.json)" "$(markdown data/strategies)"
@@ -109,26 +109,26 @@ for form in throughput epochs walltime strategies; do
 done
 out=$(markdown data/run)
 has "a run" "$out" '^\| run \| cnn +\| glyphs \| lab1 +\| 1 +\| 2 +\| 128 +\| 2666.67 +\| 0.750 +\| 0.250 +\| 0.8000 +\|$'
-has "its epochs" "$out" '^- Epoch 3 in 0.75 sec, test time 0.25 sec, test accuracy: 0.8000$'
+has "its epochs" "$out" '^- Epoch 3: 0.75 s, test 0.25 s, test accuracy 0.8000$'
 cp -r data/run torn
 printf '{"kind": "st' >>torn/metrics.jsonl
-is "a line being written is left out" "$(markdown torn)" "$(markdown data/run | sed 's/| run |/| torn |/; s/^| Run |/| Run  |/; s/^| --- |/| ---- |/; s/^### run:/### torn:/')"
+is "a line being written is left out" "$(markdown torn)" "$(markdown data/run | sed 's/| run |/| torn |/; s/^| Run |/| Run  |/; s/^| --- |/| ---- |/; s/^### run:/### torn:/; s/^- run:/- torn:/')"
 rm torn/metrics.jsonl
 has "a run that has only begun" "$(markdown torn)" '^- torn: not run yet, the run has no rate and no epoch yet$'
 ok "a run of lockstep train" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run real
-has "is reported" "$(markdown real)" '^- Epoch 2 in [0-9.]+ sec, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
+has "is reported" "$(markdown real)" '^- Epoch 2: [0-9.]+ s, test [0-9.]+ s, test accuracy [0-9.]+$'
 ok "the same run on two devices" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run twin \
 	--devices 2 --micro-batch 64 --batch 128
 ok "and on one" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run single --devices 1 --micro-batch 64 \
 	--batch 128
 out=$(markdown single twin)
 print=$(python3 -c 'import json; print(json.load(open("single/run.json"))["end"]["fingerprint"])')
-like "the page has the fingerprint of a run" "$out" "^- After step 10: parameters xxh64 $print$"
-like "and says that two are the same" "$out" "^- After step 10: parameters xxh64 $print, the same bits as (single|twin)$"
+like "the page has the fingerprint of a run" "$out" "^- Fingerprint after step 10: xxh64 $print$"
+like "and says that two are the same" "$out" "^- Fingerprint after step 10: xxh64 $print, the same bits as (single|twin)$"
 ok "a run that ends in its first epoch" "$LOCKSTEP" train --model cnn --data glyphs --samples 6000 --test-samples 100 --steps 6 \
 	--log-every 2 --run short
 has "has the rate it logged" "$(markdown short)" '^\| short \| cnn .*\| [0-9.]+ +\| [0-9.]+ +\| [0-9.]+ +\|$'
-has "and says where it ended" "$(markdown short)" '^- Ended in epoch 1, test time [0-9.]+ sec, test accuracy: [0-9.]+$'
+has "and says where it ended" "$(markdown short)" '^- Ended in epoch 1, test [0-9.]+ s, test accuracy [0-9.]+$'
 
 # ---- forecasts
 out=$(markdown data/strategies data/forecast.json)
@@ -152,7 +152,7 @@ has "an average that cannot be one" "$out" '^†[0-9]+ cannot be the average of 
 has "a node faster than its own devices" "$out" '^†[0-9]+ 6.27 times as fast as one device of the same node, on 4: above ideal'
 has "steps that are none" "$out" '60000 samples in batches of 64 on 2 devices are 469 steps'
 has "figures that were copied" "$out" 'the same figures as with 2 devices: they were copied'
-has "what 1 Gbps allows BERT" "$out" '^\| bert-base \| 2 +\| 8 +\| 440.4 MB +\| 3523 ms +\| 2325.2 words/s +\| 14389.8 \| 1.29x: the wire is the limit'
+has "what 1 Gbps allows BERT" "$out" '^\| bert-base \| 2 +\| 8 +\| 440.4 MB +\| 3523 ms +\| 2325.2 words/s +\| 14389.8 \| 1.29: the link is the limit'
 unlike "without --compare nothing published" "$(markdown data/throughput)" 'ublished'
 
 # ---- the page
@@ -161,6 +161,8 @@ is "a page" "$status" 0
 is "a line and the path" "$out" "1 sweep (16 of 16 points measured); 1 figure marked as too good or in doubt
 data/throughput/report.html"
 ok "beside the sweep" test -s data/throughput/report.html
+run "$LOCKSTEP" report data/run --beside seeds
+like "the old name of the option is explained" "$err" "--beside seeds is now --compare published"
 run "$LOCKSTEP" report data/run --compare published --out seeds.html
 like "published figures are counted as such" "$out" '^1 run; [0-9]+ published figures marked as too good or in doubt$'
 run "$LOCKSTEP" report data/throughput --compare published --out seeds.html

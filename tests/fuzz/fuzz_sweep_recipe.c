@@ -1,5 +1,5 @@
 /*
- * Recipes: whatever the bytes, either form is a plan whose points are sound, or there is a message.
+ * Recipes: whatever the bytes, either form is a list whose points are sound, or there is a message.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const ls_sweep_plan *plan)
+static void check(const ls_sweep_list *list)
 {
-	for (size_t i = 0; i < plan->count; i++) {
-		const ls_sweep_point *p = &plan->points[i];
+	for (size_t i = 0; i < list->count; i++) {
+		const ls_sweep_point *p = &list->points[i];
 		int64_t devices = 0;
 		for (int64_t k = 0; k < p->job.nodes; k++)
 			devices += ls_shape_devices(p->job.shape, (size_t)k);
@@ -24,15 +24,15 @@ static void check(const ls_sweep_plan *plan)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (int quick = 0; quick < 2; quick++) {
-		ls_sweep_plan plan = { 0 };
-		ls_status status = ls_recipe_parse(&plan, data, size, quick, "fuzz", "fuzz");
-		if (status == LS_OK && plan.count == 0)
+		ls_sweep_list list = { 0 };
+		ls_status status = ls_recipe_parse(&list, data, size, quick, "fuzz", "fuzz");
+		if (status == LS_OK && list.count == 0)
 			abort();
 		if (status != LS_OK && ls_last_error()[0] == '\0')
 			abort();
 		if (status == LS_OK)
-			check(&plan);
-		ls_sweep_plan_release(&plan);
+			check(&list);
+		ls_sweep_list_release(&list);
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Sweeps over nodes: a point on two nodes is measured in a rehearsal cluster with links of the rate asked for, which is
+# Sweeps over nodes: a point on two nodes is measured in an emulated cluster with links of the rate asked for, which is
 # gone afterwards, however the sweep ended.
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -59,10 +59,10 @@ is "one node, and each rate with each placement and wire, and with a server on o
 ok "and one device replayed, where some of them are" json out/results.json \
 	'len([p for p in o["points"] if "/replayed/" in p["key"]]) == any(p["job"]["replay"] for p in o["points"])'
 ok "all are done" json out/results.json 'all(p["state"] == "done" for p in o["points"])'
-ok "a node has the name it has in the rehearsal" json out/results.json \
+ok "a node has the name it has in the lab" json out/results.json \
 	'all([n["host"] for n in p["nodes"]][:2] == ["node1", "node2"] for p in o["points"] if len(p["nodes"]) > 1)'
 ok "servers are nodes beside the others" json out/results.json \
-	'all(len(p["nodes"]) == p["job"]["nodes"] + p["job"]["servers"] and p["nodes"][-1]["devices"] == (p["job"]["placement"] != "ps") for p in o["points"])'
+	'all(len(p["nodes"]) == p["job"]["nodes"] + p["job"]["servers"] and p["nodes"][-1]["devices"] == (p["job"]["strategy"] != "ps") for p in o["points"])'
 cat >limits.py <<'PYTHON'
 import json
 for p in json.load(open("out/results.json"))["points"]:
@@ -74,21 +74,21 @@ for p in json.load(open("out/results.json"))["points"]:
 PYTHON
 ok "no link carries more than its rate" python3 limits.py
 ok "a tenth of the rate is slower" json out/results.json \
-	'(lambda r: r["100mbit"] < 0.5 * r["1gbit"])({p["job"]["rate"]: p["samples_per_s"] for p in o["points"] if p["job"]["nodes"] == 2 and p["job"]["placement"] == "allreduce" and p["job"]["wire"] == "fp32"})'
-is "the rehearsal is gone" "$(own_labs $pid)$(ls out/lab 2>/dev/null)" ""
+	'(lambda r: r["100mbit"] < 0.5 * r["1gbit"])({p["job"]["rate"]: p["samples_per_s"] for p in o["points"] if p["job"]["nodes"] == 2 and p["job"]["strategy"] == "allreduce" and p["job"]["wire"] == "fp32"})'
+is "the lab is gone" "$(own_labs $pid)$(ls out/lab 2>/dev/null)" ""
 like "rows of the table" "$out" '^mlp +2 +1 +64 +ps bf16 +1gbit +[0-9.]+'
 
 # ---- replay, training, unequal nodes ----
 cores=$(python3 -c 'import os; print(len(os.sched_getaffinity(0)))')
 cat >nodes.json <<JSON
-{ "format": "lockstep recipe", "version": 1, "title": "t", "table": "walltime", "warmup": 1, "steps": 4, "repeat": 1,
+{ "format": "lockstep recipe", "version": 2, "title": "t", "table": "walltime", "warmup": 1, "steps": 4, "repeat": 1,
   "points": [
-    { "model": "mlp", "batch": 16, "devices": "$cores+1" },
-    { "kind": "train", "model": "mlp", "data": "glyphs", "batch": 32, "samples": 640, "epochs": 2, "nodes": 2,
+    { "model": "mlp", "batch_per_device": 16, "devices": "$cores+1" },
+    { "kind": "train", "model": "mlp", "data": "glyphs", "batch_per_device": 32, "samples": 640, "epochs": 2, "nodes": 2,
       "speeds": "1,0.5", "arguments": "--log-every 5 --test-samples 100" },
-    { "kind": "train", "model": "mlp", "data": "glyphs", "batch": 32, "samples": 640, "epochs": 1, "on": [1, 2],
+    { "kind": "train", "model": "mlp", "data": "glyphs", "batch_per_device": 32, "samples": 640, "epochs": 1, "on": [1, 2],
       "speeds": "1,0.5", "arguments": "--log-every 5 --test-samples 100" },
-    { "kind": "train", "model": "mlp", "data": "glyphs", "batch": 32, "samples": 640, "epochs": 1, "on": 3 } ] }
+    { "kind": "train", "model": "mlp", "data": "glyphs", "batch_per_device": 32, "samples": 640, "epochs": 1, "on": 3 } ] }
 JSON
 if [ "$cores" -lt 2 ]; then
 	skip "a recipe of nodes" "one core"
@@ -107,7 +107,7 @@ else
 fi
 
 # ---- hosts ----
-# a sweep with --hosts needs no rehearsal, and takes the first of them
+# a sweep with --hosts needs no lab, and takes the first of them
 run "$LOCKSTEP" bench --model mlp --batch-per-device 16 --nodes 1,2,3 --hosts localhost,localhost --warmup 1 --steps 3 --repeat 2 --out hosts
 is "with --hosts, of which there are too few" "$status" 3
 is "as many nodes as there are hosts" "$(json_get hosts/results.json '" ".join(p["state"] for p in o["points"])')" \
@@ -128,7 +128,7 @@ for signal in INT:130 TERM:143; do
 	kill "-${signal%:*}" $pid 2>/dev/null # impatience does not make it leave the cluster behind
 	wait $pid
 	is "it exits with ${signal#*:}" $? "${signal#*:}"
-	is "and the rehearsal is gone" "$(own_labs $pid)$(ls stopped/lab 2>/dev/null)" ""
+	is "and the lab is gone" "$(own_labs $pid)$(ls stopped/lab 2>/dev/null)" ""
 	ok "its results can be read" json stopped/results.json 'o["points"][0]["state"] == "pending"'
 done
 

@@ -14,7 +14,8 @@
 #include "json/fields.h"
 
 #define FORMAT "lockstep cluster"
-enum { BYTES_MAX = 16 << 20, NODES_MAX = 10000000 };
+#define PROBE_FORMAT "lockstep probe"
+enum { PROBE_VERSION = 2, BYTES_MAX = 16 << 20, NODES_MAX = 10000000 };
 
 #define OF ls_machine_kind
 static const ls_field kind_fields[] = {
@@ -35,20 +36,22 @@ static const ls_field cluster_fields[] = {
 	LS_FIELD_REAL_IF_OF(OF, spread, 0, 1),
 	LS_FIELD_WHOLE_IF_OF(OF, shared_cores, 0, 1e6),
 	LS_FIELD_REAL_IF_OF(OF, copy_gb_per_s, 1e-3, 1e6),
-	LS_FIELD_REAL_IF_OF(OF, net_ns_a_byte, 0, 1e6),
-	{ "letter_us", LS_FIELD_REAL_IF, LS_FIELD_AT(OF, message_us), 0, 1e6 },
+	LS_FIELD_REAL_IF_OF(OF, net_ns_per_byte, 0, 1e6),
+	LS_FIELD_REAL_IF_OF(OF, message_us, 0, 1e6),
 	LS_FIELD_REAL_IF_OF(OF, mtbf_hours, 0, 1e9),
 	LS_FIELD_REAL_IF_OF(OF, checkpoint_s, 0, 1e6),
 	LS_FIELD_REAL_IF_OF(OF, interval_s, 0, 1e9),
 	LS_FIELD_REAL_IF_OF(OF, restart_s, 0, 1e6),
 };
 #undef OF
+/* Names in version 1. */
+static const ls_field_rename renames[] = { { "letter_us", "message_us" }, { "net_ns_a_byte", "net_ns_per_byte" } };
 
 void ls_cluster_init(ls_cluster *c)
 {
 	*c = (ls_cluster){ .name = "cluster",
 			   .copy_gb_per_s = 10,
-			   .net_ns_a_byte = 0.4,
+			   .net_ns_per_byte = 0.4,
 			   .message_us = 10,
 			   .checkpoint_s = 1,
 			   .restart_s = 30 };
@@ -184,12 +187,15 @@ static ls_status read_kinds(ls_cluster *c, const json_t *root, const char *label
 	return LS_OK;
 }
 
-static ls_status read_described(ls_cluster *c, const json_t *root, const char *label)
+static ls_status read_described(ls_cluster *c, json_t *root, const char *label)
 {
 	static const char *const others[] = { "format", "version", "nodes", NULL };
 	const ls_json_place top = { .label = label };
+	int version;
 
-	LS_TRY(ls_json_check(root, FORMAT, LS_CLUSTER_VERSION, label));
+	LS_TRY(ls_json_check(root, FORMAT, LS_CLUSTER_VERSION, label, &version));
+	if (version < 2)
+		ls_fields_rename(root, renames, LS_COUNT(renames));
 	LS_TRY(ls_fields_read(&top, cluster_fields, LS_COUNT(cluster_fields), root, c));
 	LS_TRY(ls_fields_only(&top, root, cluster_fields, LS_COUNT(cluster_fields), others));
 	return read_kinds(c, root, label);
@@ -272,13 +278,14 @@ static void complete_first(ls_cluster *c)
  */
 static ls_status read_between(ls_cluster *c, const json_t *root, const char *label)
 {
-	const json_t *list = json_object_get(root, "between");
+	static const char between_nodes[] = "exchange_between_nodes";
+	const json_t *list = json_object_get(root, between_nodes);
 	const ls_json_place top = { .label = label };
 	between plain;
 
 	if (json_array_size(list) == 0)
 		return LS_OK;
-	ls_json_place at = ls_json_element(&top, "between", 0);
+	ls_json_place at = ls_json_element(&top, between_nodes, 0);
 	LS_TRY(ls_fields_read(&at, between_fields, LS_COUNT(between_fields), json_array_get(list, 0), &plain));
 	for (size_t k = 0; k < c->kinds; k++) {
 		ls_machine_kind *kind = &c->kind[k];
@@ -312,12 +319,22 @@ static ls_status read_probe(ls_cluster *c, const json_t *root, const char *label
 	return read_between(c, root, label);
 }
 
-static ls_status read_root(ls_cluster *c, const json_t *root, const char *label)
+/* Probes of version 1 have neither format nor version. */
+static ls_status read_root(ls_cluster *c, json_t *root, const char *label)
 {
+	static const ls_field_rename probe_renames[] = { { "between", "exchange_between_nodes" } };
+	const char *format = json_string_value(json_object_get(root, "format"));
+	int version;
+
 	ls_cluster_init(c);
-	if (!json_object_get(root, "format") && json_object_get(root, "between"))
+	if (!format && json_object_get(root, "between")) {
+		ls_fields_rename(root, probe_renames, LS_COUNT(probe_renames));
 		return read_probe(c, root, label);
-	return read_described(c, root, label);
+	}
+	if (!format || strcmp(format, PROBE_FORMAT) != 0)
+		return read_described(c, root, label);
+	LS_TRY(ls_json_check(root, PROBE_FORMAT, PROBE_VERSION, label, &version));
+	return read_probe(c, root, label);
 }
 
 ls_status ls_cluster_parse(ls_cluster *out, const void *text, size_t bytes, const char *label)

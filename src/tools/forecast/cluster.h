@@ -3,7 +3,7 @@
  *
  * A short file, or one that `lockstep probe --json` has written:
  *
- *     { "format": "lockstep cluster", "version": 1,
+ *     { "format": "lockstep cluster", "version": 2,
  *       "nodes": [ { "name": "new", "count": 12, "devices": 4, "gbit_per_s": 10 },
  *                  { "name": "old", "count": 4, "devices": 2, "speed": 0.6, "gbit_per_s": 1 } ],
  *       "spread": 0.03 }
@@ -20,7 +20,7 @@
 
 #include "base/status.h"
 
-#define LS_CLUSTER_VERSION 1
+#define LS_CLUSTER_VERSION 2
 enum { LS_CLUSTER_NAME = 64, LS_CLUSTER_KINDS = 32 };
 
 /* Nodes alike. */
@@ -39,15 +39,15 @@ typedef struct ls_machine_kind {
 
 typedef struct ls_cluster {
 	char name[LS_CLUSTER_NAME];
-	double spread;        /* standard deviation of the speed of nodes that should be alike: 0.05 is 5 % */
-	int64_t shared_cores; /* all nodes are rehearsed on one machine with so many cores; 0: each has its own */
-	double copy_gb_per_s; /* memory of a core: bytes read and written */
-	double net_ns_a_byte; /* of a core, for a byte that is sent or received */
-	double message_us;    /* of a core, for a message */
-	double mtbf_hours;    /* between failures of one node; 0: none fails */
-	double checkpoint_s;  /* training stands still for so long */
-	double interval_s;    /* between checkpoints; 0: what loses least */
-	double restart_s;     /* from a failure until training goes on */
+	double spread;          /* standard deviation of the speed of nodes that should be alike: 0.05 is 5 % */
+	int64_t shared_cores;   /* all nodes are emulated on one machine with N cores cores; 0: each has its own */
+	double copy_gb_per_s;   /* memory of a core: bytes read and written */
+	double net_ns_per_byte; /* of a core, for a byte that is sent or received */
+	double message_us;      /* of a core, for a message */
+	double mtbf_hours;      /* between failures of one node; 0: none fails */
+	double checkpoint_s;    /* training stands still for so long */
+	double interval_s;      /* between checkpoints; 0: what loses least */
+	double restart_s;       /* from a failure until training goes on */
 	size_t kinds;
 	ls_machine_kind *kind;
 } ls_cluster;

@@ -59,7 +59,7 @@ typedef struct request {
 	ls_profile profile;
 	ls_cluster cluster;
 	int described; /* by a file */
-	list nodes, rates, placements, wires, buckets;
+	list nodes, rates, strategys, wires, buckets;
 } request;
 
 static ls_status one_of(const list *words, const char *name, const char *a, const char *b)
@@ -79,10 +79,10 @@ static ls_status read_lists(request *r)
 	ls_rate_text(cluster_rate, sizeof(cluster_rate), r->cluster.kind[0].gbit_per_s);
 	LS_TRY(split(&r->nodes, "nodes", o->nodes ? o->nodes : r->described ? cluster_nodes : "1,2,4,8,16"));
 	LS_TRY(split(&r->rates, "rate", o->rate ? o->rate : r->described ? cluster_rate : "1gbit"));
-	LS_TRY(split(&r->placements, "placement", o->placement ? o->placement : "allreduce,ps"));
+	LS_TRY(split(&r->strategys, "strategy", o->strategy ? o->strategy : "allreduce,ps"));
 	LS_TRY(split(&r->wires, "wire", o->wire ? o->wire : "fp32"));
 	LS_TRY(split(&r->buckets, "bucket", o->bucket ? o->bucket : "1048576"));
-	LS_TRY(one_of(&r->placements, "placement", "allreduce", "ps"));
+	LS_TRY(one_of(&r->strategys, "strategy", "allreduce", "ps"));
 	return one_of(&r->wires, "wire", "fp32", "bf16");
 }
 
@@ -107,7 +107,7 @@ static void override(request *r)
 	for (size_t k = 0; k < c->kinds; k++) {
 		if (o->devices > 0 && c->kind[k].devices > 0)
 			c->kind[k].devices = o->devices;
-		if (o->rehearsed && c->kind[k].probed) /* they sleep as long as is asked, whatever the machine */
+		if (o->replayed && c->kind[k].probed) /* they sleep as long as is asked, whatever the machine */
 			c->kind[k].speed = 1;
 		if (o->latency_us >= 0)
 			c->kind[k].latency_us = o->latency_us;
@@ -130,8 +130,8 @@ static void warn_of_idle_options(const request *r)
 {
 	const ls_forecast_options *o = r->o;
 
-	if (o->servers > 0 && !has_word(&r->placements, "ps"))
-		ls_log_warning("--servers has no effect with --placement %s: there are none", o->placement);
+	if (o->servers > 0 && !has_word(&r->strategys, "ps"))
+		ls_log_warning("--servers has no effect with --strategy %s: there are none", o->strategy);
 	if (o->interval_s >= 0 && r->cluster.mtbf_hours <= 0)
 		ls_log_warning("--checkpoint-every has no effect: nodes do not fail without --mtbf");
 }
@@ -182,25 +182,25 @@ static int64_t servers_of(const request *r, int64_t nodes)
 
 static ls_status simulate(const request *r, const ls_cluster *c, ls_forecast_row *row)
 {
-	ls_scene_options o = { .profile = &r->profile,
-			       .cluster = c,
-			       .servers = row->servers,
-			       .bf16 = !strcmp(row->wire, "bf16"),
-			       .bucket_bytes = row->bucket_bytes,
-			       .microbatches = r->o->microbatches,
-			       .follow = !strcmp(r->o->share, "auto"),
-			       .rehearsed = r->o->rehearsed,
-			       .after = r->o->after };
+	ls_scenario_options o = { .profile = &r->profile,
+				  .cluster = c,
+				  .servers = row->servers,
+				  .bf16 = !strcmp(row->wire, "bf16"),
+				  .bucket_bytes = row->bucket_bytes,
+				  .microbatches = r->o->microbatches,
+				  .follow = !strcmp(r->o->share, "auto"),
+				  .replayed = r->o->replayed,
+				  .after = r->o->after };
 	ls_simulated result;
-	ls_scene scene;
+	ls_scenario scenario;
 
-	LS_TRY(ls_scene_make(&scene, &o));
+	LS_TRY(ls_scenario_make(&scenario, &o));
 	row->devices = 0;
-	for (int p = 0; p < scene.parties; p++)
-		if (scene.party[p].worker)
-			row->devices += scene.party[p].kind.count * scene.party[p].kind.devices;
-	ls_status status = ls_simulate(&scene, &result);
-	ls_scene_release(&scene);
+	for (int p = 0; p < scenario.groups; p++)
+		if (scenario.group[p].worker)
+			row->devices += scenario.group[p].kind.count * scenario.group[p].kind.devices;
+	ls_status status = ls_simulate(&scenario, &result);
+	ls_scenario_release(&scenario);
 	if (status != LS_OK)
 		return status;
 	row->step_ms = result.step_s * 1e3;
@@ -214,7 +214,7 @@ static ls_status simulate(const request *r, const ls_cluster *c, ls_forecast_row
 	return LS_OK;
 }
 
-/* A row with its nodes, rate, placement, wire and bucket set is filled in. */
+/* A row with its nodes, rate, strategy, wire and bucket set is filled in. */
 static ls_status predict(const request *r, ls_forecast_row *row)
 {
 	ls_cluster c;
@@ -239,9 +239,9 @@ static ls_status add_row(const request *r, ls_forecast *f, const int at[5], int 
 	LS_TRY(whole("nodes", r->nodes.text[at[0]], 1e7, &row.nodes));
 	LS_TRY(whole("bucket", r->buckets.text[at[4]], 1e12, &row.bucket_bytes));
 	snprintf(row.rate, sizeof(row.rate), "%s", r->rates.text[at[1]]);
-	snprintf(row.placement, sizeof(row.placement), "%s", row.nodes > 1 ? r->placements.text[at[2]] : "local");
+	snprintf(row.strategy, sizeof(row.strategy), "%s", row.nodes > 1 ? r->strategys.text[at[2]] : "local");
 	snprintf(row.wire, sizeof(row.wire), "%s", r->wires.text[at[3]]);
-	row.servers = !strcmp(row.placement, "ps") ? servers_of(r, row.nodes) : 0;
+	row.servers = !strcmp(row.strategy, "ps") ? servers_of(r, row.nodes) : 0;
 	if (row.nodes == 1 && !is_first) /* nothing goes between nodes: all its rows are the same */
 		return LS_OK;
 	LS_TRY(predict(r, &row));
@@ -251,7 +251,7 @@ static ls_status add_row(const request *r, ls_forecast *f, const int at[5], int 
 
 static ls_status make_rows(const request *r, ls_forecast *f)
 {
-	const int counts[5] = { r->nodes.count, r->rates.count, r->placements.count, r->wires.count, r->buckets.count };
+	const int counts[5] = { r->nodes.count, r->rates.count, r->strategys.count, r->wires.count, r->buckets.count };
 	size_t all = 1;
 
 	for (int i = 0; i < 5; i++)
@@ -336,7 +336,7 @@ static ls_status try_out(const request *r, const ls_forecast_row *row, const wha
 	out->nodes = llround((double)row->nodes * w->nodes);
 	out->servers = row->servers > 0 ? llround((double)row->servers * w->nodes) : 0;
 	if (row->nodes == 1)
-		snprintf(out->placement, sizeof(out->placement), "allreduce");
+		snprintf(out->strategy, sizeof(out->strategy), "allreduce");
 	if (w->wire)
 		snprintf(out->wire, sizeof(out->wire), "%s", w->wire);
 	LS_TRY(ls_cluster_resize(&c, &r->cluster, out->nodes));
@@ -360,7 +360,7 @@ static ls_status write_advice(const request *r, const ls_forecast_row *row, FILE
 		{ "Twice the nodes", 1, 2, NULL },
 	};
 
-	fprintf(to, "Best of these: %s, %s wire", row->placement, row->wire);
+	fprintf(to, "Best of these: %s, %s wire", row->strategy, row->wire);
 	if (row->servers > 0)
 		fprintf(to, ", %" PRId64 " server%s", row->servers, ls_plural((uint64_t)row->servers, "s"));
 	fprintf(to, ", buckets of %" PRId64 " kB: %.1f samples/s, %.0f %% of ideal. What limits it: %s.\n",

@@ -8,15 +8,15 @@
 #include "json/fields.h"
 
 #define FORMAT "lockstep forecast"
-enum { VERSION = 1, BYTES_MAX = 64 << 20, ROWS_MAX = 1000000 };
+enum { VERSION = 2, BYTES_MAX = 64 << 20, ROWS_MAX = 1000000 };
 
 #define OF ls_forecast
 static const ls_field fields[] = {
 	LS_FIELD_TEXT_OF(OF, model),
 	LS_FIELD_MAYBE_OF(OF, optimizer),
 	LS_FIELD_MAYBE_OF(OF, cluster),
-	LS_FIELD_WHOLE_OF(OF, batch, 1, 1e15),
-	LS_FIELD_REAL_IF_OF(OF, device_per_s, 0, 1e15),
+	{ "batch_per_device", LS_FIELD_WHOLE, LS_FIELD_AT(OF, batch), 1, 1e15 },
+	{ "device_samples_per_s", LS_FIELD_REAL_IF, LS_FIELD_AT(OF, device_per_s), 0, 1e15 },
 	LS_FIELD_REAL_IF_OF(OF, gradient_bytes, 0, 1e18),
 };
 #undef OF
@@ -25,7 +25,7 @@ static const ls_field row_fields[] = {
 	LS_FIELD_WHOLE_OF(OF, nodes, 1, 1e9),
 	LS_FIELD_WHOLE_OF(OF, devices, 1, 1e12),
 	LS_FIELD_WHOLE_OF(OF, servers, 0, 1e9),
-	LS_FIELD_TEXT_OF(OF, placement),
+	LS_FIELD_TEXT_OF(OF, strategy),
 	LS_FIELD_MAYBE_OF(OF, wire),
 	LS_FIELD_MAYBE_OF(OF, rate),
 	LS_FIELD_WHOLE_OF(OF, bucket_bytes, 0, 1e15),
@@ -41,6 +41,10 @@ static const ls_field row_fields[] = {
 	LS_FIELD_MAYBE_OF(OF, bottleneck),
 };
 #undef OF
+/* Names in version 1. */
+static const ls_field_rename renames[] = { { "batch", "batch_per_device" },
+					   { "device_per_s", "device_samples_per_s" } };
+static const ls_field_rename row_renames[] = { { "placement", "strategy" } };
 
 /* NULL: no memory, or a name is no UTF-8. */
 static json_t *to_json(const ls_forecast *f)
@@ -68,13 +72,16 @@ char *ls_forecast_to_json(const ls_forecast *forecast)
 	return text;
 }
 
-static ls_status read_root(ls_forecast *f, const json_t *root, const char *label)
+static ls_status read_root(ls_forecast *f, json_t *root, const char *label)
 {
 	const json_t *rows = json_object_get(root, "rows");
 	const ls_json_place top = { .label = label };
 	size_t count = json_array_size(rows);
+	int version;
 
-	LS_TRY(ls_json_check(root, FORMAT, VERSION, label));
+	LS_TRY(ls_json_check(root, FORMAT, VERSION, label, &version));
+	if (version < 2)
+		ls_fields_rename(root, renames, LS_COUNT(renames));
 	LS_TRY(ls_fields_read(&top, fields, LS_COUNT(fields), root, f));
 	if (!json_is_array(rows) || count == 0 || count > ROWS_MAX)
 		return ls_fail(LS_EFORMAT, "%s: rows is missing or not a list of 1 to %d rows", label, ROWS_MAX);
@@ -84,8 +91,11 @@ static ls_status read_root(ls_forecast *f, const json_t *root, const char *label
 	f->count = count;
 	for (size_t i = 0; i < count; i++) {
 		ls_json_place at = ls_json_element(&top, "rows", i);
+		json_t *row = json_array_get(rows, i);
+		if (version < 2)
+			ls_fields_rename(row, row_renames, LS_COUNT(row_renames));
 		f->row[i].goodput = 1;
-		LS_TRY(ls_fields_read(&at, row_fields, LS_COUNT(row_fields), json_array_get(rows, i), &f->row[i]));
+		LS_TRY(ls_fields_read(&at, row_fields, LS_COUNT(row_fields), row, &f->row[i]));
 	}
 	return LS_OK;
 }

@@ -7,18 +7,18 @@
 /* A parcel is through when so much is left of it: rounding. */
 #define CRUMB 1e-3
 
-ls_status ls_links_init(ls_links *l, int parties, int parcels)
+ls_status ls_links_init(ls_links *l, int groups, int parcels)
 {
-	size_t channels = (size_t)parties * (size_t)parties;
+	size_t channels = (size_t)groups * (size_t)groups;
 
-	*l = (ls_links){ .parties = parties, .parcels = parcels, .lanes = 1 };
+	*l = (ls_links){ .groups = groups, .parcels = parcels, .lanes = 1 };
 	l->channel = calloc(channels, sizeof(*l->channel));
-	l->port = calloc((size_t)parties, sizeof(*l->port));
+	l->port = calloc((size_t)groups, sizeof(*l->port));
 	int failed = !l->channel || !l->port;
 	for (size_t i = 0; !failed && i < channels; i++) {
 		ls_channel *c = &l->channel[i];
-		c->from = (int)(i / (size_t)parties);
-		c->to = (int)(i % (size_t)parties);
+		c->from = (int)(i / (size_t)groups);
+		c->to = (int)(i % (size_t)groups);
 		c->window = INFINITY;
 		c->waiting = calloc((size_t)parcels, sizeof(*c->waiting));
 		c->flying = calloc((size_t)parcels, sizeof(*c->flying));
@@ -27,12 +27,12 @@ ls_status ls_links_init(ls_links *l, int parties, int parcels)
 	if (!failed)
 		return LS_OK;
 	ls_links_release(l);
-	return ls_fail(LS_EMEMORY, "no memory for the links of %d parties", parties);
+	return ls_fail(LS_EMEMORY, "no memory for the links of %d groups", groups);
 }
 
 void ls_links_release(ls_links *l)
 {
-	for (int i = 0; l->channel && i < l->parties * l->parties; i++) {
+	for (int i = 0; l->channel && i < l->groups * l->groups; i++) {
 		free(l->channel[i].waiting);
 		free(l->channel[i].flying);
 	}
@@ -43,7 +43,7 @@ void ls_links_release(ls_links *l)
 
 ls_channel *ls_links_channel(ls_links *l, int from, int to)
 {
-	return &l->channel[from * l->parties + to];
+	return &l->channel[from * l->groups + to];
 }
 
 void ls_links_send(ls_links *l, int from, int to, ls_parcel parcel)
@@ -101,7 +101,7 @@ static double cpu_a_byte(const ls_links *l, const ls_channel *c)
 		messages += c->flying[i].bytes / c->flying[i].message;
 		bytes += c->flying[i].bytes;
 	}
-	return l->cpu_s_a_byte + l->cpu_s_a_message * messages / bytes;
+	return l->cpu_s_per_byte + l->cpu_s_a_message * messages / bytes;
 }
 
 /* What a byte a second on the channel takes of limit k at either end. */
@@ -119,7 +119,7 @@ static void takes(const ls_links *l, const ls_channel *c, double sender[LS_LIMIT
 
 typedef struct filling {
 	ls_links *l;
-	double *weight; /* (parties, limits) of channels that still grow */
+	double *weight; /* (groups, limits) of channels that still grow */
 	char *grows;    /* (channels) */
 	double level;
 } filling;
@@ -129,8 +129,8 @@ static void weigh(filling *f)
 {
 	double sender[LS_LIMIT_OWNERS], receiver[LS_LIMIT_OWNERS];
 
-	memset(f->weight, 0, sizeof(*f->weight) * (size_t)f->l->parties * LS_LIMIT_OWNERS);
-	for (int i = 0; i < f->l->parties * f->l->parties; i++) {
+	memset(f->weight, 0, sizeof(*f->weight) * (size_t)f->l->groups * LS_LIMIT_OWNERS);
+	for (int i = 0; i < f->l->groups * f->l->groups; i++) {
 		const ls_channel *c = &f->l->channel[i];
 		if (!f->grows[i])
 			continue;
@@ -145,7 +145,7 @@ static void weigh(filling *f)
 /* All growing channels to `level`; ports know what that takes of them. */
 static void raise_to(filling *f, double level)
 {
-	for (int p = 0; p < f->l->parties; p++)
+	for (int p = 0; p < f->l->groups; p++)
 		for (int k = 0; k < LS_LIMIT_OWNERS; k++)
 			f->l->port[p].used[k] += (level - f->level) * f->weight[p * LS_LIMIT_OWNERS + k];
 	f->level = level;
@@ -154,14 +154,14 @@ static void raise_to(filling *f, double level)
 static double next_level(const filling *f)
 {
 	double next = INFINITY;
-	for (int p = 0; p < f->l->parties; p++)
+	for (int p = 0; p < f->l->groups; p++)
 		for (int k = 0; k < LS_LIMIT_OWNERS; k++) {
 			double weight = f->weight[p * LS_LIMIT_OWNERS + k];
 			if (weight > 0)
 				next = fmin(next,
 					    f->level + (f->l->port[p].capacity[k] - f->l->port[p].used[k]) / weight);
 		}
-	for (int i = 0; i < f->l->parties * f->l->parties; i++)
+	for (int i = 0; i < f->l->groups * f->l->groups; i++)
 		if (f->grows[i])
 			next = fmin(next, caps(&f->l->channel[i]));
 	return fmax(next, f->level);
@@ -174,7 +174,7 @@ static int is_full(const ls_port *port, int k)
 
 static void note_full(filling *f)
 {
-	for (int p = 0; p < f->l->parties; p++)
+	for (int p = 0; p < f->l->groups; p++)
 		for (int k = 0; k < LS_LIMIT_OWNERS; k++)
 			f->l->port[p].full[k] |= f->weight[p * LS_LIMIT_OWNERS + k] > 0 && is_full(&f->l->port[p], k);
 }
@@ -193,7 +193,7 @@ static int is_stuck(const filling *f, const ls_channel *c)
 static int freeze(filling *f)
 {
 	int growing = 0;
-	for (int i = 0; i < f->l->parties * f->l->parties; i++) {
+	for (int i = 0; i < f->l->groups * f->l->groups; i++) {
 		ls_channel *c = &f->l->channel[i];
 		if (!f->grows[i])
 			continue;
@@ -209,16 +209,16 @@ static int freeze(filling *f)
 
 void ls_links_share(ls_links *l, const double *slow)
 {
-	double weight[LS_PARTIES_MAX * LS_LIMIT_OWNERS] = { 0 };
-	char grows[LS_PARTIES_MAX * LS_PARTIES_MAX];
+	double weight[LS_GROUPS_MAX * LS_LIMIT_OWNERS] = { 0 };
+	char grows[LS_GROUPS_MAX * LS_GROUPS_MAX];
 	filling f = { .l = l, .weight = weight, .grows = grows };
 	int growing = 0;
 
-	for (int p = 0; p < l->parties; p++) {
+	for (int p = 0; p < l->groups; p++) {
 		memset(l->port[p].used, 0, sizeof(l->port[p].used));
 		memset(l->port[p].full, 0, sizeof(l->port[p].full));
 	}
-	for (int i = 0; i < l->parties * l->parties; i++) {
+	for (int i = 0; i < l->groups * l->groups; i++) {
 		ls_channel *c = &l->channel[i];
 		start_parcels(l, c);
 		c->rate = 0;
@@ -231,7 +231,7 @@ void ls_links_share(ls_links *l, const double *slow)
 		note_full(&f);
 		growing = freeze(&f);
 	}
-	for (int i = 0; i < l->parties * l->parties; i++)
+	for (int i = 0; i < l->groups * l->groups; i++)
 		l->channel[i].rate *= fmin(slow[l->channel[i].from], slow[l->channel[i].to]);
 }
 
@@ -247,7 +247,7 @@ static double share_of(const ls_channel *c, int i, double all_caps)
 double ls_links_next(const ls_links *l)
 {
 	double next = INFINITY;
-	for (int i = 0; i < l->parties * l->parties; i++) {
+	for (int i = 0; i < l->groups * l->groups; i++) {
 		const ls_channel *c = &l->channel[i];
 		double all = caps(c);
 		for (int k = 0; k < c->flying_count && c->rate > 0; k++)
@@ -267,7 +267,7 @@ static void pass_parcels(ls_channel *c, double seconds)
 void ls_links_pass(ls_links *l, double seconds, void (*through)(void *context, ls_channel *channel, ls_parcel parcel),
 		   void *context)
 {
-	for (int i = 0; i < l->parties * l->parties; i++) {
+	for (int i = 0; i < l->groups * l->groups; i++) {
 		ls_channel *c = &l->channel[i];
 		pass_parcels(c, seconds);
 		for (int k = 0; k < c->flying_count;) {
@@ -283,12 +283,12 @@ void ls_links_pass(ls_links *l, double seconds, void (*through)(void *context, l
 	}
 }
 
-double ls_links_load(const ls_links *l, int party)
+double ls_links_load(const ls_links *l, int group)
 {
 	double load = 0;
-	for (int other = 0; other < l->parties; other++) {
-		const ls_channel *out = &l->channel[party * l->parties + other],
-				 *in = &l->channel[other * l->parties + party];
+	for (int other = 0; other < l->groups; other++) {
+		const ls_channel *out = &l->channel[group * l->groups + other],
+				 *in = &l->channel[other * l->groups + group];
 		if (out->flying_count > 0)
 			load += out->rate * out->fan * cpu_a_byte(l, out);
 		if (in->flying_count > 0)

@@ -1,9 +1,9 @@
 /*
- * links.h - messages on their way between parties, as flows that share links and processors.
+ * links.h - messages on their way between groups, as flows that share links and processors.
  *
- * A party is a number of nodes that behave alike; a channel is what one node of a party sends to each node of another.
+ * A group is a number of nodes that behave alike; a channel is what one node of a group sends to each node of another.
  * A channel keeps messages waiting by urgency and a window of bytes under way, which go one behind the other, as with a
- * communication thread and MPI. All channels under way share, max-min fair: each party's link out, its link in, both
+ * communication thread and MPI. All channels under way share, max-min fair: each group's link out, its link in, both
  * together, and the thread that carries its messages.
  *
  * Where there are more owners than a bucket has blocks, each bucket has other owners and several are under way at once,
@@ -17,7 +17,7 @@
 
 #include "base/status.h"
 
-enum { LS_PARTIES_MAX = 32 };
+enum { LS_GROUPS_MAX = 32 };
 
 typedef struct ls_parcel {
 	int64_t step;
@@ -29,7 +29,7 @@ typedef struct ls_parcel {
 } ls_parcel;
 
 typedef struct ls_channel {
-	int from, to;       /* parties */
+	int from, to;       /* groups */
 	double fan, fan_in; /* nodes each sender sends to; nodes each receiver hears */
 	double window;      /* bytes under way; one parcel always may be */
 	ls_parcel *waiting, *flying;
@@ -41,7 +41,7 @@ typedef struct ls_channel {
 /* What may limit a flow, most telling first. */
 typedef enum ls_limit { LS_LIMIT_OUT, LS_LIMIT_IN, LS_LIMIT_BOTH, LS_LIMIT_COMM, LS_LIMIT_OWNERS, LS_LIMITS } ls_limit;
 
-/* Of one node of a party. */
+/* Of one node of a group. */
 typedef struct ls_port {
 	double capacity[LS_LIMIT_OWNERS]; /* bytes a second; the communication thread's: seconds a second */
 	double used[LS_LIMIT_OWNERS];
@@ -49,20 +49,20 @@ typedef struct ls_port {
 } ls_port;
 
 typedef struct ls_links {
-	int parties, parcels; /* parcels: most that a channel can hold */
-	ls_channel *channel;  /* (parties, parties) */
-	ls_port *port;        /* (parties) */
-	int lanes;            /* buckets with other owners that are under way at once, each with a window of its own */
-	double cpu_s_a_byte, cpu_s_a_message;
+	int groups, parcels; /* parcels: most that a channel can hold */
+	ls_channel *channel; /* (groups, groups) */
+	ls_port *port;       /* (groups) */
+	int lanes;           /* buckets with other owners that are under way at once, each with a window of its own */
+	double cpu_s_per_byte, cpu_s_a_message;
 } ls_links;
 
-ls_status ls_links_init(ls_links *links, int parties, int parcels);
+ls_status ls_links_init(ls_links *links, int groups, int parcels);
 void ls_links_release(ls_links *links);
 
 ls_channel *ls_links_channel(ls_links *links, int from, int to);
 void ls_links_send(ls_links *links, int from, int to, ls_parcel parcel);
 
-/* Start what may start and share the links out; `slow` (parties) scales what a party's processor lets through. */
+/* Start what may start and share the links out; `slow` (groups) scales what a group's processor lets through. */
 void ls_links_share(ls_links *links, const double *slow);
 
 /* Seconds until the next parcel is through; INFINITY: nothing moves. */
@@ -72,7 +72,7 @@ double ls_links_next(const ls_links *links);
 void ls_links_pass(ls_links *links, double seconds,
 		   void (*through)(void *context, ls_channel *channel, ls_parcel parcel), void *context);
 
-/* Processor seconds a second that a party's messages take. */
-double ls_links_load(const ls_links *links, int party);
+/* Processor seconds a second that a group's messages take. */
+double ls_links_load(const ls_links *links, int group);
 
 #endif

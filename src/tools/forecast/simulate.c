@@ -8,86 +8,86 @@
 #include <string.h>
 
 #include "comm/window.h"
-#include "tools/forecast/play.h"
+#include "tools/forecast/simulation.h"
 
 /* Far more than any step has; whoever passes it goes round in circles. */
 #define EVENTS_MAX 200000000
 
-static int buckets(const ls_play *g)
+static int buckets(const ls_simulation *g)
 {
 	return g->s->plan.buckets;
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* Nodes that a node of the party sends to at once. */
-static double peers_of(const ls_play *g, int p)
+/* Nodes that a node of the group sends to at once. */
+static double peers_of(const ls_simulation *g, int p)
 {
-	return (double)(g->s->party[p].owner ? g->s->nodes - 1 : g->s->owners);
+	return (double)(g->s->group[p].owner ? g->s->nodes - 1 : g->s->owners);
 }
 
-static void open_ports(ls_play *g)
+static void open_ports(ls_simulation *g)
 {
-	for (int p = 0; p < g->s->parties; p++) {
-		const ls_machine_kind *kind = &g->s->party[p].kind;
+	for (int p = 0; p < g->s->groups; p++) {
+		const ls_machine_kind *kind = &g->s->group[p].kind;
 		double way = kind->gbit_per_s * 1e9 / 8, both = kind->both_gbit_per_s * 1e9 / 8;
 		ls_port *port = &g->links.port[p];
 		port->capacity[LS_LIMIT_OUT] = port->capacity[LS_LIMIT_IN] = way;
 		port->capacity[LS_LIMIT_BOTH] = 2 * (both > 0 && both < way ? both : way);
 		port->capacity[LS_LIMIT_COMM] = 1;
-		for (int q = 0; q < g->s->parties; q++) {
+		for (int q = 0; q < g->s->groups; q++) {
 			ls_channel *c = ls_links_channel(&g->links, p, q);
 			int self = p == q;
-			c->fan = (double)(g->s->party[q].kind.count - self);
+			c->fan = (double)(g->s->group[q].kind.count - self);
 			c->fan_in = (double)(kind->count - self);
 			c->window = (double)ls_window_of(way / fmax(1, peers_of(g, p)), (int)g->s->nodes - 1);
 		}
 	}
 }
 
-/* In a party of many nodes a bucket has a shard on few of them, and other buckets on others. */
-static int lanes_of(const ls_scene *s)
+/* In a group of many nodes a bucket has a shard on few of them, and other buckets on others. */
+static int lanes_of(const ls_scenario *s)
 {
 	int64_t blocks = (int64_t)s->plan.bucket[s->plan.buckets > 1].blocks;
 	return s->exact || blocks >= s->owners ? 1 : (int)(s->owners / blocks);
 }
 
-static ls_status make(ls_play *g)
+static ls_status make(ls_simulation *g)
 {
 	size_t count = (size_t)buckets(g);
 
-	LS_TRY(ls_links_init(&g->links, g->s->parties, 4 * buckets(g)));
+	LS_TRY(ls_links_init(&g->links, g->s->groups, 4 * buckets(g)));
 	g->links.lanes = lanes_of(g->s);
-	g->links.cpu_s_a_byte = g->s->o.cluster->net_ns_a_byte * 1e-9;
+	g->links.cpu_s_per_byte = g->s->o.cluster->net_ns_per_byte * 1e-9;
 	g->links.cpu_s_a_message = g->s->o.cluster->message_us * 1e-6;
 	open_ports(g);
 	g->room = 64;
 	g->under_way = calloc(g->room, sizeof(*g->under_way));
 	g->owning = calloc(count, sizeof(*g->owning));
 	int failed = !g->owning || !g->under_way;
-	for (int p = 0; p < g->s->parties; p++) {
-		ls_player *a = &g->player[p];
-		*a = (ls_player){ .party = &g->s->party[p], .began = -1 };
+	for (int p = 0; p < g->s->groups; p++) {
+		ls_group_state *a = &g->state[p];
+		*a = (ls_group_state){ .group = &g->s->group[p], .began = -1 };
 		a->partials = calloc(count, sizeof(*a->partials));
 		a->summed = calloc(count, sizeof(*a->summed));
 		a->values = calloc(count, sizeof(*a->values));
 		a->came = calloc(count, sizeof(*a->came));
-		a->chores = calloc(count + 1, sizeof(*a->chores));
-		failed |= !a->partials || !a->summed || !a->values || !a->came || !a->chores;
+		a->tasks = calloc(count + 1, sizeof(*a->tasks));
+		failed |= !a->partials || !a->summed || !a->values || !a->came || !a->tasks;
 		for (int b = 0; !failed && b < buckets(g); b++)
-			g->owning[b] += ls_scene_shard(g->s, b, a->party) > 0;
+			g->owning[b] += ls_scenario_shard(g->s, b, a->group) > 0;
 	}
 	return failed ? ls_fail(LS_EMEMORY, "no memory to simulate %zu buckets", count) : LS_OK;
 }
 
-static void release(ls_play *g)
+static void release(ls_simulation *g)
 {
-	for (int p = 0; p < g->s->parties; p++) {
-		free(g->player[p].partials);
-		free(g->player[p].summed);
-		free(g->player[p].values);
-		free(g->player[p].came);
-		free(g->player[p].chores);
+	for (int p = 0; p < g->s->groups; p++) {
+		free(g->state[p].partials);
+		free(g->state[p].summed);
+		free(g->state[p].values);
+		free(g->state[p].came);
+		free(g->state[p].tasks);
 	}
 	free(g->owning);
 	free(g->under_way);
@@ -98,88 +98,88 @@ static void release(ls_play *g)
  * */
 
 /* One way, in seconds. */
-static double latency(const ls_play *g, int from, int to)
+static double latency(const ls_simulation *g, int from, int to)
 {
-	return fmax(g->s->party[from].kind.latency_us, g->s->party[to].kind.latency_us) * 1e-6;
+	return fmax(g->s->group[from].kind.latency_us, g->s->group[to].kind.latency_us) * 1e-6;
 }
 
-/* A party's shard of a bucket on its way, from one of its nodes or to one. */
-static void send(ls_play *g, int from, int to, int bucket, int pull)
+/* A group's shard of a bucket on its way, from one of its nodes or to one. */
+static void send(ls_simulation *g, int from, int to, int bucket, int pull)
 {
-	const ls_scene *s = g->s;
-	const ls_party *owner = &s->party[pull ? from : to];
-	double bytes = ls_scene_shard(s, bucket, owner), cap = INFINITY;
+	const ls_scenario *s = g->s;
+	const ls_node_group *owner = &s->group[pull ? from : to];
+	double bytes = ls_scenario_shard(s, bucket, owner), cap = INFINITY;
 	const ls_channel *c = ls_links_channel(&g->links, from, to);
 
 	if (g->links.lanes > 1) {
 		double way = g->links.port[pull ? from : to].capacity[LS_LIMIT_OUT], peers = pull ? c->fan : c->fan_in;
-		cap = way / fmax(1, peers) * bytes / ls_scene_largest(s, bucket);
+		cap = way / fmax(1, peers) * bytes / ls_scenario_largest(s, bucket);
 	}
 	if (c->fan > 0 && bytes > 0) {
 		ls_links_send(&g->links, from, to,
-			      (ls_parcel){ .step = pull ? g->player[from].summed[bucket] : g->player[from].step,
+			      (ls_parcel){ .step = pull ? g->state[from].summed[bucket] : g->state[from].step,
 					   .rank = bucket == buckets(g) - 1 ? -1 : bucket, /* see exchange/outbox.c */
 					   .bucket = bucket,
 					   .pull = pull,
 					   .bytes = bytes,
-					   .message = s->exact ? bytes : fmax(bytes, ls_scene_largest(s, bucket)),
+					   .message = s->exact ? bytes : fmax(bytes, ls_scenario_largest(s, bucket)),
 					   .cap = cap });
-		if (ls_play_is_kept(g))
-			g->player[from].sent += bytes * c->fan;
+		if (ls_simulation_is_kept(g))
+			g->state[from].sent += bytes * c->fan;
 	}
 }
 
-static void add_chore(ls_play *g, int p, int bucket)
+static void add_chore(ls_simulation *g, int p, int bucket)
 {
-	ls_player *a = &g->player[p];
+	ls_group_state *a = &g->state[p];
 	a->partials[bucket] = 0;
-	a->chores[a->chore_count++] =
-		(ls_chore){ .bucket = bucket,
-			    .left = ls_scene_update(g->s, bucket, a->party) / ls_party_update_speed(g->s, a->party) };
+	a->tasks[a->task_count++] = (ls_update_task){ .bucket = bucket,
+						      .left = ls_scenario_update(g->s, bucket, a->group) /
+							      ls_node_group_update_speed(g->s, a->group) };
 }
 
-static void take_partials(ls_play *g, int p, int bucket, double nodes)
+static void take_partials(ls_simulation *g, int p, int bucket, double nodes)
 {
-	ls_player *a = &g->player[p];
-	if (!(ls_scene_shard(g->s, bucket, a->party) > 0))
+	ls_group_state *a = &g->state[p];
+	if (!(ls_scenario_shard(g->s, bucket, a->group) > 0))
 		return;
 	a->partials[bucket] += nodes;
 	if (a->partials[bucket] >= (double)g->s->workers - 0.5)
 		add_chore(g, p, bucket);
 }
 
-static void take_values(ls_play *g, int p, int bucket)
+static void take_values(ls_simulation *g, int p, int bucket)
 {
-	ls_player *a = &g->player[p];
+	ls_group_state *a = &g->state[p];
 	if (++a->came[bucket] == g->owning[bucket]) {
 		a->came[bucket] = 0;
 		a->values[bucket]++;
 	}
 }
 
-/* A node's values go to every worker; a party of several nodes keeps its own and sends them to its others. */
-static void send_values(ls_play *g, int p, int bucket)
+/* A node's values go to every worker; a group of several nodes keeps its own and sends them to its others. */
+static void send_values(ls_simulation *g, int p, int bucket)
 {
-	for (int q = 0; q < g->s->parties; q++)
-		if (g->s->party[q].worker)
+	for (int q = 0; q < g->s->groups; q++)
+		if (g->s->group[q].worker)
 			send(g, p, q, bucket, 1);
-	g->player[p].summed[bucket]++;
-	if (g->s->party[p].worker && ls_links_channel(&g->links, p, p)->fan == 0)
+	g->state[p].summed[bucket]++;
+	if (g->s->group[p].worker && ls_links_channel(&g->links, p, p)->fan == 0)
 		take_values(g, p, bucket);
 }
 
-static void push(ls_play *g, int p, int bucket)
+static void push(ls_simulation *g, int p, int bucket)
 {
 	if (g->s->nodes == 1)
 		return;
-	for (int q = 0; q < g->s->parties; q++)
-		if (g->s->party[q].owner)
+	for (int q = 0; q < g->s->groups; q++)
+		if (g->s->group[q].owner)
 			send(g, p, q, bucket, 0);
-	if (g->s->party[p].owner)
+	if (g->s->group[p].owner)
 		take_partials(g, p, bucket, 1);
 }
 
-static void deliver(ls_play *g, const ls_delivery *d)
+static void deliver(ls_simulation *g, const ls_delivery *d)
 {
 	if (d->parcel.pull)
 		take_values(g, d->channel->to, d->parcel.bucket);
@@ -189,7 +189,7 @@ static void deliver(ls_play *g, const ls_delivery *d)
 
 static void through(void *context, ls_channel *channel, ls_parcel parcel)
 {
-	ls_play *g = context;
+	ls_simulation *g = context;
 
 	if (g->deliveries == g->room) {
 		ls_delivery *more = realloc(g->under_way, 2 * g->room * sizeof(*more));
@@ -205,7 +205,7 @@ static void through(void *context, ls_channel *channel, ls_parcel parcel)
 						       .parcel = parcel };
 }
 
-static void deliver_due(ls_play *g)
+static void deliver_due(ls_simulation *g)
 {
 	for (size_t i = 0; i < g->deliveries;) {
 		if (g->under_way[i].at > g->now + 1e-12) {
@@ -220,15 +220,15 @@ static void deliver_due(ls_play *g)
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-static int has_values(const ls_player *a, const ls_act *act)
+static int has_values(const ls_group_state *a, const ls_action *action)
 {
-	for (int b = act->first; b <= act->last; b++)
-		if (a->values[b] < a->step + act->of_this_step)
+	for (int b = action->first; b <= action->last; b++)
+		if (a->values[b] < a->step + action->of_this_step)
 			return 0;
 	return 1;
 }
 
-static void end_step(ls_play *g, ls_player *a)
+static void end_step(ls_simulation *g, ls_group_state *a)
 {
 	a->at = 0;
 	a->step++;
@@ -238,24 +238,24 @@ static void end_step(ls_play *g, ls_player *a)
 		a->ended = g->now;
 }
 
-/* On through the script until something takes time; returns whether there was anything to do. */
-static int advance(ls_play *g, int p)
+/* On through the timeline until something takes time; returns whether there was anything to do. */
+static int advance(ls_simulation *g, int p)
 {
-	ls_player *a = &g->player[p];
-	const ls_script *script = &a->party->script;
+	ls_group_state *a = &g->state[p];
+	const ls_timeline *timeline = &a->group->timeline;
 	int moved = 0;
 
-	while (a->party->worker && a->run_left <= 0 && a->ended == 0) {
-		const ls_act *act = &script->act[a->at];
-		a->waits = act->kind == LS_DO_NEED && !has_values(a, act);
+	while (a->group->worker && a->run_left <= 0 && a->ended == 0) {
+		const ls_action *action = &timeline->action[a->at];
+		a->waits = action->kind == LS_DO_NEED && !has_values(a, action);
 		if (a->waits)
 			return moved;
-		if (act->kind == LS_DO_RUN)
-			a->run_left = act->seconds / a->party->kind.speed;
-		if (act->kind == LS_DO_GIVE)
-			push(g, p, act->first);
+		if (action->kind == LS_DO_RUN)
+			a->run_left = action->seconds / a->group->kind.speed;
+		if (action->kind == LS_DO_GIVE)
+			push(g, p, action->first);
 		moved = 1;
-		if (++a->at == script->count)
+		if (++a->at == timeline->count)
 			end_step(g, a);
 	}
 	return moved;
@@ -263,67 +263,67 @@ static int advance(ls_play *g, int p)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-static double next_event(const ls_play *g)
+static double next_event(const ls_simulation *g)
 {
 	double next = ls_links_next(&g->links);
 
 	for (size_t i = 0; i < g->deliveries; i++)
 		next = fmin(next, fmax(0, g->under_way[i].at - g->now));
-	for (int p = 0; p < g->s->parties; p++) {
-		const ls_player *a = &g->player[p];
+	for (int p = 0; p < g->s->groups; p++) {
+		const ls_group_state *a = &g->state[p];
 		if (a->run_left > 0)
-			next = fmin(next, a->run_left / ls_play_run_rate(g, p));
-		if (a->chore_count > 0)
-			next = fmin(next, a->chores[0].left / ls_play_chore_rate(g, p));
+			next = fmin(next, a->run_left / ls_simulation_run_rate(g, p));
+		if (a->task_count > 0)
+			next = fmin(next, a->tasks[0].left / ls_simulation_task_rate(g, p));
 	}
 	return next;
 }
 
-static void pass(ls_play *g, double seconds)
+static void pass(ls_simulation *g, double seconds)
 {
 	g->now += seconds;
-	ls_play_blame(g, seconds);
-	for (int p = 0; p < g->s->parties; p++) {
-		ls_player *a = &g->player[p];
+	ls_simulation_blame(g, seconds);
+	for (int p = 0; p < g->s->groups; p++) {
+		ls_group_state *a = &g->state[p];
 		if (a->run_left > 0) {
-			a->run_left -= seconds * ls_play_run_rate(g, p);
+			a->run_left -= seconds * ls_simulation_run_rate(g, p);
 			a->run_left = a->run_left < 1e-12 ? 0 : a->run_left;
 		}
-		if (a->chore_count > 0)
-			a->chores[0].left -= seconds * ls_play_chore_rate(g, p);
+		if (a->task_count > 0)
+			a->tasks[0].left -= seconds * ls_simulation_task_rate(g, p);
 	}
 	ls_links_pass(&g->links, seconds, through, g);
 	deliver_due(g);
-	for (int p = 0; p < g->s->parties; p++) {
-		ls_player *a = &g->player[p];
-		if (a->chore_count > 0 && a->chores[0].left < 1e-12) {
-			int bucket = a->chores[0].bucket;
-			memmove(a->chores, a->chores + 1, (size_t)--a->chore_count * sizeof(*a->chores));
+	for (int p = 0; p < g->s->groups; p++) {
+		ls_group_state *a = &g->state[p];
+		if (a->task_count > 0 && a->tasks[0].left < 1e-12) {
+			int bucket = a->tasks[0].bucket;
+			memmove(a->tasks, a->tasks + 1, (size_t)--a->task_count * sizeof(*a->tasks));
 			send_values(g, p, bucket);
 		}
 	}
 }
 
-static int is_over(const ls_play *g)
+static int is_over(const ls_simulation *g)
 {
-	for (int p = 0; p < g->s->parties; p++)
-		if (g->s->party[p].worker && g->player[p].ended == 0)
+	for (int p = 0; p < g->s->groups; p++)
+		if (g->s->group[p].worker && g->state[p].ended == 0)
 			return 0;
 	return 1;
 }
 
-static ls_status run(ls_play *g)
+static ls_status run(ls_simulation *g)
 {
 	for (int64_t events = 0; events < EVENTS_MAX; events++) {
 		int moved = 0;
 		do {
 			moved = 0;
-			for (int p = 0; p < g->s->parties; p++)
+			for (int p = 0; p < g->s->groups; p++)
 				moved |= advance(g, p);
 		} while (moved);
 		if (is_over(g))
 			return LS_OK;
-		ls_play_share_cores(g);
+		ls_simulation_share_cores(g);
 		double next = next_event(g);
 		if (isinf(next) || g->failed)
 			break;
@@ -333,18 +333,18 @@ static ls_status run(ls_play *g)
 			 : ls_fail(LS_EINVALID, "the simulated cluster came to a standstill at %g s", g->now);
 }
 
-ls_status ls_simulate(const ls_scene *scene, ls_simulated *out)
+ls_status ls_simulate(const ls_scenario *scenario, ls_simulated *out)
 {
-	ls_play *g = calloc(1, sizeof(*g));
+	ls_simulation *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return ls_fail(LS_EMEMORY, "no memory to simulate");
-	g->s = scene;
+	g->s = scenario;
 	ls_status status = make(g);
 	if (status == LS_OK)
 		status = run(g);
 	if (status == LS_OK)
-		ls_play_sum_up(g, out);
+		ls_simulation_summarize(g, out);
 	release(g);
 	free(g);
 	return status;

@@ -10,7 +10,7 @@
 #ifndef LS_TOOLS_FORECAST_SIMULATE_H
 #define LS_TOOLS_FORECAST_SIMULATE_H
 
-#include "tools/forecast/scene.h"
+#include "tools/forecast/scenario.h"
 
 typedef struct ls_simulated {
 	double step_s;        /* from step to step, once it repeats */
@@ -23,6 +23,6 @@ typedef struct ls_simulated {
 	char bottleneck[32];
 } ls_simulated;
 
-ls_status ls_simulate(const ls_scene *scene, ls_simulated *out);
+ls_status ls_simulate(const ls_scenario *scenario, ls_simulated *out);
 
 #endif

@@ -26,8 +26,8 @@
 #include "metrics/machine.h"
 #include "metrics/progress.h"
 #include "metrics/rate.h"
+#include "tools/probe/exchange_bench.h"
 #include "tools/probe/link.h"
-#include "tools/probe/rehearsal.h"
 #include "tools/probe/speed.h"
 
 enum { REPEATS = 9, REPEATS_QUICK = 3, REPEATS_MAX = 99, WARM_UPS = 2 };
@@ -54,8 +54,8 @@ typedef struct probe {
 	int *devices_of;    /* (nodes) */
 	ls_probe_node mine; /* what this node knows of itself */
 	ls_probe_result *result;
-	ls_rehearsal *rehearsals[LS_PROBE_BETWEEN_MAX];
-	int rehearsed;
+	ls_exchange_bench *benches[LS_PROBE_BETWEEN_MAX];
+	int bench_count;
 	stage stage;
 } probe;
 
@@ -109,30 +109,30 @@ static ls_status measure_speed(probe *p)
 	return ls_speed_measure(&p->mine, p->o->quick ? 0.03 : 0.3, p->repeat, bytes < least ? bytes : least);
 }
 
-static ls_status time_inside(probe *p, ls_rehearsal *rehearsal, double *median)
+static ls_status time_inside(probe *p, ls_exchange_bench *bench, double *median)
 {
 	double taken[REPEATS_MAX];
 	for (int i = 0; i < WARM_UPS; i++)
-		LS_TRY(ls_rehearsal_step(rehearsal, &taken[0]));
-	LS_TRY(ls_rehearsal_check(rehearsal));
+		LS_TRY(ls_exchange_bench_step(bench, &taken[0]));
+	LS_TRY(ls_exchange_bench_check(bench));
 	for (int i = 0; i < p->repeat; i++)
-		LS_TRY(ls_rehearsal_step(rehearsal, &taken[i]));
+		LS_TRY(ls_exchange_bench_step(bench, &taken[i]));
 	*median = ls_median(taken, (size_t)p->repeat);
 	return LS_OK;
 }
 
 static ls_status measure_inside(probe *p, int devices, ls_probe_inside *out)
 {
-	ls_rehearsal_options options = { .devices_of = &devices,
-					 .codec = &ls_codec_sparse_fp32,
-					 .floats = p->floats,
-					 .bucket = (size_t)p->o->bucket_bytes / sizeof(float) };
-	ls_rehearsal *rehearsal = NULL;
+	ls_exchange_bench_options options = { .devices_of = &devices,
+					      .codec = &ls_codec_sparse_fp32,
+					      .floats = p->floats,
+					      .bucket = (size_t)p->o->bucket_bytes / sizeof(float) };
+	ls_exchange_bench *bench = NULL;
 	double seconds = 0;
 
-	LS_TRY(ls_rehearsal_new(&rehearsal, &options));
-	ls_status status = time_inside(p, rehearsal, &seconds);
-	ls_rehearsal_free(rehearsal);
+	LS_TRY(ls_exchange_bench_new(&bench, &options));
+	ls_status status = time_inside(p, bench, &seconds);
+	ls_exchange_bench_free(bench);
 	LS_TRY(status);
 	*out = (ls_probe_inside){ .devices = devices,
 				  .seconds = seconds,
@@ -235,11 +235,11 @@ typedef struct turns {
 	int count;
 } turns;
 
-static ls_status take_turn(probe *p, ls_rehearsal *rehearsal, float *values, turns *t, int i)
+static ls_status take_turn(probe *p, ls_exchange_bench *bench, float *values, turns *t, int i)
 {
 	double before = count_bytes(p);
 
-	LS_TRY(ls_rehearsal_step(rehearsal, &t->exchange[i]));
+	LS_TRY(ls_exchange_bench_step(bench, &t->exchange[i]));
 	t->bytes = count_bytes(p) - before;
 	LS_TRY(agree_most(p, &t->exchange[i]));
 	LS_TRY(ls_link_sum(p->comm, values, p->floats, &t->library[i]));
@@ -247,15 +247,15 @@ static ls_status take_turn(probe *p, ls_rehearsal *rehearsal, float *values, tur
 }
 
 /* Slow links get fewer repeats; the number follows from times all nodes have agreed on. */
-static ls_status take_turns(probe *p, ls_rehearsal *rehearsal, float *values, turns *t)
+static ls_status take_turns(probe *p, ls_exchange_bench *bench, float *values, turns *t)
 {
 	for (int i = 0; i < WARM_UPS; i++)
-		LS_TRY(take_turn(p, rehearsal, values, t, 0));
-	LS_TRY(ls_rehearsal_check(rehearsal));
+		LS_TRY(take_turn(p, bench, values, t, 0));
+	LS_TRY(ls_exchange_bench_check(bench));
 	double patience = p->o->quick ? 0.5 : 10, once = t->exchange[0] + t->library[0];
 	t->count = p->repeat * once < patience ? p->repeat : p->repeat < 3 ? p->repeat : 3;
 	for (int i = 0; i < t->count; i++)
-		LS_TRY(take_turn(p, rehearsal, values, t, i));
+		LS_TRY(take_turn(p, bench, values, t, i));
 	return agree_most(p, &t->bytes);
 }
 
@@ -273,7 +273,7 @@ static void note_between(probe *p, int servers, const ls_codec *codec, turns *t)
 	ls_probe_between *b = &p->result->between[p->result->between_count++];
 	double gb = (double)p->floats * sizeof(float) / 1e9;
 
-	snprintf(b->placement, sizeof(b->placement), "%s", servers > 0 ? "ps" : "allreduce");
+	snprintf(b->strategy, sizeof(b->strategy), "%s", servers > 0 ? "ps" : "allreduce");
 	snprintf(b->wire, sizeof(b->wire), "%s", codec->exact ? "fp32" : "bf16");
 	b->seconds = ls_median(t->exchange, (size_t)t->count);
 	b->gb_per_s = gb / b->seconds;
@@ -286,22 +286,22 @@ static void note_between(probe *p, int servers, const ls_codec *codec, turns *t)
 
 static ls_status measure_between(probe *p, int servers, const ls_codec *codec)
 {
-	ls_rehearsal_options options = { .comm = p->comm,
-					 .devices_of = p->devices_of,
-					 .servers = servers,
-					 .floats = p->floats,
-					 .bucket = (size_t)p->o->bucket_bytes / sizeof(float),
-					 .codec = codec };
+	ls_exchange_bench_options options = { .comm = p->comm,
+					      .devices_of = p->devices_of,
+					      .servers = servers,
+					      .floats = p->floats,
+					      .bucket = (size_t)p->o->bucket_bytes / sizeof(float),
+					      .codec = codec };
 	size_t bytes = p->floats * sizeof(float);
 	void *values = NULL;
 	turns t = { .count = 0 };
 
 	tell(p, servers > 0 ? "exchange by servers" : "exchange between nodes");
-	LS_TRY(ls_rehearsal_new(&p->rehearsals[p->rehearsed], &options));
-	ls_rehearsal *rehearsal = p->rehearsals[p->rehearsed++];
+	LS_TRY(ls_exchange_bench_new(&p->benches[p->bench_count], &options));
+	ls_exchange_bench *bench = p->benches[p->bench_count++];
 	LS_TRY(ls_buffer_new(&values, bytes, "values to sum"));
 	memset(values, 0, bytes);
-	ls_status status = take_turns(p, rehearsal, values, &t);
+	ls_status status = take_turns(p, bench, values, &t);
 	ls_buffer_free(values, bytes);
 	if (status == LS_OK)
 		note_between(p, servers, codec, &t);
@@ -436,8 +436,8 @@ ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result)
 	if (p.comm)
 		status = ls_comm_finalize(p.comm, status,
 					  status == LS_EMISMATCH); /* before those whose messages it carries */
-	for (int i = 0; i < p.rehearsed; i++)
-		ls_rehearsal_free(p.rehearsals[i]);
+	for (int i = 0; i < p.bench_count; i++)
+		ls_exchange_bench_free(p.benches[i]);
 	free(p.devices_of);
 	if (status != LS_OK)
 		ls_probe_result_release(&found);

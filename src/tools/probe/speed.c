@@ -3,7 +3,7 @@
  *
  * A load is something to do `times` over, sized so that a repeat takes its part of the time; the rate is what was done
  * over the time until the last core is finished. Threads are pinned, and have touched their memory before. A machine
- * that does something else at the same time is measured again (steady.h).
+ * that does something else at the same time is measured again (stable_rate.h).
  */
 #include "tools/probe/speed.h"
 
@@ -16,7 +16,7 @@
 #include "base/pin.h"
 #include "base/team.h"
 #include "kernels/gemm.h"
-#include "tools/probe/steady.h"
+#include "tools/probe/stable_rate.h"
 
 enum { SIDE = 64, FLOATS = SIDE * SIDE };
 
@@ -105,9 +105,9 @@ static double measure(load *l, int all, double expected)
 	}
 	l->times = times;
 	l->all = all;
-	ls_steady steady = ls_steady_measure(
-		&(ls_steady_options){ .rate = rate_of, .context = l, .repeat = l->repeat, .expected = expected });
-	if (steady.spread > LS_STEADY_SPREAD)
+	ls_stable_rate steady = ls_stable_rate_measure(
+		&(ls_stable_rate_options){ .rate = rate_of, .context = l, .repeat = l->repeat, .expected = expected });
+	if (steady.spread > LS_STABLE_SPREAD)
 		l->unsteady = fmax(l->unsteady, steady.spread);
 	return steady.value;
 }
@@ -165,7 +165,7 @@ static ls_status run_loads(load *l, ls_probe_node *node)
 	node->gflop_per_s_core = measure(l, 0, 0);
 	node->gflop_per_s = measure(l, 1, node->cores * node->gflop_per_s_core);
 	if (node->gflop_per_s_core <
-	    LS_STEADY_LEAST * node->gflop_per_s / node->cores) /* it was one core's bad moment */
+	    LS_STABLE_LEAST * node->gflop_per_s / node->cores) /* it was one core's bad moment */
 		node->gflop_per_s_core = measure(l, 0, node->gflop_per_s / node->cores);
 	l->run = run_read;
 	l->amount = (double)l->bytes / 1e9;
@@ -199,7 +199,7 @@ static ls_status run_pinned(load *l, ls_probe_node *node, ls_pin_plan *plan)
 ls_status ls_speed_measure(ls_probe_node *node, double seconds, int repeat, size_t bytes)
 {
 	load l = { .seconds = seconds,
-		   .repeat = repeat < LS_STEADY_REPEATS ? repeat : LS_STEADY_REPEATS,
+		   .repeat = repeat < LS_STABLE_REPEATS ? repeat : LS_STABLE_REPEATS,
 		   .bytes = ls_round_up64(bytes) };
 	ls_pin_plan plan;
 

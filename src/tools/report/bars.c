@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "tools/report/page.h"
-#include "tools/report/put.h"
 #include "tools/report/scale.h"
 #include "tools/report/svg.h"
+#include "tools/report/text.h"
 
 enum { NAME_MOST = 34, ROW = 28, BAR = 19, KEY = 26, BOTTOM = 44 };
 

@@ -13,7 +13,7 @@ void ls_figures_scaling(const ls_study *study, const ls_published *published);
 /* AllReduce, PS and ideal, where a model was measured with both. */
 void ls_figures_strategies(const ls_study *study);
 /* Loss, accuracy and rate over steps and epochs. */
-void ls_figures_courses(const ls_study *study);
+void ls_figures_curves(const ls_study *study);
 /* Where a step's time goes, by point and by node, and the speeds of nodes. */
 void ls_figures_time(const ls_study *study);
 

@@ -7,7 +7,7 @@
 
 #include "base/names.h"
 #include "tools/report/figures.h"
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 int ls_figures_logarithmic(double fewest, double most)
 {
@@ -72,10 +72,11 @@ static void add_line(const ls_study *study, ls_plot *plot, const ls_line *line, 
 		double times = ls_study_speedup(study, point), value = value_of(study, point, what);
 		const char *ideal =
 			times > 0 ? ls_page_text(study->page, ", %.2fx of %" PRId64, times, point->job.devices) : "";
-		const char *tip = ls_page_text(
-			study->page, "%s: %s on %" PRId64 " × %s devices: %s samples/s%s%s", line->label,
-			point->job.model, point->job.nodes, ls_point_shape(study->page, &point->job),
-			ls_number_text(rate, point->samples_per_s), ideal, point->job.replay ? ", replayed" : "");
+		const char *tip =
+			ls_page_text(study->page, "%s: %s on %" PRId64 " × %s devices: %s samples/s%s%s", line->label,
+				     point->job.model, point->job.nodes, ls_point_shape(study->page, &point->job),
+				     ls_number_text(rate, point->samples_per_s), ideal,
+				     point->job.replay ? ", simulated compute" : "");
 		if (value > 0 && point->job.replay)
 			ls_curve_add_hollow(curve, (double)point->job.devices, value, tip);
 		else if (value > 0)
@@ -263,10 +264,10 @@ void ls_figures_scaling(const ls_study *study, const ls_published *published)
 
 static int is_ps(const ls_line *line)
 {
-	return !strcmp(line->points[line->count - 1]->job.placement, "ps");
+	return !strcmp(line->points[line->count - 1]->job.strategy, "ps");
 }
 
-/* The same but for placement. */
+/* The same but for strategy. */
 static int is_rival(const ls_line *a, const ls_line *b)
 {
 	const ls_point_job *x = &a->points[a->count - 1]->job, *y = &b->points[b->count - 1]->job;

@@ -7,7 +7,7 @@
 
 #include "base/names.h"
 #include "tools/report/figures.h"
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 enum { BARS_MAX = 40 };
 
@@ -58,7 +58,7 @@ static void plot_points(const ls_study *study)
 				plot = NULL;
 			if (!plot)
 				name_parts(plot = begin(study, "Where a step's time goes (nodes × devices)",
-							"ms a step", "ms"));
+							"ms per step", "ms"));
 			ls_plot_bar(plot, point_name(study, &study->lines[l], point), parts);
 		}
 }
@@ -68,7 +68,7 @@ static void plot_points(const ls_study *study)
 static void plot_nodes(const ls_study *study, const ls_line *line, const ls_point *point)
 {
 	ls_plot *plot = begin(study, ls_page_text(study->page, "By node: %s", point_name(study, line, point)),
-			      "ms a step", "ms");
+			      "ms per step", "ms");
 	name_parts(plot);
 	for (size_t i = 0; i < point->node_count && i < BARS_MAX; i++) {
 		const ls_point_node *node = &point->nodes[i];
@@ -160,8 +160,8 @@ static int was_shown(const ls_study *study, size_t line, const ls_point *point)
 	for (size_t l = 0; l < line; l++) {
 		const ls_point *other = widest(&study->lines[l]);
 		if (other && !strcmp(other->job.model, point->job.model) && !strcmp(other->job.rate, point->job.rate) &&
-		    !strcmp(other->job.placement, point->job.placement) &&
-		    !strcmp(other->job.shape, point->job.shape) && !strcmp(other->nodes[0].host, point->nodes[0].host))
+		    !strcmp(other->job.strategy, point->job.strategy) && !strcmp(other->job.shape, point->job.shape) &&
+		    !strcmp(other->nodes[0].host, point->nodes[0].host))
 			return 1;
 	}
 	return 0;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 static const ls_form forms[] = {
 	{ "throughput", ls_form_throughput },
@@ -44,7 +44,7 @@ static const char *or_dash(const char *text)
 	return text[0] ? text : "-";
 }
 
-static int was_told(const ls_results_machine *machines, size_t at)
+static int was_shown(const ls_results_machine *machines, size_t at)
 {
 	const ls_results_machine *m = &machines[at];
 	for (size_t i = 0; i < at; i++)
@@ -79,21 +79,21 @@ static void add_versions(ls_grid *grid, const ls_results_machine *m, const char 
 void ls_form_testbed(const ls_study *study, const ls_results_machine *machines, size_t count)
 {
 	static const char *const machine_heads[] = {
-		"Name", "Device", "Cores", "GFLOP/s a core", "Memory", "Bandwidth"
+		"Host", "CPU", "Cores", "GFLOP/s per core", "Memory", "Link rate"
 	};
 	static const char *const version_heads[] = { "", "Lockstep", "Kernels", "ISA", "MPI", "System" };
 
-	ls_page_heading(study->page, 3, "TestBed");
+	ls_page_heading(study->page, 3, "Test bed");
 	ls_grid *grid = ls_page_table(study->page, 6, machine_heads);
 	if (grid)
 		grid->text_columns = 2;
 	for (size_t i = 0; i < count; i++)
-		if (!was_told(machines, i))
+		if (!was_shown(machines, i))
 			add_machine(study, grid, &machines[i]);
 	grid = ls_page_table(study->page, 6, version_heads);
 	if (grid)
 		grid->text_columns = 6;
 	for (size_t i = 0; i < count; i++)
-		if (!was_told(machines, i))
+		if (!was_shown(machines, i))
 			add_versions(grid, &machines[i], count > 1 ? machines[i].host : "Version");
 }

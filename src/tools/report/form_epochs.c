@@ -1,5 +1,5 @@
 /*
- * form_epochs.c - the course of every point as training logs it, under a heading that says where, how fast, and how
+ * form_epochs.c - the curve of every point as training logs it, under a heading that says where, how fast, and how
  * much faster than one device.
  */
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tools/report/form.h"
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 enum { LINES_MAX = 200 };
 
@@ -18,9 +18,10 @@ static const ls_point_epoch *last_epoch(const ls_point *point)
 
 static void add_summary(const ls_study *study)
 {
-	static const char *const heads[] = { "Run",     "Model",       "Data",       "Node(s)",
-					     "#Nodes",  "#Devices",    "Batchsize",  "data/sec",
-					     "Speedup", "Epoch (sec)", "Test (sec)", "Accuracy" };
+	static const char *const heads[] = {
+		"Run",       "Model",   "Data",      "Hosts",    "Nodes",   "Devices per node", "Batch per device",
+		"Samples/s", "Speedup", "Epoch (s)", "Test (s)", "Accuracy"
+	};
 	ls_grid *grid = ls_page_table(study->page, 12, heads);
 	if (grid)
 		grid->text_columns = 4;
@@ -38,7 +39,7 @@ static void add_summary(const ls_study *study)
 			ls_grid_add(grid, "%s", ls_point_shape(study->page, &point->job));
 			ls_grid_add(grid, "%" PRId64, point->job.batch);
 			ls_grid_add(grid, "%.2f%s", point->samples_per_s, ls_point_star(point));
-			ls_grid_fixed(grid, ls_study_speedup(study, point), 2, "x");
+			ls_grid_fixed(grid, ls_study_speedup(study, point), 2, "");
 			ls_grid_note(grid, ls_study_flag(study, point));
 			ls_grid_number(grid, epoch ? epoch->seconds : 0);
 			ls_grid_number(grid, epoch ? epoch->test_seconds : 0);
@@ -67,11 +68,11 @@ static void add_fingerprint(const ls_study *study, const ls_point *point)
 	const ls_point *same = study->runs ? same_end(study, point) : NULL;
 
 	if (point->fingerprint[0])
-		ls_page_item(study->page, "After step %" PRId64 ": parameters xxh64 %s%s%s", point->end_step,
+		ls_page_item(study->page, "Fingerprint after step %" PRId64 ": xxh64 %s%s%s", point->end_step,
 			     point->fingerprint, same ? ", the same bits as " : "", same ? ls_run_name(same) : "");
 }
 
-/* "lm6-198.38-1.648x, baseline: 120.7"; of several nodes "lm1:3, lm6:2-339.75-4.15x, baseline: 81.84". */
+/* "lm6: 198.38 samples/s, 1.65 times one device (120.70)"; of several nodes "lm1:3, lm6:2: ...". */
 static void add_heading(const ls_study *study, const ls_point *point)
 {
 	const ls_point *base = ls_study_base(study, point);
@@ -84,11 +85,11 @@ static void add_heading(const ls_study *study, const ls_point *point)
 			where = ls_page_text(page, "%s, %s:%" PRId64, where, point->nodes[i].host,
 					     point->nodes[i].devices);
 	}
-	ls_block *block =
-		!base || base == point
-			? ls_page_heading(page, 4, "%s-%.2f", where, point->samples_per_s)
-			: ls_page_heading(page, 4, "%s-%.2f-%.3gx, baseline: %.2f", where, point->samples_per_s,
-					  point->samples_per_s / base->samples_per_s, base->samples_per_s);
+	ls_block *block = !base || base == point
+				  ? ls_page_heading(page, 4, "%s: %.2f samples/s", where, point->samples_per_s)
+				  : ls_page_heading(page, 4, "%s: %.2f samples/s, %.3g times one device (%.2f)", where,
+						    point->samples_per_s, point->samples_per_s / base->samples_per_s,
+						    base->samples_per_s);
 	ls_page_flag(page, block, ls_study_flag(study, point));
 }
 
@@ -104,16 +105,15 @@ static int64_t steps_of_epoch(const ls_point *point)
 
 static void add_epoch(ls_page *page, const ls_point_epoch *e)
 {
-	const char *length = e->seconds > 0
-				     ? ls_page_text(page, "Epoch %" PRId64 " in %.2f sec", e->epoch + 1, e->seconds)
-				     : ls_page_text(page, "Ended in epoch %" PRId64, e->epoch + 1);
+	const char *length = e->seconds > 0 ? ls_page_text(page, "Epoch %" PRId64 ": %.2f s", e->epoch + 1, e->seconds)
+					    : ls_page_text(page, "Ended in epoch %" PRId64, e->epoch + 1);
 	if (isfinite(e->accuracy))
-		ls_page_item(page, "%s, test time %.2f sec, test accuracy: %.4f", length, e->test_seconds, e->accuracy);
+		ls_page_item(page, "%s, test %.2f s, test accuracy %.4f", length, e->test_seconds, e->accuracy);
 	else
 		ls_page_item(page, "%s", length);
 }
 
-static void add_course(const ls_study *study, const ls_point *point)
+static void add_curve(const ls_study *study, const ls_point *point)
 {
 	int64_t steps = steps_of_epoch(point);
 	size_t stride = 1 + point->rate_count / LINES_MAX, epoch_stride = 1 + point->epoch_count / LINES_MAX, r = 0;
@@ -122,7 +122,7 @@ static void add_course(const ls_study *study, const ls_point *point)
 		int64_t end = e < point->epoch_count ? (point->epochs[e].epoch + 1) * steps : INT64_MAX;
 		for (; r < point->rate_count && point->rates[r].step <= end; r++)
 			if (r % stride == 0 || r + 1 == point->rate_count)
-				ls_page_item(study->page, "Step%" PRId64 ": %.2f data/sec", point->rates[r].step,
+				ls_page_item(study->page, "Step %" PRId64 ": %.2f samples/s", point->rates[r].step,
 					     point->rates[r].samples_per_s);
 		if (e < point->epoch_count && (e % epoch_stride == 0 || e + 1 == point->epoch_count))
 			add_epoch(study->page, &point->epochs[e]);
@@ -141,7 +141,7 @@ void ls_form_epochs(const ls_study *study)
 					study->runs ? ls_run_name(point) : "", study->runs ? ": " : "",
 					point->job.model, ls_point_shape(study->page, &point->job), point->job.batch);
 			add_heading(study, point);
-			add_course(study, point);
+			add_curve(study, point);
 			add_fingerprint(study, point);
 		}
 }

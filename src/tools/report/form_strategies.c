@@ -7,18 +7,18 @@
 
 #include "base/names.h"
 #include "tools/report/form.h"
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 enum { MODELS_MAX = LS_GRID_COLUMNS - 1, NODES_MAX = (LS_GRID_COLUMNS - 1) / 2, PLACES_MAX = 64 };
 
 static int is_ps(const ls_point *point)
 {
-	return !strcmp(point->job.placement, "ps");
+	return !strcmp(point->job.strategy, "ps");
 }
 
 static const char *unit_of(const ls_study *study, const ls_point *point)
 {
-	return ls_study_reads(study, point) ? "words/s" : "samples/s";
+	return ls_study_reads(study, point) ? "tokens/s" : "samples/s";
 }
 
 /* One point a model, in the order of the sweep. */
@@ -71,7 +71,7 @@ static void add_baselines(const ls_study *study, const ls_point *const *models, 
 	const char *heads[LS_GRID_COLUMNS] = { "" };
 	for (size_t k = 0; k < count; k++)
 		heads[k + 1] = ls_page_text(study->page, "%s (%s)", models[k]->job.model, unit_of(study, models[k]));
-	ls_page_heading(study->page, 3, "Baseline");
+	ls_page_heading(study->page, 3, "Baseline: one device");
 	ls_grid *grid = ls_page_table(study->page, count + 1, heads);
 	if (grid)
 		grid->text_columns = 1;
@@ -151,14 +151,13 @@ static void add_rate(const ls_study *study, ls_grid *grid, const ls_point *point
 
 static void add_times(const ls_study *study, ls_grid *grid, const ls_point *point)
 {
-	ls_grid_fixed(grid, point ? ls_study_speedup(study, point) : 0, 2, "x");
+	ls_grid_fixed(grid, point ? ls_study_speedup(study, point) : 0, 2, "");
 }
 
 static void add_setting(const ls_study *study, const ls_point *first)
 {
-	static const char *const heads[] = {
-		"Nodes", "Devices", "AllReduce", "PS", "Ideal", "AllReduce (x)", "PS (x)"
-	};
+	static const char *const heads[] = { "Nodes", "Devices",           "AllReduce", "PS",
+					     "Ideal", "AllReduce speedup", "PS speedup" };
 	place places[PLACES_MAX];
 	size_t count = list_places(study, first, places);
 	int64_t devices = 1, nodes = 1;
@@ -167,8 +166,8 @@ static void add_setting(const ls_study *study, const ls_point *first)
 		devices = places[i].any->job.devices > devices ? places[i].any->job.devices : devices;
 		nodes = places[i].any->job.nodes > nodes ? places[i].any->job.nodes : nodes;
 	}
-	ls_page_heading(study->page, 3, "Setting: %s%" PRId64 "x node%s, up to %" PRId64 "x device%s%s%s, %s (%s)",
-			nodes > 1 ? "up to " : "", nodes, ls_plural((uint64_t)nodes, "s"), devices,
+	ls_page_heading(study->page, 3, "%s%" PRId64 " node%s, up to %" PRId64 " device%s%s%s: %s (%s)",
+			nodes > 1 ? "Up to " : "", nodes, ls_plural((uint64_t)nodes, "s"), devices,
 			ls_plural((uint64_t)devices, "s"), nodes > 1 ? ", " : "", nodes > 1 ? first->job.rate : "",
 			first->job.model, unit_of(study, first));
 	ls_grid *grid = ls_page_table(study->page, 7, heads);
@@ -222,13 +221,13 @@ static void add_scalability(const ls_study *study, const ls_point *const *models
 	size_t columns = list_nodes(study, nodes);
 
 	for (size_t k = 0; k < columns; k++) {
-		heads[2 * k + 1] = ls_page_text(study->page, "Throughput (%" PRId64 " node%s)", nodes[k],
-						ls_plural((uint64_t)nodes[k], "s"));
-		heads[2 * k + 2] = "Scalability (x)";
+		heads[2 * k + 1] =
+			ls_page_text(study->page, "%" PRId64 " node%s", nodes[k], ls_plural((uint64_t)nodes[k], "s"));
+		heads[2 * k + 2] = "Speedup";
 	}
 	if (columns == 0)
 		return;
-	ls_page_heading(study->page, 3, "AllReduce by nodes, the fastest of each");
+	ls_page_heading(study->page, 3, "AllReduce by number of nodes, the fastest of each");
 	ls_grid *grid = ls_page_table(study->page, 2 * columns + 1, heads);
 	if (grid)
 		grid->text_columns = 1;

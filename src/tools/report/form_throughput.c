@@ -1,10 +1,10 @@
 /*
- * form_throughput.c - one pair of tables a line: medians with speedups, and every repeat.
+ * form_throughput.c - a pair of tables per line: medians with speedups, and every repeat.
  */
 #include <inttypes.h>
 
 #include "tools/report/form.h"
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 static void add_place(const ls_study *study, ls_grid *grid, const ls_point *point)
 {
@@ -15,8 +15,7 @@ static void add_place(const ls_study *study, ls_grid *grid, const ls_point *poin
 
 static void add_medians(const ls_study *study, const ls_line *line)
 {
-	static const char *const heads[] = { "num_nodes", "device_num_per_node", "batch_size_per_device", "throughput",
-					     "speedup" };
+	static const char *const heads[] = { "Nodes", "Devices per node", "Batch per device", "Samples/s", "Speedup" };
 	ls_grid *grid = ls_page_table(study->page, 5, heads);
 	for (size_t i = 0; i < line->count; i++) {
 		const ls_point *point = line->points[i];
@@ -30,8 +29,7 @@ static void add_medians(const ls_study *study, const ls_line *line)
 
 static void add_repeats(const ls_study *study, const ls_line *line)
 {
-	static const char *const heads[] = { "num_nodes", "device_num_per_node", "batch_size_per_device",
-					     "throughput" };
+	static const char *const heads[] = { "Nodes", "Devices per node", "Batch per device", "Samples/s" };
 	ls_grid *grid = ls_page_table(study->page, 4, heads);
 	if (grid)
 		grid->summary = "All repeats";
@@ -46,7 +44,7 @@ static void add_repeats(const ls_study *study, const ls_line *line)
 void ls_form_throughput(const ls_study *study)
 {
 	ls_page_paragraph(study->page,
-			  "Throughput is samples/s of all devices together: medians of repeats, warm-up excluded.");
+			  "Samples/s are those of all devices together: medians of repeats, warm-up excluded.");
 	for (size_t i = 0; i < study->line_count; i++) {
 		ls_page_heading(study->page, 3, "%s", study->lines[i].heading);
 		add_medians(study, &study->lines[i]);

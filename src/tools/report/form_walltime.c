@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/report/flags.h"
 #include "tools/report/form.h"
-#include "tools/report/put.h"
+#include "tools/report/plausibility.h"
+#include "tools/report/text.h"
 
 /* Points of one table: the same model, data and batch. */
 static int same_table(const ls_point_job *a, const ls_point_job *b)
@@ -80,7 +80,7 @@ static const char *reason_of(ls_page *page, const group *base, double speedup, i
 	double spread = base->runs > 1 ? (base->most_s - base->least_s) / base->mean_s : 0;
 	if (!ls_spread_explains(speedup, devices, spread))
 		return NULL;
-	return ls_page_text(page, "an unsteady one-device baseline (its runs differ by %.0f %%)", 100 * spread);
+	return ls_page_text(page, "an unstable one-device baseline (its runs differ by %.0f %%)", 100 * spread);
 }
 
 static int64_t steps_of(const ls_point_job *job)
@@ -112,7 +112,7 @@ static void add_row(const ls_study *study, ls_grid *grid, const row *r)
 				   .devices = point->job.devices,
 				   .nodes = point->job.nodes,
 				   .reason = r->reason };
-		ls_grid_note(grid, ls_flag(study->page, &claim));
+		ls_grid_note(grid, ls_claim_check(study->page, &claim));
 	}
 	ls_grid_add(grid, "%s", r->where);
 }
@@ -157,11 +157,11 @@ static int begins(const ls_results *results, size_t at, int (*is_same)(const ls_
 
 static void add_table(const ls_study *study, const ls_point *first)
 {
-	static const char *const heads[] = { "#Nodes", "#Devices", "Epoch",   "Batchsize",
-					     "Steps",  "Runtime",  "Speedup", "Node(s)" };
+	static const char *const heads[] = { "Nodes", "Devices per node", "Epochs",  "Batch per device",
+					     "Steps", "Runtime",          "Speedup", "Hosts" };
 	const ls_results *results = study->results;
 
-	ls_page_heading(study->page, 3, "%s%s%s Performance Results", first->job.data[0] ? first->job.data : "",
+	ls_page_heading(study->page, 3, "%s%s%s: wall time", first->job.data[0] ? first->job.data : "",
 			first->job.data[0] ? ", " : "", first->job.model);
 	ls_grid *grid = ls_page_table(study->page, 8, heads);
 	for (size_t i = 0; i < results->point_count; i++)
@@ -170,14 +170,14 @@ static void add_table(const ls_study *study, const ls_point *first)
 	ls_grid_drop_empty(grid);
 	if (is_worked_out(&first->job))
 		ls_page_paragraph(study->page,
-				  "Worked out from the rate over a number of steps, without tests, start and end.");
+				  "Computed from the throughput of a bench, without tests, start and end.");
 }
 
 void ls_form_walltime(const ls_study *study)
 {
 	ls_page_paragraph(
 		study->page,
-		"Runtime is that of the whole command, start and end included (h:mm:ss), where nothing else is said.");
+		"Runtime (h:mm:ss) is the wall time of the whole command, start and end included, unless noted.");
 	for (size_t i = 0; i < study->results->point_count; i++)
 		if (begins(study->results, i, same_table))
 			add_table(study, &study->results->points[i]);

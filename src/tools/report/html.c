@@ -5,63 +5,63 @@
 #include <string.h>
 
 #include "tools/report/page.h"
-#include "tools/report/put.h"
 #include "tools/report/style.h"
+#include "tools/report/text.h"
 
 enum { NOTES = 999, TABLE_ROWS = 400, FOLD_ROWS = 40, DENSE_COLUMNS = 10 };
 
-static void put_element(FILE *to, const char *open, const char *text, const char *close)
+static void write_element(FILE *to, const char *open, const char *text, const char *close)
 {
 	fputs(open, to);
-	ls_put_html(to, text);
+	ls_write_html(to, text);
 	fputs(close, to);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-static void put_cell(const ls_grid *grid, size_t i, const char *const *notes, size_t note_count, FILE *to)
+static void write_cell(const ls_grid *grid, size_t i, const char *const *notes, size_t note_count, FILE *to)
 {
 	const ls_cell *cell = &grid->cells[i];
 	size_t number = ls_grid_note_number(notes, note_count, cell->note);
 
 	fputs((int)(i % grid->columns) < grid->text_columns ? "<td class=\"w\">" : "<td>", to);
 	fputs(cell->bold ? "<b>" : "", to);
-	ls_put_html(to, cell->text);
+	ls_write_html(to, cell->text);
 	fputs(cell->bold ? "</b>" : "", to);
 	if (number)
 		fprintf(to, "<sup class=\"flag\">†%zu</sup>", number);
 	fputs("</td>", to);
 }
 
-static void put_table(const ls_grid *grid, FILE *to)
+static void write_table(const ls_grid *grid, FILE *to)
 {
 	const char *notes[NOTES];
 	size_t note_count = ls_grid_notes(grid, notes, NOTES);
 
 	if (grid->summary)
-		put_element(to, "<details><summary>", grid->summary, "</summary>\n");
+		write_element(to, "<details><summary>", grid->summary, "</summary>\n");
 	fprintf(to, "<div class=\"wide\"><table%s><thead><tr>",
 		grid->columns >= DENSE_COLUMNS ? " class=\"dense\"" : "");
 	for (size_t c = 0; c < grid->columns; c++)
-		put_element(to, (int)c < grid->text_columns ? "<th class=\"w\" scope=\"col\">" : "<th scope=\"col\">",
-			    grid->heads[c], "</th>");
+		write_element(to, (int)c < grid->text_columns ? "<th class=\"w\" scope=\"col\">" : "<th scope=\"col\">",
+			      grid->heads[c], "</th>");
 	fputs("</tr></thead><tbody>\n", to);
 	for (size_t i = 0; i < grid->count; i++) {
 		fputs(i % grid->columns ? "" : "<tr>", to);
-		put_cell(grid, i, notes, note_count, to);
+		write_cell(grid, i, notes, note_count, to);
 		fputs((i + 1) % grid->columns ? "" : "</tr>\n", to);
 	}
 	fputs("</tbody></table></div>\n", to);
 	for (size_t i = 0; i < note_count; i++) {
 		fprintf(to, "<p class=\"flag\">†%zu ", i + 1);
-		put_element(to, "", notes[i], "</p>\n");
+		write_element(to, "", notes[i], "</p>\n");
 	}
 	fputs(grid->summary ? "</details>\n" : "", to);
 }
 
 /* ---- plots ------------------------------------------------------------------------------------------------------- */
 
-static void put_number(FILE *to, double value)
+static void write_number(FILE *to, double value)
 {
 	char text[LS_NUMBER_TEXT];
 	if (value == (double)(int64_t)value && value < 1e15 && value > -1e15)
@@ -72,14 +72,14 @@ static void put_number(FILE *to, double value)
 
 static void put_curve_data(const ls_plot *plot, FILE *to)
 {
-	put_element(to, "<th class=\"w\" scope=\"col\">curve</th><th scope=\"col\">", plot->x_name, "</th>");
-	put_element(to, "<th scope=\"col\">", plot->y_name, "</th></tr></thead><tbody>\n");
+	write_element(to, "<th class=\"w\" scope=\"col\">curve</th><th scope=\"col\">", plot->x_name, "</th>");
+	write_element(to, "<th scope=\"col\">", plot->y_name, "</th></tr></thead><tbody>\n");
 	for (const ls_curve *curve = plot->curves; curve; curve = curve->next) {
 		size_t stride = 1 + curve->count / TABLE_ROWS;
 		for (size_t i = 0; i < curve->count; i += stride) {
-			put_element(to, "<tr><td class=\"w\">", curve->name, "</td>");
-			put_number(to, curve->marks[i].x);
-			put_number(to, curve->marks[i].y);
+			write_element(to, "<tr><td class=\"w\">", curve->name, "</td>");
+			write_number(to, curve->marks[i].x);
+			write_number(to, curve->marks[i].y);
 			fputs("</tr>\n", to);
 		}
 	}
@@ -89,24 +89,24 @@ static void put_bar_data(const ls_plot *plot, FILE *to)
 {
 	fputs("<th class=\"w\" scope=\"col\"></th>", to);
 	for (int k = 0; k < LS_BAR_PARTS && plot->parts[k]; k++) {
-		put_element(to, "<th scope=\"col\">", plot->parts[k], " (");
-		put_element(to, "", plot->unit, ")</th>");
+		write_element(to, "<th scope=\"col\">", plot->parts[k], " (");
+		write_element(to, "", plot->unit, ")</th>");
 	}
 	fputs("</tr></thead><tbody>\n", to);
 	for (const ls_bar *bar = plot->bars; bar; bar = bar->next) {
-		put_element(to, "<tr><td class=\"w\">", bar->name, "</td>");
+		write_element(to, "<tr><td class=\"w\">", bar->name, "</td>");
 		for (int k = 0; k < LS_BAR_PARTS && plot->parts[k]; k++)
-			put_number(to, bar->parts[k]);
+			write_number(to, bar->parts[k]);
 		fputs("</tr>\n", to);
 	}
 }
 
-static void put_plot(const ls_plot *plot, FILE *to)
+static void write_plot(const ls_plot *plot, FILE *to)
 {
 	if (ls_plot_marks(plot) == 0)
 		return;
 	fprintf(to, "<figure class=\"plot\" data-marks=\"%zu\">", ls_plot_marks(plot));
-	put_element(to, "<figcaption>", plot->title, "</figcaption>\n<div class=\"wide\">");
+	write_element(to, "<figcaption>", plot->title, "</figcaption>\n<div class=\"wide\">");
 	if (plot->bars)
 		ls_bars_svg(plot, to);
 	else
@@ -123,21 +123,21 @@ static void put_plot(const ls_plot *plot, FILE *to)
 
 /* ---- the page ---------------------------------------------------------------------------------------------------- */
 
-static void put_heading(const ls_block *block, size_t number, FILE *to)
+static void write_heading(const ls_block *block, size_t number, FILE *to)
 {
 	if (block->level == 2)
 		fprintf(to, "<h2 id=\"part-%zu\">", number);
 	else
 		fprintf(to, "<h%d>", block->level);
-	ls_put_html(to, block->text);
+	ls_write_html(to, block->text);
 	fputs(block->flag ? "<sup class=\"flag\">†</sup>" : "", to);
 	fprintf(to, "</h%d>\n", block->level);
 	if (block->flag)
-		put_element(to, "<p class=\"flag\">† ", block->flag, "</p>\n");
+		write_element(to, "<p class=\"flag\">† ", block->flag, "</p>\n");
 }
 
-/* Items stand in one list as long as they follow one another. A long list is folded: it is the course of a run. */
-static const ls_block *put_items(const ls_block *block, FILE *to)
+/* Items stand in one list as long as they follow one another. A long list is folded: it is the curve of a run. */
+static const ls_block *write_items(const ls_block *block, FILE *to)
 {
 	size_t count = 0;
 	for (const ls_block *at = block; at && at->kind == LS_BLOCK_ITEM; at = at->next)
@@ -146,7 +146,7 @@ static const ls_block *put_items(const ls_block *block, FILE *to)
 		fprintf(to, "<details><summary>%zu lines</summary>\n", count);
 	fputs("<ul>\n", to);
 	for (;; block = block->next) {
-		put_element(to, "<li>", block->text, "</li>\n");
+		write_element(to, "<li>", block->text, "</li>\n");
 		if (!block->next || block->next->kind != LS_BLOCK_ITEM)
 			break;
 	}
@@ -154,7 +154,7 @@ static const ls_block *put_items(const ls_block *block, FILE *to)
 	return block;
 }
 
-static void put_contents(const ls_page *page, FILE *to)
+static void write_contents(const ls_page *page, FILE *to)
 {
 	size_t number = 0, count = 0;
 	for (const ls_block *block = page->first; block; block = block->next)
@@ -165,27 +165,27 @@ static void put_contents(const ls_page *page, FILE *to)
 	for (const ls_block *block = page->first; block; block = block->next)
 		if (block->kind == LS_BLOCK_HEADING && block->level == 2) {
 			fprintf(to, "<li><a href=\"#part-%zu\">", ++number);
-			put_element(to, "", block->text, "</a></li>\n");
+			write_element(to, "", block->text, "</a></li>\n");
 		}
 	fputs("</ul></nav>\n", to);
 }
 
-static void put_blocks(const ls_page *page, FILE *to)
+static void write_blocks(const ls_page *page, FILE *to)
 {
 	size_t number = 0;
 	for (const ls_block *block = page->first; block; block = block->next) {
 		if (block->kind == LS_BLOCK_HEADING && block->level == 2 && number++ == 0)
-			put_contents(page, to);
+			write_contents(page, to);
 		if (block->kind == LS_BLOCK_HEADING)
-			put_heading(block, number, to);
+			write_heading(block, number, to);
 		else if (block->kind == LS_BLOCK_PARAGRAPH)
-			put_element(to, "<p>", block->text, "</p>\n");
+			write_element(to, "<p>", block->text, "</p>\n");
 		else if (block->kind == LS_BLOCK_ITEM)
-			block = put_items(block, to);
+			block = write_items(block, to);
 		else if (block->kind == LS_BLOCK_TABLE)
-			put_table(block->grid, to);
+			write_table(block->grid, to);
 		else
-			put_plot(block->plot, to);
+			write_plot(block->plot, to);
 	}
 }
 
@@ -194,10 +194,10 @@ void ls_page_html(const ls_page *page, const char *title, FILE *to)
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 	      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n",
 	      to);
-	put_element(to, "<title>", title, "</title>\n");
+	write_element(to, "<title>", title, "</title>\n");
 	fprintf(to, "<link rel=\"icon\" href=\"data:,\">\n<style>\n%s</style></head>\n<body>\n%s<main>\n",
 		ls_report_style, ls_report_hatches);
-	put_blocks(page, to);
+	write_blocks(page, to);
 	fprintf(to, "</main>\n<footer>Made by lockstep report %s.</footer>\n<script>\n%s</script>\n</body></html>\n",
 		LS_VERSION, ls_report_script);
 }

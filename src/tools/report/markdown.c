@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tools/report/page.h"
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 enum { NOTES = 999 };
 
@@ -18,7 +18,7 @@ static char *cell_text(const ls_cell *cell, size_t number)
 	if (!to)
 		return NULL;
 	fputs(cell->bold ? "**" : "", to);
-	ls_put_markdown(to, cell->text);
+	ls_write_markdown(to, cell->text);
 	fputs(cell->bold ? "**" : "", to);
 	if (number)
 		fprintf(to, " †%zu", number);
@@ -37,17 +37,17 @@ static size_t width_of(const char *text)
 	return width;
 }
 
-static void put_padded(FILE *to, const char *text, size_t width)
+static void write_padded(FILE *to, const char *text, size_t width)
 {
 	fprintf(to, " %s%*s |", text, (int)(width > width_of(text) ? width - width_of(text) : 0), "");
 }
 
 /* `cells` are the heads, then the rows. */
-static void put_rows(const ls_grid *grid, char *const *cells, const size_t *widths, FILE *to)
+static void write_rows(const ls_grid *grid, char *const *cells, const size_t *widths, FILE *to)
 {
 	fputc('|', to);
 	for (size_t c = 0; c < grid->columns; c++)
-		put_padded(to, cells[c] ? cells[c] : "", widths[c]);
+		write_padded(to, cells[c] ? cells[c] : "", widths[c]);
 	fputs("\n|", to);
 	for (size_t c = 0; c < grid->columns; c++) {
 		fputc(' ', to);
@@ -57,12 +57,12 @@ static void put_rows(const ls_grid *grid, char *const *cells, const size_t *widt
 	}
 	for (size_t i = grid->columns; i < grid->columns + grid->count; i++) {
 		fputs(i % grid->columns ? "" : "\n|", to);
-		put_padded(to, cells[i] ? cells[i] : "", widths[i % grid->columns]);
+		write_padded(to, cells[i] ? cells[i] : "", widths[i % grid->columns]);
 	}
 	fputs("\n\n", to);
 }
 
-static void put_table(const ls_grid *grid, FILE *to)
+static void write_table(const ls_grid *grid, FILE *to)
 {
 	const char *notes[NOTES];
 	size_t note_count = ls_grid_notes(grid, notes, NOTES), widths[LS_GRID_COLUMNS], columns = grid->columns;
@@ -82,10 +82,10 @@ static void put_table(const ls_grid *grid, FILE *to)
 		if (cells[i] && width_of(cells[i]) > *width)
 			*width = width_of(cells[i]);
 	}
-	put_rows(grid, cells, widths, to);
+	write_rows(grid, cells, widths, to);
 	for (size_t i = 0; i < note_count; i++) {
 		fprintf(to, "†%zu ", i + 1);
-		ls_put_markdown(to, notes[i]);
+		ls_write_markdown(to, notes[i]);
 		fputs("\n\n", to);
 	}
 	for (size_t i = 0; i < columns + grid->count; i++)
@@ -93,35 +93,35 @@ static void put_table(const ls_grid *grid, FILE *to)
 	free(cells);
 }
 
-static void put_flag(const ls_block *block, FILE *to)
+static void write_flag(const ls_block *block, FILE *to)
 {
 	if (!block->flag)
 		return;
 	fputs("† ", to);
-	ls_put_markdown(to, block->flag);
+	ls_write_markdown(to, block->flag);
 	fputs("\n\n", to);
 }
 
-static void put_block(const ls_block *block, FILE *to)
+static void write_block(const ls_block *block, FILE *to)
 {
 	switch (block->kind) {
 	case LS_BLOCK_HEADING:
 		fprintf(to, "%.*s ", block->level, "######");
-		ls_put_markdown(to, block->text);
+		ls_write_markdown(to, block->text);
 		fputs(block->flag ? " †\n\n" : "\n\n", to);
-		put_flag(block, to);
+		write_flag(block, to);
 		break;
 	case LS_BLOCK_PARAGRAPH:
-		ls_put_markdown(to, block->text);
+		ls_write_markdown(to, block->text);
 		fputs("\n\n", to);
 		break;
 	case LS_BLOCK_ITEM:
 		fputs("- ", to);
-		ls_put_markdown(to, block->text);
+		ls_write_markdown(to, block->text);
 		fputs(block->next && block->next->kind == LS_BLOCK_ITEM ? "\n" : "\n\n", to);
 		break;
 	case LS_BLOCK_TABLE:
-		put_table(block->grid, to);
+		write_table(block->grid, to);
 		break;
 	case LS_BLOCK_PLOT:
 		break;
@@ -132,5 +132,5 @@ void ls_page_markdown(const ls_page *page, int brief, FILE *to)
 {
 	for (const ls_block *block = page->first; block; block = block->next)
 		if (!brief || !block->grid || !block->grid->summary)
-			put_block(block, to);
+			write_block(block, to);
 }

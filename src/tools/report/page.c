@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 void ls_page_release(ls_page *page)
 {

@@ -10,7 +10,7 @@
  *     ls_grid_note(grid, "above ideal");       a mark on the last cell, and a note below the table
  *
  * Invariants
- *  1. All text is kept as it came; it is escaped where it is written (put.h).
+ *  1. All text is kept as it came; it is escaped where it is written (text.h).
  *  2. What memory could not be had for is left out and makes `failed`; every function takes the NULL that follows.
  */
 #ifndef LS_TOOLS_REPORT_PAGE_H

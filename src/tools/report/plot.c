@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "tools/report/page.h"
-#include "tools/report/put.h"
 #include "tools/report/scale.h"
 #include "tools/report/svg.h"
+#include "tools/report/text.h"
 
 enum { LABEL_MOST = 34, LABEL_STEP = 16, MARKS_SHOWN = 40, CURVES_MAX = 64 };
 enum { TOP = 30, BOTTOM = 46, LEFT = 62, HEIGHT = 400 };
@@ -136,7 +136,7 @@ static frame frame_of(const ls_plot *plot, FILE *to)
 		      ? (ls_scale){ .low = low < 2 ? 0 : low - 1, .high = high > low ? high : low + 1 }
 		      : ls_scale_fit(low, high, 0, plot->log_x);
 	if ((!plot->counts_x || plot->log_x) && high > low)
-		f.x.low = low, f.x.high = high; /* a course fills the width */
+		f.x.low = low, f.x.high = high; /* a curve fills the width */
 	f.x.from = LEFT + (plot->log_x ? 10 : 0);
 	f.x.to = f.right - 8;
 	if (plot->whole_x && !(high > low)) /* one mark stands in the middle */
@@ -297,7 +297,7 @@ static void draw_lead(const frame *f, const label *l, double to)
 static void draw_label(const frame *f, const label *l)
 {
 	double x = f->right + 14;
-	if (l->curve->count > 1) /* from a single mark it would look like a course */
+	if (l->curve->count > 1) /* from a single mark it would look like a curve */
 		draw_lead(f, l, x);
 	if (l->curve->kind != LS_CURVE_IDEAL)
 		ls_svg_marker(f->to, l->curve, 0, x + 6, l->y);

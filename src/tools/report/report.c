@@ -45,8 +45,8 @@ static void introduce(ls_page *page, const ls_results *results)
 		if (state != LS_POINT_DONE && counts[state] > 0)
 			rest = ls_page_text(page, "%s, %zu %s", rest, counts[state], words[state]);
 	int is_list = !strcmp(results->sweep, "sweep");
-	ls_page_paragraph(page, "%s%s, begun %s%s: %zu of %zu point%s%s measured%s.", is_list ? "A sweep" : "Sweep ",
-			  is_list ? "" : results->sweep, results->started, results->quick ? ", the quick form" : "",
+	ls_page_paragraph(page, "%s%s, started %s%s: %zu of %zu point%s%s measured%s.", is_list ? "Sweep" : "Sweep ",
+			  is_list ? "" : results->sweep, results->started, results->quick ? ", quick form" : "",
 			  counts[LS_POINT_DONE], results->point_count, ls_plural(results->point_count, "s"),
 			  of_model(page, results), rest);
 	if (results->note[0])
@@ -72,7 +72,7 @@ static ls_status add_sweep(ls_page *page, const ls_results *results, const ls_so
 	ls_figures_scaling(&study,
 			   ls_published_for(sources->published, sources->published_count, results->sweep, form->name));
 	ls_figures_strategies(&study);
-	ls_figures_courses(&study);
+	ls_figures_curves(&study);
 	ls_figures_time(&study);
 	form->tables(&study);
 	ls_study_stars(&study);
@@ -89,7 +89,7 @@ static ls_status add_runs(ls_page *page, const ls_results *runs, const ls_result
 	LS_TRY(ls_study_make(&study, page, runs));
 	study.runs = 1;
 	ls_page_heading(page, 2, "Runs");
-	ls_figures_courses(&study);
+	ls_figures_curves(&study);
 	ls_form_epochs(&study);
 	ls_study_missing(&study);
 	ls_form_testbed(&study, machines, runs->point_count);
@@ -110,6 +110,7 @@ static const char *title_of(ls_page *page, const ls_report_options *options, con
 static ls_status fill(ls_page *page, const ls_sources *sources, const char *title)
 {
 	ls_page_heading(page, 1, "%s", title);
+	ls_section_summary(page, sources);
 	for (size_t i = 0; i < sources->sweep_count; i++)
 		LS_TRY(add_sweep(page, &sources->sweeps[i], sources, title));
 	LS_TRY(add_runs(page, &sources->runs, sources->machines));
@@ -119,7 +120,7 @@ static ls_status fill(ls_page *page, const ls_sources *sources, const char *titl
 	return ls_page_check(page);
 }
 
-static void tell(ls_report_result *result, const ls_page *page, const ls_sources *sources)
+static void count_sources(ls_report_result *result, const ls_page *page, const ls_sources *sources)
 {
 	size_t counts[4];
 	result->sweeps = sources->sweep_count;
@@ -173,7 +174,7 @@ static ls_status make(const ls_report_options *options, const output *out, ls_re
 	else if (status == LS_OK)
 		status = write_html(&page, title, out->path);
 	if (status == LS_OK)
-		tell(result, &page, sources);
+		count_sources(result, &page, sources);
 	ls_sources_release(sources);
 release_page:
 	ls_page_release(&page);

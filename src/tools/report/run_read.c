@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "metrics/rate.h"
-#include "tools/results/course.h"
+#include "tools/results/metrics_log.h"
 #include "json/fields.h"
 
 enum { RUN_BYTES_MAX = 16 << 20, METRICS_BYTES_MAX = 1 << 30 };
@@ -15,8 +15,7 @@ enum { RUN_BYTES_MAX = 16 << 20, METRICS_BYTES_MAX = 1 << 30 };
 
 /* Settings as run.json has them: names with '-'. */
 typedef struct settings {
-	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME], strategy[16], placement[16],
-		wire[16];
+	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME], strategy[16], wire[16];
 	int64_t version, samples, epochs, batch, global_batch, microbatch, devices, threads, servers;
 } settings;
 
@@ -24,20 +23,20 @@ typedef struct settings {
 static const ls_field setting_fields[] = {
 	LS_FIELD_TEXT_OF(OF, model),
 	LS_FIELD_MAYBE_OF(OF, strategy),
-	LS_FIELD_MAYBE_OF(OF, placement), /* version 1 */
 	LS_FIELD_MAYBE_OF(OF, wire),
 	{ "version", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, version), 0, 1e6 },
 	LS_FIELD_WHOLE_OF(OF, samples, 0, 1e15),
 	LS_FIELD_WHOLE_OF(OF, epochs, 0, 1e9),
 	LS_FIELD_WHOLE_OF(OF, batch, 1, 1e12),
 	{ "global-batch", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, global_batch), 0, 1e12 }, /* version 1 */
-	{ "leaf", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, microbatch), 0, 1e12 },           /* version 1 */
 	{ "micro-batch", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, microbatch), 0, 1e12 },
 	LS_FIELD_WHOLE_OF(OF, devices, 1, 1e6),
 	LS_FIELD_WHOLE_OF(OF, threads, 0, 1e6),
 	LS_FIELD_WHOLE_OF(OF, servers, 0, 1e6),
 };
 #undef OF
+/* Settings that older runs have under other names. */
+static const ls_field_rename renames[] = { { "placement", "strategy" }, { "leaf", "micro-batch" } };
 #define OF ls_results_machine
 static const ls_field version_fields[] = {
 	LS_FIELD_MAYBE_OF(OF, lockstep),
@@ -87,7 +86,7 @@ static void take_job(ls_point_job *job, const settings *s)
 	int64_t workers = job->devices % s->devices == 0 ? job->devices / s->devices : 1;
 	job->nodes = workers;
 	job->threads = s->threads;
-	job->servers = strcmp(s->placement, "ps") ? 0 : s->servers;
+	job->servers = strncmp(s->strategy, "ps", 2) ? 0 : s->servers;
 	job->samples = s->samples;
 	job->epochs = s->epochs;
 	snprintf(job->kind, sizeof(job->kind), "train");
@@ -95,8 +94,10 @@ static void take_job(ls_point_job *job, const settings *s)
 	memcpy(job->data, s->data, sizeof(job->data));
 	memcpy(job->optimizer, s->optimizer, sizeof(job->optimizer));
 	memcpy(job->wire, s->wire, sizeof(job->wire));
-	snprintf(job->placement, sizeof(job->placement), "%s",
-		 job->nodes > 1 || job->servers > 0 ? s->placement : "local");
+	snprintf(job->strategy, sizeof(job->strategy), "%s",
+		 job->nodes == 1 && job->servers == 0 ? "local"
+		 : strncmp(s->strategy, "ps", 2) == 0 ? "ps"
+						      : "allreduce");
 	for (int64_t i = 0; i < workers && used + 16 < sizeof(job->shape); i++)
 		used += (size_t)snprintf(job->shape + used, sizeof(job->shape) - used, "%s%lld", i ? "+" : "",
 					 (long long)(job->devices / workers));
@@ -109,7 +110,8 @@ static ls_status take_run(ls_point *point, ls_results_machine *machine, const js
 
 	if (!json_is_object(root))
 		return ls_fail(LS_EFORMAT, "%s: not the object that describes a run", label);
-	const json_t *given = json_object_get(root, "settings");
+	json_t *given = json_object_get(root, "settings");
+	ls_fields_rename(given, renames, LS_COUNT(renames));
 	LS_TRY(ls_fields_read(&at, setting_fields, LS_COUNT(setting_fields), given, &s));
 	take_text(s.data, sizeof(s.data), given, "data");
 	take_folder(s.data, sizeof(s.data), json_string_value(json_object_get(given, "data")));
@@ -117,7 +119,6 @@ static ls_status take_run(ls_point *point, ls_results_machine *machine, const js
 	if (s.version >= 2) { /* batch is of all devices; version 1 had it per device, and global-batch beside it */
 		s.global_batch = s.batch;
 		s.batch = s.batch > s.devices ? s.batch / s.devices : 1;
-		snprintf(s.placement, sizeof(s.placement), "%s", strncmp(s.strategy, "ps", 2) ? "allreduce" : "ps");
 	}
 	LS_TRY(ls_fields_read(&top, version_fields, LS_COUNT(version_fields), root, machine));
 	take_machine(machine, json_object_get(root, "machine"));
@@ -136,7 +137,7 @@ ls_status ls_run_parse(ls_point *point, ls_results_machine *machine, const void 
 
 /* ---- metrics.jsonl ----------------------------------------------------------------------------------------------- */
 
-static ls_status take_line(void *context, const ls_course_line *line, const json_t *object)
+static ls_status take_line(void *context, const ls_metrics_line *line, const json_t *object)
 {
 	ls_point *point = context;
 
@@ -152,7 +153,7 @@ static ls_status take_line(void *context, const ls_course_line *line, const json
 
 ls_status ls_run_parse_metrics(ls_point *point, const char *text, size_t bytes, const char *label)
 {
-	return ls_course_read(text, bytes, label, take_line, point);
+	return ls_metrics_log_read(text, bytes, label, take_line, point);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

@@ -5,9 +5,9 @@
 #include "base/link_rate.h"
 #include "base/names.h"
 #include "tools/report/figures.h"
-#include "tools/report/flags.h"
-#include "tools/report/put.h"
+#include "tools/report/plausibility.h"
 #include "tools/report/sections.h"
+#include "tools/report/text.h"
 
 enum { ROWS_MAX = 200, CURVES_MAX = 10 };
 
@@ -23,14 +23,14 @@ static const char *wire_of(const char *wire)
 
 static int same_setting(const ls_forecast_row *a, const ls_forecast_row *b)
 {
-	return !strcmp(a->placement, b->placement) && !strcmp(wire_of(a->wire), wire_of(b->wire)) &&
+	return !strcmp(a->strategy, b->strategy) && !strcmp(wire_of(a->wire), wire_of(b->wire)) &&
 	       !strcmp(a->rate, b->rate);
 }
 
 /* One node has no links: it leads to every setting without servers. */
 static int belongs(const ls_forecast_row *row, const ls_forecast_row *setting)
 {
-	return same_setting(row, setting) || (row->nodes == 1 && strcmp(setting->placement, "ps") != 0);
+	return same_setting(row, setting) || (row->nodes == 1 && strcmp(setting->strategy, "ps") != 0);
 }
 
 static int same_cluster(const ls_forecast_row *a, const ls_forecast_row *b)
@@ -57,7 +57,7 @@ static int was_measured(const ls_forecast *f, const ls_forecast_row *row, const 
 		return 0;
 	if (row->nodes == 1)
 		return job->servers == 0;
-	return job->servers == row->servers && !strcmp(job->placement, row->placement) &&
+	return job->servers == row->servers && !strcmp(job->strategy, row->strategy) &&
 	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_rate(job->rate) == ls_link_rate(row->rate);
 }
 
@@ -80,7 +80,7 @@ static const ls_point *measured(const ls_sources *sources, const ls_forecast *f,
 
 static const char *setting_name(ls_page *page, const ls_forecast_row *row)
 {
-	return ls_page_text(page, "%s%s%s%s%s", strcmp(row->placement, "ps") ? "AllReduce" : "PS",
+	return ls_page_text(page, "%s%s%s%s%s", strcmp(row->strategy, "ps") ? "AllReduce" : "PS",
 			    row->rate[0] ? ", " : "", row->rate, strcmp(wire_of(row->wire), "fp32") ? ", " : "",
 			    strcmp(wire_of(row->wire), "fp32") ? row->wire : "");
 }
@@ -240,7 +240,7 @@ static const char *explain(ls_page *page, const ls_sources *sources, const ls_fo
 static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *point, const char *why)
 {
 	char bytes[LS_NUMBER_TEXT];
-	ls_grid_add(grid, "%s", row->placement);
+	ls_grid_add(grid, "%s", row->strategy);
 	ls_grid_add(grid, "%s", row->rate[0] ? row->rate : "-");
 	ls_grid_add(grid, "%s", wire_of(row->wire));
 	ls_grid_add(grid, "%" PRId64, row->nodes);
@@ -266,9 +266,9 @@ static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *p
 
 static void add_table(ls_page *page, const ls_sources *sources, const ls_forecast *f)
 {
-	static const char *const heads[] = { "Placement", "Link",      "Wire",     "Nodes",   "Devices",
-					     "Servers",   "Predicted", "Measured", "Error",   "Efficiency",
-					     "Limit",     "Step ms",   "Compute",  "Exposed", "Bucket" };
+	static const char *const heads[] = { "Strategy", "Link",      "Wire",     "Nodes",   "Devices",
+					     "Servers",  "Predicted", "Measured", "Error",   "Efficiency",
+					     "Limit",    "Step ms",   "Compute",  "Exposed", "Bucket" };
 	ls_grid *grid = ls_page_table(page, 15, heads);
 	size_t shown = 0, left = 0;
 	if (grid)

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tools/report/flags.h"
-#include "tools/report/put.h"
+#include "tools/report/plausibility.h"
 #include "tools/report/sections.h"
+#include "tools/report/text.h"
 #include "tools/results/published.h"
 
 /* A row with the set that it is one of. */
@@ -116,7 +116,7 @@ static ls_claim claim_of(figure f)
 			   .devices = row->devices,
 			   .step_s = step_s,
 			   .gradient_bytes = ls_published_gradient_bytes(f.set, row->model),
-			   .placement = "allreduce",
+			   .strategy = "allreduce",
 			   .wire = "fp32",
 			   .link = row->link,
 			   .reason = "a slow one-device baseline" };
@@ -125,7 +125,7 @@ static ls_claim claim_of(figure f)
 static const char *check(ls_page *page, figure f)
 {
 	ls_claim claim = claim_of(f);
-	const char *notes[] = { ls_flag(page, &claim), check_node(page, f), check_average(page, f),
+	const char *notes[] = { ls_claim_check(page, &claim), check_node(page, f), check_average(page, f),
 				check_steps(page, f), check_copy(page, f) };
 	const char *all = NULL;
 	for (size_t i = 0; i < LS_COUNT(notes); i++)
@@ -143,7 +143,7 @@ static int likeness(const ls_published_row *row, const ls_point *point)
 	const ls_point_job *job = &point->job;
 	int exact = !strcmp(job->model, row->model);
 	if (point->state != LS_POINT_DONE || job->nodes != row->nodes || job->devices != row->devices ||
-	    !strcmp(job->placement, "ps") || rate_of(row) + row->speedup <= 0)
+	    !strcmp(job->strategy, "ps") || rate_of(row) + row->speedup <= 0)
 		return 0;
 	if (!ls_model_related(job->model, row->model))
 		return 0;
@@ -185,7 +185,7 @@ static void add_ours(ls_page *page, ls_grid *grid, const ls_sources *sources, co
 	ls_grid_add(grid, "%s b%" PRId64, m.point->job.model, m.point->job.batch);
 	ls_grid_number(grid, row->words_per_s > 0 ? ls_study_words(&study, m.point) : m.point->samples_per_s);
 	ls_grid_fixed(grid, base ? m.point->samples_per_s / base->samples_per_s : 0, 2, "");
-	ls_grid_note(grid, ls_flag_point(page, m.results, m.point, base));
+	ls_grid_note(grid, ls_point_check(page, m.results, m.point, base));
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -221,9 +221,9 @@ static void add_row(ls_page *page, ls_grid *grid, const ls_published_row *row, c
 
 static void add_set(ls_page *page, const ls_sources *sources, const ls_published *set)
 {
-	static const char *const heads[] = { "Model",   "Data",  "Node(s)",  "Nodes",     "Devices",
-					     "Batch",   "Steps", "Runtime",  "Published", "Accuracy",
-					     "Speedup", "Ours",  "Our rate", "Ours (x)" };
+	static const char *const heads[] = { "Model",   "Data",      "Hosts",         "Nodes",      "Devices per node",
+					     "Batch",   "Steps",     "Runtime",       "Samples/s",  "Accuracy",
+					     "Speedup", "Our model", "Our samples/s", "Our speedup" };
 
 	ls_page_heading(page, 3, "Published: %s", set->title);
 	if (set->setting[0])
@@ -260,15 +260,15 @@ static void add_limit(ls_grid *grid, figure base, int nodes, int devices)
 	ls_grid_add(grid, "%.0f ms", 1e3 * step_s);
 	ls_grid_add(grid, "%.1f %s", rate, words ? "words/s" : "samples/s");
 	ls_grid_add(grid, "%.1f", ideal);
-	ls_grid_add(grid, rate < ideal ? "%.2fx: the wire is the limit" : "%.2fx: enough for ideal",
+	ls_grid_add(grid, rate < ideal ? "%.2f: the link is the limit" : "%.2f: enough for ideal",
 		    rate / rate_of(base.row));
 }
 
 /* Runs over 1 Gbps that were published as pictures only have no rows; the baselines of their machine bound them. */
 static void add_limits(ls_page *page, const ls_published *set)
 {
-	static const char *const heads[] = { "Model",     "Nodes",   "Devices", "Each way a step",
-					     "At 1 Gbps", "At most", "Ideal",   "Of one device" };
+	static const char *const heads[] = { "Model",     "Nodes",   "Devices", "Each way per step",
+					     "At 1 Gbps", "At most", "Ideal",   "Speedup at most" };
 
 	ls_page_heading(page, 3, "What 1 Gbps allows");
 	ls_page_paragraph(page,
@@ -289,10 +289,9 @@ void ls_section_published(ls_page *page, const ls_sources *sources)
 {
 	ls_page_heading(page, 2, "Published figures");
 	ls_page_paragraph(page,
-			  "As they were published, on other machines: speedups can be compared, rates cannot. Devices "
-			  "are those of a node. Ours are "
-			  "points with as many nodes and devices, of the same model or, where the name says so, a "
-			  "relative of it. Marked figures contradict arithmetic or one another.");
+			  "As they were published, on other machines: compare speedups, not rates. Ours are points "
+			  "with the same number of nodes and devices, of the same model or one of its family. "
+			  "Marked figures contradict arithmetic or one another.");
 	for (size_t i = 0; i < sources->published_count; i++) {
 		add_set(page, sources, &sources->published[i]);
 		if (!strcmp(sources->published[i].name, "distml-clusters"))

@@ -8,6 +8,9 @@
 #include "tools/report/sources.h"
 #include "tools/report/study.h"
 
+/* An item per run and sweep: settings and results. */
+void ls_section_summary(ls_page *page, const ls_sources *sources);
+
 /* Predicted curves and, of the same model and batch, measured points. */
 void ls_section_predicted(ls_page *page, const ls_sources *sources);
 

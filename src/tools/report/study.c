@@ -4,23 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/report/flags.h"
+#include "tools/report/plausibility.h"
 
 enum { KEY = 768 };
 
 /* Of a job, what may tell lines of one sweep apart. */
-typedef enum part { MODEL, DATA, BATCH, PLACEMENT, WIRE, RATE, SERVERS, THREADS, REPLAY, KIND, HOST, PARTS } part;
+typedef enum part { MODEL, DATA, BATCH, STRATEGY, WIRE, RATE, SERVERS, THREADS, REPLAY, KIND, HOST, PARTS } part;
 
 /* One node by itself: nothing goes over a link. Servers are not among a job's nodes. */
 static int is_one(const ls_point *point)
 {
-	return point->job.nodes == 1 && strcmp(point->job.placement, "ps") != 0;
+	return point->job.nodes == 1 && strcmp(point->job.strategy, "ps") != 0;
 }
 
 static const char *part_text(const ls_point *point, part which, char out[KEY])
 {
 	const ls_point_job *job = &point->job;
-	int ps = !strcmp(job->placement, "ps"), alone = is_one(point);
+	int ps = !strcmp(job->strategy, "ps"), alone = is_one(point);
 	int64_t number = which == BATCH     ? job->batch
 			 : which == SERVERS ? (ps ? job->servers : 0)
 			 : which == THREADS ? job->threads
@@ -30,7 +30,7 @@ static const char *part_text(const ls_point *point, part which, char out[KEY])
 		return job->model;
 	case DATA:
 		return job->data;
-	case PLACEMENT: /* one node needs none: it is where both begin */
+	case STRATEGY: /* one node needs none: it is where both begin */
 		return alone || !ps ? "allreduce" : "ps";
 	case WIRE:
 		return !alone && !strcmp(job->wire, "bf16") ? "bf16" : "fp32";
@@ -63,7 +63,7 @@ static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
 #define BASE_PARTS (1u << MODEL | 1u << DATA | 1u << BATCH | 1u << THREADS | 1u << KIND)
 
 /* Mean nothing to one node. */
-#define BETWEEN_NODES (1u << PLACEMENT | 1u << WIRE | 1u << RATE | 1u << SERVERS)
+#define BETWEEN_NODES (1u << STRATEGY | 1u << WIRE | 1u << RATE | 1u << SERVERS)
 
 static int is_done(const ls_point *point)
 {
@@ -122,11 +122,11 @@ const char *ls_study_flag(const ls_study *study, const ls_point *point)
 
 	if (!base && other && is_done(point) && point->job.replay != other->job.replay)
 		return ls_page_text(study->page,
-				    "no speedup: this row is %s, the row of one device %s; the same 'lockstep bench' "
-				    "command measures what is missing.",
-				    point->job.replay ? "replayed" : "measured",
-				    other->job.replay ? "replayed" : "measured");
-	return ls_flag_point(study->page, study->results, point, base);
+				    "no speedup: this row has %s compute, the row of one device %s compute; the same "
+				    "'lockstep bench' command measures what is missing.",
+				    point->job.replay ? "simulated" : "measured",
+				    other->job.replay ? "simulated" : "measured");
+	return ls_point_check(study->page, study->results, point, base);
 }
 
 int ls_model_related(const char *a, const char *b)
@@ -167,10 +167,10 @@ void ls_study_stars(const ls_study *study)
 {
 	for (size_t i = 0; i < study->results->point_count; i++)
 		if (is_done(&study->results->points[i]) && study->results->points[i].job.replay) {
-			ls_page_paragraph(study->page,
-					  "Where a figure has a *, or a measured curve a hollow mark, devices sleep "
-					  "through the profile of one: there are more of them than "
-					  "cores, and the exchange alone is real.");
+			ls_page_paragraph(
+				study->page,
+				"* simulated compute: this machine has fewer cores than devices; communication is "
+				"real. Curves have hollow marks there.");
 			return;
 		}
 }
@@ -230,7 +230,7 @@ static unsigned telling_parts(const ls_results *results)
 	unsigned varies = varying_parts(results);
 	if (varies & 1u << MODEL && follows(results, BATCH, MODEL))
 		varies &= ~(1u << BATCH);
-	if (follows(results, SERVERS, PLACEMENT))
+	if (follows(results, SERVERS, STRATEGY))
 		varies &= ~(1u << SERVERS);
 	return varies;
 }
@@ -251,11 +251,11 @@ static const char *part_words(const ls_point *point, part which, char out[KEY])
 		snprintf(out, KEY, "%.64s threads", value);
 		return out;
 	case REPLAY:
-		return strcmp(value, "0") ? "replayed" : NULL;
+		return strcmp(value, "0") ? "simulated compute" : NULL;
 	case HOST:
 		snprintf(out, KEY, "%s%.64s", is_one(point) ? "" : "from ", value);
 		return value[0] ? out : NULL;
-	case PLACEMENT:
+	case STRATEGY:
 		return is_one(point) ? NULL : strcmp(value, "ps") ? "AllReduce" : "PS";
 	default:
 		snprintf(out, KEY, "%s", value);
@@ -338,7 +338,7 @@ static int is_alone(const ls_line *line)
  * thing, but for the baseline. */
 static void lead_in(ls_study *study, ls_line *line, const ls_line *alone, unsigned parts)
 {
-	int ps = !strcmp(line->points[0]->job.placement, "ps");
+	int ps = !strcmp(line->points[0]->job.strategy, "ps");
 	int64_t fewest = line->points[0]->job.devices;
 	for (size_t i = 0; i < alone->count && line->count < study->results->point_count; i++) {
 		const ls_point *point = alone->points[i];

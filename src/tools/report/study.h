@@ -4,7 +4,7 @@
  *
  * A line holds the points that differ in nodes and devices alone; what one node does with fewer devices leads to what
  * several do. The baseline of a point is the point with one device
- * that has the same job otherwise; placement, wire and links do not matter to one device. Where several hosts have a
+ * that has the same job otherwise; strategy, wire and links do not matter to one device. Where several hosts have a
  * baseline of their own, a point is compared with that of its first host, as the published tables do.
  */
 #ifndef LS_TOOLS_REPORT_STUDY_H

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 void ls_svg_open(FILE *to, int height, const char *about)
 {
 	fprintf(to, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", LS_SVG_WIDTH, height);
-	ls_put_html(to, about);
+	ls_write_html(to, about);
 	fputs("\">\n", to);
 }
 
@@ -42,7 +42,7 @@ void ls_svg_text(FILE *to, const char *class, double x, double y, ls_svg_anchor 
 		bytes = cut_at(text, 200), cut = 1;
 	snprintf(shown, sizeof(shown), "%.*s%s", (int)bytes, text, cut ? "…" : "");
 	fprintf(to, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", class, x, y, anchors[anchor]);
-	ls_put_html(to, shown);
+	ls_write_html(to, shown);
 	fputs("</text>\n", to);
 }
 
@@ -57,7 +57,7 @@ double ls_svg_text_width(const char *text, size_t most)
 void ls_svg_title(FILE *to, const char *text)
 {
 	fputs("<title>", to);
-	ls_put_html(to, text);
+	ls_write_html(to, text);
 	fputs("</title>", to);
 }
 

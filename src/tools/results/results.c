@@ -43,8 +43,8 @@ static const ls_field job_fields[] = {
 	LS_FIELD_WHOLE_OF(OF, devices, 1, 1e9),
 	WHOLE(threads, 1e6),
 	WHOLE(servers, 1e6),
-	WHOLE(batch, 1e9),
-	MAYBE(placement),
+	{ "batch_per_device", LS_FIELD_WHOLE, LS_FIELD_AT(OF, batch), 0, 1e9 },
+	MAYBE(strategy),
 	MAYBE(wire),
 	MAYBE(rate),
 	WHOLE(replay, 1),
@@ -241,14 +241,20 @@ static ls_status check_point(const ls_json_place *at, const ls_point *point)
 	return LS_OK;
 }
 
-static ls_status read_point(const ls_json_place *at, const json_t *object, ls_point *point)
+/* Names in version 1. */
+static const ls_field_rename job_renames[] = { { "batch", "batch_per_device" }, { "placement", "strategy" } };
+
+static ls_status read_point(const ls_json_place *at, const json_t *object, int version, ls_point *point)
 {
+	json_t *asked = json_object_get(object, "job");
 	ls_json_place job = *at;
 	size_t used = strlen(job.prefix);
 
 	snprintf(job.prefix + used, sizeof(job.prefix) - used, "job.");
+	if (version < 2)
+		ls_fields_rename(asked, job_renames, LS_COUNT(job_renames));
 	LS_TRY(ls_fields_read(at, point_fields, LS_COUNT(point_fields), object, point));
-	LS_TRY(ls_fields_read(&job, job_fields, LS_COUNT(job_fields), json_object_get(object, "job"), &point->job));
+	LS_TRY(ls_fields_read(&job, job_fields, LS_COUNT(job_fields), asked, &point->job));
 	LS_TRY(read_state(at, object, point));
 	for (size_t k = 0; k < LS_COUNT(lists); k++)
 		LS_TRY(read_rows(at, &lists[k], object, point));
@@ -280,7 +286,7 @@ static ls_status check_keys(const ls_results *results, const char *label)
 	return status;
 }
 
-static ls_status read_points(ls_results *results, const json_t *root, const char *label)
+static ls_status read_points(ls_results *results, const json_t *root, int version, const char *label)
 {
 	const json_t *list = json_object_get(root, "points");
 	const ls_json_place top = { .label = label };
@@ -294,7 +300,7 @@ static ls_status read_points(ls_results *results, const json_t *root, const char
 	results->point_count = json_array_size(list);
 	for (size_t i = 0; i < results->point_count; i++) {
 		ls_json_place at = ls_json_element(&top, "points", i);
-		LS_TRY(read_point(&at, json_array_get(list, i), &results->points[i]));
+		LS_TRY(read_point(&at, json_array_get(list, i), version, &results->points[i]));
 	}
 	return check_keys(results, label);
 }
@@ -302,12 +308,13 @@ static ls_status read_points(ls_results *results, const json_t *root, const char
 static ls_status read_root(ls_results *results, const json_t *root, const char *label)
 {
 	const ls_json_place top = { .label = label }, machine = { .label = label, .prefix = "machine." };
+	int version;
 
-	LS_TRY(ls_json_check(root, FORMAT, LS_RESULTS_VERSION, label));
+	LS_TRY(ls_json_check(root, FORMAT, LS_RESULTS_VERSION, label, &version));
 	LS_TRY(ls_fields_read(&top, results_fields, LS_COUNT(results_fields), root, results));
 	LS_TRY(ls_fields_read(&machine, machine_fields, LS_COUNT(machine_fields), json_object_get(root, "machine"),
 			      &results->machine));
-	return read_points(results, root, label);
+	return read_points(results, root, version, label);
 }
 
 ls_status ls_results_parse(ls_results *out, const void *text, size_t bytes, const char *label)

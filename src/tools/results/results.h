@@ -19,7 +19,7 @@
 
 #include "base/status.h"
 
-#define LS_RESULTS_VERSION 1
+#define LS_RESULTS_VERSION 2
 enum { LS_RESULTS_NAME = 64, LS_RESULTS_TEXT = 256 };
 
 typedef enum ls_point_state { LS_POINT_PENDING, LS_POINT_DONE, LS_POINT_SKIPPED, LS_POINT_FAILED } ls_point_state;
@@ -30,13 +30,13 @@ typedef struct ls_point_job {
 	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME];
 	char shape[LS_RESULTS_NAME];
 	int64_t nodes, devices, threads, servers;
-	int64_t batch;                /* samples a device and step */
-	char placement[16], wire[16]; /* "local", "allreduce" or "ps"; "fp32" or "bf16" */
-	char rate[32];                /* of links, "1gbit"; "" where nothing limits them */
-	int64_t replay;               /* devices slept through a profile */
-	double speed;                 /* of the slowest node of a rehearsal, beside a whole one; 0: all are whole */
-	int64_t warmup, steps;        /* of a bench, each repeat */
-	int64_t epochs, samples;      /* of training; 0 where they do not apply */
+	int64_t batch;               /* samples a device and step */
+	char strategy[16], wire[16]; /* "local", "allreduce" or "ps"; "fp32" or "bf16" */
+	char rate[32];               /* of links, "1gbit"; "" where nothing limits them */
+	int64_t replay;              /* devices slept through a profile */
+	double speed; /* of the slowest emulated node, relative to one at full speed; 0: all are at full speed */
+	int64_t warmup, steps;               /* of a bench, each repeat */
+	int64_t epochs, samples;             /* of training; 0 where they do not apply */
 	char arguments[4 * LS_RESULTS_TEXT]; /* what else the command was given, as one would type it */
 } ls_point_job;
 

@@ -65,6 +65,15 @@ static const char *const own_field[] = { "--model",   "--data",    "--optimizer"
 					 "--rate",    "--samples", "--steps",     "--warmup", "--repeat",
 					 "--epochs" };
 
+/* "batch_per_device": as recipes call what the option sets. */
+static const char *field_of(const char *option, char *out, size_t size)
+{
+	snprintf(out, size, "%s", option + 2);
+	for (char *at = out; *at; at++)
+		*at = *at == '-' ? '_' : *at;
+	return out;
+}
+
 /* They are options, so nobody meant another that is spelt much like them. */
 static const char *const refused[] = { "--run",      "--resume",      "--init",   "--trace", "--trace-steps",
 				       "--vocab",    "--data-dir",    "--hosts",  "--out",   "--plan-memory",
@@ -109,18 +118,18 @@ static const char *meant(const char *option)
 
 static ls_status refuse(const ls_json_place *at, const char *word)
 {
-	char option[64], shown[128];
+	char option[64], shown[128], field[128];
 
 	snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
 	ls_text_printable(shown, sizeof(shown), option);
 	if (is_on(own_field, LS_COUNT(own_field), word))
 		return ls_fail(LS_EFORMAT, "%s: %sarguments has %s, which has a field of its own, \"%s\"", at->label,
-			       at->prefix, shown, shown + 2);
+			       at->prefix, shown, field_of(shown, field, sizeof(field)));
 	const char *nearest = meant(option);
 	if (nearest && is_on(own_field, LS_COUNT(own_field), nearest))
 		return ls_fail(LS_EFORMAT,
 			       "%s: %sarguments has '%s', which is not an option; did you mean the field \"%s\"?",
-			       at->label, at->prefix, shown, nearest + 2);
+			       at->label, at->prefix, shown, field_of(nearest, field, sizeof(field)));
 	if (nearest)
 		return ls_fail(LS_EFORMAT, "%s: %sarguments has '%s', which is not an option; did you mean '%s'?",
 			       at->label, at->prefix, shown, nearest);

@@ -20,10 +20,10 @@ static const axis_row rows[LS_AXES] = {
 	[LS_AXIS_MODEL] = { "model", "", 0, 0 },
 	[LS_AXIS_DATA] = { "data", "", 0, 0 },
 	[LS_AXIS_THREADS] = { "threads", "1", 1, 1024 },
-	[LS_AXIS_BATCH] = { "batch", "128", 1, 1000000000 },
+	[LS_AXIS_BATCH] = { "batch_per_device", "128", 1, 1000000000 },
 	[LS_AXIS_WIRE] = { "wire", "fp32", 0, 0 },
 	[LS_AXIS_RATE] = { "rate", "", 0, 0 },
-	[LS_AXIS_PLACEMENT] = { "placement", "allreduce", 0, 0 },
+	[LS_AXIS_STRATEGY] = { "strategy", "allreduce", 0, 0 },
 	[LS_AXIS_SERVERS] = { "servers", "0", 0, LS_SWEEP_NODES },
 	[LS_AXIS_NODES] = { "nodes", "1", 1, LS_SWEEP_NODES },
 	[LS_AXIS_DEVICES] = { "devices", "1", 0, 0 },
@@ -117,7 +117,7 @@ static ls_status make_point(const ls_sweep_block *block, const size_t index[LS_A
 	LS_TRY(text_of(block, index, LS_AXIS_DATA, job->data, sizeof(job->data)));
 	LS_TRY(text_of(block, index, LS_AXIS_WIRE, job->wire, sizeof(job->wire)));
 	LS_TRY(text_of(block, index, LS_AXIS_RATE, job->rate, sizeof(job->rate)));
-	LS_TRY(text_of(block, index, LS_AXIS_PLACEMENT, job->placement, sizeof(job->placement)));
+	LS_TRY(text_of(block, index, LS_AXIS_STRATEGY, job->strategy, sizeof(job->strategy)));
 	job->threads = number_of(block, index, LS_AXIS_THREADS);
 	job->batch = number_of(block, index, LS_AXIS_BATCH);
 	job->servers = number_of(block, index, LS_AXIS_SERVERS);
@@ -127,7 +127,7 @@ static ls_status make_point(const ls_sweep_block *block, const size_t index[LS_A
 	if (block->axes[LS_AXIS_NODES].count > 0 && job->nodes != nodes)
 		return ls_fail(LS_EINVALID, "nodes %" PRId64 " with devices '%s', which are of %" PRId64 " nodes",
 			       nodes, job->shape, job->nodes);
-	return ls_sweep_point_settle(out);
+	return ls_sweep_point_normalise(out);
 }
 
 /* The next combination; 0 after the last. */
@@ -141,7 +141,7 @@ static int advance(const ls_sweep_block *block, size_t index[LS_AXES])
 	return 0;
 }
 
-ls_status ls_sweep_block_expand(const ls_sweep_block *block, ls_sweep_plan *plan)
+ls_status ls_sweep_block_expand(const ls_sweep_block *block, ls_sweep_list *list)
 {
 	size_t index[LS_AXES] = { 0 };
 	double total = 1;
@@ -154,7 +154,7 @@ ls_status ls_sweep_block_expand(const ls_sweep_block *block, ls_sweep_plan *plan
 			       LS_SWEEP_POINTS);
 	do {
 		LS_TRY(make_point(block, index, &point));
-		LS_TRY(ls_sweep_plan_add(plan, &point));
+		LS_TRY(ls_sweep_list_add(list, &point));
 	} while (advance(block, index));
 	return LS_OK;
 }

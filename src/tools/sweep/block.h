@@ -14,7 +14,7 @@ typedef enum ls_axis_kind {
 	LS_AXIS_BATCH,
 	LS_AXIS_WIRE,
 	LS_AXIS_RATE,
-	LS_AXIS_PLACEMENT,
+	LS_AXIS_STRATEGY,
 	LS_AXIS_SERVERS,
 	LS_AXIS_NODES,
 	LS_AXIS_DEVICES,
@@ -43,6 +43,6 @@ ls_status ls_axis_split(ls_axis *axis, ls_axis_kind kind, const char *list);
 int ls_axis_has(const ls_axis *axis, const char *value);
 
 /* Multiply out; a point that is there already is left out. */
-ls_status ls_sweep_block_expand(const ls_sweep_block *block, ls_sweep_plan *plan);
+ls_status ls_sweep_block_expand(const ls_sweep_block *block, ls_sweep_list *list);
 
 #endif

@@ -117,36 +117,36 @@ static ls_status write_hosts(const ls_sweep_point *p, const char *hosts, char *o
 	return used < size ? LS_OK : ls_fail(LS_EINVALID, "the names of %" PRId64 " hosts are too long", p->job.nodes);
 }
 
-static ls_status add_nodes(ls_argv *w, const ls_sweep_point *p, const ls_sweep_where *place)
+static ls_status add_nodes(ls_argv *w, const ls_sweep_point *p, const ls_sweep_target *target)
 {
 	char hosts[4096];
 	const ls_point_job *job = &p->job;
 	int64_t processes = ls_sweep_point_processes(p);
 
 	ls_argv_addf(w, "--threads", "%" PRId64, job->threads);
-	if (processes == 1 && (!place->hosts || place->lab)) {
+	if (processes == 1 && (!target->hosts || target->lab)) {
 		ls_argv_addf(w, "--devices", "%" PRId64, job->devices);
 		return LS_OK;
 	}
-	LS_TRY(write_hosts(p, place->lab ? NULL : place->hosts, hosts, sizeof(hosts)));
+	LS_TRY(write_hosts(p, target->lab ? NULL : target->hosts, hosts, sizeof(hosts)));
 	ls_argv_addf(w, "--hosts", "%s", hosts);
 	ls_argv_addf(w, "--timeout", "%" PRId64, 30 + 5 * processes); /* on shared cores they come up in turns */
 	if (processes == 1)
 		return LS_OK;
-	ls_argv_addf(w, "--strategy", "%s", job->placement);
+	ls_argv_addf(w, "--strategy", "%s", job->strategy);
 	ls_argv_addf(w, "--wire", "%s", job->wire);
 	if (job->servers > 0)
 		ls_argv_addf(w, "--servers", "%" PRId64, job->servers);
 	return LS_OK;
 }
 
-static ls_argv begin(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, const char *command)
+static ls_argv begin(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_target *target, const char *command)
 {
 	ls_argv w = { .arena = arena };
 
-	if (place->lab)
-		enter_lab(&w, p, place->lab);
-	ls_argv_add(&w, place->program);
+	if (target->lab)
+		enter_lab(&w, p, target->lab);
+	ls_argv_add(&w, target->program);
 	ls_argv_add(&w, command);
 	return w;
 }
@@ -162,37 +162,37 @@ static void add_model(ls_argv *w, const ls_point_job *job)
 
 /* ---- commands ---------------------------------------------------------------------------------------------------- */
 
-ls_status ls_sweep_bench_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
+ls_status ls_sweep_bench_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_target *target, char ***out)
 {
 	const ls_point_job *job = &p->job;
-	ls_argv w = begin(arena, p, place, "bench");
+	ls_argv w = begin(arena, p, target, "bench");
 
 	ls_argv_add(&w, "--json");
-	if (place->profile && !place->records)
-		ls_argv_addf(&w, "--replay", "%s", place->profile);
+	if (target->profile && !target->records)
+		ls_argv_addf(&w, "--replay", "%s", target->profile);
 	else
 		add_model(&w, job);
-	if (place->profile && place->records)
-		ls_argv_addf(&w, "--profile-out", "%s", place->profile);
+	if (target->profile && target->records)
+		ls_argv_addf(&w, "--profile-out", "%s", target->profile);
 	ls_argv_addf(&w, "--optimizer", "%s", job->optimizer);
-	LS_TRY(add_nodes(&w, p, place));
+	LS_TRY(add_nodes(&w, p, target));
 	ls_argv_addf(&w, "--warmup", "%" PRId64, job->warmup);
 	ls_argv_addf(&w, "--steps", "%" PRId64, job->steps);
-	ls_argv_addf(&w, "--repeat", "%" PRId64, place->repeat);
+	ls_argv_addf(&w, "--repeat", "%" PRId64, target->repeat);
 	LS_TRY(ls_argv_split(&w, job->arguments));
 	return ls_argv_end(&w, out);
 }
 
-ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
+ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_target *target, char ***out)
 {
 	const ls_point_job *job = &p->job;
 	ls_argv w = { .arena = arena };
 
-	ls_argv_add(&w, place->program);
+	ls_argv_add(&w, target->program);
 	ls_argv_add(&w, "bench");
 	ls_argv_add(&w, "--json");
 	add_model(&w, job);
-	ls_argv_addf(&w, "--profile-out", "%s", place->profile);
+	ls_argv_addf(&w, "--profile-out", "%s", target->profile);
 	ls_argv_addf(&w, "--optimizer", "%s", job->optimizer);
 	ls_argv_addf(&w, "--threads", "%" PRId64, job->threads);
 	ls_argv_addf(&w, "--warmup", "%" PRId64, job->warmup);
@@ -202,14 +202,14 @@ ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *p, cons
 	return ls_argv_end(&w, out);
 }
 
-ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
+ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_target *target, char ***out)
 {
 	ls_point_job job = p->job;
 	ls_argv w = { .arena = arena };
 
 	if (!strcmp(job.kind, "train"))
 		job.data[0] = job.arguments[0] = '\0';
-	ls_argv_add(&w, place->program);
+	ls_argv_add(&w, target->program);
 	ls_argv_add(&w, "bench");
 	ls_argv_add(&w, "--json");
 	add_model(&w, &job);
@@ -222,21 +222,21 @@ ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *p, const 
 	return ls_argv_end(&w, out);
 }
 
-ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_where *place, char ***out)
+ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_target *target, char ***out)
 {
 	const ls_point_job *job = &p->job;
-	ls_argv w = begin(arena, p, place, "train");
+	ls_argv w = begin(arena, p, target, "train");
 
 	add_model(&w, job);
 	ls_argv_addf(&w, "--optimizer", "%s", job->optimizer);
-	ls_argv_addf(&w, "--run", "%s", place->run);
+	ls_argv_addf(&w, "--run", "%s", target->run);
 	if (job->epochs > 0)
 		ls_argv_addf(&w, "--epochs", "%" PRId64, job->epochs);
 	if (job->steps > 0)
 		ls_argv_addf(&w, "--steps", "%" PRId64, job->steps);
 	if (job->samples > 0)
 		ls_argv_addf(&w, "--samples", "%" PRId64, job->samples);
-	LS_TRY(add_nodes(&w, p, place));
+	LS_TRY(add_nodes(&w, p, target));
 	LS_TRY(ls_argv_split(&w, job->arguments));
 	return ls_argv_end(&w, out);
 }

@@ -23,26 +23,27 @@ ls_status ls_argv_split(ls_argv *words, const char *text);
 ls_status ls_argv_end(ls_argv *words, char ***out);
 
 /* Where a point runs, and with what. */
-typedef struct ls_sweep_where {
+typedef struct ls_sweep_target {
 	const char *program;
-	const ls_lab *lab;   /* NULL: not in a rehearsal */
+	const ls_lab *lab;   /* NULL: nodes are not emulated */
 	const char *hosts;   /* "lm1,lm6": names of real nodes; NULL: none */
 	const char *profile; /* replay it, or with `records` write it; may be NULL */
 	int records;
 	const char *run; /* directory of training */
 	int64_t repeat;  /* of a bench */
-} ls_sweep_where;
+} ls_sweep_target;
 
-ls_status ls_sweep_bench_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_where *place,
+ls_status ls_sweep_bench_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_target *target,
 				 char ***out);
-ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_where *place,
+ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_target *target,
 				 char ***out);
 
 /* A bench of one device of the point's that only records its profile. */
-ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_where *place,
+ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_target *target,
 				  char ***out);
 
 /* A bench of one such device of a step: how long it takes. Training's own options and data are left out. */
-ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_where *place, char ***out);
+ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_target *target,
+				char ***out);
 
 #endif

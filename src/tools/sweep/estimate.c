@@ -22,10 +22,10 @@ static double wire_seconds(const ls_point_job *j, double gradient_bytes)
 	return rate > 0 ? 8 * bytes * (strcmp(j->wire, "bf16") ? 1 : 0.5) / rate : 0;
 }
 
-static double steps_of(const ls_sweep_place *place, const ls_sweep_point *p)
+static double steps_of(const ls_sweep_environment *environment, const ls_sweep_point *p)
 {
 	const ls_point_job *j = &p->job;
-	double repeat = (double)ls_sweep_plan_repeat(place->plan, p);
+	double repeat = (double)ls_sweep_list_repeat(environment->list, p);
 
 	if (strcmp(j->kind, "train") != 0)
 		return (double)(j->warmup + j->steps) * repeat;
@@ -34,9 +34,10 @@ static double steps_of(const ls_sweep_place *place, const ls_sweep_point *p)
 	return (double)j->epochs * ceil((double)j->samples / (double)(j->batch * j->devices)) * repeat;
 }
 
-double ls_estimate_point(const ls_sweep_place *place, const ls_sweep_point *p, double step_s, double gradient_bytes)
+double ls_estimate_point(const ls_sweep_environment *environment, const ls_sweep_point *p, double step_s,
+			 double gradient_bytes)
 {
-	double step = fmax(step_s, wire_seconds(&p->job, gradient_bytes)), steps = steps_of(place, p);
+	double step = fmax(step_s, wire_seconds(&p->job, gradient_bytes)), steps = steps_of(environment, p);
 
 	if (!(step_s > 0) || !(steps > 0))
 		return 0;
@@ -54,18 +55,18 @@ static int same_device(const ls_point_job *a, const ls_point_job *b)
 }
 
 /* A point without a step is one that cannot be measured either, and will say why. */
-static ls_status time_step(const ls_sweep_place *place, const ls_sweep_point *p, ls_point *timed)
+static ls_status time_step(const ls_sweep_environment *environment, const ls_sweep_point *p, ls_point *timed)
 {
 	ls_arena arena = { 0 };
-	ls_sweep_where where = { .program = place->program };
+	ls_sweep_target target = { .program = environment->program };
 	ls_child child;
 	char **argv;
 
-	ls_status status = ls_sweep_time_command(&arena, p, &where, &argv);
+	ls_status status = ls_sweep_time_command(&arena, p, &target, &argv);
 	if (status == LS_OK)
 		status = ls_child_run(
-			&child,
-			&(ls_child_options){ .argv = argv, .limit_s = fmin(limit_s, (double)place->plan->limit_s) });
+			&child, &(ls_child_options){ .argv = argv,
+						     .limit_s = fmin(limit_s, (double)environment->list->limit_s) });
 	if (status == LS_OK) {
 		if (child.code != 0 || ls_outcome_bench(timed, &child) != LS_OK)
 			ls_point_release(timed);
@@ -75,25 +76,25 @@ static ls_status time_step(const ls_sweep_place *place, const ls_sweep_point *p,
 	return status == LS_EINTERRUPTED || status == LS_OK ? status : LS_OK;
 }
 
-ls_status ls_estimate(const ls_sweep_place *place, const ls_results *results, double *seconds)
+ls_status ls_estimate(const ls_sweep_environment *environment, const ls_results *results, double *seconds)
 {
-	const ls_sweep_plan *plan = place->plan;
+	const ls_sweep_list *list = environment->list;
 	ls_status status = LS_OK;
 
-	memset(seconds, 0, plan->count * sizeof(*seconds));
-	for (size_t i = 0; i < plan->count && status == LS_OK; i++) {
+	memset(seconds, 0, list->count * sizeof(*seconds));
+	for (size_t i = 0; i < list->count && status == LS_OK; i++) {
 		ls_point timed = { 0 };
 		size_t before = 0;
-		while (before < i && !(same_device(&plan->points[before].job, &plan->points[i].job) &&
+		while (before < i && !(same_device(&list->points[before].job, &list->points[i].job) &&
 				       results->points[before].state == LS_POINT_PENDING))
 			before++;
 		if (before < i || results->points[i].state != LS_POINT_PENDING)
 			continue;
-		status = time_step(place, &plan->points[i], &timed);
-		for (size_t k = i; k < plan->count; k++)
-			if (same_device(&plan->points[k].job, &plan->points[i].job) &&
+		status = time_step(environment, &list->points[i], &timed);
+		for (size_t k = i; k < list->count; k++)
+			if (same_device(&list->points[k].job, &list->points[i].job) &&
 			    results->points[k].state == LS_POINT_PENDING)
-				seconds[k] = ls_estimate_point(place, &plan->points[k], timed.step_ms / 1e3,
+				seconds[k] = ls_estimate_point(environment, &list->points[k], timed.step_ms / 1e3,
 							       timed.gradient_bytes);
 		ls_point_release(&timed);
 	}

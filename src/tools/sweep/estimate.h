@@ -10,12 +10,12 @@
 
 #include "tools/sweep/measure.h"
 
-/* Seconds of every point of the plan that is pending, into seconds[plan->count]; 0: not known. LS_EINTERRUPTED:
+/* Seconds of every point of the list that is pending, into seconds[list->count]; 0: not known. LS_EINTERRUPTED:
  * stopped. */
-ls_status ls_estimate(const ls_sweep_place *place, const ls_results *results, double *seconds);
+ls_status ls_estimate(const ls_sweep_environment *environment, const ls_results *results, double *seconds);
 
 /* Of a point whose device takes `step_s` alone, and whose gradient has so many bytes. 0: not known. */
-double ls_estimate_point(const ls_sweep_place *place, const ls_sweep_point *point, double step_s,
+double ls_estimate_point(const ls_sweep_environment *environment, const ls_sweep_point *point, double step_s,
 			 double gradient_bytes);
 
 #endif

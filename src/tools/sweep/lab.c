@@ -106,8 +106,7 @@ int ls_lab_possible(ls_lab *lab)
 	lab->asked = 1;
 	if (lab->tool[0] == '\0')
 		snprintf(lab->reason, sizeof(lab->reason),
-			 "no tools/lab beside this program to rehearse several nodes with; set " TOOL
-			 ", or give --hosts");
+			 "no tools/lab next to this program to emulate nodes with; set " TOOL ", or give --hosts");
 	else if (call(&child, argv, 0) != LS_OK) {
 		lab->asked = 0;
 		snprintf(lab->reason, sizeof(lab->reason), "%.200s", ls_last_error());
@@ -163,7 +162,7 @@ static ls_status bring_up(ls_lab *lab, const ls_sweep_point *p)
 	int code = child.code;
 	ls_child_reason(&child, why, sizeof(why));
 	ls_child_release(&child);
-	return code == 0 ? LS_OK : ls_fail(LS_EIO, "the rehearsal cluster cannot be made: %s", why);
+	return code == 0 ? LS_OK : ls_fail(LS_EIO, "cannot emulate the nodes: %s", why);
 }
 
 ls_status ls_lab_need(ls_lab *lab, const ls_sweep_point *p)

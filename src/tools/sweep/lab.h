@@ -1,5 +1,6 @@
 /*
- * lab.h - the rehearsal cluster of a sweep, made by tools/lab: up while points need it, down in any case.
+ * lab.h - the emulated cluster of a sweep (network namespaces, made by tools/lab): up while points need it, down in
+ * any case.
  *
  * A file in the output directory holds the cluster's name while it may be there, so that the next sweep in the same
  * directory takes down what one that was killed has left.

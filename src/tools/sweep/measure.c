@@ -21,11 +21,11 @@
 #include "tools/sweep/outcome.h"
 
 typedef struct measure {
-	ls_sweep_place *place;
+	ls_sweep_environment *environment;
 	const ls_sweep_point *point;
 	ls_point *result;
 	ls_arena arena;
-	ls_sweep_where where;
+	ls_sweep_target target;
 	char profile[4096], run[4096];
 } measure;
 
@@ -55,15 +55,15 @@ static ls_status fail_child(measure *m, const ls_child *child)
 {
 	char why[LS_RESULTS_TEXT];
 
-	if (m->where.lab)
-		ls_lab_down(&m->place->lab);
+	if (m->target.lab)
+		ls_lab_down(&m->environment->lab);
 	return end_as(m, LS_POINT_FAILED, "%s", ls_child_reason(child, why, sizeof(why)));
 }
 
 /* ---- cores ------------------------------------------------------------------------------------------------------- */
 
-/* How many cores it would take, where there are too few; else 0. Hosts of a rehearsal get equal numbers of them. */
-static int64_t cores_missing(const ls_sweep_place *place, const ls_sweep_point *p)
+/* How many cores it would take, where there are too few; else 0. Emulated hosts get equal numbers of them. */
+static int64_t cores_missing(const ls_sweep_environment *environment, const ls_sweep_point *p)
 {
 	int64_t hosts = ls_lab_is_for(p) ? ls_lab_hosts(p) : 1, most = 0;
 
@@ -71,13 +71,13 @@ static int64_t cores_missing(const ls_sweep_place *place, const ls_sweep_point *
 		int64_t threads = ls_shape_devices(p->job.shape, (size_t)i) * p->job.threads;
 		most = threads > most ? threads : most;
 	}
-	return most > place->cores / hosts ? most * hosts : 0;
+	return most > environment->cores / hosts ? most * hosts : 0;
 }
 
-int ls_measure_replays(const ls_sweep_place *place, const ls_sweep_point *p)
+int ls_measure_replays(const ls_sweep_environment *environment, const ls_sweep_point *p)
 {
-	int missing = p->replayed || cores_missing(place, p) > 0;
-	return !place->hosts && !strcmp(p->job.kind, "bench") && missing;
+	int missing = p->replayed || cores_missing(environment, p) > 0;
+	return !environment->hosts && !strcmp(p->job.kind, "bench") && missing;
 }
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
@@ -89,9 +89,9 @@ static ls_status use_hosts(measure *m)
 	ls_host *named = NULL;
 	size_t count = 0;
 
-	LS_TRY(ls_hosts_parse(&named, &count, m->place->hosts));
+	LS_TRY(ls_hosts_parse(&named, &count, m->environment->hosts));
 	ls_hosts_free(named);
-	m->where.hosts = m->place->hosts;
+	m->target.hosts = m->environment->hosts;
 	if ((int64_t)count < need)
 		return end_as(m, LS_POINT_SKIPPED, "needs %" PRId64 " host%s; --hosts names %zu", need,
 			      ls_plural((uint64_t)need, "s"), count);
@@ -100,7 +100,7 @@ static ls_status use_hosts(measure *m)
 
 static ls_status use_lab(measure *m)
 {
-	ls_lab *lab = &m->place->lab;
+	ls_lab *lab = &m->environment->lab;
 
 	if (!ls_lab_is_for(m->point))
 		return LS_OK;
@@ -110,14 +110,14 @@ static ls_status use_lab(measure *m)
 	ls_status status = ls_lab_need(lab, m->point);
 	if (status == LS_EIO)
 		return end_as(m, LS_POINT_FAILED, "%.200s", ls_last_error());
-	m->where.lab = lab;
+	m->target.lab = lab;
 	return status;
 }
 
 /* ---- profiles ---------------------------------------------------------------------------------------------------- */
 
 /* By what a device does: not where, nor how many there are. */
-static ls_status name_profile(const ls_sweep_place *place, const ls_sweep_point *p, char *out, size_t size)
+static ls_status name_profile(const ls_sweep_environment *environment, const ls_sweep_point *p, char *out, size_t size)
 {
 	char what[4096], name[2 * LS_RESULTS_NAME], directory[4096];
 	const ls_point_job *j = &p->job;
@@ -126,7 +126,7 @@ static ls_status name_profile(const ls_sweep_place *place, const ls_sweep_point 
 		 j->optimizer, j->batch, j->threads, j->warmup, j->steps, j->arguments);
 	snprintf(name, sizeof(name), "%.60s-b%" PRId64 "-%08" PRIx32 ".json", j->model, j->batch,
 		 (uint32_t)ls_text_hash(what));
-	LS_TRY(ls_path_join(directory, sizeof(directory), place->out, "profiles"));
+	LS_TRY(ls_path_join(directory, sizeof(directory), environment->out, "profiles"));
 	LS_TRY(ls_path_make(directory));
 	return ls_path_join(out, size, directory, name);
 }
@@ -134,12 +134,12 @@ static ls_status name_profile(const ls_sweep_place *place, const ls_sweep_point 
 /* Whether a point replays the profile that this one could record. */
 static int is_wanted(const measure *m)
 {
-	const ls_sweep_plan *plan = m->place->plan;
+	const ls_sweep_list *list = m->environment->list;
 	char other[4096];
 
-	for (size_t i = 0; i < plan->count; i++)
-		if (ls_measure_replays(m->place, &plan->points[i]) &&
-		    name_profile(m->place, &plan->points[i], other, sizeof(other)) == LS_OK &&
+	for (size_t i = 0; i < list->count; i++)
+		if (ls_measure_replays(m->environment, &list->points[i]) &&
+		    name_profile(m->environment, &list->points[i], other, sizeof(other)) == LS_OK &&
 		    !strcmp(other, m->profile))
 			return 1;
 	return 0;
@@ -148,18 +148,18 @@ static int is_wanted(const measure *m)
 static ls_status run_child(measure *m, char *const *argv, ls_child *child)
 {
 	return ls_child_run(child, &(ls_child_options){ .argv = argv,
-							.limit_s = (double)m->place->plan->limit_s,
-							.tick = m->place->tick,
-							.context = m->place->context });
+							.limit_s = (double)m->environment->list->limit_s,
+							.tick = m->environment->tick,
+							.context = m->environment->context });
 }
 
 static ls_status record_profile(measure *m)
 {
-	ls_sweep_where where = { .program = m->place->program, .profile = m->profile };
+	ls_sweep_target target = { .program = m->environment->program, .profile = m->profile };
 	char **argv;
 	ls_child child;
 
-	LS_TRY(ls_sweep_record_command(&m->arena, m->point, &where, &argv));
+	LS_TRY(ls_sweep_record_command(&m->arena, m->point, &target, &argv));
 	LS_TRY(run_child(m, argv, &child));
 	ls_status status = LS_OK;
 	if (child.code != 0)
@@ -172,17 +172,17 @@ static ls_status record_profile(measure *m)
 
 static ls_status see_to_profile(measure *m)
 {
-	int alone = m->point->job.devices == 1 && !ls_lab_is_for(m->point) && !m->place->hosts;
+	int alone = m->point->job.devices == 1 && !ls_lab_is_for(m->point) && !m->environment->hosts;
 
-	LS_TRY(name_profile(m->place, m->point, m->profile, sizeof(m->profile)));
-	if (ls_measure_replays(m->place, m->point)) {
+	LS_TRY(name_profile(m->environment, m->point, m->profile, sizeof(m->profile)));
+	if (ls_measure_replays(m->environment, m->point)) {
 		m->result->job.replay = 1;
-		m->where.profile = m->profile;
+		m->target.profile = m->profile;
 		return ls_path_exists(m->profile) ? LS_OK : record_profile(m);
 	}
 	if (alone && is_wanted(m)) {
-		m->where.profile = m->profile;
-		m->where.records = 1;
+		m->target.profile = m->profile;
+		m->target.records = 1;
 	}
 	return LS_OK;
 }
@@ -197,8 +197,8 @@ static ls_status measure_bench(measure *m)
 	LS_TRY(see_to_profile(m));
 	if (has_ended(m))
 		return LS_OK;
-	m->where.repeat = ls_sweep_plan_repeat(m->place->plan, m->point);
-	LS_TRY(ls_sweep_bench_command(&m->arena, m->point, &m->where, &argv));
+	m->target.repeat = ls_sweep_list_repeat(m->environment->list, m->point);
+	LS_TRY(ls_sweep_bench_command(&m->arena, m->point, &m->target, &argv));
 	LS_TRY(run_child(m, argv, &child));
 	ls_status status = LS_OK;
 	if (child.code != 0)
@@ -217,14 +217,14 @@ static void name_nodes(measure *m)
 	ls_host *named = NULL;
 	size_t count = 0;
 
-	if (!m->where.lab && m->where.hosts)
-		(void)ls_hosts_parse(&named, &count, m->where.hosts);
+	if (!m->target.lab && m->target.hosts)
+		(void)ls_hosts_parse(&named, &count, m->target.hosts);
 	for (size_t i = 0; i < m->result->node_count; i++) {
 		char *host = m->result->nodes[i].host;
 		size_t at = m->point->on > 0 ? (size_t)m->point->on - 1 : i, size = sizeof(m->result->nodes[i].host);
 		if (named && at < count)
 			snprintf(host, size, "%.63s", named[at].name);
-		else if (m->where.lab)
+		else if (m->target.lab)
 			snprintf(host, size, LS_LAB_HOST "%zu", at + 1);
 		else
 			gethostname(host, size - 1);
@@ -237,10 +237,10 @@ static ls_status name_run(measure *m, int64_t repeat)
 	char directory[4096], name[64];
 
 	snprintf(name, sizeof(name), "%016" PRIx64 "-%" PRId64, ls_text_hash(m->point->key), repeat);
-	LS_TRY(ls_path_join(directory, sizeof(directory), m->place->out, "runs"));
+	LS_TRY(ls_path_join(directory, sizeof(directory), m->environment->out, "runs"));
 	LS_TRY(ls_path_make(directory));
 	LS_TRY(ls_path_join(m->run, sizeof(m->run), directory, name));
-	m->where.run = m->run;
+	m->target.run = m->run;
 	return ls_path_remove_tree(m->run); /* of an attempt that was stopped */
 }
 
@@ -250,7 +250,7 @@ static ls_status train_once(measure *m, int64_t repeat)
 	ls_child child;
 
 	LS_TRY(name_run(m, repeat));
-	LS_TRY(ls_sweep_train_command(&m->arena, m->point, &m->where, &argv));
+	LS_TRY(ls_sweep_train_command(&m->arena, m->point, &m->target, &argv));
 	LS_TRY(run_child(m, argv, &child));
 	ls_status status = LS_OK;
 	if (child.code != 0)
@@ -263,7 +263,7 @@ static ls_status train_once(measure *m, int64_t repeat)
 
 static ls_status measure_train(measure *m)
 {
-	int64_t repeat = ls_sweep_plan_repeat(m->place->plan, m->point);
+	int64_t repeat = ls_sweep_list_repeat(m->environment->list, m->point);
 
 	for (int64_t k = 0; k < repeat && !has_ended(m); k++)
 		LS_TRY(train_once(m, k));
@@ -278,19 +278,19 @@ static ls_status measure_train(measure *m)
 static ls_status check_point(measure *m)
 {
 	const ls_point_job *job = &m->point->job;
-	int64_t missing = cores_missing(m->place, m->point);
+	int64_t missing = cores_missing(m->environment, m->point);
 	const char *lacking = "";
 
-	if (m->point->on > 0 && !m->place->hosts && m->point->speeds[0] == '\0')
+	if (m->point->on > 0 && !m->environment->hosts && m->point->speeds[0] == '\0')
 		return end_as(m, LS_POINT_SKIPPED, "a row of node %" PRId64 " alone needs --hosts with the nodes",
 			      m->point->on);
-	if (!strcmp(job->kind, "train") && !m->place->hosts && missing > 0)
+	if (!strcmp(job->kind, "train") && !m->environment->hosts && missing > 0)
 		return end_as(m, LS_POINT_SKIPPED,
 			      "training on %s devices needs %" PRId64
 			      " cores, here are %d; only a bench can be replayed",
-			      job->shape, missing, m->place->cores);
+			      job->shape, missing, m->environment->cores);
 	if (!strstr(job->arguments, "--data-dir"))
-		LS_TRY(ls_shelf_look(&m->place->shelf, job->data, &lacking));
+		LS_TRY(ls_datasets_find(&m->environment->datasets, job->data, &lacking));
 	return lacking[0] != '\0' ? end_as(m, LS_POINT_SKIPPED, "%s", lacking) : LS_OK;
 }
 
@@ -298,15 +298,17 @@ static ls_status measure_point(measure *m)
 {
 	LS_TRY(check_point(m));
 	if (!has_ended(m))
-		LS_TRY(m->place->hosts ? use_hosts(m) : use_lab(m));
+		LS_TRY(m->environment->hosts ? use_hosts(m) : use_lab(m));
 	if (has_ended(m))
 		return LS_OK;
 	return strcmp(m->point->job.kind, "train") != 0 ? measure_bench(m) : measure_train(m);
 }
 
-ls_status ls_measure(ls_sweep_place *place, const ls_sweep_point *point, ls_point *result)
+ls_status ls_measure(ls_sweep_environment *environment, const ls_sweep_point *point, ls_point *result)
 {
-	measure m = { .place = place, .point = point, .result = result, .where.program = place->program };
+	measure m = {
+		.environment = environment, .point = point, .result = result, .target.program = environment->program
+	};
 
 	ls_status status = measure_point(&m);
 	ls_arena_release(&m.arena);

@@ -11,7 +11,7 @@
 
 #include "base/files.h"
 #include "metrics/rate.h"
-#include "tools/results/course.h"
+#include "tools/results/metrics_log.h"
 #include "tools/sweep/outcome.h"
 #include "tools/sweep/point.h"
 
@@ -75,7 +75,7 @@ static ls_status read_lines(ls_point *p, const char *text)
 
 /* ---- metrics ----------------------------------------------------------------------------------------------------- */
 
-static ls_status take_step(curve *c, const ls_course_line *line, const json_t *object)
+static ls_status take_step(curve *c, const ls_metrics_line *line, const json_t *object)
 {
 	char name[48];
 
@@ -99,7 +99,7 @@ static ls_status take_step(curve *c, const ls_course_line *line, const json_t *o
 	return LS_OK;
 }
 
-static ls_status take_line(void *context, const ls_course_line *line, const json_t *object)
+static ls_status take_line(void *context, const ls_metrics_line *line, const json_t *object)
 {
 	curve *c = context;
 
@@ -119,7 +119,7 @@ static ls_status read_metrics(curve *c, const char *run)
 
 	LS_TRY(ls_path_join(path, sizeof(path), run, "metrics.jsonl"));
 	LS_TRY(ls_file_map_open(&map, path));
-	ls_status status = ls_course_read((const char *)map.data, map.bytes, path, take_line, c);
+	ls_status status = ls_metrics_log_read((const char *)map.data, map.bytes, path, take_line, c);
 	return ls_file_map_end(&map, status);
 }
 

@@ -122,11 +122,11 @@ static ls_status check_rate(const char *rate)
 static ls_status check_job(const ls_sweep_point *p)
 {
 	static const char *const kinds[] = { "bench", "train", NULL }, *const wires[] = { "fp32", "bf16", NULL };
-	static const char *const placements[] = { "local", "allreduce", "ps", NULL };
+	static const char *const strategys[] = { "local", "allreduce", "ps", NULL };
 	const ls_point_job *job = &p->job;
 
 	LS_TRY(check_name("kind", job->kind, kinds, "bench or train"));
-	LS_TRY(check_name("placement", job->placement, placements, "allreduce or ps"));
+	LS_TRY(check_name("strategy", job->strategy, strategys, "allreduce or ps"));
 	LS_TRY(check_name("wire", job->wire, wires, "fp32 or bf16"));
 	if (job->rate[0] != '\0')
 		LS_TRY(check_rate(job->rate));
@@ -154,10 +154,10 @@ static void write_key(ls_sweep_point *p)
 	snprintf(all, sizeof(all),
 		 "%s|%s|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64 "|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64
 		 "|%" PRId64 "|%s|%" PRId64 "|%s",
-		 j->kind, j->model, j->data, j->optimizer, j->shape, j->threads, j->servers, j->batch, j->placement,
+		 j->kind, j->model, j->data, j->optimizer, j->shape, j->threads, j->servers, j->batch, j->strategy,
 		 j->wire, j->rate, j->warmup, j->steps, j->epochs, j->samples, j->arguments, p->on, p->speeds);
 	snprintf(p->key, sizeof(p->key), "%s/%s/%s/b%" PRId64 "/%s%s%s%s/%08" PRIx32, j->kind, j->model, j->shape,
-		 j->batch, j->placement, j->rate[0] ? "/" : "", j->rate, p->replayed ? "/replayed" : "",
+		 j->batch, j->strategy, j->rate[0] ? "/" : "", j->rate, p->replayed ? "/replayed" : "",
 		 (uint32_t)ls_text_hash(all));
 }
 
@@ -184,17 +184,17 @@ ls_status ls_sweep_point_baseline(const ls_sweep_point *point, ls_sweep_point *o
 	base.on = 0;
 	base.speeds[0] = '\0';
 	base.replayed = 1;
-	snprintf(base.job.placement, sizeof(base.job.placement), "local");
+	snprintf(base.job.strategy, sizeof(base.job.strategy), "local");
 	LS_TRY(ls_sweep_point_shape(&base, "1", 1));
-	LS_TRY(ls_sweep_point_settle(&base));
+	LS_TRY(ls_sweep_point_normalise(&base));
 	*out = base;
 	return LS_OK;
 }
 
-ls_status ls_sweep_point_settle(ls_sweep_point *p)
+ls_status ls_sweep_point_normalise(ls_sweep_point *p)
 {
 	ls_point_job *job = &p->job;
-	int ps = !strcmp(job->placement, "ps");
+	int ps = !strcmp(job->strategy, "ps");
 
 	if (!ps)
 		job->servers = 0;
@@ -202,7 +202,7 @@ ls_status ls_sweep_point_settle(ls_sweep_point *p)
 		job->servers = 1;
 	LS_TRY(check_job(p));
 	if (ls_sweep_point_processes(p) == 1) {
-		snprintf(job->placement, sizeof(job->placement), "local");
+		snprintf(job->strategy, sizeof(job->strategy), "local");
 		snprintf(job->wire, sizeof(job->wire), "fp32");
 		job->rate[0] = '\0';
 	}
@@ -232,7 +232,7 @@ const char *ls_sweep_point_label(const ls_sweep_point *p, char *out, size_t size
 	char where[2 * LS_RESULTS_NAME] = "", layout[LS_RESULTS_NAME];
 
 	if (ls_sweep_point_processes(p) > 1)
-		snprintf(where, sizeof(where), " %s%s%s%s%s", j->placement, wire[0] ? " " : "", wire,
+		snprintf(where, sizeof(where), " %s%s%s%s%s", j->strategy, wire[0] ? " " : "", wire,
 			 j->rate[0] ? " " : "", j->rate);
 	if (p->on > 0)
 		snprintf(where, sizeof(where), " on node %" PRId64, p->on);

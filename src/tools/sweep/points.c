@@ -18,42 +18,42 @@ enum { QUICK_WARMUP = 5, QUICK_STEPS = 20, QUICK_REPEAT = 3 };
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
 /* Among the first `count`. */
-static int is_there(const ls_sweep_plan *plan, size_t count, const char *key)
+static int is_there(const ls_sweep_list *list, size_t count, const char *key)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(plan->points[i].key, key))
+		if (!strcmp(list->points[i].key, key))
 			return 1;
 	return 0;
 }
 
-ls_status ls_sweep_plan_add(ls_sweep_plan *plan, const ls_sweep_point *point)
+ls_status ls_sweep_list_add(ls_sweep_list *list, const ls_sweep_point *point)
 {
-	if (is_there(plan, plan->count, point->key))
+	if (is_there(list, list->count, point->key))
 		return LS_OK;
-	if (plan->count == LS_SWEEP_POINTS)
+	if (list->count == LS_SWEEP_POINTS)
 		return ls_fail(LS_EINVALID, "these are more than %d points", LS_SWEEP_POINTS);
-	ls_sweep_point *grown = realloc(plan->points, (plan->count + 1) * sizeof(*grown));
+	ls_sweep_point *grown = realloc(list->points, (list->count + 1) * sizeof(*grown));
 	if (!grown)
-		return ls_fail(LS_EMEMORY, "no memory for %zu points", plan->count + 1);
-	plan->points = grown;
-	plan->points[plan->count++] = *point;
+		return ls_fail(LS_EMEMORY, "no memory for %zu points", list->count + 1);
+	list->points = grown;
+	list->points[list->count++] = *point;
 	return LS_OK;
 }
 
-void ls_sweep_plan_unite(ls_sweep_plan *plan)
+void ls_sweep_list_unite(ls_sweep_list *list)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < plan->count; i++)
-		if (!is_there(plan, kept, plan->points[i].key))
-			plan->points[kept++] = plan->points[i];
-	plan->count = kept;
+	for (size_t i = 0; i < list->count; i++)
+		if (!is_there(list, kept, list->points[i].key))
+			list->points[kept++] = list->points[i];
+	list->count = kept;
 }
 
-void ls_sweep_plan_release(ls_sweep_plan *plan)
+void ls_sweep_list_release(ls_sweep_list *list)
 {
-	free(plan->points);
-	*plan = (ls_sweep_plan){ 0 };
+	free(list->points);
+	*list = (ls_sweep_list){ 0 };
 }
 
 /* ---- of lists ---------------------------------------------------------------------------------------------------- */
@@ -63,11 +63,11 @@ static ls_status take_lists(const ls_sweep_options *o, ls_sweep_block *block)
 	const struct {
 		ls_axis_kind kind;
 		const char *list;
-	} lists[] = { { LS_AXIS_MODEL, o->model },         { LS_AXIS_DATA, o->data },
-		      { LS_AXIS_THREADS, o->threads },     { LS_AXIS_BATCH, o->batch },
-		      { LS_AXIS_WIRE, o->wire },           { LS_AXIS_RATE, o->rate },
-		      { LS_AXIS_PLACEMENT, o->placement }, { LS_AXIS_SERVERS, o->servers },
-		      { LS_AXIS_NODES, o->nodes },         { LS_AXIS_DEVICES, o->devices } };
+	} lists[] = { { LS_AXIS_MODEL, o->model },       { LS_AXIS_DATA, o->data },
+		      { LS_AXIS_THREADS, o->threads },   { LS_AXIS_BATCH, o->batch },
+		      { LS_AXIS_WIRE, o->wire },         { LS_AXIS_RATE, o->rate },
+		      { LS_AXIS_STRATEGY, o->strategy }, { LS_AXIS_SERVERS, o->servers },
+		      { LS_AXIS_NODES, o->nodes },       { LS_AXIS_DEVICES, o->devices } };
 
 	for (size_t i = 0; i < LS_COUNT(lists); i++)
 		if (lists[i].list)
@@ -88,21 +88,21 @@ static ls_status join_arguments(ls_point_job *job, const char *more)
 	return LS_OK;
 }
 
-static ls_status multiply(const ls_sweep_options *o, ls_sweep_plan *plan, ls_sweep_block *block)
+static ls_status multiply(const ls_sweep_options *o, ls_sweep_list *list, ls_sweep_block *block)
 {
 	ls_point_job *job = &block->common.job;
 
-	snprintf(plan->name, sizeof(plan->name), "sweep");
-	snprintf(plan->table, sizeof(plan->table), "throughput");
+	snprintf(list->name, sizeof(list->name), "sweep");
+	snprintf(list->table, sizeof(list->table), "throughput");
 	snprintf(job->kind, sizeof(job->kind), "bench");
 	snprintf(job->optimizer, sizeof(job->optimizer), "%s", o->optimizer ? o->optimizer : "adam");
-	job->warmup = plan->warmup;
-	job->steps = plan->steps;
+	job->warmup = list->warmup;
+	job->steps = list->steps;
 	LS_TRY(join_arguments(job, o->arguments));
 	LS_TRY(take_lists(o, block));
 	if (block->axes[LS_AXIS_MODEL].count == 0)
 		LS_TRY(ls_axis_add(&block->axes[LS_AXIS_MODEL], LS_AXIS_MODEL, "resnet18"));
-	return ls_sweep_block_expand(block, plan);
+	return ls_sweep_block_expand(block, list);
 }
 
 /* ---- of a recipe ------------------------------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static int fits(const ls_sweep_block *wanted, const ls_sweep_point *p)
 	       fits_number(&a[LS_AXIS_NODES], j->nodes) && fits_devices(&a[LS_AXIS_DEVICES], j) &&
 	       (alone ||
 		(fits_text(&a[LS_AXIS_WIRE], j->wire) && fits_text(&a[LS_AXIS_RATE], j->rate) &&
-		 fits_text(&a[LS_AXIS_PLACEMENT], j->placement) && fits_number(&a[LS_AXIS_SERVERS], j->servers)));
+		 fits_text(&a[LS_AXIS_STRATEGY], j->strategy) && fits_number(&a[LS_AXIS_SERVERS], j->servers)));
 }
 
 static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
@@ -160,45 +160,45 @@ static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
 	if (o->optimizer)
 		snprintf(p->job.optimizer, sizeof(p->job.optimizer), "%s", o->optimizer);
 	LS_TRY(join_arguments(&p->job, o->arguments));
-	return ls_sweep_point_settle(p);
+	return ls_sweep_point_normalise(p);
 }
 
-static ls_status choose(const ls_sweep_options *o, ls_sweep_plan *plan, ls_sweep_block *wanted)
+static ls_status choose(const ls_sweep_options *o, ls_sweep_list *list, ls_sweep_block *wanted)
 {
 	size_t kept = 0;
 
 	LS_TRY(take_lists(o, wanted));
-	for (size_t i = 0; i < plan->count; i++) {
-		if (!fits(wanted, &plan->points[i]))
+	for (size_t i = 0; i < list->count; i++) {
+		if (!fits(wanted, &list->points[i]))
 			continue;
-		plan->points[kept] = plan->points[i];
-		LS_TRY(adapt(o, &plan->points[kept++]));
+		list->points[kept] = list->points[i];
+		LS_TRY(adapt(o, &list->points[kept++]));
 	}
 	if (kept == 0)
 		return ls_fail(LS_EINVALID,
 			       "no point of %s (%zu in all) is what the options ask for; "
 			       "'lockstep bench %s --list' shows them",
-			       plan->name, plan->count, o->recipe);
-	plan->count = kept;
-	ls_sweep_plan_unite(plan);
+			       list->name, list->count, o->recipe);
+	list->count = kept;
+	ls_sweep_list_unite(list);
 	return LS_OK;
 }
 
-/* Real hosts have links and speeds of their own, whatever a recipe would rehearse. */
-static ls_status settle_on_hosts(ls_sweep_plan *plan)
+/* Real hosts have links and speeds of their own, whatever a recipe asks of emulated nodes. */
+static ls_status settle_on_hosts(ls_sweep_list *list)
 {
-	for (size_t i = 0; i < plan->count; i++) {
-		plan->points[i].job.rate[0] = '\0';
-		plan->points[i].speeds[0] = '\0';
-		LS_TRY(ls_sweep_point_settle(&plan->points[i]));
+	for (size_t i = 0; i < list->count; i++) {
+		list->points[i].job.rate[0] = '\0';
+		list->points[i].speeds[0] = '\0';
+		LS_TRY(ls_sweep_point_normalise(&list->points[i]));
 	}
-	ls_sweep_plan_unite(plan);
+	ls_sweep_list_unite(list);
 	return LS_OK;
 }
 
-ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
+ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *o)
 {
-	ls_sweep_plan plan = { .warmup = o->warmup >= 0 ? o->warmup : (o->quick ? QUICK_WARMUP : WARMUP),
+	ls_sweep_list list = { .warmup = o->warmup >= 0 ? o->warmup : (o->quick ? QUICK_WARMUP : WARMUP),
 			       .steps = o->steps > 0 ? o->steps : (o->quick ? QUICK_STEPS : STEPS),
 			       .repeat = o->quick ? QUICK_REPEAT : REPEAT,
 			       .limit_s = LIMIT_S,
@@ -209,19 +209,19 @@ ls_status ls_sweep_plan_of(ls_sweep_plan *out, const ls_sweep_options *o)
 		return ls_fail(LS_EINVALID,
 			       "--rate sets the link speed of emulated nodes; it cannot be used with --hosts");
 	if (o->recipe)
-		LS_TRY(ls_recipe_open(&plan, o->recipe, o->quick));
+		LS_TRY(ls_recipe_open(&list, o->recipe, o->quick));
 	block = calloc(1, sizeof(*block));
 	ls_status status = !block      ? ls_fail(LS_EMEMORY, "no memory for the lists of a sweep")
-			   : o->recipe ? choose(o, &plan, block)
-				       : multiply(o, &plan, block);
+			   : o->recipe ? choose(o, &list, block)
+				       : multiply(o, &list, block);
 	free(block);
 	if (status == LS_OK && o->hosts)
-		status = settle_on_hosts(&plan);
+		status = settle_on_hosts(&list);
 	if (o->repeat > 0)
-		plan.repeat = o->repeat;
+		list.repeat = o->repeat;
 	if (status == LS_OK)
-		*out = plan;
+		*out = list;
 	else
-		ls_sweep_plan_release(&plan);
+		ls_sweep_list_release(&list);
 	return status;
 }

@@ -15,7 +15,7 @@
 #include "json/fields.h"
 
 #define FORMAT "lockstep recipe"
-enum { VERSION = 1, BYTES_MAX = 1 << 20, BLOCKS_MAX = 256 };
+enum { VERSION = 2, BYTES_MAX = 1 << 20, BLOCKS_MAX = 256 };
 
 /* Where in which file something is wrong. */
 #define AT "%s: %s%s"
@@ -96,7 +96,7 @@ static ls_status read_axis(const ls_json_place *at, const json_t *object, ls_axi
 	return LS_OK;
 }
 
-static ls_status read_common(const ls_json_place *at, const json_t *object, const ls_sweep_plan *plan,
+static ls_status read_common(const ls_json_place *at, const json_t *object, const ls_sweep_list *list,
 			     ls_sweep_point *point)
 {
 	ls_point_job *job = &point->job;
@@ -109,8 +109,8 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 	LS_TRY(ls_recipe_arguments_check(at, job->kind, job->arguments));
 	LS_TRY(maybe_text(at, object, "speeds", point->speeds, sizeof(point->speeds)));
 	int trains = !strcmp(job->kind, "train");
-	job->warmup = trains ? 0 : plan->warmup;
-	job->steps = trains ? 0 : plan->steps;
+	job->warmup = trains ? 0 : list->warmup;
+	job->steps = trains ? 0 : list->steps;
 	LS_TRY(maybe_whole(at, object, "warmup", 0, &job->warmup));
 	LS_TRY(maybe_whole(at, object, "steps", trains ? 0 : 1, &job->steps));
 	LS_TRY(maybe_whole(at, object, "repeat", 1, &point->repeat));
@@ -118,31 +118,32 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 	return maybe_whole(at, object, "samples", 1, &job->samples);
 }
 
-static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sweep_plan *plan, ls_sweep_block *block)
+static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sweep_list *list, ls_sweep_block *block)
 {
-	static const char *const known[] = { "kind",   "optimizer", "arguments", "speeds",  "warmup",  "steps",
-					     "epochs", "samples",   "model",     "data",    "threads", "batch",
-					     "wire",   "rate",      "placement", "servers", "nodes",   "devices",
-					     "on",     "repeat",    "note" };
+	static const char *const known[] = {
+		"kind",  "optimizer", "arguments", "speeds",           "warmup", "steps", "epochs",   "samples",
+		"model", "data",      "threads",   "batch_per_device", "wire",   "rate",  "strategy", "servers",
+		"nodes", "devices",   "on",        "repeat",           "note"
+	};
 
 	LS_TRY(check_known(at, object, known, LS_COUNT(known)));
-	LS_TRY(read_common(at, object, plan, &block->common));
+	LS_TRY(read_common(at, object, list, &block->common));
 	for (int k = 0; k < LS_AXES; k++)
 		LS_TRY(read_axis(at, object, (ls_axis_kind)k, &block->axes[k]));
-	if (ls_sweep_block_expand(block, plan) == LS_OK)
+	if (ls_sweep_block_expand(block, list) == LS_OK)
 		return LS_OK;
 	char why[512];
 	snprintf(why, sizeof(why), "%s", ls_last_error());
 	return ls_fail(LS_EFORMAT, "%s: %.*s: %s", at->label, (int)strlen(at->prefix) - 1, at->prefix, why);
 }
 
-static ls_status read_blocks(const ls_json_place *at, const json_t *object, ls_sweep_plan *plan)
+static ls_status read_blocks(const ls_json_place *at, const json_t *object, ls_sweep_list *list)
 {
-	const json_t *list = json_object_get(object, "points");
-	size_t count = json_array_size(list);
+	const json_t *blocks = json_object_get(object, "points");
+	size_t count = json_array_size(blocks);
 	ls_status status = LS_OK;
 
-	if (!json_is_array(list) || count == 0 || count > BLOCKS_MAX)
+	if (!json_is_array(blocks) || count == 0 || count > BLOCKS_MAX)
 		return ls_fail(LS_EFORMAT, AT " is missing or not a list of 1 to %d blocks", at->label, at->prefix,
 			       "points", BLOCKS_MAX);
 	ls_sweep_block *block = malloc(sizeof(*block));
@@ -151,7 +152,7 @@ static ls_status read_blocks(const ls_json_place *at, const json_t *object, ls_s
 	for (size_t i = 0; i < count && status == LS_OK; i++) {
 		ls_json_place place = ls_json_element(at, "points", i);
 		*block = (ls_sweep_block){ 0 };
-		status = read_block(&place, json_array_get(list, i), plan, block);
+		status = read_block(&place, json_array_get(blocks, i), list, block);
 	}
 	free(block);
 	return status;
@@ -159,38 +160,53 @@ static ls_status read_blocks(const ls_json_place *at, const json_t *object, ls_s
 
 /* ---- head -------------------------------------------------------------------------------------------------------- */
 
-static ls_status read_numbers(const ls_json_place *at, const json_t *object, ls_sweep_plan *plan)
+static ls_status read_numbers(const ls_json_place *at, const json_t *object, ls_sweep_list *list)
 {
-	LS_TRY(maybe_whole(at, object, "warmup", 0, &plan->warmup));
-	LS_TRY(maybe_whole(at, object, "steps", 1, &plan->steps));
-	LS_TRY(maybe_whole(at, object, "repeat", 1, &plan->repeat));
-	return maybe_whole(at, object, "limit_s", 1, &plan->limit_s);
+	LS_TRY(maybe_whole(at, object, "warmup", 0, &list->warmup));
+	LS_TRY(maybe_whole(at, object, "steps", 1, &list->steps));
+	LS_TRY(maybe_whole(at, object, "repeat", 1, &list->repeat));
+	return maybe_whole(at, object, "limit_s", 1, &list->limit_s);
 }
 
-static ls_status read_head(const ls_json_place *top, const json_t *root, ls_sweep_plan *plan)
+/* Blocks of version 1 have other names. */
+static void upgrade_blocks(const json_t *object)
 {
+	static const ls_field_rename renames[] = { { "batch", "batch_per_device" }, { "placement", "strategy" } };
+	const json_t *list = json_object_get(object, "points");
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		ls_fields_rename(json_array_get(list, i), renames, LS_COUNT(renames));
+}
+
+static ls_status read_head(const ls_json_place *top, const json_t *root, ls_sweep_list *list)
+{
+	int version;
 	static const char *const known[] = { "format", "version", "title",   "source", "table", "warmup",
 					     "steps",  "repeat",  "limit_s", "points", "quick", "note" };
 	static const char *const tables[] = { "throughput", "epochs", "walltime", "strategies" };
 	static const ls_field fields[] = {
-		LS_FIELD_TEXT_OF(ls_sweep_plan, title),
-		LS_FIELD_MAYBE_OF(ls_sweep_plan, source),
-		LS_FIELD_MAYBE_OF(ls_sweep_plan, note),
-		LS_FIELD_TEXT_OF(ls_sweep_plan, table),
+		LS_FIELD_TEXT_OF(ls_sweep_list, title),
+		LS_FIELD_MAYBE_OF(ls_sweep_list, source),
+		LS_FIELD_MAYBE_OF(ls_sweep_list, note),
+		LS_FIELD_TEXT_OF(ls_sweep_list, table),
 	};
 
-	LS_TRY(ls_json_check(root, FORMAT, VERSION, top->label));
+	LS_TRY(ls_json_check(root, FORMAT, VERSION, top->label, &version));
+	if (version < 2) {
+		upgrade_blocks(root);
+		upgrade_blocks(json_object_get(root, "quick"));
+	}
 	LS_TRY(check_known(top, root, known, LS_COUNT(known)));
-	LS_TRY(ls_fields_read(top, fields, LS_COUNT(fields), root, plan));
+	LS_TRY(ls_fields_read(top, fields, LS_COUNT(fields), root, list));
 	for (size_t i = 0; i < LS_COUNT(tables); i++)
-		if (!strcmp(plan->table, tables[i]))
-			return read_numbers(top, root, plan);
+		if (!strcmp(list->table, tables[i]))
+			return read_numbers(top, root, list);
 	return ls_fail(LS_EFORMAT, "%s: table is '%s', not throughput, epochs, walltime or strategies", top->label,
-		       plan->table);
+		       list->table);
 }
 
 /* Both forms are read whichever is wanted, so that a mistake in either shows at once. */
-static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_sweep_plan *plan)
+static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_sweep_list *list)
 {
 	static const char *const known[] = { "warmup", "steps", "repeat", "limit_s", "points", "note" };
 	const json_t *object = json_object_get(root, "quick");
@@ -199,13 +215,13 @@ static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_swe
 	if (!object)
 		return LS_OK;
 	LS_TRY(check_known(&at, object, known, LS_COUNT(known)));
-	plan->note[0] = '\0';
-	LS_TRY(maybe_text(&at, object, "note", plan->note, sizeof(plan->note)));
-	LS_TRY(read_numbers(&at, object, plan));
-	return read_blocks(&at, object, plan);
+	list->note[0] = '\0';
+	LS_TRY(maybe_text(&at, object, "note", list->note, sizeof(list->note)));
+	LS_TRY(read_numbers(&at, object, list));
+	return read_blocks(&at, object, list);
 }
 
-static ls_status read_root(const json_t *root, int quick, const char *label, ls_sweep_plan *full, ls_sweep_plan *brief)
+static ls_status read_root(const json_t *root, int quick, const char *label, ls_sweep_list *full, ls_sweep_list *brief)
 {
 	ls_json_place top = { .label = label };
 
@@ -220,10 +236,10 @@ static ls_status read_root(const json_t *root, int quick, const char *label, ls_
 	return LS_OK;
 }
 
-ls_status ls_recipe_parse(ls_sweep_plan *out, const void *text, size_t bytes, int quick, const char *name,
+ls_status ls_recipe_parse(ls_sweep_list *out, const void *text, size_t bytes, int quick, const char *name,
 			  const char *label)
 {
-	ls_sweep_plan full = { .warmup = 20, .steps = 100, .repeat = 7, .limit_s = 86400 }, brief = { 0 };
+	ls_sweep_list full = { .warmup = 20, .steps = 100, .repeat = 7, .limit_s = 86400 }, brief = { 0 };
 	json_t *root;
 
 	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));
@@ -232,11 +248,11 @@ ls_status ls_recipe_parse(ls_sweep_plan *out, const void *text, size_t bytes, in
 	json_decref(root);
 	if (status == LS_OK) {
 		*out = quick ? brief : full;
-		ls_sweep_plan_release(quick ? &full : &brief);
+		ls_sweep_list_release(quick ? &full : &brief);
 		return LS_OK;
 	}
-	ls_sweep_plan_release(&full);
-	ls_sweep_plan_release(&brief);
+	ls_sweep_list_release(&full);
+	ls_sweep_list_release(&brief);
 	return status;
 }
 
@@ -249,12 +265,12 @@ const ls_recipe *ls_recipe_at(size_t i)
 
 ls_status ls_recipe_title(const ls_recipe *recipe, char *title, size_t title_size, char *source, size_t source_size)
 {
-	ls_sweep_plan plan;
+	ls_sweep_list list;
 
-	LS_TRY(ls_recipe_parse(&plan, recipe->text, recipe->bytes, 0, recipe->name, recipe->name));
-	snprintf(title, title_size, "%s", plan.title);
-	snprintf(source, source_size, "%s", plan.source);
-	ls_sweep_plan_release(&plan);
+	LS_TRY(ls_recipe_parse(&list, recipe->text, recipe->bytes, 0, recipe->name, recipe->name));
+	snprintf(title, title_size, "%s", list.title);
+	snprintf(source, source_size, "%s", list.source);
+	ls_sweep_list_release(&list);
 	return LS_OK;
 }
 
@@ -275,7 +291,7 @@ static void name_of_file(const char *path, char *out, size_t size)
 	snprintf(out, size, "%.*s", (int)length, base);
 }
 
-static ls_status open_file(ls_sweep_plan *out, const char *path, int quick)
+static ls_status open_file(ls_sweep_list *out, const char *path, int quick)
 {
 	char name[LS_RESULTS_NAME];
 	ls_file_map map;
@@ -287,7 +303,7 @@ static ls_status open_file(ls_sweep_plan *out, const char *path, int quick)
 	return status;
 }
 
-ls_status ls_recipe_open(ls_sweep_plan *out, const char *recipe, int quick)
+ls_status ls_recipe_open(ls_sweep_list *out, const char *recipe, int quick)
 {
 	for (size_t i = 0; i < ls_recipes_built_in_count; i++) {
 		const ls_recipe *r = &ls_recipes_built_in[i];

@@ -13,10 +13,10 @@ extern const ls_recipe ls_recipes_built_in[];
 extern const size_t ls_recipes_built_in_count;
 
 /* `name` is what results call the sweep, `label` stands in errors. The output is left alone on failure. */
-ls_status ls_recipe_parse(ls_sweep_plan *out, const void *text, size_t bytes, int quick, const char *name,
+ls_status ls_recipe_parse(ls_sweep_list *out, const void *text, size_t bytes, int quick, const char *name,
 			  const char *label);
 
 /* By name among those built in, else a file. */
-ls_status ls_recipe_open(ls_sweep_plan *out, const char *recipe, int quick);
+ls_status ls_recipe_open(ls_sweep_list *out, const char *recipe, int quick);
 
 #endif

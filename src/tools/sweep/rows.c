@@ -46,7 +46,7 @@ static void fill(ls_sweep_row *row, const ls_results *results, const ls_point *p
 	COPY(row->kind, j->kind);
 	COPY(row->model, j->model);
 	COPY(row->shape, j->shape);
-	COPY(row->placement, j->placement);
+	COPY(row->strategy, j->strategy);
 	COPY(row->wire, j->wire);
 	COPY(row->rate, j->rate);
 	COPY(row->reason, p->reason);

@@ -6,7 +6,7 @@
  *  2. Points that are done, with at least as many repeats as are wanted, are not measured again. Those of other plans
  * in the same directory stay.
  *  3. One sweep at a time in a directory, of one machine: what two have measured is not mixed.
- *  4. No rehearsal cluster outlives the call.
+ *  4. No emulated cluster outlives the call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,9 +32,9 @@
 
 typedef struct sweep {
 	const ls_sweep_options *options;
-	ls_sweep_plan plan;
-	ls_results results; /* the plan's points first, in its order */
-	ls_sweep_place place;
+	ls_sweep_list list;
+	ls_results results; /* the list's points first, in its order */
+	ls_sweep_environment environment;
 	char program[4096], path[4096];
 	int lock;
 	ls_progress *progress;
@@ -42,7 +42,7 @@ typedef struct sweep {
 	size_t at, measured;                  /* the point being measured; how many were since the start */
 	double measured_s, measured_estimate; /* of these */
 	double point_begun;
-	double *estimate; /* (plan.count) seconds, see estimate.h */
+	double *estimate; /* (list.count) seconds, see estimate.h */
 	int estimated;    /* they are more than a guess */
 } sweep;
 
@@ -65,11 +65,11 @@ static ls_status lock_directory(sweep *s)
 {
 	char path[4096];
 
-	LS_TRY(ls_path_join(path, sizeof(path), s->place.out, "lock"));
+	LS_TRY(ls_path_join(path, sizeof(path), s->environment.out, "lock"));
 	LS_TRY(ls_file_open_own(&s->lock, path, O_RDWR));
 	if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
 		return ls_fail(LS_EINVALID, "another sweep is running in %s; wait for it, or choose another --out",
-			       s->place.out);
+			       s->environment.out);
 	return LS_OK;
 }
 
@@ -88,7 +88,7 @@ static ls_status open_directory(sweep *s)
 {
 	const char *out = s->options->out;
 	char here[4096];
-	int length = !out ? snprintf(here, sizeof(here), "runs/bench-%s%s", s->plan.name, s->plan.quick ? "-quick" : "")
+	int length = !out ? snprintf(here, sizeof(here), "runs/bench-%s%s", s->list.name, s->list.quick ? "-quick" : "")
 			  : snprintf(here, sizeof(here), "%s", out);
 
 	if (length <= 0 || (size_t)length >= sizeof(here))
@@ -98,9 +98,9 @@ static ls_status open_directory(sweep *s)
 	char *whole = realpath(here, NULL); /* nodes may have another working directory */
 	if (!whole)
 		return ls_fail_errno(LS_EIO, "cannot find %s", here);
-	snprintf(s->place.out, sizeof(s->place.out), "%s", whole);
+	snprintf(s->environment.out, sizeof(s->environment.out), "%s", whole);
 	free(whole);
-	LS_TRY(ls_path_join(s->path, sizeof(s->path), s->place.out, "results.json"));
+	LS_TRY(ls_path_join(s->path, sizeof(s->path), s->environment.out, "results.json"));
 	return lock_directory(s);
 }
 
@@ -132,10 +132,10 @@ static ls_point *find_point(ls_results *results, const char *key)
 
 static int64_t wanted(const sweep *s, size_t i)
 {
-	return i < s->plan.count ? ls_sweep_plan_repeat(&s->plan, &s->plan.points[i]) : 0;
+	return i < s->list.count ? ls_sweep_list_repeat(&s->list, &s->list.points[i]) : 0;
 }
 
-/* Points move over: those of the plan to their places, others that are done behind them. */
+/* Points move over: those of the list to their places, others that are done behind them. */
 static ls_status take_over(sweep *s, ls_results *earlier)
 {
 	ls_results *r = &s->results;
@@ -197,40 +197,40 @@ static void begin_results(sweep *s)
 	time_t seconds = (time_t)ls_clock_wall();
 	struct tm utc;
 
-	memcpy(r->sweep, s->plan.name, sizeof(r->sweep));
-	memcpy(r->title, s->plan.title, sizeof(r->title));
-	memcpy(r->note, s->plan.note, sizeof(r->note));
-	memcpy(r->table, s->plan.table, sizeof(r->table));
+	memcpy(r->sweep, s->list.name, sizeof(r->sweep));
+	memcpy(r->title, s->list.title, sizeof(r->title));
+	memcpy(r->note, s->list.note, sizeof(r->note));
+	memcpy(r->table, s->list.table, sizeof(r->table));
 	gmtime_r(&seconds, &utc);
 	strftime(r->started, sizeof(r->started), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	r->quick = s->plan.quick;
+	r->quick = s->list.quick;
 	ls_sweep_machine(&r->machine);
 }
 
 /* Which data there is decides the key: another dataset is another measurement. */
 static ls_status choose_data(sweep *s)
 {
-	for (size_t i = 0; i < s->plan.count; i++) {
-		ls_point_job *job = &s->plan.points[i].job;
+	for (size_t i = 0; i < s->list.count; i++) {
+		ls_point_job *job = &s->list.points[i].job;
 		char chosen[sizeof(job->data)];
-		LS_TRY(ls_shelf_choose(&s->place.shelf, job->data, chosen, sizeof(chosen)));
+		LS_TRY(ls_datasets_choose(&s->environment.datasets, job->data, chosen, sizeof(chosen)));
 		memcpy(job->data, chosen, sizeof(chosen));
-		LS_TRY(ls_sweep_point_settle(&s->plan.points[i]));
+		LS_TRY(ls_sweep_point_normalise(&s->list.points[i]));
 	}
-	ls_sweep_plan_unite(&s->plan);
+	ls_sweep_list_unite(&s->list);
 	return LS_OK;
 }
 
 /* A replayed row is compared with a replayed one: a device that sleeps is not the device that computes. */
 static ls_status add_baselines(sweep *s)
 {
-	size_t count = s->plan.count;
+	size_t count = s->list.count;
 	ls_sweep_point base;
 
 	for (size_t i = 0; i < count; i++)
-		if (ls_measure_replays(&s->place, &s->plan.points[i])) {
-			LS_TRY(ls_sweep_point_baseline(&s->plan.points[i], &base));
-			LS_TRY(ls_sweep_plan_add(&s->plan, &base));
+		if (ls_measure_replays(&s->environment, &s->list.points[i])) {
+			LS_TRY(ls_sweep_point_baseline(&s->list.points[i], &base));
+			LS_TRY(ls_sweep_list_add(&s->list, &base));
 		}
 	return LS_OK;
 }
@@ -239,13 +239,13 @@ static ls_status make_points(sweep *s)
 {
 	ls_results *r = &s->results;
 
-	r->points = calloc(s->plan.count + 1, sizeof(*r->points));
+	r->points = calloc(s->list.count + 1, sizeof(*r->points));
 	if (!r->points)
-		return ls_fail(LS_EMEMORY, "no memory for %zu points", s->plan.count);
-	r->point_count = s->plan.count;
-	for (size_t i = 0; i < s->plan.count; i++) {
-		memcpy(r->points[i].key, s->plan.points[i].key, sizeof(r->points[i].key));
-		r->points[i].job = s->plan.points[i].job;
+		return ls_fail(LS_EMEMORY, "no memory for %zu points", s->list.count);
+	r->point_count = s->list.count;
+	for (size_t i = 0; i < s->list.count; i++) {
+		memcpy(r->points[i].key, s->list.points[i].key, sizeof(r->points[i].key));
+		r->points[i].job = s->list.points[i].job;
 	}
 	return LS_OK;
 }
@@ -253,7 +253,7 @@ static ls_status make_points(sweep *s)
 static size_t pending(const sweep *s)
 {
 	size_t count = 0;
-	for (size_t i = 0; i < s->plan.count; i++)
+	for (size_t i = 0; i < s->list.count; i++)
 		count += s->results.points[i].state == LS_POINT_PENDING;
 	return count;
 }
@@ -263,20 +263,20 @@ static ls_status forget_profiles(const sweep *s)
 {
 	char path[4096];
 
-	LS_TRY(ls_path_join(path, sizeof(path), s->place.out, "profiles"));
+	LS_TRY(ls_path_join(path, sizeof(path), s->environment.out, "profiles"));
 	return s->options->again ? ls_path_remove_tree(path) : LS_OK;
 }
 
 static ls_status prepare(sweep *s)
 {
-	LS_TRY(ls_sweep_plan_of(&s->plan, s->options));
+	LS_TRY(ls_sweep_list_make(&s->list, s->options));
 	LS_TRY(find_program(s));
-	s->place.program = s->place.shelf.program = s->program;
-	s->place.hosts = s->options->hosts;
-	s->place.plan = &s->plan;
-	s->place.cores = ls_sweep_cores();
+	s->environment.program = s->environment.datasets.program = s->program;
+	s->environment.hosts = s->options->hosts;
+	s->environment.list = &s->list;
+	s->environment.cores = ls_sweep_cores();
 	LS_TRY(open_directory(s));
-	LS_TRY(ls_lab_init(&s->place.lab, s->program, s->place.out));
+	LS_TRY(ls_lab_init(&s->environment.lab, s->program, s->environment.out));
 	LS_TRY(choose_data(s));
 	LS_TRY(add_baselines(s));
 	begin_results(s);
@@ -306,12 +306,12 @@ static void fill_gaps(sweep *s)
 	double sum = 0;
 	size_t known = 0;
 
-	for (size_t i = 0; i < s->plan.count; i++) {
+	for (size_t i = 0; i < s->list.count; i++) {
 		sum += s->estimate[i];
 		known += s->estimate[i] > 0;
 	}
 	s->estimated = known > 0;
-	for (size_t i = 0; i < s->plan.count; i++)
+	for (size_t i = 0; i < s->list.count; i++)
 		if (!(s->estimate[i] > 0))
 			s->estimate[i] = known > 0 ? sum / (double)known : 1;
 }
@@ -319,7 +319,7 @@ static void fill_gaps(sweep *s)
 static double pending_estimate(const sweep *s)
 {
 	double sum = 0;
-	for (size_t i = 0; i < s->plan.count; i++)
+	for (size_t i = 0; i < s->list.count; i++)
 		sum += s->results.points[i].state == LS_POINT_PENDING ? s->estimate[i] : 0;
 	return sum;
 }
@@ -329,10 +329,10 @@ static ls_status estimate(sweep *s)
 {
 	char text[32];
 
-	s->estimate = calloc(s->plan.count + 1, sizeof(*s->estimate));
+	s->estimate = calloc(s->list.count + 1, sizeof(*s->estimate));
 	if (!s->estimate)
-		return ls_fail(LS_EMEMORY, "no memory for the times of %zu points", s->plan.count);
-	LS_TRY(ls_estimate(&s->place, &s->results, s->estimate));
+		return ls_fail(LS_EMEMORY, "no memory for the times of %zu points", s->list.count);
+	LS_TRY(ls_estimate(&s->environment, &s->results, s->estimate));
 	fill_gaps(s);
 	if (pending(s) > 0 && s->estimated)
 		ls_log_note("estimated time: %s (%s) for %zu point%s, from one step of each model",
@@ -346,7 +346,7 @@ static ls_status estimate(sweep *s)
 static double seconds_left(const sweep *s)
 {
 	double scale = s->measured > 0 ? s->measured_s / s->measured_estimate : 1;
-	int running = s->at < s->plan.count && s->results.points[s->at].state == LS_POINT_PENDING;
+	int running = s->at < s->list.count && s->results.points[s->at].state == LS_POINT_PENDING;
 	double this_one = running ? s->estimate[s->at] * scale : 0;
 
 	if (s->measured == 0 && !s->estimated)
@@ -357,7 +357,7 @@ static double seconds_left(const sweep *s)
 static void show(void *context)
 {
 	sweep *s = context;
-	ls_progress_update(s->progress, "bench", s->plan.count - pending(s), s->plan.count, s->label, seconds_left(s));
+	ls_progress_update(s->progress, "bench", s->list.count - pending(s), s->list.count, s->label, seconds_left(s));
 }
 
 static void tell(const sweep *s, const ls_point *p)
@@ -368,11 +368,11 @@ static void tell(const sweep *s, const ls_point *p)
 	if (seconds >= 0)
 		snprintf(left, sizeof(left), ", %s left", clock_text(text, seconds));
 	if (p->state == LS_POINT_DONE)
-		ls_log_note("[%zu/%zu] %s: %.1f samples/s (%.1f to %.1f)%s%s", s->plan.count - pending(s),
-			    s->plan.count, s->label, p->samples_per_s, p->samples_per_s_min, p->samples_per_s_max,
+		ls_log_note("[%zu/%zu] %s: %.1f samples/s (%.1f to %.1f)%s%s", s->list.count - pending(s),
+			    s->list.count, s->label, p->samples_per_s, p->samples_per_s_min, p->samples_per_s_max,
 			    p->job.replay ? ", replayed" : "", left);
 	else
-		ls_log_note("[%zu/%zu] %s: %s: %s%s", s->plan.count - pending(s), s->plan.count, s->label,
+		ls_log_note("[%zu/%zu] %s: %s: %s%s", s->list.count - pending(s), s->list.count, s->label,
 			    p->state == LS_POINT_SKIPPED ? "skipped" : "failed", p->reason, left);
 }
 
@@ -382,12 +382,12 @@ static ls_status measure_one(sweep *s, size_t i)
 
 	s->at = i;
 	s->point_begun = ls_clock_seconds();
-	ls_sweep_point_label(&s->plan.points[i], s->label, sizeof(s->label));
-	ls_status status = ls_measure(&s->place, &s->plan.points[i], p);
+	ls_sweep_point_label(&s->list.points[i], s->label, sizeof(s->label));
+	ls_status status = ls_measure(&s->environment, &s->list.points[i], p);
 	if (status != LS_OK) { /* as if it had never begun */
 		ls_point_release(p);
-		memcpy(p->key, s->plan.points[i].key, sizeof(p->key));
-		p->job = s->plan.points[i].job;
+		memcpy(p->key, s->list.points[i].key, sizeof(p->key));
+		p->job = s->list.points[i].job;
 		return status;
 	}
 	if (p->state == LS_POINT_DONE) { /* skipping says nothing of the others */
@@ -400,20 +400,35 @@ static ls_status measure_one(sweep *s, size_t i)
 	return LS_OK;
 }
 
+/* Before any time is spent: which points this machine cannot measure. */
+static void warn_of_skipping(sweep *s)
+{
+	ls_lab *lab = &s->environment.lab;
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->list.count && !s->options->hosts; i++)
+		count += s->results.points[i].state == LS_POINT_PENDING && ls_lab_is_for(&s->list.points[i]);
+	if (count > 0 && !ls_lab_possible(lab) && !ls_sweep_stopped())
+		ls_log_warning("%zu of %zu point%s cannot be measured here and will be skipped: %s", count,
+			       s->list.count, ls_plural(s->list.count, "s"), lab->reason);
+}
+
 static ls_status measure_all(sweep *s)
 {
 	ls_status status = ls_results_write(&s->results, s->path);
 
-	if (status == LS_OK)
+	if (status == LS_OK) {
+		warn_of_skipping(s);
 		status = estimate(s);
-	s->place.tick = show;
-	s->place.context = s;
+	}
+	s->environment.tick = show;
+	s->environment.context = s;
 	s->progress = ls_progress_begin();
-	for (size_t i = 0; i < s->plan.count && status == LS_OK; i++)
+	for (size_t i = 0; i < s->list.count && status == LS_OK; i++)
 		if (s->results.points[i].state == LS_POINT_PENDING)
 			status =
 				ls_sweep_stopped() ? ls_fail(LS_EINTERRUPTED, "stopped on request") : measure_one(s, i);
-	ls_lab_down(&s->place.lab);
+	ls_lab_down(&s->environment.lab);
 	ls_progress_end(s->progress);
 	s->progress = NULL;
 	return status;
@@ -422,7 +437,7 @@ static ls_status measure_all(sweep *s)
 static void release(sweep *s)
 {
 	ls_results_release(&s->results);
-	ls_sweep_plan_release(&s->plan);
+	ls_sweep_list_release(&s->list);
 	free(s->estimate);
 	if (s->lock >= 0)
 		close(s->lock);
@@ -440,7 +455,7 @@ ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
 	if (status == LS_OK)
 		status = measure_all(s);
 	if (status == LS_OK || status == LS_EINTERRUPTED) {
-		size_t rows = s->results.points ? s->plan.count : 0; /* 0: stopped before there were any */
+		size_t rows = s->results.points ? s->list.count : 0; /* 0: stopped before there were any */
 		ls_status kept = ls_sweep_rows(&s->results, rows, s->path, result);
 		status = kept != LS_OK ? kept : status;
 	}
@@ -449,15 +464,15 @@ ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
 	return status;
 }
 
-ls_status ls_sweep_plan_rows(const ls_sweep_options *options, ls_sweep_result *result)
+ls_status ls_sweep_points(const ls_sweep_options *options, ls_sweep_result *result)
 {
 	sweep s = { .options = options, .lock = -1 };
-	ls_status status = ls_sweep_plan_of(&s.plan, options);
+	ls_status status = ls_sweep_list_make(&s.list, options);
 
 	if (status == LS_OK)
 		status = make_points(&s);
 	if (status == LS_OK)
-		status = ls_sweep_rows(&s.results, s.plan.count, "", result);
+		status = ls_sweep_rows(&s.results, s.list.count, "", result);
 	release(&s);
 	return status;
 }

@@ -118,23 +118,25 @@ static void test_malformed(void **state)
 {
 	static const char whole[] =
 		"{\"format\":\"lockstep "
-		"profile\",\"version\":1,\"model\":\"m\",\"channels\":1,\"height\":2,\"width\":2,"
-		"\"classes\":2,\"tokens\":0,\"picks\":0,\"vocabulary\":0,\"batch\":4,\"slices\":2,\"optimizer\":"
+		"profile\",\"version\":2,\"model\":\"m\",\"channels\":1,\"height\":2,\"width\":2,"
+		"\"classes\":2,\"tokens\":0,\"masked\":0,\"vocabulary\":0,\"micro_batch\":4,\"tiles\":2,\"optimizer\":"
 		"\"sgd\",\"threads\":1,\"isa\":\"avx2\","
 		"\"kernels\":\"xsmm\",\"lockstep\":\"0.1\",\"steps\":3,\"step_s\":0.1,\"loss_s\":0,\"update_s\":0.1,"
-		"\"gflop_a_sample\":1,\"live_floats\":64,\"extra_floats\":4,\"layers\":[{\"name\":\"a\",\"forward_s\":"
+		"\"gflop_per_sample\":1,\"reachable_floats\":64,\"statistics_floats\":4,\"layers\":[{\"name\":\"a\","
+		"\"forward_s\":"
 		"1,"
 		"\"backward_s\":2,\"parameters\":[[0,30],[32,48]]},{\"name\":\"b\",\"forward_s\":1,\"backward_s\":2,"
 		"\"parameters\":[[48,64]]}]}";
 	static const char *const rows[][3] = {
 		{ "{", "", "JSON" },
 		{ "lockstep profile", "weights", "not a lockstep profile" },
-		{ "\"version\":1", "\"version\":2", "version is 2, this program reads 1" },
+		{ "\"version\":2", "\"version\":3", "version is 3; this program reads 1 to 2" },
 		{ "\"model\":\"m\"", "\"model\":7", "model is a number, not text" },
 		{ "\"isa\":\"avx2\",", "", "isa is missing" },
-		{ "\"batch\":4", "\"batch\":4.5", "batch is a number with a fraction, not a whole number" },
-		{ "\"batch\":4", "\"batch\":0", "batch is 0" },
-		{ "\"slices\":2", "\"slices\":5", "tiles is 5, more than the batch of 4" },
+		{ "\"micro_batch\":4", "\"micro_batch\":4.5",
+		  "micro_batch is a number with a fraction, not a whole number" },
+		{ "\"micro_batch\":4", "\"micro_batch\":0", "micro_batch is 0" },
+		{ "\"tiles\":2", "\"tiles\":5", "tiles is 5, more than the micro_batch of 4" },
 		{ "\"step_s\":0.1", "\"step_s\":-0.1", "step_s is -0.1" },
 		{ "\"step_s\":0.1", "\"step_s\":\"fast\"", "step_s is text, not a number" },
 		{ "\"layers\":[", "\"layers\":[3,", "layers[0].name" },

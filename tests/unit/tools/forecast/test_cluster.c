@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#define HEAD "{\"format\": \"lockstep cluster\", \"version\": 1, "
+#define HEAD "{\"format\": \"lockstep cluster\", \"version\": 2, "
 
 static ls_status parse(ls_cluster *c, const char *text)
 {
@@ -45,7 +45,7 @@ static void test_malformed(void **state)
 	} cases[] = {
 		{ "{", "c.json:1: not acceptable JSON" },
 		{ "[]", "c.json: not a lockstep cluster" },
-		{ "{\"format\": \"lockstep cluster\", \"version\": 2, \"nodes\": []}", "version is 2" },
+		{ "{\"format\": \"lockstep cluster\", \"version\": 3, \"nodes\": []}", "version is 3" },
 		{ HEAD "\"nodes\": []}", "nodes is missing or not a list of 1 to" },
 		{ HEAD "\"nodes\": 7}", "nodes is missing" },
 		{ HEAD "\"nodes\": [{}, 5]}", "nodes[1] is not an object with fields" },

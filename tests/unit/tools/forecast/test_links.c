@@ -23,14 +23,14 @@ static void through(void *context, ls_channel *channel, ls_parcel parcel)
 	order[arrived++] = parcel.bucket;
 }
 
-static void open_links(ls_links *l, int parties)
+static void open_links(ls_links *l, int groups)
 {
-	assert_int_equal(ls_links_init(l, parties, 16), LS_OK);
-	for (int p = 0; p < parties; p++) {
+	assert_int_equal(ls_links_init(l, groups, 16), LS_OK);
+	for (int p = 0; p < groups; p++) {
 		l->port[p].capacity[LS_LIMIT_OUT] = l->port[p].capacity[LS_LIMIT_IN] = 100;
 		l->port[p].capacity[LS_LIMIT_BOTH] = 200;
 		l->port[p].capacity[LS_LIMIT_COMM] = 1;
-		for (int q = 0; q < parties; q++)
+		for (int q = 0; q < groups; q++)
 			if (p != q)
 				ls_links_channel(l, p, q)->fan = ls_links_channel(l, p, q)->fan_in = 1;
 	}
@@ -42,7 +42,7 @@ static ls_parcel parcel(int bucket, double bytes)
 	return (ls_parcel){ .rank = bucket, .bucket = bucket, .bytes = bytes, .message = bytes, .cap = INFINITY };
 }
 
-/* Two send to one, which also hears of a third party: the link in is shared, the rest of a sender's is its own. */
+/* Two send to one, which also hears of a third group: the link in is shared, the rest of a sender's is its own. */
 static void test_fair(void **state)
 {
 	ls_links l;
@@ -81,7 +81,7 @@ static void test_both_ways(void **state)
 	ls_links_release(&l);
 }
 
-/* A node of a party of 10 sends to 9 others. */
+/* A node of a group of 10 sends to 9 others. */
 static void test_parties(void **state)
 {
 	ls_links l;

@@ -1,6 +1,6 @@
 /*
  * Simulated steps against what can be worked out by hand: a lone node, links that are never or always in the way,
- * servers, stragglers, trainers that do not overlap; and few nodes one by one against the same nodes as one party.
+ * servers, stragglers, trainers that do not overlap; and few nodes one by one against the same nodes as one group.
  */
 #include "tools/forecast/simulate.h"
 
@@ -56,23 +56,23 @@ typedef struct setting {
 
 static ls_simulated simulate(const setting *s)
 {
-	ls_scene_options o = {
+	ls_scenario_options o = {
 		.profile = &profile, .servers = s->servers, .bf16 = s->bf16, .microbatches = 1, .after = s->after
 	};
 	ls_simulated out;
 	ls_cluster c;
-	ls_scene scene;
+	ls_scenario scenario;
 
 	assert_int_equal(ls_cluster_of(&c, s->nodes, s->devices > 0 ? s->devices : 1, s->gbit), LS_OK);
 	c.spread = s->spread;
 	c.kind[0].latency_us = 0;
 	c.kind[0].cores = s->cores;
 	c.message_us = s->messages ? 10 : 0;
-	c.net_ns_a_byte = s->messages ? 0.4 : 0;
+	c.net_ns_per_byte = s->messages ? 0.4 : 0;
 	o.cluster = &c;
-	assert_int_equal(ls_scene_make(&scene, &o), LS_OK);
-	assert_int_equal(ls_simulate(&scene, &out), LS_OK);
-	ls_scene_release(&scene);
+	assert_int_equal(ls_scenario_make(&scenario, &o), LS_OK);
+	assert_int_equal(ls_simulate(&scenario, &out), LS_OK);
+	ls_scenario_release(&scenario);
 	ls_cluster_release(&c);
 	return out;
 }
@@ -181,7 +181,7 @@ static void test_after(void **state)
 	assert_true(early.step_s < late.step_s - 0.5 * wire);
 }
 
-/* Six nodes are simulated one by one, seven as one party: the curve has no step between them. */
+/* Six nodes are simulated one by one, seven as one group: the curve has no step between them. */
 static void test_parties_are_nodes(void **state)
 {
 	static const double rates[] = { 0.1, 1, 10 };
@@ -218,15 +218,15 @@ static void test_no_cliffs(void **state)
 static void test_refusals(void **state)
 {
 	ls_cluster c;
-	ls_scene scene;
+	ls_scenario scenario;
 
 	(void)state;
 	assert_int_equal(ls_cluster_of(&c, 2, 1, 1), LS_OK);
-	ls_scene_options o = { .profile = &profile, .cluster = &c, .servers = 2, .microbatches = 1 };
-	assert_int_equal(ls_scene_make(&scene, &o), LS_EINVALID);
+	ls_scenario_options o = { .profile = &profile, .cluster = &c, .servers = 2, .microbatches = 1 };
+	assert_int_equal(ls_scenario_make(&scenario, &o), LS_EINVALID);
 	c.kind[0].devices = 0;
 	o.servers = 1;
-	assert_int_equal(ls_scene_make(&scene, &o), LS_EINVALID);
+	assert_int_equal(ls_scenario_make(&scenario, &o), LS_EINVALID);
 	ls_cluster_release(&c);
 }
 

@@ -17,8 +17,9 @@
 #include "tools/report/run_read.h"
 
 static const char forecast[] =
-	"{\"format\": \"lockstep forecast\", \"version\": 1, \"model\": \"resnet18\", \"batch\": 128, \"rows\": ["
-	"{\"nodes\": 2, \"devices\": 4, \"servers\": 0, \"placement\": \"allreduce\", \"wire\": \"fp32\", \"rate\": "
+	"{\"format\": \"lockstep forecast\", \"version\": 2, \"model\": \"resnet18\", \"batch_per_device\": 128, "
+	"\"rows\": ["
+	"{\"nodes\": 2, \"devices\": 4, \"servers\": 0, \"strategy\": \"allreduce\", \"wire\": \"fp32\", \"rate\": "
 	"\"1gbit\", \"bucket_bytes\": 1048576, \"step_ms\": 10.5, \"compute_ms\": 9, \"exposed_ms\": 1, "
 	"\"samples_per_s\": 48761.9, \"efficiency\": 0.857, \"bottleneck\": \"wire\"}]}";
 
@@ -95,13 +96,14 @@ static void test_forecast_malformed(void **state)
 {
 	(void)state;
 	expect_refusal(parse_forecast, forecast, "lockstep forecast", "weather", "not a lockstep forecast");
-	expect_refusal(parse_forecast, forecast, "\"version\": 1", "\"version\": 2", "version is 2");
-	expect_refusal(parse_forecast, forecast, "\"batch\": 128", "\"batch\": 0", "batch is 0");
+	expect_refusal(parse_forecast, forecast, "\"version\": 2", "\"version\": 3", "version is 3");
+	expect_refusal(parse_forecast, forecast, "\"batch_per_device\": 128", "\"batch_per_device\": 0",
+		       "batch_per_device is 0");
 	expect_refusal(parse_forecast, forecast, "\"nodes\": 2", "\"nodes\": \"2\"",
 		       "rows[0].nodes is text, not a whole number");
 	expect_refusal(parse_forecast, forecast, "\"step_ms\": 10.5", "\"step_ms\": -1", "rows[0].step_ms is -1");
-	expect_refusal(parse_forecast, forecast, "\"placement\": \"allreduce\"", "\"placement\": \"\"",
-		       "rows[0].placement");
+	expect_refusal(parse_forecast, forecast, "\"strategy\": \"allreduce\"", "\"strategy\": \"\"",
+		       "rows[0].strategy");
 	expect_refusal(parse_forecast, forecast, "\"rows\"", "\"columns\"", "rows is missing");
 	expect_refusal(parse_forecast, forecast, "}]}", "}]", "f.json:1: not acceptable JSON");
 }
@@ -117,7 +119,7 @@ static void test_run(void **state)
 	assert_int_equal(point.job.devices, 8);
 	assert_int_equal(point.job.nodes, 4);
 	assert_string_equal(point.job.shape, "2+2+2+2");
-	assert_string_equal(point.job.placement, "allreduce");
+	assert_string_equal(point.job.strategy, "allreduce");
 	assert_string_equal(machine.host, "a");
 	assert_string_equal(machine.cpu, "");
 	assert_string_equal(machine.isa, "avx2");

@@ -36,7 +36,7 @@ static ls_point *add(sweep *s, const char *model, int batch, int nodes, int per,
 	snprintf(p->key, sizeof(p->key), "%zu", i);
 	snprintf(p->job.kind, sizeof(p->job.kind), "bench");
 	snprintf(p->job.model, sizeof(p->job.model), "%s", model);
-	snprintf(p->job.placement, sizeof(p->job.placement), "%s", nodes > 1 ? "allreduce" : "local");
+	snprintf(p->job.strategy, sizeof(p->job.strategy), "%s", nodes > 1 ? "allreduce" : "local");
 	snprintf(p->job.shape, sizeof(p->job.shape), "%d", per);
 	for (int n = 1; n < nodes; n++)
 		snprintf(p->job.shape + strlen(p->job.shape), sizeof(p->job.shape) - strlen(p->job.shape), "+%d", per);
@@ -102,7 +102,7 @@ static void test_overlap(void **state)
 }
 
 /* Servers are another thing than allreduce, but have the same baseline. */
-static void test_placements(void **state)
+static void test_strategys(void **state)
 {
 	sweep s = { 0 };
 	(void)state;
@@ -110,7 +110,7 @@ static void test_placements(void **state)
 	add(&s, "cnn", 8, 1, 2, 20, NULL);
 	add(&s, "cnn", 8, 3, 1, 28, NULL);
 	ls_point *ps = add(&s, "cnn", 8, 3, 1, 24, NULL);
-	snprintf(ps->job.placement, sizeof(ps->job.placement), "ps");
+	snprintf(ps->job.strategy, sizeof(ps->job.strategy), "ps");
 	ps->job.servers = 1;
 	ls_study *study = study_of(&s);
 	assert_int_equal(study->line_count, 2);
@@ -191,9 +191,9 @@ static void test_shapes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_batches),    cmocka_unit_test(test_overlap),
-					    cmocka_unit_test(test_placements), cmocka_unit_test(test_hosts),
-					    cmocka_unit_test(test_none),       cmocka_unit_test(test_places),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_batches),   cmocka_unit_test(test_overlap),
+					    cmocka_unit_test(test_strategys), cmocka_unit_test(test_hosts),
+					    cmocka_unit_test(test_none),      cmocka_unit_test(test_places),
 					    cmocka_unit_test(test_shapes) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

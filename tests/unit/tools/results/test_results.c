@@ -104,7 +104,7 @@ static void test_malformed(void **state)
 		const char *from, *to, *part;
 	} cases[] = {
 		{ "lockstep results", "weights", "not a lockstep results" },
-		{ "\"version\": 1", "\"version\": 9", "version is 9" },
+		{ "\"version\": 2", "\"version\": 9", "version is 9" },
 		{ "\"samples_per_s\": 30.0", "\"samples_per_s\": 0",
 		  "points[0].repeats[0].samples_per_s is not above 0" },
 		{ "\"host\": \"b\"", "\"host\": 7", "points[0].nodes[1].host is a number, not text" },

@@ -17,7 +17,7 @@ static ls_sweep_point point_of(const char *kind, const char *devices, int64_t no
 	ls_sweep_point p = { .job = { .model = "cnn",
 				      .data = "glyphs",
 				      .wire = "fp32",
-				      .placement = "allreduce",
+				      .strategy = "allreduce",
 				      .threads = 1,
 				      .batch = 10,
 				      .warmup = 20,
@@ -26,15 +26,15 @@ static ls_sweep_point point_of(const char *kind, const char *devices, int64_t no
 	snprintf(p.job.kind, sizeof(p.job.kind), "%s", kind);
 	snprintf(p.job.rate, sizeof(p.job.rate), "%s", rate);
 	assert_int_equal(ls_sweep_point_shape(&p, devices, nodes), LS_OK);
-	assert_int_equal(ls_sweep_point_settle(&p), LS_OK);
+	assert_int_equal(ls_sweep_point_normalise(&p), LS_OK);
 	return p;
 }
 
 static void expect(const ls_sweep_point *p, double step_s, double bytes, double seconds)
 {
-	ls_sweep_plan plan = { .repeat = 7 };
-	ls_sweep_place place = { .plan = &plan };
-	double got = ls_estimate_point(&place, p, step_s, bytes);
+	ls_sweep_list list = { .repeat = 7 };
+	ls_sweep_environment environment = { .list = &list };
+	double got = ls_estimate_point(&environment, p, step_s, bytes);
 
 	if (!(fabs(got - seconds) < 1e-6))
 		fail_msg("%s: %g s, not %g", p->key, got, seconds);

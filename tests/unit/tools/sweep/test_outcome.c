@@ -166,7 +166,7 @@ static const char *joined(char **argv)
 	return text;
 }
 
-static ls_sweep_point point_of(const char *devices, const char *placement, const char *arguments)
+static ls_sweep_point point_of(const char *devices, const char *strategy, const char *arguments)
 {
 	ls_sweep_point p = { .job = { .kind = "bench",
 				      .model = "cnn",
@@ -176,10 +176,10 @@ static ls_sweep_point point_of(const char *devices, const char *placement, const
 				      .wire = "fp32",
 				      .warmup = 2,
 				      .steps = 3 } };
-	snprintf(p.job.placement, sizeof(p.job.placement), "%s", placement);
+	snprintf(p.job.strategy, sizeof(p.job.strategy), "%s", strategy);
 	snprintf(p.job.arguments, sizeof(p.job.arguments), "%s", arguments);
 	assert_int_equal(ls_sweep_point_shape(&p, devices, 1), LS_OK);
-	assert_int_equal(ls_sweep_point_settle(&p), LS_OK);
+	assert_int_equal(ls_sweep_point_normalise(&p), LS_OK);
 	return p;
 }
 
@@ -190,23 +190,23 @@ static void test_commands(void **state)
 	ls_lab lab = { .tool = "lab", .name = "x" };
 	char **argv;
 	ls_sweep_point p = point_of("2", "allreduce", "--vocab 'a b' --cased");
-	ls_sweep_where where = { .program = "lockstep", .repeat = 7 };
-	assert_int_equal(ls_sweep_bench_command(&arena, &p, &where, &argv), LS_OK);
+	ls_sweep_target target = { .program = "lockstep", .repeat = 7 };
+	assert_int_equal(ls_sweep_bench_command(&arena, &p, &target, &argv), LS_OK);
 	assert_string_equal(joined(argv),
 			    "lockstep bench --json --model cnn --batch-per-device 8 --optimizer adam --threads 1 "
 			    "--devices 2 --warmup 2 --steps 3 --repeat 7 --vocab a b --cased");
 	p = point_of("3+2", "ps", "");
-	where = (ls_sweep_where){ .program = "lockstep", .repeat = 1, .lab = &lab, .profile = "p.json" };
-	assert_int_equal(ls_sweep_bench_command(&arena, &p, &where, &argv), LS_OK);
+	target = (ls_sweep_target){ .program = "lockstep", .repeat = 1, .lab = &lab, .profile = "p.json" };
+	assert_int_equal(ls_sweep_bench_command(&arena, &p, &target, &argv), LS_OK);
 	assert_string_equal(joined(argv),
 			    "lab run --name x lockstep bench --json --replay p.json --optimizer adam --threads 1 "
 			    "--hosts node1:3,node2:2,node3:1 --timeout 45 --strategy ps --wire fp32 --servers 1 "
 			    "--warmup 2 --steps 3 --repeat 1");
-	where = (ls_sweep_where){ .program = "lockstep", .hosts = "lm1:9,lm6:9,lm7:9", .run = "r" };
-	assert_int_equal(ls_sweep_train_command(&arena, &p, &where, &argv), LS_OK);
+	target = (ls_sweep_target){ .program = "lockstep", .hosts = "lm1:9,lm6:9,lm7:9", .run = "r" };
+	assert_int_equal(ls_sweep_train_command(&arena, &p, &target, &argv), LS_OK);
 	assert_non_null(strstr(joined(argv), "--hosts lm1:3,lm6:2,lm7:1 "));
 	p = point_of("1", "allreduce", "--vocab 'a");
-	assert_int_equal(ls_sweep_bench_command(&arena, &p, &where, &argv), LS_EINVALID);
+	assert_int_equal(ls_sweep_bench_command(&arena, &p, &target, &argv), LS_EINVALID);
 	ls_arena_release(&arena);
 }
 

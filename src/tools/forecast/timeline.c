@@ -1,62 +1,62 @@
-#include "tools/forecast/script.h"
+#include "tools/forecast/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct writer {
-	const ls_script_options *o;
-	ls_script script;
+	const ls_timeline_options *o;
+	ls_timeline timeline;
 	size_t room;
 	size_t *remaining; /* (buckets) floats that are not ready yet */
 	int given;         /* a bucket was handed over */
 	int failed;
 } writer;
 
-static void add(writer *w, ls_act act)
+static void add(writer *w, ls_action action)
 {
-	ls_script *s = &w->script;
+	ls_timeline *s = &w->timeline;
 
-	if (act.kind == LS_DO_RUN && s->count > 0 && s->act[s->count - 1].kind == LS_DO_RUN) {
-		s->act[s->count - 1].seconds += act.seconds;
+	if (action.kind == LS_DO_RUN && s->count > 0 && s->action[s->count - 1].kind == LS_DO_RUN) {
+		s->action[s->count - 1].seconds += action.seconds;
 		return;
 	}
 	if (s->count == w->room) {
 		size_t room = w->room > 0 ? 2 * w->room : 256;
-		ls_act *more = realloc(s->act, room * sizeof(*more));
+		ls_action *more = realloc(s->action, room * sizeof(*more));
 		if (!more) {
 			w->failed = 1;
 			return;
 		}
-		s->act = more;
+		s->action = more;
 		w->room = room;
 	}
-	s->act[s->count++] = act;
+	s->action[s->count++] = action;
 }
 
 static void compute(writer *w, double seconds)
 {
 	if (seconds > 0)
-		add(w, (ls_act){ .kind = LS_DO_RUN, .seconds = seconds });
-	w->script.compute_s += seconds;
+		add(w, (ls_action){ .kind = LS_DO_RUN, .seconds = seconds });
+	w->timeline.compute_s += seconds;
 }
 
 static void need(writer *w, const ls_profile_layer *layer)
 {
 	const ls_partition *plan = w->o->plan;
 	for (int k = 0; k < layer->ranges; k++)
-		add(w, (ls_act){ .kind = LS_DO_NEED,
-				 .first = ls_partition_bucket_at(plan, (size_t)layer->range[k].begin),
-				 .last = ls_partition_bucket_at(plan, (size_t)layer->range[k].end - 1) });
+		add(w, (ls_action){ .kind = LS_DO_NEED,
+				    .first = ls_partition_bucket_at(plan, (size_t)layer->range[k].begin),
+				    .last = ls_partition_bucket_at(plan, (size_t)layer->range[k].end - 1) });
 }
 
 static void give(writer *w, int bucket)
 {
 	const ls_bucket *b = &w->o->plan->bucket[bucket];
-	double seconds = w->o->give_s_a_float * (double)(b->end - b->begin);
+	double seconds = w->o->give_s_per_float * (double)(b->end - b->begin);
 
 	if (seconds > 0)
-		add(w, (ls_act){ .kind = LS_DO_RUN, .seconds = seconds });
-	add(w, (ls_act){ .kind = LS_DO_GIVE, .first = bucket });
+		add(w, (ls_action){ .kind = LS_DO_RUN, .seconds = seconds });
+	add(w, (ls_action){ .kind = LS_DO_GIVE, .first = bucket });
 }
 
 /* Nothing of a step goes before the last step's extra floats are here (exchange/outbox.c). */
@@ -65,7 +65,7 @@ static void give_in_turn(writer *w, int bucket)
 	int extra = w->o->plan->buckets - 1;
 
 	if (!w->given && !w->o->alone)
-		add(w, (ls_act){ .kind = LS_DO_NEED, .first = extra, .last = extra });
+		add(w, (ls_action){ .kind = LS_DO_NEED, .first = extra, .last = extra });
 	w->given = 1;
 	give(w, bucket);
 }
@@ -109,26 +109,26 @@ static void write_round(writer *w, double part, int is_first, int is_last)
 
 static void write_step(writer *w)
 {
-	const ls_script_options *o = w->o;
+	const ls_timeline_options *o = w->o;
 	int64_t rounds = o->microbatches * o->profile->tiles;
 	int buckets = o->plan->buckets;
 
 	if (o->after && !o->alone)
-		add(w, (ls_act){ .kind = LS_DO_NEED, .first = 0, .last = buckets - 1 });
+		add(w, (ls_action){ .kind = LS_DO_NEED, .first = 0, .last = buckets - 1 });
 	for (int64_t r = 0; r < rounds; r++)
 		write_round(w, 1.0 / (double)o->profile->tiles, r == 0, r == rounds - 1);
 	compute(w, o->profile->other_s * (double)o->microbatches);
 	for (int b = buckets - 2; o->after && b >= 0; b--) {
 		give(w, b);
 		if (!o->alone && b + 1 < buckets - 1)
-			add(w, (ls_act){ .kind = LS_DO_NEED, .first = b + 1, .last = b + 1, .of_this_step = 1 });
+			add(w, (ls_action){ .kind = LS_DO_NEED, .first = b + 1, .last = b + 1, .of_this_step = 1 });
 	}
 	if (o->give_s > 0)
-		add(w, (ls_act){ .kind = LS_DO_RUN, .seconds = o->give_s });
+		add(w, (ls_action){ .kind = LS_DO_RUN, .seconds = o->give_s });
 	give(w, buckets - 1);
 }
 
-ls_status ls_script_make(ls_script *out, const ls_script_options *options)
+ls_status ls_timeline_make(ls_timeline *out, const ls_timeline_options *options)
 {
 	writer w = { .o = options };
 	int buckets = options->plan->buckets;
@@ -141,15 +141,15 @@ ls_status ls_script_make(ls_script *out, const ls_script_options *options)
 	int failed = w.failed || !w.remaining;
 	free(w.remaining);
 	if (failed) {
-		ls_script_release(&w.script);
-		return ls_fail(LS_EMEMORY, "no memory for the acts of a step");
+		ls_timeline_release(&w.timeline);
+		return ls_fail(LS_EMEMORY, "no memory for the actions of a step");
 	}
-	*out = w.script;
+	*out = w.timeline;
 	return LS_OK;
 }
 
-void ls_script_release(ls_script *script)
+void ls_timeline_release(ls_timeline *timeline)
 {
-	free(script->act);
-	*script = (ls_script){ 0 };
+	free(timeline->action);
+	*timeline = (ls_timeline){ 0 };
 }

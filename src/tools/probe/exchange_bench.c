@@ -1,4 +1,4 @@
-#include "tools/probe/rehearsal.h"
+#include "tools/probe/exchange_bench.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 /* As in training: floats of a block, of a bucket between nodes and inside one. */
 enum { BLOCK = 16384, BUCKET_NODES = 256 * 1024, BUCKET_ALONE = 256 * 1024, EXTRA = 16 };
 
-struct ls_rehearsal {
-	ls_rehearsal_options o;
+struct ls_exchange_bench {
+	ls_exchange_bench_options o;
 	int node, nodes, devices;
 	int microbatches;
 	int *node_of, *device_of; /* (micro-batches) */
@@ -45,7 +45,7 @@ static void copy(float *to, const float *from, size_t count)
 
 static void update(void *context, size_t begin, size_t end, const float *sums, int participant)
 {
-	ls_rehearsal *r = context;
+	ls_exchange_bench *r = context;
 	size_t extra = ls_exchange_statistics_begin(r->exchange);
 	float *to = begin < extra ? r->master + begin : r->state + (begin - extra);
 	size_t limit = begin < extra ? r->o.floats : extra + EXTRA;
@@ -55,7 +55,7 @@ static void update(void *context, size_t begin, size_t end, const float *sums, i
 }
 
 /* One micro-batch a device, in node order. */
-static ls_status assign_microbatches(ls_rehearsal *r)
+static ls_status assign_microbatches(ls_exchange_bench *r)
 {
 	int workers = r->nodes - r->o.servers, at = 0;
 
@@ -74,7 +74,7 @@ static ls_status assign_microbatches(ls_rehearsal *r)
 	return LS_OK;
 }
 
-static ls_status make_exchange(ls_rehearsal *r)
+static ls_status make_exchange(ls_exchange_bench *r)
 {
 	const ls_strategy *strategy = r->o.servers > 0 ? &ls_strategy_ps : &ls_strategy_allreduce;
 	size_t usual = r->o.comm ? BUCKET_NODES : BUCKET_ALONE;
@@ -104,11 +104,11 @@ static ls_status make_exchange(ls_rehearsal *r)
 
 static void pin_rank(void *context, int rank)
 {
-	ls_rehearsal *r = context;
+	ls_exchange_bench *r = context;
 	ls_pin_self(&r->pin, rank, 0);
 }
 
-static ls_status make_crew(ls_rehearsal *r)
+static ls_status make_crew(ls_exchange_bench *r)
 {
 	ls_team_options crew = { .threads = r->devices, .begin = pin_rank, .context = r };
 	if (r->devices == 0)
@@ -117,11 +117,11 @@ static ls_status make_crew(ls_rehearsal *r)
 	return ls_team_new_with(&r->crew, &crew);
 }
 
-ls_status ls_rehearsal_new(ls_rehearsal **out, const ls_rehearsal_options *options)
+ls_status ls_exchange_bench_new(ls_exchange_bench **out, const ls_exchange_bench_options *options)
 {
-	ls_rehearsal *r = calloc(1, sizeof(*r));
+	ls_exchange_bench *r = calloc(1, sizeof(*r));
 	if (!r)
-		return ls_fail(LS_EMEMORY, "no memory to rehearse an exchange");
+		return ls_fail(LS_EMEMORY, "no memory to measure an exchange");
 	r->o = *options;
 	r->nodes = options->comm ? ls_comm_size(options->comm) : 1;
 	r->node = options->comm ? ls_comm_rank(options->comm) : 0;
@@ -132,14 +132,14 @@ ls_status ls_rehearsal_new(ls_rehearsal **out, const ls_rehearsal_options *optio
 		status = make_exchange(r); /* last: from here on the communication thread works for it */
 	r->o.devices_of = NULL;
 	if (status != LS_OK) {
-		ls_rehearsal_free(r);
+		ls_exchange_bench_free(r);
 		return status;
 	}
 	*out = r;
 	return LS_OK;
 }
 
-void ls_rehearsal_free(ls_rehearsal *r)
+void ls_exchange_bench_free(ls_exchange_bench *r)
 {
 	if (!r)
 		return;
@@ -158,7 +158,7 @@ void ls_rehearsal_free(ls_rehearsal *r)
  * place. */
 static void fill(void *context, ls_member member)
 {
-	ls_rehearsal *r = context;
+	ls_exchange_bench *r = context;
 	float *sums = ls_exchange_slot(r->exchange, member.rank, 0);
 	for (size_t i = 0; i < r->o.floats; i++)
 		sums[i] = 1;
@@ -166,7 +166,7 @@ static void fill(void *context, ls_member member)
 
 static void hand_over(void *context, ls_member member)
 {
-	ls_rehearsal *r = context;
+	ls_exchange_bench *r = context;
 	size_t extra = ls_exchange_statistics_begin(r->exchange);
 	ls_member alone = { .size = 1 };
 
@@ -176,7 +176,7 @@ static void hand_over(void *context, ls_member member)
 	ls_exchange_finish(r->exchange, member.rank, alone);
 }
 
-ls_status ls_rehearsal_step(ls_rehearsal *r, double *seconds)
+ls_status ls_exchange_bench_step(ls_exchange_bench *r, double *seconds)
 {
 	ls_exchange_assignment assign = {
 		.step = ++r->step, .microbatches = r->microbatches, .node = r->node_of, .device = r->device_of
@@ -195,7 +195,7 @@ ls_status ls_rehearsal_step(ls_rehearsal *r, double *seconds)
 	return LS_OK;
 }
 
-ls_status ls_rehearsal_check(const ls_rehearsal *r)
+ls_status ls_exchange_bench_check(const ls_exchange_bench *r)
 {
 	double allowed = r->o.codec->exact ? 0 : r->microbatches / 128.0;
 

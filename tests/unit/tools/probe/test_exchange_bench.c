@@ -14,8 +14,8 @@
 
 #include "comm/collectives.h"
 #include "support/transport_threads.h"
+#include "tools/probe/exchange_bench.h"
 #include "tools/probe/link.h"
-#include "tools/probe/rehearsal.h"
 #include "tools/probe/speed.h"
 
 enum { NODES = 3, FLOATS = 50003, STEPS = 3 };
@@ -25,7 +25,7 @@ typedef struct node {
 	ls_comm *comm;
 	int servers;
 	const ls_codec *codec;
-	ls_rehearsal *rehearsal;
+	ls_exchange_bench *bench;
 	ls_probe_link link[NODES];
 	double sum_s;
 	float sums[4];
@@ -35,18 +35,18 @@ typedef struct node {
 static ls_status rehearse(node *n)
 {
 	static const int devices[NODES] = { 2, 1, 3 };
-	ls_rehearsal_options options = { .comm = n->comm,
-					 .devices_of = devices,
-					 .servers = n->servers,
-					 .floats = FLOATS,
-					 .bucket = 20000,
-					 .codec = n->codec };
+	ls_exchange_bench_options options = { .comm = n->comm,
+					      .devices_of = devices,
+					      .servers = n->servers,
+					      .floats = FLOATS,
+					      .bucket = 20000,
+					      .codec = n->codec };
 	double seconds = 0;
 
-	LS_TRY(ls_rehearsal_new(&n->rehearsal, &options));
+	LS_TRY(ls_exchange_bench_new(&n->bench, &options));
 	for (int step = 0; step < STEPS; step++) {
-		LS_TRY(ls_rehearsal_step(n->rehearsal, &seconds));
-		LS_TRY(ls_rehearsal_check(n->rehearsal));
+		LS_TRY(ls_exchange_bench_step(n->bench, &seconds));
+		LS_TRY(ls_exchange_bench_check(n->bench));
 		assert_true(seconds > 0);
 	}
 	return LS_OK;
@@ -79,7 +79,7 @@ static void *live(void *argument)
 		fprintf(stderr, "%s\n", ls_last_error());
 	if (n->comm)
 		ls_comm_free(n->comm, n->status != LS_OK ? ls_last_error() : NULL);
-	ls_rehearsal_free(n->rehearsal);
+	ls_exchange_bench_free(n->bench);
 	return NULL;
 }
 
@@ -128,17 +128,17 @@ static void test_alone(void **state)
 {
 	(void)state;
 	for (int devices = 1; devices <= 4; devices++) {
-		ls_rehearsal_options options = { .devices_of = &devices,
-						 .floats = FLOATS,
-						 .codec = &ls_codec_sparse_fp32 };
-		ls_rehearsal *rehearsal = NULL;
+		ls_exchange_bench_options options = { .devices_of = &devices,
+						      .floats = FLOATS,
+						      .codec = &ls_codec_sparse_fp32 };
+		ls_exchange_bench *bench = NULL;
 		double seconds = 0;
-		assert_int_equal(ls_rehearsal_new(&rehearsal, &options), LS_OK);
-		assert_int_equal(ls_rehearsal_check(rehearsal), LS_ENUMERIC); /* nothing was summed yet */
+		assert_int_equal(ls_exchange_bench_new(&bench, &options), LS_OK);
+		assert_int_equal(ls_exchange_bench_check(bench), LS_ENUMERIC); /* nothing was summed yet */
 		for (int step = 0; step < STEPS; step++)
-			assert_int_equal(ls_rehearsal_step(rehearsal, &seconds), LS_OK);
-		assert_int_equal(ls_rehearsal_check(rehearsal), LS_OK);
-		ls_rehearsal_free(rehearsal);
+			assert_int_equal(ls_exchange_bench_step(bench, &seconds), LS_OK);
+		assert_int_equal(ls_exchange_bench_check(bench), LS_OK);
+		ls_exchange_bench_free(bench);
 	}
 }
 

@@ -1,4 +1,4 @@
-#include "tools/forecast/scene.h"
+#include "tools/forecast/scenario.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,17 +32,18 @@ double ls_slowest_of(int64_t count)
 	return count < 2 ? 0 : quantile(((double)count - 0.375) / ((double)count + 0.25));
 }
 
-/* ---- parties ----------------------------------------------------------------------------------------------------- */
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
 
-static ls_status add_party(ls_scene *s, const ls_machine_kind *kind, int64_t count, double speed, int worker, int owner)
+static ls_status add_party(ls_scenario *s, const ls_machine_kind *kind, int64_t count, double speed, int worker,
+			   int owner)
 {
 	if (count <= 0)
 		return LS_OK;
-	if (s->parties == LS_PARTIES_MAX)
+	if (s->groups == LS_GROUPS_MAX)
 		return ls_fail(LS_EUNSUPPORTED, "a cluster of more than %d kinds of nodes cannot be simulated",
-			       LS_PARTIES_MAX);
-	ls_party *p = &s->party[s->parties++];
-	*p = (ls_party){ .kind = *kind, .worker = worker, .owner = owner, .first_owner = (int)s->owners };
+			       LS_GROUPS_MAX);
+	ls_node_group *p = &s->group[s->groups++];
+	*p = (ls_node_group){ .kind = *kind, .worker = worker, .owner = owner, .first_owner = (int)s->owners };
 	p->kind.count = count;
 	p->kind.speed = speed;
 	s->nodes += count;
@@ -52,7 +53,7 @@ static ls_status add_party(ls_scene *s, const ls_machine_kind *kind, int64_t cou
 }
 
 /* The slowest node by itself, and the others in three parts around their mean. */
-static ls_status add_spread(ls_scene *s, const ls_machine_kind *kind, int64_t count, int owner)
+static ls_status add_spread(ls_scenario *s, const ls_machine_kind *kind, int64_t count, int owner)
 {
 	double spread = s->o.cluster->spread;
 	int64_t rest = count - 1, third = rest / 3;
@@ -65,7 +66,7 @@ static ls_status add_spread(ls_scene *s, const ls_machine_kind *kind, int64_t co
 }
 
 /* Few nodes have their order statistics, the slowest last. */
-static double speed_of(const ls_scene *s, const ls_machine_kind *kind, int64_t count, int64_t i)
+static double speed_of(const ls_scenario *s, const ls_machine_kind *kind, int64_t count, int64_t i)
 {
 	double spread = s->o.cluster->spread;
 	if (!(spread > 0) || count < 2)
@@ -73,7 +74,7 @@ static double speed_of(const ls_scene *s, const ls_machine_kind *kind, int64_t c
 	return kind->speed / (1 + spread * quantile(((double)i + 1 - 0.375) / ((double)count + 0.25)));
 }
 
-static ls_status add_workers(ls_scene *s, const ls_machine_kind *kind, int64_t count, int owner)
+static ls_status add_workers(ls_scenario *s, const ls_machine_kind *kind, int64_t count, int owner)
 {
 	if (s->o.cluster->spread > 0 && count > 1 && !s->exact)
 		return add_spread(s, kind, count, owner);
@@ -82,7 +83,7 @@ static ls_status add_workers(ls_scene *s, const ls_machine_kind *kind, int64_t c
 	return s->exact ? LS_OK : add_party(s, kind, count, kind->speed, 1, owner);
 }
 
-static ls_status add_servers(ls_scene *s, const ls_machine_kind *kind, int64_t count)
+static ls_status add_servers(ls_scenario *s, const ls_machine_kind *kind, int64_t count)
 {
 	for (int64_t i = 0; s->exact && i < count; i++)
 		LS_TRY(add_party(s, kind, 1, kind->speed, 0, 1));
@@ -90,7 +91,7 @@ static ls_status add_servers(ls_scene *s, const ls_machine_kind *kind, int64_t c
 }
 
 /* Servers are the last nodes. */
-static ls_status add_parties(ls_scene *s)
+static ls_status add_parties(ls_scenario *s)
 {
 	const ls_cluster *c = s->o.cluster;
 	int64_t nodes = ls_cluster_nodes(c), first_server = nodes - s->o.servers, seen = 0;
@@ -104,7 +105,7 @@ static ls_status add_parties(ls_scene *s)
 				return ls_fail(
 					LS_EINVALID,
 					"nodes '%s' have no devices, so they can only be servers: list them last and "
-					"use --placement ps --servers N",
+					"use --strategy ps --servers N",
 					kind->name);
 			LS_TRY(pass == 0 ? add_workers(s, kind, workers, s->o.servers == 0)
 					 : add_servers(s, kind, kind->count - workers));
@@ -116,69 +117,69 @@ static ls_status add_parties(ls_scene *s)
 /* ---- what they do ------------------------------------------------------------------------------------------------ */
 
 /* Mean speed of all devices that compute. */
-static double mean_speed(const ls_scene *s)
+static double mean_speed(const ls_scenario *s)
 {
 	double speeds = 0, devices = 0;
-	for (int p = 0; p < s->parties; p++)
-		if (s->party[p].worker) {
-			double count = (double)(s->party[p].kind.count * s->party[p].kind.devices);
-			speeds += count * s->party[p].kind.speed;
+	for (int p = 0; p < s->groups; p++)
+		if (s->group[p].worker) {
+			double count = (double)(s->group[p].kind.count * s->group[p].kind.devices);
+			speeds += count * s->group[p].kind.speed;
 			devices += count;
 		}
 	return speeds / devices;
 }
 
-static void assign(ls_scene *s)
+static void assign(ls_scenario *s)
 {
 	double mean = mean_speed(s);
-	for (int p = 0; p < s->parties; p++) {
-		double wish = (double)s->o.microbatches * s->party[p].kind.speed / mean;
-		s->party[p].microbatches = !s->o.follow ? s->o.microbatches : wish < 1 ? 1 : llround(wish);
+	for (int p = 0; p < s->groups; p++) {
+		double wish = (double)s->o.microbatches * s->group[p].kind.speed / mean;
+		s->group[p].microbatches = !s->o.follow ? s->o.microbatches : wish < 1 ? 1 : llround(wish);
 	}
 }
 
 /* The devices of a node add up each other's gradients, each a range; on a lone node they also update. */
-static double give_seconds(const ls_scene *s, const ls_party *p)
+static double give_seconds(const ls_scenario *s, const ls_node_group *p)
 {
 	double devices = (double)p->kind.devices, seconds = 0;
 	if (s->nodes > 1 && p->kind.devices > 1)
-		seconds = (devices + 1) * s->fold_s_a_float;
+		seconds = (devices + 1) * s->fold_s_per_float;
 	else if (s->nodes == 1)
-		seconds = s->update_s_a_float + (devices > 1 ? devices * s->fold_s_a_float : 0);
+		seconds = s->update_s_per_float + (devices > 1 ? devices * s->fold_s_per_float : 0);
 	return seconds / devices;
 }
 
 /* A measured exchange among a node's devices: bucket by bucket where all of it comes after backward anyway. */
-static void set_inside(const ls_scene *s, const ls_party *p, ls_script_options *o)
+static void set_inside(const ls_scenario *s, const ls_node_group *p, ls_timeline_options *o)
 {
 	double seconds = p->kind.inside_ms / 1e3;
 
-	o->give_s_a_float = s->nodes == 1 ? s->update_s_a_float : 0;
+	o->give_s_per_float = s->nodes == 1 ? s->update_s_per_float : 0;
 	if (s->o.after)
-		o->give_s_a_float += seconds / (double)s->plan.width;
+		o->give_s_per_float += seconds / (double)s->plan.width;
 	else
 		o->give_s = seconds;
 }
 
-static ls_status write_scripts(ls_scene *s)
+static ls_status write_scripts(ls_scenario *s)
 {
-	for (int i = 0; i < s->parties; i++) {
-		ls_party *p = &s->party[i];
-		ls_script_options o = { .profile = s->o.profile,
-					.plan = &s->plan,
-					.microbatches = p->microbatches,
-					.alone = s->nodes == 1,
-					.after = s->o.after,
-					.give_s_a_float = give_seconds(s, p) };
+	for (int i = 0; i < s->groups; i++) {
+		ls_node_group *p = &s->group[i];
+		ls_timeline_options o = { .profile = s->o.profile,
+					  .plan = &s->plan,
+					  .microbatches = p->microbatches,
+					  .alone = s->nodes == 1,
+					  .after = s->o.after,
+					  .give_s_per_float = give_seconds(s, p) };
 		if (p->kind.inside_ms > 0)
 			set_inside(s, p, &o);
 		if (p->worker)
-			LS_TRY(ls_script_make(&p->script, &o));
+			LS_TRY(ls_timeline_make(&p->timeline, &o));
 	}
 	return LS_OK;
 }
 
-static ls_status make(ls_scene *s)
+static ls_status make(ls_scenario *s)
 {
 	const ls_profile *profile = s->o.profile;
 	int64_t nodes = ls_cluster_nodes(s->o.cluster), bucket = s->o.bucket_bytes;
@@ -189,8 +190,8 @@ static ls_status make(ls_scene *s)
 	s->exact = nodes <= EXACT_NODES;
 	bucket = bucket > 0 ? bucket : BUCKET_BYTES_DEFAULT;
 	s->wire_bytes = s->o.bf16 ? 2 : 4;
-	s->fold_s_a_float = sizeof(float) / (s->o.cluster->copy_gb_per_s * 1e9);
-	s->update_s_a_float = profile->update_s / (double)profile->live;
+	s->fold_s_per_float = sizeof(float) / (s->o.cluster->copy_gb_per_s * 1e9);
+	s->update_s_per_float = profile->update_s / (double)profile->live;
 	LS_TRY(add_parties(s));
 	LS_TRY(ls_partition_init(&s->plan, (size_t)profile->live, (size_t)(profile->extra + s->nodes), LS_NORM_BLOCK,
 				 (size_t)bucket / sizeof(float), (int)s->owners));
@@ -198,33 +199,33 @@ static ls_status make(ls_scene *s)
 	return write_scripts(s);
 }
 
-ls_status ls_scene_make(ls_scene *out, const ls_scene_options *options)
+ls_status ls_scenario_make(ls_scenario *out, const ls_scenario_options *options)
 {
-	ls_scene *s = out;
+	ls_scenario *s = out;
 
-	*s = (ls_scene){ .o = *options };
+	*s = (ls_scenario){ .o = *options };
 	ls_status status = make(s);
 	if (status != LS_OK)
-		ls_scene_release(s);
+		ls_scenario_release(s);
 	return status;
 }
 
-void ls_scene_release(ls_scene *s)
+void ls_scenario_release(ls_scenario *s)
 {
-	for (int p = 0; p < s->parties; p++)
-		ls_script_release(&s->party[p].script);
+	for (int p = 0; p < s->groups; p++)
+		ls_timeline_release(&s->group[p].timeline);
 	ls_partition_release(&s->plan);
-	*s = (ls_scene){ 0 };
+	*s = (ls_scenario){ 0 };
 }
 
 /* ---- shards ------------------------------------------------------------------------------------------------------ */
 
-static double bucket_floats(const ls_scene *s, int bucket)
+static double bucket_floats(const ls_scenario *s, int bucket)
 {
 	return (double)(s->plan.bucket[bucket].end - s->plan.bucket[bucket].begin);
 }
 
-static double shard_floats(const ls_scene *s, int bucket, const ls_party *owner)
+static double shard_floats(const ls_scenario *s, int bucket, const ls_node_group *owner)
 {
 	size_t begin, end;
 
@@ -237,25 +238,26 @@ static double shard_floats(const ls_scene *s, int bucket, const ls_party *owner)
 }
 
 /* Figures that ride along are never rounded. */
-static double float_bytes(const ls_scene *s, int bucket)
+static double float_bytes(const ls_scenario *s, int bucket)
 {
 	return bucket == s->plan.buckets - 1 ? sizeof(float) : s->wire_bytes;
 }
 
-double ls_scene_shard(const ls_scene *s, int bucket, const ls_party *owner)
+double ls_scenario_shard(const ls_scenario *s, int bucket, const ls_node_group *owner)
 {
 	return shard_floats(s, bucket, owner) * float_bytes(s, bucket);
 }
 
-double ls_scene_largest(const ls_scene *s, int bucket)
+double ls_scenario_largest(const ls_scenario *s, int bucket)
 {
 	int64_t blocks = (int64_t)s->plan.bucket[bucket].blocks, most = (blocks + s->owners - 1) / s->owners;
 	double floats = (double)most * (double)s->plan.block;
 	return fmin(floats, bucket_floats(s, bucket)) * float_bytes(s, bucket);
 }
 
-double ls_scene_update(const ls_scene *s, int bucket, const ls_party *owner)
+double ls_scenario_update(const ls_scenario *s, int bucket, const ls_node_group *owner)
 {
 	double partials = (double)s->workers, opening = s->o.bf16 ? 2 : 1;
-	return shard_floats(s, bucket, owner) * ((partials * opening + 1) * s->fold_s_a_float + s->update_s_a_float);
+	return shard_floats(s, bucket, owner) *
+	       ((partials * opening + 1) * s->fold_s_per_float + s->update_s_per_float);
 }

@@ -4,14 +4,14 @@
 #include <math.h>
 
 #include "fuzz/common.h"
-#include "tools/results/course.h"
+#include "tools/results/metrics_log.h"
 
 static int in_range(double value, double least, double most)
 {
 	return isnan(value) || (value >= least && value <= most);
 }
 
-static ls_status take(void *context, const ls_course_line *line, const json_t *object)
+static ls_status take(void *context, const ls_metrics_line *line, const json_t *object)
 {
 	fuzz_require(json_is_object(object) && memchr(line->kind, '\0', sizeof(line->kind)));
 	fuzz_require(line->step >= 0 && line->epoch >= 0);
@@ -25,7 +25,7 @@ static ls_status take(void *context, const ls_course_line *line, const json_t *o
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	ls_point point = { 0 };
-	if (ls_course_read((const char *)data, size, "fuzz", take, &point) != LS_OK)
+	if (ls_metrics_log_read((const char *)data, size, "fuzz", take, &point) != LS_OK)
 		fuzz_require(strncmp(ls_last_error(), "fuzz:", 5) == 0);
 	for (size_t i = 1; i < point.epoch_count; i++)
 		fuzz_require(point.epochs[i].epoch != point.epochs[i - 1].epoch);

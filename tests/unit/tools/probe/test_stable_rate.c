@@ -2,7 +2,7 @@
  * A measurement that is repeated until it is steady: with figures that are made up, as of a quiet machine, one that is
  * disturbed for a while, and one that never comes to rest.
  */
-#include "tools/probe/steady.h"
+#include "tools/probe/stable_rate.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -30,15 +30,15 @@ static double next(void *context)
 			   .count = sizeof((const double[]){ __VA_ARGS__ }) / sizeof(double) },                        \
 		repeats, expects)
 
-static ls_steady measure(script *s, int repeat, double expected)
+static ls_stable_rate measure(script *s, int repeat, double expected)
 {
-	ls_steady got = ls_steady_measure(
-		&(ls_steady_options){ .rate = next, .context = s, .repeat = repeat, .expected = expected });
+	ls_stable_rate got = ls_stable_rate_measure(
+		&(ls_stable_rate_options){ .rate = next, .context = s, .repeat = repeat, .expected = expected });
 	assert_int_equal(s->at, repeat * got.rounds);
 	return got;
 }
 
-static void expect(ls_steady got, double value, double spread, int rounds)
+static void expect(ls_stable_rate got, double value, double spread, int rounds)
 {
 	if (fabs(got.value - value) > 1e-9 || fabs(got.spread - spread) > 1e-9 || got.rounds != rounds)
 		fail_msg("%g with a spread of %g after %d rounds, not %g, %g and %d", got.value, got.spread, got.rounds,
@@ -64,11 +64,11 @@ static void test_disturbed(void **state)
 static void test_never_steady(void **state)
 {
 	(void)state;
-	ls_steady got = MEASURE(3, 0, 100, 60, 80, 100, 80, 90, 100, 50, 80, 100, 40, 80, 100, 30, 80);
-	expect(got, 90, 20 / 90.0, LS_STEADY_ROUNDS);
-	assert_true(got.spread > LS_STEADY_SPREAD);
+	ls_stable_rate got = MEASURE(3, 0, 100, 60, 80, 100, 80, 90, 100, 50, 80, 100, 40, 80, 100, 30, 80);
+	expect(got, 90, 20 / 90.0, LS_STABLE_ROUNDS);
+	assert_true(got.spread > LS_STABLE_SPREAD);
 	/* steady, and as slow as it is: a clock that cores share */
-	expect(MEASURE(3, 400, 200), 200, 0, LS_STEADY_ROUNDS);
+	expect(MEASURE(3, 400, 200), 200, 0, LS_STABLE_ROUNDS);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /*
- * where.c - where a point ran, in few words: hosts folded as Slurm writes them, equal nodes told once.
+ * hosts.c - where a point ran, in few words: hosts folded as Slurm writes them, equal nodes told once.
  */
 #include <ctype.h>
 #include <inttypes.h>

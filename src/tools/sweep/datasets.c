@@ -1,7 +1,7 @@
 /*
- * shelf.c - lockstep data info, and where that fails lockstep data get.
+ * datasets.c - lockstep data info, and where that fails lockstep data get.
  */
-#include "tools/sweep/shelf.h"
+#include "tools/sweep/datasets.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static const double info_s = 120, get_s = 300;
 
-static ls_status ask(const ls_shelf *s, const char *verb, const char *name, double limit_s, int *code, char *why)
+static ls_status ask(const ls_datasets *s, const char *verb, const char *name, double limit_s, int *code, char *why)
 {
 	char *argv[] = { (char *)s->program, (char *)"data", (char *)verb, (char *)name, NULL };
 	ls_child child;
@@ -28,7 +28,7 @@ static const char *source_of(const char *name)
 	return !strcmp(name, "bigmnist") ? "mnist" : name;
 }
 
-static ls_status find_out(ls_shelf *s, const char *name, char *lacking)
+static ls_status find_out(ls_datasets *s, const char *name, char *lacking)
 {
 	char why[LS_RESULTS_TEXT];
 	int code = 0;
@@ -45,7 +45,7 @@ static ls_status find_out(ls_shelf *s, const char *name, char *lacking)
 	return LS_OK;
 }
 
-ls_status ls_shelf_look(ls_shelf *s, const char *name, const char **why)
+ls_status ls_datasets_find(ls_datasets *s, const char *name, const char **why)
 {
 	size_t i = 0;
 
@@ -54,8 +54,8 @@ ls_status ls_shelf_look(ls_shelf *s, const char *name, const char **why)
 		return LS_OK;
 	while (i < s->count && strcmp(s->name[i], name) != 0)
 		i++;
-	if (i == LS_SHELF_NAMES)
-		return ls_fail(LS_EINVALID, "a sweep may use at most %d datasets", LS_SHELF_NAMES);
+	if (i == LS_DATASETS_MAX)
+		return ls_fail(LS_EINVALID, "a sweep may use at most %d datasets", LS_DATASETS_MAX);
 	if (i == s->count) {
 		LS_TRY(find_out(s, name, s->lacking[i]));
 		snprintf(s->name[i], sizeof(s->name[i]), "%s", name);
@@ -65,7 +65,7 @@ ls_status ls_shelf_look(ls_shelf *s, const char *name, const char **why)
 	return LS_OK;
 }
 
-ls_status ls_shelf_choose(ls_shelf *s, const char *names, char *out, size_t size)
+ls_status ls_datasets_choose(ls_datasets *s, const char *names, char *out, size_t size)
 {
 	const char *why = "";
 
@@ -76,7 +76,7 @@ ls_status ls_shelf_choose(ls_shelf *s, const char *names, char *out, size_t size
 		names += *names == '|';
 		if (*names == '\0') /* the last is taken as it is */
 			return LS_OK;
-		LS_TRY(ls_shelf_look(s, out, &why));
+		LS_TRY(ls_datasets_find(s, out, &why));
 	} while (why[0] != '\0');
 	return LS_OK;
 }

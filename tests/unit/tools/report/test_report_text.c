@@ -1,7 +1,7 @@
 /*
  * Text from files cannot become markup, and numbers read as people write them.
  */
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -28,27 +28,27 @@ static void expect_put(void (*put)(FILE *, const char *), const char *text, cons
 static void test_html(void **state)
 {
 	(void)state;
-	expect_put(ls_put_html, "resnet18", "resnet18");
-	expect_put(ls_put_html, "<b a=\"1\" c='2'>&", "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;");
-	expect_put(ls_put_html,
+	expect_put(ls_write_html, "resnet18", "resnet18");
+	expect_put(ls_write_html, "<b a=\"1\" c='2'>&", "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;");
+	expect_put(ls_write_html,
 		   "a\nb\x01"
 		   "c\x7f",
 		   "a b c ");
-	expect_put(ls_put_html, "2 × 4", "2 × 4");
+	expect_put(ls_write_html, "2 × 4", "2 × 4");
 }
 
 static void test_markdown(void **state)
 {
 	(void)state;
-	expect_put(ls_put_markdown, "resnet18-128batch_size", "resnet18-128batch_size");
-	expect_put(ls_put_markdown, "_em_ a_b", "\\_em\\_ a_b");
-	expect_put(ls_put_markdown, "a|b", "a\\|b");
-	expect_put(ls_put_markdown, "**x** `y` ~~z~~ \\", "\\*\\*x\\*\\* \\`y\\` \\~\\~z\\~\\~ \\\\");
-	expect_put(ls_put_markdown, "838.2 *", "838.2 *");
-	expect_put(ls_put_markdown, "* no item", "\\* no item");
-	expect_put(ls_put_markdown, "gn[01-03]", "gn[01-03]");
-	expect_put(ls_put_markdown, "[y](u) [y][u] [y]: u", "[y\\](u) [y\\][u] [y\\]: u");
-	expect_put(ls_put_markdown, "<script>&amp;\n# h", "&lt;script&gt;&amp;amp; # h");
+	expect_put(ls_write_markdown, "resnet18-128batch_size", "resnet18-128batch_size");
+	expect_put(ls_write_markdown, "_em_ a_b", "\\_em\\_ a_b");
+	expect_put(ls_write_markdown, "a|b", "a\\|b");
+	expect_put(ls_write_markdown, "**x** `y` ~~z~~ \\", "\\*\\*x\\*\\* \\`y\\` \\~\\~z\\~\\~ \\\\");
+	expect_put(ls_write_markdown, "838.2 *", "838.2 *");
+	expect_put(ls_write_markdown, "* no item", "\\* no item");
+	expect_put(ls_write_markdown, "gn[01-03]", "gn[01-03]");
+	expect_put(ls_write_markdown, "[y](u) [y][u] [y]: u", "[y\\](u) [y\\][u] [y\\]: u");
+	expect_put(ls_write_markdown, "<script>&amp;\n# h", "&lt;script&gt;&amp;amp; # h");
 }
 
 static void test_numbers(void **state)

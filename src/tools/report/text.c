@@ -1,4 +1,4 @@
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -27,7 +27,7 @@ static const char *html_entity(char c)
 	}
 }
 
-void ls_put_html(FILE *to, const char *text)
+void ls_write_html(FILE *to, const char *text)
 {
 	for (; *text; text++) {
 		const char *entity = html_entity(*text);
@@ -39,7 +39,7 @@ void ls_put_html(FILE *to, const char *text)
 }
 
 /* '<' and '&' as entities: a backslash does not keep every reader of Markdown from seeing a tag. */
-void ls_put_markdown(FILE *to, const char *text)
+void ls_write_markdown(FILE *to, const char *text)
 {
 	char before = '\0';
 	for (; *text; before = *text++) {

@@ -1,7 +1,7 @@
 /*
  * Figures that are too good: what ideal and the wire allow, and what is said of the rest.
  */
-#include "tools/report/flags.h"
+#include "tools/report/plausibility.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 static void expect_flag(const ls_claim *claim, const char *part)
 {
 	ls_page page = LS_PAGE_INIT;
-	const char *note = ls_flag(&page, claim);
+	const char *note = ls_claim_check(&page, claim);
 	if (!part ? note != NULL : !note || !strstr(note, part))
 		fail_msg("expected '%s', got '%s'", part ? part : "nothing", note ? note : "nothing");
 	ls_page_release(&page);
@@ -24,7 +24,7 @@ static void expect_flag(const ls_claim *claim, const char *part)
 
 static void test_bytes(void **state)
 {
-	ls_claim claim = { .nodes = 4, .gradient_bytes = 100, .placement = "allreduce", .wire = "fp32" };
+	ls_claim claim = { .nodes = 4, .gradient_bytes = 100, .strategy = "allreduce", .wire = "fp32" };
 	(void)state;
 	assert_true(ls_wire_bytes(&claim) == 150);
 	claim.wire = "bf16";
@@ -32,7 +32,7 @@ static void test_bytes(void **state)
 	claim.nodes = 1;
 	assert_true(ls_wire_bytes(&claim) == 0);
 	/* three workers: a server takes three gradients, two servers one and a half each */
-	claim = (ls_claim){ .nodes = 3, .servers = 1, .gradient_bytes = 100, .placement = "ps", .wire = "fp32" };
+	claim = (ls_claim){ .nodes = 3, .servers = 1, .gradient_bytes = 100, .strategy = "ps", .wire = "fp32" };
 	assert_true(ls_wire_bytes(&claim) == 300);
 	claim.servers = 2;
 	assert_true(ls_wire_bytes(&claim) == 150);
@@ -59,12 +59,12 @@ static void test_wire(void **state)
 			  .devices = 8,
 			  .step_s = 0.7,
 			  .gradient_bytes = 4.4e8,
-			  .placement = "allreduce",
+			  .strategy = "allreduce",
 			  .wire = "fp32",
 			  .link = "1gbit" };
 	(void)state;
 	expect_flag(&bert,
-		    "cannot be: the gradients, 440.0 MB each way a step, would need 5.03 Gbit/s of a 1gbit link");
+		    "impossible: the gradients, 440.0 MB each way per step, would need 5.03 Gbit/s of a 1gbit link");
 	bert.step_s = 3.6;
 	expect_flag(&bert, NULL);
 	bert.step_s = 2;
@@ -88,7 +88,7 @@ static void test_both(void **state)
 	};
 	(void)state;
 	expect_flag(&claim, "above ideal");
-	expect_flag(&claim, "Also, cannot be");
+	expect_flag(&claim, "Also, impossible");
 }
 
 /* Of our own points the likely reason is looked for in the baseline. */
@@ -105,18 +105,18 @@ static void test_point(void **state)
 			  .gflop_per_s = 20 };
 	ls_point point = { .state = LS_POINT_DONE, .job = { .nodes = 1, .devices = 2 }, .samples_per_s = 25 };
 	(void)state;
-	assert_non_null(strstr(ls_flag_point(&page, &results, &point, &base), "20 % of the core's matrix product"));
+	assert_non_null(strstr(ls_point_check(&page, &results, &point, &base), "20 % of the core's matrix product"));
 	base.samples_per_s_min = 8;
 	point.samples_per_s = 24;
-	assert_non_null(strstr(ls_flag_point(&page, &results, &point, &base), "its repeats differ by 20 %"));
+	assert_non_null(strstr(ls_point_check(&page, &results, &point, &base), "its repeats differ by 20 %"));
 	point.samples_per_s = 34.1; /* more than 20 % off can explain */
-	assert_non_null(strstr(ls_flag_point(&page, &results, &point, &base), "20 % of the core's matrix product"));
+	assert_non_null(strstr(ls_point_check(&page, &results, &point, &base), "20 % of the core's matrix product"));
 	base.gflop_per_s = 90;
 	assert_non_null(
-		strstr(ls_flag_point(&page, &results, &point, &base), "more cache with more devices, or cores"));
-	assert_null(strstr(ls_flag_point(&page, &results, &point, &base), "repeats"));
+		strstr(ls_point_check(&page, &results, &point, &base), "more cache with more devices, or cores"));
+	assert_null(strstr(ls_point_check(&page, &results, &point, &base), "repeats"));
 	point.state = LS_POINT_FAILED;
-	assert_null(ls_flag_point(&page, &results, &point, &base));
+	assert_null(ls_point_check(&page, &results, &point, &base));
 	ls_page_release(&page);
 }
 

@@ -1,34 +1,34 @@
 /*
- * figures_courses.c - loss, accuracy and rate of training over steps and epochs.
+ * figures_curves.c - loss, accuracy and rate of training over steps and epochs.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "tools/report/figures.h"
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 enum { MARKS_MAX = 400, CURVES_MAX = 12 };
 
-typedef enum course { LOSS, TEST_LOSS, ACCURACY, RATE } course;
+typedef enum metric { LOSS, TEST_LOSS, ACCURACY, RATE } metric;
 
 static const struct {
 	const char *title, *x_name, *y_name;
 	int by_epoch, from_zero;
 	double y_most;
-} courses[] = {
+} metrics[] = {
 	[LOSS] = { "Training loss", "step", "loss", 0, 0, 0 },
 	[TEST_LOSS] = { "Test loss", "epoch", "loss", 1, 0, 0 },
 	[ACCURACY] = { "Test accuracy", "epoch", "accuracy", 1, 0, 1 },
 	[RATE] = { "Rate over the run", "step", "samples/s", 0, 1, 0 },
 };
 
-static size_t length_of(const ls_point *point, course which)
+static size_t length_of(const ls_point *point, metric which)
 {
-	return courses[which].by_epoch ? point->epoch_count : point->rate_count;
+	return metrics[which].by_epoch ? point->epoch_count : point->rate_count;
 }
 
-static double value_of(const ls_point *point, course which, size_t i)
+static double value_of(const ls_point *point, metric which, size_t i)
 {
 	switch (which) {
 	case LOSS:
@@ -42,15 +42,15 @@ static double value_of(const ls_point *point, course which, size_t i)
 	}
 }
 
-static int has_values(const ls_point *point, course which)
+static int has_values(const ls_point *point, metric which)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < length_of(point, which); i++)
 		count += isfinite(value_of(point, which, i));
-	return count > (courses[which].by_epoch ? 0 : 1);
+	return count > (metrics[which].by_epoch ? 0 : 1);
 }
 
-static void add_course(const ls_study *study, ls_plot *plot, const char *name, const ls_point *point, course which)
+static void add_curve(const ls_study *study, ls_plot *plot, const char *name, const ls_point *point, metric which)
 {
 	ls_curve *curve = ls_plot_curve(plot, name, LS_CURVE_MEASURED);
 	size_t length = length_of(point, which), stride = 1 + length / MARKS_MAX;
@@ -58,12 +58,12 @@ static void add_course(const ls_study *study, ls_plot *plot, const char *name, c
 
 	for (size_t i = 0; i < length; i++) {
 		double y = value_of(point, which, i);
-		int64_t x = courses[which].by_epoch ? point->epochs[i].epoch + 1 : point->rates[i].step;
+		int64_t x = metrics[which].by_epoch ? point->epochs[i].epoch + 1 : point->rates[i].step;
 		if ((i % stride && i + 1 < length) || !isfinite(y))
 			continue;
 		ls_curve_add(curve, (double)x, y,
-			     ls_page_text(study->page, "%s: %s %s at %s %" PRId64, name, courses[which].y_name,
-					  ls_number_text(value, y), courses[which].x_name, x));
+			     ls_page_text(study->page, "%s: %s %s at %s %" PRId64, name, metrics[which].y_name,
+					  ls_number_text(value, y), metrics[which].x_name, x));
 	}
 }
 
@@ -80,22 +80,22 @@ static const char *name_of(const ls_study *study, const ls_line *line, const ls_
 	return ls_page_text(study->page, "%s, %" PRId64 "×%s dev.", where, point->job.nodes, shape);
 }
 
-static ls_plot *begin(const ls_study *study, course which, const char *model, size_t part)
+static ls_plot *begin(const ls_study *study, metric which, const char *model, size_t part)
 {
 	ls_plot *plot = ls_page_plot(study->page);
 	if (!plot)
 		return NULL;
-	plot->title = part ? ls_page_text(study->page, "%s of %s (%zu)", courses[which].title, model, part + 1)
-			   : ls_page_text(study->page, "%s of %s", courses[which].title, model);
-	plot->x_name = courses[which].x_name;
-	plot->y_name = courses[which].y_name;
-	plot->from_zero = courses[which].from_zero;
-	plot->y_most = courses[which].y_most;
+	plot->title = part ? ls_page_text(study->page, "%s of %s (%zu)", metrics[which].title, model, part + 1)
+			   : ls_page_text(study->page, "%s of %s", metrics[which].title, model);
+	plot->x_name = metrics[which].x_name;
+	plot->y_name = metrics[which].y_name;
+	plot->from_zero = metrics[which].from_zero;
+	plot->y_most = metrics[which].y_most;
 	plot->whole_x = 1;
 	return plot;
 }
 
-static void plot_course(const ls_study *study, course which, const char *model)
+static void plot_curve(const ls_study *study, metric which, const char *model)
 {
 	ls_plot *plot = NULL;
 	size_t curves = 0;
@@ -107,20 +107,20 @@ static void plot_course(const ls_study *study, course which, const char *model)
 				continue;
 			if (curves % CURVES_MAX == 0)
 				plot = begin(study, which, model, curves / CURVES_MAX);
-			add_course(study, plot, name_of(study, &study->lines[l], point), point, which);
+			add_curve(study, plot, name_of(study, &study->lines[l], point), point, which);
 			curves++;
 		}
 }
 
-void ls_figures_courses(const ls_study *study)
+void ls_figures_curves(const ls_study *study)
 {
-	static const course all[] = { LOSS, TEST_LOSS, ACCURACY, RATE };
+	static const metric all[] = { LOSS, TEST_LOSS, ACCURACY, RATE };
 	for (size_t l = 0; l < study->line_count; l++) {
 		const char *model = study->lines[l].points[0]->job.model;
 		size_t before = 0;
 		while (before < l && strcmp(study->lines[before].points[0]->job.model, model) != 0)
 			before++;
 		for (size_t k = 0; before == l && k < sizeof(all) / sizeof(all[0]); k++)
-			plot_course(study, all[k], model);
+			plot_curve(study, all[k], model);
 	}
 }

@@ -1,4 +1,4 @@
-#include "tools/results/course.h"
+#include "tools/results/metrics_log.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { LINE_BYTES_MAX = 1 << 20 };
 
-#define OF ls_course_line
+#define OF ls_metrics_line
 static const ls_field line_fields[] = {
 	LS_FIELD_TEXT_OF(OF, kind),
 	LS_FIELD_WHOLE_OF(OF, step, 0, 1e15),
@@ -24,9 +24,9 @@ static const ls_field line_fields[] = {
 static const ls_field epoch_field[] = { LS_FIELD_WHOLE_OF(OF, epoch, 0, 1e9) };
 #undef OF
 
-static ls_status take_line(const json_t *object, const ls_json_place *at, ls_course_take *take, void *context)
+static ls_status take_line(const json_t *object, const ls_json_place *at, ls_metrics_line_fn *take, void *context)
 {
-	ls_course_line line = { 0 };
+	ls_metrics_line line = { 0 };
 
 	LS_TRY(ls_fields_read(at, line_fields, LS_COUNT(line_fields), object, &line));
 	if (!strcmp(line.kind, "epoch") || !strcmp(line.kind, "test"))
@@ -34,7 +34,8 @@ static ls_status take_line(const json_t *object, const ls_json_place *at, ls_cou
 	return take(context, &line, object);
 }
 
-ls_status ls_course_read(const char *text, size_t bytes, const char *label, ls_course_take *take, void *context)
+ls_status ls_metrics_log_read(const char *text, size_t bytes, const char *label, ls_metrics_line_fn *take,
+			      void *context)
 {
 	const char *newline;
 
@@ -86,7 +87,7 @@ static ls_point_epoch *epoch_of(ls_point *point, int64_t epoch)
 	return &epochs[point->epoch_count++];
 }
 
-ls_status ls_point_add_epoch(ls_point *point, const ls_course_line *line)
+ls_status ls_point_add_epoch(ls_point *point, const ls_metrics_line *line)
 {
 	ls_point_epoch *row = epoch_of(point, line->epoch);
 	double seconds = isnan(line->seconds) ? 0 : line->seconds;
@@ -105,7 +106,7 @@ ls_status ls_point_add_epoch(ls_point *point, const ls_course_line *line)
 	return LS_OK;
 }
 
-void ls_point_end(ls_point *point, const ls_course_line *line)
+void ls_point_end(ls_point *point, const ls_metrics_line *line)
 {
 	point->end_step = line->step;
 	memcpy(point->fingerprint, line->fingerprint, sizeof(point->fingerprint));

@@ -1,11 +1,11 @@
-#include "tools/report/flags.h"
+#include "tools/report/plausibility.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/link_rate.h"
 #include "base/names.h"
-#include "tools/report/put.h"
+#include "tools/report/text.h"
 
 /* Measured figures may be off by so much without meaning anything. */
 #define TOLERANCE 1.02
@@ -13,7 +13,7 @@
 static double fp32_bytes(const ls_claim *claim)
 {
 	double nodes = (double)claim->nodes, gradient = claim->gradient_bytes;
-	if (claim->placement && !strcmp(claim->placement, "ps") && claim->servers > 0)
+	if (claim->strategy && !strcmp(claim->strategy, "ps") && claim->servers > 0)
 		return gradient * fmax(1, nodes / (double)claim->servers);
 	if (claim->nodes < 2)
 		return 0;
@@ -50,22 +50,23 @@ static const char *flag_wire(ls_page *page, const ls_claim *claim)
 		return ls_page_text(
 			page,
 			"%s each way in a step of %.0f ms are %.2f Gbit/s, more than the %s link carries: the "
-			"link was not limited as it says, or lets bursts through.",
+			"link was not limited to this rate, or allows bursts.",
 			moved, 1e3 * claim->step_s, claim->moved_bytes * 8 / claim->step_s / 1e9, claim->link);
 	if (!(fp32_bytes(claim) > TOLERANCE * limit))
 		return NULL;
 	if (claim->moved_bytes > 0 || ls_wire_bytes(claim) <= TOLERANCE * limit)
 		return ls_page_text(
 			page,
-			"the gradients, %s each way a step in fp32, would need %.2f Gbit/s of a %s link; zeros "
+			"the gradients, %s each way per step in fp32, would need %.2f Gbit/s of a %s link; zeros "
 			"left out or bf16 made them less%s%s.",
 			full, fp32_bytes(claim) * 8 / claim->step_s / 1e9, claim->link,
 			claim->moved_bytes > 0 ? ": " : "", claim->moved_bytes > 0 ? moved : "");
-	return ls_page_text(page, "cannot be: the gradients, %s each way a step, would need %.2f Gbit/s of a %s link.",
+	return ls_page_text(page,
+			    "impossible: the gradients, %s each way per step, would need %.2f Gbit/s of a %s link.",
 			    full, fp32_bytes(claim) * 8 / claim->step_s / 1e9, claim->link);
 }
 
-const char *ls_flag(ls_page *page, const ls_claim *claim)
+const char *ls_claim_check(ls_page *page, const ls_claim *claim)
 {
 	const char *speedup = flag_speedup(page, claim), *wire = flag_wire(page, claim);
 	if (speedup && wire)
@@ -87,7 +88,7 @@ static const char *reason_of(ls_page *page, const ls_results *results, const ls_
 	double core = results->machine.gflop_per_s_core * (double)(base->job.threads > 1 ? base->job.threads : 1);
 
 	if (base->repeat_count > 1 && ls_spread_explains(claim->speedup, claim->devices, spread))
-		return ls_page_text(page, "an unsteady one-device baseline (its repeats differ by %.0f %%)",
+		return ls_page_text(page, "an unstable one-device baseline (its repeats differ by %.0f %%)",
 				    100 * spread);
 	if (core > 0 && base->gflop_per_s > 0 && base->gflop_per_s < 0.4 * core &&
 	    claim->speedup * base->gflop_per_s <= (double)claim->devices * core)
@@ -106,7 +107,7 @@ static double busiest_bytes(const ls_point *point)
 	return most;
 }
 
-const char *ls_flag_point(ls_page *page, const ls_results *results, const ls_point *point, const ls_point *base)
+const char *ls_point_check(ls_page *page, const ls_results *results, const ls_point *point, const ls_point *base)
 {
 	const ls_point_job *job = &point->job;
 	ls_claim claim = { .nodes = job->nodes,
@@ -115,7 +116,7 @@ const char *ls_flag_point(ls_page *page, const ls_results *results, const ls_poi
 			   .step_s = point->step_ms / 1e3,
 			   .gradient_bytes = point->gradient_bytes,
 			   .moved_bytes = busiest_bytes(point),
-			   .placement = job->placement,
+			   .strategy = job->strategy,
 			   .wire = job->wire,
 			   .link = job->rate };
 	if (point->state != LS_POINT_DONE)
@@ -124,5 +125,5 @@ const char *ls_flag_point(ls_page *page, const ls_results *results, const ls_poi
 		claim.speedup = point->samples_per_s / base->samples_per_s;
 		claim.reason = reason_of(page, results, base, &claim);
 	}
-	return ls_flag(page, &claim);
+	return ls_claim_check(page, &claim);
 }

@@ -1,19 +1,19 @@
 /*
- * put.h - text from files into Markdown, HTML and SVG, and numbers as people read them.
+ * text.h - text from files into Markdown, HTML and SVG, and numbers as people read them.
  *
  * Names of models and hosts come from files that anybody may have written: every text goes through one of these.
  */
-#ifndef LS_TOOLS_REPORT_PUT_H
-#define LS_TOOLS_REPORT_PUT_H
+#ifndef LS_TOOLS_REPORT_TEXT_H
+#define LS_TOOLS_REPORT_TEXT_H
 
 #include <stddef.h>
 #include <stdio.h>
 
 /* Text of HTML or SVG, and of their attributes in double quotes. Control characters become spaces. */
-void ls_put_html(FILE *to, const char *text);
+void ls_write_html(FILE *to, const char *text);
 
 /* Text inside a line or a cell of Markdown: characters that would begin markup, a cell or a tag are escaped. */
-void ls_put_markdown(FILE *to, const char *text);
+void ls_write_markdown(FILE *to, const char *text);
 
 enum { LS_NUMBER_TEXT = 48 };
 

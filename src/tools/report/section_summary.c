@@ -1,0 +1,75 @@
+/*
+ * section_summary.c - the first lines of a report: what each run and sweep was, and what came out of it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "tools/report/sections.h"
+#include "tools/report/text.h"
+
+/* "cnn on glyphs, adam, batch 256 (2 nodes, 2 devices), 3 epochs" */
+static const char *job_text(ls_page *page, const ls_point_job *job)
+{
+	const char *nodes =
+		job->nodes > 1 ? ls_page_text(page, "%" PRId64 " nodes with %s, ", job->nodes, job->strategy) : "";
+	const char *length = job->epochs > 0 ? ls_page_text(page, ", %" PRId64 " epoch%s", job->epochs,
+							    ls_plural((uint64_t)job->epochs, "s"))
+					     : "";
+	return ls_page_text(page, "%s%s%s%s%s, batch %" PRId64 " (%s%" PRId64 " device%s)%s", job->model,
+			    job->data[0] ? " on " : "", job->data, job->optimizer[0] ? ", " : "", job->optimizer,
+			    job->batch * job->devices, nodes, job->devices, ls_plural((uint64_t)job->devices, "s"),
+			    length);
+}
+
+static void add_run(ls_page *page, const ls_point *run)
+{
+	char rate[LS_NUMBER_TEXT];
+	const char *accuracy = run->accuracy > 0 ? ls_page_text(page, "test accuracy %.4f, ", run->accuracy) : "";
+	const char *print = run->fingerprint[0] ? ls_page_text(page, ", fingerprint xxh64 %s after step %" PRId64,
+							       run->fingerprint, run->end_step)
+						: "";
+
+	if (run->state != LS_POINT_DONE)
+		ls_page_item(page, "%s: %s: %s", ls_run_name(run), job_text(page, &run->job), run->reason);
+	else
+		ls_page_item(page, "%s: %s: %s%s samples/s%s", ls_run_name(run), job_text(page, &run->job), accuracy,
+			     ls_number_text(rate, run->samples_per_s), print);
+}
+
+/* The point with most samples/s, over one device of its own. */
+static void add_sweep(ls_page *page, const ls_results *sweep)
+{
+	const ls_study study = { .page = page, .results = sweep };
+	const ls_point *best = NULL;
+	size_t done = 0;
+	char rate[LS_NUMBER_TEXT];
+
+	for (size_t i = 0; i < sweep->point_count; i++) {
+		const ls_point *point = &sweep->points[i];
+		if (point->state != LS_POINT_DONE)
+			continue;
+		done++;
+		if (!best || point->samples_per_s > best->samples_per_s)
+			best = point;
+	}
+	if (!best) {
+		ls_page_item(page, "%s: no point measured yet", sweep->sweep);
+		return;
+	}
+	double times = ls_study_speedup(&study, best);
+	const char *speedup =
+		best->job.devices > 1 && times > 0 ? ls_page_text(page, ", %.2f times one device", times) : "";
+	ls_page_item(page, "%s: %zu of %zu point%s measured; fastest: %s with %s samples/s%s%s", sweep->sweep, done,
+		     sweep->point_count, ls_plural(sweep->point_count, "s"), job_text(page, &best->job),
+		     ls_number_text(rate, best->samples_per_s), speedup,
+		     best->job.replay ? " (simulated compute)" : "");
+}
+
+void ls_section_summary(ls_page *page, const ls_sources *sources)
+{
+	for (size_t i = 0; i < sources->runs.point_count; i++)
+		add_run(page, &sources->runs.points[i]);
+	for (size_t i = 0; i < sources->sweep_count; i++)
+		add_sweep(page, &sources->sweeps[i]);
+}
