@@ -194,6 +194,49 @@ static ls_value huge_patches(ls_graph *g)
 	return net_head(g, net_conv(g, ls_input(g, 1, 512, 512), "a", 4, 255, 0));
 }
 
+static ls_value smoothing(ls_graph *g)
+{
+	ls_value x = net_head(g, image(g));
+	ls_cross_entropy(g, x, (ls_cross_entropy_options){ .label_smoothing = 1 });
+	return x;
+}
+
+static ls_value class_weight(ls_graph *g)
+{
+	ls_value x = net_head(g, image(g));
+	const float weights[NET_CLASSES] = { 1, 1, -2 };
+	ls_cross_entropy(g, x, (ls_cross_entropy_options){ .class_weights = weights });
+	return x;
+}
+
+static ls_value loss_of_a_map(ls_graph *g)
+{
+	ls_value x = net_conv(g, image(g), "a", NET_CLASSES, 3, 1);
+	ls_mean_squared_error(g, x);
+	return net_head(g, x);
+}
+
+static ls_value two_losses_of_one_value(ls_graph *g)
+{
+	ls_value x = net_head(g, image(g));
+	ls_mean_squared_error(g, x);
+	ls_binary_cross_entropy(g, x);
+	return x;
+}
+
+static ls_value output_without_loss(ls_graph *g)
+{
+	ls_value x = net_head(g, image(g));
+	ls_mean_squared_error(g, x);
+	return ls_tanh(g, x);
+}
+
+static ls_value concat_other_size(ls_graph *g)
+{
+	ls_value x = image(g);
+	return net_head(g, ls_concat(g, net_conv(g, x, "a", 3, 3, 1), ls_max_pool2d(g, x, pool2)));
+}
+
 static const struct {
 	const char *name;
 	mistake make;
@@ -231,6 +274,12 @@ static const struct {
 	{ "huge_channels", huge_channels, { "wide", "too large" } },
 	{ "huge_map", huge_map, { "256 channels", "4096 x 4096", "too large" } },
 	{ "huge_weights", huge_weights, { "'b'", "65536 x 65536 x 127 x 127", "too large" } },
+	{ "smoothing", smoothing, { "label_smoothing 1" } },
+	{ "class_weight", class_weight, { "class 2", "-2" } },
+	{ "loss_of_a_map", loss_of_a_map, { "mean_squared_error", "(7, 8, 8)" } },
+	{ "two_losses_of_one_value", two_losses_of_one_value, { "binary_cross_entropy", "loss already" } },
+	{ "output_without_loss", output_without_loss, { "does not depend on the output" } },
+	{ "concat_other_size", concat_other_size, { "concat", "8x8", "4x4" } },
 	{ "huge_patches", huge_patches, { "'a'", "255x255", "reads too much" } },
 };
 
