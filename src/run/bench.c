@@ -78,6 +78,8 @@ static ls_status take_profile(bench *b)
 	b->job.model = b->profile.model;
 	if (!is_batch_meant(&b->options->job))
 		b->job.batch_per_device = b->profile.batch;
+	else if (b->job.batch_per_device == 0 && b->job.micro_batch == 0)
+		b->job.micro_batch = b->profile.batch;
 	b->replay = (ls_replay_options){ .profile = &b->profile,
 					 .speed = b->options->replay_speed,
 					 .value = REPLAY_GRADIENT };

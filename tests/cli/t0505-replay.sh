@@ -68,6 +68,8 @@ fails_with "one that cannot be written" 1 'nowhere' \
 	"$LOCKSTEP" bench --model mlp --batch-per-device 8 "${quick[@]}" --profile-out nowhere/p.json
 fails_with "micro-batches that do not divide the batch" 2 '--batch 100 is not a multiple of --micro-batch 64' \
 	"$LOCKSTEP" bench --model mlp --micro-batch 64 --batch 100
+fails_with "a batch that has no equal micro-batches" 2 'do not divide the batch of 97' \
+	"$LOCKSTEP" bench --model mlp --batch 97
 fails_with "hosts that are none" 2 'hosts' "$LOCKSTEP" bench --hosts ,
 fails_with "servers on one node" 2 '1 parameter server on 1 node' "$LOCKSTEP" bench --strategy ps --servers 1
 run env PATH=/nowhere "$LOCKSTEP" bench --model mlp --batch-per-device 8 "${quick[@]}" --hosts localhost:2 --json
@@ -119,8 +121,8 @@ ok "nodes with other profiles are refused" test "$status" != 0
 like "by name" "$err" 'the profile of --replay is not the same on node 0 \(.*\) and node 1'
 # Four micro-batches per step, one node at a third of the speed: it gets one of them, once speeds are known.
 ok "micro-batches follow the speed of nodes" soon 300 timeout -k 5 60 mpirun -q --oversubscribe --bind-to none \
-	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --batch 512 --micro-batch 128 --json : \
-	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --batch 512 --micro-batch 128 --replay-speed 0.33
+	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --batch 512 --json : \
+	-np 1 "$LOCKSTEP" bench --warmup 12 --steps 4 --repeat 1 --replay sleep.json --batch 512 --replay-speed 0.33
 ok "and no faster" json .out '150 < o["step_ms"]'
 
 test_end
