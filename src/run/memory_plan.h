@@ -21,7 +21,7 @@
 /* Bytes. */
 typedef struct ls_memory_plan {
 	ls_trainer_options trainer; /* that the plan is for; its room is that of the beginning */
-	ls_summation_buffers most;         /* and that of any assignment */
+	ls_summation_buffers most;  /* and that of any assignment */
 	size_t resident;            /* of the process, before */
 	ls_trainer_bytes bytes;
 	size_t more;    /* gradients and evaluation, for other assignments */

@@ -1,8 +1,8 @@
 /* Softmax cross-entropy over one and many blocks of classes, its exponential and logarithm, and hostile logits. */
 #include "unit/kernels/simd_check.h"
 
-#include "support/reference.h"
 #include "kernels/simd/explog.h"
+#include "support/reference.h"
 
 static void test_exponential(void **state)
 {

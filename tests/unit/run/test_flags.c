@@ -1,6 +1,6 @@
 /*
- * The library's messages name fields; the command shows flags. src/cli/flags.c is part of the command, so it is included
- * here.
+ * The library's messages name fields; the command shows flags. src/cli/flags.c is part of the command, so it is
+ * included here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
