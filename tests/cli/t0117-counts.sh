@@ -64,7 +64,7 @@ run "$LOCKSTEP" bench --model mlp --batch-per-device 1 --steps 1 --warmup 0 --re
 like "a bench on hosts" "$status $out" "1 of 1 point done"
 proper "bench on hosts"
 run "$LOCKSTEP" train --model mlp --data glyphs --steps 1 --strategy ps --servers 1 --devices 1
-like "a server and nobody to compute" "$status $err" "^2 .*--servers 1 of 1 node: no node would be left to compute"
+like "a server and nobody to compute" "$status $err" "^2 .*1 parameter server on 1 node: no node would be left to compute"
 proper "its count of nodes"
 
 test_end

@@ -32,7 +32,7 @@ fails_with "no memory for a file" 1 'data/normalisation: no memory to read it' \
 truncate -s 150000000 data/normalisation
 fails_with "a file that is too large" 1 'data/normalisation is too large to be a list' \
 	"$LOCKSTEP" train --model mlp --data data --steps 1
-fails_with "a file that cannot be mapped" 1 'data/normalisation: its 150.0 MB are more than the limit .*ulimit -v 100000' \
+fails_with "a file that cannot be mapped" 1 'data/normalisation: its 150.0 MB exceed what the limit .*ulimit -v 100000' \
 	bash -c 'ulimit -v 100000 && "$@"' - "$LOCKSTEP" train --model mlp --data data --steps 1
 
 test_end

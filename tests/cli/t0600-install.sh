@@ -60,11 +60,11 @@ is "every example compiles by its own line" "$status" 0
 like "first.c runs, and prints accuracy and fingerprint" "$out" '^accuracy (0\.[0-9]{4}|1\.0000), parameters [0-9a-f]{16}$'
 ok "and keeps its run" test -f examples/runs/example/run.json
 
-# README's line for a prefix of one's own, as it stands.
-line=$(grep -E '^cc .*first\.c ' "$SOURCE_DIR/README.md")
+# The line of docs/library.md for a prefix of one's own, as it stands.
+line=$(grep -E '^cc .*first\.c ' "$SOURCE_DIR/docs/library.md")
 mkdir own && cp -r examples own/examples
 run bash -c "cd own && ${line:-false} && ldd ./first"
-is "README's compile line works" "$status" 0
+is "the compile line of docs/library.md works" "$status" 0
 like "and the program finds its library" "$out" "liblockstep\.so\.[0-9]+ => /.*/prefix/"
 
 # Where everybody looks, /usr/local, nothing needs to be set. In a namespace of its own, over copies.
