@@ -86,8 +86,8 @@ typedef struct ls_exec_microbatch {
 	void (*span)(void *context, const char *node, int is_backward, double begin_s, double end_s);
 	void *span_context;
 	/* out */
-	double loss; /* sum of cross-entropy over samples, plus token_weight times that over masked positions */
-	int64_t correct;
+	double loss;           /* sum over samples, plus token_weight times the sum over masked positions */
+	int64_t correct;       /* predictions of samples that are right */
 	double token_loss;     /* sum over masked positions */
 	int64_t token_correct; /* of masked positions */
 } ls_exec_microbatch;

@@ -4,8 +4,8 @@
  * A codec is orthogonal to strategies (strategy.h). It serves two kinds of messages:
  *
  *     reduce-scatter   a partial sum: encoded block by block as it is made, packed as a whole before it is sent,
- * checked when it arrives, and decoded block by block as it is added all-gather       new values: as they are, or as
- * changes that every receiver adds to the values it has
+ *                      checked when it arrives, and decoded block by block as it is added
+ *     all-gather       new values: as they are, or as changes that every receiver adds to the values it has
  *
  * Functions that are NULL have nothing to do; without any of them the floats travel as they lie in memory. Step
  * statistics always travel as fp32.

@@ -7,7 +7,7 @@
  *
  * Invariants
  *  1. Sums start in the same order on all nodes, as MPI demands: from the last bucket down, statistics at the end. So
- * no two steps are under way at once.
+ *     no two steps are under way at once.
  *  2. A node without micro-batches takes part with zeros.
  *
  * Bytes: what the library's algorithm moves; optimizer state and update on every node.

@@ -152,6 +152,16 @@ ls_graph_facts ls_graph_describe(const ls_graph *graph)
 	return facts;
 }
 
+int ls_graph_classes(const ls_graph *graph)
+{
+	int channels = graph->values[graph->logits].channels;
+
+	for (int i = 0; i < graph->loss_count && channels == 1; i++)
+		if (graph->losses[i].inputs[0] == graph->logits && graph->losses[i].type->lone_labels > 0)
+			return graph->losses[i].type->lone_labels;
+	return channels;
+}
+
 const char *ls_graph_head(const ls_graph *graph)
 {
 	int producer = ls_graph_producer(graph, graph->logits);

@@ -87,6 +87,9 @@ int ls_graph_vocabulary(const ls_graph *graph); /* tokens it knows; 0: images */
 /* Multiply-adds per sample in training: forward, weight gradient, and data gradient unless the input is the image. */
 double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_padding);
 
+/* How many labels the graph can tell apart: a channel for each, or what its losses make of a single channel. */
+int ls_graph_classes(const ls_graph *graph);
+
 /* The layer whose output is the logits, by name, when it has weights of its own, a row per class; NULL: it has not. */
 const char *ls_graph_head(const ls_graph *graph);
 

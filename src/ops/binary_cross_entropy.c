@@ -70,6 +70,7 @@ const ls_op_type ls_op_binary_cross_entropy = {
 	.attributes = "",
 	.input_count = 1,
 	.is_loss = 1,
+	.lone_labels = 2,
 	.shape = ls_check_loss_rows,
 	.forward = forward,
 	.cases = { { .channels = 7, .height = 1, .width = 1 },

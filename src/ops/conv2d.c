@@ -3,8 +3,8 @@
  * input.
  *
  *   y[o] = sum over taps t and channels c of w[o, c, t] * x[c, position + t] (+ b[o]) (then relu)
- *   dx   = the same walk backwards;  dw[o, c, t] = sum over positions and samples of dy[o] * x[c];  db[o] = sum of
- * dy[o]
+ *   dx   = the same walk backwards
+ *   dw[o, c, t] = sum over positions and samples of dy[o] * x[c];  db[o] = sum of dy[o]
  *
  * A node's attributes are its ls_conv_geometry. aux: patches of a gathered layer (positions, n, patch_floats). scratch:
  * turned weights, then bias partials.

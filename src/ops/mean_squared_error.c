@@ -6,6 +6,8 @@
  * t is 1 in the label's channel and 0 elsewhere; with one channel it is the label, a number. A row is right when its
  * greatest channel is the label's, with one channel when x rounds to the label.
  */
+#include <limits.h>
+
 #include "ops/shape.h"
 
 static int is_right(const ls_op *op, const ls_loss_rows *r, int64_t i)
@@ -46,6 +48,7 @@ const ls_op_type ls_op_mean_squared_error = {
 	.attributes = "",
 	.input_count = 1,
 	.is_loss = 1,
+	.lone_labels = INT_MAX,
 	.shape = ls_check_loss_rows,
 	.forward = forward,
 	.cases = { { .channels = 7, .height = 1, .width = 1 },

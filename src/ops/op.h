@@ -152,11 +152,13 @@ struct ls_op_type {
 	int input_count;
 	size_t attribute_bytes; /* of what the builder passes */
 	unsigned fuses;         /* LS_FUSES_... */
-	unsigned adds; /* bit k: backward can add to dx[k]; otherwise the executor gives it a buffer and adds */
-	int is_loss;   /* has no output: forward writes a loss per row, and dx[0] while training */
-	int maps;      /* needs spatial maps: works on images only */
-	int couples;   /* mixes the samples of a micro-batch, which must then run as a whole */
-	int named;     /* has parameters, whose names begin with the layer's */
+	unsigned adds;   /* bit k: backward can add to dx[k]; otherwise the executor gives it a buffer and adds */
+	int is_loss;     /* has no output: forward writes a loss per row, and dx[0] while training */
+	int lone_labels; /* of a loss: labels that one channel can stand for; 0: one, as every channel of several does
+			  */
+	int maps;        /* needs spatial maps: works on images only */
+	int couples;     /* mixes the samples of a micro-batch, which must then run as a whole */
+	int named;       /* has parameters, whose names begin with the layer's */
 	/* Works on the graph's bare input; optional: it does not, and images are put into panels for it. */
 	int (*takes_input)(const ls_tensor *in);
 	ls_status (*shape)(struct ls_shape *shape);

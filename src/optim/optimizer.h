@@ -5,7 +5,7 @@
  *
  * Invariants
  *  1. Element-wise in (parameter, gradient, state), without contraction and without branches that change a sum: any
- * split over threads, devices or shard owners and every instruction set gives the same bits.
+ *     split over threads, devices or shard owners and every instruction set gives the same bits.
  *  2. An element whose parameter, gradient and state are zero stays zero, which keeps the padding of blocked weights
  *     clean.
  *  3. Gradients are sums over the samples of the step; `scale` (1/samples, times the clipping factor) makes them means.

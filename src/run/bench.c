@@ -68,8 +68,7 @@ static int is_batch_meant(const ls_train_options *job)
 	       ls_train_setting_is_given(job, ls_train_setting_of("batch"));
 }
 
-/* A replay is of the profile's model; its micro-batch is checked where it is made, for others may have been asked for.
- * */
+/* A replay is of the profile's model; its micro-batch is checked where it is made, for others may have been asked for. */
 static ls_status take_profile(bench *b)
 {
 	if (!b->options->replay)

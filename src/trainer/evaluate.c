@@ -42,7 +42,7 @@ struct ls_evaluator {
 
 static ls_status text_fits(const ls_graph *graph, const ls_dataset_info *info)
 {
-	int classes = graph->values[graph->logits].channels;
+	int classes = ls_graph_classes(graph);
 	if (graph->tokens_max == 0 || info->tokens_max == 0)
 		return ls_fail(LS_EMISMATCH, "the model takes %s, dataset %s is %s",
 			       graph->tokens_max ? "text" : "images", info->name, info->tokens_max ? "text" : "images");
@@ -65,7 +65,8 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 		return ls_fail(LS_EINVALID,
 			       "the graph is not finished%s%s; call ls_graph_finish() and look at what it returns",
 			       graph->status != LS_OK ? ": " : "", graph->status != LS_OK ? graph->message : "");
-	const ls_tensor *in = &graph->values[graph->input], *out = &graph->values[graph->logits];
+	const ls_tensor *in = &graph->values[graph->input];
+	int classes = ls_graph_classes(graph);
 
 	if (info->tokens_max > 0 || graph->tokens_max > 0)
 		return text_fits(graph, info);
@@ -73,9 +74,9 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 		return ls_fail(LS_EMISMATCH, "the model takes %d x %d x %d samples, dataset %s has %d x %d x %d",
 			       in->channels, in->height, in->width, info->name, info->channels, info->height,
 			       info->width);
-	if (out->channels < info->classes)
-		return ls_fail(LS_EMISMATCH, "the model has %d class%s, dataset %s has %d", out->channels,
-			       ls_plural((uint64_t)out->channels, "es"), info->name, info->classes);
+	if (classes < info->classes)
+		return ls_fail(LS_EMISMATCH, "the model has %d class%s, dataset %s has %d", classes,
+			       ls_plural((uint64_t)classes, "es"), info->name, info->classes);
 	return LS_OK;
 }
 

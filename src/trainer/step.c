@@ -342,8 +342,8 @@ static void deliver_nothing(ls_driver *d, int is_last)
 	ls_trainer *t = d->trainer;
 	size_t live = t->graph->params.live;
 
-	ls_exchange_need(t->exchange, d->device, 0, live,
-			 alone); /* a gradient is sent after the last step's values came */
+	/* A gradient is sent after the last step's values came. */
+	ls_exchange_need(t->exchange, d->device, 0, live, alone);
 	memset(ls_exchange_slot(t->exchange, d->device, d->microbatch), 0, live * sizeof(float));
 	ls_exchange_ready(t->exchange, d->device, d->microbatch, 0, live, alone);
 	float *stats = ls_exchange_statistics(t->exchange, d->device, d->microbatch);

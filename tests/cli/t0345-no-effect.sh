@@ -111,8 +111,8 @@ ok "bench: a profile" "${bench[@]}" --profile-out mlp.json
 idle "bench: the model of a replay" "--model cnn has no effect: the profile of --replay is of mlp" \
 	"$LOCKSTEP" bench --model cnn --batch-per-device 8 --warmup 0 --steps 1 --repeat 1 --replay mlp.json
 
-idle "plan: servers of allreduce" "--servers has no effect with --placement allreduce" \
-	"$LOCKSTEP" plan mlp.json --nodes 2 --placement allreduce --servers 1
+idle "plan: servers of allreduce" "--servers has no effect with --strategy allreduce" \
+	"$LOCKSTEP" plan mlp.json --nodes 2 --strategy allreduce --servers 1
 idle "plan: checkpoints of nodes that do not fail" "--checkpoint-every has no effect" "$LOCKSTEP" plan mlp.json --nodes 2 --checkpoint-every 60
 run "$LOCKSTEP" plan mlp.json --nodes 2 --servers 1 --checkpoint-every 60 --mtbf 1000
 is "plan: options that count" "$status$err" 0

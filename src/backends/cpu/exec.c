@@ -224,12 +224,13 @@ static void work(void *context, ls_member member)
 	}
 }
 
-/* The sum over the rows of a loss, in order. */
-static void add_loss(const ls_op *op, int64_t rows, double *loss, int64_t *correct)
+/* The sum over the rows of a loss, in order. Predictions are counted where they are the graph's own: other losses on
+ * samples are of other values. */
+static void add_loss(const ls_op *op, int64_t rows, int counts, double *loss, int64_t *correct)
 {
 	for (int64_t i = 0; i < rows; i++) {
 		*loss += op->loss[i];
-		*correct += op->correct[i];
+		*correct += counts && op->correct[i];
 	}
 }
 
@@ -243,10 +244,11 @@ static void run(ls_exec *exec, ls_exec_microbatch *microbatch, float *logits, in
 	for (int i = 0; i < exec->loss_count; i++) {
 		const ls_op *op = &exec->losses[i];
 		if (op->in[0]->domain == LS_MASKED)
-			add_loss(op, microbatch->text->masked_start[microbatch->count], &microbatch->token_loss,
+			add_loss(op, microbatch->text->masked_start[microbatch->count], 1, &microbatch->token_loss,
 				 &microbatch->token_correct);
 		else
-			add_loss(op, microbatch->count, &microbatch->loss, &microbatch->correct);
+			add_loss(op, microbatch->count, op->node->inputs[0] == exec->graph->logits, &microbatch->loss,
+				 &microbatch->correct);
 	}
 	microbatch->loss += microbatch->token_weight * microbatch->token_loss;
 }

@@ -7,7 +7,7 @@
  *  3. Nothing depends on the number of threads: members share outputs, never parts of a sum, or sum fixed chunks that
  *     are combined in chunk order.
  *  4. A graph without batch statistics, whose samples are independent, runs a micro-batch in tiles of LS_TILE samples
- * that stay in cache, adding gradients tile by tile, in order.
+ *     that stay in cache, adding gradients tile by tile, in order.
  */
 #ifndef LS_BACKENDS_CPU_EXEC_H
 #define LS_BACKENDS_CPU_EXEC_H

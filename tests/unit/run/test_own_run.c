@@ -13,6 +13,7 @@
 /* The user's own dataset. */
 typedef struct source {
 	uint64_t poisoned; /* this sample is NaN */
+	int halves;        /* the label is the bright half, upper or lower, not the quadrant */
 	atomic_long reads;
 	long stop_after; /* ask the run to stop at this read; 0: never */
 } source;
@@ -21,6 +22,8 @@ static ls_status source_read(void *self, uint64_t index, float *image, int32_t *
 {
 	source *s = self;
 	draw(index, image, label);
+	if (s->halves)
+		*label /= 2;
 	if (index == s->poisoned)
 		image[3] = NAN;
 	if (atomic_fetch_add(&s->reads, 1) + 1 == s->stop_after)
@@ -37,7 +40,7 @@ static ls_dataset *make_dataset(source *s, uint64_t samples)
 				 .channels = 1,
 				 .height = SIDE,
 				 .width = SIDE,
-				 .classes = CLASSES };
+				 .classes = s->halves ? 2 : CLASSES };
 	check_status(ls_dataset_new(&d, &info, &ops, s));
 	return d;
 }
@@ -135,6 +138,55 @@ static void test_own_model_and_data(void **state)
 	ls_graph_free(g);
 }
 
+/* One yes-or-no answer is one channel, and two labels; a number is one channel, and any labels. */
+static void test_losses_of_one_channel(void **state)
+{
+	(void)state;
+	for (int number = 0; number < 2; number++) {
+		source s = { .poisoned = UINT64_MAX, .halves = 1 }, quadrants = { .poisoned = UINT64_MAX };
+		ls_dataset *train = make_dataset(&s, 600), *four = make_dataset(&quadrants, 100);
+		ls_graph *g = NULL;
+		check_status(ls_graph_new(&g));
+		ls_value x = ls_linear(g, ls_input(g, 1, SIDE, SIDE), "fc",
+				       (ls_linear_options){ .out_features = 1, .bias = 1 });
+		number ? ls_mean_squared_error(g, x) : ls_binary_cross_entropy(g, x);
+		check_status(ls_graph_finish(g, x));
+		ls_train_options o = run_options(g, train);
+		ls_train_result result;
+		o.test_set = train;
+		check_status(ls_train(&o, &result));
+		assert_true(number ? result.test_loss < 0.15 : result.test_accuracy > 0.9);
+		o.train_set = four;
+		o.test_set = NULL;
+		assert_int_equal(ls_train(&o, NULL), number ? LS_OK : LS_EMISMATCH);
+		ls_dataset_free(four);
+		ls_dataset_free(train);
+		ls_graph_free(g);
+	}
+}
+
+/* Accuracy is of the graph's output, whatever other values have losses. */
+static void test_accuracy_of_several_losses(void **state)
+{
+	source s = { .poisoned = UINT64_MAX };
+	ls_dataset *train = make_dataset(&s, 600);
+	ls_graph *g = NULL;
+	(void)state;
+	check_status(ls_graph_new(&g));
+	ls_linear_options four = { .out_features = CLASSES, .bias = 1 };
+	ls_value in = ls_input(g, 1, SIDE, SIDE), x = ls_linear(g, in, "fc", four);
+	ls_cross_entropy(g, x, (ls_cross_entropy_options){ 0 });
+	ls_mean_squared_error(g, ls_linear(g, in, "aside", four));
+	check_status(ls_graph_finish(g, x));
+	ls_train_options o = run_options(g, train);
+	ls_train_result result;
+	o.test_set = train;
+	check_status(ls_train(&o, &result));
+	assert_true(result.test_accuracy > 0.8 && result.test_accuracy <= 1);
+	ls_dataset_free(train);
+	ls_graph_free(g);
+}
+
 /* A dataset that does not fit the model is refused before any step. */
 static void test_shapes_must_fit(void **state)
 {
@@ -213,6 +265,8 @@ int main(void)
 		cmocka_unit_test(test_a_test_loss_that_is_not_finite),
 		cmocka_unit_test(test_a_useless_start_does_not_blame_the_rate),
 		cmocka_unit_test(test_own_model_and_data),
+		cmocka_unit_test(test_losses_of_one_channel),
+		cmocka_unit_test(test_accuracy_of_several_losses),
 		cmocka_unit_test(test_shapes_must_fit),
 		cmocka_unit_test_setup_teardown(test_resume, make_directory, remove_directory),
 	};
