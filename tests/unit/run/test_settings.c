@@ -511,6 +511,27 @@ static void test_beta2_is_the_optimizers(void **state)
 	assert_message("options.beta2 must be above 0; leave it out for the default");
 }
 
+/* Only beta2 differs between optimizers. Others have one default in the options, which every row that uses them has. */
+static void test_defaults_are_the_rows(void **state)
+{
+	static const ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	static const struct {
+		const char *name;
+		const double *value;
+	} shared[] = { { "momentum", &options.momentum },
+		       { "beta1", &options.beta1 },
+		       { "epsilon", &options.epsilon } };
+	const ls_optimizer_kind *kind;
+	(void)state;
+	for (size_t i = 0; (kind = ls_optimizer_at(i)); i++)
+		for (size_t k = 0; k < sizeof(shared) / sizeof(shared[0]); k++) {
+			const double *row = ls_optimizer_default(kind->name, shared[k].name);
+			if (row && *row != *shared[k].value)
+				fail_msg("%s: %s is %g in its row and %g in LS_TRAIN_OPTIONS_INIT", kind->name,
+					 shared[k].name, *row, *shared[k].value);
+		}
+}
+
 static void test_rates_are_compared_by_what_they_give(void **state)
 {
 	(void)state;
@@ -678,6 +699,7 @@ int main(void)
 		cmocka_unit_test(test_batches_are_compared_by_what_they_give),
 		cmocka_unit_test(test_resolved_settings_resume_on_other_workers),
 		cmocka_unit_test(test_beta2_is_the_optimizers),
+		cmocka_unit_test(test_defaults_are_the_rows),
 		cmocka_unit_test(test_rates_are_compared_by_what_they_give),
 		cmocka_unit_test(test_length_binds_where_the_schedule_looks_at_it),
 		cmocka_unit_test(test_init_may_be_left_out),
