@@ -71,7 +71,7 @@ typedef struct ls_exec_microbatch {
 	const int32_t *labels;   /* (count) */
 	const uint64_t *samples; /* (count) dataset indices, for dropout */
 	uint64_t seed, step;     /* dropout's key */
-	float *grads;            /* (live) written, not added to; or, with share_grads, (shared_grads()) */
+	float *grads;            /* (reachable) written, not added to; or, with share_grads, (shared_grads()) */
 	int share_grads;         /* a gradient lives only until `ready` has returned for it; one tile per micro-batch */
 	float *stats;            /* (buffers) the micro-batch's mean and unbiased variance; training writes them */
 	/* Called by all host threads of the device before forward reads parameters [begin, end); NULL: all may be read.

@@ -45,7 +45,7 @@ static const ls_field fields[] = {
 	{ "update_s", LS_FIELD_REAL, AT(update_s), 0, SECONDS_MAX },
 	{ "exchange_s", LS_FIELD_REAL_IF, AT(exchange_s), 0, SECONDS_MAX },
 	{ "gflop_per_sample", LS_FIELD_REAL, AT(gflop_a_sample), 0, 1e15 },
-	{ "reachable_floats", LS_FIELD_WHOLE, AT(live), LS_PROFILE_LINE, 1e13 },
+	{ "reachable_floats", LS_FIELD_WHOLE, AT(reachable), LS_PROFILE_LINE, 1e13 },
 	{ "statistics_floats", LS_FIELD_WHOLE, AT(extra), 0, 1e12 },
 };
 #undef AT
@@ -137,7 +137,7 @@ ls_status ls_profile_hash(const ls_profile *profile, uint64_t *out)
 
 /* ---- reading ---- */
 
-static ls_status read_range(const ls_json_place *p, int i, const json_t *pair, int64_t live, ls_profile_range *out)
+static ls_status read_range(const ls_json_place *p, int i, const json_t *pair, int64_t reachable, ls_profile_range *out)
 {
 	const json_t *begin = json_array_get(pair, 0), *end = json_array_get(pair, 1);
 	if (json_array_size(pair) != 2 || !json_is_integer(begin) || !json_is_integer(end))
@@ -145,15 +145,15 @@ static ls_status read_range(const ls_json_place *p, int i, const json_t *pair, i
 			       p->label, p->prefix, i);
 	out->begin = json_integer_value(begin);
 	out->end = json_integer_value(end);
-	if (out->begin < 0 || out->begin >= out->end || out->end > live || out->begin % LS_PROFILE_LINE != 0)
+	if (out->begin < 0 || out->begin >= out->end || out->end > reachable || out->begin % LS_PROFILE_LINE != 0)
 		return ls_fail(LS_EFORMAT,
 			       "%s: %sparameters[%d] is [%" PRId64 ", %" PRId64 "]: it must begin at a multiple of %d, "
 			       "before its end, and end by reachable_floats, %" PRId64,
-			       p->label, p->prefix, i, out->begin, out->end, LS_PROFILE_LINE, live);
+			       p->label, p->prefix, i, out->begin, out->end, LS_PROFILE_LINE, reachable);
 	return LS_OK;
 }
 
-static ls_status read_layer(const ls_json_place *p, const json_t *object, int64_t live, ls_profile_layer *layer)
+static ls_status read_layer(const ls_json_place *p, const json_t *object, int64_t reachable, ls_profile_layer *layer)
 {
 	const json_t *ranges = json_object_get(object, "parameters");
 
@@ -163,7 +163,7 @@ static ls_status read_layer(const ls_json_place *p, const json_t *object, int64_
 			       p->prefix, LS_PROFILE_RANGES);
 	layer->ranges = (int)json_array_size(ranges);
 	for (int i = 0; i < layer->ranges; i++)
-		LS_TRY(read_range(p, i, json_array_get(ranges, (size_t)i), live, &layer->range[i]));
+		LS_TRY(read_range(p, i, json_array_get(ranges, (size_t)i), reachable, &layer->range[i]));
 	return LS_OK;
 }
 
@@ -180,7 +180,7 @@ static ls_status read_layers(ls_profile *profile, const json_t *root, const char
 		return ls_fail(LS_EMEMORY, "%s: no memory for %zu layers", label, profile->layers);
 	for (size_t i = 0; i < profile->layers; i++) {
 		ls_json_place at = ls_json_element(&top, "layers", i);
-		LS_TRY(read_layer(&at, json_array_get(list, i), profile->live, &profile->layer[i]));
+		LS_TRY(read_layer(&at, json_array_get(list, i), profile->reachable, &profile->layer[i]));
 	}
 	return LS_OK;
 }
@@ -191,12 +191,12 @@ static int by_begin(const void *a, const void *b)
 	return (left->begin > right->begin) - (left->begin < right->begin);
 }
 
-/* `ranges` in ascending order are all of [0, live), once. */
-static ls_status check_cover(const ls_profile_range *ranges, size_t count, int64_t live, const char *label)
+/* `ranges` in ascending order are all of [0, reachable), once. */
+static ls_status check_cover(const ls_profile_range *ranges, size_t count, int64_t reachable, const char *label)
 {
 	int64_t reached = 0;
 	for (size_t i = 0; i <= count; i++) {
-		int64_t begin = i < count ? ranges[i].begin : live;
+		int64_t begin = i < count ? ranges[i].begin : reachable;
 		if (begin > reached)
 			return ls_fail(LS_EFORMAT, "%s: floats %" PRId64 " to %" PRId64 " are parameters of no layer",
 				       label, reached, begin);
@@ -220,7 +220,7 @@ static ls_status check_ranges(const ls_profile *profile, const char *label)
 		for (int k = 0; k < profile->layer[i].ranges; k++)
 			all[count++] = profile->layer[i].range[k];
 	qsort(all, count, sizeof(*all), by_begin);
-	ls_status status = check_cover(all, count, profile->live, label);
+	ls_status status = check_cover(all, count, profile->reachable, label);
 	free(all);
 	return status;
 }

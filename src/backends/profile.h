@@ -12,7 +12,7 @@
  *
  * Invariants of a profile that was read
  *  1. Numbers are finite and in their ranges, names are not empty.
- *  2. Every float of [0, live) belongs to exactly one range of one layer, where a range ends at a multiple of
+ *  2. Every float of [0, reachable) belongs to exactly one range of one layer, where a range ends at a multiple of
  *     LS_PROFILE_LINE floats (what is behind its own floats is padding): every float becomes ready.
  */
 #ifndef LS_BACKENDS_PROFILE_H
@@ -55,7 +55,7 @@ typedef struct ls_profile {
 	double update_s;                    /* of a step: all parameters, by this device alone */
 	double exchange_s;                  /* of a step: the rest of its exchange; a replay has its own */
 	double gflop_a_sample;              /* forward and backward, useful taps only */
-	int64_t live, extra;                /* floats of gradient; of statistics, and one more per node */
+	int64_t reachable, extra;           /* floats of gradient; of statistics, and one more per node */
 	size_t layers;
 	ls_profile_layer *layer;
 } ls_profile;

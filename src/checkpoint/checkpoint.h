@@ -41,7 +41,7 @@ typedef struct ls_ckpt_content {
 	float *params, *buffers;
 	int slots;
 	const char *const *slot_names;
-	float *const *slot; /* arrays of `live` floats */
+	float *const *slot; /* arrays of `reachable` floats */
 	ls_ckpt_progress progress;
 	const char *model;          /* name for the metadata; may be NULL */
 	const ls_st_pair *metadata; /* (metadata_count) further entries */

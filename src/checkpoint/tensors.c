@@ -63,7 +63,7 @@ static ls_status add_slot(ls_ckpt_tensors *entries, const ls_param_table *table,
 		const char *name = ls_arena_format(&entries->arena, "%s.%s", slot, param->name);
 		if (!name)
 			return LS_EMEMORY;
-		add_entry(entries, name, (ls_ckpt_source){ param, store, LS_STORE_LIVE });
+		add_entry(entries, name, (ls_ckpt_source){ param, store, LS_STORE_REACHABLE });
 	}
 	return LS_OK;
 }

@@ -19,7 +19,7 @@ float *ls_exchange_value_at(const ls_exchange *x, size_t at)
 size_t ls_exchange_value_count(const ls_exchange *x, size_t begin, size_t end)
 {
 	const ls_partition *p = &x->partition;
-	size_t limit = begin < p->statistics_begin ? p->live : p->statistics_begin + p->statistics;
+	size_t limit = begin < p->statistics_begin ? p->reachable : p->statistics_begin + p->statistics;
 	end = end < limit ? end : limit;
 	return begin < end ? end - begin : 0;
 }

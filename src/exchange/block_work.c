@@ -124,7 +124,7 @@ static void update_block(ls_exchange *x, int bucket, int unit, int participant)
 	if (ls_norm_pass_is_due(x, bucket)) {
 		ls_norm_pass_block(x, bucket, begin, end, sums, participant);
 	} else {
-		size_t limit = begin < p->statistics_begin && end > p->live ? p->live : end;
+		size_t limit = begin < p->statistics_begin && end > p->reachable ? p->reachable : end;
 		x->o.update(x->o.context, begin, limit, sums, participant);
 		ls_all_gather_encode(x, bucket, begin, end);
 	}

@@ -80,20 +80,20 @@ typedef struct ls_exchange_options {
 	ls_comm *comm;               /* NULL: one node. It carries the exchange's messages: free it first */
 	const ls_strategy *strategy; /* between nodes; on one node it is local */
 	const ls_codec *codec;
-	int servers;             /* the last nodes that own everything and compute nothing; 0: there are none */
-	int staleness;           /* ps-async: steps that a worker may be ahead of the slowest */
-	int devices;             /* of this node; 0 on a server */
-	int threads;             /* of a device */
-	size_t live, statistics; /* floats of gradient; floats of step statistics */
-	size_t block;            /* floats: unit of ownership and of `norms` */
-	size_t bucket;           /* floats */
-	int64_t microbatches;    /* most micro-batches a step has */
-	int scattered;           /* micro-batches of a device may lie anywhere, not in one run (tests) */
+	int servers;                  /* the last nodes that own everything and compute nothing; 0: there are none */
+	int staleness;                /* ps-async: steps that a worker may be ahead of the slowest */
+	int devices;                  /* of this node; 0 on a server */
+	int threads;                  /* of a device */
+	size_t reachable, statistics; /* floats of gradient; floats of step statistics */
+	size_t block;                 /* floats: unit of ownership and of `norms` */
+	size_t bucket;                /* floats */
+	int64_t microbatches;         /* most micro-batches a step has */
+	int scattered;                /* micro-batches of a device may lie anywhere, not in one run (tests) */
 	ls_summation_buffers sum_buffers; /* of all steps; zeros: any run of micro-batches may be any device's */
 	int norm_passes;                  /* how often norms of the whole step are taken before anything is updated */
 
-	float *params; /* (live) what forward reads */
-	float *master; /* (live) what `update` changes: params itself, or exact values: ls_strategy_needs_master() */
+	float *params; /* (reachable) what forward reads */
+	float *master; /* (reachable) what `update` changes: params, or exact values: ls_strategy_needs_master() */
 	float *state;  /* (statistics) what `update` leaves for the step statistics: results that every node gets */
 
 	/* The block [begin, end) of the flat vector is summed: `sums` points at begin's. Blocks of the gradient change

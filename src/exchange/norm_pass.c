@@ -49,7 +49,7 @@ void ls_norm_pass_block(ls_exchange *x, int bucket, size_t begin, size_t end, co
 	const ls_norms *norms = &x->norm_pass.norms[pass];
 	ls_norm_block block = { .pass = pass,
 				.begin = begin,
-				.end = end < x->partition.live ? end : x->partition.live,
+				.end = end < x->partition.reachable ? end : x->partition.reachable,
 				.sums = ls_norm_pass_kept(x, bucket, begin),
 				.norms = norms->all + norms->at[ls_partition_block_at(&x->partition, begin)],
 				.participant = participant };
@@ -184,7 +184,7 @@ static void place_norms(ls_exchange *x, int pass, size_t blocks)
 
 	for (size_t k = 0; k < blocks; k++) {
 		size_t begin = k * x->partition.block, end = begin + x->partition.block;
-		end = end < x->partition.live ? end : x->partition.live;
+		end = end < x->partition.reachable ? end : x->partition.reachable;
 		size_t count = x->o.norm_count ? x->o.norm_count(x->o.context, pass, begin, end) : 1;
 		assert(count > 0);
 		norms->at[k + 1] = norms->at[k] + count;

@@ -32,10 +32,11 @@ static void cut(ls_partition *p, size_t bucket)
 	add_bucket(p, p->statistics_begin, p->width);
 }
 
-ls_status ls_partition_init(ls_partition *p, size_t live, size_t statistics, size_t block, size_t bucket, int owners)
+ls_status ls_partition_init(ls_partition *p, size_t reachable, size_t statistics, size_t block, size_t bucket,
+			    int owners)
 {
-	*p = (ls_partition){ .live = live, .statistics = statistics, .block = block, .owners = owners };
-	p->statistics_begin = divide_up(live, 16) * 16;
+	*p = (ls_partition){ .reachable = reachable, .statistics = statistics, .block = block, .owners = owners };
+	p->statistics_begin = divide_up(reachable, 16) * 16;
 	p->width = p->statistics_begin + divide_up(statistics, 16) * 16;
 	bucket = bucket < block ? block : bucket;
 	p->bucket = calloc(p->statistics_begin / bucket + 4, sizeof(*p->bucket));

@@ -1,7 +1,7 @@
 /*
  * partition.h - how the flat vector is cut: blocks, buckets, and who owns what.
  *
- * The vector that is exchanged has `live` floats of gradient and, behind them, `statistics` floats of step
+ * The vector that is exchanged has `reachable` floats of gradient and, behind them, `statistics` floats of step
  * statistics (of batch normalisation, loss, counts). It is cut into blocks, the unit of ownership and of norms; a run
  * of blocks is a bucket, the unit of readiness and of messages; and every bucket is cut into one shard per owner, so
  * that all links are busy while any bucket is under way.
@@ -26,7 +26,7 @@ typedef struct ls_bucket {
 } ls_bucket;
 
 typedef struct ls_partition {
-	size_t live, statistics;
+	size_t reachable, statistics;
 	size_t statistics_begin, width; /* where statistics begin; all floats, rounded up to whole cache lines */
 	size_t block, blocks;
 	int owners;
@@ -35,7 +35,7 @@ typedef struct ls_partition {
 } ls_partition;
 
 /* `bucket` is how many floats a bucket should have; at least a block. */
-ls_status ls_partition_init(ls_partition *partition, size_t live, size_t statistics, size_t block, size_t bucket,
+ls_status ls_partition_init(ls_partition *partition, size_t reachable, size_t statistics, size_t block, size_t bucket,
 			    int owners);
 void ls_partition_release(ls_partition *partition);
 

@@ -63,10 +63,10 @@ static ls_status cut(ls_exchange *x)
 		if (buckets < 1)
 			return ls_fail(LS_EUNSUPPORTED, "%d messages per bucket are more than can be awaited at once",
 				       per_bucket);
-		size_t least = o->live / (size_t)buckets + 1;
+		size_t least = o->reachable / (size_t)buckets + 1;
 		bucket = bucket > least ? bucket : least;
 	}
-	LS_TRY(ls_partition_init(&x->partition, o->live, o->statistics, o->block, bucket, x->owners));
+	LS_TRY(ls_partition_init(&x->partition, o->reachable, o->statistics, o->block, bucket, x->owners));
 	if (x->nodes > 1 && x->partition.buckets > LS_BUCKETS_MAX)
 		return ls_fail(LS_EINVALID,
 			       "the gradient has %d buckets, and at most %d are possible: raise options.bucket_bytes",

@@ -140,7 +140,7 @@ double ls_node_macs(const ls_graph *graph, const ls_node *node, int count_paddin
 ls_graph_facts ls_graph_describe(const ls_graph *graph)
 {
 	ls_graph_facts facts = { .parameters = graph->params.trainable,
-				 .gradient_bytes = graph->params.live * sizeof(float) };
+				 .gradient_bytes = graph->params.reachable * sizeof(float) };
 	for (int i = 0; i < graph->node_count; i++) {
 		const ls_node *node = &graph->nodes[i];
 		if (node->dropped)

@@ -186,7 +186,7 @@ static void turn_weights(const ls_conv_plan *plan, const float *weights, float *
 	const ls_conv_walk *f = &plan->forward;
 	const ls_simd *simd = ls_simd_get();
 	int64_t size = (int64_t)f->panel * f->source_panel;
-	int64_t units = (int64_t)plan->live_taps * f->blocks, unit;
+	int64_t units = (int64_t)plan->reachable_taps * f->blocks, unit;
 
 	while ((unit = ls_team_next(member, units)) >= 0) {
 		int64_t slot = unit / f->blocks, block = unit % f->blocks;

@@ -60,7 +60,7 @@ typedef struct ls_conv_plan {
 	ls_conv_geometry geometry; /* as run: 1x1 stride 1 is flattened, gathered is 1x1 over patches */
 	int64_t n;
 	const int16_t *slot; /* tap -> slot of the weight store */
-	int live_taps, kernel_taps;
+	int reachable_taps, kernel_taps;
 	ls_conv_walk forward, backward;
 	int64_t wgrad_block;
 	int wgrad_run;

@@ -198,7 +198,7 @@ static ls_status make_backward(ls_conv_plan *plan, ls_arena *arena)
 static void choose_parts(ls_conv_plan *plan, int threads)
 {
 	const ls_conv_walk *f = &plan->forward;
-	int64_t units = (int64_t)plan->live_taps * f->blocks * f->source_blocks;
+	int64_t units = (int64_t)plan->reachable_taps * f->blocks * f->source_blocks;
 	int parts = 1;
 
 	while (units * parts < UNITS_A_THREAD * threads && parts < threads && parts < PARTS_MOST)
@@ -249,7 +249,7 @@ ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_ge
 	ls_conv_walk *f = &plan.forward;
 
 	plan.kernel_taps = plan.geometry.kernel_h * plan.geometry.kernel_w;
-	plan.live_taps = geometry->gathered ? 1 : weights->live_taps;
+	plan.reachable_taps = geometry->gathered ? 1 : weights->reachable_taps;
 	plan.slot = geometry->gathered ? NULL : weights->slot;
 	f->panel = weights->out_panel;
 	f->blocks = (weights->out + weights->out_panel - 1) / weights->out_panel;

@@ -62,7 +62,7 @@ static ls_status weight_param(ls_shape *s, const ls_conv_geometry *g, ls_weight_
 				       .out_panel = ls_panel_width(g->out_c),
 				       .in_panel = g->gathered ? g->in_c * taps : ls_panel_width(g->in_c),
 				       .gathered = g->gathered,
-				       .live_taps = reachable,
+				       .reachable_taps = reachable,
 				       .slot = slot } };
 	return LS_OK;
 }
@@ -199,7 +199,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 static void zero_unreachable(const ls_op *op, const ls_conv_plan *plan, float *dweights, ls_member member)
 {
 	const ls_conv_walk *f = &plan->forward;
-	int64_t reachable = (int64_t)plan->live_taps * f->blocks * f->source_blocks * f->source_panel * f->panel;
+	int64_t reachable = (int64_t)plan->reachable_taps * f->blocks * f->source_blocks * f->source_panel * f->panel;
 	int64_t begin, end;
 
 	ls_team_range(member, (int64_t)op->params[LS_WEIGHT]->count - reachable, &begin, &end);

@@ -20,7 +20,7 @@ static ls_status add_table(ls_shape *s, int slot, const char *name, int rows, in
 	ls_param row = {
 		.role = LS_ROLE_WEIGHT, .init = LS_INIT_NORMAL, .fan_in = width, .rank = 2, .shape = { rows, width }
 	};
-	row.layout = (ls_weight_layout){ .out = rows, .in = width, .taps = 1, .out_panel = 1, .live_taps = 1 };
+	row.layout = (ls_weight_layout){ .out = rows, .in = width, .taps = 1, .out_panel = 1, .reachable_taps = 1 };
 	row.layout.in_panel = (int)ls_padded(width);
 	return ls_shape_param(s, slot, name, "weight", row);
 }

@@ -22,7 +22,7 @@ static ls_param weight_param(int in, int out, ls_weight_init init)
 					 .taps = 1,
 					 .out_panel = ls_panel_width(out),
 					 .in_panel = ls_panel_width(in),
-					 .live_taps = 1 };
+					 .reachable_taps = 1 };
 	return row;
 }
 

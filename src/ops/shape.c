@@ -52,9 +52,12 @@ ls_status ls_shape_param(ls_shape *shape, int slot, const char *layer, const cha
 ls_param ls_vector_param(int length, ls_param_role role, ls_param_init init, int fan_in)
 {
 	ls_param row = { .role = role, .init = init, .fan_in = fan_in, .rank = 1, .shape = { length } };
-	row.layout = (ls_weight_layout){
-		.out = length, .in = 1, .taps = 1, .out_panel = ls_panel_width(length), .in_panel = 1, .live_taps = 1
-	};
+	row.layout = (ls_weight_layout){ .out = length,
+					 .in = 1,
+					 .taps = 1,
+					 .out_panel = ls_panel_width(length),
+					 .in_panel = 1,
+					 .reachable_taps = 1 };
 	return row;
 }
 

@@ -76,14 +76,14 @@ const double *ls_optimizer_default(const char *optimizer, const char *hyper);
 
 /*
  * Apply to elements [begin, end) of the reachable part: cuts the range at parameter borders to know what decays.
- * `slots` are arrays of `live` floats. Unreachable weights with decoupled decay: ls_optimizer_decay_unreachable().
+ * `slots` are arrays of `reachable` floats. Unreachable weights with decoupled decay: ls_optimizer_decay_unreachable().
  */
 typedef struct ls_optimizer_pass {
 	const ls_optimizer_kind *kind;
 	const ls_hyper *hyper;
 	const ls_param_table *table;
 	float *params;      /* (total) */
-	const float *grads; /* (live), or the part of it that begins at grads_begin */
+	const float *grads; /* (reachable), or the part of it that begins at grads_begin */
 	size_t grads_begin;
 	float *slots[LS_SLOTS_MAX];
 	float scale;

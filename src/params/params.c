@@ -61,7 +61,7 @@ static void check(const ls_param *param)
 	const ls_weight_layout *l = &param->layout;
 	assert(l->out > 0 && l->in > 0 && l->taps > 0 && l->out_panel > 0 && l->in_panel > 0);
 	assert(!l->gathered || (l->in_panel == l->in * l->taps && !l->slot));
-	assert(!l->slot || (l->live_taps >= 0 && l->live_taps <= l->taps));
+	assert(!l->slot || (l->reachable_taps >= 0 && l->reachable_taps <= l->taps));
 	assert(ls_param_elements(param) == (size_t)l->out * (size_t)l->in * (size_t)l->taps);
 	(void)l, (void)param;
 }
@@ -73,10 +73,10 @@ static void lay_out_row(ls_param_table *table, ls_param *param, int all)
 		return;
 	check(param);
 	const ls_weight_layout *l = &param->layout;
-	size_t live_taps = (size_t)(l->slot && !all ? l->live_taps : l->taps);
-	param->count = live_taps * tap_floats(l);
-	param->unreachable_count = ((size_t)l->taps - live_taps) * tap_floats(l);
-	size_t *end = param->role == LS_ROLE_BUFFER ? &table->buffers : &table->live;
+	size_t reachable_taps = (size_t)(l->slot && !all ? l->reachable_taps : l->taps);
+	param->count = reachable_taps * tap_floats(l);
+	param->unreachable_count = ((size_t)l->taps - reachable_taps) * tap_floats(l);
+	size_t *end = param->role == LS_ROLE_BUFFER ? &table->buffers : &table->reachable;
 	param->offset = *end;
 	*end = align(*end + param->count);
 	if (param->role != LS_ROLE_BUFFER)
@@ -85,11 +85,11 @@ static void lay_out_row(ls_param_table *table, ls_param *param, int all)
 
 void ls_params_lay_out(ls_param_table *table, int all)
 {
-	table->live = table->buffers = 0;
+	table->reachable = table->buffers = 0;
 	table->trainable = 0;
 	for (size_t i = 0; i < table->count; i++)
 		lay_out_row(table, &table->rows[i], all);
-	table->total = table->live;
+	table->total = table->reachable;
 	for (size_t i = 0; i < table->count; i++) {
 		ls_param *param = &table->rows[i];
 		if (!param->unreachable_count)

@@ -2,10 +2,12 @@
  * params.h - the table of a model's parameters and where each lies in the flat stores.
  *
  * Invariants
- *  1. A store is one array of floats. Its reachable part [0, live) holds every weight that can ever have a gradient,
- *     in forward order; gradients and optimizer state are arrays of `live` floats with the same offsets.
- *  2. Behind it, [live, total) holds unreachable weights: filter taps that see nothing but padding at every position of
- *     the image. They have no gradient and no state, are never exchanged, and are in checkpoints like any other.
+ *  1. A store is one array of floats. Its reachable part [0, reachable) holds every weight that can ever have a
+ *     gradient, in forward order; gradients and optimizer state are arrays of `reachable` floats with the same
+ *     offsets.
+ *  2. Behind it, [reachable, total) holds unreachable weights: filter taps that see nothing but padding at every
+ *     position of the image. They have no gradient and no state, are never exchanged, and are in checkpoints like any
+ *     other.
  *  3. Buffers (running statistics) are not trained and have an array of their own, `buffers` floats.
  *  4. Kernels see blocked weights [slot][out block][in block][in_panel][out_panel]; the outside world sees PyTorch's
  *     shapes. Padding inside blocks is zero, always has gradient zero, and stays zero.
@@ -42,7 +44,7 @@ typedef struct ls_weight_layout {
 	int out, in, taps;
 	int out_panel, in_panel; /* gathered: in_panel = in * taps, depth index = tap * in + channel */
 	int gathered;
-	int live_taps;       /* slots [0, live_taps) are reachable */
+	int reachable_taps;  /* slots [0, reachable_taps) are reachable */
 	const int16_t *slot; /* (taps) tap -> slot; NULL means identity, all reachable */
 } ls_weight_layout;
 
@@ -66,7 +68,7 @@ static inline int ls_param_is_trained(const ls_param *param)
 typedef struct ls_param_table {
 	ls_param *rows;
 	size_t count, capacity;
-	size_t live, total; /* floats */
+	size_t reachable, total; /* floats */
 	size_t buffers;
 	uint64_t trainable; /* logical elements, unreachable ones included, padding not */
 } ls_param_table;
@@ -79,9 +81,9 @@ size_t ls_param_elements(const ls_param *param); /* logical; 1 for a counter */
 
 /* Which part of a store an array has. */
 typedef enum ls_store_kind {
-	LS_STORE_WHOLE, /* `total` floats: parameters */
-	LS_STORE_LIVE   /* `live` floats: gradients, optimizer state. For unreachable weights, export gives 0 and import
-			   does nothing */
+	LS_STORE_WHOLE,    /* `total` floats: parameters */
+	LS_STORE_REACHABLE /* `reachable` floats: gradients, optimizer state. For unreachable weights, export gives 0
+			 and import does nothing */
 } ls_store_kind;
 
 /* Between a store and the logical, row-major layout of param->shape. For a buffer, `store` is the buffers array. */

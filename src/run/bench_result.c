@@ -147,7 +147,7 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 			 .threads = b->layout.threads,
 			 .devices = b->layout.devices,
 			 .gflop_a_sample = r->flop_per_sample / 1e9,
-			 .live = (int64_t)b->graph->params.live,
+			 .reachable = (int64_t)b->graph->params.reachable,
 			 .extra = (int64_t)b->trainer->stats_floats - b->layout.nodes };
 
 	snprintf(p.model, sizeof(p.model), "%s", r->model);

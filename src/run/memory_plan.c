@@ -116,7 +116,7 @@ ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 		t->threads, ls_plural((uint64_t)t->threads, "s"));
 	print_part(to, "program and data", p->resident, "   (in memory already)");
 	print_part(to, "parameters and statistics", p->bytes.params, "");
-	snprintf(note, sizeof(note), "   (the gradient has %.2f MB)", (double)t->graph->params.live * 4e-6);
+	snprintf(note, sizeof(note), "   (the gradient has %.2f MB)", (double)t->graph->params.reachable * 4e-6);
 	print_part(to, "gradient sums", p->bytes.gradients, note);
 	snprintf(note, sizeof(note), "   (%s)", t->optimizer);
 	print_part(to, "optimizer state", p->bytes.state, note);

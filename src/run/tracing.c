@@ -72,7 +72,7 @@ static size_t lane_spans(uint64_t steps, const ls_trainer_options *o)
 {
 	double shards = (double)(o->microbatch + LS_TILE - 1) / LS_TILE * (double)o->microbatches;
 	double layers = 3.0 * o->graph->node_count * shards;
-	double blocks = 3.0 * ((double)o->graph->params.live / LS_NORM_BLOCK + 64);
+	double blocks = 3.0 * ((double)o->graph->params.reachable / LS_NORM_BLOCK + 64);
 	double spans = (double)steps * (layers > blocks ? layers : blocks);
 
 	return spans < SPANS_MIN ? SPANS_MIN : spans > SPANS_MAX ? SPANS_MAX : (size_t)spans;

@@ -6,7 +6,7 @@
 
 typedef enum direction { TO_OWNERS, TO_FIRST } direction;
 
-/* Node `node`'s shards of an array of `live` floats. */
+/* Node `node`'s shards of an array of `reachable` floats. */
 static ls_status move_shards(const ls_trainer *t, ls_comm *comm, int node, float *array, direction way,
 			     const char *what)
 {
@@ -17,7 +17,7 @@ static ls_status move_shards(const ls_trainer *t, ls_comm *comm, int node, float
 	for (int b = 0; owner >= 0 && b < plan->buckets - 1; b++) {
 		size_t begin, end;
 		ls_partition_shard(plan, b, owner, &begin, &end);
-		end = end < plan->live ? end : plan->live;
+		end = end < plan->reachable ? end : plan->reachable;
 		if (begin < end)
 			LS_TRY(ls_comm_sendrecv(comm, from, to, array + begin, array + begin,
 						(end - begin) * sizeof(float), what));
@@ -42,7 +42,8 @@ ls_status ls_state_scatter(ls_trainer *t, ls_comm *comm, int state)
 	LS_TRY(ls_comm_broadcast(comm, 0, t->buffers, table->buffers * sizeof(float), "running statistics"));
 	for (int i = 0; state && i < t->kind->slots; i++) {
 		if (t->options.strategy->replicated)
-			LS_TRY(ls_comm_broadcast(comm, 0, t->slots[i], table->live * sizeof(float), "optimizer state"));
+			LS_TRY(ls_comm_broadcast(comm, 0, t->slots[i], table->reachable * sizeof(float),
+						 "optimizer state"));
 		else
 			LS_TRY(move_all(t, comm, t->slots[i], TO_OWNERS, "optimizer state"));
 	}
@@ -59,6 +60,7 @@ ls_status ls_state_gather(ls_trainer *t, ls_comm *comm)
 		LS_TRY(move_all(t, comm, t->slots[i], TO_FIRST, "optimizer state"));
 	if (t->master == t->params)
 		return LS_OK;
-	memcpy(t->master + table->live, t->params + table->live, (table->total - table->live) * sizeof(float));
+	memcpy(t->master + table->reachable, t->params + table->reachable,
+	       (table->total - table->reachable) * sizeof(float));
 	return move_all(t, comm, t->master, TO_FIRST, "exact parameters");
 }

@@ -340,12 +340,12 @@ static void deliver_stats(ls_driver *d, int is_last)
 static void deliver_nothing(ls_driver *d, int is_last)
 {
 	ls_trainer *t = d->trainer;
-	size_t live = t->graph->params.live;
+	size_t reachable = t->graph->params.reachable;
 
 	/* A gradient is sent after the last step's values came. */
-	ls_exchange_need(t->exchange, d->device, 0, live, alone);
-	memset(ls_exchange_slot(t->exchange, d->device, d->microbatch), 0, live * sizeof(float));
-	ls_exchange_ready(t->exchange, d->device, d->microbatch, 0, live, alone);
+	ls_exchange_need(t->exchange, d->device, 0, reachable, alone);
+	memset(ls_exchange_slot(t->exchange, d->device, d->microbatch), 0, reachable * sizeof(float));
+	ls_exchange_ready(t->exchange, d->device, d->microbatch, 0, reachable, alone);
 	float *stats = ls_exchange_statistics(t->exchange, d->device, d->microbatch);
 	memset(stats, 0, t->stats_floats * sizeof(float));
 	stats[t->graph->params.buffers + LS_STAT_LOSS] = NAN;

@@ -41,7 +41,7 @@ static void choose_reachable(const ls_trainer_options *o, const ls_optimizer_kin
 static size_t early_floats(const ls_trainer_options *o)
 {
 	size_t shared = ls_backend_of(o->backend)->shared_grads(o->graph, o->microbatch);
-	return shared > 0 ? shared : o->graph->params.live;
+	return shared > 0 ? shared : o->graph->params.reachable;
 }
 
 static ls_exchange_options exchange_options(const ls_trainer_options *o, const ls_optimizer_kind *kind)
@@ -54,7 +54,7 @@ static ls_exchange_options exchange_options(const ls_trainer_options *o, const l
 				  .staleness = o->staleness,
 				  .devices = o->devices,
 				  .threads = o->threads,
-				  .live = o->graph->params.live,
+				  .reachable = o->graph->params.reachable,
 				  .statistics = stats_floats(o),
 				  .block = LS_NORM_BLOCK,
 				  .bucket = o->bucket > 0 ? o->bucket : bucket,
@@ -77,7 +77,7 @@ static ls_status make_stores(ls_trainer *t, const ls_trainer_options *o)
 	if (has_master(o))
 		LS_TRY(ls_floats_new(&t->master, table->total, "exact parameters"));
 	for (int i = 0; i < t->kind->slots; i++)
-		LS_TRY(ls_floats_new(&t->slots[i], table->live, "optimizer state"));
+		LS_TRY(ls_floats_new(&t->slots[i], table->reachable, "optimizer state"));
 	t->ratios = calloc(table->count + 1, sizeof(*t->ratios));
 	return t->ratios ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the ratios of %zu parameters", table->count);
 }
@@ -198,7 +198,7 @@ static void free_stores(ls_trainer *t)
 
 	free(t->ratios);
 	for (int i = 0; i < LS_SLOTS_MAX; i++)
-		ls_floats_free(t->slots[i], table->live);
+		ls_floats_free(t->slots[i], table->reachable);
 	if (t->master != t->params)
 		ls_floats_free(t->master, table->total);
 	ls_floats_free(t->state, t->stats_floats);
@@ -282,7 +282,7 @@ ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 	ls_exchange_options x = exchange_options(o, kind);
 	size_t stores = (has_master(o) ? 2 : 1) * table->total + stats_floats(o);
 	*out = (ls_trainer_bytes){ .params = (stores + (size_t)o->devices * table->buffers) * sizeof(float),
-				   .state = (size_t)kind->slots * table->live * sizeof(float) };
+				   .state = (size_t)kind->slots * table->reachable * sizeof(float) };
 	if (updates_nothing(o) && !o->keeps)
 		out->state = 0;
 	if (updates_early(o, kind)) {

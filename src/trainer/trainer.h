@@ -147,7 +147,7 @@ struct ls_trainer {
 	float *state;               /* (stats_floats) running statistics, then the last complete step's statistics */
 	float *buffers;             /* state's beginning */
 	size_t stats_floats;        /* of running statistics and step statistics */
-	float *slots[LS_SLOTS_MAX]; /* (live); on several nodes each owner has its shards right */
+	float *slots[LS_SLOTS_MAX]; /* (reachable); on several nodes each owner has its shards right */
 	double *ratios;             /* (rows of the table) of the step being updated, where the optimizer has them */
 	uint64_t step;              /* steps begun, and on one node done */
 	int64_t batches_tracked;

@@ -21,7 +21,7 @@ static int is_time(double seconds)
 	return isfinite(seconds) && seconds >= 0;
 }
 
-static int64_t check_layer(const ls_profile_layer *layer, int64_t live)
+static int64_t check_layer(const ls_profile_layer *layer, int64_t reachable)
 {
 	int64_t lines = 0;
 	require(layer->name[0] != '\0' && memchr(layer->name, 0, sizeof(layer->name)));
@@ -29,7 +29,7 @@ static int64_t check_layer(const ls_profile_layer *layer, int64_t live)
 	require(layer->ranges >= 0 && layer->ranges <= LS_PROFILE_RANGES);
 	for (int k = 0; k < layer->ranges; k++) {
 		const ls_profile_range *r = &layer->range[k];
-		require(r->begin >= 0 && r->begin < r->end && r->end <= live);
+		require(r->begin >= 0 && r->begin < r->end && r->end <= reachable);
 		lines += (r->end - r->begin + LS_PROFILE_LINE - 1) / LS_PROFILE_LINE;
 	}
 	return lines;
@@ -50,8 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		is_time(p.exchange_s));
 	require(p.devices >= 1 && p.microbatches >= 1);
 	for (size_t i = 0; i < p.layers; i++)
-		lines += check_layer(&p.layer[i], p.live);
-	require(lines == (p.live + LS_PROFILE_LINE - 1) / LS_PROFILE_LINE);
+		lines += check_layer(&p.layer[i], p.reachable);
+	require(lines == (p.reachable + LS_PROFILE_LINE - 1) / LS_PROFILE_LINE);
 	require(ls_profile_hash(&p, &hash) == LS_OK);
 	ls_profile_release(&p);
 	return 0;

@@ -58,7 +58,7 @@ static ls_status build(dump *d, const char *model)
 	};
 	LS_TRY(ls_model_build(&d->graph, &o));
 	LS_TRY(ls_floats_new(&d->params, d->graph->params.total, "parameters"));
-	LS_TRY(ls_floats_new(&d->grads, d->graph->params.live, "gradients"));
+	LS_TRY(ls_floats_new(&d->grads, d->graph->params.reachable, "gradients"));
 	return ls_params_init(&d->graph->params, SEED, d->params, NULL);
 }
 
@@ -178,7 +178,7 @@ static ls_status fill(void *context, size_t i, void *data)
 	else if (i < d->params_from || d->tensors[i].bytes == 0)
 		return LS_OK;
 	else if (i - d->params_from < table->count)
-		ls_param_export(&table->rows[i - d->params_from], LS_STORE_LIVE, d->grads, data);
+		ls_param_export(&table->rows[i - d->params_from], LS_STORE_REACHABLE, d->grads, data);
 	else
 		ls_param_export(&table->rows[i - d->params_from - table->count], LS_STORE_WHOLE, d->params, data);
 	return LS_OK;
@@ -226,7 +226,7 @@ static void release(dump *d)
 		free(all[i]);
 	if (d->graph) {
 		ls_floats_free(d->params, d->graph->params.total);
-		ls_floats_free(d->grads, d->graph->params.live);
+		ls_floats_free(d->grads, d->graph->params.reachable);
 	}
 	ls_graph_free(d->graph);
 	ls_team_free(d->team);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What goes over the wire: the live gradient and no more, half of it as bf16, words that occur; and the modes that give up the same bits.
+# What goes over the wire: the reachable gradient and no more, half of it as bf16, words that occur; and the modes that give up the same bits.
 # shellcheck disable=SC2317 # functions are called by ok and wait_for
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -16,20 +16,20 @@ traffic_of() { # COMMAND...: sets $traffic
 near() { # GOT EXPECTED: 0.95 to 1.15 times; frames, acknowledgements and what launches nodes come on top
 	[ $((100 * $1)) -ge $((95 * $2)) ] && [ $((100 * $1)) -le $((115 * $2)) ]
 }
-live=$("$LOCKSTEP" models | awk '$1 == "resnet18" { printf "%.0f\n", 1e6 * $5 }')
+reachable=$("$LOCKSTEP" models | awk '$1 == "resnet18" { printf "%.0f\n", 1e6 * $5 }')
 all=$("$LOCKSTEP" models | awk '$1 == "resnet18" { print 4 * $2 }')
-ok "resnet18 has weights that never change ($live of $all bytes live)" test $((10 * live)) -lt $((9 * all))
+ok "resnet18 has weights that never change ($reachable of $all bytes reachable)" test $((10 * reachable)) -lt $((9 * all))
 
 # ---- bytes -----------------------------------------------------------------------------------------------------------
 # Of two nodes each sends half of its gradient and half of the parameters.
 resnet=(--model resnet18 --data glyphs --samples 96 --test-samples 1 --batch 16 --micro-batch 8 --steps 6 --eval-every 0 --schedule constant)
 traffic_of train_on a:1,b:1 "${resnet[@]}"
 full=$traffic
-ok "6 steps send 6 times the live gradient: $full" near "$full" $((6 * live))
+ok "6 steps send 6 times the reachable gradient: $full" near "$full" $((6 * reachable))
 traffic_of train_on a:1,b:1 "${resnet[@]}" --wire bf16
-ok "bf16 halves it: $traffic" near "$traffic" $((3 * live))
+ok "bf16 halves it: $traffic" near "$traffic" $((3 * reachable))
 traffic_of train_on a:1,b:1 "${resnet[@]}" --strategy ps
-ok "a worker sends its gradient to the server, and gets parameters: $traffic" near "$traffic" $((6 * live))
+ok "a worker sends its gradient to the server, and gets parameters: $traffic" near "$traffic" $((6 * reachable))
 
 # An embedding has a gradient for the words of the step alone: 256 of 30522, of 1024 bytes each.
 words=$((30522 * 1024))

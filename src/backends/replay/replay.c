@@ -259,9 +259,9 @@ ls_status ls_replay_fits(const ls_profile *p, const ls_graph *graph, const char 
 	if (p->layers != (size_t)graph->node_count)
 		return ls_fail(LS_EMISMATCH, "%s: layers has %zu entries, model %s has %d here; %s", label, p->layers,
 			       p->model, graph->node_count, again);
-	if ((size_t)p->live != graph->params.live)
+	if ((size_t)p->reachable != graph->params.reachable)
 		return ls_fail(LS_EMISMATCH, "%s: live_floats is %" PRId64 ", model %s has %zu here; %s", label,
-			       p->live, p->model, graph->params.live, again);
+			       p->reachable, p->model, graph->params.reachable, again);
 	for (int i = 0; i < graph->node_count; i++) {
 		ls_profile_layer here = { 0 };
 		ls_profiler_ranges(graph, i, &here);

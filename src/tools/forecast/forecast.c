@@ -279,7 +279,7 @@ static void describe(const request *r, ls_forecast *f)
 	ls_text_printable(f->cluster, sizeof(f->cluster), r->cluster.name);
 	f->batch = p->batch * r->o->microbatches;
 	f->device_per_s = (double)f->batch / ((double)r->o->microbatches * (p->step_s - p->update_s) + p->update_s);
-	f->gradient_bytes = (double)p->live * sizeof(float);
+	f->gradient_bytes = (double)p->reachable * sizeof(float);
 }
 
 ls_status ls_forecast_make(ls_forecast *out, const ls_forecast_options *options)

@@ -191,10 +191,10 @@ static ls_status make(ls_scenario *s)
 	bucket = bucket > 0 ? bucket : BUCKET_BYTES_DEFAULT;
 	s->wire_bytes = s->o.bf16 ? 2 : 4;
 	s->fold_s_per_float = sizeof(float) / (s->o.cluster->copy_gb_per_s * 1e9);
-	s->update_s_per_float = profile->update_s / (double)profile->live;
+	s->update_s_per_float = profile->update_s / (double)profile->reachable;
 	LS_TRY(add_parties(s));
-	LS_TRY(ls_partition_init(&s->plan, (size_t)profile->live, (size_t)(profile->extra + s->nodes), LS_NORM_BLOCK,
-				 (size_t)bucket / sizeof(float), (int)s->owners));
+	LS_TRY(ls_partition_init(&s->plan, (size_t)profile->reachable, (size_t)(profile->extra + s->nodes),
+				 LS_NORM_BLOCK, (size_t)bucket / sizeof(float), (int)s->owners));
 	assign(s);
 	return write_scripts(s);
 }

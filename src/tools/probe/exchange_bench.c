@@ -82,7 +82,7 @@ static ls_status make_exchange(ls_exchange_bench *r)
 				  .servers = r->o.servers,
 				  .devices = r->devices,
 				  .threads = 1,
-				  .live = r->o.floats,
+				  .reachable = r->o.floats,
 				  .statistics = EXTRA,
 				  .block = BLOCK,
 				  .bucket = r->o.bucket > 0 ? r->o.bucket : usual,

@@ -39,7 +39,7 @@ static inline void exec_same_results(const char *what, const net *got, const net
 	assert_true(a->loss == b->loss && a->token_loss == b->token_loss);
 	assert_int_equal(a->correct, b->correct);
 	assert_int_equal(a->token_correct, b->token_correct);
-	net_same_floats(what, got->grads, expected->grads, got->graph->params.live);
+	net_same_floats(what, got->grads, expected->grads, got->graph->params.reachable);
 	net_same_floats(what, got->stats, expected->stats, got->graph->params.buffers);
 }
 

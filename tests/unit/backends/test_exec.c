@@ -23,7 +23,7 @@ static ls_graph *tiled(void)
 	return g;
 }
 
-/* Batch statistics: a micro-batch runs whole. All kinds of nodes, values read more than once, dead taps. */
+/* Batch statistics: a micro-batch runs whole. All kinds of nodes, values read more than once, unreachable taps. */
 static ls_graph *coupled(void)
 {
 	ls_graph *g = net_graph();
@@ -76,8 +76,8 @@ static void test_tiles(void **state)
 
 	double loss = 0;
 	int64_t correct = 0;
-	size_t live = whole.graph->params.live;
-	float *sum = net_take(live * sizeof(float));
+	size_t reachable = whole.graph->params.reachable;
+	float *sum = net_take(reachable * sizeof(float));
 	for (int64_t first = 0; first < 100; first += 64) {
 		ls_exec_microbatch microbatch = net_microbatch(&parts, first == 0 ? 64 : 36);
 		microbatch.images = whole.images + first * 72;
@@ -86,12 +86,12 @@ static void test_tiles(void **state)
 		ls_exec_train(parts.exec, &microbatch);
 		loss += microbatch.loss;
 		correct += microbatch.correct;
-		for (size_t i = 0; i < live; i++)
+		for (size_t i = 0; i < reachable; i++)
 			sum[i] += parts.grads[i];
 	}
 	assert_true(fabs(loss - whole.microbatch.loss) < 1e-9 * loss);
 	assert_int_equal(correct, whole.microbatch.correct);
-	for (size_t i = 0; i < live; i++)
+	for (size_t i = 0; i < reachable; i++)
 		if (!(fabsf(sum[i] - whole.grads[i]) <= 1e-4f + 1e-4f * fabsf(sum[i])))
 			fail_msg("gradient %zu of a sliced micro-batch is %g, of its tiles %g", i,
 				 (double)whole.grads[i], (double)sum[i]);
@@ -302,7 +302,7 @@ static void test_moments_have_memory(void **state)
 typedef struct witness {
 	const ls_graph *graph;
 	float *params, *grads; /* poisoned, collected */
-	int *seen;             /* (live) how often */
+	int *seen;             /* (reachable) how often */
 } witness;
 
 static void on_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
@@ -324,19 +324,20 @@ static void check_ready(maker make, int threads, int share)
 	net_init(&watched, make(), 70, 0, threads, 0);
 	net_train(&plain, 70);
 
-	size_t live = plain.graph->params.live, shared = ls_exec_shared_grads(watched.graph, 70);
-	witness w = { watched.graph, watched.params, net_take(live * sizeof(float)), net_take(live * sizeof(int)) };
-	float *grads = net_take((share ? shared : live) * sizeof(float));
+	size_t reachable = plain.graph->params.reachable, shared = ls_exec_shared_grads(watched.graph, 70);
+	witness w = { watched.graph, watched.params, net_take(reachable * sizeof(float)),
+		      net_take(reachable * sizeof(int)) };
+	float *grads = net_take((share ? shared : reachable) * sizeof(float));
 	watched.microbatch = net_microbatch(&watched, 70);
 	watched.microbatch.grads = grads;
 	watched.microbatch.share_grads = share;
 	watched.microbatch.ready = on_ready;
 	watched.microbatch.ready_context = &w;
 	ls_exec_train(watched.exec, &watched.microbatch);
-	for (size_t i = 0; i < live; i++)
+	for (size_t i = 0; i < reachable; i++)
 		if (w.seen[i] != 1)
-			fail_msg("gradient %zu of %zu was delivered %d times", i, live, w.seen[i]);
-	net_same_floats("gradients when delivered", w.grads, plain.grads, live);
+			fail_msg("gradient %zu of %zu was delivered %d times", i, reachable, w.seen[i]);
+	net_same_floats("gradients when delivered", w.grads, plain.grads, reachable);
 	assert_true(watched.microbatch.loss == plain.microbatch.loss);
 	free(grads);
 	free(w.grads);
@@ -363,7 +364,7 @@ static void test_shared_grads(void **state)
 	assert_int_equal(ls_exec_shared_grads(s, LS_TILE + 1), 0);
 	assert_true(ls_exec_shared_grads(s, LS_TILE) > 0);
 	assert_true(ls_exec_shared_grads(c, 1000) > 0);
-	assert_true(ls_exec_shared_grads(c, 1000) < c->params.live);
+	assert_true(ls_exec_shared_grads(c, 1000) < c->params.reachable);
 	ls_graph_free(s);
 	ls_graph_free(c);
 }

@@ -134,7 +134,7 @@ static void check_gradient(net *t, const char *name, int zero)
 {
 	const ls_param *p = net_param(t->graph, name);
 	size_t zeros = 0, count = ls_param_elements(p);
-	ls_param_export(p, LS_STORE_LIVE, t->grads, t->logical);
+	ls_param_export(p, LS_STORE_REACHABLE, t->grads, t->logical);
 	for (size_t i = 0; i < count; i++)
 		zeros += t->logical[i] == 0;
 	if (zero ? zeros != count : zeros == count)
@@ -155,7 +155,7 @@ static void test_shortest(void **state)
 	text_train(&t, 3);
 	assert_true(t.net.microbatch.token_loss == 0 && t.net.microbatch.token_correct == 0 &&
 		    t.net.microbatch.loss > 0);
-	for (size_t i = 0; i < t.net.graph->params.live; i++)
+	for (size_t i = 0; i < t.net.graph->params.reachable; i++)
 		assert_true(isfinite(t.net.grads[i]));
 	for (size_t i = 0; i < sizeof(predicts) / sizeof(predicts[0]); i++)
 		check_gradient(&t.net, predicts[i], 1);
@@ -176,8 +176,8 @@ static void test_tiles(void **state)
 		text_init(&whole, makers[m](), 100, 0, 1, 0);
 		text_init(&part, makers[m](), 64, 36, 1, 0);
 		text_train(&whole, 100);
-		size_t live = whole.net.graph->params.live;
-		float *sum = net_take(live * sizeof(float));
+		size_t reachable = whole.net.graph->params.reachable;
+		float *sum = net_take(reachable * sizeof(float));
 		for (uint64_t i = 0; i < 100; i++)
 			samples[i] = i;
 		for (int64_t first = 0; first < 100; first += 64) {
@@ -185,12 +185,12 @@ static void test_tiles(void **state)
 			text_fill(&part, samples + first, count);
 			loss += text_train(&part, count);
 			token_loss += part.net.microbatch.token_loss;
-			for (size_t i = 0; i < live; i++)
+			for (size_t i = 0; i < reachable; i++)
 				sum[i] += part.net.grads[i];
 		}
 		assert_true(fabs(loss - whole.net.microbatch.loss) < 1e-9 * loss);
 		assert_true(fabs(token_loss - whole.net.microbatch.token_loss) <= 1e-9 * token_loss);
-		for (size_t i = 0; i < live; i++)
+		for (size_t i = 0; i < reachable; i++)
 			if (!(fabsf(sum[i] - whole.net.grads[i]) <= 1e-4f + 1e-4f * fabsf(sum[i])))
 				fail_msg("gradient %zu of a sliced micro-batch is %g, of its tiles %g", i,
 					 (double)whole.net.grads[i], (double)sum[i]);
@@ -327,7 +327,7 @@ static void test_no_allocation(void **state)
 /* What `ready` was called with. */
 typedef struct witness {
 	float *params, *grads; /* poisoned, collected */
-	int *seen;             /* (live) how often */
+	int *seen;             /* (reachable) how often */
 } witness;
 
 static void on_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
@@ -352,17 +352,17 @@ static void test_ready(void **state)
 			text_init(&plain, makers[m](), 70, 0, 1, 0);
 			text_init(&watched, makers[m](), 70, 0, threads, 0);
 			text_train(&plain, 70);
-			size_t live = plain.net.graph->params.live;
-			witness w = { watched.net.params, net_take(live * sizeof(float)),
-				      net_take(live * sizeof(int)) };
+			size_t reachable = plain.net.graph->params.reachable;
+			witness w = { watched.net.params, net_take(reachable * sizeof(float)),
+				      net_take(reachable * sizeof(int)) };
 			watched.net.microbatch = text_microbatch(&watched, 70);
 			watched.net.microbatch.ready = on_ready;
 			watched.net.microbatch.ready_context = &w;
 			ls_exec_train(watched.net.exec, &watched.net.microbatch);
-			for (size_t i = 0; i < live; i++)
+			for (size_t i = 0; i < reachable; i++)
 				if (w.seen[i] != 1)
-					fail_msg("gradient %zu of %zu was announced %d times", i, live, w.seen[i]);
-			net_same_floats("gradients when announced", w.grads, plain.net.grads, live);
+					fail_msg("gradient %zu of %zu was announced %d times", i, reachable, w.seen[i]);
+			net_same_floats("gradients when announced", w.grads, plain.net.grads, reachable);
 			free(w.grads);
 			free(w.seen);
 			text_release(&watched);

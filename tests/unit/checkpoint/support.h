@@ -145,12 +145,12 @@ HELPER ls_param *add_row(model *m, const char *name, ls_param_role role, int ran
 	p->layout.taps = rank > 3 ? (int)(shape[2] * shape[3]) : 1;
 	p->layout.out_panel = panel;
 	p->layout.in_panel = rank > 1 ? panel : 1;
-	p->layout.live_taps = p->layout.taps;
+	p->layout.reachable_taps = p->layout.taps;
 	return p;
 }
 
-/* The same logical model whatever `panel` and `dead`; `classes` is for models that do not fit. */
-HELPER void model_rows(model *m, int panel, int dead, int classes)
+/* The same logical model whatever `panel` and `unreachable`; `classes` is for models that do not fit. */
+HELPER void model_rows(model *m, int panel, int unreachable, int classes)
 {
 	*m = (model){ .table = { .rows = m->rows, .capacity = ROWS_MAX } };
 	ls_param *p = add_row(m, "conv1.weight", LS_ROLE_WEIGHT, 4, (int64_t[]){ 5, 3, 3, 3 }, panel);
@@ -163,21 +163,21 @@ HELPER void model_rows(model *m, int panel, int dead, int classes)
 	add_row(m, "bn1.num_batches_tracked", LS_ROLE_COUNTER, 0, NULL, panel);
 	p = add_row(m, "layer1.conv.weight", LS_ROLE_WEIGHT, 4, (int64_t[]){ 7, 5, 3, 3 }, panel);
 	p->layout.slot = dead_slots;
-	p->layout.live_taps = 4;
+	p->layout.reachable_taps = 4;
 	add_row(m, "fc.weight", LS_ROLE_WEIGHT, 2, (int64_t[]){ classes, 7 }, panel);
 	add_row(m, "fc.bias", LS_ROLE_BIAS, 1, (int64_t[]){ classes }, panel);
-	ls_params_lay_out(&m->table, !dead);
+	ls_params_lay_out(&m->table, !unreachable);
 }
 
 static const char settings_text[] = "{\"lr\":0.10000000000000001,\"seed\":7,\"model\":\"tiny\"}";
 
-HELPER void model_init(model *m, int panel, int dead, int classes)
+HELPER void model_init(model *m, int panel, int unreachable, int classes)
 {
-	model_rows(m, panel, dead, classes);
+	model_rows(m, panel, unreachable, classes);
 	m->params = calloc(m->table.total, sizeof(float));
 	m->buffers = calloc(m->table.buffers, sizeof(float));
 	for (int i = 0; i < 2; i++)
-		m->slot[i] = calloc(m->table.live, sizeof(float));
+		m->slot[i] = calloc(m->table.reachable, sizeof(float));
 	m->content = (ls_ckpt_content){
 		.table = &m->table,
 		.params = m->params,
@@ -210,10 +210,10 @@ HELPER float value_of(const char *name, int array, size_t i, unsigned salt)
 
 HELPER int is_dead(const ls_param *p, size_t i)
 {
-	return p->layout.slot && p->layout.slot[i % (size_t)p->layout.taps] >= p->layout.live_taps;
+	return p->layout.slot && p->layout.slot[i % (size_t)p->layout.taps] >= p->layout.reachable_taps;
 }
 
-/* array 0: parameters and buffers; 1, 2: slots, in which dead taps are zero. */
+/* array 0: parameters and buffers; 1, 2: slots, in which unreachable taps are zero. */
 HELPER float wanted(const ls_param *p, int array, size_t i, unsigned salt)
 {
 	return array && is_dead(p, i) ? 0.0f : value_of(p->name, array, i, salt);
@@ -236,7 +236,7 @@ HELPER void model_fill(model *m, unsigned salt)
 			for (size_t i = 0; i < ls_param_elements(p); i++)
 				logical[i] = wanted(p, a, i, salt);
 			if (store)
-				ls_param_import(p, a ? LS_STORE_LIVE : LS_STORE_WHOLE, logical, store);
+				ls_param_import(p, a ? LS_STORE_REACHABLE : LS_STORE_WHOLE, logical, store);
 		}
 	}
 }
@@ -252,7 +252,7 @@ HELPER size_t model_differences(const model *m, unsigned salt)
 			const float *store = array_of(m, p, a);
 			if (!store)
 				continue;
-			ls_param_export(p, a ? LS_STORE_LIVE : LS_STORE_WHOLE, store, logical);
+			ls_param_export(p, a ? LS_STORE_REACHABLE : LS_STORE_WHOLE, store, logical);
 			for (size_t i = 0; i < ls_param_elements(p); i++)
 				differences += logical[i] != wanted(p, a, i, salt);
 		}

@@ -121,7 +121,7 @@ static void no_memory_to_verify(void **state)
 	model_release(&m);
 }
 
-/* Invariant 4: other panels and no dead taps give the same files, and each loads into the other. */
+/* Invariant 4: other panels and no unreachable taps give the same files, and each loads into the other. */
 static void layout_does_not_show(void **state)
 {
 	const scratch *s = *state;
@@ -451,7 +451,7 @@ static ls_status load_with(const scratch *s, const char *name, int array, float 
 	model_fill(&other, 5);
 	while (strcmp(m.rows[r].name, name) != 0)
 		r++;
-	ls_store_kind kind = array ? LS_STORE_LIVE : LS_STORE_WHOLE;
+	ls_store_kind kind = array ? LS_STORE_REACHABLE : LS_STORE_WHOLE;
 	float *store = array_of(&m, &m.rows[r], array);
 	ls_param_export(&m.rows[r], kind, store, logical);
 	logical[1] = value;

@@ -5,12 +5,12 @@
 static void check_served(const trial *t, const node *nodes)
 {
 	ls_partition plan;
-	assert_int_equal(ls_partition_init(&plan, t->live, t->statistics, t->block, t->bucket, t->servers), LS_OK);
+	assert_int_equal(ls_partition_init(&plan, t->reachable, t->statistics, t->block, t->bucket, t->servers), LS_OK);
 	for (int b = 0; b < plan.buckets - 1; b++)
 		for (int o = 0; o < t->servers; o++) {
 			size_t begin, end;
 			ls_partition_shard(&plan, b, o, &begin, &end);
-			for (; begin < end && begin < t->live; begin++) {
+			for (; begin < end && begin < t->reachable; begin++) {
 				float got = nodes[t->nodes - t->servers + o].params[begin];
 				if (!(got - t->params[begin] < 1e-3f && t->params[begin] - got < 1e-3f)) {
 					describe(t);

@@ -32,7 +32,7 @@ static void check_servers(trial *t)
 
 	for (int n = 0; n < t->nodes; n++)
 		assert_int_equal(nodes[n].status, LS_OK);
-	for (size_t i = 0; i < t->live; i++)
+	for (size_t i = 0; i < t->reachable; i++)
 		if (!(fabsf(server->params[i] - t->params[i]) < 0.02f)) {
 			describe(t);
 			fail_msg("parameter %zu is %g, expected %g", i, (double)server->params[i],

@@ -37,7 +37,7 @@ typedef struct trial {
 	size_t span;                        /* floats that are zero together */
 	_Atomic(int) at[NODES], most_ahead; /* ps-async: steps begun; how far apart they were */
 	int64_t most, microbatches[STEPS];
-	size_t live, statistics, block, bucket, cut[LAYERS + 1];
+	size_t reachable, statistics, block, bucket, cut[LAYERS + 1];
 	int node_of[STEPS][MICROBATCHES], device_of[STEPS][MICROBATCHES];
 	float initial[LIVE];
 	float params[LIVE], state[STATISTICS]; /* of the serial run */
@@ -137,7 +137,7 @@ static inline void choose_ratios(const trial *t, const double *norms, float *rat
 {
 	double layer_norms[LAYERS][2] = { { 0 } };
 	size_t first, last;
-	for (size_t begin = 0; begin < t->live; begin += t->block)
+	for (size_t begin = 0; begin < t->reachable; begin += t->block)
 		for (int l = 0; l < t->layers; l++)
 			if (run_of(t, l, begin, begin + t->block, &first, &last)) {
 				layer_norms[l][0] += *norms++;
@@ -183,16 +183,16 @@ static inline void serial_step(trial *t, int step)
 
 	while (width < t->microbatches[step])
 		width *= 2;
-	for (size_t i = 0; i < t->live; i++)
+	for (size_t i = 0; i < t->reachable; i++)
 		sums[i] = tree_sum(t, step, 0, width, i, 0);
-	for (size_t i = 0; i < t->live; i += t->block)
-		norms[blocks++] = sum_squares(sums + i, t->live - i < t->block ? t->live - i : t->block);
+	for (size_t i = 0; i < t->reachable; i += t->block)
+		norms[blocks++] = sum_squares(sums + i, t->reachable - i < t->block ? t->reachable - i : t->block);
 	float scale = t->clipped ? scale_of(norms, blocks) : 0.01f;
-	for (size_t i = 0; t->phased && i < t->live; i += t->block)
-		runs += norms_of_runs(t, t->params, scale, i, i + t->block < t->live ? i + t->block : t->live, sums + i,
-				      run_norms + runs);
+	for (size_t i = 0; t->phased && i < t->reachable; i += t->block)
+		runs += norms_of_runs(t, t->params, scale, i, i + t->block < t->reachable ? i + t->block : t->reachable,
+				      sums + i, run_norms + runs);
 	choose_ratios(t, run_norms, ratios);
-	for (size_t i = 0; i < t->live; i++)
+	for (size_t i = 0; i < t->reachable; i++)
 		t->params[i] -= (t->phased ? ratio_at(t, ratios, i) : scale) * bent(t, sums[i]);
 	for (size_t i = 0; i < t->statistics; i++)
 		t->state[i] = 0.5f * t->state[i] + tree_sum(t, step, 0, width, i, 1);
@@ -262,15 +262,15 @@ static inline void draw_trial(trial *t, uint64_t seed)
 	t->layers = 1 + below(&rng, LAYERS);
 	for (int l = 0; l < t->layers; l++)
 		t->cut[l + 1] = t->cut[l] + 16 * (1 + (size_t)below(&rng, 10));
-	t->live = t->cut[t->layers] - (size_t)below(&rng, 16);
-	t->cut[t->layers] = t->live;
+	t->reachable = t->cut[t->layers] - (size_t)below(&rng, 16);
+	t->cut[t->layers] = t->reachable;
 	t->statistics = 1 + (size_t)below(&rng, STATISTICS);
 	t->most = 1 + below(&rng, MICROBATCHES);
 	for (int s = 0; s < STEPS; s++) {
 		t->microbatches[s] = s == STEPS - 1 ? 1 + below(&rng, (int)t->most) : t->most; /* a tail */
 		assign(t, &rng, s);
 	}
-	for (size_t i = 0; i < t->live; i++)
+	for (size_t i = 0; i < t->reachable; i++)
 		t->initial[i] = noise(seed, 999, i);
 	t->narrow = below(&rng, 2);
 	t->awaits = below(&rng, 1 << NODES);
@@ -294,12 +294,13 @@ static inline void draw_sparse(trial *t, uint64_t seed)
 static inline void describe(const trial *t)
 {
 	fprintf(stderr,
-		"seed %llu: %s, %s, %d nodes, %d servers, %d threads, %lld micro-batches, live %zu, block %zu, bucket "
+		"seed %llu: %s, %s, %d nodes, %d servers, %d threads, %lld micro-batches, reachable %zu, block %zu, "
+		"bucket "
 		"%zu, "
 		"sparse "
 		"%d%s%s%s%s\n",
 		(unsigned long long)t->seed, t->strategy->info.name, t->codec->name, t->nodes, t->servers, t->threads,
-		(long long)t->most, t->live, t->block, t->bucket, t->sparse, t->scattered ? ", scattered" : "",
+		(long long)t->most, t->reachable, t->block, t->bucket, t->sparse, t->scattered ? ", scattered" : "",
 		t->clipped ? ", clipped" : "", t->phased ? ", two phases" : "", t->narrow ? ", narrow" : "");
 }
 

@@ -42,7 +42,7 @@ static inline void update(void *context, size_t begin, size_t end, const float *
 
 	(void)participant;
 	for (size_t i = begin; i < end; i++) {
-		if (i < n->t->live)
+		if (i < n->t->reachable)
 			master[i] -=
 				(n->t->phased ? ratio_at(n->t, n->ratios, i) : n->scale) * bent(n->t, sums[i - begin]);
 		else if (i >= extra && i - extra < n->t->statistics)
@@ -174,7 +174,7 @@ static inline ls_exchange_options options_of(node *n)
 				      .servers = t->servers,
 				      .devices = n->devices,
 				      .threads = t->threads,
-				      .live = t->live,
+				      .reachable = t->reachable,
 				      .statistics = t->statistics,
 				      .block = t->block,
 				      .bucket = t->bucket,
@@ -304,7 +304,7 @@ static inline uint64_t check_same_bits(trial *t)
 	node *nodes = run_trial(t);
 
 	for (int n = 0; n < t->nodes - t->servers; n++) {
-		if (nodes[n].status != LS_OK || memcmp(nodes[n].params, t->params, t->live * sizeof(float)) ||
+		if (nodes[n].status != LS_OK || memcmp(nodes[n].params, t->params, t->reachable * sizeof(float)) ||
 		    memcmp(nodes[n].state, t->state, t->statistics * sizeof(float))) {
 			describe(t);
 			fail_msg("node %d differs from the serial run", n);
@@ -324,12 +324,12 @@ static inline void check_near(trial *t, float tolerance, const char *what)
 	node *nodes = run_trial(t);
 	for (int n = 0; n < t->nodes - t->servers; n++) {
 		assert_int_equal(nodes[n].status, LS_OK);
-		if (memcmp(nodes[n].params, nodes[0].params, t->live * sizeof(float)) != 0) {
+		if (memcmp(nodes[n].params, nodes[0].params, t->reachable * sizeof(float)) != 0) {
 			describe(t);
 			fail_msg("%s: node %d differs from node 0", what, n);
 		}
 	}
-	for (size_t i = 0; i < t->live; i++)
+	for (size_t i = 0; i < t->reachable; i++)
 		if (!(nodes[0].params[i] - t->params[i] < tolerance && t->params[i] - nodes[0].params[i] < tolerance)) {
 			describe(t);
 			fail_msg("%s: parameter %zu is %g, expected %g", what, i, (double)nodes[0].params[i],

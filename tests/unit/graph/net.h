@@ -37,7 +37,7 @@ typedef struct net {
 	float *images;                 /* (count, C, H, W) */
 	int32_t *labels;               /* (count) */
 	uint64_t *samples;             /* (count) */
-	float *params, *grads;         /* (total), (live) */
+	float *params, *grads;         /* (total), (reachable) */
 	float *buffers, *stats;        /* (buffers) each */
 	float *logical, *scratch;      /* the largest parameter, twice */
 	ls_exec_microbatch microbatch; /* the last one run */
@@ -102,7 +102,7 @@ static inline void net_init(net *t, ls_graph *graph, int64_t count, int64_t othe
 	t->logical = net_take(largest * sizeof(float));
 	t->scratch = net_take(largest * sizeof(float));
 	t->params = net_take(table->total * sizeof(float));
-	t->grads = net_take(table->live * sizeof(float));
+	t->grads = net_take(table->reachable * sizeof(float));
 	t->buffers = net_take(table->buffers * sizeof(float));
 	t->stats = net_take(table->buffers * sizeof(float));
 	net_fill_params(t);
@@ -139,7 +139,7 @@ static inline ls_exec_microbatch net_microbatch(net *t, int64_t count)
 /* Forward and backward of the first `count` samples; gradients start as NaN, so that all must be written. */
 static inline double net_train(net *t, int64_t count)
 {
-	memset(t->grads, 0xff, t->graph->params.live * sizeof(float));
+	memset(t->grads, 0xff, t->graph->params.reachable * sizeof(float));
 	t->microbatch = net_microbatch(t, count);
 	ls_exec_train(t->exec, &t->microbatch);
 	return t->microbatch.loss;

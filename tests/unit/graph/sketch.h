@@ -73,8 +73,8 @@ static inline void sketch_same_gradients(const char *what, const net *fused, con
 		const ls_param *p = &fused->graph->params.rows[i], *q = net_param(apart->graph, p->name);
 		if (p->role > LS_ROLE_NORM)
 			continue;
-		ls_param_export(p, LS_STORE_LIVE, fused->grads, fused->scratch);
-		ls_param_export(q, LS_STORE_LIVE, apart->grads, apart->scratch);
+		ls_param_export(p, LS_STORE_REACHABLE, fused->grads, fused->scratch);
+		ls_param_export(q, LS_STORE_REACHABLE, apart->grads, apart->scratch);
 		for (size_t k = 0; k < ls_param_elements(p); k++) {
 			float a = fused->scratch[k], b = apart->scratch[k];
 			float limit = bias_tolerance && p->role == LS_ROLE_BIAS ? 1e-5f * (1 + fabsf(b)) : 0;

@@ -98,7 +98,7 @@ static inline void slope_check_param(slope_net *s, const ls_param *param, uint64
 
 	ls_param_export(param, LS_STORE_WHOLE, s->net->params, p.here);
 	slope_train(s);
-	ls_param_export(param, LS_STORE_LIVE, s->net->grads, p.grad);
+	ls_param_export(param, LS_STORE_REACHABLE, s->net->grads, p.grad);
 	for (size_t i = 0; i < count; i++)
 		p.length += (double)p.grad[i] * (double)p.grad[i];
 	p.length = sqrt(p.length);
@@ -113,19 +113,19 @@ static inline void slope_check_param(slope_net *s, const ls_param *param, uint64
 static inline void slope_check_padding(slope_net *s)
 {
 	const ls_param_table *table = &s->net->graph->params;
-	float *clean = net_take(table->live * sizeof(float));
+	float *clean = net_take(table->reachable * sizeof(float));
 
 	slope_train(s);
 	for (size_t i = 0; i < table->count; i++) {
 		if (!ls_param_is_trained(&table->rows[i]))
 			continue;
-		ls_param_export(&table->rows[i], LS_STORE_LIVE, s->net->grads, s->net->logical);
-		ls_param_import(&table->rows[i], LS_STORE_LIVE, s->net->logical, clean);
+		ls_param_export(&table->rows[i], LS_STORE_REACHABLE, s->net->grads, s->net->logical);
+		ls_param_import(&table->rows[i], LS_STORE_REACHABLE, s->net->logical, clean);
 	}
-	for (size_t i = 0; i < table->live; i++)
+	for (size_t i = 0; i < table->reachable; i++)
 		if (!(s->net->grads[i] == clean[i]))
 			fail_msg("%s: gradient %zu of %zu is %g where there is padding, or was not written", s->name, i,
-				 table->live, (double)s->net->grads[i]);
+				 table->reachable, (double)s->net->grads[i]);
 	free(clean);
 }
 

@@ -477,7 +477,7 @@ static void check_param(net *t, const net_case *c, const ls_param *p, uint64_t s
 		if (!smooth)
 			continue;
 		net_train(t, t->count);
-		ls_param_export(p, LS_STORE_LIVE, t->grads, t->scratch);
+		ls_param_export(p, LS_STORE_REACHABLE, t->grads, t->scratch);
 		if (!(fabs(t->scratch[at] - expected) <= ABSOLUTE + RELATIVE * fabs(expected)))
 			fail_msg("seed %d: %s (%dx%dx%d, %lld samples): gradient of %s[%zu] is %g, the loss says %g",
 				 NET_SEED, c->name, c->channels, c->height, c->width, (long long)c->count, p->name, at,
@@ -495,9 +495,9 @@ static void check_case(const net_case *c, int counts[2])
 		if (g->params.rows[i].role <= LS_ROLE_NORM)
 			check_param(&t, c, &g->params.rows[i], i, counts);
 	net_train(&t, t.count);
-	for (size_t i = 0; i < g->params.live; i++)
+	for (size_t i = 0; i < g->params.reachable; i++)
 		if (!isfinite(t.grads[i]))
-			fail_msg("%s: gradient %zu of %zu was not written", c->name, i, g->params.live);
+			fail_msg("%s: gradient %zu of %zu was not written", c->name, i, g->params.reachable);
 	net_release(&t);
 }
 
@@ -528,7 +528,7 @@ static void check_taps(net *t, const char *name, int size, int stride)
 	const size_t filters = ls_param_elements(p) / 9;
 	int unreachable = 0;
 
-	ls_param_export(p, LS_STORE_LIVE, t->grads, t->logical); /* (filters, 3, 3) */
+	ls_param_export(p, LS_STORE_REACHABLE, t->grads, t->logical); /* (filters, 3, 3) */
 	for (int tap = 0; tap < 9; tap++) {
 		int reachable = tap_is_reachable(tap / 3, size, stride) && tap_is_reachable(tap % 3, size, stride);
 		size_t zeros = 0;
@@ -550,12 +550,12 @@ static void test_unreachable_weights_kept(void **state)
 	(void)state;
 	net_check(ls_graph_finish(g, conv_unreachable_taps(g, ls_input(g, 16, 2, 2))));
 	ls_graph_keep_unreachable(g, 1);
-	assert_int_equal(g->params.live, g->params.total);
+	assert_int_equal(g->params.reachable, g->params.total);
 	net_init(&t, g, 5, 0, 1, 0);
 	net_train(&t, 5);
-	for (size_t i = 0; i < g->params.live; i++)
+	for (size_t i = 0; i < g->params.reachable; i++)
 		if (!isfinite(t.grads[i]))
-			fail_msg("gradient %zu of %zu was not written", i, g->params.live);
+			fail_msg("gradient %zu of %zu was not written", i, g->params.reachable);
 	check_taps(&t, "a.weight", 2, 2);
 	check_taps(&t, "b.weight", 1, 2);
 	check_taps(&t, "c.weight", 1, 1);

@@ -369,7 +369,7 @@ static void test_facts(void **state)
 	net_check(ls_graph_finish(g, net_linear(g, x, "fc", 10)));
 	ls_graph_facts f = ls_graph_describe(g);
 	assert_int_equal(f.parameters, 16 * 16 * 9 + 16 * 16 * 9 + 16 + 160 + 10);
-	/* b is live in 4 of 9 taps; fc and its bias are stored 16 wide */
+	/* b is reachable in 4 of 9 taps; fc and its bias are stored 16 wide */
 	assert_int_equal(f.gradient_bytes, 4 * (16 * 16 * 9 + 16 * 16 * 4 + 16 + 16 * 16 + 16));
 	/* multiply-adds: a meets the image 16 times of 36 and gives no input gradient, b 4 of 9, fc once */
 	assert_true(f.flop_per_sample == 2.0 * (2 * 256 * 16 + 3 * 256 * 4 + 3 * 160));

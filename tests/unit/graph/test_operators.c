@@ -89,7 +89,7 @@ static float *gradients_of(const ls_op_type *type, const ls_op_case *c, int thre
 	int is_text = g->tokens_max > 0;
 	net *t = is_text ? &text.net : &image;
 
-	*count = g->params.live;
+	*count = g->params.reachable;
 	if (is_text)
 		text_init(&text, g, 9, 0, threads, 0);
 	else

@@ -121,7 +121,7 @@ static inline ls_exec_microbatch text_microbatch(text_net *t, int64_t count)
 /* Forward and backward; gradients start as NaN, so that all must be written. */
 static inline double text_train(text_net *t, int64_t count)
 {
-	memset(t->net.grads, 0xff, t->net.graph->params.live * sizeof(float));
+	memset(t->net.grads, 0xff, t->net.graph->params.reachable * sizeof(float));
 	t->net.microbatch = text_microbatch(t, count);
 	ls_exec_train(t->net.exec, &t->net.microbatch);
 	return t->net.microbatch.loss;

@@ -112,9 +112,9 @@ static void lay_out(kit *k)
 					       .out_panel = ls_panel_width(g->out_c),
 					       .in_panel = g->gathered ? g->in_c * taps : ls_panel_width(g->in_c),
 					       .gathered = g->gathered,
-					       .live_taps = taps };
+					       .reachable_taps = taps };
 	if (!g->gathered) {
-		k->weight.layout.live_taps = ls_conv_slots(g, k->slot);
+		k->weight.layout.reachable_taps = ls_conv_slots(g, k->slot);
 		k->weight.layout.slot = k->slot;
 	}
 	k->params = (ls_param_table){ .rows = &k->weight, .count = 1 };
@@ -282,20 +282,20 @@ static void check_weights(const kit *k, const made *m, const float *expected, fl
 {
 	char name[200];
 	size_t count = ls_param_elements(&k->weight);
-	float *got = check_floats((int64_t)count), *live = check_floats((int64_t)count);
+	float *got = check_floats((int64_t)count), *reachable = check_floats((int64_t)count);
 	float *marks = check_floats((int64_t)k->weight.count);
 
-	/* What was there before the sum is found where a weight is live. */
+	/* What was there before the sum is found where a weight is reachable. */
 	for (size_t i = 0; i < k->weight.count; i++)
 		marks[i] = before;
-	ls_param_export(&k->weight, LS_STORE_LIVE, marks, live);
-	ls_param_export(&k->weight, LS_STORE_LIVE, m->dw, got);
+	ls_param_export(&k->weight, LS_STORE_REACHABLE, marks, reachable);
+	ls_param_export(&k->weight, LS_STORE_REACHABLE, m->dw, got);
 	for (size_t i = 0; i < count; i++)
-		live[i] += expected[i];
+		reachable[i] += expected[i];
 	snprintf(name, sizeof(name), "weight gradient of %s", k->name);
-	check_same(name, got, live, (int64_t)count);
+	check_same(name, got, reachable, (int64_t)count);
 	free(got);
-	free(live);
+	free(reachable);
 	free(marks);
 }
 
@@ -495,7 +495,7 @@ static void test_gather(void **state)
 	}
 }
 
-/* Slots number live taps first, each side in tap order; what is live is what some output position sees. */
+/* Slots number reachable taps first, each side in tap order; what is reachable is what some output position sees. */
 static void test_slots(void **state)
 {
 	static const ls_conv_geometry g1 = {

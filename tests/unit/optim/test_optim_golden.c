@@ -59,7 +59,7 @@ static void assert_close(const char *name, const char *what, int step, const flo
 static void apply(const ls_optimizer_kind *kind, ls_update *update, float *sums)
 {
 	const ls_param row = { .role = LS_ROLE_WEIGHT, .count = ELEMENTS };
-	const ls_param_table table = { .rows = (ls_param *)&row, .count = 1, .live = ELEMENTS, .total = ELEMENTS };
+	const ls_param_table table = { .rows = (ls_param *)&row, .count = 1, .reachable = ELEMENTS, .total = ELEMENTS };
 	double squares[2] = { 0 };
 	if (kind->direction) {
 		kind->direction(update, sums);

@@ -40,7 +40,7 @@ static ls_param rows[] = {
 	  .unreachable_offset = REACHABLE + 20,
 	  .unreachable_count = 30 },
 };
-static const ls_param_table table = { .rows = rows, .count = 6, .live = REACHABLE, .total = TOTAL };
+static const ls_param_table table = { .rows = rows, .count = 6, .reachable = REACHABLE, .total = TOTAL };
 
 typedef struct world {
 	float params[TOTAL], grads[REACHABLE], slots[2][REACHABLE];

@@ -1,5 +1,6 @@
 /*
- * Parameter stores: offsets, the way to the logical layout and back, dead taps, padding, initial values, fingerprint.
+ * Parameter stores: offsets, the way to the logical layout and back, unreachable taps, padding, initial values,
+ * fingerprint.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,21 +17,23 @@
 #include "base/rng.h"
 #include "params/params.h"
 
-static const int16_t cross[9] = { 5, 0, 6, 1, 2, 3, 7, 4, 8 }; /* a plus of five live taps, four dead corners */
+static const int16_t cross[9] = {
+	5, 0, 6, 1, 2, 3, 7, 4, 8
+}; /* a plus of five reachable taps, four unreachable corners */
 static const int16_t centre[9] = { 1, 2, 3, 4, 0, 5, 6, 7, 8 };
 static const int16_t nothing[4] = { 0, 1, 2, 3 };
 
-/* Odd on purpose: one and three channels, panels that do not divide, one panel, gathered, dead taps, vectors. */
+/* Odd on purpose: one and three channels, panels that do not divide, one panel, gathered, unreachable taps, vectors. */
 static const ls_weight_layout shapes[] = {
 	{ .out = 64, .in = 64, .taps = 9, .out_panel = 64, .in_panel = 64 },
-	{ .out = 70, .in = 65, .taps = 9, .out_panel = 64, .in_panel = 64, .live_taps = 5, .slot = cross },
-	{ .out = 130, .in = 3, .taps = 9, .out_panel = 64, .in_panel = 64, .live_taps = 1, .slot = centre },
+	{ .out = 70, .in = 65, .taps = 9, .out_panel = 64, .in_panel = 64, .reachable_taps = 5, .slot = cross },
+	{ .out = 130, .in = 3, .taps = 9, .out_panel = 64, .in_panel = 64, .reachable_taps = 1, .slot = centre },
 	{ .out = 10, .in = 200, .taps = 1, .out_panel = 16, .in_panel = 64 },
 	{ .out = 64, .in = 1, .taps = 49, .out_panel = 64, .in_panel = 49, .gathered = 1 },
 	{ .out = 37, .in = 3, .taps = 9, .out_panel = 32, .in_panel = 27, .gathered = 1 },
 	{ .out = 100, .in = 1, .taps = 1, .out_panel = 64, .in_panel = 1 },
 	{ .out = 1, .in = 1, .taps = 1, .out_panel = 1, .in_panel = 1 },
-	{ .out = 5, .in = 7, .taps = 4, .out_panel = 8, .in_panel = 8, .live_taps = 0, .slot = nothing },
+	{ .out = 5, .in = 7, .taps = 4, .out_panel = 8, .in_panel = 8, .reachable_taps = 0, .slot = nothing },
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]), ROWS = SHAPES + 3 };
 
@@ -82,9 +85,9 @@ static void fixture_release(fixture *f)
 	free(f->store);
 }
 
-static int is_live(const ls_weight_layout *l, int tap)
+static int is_reachable(const ls_weight_layout *l, int tap)
 {
-	return !l->slot || l->slot[tap] < l->live_taps;
+	return !l->slot || l->slot[tap] < l->reachable_taps;
 }
 
 /* The index written out as the header has it, one element at a time. */
@@ -98,29 +101,29 @@ static size_t reference_offset(const ls_param *p, int o, int c, int t)
 	}
 	int in_blocks = (l->in + l->in_panel - 1) / l->in_panel, cb = c / l->in_panel, ci = c % l->in_panel;
 	int slot = l->slot ? l->slot[t] : t;
-	int dead = p->unreachable_count && slot >= l->live_taps;
-	int block = ((slot - (dead ? l->live_taps : 0)) * out_blocks + kb) * in_blocks + cb;
-	return (dead ? p->unreachable_offset : p->offset) +
+	int unreachable = p->unreachable_count && slot >= l->reachable_taps;
+	int block = ((slot - (unreachable ? l->reachable_taps : 0)) * out_blocks + kb) * in_blocks + cb;
+	return (unreachable ? p->unreachable_offset : p->offset) +
 	       (size_t)(block * l->in_panel * l->out_panel + ci * l->out_panel + ko);
 }
 
 static void parts_are_aligned_and_apart(const fixture *f)
 {
-	size_t live = 0, dead = f->table.live;
+	size_t reachable = 0, unreachable = f->table.reachable;
 	for (size_t i = 0; i < f->table.count; i++) {
 		const ls_param *p = &f->rows[i];
 		if (p->role == LS_ROLE_BUFFER || p->role == LS_ROLE_COUNTER)
 			continue;
 		assert_int_equal(p->offset % 16, 0);
-		assert_true(p->offset >= live && p->offset < live + 16);
-		live = p->offset + p->count;
-		assert_true(live <= f->table.live);
+		assert_true(p->offset >= reachable && p->offset < reachable + 16);
+		reachable = p->offset + p->count;
+		assert_true(reachable <= f->table.reachable);
 		if (p->unreachable_count) {
-			assert_true(p->unreachable_offset >= dead && p->unreachable_offset % 16 == 0);
-			dead = p->unreachable_offset + p->unreachable_count;
+			assert_true(p->unreachable_offset >= unreachable && p->unreachable_offset % 16 == 0);
+			unreachable = p->unreachable_offset + p->unreachable_count;
 		}
 	}
-	assert_true(dead <= f->table.total && f->table.total < dead + 16);
+	assert_true(unreachable <= f->table.total && f->table.total < unreachable + 16);
 }
 
 static void layout_of_the_table(void **state)
@@ -141,7 +144,7 @@ static void layout_of_the_table(void **state)
 		assert_int_equal(f.table.buffers, 128);
 		assert_int_equal(f.rows[SHAPES + 1].count, 0);
 		assert_int_equal(ls_param_elements(&f.rows[SHAPES + 1]), 1);
-		assert_true(keep ? f.table.total == f.table.live : f.table.total > f.table.live);
+		assert_true(keep ? f.table.total == f.table.reachable : f.table.total > f.table.reachable);
 		fixture_release(&f);
 	}
 }
@@ -201,13 +204,14 @@ static void round_trips_and_padding_stays_zero(void **state)
 	}
 }
 
-/* A store of `live` floats, as gradients have: nothing behind it is touched, and dead weights read as zero. */
+/* A store of `reachable` floats, as gradients have: nothing behind it is touched, and unreachable weights read as zero.
+ */
 static void live_stores_leave_dead_weights_out(void **state)
 {
 	(void)state;
 	fixture f;
 	fixture_init(&f, 0);
-	float *gradient = calloc(f.table.live, sizeof(*gradient)), *back = malloc((1 << 17) * sizeof(*back));
+	float *gradient = calloc(f.table.reachable, sizeof(*gradient)), *back = malloc((1 << 17) * sizeof(*back));
 	assert_true(gradient && back);
 	for (int i = 0; i < SHAPES; i++) {
 		const ls_param *p = &f.rows[i];
@@ -215,11 +219,11 @@ static void live_stores_leave_dead_weights_out(void **state)
 		fill_random(f.logical, elements, (uint64_t)i);
 		for (size_t k = 0; k < elements; k++)
 			back[k] = 77;
-		ls_param_import(p, LS_STORE_LIVE, f.logical, gradient);
-		ls_param_export(p, LS_STORE_LIVE, gradient, back);
+		ls_param_import(p, LS_STORE_REACHABLE, f.logical, gradient);
+		ls_param_export(p, LS_STORE_REACHABLE, gradient, back);
 		for (size_t k = 0; k < elements; k++) {
-			int live = is_live(&p->layout, (int)(k % (size_t)p->layout.taps));
-			assert_true(back[k] == (live ? f.logical[k] : 0));
+			int reachable = is_reachable(&p->layout, (int)(k % (size_t)p->layout.taps));
+			assert_true(back[k] == (reachable ? f.logical[k] : 0));
 		}
 	}
 	free(back);
@@ -250,7 +254,7 @@ static void initial_values_are_what_they_are_called(void **state)
 	fixture f;
 	fixture_init(&f, 0);
 	f.store[f.rows[1].offset + 64 * 63 + 63] = 9; /* leftovers, in padding, too, do not survive */
-	f.store[f.table.live - 1] = 9;
+	f.store[f.table.reachable - 1] = 9;
 	assert_int_equal(ls_params_init(&f.table, 4, f.store, f.buffers), LS_OK);
 	ls_param_export(&f.rows[0], LS_STORE_WHOLE, f.store, f.logical);
 	double square = 0, n = 64 * 64 * 9;
@@ -272,7 +276,8 @@ static void initial_values_are_what_they_are_called(void **state)
 	fixture_release(&f);
 }
 
-/* Same name, seed and shape in other panels, gathered or with dead taps kept: the same values, the same fingerprint. */
+/* Same name, seed and shape in other panels, gathered or with unreachable taps kept: the same values, the same
+ * fingerprint. */
 static void initial_values_do_not_depend_on_layout(void **state)
 {
 	(void)state;
@@ -280,7 +285,7 @@ static void initial_values_do_not_depend_on_layout(void **state)
 		{ .out = 70, .in = 5, .taps = 9, .out_panel = 64, .in_panel = 64 },
 		{ .out = 70, .in = 5, .taps = 9, .out_panel = 16, .in_panel = 2 },
 		{ .out = 70, .in = 5, .taps = 9, .out_panel = 32, .in_panel = 45, .gathered = 1 },
-		{ .out = 70, .in = 5, .taps = 9, .out_panel = 64, .in_panel = 8, .live_taps = 5, .slot = cross },
+		{ .out = 70, .in = 5, .taps = 9, .out_panel = 64, .in_panel = 8, .reachable_taps = 5, .slot = cross },
 	};
 	float values[4][70 * 5 * 9];
 	uint64_t prints[4];

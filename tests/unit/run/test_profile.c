@@ -60,7 +60,7 @@ static ls_profile small_profile(void)
 			 .step_s = 0.0123456789,
 			 .loss_s = 0.001,
 			 .update_s = 2e-5,
-			 .live = 64,
+			 .reachable = 64,
 			 .extra = 4,
 			 .layers = 3 };
 	p.layer = calloc(3, sizeof(*p.layer));
@@ -314,7 +314,7 @@ static void test_recorder(void **state)
 		for (int k = 0; k < p.layer[i].ranges; k++)
 			covered += (double)((p.layer[i].range[k].end - p.layer[i].range[k].begin + 15) / 16 * 16);
 	}
-	assert_true(covered == (double)graph->params.live);
+	assert_true(covered == (double)graph->params.reachable);
 	ls_profile_release(&p);
 	ls_profiler_release(&r);
 	ls_graph_free(graph);
@@ -513,7 +513,7 @@ static void test_nodes(void **state)
 		assert_true(r->step_ms > 0 && r->compute_ms > 0 && r->samples_per_s > 0);
 		for (int k = 0; k < rows[i].nodes; k++) {
 			int server = k >= rows[i].nodes - rows[i].servers;
-			double gradients = r->nodes[k].sent_bytes / (4.0 * (double)p.live);
+			double gradients = r->nodes[k].sent_bytes / (4.0 * (double)p.reachable);
 			double expected = server ? rows[i].server : rows[i].worker;
 			assert_int_equal(r->nodes[k].devices, server ? 0 : rows[i].devices);
 			if (gradients < 0.7 * expected || gradients > 1.3 * expected)

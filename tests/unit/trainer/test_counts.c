@@ -34,15 +34,15 @@ static void claim(ls_executor *executor, ls_exec_microbatch *microbatch)
 {
 	const ls_graph *graph = ((claimer *)executor)->graph;
 	const ls_member alone = { .rank = 0, .size = 1 };
-	size_t live = graph->params.live;
+	size_t reachable = graph->params.reachable;
 
 	microbatch->loss = 1;
 	microbatch->correct = CORRECT;
 	microbatch->token_correct = TOKEN_CORRECT;
 	if (microbatch->need)
-		microbatch->need(microbatch->need_context, 0, live, alone);
-	memset(microbatch->grads, 0, live * sizeof(float));
-	microbatch->ready(microbatch->ready_context, 0, live, microbatch->grads, alone);
+		microbatch->need(microbatch->need_context, 0, reachable, alone);
+	memset(microbatch->grads, 0, reachable * sizeof(float));
+	microbatch->ready(microbatch->ready_context, 0, reachable, microbatch->grads, alone);
 }
 
 static ls_status load(ls_executor **out, void *devices, int device, const ls_graph *graph,

@@ -27,7 +27,7 @@ typedef struct fixture {
 	ls_graph *graph;
 	const ls_param_table *table;
 	ls_team *team;
-	float *params, *grads, *slots[2]; /* (total), (live), (live) each */
+	float *params, *grads, *slots[2]; /* (total), (reachable), (reachable) each */
 	float *buffers, *stats;           /* (buffers) */
 	float *images;                    /* (batch, C, H, W) */
 	int32_t *labels;                  /* (batch) */
@@ -97,9 +97,9 @@ static void setup(fixture *f, const char *file)
 
 	f->table = &f->graph->params;
 	f->params = take(f->table->total, sizeof(float));
-	f->grads = take(f->table->live, sizeof(float));
+	f->grads = take(f->table->reachable, sizeof(float));
 	for (int i = 0; i < 2; i++)
-		f->slots[i] = take(f->table->live, sizeof(float));
+		f->slots[i] = take(f->table->reachable, sizeof(float));
 	f->buffers = take(f->table->buffers, sizeof(float));
 	f->stats = take(f->table->buffers, sizeof(float));
 	f->images = take((size_t)g->batch * image_floats(g), sizeof(float));
@@ -118,8 +118,8 @@ static void teardown(fixture *f)
 	ls_buffer_free(f->stats, buffer_bytes(f->table->buffers, sizeof(float)));
 	ls_buffer_free(f->buffers, buffer_bytes(f->table->buffers, sizeof(float)));
 	for (int i = 0; i < 2; i++)
-		ls_buffer_free(f->slots[i], buffer_bytes(f->table->live, sizeof(float)));
-	ls_buffer_free(f->grads, buffer_bytes(f->table->live, sizeof(float)));
+		ls_buffer_free(f->slots[i], buffer_bytes(f->table->reachable, sizeof(float)));
+	ls_buffer_free(f->grads, buffer_bytes(f->table->reachable, sizeof(float)));
 	ls_buffer_free(f->params, buffer_bytes(f->table->total, sizeof(float)));
 	ls_team_free(f->team);
 	ls_graph_free(f->graph);
@@ -239,7 +239,7 @@ static void check_gradients(const fixture *f)
 			continue;
 		const ls_param *p = find_param(f, t->name);
 		assert_int_equal(ls_param_elements(p), t->count);
-		check_tensor(f, t, export(f, p, LS_STORE_LIVE, f->grads), 1.0 / g->batch, g->grad_tolerance);
+		check_tensor(f, t, export(f, p, LS_STORE_REACHABLE, f->grads), 1.0 / g->batch, g->grad_tolerance);
 	}
 }
 
@@ -275,7 +275,7 @@ static void check_adam(const fixture *f)
 				   .lr = g->lr };
 
 	check_status(ls_optimizer_find("adam", &pass.kind));
-	ls_optimizer_apply(&pass, 0, f->table->live);
+	ls_optimizer_apply(&pass, 0, f->table->reachable);
 	for (int i = 0; i < g->tensor_count; i++) {
 		const golden_tensor *t = &g->tensors[i];
 		if (t->is_buffer)

@@ -1,6 +1,6 @@
 /*
- * Steps on one device: early and late updates, dead weights, threads, micro-batches against a batch, clipping, running
- * statistics, planned bytes, what a profile counts.
+ * Steps on one device: early and late updates, unreachable weights, threads, micro-batches against a batch, clipping,
+ * running statistics, planned bytes, what a profile counts.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,8 +9,9 @@
 #include "backends/cpu/exec.h"
 #include "unit/trainer/quadrants.h"
 
-/* Updating while backward goes gives the bits of updating after it: every optimizer, weight decay and dead weights too.
- * (lamb always updates after it; here its own round of measuring is compared with one behind that of clipping.) */
+/* Updating while backward goes gives the bits of updating after it: every optimizer, weight decay and unreachable
+ * weights too. (lamb always updates after it; here its own round of measuring is compared with one behind that of
+ * clipping.) */
 static void test_early_update(void **state)
 {
 	static const struct {
@@ -68,7 +69,7 @@ static void test_dead_weights_decay(void **state)
 	/* The one output position has padding 2 around a 3x3 map: tap (0, 0) looks at (-2, -2). */
 	for (size_t i = 0; i < count; i += 25)
 		assert_true(fabsf(after[i] - before[i] * 0.995f * 0.995f) <= 1e-6f * fabsf(before[i]));
-	assert_true(p->layout.live_taps == 9);
+	assert_true(p->layout.reachable_taps == 9);
 	free_batch(&b);
 	free(before);
 	free(after);
@@ -149,11 +150,11 @@ static void test_clipping(void **state)
 		o.clip_norm = clipped ? limit : 1e9;
 		check_status(ls_trainer_new(&t, &o));
 		check_status(ls_trainer_init(t));
-		float *before = calloc(g->params.live, sizeof(float));
-		memcpy(before, t->params, g->params.live * sizeof(float));
+		float *before = calloc(g->params.reachable, sizeof(float));
+		memcpy(before, t->params, g->params.reachable * sizeof(float));
 		batch b = make_batch(0, 40);
 		step(t, &b, 20);
-		for (size_t i = 0; i < g->params.live; i++)
+		for (size_t i = 0; i < g->params.reachable; i++)
 			length[clipped] += pow((double)t->params[i] - before[i], 2);
 		length[clipped] = sqrt(length[clipped]);
 		norm = t->records[0].gradient_norm;
@@ -228,8 +229,8 @@ static void test_planned_bytes(void **state)
 		if (microbatches == 1)
 			assert_int_equal(bytes.gradients, ls_exec_shared_grads(g, 20) * sizeof(float));
 		else
-			assert_true(bytes.gradients >= 2 * g->params.live * sizeof(float));
-		assert_int_equal(bytes.state, 2 * g->params.live * sizeof(float));
+			assert_true(bytes.gradients >= 2 * g->params.reachable * sizeof(float));
+		assert_int_equal(bytes.state, 2 * g->params.reachable * sizeof(float));
 		ls_trainer_free(t);
 		ls_graph_free(g);
 	}
@@ -261,7 +262,7 @@ static void test_profile_leaves_updates_out(void **state)
 	o.profile = 1;
 	check_status(ls_trainer_new(&t, &o));
 	check_status(ls_trainer_init(t));
-	float *grads = calloc(g->params.live + 16, sizeof(float));
+	float *grads = calloc(g->params.reachable + 16, sizeof(float));
 	ls_exec_microbatch job = { .count = 8,
 				   .images = b.images,
 				   .labels = b.labels,

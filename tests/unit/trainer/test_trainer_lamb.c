@@ -30,7 +30,7 @@ static void check_lamb(const ls_param *p, const float *before, const float *grad
 			fail_msg("%s, element %zu: %.9g, expected %.9g", p->name, i, after[i],
 				 before[i] - lr * ratio * u[i]);
 	if (strcmp(p->name, "b.weight") == 0 && p->rank == 4)
-		assert_true(still >= count * 16 / 25); /* dead taps count in the norms, and shrink */
+		assert_true(still >= count * 16 / 25); /* unreachable taps count in the norms, and shrink */
 	free(u);
 }
 
@@ -60,7 +60,7 @@ static void test_lamb(void **state)
 		const ls_param_table *table = &graph[1]->params;
 		ls_hyper h = { .beta1 = 0.9, .beta2 = 0.999, .epsilon = 0.02, .weight_decay = 0.3 };
 		assert_true(table->count <= 64);
-		assert_true(!wide || table->live > 4 * LS_NORM_BLOCK);
+		assert_true(!wide || table->reachable > 4 * LS_NORM_BLOCK);
 		for (int i = 0; i < 2; i++) {
 			ls_trainer_options o = base_options(graph[i], 20, 2);
 			o.optimizer = i == 0 ? "sgd" : "lamb";

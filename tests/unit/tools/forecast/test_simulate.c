@@ -28,7 +28,7 @@ static ls_profile profile = { .model = "made up",
 			      .other_s = 0.008,
 			      .update_s = 0.008,
 			      .step_s = 0.1,
-			      .live = LAYERS * LAYER_FLOATS,
+			      .reachable = LAYERS * LAYER_FLOATS,
 			      .layers = LAYERS,
 			      .layer = layers };
 
