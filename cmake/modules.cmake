@@ -1,4 +1,4 @@
-# A module is a folder of src/ and a static library. CMakeLists.txt has the one table of who uses whom. A module sees the
+# A module is a folder of src/ and a static library. CMakeLists.txt has the table of dependencies. A module sees the
 # headers of the modules it lists and no others: src/ itself is on nobody's include path, but every module has a folder
 # in the build tree that holds a link to it alone, and these are what its users get. So an include that the table does
 # not allow does not compile (tests/cli/t0001-dependencies.sh shows it).

@@ -1,7 +1,8 @@
 # Unit tests: tests/unit/<module>/test_*.c, each an executable on cmocka that links its module and sees what the module sees, directly or not.
-# A graph or a model is tested by running it.
+# A graph or a model is tested by running it, the trainer with models of the table.
 set(LS_TESTS_OF_graph_USE backends)
 set(LS_TESTS_OF_models_USE backends)
+set(LS_TESTS_OF_trainer_USE models)
 set(LS_TEST_DIR ${CMAKE_BINARY_DIR}/tests)
 # A test's own malloc, or its options of a sanitizer, must be seen by the libraries it loads.
 set(LS_TEST_PROPERTIES C_VISIBILITY_PRESET default)

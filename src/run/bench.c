@@ -15,7 +15,6 @@
 #include "cluster/launched.h"
 #include "comm/collectives.h"
 #include "comm/init.h"
-#include "kernels/gemm.h"
 #include "run/bench_inside.h"
 #include "run/bench_node.h"
 #include "run/effects.h"
@@ -29,7 +28,7 @@ static const float REPLAY_GRADIENT = 1e-3f;
 
 typedef ls_bench_state bench;
 
-/* ---- what is to be done ---- */
+/* ---- settings ---- */
 
 static ls_status check_counts(const ls_bench_options *o)
 {
@@ -120,7 +119,7 @@ static ls_status resolve(bench *b)
 	return LS_OK;
 }
 
-/* What training's settings do not hold, and must be the same everywhere all the same. */
+/* Options of a bench that are no settings of training, but must be the same on all nodes. */
 typedef struct terms {
 	int64_t value[8];
 } terms;
@@ -159,7 +158,7 @@ static ls_status agree(const bench *b)
 	return status;
 }
 
-/* ---- what is needed for it ---- */
+/* ---- setup ---- */
 
 static ls_status build_graph(bench *b)
 {
@@ -226,7 +225,7 @@ static ls_status make_room(bench *b)
 	return LS_OK;
 }
 
-/* Options that were given and change nothing. The data is the bench's own, and random unless it is text. */
+/* Warn of options that were given and have no effect. The data is the bench's own, and random unless it is text. */
 static void warn_of_idle_options(const bench *b)
 {
 	static const ls_bench_options usual = LS_BENCH_OPTIONS_INIT;
@@ -328,7 +327,7 @@ static double update_seconds(const bench *b)
 	return b->layout.nodes == 1 ? ls_trainer_update_s(b->trainer) : 0;
 }
 
-/* Steps that leave no trace in any figure (but for updates on several nodes, where they are as good as others). */
+/* Steps that are not part of any result (but for update times on several nodes, where they count like others). */
 static ls_status warm_up(bench *b)
 {
 	double before = update_seconds(b), ignored;

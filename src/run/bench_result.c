@@ -1,5 +1,5 @@
 /*
- * bench_result.c - what a bench came to: rates, layers, nodes, and the profile that is kept.
+ * bench_result.c - the results of a bench: rates, layers, nodes, and the profile that is written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "base/isa.h"
 #include "base/memory.h"
 #include "comm/collectives.h"
-#include "kernels/gemm.h"
 #include "metrics/rate.h"
 #include "run/bench_inside.h"
 

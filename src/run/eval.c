@@ -15,7 +15,6 @@
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
-#include "kernels/gemm.h"
 #include "run/effects.h"
 #include "run/logits.h"
 #include "run/model.h"
@@ -241,7 +240,8 @@ static ls_status load(evaluation *e)
 	return ls_ckpt_load_weights(e->weights.file, table, &how, e->params, e->buffers, &ignored);
 }
 
-/* The weights must not be replaced by what is computed with them; and what cannot be written is said before the work.
+/* The output must not replace the weights it is computed with; and a file that cannot be written is reported before the
+ * work.
  */
 static ls_status check_logits(const evaluation *e)
 {
