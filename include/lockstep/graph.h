@@ -32,7 +32,7 @@ extern "C" {
 
 typedef struct ls_graph ls_graph;
 
-/* What a layer produced. Pass it to other layers; do not look inside. */
+/* The output of a layer. Pass it to other layers; its content is private. */
 typedef struct ls_value {
 	int id;
 } ls_value;
@@ -142,7 +142,7 @@ LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, 
 
 /* Close the graph: `output` is what it predicts, (classes, 1, 1). Where no loss was added, it is softmax cross-entropy
  * of the output, of at least 2 classes. No layer can be added from here. Lays out parameters; training lays them out
- * once more, since with coupled weight decay weights that never meet the image are trained as well. One graph serves
+ * once more, since with coupled weight decay unreachable weights are trained as well. One graph serves
  * one training run at a time. */
 LS_API ls_status ls_graph_finish(ls_graph *graph, ls_value output);
 

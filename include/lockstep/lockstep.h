@@ -1,5 +1,5 @@
 /*
- * lockstep.h - data-parallel deep-learning training whose result does not depend on how the work was spread.
+ * lockstep.h - data-parallel deep-learning training whose result does not depend on how the work is distributed.
  *
  * A worked example: train the small CNN on glyphs, the built-in dataset, and print its accuracy.
  *
@@ -35,11 +35,11 @@
  *   train.h    training and evaluation, and every setting they take
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
- *   plan.h     how fast a job would train on a cluster that need not be there
+ *   plan.h     forecast the training speed of a job on a cluster
  *   probe.h    what machines and links can do, measured
  *   report.h   tables and plots of what was measured
  *   launch.h   starting nodes on other hosts
- *   names.h    what somebody meant who mistyped a name
+ *   names.h    suggestions for mistyped names
  *   export.h   how functions of the library are marked
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time

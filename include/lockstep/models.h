@@ -10,13 +10,13 @@
 extern "C" {
 #endif
 
-/* What a model of text needs to know; a zero means the number that is told beside it. */
+/* What a model of text needs to know; a zero means the default in its comment. */
 typedef struct ls_text_model {
 	int tokens;     /* longest sample; 0 means 128 */
 	int masked;     /* tokens to be predicted in a sample; 0: the model classifies, otherwise it is pretrained */
 	int vocabulary; /* 0 means 30522 */
 	int layers, hidden, heads, ffn; /* of models that have no size of their own: 6, 256, 4, 4 * hidden */
-	int positions;                  /* tokens they can tell the places of: 256, or more where samples are longer */
+	int positions;                  /* rows of the position embedding: 256, or more where samples are longer */
 } ls_text_model;
 
 typedef struct ls_model_options {
@@ -39,7 +39,7 @@ typedef struct ls_model_row {
 	const char *name;
 	const char *summary;
 	int is_text;   /* takes tokens, not images */
-	int pretrains; /* can be asked for masked tokens as well as for a class */
+	int pretrains; /* can predict masked tokens as well as a class */
 	int has_sizes; /* its layers, hidden, heads, ffn and positions can be chosen */
 } ls_model_row;
 LS_API const ls_model_row *ls_model_row_at(size_t i);

@@ -42,7 +42,7 @@ typedef struct ls_train_options {
 	int phrases;                       /* sst5: train on every phrase of every tree */
 	int replace_invalid;               /* go on where text is not UTF-8 */
 	int64_t layers, width, heads, ffn; /* of transformer: 6, 256, 4, 4 * width */
-	int64_t max_len;                   /* tokens it can tell the places of: 256, or the longest sample's */
+	int64_t max_len;                   /* rows of the position embedding: 256, or the longest sample's */
 
 	/* how long */
 	int64_t epochs; /* ignored when steps is set */
@@ -118,15 +118,15 @@ typedef enum ls_setting_kind {
 	LS_SETTING_COUNT   /* uint64_t, written 72000000 or 72M */
 } ls_setting_kind;
 
-/* What a row says beside its field. */
+/* Flags of a row. */
 enum {
 	LS_SETTING_BINDS = 1,  /* changes the trained bits: a resume must not alter it */
 	LS_SETTING_COMMON = 2, /* most jobs want it: in the short help */
-	LS_SETTING_NOT_0 = 4,  /* a field of 0 stands for the default: as text, 0 is refused */
+	LS_SETTING_NOT_0 = 4,  /* a field of 0 means the default: as text, 0 is refused */
 	LS_SETTING_ONCE = 8    /* concerns one start of a run: a resume does not take it over */
 };
 
-/* One row a setting: the command line, run.json and the check of a resumed run are all made from this table. */
+/* One row per setting: the command line, run.json and the check of a resumed run are all made from this table. */
 typedef struct ls_setting {
 	const char *name; /* "lr-step-every": the long option without dashes */
 	char key;         /* short option, or 0 */
@@ -153,8 +153,8 @@ typedef struct ls_option_alias {
 } ls_option_alias;
 LS_API const ls_option_alias *ls_option_alias_at(size_t i); /* NULL past the end */
 
-/* What to say behind "unknown option '--typed'" of a command that has options `names`: what a name of other trainers is
- * here, or the nearest name; "" when nothing is near. */
+/* The hint after "unknown option '--typed'" of a command with options `names`: the option here that a name of other
+ * trainers stands for, or the nearest name; "" when nothing is near. */
 LS_API void ls_option_explain(char *out, size_t size, const char *typed, const char *const *names, size_t count);
 
 /* Row i of the settings of a training run, or NULL past the end. */
@@ -222,7 +222,7 @@ typedef struct ls_eval_options {
 	int64_t seq_len, layers, width, heads, ffn, max_len;
 
 	int64_t batch;      /* samples at a time; does not change the accuracy */
-	int64_t devices;    /* teams of threads that share the samples; 0: one a core */
+	int64_t devices;    /* teams of threads that share the samples; 0: one per core */
 	int64_t threads;    /* of a device */
 	const char *logits; /* also write the model's outputs, and what they are of, as safetensors to this file */
 	int quiet;

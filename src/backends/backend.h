@@ -1,5 +1,5 @@
 /*
- * backend.h - what runs a graph: one interface for training, evaluation, memory plan and profile.
+ * backend.h - the interface of backends, which run a graph: training, evaluation, memory plan and profile.
  *
  * A backend is a row: name, help, functions. It opens the devices of a node and loads graphs onto them; a loaded graph
  * is an executor, which takes micro-batches:
@@ -52,7 +52,7 @@ typedef struct ls_executor {
 typedef struct ls_devices_options {
 	int count;
 	int threads;                            /* host threads of a device */
-	ls_pin_mode pin;                        /* of these threads, to cores */
+	ls_pin_mode pin;                        /* pin these threads to cores */
 	const struct ls_replay_options *replay; /* what backend `replay` replays; borrowed while devices are open */
 } ls_devices_options;
 
@@ -102,9 +102,9 @@ typedef struct ls_layer_times {
 struct ls_backend {
 	const char *name, *help;
 
-	/* The machine, and what the environment asks for, suit it; optional. */
+	/* Whether the machine and the environment variables suit the backend; optional. */
 	ls_status (*check)(void);
-	/* What a process takes once (generated code), before anybody counts memory; optional. */
+	/* Allocate what a process needs once (generated code), before memory is counted; optional. */
 	ls_status (*start)(void);
 	/* The kernels it computes with, for records; optional. */
 	const char *(*kernels)(void);
@@ -113,7 +113,7 @@ struct ls_backend {
 	ls_status (*plan)(const ls_graph *graph, int64_t n, int threads, int inference, size_t *bytes);
 	/* The parts of a plan for training, for people; optional. */
 	ls_status (*print_plan)(const ls_graph *graph, int64_t n, int threads, FILE *to);
-	/* Floats of `grads` that share_grads takes for micro-batches of up to n samples; 0: it cannot be. */
+	/* Floats of `grads` that share_grads needs for micro-batches of up to n samples; 0: not possible. */
 	size_t (*shared_grads)(const ls_graph *graph, int64_t n);
 
 	ls_status (*open)(void **devices, const ls_devices_options *options);
@@ -150,7 +150,7 @@ static inline const ls_backend *ls_backend_of(const ls_backend *backend)
 	return backend ? backend : ls_backend_at(0);
 }
 
-/* The instruction set and the backend that are asked for can be had on this machine. */
+/* Check that this machine supports the instruction set and the backend that were asked for. */
 ls_status ls_backend_check(const ls_backend *backend);
 
 /* Its rows: */

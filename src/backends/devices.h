@@ -27,8 +27,8 @@ typedef void (*ls_drive)(void *context, int device);
 ls_status ls_devices_open(ls_devices **out, const ls_backend *backend, const ls_devices_options *options);
 void ls_devices_close(ls_devices *devices); /* harmless on NULL */
 
-/* Every driver of the first `count` devices calls `drive`; returns when all are done. By one thread, always the same.
- * It stays bound to device 0: threads it starts would inherit that. */
+/* Every driver of the first `count` devices calls `drive`; returns when all are done. To be called by the same thread
+ * each time. It stays bound to device 0: threads it starts would inherit that. */
 void ls_devices_run(ls_devices *devices, int count, ls_drive drive, void *context);
 void ls_devices_leave(ls_devices *devices);
 
@@ -39,7 +39,7 @@ ls_status ls_devices_load(ls_devices *devices, int device, const ls_graph *graph
 			  ls_executor **out);
 void ls_executor_free(ls_executor *executor); /* harmless on NULL */
 
-/* "devices 0-1 on cores 0-1"; "" where there is nothing to say. */
+/* "devices 0-1 on cores 0-1"; "" where the backend has no description. */
 void ls_devices_describe(const ls_devices *devices, char *text, size_t size);
 
 #endif

@@ -48,14 +48,15 @@ typedef struct ls_profile {
 	int64_t tiles;                      /* rounds it is computed in */
 	int64_t threads;                    /* of the device */
 	int64_t steps;                      /* that were measured */
-	int64_t devices, microbatches;      /* it was recorded beside, itself included; a device computed in a step */
-	double step_s;                      /* as it was recorded */
-	double loss_s;                      /* between forward and backward, of a micro-batch */
-	double other_s;                     /* what is in neither layers nor loss nor exchange, of a micro-batch */
-	double update_s;                    /* of a step: all parameters, by this device alone */
-	double exchange_s;                  /* of a step: the rest of its exchange; a replay has its own */
-	double gflop_a_sample;              /* forward and backward, useful taps only */
-	int64_t reachable, extra;           /* floats of gradient; of statistics, and one more per node */
+	int64_t devices,
+		microbatches;     /* devices that computed during the recording; micro-batches of a device per step */
+	double step_s;            /* as it was recorded */
+	double loss_s;            /* between forward and backward, of a micro-batch */
+	double other_s;           /* what is in neither layers nor loss nor exchange, of a micro-batch */
+	double update_s;          /* of a step: all parameters, by this device alone */
+	double exchange_s;        /* of a step: the rest of its exchange; a replay has its own */
+	double gflop_a_sample;    /* forward and backward, useful taps only */
+	int64_t reachable, extra; /* floats of gradient; of statistics, and one more per node */
 	size_t layers;
 	ls_profile_layer *layer;
 } ls_profile;

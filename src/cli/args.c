@@ -1,8 +1,8 @@
 /*
  * args.c - glibc's argp on a table of ls_setting rows, with our own words for mistakes.
  *
- * argp walks the command line; it is told to be silent, because its messages know neither the nearest name nor the
- * range of a number. A key above the characters stands for a row: KEY_OF_ROW + index.
+ * argp walks the command line; it runs silently, because its messages contain neither the nearest name nor the range of
+ * a number. A key above the characters stands for a row: KEY_OF_ROW + index.
  */
 #include "args.h"
 
@@ -74,7 +74,7 @@ static int ambiguous_option(const ls_args *args, const char *typed, size_t lengt
 	return ls_usage_error(args->command, "'--%.*s' may be %s", (int)length, typed, list);
 }
 
-/* argp only says that it stumbled over a word; find out why. */
+/* argp only reports that it could not parse a word; find out why. */
 static int explain(const ls_args *args, const char *word)
 {
 	if (strncmp(word, "--", 2) != 0) {
@@ -106,7 +106,7 @@ static int is_well_formed(const ls_args *args, const char *word)
 	return row && has_value == (row->arg != NULL);
 }
 
-/* Where argp has stumbled: over the word before the next one, or inside the next, "-lr", of which letters are left. */
+/* Where argp stopped: at the word before the next one, or inside the next, "-lr", with characters left. */
 static const char *wrong_word(const ls_args *args, const struct argp_state *state)
 {
 	const char *before = state->argv[state->next - 1];
@@ -147,7 +147,8 @@ static int refused(const ls_args *args, const struct argp_state *state, const ls
 	return ls_command_finish(args->command, status);
 }
 
-/* "-run zz" is -r with the value "un" to argp; whoever types a whole name means that. NULL: nobody did. */
+/* "-run zz" is -r with the value "un" to argp; a whole long name after one dash was meant as that. NULL: there is none.
+ */
 static const char *one_dash_word(const ls_args *args, const struct argp_state *state, const char *value)
 {
 	const char *word = state->argv[state->next - 1];

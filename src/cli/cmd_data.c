@@ -189,7 +189,7 @@ static const ls_args info_args = {
 	.command = "lockstep data info",
 	.operands = "NAME|DIR|FILE",
 	.purpose = "Show what a dataset holds: counts, shapes, labels, mean, deviation, checksums;\n"
-		   "of text, lengths, bytes a token and how often a word is unknown.",
+		   "of text, lengths, bytes per token and how often a word is unknown.",
 	.example = "lockstep data info glyphs",
 	.operands_min = 1,
 	.operands_max = 1,

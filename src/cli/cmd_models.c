@@ -28,7 +28,7 @@ static const ls_args args = {
 	.command = "lockstep models",
 	.purpose = "Print the table of models. GFLOP: arithmetic to train on one sample, counting\n"
 		   "filter taps inside the image, and (padded) all taps, as usually published.\n"
-		   "MB: gradient of one step, without taps that never meet the image.",
+		   "MB: gradient of one step, without taps that see only padding.",
 	.example = "lockstep models --channels 3 --size 224 --classes 1000",
 	.at = row_at,
 };

@@ -85,7 +85,8 @@ static int train_on(ls_train_options *options, int argc, char **argv)
 	return code == LS_ON_HOSTS_HERE ? train_here(options) : code;
 }
 
-/* Nodes are told what their launcher recalled, for they may not see the run: `argv` has room for it. */
+/* Nodes get the settings that their launcher read from the run, for they may not have access to it: `argv` has room for
+ * them. */
 static int train_recalled(ls_train_options *options, int argc, char **argv)
 {
 	char timeout[32];

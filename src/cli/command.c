@@ -1,5 +1,5 @@
 /*
- * command.c - finding a subcommand, and telling what went wrong the same way everywhere.
+ * command.c - finding a subcommand, and printing errors the same way everywhere.
  */
 #include "command.h"
 
@@ -57,12 +57,12 @@ int ls_command_finish(const char *command, ls_status status)
 {
 	if (status == LS_OK)
 		return LS_EXIT_OK;
-	int told_elsewhere = ls_last_error()[0] == '\0'; /* by another node of the run */
-	if (!told_elsewhere)
+	int reported_elsewhere = ls_last_error()[0] == '\0'; /* by another node of the run */
+	if (!reported_elsewhere)
 		ls_command_end(command, status, "%s", ls_last_error());
 	if (status != LS_EINVALID)
 		return LS_EXIT_FAILURE;
-	if (!told_elsewhere)
+	if (!reported_elsewhere)
 		hint(command);
 	return LS_EXIT_USAGE;
 }

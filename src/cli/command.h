@@ -38,8 +38,8 @@ void ls_command_end(const char *command, ls_status status, const char *format, .
 /* Print "<command>: <ls_last_error()>" on stderr and return the exit code for `status`; 0 and silence for LS_OK. */
 int ls_command_finish(const char *command, ls_status status);
 
-/* A copy of the words of a command line (free() it), with room for so many NULLs before and behind them, and one at the
- * end. NULL, with a message, without memory: an LS_EXIT_FAILURE. */
+/* A copy of the words of a command line (free() it), with `before` NULLs in front of them and `behind` after them, and
+ * one at the end. NULL, with a message, without memory: an LS_EXIT_FAILURE. */
 char **ls_command_words(const char *command, int argc, char **argv, size_t before, size_t behind);
 
 int ls_cmd_train(int argc, char **argv);

@@ -1,7 +1,7 @@
 /*
  * flags.h - the library's messages in the words of the command line.
  *
- * The library names fields, "options.lr_min must be ...", because programs set fields. Whoever uses the command types
+ * The library names fields, "options.lr_min must be ...", because programs set fields. Users of the command type
  * "--lr-min": every message that it prints, and every warning of the library, goes through here.
  */
 #ifndef LS_CLI_FLAGS_H

@@ -4,7 +4,7 @@
  *     -b, --batch N          use N samples per step, over all devices (default 128)
  *
  * Options stand in groups, within 80 columns; what does not fit goes on below. A long table is shown in parts: the rows
- * it marks as common, one group, or all of it.
+ * it marks as common, one group, or all rows.
  */
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void print_options(const part *p, const void *defaults)
 	}
 }
 
-/* "text" of "Text": headings are known by their first word, in small letters. */
+/* "text" of "Text": a topic is the first word of its heading, in lower case. */
 static const char *topic_of(const ls_setting *row, char *out, size_t size)
 {
 	snprintf(out, size, "%.*s", (int)strcspn(row->group, " "), row->group);

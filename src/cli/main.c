@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 {
 	if (fill_standard_descriptors())
 		return LS_EXIT_FAILURE;
-	signal(SIGPIPE, SIG_IGN); /* `| head` must not kill a training run: close_output() tells */
+	signal(SIGPIPE, SIG_IGN); /* `| head` must not kill a training run: close_output() reports it */
 	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk, with a message */
 	clean_up_on_signals();
 	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {

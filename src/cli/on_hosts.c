@@ -23,8 +23,8 @@ static int start(const ls_on_hosts_options *o)
 	free(whole);
 	if (status == LS_EINTERRUPTED && ls_stop_signal()) /* the nodes have said where */
 		return 128 + ls_stop_signal();
-	int told = ls_command_finish(o->command, status);
-	return code ? code : told;
+	int finish_code = ls_command_finish(o->command, status);
+	return code ? code : finish_code;
 }
 
 /* The devices of a node that is alone need no launcher: on this host they are --devices. */

@@ -14,7 +14,7 @@ typedef struct ls_on_hosts_options {
 	const char *hosts;   /* NULL: this process is a node, or all there is */
 	double timeout;      /* seconds in which nodes must have come up */
 	int64_t servers;     /* of the nodes; fewer than them, so that somebody computes */
-	int keeps;           /* there is a run directory: a first signal leaves a checkpoint */
+	int keeps;           /* there is a run directory: the first signal writes a checkpoint */
 	int argc;
 	char **argv; /* of the command, which nodes get as it is */
 } ls_on_hosts_options;

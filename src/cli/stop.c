@@ -22,7 +22,7 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
 
 static volatile sig_atomic_t first_signal, heard;
 static void (*stop)(void);
-static int patience; /* so many signals are answered by stopping, the next one by exiting */
+static int patience; /* number of signals that ask to stop; the next one exits */
 static const char *message;
 
 /* timeout(1) signals its child, then its process group: one request in two signals. A node does not merge them, for

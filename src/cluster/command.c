@@ -1,5 +1,5 @@
 /*
- * command.c - mpirun's options, and why each of them.
+ * command.c - mpirun's options, with the reason for each.
  *
  * Every entry is a part of its own, "-np 1 -host a lockstep train ... : -np 1 -host b lockstep train ...": ranks then
  * follow the parts, whatever the order of the hosts and however often one is named. What the user has set for Open MPI
@@ -73,7 +73,7 @@ static void add_seconds(words *w, const char *parameter, double seconds)
  * mpirun and its daemons must survive whatever the nodes survive, a link that is cut for up to `timeout`, and not much
  * more: nodes that do not talk to each other are ended by them alone. A cut may begin just before the first probe, so
  * the probes that go unanswered must last for the timeout by themselves, and KEEPALIVE_SPARE_S longer: then the nodes,
- * who can report more, come first.
+ * which can report more, come first.
  */
 #define KEEPALIVE_SPARE_S 2.0
 
@@ -85,7 +85,7 @@ static void add_keepalive(words *w, double timeout)
 	add_seconds(w, "oob_tcp_keepalive_probes", ceil((timeout + KEEPALIVE_SPARE_S) / interval) + 1);
 }
 
-/* Whether somebody chose how mpirun reaches other hosts: options of ssh might then be nonsense. */
+/* Whether the user chose how mpirun reaches other hosts: options of ssh might then not apply. */
 static int has_own_agent(void)
 {
 	char line[1024], path[PATH_MAX];
@@ -111,7 +111,7 @@ static void add_general(words *w, const ls_launch_options *options)
 	add_seconds(w, "odls_base_sigkill_timeout", LS_LAUNCH_WAIT_S);
 	add_parameter(w, "orte_keep_fqdn_hostnames", "1"); /* else lm1.example.org is called as lm1 */
 	add_parameter(w, "orte_base_help_aggregate", "0"); /* no "2 more processes have sent help message" */
-	add_parameter(w, "state_base_verbose", "1");       /* who died, even where there is no banner: see output.c */
+	add_parameter(w, "state_base_verbose", "1"); /* which node died, even where there is no banner: see output.c */
 	add_keepalive(w, options->timeout);
 	add_parameter(w, "orte_launch_agent", "env HWLOC_COMPONENTS=" LS_HWLOC_COMPONENTS " orted");
 	if (!has_own_agent()) /* no question for a password, no two minutes for a host that is off */

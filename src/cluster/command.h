@@ -15,10 +15,10 @@
 #define LS_LAUNCH_MARK "LOCKSTEP_LAUNCHED"
 
 /* What the launcher writes to mpirun's standard input, and so to that of the first node, to ask for a stop. One
- * character, and a line break for those on the way who wait for whole lines. */
+ * character, and a line break since mpirun may forward whole lines. */
 #define LS_LAUNCH_REQUEST "s\n"
 
-/* Seconds mpirun gives nodes between two ways of ending them: time to report who died. */
+/* Seconds mpirun gives nodes between two ways of ending them: time to report which node died. */
 #define LS_LAUNCH_WAIT_S 1
 
 /* "3,2" for the environment of the nodes, or NULL when the hosts have no numbers. In the arena, as is the command. */

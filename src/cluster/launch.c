@@ -8,8 +8,8 @@
  *     ends mpirun by SIGTERM.
  *  2. mpirun ends with this process, however that ends (PR_SET_PDEATHSIG); a node ends with its daemon.
  *  3. Every wait has an end: nodes are up within `timeout`, and mpirun is gone `grace_s` after a node has reported why
- * it ends, mpirun has reported the end of the job, or was asked to end it; else it is killed. Without that it would
- * wait for the daemon of a host that is cut off until the link is back.
+ *     it ends, mpirun has reported the end of the job, or was asked to end it; else it is killed. Without that it
+ *     would wait for the daemon of a host that is cut off until the link is back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +128,7 @@ static ls_status start_mpirun(launch *l)
 		close(output[0]);
 		return status;
 	}
-	setpgid(l->mpirun, l->mpirun); /* whoever comes first */
+	setpgid(l->mpirun, l->mpirun); /* parent and child both do: either may be first */
 	l->to = input[1];
 	l->from = output[0];
 	fcntl(l->from, F_SETFL, O_NONBLOCK);
@@ -211,7 +211,8 @@ static void attend(launch *l)
 	close(l->to);
 }
 
-/* ---- how it went ------------------------------------------------------------------------------------------------- */
+/* ---- how it ended -------------------------------------------------------------------------------------------------
+ */
 
 /* "b, c": the hosts that are not this one, each once. */
 static void name_others(const launch *l, char *out, size_t size)
@@ -304,7 +305,7 @@ static ls_status fail_unexplained(const launch *l, int exit_code)
 	return ls_fail(LS_EIO, "mpirun ended with status %d, and neither it nor a node said why", exit_code);
 }
 
-/* Nodes have the first word, for they know what they were doing; then mpirun. */
+/* A node's reason comes first, for it knows what it was doing; then mpirun's. */
 static ls_status judge(launch *l, int *exit_code)
 {
 	int status = l->wait_status, reported = l->output.nodes_reported;

@@ -1,5 +1,5 @@
 /*
- * node.c - a node's side of ls_launch(): it reports that it is up, hears of requests to stop, and leaves no daemon of
+ * node.c - a node's side of ls_launch(): it reports that it is up, receives requests to stop, and leaves no daemon of
  * mpirun behind on a host that is cut off.
  */
 #include <errno.h>
@@ -50,7 +50,7 @@ static int start_hearing(void)
 	return error;
 }
 
-/* Standard input becomes ours; whoever else reads it finds it empty. */
+/* Take over standard input; other readers of it find it empty. */
 static void take_input(void)
 {
 	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -73,7 +73,7 @@ enum { DAEMON_MS = 1000 * (4 * LS_LAUNCH_WAIT_S + 2), TERM_MS = 2000 };
 
 static pid_t reporter;
 
-/* Only daemons: mpirun itself has our launcher, and what Slurm starts is none of our business. */
+/* Only daemons: mpirun itself has our launcher, and what Slurm starts is left alone. */
 static int is_daemon(pid_t pid)
 {
 	char path[64], name[32] = "";

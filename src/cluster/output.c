@@ -198,7 +198,7 @@ static void understand(ls_launch_output *output)
 		return;
 	}
 	if (!is_ending(output))
-		fputs(output->banner, output->to); /* a warning of a kind not known here: let people read it */
+		fputs(output->banner, output->to); /* a warning of a kind not known here: pass it on */
 	fflush(output->to);
 }
 

@@ -1,5 +1,5 @@
 /*
- * beacon.c - the datagrams: who sends, whether it asks, and the receiver's key.
+ * beacon.c - the datagrams: sender, whether it is a question, and the receiver's key.
  */
 #include "comm/beacon.h"
 
@@ -33,7 +33,7 @@ static int is_outside(const struct ifaddrs *interface)
 	       !(interface->ifa_flags & IFF_LOOPBACK);
 }
 
-/* Least first. A bridge without carrier has nobody behind it (docker0 where no container runs). Another interface may
+/* Least first. A bridge without carrier reaches no host (docker0 where no container runs). Another interface may
  * get its carrier back. */
 enum { PREFERENCES = 5, NEVER = PREFERENCES };
 

@@ -21,7 +21,7 @@ typedef struct ls_beacon ls_beacon;
 /* Where a node can be asked, for the other nodes: zeros where it cannot. Addresses and port are in network
  * order. */
 typedef struct ls_beacon_card {
-	uint64_t key; /* whoever knows it belongs to the job */
+	uint64_t key; /* a datagram with it comes from a node of the job */
 	uint32_t addresses[LS_BEACON_ADDRESSES];
 	uint16_t port;
 	uint16_t count;
@@ -48,7 +48,7 @@ void ls_beacon_free(ls_beacon *beacon);
 ls_beacon_card ls_beacon_own_card(const ls_beacon *beacon);
 void ls_beacon_ask(ls_beacon *beacon, const ls_beacon_card *peer);
 
-/* The node that a datagram has come of, -1 when there is none left. A question is answered; `card_of(context, node)`,
+/* The sender of the next datagram, -1 when there is none left. A question is answered; `card_of(context, node)`,
  * with node < size, says where. */
 int ls_beacon_hear(ls_beacon *beacon, const ls_beacon_card *(*card_of)(void *context, int peer), void *context,
 		   int size);

@@ -2,8 +2,8 @@
  * collectives.c - broadcast, gather, allgather, sendrecv and barrier over messages.
  *
  * All messages have one tag: calls are made in the same order by all nodes and messages between two nodes arrive in
- * order, so no message is taken for another's. They go behind whatever of the last step is still to be sent: a peer may
- * need that to finish its step, and takes nothing collected before.
+ * order, so messages of different calls cannot be confused. They go behind whatever of the last step is still to be
+ * sent: a peer may need that to finish its step, and takes nothing collected before.
  *
  * Cost for N nodes and M bytes, on links that carry a byte in b seconds and a message in a:
  *
@@ -111,7 +111,7 @@ static ls_status parcel_await(desk *d, const parcel *p)
 	return done ? LS_OK : ls_comm_status(d->comm);
 }
 
-/* From whom a node has what it passes on, and to whom. */
+/* The node that a node receives from, and those it passes the data on to. */
 typedef struct route {
 	int parent; /* -1: the root's */
 	int children, child[CHILDREN];

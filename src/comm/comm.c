@@ -38,7 +38,7 @@
 
 enum { LS_TAG_HOST = LS_TAG_ALIVE + 1, POLLED = 64 };
 
-/* The communication thread whose thread this is, if any: it need not wake itself. */
+/* The communication thread that the calling thread is, if any: it need not wake itself. */
 static _Thread_local const ls_comm *this_thread;
 
 static double least(double a, double b)
@@ -175,7 +175,7 @@ static void await_stop(ls_comm *comm)
 	pthread_mutex_unlock(&comm->lock);
 }
 
-static void *live(void *argument)
+static void *run_thread(void *argument)
 {
 	ls_comm *comm = argument;
 	this_thread = comm;
@@ -325,7 +325,7 @@ ls_status ls_comm_new(ls_comm **out, const ls_comm_options *options)
 		status = ls_fail(LS_EMEMORY, "not enough memory for messages between %d nodes", transport->size);
 		goto fail;
 	}
-	if ((error = ls_thread_start(&comm->thread, live, comm))) {
+	if ((error = ls_thread_start(&comm->thread, run_thread, comm))) {
 		status = ls_fail(LS_EMEMORY, "cannot start the thread that carries messages: %s", strerror(error));
 		goto fail;
 	}
@@ -389,7 +389,8 @@ void ls_comm_set_work(ls_comm *comm, int (*work)(void *context), void *context)
 	ls_comm_wake(comm);
 }
 
-/* The inbox takes messages; returns whether it was empty. After a failure they are nobody's: their posters know. */
+/* The inbox takes messages; returns whether it was empty. After a failure messages are dropped: their posters have been
+ * woken. */
 static int put_in(ls_comm *comm, ls_message *messages, size_t count)
 {
 	double now = ls_clock_seconds();

@@ -1,22 +1,21 @@
 /*
  * comm.h - the thread of a node that carries its messages.
  *
- * A message is a buffer to send to a peer or to fill from one. Anybody may post messages; the communication thread
+ * A message is a buffer to send to a peer or to fill from one. Any thread may post messages; the communication thread
  * starts those it may, most urgent first, keeps a window of bytes under way to each peer so that an urgent message does
  * not queue behind many others, and calls `done` when one has arrived. In between it does the node's background work,
- * and it knows who is alive.
+ * and tracks which nodes are alive.
  *
  * Invariants
  *  1. Only the communication thread touches the transport.
- *  2. Messages belong to the poster, who leaves them and their buffers alone until `done`, or until the communication
+ *  2. Messages belong to the poster, which leaves them and their buffers alone until `done`, or until the communication
  *     thread has failed or is freed: neither is touched after that. Nothing is allocated after ls_comm_new().
  *  3. Messages between two nodes with the same tag are started in the order they were posted. (One that is more urgent
  *     than an earlier one with its tag waits for that one's turn.)
  *  4. A peer that nothing has been heard of for `timeout` (over the transport for 5 of them, where it answers beside
- *     it: see beacon.h), that says it is failing, or that ends while messages of or
- *     for it are left, makes the communication thread fail: the status and message name node, host and operation;
- *     the other nodes are informed; no further `done` is called; whoever waits is woken. All that within a second after
- *     `timeout`.
+ *     it: see beacon.h), that reports its failure, or that ends while messages from or to it are pending, makes the
+ *     communication thread fail: the status and message name node, host and operation; the other nodes are informed;
+ *     no further `done` is called; waiting threads are woken. All that within a second after `timeout`.
  *  5. Messages wait for free slots of the transport, each kind for its own: heartbeats, incoming and outgoing
  *     messages and each peer's outgoing ones never wait for each other. Incoming ones are started in the order they
  *     were posted, so the transport must have room for all that are posted at once (ls_comm_slots()): else they
@@ -63,7 +62,7 @@ struct ls_message {
 #define LS_HOST_NAME 64
 
 typedef struct ls_comm_options {
-	ls_transport *transport; /* taken over: freed with the communication thread, and when there comes to be none */
+	ls_transport *transport; /* taken over: freed with the communication thread, also when ls_comm_new() fails */
 	double timeout;          /* seconds */
 	int beacon;              /* ask silent nodes beside the transport, too: see beacon.h */
 	size_t window;           /* bytes under way to a peer; 0: by its rate, see window.h */
@@ -106,8 +105,8 @@ int ls_comm_has_failed(const ls_comm *comm); /* cheap */
  * lowest-numbered that seems to be alive, unless the failing node reports it itself. */
 int ls_comm_is_speaker(const ls_comm *comm);
 
-/* Called (by any thread) once when the communication thread fails, to wake those who wait for messages; at once if it
- * has. Several contexts may be registered; a NULL `wake` takes the context out again. */
+/* Called (by any thread) once when the communication thread fails, to wake threads that wait for messages; at once if
+ * it has. Several contexts may be registered; a NULL `wake` takes the context out again. */
 void ls_comm_on_failure(ls_comm *comm, void (*wake)(void *context), void *context);
 
 /* Messages that have arrived, here and there, since the beginning. Without heartbeats. */

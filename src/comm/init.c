@@ -4,18 +4,18 @@
 #include <time.h>
 
 /* Messages that may be awaited at once: of thousands of buckets, a partial sum and new values. */
-enum { INCOMING_A_NODE = 8192 };
+enum { INCOMING_PER_NODE = 8192 };
 
 ls_status ls_comm_init(ls_comm **out, int nodes, double timeout)
 {
 	ls_comm_options carry = { .timeout = timeout, .beacon = 1 };
 
-	LS_TRY(ls_mpi_transport(&carry.transport, ls_comm_slots(nodes, INCOMING_A_NODE * nodes)));
+	LS_TRY(ls_mpi_transport(&carry.transport, ls_comm_slots(nodes, INCOMING_PER_NODE * nodes)));
 	return ls_comm_new(out, &carry);
 }
 
-/* One node reports what ended the run: where a node has failed, who the communication threads agree on; where all found
- * the same, the first; else whom it happened to. The others' message is empty. */
+/* One node reports what ended the run: where a node has failed, the one the communication threads agree on; where all
+ * nodes found the same, the first; else the one with the error. The others' message is empty. */
 static void choose_words(const ls_comm *comm, int together, const char *reason, char *message, size_t size)
 {
 	int rank = ls_comm_rank(comm), failed = ls_comm_has_failed(comm);
@@ -28,14 +28,15 @@ static void choose_words(const ls_comm *comm, int together, const char *reason, 
 		snprintf(message, size, "node %d (%s): %s", rank, ls_comm_host(comm, rank), reason);
 }
 
-/* A launcher ends all nodes as soon as one has failed: those with nothing to report let the one that has go first. */
+/* A launcher ends all nodes as soon as one has failed: nodes without a message give the one that has it time to print.
+ */
 static void let_the_speaker_go(void)
 {
 	const struct timespec a_moment = { .tv_nsec = 400 * 1000 * 1000 };
 	nanosleep(&a_moment, NULL);
 }
 
-/* Nobody waits for messages any more. */
+/* No thread waits for messages any more. */
 ls_status ls_comm_finalize(ls_comm *comm, ls_status status, int together)
 {
 	char reason[1024], message[1200] = "", host[LS_HOST_NAME];

@@ -1,17 +1,18 @@
 /*
- * liveness.c - who is alive, and what is reported when a node is not.
+ * liveness.c - which nodes are alive, and what is reported when one is not.
  *
  * Every node sends every other a small note several times per second; anything that arrives from a peer shows that it
  * lives. A node that leaves says goodbye in such a note: that it has finished, or why it ends, or what it found out
  * about another node, so that all nodes end with the same cause although only some of them wait for the culprit. A node
- * that hears of a failure fails, and says goodbye in turn: so the first one knows that its news has arrived. A node
- * that has finished stays, and is sent heartbeats, until all have said goodbye: one of them may be writing a
- * checkpoint, and must not lose its launcher meanwhile, or it may have died.
+ * that is informed of a failure fails, and says goodbye in turn, which acknowledges the message. A node that has
+ * finished stays, and is sent heartbeats, until all have said goodbye: one of them may be writing a checkpoint, and
+ * must not lose its launcher meanwhile, or it may have died.
  *
  * A peer that is silent is asked beside MPI, too (beacon.h). Its answer shows that it lives and the link is back, so
  * MPI has something to come: for that it is given time, though not without end.
  *
- * Time is the communication thread's own: what this node spent stopped or suspended is nobody else's silence.
+ * Time is the communication thread's own: time that this node spent stopped or suspended does not count as silence of
+ * others.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,13 +21,13 @@
 #include "base/clock.h"
 #include "comm/comm_state.h"
 
-/* Beats without a word, and a peer is asked by the beacon. */
+/* After this many heartbeat intervals of silence a peer is asked by the beacon. */
 #define BEATS_UNTIL_ASKED 4
 /* Times the silence that is allowed: how much later than over MPI a peer may answer the beacon and count as alive. TCP
  * sends again at the latest when as much time has passed as the link was cut, takes that for the time of a round trip,
  * and waits for two of those before it repeats what else was lost: 4.25 times the cut in all. */
 #define BEACON_MOST 4
-/* How long the other nodes are given to take the news: this part of the timeout, at most NEWS_MOST seconds. */
+/* How long the other nodes are given to acknowledge a failure: this part of the timeout, at most NEWS_MOST seconds. */
 #define NEWS 0.06
 #define NEWS_MOST 0.5
 /* Once asked to end, wait no longer for a silent node. */
@@ -66,7 +67,7 @@ static ls_comm_text name_of(const ls_comm *comm, int node)
 	return host[0] ? format_text("node %d (%s)", node, host) : format_text("node %d", node);
 }
 
-/* What `who` was about when the peer was lost. */
+/* What `who` was waiting for when the peer was lost. */
 static ls_comm_text pending_with(const ls_comm *comm, int peer, const char *who)
 {
 	const ls_message *l = ls_comm_oldest(comm, peer);
@@ -259,7 +260,7 @@ ls_status ls_comm_beat(ls_comm *comm)
 	return LS_OK;
 }
 
-/* For so long that it may be gone. */
+/* Silent for so long that it may have died. */
 static int is_silent(const ls_comm *comm, int peer)
 {
 	return comm->now - ls_comm_last_sign(comm, peer) > silence_limit(comm) / 2;
@@ -284,7 +285,7 @@ static void say_goodbye(ls_comm *comm, int peer, const ls_note *note)
 		p->goodbye = 1;
 }
 
-/* A peer that lives has not taken the goodbye. News of a failure are taken when they are answered: a small message may
+/* A peer that lives has not taken the goodbye. A failure is acknowledged by the peer's own goodbye: a small message may
  * be done for the transport before it is on the wire. One that has finished does not answer. */
 static int must_take(const ls_comm *comm, int peer, int answered)
 {
@@ -387,7 +388,7 @@ static void call_wakes(ls_comm *comm)
 	pthread_mutex_unlock(&comm->wake_lock);
 }
 
-/* The news goes out before anybody here knows, for then buffers are given back. */
+/* The other nodes are informed before the threads of this one, which then release their buffers. */
 void ls_comm_fail(ls_comm *comm, ls_status status)
 {
 	ls_note note = { .kind = LS_NOTE_RELAYED };

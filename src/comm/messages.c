@@ -6,8 +6,8 @@
  * takes nothing holds up its own messages alone.
  *
  * A peer's queue of outgoing messages is kept in the order they will be started: a message goes before all that are
- * less urgent, but behind those with its tag. Its head is started while the window has room; costs a walk over the
- * queue a message posted.
+ * less urgent, but behind those with its tag. Its head is started while the window has room; posting a message costs a
+ * walk over the queue.
  */
 #include <assert.h>
 

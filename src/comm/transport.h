@@ -28,7 +28,7 @@ typedef struct ls_transport_ops {
 	ls_status (*sum)(ls_transport *transport, int slot, float *values, size_t count);
 	/* Slots that are done since the last call, at most `most` of them. */
 	ls_status (*poll)(ls_transport *transport, int *slots, int most, int *count);
-	/* Sleep until something may have happened, at most so long; wake() ends it from another thread. */
+	/* Sleep until something may have happened, at most `seconds`; wake() ends it from another thread. */
 	void (*nap)(ls_transport *transport, double seconds);
 	void (*wake)(ls_transport *transport);
 	/* Something went wrong: from now on wait for no other node, in free() neither. Optional: NULL. */

@@ -2,16 +2,15 @@
  * transport_mpi.c - messages between nodes over MPI; the only file that knows mpi.h.
  *
  * Invariants
- *  1. A slot has at most one operation under way. Those that have one lie without gaps at the front of `requests`, of
- *     of which `slot_of` has the slots: asking for what is done costs what is under way, not what could be.
+ *  1. A slot has at most one operation under way. Those that have one lie without gaps at the front of `requests`;
+ *     `slot_of` has their slots: asking for what is done costs what is under way, not what could be.
  *  2. Errors of MPI are returned, never fatal: everything goes over a communicator of our own that says so.
  *  3. Once an operation has failed the transport is abandoned: free() talks to no other node, and MPI is not finalised,
  *     for MPI_Finalize() waits for all of them.
  *  4. Nothing is allocated after ls_mpi_transport() by this file, but for messages of more than INT_MAX bytes: those
  *     need a datatype. MPI itself keeps what comes before it is asked for (see tune_open_mpi).
- *
  *  5. MPI is initialised by the first transport and finalised when the process exits: a program may train several
- * times, and MPI cannot be initialised twice. A program that has initialised MPI itself finalises it, too.
+ *     times, and MPI cannot be initialised twice. A program that has initialised MPI itself finalises it, too.
  *
  * MPI has no descriptor to sleep on, so nap() is a sleep that wake() ends; how long is the communication thread's
  * choice.
@@ -50,7 +49,7 @@ typedef struct mpi_transport {
 	ls_transport base;
 	MPI_Comm comm;
 	MPI_Request *requests; /* (slots) [0, started) are under way */
-	int *slot_of;          /* (slots) whose each is */
+	int *slot_of;          /* (slots) the slot of each request */
 	slot_state *states;    /* (slots) */
 	MPI_Status *statuses;  /* (slots) of the last MPI_Testsome() */
 	int *done;             /* (slots) what it found done, given to poll()'s caller from `given` on */
@@ -295,7 +294,8 @@ static void mpi_wake(ls_transport *transport)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------- */
+/* ---- making and freeing
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void mpi_abandon(ls_transport *transport)
 {
@@ -446,7 +446,7 @@ static ls_status allocate(mpi_transport **out, int slots)
 #define EAGER_BYTES (LS_WINDOW_MOST + (128 << 10))
 
 /*
- * Open MPI over TCP fetches the body of a large message by PUT: a word of control for every part of it, which queues
+ * Open MPI over TCP fetches the body of a large message by PUT: a control message for every part, which queues
  * behind the bulk that goes the other way, so that a link carries one direction at a time (0.48 Gbit/s each way of 0.94
  * at 1 Gbit/s). Sent instead, both go at once (0.90 to 0.95).
  *

@@ -1,8 +1,9 @@
 #include "comm/window.h"
 
 /*
- * A rate is taken over so long, for messages arrive one by one and are seen at some polls. Nothing for longer than a
- * pause, and the count begins anew. Peers do not always have something to send, so the best rate stands, and fades.
+ * A rate is measured over a fixed time, for messages arrive one by one and are seen at some polls. After a pause
+ * without arrivals the count begins anew. Peers do not always have something to send, so the best rate stands, and
+ * fades.
  */
 #define SPAN_SECONDS 15e-3
 #define PAUSE_SECONDS 50e-3

@@ -60,7 +60,7 @@ static double all_done_at(const ls_assigner *d, const double *speed, const int64
 	return last;
 }
 
-/* Largest remainders: nobody is further than one micro-batch from its share. */
+/* Largest remainders: no node is further than one micro-batch from its share. */
 static void assign_in_proportion(const ls_assigner *d, int64_t microbatches, int64_t *count)
 {
 	double sum = 0;
@@ -86,7 +86,7 @@ static void assign_in_proportion(const ls_assigner *d, int64_t microbatches, int
 	}
 }
 
-/* Each micro-batch to whoever is done with it first; among equals to the one that has least to do. */
+/* Each micro-batch goes to the node that would complete it first; among equals to the one that has least to do. */
 static void assign_by_speed(const ls_assigner *d, const double *speed, int64_t microbatches, int64_t *count)
 {
 	memset(count, 0, (size_t)d->nodes * sizeof(*count));
@@ -107,7 +107,7 @@ static void assign_by_speed(const ls_assigner *d, const double *speed, int64_t m
 	}
 }
 
-/* Nobody who computes goes without as long as there is enough: its speed would never be known again. */
+/* Every worker gets a micro-batch as long as there are enough: else its speed could not be measured again. */
 static void leave_nobody_out(const ls_assigner *d, int64_t microbatches, int64_t *count)
 {
 	if (microbatches < d->workers)
@@ -137,7 +137,7 @@ static int partials_of(int64_t first, int64_t last)
 	return partials;
 }
 
-/* Whether moving the cut between two neighbours by one micro-batch makes fewer partial sums and nobody later. */
+/* Whether moving the cut between two neighbours by one micro-batch makes fewer partial sums and no node later. */
 static int is_better(const ls_assigner *d, const double *speed, double limit, const int64_t *cut, int i, int64_t to)
 {
 	int64_t a = to - cut[i], b = cut[i + 2] - to;

@@ -1,5 +1,6 @@
 /*
- * assigner.h - who computes which micro-batches of a step: contiguous runs, a node's run cut over its devices.
+ * assigner.h - the assignment of a step's micro-batches to nodes and devices: contiguous runs, a node's run cut over
+ * its devices.
  *
  * Invariants
  *  1. Runs are in node order, then in device order, and cover all micro-batches. Assignment decides times and never

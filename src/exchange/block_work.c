@@ -3,7 +3,8 @@
  *
  * There are two lists of work. `node_work` makes the node's partial sums out of its devices', before they are sent.
  * `update_work` adds the partial sums of all nodes (on one node: of all devices) and calls `update` while the sums are
- * in cache. Whoever has time takes blocks: workers of devices, the communication thread, whoever waits for a step.
+ * in cache. Blocks are taken by any thread that is free: workers of devices, the communication thread, a thread that
+ * waits for a step.
  */
 #include "base/clock.h"
 #include "exchange/exchange_internal.h"

@@ -1,5 +1,5 @@
 /*
- * codec.h - what messages between nodes carry for floats: a table with one row per codec.
+ * codec.h - how messages between nodes encode floats: a table with one row per codec.
  *
  * A codec is orthogonal to strategies (strategy.h). It serves two kinds of messages:
  *
@@ -50,7 +50,7 @@ typedef struct ls_codec {
 /* The rows, one per file. */
 extern const ls_codec ls_codec_fp32, ls_codec_bf16, ls_codec_sparse_fp32, ls_codec_sparse_bf16;
 
-const ls_codec *ls_codec_at(size_t i); /* NULL behind the last */
+const ls_codec *ls_codec_at(size_t i); /* NULL past the end */
 ls_status ls_codec_find(const char *name, const ls_codec **out);
 
 #endif

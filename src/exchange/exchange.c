@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "exchange/exchange_internal.h"
 
-/* Whoever sleeps looks again after so long, for news that came between a look and the nap. */
+/* A waiting thread checks again after this time, for a change between its last check and its sleep. */
 enum { NAP_NS = 20 * 1000 * 1000 };
 
 const ls_partition *ls_exchange_partition(const ls_exchange *x)
@@ -34,7 +34,7 @@ int ls_exchange_owner_index(const ls_exchange *x, int node)
 
 /* Waiting */
 
-/* Something changed: whoever sleeps looks again. The communication thread, too, for there may be work. */
+/* Something changed: wake waiting threads, and the communication thread, for there may be work. */
 void ls_exchange_notify(ls_exchange *x)
 {
 	atomic_fetch_add(&x->news, 1);
@@ -83,7 +83,7 @@ static int is_met(ls_exchange *x, const goal *g)
 	return !g->buckets_done || atomic_load(&x->buckets_done) == x->partition.buckets;
 }
 
-/* Unless there were news since number `seen` of them. */
+/* Sleep, unless something has changed since change number `seen`. */
 static void nap(ls_exchange *x, uint64_t seen)
 {
 	struct timespec until;
@@ -112,7 +112,7 @@ static void relax(void)
 #endif
 }
 
-/* Until the goal is met, doing whatever there is to do. */
+/* Wait until the goal is reached, doing any work there is meanwhile. */
 static void wait_for(ls_exchange *x, const goal *g, int participant)
 {
 	uint64_t seen = atomic_load(&x->news);

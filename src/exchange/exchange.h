@@ -3,7 +3,7 @@
  *
  * A step, as a node sees it:
  *
- *     ls_exchange_begin()                 who computes which micro-batch
+ *     ls_exchange_begin()                 assign micro-batches to nodes and devices
  *       each device, for each of its micro-batches:
  *         ls_exchange_need()              before a layer's parameters are read: they have arrived
  *         ls_exchange_slot()              where the micro-batch's gradient is written
@@ -14,10 +14,10 @@
  * A bucket that all devices of the node have finished is added up to the node's partial sums. These go to the owners of
  * the bucket's shards (reduce-scatter); an owner adds the partial sums of all nodes in tree order and calls `update`;
  * the new values go to every node (all-gather), those first that the next forward pass reads first. A strategy
- * (strategy.h) decides who owns which shard and when; a codec (codec.h) what messages look like.
+ * (strategy.h) decides which node owns which shard and when; a codec (codec.h) what messages look like.
  *
  * Where an update depends on more than its own elements (clipping, LAMB) there are norm passes before it: owners keep
- * their sums and call `norms` for their blocks; everybody gets the norms of all blocks, in block order (norm_pass.c).
+ * their sums and call `norms` for their blocks; every node gets the norms of all blocks, in block order (norm_pass.c).
  *
  * Step statistics (loss, counts, statistics of batch normalisation) are floats behind the gradient: they are summed,
  * updated and distributed as a bucket of their own.
@@ -26,7 +26,7 @@
  *  1. The sums given to `update` are those of the fixed tree over the step's micro-batches (tree.h): the same bits for
  *     any assignment, any number of nodes, devices, threads and servers, where the strategy keeps the bits and the
  *     codec is exact.
- *  2. `update` is called once for every block in every step, by one thread, while nobody reads these parameters.
+ *  2. `update` is called once for every block in every step, by one thread, while no thread reads these parameters.
  *     (ps-async: once for every block, worker and step.)
  *  3. After ls_exchange_need(range) returns in step s, params[range] are those after step s - 1, on every worker.
  *     (ps-async: at least as new as this worker's own step s - 1 made them.)
@@ -99,7 +99,7 @@ typedef struct ls_exchange_options {
 	/* The block [begin, end) of the flat vector is summed: `sums` points at begin's. Blocks of the gradient change
 	 * master, blocks of step statistics (begin >= ls_exchange_statistics_begin()) change state. `participant` is
 	 * the number of the caller, one of devices * threads + 2: device * threads + rank of a worker; behind these the
-	 * communication thread, and whoever waits in begin() or await(). */
+	 * communication thread, and the thread that waits in begin() or await(). */
 	void (*update)(void *context, size_t begin, size_t end, const float *sums, int participant);
 	/* How many norms a block of the gradient has in a pass, one or more, the same on all nodes; NULL: one. Called
 	 * by ls_exchange_new(). */
@@ -122,7 +122,7 @@ const ls_partition *ls_exchange_partition(const ls_exchange *exchange);
 size_t ls_exchange_statistics_begin(const ls_exchange *exchange);   /* floats into a slot */
 int ls_exchange_owner_index(const ls_exchange *exchange, int node); /* for ls_partition_shard(); -1: owns nothing */
 
-/* Who computes what in a step. Both arrays are copied. */
+/* The assignment of a step. Both arrays are copied. */
 struct ls_exchange_assignment {
 	uint64_t step; /* one more than the last one */
 	int64_t microbatches;
@@ -161,7 +161,7 @@ ls_status ls_exchange_await(ls_exchange *exchange, uint64_t step);
 
 ls_status ls_exchange_status(ls_exchange *exchange);
 
-/* Inside `update`: whose sums of which step these are, and how many updates the range has had before. */
+/* Inside `update`: the node and step of these sums, and how many updates the range has had before. */
 ls_exchange_source ls_exchange_source_of(const ls_exchange *exchange, size_t begin);
 
 /* Seconds of the last step that workers of devices spent waiting: for parameters to arrive, and in finish(). */

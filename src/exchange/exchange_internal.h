@@ -37,7 +37,7 @@ typedef struct ls_bucket_state {
 	_Atomic(uint64_t) *arrivals; /* (owners) */
 	unsigned char *comes;        /* (owners) whether new values of their shards come to this node */
 	size_t begin, end;           /* this node's own shard */
-	size_t own_offset;           /* of it among all own shards */
+	size_t own_offset;           /* of the own shard, among all own shards */
 	uint64_t shard_step;         /* the step it sums */
 	int expecting;               /* it waits for partial sums of that step */
 	int awaited;                 /* partial sums still to come (the node's own count as one) */
@@ -92,7 +92,7 @@ struct ls_exchange {
 	int nodes, node;  /* how many, which one */
 	int workers;      /* nodes that compute: the first ones */
 	int members;      /* devices * threads */
-	int participants; /* and the communication thread, and whoever waits for a step */
+	int participants; /* and the communication thread, and the thread that waits for a step */
 	int slots;        /* stores of a device */
 
 	/* Arranged by the strategy. */
@@ -161,7 +161,7 @@ int ls_exchange_sum_any_block(ls_exchange *x, int participant);
 void ls_exchange_publish_shard(ls_exchange *x, int bucket);
 void ls_exchange_update_own_blocks(ls_exchange *x, int participant);
 int ls_exchange_update_any_block(ls_exchange *x, int participant);
-/* The source of strategies whose steps are everybody's. */
+/* The source in strategies with a common step of all nodes. */
 ls_exchange_source ls_exchange_common_source(const ls_exchange *x, int bucket);
 
 /* reduce_scatter.c */
@@ -183,7 +183,7 @@ ls_status ls_all_gather_count(ls_exchange *x); /* what sizes follow from */
 ls_status ls_all_gather_init(ls_exchange *x);
 void ls_all_gather_release(ls_exchange *x);
 void ls_all_gather_expect(ls_exchange *x); /* new values of all owners, in this step; under the lock */
-/* The own shard's new values to everybody; or `values` to one node; under the lock. */
+/* Send the own shard's new values to all nodes; or `values` to one node; under the lock. */
 void ls_all_gather_send(ls_exchange *x, int bucket);
 void ls_all_gather_send_to(ls_exchange *x, int bucket, int node, void *values);
 /* Changes of a block that was updated, where the codec sends changes. */

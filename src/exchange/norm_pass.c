@@ -137,7 +137,7 @@ static void norms_received(void *context, ls_message *message)
 	ls_exchange_notify(x);
 }
 
-/* All of the own shards are summed and the last norms have left: send the new ones to everybody. */
+/* All of the own shards are summed and the last norms have left: send the new ones to all nodes. */
 static void send_norms(ls_exchange *x)
 {
 	ls_norm_pass *n = &x->norm_pass;

@@ -1,13 +1,14 @@
 /*
  * norm_pass.h - norms of the whole step before anything is updated (clipping, LAMB).
  *
- * Owners keep the sums of their shards and take the norms of their blocks as they sum them; then everybody gets the
- * norms of all blocks. Whoever has all norms of a step knows what follows from them, the scale or the ratios; owners
+ * Owners keep the sums of their shards and take the norms of their blocks as they sum them; then every node gets the
+ * norms of all blocks. With all norms of a step a node computes what follows from them, the scale or the ratios; owners
  * then go on from the sums they kept, with another pass or with the update. The cost of a pass is a wait for the
  * slowest owner, once, and a few bytes per block.
  *
  * Invariants
- *  1. The norms of a pass lie in `all` in block order, whoever they came from: what follows has the same bits anywhere.
+ *  1. The norms of a pass lie in `all` in block order, whichever node they came from: what follows has the same bits
+ *     on every node.
  *  2. Nothing of a step is updated, and no block has its next pass, before this node has all norms of this pass.
  *  3. Passes advance like shards, by themselves: the norms of the next pass are expected when this one's are complete.
  *

@@ -1,5 +1,5 @@
 /*
- * partition.h - how the flat vector is cut: blocks, buckets, and who owns what.
+ * partition.h - how the flat vector is cut: blocks, buckets, and shards with their owners.
  *
  * The vector that is exchanged has `reachable` floats of gradient and, behind them, `statistics` floats of step
  * statistics (of batch normalisation, loss, counts). It is cut into blocks, the unit of ownership and of norms; a run

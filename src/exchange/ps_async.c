@@ -1,5 +1,5 @@
 /*
- * ps_async.c - parameter servers that do not wait for everybody.
+ * ps_async.c - parameter servers that do not wait for all workers.
  *
  * A server updates a bucket as soon as one worker's sums of it are there, and sends the new values back to that worker
  * alone: a fast worker does not wait for a slow one, up to a limit. The answer to a worker's statistics of step r is
@@ -13,7 +13,7 @@
  *  2. What is sent is a copy: the shard may change again before the message has left. So values travel exactly, never
  *     as changes: a server does not know what each worker has.
  *  3. Every message is expected before it is posted: a server always expects every worker's next sums.
- *  4. The bits depend on who came first. Every sample still counts once.
+ *  4. The bits depend on the order of arrival. Every sample still counts once.
  *
  * Bytes as with ps: M out and M in per worker and step.
  */
@@ -27,7 +27,7 @@
 typedef struct async_bucket {
 	int *waiting; /* (workers) ring of those whose sums are here */
 	int first, count;
-	int worker;       /* whose sums are being applied; -1: nobody's */
+	int worker;       /* the worker whose sums are being applied; -1: none */
 	uint64_t *served; /* (workers) steps */
 	uint64_t updates; /* of all workers together */
 } async_bucket;

@@ -1,9 +1,9 @@
 /*
  * reduce_scatter.c - partial sums from nodes to the owners of shards, bucket by bucket.
  *
- * A partial sum is sent out of the memory it was made in. A sparse codec packs it there, by whoever sends the bucket,
- * and owners unpack block by block as they add: zeros are written into a cache, never to memory. New values are not
- * packed: Adam moves every parameter that has ever had a gradient.
+ * A partial sum is sent out of the memory it was made in. A sparse codec packs it there, in the thread that sends the
+ * bucket, and owners unpack block by block as they add: zeros are written into a cache, never to memory. New values are
+ * not packed: Adam moves every parameter that has ever had a gradient.
  */
 #include <stdlib.h>
 #include <string.h>

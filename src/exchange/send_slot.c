@@ -9,10 +9,10 @@
  * But nothing goes before what belongs to an older step, or nodes would wait for each other in a circle: a node takes
  * no partial sum of a step that it has not begun, a partial sum that is not taken fills the window, and what is behind
  * it may be the very values that the node must have to begin. With older steps first that cannot be, for all messages
- * of a step have been posted, by all nodes, before anybody posts one of the next: its first are partial sums, and who
- * sends these has all new values of the step before, be it for its forward pass or, those of step statistics, because
- * it waits for them. In ps-async every message is expected before it is posted: a server always expects a worker's next
- * partial sum, a worker the answers to all it has sent.
+ * of a step have been posted, by all nodes, before any node posts one of the next: its first are partial sums, and a
+ * node that sends these has all new values of the step before, be it for its forward pass or, those of step statistics,
+ * because it waits for them. In ps-async every message is expected before it is posted: a server always expects a
+ * worker's next partial sum, a worker the answers to all it has sent.
  */
 #include "exchange/send_slot.h"
 
@@ -39,7 +39,7 @@ void ls_send_slot_address(ls_send_slot *slot, int bucket, int peer, int tag)
 	slot->message.tag = tag;
 	slot->message.number = bucket;
 	/* Step statistics are few and no forward pass needs them, so they would wait for as long as the wire is busy;
-	 * but nobody sends partial sums before the statistics of the last step are here. So they go first. */
+	 * but no node sends partial sums before the statistics of the last step are here. So they go first. */
 	slot->rank = ls_exchange_is_statistics(slot->exchange, bucket) ? -1 : bucket;
 }
 

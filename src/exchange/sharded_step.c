@@ -5,7 +5,7 @@
  *     send              the node's partial sums of a bucket go to the owners
  *     partial_arrived   when the last partial sum of a shard is here, it can be summed and updated
  *     sum_block         partial sums of all nodes, in tree order
- *     shard_updated     the new values go to everybody; the shard turns to the next step if that has begun
+ *     shard_updated     the new values go to all nodes; the shard turns to the next step if that has begun
  */
 #include "exchange/exchange_internal.h"
 
@@ -58,7 +58,7 @@ void ls_sharded_begin(ls_exchange *x, const ls_exchange_assignment *assign)
 }
 
 /* All partial sums of the own shard are here, and its last values have left: it can be summed and updated. (A node
- * without micro-batches may be late in taking values, for nobody waits for its partial sums.) */
+ * without micro-batches may be late in taking values, for no node waits for its partial sums.) */
 static void publish_when_free(ls_exchange *x, int bucket)
 {
 	ls_bucket_state *b = &x->bucket[bucket];

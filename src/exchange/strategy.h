@@ -7,9 +7,9 @@
  *     ps_async.c   parameter servers that update as soon as one worker's gradients are there
  *     mpi.c        the MPI library sums, every node updates everything
  *
- * A strategy says who owns what (arrange) and what happens at the points of a step where strategies differ. What they
- * share is in files of its own: summation.c, block_work.c, reduce_scatter.c, all_gather.c, sharded_step.c, norm_pass.c
- * and the codecs. A new strategy is a file and a row in strategy.c.
+ * A strategy says which nodes own which shards (arrange) and what happens at the points of a step where strategies
+ * differ. What they share is in files of its own: summation.c, block_work.c, reduce_scatter.c, all_gather.c,
+ * sharded_step.c, norm_pass.c and the codecs. A new strategy is a file and a row in strategy.c.
  */
 #ifndef LS_EXCHANGE_STRATEGY_H
 #define LS_EXCHANGE_STRATEGY_H
@@ -26,10 +26,10 @@ typedef struct ls_exchange ls_exchange;
 typedef struct ls_exchange_assignment ls_exchange_assignment;
 typedef struct ls_participant ls_participant;
 
-/* Whose sums `update` is given: all nodes' of step `step`, or those of one node (ps-async). */
+/* The sums that `update` is given: of all nodes in step `step`, or of one node (ps-async). */
 typedef struct ls_exchange_source {
 	int node;         /* -1: the sums are those of all nodes */
-	uint64_t step;    /* the node's, or everybody's */
+	uint64_t step;    /* the node's step, or the common one */
 	uint64_t updates; /* that the range has had before */
 } ls_exchange_source;
 
@@ -37,14 +37,15 @@ typedef struct ls_strategy {
 	ls_strategy_info info; /* name as in --strategy, one line of help */
 	int keeps_bits;        /* with an exact codec the trained bits are those of one node */
 	int has_servers;       /* the last nodes own all shards and compute nothing */
-	int synchronous;       /* all nodes complete a step together: there are norms of a step, and one loss of it */
+	int synchronous;       /* all nodes complete a step together: a step has norms, and one loss */
 	int replicated;        /* every node owns everything, and keeps all optimizer state */
 	int in_order;          /* a node adds up all it computed, in order, instead of by the tree */
 	int encodes;           /* partial sums travel by the codec that was asked for; else they are fp32 */
 	int changes;           /* new values may travel as changes: all receivers have the same values */
 	int overlap;           /* steps that shards may be behind devices */
 
-	/* Who owns what, how many partial sums there can be, who waits how: fields of ls_exchange marked "arranged". */
+	/* Shard owners, how many partial sums there can be, how threads wait: fields of ls_exchange marked "arranged".
+	 */
 	void (*arrange)(ls_exchange *x);
 	/* Messages, and memory of this strategy alone (strategy_state), of which `bytes` are large. Optional: NULL. */
 	ls_status (*init)(ls_exchange *x);
@@ -76,7 +77,7 @@ typedef struct ls_strategy {
 extern const ls_strategy ls_strategy_local, ls_strategy_allreduce, ls_strategy_ps, ls_strategy_ps_async,
 	ls_strategy_mpi;
 
-/* The strategies between nodes, in the order of help; NULL behind the last. On one node every job is `local`. */
+/* The strategies between nodes, in the order of help; NULL past the end. On one node every job is `local`. */
 const ls_strategy *ls_strategy_row(size_t i);
 ls_status ls_strategy_find(const char *name, const ls_strategy **out);
 

@@ -1,5 +1,5 @@
 /*
- * summation.h - the schedule of sums of one step: who adds what, in which order.
+ * summation.h - the schedule of sums of one step: which node adds which partial sums, in which order.
  *
  *     micro-batches -> a device's partial sums (device) -> the node's partial sums (node_fold) -> the sum (total_fold)
  *

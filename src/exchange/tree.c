@@ -5,7 +5,7 @@
 
 #include "exchange/simd.h"
 
-/* A node that has no right brother inside the step is its parent, too. */
+/* A node without a right sibling inside the step is its parent, too. */
 static ls_partial raise_partial(ls_partial p, int64_t microbatches)
 {
 	while (p.level < 62 && (p.first >> p.level) % 2 == 0 && p.first + (INT64_C(1) << p.level) >= microbatches &&
@@ -27,11 +27,11 @@ int ls_partial_join(ls_partial *a, ls_partial b, int64_t microbatches)
 	return 1;
 }
 
-int64_t ls_partial_list(const int *holder, int64_t microbatches, int who, ls_partial *out, int64_t most)
+int64_t ls_partial_list(const int *holder, int64_t microbatches, int worker, ls_partial *out, int64_t most)
 {
 	int64_t held = 0;
 	for (int64_t i = 0; i < microbatches; i++) {
-		if (holder[i] != who)
+		if (holder[i] != worker)
 			continue;
 		assert(held < most);
 		out[held++] = ls_partial_leaf(i, microbatches);

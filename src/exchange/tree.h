@@ -1,5 +1,5 @@
 /*
- * tree.h - the fixed binary tree over the micro-batches of a step, whoever computes which of them.
+ * tree.h - the fixed binary tree over the micro-batches of a step, independent of their assignment.
  *
  * Micro-batch i of a step is micro-batch i of the tree; a node of level k covers the micro-batches [first, first +
  * 2^k), cut at the end of the step; its sum is left + right, and a node without a right child is its left child. The
@@ -7,8 +7,8 @@
  * were spread.
  *
  * A partial sum is a node of the tree whose micro-batches one worker holds. Partial sums in order of their first
- * micro-batch are joined by a stack: push one, and while the two on top are brothers, make them their parent. What is
- * left on the stack are the largest partial sums that can be made.
+ * micro-batch are joined by a stack: push one, and while the two on top are siblings, replace them by their parent.
+ * What is left on the stack are the largest partial sums that can be made.
  */
 #ifndef LS_EXCHANGE_TREE_H
 #define LS_EXCHANGE_TREE_H
@@ -27,12 +27,12 @@ typedef struct ls_partial {
 /* Micro-batch `first` alone. */
 ls_partial ls_partial_leaf(int64_t first, int64_t microbatches);
 
-/* When b is a's right brother: their parent in *a and 1; else 0. */
+/* When b is a's right sibling: their parent in *a and 1; else 0. */
 int ls_partial_join(ls_partial *a, ls_partial b, int64_t microbatches);
 
-/* Largest partial sums of the micro-batches [0, micro-batches) for which holder[i] == who, in order; returns how many.
- * At most `most` are written. */
-int64_t ls_partial_list(const int *holder, int64_t microbatches, int who, ls_partial *out, int64_t most);
+/* Largest partial sums of the micro-batches [0, microbatches) for which holder[i] == worker, in order; returns how
+ * many. At most `most` are written. */
+int64_t ls_partial_list(const int *holder, int64_t microbatches, int worker, ls_partial *out, int64_t most);
 
 /*
  * How one device sums its micro-batches while it computes them. Micro-batch number k (in the device's order) writes its

@@ -1,5 +1,5 @@
 /*
- * build.c - what adding any operator means: mistakes are noted, inputs checked, and the value, the parameters and the
+ * build.c - add an operator: mistakes are recorded, inputs checked, and the value, the parameters and the
  * node added that the row's shape rule asks for.
  */
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * facts.c - what can be asked about a graph: who makes and reads a value, and what a finished graph costs.
+ * facts.c - queries about a graph: producer and consumers of a value, and the cost of a finished graph.
  */
 #include "graph/graph.h"
 
@@ -54,7 +54,7 @@ static int is_shared(const ls_graph *graph, int row)
 	return 0;
 }
 
-/* Floats of a node's own rows up to `end`, those left out whose place is elsewhere. */
+/* Floats of a node's own rows up to `end`, without shared words, which lie elsewhere. */
 static size_t own_floats(const ls_graph *graph, const ls_node *node, int end)
 {
 	int rows[LS_NODE_ROWS], count = ls_node_rows(graph, node, rows);

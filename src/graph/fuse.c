@@ -1,5 +1,5 @@
 /*
- * fuse.c - what neighbours can do together.
+ * fuse.c - fusion of neighbouring operators.
  *
  * Each rule keeps every value and gradient bit-for-bit what the separate layers would give. What an operator can take
  * part in is in its row (`fuses`, ops/op.h):

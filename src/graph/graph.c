@@ -153,7 +153,7 @@ void ls_cross_entropy(ls_graph *graph, ls_value logits, ls_cross_entropy_options
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-/* Values that nobody reads: drop who made them, last first; a layer with parameters would get no gradient. */
+/* Drop the producers of values that are never read, last first; a layer with parameters would get no gradient. */
 static ls_status drop_unread(ls_graph *graph)
 {
 	for (int i = graph->node_count - 1; i >= 0; i--) {
@@ -194,7 +194,7 @@ static ls_status check_losses(const ls_graph *graph)
 	return LS_OK;
 }
 
-/* Who begins and who adds, where several layers borrow one weight. */
+/* Which layer writes the gradient of a weight that several share, and which add to it. */
 static void order_borrowers(ls_graph *graph)
 {
 	for (int i = 0; i < graph->node_count; i++)

@@ -1,5 +1,5 @@
 /*
- * graph.h - inside of lockstep/graph.h: values, nodes and the parameters they own.
+ * graph.h - internals of lockstep/graph.h: values, nodes and the parameters they own.
  *
  * The builder (build.c) appends nodes in forward order; each operator's row (ops/op.h) says what fits and what it owns.
  * ls_graph_finish() fuses neighbours (fuse.c), drops what became empty and lays out parameters. After that the graph is
@@ -60,9 +60,9 @@ enum { LS_NODE_ROWS = 3 };
 int ls_node_rows(const ls_graph *graph, const ls_node *node, int rows[LS_NODE_ROWS]);
 
 /*
- * Where gradients live only until their node is done, nodes share the room of the largest one. Words that a linear
- * layer shares have a place of their own behind it, for their gradient is made by two nodes. Floats in all, and the
- * place of a row of the parameter table that `node` writes.
+ * Where gradients live only until their node is done, nodes share memory as large as the largest one's. The words of an
+ * embedding that a linear layer shares have memory of their own behind it, for two nodes contribute to their gradient.
+ * Floats in all, and the place of a row of the parameter table that `node` writes.
  */
 size_t ls_graph_shared_floats(const ls_graph *graph);
 size_t ls_graph_shared_place(const ls_graph *graph, const ls_node *node, int row);
@@ -74,7 +74,7 @@ int ls_graph_producer(const ls_graph *graph, int value); /* node id or LS_NONE *
 
 void ls_graph_fuse(ls_graph *graph);
 
-/* Lay parameters out again, with weights that never meet the image trained or not: before any store is made. */
+/* Lay parameters out again, with unreachable weights trained or not: before any store is allocated. */
 void ls_graph_keep_unreachable(ls_graph *graph, int keep);
 
 /* Floating-point operations of forward and backward of a sample with `tokens` tokens, `masked` of them to be

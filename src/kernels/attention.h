@@ -44,8 +44,8 @@ typedef struct ls_attention {
  * `longest`. */
 size_t ls_attention_scratch_floats(int width, int64_t longest, int threads);
 
-/* lse (heads, rows): log-sum-exp of each row of scores, sample by sample. Called by all members; no barrier inside or
- * behind. */
+/* lse (heads, rows): log-sum-exp of each row of scores, sample by sample. Called by all threads of a team; no barrier
+ * inside or at the end. */
 void ls_attention_forward(const ls_attention *a, const float *q, const float *k, const float *v, float *out, float *lse,
 			  float *scratch, ls_member member);
 /* dq, dk and dv are written, not added to; dq may alias q, dout or out. */

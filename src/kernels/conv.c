@@ -1,5 +1,6 @@
 /*
- * conv.c - the walk itself: tiles of output positions, and for each the products of the taps that meet the image.
+ * conv.c - the walk itself: tiles of output positions, and for each the products of the taps that fall inside the
+ * image.
  */
 #include "kernels/conv_walk.h"
 
@@ -93,9 +94,9 @@ static float *walk_tile(const walk_job *job, int64_t block, const ls_conv_tile *
 }
 
 /*
- * The other order, for backward over maps of a few positions: weights outermost. A block is turned once, and serves
- * every position while it is in the first-level cache, instead of being written out turned and read again. An element
- * adds the same terms in the same order either way. (Forward has nothing to turn, and measures the same in both
+ * The other order, for backward over maps of a few positions: weights outermost. A block is transposed once, and serves
+ * every position while it is in the first-level cache, instead of being written out transposed and read again. An
+ * element adds the same terms in the same order either way. (Forward transposes nothing, and is as fast in both
  * orders.)
  */
 static int walks_map(const ls_conv_walk *w, int64_t n, int threads)
@@ -105,7 +106,7 @@ static int walks_map(const ls_conv_walk *w, int64_t n, int threads)
 	       w->blocks >= 2 * threads;
 }
 
-/* The weights of (tap, source block `s`, destination block), turned, in this member's spare block. */
+/* The weights of (tap, source block `s`, destination block), transposed, in this thread's spare block. */
 static void turn_block(const walk_job *job, int tap, int64_t block, int64_t s)
 {
 	const ls_conv_walk *w = job->walk;
@@ -180,7 +181,7 @@ void ls_conv_forward(const ls_conv_plan *plan, const float *x, const float *weig
 	}
 }
 
-/* All blocks turned at once: (slot, in block, out block, out_panel, in_panel). Live slots only. */
+/* All blocks transposed at once: (slot, in block, out block, out_panel, in_panel). Reachable slots only. */
 static void turn_weights(const ls_conv_plan *plan, const float *weights, float *turned, ls_member member)
 {
 	const ls_conv_walk *f = &plan->forward;
@@ -199,7 +200,8 @@ static void turn_weights(const ls_conv_plan *plan, const float *weights, float *
 	ls_team_barrier(member);
 }
 
-/* A map walk needs a block of scratch a member; there are at least twice as many blocks, so the scratch suffices. */
+/* A map walk needs one block of scratch per thread; there are at least twice as many blocks, so the scratch suffices.
+ */
 static void backward_map(walk_job *job, float *scratch, ls_member member)
 {
 	const ls_conv_walk *w = job->walk;

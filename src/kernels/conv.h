@@ -31,8 +31,8 @@ typedef struct ls_conv_geometry {
 	int gathered;
 } ls_conv_geometry;
 
-/* Reachable taps, which meet the image somewhere, first: slot[tap] in order of tap among them, then among the
- * unreachable. Returns the number of reachable ones. */
+/* Reachable taps, which fall inside the image at some position, first: slot[tap] in order of tap among them, then among
+ * the unreachable. Returns the number of reachable ones. */
 int ls_conv_slots(const ls_conv_geometry *geometry, int16_t *slot);
 
 /* Multiply-adds of one forward pass per sample, taps inside the image only, or padding counted. */
@@ -72,14 +72,14 @@ typedef struct ls_conv_plan {
 ls_status ls_conv_plan_make(ls_conv_plan *out, ls_arena *arena, const ls_conv_geometry *geometry, int64_t n,
 			    const ls_weight_layout *weights, int threads);
 
-/* What rides along with a finished tile, while it is in cache. */
+/* Work fused into the walk, done on a finished tile while it is in cache. */
 typedef struct ls_conv_epilogue {
 	const float *bias; /* (blocks * panel) or NULL */
 	int relu;
 	float *mean, *m2; /* (blocks, tiles, panel) moments of each tile, or NULL */
 } ls_conv_epilogue;
 
-/* All of the following are called by every member of a team; they share the work and do not synchronise at the end. */
+/* All of the following are called by every thread of a team; they share the work and do not synchronise at the end. */
 
 /* images (n, C, H, W) -> patches (out_h, out_w, n, patch_floats). `geometry` is the layer's own. */
 void ls_conv_gather(const ls_conv_geometry *geometry, int64_t n, const float *images, float *patches, ls_member member);

@@ -29,11 +29,11 @@ int ls_conv_slots(const ls_conv_geometry *g, int16_t *slot)
 
 	for (int pass = 0; pass < 2; pass++) /* reachable taps, then the others */
 		for (int t = 0; t < taps; t++) {
-			int meets = covers(g->out_h, g->in_h, t / g->kernel_w, g->stride, g->padding) &&
-				    covers(g->out_w, g->in_w, t % g->kernel_w, g->stride, g->padding);
-			if (meets == (pass == 0))
+			int reached = covers(g->out_h, g->in_h, t / g->kernel_w, g->stride, g->padding) &&
+				      covers(g->out_w, g->in_w, t % g->kernel_w, g->stride, g->padding);
+			if (reached == (pass == 0))
 				slot[t] = (int16_t)total++;
-			reachable += meets && pass == 0;
+			reachable += reached && pass == 0;
 		}
 	return reachable;
 }
@@ -94,7 +94,7 @@ static int32_t *make_map(ls_arena *arena, const ls_conv_geometry *g, source_of s
 	return map;
 }
 
-/* A set of products: one a run length, or a whole block and its rest; each fresh and accumulating. */
+/* A set of products: one per run length, or a whole block and its rest; each fresh and accumulating. */
 static ls_status make_products(ls_gemm (**out)[2], ls_arena *arena, ls_gemm_shape shape, int64_t n, int run,
 			       int64_t block)
 {
@@ -143,7 +143,7 @@ static ls_status make_walk(ls_conv_walk *walk, ls_arena *arena, const ls_conv_ge
 	return make_products(&walk->products, arena, shape, n, walk->run, walk->block);
 }
 
-/* One position a tile is the finest cut of the map; make_walk() cuts samples only above LONG_LEAF. */
+/* One position per tile is the finest cut of the map; make_walk() cuts samples only above LONG_MICROBATCH. */
 int64_t ls_conv_tiles_most(const ls_conv_geometry *g, int64_t n)
 {
 	int64_t blocks = n <= LONG_MICROBATCH ? 1 : (n + TILE_ROWS - 1) / TILE_ROWS;
@@ -190,7 +190,7 @@ static ls_status make_backward(ls_conv_plan *plan, ls_arena *arena)
 	return make_walk(b, arena, g, plan->n);
 }
 
-#define UNITS_A_THREAD 8
+#define UNITS_PER_THREAD 8
 #define PARTS_MOST 4
 
 /* A layer with few blocks and taps has too few units to share; then cut the rows of each block, but not into more parts
@@ -201,7 +201,7 @@ static void choose_parts(ls_conv_plan *plan, int threads)
 	int64_t units = (int64_t)plan->reachable_taps * f->blocks * f->source_blocks;
 	int parts = 1;
 
-	while (units * parts < UNITS_A_THREAD * threads && parts < threads && parts < PARTS_MOST)
+	while (units * parts < UNITS_PER_THREAD * threads && parts < threads && parts < PARTS_MOST)
 		parts *= 2;
 	plan->wgrad_depth = (f->source_panel + parts - 1) / parts;
 	plan->wgrad_parts = (f->source_panel + plan->wgrad_depth - 1) / plan->wgrad_depth;

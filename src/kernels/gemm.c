@@ -1,5 +1,5 @@
 /*
- * gemm.c - choose who computes a small product: libxsmm's generated code or the portable kernel.
+ * gemm.c - choose the implementation of a small product: libxsmm's generated code or the portable kernel.
  *
  * libxsmm is column-major, we are row-major, so the operands swap: m = cols, n = rows, k = depth with A = w and B = x.
  * The transposed form asks for B transposed. Its batch-reduce entry points crash or slow down on AVX2 in Debian's 1.17,

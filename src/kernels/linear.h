@@ -1,13 +1,13 @@
 /*
  * linear.h - a linear layer over any number of rows: y = x . w, and its two gradients.
  *
- * x is (in blocks, rows, in_panel), y is (out blocks, rows, out_panel). Rows are tokens, whose number is another one in
- * every micro-batch, so products exist for powers of two: rows are cut into tiles of LS_LINEAR_TILE, and what is left
- * over into its binary digits. An element is one sum in index order whatever the cut, so nothing depends on it, and no
- * row is computed that is not there.
+ * x is (in blocks, rows, in_panel), y is (out blocks, rows, out_panel). Rows are tokens, whose number differs between
+ * micro-batches, so products exist for powers of two: rows are cut into tiles of LS_LINEAR_TILE, and what is left over
+ * into its binary digits. An element is one sum in index order whatever the cut, so nothing depends on it, and no row
+ * is computed that is not there.
  *
  * Weights are either blocked (out block, in block, in_panel, out_panel), as everywhere; or rows: (out, in_blocks *
- * in_panel), as an embedding stores them, which a layer can share ("tied"): then a block is turned on the fly in
+ * in_panel), as an embedding stores them, which a layer can share ("tied"): then a block is transposed on the fly in
  * forward instead of in backward.
  */
 #ifndef LS_KERNELS_LINEAR_H
@@ -33,7 +33,7 @@ typedef struct ls_linear_plan {
 
 ls_status ls_linear_plan_make(ls_linear_plan *out, int in, int in_panel, int out_features, int out_panel, int tied);
 
-/* What rides along with a finished tile of y. */
+/* Work fused into the layer, done on a finished tile of y. */
 typedef struct ls_linear_epilogue {
 	const float *bias; /* (out_blocks * out_panel) or NULL */
 	int relu;
@@ -42,7 +42,7 @@ typedef struct ls_linear_epilogue {
 	int approximate; /* its tanh form */
 } ls_linear_epilogue;
 
-/* Called by every member of a team; they share the work and do not synchronise at the end. `scratch` has
+/* Called by every thread of a team; they share the work and do not synchronise at the end. `scratch` has
  * ls_linear_scratch_floats(). */
 size_t ls_linear_scratch_floats(int in_panel, int out_panel, int threads);
 void ls_linear_forward(const ls_linear_plan *plan, int64_t rows, const float *x, const float *weights,

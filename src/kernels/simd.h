@@ -1,5 +1,5 @@
 /*
- * simd.h - element-wise and small kernels, one table of functions an instruction set.
+ * simd.h - element-wise and small kernels, one table of functions per instruction set.
  *
  * Activations are panels: rows x P floats, P a multiple of 16 (16, 32 or 64), a row being one position of one sample
  * and its P channels. Channels past the real ones are zero and must stay zero. Pointers are 64-byte aligned at row 0.
@@ -35,7 +35,7 @@ typedef struct ls_row_shape {
 	int panel, channels;
 } ls_row_shape;
 
-/* Rows of attention's scores: (rows, ld) with a column a key, `length` of which count; ld is at least that rounded up
+/* Rows of attention's scores: (rows, ld) with a column per key, `length` of which count; ld is at least that rounded up
  * to 16. A mask of kept probabilities is (rows, ld_keep), with 16 floats of room behind. */
 typedef struct ls_score_shape {
 	int rows, length, ld, ld_keep;

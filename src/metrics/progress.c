@@ -26,7 +26,7 @@
 #define LS_PROGRESS_WIDTH_MAX 240
 
 struct ls_progress {
-	ls_progress *below; /* who had the line before */
+	ls_progress *below; /* the display that had the line before */
 	pthread_mutex_t lock;
 	double begun, drawn;              /* times; drawn = 0 before the first */
 	int suspended;                    /* a log line is being printed */
@@ -38,7 +38,7 @@ static ls_progress *newest; /* head of the list, guarded by `displays` */
 
 static void put(const char *text, size_t length)
 {
-	ssize_t ignored = write(STDERR_FILENO, text, length); /* one call a line, so it cannot be torn */
+	ssize_t ignored = write(STDERR_FILENO, text, length); /* one call per line, so it cannot be torn */
 	(void)ignored;
 }
 

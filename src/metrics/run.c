@@ -1,8 +1,9 @@
 /*
- * run.c - run.json: what was run, with what, on what. Enough to find out, a year later, why two runs differ.
+ * run.c - run.json: settings, versions and machine of a run. Enough to find out, a year later, why two runs differ.
  *
- *     { "format": 1, "lockstep": "0.1.0", "compiler": "gcc 12.2.0", "started": "2026-01-31T12:00:00Z", "kernels":
- * "xsmm", "isa": "avx2", "settings": {...}, "machine": {...}, "resumes": [ the same fields, once for each resume ],
+ *     { "format": 1, "lockstep": "0.1.0", "compiler": "gcc 12.2.0", "started": "2026-01-31T12:00:00Z",
+ *       "kernels": "xsmm", "isa": "avx2", "settings": {...}, "machine": {...},
+ *       "resumes": [ the same fields, once for each resume ],
  *       "end": { "step": 200, "fingerprint": "0123456789abcdef", "time": "2026-01-31T12:30:00Z" } }
  *
  * "end" is of the last time that the run ended in order, complete or stopped: a run that goes on, or was killed since,

@@ -4,8 +4,9 @@
  * Invariants
  *  1. A lane has one writer. Span number n lies in slot n % capacity; `done` spans are complete, and `begun` is raised
  *     to n + 1 before a word of span n is written.
- *  2. Every word of a slot is stored with release and loaded with acquire. So who loads a word of span n + capacity
- * while looking for span n finds `begun` > n + capacity afterwards, and leaves that span out: no lock, no torn span.
+ *  2. Every word of a slot is stored with release and loaded with acquire. So a reader that loads a word of span n +
+ *     capacity while looking for span n finds `begun` > n + capacity afterwards, and leaves that span out: no lock, no
+ *     torn span.
  *  3. A slot is one cache line, and so is a lane's head: lanes do not disturb each other.
  */
 #include "metrics/trace.h"

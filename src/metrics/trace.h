@@ -1,17 +1,17 @@
 /*
- * trace.h - where the time of a run goes: spans on lanes, recorded as they happen, shown by chrome://tracing and
+ * trace.h - the timeline of a run: spans on lanes, recorded as they happen, shown by chrome://tracing and
  * Perfetto.
  *
  * A node has one trace; a lane is a row in the picture and belongs to one thread. Recording neither locks nor
  * allocates, so it may be used inside a step:
  *
- *     static const ls_trace_kind pushes = { .category = "push", .arg0 = "bucket", .arg1 = "bytes", .overlaps = 1 };
+ *     static const ls_trace_kind sends = { .category = "message", .arg0 = "bucket", .arg1 = "bytes", .overlaps = 1 };
  *
  *     ls_trace_new(&trace, node, host, lanes, 65536);
  *     ls_trace_name_lane(trace, 0, "device 0");
  *     double begin = ls_trace_now(trace);
  *     ...
- *     ls_trace_span(trace, 0, "push", &pushes, begin, ls_trace_now(trace), step, bucket, bytes);
+ *     ls_trace_span(trace, 0, "reduce-scatter", &sends, begin, ls_trace_now(trace), step, bucket, bytes);
  *     ls_trace_set_offset(trace, seconds);        what to add to this node's clock to get node 0's
  *     ls_trace_pack(trace, &bytes, &size);        send this to node 0 ...
  *     ls_trace_write(path, packs, nodes);         ... which writes one file of all

@@ -1,7 +1,7 @@
 /*
  * trace_json.c - packs of all nodes to one file in the Trace Event Format.
  *
- * A node is a process of the picture (pid), a lane a thread (tid). Of the format we write, one event a line:
+ * A node is a process of the picture (pid), a lane a thread (tid). Of the format we write, one event per line:
  *
  *   - M, metadata: process_name, thread_name, their sort indices, and process_labels where spans were lost
  *   - X, a span with its duration; on a lane these may lie inside each other but not overlap

@@ -126,7 +126,7 @@ static void join(double *count, double *mean, double *m2, double rows, double ch
 	*count = total;
 }
 
-/* Micro-batch statistics of this member's share of the channels; scale and shift of the pass into scratch. */
+/* Micro-batch statistics of this thread's share of the channels; scale and shift of the pass into scratch. */
 static void combine_moments(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	int64_t chunks = moment_chunks(op, pass->n, pass->size), panel = op->in[0]->panel, begin, end;
@@ -163,7 +163,7 @@ static void use_running(const ls_op *op, const ls_pass *pass, ls_member member)
 	}
 }
 
-/* y = x * (scale r) + (shift - mean scale r): coefficients of this member's channels. */
+/* y = x * (scale r) + (shift - mean scale r): coefficients of this thread's channels. */
 static void coefficients(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	const float *mean = kept_mean(op), *r = mean + channels(op);
@@ -207,8 +207,8 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	remake(op, pass, op->y, member);
 }
 
-/* What the relu let through, at float `at` of the panels of `block`. Without a residual x tells it as well as y does,
- * and x is read anyway; the coefficients are forward's. */
+/* What the relu let through, at float `at` of the panels of `block`. Without a residual it follows from x as well as
+ * from y, and x is read anyway; the coefficients are forward's. */
 static ls_norm_mask mask_at(const ls_op *op, int64_t at, int64_t block)
 {
 	const float *a = kept_mean(op) + 2 * channels(op), *b = a + channels(op);
@@ -222,9 +222,9 @@ static ls_norm_mask mask_at(const ls_op *op, int64_t at, int64_t block)
 
 /*
  * Backward has three parts: chunk sums, coefficients from them, and dx. A channel block needs nothing of another, so
- * where there is a block for every member each takes whole blocks through all three, finding in cache for the third
- * what the first has read, and nobody waits. Otherwise members share the chunks of a block and meet between the parts.
- * Same sums.
+ * where there is a block for every thread each takes whole blocks through all three, finding in cache for the third
+ * what the first has read, without a barrier. Otherwise threads share the chunks of a block, with a barrier between the
+ * parts. Same sums.
  */
 
 /* Chunk sums of g and g (x - mean); the masked gradient goes to the residual where there is one. */

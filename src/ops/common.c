@@ -1,5 +1,5 @@
 /*
- * common.c - what several operators share: the gradient of a bias, of a fused relu, rows that are picked out, padding.
+ * common.c - what several operators share: the gradient of a bias, of a fused relu, rows that are gathered, padding.
  */
 #include <string.h>
 

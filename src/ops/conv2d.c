@@ -7,7 +7,7 @@
  *   dw[o, c, t] = sum over positions and samples of dy[o] * x[c];  db[o] = sum of dy[o]
  *
  * A node's attributes are its ls_conv_geometry. aux: patches of a gathered layer (positions, n, patch_floats). scratch:
- * turned weights, then bias partials.
+ * transposed weights, then bias partials.
  */
 #include "kernels/conv.h"
 
@@ -194,7 +194,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_conv_forward(plan, x, ls_op_param(op, pass, LS_WEIGHT), &epilogue, op->y, member);
 }
 
-/* Taps that never meet the image, where they are trained anyway (coupled weight decay wants that): their gradient is
+/* Unreachable taps, where they are trained anyway (coupled weight decay wants that): their gradient is
  * zero. */
 static void zero_unreachable(const ls_op *op, const ls_conv_plan *plan, float *dweights, ls_member member)
 {

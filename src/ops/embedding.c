@@ -1,7 +1,7 @@
 /*
  * embedding.c - tokens to rows: y[t] = word[token] + position[place in its sample] (+ segment).
  *
- * Tables lie row by row. The gradient of a row is the sum over its tokens in order; members share channels, so nothing
+ * Tables lie row by row. The gradient of a row is the sum over its tokens in order; threads share channels, so nothing
  * depends on their number. Where a linear layer shares the words, its part of their gradient is there before.
  */
 #include <string.h>

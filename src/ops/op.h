@@ -1,5 +1,5 @@
 /*
- * op.h - what an operator is: one file and one row.
+ * op.h - operators: one file and one row each.
  *
  * A file of this folder has everything about its operator: attributes, shape rule (the value it produces and the
  * parameters it owns), cost, memory, forward, backward, and cases for the gradient check. It ends with its row, an
@@ -82,7 +82,7 @@ typedef struct ls_node {
 	ls_activation activation; /* of the output */
 	float dropout;            /* of inputs[0], in `stream` */
 	int moments_to;           /* node id of the batch norm that wants the moments of the output */
-	int dropped;              /* fused away, or nobody reads it */
+	int dropped;              /* fused away, or never read */
 } ls_node;
 
 /* One run over a tile of a micro-batch. */
@@ -103,7 +103,7 @@ typedef struct ls_pass {
 	const uint64_t *samples;
 	const float *params, *buffers;
 	float *grads, *stats;
-	int share_grads; /* grads is not the store but room for one node's gradient */
+	int share_grads; /* grads is not the store but memory for one node's gradient */
 	uint64_t seed, step;
 } ls_pass;
 
@@ -118,7 +118,7 @@ enum {
 	LS_FUSES_SUM_BEFORE = 8,     /* adds another value to its input, and drops out the input */
 	LS_FUSES_BIAS = 16,          /* takes over the bias and relu of the convolution before it */
 	LS_GIVES_BIAS = 32,          /* is that convolution */
-	LS_MAKES_MOMENTS = 64,       /* can sum up its output for a batch norm */
+	LS_MAKES_MOMENTS = 64,       /* can compute the moments of its output for a batch norm */
 	LS_TAKES_MOMENTS = 128,      /* is that batch norm */
 	LS_TAKES_REMADE_INPUT = 256, /* backward can use an input that its producer makes again (`remake`) */
 };
@@ -170,7 +170,7 @@ struct ls_op_type {
 	ls_status (*prepare)(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads);
 	void (*forward)(const ls_op *op, const ls_pass *pass, ls_member member);
 	void (*backward)(const ls_op *op, const ls_pass *pass, ls_member member); /* optional: it has no gradient */
-	/* Write the output once more from what backward keeps anyway: the same bits each time; optional. */
+	/* Recompute the output from what is kept for backward: the same bits each time; optional. */
 	void (*remake)(const ls_op *op, const ls_pass *pass, float *y, ls_member member);
 	ls_op_case cases[LS_OP_CASES_MAX]; /* for the gradient check; channels 0 ends the list */
 };
@@ -180,7 +180,7 @@ struct ls_op {
 	const ls_node *node;
 	const ls_op_type *type;
 	const ls_param *params[LS_PARAMS_MAX]; /* NULL: none; a borrowed weight is here as well */
-	size_t shared_at[LS_PARAMS_MAX];       /* places of their gradients where nodes share one room */
+	size_t shared_at[LS_PARAMS_MAX];       /* offsets of their gradients where nodes share memory */
 	const ls_tensor *in[LS_INPUTS_MAX], *out;
 	const float *x[LS_INPUTS_MAX];
 	float *y;
@@ -191,9 +191,9 @@ struct ls_op {
 	void *aux, *scratch;
 	int threads;               /* of the team it will run on */
 	void *plan;                /* what `prepare` made */
-	const ls_op *moments_to;   /* conv: who gets the moments */
-	const ls_op *moments_from; /* batch norm: who makes them */
-	const ls_op *maker;        /* who makes x[0] again for backward; NULL: it was kept */
+	const ls_op *moments_to;   /* conv: the batch norm that gets the moments */
+	const ls_op *moments_from; /* batch norm: the convolution that computes them */
+	const ls_op *maker;        /* the node that recomputes x[0] for backward; NULL: it was kept */
 	float *x_again;            /* where */
 	float *loss;               /* losses: (rows of the micro-batch) */
 	uint8_t *correct;          /* losses: (rows of the micro-batch) the prediction is right */
@@ -219,7 +219,7 @@ static inline const float *ls_op_param(const ls_op *op, const ls_pass *pass, int
 	return op->params[slot] ? pass->params + op->params[slot]->offset : NULL;
 }
 
-/* Its gradient's place: in the store, or in the room all nodes share. */
+/* Its gradient's place: in the store, or in the memory that all nodes share. */
 static inline float *ls_op_grad(const ls_op *op, const ls_pass *pass, int slot)
 {
 	if (!op->params[slot])
@@ -281,7 +281,7 @@ static inline float ls_label_target(const ls_tensor *t, int32_t label, int c)
 	return t->channels == 1 ? (float)label : (float)(label == c);
 }
 
-/* This member's floats of a value, for operators that touch each element by itself: whole cache lines. */
+/* This thread's floats of a value, for element-wise operators: whole cache lines. */
 enum { LS_LINE = 16 };
 static inline void ls_pass_share(const ls_pass *pass, const ls_tensor *t, ls_member member, int64_t *begin,
 				 int64_t *count)

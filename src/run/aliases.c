@@ -135,7 +135,7 @@ static void with_dashes(char *out, size_t size, const char *typed)
 		*c = *c == '_' ? '-' : *c;
 }
 
-/* The option of `names` that a row is about; NULL: these have none of it. */
+/* The option of `names` that a row is about; NULL: there is none. */
 static const char *option_of(const ls_option_alias *alias, const char *const *names, size_t count)
 {
 	for (size_t i = 0; alias->option && i < count; i++)

@@ -12,10 +12,10 @@
 enum { FIRST_BYTES = 64 * 1024, MOST_BYTES = 8 * 1024 * 1024 };
 static const double MESSAGE_S = 0.05;
 
-typedef struct guest {
+typedef struct node_info {
 	int32_t devices, threads, cores;
 	char pinning[80];
-} guest;
+} node_info;
 
 static double timed_move(ls_comm *comm, int from, void *buffer, size_t bytes, ls_status *status)
 {
@@ -25,7 +25,7 @@ static double timed_move(ls_comm *comm, int from, void *buffer, size_t bytes, ls
 	return ls_clock_seconds() - start;
 }
 
-/* Bytes a second from a node to the first. What the first one measured is what counts. */
+/* Bytes per second from a node to the first, as the first node measured them. */
 static ls_status measure_link(ls_comm *comm, int from, void *buffer, double *rate)
 {
 	ls_status status = LS_OK;
@@ -54,7 +54,7 @@ static ls_status measure_links(const ls_layout *l, double *rate)
 	return status;
 }
 
-static void print_node(const ls_layout *l, int node, const guest *g, double rate)
+static void print_node(const ls_layout *l, int node, const node_info *g, double rate)
 {
 	char devices[48], link[32] = "-";
 	int server = node >= l->nodes - l->servers;
@@ -69,32 +69,32 @@ static void print_node(const ls_layout *l, int node, const guest *g, double rate
 		    server ? "" : g->pinning);
 }
 
-static void print_table(const ls_layout *l, const guest *guests, const double *rate)
+static void print_table(const ls_layout *l, const node_info *nodes, const double *rate)
 {
 	ls_log_line("%-5s %-16s %-18s %5s  %10s  %s", "node", "host", "devices x threads", "cores", "to node 0",
 		    "pinning");
 	for (int i = 0; i < l->nodes; i++)
-		print_node(l, i, &guests[i], rate[i]);
+		print_node(l, i, &nodes[i], rate[i]);
 }
 
 ls_status ls_banner(const ls_layout *l, const ls_trainer *t)
 {
-	guest mine = { .devices = l->devices, .threads = l->threads, .cores = ls_pin_cores() };
+	node_info mine = { .devices = l->devices, .threads = l->threads, .cores = ls_pin_cores() };
 
 	if (l->nodes == 1)
 		return LS_OK;
 	if (l->devices > 0)
 		ls_devices_describe(t->devices, mine.pinning, sizeof(mine.pinning));
-	guest *guests = calloc((size_t)l->nodes, sizeof(*guests));
+	node_info *nodes = calloc((size_t)l->nodes, sizeof(*nodes));
 	double *rate = calloc((size_t)l->nodes, sizeof(*rate));
-	ls_status status = guests && rate ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a table of %d nodes", l->nodes);
+	ls_status status = nodes && rate ? LS_OK : ls_fail(LS_EMEMORY, "no memory for a table of %d nodes", l->nodes);
 	if (status == LS_OK)
-		status = ls_comm_gather(l->comm, 0, &mine, sizeof(mine), guests, "table of nodes");
+		status = ls_comm_gather(l->comm, 0, &mine, sizeof(mine), nodes, "table of nodes");
 	if (status == LS_OK)
 		status = measure_links(l, rate);
 	if (status == LS_OK && l->node == 0)
-		print_table(l, guests, rate);
+		print_table(l, nodes, rate);
 	free(rate);
-	free(guests);
+	free(nodes);
 	return status;
 }

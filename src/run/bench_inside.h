@@ -1,5 +1,5 @@
 /*
- * bench_inside.h - all that a bench holds on one node, for its two parts: doing it, and what it came to.
+ * bench_inside.h - the state of a bench on one node, shared by bench.c (measuring) and bench_result.c (results).
  */
 #ifndef LS_RUN_BENCH_INSIDE_H
 #define LS_RUN_BENCH_INSIDE_H
@@ -10,7 +10,7 @@
 
 typedef struct ls_bench_state {
 	const ls_bench_options *options;
-	ls_train_options job;   /* resolved, once all nodes have met */
+	ls_train_options job;   /* resolved, once all nodes have exchanged their devices */
 	ls_train_options given; /* the same before that */
 	ls_comm *comm;          /* NULL: one node */
 	ls_layout layout;

@@ -128,7 +128,8 @@ static int shows_steps(const run *r)
 #define ONE_NODE "there is only one node"
 #define NO_RUN "nothing is kept without options.run"
 
-/* A setting counts when all its rows say so; without a function it always does. `with` is the setting that decides. */
+/* A setting has an effect when all its rows say so; a row without a function always does. `with` is the setting that
+ * decides. */
 typedef struct effect {
 	const char *name;
 	int (*counts)(const run *r);

@@ -1,8 +1,8 @@
 /*
- * effects.h - settings that change nothing in a run as it is.
+ * effects.h - settings that have no effect in a run.
  *
- * One row per setting says when it counts. Whoever gives an option that does not is told so, with the reason: a run
- * that silently trains without it looks like one that trained with it. Settings that contradict each other are errors,
+ * One row per setting says when it has an effect. Giving an option that has none prints a warning with the reason:
+ * otherwise a run that ignores an option looks like one that used it. Settings that contradict each other are errors,
  * and are found before.
  */
 #ifndef LS_RUN_EFFECTS_H
@@ -10,7 +10,7 @@
 
 #include <lockstep/train.h>
 
-/* What a run came to, as far as it decides whether settings count. */
+/* The resolved run, as far as it decides whether settings have an effect. */
 typedef struct ls_effects {
 	const ls_train_options *options; /* as they were given */
 	int is_text;                     /* of the data */
@@ -19,11 +19,11 @@ typedef struct ls_effects {
 	int nodes;
 } ls_effects;
 
-/* Whether a setting of the table counts; when not, `why` is a sentence, "--momentum has no effect with --optimizer
- * adam". */
+/* Whether a setting of the table has an effect; when not, `why` is a sentence, "--momentum has no effect with
+ * --optimizer adam". */
 int ls_effects_of(const ls_effects *run, const ls_setting *setting, char *why, size_t size);
 
-/* Warn of every setting that was set by name and does not count. */
+/* Warn of every setting that was set by name and has no effect. */
 void ls_effects_warn(const ls_effects *run);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * handshake.h - nodes make sure that they are about to do the same job.
+ * handshake.h - check that all nodes are about to do the same job.
  *
  * Versions first, for nothing else means the same in another version; then settings, instruction set, kernels and data.
  * A difference is refused before anything starts, naming what differs, both values and both nodes.
@@ -9,11 +9,11 @@
 
 #include "trainer/layout.h"
 
-/* Before anything else is said. */
+/* Before any other message. */
 ls_status ls_handshake_version(ls_comm *comm);
 
-/* Whether everybody got this far: LS_OK when all give LS_OK, else the first failure there is, on all nodes, with the
- * node's name unless it is everybody's. Called by all nodes. */
+/* Whether all nodes got this far: LS_OK when all pass LS_OK, else the first failure, on all nodes, with the failing
+ * node's name unless all nodes fail alike. Called by all nodes. */
 ls_status ls_handshake_status(ls_comm *comm, ls_status mine);
 
 /* Settings are resolved; the sets may be NULL. Called by all nodes; all get the same answer. */

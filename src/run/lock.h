@@ -11,7 +11,7 @@
 /*
  * Held by flock(2) on the directory itself and on RUN/.lock, so that the end of the process frees it, however it ends.
  * A directory that is moved stays locked under its new name; one whose .lock somebody removes stays locked, too. The
- * file tells people which process it is, and older versions that somebody is there.
+ * file shows people which process it is, and older versions that the run is locked.
  */
 typedef struct ls_run_lock {
 	int fd;        /* of the file; -1: not held */

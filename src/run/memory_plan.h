@@ -45,12 +45,12 @@ size_t ls_memory_plan_total(const ls_memory_plan *plan);
 
 ls_status ls_memory_plan_print(const ls_memory_plan *plan, FILE *to);
 
-/* For advice: the options of the run as they were given, and who plans it with others (resolved). */
+/* For advice: the options of the run as they were given, and a function that plans it with other (resolved) options. */
 typedef struct ls_memory_advice {
 	const ls_train_options *given;
 	int64_t devices; /* of all nodes */
 	int tails;       /* a step may end with a smaller micro-batch */
-	ls_status (*plan)(void *context, const ls_train_options *job, ls_memory_plan *out); /* fails: cannot be */
+	ls_status (*plan)(void *context, const ls_train_options *job, ls_memory_plan *out); /* fails: not possible */
 	void *context;
 } ls_memory_advice;
 

@@ -1,5 +1,5 @@
 /*
- * normalisation.h - what the images of a run are normalised with, when its weights decide it.
+ * normalisation.h - the mean and deviation that images are normalised with, where the weights decide them.
  *
  * Weights work on images normalised as those they were trained on. So a resumed run keeps its constants, one that
  * starts from weights (--init) takes theirs, and an evaluation does, too; only a run from scratch has those of its
@@ -18,7 +18,7 @@
 ls_status ls_normalisation_of_weights(ls_normalisation *out, const char *file);
 
 /* Of the run that options resume or the weights that they start from, found by the first node and known to all; zero
- * when there is none, and when the files cannot be read, which whoever loads them reports. */
+ * when there is none, and when the files cannot be read, which is reported when they are loaded. */
 ls_status ls_normalisation_find(ls_normalisation *out, const ls_train_options *options, ls_comm *comm, int is_first);
 
 #endif

@@ -135,8 +135,8 @@ static ls_status check_agreement(const ls_train_options *o, ls_comm *comm, int n
 	int32_t mine = o->resume, *all = calloc((size_t)nodes, sizeof(*all));
 
 	if (!all)
-		return ls_fail(LS_EMEMORY, "no memory for the wishes of %d nodes", nodes);
-	ls_status status = ls_comm_allgather(comm, &mine, sizeof(mine), all, "who resumes");
+		return ls_fail(LS_EMEMORY, "no memory to compare options.resume of %d nodes", nodes);
+	ls_status status = ls_comm_allgather(comm, &mine, sizeof(mine), all, "check of the resume setting");
 	for (int i = 1; status == LS_OK && i < nodes; i++)
 		if (!all[i] != !all[0])
 			status =

@@ -1,9 +1,10 @@
 /*
- * remembered.h - a resumed run has the settings it was last started with, but for those that are given again.
+ * remembered.h - a resumed run takes the settings it was last started with, except those that are given again.
  *
  * Given is what was set by name, and a field that is not the default. Those that bind are compared later
  * (ls_settings_compare), the others count as they are. Some settings stand together:
- *   1. batch, micro-batch and global-batch: a run keeps what they come to; where one is given, none of that is taken;
+ *   1. batch, micro-batch and batch-per-device: a run keeps what they resolve to; where one is given, none of that is
+ *      taken;
  *   2. epochs and steps: where epochs are given, steps of an earlier start do not override them;
  *   3. how nodes work together (the group LS_SETTINGS_NODES): taken where there are as many nodes as there were;
  *   4. what concerns one start alone (LS_SETTING_ONCE) is never taken.

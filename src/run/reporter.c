@@ -69,7 +69,7 @@ static size_t text_values(const ls_setup *s, double seconds, const ls_trainer_re
 	return count;
 }
 
-/* Loss, rate and waits; on several nodes also how long each one's devices computed: who waited for whom. */
+/* Loss, rate and waits; on several nodes also how long each node's devices computed: which nodes waited for which. */
 static ls_status record_step(ls_reporter *w, uint64_t step, double seconds, const ls_trainer_report *r)
 {
 	const ls_trainer *t = w->setup->trainer;

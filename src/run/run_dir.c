@@ -170,8 +170,8 @@ static ls_status describe_complete(const ls_setup *s)
 	return status;
 }
 
-/* The same vocabulary cuts other tokens when capitals are kept that the weights have never seen, and the reverse. What
- * a file does not say, nobody knows. */
+/* The same vocabulary cuts other tokens when capitals are kept that the weights have never seen, and the reverse. A
+ * file without the field is not checked. */
 static void warn_of_case(const ls_setup *s, const char *file)
 {
 	ls_train_options theirs = LS_TRAIN_OPTIONS_INIT;

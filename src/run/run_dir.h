@@ -1,6 +1,6 @@
 /*
- * run_dir.h - a run's directory: claim it, continue it, checkpoint into it. The first node does; all others take part
- * by making the same calls.
+ * run_dir.h - a run's directory: claim it, continue it, checkpoint into it. The first node does the work; all others
+ * take part by making the same calls.
  */
 #ifndef LS_RUN_RUN_DIR_H
 #define LS_RUN_RUN_DIR_H
@@ -14,8 +14,8 @@
  * run directory only the weights are filled in. */
 ls_status ls_keep_begin(const ls_setup *setup, ls_run_lock *lock, ls_ckpt_progress *position);
 
-/* A checkpoint in two parts: the first node gets what it takes from all nodes; and, alone, writes it. `fingerprint` is
- * that of what was saved. */
+/* A checkpoint in two parts: the first node gathers the state of all nodes; then it alone writes the files.
+ * `fingerprint` is that of what was saved. */
 ls_status ls_keep_gather(const ls_setup *setup);
 ls_status ls_keep_save(const ls_setup *setup, const ls_ckpt_progress *position, uint64_t *fingerprint);
 

@@ -127,7 +127,7 @@ ls_status ls_saver_report(ls_saver *s, int *is_moved)
 	const char *run = s->setup->options->run;
 	unsigned long long step = s->position->step;
 
-	LS_TRY(ls_comm_broadcast(s->setup->layout.comm, 0, &where, sizeof(where), "place of the run"));
+	LS_TRY(ls_comm_broadcast(s->setup->layout.comm, 0, &where, sizeof(where), "location of the run directory"));
 	*is_moved = where != LS_RUN_THERE;
 	if (where == LS_RUN_THERE)
 		return LS_OK;

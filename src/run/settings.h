@@ -10,7 +10,7 @@
 /* Fields that a program has set directly are held to the table's ranges, as typed ones are. */
 ls_status ls_settings_check(const ls_train_options *options);
 
-/* As messages name it: "options.lr_min" of the row "lr-min". Returns out. */
+/* A setting as messages name it: "options.lr_min" of the row "lr-min". Returns out. */
 enum { LS_SETTING_FIELD = 64 };
 const char *ls_setting_field(const ls_setting *row, char out[LS_SETTING_FIELD]);
 
@@ -20,7 +20,8 @@ void ls_settings_give(ls_train_options *options, const ls_setting *row);
 /* The group of settings of text. Those of them that bind say how text is read and how large a model of it is. */
 #define LS_SETTINGS_TEXT "Text"
 
-/* What a run was trained on, and by how many: what settings do not say, for files may change. 0: there is none. */
+/* The data and the number of workers of a run, which settings do not determine, since files may change. 0: there is
+ * none. */
 typedef struct ls_settings_context {
 	uint64_t vocabulary;                   /* that the data was read with */
 	uint64_t text;                         /* see ls_dataset_info.text_hash */
@@ -78,7 +79,7 @@ ls_status ls_settings_get_normalisation(const char *stored_json, const char *whe
 ls_status ls_settings_get_init(const char *stored_json, char **out);
 
 /*
- * What the three batch settings come to. batch_per_device N: micro-batches of N, and N * devices in a step, where 0
+ * What the three batch settings resolve to. batch_per_device N: micro-batches of N, and N * devices in a step, where 0
  * devices count as one. Else batch, in micro-batches of micro_batch; by default in equal parts of at most
  * LS_MICRO_BATCH samples, of which the last is smaller where they do not come out even. Nothing here depends on the
  * machine.

@@ -2,13 +2,14 @@
  * settings_json.c - a run's settings as JSON, and the check that a resumed run keeps to them.
  *
  * What must agree is what changes the trained bits. Most rows of the table say so themselves (`LS_SETTING_BINDS`); four
- * things are compared by what they come to instead of by what was typed:
+ * things are compared by what they resolve to instead of by what was typed:
  *   1. batch, micro-batch, batch-per-device and devices: by the micro-batch and the batch they give;
  *   2. lr, lr-scale-workers and devices: by the learning rate they give;
  *   3. epochs and steps: only where the schedule looks at the length of the run; otherwise a run may be extended;
  *   4. model and data: the names do not count when the program brought its own graph or dataset; data may lie in
- * another place as long as its samples are the same (by hash), and must have the same samples in the same place. What
- * is kept is resolved (ls_settings_resolve), so that the first two do not depend on the workers of either run. The
+ *      another place as long as its samples are the same (by hash), and must have the same samples in the same place.
+ *
+ * What is kept is resolved (ls_settings_resolve), so that the first two do not depend on the workers of either run. The
  * vocabulary binds by its hash, wherever its file is. init does not bind: a resumed run takes none but has the
  * checkpoint's weights, or those that run.json names.
  *
@@ -378,7 +379,7 @@ static int same_value(const ls_setting *row, const ls_train_options *was, const 
 	return same;
 }
 
-/* Nobody blames a setting that was neither given nor set now. */
+/* A setting that was neither given nor set now is not reported. */
 static int is_own(const ls_setting *row, const ls_train_options *now, const differences *found)
 {
 	return !found->recalled || ls_train_setting_is_given(now, row) || !same_value(row, found->recalled, now);
@@ -462,8 +463,8 @@ static void compare_lengths(const ls_train_options *was, const ls_train_options 
 						    : "decays over the last 20 % of the run");
 }
 
-/* By hash: the same pieces may lie elsewhere, and others in the same place. A run that does not say had none, or is
- * older than this. 1: they differ. */
+/* By hash: the same vocabulary may lie elsewhere, and another one in the same place. A run that does not say had none,
+ * or is older than this. 1: they differ. */
 static int compare_hashes(const json_t *was, const char *key, const char *what, uint64_t now, differences *found)
 {
 	const char *before = json_string_value(json_object_get(was, key));
@@ -585,7 +586,7 @@ static void compare_nodes(const ls_train_options *a, const ls_train_options *b, 
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++)
 		if (!is_private(row->name))
 			compare_row(row, a, b, found);
-	if (!a->run != !b->run) /* where it is kept is the first node's business; that it is, everybody's */
+	if (!a->run != !b->run) /* the directory concerns the first node alone; whether there is one, all nodes */
 		compare_named("run", a, b, found);
 }
 

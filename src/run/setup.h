@@ -1,5 +1,5 @@
 /*
- * setup.h - from settings to everything a run needs, before its first step.
+ * setup.h - make everything a run needs, from its settings, before the first step.
  */
 #ifndef LS_RUN_SETUP_H
 #define LS_RUN_SETUP_H

@@ -41,7 +41,8 @@ static const struct {
 	[LS_EVENT_WAIT] = { "wait", { .category = "wait", .arg0 = "bucket" } },
 };
 
-/* Lanes. Participants are the threads of devices, the communication thread, and who waits for a step's end. */
+/* Lanes. Participants are the threads of devices, the communication thread, and the thread that waits for the end of a
+ * step. */
 static int device_lane(int device)
 {
 	return 1 + device;
@@ -214,7 +215,7 @@ int ls_tracing_is_due(const ls_tracing *t, int is_end)
 	return is_recording(t) && t->recorded > 0 && (is_end || t->recorded >= t->steps);
 }
 
-/* Asked so often how late it is there; the quickest answer says most. */
+/* How often a peer's clock is read; the shortest round trip is the most exact. */
 enum { QUESTIONS = 12 };
 
 /* The first node's clock minus node `peer`'s. The answer was given some time between question and answer's arrival;

@@ -5,10 +5,11 @@
  *
  *     steps                   ls_trainer_step(), one after the other
  *     device D                forward and backward of every layer, and waits for parameters
- *     sums, device D          what the device's first thread folds and updates between; further threads' lanes follow
- *     sums, communication thread           the same, by the thread that carries messages
+ *     sums, device D          sums and updates by the first thread of the device; lanes of its other threads follow
+ *     sums, communication thread    the same, by the thread that carries messages
  *     sums, between steps     the same, by the thread that waits for a step's end
- *     push, pull              messages of gradients and of new parameters that the node sends, from post to arrival
+ *     reduce-scatter          messages with gradients that the node sends, from post to arrival
+ *     all-gather              messages with new parameters, the same way
  *
  * Clocks of nodes differ; how much is measured when the trace is written, and all times are those of the first node.
  */

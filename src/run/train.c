@@ -120,7 +120,7 @@ static ls_status account_apart(loop *l, double seconds, const ls_trainer_report 
 	return r->samples > 0 ? ls_reporter_step(&l->reporter, &l->position, seconds, r) : LS_OK;
 }
 
-/* The next step that is not accounted for: what it came to counts, is learned from and shown. */
+/* Account for the next step: add up its report, adapt the assignment to it, print it. */
 static ls_status account(loop *l, double seconds)
 {
 	ls_trainer_report r;
@@ -229,8 +229,8 @@ static ls_status one_step(loop *l, int *last_in_epoch)
 	return exchange_speeds(l);
 }
 
-/* The weights as they are now, on all nodes. Somebody who wants to stop does not wait for it: then l->test stays as it
- * was, and all end here. */
+/* The weights as they are now, on all nodes. A request to stop abandons it: then l->test stays as it was, and all nodes
+ * end here. */
 static ls_status evaluate(loop *l, uint64_t epoch)
 {
 	const ls_trainer *t = l->setup.trainer;
@@ -303,7 +303,7 @@ static ls_status evaluate_owed(loop *l)
 
 	if (!s->options->resume || !s->evaluator || p->epoch % (uint64_t)s->options->eval_every != 0)
 		return LS_OK;
-	LS_TRY(ls_comm_broadcast(s->layout.comm, 0, &owed, sizeof(owed), "evaluation that is owed"));
+	LS_TRY(ls_comm_broadcast(s->layout.comm, 0, &owed, sizeof(owed), "check for a missing evaluation"));
 	if (!owed)
 		return LS_OK;
 	if (ls_setup_is_first(s))

@@ -23,7 +23,7 @@ static ls_status beside_data(char *out, size_t size, const ls_train_options *o)
 	return ls_path_join(out, size, directory, COPY);
 }
 
-/* Another file may be there by now: only the hash tells. */
+/* Another file may be there by now: compare the hash. */
 static ls_status copy_if_same(const char *from, uint64_t hash, const char *to, int *copied)
 {
 	ls_vocab *vocab = NULL;
@@ -78,6 +78,6 @@ void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)
 		return;
 	if (o->resume && o->run)
 		ls_vocabulary_find(out, size, o->run);
-	else if (o->init && ls_weights_find(&weights, o->init) == LS_OK) /* else told when they are read */
+	else if (o->init && ls_weights_find(&weights, o->init) == LS_OK) /* else reported when they are read */
 		ls_vocabulary_find(out, size, weights.run);
 }

@@ -1,6 +1,6 @@
 /*
  * vocabulary.h - a run keeps the vocabulary it was trained with: RUN/vocab.txt, without which its weights mean nothing.
- * Whoever goes on from its weights reads text with that one.
+ * Runs that start from its weights read text with that copy.
  */
 #ifndef LS_RUN_VOCABULARY_H
 #define LS_RUN_VOCABULARY_H

@@ -1,5 +1,5 @@
 /*
- * weights.h - where weights come from: a run, one of its checkpoints, or a file; and what their file says of itself.
+ * weights.h - find weights (a run, one of its checkpoints, or a file) and read their file's metadata.
  *
  * A file has, in its metadata, what it takes to evaluate it: the model's name, the data it was trained on, of images
  * the mean and deviation of each channel that they were normalised with ("mean": "0.1307"), and of text the settings

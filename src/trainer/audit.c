@@ -40,7 +40,7 @@ static ls_status judge(const ls_layout *l, const uint64_t *fingerprint, uint64_t
 		return LS_OK;
 	return ls_fail(LS_EMISMATCH,
 		       "audit after step %llu: the parameters of %s are not those of the other nodes (xxh64 %016llx): "
-		       "look at its memory and its processor",
+		       "check its memory and its processor",
 		       (unsigned long long)step, names, (unsigned long long)right);
 }
 

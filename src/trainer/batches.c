@@ -38,7 +38,7 @@ static ls_status open_loaders(ls_batches *f)
 	return LS_OK;
 }
 
-/* One step more: who gets what, and this node's loaders set to work. */
+/* Assign one more step, and start this node's loaders on it. */
 static ls_status assign_step(ls_batches *f)
 {
 	const ls_batches_options *o = &f->options;
@@ -129,7 +129,7 @@ ls_status ls_batches_skip(ls_batches *f)
 	return assign_ahead(f);
 }
 
-/* As if TOGETHER steps had gone that way: an assigner does not turn around for a single one. */
+/* Counts as TOGETHER steps: an assigner does not change its mind for a single one. */
 enum { TOGETHER = 16 };
 
 void ls_batches_learn_together(ls_batches *f, const int64_t *microbatches, const double *seconds)

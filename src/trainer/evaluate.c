@@ -20,7 +20,7 @@ typedef struct microbatch_sums {
 	int64_t token_correct, masked;
 } microbatch_sums;
 
-/* What a driver has of its own in a pass. */
+/* State of one driver in a pass. */
 typedef struct driver {
 	ls_executor *executor;
 	float *logits; /* (batch, classes) */
@@ -63,7 +63,7 @@ ls_status ls_graph_fits(const ls_graph *graph, const ls_dataset_info *info)
 {
 	if (!graph->finished)
 		return ls_fail(LS_EINVALID,
-			       "the graph is not finished%s%s; call ls_graph_finish() and look at what it returns",
+			       "the graph is not finished%s%s; call ls_graph_finish() and check its status",
 			       graph->status != LS_OK ? ": " : "", graph->status != LS_OK ? graph->message : "");
 	const ls_tensor *in = &graph->values[graph->input];
 	int classes = ls_graph_classes(graph);

@@ -3,7 +3,7 @@
  *
  * The dataset is cut into micro-batches. Nodes get runs of them, as they do in training, and a node's run is cut over
  * its devices. What each micro-batch came to goes to every node and is added in micro-batch order, so a result has the
- * same bits on any layout, and everybody knows it.
+ * same bits on any layout, and every node has it.
  */
 #ifndef LS_TRAINER_EVALUATE_H
 #define LS_TRAINER_EVALUATE_H
@@ -57,7 +57,7 @@ void ls_evaluator_set_weights(ls_evaluator *evaluator, const double *weight);
 /* Samples of one micro-batch with their logits (count, classes); may be NULL. Called by the drivers, in no order. */
 typedef void (*ls_evaluator_sink)(void *context, const ls_microbatch *microbatch, const float *logits);
 
-/* The first micro-batch alone: is the loss there a finite number? Weights that blew up give none. */
+/* Whether the loss of the first micro-batch is finite: after divergence it is not. */
 ls_status ls_evaluator_probe(ls_evaluator *evaluator, const float *params, const float *buffers, int *finite);
 
 /* Called by all nodes, with the same weights. All get the same result, except for the seconds. */

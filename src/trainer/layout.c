@@ -86,8 +86,7 @@ typedef struct choices {
 	ls_share share;
 } choices;
 
-/* Workers of ps-async have no common step: nothing can be measured over all of its gradient, as clipping and an
- * optimizer of two phases do. */
+/* Workers of ps-async have no common step: there are no norms of its whole gradient, which clipping and LAMB need. */
 static ls_status check_async(const ls_train_options *o)
 {
 	const ls_optimizer_kind *kind = NULL;

@@ -1,6 +1,5 @@
 /*
- * layout.h - how a run is spread: nodes, who of them owns the parameters, their devices, and their shares of the
- * micro-batches.
+ * layout.h - how a run is distributed: nodes, parameter servers among them, devices, and shares of the micro-batches.
  *
  * Nothing here changes the trained bits, but for strategies and codecs that say so when they start.
  */
@@ -48,7 +47,7 @@ void ls_layout_fit(ls_layout *layout, int64_t micro_batches);
 ls_status ls_layout_meet(ls_layout *layout);
 void ls_layout_release(ls_layout *layout);
 
-/* Who computes which micro-batch of a step: nodes by cut (nodes + 1), this node's micro-batches by device_cut (devices
+/* Assign the micro-batches of a step: to nodes by cut (nodes + 1), this node's micro-batches by device_cut (devices
  * + 1), which is filled in. node and device (micro-batches). */
 void ls_layout_assign(const ls_layout *layout, const int64_t *cut, int64_t *device_cut, int *node, int *device);
 
@@ -63,7 +62,7 @@ ls_status ls_layout_sum_buffers(const ls_layout *layout, int64_t microbatches, i
 void ls_layout_warn_idle(const ls_layout *layout, int64_t global_batch, int64_t microbatch, uint64_t samples,
 			 int resumed);
 
-/* What gives up the same bits on any layout, printed by the first node. */
+/* The first node warns of strategies and codecs whose bits depend on the layout. */
 void ls_layout_note_modes(const ls_layout *layout);
 
 static inline int ls_layout_is_server(const ls_layout *layout)

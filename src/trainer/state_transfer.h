@@ -1,5 +1,5 @@
 /*
- * state_transfer.h - all that a step changes, between the first node and the nodes that own parts.
+ * state_transfer.h - move parameters and optimizer state between the first node and the shard owners.
  *
  * Every node has whole parameters and running statistics; optimizer state is right on the owner of a shard alone, and
  * so are exact parameters when the wire is bf16. A checkpoint is the first node's after gathering, and a run that is

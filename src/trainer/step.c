@@ -1,7 +1,7 @@
 /*
  * step.c - one step of a node, from micro-batches to new parameters:
  *
- *     ls_trainer_step()          the record of the step, and the exchange knows who computes what
+ *     ls_trainer_step()          records the step and gives the exchange its assignment
  *       drive()                  on every device's driver, for each micro-batch of the device:
  *         run_microbatch()         data -> forward and backward on the device -> statistics of the micro-batch
  *           wait_params()            before a layer's forward: its parameters have arrived

@@ -1,5 +1,5 @@
 /*
- * step.h - what making a trainer needs of its step.
+ * step.h - functions of step.c that trainer.c passes to the exchange.
  */
 #ifndef LS_TRAINER_STEP_H
 #define LS_TRAINER_STEP_H

@@ -2,8 +2,8 @@
  * trainer.h - a model with its optimizer on the devices of a node: micro-batches in, updates out.
  *
  *     ls_trainer_step()       this node's part of a step: forward, backward, exchange, update (step.c)
- *     ls_trainer_report_of()  what a step came to, once it is complete
- *     ls_trainer_drain()      everything that was begun is complete: before anybody looks at the weights
+ *     ls_trainer_report_of()  the results of a step, once it is complete
+ *     ls_trainer_drain()      wait until every step begun is complete: before weights are read
  *
  * Devices share one parameter store. The driver of a device gets its micro-batches from `next` and takes the device
  * through them. Sums over micro-batches, whoever computed them, are the exchange's (exchange.h). On several nodes the
@@ -69,14 +69,14 @@ typedef struct ls_trainer_options {
 	void *trace_context;
 } ls_trainer_options;
 
-/* Who computes what in a step; both arrays NULL: the devices of the only node share it evenly. */
+/* The assignment of a step; both arrays NULL: the devices of the only node share it evenly. */
 typedef struct ls_trainer_assignment {
 	int64_t microbatches, samples; /* of the whole step */
 	const int *node, *device;
 	int wants_stop; /* this node is to end: every node finds that in the step's report */
 } ls_trainer_assignment;
 
-/* What a complete step came to, the same on every node except for the two waits. */
+/* Results of a complete step, the same on every node except for the two waits. */
 typedef struct ls_trainer_report {
 	uint64_t step; /* the first is 0 */
 	double loss;   /* sums over the step's samples */

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "kernels/simd.h"
 
-/* The whole job of one call, seen by every member. */
+/* One call: shared by all threads of the team. */
 typedef struct job {
 	ls_exec *exec;
 	ls_exec_microbatch *microbatch;
@@ -21,7 +21,7 @@ static int is_timed(const job *j, ls_member member)
 	return member.rank == 0 && (j->exec->profile || j->microbatch->span);
 }
 
-/* Wait for all; where times are wanted, member 0 adds the time since `*since` to the layer's. */
+/* A barrier; where layers are timed, thread 0 adds the time since `*since` to the layer's. */
 static void end_layer(const job *j, ls_op *op, int is_backward, double *since, ls_member member)
 {
 	ls_team_barrier(member);
@@ -35,14 +35,14 @@ static void end_layer(const job *j, ls_op *op, int is_backward, double *since, l
 	*since = now;
 }
 
-/* The time since belongs to no layer. */
+/* The time since `*since` belongs to no layer. */
 static void skip_time(const job *j, double *since, ls_member member)
 {
 	if (is_timed(j, member))
 		*since = ls_clock_seconds();
 }
 
-/* Nobody reads parameters that have not arrived. */
+/* Wait for parameters before they are read. */
 static void need_params(const ls_op *op, const ls_exec_microbatch *microbatch, ls_member member)
 {
 	for (int slot = 0; slot < LS_PARAMS_MAX; slot++) {

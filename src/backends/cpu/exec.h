@@ -4,7 +4,7 @@
  * Invariants
  *  1. All memory is planned in ls_exec_new(); running a micro-batch allocates nothing and generates no code.
  *  2. Outputs are sums over the micro-batch's samples: gradients, loss, correct predictions.
- *  3. Nothing depends on the number of threads: members share outputs, never parts of a sum, or sum fixed chunks that
+ *  3. Nothing depends on the number of threads: threads share outputs, never parts of a sum, or sum fixed chunks that
  *     are combined in chunk order.
  *  4. A graph without batch statistics, whose samples are independent, runs a micro-batch in tiles of LS_TILE samples
  *     that stay in cache, adding gradients tile by tile, in order.

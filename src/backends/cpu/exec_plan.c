@@ -1,5 +1,5 @@
 /*
- * exec_plan.c - an executor comes and goes: its sizes are chosen, its buffers planned (exec_spans.c) and bound
+ * exec_plan.c - make and free an executor: its sizes are chosen, its buffers planned (exec_spans.c) and bound
  * (exec_bind.c), and the plan can be shown.
  */
 #include "backends/cpu/exec_plan.h"

@@ -1,5 +1,5 @@
 /*
- * exec_plan.h - inside of an executor: its nodes bound to one planned block of memory.
+ * exec_plan.h - internals of an executor: its nodes bound to one planned block of memory.
  */
 #ifndef LS_BACKENDS_CPU_EXEC_PLAN_H
 #define LS_BACKENDS_CPU_EXEC_PLAN_H

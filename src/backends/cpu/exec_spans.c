@@ -1,5 +1,5 @@
 /*
- * exec_spans.c - when which buffers of a graph are wanted, and where they lie then.
+ * exec_spans.c - the lifetimes of a graph's buffers, and their offsets.
  *
  * Time runs over 2F + 1 moments for F nodes: node i goes forward at i, the loss is at F, node i goes backward at 2F -
  * i. Every buffer has a first and a last moment; buffers that never live together share addresses (place.h).
@@ -162,7 +162,8 @@ static void plan_aux(ls_exec *exec, int i)
 	}
 }
 
-/* Who writes a gradient first, and who adds: decided in backward order. A node gives to its last operand first. */
+/* Which node writes a gradient first, and which nodes add to it: decided in backward order. A node delivers the
+ * gradient of its last operand first. */
 static void plan_adds(ls_exec *exec, char *written)
 {
 	for (int i = exec->op_count - 1; i >= 0; i--) {

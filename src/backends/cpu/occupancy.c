@@ -42,7 +42,7 @@ static int is_inside(place p, int from, int to)
 	return from <= p.first && p.last <= to;
 }
 
-static int meets(place p, int from, int to)
+static int overlaps(place p, int from, int to)
 {
 	return from <= p.last && p.first <= to;
 }
@@ -92,7 +92,7 @@ static size_t first_behind(const set *s, size_t address)
 	return low;
 }
 
-/* Add a run; those it meets or touches become one with it. */
+/* Add a run; runs that overlap or touch it are merged with it. */
 static ls_status set_add(set *s, run added)
 {
 	size_t first = first_behind(s, added.begin > 0 ? added.begin - 1 : 0), end = first;
@@ -118,7 +118,7 @@ static size_t set_lowest(const set *s, size_t address, size_t bytes)
 static size_t lowest(const ls_occupancy *o, place p, int from, int to, size_t address, size_t bytes)
 {
 	const part *here = &o->parts[p.number];
-	if (!meets(p, from, to))
+	if (!overlaps(p, from, to))
 		return address;
 	if (is_inside(p, from, to))
 		return set_lowest(&here->within, address, bytes);
@@ -127,7 +127,7 @@ static size_t lowest(const ls_occupancy *o, place p, int from, int to, size_t ad
 	return lowest(o, below(p, 1), from, to, address, bytes);
 }
 
-/* One set after the other may ask for more, until all agree. */
+/* Any set may move the address up; repeat until all of them agree. */
 size_t ls_occupancy_lowest(const ls_occupancy *o, int from, int to, size_t bytes)
 {
 	size_t address = 0, before;
@@ -141,7 +141,7 @@ size_t ls_occupancy_lowest(const ls_occupancy *o, int from, int to, size_t bytes
 static ls_status take(ls_occupancy *o, place p, int from, int to, run taken)
 {
 	part *here = &o->parts[p.number];
-	if (!meets(p, from, to))
+	if (!overlaps(p, from, to))
 		return LS_OK;
 	LS_TRY(set_add(&here->within, taken));
 	if (is_inside(p, from, to))

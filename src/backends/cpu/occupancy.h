@@ -26,7 +26,7 @@ void ls_occupancy_free(ls_occupancy *occupancy); /* harmless on NULL */
 /* The lowest address from which on `bytes` are free at all moments from `from` to `to`, both included. */
 size_t ls_occupancy_lowest(const ls_occupancy *occupancy, int from, int to, size_t bytes);
 
-/* They are free no longer. */
+/* Mark them as taken. */
 ls_status ls_occupancy_take(ls_occupancy *occupancy, int from, int to, size_t begin, size_t bytes);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * teams.h - the host threads of a node's devices: a team for each, and the cores they are pinned to.
  *
- * The driver of a device is rank 0 of its team. The other threads are pinned as they start; a driver when it says so.
+ * The driver of a device is rank 0 of its team. The other threads are pinned as they start; a driver when it calls
+ * bind().
  */
 #ifndef LS_BACKENDS_CPU_TEAMS_H
 #define LS_BACKENDS_CPU_TEAMS_H

@@ -35,7 +35,7 @@ static void sleep_until(double when)
 		;
 }
 
-/* All members are done with a layer (or the loss) that takes `seconds`. */
+/* All threads complete a layer (or the loss) that takes `seconds`. */
 static void pass_time(replay *r, double seconds, ls_member member)
 {
 	if (member.rank == 0) {
@@ -136,7 +136,7 @@ static void run(void *context, ls_member member)
 	}
 }
 
-/* Member 0 is the calling thread, and the only one that sleeps. */
+/* Thread 0 is the calling thread, and the only one that sleeps. */
 static void train(ls_executor *executor, ls_exec_microbatch *microbatch)
 {
 	replay *r = (replay *)executor;

@@ -1,7 +1,7 @@
 /*
  * attention.c - what attention does to rows of scores between its products.
  *
- * A row has a column a key; `length` of them count, and what lies behind them up to a multiple of 16 may be
+ * A row has a column per key; `length` of them count, and what lies behind them up to a multiple of 16 may be
  * overwritten. Sums run in sixteen lanes (fold.h). A NaN among the scores makes the row's sum, and so its output, a
  * NaN.
  */

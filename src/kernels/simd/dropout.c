@@ -1,17 +1,17 @@
 /*
  * dropout.c - Philox4x32-10 in lanes, and the masks it draws.
  *
- * A 64-bit lane holds one 32-bit word of the state of one block (its upper half is rubbish nobody reads), so a vector
+ * A 64-bit lane holds one 32-bit word of the state of one block (its upper half is never read), so a vector
  * carries LS_LANES/2 blocks and a round is two 32x32->64 multiplications. Two vectors go side by side, as each round
- * waits for the one before. The words are those of ls_rng_words(), whoever computes them.
+ * waits for the one before. The words are those of ls_rng_words().
  */
 #include "base/rng.h"
 #include "kernels/simd/parts.h"
 #include "kernels/simd/vec.h"
 
 #define SETS 2                    /* vectors side by side */
-#define BLOCKS (LS_LANES / 2)     /* Philox blocks a vector */
-#define WORDS (SETS * BLOCKS * 4) /* words a call of draw() gives */
+#define BLOCKS (LS_LANES / 2)     /* Philox blocks per vector */
+#define WORDS (SETS * BLOCKS * 4) /* words per call of draw() */
 
 typedef uint64_t vq __attribute__((vector_size(4 * LS_LANES)));
 typedef uint64_t vq_any __attribute__((vector_size(4 * LS_LANES), aligned(4), may_alias));

@@ -15,7 +15,7 @@
 #include "kernels/simd/parts.h"
 #include "kernels/simd/vec.h"
 
-#define CHUNK 128 /* inner steps a pass: 32 KiB of w at 64 columns */
+#define CHUNK 128 /* inner steps per pass: 32 KiB of w at 64 columns */
 
 typedef struct product {
 	const float *x, *w;

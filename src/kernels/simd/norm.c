@@ -113,7 +113,7 @@ void LS_ISA_SYMBOL(ls_simd_normalize)(const float *x, const float *residual, int
 /* How a mask is looked up, known when a loop is compiled. */
 enum { MASK_NONE, MASK_OUTPUT, MASK_INPUT };
 
-/* The mask of a block of channels: y, or the coefficients that tell it from x. */
+/* The mask of a block of channels: y, or the coefficients to compute it from x. */
 typedef struct block_mask {
 	const float *y;
 	ls_vf scale[4], shift[4];

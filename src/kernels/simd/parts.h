@@ -1,5 +1,5 @@
 /*
- * parts.h - the pieces of the table, each in the file of its noun; what they compute is in kernels/simd.h.
+ * parts.h - the functions of the table, by the file that defines them; kernels/simd.h documents them.
  */
 #ifndef LS_KERNELS_SIMD_PARTS_H
 #define LS_KERNELS_SIMD_PARTS_H

@@ -1,4 +1,4 @@
-/* table.c - this instruction set's row of functions, picked by kernels/simd_dispatch.c. */
+/* table.c - this instruction set's row of functions, selected by kernels/simd_dispatch.c. */
 #include "kernels/simd/parts.h"
 
 const ls_simd LS_ISA_SYMBOL(ls_simd_table) = {

@@ -1,7 +1,7 @@
 /*
  * transpose.c - out (cols, rows) = in^T in tiles of 4 columns by LS_LANES rows.
  *
- * A vector gathers four columns of LS_LANES/4 rows that are 4 apart, one row a 128-bit group: group L of vector i is
+ * A vector gathers four columns of LS_LANES/4 rows that are 4 apart, one row per 128-bit group: group L of vector i is
  * row 4L + i. Four such vectors transposed 4x4 inside every group are four whole output rows. Only the 4x4 needs
  * shuffles; the gathering is done by loads.
  */
