@@ -103,7 +103,7 @@ like "status counts it" "$("$lab" status --name "$LOCKSTEP_LAB")" '^b .* 1$'
 is "ps of the other host" "$("$lab" ps a)" ""
 
 # ---- links -----------------------------------------------------------------------------------------------------------
-# Other tests may take the cores from iperf3 for a while: the best of three tries tells what the link carries.
+# Other tests may take the cores from iperf3 for a while: the best of three tries is what the link carries.
 for _ in 1 2 3; do
 	run "$lab" rate a b
 	if between 70 "$(mbits 'a -> b')" 100 && between 70 "$(mbits 'b -> a')" 100; then
@@ -148,7 +148,7 @@ exec 9>&-
 run "$lab" run mpirun -host a,b hostname
 is "mpirun starts on both hosts" "$status $(sort <<<"$out" | paste -sd ' ')" "0 a b"
 
-# With ssh, too, only what mpirun is told to pass on arrives on another host.
+# With ssh, too, only what mpirun is asked to pass on arrives on another host.
 run env FORGOTTEN=1 "$lab" run mpirun -host b sh -c 'echo "[$FORGOTTEN]"'
 is "a variable that is not passed on does not arrive" "$out" "[]"
 run env TOLD=1 "$lab" run mpirun -x TOLD -host b sh -c 'echo "[$TOLD]"'
@@ -226,7 +226,7 @@ for pair in INT:130 TERM:143 KILL:137; do
 	wait $pid 2>/dev/null
 	is "SIG$signal stops it" $? "${pair#*:}"
 	if [ "$signal" = KILL ]; then
-		ok "killed: status tells that it is half made" grep -q 'half made' <("$lab" status)
+		ok "killed: status shows that it is half made" grep -q 'half made' <("$lab" status)
 		ok "killed: down removes what there is" "$lab" down
 	fi
 	ok "SIG$signal leaves nothing behind" nothing_left

@@ -1,9 +1,9 @@
 #!/bin/bash
-# One job, one result, down to the last bit: on any nodes, devices, threads and servers, and however leaves are dealt.
+# One job, one result, down to the last bit: on any nodes, devices, threads and servers, and however micro-batches are assigned.
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Epochs of 41 leaves of 8 and one of 2: six steps, the last a short one. A run of nine ends inside an epoch.
+# Epochs of 41 micro-batches of 8 and one of 2: six steps, the last a short one. A run of nine ends inside an epoch.
 job=(--model cnn --data glyphs --samples 330 --test-samples 100 --batch 64 --micro-batch 8 --steps 9 --schedule constant --dropout 0.3)
 lab_up 4 --rate 1gbit
 
@@ -54,8 +54,8 @@ expected=$(result "$out")
 same a:1,b:1,c:1 --optimizer lamb --lr 0.02 --clip-norm 0.05
 same a:2,b:1,c:1 --optimizer lamb --lr 0.02 --clip-norm 0.05 --strategy ps
 
-# Text: sentences of other lengths in every leaf, masked words that are counted over the whole step, shared weights. Nodes
-# get runs of leaves, so a leaf's rows and dropout must not depend on who has it.
+# Text: sentences of other lengths in every micro-batch, masked words that are counted over the whole step, shared weights. Nodes
+# get runs of micro-batches, so the rows and dropout of a micro-batch must not depend on its node.
 text=(--samples 190 --test-samples 50 --batch 32 --micro-batch 4 --steps 8 --schedule constant --dropout 0.1 --seq-len 40)
 for model in "--model transformer --data babble --layers 2 --width 64 --heads 2" \
 	"--model bert-tiny --data babble-pairs --clip-norm 1 --optimizer adamw --weight-decay 0.01"; do
@@ -64,9 +64,9 @@ for model in "--model transformer --data babble --layers 2 --width 64 --heads 2"
 	run "$LOCKSTEP" train "${job[@]}" --devices 1
 	expected=$(result "$out")
 	like "${model%% --data*}: one device" "$(paste -sd ' ' <<<"$expected")" '^[0-9a-f]{16}( test accuracy: 0\.[0-9]+)+$'
-	for placement in allreduce ps; do
-		same a:2,b:2 --strategy $placement
-		same a:1,b:2,c:1 --strategy $placement --threads 2 --bucket-bytes 65536
+	for strategy in allreduce ps; do
+		same a:2,b:2 --strategy $strategy
+		same a:1,b:2,c:1 --strategy $strategy --threads 2 --bucket-bytes 65536
 	done
 	same a:1,b:1 --share 3:1
 done
@@ -81,10 +81,10 @@ for devices in 1 3 4; do
 	is "resnet18, $devices devices: the same" "$(result "$out")" "$expected"
 done
 same a:4
-for placement in allreduce ps; do
-	same a:2,b:2 --strategy $placement
-	same a:3,b:2 --strategy $placement
-	same a:1,b:1,c:1,d:1 --strategy $placement
+for strategy in allreduce ps; do
+	same a:2,b:2 --strategy $strategy
+	same a:3,b:2 --strategy $strategy
+	same a:1,b:1,c:1,d:1 --strategy $strategy
 done
 same a:1,b:1,c:1 --strategy ps
 

@@ -86,7 +86,7 @@ is "killed: goes on elsewhere to the same bits" "$status $(fingerprint "$out")" 
 begin_long stopped --strategy ps
 kill -TERM "$(launcher)"
 wait_bounded $job_id
-is "asked to stop: the status tells the signal" "$?" 143
+is "asked to stop: the status shows the signal" "$?" 143
 like "asked to stop: one message, with the step and how to go on" "$(cat bg.err)" \
 	'^lockstep train: stopped after step [0-9]+ of 600; continue with --run stopped --resume$'
 is "asked to stop: and no other" "$(grep -c lockstep bg.err)" 1

@@ -36,7 +36,7 @@ words=$((30522 * 1024))
 run timeout 60 "$lab" run "$LOCKSTEP" bench --hosts a:1,b:1 --strategy ps --model transformer --layers 1 --batch-per-device 8 --seq-len 32 \
 	--warmup 1 --steps 4 --repeat 1 --json
 pushed=$(python3 -c 'import json, sys; print(int(json.load(sys.stdin)["nodes"][0]["sent_bytes"]))' <<<"$out")
-ok "a worker pushes much less than a table of words: $pushed of $words bytes" test $((4 * pushed)) -lt "$words"
+ok "a worker sends much less than a table of words: $pushed of $words bytes" test $((4 * pushed)) -lt "$words"
 ok "and the rest of the gradient" test "$pushed" -gt 1000000
 
 # ---- bits given up -----------------------------------------------------------------------------------------------------

@@ -48,11 +48,11 @@ ends_well() { # NAME SURVIVORS... -- PATTERN: since $begin, on the clock of mill
 }
 operation='(this node|node [0-9] \([ac]\)) was (waiting for|sending) .+'
 
-for placement in allreduce ps; do
-	begin_job --strategy $placement
+for strategy in allreduce ps; do
+	begin_job --strategy $strategy
 	begin=$(milliseconds)
 	kill -9 "${nodes[1]}"
-	ends_well "kill -9, $placement" "${nodes[0]}" "${nodes[2]}" -- \
+	ends_well "kill -9, $strategy" "${nodes[0]}" "${nodes[2]}" -- \
 		"^lockstep train: node 1 \(b\) (was ended by signal 9 \(Killed\)|.*; $operation)\$"
 done
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A bit that falls over in a node's memory is found by the audit of parameters, which names the node.
 #
-# A weight that is exchanged would be put right by the next pull, or be wrong for everybody. So the bit is in one that
+# A weight that is exchanged would be overwritten by the next all-gather, or be wrong on all nodes. So the bit is in one that
 # is not: a tap of a filter that never meets the image. Its place in the memory of a node is found by its neighbours'
 # values, which are those of any run of the same seed.
 # shellcheck disable=SC2317 # functions are called by ok and wait_for
@@ -65,7 +65,7 @@ is "once" "$(errors | sed 1d)" ""
 ok "in seconds" test $((SECONDS - begin)) -le 20
 ok "nothing is left" wait_for 15 lab_is_empty
 
-# The audit is what finds it: without one nobody notices.
+# The audit is what finds it: without one the difference goes unnoticed.
 begin_job --steps 40 --audit-every 0
 ok "a bit is turned on host b" python3 flip.py "$weights" "$(node_on b)"
 wait_bounded $job_id

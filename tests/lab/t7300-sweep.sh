@@ -54,7 +54,7 @@ sweep() { # OPTION...: as run, and $pid
 sweep --model mlp --nodes 1,2 --batch-per-device 64 --warmup 2 --steps 8 --repeat 3 --rate 100mbit,1gbit --strategy allreduce,ps \
 	--wire fp32,bf16 --out out
 is "points on two nodes are measured" "$status" 0
-is "one node, and each rate with each placement and wire, and with a server on one node" \
+is "one node, and each rate with each strategy and wire, and with a server on one node" \
 	"$(json_get out/results.json 'len([p for p in o["points"] if "/replayed/" not in p["key"]])')" 13
 ok "and one device replayed, where some of them are" json out/results.json \
 	'len([p for p in o["points"] if "/replayed/" in p["key"]]) == any(p["job"]["replay"] for p in o["points"])'

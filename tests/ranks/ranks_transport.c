@@ -7,7 +7,7 @@
  *   nap       wake() ends a nap
  *   large     a message that MPI 3 cannot count
  *   short, long   the last node sends another length than the first expects: the first must fail
- *   farewell  a last word that nobody has asked about is sent all the same, and all end well
+ *   farewell  a last message whose send was never polled is delivered, and all end well
  *   vanish    the last node ends without a word, the first gives up: nothing may hang
  */
 #include <limits.h>
@@ -86,7 +86,7 @@ static int is_filled(const unsigned char *buffer, int number, size_t bytes)
 	return 1;
 }
 
-/* Slots below SLOTS / 2 send, the others receive: so the oldest message nobody has finished is always under way on
+/* Slots below SLOTS / 2 send, the others receive: so the oldest unfinished message is always under way on
  * both of its sides, and the traffic cannot lock up. */
 typedef struct traffic {
 	message messages[MESSAGES];
@@ -168,7 +168,7 @@ static int run_traffic(void)
 	return 0;
 }
 
-/* Poll until so many slots are done; LS_OK, or what poll() failed with. */
+/* Poll until `wanted` slots are done; LS_OK, or what poll() failed with. */
 static ls_status await(int wanted)
 {
 	double begin = ls_clock_seconds();
@@ -276,7 +276,7 @@ static int run_mismatch(size_t sent, const char *part)
 	return 5;
 }
 
-/* Everybody tells the next one something and goes, with receives open that nobody serves. */
+/* Every node sends a message to the next one and leaves, with receives pending that will never be matched. */
 static int run_farewell(void)
 {
 	static char word[64], heard[64], never[8];

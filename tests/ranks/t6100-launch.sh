@@ -58,7 +58,7 @@ run "$program" exit "localhost:1,localhost:1" 30 "$marker"
 is "a node that fails: its status, and its words alone" "$(last_line) $err" "ok 7 lockstep: I failed"
 ok "ends all of them soon" in_seconds 20
 run "$program" alike "localhost:1,localhost:1" 30 "$marker"
-is "what nodes say alike is told once" "$(last_line) $(grep -c '^lockstep: what all say$' <<<"$err")" "ok 3 1"
+is "an error of all nodes is printed once" "$(last_line) $(grep -c '^lockstep: what all say$' <<<"$err")" "ok 3 1"
 begin=$SECONDS
 run "$program" kill "localhost:1,localhost:1" 30 "$marker"
 is "a node that is killed is named" "$(last_line)" "io 137: node 1 ($here) was ended by signal 9 (Killed)"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Several jobs in one process under mpirun: MPI is begun once and ended once, whoever does it.
+# Several jobs in one process under mpirun: MPI is initialised once and finalised once, by the library or by the program.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 

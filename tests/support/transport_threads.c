@@ -197,7 +197,7 @@ static ls_status threads_receive(ls_transport *transport, int slot, int peer, in
 	return start(r, &r->hub->pairs[peer * transport->size + transport->rank], o);
 }
 
-/* In rank order, whoever comes last: the same bits every time. */
+/* In rank order, whatever the order of arrival: the same bits every time. */
 static void add_up(hub *h, sum_place *place)
 {
 	for (size_t i = 0; i < place->count; i++) {

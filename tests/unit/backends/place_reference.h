@@ -1,5 +1,5 @@
 /*
- * place_reference.h - the greedy placement said plainly, in count^2 steps: what ls_place() must agree with.
+ * place_reference.h - the greedy placement in its simplest form, in count^2 steps: what ls_place() must agree with.
  */
 #ifndef LS_TEST_PLACE_REFERENCE_H
 #define LS_TEST_PLACE_REFERENCE_H

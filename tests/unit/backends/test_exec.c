@@ -100,7 +100,7 @@ static void test_tiles(void **state)
 	net_release(&whole);
 }
 
-/* What a sample's logits are does not depend on who shares its micro-batch. */
+/* A sample's logits do not depend on the other samples of its micro-batch. */
 static void test_inference_any_cut(void **state)
 {
 	static const int64_t cuts[] = { 1, 7, 36, 64, 65, 100 };

@@ -115,7 +115,7 @@ static void test_neighbours(void **state)
 			check_neighbours(makers[m], samples, 70, training);
 }
 
-/* The largest micro-batch there can be: every sample at its longest, every pick taken. */
+/* The largest micro-batch there can be: every sample at its longest, with all its masked positions. */
 static void test_capacity(void **state)
 {
 	uint64_t samples[70];
@@ -200,7 +200,7 @@ static void test_tiles(void **state)
 	}
 }
 
-/* The loss is that of the samples plus so many times that of the tokens; a weight of 0 micro-batches the words' own
+/* The loss is that of the samples plus `weight` times that of the tokens; a weight of 0 leaves the words' own
  * part. */
 static void test_token_weight(void **state)
 {
@@ -337,7 +337,7 @@ static void on_ready(void *context, size_t begin, size_t end, const float *grads
 	ls_team_range(member, (int64_t)(end - begin), &first, &last);
 	for (size_t i = begin + (size_t)first; i < begin + (size_t)last; i++) {
 		w->grads[i] = grads[i - begin];
-		w->params[i] = NAN; /* nobody reads it any more */
+		w->params[i] = NAN; /* it is not read any more */
 		w->seen[i]++;
 	}
 }

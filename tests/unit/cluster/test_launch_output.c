@@ -267,7 +267,7 @@ static void unknown_banners_are_shown(void **state)
 	end(&s);
 }
 
-static void what_all_say_is_told_once(void **state)
+static void an_error_of_all_nodes_is_printed_once(void **state)
 {
 	(void)state;
 	scene s;
@@ -316,7 +316,8 @@ static void endless_lines_are_cut(void **state)
 	end(&s);
 }
 
-/* Where the banner about a node that a signal has ended does not come, mpirun's notes tell, and nobody sees them. */
+/* Where the banner about a node that a signal has ended does not come, its status is taken from mpirun's notes, which
+ * are not printed. */
 static void notes_tell_who_was_killed_first(void **state)
 {
 	(void)state;
@@ -351,7 +352,7 @@ int main(void)
 		cmocka_unit_test(the_best_reason_stays),
 		cmocka_unit_test(torn_dashes_do_not_matter),
 		cmocka_unit_test(unknown_banners_are_shown),
-		cmocka_unit_test(what_all_say_is_told_once),
+		cmocka_unit_test(an_error_of_all_nodes_is_printed_once),
 		cmocka_unit_test(lines_that_wait_can_explain),
 		cmocka_unit_test(endless_lines_are_cut),
 		cmocka_unit_test(nodes_know_more_than_mpirun),

@@ -24,7 +24,7 @@ static const ls_beacon_card *card_of(void *context, int peer)
 	return &((pair *)context)->cards[peer];
 }
 
-/* Who is heard by a node within ten seconds; -1: nobody. */
+/* The node that a node hears within ten seconds; -1: none. */
 static int hear(pair *p, int node)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -82,8 +82,8 @@ static void who_is_asked_answers_once(void **state)
 	assert_int_equal(hear_now(p, 1), -1);
 }
 
-/* How many datagrams node 1 accepts, as one of a job of so many, up to one that is certainly good: what was sent to it
- * before that has come, too, for datagrams do not overtake each other on loopback. */
+/* How many datagrams node 1 accepts, as one of a job of `size` nodes, up to one that is certainly good: what was sent
+ * to it before that has come, too, for datagrams do not overtake each other on loopback. */
 static int heard_before_a_good_one(pair *p, int size)
 {
 	int heard = 0, after = -1;
@@ -118,7 +118,7 @@ static void strangers_are_not_heard(void **state)
 	ls_beacon_free(same);
 }
 
-/* Addresses 1 to 9, of which four are told to others. */
+/* Addresses 1 to 9, of which four are sent to other nodes. */
 static void addresses_that_others_reach_come_first(void **state)
 {
 	(void)state;
@@ -142,7 +142,7 @@ static void addresses_that_others_reach_come_first(void **state)
 	assert_int_equal(card.count, 4);
 	assert_memory_equal(card.addresses, few, sizeof(few));
 	ls_beacon_choose(&card, links, 1);
-	assert_int_equal(card.count, 0); /* nobody can be behind it */
+	assert_int_equal(card.count, 0); /* no host can be behind it */
 }
 
 static void without_a_beacon_nothing_happens(void **state)

@@ -155,7 +155,7 @@ static void nobody_goes_on_alone(void **state)
 	}
 }
 
-/* Buffers on the stack of a call that fails: nobody may touch them afterwards. */
+/* Buffers on the stack of a call that fails: they must not be touched afterwards. */
 static void wait_in_vain(nodes_member *m)
 {
 	if (m->rank == 2) {

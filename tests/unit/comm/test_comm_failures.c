@@ -48,7 +48,7 @@ static ls_message bucket_17(nodes_member *m, int outgoing, int peer, int *value)
 
 typedef struct stop {
 	int who;   /* stops */
-	int waits; /* waits for a message of it; -1: nobody does */
+	int waits; /* waits for a message from it; -1: none does */
 	int hurry;
 	_Atomic(int) ended; /* nodes that have noticed */
 	_Atomic(int) speakers, wakes;
@@ -85,7 +85,7 @@ static void see_one_stop(nodes_member *m)
 	if (m->rank == s->who) {
 		ls_comm_set_work(m->comm, be_stopped, s);
 		be_stopped(s);
-		m->reason = "it has been stopped"; /* the others are gone: nobody to wait for */
+		m->reason = "it has been stopped"; /* the others are gone: there is no node to wait for */
 		return;
 	}
 	if (m->rank == s->waits)
@@ -104,8 +104,8 @@ static void see_one_stop(nodes_member *m)
 
 typedef struct stop_case {
 	int size;
-	double timeout; /* nobody ends before, unless in a hurry */
-	double limit;   /* everybody has ended: the timeout, and seconds more for a busy machine */
+	double timeout; /* no node ends before, unless it was asked to end */
+	double limit;   /* all nodes have ended: the timeout, and seconds more for a busy machine */
 	stop stop;
 	int wrong;
 } stop_case;
@@ -178,7 +178,7 @@ static void see_one_pause(nodes_member *m)
 	NODES_CHECK(m, ls_comm_barrier(m->comm, "the end") == LS_OK);
 }
 
-/* Silence of less than the timeout is nobody's end. */
+/* Silence of less than the timeout ends no node. */
 static void a_node_that_goes_on_in_time_is_not_given_up(void **state)
 {
 	(void)state;
@@ -538,7 +538,7 @@ static void fail_and_post(nodes_member *m)
 	NODES_CHECK(m, nodes_await_failure(m) == LS_EPEER);
 	NODES_CHECK(m, begins(m->message, 1, " ended: no reason given"));
 	ls_message message = bucket_17(m, 1, 1, &value);
-	ls_comm_post(m->comm, &message); /* nobody minds */
+	ls_comm_post(m->comm, &message); /* allowed, without effect */
 	nodes_sleep(0.05);
 	NODES_CHECK(m, atomic_load(&s.wakes) == 1 && atomic_load(&gone.wakes) == 0);
 	NODES_CHECK(m, atomic_load(&m->arrived) == 0);

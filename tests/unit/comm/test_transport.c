@@ -303,7 +303,7 @@ static void player_try(player *p, int slot)
 	for (int i = 0; i < p->t->size * TAGS; i++) {
 		int which = (int)((draw + (unsigned)i) % (unsigned)(p->t->size * TAGS));
 		int peer = which / TAGS, tag = which % TAGS;
-		/* not too far ahead of the other streams, so that slots are not all lent to peers who are behind */
+		/* not too far ahead of the other streams, so that slots are not all lent to peers that are behind */
 		int limit = p->streams[kind][peer][tag].started;
 		int least = limit;
 		for (int j = 0; j < p->t->size * TAGS; j++) {

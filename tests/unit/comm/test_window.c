@@ -49,7 +49,7 @@ static void fades(void **state)
 	assert_int_equal(ls_window_bytes(&w, 1), LS_WINDOW_LEAST);
 }
 
-/* Messages that had come before anybody asked for them are there at once: that is no rate of the link. */
+/* Messages that arrived before their receive was posted are there at once: that is no rate of the link. */
 static void is_not_fooled(void **state)
 {
 	ls_window w = { 0 };

@@ -1,5 +1,5 @@
 /*
- * Assignment: all micro-batches once, in proportion, to everybody; following speeds, and not following noise.
+ * Assignment: all micro-batches once, in proportion, to every worker; following speeds, and not following noise.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static void check_cut(const int64_t *cut, int parts, int64_t microbatches, uint6
 		assert_true(cut[i] <= cut[i + 1]);
 }
 
-/* Random weights, some of them of servers: everybody within about a micro-batch of its share, nobody without. */
+/* Random weights, some of them of servers: every worker within about a micro-batch of its share, none without. */
 static void test_proportions(void **state)
 {
 	(void)state;
@@ -174,7 +174,7 @@ static void test_ignores_noise(void **state)
 	ls_assigner_release(&d);
 }
 
-/* A node that stood still for a while still gets a micro-batch, or nobody would notice when it is well again. */
+/* A node that stood still for a while still gets a micro-batch, or its recovery would not be noticed. */
 static void test_nobody_is_given_up(void **state)
 {
 	(void)state;

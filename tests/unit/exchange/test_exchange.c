@@ -1,7 +1,7 @@
 /*
- * The contract, on random cases: however micro-batches are assigned to nodes and devices, whoever owns what, and
- * however the threads and messages happen to run, every worker ends with the bits of a plain serial run; with a bf16
- * wire or the library's own sum, near it.
+ * The contract, on random cases: however micro-batches are assigned to nodes and devices, whichever node owns which
+ * shard, and however the threads and messages happen to run, every worker ends with the bits of a plain serial run;
+ * with a bf16 wire or the library's own sum, near it.
  */
 #include "unit/exchange/trial_nodes.h"
 

@@ -1,4 +1,4 @@
-/* Workers without a common step: the same sums whoever is first, and nobody further ahead than allowed. */
+/* Workers without a common step: the same sums in any order of arrival, and no worker further ahead than allowed. */
 #include "unit/exchange/trial_nodes.h"
 
 /* The servers' shards together are the serial run's parameters, but for the order of additions. */
@@ -22,7 +22,8 @@ static void check_served(const trial *t, const node *nodes)
 	ls_partition_release(&plan);
 }
 
-/* Sums that do not depend on parameters come to the same whoever is first; nobody runs further ahead than allowed. */
+/* Sums that do not depend on parameters have the same result in any order of arrival; no worker runs further ahead than
+ * allowed. */
 static void test_stale(void **state)
 {
 	static trial t;

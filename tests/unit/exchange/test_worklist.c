@@ -1,4 +1,4 @@
-/* Units are taken once each, also those that nobody looked at while other buckets came and went. */
+/* Units are taken once each, also those that were not looked at while other buckets came and went. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,8 +45,8 @@ static void do_own(ls_worklist *list, int participant, int bucket)
 	assert_true(ls_worklist_done(list, bucket));
 }
 
-/* With three buckets of one unit and three participants each has one: the unit of bucket 2 is participant 0's, who is
- * busy while the others sum and apply what is theirs. Somebody who looks at all ranges still finds it. */
+/* With three buckets of one unit and three participants each has one: the unit of bucket 2 is participant 0's, which is
+ * busy while the others sum and apply what is theirs. A participant that looks at all ranges still finds it. */
 static void test_left_behind(void **state)
 {
 	ls_worklist list;

@@ -114,7 +114,7 @@ static ls_value norm_relu(ls_graph *g, ls_value x)
 	return net_head(g, ls_relu(g, net_norm(g, net_conv(g, x, "b", 70, 1, 0), "m")));
 }
 
-/* A residual that nobody keeps: its memory is gone by the time backward comes, so the sum must have been kept. */
+/* A residual that is not kept: its memory is gone by the time backward comes, so the sum must have been kept. */
 static ls_value residual_not_kept(ls_graph *g, ls_value x)
 {
 	x = net_conv(g, x, "a", 20, 3, 0);
@@ -234,7 +234,7 @@ static ls_value add_itself_relu(ls_graph *g, ls_value x)
 	return net_head(g, ls_relu(g, ls_add(g, x, x)));
 }
 
-/* One value read by three kinds; order decides who writes its gradient and who must add. */
+/* One value read by three kinds; order decides which one writes its gradient and which ones add. */
 static ls_value thrice_relu_dropout_norm(ls_graph *g, ls_value x)
 {
 	x = net_conv(g, x, "a", 20, 3, 1);

@@ -122,7 +122,7 @@ static ls_value unused_layer(ls_graph *g)
 	return net_head(g, x);
 }
 
-/* Somebody reads it, but nobody reads that. */
+/* It is read, but the reader's output is not. */
 static ls_value unused_chain(ls_graph *g)
 {
 	ls_value x = image(g);
@@ -156,7 +156,7 @@ static ls_value linear_on_a_huge_map(ls_graph *g)
 	return net_head(g, ls_input(g, 16, 200, 200));
 }
 
-/* Sizes whose products do not fit: each must be told, not wrap around. */
+/* Sizes whose products do not fit: each must be reported, not wrap around. */
 static ls_value huge_padding(ls_graph *g)
 {
 	return net_head(g, ls_conv2d(g, image(g), "pad",
@@ -299,7 +299,7 @@ static void test_mistakes(void **state)
 	}
 }
 
-/* The first mistake is the one that is told. */
+/* The first mistake is the one that is reported. */
 static void test_first_mistake_stays(void **state)
 {
 	ls_graph *g = net_graph();
@@ -328,7 +328,7 @@ static void test_finished_is_finished(void **state)
 	ls_graph_free(g);
 }
 
-/* Layers without parameters that nobody reads are no mistake and cost nothing. */
+/* Layers without parameters whose output is not read are no mistake and cost nothing. */
 static void test_unread_values_are_dropped(void **state)
 {
 	ls_graph *g = net_graph();

@@ -1,5 +1,5 @@
 /*
- * Layers of text by their formulas, in double, sample by sample: what finite differences cannot tell (a wrong scale is
+ * Layers of text by their formulas, in double, sample by sample: what finite differences cannot find (a wrong scale is
  * its own gradient's). Dropout is for training and must not be seen here.
  */
 #include "unit/graph/text_net.h"

@@ -238,7 +238,7 @@ static ls_value read_by_all(ls_graph *g, int width)
 	return net_head(g, ls_add(g, sum, ls_mean_token(g, ls_layer_norm(g, ls_add(g, wide, x), "m", 0))));
 }
 
-/* The same readers the other way round: who writes first and who adds changes. */
+/* The same readers the other way round: which node writes first and which ones add changes. */
 static ls_value read_by_all_reversed(ls_graph *g, int width)
 {
 	ls_value x = net_linear(g, embed(g, width), "a", width), wide = net_linear(g, x, "b", width);

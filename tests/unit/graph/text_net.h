@@ -49,7 +49,7 @@ static inline void text_add_sample(text_net *t, int64_t i, uint64_t sample, int 
 		uint64_t at = sample * 4096 + (uint64_t)p;
 		t->token[begin + p] = (int32_t)text_random(33, at, (uint32_t)vocabulary);
 		t->segment[begin + p] = p > length / 2;
-		/* so many of the tokens that are left */
+		/* mask `wanted` of the tokens that are left */
 		if (text_random(34, at, (uint32_t)(length - p)) >= (uint32_t)(wanted < 0 ? 0 : wanted))
 			continue;
 		t->masked_at[masked] = begin + p;

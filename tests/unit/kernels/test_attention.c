@@ -1,6 +1,6 @@
 /*
  * Attention over packed sentences and over images, causal or not, against the reference with full score matrices: odd
- * lengths, heads of all widths, dropout, every instruction set this build may be told to use by LOCKSTEP_ISA (the tests
+ * lengths, heads of all widths, dropout, every instruction set this build can use by LOCKSTEP_ISA (the tests
  * run under the best one), teams of one to four threads, and the same sentence in another place.
  */
 #include "unit/kernels/simd_check.h"

@@ -1,6 +1,6 @@
 /*
  * Both backends of the small product against sums in double, and what the rest relies on: an element's value does not
- * depend on how rows are cut, nor on who else is in the product.
+ * depend on how rows are cut, nor on the other rows of the product.
  */
 #include "unit/kernels/simd_check.h"
 

@@ -93,7 +93,7 @@ static void test_normalize(void **state)
 				check_normalize(simd, &cases[i], form % 2, form / 2 % 2, form / 4);
 }
 
-/* Masks told by y and told by x give the same bits: normalize() made y, and the kernels compute it again. */
+/* Masks computed from y and from x give the same bits: normalize() made y, and the kernels compute it again. */
 static void check_mask_from_input(const ls_simd *simd, const panel_case *k)
 {
 	const int64_t count = k->rows * k->panel;

@@ -18,7 +18,7 @@
 #include "metrics/trace_read.h"
 #include "unit/metrics/scratch.h"
 
-static const ls_trace_kind compute = { .category = "compute", .arg0 = "leaf" };
+static const ls_trace_kind compute = { .category = "compute", .arg0 = "micro-batch" };
 static const ls_trace_kind push = { .category = "push", .arg0 = "bucket", .arg1 = "bytes", .overlaps = 1 };
 
 static ls_trace *new_trace(int node, int lanes, size_t events)
@@ -113,10 +113,10 @@ static void test_two_nodes_line_up(void **state)
 	const json_t *args = json_object_get(first, "args");
 	assert_int_equal(json_object_size(args), 2);
 	assert_int_equal(number_at(args, "step"), 17);
-	assert_int_equal(number_at(args, "leaf"), 3);
+	assert_int_equal(number_at(args, "micro-batch"), 3);
 	args = json_object_get(second, "args"); /* no step */
 	assert_int_equal(json_object_size(args), 1);
-	assert_int_equal(number_at(args, "leaf"), 4);
+	assert_int_equal(number_at(args, "micro-batch"), 4);
 	assert_string_equal(text_at(json_object_get(find(events, "M", "process_name", 0), "args"), "name"),
 			    "node 0, host \"a\"\\");
 	assert_int_equal(number_at(find(events, "M", "process_name", 1), "pid"), 1);

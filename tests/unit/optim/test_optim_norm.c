@@ -1,4 +1,4 @@
-/* The global norm: right, and the same whoever sums which blocks. */
+/* The global norm: right, and independent of which thread sums which blocks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -17,9 +17,7 @@
 #include "base/rng.h"
 #include "params/params.h"
 
-static const int16_t cross[9] = {
-	5, 0, 6, 1, 2, 3, 7, 4, 8
-}; /* a plus of five reachable taps, four unreachable corners */
+static const int16_t cross[9] = { 5, 0, 6, 1, 2, 3, 7, 4, 8 }; /* a plus of reachable taps */
 static const int16_t centre[9] = { 1, 2, 3, 4, 0, 5, 6, 7, 8 };
 static const int16_t nothing[4] = { 0, 1, 2, 3 };
 
@@ -57,7 +55,7 @@ static ls_param weight(const char *name, const ls_weight_layout *layout)
 static const char *const names[SHAPES] = { "a", "b", "c", "d", "e", "f", "g", "h", "i" };
 
 /* All shapes as weights, a buffer and a counter between them, a vector of ones last. */
-static void fixture_init(fixture *f, int keep_dead)
+static void fixture_init(fixture *f, int keep_unreachable)
 {
 	*f = (fixture){ 0 };
 	for (int i = 0; i < SHAPES; i++)
@@ -71,7 +69,7 @@ static void fixture_init(fixture *f, int keep_dead)
 	f->rows[SHAPES + 2].role = LS_ROLE_NORM;
 	f->rows[SHAPES + 2].init = LS_INIT_ONE;
 	f->table = (ls_param_table){ .rows = f->rows, .count = ROWS, .capacity = ROWS };
-	ls_params_lay_out(&f->table, keep_dead);
+	ls_params_lay_out(&f->table, keep_unreachable);
 	f->store = calloc(f->table.total, sizeof(float));
 	f->buffers = calloc(f->table.buffers, sizeof(float));
 	f->logical = calloc(1 << 17, sizeof(float));

@@ -189,7 +189,7 @@ static void test_resume_elsewhere(void **state)
 	assert_int_equal(together(&o, 3, one), expected);
 }
 
-/* Nodes that are told no more than the run's directory, which only the first one sees, know its settings. */
+/* Nodes that are given only the run's directory, which the first node alone can read, have its settings. */
 static void test_recall(void **state)
 {
 	const int one[] = { 1, 1 };
@@ -364,7 +364,7 @@ static ls_status read_same(void *self, uint64_t index, uint64_t epoch, ls_text_s
 	return measure_same(self, index, epoch, &out->length, &out->masked);
 }
 
-/* Texts whose samples look alike wherever nodes look, and differ elsewhere: their hash tells. */
+/* Texts that agree in the samples that are compared one by one, and differ elsewhere: the hash differs. */
 static void test_other_texts_are_refused(void **state)
 {
 	static const ls_dataset_ops ops = { .read_text = read_same, .measure_text = measure_same };

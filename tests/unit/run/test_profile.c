@@ -1,6 +1,6 @@
 /*
- * Profiles: what is written reads back, what is malformed is refused by file, field and reason; a recorder that is told
- * spans; a replay that keeps time, asks and hands over in order, and whose gradients are really exchanged.
+ * Profiles: what is written reads back, what is malformed is refused by file, field and reason; a profiler that is
+ * given spans; a replay that keeps time, asks and hands over in order, and whose gradients are really exchanged.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -401,7 +401,7 @@ static ls_status same_microbatch(void *context, int device, const ls_microbatch 
 	return LS_OK;
 }
 
-/* Every parameter moves by lr * micro-batches * gradient / samples a step: exchange and update are the real ones. */
+/* Every parameter moves by lr * micro-batches * gradient / samples per step: exchange and update are the real ones. */
 static void test_gradients_arrive(void **state)
 {
 	char path[64];

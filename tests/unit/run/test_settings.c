@@ -75,7 +75,8 @@ static void mark_fields(unsigned char *bytes, const unsigned char *covered)
 #endif
 }
 
-/* A field nobody can set is a mistake: only a program's own objects, and the note of what was set, have no row. */
+/* A field without a row cannot be set by name, which is a mistake: only a program's own objects, and the note of what
+ * was set, have no row. */
 static void test_rows_cover_the_struct(void **state)
 {
 	(void)state;
@@ -354,7 +355,7 @@ static void test_the_vocabulary_binds(void **state)
 }
 
 /* What was taken from the run's last start is not at fault for what was given. */
-static void test_recalled_settings_are_not_blamed(void **state)
+static void test_recalled_settings_are_not_reported(void **state)
 {
 	(void)state;
 	ls_train_options was = LS_TRAIN_OPTIONS_INIT, last = was, now;
@@ -392,7 +393,7 @@ static void test_recalled_settings_are_not_blamed(void **state)
 	free(text);
 }
 
-/* 0 in a field that cannot be 0 stands for the default, and nobody typed it. */
+/* 0 in a field that cannot be 0 stands for the default, and was not given. */
 static void test_unset_is_said(void **state)
 {
 	(void)state;
@@ -438,7 +439,7 @@ static void test_stored_settings_are_settings(void **state)
 	ls_settings_stored_release(&stored);
 }
 
-static void test_both_values_and_all_names_are_told(void **state)
+static void test_both_values_and_all_names_are_reported(void **state)
 {
 	(void)state;
 	const ls_train_options was = LS_TRAIN_OPTIONS_INIT;
@@ -692,10 +693,10 @@ int main(void)
 		cmocka_unit_test(test_json_refuses_what_it_cannot_hold),
 		cmocka_unit_test(test_what_changes_the_bits_binds),
 		cmocka_unit_test(test_the_vocabulary_binds),
-		cmocka_unit_test(test_recalled_settings_are_not_blamed),
+		cmocka_unit_test(test_recalled_settings_are_not_reported),
 		cmocka_unit_test(test_unset_is_said),
 		cmocka_unit_test(test_stored_settings_are_settings),
-		cmocka_unit_test(test_both_values_and_all_names_are_told),
+		cmocka_unit_test(test_both_values_and_all_names_are_reported),
 		cmocka_unit_test(test_batches_are_compared_by_what_they_give),
 		cmocka_unit_test(test_resolved_settings_resume_on_other_workers),
 		cmocka_unit_test(test_beta2_is_the_optimizers),

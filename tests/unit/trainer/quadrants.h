@@ -39,8 +39,8 @@ static inline void draw(uint64_t index, float *image, int32_t *label)
 }
 
 /*
- * A small residual net (batch statistics), or one whose samples do not meet. Of b's 5x5 taps 16 never meet its 3x3 map;
- * a is as large as b, so that memory they take turns in has a's gradients where b's unreachable taps are.
+ * A small residual net (batch statistics), or one with independent samples. Of b's 5x5 taps 16 never fall inside its
+ * 3x3 map; a is as large as b, so that memory they take turns in has a's gradients where b's unreachable taps are.
  */
 static inline ls_graph *make_graph(int coupled)
 {

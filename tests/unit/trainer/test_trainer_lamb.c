@@ -1,4 +1,4 @@
-/* A step of LAMB, whose update goes by norms of whole parameters, against its formula. */
+/* A step of LAMB, whose update depends on norms of whole parameters, against its formula. */
 #include <math.h>
 
 #include "unit/trainer/quadrants.h"
