@@ -67,8 +67,8 @@ static ls_status take_memory(ls_trace *trace)
 ls_status ls_trace_new(ls_trace **out, int node, const char *host, int lanes, size_t events_max)
 {
 	if (node < 0 || lanes < 1 || lanes > LS_TRACE_LANES_MAX || events_max < 1)
-		return ls_fail(LS_EINVALID, "a trace of node %d with %d lanes of %zu spans makes no sense", node, lanes,
-			       events_max);
+		return ls_fail(LS_EINVALID, "a trace of node %d with %d lanes of %zu spans is not possible", node,
+			       lanes, events_max);
 	ls_trace *trace = calloc(1, sizeof(*trace));
 	if (!trace)
 		return ls_fail(LS_EMEMORY, "no memory for a trace");
@@ -225,7 +225,7 @@ ls_status ls_trace_pack(const ls_trace *trace, void **bytes, size_t *size)
 		return LS_OK;
 	}
 	if (!(fabs(trace->offset_s) <= LS_TRACE_SECONDS_MAX))
-		return ls_fail(LS_EINVALID, "a clock offset of %g s cannot be", trace->offset_s);
+		return ls_fail(LS_EINVALID, "a clock offset of %g s is out of range", trace->offset_s);
 	FILE *to = open_memstream(&packed, &length);
 	if (!to)
 		return ls_fail(LS_EMEMORY, "no memory to pack the trace");

@@ -213,7 +213,7 @@ static ls_status check_nodes(int *nodes, size_t count)
 	qsort(nodes, count, sizeof(*nodes), compare_nodes);
 	for (size_t i = 1; i < count; i++)
 		if (nodes[i] == nodes[i - 1])
-			return ls_fail(LS_EFORMAT, "two traces say they are of node %d", nodes[i]);
+			return ls_fail(LS_EFORMAT, "two traces are both of node %d", nodes[i]);
 	return LS_OK;
 }
 

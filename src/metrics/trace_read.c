@@ -114,7 +114,7 @@ ls_status ls_trace_reader_next(ls_trace_reader *reader, ls_trace_record *record)
 	case LS_TRACE_DROPPED:
 		return take_little(reader, 8, &record->dropped);
 	case LS_TRACE_END:
-		return reader->at == reader->end ? LS_OK : malformed(reader, "there is more behind its end");
+		return reader->at == reader->end ? LS_OK : malformed(reader, "data follows its end");
 	}
-	return malformed(reader, "no record begins so");
+	return malformed(reader, "unknown type of record");
 }

@@ -84,7 +84,7 @@ ls_status ls_handshake_status(ls_comm *comm, ls_status mine)
 		return mine != LS_OK || !comm ? mine : ls_comm_status(comm);
 	health *all = calloc((size_t)ls_comm_size(comm) + 1, sizeof(*all));
 	if (!all)
-		return ls_fail(LS_EMEMORY, "no memory for news of all nodes");
+		return ls_fail(LS_EMEMORY, "no memory for the status of all nodes");
 	all->status = mine;
 	snprintf(all->message, sizeof(all->message), "%s", mine != LS_OK ? ls_last_error() : "");
 	ls_status status = ls_comm_allgather(comm, all, sizeof(*all), all + 1, "start of all nodes");

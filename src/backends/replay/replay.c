@@ -260,7 +260,7 @@ ls_status ls_replay_fits(const ls_profile *p, const ls_graph *graph, const char 
 		return ls_fail(LS_EMISMATCH, "%s: layers has %zu entries, model %s has %d here; %s", label, p->layers,
 			       p->model, graph->node_count, again);
 	if ((size_t)p->reachable != graph->params.reachable)
-		return ls_fail(LS_EMISMATCH, "%s: live_floats is %" PRId64 ", model %s has %zu here; %s", label,
+		return ls_fail(LS_EMISMATCH, "%s: reachable_floats is %" PRId64 ", model %s has %zu here; %s", label,
 			       p->reachable, p->model, graph->params.reachable, again);
 	for (int i = 0; i < graph->node_count; i++) {
 		ls_profile_layer here = { 0 };
