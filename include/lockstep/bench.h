@@ -10,8 +10,8 @@
  *
  * Under mpirun or srun every process calls it and is a node; the result is complete on node 0 alone.
  *
- * A profile of one device that a bench has written can be replayed: devices then sleep through the recorded layers and
- * hand over gradients of the right size, so that the exchange of more devices than there are cores can be measured.
+ * A profile of one device that a bench has written can be replayed: compute is then simulated by sleeping for the
+ * recorded times, and gradients of the right size are exchanged, so that more devices than cores can be measured.
  */
 #ifndef LOCKSTEP_BENCH_H
 #define LOCKSTEP_BENCH_H
@@ -29,17 +29,17 @@ extern "C" {
 #define LS_BENCH_BATCH_PER_DEVICE 128
 
 typedef struct ls_bench_options {
-	/* As for training, and with its defaults but for one device of one thread, and batch_per_device 128 where no
-	 * batch is set: model, batch, micro_batch, batch_per_device, optimizer, seed, dropout, where it runs, and how
-	 * text is read. What concerns length and output is not looked at, nor are job.data and samples. */
+	/* As for training, with the same defaults except one device with one thread, and batch_per_device 128 where no
+	 * batch is set: model, batch, micro_batch, batch_per_device, optimizer, seed, dropout, nodes and devices, and
+	 * how text is read. Fields about length and output are ignored, and so are job.data and job.samples. */
 	ls_train_options job;
-	int channels, height, width, classes; /* 0: what the model takes by itself */
+	int channels, height, width, classes; /* 0: the default of the model */
 	const char *data;              /* text: sentences of this dataset; NULL: random ones of job.seq_len tokens */
-	int64_t warmup, steps, repeat; /* `repeat` times: `warmup` steps not counted, then `steps` timed */
+	int64_t warmup, steps, repeat; /* each of `repeat` repeats: `warmup` steps, then `steps` timed ones */
 	int profile;                   /* also time every layer */
-	const char *profile_out;       /* write node 0's first device's profile to this file; may be NULL */
-	const char *replay;            /* compute nothing: sleep through this profile; may be NULL */
-	double replay_speed;           /* of this node's devices: 0.5 takes twice the recorded times */
+	const char *profile_out;       /* write the profile of the first device of node 0 to this file; may be NULL */
+	const char *replay;            /* simulate compute from this profile; may be NULL */
+	double replay_speed;           /* speed of simulated compute on this node: 0.5 takes twice the recorded times */
 } ls_bench_options;
 #define LS_BENCH_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -51,17 +51,17 @@ typedef struct ls_bench_options {
 typedef struct ls_bench_layer {
 	char name[64];
 	double forward_ms, backward_ms;
-	double flop; /* forward + backward of one step, useful taps only */
+	double flop; /* forward + backward per step, only filter taps inside the image */
 } ls_bench_layer;
 
 /* One node; times are means over its devices and all timed steps. */
 typedef struct ls_bench_node {
 	char host[64];
 	int devices;                       /* 0: a server */
-	double compute_ms;                 /* forward and backward of its micro-batches of a step */
-	double exposed_ms;                 /* devices waited for parameters to arrive */
-	double wait_ms;                    /* devices waited for one another at the end of a step, and helped */
-	double sent_bytes, received_bytes; /* to and from all other nodes, a step */
+	double compute_ms;                 /* forward and backward, per step */
+	double exposed_ms;                 /* waiting for parameters */
+	double wait_ms;                    /* waiting for other devices at the end of a step, or helping them */
+	double sent_bytes, received_bytes; /* to and from all other nodes, per step */
 } ls_bench_node;
 
 typedef struct ls_bench_repeat {
@@ -70,20 +70,20 @@ typedef struct ls_bench_repeat {
 } ls_bench_repeat;
 
 typedef struct ls_bench_result {
-	int node;             /* this one; the rest is for node 0 */
+	int node;             /* this node; the other fields are set on node 0 */
 	double samples_per_s; /* of all nodes, median over repeats */
 	double samples_per_s_min, samples_per_s_max;
 	double step_ms;   /* median over all timed steps */
-	double update_ms; /* processor time of the optimizer on node 0, a thread of its devices: mean over timed steps,
-			   * on several nodes over all */
+	double update_ms; /* CPU time of the optimizer per thread of node 0: mean over timed steps, with several nodes
+			   * over all steps */
 	double compute_ms, exposed_ms, wait_ms; /* means over all devices of all nodes: see ls_bench_node */
 	double flop_per_sample;
-	double gflop_per_s;    /* achieved, useful taps only; 0 for a replay */
-	double gradient_bytes; /* that a step exchanges, fp32 */
+	double gflop_per_s;    /* achieved, only filter taps inside the image; 0 for a replay */
+	double gradient_bytes; /* exchanged per step, fp32 */
 	uint64_t peak_rss_bytes;
 	char model[64]; /* a replay: the profile's */
 	int channels, height, width, classes;
-	double tokens, masked;            /* of text: means a sample; 0: images */
+	double tokens, masked;            /* text: means per sample; 0: images */
 	int tokens_max, vocabulary;       /* of text */
 	int64_t microbatch, global_batch; /* samples */
 	char kernels[32], isa[32];        /* "xsmm", "avx512" */
@@ -92,7 +92,7 @@ typedef struct ls_bench_result {
 	size_t node_count;
 	ls_bench_node *nodes; /* the same */
 	size_t repeat_count;
-	ls_bench_repeat *repeats; /* in the order they were made; the same */
+	ls_bench_repeat *repeats; /* in order; the same */
 } ls_bench_result;
 
 LS_API ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result);

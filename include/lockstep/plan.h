@@ -1,5 +1,5 @@
 /*
- * plan.h - how fast a job would train on a cluster that need not be there.
+ * plan.h - predict how fast a job would train on a cluster.
  *
  *     ls_forecast_options options = LS_FORECAST_OPTIONS_INIT;
  *     ls_forecast forecast = { 0 };
@@ -12,8 +12,8 @@
  *                            forecast.row[i].samples_per_s);
  *     ls_forecast_release(&forecast);
  *
- * Steps are simulated by the rules the exchange goes by (docs/planner.md says which, and how far that was from
- * measurements). Rows are all combinations of the lists asked for, in the order nodes, rate, strategy, wire, bucket.
+ * Steps are simulated by the rules of the exchange; docs/planner.md describes them and compares predictions with
+ * measurements. Rows are all combinations of the lists, in the order nodes, rate, strategy, wire, bucket.
  */
 #ifndef LOCKSTEP_PLAN_H
 #define LOCKSTEP_PLAN_H
@@ -29,23 +29,23 @@ extern "C" {
 
 typedef struct ls_forecast_options {
 	const char *profile;  /* file */
-	const char *cluster;  /* file: a description, or what `lockstep probe --json` printed; NULL: the following */
+	const char *cluster;  /* cluster file or output of `lockstep probe --json`; NULL: identical nodes */
 	const char *nodes;    /* list, "2,4,8"; NULL: the cluster's, or 1, 2, 4, ... 16 */
-	int64_t devices;      /* of a node; 0: the cluster's, or 1 */
+	int64_t devices;      /* per node; 0: the cluster's, or 1 */
 	const char *rate;     /* list of nominal rates of links, "1gbit,10gbit"; NULL: the cluster's, or 1gbit */
-	double latency_us;    /* of a message; negative: the cluster's */
+	double latency_us;    /* one way, per message; negative: the cluster's */
 	const char *strategy; /* list of "allreduce" and "ps"; NULL: both */
-	int64_t servers;      /* of a ps: the last so many nodes; 0: an eighth of them, at least one */
+	int64_t servers;      /* ps: the last N nodes are servers; 0: one per 8 nodes, at least one */
 	const char *wire;     /* list of "fp32" and "bf16"; NULL: fp32 */
 	const char *bucket;   /* list of bytes, "262144,1048576"; NULL: training's default */
-	int64_t microbatches; /* a device computes in a step, each of the profile's batch */
+	int64_t microbatches; /* per device and step, each of the profile's size */
 	const char *share;    /* "equal" or "auto": micro-batches in proportion to speeds */
-	double spread;        /* of speeds of nodes that are alike; negative: the cluster's */
+	double spread;        /* standard deviation of speeds of identical nodes; negative: the cluster's */
 	double mtbf_hours;    /* of a node; negative: the cluster's */
-	double interval_s;    /* between checkpoints; negative: the cluster's, 0: what loses least */
-	int replayed;         /* devices sleep through their profile, as in a lab */
+	double interval_s;    /* between checkpoints; negative: the cluster's, 0: the best interval */
+	int replayed;         /* devices with simulated compute, as in a replay */
 	int64_t shared_cores; /* all nodes are emulated on one machine with N cores; 0: the cluster's */
-	int after;            /* as trainers that exchange only after backward */
+	int after;            /* exchange only after backward, without overlap */
 } ls_forecast_options;
 #define LS_FORECAST_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
@@ -58,18 +58,18 @@ typedef struct ls_forecast_row {
 	char strategy[16], wire[16], rate[32];
 	int64_t bucket_bytes;
 	double step_ms, compute_ms, exposed_ms;
-	double samples_per_s, efficiency; /* of as many devices that wait for nobody */
-	double sent_bytes;                /* in a step by the node that sends most */
-	double link_busy;                 /* part of the step in which the busiest link was full */
-	double goodput;                   /* part of the time that is not lost to failures and checkpoints */
+	double samples_per_s, efficiency; /* efficiency: relative to the same devices that never wait */
+	double sent_bytes;                /* per step, by the node that sends most */
+	double link_busy;                 /* fraction of the step in which the busiest link is full */
+	double goodput;                   /* fraction of the time not lost to failures and checkpoints */
 	double interval_s;                /* between checkpoints; 0: no node fails */
 	char bottleneck[32];
 } ls_forecast_row;
 
 typedef struct ls_forecast {
 	char model[64], optimizer[64], cluster[64];
-	int64_t batch;         /* of a device and step */
-	double device_per_s;   /* samples a second of one device of the profile */
+	int64_t batch;         /* per device and step */
+	double device_per_s;   /* samples per second of one device */
 	double gradient_bytes; /* fp32 */
 	size_t count;
 	ls_forecast_row *row;
@@ -78,15 +78,15 @@ typedef struct ls_forecast {
 LS_API ls_status ls_forecast_make(ls_forecast *out, const ls_forecast_options *options);
 LS_API void ls_forecast_release(ls_forecast *forecast);
 
-/* The row with most samples a second that are not lost, of those with so many nodes at this rate; -1: none. */
+/* The row with the highest samples_per_s * goodput for this number of nodes and rate; -1: none. */
 LS_API int ls_forecast_best(const ls_forecast *forecast, int64_t nodes, const char *rate);
 
-/* What to choose, what limits it, and what faster links, half precision on the wire or more nodes would buy: a few
- * sentences about the row, by simulating those. malloc'd. */
+/* A few sentences about a row: its settings, what limits it, and what faster links, bf16 on the wire or more nodes
+ * would gain, which are simulated. malloc'd. */
 LS_API ls_status ls_forecast_advise(const ls_forecast_options *options, const ls_forecast *forecast, int row,
 				    char **out);
 
-/* JSON text, malloc'd; NULL without memory. */
+/* JSON text, malloc'd; NULL: no memory. */
 LS_API char *ls_forecast_to_json(const ls_forecast *forecast);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /*
- * probe.h - what a test bed can do, measured: cores, arithmetic, memory, links, and the exchange on top of them.
+ * probe.h - measure a machine or cluster: cores, arithmetic, memory, links, and the exchange of gradients.
  *
  *     ls_probe_options options = LS_PROBE_OPTIONS_INIT;
  *     ls_probe_result result;
@@ -23,13 +23,13 @@ extern "C" {
 #endif
 
 typedef struct ls_probe_options {
-	int64_t devices;      /* that exchange a gradient; 0: two and all cores of a lone node, all cores of several */
+	int64_t devices;      /* that exchange a gradient; 0: on one node 2 and all cores, on several all cores */
 	uint64_t bytes;       /* of gradient; 0: 44 MB (ResNet-18's), quick: 4 MB */
-	int64_t bucket_bytes; /* of it that go out together; 0: training's default */
-	int64_t servers;      /* also measure a parameter server on the last so many nodes; 0: do not */
-	int64_t repeat;       /* of every figure; 0: 9, quick: 3 */
-	int64_t timeout;      /* seconds until a silent node counts as lost */
-	int quick;            /* a second or two in all, and less exact */
+	int64_t bucket_bytes; /* bytes of gradient sent together; 0: training's default */
+	int64_t servers;      /* also measure parameter servers, on the last N nodes; 0: do not */
+	int64_t repeat;       /* repeats per figure; 0: 9, quick: 3 */
+	int64_t timeout;      /* give up on a silent node after this many seconds */
+	int quick;            /* take 1 to 2 seconds, less precise */
 } ls_probe_options;
 #define LS_PROBE_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -39,46 +39,46 @@ typedef struct ls_probe_options {
 /* GB are 10^9 bytes, Gbit 10^9 bits. */
 typedef struct ls_probe_memory {
 	double read_gb_per_s; /* bytes read */
-	double copy_gb_per_s; /* bytes read and bytes written, together */
+	double copy_gb_per_s; /* bytes read plus bytes written */
 } ls_probe_memory;
 
 /*
- * Every device of a node has a gradient of `bytes`; all of it is ready at once. `seconds` later all of it has been
- * summed over the devices and `update` (here: a copy of the sum, past the caches) has written all parameters, where
- * every device sees them. gb_per_s is bytes / seconds: the gradient of one device, counted once.
+ * Every device of a node has a gradient of `bytes`, ready at once. After `seconds` the gradients are summed over the
+ * devices and the update (here: a copy of the sum that bypasses the caches) has written all parameters, which all
+ * devices share. gb_per_s is bytes / seconds: the gradient of one device, counted once.
  */
 typedef struct ls_probe_inside {
 	int devices; /* 0: not measured, as on a node with one core */
 	double seconds, gb_per_s;
 } ls_probe_inside;
 
-/* Node 0 and another node, by messages of the exchange's size. */
+/* Link between node 0 and another node, with messages of the size that the exchange uses. */
 typedef struct ls_probe_link {
 	double to_gbit_per_s, from_gbit_per_s; /* one way at a time, seen from node 0 */
 	double both_gbit_per_s;                /* each way while both are busy */
-	double round_trip_us;                  /* of 8 bytes, as a node's threads see it */
+	double round_trip_us;                  /* of 8 bytes, between threads of the nodes */
 } ls_probe_link;
 
 typedef struct ls_probe_node {
 	char host[64], cpu[96], system[96];     /* "Linux 6.1.0" */
 	char version[32], kernels[32], isa[32]; /* of this library; "xsmm"; "avx512" */
-	char mpi[96];                           /* the MPI library, "" in a build without */
-	int cores;                              /* this node may use */
-	int devices;                            /* of this node: as asked for, else one per core */
-	double gflop_per_s_core, gflop_per_s;   /* of the 64x64 product: of one core alone, of all together */
+	char mpi[96];                           /* the MPI library, "" in a build without MPI */
+	int cores;                              /* that this node may use */
+	int devices;                            /* of this node: options.devices, else one per core */
+	double gflop_per_s_core, gflop_per_s;   /* of 64x64 matrix products: one core alone, all cores together */
 	ls_probe_memory memory_core, memory;
-	double unsteady; /* 0.2: repeats of one of these differ by 20 %, however often it was tried; 0: they are steady
-			  */
-	uint64_t memory_bytes; /* each core went over */
+	double unsteady; /* largest spread of repeats of a figure that did not become steady: 0.2 is 20 %; 0: all are
+			    steady */
+	uint64_t memory_bytes; /* used per core */
 	ls_probe_inside inside[2];
 	ls_probe_link link; /* to node 0; zero there */
 } ls_probe_node;
 
 /*
- * All nodes exchange a gradient of `bytes`: `seconds` from when all of it is ready on all nodes until all have the new
- * parameters. wire_bytes went the busier way through the busiest node in that time, at gbit_per_s; limit_gbit_per_s is
- * the slowest link both ways. library_seconds is what the MPI library's own sum of the same bytes took in turns with
- * it.
+ * All nodes exchange a gradient of `bytes`: `seconds` from when it is ready on all nodes until all have the new
+ * parameters. wire_bytes is the traffic in the busier direction of the busiest node in that time, gbit_per_s its rate;
+ * limit_gbit_per_s is the rate of the slowest link with both directions busy. library_seconds is the time of the MPI
+ * library's own all-reduce of the same number of bytes, measured in turns with the exchange.
  */
 typedef struct ls_probe_between {
 	char strategy[16], wire[16]; /* "allreduce" or "ps"; "fp32" or "bf16" */
@@ -89,12 +89,12 @@ typedef struct ls_probe_between {
 #define LS_PROBE_BETWEEN_MAX 4
 
 typedef struct ls_probe_result {
-	int node; /* this one; the rest is for node 0 */
+	int node; /* this node; the other fields are set on node 0 */
 	int node_count;
 	ls_probe_node *nodes; /* freed by ls_probe_result_release() */
 	uint64_t bytes;       /* of gradient */
 	int64_t repeat;
-	int between_count; /* 0 on a lone node */
+	int between_count; /* 0 with one node */
 	ls_probe_between between[LS_PROBE_BETWEEN_MAX];
 } ls_probe_result;
 

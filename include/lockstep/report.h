@@ -9,8 +9,8 @@
  *
  * A path is the results.json of a sweep or a directory that holds one, the directory of a run (ls_train_options.run),
  * or a forecast that `lockstep plan --json` has written. Tables have the forms of the published ones; the HTML page
- * adds plots and needs no other file. Figures that are too good, a speedup above ideal or a rate that the links cannot
- * have carried, are marked and explained.
+ * adds plots and needs no other file. Figures that are too good, as a speedup above ideal or a rate beyond the
+ * bandwidth of the links, are marked and explained.
  */
 #ifndef LOCKSTEP_REPORT_H
 #define LOCKSTEP_REPORT_H
@@ -28,11 +28,11 @@ typedef struct ls_report_options {
 	const char *const *paths;
 	size_t path_count; /* 1 to 64 */
 	const char *out;   /* the HTML page; NULL: report.html in the first path, or next to it where it is a file */
-	const char *title; /* NULL: that of the only sweep */
+	const char *title; /* NULL: the title of the only sweep */
 	/* Figures of other trainers beside ours: "published" for all that are built in, the name of one set, or a CSV
 	 * file in the format of published/README.md; NULL: none. */
 	const char *compare;
-	int brief; /* Markdown: without tables of every repeat, which the page folds away */
+	int brief; /* Markdown: without the tables of all repeats, which the page folds */
 } ls_report_options;
 
 typedef struct ls_report_result {
@@ -40,16 +40,16 @@ typedef struct ls_report_result {
 	size_t sweeps, runs, forecasts;
 	size_t points, measured; /* of sweeps */
 	size_t flags;            /* figures that are marked, published ones included */
-	size_t published;        /* those of them that others published */
+	size_t published;        /* those of them that are published figures */
 } ls_report_result;
 
-/* One HTML page, whole or absent. */
+/* Write the HTML page; on failure there is none. */
 LS_API ls_status ls_report_write(const ls_report_options *options, ls_report_result *result);
 
-/* The tables alone, as Markdown; `out` is not looked at. */
+/* Print only the tables, as Markdown; options.out is ignored. */
 LS_API ls_status ls_report_print(const ls_report_options *options, FILE *to);
 
-/* The same of one path, in brief: what a sweep prints at its end. */
+/* The same for one path with `brief`: the table that a sweep prints at its end. */
 LS_API ls_status ls_report_markdown(const char *path, FILE *to);
 
 #ifdef __cplusplus

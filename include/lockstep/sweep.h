@@ -1,5 +1,5 @@
 /*
- * sweep.h - many measurements one after another, each kept as soon as it is there: a published table from one call.
+ * sweep.h - many measurements, one after another, each saved when it is done: a published table from one call.
  *
  *     ls_sweep_options options = LS_SWEEP_OPTIONS_INIT;
  *     ls_sweep_result result = { 0 };
@@ -9,10 +9,10 @@
  *             printf("%zu points, in %s\n", result.row_count, result.path);
  *     ls_sweep_result_release(&result);
  *
- * A sweep is a list of points: of a recipe, or of lists that are multiplied out. Each point is measured by this program
- * itself, started as a process of its own (`lockstep bench` or `lockstep train`). Without hosts, several nodes are
- * emulated on this machine with network namespaces (tools/lab). results.json in the output directory holds all points
- * and is written again after each: the same call continues a sweep that was stopped or killed.
+ * A sweep is a list of points, from a recipe or from lists that are multiplied out. Each point is measured by this
+ * program itself, started as a process of its own (`lockstep bench` or `lockstep train`). Without hosts, several nodes
+ * are emulated on this machine with network namespaces (tools/lab). results.json in the output directory holds all
+ * points and is written again after each: the same call continues a sweep that was stopped or killed.
  *
  * With more devices than cores, the compute time of a bench is simulated from a profile of one device (see bench.h),
  * and its row says so; communication is real. Training cannot be simulated: such points are skipped.
@@ -33,30 +33,30 @@ extern "C" {
 typedef struct ls_sweep_options {
 	const char *recipe; /* one of ls_recipe_at(), or a file; NULL: the lists */
 	int quick;          /* the recipe's short form, for two cores and two minutes; of lists, fewer steps */
-	int again;          /* measure points that are done, too */
-	const char *out;    /* directory; NULL: runs/bench-NAME, with -quick behind it where it is */
+	int again;          /* also measure points that are done */
+	const char *out;    /* directory; NULL: runs/bench-NAME, or runs/bench-NAME-quick */
 	const char *model, *data, *nodes, *batch, *strategy, *wire, *rate, *threads, *servers;
 	const char *optimizer;         /* one; NULL: the recipe's, else adam */
-	const char *devices;           /* of a node: "4", or of each: "3+2" */
+	const char *devices;           /* per node: "4", or for each node: "3+2" */
 	const char *hosts;             /* "lm1,lm6": real hosts; NULL: nodes are emulated */
-	const char *arguments;         /* what else the commands get, as one would type it; may be NULL */
+	const char *arguments;         /* other options of the commands, as typed; may be NULL */
 	int64_t warmup, steps, repeat; /* below 0: the recipe's, else 20, 100 and 7, quick 5, 20 and 3 */
-	const char *program;           /* the command; NULL: this very program */
+	const char *program;           /* path of lockstep; NULL: this program */
 } ls_sweep_options;
 #define LS_SWEEP_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
 		.warmup = -1, .steps = -1, .repeat = -1                                                                \
 	}
 
-/* A point in short; results.json has all of it. */
+/* Summary of a point; results.json has all figures. */
 typedef struct ls_sweep_row {
 	char key[256], kind[16], model[64], shape[64], strategy[16], wire[16], rate[32];
 	int64_t nodes, devices, servers, batch;
 	int replay;
 	const char *state; /* "done", "skipped", "failed" or "pending" */
 	char reason[256];
-	double samples_per_s, samples_per_s_min, samples_per_s_max; /* median, least and most of the repeats */
-	double speedup; /* over one device with the same model, data and batch; 0: there is none */
+	double samples_per_s, samples_per_s_min, samples_per_s_max; /* median, minimum and maximum of the repeats */
+	double speedup; /* over one device with the same model, data and batch; 0: not measured */
 } ls_sweep_row;
 
 typedef struct ls_sweep_result {
@@ -67,27 +67,27 @@ typedef struct ls_sweep_result {
 } ls_sweep_result;
 
 /*
- * Measure all points that are not done. Prints a line a point on stderr, and on a terminal a line of progress with the
- * time left. LS_EINTERRUPTED: after ls_sweep_stop(); what was done is kept. A point that fails is not a failure of the
- * sweep: its row says why. The result is complete in either case, else it is not set.
+ * Measure all points that are not done. Prints one line per point on stderr, and on a terminal a progress line with the
+ * time left. LS_EINTERRUPTED: after ls_sweep_stop(); finished points are kept. A point that fails does not fail the
+ * sweep: its row has the reason. With LS_OK and LS_EINTERRUPTED the result is set, otherwise it is not.
  */
 LS_API ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result);
 
-/* The points that ls_sweep() would measure, all of them pending. */
+/* The points that ls_sweep() would measure, all pending. */
 LS_API ls_status ls_sweep_points(const ls_sweep_options *options, ls_sweep_result *result);
 LS_API void ls_sweep_result_release(ls_sweep_result *result);
 
 /* End the running measurement and then the sweep. Safe in a signal handler. */
 LS_API void ls_sweep_stop(void);
 
-/* The recipes that come with Lockstep; NULL past the end. `text` is the file. */
+/* The built-in recipes; NULL past the end. `text` is the contents of the file. */
 typedef struct ls_recipe {
 	const char *name, *text;
 	size_t bytes;
 } ls_recipe;
 LS_API const ls_recipe *ls_recipe_at(size_t i);
 
-/* Of a recipe's text: what it is called, and where the table was published. */
+/* The title of a recipe, and where its table was published. */
 LS_API ls_status ls_recipe_title(const ls_recipe *recipe, char *title, size_t title_size, char *source,
 				 size_t source_size);
 

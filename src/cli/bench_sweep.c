@@ -27,7 +27,7 @@ int ls_bench_sweep_word(char *out, size_t size, const char *name, const char *va
 	return (size_t)more >= size - used;
 }
 
-/* ---- what there is ---- */
+/* ---- lists ---- */
 
 static int list_recipes(const char *command)
 {
@@ -56,7 +56,7 @@ static int list_points(const char *command, const ls_sweep_options *options)
 
 /* ---- the table ---- */
 
-/* "3+2" is told as it is, "4+4" as the 4 of each node. */
+/* "3+2" is printed as it is, "4+4" as 4 per node. */
 static void add_shape(ls_table *table, const ls_sweep_row *row)
 {
 	int64_t each = row->devices / row->nodes;
@@ -69,7 +69,7 @@ static void add_shape(ls_table *table, const ls_sweep_row *row)
 	ls_table_add(table, "%s", equal ? same : row->shape);
 }
 
-/* As lockstep report marks it: measured figures may be off by 2 %. */
+/* The rule of lockstep report: measured figures vary by up to 2 %. */
 static int is_above_ideal(const ls_sweep_row *row)
 {
 	return row->speedup > 1.02 * (double)row->devices;
@@ -99,7 +99,7 @@ static void add_row(ls_table *table, const ls_sweep_row *row)
 		ls_table_add(table, "-");
 }
 
-/* A recipe's table has its published form; that of one's own lists fits a terminal. */
+/* The table of a sweep of lists; a recipe's table has its published form. */
 static int print_rows(const ls_sweep_result *result, FILE *to)
 {
 	ls_table table = { .columns = 9,
@@ -119,7 +119,7 @@ static int print_rows(const ls_sweep_result *result, FILE *to)
 	if (alone)
 		fprintf(to, "- no speedup: no row of one device was measured the same way\n");
 	if (above)
-		fprintf(to, "+ above ideal: lockstep report says the likely reason\n");
+		fprintf(to, "+ above ideal: lockstep report prints the likely reason\n");
 	return failed;
 }
 
@@ -154,7 +154,7 @@ static int check_model(const char *command, const char *name)
 			      nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* Of all points, before the first is measured. */
+/* Check all points before the first is measured. */
 static int check_models(const char *command, const ls_sweep_options *options)
 {
 	ls_sweep_result plan;
@@ -168,7 +168,7 @@ static int check_models(const char *command, const ls_sweep_options *options)
 	return code;
 }
 
-/* --hosts a:3,b:2 alone says how many nodes there are, and their devices. The texts live as long as the command. */
+/* --hosts a:3,b:2 alone sets the number of nodes and their devices. The texts are static. */
 static ls_status take_hosts(ls_sweep_options *o)
 {
 	static char nodes[16], devices[1024];
@@ -190,14 +190,14 @@ static ls_status take_hosts(ls_sweep_options *o)
 	return LS_OK;
 }
 
-/* Whether there is something to measure beside the defaults. */
+/* Whether points are given, by a recipe or by lists. */
 static int has_points(const ls_sweep_options *o)
 {
 	return o->recipe || o->model || o->nodes || o->devices || o->batch || o->strategy || o->rate;
 }
 
-/* Whether the reason of row i was told with an earlier one. */
-static int was_told(const ls_sweep_result *result, size_t i)
+/* Whether an earlier row has the same reason. */
+static int was_reported(const ls_sweep_result *result, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (!strcmp(result->rows[k].state, "skipped") &&
@@ -206,12 +206,12 @@ static int was_told(const ls_sweep_result *result, size_t i)
 	return 0;
 }
 
-/* Why points are missing, each reason once, and what to do: a reason says itself what it lacks. */
-static void tell_skipped(const char *command, const ls_sweep_result *result)
+/* The reasons why points were skipped, each once; a reason names what is missing. */
+static void report_skipped(const char *command, const ls_sweep_result *result)
 {
 	for (size_t i = 0; i < result->row_count; i++) {
 		size_t count = 0;
-		if (strcmp(result->rows[i].state, "skipped") != 0 || was_told(result, i))
+		if (strcmp(result->rows[i].state, "skipped") != 0 || was_reported(result, i))
 			continue;
 		for (size_t k = i; k < result->row_count; k++)
 			count += !strcmp(result->rows[k].state, "skipped") &&
@@ -219,8 +219,7 @@ static void tell_skipped(const char *command, const ls_sweep_result *result)
 		fprintf(stderr, "%s: %zu of %zu point%s skipped: %s\n", command, count, result->row_count,
 			ls_plural(result->row_count, "s"), result->rows[i].reason);
 	}
-	fprintf(stderr,
-		"Provide what is named above, then run the same command again to measure the missing points.\n");
+	fprintf(stderr, "Provide what is missing, then run the same command again to measure the skipped points.\n");
 }
 
 static int conclude(const char *command, const ls_sweep_options *options, const ls_sweep_result *result)
@@ -230,7 +229,7 @@ static int conclude(const char *command, const ls_sweep_options *options, const 
 		return code;
 	fflush(stdout);
 	if (result->skipped)
-		tell_skipped(command, result);
+		report_skipped(command, result);
 	if (result->failed)
 		fprintf(stderr, "%s: %zu of %zu point%s failed; run the same command to try again\n", command,
 			result->failed, result->row_count, ls_plural(result->row_count, "s"));

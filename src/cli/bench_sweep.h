@@ -6,7 +6,7 @@
 
 #include <lockstep/sweep.h>
 
-/* Measure and print the table; `list`: only say what there is to measure. Returns the code to exit with. */
+/* Measure and print the table; `list`: only list recipes or points. Returns the exit status. */
 int ls_bench_sweep(const char *command, ls_sweep_options *options, int list);
 
 /* Append " --name 'value'" to a text of arguments; 1: it does not fit, or cannot be quoted. */

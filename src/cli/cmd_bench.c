@@ -1,9 +1,8 @@
 /*
- * cmd_bench.c - lockstep bench: how fast a model trains on data in memory, here, under a launcher, or on hosts; and
- * with a recipe or lists of values, many such measurements.
+ * cmd_bench.c - lockstep bench: measure training speed on data in memory, on this machine, under a launcher, or on
+ * hosts; with a recipe or lists of values, run a sweep of such measurements.
  *
- * Options that may hold a list are taken as text, and become what their row says once it is known that each has one
- * value.
+ * Options that accept a list are parsed as text; their rows parse the text once it is known that each has one value.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 #include "command.h"
 #include "on_hosts.h"
 
-/* Options taken as text. */
+/* Options parsed as text. */
 static const char *const texts[] = { "model",     "data",     "batch-per-device", "devices", "threads",
 				     "optimizer", "strategy", "servers",          "wire",    "warmup",
 				     "steps",     "repeat" };
@@ -37,7 +36,7 @@ typedef struct bench_options {
 #define BENCH(member) offsetof(bench_options, bench) + offsetof(ls_bench_options, member)
 #define OWN(member) offsetof(bench_options, member)
 
-/* In the order of help. Rows that only have a name are training's. */
+/* In the order of help. Rows with only a name are those of lockstep train. */
 static const ls_setting rows[] = {
 	{ .name = "model" },
 	{ "channels", 0, "N", "Model and data", "image channels", LS_SETTING_INT, OWN(channels), 1, 4096, 0 },
@@ -100,7 +99,7 @@ static const ls_setting rows[] = {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* Training's rows say where a field is in its options, which are part of these. */
+/* Offsets in the rows of training are relative to its options, which are part of these. */
 static const ls_setting *row_at(size_t i)
 {
 	static ls_setting moved[ROWS];
@@ -114,7 +113,7 @@ static const ls_setting *row_at(size_t i)
 	return row ? &moved[i] : NULL;
 }
 
-/* TEXTS: it is none of them. */
+/* Index in texts[]; TEXTS: not there. */
 static size_t text_of(const char *name)
 {
 	size_t k = 0;
@@ -123,7 +122,7 @@ static size_t text_of(const char *name)
 	return k;
 }
 
-/* What argp sees: rows, of which some take text. */
+/* The rows for the parser: some take text. */
 static const ls_setting *taken_at(size_t i)
 {
 	static ls_setting taken[ROWS];
@@ -137,7 +136,7 @@ static const ls_setting *taken_at(size_t i)
 	return &taken[i];
 }
 
-/* Training's rows are set by name, so that its options know what was given. */
+/* Rows of training are set by name, so that its options record which were given. */
 static ls_status set_row(void *options, const ls_setting *row, const char *value)
 {
 	bench_options *bench = options;
@@ -162,7 +161,7 @@ static const ls_args args = {
 	.set = set_row,
 };
 
-/* One node tells what went wrong; the others have no words for it. */
+/* One node prints the error; the others have no message. */
 static int finish(ls_status status)
 {
 	if (status != LS_OK && !ls_last_error()[0])
@@ -174,7 +173,7 @@ static int bench_here(const bench_options *options)
 {
 	ls_bench_result result;
 	if (ls_launched_by_us()) {
-		signal(SIGUSR1, SIG_DFL); /* the launcher's way to ask for an end; there is nothing to save */
+		signal(SIGUSR1, SIG_DFL); /* the launcher's request to stop; there is nothing to save */
 		ls_launch_report();
 	}
 	ls_status status = ls_bench(&options->bench, &result);
@@ -192,8 +191,7 @@ static int bench_here(const bench_options *options)
 
 /* ---- sweeps ---- */
 
-/* Everything at its default; `words` is where the texts of defaults stand, by which it is known whether one was given.
- */
+/* All defaults. `words` holds their texts: an option was given when its text is not the one in `words`. */
 static bench_options defaults(char words[TEXTS][32])
 {
 	bench_options options = { .bench = LS_BENCH_OPTIONS_INIT };
@@ -226,8 +224,8 @@ static int is_sweep(const bench_options *options, const char *recipe)
 	return lists;
 }
 
-/* Each text has one value. */
-static int settle(bench_options *options, char words[TEXTS][32])
+/* Set the options from their texts, each of which has one value. */
+static int set_texts(bench_options *options, char words[TEXTS][32])
 {
 	const ls_setting *row;
 	for (size_t i = 0; (row = row_at(i)); i++) {
@@ -240,7 +238,7 @@ static int settle(bench_options *options, char words[TEXTS][32])
 	return LS_ARGS_GO;
 }
 
-/* Rows that a sweep's commands get as they are: what is not at its default. */
+/* Other options that are not at their defaults are passed to all commands of a sweep. */
 static int add_rest(const bench_options *options, char *out, size_t size)
 {
 	static const char *const single[] = { "json", "profile", "profile-out", "replay", "replay-speed" };
@@ -258,7 +256,8 @@ static int add_rest(const bench_options *options, char *out, size_t size)
 				return ls_usage_error(args.command, "--%s is for one measurement, not for a sweep",
 						      row->name);
 		if (ls_bench_sweep_word(out, size, row->name, row->arg ? value : NULL))
-			return ls_usage_error(args.command, "--%s: too many options for a sweep, or a quotation mark",
+			return ls_usage_error(args.command,
+					      "--%s: too many options for a sweep, or its value has a quotation mark",
 					      row->name);
 	}
 	return LS_ARGS_GO;
@@ -303,7 +302,7 @@ int ls_cmd_bench(int argc, char **argv)
 		return code;
 	if (is_sweep(&options, recipe))
 		return sweep(&options, words, recipe);
-	code = settle(&options, words);
+	code = set_texts(&options, words);
 	if (code != LS_ARGS_GO)
 		return code;
 	bench->channels = (int)options.channels, bench->classes = (int)options.classes;

@@ -1,5 +1,5 @@
 /*
- * cmd_plan.c - lockstep plan: how fast a job would train on a cluster that need not be there.
+ * cmd_plan.c - lockstep plan: predict how fast a job would train on a cluster.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "command.h"
 #include "plan_print.h"
 
-/* Numbers that the cluster gives where the command line does not: texts, so that "not given" needs no number. */
+/* Numbers whose default is that of the cluster; parsed as texts, so that NULL means "not given". */
 enum { LATENCY, SPREAD, MTBF, CHECKPOINT_EVERY, CLUSTER_NUMBERS };
 
 typedef struct plan_options {
@@ -98,7 +98,7 @@ static int print_json(const ls_forecast *forecast)
 	return failed;
 }
 
-/* About the last combination of nodes and rate, which is the largest as people write lists. */
+/* Advice is about the last combination of nodes and rate, usually the largest. */
 static ls_status print_text(const ls_forecast_options *options, const ls_forecast *forecast)
 {
 	const ls_forecast_row *last = &forecast->row[forecast->count - 1];

@@ -1,5 +1,5 @@
 /*
- * cmd_probe.c - lockstep probe: measure this test bed, here, under a launcher, or on the given hosts.
+ * cmd_probe.c - lockstep probe: measure this machine, the nodes of a launcher, or the given hosts.
  */
 #include <signal.h>
 
@@ -63,7 +63,7 @@ static int probe_here(const probe_options *options)
 {
 	ls_probe_result result;
 	if (ls_launched_by_us()) {
-		signal(SIGUSR1, SIG_DFL); /* the launcher's way to ask for an end; there is nothing to save */
+		signal(SIGUSR1, SIG_DFL); /* the launcher's request to stop; there is nothing to save */
 		ls_launch_report();
 	}
 	ls_status status = ls_probe(&options->probe, &result);

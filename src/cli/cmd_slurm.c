@@ -1,8 +1,8 @@
 /*
- * cmd_slurm.c - lockstep slurm: a job script for a cluster, checked before it waits in a queue.
+ * cmd_slurm.c - lockstep slurm: write a job script; its options are checked before it is submitted.
  *
- * Words before "--" are about the job, words behind it are lockstep train's. Those go through train's own table, so
- * that a mistake is found here and in the same words, and what was typed short is written out in the script.
+ * Options before "--" are about the job, options after it are those of lockstep train. They are parsed with the table
+ * of train, so that errors are found now, with the same messages, and the script has the long names of all options.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -60,7 +60,8 @@ static const ls_args args = {
 
 /* ---- the job ---- */
 
-/* Directives are no shell: quoting in them is sbatch's own, so that only what needs none is taken. */
+/* Directives are parsed by sbatch, not by a shell, with other rules of quoting: only words that need none are accepted.
+ */
 static int check_word(const char *option, const char *word)
 {
 	if (!word || ls_slurm_is_plain(word))
@@ -83,7 +84,7 @@ static int check_words(const slurm_job *job)
 	return code;
 }
 
-/* Numbers of at most six digits with ':' between them; returns how many, 0 when it is anything else. */
+/* Numbers of at most six digits, separated by ':'; returns how many, 0: anything else. */
 static int read_clock(const char *text, int64_t parts[3])
 {
 	for (int count = 0; count < 3; text++) {
@@ -98,7 +99,7 @@ static int read_clock(const char *text, int64_t parts[3])
 	return 0;
 }
 
-/* What sbatch takes: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S. Seconds, or -1. */
+/* The formats of sbatch: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S. Seconds, or -1. */
 static int64_t read_time(const char *text)
 {
 	static const int64_t units[2][3][3] = { { { 60 }, { 60, 1 }, { 3600, 60, 1 } },
@@ -122,7 +123,7 @@ static int check_time(const slurm_job *job)
 				      "--time: '%s' is not a time; write 90 (minutes), 1:30:00 or 2-12:00:00",
 				      job->time);
 	if (seconds <= job->grace)
-		return ls_usage_error(args.command, "--time %s is over before the --grace of %" PRId64 " seconds",
+		return ls_usage_error(args.command, "--time %s is not longer than the --grace of %" PRId64 " seconds",
 				      job->time, job->grace);
 	return LS_ARGS_GO;
 }
@@ -149,7 +150,7 @@ static int check_job(const slurm_job *job)
 
 /* ---- the training ---- */
 
-/* Train's table with every value kept as typed: a row stores into its own place of `values`, a flag into `flags`. */
+/* Train's table with values as typed: each row stores into its element of `values`, a flag into `flags`. */
 typedef struct typed_options {
 	const char *values[LS_ARGS_MAX];
 	int flags[LS_ARGS_MAX];
@@ -171,7 +172,7 @@ static const ls_setting *typed_row_at(size_t i)
 	return &copies[i];
 }
 
-/* Mistakes behind the "--" are train's, and so are the words for them and the help they point to. */
+/* Errors after the "--" are reported as those of lockstep train. */
 static const ls_args train_args = { .command = "lockstep train", .at = typed_row_at };
 
 static int check_place(const char *name)
@@ -179,7 +180,7 @@ static int check_place(const char *name)
 	if (!strcmp(name, "devices") || !strcmp(name, "threads"))
 		return ls_usage_error(args.command, "--%s goes before the --: the cores of the job depend on it", name);
 	if (!strcmp(name, "hosts"))
-		return ls_usage_error(args.command, "--hosts: Slurm chooses the hosts; say how many with --nodes");
+		return ls_usage_error(args.command, "--hosts: Slurm chooses the hosts; set their number with --nodes");
 	if (!strcmp(name, "help"))
 		return ls_usage_error(args.command, "'lockstep train --help' lists the options that go after the --");
 	return LS_ARGS_GO;
@@ -201,7 +202,7 @@ static int check_model(const char *model)
 	return ls_usage_error(args.command, "unknown model '%s'; 'lockstep models' lists them", model);
 }
 
-/* Every option that was typed, set as train would set it. */
+/* Set every given option as train does. */
 static int collect(const typed_options *typed, ls_train_options *options, slurm_word *words, size_t *count)
 {
 	const ls_setting *row;
@@ -251,7 +252,7 @@ static int read_training(int argc, char **argv, slurm_word *words, slurm_trainin
 
 /* ---- the script ---- */
 
-/* Whole or not at all: half a script may run. */
+/* Written atomically: an incomplete script could run. */
 static int save(const slurm_options *options, const char *text, size_t length)
 {
 	struct stat there;
@@ -263,7 +264,7 @@ static int save(const slurm_options *options, const char *text, size_t length)
 		return ls_command_finish(args.command, status);
 	fputs("wrote ", stdout);
 	ls_slurm_quote(stdout, options->output);
-	fputs("; hand it in with: sbatch ", stdout);
+	fputs("; submit it with: sbatch ", stdout);
 	ls_slurm_quote(stdout, options->output);
 	putchar('\n');
 	return LS_EXIT_OK;
@@ -287,7 +288,7 @@ static int write_script(const slurm_options *options, const slurm_training *trai
 	} else if (options->output) {
 		code = save(options, text, length);
 	} else {
-		fwrite(text, 1, length, stdout); /* main() tells when it does not arrive */
+		fwrite(text, 1, length, stdout); /* main() reports write errors */
 	}
 	free(text);
 	return code;
@@ -311,7 +312,7 @@ int ls_cmd_slurm(int argc, char **argv)
 		code = check_job(&options.job);
 	if (code == LS_ARGS_GO && split == argc)
 		code = ls_usage_error(args.command, "what to train is missing: add -- and options of 'lockstep train'");
-	if (code == LS_ARGS_GO) /* the "--" is in the place of the command's name */
+	if (code == LS_ARGS_GO) /* the "--" takes the place of argv[0] */
 		code = read_training(argc - split, argv + split, words, &training);
 	return code == LS_ARGS_GO ? write_script(&options, &training, argc, argv) : code;
 }

@@ -20,7 +20,7 @@ static const char *wire_of(const ls_forecast_row *row)
 	return row->wire;
 }
 
-/* "ps 2, bf16, 256k": who owns, and what else differs from row to row. */
+/* "ps 2, bf16, 256k": strategy and servers, and wire and bucket where they differ between rows. */
 static void add_setting(ls_table *table, const ls_forecast *f, const ls_forecast_row *row)
 {
 	char buckets[32] = "", servers[24] = "", wire[24] = "";
@@ -37,7 +37,7 @@ static void add_setting(ls_table *table, const ls_forecast *f, const ls_forecast
 	ls_table_add(table, "%s%s%s%s", row->strategy, servers, wire, buckets);
 }
 
-/* Whether there was anything to choose. */
+/* Whether other rows have the same nodes and rate. */
 static int has_rivals(const ls_forecast *f, const ls_forecast_row *row)
 {
 	int rows = 0;

@@ -1,5 +1,5 @@
 /*
- * plan_print.h - a forecast for people.
+ * plan_print.h - the output of lockstep plan.
  */
 #ifndef LS_CLI_PLAN_PRINT_H
 #define LS_CLI_PLAN_PRINT_H

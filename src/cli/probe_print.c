@@ -1,5 +1,5 @@
 /*
- * probe_print.c - see probe_print.h. Every table is followed by a line that says what was counted.
+ * probe_print.c - see probe_print.h. Most tables are followed by a line that defines their figures.
  */
 #include "probe_print.h"
 
@@ -7,7 +7,7 @@
 
 #include "table.h"
 
-/* ---- for people ---- */
+/* ---- Markdown ---- */
 
 static int finish_table(ls_table *table, FILE *to)
 {
@@ -21,7 +21,7 @@ static void add_bandwidth(ls_table *table, const ls_probe_result *result, int no
 	if (result->node_count == 1)
 		ls_table_add(table, "-");
 	else if (node == 0)
-		ls_table_add(table, "itself");
+		ls_table_add(table, "-");
 	else if (result->nodes[node].link.both_gbit_per_s < 0.995)
 		ls_table_add(table, "%.0f Mbit/s", result->nodes[node].link.both_gbit_per_s * 1e3);
 	else
@@ -72,7 +72,7 @@ static int print_test_bed(const ls_probe_result *result, FILE *to)
 	return failed;
 }
 
-/* One line for all nodes that have the same. */
+/* Nodes with the same software share one line. */
 static int is_same_software(const ls_probe_node *a, const ls_probe_node *b)
 {
 	char one[512], other[512];
@@ -182,10 +182,10 @@ static int print_between(const ls_probe_result *result, FILE *to)
 	fputs("\n## Exchange between nodes\n\n", to);
 	int failed = finish_table(&table, to);
 	fprintf(to,
-		"\nA gradient of %.1f MB, from when it is ready on all nodes until all have the new parameters; GB/s "
-		"is "
-		"the\ngradient over that time, Gbit/s what goes the busier way through the busiest node. MPI's own sum "
-		"is of\nas many fp32 bytes, measured in turns with the exchange.\n",
+		"\nA gradient of %.1f MB, timed from when it is ready on all nodes until all have the new parameters. "
+		"GB/s is\nthe gradient divided by that time, Gbit/s the traffic in the busier direction of the busiest "
+		"node. MPI's\nown all-reduce has the same number of bytes in fp32, measured in turns with the "
+		"exchange.\n",
 		(double)result->bytes / 1e6);
 	return failed;
 }
@@ -199,7 +199,7 @@ int ls_probe_print_text(const ls_probe_result *result, FILE *to)
 	return failed ? -1 : 0;
 }
 
-/* ---- for machines ---- */
+/* ---- JSON ---- */
 
 static json_t *memory_to_json(const ls_probe_memory *memory)
 {
@@ -224,7 +224,7 @@ static json_t *link_to_json(const ls_probe_link *link)
 			 link->round_trip_us);
 }
 
-/* Names come from the machine: what is not UTF-8 is left out, as null. */
+/* Names come from the machine: null where they are not UTF-8. */
 static json_t *text_to_json(const char *text)
 {
 	json_t *string = json_string(text);

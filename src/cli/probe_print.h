@@ -1,5 +1,5 @@
 /*
- * probe_print.h - what lockstep probe has found, for people and for machines.
+ * probe_print.h - the output of lockstep probe, as Markdown and as JSON.
  */
 #ifndef LS_CLI_PROBE_PRINT_H
 #define LS_CLI_PROBE_PRINT_H

@@ -1,5 +1,5 @@
 /*
- * slurm_script.c - see slurm_script.h. The comments in the script are for whoever has to change it on their cluster.
+ * slurm_script.c - see slurm_script.h. The comments in the script are for users who adapt it to their cluster.
  */
 #include "slurm_script.h"
 
@@ -118,7 +118,7 @@ static void write_arguments(FILE *to, const slurm_job *job, const slurm_training
 	fputs(")\n", to);
 }
 
-/* Without a run directory there is nothing to go on from. --init goes with a first start only: a resumed run has its
+/* Without a run directory there is nothing to resume. --init is for the first start only: a resumed run has its
  * weights. */
 static void write_start(FILE *to, const slurm_training *training)
 {

@@ -12,7 +12,7 @@
 typedef struct slurm_job {
 	int64_t nodes, devices, threads;
 	int64_t grace; /* seconds between the request to stop and the time limit */
-	const char *time, *memory, *partition, *account, *name, *mpi; /* NULL: not said */
+	const char *time, *memory, *partition, *account, *name, *mpi; /* NULL: not given */
 	const char *setup;                                            /* shell command to run first, or NULL */
 	const char *program;                                          /* lockstep, as the nodes find it */
 } slurm_job;
@@ -32,10 +32,10 @@ typedef struct slurm_training {
 /* Whether a word needs no quotes, by shell or by sbatch. */
 int ls_slurm_is_plain(const char *word);
 
-/* One word of shell, whatever is in it, that stays on its line: also fit for a comment. */
+/* Write a word with shell quoting, without line breaks, so that it can also stand in a comment. */
 void ls_slurm_quote(FILE *to, const char *word);
 
-/* The command line that asked for the script is told in its head. */
+/* argc and argv are the command line, which is written in the head of the script. */
 void ls_slurm_script(FILE *to, const slurm_job *job, const slurm_training *training, int argc, char **argv);
 
 #endif

@@ -162,8 +162,8 @@ done
 for time in 5 5:30 1:30:00 1-0 2-12:00 2-12:00:00 30000:00:00; do
 	ok "time $time is one" "$LOCKSTEP" slurm --time $time --
 done
-bad "a time within the grace" "--time 1:00 is over before the --grace of 60" --time 1:00 --
-bad "a day as minutes" "over before" --time 2:0 --grace 120 --
+bad "a time within the grace" "--time 1:00 is not longer than the --grace of 60" --time 1:00 --
+bad "a day as minutes" "not longer than" --time 2:0 --grace 120 --
 ok "just longer" "$LOCKSTEP" slurm --time 1:01 --
 for size in G 64X 64GB -1 1.5G; do
 	bad "memory $size" "--mem: '$size' is not a size" "--mem=$size" --
@@ -177,7 +177,7 @@ fails_with "a file is not replaced" 2 "mine.sh exists; add --force" "$LOCKSTEP" 
 is "it is as it was" "$(cat mine.sh)" precious
 run "$LOCKSTEP" slurm -o mine.sh --force -- --run r
 is "unless asked to" "$(head -n 1 mine.sh)" "#!/bin/bash"
-like "it says what to do with it" "$out" "^wrote mine.sh; hand it in with: sbatch mine.sh$"
+like "it says what to do with it" "$out" "^wrote mine.sh; submit it with: sbatch mine.sh$"
 inode=$(stat -c %i mine.sh)
 ln mine.sh second-name
 run "$LOCKSTEP" slurm -o mine.sh --force -- --run another

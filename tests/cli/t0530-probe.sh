@@ -47,7 +47,7 @@ is "rows of Markdown have as many cells as their heads" "$(awk -F '|' '
 unlike "no word of links" "$out" '## Links'
 like "its host" "$out" "^\| $(uname -n) "
 
-fails_with "too little to exchange" 2 'gradient of 100 bytes' "$LOCKSTEP" probe --bytes 100
+fails_with "too little to exchange" 2 'bytes must be 4096 to 2\^36, not 100' "$LOCKSTEP" probe --bytes 100
 fails_with "no number" 2 "repeat" "$LOCKSTEP" probe --repeat many
 fails_with "servers need nodes" 2 'servers 1.*1 node' "$LOCKSTEP" probe --quick --servers 1
 fails_with "an option misspelt" 2 'did you mean|unrecognized|unknown' "$LOCKSTEP" probe --quik
@@ -101,7 +101,7 @@ like "is a line of its own" "$out" '^\| ps +\| fp32 '
 is "two links" "$(grep -cE '^\| [12] \(' <<<"$out")" 2
 run nodes 2 --servers 2
 ok "no worker is an error" test "$status" != 0
-like "that says why" "$err" 'servers 2: with 2 nodes'
+like "that says why" "$err" 'servers 2 of 2 nodes'
 run timeout -k 5 60 mpirun -q --oversubscribe --bind-to none -np 1 "$LOCKSTEP" probe --quick --bytes 8192 : \
 	-np 1 "$LOCKSTEP" probe --quick --bytes 16384
 ok "nodes with other options are refused" test "$status" != 0

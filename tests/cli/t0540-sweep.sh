@@ -180,7 +180,7 @@ like "which is told" "$err" '^lockstep bench: 2 of 6 points failed'
 is "each point has its own end" "$(json_get mixed/results.json '" ".join(p["state"] for p in o["points"])')" \
 	"done skipped failed failed skipped done"
 reason() { json_get mixed/results.json "o['points'][$1]['reason']"; }
-like "training is not replayed" "$(reason 1)" "needs $((cores + 1)) cores, here are $cores"
+like "training is not replayed" "$(reason 1)" "needs $((cores + 1)) cores, this machine has $cores"
 like "what the command said" "$(reason 2)" "seq-len.*many"
 like "too long" "$(reason 3)" "^not done after [5-9] s$"
 like "why nodes cannot be emulated" "$(reason 4)" "not root"
@@ -211,7 +211,7 @@ if [ "$(id -u)" = 0 ]; then
 	is "once" "$(grep -c 'points skipped' <<<"$err")" 1
 	like "and it is said before anything is measured" "$(grep -m 1 -E 'will be skipped|estimated time|samples/s' <<<"$err")" \
 		'warning: 2 of [4-6] points cannot be measured here and will be skipped: lab: ip is not installed'
-	like "and how to go on" "$err" '^Provide what is named above, then run the same command again'
+	like "and how to go on" "$err" '^Provide what is missing, then run the same command again'
 else
 	skip "a machine without ip" "not root"
 fi
@@ -226,7 +226,7 @@ fails_with "results that are damaged" 1 "many/results.json:" "$LOCKSTEP" bench "
 run "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8,9 --out many --again
 is "--again does not look at them" "$status" 0
 is "and keeps them" "$(cat many/results.json.aside)" '{'
-like "with a word" "$err" "many/results.json:.*it is now .*many/results.json.aside"
+like "with a word" "$err" "many/results.json:.*the old file is now .*many/results.json.aside"
 
 # ---- stopping ----
 slow=(--model mlp --batch-per-device "8,16,32,64" --warmup 1 --steps 2500 --repeat 3 --out stopped)

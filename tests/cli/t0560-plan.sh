@@ -31,7 +31,7 @@ is "ten thousand nodes" "$status" 0
 ok "in less than a minute" test $(($(date +%s) - start)) -lt 50
 like "servers' links limit servers" "$out" "10000 x 8 .* ps .*servers' links"
 unlike "who else would own them" "$out" " ps .*owners' links"
-like "with their failures" "$out" 'With failures: [0-9.]+ % of the time is kept, with a checkpoint every [0-9]+ s'
+like "with their failures" "$out" 'With failures: [0-9.]+ % of the time is useful, with a checkpoint every [0-9]+ s'
 
 cat >mixed.json <<'TEXT'
 { "format": "lockstep cluster", "version": 2,

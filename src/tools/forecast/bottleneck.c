@@ -1,5 +1,5 @@
 /*
- * bottleneck.c - what the steps came to, and what limited them.
+ * bottleneck.c - the result of the simulated steps, and what limited them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ void ls_simulation_blame(ls_simulation *g, double seconds)
 	g->blame_latency += !updating && !flying ? seconds : 0;
 }
 
-/* Everybody waits for one group that does not wait itself. */
+/* All other groups wait for one group, which does not wait itself. */
 static int has_straggler(const ls_scenario *s, const double *compute)
 {
 	double most = 0, least = INFINITY;

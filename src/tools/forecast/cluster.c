@@ -136,7 +136,7 @@ ls_status ls_rate_parse(const char *text, double *gbit_per_s)
 	double number = ls_link_rate(text) / 1e9;
 
 	if (number > 0 && !(number >= 1e-6 && number <= 1e6))
-		return ls_fail(LS_EINVALID, "a rate of '%s' is not between 1kbit and 1000tbit", text);
+		return ls_fail(LS_EINVALID, "rate '%s' is not between 1kbit and 1000tbit", text);
 	if (!(number > 0))
 		return ls_fail(LS_EINVALID, "'%s' is not a rate; write it like 1gbit, 100mbit or 2.5gbit", text);
 	*gbit_per_s = number;
@@ -201,7 +201,7 @@ static ls_status read_described(ls_cluster *c, json_t *root, const char *label)
 	return read_kinds(c, root, label);
 }
 
-/* What a probe has measured of a node and its link, as we need it. */
+/* Figures of a probed node and its link that are used here. */
 typedef struct probed {
 	char host[LS_CLUSTER_NAME];
 	int64_t cores, devices;
@@ -261,7 +261,7 @@ static void kind_from(ls_machine_kind *kind, const probed *node, const probed *f
 	kind->latency_us = node->round_trip_us / 2;
 }
 
-/* The first node's own link is not measured by itself: it is at least as good as the best of those to it. */
+/* The link of the first node is not measured separately: it is at least as fast as the fastest link to it. */
 static void complete_first(ls_cluster *c)
 {
 	for (size_t k = 1; k < c->kinds; k++)
@@ -273,8 +273,8 @@ static void complete_first(ls_cluster *c)
 }
 
 /*
- * What the exchange itself moved each way, through every node alike, the links can carry: it goes over more bytes than
- * the test of a link, and is what training will do. The first row is the plain exchange.
+ * The rate that the exchange reached in each direction is a lower bound for the links: it transfers more bytes than the
+ * link test, and it is what training does. The first row is allreduce in fp32.
  */
 static ls_status read_between(ls_cluster *c, const json_t *root, const char *label)
 {

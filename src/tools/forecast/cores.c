@@ -1,11 +1,11 @@
 /*
- * cores.c - where more threads want to run than there are cores, all are slower.
+ * cores.c - threads that share cores: with more threads than cores, all are slower.
  */
 #include <math.h>
 
 #include "tools/forecast/simulation.h"
 
-/* Of its thread, what adding up and updating leave for messages while there is any of it. */
+/* Part of the communication thread that messages keep while there are sums and updates to compute. */
 #define COMM_SHARE 0.7
 
 static double threads_of(const ls_simulation *g, const ls_group_state *a)
@@ -13,8 +13,8 @@ static double threads_of(const ls_simulation *g, const ls_group_state *a)
 	return (double)(a->group->kind.devices * g->s->o.profile->threads);
 }
 
-/* Threads that work on tasks: the communication thread's, as far as messages leave it time, and those of devices that
- * wait. */
+/* Threads that work on update tasks: the communication thread, as far as messages leave it time, and the threads of
+ * devices that wait. */
 static double helpers(const ls_simulation *g, int p)
 {
 	const ls_group_state *a = &g->state[p];
@@ -64,7 +64,7 @@ double ls_simulation_run_rate(const ls_simulation *g, int p)
 	return g->s->o.replayed ? 1 : g->slow[p];
 }
 
-/* Blocks of a shard are worked on side by side. */
+/* Blocks of a shard are updated in parallel. */
 double ls_simulation_task_rate(const ls_simulation *g, int p)
 {
 	return helpers(g, p) * g->slow[p];

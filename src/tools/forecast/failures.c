@@ -9,7 +9,7 @@ ls_goodput ls_goodput_of(const ls_cluster *c, int64_t nodes)
 	double between = c->mtbf_hours * 3600 / (double)nodes;
 	double interval = c->interval_s > 0 ? c->interval_s : sqrt(2 * c->checkpoint_s * between);
 	interval = fmax(interval, 1e-3);
-	/* time for an interval's work: itself, its checkpoint, and for each failure in it half of both and a restart */
+	/* wall time per interval: its work, its checkpoint, and for each failure half of both and a restart */
 	double whole = interval + c->checkpoint_s;
 	double lost = whole / between * (whole / 2 + c->restart_s);
 	return (ls_goodput){ .part = interval / (whole + lost), .interval_s = interval };

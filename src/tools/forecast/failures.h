@@ -1,9 +1,9 @@
 /*
- * failures.h - what failures and checkpoints cost.
+ * failures.h - time lost to failures and checkpoints.
  *
  * A cluster of N nodes fails N times as often as one. A failure loses the work since the last checkpoint, half an
- * interval on average, and the time to start again; a checkpoint loses its own time. For small rates of failure the
- * interval that loses least is Young's, sqrt(2 * checkpoint * MTBF / N).
+ * interval on average, and the time to start again; a checkpoint loses its own time. For small failure rates the
+ * best interval is Young's, sqrt(2 * checkpoint * MTBF / N).
  */
 #ifndef LS_TOOLS_FORECAST_FAILURES_H
 #define LS_TOOLS_FORECAST_FAILURES_H
@@ -11,8 +11,8 @@
 #include "tools/forecast/cluster.h"
 
 typedef struct ls_goodput {
-	double part;       /* of the time that is kept: 1 when nothing fails */
-	double interval_s; /* between checkpoints; 0: nothing fails */
+	double part;       /* useful part of the time: 1 without failures */
+	double interval_s; /* between checkpoints; 0: no failures */
 } ls_goodput;
 
 ls_goodput ls_goodput_of(const ls_cluster *cluster, int64_t nodes);

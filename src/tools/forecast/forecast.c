@@ -1,5 +1,5 @@
 /*
- * forecast.c - rows of a forecast: all combinations of what was asked for, each simulated.
+ * forecast.c - rows of a forecast: all combinations of the lists in the options, each simulated.
  */
 #include <lockstep/plan.h>
 
@@ -17,8 +17,8 @@
 
 enum { LIST_MAX = 64, TEXT_MAX = 32, ROWS_MOST = 1000 };
 
-/* Without --servers: one in so many nodes of a ps. */
-enum { NODES_A_SERVER = 8 };
+/* Where options.servers is 0: one server per 8 nodes. */
+enum { NODES_PER_SERVER = 8 };
 
 typedef struct list {
 	int count;
@@ -52,14 +52,14 @@ static ls_status whole(const char *name, const char *text, double most, int64_t 
 	return LS_OK;
 }
 
-/* ---- what was asked for ------------------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 typedef struct request {
 	const ls_forecast_options *o;
 	ls_profile profile;
 	ls_cluster cluster;
 	int described; /* by a file */
-	list nodes, rates, strategys, wires, buckets;
+	list nodes, rates, strategies, wires, buckets;
 } request;
 
 static ls_status one_of(const list *words, const char *name, const char *a, const char *b)
@@ -79,26 +79,27 @@ static ls_status read_lists(request *r)
 	ls_rate_text(cluster_rate, sizeof(cluster_rate), r->cluster.kind[0].gbit_per_s);
 	LS_TRY(split(&r->nodes, "nodes", o->nodes ? o->nodes : r->described ? cluster_nodes : "1,2,4,8,16"));
 	LS_TRY(split(&r->rates, "rate", o->rate ? o->rate : r->described ? cluster_rate : "1gbit"));
-	LS_TRY(split(&r->strategys, "strategy", o->strategy ? o->strategy : "allreduce,ps"));
+	LS_TRY(split(&r->strategies, "strategy", o->strategy ? o->strategy : "allreduce,ps"));
 	LS_TRY(split(&r->wires, "wire", o->wire ? o->wire : "fp32"));
 	LS_TRY(split(&r->buckets, "bucket", o->bucket ? o->bucket : "1048576"));
-	LS_TRY(one_of(&r->strategys, "strategy", "allreduce", "ps"));
+	LS_TRY(one_of(&r->strategies, "strategy", "allreduce", "ps"));
 	return one_of(&r->wires, "wire", "fp32", "bf16");
 }
 
 static ls_status check_options(const ls_forecast_options *o)
 {
 	if (!o->profile)
-		return ls_fail(LS_EINVALID,
-			       "no profile: record one with 'lockstep bench --model M --profile-out FILE'");
+		return ls_fail(
+			LS_EINVALID,
+			"options.profile is missing; record one with 'lockstep bench --model M --profile-out FILE'");
 	if (!o->share || (strcmp(o->share, "equal") != 0 && strcmp(o->share, "auto") != 0))
 		return ls_fail(LS_EINVALID, "share '%s' is neither equal nor auto", o->share ? o->share : "");
 	if (o->microbatches < 1 || o->microbatches > 10000 || o->devices < 0 || o->devices > 100000)
-		return ls_fail(LS_EINVALID, "micro-batches must be 1 to 10000, devices 0 to 100000");
+		return ls_fail(LS_EINVALID, "options.microbatches must be 1 to 10000, options.devices 0 to 100000");
 	return LS_OK;
 }
 
-/* What was asked for stands above what the cluster says. */
+/* Options override the cluster file. */
 static void override(request *r)
 {
 	const ls_forecast_options *o = r->o;
@@ -107,7 +108,7 @@ static void override(request *r)
 	for (size_t k = 0; k < c->kinds; k++) {
 		if (o->devices > 0 && c->kind[k].devices > 0)
 			c->kind[k].devices = o->devices;
-		if (o->replayed && c->kind[k].probed) /* they sleep as long as is asked, whatever the machine */
+		if (o->replayed && c->kind[k].probed) /* simulated compute does not depend on the machine */
 			c->kind[k].speed = 1;
 		if (o->latency_us >= 0)
 			c->kind[k].latency_us = o->latency_us;
@@ -130,8 +131,9 @@ static void warn_of_idle_options(const request *r)
 {
 	const ls_forecast_options *o = r->o;
 
-	if (o->servers > 0 && !has_word(&r->strategys, "ps"))
-		ls_log_warning("--servers has no effect with --strategy %s: there are none", o->strategy);
+	if (o->servers > 0 && !has_word(&r->strategies, "ps"))
+		ls_log_warning("options.servers has no effect with options.strategy %s: it has no servers",
+			       o->strategy);
 	if (o->interval_s >= 0 && r->cluster.mtbf_hours <= 0)
 		ls_log_warning("--checkpoint-every has no effect: nodes do not fail without --mtbf");
 }
@@ -161,7 +163,7 @@ static void close_request(request *r)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* A rate that was asked for is nominal and the same for all; the cluster's own are as they were measured. */
+/* options.rate is nominal and the same for all nodes; rates of the cluster file are payload rates. */
 static ls_status set_rate(const request *r, ls_cluster *c, const char *rate)
 {
 	double nominal;
@@ -176,7 +178,7 @@ static ls_status set_rate(const request *r, ls_cluster *c, const char *rate)
 
 static int64_t servers_of(const request *r, int64_t nodes)
 {
-	int64_t servers = r->o->servers > 0 ? r->o->servers : nodes / NODES_A_SERVER;
+	int64_t servers = r->o->servers > 0 ? r->o->servers : nodes / NODES_PER_SERVER;
 	return servers > 0 ? servers : 1;
 }
 
@@ -214,7 +216,7 @@ static ls_status simulate(const request *r, const ls_cluster *c, ls_forecast_row
 	return LS_OK;
 }
 
-/* A row with its nodes, rate, strategy, wire and bucket set is filled in. */
+/* Fill in a row that has its nodes, rate, strategy, wire and bucket. */
 static ls_status predict(const request *r, ls_forecast_row *row)
 {
 	ls_cluster c;
@@ -239,10 +241,10 @@ static ls_status add_row(const request *r, ls_forecast *f, const int at[5], int 
 	LS_TRY(whole("nodes", r->nodes.text[at[0]], 1e7, &row.nodes));
 	LS_TRY(whole("bucket", r->buckets.text[at[4]], 1e12, &row.bucket_bytes));
 	snprintf(row.rate, sizeof(row.rate), "%s", r->rates.text[at[1]]);
-	snprintf(row.strategy, sizeof(row.strategy), "%s", row.nodes > 1 ? r->strategys.text[at[2]] : "local");
+	snprintf(row.strategy, sizeof(row.strategy), "%s", row.nodes > 1 ? r->strategies.text[at[2]] : "local");
 	snprintf(row.wire, sizeof(row.wire), "%s", r->wires.text[at[3]]);
 	row.servers = !strcmp(row.strategy, "ps") ? servers_of(r, row.nodes) : 0;
-	if (row.nodes == 1 && !is_first) /* nothing goes between nodes: all its rows are the same */
+	if (row.nodes == 1 && !is_first) /* nothing is sent: all rows of one node are the same */
 		return LS_OK;
 	LS_TRY(predict(r, &row));
 	f->row[f->count++] = row;
@@ -251,13 +253,13 @@ static ls_status add_row(const request *r, ls_forecast *f, const int at[5], int 
 
 static ls_status make_rows(const request *r, ls_forecast *f)
 {
-	const int counts[5] = { r->nodes.count, r->rates.count, r->strategys.count, r->wires.count, r->buckets.count };
+	const int counts[5] = { r->nodes.count, r->rates.count, r->strategies.count, r->wires.count, r->buckets.count };
 	size_t all = 1;
 
 	for (int i = 0; i < 5; i++)
 		all *= (size_t)counts[i];
 	if (all > ROWS_MOST)
-		return ls_fail(LS_EINVALID, "%zu combinations are more than %d; ask for fewer at once", all, ROWS_MOST);
+		return ls_fail(LS_EINVALID, "%zu combinations are more than %d; shorten the lists", all, ROWS_MOST);
 	f->row = calloc(all, sizeof(*f->row));
 	if (!f->row)
 		return ls_fail(LS_EMEMORY, "no memory for a forecast of %zu rows", all);
@@ -323,12 +325,12 @@ int ls_forecast_best(const ls_forecast *f, int64_t nodes, const char *rate)
 
 typedef struct what_if {
 	const char *words;
-	double links; /* times as fast */
-	double nodes; /* times as many */
+	double links; /* speed factor */
+	double nodes; /* factor */
 	const char *wire;
 } what_if;
 
-static ls_status try_out(const request *r, const ls_forecast_row *row, const what_if *w, ls_forecast_row *out)
+static ls_status predict_case(const request *r, const ls_forecast_row *row, const what_if *w, ls_forecast_row *out)
 {
 	ls_cluster c;
 
@@ -363,13 +365,13 @@ static ls_status write_advice(const request *r, const ls_forecast_row *row, FILE
 	fprintf(to, "Best of these: %s, %s wire", row->strategy, row->wire);
 	if (row->servers > 0)
 		fprintf(to, ", %" PRId64 " server%s", row->servers, ls_plural((uint64_t)row->servers, "s"));
-	fprintf(to, ", buckets of %" PRId64 " kB: %.1f samples/s, %.0f %% of ideal. What limits it: %s.\n",
+	fprintf(to, ", buckets of %" PRId64 " kB: %.1f samples/s, %.0f %% of ideal. Limited by: %s.\n",
 		row->bucket_bytes / 1024, row->samples_per_s, 100 * row->efficiency, row->bottleneck);
 	for (size_t i = 0; i < LS_COUNT(cases); i++) {
 		ls_forecast_row other;
 		if ((cases[i].wire && !strcmp(row->wire, cases[i].wire)) || (row->nodes == 1 && cases[i].nodes == 1))
 			continue;
-		LS_TRY(try_out(r, row, &cases[i], &other));
+		LS_TRY(predict_case(r, row, &cases[i], &other));
 		double more = 100 * (other.samples_per_s / row->samples_per_s - 1);
 		if (fabs(more) < 0.5)
 			fprintf(to, "%s would change nothing.\n", cases[i].words);
@@ -378,7 +380,7 @@ static ls_status write_advice(const request *r, const ls_forecast_row *row, FILE
 				other.samples_per_s, more, 100 * other.efficiency);
 	}
 	if (row->interval_s > 0)
-		fprintf(to, "With failures: %.1f %% of the time is kept, with a checkpoint every %.0f s.\n",
+		fprintf(to, "With failures: %.1f %% of the time is useful, with a checkpoint every %.0f s.\n",
 			100 * row->goodput, row->interval_s);
 	return LS_OK;
 }

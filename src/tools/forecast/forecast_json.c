@@ -1,5 +1,5 @@
 /*
- * forecast_json.c - forecasts as files, for the report.
+ * forecast_json.c - forecasts as JSON, which the report reads.
  */
 #include "tools/forecast/forecast.h"
 
@@ -46,7 +46,7 @@ static const ls_field_rename renames[] = { { "batch", "batch_per_device" },
 					   { "device_per_s", "device_samples_per_s" } };
 static const ls_field_rename row_renames[] = { { "placement", "strategy" } };
 
-/* NULL: no memory, or a name is no UTF-8. */
+/* NULL: no memory, or a name is not UTF-8. */
 static json_t *to_json(const ls_forecast *f)
 {
 	json_t *root = ls_json_begin(FORMAT, VERSION), *rows = json_array();

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A parcel is through when so much is left of it: rounding. */
+/* A parcel with fewer bytes left has arrived: rounding. */
 #define CRUMB 1e-3
 
 ls_status ls_links_init(ls_links *l, int groups, int parcels)
@@ -55,7 +55,7 @@ void ls_links_send(ls_links *l, int from, int to, ls_parcel parcel)
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* As messages of the exchange are: an older step's first (exchange/outbox.c). */
+/* The order of messages in the exchange: an older step first (exchange/outbox.c). */
 static int is_before(const ls_parcel *a, const ls_parcel *b)
 {
 	return a->step != b->step ? a->step < b->step : a->rank < b->rank;
@@ -93,8 +93,8 @@ static double caps(const ls_channel *c)
 	return sum;
 }
 
-/* Processor seconds of a byte, over all parcels under way: messages cost by number, too. */
-static double cpu_a_byte(const ls_links *l, const ls_channel *c)
+/* CPU seconds per byte, over all parcels in flight; includes the cost per message. */
+static double cpu_per_byte(const ls_links *l, const ls_channel *c)
 {
 	double messages = 0, bytes = 0;
 	for (int i = 0; i < c->flying_count; i++) {
@@ -104,11 +104,11 @@ static double cpu_a_byte(const ls_links *l, const ls_channel *c)
 	return l->cpu_s_per_byte + l->cpu_s_a_message * messages / bytes;
 }
 
-/* What a byte a second on the channel takes of limit k at either end. */
+/* Load on limit k at either end, per byte per second on the channel. */
 static void takes(const ls_links *l, const ls_channel *c, double sender[LS_LIMIT_OWNERS],
 		  double receiver[LS_LIMIT_OWNERS])
 {
-	double cpu = cpu_a_byte(l, c);
+	double cpu = cpu_per_byte(l, c);
 	sender[LS_LIMIT_OUT] = sender[LS_LIMIT_BOTH] = c->fan;
 	sender[LS_LIMIT_IN] = 0;
 	sender[LS_LIMIT_COMM] = c->fan * cpu;
@@ -124,7 +124,7 @@ typedef struct filling {
 	double level;
 } filling;
 
-/* From scratch: taking frozen channels out again would leave crumbs that look like weight. */
+/* Recomputed from scratch: subtracting frozen channels would leave rounding errors that look like weight. */
 static void weigh(filling *f)
 {
 	double sender[LS_LIMIT_OWNERS], receiver[LS_LIMIT_OWNERS];
@@ -142,7 +142,7 @@ static void weigh(filling *f)
 	}
 }
 
-/* All growing channels to `level`; ports know what that takes of them. */
+/* Raise all growing channels to `level` and add their load to the ports. */
 static void raise_to(filling *f, double level)
 {
 	for (int p = 0; p < f->l->groups; p++)
@@ -189,7 +189,7 @@ static int is_stuck(const filling *f, const ls_channel *c)
 	return f->level >= caps(c) * (1 - 1e-12);
 }
 
-/* Channels that can grow no further keep what they have; returns how many still grow. */
+/* Fix the rates of channels that cannot grow further; returns how many still grow. */
 static int freeze(filling *f)
 {
 	int growing = 0;
@@ -225,7 +225,8 @@ void ls_links_share(ls_links *l, const double *slow)
 		grows[i] = c->fan > 0 && c->flying_count > 0;
 		growing += grows[i];
 	}
-	while (growing > 0) { /* each round fills a port, or frees a channel of its cap: some channel stops growing */
+	while (growing >
+	       0) { /* each iteration fills a port or reaches a cap, so that at least one channel stops growing */
 		weigh(&f);
 		raise_to(&f, next_level(&f));
 		note_full(&f);
@@ -237,8 +238,8 @@ void ls_links_share(ls_links *l, const double *slow)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-/* Of the channel's rate, what its i-th parcel gets: one behind the other, but for those with caps, which go to other
- * nodes each. */
+/* Part of the channel's rate that its i-th parcel gets: parcels go one after another, except those with caps, which go
+ * to different nodes. */
 static double share_of(const ls_channel *c, int i, double all_caps)
 {
 	return !isinf(all_caps) ? c->rate * c->flying[i].cap / all_caps : i == 0 ? c->rate : 0;
@@ -290,9 +291,9 @@ double ls_links_load(const ls_links *l, int group)
 		const ls_channel *out = &l->channel[group * l->groups + other],
 				 *in = &l->channel[other * l->groups + group];
 		if (out->flying_count > 0)
-			load += out->rate * out->fan * cpu_a_byte(l, out);
+			load += out->rate * out->fan * cpu_per_byte(l, out);
 		if (in->flying_count > 0)
-			load += in->rate * in->fan_in * cpu_a_byte(l, in);
+			load += in->rate * in->fan_in * cpu_per_byte(l, in);
 	}
 	return load;
 }

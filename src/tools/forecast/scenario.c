@@ -6,7 +6,7 @@
 
 #include "optim/optimizer.h"
 
-/* Nodes that are simulated one by one; more are taken together by kinds. */
+/* Up to this number, nodes are simulated one by one; more nodes are grouped by kind. */
 enum { EXACT_NODES = 6 };
 
 /* Training's default on several nodes (src/trainer/trainer.c). */
@@ -14,7 +14,7 @@ enum { EXACT_NODES = 6 };
 
 /* ---- speeds ------------------------------------------------------------------------------------------------------ */
 
-/* The standard normal quantile, by Newton's steps on erfc. */
+/* The standard normal quantile, by Newton's method on erfc. */
 static double quantile(double p)
 {
 	double x = 0;
@@ -34,7 +34,7 @@ double ls_slowest_of(int64_t count)
 
 /* ---- groups ----------------------------------------------------------------------------------------------------- */
 
-static ls_status add_party(ls_scenario *s, const ls_machine_kind *kind, int64_t count, double speed, int worker,
+static ls_status add_group(ls_scenario *s, const ls_machine_kind *kind, int64_t count, double speed, int worker,
 			   int owner)
 {
 	if (count <= 0)
@@ -59,13 +59,13 @@ static ls_status add_spread(ls_scenario *s, const ls_machine_kind *kind, int64_t
 	int64_t rest = count - 1, third = rest / 3;
 	double slow = 1 / (1 + spread * ls_slowest_of(count));
 
-	LS_TRY(add_party(s, kind, third, kind->speed * (1 + spread), 1, owner));
-	LS_TRY(add_party(s, kind, rest - 2 * third, kind->speed, 1, owner));
-	LS_TRY(add_party(s, kind, third, kind->speed / (1 + spread), 1, owner));
-	return add_party(s, kind, 1, kind->speed * slow, 1, owner);
+	LS_TRY(add_group(s, kind, third, kind->speed * (1 + spread), 1, owner));
+	LS_TRY(add_group(s, kind, rest - 2 * third, kind->speed, 1, owner));
+	LS_TRY(add_group(s, kind, third, kind->speed / (1 + spread), 1, owner));
+	return add_group(s, kind, 1, kind->speed * slow, 1, owner);
 }
 
-/* Few nodes have their order statistics, the slowest last. */
+/* Speed of node i: expected order statistic, the slowest last. */
 static double speed_of(const ls_scenario *s, const ls_machine_kind *kind, int64_t count, int64_t i)
 {
 	double spread = s->o.cluster->spread;
@@ -79,19 +79,19 @@ static ls_status add_workers(ls_scenario *s, const ls_machine_kind *kind, int64_
 	if (s->o.cluster->spread > 0 && count > 1 && !s->exact)
 		return add_spread(s, kind, count, owner);
 	for (int64_t i = 0; s->exact && i < count; i++)
-		LS_TRY(add_party(s, kind, 1, speed_of(s, kind, count, i), 1, owner));
-	return s->exact ? LS_OK : add_party(s, kind, count, kind->speed, 1, owner);
+		LS_TRY(add_group(s, kind, 1, speed_of(s, kind, count, i), 1, owner));
+	return s->exact ? LS_OK : add_group(s, kind, count, kind->speed, 1, owner);
 }
 
 static ls_status add_servers(ls_scenario *s, const ls_machine_kind *kind, int64_t count)
 {
 	for (int64_t i = 0; s->exact && i < count; i++)
-		LS_TRY(add_party(s, kind, 1, kind->speed, 0, 1));
-	return s->exact ? LS_OK : add_party(s, kind, count, kind->speed, 0, 1);
+		LS_TRY(add_group(s, kind, 1, kind->speed, 0, 1));
+	return s->exact ? LS_OK : add_group(s, kind, count, kind->speed, 0, 1);
 }
 
 /* Servers are the last nodes. */
-static ls_status add_parties(ls_scenario *s)
+static ls_status add_groups(ls_scenario *s)
 {
 	const ls_cluster *c = s->o.cluster;
 	int64_t nodes = ls_cluster_nodes(c), first_server = nodes - s->o.servers, seen = 0;
@@ -105,7 +105,7 @@ static ls_status add_parties(ls_scenario *s)
 				return ls_fail(
 					LS_EINVALID,
 					"nodes '%s' have no devices, so they can only be servers: list them last and "
-					"use --strategy ps --servers N",
+					"use options.strategy ps with options.servers",
 					kind->name);
 			LS_TRY(pass == 0 ? add_workers(s, kind, workers, s->o.servers == 0)
 					 : add_servers(s, kind, kind->count - workers));
@@ -114,7 +114,7 @@ static ls_status add_parties(ls_scenario *s)
 	return LS_OK;
 }
 
-/* ---- what they do ------------------------------------------------------------------------------------------------ */
+/* ---- work of each group ------------------------------------------------------------------------------------------ */
 
 /* Mean speed of all devices that compute. */
 static double mean_speed(const ls_scenario *s)
@@ -138,7 +138,7 @@ static void assign(ls_scenario *s)
 	}
 }
 
-/* The devices of a node add up each other's gradients, each a range; on a lone node they also update. */
+/* Each device of a node sums one range of all devices' gradients; on a single node it also updates that range. */
 static double give_seconds(const ls_scenario *s, const ls_node_group *p)
 {
 	double devices = (double)p->kind.devices, seconds = 0;
@@ -149,7 +149,7 @@ static double give_seconds(const ls_scenario *s, const ls_node_group *p)
 	return seconds / devices;
 }
 
-/* A measured exchange among a node's devices: bucket by bucket where all of it comes after backward anyway. */
+/* A measured exchange among a node's devices: per bucket where the exchange comes after backward, else per step. */
 static void set_inside(const ls_scenario *s, const ls_node_group *p, ls_timeline_options *o)
 {
 	double seconds = p->kind.inside_ms / 1e3;
@@ -161,7 +161,7 @@ static void set_inside(const ls_scenario *s, const ls_node_group *p, ls_timeline
 		o->give_s = seconds;
 }
 
-static ls_status write_scripts(ls_scenario *s)
+static ls_status make_timelines(ls_scenario *s)
 {
 	for (int i = 0; i < s->groups; i++) {
 		ls_node_group *p = &s->group[i];
@@ -192,11 +192,11 @@ static ls_status make(ls_scenario *s)
 	s->wire_bytes = s->o.bf16 ? 2 : 4;
 	s->fold_s_per_float = sizeof(float) / (s->o.cluster->copy_gb_per_s * 1e9);
 	s->update_s_per_float = profile->update_s / (double)profile->reachable;
-	LS_TRY(add_parties(s));
+	LS_TRY(add_groups(s));
 	LS_TRY(ls_partition_init(&s->plan, (size_t)profile->reachable, (size_t)(profile->extra + s->nodes),
 				 LS_NORM_BLOCK, (size_t)bucket / sizeof(float), (int)s->owners));
 	assign(s);
-	return write_scripts(s);
+	return make_timelines(s);
 }
 
 ls_status ls_scenario_make(ls_scenario *out, const ls_scenario_options *options)
@@ -237,7 +237,7 @@ static double shard_floats(const ls_scenario *s, int bucket, const ls_node_group
 	return (double)(end - begin);
 }
 
-/* Figures that ride along are never rounded. */
+/* Step statistics are always sent in fp32. */
 static double float_bytes(const ls_scenario *s, int bucket)
 {
 	return bucket == s->plan.buckets - 1 ? sizeof(float) : s->wire_bytes;

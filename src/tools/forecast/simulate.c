@@ -1,5 +1,5 @@
 /*
- * simulate.c - a loop over events: what is under way goes on at constant rates until the next thing is done.
+ * simulate.c - the event loop: everything proceeds at constant rates until the next event.
  */
 #include "tools/forecast/simulate.h"
 
@@ -10,7 +10,7 @@
 #include "comm/window.h"
 #include "tools/forecast/simulation.h"
 
-/* Far more than any step has; whoever passes it goes round in circles. */
+/* Far more events than any step has: the simulation does not end. */
 #define EVENTS_MAX 200000000
 
 static int buckets(const ls_simulation *g)
@@ -20,7 +20,7 @@ static int buckets(const ls_simulation *g)
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-/* Nodes that a node of the group sends to at once. */
+/* Number of nodes that a node of the group sends to at once. */
 static double peers_of(const ls_simulation *g, int p)
 {
 	return (double)(g->s->group[p].owner ? g->s->nodes - 1 : g->s->owners);
@@ -45,7 +45,7 @@ static void open_ports(ls_simulation *g)
 	}
 }
 
-/* In a group of many nodes a bucket has a shard on few of them, and other buckets on others. */
+/* In a group of many nodes, each bucket has shards on a few nodes, different ones per bucket. */
 static int lanes_of(const ls_scenario *s)
 {
 	int64_t blocks = (int64_t)s->plan.bucket[s->plan.buckets > 1].blocks;
@@ -102,24 +102,25 @@ static double latency(const ls_simulation *g, int from, int to)
 	return fmax(g->s->group[from].kind.latency_us, g->s->group[to].kind.latency_us) * 1e-6;
 }
 
-/* A group's shard of a bucket on its way, from one of its nodes or to one. */
-static void send(ls_simulation *g, int from, int to, int bucket, int pull)
+/* Send a group's shard of a bucket: reduce-scatter to the owner, or with `gather` all-gather from the owner. */
+static void send(ls_simulation *g, int from, int to, int bucket, int gather)
 {
 	const ls_scenario *s = g->s;
-	const ls_node_group *owner = &s->group[pull ? from : to];
+	const ls_node_group *owner = &s->group[gather ? from : to];
 	double bytes = ls_scenario_shard(s, bucket, owner), cap = INFINITY;
 	const ls_channel *c = ls_links_channel(&g->links, from, to);
 
 	if (g->links.lanes > 1) {
-		double way = g->links.port[pull ? from : to].capacity[LS_LIMIT_OUT], peers = pull ? c->fan : c->fan_in;
+		double way = g->links.port[gather ? from : to].capacity[LS_LIMIT_OUT],
+		       peers = gather ? c->fan : c->fan_in;
 		cap = way / fmax(1, peers) * bytes / ls_scenario_largest(s, bucket);
 	}
 	if (c->fan > 0 && bytes > 0) {
 		ls_links_send(&g->links, from, to,
-			      (ls_parcel){ .step = pull ? g->state[from].summed[bucket] : g->state[from].step,
+			      (ls_parcel){ .step = gather ? g->state[from].summed[bucket] : g->state[from].step,
 					   .rank = bucket == buckets(g) - 1 ? -1 : bucket, /* see exchange/outbox.c */
 					   .bucket = bucket,
-					   .pull = pull,
+					   .gather = gather,
 					   .bytes = bytes,
 					   .message = s->exact ? bytes : fmax(bytes, ls_scenario_largest(s, bucket)),
 					   .cap = cap });
@@ -128,7 +129,7 @@ static void send(ls_simulation *g, int from, int to, int bucket, int pull)
 	}
 }
 
-static void add_chore(ls_simulation *g, int p, int bucket)
+static void add_task(ls_simulation *g, int p, int bucket)
 {
 	ls_group_state *a = &g->state[p];
 	a->partials[bucket] = 0;
@@ -144,7 +145,7 @@ static void take_partials(ls_simulation *g, int p, int bucket, double nodes)
 		return;
 	a->partials[bucket] += nodes;
 	if (a->partials[bucket] >= (double)g->s->workers - 0.5)
-		add_chore(g, p, bucket);
+		add_task(g, p, bucket);
 }
 
 static void take_values(ls_simulation *g, int p, int bucket)
@@ -156,7 +157,7 @@ static void take_values(ls_simulation *g, int p, int bucket)
 	}
 }
 
-/* A node's values go to every worker; a group of several nodes keeps its own and sends them to its others. */
+/* All-gather: new values go to every worker, also to the other nodes of the owner's group. */
 static void send_values(ls_simulation *g, int p, int bucket)
 {
 	for (int q = 0; q < g->s->groups; q++)
@@ -167,7 +168,7 @@ static void send_values(ls_simulation *g, int p, int bucket)
 		take_values(g, p, bucket);
 }
 
-static void push(ls_simulation *g, int p, int bucket)
+static void reduce_scatter(ls_simulation *g, int p, int bucket)
 {
 	if (g->s->nodes == 1)
 		return;
@@ -180,7 +181,7 @@ static void push(ls_simulation *g, int p, int bucket)
 
 static void deliver(ls_simulation *g, const ls_delivery *d)
 {
-	if (d->parcel.pull)
+	if (d->parcel.gather)
 		take_values(g, d->channel->to, d->parcel.bucket);
 	else
 		take_partials(g, d->channel->to, d->parcel.bucket, d->channel->fan_in);
@@ -237,7 +238,7 @@ static void end_step(ls_simulation *g, ls_group_state *a)
 		a->ended = g->now;
 }
 
-/* On through the timeline until something takes time; returns whether there was anything to do. */
+/* Proceed through the timeline until an action takes time; returns whether there was an action. */
 static int advance(ls_simulation *g, int p)
 {
 	ls_group_state *a = &g->state[p];
@@ -252,7 +253,7 @@ static int advance(ls_simulation *g, int p)
 		if (action->kind == LS_DO_RUN)
 			a->run_left = action->seconds / a->group->kind.speed;
 		if (action->kind == LS_DO_GIVE)
-			push(g, p, action->first);
+			reduce_scatter(g, p, action->first);
 		moved = 1;
 		if (++a->at == timeline->count)
 			end_step(g, a);
@@ -328,8 +329,9 @@ static ls_status run(ls_simulation *g)
 			break;
 		pass(g, next);
 	}
-	return g->failed ? ls_fail(LS_EMEMORY, "no memory for messages under way")
-			 : ls_fail(LS_EINVALID, "the simulated cluster came to a standstill at %g s", g->now);
+	return g->failed ? ls_fail(LS_EMEMORY, "no memory for messages in flight")
+			 : ls_fail(LS_EINVALID,
+				   "the simulation stopped at %g s: no event is left, but steps are not done", g->now);
 }
 
 ls_status ls_simulate(const ls_scenario *scenario, ls_simulated *out)

@@ -59,18 +59,18 @@ static void give(writer *w, int bucket)
 	add(w, (ls_action){ .kind = LS_DO_GIVE, .first = bucket });
 }
 
-/* Nothing of a step goes before the last step's extra floats are here (exchange/outbox.c). */
+/* Nothing of a step is sent before the statistics of the previous step have arrived (exchange/outbox.c). */
 static void give_in_turn(writer *w, int bucket)
 {
-	int extra = w->o->plan->buckets - 1;
+	int statistics = w->o->plan->buckets - 1;
 
 	if (!w->given && !w->o->alone)
-		add(w, (ls_action){ .kind = LS_DO_NEED, .first = extra, .last = extra });
+		add(w, (ls_action){ .kind = LS_DO_NEED, .first = statistics, .last = statistics });
 	w->given = 1;
 	give(w, bucket);
 }
 
-/* A layer's gradient is final: so may be the buckets it lies in. */
+/* A layer's gradient is final, and with it perhaps the buckets that contain it. */
 static void ready(writer *w, const ls_profile_layer *layer)
 {
 	const ls_partition *plan = w->o->plan;
@@ -89,8 +89,8 @@ static void ready(writer *w, const ls_profile_layer *layer)
 	}
 }
 
-/* Once through the layers and back, `part` of a micro-batch. */
-static void write_round(writer *w, double part, int is_first, int is_last)
+/* One forward and backward pass with `part` of a micro-batch. */
+static void write_pass(writer *w, double part, int is_first, int is_last)
 {
 	const ls_profile *p = w->o->profile;
 
@@ -116,7 +116,7 @@ static void write_step(writer *w)
 	if (o->after && !o->alone)
 		add(w, (ls_action){ .kind = LS_DO_NEED, .first = 0, .last = buckets - 1 });
 	for (int64_t r = 0; r < rounds; r++)
-		write_round(w, 1.0 / (double)o->profile->tiles, r == 0, r == rounds - 1);
+		write_pass(w, 1.0 / (double)o->profile->tiles, r == 0, r == rounds - 1);
 	compute(w, o->profile->other_s * (double)o->microbatches);
 	for (int b = buckets - 2; o->after && b >= 0; b--) {
 		give(w, b);

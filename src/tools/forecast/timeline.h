@@ -1,6 +1,6 @@
 /*
- * timeline.h - what a device does in a step, as a list of actions: wait for parameters, compute for so long, hand over
- * a bucket. It is the profile's layers seen through the exchange's buckets.
+ * timeline.h - the actions of a device in a step: wait for parameters, compute for some seconds, hand over a bucket.
+ * Made from the layers of the profile and the buckets of the exchange.
  */
 #ifndef LS_TOOLS_FORECAST_TIMELINE_H
 #define LS_TOOLS_FORECAST_TIMELINE_H
@@ -11,9 +11,9 @@
 #include "exchange/partition.h"
 
 typedef enum ls_action_kind {
-	LS_DO_NEED, /* buckets [first, last] of the last step's values, or of this one's */
-	LS_DO_RUN,  /* `seconds` */
-	LS_DO_GIVE  /* bucket `first` is final on this device */
+	LS_DO_NEED, /* wait for new values of buckets [first, last], of the previous step or of this one */
+	LS_DO_RUN,  /* compute for `seconds` */
+	LS_DO_GIVE  /* hand over bucket `first`, which is final on this device */
 } ls_action_kind;
 
 typedef struct ls_action {
@@ -26,17 +26,17 @@ typedef struct ls_action {
 typedef struct ls_timeline {
 	size_t count;
 	ls_action *action;
-	double compute_s; /* of all its LS_DO_RUN but what is done for the exchange */
+	double compute_s; /* sum of LS_DO_RUN without work for the exchange */
 } ls_timeline;
 
 typedef struct ls_timeline_options {
 	const ls_profile *profile;
 	const ls_partition *plan;
-	int64_t microbatches;    /* a device computes in a step */
-	int alone;               /* no other node: nothing is waited for */
-	int after;               /* others' way: buckets go after backward, two at a time, and forward needs all */
-	double give_s_per_float; /* what the devices of the node do with a bucket before it can go: added up, updated */
-	double give_s;           /* and once a step, whatever the size */
+	int64_t microbatches; /* per step */
+	int alone;            /* one node: nothing to wait for */
+	int after;            /* no overlap: buckets go after backward, two at a time, and forward needs all of them */
+	double give_s_per_float; /* work of the devices of the node on a bucket before it is sent: sum, update */
+	double give_s;           /* fixed cost per step */
 } ls_timeline_options;
 
 ls_status ls_timeline_make(ls_timeline *out, const ls_timeline_options *options);

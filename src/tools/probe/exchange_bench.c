@@ -14,7 +14,7 @@
 #include "comm/collectives.h"
 
 /* As in training: floats of a block, of a bucket between nodes and inside one. */
-enum { BLOCK = 16384, BUCKET_NODES = 256 * 1024, BUCKET_ALONE = 256 * 1024, EXTRA = 16 };
+enum { BLOCK = 16384, BUCKET_NODES = 256 * 1024, BUCKET_ALONE = 256 * 1024, STATISTICS = 16 };
 
 struct ls_exchange_bench {
 	ls_exchange_bench_options o;
@@ -22,14 +22,14 @@ struct ls_exchange_bench {
 	int microbatches;
 	int *node_of, *device_of; /* (micro-batches) */
 	float *params, *master;   /* (floats) master is params, unless the codec sends changes */
-	float state[EXTRA];
+	float state[STATISTICS];
 	ls_exchange *exchange;
 	ls_pin_plan pin;
-	ls_team *crew; /* a thread a device */
+	ls_team *team; /* one thread per device */
 	uint64_t step;
 };
 
-/* The least an update can cost: stores that go past the caches, for nobody reads the values. */
+/* The least an update can cost: stores that bypass the caches, because nothing reads the values. */
 static void copy(float *to, const float *from, size_t count)
 {
 	size_t i = 0;
@@ -46,15 +46,15 @@ static void copy(float *to, const float *from, size_t count)
 static void update(void *context, size_t begin, size_t end, const float *sums, int participant)
 {
 	ls_exchange_bench *r = context;
-	size_t extra = ls_exchange_statistics_begin(r->exchange);
-	float *to = begin < extra ? r->master + begin : r->state + (begin - extra);
-	size_t limit = begin < extra ? r->o.floats : extra + EXTRA;
+	size_t statistics = ls_exchange_statistics_begin(r->exchange);
+	float *to = begin < statistics ? r->master + begin : r->state + (begin - statistics);
+	size_t limit = begin < statistics ? r->o.floats : statistics + STATISTICS;
 
 	(void)participant;
 	copy(to, sums, (end < limit ? end : limit) - begin);
 }
 
-/* One micro-batch a device, in node order. */
+/* One micro-batch per device, in node order. */
 static ls_status assign_microbatches(ls_exchange_bench *r)
 {
 	int workers = r->nodes - r->o.servers, at = 0;
@@ -83,7 +83,7 @@ static ls_status make_exchange(ls_exchange_bench *r)
 				  .devices = r->devices,
 				  .threads = 1,
 				  .reachable = r->o.floats,
-				  .statistics = EXTRA,
+				  .statistics = STATISTICS,
 				  .block = BLOCK,
 				  .bucket = r->o.bucket > 0 ? r->o.bucket : usual,
 				  .microbatches = r->microbatches,
@@ -108,13 +108,13 @@ static void pin_rank(void *context, int rank)
 	ls_pin_self(&r->pin, rank, 0);
 }
 
-static ls_status make_crew(ls_exchange_bench *r)
+static ls_status make_team(ls_exchange_bench *r)
 {
-	ls_team_options crew = { .threads = r->devices, .begin = pin_rank, .context = r };
+	ls_team_options team = { .threads = r->devices, .begin = pin_rank, .context = r };
 	if (r->devices == 0)
 		return LS_OK;
 	LS_TRY(ls_pin_plan_init(&r->pin, r->devices, 1, LS_PIN_AUTO));
-	return ls_team_new_with(&r->crew, &crew);
+	return ls_team_new_with(&r->team, &team);
 }
 
 ls_status ls_exchange_bench_new(ls_exchange_bench **out, const ls_exchange_bench_options *options)
@@ -127,9 +127,9 @@ ls_status ls_exchange_bench_new(ls_exchange_bench **out, const ls_exchange_bench
 	r->node = options->comm ? ls_comm_rank(options->comm) : 0;
 	ls_status status = assign_microbatches(r);
 	if (status == LS_OK)
-		status = make_crew(r);
+		status = make_team(r);
 	if (status == LS_OK)
-		status = make_exchange(r); /* last: from here on the communication thread works for it */
+		status = make_exchange(r); /* last: from here on the communication thread uses it */
 	r->o.devices_of = NULL;
 	if (status != LS_OK) {
 		ls_exchange_bench_free(r);
@@ -143,7 +143,7 @@ void ls_exchange_bench_free(ls_exchange_bench *r)
 {
 	if (!r)
 		return;
-	ls_team_free(r->crew);
+	ls_team_free(r->team);
 	ls_pin_plan_release(&r->pin);
 	ls_exchange_free(r->exchange);
 	if (r->master != r->params)
@@ -154,8 +154,7 @@ void ls_exchange_bench_free(ls_exchange_bench *r)
 	free(r);
 }
 
-/* The device's thread writes its gradient anew in every step, as a backward pass would: the exchange adds up in
- * place. */
+/* Each device's thread rewrites its gradient in every step, as a backward pass would: the exchange sums in place. */
 static void fill(void *context, ls_member member)
 {
 	ls_exchange_bench *r = context;
@@ -167,12 +166,12 @@ static void fill(void *context, ls_member member)
 static void hand_over(void *context, ls_member member)
 {
 	ls_exchange_bench *r = context;
-	size_t extra = ls_exchange_statistics_begin(r->exchange);
+	size_t statistics = ls_exchange_statistics_begin(r->exchange);
 	ls_member alone = { .size = 1 };
 
 	ls_exchange_ready(r->exchange, member.rank, 0, 0, r->o.floats, alone);
-	memset(ls_exchange_statistics(r->exchange, member.rank, 0), 0, EXTRA * sizeof(float));
-	ls_exchange_ready(r->exchange, member.rank, 0, extra, extra + EXTRA, alone);
+	memset(ls_exchange_statistics(r->exchange, member.rank, 0), 0, STATISTICS * sizeof(float));
+	ls_exchange_ready(r->exchange, member.rank, 0, statistics, statistics + STATISTICS, alone);
 	ls_exchange_finish(r->exchange, member.rank, alone);
 }
 
@@ -185,11 +184,11 @@ ls_status ls_exchange_bench_step(ls_exchange_bench *r, double *seconds)
 	ls_pin_self(&r->pin, 0, 0);
 	LS_TRY(ls_comm_barrier(r->o.comm, "beginning of a probe's step"));
 	ls_exchange_begin(r->exchange, &assign);
-	if (r->crew)
-		ls_team_run(r->crew, fill, r);
+	if (r->team)
+		ls_team_run(r->team, fill, r);
 	double start = ls_clock_seconds();
-	if (r->crew)
-		ls_team_run(r->crew, hand_over, r);
+	if (r->team)
+		ls_team_run(r->team, hand_over, r);
 	LS_TRY(ls_exchange_await(r->exchange, assign.step));
 	*seconds = ls_clock_seconds() - start;
 	return LS_OK;
@@ -199,7 +198,7 @@ ls_status ls_exchange_bench_check(const ls_exchange_bench *r)
 {
 	double allowed = r->o.codec->exact ? 0 : r->microbatches / 128.0;
 
-	for (size_t i = 0; r->crew && i < r->o.floats; i++)
+	for (size_t i = 0; r->team && i < r->o.floats; i++)
 		if (!(fabs((double)r->params[i] - r->microbatches) <= allowed))
 			return ls_fail(LS_ENUMERIC, "the exchange has summed %d ones to %g (float %zu of %zu)",
 				       r->microbatches, (double)r->params[i], i, r->o.floats);

@@ -1,8 +1,8 @@
 /*
  * link.c - bulk one way, the other way and both ways, timed by node 0's clock.
  *
- * A transfer begins with a word from node 0 and ends with one from the peer, which has then received everything; so the
- * time is that of the bytes plus one round trip, which was measured before and is taken off.
+ * A transfer begins with a small message from node 0 and ends with one from the peer, sent once it has received
+ * everything. The time is that of the bytes plus one round trip, which was measured before and is subtracted.
  */
 #include "tools/probe/link.h"
 
@@ -22,81 +22,81 @@ enum { TAG = LS_TAG_COLLECT + 1, LOOK_NS = 50 * 1000 * 1000, PINGS = 51, REPEATS
 #define MESSAGE_MOST ((size_t)2 << 20)
 #define MESSAGE_LEAST ((size_t)16 << 10)
 
-/* Where the caller waits for messages. */
-typedef struct desk {
+/* Lets the caller wait until `missing` messages are done. */
+typedef struct waiter {
 	pthread_mutex_t lock;
 	pthread_cond_t arrived;
 	int missing;
-} desk;
+} waiter;
 
 static void message_done(void *context, ls_message *message)
 {
-	desk *d = context;
+	waiter *w = context;
 	(void)message;
-	pthread_mutex_lock(&d->lock);
-	d->missing--;
-	pthread_cond_signal(&d->arrived);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_lock(&w->lock);
+	w->missing--;
+	pthread_cond_signal(&w->arrived);
+	pthread_mutex_unlock(&w->lock);
 }
 
-static void desk_open(desk *d, int missing)
+static void waiter_init(waiter *w, int missing)
 {
 	pthread_condattr_t monotonic;
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&d->arrived, &monotonic);
+	pthread_cond_init(&w->arrived, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	pthread_mutex_init(&d->lock, NULL);
-	d->missing = missing;
+	pthread_mutex_init(&w->lock, NULL);
+	w->missing = missing;
 }
 
-static void desk_close(desk *d)
+static void waiter_destroy(waiter *w)
 {
-	pthread_mutex_destroy(&d->lock);
-	pthread_cond_destroy(&d->arrived);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->arrived);
 }
 
-/* Until all have arrived, or the communication thread has failed and leaves them alone. */
-static ls_status desk_wait(desk *d, ls_comm *comm)
+/* Until all are done, or the communication thread has failed and no longer touches them. */
+static ls_status waiter_wait(waiter *w, ls_comm *comm)
 {
-	pthread_mutex_lock(&d->lock);
-	while (d->missing > 0 && !ls_comm_has_failed(comm)) {
+	pthread_mutex_lock(&w->lock);
+	while (w->missing > 0 && !ls_comm_has_failed(comm)) {
 		struct timespec look;
 		clock_gettime(CLOCK_MONOTONIC, &look);
 		look.tv_nsec += LOOK_NS;
 		look.tv_sec += look.tv_nsec / 1000000000;
 		look.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&d->arrived, &d->lock, &look);
+		pthread_cond_timedwait(&w->arrived, &w->lock, &look);
 	}
-	int missing = d->missing;
-	pthread_mutex_unlock(&d->lock);
+	int missing = w->missing;
+	pthread_mutex_unlock(&w->lock);
 	return missing > 0 ? ls_comm_status(comm) : LS_OK;
 }
 
-/* Both ends of a link, as each of them sees it. */
-typedef struct line {
+/* One end of a link. */
+typedef struct link_end {
 	ls_comm *comm;
-	int peer, first; /* the other end; whether this is node 0 */
+	int peer, first; /* node at the other end; whether this is node 0 */
 	char *out, *in;
-	size_t message;    /* bytes of one */
-	double round_trip; /* seconds: the usual one, */
-	double quickest;   /* and the shortest */
-} line;
+	size_t message;    /* bytes per message */
+	double round_trip; /* seconds, median */
+	double quickest;   /* seconds, minimum */
+} link_end;
 
-/* What node 0 tells the peer to do. */
+/* Sent by node 0: what the peer is to do. */
 typedef struct order {
-	int64_t out, in; /* messages, as node 0 sees it */
-	int64_t bytes;   /* of a message */
+	int64_t out, in; /* messages sent and received by node 0 */
+	int64_t bytes;   /* per message */
 } order;
 
-static ls_status word(line *l, int from_first, void *text, size_t bytes)
+static ls_status send_small(link_end *l, int from_first, void *text, size_t bytes)
 {
 	int mine = ls_comm_rank(l->comm);
 	int from = from_first == l->first ? mine : l->peer, to = from == mine ? l->peer : mine;
 	return ls_comm_sendrecv(l->comm, from, to, text, text, bytes, "probe of a link");
 }
 
-static void address(ls_message *message, desk *d, int peer, int outgoing, void *buffer, size_t bytes)
+static void fill_message(ls_message *message, waiter *w, int peer, int outgoing, void *buffer, size_t bytes)
 {
 	*message = (ls_message){ .peer = peer,
 				 .tag = TAG,
@@ -106,52 +106,52 @@ static void address(ls_message *message, desk *d, int peer, int outgoing, void *
 				 .what = "probe of a link",
 				 .number = -1,
 				 .done = message_done,
-				 .context = d };
+				 .context = w };
 }
 
-/* So many messages each way at once. */
-static ls_status swap(line *l, int64_t out, int64_t in)
+/* Send `out` messages and receive `in` messages at the same time. */
+static ls_status send_both_ways(link_end *l, int64_t out, int64_t in)
 {
 	ls_message messages[2 * LS_LINK_MESSAGES];
-	desk d;
+	waiter w;
 	int count = 0;
 
-	desk_open(&d, (int)(out + in));
+	waiter_init(&w, (int)(out + in));
 	for (int64_t i = 0; i < in; i++)
-		address(&messages[count++], &d, l->peer, 0, l->in + (size_t)i * l->message, l->message);
+		fill_message(&messages[count++], &w, l->peer, 0, l->in + (size_t)i * l->message, l->message);
 	for (int64_t i = 0; i < out; i++)
-		address(&messages[count++], &d, l->peer, 1, l->out + (size_t)i * l->message, l->message);
+		fill_message(&messages[count++], &w, l->peer, 1, l->out + (size_t)i * l->message, l->message);
 	ls_comm_post_all(l->comm, messages, (size_t)count);
-	ls_status status = desk_wait(&d, l->comm);
-	desk_close(&d);
+	ls_status status = waiter_wait(&w, l->comm);
+	waiter_destroy(&w);
 	return status;
 }
 
-/* Node 0's seconds for one transfer, without the round trip of the words around it: a quick one, for both communication
- * threads are wide awake. */
-static ls_status transfer(line *l, order o, double *seconds)
+/* Node 0's seconds for one transfer, without the round trip of the small messages around it. The shortest round trip is
+ * subtracted, because both communication threads are awake by then. */
+static ls_status transfer(link_end *l, order o, double *seconds)
 {
 	char end[8] = { 0 };
 	double start = ls_clock_seconds();
 
-	LS_TRY(word(l, 1, &o, sizeof(o)));
+	LS_TRY(send_small(l, 1, &o, sizeof(o)));
 	l->message = (size_t)o.bytes;
-	LS_TRY(l->first ? swap(l, o.out, o.in) : swap(l, o.in, o.out));
-	LS_TRY(word(l, 0, end, sizeof(end)));
+	LS_TRY(l->first ? send_both_ways(l, o.out, o.in) : send_both_ways(l, o.in, o.out));
+	LS_TRY(send_small(l, 0, end, sizeof(end)));
 	double taken = ls_clock_seconds() - start;
 	*seconds = taken > 2 * l->quickest ? taken - l->quickest : taken / 2;
 	return LS_OK;
 }
 
-static ls_status ping(line *l)
+static ls_status ping(link_end *l)
 {
 	double taken[PINGS];
 	char text[8] = { 0 };
 
 	for (int i = 0; i < PINGS; i++) {
 		double start = ls_clock_seconds();
-		LS_TRY(word(l, 1, text, sizeof(text)));
-		LS_TRY(word(l, 0, text, sizeof(text)));
+		LS_TRY(send_small(l, 1, text, sizeof(text)));
+		LS_TRY(send_small(l, 0, text, sizeof(text)));
 		taken[i] = ls_clock_seconds() - start;
 	}
 	l->quickest = taken[0];
@@ -161,7 +161,7 @@ static ls_status ping(line *l)
 	return LS_OK;
 }
 
-static ls_status repeat(line *l, order o, int count, double *gbit_per_s)
+static ls_status repeat(link_end *l, order o, int count, double *gbit_per_s)
 {
 	double taken[REPEATS_MAX];
 	for (int i = 0; i < count; i++)
@@ -170,7 +170,7 @@ static ls_status repeat(line *l, order o, int count, double *gbit_per_s)
 	return LS_OK;
 }
 
-/* Messages that keep the link busy for about as long as wanted. The peer goes by what it is told. */
+/* Message size that keeps the link busy for about the wanted time. The peer takes the size that node 0 sends. */
 static size_t choose_message(double seconds, size_t sent, const ls_link_options *o)
 {
 	double bytes = (double)sent / seconds * o->seconds / LS_LINK_MESSAGES;
@@ -181,18 +181,18 @@ static size_t choose_message(double seconds, size_t sent, const ls_link_options 
 	return bytes > (double)MESSAGE_LEAST ? (size_t)bytes : MESSAGE_LEAST;
 }
 
-static ls_status measure(line *l, const ls_link_options *o, ls_probe_link *out)
+static ls_status measure(link_end *l, const ls_link_options *o, ls_probe_link *out)
 {
 	order all = { .out = LS_LINK_MESSAGES, .in = LS_LINK_MESSAGES, .bytes = (int64_t)MESSAGE_LEAST };
 	int count = o->repeat < REPEATS_MAX ? o->repeat : REPEATS_MAX;
 	double first = 0;
 
-	LS_TRY(ping(l)); /* wakes the link up, and is forgotten */
+	LS_TRY(ping(l)); /* warm-up, not counted */
 	LS_TRY(ping(l));
 	LS_TRY(transfer(l, all, &first));
 	LS_TRY(transfer(l, all, &first));
 	all.bytes = (int64_t)choose_message(first, LS_LINK_MESSAGES * MESSAGE_LEAST, o);
-	LS_TRY(transfer(l, all, &first)); /* memory touched, connections at speed */
+	LS_TRY(transfer(l, all, &first)); /* warm-up: touches memory, opens TCP windows */
 	out->round_trip_us = l->round_trip * 1e6;
 	LS_TRY(repeat(l, (order){ .out = LS_LINK_MESSAGES, .bytes = all.bytes }, count, &out->to_gbit_per_s));
 	LS_TRY(repeat(l, (order){ .in = LS_LINK_MESSAGES, .bytes = all.bytes }, count, &out->from_gbit_per_s));
@@ -202,7 +202,7 @@ static ls_status measure(line *l, const ls_link_options *o, ls_probe_link *out)
 ls_status ls_link_measure(ls_comm *comm, int peer, const ls_link_options *options, ls_probe_link *out)
 {
 	int rank = ls_comm_rank(comm);
-	line l = { .comm = comm, .peer = rank == 0 ? peer : 0, .first = rank == 0 };
+	link_end l = { .comm = comm, .peer = rank == 0 ? peer : 0, .first = rank == 0 };
 	size_t bytes = LS_LINK_MESSAGES * MESSAGE_MOST;
 	void *sent = NULL, *received = NULL;
 	ls_probe_link seen = { 0 };
@@ -226,16 +226,16 @@ ls_status ls_link_measure(ls_comm *comm, int peer, const ls_link_options *option
 ls_status ls_link_sum(ls_comm *comm, float *values, size_t count, double *seconds)
 {
 	ls_message message;
-	desk d;
+	waiter w;
 
 	LS_TRY(ls_comm_barrier(comm, "beginning of a library's sum"));
-	desk_open(&d, 1);
-	address(&message, &d, 0, 2, values, count * sizeof(float));
+	waiter_init(&w, 1);
+	fill_message(&message, &w, 0, 2, values, count * sizeof(float));
 	message.what = "the library's own sum";
 	double start = ls_clock_seconds();
 	ls_comm_post(comm, &message);
-	ls_status status = desk_wait(&d, comm);
+	ls_status status = waiter_wait(&w, comm);
 	*seconds = ls_clock_seconds() - start;
-	desk_close(&d);
+	waiter_destroy(&w);
 	return status;
 }

@@ -1,11 +1,11 @@
 /*
- * probe.c - one figure after the other, alone or among nodes.
+ * probe.c - the stages of a probe, on one node or on several.
  *
- * Among nodes all of them go through the same stages: each measures itself (nodes of one host one by one), node 0 and
- * each other node measure their link, and then all exchange a gradient in every way there is, in turns with the
- * library's own sum. What node 0 has to decide (how often) follows from the options, which are the same everywhere.
+ * Several nodes go through the same stages: each measures itself (nodes of one host in turn), node 0 and each other
+ * node measure their link, and then all exchange a gradient with every strategy and wire format, in turns with the MPI
+ * library's own all-reduce. The number of repeats follows from the options, which are the same on all nodes.
  *
- * Exchanges live until the communication thread is gone, for it may still carry a message of theirs.
+ * Exchanges are freed after the communication thread, which may still carry one of their messages.
  */
 #include <lockstep/probe.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ enum { REPEATS = 9, REPEATS_QUICK = 3, REPEATS_MAX = 99, WARM_UPS = 2 };
 #define STREAM_BYTES ((size_t)256 << 20) /* by all cores together: more than most caches hold */
 #define STREAM_BYTES_LEAST ((size_t)32 << 20)
 #define STREAM_BYTES_QUICK ((size_t)8 << 20)
-#define PATIENCE 2.0 /* seconds without a word */
+#define PATIENCE 2.0 /* seconds without output */
 
 typedef struct stage {
 	ls_progress *progress;
@@ -52,16 +52,16 @@ typedef struct probe {
 	size_t floats;
 	int repeat;
 	int *devices_of;    /* (nodes) */
-	ls_probe_node mine; /* what this node knows of itself */
+	ls_probe_node mine; /* figures of this node */
 	ls_probe_result *result;
 	ls_exchange_bench *benches[LS_PROBE_BETWEEN_MAX];
 	int bench_count;
 	stage stage;
 } probe;
 
-/* ---- telling how far it is ---- */
+/* ---- progress ---- */
 
-static void tell(probe *p, const char *what)
+static void show_progress(probe *p, const char *what)
 {
 	stage *s = &p->stage;
 	if (p->node != 0)
@@ -102,7 +102,8 @@ static ls_status measure_speed(probe *p)
 {
 	size_t cores = (size_t)ls_pin_cores();
 	size_t bytes = STREAM_BYTES / cores > STREAM_BYTES_LEAST ? STREAM_BYTES / cores : STREAM_BYTES_LEAST;
-	size_t least = ls_memory_available() / (4 * cores); /* two buffers a core, and half of it is left */
+	size_t least =
+		ls_memory_available() / (4 * cores); /* two buffers per core, and half of the memory stays free */
 
 	if (p->o->quick)
 		bytes = STREAM_BYTES_QUICK;
@@ -140,7 +141,7 @@ static ls_status measure_inside(probe *p, int devices, ls_probe_inside *out)
 	return LS_OK;
 }
 
-/* Two devices are what can be compared with others; all cores are what training uses. */
+/* Two devices, to compare with other libraries; and all cores, as in training. */
 static ls_status measure_insides(probe *p)
 {
 	int given = p->devices_of[p->node], cores = p->mine.cores;
@@ -154,15 +155,15 @@ static ls_status measure_insides(probe *p)
 
 static ls_status measure_node(probe *p)
 {
-	tell(p, "arithmetic and memory");
+	show_progress(p, "arithmetic and memory");
 	LS_TRY(measure_speed(p));
-	tell(p, "exchange inside the node");
+	show_progress(p, "exchange inside the node");
 	return measure_insides(p);
 }
 
 /* ---- among nodes ---- */
 
-/* Nodes before this one that share its host, and the most that share any. */
+/* Number of lower-ranked nodes on this host, and the largest number of nodes on any host. */
 static void count_turns(const probe *p, int *mine, int *turns)
 {
 	*mine = *turns = 0;
@@ -198,13 +199,13 @@ static ls_status measure_links(probe *p)
 	for (int peer = 1; peer < p->nodes; peer++) {
 		if (p->node != 0 && p->node != peer)
 			continue;
-		tell(p, "link to node 0");
+		show_progress(p, "link to node 0");
 		LS_TRY(ls_link_measure(p->comm, peer, &options, &p->result->nodes[peer].link));
 	}
 	return ls_comm_barrier(p->comm, "probe of the links");
 }
 
-/* The slowest node's, on all nodes. */
+/* The maximum over all nodes, on all nodes. */
 static ls_status agree_most(probe *p, double *value)
 {
 	double *all = calloc((size_t)p->nodes, sizeof(double));
@@ -217,7 +218,7 @@ static ls_status agree_most(probe *p, double *value)
 	return status;
 }
 
-/* Bytes that have gone the busier way through this node. */
+/* Bytes sent or received by this node so far, whichever is more. */
 static double count_bytes(const probe *p)
 {
 	double sent = 0, received = 0;
@@ -246,7 +247,7 @@ static ls_status take_turn(probe *p, ls_exchange_bench *bench, float *values, tu
 	return agree_most(p, &t->library[i]);
 }
 
-/* Slow links get fewer repeats; the number follows from times all nodes have agreed on. */
+/* Slow links get fewer repeats; the number follows from times that are the same on all nodes. */
 static ls_status take_turns(probe *p, ls_exchange_bench *bench, float *values, turns *t)
 {
 	for (int i = 0; i < WARM_UPS; i++)
@@ -296,7 +297,7 @@ static ls_status measure_between(probe *p, int servers, const ls_codec *codec)
 	void *values = NULL;
 	turns t = { .count = 0 };
 
-	tell(p, servers > 0 ? "exchange by servers" : "exchange between nodes");
+	show_progress(p, servers > 0 ? "exchange with parameter servers" : "exchange between nodes");
 	LS_TRY(ls_exchange_bench_new(&p->benches[p->bench_count], &options));
 	ls_exchange_bench *bench = p->benches[p->bench_count++];
 	LS_TRY(ls_buffer_new(&values, bytes, "values to sum"));
@@ -320,18 +321,18 @@ static ls_status measure_among(probe *p)
 	return LS_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole probe ---- */
 
-/* What must be the same everywhere, or nodes would wait for each other in vain. */
-typedef struct promise {
+/* What must be the same on all nodes; otherwise they would wait for each other for ever. */
+typedef struct probe_settings {
 	char version[32];
 	int64_t bytes, bucket_bytes, servers, repeat, quick, devices;
-} promise;
+} probe_settings;
 
-static ls_status compare(const probe *p, const promise *all)
+static ls_status compare(const probe *p, const probe_settings *all)
 {
 	for (int i = 1; i < p->nodes; i++) {
-		promise first = all[0], other = all[i];
+		probe_settings first = all[0], other = all[i];
 		if (strcmp(first.version, other.version) != 0)
 			return ls_fail(LS_EMISMATCH, "node 0 (%s) runs lockstep %s, node %d (%s) %s",
 				       ls_comm_host(p->comm, 0), first.version, i, ls_comm_host(p->comm, i),
@@ -349,13 +350,13 @@ static ls_status agree(probe *p)
 	int given = 0;
 	LS_TRY(ls_mpi_launched_devices(p->node, &given));
 	int devices = given > 0 ? given : (int)p->o->devices;
-	promise mine = { .bytes = (int64_t)p->floats,
-			 .bucket_bytes = p->o->bucket_bytes,
-			 .servers = p->o->servers,
-			 .repeat = p->repeat,
-			 .quick = p->o->quick,
-			 .devices = devices > 0 ? devices : ls_pin_cores() };
-	promise *all = calloc((size_t)p->nodes, sizeof(*all));
+	probe_settings mine = { .bytes = (int64_t)p->floats,
+				.bucket_bytes = p->o->bucket_bytes,
+				.servers = p->o->servers,
+				.repeat = p->repeat,
+				.quick = p->o->quick,
+				.devices = devices > 0 ? devices : ls_pin_cores() };
+	probe_settings *all = calloc((size_t)p->nodes, sizeof(*all));
 
 	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory for %d nodes", p->nodes);
@@ -389,26 +390,25 @@ static ls_status run(probe *p)
 static ls_status check(const ls_probe_options *o, int nodes)
 {
 	if (o->devices < 0 || o->devices > 4096)
-		return ls_fail(LS_EINVALID, "probe: %lld devices; there can be 0 (all cores) to 4096",
+		return ls_fail(LS_EINVALID, "options.devices must be 0 (all cores) to 4096, not %lld",
 			       (long long)o->devices);
 	if (o->bytes != 0 && (o->bytes < 4096 || o->bytes > INT64_C(1) << 36))
-		return ls_fail(LS_EINVALID, "probe: a gradient of %lld bytes; it must have 4096 to 2^36",
-			       (long long)o->bytes);
+		return ls_fail(LS_EINVALID, "options.bytes must be 4096 to 2^36, not %lld", (long long)o->bytes);
 	if (o->repeat < 0 || o->repeat > REPEATS_MAX || o->bucket_bytes < 0 || o->timeout < 1)
 		return ls_fail(LS_EINVALID,
-			       "probe: repeat must be 1 to %d (0: the default), bucket bytes not negative, timeout at "
-			       "least 1",
+			       "options.repeat must be 0 (the default) to %d, options.bucket_bytes at least 0 and "
+			       "options.timeout at least 1",
 			       REPEATS_MAX);
 	if (o->servers < 0 || o->servers >= nodes)
-		return o->servers == 0 ? LS_OK
-				       : ls_fail(LS_EINVALID,
-						 "--servers %lld: with %d %s there must be at least one that computes",
-						 (long long)o->servers, nodes, nodes == 1 ? "node" : "nodes");
+		return o->servers == 0
+			       ? LS_OK
+			       : ls_fail(LS_EINVALID, "options.servers %lld of %d %s: at least one node must compute",
+					 (long long)o->servers, nodes, nodes == 1 ? "node" : "nodes");
 	LS_TRY(ls_isa_check());
 	return ls_gemm_check();
 }
 
-static ls_status meet(probe *p)
+static ls_status init_comm(probe *p)
 {
 	if (p->nodes == 1)
 		return LS_OK;
@@ -426,7 +426,7 @@ ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result)
 	LS_TRY(check(options, p.nodes));
 	p.floats = (size_t)(options->bytes > 0 ? options->bytes : (uint64_t)bytes) / sizeof(float);
 	p.repeat = options->repeat > 0 ? (int)options->repeat : options->quick ? REPEATS_QUICK : REPEATS;
-	LS_TRY(meet(&p));
+	LS_TRY(init_comm(&p));
 	ls_status status = run(&p);
 	ls_progress_end(p.stage.progress);
 	found.node = p.node;
@@ -435,7 +435,7 @@ ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result)
 	found.repeat = p.repeat;
 	if (p.comm)
 		status = ls_comm_finalize(p.comm, status,
-					  status == LS_EMISMATCH); /* before those whose messages it carries */
+					  status == LS_EMISMATCH); /* before the exchanges whose messages it carries */
 	for (int i = 0; i < p.bench_count; i++)
 		ls_exchange_bench_free(p.benches[i]);
 	free(p.devices_of);

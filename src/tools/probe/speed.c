@@ -1,9 +1,9 @@
 /*
  * speed.c - the same load on one core, then on all at once.
  *
- * A load is something to do `times` over, sized so that a repeat takes its part of the time; the rate is what was done
- * over the time until the last core is finished. Threads are pinned, and have touched their memory before. A machine
- * that does something else at the same time is measured again (stable_rate.h).
+ * A load is run `times` times, so that a repeat takes its part of the time; the rate is the work divided by the time
+ * until the last core is finished. Threads are pinned and have touched their memory before. When other programs
+ * disturb the measurement, it is repeated (stable_rate.h).
  */
 #include "tools/probe/speed.h"
 
@@ -20,7 +20,7 @@
 
 enum { SIDE = 64, FLOATS = SIDE * SIDE };
 
-/* What a core works on. */
+/* Buffers of one core. */
 typedef struct bench_core {
 	float *products; /* (3, 64, 64) x, w and y */
 	uint64_t *from, *to;
@@ -30,13 +30,13 @@ typedef struct bench_core {
 typedef struct load load;
 struct load {
 	void (*run)(const load *load, bench_core *core);
-	double amount; /* done by a run */
+	double amount; /* work per run */
 	double seconds;
 	int repeat;
 	size_t bytes;
 	ls_gemm gemm;
 	int64_t times;
-	int all;         /* cores, or the caller's */
+	int all;         /* on all cores, or on the caller's */
 	double unsteady; /* the largest spread of a figure that did not become steady */
 	ls_team *team;
 	bench_core *cores; /* (size of team) */
@@ -49,7 +49,7 @@ static void run_products(const load *l, bench_core *core)
 		ls_gemm_run(&l->gemm, x, x + FLOATS, x + 2 * FLOATS);
 }
 
-/* Sums of integers, eight at a time: any compiler makes vectors of it, and memory is slower than any of them. */
+/* Sums of integers, eight at a time: any compiler vectorizes this, so that memory is the limit. */
 static void run_read(const load *l, bench_core *core)
 {
 	uint64_t sums[8] = { 0 };
@@ -63,7 +63,7 @@ static void run_read(const load *l, bench_core *core)
 static void run_copy(const load *l, bench_core *core)
 {
 	memcpy(core->to, core->from, l->bytes);
-	core->from[0]++; /* not the same copy again */
+	core->from[0]++; /* so that the copy is not optimised away */
 }
 
 static void run_times(void *context, ls_member member)
@@ -92,7 +92,7 @@ static double rate_of(void *context)
 	return l->amount * (double)l->times * cores / time_load(l, l->times, l->all);
 }
 
-/* `expected`: by what one core does; 0: nothing is. */
+/* `expected`: rate extrapolated from one core; 0: none. */
 static double measure(load *l, int all, double expected)
 {
 	double part = l->seconds / l->repeat;
@@ -165,12 +165,12 @@ static ls_status run_loads(load *l, ls_probe_node *node)
 	node->gflop_per_s_core = measure(l, 0, 0);
 	node->gflop_per_s = measure(l, 1, node->cores * node->gflop_per_s_core);
 	if (node->gflop_per_s_core <
-	    LS_STABLE_LEAST * node->gflop_per_s / node->cores) /* it was one core's bad moment */
+	    LS_STABLE_LEAST * node->gflop_per_s / node->cores) /* the measurement of one core was disturbed */
 		node->gflop_per_s_core = measure(l, 0, node->gflop_per_s / node->cores);
 	l->run = run_read;
 	l->amount = (double)l->bytes / 1e9;
 	node->memory_core.read_gb_per_s = measure(l, 0, 0);
-	node->memory.read_gb_per_s = measure(l, 1, 0); /* cores share it */
+	node->memory.read_gb_per_s = measure(l, 1, 0); /* cores share the bandwidth: nothing is expected */
 	l->run = run_copy;
 	l->amount = 2 * (double)l->bytes / 1e9;
 	node->memory_core.copy_gb_per_s = measure(l, 0, 0);

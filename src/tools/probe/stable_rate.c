@@ -26,7 +26,7 @@ static int is_steady(const ls_stable_rate *round)
 	return round->spread <= LS_STABLE_SPREAD;
 }
 
-/* Disturbances make things slower, never faster: of steady rounds the fastest, else the steadiest. */
+/* Disturbances only slow down: the fastest of the steady rounds is best, else the steadiest round. */
 static int is_better(const ls_stable_rate *a, const ls_stable_rate *b)
 {
 	if (is_steady(a) != is_steady(b))

@@ -1,6 +1,6 @@
 /*
- * bars.c - stacked bars in SVG, one a row with its name at the left. Parts differ by colour and hatching, and carry
- * their values where there is room.
+ * bars.c - stacked bars in SVG, one per row with its name at the left. Parts differ by colour and hatching, and show
+ * their values where they fit.
  */
 #include <math.h>
 #include <string.h>

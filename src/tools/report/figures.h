@@ -7,17 +7,17 @@
 #include "tools/report/study.h"
 #include "tools/results/published.h"
 
-/* Throughput and speedup against devices, with the ideal line; `published`: speedups of others beside them, NULL:
- * none. */
+/* Throughput and speedup against devices, with the ideal line; `published`: also draw published speedups; NULL: none.
+ */
 void ls_figures_scaling(const ls_study *study, const ls_published *published);
 /* AllReduce, PS and ideal, where a model was measured with both. */
 void ls_figures_strategies(const ls_study *study);
 /* Loss, accuracy and rate over steps and epochs. */
 void ls_figures_curves(const ls_study *study);
-/* Where a step's time goes, by point and by node, and the speeds of nodes. */
+/* Time per step by part, for each point and each node; and the speeds of nodes. */
 void ls_figures_time(const ls_study *study);
 
-/* Two axes in powers of two once there are eight times as many devices: ideal is a straight line either way. */
+/* Whether both axes are logarithmic: from a factor of eight in devices on. Ideal is a straight line either way. */
 int ls_figures_logarithmic(double fewest, double most);
 
 #endif

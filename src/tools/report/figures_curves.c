@@ -67,7 +67,7 @@ static void add_curve(const ls_study *study, ls_plot *plot, const char *name, co
 	}
 }
 
-/* What tells the point from others of its model: where it ran, where that differs, and on how many devices. */
+/* Name of the point among those of its model: hosts where they differ, and the number of devices. */
 static const char *name_of(const ls_study *study, const ls_line *line, const ls_point *point)
 {
 	const char *shape = ls_point_shape(study->page, &point->job);

@@ -104,8 +104,8 @@ static void plot_throughput(const ls_study *study, const char *model)
 
 /* ---- published --------------------------------------------------------------------------------------------------- */
 
-/* Which published rows stand in the plot of a sweep: those of its models or, where the set has none of them, of their
- * relatives (bert-mini is one of bert-base). */
+/* Published rows in the plot of a sweep: those of its models or, where the set has none, of models of the same family
+ * (bert-mini and bert-base). */
 typedef struct choice {
 	const ls_study *study;
 	const ls_published *set;
@@ -130,7 +130,7 @@ static choice choose(const ls_study *study, const ls_published *set)
 	return c;
 }
 
-/* Rows of single nodes whose speedup is that of an average say nothing here. */
+/* Rows of single nodes are left out where the speedup is that of an average. */
 static int is_shown(const choice *c, const ls_published_row *row)
 {
 	return row->speedup > 0 && studies(c->study, row->model, c->exact);
@@ -141,14 +141,15 @@ static int same_job(const ls_published_row *a, const ls_published_row *b)
 	return !strcmp(a->model, b->model) && fabs(a->batch - b->batch) < 0.5 && !strcmp(a->data, b->data);
 }
 
-/* Of one curve: the same job on the same hosts or, where a set has averages over hosts, on one node or on several. */
+/* Rows of one curve: the same job on the same hosts or, where a set has averages over hosts, on one node or on several.
+ */
 static int same_curve(const choice *c, const ls_published_row *a, const ls_published_row *b)
 {
 	return same_job(a, b) &&
 	       (c->set->has_averages ? (a->nodes > 1) == (b->nodes > 1) : !strcmp(a->hosts, b->hosts));
 }
 
-/* One device leads to a curve over several nodes, too: that of the first host. */
+/* A curve over several nodes also begins at one device, that of its first host. */
 static int leads(const choice *c, const ls_published_row *row, const ls_published_row *first)
 {
 	return row->devices == 1 && first->devices > 1 && same_job(row, first) &&
@@ -182,7 +183,7 @@ static void add_published(const choice *c, ls_plot *plot, const ls_published_row
 		}
 }
 
-/* A curve begins at a row whose like was not seen before and is seen again. */
+/* Whether row `at` is the first of a curve; a single row is one only with several devices. */
 static int begins_curve(const choice *c, size_t at)
 {
 	const ls_published_row *rows = c->set->rows;
@@ -224,7 +225,7 @@ static void plot_speedup(const ls_study *study, const ls_published *published)
 	add_ideal(plot, 1, fewest, most);
 }
 
-/* Where lines lie close together, how far each is from ideal. */
+/* Shows the distance to ideal where speedup lines lie close together. */
 static void plot_efficiency(const ls_study *study)
 {
 	double fewest, most;
@@ -267,7 +268,7 @@ static int is_ps(const ls_line *line)
 	return !strcmp(line->points[line->count - 1]->job.strategy, "ps");
 }
 
-/* The same but for strategy. */
+/* The same job with different strategies. */
 static int is_rival(const ls_line *a, const ls_line *b)
 {
 	const ls_point_job *x = &a->points[a->count - 1]->job, *y = &b->points[b->count - 1]->job;

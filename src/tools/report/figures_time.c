@@ -1,5 +1,5 @@
 /*
- * figures_time.c - where a step's time goes, by point and by node, and how fast each node computes.
+ * figures_time.c - time per step by part, for each point and each node, and the compute speed of each node.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -80,7 +80,7 @@ static void plot_nodes(const ls_study *study, const ls_line *line, const ls_poin
 	}
 }
 
-/* The point with most nodes of each line: the others say the same of fewer. */
+/* The point with most nodes of a line. */
 static const ls_point *widest(const ls_line *line)
 {
 	const ls_point *found = NULL;
@@ -93,7 +93,7 @@ static const ls_point *widest(const ls_line *line)
 	return found;
 }
 
-/* Samples a second of a node's devices while they compute, as if every device had one batch a step. */
+/* Samples per second of a node's devices while they compute, as if every device had one batch per step. */
 static void plot_speeds(const ls_study *study, const ls_line *line, const ls_point *point)
 {
 	ls_plot *plot =
@@ -133,7 +133,7 @@ static int hosts_differ(const ls_results *results)
 	return 0;
 }
 
-/* One device of each host, where several were measured by themselves. */
+/* One device of each host, where several hosts were measured separately. */
 static void plot_hosts(const ls_study *study)
 {
 	const ls_results *results = study->results;
@@ -154,7 +154,7 @@ static void plot_hosts(const ls_study *study)
 	}
 }
 
-/* Lines that differ in batch alone say the same of nodes: the first of them is shown. */
+/* Of lines that differ only in batch, the first is shown. */
 static int was_shown(const ls_study *study, size_t line, const ls_point *point)
 {
 	for (size_t l = 0; l < line; l++) {

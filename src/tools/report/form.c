@@ -23,7 +23,7 @@ const ls_form *ls_form_of(const ls_results *results)
 	return &forms[0];
 }
 
-/* Rates of links in the sweep, as they were asked for; "-": one node, or nothing limits them. */
+/* Nominal link rates of the sweep; "-": one node, or unlimited. */
 static const char *links_of(ls_page *page, const ls_results *results)
 {
 	const char *text = "-";

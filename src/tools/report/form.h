@@ -4,7 +4,7 @@
  *
  *     throughput  nodes x devices x batch: throughput and speedup, and a second table of all repeats
  *     epochs      rates as training logs them, epoch and test times, accuracy; and a table of all points
- *     walltime    wall time of whole runs, a row a run, with averages
+ *     walltime    wall time of whole runs, one row per run, with averages
  *     strategies  baselines, then AllReduce against PS against ideal
  */
 #ifndef LS_TOOLS_REPORT_FORM_H
@@ -24,7 +24,7 @@ void ls_form_epochs(const ls_study *study);
 void ls_form_walltime(const ls_study *study);
 void ls_form_strategies(const ls_study *study);
 
-/* The machines and the versions that measured; the same one is told once. */
+/* Machines and versions that measured, each listed once. */
 void ls_form_testbed(const ls_study *study, const ls_results_machine *machines, size_t count);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * form_epochs.c - the curve of every point as training logs it, under a heading that says where, how fast, and how
- * much faster than one device.
+ * form_epochs.c - the log lines of every point, under a heading with its hosts, its rate and its speedup over one
+ * device.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -48,7 +48,7 @@ static void add_summary(const ls_study *study)
 	ls_grid_drop_empty(grid);
 }
 
-/* An earlier point of the study that ended with the same parameters after the same step; NULL: none. */
+/* An earlier point of the study with the same parameters after the same step; NULL: none. */
 static const ls_point *same_end(const ls_study *study, const ls_point *point)
 {
 	for (size_t l = 0; l < study->line_count; l++)
@@ -62,7 +62,7 @@ static const ls_point *same_end(const ls_study *study, const ls_point *point)
 	return NULL;
 }
 
-/* By which runs are compared, bit for bit. */
+/* The fingerprint, by which runs are compared bit for bit. */
 static void add_fingerprint(const ls_study *study, const ls_point *point)
 {
 	const ls_point *same = study->runs ? same_end(study, point) : NULL;
@@ -93,7 +93,7 @@ static void add_heading(const ls_study *study, const ls_point *point)
 	ls_page_flag(page, block, ls_study_flag(study, point));
 }
 
-/* Steps of an epoch: from the samples, or from where the last rate stands. */
+/* Steps per epoch: from the number of samples, or else the step of the last rate. */
 static int64_t steps_of_epoch(const ls_point *point)
 {
 	int64_t batch = point->job.batch * point->job.devices;

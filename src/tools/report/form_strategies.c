@@ -21,7 +21,7 @@ static const char *unit_of(const ls_study *study, const ls_point *point)
 	return ls_study_reads(study, point) ? "tokens/s" : "samples/s";
 }
 
-/* One point a model, in the order of the sweep. */
+/* One point per model, in the order of the sweep. */
 static size_t list_models(const ls_study *study, const ls_point *models[MODELS_MAX])
 {
 	size_t count = 0;
@@ -44,7 +44,7 @@ static int same_baseline(const ls_study *study, const ls_point *a, const ls_poin
 	       !strcmp(ls_point_host(study->results, a), ls_point_host(study->results, b));
 }
 
-/* Measured or replayed, as `like`, and on its host. */
+/* The baseline on the host of `like`, with real or simulated compute as `like` has. */
 static const ls_point *baseline_on(const ls_study *study, const char *model, const ls_point *like)
 {
 	for (size_t i = 0; i < study->results->point_count; i++) {
@@ -186,7 +186,7 @@ static void add_setting(const ls_study *study, const ls_point *first)
 
 /* ---- all models by nodes ----------------------------------------------------------------------------------------- */
 
-/* Of a model on so many nodes, the most devices. */
+/* The point of a model on `nodes` nodes with most devices. */
 static const ls_point *best_on(const ls_study *study, const char *model, int64_t nodes)
 {
 	const ls_point *best = NULL;

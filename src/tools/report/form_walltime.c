@@ -1,6 +1,6 @@
 /*
- * form_walltime.c - whole runs: a row for every run, and where there are several with as many nodes and devices, their
- * average in bold. The speedup is that of averages.
+ * form_walltime.c - whole runs: one row per run, and the average in bold where several runs have the same nodes and
+ * devices. Speedups are those of averages.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -29,8 +29,8 @@ typedef struct group {
 	double mean_s, least_s, most_s;
 } group;
 
-/* Of a bench the rate is known and the run is worked out from it. */
-static int is_worked_out(const ls_point_job *job)
+/* Of a bench, the wall time is computed from its rate. */
+static int is_computed(const ls_point_job *job)
 {
 	return !strcmp(job->kind, "bench") && job->epochs > 0 && job->samples > 0;
 }
@@ -38,7 +38,7 @@ static int is_worked_out(const ls_point_job *job)
 static double seconds_of(const ls_point *point, size_t repeat)
 {
 	const ls_point_job *job = &point->job;
-	if (!is_worked_out(job))
+	if (!is_computed(job))
 		return point->repeats[repeat].wall_s;
 	return (double)job->epochs * (double)job->samples / point->repeats[repeat].samples_per_s;
 }
@@ -62,7 +62,7 @@ static group group_of(const ls_results *results, const ls_point *first)
 	return g;
 }
 
-/* The runs with one device, measured like the point, on nodes that nobody made slower. */
+/* The runs with one device, measured like the point, on nodes at full speed. */
 static group baseline_of(const ls_results *results, const ls_point *point)
 {
 	for (size_t i = 0; i < results->point_count; i++) {
@@ -74,7 +74,7 @@ static group baseline_of(const ls_results *results, const ls_point *point)
 	return (group){ 0 };
 }
 
-/* Why a speedup over it may be above ideal; NULL: nothing of its own. */
+/* Why a speedup over this baseline may be above ideal; NULL: no reason in the baseline. */
 static const char *reason_of(ls_page *page, const group *base, double speedup, int64_t devices)
 {
 	double spread = base->runs > 1 ? (base->most_s - base->least_s) / base->mean_s : 0;
@@ -91,8 +91,8 @@ static int64_t steps_of(const ls_point_job *job)
 
 typedef struct row {
 	const ls_point *point;
-	double seconds, speedup; /* 0: none is told */
-	const char *reason;      /* why that may be above ideal */
+	double seconds, speedup; /* 0: not shown */
+	const char *reason;      /* why the speedup may be above ideal */
 	const char *where;
 } row;
 
@@ -168,7 +168,7 @@ static void add_table(const ls_study *study, const ls_point *first)
 		if (begins(results, i, same_group) && same_table(&results->points[i].job, &first->job))
 			add_group(study, grid, &results->points[i]);
 	ls_grid_drop_empty(grid);
-	if (is_worked_out(&first->job))
+	if (is_computed(&first->job))
 		ls_page_paragraph(study->page,
 				  "Computed from the throughput of a bench, without tests, start and end.");
 }

@@ -1,5 +1,5 @@
 /*
- * hosts.c - where a point ran, in few words: hosts folded as Slurm writes them, equal nodes told once.
+ * hosts.c - short names of hosts and shapes: host lists folded as Slurm writes them, "4" for equal nodes "4+4".
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ const char *ls_point_host(const ls_results *results, const ls_point *point)
 	return results->machine.host[0] ? results->machine.host : "this host";
 }
 
-/* Digits at the end of a name, all of one length over all hosts behind the same letters; 0: they do not fold. */
+/* Number of digits at the end of every host name, after the same prefix; 0: the names cannot be folded. */
 static size_t common_digits(const ls_point *point)
 {
 	const char *first = point->nodes[0].host;

@@ -1,5 +1,5 @@
 /*
- * html.c - a page as one HTML file that needs nothing else.
+ * html.c - a page as one self-contained HTML file.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static void write_heading(const ls_block *block, size_t number, FILE *to)
 		write_element(to, "<p class=\"flag\">† ", block->flag, "</p>\n");
 }
 
-/* Items stand in one list as long as they follow one another. A long list is folded: it is the curve of a run. */
+/* Consecutive items form one list. A long list, the log of a run, is folded. */
 static const ls_block *write_items(const ls_block *block, FILE *to)
 {
 	size_t count = 0;

@@ -9,7 +9,7 @@
 
 enum { NOTES = 999 };
 
-/* malloc'd; NULL without memory, which the stream then says */
+/* malloc'd; NULL: no memory */
 static char *cell_text(const ls_cell *cell, size_t number)
 {
 	char *text = NULL;
@@ -28,7 +28,7 @@ static char *cell_text(const ls_cell *cell, size_t number)
 	return NULL;
 }
 
-/* Characters on a terminal, near enough: bytes that begin one in UTF-8. */
+/* Approximate width on a terminal: bytes that begin a UTF-8 character. */
 static size_t width_of(const char *text)
 {
 	size_t width = 0;
@@ -69,7 +69,7 @@ static void write_table(const ls_grid *grid, FILE *to)
 	char **cells = calloc(columns + grid->count, sizeof(*cells));
 
 	if (!cells) {
-		fputs("(There was no memory to make this table.)\n\n", to);
+		fputs("(This table is missing: out of memory.)\n\n", to);
 		return;
 	}
 	for (size_t i = 0; i < columns + grid->count; i++) {

@@ -10,8 +10,8 @@
  *     ls_grid_note(grid, "above ideal");       a mark on the last cell, and a note below the table
  *
  * Invariants
- *  1. All text is kept as it came; it is escaped where it is written (text.h).
- *  2. What memory could not be had for is left out and makes `failed`; every function takes the NULL that follows.
+ *  1. Text is stored unescaped and escaped when it is written (text.h).
+ *  2. When memory runs out, the block is left out and `failed` is set; every function accepts the NULL that follows.
  */
 #ifndef LS_TOOLS_REPORT_PAGE_H
 #define LS_TOOLS_REPORT_PAGE_H
@@ -38,7 +38,7 @@ typedef struct ls_grid {
 	size_t columns, count, room;
 	ls_cell *cells;      /* row by row */
 	const char *summary; /* HTML folds the table behind this line; NULL: it is open */
-	int text_columns;    /* that many at the left are words */
+	int text_columns;    /* number of text columns at the left */
 } ls_grid;
 
 typedef enum ls_block_kind {
@@ -64,7 +64,7 @@ typedef struct ls_page {
 	ls_block *first, *last;
 	int failed;
 	size_t flags;     /* figures that are marked */
-	size_t published; /* those of them that others published */
+	size_t published; /* those of them that are published figures */
 } ls_page;
 #define LS_PAGE_INIT                                                                                                   \
 	{                                                                                                              \
@@ -87,14 +87,14 @@ void ls_grid_number(ls_grid *grid, double value);                               
 void ls_grid_fixed(ls_grid *grid, double value, int decimals, const char *suffix); /* the same */
 void ls_grid_whole(ls_grid *grid, int64_t value);                                  /* the same */
 void ls_grid_note(ls_grid *grid, const char *note);
-void ls_grid_bold(ls_grid *grid);       /* the last row that is whole */
+void ls_grid_bold(ls_grid *grid);       /* the last complete row */
 void ls_grid_drop_empty(ls_grid *grid); /* columns in which every cell is "-" */
 
-/* Distinct notes of a table in the order they appear; `number` is of the cell's note, from 1, or 0. */
+/* Distinct notes of a table in the order they appear; the number of a note counts from 1, 0: none. */
 size_t ls_grid_notes(const ls_grid *grid, const char **notes, size_t most);
 size_t ls_grid_note_number(const char *const *notes, size_t count, const char *note);
 
-ls_status ls_page_check(const ls_page *page);                    /* a failure when memory was missing */
+ls_status ls_page_check(const ls_page *page);                    /* fails when memory ran out */
 void ls_page_markdown(const ls_page *page, int brief, FILE *to); /* brief: without tables that HTML folds */
 void ls_page_html(const ls_page *page, const char *title, FILE *to);
 

@@ -7,7 +7,7 @@
 #include "base/names.h"
 #include "tools/report/text.h"
 
-/* Measured figures may be off by so much without meaning anything. */
+/* Tolerance: measured figures vary by this much. */
 #define TOLERANCE 1.02
 
 static double fp32_bytes(const ls_claim *claim)
@@ -81,7 +81,7 @@ int ls_spread_explains(double speedup, int64_t devices, double spread)
 	return spread > 0.05 && speedup <= TOLERANCE * (double)devices * (1 + spread);
 }
 
-/* Only what can explain the amount: a baseline that is 11 % off does not make 3.41 of 2. */
+/* Only reasons that explain the amount: a baseline that is 11 % off does not explain a speedup of 3.41 on 2 devices. */
 static const char *reason_of(ls_page *page, const ls_results *results, const ls_point *base, const ls_claim *claim)
 {
 	double spread = (base->samples_per_s_max - base->samples_per_s_min) / base->samples_per_s;

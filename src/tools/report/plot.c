@@ -1,8 +1,8 @@
 /*
  * plot.c - curves in SVG.
  *
- * Names stand in a column at the right, each at the height at which its curve ends; names that would cover one another
- * move apart, and a thin line leads from a curve to its name.
+ * Names stand in a column at the right, each at the height at which its curve ends; names that would overlap are moved
+ * apart, and a thin line leads from a curve to its name.
  */
 #include "tools/report/plot.h"
 
@@ -154,7 +154,7 @@ static int by_value(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* The counts that occur, without those too near to their neighbour; the last one always. */
+/* Ticks at the counts that occur, without those too close to the previous one; the last one always. */
 static size_t count_ticks(const frame *f, double out[LS_TICKS_MAX])
 {
 	double seen[256];
@@ -201,7 +201,7 @@ static int shows(const frame *f, const ls_mark *mark)
 	return (!f->plot->log_x || mark->x > 0) && (!f->plot->log_y || mark->y > 0);
 }
 
-/* Marks of one sort; a single one has no line. */
+/* The line through filled or hollow marks; a single mark has no line. */
 static void draw_part(const frame *f, const ls_curve *curve, int hollow)
 {
 	size_t count = 0, begun = 0;
@@ -222,7 +222,7 @@ static void draw_part(const frame *f, const ls_curve *curve, int hollow)
 	fputs("\"/>\n", f->to);
 }
 
-/* What was replayed is not joined to what was measured: between them there is nothing. */
+/* Points with simulated compute are not joined to measured ones. */
 static void draw_line(const frame *f, const ls_curve *curve)
 {
 	for (int hollow = 0; hollow < 2 && !curve->points_only; hollow++)

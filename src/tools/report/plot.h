@@ -1,6 +1,6 @@
 /*
- * plot.h - what a plot shows. plot.c draws curves, bars.c stacked bars; both as SVG that needs neither script nor
- * anything from elsewhere.
+ * plot.h - the contents of a plot. plot.c draws curves, bars.c stacked bars; both as SVG without scripts and external
+ * files.
  *
  * Curves differ by colour (Okabe and Ito's, which colour-blind readers can tell apart), marker and dashes at once, and
  * carry their names at their ends. Every mark has its value as a <title>, which browsers show on hover.
@@ -21,7 +21,7 @@ typedef enum ls_curve_kind {
 typedef struct ls_mark {
 	double x, y;
 	const char *tip;
-	int hollow; /* not quite what the others of its curve are */
+	int hollow; /* simulated compute */
 } ls_mark;
 
 typedef struct ls_curve {
@@ -29,7 +29,7 @@ typedef struct ls_curve {
 	const char *name;
 	ls_curve_kind kind;
 	int points_only; /* no line between marks and no name: they belong to the curve of the same style */
-	int style;       /* counts through colours, markers and dashes */
+	int style;       /* index of colour, marker and dashes */
 	size_t count, room;
 	ls_mark *marks;
 	struct ls_curve *next;
@@ -50,7 +50,7 @@ typedef struct ls_plot {
 	int counts_x;     /* x are a few whole numbers, which the axis shows */
 	int whole_x;      /* no fractions on its axis */
 	int from_zero;
-	double y_most; /* nothing can be more, and the axis ends there; 0: it may */
+	double y_most; /* upper bound of y, at which the axis ends; 0: none */
 	ls_curve *curves;
 	ls_bar *bars; /* instead of curves */
 	size_t bar_count;
@@ -58,9 +58,9 @@ typedef struct ls_plot {
 	const char *unit;                /* of a bar's parts: "ms" */
 } ls_plot;
 
-/* NULL where there is no memory, which makes the page fail. */
+/* NULL: no memory, and the page fails. */
 ls_curve *ls_plot_curve(ls_plot *plot, const char *name, ls_curve_kind kind);
-void ls_curve_add(ls_curve *curve, double x, double y, const char *tip); /* what is not finite is left out */
+void ls_curve_add(ls_curve *curve, double x, double y, const char *tip); /* values that are not finite are left out */
 void ls_curve_add_hollow(ls_curve *curve, double x, double y, const char *tip);
 void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PARTS]);
 

@@ -1,5 +1,5 @@
 /*
- * report.c - a report from paths: read, put in order, written.
+ * report.c - make a report: read the paths, build the page, write it.
  */
 #include <lockstep/report.h>
 
@@ -53,7 +53,7 @@ static void introduce(ls_page *page, const ls_results *results)
 		ls_page_paragraph(page, "%s", results->note);
 }
 
-/* The short form has the published table's form, not its jobs. */
+/* The quick form of a recipe runs smaller jobs than the published table: its title says so. */
 static const char *name_of(ls_page *page, const ls_results *results)
 {
 	const char *name = results->title[0] ? results->title : results->sweep;
@@ -192,7 +192,7 @@ static ls_status place(char *out, size_t size, const ls_report_options *options)
 		return LS_OK;
 	}
 	if (options->path_count == 0)
-		return ls_fail(LS_EINVALID, "a report needs a path");
+		return ls_fail(LS_EINVALID, "options.paths is empty; a report needs at least one path");
 	if (ls_path_is_directory(options->paths[0]))
 		return ls_path_join(out, size, options->paths[0], "report.html");
 	const char *slash = strrchr(options->paths[0], '/');
@@ -201,7 +201,7 @@ static ls_status place(char *out, size_t size, const ls_report_options *options)
 	return ls_path_join(out, size, directory[0] ? directory : "/", "report.html");
 }
 
-/* What the report is made of must not become the report. */
+/* The report must not overwrite one of its inputs. */
 static ls_status check_out(const char *out, const ls_report_options *options)
 {
 	static const char *const inputs[] = { "results.json", "run.json", "metrics.jsonl" };
@@ -217,7 +217,7 @@ static ls_status check_out(const char *out, const ls_report_options *options)
 			else
 				snprintf(path, sizeof(path), "%s/%s", options->paths[i], inputs[k]);
 			if (stat(path, &input) == 0 && input.st_dev == page.st_dev && input.st_ino == page.st_ino)
-				return ls_fail(LS_EINVALID, "%s is what the report is made of; choose another --out",
+				return ls_fail(LS_EINVALID, "%s is an input of the report; choose another options.out",
 					       path);
 		}
 	return LS_OK;
@@ -225,20 +225,20 @@ static ls_status check_out(const char *out, const ls_report_options *options)
 
 ls_status ls_report_write(const ls_report_options *options, ls_report_result *result)
 {
-	ls_report_result told = { 0 };
-	LS_TRY(place(told.path, sizeof(told.path), options));
-	LS_TRY(check_out(told.path, options));
-	const output out = { .path = told.path };
-	LS_TRY(make(options, &out, &told));
-	*result = told;
+	ls_report_result made = { 0 };
+	LS_TRY(place(made.path, sizeof(made.path), options));
+	LS_TRY(check_out(made.path, options));
+	const output out = { .path = made.path };
+	LS_TRY(make(options, &out, &made));
+	*result = made;
 	return LS_OK;
 }
 
 ls_status ls_report_print(const ls_report_options *options, FILE *to)
 {
 	const output out = { .markdown = to };
-	ls_report_result told = { 0 };
-	return make(options, &out, &told);
+	ls_report_result made = { 0 };
+	return make(options, &out, &made);
 }
 
 ls_status ls_report_markdown(const char *path, FILE *to)

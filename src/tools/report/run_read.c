@@ -45,16 +45,16 @@ static const ls_field version_fields[] = {
 };
 #undef OF
 
-/* What cannot be found out is null in run.json: then it stays empty here, too. */
+/* Unknown values are null in run.json and empty here. */
 static void take_text(char *out, size_t size, const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 	size_t used = (size_t)snprintf(out, size, "%s", text ? text : "");
 	while (used >= size && size > 1 && ((unsigned char)text[--size] & 0xc0) == 0x80)
-		out[size - 1] = '\0'; /* no part of a character */
+		out[size - 1] = '\0'; /* do not cut a UTF-8 character */
 }
 
-/* Data may be a path, as long as it likes: its last part. */
+/* Data may be a long path: keep its last part. */
 static void take_folder(char *out, size_t size, const char *path)
 {
 	const char *end = path ? path + strlen(path) : NULL, *from;
@@ -75,8 +75,8 @@ static void take_machine(ls_results_machine *machine, const json_t *object)
 	machine->memory_bytes = json_integer_value(json_object_get(object, "memory_bytes"));
 }
 
-/* A batch a device says how many there are, where micro-batches do not say that it means nothing; those of one node,
- * how many nodes. */
+/* Global batch / batch per device is the number of devices, unless micro-batches are set separately; divided by the
+ * devices per node it is the number of nodes. */
 static void take_job(ls_point_job *job, const settings *s)
 {
 	size_t used = 0;
@@ -158,8 +158,8 @@ ls_status ls_run_parse_metrics(ls_point *point, const char *text, size_t bytes, 
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* The median over epochs, whose time does not include tests; where the number of samples is not known, or no epoch is
- * over, that of the rates it logged. 0: it got to neither. */
+/* The median rate over epochs, whose time does not include tests; where the number of samples is not known, or no epoch
+ * is complete, the median of the logged rates. 0: there are none. */
 static ls_status rate_of(const ls_point *point, double *rate)
 {
 	int by_epoch = point->epoch_count > 0 && point->epochs[0].seconds > 0 && point->job.samples > 0;
@@ -180,7 +180,7 @@ static ls_status rate_of(const ls_point *point, double *rate)
 	return LS_OK;
 }
 
-/* One node is where the run was described; who the others of several were is not written there. */
+/* A run on one node ran on the host in run.json; for several nodes, run.json does not name the others. */
 static ls_status name_host(ls_point *point, const ls_results_machine *machine)
 {
 	if (point->job.nodes != 1 || machine->host[0] == '\0')

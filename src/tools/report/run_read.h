@@ -6,8 +6,8 @@
 
 #include "tools/results/results.h"
 
-/* RUN/run.json and RUN/metrics.jsonl. A run that has not got to its first rate or epoch is pending. The outputs are
- * left alone on failure; release the point with ls_point_release(). */
+/* RUN/run.json and RUN/metrics.jsonl. A run without a logged rate or epoch is pending. On failure the outputs are
+ * unchanged; release the point with ls_point_release(). */
 ls_status ls_run_read(ls_point *point, ls_results_machine *machine, const char *run);
 
 /* The parts, for tests: text of run.json, and of metrics.jsonl into the point. */

@@ -51,7 +51,7 @@ static size_t linear_ticks(const ls_scale *scale, int wanted, double *out)
 	return count;
 }
 
-/* Within a few decades 1, 2 and 5 of each, over more of them each or every second, third ... power of ten. */
+/* Over a few decades 1, 2 and 5 of each; over more, every first, second, third ... power of ten. */
 static size_t log_ticks(const ls_scale *scale, int wanted, double *out)
 {
 	static const double within[] = { 1, 2, 5 };

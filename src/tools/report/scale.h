@@ -1,5 +1,5 @@
 /*
- * scale.h - numbers to places along an axis, and the numbers that an axis shows.
+ * scale.h - the scale of an axis: values to pixels, and tick values.
  */
 #ifndef LS_TOOLS_REPORT_SCALE_H
 #define LS_TOOLS_REPORT_SCALE_H

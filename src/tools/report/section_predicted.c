@@ -11,10 +11,10 @@
 
 enum { ROWS_MAX = 200, CURVES_MAX = 10 };
 
-/* Predictions that are farther off are explained. */
+/* Predictions with a larger error are explained. */
 #define ERROR_TOLD 0.15
 
-/* ---- which belong together --------------------------------------------------------------------------------------- */
+/* ---- matching ---------------------------------------------------------------------------------------------------- */
 
 static const char *wire_of(const char *wire)
 {
@@ -27,7 +27,7 @@ static int same_setting(const ls_forecast_row *a, const ls_forecast_row *b)
 	       !strcmp(a->rate, b->rate);
 }
 
-/* One node has no links: it leads to every setting without servers. */
+/* One node has no links: it belongs to every setting without servers. */
 static int belongs(const ls_forecast_row *row, const ls_forecast_row *setting)
 {
 	return same_setting(row, setting) || (row->nodes == 1 && strcmp(setting->strategy, "ps") != 0);
@@ -38,7 +38,7 @@ static int same_cluster(const ls_forecast_row *a, const ls_forecast_row *b)
 	return same_setting(a, b) && a->nodes == b->nodes && a->devices == b->devices && a->servers == b->servers;
 }
 
-/* Of rows that differ in the size of buckets alone, the fastest is shown. */
+/* Of rows that differ only in bucket size, the fastest is shown. */
 static int is_best(const ls_forecast *f, size_t at)
 {
 	for (size_t i = 0; i < f->count; i++)
@@ -61,7 +61,7 @@ static int was_measured(const ls_forecast *f, const ls_forecast_row *row, const 
 	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_rate(job->rate) == ls_link_rate(row->rate);
 }
 
-/* A bench measures what is predicted; training also has tests and input. */
+/* A bench is preferred: it measures what is predicted, while training includes tests and input. */
 static const ls_point *measured(const ls_sources *sources, const ls_forecast *f, const ls_forecast_row *row)
 {
 	const ls_point *found = NULL;
@@ -162,7 +162,7 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_for
 {
 	double fewest = INFINITY, most = 0;
 	size_t curves = 0;
-	int several = 0; /* one node leads to the others and is no curve itself */
+	int several = 0; /* one node is the first point of other curves, not a curve itself */
 	ls_plot *plot = ls_page_plot(page);
 
 	for (size_t i = 0; i < f->count; i++) {
@@ -192,7 +192,7 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_for
 
 /* ---- table ------------------------------------------------------------------------------------------------------- */
 
-/* One device by itself, as it was measured; NULL: it was not. */
+/* The measured point with one device; NULL: none. */
 static const ls_point *one_device(const ls_sources *sources, const ls_forecast *f, const ls_point *like)
 {
 	for (size_t s = 0; s < sources->sweep_count; s++)
@@ -207,7 +207,7 @@ static const ls_point *one_device(const ls_sources *sources, const ls_forecast *
 	return NULL;
 }
 
-/* Where a prediction is far off: by what, as far as the parts of the step tell. NULL: it is near. */
+/* The likely reason of a large error, from the parts of the step. NULL: the error is small. */
 static const char *explain(ls_page *page, const ls_sources *sources, const ls_forecast *f, const ls_forecast_row *row,
 			   const ls_point *point)
 {
@@ -220,12 +220,13 @@ static const char *explain(ls_page *page, const ls_sources *sources, const ls_fo
 	if (fabs(error) < ERROR_TOLD)
 		return NULL;
 	if (device * error > 0 && fabs(device) > 0.5 * fabs(error))
-		return ls_page_text(page,
-				    "predicted %s: by its profile one device does %.1f samples/s, here one did %.1f. "
-				    "The profile is of another or a less busy machine; record it where the sweep runs.",
-				    faster, alone, one->samples_per_s);
+		return ls_page_text(
+			page,
+			"predicted %s: one device does %.1f samples/s in the profile, and %.1f measured here. "
+			"The profile is of another or a less busy machine; record it where the sweep runs.",
+			faster, alone, one->samples_per_s);
 	if (!(point->compute_ms > 0))
-		return ls_page_text(page, "predicted %s: the times of its parts are not known.", faster);
+		return ls_page_text(page, "predicted %s: the measured parts of the step are not known.", faster);
 	return ls_page_text(
 		page,
 		"predicted %s: %.1f ms of computing, of which %.1f were measured, and %.1f ms of waiting for "

@@ -1,6 +1,6 @@
 /*
- * section_published.c - published figures with ours beside them. Published figures are checked like our own: against
- * ideal, against the wire, and against one another.
+ * section_published.c - published figures beside ours. Published figures are checked like our own: against the ideal
+ * speedup, the bandwidth of the links, and each other.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "tools/report/text.h"
 #include "tools/results/published.h"
 
-/* A row with the set that it is one of. */
+/* A row and its set. */
 typedef struct figure {
 	const ls_published *set;
 	const ls_published_row *row;
@@ -136,8 +136,8 @@ static const char *check(ls_page *page, figure f)
 
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
 
-/* How well a point of ours stands for a row; 0: not at all. bert-mini may stand for bert-base, with its name said. Rows
- * of single nodes that have no speedup of their own are left to their average. */
+/* How well a point of ours matches a row; 0: not at all. bert-mini matches bert-base, and the table names the model.
+ * Rows with neither rate nor speedup, as single nodes of an average, match nothing. */
 static int likeness(const ls_published_row *row, const ls_point *point)
 {
 	const ls_point_job *job = &point->job;
@@ -243,7 +243,7 @@ static void add_set(ls_page *page, const ls_sources *sources, const ls_published
 
 /* ---- what 1 Gbps allows ------------------------------------------------------------------------------------------ */
 
-/* A step lasts as long as the gradients are on the wire, even if nothing had to be computed. */
+/* A step takes at least the transfer time of the gradients, even if computing took no time. */
 static void add_limit(ls_grid *grid, figure base, int nodes, int devices)
 {
 	int words = base.row->words_per_s > 0;

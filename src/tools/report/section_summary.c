@@ -1,5 +1,5 @@
 /*
- * section_summary.c - the first lines of a report: what each run and sweep was, and what came out of it.
+ * section_summary.c - the first lines of a report: settings and result of each run and sweep.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void add_run(ls_page *page, const ls_point *run)
 			     ls_number_text(rate, run->samples_per_s), print);
 }
 
-/* The point with most samples/s, over one device of its own. */
+/* The point with most samples/s, and its speedup over one device. */
 static void add_sweep(ls_page *page, const ls_results *sweep)
 {
 	const ls_study study = { .page = page, .results = sweep };

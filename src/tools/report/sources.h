@@ -1,5 +1,5 @@
 /*
- * sources.h - what a report is made of: sweeps, runs and forecasts, told apart by what the paths hold.
+ * sources.h - inputs of a report: sweeps, runs and forecasts, recognized by the contents of the paths.
  */
 #ifndef LS_TOOLS_REPORT_SOURCES_H
 #define LS_TOOLS_REPORT_SOURCES_H

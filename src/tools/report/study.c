@@ -8,7 +8,7 @@
 
 enum { KEY = 768 };
 
-/* Of a job, what may tell lines of one sweep apart. */
+/* Parts of a job that may differ between lines of a sweep. */
 typedef enum part { MODEL, DATA, BATCH, STRATEGY, WIRE, RATE, SERVERS, THREADS, REPLAY, KIND, HOST, PARTS } part;
 
 /* One node by itself: nothing goes over a link. Servers are not among a job's nodes. */
@@ -58,11 +58,11 @@ static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
 	return ls_page_text(page, "%s%d", key, !is_one(point));
 }
 
-/* Devices that sleep through a profile stand for real ones: they are marked, not told apart. */
+/* Points with simulated compute share lines with measured ones; they are marked. */
 #define LINE_PARTS ((1u << PARTS) - 1u - (1u << HOST) - (1u << REPLAY))
 #define BASE_PARTS (1u << MODEL | 1u << DATA | 1u << BATCH | 1u << THREADS | 1u << KIND)
 
-/* Mean nothing to one node. */
+/* Irrelevant to one node. */
 #define BETWEEN_NODES (1u << STRATEGY | 1u << WIRE | 1u << RATE | 1u << SERVERS)
 
 static int is_done(const ls_point *point)
@@ -135,7 +135,7 @@ int ls_model_related(const char *a, const char *b)
 	return !strcmp(a, b) || (a[family] && family == strcspn(b, "-") && b[family] && !strncmp(a, b, family));
 }
 
-/* Replayed devices read no text: a sample has as many tokens as one of a device that did. */
+/* A replay reads no text: its tokens per sample are those of a measured point. */
 static const ls_point *reader_of(const ls_study *study, const ls_point *point)
 {
 	for (size_t i = 0; i < study->results->point_count && !(point->tokens_per_s > 0); i++) {
@@ -210,7 +210,7 @@ static unsigned varying_parts(const ls_results *results)
 	return varies;
 }
 
-/* Whether a part needs no mention, because points with the same `given` have the same of it. */
+/* Whether points with the same `given` parts also have the same of this part, so that it can be left out. */
 static int follows(const ls_results *results, part which, part given)
 {
 	for (size_t i = 0; i < results->point_count; i++)
@@ -235,7 +235,7 @@ static unsigned telling_parts(const ls_results *results)
 	return varies;
 }
 
-/* What a reader is told of a part; NULL: nothing. */
+/* The text for a part; NULL: left out. */
 static const char *part_words(const ls_point *point, part which, char out[KEY])
 {
 	char text[KEY];
@@ -263,7 +263,7 @@ static const char *part_words(const ls_point *point, part which, char out[KEY])
 	}
 }
 
-/* What tells the point from those of other lines, as far as `varies` says, or else its model. */
+/* The parts in `varies` of the point as text, or else its model. */
 static const char *name_of(ls_page *page, const ls_point *point, unsigned varies)
 {
 	char name[LS_STUDY_LABEL] = "", text[KEY];
@@ -334,8 +334,8 @@ static int is_alone(const ls_line *line)
 	return is_one(line->points[line->count - 1]);
 }
 
-/* What one node does with fewer devices leads to what several do, whatever their links. With servers it is another
- * thing, but for the baseline. */
+/* Points of one node with fewer devices also belong to the line of several nodes, whatever their links; with servers
+ * only the baseline does. */
 static void lead_in(ls_study *study, ls_line *line, const ls_line *alone, unsigned parts)
 {
 	int ps = !strcmp(line->points[0]->job.strategy, "ps");
@@ -364,7 +364,7 @@ static void add_baselines(ls_study *study, unsigned parts)
 	}
 }
 
-/* A line of one node all of whose points lead to others is not shown by itself. */
+/* A line of one node is left out when all its points belong to other lines. */
 static int is_spare(const ls_study *study, const ls_line *line)
 {
 	for (size_t i = 0; is_alone(line) && i < line->count; i++) {
@@ -388,7 +388,7 @@ static void drop_spare(ls_study *study)
 	study->line_count = kept;
 }
 
-/* Beside lines of several nodes, one of one node says so. */
+/* A line of one node is labelled so where there are lines of several nodes. */
 static void name_alone(ls_study *study)
 {
 	int several = 0;

@@ -1,11 +1,10 @@
 /*
- * study.h - the points of a sweep put in order: which belong to one line of a plot or one table, and what each is
- * compared with.
+ * study.h - the points of a sweep, grouped into lines of plots and tables, with the baseline of each.
  *
- * A line holds the points that differ in nodes and devices alone; what one node does with fewer devices leads to what
- * several do. The baseline of a point is the point with one device
- * that has the same job otherwise; strategy, wire and links do not matter to one device. Where several hosts have a
- * baseline of their own, a point is compared with that of its first host, as the published tables do.
+ * A line holds the points that differ only in nodes and devices; points of one node with fewer devices begin the line
+ * of several nodes. The baseline of a point is the point with one device and otherwise the same job; strategy, wire and
+ * links do not matter to one device. Where several hosts have a baseline, a point is compared with that of its first
+ * host, as in the published tables.
  */
 #ifndef LS_TOOLS_REPORT_STUDY_H
 #define LS_TOOLS_REPORT_STUDY_H
@@ -16,9 +15,9 @@
 enum { LS_STUDY_POINTS = 5000, LS_STUDY_LABEL = 256 };
 
 typedef struct ls_line {
-	const char *heading; /* "batch size = 96", with what else tells lines apart */
+	const char *heading; /* "batch size = 96", and what else differs between lines */
 	const char *label;   /* shorter: "resnet18, batch 96" */
-	const char *brief;   /* the same without the model, for where all have the same */
+	const char *brief;   /* the same without the model, where all lines have the same model */
 	size_t count;
 	const ls_point **points; /* done, by devices; the baseline first where there is one */
 	const ls_point *base;    /* NULL: none */
@@ -30,32 +29,32 @@ typedef struct ls_study {
 	size_t line_count;
 	ls_line *lines;
 	int several_models;
-	int by_host; /* hosts have baselines of their own */
-	int runs;    /* points are runs, told apart by their directories */
+	int by_host; /* each host has its own baseline */
+	int runs;    /* points are runs, named by their directories */
 } ls_study;
 
 ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *results);
 
-/* Whether a line before this one has the point, too. */
+/* Whether an earlier line has the point, too. */
 int ls_study_seen(const ls_study *study, size_t line, const ls_point *point);
 
 /* NULL: none. */
 const ls_point *ls_study_base(const ls_study *study, const ls_point *point);
-int ls_study_reads(const ls_study *study, const ls_point *point);      /* text: rates may be told in words */
+int ls_study_reads(const ls_study *study, const ls_point *point);      /* text: rates may be shown in tokens/s */
 double ls_study_speedup(const ls_study *study, const ls_point *point); /* 0: no baseline */
 const char *ls_study_flag(const ls_study *study, const ls_point *point);
 
 /* The same model, or one of the same family: bert-mini and bert-base. */
 int ls_model_related(const char *a, const char *b);
 
-/* Samples or, of text, tokens a second, as the strategies are published. */
+/* Samples per second or, for text, tokens per second, as in the published tables of strategies. */
 double ls_study_words(const ls_study *study, const ls_point *point);
 
-/* " *" behind a figure whose devices were replayed, "" else; and what it means, where there is one. */
+/* " *" after a figure with simulated compute, else ""; and the footnote, where there is one. */
 const char *ls_point_star(const ls_point *point);
 void ls_study_stars(const ls_study *study);
 
-/* Of a run, the name of its directory. */
+/* Name of the directory of a run. */
 const char *ls_run_name(const ls_point *point);
 
 /* Devices of a node, "4", or of each, "3+2"; where it ran, "lm1+lm6" or "gn[01-03]". */

@@ -62,7 +62,7 @@ const char ls_report_style[] =
 	".28rem}th{white-space:normal}td.w{min-width:0}nav,.data,#tip{display:none}}\n";
 
 /* Titles move into the tooltip, so that two do not show at once; without script they stay. Marks may lie over one
- * another: all under the pointer are told. */
+ * another: all marks under the pointer are shown. */
 const char ls_report_script[] =
 	"(function(){var t=document.createElement('div'),tips=new Map();t.id='tip';t.setAttribute('role','status');"
 	"t.hidden=true;document.body.appendChild(t);\n"

@@ -1,11 +1,11 @@
 /*
- * style.h - how the page looks, and the few lines of script that show a value beside the pointer.
+ * style.h - the stylesheet of the page, and a short script that shows values in a tooltip.
  */
 #ifndef LS_TOOLS_REPORT_STYLE_H
 #define LS_TOOLS_REPORT_STYLE_H
 
 extern const char ls_report_style[];   /* CSS */
-extern const char ls_report_script[];  /* the page is whole without it: marks have a <title> */
+extern const char ls_report_script[];  /* optional: marks also have a <title> */
 extern const char ls_report_hatches[]; /* SVG patterns that bars are filled with */
 
 #endif

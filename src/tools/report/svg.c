@@ -76,7 +76,7 @@ void ls_svg_stroke(FILE *to, const ls_curve *curve)
 		fprintf(to, " stroke-dasharray=\"%s\"", dash);
 }
 
-/* Around (0, 0), about as large as one another to the eye. */
+/* Markers around (0, 0), of about the same visual size. */
 static const char *const shapes[] = {
 	"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.7-3.7h7.4v7.4h-7.4z", "M0-4.8L4.6 3.6H-4.6z",
 	"M0-5.2L5.2 0L0 5.2L-5.2 0z",         "M0 4.8L4.6-3.6H-4.6z",    "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",

@@ -1,5 +1,5 @@
 /*
- * svg.h - the parts of which plots are drawn. Colours are classes (style.c), so that one drawing serves light, dark and
+ * svg.h - elements of plots. Colours are classes (style.c), so that one drawing serves light, dark and
  * print.
  */
 #ifndef LS_TOOLS_REPORT_SVG_H
@@ -13,7 +13,7 @@ enum { LS_SVG_WIDTH = 760, LS_SVG_COLOURS = 7 };
 
 typedef enum ls_svg_anchor { LS_SVG_START, LS_SVG_MIDDLE, LS_SVG_END } ls_svg_anchor;
 
-void ls_svg_open(FILE *to, int height, const char *about); /* `about` is what a screen reader says */
+void ls_svg_open(FILE *to, int height, const char *about); /* `about`: text for screen readers */
 void ls_svg_close(FILE *to);
 void ls_svg_line(FILE *to, const char *class, double x1, double y1, double x2, double y2);
 /* At most `most` characters, then an ellipsis; 0: all. */
@@ -24,7 +24,7 @@ void ls_svg_title(FILE *to, const char *text);
 /* Attributes of a curve's line: class and dashes. */
 void ls_svg_stroke(FILE *to, const ls_curve *curve);
 
-/* Pixels that so many characters take, about; of the first `most` where not 0. */
+/* Approximate width of a text in pixels; of the first `most` characters where not 0. */
 double ls_svg_text_width(const char *text, size_t most);
 
 #endif

@@ -17,11 +17,11 @@ void ls_write_markdown(FILE *to, const char *text);
 
 enum { LS_NUMBER_TEXT = 48 };
 
-/* Four digits or so: 4456.0, 98.25, 1.648, 0.0123. */
+/* About four digits: 4456.0, 98.25, 1.648, 0.0123. */
 const char *ls_number_text(char out[LS_NUMBER_TEXT], double value);
-/* The shortest that tells the value to four digits, for labels of axes: 0, 250, 1.5k, 2M. */
+/* The shortest form with up to four digits, for labels of axes: 0, 250, 1.5k, 2M. */
 const char *ls_short_text(char out[LS_NUMBER_TEXT], double value);
-/* 14:36:52; with hundredths below a minute, so that short runs can be told apart. */
+/* 14:36:52; with hundredths of a second below a minute. */
 const char *ls_runtime_text(char out[LS_NUMBER_TEXT], double seconds);
 /* 1.25 MB, powers of 1000. */
 const char *ls_bytes_text(char out[LS_NUMBER_TEXT], double bytes);

@@ -54,7 +54,7 @@ ls_status ls_metrics_log_read(const char *text, size_t bytes, const char *label,
 	return LS_OK;
 }
 
-/* Doubles its room when full; NULL: no memory. */
+/* Doubles the capacity when full; NULL: no memory. */
 static void *grow(void *list, size_t count, size_t bytes)
 {
 	if (count > 0 && (count & (count - 1)) != 0)

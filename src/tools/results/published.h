@@ -17,8 +17,8 @@ enum { LS_PUBLISHED_REPEATS = 7, LS_PUBLISHED_MODELS = 8 };
 
 /* One row of a published table. Numbers that were not published are 0, texts "". */
 typedef struct ls_published_row {
-	const char *model;                    /* under our name */
-	const char *data;                     /* "": made for the measurement */
+	const char *model;                    /* by its name in Lockstep */
+	const char *data;                     /* "": generated */
 	const char *hosts;                    /* "lm1+lm6", "gn[01-03]"; "Avg": an average, as published */
 	const char *shape;                    /* devices of each node, "8+8" */
 	const char *link;                     /* between nodes */

@@ -1,5 +1,5 @@
 /*
- * results.c - results.json: tables of fields, one list inside a point for each kind of row.
+ * results.c - results.json: tables of fields; a point has one list per kind of row.
  */
 #include "tools/results/results.h"
 
@@ -82,7 +82,7 @@ static const ls_field epoch_fields[] = {
 	GAP(accuracy, 0, 1), GAP(test_loss, -1e30, 1e30),
 };
 #undef OF
-/* The rest of a point's numbers; medians over repeats are worked out anew. */
+/* Other numbers of a point; medians over repeats are computed again. */
 #define OF ls_point
 static const ls_field point_fields[] = {
 	TEXT(key),
@@ -104,7 +104,7 @@ static const ls_field point_fields[] = {
 /* Lists of rows inside a point. */
 typedef struct rows {
 	const char *name;
-	size_t list, count, bytes; /* where the pointer and the number are in a point; of a row */
+	size_t list, count, bytes; /* offsets of the pointer and of the number in a point; bytes per row */
 	const ls_field *fields;
 	size_t field_count;
 } rows;
@@ -364,7 +364,7 @@ static int write_point(const ls_point *point, json_t *into)
 	bad |= ls_fields_write(job_fields, LS_COUNT(job_fields), &point->job, job);
 	bad |= json_object_set_new(object, "job", job);
 	bad |= json_object_set_new(object, "state", json_string(states[point->state]));
-	/* for whoever reads the file with other tools */
+	/* for other programs that read the file */
 	bad |= json_object_set_new(object, "samples_per_s", json_real(point->samples_per_s));
 	bad |= json_object_set_new(object, "step_ms", json_real(point->step_ms));
 	bad |= json_object_set_new(object, "wall_s", json_real(point->wall_s));
@@ -392,7 +392,7 @@ ls_status ls_results_write(const ls_results *results, const char *path)
 		bad |= write_point(&results->points[i], points);
 	bad |= json_object_set_new(root, "points", points);
 	ls_status status =
-		bad ? ls_fail(LS_EFORMAT, "%s: results hold text that is not UTF-8, or there is no memory", path)
+		bad ? ls_fail(LS_EFORMAT, "%s: cannot write the results: a text is not UTF-8, or out of memory", path)
 		    : ls_json_publish(root, path);
 	json_decref(root);
 	return status;

@@ -1,15 +1,14 @@
 /*
- * results.h - what a sweep has measured, as results.json keeps it: written by the sweep after every point, read by the
- * report.
+ * results.h - results.json, the measurements of a sweep: written by the sweep after every point, read by the report.
  *
- * A point is one row of a published table: a job (what was asked) and what came out of it. Benches give a rate, runs of
- * training also give curves and wall time.
+ * A point is one row of a table: a job and its result. A bench has a rate; a run of training also has curves and wall
+ * time.
  *
  * Invariants of results that were read
- *  1. Numbers are finite and in their ranges, texts are not longer than their places, and keys are unique.
+ *  1. Numbers are finite and in their ranges, texts fit their arrays, and keys are unique.
  *  2. A point that is LS_POINT_DONE has at least one repeat with a rate above zero, and its median, minimum and maximum
  *     are those of its repeats.
- *  3. A point that is LS_POINT_SKIPPED or LS_POINT_FAILED says why.
+ *  3. A point that is LS_POINT_SKIPPED or LS_POINT_FAILED has a reason.
  */
 #ifndef LS_TOOLS_RESULTS_RESULTS_H
 #define LS_TOOLS_RESULTS_RESULTS_H
@@ -24,23 +23,24 @@ enum { LS_RESULTS_NAME = 64, LS_RESULTS_TEXT = 256 };
 
 typedef enum ls_point_state { LS_POINT_PENDING, LS_POINT_DONE, LS_POINT_SKIPPED, LS_POINT_FAILED } ls_point_state;
 
-/* What was asked. `shape` is devices by node, "4" or "3+2"; `nodes` and `devices` are their numbers (all devices). */
+/* The job of a point. `shape` is devices by node, "4" or "3+2"; `nodes` and `devices` are their numbers (all devices).
+ */
 typedef struct ls_point_job {
 	char kind[16]; /* "bench" or "train" */
 	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME];
 	char shape[LS_RESULTS_NAME];
 	int64_t nodes, devices, threads, servers;
-	int64_t batch;               /* samples a device and step */
+	int64_t batch;               /* samples per device and step */
 	char strategy[16], wire[16]; /* "local", "allreduce" or "ps"; "fp32" or "bf16" */
-	char rate[32];               /* of links, "1gbit"; "" where nothing limits them */
-	int64_t replay;              /* devices slept through a profile */
+	char rate[32];               /* of links, "1gbit"; "": unlimited */
+	int64_t replay;              /* simulated compute from a profile */
 	double speed; /* of the slowest emulated node, relative to one at full speed; 0: all are at full speed */
-	int64_t warmup, steps;               /* of a bench, each repeat */
+	int64_t warmup, steps;               /* of a bench, per repeat */
 	int64_t epochs, samples;             /* of training; 0 where they do not apply */
-	char arguments[4 * LS_RESULTS_TEXT]; /* what else the command was given, as one would type it */
+	char arguments[4 * LS_RESULTS_TEXT]; /* other options of the command, as typed */
 } ls_point_job;
 
-/* One node of a point; times are a step's, means over its devices. */
+/* One node of a point; times are per step, means over its devices. */
 typedef struct ls_point_node {
 	char host[LS_RESULTS_NAME];
 	int64_t devices; /* 0: a server */
@@ -65,11 +65,11 @@ typedef struct ls_point_epoch {
 } ls_point_epoch;
 
 typedef struct ls_point {
-	char key[LS_RESULTS_TEXT]; /* tells points of a sweep apart; the same job has the same key */
+	char key[LS_RESULTS_TEXT]; /* unique in a sweep; the same job has the same key */
 	ls_point_job job;
 	ls_point_state state;
 	char reason[LS_RESULTS_TEXT]; /* of skipping or failing */
-	/* medians over repeats; of training, the last repeat's where it is not about rates */
+	/* medians over repeats; for training, all but rates are of the last repeat */
 	double samples_per_s, samples_per_s_min, samples_per_s_max;
 	double tokens_per_s; /* real ones; 0: images */
 	double step_ms, compute_ms, exposed_ms, wait_ms, update_ms;
@@ -78,8 +78,8 @@ typedef struct ls_point {
 	double peak_rss_bytes;
 	double wall_s;
 	double accuracy;                   /* after the last epoch of training; 0: none */
-	int64_t end_step;                  /* of training: the step it ended after, */
-	char fingerprint[LS_RESULTS_NAME]; /* and of its parameters then; "": not known */
+	int64_t end_step;                  /* of training: last step, */
+	char fingerprint[LS_RESULTS_NAME]; /* and fingerprint of the parameters after it; "": not known */
 	size_t repeat_count, node_count, rate_count, epoch_count;
 	ls_point_repeat *repeats;
 	ls_point_node *nodes;
@@ -98,7 +98,7 @@ typedef struct ls_results_machine {
 typedef struct ls_results {
 	char sweep[LS_RESULTS_NAME];   /* the recipe's name, or "sweep" */
 	char title[LS_RESULTS_TEXT];   /* of the published table */
-	char note[LS_RESULTS_TEXT];    /* what to know of this form of it; "": nothing */
+	char note[LS_RESULTS_TEXT];    /* note about this form of the table; "": none */
 	char table[LS_RESULTS_NAME];   /* its form: throughput, epochs, walltime, strategies */
 	char started[LS_RESULTS_NAME]; /* ISO 8601, UTC */
 	int64_t quick;                 /* 1: the short form, for two cores and two minutes */
@@ -107,14 +107,14 @@ typedef struct ls_results {
 	ls_point *points;
 } ls_results;
 
-/* `label` names the text in errors, which say field and reason. The output is left alone on failure. */
+/* `label` names the text in errors, which say field and reason. On failure the output is unchanged. */
 ls_status ls_results_parse(ls_results *out, const void *text, size_t bytes, const char *label);
 ls_status ls_results_read(ls_results *out, const char *path);
 void ls_results_release(ls_results *results);
 void ls_point_release(ls_point *point);
 
-/* Whether one may be divided by the other: both were computed or both replayed, and a node that was made slower is no
- * baseline but for itself. `base` is of one device, and has the same work. */
+/* Whether `base`, a point with one device and the same job, is a valid baseline: both have real or both simulated
+ * compute, and a node at reduced speed is a baseline only for itself. */
 int ls_point_comparable(const ls_point *base, const ls_point *point);
 
 /* Whole or absent. */

@@ -1,9 +1,9 @@
 /*
- * arguments.c - the list of options that a recipe's "arguments" may have.
+ * arguments.c - the options that "arguments" of a recipe may contain.
  *
- * A recipe may come from anybody, and running it must not do more than train and measure: only settings of training are
- * on the list, none that names a file or a directory, starts a process elsewhere, or has a field of its own (which
- * would be recorded as the field says and run as the argument does). Users give such options on their own command line.
+ * Recipes may come from strangers, and running one must not do more than train and measure. Only settings of training
+ * are allowed, none that names a file or a directory, starts processes on other hosts, or has a field of its own (the
+ * results would record the field, while the argument takes effect). Users give such options on the command line.
  */
 #include "tools/sweep/arguments.h"
 
@@ -65,7 +65,7 @@ static const char *const own_field[] = { "--model",   "--data",    "--optimizer"
 					 "--rate",    "--samples", "--steps",     "--warmup", "--repeat",
 					 "--epochs" };
 
-/* "batch_per_device": as recipes call what the option sets. */
+/* Name of the field that the option sets: "batch_per_device". */
 static const char *field_of(const char *option, char *out, size_t size)
 {
 	snprintf(out, size, "%s", option + 2);
@@ -74,7 +74,7 @@ static const char *field_of(const char *option, char *out, size_t size)
 	return out;
 }
 
-/* They are options, so nobody meant another that is spelt much like them. */
+/* Options that exist but are refused: no "did you mean" for them. */
 static const char *const refused[] = { "--run",      "--resume",      "--init",   "--trace", "--trace-steps",
 				       "--vocab",    "--data-dir",    "--hosts",  "--out",   "--plan-memory",
 				       "--profile",  "--profile-out", "--replay", "--quiet", "--replay-speed",
@@ -103,8 +103,8 @@ static const argument *argument_of(const char *word)
 	return NULL;
 }
 
-/* What `option`, which is none, was meant to be: an argument, or a field. */
-static const char *meant(const char *option)
+/* The nearest argument or field to `option`, which does not exist. */
+static const char *nearest_of(const char *option)
 {
 	const char *candidates[LS_COUNT(arguments) + LS_COUNT(own_field)];
 
@@ -125,7 +125,7 @@ static ls_status refuse(const ls_json_place *at, const char *word)
 	if (is_on(own_field, LS_COUNT(own_field), word))
 		return ls_fail(LS_EFORMAT, "%s: %sarguments has %s, which has a field of its own, \"%s\"", at->label,
 			       at->prefix, shown, field_of(shown, field, sizeof(field)));
-	const char *nearest = meant(option);
+	const char *nearest = nearest_of(option);
 	if (nearest && is_on(own_field, LS_COUNT(own_field), nearest))
 		return ls_fail(LS_EFORMAT,
 			       "%s: %sarguments has '%s', which is not an option; did you mean the field \"%s\"?",

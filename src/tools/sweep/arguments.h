@@ -1,5 +1,5 @@
 /*
- * arguments.h - what a recipe may add to the commands it runs.
+ * arguments.h - check the options that a recipe adds to its commands.
  */
 #ifndef LS_TOOLS_SWEEP_ARGUMENTS_H
 #define LS_TOOLS_SWEEP_ARGUMENTS_H

@@ -10,7 +10,7 @@
 
 #include "base/names.h"
 
-/* Name, what stands there where nothing is said, and for numbers their range. */
+/* Name, default value, and the range of numbers. */
 typedef struct axis_row {
 	const char *name, *fallback;
 	int64_t min, max; /* max 0: text */
@@ -95,7 +95,7 @@ static const char *value_of(const ls_sweep_block *block, const size_t index[LS_A
 
 static int64_t number_of(const ls_sweep_block *block, const size_t index[LS_AXES], ls_axis_kind kind)
 {
-	return strtoll(value_of(block, index, kind), NULL, 10); /* was checked when it came */
+	return strtoll(value_of(block, index, kind), NULL, 10); /* checked in ls_axis_add() */
 }
 
 static ls_status text_of(const ls_sweep_block *block, const size_t index[LS_AXES], ls_axis_kind kind, char *out,

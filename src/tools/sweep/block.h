@@ -34,7 +34,7 @@ typedef struct ls_sweep_block {
 	ls_sweep_point common; /* what all its points share */
 } ls_sweep_block;
 
-/* "model": as recipes and errors call it. */
+/* Name in recipes and errors: "model". */
 const char *ls_axis_name(ls_axis_kind axis);
 
 ls_status ls_axis_add(ls_axis *axis, ls_axis_kind kind, const char *value);
@@ -42,7 +42,7 @@ ls_status ls_axis_add(ls_axis *axis, ls_axis_kind kind, const char *value);
 ls_status ls_axis_split(ls_axis *axis, ls_axis_kind kind, const char *list);
 int ls_axis_has(const ls_axis *axis, const char *value);
 
-/* Multiply out; a point that is there already is left out. */
+/* Multiply out; points that are in the list already are left out. */
 ls_status ls_sweep_block_expand(const ls_sweep_block *block, ls_sweep_list *list);
 
 #endif

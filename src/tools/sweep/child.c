@@ -1,5 +1,5 @@
 /*
- * child.c - fork, pipes, poll, and an end in any case.
+ * child.c - fork, pipes, poll, and termination in any case.
  */
 #include "tools/sweep/child.h"
 
@@ -81,12 +81,12 @@ static ls_status start(running *r)
 		close(out[0]), close(err[0]);
 		return ls_fail_errno(LS_EIO, "cannot start %s", r->options->argv[0]);
 	}
-	setpgid(r->pid, r->pid); /* whoever comes first */
+	setpgid(r->pid, r->pid); /* parent and child both call it, in any order */
 	r->begun = ls_clock_seconds();
 	return LS_OK;
 }
 
-/* ---- what it says ------------------------------------------------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------------------------------------------------ */
 
 static void keep_out(running *r, const char *bytes, size_t count)
 {
@@ -106,7 +106,7 @@ static void keep_out(running *r, const char *bytes, size_t count)
 	c->out[c->bytes] = '\0';
 }
 
-/* Only the end of it is kept. */
+/* Only the end of stderr is kept. */
 static void keep_error(ls_child *c, const char *bytes, size_t count)
 {
 	size_t size = sizeof(c->error) - 1, used = strlen(c->error);
@@ -136,8 +136,8 @@ static void take(running *r, int which)
 	}
 }
 
-/* Waits a moment for more; 0: there was none. */
-static int listen_to(running *r, int milliseconds)
+/* Wait for more output; 0: there was none. */
+static int read_output(running *r, int milliseconds)
 {
 	struct pollfd wait[2] = { { .fd = r->from[0], .events = POLLIN }, { .fd = r->from[1], .events = POLLIN } };
 
@@ -149,9 +149,9 @@ static int listen_to(running *r, int milliseconds)
 	return 1;
 }
 
-/* ---- how it ends ------------------------------------------------------------------------------------------------- */
+/* ---- termination ------------------------------------------------------------------------------------------------- */
 
-static void end_it(running *r)
+static void terminate(running *r)
 {
 	if (r->ending == 0) {
 		r->ending = ls_clock_seconds();
@@ -162,7 +162,7 @@ static void end_it(running *r)
 	}
 }
 
-static void heed(running *r)
+static void check_limits(running *r)
 {
 	double now = ls_clock_seconds();
 
@@ -171,27 +171,27 @@ static void heed(running *r)
 	if (r->ending == 0 && now - r->begun > r->options->limit_s)
 		r->child->late = 1;
 	if (r->stopped || r->child->late || r->overflow || r->no_memory)
-		end_it(r);
+		terminate(r);
 	if (r->options->tick)
 		r->options->tick(r->options->context);
 }
 
-/* Its output may be held open longer by a process that it left behind: that is not waited for. */
-static void attend(running *r)
+/* A process that the command left behind may keep the pipes open: it is not waited for. */
+static void wait_for_end(running *r)
 {
 	int status;
 
 	while (waitpid(r->pid, &status, WNOHANG) != r->pid) {
-		listen_to(r, POLL_MS);
-		heed(r);
+		read_output(r, POLL_MS);
+		check_limits(r);
 	}
-	while ((r->from[0] >= 0 || r->from[1] >= 0) && listen_to(r, 0))
+	while ((r->from[0] >= 0 || r->from[1] >= 0) && read_output(r, 0))
 		;
 	for (int k = 0; k < 2; k++)
 		if (r->from[k] >= 0)
 			close(r->from[k]);
 	if (r->ending > 0)
-		kill(-r->pid, SIGKILL); /* what it started and did not end */
+		kill(-r->pid, SIGKILL); /* processes that it started and left behind */
 	r->child->seconds = ls_clock_seconds() - r->begun;
 	r->child->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -206,13 +206,13 @@ ls_status ls_child_run(ls_child *out, const ls_child_options *options)
 		return ls_fail(LS_EMEMORY, "no memory for the output of %s", options->argv[0]);
 	ls_status status = start(&r);
 	if (status == LS_OK)
-		attend(&r);
+		wait_for_end(&r);
 	if (status == LS_OK && r.stopped)
 		status = ls_fail(LS_EINTERRUPTED, "stopped on request");
 	if (status == LS_OK && r.no_memory)
 		status = ls_fail(LS_EMEMORY, "no memory for the output of %s", options->argv[0]);
 	if (status == LS_OK && r.overflow)
-		status = ls_fail(LS_EMEMORY, "%s printed more than can be kept", options->argv[0]);
+		status = ls_fail(LS_EMEMORY, "%s printed too much output", options->argv[0]);
 	if (status == LS_OK)
 		*out = child;
 	else
@@ -226,10 +226,10 @@ void ls_child_release(ls_child *child)
 	*child = (ls_child){ 0 };
 }
 
-/* ---- why it failed ----------------------------------------------------------------------------------------------- */
+/* ---- reasons of failures ----------------------------------------------------------------------------------------- */
 
-/* The last line that begins with a program's name, "lockstep bench: ...": hints stand behind it. */
-static const char *telling_line(const char *text, size_t *length)
+/* The last line that begins with a program's name, "lockstep bench: ...", as hints follow it; else the last line. */
+static const char *error_line(const char *text, size_t *length)
 {
 	const char *found = NULL;
 
@@ -246,12 +246,12 @@ const char *ls_child_reason(const ls_child *child, char *out, size_t size)
 {
 	size_t length = 0;
 	char line[512];
-	const char *told = telling_line(child->error, &length);
+	const char *found = error_line(child->error, &length);
 
 	if (child->late)
 		snprintf(out, size, "not done after %.0f s", child->seconds);
-	else if (told) {
-		snprintf(line, sizeof(line), "%.*s", (int)length, told);
+	else if (found) {
+		snprintf(line, sizeof(line), "%.*s", (int)length, found);
 		ls_text_printable(out, size, line);
 	} else if (child->code > 128)
 		snprintf(out, size, "ended by signal %d (%s)", child->code - 128, strsignal(child->code - 128));

@@ -1,5 +1,5 @@
 /*
- * child.h - run a command, bounded in time, and keep what it says.
+ * child.h - run a command with a time limit and keep its output.
  *
  * Invariants
  *  1. The command is in a process group of its own: Ctrl-C reaches this process only, which decides what it means.
@@ -19,25 +19,25 @@
 typedef struct ls_child_options {
 	char *const *argv; /* ends with NULL; argv[0] is a path, or found by PATH */
 	double limit_s;
-	int goes_on;                 /* a request to stop does not end it: it tidies up */
+	int goes_on;                 /* ls_sweep_stop() does not end it: it cleans up */
 	void (*tick)(void *context); /* several times a second; may be NULL */
 	void *context;
 } ls_child_options;
 
 typedef struct ls_child {
 	int code; /* exit status, or 128 + signal */
-	int late; /* it was ended for the limit */
+	int late; /* ended at the time limit */
 	double seconds;
-	char *out; /* what it printed, ending with NUL; freed by ls_child_release() */
+	char *out; /* standard output, NUL-terminated; freed by ls_child_release() */
 	size_t bytes;
-	char error[2048]; /* the end of what it printed on stderr */
+	char error[2048]; /* the end of stderr */
 } ls_child;
 
-/* LS_OK: it ran and ended, however. LS_EINTERRUPTED: after ls_sweep_stop(). */
+/* LS_OK: it ran and ended, with any status. LS_EINTERRUPTED: after ls_sweep_stop(). */
 ls_status ls_child_run(ls_child *out, const ls_child_options *options);
 void ls_child_release(ls_child *child);
 
-/* Why it failed, in a line: the last one it printed on stderr that says so, else how it ended. */
+/* Why it failed, in one line: its last error message on stderr, else its exit status. */
 const char *ls_child_reason(const ls_child *child, char *out, size_t size);
 
 /* Whether ls_sweep_stop() was called. */

@@ -1,5 +1,5 @@
 /*
- * command.c - options of a point, where it runs in front of them.
+ * command.c - command lines: where a point runs, then its options.
  */
 #include "tools/sweep/command.h"
 
@@ -89,7 +89,7 @@ static void enter_lab(ls_argv *w, const ls_sweep_point *p, const ls_lab *lab)
 		ls_argv_addf(w, "--on", LS_LAB_HOST "%" PRId64, p->on);
 }
 
-/* Devices of process i: servers, which stand behind, have none, but an entry has to have a number. */
+/* Devices of process i; servers, the last ones, get 1, because an entry must have a number. */
 static int64_t devices_of(const ls_sweep_point *p, int64_t i)
 {
 	return i < p->job.nodes ? ls_shape_devices(p->job.shape, (size_t)i) : 1;
@@ -130,7 +130,7 @@ static ls_status add_nodes(ls_argv *w, const ls_sweep_point *p, const ls_sweep_t
 	}
 	LS_TRY(write_hosts(p, target->lab ? NULL : target->hosts, hosts, sizeof(hosts)));
 	ls_argv_addf(w, "--hosts", "%s", hosts);
-	ls_argv_addf(w, "--timeout", "%" PRId64, 30 + 5 * processes); /* on shared cores they come up in turns */
+	ls_argv_addf(w, "--timeout", "%" PRId64, 30 + 5 * processes); /* on shared cores, processes start more slowly */
 	if (processes == 1)
 		return LS_OK;
 	ls_argv_addf(w, "--strategy", "%s", job->strategy);

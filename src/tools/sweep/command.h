@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "tools/sweep/lab.h"
 
-/* Words of a command, ending with NULL; text that is not the caller's lives in the arena. */
+/* Words of a command, NULL-terminated; copies are in the arena. */
 typedef struct ls_argv {
 	ls_arena *arena;
 	char **word;
@@ -17,12 +17,12 @@ typedef struct ls_argv {
 
 void ls_argv_add(ls_argv *words, const char *word);
 void ls_argv_addf(ls_argv *words, const char *option, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Words of "--a 'b c' d", as a shell takes them apart. */
+/* Append the words of "--a 'b c' d", split as by a shell. */
 ls_status ls_argv_split(ls_argv *words, const char *text);
-/* LS_OK, or that there was no memory. Empties `words`. */
+/* LS_OK or LS_EMEMORY. Empties `words`. */
 ls_status ls_argv_end(ls_argv *words, char ***out);
 
-/* Where a point runs, and with what. */
+/* Where and how a point runs. */
 typedef struct ls_sweep_target {
 	const char *program;
 	const ls_lab *lab;   /* NULL: nodes are not emulated */
@@ -38,11 +38,11 @@ ls_status ls_sweep_bench_command(ls_arena *arena, const ls_sweep_point *point, c
 ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_target *target,
 				 char ***out);
 
-/* A bench of one device of the point's that only records its profile. */
+/* A bench of one device of the point that only records its profile. */
 ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_target *target,
 				  char ***out);
 
-/* A bench of one such device of a step: how long it takes. Training's own options and data are left out. */
+/* A bench of one step on one device of the point, to time it. Options and data of training are left out. */
 ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_target *target,
 				char ***out);
 

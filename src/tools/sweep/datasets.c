@@ -1,5 +1,5 @@
 /*
- * datasets.c - lockstep data info, and where that fails lockstep data get.
+ * datasets.c - runs lockstep data info and, if that fails, lockstep data get.
  */
 #include "tools/sweep/datasets.h"
 
@@ -22,7 +22,7 @@ static ls_status ask(const ls_datasets *s, const char *verb, const char *name, d
 	return LS_OK;
 }
 
-/* Large MNIST is made of MNIST as it is read. */
+/* bigmnist is generated from mnist while it is read. */
 static const char *source_of(const char *name)
 {
 	return !strcmp(name, "bigmnist") ? "mnist" : name;
@@ -41,7 +41,7 @@ static ls_status find_out(ls_datasets *s, const char *name, char *lacking)
 	if (code == 0)
 		LS_TRY(ask(s, "info", name, info_s, &code, why));
 	if (code != 0)
-		snprintf(lacking, LS_RESULTS_TEXT, "no data %s: %.180s", name, why);
+		snprintf(lacking, LS_RESULTS_TEXT, "dataset %s is not available: %.180s", name, why);
 	return LS_OK;
 }
 
@@ -74,7 +74,7 @@ ls_status ls_datasets_choose(ls_datasets *s, const char *names, char *out, size_
 		snprintf(out, size, "%.*s", (int)length, names);
 		names += length;
 		names += *names == '|';
-		if (*names == '\0') /* the last is taken as it is */
+		if (*names == '\0') /* the last is taken in any case */
 			return LS_OK;
 		LS_TRY(ls_datasets_find(s, out, &why));
 	} while (why[0] != '\0');

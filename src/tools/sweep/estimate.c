@@ -8,7 +8,7 @@
 #include "tools/sweep/command.h"
 #include "tools/sweep/outcome.h"
 
-/* Until a process computes: memory, kernels, for several nodes the launcher. */
+/* Start of a process until it computes: memory, kernels and, for several nodes, the launcher. */
 static const double start_s = 0.5, start_node_s = 0.5, limit_s = 600;
 
 /* ---- one point --------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ double ls_estimate_point(const ls_sweep_environment *environment, const ls_sweep
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* The same device: its step is timed once. */
+/* Whether one timed step serves both jobs. */
 static int same_device(const ls_point_job *a, const ls_point_job *b)
 {
 	return !strcmp(a->kind, b->kind) && !strcmp(a->model, b->model) && !strcmp(a->data, b->data) &&
@@ -54,7 +54,7 @@ static int same_device(const ls_point_job *a, const ls_point_job *b)
 	       a->threads == b->threads;
 }
 
-/* A point without a step is one that cannot be measured either, and will say why. */
+/* Where the step cannot be timed, the point cannot be measured either, and its reason is reported then. */
 static ls_status time_step(const ls_sweep_environment *environment, const ls_sweep_point *p, ls_point *timed)
 {
 	ls_arena arena = { 0 };

@@ -156,7 +156,7 @@ static ls_status bring_up(ls_lab *lab, const ls_sweep_point *p)
 		argv[n++] = (char *)"--rate", argv[n++] = (char *)p->job.rate;
 	n += slow_words(p->speeds, argv + n, slow);
 	argv[n] = NULL;
-	lab->hosts = ls_lab_hosts(p); /* from here on there may be something to take down */
+	lab->hosts = ls_lab_hosts(p); /* from here on there may be a lab to remove */
 	LS_TRY(call(&child, argv, 0));
 	char why[LS_RESULTS_TEXT];
 	int code = child.code;

@@ -1,9 +1,9 @@
 /*
- * lab.h - the emulated cluster of a sweep (network namespaces, made by tools/lab): up while points need it, down in
- * any case.
+ * lab.h - the emulated cluster of a sweep (network namespaces, made by tools/lab): created when a point needs it, and
+ * always removed.
  *
- * A file in the output directory holds the cluster's name while it may be there, so that the next sweep in the same
- * directory takes down what one that was killed has left.
+ * A file in the output directory holds the name of the cluster while it may exist, so that the next sweep in the same
+ * directory removes the cluster of a sweep that was killed.
  */
 #ifndef LS_TOOLS_SWEEP_LAB_H
 #define LS_TOOLS_SWEEP_LAB_H
@@ -15,26 +15,26 @@
 
 typedef struct ls_lab {
 	char tool[4096];              /* "": none was found */
-	char reason[LS_RESULTS_TEXT]; /* why there can be none; "": it can, or nobody has asked */
+	char reason[LS_RESULTS_TEXT]; /* why none can be made; "": it can, or not checked yet */
 	int asked;
 	char name[40], mark[4096];
-	int64_t hosts; /* 0: it is down */
+	int64_t hosts; /* 0: there is no cluster */
 	char rate[32], speeds[LS_RESULTS_NAME];
 } ls_lab;
 
-/* Find the tool; take down what is left of an earlier sweep in `directory`. */
+/* Find the tool; remove a cluster that an earlier sweep in `directory` left. */
 ls_status ls_lab_init(ls_lab *lab, const char *program, const char *directory);
 
-/* Whether it can be made here, else lab->reason says why not. */
+/* Whether a cluster can be made here; else lab->reason is set. */
 int ls_lab_possible(ls_lab *lab);
 
-/* Up, with as many hosts and such links as the point needs. */
+/* Make a cluster with the hosts and links that the point needs. */
 ls_status ls_lab_need(ls_lab *lab, const ls_sweep_point *point);
 
-/* Safe to call at any time; also after a request to stop. */
+/* Remove the cluster, if any; also after ls_sweep_stop(). */
 void ls_lab_down(ls_lab *lab);
 
-/* How many hosts a point's cluster has, and whether it takes one at all. */
+/* Number of hosts in a point's cluster, and whether the point needs a cluster. */
 int64_t ls_lab_hosts(const ls_sweep_point *point);
 int ls_lab_is_for(const ls_sweep_point *point);
 

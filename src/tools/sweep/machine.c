@@ -1,5 +1,5 @@
 /*
- * machine.c - the machine, from what metrics knows of it and from a short probe.
+ * machine.c - properties of this machine, from src/metrics and from a short probe.
  */
 #include "tools/sweep/machine.h"
 

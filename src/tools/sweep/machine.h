@@ -1,5 +1,5 @@
 /*
- * machine.h - what measures, for results.json.
+ * machine.h - the machine that measures, for results.json.
  */
 #ifndef LS_TOOLS_SWEEP_MACHINE_H
 #define LS_TOOLS_SWEEP_MACHINE_H
@@ -9,8 +9,8 @@
 /* Host, processor, cores, memory and version. */
 void ls_sweep_machine(ls_results_machine *out);
 
-/* What takes a second or two to find out, by `program` probe --quick: kernels, MPI, speed of a core. What cannot be
- * found out stays as it is. LS_EINTERRUPTED: stopped. */
+/* Properties that take a second or two to measure, by `program` probe --quick: kernels, MPI, speed of a core. Unknown
+ * ones are left unchanged. LS_EINTERRUPTED: stopped. */
 ls_status ls_sweep_machine_probe(ls_results_machine *out, const char *program);
 
 /* Cores that this process may use. */

@@ -1,8 +1,8 @@
 /*
  * measure.c - one point.
  *
- * The profile of a device is kept in the output directory, by what it is of, and serves all points that replay it. A
- * bench of one device on its own that others replay records it on the way.
+ * The profile of a device is kept in the output directory and used by all points that replay it. A bench of one device
+ * records it at the same time, where other points replay it.
  */
 #include "tools/sweep/measure.h"
 
@@ -29,7 +29,7 @@ typedef struct measure {
 	char profile[4096], run[4096];
 } measure;
 
-/* ---- how a point ends -------------------------------------------------------------------------------------------- */
+/* ---- result of a point ------------------------------------------------------------------------------------------- */
 
 static ls_status end_as(measure *m, ls_point_state state, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -50,7 +50,7 @@ static int has_ended(const measure *m)
 	return m->result->state == LS_POINT_SKIPPED || m->result->state == LS_POINT_FAILED;
 }
 
-/* What may have been left running in a cluster goes with it. */
+/* Processes that may still run in an emulated cluster are removed with it. */
 static ls_status fail_child(measure *m, const ls_child *child)
 {
 	char why[LS_RESULTS_TEXT];
@@ -62,7 +62,7 @@ static ls_status fail_child(measure *m, const ls_child *child)
 
 /* ---- cores ------------------------------------------------------------------------------------------------------- */
 
-/* How many cores it would take, where there are too few; else 0. Emulated hosts get equal numbers of them. */
+/* Number of cores needed, where there are too few; else 0. Emulated hosts get equal numbers of cores. */
 static int64_t cores_missing(const ls_sweep_environment *environment, const ls_sweep_point *p)
 {
 	int64_t hosts = ls_lab_is_for(p) ? ls_lab_hosts(p) : 1, most = 0;
@@ -80,7 +80,7 @@ int ls_measure_replays(const ls_sweep_environment *environment, const ls_sweep_p
 	return !environment->hosts && !strcmp(p->job.kind, "bench") && missing;
 }
 
-/* ---- where ------------------------------------------------------------------------------------------------------- */
+/* ---- hosts ------------------------------------------------------------------------------------------------------- */
 
 static ls_status use_hosts(measure *m)
 {
@@ -116,7 +116,7 @@ static ls_status use_lab(measure *m)
 
 /* ---- profiles ---------------------------------------------------------------------------------------------------- */
 
-/* By what a device does: not where, nor how many there are. */
+/* Named by the work of one device, not by hosts or the number of devices. */
 static ls_status name_profile(const ls_sweep_environment *environment, const ls_sweep_point *p, char *out, size_t size)
 {
 	char what[4096], name[2 * LS_RESULTS_NAME], directory[4096];
@@ -131,7 +131,7 @@ static ls_status name_profile(const ls_sweep_environment *environment, const ls_
 	return ls_path_join(out, size, directory, name);
 }
 
-/* Whether a point replays the profile that this one could record. */
+/* Whether another point replays the profile that this one can record. */
 static int is_wanted(const measure *m)
 {
 	const ls_sweep_list *list = m->environment->list;
@@ -170,7 +170,7 @@ static ls_status record_profile(measure *m)
 	return status;
 }
 
-static ls_status see_to_profile(measure *m)
+static ls_status ensure_profile(measure *m)
 {
 	int alone = m->point->job.devices == 1 && !ls_lab_is_for(m->point) && !m->environment->hosts;
 
@@ -194,7 +194,7 @@ static ls_status measure_bench(measure *m)
 	char **argv;
 	ls_child child;
 
-	LS_TRY(see_to_profile(m));
+	LS_TRY(ensure_profile(m));
 	if (has_ended(m))
 		return LS_OK;
 	m->target.repeat = ls_sweep_list_repeat(m->environment->list, m->point);
@@ -241,7 +241,7 @@ static ls_status name_run(measure *m, int64_t repeat)
 	LS_TRY(ls_path_make(directory));
 	LS_TRY(ls_path_join(m->run, sizeof(m->run), directory, name));
 	m->target.run = m->run;
-	return ls_path_remove_tree(m->run); /* of an attempt that was stopped */
+	return ls_path_remove_tree(m->run); /* left by a measurement that was stopped */
 }
 
 static ls_status train_once(measure *m, int64_t repeat)
@@ -274,7 +274,7 @@ static ls_status measure_train(measure *m)
 	return LS_OK;
 }
 
-/* What is plain before anything is started. */
+/* Checks before anything is started. */
 static ls_status check_point(measure *m)
 {
 	const ls_point_job *job = &m->point->job;
@@ -282,12 +282,13 @@ static ls_status check_point(measure *m)
 	const char *lacking = "";
 
 	if (m->point->on > 0 && !m->environment->hosts && m->point->speeds[0] == '\0')
-		return end_as(m, LS_POINT_SKIPPED, "a row of node %" PRId64 " alone needs --hosts with the nodes",
+		return end_as(m, LS_POINT_SKIPPED,
+			      "a point on node %" PRId64 " alone needs --hosts with the names of the nodes",
 			      m->point->on);
 	if (!strcmp(job->kind, "train") && !m->environment->hosts && missing > 0)
 		return end_as(m, LS_POINT_SKIPPED,
 			      "training on %s devices needs %" PRId64
-			      " cores, here are %d; only a bench can be replayed",
+			      " cores, this machine has %d; only a bench can have simulated compute",
 			      job->shape, missing, m->environment->cores);
 	if (!strstr(job->arguments, "--data-dir"))
 		LS_TRY(ls_datasets_find(&m->environment->datasets, job->data, &lacking));

@@ -1,5 +1,5 @@
 /*
- * measure.h - measure one point: where it runs, whether its devices are replayed, and what came out.
+ * measure.h - measure one point: choose where it runs and whether compute is simulated, and read the result.
  */
 #ifndef LS_TOOLS_SWEEP_MEASURE_H
 #define LS_TOOLS_SWEEP_MEASURE_H
@@ -8,7 +8,7 @@
 #include "tools/sweep/lab.h"
 #include "tools/sweep/points.h"
 
-/* What all points of a sweep are measured with. */
+/* Common to all points of a sweep. */
 typedef struct ls_sweep_environment {
 	const char *program, *hosts; /* hosts: NULL without */
 	const ls_sweep_list *list;
@@ -20,12 +20,12 @@ typedef struct ls_sweep_environment {
 	void *context;
 } ls_sweep_environment;
 
-/* Whether this machine has too few cores for the point's devices, so that they sleep. */
+/* Whether the compute of a point is simulated, because this machine has too few cores for its devices. */
 int ls_measure_replays(const ls_sweep_environment *environment, const ls_sweep_point *point);
 
 /*
- * Into `result`, which has key and job of the point: done, skipped or failed, and then why. LS_EINTERRUPTED: stopped;
- * other failures are those of this machine (memory, disk), after which nothing else would go well either.
+ * Fills in `result`, which has the key and job of the point: done, or skipped or failed with a reason. LS_EINTERRUPTED:
+ * stopped. Other errors are those of this machine (memory, disk) and end the sweep.
  */
 ls_status ls_measure(ls_sweep_environment *environment, const ls_sweep_point *point, ls_point *result);
 

@@ -1,5 +1,5 @@
 /*
- * outcome.h - what a command has measured, into a point of the results.
+ * outcome.h - read the output of a command into a point of the results.
  */
 #ifndef LS_TOOLS_SWEEP_OUTCOME_H
 #define LS_TOOLS_SWEEP_OUTCOME_H
@@ -7,10 +7,10 @@
 #include "tools/results/results.h"
 #include "tools/sweep/child.h"
 
-/* `point` has its job; lists and numbers are added, a repeat for each of the bench's. */
+/* `point` has its job; adds one repeat per repeat of the bench, and the other figures. */
 ls_status ls_outcome_bench(ls_point *point, const ls_child *child);
 
-/* One repeat more, of a run that is in `run`; curves are those of the last. */
+/* Add one repeat, of the run in directory `run`; curves are those of the last repeat. */
 ls_status ls_outcome_train(ls_point *point, const ls_child *child, const char *run);
 
 #endif

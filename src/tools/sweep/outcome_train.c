@@ -1,6 +1,6 @@
 /*
- * outcome_train.c - a run of `lockstep train`: its lines ("Step200: 100.71 data/sec"), which are means over the steps
- * since the last, and metrics.jsonl for all else.
+ * outcome_train.c - a run of `lockstep train`: rates from its output ("Step200: 100.71 data/sec", the mean over the
+ * steps since the previous line), everything else from metrics.jsonl.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 
 enum { SKIPPED = 3 }; /* first lines of a run, whose steps touch memory for the first time */
 
-/* Numbers of one kind, growing. */
+/* A growing list of numbers. */
 typedef struct numbers {
 	double *value;
 	size_t count;
@@ -42,7 +42,7 @@ static ls_status keep_number(numbers *n, double value)
 	return LS_OK;
 }
 
-/* One row more of a point's list; zeroed. NULL: no memory. */
+/* Append a zeroed row to a list of a point. NULL: no memory. */
 static void *grow(void **list, size_t *count, size_t bytes)
 {
 	char *grown = realloc(*list, (*count + 1) * bytes);
@@ -123,9 +123,9 @@ static ls_status read_metrics(curve *c, const char *run)
 	return ls_file_map_end(&map, status);
 }
 
-/* ---- what it comes to -------------------------------------------------------------------------------------------- */
+/* ---- summary ----------------------------------------------------------------------------------------------------- */
 
-/* Of all but the first few, where there are more. */
+/* Median without the first few, where there are more. */
 static double median_of(numbers *n)
 {
 	size_t skip = n->count > 2 * SKIPPED ? SKIPPED : 0;

@@ -33,7 +33,7 @@ int64_t ls_shape_devices(const char *shape, size_t i)
 	return shape ? strtoll(shape, NULL, 10) : 0;
 }
 
-/* The number at the beginning of a part of "3+2"; moves on behind it. */
+/* Read the number at the beginning of a part of "3+2" and advance past it. */
 static ls_status take_part(const char **at, const char *whole, int64_t *out)
 {
 	char digits[8] = "";
@@ -57,7 +57,7 @@ static ls_status append_part(ls_point_job *job, int64_t devices)
 	int more = snprintf(job->shape + used, sizeof(job->shape) - used, "%s%" PRId64, used > 0 ? "+" : "", devices);
 
 	if ((size_t)more >= sizeof(job->shape) - used)
-		return ls_fail(LS_EINVALID, "%" PRId64 " nodes of %" PRId64 " devices are more than a row can name",
+		return ls_fail(LS_EINVALID, "%" PRId64 " nodes of %" PRId64 " devices are too many for a point",
 			       job->nodes, devices);
 	job->devices += devices;
 	return LS_OK;
@@ -122,30 +122,30 @@ static ls_status check_rate(const char *rate)
 static ls_status check_job(const ls_sweep_point *p)
 {
 	static const char *const kinds[] = { "bench", "train", NULL }, *const wires[] = { "fp32", "bf16", NULL };
-	static const char *const strategys[] = { "local", "allreduce", "ps", NULL };
+	static const char *const strategies[] = { "local", "allreduce", "ps", NULL };
 	const ls_point_job *job = &p->job;
 
 	LS_TRY(check_name("kind", job->kind, kinds, "bench or train"));
-	LS_TRY(check_name("strategy", job->strategy, strategys, "allreduce or ps"));
+	LS_TRY(check_name("strategy", job->strategy, strategies, "allreduce or ps"));
 	LS_TRY(check_name("wire", job->wire, wires, "fp32 or bf16"));
 	if (job->rate[0] != '\0')
 		LS_TRY(check_rate(job->rate));
 	if (job->model[0] == '\0')
 		return ls_fail(LS_EINVALID, "a point has no model");
 	if (!strcmp(job->kind, "train") && job->data[0] == '\0')
-		return ls_fail(LS_EINVALID, "training needs data; say which, as in \"data\": \"mnist\"");
+		return ls_fail(LS_EINVALID, "training needs data; add it, as in \"data\": \"mnist\"");
 	if (job->batch < 1)
 		return ls_fail(LS_EINVALID, "batch %" PRId64 ": expected at least 1", job->batch);
 	if (ls_sweep_point_processes(p) > LS_SWEEP_NODES)
 		return ls_fail(LS_EINVALID, "%" PRId64 " nodes and %" PRId64 " servers: at most %d can be started",
 			       job->nodes, job->servers, LS_SWEEP_NODES);
 	if (p->on > 0 && ls_sweep_point_processes(p) > 1)
-		return ls_fail(LS_EINVALID, "\"on\" says where a lone node is; there are %" PRId64 " nodes",
+		return ls_fail(LS_EINVALID, "\"on\" is for points on one node; this one has %" PRId64 " nodes",
 			       job->nodes);
 	return LS_OK;
 }
 
-/* Everything that a job can differ by. */
+/* All fields in which jobs can differ. */
 static void write_key(ls_sweep_point *p)
 {
 	const ls_point_job *j = &p->job;
@@ -161,7 +161,7 @@ static void write_key(ls_sweep_point *p)
 		 (uint32_t)ls_text_hash(all));
 }
 
-/* Of node `on` or, where it is 0, of the slowest. */
+/* Speed of node `on` or, where it is 0, of the slowest node. */
 static double speed_of(const ls_sweep_point *p)
 {
 	double slowest = 0;
@@ -237,7 +237,7 @@ const char *ls_sweep_point_label(const ls_sweep_point *p, char *out, size_t size
 	if (p->on > 0)
 		snprintf(where, sizeof(where), " on node %" PRId64, p->on);
 	if (p->replayed)
-		snprintf(where, sizeof(where), ", replayed to compare with");
+		snprintf(where, sizeof(where), ", simulated compute, as baseline");
 	write_layout(j, layout, sizeof(layout));
 	snprintf(out, size, "%s%s batch %" PRId64 ", %s%s", strcmp(j->kind, "train") ? "" : "train ", j->model,
 		 j->batch, layout, where);

@@ -1,10 +1,10 @@
 /*
- * point.h - one measurement that a sweep is to make: the job as results keep it, and where it runs.
+ * point.h - a point of a sweep before it is measured: its job, as in the results, and where it runs.
  *
  * Invariants of a point that ls_sweep_point_normalise() has accepted
- *  1. shape, nodes and devices agree. Servers are nodes beside those of the shape.
+ *  1. shape, nodes and devices agree. Servers are additional to the nodes of the shape.
  *  2. On one node without servers nothing is sent: strategy is "local", rate "" and wire "fp32".
- *  3. The same job has the same key, and different ones do not.
+ *  3. Equal jobs have equal keys, different jobs different ones.
  */
 #ifndef LS_TOOLS_SWEEP_POINT_H
 #define LS_TOOLS_SWEEP_POINT_H
@@ -16,25 +16,25 @@ enum { LS_SWEEP_KEY = LS_RESULTS_TEXT, LS_SWEEP_NODES = 200 };
 typedef struct ls_sweep_point {
 	char key[LS_SWEEP_KEY];
 	ls_point_job job;
-	int64_t repeat;               /* 0: as often as the list says */
-	int64_t on;                   /* the node of a point on one; counted from 1, 0: wherever */
-	char speeds[LS_RESULTS_NAME]; /* of emulated nodes, "1,0.5"; "": all alike */
-	int replayed;                 /* even where there are cores enough: a baseline of rows that are replayed */
+	int64_t repeat;               /* 0: that of the list */
+	int64_t on;                   /* for a point on one node: which one, from 1; 0: any */
+	char speeds[LS_RESULTS_NAME]; /* of emulated nodes, "1,0.5"; "": all at full speed */
+	int replayed;                 /* simulated compute even with enough cores: a baseline of simulated points */
 } ls_sweep_point;
 
 /* Devices of node i of a shape "3+2"; 0 past the end. */
 int64_t ls_shape_devices(const char *shape, size_t i);
 
-/* "8" on 4 nodes: "8+8+8+8", 4 and 32. "3+2" says itself how many nodes there are. */
+/* "8" on 4 nodes: "8+8+8+8", 4 and 32. "3+2" implies the number of nodes. */
 ls_status ls_sweep_point_shape(ls_sweep_point *point, const char *devices, int64_t nodes);
 
-/* One device of the point's, replayed: what its own replay is to be compared with. */
+/* The baseline of a point with simulated compute: one of its devices, simulated, too. */
 ls_status ls_sweep_point_baseline(const ls_sweep_point *point, ls_sweep_point *out);
 
-/* Check what was filled in, leave out what cannot matter, and name it. */
+/* Check the fields, clear those without effect, and set the key. */
 ls_status ls_sweep_point_normalise(ls_sweep_point *point);
 
-/* Processes it takes: nodes of the shape, and servers. */
+/* Number of processes: nodes of the shape, and servers. */
 static inline int64_t ls_sweep_point_processes(const ls_sweep_point *point)
 {
 	return point->job.nodes + point->job.servers;

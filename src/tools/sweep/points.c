@@ -1,5 +1,5 @@
 /*
- * points.c - from options to points: lists choose among a recipe's points, or make points themselves.
+ * points.c - options to points: lists choose among the points of a recipe, or are multiplied out.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ ls_status ls_sweep_list_add(ls_sweep_list *list, const ls_sweep_point *point)
 	if (is_there(list, list->count, point->key))
 		return LS_OK;
 	if (list->count == LS_SWEEP_POINTS)
-		return ls_fail(LS_EINVALID, "these are more than %d points", LS_SWEEP_POINTS);
+		return ls_fail(LS_EINVALID, "the sweep has more than %d points; shorten the lists", LS_SWEEP_POINTS);
 	ls_sweep_point *grown = realloc(list->points, (list->count + 1) * sizeof(*grown));
 	if (!grown)
 		return ls_fail(LS_EMEMORY, "no memory for %zu points", list->count + 1);
@@ -40,7 +40,7 @@ ls_status ls_sweep_list_add(ls_sweep_list *list, const ls_sweep_point *point)
 	return LS_OK;
 }
 
-void ls_sweep_list_unite(ls_sweep_list *list)
+void ls_sweep_list_deduplicate(ls_sweep_list *list)
 {
 	size_t kept = 0;
 
@@ -56,7 +56,7 @@ void ls_sweep_list_release(ls_sweep_list *list)
 	*list = (ls_sweep_list){ 0 };
 }
 
-/* ---- of lists ---------------------------------------------------------------------------------------------------- */
+/* ---- points of lists --------------------------------------------------------------------------------------------- */
 
 static ls_status take_lists(const ls_sweep_options *o, ls_sweep_block *block)
 {
@@ -105,9 +105,9 @@ static ls_status multiply(const ls_sweep_options *o, ls_sweep_list *list, ls_swe
 	return ls_sweep_block_expand(block, list);
 }
 
-/* ---- of a recipe ------------------------------------------------------------------------------------------------- */
+/* ---- points of a recipe ------------------------------------------------------------------------------------------ */
 
-/* "8" of "8+8" too: what each node has. */
+/* "8" also matches "8+8": devices per node. */
 static int fits_devices(const ls_axis *axis, const ls_point_job *job)
 {
 	char each[32];
@@ -134,7 +134,7 @@ static int fits_text(const ls_axis *axis, const char *text)
 	return axis->count == 0 || ls_axis_has(axis, text);
 }
 
-/* A lone node has no links, whatever they are asked to be like. */
+/* One node has no links, whatever rate is given. */
 static int fits(const ls_sweep_block *wanted, const ls_sweep_point *p)
 {
 	const ls_axis *a = wanted->axes;
@@ -176,23 +176,23 @@ static ls_status choose(const ls_sweep_options *o, ls_sweep_list *list, ls_sweep
 	}
 	if (kept == 0)
 		return ls_fail(LS_EINVALID,
-			       "no point of %s (%zu in all) is what the options ask for; "
+			       "no point of %s (%zu in all) matches the options; "
 			       "'lockstep bench %s --list' shows them",
 			       list->name, list->count, o->recipe);
 	list->count = kept;
-	ls_sweep_list_unite(list);
+	ls_sweep_list_deduplicate(list);
 	return LS_OK;
 }
 
-/* Real hosts have links and speeds of their own, whatever a recipe asks of emulated nodes. */
-static ls_status settle_on_hosts(ls_sweep_list *list)
+/* Rates and speeds of emulated nodes do not apply to real hosts. */
+static ls_status clear_emulation(ls_sweep_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		list->points[i].job.rate[0] = '\0';
 		list->points[i].speeds[0] = '\0';
 		LS_TRY(ls_sweep_point_normalise(&list->points[i]));
 	}
-	ls_sweep_list_unite(list);
+	ls_sweep_list_deduplicate(list);
 	return LS_OK;
 }
 
@@ -206,8 +206,9 @@ ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *o)
 	ls_sweep_block *block;
 
 	if (o->rate && o->hosts)
-		return ls_fail(LS_EINVALID,
-			       "--rate sets the link speed of emulated nodes; it cannot be used with --hosts");
+		return ls_fail(
+			LS_EINVALID,
+			"options.rate sets the link speed of emulated nodes; it cannot be used with options.hosts");
 	if (o->recipe)
 		LS_TRY(ls_recipe_open(&list, o->recipe, o->quick));
 	block = calloc(1, sizeof(*block));
@@ -216,7 +217,7 @@ ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *o)
 				       : multiply(o, &list, block);
 	free(block);
 	if (status == LS_OK && o->hosts)
-		status = settle_on_hosts(&list);
+		status = clear_emulation(&list);
 	if (o->repeat > 0)
 		list.repeat = o->repeat;
 	if (status == LS_OK)

@@ -1,5 +1,5 @@
 /*
- * points.h - what a sweep is to measure.
+ * points.h - the list of points of a sweep.
  */
 #ifndef LS_TOOLS_SWEEP_POINTS_H
 #define LS_TOOLS_SWEEP_POINTS_H
@@ -18,19 +18,19 @@ typedef struct ls_sweep_list {
 	ls_sweep_point *points; /* keys are unique */
 } ls_sweep_list;
 
-/* How often a point is measured. */
+/* Number of repeats of a point. */
 static inline int64_t ls_sweep_list_repeat(const ls_sweep_list *list, const ls_sweep_point *point)
 {
 	return point->repeat > 0 ? point->repeat : list->repeat;
 }
 
-/* Of a recipe, of which lists choose points, or of lists that are multiplied out. */
+/* Points of a recipe, among which lists choose; or of lists, multiplied out. */
 ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *options);
 void ls_sweep_list_release(ls_sweep_list *list);
 
-/* One more, unless it is there already. */
+/* Append a point, unless it is in the list already. */
 ls_status ls_sweep_list_add(ls_sweep_list *list, const ls_sweep_point *point);
-/* Points may have become the same since: the first of each stays. */
-void ls_sweep_list_unite(ls_sweep_list *list);
+/* Remove points that have become equal to earlier ones. */
+void ls_sweep_list_deduplicate(ls_sweep_list *list);
 
 #endif

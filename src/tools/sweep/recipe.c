@@ -1,5 +1,5 @@
 /*
- * recipe.c - recipes as JSON: a head, blocks of lists, and the short form beside them.
+ * recipe.c - read recipes: a head, blocks of lists, and the quick form.
  */
 #include "tools/sweep/recipe.h"
 
@@ -17,7 +17,7 @@
 #define FORMAT "lockstep recipe"
 enum { VERSION = 2, BYTES_MAX = 1 << 20, BLOCKS_MAX = 256 };
 
-/* Where in which file something is wrong. */
+/* File and field of an error. */
 #define AT "%s: %s%s"
 
 /* ---- fields ------------------------------------------------------------------------------------------------------ */
@@ -35,7 +35,7 @@ static ls_status maybe_text(const ls_json_place *at, const json_t *object, const
 	return json_object_get(object, name) ? ls_fields_read(at, &field, 1, object, out) : LS_OK;
 }
 
-/* A misspelt field would silently be another measurement. */
+/* Unknown fields are errors: a misspelt one would silently measure something else. */
 static ls_status check_known(const ls_json_place *at, const json_t *object, const char *const *known, size_t count)
 {
 	const char *name;
@@ -205,7 +205,7 @@ static ls_status read_head(const ls_json_place *top, const json_t *root, ls_swee
 		       list->table);
 }
 
-/* Both forms are read whichever is wanted, so that a mistake in either shows at once. */
+/* Both forms are always read, so that errors in either are found. */
 static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_sweep_list *list)
 {
 	static const char *const known[] = { "warmup", "steps", "repeat", "limit_s", "points", "note" };
@@ -280,7 +280,7 @@ static const char *name_at(size_t i)
 	return recipe ? recipe->name : NULL;
 }
 
-/* "some/where/mine.json" is called mine. */
+/* "some/where/mine.json" is named "mine". */
 static void name_of_file(const char *path, char *out, size_t size)
 {
 	const char *base = strrchr(path, '/');

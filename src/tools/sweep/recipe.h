@@ -12,11 +12,12 @@
 extern const ls_recipe ls_recipes_built_in[];
 extern const size_t ls_recipes_built_in_count;
 
-/* `name` is what results call the sweep, `label` stands in errors. The output is left alone on failure. */
+/* `name` is the name of the sweep in the results, `label` names the text in errors. On failure the output is unchanged.
+ */
 ls_status ls_recipe_parse(ls_sweep_list *out, const void *text, size_t bytes, int quick, const char *name,
 			  const char *label);
 
-/* By name among those built in, else a file. */
+/* A built-in recipe by name, else a file. */
 ls_status ls_recipe_open(ls_sweep_list *out, const char *recipe, int quick);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The same work on one device; a bench beside a bench, training beside training, replayed beside replayed. */
+/* The same job on one device, measured the same way: bench or training, real or simulated compute. */
 static int is_base(const ls_point *base, const ls_point *p)
 {
 	return base->state == LS_POINT_DONE && base->job.devices == 1 && base->job.nodes == 1 &&

@@ -1,5 +1,5 @@
 /*
- * rows.h - results in short, for who has called a sweep.
+ * rows.h - summary rows of results, for callers of ls_sweep().
  */
 #ifndef LS_TOOLS_SWEEP_ROWS_H
 #define LS_TOOLS_SWEEP_ROWS_H
@@ -8,7 +8,7 @@
 
 #include "tools/results/results.h"
 
-/* The first `count` points; speedups are over any of them all. */
+/* Rows of the first `count` points; baselines of speedups may be any point. */
 ls_status ls_sweep_rows(const ls_results *results, size_t count, const char *path, ls_sweep_result *out);
 
 #endif

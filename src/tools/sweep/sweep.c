@@ -2,10 +2,10 @@
  * sweep.c - all points of a sweep, one after another.
  *
  * Invariants
- *  1. results.json is whole after every point: a sweep that is killed loses the point it was at, and no other.
- *  2. Points that are done, with at least as many repeats as are wanted, are not measured again. Those of other plans
- * in the same directory stay.
- *  3. One sweep at a time in a directory, of one machine: what two have measured is not mixed.
+ *  1. results.json is complete after every point: a sweep that is killed loses only its current point.
+ *  2. Points that are done, with enough repeats, are not measured again. Points of earlier sweeps in the same directory
+ *     are kept.
+ *  3. One sweep at a time per directory, and one machine: measurements of different machines are not mixed.
  *  4. No emulated cluster outlives the call.
  */
 #include <errno.h>
@@ -33,17 +33,17 @@
 typedef struct sweep {
 	const ls_sweep_options *options;
 	ls_sweep_list list;
-	ls_results results; /* the list's points first, in its order */
+	ls_results results; /* points of the list first, in its order */
 	ls_sweep_environment environment;
 	char program[4096], path[4096];
 	int lock;
 	ls_progress *progress;
 	char label[256];
-	size_t at, measured;                  /* the point being measured; how many were since the start */
-	double measured_s, measured_estimate; /* of these */
+	size_t at, measured;                  /* current point; points measured since the start */
+	double measured_s, measured_estimate; /* seconds of those points */
 	double point_begun;
 	double *estimate; /* (list.count) seconds, see estimate.h */
-	int estimated;    /* they are more than a guess */
+	int estimated;    /* at least one is known */
 } sweep;
 
 /* ---- the directory ----------------------------------------------------------------------------------------------- */
@@ -56,7 +56,7 @@ static ls_status find_program(sweep *s)
 	}
 	ssize_t length = readlink("/proc/self/exe", s->program, sizeof(s->program) - 1);
 	if (length <= 0)
-		return ls_fail_errno(LS_EIO, "cannot find out where this program is");
+		return ls_fail_errno(LS_EIO, "cannot find the path of this program");
 	s->program[length] = '\0';
 	return LS_OK;
 }
@@ -68,19 +68,20 @@ static ls_status lock_directory(sweep *s)
 	LS_TRY(ls_path_join(path, sizeof(path), s->environment.out, "lock"));
 	LS_TRY(ls_file_open_own(&s->lock, path, O_RDWR));
 	if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
-		return ls_fail(LS_EINVALID, "another sweep is running in %s; wait for it, or choose another --out",
+		return ls_fail(LS_EINVALID,
+			       "another sweep is running in %s; wait for it, or choose another options.out",
 			       s->environment.out);
 	return LS_OK;
 }
 
-/* Not into the directory of a training run: report would show that run among the results of the sweep. */
+/* Not the directory of a training run: lockstep report would show that run among the results of the sweep. */
 static ls_status check_directory(const char *out)
 {
 	char run[4096];
 
 	LS_TRY(ls_path_join(run, sizeof(run), out, "run.json"));
 	return ls_path_exists(run)
-		       ? ls_fail(LS_EINVALID, "%s is the directory of a training run; choose another --out", out)
+		       ? ls_fail(LS_EINVALID, "%s is the directory of a training run; choose another options.out", out)
 		       : LS_OK;
 }
 
@@ -92,10 +93,10 @@ static ls_status open_directory(sweep *s)
 			  : snprintf(here, sizeof(here), "%s", out);
 
 	if (length <= 0 || (size_t)length >= sizeof(here))
-		return ls_fail(LS_EINVALID, "the output directory has no name, or one that is too long");
+		return ls_fail(LS_EINVALID, "options.out is empty or too long");
 	LS_TRY(check_directory(here));
 	LS_TRY(ls_path_make(here));
-	char *whole = realpath(here, NULL); /* nodes may have another working directory */
+	char *whole = realpath(here, NULL); /* nodes may have a different working directory */
 	if (!whole)
 		return ls_fail_errno(LS_EIO, "cannot find %s", here);
 	snprintf(s->environment.out, sizeof(s->environment.out), "%s", whole);
@@ -104,20 +105,19 @@ static ls_status open_directory(sweep *s)
 	return lock_directory(s);
 }
 
-/* ---- what is there already --------------------------------------------------------------------------------------- */
+/* ---- earlier results --------------------------------------------------------------------------------------------- */
 
 static ls_status check_earlier(const sweep *s, const ls_results *earlier)
 {
 	const ls_results_machine *old = &earlier->machine, *now = &s->results.machine;
 
 	if (strcmp(earlier->sweep, s->results.sweep) != 0)
-		return ls_fail(LS_EMISMATCH, "%s holds the sweep '%s', not '%s'; choose another --out", s->path,
+		return ls_fail(LS_EMISMATCH, "%s holds the sweep '%s', not '%s'; choose another options.out", s->path,
 			       earlier->sweep, s->results.sweep);
 	if (earlier->point_count > 0 && (strcmp(old->cpu, now->cpu) != 0 || old->cores != now->cores))
 		return ls_fail(LS_EMISMATCH,
-			       "%s was measured on %" PRId64 " cores of %s, these are %" PRId64
-			       " of %s; choose another "
-			       "--out, or measure --again",
+			       "%s was measured on %" PRId64 " cores of %s, this machine has %" PRId64
+			       " of %s; choose another options.out, or set options.again",
 			       s->path, old->cores, old->cpu, now->cores, now->cpu);
 	return LS_OK;
 }
@@ -135,14 +135,14 @@ static int64_t wanted(const sweep *s, size_t i)
 	return i < s->list.count ? ls_sweep_list_repeat(&s->list, &s->list.points[i]) : 0;
 }
 
-/* Points move over: those of the list to their places, others that are done behind them. */
+/* Take over earlier points that are done: points of the list in its order, others after them. */
 static ls_status take_over(sweep *s, ls_results *earlier)
 {
 	ls_results *r = &s->results;
 	ls_point *grown = realloc(r->points, (r->point_count + earlier->point_count + 1) * sizeof(*grown));
 
 	if (!grown)
-		return ls_fail(LS_EMEMORY, "no memory for %zu points more", earlier->point_count);
+		return ls_fail(LS_EMEMORY, "no memory for %zu more points", earlier->point_count);
 	r->points = grown;
 	for (size_t i = 0; i < earlier->point_count; i++) {
 		ls_point *old = &earlier->points[i], *now = find_point(r, old->key);
@@ -158,19 +158,19 @@ static ls_status take_over(sweep *s, ls_results *earlier)
 	return LS_OK;
 }
 
-/* Results that cannot be gone on with are not deleted either. */
+/* Results that cannot be continued are renamed, not deleted. */
 static ls_status set_aside(const sweep *s)
 {
 	char aside[4096], why[1024];
 
 	snprintf(why, sizeof(why), "%s", ls_last_error());
 	LS_TRY(ls_path_set_aside(s->path, aside, sizeof(aside)));
-	ls_log_warning("%s; it is now %s, and a new one is written", why, aside);
+	ls_log_warning("%s; the old file is now %s, and a new one is written", why, aside);
 	return LS_OK;
 }
 
-/* With `again` the points that are asked for are measured anew, and results that do not fit are no obstacle. */
-static ls_status look_back(sweep *s)
+/* With options.again, points of the list are measured again, and results that do not match are set aside. */
+static ls_status read_earlier(sweep *s)
 {
 	ls_results earlier = { 0 };
 
@@ -207,7 +207,7 @@ static void begin_results(sweep *s)
 	ls_sweep_machine(&r->machine);
 }
 
-/* Which data there is decides the key: another dataset is another measurement. */
+/* Replace "a|b" by an available dataset. The key changes: a different dataset is a different measurement. */
 static ls_status choose_data(sweep *s)
 {
 	for (size_t i = 0; i < s->list.count; i++) {
@@ -217,11 +217,11 @@ static ls_status choose_data(sweep *s)
 		memcpy(job->data, chosen, sizeof(chosen));
 		LS_TRY(ls_sweep_point_normalise(&s->list.points[i]));
 	}
-	ls_sweep_list_unite(&s->list);
+	ls_sweep_list_deduplicate(&s->list);
 	return LS_OK;
 }
 
-/* A replayed row is compared with a replayed one: a device that sleeps is not the device that computes. */
+/* Points with simulated compute need a baseline with simulated compute. */
 static ls_status add_baselines(sweep *s)
 {
 	size_t count = s->list.count;
@@ -258,8 +258,8 @@ static size_t pending(const sweep *s)
 	return count;
 }
 
-/* Profiles of another time are not those of this sweep's devices. */
-static ls_status forget_profiles(const sweep *s)
+/* With options.again, profiles are recorded again. */
+static ls_status remove_profiles(const sweep *s)
 {
 	char path[4096];
 
@@ -281,8 +281,8 @@ static ls_status prepare(sweep *s)
 	LS_TRY(add_baselines(s));
 	begin_results(s);
 	LS_TRY(make_points(s));
-	LS_TRY(look_back(s));
-	LS_TRY(forget_profiles(s));
+	LS_TRY(read_earlier(s));
+	LS_TRY(remove_profiles(s));
 	return pending(s) > 0 ? ls_sweep_machine_probe(&s->results.machine, s->program) : LS_OK;
 }
 
@@ -300,7 +300,7 @@ static const char *clock_text(char out[32], double seconds)
 	return out;
 }
 
-/* Points whose time is not known count as the others do; where no time is, they are all alike. */
+/* Points without an estimate get the mean of the others; without any estimate, all count the same. */
 static void fill_gaps(sweep *s)
 {
 	double sum = 0;
@@ -324,7 +324,7 @@ static double pending_estimate(const sweep *s)
 	return sum;
 }
 
-/* Before the first point: what is to come. */
+/* Estimate the duration and print it, before the first point. */
 static ls_status estimate(sweep *s)
 {
 	char text[32];
@@ -342,7 +342,7 @@ static ls_status estimate(sweep *s)
 	return LS_OK;
 }
 
-/* Estimates, as far off as they have been so far. Below 0: nobody knows yet. */
+/* Estimates, scaled by their error so far. Below 0: not known yet. */
 static double seconds_left(const sweep *s)
 {
 	double scale = s->measured > 0 ? s->measured_s / s->measured_estimate : 1;
@@ -360,7 +360,7 @@ static void show(void *context)
 	ls_progress_update(s->progress, "bench", s->list.count - pending(s), s->list.count, s->label, seconds_left(s));
 }
 
-static void tell(const sweep *s, const ls_point *p)
+static void report_point(const sweep *s, const ls_point *p)
 {
 	char left[48] = "", text[32];
 	double seconds = pending(s) > 0 ? seconds_left(s) : -1;
@@ -384,23 +384,23 @@ static ls_status measure_one(sweep *s, size_t i)
 	s->point_begun = ls_clock_seconds();
 	ls_sweep_point_label(&s->list.points[i], s->label, sizeof(s->label));
 	ls_status status = ls_measure(&s->environment, &s->list.points[i], p);
-	if (status != LS_OK) { /* as if it had never begun */
+	if (status != LS_OK) { /* reset the point to pending */
 		ls_point_release(p);
 		memcpy(p->key, s->list.points[i].key, sizeof(p->key));
 		p->job = s->list.points[i].job;
 		return status;
 	}
-	if (p->state == LS_POINT_DONE) { /* skipping says nothing of the others */
+	if (p->state == LS_POINT_DONE) { /* skipped points do not count for the scale of estimates */
 		s->measured++;
 		s->measured_s += ls_clock_seconds() - s->point_begun;
 		s->measured_estimate += s->estimate[i];
 	}
 	LS_TRY(ls_results_write(&s->results, s->path));
-	tell(s, p);
+	report_point(s, p);
 	return LS_OK;
 }
 
-/* Before any time is spent: which points this machine cannot measure. */
+/* Before the first point: warn about points that cannot be measured here. */
 static void warn_of_skipping(sweep *s)
 {
 	ls_lab *lab = &s->environment.lab;
@@ -455,7 +455,7 @@ ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
 	if (status == LS_OK)
 		status = measure_all(s);
 	if (status == LS_OK || status == LS_EINTERRUPTED) {
-		size_t rows = s->results.points ? s->list.count : 0; /* 0: stopped before there were any */
+		size_t rows = s->results.points ? s->list.count : 0; /* 0: stopped before the points were made */
 		ls_status kept = ls_sweep_rows(&s->results, rows, s->path, result);
 		status = kept != LS_OK ? kept : status;
 	}

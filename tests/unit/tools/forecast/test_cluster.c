@@ -1,6 +1,5 @@
 /*
- * Clusters: what a file says is what is read, and what it says wrongly is refused by line or field; what a probe
- * printed is a cluster, too.
+ * Cluster files: fields are read, errors name the line or field, and the output of a probe is a cluster, too.
  */
 #include "tools/forecast/cluster.h"
 
@@ -90,7 +89,7 @@ static void test_probed(void **state)
 	ls_cluster_release(&c);
 }
 
-/* A node's devices are those of the probe; files of older probes do not say, and one computes. */
+/* Devices per node are those of the probe; files of older probes have none, which means one device. */
 static void test_probed_devices(void **state)
 {
 	ls_cluster c;

@@ -1,5 +1,5 @@
 /*
- * Failures: nothing is lost where nothing fails, the chosen interval loses least, and more nodes lose more.
+ * Failures: without failures nothing is lost, the chosen interval loses least, and more nodes lose more.
  */
 #include "tools/forecast/failures.h"
 

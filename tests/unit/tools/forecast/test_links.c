@@ -1,6 +1,5 @@
 /*
- * Links: who shares a link gets a fair part of it, what is urgent starts first, and no more than the window is under
- * way.
+ * Links are shared fairly, urgent messages start first, and no more than the window is in flight.
  */
 #include "tools/forecast/links.h"
 
@@ -42,7 +41,7 @@ static ls_parcel parcel(int bucket, double bytes)
 	return (ls_parcel){ .rank = bucket, .bucket = bucket, .bytes = bytes, .message = bytes, .cap = INFINITY };
 }
 
-/* Two send to one, which also hears of a third group: the link in is shared, the rest of a sender's is its own. */
+/* Two groups send to one, which also receives from a third: they share its incoming link. */
 static void test_fair(void **state)
 {
 	ls_links l;
@@ -57,7 +56,7 @@ static void test_fair(void **state)
 	assert_true(fabs(ls_links_channel(&l, 2, 1)->rate - 50) < 1e-9);
 	assert_true(fabs(ls_links_channel(&l, 2, 3)->rate - 50) < 1e-9);
 	assert_true(l.port[1].full[LS_LIMIT_IN] && l.port[2].full[LS_LIMIT_OUT] && !l.port[0].full[LS_LIMIT_OUT]);
-	l.port[2].capacity[LS_LIMIT_OUT] = 60; /* the slow one's share is left to the other */
+	l.port[2].capacity[LS_LIMIT_OUT] = 60; /* the other sender gets what the slow one leaves */
 	ls_links_share(&l, fast);
 	assert_true(fabs(ls_links_channel(&l, 0, 1)->rate - 70) < 1e-9);
 	assert_true(fabs(ls_links_channel(&l, 2, 1)->rate - 30) < 1e-9);
@@ -116,7 +115,7 @@ static void test_urgency_and_window(void **state)
 	open_links(&l, 2);
 	ls_links_channel(&l, 0, 1)->window = 250;
 	ls_links_send(&l, 0, 1, parcel(5, 100));
-	ls_links_share(&l, fast); /* under way, and not overtaken */
+	ls_links_share(&l, fast); /* in flight, not overtaken */
 	ls_links_send(&l, 0, 1, parcel(4, 100));
 	ls_links_send(&l, 0, 1, parcel(1, 100));
 	ls_links_send(&l, 0, 1, parcel(3, 100));
@@ -130,7 +129,7 @@ static void test_urgency_and_window(void **state)
 	ls_links_release(&l);
 }
 
-/* What is under way goes one behind the other; an older step goes before all that waits. */
+/* Messages in flight go one after another; an older step goes before all that wait. */
 static void test_order(void **state)
 {
 	ls_links l;
@@ -141,7 +140,7 @@ static void test_order(void **state)
 		ls_links_send(&l, 0, 1, parcel(7 + i, 100));
 	ls_links_share(&l, fast);
 	assert_int_equal(ls_links_channel(&l, 0, 1)->flying_count, 2);
-	assert_true(fabs(ls_links_next(&l) - 1) < 1e-9); /* all of the link for the first */
+	assert_true(fabs(ls_links_next(&l) - 1) < 1e-9); /* the first gets the whole link */
 	ls_links_channel(&l, 0, 1)->window = 100;
 	ls_parcel younger = parcel(1, 100);
 	younger.step = 1;

@@ -1,6 +1,6 @@
 /*
- * Simulated steps against what can be worked out by hand: a lone node, links that are never or always in the way,
- * servers, stragglers, trainers that do not overlap; and few nodes one by one against the same nodes as one group.
+ * Simulated steps against results computed by hand: one node, links that are never or always the limit, servers,
+ * stragglers, trainers without overlap; and few nodes simulated one by one against the same nodes as one group.
  */
 #include "tools/forecast/simulate.h"
 
@@ -32,7 +32,7 @@ static ls_profile profile = { .model = "made up",
 			      .layers = LAYERS,
 			      .layer = layers };
 
-/* 0.024 forward, 0.056 backward, 0.004 loss, 0.008 update, 0.008 of whatever else: 0.1 s. */
+/* 0.024 forward, 0.056 backward, 0.004 loss, 0.008 update, 0.008 other: 0.1 s. */
 static int make_profile(void **state)
 {
 	(void)state;
@@ -51,7 +51,7 @@ typedef struct setting {
 	int64_t cores; /* 0: enough */
 	double gbit, spread;
 	int after, bf16;
-	int messages; /* cost something */
+	int messages; /* messages cost CPU time */
 } setting;
 
 static ls_simulated simulate(const setting *s)
@@ -88,11 +88,11 @@ static void test_alone(void **state)
 	ls_simulated r = simulate(&(setting){ .nodes = 1, .gbit = 1 });
 
 	(void)state;
-	near("the step of a lone node", r.step_s, 0.1, 1e-6);
+	near("the step of one node", r.step_s, 0.1, 1e-6);
 	near("its rate", r.samples_per_s, 320, 1e-6);
 	assert_string_equal(r.bottleneck, "compute");
 	r = simulate(&(setting){ .nodes = 1, .devices = 4, .gbit = 1 });
-	/* a quarter of the update each; adding up takes 0.4 ns a float, four times and on four devices */
+	/* a quarter of the update each; summing takes 0.4 ns per float, four times and on four devices */
 	near("the step of four devices", r.step_s, 0.092 + 0.008 / 4 + 0.4e-9 * LAYERS * LAYER_FLOATS, 0.005);
 }
 
@@ -101,21 +101,21 @@ static void test_fast_links(void **state)
 	(void)state;
 	for (int64_t nodes = 2; nodes <= 1000; nodes = nodes * 5 + 1) {
 		ls_simulated r = simulate(&(setting){ .nodes = nodes, .gbit = 1e5 });
-		near("the step on links without limits", r.step_s, 0.092, 0.05); /* updating is others' */
+		near("the step on links without limits", r.step_s, 0.092,
+		     0.05); /* the update is spread over the nodes */
 	}
 }
 
-/* Where the thread of messages has a core of its own, a step is as long as computing. Where it has none, the core does
- * all the work, one thing after another: computing, its part of the update, and what bytes and messages cost at both
- * ends. */
+/* When the communication thread has its own core, a step takes as long as computing. When it shares the core, the times
+ * add up: computing, its part of the update, and the CPU cost of bytes and messages at both ends. */
 static void test_few_cores(void **state)
 {
 	(void)state;
 	for (int64_t nodes = 2; nodes <= 5; nodes++) {
 		const double others = (double)(nodes - 1), bytes = 4.0 * LAYERS * LAYER_FLOATS;
 		const double buckets = bytes / (1 << 20);         /* of 1024 kB, the default */
-		double sent = 2 * bytes * others / (double)nodes; /* sums, and new values */
-		double messages = 2 * buckets * others;           /* the same, each to every other */
+		double sent = 2 * bytes * others / (double)nodes; /* partial sums, and new values */
+		double messages = 2 * buckets * others;           /* both, to every other node */
 		double work = 0.092 + 0.008 / (double)nodes + 2 * (0.4e-9 * sent + 10e-6 * messages);
 		ls_simulated one = simulate(&(setting){ .nodes = nodes, .cores = 1, .gbit = 10, .messages = 1 });
 		ls_simulated two = simulate(&(setting){ .nodes = nodes, .cores = 2, .gbit = 10, .messages = 1 });
@@ -124,7 +124,7 @@ static void test_few_cores(void **state)
 	}
 }
 
-/* Both ways carry (N - 1) / N of the gradient twice; nothing is hidden when that is most of the time. */
+/* Each direction carries (N - 1) / N of the gradient twice; on slow links that is the whole step. */
 static void test_slow_links(void **state)
 {
 	const double bytes = 4.0 * LAYERS * LAYER_FLOATS;
@@ -142,7 +142,7 @@ static void test_slow_links(void **state)
 	}
 }
 
-/* All workers push to one server: its link carries the gradient of each of them, in and out. */
+/* All workers send to one server: its link carries the gradient of each worker, in and out. */
 static void test_server(void **state)
 {
 	const double bytes = 4.0 * LAYERS * LAYER_FLOATS;
@@ -181,7 +181,7 @@ static void test_after(void **state)
 	assert_true(early.step_s < late.step_s - 0.5 * wire);
 }
 
-/* Six nodes are simulated one by one, seven as one group: the curve has no step between them. */
+/* Six nodes are simulated one by one, seven as one group: the results are continuous. */
 static void test_parties_are_nodes(void **state)
 {
 	static const double rates[] = { 0.1, 1, 10 };
@@ -194,7 +194,7 @@ static void test_parties_are_nodes(void **state)
 	}
 }
 
-/* More nodes, faster links and fewer bytes may be of no use, but do not make it slower by leaps. */
+/* More nodes, faster links and fewer bytes may not help, but never make a step much slower. */
 static void test_no_cliffs(void **state)
 {
 	(void)state;

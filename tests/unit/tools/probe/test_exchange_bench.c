@@ -1,6 +1,6 @@
 /*
- * The probe's parts, with threads that play nodes: a rehearsed exchange sums right in every way there is and notices
- * when it does not, and links and library sums give figures on node 0.
+ * Parts of the probe, with threads as nodes: the exchange bench sums correctly with every strategy and wire format and
+ * detects wrong sums; links and the library's all-reduce are measured on node 0.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ typedef struct node {
 	ls_status status;
 } node;
 
-static ls_status rehearse(node *n)
+static ls_status run_exchange(node *n)
 {
 	static const int devices[NODES] = { 2, 1, 3 };
 	ls_exchange_bench_options options = { .comm = n->comm,
@@ -65,7 +65,7 @@ static ls_status measure(node *n)
 	return ls_link_sum(n->comm, n->sums, 4, &n->sum_s);
 }
 
-static void *live(void *argument)
+static void *run_node(void *argument)
 {
 	node *n = argument;
 	ls_comm_options options = { .transport = n->transport, .timeout = 20 };
@@ -74,7 +74,7 @@ static void *live(void *argument)
 	if (n->status == LS_OK)
 		n->status = measure(n);
 	if (n->status == LS_OK)
-		n->status = rehearse(n);
+		n->status = run_exchange(n);
 	if (n->status != LS_OK)
 		fprintf(stderr, "%s\n", ls_last_error());
 	if (n->comm)
@@ -91,7 +91,7 @@ static void run_nodes(node *nodes, int servers, const ls_codec *codec)
 	assert_int_equal(ls_threads_transports(transports, NODES, ls_comm_slots(NODES, 128 * NODES), 7), LS_OK);
 	for (int i = 0; i < NODES; i++) {
 		nodes[i] = (node){ .transport = transports[i], .servers = servers, .codec = codec };
-		assert_int_equal(pthread_create(&threads[i], NULL, live, &nodes[i]), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, run_node, &nodes[i]), 0);
 	}
 	for (int i = 0; i < NODES; i++)
 		pthread_join(threads[i], NULL);

@@ -1,5 +1,6 @@
 /*
- * What `lockstep probe` has against its figures. Its files are the command's and in no library, so they are included.
+ * Warnings of `lockstep probe` about its figures. Its files belong to the command, not to a library, so they are
+ * included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 #include "cli/probe_print.c"
 #include "cli/table.c"
 
-/* Whether the text of a node with so many cores compares them, when all together do `gflop` and one alone does 100. */
+/* Whether the text of a node with `cores` cores warns about them, when all together do `gflop` and one alone 100. */
 static int compares(int cores, double gflop)
 {
 	ls_probe_node node = { .host = "a", .cores = cores, .gflop_per_s_core = 100, .gflop_per_s = gflop };

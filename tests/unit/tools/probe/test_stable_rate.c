@@ -1,6 +1,6 @@
 /*
- * A measurement that is repeated until it is steady: with figures that are made up, as of a quiet machine, one that is
- * disturbed for a while, and one that never comes to rest.
+ * A measurement that is repeated until it is steady, with made-up figures: of a quiet machine, one that is disturbed
+ * for a while, and one that is always busy.
  */
 #include "tools/probe/stable_rate.h"
 
@@ -14,7 +14,7 @@
 
 typedef struct script {
 	const double *rates;
-	int count, at; /* the last is told again and again */
+	int count, at; /* the last one is repeated */
 } script;
 
 static double next(void *context)

@@ -1,6 +1,6 @@
 /*
- * Pages: a table in Markdown and in HTML, notes numbered once each, plots whose marks are all drawn, and markup in
- * names kept text.
+ * Pages: a table in Markdown and in HTML, each note numbered once, all marks of a plot drawn, and markup in names
+ * escaped.
  */
 #include "tools/report/page.h"
 
@@ -186,7 +186,7 @@ static void test_bars(void **state)
 	ls_plot_bar(plot, "a & b", (const double[LS_BAR_PARTS]){ 30, 10 });
 	ls_plot_bar(plot, "c", (const double[LS_BAR_PARTS]){ 40, 0 });
 	char *html = written(&page, HTML);
-	assert_int_equal(times(html, "<g class=\"pt\">"), 3); /* what is nothing is not drawn */
+	assert_int_equal(times(html, "<g class=\"pt\">"), 3); /* empty parts are not drawn */
 	assert_non_null(strstr(html, "<title>a &amp; b: compute 30.00 ms (75 %)</title>"));
 	assert_non_null(strstr(html, "data-marks=\"2\""));
 	free(html);

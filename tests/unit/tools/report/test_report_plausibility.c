@@ -1,5 +1,5 @@
 /*
- * Figures that are too good: what ideal and the wire allow, and what is said of the rest.
+ * Figures that are too good: the limits by ideal speedup and bandwidth, and the messages about figures above them.
  */
 #include "tools/report/plausibility.h"
 
@@ -45,13 +45,13 @@ static void test_speedups(void **state)
 {
 	(void)state;
 	expect_flag(&(ls_claim){ .speedup = 7.9, .nodes = 1, .devices = 8 }, NULL);
-	expect_flag(&(ls_claim){ .speedup = 8.1, .nodes = 1, .devices = 8 }, NULL); /* within what measuring means */
+	expect_flag(&(ls_claim){ .speedup = 8.1, .nodes = 1, .devices = 8 }, NULL); /* within the tolerance */
 	expect_flag(&(ls_claim){ .speedup = 8.2, .nodes = 1, .devices = 8 }, "8.20 on 8 devices is above ideal");
 	expect_flag(&(ls_claim){ .speedup = 8.2, .nodes = 1, .devices = 8 }, "slow one-device baseline");
 	expect_flag(&(ls_claim){ .speedup = 2.1, .devices = 2, .reason = "the moon" }, "likely the moon");
 }
 
-/* BERT-base over 1 Gbps: 440 MB each way between two nodes last 3.5 s. */
+/* BERT-base over 1 Gbps: 440 MB each way between two nodes take 3.5 s. */
 static void test_wire(void **state)
 {
 	ls_claim bert = { .speedup = 1.5,
@@ -91,7 +91,7 @@ static void test_both(void **state)
 	expect_flag(&claim, "Also, impossible");
 }
 
-/* Of our own points the likely reason is looked for in the baseline. */
+/* For our own points the baseline gives the likely reason. */
 static void test_point(void **state)
 {
 	ls_page page = LS_PAGE_INIT;

@@ -1,5 +1,5 @@
 /*
- * Plots: axes that end where their quantity does, marks that are no lines, and lines that join what belongs together.
+ * Plots: axes end at the bound of their quantity, a single mark has no line, and lines join only points of one kind.
  */
 #include "tools/report/plot.h"
 
@@ -79,7 +79,7 @@ static void test_accuracy_ends_at_one(void **state)
 		}
 }
 
-/* What is above the limit all the same is shown. */
+/* Values above the bound are shown. */
 static void test_more_than_the_most(void **state)
 {
 	(void)state;

@@ -1,6 +1,5 @@
 /*
- * Forecasts and runs: what is read is what was written, and what is malformed is refused by file, line or field, and
- * reason.
+ * Forecasts and runs: written values read back, and errors name file, line or field, and reason.
  */
 #include <math.h>
 #include <setjmp.h>

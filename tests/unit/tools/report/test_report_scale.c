@@ -1,5 +1,5 @@
 /*
- * Axes: scales show what they were fitted to and end at round numbers, ticks are round, ordered and few.
+ * Axes: scales contain the values they were fitted to and end at round numbers; ticks are round, ordered and few.
  */
 #include "tools/report/scale.h"
 

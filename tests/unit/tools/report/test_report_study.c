@@ -1,5 +1,5 @@
 /*
- * Points in order: which make a line, what each is compared with, and how lines and places are named.
+ * Studies: lines, baselines, and names of lines and hosts.
  */
 #include "tools/report/study.h"
 
@@ -64,7 +64,7 @@ static void expect_line(const ls_line *line, const char *label, const char *head
 		assert_true(line->points[i]->job.devices >= line->points[i - 1]->job.devices);
 }
 
-/* The published table: one node leads to several. */
+/* The published table: points of one node begin the line of several nodes. */
 static void test_batches(void **state)
 {
 	sweep s = { 0 };
@@ -101,7 +101,7 @@ static void test_overlap(void **state)
 	ls_page_release(&s.page);
 }
 
-/* Servers are another thing than allreduce, but have the same baseline. */
+/* Lines of servers and of allreduce are separate, but have the same baseline. */
 static void test_strategys(void **state)
 {
 	sweep s = { 0 };
@@ -120,7 +120,7 @@ static void test_strategys(void **state)
 	ls_page_release(&s.page);
 }
 
-/* Hosts with baselines of their own are compared with those. */
+/* Hosts that have a baseline are compared with it. */
 static void test_hosts(void **state)
 {
 	sweep s = { 0 };

@@ -1,5 +1,5 @@
 /*
- * Published figures: the files are whole and as consistent as they were published, and errors name file and line.
+ * Published figures: the files are complete and as consistent as they were published, and errors name file and line.
  */
 #include "tools/results/published.h"
 

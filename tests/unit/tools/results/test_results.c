@@ -1,6 +1,5 @@
 /*
- * Results: what is written reads back, medians are those of the repeats, and what is malformed is refused by file,
- * field and reason.
+ * Results: written values read back, medians are those of the repeats, and errors name file, field and reason.
  */
 #include "tools/results/results.h"
 

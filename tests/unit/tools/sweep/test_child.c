@@ -1,5 +1,6 @@
 /*
- * Children: what they say is kept, and they end: by themselves, at the limit, on request, whatever they ignore.
+ * Child processes: their output is kept, and they end: by themselves, at the time limit, on request, also when they
+ * ignore SIGTERM.
  */
 #include "tools/sweep/child.h"
 
@@ -92,7 +93,7 @@ static void test_limit(void **state)
 	ls_child_release(&child);
 }
 
-/* Whoever ignores SIGTERM is killed after the grace. */
+/* A command that ignores SIGTERM is killed after the grace period. */
 static void test_stubborn(void **state)
 {
 	(void)state;
@@ -110,7 +111,7 @@ static void on_tick(void *context)
 		ls_sweep_stop();
 }
 
-/* Last: a stop cannot be taken back. What tidies up goes on all the same. */
+/* Last, because a stop cannot be undone. Commands with goes_on still run. */
 static void test_stop(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /*
- * How long a point will take, from a step of one device: with figures that are made up.
+ * Estimated duration of a point from the time of one step, with made-up figures.
  */
 #include "tools/sweep/estimate.h"
 
@@ -45,12 +45,12 @@ static void test_bench(void **state)
 	(void)state;
 	ls_sweep_point p = point_of("bench", "1", 1, "");
 	expect(&p, 0.1, 1e6, 0.5 + 7 * 120 * 0.1);
-	expect(&p, 0, 1e6, 0); /* nobody knows */
+	expect(&p, 0, 1e6, 0); /* not known */
 	p.repeat = 2;
 	expect(&p, 0.1, 1e6, 0.5 + 2 * 120 * 0.1);
 }
 
-/* 100 MB each way over 1 Gbit/s are 0.8 s, whatever is computed in that time. */
+/* 100 MB each way over 1 Gbit/s take 0.8 s, longer than computing. */
 static void test_links(void **state)
 {
 	(void)state;

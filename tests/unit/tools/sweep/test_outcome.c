@@ -1,5 +1,5 @@
 /*
- * Outcomes: what a bench and a run of training have left becomes a point; what is missing in them is told.
+ * Outcomes: the output of a bench and of a run becomes a point; errors name what is missing.
  */
 #include "tools/sweep/outcome.h"
 

@@ -1,6 +1,6 @@
 /*
- * Recipes: lists multiply out, points that are the same are one, and what is malformed is refused by file, field and
- * reason. All recipes that are built in can be read, in both forms.
+ * Recipes: lists are multiplied out, equal points are merged, and errors name file, field and reason. All recipes that
+ * are built in can be read, in both forms.
  */
 #include "tools/sweep/recipe.h"
 
@@ -121,7 +121,7 @@ static void refuses_arguments(const char *arguments, const char *option, const c
 	refuses(text, expected, why);
 }
 
-/* A recipe from a stranger must not write files, read others' or start processes elsewhere. */
+/* A recipe from a stranger must not write files, read files or start processes on other hosts. */
 static void test_arguments(void **state)
 {
 	(void)state;
@@ -195,7 +195,7 @@ static void test_malformed(void **state)
 	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"kind\": \"train\"}]}", "points[0]", "needs data");
 	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"on\": 1, \"nodes\": 2}]}", "points[0]", "\"on\"");
 	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"nodes\": 40, \"devices\": 1}]}", "points[0]",
-		"more than a row");
+		"too many for a point");
 	refuses(HEAD "\"points\": [{\"model\": \"cnn\"}], \"quick\": {\"points\": [{\"batch_per_device\": 3}]}}",
 		"quick.points[0]", "no model");
 	refuses(HEAD "\"points\": [{\"model\": \"cnn\"}], \"quick\": []}", "quick", "not an object");
@@ -303,7 +303,7 @@ static void test_lists_make(void **state)
 	ls_sweep_list_release(&list);
 }
 
-/* What a recipe would rehearse is not said of real hosts; points that only differ by it are one. */
+/* Rates and speeds of emulated nodes are dropped for real hosts, and points that become equal are merged. */
 static void test_hosts(void **state)
 {
 	(void)state;
@@ -317,10 +317,10 @@ static void test_hosts(void **state)
 	ls_sweep_list_release(&list);
 	o.rate = "1gbit";
 	assert_int_equal(ls_sweep_list_make(&list, &o), LS_EINVALID);
-	assert_non_null(strstr(ls_last_error(), "--rate"));
+	assert_non_null(strstr(ls_last_error(), "options.rate"));
 }
 
-/* A number that is given makes points of blocks with numbers of their own the same. */
+/* A given number replaces those of all blocks, and points that become equal are merged. */
 static void test_same_after_choice(void **state)
 {
 	(void)state;
@@ -343,7 +343,7 @@ static void test_same_after_choice(void **state)
 	unlink(path);
 }
 
-/* A node that a rehearsal makes slower says so; the published table has one among its single nodes. */
+/* A node that is emulated at reduced speed is recorded so; the published table has one among its single nodes. */
 static void test_speeds(void **state)
 {
 	static const double speeds[] = { 0, 0.5, 0, 0, 0.5 }; /* on node 1 and 2; one device and two; both nodes */
@@ -364,7 +364,7 @@ static void test_speeds(void **state)
 	ls_sweep_list_release(&list);
 }
 
-/* What replayed points of one kind are compared with is one point, whatever their nodes, and has a key of its own. */
+/* Points with simulated compute of one kind share one baseline, whatever their nodes, with its own key. */
 static void test_baseline(void **state)
 {
 	(void)state;
