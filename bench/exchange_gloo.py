@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """exchange_gloo.py BYTES REPEATS: PyTorch's all_reduce over Gloo between two local processes; prints median seconds.
 
-The slower process counts in each repeat; two repeats before are not counted. bench/exchange runs this.
+Each repeat takes the time of the slower process; two repeats of warm-up are not counted. bench/exchange runs this.
 """
 import os
 import statistics
@@ -36,4 +36,4 @@ if __name__ == "__main__":
 
     import torch.multiprocessing as processes
     with tempfile.TemporaryDirectory() as folder:
-        processes.spawn(work, (2, int(sys.argv[1]), int(sys.argv[2]), os.path.join(folder, "meet")), nprocs=2)
+        processes.spawn(work, (2, int(sys.argv[1]), int(sys.argv[2]), os.path.join(folder, "rendezvous")), nprocs=2)

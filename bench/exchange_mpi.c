@@ -1,6 +1,6 @@
 /*
- * exchange_mpi.c - the MPI library's own all-reduce, blocking, as a program of MPI alone: bench/exchange compiles it
- * with mpicc and runs it beside Lockstep. Prints the median of seconds, slowest process of each repeat.
+ * exchange_mpi.c - the MPI library's own blocking all-reduce in a plain MPI program: bench/exchange compiles it with
+ * mpicc and compares it with Lockstep. Prints the median seconds; each repeat takes the time of its slowest process.
  *
  *     exchange_mpi BYTES REPEATS
  */

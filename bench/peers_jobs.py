@@ -1,8 +1,8 @@
-"""The sides of bench/peers: processes that train a few steps when it is their turn, pinned and measured alike.
+"""The sides of bench/peers: processes that train a few steps per turn, pinned and measured in the same way.
 
-A job has `rates` (samples a second, one for every turn that counts) and `peak` (bytes, once it has ended). PyTorch's
-processes live as long as their point and are blocked between turns; Lockstep's is a new one every turn. Nothing waits
-for ever: who does not answer within PATIENCE is ended, and the comparison with it.
+A job has `rates` (samples per second, one per timed turn) and `peak` (bytes, once it has ended). PyTorch's processes live
+as long as their point and are blocked between turns; Lockstep starts a new process every turn. A process that does not
+answer within PATIENCE is killed, and the comparison ends.
 """
 import json
 import os
@@ -15,13 +15,12 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKER = os.path.join(HERE, "peers_torch.py")
-PATIENCE = 600  # seconds, for one turn; a slow machine takes some ten
-GRACE = 20  # seconds, to end when told to
+PATIENCE = 600  # seconds per turn; a slow machine takes about ten
+GRACE = 20  # seconds to end by itself
 
 
 def blas_core():
-    """What OpenBLAS should take this processor for. It does not know those that are newer than itself, and then takes
-    the slowest kernels it has."""
+    """The CPU type for OpenBLAS, which uses its slowest kernels on CPUs that are newer than itself."""
     try:
         with open("/proc/cpuinfo") as f:
             flags = next((line for line in f if line.startswith("flags")), "")
@@ -32,11 +31,11 @@ def blas_core():
 
 
 class Trouble(Exception):
-    """Something that ends the comparison, with a reason for people."""
+    """An error that ends the comparison; its text is the reason."""
 
 
 class Process:
-    """A child on `cpus`; its peak memory is what the kernel says when it has ended."""
+    """A child process on `cpus`; the kernel reports its peak memory when it has ended."""
 
     def __init__(self, command, cpus, env=None, stdin=None):
         self.errors = tempfile.TemporaryFile()
@@ -50,14 +49,14 @@ class Process:
         lines = self.errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else "no message"
 
-    def tell(self, order):
+    def send(self, order):
         try:
             self.child.stdin.write(json.dumps(order) + "\n")
             self.child.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended; hear() finds out why
+            pass  # it has ended; receive() finds out why
 
-    def hear(self):
+    def receive(self):
         """The next line of its output; Trouble when it has ended or does not answer."""
         if not select.select([self.child.stdout], [], [], PATIENCE)[0]:
             raise Trouble(f"no answer for {PATIENCE} s")
@@ -68,7 +67,7 @@ class Process:
         return json.loads(line)
 
     def wait(self, seconds):
-        """Its end, which comes by force when the time is over. Returns peak bytes."""
+        """Wait for its end; kill it after `seconds`. Returns peak bytes."""
         # Not Popen.kill: it may collect the child, and with it the memory's peak.
         timer = threading.Timer(seconds, os.kill, (self.child.pid, signal.SIGKILL))
         timer.start()
@@ -82,8 +81,8 @@ class Process:
         self.child.returncode = os.waitstatus_to_exitcode(status)
         return usage.ru_maxrss * 1024
 
-    def dismiss(self):
-        """Tell it, by the end of its input, that there is nothing more to do."""
+    def close_input(self):
+        """Close its input, so that it ends."""
         try:
             if self.child.stdin:
                 self.child.stdin.close()
@@ -91,8 +90,8 @@ class Process:
             pass  # it has ended already
 
     def end(self, seconds=GRACE):
-        """See to it that it ends. Returns peak bytes, 0 when it had ended before."""
-        self.dismiss()
+        """End the process. Returns peak bytes, 0 when it had ended before."""
+        self.close_input()
         peak = self.wait(seconds) if self.child.returncode is None else 0
         self.child.stdout.close()
         self.errors.close()
@@ -124,7 +123,7 @@ class TorchJob:
         try:
             for rank, cpus in enumerate(places):
                 self.processes.append(self.start(rank, len(places), threads, cpus))
-            self.parameters = self.hear()[0]["parameters"]
+            self.parameters = self.receive()[0]["parameters"]
         except BaseException:
             self.finish(0)
             raise
@@ -135,16 +134,17 @@ class TorchJob:
         if self.torch.channels_last:
             command.append("--channels-last")
         if world > 1:
-            command += ["--world", str(world), "--rank", str(rank), "--meet", os.path.join(self.directory, "meet")]
+            command += ["--world", str(world), "--rank", str(rank), "--rendezvous",
+                        os.path.join(self.directory, "rendezvous")]
         env = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
         env.update(blas_core())
         return Process(command, cpus, env, stdin=subprocess.PIPE)
 
-    def hear(self):
+    def receive(self):
         answers = []
         for rank, process in enumerate(self.processes):
             try:
-                answers.append(process.hear())
+                answers.append(process.receive())
             except Trouble as trouble:
                 who = self.torch.label + (f" rank {rank}" if len(self.processes) > 1 else "")
                 raise Trouble(f"{who} at {self.point.model}: {trouble}")
@@ -152,15 +152,15 @@ class TorchJob:
 
     def turn(self, warmup, steps):
         for process in self.processes:
-            process.tell({"warmup": warmup, "steps": steps})
-        seconds = max(sum(answer["seconds"]) for answer in self.hear())
+            process.send({"warmup": warmup, "steps": steps})
+        seconds = max(sum(answer["seconds"]) for answer in self.receive())
         if steps:
             self.rates.append(len(self.processes) * self.point.batch * steps / seconds)
 
     def finish(self, seconds=GRACE):
-        """End the processes. Peak memory is that of all ranks; libraries they share are counted for each."""
+        """End the processes. Peak memory is that of all ranks; shared libraries are counted for each."""
         for process in self.processes:  # ranks end together
-            process.dismiss()
+            process.close_input()
         self.peak = sum(process.end(seconds) for process in self.processes)
         shutil.rmtree(self.directory, ignore_errors=True)
 

@@ -1,8 +1,8 @@
-"""What bench/peers compares: points, the turns taken at each, and the row that comes of them.
+"""The points of bench/peers, how they are measured, and their rows in the tables.
 
 Two tables. `threads`: one process of either side with T threads. `devices`: Lockstep on DEVICES devices of one thread
 beside PyTorch's DistributedDataParallel with as many processes of one thread, and beside Lockstep on one device. All
-sides of a point take turns in the same rounds, so that a machine that slows down slows all of them. Rates are medians
+sides of a point take turns in the same rounds, so that a slower machine affects all of them. Rates are medians
 over rounds; ratios are medians of the ratios within a round.
 """
 import os
@@ -15,17 +15,17 @@ DEVICES = 2
 MEMORY_LIMIT = 0.60  # of PyTorch's peak
 
 
-SENTENCES = "sentences"  # in the place of a number of tokens: those of SST-5
+SENTENCES = "sentences"  # instead of a number of tokens: the sentences of SST-5
 
 
 class Job:
-    """What is trained: images, or text of `tokens` a sample, or real sentences."""
+    """A training job: images, text with `tokens` tokens per sample, or real sentences."""
 
     def __init__(self, model, batch, tokens=0, optimizer="adam"):
         self.model, self.batch, self.tokens, self.optimizer = model, batch, tokens, optimizer
         self.name = model + (f" of {tokens} tokens" if tokens and tokens != SENTENCES else " on SST-5" if tokens else "")
 
-    def is_there(self, options):
+    def is_available(self, options):
         return self.tokens != SENTENCES or options.sst is not None
 
     def lockstep_options(self, options):
@@ -42,7 +42,7 @@ class Job:
 
 
 class Point(Job):
-    """A job of the first table: `steps` a turn, the ratio of rates required, and the part of the other's memory."""
+    """A job of the first table: `steps` per turn, the required ratio of rates, and the maximum ratio of memory."""
 
     def __init__(self, model, batch, steps, required, memory=MEMORY_LIMIT, threads=None, **job):
         super().__init__(model, batch, **job)
@@ -50,8 +50,8 @@ class Point(Job):
 
 
 class DevicesPoint(Job):
-    """A job of the second, `batch` a device: steps of either side that make turns of about a second, and what is asked
-    of scaling and of the ratio of rates (0 for nothing)."""
+    """A job of the second table, `batch` samples per device: steps per turn of either side, for turns of about a second,
+    and the required scaling and ratio of rates (0: none)."""
 
     def __init__(self, model, batch, torch_steps, steps, scaling, required, **job):
         super().__init__(model, batch, **job)
@@ -80,7 +80,7 @@ DEVICES_POINTS = [
 
 
 def take_turns(name, sides, rounds):
-    """Every side once a round, in an order that alternates; `sides` are (label, job, warm-up, steps)."""
+    """One turn of every side per round, in an order that alternates; `sides` are (label, job, warm-up, steps)."""
     for turn in range(rounds):
         for _, job, warmup, steps in sides if turn % 2 == 0 else reversed(sides):
             job.turn(warmup, steps)
@@ -106,13 +106,13 @@ def run(name, starts, steps, mine, rounds):
 
 
 def median_ratio(ours, theirs):
-    """Of rates measured in the same rounds: (median, smallest, largest)."""
+    """Ratio of rates measured in the same rounds: (median, minimum, maximum)."""
     ratios = [a / b for a, b in zip(ours, theirs)]
     return statistics.median(ratios), min(ratios), max(ratios)
 
 
 def side(job):
-    """What is told of a job, whichever side it is of."""
+    """The figures of a job, for either side."""
     return {"samples_per_s": statistics.median(job.rates), "rates": job.rates, "peak_rss_bytes": job.peak}
 
 
@@ -130,7 +130,7 @@ def peers(torches, jobs, mine):
 
 
 def reference(torches, found):
-    """The variants of the first PyTorch: requirements are against the fastest of them, and the smallest."""
+    """Requirements refer to the first PyTorch: to the fastest of its layouts, and to the one with least memory."""
     variants = [peer for peer, torch in zip(found, torches) if torch.python == torches[0].python]
     best = max(variants, key=lambda peer: peer["samples_per_s"])
     return {"best": best["label"], "ratio": best["ratio"], "memory_ratio": max(p["memory_ratio"] for p in variants)}

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""PyTorch's side of bench/peers: one process a point, which trains a given number of steps whenever it is told to.
+"""PyTorch's side of bench/peers: one process per point, which trains a number of steps on request.
 
     python3 peers_torch.py --model resnet18 --batch 128 --threads 1 [--channels-last]
-    python3 peers_torch.py ... --world 2 --rank 0 --meet FILE      (and the same with --rank 1)
+    python3 peers_torch.py ... --world 2 --rank 0 --rendezvous FILE      (and the same with --rank 1)
     python3 peers_torch.py --probe
 
-Speaks lines of JSON. Out, once ready: {"ready": true, "parameters": N}. In: {"warmup": W, "steps": S}. Out: {"seconds":
-[S times]}. Ends at the end of its input. With --probe it prints what this PyTorch is and ends.
+Reads and writes lines of JSON. Out, once ready: {"ready": true, "parameters": N}. In: {"warmup": W, "steps": S}. Out:
+{"seconds": [S times]}. Ends at the end of its input. With --probe it prints the version of PyTorch and ends.
 
 With --world the process is one rank of DistributedDataParallel over Gloo, on this machine's loopback. The ranks find
-each other by a file that does not exist yet, so no port is taken that someone else might want. Every rank gets the same
-orders; gradients keep the ranks together within a turn, and between turns a rank is blocked in reading its input.
+each other by a file that does not exist yet, so that no port is needed. Every rank gets the same requests; the exchange
+of gradients synchronizes the ranks within a turn, and between turns a rank is blocked in reading its input.
 
-What could make PyTorch faster without changing the job is done here: gradients set to None instead of zero, no value of
-the loss fetched between steps, denormals flushed, and gradients that are views of DistributedDataParallel's buckets.
+Everything that makes PyTorch faster without changing the job is done here: gradients set to None instead of zero,
+no value of the loss fetched between steps, denormals flushed, and gradients that are views of
+DistributedDataParallel's buckets.
 """
 import argparse
 import datetime
@@ -22,7 +23,7 @@ import os
 import sys
 import time
 
-PATIENCE = datetime.timedelta(seconds=120)  # for a rank that does not come or does not answer
+PATIENCE = datetime.timedelta(seconds=120)  # for a rank that does not start or does not answer
 
 sys.dont_write_bytecode = True
 
@@ -64,8 +65,8 @@ class Text:
         import torch_text
 
         self.torch, self.batch, self.vocabulary = torch, options.batch, vocabulary
-        self.picks = 20 if options.model.startswith("bert") else 0
-        if self.picks:
+        self.masked = 20 if options.model.startswith("bert") else 0
+        if self.masked:
             self.model = torch_text.Bert(options.model.split("-")[1], vocabulary)
         else:
             self.model = torch_text.Transformer(vocabulary, 5)
@@ -79,17 +80,17 @@ class Text:
     def make(self, lengths):
         torch, longest = self.torch, max(lengths)
         tokens = torch.randint(self.vocabulary, (len(lengths), longest))
-        places = torch.arange(self.picks) * longest // max(self.picks, 1)
+        places = torch.arange(self.masked) * longest // max(self.masked, 1)
         rows = (torch.arange(len(lengths))[:, None] * longest + places[None, :]).flatten()
         return {"tokens": tokens, "lengths": torch.tensor(lengths), "rows": rows,
                 "segments": (torch.arange(longest) >= longest // 2).long().expand(len(lengths), -1),
                 "targets": torch.randint(self.vocabulary, (len(rows),)),
-                "labels": torch.randint(2 if self.picks else 5, (len(lengths),))}
+                "labels": torch.randint(2 if self.masked else 5, (len(lengths),))}
 
     def loss(self, model):
         b, xent = self.batches[self.turn % len(self.batches)], self.torch.nn.functional.cross_entropy
         self.turn += 1
-        if not self.picks:
+        if not self.masked:
             return xent(model(b["tokens"], b["lengths"]), b["labels"])
         following, words = model(b["tokens"], b["segments"], b["lengths"], b["rows"])
         return xent(following, b["labels"]) + xent(words, b["targets"])
@@ -124,7 +125,7 @@ class Trainer:
         torch.manual_seed(1)
         self.data = Text(options) if options.tokens or options.sentences else Images(options)
         self.model = self.data.model
-        if options.world > 1:  # which gives every rank the first one's weights
+        if options.world > 1:  # broadcasts the weights of the first rank
             self.model = torch.nn.parallel.DistributedDataParallel(self.model, gradient_as_bucket_view=True)
         kind = torch.optim.AdamW if options.optimizer == "adamw" else torch.optim.Adam
         self.optimizer = kind(self.model.parameters(), lr=1e-4 if options.optimizer == "adamw" else 1e-3)
@@ -149,12 +150,12 @@ class Trainer:
 
 
 def join(options):
-    """Become one of the ranks."""
+    """Join the process group."""
     import torch.distributed
 
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    meet = "file://" + os.path.abspath(options.meet)
-    torch.distributed.init_process_group("gloo", init_method=meet, timeout=PATIENCE, rank=options.rank,
+    rendezvous = "file://" + os.path.abspath(options.rendezvous)
+    torch.distributed.init_process_group("gloo", init_method=rendezvous, timeout=PATIENCE, rank=options.rank,
                                          world_size=options.world)
 
 
@@ -173,7 +174,7 @@ def serve(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--probe", action="store_true", help="print what this PyTorch is")
+    parser.add_argument("--probe", action="store_true", help="print the version of PyTorch")
     parser.add_argument("--model", default="resnet18")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)
@@ -182,11 +183,11 @@ def main():
     parser.add_argument("--tokens", type=int, default=0, help="text, sentences of this length")
     parser.add_argument("--sentences", metavar="FILE", help="text, sentences as long as those of these SST trees")
     parser.add_argument("--world", type=int, default=1, help="ranks of DistributedDataParallel")
-    parser.add_argument("--rank", type=int, default=0, help="which of them this is")
-    parser.add_argument("--meet", metavar="FILE", help="by which they find each other")
+    parser.add_argument("--rank", type=int, default=0, help="rank of this process")
+    parser.add_argument("--rendezvous", metavar="FILE", help="file by which the ranks find each other")
     options = parser.parse_args()
-    if options.world > 1 and not options.meet:
-        parser.error("--world needs --meet FILE")
+    if options.world > 1 and not options.rendezvous:
+        parser.error("--world needs --rendezvous FILE")
     if options.probe:
         probe()
     else:

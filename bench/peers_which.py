@@ -1,4 +1,4 @@
-"""Which PyTorchs bench/peers compares with: Debian's or one that was named, and a current one from pip if asked for."""
+"""The versions of PyTorch for bench/peers: Debian's or that of --torch, and with --pip a current one."""
 import json
 import os
 import shutil
@@ -7,11 +7,11 @@ import sys
 
 from peers_jobs import Torch, Trouble, WORKER
 
-PIP_BYTES = 12e9  # room for pip's PyTorch, which comes with GPU libraries unless --pip-index names a smaller build
+PIP_BYTES = 12e9  # disk space for pip's PyTorch, which comes with GPU libraries unless --pip-index names a smaller build
 
 
 def probe(python):
-    """What the PyTorch of an interpreter is; Trouble with the reason when there is none."""
+    """The version of PyTorch of an interpreter; Trouble with the reason when there is none."""
     env = {**os.environ, "ONEDNN_VERBOSE": "1", "DNNL_VERBOSE": "1", "OMP_NUM_THREADS": "1"}
     try:
         done = subprocess.run([python, WORKER, "--probe"], env=env, capture_output=True, text=True, timeout=300)
@@ -28,14 +28,14 @@ def probe(python):
 
 
 def find_torch(python):
-    """The interpreter asked for, or the first of the usual ones that has PyTorch."""
+    """The given interpreter, or the first of the usual ones that has PyTorch."""
     reasons = []
     for candidate in [python] if python else ["/usr/bin/python3", sys.executable]:
         try:
             return probe(candidate)
         except Trouble as trouble:
             reasons.append(str(trouble))
-    raise Trouble("; ".join(reasons) + "\nInstall Debian's python3-torch and python3-torchvision, or name another "
+    raise Trouble("; ".join(reasons) + "\nInstall Debian's python3-torch and python3-torchvision, or choose another "
                   "interpreter with --torch PYTHON.")
 
 
@@ -66,7 +66,7 @@ def pip_torch(index):
 
 
 def contenders(options):
-    """PyTorchs to compare with, and notes on those that could not be had. Requirements are on the first."""
+    """Versions of PyTorch to compare with, and notes about missing ones. Requirements refer to the first."""
     found, notes = [find_torch(options.torch)], []
     if options.pip:
         try:

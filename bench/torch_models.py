@@ -1,4 +1,4 @@
-"""Lockstep's models as PyTorch has them, with the same parameter names: for the comparison and for golden files."""
+"""Lockstep's models in PyTorch, with the same parameter names: for comparisons and golden files."""
 import torchvision
 from torch import nn
 

@@ -1,7 +1,7 @@
-"""Lockstep's models of text as PyTorch has them, with the same parameter names (BERT's are Hugging Face's).
+"""Lockstep's models of text in PyTorch, with the same parameter names (for BERT, those of Hugging Face).
 
-Batches are padded, as PyTorch wants them: `tokens` is (samples, length), `lengths` tells how much of it is real. What
-may be faster is chosen: no mask where nothing is padded, and only the rows to be predicted go through the output layer.
+Batches are padded: `tokens` is (samples, length), `lengths` has the number of real tokens per sample. The faster variant
+is used: no mask where nothing is padded, and only the rows to be predicted go through the output layer.
 """
 import math
 
@@ -89,13 +89,13 @@ class Bert(nn.Module):
             x = layer(x, mask)
         return x, torch.tanh(self.bert.pooler.dense(x[:, 0]))
 
-    def forward(self, tokens, segments, lengths, picks=None):
-        """Logits of the class; and of the tokens at `picks`, rows of the flattened batch, when pretraining."""
+    def forward(self, tokens, segments, lengths, masked=None):
+        """Logits of the class; and of the tokens at `masked`, rows of the flattened batch, when pretraining."""
         x, pooled = self.encode(tokens, segments, lengths)
         if hasattr(self, "classifier"):
             return self.classifier(pooled)
         transform = self.cls.predictions.transform
-        y = transform.LayerNorm(F.gelu(transform.dense(x.flatten(0, 1)[picks])))
+        y = transform.LayerNorm(F.gelu(transform.dense(x.flatten(0, 1)[masked])))
         words = F.linear(y, self.bert.embeddings.word_embeddings.weight, self.cls.predictions.bias)
         return self.cls.seq_relationship(pooled), words
 

@@ -71,7 +71,7 @@ for link in a b bridge; do
 	ok "no link '$link' outside the lab" sh -c "! ip link show dev $link"
 done
 run "$lab" up 2
-like "a second lab of the name is refused" "$status $err" '^1 lab: .* there already'
+like "a second lab of the name is refused" "$status $err" '^1 lab: .* exists already'
 is "a host has its name" "$("$lab" run hostname)$("$lab" run --on b hostname)" ab
 is "hosts know each other's address" "$("$lab" run getent hosts b | awk '{ print $1 }')" 10.83.0.2
 is "a host sees its own interfaces only" "$("$lab" run ls /sys/class/net | sort | paste -sd ' ')" "eth0 lo"
