@@ -199,7 +199,7 @@ if [ -x hello ]; then
 	is "MPI over three hosts" "$status $(sort <<<"$out" | paste -sd ' ')" "0 lm1 6 lm2 6 lm3 6"
 fi
 run "$lab" run --name "$other" --on lm3 "$lab" down
-like "a lab is not taken down from inside" "$status $err" '^1 lab: .*leave it'
+like "a lab is not taken down from inside" "$status $err" '^1 lab: .*leave the lab'
 ok "down of the second" "$lab" down --name "$other"
 is "the first is still there" "$("$lab" run hostname)" a
 
