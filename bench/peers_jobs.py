@@ -174,7 +174,7 @@ class LockstepJob:
         self.rates, self.peak, self.last = [], 0, {}
 
     def turn(self, warmup, steps):
-        numbers = {"batch": self.point.batch, "devices": self.devices, "threads": self.threads, "warmup": warmup,
+        numbers = {"batch-per-device": self.point.batch, "devices": self.devices, "threads": self.threads, "warmup": warmup,
                    "steps": steps, "repeat": 1}
         command = [self.options.lockstep, "bench", "--model", self.point.model, "--json"]
         command += self.point.lockstep_options(self.options)
