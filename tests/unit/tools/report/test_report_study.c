@@ -102,7 +102,7 @@ static void test_overlap(void **state)
 }
 
 /* Lines of servers and of allreduce are separate, but have the same baseline. */
-static void test_strategys(void **state)
+static void test_strategies(void **state)
 {
 	sweep s = { 0 };
 	(void)state;
@@ -191,9 +191,9 @@ static void test_shapes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_batches),   cmocka_unit_test(test_overlap),
-					    cmocka_unit_test(test_strategys), cmocka_unit_test(test_hosts),
-					    cmocka_unit_test(test_none),      cmocka_unit_test(test_places),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_batches),    cmocka_unit_test(test_overlap),
+					    cmocka_unit_test(test_strategies), cmocka_unit_test(test_hosts),
+					    cmocka_unit_test(test_none),       cmocka_unit_test(test_places),
 					    cmocka_unit_test(test_shapes) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
