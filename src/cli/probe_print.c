@@ -18,9 +18,7 @@ static int finish_table(ls_table *table, FILE *to)
 
 static void add_bandwidth(ls_table *table, const ls_probe_result *result, int node)
 {
-	if (result->node_count == 1)
-		ls_table_add(table, "-");
-	else if (node == 0)
+	if (node == 0) /* links are measured from the first node to each of the others */
 		ls_table_add(table, "-");
 	else if (result->nodes[node].link.both_gbit_per_s < 0.995)
 		ls_table_add(table, "%.0f Mbit/s", result->nodes[node].link.both_gbit_per_s * 1e3);
