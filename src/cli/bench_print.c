@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <jansson.h>
 
+#include <lockstep/names.h>
+
 #include "table.h"
 
 /* ---- JSON ---- */
@@ -42,20 +44,26 @@ static json_t *repeats_to_json(const ls_bench_result *result)
 	return list;
 }
 
+/* What else of the settings changes the cost of a step. */
+static json_t *update_to_json(const ls_train_options *job)
+{
+	return json_pack("{s:s, s:f, s:f, s:f, s:f}", "optimizer", job->optimizer, "lr", job->lr, "weight_decay",
+			 job->weight_decay, "clip_norm", job->clip_norm, "dropout", (double)job->dropout);
+}
+
 static json_t *job_to_json(const ls_bench_options *o, const ls_bench_result *r)
 {
 	const ls_train_options *job = &o->job;
-	return json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s, s:s, s:s?, "
+	return json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s?, "
 			 "s:f, s:s?, s:f, s:f, s:i, s:i, s:f, s:f}",
 			 "model", r->model, "channels", r->channels, "height", r->height, "width", r->width, "classes",
 			 r->classes, "micro_batch", (json_int_t)r->microbatch, "batch", (json_int_t)r->global_batch,
 			 "devices", (json_int_t)job->devices, "threads", (json_int_t)job->threads, "warmup",
-			 (json_int_t)o->warmup, "steps", (json_int_t)o->steps, "repeat", (json_int_t)o->repeat,
-			 "optimizer", job->optimizer, "seed", (json_int_t)job->seed, "strategy", job->strategy, "wire",
-			 job->wire, "share", job->share, "replay", o->replay, "replay_speed", o->replay_speed, "data",
-			 o->data, "tokens", r->tokens, "masked", r->masked, "tokens_max", r->tokens_max, "vocabulary",
-			 r->vocabulary, "tokens_per_s", r->tokens * r->samples_per_s, "padded_tokens_per_s",
-			 (double)r->tokens_max * r->samples_per_s);
+			 (json_int_t)o->warmup, "steps", (json_int_t)o->steps, "repeat", (json_int_t)o->repeat, "seed",
+			 (json_int_t)job->seed, "strategy", job->strategy, "wire", job->wire, "share", job->share,
+			 "replay", o->replay, "replay_speed", o->replay_speed, "data", o->data, "tokens", r->tokens,
+			 "masked", r->masked, "tokens_max", r->tokens_max, "vocabulary", r->vocabulary, "tokens_per_s",
+			 r->tokens * r->samples_per_s, "padded_tokens_per_s", (double)r->tokens_max * r->samples_per_s);
 }
 
 static json_t *result_to_json(const ls_bench_result *r)
@@ -71,8 +79,10 @@ static json_t *result_to_json(const ls_bench_result *r)
 
 int ls_bench_print_json(const ls_bench_options *job, const ls_bench_result *result, FILE *to)
 {
-	json_t *object = job_to_json(job, result), *numbers = result_to_json(result);
-	int bad = !object || !numbers || json_object_update(object, numbers);
+	json_t *object = job_to_json(job, result), *update = update_to_json(&job->job),
+	       *numbers = result_to_json(result);
+	int bad = !object || !update || !numbers || json_object_update(object, update) ||
+		  json_object_update(object, numbers);
 	if (!bad)
 		bad = json_object_set_new(object, "nodes", nodes_to_json(result));
 	if (!bad)
@@ -83,6 +93,7 @@ int ls_bench_print_json(const ls_bench_options *job, const ls_bench_result *resu
 		bad = json_dumpf(object, to, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 	bad |= fputc('\n', to) == EOF;
 	json_decref(object);
+	json_decref(update);
 	json_decref(numbers);
 	return bad || fflush(to) != 0;
 }
@@ -140,8 +151,15 @@ static void print_job(const ls_bench_options *o, const ls_bench_result *r, FILE 
 		fprintf(to, "%s, %d x %d x %d", r->model, r->channels, r->height, r->width);
 	if (r->masked > 0)
 		fprintf(to, ", %.1f of them masked", r->masked);
-	fprintf(to, ", micro-batch %" PRId64 ", %s, %" PRId64 " devices with %" PRId64 " threads", r->microbatch,
-		job->optimizer, job->devices, job->threads);
+	fprintf(to, ", micro-batch %" PRId64 ", %s, %" PRId64 " device%s with %" PRId64 " thread%s", r->microbatch,
+		job->optimizer, job->devices, ls_plural((uint64_t)job->devices, "s"), job->threads,
+		ls_plural((uint64_t)job->threads, "s"));
+	if (job->weight_decay > 0)
+		fprintf(to, ", weight decay %g", job->weight_decay);
+	if (job->clip_norm > 0)
+		fprintf(to, ", gradient norm clipped to %g", job->clip_norm);
+	if (job->dropout > 0)
+		fprintf(to, ", dropout %g", (double)job->dropout);
 	if (o->replay)
 		fprintf(to, ", simulated compute (%s at speed %g)", o->replay, o->replay_speed);
 	else

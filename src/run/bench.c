@@ -22,6 +22,7 @@
 #include "run/memory_plan.h"
 #include "run/model.h"
 #include "run/settings.h"
+#include "run/setup.h"
 
 /* Small enough that no number of steps makes anything overflow. */
 static const float REPLAY_GRADIENT = 1e-3f;
@@ -185,31 +186,18 @@ static void record_span(void *context, int device, const char *node, int is_back
 static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
 {
 	const ls_bench_options *o = b->options;
-	return (ls_trainer_options){
-		.graph = b->graph,
-		.microbatch = job->micro_batch,
-		.microbatches = job->batch / job->micro_batch,
-		.devices = b->layout.devices,
-		.threads = b->layout.threads,
-		.pin = b->layout.pin,
-		.next = ls_bench_data_next,
-		.next_context = &b->data,
-		.comm = b->comm,
-		.servers = b->layout.servers,
-		.strategy = b->layout.strategy,
-		.codec = b->layout.codec,
-		.staleness = b->layout.staleness,
-		.bucket = (size_t)b->job.bucket_bytes / sizeof(float),
-		.optimizer = b->job.optimizer,
-		.seed = b->job.seed,
-		.profile = o->profile,
-		.backend = b->backend,
-		.replay = &b->replay,
-		.span = o->profile_out ? record_span : NULL,
-		.trace_context = b,
-		.hyper = { .lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8 },
-		.schedule = { .name = "constant", .lr = 1e-3 }
-	};
+	ls_trainer_options t = ls_setup_trainer_options(&b->job, &b->layout, b->graph);
+
+	t.microbatch = job->micro_batch;
+	t.microbatches = job->batch / job->micro_batch;
+	t.next = ls_bench_data_next;
+	t.next_context = &b->data;
+	t.profile = o->profile;
+	t.backend = b->backend;
+	t.replay = &b->replay;
+	t.span = o->profile_out ? record_span : NULL;
+	t.trace_context = b;
+	return t;
 }
 
 static ls_status make_room(bench *b)

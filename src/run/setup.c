@@ -154,28 +154,20 @@ static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batch
 		       : LS_OK;
 }
 
-static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches *batches)
+ls_trainer_options ls_setup_trainer_options(const ls_train_options *o, const ls_layout *layout, ls_graph *graph)
 {
-	const ls_train_options *o = s->options;
-	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, microbatch = batches->microbatch;
-	int64_t first = samples < batches->global ? samples : batches->global;
 	double lr = o->lr * (o->lr_scale_workers ? (double)o->devices : 1);
 
 	return (ls_trainer_options){
-		.graph = s->graph,
-		.microbatch = first < microbatch ? first : microbatch,
-		.tails = { first % microbatch, samples % batches->global % microbatch },
-		.microbatches = (first + microbatch - 1) / microbatch,
-		.devices = s->layout.devices,
-		.threads = s->layout.threads,
-		.pin = s->layout.pin,
-		.next = ls_batches_next,
-		.next_context = &s->train_batches,
-		.comm = s->layout.comm,
-		.servers = s->layout.servers,
-		.strategy = s->layout.strategy,
-		.codec = s->layout.codec,
-		.staleness = s->layout.staleness,
+		.graph = graph,
+		.devices = layout->devices,
+		.threads = layout->threads,
+		.pin = layout->pin,
+		.comm = layout->comm,
+		.servers = layout->servers,
+		.strategy = layout->strategy,
+		.codec = layout->codec,
+		.staleness = layout->staleness,
 		.bucket = (size_t)o->bucket_bytes / sizeof(float),
 		.optimizer = o->optimizer,
 		.hyper = { .lr = lr,
@@ -189,13 +181,28 @@ static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches
 			      .lr = lr,
 			      .lr_min = o->lr_min,
 			      .warmup = (uint64_t)o->warmup,
-			      .total = s->total_steps,
 			      .every = (uint64_t)o->lr_step_every,
 			      .factor = o->lr_step_factor },
 		.clip_norm = o->clip_norm,
 		.seed = o->seed,
-		.keeps = o->run && ls_setup_is_first(s),
 	};
+}
+
+static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches *batches)
+{
+	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, microbatch = batches->microbatch;
+	int64_t first = samples < batches->global ? samples : batches->global;
+	ls_trainer_options t = ls_setup_trainer_options(s->options, &s->layout, s->graph);
+
+	t.microbatch = first < microbatch ? first : microbatch;
+	t.tails[0] = first % microbatch;
+	t.tails[1] = samples % batches->global % microbatch;
+	t.microbatches = (first + microbatch - 1) / microbatch;
+	t.next = ls_batches_next;
+	t.next_context = &s->train_batches;
+	t.schedule.total = s->total_steps;
+	t.keeps = s->options->run && ls_setup_is_first(s);
+	return t;
 }
 
 /* Without threads, which the trainer has. */

@@ -42,6 +42,10 @@ typedef struct ls_setup {
  * released also after a failure. */
 ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_comm *comm);
 
+/* What a trainer takes from settings that are resolved and from a layout: optimizer, schedule, clipping, strategy. Its
+ * batches are the caller's. */
+ls_trainer_options ls_setup_trainer_options(const ls_train_options *options, const ls_layout *layout, ls_graph *graph);
+
 /* Micro-batches from this position on, `steps` steps of them at most. */
 ls_status ls_setup_batches(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, uint64_t steps);
 

@@ -29,6 +29,20 @@ is "as text, too" "$status" 0
 like "rate" "$out" '^samples/s +[0-9.]+, median of 3'
 like "layers" "$out" '^layer +forward ms'
 
+# What changes the cost of a step is measured, not only recorded. Clipping needs all gradients before the update, so it
+# takes the exchange even on one device, where buckets otherwise have no effect.
+run "$LOCKSTEP" bench "${quick[@]}" --bucket-bytes 65536
+like "one device has no buckets" "$err" 'bucket-bytes has no effect'
+run "$LOCKSTEP" bench "${quick[@]}" --bucket-bytes 65536 --clip-norm 1
+is "unless gradients are clipped" "$err" ""
+run "$LOCKSTEP" bench "${quick[@]}" --optimizer adamw --lr 0.01 --weight-decay 0.1 --clip-norm 2 --dropout 0.25 --json
+ok "the settings of the update are in the result" json .out \
+	'(o["optimizer"], o["lr"], o["weight_decay"], o["clip_norm"], o["dropout"]) == ("adamw", 0.01, 0.1, 2, 0.25)'
+run "$LOCKSTEP" bench "${quick[@]}" --optimizer adamw --weight-decay 0.1 --clip-norm 2 --dropout 0.25
+like "and in its first line" "$out" 'adamw.*weight decay 0.1, gradient norm clipped to 2, dropout 0.25'
+run "$LOCKSTEP" bench "${quick[@]}" --momentum 0.5
+like "a setting that the optimizer does not use is reported" "$err" 'momentum has no effect'
+
 fails_with "a model misspelt" 2 "did you mean 'cnn'" "$LOCKSTEP" bench --model cnm
 run bash -c '"$@" >/dev/full' - "$LOCKSTEP" bench "${quick[@]}" --json
 is "a result that cannot be written is a failure" "$status" 1
