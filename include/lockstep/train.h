@@ -45,8 +45,9 @@ typedef struct ls_train_options {
 	int64_t max_len;                   /* rows of the position embedding: 256, or the longest sample's */
 
 	/* how long */
-	int64_t epochs; /* ignored when steps is set */
-	int64_t steps;  /* 0: by epochs */
+	int64_t epochs;     /* ignored when steps is set */
+	int64_t steps;      /* 0: by epochs */
+	double to_accuracy; /* end after the first evaluation with this test accuracy; 0: never */
 
 	/* How many samples: batch and micro_batch decide the trained bits, however many devices there are.
 	 * batch_per_device is the form of published tables and excludes the other two. */

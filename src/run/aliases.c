@@ -28,6 +28,9 @@ static const ls_option_alias aliases[] = {
 	{ "max-epochs", "epochs", NULL },
 	{ "max-steps", "steps", NULL },
 	{ "num-steps", "steps", NULL },
+	{ "target-accuracy", "to-accuracy", NULL },
+	{ "accuracy-target", "to-accuracy", NULL },
+	{ "stop-accuracy", "to-accuracy", NULL },
 	{ "iterations", "steps", NULL },
 	{ "max-iters", "steps", NULL },
 

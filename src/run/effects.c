@@ -157,6 +157,7 @@ static const effect effects[] = {
 
 	{ "epochs", goes_by_epochs, "steps", NULL },
 	{ "steps", NULL, NULL, NULL },
+	{ "to-accuracy", NULL, NULL, NULL },
 	{ "batch", NULL, NULL, NULL },
 	{ "micro-batch", NULL, NULL, NULL },
 	{ "batch-per-device", NULL, NULL, NULL },

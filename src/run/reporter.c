@@ -212,3 +212,24 @@ ls_status ls_reporter_test(ls_reporter *w, uint64_t step, uint64_t epoch, const 
 	LS_TRY(ls_metrics_record(w->metrics, "test", step, values, test->masked > 0 ? 6 : 4));
 	return ls_metrics_flush(w->metrics);
 }
+
+ls_status ls_reporter_target(ls_reporter *w, const ls_ckpt_progress *at, double accuracy, double seconds)
+{
+	double target = w->setup->options->to_accuracy;
+	double epochs = (double)at->step / (double)w->setup->steps_per_epoch;
+	ls_metric values[] = {
+		{ "target", target }, { "accuracy", accuracy }, { "epochs", epochs }, { "seconds", seconds }
+	};
+
+	if (!ls_setup_is_first(w->setup))
+		return LS_OK;
+	if (accuracy < target) {
+		ls_log_warning("test accuracy %.4f is below the target of %g after %.4g epoch%s and %.2f sec", accuracy,
+			       target, epochs, epochs == 1 ? "" : "s", seconds);
+		return LS_OK;
+	}
+	ls_log_line("Target accuracy %g reached after %.4g epoch%s and %.2f sec, test accuracy: %.4f", target, epochs,
+		    epochs == 1 ? "" : "s", seconds, accuracy);
+	LS_TRY(ls_metrics_record(w->metrics, "target", at->step, values, 4));
+	return ls_metrics_flush(w->metrics);
+}

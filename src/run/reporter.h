@@ -41,6 +41,9 @@ void ls_reporter_test_line(ls_reporter *reporter, const ls_eval_result *test);
 ls_status ls_reporter_checkpoint(ls_reporter *reporter, uint64_t step, uint64_t fingerprint);
 ls_status ls_reporter_conclude(ls_reporter *reporter, uint64_t step, uint64_t fingerprint);
 
+/* Whether the run reached options.to_accuracy, `seconds` after its start: a line, and if it did, a record. */
+ls_status ls_reporter_target(ls_reporter *reporter, const ls_ckpt_progress *at, double accuracy, double seconds);
+
 /* Keep an evaluation of the weights of `step`, unless there is a record already. */
 ls_status ls_reporter_test(ls_reporter *reporter, uint64_t step, uint64_t epoch, const ls_eval_result *test);
 

@@ -72,6 +72,8 @@ static const ls_setting settings[] = {
 	{ "epochs", 'e', "N", LENGTH, "train for N passes over the data", LS_SETTING_INT, AT(epochs), 1, 1e9, COMMON },
 	{ "steps", 0, "N", LENGTH, "stop after N steps in all, whatever the epochs", LS_SETTING_INT, AT(steps), 0, 1e15,
 	  COMMON | NOT_0 },
+	{ "to-accuracy", 0, "X", LENGTH, "stop when the test accuracy reaches X", LS_SETTING_REAL, AT(to_accuracy), 0,
+	  1, NOT_0 },
 	{ "batch", 'b', "N", LENGTH, "use N samples per step, over all devices", LS_SETTING_INT, AT(batch), 1, 1e12,
 	  BINDS | COMMON },
 	{ "micro-batch", 0, "N", LENGTH, "compute N samples at a time (default: up to 32)", LS_SETTING_INT,

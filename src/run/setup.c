@@ -86,6 +86,9 @@ static ls_status open_data(ls_setup *s)
 	if (ls_dataset_describe(s->train_set)->samples == 0)
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
 			       ls_dataset_describe(s->train_set)->name);
+	if (o->to_accuracy > 0 && !s->test_set)
+		return ls_fail(LS_EINVALID, "options.to_accuracy %g needs a test set%s", o->to_accuracy,
+			       o->eval_every > 0 ? "" : " and evaluations: options.eval_every is 0");
 	return hash_data(s);
 }
 

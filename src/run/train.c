@@ -61,6 +61,7 @@ typedef struct loop {
 	ls_saver saver;
 	tested test;
 	int stops;       /* all nodes have agreed to end here */
+	int reached;     /* the test accuracy that options.to_accuracy asks for */
 	speed since;     /* ps-async */
 	int found_alone; /* ps-async: other nodes have not seen what this one ends for */
 	int together;    /* all nodes fail with what fails now */
@@ -251,7 +252,10 @@ static ls_status evaluate(loop *l, uint64_t epoch)
 	    ls_setup_is_first(&l->setup)) /* the next epoch may mend it: the last one decides */
 		ls_log_warning("the test loss after step %llu is %s", (unsigned long long)l->position.step,
 			       isnan(l->test.result.loss) ? "NaN" : "infinite");
-	return ls_reporter_test(&l->reporter, l->position.step, epoch, &l->test.result);
+	LS_TRY(ls_reporter_test(&l->reporter, l->position.step, epoch, &l->test.result));
+	double target = l->setup.options->to_accuracy;
+	l->reached = target > 0 && l->test.result.accuracy >= target;
+	return LS_OK;
 }
 
 static int is_tested(const loop *l)
@@ -294,19 +298,20 @@ static int ends_here(const loop *l)
 }
 
 /* The run ended between an epoch's checkpoint and the record of its test: the first node has the records. At the end of
- * a run finish() tests in any case. */
+ * a run finish() tests in any case. A run with a target may have reached it already. */
 static ls_status evaluate_owed(loop *l)
 {
 	const ls_ckpt_progress *p = &l->position;
 	const ls_setup *s = &l->setup;
-	int owed = p->step > 0 && p->step < s->total_steps && p->epoch_step == 0 && !l->reporter.has_test;
+	int begins_epoch = p->step > 0 && p->step < s->total_steps && p->epoch_step == 0;
+	int owed = begins_epoch && (!l->reporter.has_test || s->options->to_accuracy > 0);
 
 	if (!s->options->resume || !s->evaluator || p->epoch % (uint64_t)s->options->eval_every != 0)
 		return LS_OK;
 	LS_TRY(ls_comm_broadcast(s->layout.comm, 0, &owed, sizeof(owed), "check for a missing evaluation"));
 	if (!owed)
 		return LS_OK;
-	if (ls_setup_is_first(s))
+	if (ls_setup_is_first(s) && !l->reporter.has_test)
 		ls_log_note("epoch %llu was not tested before the run ended: testing it now",
 			    (unsigned long long)p->epoch); /* people count from 1 */
 	LS_TRY(evaluate(l, p->epoch - 1));
@@ -319,7 +324,7 @@ static ls_status run_steps(loop *l)
 {
 	int last = 0;
 
-	while (l->position.step < l->setup.total_steps && !ends_here(l)) {
+	while (l->position.step < l->setup.total_steps && !l->reached && !ends_here(l)) {
 		LS_TRY(one_step(l, &last));
 		if (is_due(LOOK_EVERY, l->position.step))
 			ls_saver_look(&l->saver);
@@ -350,12 +355,20 @@ static ls_status finish(loop *l)
 	LS_TRY(ls_comm_broadcast(l->setup.layout.comm, 0, &unsaved, sizeof(unsaved), "last checkpoint"));
 	if (unsaved)
 		LS_TRY(ls_saver_save(&l->saver));
-	if (p->step < l->setup.total_steps || !l->setup.evaluator || is_tested(l))
-		return LS_OK;
-	LS_TRY(evaluate(l, ls_last_epoch(p)));
-	if (is_tested(l))
-		ls_reporter_test_line(&l->reporter, &l->test.result);
+	if (p->step >= l->setup.total_steps && l->setup.evaluator && !is_tested(l)) {
+		LS_TRY(evaluate(l, ls_last_epoch(p)));
+		if (is_tested(l))
+			ls_reporter_test_line(&l->reporter, &l->test.result);
+	}
+	if (l->setup.options->to_accuracy > 0 && is_tested(l))
+		return ls_reporter_target(&l->reporter, p, l->test.result.accuracy, ls_clock_seconds() - l->started);
 	return LS_OK;
+}
+
+/* All steps are done, or the target is reached. */
+static int is_complete(const loop *l)
+{
+	return l->position.step >= l->setup.total_steps || l->reached;
 }
 
 static ls_status report(loop *l, ls_train_result *result)
@@ -379,7 +392,7 @@ static ls_status report(loop *l, ls_train_result *result)
 	ls_status status = ls_saver_report(&l->saver, &is_moved);
 	l->together |= is_moved;
 	LS_TRY(status);
-	if (l->position.step >= l->setup.total_steps) {
+	if (is_complete(l)) {
 		if (is_tested(l) && !isfinite(l->test.result.loss))
 			return ls_fail(LS_ENUMERIC,
 				       "the trained weights give no finite loss on the test set: %s; " LS_DIVERGED,

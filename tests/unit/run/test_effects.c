@@ -76,6 +76,7 @@ static const struct {
 	{ "max-len", &own, &text, "options.max_len has no effect: the program brings a graph" },
 	{ "epochs", &by_steps, &images, "options.epochs has no effect with options.steps 3" },
 	{ "steps", NULL, &images, NULL },
+	{ "to-accuracy", NULL, &images, NULL },
 	{ "batch", NULL, &images, NULL },
 	{ "micro-batch", NULL, &images, NULL },
 	{ "batch-per-device", NULL, &images, NULL },

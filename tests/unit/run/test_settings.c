@@ -300,7 +300,7 @@ static int may_change(const char *name)
 									      the caller's to say */
 		"pin",         "hosts",        "strategy",         "servers",     "staleness", "wire",
 		"share",       "bucket-bytes", "timeout",          "audit-every", "trace",     "trace-steps",
-		"vocab", /* its hash binds */
+		"to-accuracy", "vocab", /* its hash binds */
 	};
 	for (size_t i = 0; i < sizeof(free_to_change) / sizeof(free_to_change[0]); i++)
 		if (!strcmp(free_to_change[i], name))
