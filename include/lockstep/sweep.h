@@ -41,7 +41,9 @@ typedef struct ls_sweep_options {
 	const char *hosts;             /* "lm1,lm6": real hosts; NULL: nodes are emulated */
 	const char *arguments;         /* other options of the commands, as typed; may be NULL */
 	int64_t warmup, steps, repeat; /* below 0: the recipe's, else 20, 100 and 7, quick 5, 20 and 3 */
-	const char *program;           /* path of lockstep; NULL: this program */
+	int64_t launches; /* processes that measure each point, one after another; below 1: the recipe's, else 1. With
+			   * several, repeat is 3 by default, and a launch on a busy machine is repeated once */
+	const char *program; /* path of lockstep; NULL: this program */
 } ls_sweep_options;
 #define LS_SWEEP_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -56,7 +58,9 @@ typedef struct ls_sweep_row {
 	const char *state; /* "done", "skipped", "failed" or "pending" */
 	char reason[256];
 	double samples_per_s, samples_per_s_min, samples_per_s_max; /* median, minimum and maximum of the repeats */
-	double speedup; /* over one device with the same model, data and batch; 0: not measured */
+	int64_t launches, launches_failed, launches_busy; /* that were made; of these: failed, on a busy machine */
+	double spread_within, spread_between; /* (maximum - minimum) / median of repeats in a launch, and of launches */
+	double speedup;                       /* over one device with the same model, data and batch; 0: not measured */
 } ls_sweep_row;
 
 typedef struct ls_sweep_result {

@@ -75,7 +75,28 @@ static int is_above_ideal(const ls_sweep_row *row)
 	return row->speedup > 1.02 * (double)row->devices;
 }
 
-static void add_row(ls_table *table, const ls_sweep_row *row)
+/* "7", "7 (1 failed)" */
+static void add_launches(ls_table *table, const ls_sweep_row *row)
+{
+	if (row->launches_failed > 0)
+		ls_table_add(table, "%" PRId64 " (%" PRId64 " failed)", row->launches, row->launches_failed);
+	else
+		ls_table_add(table, "%" PRId64, row->launches);
+}
+
+/* With several launches: their number, and the spread within them and between them; else the spread of the repeats. */
+static void add_spread(ls_table *table, const ls_sweep_row *row, int with_launches)
+{
+	if (with_launches) {
+		add_launches(table, row);
+		ls_table_add(table, "%.1f %%", 100 * row->spread_within);
+		ls_table_add(table, "%.1f %%", 100 * row->spread_between);
+	} else {
+		ls_table_add(table, "%.1f %%", 100 * row->spread_within);
+	}
+}
+
+static void add_row(ls_table *table, const ls_sweep_row *row, int with_launches)
 {
 	int done = !strcmp(row->state, "done");
 	ls_table_add(table, "%s", row->model);
@@ -87,12 +108,13 @@ static void add_row(ls_table *table, const ls_sweep_row *row)
 	if (!done)
 		ls_table_add(table, "%s", row->state);
 	else
-		ls_table_add(table, "%.1f%s", row->samples_per_s, row->replay ? " *" : "");
+		ls_table_add(table, "%.1f%s%s", row->samples_per_s, row->replay ? " *" : "",
+			     row->launches_busy > 0 ? " !" : "");
 	if (done)
-		ls_table_add(table, "%.1f %%",
-			     100 * (row->samples_per_s_max - row->samples_per_s_min) / row->samples_per_s);
+		add_spread(table, row, with_launches);
 	else
-		ls_table_add(table, "-");
+		for (int i = 0; i < (with_launches ? 3 : 1); i++)
+			ls_table_add(table, "-");
 	if (done && row->speedup > 0)
 		ls_table_add(table, "%.2f%s", row->speedup, is_above_ideal(row) ? " +" : "");
 	else
@@ -102,12 +124,19 @@ static void add_row(ls_table *table, const ls_sweep_row *row)
 /* The table of a sweep of lists; a recipe's table has its published form. */
 static int print_rows(const ls_sweep_result *result, FILE *to)
 {
-	ls_table table = { .columns = 9,
-			   .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s", "spread",
-				      "speedup" } };
-	int replayed = 0, above = 0, alone = 0;
+	ls_table few = { .columns = 9,
+			 .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s", "spread",
+				    "speedup" } };
+	ls_table more = { .columns = 11,
+			  .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s",
+				     "launches", "within", "between", "speedup" } };
+	int replayed = 0, above = 0, alone = 0, busy = 0, with_launches = 0;
+	for (size_t i = 0; i < result->row_count; i++)
+		with_launches |= result->rows[i].launches > 1;
+	ls_table table = with_launches ? more : few;
 	for (size_t i = 0; i < result->row_count; i++) {
-		add_row(&table, &result->rows[i]);
+		add_row(&table, &result->rows[i], with_launches);
+		busy |= result->rows[i].launches_busy > 0;
 		replayed |= result->rows[i].replay;
 		above |= is_above_ideal(&result->rows[i]);
 		alone |= !strcmp(result->rows[i].state, "done") && !(result->rows[i].speedup > 0);
@@ -116,6 +145,10 @@ static int print_rows(const ls_sweep_result *result, FILE *to)
 	ls_table_release(&table);
 	if (replayed)
 		fprintf(to, "* simulated compute: this machine has fewer cores than devices; communication is real\n");
+	if (with_launches)
+		fprintf(to, "within, between: (largest - smallest) / median of repeats in a launch, and of launches\n");
+	if (busy)
+		fprintf(to, "! the machine was busy during a launch: results.json has load and steal time of each\n");
 	if (alone)
 		fprintf(to, "- no speedup: no row of one device was measured the same way\n");
 	if (above)

@@ -30,6 +30,7 @@ typedef struct bench_options {
 	int64_t channels, size, classes;
 	int json;
 	const char *text[TEXTS], *nodes, *rate, *out;
+	int64_t launches; /* 0: not given */
 	int quick, again, list;
 } bench_options;
 
@@ -93,6 +94,8 @@ static const ls_setting rows[] = {
 	  OWN(nodes), 0, 0, LS_SETTING_COMMON },
 	{ "rate", 0, "R,...", "Sweep", "link rates of emulated nodes: 100mbit,1gbit", LS_SETTING_STRING, OWN(rate), 0,
 	  0, LS_SETTING_COMMON },
+	{ "launches", 0, "N", "Sweep", "measure each point in N processes, one by one", LS_SETTING_INT, OWN(launches),
+	  0, 1e6, LS_SETTING_COMMON | LS_SETTING_NOT_0 },
 	{ "out", 'o', "DIR", "Sweep", "directory for results.json", LS_SETTING_STRING, OWN(out), 0, 0,
 	  LS_SETTING_COMMON },
 	{ "quick", 0, NULL, "Sweep", "fewer steps; of a recipe, also smaller models", LS_SETTING_FLAG, OWN(quick), 0, 1,
@@ -228,8 +231,8 @@ static const char *given(const bench_options *options, char words[TEXTS][32], in
 
 static int is_sweep(const bench_options *options, const char *recipe)
 {
-	int lists = recipe || options->nodes || options->rate || options->out || options->quick || options->again ||
-		    options->list;
+	int lists = recipe || options->launches > 0 || options->nodes || options->rate || options->out ||
+		    options->quick || options->again || options->list;
 	for (size_t k = 0; k < TEXTS; k++)
 		lists |= strchr(options->text[k], ',') != NULL;
 	return lists;
@@ -285,7 +288,7 @@ static int sweep(const bench_options *options, char words[TEXTS][32], const char
 	s.threads = given(options, words, THREADS), s.optimizer = given(options, words, OPTIMIZER);
 	s.strategy = given(options, words, STRATEGY), s.servers = given(options, words, SERVERS);
 	s.wire = given(options, words, WIRE), s.nodes = options->nodes, s.rate = options->rate;
-	s.hosts = options->bench.job.hosts, s.arguments = rest;
+	s.hosts = options->bench.job.hosts, s.arguments = rest, s.launches = options->launches;
 	const struct {
 		int text;
 		int64_t least, *to;

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { LS_TABLE_COLUMNS = 10, LS_TABLE_CELL = 80 };
+enum { LS_TABLE_COLUMNS = 12, LS_TABLE_CELL = 80 };
 
 /* Zero one ({ 0 }), set `columns`, add rows cell by cell. A column whose head starts with '<' is aligned to the left.
  */

@@ -18,7 +18,7 @@ print(eval(sys.argv[2]))' "$@"
 run "$LOCKSTEP" bench "${tiny[@]}" --batch-per-device 8,16
 is "values in a list make a sweep" "$status" 0
 like "its table" "$out" '^model +nodes +devices +batch +strategy +rate +samples/s +spread +speedup$'
-like "a row" "$out" '^mlp +1 +1 +16 +local +- +[0-9.]+ +[0-9.]+ % +1.00$'
+like "a row" "$out" '^mlp +1 +1 +16 +local +- +[0-9.]+( !)? +[0-9.]+ % +1.00$'
 like "where the results are" "$out" '^2 of 2 points done; .*/runs/bench-sweep/results.json$'
 like "about how long it will take, before anything is measured" "$(head -n 1 <<<"$err")" '^estimated time: 0:[0-9]{2} \(m:ss\) for 2 points'
 like "a line a point, with how many there are, and what is left" "$err" \
@@ -148,9 +148,9 @@ sort -u train.names bench.names | while read -r option; do
 	done
 done >misjudged
 is "a recipe's arguments are judged as the commands would" "$(cat misjudged)" ""
-echo "{ $head, \"points\": [{\"model\": \"mlp\", \"arguments\": \"--momentum 0.5\"}] }" >bad.json
+echo "{ $head, \"points\": [{\"model\": \"mlp\", \"arguments\": \"--schedule constant\"}] }" >bad.json
 fails_with "an option that bench does not have, before anything is measured" 1 \
-	"bad.json: points\[0\].arguments has '--momentum', which lockstep bench does not have" "$LOCKSTEP" bench bad.json --out unmade
+	"bad.json: points\[0\].arguments has '--schedule', which lockstep bench does not have" "$LOCKSTEP" bench bad.json --out unmade
 ok "and before anything is made" test ! -e unmade
 
 # The directory of a training run stays one.

@@ -67,6 +67,13 @@ static const ls_field repeat_fields[] = {
 	REAL(samples_per_s, RATE_MAX),
 	REAL(step_ms, MS_MAX),
 	REAL(wall_s, 1e9),
+	LS_FIELD_WHOLE_IF_OF(OF, launch, 0, ROWS_MAX),
+};
+#undef OF
+#define OF ls_point_launch
+static const ls_field launch_fields[] = {
+	REAL(wall_s, 1e9), REAL(load, 1e6), REAL(steal, 1), REAL(mhz, 1e6),
+	WHOLE(busy, 1),    WHOLE(again, 1), MAYBE(reason),
 };
 #undef OF
 #define OF ls_point_rate
@@ -114,14 +121,14 @@ typedef struct rows {
 #member, offsetof(ls_point, member), offsetof(ls_point, COUNT_OF_##member), sizeof(type), fields,      \
 			LS_COUNT(fields)                                                                               \
 	}
+#define COUNT_OF_launches launch_count
 #define COUNT_OF_repeats repeat_count
 #define COUNT_OF_nodes node_count
 #define COUNT_OF_rates rate_count
 #define COUNT_OF_epochs epoch_count
 static const rows lists[] = {
-	ROWS(repeats, ls_point_repeat, repeat_fields),
-	ROWS(nodes, ls_point_node, node_fields),
-	ROWS(rates, ls_point_rate, rate_fields),
+	ROWS(launches, ls_point_launch, launch_fields), ROWS(repeats, ls_point_repeat, repeat_fields),
+	ROWS(nodes, ls_point_node, node_fields),        ROWS(rates, ls_point_rate, rate_fields),
 	ROWS(epochs, ls_point_epoch, epoch_fields),
 };
 
@@ -150,42 +157,6 @@ void ls_point_release(ls_point *point)
 	for (size_t k = 0; k < LS_COUNT(lists); k++)
 		free(*list_of(&lists[k], point));
 	*point = (ls_point){ 0 };
-}
-
-/* ---- medians ----------------------------------------------------------------------------------------------------- */
-
-static int by_number(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-	return (left > right) - (left < right);
-}
-
-/* Of the numbers `offset` bytes into each repeat; sorts them into `sorted`. */
-static double median(const ls_point *point, size_t offset, double *sorted)
-{
-	size_t n = point->repeat_count;
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = *(const double *)((const char *)&point->repeats[i] + offset);
-	qsort(sorted, n, sizeof(*sorted), by_number);
-	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
-ls_status ls_point_summarize(ls_point *point)
-{
-	size_t n = point->repeat_count;
-	double *sorted = calloc(n > 0 ? n : 1, sizeof(*sorted));
-
-	if (!sorted)
-		return ls_fail(LS_EMEMORY, "no memory for %zu repeats", n);
-	if (n > 0) {
-		point->wall_s = median(point, offsetof(ls_point_repeat, wall_s), sorted);
-		point->step_ms = median(point, offsetof(ls_point_repeat, step_ms), sorted);
-		point->samples_per_s = median(point, offsetof(ls_point_repeat, samples_per_s), sorted);
-		point->samples_per_s_min = sorted[0];
-		point->samples_per_s_max = sorted[n - 1];
-	}
-	free(sorted);
-	return LS_OK;
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -225,14 +196,27 @@ static ls_status read_state(const ls_json_place *at, const json_t *object, ls_po
 		       at->prefix);
 }
 
+static ls_status check_repeats(const ls_json_place *at, const ls_point *point)
+{
+	for (size_t i = 0; i < point->repeat_count; i++) {
+		size_t launch = (size_t)point->repeats[i].launch;
+		if (!(point->repeats[i].samples_per_s > 0))
+			return ls_fail(LS_EFORMAT, "%s: %srepeats[%zu].samples_per_s is not above 0", at->label,
+				       at->prefix, i);
+		if (point->launch_count > 0 &&
+		    (launch >= point->launch_count || point->launches[launch].reason[0] != '\0'))
+			return ls_fail(LS_EFORMAT,
+				       "%s: %srepeats[%zu].launch is %zu: there is no such launch, or it failed",
+				       at->label, at->prefix, i, launch);
+	}
+	return LS_OK;
+}
+
 static ls_status check_point(const ls_json_place *at, const ls_point *point)
 {
 	int done = point->state == LS_POINT_DONE, why = point->reason[0] != '\0';
 
-	for (size_t i = 0; i < point->repeat_count; i++)
-		if (!(point->repeats[i].samples_per_s > 0))
-			return ls_fail(LS_EFORMAT, "%s: %srepeats[%zu].samples_per_s is not above 0", at->label,
-				       at->prefix, i);
+	LS_TRY(check_repeats(at, point));
 	if (done && point->repeat_count == 0)
 		return ls_fail(LS_EFORMAT, "%s: %sstate is done, but repeats has no row", at->label, at->prefix);
 	if ((point->state == LS_POINT_SKIPPED || point->state == LS_POINT_FAILED) && !why)
@@ -368,6 +352,9 @@ static int write_point(const ls_point *point, json_t *into)
 	bad |= json_object_set_new(object, "samples_per_s", json_real(point->samples_per_s));
 	bad |= json_object_set_new(object, "step_ms", json_real(point->step_ms));
 	bad |= json_object_set_new(object, "wall_s", json_real(point->wall_s));
+	bad |= json_object_set_new(object, "spread_within", json_real(point->spread_within));
+	bad |= json_object_set_new(object, "spread_between", json_real(point->spread_between));
+	bad |= json_object_set_new(object, "busy", json_integer(point->busy));
 	for (size_t k = 0; k < LS_COUNT(lists); k++)
 		bad |= write_rows(&lists[k], point, object);
 	return bad | json_array_append_new(into, object);

@@ -6,9 +6,10 @@
  *
  * Invariants of results that were read
  *  1. Numbers are finite and in their ranges, texts fit their arrays, and keys are unique.
- *  2. A point that is LS_POINT_DONE has at least one repeat with a rate above zero, and its median, minimum and maximum
- *     are those of its repeats.
- *  3. A point that is LS_POINT_SKIPPED or LS_POINT_FAILED has a reason.
+ *  2. A point that is LS_POINT_DONE has at least one repeat with a rate above zero, and its medians, extremes and
+ *     spreads are those of its repeats.
+ *  3. Every repeat names a launch that did not fail, where the point has launches.
+ *  4. A point that is LS_POINT_SKIPPED or LS_POINT_FAILED has a reason.
  */
 #ifndef LS_TOOLS_RESULTS_RESULTS_H
 #define LS_TOOLS_RESULTS_RESULTS_H
@@ -18,7 +19,7 @@
 
 #include "base/status.h"
 
-#define LS_RESULTS_VERSION 2
+#define LS_RESULTS_VERSION 3
 enum { LS_RESULTS_NAME = 64, LS_RESULTS_TEXT = 256 };
 
 typedef enum ls_point_state { LS_POINT_PENDING, LS_POINT_DONE, LS_POINT_SKIPPED, LS_POINT_FAILED } ls_point_state;
@@ -50,8 +51,21 @@ typedef struct ls_point_node {
 
 typedef struct ls_point_repeat {
 	double samples_per_s, step_ms;
-	double wall_s; /* of the whole command, start and end included */
+	double wall_s;  /* of the whole command, start and end included */
+	int64_t launch; /* index of the launch that made it */
 } ls_point_repeat;
+
+/* One process, or one job over several nodes, and the state of this machine around it. A launch that failed has a
+ * reason and no repeats. */
+typedef struct ls_point_launch {
+	double wall_s;
+	double load;                  /* cores that other processes used just before it */
+	double steal;                 /* fraction of the machine's time that the hypervisor gave to others meanwhile */
+	double mhz;                   /* mean clock of the cores at its end; 0: not known */
+	int64_t busy;                 /* 1: the machine was not quiet (ls_launch_is_busy) */
+	int64_t again;                /* 1: it repeats the one before it, which was busy */
+	char reason[LS_RESULTS_TEXT]; /* why it failed; "": it did not */
+} ls_point_launch;
 
 /* "Step200: 100.71 data/sec": of the steps since the last one, and the loss of that step (NaN: not known). */
 typedef struct ls_point_rate {
@@ -69,9 +83,13 @@ typedef struct ls_point {
 	ls_point_job job;
 	ls_point_state state;
 	char reason[LS_RESULTS_TEXT]; /* of skipping or failing */
-	/* medians over repeats; for training, all but rates are of the last repeat */
+	/* Medians over launches of their medians over repeats; minimum and maximum are those of repeats. Launches on a
+	 * busy machine do not count where there is a quiet one. For training, all but rates are of the last repeat. */
 	double samples_per_s, samples_per_s_min, samples_per_s_max;
-	double tokens_per_s; /* real ones; 0: images */
+	double spread_within;  /* median over launches of (maximum - minimum) / median of their repeats */
+	double spread_between; /* (maximum - minimum) / median of the launches' medians */
+	int64_t busy;          /* 1: no launch that counts had a quiet machine */
+	double tokens_per_s;   /* real ones; 0: images */
 	double step_ms, compute_ms, exposed_ms, wait_ms, update_ms;
 	double gradient_bytes; /* of the model, fp32 */
 	double gflop_per_s;
@@ -80,7 +98,8 @@ typedef struct ls_point {
 	double accuracy;                   /* after the last epoch of training; 0: none */
 	int64_t end_step;                  /* of training: last step, */
 	char fingerprint[LS_RESULTS_NAME]; /* and fingerprint of the parameters after it; "": not known */
-	size_t repeat_count, node_count, rate_count, epoch_count;
+	size_t launch_count, repeat_count, node_count, rate_count, epoch_count;
+	ls_point_launch *launches; /* in order; none in files before version 3 */
 	ls_point_repeat *repeats;
 	ls_point_node *nodes;
 	ls_point_rate *rates; /* of the last repeat */
@@ -120,7 +139,13 @@ int ls_point_comparable(const ls_point *base, const ls_point *point);
 /* Whole or absent. */
 ls_status ls_results_write(const ls_results *results, const char *path);
 
-/* Median, minimum and maximum of the repeats into the point. */
+/* summary.c: medians, extremes and spreads of the repeats into the point. */
 ls_status ls_point_summarize(ls_point *point);
+
+/* Number of launches that gave repeats and are not repeated by a later one. */
+size_t ls_point_launches_done(const ls_point *point);
+
+/* Whether the machine was busy around a launch, by its load and steal time. */
+int ls_launch_is_busy(const ls_point_launch *launch);
 
 #endif

@@ -75,11 +75,11 @@ static const char *field_of(const char *option, char *out, size_t size)
 }
 
 /* Options that exist but are refused: no "did you mean" for them. */
-static const char *const refused[] = { "--run",      "--resume",      "--init",   "--trace", "--trace-steps",
-				       "--vocab",    "--data-dir",    "--hosts",  "--out",   "--plan-memory",
-				       "--profile",  "--profile-out", "--replay", "--quiet", "--replay-speed",
-				       "--json",     "--list",        "--again",  "--quick", "--help",
-				       "--channels", "--size",        "--classes" };
+static const char *const refused[] = { "--run",      "--resume",      "--init",   "--trace",  "--trace-steps",
+				       "--vocab",    "--data-dir",    "--hosts",  "--out",    "--plan-memory",
+				       "--profile",  "--profile-out", "--replay", "--quiet",  "--replay-speed",
+				       "--json",     "--list",        "--again",  "--quick",  "--help",
+				       "--launches", "--channels",    "--size",   "--classes" };
 
 /* Is `word` the option "--name" or "--name=value"? */
 static int is_option(const char *name, const char *word)

@@ -25,13 +25,13 @@ static double wire_seconds(const ls_point_job *j, double gradient_bytes)
 static double steps_of(const ls_sweep_environment *environment, const ls_sweep_point *p)
 {
 	const ls_point_job *j = &p->job;
-	double repeat = (double)ls_sweep_list_repeat(environment->list, p);
+	double launches = (double)ls_sweep_list_launches(environment->list, p);
 
 	if (strcmp(j->kind, "train") != 0)
-		return (double)(j->warmup + j->steps) * repeat;
+		return (double)(j->warmup + j->steps) * (double)ls_sweep_list_repeat(environment->list, p) * launches;
 	if (j->steps > 0)
-		return (double)j->steps * repeat;
-	return (double)j->epochs * ceil((double)j->samples / (double)(j->batch * j->devices)) * repeat;
+		return (double)j->steps * launches;
+	return (double)j->epochs * ceil((double)j->samples / (double)(j->batch * j->devices)) * launches;
 }
 
 double ls_estimate_point(const ls_sweep_environment *environment, const ls_sweep_point *p, double step_s,
@@ -41,7 +41,8 @@ double ls_estimate_point(const ls_sweep_environment *environment, const ls_sweep
 
 	if (!(step_s > 0) || !(steps > 0))
 		return 0;
-	return start_s + start_node_s * (double)(ls_sweep_point_processes(p) - 1) + steps * step;
+	double start = start_s + start_node_s * (double)(ls_sweep_point_processes(p) - 1);
+	return start * (double)ls_sweep_list_launches(environment->list, p) + steps * step;
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
@@ -68,7 +69,7 @@ static ls_status time_step(const ls_sweep_environment *environment, const ls_swe
 			&child, &(ls_child_options){ .argv = argv,
 						     .limit_s = fmin(limit_s, (double)environment->list->limit_s) });
 	if (status == LS_OK) {
-		if (child.code != 0 || ls_outcome_bench(timed, &child) != LS_OK)
+		if (child.code != 0 || ls_outcome_bench(timed, &child) != LS_OK || ls_point_summarize(timed) != LS_OK)
 			ls_point_release(timed);
 		ls_child_release(&child);
 	}

@@ -19,6 +19,7 @@
 #include "base/names.h"
 #include "tools/sweep/command.h"
 #include "tools/sweep/outcome.h"
+#include "tools/sweep/quiet.h"
 
 typedef struct measure {
 	ls_sweep_environment *environment;
@@ -189,7 +190,15 @@ static ls_status ensure_profile(measure *m)
 
 /* ---- kinds ------------------------------------------------------------------------------------------------------- */
 
-static ls_status measure_bench(measure *m)
+/* Processes that may still run in an emulated cluster are removed with it. */
+static void fail_launch(measure *m, const ls_child *child, ls_point_launch *launch)
+{
+	if (m->target.lab)
+		ls_lab_down(&m->environment->lab);
+	ls_child_reason(child, launch->reason, sizeof(launch->reason));
+}
+
+static ls_status launch_bench(measure *m, ls_point_launch *launch)
 {
 	char **argv;
 	ls_child child;
@@ -200,15 +209,13 @@ static ls_status measure_bench(measure *m)
 	m->target.repeat = ls_sweep_list_repeat(m->environment->list, m->point);
 	LS_TRY(ls_sweep_bench_command(&m->arena, m->point, &m->target, &argv));
 	LS_TRY(run_child(m, argv, &child));
-	ls_status status = LS_OK;
 	if (child.code != 0)
-		status = fail_child(m, &child);
+		fail_launch(m, &child, launch);
 	else if (ls_outcome_bench(m->result, &child) != LS_OK)
-		status = end_as(m, LS_POINT_FAILED, "%.200s", ls_last_error());
-	else
-		m->result->state = LS_POINT_DONE;
+		snprintf(launch->reason, sizeof(launch->reason), "%.200s", ls_last_error());
+	launch->wall_s = child.seconds;
 	ls_child_release(&child);
-	return status;
+	return LS_OK;
 }
 
 /* Nodes of a run are those it was started on. */
@@ -244,34 +251,80 @@ static ls_status name_run(measure *m, int64_t repeat)
 	return ls_path_remove_tree(m->run); /* left by a measurement that was stopped */
 }
 
-static ls_status train_once(measure *m, int64_t repeat)
+static ls_status launch_train(measure *m, ls_point_launch *launch)
 {
 	char **argv;
 	ls_child child;
 
-	LS_TRY(name_run(m, repeat));
+	LS_TRY(name_run(m, (int64_t)m->result->launch_count));
 	LS_TRY(ls_sweep_train_command(&m->arena, m->point, &m->target, &argv));
 	LS_TRY(run_child(m, argv, &child));
-	ls_status status = LS_OK;
 	if (child.code != 0)
-		status = fail_child(m, &child);
+		fail_launch(m, &child, launch);
 	else if (ls_outcome_train(m->result, &child, m->run) != LS_OK)
-		status = end_as(m, LS_POINT_FAILED, "%.200s", ls_last_error());
+		snprintf(launch->reason, sizeof(launch->reason), "%.200s", ls_last_error());
+	else
+		name_nodes(m);
+	launch->wall_s = child.seconds;
 	ls_child_release(&child);
-	return status;
+	return LS_OK;
 }
 
-static ls_status measure_train(measure *m)
-{
-	int64_t repeat = ls_sweep_list_repeat(m->environment->list, m->point);
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-	for (int64_t k = 0; k < repeat && !has_ended(m); k++)
-		LS_TRY(train_once(m, k));
+/* One launch, kept whatever comes of it. */
+static ls_status launch(measure *m, int again)
+{
+	ls_point *p = m->result;
+	ls_point_launch *grown = realloc(p->launches, (p->launch_count + 1) * sizeof(*grown));
+	ls_quiet quiet;
+
+	if (!grown)
+		return ls_fail(LS_EMEMORY, "no memory for %zu launches", p->launch_count + 1);
+	p->launches = grown;
+	ls_point_launch *row = &grown[p->launch_count];
+	*row = (ls_point_launch){ .again = again };
+	if (m->target.lab && m->environment->lab.hosts == 0) /* removed with a launch that died */
+		LS_TRY(use_lab(m));
 	if (has_ended(m))
 		return LS_OK;
-	name_nodes(m);
-	m->result->state = LS_POINT_DONE;
+	ls_quiet_begin(&quiet);
+	LS_TRY(!strcmp(m->point->job.kind, "train") ? launch_train(m, row) : launch_bench(m, row));
+	if (has_ended(m))
+		return LS_OK;
+	ls_quiet_end(&quiet, row);
+	p->launch_count++;
 	return LS_OK;
+}
+
+static int is_last_busy(const ls_point *p)
+{
+	const ls_point_launch *last = &p->launches[p->launch_count - 1];
+	return last->busy && last->reason[0] == '\0';
+}
+
+/* Where nothing has come of two launches, nothing will come of more. */
+static int is_hopeless(const ls_point *p)
+{
+	return p->repeat_count == 0 && p->launch_count >= 2;
+}
+
+static ls_status measure_launches(measure *m)
+{
+	int64_t count = ls_sweep_list_launches(m->environment->list, m->point);
+	ls_point *p = m->result;
+
+	for (int64_t k = 0; k < count && !is_hopeless(p); k++) {
+		LS_TRY(launch(m, 0));
+		if (has_ended(m))
+			return LS_OK;
+		if (is_last_busy(p) && ls_sweep_list_retries(m->environment->list, m->point))
+			LS_TRY(launch(m, 1));
+	}
+	if (p->repeat_count == 0)
+		return end_as(m, LS_POINT_FAILED, "%s", p->launches[0].reason);
+	p->state = LS_POINT_DONE;
+	return ls_point_summarize(p);
 }
 
 /* Checks before anything is started. */
@@ -302,7 +355,7 @@ static ls_status measure_point(measure *m)
 		LS_TRY(m->environment->hosts ? use_hosts(m) : use_lab(m));
 	if (has_ended(m))
 		return LS_OK;
-	return strcmp(m->point->job.kind, "train") != 0 ? measure_bench(m) : measure_train(m);
+	return measure_launches(m);
 }
 
 ls_status ls_measure(ls_sweep_environment *environment, const ls_sweep_point *point, ls_point *result)

@@ -7,10 +7,11 @@
 #include "tools/results/results.h"
 #include "tools/sweep/child.h"
 
-/* `point` has its job; adds one repeat per repeat of the bench, and the other figures. */
+/* `point` has its job, and the launches before this one. Adds the repeats of the bench; its other figures replace those
+ * of earlier launches. ls_point_summarize() comes after the launch is added to the point. */
 ls_status ls_outcome_bench(ls_point *point, const ls_child *child);
 
-/* Add one repeat, of the run in directory `run`; curves are those of the last repeat. */
+/* Add one repeat, of the run in directory `run`; curves are those of the last launch. */
 ls_status ls_outcome_train(ls_point *point, const ls_child *child, const char *run);
 
 #endif

@@ -47,7 +47,6 @@ static ls_status read_list(const ls_json_place *top, const json_t *root, const c
 	char *memory = calloc(rows, bytes);
 	if (!memory)
 		return ls_fail(LS_EMEMORY, "%s: no memory for %zu %s", top->label, rows, name);
-	free(*out);
 	*out = memory;
 	*count = rows;
 	for (size_t i = 0; i < rows; i++) {
@@ -57,21 +56,43 @@ static ls_status read_list(const ls_json_place *top, const json_t *root, const c
 	return LS_OK;
 }
 
+/* Append the repeats of a launch to those of earlier ones. */
+static ls_status add_repeats(ls_point *p, const ls_json_place *top, const ls_point_repeat *rows, size_t count,
+			     double wall_s)
+{
+	ls_point_repeat *grown = realloc(p->repeats, (p->repeat_count + count) * sizeof(*grown));
+
+	if (!grown)
+		return ls_fail(LS_EMEMORY, "%s: no memory for %zu repeats", top->label, count);
+	p->repeats = grown;
+	for (size_t i = 0; i < count; i++) {
+		if (!(rows[i].samples_per_s > 0))
+			return ls_fail(LS_EFORMAT, "%s: repeats[%zu].samples_per_s is not above 0", top->label, i);
+		p->repeats[p->repeat_count] = rows[i];
+		p->repeats[p->repeat_count].wall_s = wall_s;
+		p->repeats[p->repeat_count++].launch = (int64_t)p->launch_count;
+	}
+	return LS_OK;
+}
+
 static ls_status read_bench(ls_point *p, const json_t *root, double wall_s)
 {
 	const ls_json_place top = { .label = "output of lockstep bench" };
+	ls_point_repeat *repeats = NULL;
+	size_t count = 0;
 
 	LS_TRY(ls_fields_read(&top, point_fields, LS_COUNT(point_fields), root, p));
-	LS_TRY(read_list(&top, root, "repeats", repeat_fields, LS_COUNT(repeat_fields), sizeof(*p->repeats),
-			 (void **)&p->repeats, &p->repeat_count));
+	free(p->nodes);
+	p->nodes = NULL;
+	p->node_count = 0;
 	LS_TRY(read_list(&top, root, "nodes", node_fields, LS_COUNT(node_fields), sizeof(*p->nodes), (void **)&p->nodes,
 			 &p->node_count));
-	for (size_t i = 0; i < p->repeat_count; i++) {
-		if (!(p->repeats[i].samples_per_s > 0))
-			return ls_fail(LS_EFORMAT, "%s: repeats[%zu].samples_per_s is not above 0", top.label, i);
-		p->repeats[i].wall_s = wall_s;
-	}
-	return ls_point_summarize(p);
+	ls_status status = read_list(&top, root, "repeats", repeat_fields, LS_COUNT(repeat_fields), sizeof(*repeats),
+				     (void **)&repeats, &count);
+	if (status == LS_OK)
+		status = add_repeats(p, &top, repeats, count, wall_s);
+	free(repeats);
+	return status;
 }
 
 ls_status ls_outcome_bench(ls_point *point, const ls_child *child)

@@ -16,7 +16,7 @@ enum { LS_SWEEP_KEY = LS_RESULTS_TEXT, LS_SWEEP_NODES = 200 };
 typedef struct ls_sweep_point {
 	char key[LS_SWEEP_KEY];
 	ls_point_job job;
-	int64_t repeat;               /* 0: that of the list */
+	int64_t repeat, launches;     /* 0: those of the list */
 	int64_t on;                   /* for a point on one node: which one, from 1; 0: any */
 	char speeds[LS_RESULTS_NAME]; /* of emulated nodes, "1,0.5"; "": all at full speed */
 	int replayed;                 /* simulated compute even with enough cores: a baseline of simulated points */

@@ -12,7 +12,7 @@
 #include "tools/sweep/points.h"
 #include "tools/sweep/recipe.h"
 
-enum { WARMUP = 20, STEPS = 100, REPEAT = 7, LIMIT_S = 86400 };
+enum { WARMUP = 20, STEPS = 100, REPEAT = 7, LAUNCH_REPEAT = 3, LIMIT_S = 86400 };
 enum { QUICK_WARMUP = 5, QUICK_STEPS = 20, QUICK_REPEAT = 3 };
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
@@ -157,6 +157,8 @@ static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
 	}
 	if (o->repeat > 0)
 		p->repeat = 0;
+	if (o->launches > 0)
+		p->launches = 0;
 	if (o->optimizer)
 		snprintf(p->job.optimizer, sizeof(p->job.optimizer), "%s", o->optimizer);
 	LS_TRY(join_arguments(&p->job, o->arguments));
@@ -200,7 +202,10 @@ ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *o)
 {
 	ls_sweep_list list = { .warmup = o->warmup >= 0 ? o->warmup : (o->quick ? QUICK_WARMUP : WARMUP),
 			       .steps = o->steps > 0 ? o->steps : (o->quick ? QUICK_STEPS : STEPS),
-			       .repeat = o->quick ? QUICK_REPEAT : REPEAT,
+			       .repeat = o->quick          ? QUICK_REPEAT
+					 : o->launches > 1 ? LAUNCH_REPEAT
+							   : REPEAT,
+			       .launches = 1,
 			       .limit_s = LIMIT_S,
 			       .quick = o->quick };
 	ls_sweep_block *block;
@@ -220,6 +225,8 @@ ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *o)
 		status = clear_emulation(&list);
 	if (o->repeat > 0)
 		list.repeat = o->repeat;
+	if (o->launches > 0)
+		list.launches = o->launches;
 	if (status == LS_OK)
 		*out = list;
 	else

@@ -114,6 +114,7 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 	LS_TRY(maybe_whole(at, object, "warmup", 0, &job->warmup));
 	LS_TRY(maybe_whole(at, object, "steps", trains ? 0 : 1, &job->steps));
 	LS_TRY(maybe_whole(at, object, "repeat", 1, &point->repeat));
+	LS_TRY(maybe_whole(at, object, "launches", 1, &point->launches));
 	LS_TRY(maybe_whole(at, object, "epochs", 1, &job->epochs));
 	return maybe_whole(at, object, "samples", 1, &job->samples);
 }
@@ -121,9 +122,9 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sweep_list *list, ls_sweep_block *block)
 {
 	static const char *const known[] = {
-		"kind",  "optimizer", "arguments", "speeds",           "warmup", "steps", "epochs",   "samples",
-		"model", "data",      "threads",   "batch_per_device", "wire",   "rate",  "strategy", "servers",
-		"nodes", "devices",   "on",        "repeat",           "note"
+		"kind",  "optimizer", "arguments", "speeds",           "warmup",   "steps", "epochs",   "samples",
+		"model", "data",      "threads",   "batch_per_device", "wire",     "rate",  "strategy", "servers",
+		"nodes", "devices",   "on",        "repeat",           "launches", "note"
 	};
 
 	LS_TRY(check_known(at, object, known, LS_COUNT(known)));
@@ -165,6 +166,7 @@ static ls_status read_numbers(const ls_json_place *at, const json_t *object, ls_
 	LS_TRY(maybe_whole(at, object, "warmup", 0, &list->warmup));
 	LS_TRY(maybe_whole(at, object, "steps", 1, &list->steps));
 	LS_TRY(maybe_whole(at, object, "repeat", 1, &list->repeat));
+	LS_TRY(maybe_whole(at, object, "launches", 1, &list->launches));
 	return maybe_whole(at, object, "limit_s", 1, &list->limit_s);
 }
 
@@ -181,8 +183,8 @@ static void upgrade_blocks(const json_t *object)
 static ls_status read_head(const ls_json_place *top, const json_t *root, ls_sweep_list *list)
 {
 	int version;
-	static const char *const known[] = { "format", "version", "title",   "source", "table", "warmup",
-					     "steps",  "repeat",  "limit_s", "points", "quick", "note" };
+	static const char *const known[] = { "format", "version",  "title",   "source", "table", "warmup", "steps",
+					     "repeat", "launches", "limit_s", "points", "quick", "note" };
 	static const char *const tables[] = { "throughput", "epochs", "walltime", "strategies" };
 	static const ls_field fields[] = {
 		LS_FIELD_TEXT_OF(ls_sweep_list, title),
@@ -208,7 +210,7 @@ static ls_status read_head(const ls_json_place *top, const json_t *root, ls_swee
 /* Both forms are always read, so that errors in either are found. */
 static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_sweep_list *list)
 {
-	static const char *const known[] = { "warmup", "steps", "repeat", "limit_s", "points", "note" };
+	static const char *const known[] = { "warmup", "steps", "repeat", "launches", "limit_s", "points", "note" };
 	const json_t *object = json_object_get(root, "quick");
 	ls_json_place at = { .label = top->label, .prefix = "quick." };
 
@@ -239,7 +241,8 @@ static ls_status read_root(const json_t *root, int quick, const char *label, ls_
 ls_status ls_recipe_parse(ls_sweep_list *out, const void *text, size_t bytes, int quick, const char *name,
 			  const char *label)
 {
-	ls_sweep_list full = { .warmup = 20, .steps = 100, .repeat = 7, .limit_s = 86400 }, brief = { 0 };
+	ls_sweep_list full = { .warmup = 20, .steps = 100, .repeat = 7, .launches = 1, .limit_s = 86400 },
+		      brief = { 0 };
 	json_t *root;
 
 	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));

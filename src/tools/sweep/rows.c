@@ -41,7 +41,14 @@ static void fill(ls_sweep_row *row, const ls_results *results, const ls_point *p
 			       .state = states[p->state],
 			       .samples_per_s = p->samples_per_s,
 			       .samples_per_s_min = p->samples_per_s_min,
-			       .samples_per_s_max = p->samples_per_s_max };
+			       .samples_per_s_max = p->samples_per_s_max,
+			       .launches = (int64_t)p->launch_count,
+			       .spread_within = p->spread_within,
+			       .spread_between = p->spread_between };
+	for (size_t k = 0; k < p->launch_count; k++) {
+		row->launches_failed += p->launches[k].reason[0] != '\0';
+		row->launches_busy += p->launches[k].busy;
+	}
 	COPY(row->key, p->key);
 	COPY(row->kind, j->kind);
 	COPY(row->model, j->model);

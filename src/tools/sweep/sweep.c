@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. results.json is complete after every point: a sweep that is killed loses only its current point.
- *  2. Points that are done, with enough repeats, are not measured again. Points of earlier sweeps in the same directory
+ *  2. Points that are done, with enough launches and repeats, are not measured again. Points of earlier sweeps in the same directory
  *     are kept.
  *  3. One sweep at a time per directory, and one machine: measurements of different machines are not mixed.
  *  4. No emulated cluster outlives the call.
@@ -130,9 +130,17 @@ static ls_point *find_point(ls_results *results, const char *key)
 	return NULL;
 }
 
-static int64_t wanted(const sweep *s, size_t i)
+/* Whether an earlier measurement of point i of the list is as thorough as this sweep asks for. */
+static int is_enough(const sweep *s, size_t i, const ls_point *old)
 {
-	return i < s->list.count ? ls_sweep_list_repeat(&s->list, &s->list.points[i]) : 0;
+	if (i >= s->list.count)
+		return 1;
+	int64_t launches = ls_sweep_list_launches(&s->list, &s->list.points[i]);
+	int64_t repeat = ls_sweep_list_repeat(&s->list, &s->list.points[i]);
+	int trains = !strcmp(old->job.kind, "train");
+	if (trains && old->launch_count == 0) /* before version 3 */
+		return (int64_t)old->repeat_count >= launches;
+	return (int64_t)ls_point_launches_done(old) >= launches && (trains || (int64_t)old->repeat_count >= repeat);
 }
 
 /* Take over earlier points that are done: points of the list in its order, others after them. */
@@ -150,7 +158,7 @@ static ls_status take_over(sweep *s, ls_results *earlier)
 			continue;
 		if (!now)
 			now = &r->points[r->point_count++];
-		else if (s->options->again || (int64_t)old->repeat_count < wanted(s, (size_t)(now - r->points)))
+		else if (s->options->again || !is_enough(s, (size_t)(now - r->points), old))
 			continue;
 		*now = *old;
 		*old = (ls_point){ 0 };
@@ -181,6 +189,8 @@ static ls_status read_earlier(sweep *s)
 		status = check_earlier(s, &earlier);
 	if (status == LS_OK) {
 		memcpy(s->results.started, earlier.started, sizeof(earlier.started));
+		if (earlier.point_count > 0) /* what was measured of it, until it is measured again */
+			s->results.machine = earlier.machine;
 		status = take_over(s, &earlier);
 	} else if (s->options->again && status != LS_EMEMORY) {
 		status = set_aside(s);
@@ -360,17 +370,37 @@ static void show(void *context)
 	ls_progress_update(s->progress, "bench", s->list.count - pending(s), s->list.count, s->label, seconds_left(s));
 }
 
+/* ", 7 launches (1 failed, 2 on a busy machine)"; "" of one that was quiet. */
+static const char *launches_text(const ls_point *p, char *out, size_t size)
+{
+	size_t failed = 0, busy = 0, used = 0;
+
+	for (size_t k = 0; k < p->launch_count; k++) {
+		failed += p->launches[k].reason[0] != '\0';
+		busy += p->launches[k].busy != 0;
+	}
+	out[0] = '\0';
+	if (p->launch_count > 1)
+		used = (size_t)snprintf(out, size, ", %zu launches", p->launch_count);
+	if (failed > 0)
+		used += (size_t)snprintf(out + used, size - used, ", %zu failed", failed);
+	if (busy > 0)
+		snprintf(out + used, size - used, ", %zu on a busy machine", busy);
+	return out;
+}
+
 static void report_point(const sweep *s, const ls_point *p)
 {
-	char left[48] = "", text[32];
+	char left[48] = "", text[32], launches[96];
 	double seconds = pending(s) > 0 ? seconds_left(s) : -1;
 
 	if (seconds >= 0)
 		snprintf(left, sizeof(left), ", %s left", clock_text(text, seconds));
 	if (p->state == LS_POINT_DONE)
-		ls_log_note("[%zu/%zu] %s: %.1f samples/s (%.1f to %.1f)%s%s", s->list.count - pending(s),
+		ls_log_note("[%zu/%zu] %s: %.1f samples/s (%.1f to %.1f)%s%s%s", s->list.count - pending(s),
 			    s->list.count, s->label, p->samples_per_s, p->samples_per_s_min, p->samples_per_s_max,
-			    p->job.replay ? ", replayed" : "", left);
+			    p->job.replay ? ", simulated compute" : "", launches_text(p, launches, sizeof(launches)),
+			    left);
 	else
 		ls_log_note("[%zu/%zu] %s: %s: %s%s", s->list.count - pending(s), s->list.count, s->label,
 			    p->state == LS_POINT_SKIPPED ? "skipped" : "failed", p->reason, left);

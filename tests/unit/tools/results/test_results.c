@@ -16,7 +16,12 @@
 
 #include <cmocka.h>
 
-static ls_point_repeat repeats[] = { { 30, 3, 9 }, { 10, 5, 7 }, { 20, 4, 8 } };
+static ls_point_repeat repeats[] = { { 30, 3, 9, 0 }, { 10, 5, 7, 2 }, { 20, 4, 8, 2 } };
+static ls_point_launch launches[] = {
+	{ .wall_s = 9, .load = 0.1, .steal = 0.01, .mhz = 2600 },
+	{ .wall_s = 1, .busy = 1, .reason = "killed by signal 9" },
+	{ .wall_s = 7, .again = 1 },
+};
 static ls_point_node nodes[] = { { "a", 3, 1, 2, 3, 4, 5 }, { "b", 2, 1, 2, 3, 4, 5 } };
 static ls_point_rate rates[] = { { 200, 100.71, NAN }, { 400, 110, 0.5 } };
 static ls_point_epoch epochs[] = { { 0, 543.88, 13.77, 0.8626, NAN } };
@@ -25,6 +30,8 @@ static ls_point points[] = {
 	  .job = { .kind = "train", .model = "resnet18", .shape = "3+2", .nodes = 2, .devices = 5, .batch = 128 },
 	  .state = LS_POINT_DONE,
 	  .accuracy = 0.8626,
+	  .launch_count = 3,
+	  .launches = launches,
 	  .repeat_count = 3,
 	  .repeats = repeats,
 	  .node_count = 2,
@@ -71,8 +78,12 @@ static void test_round_trip(void **state)
 	assert_int_equal(back.point_count, 2);
 	const ls_point *p = &back.points[0];
 	assert_string_equal(p->job.shape, "3+2");
-	assert_true(p->samples_per_s == 20 && p->samples_per_s_min == 10 && p->samples_per_s_max == 30);
-	assert_true(p->step_ms == 4 && p->wall_s == 8);
+	assert_true(p->samples_per_s == 22.5 && p->samples_per_s_min == 10 && p->samples_per_s_max == 30);
+	assert_true(p->step_ms == 3.75 && p->wall_s == 8.25);
+	assert_int_equal(p->launch_count, 3);
+	assert_true(p->launches[0].steal == 0.01 && p->launches[1].busy && p->launches[2].again);
+	assert_string_equal(p->launches[1].reason, "killed by signal 9");
+	assert_int_equal(p->repeats[1].launch, 2);
 	assert_int_equal(p->node_count, 2);
 	assert_string_equal(p->nodes[1].host, "b");
 	assert_true(isnan(p->rates[0].loss) && p->rates[1].loss == 0.5);
@@ -103,9 +114,12 @@ static void test_malformed(void **state)
 		const char *from, *to, *part;
 	} cases[] = {
 		{ "lockstep results", "weights", "not a lockstep results" },
-		{ "\"version\": 2", "\"version\": 9", "version is 9" },
+		{ "\"version\": 3", "\"version\": 9", "version is 9" },
 		{ "\"samples_per_s\": 30.0", "\"samples_per_s\": 0",
 		  "points[0].repeats[0].samples_per_s is not above 0" },
+		{ "\"launch\": 2", "\"launch\": 3", "points[0].repeats[1].launch is 3: there is no such launch" },
+		{ "\"launch\": 2", "\"launch\": 1",
+		  "points[0].repeats[1].launch is 1: there is no such launch, or it" },
 		{ "\"host\": \"b\"", "\"host\": 7", "points[0].nodes[1].host is a number, not text" },
 		{ "\"step\": 200", "\"step\": -1", "points[0].rates[0].step is -1" },
 		{ "\"state\": \"done\"", "\"state\": \"perfect\"", "points[0].state" },

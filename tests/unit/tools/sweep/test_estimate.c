@@ -66,7 +66,9 @@ static void test_training(void **state)
 	(void)state;
 	ls_sweep_point p = point_of("train", "2", 1, "");
 	p.job.steps = 0, p.job.epochs = 3, p.job.samples = 401;
-	expect(&p, 0.1, 1e6, 0.5 + 7 * 3 * 21 * 0.1);
+	expect(&p, 0.1, 1e6, 7 * 0.5 + 7 * 3 * 21 * 0.1);
+	p.launches = 2;
+	expect(&p, 0.1, 1e6, 2 * 0.5 + 2 * 3 * 21 * 0.1);
 	p.job.samples = 0;
 	expect(&p, 0.1, 1e6, 0); /* all of a dataset whose size is not known here */
 }

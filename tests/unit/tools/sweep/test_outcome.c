@@ -37,6 +37,7 @@ static void test_bench(void **state)
 				  "{\"samples_per_s\": 10, \"step_ms\": 5}, {\"samples_per_s\": 20, \"step_ms\": 4}]}");
 	ls_point p = { 0 };
 	assert_int_equal(ls_outcome_bench(&p, &child), LS_OK);
+	assert_int_equal(ls_point_summarize(&p), LS_OK);
 	assert_int_equal(p.repeat_count, 3);
 	assert_float_equal(p.samples_per_s, 20, 0);
 	assert_float_equal(p.samples_per_s_min, 10, 0);
@@ -117,6 +118,7 @@ static void test_train(void **state)
 	ls_point p = two_nodes();
 	for (int k = 0; k < 2; k++) /* curves are of the last repeat, and do not add up */
 		assert_int_equal(ls_outcome_train(&p, &child, run), LS_OK);
+	assert_int_equal(ls_point_summarize(&p), LS_OK);
 	assert_int_equal(p.repeat_count, 2);
 	assert_float_equal(p.samples_per_s, 95, 1e-9);
 	assert_float_equal(p.step_ms, 1e3 * 50 / 95, 1e-9);

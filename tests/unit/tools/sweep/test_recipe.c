@@ -149,9 +149,9 @@ static void test_arguments(void **state)
 	refuses_arguments("--lr-mni 3", "'--lr-mni'", "not an option; did you mean '--lr-min'?");
 	refuses_arguments("--samples 3", "--samples", "field of its own, \"samples\"");
 	refuses_arguments("--bat 3", "'--bat'", "not an option; did you mean '--batch'?");
-	refuses(HEAD
-		"\"points\": [{\"model\": \"mlp\"}, {\"model\": \"mlp\", \"arguments\": \"--seed 3 --momentum 0.5\"}]}",
-		"points[1].arguments has '--momentum', which lockstep bench does not have", "\"kind\": \"train\"");
+	refuses(HEAD "\"points\": [{\"model\": \"mlp\"}, {\"model\": \"mlp\", \"arguments\": \"--seed 3 --schedule "
+		     "constant\"}]}",
+		"points[1].arguments has '--schedule', which lockstep bench does not have", "\"kind\": \"train\"");
 	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": [\"--seed\", \"3\"]}]}", "points[0].arguments",
 		"is a list, not text");
 	refuses("{\"format\": \"lockstep recipe\", \"version\": 2, \"table\": \"throughput\"}", "title", "is missing");
