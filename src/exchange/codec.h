@@ -1,5 +1,6 @@
 /*
- * codec.h - how messages between nodes encode floats: a table with one row per codec.
+ * codec.h - how messages between nodes encode floats: a table with one row per codec, in codecs/. A new codec is a
+ * file there, a name below and an entry in codecs/table.c.
  *
  * A codec is orthogonal to strategies (strategy.h). It serves two kinds of messages:
  *

@@ -9,7 +9,8 @@
  *     all_gather.c      new values from owners to nodes
  *     sharded_step.c    a synchronous step of shards with owners: what allreduce and ps share
  *     norm_pass.c       norms of the whole step before any update
- *     strategy.c        the table; local.c, allreduce.c, ps.c, ps_async.c and mpi.c are its rows
+ *     strategies/       local.c, allreduce.c, ps.c, ps_async.c and mpi.c are the rows of table.c
+ *     codecs/           fp32.c, bf16.c and sparse.c have those of the other table.c
  *
  * Counting steps
  *  1. Everything about devices (remaining, node_work) belongs to the step under way: begin() resets it, for the

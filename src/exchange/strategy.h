@@ -1,5 +1,6 @@
 /*
- * strategy.h - how nodes exchange gradients and parameters: a table with one row per strategy, one file each.
+ * strategy.h - how nodes exchange gradients and parameters: a table with one row per strategy, one file each in
+ * strategies/.
  *
  *     local.c      one node: devices add each other's gradients and update, no messages
  *     allreduce.c  every node owns 1/N of every bucket
@@ -9,7 +10,8 @@
  *
  * A strategy says which nodes own which shards (arrange) and what happens at the points of a step where strategies
  * differ. What they share is in files of its own: summation.c, block_work.c, reduce_scatter.c, all_gather.c,
- * sharded_step.c, norm_pass.c and the codecs. A new strategy is a file and a row in strategy.c.
+ * sharded_step.c, norm_pass.c and the codecs. A new strategy is a file of strategies/, a name below and an
+ * entry in strategies/table.c.
  */
 #ifndef LS_EXCHANGE_STRATEGY_H
 #define LS_EXCHANGE_STRATEGY_H

@@ -1,3 +1,6 @@
+/*
+ * table.c - the table of strategies between nodes. A new one is a file of this folder and an entry here.
+ */
 #include "exchange/strategy.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/*
+ * table.c - the table of codecs. A new one is a file of this folder and an entry here.
+ */
 #include "exchange/codec.h"
 
 #include <string.h>

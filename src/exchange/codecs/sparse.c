@@ -1,12 +1,12 @@
 /*
- * codec_sparse.c - fp32 and bf16 without runs of zeros (sparse.h).
+ * sparse.c - fp32 and bf16 without runs of zeros (sparse.h).
  */
-#include "exchange/sparse.h"
+#include "exchange/codecs/sparse.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "exchange/bf16.h"
+#include "exchange/codecs/bf16.h"
 
 /* The sample is every STRIDE-th grain: odd, so that it covers all parts of rows. Fewer than SAMPLED grains are all
  * examined. */
