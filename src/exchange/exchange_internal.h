@@ -190,7 +190,7 @@ void ls_all_gather_send_to(ls_exchange *x, int bucket, int node, void *values);
 /* Changes of a block that was updated, where the codec sends changes. */
 void ls_all_gather_encode(ls_exchange *x, int bucket, size_t begin, size_t end);
 
-/* sharded_step.c: functions of the rows allreduce and ps */
+/* sharded_step.c: the step of the rows allreduce and ps, which differ in who owns the shards */
 void ls_sharded_arrange(ls_exchange *x, int first_owner, int owners);
 ls_status ls_sharded_init(ls_exchange *x);
 void ls_sharded_begin(ls_exchange *x, const ls_exchange_assignment *assign);
@@ -198,5 +198,13 @@ void ls_sharded_partial_arrived(ls_exchange *x, int bucket, int node);
 const float *ls_sharded_sum_block(ls_exchange *x, int bucket, size_t begin, size_t end, ls_participant *part);
 void ls_sharded_shard_updated(ls_exchange *x, int bucket);
 void ls_sharded_values_sent(ls_exchange *x, int bucket); /* a message with new values has left; under the lock */
+
+/* What a row with this step has beside its name and arrange(), which calls ls_sharded_arrange(). */
+#define LS_SHARDED_STEP                                                                                                \
+	.keeps_bits = 1, .synchronous = 1, .encodes = 1, .changes = 1, .overlap = 1, .init = ls_sharded_init,          \
+	.begin = ls_sharded_begin, .bucket_ready = ls_exchange_sum_node, .do_own_work = ls_exchange_sum_own_blocks,    \
+	.send = ls_reduce_scatter_send, .partial_arrived = ls_sharded_partial_arrived,                                 \
+	.sum_block = ls_sharded_sum_block, .shard_updated = ls_sharded_shard_updated,                                  \
+	.source = ls_exchange_common_source
 
 #endif
