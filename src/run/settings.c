@@ -162,12 +162,14 @@ const ls_setting *ls_train_setting_at(size_t i)
 	return i < SETTING_COUNT ? &settings[i] : NULL;
 }
 
+static const char *name_at(size_t i)
+{
+	return i < SETTING_COUNT ? settings[i].name : NULL;
+}
+
 const ls_setting *ls_train_setting_of(const char *name)
 {
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (strcmp(settings[i].name, name) == 0)
-			return &settings[i];
-	return NULL;
+	return ls_train_setting_at(ls_name_row(name, name_at));
 }
 
 static ls_status unknown_setting(const char *name)

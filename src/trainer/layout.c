@@ -32,17 +32,6 @@ static const char *pin_name(size_t i)
 	return names[i];
 }
 
-/* Which of the names `typed` is. */
-static ls_status choose(const char *kind, const char *typed, const char *(*at)(size_t i), int *out)
-{
-	for (size_t i = 0; at(i); i++)
-		if (strcmp(at(i), typed) == 0) {
-			*out = (int)i;
-			return LS_OK;
-		}
-	return ls_name_unknown(kind, typed, at);
-}
-
 /* One number of "3:2:1"; *text moves behind it. */
 static int parse_weight(const char **text, double *out)
 {
@@ -106,12 +95,13 @@ static ls_status check_async(const ls_train_options *o)
 
 static ls_status read_choices(const ls_train_options *o, choices *c)
 {
-	int bf16 = 0;
+	size_t bf16 = 0, pin = 0;
 
 	LS_TRY(ls_strategy_find(o->strategy, &c->strategy));
-	LS_TRY(choose("wire", o->wire, wire_name, &bf16));
-	LS_TRY(choose("way to pin", o->pin, pin_name, &c->pin));
+	LS_TRY(ls_name_find("wire", o->wire, wire_name, &bf16));
+	LS_TRY(ls_name_find("way to pin", o->pin, pin_name, &pin));
 	LS_TRY(parse_share(o->share, &c->share, NULL, 0));
+	c->pin = (int)pin;
 	c->codec = bf16 ? &ls_codec_sparse_bf16 : &ls_codec_sparse_fp32;
 	if (c->strategy->synchronous && o->staleness > 0)
 		return ls_fail(LS_EINVALID, "options.staleness needs options.strategy ps-async: %s waits for all nodes",

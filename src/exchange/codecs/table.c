@@ -3,8 +3,6 @@
  */
 #include "exchange/codec.h"
 
-#include <string.h>
-
 #include "base/names.h"
 
 static const ls_codec *const codecs[] = { &ls_codec_fp32, &ls_codec_bf16, &ls_codec_sparse_fp32,
@@ -23,10 +21,8 @@ static const char *name_at(size_t i)
 
 ls_status ls_codec_find(const char *name, const ls_codec **out)
 {
-	for (size_t i = 0; ls_codec_at(i); i++)
-		if (strcmp(ls_codec_at(i)->name, name) == 0) {
-			*out = ls_codec_at(i);
-			return LS_OK;
-		}
-	return ls_name_unknown("codec", name, name_at);
+	size_t row;
+	LS_TRY(ls_name_find("codec", name, name_at, &row));
+	*out = codecs[row];
+	return LS_OK;
 }

@@ -3,8 +3,6 @@
  */
 #include "exchange/strategy.h"
 
-#include <string.h>
-
 #include "base/names.h"
 
 static const ls_strategy *const strategies[] = { &ls_strategy_allreduce, &ls_strategy_ps, &ls_strategy_ps_async,
@@ -23,12 +21,10 @@ static const char *name_at(size_t i)
 
 ls_status ls_strategy_find(const char *name, const ls_strategy **out)
 {
-	for (size_t i = 0; ls_strategy_row(i); i++)
-		if (strcmp(ls_strategy_row(i)->info.name, name) == 0) {
-			*out = ls_strategy_row(i);
-			return LS_OK;
-		}
-	return ls_name_unknown("strategy", name, name_at);
+	size_t row;
+	LS_TRY(ls_name_find("strategy", name, name_at, &row));
+	*out = strategies[row];
+	return LS_OK;
 }
 
 int ls_strategy_needs_master(const ls_strategy *strategy, const ls_codec *codec)
