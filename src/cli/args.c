@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "flags.h"
+#include "messages.h"
 
 enum { KEY_OF_ROW = 256 };
 
@@ -209,7 +209,7 @@ static int wants_help(const ls_args *args, int argc, char **argv, const char **t
 int ls_args_parse(const ls_args *args, void *options, const char **operands, int argc, char **argv)
 {
 	const char *topic = NULL;
-	ls_flags_use(args);
+	ls_messages_use(args);
 	if (wants_help(args, argc, argv, &topic))
 		return ls_args_help(args, options, topic);
 	struct argp_option list[LS_ARGS_MAX + 1];
