@@ -14,22 +14,37 @@
 /* Steps that a worker of ps-async may be ahead of the slowest. */
 enum { DEFAULT_STALENESS = 4 };
 
-const ls_strategy_info *ls_strategy_at(size_t i)
+static const ls_setting_value pins[] = {
+	[LS_PIN_AUTO] = { "auto", "when the threads are just as many as the cores" },
+	[LS_PIN_ON] = { "on", "always" },
+	[LS_PIN_OFF] = { "off", "never" },
+};
+
+static const ls_setting_value shares[] = {
+	[LS_SHARE_AUTO] = { "auto", "by measured speeds" },
+	[LS_SHARE_EQUAL] = { "equal", "by the number of devices" },
+};
+
+const ls_setting_value *ls_layout_pin_at(size_t i)
 {
-	const ls_strategy *row = ls_strategy_row(i);
-	return row ? &row->info : NULL;
+	return i < sizeof(pins) / sizeof(pins[0]) ? &pins[i] : NULL;
 }
 
-static const char *wire_name(size_t i)
+const ls_setting_value *ls_layout_share_at(size_t i)
 {
-	static const char *const names[] = { "fp32", "bf16", NULL };
-	return names[i];
+	return i < sizeof(shares) / sizeof(shares[0]) ? &shares[i] : NULL;
 }
 
-static const char *pin_name(size_t i)
+static const char *pin_name_at(size_t i)
 {
-	static const char *const names[] = { "auto", "on", "off", NULL };
-	return names[i];
+	const ls_setting_value *pin = ls_layout_pin_at(i);
+	return pin ? pin->name : NULL;
+}
+
+static const char *share_name_at(size_t i)
+{
+	const ls_setting_value *share = ls_layout_share_at(i);
+	return share ? share->name : NULL;
 }
 
 /* One number of "3:2:1"; *text moves behind it. */
@@ -48,7 +63,8 @@ static ls_status parse_share(const char *text, ls_share *way, double *weight, in
 	const char *at = text;
 	int count = 0;
 
-	*way = strcmp(text, "auto") == 0 ? LS_SHARE_AUTO : strcmp(text, "equal") == 0 ? LS_SHARE_EQUAL : LS_SHARE_GIVEN;
+	size_t named = ls_name_row(text, share_name_at);
+	*way = named == LS_NO_ROW ? LS_SHARE_GIVEN : (ls_share)named;
 	if (*way != LS_SHARE_GIVEN)
 		return LS_OK;
 	while (*at != '\0' || count == 0) {
@@ -95,14 +111,13 @@ static ls_status check_async(const ls_train_options *o)
 
 static ls_status read_choices(const ls_train_options *o, choices *c)
 {
-	size_t bf16 = 0, pin = 0;
+	size_t pin = 0;
 
 	LS_TRY(ls_strategy_find(o->strategy, &c->strategy));
-	LS_TRY(ls_name_find("wire", o->wire, wire_name, &bf16));
-	LS_TRY(ls_name_find("way to pin", o->pin, pin_name, &pin));
+	LS_TRY(ls_wire_find(o->wire, &c->codec));
+	LS_TRY(ls_name_find("way to pin", o->pin, pin_name_at, &pin));
 	LS_TRY(parse_share(o->share, &c->share, NULL, 0));
 	c->pin = (int)pin;
-	c->codec = bf16 ? &ls_codec_sparse_bf16 : &ls_codec_sparse_fp32;
 	if (c->strategy->synchronous && o->staleness > 0)
 		return ls_fail(LS_EINVALID, "options.staleness needs options.strategy ps-async: %s waits for all nodes",
 			       o->strategy);
@@ -110,7 +125,7 @@ static ls_status read_choices(const ls_train_options *o, choices *c)
 		return ls_fail(LS_EINVALID,
 			       "options.servers needs options.strategy ps or ps-async: %s has no parameter servers",
 			       o->strategy);
-	if (!c->strategy->encodes && bf16)
+	if (!c->strategy->encodes && !c->codec->exact)
 		return ls_fail(LS_EINVALID, "options.strategy %s sums fp32; leave out options.wire %s", o->strategy,
 			       o->wire);
 	return c->strategy->synchronous ? LS_OK : check_async(o);
@@ -332,7 +347,7 @@ void ls_layout_note_modes(const ls_layout *l)
 	if (!l->comm)
 		return;
 	if (!l->codec->exact)
-		ls_log_note("wire bf16 rounds what goes between nodes: %s", same);
+		ls_log_note("wire %s rounds what goes between nodes: %s", l->codec->wire, same);
 	if (!l->strategy->synchronous)
 		ls_log_note("strategy ps-async lets workers run up to %d steps ahead: %s, nor of another run",
 			    l->staleness, same);

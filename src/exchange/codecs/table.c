@@ -13,16 +13,25 @@ const ls_codec *ls_codec_at(size_t i)
 	return i < sizeof(codecs) / sizeof(codecs[0]) ? codecs[i] : NULL;
 }
 
-static const char *name_at(size_t i)
+const ls_codec *ls_wire_at(size_t i)
 {
-	const ls_codec *codec = ls_codec_at(i);
-	return codec ? codec->name : NULL;
+	const ls_codec *codec = NULL;
+	for (size_t row = 0; (codec = ls_codec_at(row)); row++)
+		if (codec->wire && i-- == 0)
+			return codec;
+	return NULL;
 }
 
-ls_status ls_codec_find(const char *name, const ls_codec **out)
+static const char *name_at(size_t i)
 {
-	size_t row;
-	LS_TRY(ls_name_find("codec", name, name_at, &row));
-	*out = codecs[row];
+	const ls_codec *codec = ls_wire_at(i);
+	return codec ? codec->wire : NULL;
+}
+
+ls_status ls_wire_find(const char *wire, const ls_codec **out)
+{
+	size_t i;
+	LS_TRY(ls_name_find("wire", wire, name_at, &i));
+	*out = ls_wire_at(i);
 	return LS_OK;
 }

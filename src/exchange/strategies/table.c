@@ -13,6 +13,12 @@ const ls_strategy *ls_strategy_row(size_t i)
 	return i < sizeof(strategies) / sizeof(strategies[0]) ? strategies[i] : NULL;
 }
 
+const ls_strategy_info *ls_strategy_at(size_t i)
+{
+	const ls_strategy *row = ls_strategy_row(i);
+	return row ? &row->info : NULL;
+}
+
 static const char *name_at(size_t i)
 {
 	const ls_strategy *row = ls_strategy_row(i);

@@ -95,14 +95,14 @@ static void rows_are_complete(void **state)
 		assert_true(!row->keeps_bits || (row->synchronous && !row->in_order));
 	}
 	for (size_t i = 0; ls_codec_at(i); i++) {
-		assert_int_equal(ls_codec_find(ls_codec_at(i)->name, &codec), LS_OK);
-		assert_ptr_equal(codec, ls_codec_at(i));
+		codec = ls_codec_at(i);
+		assert_true(codec->name && codec->summary && codec->width > 0);
 		assert_true(!codec->encode == !codec->decode && !codec->pack == !codec->unpack);
 		assert_true(!codec->pack == !codec->check && !codec->encode_change == !codec->add_change);
 	}
 	assert_int_equal(ls_strategy_find("allreduc", &row), LS_EINVALID);
 	assert_non_null(strstr(ls_last_error(), "did you mean 'allreduce'?"));
-	assert_int_equal(ls_codec_find("fp64", &codec), LS_EINVALID);
+	assert_int_equal(ls_wire_find("fp64", &codec), LS_EINVALID);
 }
 
 int main(void)
