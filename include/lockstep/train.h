@@ -175,11 +175,15 @@ LS_API const ls_setting *ls_train_setting_of(const char *name); /* NULL: there i
 /* Whether ls_train_options_set() has set it, to whatever value; `row` is one of ls_train_setting_at(). */
 LS_API int ls_train_setting_is_given(const ls_train_options *options, const ls_setting *row);
 
-/* How nodes exchange gradients and parameters, one row per strategy; NULL past the end. */
+/* How nodes exchange gradients and parameters, one row per strategy. */
 typedef struct ls_strategy_info {
-	const char *name, *summary;
+	const char *name, *title, *summary; /* "ps"; "PS", as tables and plots call it; a line of help */
+	int has_servers;                    /* the last nodes own all shards and compute nothing */
+	int keeps_bits;                     /* with an exact wire the trained bits are those of one node */
+	const char *unplanned;              /* why ls_forecast_make() cannot simulate it; NULL: it can */
 } ls_strategy_info;
-LS_API const ls_strategy_info *ls_strategy_at(size_t i);
+LS_API const ls_strategy_info *ls_strategy_at(size_t i);         /* NULL past the end */
+LS_API const ls_strategy_info *ls_strategy_of(const char *name); /* NULL: there is no such strategy between nodes */
 
 /* Set one option from text, as the command line does: unknown names (nearest suggested), malformed numbers and values
  * out of range are errors. `value` is NULL for a flag. */

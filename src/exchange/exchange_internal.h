@@ -199,9 +199,9 @@ const float *ls_sharded_sum_block(ls_exchange *x, int bucket, size_t begin, size
 void ls_sharded_shard_updated(ls_exchange *x, int bucket);
 void ls_sharded_values_sent(ls_exchange *x, int bucket); /* a message with new values has left; under the lock */
 
-/* What a row with this step has beside its name and arrange(), which calls ls_sharded_arrange(). */
+/* What a row with this step has beside its info and arrange(), which calls ls_sharded_arrange(). */
 #define LS_SHARDED_STEP                                                                                                \
-	.keeps_bits = 1, .synchronous = 1, .encodes = 1, .changes = 1, .overlap = 1, .init = ls_sharded_init,          \
+	.synchronous = 1, .encodes = 1, .changes = 1, .overlap = 1, .init = ls_sharded_init,                           \
 	.begin = ls_sharded_begin, .bucket_ready = ls_exchange_sum_node, .do_own_work = ls_exchange_sum_own_blocks,    \
 	.send = ls_reduce_scatter_send, .partial_arrived = ls_sharded_partial_arrived,                                 \
 	.sum_block = ls_sharded_sum_block, .shard_updated = ls_sharded_shard_updated,                                  \

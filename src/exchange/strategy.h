@@ -36,9 +36,7 @@ typedef struct ls_exchange_source {
 } ls_exchange_source;
 
 typedef struct ls_strategy {
-	ls_strategy_info info; /* name as in --strategy, one line of help */
-	int keeps_bits;        /* with an exact codec the trained bits are those of one node */
-	int has_servers;       /* the last nodes own all shards and compute nothing */
+	ls_strategy_info info; /* what other modules, and programs, may know of it */
 	int synchronous;       /* all nodes complete a step together: a step has norms, and one loss */
 	int replicated;        /* every node owns everything, and keeps all optimizer state */
 	int in_order;          /* a node adds up all it computed, in order, instead of by the tree */

@@ -121,7 +121,7 @@ static ls_status read_choices(const ls_train_options *o, choices *c)
 	if (c->strategy->synchronous && o->staleness > 0)
 		return ls_fail(LS_EINVALID, "options.staleness needs options.strategy ps-async: %s waits for all nodes",
 			       o->strategy);
-	if (!c->strategy->has_servers && o->servers > 0)
+	if (!c->strategy->info.has_servers && o->servers > 0)
 		return ls_fail(LS_EINVALID,
 			       "options.servers needs options.strategy ps or ps-async: %s has no parameter servers",
 			       o->strategy);
@@ -141,7 +141,7 @@ static ls_status count_nodes(ls_layout *l, const ls_train_options *o)
 {
 	l->nodes = l->comm ? ls_comm_size(l->comm) : 1;
 	l->node = l->comm ? ls_comm_rank(l->comm) : 0;
-	l->servers = !l->strategy->has_servers ? 0 : o->servers > 0 ? (int)o->servers : 1;
+	l->servers = !l->strategy->info.has_servers ? 0 : o->servers > 0 ? (int)o->servers : 1;
 	if (l->servers >= l->nodes)
 		return ls_fail(LS_EINVALID,
 			       "%d parameter server%s on %d node%s: no node would be left to compute; start more nodes "
@@ -351,6 +351,6 @@ void ls_layout_note_modes(const ls_layout *l)
 	if (!l->strategy->synchronous)
 		ls_log_note("strategy ps-async lets workers run up to %d steps ahead: %s, nor of another run",
 			    l->staleness, same);
-	else if (!l->strategy->keeps_bits)
+	else if (!l->strategy->info.keeps_bits)
 		ls_log_note("strategy mpi sums in the MPI library's order: %s", same);
 }

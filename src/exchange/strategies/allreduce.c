@@ -17,7 +17,10 @@ static void arrange(ls_exchange *x)
 }
 
 const ls_strategy ls_strategy_allreduce = {
-	.info = { "allreduce", "every node owns 1/N of the parameters and of the optimizer state" },
+	.info = { .name = "allreduce",
+		  .title = "AllReduce",
+		  .summary = "every node owns 1/N of the parameters and of the optimizer state",
+		  .keeps_bits = 1 },
 	.arrange = arrange,
 	LS_SHARDED_STEP
 };

@@ -14,8 +14,11 @@ static void arrange(ls_exchange *x)
 }
 
 const ls_strategy ls_strategy_ps = {
-	.info = { "ps", "parameter servers own all parameters; every step waits for all workers" },
-	.has_servers = 1,
+	.info = { .name = "ps",
+		  .title = "PS",
+		  .summary = "parameter servers own all parameters; every step waits for all workers",
+		  .has_servers = 1,
+		  .keeps_bits = 1 },
 	.arrange = arrange,
 	LS_SHARDED_STEP
 };

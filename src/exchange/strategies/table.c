@@ -25,6 +25,11 @@ static const char *name_at(size_t i)
 	return row ? row->info.name : NULL;
 }
 
+const ls_strategy_info *ls_strategy_of(const char *name)
+{
+	return ls_strategy_at(ls_name_row(name, name_at));
+}
+
 ls_status ls_strategy_find(const char *name, const ls_strategy **out)
 {
 	size_t row;
