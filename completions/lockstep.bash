@@ -1,5 +1,5 @@
-# Completion of lockstep for bash. What it offers comes from the command itself (--help, models, data list), so it is
-# never out of date.
+# Completion of lockstep for bash. What it offers comes from the command itself (--help, data list), so it is never out of
+# date.
 
 _lockstep_options() { # COMMAND...: the options its help shows
 	"$1" "${@:2}" --help all 2>/dev/null | sed -nE 's/^  (-[a-z], )?(--[a-z][a-z0-9-]*).*/\2/p' | sort -u
@@ -14,18 +14,11 @@ _lockstep_names() { # COMMAND...: the first column of its table
 	"$1" "${@:2}" 2>/dev/null | awk 'NR > 1 { print $1 }'
 }
 
-_lockstep_value() { # PROGRAM OPTION COMMAND: the values it takes; fails for a file or a number
-	case $2 in
-	--model | -m) _lockstep_names "$1" models ;;
-	--data | -d) _lockstep_names "$1" data list ;;
-	--optimizer) "$1" train --model mlp --data glyphs --plan-memory --optimizer '?' 2>&1 | sed -n 's/.*Known: //p' | tr -d , ;;
-	--strategy) echo "allreduce ps ps-async mpi" ;;
-	--wire) echo "fp32 bf16" ;;
+_lockstep_value() { # OPTION COMMAND...: the values it takes; fails for a file or a number
+	case $1 in
 	--compare) echo "published" ;;
-	--share) echo "auto equal" ;;
-	--pin) echo "auto on off" ;;
-	--schedule) echo "wsd constant step cosine linear" ;;
-	--help | -h) "$1" "$3" --help 2>/dev/null | sed -n 's/^More: --help //p' | tr '|' ' ' ;;
+	--help | -h) "${@:2}" --help 2>/dev/null | sed -n 's/^More: --help //p' | tr '|' ' ' ;;
+	-*) "${@:2}" --help "$1" 2>/dev/null | sed -n 's/^    \([^ ]\{1,\}\) .*/\1/p' | grep . ;;
 	*) return 1 ;;
 	esac
 }
@@ -48,7 +41,7 @@ _lockstep() {
 		words=$(_lockstep_commands "$program" data)
 	elif [[ $word == -* ]]; then
 		words=$(_lockstep_options "${command[@]}")
-	elif ! words=$(_lockstep_value "$program" "$before" "${COMP_WORDS[1]}"); then
+	elif ! words=$(_lockstep_value "$before" "${command[@]}"); then
 		case "${COMP_WORDS[*]:1:3}" in
 		bench*) [[ $before == -* && $before != --quick && $before != --again ]] || words=$("$program" bench --list 2>/dev/null | cut -d ' ' -f 1) ;;
 		"data make vocab") [ "$COMP_CWORD" -gt 3 ] || words=vocab ;;

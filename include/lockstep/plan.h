@@ -28,16 +28,17 @@ extern "C" {
 #endif
 
 typedef struct ls_forecast_options {
-	const char *profile;  /* file */
-	const char *cluster;  /* cluster file or output of `lockstep probe --json`; NULL: identical nodes */
-	const char *nodes;    /* list, "2,4,8"; NULL: the cluster's, or 1, 2, 4, ... 16 */
-	int64_t devices;      /* per node; 0: the cluster's, or 1 */
-	const char *rate;     /* list of nominal rates of links, "1gbit,10gbit"; NULL: the cluster's, or 1gbit */
-	double latency_us;    /* one way, per message; negative: the cluster's */
-	const char *strategy; /* list of "allreduce" and "ps"; NULL: both */
-	int64_t servers;      /* ps: the last N nodes are servers; 0: one per 8 nodes, at least one */
-	const char *wire;     /* list of "fp32" and "bf16"; NULL: fp32 */
-	const char *bucket;   /* list of bytes, "262144,1048576"; NULL: training's default */
+	const char *profile; /* file */
+	const char *cluster; /* cluster file or output of `lockstep probe --json`; NULL: identical nodes */
+	const char *nodes;   /* list, "2,4,8"; NULL: the cluster's, or 1, 2, 4, ... 16 */
+	int64_t devices;     /* per node; 0: the cluster's, or 1 */
+	const char *rate;    /* list of nominal rates of links, "1gbit,10gbit"; NULL: the cluster's, or 1gbit */
+	double latency_us;   /* one way, per message; negative: the cluster's */
+	const char
+		*strategy;  /* list of strategies without ls_strategy_info.unplanned: "allreduce,ps"; NULL: all such */
+	int64_t servers;    /* ps: the last N nodes are servers; 0: one per 8 nodes, at least one */
+	const char *wire;   /* list of "fp32" and "bf16"; NULL: fp32 */
+	const char *bucket; /* list of bytes, "262144,1048576"; NULL: training's default */
 	int64_t microbatches; /* per device and step, each of the profile's size */
 	const char *share;    /* "equal" or "auto": micro-batches in proportion to speeds */
 	double spread;        /* standard deviation of speeds of identical nodes; negative: the cluster's */

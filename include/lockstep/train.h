@@ -79,7 +79,7 @@ typedef struct ls_train_options {
 	const char *strategy; /* how nodes exchange gradients and parameters: a row of ls_strategy_at() */
 	int64_t servers;      /* ps, ps-async: number of parameter servers, which compute nothing; 0: one */
 	int64_t staleness;    /* ps-async: steps a worker may be ahead of the slowest; 0: 4 */
-	const char *wire;     /* numbers between nodes: "fp32", "bf16" */
+	const char *wire;     /* numbers between nodes: "fp32", or "bf16" for half the bytes */
 	const char *share;    /* micro-batches per node: "auto" (by speed), "equal" (by devices), "3:2:1" */
 	int64_t bucket_bytes; /* gradient that is sent together; 0: what measured best */
 	int64_t timeout;      /* seconds a node may be silent before the others declare it dead */
@@ -134,7 +134,7 @@ typedef struct ls_setting {
 	const char *arg;  /* placeholder in help, "N"; NULL for a flag */
 	const char *
 		group; /* heading in help: "Model and data", "Text", "Length", "Update", "Machine", "Nodes", "Output" */
-	const char *help;
+	const char *help; /* {values} in it stands for the names of ls_setting_value_at() */
 	ls_setting_kind kind;
 	size_t offset;   /* in ls_train_options */
 	double min, max; /* accepted range of numbers, both ends included */
@@ -147,6 +147,16 @@ LS_API ls_status ls_setting_set(const ls_setting *row, void *options, const char
 
 /* The field as text, "0.001" (as short as reads back the same); "" for a string that is NULL. */
 LS_API void ls_setting_format(const ls_setting *row, const void *options, char *out, size_t size);
+
+/* A name that a setting can have as its value, with a line of help. */
+typedef struct ls_setting_value {
+	const char *name, *summary;
+} ls_setting_value;
+
+/* Value i of a setting whose values have names: models, datasets, optimizers, schedules, strategies, wires, ... Returns 0
+ * past the end, and for settings that are numbers, files or texts. Rows of other tables with the name of such a setting
+ * have its values. */
+LS_API int ls_setting_value_at(const ls_setting *row, size_t i, ls_setting_value *out);
 
 /* A name that an option has in other trainers: what it is here, and what is different about it. */
 typedef struct ls_option_alias {
@@ -165,11 +175,15 @@ LS_API const ls_setting *ls_train_setting_of(const char *name); /* NULL: there i
 /* Whether ls_train_options_set() has set it, to whatever value; `row` is one of ls_train_setting_at(). */
 LS_API int ls_train_setting_is_given(const ls_train_options *options, const ls_setting *row);
 
-/* How nodes exchange gradients and parameters, one row per strategy; NULL past the end. */
+/* How nodes exchange gradients and parameters, one row per strategy. */
 typedef struct ls_strategy_info {
-	const char *name, *summary;
+	const char *name, *title, *summary; /* "ps"; "PS", as tables and plots call it; a line of help */
+	int has_servers;                    /* the last nodes own all shards and compute nothing */
+	int keeps_bits;                     /* with an exact wire the trained bits are those of one node */
+	const char *unplanned;              /* why ls_forecast_make() cannot simulate it; NULL: it can */
 } ls_strategy_info;
-LS_API const ls_strategy_info *ls_strategy_at(size_t i);
+LS_API const ls_strategy_info *ls_strategy_at(size_t i);         /* NULL past the end */
+LS_API const ls_strategy_info *ls_strategy_of(const char *name); /* NULL: there is no such strategy between nodes */
 
 /* Set one option from text, as the command line does: unknown names (nearest suggested), malformed numbers and values
  * out of range are errors. `value` is NULL for a flag. */

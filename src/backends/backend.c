@@ -3,8 +3,6 @@
  */
 #include "backends/backend.h"
 
-#include <string.h>
-
 #include "base/isa.h"
 #include "base/names.h"
 
@@ -22,12 +20,10 @@ static const char *name_at(size_t i)
 
 ls_status ls_backend_find(const char *name, const ls_backend **out)
 {
-	for (size_t i = 0; ls_backend_at(i); i++)
-		if (strcmp(name_at(i), name) == 0) {
-			*out = ls_backend_at(i);
-			return LS_OK;
-		}
-	return ls_name_unknown("backend", name, name_at);
+	size_t row;
+	LS_TRY(ls_name_find("backend", name, name_at, &row));
+	*out = backends[row];
+	return LS_OK;
 }
 
 ls_status ls_backend_check(const ls_backend *backend)

@@ -1,5 +1,5 @@
 /*
- * names.c - suggestions for mistyped names, and numbers parsed whole.
+ * names.c - rows of tables by name, suggestions for mistyped names, and numbers parsed whole.
  */
 #include "base/names.h"
 
@@ -78,6 +78,23 @@ const char *ls_name_nearest(const char *typed, const char *const *candidates, si
 const char *ls_plural(uint64_t count, const char *ending)
 {
 	return count == 1 ? "" : ending;
+}
+
+size_t ls_name_row(const char *typed, const char *(*at)(size_t i))
+{
+	for (size_t i = 0; typed && at(i); i++)
+		if (strcmp(at(i), typed) == 0)
+			return i;
+	return LS_NO_ROW;
+}
+
+ls_status ls_name_find(const char *kind, const char *typed, const char *(*at)(size_t i), size_t *row)
+{
+	size_t found = ls_name_row(typed, at);
+	if (found == LS_NO_ROW)
+		return ls_name_unknown(kind, typed ? typed : "", at);
+	*row = found;
+	return LS_OK;
 }
 
 ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)(size_t i))

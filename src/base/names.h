@@ -11,8 +11,16 @@
 
 #include "base/status.h"
 
-/* Fail with "unknown <kind> 'typed'; did you mean 'x'? Known: a, b, c". `at` returns the name of row i or NULL past the
- * end. */
+/*
+ * Families (datasets, models, optimizers, strategies, ...) are tables; `at` returns the name of row i, or NULL past the
+ * end. ls_name_row() is the row named `typed`, LS_NO_ROW where there is none or `typed` is NULL: past the end of every
+ * table. ls_name_find() fails there, with ls_name_unknown().
+ */
+#define LS_NO_ROW SIZE_MAX
+size_t ls_name_row(const char *typed, const char *(*at)(size_t i));
+ls_status ls_name_find(const char *kind, const char *typed, const char *(*at)(size_t i), size_t *row);
+
+/* Fail with "unknown <kind> 'typed'; did you mean 'x'? Known: a, b, c". */
 ls_status ls_name_unknown(const char *kind, const char *typed, const char *(*at)(size_t i));
 
 /* Whole-string decimal numbers: no blanks, plus sign, hexadecimal, infinity or NaN; neither overflow nor underflow (of

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "flags.h"
+#include "messages.h"
 
 enum { KEY_OF_ROW = 256 };
 
@@ -192,26 +192,36 @@ static void list_options(const ls_args *args, struct argp_option out[LS_ARGS_MAX
 	out[i] = (struct argp_option){ 0 };
 }
 
+/* The option that a word such as "--strategy" or "-m" is; NULL: none. */
+static const ls_setting *row_of_word(const ls_args *args, const char *word)
+{
+	if (strncmp(word, "--", 2) == 0)
+		return row_of_name(args, word + 2, strlen(word + 2));
+	return word[0] == '-' && word[1] && !word[2] ? row_of_key(args, word[1]) : NULL;
+}
+
 /* Help is wanted whatever else is typed, and shows defaults, so it comes before anything is set. What stands behind it
- * is its topic, where there are topics. */
-static int wants_help(const ls_args *args, int argc, char **argv, const char **topic)
+ * is its topic, where there are topics, or as the last word an option. Returns LS_ARGS_GO when it is not wanted. */
+static int help(const ls_args *args, const void *options, int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
 			continue;
-		if (args->brief && i + 1 < argc && argv[i + 1][0] != '-')
-			*topic = argv[i + 1];
-		return 1;
+		const char *next = i + 1 < argc ? argv[i + 1] : "";
+		const ls_setting *row = i + 2 == argc ? row_of_word(args, next) : NULL;
+		if (row)
+			return ls_args_help_option(args, options, row);
+		return ls_args_help(args, options, args->brief && *next && *next != '-' ? next : NULL);
 	}
-	return 0;
+	return LS_ARGS_GO;
 }
 
 int ls_args_parse(const ls_args *args, void *options, const char **operands, int argc, char **argv)
 {
-	const char *topic = NULL;
-	ls_flags_use(args);
-	if (wants_help(args, argc, argv, &topic))
-		return ls_args_help(args, options, topic);
+	ls_messages_use(args);
+	int code = help(args, options, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
 	struct argp_option list[LS_ARGS_MAX + 1];
 	list_options(args, list);
 	struct argp argp = { .options = list, .parser = take };

@@ -19,6 +19,8 @@ typedef struct ls_args {
 	int operands_min, operands_max;
 	int brief; /* --help shows the common rows alone; `--help GROUP` and `--help all` the others */
 	const ls_setting *(*at)(size_t i);
+	/* The values of a row that have names; NULL: by ls_setting_value_at(). */
+	int (*value_at)(const ls_setting *row, size_t i, ls_setting_value *out);
 	/* How a row's field is set; NULL: by ls_setting_set(). */
 	ls_status (*set)(void *options, const ls_setting *row, const char *value);
 } ls_args;
@@ -45,5 +47,9 @@ int ls_args_parse(const ls_args *args, void *options, const char **operands, int
 /* `lockstep train --help`: usage, purpose, options in groups with defaults in the place of values, an example. `topic`
  * is a group, by the beginning of its heading, or "all"; NULL: what most jobs want. Returns the code to exit with. */
 int ls_args_help(const ls_args *args, const void *defaults, const char *topic);
+
+/* `lockstep train --help --strategy`: the option, and its values with a line on each where they have names. The shell's
+ * completion reads this. */
+int ls_args_help_option(const ls_args *args, const void *defaults, const ls_setting *row);
 
 #endif

@@ -37,17 +37,16 @@ static const ls_setting rows[] = {
 	  OWN(text[SPREAD]), 0, 0, 0 },
 	{ "mtbf", 0, "HOURS", "Cluster", "mean time between failures of a node in hours", LS_SETTING_STRING,
 	  OWN(text[MTBF]), 0, 0, 0 },
-	{ "strategy", 0, "LIST", "Job", "allreduce, ps (default: both)", LS_SETTING_STRING, PLAN(strategy), 0, 0, 0 },
+	{ "strategy", 0, "LIST", "Job", "predict {values} (default: all)", LS_SETTING_STRING, PLAN(strategy), 0, 0, 0 },
 	{ "servers", 0, "N", "Job", "number of parameter servers (default: 1 in 8 nodes)", LS_SETTING_INT,
 	  PLAN(servers), 0, 1e7, 0 },
-	{ "wire", 0, "LIST", "Job", "number formats between nodes: fp32, bf16", LS_SETTING_STRING, PLAN(wire), 0, 0,
-	  0 },
+	{ "wire", 0, "LIST", "Job", "numbers between nodes: {values}", LS_SETTING_STRING, PLAN(wire), 0, 0, 0 },
 	{ "bucket-bytes", 0, "LIST", "Job", "bytes of gradient sent together: 262144,1048576", LS_SETTING_STRING,
 	  PLAN(bucket), 0, 0, 0 },
 	{ "micro-batches", 0, "N", "Job", "micro-batches per device and step", LS_SETTING_INT, PLAN(microbatches), 1,
 	  10000, 0 },
-	{ "share", 0, "HOW", "Job", "micro-batches per node: equal, or auto (by speed)", LS_SETTING_STRING, PLAN(share),
-	  0, 0, 0 },
+	{ "share", 0, "HOW", "Job", "share micro-batches between nodes: {values}", LS_SETTING_STRING, PLAN(share), 0, 0,
+	  0 },
 	{ "checkpoint-every", 0, "S", "Job", "seconds between checkpoints; 0: the best interval", LS_SETTING_STRING,
 	  OWN(text[CHECKPOINT_EVERY]), 0, 0, 0 },
 	{ "after", 0, NULL, "Job", "exchange gradients only after backward", LS_SETTING_FLAG, PLAN(after), 0, 1, 0 },
@@ -59,6 +58,20 @@ static const ls_setting rows[] = {
 };
 LS_ARGS_TABLE(row_at, rows)
 
+/* Of the strategies, those that can be simulated. */
+static int value_at(const ls_setting *row, size_t i, ls_setting_value *out)
+{
+	const ls_strategy_info *strategy;
+	if (strcmp(row->name, "strategy") != 0)
+		return ls_setting_value_at(row, i, out);
+	for (size_t k = 0; (strategy = ls_strategy_at(k)); k++)
+		if (!strategy->unplanned && i-- == 0) {
+			*out = (ls_setting_value){ strategy->name, strategy->summary };
+			return 1;
+		}
+	return 0;
+}
+
 static const ls_args args = {
 	.command = "lockstep plan",
 	.operands = "PROFILE",
@@ -68,6 +81,7 @@ static const ls_args args = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.at = row_at,
+	.value_at = value_at,
 };
 
 static ls_status take_numbers(plan_options *o)

@@ -11,7 +11,7 @@
 #include <lockstep/launch.h>
 #include <lockstep/train.h>
 
-#include "flags.h"
+#include "messages.h"
 
 enum { COMMANDS_MAX = 16 };
 
@@ -29,7 +29,7 @@ __attribute__((format(printf, 3, 0))) static void print_end(const char *command,
 	if (!text || asprintf(&whole, "%s: %s", command, text) < 0)
 		whole = NULL;
 	if (whole)
-		ls_flags_rewrite(whole);
+		ls_messages_rewrite(whole);
 	ls_launch_report_end(status, whole ? whole : "lockstep: out of memory");
 	free(whole);
 	free(text);

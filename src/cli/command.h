@@ -25,6 +25,8 @@ typedef struct ls_command_group {
 	size_t count;
 } ls_command_group;
 
+extern const ls_command_group ls_commands; /* of "lockstep": the table in commands.c */
+
 /* Run the subcommand that argv[1] names; --help prints the table, an unknown name suggests the nearest. */
 int ls_command_dispatch(const ls_command_group *group, int argc, char **argv);
 
@@ -42,6 +44,7 @@ int ls_command_finish(const char *command, ls_status status);
  * one at the end. NULL, with a message, without memory: an LS_EXIT_FAILURE. */
 char **ls_command_words(const char *command, int argc, char **argv, size_t before, size_t behind);
 
+/* The subcommands, one file each: cmd_train.c ... */
 int ls_cmd_train(int argc, char **argv);
 int ls_cmd_eval(int argc, char **argv);
 int ls_cmd_data(int argc, char **argv);

@@ -3,6 +3,8 @@
  *
  *     -b, --batch N          use N samples per step, over all devices (default 128)
  *
+ * The names in a help text, "exchange by {values}", are those of the tables of the library.
+ *
  * Options stand in groups, within 80 columns; what does not fit goes on below. A long table is shown in parts: the rows
  * it marks as common, one group, or all rows.
  */
@@ -27,15 +29,35 @@ static void describe_default(const ls_setting *row, const void *defaults, char *
 		snprintf(out, size, "(default%c%s)", GLUE, value);
 }
 
-static void print_option(const ls_setting *row, const void *defaults)
+static int value_at(const ls_args *args, const ls_setting *row, size_t i, ls_setting_value *out)
 {
-	char name[80], text[256], value[80];
-	describe_default(row, defaults, value, sizeof(value));
-	snprintf(text, sizeof(text), "%s%s%s", row->help, *value ? " " : "", value);
-	int used = row->key ? snprintf(name, sizeof(name), "  -%c, --%s", row->key, row->name)
-			    : snprintf(name, sizeof(name), "  --%s", row->name);
-	if (row->arg)
-		snprintf(name + used, sizeof(name) - (size_t)used, " %s", row->arg);
+	return args->value_at ? args->value_at(row, i, out) : ls_setting_value_at(row, i, out);
+}
+
+/* "exchange by allreduce, ps or mpi" of "exchange by {values}"; a text without that is the same text. */
+static void write_help(const ls_args *args, const ls_setting *row, char *out, size_t size)
+{
+	static const char mark[] = "{values}";
+	const char *at = strstr(row->help, mark);
+	ls_setting_value value, next;
+	size_t before = at ? (size_t)(at - row->help) : strlen(row->help);
+	size_t used = (size_t)snprintf(out, size, "%.*s", (int)before, row->help);
+
+	for (size_t i = 0; at && used < size && value_at(args, row, i, &value); i++) {
+		int is_last = i > 0 && !value_at(args, row, i + 1, &next);
+		used += (size_t)snprintf(out + used, size - used, "%s%s",
+					 i == 0    ? ""
+					 : is_last ? " or "
+						   : ", ",
+					 value.name);
+	}
+	if (at && used < size)
+		snprintf(out + used, size - used, "%s", at + strlen(mark));
+}
+
+/* The name at the left, and the text, which is cut into words, from TEXT_COLUMN on. */
+static void print_lines(const char *name, char *text)
+{
 	int column = printf("%-*s ", TEXT_COLUMN - 1, name);
 	for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
 		int length = (int)strlen(word), starts = column <= TEXT_COLUMN;
@@ -49,6 +71,20 @@ static void print_option(const ls_setting *row, const void *defaults)
 		column += printf("%s%s", starts ? "" : " ", word);
 	}
 	putchar('\n');
+}
+
+static void print_option(const ls_args *args, const ls_setting *row, const void *defaults)
+{
+	char name[80], text[512], value[80];
+	describe_default(row, defaults, value, sizeof(value));
+	write_help(args, row, text, sizeof(text));
+	size_t length = strlen(text);
+	snprintf(text + length, sizeof(text) - length, "%s%s", *value ? " " : "", value);
+	int used = row->key ? snprintf(name, sizeof(name), "  -%c, --%s", row->key, row->name)
+			    : snprintf(name, sizeof(name), "  --%s", row->name);
+	if (row->arg)
+		snprintf(name + used, sizeof(name) - (size_t)used, " %s", row->arg);
+	print_lines(name, text);
 }
 
 /* The part of a table that is shown. */
@@ -76,7 +112,7 @@ static void print_options(const part *p, const void *defaults)
 			continue;
 		if (row->group && !(before && same_group(before, row)))
 			printf("%s:\n", row->group);
-		print_option(row, defaults);
+		print_option(p->args, row, defaults);
 		before = row;
 	}
 }
@@ -125,5 +161,18 @@ int ls_args_help(const ls_args *args, const void *defaults, const char *topic)
 		printf("More: --help %s\n", topics);
 	if (args->example && !topic)
 		printf("Example: %s\n", args->example);
+	return LS_EXIT_OK;
+}
+
+int ls_args_help_option(const ls_args *args, const void *defaults, const ls_setting *row)
+{
+	ls_setting_value value;
+	char name[80], text[512];
+	print_option(args, row, defaults);
+	for (size_t i = 0; value_at(args, row, i, &value); i++) {
+		snprintf(name, sizeof(name), "    %s", value.name);
+		snprintf(text, sizeof(text), "%s", value.summary);
+		print_lines(name, text);
+	}
 	return LS_EXIT_OK;
 }

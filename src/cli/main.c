@@ -1,5 +1,5 @@
 /*
- * main.c - the lockstep command: a table of subcommands on the public API.
+ * main.c - the process of the lockstep command: descriptors, signals, stack. Its subcommands are in commands.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,28 +11,6 @@
 #include <unistd.h>
 
 #include "command.h"
-
-static const ls_command commands[] = {
-	{ "train", "train a model", ls_cmd_train },
-	{ "eval", "evaluate a run or a file of weights", ls_cmd_eval },
-	{ "data", "get, make and show datasets", ls_cmd_data },
-	{ "models", "list models with their sizes", ls_cmd_models },
-	{ "bench", "measure how fast a model trains", ls_cmd_bench },
-	{ "plan", "predict how a job would scale on a cluster", ls_cmd_plan },
-	{ "probe", "measure this machine or cluster: cores, memory, links", ls_cmd_probe },
-	{ "report", "make a page of tables and plots from sweeps and runs", ls_cmd_report },
-	{ "slurm", "write a job script for a cluster", ls_cmd_slurm },
-};
-
-static const ls_command_group lockstep = {
-	.name = "lockstep",
-	.purpose = "Train neural networks on CPUs, from one core to a cluster, to identical bits.",
-	.more = "\nStart with:\n"
-		"  lockstep train --model cnn --data glyphs --samples 6k --run runs/start\n"
-		"  lockstep eval runs/start\n",
-	.commands = commands,
-	.count = sizeof(commands) / sizeof(commands[0]),
-};
 
 /* Output that did not arrive is a failure, too: a full disk, a reader that went away. */
 static int close_output(int code)
@@ -69,7 +47,7 @@ static void *run_command(void *argument)
 {
 	command_call *call = argument;
 	pthread_sigmask(SIG_SETMASK, &call->signals, NULL);
-	call->code = ls_command_dispatch(&lockstep, call->argc, call->argv);
+	call->code = ls_command_dispatch(&ls_commands, call->argc, call->argv);
 	return NULL;
 }
 

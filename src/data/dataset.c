@@ -37,23 +37,14 @@ const ls_dataset_row *ls_dataset_row_at(size_t i)
 	return i < KINDS ? &kinds[i].row : NULL;
 }
 
-static const ls_dataset_kind *kind_of(const char *name)
+const char *ls_dataset_name_at(size_t i)
 {
-	for (size_t i = 0; i < KINDS; i++)
-		if (strcmp(kinds[i].row.name, name) == 0)
-			return &kinds[i];
-	return NULL;
+	return i < KINDS ? kinds[i].row.name : NULL;
 }
 
 const ls_dataset_row *ls_dataset_row_of(const char *name)
 {
-	const ls_dataset_kind *kind = kind_of(name);
-	return kind ? &kind->row : NULL;
-}
-
-const char *ls_dataset_name_at(size_t i)
-{
-	return i < KINDS ? kinds[i].row.name : NULL;
+	return ls_dataset_row_at(ls_name_row(name, ls_dataset_name_at));
 }
 
 size_t ls_dataset_values(const ls_dataset_info *info)
@@ -401,9 +392,9 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 	const char *name = options->name;
 	if (!name || !*name)
 		return ls_fail(LS_EINVALID, "no dataset named; for example options.data glyphs");
-	const ls_dataset_kind *kind = kind_of(name);
-	if (kind)
-		return open_named(out, kind, options);
+	size_t row = ls_name_row(name, ls_dataset_name_at);
+	if (row != LS_NO_ROW)
+		return open_named(out, &kinds[row], options);
 	if (ls_path_exists(name))
 		return open_path(out, options);
 	if (strchr(name, '/'))

@@ -386,8 +386,8 @@ static const char *makable_at(size_t i)
 ls_status ls_make_run(const ls_data_make_options *options, uint64_t round)
 {
 	const char *name = options->name ? options->name : "";
-	if (strcmp(name, "bigmnist") != 0 && strcmp(name, "glyphs") != 0)
-		return ls_name_unknown("dataset to make", name, makable_at);
+	size_t row;
+	LS_TRY(ls_name_find("dataset to make", name, makable_at, &row));
 	if (!options->out || !*options->out)
 		return ls_fail(LS_EINVALID, "no output directory given for %s", name);
 	ls_data_warn_of_dir(name, options->dir);

@@ -1,5 +1,6 @@
 /*
- * codec.h - how messages between nodes encode floats: a table with one row per codec.
+ * codec.h - how messages between nodes encode floats: a table with one row per codec, in codecs/. A new codec is a
+ * file there, a name below and an entry in codecs/table.c.
  *
  * A codec is orthogonal to strategies (strategy.h). It serves two kinds of messages:
  *
@@ -26,8 +27,9 @@ typedef struct ls_codec_form {
 
 typedef struct ls_codec {
 	const char *name, *summary;
-	int exact;    /* decoded floats have the bits of the encoded ones */
-	size_t width; /* bytes per element, before packing */
+	const char *wire; /* what asks for it in --wire; NULL: nothing, it is for other purposes */
+	int exact;        /* decoded floats have the bits of the encoded ones */
+	size_t width;     /* bytes per element, before packing */
 
 	/* Partial sums. */
 	void (*encode)(void *to, const float *from, size_t count);
@@ -51,6 +53,9 @@ typedef struct ls_codec {
 extern const ls_codec ls_codec_fp32, ls_codec_bf16, ls_codec_sparse_fp32, ls_codec_sparse_bf16;
 
 const ls_codec *ls_codec_at(size_t i); /* NULL past the end */
-ls_status ls_codec_find(const char *name, const ls_codec **out);
+
+/* The codecs that --wire can ask for, in the order of help; NULL past the end. */
+const ls_codec *ls_wire_at(size_t i);
+ls_status ls_wire_find(const char *wire, const ls_codec **out);
 
 #endif

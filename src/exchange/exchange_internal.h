@@ -9,7 +9,8 @@
  *     all_gather.c      new values from owners to nodes
  *     sharded_step.c    a synchronous step of shards with owners: what allreduce and ps share
  *     norm_pass.c       norms of the whole step before any update
- *     strategy.c        the table; local.c, allreduce.c, ps.c, ps_async.c and mpi.c are its rows
+ *     strategies/       local.c, allreduce.c, ps.c, ps_async.c and mpi.c are the rows of table.c
+ *     codecs/           fp32.c, bf16.c and sparse.c have those of the other table.c
  *
  * Counting steps
  *  1. Everything about devices (remaining, node_work) belongs to the step under way: begin() resets it, for the
@@ -189,7 +190,7 @@ void ls_all_gather_send_to(ls_exchange *x, int bucket, int node, void *values);
 /* Changes of a block that was updated, where the codec sends changes. */
 void ls_all_gather_encode(ls_exchange *x, int bucket, size_t begin, size_t end);
 
-/* sharded_step.c: functions of the rows allreduce and ps */
+/* sharded_step.c: the step of the rows allreduce and ps, which differ in who owns the shards */
 void ls_sharded_arrange(ls_exchange *x, int first_owner, int owners);
 ls_status ls_sharded_init(ls_exchange *x);
 void ls_sharded_begin(ls_exchange *x, const ls_exchange_assignment *assign);
@@ -197,5 +198,13 @@ void ls_sharded_partial_arrived(ls_exchange *x, int bucket, int node);
 const float *ls_sharded_sum_block(ls_exchange *x, int bucket, size_t begin, size_t end, ls_participant *part);
 void ls_sharded_shard_updated(ls_exchange *x, int bucket);
 void ls_sharded_values_sent(ls_exchange *x, int bucket); /* a message with new values has left; under the lock */
+
+/* What a row with this step has beside its info and arrange(), which calls ls_sharded_arrange(). */
+#define LS_SHARDED_STEP                                                                                                \
+	.synchronous = 1, .encodes = 1, .changes = 1, .overlap = 1, .init = ls_sharded_init,                           \
+	.begin = ls_sharded_begin, .bucket_ready = ls_exchange_sum_node, .do_own_work = ls_exchange_sum_own_blocks,    \
+	.send = ls_reduce_scatter_send, .partial_arrived = ls_sharded_partial_arrived,                                 \
+	.sum_block = ls_sharded_sum_block, .shard_updated = ls_sharded_shard_updated,                                  \
+	.source = ls_exchange_common_source
 
 #endif

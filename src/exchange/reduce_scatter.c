@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "exchange/codecs/sparse.h"
 #include "exchange/exchange_internal.h"
-#include "exchange/sparse.h"
 
 static ls_send_slot *slot_out(ls_exchange *x, int bucket, int owner, int output)
 {

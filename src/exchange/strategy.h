@@ -1,5 +1,6 @@
 /*
- * strategy.h - how nodes exchange gradients and parameters: a table with one row per strategy, one file each.
+ * strategy.h - how nodes exchange gradients and parameters: a table with one row per strategy, one file each in
+ * strategies/.
  *
  *     local.c      one node: devices add each other's gradients and update, no messages
  *     allreduce.c  every node owns 1/N of every bucket
@@ -9,7 +10,8 @@
  *
  * A strategy says which nodes own which shards (arrange) and what happens at the points of a step where strategies
  * differ. What they share is in files of its own: summation.c, block_work.c, reduce_scatter.c, all_gather.c,
- * sharded_step.c, norm_pass.c and the codecs. A new strategy is a file and a row in strategy.c.
+ * sharded_step.c, norm_pass.c and the codecs. A new strategy is a file of strategies/, a name below and an
+ * entry in strategies/table.c.
  */
 #ifndef LS_EXCHANGE_STRATEGY_H
 #define LS_EXCHANGE_STRATEGY_H
@@ -34,9 +36,7 @@ typedef struct ls_exchange_source {
 } ls_exchange_source;
 
 typedef struct ls_strategy {
-	ls_strategy_info info; /* name as in --strategy, one line of help */
-	int keeps_bits;        /* with an exact codec the trained bits are those of one node */
-	int has_servers;       /* the last nodes own all shards and compute nothing */
+	ls_strategy_info info; /* what other modules, and programs, may know of it */
 	int synchronous;       /* all nodes complete a step together: a step has norms, and one loss */
 	int replicated;        /* every node owns everything, and keeps all optimizer state */
 	int in_order;          /* a node adds up all it computed, in order, instead of by the tree */

@@ -195,22 +195,42 @@ ls_status ls_get_run(const ls_get_plan *plan, const ls_data_get_options *options
 	return LS_OK;
 }
 
-static const char *downloads_at(size_t i)
+static ls_status get_mnist(const ls_data_get_options *options)
 {
-	static const char *const names[] = { "mnist", "bigmnist", "sst5", "sotu" };
-	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
+	return ls_get_run(&mnist_plan, options);
+}
+
+static ls_status get_sst(const ls_data_get_options *options)
+{
+	return ls_get_sst(&sst_plan, options);
+}
+
+static ls_status get_sotu(const ls_data_get_options *options)
+{
+	return ls_get_sotu(&sotu_plan, options);
+}
+
+static const struct {
+	const char *name;
+	ls_status (*get)(const ls_data_get_options *options);
+} downloads[] = {
+	{ "mnist", get_mnist },
+	{ "bigmnist", get_mnist }, /* is made from mnist's files */
+	{ "sst5", get_sst },
+	{ "sotu", get_sotu },
+};
+
+static const char *name_at(size_t i)
+{
+	return i < sizeof(downloads) / sizeof(downloads[0]) ? downloads[i].name : NULL;
 }
 
 ls_status ls_data_get(const ls_data_get_options *options)
 {
-	const char *name = options->name ? options->name : "";
-	if (strcmp(name, "mnist") == 0 || strcmp(name, "bigmnist") == 0) /* bigmnist is made from mnist's files */
-		return ls_get_run(&mnist_plan, options);
-	if (strcmp(name, "sst5") == 0)
-		return ls_get_sst(&sst_plan, options);
-	if (strcmp(name, "sotu") == 0)
-		return ls_get_sotu(&sotu_plan, options);
-	if (ls_dataset_row_of(name))
+	const char *name = options->name;
+	size_t row = ls_name_row(name, name_at);
+	if (row == LS_NO_ROW && ls_dataset_row_of(name))
 		return ls_fail(LS_EINVALID, "dataset '%s' needs no download; use it with options.data %s", name, name);
-	return ls_name_unknown("download", name, downloads_at);
+	LS_TRY(ls_name_find("download", name, name_at, &row));
+	return downloads[row].get(options);
 }

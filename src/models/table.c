@@ -1,8 +1,6 @@
 /*
  * table.c - the table of models.
  */
-#include <string.h>
-
 #include "base/names.h"
 #include "models/family.h"
 
@@ -37,18 +35,9 @@ static const char *name_at(size_t i)
 	return i < KINDS ? kinds[i].row.name : NULL;
 }
 
-static const ls_model_kind *find(const char *name)
-{
-	for (size_t i = 0; i < KINDS; i++)
-		if (strcmp(kinds[i].row.name, name) == 0)
-			return &kinds[i];
-	return NULL;
-}
-
 const ls_model_row *ls_model_row_of(const char *name)
 {
-	const ls_model_kind *kind = name ? find(name) : NULL;
-	return kind ? &kind->row : NULL;
+	return ls_model_row_at(ls_name_row(name, name_at));
 }
 
 /* Zeros in the options stand for MNIST's shape, or for BERT's. */
@@ -67,11 +56,11 @@ static ls_model_options filled(const ls_model_options *options)
 ls_status ls_model_build(ls_graph **out, const ls_model_options *options)
 {
 	ls_model_options o = filled(options);
-	const ls_model_kind *kind = o.name ? find(o.name) : NULL;
 	ls_graph *graph = NULL;
+	size_t row;
 
-	if (!kind)
-		return ls_name_unknown("model", o.name ? o.name : "", name_at);
+	LS_TRY(ls_name_find("model", o.name, name_at, &row));
+	const ls_model_kind *kind = &kinds[row];
 	LS_TRY(ls_graph_new(&graph));
 	ls_status status = kind->build(graph, &o);
 	if (status != LS_OK) {

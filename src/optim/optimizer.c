@@ -33,27 +33,17 @@ const char *ls_optimizer_name_at(size_t i)
 	return kind ? kind->name : NULL;
 }
 
-static const ls_optimizer_kind *named(const char *name)
-{
-	const ls_optimizer_kind *kind;
-	for (size_t i = 0; (kind = ls_optimizer_at(i)); i++)
-		if (strcmp(kind->name, name) == 0)
-			return kind;
-	return NULL;
-}
-
 ls_status ls_optimizer_find(const char *name, const ls_optimizer_kind **out)
 {
-	const ls_optimizer_kind *kind = named(name);
-	if (!kind)
-		return ls_name_unknown("optimizer", name, ls_optimizer_name_at);
-	*out = kind;
+	size_t row;
+	LS_TRY(ls_name_find("optimizer", name, ls_optimizer_name_at, &row));
+	*out = ls_optimizer_at(row);
 	return LS_OK;
 }
 
 const double *ls_optimizer_default(const char *optimizer, const char *hyper)
 {
-	const ls_optimizer_kind *kind = named(optimizer);
+	const ls_optimizer_kind *kind = ls_optimizer_at(ls_name_row(optimizer, ls_optimizer_name_at));
 	for (int i = 0; kind && i < LS_HYPERS_MAX && kind->hypers[i].name; i++)
 		if (strcmp(kind->hypers[i].name, hyper) == 0)
 			return &kind->hypers[i].value;

@@ -98,11 +98,7 @@ const char *ls_schedule_name(const char *name)
 
 const ls_schedule_kind *ls_schedule_find(const char *name)
 {
-	name = ls_schedule_name(name);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (name && strcmp(kinds[i].name, name) == 0)
-			return &kinds[i];
-	return NULL;
+	return ls_schedule_at(ls_name_row(ls_schedule_name(name), name_at));
 }
 
 /* From lr to lr_min over a known number of steps. */

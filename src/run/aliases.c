@@ -120,7 +120,7 @@ static const ls_option_alias aliases[] = {
 	/* options of earlier versions of Lockstep */
 	{ "global-batch", "batch", "samples per step over all devices" },
 	{ "leaf", "micro-batch", NULL },
-	{ "placement", "strategy", "allreduce, ps, ps-async or mpi" },
+	{ "placement", "strategy", NULL },
 	{ "exchange", "strategy", "--exchange mpi is --strategy mpi" },
 	{ "beside", "compare", "--beside seeds is now --compare published" }, /* of report */
 };

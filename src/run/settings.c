@@ -3,7 +3,8 @@
  *
  * The command line, its help, run.json, the check of a resumed run and the test of the manual page are all made from
  * this table: a new setting is a field of ls_train_options and a row here. A help text says in a line, with a verb and
- * a unit, what the option does; the default is added to it where it is a value. The manual page has room for the rest.
+ * a unit, what the option does; the default is added to it where it is a value, and {values}
+ * becomes the names in values.c. The manual page has room for the rest.
  */
 #include "run/settings.h"
 
@@ -81,8 +82,8 @@ static const ls_setting settings[] = {
 	{ "batch-per-device", 0, "N", LENGTH, "set the batch to N x devices, the micro-batch to N", LS_SETTING_INT,
 	  AT(batch_per_device), 0, 1e9, BINDS | NOT_0 },
 
-	{ "optimizer", 0, "NAME", UPDATE, "update by sgd, adam, adamw, lamb or lion", LS_SETTING_STRING, AT(optimizer),
-	  0, 0, BINDS | COMMON },
+	{ "optimizer", 0, "NAME", UPDATE, "update by {values}", LS_SETTING_STRING, AT(optimizer), 0, 0,
+	  BINDS | COMMON },
 	{ "lr", 0, "X", UPDATE, "set the learning rate", LS_SETTING_REAL, AT(lr), 0, REAL_MAX, BINDS | COMMON },
 	{ "momentum", 0, "X", UPDATE, "sgd: set the momentum", LS_SETTING_REAL, AT(momentum), 0, 1, BINDS },
 	{ "nesterov", 0, NULL, UPDATE, "sgd: use Nesterov's form of momentum", LS_SETTING_FLAG, AT(nesterov), 0, 1,
@@ -97,8 +98,8 @@ static const ls_setting settings[] = {
 	  BINDS | COMMON },
 	{ "clip-norm", 0, "X", UPDATE, "clip the gradient's norm to X, 0 for never", LS_SETTING_REAL, AT(clip_norm), 0,
 	  REAL_MAX, BINDS | COMMON },
-	{ "schedule", 0, "NAME", UPDATE, "change lr by wsd, constant, step, cosine, linear", LS_SETTING_STRING,
-	  AT(schedule), 0, 0, BINDS | COMMON },
+	{ "schedule", 0, "NAME", UPDATE, "change lr by {values}", LS_SETTING_STRING, AT(schedule), 0, 0,
+	  BINDS | COMMON },
 	{ "warmup", 0, "N", UPDATE, "raise lr from 0 over the first N steps", LS_SETTING_INT, AT(warmup), 0, 1e15,
 	  BINDS | COMMON },
 	{ "lr-min", 0, "X", UPDATE, "end wsd, cosine and linear at X", LS_SETTING_REAL, AT(lr_min), 0, REAL_MAX,
@@ -116,18 +117,17 @@ static const ls_setting settings[] = {
 	  0, 4096, COMMON | NOT_0 },
 	{ "threads", 't', "N", MACHINE, "use N threads per device (default: the cores left)", LS_SETTING_INT,
 	  AT(threads), 0, LS_THREADS_MAX, COMMON | NOT_0 },
-	{ "pin", 0, "WHEN", MACHINE, "pin threads to cores: on, off or auto", LS_SETTING_STRING, AT(pin), 0, 0, 0 },
+	{ "pin", 0, "WHEN", MACHINE, "pin threads to cores: {values}", LS_SETTING_STRING, AT(pin), 0, 0, 0 },
 
 	{ "hosts", 0, "HOST:N,...", NODES, "start a node with N devices on each host", LS_SETTING_STRING, AT(hosts), 0,
 	  0, COMMON | ONCE },
-	{ "strategy", 0, "NAME", NODES, "exchange by allreduce, ps, ps-async or mpi", LS_SETTING_STRING, AT(strategy),
-	  0, 0, 0 },
+	{ "strategy", 0, "NAME", NODES, "exchange by {values}", LS_SETTING_STRING, AT(strategy), 0, 0, 0 },
 	{ "servers", 0, "N", NODES, "ps, ps-async: use N parameter servers (default 1)", LS_SETTING_INT, AT(servers), 0,
 	  4096, NOT_0 },
 	{ "staleness", 0, "N", NODES, "ps-async: run up to N steps ahead (default 4)", LS_SETTING_INT, AT(staleness), 0,
 	  1000, NOT_0 },
-	{ "wire", 0, "TYPE", NODES, "send fp32 or bf16 numbers between nodes", LS_SETTING_STRING, AT(wire), 0, 0, 0 },
-	{ "share", 0, "WAY", NODES, "share micro-batches: auto, equal or 3:2", LS_SETTING_STRING, AT(share), 0, 0, 0 },
+	{ "wire", 0, "TYPE", NODES, "send {values} numbers between nodes", LS_SETTING_STRING, AT(wire), 0, 0, 0 },
+	{ "share", 0, "WAY", NODES, "share micro-batches: 3:2, {values}", LS_SETTING_STRING, AT(share), 0, 0, 0 },
 	{ "bucket-bytes", 0, "N", NODES, "send N bytes of gradient at a time", LS_SETTING_INT, AT(bucket_bytes), 0,
 	  1e12, NOT_0 },
 	{ "timeout", 0, "N", NODES, "give up on a silent node after N seconds", LS_SETTING_INT, AT(timeout), 1, 1e6,
@@ -162,12 +162,14 @@ const ls_setting *ls_train_setting_at(size_t i)
 	return i < SETTING_COUNT ? &settings[i] : NULL;
 }
 
+static const char *name_at(size_t i)
+{
+	return i < SETTING_COUNT ? settings[i].name : NULL;
+}
+
 const ls_setting *ls_train_setting_of(const char *name)
 {
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (strcmp(settings[i].name, name) == 0)
-			return &settings[i];
-	return NULL;
+	return ls_train_setting_at(ls_name_row(name, name_at));
 }
 
 static ls_status unknown_setting(const char *name)

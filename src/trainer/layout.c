@@ -14,33 +14,37 @@
 /* Steps that a worker of ps-async may be ahead of the slowest. */
 enum { DEFAULT_STALENESS = 4 };
 
-const ls_strategy_info *ls_strategy_at(size_t i)
+static const ls_setting_value pins[] = {
+	[LS_PIN_AUTO] = { "auto", "when the threads are just as many as the cores" },
+	[LS_PIN_ON] = { "on", "always" },
+	[LS_PIN_OFF] = { "off", "never" },
+};
+
+static const ls_setting_value shares[] = {
+	[LS_SHARE_AUTO] = { "auto", "by measured speeds" },
+	[LS_SHARE_EQUAL] = { "equal", "by the number of devices" },
+};
+
+const ls_setting_value *ls_layout_pin_at(size_t i)
 {
-	const ls_strategy *row = ls_strategy_row(i);
-	return row ? &row->info : NULL;
+	return i < sizeof(pins) / sizeof(pins[0]) ? &pins[i] : NULL;
 }
 
-static const char *wire_name(size_t i)
+const ls_setting_value *ls_layout_share_at(size_t i)
 {
-	static const char *const names[] = { "fp32", "bf16", NULL };
-	return names[i];
+	return i < sizeof(shares) / sizeof(shares[0]) ? &shares[i] : NULL;
 }
 
-static const char *pin_name(size_t i)
+static const char *pin_name_at(size_t i)
 {
-	static const char *const names[] = { "auto", "on", "off", NULL };
-	return names[i];
+	const ls_setting_value *pin = ls_layout_pin_at(i);
+	return pin ? pin->name : NULL;
 }
 
-/* Which of the names `typed` is. */
-static ls_status choose(const char *kind, const char *typed, const char *(*at)(size_t i), int *out)
+static const char *share_name_at(size_t i)
 {
-	for (size_t i = 0; at(i); i++)
-		if (strcmp(at(i), typed) == 0) {
-			*out = (int)i;
-			return LS_OK;
-		}
-	return ls_name_unknown(kind, typed, at);
+	const ls_setting_value *share = ls_layout_share_at(i);
+	return share ? share->name : NULL;
 }
 
 /* One number of "3:2:1"; *text moves behind it. */
@@ -59,7 +63,8 @@ static ls_status parse_share(const char *text, ls_share *way, double *weight, in
 	const char *at = text;
 	int count = 0;
 
-	*way = strcmp(text, "auto") == 0 ? LS_SHARE_AUTO : strcmp(text, "equal") == 0 ? LS_SHARE_EQUAL : LS_SHARE_GIVEN;
+	size_t named = ls_name_row(text, share_name_at);
+	*way = named == LS_NO_ROW ? LS_SHARE_GIVEN : (ls_share)named;
 	if (*way != LS_SHARE_GIVEN)
 		return LS_OK;
 	while (*at != '\0' || count == 0) {
@@ -106,21 +111,21 @@ static ls_status check_async(const ls_train_options *o)
 
 static ls_status read_choices(const ls_train_options *o, choices *c)
 {
-	int bf16 = 0;
+	size_t pin = 0;
 
 	LS_TRY(ls_strategy_find(o->strategy, &c->strategy));
-	LS_TRY(choose("wire", o->wire, wire_name, &bf16));
-	LS_TRY(choose("way to pin", o->pin, pin_name, &c->pin));
+	LS_TRY(ls_wire_find(o->wire, &c->codec));
+	LS_TRY(ls_name_find("way to pin", o->pin, pin_name_at, &pin));
 	LS_TRY(parse_share(o->share, &c->share, NULL, 0));
-	c->codec = bf16 ? &ls_codec_sparse_bf16 : &ls_codec_sparse_fp32;
+	c->pin = (int)pin;
 	if (c->strategy->synchronous && o->staleness > 0)
 		return ls_fail(LS_EINVALID, "options.staleness needs options.strategy ps-async: %s waits for all nodes",
 			       o->strategy);
-	if (!c->strategy->has_servers && o->servers > 0)
+	if (!c->strategy->info.has_servers && o->servers > 0)
 		return ls_fail(LS_EINVALID,
 			       "options.servers needs options.strategy ps or ps-async: %s has no parameter servers",
 			       o->strategy);
-	if (!c->strategy->encodes && bf16)
+	if (!c->strategy->encodes && !c->codec->exact)
 		return ls_fail(LS_EINVALID, "options.strategy %s sums fp32; leave out options.wire %s", o->strategy,
 			       o->wire);
 	return c->strategy->synchronous ? LS_OK : check_async(o);
@@ -136,7 +141,7 @@ static ls_status count_nodes(ls_layout *l, const ls_train_options *o)
 {
 	l->nodes = l->comm ? ls_comm_size(l->comm) : 1;
 	l->node = l->comm ? ls_comm_rank(l->comm) : 0;
-	l->servers = !l->strategy->has_servers ? 0 : o->servers > 0 ? (int)o->servers : 1;
+	l->servers = !l->strategy->info.has_servers ? 0 : o->servers > 0 ? (int)o->servers : 1;
 	if (l->servers >= l->nodes)
 		return ls_fail(LS_EINVALID,
 			       "%d parameter server%s on %d node%s: no node would be left to compute; start more nodes "
@@ -342,10 +347,10 @@ void ls_layout_note_modes(const ls_layout *l)
 	if (!l->comm)
 		return;
 	if (!l->codec->exact)
-		ls_log_note("wire bf16 rounds what goes between nodes: %s", same);
+		ls_log_note("wire %s rounds what goes between nodes: %s", l->codec->wire, same);
 	if (!l->strategy->synchronous)
 		ls_log_note("strategy ps-async lets workers run up to %d steps ahead: %s, nor of another run",
 			    l->staleness, same);
-	else if (!l->strategy->keeps_bits)
+	else if (!l->strategy->info.keeps_bits)
 		ls_log_note("strategy mpi sums in the MPI library's order: %s", same);
 }

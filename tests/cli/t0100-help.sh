@@ -47,6 +47,23 @@ like "-h takes a part, too" "$out" "--strategy NAME"
 unlike "and shows that alone" "$out" "--lr"
 run "$LOCKSTEP" eval --help runs/a
 is "a command without parts takes no topic" "$status" 0
+run "$LOCKSTEP" train --help --strategy
+is "help on an option shows it and its values" "$(sed -nE 's/^(  (  )?[^ ]+).*/\1/p' <<<"$out")" "  --strategy
+    allreduce
+    ps
+    ps-async
+    mpi"
+like "with a line on each" "$out" '^    ps  +parameter servers own all parameters'
+run "$LOCKSTEP" train --help -m
+like "also by its short name" "$out" '^    resnet18 +torchvision'
+run "$LOCKSTEP" eval --help --samples
+is "an option without named values is shown alone" "$(sed -nE 's/^(  (  )?[^ ]+).*/\1/p' <<<"$out")" "  --samples"
+run "$LOCKSTEP" train --help --strategy ps
+like "only as the last word" "$out" '^usage: lockstep train'
+for option in model data optimizer schedule strategy wire pin share; do
+	is "train --help --$option is at most 80 wide" "$("$LOCKSTEP" train --help --$option | awk 'length > 80')" ""
+	unlike "and has no gap" "$("$LOCKSTEP" train --help --$option)" '[{}]'
+done
 
 run "$LOCKSTEP" train --lr 7 --help
 like "help shows defaults, not what was typed" "$out" '^  --lr X +set the learning rate \(default 0.001\)$'

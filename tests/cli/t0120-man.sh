@@ -41,6 +41,19 @@ for command in train eval models bench plan probe report slurm; do
 	is "lockstep-$command.1 tells the defaults that help shows" "$(wrong_defaults "$command")" ""
 done
 
+# Values that have names are those of the library's tables (train --help --optimizer): the page has them all.
+missing_values() { # OPTION
+	"$LOCKSTEP" train --help "--$1" | sed -nE 's/^    ([^ ]+) .*/\1/p' | while read -r value; do
+		awk -v name="$1" -v value="$value" '
+			/^\.It Fl/ { inside = $0 ~ "Fl -" name "( |$)" }
+			inside && $0 ~ "^\\.(It )?Cm (.* )?" value "( |$)" { found = 1 }
+			END { if (!found) print value }' "$man/lockstep-train.1"
+	done
+}
+for option in optimizer schedule strategy wire pin share; do
+	is "lockstep-train.1 has every value of --$option" "$(missing_values $option)" ""
+done
+
 for command in train eval data models bench plan probe report slurm; do
 	ok "lockstep.1 refers to lockstep-$command.1" grep -q "^\.Xr lockstep-$command 1" "$man/lockstep.1"
 done

@@ -63,6 +63,11 @@ has "strategies: baselines" "$out" '^\| +\| resnet18 \(samples/s\) \| bert-mini 
 has "strategies: words of text" "$out" '^\| lab1 \| 74.30 +\| 27392.0 +\|$'
 has "strategies: settings" "$out" '^### Up to 3 nodes, up to 12 devices, 1gbit: resnet18 \(samples/s\)$'
 has "strategies: AllReduce, PS and ideal" "$out" '^\| 2 +\| 8 +\| 416.08 +\| 309.09 +\| 594.40 \| 5.60 +\| 4.16 +\|$'
+change data/strategies/results.json other.json 'for p in o["points"]:
+	if p["job"]["strategy"] == "ps": p["job"]["strategy"] = "ps-async" if p["job"]["nodes"] > 2 else "mpi"'
+other=$(markdown other.json)
+has "strategies: each under its own name" "$other" '^\| Nodes +\| Devices +\| AllReduce +\| PS-async +\| MPI +\| Ideal +\| AllReduce speedup +\| PS-async speedup +\| MPI speedup +\|$'
+unlike "strategies: and no other" "$other" '\| PS +\|'
 has "strategies: by nodes" "$out" '2 nodes +\| Speedup \| 3 nodes'
 has "a rate above the wire is marked" "$out" '^\| 2 +\| 8 +\| 153395.2 †1'
 has "and explained" "$out" '†1 impossible: the gradients, 45.0 MB each way per step, would need 6.74 Gbit/s of a 1gbit link'
@@ -110,6 +115,14 @@ done
 out=$(markdown data/run)
 has "a run" "$out" '^\| run \| cnn +\| glyphs \| lab1 +\| 1 +\| 2 +\| 128 +\| 2666.67 +\| 0.750 +\| 0.250 +\| 0.8000 +\|$'
 has "its epochs" "$out" '^- Epoch 3: 0.75 s, test 0.25 s, test accuracy 0.8000$'
+for strategy in allreduce ps ps-async mpi; do # a run on two nodes
+	cp -r data/run "run-$strategy"
+	change data/run/run.json "run-$strategy/run.json" "o['settings'].update({'global-batch': 512, 'strategy': '$strategy'}); del o['settings']['placement']"
+done
+out=$(markdown run-allreduce run-ps run-ps-async run-mpi)
+for row in "allreduce AllReduce" "ps PS" "ps-async PS-async" "mpi MPI"; do
+	has "a run of ${row% *} is shown as that" "$out" "^\| run-${row% *} +\| cnn +\| glyphs +\| this host +\| ${row#* } +\| 2 "
+done
 cp -r data/run torn
 printf '{"kind": "st' >>torn/metrics.jsonl
 is "a line being written is left out" "$(markdown torn)" "$(markdown data/run | sed 's/| run |/| torn |/; s/^| Run |/| Run  |/; s/^| --- |/| ---- |/; s/^### run:/### torn:/; s/^- run:/- torn:/')"

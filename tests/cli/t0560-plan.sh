@@ -93,7 +93,12 @@ refused "a profile with a bad field" 'bad.json: layers\[0\].forward_s is -1' bad
 refused "a misspelt field" 'typo.json: nodes\[0\].devcies is not a field of this file; did you mean devices' cnn.json --cluster typo.json
 refused "a line that is no JSON" 'broken.json:3: not acceptable JSON' cnn.json --cluster broken.json
 refused "a rate without a unit" "'7' is not a rate" cnn.json --rate 7
-refused "a strategy that is none" "strategy 'ring' is neither allreduce nor ps" cnn.json --strategy ring
+refused "a strategy that is none" "unknown strategy 'ring'. Known: allreduce, ps, ps-async, mpi" cnn.json --strategy ring
+refused "one that is summed by the library" 'strategy mpi cannot be planned: the MPI library chooses how it sums.*; --strategy can be allreduce,ps' \
+	cnn.json --strategy allreduce,mpi
+refused "one without common steps" 'strategy ps-async cannot be planned: its workers do not wait for each other' cnn.json --strategy ps-async
+refused "a wire that is none" "unknown wire 'fp8'" cnn.json --wire fp8
+like "help lists those that can be" "$("$LOCKSTEP" plan --help)" '--strategy LIST +predict allreduce or ps \(default: all\)$'
 refused "nodes that are no number" "nodes.*many" cnn.json --nodes 2,many
 refused "a list with a hole" "nodes '2,,4' is not a list" cnn.json --nodes 2,,4
 refused "servers only" '2 servers of 2 nodes: at least one node must compute' cnn.json --nodes 2 --strategy ps --servers 2

@@ -77,6 +77,10 @@ ok "a tenth of the rate is slower" json out/results.json \
 	'(lambda r: r["100mbit"] < 0.5 * r["1gbit"])({p["job"]["rate"]: p["samples_per_s"] for p in o["points"] if p["job"]["nodes"] == 2 and p["job"]["strategy"] == "allreduce" and p["job"]["wire"] == "fp32"})'
 is "the lab is gone" "$(own_labs $pid)$(ls out/lab 2>/dev/null)" ""
 like "rows of the table" "$out" '^mlp +2 +1 +64 +ps bf16 +1gbit +[0-9.]+'
+sweep --model mlp --nodes 2 --batch-per-device 64 --warmup 1 --steps 4 --repeat 1 --strategy ps-async,mpi --out others
+is "other strategies are measured, too" "$status" 0
+ok "under their names, with their servers" json others/results.json \
+	'[(p["job"]["strategy"], p["job"]["servers"], p["state"]) for p in o["points"] if p["job"]["nodes"] == 2] == [("ps-async", 1, "done"), ("mpi", 0, "done")]'
 
 # ---- replay, training, unequal nodes ----
 cores=$(python3 -c 'import os; print(len(os.sched_getaffinity(0)))')

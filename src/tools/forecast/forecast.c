@@ -12,6 +12,8 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "exchange/codec.h"
+#include "exchange/strategy.h"
 #include "tools/forecast/failures.h"
 #include "tools/forecast/simulate.h"
 
@@ -62,28 +64,54 @@ typedef struct request {
 	list nodes, rates, strategies, wires, buckets;
 } request;
 
-static ls_status one_of(const list *words, const char *name, const char *a, const char *b)
+/* "allreduce,ps": what options.strategy is where it is not given. */
+static const char *all_planned(char *out, size_t size)
 {
-	for (int i = 0; i < words->count; i++)
-		if (strcmp(words->text[i], a) != 0 && strcmp(words->text[i], b) != 0)
-			return ls_fail(LS_EINVALID, "%s '%s' is neither %s nor %s", name, words->text[i], a, b);
+	const ls_strategy_info *row;
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; (row = ls_strategy_at(i)) && used < size; i++)
+		if (!row->unplanned)
+			used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? "," : "", row->name);
+	return out;
+}
+
+static ls_status check_strategies(const list *names, const char *planned)
+{
+	const ls_strategy *row = NULL;
+	for (int i = 0; i < names->count; i++) {
+		LS_TRY(ls_strategy_find(names->text[i], &row));
+		if (row->info.unplanned)
+			return ls_fail(LS_EINVALID, "strategy %s cannot be planned: %s; options.strategy can be %s",
+				       row->info.name, row->info.unplanned, planned);
+	}
+	return LS_OK;
+}
+
+static ls_status check_wires(const list *names)
+{
+	const ls_codec *codec = NULL;
+	for (int i = 0; i < names->count; i++)
+		LS_TRY(ls_wire_find(names->text[i], &codec));
 	return LS_OK;
 }
 
 static ls_status read_lists(request *r)
 {
 	const ls_forecast_options *o = r->o;
-	char cluster_nodes[TEXT_MAX], cluster_rate[TEXT_MAX];
+	char cluster_nodes[TEXT_MAX], cluster_rate[TEXT_MAX], planned[LIST_MAX * TEXT_MAX];
 
 	snprintf(cluster_nodes, sizeof(cluster_nodes), "%" PRId64, ls_cluster_nodes(&r->cluster));
 	ls_rate_text(cluster_rate, sizeof(cluster_rate), r->cluster.kind[0].gbit_per_s);
 	LS_TRY(split(&r->nodes, "nodes", o->nodes ? o->nodes : r->described ? cluster_nodes : "1,2,4,8,16"));
 	LS_TRY(split(&r->rates, "rate", o->rate ? o->rate : r->described ? cluster_rate : "1gbit"));
-	LS_TRY(split(&r->strategies, "strategy", o->strategy ? o->strategy : "allreduce,ps"));
+	all_planned(planned, sizeof(planned));
+	LS_TRY(split(&r->strategies, "strategy", o->strategy ? o->strategy : planned));
 	LS_TRY(split(&r->wires, "wire", o->wire ? o->wire : "fp32"));
 	LS_TRY(split(&r->buckets, "bucket", o->bucket ? o->bucket : "1048576"));
-	LS_TRY(one_of(&r->strategies, "strategy", "allreduce", "ps"));
-	return one_of(&r->wires, "wire", "fp32", "bf16");
+	LS_TRY(check_strategies(&r->strategies, planned));
+	return check_wires(&r->wires);
 }
 
 static ls_status check_options(const ls_forecast_options *o)
@@ -119,10 +147,16 @@ static void override(request *r)
 	c->shared_cores = o->shared_cores > 0 ? o->shared_cores : c->shared_cores;
 }
 
-static int has_word(const list *words, const char *word)
+static int has_servers(const char *strategy)
 {
-	for (int i = 0; i < words->count; i++)
-		if (strcmp(words->text[i], word) == 0)
+	const ls_strategy_info *row = ls_strategy_of(strategy);
+	return row && row->has_servers;
+}
+
+static int any_has_servers(const list *strategies)
+{
+	for (int i = 0; i < strategies->count; i++)
+		if (has_servers(strategies->text[i]))
 			return 1;
 	return 0;
 }
@@ -131,7 +165,7 @@ static void warn_of_idle_options(const request *r)
 {
 	const ls_forecast_options *o = r->o;
 
-	if (o->servers > 0 && !has_word(&r->strategies, "ps"))
+	if (o->servers > 0 && !any_has_servers(&r->strategies))
 		ls_log_warning("options.servers has no effect with options.strategy %s: it has no servers",
 			       o->strategy);
 	if (o->interval_s >= 0 && r->cluster.mtbf_hours <= 0)
@@ -243,7 +277,7 @@ static ls_status add_row(const request *r, ls_forecast *f, const int at[5], int 
 	snprintf(row.rate, sizeof(row.rate), "%s", r->rates.text[at[1]]);
 	snprintf(row.strategy, sizeof(row.strategy), "%s", row.nodes > 1 ? r->strategies.text[at[2]] : "local");
 	snprintf(row.wire, sizeof(row.wire), "%s", r->wires.text[at[3]]);
-	row.servers = !strcmp(row.strategy, "ps") ? servers_of(r, row.nodes) : 0;
+	row.servers = has_servers(row.strategy) ? servers_of(r, row.nodes) : 0;
 	if (row.nodes == 1 && !is_first) /* nothing is sent: all rows of one node are the same */
 		return LS_OK;
 	LS_TRY(predict(r, &row));
@@ -338,7 +372,7 @@ static ls_status predict_case(const request *r, const ls_forecast_row *row, cons
 	out->nodes = llround((double)row->nodes * w->nodes);
 	out->servers = row->servers > 0 ? llround((double)row->servers * w->nodes) : 0;
 	if (row->nodes == 1)
-		snprintf(out->strategy, sizeof(out->strategy), "allreduce");
+		snprintf(out->strategy, sizeof(out->strategy), "%s", ls_strategy_at(0)->name);
 	if (w->wire)
 		snprintf(out->wire, sizeof(out->wire), "%s", w->wire);
 	LS_TRY(ls_cluster_resize(&c, &r->cluster, out->nodes));

@@ -274,8 +274,9 @@ static void note_between(probe *p, int servers, const ls_codec *codec, turns *t)
 	ls_probe_between *b = &p->result->between[p->result->between_count++];
 	double gb = (double)p->floats * sizeof(float) / 1e9;
 
-	snprintf(b->strategy, sizeof(b->strategy), "%s", servers > 0 ? "ps" : "allreduce");
-	snprintf(b->wire, sizeof(b->wire), "%s", codec->exact ? "fp32" : "bf16");
+	snprintf(b->strategy, sizeof(b->strategy), "%s",
+		 (servers > 0 ? &ls_strategy_ps : &ls_strategy_allreduce)->info.name);
+	snprintf(b->wire, sizeof(b->wire), "%s", codec->wire);
 	b->seconds = ls_median(t->exchange, (size_t)t->count);
 	b->gb_per_s = gb / b->seconds;
 	b->wire_bytes = t->bytes;

@@ -2,6 +2,7 @@
  * figures_scaling.c - throughput and speedup against devices.
  */
 #include <inttypes.h>
+#include <lockstep/train.h>
 #include <math.h>
 #include <string.h>
 
@@ -263,9 +264,17 @@ void ls_figures_scaling(const ls_study *study, const ls_published *published)
 
 /* ---- strategies -------------------------------------------------------------------------------------------------- */
 
-static int is_ps(const ls_line *line)
+/* A line is of the strategy of its largest point; lines of one node are where those of allreduce begin. */
+static const char *strategy_of(const ls_line *line)
 {
-	return !strcmp(line->points[line->count - 1]->job.strategy, "ps");
+	const char *name = line->points[line->count - 1]->job.strategy;
+	return strcmp(name, "local") ? name : ls_strategy_at(0)->name;
+}
+
+/* The strategy that others are compared with: the first of the table, allreduce. */
+static int is_reference(const ls_line *line)
+{
+	return !strcmp(strategy_of(line), ls_strategy_at(0)->name);
 }
 
 /* The same job with different strategies. */
@@ -276,30 +285,31 @@ static int is_rival(const ls_line *a, const ls_line *b)
 	       !strcmp(x->wire, y->wire) && x->threads == y->threads && x->replay == y->replay;
 }
 
-static void plot_rivals(const ls_study *study, const ls_line *allreduce, const ls_line *ps)
+static void plot_rivals(const ls_study *study, const ls_line *reference, const ls_line *line)
 {
-	const ls_point_job *job = &ps->points[ps->count - 1]->job;
-	double fewest = (double)allreduce->points[0]->job.devices;
-	double most = fmax((double)job->devices, (double)allreduce->points[allreduce->count - 1]->job.devices);
+	const ls_point_job *job = &line->points[line->count - 1]->job;
+	const char *first = ls_strategy_title(strategy_of(reference)), *second = ls_strategy_title(strategy_of(line));
+	double fewest = (double)reference->points[0]->job.devices;
+	double most = fmax((double)job->devices, (double)reference->points[reference->count - 1]->job.devices);
 
 	ls_plot *plot = begin(study,
-			      ls_page_text(study->page, "AllReduce against PS against ideal: %s, batch %" PRId64 "%s%s",
-					   job->model, job->batch, job->rate[0] ? ", " : "", job->rate),
+			      ls_page_text(study->page, "%s against %s against ideal: %s, batch %" PRId64 "%s%s", first,
+					   second, job->model, job->batch, job->rate[0] ? ", " : "", job->rate),
 			      "samples/s", fewest, most);
-	add_line(study, plot, allreduce, "AllReduce", THROUGHPUT);
-	add_line(study, plot, ps, "PS", THROUGHPUT);
-	if (ps->base)
-		add_ideal(plot, ps->base->samples_per_s, fewest, most);
+	add_line(study, plot, reference, first, THROUGHPUT);
+	add_line(study, plot, line, second, THROUGHPUT);
+	if (line->base)
+		add_ideal(plot, line->base->samples_per_s, fewest, most);
 }
 
 void ls_figures_strategies(const ls_study *study)
 {
 	for (size_t i = 0; i < study->line_count; i++) {
 		const ls_line *rival = NULL;
-		if (!is_ps(&study->lines[i]))
+		if (is_reference(&study->lines[i]))
 			continue;
 		for (size_t k = 0; k < study->line_count && !rival; k++)
-			if (!is_ps(&study->lines[k]) && scales(&study->lines[k]) &&
+			if (is_reference(&study->lines[k]) && scales(&study->lines[k]) &&
 			    is_rival(&study->lines[k], &study->lines[i]))
 				rival = &study->lines[k];
 		if (rival && scales(&study->lines[i]))

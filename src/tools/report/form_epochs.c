@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tools/report/form.h"
 #include "tools/report/text.h"
 
@@ -16,15 +17,32 @@ static const ls_point_epoch *last_epoch(const ls_point *point)
 	return point->epoch_count > 0 ? &point->epochs[point->epoch_count - 1] : NULL;
 }
 
+/* Nothing is exchanged on one node. */
+static const char *strategy_text(const ls_point *point)
+{
+	return strcmp(point->job.strategy, "local") ? ls_strategy_title(point->job.strategy) : "-";
+}
+
 static void add_summary(const ls_study *study)
 {
 	static const char *const heads[] = {
-		"Run",       "Model",   "Data",      "Hosts",    "Nodes",   "Devices per node", "Batch per device",
-		"Samples/s", "Speedup", "Epoch (s)", "Test (s)", "Accuracy"
+		"Run",
+		"Model",
+		"Data",
+		"Hosts",
+		"Strategy",
+		"Nodes",
+		"Devices per node",
+		"Batch per device",
+		"Samples/s",
+		"Speedup",
+		"Epoch (s)",
+		"Test (s)",
+		"Accuracy",
 	};
-	ls_grid *grid = ls_page_table(study->page, 12, heads);
+	ls_grid *grid = ls_page_table(study->page, LS_COUNT(heads), heads);
 	if (grid)
-		grid->text_columns = 4;
+		grid->text_columns = 5;
 	for (size_t l = 0; l < study->line_count; l++)
 		for (size_t i = 0; i < study->lines[l].count; i++) {
 			const ls_point *point = study->lines[l].points[i];
@@ -35,6 +53,7 @@ static void add_summary(const ls_study *study)
 			ls_grid_add(grid, "%s", point->job.model);
 			ls_grid_add(grid, "%s", point->job.data[0] ? point->job.data : "-");
 			ls_grid_add(grid, "%s", ls_point_hosts(study->page, study->results, point));
+			ls_grid_add(grid, "%s", study->runs ? strategy_text(point) : "-");
 			ls_grid_add(grid, "%" PRId64, point->job.nodes);
 			ls_grid_add(grid, "%s", ls_point_shape(study->page, &point->job));
 			ls_grid_add(grid, "%" PRId64, point->job.batch);

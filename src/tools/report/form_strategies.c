@@ -1,8 +1,9 @@
 /*
- * form_strategies.c - AllReduce against parameter servers against ideal: baselines, then a table for every model and
- * kind of link, then all models by number of nodes.
+ * form_strategies.c - strategies against each other and against ideal: baselines, then a table for every model and kind of
+ * link with columns for each strategy, then all models by number of nodes.
  */
 #include <inttypes.h>
+#include <lockstep/train.h>
 #include <string.h>
 
 #include "base/names.h"
@@ -11,9 +12,30 @@
 
 enum { MODELS_MAX = LS_GRID_COLUMNS - 1, NODES_MAX = (LS_GRID_COLUMNS - 1) / 2, PLACES_MAX = 64 };
 
-static int is_ps(const ls_point *point)
+/* Columns of the table of a setting: Nodes and Devices, a rate for each strategy, Ideal, a speedup for each strategy. */
+enum { STRATEGIES_MAX = (LS_GRID_COLUMNS - 3) / 2 };
+
+static size_t count_strategies(void)
 {
-	return !strcmp(point->job.strategy, "ps");
+	size_t count = 0;
+	while (count < STRATEGIES_MAX && ls_strategy_at(count))
+		count++;
+	return count;
+}
+
+/* The strategy of a point, as a row of their table; points of one node are where allreduce, the first row, begins. At
+ * least count_strategies(): one that has no column. */
+static size_t strategy_of(const ls_point *point)
+{
+	size_t row = 0;
+	while (ls_strategy_at(row) && strcmp(ls_strategy_at(row)->name, point->job.strategy) != 0)
+		row++;
+	return strcmp(point->job.strategy, "local") ? row : 0;
+}
+
+static int has_servers(const ls_point *point)
+{
+	return ls_strategy_has_servers(point->job.strategy);
 }
 
 static const char *unit_of(const ls_study *study, const ls_point *point)
@@ -99,7 +121,7 @@ static int same_setting(const ls_point *a, const ls_point *b)
 
 static int same_place(const ls_point *a, const ls_point *b)
 {
-	int alone = a->job.devices == 1 && !is_ps(a) && !is_ps(b);
+	int alone = a->job.devices == 1 && !has_servers(a) && !has_servers(b);
 	return a->job.devices == b->job.devices && a->job.nodes == b->job.nodes &&
 	       (!alone || a->job.replay == b->job.replay);
 }
@@ -114,7 +136,7 @@ static int begins_setting(const ls_results *results, size_t at)
 }
 
 typedef struct place {
-	const ls_point *any, *allreduce, *ps;
+	const ls_point *any, *of[STRATEGIES_MAX];
 } place;
 
 static size_t list_places(const ls_study *study, const ls_point *first, place places[PLACES_MAX])
@@ -131,10 +153,8 @@ static size_t list_places(const ls_study *study, const ls_point *first, place pl
 			continue;
 		if (k == count)
 			places[count++] = (place){ .any = point };
-		if (is_ps(point))
-			places[k].ps = point;
-		else
-			places[k].allreduce = point;
+		if (strategy_of(point) < count_strategies())
+			places[k].of[strategy_of(point)] = point;
 	}
 	return count;
 }
@@ -156,8 +176,8 @@ static void add_times(const ls_study *study, ls_grid *grid, const ls_point *poin
 
 static void add_setting(const ls_study *study, const ls_point *first)
 {
-	static const char *const heads[] = { "Nodes", "Devices",           "AllReduce", "PS",
-					     "Ideal", "AllReduce speedup", "PS speedup" };
+	size_t strategies = count_strategies();
+	const char *heads[LS_GRID_COLUMNS] = { "Nodes", "Devices" };
 	place places[PLACES_MAX];
 	size_t count = list_places(study, first, places);
 	int64_t devices = 1, nodes = 1;
@@ -170,29 +190,34 @@ static void add_setting(const ls_study *study, const ls_point *first)
 			nodes > 1 ? "Up to " : "", nodes, ls_plural((uint64_t)nodes, "s"), devices,
 			ls_plural((uint64_t)devices, "s"), nodes > 1 ? ", " : "", nodes > 1 ? first->job.rate : "",
 			first->job.model, unit_of(study, first));
-	ls_grid *grid = ls_page_table(study->page, 7, heads);
+	heads[2 + strategies] = "Ideal";
+	for (size_t k = 0; k < strategies; k++) {
+		heads[2 + k] = ls_strategy_at(k)->title;
+		heads[3 + strategies + k] = ls_page_text(study->page, "%s speedup", ls_strategy_at(k)->title);
+	}
+	ls_grid *grid = ls_page_table(study->page, 3 + 2 * strategies, heads);
 	for (size_t i = 0; i < count; i++) {
 		const ls_point *base = ls_study_base(study, places[i].any);
 		ls_grid_add(grid, "%" PRId64, places[i].any->job.nodes);
 		ls_grid_add(grid, "%" PRId64, places[i].any->job.devices);
-		add_rate(study, grid, places[i].allreduce);
-		add_rate(study, grid, places[i].ps);
+		for (size_t k = 0; k < strategies; k++)
+			add_rate(study, grid, places[i].of[k]);
 		ls_grid_number(grid, base ? ls_study_words(study, base) * (double)places[i].any->job.devices : 0);
-		add_times(study, grid, places[i].allreduce);
-		add_times(study, grid, places[i].ps);
+		for (size_t k = 0; k < strategies; k++)
+			add_times(study, grid, places[i].of[k]);
 	}
 	ls_grid_drop_empty(grid);
 }
 
 /* ---- all models by nodes ----------------------------------------------------------------------------------------- */
 
-/* The point of a model on `nodes` nodes with most devices. */
+/* The fastest point of allreduce of a model on `nodes` nodes. */
 static const ls_point *best_on(const ls_study *study, const char *model, int64_t nodes)
 {
 	const ls_point *best = NULL;
 	for (size_t i = 0; i < study->results->point_count; i++) {
 		const ls_point *point = &study->results->points[i];
-		if (point->state == LS_POINT_DONE && point->job.nodes == nodes && !is_ps(point) &&
+		if (point->state == LS_POINT_DONE && point->job.nodes == nodes && strategy_of(point) == 0 &&
 		    !strcmp(point->job.model, model) &&
 		    (!best || ls_study_words(study, point) > ls_study_words(study, best)))
 			best = point;
@@ -205,7 +230,7 @@ static size_t list_nodes(const ls_study *study, int64_t nodes[NODES_MAX])
 	size_t count = 0;
 	for (size_t i = 0; i < study->results->point_count; i++) {
 		const ls_point *point = &study->results->points[i];
-		int seen = point->state != LS_POINT_DONE || point->job.nodes < 2 || is_ps(point);
+		int seen = point->state != LS_POINT_DONE || point->job.nodes < 2 || strategy_of(point) != 0;
 		for (size_t k = 0; k < count && !seen; k++)
 			seen = nodes[k] == point->job.nodes;
 		if (!seen && count < NODES_MAX)
@@ -227,7 +252,7 @@ static void add_scalability(const ls_study *study, const ls_point *const *models
 	}
 	if (columns == 0)
 		return;
-	ls_page_heading(study->page, 3, "AllReduce by number of nodes, the fastest of each");
+	ls_page_heading(study->page, 3, "%s by number of nodes, the fastest of each", ls_strategy_at(0)->title);
 	ls_grid *grid = ls_page_table(study->page, 2 * columns + 1, heads);
 	if (grid)
 		grid->text_columns = 1;

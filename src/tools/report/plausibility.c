@@ -13,7 +13,7 @@
 static double fp32_bytes(const ls_claim *claim)
 {
 	double nodes = (double)claim->nodes, gradient = claim->gradient_bytes;
-	if (claim->strategy && !strcmp(claim->strategy, "ps") && claim->servers > 0)
+	if (ls_strategy_has_servers(claim->strategy) && claim->servers > 0)
 		return gradient * fmax(1, nodes / (double)claim->servers);
 	if (claim->nodes < 2)
 		return 0;

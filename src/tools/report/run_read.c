@@ -16,6 +16,8 @@ enum { RUN_BYTES_MAX = 16 << 20, METRICS_BYTES_MAX = 1 << 30 };
 /* Settings as run.json has them: names with '-'. */
 typedef struct settings {
 	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME], strategy[16], wire[16];
+	char exchange[16]; /* version 1 */
+	int64_t staleness; /* of ps-async; in version 1 what makes it of ps */
 	int64_t version, samples, epochs, batch, global_batch, microbatch, devices, threads, servers;
 } settings;
 
@@ -24,6 +26,8 @@ static const ls_field setting_fields[] = {
 	LS_FIELD_TEXT_OF(OF, model),
 	LS_FIELD_MAYBE_OF(OF, strategy),
 	LS_FIELD_MAYBE_OF(OF, wire),
+	LS_FIELD_MAYBE_OF(OF, exchange),
+	{ "staleness", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, staleness), 0, 1e6 },
 	{ "version", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, version), 0, 1e6 },
 	LS_FIELD_WHOLE_OF(OF, samples, 0, 1e15),
 	LS_FIELD_WHOLE_OF(OF, epochs, 0, 1e9),
@@ -75,6 +79,16 @@ static void take_machine(ls_results_machine *machine, const json_t *object)
 	machine->memory_bytes = json_integer_value(json_object_get(object, "memory_bytes"));
 }
 
+/* Version 1 had two of today's strategies as other settings: the library's sum, and servers with staleness. */
+static void take_strategy(settings *s)
+{
+	int library = s->version < 2 && strcmp(s->exchange, "mpi") == 0;
+	int async = s->version < 2 && s->staleness > 0 && strcmp(s->strategy, "ps") == 0;
+
+	if (s->strategy[0] == '\0' || library || async)
+		snprintf(s->strategy, sizeof(s->strategy), "%s", library ? "mpi" : async ? "ps-async" : "allreduce");
+}
+
 /* Global batch / batch per device is the number of devices, unless micro-batches are set separately; divided by the
  * devices per node it is the number of nodes. */
 static void take_job(ls_point_job *job, const settings *s)
@@ -86,7 +100,8 @@ static void take_job(ls_point_job *job, const settings *s)
 	int64_t workers = job->devices % s->devices == 0 ? job->devices / s->devices : 1;
 	job->nodes = workers;
 	job->threads = s->threads;
-	job->servers = strncmp(s->strategy, "ps", 2) ? 0 : s->servers;
+	if (ls_strategy_has_servers(s->strategy))
+		job->servers = s->servers > 0 ? s->servers : 1;
 	job->samples = s->samples;
 	job->epochs = s->epochs;
 	snprintf(job->kind, sizeof(job->kind), "train");
@@ -95,9 +110,7 @@ static void take_job(ls_point_job *job, const settings *s)
 	memcpy(job->optimizer, s->optimizer, sizeof(job->optimizer));
 	memcpy(job->wire, s->wire, sizeof(job->wire));
 	snprintf(job->strategy, sizeof(job->strategy), "%s",
-		 job->nodes == 1 && job->servers == 0 ? "local"
-		 : strncmp(s->strategy, "ps", 2) == 0 ? "ps"
-						      : "allreduce");
+		 job->nodes == 1 && job->servers == 0 ? "local" : s->strategy);
 	for (int64_t i = 0; i < workers && used + 16 < sizeof(job->shape); i++)
 		used += (size_t)snprintf(job->shape + used, sizeof(job->shape) - used, "%s%lld", i ? "+" : "",
 					 (long long)(job->devices / workers));
@@ -122,6 +135,7 @@ static ls_status take_run(ls_point *point, ls_results_machine *machine, const js
 	}
 	LS_TRY(ls_fields_read(&top, version_fields, LS_COUNT(version_fields), root, machine));
 	take_machine(machine, json_object_get(root, "machine"));
+	take_strategy(&s);
 	take_job(&point->job, &s);
 	return LS_OK;
 }

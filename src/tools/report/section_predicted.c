@@ -30,7 +30,7 @@ static int same_setting(const ls_forecast_row *a, const ls_forecast_row *b)
 /* One node has no links: it belongs to every setting without servers. */
 static int belongs(const ls_forecast_row *row, const ls_forecast_row *setting)
 {
-	return same_setting(row, setting) || (row->nodes == 1 && strcmp(setting->strategy, "ps") != 0);
+	return same_setting(row, setting) || (row->nodes == 1 && !ls_strategy_has_servers(setting->strategy));
 }
 
 static int same_cluster(const ls_forecast_row *a, const ls_forecast_row *b)
@@ -80,8 +80,8 @@ static const ls_point *measured(const ls_sources *sources, const ls_forecast *f,
 
 static const char *setting_name(ls_page *page, const ls_forecast_row *row)
 {
-	return ls_page_text(page, "%s%s%s%s%s", strcmp(row->strategy, "ps") ? "AllReduce" : "PS",
-			    row->rate[0] ? ", " : "", row->rate, strcmp(wire_of(row->wire), "fp32") ? ", " : "",
+	return ls_page_text(page, "%s%s%s%s%s", ls_strategy_title(row->strategy), row->rate[0] ? ", " : "", row->rate,
+			    strcmp(wire_of(row->wire), "fp32") ? ", " : "",
 			    strcmp(wire_of(row->wire), "fp32") ? row->wire : "");
 }
 

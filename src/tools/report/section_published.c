@@ -143,7 +143,7 @@ static int likeness(const ls_published_row *row, const ls_point *point)
 	const ls_point_job *job = &point->job;
 	int exact = !strcmp(job->model, row->model);
 	if (point->state != LS_POINT_DONE || job->nodes != row->nodes || job->devices != row->devices ||
-	    !strcmp(job->strategy, "ps") || rate_of(row) + row->speedup <= 0)
+	    ls_strategy_has_servers(job->strategy) || rate_of(row) + row->speedup <= 0)
 		return 0;
 	if (!ls_model_related(job->model, row->model))
 		return 0;

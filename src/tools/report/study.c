@@ -14,15 +14,15 @@ typedef enum part { MODEL, DATA, BATCH, STRATEGY, WIRE, RATE, SERVERS, THREADS, 
 /* One node by itself: nothing goes over a link. Servers are not among a job's nodes. */
 static int is_one(const ls_point *point)
 {
-	return point->job.nodes == 1 && strcmp(point->job.strategy, "ps") != 0;
+	return point->job.nodes == 1 && !ls_strategy_has_servers(point->job.strategy);
 }
 
 static const char *part_text(const ls_point *point, part which, char out[KEY])
 {
 	const ls_point_job *job = &point->job;
-	int ps = !strcmp(job->strategy, "ps"), alone = is_one(point);
+	int servers = ls_strategy_has_servers(job->strategy), alone = is_one(point);
 	int64_t number = which == BATCH     ? job->batch
-			 : which == SERVERS ? (ps ? job->servers : 0)
+			 : which == SERVERS ? (servers ? job->servers : 0)
 			 : which == THREADS ? job->threads
 					    : job->replay;
 	switch (which) {
@@ -30,8 +30,8 @@ static const char *part_text(const ls_point *point, part which, char out[KEY])
 		return job->model;
 	case DATA:
 		return job->data;
-	case STRATEGY: /* one node needs none: it is where both begin */
-		return alone || !ps ? "allreduce" : "ps";
+	case STRATEGY: /* one node needs none: it is where all begin */
+		return alone ? "local" : job->strategy;
 	case WIRE:
 		return !alone && !strcmp(job->wire, "bf16") ? "bf16" : "fp32";
 	case RATE:
@@ -256,7 +256,7 @@ static const char *part_words(const ls_point *point, part which, char out[KEY])
 		snprintf(out, KEY, "%s%.64s", is_one(point) ? "" : "from ", value);
 		return value[0] ? out : NULL;
 	case STRATEGY:
-		return is_one(point) ? NULL : strcmp(value, "ps") ? "AllReduce" : "PS";
+		return is_one(point) ? NULL : ls_strategy_title(value);
 	default:
 		snprintf(out, KEY, "%s", value);
 		return value[0] ? out : NULL;
@@ -338,12 +338,12 @@ static int is_alone(const ls_line *line)
  * only the baseline does. */
 static void lead_in(ls_study *study, ls_line *line, const ls_line *alone, unsigned parts)
 {
-	int ps = !strcmp(line->points[0]->job.strategy, "ps");
+	int servers = ls_strategy_has_servers(line->points[0]->job.strategy);
 	int64_t fewest = line->points[0]->job.devices;
 	for (size_t i = 0; i < alone->count && line->count < study->results->point_count; i++) {
 		const ls_point *point = alone->points[i];
 		if (same(point, line->points[0], parts) && !holds(line, point) && point->job.devices < fewest &&
-		    (!ps || point == line->base))
+		    (!servers || point == line->base))
 			line->points[line->count++] = point;
 	}
 }

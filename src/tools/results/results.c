@@ -3,6 +3,7 @@
  */
 #include "tools/results/results.h"
 
+#include <lockstep/train.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,6 +213,18 @@ static ls_status check_repeats(const ls_json_place *at, const ls_point *point)
 	return LS_OK;
 }
 
+const char *ls_strategy_title(const char *name)
+{
+	const ls_strategy_info *row = ls_strategy_of(name);
+	return row ? row->title : name;
+}
+
+int ls_strategy_has_servers(const char *name)
+{
+	const ls_strategy_info *row = ls_strategy_of(name);
+	return row && row->has_servers;
+}
+
 static ls_status check_point(const ls_json_place *at, const ls_point *point)
 {
 	int done = point->state == LS_POINT_DONE, why = point->reason[0] != '\0';
@@ -239,6 +252,9 @@ static ls_status read_point(const ls_json_place *at, const json_t *object, int v
 		ls_fields_rename(asked, job_renames, LS_COUNT(job_renames));
 	LS_TRY(ls_fields_read(at, point_fields, LS_COUNT(point_fields), object, point));
 	LS_TRY(ls_fields_read(&job, job_fields, LS_COUNT(job_fields), asked, &point->job));
+	if (point->job.strategy[0] == '\0')
+		snprintf(point->job.strategy, sizeof(point->job.strategy), "%s",
+			 point->job.nodes > 1 ? "allreduce" : "local");
 	LS_TRY(read_state(at, object, point));
 	for (size_t k = 0; k < LS_COUNT(lists); k++)
 		LS_TRY(read_rows(at, &lists[k], object, point));

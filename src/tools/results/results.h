@@ -32,7 +32,7 @@ typedef struct ls_point_job {
 	char shape[LS_RESULTS_NAME];
 	int64_t nodes, devices, threads, servers;
 	int64_t batch;               /* samples per device and step */
-	char strategy[16], wire[16]; /* "local", "allreduce" or "ps"; "fp32" or "bf16" */
+	char strategy[16], wire[16]; /* "local" on one node, else as --strategy; as --wire */
 	char rate[32];               /* of links, "1gbit"; "": unlimited */
 	int64_t replay;              /* simulated compute from a profile */
 	double speed; /* of the slowest emulated node, relative to one at full speed; 0: all are at full speed */
@@ -125,6 +125,11 @@ typedef struct ls_results {
 	size_t point_count;
 	ls_point *points;
 } ls_results;
+
+/* What strategies are, by the names in results and forecasts: the one place where reports and sweeps ask. A name that this
+ * version does not know is its own title, and has no servers; so has "local". */
+const char *ls_strategy_title(const char *name);
+int ls_strategy_has_servers(const char *name);
 
 /* `label` names the text in errors, which say field and reason. On failure the output is unchanged. */
 ls_status ls_results_parse(ls_results *out, const void *text, size_t bytes, const char *label);

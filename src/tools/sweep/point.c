@@ -11,6 +11,8 @@
 #include "base/array.h"
 #include "base/link_rate.h"
 #include "base/names.h"
+#include "exchange/codec.h"
+#include "exchange/strategy.h"
 
 enum { DEVICES_MAX = 4096, KEY_JOB = 4096 };
 
@@ -92,21 +94,6 @@ ls_status ls_sweep_point_shape(ls_sweep_point *point, const char *devices, int64
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
-static int is_one_of(const char *text, const char *const *names)
-{
-	for (; *names; names++)
-		if (!strcmp(text, *names))
-			return 1;
-	return 0;
-}
-
-static ls_status check_name(const char *field, const char *text, const char *const *names, const char *known)
-{
-	if (is_one_of(text, names))
-		return LS_OK;
-	return ls_fail(LS_EINVALID, "%s '%s': expected %s", field, text, known);
-}
-
 /* As tools/lab takes it: "100mbit", "2.5gbit". */
 static ls_status check_rate(const char *rate)
 {
@@ -121,13 +108,17 @@ static ls_status check_rate(const char *rate)
 
 static ls_status check_job(const ls_sweep_point *p)
 {
-	static const char *const kinds[] = { "bench", "train", NULL }, *const wires[] = { "fp32", "bf16", NULL };
-	static const char *const strategies[] = { "local", "allreduce", "ps", NULL };
 	const ls_point_job *job = &p->job;
+	const ls_strategy *strategy = NULL;
+	const ls_codec *codec = NULL;
 
-	LS_TRY(check_name("kind", job->kind, kinds, "bench or train"));
-	LS_TRY(check_name("strategy", job->strategy, strategies, "allreduce or ps"));
-	LS_TRY(check_name("wire", job->wire, wires, "fp32 or bf16"));
+	if (strcmp(job->kind, "bench") != 0 && strcmp(job->kind, "train") != 0)
+		return ls_fail(LS_EINVALID, "kind '%s': expected bench or train", job->kind);
+	if (strcmp(job->strategy, "local") != 0)
+		LS_TRY(ls_strategy_find(job->strategy, &strategy));
+	LS_TRY(ls_wire_find(job->wire, &codec));
+	if (strategy && !strategy->encodes && !codec->exact)
+		return ls_fail(LS_EINVALID, "strategy %s sums fp32: leave out wire %s", job->strategy, job->wire);
 	if (job->rate[0] != '\0')
 		LS_TRY(check_rate(job->rate));
 	if (job->model[0] == '\0')
@@ -194,9 +185,8 @@ ls_status ls_sweep_point_baseline(const ls_sweep_point *point, ls_sweep_point *o
 ls_status ls_sweep_point_normalise(ls_sweep_point *p)
 {
 	ls_point_job *job = &p->job;
-	int ps = !strcmp(job->strategy, "ps");
 
-	if (!ps)
+	if (!ls_strategy_has_servers(job->strategy))
 		job->servers = 0;
 	else if (job->servers == 0)
 		job->servers = 1;

@@ -308,11 +308,9 @@ static ls_status open_file(ls_sweep_list *out, const char *path, int quick)
 
 ls_status ls_recipe_open(ls_sweep_list *out, const char *recipe, int quick)
 {
-	for (size_t i = 0; i < ls_recipes_built_in_count; i++) {
-		const ls_recipe *r = &ls_recipes_built_in[i];
-		if (!strcmp(r->name, recipe))
-			return ls_recipe_parse(out, r->text, r->bytes, quick, r->name, r->name);
-	}
+	const ls_recipe *built_in = ls_recipe_at(ls_name_row(recipe, name_at));
+	if (built_in)
+		return ls_recipe_parse(out, built_in->text, built_in->bytes, quick, built_in->name, built_in->name);
 	if (strchr(recipe, '/') || strchr(recipe, '.') || ls_path_exists(recipe))
 		return open_file(out, recipe, quick);
 	return ls_name_unknown("recipe", recipe, name_at);

@@ -59,6 +59,25 @@ static void unknown_names_list_the_known(void **state)
 	assert_null(strstr(ls_last_error(), "did you mean"));
 }
 
+static void rows_are_found_by_name(void **state)
+{
+	(void)state;
+	size_t row = 99;
+	assert_int_equal(ls_name_row("mlp", at), 0);
+	assert_int_equal(ls_name_row("resnet152", at), 6);
+	assert_true(ls_name_row("resnet", at) == LS_NO_ROW);
+	assert_true(ls_name_row(NULL, at) == LS_NO_ROW);
+	assert_null(at(LS_NO_ROW));
+	assert_int_equal(ls_name_find("model", "cnn", at, &row), LS_OK);
+	assert_int_equal(row, 1);
+	assert_int_equal(ls_name_find("model", "cn", at, &row), LS_EINVALID);
+	assert_string_equal(ls_last_error(), "unknown model 'cn'; did you mean 'cnn'? Known: mlp, cnn, resnet18, "
+					     "resnet34, resnet50, resnet101, resnet152");
+	assert_int_equal(ls_name_find("model", NULL, at, &row), LS_EINVALID);
+	assert_ptr_equal(strstr(ls_last_error(), "unknown model ''. Known: mlp"), ls_last_error());
+	assert_int_equal(row, 1); /* set only on success */
+}
+
 static void one_is_no_plural(void **state)
 {
 	(void)state;
@@ -162,9 +181,13 @@ static void counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slips_are_recognised), cmocka_unit_test(unknown_names_list_the_known),
-		cmocka_unit_test(one_is_no_plural),     cmocka_unit_test(whole_numbers),
-		cmocka_unit_test(real_numbers),         cmocka_unit_test(counts),
+		cmocka_unit_test(slips_are_recognised),
+		cmocka_unit_test(unknown_names_list_the_known),
+		cmocka_unit_test(rows_are_found_by_name),
+		cmocka_unit_test(one_is_no_plural),
+		cmocka_unit_test(whole_numbers),
+		cmocka_unit_test(real_numbers),
+		cmocka_unit_test(counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

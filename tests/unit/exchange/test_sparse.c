@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "exchange/bf16.h"
-#include "exchange/sparse.h"
+#include "exchange/codecs/bf16.h"
+#include "exchange/codecs/sparse.h"
 
 enum { SEED = 20261116, CASES = 4000, MOST = 20000 };
 

@@ -124,6 +124,37 @@ static void test_run(void **state)
 	assert_string_equal(machine.isa, "avx2");
 }
 
+/* The strategy that a run with these settings, instead of "placement", is shown with, and its servers. */
+static void expect_strategy(const char *settings, const char *strategy, int64_t servers)
+{
+	static const char stored[] = "\"servers\": 0, \"placement\": \"allreduce\"";
+	const char *at = strstr(run, stored);
+	ls_point point = { 0 };
+	ls_results_machine machine = { 0 };
+	char text[2 * sizeof(run)];
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - run), run, settings, at + strlen(stored));
+	if (ls_run_parse(&point, &machine, text, strlen(text), "f.json") != LS_OK)
+		fail_msg("%s: %s", settings, ls_last_error());
+	assert_string_equal(point.job.strategy, strategy);
+	assert_int_equal(point.job.servers, servers);
+}
+
+static void test_run_strategies(void **state)
+{
+	(void)state;
+	expect_strategy("\"servers\": 0, \"strategy\": \"allreduce\"", "allreduce", 0);
+	expect_strategy("\"servers\": 0, \"strategy\": \"mpi\"", "mpi", 0);
+	expect_strategy("\"servers\": 3, \"strategy\": \"ps\"", "ps", 3);
+	expect_strategy("\"servers\": 2, \"strategy\": \"ps-async\", \"staleness\": 4", "ps-async", 2);
+	expect_strategy("\"servers\": 0, \"strategy\": \"ps-async\"", "ps-async", 1); /* the default */
+	expect_strategy("\"servers\": 0, \"strategy\": \"later\"", "later", 0);
+	/* the first edition */
+	expect_strategy("\"servers\": 1, \"placement\": \"ps\", \"staleness\": 0", "ps", 1);
+	expect_strategy("\"servers\": 1, \"placement\": \"ps\", \"staleness\": 2", "ps-async", 1);
+	expect_strategy("\"servers\": 0, \"placement\": \"allreduce\", \"exchange\": \"mpi\"", "mpi", 0);
+	expect_strategy("\"servers\": 0, \"placement\": \"allreduce\", \"exchange\": \"lockstep\"", "allreduce", 0);
+}
+
 static void test_run_malformed(void **state)
 {
 	(void)state;
@@ -163,9 +194,13 @@ static void test_metrics_malformed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forecast), cmocka_unit_test(test_forecast_malformed),
-		cmocka_unit_test(test_run),      cmocka_unit_test(test_run_malformed),
-		cmocka_unit_test(test_metrics),  cmocka_unit_test(test_metrics_malformed),
+		cmocka_unit_test(test_forecast),
+		cmocka_unit_test(test_forecast_malformed),
+		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_run_malformed),
+		cmocka_unit_test(test_run_strategies),
+		cmocka_unit_test(test_metrics),
+		cmocka_unit_test(test_metrics_malformed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include <lockstep/train.h>
+
 enum { MOST = 16 };
 
 typedef struct sweep {
@@ -120,6 +122,27 @@ static void test_strategies(void **state)
 	ls_page_release(&s.page);
 }
 
+/* Every strategy has a line under its own name; servers, not names, decide which points lead in. */
+static void test_every_strategy(void **state)
+{
+	sweep s = { 0 };
+	(void)state;
+	add(&s, "cnn", 8, 1, 1, 10, NULL);
+	add(&s, "cnn", 8, 1, 2, 20, NULL);
+	for (size_t i = 0; ls_strategy_at(i); i++) {
+		ls_point *p = add(&s, "cnn", 8, 3, 1, 28, NULL);
+		snprintf(p->job.strategy, sizeof(p->job.strategy), "%s", ls_strategy_at(i)->name);
+		p->job.servers = ls_strategy_at(i)->has_servers;
+	}
+	ls_study *study = study_of(&s);
+	assert_int_equal(study->line_count, 4);
+	expect_line(&study->lines[0], "AllReduce", "AllReduce, batch size = 8", 3);
+	expect_line(&study->lines[1], "PS", "PS, batch size = 8", 2);
+	expect_line(&study->lines[2], "PS-async", "PS-async, batch size = 8", 2);
+	expect_line(&study->lines[3], "MPI", "MPI, batch size = 8", 3);
+	ls_page_release(&s.page);
+}
+
 /* Hosts that have a baseline are compared with it. */
 static void test_hosts(void **state)
 {
@@ -192,8 +215,8 @@ static void test_shapes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_batches),    cmocka_unit_test(test_overlap),
-					    cmocka_unit_test(test_strategies), cmocka_unit_test(test_hosts),
-					    cmocka_unit_test(test_none),       cmocka_unit_test(test_places),
-					    cmocka_unit_test(test_shapes) };
+					    cmocka_unit_test(test_strategies), cmocka_unit_test(test_every_strategy),
+					    cmocka_unit_test(test_hosts),      cmocka_unit_test(test_none),
+					    cmocka_unit_test(test_places),     cmocka_unit_test(test_shapes) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include <lockstep/train.h>
+
 #include "base/array.h"
 
 #define HEAD "{\"format\": \"lockstep recipe\", \"version\": 2, \"title\": \"t\", \"table\": \"throughput\", "
@@ -83,6 +85,30 @@ static void test_same_points_are_one(void **state)
 	assert_int_equal(list.points[1].job.servers, 1);
 	assert_string_equal(list.points[2].job.rate, "10gbit");
 	ls_sweep_list_release(&list);
+}
+
+/* Every strategy that --strategy knows can be swept; those with servers get one. */
+static void test_every_strategy_is_a_point(void **state)
+{
+	(void)state;
+	ls_sweep_list list;
+	assert_int_equal(parse(&list,
+			       HEAD "\"points\": [{\"model\": \"cnn\", \"nodes\": 2, \"strategy\": [\"allreduce\", "
+				    "\"ps\", \"ps-async\", \"mpi\"]}]}",
+			       0),
+			 LS_OK);
+	for (size_t i = 0; ls_strategy_at(i); i++) {
+		assert_true(i < list.count);
+		assert_string_equal(list.points[i].job.strategy, ls_strategy_at(i)->name);
+		assert_int_equal(list.points[i].job.servers, ls_strategy_at(i)->has_servers);
+		assert_non_null(strstr(list.points[i].key, ls_strategy_at(i)->name));
+	}
+	assert_int_equal(list.count, 4);
+	ls_sweep_list_release(&list);
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"nodes\": 2, \"strategy\": \"mpi\", \"wire\": \"bf16\"}]}",
+		"points[0]", "strategy mpi sums fp32: leave out wire bf16");
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"nodes\": 2, \"strategy\": \"ps-asinc\"}]}", "points[0]",
+		"unknown strategy 'ps-asinc'; did you mean 'ps-async'?");
 }
 
 static void test_quick_overrides(void **state)
@@ -422,6 +448,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists_multiply),
 		cmocka_unit_test(test_same_points_are_one),
+		cmocka_unit_test(test_every_strategy_is_a_point),
 		cmocka_unit_test(test_quick_overrides),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_malformed),

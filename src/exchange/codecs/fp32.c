@@ -1,5 +1,5 @@
 /*
- * codec_fp32.c - floats travel as they lie in memory: 4 bytes per element, and messages are sent out of the gradients
+ * fp32.c - floats travel as they lie in memory: 4 bytes per element, and messages are sent out of the gradients
  * themselves.
  */
 #include "exchange/codec.h"

@@ -14,21 +14,11 @@ static void arrange(ls_exchange *x)
 }
 
 const ls_strategy ls_strategy_ps = {
-	.info = { "ps", "parameter servers own all parameters; every step waits for all workers" },
-	.keeps_bits = 1,
-	.has_servers = 1,
-	.synchronous = 1,
-	.encodes = 1,
-	.changes = 1,
-	.overlap = 1,
+	.info = { .name = "ps",
+		  .title = "PS",
+		  .summary = "parameter servers own all parameters; every step waits for all workers",
+		  .has_servers = 1,
+		  .keeps_bits = 1 },
 	.arrange = arrange,
-	.init = ls_sharded_init,
-	.begin = ls_sharded_begin,
-	.bucket_ready = ls_exchange_sum_node,
-	.do_own_work = ls_exchange_sum_own_blocks,
-	.send = ls_reduce_scatter_send,
-	.partial_arrived = ls_sharded_partial_arrived,
-	.sum_block = ls_sharded_sum_block,
-	.shard_updated = ls_sharded_shard_updated,
-	.source = ls_exchange_common_source
+	LS_SHARDED_STEP
 };

@@ -56,16 +56,19 @@ static void shard_updated(ls_exchange *x, int bucket)
 	ls_exchange_bucket_done(x);
 }
 
-const ls_strategy ls_strategy_local = { .info = { "local",
-						  "one node: devices update shards out of each other's gradients" },
-					.keeps_bits = 1,
-					.synchronous = 1,
-					.replicated = 1,
-					.overlap = 1,
-					.arrange = arrange,
-					.begin = begin,
-					.bucket_ready = bucket_ready,
-					.do_own_work = ls_exchange_update_own_blocks,
-					.sum_block = sum_block,
-					.shard_updated = shard_updated,
-					.source = ls_exchange_common_source };
+const ls_strategy ls_strategy_local = {
+	.info = { .name = "local",
+		  .title = "local",
+		  .summary = "one node: devices update shards out of each other's gradients",
+		  .keeps_bits = 1 },
+	.synchronous = 1,
+	.replicated = 1,
+	.overlap = 1,
+	.arrange = arrange,
+	.begin = begin,
+	.bucket_ready = bucket_ready,
+	.do_own_work = ls_exchange_update_own_blocks,
+	.sum_block = sum_block,
+	.shard_updated = shard_updated,
+	.source = ls_exchange_common_source
+};

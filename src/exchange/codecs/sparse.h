@@ -16,8 +16,8 @@
  * Every partial sum is examined, whatever layer it belongs to. One without zeros costs a cache line in every thirteenth
  * grain, a fiftieth of what is sent: this sample decides whether all grains are examined.
  */
-#ifndef LS_EXCHANGE_SPARSE_H
-#define LS_EXCHANGE_SPARSE_H
+#ifndef LS_EXCHANGE_CODECS_SPARSE_H
+#define LS_EXCHANGE_CODECS_SPARSE_H
 
 #include "exchange/codec.h"
 

@@ -1,5 +1,5 @@
 /*
- * The library's messages name fields; the command shows flags. src/cli/flags.c is part of the command, so it is
+ * The library's messages name fields; the command shows flags. src/cli/messages.c is part of the command, so it is
  * included here.
  */
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../src/cli/flags.c"
+#include "../src/cli/messages.c"
 
 static const ls_setting rows[] = {
 	{ "profile-out", 0, "FILE", "Replay", "record a profile", LS_SETTING_STRING, 0, 0, 0, 0 },
@@ -22,7 +22,7 @@ static void expect(const char *message, const char *expected)
 {
 	char text[256];
 	snprintf(text, sizeof(text), "%s", message);
-	ls_flags_rewrite(text);
+	ls_messages_rewrite(text);
 	assert_string_equal(text, expected);
 }
 
@@ -53,7 +53,7 @@ static void test_a_command_has_flags_of_its_own(void **state)
 {
 	(void)state;
 	expect("options.profile_out records", "options.profile_out records");
-	ls_flags_use(&bench);
+	ls_messages_use(&bench);
 	expect("options.profile_out records options.lr", "--profile-out records --lr");
 	ls_set_message_rewrite(NULL);
 }

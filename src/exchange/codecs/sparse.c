@@ -1,12 +1,12 @@
 /*
- * codec_sparse.c - fp32 and bf16 without runs of zeros (sparse.h).
+ * sparse.c - fp32 and bf16 without runs of zeros (sparse.h).
  */
-#include "exchange/sparse.h"
+#include "exchange/codecs/sparse.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "exchange/bf16.h"
+#include "exchange/codecs/bf16.h"
 
 /* The sample is every STRIDE-th grain: odd, so that it covers all parts of rows. Fewer than SAMPLED grains are all
  * examined. */
@@ -158,6 +158,7 @@ void ls_sparse_unpack(const ls_codec_form *f, const void *message, size_t bytes,
 
 const ls_codec ls_codec_sparse_fp32 = { .name = "sparse-fp32",
 					.summary = "floats as they are, without runs of zeros",
+					.wire = "fp32",
 					.exact = 1,
 					.width = sizeof(float),
 					.pack = ls_sparse_pack,
@@ -166,6 +167,7 @@ const ls_codec ls_codec_sparse_fp32 = { .name = "sparse-fp32",
 
 const ls_codec ls_codec_sparse_bf16 = { .name = "sparse-bf16",
 					.summary = "rounded to bf16, without runs of zeros",
+					.wire = "bf16",
 					.width = sizeof(uint16_t),
 					.encode = ls_bf16_encode,
 					.decode = ls_bf16_decode,

@@ -129,7 +129,12 @@ static void release(ls_exchange *x)
 	free(s);
 }
 
-const ls_strategy ls_strategy_mpi = { .info = { "mpi", "the MPI library's own sum; every node updates all parameters" },
+const ls_strategy ls_strategy_mpi = { .info = { .name = "mpi",
+						.title = "MPI",
+						.summary =
+							"the MPI library's own sum; every node updates all parameters",
+						.unplanned = "the MPI library chooses how it sums, and a plan "
+							     "simulates only exchanges of Lockstep's own" },
 				      .synchronous = 1,
 				      .replicated = 1,
 				      .in_order = 1,

@@ -1,8 +1,8 @@
 /*
  * bf16.h - floats with 8 bits of mantissa: half the bytes in messages.
  */
-#ifndef LS_EXCHANGE_BF16_H
-#define LS_EXCHANGE_BF16_H
+#ifndef LS_EXCHANGE_CODECS_BF16_H
+#define LS_EXCHANGE_CODECS_BF16_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /*
- * codec_bf16.c - floats rounded to 8 bits of mantissa: 2 bytes per element.
+ * bf16.c - floats rounded to 8 bits of mantissa: 2 bytes per element.
  *
  * New values travel as rounded changes, and owners keep exact values apart: rounding a value would lose every update
  * smaller than the rounding, while a change keeps 8 bits, and what its rounding left out is part of the next change.
  */
-#include "exchange/bf16.h"
+#include "exchange/codecs/bf16.h"
 #include "exchange/codec.h"
 
 const ls_codec ls_codec_bf16 = { .name = "bf16",

@@ -1,4 +1,4 @@
-#include "flags.h"
+#include "messages.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 
 static const ls_args *command_args; /* NULL: training's options alone */
 
-void ls_flags_use(const ls_args *args)
+void ls_messages_use(const ls_args *args)
 {
 	command_args = args;
-	ls_set_message_rewrite(ls_flags_rewrite);
+	ls_set_message_rewrite(ls_messages_rewrite);
 }
 
 static int is_option(const char *name)
@@ -36,7 +36,7 @@ static size_t option_at(const char *text, char *out, size_t size)
 	return length > 0 && is_option(out) ? length : 0;
 }
 
-void ls_flags_rewrite(char *message)
+void ls_messages_rewrite(char *message)
 {
 	const size_t prefix = strlen(PREFIX);
 	char option[64], *at = message;

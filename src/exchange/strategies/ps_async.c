@@ -230,8 +230,12 @@ static size_t bytes(const ls_exchange *x)
 }
 
 const ls_strategy ls_strategy_ps_async = {
-	.info = { "ps-async", "parameter servers, and workers may run a few steps ahead of the slowest" },
-	.has_servers = 1,
+	.info = { .name = "ps-async",
+		  .title = "PS-async",
+		  .summary = "parameter servers, and workers may run a few steps ahead of the slowest",
+		  .has_servers = 1,
+		  .unplanned = "its workers do not wait for each other, and a plan simulates steps that all nodes "
+			       "complete together" },
 	.in_order = 1,
 	.encodes = 1,
 	.overlap = 1,

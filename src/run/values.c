@@ -1,0 +1,56 @@
+/*
+ * values.c - the settings whose values have names, and the table that each has them from.
+ *
+ * Help, shell completion and the tests of the manual page list these values: none of them has a list of its own.
+ */
+#include <lockstep/models.h>
+#include <lockstep/train.h>
+#include <string.h>
+
+#include "exchange/codec.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "trainer/layout.h"
+
+/* The function of a table whose rows have a name and a summary. */
+#define VALUES(function, row_at)                                                                                       \
+	static ls_setting_value function(size_t i)                                                                     \
+	{                                                                                                              \
+		return row_at(i) ? (ls_setting_value){ row_at(i)->name, row_at(i)->summary }                           \
+				 : (ls_setting_value){ NULL, NULL };                                                   \
+	}
+
+VALUES(model_at, ls_model_row_at)
+VALUES(dataset_at, ls_dataset_row_at)
+VALUES(optimizer_at, ls_optimizer_at)
+VALUES(schedule_at, ls_schedule_at)
+VALUES(strategy_at, ls_strategy_at)
+VALUES(pin_at, ls_layout_pin_at)
+VALUES(share_at, ls_layout_share_at)
+
+static ls_setting_value wire_at(size_t i)
+{
+	const ls_codec *codec = ls_wire_at(i);
+	return codec ? (ls_setting_value){ codec->wire, codec->summary } : (ls_setting_value){ NULL, NULL };
+}
+
+static const struct {
+	const char *setting;
+	ls_setting_value (*at)(size_t i); /* no name: past the end */
+} families[] = {
+	{ "model", model_at },       { "data", dataset_at },      { "optimizer", optimizer_at },
+	{ "schedule", schedule_at }, { "strategy", strategy_at }, { "wire", wire_at },
+	{ "pin", pin_at },           { "share", share_at },
+};
+
+int ls_setting_value_at(const ls_setting *row, size_t i, ls_setting_value *out)
+{
+	for (size_t k = 0; k < sizeof(families) / sizeof(families[0]); k++)
+		if (strcmp(families[k].setting, row->name) == 0) {
+			ls_setting_value value = families[k].at(i);
+			if (value.name)
+				*out = value;
+			return value.name != NULL;
+		}
+	return 0;
+}
