@@ -18,16 +18,20 @@ static const char *name_at(size_t i)
 	return ls_backend_at(i) ? ls_backend_at(i)->name : NULL;
 }
 
-ls_status ls_backend_find(const char *name, const ls_backend **out)
+ls_status ls_backend_choose(const char *name, const ls_backend **out)
 {
-	size_t row;
-	LS_TRY(ls_name_find("backend", name, name_at, &row));
+	size_t row = 0;
+
+	if (name)
+		LS_TRY(ls_name_find("backend", name, name_at, &row));
+	LS_TRY(ls_isa_check());
+	if (backends[row]->check)
+		LS_TRY(backends[row]->check());
 	*out = backends[row];
 	return LS_OK;
 }
 
-ls_status ls_backend_check(const ls_backend *backend)
+size_t ls_backend_shared_grads(const ls_graph *graph, int64_t n)
 {
-	LS_TRY(ls_isa_check());
-	return backend->check ? backend->check() : LS_OK;
+	return graph->coupled || n <= LS_TILE ? ls_graph_shared_floats(graph) : 0;
 }

@@ -51,9 +51,11 @@ typedef struct ls_executor {
 /* The devices of a node. */
 typedef struct ls_devices_options {
 	int count;
-	int threads;                            /* host threads of a device */
-	ls_pin_mode pin;                        /* pin these threads to cores */
-	const struct ls_replay_options *replay; /* what backend `replay` replays; borrowed while devices are open */
+	int threads;     /* host threads of a device */
+	ls_pin_mode pin; /* pin these threads to cores */
+	/* What this backend alone takes: the struct that its header names (replay: ls_replay_options; cpu: none, NULL).
+	 * Borrowed while devices are open. */
+	const void *backend_options;
 } ls_devices_options;
 
 typedef struct ls_load_options {
@@ -140,18 +142,17 @@ struct ls_backend {
 	void (*pause_profile)(ls_executor *executor, int pause);
 };
 
-/* The table of backends; the first is the default. NULL past the end. */
+/* The table of backends. NULL past the end. */
 const ls_backend *ls_backend_at(size_t i);
-ls_status ls_backend_find(const char *name, const ls_backend **out);
 
-/* The backend, or for NULL the default. */
-static inline const ls_backend *ls_backend_of(const ls_backend *backend)
-{
-	return backend ? backend : ls_backend_at(0);
-}
+/* The backend of a job: the row of this name, or with NULL the first of the table. Checks that this machine supports the
+ * instruction set that was asked for, and the backend. A job chooses once, where it is set up, and hands the row down:
+ * nothing else has a default. */
+ls_status ls_backend_choose(const char *name, const ls_backend **out);
 
-/* Check that this machine supports the instruction set and the backend that were asked for. */
-ls_status ls_backend_check(const ls_backend *backend);
+/* shared_grads() of a backend that runs a micro-batch whole where batch statistics couple its samples, and otherwise in
+ * tiles, whose sums must stay. */
+size_t ls_backend_shared_grads(const ls_graph *graph, int64_t n);
 
 /* Its rows: */
 extern const ls_backend ls_backend_cpu, ls_backend_replay;

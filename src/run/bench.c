@@ -57,8 +57,7 @@ static ls_status check(const ls_bench_options *o)
 		return ls_fail(
 			LS_EINVALID,
 			"options.replay computes no layer that options.profile or options.profile_out could time");
-	LS_TRY(ls_layout_check(&o->job));
-	return ls_backend_check(ls_backend_at(0)); /* also of a replay, which updates */
+	return ls_layout_check(&o->job);
 }
 
 static int is_batch_meant(const ls_train_options *job)
@@ -95,7 +94,7 @@ static ls_status open_layout(bench *b)
 	if (!is_batch_meant(&b->job))
 		b->job.batch_per_device = LS_BENCH_BATCH_PER_DEVICE;
 	LS_TRY(check(b->options));
-	LS_TRY(ls_backend_find(b->options->replay ? "replay" : "cpu", &b->backend));
+	LS_TRY(ls_backend_choose(b->options->replay ? "replay" : NULL, &b->backend));
 	LS_TRY(take_profile(b));
 	LS_TRY(ls_layout_init(&b->layout, &b->job, b->comm));
 	ls_layout_fit(&b->layout, 0);
@@ -194,7 +193,7 @@ static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
 	t.next_context = &b->data;
 	t.profile = o->profile;
 	t.backend = b->backend;
-	t.replay = &b->replay;
+	t.backend_options = o->replay ? &b->replay : NULL;
 	t.span = o->profile_out ? record_span : NULL;
 	t.trace_context = b;
 	return t;

@@ -38,6 +38,7 @@ typedef struct evaluation {
 	const ls_dataset *set;
 	ls_graph *own_graph;
 	const ls_graph *graph;
+	const ls_backend *backend; /* of the devices */
 	ls_devices *devices;
 	ls_evaluator *evaluator;
 	float *params, *buffers;
@@ -276,14 +277,13 @@ static int device_count(const evaluation *e)
 
 static ls_status make_evaluator(evaluation *e)
 {
-	const ls_backend *backend = ls_backend_at(0);
 	ls_devices_options devices = { .count = device_count(e), .threads = (int)e->options->threads };
 
-	LS_TRY(ls_devices_open(&e->devices, backend, &devices));
+	LS_TRY(ls_devices_open(&e->devices, e->backend, &devices));
 	ls_evaluator_options options = { .graph = e->graph,
 					 .dataset = e->set,
 					 .batch = e->options->batch,
-					 .backend = backend,
+					 .backend = e->backend,
 					 .devices = devices.count,
 					 .on = e->devices };
 	return ls_evaluator_new(&e->evaluator, &options);
@@ -304,7 +304,7 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 {
 	const ls_eval_options *o = e->options;
 
-	LS_TRY(ls_backend_check(ls_backend_at(0)));
+	LS_TRY(ls_backend_choose(NULL, &e->backend));
 	LS_TRY(check(o));
 	LS_TRY(find_weights(e));
 	if (o->logits)

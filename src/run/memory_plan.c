@@ -15,7 +15,7 @@ ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *tr
 			      int64_t last_microbatches)
 {
 	ls_trainer_bytes most;
-	const ls_backend *backend = ls_backend_of(trainer->backend);
+	const ls_backend *backend = trainer->backend;
 
 	if (backend->start)
 		LS_TRY(backend->start());
@@ -104,7 +104,7 @@ static void print_part(FILE *to, const char *name, size_t bytes, const char *not
 ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 {
 	const ls_trainer_options *t = &p->trainer;
-	const ls_backend *backend = ls_backend_of(t->backend);
+	const ls_backend *backend = t->backend;
 	need addresses = address_need(p);
 	char note[128], name[64];
 

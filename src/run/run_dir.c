@@ -65,7 +65,7 @@ static ls_ckpt_content content_of(const ls_setup *s)
 				  .slot = t->slots,
 				  .model = !s->options->graph ? s->options->model : NULL,
 				  .isa = ls_isa_name(ls_isa_get()),
-				  .kernels = ls_backend_at(0)->kernels() };
+				  .kernels = s->backend->kernels() };
 }
 
 ls_status ls_keep_gather(const ls_setup *s)
@@ -141,7 +141,7 @@ static ls_status claim(const ls_train_options *o, ls_run_lock *lock)
 
 static ls_status describe_as(const ls_setup *s, const char *settings)
 {
-	return ls_run_describe(s->options->run, settings, ls_backend_at(0)->kernels(), ls_isa_name(ls_isa_get()),
+	return ls_run_describe(s->options->run, settings, s->backend->kernels(), ls_isa_name(ls_isa_get()),
 			       s->options->resume);
 }
 

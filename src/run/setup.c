@@ -25,8 +25,6 @@
 
 static ls_status check(const ls_train_options *o)
 {
-	LS_TRY(ls_settings_check(o));
-	LS_TRY(ls_backend_check(ls_backend_at(0)));
 	LS_TRY(ls_layout_check(o));
 	if (o->init && o->resume)
 		return ls_fail(
@@ -41,6 +39,8 @@ static ls_status check(const ls_train_options *o)
 /* What each node finds out by itself. */
 static ls_status open_layout(ls_setup *s, ls_comm *comm)
 {
+	LS_TRY(ls_settings_check(s->options));
+	LS_TRY(ls_backend_choose(NULL, &s->backend));
 	LS_TRY(check(s->options));
 	return ls_layout_init(&s->layout, s->options, comm);
 }
@@ -201,6 +201,7 @@ static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches
 	t.tails[0] = first % microbatch;
 	t.tails[1] = samples % batches->global % microbatch;
 	t.microbatches = (first + microbatch - 1) / microbatch;
+	t.backend = s->backend;
 	t.next = ls_batches_next;
 	t.next_context = &s->train_batches;
 	t.schedule.total = s->total_steps;
@@ -214,6 +215,7 @@ static ls_evaluator_options evaluator_options(const ls_setup *s)
 	return (ls_evaluator_options){ .graph = s->graph,
 				       .dataset = s->test_set,
 				       .batch = EVAL_BATCH,
+				       .backend = s->backend,
 				       .devices = s->layout.devices,
 				       .comm = s->layout.comm,
 				       .devices_of = s->layout.devices_of,
@@ -222,7 +224,9 @@ static ls_evaluator_options evaluator_options(const ls_setup *s)
 
 static ls_evaluator_options probe_options(const ls_setup *s)
 {
-	return (ls_evaluator_options){ .graph = s->graph, .dataset = s->train_set, .batch = PROBE_BATCH, .devices = 1 };
+	return (ls_evaluator_options){
+		.graph = s->graph, .dataset = s->train_set, .batch = PROBE_BATCH, .backend = s->backend, .devices = 1
+	};
 }
 
 /* A checkpoint is written by the first node, tensor by tensor, after a look at the weights. */

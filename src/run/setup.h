@@ -20,8 +20,9 @@ typedef struct ls_setup {
 	ls_train_options resolved;
 	ls_train_options
 		asked; /* before anything follows from layout and data: with the run's own where it is resumed */
-	ls_train_stored stored; /* of the run */
-	char vocab[4096];       /* of another run, which `resolved` then names */
+	ls_train_stored stored;    /* of the run */
+	char vocab[4096];          /* of another run, which `resolved` then names */
+	const ls_backend *backend; /* of all devices */
 	ls_layout layout;
 	ls_settings_batches batches;
 	ls_normalisation normalisation;         /* of the run's or the initial weights; zero: the data's own */

@@ -77,7 +77,7 @@ static void print_machine(const ls_setup *s)
 		snprintf(nodes, sizeof(nodes), "%d nodes, ", l->nodes);
 	ls_log_line("%s%lld device%s x %d thread%s (%s, %s); %s%s", nodes, (long long)l->all_devices,
 		    ls_plural((uint64_t)l->all_devices, "s"), l->threads, ls_plural((uint64_t)l->threads, "s"),
-		    ls_backend_at(0)->kernels(), ls_isa_name(ls_isa_get()),
+		    s->backend->kernels(), ls_isa_name(ls_isa_get()),
 		    s->options->run ? "run directory " : "nothing is kept (no options.run)",
 		    s->options->run ? s->options->run : "");
 }

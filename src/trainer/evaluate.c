@@ -238,7 +238,7 @@ ls_status ls_evaluator_plan(const ls_evaluator_options *o, int threads, int64_t 
 	*out = (ls_evaluator_bytes){ 0 };
 	if (o->devices == 0)
 		return LS_OK;
-	LS_TRY(ls_backend_of(o->backend)->plan(o->graph, microbatch_of(o), threads, 1, &exec));
+	LS_TRY(o->backend->plan(o->graph, microbatch_of(o), threads, 1, &exec));
 	LS_TRY(first_share(o, all, &share));
 	out->used = used_by(o, exec, share);
 	out->most = used_by(o, exec, all);

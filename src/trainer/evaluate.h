@@ -23,7 +23,7 @@ typedef struct ls_evaluator_options {
 	const ls_dataset *dataset;
 	int64_t batch; /* samples of a micro-batch */
 
-	const ls_backend *backend; /* of the devices; NULL: the first of the table */
+	const ls_backend *backend; /* of the devices */
 	int devices;    /* of this node, the first ones; 0: a server, which takes part without micro-batches */
 	ls_devices *on; /* they are open; a plan does not need it */
 

@@ -40,7 +40,7 @@ static void choose_reachable(const ls_trainer_options *o, const ls_optimizer_kin
 
 static size_t early_floats(const ls_trainer_options *o)
 {
-	size_t shared = ls_backend_of(o->backend)->shared_grads(o->graph, o->microbatch);
+	size_t shared = o->backend->shared_grads(o->graph, o->microbatch);
 	return shared > 0 ? shared : o->graph->params.reachable;
 }
 
@@ -120,11 +120,13 @@ static ls_status make_driver(ls_trainer *t, int device)
 
 static ls_status make_devices(ls_trainer *t, const ls_trainer_options *o)
 {
-	ls_devices_options devices = { .count = o->devices, .threads = o->threads, .pin = o->pin, .replay = o->replay };
+	ls_devices_options devices = {
+		.count = o->devices, .threads = o->threads, .pin = o->pin, .backend_options = o->backend_options
+	};
 
 	if (o->devices == 0)
 		return LS_OK;
-	LS_TRY(ls_devices_open(&t->devices, ls_backend_of(o->backend), &devices));
+	LS_TRY(ls_devices_open(&t->devices, o->backend, &devices));
 	t->driver = calloc((size_t)o->devices, sizeof(*t->driver));
 	if (!t->driver)
 		return ls_fail(LS_EMEMORY, "no memory for %d devices", o->devices);
@@ -135,7 +137,7 @@ static ls_status make_devices(ls_trainer *t, const ls_trainer_options *o)
 
 static ls_status make_early(ls_trainer *t, const ls_trainer_options *o)
 {
-	t->share_grads = ls_backend_of(o->backend)->shared_grads(t->graph, o->microbatch) > 0;
+	t->share_grads = o->backend->shared_grads(t->graph, o->microbatch) > 0;
 	t->early_floats = early_floats(o);
 	LS_TRY(ls_floats_new(&t->early_stats, t->stats_floats, "step statistics"));
 	return ls_floats_new(&t->early_grads, t->early_floats, "gradients");
@@ -293,7 +295,7 @@ ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 	}
 	if (o->devices == 0)
 		return LS_OK;
-	LS_TRY(ls_backend_of(o->backend)->plan(o->graph, o->microbatch, o->threads, 0, &out->workspace));
+	LS_TRY(o->backend->plan(o->graph, o->microbatch, o->threads, 0, &out->workspace));
 	out->workspace *= (size_t)o->devices;
 	return LS_OK;
 }

@@ -38,11 +38,11 @@ typedef struct ls_trainer_options {
 	int64_t microbatches;             /* most micro-batches a step has */
 	ls_summation_buffers sum_buffers; /* what summing them takes at most; zeros: any device may have any of them */
 
-	const ls_backend *backend; /* what the devices are; NULL: the first of the table */
-	int devices, threads;      /* of this node, 0: a server; host threads of a device */
+	const ls_backend *backend;   /* what the devices are */
+	const void *backend_options; /* see ls_devices_options */
+	int devices, threads;        /* of this node, 0: a server; host threads of a device */
 	ls_pin_mode pin;
-	const struct ls_replay_options *replay; /* of backend `replay`; borrowed */
-	int profile;                            /* devices time every layer */
+	int profile; /* devices time every layer */
 
 	const char *optimizer;
 	ls_hyper hyper;

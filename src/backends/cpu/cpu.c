@@ -4,27 +4,27 @@
  */
 #include "backends/backend.h"
 #include "backends/cpu/exec_plan.h"
-#include "backends/cpu/teams.h"
+#include "backends/host_teams.h"
 #include "kernels/gemm.h"
 
 static ls_status open_devices(void **devices, const ls_devices_options *options)
 {
-	ls_teams *teams = NULL;
+	ls_host_teams *teams = NULL;
 
-	LS_TRY(ls_teams_new(&teams, options));
+	LS_TRY(ls_host_teams_new(&teams, options));
 	*devices = teams;
 	return LS_OK;
 }
 
 static void close_devices(void *devices)
 {
-	ls_teams_free(devices);
+	ls_host_teams_free(devices);
 }
 
 static ls_status load(ls_executor **out, void *devices, int device, const ls_graph *graph,
 		      const ls_load_options *options)
 {
-	const ls_teams *teams = devices;
+	const ls_host_teams *teams = devices;
 	ls_exec *exec = NULL;
 	ls_exec_options o = { .team = teams->team[device],
 			      .inference = options->inference,
@@ -76,12 +76,12 @@ const ls_backend ls_backend_cpu = {
 	.kernels = ls_gemm_backend,
 	.plan = ls_exec_bytes,
 	.print_plan = ls_exec_print_plan,
-	.shared_grads = ls_exec_shared_grads,
+	.shared_grads = ls_backend_shared_grads,
 	.open = open_devices,
 	.close = close_devices,
-	.bind = ls_teams_bind,
-	.host_run = ls_teams_run,
-	.describe = ls_teams_describe,
+	.bind = ls_host_teams_bind,
+	.host_run = ls_host_teams_run,
+	.describe = ls_host_teams_describe,
 	.load = load,
 	.unload = unload,
 	.set_params = set_params,

@@ -253,11 +253,6 @@ static void run(ls_exec *exec, ls_exec_microbatch *microbatch, float *logits, in
 	microbatch->loss += microbatch->token_weight * microbatch->token_loss;
 }
 
-size_t ls_exec_shared_grads(const ls_graph *graph, int64_t microbatch)
-{
-	return graph->coupled || microbatch <= LS_TILE ? ls_graph_shared_floats(graph) : 0;
-}
-
 void ls_exec_set_params(ls_exec *exec, const float *params, const float *buffers)
 {
 	exec->params = params;

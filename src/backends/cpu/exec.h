@@ -35,10 +35,6 @@ void ls_exec_set_params(ls_exec *exec, const float *params, const float *buffers
 
 void ls_exec_train(ls_exec *exec, ls_exec_microbatch *microbatch);
 
-/* Floats of gradient memory that share_grads needs for micro-batches of up to `microbatch` samples: the largest node's,
- * and shared words. 0: such micro-batches run in tiles, whose sums must stay. */
-size_t ls_exec_shared_grads(const ls_graph *graph, int64_t microbatch);
-
 /* Forward with running statistics. Loss and correct as above; `logits` (count, classes) may be NULL. */
 void ls_exec_infer(ls_exec *exec, ls_exec_microbatch *microbatch, float *logits);
 

@@ -8,14 +8,14 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "backends/cpu/exec.h"
-#include "backends/cpu/teams.h"
+#include "backends/host_teams.h"
 #include "backends/profiler.h"
 #include "base/clock.h"
+#include "kernels/gemm.h"
 
 /* The devices: host threads that share the host's work, as those of cpu do. */
 typedef struct devices {
-	ls_teams *teams;
+	ls_host_teams *teams;
 	const ls_replay_options *options;
 } devices;
 
@@ -158,8 +158,8 @@ static ls_status open_devices(void **out, const ls_devices_options *options)
 
 	if (!d)
 		return ls_fail(LS_EMEMORY, "no memory for a replay");
-	d->options = options->replay;
-	ls_status status = ls_teams_new(&d->teams, options);
+	d->options = options->backend_options;
+	ls_status status = ls_host_teams_new(&d->teams, options);
 	if (status != LS_OK) {
 		free(d);
 		return status;
@@ -171,23 +171,23 @@ static ls_status open_devices(void **out, const ls_devices_options *options)
 static void close_devices(void *self)
 {
 	devices *d = self;
-	ls_teams_free(d->teams);
+	ls_host_teams_free(d->teams);
 	free(d);
 }
 
 static void bind(void *self, int device)
 {
-	ls_teams_bind(((devices *)self)->teams, device);
+	ls_host_teams_bind(((devices *)self)->teams, device);
 }
 
 static void host_run(void *self, int device, ls_team_work work, void *context)
 {
-	ls_teams_run(((devices *)self)->teams, device, work, context);
+	ls_host_teams_run(((devices *)self)->teams, device, work, context);
 }
 
 static void describe(const void *self, char *text, size_t size)
 {
-	ls_teams_describe(((const devices *)self)->teams, text, size);
+	ls_host_teams_describe(((const devices *)self)->teams, text, size);
 }
 
 static ls_status load(ls_executor **out, void *self, int device, const ls_graph *graph, const ls_load_options *options)
@@ -231,8 +231,9 @@ static void set_params(ls_executor *executor, const float *params, const float *
 const ls_backend ls_backend_replay = {
 	.name = "replay",
 	.help = "sleeps through a recorded profile instead of computing; communication and updates are real",
+	.check = ls_gemm_check, /* it has no products; a mistyped LOCKSTEP_KERNELS is reported all the same */
 	.plan = plan,
-	.shared_grads = ls_exec_shared_grads,
+	.shared_grads = ls_backend_shared_grads,
 	.open = open_devices,
 	.close = close_devices,
 	.bind = bind,

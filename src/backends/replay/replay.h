@@ -12,6 +12,7 @@
 #include "backends/backend.h"
 #include "backends/profile.h"
 
+/* ls_devices_options.backend_options. */
 typedef struct ls_replay_options {
 	const ls_profile *profile; /* borrowed */
 	double speed;              /* 0.5: as a device half as fast */

@@ -23,14 +23,17 @@ static void test_table(void **state)
 	for (; ls_backend_at(count); count++) {
 		const ls_backend *b = ls_backend_at(count);
 		assert_true(b->name[0] != '\0' && b->help[0] != '\0');
-		assert_int_equal(ls_backend_find(b->name, &found), LS_OK);
+		assert_int_equal(ls_backend_choose(b->name, &found), LS_OK);
 		assert_ptr_equal(found, b);
 		assert_true(b->plan && b->shared_grads && b->open && b->close && b->load && b->unload &&
 			    b->set_params && b->train);
 	}
 	assert_true(count >= 2);
-	assert_ptr_equal(ls_backend_of(NULL), &ls_backend_cpu);
-	assert_int_not_equal(ls_backend_find("cqu", &found), LS_OK);
+	assert_int_equal(ls_backend_choose(NULL, &found), LS_OK);
+	assert_ptr_equal(found, &ls_backend_cpu);
+	found = NULL;
+	assert_int_not_equal(ls_backend_choose("cqu", &found), LS_OK);
+	assert_null(found);
 	assert_non_null(strstr(ls_last_error(), "did you mean 'cpu'?"));
 }
 

@@ -324,7 +324,7 @@ static void check_ready(maker make, int threads, int share)
 	net_init(&watched, make(), 70, 0, threads, 0);
 	net_train(&plain, 70);
 
-	size_t reachable = plain.graph->params.reachable, shared = ls_exec_shared_grads(watched.graph, 70);
+	size_t reachable = plain.graph->params.reachable, shared = ls_backend_shared_grads(watched.graph, 70);
 	witness w = { watched.graph, watched.params, net_take(reachable * sizeof(float)),
 		      net_take(reachable * sizeof(int)) };
 	float *grads = net_take((share ? shared : reachable) * sizeof(float));
@@ -361,10 +361,10 @@ static void test_shared_grads(void **state)
 {
 	ls_graph *s = tiled(), *c = coupled();
 	(void)state;
-	assert_int_equal(ls_exec_shared_grads(s, LS_TILE + 1), 0);
-	assert_true(ls_exec_shared_grads(s, LS_TILE) > 0);
-	assert_true(ls_exec_shared_grads(c, 1000) > 0);
-	assert_true(ls_exec_shared_grads(c, 1000) < c->params.reachable);
+	assert_int_equal(ls_backend_shared_grads(s, LS_TILE + 1), 0);
+	assert_true(ls_backend_shared_grads(s, LS_TILE) > 0);
+	assert_true(ls_backend_shared_grads(c, 1000) > 0);
+	assert_true(ls_backend_shared_grads(c, 1000) < c->params.reachable);
 	ls_graph_free(s);
 	ls_graph_free(c);
 }

@@ -226,7 +226,9 @@ static void test_replay_keeps_time(void **state)
 						  .ready_context = &d };
 		ls_devices *devices = NULL;
 		ls_executor *executor = NULL;
-		ls_devices_options how = { .count = 1, .threads = threads, .pin = LS_PIN_OFF, .replay = &options };
+		ls_devices_options how = {
+			.count = 1, .threads = threads, .pin = LS_PIN_OFF, .backend_options = &options
+		};
 		ls_load_options load = { .sizes = { 4 } };
 
 		check_status(ls_devices_open(&devices, &ls_backend_replay, &how));
@@ -431,7 +433,7 @@ static void test_gradients_arrive(void **state)
 					 .next = same_microbatch,
 					 .next_context = &microbatch,
 					 .backend = &ls_backend_replay,
-					 .replay = &replay };
+					 .backend_options = &replay };
 		check_status(ls_trainer_new(&t, &o));
 		for (int i = 0; i < 3; i++)
 			check_status(ls_trainer_step(t, &(ls_trainer_assignment){ .microbatches = microbatches,

@@ -157,6 +157,7 @@ static inline ls_trainer_options base_options(ls_graph *g, int64_t microbatch, i
 		.graph = g,
 		.microbatch = microbatch,
 		.microbatches = microbatches,
+		.backend = &ls_backend_cpu,
 		.devices = 1,
 		.threads = 1,
 		.next = next_microbatch,

@@ -86,6 +86,7 @@ static ls_status evaluate(node *n, ls_comm *comm, ls_devices **devices)
 	ls_evaluator_options options = { .graph = common.graph,
 					 .dataset = n->dataset,
 					 .batch = BATCH,
+					 .backend = &ls_backend_cpu,
 					 .devices = n->devices,
 					 .on = *devices,
 					 .comm = comm,

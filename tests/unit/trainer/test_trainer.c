@@ -227,7 +227,7 @@ static void test_planned_bytes(void **state)
 		check_status(ls_trainer_new(&t, &o));
 		assert_int_equal(bytes.workspace, ls_exec_workspace((ls_exec *)t->driver[0].executor));
 		if (microbatches == 1)
-			assert_int_equal(bytes.gradients, ls_exec_shared_grads(g, 20) * sizeof(float));
+			assert_int_equal(bytes.gradients, ls_backend_shared_grads(g, 20) * sizeof(float));
 		else
 			assert_true(bytes.gradients >= 2 * g->params.reachable * sizeof(float));
 		assert_int_equal(bytes.state, 2 * g->params.reachable * sizeof(float));
