@@ -4,6 +4,8 @@
  *     setup -> (resume, evaluate what is owed) -> { step -> account -> report -> (checkpoint) }
  *           -> epoch: checkpoint, evaluate -> ...
  *
+ * What differs where nodes do not complete steps together (ps-async) is in async.h.
+ *
  * `position` says where the next step is that is not accounted for. On one node that is the next one; on several the
  * step under way overlaps the end of the one before, until something needs whole weights and all nodes drain: then
  * what is saved and what is resumed are the same thing.
@@ -21,6 +23,7 @@
 #include "cluster/launched.h"
 #include "comm/collectives.h"
 #include "comm/init.h"
+#include "run/async.h"
 #include "run/banner.h"
 #include "run/node.h"
 #include "run/reporter.h"
@@ -40,13 +43,6 @@ static int is_stopping(void)
 	return atomic_load(&stop_requested);
 }
 
-/* In ps-async there is no common step: what this node has computed since all nodes last exchanged their speeds. */
-typedef struct speed {
-	int64_t microbatches;
-	double seconds; /* its devices computed them, summed over micro-batches */
-	int64_t stops;  /* this node is to end */
-} speed;
-
 /* The newest evaluation. */
 typedef struct tested {
 	ls_eval_result result;
@@ -60,11 +56,10 @@ typedef struct loop {
 	ls_reporter reporter;
 	ls_saver saver;
 	tested test;
-	int stops;       /* all nodes have agreed to end here */
-	int reached;     /* the test accuracy that options.to_accuracy asks for */
-	speed since;     /* ps-async */
-	int found_alone; /* ps-async: other nodes have not seen what this one ends for */
-	int together;    /* all nodes fail with what fails now */
+	ls_async async;
+	int stops;    /* all nodes have agreed to end here */
+	int reached;  /* the test accuracy that options.to_accuracy asks for */
+	int together; /* all nodes fail with what fails now */
 	double started, first_step_s, last_loss;
 	double mark; /* when the last step was done */
 } loop;
@@ -84,13 +79,25 @@ static ls_status useless_start(const loop *l, double loss)
 		       init ? init : "", ls_dataset_describe(l->setup.train_set)->name);
 }
 
-static ls_status not_finite(const loop *l, double loss)
+static ls_status diverged(const loop *l, double loss)
 {
-	if (l->position.step == 0 && l->setup.layout.strategy->synchronous)
-		return useless_start(l, loss);
 	return ls_fail(LS_ENUMERIC, "the loss became %s at step %llu (epoch %llu): %s; " LS_DIVERGED,
 		       isnan(loss) ? "NaN" : "infinite", (unsigned long long)l->position.step + 1,
 		       (unsigned long long)l->position.epoch + 1, ls_saver_kept(&l->saver));
+}
+
+static ls_status check_loss(loop *l, const ls_trainer_report *r)
+{
+	double loss = r->loss / (double)r->samples;
+
+	if (isfinite(loss))
+		return LS_OK;
+	if (!ls_async_is_on(&l->async))
+		return l->position.step == 0 ? useless_start(l, loss) : diverged(l, loss);
+	if (!ls_async_has_loss(&l->async, r))
+		return LS_OK;
+	l->async.found_alone = 1;
+	return diverged(l, loss);
 }
 
 static void advance(ls_ckpt_progress *p, const ls_trainer_report *r)
@@ -103,39 +110,21 @@ static void advance(ls_ckpt_progress *p, const ls_trainer_report *r)
 	p->batches_tracked++;
 }
 
-/* A worker's report is of all samples since its last one; a server has none. */
-static ls_status account_apart(loop *l, double seconds, const ls_trainer_report *r)
-{
-	const ls_layout *layout = &l->setup.layout;
-	double loss = r->loss / (double)r->samples;
-
-	if (!ls_layout_is_server(layout) && r->samples > 0 && !isfinite(loss)) {
-		l->found_alone = 1;
-		return not_finite(l, loss);
-	}
-	advance(&l->position, r);
-	l->since.stops |= r->stops || wants_to_end(l);
-	l->since.microbatches += r->microbatches[layout->node];
-	l->since.seconds += r->node_s[layout->node];
-	LS_TRY(ls_batches_skip(&l->setup.train_batches));
-	return r->samples > 0 ? ls_reporter_step(&l->reporter, &l->position, seconds, r) : LS_OK;
-}
-
 /* Account for the next step: add up its report, adapt the assignment to it, print it. */
 static ls_status account(loop *l, double seconds)
 {
 	ls_trainer_report r;
 
 	LS_TRY(ls_trainer_report_of(l->setup.trainer, l->position.step, &r));
-	if (!l->setup.layout.strategy->synchronous)
-		return account_apart(l, seconds, &r);
-	double loss = r.loss / (double)r.samples;
-	if (!isfinite(loss))
-		return not_finite(l, loss);
+	LS_TRY(check_loss(l, &r));
 	advance(&l->position, &r);
-	l->stops |= r.stops;
-	LS_TRY(ls_batches_learn(&l->setup.train_batches, &r));
-	return ls_reporter_step(&l->reporter, &l->position, seconds, &r);
+	if (ls_async_is_on(&l->async)) {
+		LS_TRY(ls_async_learn(&l->async, &r, wants_to_end(l)));
+	} else {
+		l->stops |= r.stops;
+		LS_TRY(ls_batches_learn(&l->setup.train_batches, &r));
+	}
+	return r.samples > 0 ? ls_reporter_step(&l->reporter, &l->position, seconds, &r) : LS_OK;
 }
 
 static ls_status account_until(loop *l, uint64_t step)
@@ -162,49 +151,12 @@ static int is_audit_due(const loop *l, uint64_t done)
 	return l->setup.layout.nodes > 1 && is_due((uint64_t)l->setup.options->audit_every, done);
 }
 
-/* Steps after which nodes without a common step exchange their speeds for the first time. */
-enum { FIRST_SPEEDS = 8 };
-
-static int is_speed_due(const loop *l, uint64_t done)
-{
-	const ls_layout *layout = &l->setup.layout;
-	return !layout->strategy->synchronous && layout->share == LS_SHARE_AUTO &&
-	       done == l->setup.trainer->first_step + FIRST_SPEEDS;
-}
-
-static ls_status exchange_speeds(loop *l)
-{
-	ls_layout *layout = &l->setup.layout;
-	size_t nodes = (size_t)layout->nodes;
-
-	if (layout->strategy->synchronous)
-		return LS_OK;
-	speed *all = calloc(nodes, sizeof(*all));
-	int64_t *microbatches = calloc(nodes, sizeof(*microbatches));
-	double *seconds = calloc(nodes, sizeof(*seconds));
-	ls_status status = all && microbatches && seconds
-				   ? ls_comm_allgather(layout->comm, &l->since, sizeof(l->since), all, "speeds")
-				   : ls_fail(LS_EMEMORY, "no memory for the speeds of %zu nodes", nodes);
-	for (size_t n = 0; status == LS_OK && n < nodes; n++) {
-		microbatches[n] = all[n].microbatches;
-		seconds[n] = all[n].seconds;
-		l->stops |= all[n].stops != 0;
-	}
-	if (status == LS_OK)
-		ls_batches_learn_together(&l->setup.train_batches, microbatches, seconds);
-	l->since = (speed){ 0 };
-	free(seconds);
-	free(microbatches);
-	free(all);
-	return status;
-}
-
 /* Something after this step looks at weights or counts, so all nodes complete it first. */
 static int must_drain(const loop *l, uint64_t done, int last_in_epoch)
 {
 	const ls_train_options *o = l->setup.options;
 	return last_in_epoch || l->stops || done >= l->setup.total_steps || is_due((uint64_t)o->ckpt_every, done) ||
-	       is_audit_due(l, done) || is_speed_due(l, done) || ls_tracing_is_due(l->setup.tracing, 0);
+	       is_audit_due(l, done) || ls_async_is_due(&l->async, done) || ls_tracing_is_due(l->setup.tracing, 0);
 }
 
 /* One step begun; on one node it is complete, on several the one before is. */
@@ -227,7 +179,7 @@ static ls_status one_step(loop *l, int *last_in_epoch)
 		return LS_OK;
 	LS_TRY(ls_trainer_drain(t));
 	LS_TRY(account_until(l, t->step));
-	return exchange_speeds(l);
+	return ls_async_exchange(&l->async, &l->stops);
 }
 
 /* The weights as they are now, on all nodes. A request to stop abandons it: then l->test stays as it was, and all nodes
@@ -448,7 +400,7 @@ static ls_status run_node(loop *l, const ls_train_options *options, ls_comm *com
 		status = run(l, result);
 	else if (result)
 		*result = (ls_train_result){ .train_loss = NAN, .test_loss = NAN, .test_accuracy = NAN };
-	*together = l->together || status == LS_EMISMATCH || (status == LS_ENUMERIC && !l->found_alone) ||
+	*together = l->together || status == LS_EMISMATCH || (status == LS_ENUMERIC && !l->async.found_alone) ||
 		    status == LS_EINTERRUPTED;
 	return status;
 }
@@ -468,6 +420,7 @@ ls_status ls_train_node(const ls_train_options *options, ls_comm *comm, ls_train
 	loop l = { .started = ls_clock_seconds() };
 	int together = 0;
 
+	l.async.setup = &l.setup;
 	l.saver = (ls_saver){
 		.setup = &l.setup, .reporter = &l.reporter, .position = &l.position, .lock = LS_RUN_LOCK_INIT
 	};
