@@ -1,7 +1,8 @@
 # Unit tests: tests/unit/<module>/test_*.c, each an executable on cmocka that links its module and sees what the module sees, directly or not.
-# A graph or a model is tested by running it, the trainer with models of the table.
+# A graph or a model is tested by running it, the trainer and the profiler with models of the table.
 set(LS_TESTS_OF_graph_USE backends)
 set(LS_TESTS_OF_models_USE backends)
+set(LS_TESTS_OF_backends_USE models)
 set(LS_TESTS_OF_trainer_USE models)
 set(LS_TEST_DIR ${CMAKE_BINARY_DIR}/tests)
 # A test's own malloc, or its options of a sanitizer, must be seen by the libraries it loads.
@@ -38,7 +39,7 @@ file(GLOB programs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/ranks/*.c)
 foreach(source ${programs})
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE ls_cluster ls_run)
+  target_link_libraries(${name} PRIVATE ls_cluster ls_run ls_bench)
   target_include_directories(${name} PRIVATE ${LS_ALL_INCLUDES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${LS_TEST_DIR}/ranks ${LS_TEST_PROPERTIES})
 endforeach()

@@ -3,6 +3,9 @@
  *
  * Versions first, for nothing else means the same in another version; then settings, instruction set, kernels and data.
  * A difference is refused before anything starts, naming what differs, both values and both nodes.
+ *
+ * It belongs to runs, not to comm or cluster: what is compared is the table of settings and hashes of datasets, which
+ * modules below do not know.
  */
 #ifndef LS_RUN_HANDSHAKE_H
 #define LS_RUN_HANDSHAKE_H

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include <lockstep/bench.h>
 #include <lockstep/train.h>
 #include <math.h>
 #include <string.h>
@@ -112,21 +111,6 @@ static void test_plan_fills_the_result(void **state)
 	ls_dataset_free(set);
 }
 
-static void test_bench_without_a_shape(void **state)
-{
-	(void)state;
-	ls_bench_options o = LS_BENCH_OPTIONS_INIT;
-	ls_bench_result result;
-	o.job.model = "mlp", o.job.batch_per_device = 8, o.warmup = 0, o.steps = o.repeat = 1;
-	o.channels = o.height = o.width = o.classes = 0; /* the model's own */
-	assert_int_equal(ls_bench(&o, &result), LS_OK);
-	ls_bench_result_release(&result);
-	o.steps = o.repeat = (int64_t)1 << 40;
-	assert_int_equal(ls_bench(&o, &result), LS_EINVALID);
-	o.steps = o.repeat = 1, o.job.threads = 1025;
-	assert_int_equal(ls_bench(&o, &result), LS_EINVALID);
-}
-
 static void test_too_many_steps(void **state)
 {
 	(void)state;
@@ -142,7 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_test_set_never_used), cmocka_unit_test(test_unfinished_graph),
 		cmocka_unit_test(test_fields_have_ranges),      cmocka_unit_test(test_plan_fills_the_result),
-		cmocka_unit_test(test_bench_without_a_shape),   cmocka_unit_test(test_too_many_steps),
+		cmocka_unit_test(test_too_many_steps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

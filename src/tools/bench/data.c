@@ -1,4 +1,4 @@
-#include "run/bench_data.h"
+#include "tools/bench/data.h"
 
 #include <stdlib.h>
 

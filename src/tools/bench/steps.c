@@ -1,4 +1,4 @@
-#include "run/bench_steps.h"
+#include "tools/bench/steps.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * bench_node.h - one node's part in a bench: what ls_bench() does once nodes can talk to each other.
+ * node.h - one node's part in a bench: what ls_bench() does once nodes can talk to each other.
  */
-#ifndef LS_RUN_BENCH_NODE_H
-#define LS_RUN_BENCH_NODE_H
+#ifndef LS_TOOLS_BENCH_NODE_H
+#define LS_TOOLS_BENCH_NODE_H
 
 #include <lockstep/bench.h>
 

@@ -1,11 +1,11 @@
 /*
- * bench_steps.h - the steps of a bench on one node: assigned, run, and accounted for.
+ * steps.h - the steps of a bench on one node: assigned, run, and accounted for.
  *
  * Steps go on without a pause, in cycles of `warmup` that do not count and `steps` that do. On several nodes the end of
  * a step overlaps the next one; what is timed is how far steps are apart.
  */
-#ifndef LS_RUN_BENCH_STEPS_H
-#define LS_RUN_BENCH_STEPS_H
+#ifndef LS_TOOLS_BENCH_STEPS_H
+#define LS_TOOLS_BENCH_STEPS_H
 
 #include <lockstep/bench.h>
 

@@ -1,12 +1,12 @@
 /*
- * bench_data.h - the samples of a bench: random ones in memory, or text of a dataset.
+ * data.h - the samples of a bench: random ones in memory, or text of a dataset.
  *
  * Random images are one micro-batch, the same each time. Random text has one length, too, the greatest there is.
  * Sentences of a dataset come through one loader per device, so that their lengths vary as they do in training; it
  * reads ahead.
  */
-#ifndef LS_RUN_BENCH_DATA_H
-#define LS_RUN_BENCH_DATA_H
+#ifndef LS_TOOLS_BENCH_DATA_H
+#define LS_TOOLS_BENCH_DATA_H
 
 #include <lockstep/bench.h>
 

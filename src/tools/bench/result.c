@@ -1,5 +1,5 @@
 /*
- * bench_result.c - the results of a bench: rates, layers, nodes, and the profile that is written.
+ * result.c - the results of a bench: rates, layers, nodes, and the profile that is written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "comm/collectives.h"
 #include "metrics/rate.h"
-#include "run/bench_inside.h"
+#include "tools/bench/state.h"
 
 typedef ls_bench_state bench;
 

@@ -1,12 +1,12 @@
 /*
- * bench_inside.h - the state of a bench on one node, shared by bench.c (measuring) and bench_result.c (results).
+ * state.h - the state of a bench on one node, shared by bench.c (measuring) and result.c (results).
  */
-#ifndef LS_RUN_BENCH_INSIDE_H
-#define LS_RUN_BENCH_INSIDE_H
+#ifndef LS_TOOLS_BENCH_STATE_H
+#define LS_TOOLS_BENCH_STATE_H
 
 #include "backends/replay/replay.h"
-#include "run/bench_data.h"
-#include "run/bench_steps.h"
+#include "tools/bench/data.h"
+#include "tools/bench/steps.h"
 
 typedef struct ls_bench_state {
 	const ls_bench_options *options;
@@ -27,7 +27,7 @@ typedef struct ls_bench_state {
 	uint64_t sent, received;
 } ls_bench_state;
 
-/* bench_result.c: all steps are done. Called by all nodes; complete on the first. */
+/* result.c: all steps are done. Called by all nodes; complete on the first. */
 ls_status ls_bench_report(ls_bench_state *bench, ls_bench_result *out);
 
 #endif

@@ -15,14 +15,14 @@
 #include "cluster/launched.h"
 #include "comm/collectives.h"
 #include "comm/init.h"
-#include "run/bench_inside.h"
-#include "run/bench_node.h"
 #include "run/effects.h"
 #include "run/handshake.h"
 #include "run/memory_plan.h"
 #include "run/model.h"
 #include "run/settings.h"
 #include "run/setup.h"
+#include "tools/bench/node.h"
+#include "tools/bench/state.h"
 
 /* Small enough that no number of steps makes anything overflow. */
 static const float REPLAY_GRADIENT = 1e-3f;
