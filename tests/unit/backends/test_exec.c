@@ -6,7 +6,6 @@
 
 #include "support/reference.h"
 #include "unit/backends/exec_checks.h"
-#include "unit/graph/allocations.h"
 #include "unit/graph/net.h"
 
 /* Samples do not meet: runs in tiles. */
@@ -42,10 +41,9 @@ static ls_graph *coupled(void)
 	return g;
 }
 
-typedef ls_graph *(*maker)(void);
-static const maker makers[] = { tiled, coupled };
+static const exec_maker makers[] = { tiled, coupled };
 
-EXEC_SUBJECT(net, net_init, net_train, net_release);
+EXEC_SUBJECT(net, net_init, net_microbatch, net_release);
 
 static void test_threads(void **state)
 {
@@ -91,10 +89,7 @@ static void test_tiles(void **state)
 	}
 	assert_true(fabs(loss - whole.microbatch.loss) < 1e-9 * loss);
 	assert_int_equal(correct, whole.microbatch.correct);
-	for (size_t i = 0; i < reachable; i++)
-		if (!(fabsf(sum[i] - whole.grads[i]) <= 1e-4f + 1e-4f * fabsf(sum[i])))
-			fail_msg("gradient %zu of a sliced micro-batch is %g, of its tiles %g", i,
-				 (double)whole.grads[i], (double)sum[i]);
+	exec_check_tile_sums(&whole, sum);
 	free(sum);
 	net_release(&parts);
 	net_release(&whole);
@@ -204,35 +199,15 @@ static void test_no_allocation(void **state)
 		skip();
 	}
 	for (int m = 0; m < 2; m++)
-		for (int threads = 1; threads <= 2; threads++) {
-			net t;
-			net_init(&t, makers[m](), 70, 9, threads, 0);
-			long before = atomic_load(&allocations);
-			assert_true(before > 0);
-			net_train(&t, 70);
-			net_train(&t, 9);
-			net_train(&t, 70);
-			assert_int_equal(atomic_load(&allocations), before);
-			net_release(&t);
-		}
+		exec_check_allocations(&subject, makers[m]);
 }
 
-/* The plan's size is known without making it. */
 static void test_bytes(void **state)
 {
-	static const int64_t counts[] = { 1, 17, 64, 100, 257 };
+	static const int64_t counts[] = { 1, 17, 64, 100, 257, 0 };
 	(void)state;
 	for (int m = 0; m < 2; m++)
-		for (int c = 0; c < 5; c++)
-			for (int inference = 0; inference < 2; inference++) {
-				net t;
-				size_t bytes = 0;
-				net_init(&t, makers[m](), counts[c], 0, 1, inference);
-				net_check(ls_exec_bytes(t.graph, counts[c], 1, inference, &bytes));
-				assert_int_equal(bytes, ls_exec_workspace(t.exec));
-				assert_true(bytes > 0);
-				net_release(&t);
-			}
+		exec_check_bytes(&subject, makers[m], counts);
 }
 
 /* Inference needs less; batch statistics make memory grow with the micro-batch, tiles do not. */
@@ -298,61 +273,13 @@ static void test_moments_have_memory(void **state)
 	net_release(&t);
 }
 
-/* What `ready` was called with. */
-typedef struct witness {
-	const ls_graph *graph;
-	float *params, *grads; /* poisoned, collected */
-	int *seen;             /* (reachable) how often */
-} witness;
-
-static void on_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
-{
-	witness *w = context;
-	int64_t first, last;
-	ls_team_range(member, (int64_t)(end - begin), &first, &last);
-	for (size_t i = begin + (size_t)first; i < begin + (size_t)last; i++) {
-		w->grads[i] = grads[i - begin];
-		w->params[i] = NAN; /* it is not read any more */
-		w->seen[i]++;
-	}
-}
-
-static void check_ready(maker make, int threads, int share)
-{
-	net plain, watched;
-	net_init(&plain, make(), 70, 0, 1, 0);
-	net_init(&watched, make(), 70, 0, threads, 0);
-	net_train(&plain, 70);
-
-	size_t reachable = plain.graph->params.reachable, shared = ls_backend_shared_grads(watched.graph, 70);
-	witness w = { watched.graph, watched.params, net_take(reachable * sizeof(float)),
-		      net_take(reachable * sizeof(int)) };
-	float *grads = net_take((share ? shared : reachable) * sizeof(float));
-	watched.microbatch = net_microbatch(&watched, 70);
-	watched.microbatch.grads = grads;
-	watched.microbatch.share_grads = share;
-	watched.microbatch.ready = on_ready;
-	watched.microbatch.ready_context = &w;
-	ls_exec_train(watched.exec, &watched.microbatch);
-	for (size_t i = 0; i < reachable; i++)
-		if (w.seen[i] != 1)
-			fail_msg("gradient %zu of %zu was delivered %d times", i, reachable, w.seen[i]);
-	net_same_floats("gradients when delivered", w.grads, plain.grads, reachable);
-	assert_true(watched.microbatch.loss == plain.microbatch.loss);
-	free(grads);
-	free(w.grads);
-	free(w.seen);
-	net_release(&watched);
-	net_release(&plain);
-}
-
 static void test_ready(void **state)
 {
 	(void)state;
 	for (int threads = 1; threads <= 3; threads++) {
-		check_ready(tiled, threads, 0);
-		check_ready(coupled, threads, 0);
-		check_ready(coupled, threads, 1);
+		exec_check_ready(&subject, tiled, threads, 0);
+		exec_check_ready(&subject, coupled, threads, 0);
+		exec_check_ready(&subject, coupled, threads, 1);
 	}
 }
 

@@ -3,7 +3,6 @@
  * micro-batch; logits of tokens whose gradient takes their place; what `ready` promises of shared words.
  */
 #include "unit/backends/exec_checks.h"
-#include "unit/graph/allocations.h"
 #include "unit/graph/text_net.h"
 
 enum { LONGEST = 11, MASKED = 3, WIDTH = 48 };
@@ -49,10 +48,9 @@ static ls_graph *classifier(void)
 	return g;
 }
 
-typedef ls_graph *(*maker)(void);
-static const maker makers[] = { pretraining, classifier };
+static const exec_maker makers[] = { pretraining, classifier };
 
-EXEC_SUBJECT(text_net, text_init, text_train, text_release);
+EXEC_SUBJECT(text_net, text_init, text_microbatch, text_release);
 
 static void test_threads(void **state)
 {
@@ -72,7 +70,7 @@ static void test_stale_memory(void **state)
 
 /* Samples of a micro-batch one by one: the same losses, logits and dropped elements, wherever a sample stood and
  * however long its neighbours are. */
-static void check_neighbours(maker make, const uint64_t *samples, int64_t count, int training)
+static void check_neighbours(exec_maker make, const uint64_t *samples, int64_t count, int training)
 {
 	text_net all, one;
 	float *logits = net_take(sizeof(float) * (size_t)count * NET_CLASSES), alone[NET_CLASSES];
@@ -190,10 +188,7 @@ static void test_tiles(void **state)
 		}
 		assert_true(fabs(loss - whole.net.microbatch.loss) < 1e-9 * loss);
 		assert_true(fabs(token_loss - whole.net.microbatch.token_loss) <= 1e-9 * token_loss);
-		for (size_t i = 0; i < reachable; i++)
-			if (!(fabsf(sum[i] - whole.net.grads[i]) <= 1e-4f + 1e-4f * fabsf(sum[i])))
-				fail_msg("gradient %zu of a sliced micro-batch is %g, of its tiles %g", i,
-					 (double)whole.net.grads[i], (double)sum[i]);
+		exec_check_tile_sums(&whole.net, sum);
 		free(sum);
 		text_release(&part);
 		text_release(&whole);
@@ -289,18 +284,10 @@ static void test_inference_plans(void **state)
 
 static void test_bytes(void **state)
 {
-	static const int64_t counts[] = { 1, 17, 64, 100 };
+	static const int64_t counts[] = { 1, 17, 64, 100, 0 };
 	(void)state;
 	for (int m = 0; m < 2; m++)
-		for (int c = 0; c < 4; c++)
-			for (int inference = 0; inference < 2; inference++) {
-				text_net t;
-				size_t bytes = 0;
-				text_init(&t, makers[m](), counts[c], 0, 1, inference);
-				net_check(ls_exec_bytes(t.net.graph, counts[c], 1, inference, &bytes));
-				assert_int_equal(bytes, ls_exec_workspace(t.net.exec));
-				text_release(&t);
-			}
+		exec_check_bytes(&subject, makers[m], counts);
 }
 
 static void test_no_allocation(void **state)
@@ -311,35 +298,7 @@ static void test_no_allocation(void **state)
 		skip();
 	}
 	for (int m = 0; m < 2; m++)
-		for (int threads = 1; threads <= 2; threads++) {
-			text_net t;
-			text_init(&t, makers[m](), 70, 9, threads, 0);
-			long before = atomic_load(&allocations);
-			assert_true(before > 0);
-			text_train(&t, 70);
-			text_train(&t, 9);
-			text_infer(&t, 70, NULL);
-			assert_int_equal(atomic_load(&allocations), before);
-			text_release(&t);
-		}
-}
-
-/* What `ready` was called with. */
-typedef struct witness {
-	float *params, *grads; /* poisoned, collected */
-	int *seen;             /* (reachable) how often */
-} witness;
-
-static void on_ready(void *context, size_t begin, size_t end, const float *grads, ls_member member)
-{
-	witness *w = context;
-	int64_t first, last;
-	ls_team_range(member, (int64_t)(end - begin), &first, &last);
-	for (size_t i = begin + (size_t)first; i < begin + (size_t)last; i++) {
-		w->grads[i] = grads[i - begin];
-		w->params[i] = NAN; /* it is not read any more */
-		w->seen[i]++;
-	}
+		exec_check_allocations(&subject, makers[m]);
 }
 
 /* Every gradient is announced once, when it is final: words that are shared, after both had their part. */
@@ -347,27 +306,8 @@ static void test_ready(void **state)
 {
 	(void)state;
 	for (int m = 0; m < 2; m++)
-		for (int threads = 1; threads <= 3; threads++) {
-			text_net plain, watched;
-			text_init(&plain, makers[m](), 70, 0, 1, 0);
-			text_init(&watched, makers[m](), 70, 0, threads, 0);
-			text_train(&plain, 70);
-			size_t reachable = plain.net.graph->params.reachable;
-			witness w = { watched.net.params, net_take(reachable * sizeof(float)),
-				      net_take(reachable * sizeof(int)) };
-			watched.net.microbatch = text_microbatch(&watched, 70);
-			watched.net.microbatch.ready = on_ready;
-			watched.net.microbatch.ready_context = &w;
-			ls_exec_train(watched.net.exec, &watched.net.microbatch);
-			for (size_t i = 0; i < reachable; i++)
-				if (w.seen[i] != 1)
-					fail_msg("gradient %zu of %zu was announced %d times", i, reachable, w.seen[i]);
-			net_same_floats("gradients when announced", w.grads, plain.net.grads, reachable);
-			free(w.grads);
-			free(w.seen);
-			text_release(&watched);
-			text_release(&plain);
-		}
+		for (int threads = 1; threads <= 3; threads++)
+			exec_check_ready(&subject, makers[m], threads, 0);
 }
 
 /* ---- where layers write ------------------------------------------------------------------------------------------ */

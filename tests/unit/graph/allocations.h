@@ -1,5 +1,5 @@
 /*
- * allocations.h - a program that includes this counts what it, the rooms it is linked with and libxsmm allocate or map.
+ * allocations.h - a program that includes this counts what it, the modules it is linked with and libxsmm allocate or map.
  * Once a program: it defines malloc.
  */
 #ifndef LS_TESTS_ALLOCATIONS_H
