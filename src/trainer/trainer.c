@@ -1,7 +1,7 @@
 /*
  * trainer.c - making a trainer: stores, devices, the exchange between them.
  */
-#include "trainer/step.h"
+#include "trainer/update.h"
 
 #include <stdlib.h>
 #include <string.h>
