@@ -1,5 +1,5 @@
 /*
- * transport_mpi.c - messages between nodes over MPI; the only file that knows mpi.h.
+ * transport_mpi.c - messages between nodes over MPI; besides mpi_library.c the only file that knows mpi.h.
  *
  * Invariants
  *  1. A slot has at most one operation under way. Those that have one lie without gaps at the front of `requests`;
@@ -8,9 +8,7 @@
  *  3. Once an operation has failed the transport is abandoned: free() talks to no other node, and MPI is not finalised,
  *     for MPI_Finalize() waits for all of them.
  *  4. Nothing is allocated after ls_mpi_transport() by this file, but for messages of more than INT_MAX bytes: those
- *     need a datatype. MPI itself keeps what comes before it is asked for (see tune_open_mpi).
- *  5. MPI is initialised by the first transport and finalised when the process exits: a program may train several
- *     times, and MPI cannot be initialised twice. A program that has initialised MPI itself finalises it, too.
+ *     need a datatype. MPI itself keeps what comes before it is asked for (mpi_library.c).
  *
  * MPI has no descriptor to sleep on, so nap() is a sleep that wake() ends; how long is the communication thread's
  * choice.
@@ -24,14 +22,11 @@
 #include <math.h>
 #include <mpi.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "comm/window.h"
+#include "comm/mpi_library.h"
 
 #define DRAIN_S 1.0 /* for what is under way when a transport is freed */
 #define PATIENCE_S 30.0
@@ -62,25 +57,9 @@ typedef struct mpi_transport {
 	int rung;
 } mpi_transport;
 
-/* Of this process. */
-static struct {
-	pid_t initialised_by; /* 0: not by us */
-	int abandoned;        /* a transport was */
-	MPI_Comm last;        /* the last transport's, unless it is MPI_COMM_NULL */
-} library = { .last = MPI_COMM_NULL };
-
 static mpi_transport *self(ls_transport *transport)
 {
 	return (mpi_transport *)transport;
-}
-
-static ls_status fail_call(const char *what, int code)
-{
-	char text[MPI_MAX_ERROR_STRING + 1] = "unknown error";
-	int length = 0;
-	if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
-		return ls_fail(LS_EIO, "MPI: %s failed with code %d", what, code);
-	return ls_fail(LS_EIO, "MPI: %s failed: %s", what, text);
 }
 
 static ls_status fail_slot(mpi_transport *t, int slot, int code)
@@ -221,7 +200,7 @@ static ls_status test_requests(mpi_transport *t)
 	int code = MPI_Testsome(t->started, t->requests, &count, t->done, t->statuses);
 	if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
 		t->abandoned = 1;
-		return fail_call("testing for messages", code);
+		return ls_mpi_fail("testing for messages", code);
 	}
 	for (int i = 0; count != MPI_UNDEFINED && i < count; i++) {
 		t->done[i] = t->slot_of[t->done[i]];
@@ -244,7 +223,7 @@ static ls_status let_mpi_work(mpi_transport *t)
 	if (code == MPI_SUCCESS)
 		return LS_OK;
 	t->abandoned = 1;
-	return fail_call("looking for messages", code);
+	return ls_mpi_fail("looking for messages", code);
 }
 
 static ls_status mpi_poll(ls_transport *transport, int *slots, int most, int *count)
@@ -294,8 +273,7 @@ static void mpi_wake(ls_transport *transport)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- making and freeing
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- making and freeing ------------------------------------------------------------------------------------------ */
 
 static void mpi_abandon(ls_transport *transport)
 {
@@ -359,7 +337,7 @@ static ls_status await_all(mpi_transport *t)
 			nanosleep(&a_moment, NULL);
 	}
 	if (code != MPI_SUCCESS)
-		return fail_call("the final barrier", code);
+		return ls_mpi_fail("the final barrier", code);
 	if (!done)
 		return ls_fail(LS_EPEER, "another node did not reach the final barrier within %g s; exiting without it",
 			       t->base.patience);
@@ -369,11 +347,13 @@ static ls_status await_all(mpi_transport *t)
 /* Heartbeats that nobody has received may still be on their way in the communicator. A new one could be given its
  * number, and with it those heartbeats: so it is kept until the next transport is freed, whose nodes have since talked.
  */
+static MPI_Comm last_comm = MPI_COMM_NULL;
+
 static void retire(MPI_Comm comm)
 {
-	if (library.last != MPI_COMM_NULL)
-		MPI_Comm_free(&library.last);
-	library.last = comm;
+	if (last_comm != MPI_COMM_NULL)
+		MPI_Comm_free(&last_comm);
+	last_comm = comm;
 }
 
 static ls_status mpi_free(ls_transport *transport)
@@ -387,7 +367,7 @@ static ls_status mpi_free(ls_transport *transport)
 	if (!t->abandoned && status == LS_OK)
 		retire(t->comm);
 	else
-		library.abandoned = 1;
+		ls_mpi_abandon();
 	release(t);
 	return status;
 }
@@ -442,85 +422,12 @@ static ls_status allocate(mpi_transport **out, int slots)
 	return LS_OK;
 }
 
-/* Whatever fits in a communication thread's largest window, with what MPI puts before it. */
-#define EAGER_BYTES (LS_WINDOW_MOST + (128 << 10))
-
-/*
- * Open MPI over TCP fetches the body of a large message by PUT: a control message for every part, which queues
- * behind the bulk that goes the other way, so that a link carries one direction at a time (0.48 Gbit/s each way of 0.94
- * at 1 Gbit/s). Sent instead, both go at once (0.90 to 0.95).
- *
- * Before it sends more than 64 kB it asks the other side, which answers when it looks, some half a millisecond later:
- * the wire waits at the beginning of every message that has none before it. Ours are mostly expected there already, so
- * they go unasked, one behind the other: steps of ResNet-18 on two nodes at 1 Gbit/s took 147 instead of 152 ms, with a
- * server 158 instead of 181. The price: what comes for a node that has not begun the step, for it still writes a
- * checkpoint, MPI keeps in memory of its own: at most the partial sums of one step.
- *
- * hwloc, which Open MPI asks about the machine, would load drivers of graphics cards, and LLVM with them: that replaces
- * this program's signal handlers.
- *
- * What the environment has set stays; other networks and other MPIs do not look at it.
- */
-static void tune_open_mpi(void)
-{
-	char bytes[32];
-	snprintf(bytes, sizeof(bytes), "%zu", EAGER_BYTES);
-	setenv("OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", 0);
-	setenv("OMPI_MCA_btl_tcp_eager_limit", bytes, 0);
-	setenv("OMPI_MCA_btl_tcp_max_send_size", bytes, 0);
-	setenv("HWLOC_COMPONENTS", LS_HWLOC_COMPONENTS, 0);
-}
-
-/* A process that fails does not wait for the others: its launcher ends them. Nor does a fork of one that trained. */
-static void finalise(int status, void *unused)
-{
-	int done = 1;
-	(void)unused;
-	if (status != 0 || library.abandoned || library.initialised_by != getpid())
-		return;
-	if (MPI_Finalized(&done) == MPI_SUCCESS && !done)
-		MPI_Finalize();
-}
-
-static ls_status initialise_first(int *level)
-{
-	tune_open_mpi();
-	int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level);
-	if (code != MPI_SUCCESS)
-		return fail_call("initialising", code);
-	library.initialised_by = getpid();
-	on_exit(finalise, NULL);
-	return LS_OK;
-}
-
-/* A program of one's own may have initialised MPI already; then it finalises it, too. */
-static ls_status initialise(void)
-{
-	int before = 0, over = 0, level = MPI_THREAD_SINGLE;
-	MPI_Initialized(&before);
-	MPI_Finalized(&over);
-	if (over)
-		return ls_fail(LS_EUNSUPPORTED, "MPI: this program has called MPI_Finalize, after which nodes cannot "
-						"talk to each other any more; call it once all training is done");
-	if (library.abandoned)
-		return ls_fail(LS_EPEER, "MPI: an earlier job of this process failed or lost a node, so another cannot "
-					 "begin; exit with a status other than zero, and start all nodes again");
-	if (!before)
-		LS_TRY(initialise_first(&level));
-	else if (MPI_Query_thread(&level) != MPI_SUCCESS)
-		level = MPI_THREAD_SINGLE;
-	if (level < MPI_THREAD_SERIALIZED)
-		return ls_fail(LS_EUNSUPPORTED, "this MPI library lets no thread but the first use it; Lockstep needs "
-						"MPI_THREAD_SERIALIZED");
-	return LS_OK;
-}
-
 static ls_status join(mpi_transport *t)
 {
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	int code = MPI_Comm_dup(MPI_COMM_WORLD, &t->comm);
 	if (code != MPI_SUCCESS)
-		return fail_call("making a communicator", code);
+		return ls_mpi_fail("making a communicator", code);
 	MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
 	MPI_Comm_rank(t->comm, &t->base.rank);
 	MPI_Comm_size(t->comm, &t->base.size);
@@ -544,7 +451,7 @@ ls_status ls_mpi_transport(ls_transport **out, int slots)
 {
 	mpi_transport *t = NULL;
 	LS_TRY(allocate(&t, slots));
-	ls_status status = initialise();
+	ls_status status = ls_mpi_begin();
 	if (status == LS_OK)
 		status = join(t);
 	if (status == LS_OK)
@@ -557,27 +464,7 @@ ls_status ls_mpi_transport(ls_transport **out, int slots)
 	return LS_OK;
 }
 
-/* "Open MPI v4.1.4, package: ..." or "MPICH Version:\t4.0.2\nMPICH Release date: ...": the part that names it. */
-void ls_mpi_version(char *text, size_t size)
-{
-	char all[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
-	int length = 0;
-	if (MPI_Get_library_version(all, &length) != MPI_SUCCESS)
-		length = 0;
-	all[length] = '\0';
-	all[strcspn(all, ",\n")] = '\0';
-	for (char *tab = all; (tab = strchr(tab, '\t')); tab++)
-		*tab = ' ';
-	snprintf(text, size, "%s", all);
-}
-
 #else
-
-void ls_mpi_version(char *text, size_t size)
-{
-	if (size)
-		text[0] = '\0';
-}
 
 ls_status ls_mpi_transport(ls_transport **out, int slots)
 {
