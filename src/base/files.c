@@ -1,5 +1,5 @@
 /*
- * files.c - drafts: files that are whole or absent.
+ * files.c - drafts: files that are whole or absent. What a name leads to is in file_target.c.
  *
  * Invariants of a draft
  *  1. It lies beside the file it becomes as "<name>.<16 random digits>.draft", so the rename stays inside one file
@@ -14,7 +14,7 @@
  *  4. Only a regular file is ever replaced, and none by a draft that was begun as new. A symbolic link is followed and
  *     stays; devices and pipes have no draft but are written to directly.
  */
-#include "base/files.h"
+#include "base/file_target.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -33,96 +33,6 @@
 
 #define SUFFIX ".draft"
 enum { DIGITS = 16, TRIES = 100, ROUNDS = 6, NAME_KEPT = NAME_MAX - DIGITS - (int)sizeof(SUFFIX) };
-
-/* ---- what is there, and may it be written ------------------------------------------------------------------------ */
-
-static const char *kind_name(mode_t mode)
-{
-	return S_ISDIR(mode)    ? "a directory"
-	       : S_ISBLK(mode)  ? "a block device"
-	       : S_ISSOCK(mode) ? "a socket"
-	       : S_ISFIFO(mode) ? "a pipe"
-	       : S_ISCHR(mode)  ? "a device"
-	       : S_ISLNK(mode)  ? "a symbolic link"
-				: "not a regular file";
-}
-
-static ls_status parent_of(char directory[4096], const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	size_t length = slash ? (size_t)(slash - path) + (slash == path) : 1; /* "/file" lies in "/" */
-	if (length >= 4096)
-		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
-	memcpy(directory, slash ? path : ".", length);
-	directory[length] = '\0';
-	return LS_OK;
-}
-
-/* In a directory like /tmp anybody may put a link or a pipe where our file is expected. The rule is that of Linux's
- * fs.protected_symlinks, which not every system sets: such a thing is used only when it is ours or the directory's
- * owner's. */
-static ls_status check_planted(const char *path, const struct stat *there)
-{
-	char directory[4096];
-	struct stat around;
-	LS_TRY(parent_of(directory, path));
-	if (stat(directory, &around) != 0)
-		return ls_fail_errno(LS_EIO, "cannot write %s", path);
-	if (!(around.st_mode & S_ISVTX) || !(around.st_mode & S_IWOTH) || there->st_uid == geteuid() ||
-	    there->st_uid == around.st_uid)
-		return LS_OK;
-	return ls_fail(LS_EINVALID, "cannot write %s: it is %s that another user put there", path,
-		       kind_name(there->st_mode));
-}
-
-static ls_status refuse_kind(const char *path, mode_t mode)
-{
-	return ls_fail(LS_EINVALID, "cannot write %s: it is %s, not a file", path, kind_name(mode));
-}
-
-/* Behind /dev/stdout may be a file, which the shell has opened and perhaps appends to: it must not be replaced. */
-static int is_output(const struct stat *there)
-{
-	struct stat output;
-	return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == there->st_dev && output.st_ino == there->st_ino;
-}
-
-/* Where `path` leads: draft->path becomes the file to replace, or stays and draft->direct is set. */
-static ls_status resolve(ls_file_draft *draft, const char *path)
-{
-	struct stat there;
-	draft->direct = 0;
-	int length = snprintf(draft->path, sizeof(draft->path), "%s", path);
-	if (length < 0 || (size_t)length >= sizeof(draft->path))
-		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
-	if (lstat(path, &there) != 0)
-		return errno == ENOENT ? LS_OK : ls_fail_errno(LS_EIO, "cannot write %s", path);
-	int linked = S_ISLNK(there.st_mode);
-	if (linked || S_ISFIFO(there.st_mode))
-		LS_TRY(check_planted(path, &there));
-	if (linked && stat(path, &there) != 0)
-		return errno == ENOENT ? ls_fail(LS_EIO, "cannot write %s: it is a symbolic link to nothing", path)
-				       : ls_fail_errno(LS_EIO, "cannot write %s", path);
-	draft->direct = S_ISCHR(there.st_mode) || S_ISFIFO(there.st_mode) || is_output(&there);
-	if (draft->direct)
-		return LS_OK;
-	if (!S_ISREG(there.st_mode))
-		return refuse_kind(path, there.st_mode);
-	char resolved[PATH_MAX];
-	if (linked && (!realpath(path, resolved) ||
-		       (size_t)snprintf(draft->path, sizeof(draft->path), "%s", resolved) >= sizeof(draft->path)))
-		return ls_fail_errno(LS_EIO, "cannot find where %s leads", path);
-	return LS_OK;
-}
-
-/* Somebody may have put something else there while the draft was written. */
-static ls_status check_replaced(const char *path)
-{
-	struct stat there;
-	if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-		return refuse_kind(path, there.st_mode);
-	return LS_OK;
-}
 
 /* ---- names and leftovers ----------------------------------------------------------------------------------------- */
 
@@ -187,7 +97,7 @@ static int clear_leftover(int directory, const char *name)
 static ls_status clear_leftovers(const ls_file_draft *draft)
 {
 	char directory[4096];
-	LS_TRY(parent_of(directory, draft->path));
+	LS_TRY(ls_path_parent(directory, draft->path));
 	DIR *entries = opendir(directory);
 	if (!entries) /* creating the draft reports why, if it matters */
 		return LS_OK;
@@ -313,7 +223,7 @@ static ls_status open_alone(ls_file_draft *draft, int *out)
 static ls_status open_direct(const ls_file_draft *draft, int *out)
 {
 	struct stat there;
-	int is_ours = stat(draft->path, &there) == 0 && is_output(&there);
+	int is_ours = stat(draft->path, &there) == 0 && ls_file_is_output(&there);
 	int fd = is_ours ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
 			 : open(draft->path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == ENXIO)
@@ -337,7 +247,7 @@ ls_status ls_file_begin(ls_file_draft *draft, const char *path)
 	draft->slot = -1;
 	draft->fresh = 0;
 	draft->draft[0] = '\0';
-	LS_TRY(resolve(draft, path));
+	LS_TRY(ls_file_target(draft->path, &draft->direct, path));
 	if (draft->direct) {
 		LS_TRY(open_direct(draft, &fd));
 	} else {
@@ -382,7 +292,7 @@ ls_status ls_file_begin_new(ls_file_draft *draft, const char *path)
 ls_status ls_file_check(const char *path)
 {
 	ls_file_draft draft;
-	LS_TRY(resolve(&draft, path));
+	LS_TRY(ls_file_target(draft.path, &draft.direct, path));
 	if (draft.direct)
 		return access(path, W_OK) == 0 ? LS_OK : ls_fail_errno(LS_EIO, "cannot write %s", path);
 	LS_TRY(ls_file_begin(&draft, path));
@@ -400,16 +310,8 @@ ls_status ls_file_write(ls_file_draft *draft, const void *data, size_t bytes)
 static ls_status sync_parent(const char *path)
 {
 	char directory[4096];
-	LS_TRY(parent_of(directory, path));
+	LS_TRY(ls_path_parent(directory, path));
 	return ls_path_sync(directory);
-}
-
-ls_status ls_file_rename(const char *from, const char *to)
-{
-	LS_TRY(check_replaced(to));
-	if (rename(from, to) != 0)
-		return ls_fail_errno(LS_EIO, "cannot rename %s to %s", from, to);
-	return LS_OK;
 }
 
 /* A second name is never that of another file, as a rename's may be; where the file system has no second names, a look
@@ -511,31 +413,4 @@ ls_status ls_file_put_text(const char *path, const char *text)
 	if (status == LS_OK)
 		status = ls_file_write(&draft, "\n", 1);
 	return ls_file_finish(&draft, status);
-}
-
-/* ---- files that are written in place ----------------------------------------------------------------------------- */
-
-ls_status ls_file_open_own(int *out, const char *path, int flags)
-{
-	struct stat facts;
-	int fd = open(path, flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-	if (fd < 0 && (errno == ELOOP || errno == ENXIO)) /* ENXIO: a pipe that nobody reads */
-		return refuse_kind(path, errno == ELOOP ? S_IFLNK : S_IFIFO);
-	if (fd < 0) {
-		int cause = errno;
-		ls_fail_errno(LS_EIO, "cannot write %s", path);
-		errno = cause;
-		return LS_EIO;
-	}
-	if (fstat(fd, &facts) != 0) {
-		ls_fail_errno(LS_EIO, "cannot write %s", path);
-		close(fd);
-		return LS_EIO;
-	}
-	if (!S_ISREG(facts.st_mode)) {
-		close(fd);
-		return refuse_kind(path, facts.st_mode);
-	}
-	*out = fd;
-	return LS_OK;
 }
