@@ -24,7 +24,10 @@ ok "the figure is the median of the launches that count" json $results '(lambda 
 
 cp $results before.json
 run "$LOCKSTEP" bench "${tiny[@]}" --launches 2 --out out
-ok "fewer launches than there are: nothing is measured" cmp -s $results before.json
+ok "fewer launches than there are: nothing is measured" json $results \
+	'o["points"][0]["repeats"] == __import__("json").load(open("before.json"))["points"][0]["repeats"]'
+ok "and what was measured of the machine stays" json $results \
+	'o["machine"] == __import__("json").load(open("before.json"))["machine"]'
 run "$LOCKSTEP" bench "${tiny[@]}" --launches 4 --out out
 ok "more: again" json $results 'sum(not x["again"] for x in o["points"][0]["launches"]) == 4'
 
