@@ -21,7 +21,7 @@ enum { RUNNING_MEAN = 2, RUNNING_VAR, COUNTER }; /* behind LS_WEIGHT, the scale,
 
 static ls_status shape(ls_shape *s)
 {
-	ls_norm_options *o = s->attributes;
+	ls_batch_norm_options *o = s->attributes;
 	int channels = s->in[0]->channels;
 	const struct {
 		const char *suffix;
@@ -33,7 +33,7 @@ static ls_status shape(ls_shape *s)
 				 { "running_var", ls_vector_param(channels, LS_ROLE_BUFFER, LS_INIT_ONE, 1) },
 				 { "num_batches_tracked", { .role = LS_ROLE_COUNTER, .init = LS_INIT_ZERO } } };
 
-	o->epsilon = o->epsilon > 0 ? o->epsilon : 1e-5f;
+	o->eps = o->eps > 0 ? o->eps : 1e-5f;
 	o->momentum = o->momentum > 0 ? o->momentum : 0.1f;
 	for (int slot = 0; slot <= COUNTER; slot++)
 		LS_TRY(ls_shape_param(s, slot, s->name, all[slot].suffix, all[slot].row));
@@ -47,7 +47,7 @@ static int has_residual(const ls_op *op)
 
 static float epsilon(const ls_op *op)
 {
-	return ((const ls_norm_options *)op->node->attributes)->epsilon;
+	return ((const ls_batch_norm_options *)op->node->attributes)->eps;
 }
 
 static int keeps(const ls_node *node)
@@ -324,11 +324,11 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 
 const ls_op_type ls_op_batch_norm = {
 	.name = "batch_norm",
-	.formula = "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, mean and variance of each channel",
+	.formula = "y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance of each channel",
 	.inputs = "x",
-	.attributes = "epsilon, momentum, zero_init",
+	.attributes = "eps, momentum, zero_init",
 	.input_count = 1,
-	.attribute_bytes = sizeof(ls_norm_options),
+	.attribute_bytes = sizeof(ls_batch_norm_options),
 	.named = 1,
 	.fuses = LS_FUSES_RELU | LS_FUSES_SUM_BEHIND | LS_TAKES_MOMENTS,
 	.adds = 2,
@@ -341,5 +341,5 @@ const ls_op_type ls_op_batch_norm = {
 	.forward = forward,
 	.backward = backward,
 	.remake = remake,
-	.cases = { { .channels = 20, .height = 4, .width = 3, .attributes = &(ls_norm_options){ 0 } } },
+	.cases = { { .channels = 20, .height = 4, .width = 3, .attributes = &(ls_batch_norm_options){ 0 } } },
 };

@@ -107,7 +107,7 @@ static ls_status conv_shape(ls_shape *s)
 	LS_TRY(ls_check_window(s, g.kernel_h, g.kernel_w, g.stride, g.padding));
 	g.out_h = (in->height + 2 * g.padding - g.kernel_h) / g.stride + 1;
 	g.out_w = (in->width + 2 * g.padding - g.kernel_w) / g.stride + 1;
-	return set_layer(s, g, o->init, o->bias, 4);
+	return set_layer(s, g, o->init, !o->no_bias, 4);
 }
 
 /* The kernel that covers the whole input: no data moves to flatten it. */
@@ -127,7 +127,7 @@ static ls_status linear_shape(ls_shape *s)
 
 	if (o->out_features < 1)
 		return ls_fail(LS_EINVALID, "linear '%s' needs at least one output feature", s->name);
-	return set_layer(s, g, o->init, o->bias, 2);
+	return set_layer(s, g, o->init, !o->no_bias, 2);
 }
 
 static double macs(const ls_cost *cost)
@@ -233,7 +233,7 @@ const ls_op_type ls_op_conv2d = {
 	.name = "conv2d",
 	.formula = "y[o, p] = sum over channels c and taps t of weight[o, c, t] x[c, p + t], + bias[o]",
 	.inputs = "x",
-	.attributes = "out_channels, kernel, kernel_h, kernel_w, stride, padding, bias, init",
+	.attributes = "out_channels, kernel, kernel_h, kernel_w, stride, padding, no_bias, init",
 	.input_count = 1,
 	.attribute_bytes = sizeof(ls_conv_options),
 	.named = 1,
@@ -253,19 +253,20 @@ const ls_op_type ls_op_conv2d = {
 		     .height = 6,
 		     .width = 5,
 		     .raw = 1,
-		     .attributes = &(ls_conv_options){ .out_channels = 20, .kernel = 3, .padding = 1, .bias = 1 } },
+		     .attributes = &(ls_conv_options){ .out_channels = 20, .kernel = 3, .padding = 1 } },
 		   { .channels = 20,
 		     .height = 6,
 		     .width = 5,
 		     .attributes =
-			     &(ls_conv_options){ .out_channels = 18, .kernel_h = 2, .kernel_w = 3, .stride = 2 } } },
+			     &(ls_conv_options){
+				     .out_channels = 18, .kernel_h = 2, .kernel_w = 3, .stride = 2, .no_bias = 1 } } },
 };
 
 const ls_op_type ls_op_linear_map = {
 	.name = "linear_map",
 	.formula = "y = flatten(x) weight^T + bias: ls_linear() of an image",
 	.inputs = "x",
-	.attributes = "out_features, bias, init",
+	.attributes = "out_features, no_bias, init",
 	.input_count = 1,
 	.attribute_bytes = sizeof(ls_linear_options),
 	.named = 1,
@@ -285,9 +286,9 @@ const ls_op_type ls_op_linear_map = {
 		     .height = 4,
 		     .width = 5,
 		     .raw = 1,
-		     .attributes = &(ls_linear_options){ .out_features = 20, .bias = 1 } },
+		     .attributes = &(ls_linear_options){ .out_features = 20 } },
 		   { .channels = 20,
 		     .height = 4,
 		     .width = 3,
-		     .attributes = &(ls_linear_options){ .out_features = 20, .bias = 1 } } },
+		     .attributes = &(ls_linear_options){ .out_features = 20 } } },
 };

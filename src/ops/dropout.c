@@ -11,12 +11,12 @@
 
 static float probability(const ls_op *op)
 {
-	return *(const float *)op->node->attributes;
+	return ((const ls_dropout_options *)op->node->attributes)->p;
 }
 
 static ls_status shape(ls_shape *s)
 {
-	float p = *(const float *)s->attributes;
+	float p = ((const ls_dropout_options *)s->attributes)->p;
 	if (!(p >= 0 && p < 1))
 		return ls_fail(LS_EINVALID, "dropout: probability %g is not in [0, 1)", (double)p);
 	s->is_identity = p == 0;
@@ -88,12 +88,16 @@ const ls_op_type ls_op_dropout = {
 	.name = "dropout",
 	.formula = "y = x / (1 - p), or 0 with probability p while training",
 	.inputs = "x",
-	.attributes = "probability",
+	.attributes = "p",
 	.input_count = 1,
-	.attribute_bytes = sizeof(float),
+	.attribute_bytes = sizeof(ls_dropout_options),
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 20, .height = 4, .width = 3, .attributes = &(float){ 0.3f } },
-		   { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1, .attributes = &(float){ 0.3f } } },
+	.cases = { { .channels = 20, .height = 4, .width = 3, .attributes = &(ls_dropout_options){ .p = 0.3f } },
+		   { .domain = LS_TOKENS,
+		     .channels = 20,
+		     .height = 7,
+		     .width = 1,
+		     .attributes = &(ls_dropout_options){ .p = 0.3f } } },
 };

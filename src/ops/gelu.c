@@ -14,7 +14,7 @@ static int keeps(const ls_node *node)
 
 static int is_approximate(const ls_op *op)
 {
-	return *(const int *)op->node->attributes;
+	return ((const ls_gelu_options *)op->node->attributes)->approximate;
 }
 
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -39,11 +39,15 @@ const ls_op_type ls_op_gelu = {
 	.inputs = "x",
 	.attributes = "approximate",
 	.input_count = 1,
-	.attribute_bytes = sizeof(int),
+	.attribute_bytes = sizeof(ls_gelu_options),
 	.shape = ls_shape_same,
 	.keeps = keeps,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1, .attributes = &(int){ 0 } },
-		   { .channels = 20, .height = 4, .width = 3, .attributes = &(int){ 1 } } },
+	.cases = { { .domain = LS_TOKENS,
+		     .channels = 20,
+		     .height = 7,
+		     .width = 1,
+		     .attributes = &(ls_gelu_options){ 0 } },
+		   { .channels = 20, .height = 4, .width = 3, .attributes = &(ls_gelu_options){ .approximate = 1 } } },
 };

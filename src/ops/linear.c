@@ -42,7 +42,7 @@ static ls_status shape(ls_shape *s)
 	s->out = ls_tensor_like(s->in[0], o->out_features);
 	if (!s->borrowed)
 		LS_TRY(ls_shape_param(s, LS_WEIGHT, s->name, "weight", weight_param(in, o->out_features, o->init)));
-	if (o->bias)
+	if (!o->no_bias)
 		LS_TRY(ls_shape_param(s, LS_BIAS, s->name, "bias", ls_bias_param(o->out_features, o->init, in)));
 	return LS_OK;
 }
@@ -132,7 +132,7 @@ const ls_op_type ls_op_linear = {
 	.name = "linear",
 	.formula = "y = x weight^T + bias, in each row",
 	.inputs = "x",
-	.attributes = "out_features, bias, init, per_position",
+	.attributes = "out_features, no_bias, init, per_position",
 	.input_count = 1,
 	.attribute_bytes = sizeof(ls_linear_options),
 	.named = 1,
@@ -150,9 +150,9 @@ const ls_op_type ls_op_linear = {
 		     .channels = 20,
 		     .height = 7,
 		     .width = 1,
-		     .attributes = &(ls_linear_options){ .out_features = 70, .bias = 1 } },
+		     .attributes = &(ls_linear_options){ .out_features = 70 } },
 		   { .channels = 20,
 		     .height = 4,
 		     .width = 3,
-		     .attributes = &(ls_linear_options){ .out_features = 9 } } },
+		     .attributes = &(ls_linear_options){ .out_features = 9, .no_bias = 1 } } },
 };

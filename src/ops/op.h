@@ -204,7 +204,7 @@ struct ls_op {
 const ls_op_type *ls_op_type_at(int i);
 
 #define LS_OP_ROW(name, ...) extern const ls_op_type ls_op_##name;
-LS_OPERATORS(LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW)
+LS_OPERATORS(LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW)
 #undef LS_OP_ROW
 
 /* The node itself trains this parameter: it is neither borrowed nor a buffer. */

@@ -8,7 +8,7 @@
 const ls_op_type *ls_op_type_at(int i)
 {
 #define ROW(name, ...) &ls_op_##name,
-	static const ls_op_type *const rows[] = { LS_OPERATORS(ROW, ROW, ROW, ROW, ROW, ROW) };
+	static const ls_op_type *const rows[] = { LS_OPERATORS(ROW, ROW, ROW, ROW, ROW, ROW, ROW, ROW) };
 #undef ROW
 	return i >= 0 && i < (int)(sizeof(rows) / sizeof(rows[0])) ? rows[i] : NULL;
 }

@@ -177,8 +177,9 @@ static void check_running(int64_t microbatch, int64_t count)
 	double mean = 0, variance = 0;
 
 	check_status(ls_graph_new(&g));
-	ls_value x = ls_batch_norm(g, ls_input(g, 1, SIDE, SIDE), "n", (ls_norm_options){ 0 });
-	check_status(ls_graph_finish(g, ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES })));
+	ls_value x = ls_batch_norm(g, ls_input(g, 1, SIDE, SIDE), "n", (ls_batch_norm_options){ 0 });
+	check_status(ls_graph_finish(
+		g, ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES, .no_bias = 1 })));
 	ls_trainer_options o = base_options(g, microbatch, (count + microbatch - 1) / microbatch);
 	o.tails[0] = count % microbatch;
 	check_status(ls_trainer_new(&t, &o));
