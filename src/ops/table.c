@@ -1,5 +1,6 @@
 /*
- * table.c - the table of operators, from the list in include/lockstep/operators.h.
+ * table.c - the table of operators, from the list in include/lockstep/operators.h: a new operator is a line there,
+ * and a file of this folder that ends with its row, ls_op_NAME.
  */
 #include <stddef.h>
 
