@@ -7,6 +7,7 @@
 #include "support/reference.h"
 #include "unit/backends/exec_checks.h"
 #include "unit/graph/net.h"
+#include "unit/test_main.h"
 
 /* Samples do not meet: runs in tiles. */
 static ls_graph *tiled(void)
@@ -354,24 +355,6 @@ static void test_printed_plan(void **state)
 	net_release(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_stale_memory),
-		cmocka_unit_test(test_tiles),
-		cmocka_unit_test(test_inference_any_cut),
-		cmocka_unit_test(test_inference_by_hand),
-		cmocka_unit_test(test_no_allocation),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_bytes_make_sense),
-		cmocka_unit_test(test_absurd_microbatches),
-		cmocka_unit_test(test_moments_have_memory),
-		cmocka_unit_test(test_ready),
-		cmocka_unit_test(test_shared_grads),
-		cmocka_unit_test(test_dropout_follows_the_sample),
-		cmocka_unit_test(test_nan_comes_through),
-		cmocka_unit_test(test_printed_plan),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_threads, test_stale_memory, test_tiles, test_inference_any_cut, test_inference_by_hand,
+	  test_no_allocation, test_bytes, test_bytes_make_sense, test_absurd_microbatches, test_moments_have_memory,
+	  test_ready, test_shared_grads, test_dropout_follows_the_sample, test_nan_comes_through, test_printed_plan)

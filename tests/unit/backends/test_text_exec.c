@@ -4,6 +4,7 @@
  */
 #include "unit/backends/exec_checks.h"
 #include "unit/graph/text_net.h"
+#include "unit/test_main.h"
 
 enum { LONGEST = 11, MASKED = 3, WIDTH = 48 };
 
@@ -389,16 +390,5 @@ static void test_writes(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),      cmocka_unit_test(test_stale_memory),
-		cmocka_unit_test(test_neighbours),   cmocka_unit_test(test_capacity),
-		cmocka_unit_test(test_shortest),     cmocka_unit_test(test_writes),
-		cmocka_unit_test(test_tiles),        cmocka_unit_test(test_token_weight),
-		cmocka_unit_test(test_own_gradient), cmocka_unit_test(test_inference_plans),
-		cmocka_unit_test(test_bytes),        cmocka_unit_test(test_no_allocation),
-		cmocka_unit_test(test_ready),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_threads, test_stale_memory, test_neighbours, test_capacity, test_shortest, test_writes, test_tiles,
+	  test_token_weight, test_own_gradient, test_inference_plans, test_bytes, test_no_allocation, test_ready)

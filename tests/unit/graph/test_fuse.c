@@ -1,6 +1,7 @@
 /* Layers that were fused give what the same layers give one by one. A bias behind a pool sums other elements in another
  * order; everything else gives the same bits. */
 #include "unit/graph/sketch.h"
+#include "unit/test_main.h"
 
 static ls_value stem(sketch *s, ls_value x)
 {
@@ -144,11 +145,4 @@ static void test_inference(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fused_equals_apart),
-		cmocka_unit_test(test_inference),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_fused_equals_apart, test_inference)

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "unit/graph/net.h"
+#include "unit/test_main.h"
 
 #define DRAWS 8 /* elements of a parameter */
 #define STEP 4e-3
@@ -565,11 +566,4 @@ static void test_unreachable_weights_kept(void **state)
 	net_release(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gradients),
-		cmocka_unit_test(test_unreachable_weights_kept),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_gradients, test_unreachable_weights_kept)

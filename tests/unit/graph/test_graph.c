@@ -2,6 +2,7 @@
  * The builder: every mistake has its message, later calls keep the first one, and the facts of a finished graph.
  */
 #include "unit/graph/net.h"
+#include "unit/test_main.h"
 
 typedef ls_value (*mistake)(ls_graph *g);
 
@@ -421,17 +422,5 @@ static void test_defaults(void **state)
 	ls_graph_free(g);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_first_mistake_stays),
-		cmocka_unit_test(test_finished_is_finished),
-		cmocka_unit_test(test_unread_values_are_dropped),
-		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_facts),
-		cmocka_unit_test(test_linear_flattens),
-		cmocka_unit_test(test_defaults),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_mistakes, test_first_mistake_stays, test_finished_is_finished, test_unread_values_are_dropped, test_deep,
+	  test_facts, test_linear_flattens, test_defaults)

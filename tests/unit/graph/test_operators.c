@@ -3,6 +3,7 @@
  * line in docs/operators.md. A row without a case fails.
  */
 #include "unit/graph/slopes.h"
+#include "unit/test_main.h"
 
 enum { MASKED = 3 };
 
@@ -161,7 +162,7 @@ static void test_docs(void **state)
 	for (const ls_op_type *type; (type = ls_op_type_at(rows)); rows++) {
 		int found = 0;
 		snprintf(expected, sizeof(expected), "| `%s` | %s | %s | %s |\n", type->name, type->formula,
-			 type->inputs, type->attributes);
+			 type->inputs, type->attributes ? type->attributes : "");
 		rewind(page);
 		while (!found && fgets(line, sizeof(line), page))
 			found = strcmp(line, expected) == 0;
@@ -172,13 +173,4 @@ static void test_docs(void **state)
 	assert_int_equal(lines, rows);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gradients),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_vision_transformer),
-		cmocka_unit_test(test_docs),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_gradients, test_threads, test_vision_transformer, test_docs)

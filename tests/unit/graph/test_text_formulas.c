@@ -3,6 +3,7 @@
  * its own gradient's). Dropout is for training and must not be seen here.
  */
 #include "unit/graph/text_net.h"
+#include "unit/test_main.h"
 
 enum { LONGEST = 11, MASKED = 3, WIDTH = 48 };
 
@@ -159,10 +160,4 @@ static void test_by_hand(void **state)
 	text_release(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_hand),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_by_hand)

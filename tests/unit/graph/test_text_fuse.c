@@ -1,6 +1,7 @@
 /* Layers of text that were fused give the bits of the same layers one by one. */
 #include "unit/graph/sketch.h"
 #include "unit/graph/text_net.h"
+#include "unit/test_main.h"
 
 enum { LONGEST = 11, WIDTH = 48 };
 
@@ -97,10 +98,4 @@ static void test_fused_equals_apart(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fused_equals_apart),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_fused_equals_apart)

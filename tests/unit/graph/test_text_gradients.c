@@ -2,6 +2,7 @@
  * Gradients of every kind of text layer, alone, fused and sharing values, against central differences of the loss.
  */
 #include "unit/graph/slopes.h"
+#include "unit/test_main.h"
 
 enum { LONGEST = 9, MASKED = 4 };
 
@@ -414,11 +415,4 @@ static void test_two_losses(void **state)
 	slope_report(counts);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layers),
-		cmocka_unit_test(test_two_losses),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_layers, test_two_losses)

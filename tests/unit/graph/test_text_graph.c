@@ -2,6 +2,7 @@
  * The builder of text graphs: every mistake has its message; what words are shared by.
  */
 #include "unit/graph/text_net.h"
+#include "unit/test_main.h"
 
 typedef ls_status (*mistake)(ls_graph *g);
 
@@ -390,11 +391,4 @@ static void test_shared_words(void **state)
 	ls_graph_free(g);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_shared_words),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_mistakes, test_shared_words)

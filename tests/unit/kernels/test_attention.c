@@ -11,6 +11,7 @@
 #include "base/team.h"
 #include "kernels/attention.h"
 #include "support/reference.h"
+#include "unit/test_main.h"
 
 enum { THREADS = 4, MOST = 12 };
 
@@ -398,13 +399,5 @@ static void test_weaker_sets(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_reference),       cmocka_unit_test(test_threads_agree),
-		cmocka_unit_test(test_packing_does_not_matter), cmocka_unit_test(test_in_place),
-		cmocka_unit_test(test_finite_differences),      cmocka_unit_test(test_weaker_sets),
-		cmocka_unit_test(test_hostile_scores),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_against_reference, test_threads_agree, test_packing_does_not_matter, test_in_place,
+	  test_finite_differences, test_weaker_sets, test_hostile_scores)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backends/cpu/exec.h"
+#include "unit/test_main.h"
 #include "unit/trainer/quadrants.h"
 
 /* Updating while backward goes gives the bits of updating after it: every optimizer, weight decay and unreachable
@@ -286,18 +287,5 @@ static void test_profile_leaves_updates_out(void **state)
 	ls_graph_free(g);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_early_update),
-		cmocka_unit_test(test_dead_weights_decay),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_microbatches_are_a_batch),
-		cmocka_unit_test(test_loss_falls),
-		cmocka_unit_test(test_clipping),
-		cmocka_unit_test(test_running_statistics),
-		cmocka_unit_test(test_planned_bytes),
-		cmocka_unit_test(test_profile_leaves_updates_out),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_early_update, test_dead_weights_decay, test_threads, test_microbatches_are_a_batch, test_loss_falls,
+	  test_clipping, test_running_statistics, test_planned_bytes, test_profile_leaves_updates_out)

@@ -1,6 +1,7 @@
 /* A step of LAMB, whose update depends on norms of whole parameters, against its formula. */
 #include <math.h>
 
+#include "unit/test_main.h"
 #include "unit/trainer/quadrants.h"
 
 /* A trainer's parameter, as PyTorch has it; to be freed. */
@@ -97,10 +98,4 @@ static void test_lamb(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lamb),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_lamb)
