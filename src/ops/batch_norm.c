@@ -325,10 +325,8 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_batch_norm = {
 	.name = "batch_norm",
 	.formula = "y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance of each channel",
-	.inputs = "x",
-	.attributes = "eps, momentum, zero_init",
-	.input_count = 1,
-	.attribute_bytes = sizeof(ls_batch_norm_options),
+	LS_INPUTS(1, "x"),
+	LS_ATTRIBUTES(ls_batch_norm_options, "eps, momentum, zero_init"),
 	.named = 1,
 	.fuses = LS_FUSES_RELU | LS_FUSES_SUM_BEHIND | LS_TAKES_MOMENTS,
 	.adds = 2,
@@ -341,5 +339,5 @@ const ls_op_type ls_op_batch_norm = {
 	.forward = forward,
 	.backward = backward,
 	.remake = remake,
-	.cases = { { .channels = 20, .height = 4, .width = 3, .attributes = &(ls_batch_norm_options){ 0 } } },
+	.cases = { LS_CASE_IMAGES(20, 4, 3, .attributes = &(ls_batch_norm_options){ 0 }) },
 };

@@ -6,9 +6,27 @@
 #include "kernels/simd.h"
 #include "ops/op.h"
 
-size_t ls_bias_grad_floats(const ls_tensor *t, int64_t rows)
+int ls_keeps_input(const ls_node *node)
 {
-	return (size_t)(t->blocks * ls_chunks(rows) * t->panel);
+	(void)node;
+	return LS_KEEP_INPUT;
+}
+
+int ls_keeps_output(const ls_node *node)
+{
+	(void)node;
+	return LS_KEEP_OUTPUT;
+}
+
+int ls_keeps_activated(const ls_node *node)
+{
+	return node->activation ? LS_KEEP_OUTPUT : 0;
+}
+
+size_t ls_bias_grad_floats(const ls_op *op, int64_t n)
+{
+	const ls_tensor *t = op->out;
+	return op->params[LS_BIAS] ? (size_t)(t->blocks * ls_chunks(ls_tensor_rows(t, n)) * t->panel) : 0;
 }
 
 void ls_bias_grad(const ls_op *op, const ls_pass *pass, float *partial, ls_member member)

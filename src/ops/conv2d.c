@@ -160,8 +160,7 @@ static size_t turned_floats(const ls_op *op)
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
 {
-	size_t bias = op->params[LS_BIAS] ? ls_bias_grad_floats(op->out, ls_tensor_rows(op->out, n)) : 0;
-	return sizeof(float) * (turned_floats(op) + bias);
+	return sizeof(float) * (turned_floats(op) + ls_bias_grad_floats(op, n));
 }
 
 static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads)
@@ -229,66 +228,36 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_conv_backward_weights(plan, x, op->dy, pass->accumulate, ls_op_grad(op, pass, LS_WEIGHT), member);
 }
 
+/* What the two have in common: all but the shape rule. */
+#define CONVOLUTION                                                                                                    \
+	LS_INPUTS(1, "x"),                                                                                             \
+		.named = 1, .fuses = LS_FUSES_RELU | LS_GIVES_BIAS | LS_MAKES_MOMENTS | LS_TAKES_REMADE_INPUT,         \
+		.adds = 1, .maps = 1, .takes_input = takes_input, .macs = macs, .keeps = keeps,                        \
+		.aux_bytes = aux_bytes, .scratch_bytes = scratch_bytes, .prepare = prepare, .forward = forward,        \
+		.backward = backward
+
 const ls_op_type ls_op_conv2d = {
 	.name = "conv2d",
 	.formula = "y[o, p] = sum over channels c and taps t of weight[o, c, t] x[c, p + t], + bias[o]",
-	.inputs = "x",
-	.attributes = "out_channels, kernel, kernel_h, kernel_w, stride, padding, no_bias, init",
-	.input_count = 1,
-	.attribute_bytes = sizeof(ls_conv_options),
-	.named = 1,
-	.fuses = LS_FUSES_RELU | LS_GIVES_BIAS | LS_MAKES_MOMENTS | LS_TAKES_REMADE_INPUT,
-	.adds = 1,
-	.maps = 1,
-	.takes_input = takes_input,
+	LS_ATTRIBUTES(ls_conv_options, "out_channels, kernel, kernel_h, kernel_w, stride, padding, no_bias, init"),
 	.shape = conv_shape,
-	.macs = macs,
-	.keeps = keeps,
-	.aux_bytes = aux_bytes,
-	.scratch_bytes = scratch_bytes,
-	.prepare = prepare,
-	.forward = forward,
-	.backward = backward,
-	.cases = { { .channels = 3,
-		     .height = 6,
-		     .width = 5,
-		     .raw = 1,
-		     .attributes = &(ls_conv_options){ .out_channels = 20, .kernel = 3, .padding = 1 } },
-		   { .channels = 20,
-		     .height = 6,
-		     .width = 5,
-		     .attributes =
-			     &(ls_conv_options){
-				     .out_channels = 18, .kernel_h = 2, .kernel_w = 3, .stride = 2, .no_bias = 1 } } },
+	CONVOLUTION,
+	.cases = { LS_CASE_IMAGES(3, 6, 5, .raw = 1,
+				  .attributes = &(ls_conv_options){ .out_channels = 20, .kernel = 3, .padding = 1 }),
+		   LS_CASE_IMAGES(20, 6, 5,
+				  .attributes = &(ls_conv_options){ .out_channels = 18,
+								    .kernel_h = 2,
+								    .kernel_w = 3,
+								    .stride = 2,
+								    .no_bias = 1 }) },
 };
 
 const ls_op_type ls_op_linear_map = {
 	.name = "linear_map",
 	.formula = "y = flatten(x) weight^T + bias: ls_linear() of an image",
-	.inputs = "x",
-	.attributes = "out_features, no_bias, init",
-	.input_count = 1,
-	.attribute_bytes = sizeof(ls_linear_options),
-	.named = 1,
-	.fuses = LS_FUSES_RELU | LS_GIVES_BIAS | LS_MAKES_MOMENTS | LS_TAKES_REMADE_INPUT,
-	.adds = 1,
-	.maps = 1,
-	.takes_input = takes_input,
+	LS_ATTRIBUTES(ls_linear_options, "out_features, no_bias, init"),
 	.shape = linear_shape,
-	.macs = macs,
-	.keeps = keeps,
-	.aux_bytes = aux_bytes,
-	.scratch_bytes = scratch_bytes,
-	.prepare = prepare,
-	.forward = forward,
-	.backward = backward,
-	.cases = { { .channels = 3,
-		     .height = 4,
-		     .width = 5,
-		     .raw = 1,
-		     .attributes = &(ls_linear_options){ .out_features = 20 } },
-		   { .channels = 20,
-		     .height = 4,
-		     .width = 3,
-		     .attributes = &(ls_linear_options){ .out_features = 20 } } },
+	CONVOLUTION,
+	.cases = { LS_CASE_IMAGES(3, 4, 5, .raw = 1, .attributes = &(ls_linear_options){ .out_features = 20 }),
+		   LS_CASE_IMAGES(20, 4, 3, .attributes = &(ls_linear_options){ .out_features = 20 }) },
 };

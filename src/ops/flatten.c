@@ -49,12 +49,10 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_flatten = {
 	.name = "flatten",
 	.formula = "(C, H, W) -> (C H W, 1, 1)",
-	.inputs = "x",
-	.attributes = "",
-	.input_count = 1,
+	LS_INPUTS(1, "x"),
 	.maps = 1,
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 20, .height = 4, .width = 3 } },
+	.cases = { LS_CASE_IMAGES(20, 4, 3) },
 };

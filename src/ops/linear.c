@@ -74,8 +74,7 @@ static size_t turned_floats(const ls_op *op)
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
 {
-	size_t bias = op->params[LS_BIAS] ? ls_bias_grad_floats(op->out, ls_tensor_rows(op->out, n)) : 0;
-	return sizeof(float) * (turned_floats(op) + bias);
+	return sizeof(float) * (turned_floats(op) + ls_bias_grad_floats(op, n));
 }
 
 static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads)
@@ -131,10 +130,8 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_linear = {
 	.name = "linear",
 	.formula = "y = x weight^T + bias, in each row",
-	.inputs = "x",
-	.attributes = "out_features, no_bias, init, per_position",
-	.input_count = 1,
-	.attribute_bytes = sizeof(ls_linear_options),
+	LS_INPUTS(1, "x"),
+	LS_ATTRIBUTES(ls_linear_options, "out_features, no_bias, init, per_position"),
 	.named = 1,
 	.fuses = LS_FUSES_RELU | LS_FUSES_GELU,
 	.adds = 1,
@@ -146,13 +143,6 @@ const ls_op_type ls_op_linear = {
 	.prepare = prepare,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS,
-		     .channels = 20,
-		     .height = 7,
-		     .width = 1,
-		     .attributes = &(ls_linear_options){ .out_features = 70 } },
-		   { .channels = 20,
-		     .height = 4,
-		     .width = 3,
-		     .attributes = &(ls_linear_options){ .out_features = 9, .no_bias = 1 } } },
+	.cases = { LS_CASE_TOKENS(20, 7, .attributes = &(ls_linear_options){ .out_features = 70 }),
+		   LS_CASE_IMAGES(20, 4, 3, .attributes = &(ls_linear_options){ .out_features = 9, .no_bias = 1 }) },
 };

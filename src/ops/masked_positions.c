@@ -26,12 +26,10 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_masked_positions = {
 	.name = "masked_positions",
 	.formula = "the rows of x that are to be predicted",
-	.inputs = "x",
-	.attributes = "",
-	.input_count = 1,
+	LS_INPUTS(1, "x"),
 	.adds = 1,
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 } },
+	.cases = { LS_CASE_TOKENS(20, 7) },
 };

@@ -8,13 +8,6 @@
 #include "kernels/simd.h"
 #include "ops/shape.h"
 
-static ls_status shape(ls_shape *s)
-{
-	LS_TRY(ls_check_sample_rows(s));
-	s->out = ls_tensor_make(s->in[0]->channels, 1, 1, LS_SAMPLES);
-	return LS_OK;
-}
-
 static void sum_rows(const float *x, ls_sample_rows of, int64_t panel, float *y)
 {
 	if (of.stride == 1) {
@@ -62,12 +55,9 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_mean_token = {
 	.name = "mean_token",
 	.formula = "y = mean over the rows of a sample of x",
-	.inputs = "x",
-	.attributes = "",
-	.input_count = 1,
-	.shape = shape,
+	LS_INPUTS(1, "x"),
+	.shape = ls_shape_one_row,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 },
-		   { .channels = 20, .height = 3, .width = 4 } },
+	.cases = { LS_CASE_TOKENS(20, 7), LS_CASE_IMAGES(20, 3, 4) },
 };

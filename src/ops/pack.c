@@ -34,11 +34,9 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_pack = {
 	.name = "pack",
 	.formula = "y = x, in panels",
-	.inputs = "images",
-	.attributes = "",
-	.input_count = 1,
+	LS_INPUTS(1, "images"),
 	.takes_input = takes_input,
 	.shape = shape,
 	.forward = forward,
-	.cases = { { .channels = 3, .height = 5, .width = 4, .raw = 1 } },
+	.cases = { LS_CASE_IMAGES(3, 5, 4, .raw = 1) },
 };
