@@ -1,7 +1,7 @@
 /*
  * add.c - the sum of two values, with the relu that follows it.
  *
- *   y = relu?(a + b);  da = db = dy (where y > 0)
+ *   y = relu?(a + b);  da = db = dy (where y > 0)        a, b, y alike, (rows, C)
  */
 #include "kernels/simd.h"
 #include "ops/shape.h"

@@ -2,7 +2,9 @@
  * attention.c - multi-head attention: every row of a sample (token or position) looks at all rows of its
  * sample, or with is_causal at those up to itself.
  *
- *   y = dropout(softmax(q k^T / sqrt(head width))) v, in each head
+ *   p = softmax(q k^T / sqrt(W)), d = dropout(p), y = d v        in each head; q, k, v, y (rows, heads W)
+ *   dv = d^T dy;  dd = dy v^T;  dp = dropout(dd);  ds = p (dp - sum of dp p over keys) / sqrt(W)
+ *   dq = ds k;  dk = ds^T q
  *
  * The work is the kernel's (kernels/attention.h).
  *

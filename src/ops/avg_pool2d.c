@@ -1,7 +1,8 @@
 /*
  * avg_pool2d.c - average pooling, over windows or over the whole map.
  *
- *   y = sum over the window of x / (kernel_h kernel_w); padding counts, as in PyTorch
+ *   y = sum over the window of x / (kernel_h kernel_w), padding counted as in PyTorch        x (C, H, W), y (C, H', W')
+ *   dx = sum over the windows that have it of dy / (kernel_h kernel_w)
  */
 #include "kernels/simd.h"
 #include "ops/pool.h"

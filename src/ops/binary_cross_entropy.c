@@ -1,7 +1,7 @@
 /*
  * binary_cross_entropy.c - the loss of independent yes-or-no answers, given as logits.
  *
- *   loss = mean over channels of ln(1 + e^x[c]) - t[c] x[c];  dx[c] = (sigmoid(x[c]) - t[c]) / channels
+ *   loss = mean over channels of ln(1 + e^x[c]) - t[c] x[c];  dx[c] = (sigmoid(x[c]) - t[c]) / C        x, t (rows, C)
  *
  * t is 1 in the label's channel and 0 elsewhere; with one channel it is the label, 0 or 1. A row is right when its
  * greatest logit is the label's, with one channel when x > 0 says what the label does.

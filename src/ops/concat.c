@@ -1,7 +1,7 @@
 /*
  * concat.c - the channels of two values, one behind the other.
  *
- *   y = (a, b);  da and db are the parts of dy
+ *   y = (a, b);  (da, db) = dy        a (rows, A), b (rows, B), y (rows, A + B)
  */
 #include "ops/shape.h"
 

@@ -2,9 +2,11 @@
  * conv2d.c - convolution, and the linear layer over a whole map, which is the convolution whose kernel covers its
  * input.
  *
- *   y[o] = sum over taps t and channels c of w[o, c, t] * x[c, position + t] (+ b[o]) (then relu)
- *   dx   = the same walk backwards
- *   dw[o, c, t] = sum over positions and samples of dy[o] * x[c];  db[o] = sum of dy[o]
+ *   y[o, p] = relu?(sum over channels c and taps t of w[o, c, t] x[c, stride p + t - padding] + b[o])
+ *   dx[c, q] = sum over o and t of w[o, c, t] dy[o, p], p the position whose tap t is q
+ *   dw[o, c, t] = sum over p and samples of dy[o, p] x[c, stride p + t - padding];  db[o] = sum of dy[o, p]
+ *
+ * x (C, H, W), y (O, H', W'), w (O, C, kernel_h, kernel_w), b (O). With relu, dy counts where y > 0.
  *
  * A node's attributes are its ls_conv_geometry. aux: patches of a gathered layer (positions, n, patch_floats). scratch:
  * transposed weights, then bias partials.

@@ -3,7 +3,7 @@
  * the id that stood at its masked position.
  *
  *   p = softmax(x);  t = (1 - s) onehot(label) + s / classes
- *   loss = -w[label] sum_c t_c ln p_c;  dx = w[label] (p - t)
+ *   loss = -w[label] sum_c t_c ln p_c;  dx = w[label] (p - t)        x, p, t (rows, classes), w (classes)
  *
  * with s = label_smoothing and w = class_weights, 0 and all 1 by default. The loss of a step is the sum over rows
  * divided by the number of rows, whatever their weights.

@@ -1,7 +1,7 @@
 /*
  * dropout.c - zeros at random while training.
  *
- *   y = keep ? x / (1 - p) : 0;  dx = keep ? dy / (1 - p) : 0
+ *   y = keep ? x / (1 - p) : 0;  dx = keep ? dy / (1 - p) : 0        x, y (rows, C); in evaluation y = x
  *
  * Whether an element is kept is drawn from counters: (seed, step, layer) key the numbers, sample and element count
  * them. So backward draws the same again, and it does not matter which samples run together.

@@ -1,8 +1,12 @@
 /*
- * embedding.c - tokens to rows: y[t] = word[token] + position[place in its sample] (+ segment).
+ * embedding.c - tokens to rows.
  *
- * Tables lie row by row. The gradient of a row is the sum over its tokens in order; threads share channels, so nothing
- * depends on their number. Where a linear layer shares the words, its part of their gradient is there before.
+ *   y[t] = words[token[t]] + positions[place of t in its sample] (+ segments[segment[t]])
+ *   dwords[w] = sum of dy[t] over the tokens t that are w; positions and segments in the same way
+ *
+ * y (tokens, width), words (vocabulary, width), positions (longest, width), segments (2, width); tables lie row by row.
+ * The sum over tokens is in their order; threads share channels, so nothing depends on their number. Where a linear
+ * layer shares the words, its part of their gradient is there before.
  */
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /*
  * first_token.c - the first row of each sample: its first token, or the first position of an image.
+ *
+ *   y[i] = x[first row of sample i];  dx = dy in these rows, 0 in all others        x (rows, C), y (samples, C)
  */
 #include "ops/shape.h"
 

@@ -1,7 +1,7 @@
 /*
- * flatten.c - panels of (C, H, W) -> panels of (C*H*W, 1, 1), in PyTorch's order.
+ * flatten.c - maps to one row per sample, in PyTorch's order.
  *
- * Feature f = c * positions + p of the flat side is channel c at position p of the other.
+ *   y[c H W + p] = x[c, p];  dx[c, p] = dy[c H W + p]        x (C, H, W), y (C H W, 1, 1), p a position
  */
 #include "ops/shape.h"
 

@@ -2,10 +2,12 @@
  * layer_norm.c - each row by its own mean and deviation; before it, fused, the dropout and the sum of a residual
  * branch.
  *
- *   s = drop(x) + residual;  y = (s - mean) / deviation * scale + shift
+ *   s = dropout(x) + residual;  n = (s - mean) / sqrt(variance + eps), both of the row;  y = n weight + bias
+ *   dweight = sum over rows of dy n;  dbias = sum over rows of dy;  g = dy weight
+ *   dresidual = ds = (g - mean of g - n (mean of g n)) / sqrt(variance + eps);  dx = dropout(ds)
  *
- * aux: s where there is a residual, then mean and 1/deviation per row. scratch: partial sums of the gradients of scale
- * and shift, a pair for each chunk of rows, combined in order.
+ * x, residual, y (rows, C); weight, bias (C). aux: s where there is a residual, then mean and 1 / sqrt(variance + eps)
+ * per row. scratch: partial sums of dweight and dbias, a pair for each chunk of rows, combined in order.
  */
 #include <string.h>
 

@@ -2,7 +2,8 @@
  * linear.c - linear layers over rows, with a relu or a gelu behind them. The weight may be borrowed: the words of an
  * embedding.
  *
- *   y = x . w^T + b (then relu or gelu);  dx = dy . w;  dw = dy^T . x;  db = sum of dy over rows
+ *   y = x w^T + b (then relu or gelu)        x (rows, C), y (rows, O), w (O, C), b (O)
+ *   dx = dy w;  dw = dy^T x;  db = sum of dy over rows
  *
  * aux: what the gelu is taken of, which backward needs. scratch: a block of weights per thread, then bias partials.
  */

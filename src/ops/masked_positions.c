@@ -1,5 +1,7 @@
 /*
  * masked_positions.c - the rows of the tokens that are to be predicted.
+ *
+ *   y[i] = x[masked_at[i]];  dx = dy in these rows, 0 in all others        x (tokens, C), y (masked positions, C)
  */
 #include "ops/shape.h"
 

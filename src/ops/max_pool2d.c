@@ -1,7 +1,8 @@
 /*
  * max_pool2d.c - max pooling; it may carry the bias and relu of the convolution before it.
  *
- *   y = relu?(max over the window of x + b);  the gradient goes to the first maximum
+ *   y = relu?(max over the window of x + b)        x (C, H, W), y (C, H', W'), b (C)
+ *   dx = sum of dy (where y > 0) over the windows whose first maximum it is
  *
  * aux: a byte per output, which element of the window won. scratch: bias partials.
  */

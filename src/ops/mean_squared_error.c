@@ -1,7 +1,7 @@
 /*
  * mean_squared_error.c - the loss of regression.
  *
- *   loss = mean over channels of (x[c] - t[c])^2;  dx[c] = 2 (x[c] - t[c]) / channels
+ *   loss = mean over channels of (x[c] - t[c])^2;  dx[c] = 2 (x[c] - t[c]) / C        x, t (rows, C)
  *
  * t is 1 in the label's channel and 0 elsewhere; with one channel it is the label, a number. A row is right when its
  * greatest channel is the label's, with one channel when x rounds to the label.

@@ -1,7 +1,8 @@
 /*
  * mean_token.c - the mean of each sample's rows: its tokens, or the positions of an image.
  *
- *   y = sum over the sample's rows of x / their number;  dx = dy / their number, in each of them
+ *   y = sum over the sample's rows of x / their number        x (rows, C), y (samples, C)
+ *   dx = dy / their number, in each of them
  */
 #include <string.h>
 

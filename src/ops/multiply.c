@@ -1,7 +1,7 @@
 /*
  * multiply.c - the product of two values, element by element.
  *
- *   y = a b;  da = dy b;  db = dy a
+ *   y = a b;  da = dy b;  db = dy a        a, b, y alike, (rows, C)
  */
 #include "ops/shape.h"
 

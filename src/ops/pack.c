@@ -1,6 +1,9 @@
 /*
- * pack.c - images (n, C, H, W) as the loader has them, into panels. The graph adds it where a layer other than a
- * gathering convolution reads the input; images have no gradient.
+ * pack.c - images as the loader has them, into panels.
+ *
+ *   y[c / panel][p][i][c % panel] = x[i, c, p]        x (n, C, H, W), y [blocks][H][W][n][panel], p a position
+ *
+ * The graph adds it where a layer other than a gathering convolution reads the input; images have no gradient.
  */
 #include "ops/shape.h"
 
