@@ -56,13 +56,11 @@ static ls_status open_stripes(ls_dataset **out, stripes *self, uint64_t samples)
 static ls_status build(ls_graph *g)
 {
 	ls_value x = ls_input(g, 1, SIDE, SIDE);
-	x = ls_relu(g, ls_conv2d(g, x, "conv1",
-				 (ls_conv_options){ .out_channels = 16, .kernel = 5, .padding = 2, .bias = 1 }));
+	x = ls_relu(g, ls_conv2d(g, x, "conv1", (ls_conv_options){ .out_channels = 16, .kernel = 5, .padding = 2 }));
 	x = ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 2 });
-	x = ls_relu(g, ls_conv2d(g, x, "conv2",
-				 (ls_conv_options){ .out_channels = 32, .kernel = 3, .padding = 1, .bias = 1 }));
+	x = ls_relu(g, ls_conv2d(g, x, "conv2", (ls_conv_options){ .out_channels = 32, .kernel = 3, .padding = 1 }));
 	x = ls_global_avg_pool(g, x);
-	return ls_graph_finish(g, ls_linear(g, x, "fc", (ls_linear_options){ .out_features = 2, .bias = 1 }));
+	return ls_graph_finish(g, ls_linear(g, x, "fc", (ls_linear_options){ .out_features = 2 }));
 }
 
 static ls_status train(ls_graph *graph, const ls_dataset *train_set, const ls_dataset *test_set,

@@ -17,8 +17,9 @@ static ls_value conv_norm(ls_graph *g, ls_value x, const char *name, int channel
 	snprintf(conv, sizeof(conv), "%s.conv", name);
 	snprintf(norm, sizeof(norm), "%s.norm", name);
 	x = ls_conv2d(g, x, conv,
-		      (ls_conv_options){ .out_channels = channels, .kernel = 3, .stride = stride, .padding = 1 });
-	return ls_batch_norm(g, x, norm, (ls_norm_options){ 0 });
+		      (ls_conv_options){
+			      .out_channels = channels, .kernel = 3, .stride = stride, .padding = 1, .no_bias = 1 });
+	return ls_batch_norm(g, x, norm, (ls_batch_norm_options){ 0 });
 }
 
 /* (16, 14, 14) -> (16, 14, 14): x + two convolutions of x. */
@@ -34,9 +35,10 @@ static ls_status build(ls_graph *g)
 	ls_value x = ls_input(g, 1, 28, 28);
 	x = ls_relu(g, conv_norm(g, x, "stem", 16, 2)); /* (16, 14, 14) */
 	x = residual(g, x);
-	x = ls_relu(g, conv_norm(g, x, "narrow", 32, 2));                               /* (32, 7, 7) */
-	x = ls_dropout(g, ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 2 }), 0.1f); /* (32, 3, 3) */
-	x = ls_linear(g, x, "classes", (ls_linear_options){ .out_features = 10, .bias = 1 });
+	x = ls_relu(g, conv_norm(g, x, "narrow", 32, 2));          /* (32, 7, 7) */
+	x = ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 2 }); /* (32, 3, 3) */
+	x = ls_dropout(g, x, (ls_dropout_options){ .p = 0.1f });
+	x = ls_linear(g, x, "classes", (ls_linear_options){ .out_features = 10 });
 	return ls_graph_finish(g, x);
 }
 

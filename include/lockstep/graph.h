@@ -6,10 +6,10 @@
  *     ls_graph *g = NULL;
  *     if (ls_graph_new(&g)) return fail();
  *     ls_value x = ls_input(g, 1, 28, 28);
- *     x = ls_conv2d(g, x, "conv1", (ls_conv_options){ .out_channels = 32, .kernel = 3, .padding = 1, .bias = 1 });
+ *     x = ls_conv2d(g, x, "conv1", (ls_conv_options){ .out_channels = 32, .kernel = 3, .padding = 1 });
  *     x = ls_relu(g, x);
  *     x = ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 2, .stride = 2 });
- *     x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = 10, .bias = 1 });
+ *     x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = 10 });
  *     if (ls_graph_finish(g, x)) { puts(ls_last_error()); ls_graph_free(g); return 1; }
  *
  * A mistake (channels that do not fit, a kernel larger than its padded input, a name used twice) is remembered by the
@@ -47,35 +47,53 @@ typedef enum ls_weight_init {
 } ls_weight_init;
 
 /*
+ * Attributes of operators. A field left at 0 means PyTorch's default, which stands beside it; fields marked "required"
+ * have none.
+ *
  * Limits: a value (of one sample) and a layer's weights have at most 2^31 - 1 floats, counted with channels rounded up
  * to 16, 32 or a multiple of 64.
  */
 typedef struct ls_conv_options {
-	int out_channels;
-	int kernel; /* square; or kernel_h and kernel_w; 1 .. 255, and at most 32767 taps */
-	int kernel_h, kernel_w;
-	int stride;  /* 0 means 1 */
-	int padding; /* 0 .. 255 */
-	int bias;
-	ls_weight_init init;
+	int out_channels;       /* required */
+	int kernel;             /* required: square; 1 .. 255, and at most 32767 taps */
+	int kernel_h, kernel_w; /* 0: kernel */
+	int stride;             /* 0: 1 */
+	int padding;            /* 0 .. 255; 0: none */
+	int no_bias;            /* 0: with a bias; 1: PyTorch's bias=False, as before a batch norm */
+	ls_weight_init init;    /* 0: LS_WEIGHTS_UNIFORM */
 } ls_conv_options;
 
 typedef struct ls_linear_options {
-	int out_features;
-	int bias;
-	ls_weight_init init;
-	int per_position; /* of images: each position by itself, as of text, instead of (C, H, W) flattened */
+	int out_features;    /* required */
+	int no_bias;         /* 0: with a bias; 1: PyTorch's bias=False */
+	ls_weight_init init; /* 0: LS_WEIGHTS_UNIFORM */
+	int per_position;    /* 0: images are flattened, (C, H, W); 1: each position by itself, as tokens always are */
 } ls_linear_options;
 
+/* Max and average pooling. */
 typedef struct ls_pool_options {
-	int kernel, stride, padding; /* kernel 1 .. 15; stride 0 means kernel; padding at most half the kernel */
+	int kernel;  /* required: square, 1 .. 15 */
+	int stride;  /* 0: kernel */
+	int padding; /* at most half the kernel; 0: none. An average counts it */
 } ls_pool_options;
 
-typedef struct ls_norm_options {
-	float epsilon;  /* 0 means 1e-5 */
-	float momentum; /* 0 means 0.1: running = 0.9 running + 0.1 batch */
-	int zero_init;  /* start the scale at 0 instead of 1 (the last norm of a residual branch) */
-} ls_norm_options;
+typedef struct ls_batch_norm_options {
+	float eps;      /* 0: 1e-5 */
+	float momentum; /* 0: 0.1, running = 0.9 running + 0.1 batch */
+	int zero_init;  /* 0: the weight starts at 1; 1: at 0, for the last norm of a residual branch */
+} ls_batch_norm_options;
+
+typedef struct ls_layer_norm_options {
+	float eps; /* 0: 1e-5 */
+} ls_layer_norm_options;
+
+typedef struct ls_gelu_options {
+	int approximate; /* 0: exact, x Phi(x); 1: PyTorch's approximate='tanh' */
+} ls_gelu_options;
+
+typedef struct ls_dropout_options {
+	float p; /* probability of 0, in [0, 1). 0: nothing is dropped; PyTorch's 0.5 must be written out */
+} ls_dropout_options;
 
 LS_API ls_status ls_graph_new(ls_graph **out);
 LS_API void ls_graph_free(ls_graph *graph);
@@ -88,25 +106,27 @@ LS_API void ls_graph_free(ls_graph *graph);
  *     x = ls_embedding(g, x, (ls_embedding_options){ .words = "words", .positions = "positions", .vocabulary = 8000,
  *                                                    .longest = 64, .width = 256 });
  *     ls_value q = ls_linear(g, x, "q", same), k = ls_linear(g, x, "k", same), v = ls_linear(g, x, "v", same);
- *     x = ls_layer_norm(g, ls_add(g, x, ls_attend(g, q, k, v, (ls_attention_options){ .heads = 4 })), "norm", 0);
- *     x = ls_linear(g, ls_mean_token(g, x), "fc", (ls_linear_options){ .out_features = 5, .bias = 1 });
+ *     ls_value y = ls_attention(g, q, k, v, (ls_attention_options){ .num_heads = 4 });
+ *     x = ls_layer_norm(g, ls_add(g, x, y), "norm", (ls_layer_norm_options){ 0 });
+ *     x = ls_linear(g, ls_mean_token(g, x), "fc", (ls_linear_options){ .out_features = 5 });
  */
 typedef struct ls_embedding_options {
-	const char *words, *positions, *segments; /* names of the tables; segments may be NULL */
-	int vocabulary;                           /* rows of words */
-	int longest;                              /* rows of positions */
-	int width;                                /* any; attention wants whole heads */
+	const char *words, *positions; /* required: names of the tables */
+	const char *segments;          /* NULL: no such table */
+	int vocabulary;                /* required: rows of words */
+	int longest;                   /* required: rows of positions */
+	int width;                     /* required: any; attention wants whole heads */
 } ls_embedding_options;
 
 typedef struct ls_attention_options {
-	int heads;     /* width / heads must be 16, 32 or 64 */
-	float dropout; /* of the probabilities */
-	int causal;    /* a row sees the rows of its sample up to itself */
+	int num_heads; /* required: width / num_heads must be 16, 32 or 64 */
+	float dropout; /* of the probabilities, in [0, 1); 0: none */
+	int is_causal; /* 0: a row sees all rows of its sample; 1: those up to itself */
 } ls_attention_options;
 
 typedef struct ls_cross_entropy_options {
-	float label_smoothing;      /* this share of each label is spread over all classes */
-	const float *class_weights; /* (classes) factors of the loss; NULL: all 1 */
+	float label_smoothing;      /* share of each label that is spread over all classes, in [0, 1); 0: none */
+	const float *class_weights; /* (classes) factors of the loss, PyTorch's weight; NULL: all 1 */
 } ls_cross_entropy_options;
 
 /* The input: images; or the tokens of a sample, and how many are to be predicted at most. */
@@ -114,28 +134,25 @@ LS_API ls_value ls_input(ls_graph *graph, int channels, int height, int width);
 LS_API ls_value ls_text_input(ls_graph *graph, int longest, int masked);
 
 /*
- * The layers: a function for each row of lockstep/operators.h. docs/operators.md has their formulas. Where the option
- * is a number: ls_layer_norm() takes an epsilon (0 means 1e-5), ls_gelu() whether to use the tanh form, ls_dropout() a
- * probability.
+ * The layers: a function for each line of lockstep/operators.h, with the operator's name. docs/operators.md has their
+ * formulas. In ls_attention(), every row of a sample, a token or a position of an image, looks at all rows of its
+ * sample. Losses return nothing. All losses of a graph are added up: those of samples as their mean, those of masked
+ * positions, which are classified by the id that stood there, as theirs.
  */
 #define LS_PLAIN_BUILDER(op) LS_API ls_value ls_##op(ls_graph *graph, ls_value x);
 #define LS_PAIR_BUILDER(op) LS_API ls_value ls_##op(ls_graph *graph, ls_value a, ls_value b);
 #define LS_OPTIONS_BUILDER(op, type) LS_API ls_value ls_##op(ls_graph *graph, ls_value x, type options);
+#define LS_TRIPLE_BUILDER(op, type)                                                                                    \
+	LS_API ls_value ls_##op(ls_graph *graph, ls_value q, ls_value k, ls_value v, type options);
 #define LS_LAYER_BUILDER(op, type) LS_API ls_value ls_##op(ls_graph *graph, ls_value x, const char *name, type options);
 #define LS_LOSS_BUILDER(op) LS_API void ls_##op(ls_graph *graph, ls_value x);
+#define LS_OPTIONS_LOSS_BUILDER(op, type) LS_API void ls_##op(ls_graph *graph, ls_value x, type options);
 #define LS_OWN_BUILDER(op)
-LS_OPERATORS(LS_PLAIN_BUILDER, LS_PAIR_BUILDER, LS_OPTIONS_BUILDER, LS_LAYER_BUILDER, LS_LOSS_BUILDER, LS_OWN_BUILDER)
+LS_OPERATORS(LS_PLAIN_BUILDER, LS_PAIR_BUILDER, LS_OPTIONS_BUILDER, LS_TRIPLE_BUILDER, LS_LAYER_BUILDER,
+	     LS_LOSS_BUILDER, LS_OPTIONS_LOSS_BUILDER, LS_OWN_BUILDER)
 
 /* A linear layer. It flattens images (C, H, W), unless options.per_position; of text it works on each row. */
 LS_API ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options);
-/* Multi-head attention: every row of a sample, a token or a position of an image, looks at all rows of its sample. */
-LS_API ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options);
-/*
- * The loss: softmax cross-entropy of logits, (classes) per sample or per masked position, which are classified by the
- * id that stood there. All losses of a graph are added up: those of samples as their mean, those of masked positions as
- * theirs.
- */
-LS_API void ls_cross_entropy(ls_graph *graph, ls_value logits, ls_cross_entropy_options options);
 /* A linear layer whose weights are the words of `embedding`: (vocabulary) per row; "<name>.bias" is its own. Several
  * layers may share them. */
 LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);

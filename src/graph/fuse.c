@@ -58,7 +58,8 @@ static void absorb_activation(ls_graph *graph, ls_node *node)
 	if (next->type == &ls_op_relu && can(node, LS_FUSES_RELU))
 		node->activation = LS_ACT_RELU;
 	else if (next->type == &ls_op_gelu && can(node, LS_FUSES_GELU))
-		node->activation = *(const int *)next->attributes ? LS_ACT_GELU_TANH : LS_ACT_GELU;
+		node->activation =
+			((const ls_gelu_options *)next->attributes)->approximate ? LS_ACT_GELU_TANH : LS_ACT_GELU;
 	else
 		return;
 	node->output = next->output;
@@ -84,7 +85,7 @@ static void absorb_sum_before(ls_graph *graph, ls_node *norm)
 		return;
 	norm->inputs[0] = drop->inputs[0];
 	norm->inputs[1] = other;
-	norm->dropout = *(const float *)drop->attributes;
+	norm->dropout = ((const ls_dropout_options *)drop->attributes)->p;
 	norm->stream = drop->stream;
 	drop->dropped = 1;
 }

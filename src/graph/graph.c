@@ -88,6 +88,11 @@ ls_value ls_text_input(ls_graph *graph, int longest, int masked)
 	{                                                                                                              \
 		return ls_graph_add(graph, &ls_op_##op, NULL, &x, &options);                                           \
 	}
+#define TRIPLE(op, type)                                                                                               \
+	ls_value ls_##op(ls_graph *graph, ls_value q, ls_value k, ls_value v, type options)                            \
+	{                                                                                                              \
+		return ls_graph_add(graph, &ls_op_##op, NULL, (ls_value[]){ q, k, v }, &options);                      \
+	}
 #define LAYER(op, type)                                                                                                \
 	ls_value ls_##op(ls_graph *graph, ls_value x, const char *name, type options)                                  \
 	{                                                                                                              \
@@ -98,9 +103,14 @@ ls_value ls_text_input(ls_graph *graph, int longest, int masked)
 	{                                                                                                              \
 		ls_graph_add(graph, &ls_op_##op, NULL, &x, NULL);                                                      \
 	}
+#define OPTIONS_LOSS(op, type)                                                                                         \
+	void ls_##op(ls_graph *graph, ls_value x, type options)                                                        \
+	{                                                                                                              \
+		ls_graph_add(graph, &ls_op_##op, NULL, &x, &options);                                                  \
+	}
 #define OWN(op)
 
-LS_OPERATORS(PLAIN, PAIR, OPTIONS, LAYER, LOSS, OWN)
+LS_OPERATORS(PLAIN, PAIR, OPTIONS, TRIPLE, LAYER, LOSS, OPTIONS_LOSS, OWN)
 
 /* ---- the others -------------------------------------------------------------------------------------------------- */
 
@@ -136,19 +146,8 @@ ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const c
 					"tied_linear needs a name and the value of an ls_embedding()");
 	ls_linear_options options = { .out_features =
 					      graph->params.rows[graph->nodes[owner].params[LS_WEIGHT]].layout.out,
-				      .bias = 1,
 				      .init = LS_WEIGHTS_NORMAL };
 	return ls_graph_add_borrower(graph, &ls_op_linear, name, x, &options, owner);
-}
-
-ls_value ls_attend(ls_graph *graph, ls_value q, ls_value k, ls_value v, ls_attention_options options)
-{
-	return ls_graph_add(graph, &ls_op_attention, NULL, (ls_value[]){ q, k, v }, &options);
-}
-
-void ls_cross_entropy(ls_graph *graph, ls_value logits, ls_cross_entropy_options options)
-{
-	ls_graph_add(graph, &ls_op_cross_entropy, NULL, &logits, &options);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */

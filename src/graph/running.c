@@ -23,7 +23,7 @@ void ls_graph_update_running(const ls_graph *graph, const float *sums, size_t be
 		const ls_node *node = &graph->nodes[i];
 		if (node->type != &ls_op_batch_norm)
 			continue;
-		float momentum = ((const ls_norm_options *)node->attributes)->momentum;
+		float momentum = ((const ls_batch_norm_options *)node->attributes)->momentum;
 		for (int slot = 2; slot < 4; slot++) { /* running mean, then variance */
 			const ls_param *param = &graph->params.rows[node->params[slot]];
 			size_t first = param->offset > begin ? param->offset : begin;

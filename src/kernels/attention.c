@@ -19,7 +19,7 @@
 #define LANES 16
 
 typedef struct unit {
-	const ls_attention *a;
+	const ls_attention_plan *a;
 	const ls_simd *simd;
 	int64_t first; /* row of the sentence's first token */
 	int stride;    /* rows from one token to the next */
@@ -57,7 +57,7 @@ size_t ls_attention_scratch_floats(int width, int64_t longest, int threads)
 	return (size_t)(member_floats(width, longest) * threads);
 }
 
-static int64_t longest_sentence(const ls_attention *a)
+static int64_t longest_sentence(const ls_attention_plan *a)
 {
 	int64_t longest = a->start ? 0 : a->positions;
 	for (int64_t i = 0; a->start && i < a->samples; i++)
@@ -66,7 +66,7 @@ static int64_t longest_sentence(const ls_attention *a)
 	return longest;
 }
 
-static unit unit_make(const ls_attention *a, int64_t number, float *scratch)
+static unit unit_make(const ls_attention_plan *a, int64_t number, float *scratch)
 {
 	const int64_t sample = number / a->heads;
 	unit u = { .a = a, .simd = ls_simd_get(), .stride = 1, .head = (int)(number % a->heads) };
@@ -269,8 +269,8 @@ static void clear_rest(const unit *u, float *y)
 		memset(row + rest, 0, (size_t)(panel - rest) * sizeof(*row));
 }
 
-void ls_attention_forward(const ls_attention *a, const float *q, const float *k, const float *v, float *out, float *lse,
-			  float *scratch, ls_member member)
+void ls_attention_forward(const ls_attention_plan *a, const float *q, const float *k, const float *v, float *out,
+			  float *lse, float *scratch, ls_member member)
 {
 	const int64_t units = a->samples * a->heads;
 	scratch += member.rank * member_floats(a->width, longest_sentence(a));
@@ -287,7 +287,7 @@ void ls_attention_forward(const ls_attention *a, const float *q, const float *k,
 	}
 }
 
-void ls_attention_backward(const ls_attention *a, const float *q, const float *k, const float *v, const float *out,
+void ls_attention_backward(const ls_attention_plan *a, const float *q, const float *k, const float *v, const float *out,
 			   const float *lse, const float *dout, float *dq, float *dk, float *dv, float *scratch,
 			   ls_member member)
 {

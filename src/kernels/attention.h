@@ -23,7 +23,7 @@
 
 #define LS_ATTENTION_BLOCK 64 /* queries at a time */
 
-typedef struct ls_attention {
+typedef struct ls_attention_plan {
 	int heads, width; /* width of a head: 16, 32, 64 or a multiple of 64; it divides panel or is a multiple of it */
 	int64_t rows;
 	int panel;
@@ -38,7 +38,7 @@ typedef struct ls_attention {
 	float probability;
 	uint32_t key[2];
 	const uint64_t *sample; /* (samples) dataset indices; may be NULL without dropout */
-} ls_attention;
+} ls_attention_plan;
 
 /* Floats of scratch, 64-byte aligned, for a team of `threads`: enough for both directions and sentences up to
  * `longest`. */
@@ -46,10 +46,10 @@ size_t ls_attention_scratch_floats(int width, int64_t longest, int threads);
 
 /* lse (heads, rows): log-sum-exp of each row of scores, sample by sample. Called by all threads of a team; no barrier
  * inside or at the end. */
-void ls_attention_forward(const ls_attention *a, const float *q, const float *k, const float *v, float *out, float *lse,
-			  float *scratch, ls_member member);
+void ls_attention_forward(const ls_attention_plan *a, const float *q, const float *k, const float *v, float *out,
+			  float *lse, float *scratch, ls_member member);
 /* dq, dk and dv are written, not added to; dq may alias q, dout or out. */
-void ls_attention_backward(const ls_attention *a, const float *q, const float *k, const float *v, const float *out,
+void ls_attention_backward(const ls_attention_plan *a, const float *q, const float *k, const float *v, const float *out,
 			   const float *lse, const float *dout, float *dq, float *dk, float *dv, float *scratch,
 			   ls_member member);
 

@@ -18,7 +18,7 @@ enum { POSITIONS = 512 };
 
 static ls_value norm(ls_graph *g, ls_value x, ls_layer_name name)
 {
-	return ls_layer_norm(g, x, name.text, 1e-12f);
+	return ls_layer_norm(g, x, name.text, (ls_layer_norm_options){ .eps = 1e-12f });
 }
 
 static ls_value embeddings(ls_graph *g, const ls_model_options *o, const bert *size)
@@ -41,12 +41,15 @@ static ls_value layer(ls_graph *g, ls_value x, int index, const bert *size, floa
 	ls_value q = ls_text_linear(g, x, ls_named(prefix, "attention.self.query"), size->hidden);
 	ls_value k = ls_text_linear(g, x, ls_named(prefix, "attention.self.key"), size->hidden);
 	ls_value v = ls_text_linear(g, x, ls_named(prefix, "attention.self.value"), size->hidden);
-	ls_value y = ls_attend(g, q, k, v, (ls_attention_options){ .heads = size->heads, .dropout = dropout });
-	y = ls_dropout(g, ls_text_linear(g, y, ls_named(prefix, "attention.output.dense"), size->hidden), dropout);
+	ls_value y = ls_attention(g, q, k, v, (ls_attention_options){ .num_heads = size->heads, .dropout = dropout });
+	y = ls_dropout(g, ls_text_linear(g, y, ls_named(prefix, "attention.output.dense"), size->hidden),
+		       (ls_dropout_options){ .p = dropout });
 	x = norm(g, ls_add(g, y, x), ls_named(prefix, "attention.output.LayerNorm"));
 
-	y = ls_gelu(g, ls_text_linear(g, x, ls_named(prefix, "intermediate.dense"), 4 * size->hidden), 0);
-	y = ls_dropout(g, ls_text_linear(g, y, ls_named(prefix, "output.dense"), size->hidden), dropout);
+	y = ls_gelu(g, ls_text_linear(g, x, ls_named(prefix, "intermediate.dense"), 4 * size->hidden),
+		    (ls_gelu_options){ 0 });
+	y = ls_dropout(g, ls_text_linear(g, y, ls_named(prefix, "output.dense"), size->hidden),
+		       (ls_dropout_options){ .p = dropout });
 	return norm(g, ls_add(g, y, x), ls_named(prefix, "output.LayerNorm"));
 }
 
@@ -61,23 +64,24 @@ static ls_status finish_pretraining(ls_graph *g, ls_value x, ls_value words, con
 	ls_value y = ls_text_linear(g, ls_masked_positions(g, x), ls_named("cls.predictions.transform", "dense"),
 				    size->hidden);
 
-	y = norm(g, ls_gelu(g, y, 0), ls_named("cls.predictions.transform", "LayerNorm"));
+	y = norm(g, ls_gelu(g, y, (ls_gelu_options){ 0 }), ls_named("cls.predictions.transform", "LayerNorm"));
 	return ls_graph_finish_pretraining(g, next, ls_tied_linear(g, y, words, "cls.predictions"));
 }
 
 static ls_status build(ls_graph *g, const ls_model_options *o, bert size)
 {
 	ls_value words = embeddings(g, o, &size);
-	ls_value x = ls_dropout(g, norm(g, words, ls_named("bert.embeddings", "LayerNorm")), o->dropout);
+	ls_value x = ls_dropout(g, norm(g, words, ls_named("bert.embeddings", "LayerNorm")),
+				(ls_dropout_options){ .p = o->dropout });
 
 	for (int i = 0; i < size.layers; i++)
 		x = layer(g, x, i, &size, o->dropout);
 	if (o->text.masked > 0)
 		return finish_pretraining(g, x, words, &size);
-	x = ls_dropout(g, pooled(g, x, &size), o->dropout);
-	return ls_graph_finish(
-		g, ls_linear(g, x, "classifier",
-			     (ls_linear_options){ .out_features = o->classes, .bias = 1, .init = LS_WEIGHTS_NORMAL }));
+	x = ls_dropout(g, pooled(g, x, &size), (ls_dropout_options){ .p = o->dropout });
+	return ls_graph_finish(g,
+			       ls_linear(g, x, "classifier",
+					 (ls_linear_options){ .out_features = o->classes, .init = LS_WEIGHTS_NORMAL }));
 }
 
 ls_status ls_model_bert_tiny(ls_graph *graph, const ls_model_options *options)

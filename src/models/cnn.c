@@ -8,8 +8,7 @@ static ls_value stage(ls_graph *g, ls_value x, const char *name, int channels)
 {
 	x = ls_conv2d(
 		g, x, name,
-		(ls_conv_options){
-			.out_channels = channels, .kernel = 3, .padding = 1, .bias = 1, .init = LS_WEIGHTS_HE_FAN_IN });
+		(ls_conv_options){ .out_channels = channels, .kernel = 3, .padding = 1, .init = LS_WEIGHTS_HE_FAN_IN });
 	return ls_max_pool2d(g, ls_relu(g, x), (ls_pool_options){ .kernel = 2, .stride = 2 });
 }
 
@@ -19,9 +18,8 @@ ls_status ls_model_cnn(ls_graph *g, const ls_model_options *o)
 
 	x = stage(g, x, "conv1", 32);
 	x = stage(g, x, "conv2", 64);
-	x = ls_linear(g, x, "fc1", (ls_linear_options){ .out_features = 128, .bias = 1, .init = LS_WEIGHTS_HE_FAN_IN });
-	x = ls_dropout(g, ls_relu(g, x), o->dropout);
-	x = ls_linear(g, x, "fc2",
-		      (ls_linear_options){ .out_features = o->classes, .bias = 1, .init = LS_WEIGHTS_ZERO });
+	x = ls_linear(g, x, "fc1", (ls_linear_options){ .out_features = 128, .init = LS_WEIGHTS_HE_FAN_IN });
+	x = ls_dropout(g, ls_relu(g, x), (ls_dropout_options){ .p = o->dropout });
+	x = ls_linear(g, x, "fc2", (ls_linear_options){ .out_features = o->classes, .init = LS_WEIGHTS_ZERO });
 	return ls_graph_finish(g, x);
 }

@@ -44,8 +44,7 @@ static inline ls_layer_name ls_named(const char *prefix, const char *suffix)
 /* A linear layer as models of text start it: weights from N(0, 0.02), bias from 0. */
 static inline ls_value ls_text_linear(ls_graph *g, ls_value x, ls_layer_name name, int out)
 {
-	return ls_linear(g, x, name.text,
-			 (ls_linear_options){ .out_features = out, .bias = 1, .init = LS_WEIGHTS_NORMAL });
+	return ls_linear(g, x, name.text, (ls_linear_options){ .out_features = out, .init = LS_WEIGHTS_NORMAL });
 }
 
 #endif

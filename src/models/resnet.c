@@ -21,8 +21,9 @@ static ls_value conv_norm(ls_graph *g, ls_value x, ls_layer_name conv, ls_layer_
 					 .kernel = kernel,
 					 .stride = stride,
 					 .padding = kernel / 2,
+					 .no_bias = 1,
 					 .init = LS_WEIGHTS_HE_FAN_OUT });
-	return ls_batch_norm(g, x, norm.text, (ls_norm_options){ 0 });
+	return ls_batch_norm(g, x, norm.text, (ls_batch_norm_options){ 0 });
 }
 
 /* 3x3, 3x3 around a skip. */
@@ -70,16 +71,19 @@ static ls_status build(ls_graph *g, const ls_model_options *o, resnet net)
 	ls_value x = ls_input(g, o->channels, o->height, o->width);
 
 	net.graph = g;
-	x = ls_conv2d(
-		g, x, "conv1",
-		(ls_conv_options){
-			.out_channels = 64, .kernel = 7, .stride = 2, .padding = 3, .init = LS_WEIGHTS_HE_FAN_OUT });
-	x = ls_relu(g, ls_batch_norm(g, x, "bn1", (ls_norm_options){ 0 }));
+	x = ls_conv2d(g, x, "conv1",
+		      (ls_conv_options){ .out_channels = 64,
+					 .kernel = 7,
+					 .stride = 2,
+					 .padding = 3,
+					 .no_bias = 1,
+					 .init = LS_WEIGHTS_HE_FAN_OUT });
+	x = ls_relu(g, ls_batch_norm(g, x, "bn1", (ls_batch_norm_options){ 0 }));
 	x = ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 3, .stride = 2, .padding = 1 });
 	for (int s = 0; s < 4; s++)
 		x = stage(&net, x, s);
-	x = ls_dropout(g, ls_global_avg_pool(g, x), o->dropout);
-	x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = o->classes, .bias = 1 });
+	x = ls_dropout(g, ls_global_avg_pool(g, x), (ls_dropout_options){ .p = o->dropout });
+	x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = o->classes });
 	return ls_graph_finish(g, x);
 }
 

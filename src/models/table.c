@@ -1,5 +1,5 @@
 /*
- * table.c - the table of models.
+ * table.c - the table of models: a row here, a function in a file of this folder, and its declaration in family.h.
  */
 #include "base/names.h"
 #include "models/family.h"

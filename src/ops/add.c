@@ -1,15 +1,10 @@
 /*
  * add.c - the sum of two values, with the relu that follows it.
  *
- *   y = relu?(a + b);  da = db = dy (where y > 0)
+ *   y = relu?(a + b);  da = db = dy (where y > 0)        a, b, y alike, (rows, C)
  */
 #include "kernels/simd.h"
 #include "ops/shape.h"
-
-static int keeps(const ls_node *node)
-{
-	return node->activation ? LS_KEEP_OUTPUT : 0;
-}
 
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
@@ -32,15 +27,12 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_add = {
 	.name = "add",
 	.formula = "y = a + b",
-	.inputs = "a, b",
-	.attributes = "",
-	.input_count = 2,
+	LS_INPUTS(2, "a, b"),
 	.fuses = LS_FUSES_RELU,
 	.adds = 3,
 	.shape = ls_shape_same,
-	.keeps = keeps,
+	.keeps = ls_keeps_activated,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 20, .height = 4, .width = 3 },
-		   { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 } },
+	.cases = { LS_CASE_IMAGES(20, 4, 3), LS_CASE_TOKENS(20, 7) },
 };

@@ -1,8 +1,10 @@
 /*
  * attention.c - multi-head attention: every row of a sample (token or position) looks at all rows of its
- * sample, or with `causal` at those up to itself.
+ * sample, or with is_causal at those up to itself.
  *
- *   y = dropout(softmax(q k^T / sqrt(head width))) v, in each head
+ *   p = softmax(q k^T / sqrt(W)), d = dropout(p), y = d v        in each head; q, k, v, y (rows, heads W)
+ *   dv = d^T dy;  dd = dy v^T;  dp = dropout(dd);  ds = p (dp - sum of dp p over keys) / sqrt(W)
+ *   dq = ds k;  dk = ds^T q
  *
  * The work is the kernel's (kernels/attention.h).
  *
@@ -17,7 +19,7 @@ static ls_status shape(ls_shape *s)
 {
 	const ls_attention_options *o = s->attributes;
 	int channels = s->in[0]->channels;
-	int width = o->heads > 0 && channels % o->heads == 0 ? channels / o->heads : 0;
+	int width = o->num_heads > 0 && channels % o->num_heads == 0 ? channels / o->num_heads : 0;
 
 	LS_TRY(ls_check_sample_rows(s));
 	for (int k = 0; k < 3; k++) {
@@ -32,7 +34,7 @@ static ls_status shape(ls_shape *s)
 		return ls_fail(LS_EINVALID, "attention: dropout %g is not in [0, 1)", (double)o->dropout);
 	if (width != 16 && width != 32 && width != 64)
 		return ls_fail(LS_EINVALID, "attention: %d heads in a width of %d; a head must be 16, 32 or 64 wide",
-			       o->heads, channels);
+			       o->num_heads, channels);
 	s->draws = o->dropout > 0;
 	s->out = ls_tensor_like(s->in[0], channels);
 	return LS_OK;
@@ -42,7 +44,7 @@ static ls_status shape(ls_shape *s)
 static double macs(const ls_cost *cost)
 {
 	const ls_attention_options *o = cost->node->attributes;
-	double keys = o->causal ? (cost->rows + 1) / 2 : cost->rows; /* that a row sees, on average */
+	double keys = o->is_causal ? (cost->rows + 1) / 2 : cost->rows; /* that a row sees, on average */
 	return 2 * cost->rows * keys * cost->in->channels;
 }
 
@@ -59,12 +61,12 @@ static int keeps(const ls_node *node)
 
 static size_t aux_bytes(const ls_op *op, int64_t n)
 {
-	return sizeof(float) * (size_t)(options(op)->heads * ls_tensor_rows(op->in[0], n));
+	return sizeof(float) * (size_t)(options(op)->num_heads * ls_tensor_rows(op->in[0], n));
 }
 
 static int head_width(const ls_op *op)
 {
-	return op->in[0]->channels / options(op)->heads;
+	return op->in[0]->channels / options(op)->num_heads;
 }
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
@@ -73,43 +75,41 @@ static size_t scratch_bytes(const ls_op *op, int64_t n)
 	return sizeof(float) * ls_attention_scratch_floats(head_width(op), ls_tensor_rows(op->in[0], 1), op->threads);
 }
 
-static ls_attention attention_of(const ls_op *op, const ls_pass *pass)
+static ls_attention_plan attention_of(const ls_op *op, const ls_pass *pass)
 {
 	ls_rng rng = ls_drop_rng(op, pass);
-	return (ls_attention){ .heads = options(op)->heads,
-			       .width = head_width(op),
-			       .rows = ls_pass_rows(pass, op->in[0]),
-			       .panel = op->in[0]->panel,
-			       .start = op->in[0]->domain == LS_TOKENS ? pass->start : NULL,
-			       .positions = op->in[0]->height * op->in[0]->width,
-			       .samples = pass->n,
-			       .causal = options(op)->causal,
-			       .scale = 1.0f / sqrtf((float)head_width(op)),
-			       .probability = pass->training ? options(op)->dropout : 0,
-			       .key = { rng.key[0], rng.key[1] },
-			       .sample = pass->samples };
+	return (ls_attention_plan){ .heads = options(op)->num_heads,
+				    .width = head_width(op),
+				    .rows = ls_pass_rows(pass, op->in[0]),
+				    .panel = op->in[0]->panel,
+				    .start = op->in[0]->domain == LS_TOKENS ? pass->start : NULL,
+				    .positions = op->in[0]->height * op->in[0]->width,
+				    .samples = pass->n,
+				    .causal = options(op)->is_causal,
+				    .scale = 1.0f / sqrtf((float)head_width(op)),
+				    .probability = pass->training ? options(op)->dropout : 0,
+				    .key = { rng.key[0], rng.key[1] },
+				    .sample = pass->samples };
 }
 
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	ls_attention a = attention_of(op, pass);
+	ls_attention_plan a = attention_of(op, pass);
 	ls_attention_forward(&a, op->x[0], op->x[1], op->x[2], op->y, op->aux, op->scratch, member);
 }
 
 static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	ls_attention a = attention_of(op, pass);
+	ls_attention_plan a = attention_of(op, pass);
 	ls_attention_backward(&a, op->x[0], op->x[1], op->x[2], op->y, op->aux, op->dy, op->dx[0], op->dx[1], op->dx[2],
 			      op->scratch, member);
 }
 
 const ls_op_type ls_op_attention = {
 	.name = "attention",
-	.formula = "y = dropout(softmax(q k^T / sqrt(head width))) v, in each head: ls_attend()",
-	.inputs = "q, k, v",
-	.attributes = "heads, dropout, causal",
-	.input_count = 3,
-	.attribute_bytes = sizeof(ls_attention_options),
+	.formula = "y = dropout(softmax(q k^T / sqrt(head width))) v, in each head",
+	LS_INPUTS(3, "q, k, v"),
+	LS_ATTRIBUTES(ls_attention_options, "num_heads, dropout, is_causal"),
 	.shape = shape,
 	.macs = macs,
 	.keeps = keeps,
@@ -117,20 +117,10 @@ const ls_op_type ls_op_attention = {
 	.scratch_bytes = scratch_bytes,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 32, .height = 3, .width = 4, .attributes = &(ls_attention_options){ .heads = 2 } },
-		   { .domain = LS_TOKENS,
-		     .channels = 32,
-		     .height = 7,
-		     .width = 1,
-		     .attributes = &(ls_attention_options){ .heads = 2, .dropout = 0.2f, .causal = 1 } },
-		   { .domain = LS_TOKENS,
-		     .channels = 48,
-		     .height = 7,
-		     .width = 1,
-		     .attributes = &(ls_attention_options){ .heads = 3 } },
-		   { .domain = LS_TOKENS,
-		     .channels = 32,
-		     .height = 7,
-		     .width = 1,
-		     .attributes = &(ls_attention_options){ .heads = 1, .dropout = 0.3f } } },
+	.cases = { LS_CASE_IMAGES(32, 3, 4, .attributes = &(ls_attention_options){ .num_heads = 2 }),
+		   LS_CASE_TOKENS(32, 7,
+				  .attributes =
+					  &(ls_attention_options){ .num_heads = 2, .dropout = 0.2f, .is_causal = 1 }),
+		   LS_CASE_TOKENS(48, 7, .attributes = &(ls_attention_options){ .num_heads = 3 }),
+		   LS_CASE_TOKENS(32, 7, .attributes = &(ls_attention_options){ .num_heads = 1, .dropout = 0.3f }) },
 };

@@ -1,7 +1,7 @@
 /*
  * binary_cross_entropy.c - the loss of independent yes-or-no answers, given as logits.
  *
- *   loss = mean over channels of ln(1 + e^x[c]) - t[c] x[c];  dx[c] = (sigmoid(x[c]) - t[c]) / channels
+ *   loss = mean over channels of ln(1 + e^x[c]) - t[c] x[c];  dx[c] = (sigmoid(x[c]) - t[c]) / C        x, t (rows, C)
  *
  * t is 1 in the label's channel and 0 elsewhere; with one channel it is the label, 0 or 1. A row is right when its
  * greatest logit is the label's, with one channel when x > 0 says what the label does.
@@ -35,45 +35,36 @@ static float add_terms(const ls_op *op, const ls_loss_rows *r, int64_t i, int fi
 	return sum;
 }
 
-static int is_right(const ls_op *op, const ls_loss_rows *r, int64_t i)
+static float row(const ls_op *op, const ls_loss_rows *r, int64_t i)
 {
-	const ls_tensor *t = op->in[0];
-	if (t->channels == 1)
-		return (op->x[0][ls_row_at(t, r->count, i, 0)] > 0) == (r->labels[i] != 0);
-	return ls_row_maximum(t, op->x[0], r->count, i) == r->labels[i];
+	int channels = op->in[0]->channels;
+	float sum = 0;
+
+	for (int c = 0; c < channels; c += AT_A_TIME)
+		sum += add_terms(op, r, i, c, channels - c < AT_A_TIME ? channels - c : AT_A_TIME);
+	return sum;
+}
+
+static int lone_is_right(float x, int32_t label)
+{
+	return (x > 0) == (label != 0);
 }
 
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	const ls_tensor *t = op->in[0];
-	ls_loss_rows r = ls_loss_rows_of(op, pass);
-	int64_t begin, end;
-
-	ls_team_range(member, r.count, &begin, &end);
-	for (int64_t i = begin; i < end; i++) {
-		float sum = 0;
-		r.correct[i] = (uint8_t)is_right(op, &r, i); /* before dx, which may lie where x does */
-		for (int c = 0; c < t->channels; c += AT_A_TIME)
-			sum += add_terms(op, &r, i, c, t->channels - c < AT_A_TIME ? t->channels - c : AT_A_TIME);
-		r.loss[i] = sum / (float)t->channels;
-		r.correct[i] &= r.loss[i] == r.loss[i];
-		for (int c = t->channels; r.dx && c < t->blocks * t->panel; c++)
-			r.dx[ls_row_at(t, r.count, i, c)] = 0;
-	}
+	ls_channel_loss_forward(op, pass, member, &(ls_channel_loss){ lone_is_right, row });
 }
 
 const ls_op_type ls_op_binary_cross_entropy = {
 	.name = "binary_cross_entropy",
 	.formula =
 		"loss = mean over c of ln(1 + e^x[c]) - t[c] x[c], t = onehot(label); one channel: t = label, 0 or 1",
-	.inputs = "x",
-	.attributes = "",
-	.input_count = 1,
+	LS_INPUTS(1, "x"),
 	.is_loss = 1,
 	.lone_labels = 2,
 	.shape = ls_check_loss_rows,
 	.forward = forward,
-	.cases = { { .channels = 7, .height = 1, .width = 1 },
-		   { .channels = 1, .height = 1, .width = 1 },
+	.cases = { LS_CASE_IMAGES(7, 1, 1),
+		   LS_CASE_IMAGES(1, 1, 1),
 		   { .domain = LS_MASKED, .channels = 37, .height = 7, .width = 1 } },
 };

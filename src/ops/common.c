@@ -1,14 +1,38 @@
 /*
- * common.c - what several operators share: the gradient of a bias, of a fused relu, rows that are gathered, padding.
+ * common.c - what several operators share; op.h says what each does.
+ *
+ *   for rows of the table    what backward reads again (`keeps`)
+ *   for layers               the gradient of a bias, dy back through a fused relu
+ *   for choices of rows      gather and its gradient, scatter
+ *   for losses               the greatest channel of a row
+ *   for all                  padding to zero, handing on a gradient
  */
 #include <string.h>
 
 #include "kernels/simd.h"
 #include "ops/op.h"
 
-size_t ls_bias_grad_floats(const ls_tensor *t, int64_t rows)
+int ls_keeps_input(const ls_node *node)
 {
-	return (size_t)(t->blocks * ls_chunks(rows) * t->panel);
+	(void)node;
+	return LS_KEEP_INPUT;
+}
+
+int ls_keeps_output(const ls_node *node)
+{
+	(void)node;
+	return LS_KEEP_OUTPUT;
+}
+
+int ls_keeps_activated(const ls_node *node)
+{
+	return node->activation ? LS_KEEP_OUTPUT : 0;
+}
+
+size_t ls_bias_grad_floats(const ls_op *op, int64_t n)
+{
+	const ls_tensor *t = op->out;
+	return op->params[LS_BIAS] ? (size_t)(t->blocks * ls_chunks(ls_tensor_rows(t, n)) * t->panel) : 0;
 }
 
 void ls_bias_grad(const ls_op *op, const ls_pass *pass, float *partial, ls_member member)
@@ -42,9 +66,10 @@ void ls_mask_dy(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_team_barrier(member);
 }
 
-static float *row_at(const float *x, int64_t rows, int64_t panel, int64_t block, int64_t row)
+/* Where row r of a channel block begins, in floats, in a value of `rows` rows. */
+static int64_t row_start(int64_t rows, int64_t panel, int64_t block, int64_t r)
 {
-	return (float *)x + (block * rows + row) * panel;
+	return (block * rows + r) * panel;
 }
 
 void ls_gather_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, ls_member member)
@@ -55,8 +80,8 @@ void ls_gather_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, l
 	ls_team_range(member, out, &begin, &end);
 	for (int64_t b = 0; b < op->out->blocks; b++)
 		for (int64_t i = begin; i < end; i++)
-			memcpy(row_at(op->y, out, panel, b, i), row_at(op->x[0], in, panel, b, from ? from[i] : i),
-			       sizeof(float) * (size_t)panel);
+			memcpy(op->y + row_start(out, panel, b, i),
+			       op->x[0] + row_start(in, panel, b, from ? from[i] : i), sizeof(float) * (size_t)panel);
 }
 
 void ls_scatter_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, ls_member member)
@@ -69,16 +94,17 @@ void ls_scatter_rows(const ls_op *op, const ls_pass *pass, const int32_t *from, 
 	ls_team_range(member, op->out->blocks, &begin, &end);
 	for (int64_t b = begin; b < end; b++) {
 		if (!op->add_dx[0])
-			memset(row_at(op->dx[0], in, panel, b, 0), 0, sizeof(float) * (size_t)(in * panel));
+			memset(op->dx[0] + row_start(in, panel, b, 0), 0, sizeof(float) * (size_t)(in * panel));
 		for (int64_t i = 0; i < out; i++)
-			ls_simd_get()->accumulate(row_at(op->dx[0], in, panel, b, from ? from[i] : i),
-						  row_at(op->dy, out, panel, b, i), panel);
+			ls_simd_get()->accumulate(op->dx[0] + row_start(in, panel, b, from ? from[i] : i),
+						  op->dy + row_start(out, panel, b, i), panel);
 	}
 }
 
 void ls_zero_padding(const ls_tensor *t, int64_t rows, float *y, int64_t begin, int64_t count)
 {
-	int64_t last = (t->blocks - 1) * rows * t->panel, real = t->channels - (t->blocks - 1) * t->panel;
+	int64_t last = (t->blocks - 1) * rows * t->panel; /* where the last block begins: only it has padding */
+	int64_t real = t->channels - (t->blocks - 1) * t->panel;
 
 	if (real == t->panel)
 		return;

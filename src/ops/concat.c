@@ -1,7 +1,7 @@
 /*
  * concat.c - the channels of two values, one behind the other.
  *
- *   y = (a, b);  da and db are the parts of dy
+ *   y = (a, b);  (da, db) = dy        a (rows, A), b (rows, B), y (rows, A + B)
  */
 #include "ops/shape.h"
 
@@ -52,12 +52,9 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_concat = {
 	.name = "concat",
 	.formula = "y = the channels of a, then those of b",
-	.inputs = "a, b",
-	.attributes = "",
-	.input_count = 2,
+	LS_INPUTS(2, "a, b"),
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 20, .height = 4, .width = 3 },
-		   { .domain = LS_TOKENS, .channels = 70, .height = 7, .width = 1 } },
+	.cases = { LS_CASE_IMAGES(20, 4, 3), LS_CASE_TOKENS(70, 7) },
 };

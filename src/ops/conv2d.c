@@ -2,9 +2,11 @@
  * conv2d.c - convolution, and the linear layer over a whole map, which is the convolution whose kernel covers its
  * input.
  *
- *   y[o] = sum over taps t and channels c of w[o, c, t] * x[c, position + t] (+ b[o]) (then relu)
- *   dx   = the same walk backwards
- *   dw[o, c, t] = sum over positions and samples of dy[o] * x[c];  db[o] = sum of dy[o]
+ *   y[o, p] = relu?(sum over channels c and taps t of w[o, c, t] x[c, stride p + t - padding] + b[o])
+ *   dx[c, q] = sum over o and t of w[o, c, t] dy[o, p], p the position whose tap t is q
+ *   dw[o, c, t] = sum over p and samples of dy[o, p] x[c, stride p + t - padding];  db[o] = sum of dy[o, p]
+ *
+ * x (C, H, W), y (O, H', W'), w (O, C, kernel_h, kernel_w), b (O). With relu, dy counts where y > 0.
  *
  * A node's attributes are its ls_conv_geometry. aux: patches of a gathered layer (positions, n, patch_floats). scratch:
  * transposed weights, then bias partials.
@@ -107,7 +109,7 @@ static ls_status conv_shape(ls_shape *s)
 	LS_TRY(ls_check_window(s, g.kernel_h, g.kernel_w, g.stride, g.padding));
 	g.out_h = (in->height + 2 * g.padding - g.kernel_h) / g.stride + 1;
 	g.out_w = (in->width + 2 * g.padding - g.kernel_w) / g.stride + 1;
-	return set_layer(s, g, o->init, o->bias, 4);
+	return set_layer(s, g, o->init, !o->no_bias, 4);
 }
 
 /* The kernel that covers the whole input: no data moves to flatten it. */
@@ -127,7 +129,7 @@ static ls_status linear_shape(ls_shape *s)
 
 	if (o->out_features < 1)
 		return ls_fail(LS_EINVALID, "linear '%s' needs at least one output feature", s->name);
-	return set_layer(s, g, o->init, o->bias, 2);
+	return set_layer(s, g, o->init, !o->no_bias, 2);
 }
 
 static double macs(const ls_cost *cost)
@@ -160,8 +162,7 @@ static size_t turned_floats(const ls_op *op)
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
 {
-	size_t bias = op->params[LS_BIAS] ? ls_bias_grad_floats(op->out, ls_tensor_rows(op->out, n)) : 0;
-	return sizeof(float) * (turned_floats(op) + bias);
+	return sizeof(float) * (turned_floats(op) + ls_bias_grad_floats(op, n));
 }
 
 static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads)
@@ -229,65 +230,36 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_conv_backward_weights(plan, x, op->dy, pass->accumulate, ls_op_grad(op, pass, LS_WEIGHT), member);
 }
 
+/* What the two have in common: all but the shape rule. */
+#define CONVOLUTION                                                                                                    \
+	LS_INPUTS(1, "x"),                                                                                             \
+		.named = 1, .fuses = LS_FUSES_RELU | LS_GIVES_BIAS | LS_MAKES_MOMENTS | LS_TAKES_REMADE_INPUT,         \
+		.adds = 1, .maps = 1, .takes_input = takes_input, .macs = macs, .keeps = keeps,                        \
+		.aux_bytes = aux_bytes, .scratch_bytes = scratch_bytes, .prepare = prepare, .forward = forward,        \
+		.backward = backward
+
 const ls_op_type ls_op_conv2d = {
 	.name = "conv2d",
 	.formula = "y[o, p] = sum over channels c and taps t of weight[o, c, t] x[c, p + t], + bias[o]",
-	.inputs = "x",
-	.attributes = "out_channels, kernel, kernel_h, kernel_w, stride, padding, bias, init",
-	.input_count = 1,
-	.attribute_bytes = sizeof(ls_conv_options),
-	.named = 1,
-	.fuses = LS_FUSES_RELU | LS_GIVES_BIAS | LS_MAKES_MOMENTS | LS_TAKES_REMADE_INPUT,
-	.adds = 1,
-	.maps = 1,
-	.takes_input = takes_input,
+	LS_ATTRIBUTES(ls_conv_options, "out_channels, kernel, kernel_h, kernel_w, stride, padding, no_bias, init"),
 	.shape = conv_shape,
-	.macs = macs,
-	.keeps = keeps,
-	.aux_bytes = aux_bytes,
-	.scratch_bytes = scratch_bytes,
-	.prepare = prepare,
-	.forward = forward,
-	.backward = backward,
-	.cases = { { .channels = 3,
-		     .height = 6,
-		     .width = 5,
-		     .raw = 1,
-		     .attributes = &(ls_conv_options){ .out_channels = 20, .kernel = 3, .padding = 1, .bias = 1 } },
-		   { .channels = 20,
-		     .height = 6,
-		     .width = 5,
-		     .attributes =
-			     &(ls_conv_options){ .out_channels = 18, .kernel_h = 2, .kernel_w = 3, .stride = 2 } } },
+	CONVOLUTION,
+	.cases = { LS_CASE_IMAGES(3, 6, 5, .raw = 1,
+				  .attributes = &(ls_conv_options){ .out_channels = 20, .kernel = 3, .padding = 1 }),
+		   LS_CASE_IMAGES(20, 6, 5,
+				  .attributes = &(ls_conv_options){ .out_channels = 18,
+								    .kernel_h = 2,
+								    .kernel_w = 3,
+								    .stride = 2,
+								    .no_bias = 1 }) },
 };
 
 const ls_op_type ls_op_linear_map = {
 	.name = "linear_map",
 	.formula = "y = flatten(x) weight^T + bias: ls_linear() of an image",
-	.inputs = "x",
-	.attributes = "out_features, bias, init",
-	.input_count = 1,
-	.attribute_bytes = sizeof(ls_linear_options),
-	.named = 1,
-	.fuses = LS_FUSES_RELU | LS_GIVES_BIAS | LS_MAKES_MOMENTS | LS_TAKES_REMADE_INPUT,
-	.adds = 1,
-	.maps = 1,
-	.takes_input = takes_input,
+	LS_ATTRIBUTES(ls_linear_options, "out_features, no_bias, init"),
 	.shape = linear_shape,
-	.macs = macs,
-	.keeps = keeps,
-	.aux_bytes = aux_bytes,
-	.scratch_bytes = scratch_bytes,
-	.prepare = prepare,
-	.forward = forward,
-	.backward = backward,
-	.cases = { { .channels = 3,
-		     .height = 4,
-		     .width = 5,
-		     .raw = 1,
-		     .attributes = &(ls_linear_options){ .out_features = 20, .bias = 1 } },
-		   { .channels = 20,
-		     .height = 4,
-		     .width = 3,
-		     .attributes = &(ls_linear_options){ .out_features = 20, .bias = 1 } } },
+	CONVOLUTION,
+	.cases = { LS_CASE_IMAGES(3, 4, 5, .raw = 1, .attributes = &(ls_linear_options){ .out_features = 20 }),
+		   LS_CASE_IMAGES(20, 4, 3, .attributes = &(ls_linear_options){ .out_features = 20 }) },
 };

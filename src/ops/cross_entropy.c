@@ -3,7 +3,7 @@
  * the id that stood at its masked position.
  *
  *   p = softmax(x);  t = (1 - s) onehot(label) + s / classes
- *   loss = -w[label] sum_c t_c ln p_c;  dx = w[label] (p - t)
+ *   loss = -w[label] sum_c t_c ln p_c;  dx = w[label] (p - t)        x, p, t (rows, classes), w (classes)
  *
  * with s = label_smoothing and w = class_weights, 0 and all 1 by default. The loss of a step is the sum over rows
  * divided by the number of rows, whatever their weights.
@@ -81,20 +81,17 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_cross_entropy = {
 	.name = "cross_entropy",
 	.formula = "loss = -w[label] sum over c of t[c] ln softmax(x)[c], t = (1 - s) onehot(label) + s / classes",
-	.inputs = "x",
-	.attributes = "label_smoothing, class_weights",
-	.input_count = 1,
-	.attribute_bytes = sizeof(ls_cross_entropy_options),
+	LS_INPUTS(1, "x"),
+	LS_ATTRIBUTES(ls_cross_entropy_options, "label_smoothing, class_weights"),
 	.is_loss = 1,
 	.shape = shape,
 	.forward = forward,
-	.cases = { { .channels = 7, .height = 1, .width = 1, .attributes = &(ls_cross_entropy_options){ 0 } },
-		   { .channels = 7,
-		     .height = 1,
-		     .width = 1,
-		     .attributes = &(ls_cross_entropy_options){ .label_smoothing = 0.2f,
-								.class_weights = (const float[]){ 1, 2, 0.5f, 0, 3,
-												  1.5f, 0.25f } } },
+	.cases = { LS_CASE_IMAGES(7, 1, 1, .attributes = &(ls_cross_entropy_options){ 0 }),
+		   LS_CASE_IMAGES(7, 1, 1,
+				  .attributes =
+					  &(ls_cross_entropy_options){
+						  .label_smoothing = 0.2f,
+						  .class_weights = (const float[]){ 1, 2, 0.5f, 0, 3, 1.5f, 0.25f } }),
 		   { .domain = LS_MASKED,
 		     .channels = 37,
 		     .height = 7,

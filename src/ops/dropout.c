@@ -1,7 +1,7 @@
 /*
  * dropout.c - zeros at random while training.
  *
- *   y = keep ? x / (1 - p) : 0;  dx = keep ? dy / (1 - p) : 0
+ *   y = keep ? x / (1 - p) : 0;  dx = keep ? dy / (1 - p) : 0        x, y (rows, C); in evaluation y = x
  *
  * Whether an element is kept is drawn from counters: (seed, step, layer) key the numbers, sample and element count
  * them. So backward draws the same again, and it does not matter which samples run together.
@@ -11,12 +11,12 @@
 
 static float probability(const ls_op *op)
 {
-	return *(const float *)op->node->attributes;
+	return ((const ls_dropout_options *)op->node->attributes)->p;
 }
 
 static ls_status shape(ls_shape *s)
 {
-	float p = *(const float *)s->attributes;
+	float p = ((const ls_dropout_options *)s->attributes)->p;
 	if (!(p >= 0 && p < 1))
 		return ls_fail(LS_EINVALID, "dropout: probability %g is not in [0, 1)", (double)p);
 	s->is_identity = p == 0;
@@ -87,13 +87,11 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_dropout = {
 	.name = "dropout",
 	.formula = "y = x / (1 - p), or 0 with probability p while training",
-	.inputs = "x",
-	.attributes = "probability",
-	.input_count = 1,
-	.attribute_bytes = sizeof(float),
+	LS_INPUTS(1, "x"),
+	LS_ATTRIBUTES(ls_dropout_options, "p"),
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 20, .height = 4, .width = 3, .attributes = &(float){ 0.3f } },
-		   { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1, .attributes = &(float){ 0.3f } } },
+	.cases = { LS_CASE_IMAGES(20, 4, 3, .attributes = &(ls_dropout_options){ .p = 0.3f }),
+		   LS_CASE_TOKENS(20, 7, .attributes = &(ls_dropout_options){ .p = 0.3f }) },
 };

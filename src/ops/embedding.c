@@ -1,8 +1,12 @@
 /*
- * embedding.c - tokens to rows: y[t] = word[token] + position[place in its sample] (+ segment).
+ * embedding.c - tokens to rows.
  *
- * Tables lie row by row. The gradient of a row is the sum over its tokens in order; threads share channels, so nothing
- * depends on their number. Where a linear layer shares the words, its part of their gradient is there before.
+ *   y[t] = words[token[t]] + positions[place of t in its sample] (+ segments[segment[t]])
+ *   dwords[w] = sum of dy[t] over the tokens t that are w; positions and segments in the same way
+ *
+ * y (tokens, width), words (vocabulary, width), positions (longest, width), segments (2, width); tables lie row by row.
+ * The sum over tokens is in their order; threads share channels, so nothing depends on their number. Where a linear
+ * layer shares the words, its part of their gradient is there before.
  */
 #include <string.h>
 
@@ -134,23 +138,17 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_embedding = {
 	.name = "embedding",
 	.formula = "y = words[token] + positions[place in its sample] (+ segments[segment])",
-	.inputs = "tokens",
-	.attributes = "words, positions, segments, vocabulary, longest, width",
-	.input_count = 1,
-	.attribute_bytes = sizeof(ls_embedding_options),
+	LS_INPUTS(1, "tokens"),
+	LS_ATTRIBUTES(ls_embedding_options, "words, positions, segments, vocabulary, longest, width"),
 	.takes_input = takes_input,
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS,
-		     .channels = 20,
-		     .height = 7,
-		     .width = 1,
-		     .raw = 1,
-		     .attributes = &(ls_embedding_options){ .words = "words",
-							    .positions = "positions",
-							    .segments = "segments",
-							    .vocabulary = 37,
-							    .longest = 9,
-							    .width = 20 } } },
+	.cases = { LS_CASE_TOKENS(20, 7, .raw = 1,
+				  .attributes = &(ls_embedding_options){ .words = "words",
+									 .positions = "positions",
+									 .segments = "segments",
+									 .vocabulary = 37,
+									 .longest = 9,
+									 .width = 20 }) },
 };

@@ -1,14 +1,9 @@
 /*
  * first_token.c - the first row of each sample: its first token, or the first position of an image.
+ *
+ *   y[i] = x[first row of sample i];  dx = dy in these rows, 0 in all others        x (rows, C), y (samples, C)
  */
 #include "ops/shape.h"
-
-static ls_status shape(ls_shape *s)
-{
-	LS_TRY(ls_check_sample_rows(s));
-	s->out = ls_tensor_make(s->in[0]->channels, 1, 1, LS_SAMPLES);
-	return LS_OK;
-}
 
 /* Of images, the first position of sample i is row i. */
 static const int32_t *first_rows(const ls_op *op, const ls_pass *pass)
@@ -29,13 +24,10 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_first_token = {
 	.name = "first_token",
 	.formula = "the first row of each sample",
-	.inputs = "x",
-	.attributes = "",
-	.input_count = 1,
+	LS_INPUTS(1, "x"),
 	.adds = 1,
-	.shape = shape,
+	.shape = ls_shape_one_row,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 },
-		   { .channels = 20, .height = 3, .width = 4 } },
+	.cases = { LS_CASE_TOKENS(20, 7), LS_CASE_IMAGES(20, 3, 4) },
 };

@@ -1,7 +1,7 @@
 /*
- * flatten.c - panels of (C, H, W) -> panels of (C*H*W, 1, 1), in PyTorch's order.
+ * flatten.c - maps to one row per sample, in PyTorch's order.
  *
- * Feature f = c * positions + p of the flat side is channel c at position p of the other.
+ *   y[c H W + p] = x[c, p];  dx[c, p] = dy[c H W + p]        x (C, H, W), y (C H W, 1, 1), p a position
  */
 #include "ops/shape.h"
 
@@ -49,12 +49,10 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_flatten = {
 	.name = "flatten",
 	.formula = "(C, H, W) -> (C H W, 1, 1)",
-	.inputs = "x",
-	.attributes = "",
-	.input_count = 1,
+	LS_INPUTS(1, "x"),
 	.maps = 1,
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 20, .height = 4, .width = 3 } },
+	.cases = { LS_CASE_IMAGES(20, 4, 3) },
 };

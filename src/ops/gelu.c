@@ -1,49 +1,32 @@
 /*
  * gelu.c - Gaussian error linear unit.
  *
- *   y = x Phi(x), Phi the normal distribution; approximate: y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+ *   y = x Phi(x), Phi the normal distribution;  dx = dy (Phi(x) + x Phi'(x))
+ *   approximate: y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), and its derivative
  */
 #include "kernels/simd.h"
-#include "ops/shape.h"
+#include "ops/pointwise.h"
 
-static int keeps(const ls_node *node)
+static int is_approximate(const ls_span *s)
 {
-	(void)node;
-	return LS_KEEP_INPUT;
+	return ((const ls_gelu_options *)s->attributes)->approximate;
 }
 
-static int is_approximate(const ls_op *op)
+static void value(const ls_span *s)
 {
-	return *(const int *)op->node->attributes;
+	ls_simd_get()->gelu(s->x, s->count, is_approximate(s), s->y);
 }
 
-static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
+static void slope(const ls_span *s)
 {
-	int64_t begin, count;
-	ls_pass_share(pass, op->out, member, &begin, &count);
-	ls_simd_get()->gelu(op->x[0] + begin, count, is_approximate(op), op->y + begin);
-}
-
-static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
-{
-	int64_t begin, count;
-	ls_pass_share(pass, op->out, member, &begin, &count);
-	if (op->dx[0])
-		ls_simd_get()->gelu_backward(op->dy + begin, op->x[0] + begin, count, is_approximate(op),
-					     op->dx[0] + begin);
+	ls_simd_get()->gelu_backward(s->dy, s->x, s->count, is_approximate(s), s->dx);
 }
 
 const ls_op_type ls_op_gelu = {
 	.name = "gelu",
 	.formula = "y = x Phi(x), or its tanh form",
-	.inputs = "x",
-	.attributes = "approximate",
-	.input_count = 1,
-	.attribute_bytes = sizeof(int),
-	.shape = ls_shape_same,
-	.keeps = keeps,
-	.forward = forward,
-	.backward = backward,
-	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1, .attributes = &(int){ 0 } },
-		   { .channels = 20, .height = 4, .width = 3, .attributes = &(int){ 1 } } },
+	LS_ATTRIBUTES(ls_gelu_options, "approximate"),
+	LS_POINTWISE(value, slope, ls_keeps_input),
+	.cases = { LS_CASE_TOKENS(20, 7, .attributes = &(ls_gelu_options){ 0 }),
+		   LS_CASE_IMAGES(20, 4, 3, .attributes = &(ls_gelu_options){ .approximate = 1 }) },
 };

@@ -2,10 +2,12 @@
  * layer_norm.c - each row by its own mean and deviation; before it, fused, the dropout and the sum of a residual
  * branch.
  *
- *   s = drop(x) + residual;  y = (s - mean) / deviation * scale + shift
+ *   s = dropout(x) + residual;  n = (s - mean) / sqrt(variance + eps), both of the row;  y = n weight + bias
+ *   dweight = sum over rows of dy n;  dbias = sum over rows of dy;  g = dy weight
+ *   dresidual = ds = (g - mean of g - n (mean of g n)) / sqrt(variance + eps);  dx = dropout(ds)
  *
- * aux: s where there is a residual, then mean and 1/deviation per row. scratch: partial sums of the gradients of scale
- * and shift, a pair for each chunk of rows, combined in order.
+ * x, residual, y (rows, C); weight, bias (C). aux: s where there is a residual, then mean and 1 / sqrt(variance + eps)
+ * per row. scratch: partial sums of dweight and dbias, a pair for each chunk of rows, combined in order.
  */
 #include <string.h>
 
@@ -21,11 +23,10 @@ static int64_t chunks_of(int64_t rows)
 
 static ls_status shape(ls_shape *s)
 {
-	float *epsilon = s->attributes;
+	ls_layer_norm_options *o = s->attributes;
 	int channels = s->in[0]->channels;
 
-	if (!(*epsilon > 0))
-		*epsilon = 1e-5f;
+	o->eps = o->eps > 0 ? o->eps : 1e-5f;
 	LS_TRY(ls_shape_param(s, LS_WEIGHT, s->name, "weight",
 			      ls_vector_param(channels, LS_ROLE_NORM, LS_INIT_ONE, 1)));
 	LS_TRY(ls_shape_param(s, LS_BIAS, s->name, "bias", ls_vector_param(channels, LS_ROLE_NORM, LS_INIT_ZERO, 1)));
@@ -87,7 +88,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_row_shape row_shape = row_shape_of(op, rows);
 	kept k = kept_of(op, rows);
 	const float *gamma = ls_op_param(op, pass, LS_WEIGHT), *beta = ls_op_param(op, pass, LS_BIAS);
-	float epsilon = *(const float *)op->node->attributes;
+	float eps = ((const ls_layer_norm_options *)op->node->attributes)->eps;
 
 	while ((unit = ls_team_next(member, chunks_of(rows))) >= 0) {
 		int64_t begin = unit * ROWS, end = begin + ROWS < rows ? begin + ROWS : rows;
@@ -96,7 +97,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 			ls_drop_rows(op, pass, op->node->dropout, op->x[0], k.s, begin, end);
 			x = k.s;
 		}
-		ls_simd_get()->layer_norm(&row_shape, x, op->x[1], begin, end, gamma, beta, epsilon, k.s, op->y, k.mean,
+		ls_simd_get()->layer_norm(&row_shape, x, op->x[1], begin, end, gamma, beta, eps, k.s, op->y, k.mean,
 					  k.inverse);
 	}
 }
@@ -162,11 +163,9 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 
 const ls_op_type ls_op_layer_norm = {
 	.name = "layer_norm",
-	.formula = "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, mean and variance of each row",
-	.inputs = "x",
-	.attributes = "epsilon",
-	.input_count = 1,
-	.attribute_bytes = sizeof(float),
+	.formula = "y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance of each row",
+	LS_INPUTS(1, "x"),
+	LS_ATTRIBUTES(ls_layer_norm_options, "eps"),
 	.named = 1,
 	.fuses = LS_FUSES_SUM_BEFORE,
 	.adds = 2,
@@ -176,6 +175,6 @@ const ls_op_type ls_op_layer_norm = {
 	.scratch_bytes = scratch_bytes,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1, .attributes = &(float){ 0 } },
-		   { .channels = 70, .height = 4, .width = 3, .attributes = &(float){ 1e-3f } } },
+	.cases = { LS_CASE_TOKENS(20, 7, .attributes = &(ls_layer_norm_options){ 0 }),
+		   LS_CASE_IMAGES(70, 4, 3, .attributes = &(ls_layer_norm_options){ .eps = 1e-3f }) },
 };

@@ -2,7 +2,8 @@
  * linear.c - linear layers over rows, with a relu or a gelu behind them. The weight may be borrowed: the words of an
  * embedding.
  *
- *   y = x . w^T + b (then relu or gelu);  dx = dy . w;  dw = dy^T . x;  db = sum of dy over rows
+ *   y = x w^T + b (then relu or gelu)        x (rows, C), y (rows, O), w (O, C), b (O)
+ *   dx = dy w;  dw = dy^T x;  db = sum of dy over rows
  *
  * aux: what the gelu is taken of, which backward needs. scratch: a block of weights per thread, then bias partials.
  */
@@ -42,7 +43,7 @@ static ls_status shape(ls_shape *s)
 	s->out = ls_tensor_like(s->in[0], o->out_features);
 	if (!s->borrowed)
 		LS_TRY(ls_shape_param(s, LS_WEIGHT, s->name, "weight", weight_param(in, o->out_features, o->init)));
-	if (o->bias)
+	if (!o->no_bias)
 		LS_TRY(ls_shape_param(s, LS_BIAS, s->name, "bias", ls_bias_param(o->out_features, o->init, in)));
 	return LS_OK;
 }
@@ -74,8 +75,7 @@ static size_t turned_floats(const ls_op *op)
 
 static size_t scratch_bytes(const ls_op *op, int64_t n)
 {
-	size_t bias = op->params[LS_BIAS] ? ls_bias_grad_floats(op->out, ls_tensor_rows(op->out, n)) : 0;
-	return sizeof(float) * (turned_floats(op) + bias);
+	return sizeof(float) * (turned_floats(op) + ls_bias_grad_floats(op, n));
 }
 
 static ls_status prepare(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads)
@@ -131,10 +131,8 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_linear = {
 	.name = "linear",
 	.formula = "y = x weight^T + bias, in each row",
-	.inputs = "x",
-	.attributes = "out_features, bias, init, per_position",
-	.input_count = 1,
-	.attribute_bytes = sizeof(ls_linear_options),
+	LS_INPUTS(1, "x"),
+	LS_ATTRIBUTES(ls_linear_options, "out_features, no_bias, init, per_position"),
 	.named = 1,
 	.fuses = LS_FUSES_RELU | LS_FUSES_GELU,
 	.adds = 1,
@@ -146,13 +144,6 @@ const ls_op_type ls_op_linear = {
 	.prepare = prepare,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS,
-		     .channels = 20,
-		     .height = 7,
-		     .width = 1,
-		     .attributes = &(ls_linear_options){ .out_features = 70, .bias = 1 } },
-		   { .channels = 20,
-		     .height = 4,
-		     .width = 3,
-		     .attributes = &(ls_linear_options){ .out_features = 9 } } },
+	.cases = { LS_CASE_TOKENS(20, 7, .attributes = &(ls_linear_options){ .out_features = 70 }),
+		   LS_CASE_IMAGES(20, 4, 3, .attributes = &(ls_linear_options){ .out_features = 9, .no_bias = 1 }) },
 };

@@ -1,5 +1,7 @@
 /*
  * masked_positions.c - the rows of the tokens that are to be predicted.
+ *
+ *   y[i] = x[masked_at[i]];  dx = dy in these rows, 0 in all others        x (tokens, C), y (masked positions, C)
  */
 #include "ops/shape.h"
 
@@ -26,12 +28,10 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_masked_positions = {
 	.name = "masked_positions",
 	.formula = "the rows of x that are to be predicted",
-	.inputs = "x",
-	.attributes = "",
-	.input_count = 1,
+	LS_INPUTS(1, "x"),
 	.adds = 1,
 	.shape = shape,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 } },
+	.cases = { LS_CASE_TOKENS(20, 7) },
 };

@@ -1,19 +1,13 @@
 /*
  * mean_token.c - the mean of each sample's rows: its tokens, or the positions of an image.
  *
- *   y = sum over the sample's rows of x / their number;  dx = dy / their number, in each of them
+ *   y = sum over the sample's rows of x / their number        x (rows, C), y (samples, C)
+ *   dx = dy / their number, in each of them
  */
 #include <string.h>
 
 #include "kernels/simd.h"
 #include "ops/shape.h"
-
-static ls_status shape(ls_shape *s)
-{
-	LS_TRY(ls_check_sample_rows(s));
-	s->out = ls_tensor_make(s->in[0]->channels, 1, 1, LS_SAMPLES);
-	return LS_OK;
-}
 
 static void sum_rows(const float *x, ls_sample_rows of, int64_t panel, float *y)
 {
@@ -62,12 +56,9 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_mean_token = {
 	.name = "mean_token",
 	.formula = "y = mean over the rows of a sample of x",
-	.inputs = "x",
-	.attributes = "",
-	.input_count = 1,
-	.shape = shape,
+	LS_INPUTS(1, "x"),
+	.shape = ls_shape_one_row,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 },
-		   { .channels = 20, .height = 3, .width = 4 } },
+	.cases = { LS_CASE_TOKENS(20, 7), LS_CASE_IMAGES(20, 3, 4) },
 };

@@ -1,7 +1,7 @@
 /*
  * multiply.c - the product of two values, element by element.
  *
- *   y = a b;  da = dy b;  db = dy a
+ *   y = a b;  da = dy b;  db = dy a        a, b, y alike, (rows, C)
  */
 #include "ops/shape.h"
 
@@ -34,14 +34,11 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_multiply = {
 	.name = "multiply",
 	.formula = "y = a b, element by element",
-	.inputs = "a, b",
-	.attributes = "",
-	.input_count = 2,
+	LS_INPUTS(2, "a, b"),
 	.adds = 3,
 	.shape = ls_shape_same,
 	.keeps = keeps,
 	.forward = forward,
 	.backward = backward,
-	.cases = { { .channels = 20, .height = 4, .width = 3 },
-		   { .domain = LS_TOKENS, .channels = 20, .height = 7, .width = 1 } },
+	.cases = { LS_CASE_IMAGES(20, 4, 3), LS_CASE_TOKENS(20, 7) },
 };

@@ -58,6 +58,7 @@ enum { LS_WEIGHT, LS_BIAS }; /* the first two parameters of most operators */
 
 typedef struct ls_op_type ls_op_type;
 typedef struct ls_op ls_op;
+typedef struct ls_span ls_span; /* pointwise.h */
 
 typedef enum ls_activation { LS_ACT_NONE, LS_ACT_RELU, LS_ACT_GELU, LS_ACT_GELU_TANH } ls_activation;
 
@@ -135,6 +136,16 @@ typedef struct ls_op_case {
 	const void *attributes;
 } ls_op_case;
 
+/* Images of (channels, height, width); tokens, up to `longest` per sample. Other fields may follow. */
+#define LS_CASE_IMAGES(c, h, w, ...)                                                                                   \
+	{                                                                                                              \
+		.channels = c, .height = h, .width = w, __VA_ARGS__                                                    \
+	}
+#define LS_CASE_TOKENS(c, longest, ...)                                                                                \
+	{                                                                                                              \
+		.domain = LS_TOKENS, .channels = c, .height = longest, .width = 1, __VA_ARGS__                         \
+	}
+
 typedef struct ls_cost {
 	const ls_node *node;
 	const ls_tensor *in, *out;
@@ -148,7 +159,7 @@ struct ls_op_type {
 	const char *name;       /* the public builder is ls_<name>(), unless the list says otherwise */
 	const char *formula;    /* for docs/operators.md, as are these: */
 	const char *inputs;     /* "x" */
-	const char *attributes; /* "heads, dropout"; "" where there are none */
+	const char *attributes; /* "heads, dropout"; NULL: none */
 	int input_count;
 	size_t attribute_bytes; /* of what the builder passes */
 	unsigned fuses;         /* LS_FUSES_... */
@@ -168,6 +179,9 @@ struct ls_op_type {
 	size_t (*scratch_bytes)(const ls_op *op, int64_t n); /* during one call; optional */
 	/* Before the first run, for micro-batches of each size on a team of `threads`; optional. */
 	ls_status (*prepare)(ls_op *op, ls_arena *arena, const int64_t *sizes, int count, int threads);
+	/* Of operators that work on each number by itself (pointwise.h), whose forward and backward are the same. */
+	void (*value)(const ls_span *span), (*slope)(const ls_span *span);
+	int moves_zero; /* value of 0 is not 0 */
 	void (*forward)(const ls_op *op, const ls_pass *pass, ls_member member);
 	void (*backward)(const ls_op *op, const ls_pass *pass, ls_member member); /* optional: it has no gradient */
 	/* Recompute the output from what is kept for backward: the same bits each time; optional. */
@@ -200,11 +214,15 @@ struct ls_op {
 	double forward_s, backward_s;
 };
 
+/* Parts of a row: the number of inputs and their names, the struct of attributes and its fields. */
+#define LS_INPUTS(count, names) .input_count = (count), .inputs = (names)
+#define LS_ATTRIBUTES(type, names) .attribute_bytes = sizeof(type), .attributes = (names)
+
 /* The table, in the order of include/lockstep/operators.h; NULL past the end. */
 const ls_op_type *ls_op_type_at(int i);
 
 #define LS_OP_ROW(name, ...) extern const ls_op_type ls_op_##name;
-LS_OPERATORS(LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW)
+LS_OPERATORS(LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW)
 #undef LS_OP_ROW
 
 /* The node itself trains this parameter: it is neither borrowed nor a buffer. */
@@ -281,6 +299,15 @@ static inline float ls_label_target(const ls_tensor *t, int32_t label, int c)
 	return t->channels == 1 ? (float)label : (float)(label == c);
 }
 
+/* loss.c: forward of a loss that is a mean over channels. A row's prediction is the channel with the greatest value,
+ * with one channel what `lone_is_right` makes of it. `row` returns the sum of the terms of row i and writes their
+ * gradients to r->dx, unless that is NULL; padded channels are zeroed for it. */
+typedef struct ls_channel_loss {
+	int (*lone_is_right)(float x, int32_t label);
+	float (*row)(const ls_op *op, const ls_loss_rows *r, int64_t i);
+} ls_channel_loss;
+void ls_channel_loss_forward(const ls_op *op, const ls_pass *pass, ls_member member, const ls_channel_loss *loss);
+
 /* This thread's floats of a value, for element-wise operators: whole cache lines. */
 enum { LS_LINE = 16 };
 static inline void ls_pass_share(const ls_pass *pass, const ls_tensor *t, ls_member member, int64_t *begin,
@@ -306,9 +333,14 @@ static inline int64_t ls_chunk_rows(int64_t rows, int64_t chunk)
 
 /* common.c: what several operators share. */
 
-/* The gradient of a bias: db[c] = sum of dy[c] over `rows` rows, by chunk partials in `partial` (blocks, chunks,
- * panel). Synchronises inside. */
-size_t ls_bias_grad_floats(const ls_tensor *t, int64_t rows);
+/* What a row's `keeps` is for many: backward reads the input, the output, or the output where a relu was fused. */
+int ls_keeps_input(const ls_node *node);
+int ls_keeps_output(const ls_node *node);
+int ls_keeps_activated(const ls_node *node);
+
+/* The gradient of a bias: db[c] = sum of dy[c] over rows, by chunk partials in `partial` (blocks, chunks, panel), whose
+ * floats for n samples are none where there is no bias. Synchronises inside. */
+size_t ls_bias_grad_floats(const ls_op *op, int64_t n);
 void ls_bias_grad(const ls_op *op, const ls_pass *pass, float *partial, ls_member member);
 
 /* dy back through the relu that was fused behind an operator; synchronises behind. */

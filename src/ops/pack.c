@@ -1,6 +1,9 @@
 /*
- * pack.c - images (n, C, H, W) as the loader has them, into panels. The graph adds it where a layer other than a
- * gathering convolution reads the input; images have no gradient.
+ * pack.c - images as the loader has them, into panels.
+ *
+ *   y[c / panel][p][i][c % panel] = x[i, c, p]        x (n, C, H, W), y [blocks][H][W][n][panel], p a position
+ *
+ * The graph adds it where a layer other than a gathering convolution reads the input; images have no gradient.
  */
 #include "ops/shape.h"
 
@@ -34,11 +37,9 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 const ls_op_type ls_op_pack = {
 	.name = "pack",
 	.formula = "y = x, in panels",
-	.inputs = "images",
-	.attributes = "",
-	.input_count = 1,
+	LS_INPUTS(1, "images"),
 	.takes_input = takes_input,
 	.shape = shape,
 	.forward = forward,
-	.cases = { { .channels = 3, .height = 5, .width = 4, .raw = 1 } },
+	.cases = { LS_CASE_IMAGES(3, 5, 4, .raw = 1) },
 };

@@ -132,3 +132,10 @@ ls_status ls_shape_same(ls_shape *shape)
 	shape->out = ls_tensor_like(a, a->channels);
 	return LS_OK;
 }
+
+ls_status ls_shape_one_row(ls_shape *shape)
+{
+	LS_TRY(ls_check_sample_rows(shape));
+	shape->out = ls_tensor_make(shape->in[0]->channels, 1, 1, LS_SAMPLES);
+	return LS_OK;
+}

@@ -58,4 +58,7 @@ ls_status ls_check_loss_rows(ls_shape *shape);
 /* The output is like the only input, or like both of two, which must be alike. */
 ls_status ls_shape_same(ls_shape *shape);
 
+/* The output has one row per sample, of the rows that a sample of the input has. */
+ls_status ls_shape_one_row(ls_shape *shape);
+
 #endif

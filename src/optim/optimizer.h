@@ -1,7 +1,7 @@
 /*
  * optimizer.h - the update of parameters, on any range of the flat store.
  *
- * An optimizer is one file, rules/NAME.c, with a row of type ls_optimizer_kind, and one line in rules.h.
+ * An optimizer is one file, optimizers/NAME.c, with a row of type ls_optimizer_kind, and one line in table.h.
  *
  * Invariants
  *  1. Element-wise in (parameter, gradient, state), without contraction and without branches that change a sum: any

@@ -19,7 +19,7 @@ for page in CONTRIBUTING.md docs/tour.md; do
 	is "which exist" "$(missing "$SOURCE_DIR/$page")" ""
 done
 # shellcheck disable=SC2016 # Markdown
-printf 'See `src/base/isa.h`, `src/none.c`, `isa.h`, `nobody.c` and `src/optim/rules/NAME.c`.\n' >page.md
+printf 'See `src/base/isa.h`, `src/none.c`, `isa.h`, `nobody.c` and `src/optim/optimizers/NAME.c`.\n' >page.md
 is "the check finds those that do not" "$(missing page.md | tr '\n' ' ')" "nobody.c src/none.c "
 
 test_end

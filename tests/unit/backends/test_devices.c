@@ -1,18 +1,15 @@
 /*
  * The table of backends, and the devices of a node: each has a driver of its own, and host threads that share work.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "backends/devices.h"
+#include "unit/test_main.h"
 
 static void test_table(void **state)
 {
@@ -90,11 +87,4 @@ static void test_drivers(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_drivers),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_table, test_drivers)

@@ -7,6 +7,7 @@
 #include "support/reference.h"
 #include "unit/backends/exec_checks.h"
 #include "unit/graph/net.h"
+#include "unit/test_main.h"
 
 /* Samples do not meet: runs in tiles. */
 static ls_graph *tiled(void)
@@ -14,10 +15,10 @@ static ls_graph *tiled(void)
 	ls_graph *g = net_graph();
 	ls_value x = ls_input(g, 1, 9, 8);
 	x = ls_max_pool2d(g, ls_relu(g, net_conv(g, x, "a", 20, 3, 1)), (ls_pool_options){ .kernel = 2 });
-	ls_value y = ls_dropout(g, ls_relu(g, net_conv(g, x, "b", 70, 3, 1)), 0.2f);
+	ls_value y = net_dropout(g, ls_relu(g, net_conv(g, x, "b", 70, 3, 1)), 0.2f);
 	ls_value z = ls_avg_pool2d(g, net_conv(g, x, "c", 70, 1, 0),
 				   (ls_pool_options){ .kernel = 3, .stride = 1, .padding = 1 });
-	x = ls_dropout(g, ls_relu(g, net_linear(g, ls_add(g, y, z), "d", 40)), 0.5f);
+	x = net_dropout(g, ls_relu(g, net_linear(g, ls_add(g, y, z), "d", 40)), 0.5f);
 	net_check(ls_graph_finish(g, net_head(g, x)));
 	return g;
 }
@@ -27,16 +28,18 @@ static ls_graph *coupled(void)
 {
 	ls_graph *g = net_graph();
 	ls_value x = ls_input(g, 3, 8, 8), y;
-	x = ls_conv2d(g, x, "stem", (ls_conv_options){ .out_channels = 20, .kernel = 7, .stride = 2, .padding = 3 });
+	x = ls_conv2d(g, x, "stem",
+		      (ls_conv_options){ .out_channels = 20, .kernel = 7, .stride = 2, .padding = 3, .no_bias = 1 });
 	x = ls_max_pool2d(g, ls_relu(g, net_norm(g, x, "n0")),
 			  (ls_pool_options){ .kernel = 3, .stride = 2, .padding = 1 });
 	y = ls_relu(g, net_norm(g, net_conv(g, x, "a", 20, 3, 0), "n1"));
 	x = ls_relu(g, ls_add(g, net_norm(g, net_conv(g, y, "b", 20, 3, 0), "n2"), x));
-	y = ls_conv2d(g, x, "c", (ls_conv_options){ .out_channels = 70, .kernel = 3, .stride = 2, .padding = 1 });
+	y = ls_conv2d(g, x, "c",
+		      (ls_conv_options){ .out_channels = 70, .kernel = 3, .stride = 2, .padding = 1, .no_bias = 1 });
 	y = net_norm(g, net_conv(g, ls_relu(g, net_norm(g, y, "n3")), "d", 70, 3, 0), "n4");
-	x = ls_conv2d(g, x, "down", (ls_conv_options){ .out_channels = 70, .kernel = 1, .stride = 2 });
+	x = ls_conv2d(g, x, "down", (ls_conv_options){ .out_channels = 70, .kernel = 1, .stride = 2, .no_bias = 1 });
 	x = ls_relu(g, ls_add(g, y, net_norm(g, x, "n5")));
-	x = ls_add(g, ls_dropout(g, x, 0.1f), ls_relu(g, net_norm(g, x, "n6")));
+	x = ls_add(g, net_dropout(g, x, 0.1f), ls_relu(g, net_norm(g, x, "n6")));
 	net_check(ls_graph_finish(g, net_head(g, ls_global_avg_pool(g, ls_flatten(g, x)))));
 	return g;
 }
@@ -154,7 +157,7 @@ static void test_inference_by_hand(void **state)
 	ls_graph *g = net_graph();
 	ls_value x = ls_input(g, 1, 3, 3);
 	(void)state;
-	x = ls_conv2d(g, x, "conv", (ls_conv_options){ .out_channels = C, .kernel = 2, .bias = 1 });
+	x = ls_conv2d(g, x, "conv", (ls_conv_options){ .out_channels = C, .kernel = 2 });
 	net_check(ls_graph_finish(g, net_head(g, ls_relu(g, net_norm(g, x, "norm")))));
 	net_init(&t, g, N, 0, 1, 1);
 	params_of(&t, "conv.weight", w), params_of(&t, "conv.bias", b);
@@ -302,7 +305,7 @@ static void test_dropout_follows_the_sample(void **state)
 	net t;
 	ls_graph *g = net_graph();
 	(void)state;
-	net_check(ls_graph_finish(g, net_head(g, ls_dropout(g, ls_input(g, 1, 6, 6), 0.5f))));
+	net_check(ls_graph_finish(g, net_head(g, net_dropout(g, ls_input(g, 1, 6, 6), 0.5f))));
 	net_init(&t, g, 1, 0, 1, 0);
 	for (int i = 0; i < 36; i++)
 		t.images[i] = 1;
@@ -352,24 +355,6 @@ static void test_printed_plan(void **state)
 	net_release(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_stale_memory),
-		cmocka_unit_test(test_tiles),
-		cmocka_unit_test(test_inference_any_cut),
-		cmocka_unit_test(test_inference_by_hand),
-		cmocka_unit_test(test_no_allocation),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_bytes_make_sense),
-		cmocka_unit_test(test_absurd_microbatches),
-		cmocka_unit_test(test_moments_have_memory),
-		cmocka_unit_test(test_ready),
-		cmocka_unit_test(test_shared_grads),
-		cmocka_unit_test(test_dropout_follows_the_sample),
-		cmocka_unit_test(test_nan_comes_through),
-		cmocka_unit_test(test_printed_plan),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_threads, test_stale_memory, test_tiles, test_inference_any_cut, test_inference_by_hand,
+	  test_no_allocation, test_bytes, test_bytes_make_sense, test_absurd_microbatches, test_moments_have_memory,
+	  test_ready, test_shared_grads, test_dropout_follows_the_sample, test_nan_comes_through, test_printed_plan)

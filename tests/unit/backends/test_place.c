@@ -1,17 +1,14 @@
 /*
  * Placement of buffers: those that live at the same time do not overlap, and little is wasted.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "backends/cpu/place.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "unit/backends/place_reference.h"
+#include "unit/test_main.h"
 
 enum { SEED = 20240619, COUNT = 300 };
 
@@ -153,13 +150,4 @@ static void test_edges(void **state)
 	assert_int_equal(bound, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_network),
-		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_edges),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_random, test_network, test_deep, test_edges)

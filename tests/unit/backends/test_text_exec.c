@@ -4,6 +4,7 @@
  */
 #include "unit/backends/exec_checks.h"
 #include "unit/graph/text_net.h"
+#include "unit/test_main.h"
 
 enum { LONGEST = 11, MASKED = 3, WIDTH = 48 };
 
@@ -14,9 +15,9 @@ static ls_value bert_layer(ls_graph *g, ls_value x, const char *name, float drop
 	for (int i = 0; i < 5; i++)
 		snprintf(names[i], sizeof(names[i]), "%s.%s", name, parts[i]);
 	ls_value y = net_linear(g, text_attend(g, x, name, WIDTH, 3, dropout), names[0], WIDTH);
-	x = ls_layer_norm(g, ls_add(g, ls_dropout(g, y, dropout), x), names[1], 1e-12f);
-	y = net_linear(g, ls_gelu(g, net_linear(g, x, names[2], 3 * WIDTH), 0), names[3], WIDTH);
-	return ls_layer_norm(g, ls_add(g, ls_dropout(g, y, dropout), x), names[4], 1e-12f);
+	x = net_layer_norm(g, ls_add(g, net_dropout(g, y, dropout), x), names[1], 1e-12f);
+	y = net_linear(g, net_gelu(g, net_linear(g, x, names[2], 3 * WIDTH), 0), names[3], WIDTH);
+	return net_layer_norm(g, ls_add(g, net_dropout(g, y, dropout), x), names[4], 1e-12f);
 }
 
 /* Pretraining with shared words, everything that rides along, dropout everywhere. */
@@ -24,11 +25,11 @@ static ls_graph *pretraining(void)
 {
 	ls_graph *g = net_graph();
 	ls_value words = text_embed(g, LONGEST, MASKED, WIDTH, "segments");
-	ls_value x = ls_dropout(g, ls_layer_norm(g, words, "norm", 0), 0.1f);
+	ls_value x = net_dropout(g, net_layer_norm(g, words, "norm", 0), 0.1f);
 	x = bert_layer(g, bert_layer(g, x, "a", 0.2f), "b", 0.1f);
 	ls_value logits = net_head(g, ls_tanh(g, net_linear(g, ls_first_token(g, x), "pooler", WIDTH)));
-	ls_value y = ls_gelu(g, net_linear(g, ls_masked_positions(g, x), "transform", WIDTH), 1);
-	y = ls_dropout(g, ls_layer_norm(g, y, "transform.norm", 0), 0.2f);
+	ls_value y = net_gelu(g, net_linear(g, ls_masked_positions(g, x), "transform", WIDTH), 1);
+	y = net_dropout(g, net_layer_norm(g, y, "transform.norm", 0), 0.2f);
 	net_check(ls_graph_finish_pretraining(g, logits, ls_tied_linear(g, y, words, "tied")));
 	return g;
 }
@@ -37,14 +38,14 @@ static ls_graph *pretraining(void)
 static ls_graph *classifier(void)
 {
 	ls_graph *g = net_graph();
-	ls_value x = ls_dropout(g, text_embed(g, LONGEST, 0, WIDTH, NULL), 0.1f);
+	ls_value x = net_dropout(g, text_embed(g, LONGEST, 0, WIDTH, NULL), 0.1f);
 	for (int i = 0; i < 2; i++) {
 		const char *names[] = { i ? "n0" : "n1", i ? "a0" : "a1", i ? "o0" : "o1" };
-		ls_value y = text_attend(g, ls_layer_norm(g, x, names[0], 0), names[1], WIDTH, 3, 0.1f);
-		x = ls_add(g, x, ls_dropout(g, ls_relu(g, net_linear(g, y, names[2], WIDTH)), 0.1f));
+		ls_value y = text_attend(g, net_layer_norm(g, x, names[0], 0), names[1], WIDTH, 3, 0.1f);
+		x = ls_add(g, x, net_dropout(g, ls_relu(g, net_linear(g, y, names[2], WIDTH)), 0.1f));
 	}
-	x = ls_mean_token(g, ls_layer_norm(g, x, "n", 0));
-	net_check(ls_graph_finish(g, net_head(g, ls_dropout(g, x, 0.2f))));
+	x = ls_mean_token(g, net_layer_norm(g, x, "n", 0));
+	net_check(ls_graph_finish(g, net_head(g, net_dropout(g, x, 0.2f))));
 	return g;
 }
 
@@ -389,16 +390,5 @@ static void test_writes(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),      cmocka_unit_test(test_stale_memory),
-		cmocka_unit_test(test_neighbours),   cmocka_unit_test(test_capacity),
-		cmocka_unit_test(test_shortest),     cmocka_unit_test(test_writes),
-		cmocka_unit_test(test_tiles),        cmocka_unit_test(test_token_weight),
-		cmocka_unit_test(test_own_gradient), cmocka_unit_test(test_inference_plans),
-		cmocka_unit_test(test_bytes),        cmocka_unit_test(test_no_allocation),
-		cmocka_unit_test(test_ready),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_threads, test_stale_memory, test_neighbours, test_capacity, test_shortest, test_writes, test_tiles,
+	  test_token_weight, test_own_gradient, test_inference_plans, test_bytes, test_no_allocation, test_ready)

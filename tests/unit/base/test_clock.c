@@ -1,14 +1,11 @@
 /* The clocks: time goes on while a thread sleeps, its processor time does not. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <time.h>
 
 #include "base/clock.h"
+#include "unit/test_main.h"
 
 static void sleep_is_no_work(void **state)
 {
@@ -29,11 +26,4 @@ static void work_is(void **state)
 	assert_true(ls_clock_seconds() - start >= 0.019);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sleep_is_no_work),
-		cmocka_unit_test(work_is),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(sleep_is_no_work, work_is)

@@ -1,12 +1,8 @@
 /*
  * Files that are cut short while they are in use: the process survives, and the error names the file.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +18,7 @@
 
 #include "base/files.h"
 #include "unit/base/scratch.h"
+#include "unit/test_main.h"
 
 enum { LARGE = 8 << 20, SMALL = 10000 };
 
@@ -256,15 +253,6 @@ static void a_limit_on_data_is_not_blamed_for_a_map(void **state)
 	assert_null(strstr(ls_last_error(), "ulimit -d"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(faults_elsewhere_go_where_they_went, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_cut_map_reads_zeros_and_is_known, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_cut_inside_the_last_page_is_known, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(small_files_are_copied, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(many_maps_and_threads, make_dir, remove_dir),
-		cmocka_unit_test(a_limit_on_data_is_not_blamed_for_a_map),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(make_dir, remove_dir, faults_elsewhere_go_where_they_went, a_cut_map_reads_zeros_and_is_known,
+	       a_cut_inside_the_last_page_is_known, small_files_are_copied, many_maps_and_threads,
+	       a_limit_on_data_is_not_blamed_for_a_map)

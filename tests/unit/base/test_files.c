@@ -1,12 +1,8 @@
 /*
  * Paths, drafts that are whole or absent, and maps.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,6 +23,7 @@
 
 #include "base/files.h"
 #include "unit/base/scratch.h"
+#include "unit/test_main.h"
 
 static void check_content(const char *expected)
 {
@@ -630,32 +627,11 @@ static void files_of_our_own_are_regular(void **state)
 	assert_non_null(strstr(ls_last_error(), "a pipe"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(joins),
-		cmocka_unit_test_setup_teardown(looks_above, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(makes_and_removes_trees, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_draft_is_seen_when_published, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(an_abandoned_draft_changes_nothing, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(drafts_are_discarded, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(leftovers_are_removed, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(two_writers_do_not_mix, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(two_processes_publish_at_once, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_new_file_replaces_nothing, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_draft_is_discarded_by_the_name_it_was_made_with, make_dir,
-						remove_dir),
-		cmocka_unit_test_setup_teardown(discarding_does_not_read_what_a_writer_has_freed, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(errors_name_the_file, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_full_disk_is_reported_and_the_old_file_stays, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_planted_draft_is_not_followed, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_device_is_written_to_and_stays, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_pipe_is_written_to_and_stays, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(a_link_is_followed_and_stays, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(what_others_plant_is_refused, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(only_a_regular_file_is_replaced, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(standard_output_is_not_replaced, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(files_of_our_own_are_regular, make_dir, remove_dir),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(make_dir, remove_dir, joins, looks_above, makes_and_removes_trees, a_draft_is_seen_when_published,
+	       an_abandoned_draft_changes_nothing, drafts_are_discarded, leftovers_are_removed, two_writers_do_not_mix,
+	       two_processes_publish_at_once, a_new_file_replaces_nothing,
+	       a_draft_is_discarded_by_the_name_it_was_made_with, discarding_does_not_read_what_a_writer_has_freed,
+	       errors_name_the_file, a_full_disk_is_reported_and_the_old_file_stays, a_planted_draft_is_not_followed,
+	       a_device_is_written_to_and_stays, a_pipe_is_written_to_and_stays, a_link_is_followed_and_stays,
+	       what_others_plant_is_refused, only_a_regular_file_is_replaced, standard_output_is_not_replaced,
+	       files_of_our_own_are_regular)

@@ -1,11 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "base/link_rate.h"
+#include "unit/test_main.h"
 
 static void test_rates(void **state)
 {
@@ -25,8 +22,4 @@ static void test_rates(void **state)
 			fail_msg("'%s' is %g", cases[i].text, ls_link_rate(cases[i].text));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rates) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_rates)

@@ -1,16 +1,13 @@
 /*
  * Suggestions and number parsing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "base/names.h"
+#include "unit/test_main.h"
 
 static const char *const models[] = { "mlp", "cnn", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152" };
 
@@ -178,16 +175,5 @@ static void counts(void **state)
 	assert_true(value == 2000000000000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slips_are_recognised),
-		cmocka_unit_test(unknown_names_list_the_known),
-		cmocka_unit_test(rows_are_found_by_name),
-		cmocka_unit_test(one_is_no_plural),
-		cmocka_unit_test(whole_numbers),
-		cmocka_unit_test(real_numbers),
-		cmocka_unit_test(counts),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(slips_are_recognised, unknown_names_list_the_known, rows_are_found_by_name, one_is_no_plural, whole_numbers,
+	  real_numbers, counts)

@@ -1,12 +1,8 @@
 /*
  * Error messages, log lines, clocks and the choice of instruction set.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,6 +16,7 @@
 #include "base/isa.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "unit/test_main.h"
 
 static void names(void **state)
 {
@@ -182,16 +179,5 @@ static void clocks_run_forward(void **state)
 	assert_true(ls_clock_wall() > 1.7e9);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(instruction_sets),
-		cmocka_unit_test(names),
-		cmocka_unit_test(messages),
-		cmocka_unit_test(long_messages_are_cut),
-		cmocka_unit_test(a_message_belongs_to_its_thread),
-		cmocka_unit_test(log_lines),
-		cmocka_unit_test(clocks_run_forward),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(instruction_sets, names, messages, long_messages_are_cut, a_message_belongs_to_its_thread, log_lines,
+	  clocks_run_forward)

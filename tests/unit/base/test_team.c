@@ -2,12 +2,8 @@
  * Teams: every member runs, barriers separate phases, every unit is taken once. Run under ThreadSanitizer, this is the
  * proof that a barrier orders memory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +15,7 @@
 
 #include "base/pin.h"
 #include "base/team.h"
+#include "unit/test_main.h"
 
 static ls_team *team_of(int threads)
 {
@@ -306,19 +303,6 @@ static void a_crowd_spins_little(void **state)
 	assert_true(crowded < 400e-6);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_member_runs_once),
-		cmocka_unit_test(barriers_order_memory),
-		cmocka_unit_test(every_unit_is_taken_once),
-		cmocka_unit_test(a_run_starts_counting_anew),
-		cmocka_unit_test(sleepers_wake),
-		cmocka_unit_test(ranges_cover),
-		cmocka_unit_test(impossible_sizes_are_refused),
-		cmocka_unit_test(threads_begin_before_they_work),
-		cmocka_unit_test(signals_are_left_to_the_caller),
-		cmocka_unit_test(a_crowd_spins_little),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(every_member_runs_once, barriers_order_memory, every_unit_is_taken_once, a_run_starts_counting_anew,
+	  sleepers_wake, ranges_cover, impossible_sizes_are_refused, threads_begin_before_they_work,
+	  signals_are_left_to_the_caller, a_crowd_spins_little)

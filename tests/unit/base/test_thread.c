@@ -1,17 +1,14 @@
 /*
  * Threads with enough stack, whatever `ulimit -s` says, and without signals that are not theirs.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <signal.h>
 #include <string.h>
 
 #include "base/thread.h"
+#include "unit/test_main.h"
 
 /* Touches all of a large frame. */
 static void go_deep(void *context)
@@ -82,11 +79,4 @@ static void a_started_thread_takes_faults_alone(void **state)
 	assert_true(bytes >= 512 << 10);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_deep_call_has_stack),
-		cmocka_unit_test(a_started_thread_takes_faults_alone),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(a_deep_call_has_stack, a_started_thread_takes_faults_alone)

@@ -13,6 +13,7 @@
 #include "checkpoint/safetensors.h"
 #include "checkpoint/shape.h"
 #include "checkpoint/state.h"
+#include "unit/test_main.h"
 
 static ls_status fill_zero(void *context, size_t i, void *data)
 {
@@ -591,30 +592,8 @@ static void state_is_not_json(void **state)
 	assert_int_equal(ls_ckpt_state_parse(&parsed, NULL, 0, "state.json"), LS_EFORMAT);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(round_trip),
-		TEST(a_failed_save_says_what_is_left),
-		TEST(no_memory_to_verify),
-		TEST(layout_does_not_show),
-		TEST(files_as_others_see_them),
-		TEST(progress_is_exact),
-		TEST(unstorable_content),
-		TEST(no_slots_no_settings_no_name),
-		TEST(other_classes),
-		TEST(other_optimizer),
-		TEST(optimizer_does_not_fit),
-		TEST(many_differences),
-		TEST(each_difference),
-		TEST(foreign_weights),
-		TEST(damaged_state),
-		TEST(state_is_not_json),
-		TEST(values_that_are_not_finite),
-		TEST(foreign_values_that_are_not_finite),
-	};
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(scratch_make, scratch_remove, round_trip, a_failed_save_says_what_is_left, no_memory_to_verify,
+	       layout_does_not_show, files_as_others_see_them, progress_is_exact, unstorable_content,
+	       no_slots_no_settings_no_name, other_classes, other_optimizer, optimizer_does_not_fit, many_differences,
+	       each_difference, foreign_weights, damaged_state, state_is_not_json, values_that_are_not_finite,
+	       foreign_values_that_are_not_finite)

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/rng.h"
+#include "unit/test_main.h"
 
 static int has(const scratch *s, const char *name)
 {
@@ -561,28 +562,6 @@ static void killed_any_time(void **state)
 	}
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(prune),
-		TEST(going_back),
-		TEST(others_files_are_left_alone),
-		TEST(same_step_again),
-		TEST(leftovers),
-		TEST(stepped_aside),
-		TEST(falls_back),
-		TEST(none_left),
-		TEST(unwritable),
-		TEST(no_room),
-		TEST(full_disk),
-		TEST(half_removed),
-		TEST(killed_any_time),
-		TEST(does_not_go_back_behind),
-		TEST(not_understood_is_not_deleted),
-		TEST(damage_is_kept),
-	};
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(scratch_make, scratch_remove, prune, going_back, others_files_are_left_alone, same_step_again, leftovers,
+	       stepped_aside, falls_back, none_left, unwritable, no_room, full_disk, half_removed, killed_any_time,
+	       does_not_go_back_behind, not_understood_is_not_deleted, damage_is_kept)

@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/shape.h"
+#include "unit/test_main.h"
 
 static float convert(ls_dtype dtype, const void *data)
 {
@@ -111,14 +112,5 @@ static void printable_text(void **state)
 	assert_string_equal(ls_text_printable(out, sizeof(out), "12345678"), "1234...");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(half_patterns),   cmocka_unit_test(brain_patterns),
-		cmocka_unit_test(wide_floats),     cmocka_unit_test(integers_are_refused),
-		cmocka_unit_test(names_and_sizes), cmocka_unit_test(shape_bytes),
-		cmocka_unit_test(printable_text),
-	};
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(half_patterns, brain_patterns, wide_floats, integers_are_refused, names_and_sizes, shape_bytes,
+	  printable_text)

@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include "checkpoint/safetensors.h"
+#include "unit/test_main.h"
 
 /* A tensor of a file, all its elements one value. */
 typedef struct item {
@@ -294,20 +295,5 @@ static void another_number_of_classes(void **state)
 	free(m.params);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(fine_tuning),
-		TEST(evaluation_wants_its_head),
-		TEST(the_body_must_be_there),
-		TEST(hugging_face),
-		TEST(other_names),
-		TEST(vocabularies),
-		TEST(no_family),
-		TEST(another_number_of_classes),
-	};
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(scratch_make, scratch_remove, fine_tuning, evaluation_wants_its_head, the_body_must_be_there,
+	       hugging_face, other_names, vocabularies, no_family, another_number_of_classes)

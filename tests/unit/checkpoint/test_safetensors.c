@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "checkpoint/safetensors.h"
+#include "unit/test_main.h"
 
 /* Given in an order that would misalign the I64 and the F64 if the data followed it. */
 static const ls_st_tensor given[] = {
@@ -211,20 +212,5 @@ static void missing_file(void **state)
 	assert_null(reader);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(round_trip),
-		TEST(data_is_aligned),
-		TEST(second_reader),
-		TEST(checksum_is_of_the_file),
-		TEST(empty_file_of_tensors),
-		TEST(writer_refuses),
-		TEST(missing_file),
-		TEST(failing_source_leaves_old_file),
-	};
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(scratch_make, scratch_remove, round_trip, data_is_aligned, second_reader, checksum_is_of_the_file,
+	       empty_file_of_tensors, writer_refuses, missing_file, failing_source_leaves_old_file)

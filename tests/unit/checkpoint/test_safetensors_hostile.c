@@ -4,6 +4,7 @@
 #include "support.h"
 
 #include "checkpoint/safetensors.h"
+#include "unit/test_main.h"
 
 typedef struct hostile {
 	const char *header;
@@ -285,19 +286,5 @@ static void cut_while_open(void **state)
 	ls_st_close(reader);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refused),
-		cmocka_unit_test(unaligned_is_taken),
-		cmocka_unit_test(bad_lengths),
-		cmocka_unit_test(too_short),
-		cmocka_unit_test(deep_nesting),
-		cmocka_unit_test(taken),
-		cmocka_unit_test(every_truncation),
-		cmocka_unit_test(too_many),
-		cmocka_unit_test_setup_teardown(cut_while_open, scratch_make, scratch_remove),
-	};
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(scratch_make, scratch_remove, refused, unaligned_is_taken, bad_lengths, too_short, deep_nesting, taken,
+	       every_truncation, too_many, cut_while_open)

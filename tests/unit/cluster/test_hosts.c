@@ -1,12 +1,8 @@
 /*
  * Hosts as people write them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +10,8 @@
 #include <unistd.h>
 
 #include <lockstep/launch.h>
+
+#include "unit/test_main.h"
 
 static void expect(const char *text, size_t expected, const char *const *names, const int *devices)
 {
@@ -151,12 +149,5 @@ static void this_host_is_known(void **state)
 	assert_false(ls_host_is_here("no-such-host.invalid"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entries_keep_their_order), cmocka_unit_test(mistakes_are_named),
-		cmocka_unit_test(numbers_are_no_hosts),     cmocka_unit_test(names_with_digits_are_hosts),
-		cmocka_unit_test(this_host_is_known),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(entries_keep_their_order, mistakes_are_named, numbers_are_no_hosts, names_with_digits_are_hosts,
+	  this_host_is_known)

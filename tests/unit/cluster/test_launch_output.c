@@ -1,18 +1,15 @@
 /*
  * What mpirun and the nodes print, kept apart: texts as Open MPI 4.1 prints them, arriving in pieces of any size.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/output.h"
+#include "unit/test_main.h"
 
 #define DASHES "--------------------------------------------------------------------------\n"
 
@@ -344,22 +341,7 @@ static void notes_tell_who_was_killed_first(void **state)
 	end(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_pass_and_banners_do_not),
-		cmocka_unit_test(reasons_are_found),
-		cmocka_unit_test(the_best_reason_stays),
-		cmocka_unit_test(torn_dashes_do_not_matter),
-		cmocka_unit_test(unknown_banners_are_shown),
-		cmocka_unit_test(an_error_of_all_nodes_is_printed_once),
-		cmocka_unit_test(lines_that_wait_can_explain),
-		cmocka_unit_test(endless_lines_are_cut),
-		cmocka_unit_test(nodes_know_more_than_mpirun),
-		cmocka_unit_test(only_marked_lines_are_failures),
-		cmocka_unit_test(open_mpis_tags_are_seen_through),
-		cmocka_unit_test(mpis_own_lines_pass_only_while_the_job_runs),
-		cmocka_unit_test(notes_tell_who_was_killed_first),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(lines_pass_and_banners_do_not, reasons_are_found, the_best_reason_stays, torn_dashes_do_not_matter,
+	  unknown_banners_are_shown, an_error_of_all_nodes_is_printed_once, lines_that_wait_can_explain,
+	  endless_lines_are_cut, nodes_know_more_than_mpirun, only_marked_lines_are_failures,
+	  open_mpis_tags_are_seen_through, mpis_own_lines_pass_only_while_the_job_runs, notes_tell_who_was_killed_first)

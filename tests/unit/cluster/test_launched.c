@@ -1,12 +1,8 @@
 /*
  * Whether a launcher has started this process, by environments as launchers make them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +10,7 @@
 #include <lockstep/launch.h>
 
 #include "cluster/launched.h"
+#include "unit/test_main.h"
 
 enum { PAIRS_MAX = 12 };
 
@@ -116,9 +113,4 @@ static void devices_are_given_by_rank(void **state)
 	unsetenv(LS_DEVICES_PER_NODE);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(launchers_are_recognised),
-					    cmocka_unit_test(devices_are_given_by_rank) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(launchers_are_recognised, devices_are_given_by_rank)

@@ -2,15 +2,12 @@
  * Collectives: for all roots and sizes, also when buffers go in parts; a node that is gone
  * is an error and not a hang.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "comm/collectives.h"
 #include "unit/comm/thread_nodes.h"
+#include "unit/test_main.h"
 
 enum { SEED = 20250311, SLOTS = 128, PART = 1 << 20 };
 
@@ -197,12 +194,5 @@ static void one_node_alone_copies(void **state)
 	assert_int_equal(ls_comm_barrier(NULL, "x"), LS_OK);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everybody_gets_everything), cmocka_unit_test(large_buffers_go_along_a_chain),
-		cmocka_unit_test(nobody_goes_on_alone),      cmocka_unit_test(a_node_that_is_gone_is_an_error),
-		cmocka_unit_test(one_node_alone_copies),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(everybody_gets_everything, large_buffers_go_along_a_chain, nobody_goes_on_alone,
+	  a_node_that_is_gone_is_an_error, one_node_alone_copies)

@@ -3,14 +3,11 @@
  * first; work is done in between; sums; idle communication threads sleep. What happens when nodes fail is in
  * test_comm_failures.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "unit/comm/thread_nodes.h"
+#include "unit/test_main.h"
 
 enum { SEED = 20250307, TAGS = 3, MESSAGES = 25, BYTES_MAX = 60000 };
 
@@ -506,19 +503,6 @@ static void bad_options(void **state)
 	ls_comm_free(NULL, NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(messages_arrive_whole_and_in_order),
-		cmocka_unit_test(few_slots_suffice_in_order),
-		cmocka_unit_test(most_urgent_first_within_the_window),
-		cmocka_unit_test(the_window_is_kept),
-		cmocka_unit_test(idle_comms_sleep),
-		cmocka_unit_test(messages_may_be_shorter_and_are_checked),
-		cmocka_unit_test(sums_of_all_nodes),
-		cmocka_unit_test(sums_need_a_transport_that_has_them),
-		cmocka_unit_test(work_is_done_in_between),
-		cmocka_unit_test(bad_options),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(messages_arrive_whole_and_in_order, few_slots_suffice_in_order, most_urgent_first_within_the_window,
+	  the_window_is_kept, idle_comms_sleep, messages_may_be_shorter_and_are_checked, sums_of_all_nodes,
+	  sums_need_a_transport_that_has_them, work_is_done_in_between, bad_options)

@@ -2,18 +2,15 @@
  * Nodes that stop, never come, fail or finish: every other node ends right after the timeout, not before, with a
  * message that names the node, its host and what was waited for, and one node speaks.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "comm/collectives.h"
 #include "comm/comm_state.h"
 #include "comm/init.h"
 #include "unit/comm/thread_nodes.h"
 #include "unit/exchange/lost_end.h"
+#include "unit/test_main.h"
 
 enum { SEED = 20250319, SLOTS = 128 };
 
@@ -552,23 +549,9 @@ static void who_waits_is_woken_once(void **state)
 	assert_int_equal(nodes_run(&c, members), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stopped_node_is_named),
-		cmocka_unit_test(a_node_that_goes_on_in_time_is_not_given_up),
-		cmocka_unit_test(a_node_learns_that_it_was_given_up),
-		cmocka_unit_test(a_node_that_never_comes_is_named),
-		cmocka_unit_test(a_node_says_why_it_ends),
-		cmocka_unit_test(a_node_that_has_finished_is_not_missed),
-		cmocka_unit_test(a_node_that_has_finished_waits_for_those_that_live),
-		cmocka_unit_test(a_node_that_has_finished_does_not_wait_for_the_dead),
-		cmocka_unit_test(a_node_that_has_finished_reports_one_that_fails),
-		cmocka_unit_test(the_end_of_the_transport_is_reported),
-		cmocka_unit_test(a_node_that_ends_at_once_is_named),
-		cmocka_unit_test(messages_are_delivered_before_a_node_goes),
-		cmocka_unit_test(errors_of_the_transport_end_all),
-		cmocka_unit_test(who_waits_is_woken_once),
-	};
-	return cmocka_run_group_tests(tests, read_host, NULL);
-}
+TEST_MAIN_GROUP(read_host, NULL, a_stopped_node_is_named, a_node_that_goes_on_in_time_is_not_given_up,
+		a_node_learns_that_it_was_given_up, a_node_that_never_comes_is_named, a_node_says_why_it_ends,
+		a_node_that_has_finished_is_not_missed, a_node_that_has_finished_waits_for_those_that_live,
+		a_node_that_has_finished_does_not_wait_for_the_dead, a_node_that_has_finished_reports_one_that_fails,
+		the_end_of_the_transport_is_reported, a_node_that_ends_at_once_is_named,
+		messages_are_delivered_before_a_node_goes, errors_of_the_transport_end_all, who_waits_is_woken_once)

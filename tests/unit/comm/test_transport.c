@@ -2,12 +2,8 @@
  * The threads transport: what is sent arrives, in order for each pair and tag, when both sides are there; sums are in
  * rank order; naps end when something happens.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,6 +14,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "support/transport_threads.h"
+#include "unit/test_main.h"
 
 enum { SEED = 20250211, RANKS_MAX = 7, SLOTS = 24, TAGS = 3, MESSAGES = 60, BYTES_MAX = 3000 };
 
@@ -362,19 +359,6 @@ static void random_traffic(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_send_waits_for_its_receive),
-		cmocka_unit_test(order_holds_within_a_tag),
-		cmocka_unit_test(other_lengths_are_refused),
-		cmocka_unit_test(shorter_ones_where_they_may_be),
-		cmocka_unit_test(bad_arguments),
-		cmocka_unit_test(done_slots_come_shuffled),
-		cmocka_unit_test(sums_are_in_rank_order),
-		cmocka_unit_test(what_was_abandoned_is_left_alone),
-		cmocka_unit_test(naps_end),
-		cmocka_unit_test(random_traffic),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(a_send_waits_for_its_receive, order_holds_within_a_tag, other_lengths_are_refused,
+	  shorter_ones_where_they_may_be, bad_arguments, done_slots_come_shuffled, sums_are_in_rank_order,
+	  what_was_abandoned_is_left_alone, naps_end, random_traffic)

@@ -2,14 +2,10 @@
  * The window: it follows the rate of the link, within its bounds, and time without messages does not count.
  */
 #include "comm/window.h"
+#include "unit/test_main.h"
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 /* `count` times `together` messages of a MB, at `rate` bytes per second, without a pause. */
 static double stream(ls_window *w, int count, int together, double rate, double now)
@@ -63,9 +59,4 @@ static void is_not_fooled(void **state)
 	assert_int_equal(ls_window_bytes(&w, 1), LS_WINDOW_LEAST);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(follows), cmocka_unit_test(fades),
-					    cmocka_unit_test(is_not_fooled) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(follows, fades, is_not_fooled)

@@ -12,6 +12,7 @@
 #include "data/mask.h"
 #include "data/readers/corpus.h"
 #include "data/readers/sentences.h"
+#include "unit/test_main.h"
 
 static void put_text(const char *dir, const char *name, const char *text)
 {
@@ -546,24 +547,8 @@ static void what_is_wrong_is_said(void **state)
 	assert_fails(open_corpus(&set, in_dir(dir, "x.txt"), LS_SPLIT_TEST, 0), LS_ENOTFOUND, "no text to test on");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sentences_end_where_people_end_them),
-		cmocka_unit_test(nothing_is_lost),
-		cmocka_unit_test_setup_teardown(pairs_are_what_they_say, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(strangers_are_from_elsewhere, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(every_token_is_in_a_sample, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(epochs_differ_and_reads_repeat, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(any_number_of_threads_writes_the_same, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(a_cache_cut_short_is_named, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(caches_are_whole_or_made_anew, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(many_processes_at_once, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(documents_are_shared_out, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(sentences_that_fit_no_sample, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(a_word_changes_the_hash, fixture_enter, fixture_leave),
-		cmocka_unit_test(endless_marks_are_cheap),
-		cmocka_unit_test_setup_teardown(what_is_wrong_is_said, fixture_enter, fixture_leave),
-	};
-	return cmocka_run_group_tests_name("corpus", tests, NULL, NULL);
-}
+TEST_MAIN_EACH(fixture_enter, fixture_leave, sentences_end_where_people_end_them, nothing_is_lost,
+	       pairs_are_what_they_say, strangers_are_from_elsewhere, every_token_is_in_a_sample,
+	       epochs_differ_and_reads_repeat, any_number_of_threads_writes_the_same, a_cache_cut_short_is_named,
+	       caches_are_whole_or_made_anew, many_processes_at_once, documents_are_shared_out,
+	       sentences_that_fit_no_sample, a_word_changes_the_hash, endless_marks_are_cheap, what_is_wrong_is_said)

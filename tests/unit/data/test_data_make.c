@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "data/dataset.h"
 #include "data/make_dataset.h"
+#include "unit/test_main.h"
 
 #define SAMPLES 5000
 #define ROUND 1024
@@ -287,18 +288,7 @@ static void info_tells_what_is_there(void **state)
 	fclose(to);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(glyphs_on_disk_are_the_virtual_ones, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(bigmnist_on_disk_is_the_virtual_one, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(threads_do_not_matter_and_twice_is_once, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(killed_and_continued_is_the_same, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(a_full_disk_can_be_continued, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(a_shortened_file_is_made_again, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(damage_is_made_again, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(other_settings_and_strangers_are_refused, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(info_tells_what_is_there, fixture_enter, fixture_leave),
-	};
-	return cmocka_run_group_tests_name("data make", tests, NULL, NULL);
-}
+TEST_MAIN_EACH(fixture_enter, fixture_leave, glyphs_on_disk_are_the_virtual_ones, bigmnist_on_disk_is_the_virtual_one,
+	       threads_do_not_matter_and_twice_is_once, killed_and_continued_is_the_same, a_full_disk_can_be_continued,
+	       a_shortened_file_is_made_again, damage_is_made_again, other_settings_and_strangers_are_refused,
+	       info_tells_what_is_there)

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/mask.h"
+#include "unit/test_main.h"
 
 enum { TOKENS = 8, MASKED = 3, WORDS = 50, CLASSES = 4 };
 
@@ -318,15 +319,5 @@ static void masks_follow_the_rule(void **state)
 		assert_int_equal(ls_mask_tokens(counts[i][0]), counts[i][1]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lies_are_found),
-		cmocka_unit_test(impossible_datasets),
-		cmocka_unit_test(babble_can_be_understood),
-		cmocka_unit_test(babble_is_a_function_of_its_index),
-		cmocka_unit_test(pairs_are_as_bert_reads_them),
-		cmocka_unit_test(masks_follow_the_rule),
-	};
-	return cmocka_run_group_tests_name("data_text", tests, NULL, NULL);
-}
+TEST_MAIN(lies_are_found, impossible_datasets, babble_can_be_understood, babble_is_a_function_of_its_index,
+	  pairs_are_as_bert_reads_them, masks_follow_the_rule)

@@ -8,6 +8,7 @@
 #include "data/augment.h"
 #include "data/dataset.h"
 #include "data/synthetic/glyphs.h"
+#include "unit/test_main.h"
 
 #define PIXELS (28 * 28)
 #define GLYPH_HASH 0x37de7b98aaca3c16ull
@@ -254,20 +255,7 @@ static void bigmnist_begins_with_the_originals(void **state)
 	ls_dataset_free(big);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(glyphs_are_the_same_everywhere),
-		cmocka_unit_test(glyphs_depend_on_seed_split_and_index),
-		cmocka_unit_test(glyphs_dataset),
-		cmocka_unit_test(glyphs_can_be_learned),
-		cmocka_unit_test(nothing_asked_nothing_changed),
-		cmocka_unit_test(flips_mirror),
-		cmocka_unit_test(distortions_move_ink),
-		cmocka_unit_test(elastic_fields_are_smooth),
-		cmocka_unit_test(augmented_images_are_the_same_everywhere),
-		cmocka_unit_test(channels_and_odd_sizes),
-		cmocka_unit_test_setup_teardown(bigmnist_begins_with_the_originals, fixture_enter, fixture_leave),
-	};
-	return cmocka_run_group_tests_name("glyphs", tests, NULL, NULL);
-}
+TEST_MAIN_EACH(fixture_enter, fixture_leave, glyphs_are_the_same_everywhere, glyphs_depend_on_seed_split_and_index,
+	       glyphs_dataset, glyphs_can_be_learned, nothing_asked_nothing_changed, flips_mirror, distortions_move_ink,
+	       elastic_fields_are_smooth, augmented_images_are_the_same_everywhere, channels_and_odd_sizes,
+	       bigmnist_begins_with_the_originals)

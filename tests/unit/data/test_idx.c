@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "data/readers/gzip.h"
+#include "unit/test_main.h"
 
 static const uint32_t image_dims[] = { 20, 6, 5 };
 
@@ -229,19 +230,7 @@ static void images_and_labels_are_told_apart(void **state)
 	assert_fails(ls_idx_expect_labels(&images, "train"), LS_EFORMAT, "train is an image file");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(plain_is_mapped_and_gzip_inflated, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(missing_and_empty_files, fixture_enter, fixture_leave),
-		cmocka_unit_test(headers_are_not_believed),
-		cmocka_unit_test(every_truncation_is_noticed),
-		cmocka_unit_test(every_damaged_byte_of_gzip_is_noticed),
-		cmocka_unit_test(gzip_with_more_behind),
-		cmocka_unit_test(bombs_cost_what_the_header_declares),
-		cmocka_unit_test(more_than_memory_is_refused_at_once),
-		cmocka_unit_test_setup_teardown(headers_are_read_alone, fixture_enter, fixture_leave),
-		cmocka_unit_test(images_and_labels_are_told_apart),
-	};
-	return cmocka_run_group_tests_name("idx", tests, NULL, NULL);
-}
+TEST_MAIN_EACH(fixture_enter, fixture_leave, plain_is_mapped_and_gzip_inflated, missing_and_empty_files,
+	       headers_are_not_believed, every_truncation_is_noticed, every_damaged_byte_of_gzip_is_noticed,
+	       gzip_with_more_behind, bombs_cost_what_the_header_declares, more_than_memory_is_refused_at_once,
+	       headers_are_read_alone, images_and_labels_are_told_apart)

@@ -5,6 +5,7 @@
 
 #include "data/loader.h"
 #include "data/shuffle.h"
+#include "unit/test_main.h"
 
 /* One epoch must be a cut of the permutation into steps and micro-batches, tails included. */
 static void check_epoch(ls_loader *loader, const ls_loader_options *o, uint64_t n, uint64_t epoch)
@@ -201,13 +202,5 @@ static void impossible_options(void **state)
 	ls_dataset_free(set);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_sample_once_an_epoch), cmocka_unit_test(resume_delivers_the_rest),
-		cmocka_unit_test(single_pass_ends),           cmocka_unit_test(errors_come_in_their_place_and_stay),
-		cmocka_unit_test(free_at_any_time),           cmocka_unit_test(a_lent_microbatch_does_not_change),
-		cmocka_unit_test(impossible_options),
-	};
-	return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
-}
+TEST_MAIN(every_sample_once_an_epoch, resume_delivers_the_rest, single_pass_ends, errors_come_in_their_place_and_stay,
+	  free_at_any_time, a_lent_microbatch_does_not_change, impossible_options)

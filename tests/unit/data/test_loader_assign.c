@@ -8,6 +8,7 @@
 #include <semaphore.h>
 
 #include "data/loader.h"
+#include "unit/test_main.h"
 
 enum { LOADERS = 5, CASES = 120 };
 
@@ -304,16 +305,6 @@ static void free_at_any_time(void **state)
 	ls_dataset_free(set);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_assignment_delivers_every_microbatch_once),
-		cmocka_unit_test(shapes_add_up_to_an_epoch),
-		cmocka_unit_test(what_is_not_assigned_is_refused),
-		cmocka_unit_test(so_many_steps_can_be_assigned_ahead),
-		cmocka_unit_test(a_single_pass_ends_when_all_is_assigned),
-		cmocka_unit_test(assignment_while_taking),
-		cmocka_unit_test(free_at_any_time),
-	};
-	return cmocka_run_group_tests_name("loader_deal", tests, NULL, NULL);
-}
+TEST_MAIN(any_assignment_delivers_every_microbatch_once, shapes_add_up_to_an_epoch, what_is_not_assigned_is_refused,
+	  so_many_steps_can_be_assigned_ahead, a_single_pass_ends_when_all_is_assigned, assignment_while_taking,
+	  free_at_any_time)

@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/shuffle.h"
+#include "unit/test_main.h"
 
 enum { TOKENS = 11, MASKED = 4 };
 
@@ -217,13 +218,5 @@ static void masked_beyond_what_was_announced(void **state)
 	ls_dataset_free(set);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(microbatches_are_packed),
-		cmocka_unit_test(assigned_loaders_know_the_whole_step),
-		cmocka_unit_test(errors_come_in_their_place),
-		cmocka_unit_test(masked_beyond_what_was_announced),
-	};
-	return cmocka_run_group_tests_name("loader_text", tests, NULL, NULL);
-}
+TEST_MAIN(microbatches_are_packed, assigned_loaders_know_the_whole_step, errors_come_in_their_place,
+	  masked_beyond_what_was_announced)

@@ -5,6 +5,7 @@
 
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "unit/test_main.h"
 
 static uint8_t fill_four(size_t i)
 {
@@ -355,23 +356,7 @@ static void own_datasets_are_checked(void **state)
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "0 classes");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(reads_and_normalises, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(samples_cap, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(other_spellings, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(a_directory_of_any_shape, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(more_classes_than_bytes, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(channels_come_first, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(what_is_wrong_is_named, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(a_gzip_of_too_many_images_is_not_inflated, fixture_enter,
-						fixture_leave),
-		cmocka_unit_test_setup_teardown(a_file_cut_short_is_named, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(missing_files_say_what_to_do, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(names_are_resolved, fixture_enter, fixture_leave),
-		cmocka_unit_test(cache_place),
-		cmocka_unit_test(own_datasets_are_checked),
-	};
-	return cmocka_run_group_tests_name("mnist", tests, NULL, NULL);
-}
+TEST_MAIN_EACH(fixture_enter, fixture_leave, reads_and_normalises, samples_cap, other_spellings,
+	       a_directory_of_any_shape, more_classes_than_bytes, channels_come_first, what_is_wrong_is_named,
+	       a_gzip_of_too_many_images_is_not_inflated, a_file_cut_short_is_named, missing_files_say_what_to_do,
+	       names_are_resolved, cache_place, own_datasets_are_checked)

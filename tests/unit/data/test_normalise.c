@@ -7,6 +7,7 @@
 
 #include "data/dataset.h"
 #include "data/normalise.h"
+#include "unit/test_main.h"
 
 enum { N = 40, C = 3, SIDE = 9, POSITIONS = SIDE * SIDE, VALUES = C * POSITIONS };
 
@@ -189,14 +190,5 @@ static void texts(void **state)
 	assert_fails(ls_normalisation_from_text(&n, "1", "0", "x"), LS_EFORMAT, "deviation 0");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_channel_has_its_own, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(names_have_mnists, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(given_ones_win, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(a_file_decides, fixture_enter, fixture_leave),
-		cmocka_unit_test(texts),
-	};
-	return cmocka_run_group_tests_name("normalise", tests, NULL, NULL);
-}
+TEST_MAIN_EACH(fixture_enter, fixture_leave, each_channel_has_its_own, names_have_mnists, given_ones_win,
+	       a_file_decides, texts)

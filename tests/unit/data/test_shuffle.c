@@ -4,6 +4,7 @@
 #include "unit/data/fixture.h"
 
 #include "data/shuffle.h"
+#include "unit/test_main.h"
 
 static void assert_bijection(uint64_t seed, uint64_t epoch, uint64_t n)
 {
@@ -111,15 +112,5 @@ static void places_are_uniform(void **state)
 	assert_true(correlation < 0.02 && correlation > -0.02);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bijection_for_every_n),
-		cmocka_unit_test(same_by_either_way),
-		cmocka_unit_test(huge_n),
-		cmocka_unit_test(seeds_and_epochs_differ),
-		cmocka_unit_test(small_orders_are_uniform),
-		cmocka_unit_test(places_are_uniform),
-	};
-	return cmocka_run_group_tests_name("permute", tests, NULL, NULL);
-}
+TEST_MAIN(bijection_for_every_n, same_by_either_way, huge_n, seeds_and_epochs_differ, small_orders_are_uniform,
+	  places_are_uniform)

@@ -9,6 +9,7 @@
 #include "data/readers/sst.h"
 #include "data/readers/trees.h"
 #include "tokenizer/wordpiece.h"
+#include "unit/test_main.h"
 
 static ls_status read_text(ls_tree *tree, const char *text)
 {
@@ -204,14 +205,5 @@ static void what_is_missing_is_said(void **state)
 	assert_fails(open_sst(&set, dir, LS_SPLIT_TRAIN, 0, 0), LS_ENOTFOUND, "test.txt");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(trees_become_sentences),
-		cmocka_unit_test(what_is_no_tree_is_located),
-		cmocka_unit_test_setup_teardown(sentences_and_phrases, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(labels_are_hashed_with_the_text, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(what_is_missing_is_said, fixture_enter, fixture_leave),
-	};
-	return cmocka_run_group_tests_name("sst", tests, NULL, NULL);
-}
+TEST_MAIN_EACH(fixture_enter, fixture_leave, trees_become_sentences, what_is_no_tree_is_located, sentences_and_phrases,
+	       labels_are_hashed_with_the_text, what_is_missing_is_said)

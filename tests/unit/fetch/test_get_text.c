@@ -9,6 +9,7 @@
 #include "fetch/get.h"
 #include "fetch/md5.h"
 #include "unit/fetch/server.h"
+#include "unit/test_main.h"
 
 static const char train[] = "(3 (2 good) (2 film))\n(1 (1 bad) (2 film))\n(2 (2 a) (2 film))\n";
 static const char dev[] = "(2 film)\n";
@@ -175,12 +176,4 @@ static void addresses_from_npm(void **state)
 	assert_same_files(in_dir(options.dir, "1791_b.txt"), in_dir(data, "1791_b.txt"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(treebank_from_disk, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(treebank_from_the_network, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(addresses_from_npm, fixture_enter, fixture_leave),
-	};
-	return cmocka_run_group_tests_name("get_text", tests, NULL, NULL);
-}
+TEST_MAIN_EACH(fixture_enter, fixture_leave, treebank_from_disk, treebank_from_the_network, addresses_from_npm)

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "fetch/zip.h"
+#include "unit/test_main.h"
 
 static uint8_t noise[5000];
 
@@ -114,8 +115,4 @@ static void damage_is_found(void **state)
 	assert_fails(read_all(made.data, made.bytes), LS_EFORMAT, "does not decompress to 4000 bytes");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(members_come_out), cmocka_unit_test(damage_is_found) };
-	return cmocka_run_group_tests_name("zip", tests, NULL, NULL);
-}
+TEST_MAIN(members_come_out, damage_is_found)

@@ -172,25 +172,40 @@ static inline ls_graph *net_graph(void)
 /* Short forms of the layers, for nets written in one expression. */
 static inline ls_value net_conv(ls_graph *g, ls_value x, const char *name, int channels, int kernel, int bias)
 {
-	return ls_conv2d(
-		g, x, name,
-		(ls_conv_options){ .out_channels = channels, .kernel = kernel, .padding = kernel / 2, .bias = bias });
+	return ls_conv2d(g, x, name,
+			 (ls_conv_options){
+				 .out_channels = channels, .kernel = kernel, .padding = kernel / 2, .no_bias = !bias });
 }
 
 static inline ls_value net_norm(ls_graph *g, ls_value x, const char *name)
 {
-	return ls_batch_norm(g, x, name, (ls_norm_options){ 0 });
+	return ls_batch_norm(g, x, name, (ls_batch_norm_options){ 0 });
 }
 
 static inline ls_value net_linear(ls_graph *g, ls_value x, const char *name, int features)
 {
-	return ls_linear(g, x, name, (ls_linear_options){ .out_features = features, .bias = 1 });
+	return ls_linear(g, x, name, (ls_linear_options){ .out_features = features });
 }
 
 /* Of images: each position by itself. */
 static inline ls_value net_per_position(ls_graph *g, ls_value x, const char *name, int features)
 {
-	return ls_linear(g, x, name, (ls_linear_options){ .out_features = features, .bias = 1, .per_position = 1 });
+	return ls_linear(g, x, name, (ls_linear_options){ .out_features = features, .per_position = 1 });
+}
+
+static inline ls_value net_layer_norm(ls_graph *g, ls_value x, const char *name, float eps)
+{
+	return ls_layer_norm(g, x, name, (ls_layer_norm_options){ .eps = eps });
+}
+
+static inline ls_value net_gelu(ls_graph *g, ls_value x, int approximate)
+{
+	return ls_gelu(g, x, (ls_gelu_options){ .approximate = approximate });
+}
+
+static inline ls_value net_dropout(ls_graph *g, ls_value x, float p)
+{
+	return ls_dropout(g, x, (ls_dropout_options){ .p = p });
 }
 
 static inline ls_value net_head(ls_graph *g, ls_value x)

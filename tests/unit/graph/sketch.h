@@ -28,7 +28,7 @@ static inline ls_value sketch_open(sketch *s, ls_value x)
 		return x;
 	snprintf(name, sizeof(name), "tap%d", s->taps);
 	ls_value t = ls_linear(s->graph, s->is_text ? ls_mean_token(s->graph, x) : x, name,
-			       (ls_linear_options){ .out_features = NET_CLASSES });
+			       (ls_linear_options){ .out_features = NET_CLASSES, .no_bias = 1 });
 	s->extra = s->taps++ == 0 ? t : ls_add(s->graph, s->extra, t);
 	return x;
 }

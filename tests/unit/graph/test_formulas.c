@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "unit/graph/net.h"
+#include "unit/test_main.h"
 
 enum { N = 9, CHANNELS = 21 };
 
@@ -110,10 +111,4 @@ static void test_formulas(void **state)
 			check_formula(&formulas[i], 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_formulas),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_formulas)

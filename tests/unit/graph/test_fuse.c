@@ -1,6 +1,7 @@
 /* Layers that were fused give what the same layers give one by one. A bias behind a pool sums other elements in another
  * order; everything else gives the same bits. */
 #include "unit/graph/sketch.h"
+#include "unit/test_main.h"
 
 static ls_value stem(sketch *s, ls_value x)
 {
@@ -62,15 +63,15 @@ static ls_value conv_pool(sketch *s, ls_value x)
 
 static ls_value per_position_gelu(sketch *s, ls_value x)
 {
-	return ls_gelu(s->graph, sketch_open(s, net_per_position(s->graph, stem(s, x), "a", 33)), 0);
+	return net_gelu(s->graph, sketch_open(s, net_per_position(s->graph, stem(s, x), "a", 33)), 0);
 }
 
 static ls_value drop_add_layer_norm(sketch *s, ls_value x)
 {
 	ls_graph *g = s->graph;
 	ls_value skip = stem(s, x), branch = ls_tanh(g, net_per_position(g, skip, "a", 20));
-	branch = sketch_open(s, ls_dropout(g, branch, 0.3f));
-	return ls_layer_norm(g, sketch_open(s, ls_add(g, skip, branch)), "n", 0);
+	branch = sketch_open(s, net_dropout(g, branch, 0.3f));
+	return net_layer_norm(g, sketch_open(s, ls_add(g, skip, branch)), "n", 0);
 }
 
 static ls_graph *draw(ls_value (*body)(sketch *s, ls_value x), int apart)
@@ -144,11 +145,4 @@ static void test_inference(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fused_equals_apart),
-		cmocka_unit_test(test_inference),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_fused_equals_apart, test_inference)

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "unit/graph/net.h"
+#include "unit/test_main.h"
 
 #define DRAWS 8 /* elements of a parameter */
 #define STEP 4e-3
@@ -27,7 +28,8 @@ static ls_value linear_relu(ls_graph *g, ls_value x)
 
 static ls_value linear_without_bias(ls_graph *g, ls_value x)
 {
-	return ls_linear(g, net_linear(g, x, "fc1", 20), "fc2", (ls_linear_options){ .out_features = NET_CLASSES });
+	return ls_linear(g, net_linear(g, x, "fc1", 20), "fc2",
+			 (ls_linear_options){ .out_features = NET_CLASSES, .no_bias = 1 });
 }
 
 static ls_value conv_twice(ls_graph *g, ls_value x)
@@ -38,19 +40,21 @@ static ls_value conv_twice(ls_graph *g, ls_value x)
 static ls_value conv_odd(ls_graph *g, ls_value x)
 {
 	x = ls_conv2d(g, x, "a",
-		      (ls_conv_options){
-			      .out_channels = 18, .kernel_h = 2, .kernel_w = 3, .stride = 2, .padding = 1, .bias = 1 });
-	x = ls_conv2d(g, x, "b",
-		      (ls_conv_options){ .out_channels = 20, .kernel_h = 3, .kernel_w = 1, .stride = 1, .padding = 2 });
-	x = ls_conv2d(g, x, "c",
-		      (ls_conv_options){ .out_channels = 6, .kernel = 2, .stride = 3, .padding = 3, .bias = 1 });
+		      (ls_conv_options){ .out_channels = 18, .kernel_h = 2, .kernel_w = 3, .stride = 2, .padding = 1 });
+	x = ls_conv2d(
+		g, x, "b",
+		(ls_conv_options){
+			.out_channels = 20, .kernel_h = 3, .kernel_w = 1, .stride = 1, .padding = 2, .no_bias = 1 });
+	x = ls_conv2d(g, x, "c", (ls_conv_options){ .out_channels = 6, .kernel = 2, .stride = 3, .padding = 3 });
 	return net_head(g, x);
 }
 
 static ls_value conv_unreachable_taps(ls_graph *g, ls_value x)
 {
-	x = ls_conv2d(g, x, "a", (ls_conv_options){ .out_channels = 20, .kernel = 3, .stride = 2, .padding = 1 });
-	x = ls_conv2d(g, x, "b", (ls_conv_options){ .out_channels = 20, .kernel = 3, .stride = 2, .padding = 1 });
+	x = ls_conv2d(g, x, "a",
+		      (ls_conv_options){ .out_channels = 20, .kernel = 3, .stride = 2, .padding = 1, .no_bias = 1 });
+	x = ls_conv2d(g, x, "b",
+		      (ls_conv_options){ .out_channels = 20, .kernel = 3, .stride = 2, .padding = 1, .no_bias = 1 });
 	return net_head(g, net_conv(g, x, "c", 20, 3, 1));
 }
 
@@ -238,21 +242,21 @@ static ls_value add_itself_relu(ls_graph *g, ls_value x)
 static ls_value thrice_relu_dropout_norm(ls_graph *g, ls_value x)
 {
 	x = net_conv(g, x, "a", 20, 3, 1);
-	ls_value r = ls_relu(g, x), d = ls_dropout(g, x, 0.3f), n = net_norm(g, x, "n");
+	ls_value r = ls_relu(g, x), d = net_dropout(g, x, 0.3f), n = net_norm(g, x, "n");
 	return net_head(g, ls_add(g, ls_add(g, r, d), n));
 }
 
 static ls_value thrice_norm_relu_dropout(ls_graph *g, ls_value x)
 {
 	x = net_conv(g, x, "a", 20, 3, 1);
-	ls_value n = net_norm(g, x, "n"), r = ls_relu(g, x), d = ls_dropout(g, x, 0.3f);
+	ls_value n = net_norm(g, x, "n"), r = ls_relu(g, x), d = net_dropout(g, x, 0.3f);
 	return net_head(g, ls_add(g, ls_relu(g, n), ls_add(g, r, d)));
 }
 
 static ls_value thrice_pools_flatten(ls_graph *g, ls_value x)
 {
 	x = net_conv(g, x, "a", 20, 3, 1);
-	ls_value f = net_linear(g, ls_dropout(g, ls_flatten(g, x), 0.2f), "f", 20);
+	ls_value f = net_linear(g, net_dropout(g, ls_flatten(g, x), 0.2f), "f", 20);
 	ls_value m = ls_global_avg_pool(g, ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 2, .stride = 1 }));
 	return net_head(g, ls_add(g, ls_add(g, m, f), ls_global_avg_pool(g, x)));
 }
@@ -272,7 +276,7 @@ static ls_value flatten_norm(ls_graph *g, ls_value x)
 
 static ls_value flatten_dropout(ls_graph *g, ls_value x)
 {
-	return net_head(g, ls_dropout(g, ls_flatten(g, net_conv(g, x, "a", 20, 3, 1)), 0.4f));
+	return net_head(g, net_dropout(g, ls_flatten(g, net_conv(g, x, "a", 20, 3, 1)), 0.4f));
 }
 
 /* The linear layer looks through the flatten; the norm does not. */
@@ -289,13 +293,13 @@ static ls_value flatten_input(ls_graph *g, ls_value x)
 
 static ls_value dropout_relu(ls_graph *g, ls_value x)
 {
-	x = ls_dropout(g, ls_relu(g, net_linear(g, x, "a", 70)), 0.5f);
-	return net_head(g, ls_dropout(g, net_linear(g, x, "b", 20), 0.25f));
+	x = net_dropout(g, ls_relu(g, net_linear(g, x, "a", 70)), 0.5f);
+	return net_head(g, net_dropout(g, net_linear(g, x, "b", 20), 0.25f));
 }
 
 static ls_value dropout_of_input(ls_graph *g, ls_value x)
 {
-	return net_head(g, ls_dropout(g, x, 0.5f));
+	return net_head(g, net_dropout(g, x, 0.5f));
 }
 
 static ls_value input_to_max_pool(ls_graph *g, ls_value x)
@@ -338,7 +342,7 @@ static ls_value end_in_norm_relu(ls_graph *g, ls_value x)
 
 static ls_value end_in_dropout(ls_graph *g, ls_value x)
 {
-	return ls_dropout(g, net_head(g, x), 0.3f);
+	return net_dropout(g, net_head(g, x), 0.3f);
 }
 
 static ls_value end_in_flatten(ls_graph *g, ls_value x)
@@ -562,11 +566,4 @@ static void test_unreachable_weights_kept(void **state)
 	net_release(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gradients),
-		cmocka_unit_test(test_unreachable_weights_kept),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_gradients, test_unreachable_weights_kept)

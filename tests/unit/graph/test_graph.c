@@ -2,6 +2,7 @@
  * The builder: every mistake has its message, later calls keep the first one, and the facts of a finished graph.
  */
 #include "unit/graph/net.h"
+#include "unit/test_main.h"
 
 typedef ls_value (*mistake)(ls_graph *g);
 
@@ -14,25 +15,25 @@ static ls_value image(ls_graph *g)
 
 static ls_value kernel_too_large(ls_graph *g)
 {
-	return net_head(
-		g, ls_conv2d(g, image(g), "big", (ls_conv_options){ .out_channels = 4, .kernel = 11, .padding = 1 }));
+	return net_head(g, ls_conv2d(g, image(g), "big",
+				     (ls_conv_options){ .out_channels = 4, .kernel = 11, .padding = 1, .no_bias = 1 }));
 }
 
 static ls_value kernel_missing(ls_graph *g)
 {
-	return net_head(g, ls_conv2d(g, image(g), "none", (ls_conv_options){ .out_channels = 4 }));
+	return net_head(g, ls_conv2d(g, image(g), "none", (ls_conv_options){ .out_channels = 4, .no_bias = 1 }));
 }
 
 static ls_value negative_padding(ls_graph *g)
 {
-	return net_head(
-		g, ls_conv2d(g, image(g), "neg", (ls_conv_options){ .out_channels = 4, .kernel = 3, .padding = -1 }));
+	return net_head(g, ls_conv2d(g, image(g), "neg",
+				     (ls_conv_options){ .out_channels = 4, .kernel = 3, .padding = -1, .no_bias = 1 }));
 }
 
 static ls_value negative_stride(ls_graph *g)
 {
-	return net_head(
-		g, ls_conv2d(g, image(g), "neg", (ls_conv_options){ .out_channels = 4, .kernel = 3, .stride = -2 }));
+	return net_head(g, ls_conv2d(g, image(g), "neg",
+				     (ls_conv_options){ .out_channels = 4, .kernel = 3, .stride = -2, .no_bias = 1 }));
 }
 
 static ls_value no_channels(ls_graph *g)
@@ -52,7 +53,7 @@ static ls_value norm_without_name(ls_graph *g)
 
 static ls_value no_features(ls_graph *g)
 {
-	return ls_linear(g, image(g), "fc", (ls_linear_options){ .out_features = 0 });
+	return ls_linear(g, image(g), "fc", (ls_linear_options){ .out_features = 0, .no_bias = 1 });
 }
 
 static ls_value same_name(ls_graph *g)
@@ -142,12 +143,12 @@ static ls_value pool_padding(ls_graph *g)
 
 static ls_value certain_dropout(ls_graph *g)
 {
-	return net_head(g, ls_dropout(g, image(g), 1.0f));
+	return net_head(g, net_dropout(g, image(g), 1.0f));
 }
 
 static ls_value negative_dropout(ls_graph *g)
 {
-	return net_head(g, ls_dropout(g, image(g), -0.1f));
+	return net_head(g, net_dropout(g, image(g), -0.1f));
 }
 
 /* More taps than the store can number. */
@@ -159,8 +160,9 @@ static ls_value linear_on_a_huge_map(ls_graph *g)
 /* Sizes whose products do not fit: each must be reported, not wrap around. */
 static ls_value huge_padding(ls_graph *g)
 {
-	return net_head(g, ls_conv2d(g, image(g), "pad",
-				     (ls_conv_options){ .out_channels = 4, .kernel = 3, .padding = 0x7fffffff }));
+	return net_head(
+		g, ls_conv2d(g, image(g), "pad",
+			     (ls_conv_options){ .out_channels = 4, .kernel = 3, .padding = 0x7fffffff, .no_bias = 1 }));
 }
 
 static ls_value huge_pool_padding(ls_graph *g)
@@ -304,7 +306,7 @@ static void test_first_mistake_stays(void **state)
 {
 	ls_graph *g = net_graph();
 	(void)state;
-	ls_value x = ls_dropout(g, image(g), 7);
+	ls_value x = net_dropout(g, image(g), 7);
 	x = net_conv(g, ls_add(g, x, x), "a", 0, 0, 0);
 	x = net_norm(g, ls_flatten(g, ls_global_avg_pool(g, ls_relu(g, ls_max_pool2d(g, x, pool2)))), "n");
 	assert_int_equal(ls_graph_finish(g, net_head(g, x)), LS_EINVALID);
@@ -363,9 +365,8 @@ static void test_facts(void **state)
 	ls_graph *g = net_graph();
 	(void)state;
 	ls_value x = ls_conv2d(g, ls_input(g, 16, 2, 2), "a",
-			       (ls_conv_options){ .out_channels = 16, .kernel = 3, .padding = 1 });
-	x = ls_conv2d(g, x, "b",
-		      (ls_conv_options){ .out_channels = 16, .kernel = 3, .stride = 2, .padding = 1, .bias = 1 });
+			       (ls_conv_options){ .out_channels = 16, .kernel = 3, .padding = 1, .no_bias = 1 });
+	x = ls_conv2d(g, x, "b", (ls_conv_options){ .out_channels = 16, .kernel = 3, .stride = 2, .padding = 1 });
 	net_check(ls_graph_finish(g, net_linear(g, x, "fc", 10)));
 	ls_graph_facts f = ls_graph_describe(g);
 	assert_int_equal(f.parameters, 16 * 16 * 9 + 16 * 16 * 9 + 16 + 160 + 10);
@@ -396,16 +397,30 @@ static void test_linear_flattens(void **state)
 	(void)state;
 }
 
-int main(void)
+/* Options of zeros are PyTorch's defaults, a bias among them; a dropout of 0 is no layer. */
+static void test_defaults(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_first_mistake_stays),
-		cmocka_unit_test(test_finished_is_finished),
-		cmocka_unit_test(test_unread_values_are_dropped),
-		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_facts),
-		cmocka_unit_test(test_linear_flattens),
+	static const char *const names[] = {
+		"c.weight", "c.bias", "n.weight", "n.bias", "n.running_mean", "n.running_var", "n.num_batches_tracked",
+		"m.weight", "m.bias", "l.weight", "l.bias"
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	ls_graph *g = net_graph();
+	ls_value x = ls_conv2d(g, image(g), "c", (ls_conv_options){ .out_channels = 5, .kernel = 3 });
+	(void)state;
+	ls_value n = ls_batch_norm(g, x, "n", (ls_batch_norm_options){ 0 });
+	ls_value m = ls_layer_norm(g, n, "m", (ls_layer_norm_options){ 0 });
+	assert_int_equal(ls_dropout(g, m, (ls_dropout_options){ 0 }).id, m.id);
+	m = ls_gelu(g, m, (ls_gelu_options){ 0 });
+	net_check(ls_graph_finish(g, ls_linear(g, m, "l", (ls_linear_options){ .out_features = NET_CLASSES })));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_string_equal(g->params.rows[i].name, names[i]);
+	assert_int_equal(g->params.count, sizeof(names) / sizeof(names[0]));
+	const ls_batch_norm_options *batch = g->nodes[1].attributes;
+	const ls_layer_norm_options *layer = g->nodes[2].attributes;
+	assert_true(batch->eps == 1e-5f && batch->momentum == 0.1f && layer->eps == 1e-5f);
+	assert_int_equal(g->values[x.id].height, 6); /* stride 1, no padding */
+	ls_graph_free(g);
 }
+
+TEST_MAIN(test_mistakes, test_first_mistake_stays, test_finished_is_finished, test_unread_values_are_dropped, test_deep,
+	  test_facts, test_linear_flattens, test_defaults)

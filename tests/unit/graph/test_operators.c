@@ -3,6 +3,7 @@
  * line in docs/operators.md. A row without a case fails.
  */
 #include "unit/graph/slopes.h"
+#include "unit/test_main.h"
 
 enum { MASKED = 3 };
 
@@ -127,14 +128,14 @@ static ls_graph *vision_transformer(void)
 	enum { WIDTH = 48 };
 	ls_graph *g = net_graph();
 	ls_value x = ls_conv2d(g, ls_input(g, 3, 8, 12), "patches",
-			       (ls_conv_options){ .out_channels = WIDTH, .kernel = 4, .stride = 4, .bias = 1 });
-	ls_value y = ls_layer_norm(g, x, "norm1", 0);
+			       (ls_conv_options){ .out_channels = WIDTH, .kernel = 4, .stride = 4 });
+	ls_value y = net_layer_norm(g, x, "norm1", 0);
 	ls_value q = net_per_position(g, y, "q", WIDTH), k = net_per_position(g, y, "k", WIDTH);
-	y = ls_attend(g, q, k, net_per_position(g, y, "v", WIDTH), (ls_attention_options){ .heads = 3 });
-	y = ls_dropout(g, net_per_position(g, y, "out", WIDTH), 0.1f);
-	x = ls_layer_norm(g, ls_add(g, x, y), "norm2", 0);
-	y = net_per_position(g, ls_gelu(g, net_per_position(g, x, "up", 2 * WIDTH), 0), "down", WIDTH);
-	x = ls_layer_norm(g, ls_add(g, x, y), "norm3", 0);
+	y = ls_attention(g, q, k, net_per_position(g, y, "v", WIDTH), (ls_attention_options){ .num_heads = 3 });
+	y = net_dropout(g, net_per_position(g, y, "out", WIDTH), 0.1f);
+	x = net_layer_norm(g, ls_add(g, x, y), "norm2", 0);
+	y = net_per_position(g, net_gelu(g, net_per_position(g, x, "up", 2 * WIDTH), 0), "down", WIDTH);
+	x = net_layer_norm(g, ls_add(g, x, y), "norm3", 0);
 	net_check(ls_graph_finish(g, net_head(g, ls_mean_token(g, x))));
 	return g;
 }
@@ -161,7 +162,7 @@ static void test_docs(void **state)
 	for (const ls_op_type *type; (type = ls_op_type_at(rows)); rows++) {
 		int found = 0;
 		snprintf(expected, sizeof(expected), "| `%s` | %s | %s | %s |\n", type->name, type->formula,
-			 type->inputs, type->attributes);
+			 type->inputs, type->attributes ? type->attributes : "");
 		rewind(page);
 		while (!found && fgets(line, sizeof(line), page))
 			found = strcmp(line, expected) == 0;
@@ -172,13 +173,4 @@ static void test_docs(void **state)
 	assert_int_equal(lines, rows);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gradients),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_vision_transformer),
-		cmocka_unit_test(test_docs),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_gradients, test_threads, test_vision_transformer, test_docs)

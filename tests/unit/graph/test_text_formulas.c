@@ -3,6 +3,7 @@
  * its own gradient's). Dropout is for training and must not be seen here.
  */
 #include "unit/graph/text_net.h"
+#include "unit/test_main.h"
 
 enum { LONGEST = 11, MASKED = 3, WIDTH = 48 };
 
@@ -136,12 +137,13 @@ static void test_by_hand(void **state)
 	double loss = 0, token_loss = 0, expected[NET_CLASSES];
 	ls_graph *g = net_graph();
 	ls_value words = text_embed(g, LONGEST, MASKED, WIDTH, "segments");
-	ls_value x = ls_dropout(g, ls_layer_norm(g, words, "norm", 0), 0.2f);
+	ls_value x = net_dropout(g, net_layer_norm(g, words, "norm", 0), 0.2f);
 	(void)state;
-	x = ls_layer_norm(g, ls_add(g, x, ls_dropout(g, text_attend(g, x, "a", WIDTH, 3, 0.3f), 0.2f)), "norm1", 0.5f);
-	x = net_linear(g, ls_gelu(g, net_linear(g, x, "up", 2 * WIDTH), 0), "down", WIDTH);
-	ls_value pooled = ls_add(g, ls_tanh(g, ls_first_token(g, x)), ls_gelu(g, ls_mean_token(g, x), 1));
-	ls_value tokens = ls_tied_linear(g, ls_dropout(g, ls_masked_positions(g, x), 0.1f), words, "tied");
+	x = net_layer_norm(g, ls_add(g, x, net_dropout(g, text_attend(g, x, "a", WIDTH, 3, 0.3f), 0.2f)), "norm1",
+			   0.5f);
+	x = net_linear(g, net_gelu(g, net_linear(g, x, "up", 2 * WIDTH), 0), "down", WIDTH);
+	ls_value pooled = ls_add(g, ls_tanh(g, ls_first_token(g, x)), net_gelu(g, ls_mean_token(g, x), 1));
+	ls_value tokens = ls_tied_linear(g, net_dropout(g, ls_masked_positions(g, x), 0.1f), words, "tied");
 	net_check(ls_graph_finish_pretraining(g, net_head(g, pooled), tokens));
 	text_init(&t, g, N, 0, 1, 1);
 	text_infer(&t, N, logits);
@@ -158,10 +160,4 @@ static void test_by_hand(void **state)
 	text_release(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_hand),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_by_hand)

@@ -1,6 +1,7 @@
 /* Layers of text that were fused give the bits of the same layers one by one. */
 #include "unit/graph/sketch.h"
 #include "unit/graph/text_net.h"
+#include "unit/test_main.h"
 
 enum { LONGEST = 11, WIDTH = 48 };
 
@@ -11,12 +12,12 @@ static ls_value fuse_relu(sketch *s, ls_value x)
 
 static ls_value fuse_gelu(sketch *s, ls_value x)
 {
-	return ls_gelu(s->graph, sketch_open(s, net_linear(s->graph, x, "a", 70)), 0);
+	return net_gelu(s->graph, sketch_open(s, net_linear(s->graph, x, "a", 70)), 0);
 }
 
 static ls_value fuse_gelu_tanh(sketch *s, ls_value x)
 {
-	return ls_gelu(s->graph, sketch_open(s, net_linear(s->graph, x, "a", 130)), 1);
+	return net_gelu(s->graph, sketch_open(s, net_linear(s->graph, x, "a", 130)), 1);
 }
 
 static ls_value fuse_add_relu(sketch *s, ls_value x)
@@ -29,9 +30,9 @@ static ls_value fuse_residual(sketch *s, ls_value x, int first, float dropout)
 	ls_graph *g = s->graph;
 	ls_value y = ls_tanh(g, net_linear(g, x, "a", WIDTH));
 	if (dropout > 0)
-		y = sketch_open(s, ls_dropout(g, y, dropout));
+		y = sketch_open(s, net_dropout(g, y, dropout));
 	y = sketch_open(s, first ? ls_add(g, y, x) : ls_add(g, x, y));
-	return ls_layer_norm(g, y, "n", 0);
+	return net_layer_norm(g, y, "n", 0);
 }
 
 static ls_value fuse_add_norm(sketch *s, ls_value x)
@@ -69,7 +70,7 @@ static ls_graph *draw(const fuse_case *c, int apart)
 {
 	sketch s = { .graph = net_graph(), .apart = apart, .is_text = 1 };
 	ls_value x = text_embed(s.graph, LONGEST, 0, WIDTH, "segments");
-	x = c->body(&s, ls_layer_norm(s.graph, x, "norm", 0));
+	x = c->body(&s, net_layer_norm(s.graph, x, "norm", 0));
 	x = net_head(s.graph, ls_mean_token(s.graph, x));
 	return sketch_finish(&s, x);
 }
@@ -97,10 +98,4 @@ static void test_fused_equals_apart(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fused_equals_apart),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_fused_equals_apart)

@@ -2,6 +2,7 @@
  * Gradients of every kind of text layer, alone, fused and sharing values, against central differences of the loss.
  */
 #include "unit/graph/slopes.h"
+#include "unit/test_main.h"
 
 enum { LONGEST = 9, MASKED = 4 };
 
@@ -44,7 +45,8 @@ static ls_value embed_twice(ls_graph *g, int width)
 static ls_value linear_rows(ls_graph *g, int width)
 {
 	ls_value x = net_linear(g, embed(g, width), "a", 70);
-	return net_head(g, ls_mean_token(g, ls_linear(g, x, "b", (ls_linear_options){ .out_features = 20 })));
+	return net_head(
+		g, ls_mean_token(g, ls_linear(g, x, "b", (ls_linear_options){ .out_features = 20, .no_bias = 1 })));
 }
 
 static ls_value linear_relu(ls_graph *g, int width)
@@ -54,22 +56,22 @@ static ls_value linear_relu(ls_graph *g, int width)
 
 static ls_value linear_gelu(ls_graph *g, int width)
 {
-	return net_head(g, ls_mean_token(g, ls_gelu(g, net_linear(g, embed(g, width), "a", 70), 0)));
+	return net_head(g, ls_mean_token(g, net_gelu(g, net_linear(g, embed(g, width), "a", 70), 0)));
 }
 
 static ls_value linear_gelu_tanh(ls_graph *g, int width)
 {
-	return net_head(g, ls_mean_token(g, ls_gelu(g, net_linear(g, embed(g, width), "a", 70), 1)));
+	return net_head(g, ls_mean_token(g, net_gelu(g, net_linear(g, embed(g, width), "a", 70), 1)));
 }
 
 static ls_value gelu_alone(ls_graph *g, int width)
 {
-	return net_head(g, ls_mean_token(g, ls_gelu(g, embed(g, width), 0)));
+	return net_head(g, ls_mean_token(g, net_gelu(g, embed(g, width), 0)));
 }
 
 static ls_value gelu_tanh_alone(ls_graph *g, int width)
 {
-	return net_head(g, ls_mean_token(g, ls_gelu(g, embed(g, width), 1)));
+	return net_head(g, ls_mean_token(g, net_gelu(g, embed(g, width), 1)));
 }
 
 static ls_value tanh_alone(ls_graph *g, int width)
@@ -84,21 +86,21 @@ static ls_value relu_alone(ls_graph *g, int width)
 
 static ls_value norm_alone(ls_graph *g, int width)
 {
-	return net_head(g, ls_mean_token(g, ls_layer_norm(g, embed(g, width), "n", 0)));
+	return net_head(g, ls_mean_token(g, net_layer_norm(g, embed(g, width), "n", 0)));
 }
 
 static ls_value norm_of_samples(ls_graph *g, int width)
 {
-	return net_head(g, ls_layer_norm(g, ls_mean_token(g, embed(g, width)), "n", 1e-12f));
+	return net_head(g, net_layer_norm(g, ls_mean_token(g, embed(g, width)), "n", 1e-12f));
 }
 
 /* [dropout ->] add -> layer_norm, the branch as first or second operand; then once more, so that dx must be given. */
 static ls_value residual(ls_graph *g, int width, int first, float dropout)
 {
-	ls_value x = embed(g, width), y = ls_dropout(g, net_linear(g, x, "a", width), dropout);
-	x = ls_layer_norm(g, first ? ls_add(g, y, x) : ls_add(g, x, y), "n", 0);
-	y = ls_dropout(g, net_linear(g, ls_gelu(g, net_linear(g, x, "b", 70), 0), "c", width), dropout);
-	x = ls_layer_norm(g, first ? ls_add(g, y, x) : ls_add(g, x, y), "m", 1e-12f);
+	ls_value x = embed(g, width), y = net_dropout(g, net_linear(g, x, "a", width), dropout);
+	x = net_layer_norm(g, first ? ls_add(g, y, x) : ls_add(g, x, y), "n", 0);
+	y = net_dropout(g, net_linear(g, net_gelu(g, net_linear(g, x, "b", 70), 0), "c", width), dropout);
+	x = net_layer_norm(g, first ? ls_add(g, y, x) : ls_add(g, x, y), "m", 1e-12f);
 	return net_head(g, ls_mean_token(g, x));
 }
 
@@ -125,44 +127,44 @@ static ls_value residual_dropped_second(ls_graph *g, int width)
 /* Both operands dropped: one dropout rides along, the other stays. */
 static ls_value both_dropped(ls_graph *g, int width)
 {
-	ls_value x = embed(g, width), y = ls_dropout(g, net_linear(g, x, "a", width), 0.3f);
-	return net_head(g, ls_mean_token(g, ls_layer_norm(g, ls_add(g, y, ls_dropout(g, x, 0.4f)), "n", 0)));
+	ls_value x = embed(g, width), y = net_dropout(g, net_linear(g, x, "a", width), 0.3f);
+	return net_head(g, ls_mean_token(g, net_layer_norm(g, ls_add(g, y, net_dropout(g, x, 0.4f)), "n", 0)));
 }
 
 /* The dropped value is also the residual. */
 static ls_value dropped_plus_itself(ls_graph *g, int width)
 {
 	ls_value x = net_linear(g, embed(g, width), "a", width);
-	x = ls_layer_norm(g, ls_add(g, ls_dropout(g, x, 0.4f), x), "n", 0);
+	x = net_layer_norm(g, ls_add(g, net_dropout(g, x, 0.4f), x), "n", 0);
 	return net_head(g, ls_mean_token(g, x));
 }
 
 static ls_value plus_itself(ls_graph *g, int width)
 {
 	ls_value x = net_linear(g, embed(g, width), "a", width);
-	return net_head(g, ls_mean_token(g, ls_layer_norm(g, ls_add(g, x, x), "n", 0)));
+	return net_head(g, ls_mean_token(g, net_layer_norm(g, ls_add(g, x, x), "n", 0)));
 }
 
 /* The residual sum is read by the norm and by the next sum: nothing is fused but the last (norms first). */
 static ls_value norms_first(ls_graph *g, int width)
 {
-	ls_value x = ls_dropout(g, embed(g, width), 0.2f);
+	ls_value x = net_dropout(g, embed(g, width), 0.2f);
 	for (int i = 0; i < 2; i++) {
 		const char *norm = i ? "n1" : "n0", *linear = i ? "l1" : "l0";
-		ls_value y = ls_gelu(g, net_linear(g, ls_layer_norm(g, x, norm, 0), linear, width), 0);
-		x = ls_add(g, x, ls_dropout(g, y, 0.2f));
+		ls_value y = net_gelu(g, net_linear(g, net_layer_norm(g, x, norm, 0), linear, width), 0);
+		x = ls_add(g, x, net_dropout(g, y, 0.2f));
 	}
-	return net_head(g, ls_mean_token(g, ls_layer_norm(g, x, "n", 0)));
+	return net_head(g, ls_mean_token(g, net_layer_norm(g, x, "n", 0)));
 }
 
 static ls_value dropout_of_tokens(ls_graph *g, int width)
 {
-	return net_head(g, ls_mean_token(g, ls_dropout(g, ls_gelu(g, embed(g, width), 0), 0.4f)));
+	return net_head(g, ls_mean_token(g, net_dropout(g, net_gelu(g, embed(g, width), 0), 0.4f)));
 }
 
 static ls_value dropout_of_samples(ls_graph *g, int width)
 {
-	return net_head(g, ls_dropout(g, ls_first_token(g, embed(g, width)), 0.4f));
+	return net_head(g, net_dropout(g, ls_first_token(g, embed(g, width)), 0.4f));
 }
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
@@ -197,16 +199,17 @@ static ls_value heads_dropped(ls_graph *g, int width)
 static ls_value attend_to_others(ls_graph *g, int width)
 {
 	ls_value x = embed(g, width);
-	ls_value q = ls_gelu(g, net_linear(g, x, "q", width), 0), k = ls_layer_norm(g, x, "k", 0);
-	ls_value v = ls_dropout(g, ls_add(g, x, net_linear(g, x, "v", width)), 0.2f);
-	return net_head(g, ls_first_token(g, ls_attend(g, q, k, v, (ls_attention_options){ .heads = width / 16 })));
+	ls_value q = net_gelu(g, net_linear(g, x, "q", width), 0), k = net_layer_norm(g, x, "k", 0);
+	ls_value v = net_dropout(g, ls_add(g, x, net_linear(g, x, "v", width)), 0.2f);
+	return net_head(g,
+			ls_first_token(g, ls_attention(g, q, k, v, (ls_attention_options){ .num_heads = width / 16 })));
 }
 
 /* One value as all three operands, which others read as well. */
 static ls_value attend_to_itself(ls_graph *g, int width)
 {
 	ls_value x = net_linear(g, embed(g, width), "x", width);
-	ls_value y = ls_attend(g, x, x, x, (ls_attention_options){ .heads = width / 16 });
+	ls_value y = ls_attention(g, x, x, x, (ls_attention_options){ .num_heads = width / 16 });
 	return net_head(g, ls_mean_token(g, ls_add(g, y, ls_tanh(g, x))));
 }
 
@@ -214,14 +217,14 @@ static ls_value attend_to_itself(ls_graph *g, int width)
 static ls_value encoder(ls_graph *g, ls_value x, int width, int heads, float dropout)
 {
 	ls_value y = net_linear(g, text_attend(g, x, "self", width, heads, dropout), "dense", width);
-	x = ls_layer_norm(g, ls_add(g, ls_dropout(g, y, dropout), x), "norm1", 1e-12f);
-	y = net_linear(g, ls_gelu(g, net_linear(g, x, "up", 4 * width), 0), "down", width);
-	return ls_layer_norm(g, ls_add(g, ls_dropout(g, y, dropout), x), "norm2", 1e-12f);
+	x = net_layer_norm(g, ls_add(g, net_dropout(g, y, dropout), x), "norm1", 1e-12f);
+	y = net_linear(g, net_gelu(g, net_linear(g, x, "up", 4 * width), 0), "down", width);
+	return net_layer_norm(g, ls_add(g, net_dropout(g, y, dropout), x), "norm2", 1e-12f);
 }
 
 static ls_value bert_layer(ls_graph *g, int width)
 {
-	ls_value x = ls_dropout(g, ls_layer_norm(g, embed(g, width), "norm", 0), 0.1f);
+	ls_value x = net_dropout(g, net_layer_norm(g, embed(g, width), "norm", 0), 0.1f);
 	x = encoder(g, x, width, width / 16, 0.1f);
 	return net_head(g, ls_tanh(g, net_linear(g, ls_first_token(g, x), "pooler", width)));
 }
@@ -231,11 +234,11 @@ static ls_value bert_layer(ls_graph *g, int width)
 static ls_value read_by_all(ls_graph *g, int width)
 {
 	ls_value x = net_linear(g, embed(g, width), "a", width);
-	ls_value first = ls_first_token(g, x), mean = ls_mean_token(g, x), gelu = ls_mean_token(g, ls_gelu(g, x, 0));
-	ls_value tanh = ls_first_token(g, ls_tanh(g, x)), norm = ls_mean_token(g, ls_layer_norm(g, x, "n", 0));
-	ls_value drop = ls_first_token(g, ls_dropout(g, x, 0.3f)), wide = net_linear(g, x, "b", width);
+	ls_value first = ls_first_token(g, x), mean = ls_mean_token(g, x), gelu = ls_mean_token(g, net_gelu(g, x, 0));
+	ls_value tanh = ls_first_token(g, ls_tanh(g, x)), norm = ls_mean_token(g, net_layer_norm(g, x, "n", 0));
+	ls_value drop = ls_first_token(g, net_dropout(g, x, 0.3f)), wide = net_linear(g, x, "b", width);
 	ls_value sum = ls_add(g, ls_add(g, ls_add(g, first, mean), ls_add(g, gelu, tanh)), ls_add(g, norm, drop));
-	return net_head(g, ls_add(g, sum, ls_mean_token(g, ls_layer_norm(g, ls_add(g, wide, x), "m", 0))));
+	return net_head(g, ls_add(g, sum, ls_mean_token(g, net_layer_norm(g, ls_add(g, wide, x), "m", 0))));
 }
 
 /* The same readers the other way round: which node writes first and which ones add changes. */
@@ -243,9 +246,10 @@ static ls_value read_by_all_reversed(ls_graph *g, int width)
 {
 	ls_value x = net_linear(g, embed(g, width), "a", width), wide = net_linear(g, x, "b", width);
 	ls_value other = net_linear(g, x, "c", width);
-	ls_value m = ls_layer_norm(g, ls_add(g, wide, x), "m", 0), k = ls_layer_norm(g, ls_add(g, x, other), "k", 0);
-	ls_value drop = ls_first_token(g, ls_dropout(g, x, 0.3f)), norm = ls_mean_token(g, ls_layer_norm(g, x, "n", 0));
-	ls_value tanh = ls_first_token(g, ls_tanh(g, x)), gelu = ls_mean_token(g, ls_gelu(g, x, 0));
+	ls_value m = net_layer_norm(g, ls_add(g, wide, x), "m", 0), k = net_layer_norm(g, ls_add(g, x, other), "k", 0);
+	ls_value drop = ls_first_token(g, net_dropout(g, x, 0.3f)),
+		 norm = ls_mean_token(g, net_layer_norm(g, x, "n", 0));
+	ls_value tanh = ls_first_token(g, ls_tanh(g, x)), gelu = ls_mean_token(g, net_gelu(g, x, 0));
 	ls_value mean = ls_mean_token(g, x), first = ls_first_token(g, x);
 	ls_value sum = ls_add(g, ls_add(g, ls_add(g, first, mean), ls_add(g, gelu, tanh)), ls_add(g, norm, drop));
 	return net_head(g, ls_add(g, sum, ls_mean_token(g, ls_add(g, m, k))));
@@ -258,7 +262,7 @@ typedef ls_value (*token_head)(ls_graph *g, ls_value x, ls_value words, int widt
 
 static ls_value tied(ls_graph *g, ls_value x, ls_value words, int width)
 {
-	x = ls_layer_norm(g, ls_gelu(g, net_linear(g, ls_masked_positions(g, x), "transform", width), 0), "tn", 0);
+	x = net_layer_norm(g, net_gelu(g, net_linear(g, ls_masked_positions(g, x), "transform", width), 0), "tn", 0);
 	return ls_tied_linear(g, x, words, "tied");
 }
 
@@ -271,7 +275,7 @@ static ls_value untied(ls_graph *g, ls_value x, ls_value words, int width)
 static ls_value tied_gelu(ls_graph *g, ls_value x, ls_value words, int width)
 {
 	(void)width;
-	return ls_gelu(g, ls_tied_linear(g, ls_masked_positions(g, x), words, "tied"), 1);
+	return net_gelu(g, ls_tied_linear(g, ls_masked_positions(g, x), words, "tied"), 1);
 }
 
 static ls_value tied_relu(ls_graph *g, ls_value x, ls_value words, int width)
@@ -288,16 +292,16 @@ static ls_value tied_tanh(ls_graph *g, ls_value x, ls_value words, int width)
 
 static ls_value tied_dropped(ls_graph *g, ls_value x, ls_value words, int width)
 {
-	x = ls_dropout(g, net_linear(g, ls_masked_positions(g, x), "transform", width), 0.3f);
-	return ls_dropout(g, ls_tied_linear(g, x, words, "tied"), 0.2f);
+	x = net_dropout(g, net_linear(g, ls_masked_positions(g, x), "transform", width), 0.3f);
+	return net_dropout(g, ls_tied_linear(g, x, words, "tied"), 0.2f);
 }
 
 static ls_value tied_norm(ls_graph *g, ls_value x, ls_value words, int width)
 {
 	(void)width;
 	ls_value y = ls_tied_linear(g, ls_masked_positions(g, x), words, "tied");
-	return ls_layer_norm(g, ls_add(g, y, net_linear(g, ls_masked_positions(g, x), "other", TEXT_VOCABULARY)), "n",
-			     0);
+	return net_layer_norm(g, ls_add(g, y, net_linear(g, ls_masked_positions(g, x), "other", TEXT_VOCABULARY)), "n",
+			      0);
 }
 
 /* Two layers share the words. */
@@ -401,7 +405,7 @@ static void test_two_losses(void **state)
 			char name[64];
 			ls_graph *g = net_graph();
 			int width = s ? 32 : 48;
-			ls_value words = embed(g, width), x = ls_layer_norm(g, words, "norm", 0);
+			ls_value words = embed(g, width), x = net_layer_norm(g, words, "norm", 0);
 			x = encoder(g, x, width, width / 16, 0.1f);
 			ls_value logits = net_head(g, ls_tanh(g, ls_first_token(g, x)));
 			snprintf(name, sizeof(name), "head of tokens %zu, %lld samples", h, (long long)sizes[s]);
@@ -411,11 +415,4 @@ static void test_two_losses(void **state)
 	slope_report(counts);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layers),
-		cmocka_unit_test(test_two_losses),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_layers, test_two_losses)

@@ -2,6 +2,7 @@
  * The builder of text graphs: every mistake has its message; what words are shared by.
  */
 #include "unit/graph/text_net.h"
+#include "unit/test_main.h"
 
 typedef ls_status (*mistake)(ls_graph *g);
 
@@ -17,7 +18,7 @@ static ls_status close_with(ls_graph *g, ls_value x)
 
 static ls_value attend(ls_graph *g, ls_value q, ls_value k, ls_value v, int heads, float dropout)
 {
-	return ls_attend(g, q, k, v, (ls_attention_options){ .heads = heads, .dropout = dropout });
+	return ls_attention(g, q, k, v, (ls_attention_options){ .num_heads = heads, .dropout = dropout });
 }
 
 /* ---- input and embedding ----------------------------------------------------------------------------------------- */
@@ -148,7 +149,7 @@ static ls_status relu_of_tokens(ls_graph *g)
 
 static ls_status dropout_of_tokens(ls_graph *g)
 {
-	return close_with(g, ls_dropout(g, ls_text_input(g, 9, 0), 0.5f));
+	return close_with(g, net_dropout(g, ls_text_input(g, 9, 0), 0.5f));
 }
 
 static ls_status add_of_tokens(ls_graph *g)
@@ -178,7 +179,7 @@ static ls_status masked_of_images(ls_graph *g)
 
 static ls_status norm_without_name(ls_graph *g)
 {
-	return close_with(g, ls_layer_norm(g, embed(g), NULL, 0));
+	return close_with(g, net_layer_norm(g, embed(g), NULL, 0));
 }
 
 static ls_status first_of_samples(ls_graph *g)
@@ -390,11 +391,4 @@ static void test_shared_words(void **state)
 	ls_graph_free(g);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_shared_words),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_mistakes, test_shared_words)

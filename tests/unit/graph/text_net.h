@@ -153,7 +153,7 @@ static inline ls_value text_attend(ls_graph *g, ls_value x, const char *name, in
 		snprintf(names[i], sizeof(names[i]), "%s.%c", name, "qkv"[i]);
 	ls_value q = net_linear(g, x, names[0], width), k = net_linear(g, x, names[1], width);
 	ls_value v = net_linear(g, x, names[2], width);
-	return ls_attend(g, q, k, v, (ls_attention_options){ .heads = heads, .dropout = dropout });
+	return ls_attention(g, q, k, v, (ls_attention_options){ .num_heads = heads, .dropout = dropout });
 }
 
 #endif

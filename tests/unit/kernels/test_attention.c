@@ -11,6 +11,7 @@
 #include "base/team.h"
 #include "kernels/attention.h"
 #include "support/reference.h"
+#include "unit/test_main.h"
 
 enum { THREADS = 4, MOST = 12 };
 
@@ -49,7 +50,7 @@ enum { CASES = sizeof(cases) / sizeof(*cases) };
 
 /* Inputs in panels, and all that a run gives. */
 typedef struct fixture {
-	ls_attention a;
+	ls_attention_plan a;
 	int32_t start[MOST + 1];
 	uint64_t sample[MOST];
 	int64_t blocks, floats, longest;
@@ -57,7 +58,7 @@ typedef struct fixture {
 	float *out, *lse, *dq, *dk, *dv;
 } fixture;
 
-static int64_t place(const ls_attention *a, int64_t row, int channel)
+static int64_t place(const ls_attention_plan *a, int64_t row, int channel)
 {
 	return (channel / a->panel * a->rows + row) * a->panel + channel % a->panel;
 }
@@ -89,18 +90,18 @@ static void fixture_make(fixture *f, const attention_case *k, int before)
 		f->longest = k->lengths[samples] > f->longest ? k->lengths[samples] : f->longest;
 	}
 	const ls_rng rng = ls_rng_make(CHECK_SEED, LS_RNG_DROPOUT, 4);
-	f->a = (ls_attention){ .heads = k->heads,
-			       .width = k->width,
-			       .rows = f->start[samples] + 2,
-			       .panel = k->panel,
-			       .start = k->images ? NULL : f->start,
-			       .positions = k->lengths[0],
-			       .samples = samples,
-			       .causal = k->causal,
-			       .scale = 1 / sqrtf((float)k->width) * 2,
-			       .probability = k->probability,
-			       .key = { rng.key[0], rng.key[1] },
-			       .sample = k->probability > 0 ? f->sample : NULL };
+	f->a = (ls_attention_plan){ .heads = k->heads,
+				    .width = k->width,
+				    .rows = f->start[samples] + 2,
+				    .panel = k->panel,
+				    .start = k->images ? NULL : f->start,
+				    .positions = k->lengths[0],
+				    .samples = samples,
+				    .causal = k->causal,
+				    .scale = 1 / sqrtf((float)k->width) * 2,
+				    .probability = k->probability,
+				    .key = { rng.key[0], rng.key[1] },
+				    .sample = k->probability > 0 ? f->sample : NULL };
 	f->blocks = (k->heads * k->width + k->panel - 1) / k->panel;
 	f->floats = f->blocks * f->a.rows * k->panel;
 	f->q = panels(f, 1);
@@ -398,13 +399,5 @@ static void test_weaker_sets(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_reference),       cmocka_unit_test(test_threads_agree),
-		cmocka_unit_test(test_packing_does_not_matter), cmocka_unit_test(test_in_place),
-		cmocka_unit_test(test_finite_differences),      cmocka_unit_test(test_weaker_sets),
-		cmocka_unit_test(test_hostile_scores),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_against_reference, test_threads_agree, test_packing_does_not_matter, test_in_place,
+	  test_finite_differences, test_weaker_sets, test_hostile_scores)

@@ -11,6 +11,7 @@
 #include "kernels/conv.h"
 #include "support/reference.h"
 #include "unit/panels.h"
+#include "unit/test_main.h"
 
 enum { THREADS_MAX = 3, TAPS_MAX = 64 };
 
@@ -533,11 +534,4 @@ static void test_macs(void **state)
 	assert_true(ls_conv_macs(&g, 1) == 5 * 7 * 36);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slots), cmocka_unit_test(test_macs),  cmocka_unit_test(test_gather),
-		cmocka_unit_test(test_table), cmocka_unit_test(test_drawn), cmocka_unit_test(test_threads),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_slots, test_macs, test_gather, test_table, test_drawn, test_threads)

@@ -2,12 +2,8 @@
  * Linear layers over rows, forward and both gradients, blocked and tied, against plain loops; any number of rows and of
  * threads gives the same bits.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +14,7 @@
 #include "kernels/linear.h"
 #include "kernels/simd.h"
 #include "params/panel.h"
+#include "unit/test_main.h"
 
 typedef struct layer {
 	int in, out, tied;
@@ -269,14 +266,5 @@ static void no_rows_at_all(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_shapes),
-		cmocka_unit_test(rows_do_not_know_each_other),
-		cmocka_unit_test(threads_do_not_matter),
-		cmocka_unit_test(epilogues_do_what_layers_would),
-		cmocka_unit_test(no_rows_at_all),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(all_shapes, rows_do_not_know_each_other, threads_do_not_matter, epilogues_do_what_layers_would,
+	  no_rows_at_all)

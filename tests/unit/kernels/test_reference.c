@@ -2,6 +2,7 @@
 #include "unit/kernels/simd_check.h"
 
 #include "support/reference.h"
+#include "unit/test_main.h"
 
 /* Two 3x3 images' worth by hand: x = 1..9, filter (1 2; 3 4), bias 10. */
 static void test_convolution_by_hand(void **state)
@@ -144,12 +145,5 @@ static void test_cross_entropy_by_hand(void **state)
 	assert_true(correct[0] == 1 && correct[1] == 0); /* the first of two maxima is not the label */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_convolution_by_hand), cmocka_unit_test(test_convolution_gradients_are_adjoint),
-		cmocka_unit_test(test_linear_by_hand),      cmocka_unit_test(test_batch_norm_by_differences),
-		cmocka_unit_test(test_pools_by_hand),       cmocka_unit_test(test_cross_entropy_by_hand),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_convolution_by_hand, test_convolution_gradients_are_adjoint, test_linear_by_hand,
+	  test_batch_norm_by_differences, test_pools_by_hand, test_cross_entropy_by_hand)

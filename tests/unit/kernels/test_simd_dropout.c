@@ -1,5 +1,6 @@
 /* Dropout draws what its contract says, word by word, and keeps the right share. */
 #include "unit/kernels/simd_check.h"
+#include "unit/test_main.h"
 
 /* The contract, one element at a time. */
 static float dropped(ls_rng rng, uint64_t sample, uint64_t element, float probability, float x)
@@ -51,11 +52,4 @@ static void test_share_kept(void **state)
 	assert_true(abs(kept - 44800) < 600); /* five standard deviations */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_element_draws_its_word),
-		cmocka_unit_test(test_share_kept),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_every_element_draws_its_word, test_share_kept)

@@ -2,6 +2,7 @@
 #include "unit/kernels/simd_check.h"
 
 #include "support/reference.h"
+#include "unit/test_main.h"
 
 enum { COUNT = 1 << 18 };
 
@@ -137,11 +138,4 @@ static void test_in_place(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gelu), cmocka_unit_test(test_tanh),     cmocka_unit_test(test_gradients),
-		cmocka_unit_test(test_ends), cmocka_unit_test(test_in_place),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_gelu, test_tanh, test_gradients, test_ends, test_in_place)

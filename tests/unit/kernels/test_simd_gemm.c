@@ -1,5 +1,6 @@
 /* The portable product: right over odd shapes and strides, one chain per element however rows are cut. */
 #include "unit/kernels/simd_check.h"
+#include "unit/test_main.h"
 
 static const ls_gemm_shape shapes[] = {
 	/* rows, depth, cols, ldx, ldw, ldy, transposed (set below), accumulate */
@@ -187,14 +188,5 @@ static void test_fused_sets_agree_exactly(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shapes_and_strides),
-		cmocka_unit_test(test_every_row_count),
-		cmocka_unit_test(test_rows_may_be_cut_anywhere),
-		cmocka_unit_test(test_inner_dimension_continues_the_chain),
-		cmocka_unit_test(test_fused_sets_agree_exactly),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_shapes_and_strides, test_every_row_count, test_rows_may_be_cut_anywhere,
+	  test_inner_dimension_continues_the_chain, test_fused_sets_agree_exactly)

@@ -2,6 +2,7 @@
 #include "unit/kernels/simd_check.h"
 
 #include "support/reference.h"
+#include "unit/test_main.h"
 
 #define EPSILON 1e-12f
 
@@ -299,12 +300,5 @@ static void test_not_a_number(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_reference),  cmocka_unit_test(test_no_cancellation),
-		cmocka_unit_test(test_constant_rows),      cmocka_unit_test(test_same_bits),
-		cmocka_unit_test(test_finite_differences), cmocka_unit_test(test_not_a_number),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_against_reference, test_no_cancellation, test_constant_rows, test_same_bits, test_finite_differences,
+	  test_not_a_number)

@@ -2,6 +2,7 @@
 #include "unit/kernels/simd_check.h"
 
 #include "support/reference.h"
+#include "unit/test_main.h"
 
 typedef struct panel_case {
 	int64_t rows;
@@ -285,15 +286,5 @@ static void test_layer_against_reference(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_normalize),
-		cmocka_unit_test(test_mask_from_input),
-		cmocka_unit_test(test_backward_passes),
-		cmocka_unit_test(test_sums_agree_between_sets),
-		cmocka_unit_test(test_layer_against_reference),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_moments, test_normalize, test_mask_from_input, test_backward_passes, test_sums_agree_between_sets,
+	  test_layer_against_reference)

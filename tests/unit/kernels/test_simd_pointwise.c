@@ -2,6 +2,7 @@
 #include "unit/kernels/simd_check.h"
 
 #include "support/reference.h"
+#include "unit/test_main.h"
 
 static const int64_t counts[] = { 1, 3, 15, 16, 17, 31, 64, 1000, 4097 };
 enum { COUNTS = sizeof(counts) / sizeof(*counts) };
@@ -172,15 +173,5 @@ static void test_transpose(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bias_and_rectifier),
-		cmocka_unit_test(test_rectifiers_keep_nan),
-		cmocka_unit_test(test_arrays),
-		cmocka_unit_test(test_column_sums),
-		cmocka_unit_test(test_transpose),
-		cmocka_unit_test(test_tables_are_whole),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_bias_and_rectifier, test_rectifiers_keep_nan, test_arrays, test_column_sums, test_transpose,
+	  test_tables_are_whole)

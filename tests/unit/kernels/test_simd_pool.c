@@ -2,6 +2,7 @@
 #include "unit/kernels/simd_check.h"
 
 #include "support/reference.h"
+#include "unit/test_main.h"
 
 /* n, in_c, out_c, in_h, in_w, out_h, out_w (computed), kernel_h, kernel_w, stride, padding */
 static const ls_reference_window cases[] = {
@@ -167,11 +168,4 @@ static void test_infinite_and_nan(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_reference),
-		cmocka_unit_test(test_infinite_and_nan),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_against_reference, test_infinite_and_nan)

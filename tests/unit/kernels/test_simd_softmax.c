@@ -3,6 +3,7 @@
 
 #include "kernels/simd/explog.h"
 #include "support/reference.h"
+#include "unit/test_main.h"
 
 static void test_exponential(void **state)
 {
@@ -184,12 +185,5 @@ static void test_first_of_equal_maxima(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exponential),       cmocka_unit_test(test_logarithm),
-		cmocka_unit_test(test_against_reference), cmocka_unit_test(test_sets_agree_exactly),
-		cmocka_unit_test(test_hostile_logits),    cmocka_unit_test(test_first_of_equal_maxima),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_exponential, test_logarithm, test_against_reference, test_sets_agree_exactly, test_hostile_logits,
+	  test_first_of_equal_maxima)

@@ -1,11 +1,7 @@
 /* metrics.jsonl: lines, resume, and what happens when the disk is full. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <jansson.h>
@@ -19,6 +15,7 @@
 #include "base/log.h"
 #include "metrics/metrics.h"
 #include "unit/metrics/scratch.h"
+#include "unit/test_main.h"
 
 /* Line `index` of RUN/metrics.jsonl as JSON; NULL past the end. Owned by the caller. */
 static json_t *line_at(const char *run, int index)
@@ -209,15 +206,5 @@ static void test_full_disk_is_reported(void **state)
 	assert_int_equal(step_at(run, (int)step), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_resume_drops_later_lines),
-		cmocka_unit_test(test_resume_without_a_file),
-		cmocka_unit_test(test_no_run_is_no_op),
-		cmocka_unit_test(test_unwritable),
-		cmocka_unit_test(test_full_disk_is_reported),
-	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN_GROUP(scratch_make, scratch_remove, test_lines, test_resume_drops_later_lines, test_resume_without_a_file,
+		test_no_run_is_no_op, test_unwritable, test_full_disk_is_reported)

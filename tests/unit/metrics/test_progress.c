@@ -1,11 +1,7 @@
 /* The progress line: on a pseudo-terminal as people see it, elsewhere not at all. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <math.h>
@@ -20,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "metrics/progress.h"
+#include "unit/test_main.h"
 
 static void sleep_for(double seconds)
 {
@@ -239,14 +236,5 @@ static void test_silence(void **state)
 	expect(t, "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_line, terminal_open, terminal_close),
-		cmocka_unit_test_setup_teardown(test_log_lines_go_above, terminal_open, terminal_close),
-		cmocka_unit_test_setup_teardown(test_one_inside_another, terminal_open, terminal_close),
-		cmocka_unit_test_setup_teardown(test_narrow_terminals, terminal_open, terminal_close),
-		cmocka_unit_test_setup_teardown(test_silence, terminal_open, terminal_close),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(terminal_open, terminal_close, test_line, test_log_lines_go_above, test_one_inside_another,
+	       test_narrow_terminals, test_silence)

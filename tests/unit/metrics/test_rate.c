@@ -1,15 +1,12 @@
 /* Rates and medians. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "metrics/rate.h"
+#include "unit/test_main.h"
 
 static void test_median(void **state)
 {
@@ -81,12 +78,4 @@ static void test_no_time_passed(void **state)
 	assert_true(ls_rate_mean_since(&rate, 1) == 0.0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_median),         cmocka_unit_test(test_median_ignores_a_hiccup),
-		cmocka_unit_test(test_window),         cmocka_unit_test(test_first_steps_do_not_count),
-		cmocka_unit_test(test_no_time_passed),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_median, test_median_ignores_a_hiccup, test_window, test_first_steps_do_not_count, test_no_time_passed)

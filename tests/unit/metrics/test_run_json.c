@@ -1,11 +1,7 @@
 /* run.json. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <jansson.h>
 #include <string.h>
@@ -15,6 +11,7 @@
 #include "base/log.h"
 #include "metrics/metrics.h"
 #include "unit/metrics/scratch.h"
+#include "unit/test_main.h"
 
 static json_t *load(void)
 {
@@ -150,12 +147,4 @@ static void test_later_format(void **state)
 	json_decref(again);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fresh_and_resumed),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_later_format),
-	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN_GROUP(scratch_make, scratch_remove, test_fresh_and_resumed, test_refusals, test_later_format)

@@ -1,11 +1,7 @@
 /* Traces: what is recorded is what the file says, also when lanes are full, busy, or lie. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <jansson.h>
 #include <math.h>
@@ -17,6 +13,7 @@
 #include "metrics/trace.h"
 #include "metrics/trace_read.h"
 #include "unit/metrics/scratch.h"
+#include "unit/test_main.h"
 
 static const ls_trace_kind compute = { .category = "compute", .arg0 = "micro-batch" };
 static const ls_trace_kind push = { .category = "push", .arg0 = "bucket", .arg1 = "bytes", .overlaps = 1 };
@@ -394,18 +391,6 @@ static void test_one_thread_a_lane(void **state)
 	ls_trace_free(shared);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_two_nodes_line_up),
-		cmocka_unit_test(test_overlapping_spans),
-		cmocka_unit_test(test_full_lane_drops_the_oldest),
-		cmocka_unit_test(test_names_of_any_bytes),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_no_trace),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_malformed_packs),
-		cmocka_unit_test(test_one_thread_a_lane),
-	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN_GROUP(scratch_make, scratch_remove, test_two_nodes_line_up, test_overlapping_spans,
+		test_full_lane_drops_the_oldest, test_names_of_any_bytes, test_times, test_no_trace, test_refused,
+		test_malformed_packs, test_one_thread_a_lane)

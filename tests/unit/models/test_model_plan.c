@@ -1,16 +1,13 @@
 /* The memory plans of whole models are those of the plain greedy placement, offset by offset. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <lockstep/models.h>
 
 #include "backends/cpu/exec_plan.h"
 #include "base/team.h"
 #include "unit/backends/place_reference.h"
+#include "unit/test_main.h"
 
 static void check_model(const ls_model_options *options, int inference)
 {
@@ -45,8 +42,4 @@ static void plans_are_the_greedy_ones(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(plans_are_the_greedy_ones) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(plans_are_the_greedy_ones)

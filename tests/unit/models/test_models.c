@@ -1,18 +1,15 @@
 /*
  * The table of models: sizes as published, names and shapes as torchvision's, every row on other inputs too.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <lockstep/models.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "graph/graph.h"
+#include "unit/test_main.h"
 
 static ls_graph *build(const char *name, int channels, int side, int classes)
 {
@@ -224,13 +221,5 @@ static void test_bad_options(void **state)
 	assert_null(g);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parameters), cmocka_unit_test(test_text_parameters),
-		cmocka_unit_test(test_text_flop),  cmocka_unit_test(test_text_mistakes),
-		cmocka_unit_test(test_flop),       cmocka_unit_test(test_names),
-		cmocka_unit_test(test_any_input),  cmocka_unit_test(test_bad_options),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_parameters, test_text_parameters, test_text_flop, test_text_mistakes, test_flop, test_names,
+	  test_any_input, test_bad_options)

@@ -1,17 +1,14 @@
 /* Trajectories against PyTorch's, and LAMB's and Lion's in doubles (tests/golden/optim.txt, made by make_optim.py). */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "optim/optimizer.h"
+#include "unit/test_main.h"
 
 #define ELEMENTS 13
 #define STEPS 8
@@ -123,10 +120,4 @@ static void test_pytorch_trajectories(void **state)
 	assert_int_equal(cases, CASES);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pytorch_trajectories),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_pytorch_trajectories)

@@ -1,16 +1,13 @@
 /* The global norm: right, and independent of which thread sums which blocks. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 
 #include "base/rng.h"
 #include "optim/optimizer.h"
+#include "unit/test_main.h"
 
 #define SEED 42
 #define COUNT (5 * LS_NORM_BLOCK + 77)
@@ -67,13 +64,4 @@ static void test_extremes(void **state)
 	assert_true(isnan(sum));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_block_counts),
-		cmocka_unit_test(test_sum_is_right),
-		cmocka_unit_test(test_any_split_of_blocks),
-		cmocka_unit_test(test_extremes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_block_counts, test_sum_is_right, test_any_split_of_blocks, test_extremes)

@@ -1,11 +1,7 @@
 /* Every optimizer of the table: against a plain reference in double; ranges, instruction sets, decay, documentation. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +11,7 @@
 #include "base/rng.h"
 #include "optim/optimizer.h"
 #include "optim/simd.h"
+#include "unit/test_main.h"
 
 #define SEED 41
 #define REACHABLE 1003
@@ -452,17 +449,5 @@ static void test_documentation(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_references),
-		cmocka_unit_test(test_any_split_gives_the_same_bits),
-		cmocka_unit_test(test_instruction_sets_agree),
-		cmocka_unit_test(test_zero_stays_zero),
-		cmocka_unit_test(test_unreachable_weights_decay),
-		cmocka_unit_test(test_lamb_without_direction),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_documentation),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_references, test_any_split_gives_the_same_bits, test_instruction_sets_agree, test_zero_stays_zero,
+	  test_unreachable_weights_decay, test_lamb_without_direction, test_names, test_documentation)

@@ -1,16 +1,13 @@
 /* Schedules at their corners. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <string.h>
 
 #include "optim/schedule.h"
+#include "unit/test_main.h"
 
 static ls_schedule_options make(const char *name, uint64_t warmup, uint64_t total)
 {
@@ -164,12 +161,5 @@ static void test_needs_length(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_warmup), cmocka_unit_test(test_constant), cmocka_unit_test(test_step),
-		cmocka_unit_test(test_cosine), cmocka_unit_test(test_linear),   cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_bert),   cmocka_unit_test(test_wsd),      cmocka_unit_test(test_needs_length),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_warmup, test_constant, test_step, test_cosine, test_linear, test_checks, test_bert, test_wsd,
+	  test_needs_length)

@@ -2,12 +2,8 @@
  * Parameter stores: offsets, the way to the logical layout and back, unreachable taps, padding, initial values,
  * fingerprint.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +12,7 @@
 
 #include "base/rng.h"
 #include "params/params.h"
+#include "unit/test_main.h"
 
 static const int16_t cross[9] = { 5, 0, 6, 1, 2, 3, 7, 4, 8 }; /* a plus of reachable taps */
 static const int16_t centre[9] = { 1, 2, 3, 4, 0, 5, 6, 7, 8 };
@@ -332,17 +329,7 @@ static void fingerprints_see_everything_that_counts(void **state)
 	fixture_release(&f);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(layout_of_the_table),
-		cmocka_unit_test(every_element_lies_where_the_header_says),
-		cmocka_unit_test(round_trips_and_padding_stays_zero),
-		cmocka_unit_test(live_stores_leave_dead_weights_out),
-		cmocka_unit_test(buffers_have_a_store_of_their_own),
-		cmocka_unit_test(initial_values_are_what_they_are_called),
-		cmocka_unit_test(initial_values_do_not_depend_on_layout),
-		cmocka_unit_test(fingerprints_see_everything_that_counts),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(layout_of_the_table, every_element_lies_where_the_header_says, round_trips_and_padding_stays_zero,
+	  live_stores_leave_dead_weights_out, buffers_have_a_store_of_their_own,
+	  initial_values_are_what_they_are_called, initial_values_do_not_depend_on_layout,
+	  fingerprints_see_everything_that_counts)

@@ -147,8 +147,7 @@ static void test_losses_of_one_channel(void **state)
 		ls_dataset *train = make_dataset(&s, 600), *four = make_dataset(&quadrants, 100);
 		ls_graph *g = NULL;
 		check_status(ls_graph_new(&g));
-		ls_value x = ls_linear(g, ls_input(g, 1, SIDE, SIDE), "fc",
-				       (ls_linear_options){ .out_features = 1, .bias = 1 });
+		ls_value x = ls_linear(g, ls_input(g, 1, SIDE, SIDE), "fc", (ls_linear_options){ .out_features = 1 });
 		number ? ls_mean_squared_error(g, x) : ls_binary_cross_entropy(g, x);
 		check_status(ls_graph_finish(g, x));
 		ls_train_options o = run_options(g, train);
@@ -173,7 +172,7 @@ static void test_accuracy_of_several_losses(void **state)
 	ls_graph *g = NULL;
 	(void)state;
 	check_status(ls_graph_new(&g));
-	ls_linear_options four = { .out_features = CLASSES, .bias = 1 };
+	ls_linear_options four = { .out_features = CLASSES };
 	ls_value in = ls_input(g, 1, SIDE, SIDE), x = ls_linear(g, in, "fc", four);
 	ls_cross_entropy(g, x, (ls_cross_entropy_options){ 0 });
 	ls_mean_squared_error(g, ls_linear(g, in, "aside", four));
@@ -195,7 +194,8 @@ static void test_shapes_must_fit(void **state)
 	ls_dataset *d = make_dataset(&s, 100);
 	(void)state;
 	check_status(ls_graph_new(&g));
-	ls_value x = ls_linear(g, ls_input(g, 1, SIDE + 1, SIDE), "fc", (ls_linear_options){ .out_features = CLASSES });
+	ls_value x = ls_linear(g, ls_input(g, 1, SIDE + 1, SIDE), "fc",
+			       (ls_linear_options){ .out_features = CLASSES, .no_bias = 1 });
 	check_status(ls_graph_finish(g, x));
 	ls_train_options o = run_options(g, d);
 	assert_int_not_equal(ls_train(&o, NULL), LS_OK);

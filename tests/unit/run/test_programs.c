@@ -71,7 +71,7 @@ static void test_unfinished_graph(void **state)
 	assert_int_equal(ls_graph_new(&o.graph), LS_OK);
 	refuses(&o, "not finished");
 	ls_value x = ls_input(o.graph, 1, 28, 28);
-	ls_linear(o.graph, x, "fc", (ls_linear_options){ .out_features = 10, .bias = 1 });
+	ls_linear(o.graph, x, "fc", (ls_linear_options){ .out_features = 10 });
 	refuses(&o, "not finished");
 	ls_graph_free(o.graph);
 	ls_dataset_free(set);

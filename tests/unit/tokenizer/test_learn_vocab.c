@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "tokenizer/learn_vocab.h"
+#include "unit/test_main.h"
 
 static ls_vocab *learn(const char *text, ls_learn_options options)
 {
@@ -289,15 +290,5 @@ static void agrees_with_the_plain_way(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_answers),
-		cmocka_unit_test(rare_characters_are_left_out),
-		cmocka_unit_test(what_cannot_be_learnt),
-		cmocka_unit_test(order_does_not_matter),
-		cmocka_unit_test(every_word_can_be_written),
-		cmocka_unit_test(agrees_with_the_plain_way),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(known_answers, rare_characters_are_left_out, what_cannot_be_learnt, order_does_not_matter,
+	  every_word_can_be_written, agrees_with_the_plain_way)

@@ -1,6 +1,7 @@
 /*
  * Vocabularies: reading, writing back the same bytes, and errors that name the line.
  */
+#include "unit/test_main.h"
 #include "unit/tokenizer/fixture.h"
 
 #include <xxhash.h>
@@ -176,17 +177,6 @@ static void the_longest_piece_is_found(void **state)
 	ls_vocab_free(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(lines_are_pieces, enter_dir, leave_dir),
-		cmocka_unit_test(wrong_files_are_refused),
-		cmocka_unit_test(sizes_have_limits),
-		cmocka_unit_test_setup_teardown(missing_files_are_named, enter_dir, leave_dir),
-		cmocka_unit_test(arrays_are_refused_by_piece),
-		cmocka_unit_test_setup_teardown(saved_is_what_was_loaded, enter_dir, leave_dir),
-		cmocka_unit_test(hashes_tell_vocabularies_apart),
-		cmocka_unit_test(the_longest_piece_is_found),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(enter_dir, leave_dir, lines_are_pieces, wrong_files_are_refused, sizes_have_limits,
+	       missing_files_are_named, arrays_are_refused_by_piece, saved_is_what_was_loaded,
+	       hashes_tell_vocabularies_apart, the_longest_piece_is_found)

@@ -1,6 +1,7 @@
 /*
  * The tokenizer on tests/golden/wordpiece.tsv, and what a table cannot show: appending, failing, sharing, long texts.
  */
+#include "unit/test_main.h"
 #include "unit/tokenizer/fixture.h"
 
 #include <pthread.h>
@@ -181,14 +182,4 @@ static void threads_share_a_tokenizer(void **state)
 	ls_vocab_free(vocab);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hard_cases),
-		cmocka_unit_test(tokens_are_appended_or_left),
-		cmocka_unit_test(options_have_ranges),
-		cmocka_unit_test(long_runs_are_linear),
-		cmocka_unit_test(threads_share_a_tokenizer),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(hard_cases, tokens_are_appended_or_left, options_have_ranges, long_runs_are_linear, threads_share_a_tokenizer)

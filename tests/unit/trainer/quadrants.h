@@ -47,19 +47,20 @@ static inline ls_graph *make_graph(int coupled)
 	ls_graph *g = NULL;
 	check_status(ls_graph_new(&g));
 	ls_value x = ls_input(g, 1, SIDE, SIDE);
-	x = ls_conv2d(g, x, "stem",
-		      (ls_conv_options){ .out_channels = 20, .kernel = 3, .stride = 2, .padding = 1, .bias = 1 });
+	x = ls_conv2d(g, x, "stem", (ls_conv_options){ .out_channels = 20, .kernel = 3, .stride = 2, .padding = 1 });
 	if (coupled) {
-		x = ls_relu(g, ls_batch_norm(g, x, "n0", (ls_norm_options){ 0 }));
-		ls_value y = ls_conv2d(g, x, "a",
-				       (ls_conv_options){ .out_channels = 20, .kernel = 5, .stride = 1, .padding = 2 });
-		x = ls_relu(g, ls_add(g, ls_batch_norm(g, y, "n1", (ls_norm_options){ 0 }), x));
-		x = ls_conv2d(g, x, "b",
-			      (ls_conv_options){ .out_channels = 32, .kernel = 5, .stride = 4, .padding = 2 });
-		x = ls_batch_norm(g, x, "n2", (ls_norm_options){ 0 });
+		x = ls_relu(g, ls_batch_norm(g, x, "n0", (ls_batch_norm_options){ 0 }));
+		ls_value y = ls_conv2d(
+			g, x, "a",
+			(ls_conv_options){ .out_channels = 20, .kernel = 5, .stride = 1, .padding = 2, .no_bias = 1 });
+		x = ls_relu(g, ls_add(g, ls_batch_norm(g, y, "n1", (ls_batch_norm_options){ 0 }), x));
+		x = ls_conv2d(
+			g, x, "b",
+			(ls_conv_options){ .out_channels = 32, .kernel = 5, .stride = 4, .padding = 2, .no_bias = 1 });
+		x = ls_batch_norm(g, x, "n2", (ls_batch_norm_options){ 0 });
 	}
-	x = ls_dropout(g, ls_relu(g, x), 0.1f);
-	x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES, .bias = 1 });
+	x = ls_dropout(g, ls_relu(g, x), (ls_dropout_options){ .p = 0.1f });
+	x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES });
 	check_status(ls_graph_finish(g, x));
 	return g;
 }

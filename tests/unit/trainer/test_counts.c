@@ -4,6 +4,7 @@
  */
 #include "comm/collectives.h"
 #include "trainer/counts.h"
+#include "unit/test_main.h"
 #include "unit/trainer/gang.h"
 #include "unit/trainer/quadrants.h"
 
@@ -207,12 +208,4 @@ static void test_nodes(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_digits),
-		cmocka_unit_test(test_one_node),
-		cmocka_unit_test(test_nodes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_digits, test_one_node, test_nodes)

@@ -3,14 +3,10 @@
  * same weights (tests/golden/README.md).
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <lockstep/models.h>
 
@@ -18,6 +14,7 @@
 #include "golden/formula.h"
 #include "golden/golden.h"
 #include "optim/optimizer.h"
+#include "unit/test_main.h"
 
 #define THREADS 2
 
@@ -375,12 +372,4 @@ static void formula_bits(void **state)
 	assert_int_equal(tensors, 6);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(formula_bits),           cmocka_unit_test(mlp),
-		cmocka_unit_test(cnn_in_shards),          cmocka_unit_test(resnet18),
-		cmocka_unit_test(resnet18_rgb_odd_batch), cmocka_unit_test(resnet50),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(formula_bits, mlp, cnn_in_shards, resnet18, resnet18_rgb_odd_batch, resnet50)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backends/cpu/exec.h"
+#include "unit/test_main.h"
 #include "unit/trainer/quadrants.h"
 
 /* Updating while backward goes gives the bits of updating after it: every optimizer, weight decay and unreachable
@@ -177,8 +178,9 @@ static void check_running(int64_t microbatch, int64_t count)
 	double mean = 0, variance = 0;
 
 	check_status(ls_graph_new(&g));
-	ls_value x = ls_batch_norm(g, ls_input(g, 1, SIDE, SIDE), "n", (ls_norm_options){ 0 });
-	check_status(ls_graph_finish(g, ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES })));
+	ls_value x = ls_batch_norm(g, ls_input(g, 1, SIDE, SIDE), "n", (ls_batch_norm_options){ 0 });
+	check_status(ls_graph_finish(
+		g, ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES, .no_bias = 1 })));
 	ls_trainer_options o = base_options(g, microbatch, (count + microbatch - 1) / microbatch);
 	o.tails[0] = count % microbatch;
 	check_status(ls_trainer_new(&t, &o));
@@ -285,18 +287,5 @@ static void test_profile_leaves_updates_out(void **state)
 	ls_graph_free(g);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_early_update),
-		cmocka_unit_test(test_dead_weights_decay),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_microbatches_are_a_batch),
-		cmocka_unit_test(test_loss_falls),
-		cmocka_unit_test(test_clipping),
-		cmocka_unit_test(test_running_statistics),
-		cmocka_unit_test(test_planned_bytes),
-		cmocka_unit_test(test_profile_leaves_updates_out),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_early_update, test_dead_weights_decay, test_threads, test_microbatches_are_a_batch, test_loss_falls,
+	  test_clipping, test_running_statistics, test_planned_bytes, test_profile_leaves_updates_out)

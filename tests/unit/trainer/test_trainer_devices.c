@@ -1,4 +1,5 @@
 /* Several devices, and micro-batches assigned to them in any way: the bits of one device, and one end for all. */
+#include "unit/test_main.h"
 #include "unit/trainer/quadrants.h"
 
 static int compare_ints(const void *a, const void *b)
@@ -107,12 +108,4 @@ static void test_lost_microbatch(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_assignment),
-		cmocka_unit_test(test_lost_microbatch),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_devices, test_assignment, test_lost_microbatch)

@@ -1,6 +1,7 @@
 /* A step of LAMB, whose update depends on norms of whole parameters, against its formula. */
 #include <math.h>
 
+#include "unit/test_main.h"
 #include "unit/trainer/quadrants.h"
 
 /* A trainer's parameter, as PyTorch has it; to be freed. */
@@ -39,9 +40,11 @@ static ls_graph *make_wide_graph(void)
 {
 	ls_graph *g = NULL;
 	check_status(ls_graph_new(&g));
-	ls_value x = ls_linear(g, ls_input(g, 1, SIDE, SIDE), "a", (ls_linear_options){ .out_features = 250 });
-	x = ls_linear(g, ls_relu(g, x), "b", (ls_linear_options){ .out_features = 300 });
-	check_status(ls_graph_finish(g, ls_linear(g, x, "c", (ls_linear_options){ .out_features = CLASSES })));
+	ls_value x =
+		ls_linear(g, ls_input(g, 1, SIDE, SIDE), "a", (ls_linear_options){ .out_features = 250, .no_bias = 1 });
+	x = ls_linear(g, ls_relu(g, x), "b", (ls_linear_options){ .out_features = 300, .no_bias = 1 });
+	check_status(
+		ls_graph_finish(g, ls_linear(g, x, "c", (ls_linear_options){ .out_features = CLASSES, .no_bias = 1 })));
 	return g;
 }
 
@@ -95,10 +98,4 @@ static void test_lamb(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lamb),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_lamb)

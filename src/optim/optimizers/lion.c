@@ -9,7 +9,7 @@
  * is 0; that of NaN is NaN, so that a gradient that is no number does not go unnoticed. Half of Adam's state. Memory
  * traffic per element: 20 bytes.
  */
-#include "optim/rules.h"
+#include "optim/table.h"
 
 static void update(const ls_update *u)
 {

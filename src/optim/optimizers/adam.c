@@ -6,7 +6,7 @@
  *     p = p - lr * (m/(1-beta1^t)) / (sqrt(v/(1-beta2^t)) + epsilon)
  */
 #include "optim/adam.h"
-#include "optim/rules.h"
+#include "optim/table.h"
 
 static void update(const ls_update *u)
 {

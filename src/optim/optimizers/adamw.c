@@ -7,7 +7,7 @@
  * Unlike PyTorch's, which decays every parameter it is given, it leaves biases and normalisations alone.
  */
 #include "optim/adam.h"
-#include "optim/rules.h"
+#include "optim/table.h"
 
 static void update(const ls_update *u)
 {

@@ -14,7 +14,7 @@
  * other: on 28x28 images 2.6 times the bytes of adamw for ResNet-18.
  */
 #include "optim/adam.h"
-#include "optim/rules.h"
+#include "optim/table.h"
 
 static void direction(const ls_update *u, float *restrict grads)
 {

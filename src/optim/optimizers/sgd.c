@@ -7,7 +7,7 @@
  *
  * With momentum 0 the buffer b is not touched. Memory traffic per element: 20 bytes, 12 without momentum.
  */
-#include "optim/rules.h"
+#include "optim/table.h"
 
 typedef struct scalars {
 	float scale, decay, carry, momentum, step;
