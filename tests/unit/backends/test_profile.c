@@ -2,12 +2,8 @@
  * Profiles: what is written reads back, what is malformed is refused by file, field and reason; a profiler that is
  * given spans; a replay that keeps time, asks and hands over in order.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <lockstep/models.h>
 #include <math.h>
@@ -21,6 +17,7 @@
 #include "backends/replay/replay.h"
 #include "base/clock.h"
 #include "unit/backends/profile_sum.h"
+#include "unit/test_main.h"
 
 static void check_status(ls_status status)
 {
@@ -351,12 +348,5 @@ static int remove_scratch(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_older_profile), cmocka_unit_test(test_replay_keeps_time),
-		cmocka_unit_test(test_recorder),
-	};
-	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
-}
+TEST_MAIN_GROUP(make_scratch, remove_scratch, test_round_trip, test_malformed, test_older_profile,
+		test_replay_keeps_time, test_recorder)

@@ -1,18 +1,15 @@
 /*
  * Assignment: all micro-batches once, in proportion, to every worker; following speeds, and not following noise.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <string.h>
 
 #include "base/rng.h"
 #include "exchange/assigner.h"
+#include "unit/test_main.h"
 
 enum { SEED = 771, NODES_MAX = 9 };
 
@@ -190,13 +187,5 @@ static void test_nobody_is_given_up(void **state)
 	ls_assigner_release(&d);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_proportions),        cmocka_unit_test(test_exact_shares),
-		cmocka_unit_test(test_fewer_partials),     cmocka_unit_test(test_devices_are_even),
-		cmocka_unit_test(test_follows_speeds),     cmocka_unit_test(test_ignores_noise),
-		cmocka_unit_test(test_nobody_is_given_up),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_proportions, test_exact_shares, test_fewer_partials, test_devices_are_even, test_follows_speeds,
+	  test_ignores_noise, test_nobody_is_given_up)

@@ -4,6 +4,7 @@
  * with a bf16 wire or the library's own sum, near it.
  */
 #include "unit/exchange/trial_nodes.h"
+#include "unit/test_main.h"
 
 static void test_same_bits(void **state)
 {
@@ -48,12 +49,4 @@ static void test_library_sum(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_bits),
-		cmocka_unit_test(test_bf16),
-		cmocka_unit_test(test_library_sum),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_same_bits, test_bf16, test_library_sum)

@@ -1,5 +1,6 @@
 /* Workers without a common step: the same sums in any order of arrival, and no worker further ahead than allowed. */
 #include "unit/exchange/trial_nodes.h"
+#include "unit/test_main.h"
 
 /* The servers' shards together are the serial run's parameters, but for the order of additions. */
 static void check_served(const trial *t, const node *nodes)
@@ -64,10 +65,4 @@ static void test_stale(void **state)
 	assert_true(ran_ahead > 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stale),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_stale)

@@ -1,5 +1,6 @@
 /* Gradients full of zeros travel packed, and come to the same bits: zeros of either sign, and what is no number. */
 #include "unit/exchange/trial_nodes.h"
+#include "unit/test_main.h"
 
 static void test_sparse(void **state)
 {
@@ -45,11 +46,4 @@ static void test_sparse_bf16(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_sparse_bf16),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_sparse, test_sparse_bf16)

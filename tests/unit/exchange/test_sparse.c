@@ -2,12 +2,8 @@
  * Packed messages: what comes out is what went in, bit for bit, from any block of it; what pays is packed and nothing
  * else; messages that were damaged are refused, whatever their length.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +11,7 @@
 #include "base/rng.h"
 #include "exchange/codecs/bf16.h"
 #include "exchange/codecs/sparse.h"
+#include "unit/test_main.h"
 
 enum { SEED = 20261116, CASES = 4000, MOST = 20000 };
 
@@ -207,11 +204,4 @@ static void rubbish_is_survived(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_is_lost), cmocka_unit_test(known_lengths),
-					    cmocka_unit_test(rows_are_found),
-					    cmocka_unit_test(damaged_messages_are_refused),
-					    cmocka_unit_test(rubbish_is_survived) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(nothing_is_lost, known_lengths, rows_are_found, damaged_messages_are_refused, rubbish_is_survived)

@@ -5,6 +5,7 @@
  * them.
  */
 #include "unit/exchange/trial_nodes.h"
+#include "unit/test_main.h"
 
 /* A case of `nodes` nodes for the strategy; the last node is a server, where there are any. */
 static void draw_case(trial *t, uint64_t seed, int nodes, const ls_strategy *strategy, const ls_codec *codec)
@@ -105,11 +106,4 @@ static void rows_are_complete(void **state)
 	assert_int_equal(ls_wire_find("fp64", &codec), LS_EINVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_combination),
-		cmocka_unit_test(rows_are_complete),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(every_combination, rows_are_complete)

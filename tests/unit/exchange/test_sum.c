@@ -2,15 +2,12 @@
  * Sums of gradients give the same bits by every table of instructions, whatever the length and alignment, and touch
  * nothing beyond their range.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/isa.h"
 #include "exchange/simd.h"
+#include "unit/test_main.h"
 
 enum { MOST = 1100, PAD = 8 };
 
@@ -50,8 +47,4 @@ static void tables_agree(void **state)
 	assert_non_null(ls_exchange_simd_get());
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(tables_agree) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(tables_agree)

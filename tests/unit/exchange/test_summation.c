@@ -2,15 +2,12 @@
  * How many gradients and partial sums the assignment of a step's micro-batches takes: by brute force, and against the
  * bound for any contiguous runs, which must hold and must be reached.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "exchange/assigner.h"
 #include "exchange/summation.h"
+#include "unit/test_main.h"
 
 enum { MICROBATCHES = 40 };
 
@@ -97,12 +94,4 @@ static void known_sizes(void **state)
 	assert_int_equal(ls_summation_buffers_any(64, 2, 0).stores, 0); /* a server */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_run_fits),
-		cmocka_unit_test(any_shares_fit),
-		cmocka_unit_test(known_sizes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(any_run_fits, any_shares_fit, known_sizes)

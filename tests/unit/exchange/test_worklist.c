@@ -1,13 +1,10 @@
 /* Units are taken once each, also those that were not looked at while other buckets came and went. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "exchange/worklist.h"
+#include "unit/test_main.h"
 
 enum { BUCKETS = 5, PARTICIPANTS = 3, UNITS = 7 };
 
@@ -70,9 +67,4 @@ static void test_left_behind(void **state)
 	ls_worklist_release(&list);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_unit_once),
-					    cmocka_unit_test(test_left_behind) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_every_unit_once, test_left_behind)

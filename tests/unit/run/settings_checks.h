@@ -1,5 +1,5 @@
 /*
- * settings_checks.h - what tests of settings share: include it after cmocka.h.
+ * settings_checks.h - what tests of settings share.
  */
 #ifndef UNIT_RUN_SETTINGS_CHECKS_H
 #define UNIT_RUN_SETTINGS_CHECKS_H
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "run/settings.h"
+#include "unit/test_main.h"
 
 #define assert_message(part)                                                                                           \
 	do {                                                                                                           \

@@ -2,15 +2,12 @@
  * The library's messages name fields; the command shows flags. src/cli/messages.c is part of the command, so it is
  * included here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "../src/cli/messages.c"
+#include "unit/test_main.h"
 
 static const ls_setting rows[] = {
 	{ "profile-out", 0, "FILE", "Replay", "record a profile", LS_SETTING_STRING, 0, 0, 0, 0 },
@@ -58,12 +55,4 @@ static void test_a_command_has_flags_of_its_own(void **state)
 	ls_set_message_rewrite(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields_become_flags),
-		cmocka_unit_test(test_other_text_stays),
-		cmocka_unit_test(test_a_command_has_flags_of_its_own),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_fields_become_flags, test_other_text_stays, test_a_command_has_flags_of_its_own)

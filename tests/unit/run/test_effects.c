@@ -2,12 +2,8 @@
  * Settings without effect: every row of the table in a run where it counts and, unless it always does, in one where it
  * does not; and real runs warn of exactly those that were given.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +13,7 @@
 
 #include "run/effects.h"
 #include "run/settings.h"
+#include "unit/test_main.h"
 
 static int own_object; /* only its address counts */
 #define OWN ((void *)&own_object)
@@ -231,14 +228,4 @@ static void only_what_was_given_is_warned_of(void **state)
 					       "warning: options.wire has no effect: there is only one node\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_setting_is_judged),
-		cmocka_unit_test(idle_and_counting),
-		cmocka_unit_test(always_means_always),
-		cmocka_unit_test(only_what_was_given_is_warned_of),
-	};
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(every_setting_is_judged, idle_and_counting, always_means_always, only_what_was_given_is_warned_of)

@@ -2,8 +2,6 @@
  * Weights of every model for another number of classes: the layer of classes keeps its values, every other tensor is
  * the file's, element by element.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,13 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <lockstep/models.h>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/tensors.h"
 #include "graph/graph.h"
+#include "unit/test_main.h"
 
 enum { FROM = 10, TO = 7 };
 static const float untouched = -77;
@@ -131,8 +128,4 @@ static void every_model(void **state)
 	check_model("bert-tiny", "classifier");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_model) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(every_model)

@@ -1,14 +1,12 @@
 /* What a program may get wrong with the library's own structs: refused in words, never a crash. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <lockstep/train.h>
 #include <math.h>
 #include <string.h>
+
+#include "unit/test_main.h"
 
 static ls_status read_sample(void *self, uint64_t index, float *image, int32_t *label)
 {
@@ -121,12 +119,5 @@ static void test_too_many_steps(void **state)
 	ls_dataset_free(set);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_test_set_never_used), cmocka_unit_test(test_unfinished_graph),
-		cmocka_unit_test(test_fields_have_ranges),      cmocka_unit_test(test_plan_fills_the_result),
-		cmocka_unit_test(test_too_many_steps),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_own_test_set_never_used, test_unfinished_graph, test_fields_have_ranges, test_plan_fills_the_result,
+	  test_too_many_steps)

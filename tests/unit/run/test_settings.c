@@ -1,19 +1,16 @@
 /*
  * The settings table: every row is sound, text becomes fields, and batches and defaults are what they say.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <lockstep/train.h>
 
 #include "optim/optimizer.h"
 #include "unit/run/settings_checks.h"
+#include "unit/test_main.h"
 
 /* Bytes of a field, to check that rows do not overlap and cover what they should. */
 static size_t field_bytes(ls_setting_kind kind)
@@ -292,20 +289,6 @@ static void test_micro_batches_of_a_step(void **state)
 	assert_int_equal(ls_settings_micro_batches(&options, 60000), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows_are_sound),
-		cmocka_unit_test(test_rows_cover_the_struct),
-		cmocka_unit_test(test_defaults_are_in_range),
-		cmocka_unit_test(test_text_becomes_fields),
-		cmocka_unit_test(test_bad_values_are_named),
-		cmocka_unit_test(test_zero_is_never_a_default_in_disguise),
-		cmocka_unit_test(test_options_know_what_was_given),
-		cmocka_unit_test(test_beta2_is_the_optimizers),
-		cmocka_unit_test(test_defaults_are_the_rows),
-		cmocka_unit_test(test_batches),
-		cmocka_unit_test(test_micro_batches_of_a_step),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_rows_are_sound, test_rows_cover_the_struct, test_defaults_are_in_range, test_text_becomes_fields,
+	  test_bad_values_are_named, test_zero_is_never_a_default_in_disguise, test_options_know_what_was_given,
+	  test_beta2_is_the_optimizers, test_defaults_are_the_rows, test_batches, test_micro_batches_of_a_step)

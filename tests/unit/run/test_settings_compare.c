@@ -2,19 +2,16 @@
  * Settings compared: a resumed run is refused exactly when it would not give the same bits, with all that differs, and
  * nodes must have the same.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <lockstep/train.h>
 #include <stdio.h>
 
 #include "unit/run/settings_checks.h"
+#include "unit/test_main.h"
 
 /* Store `was`, go on with `now`; NULL expects acceptance, else a refusal whose message contains `expected`. */
 static void check_resume(const ls_train_options *was, const ls_train_options *now, const char *expected)
@@ -273,20 +270,8 @@ static void test_names_do_not_bind_own_objects(void **state)
 	check_resume(&was, &now, "options.model was not set, now anything");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_changes_the_bits_binds),
-		cmocka_unit_test(test_the_vocabulary_binds),
-		cmocka_unit_test(test_recalled_settings_are_not_reported),
-		cmocka_unit_test(test_unset_is_said),
-		cmocka_unit_test(test_both_values_and_all_names_are_reported),
-		cmocka_unit_test(test_batches_are_compared_by_what_they_give),
-		cmocka_unit_test(test_resolved_settings_resume_on_other_workers),
-		cmocka_unit_test(test_rates_are_compared_by_what_they_give),
-		cmocka_unit_test(test_length_binds_where_the_schedule_looks_at_it),
-		cmocka_unit_test(test_init_may_be_left_out),
-		cmocka_unit_test(test_names_do_not_bind_own_objects),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_what_changes_the_bits_binds, test_the_vocabulary_binds, test_recalled_settings_are_not_reported,
+	  test_unset_is_said, test_both_values_and_all_names_are_reported, test_batches_are_compared_by_what_they_give,
+	  test_resolved_settings_resume_on_other_workers, test_rates_are_compared_by_what_they_give,
+	  test_length_binds_where_the_schedule_looks_at_it, test_init_may_be_left_out,
+	  test_names_do_not_bind_own_objects)

@@ -1,19 +1,16 @@
 /*
  * Settings as JSON: every row is there exactly, what is read back is the same, and stored text is not trusted.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <jansson.h>
 #include <lockstep/train.h>
 
 #include "unit/run/settings_checks.h"
+#include "unit/test_main.h"
 
 static void test_json_has_every_row_exactly(void **state)
 {
@@ -131,14 +128,5 @@ static void test_the_first_edition_is_read(void **state)
 	assert_message("version 3");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json_has_every_row_exactly),
-		cmocka_unit_test(test_json_refuses_what_it_cannot_hold),
-		cmocka_unit_test(test_stored_settings_are_settings),
-		cmocka_unit_test(test_stored_text_is_not_trusted),
-		cmocka_unit_test(test_the_first_edition_is_read),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_json_has_every_row_exactly, test_json_refuses_what_it_cannot_hold, test_stored_settings_are_settings,
+	  test_stored_text_is_not_trusted, test_the_first_edition_is_read)

@@ -2,18 +2,15 @@
  * Settings whose values have names: the values are those of the tables, all of them are accepted, and no help text lists
  * them by itself.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <lockstep/train.h>
 
 #include "exchange/codec.h"
 #include "trainer/layout.h"
+#include "unit/test_main.h"
 
 static size_t count_values(const ls_setting *row)
 {
@@ -113,13 +110,5 @@ static void test_help_lists_no_values_by_itself(void **state)
 				fail_msg("the help of %s has the value %s: write {values}", row->name, value.name);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values_are_sound),
-		cmocka_unit_test(test_values_are_those_of_the_tables),
-		cmocka_unit_test(test_every_value_is_accepted),
-		cmocka_unit_test(test_help_lists_no_values_by_itself),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_values_are_sound, test_values_are_those_of_the_tables, test_every_value_is_accepted,
+	  test_help_lists_no_values_by_itself)
