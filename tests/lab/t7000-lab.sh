@@ -49,7 +49,7 @@ between() { # LOW VALUE HIGH
 run "$lab" --help
 is "help: status" "$status" 0
 ok "help fits a screen" test "$(wc -l <<<"$out")" -le 40
-for line in "up" "up 0" "up x" "up 2 3" "up 2 --rate fast" "up 2 --rate 1" "up 2 --slow b" "up 2 --slow b=2" "up 2 --slow c=0.5" \
+for line in "up" "up 0" "up x" "up 2 3" "up 2 --rate fast" "up 2 --rate 1" "up 2 --rate b=fast" "up 2 --rate c=1gbit" "up 2 --slow b" "up 2 --slow b=2" "up 2 --slow c=0.5" \
 	"up 2 --slow b=0" "up 2 --frobnicate" "up 2 --prefix A_b" "up 2 --name ../x" "run" "run --on" "nonsense" ""; do
 	# shellcheck disable=SC2086 # words
 	run "$lab" $line
@@ -188,7 +188,7 @@ else
 fi
 
 # ---- a second lab, three hosts with other names -----------------------------------------------------------------------
-run "$lab" up 3 --name "$other" --prefix lm
+run "$lab" up 3 --name "$other" --prefix lm --rate 200mbit --rate lm3=20mbit
 is "a second lab beside the first" "$status$err" 0
 if [ "$(nproc)" -lt 3 ]; then
 	like "up says that hosts share cores" "$out" '3 hosts on [12] cores: they share all cores'
@@ -200,6 +200,17 @@ if [ -x hello ]; then
 fi
 run "$lab" run --name "$other" --on lm3 "$lab" down
 like "a lab is not taken down from inside" "$status $err" '^1 lab: .*leave the lab'
+for _ in 1 2 3; do
+	run "$lab" rate --name "$other" lm3 lm1
+	if between 14 "$(mbits 'lm3 -> lm1')" 20 && between 14 "$(mbits 'lm1 -> lm3')" 20; then
+		break
+	fi
+done
+ok "a link with a rate of its own, out ($(mbits 'lm3 -> lm1'))" between 14 "$(mbits 'lm3 -> lm1')" 20
+ok "and in ($(mbits 'lm1 -> lm3'))" between 14 "$(mbits 'lm1 -> lm3')" 20
+run "$lab" rate --name "$other" lm1 lm2
+ok "the others have the common rate ($(mbits 'lm1 -> lm2'))" between 40 "$(mbits 'lm1 -> lm2')" 200
+like "status shows both rates" "$("$lab" status --name "$other")" '^lab .*, 3 hosts, link rate: 200mbit, lm3 20mbit$'
 ok "down of the second" "$lab" down --name "$other"
 is "the first is still there" "$("$lab" run hostname)" a
 
