@@ -38,8 +38,12 @@ typedef struct ls_bench_options {
 	int64_t warmup, steps, repeat; /* each of `repeat` repeats: `warmup` steps, then `steps` timed ones */
 	int profile;                   /* also time every layer */
 	const char *profile_out;       /* write the profile of the first device of node 0 to this file; may be NULL */
+	int profile_text;              /* also return it as text, result.profile_text */
 	const char *replay;            /* simulate compute from this profile; may be NULL */
 	double replay_speed;           /* speed of simulated compute on this node: 0.5 takes twice the recorded times */
+	/* Called on this node before the first repeat and after each, with the number that are done; may be NULL. */
+	void (*progress)(void *context, int64_t done, int64_t repeats);
+	void *progress_context;
 } ls_bench_options;
 #define LS_BENCH_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -93,6 +97,7 @@ typedef struct ls_bench_result {
 	ls_bench_node *nodes; /* the same */
 	size_t repeat_count;
 	ls_bench_repeat *repeats; /* in order; the same */
+	char *profile_text;       /* with options.profile_text; the same */
 } ls_bench_result;
 
 LS_API ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result);

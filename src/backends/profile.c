@@ -39,7 +39,9 @@ static const ls_field fields[] = {
 	{ "steps", LS_FIELD_WHOLE, AT(steps), 1, 1e15 },
 	{ "devices", LS_FIELD_WHOLE_IF, AT(devices), 1, 1e6 },
 	{ "micro_batches", LS_FIELD_WHOLE_IF, AT(microbatches), 1, 1e9 },
+	{ "repeats", LS_FIELD_WHOLE_IF, AT(repeats), 0, 1e9 },
 	{ "step_s", LS_FIELD_REAL, AT(step_s), 0, SECONDS_MAX },
+	{ "step_spread", LS_FIELD_REAL_IF, AT(step_spread), 0, 1e3 },
 	{ "loss_s", LS_FIELD_REAL, AT(loss_s), 0, SECONDS_MAX },
 	{ "other_s", LS_FIELD_REAL_IF, AT(other_s), 0, SECONDS_MAX },
 	{ "update_s", LS_FIELD_REAL, AT(update_s), 0, SECONDS_MAX },
@@ -121,6 +123,17 @@ ls_status ls_profile_write(const ls_profile *profile, const char *path)
 	ls_status status = ls_json_publish(root, path);
 	json_decref(root);
 	return status;
+}
+
+ls_status ls_profile_to_text(const ls_profile *profile, char **out)
+{
+	json_t *root = to_json(profile);
+	char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+	json_decref(root);
+	if (!text)
+		return ls_fail(LS_EMEMORY, "no memory for a profile as text, or the name of its model is not UTF-8");
+	*out = text;
+	return LS_OK;
 }
 
 ls_status ls_profile_hash(const ls_profile *profile, uint64_t *out)

@@ -51,6 +51,8 @@ typedef struct ls_profile {
 	int64_t devices,
 		microbatches;     /* devices that computed during the recording; micro-batches of a device per step */
 	double step_s;            /* as it was recorded */
+	int64_t repeats;          /* of the recording; 0: not known */
+	double step_spread;       /* relative standard deviation of a step between repeats; 0: not known */
 	double loss_s;            /* between forward and backward, of a micro-batch */
 	double other_s;           /* what is in neither layers nor loss nor exchange, of a micro-batch */
 	double update_s;          /* of a step: all parameters, by this device alone */
@@ -74,6 +76,9 @@ ls_dataset_info ls_profile_samples(const ls_profile *profile);
 
 /* Whole or absent. */
 ls_status ls_profile_write(const ls_profile *profile, const char *path);
+
+/* The text of such a file, malloc'd. */
+ls_status ls_profile_to_text(const ls_profile *profile, char **out);
 
 /* A hash of the profile: nodes must replay the same one. */
 ls_status ls_profile_hash(const ls_profile *profile, uint64_t *out);

@@ -53,7 +53,7 @@ static ls_status check(const ls_bench_options *o)
 	if (!(o->replay_speed >= 1e-6 && o->replay_speed <= 1e6))
 		return ls_fail(LS_EINVALID, "bench: a replay's speed must be between 1e-6 and 1e6, not %g",
 			       o->replay_speed);
-	if (o->replay && (o->profile || o->profile_out))
+	if (o->replay && (o->profile || ls_bench_records(o)))
 		return ls_fail(
 			LS_EINVALID,
 			"options.replay computes no layer that options.profile or options.profile_out could time");
@@ -98,7 +98,7 @@ static ls_status open_layout(bench *b)
 	LS_TRY(take_profile(b));
 	LS_TRY(ls_layout_init(&b->layout, &b->job, b->comm));
 	ls_layout_fit(&b->layout, 0);
-	if (b->options->profile_out && b->layout.nodes > 1)
+	if (ls_bench_records(b->options) && b->layout.nodes > 1)
 		return ls_fail(LS_EINVALID, "options.profile_out records a device of one node; there are %d nodes",
 			       b->layout.nodes);
 	return b->options->profile_out ? ls_file_check(b->options->profile_out) : LS_OK;
@@ -194,7 +194,7 @@ static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
 	t.profile = o->profile;
 	t.backend = b->backend;
 	t.backend_options = o->replay ? &b->replay : NULL;
-	t.span = o->profile_out ? record_span : NULL;
+	t.span = ls_bench_records(o) ? record_span : NULL;
 	t.trace_context = b;
 	return t;
 }
@@ -207,7 +207,7 @@ static ls_status make_room(bench *b)
 	b->repeat_rates = calloc((size_t)b->options->repeat, sizeof(double));
 	if (!b->step_s || !b->repeat_rates)
 		return ls_fail(LS_EMEMORY, "no memory for the times of %zu steps", steps);
-	if (b->options->profile_out)
+	if (ls_bench_records(b->options))
 		LS_TRY(ls_profiler_init(&b->profiler, b->graph, (int64_t)steps));
 	return LS_OK;
 }
@@ -276,7 +276,7 @@ static ls_status build(bench *b)
 		LS_TRY(ls_bench_data_fill(&b->data, &b->job, b->graph, b->layout.devices));
 	b->run = (ls_bench_steps){ .trainer = b->trainer,
 				   .layout = &b->layout,
-				   .profiler = o->profile_out ? &b->profiler : NULL,
+				   .profiler = ls_bench_records(o) ? &b->profiler : NULL,
 				   .microbatch = b->job.micro_batch,
 				   .microbatches = t.microbatches,
 				   .warmup = o->warmup,
@@ -343,11 +343,20 @@ static ls_status timed_repeat(bench *b, double *step_s, double *rate)
 	return LS_OK;
 }
 
+static void report_progress(const bench *b, int64_t done)
+{
+	const ls_bench_options *o = b->options;
+	if (o->progress)
+		o->progress(o->progress_context, done, o->repeat);
+}
+
 static ls_status measure(bench *b)
 {
+	report_progress(b, 0);
 	for (int64_t k = 0; k < b->options->repeat; k++) {
 		LS_TRY(warm_up(b));
 		LS_TRY(timed_repeat(b, b->step_s + k * b->options->steps, &b->repeat_rates[k]));
+		report_progress(b, k + 1);
 	}
 	LS_TRY(ls_trainer_drain(b->trainer));
 	return ls_comm_barrier(b->comm, "end of the bench"); /* others may still need our messages */

@@ -1,6 +1,7 @@
 /*
  * result.c - the results of a bench: rates, layers, nodes, and the profile that is written.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -133,7 +134,19 @@ static ls_status keep_nodes(const bench *b, ls_bench_result *r)
 	return LS_OK;
 }
 
-static ls_status write_profile(bench *b, const ls_bench_result *r)
+/* Relative standard deviation of the time of a step between repeats; 0: there is one repeat. */
+static double step_spread(const ls_bench_result *r)
+{
+	double mean = 0, squares = 0, n = (double)r->repeat_count;
+
+	for (size_t k = 0; k < r->repeat_count; k++)
+		mean += 1 / r->repeats[k].samples_per_s / n;
+	for (size_t k = 0; k < r->repeat_count; k++)
+		squares += (1 / r->repeats[k].samples_per_s / mean - 1) * (1 / r->repeats[k].samples_per_s / mean - 1);
+	return n > 1 ? sqrt(squares / (n - 1)) : 0;
+}
+
+static ls_status keep_profile(bench *b, ls_bench_result *r)
 {
 	ls_profile p = { .channels = r->channels,
 			 .height = r->height,
@@ -145,6 +158,8 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 			 .batch = b->job.micro_batch,
 			 .threads = b->layout.threads,
 			 .devices = b->layout.devices,
+			 .repeats = b->options->repeat,
+			 .step_spread = step_spread(r),
 			 .gflop_a_sample = r->flop_per_sample / 1e9,
 			 .reachable = (int64_t)b->graph->params.reachable,
 			 .extra = (int64_t)b->trainer->stats_floats - b->layout.nodes };
@@ -156,8 +171,10 @@ static ls_status write_profile(bench *b, const ls_bench_result *r)
 	snprintf(p.lockstep, sizeof(p.lockstep), "%s", ls_version());
 	ls_status status = ls_profiler_take(&b->profiler, &p);
 	p.update_s *= b->layout.devices; /* they share it */
-	if (status == LS_OK)
+	if (status == LS_OK && b->options->profile_out)
 		status = ls_profile_write(&p, b->options->profile_out);
+	if (status == LS_OK && b->options->profile_text)
+		status = ls_profile_to_text(&p, &r->profile_text);
 	ls_profile_release(&p);
 	return status;
 }
@@ -171,7 +188,7 @@ ls_status ls_bench_report(bench *b, ls_bench_result *r)
 	LS_TRY(keep_nodes(b, r));
 	if (r->node == 0 && b->options->profile)
 		LS_TRY(keep_layers(b, r));
-	return b->options->profile_out ? write_profile(b, r) : LS_OK;
+	return ls_bench_records(b->options) ? keep_profile(b, r) : LS_OK;
 }
 
 void ls_bench_result_release(ls_bench_result *result)
@@ -179,5 +196,6 @@ void ls_bench_result_release(ls_bench_result *result)
 	free(result->repeats);
 	free(result->nodes);
 	free(result->layers);
+	free(result->profile_text);
 	*result = (ls_bench_result){ 0 };
 }

@@ -27,6 +27,12 @@ typedef struct ls_bench_state {
 	uint64_t sent, received;
 } ls_bench_state;
 
+/* A profile is wanted, as a file or as text. */
+static inline int ls_bench_records(const ls_bench_options *options)
+{
+	return options->profile_out || options->profile_text;
+}
+
 /* result.c: all steps are done. Called by all nodes; complete on the first. */
 ls_status ls_bench_report(ls_bench_state *bench, ls_bench_result *out);
 

@@ -81,6 +81,47 @@ static void test_adds_up(void **state)
 	unlink(path);
 }
 
+static void count_repeats(void *context, int64_t done, int64_t repeats)
+{
+	int64_t *calls = context;
+	assert_int_equal(done, *calls);
+	assert_int_equal(repeats, 3);
+	++*calls;
+}
+
+/* The text that a program gets is that of the file, with how far the repeats differ. */
+static void test_text(void **state)
+{
+	ls_bench_options o = LS_BENCH_OPTIONS_INIT;
+	ls_bench_result result;
+	ls_profile file, text;
+	char path[64];
+	int64_t calls = 0;
+	double mean = 0, squares = 0;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/text.json", scratch);
+	o.job.model = "mlp", o.job.batch_per_device = 8, o.job.pin = "off";
+	o.warmup = 1, o.steps = 3, o.repeat = 3, o.profile_out = path, o.profile_text = 1;
+	o.progress = count_repeats, o.progress_context = &calls;
+	check_status(ls_bench(&o, &result));
+	assert_int_equal(calls, 4);
+	check_status(ls_profile_read(&file, path));
+	check_status(ls_profile_parse(&text, result.profile_text, strlen(result.profile_text), "text"));
+	for (int i = 0; i < 3; i++)
+		mean += 1 / result.repeats[i].samples_per_s / 3;
+	for (int i = 0; i < 3; i++)
+		squares += pow(1 / result.repeats[i].samples_per_s / mean - 1, 2);
+	assert_true(text.repeats == 3 && file.repeats == 3);
+	assert_true(fabs(text.step_spread - sqrt(squares / 2)) < 1e-6);
+	assert_true(fabs(text.step_spread - file.step_spread) < 1e-12 && fabs(text.step_s - file.step_s) < 1e-12);
+	ls_profile_release(&file);
+	ls_profile_release(&text);
+	ls_bench_result_release(&result);
+	assert_null(result.profile_text);
+	unlink(path);
+}
+
 /* A profile as the bench writes one, of a model small enough for any machine; its layers take no time. */
 static void record(const char *path, ls_profile *out)
 {
@@ -276,7 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bench_without_a_shape), cmocka_unit_test(test_adds_up),
 		cmocka_unit_test(test_gradients_arrive),      cmocka_unit_test(test_nodes),
-		cmocka_unit_test(test_nodes_must_agree),
+		cmocka_unit_test(test_nodes_must_agree),      cmocka_unit_test(test_text),
 	};
 	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
