@@ -160,7 +160,7 @@ static ls_status make(const ls_report_options *options, const output *out, ls_re
 	size_t published_count = 0;
 	ls_status status = LS_OK;
 	if (options->compare)
-		status = ls_published_read(&published, &published_count, &page.arena, options->compare);
+		status = ls_published_read(&published, &published_count, &page.arena, options->compare, 0);
 	if (status == LS_OK)
 		status = ls_sources_read(sources, options->paths, options->path_count);
 	if (status != LS_OK)

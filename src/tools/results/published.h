@@ -17,6 +17,7 @@ enum { LS_PUBLISHED_REPEATS = 7, LS_PUBLISHED_MODELS = 8 };
 
 /* One row of a published table. Numbers that were not published are 0, texts "". */
 typedef struct ls_published_row {
+	int line;                             /* of the file */
 	const char *model;                    /* by its name in Lockstep */
 	const char *data;                     /* "": generated */
 	const char *hosts;                    /* "lm1+lm6", "gn[01-03]"; "Avg": an average, as published */
@@ -33,6 +34,12 @@ typedef struct ls_published_row {
 	double repeats[LS_PUBLISHED_REPEATS]; /* of the rate; 0 past the last */
 } ls_published_row;
 
+/* A row that was left out. */
+typedef struct ls_published_fault {
+	int line;
+	const char *reason;
+} ls_published_fault;
+
 /* One file. */
 typedef struct ls_published {
 	const char *name;    /* of the file, without its ending */
@@ -41,6 +48,8 @@ typedef struct ls_published {
 	const char *recipes; /* names of recipes with the same jobs, separated by spaces */
 	const char *table;   /* the form of table it is compared with where no recipe matches */
 	double words_per_sample;
+	int channels, height, width;        /* of images; 0: the default of the models */
+	double classes, tokens, vocabulary; /* the same */
 	size_t model_count;
 	struct {
 		const char *name;
@@ -49,6 +58,8 @@ typedef struct ls_published {
 	int has_averages; /* some rows are averages over hosts */
 	size_t row_count;
 	ls_published_row *rows;
+	size_t fault_count;
+	ls_published_fault *faults;
 } ls_published;
 
 /* A file built in by cmake/embed.cmake. */
@@ -59,12 +70,13 @@ typedef struct ls_published_file {
 extern const ls_published_file ls_published_built_in[];
 extern const size_t ls_published_built_in_count;
 
-/* `label` stands in errors, which name the line. All memory is the arena's. */
+/* `label` stands in errors, which name the line. All memory is the arena's. With `skip`, rows that cannot be read are
+ * left out and listed as faults; otherwise the first is an error. */
 ls_status ls_published_parse(ls_published *out, ls_arena *arena, const void *text, size_t bytes, const char *name,
-			     const char *label);
+			     const char *label, int skip);
 
 /* All sets that are built in for "published", one of them by name, or a file by its path. */
-ls_status ls_published_read(ls_published **out, size_t *count, ls_arena *arena, const char *which);
+ls_status ls_published_read(ls_published **out, size_t *count, ls_arena *arena, const char *which, int skip);
 
 int ls_published_is_average(const ls_published_row *row);
 

@@ -27,7 +27,7 @@ static const ls_published *read_set(const char *name)
 {
 	ls_published *sets;
 	size_t count;
-	assert_int_equal(ls_published_read(&sets, &count, &arena, name), LS_OK);
+	assert_int_equal(ls_published_read(&sets, &count, &arena, name, 0), LS_OK);
 	assert_int_equal(count, 1);
 	return sets;
 }
@@ -45,7 +45,7 @@ static void test_files(void **state)
 	ls_published *sets;
 	size_t count;
 	(void)state;
-	assert_int_equal(ls_published_read(&sets, &count, &arena, "published"), LS_OK);
+	assert_int_equal(ls_published_read(&sets, &count, &arena, "published", 0), LS_OK);
 	assert_int_equal(count, sizeof(expected) / sizeof(expected[0]));
 	for (size_t i = 0; i < count; i++) {
 		assert_string_equal(sets[i].name, expected[i].name);
@@ -102,7 +102,7 @@ static void test_for(void **state)
 	ls_published *sets;
 	size_t count;
 	(void)state;
-	assert_int_equal(ls_published_read(&sets, &count, &arena, "published"), LS_OK);
+	assert_int_equal(ls_published_read(&sets, &count, &arena, "published", 0), LS_OK);
 	assert_string_equal(ls_published_for(sets, count, "distml-sst5", "epochs")->name, "distml-mnist-sst5");
 	assert_string_equal(ls_published_for(sets, count, "rcc-bigmnist", "epochs")->name, "rcc-cnn");
 	assert_string_equal(ls_published_for(sets, count, "sweep", "strategies")->name, "distml-clusters");
@@ -120,7 +120,7 @@ static void test_parse(void **state)
 				   "cnn,\"gn[01,02]\",3+2,64,1gbit,12.5\r\n";
 	ls_published set;
 	(void)state;
-	assert_int_equal(ls_published_parse(&set, &arena, text, sizeof(text) - 1, "n", "n.csv"), LS_OK);
+	assert_int_equal(ls_published_parse(&set, &arena, text, sizeof(text) - 1, "n", "n.csv", 0), LS_OK);
 	assert_string_equal(set.title, "T");
 	assert_int_equal(set.row_count, 1);
 	assert_string_equal(set.rows[0].hosts, "gn[01,02]");
@@ -156,10 +156,53 @@ static void test_errors(void **state)
 	ls_published set;
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(ls_published_parse(&set, &arena, cases[i].text, strlen(cases[i].text), "f", "f.csv"),
-				 LS_EFORMAT);
+		assert_int_equal(
+			ls_published_parse(&set, &arena, cases[i].text, strlen(cases[i].text), "f", "f.csv", 0),
+			LS_EFORMAT);
 		if (!strstr(ls_last_error(), cases[i].error))
 			fail_msg("'%s' is not in '%s'", cases[i].error, ls_last_error());
+	}
+}
+
+/* Rows that cannot be read are left out on request; keys and the header cannot be. */
+static void test_skip(void **state)
+{
+	static const char text[] =
+		HEAD "cnn,a,1,64,1gbit,5\ncnn,a,1,64,1gbit,fast\ncnn,a,2,64,1gbit\ncnn,b,1,64,1gbit,6\n";
+	static const char bad[] = HEAD "cnn,a,1,64,1gbit,-1\n";
+	ls_published set;
+
+	(void)state;
+	assert_int_equal(ls_published_parse(&set, &arena, text, sizeof(text) - 1, "n", "a: b.csv", 1), LS_OK);
+	assert_int_equal(set.row_count, 2);
+	assert_int_equal(set.rows[0].line, 4);
+	assert_int_equal(set.rows[1].line, 7);
+	assert_int_equal(set.fault_count, 2);
+	assert_int_equal(set.faults[0].line, 5);
+	assert_string_equal(set.faults[0].reason, "samples_per_s is 'fast', not a number");
+	assert_int_equal(set.faults[1].line, 6);
+	assert_int_equal(ls_published_parse(&set, &arena, bad, sizeof(bad) - 1, "n", "n.csv", 1), LS_OK);
+	assert_true(set.row_count == 0 && set.fault_count == 1);
+	assert_int_equal(ls_published_parse(&set, &arena, HEAD, strlen(HEAD), "n", "n.csv", 1), LS_EFORMAT);
+	assert_int_equal(ls_published_parse(&set, &arena, "titel: T\n", 9, "n", "n.csv", 1), LS_EFORMAT);
+}
+
+static void test_samples(void **state)
+{
+	static const char text[] = "title: T\nimage: 3x224x192\nclasses: 1000\ntokens: 64\nvocabulary: 8000\n\n"
+				   "model,devices,batch_per_device,samples_per_s\ncnn,1,1,1\n";
+	static const char *const wrong[] = { "3x224", "3x224x", "0x2x2", "3x224x224x3", "3x5000x5000", "x" };
+	ls_published set;
+	char line[64];
+
+	(void)state;
+	assert_int_equal(ls_published_parse(&set, &arena, text, sizeof(text) - 1, "n", "n.csv", 0), LS_OK);
+	assert_true(set.channels == 3 && set.height == 224 && set.width == 192);
+	assert_true(set.classes == 1000 && set.tokens == 64 && set.vocabulary == 8000);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(line, sizeof(line), "title: T\nimage: %s\n", wrong[i]);
+		assert_int_equal(ls_published_parse(&set, &arena, line, strlen(line), "n", "n.csv", 0), LS_EFORMAT);
+		assert_non_null(strstr(ls_last_error(), "n.csv:2: image is '"));
 	}
 }
 
@@ -169,6 +212,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_files, release),   cmocka_unit_test_teardown(test_medians, release),
 		cmocka_unit_test_teardown(test_figures, release), cmocka_unit_test_teardown(test_for, release),
 		cmocka_unit_test_teardown(test_parse, release),   cmocka_unit_test_teardown(test_errors, release),
+		cmocka_unit_test_teardown(test_skip, release),    cmocka_unit_test_teardown(test_samples, release),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
