@@ -28,25 +28,25 @@ extern "C" {
 #endif
 
 typedef struct ls_forecast_options {
-	const char *profile; /* file */
-	const char *cluster; /* cluster file or output of `lockstep probe --json`; NULL: identical nodes */
-	const char *nodes;   /* list, "2,4,8"; NULL: the cluster's, or 1, 2, 4, ... 16 */
-	int64_t devices;     /* per node; 0: the cluster's, or 1 */
-	const char *rate;    /* list of nominal rates of links, "1gbit,10gbit"; NULL: the cluster's, or 1gbit */
-	double latency_us;   /* one way, per message; negative: the cluster's */
-	const char
-		*strategy;  /* list of strategies without ls_strategy_info.unplanned: "allreduce,ps"; NULL: all such */
-	int64_t servers;    /* ps: the last N nodes are servers; 0: one per 8 nodes, at least one */
-	const char *wire;   /* list of "fp32" and "bf16"; NULL: fp32 */
-	const char *bucket; /* list of bytes, "262144,1048576"; NULL: training's default */
-	int64_t microbatches; /* per device and step, each of the profile's size */
-	const char *share;    /* "equal" or "auto": micro-batches in proportion to speeds */
-	double spread;        /* standard deviation of speeds of identical nodes; negative: the cluster's */
-	double mtbf_hours;    /* of a node; negative: the cluster's */
-	double interval_s;    /* between checkpoints; negative: the cluster's, 0: the best interval */
-	int replayed;         /* devices with simulated compute, as in a replay */
-	int64_t shared_cores; /* all nodes are emulated on one machine with N cores; 0: the cluster's */
-	int after;            /* exchange only after backward, without overlap */
+	const char *profile;      /* file */
+	const char *profile_text; /* the profile itself, as ls_bench_result has it; wins over the file; may be NULL */
+	const char *cluster;      /* cluster file or output of `lockstep probe --json`; NULL: identical nodes */
+	const char *nodes;        /* list, "2,4,8"; NULL: the cluster's, or 1, 2, 4, ... 16 */
+	int64_t devices;          /* per node; 0: the cluster's, or 1 */
+	const char *rate;         /* list of nominal rates of links, "1gbit,10gbit"; NULL: the cluster's, or 1gbit */
+	double latency_us;        /* one way, per message; negative: the cluster's */
+	const char *strategy;     /* list of strategies without ls_strategy_info.unplanned: "allreduce,ps"; NULL: all */
+	int64_t servers;          /* ps: the last N nodes are servers; 0: one per 8 nodes, at least one */
+	const char *wire;         /* list of "fp32" and "bf16"; NULL: fp32 */
+	const char *bucket;       /* list of bytes, "262144,1048576"; NULL: training's default */
+	int64_t microbatches;     /* per device and step, each of the profile's size */
+	const char *share;        /* "equal" or "auto": micro-batches in proportion to speeds */
+	double spread;            /* standard deviation of speeds of identical nodes; negative: the cluster's */
+	double mtbf_hours;        /* of a node; negative: the cluster's */
+	double interval_s;        /* between checkpoints; negative: the cluster's, 0: the best interval */
+	int replayed;             /* devices with simulated compute, as in a replay */
+	int64_t shared_cores;     /* all nodes are emulated on one machine with N cores; 0: the cluster's */
+	int after;                /* exchange only after backward, without overlap */
 } ls_forecast_options;
 #define LS_FORECAST_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
@@ -59,11 +59,12 @@ typedef struct ls_forecast_row {
 	char strategy[16], wire[16], rate[32];
 	int64_t bucket_bytes;
 	double step_ms, compute_ms, exposed_ms;
-	double samples_per_s, efficiency; /* efficiency: relative to the same devices that never wait */
-	double sent_bytes;                /* per step, by the node that sends most */
-	double link_busy;                 /* fraction of the step in which the busiest link is full */
-	double goodput;                   /* fraction of the time not lost to failures and checkpoints */
-	double interval_s;                /* between checkpoints; 0: no node fails */
+	double samples_per_s, efficiency;             /* efficiency: relative to the same devices that never wait */
+	double samples_per_s_low, samples_per_s_high; /* 90 % interval; 0: a file without one */
+	double sent_bytes;                            /* per step, by the node that sends most */
+	double link_busy;                             /* fraction of the step in which the busiest link is full */
+	double goodput;                               /* fraction of the time not lost to failures and checkpoints */
+	double interval_s;                            /* between checkpoints; 0: no node fails */
 	char bottleneck[32];
 } ls_forecast_row;
 

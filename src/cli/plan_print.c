@@ -57,17 +57,28 @@ static void add_size(ls_table *table, const ls_forecast_row *row)
 		ls_table_add(table, "%" PRId64 " x %.2f", row->nodes, (double)row->devices / (double)workers);
 }
 
+void ls_rate_range(char *out, size_t size, double rate, double low, double high)
+{
+	int decimals = rate >= 100 ? 0 : rate >= 10 ? 1 : rate >= 1 ? 2 : 4;
+	if (high > 0)
+		snprintf(out, size, "%.*f (%.*f–%.*f)", decimals, rate, decimals, low, decimals, high);
+	else
+		snprintf(out, size, "%.*f", decimals, rate);
+}
+
 static void add_row(ls_table *table, const ls_forecast *f, size_t i)
 {
 	const ls_forecast_row *row = &f->row[i];
 	int best = has_rivals(f, row) && ls_forecast_best(f, row->nodes, row->rate) == (int)i;
+	char rate[LS_RATE_RANGE];
 
 	add_size(table, row);
 	ls_table_add(table, "%s", row->nodes > 1 ? row->rate : "-");
 	add_setting(table, f, row);
 	ls_table_add(table, "%.1f", row->step_ms);
 	ls_table_add(table, "%.1f", row->exposed_ms);
-	ls_table_add(table, "%.1f%s", row->samples_per_s, best ? " *" : "  ");
+	ls_rate_range(rate, sizeof(rate), row->samples_per_s, row->samples_per_s_low, row->samples_per_s_high);
+	ls_table_add(table, "%s%s", rate, best ? " *" : "  ");
 	ls_table_add(table, "%.0f %%", 100 * row->efficiency);
 	ls_table_add(table, "%s", row->bottleneck);
 }
@@ -75,8 +86,8 @@ static void add_row(ls_table *table, const ls_forecast *f, size_t i)
 void ls_forecast_print(const ls_forecast *f, int best, const char *advice, FILE *to)
 {
 	ls_table table = { .columns = 8,
-			   .heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s  ", "efficiency",
-				      "<limited by" } };
+			   .heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s (90 %)  ",
+				      "of ideal", "<limited by" } };
 
 	fprintf(to, "%s, batch %" PRId64 ", %s: one device %.1f samples/s, gradient %.1f MB\n\n", f->model, f->batch,
 		f->optimizer, f->device_per_s, f->gradient_bytes / 1e6);
@@ -87,7 +98,8 @@ void ls_forecast_print(const ls_forecast *f, int best, const char *advice, FILE 
 	int marked = 0;
 	for (size_t i = 0; i < f->count; i++)
 		marked |= has_rivals(f, &f->row[i]);
-	fprintf(to, "%sPredicted, not measured.\n\n", marked ? "* best for this number of nodes at this rate. " : "");
+	fprintf(to, "%sPredicted, not measured; (low–high) is a 90 %% interval.\n\n",
+		marked ? "* best for this number of nodes at this rate.\n" : "");
 	if (best >= 0 && f->count > 1)
 		fprintf(to, "%" PRId64 " node%s at %s. ", f->row[best].nodes,
 			ls_plural((uint64_t)f->row[best].nodes, "s"), f->row[best].rate);

@@ -11,4 +11,8 @@
 /* The job, a table of all rows with the best of each number of nodes marked, and advice about row `best`. */
 void ls_forecast_print(const ls_forecast *forecast, int best, const char *advice, FILE *to);
 
+/* "123 (115–131)"; without an interval, "123". */
+enum { LS_RATE_RANGE = 64 };
+void ls_rate_range(char *out, size_t size, double rate, double low, double high);
+
 #endif

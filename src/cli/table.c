@@ -36,23 +36,39 @@ static const char *head(const ls_table *table, int column)
 	return table->heads[column] + is_left(table, column);
 }
 
+/* Columns on a screen: characters of UTF-8, not bytes. */
+static int columns_of(const char *text)
+{
+	int columns = 0;
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xC0) != 0x80;
+	return columns;
+}
+
 static int width_of(const ls_table *table, int column)
 {
-	size_t width = strlen(head(table, column));
+	int width = columns_of(head(table, column));
 	for (int cell = column; cell < table->cells; cell += table->columns) {
-		size_t length = strlen(table->text[cell]);
+		int length = columns_of(table->text[cell]);
 		width = length > width ? length : width;
 	}
-	return (int)width;
+	return width;
+}
+
+static void print_padded(const ls_table *table, int column, int width, const char *text, FILE *to)
+{
+	int blanks = width - columns_of(text);
+	if (is_left(table, column))
+		fprintf(to, "%s%*s", text, blanks > 0 ? blanks : 0, "");
+	else
+		fprintf(to, "%*s%s", blanks > 0 ? blanks : 0, "", text);
 }
 
 static void print_cell(const ls_table *table, int column, int width, const char *text, FILE *to)
 {
 	int last = column + 1 == table->columns;
-	if (is_left(table, column))
-		fprintf(to, "%-*s", last ? 0 : width, text); /* no blanks at the end of a line */
-	else
-		fprintf(to, "%*s", width, text);
+	/* no blanks at the end of a line */
+	print_padded(table, column, last && is_left(table, column) ? 0 : width, text, to);
 	fputs(last ? "\n" : "  ", to);
 }
 
@@ -84,9 +100,9 @@ static void print_rule(const ls_table *table, const int *widths, FILE *to)
 
 static void print_markdown_cell(const ls_table *table, int column, int width, const char *text, FILE *to)
 {
-	fprintf(to, is_left(table, column) ? "| %-*s " : "| %*s ", width, text);
-	if (column + 1 == table->columns)
-		fputs("|\n", to);
+	fputs("| ", to);
+	print_padded(table, column, width, text, to);
+	fputs(column + 1 == table->columns ? " |\n" : " ", to);
 }
 
 int ls_table_print_markdown(const ls_table *table, FILE *to)

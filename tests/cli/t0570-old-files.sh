@@ -16,6 +16,7 @@ assert new["batch_per_device"] == old["batch"] and new["device_samples_per_s"] =
 assert len(new["rows"]) == len(old["rows"]) > 1
 for now, before in zip(new["rows"], old["rows"]):
     before["strategy"] = before.pop("placement")
+    assert now.pop("samples_per_s_low") < now["samples_per_s"] < now.pop("samples_per_s_high")
     assert now == before, (now, before)
 PYTHON
 }

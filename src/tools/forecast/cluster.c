@@ -1,5 +1,5 @@
 /*
- * cluster.c - clusters from files, from probes and from a few numbers.
+ * cluster.c - clusters from files and from a few numbers.
  */
 #include "tools/forecast/cluster.h"
 
@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/link_rate.h"
 #include "base/names.h"
+#include "tools/forecast/cluster_probe.h"
 #include "json/fields.h"
 
 #define FORMAT "lockstep cluster"
@@ -86,7 +87,7 @@ int64_t ls_cluster_devices(const ls_cluster *c)
 	return devices;
 }
 
-static ls_status make_kinds(ls_cluster *c, size_t kinds)
+ls_status ls_cluster_make_kinds(ls_cluster *c, size_t kinds)
 {
 	c->kind = calloc(kinds, sizeof(*c->kind));
 	if (!c->kind)
@@ -99,7 +100,7 @@ ls_status ls_cluster_of(ls_cluster *out, int64_t nodes, int64_t devices, double 
 {
 	ls_cluster c;
 	ls_cluster_init(&c);
-	LS_TRY(make_kinds(&c, 1));
+	LS_TRY(ls_cluster_make_kinds(&c, 1));
 	c.kind[0] = ls_machine_kind_default();
 	c.kind[0].count = nodes;
 	c.kind[0].devices = devices;
@@ -114,7 +115,7 @@ ls_status ls_cluster_resize(ls_cluster *out, const ls_cluster *from, int64_t nod
 	ls_cluster c = *from;
 
 	c.kind = NULL;
-	LS_TRY(make_kinds(&c, from->kinds));
+	LS_TRY(ls_cluster_make_kinds(&c, from->kinds));
 	memcpy(c.kind, from->kind, from->kinds * sizeof(*c.kind));
 	c.kinds = 0;
 	for (size_t k = 0; k < from->kinds && left > 0; k++) {
@@ -175,7 +176,7 @@ static ls_status read_kinds(ls_cluster *c, const json_t *root, const char *label
 	if (count < 1 || count > LS_CLUSTER_KINDS)
 		return ls_fail(LS_EFORMAT, "%s: nodes is missing or not a list of 1 to %d kinds of nodes", label,
 			       LS_CLUSTER_KINDS);
-	LS_TRY(make_kinds(c, count));
+	LS_TRY(ls_cluster_make_kinds(c, count));
 	for (size_t i = 0; i < count; i++) {
 		ls_json_place at = ls_json_element(&top, "nodes", i);
 		LS_TRY(read_kind(c, &at, json_array_get(list, i), i));
@@ -201,124 +202,6 @@ static ls_status read_described(ls_cluster *c, json_t *root, const char *label)
 	return read_kinds(c, root, label);
 }
 
-/* Figures of a probed node and its link that are used here. */
-typedef struct probed {
-	char host[LS_CLUSTER_NAME];
-	int64_t cores, devices;
-	double gflop_per_s_core;
-	double to_gbit_per_s, from_gbit_per_s, both_gbit_per_s, round_trip_us;
-	double copy_gb_per_s;
-} probed;
-
-#define OF probed
-static const ls_field probed_fields[] = {
-	LS_FIELD_TEXT_OF(OF, host),
-	LS_FIELD_WHOLE_OF(OF, cores, 1, 1e6),
-	LS_FIELD_WHOLE_IF_OF(OF, devices, 1, 100000), /* older probes have none */
-	LS_FIELD_REAL_OF(OF, gflop_per_s_core, 1e-9, 1e9),
-};
-static const ls_field link_fields[] = {
-	LS_FIELD_REAL_OF(OF, to_gbit_per_s, 1e-6, 1e6),
-	LS_FIELD_REAL_OF(OF, from_gbit_per_s, 1e-6, 1e6),
-	LS_FIELD_REAL_OF(OF, both_gbit_per_s, 1e-6, 1e6),
-	LS_FIELD_REAL_OF(OF, round_trip_us, 0, 1e9),
-};
-static const ls_field memory_fields[] = { LS_FIELD_REAL_OF(OF, copy_gb_per_s, 1e-3, 1e6) };
-#undef OF
-
-typedef struct between {
-	double gbit_per_s;
-} between;
-static const ls_field between_fields[] = { LS_FIELD_REAL_OF(between, gbit_per_s, 0, 1e6) };
-
-static ls_status read_probed(const ls_json_place *at, const json_t *object, int is_first, probed *out)
-{
-	ls_json_place link = *at, memory = *at;
-	size_t used = strlen(at->prefix);
-
-	snprintf(link.prefix + used, sizeof(link.prefix) - used, "link.");
-	snprintf(memory.prefix + used, sizeof(memory.prefix) - used, "memory_core.");
-	LS_TRY(ls_fields_read(at, probed_fields, LS_COUNT(probed_fields), object, out));
-	LS_TRY(ls_fields_read(&memory, memory_fields, LS_COUNT(memory_fields), json_object_get(object, "memory_core"),
-			      out));
-	if (is_first)
-		return LS_OK;
-	return ls_fields_read(&link, link_fields, LS_COUNT(link_fields), json_object_get(object, "link"), out);
-}
-
-static void kind_from(ls_machine_kind *kind, const probed *node, const probed *first)
-{
-	*kind = ls_machine_kind_default();
-	snprintf(kind->name, sizeof(kind->name), "%s", node->host);
-	kind->cores = node->cores;
-	kind->devices = node->devices;
-	kind->speed = node->gflop_per_s_core / first->gflop_per_s_core;
-	kind->probed = 1;
-	if (node->to_gbit_per_s <= 0)
-		return;
-	kind->gbit_per_s = fmin(node->to_gbit_per_s, node->from_gbit_per_s);
-	kind->both_gbit_per_s = node->both_gbit_per_s;
-	kind->latency_us = node->round_trip_us / 2;
-}
-
-/* The link of the first node is not measured separately: it is at least as fast as the fastest link to it. */
-static void complete_first(ls_cluster *c)
-{
-	for (size_t k = 1; k < c->kinds; k++)
-		if (k == 1 || c->kind[k].gbit_per_s > c->kind[0].gbit_per_s) {
-			c->kind[0].gbit_per_s = c->kind[k].gbit_per_s;
-			c->kind[0].both_gbit_per_s = c->kind[k].both_gbit_per_s;
-			c->kind[0].latency_us = c->kind[k].latency_us;
-		}
-}
-
-/*
- * The rate that the exchange reached in each direction is a lower bound for the links: it transfers more bytes than the
- * link test, and it is what training does. The first row is allreduce in fp32.
- */
-static ls_status read_between(ls_cluster *c, const json_t *root, const char *label)
-{
-	static const char between_nodes[] = "exchange_between_nodes";
-	const json_t *list = json_object_get(root, between_nodes);
-	const ls_json_place top = { .label = label };
-	between plain;
-
-	if (json_array_size(list) == 0)
-		return LS_OK;
-	ls_json_place at = ls_json_element(&top, between_nodes, 0);
-	LS_TRY(ls_fields_read(&at, between_fields, LS_COUNT(between_fields), json_array_get(list, 0), &plain));
-	for (size_t k = 0; k < c->kinds; k++) {
-		ls_machine_kind *kind = &c->kind[k];
-		kind->gbit_per_s = fmax(kind->gbit_per_s, plain.gbit_per_s);
-		kind->both_gbit_per_s = fmin(kind->gbit_per_s, fmax(kind->both_gbit_per_s, plain.gbit_per_s));
-	}
-	return LS_OK;
-}
-
-static ls_status read_probe(ls_cluster *c, const json_t *root, const char *label)
-{
-	const json_t *list = json_object_get(root, "nodes");
-	const ls_json_place top = { .label = label };
-	size_t count = json_array_size(list);
-	probed first = { 0 };
-
-	if (count < 1 || count > LS_CLUSTER_KINDS)
-		return ls_fail(LS_EFORMAT, "%s: nodes is missing or not a list of 1 to %d probed nodes", label,
-			       LS_CLUSTER_KINDS);
-	LS_TRY(make_kinds(c, count));
-	for (size_t i = 0; i < count; i++) {
-		ls_json_place at = ls_json_element(&top, "nodes", i);
-		probed node = { .devices = 1 };
-		LS_TRY(read_probed(&at, json_array_get(list, i), i == 0, &node));
-		if (i == 0)
-			first = node;
-		kind_from(&c->kind[i], &node, &first);
-	}
-	c->copy_gb_per_s = first.copy_gb_per_s;
-	complete_first(c);
-	return read_between(c, root, label);
-}
-
 /* Probes of version 1 have neither format nor version. */
 static ls_status read_root(ls_cluster *c, json_t *root, const char *label)
 {
@@ -329,12 +212,12 @@ static ls_status read_root(ls_cluster *c, json_t *root, const char *label)
 	ls_cluster_init(c);
 	if (!format && json_object_get(root, "between")) {
 		ls_fields_rename(root, probe_renames, LS_COUNT(probe_renames));
-		return read_probe(c, root, label);
+		return ls_cluster_from_probe(c, root, label);
 	}
 	if (!format || strcmp(format, PROBE_FORMAT) != 0)
 		return read_described(c, root, label);
 	LS_TRY(ls_json_check(root, PROBE_FORMAT, PROBE_VERSION, label, &version));
-	return read_probe(c, root, label);
+	return ls_cluster_from_probe(c, root, label);
 }
 
 ls_status ls_cluster_parse(ls_cluster *out, const void *text, size_t bytes, const char *label)

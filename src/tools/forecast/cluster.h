@@ -30,6 +30,7 @@ typedef struct ls_machine_kind {
 	int64_t devices;        /* per node; 0: it can only be a server */
 	double speed;           /* of a device, relative to the profile's */
 	int probed;             /* the speed was measured by a probe */
+	double replay_speed;    /* then, of devices with simulated compute */
 	double gbit_per_s;      /* payload rate of its link one way, not the nominal rate */
 	double both_gbit_per_s; /* each way while both are busy; 0: as much as one way alone */
 	double latency_us;      /* one way, until a thread of the other node has the message */
@@ -60,6 +61,9 @@ ls_machine_kind ls_machine_kind_default(void);
 ls_status ls_cluster_parse(ls_cluster *out, const void *text, size_t bytes, const char *label);
 ls_status ls_cluster_read(ls_cluster *out, const char *path);
 void ls_cluster_release(ls_cluster *cluster);
+
+/* Zeroed kinds of a cluster that has none. */
+ls_status ls_cluster_make_kinds(ls_cluster *cluster, size_t kinds);
 
 /* A cluster of `nodes` identical nodes. */
 ls_status ls_cluster_of(ls_cluster *out, int64_t nodes, int64_t devices, double gbit_per_s);

@@ -33,6 +33,8 @@ static const ls_field row_fields[] = {
 	LS_FIELD_REAL_OF(OF, compute_ms, 0, 1e12),
 	LS_FIELD_REAL_OF(OF, exposed_ms, 0, 1e12),
 	LS_FIELD_REAL_OF(OF, samples_per_s, 0, 1e18),
+	LS_FIELD_REAL_IF_OF(OF, samples_per_s_low, 0, 1e18),
+	LS_FIELD_REAL_IF_OF(OF, samples_per_s_high, 0, 1e18),
 	LS_FIELD_REAL_OF(OF, efficiency, 0, 1e6),
 	LS_FIELD_REAL_IF_OF(OF, sent_bytes, 0, 1e18),
 	LS_FIELD_REAL_IF_OF(OF, link_busy, 0, 2),

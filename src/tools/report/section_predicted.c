@@ -238,6 +238,18 @@ static const char *explain(ls_page *page, const ls_sources *sources, const ls_fo
 			  "that.");
 }
 
+/* With its 90 % interval; older forecasts have none. */
+static void add_rate(ls_grid *grid, const ls_forecast_row *row)
+{
+	char rate[LS_NUMBER_TEXT], low[LS_NUMBER_TEXT], high[LS_NUMBER_TEXT];
+
+	if (row->samples_per_s_high > 0)
+		ls_grid_add(grid, "%s (%s–%s)", ls_number_text(rate, row->samples_per_s),
+			    ls_number_text(low, row->samples_per_s_low), ls_number_text(high, row->samples_per_s_high));
+	else
+		ls_grid_number(grid, row->samples_per_s);
+}
+
 static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *point, const char *why)
 {
 	char bytes[LS_NUMBER_TEXT];
@@ -247,7 +259,7 @@ static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *p
 	ls_grid_add(grid, "%" PRId64, row->nodes);
 	ls_grid_add(grid, "%" PRId64, row->devices);
 	ls_grid_whole(grid, row->servers);
-	ls_grid_number(grid, row->samples_per_s);
+	add_rate(grid, row);
 	if (point)
 		ls_grid_add(grid, "%s%s", ls_number_text(bytes, point->samples_per_s), ls_point_star(point));
 	else
