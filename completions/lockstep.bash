@@ -17,6 +17,7 @@ _lockstep_names() { # COMMAND...: the first column of its table
 _lockstep_value() { # OPTION COMMAND...: the values it takes; fails for a file or a number
 	case $1 in
 	--compare) echo "published" ;;
+	--fit) "${@:2}" --fit '?' 2>&1 | sed -n 's/.*Known: published, //p' | tr -d , ;;
 	--help | -h) "${@:2}" --help 2>/dev/null | sed -n 's/^More: --help //p' | tr '|' ' ' ;;
 	-*) "${@:2}" --help "$1" 2>/dev/null | sed -n 's/^    \([^ ]\{1,\}\) .*/\1/p' | grep . ;;
 	*) return 1 ;;

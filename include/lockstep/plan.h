@@ -91,6 +91,75 @@ LS_API ls_status ls_forecast_advise(const ls_forecast_options *options, const ls
 /* JSON text, malloc'd; NULL: no memory. */
 LS_API char *ls_forecast_to_json(const ls_forecast *forecast);
 
+/*
+ * Calibrate on measured rows of one node and predict the others:
+ *
+ *     ls_fit_options options = LS_FIT_OPTIONS_INIT;
+ *     ls_fit fit = { 0 };
+ *     options.table = "oneflow-bert";
+ *     if (ls_fit_make(&fit, &options) == LS_OK)
+ *             printf("%zu rows, mean error %.1f %%\n", fit.compared, 100 * fit.mean_error);
+ *     ls_fit_release(&fit);
+ *
+ * One-node rows give the rate of a device and the cost of the exchange inside a node, the model's graph gives the
+ * profile. Rows of a sweep are simulated as Lockstep trains; those of a table as other trainers do, which exchange after
+ * backward. Rows that cannot be used are left out and listed.
+ */
+typedef struct ls_fit_options {
+	const char *table; /* results.json of a sweep or its directory; a CSV file as published/README.md describes it;
+			       * or the name of a built-in one, "oneflow-bert" */
+	const char *nodes; /* list: also predict the jobs of the table on these numbers of nodes; NULL: only its rows */
+	int64_t devices;   /* per node of those; 0: the most that were measured on one node */
+	const char *rate;  /* list of nominal rates of links of those; the first also stands for links that the table
+			       * does not give; NULL: the table's */
+	double latency_us; /* one way, per message; negative: by the rate of the link */
+	double spread;     /* of nodes that share one name; negative: as far as one-node rows differ between hosts */
+	int64_t bucket_bytes; /* 0: of a sweep training's default, of a table 25 MB */
+} ls_fit_options;
+#define LS_FIT_OPTIONS_INIT                                                                                            \
+	{                                                                                                              \
+		.latency_us = -1, .spread = -1                                                                         \
+	}
+
+typedef struct ls_fit_row {
+	int64_t line; /* of the file; of a sweep, the number of the point, from 1; 0: not in the table */
+	char model[64], data[64], hosts[64];
+	char shape[64]; /* devices of each node, "3+2" */
+	int64_t batch;  /* samples per device and step */
+	int64_t nodes, devices, servers;
+	char strategy[16], wire[16], rate[32];
+	int64_t fitted;              /* a row of one node, which the others are predicted from */
+	double measured;             /* samples per second; 0: not in the table */
+	double predicted, low, high; /* the same, and its 90 % interval */
+	double error;                /* predicted / measured - 1; 0: not measured */
+	char bottleneck[32];
+} ls_fit_row;
+
+/* A row that was left out. */
+typedef struct ls_fit_left_out {
+	int64_t line;
+	char reason[256];
+} ls_fit_left_out;
+
+typedef struct ls_fit {
+	char title[256], path[256]; /* path: for messages about lines */
+	int64_t is_sweep;           /* lines are points of a sweep */
+	double spread;              /* between hosts, as it was used */
+	size_t count;
+	ls_fit_row *row;
+	size_t left_out_count;
+	ls_fit_left_out *left_out; /* by line */
+	/* over rows that were measured and not fitted */
+	size_t compared, inside;        /* inside their interval */
+	double mean_error, worst_error; /* magnitudes */
+} ls_fit;
+
+LS_API ls_status ls_fit_make(ls_fit *out, const ls_fit_options *options);
+LS_API void ls_fit_release(ls_fit *fit);
+
+/* JSON text, malloc'd; NULL: no memory. */
+LS_API char *ls_fit_to_json(const ls_fit *fit);
+
 #ifdef __cplusplus
 }
 #endif

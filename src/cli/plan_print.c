@@ -86,8 +86,8 @@ static void add_row(ls_table *table, const ls_forecast *f, size_t i)
 void ls_forecast_print(const ls_forecast *f, int best, const char *advice, FILE *to)
 {
 	ls_table table = { .columns = 8,
-			   .heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s (90 %)  ",
-				      "of ideal", "<limited by" } };
+			   .heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s (90 %)  ", "ideal",
+				      "<limited by" } };
 
 	fprintf(to, "%s, batch %" PRId64 ", %s: one device %.1f samples/s, gradient %.1f MB\n\n", f->model, f->batch,
 		f->optimizer, f->device_per_s, f->gradient_bytes / 1e6);

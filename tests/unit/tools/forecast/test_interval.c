@@ -4,14 +4,10 @@
 #include "tools/forecast/interval.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit/test_main.h"
 
 enum { POINTS_MAX = 1000 };
 
@@ -76,13 +72,4 @@ static void test_waits(void **state)
 	assert_true(ls_interval_waits("links") && ls_interval_waits("servers' links") && ls_interval_waits("latency"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quantile),
-		cmocka_unit_test(test_student),
-		cmocka_unit_test(test_comparisons),
-		cmocka_unit_test(test_waits),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_quantile, test_student, test_comparisons, test_waits)
