@@ -33,10 +33,13 @@ extern "C" {
 typedef struct ls_sweep_options {
 	const char *recipe; /* one of ls_recipe_at(), or a file; NULL: the lists */
 	int quick;          /* the recipe's short form, for two cores and two minutes; of lists, fewer steps */
+	int full;           /* the recipe's full form, with the settings of the published runs; not with quick */
 	int again;          /* also measure points that are done */
-	const char *out;    /* directory; NULL: runs/bench-NAME, or runs/bench-NAME-quick */
+	const char *out;    /* directory; NULL: runs/bench-NAME, followed by -quick or -full */
 	const char *model, *data, *nodes, *batch, *strategy, *wire, *rate, *threads, *servers;
 	const char *optimizer;         /* one; NULL: the recipe's, else adam */
+	const char *epoch;             /* of training in a recipe: "data", every sample once over all devices, or
+					* "worker", every device reads all data; NULL: the recipe's, else data */
 	const char *devices;           /* per node: "4", or for each node: "3+2" */
 	const char *hosts;             /* "lm1,lm6": real hosts; NULL: nodes are emulated */
 	const char *arguments;         /* other options of the commands, as typed; may be NULL */
@@ -94,6 +97,9 @@ LS_API const ls_recipe *ls_recipe_at(size_t i);
 /* The title of a recipe, and where its table was published. */
 LS_API ls_status ls_recipe_title(const ls_recipe *recipe, char *title, size_t title_size, char *source,
 				 size_t source_size);
+
+/* Whether a recipe has a short and a full form besides the default one, whose points fit two cores and an hour. */
+LS_API ls_status ls_recipe_forms(const ls_recipe *recipe, int *quick, int *full);
 
 #ifdef __cplusplus
 }

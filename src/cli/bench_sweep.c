@@ -34,10 +34,14 @@ static int list_recipes(const char *command)
 	const ls_recipe *recipe;
 	for (size_t i = 0; (recipe = ls_recipe_at(i)); i++) {
 		char title[256], source[256];
+		int quick = 0, full = 0;
 		ls_status status = ls_recipe_title(recipe, title, sizeof(title), source, sizeof(source));
+		if (status == LS_OK)
+			status = ls_recipe_forms(recipe, &quick, &full);
 		if (status != LS_OK)
 			return ls_command_finish(command, status);
-		printf("%-18s %s\n", recipe->name, title);
+		printf("%-18s %s%s%s%s%s\n", recipe->name, title, quick || full ? " (" : "", quick ? "--quick" : "",
+		       full ? quick ? ", --full" : "--full" : "", quick || full ? ")" : "");
 	}
 	return LS_EXIT_OK;
 }

@@ -29,9 +29,9 @@ typedef struct bench_options {
 	ls_bench_options bench;
 	int64_t channels, size, classes;
 	int json;
-	const char *text[TEXTS], *nodes, *rate, *out;
+	const char *text[TEXTS], *nodes, *rate, *out, *epoch;
 	int64_t launches; /* 0: not given */
-	int quick, again, list;
+	int quick, full, again, list;
 } bench_options;
 
 #define BENCH(member) offsetof(bench_options, bench) + offsetof(ls_bench_options, member)
@@ -94,12 +94,16 @@ static const ls_setting rows[] = {
 	  OWN(nodes), 0, 0, LS_SETTING_COMMON },
 	{ "rate", 0, "R,...", "Sweep", "link rates of emulated nodes: 100mbit,1gbit", LS_SETTING_STRING, OWN(rate), 0,
 	  0, LS_SETTING_COMMON },
+	{ "epoch", 0, "WHAT", "Sweep", "epoch of a recipe: data, or worker (each reads all data)", LS_SETTING_STRING,
+	  OWN(epoch), 0, 0, 0 },
 	{ "launches", 0, "N", "Sweep", "measure each point in N processes, one by one", LS_SETTING_INT, OWN(launches),
 	  0, 1e6, LS_SETTING_COMMON | LS_SETTING_NOT_0 },
 	{ "out", 'o', "DIR", "Sweep", "directory for results.json", LS_SETTING_STRING, OWN(out), 0, 0,
 	  LS_SETTING_COMMON },
 	{ "quick", 0, NULL, "Sweep", "fewer steps; of a recipe, also smaller models", LS_SETTING_FLAG, OWN(quick), 0, 1,
 	  LS_SETTING_COMMON },
+	{ "full", 0, NULL, "Sweep", "run a recipe with all settings of the published runs", LS_SETTING_FLAG, OWN(full),
+	  0, 1, LS_SETTING_COMMON },
 	{ "again", 0, NULL, "Sweep", "measure points again that are done", LS_SETTING_FLAG, OWN(again), 0, 1,
 	  LS_SETTING_COMMON },
 	{ "list", 0, NULL, "Sweep", "list recipes, or the points of one; measure nothing", LS_SETTING_FLAG, OWN(list),
@@ -232,7 +236,7 @@ static const char *given(const bench_options *options, char words[TEXTS][32], in
 static int is_sweep(const bench_options *options, const char *recipe)
 {
 	int lists = recipe || options->launches > 0 || options->nodes || options->rate || options->out ||
-		    options->quick || options->again || options->list;
+		    options->quick || options->full || options->epoch || options->again || options->list;
 	for (size_t k = 0; k < TEXTS; k++)
 		lists |= strchr(options->text[k], ',') != NULL;
 	return lists;
@@ -282,7 +286,8 @@ static int sweep(const bench_options *options, char words[TEXTS][32], const char
 	char rest[1024] = "";
 	ls_sweep_options s = LS_SWEEP_OPTIONS_INIT;
 	int code = add_rest(options, rest, sizeof(rest));
-	s.recipe = recipe, s.quick = options->quick, s.again = options->again, s.out = options->out;
+	s.recipe = recipe, s.quick = options->quick, s.full = options->full, s.epoch = options->epoch,
+	s.again = options->again, s.out = options->out;
 	s.model = given(options, words, MODEL), s.data = given(options, words, DATA);
 	s.batch = given(options, words, BATCH), s.devices = given(options, words, DEVICES);
 	s.threads = given(options, words, THREADS), s.optimizer = given(options, words, OPTIMIZER);

@@ -91,7 +91,7 @@ is "the recipes" "$(awk '{ print $1 }' <<<"$out" | paste -sd ' ')" \
 	"distml-resnet distml-sst5 distml-strategies oneflow-bert rcc-bigmnist rcc-mnist"
 models=$("$LOCKSTEP" models | awk 'NR > 1 { print $1 }')
 for recipe in $(awk '{ print $1 }' <<<"$out"); do
-	for form in "" --quick; do
+	for form in "" --quick --full; do
 		# shellcheck disable=SC2086 # no form is no word
 		run "$LOCKSTEP" bench "$recipe" $form --list
 		is "$recipe $form: its points can be listed" "$status/$([ -n "$out" ] && echo some)" 0/some
@@ -101,7 +101,12 @@ for recipe in $(awk '{ print $1 }' <<<"$out"); do
 done
 fails_with "a recipe misspelt" 2 "unknown recipe 'rcc-mnits'; did you mean 'rcc-mnist'" "$LOCKSTEP" bench rcc-mnits
 fails_with "a file that is not there" 1 "none.json" "$LOCKSTEP" bench ./none.json
-fails_with "a choice that leaves nothing" 2 "no point of .*17 in all" "$LOCKSTEP" bench oneflow-bert --batch-per-device 7
+fails_with "a choice that leaves nothing" 2 "no point of .*18 in all" "$LOCKSTEP" bench oneflow-bert --full --batch-per-device 7
+is "every recipe has three forms, and the list says so" "$("$LOCKSTEP" bench --list | grep -c ' (--quick, --full)$')" 6
+fails_with "two forms at once" 2 "--quick and --full are two forms of a recipe" "$LOCKSTEP" bench rcc-mnist --quick --full
+fails_with "a form of lists" 2 "--full is the full form of a recipe" "$LOCKSTEP" bench --model mlp --batch-per-device 8,16 --full
+fails_with "an epoch of lists" 2 "--epoch is for recipes" "$LOCKSTEP" bench --model mlp --batch-per-device 8,16 --epoch data
+fails_with "an epoch that is none" 2 "--epoch is 'half': expected data or worker" "$LOCKSTEP" bench rcc-mnist --epoch half
 
 head='"format": "lockstep recipe", "version": 2, "title": "t", "table": "throughput"'
 echo "{ $head, \"points\": [{\"model\": \"mlp\", \"modle\": 3}] }" >bad.json
@@ -115,6 +120,18 @@ fails_with "and before anything is listed" 2 "unknown model 'mpl'" "$LOCKSTEP" b
 echo "{ $head, \"points\": [{\"model\": \"mlp\", \"nodes\": 3, \"devices\": \"2+2\"}] }" >bad.json
 fails_with "nodes that devices do not agree with" 1 "points\[0\]: nodes 3 with devices '2\+2', which are of 2 nodes" \
 	"$LOCKSTEP" bench bad.json --list
+echo "{ $head, \"points\": [{\"model\": \"mlp\"}] }" >bad.json
+fails_with "a form that a recipe does not have" 2 "bad.json: full is missing: this recipe has no full form" "$LOCKSTEP" bench bad.json --full
+echo "{ $head, \"original\": {\"clip-nrom\": 1}, \"points\": [{\"model\": \"mlp\"}] }" >bad.json
+fails_with "a setting of the original misspelt" 1 "bad.json: original.clip-nrom is not the name of an option; did you mean 'clip-norm'" \
+	"$LOCKSTEP" bench bad.json
+echo "{ $head, \"points\": [{\"model\": \"mlp\", \"arguments\": \"--layers 3\"}] }" >bad.json
+fails_with "an option that the model does not have" 1 "bad.json: points\[0\].arguments has --layers, which model mlp does not have" \
+	"$LOCKSTEP" bench bad.json
+echo "{ $head, \"points\": [{\"model\": \"mlp\", \"launches\": 0}] }" >bad.json
+fails_with "no launch" 1 "bad.json: points\[0\].launches is 0, which is not between 1" "$LOCKSTEP" bench bad.json
+echo "{ $head, \"points\": [{\"model\": \"mlp\", \"devices\": \"1+1\", \"on\": [[1, 2, 3]]}] }" >bad.json
+fails_with "more nodes than the point has" 1 'bad.json: points\[0\]: "on" names 3 nodes \(1,2,3\), but the point has 2' "$LOCKSTEP" bench bad.json
 for argument in "--profile-out stolen" "--seed 1 '--run=stolen'" "--profile-o stolen" "-o stolen"; do
 	echo "{ $head, \"points\": [{\"model\": \"mlp\", \"arguments\": \"$argument\"}] }" >bad.json
 	fails_with "a recipe with $argument" 1 "bad.json: points\[0\].arguments has '-.*', which a recipe may not set" \
@@ -129,7 +146,7 @@ names() { # COMMAND: its options
 verdict() { # KIND OPTION: what is said of the option in a recipe, with or without a value
 	local value
 	for value in '' ' x'; do
-		echo "{ $head, \"points\": [{\"model\": \"mlp\", \"kind\": \"$1\", \"epochs\": 1, \"data\": \"glyphs\", \"arguments\": \"$2$value\"}] }" >judged.json
+		echo "{ $head, \"points\": [{\"model\": \"transformer\", \"kind\": \"$1\", \"epochs\": 1, \"data\": \"babble\", \"arguments\": \"$2$value\"}] }" >judged.json
 		"$LOCKSTEP" bench judged.json --list 2>&1
 	done | grep -oE 'lockstep bench does not have|may not set|field of its own|is not an option|^(bench|train)/' | sort -u | tail -1
 }
@@ -167,7 +184,7 @@ cat >mixed.json <<JSON
   { "kind": "train", "model": "mlp", "data": "no-such-data|glyphs", "batch_per_device": 32, "epochs": 2, "samples": 640,
     "arguments": "--log-every 5 --test-samples 100" },
   { "kind": "train", "model": "mlp", "data": "glyphs", "batch_per_device": 32, "devices": $((cores + 1)), "epochs": 1 },
-  { "model": "mlp", "batch_per_device": 8, "arguments": "--seq-len many" },
+  { "model": "mlp", "batch_per_device": 8, "arguments": "--dropout many" },
   { "model": "mlp", "batch_per_device": 8, "steps": 100000000 },
   { "model": "mlp", "batch_per_device": 8, "nodes": 2 },
   { "model": "mlp", "batch_per_device": 8 } ] }
@@ -181,7 +198,7 @@ is "each point has its own end" "$(json_get mixed/results.json '" ".join(p["stat
 	"done skipped failed failed skipped done"
 reason() { json_get mixed/results.json "o['points'][$1]['reason']"; }
 like "training is not replayed" "$(reason 1)" "needs $((cores + 1)) cores, this machine has $cores"
-like "what the command said" "$(reason 2)" "seq-len.*many"
+like "what the command said" "$(reason 2)" "dropout.*many"
 like "too long" "$(reason 3)" "^not done after [5-9] s$"
 like "why nodes cannot be emulated" "$(reason 4)" "not root"
 ok "training's curves are there" json mixed/results.json \
@@ -192,7 +209,37 @@ ok "the dataset that could be had is told" json mixed/results.json 'o["points"][
 ok "a repeat of training is a run" json mixed/results.json 'len(o["points"][0]["repeats"]) == 2'
 run env LOCKSTEP_LAB_TOOL="$PWD/lab" "$LOCKSTEP" bench mixed.json --out mixed --batch-per-device 8
 unlike "what failed is tried again, what is done is not" "$err" '1x1: [0-9.]+ samples/s'
-like "it is" "$err" 'mlp batch 8, 1x1.*failed.*--seq-len: .many'
+like "it is" "$err" 'mlp batch 8, 1x1.*failed.*--dropout: .many'
+
+# ---- like for like ----
+cat >like.json <<JSON
+{ $head, "repeat": 1, "original": { "optimizer": "sgd", "lr": 0.1, "epochs": 2, "epoch": "worker", "data": "mnist", "launches": 3, "eval-every": 1 },
+  "points": [
+  { "kind": "train", "model": "mlp", "data": "glyphs", "batch_per_device": 32, "epochs": 2, "samples": 640, "devices": 2,
+    "optimizer": "sgd", "arguments": "--lr 0.10 --log-every 5 --test-samples 100", "epoch": "worker" } ],
+  "full": { "points": [ { "model": "mlp", "batch_per_device": 8, "steps": 2, "warmup": 1, "original": { "launches": 1 } } ] } }
+JSON
+if [ "$cores" -ge 2 ]; then
+	run "$LOCKSTEP" bench like.json
+	is "a recipe whose epochs are those of workers" "$status" 0
+	ok "an epoch is a pass of every worker" json runs/bench-like/results.json \
+		'o["points"][0]["end_step"] == 40 and [e["epoch"] for e in o["points"][0]["epochs"]] == [0, 1]'
+	ok "with its accuracy and its time" json runs/bench-like/results.json \
+		'all(e["accuracy"] > 0 and e["seconds"] > 0 for e in o["points"][0]["epochs"])'
+	ok "the original's settings are kept beside those of the point" json runs/bench-like/results.json \
+		'{s["name"]: (s["original"], s["ours"]) for s in o["points"][0]["settings"]} == {"optimizer": ("sgd", "sgd"), "lr": ("0.1", "0.10"), "epochs": ("2", "2"), "epoch": ("worker", "worker"), "data": ("mnist", "glyphs"), "launches": ("3", "1"), "eval-every": ("1", "1")}'
+	is "and the form" "$(json_get runs/bench-like/results.json 'o["form"]')" default
+	sed -i 's/"lr": 0.1,/"lr": 0.2,/' like.json
+	run "$LOCKSTEP" bench like.json
+	unlike "a point that is done is not measured again when the recipe records something else" "$err" 'samples/s'
+	ok "which is kept" json runs/bench-like/results.json \
+		'[s["original"] for s in o["points"][0]["settings"] if s["name"] == "lr"] == ["0.2"]'
+else
+	skip "epochs of workers" "one core"
+fi
+run "$LOCKSTEP" bench like.json --full
+is "the full form" "$status" 0
+is "has a directory of its own" "$(json_get runs/bench-like-full/results.json 'o["form"], o["quick"]')" "('full', 0)"
 
 # ---- what is missing ----
 # a machine as it is, but for ip: points on several nodes cannot be emulated

@@ -1,5 +1,5 @@
 /*
- * Recipes: whatever the bytes, either form is a list whose points are sound, or there is a message.
+ * Recipes: whatever the bytes, each form is a list whose points are sound, or there is a message.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,9 @@ static void check(const ls_sweep_list *list)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	for (int quick = 0; quick < 2; quick++) {
+	for (int form = 0; form < LS_RECIPE_FORMS; form++) {
 		ls_sweep_list list = { 0 };
-		ls_status status = ls_recipe_parse(&list, data, size, quick, "fuzz", "fuzz");
+		ls_status status = ls_recipe_parse(&list, data, size, (ls_recipe_form)form, "fuzz", "fuzz");
 		if (status == LS_OK && list.count == 0)
 			abort();
 		if (status != LS_OK && ls_last_error()[0] == '\0')

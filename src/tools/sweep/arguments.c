@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <lockstep/models.h>
+
 #include "base/array.h"
 #include "base/names.h"
 #include "tools/sweep/command.h"
@@ -75,11 +77,12 @@ static const char *field_of(const char *option, char *out, size_t size)
 }
 
 /* Options that exist but are refused: no "did you mean" for them. */
-static const char *const refused[] = { "--run",      "--resume",      "--init",   "--trace",  "--trace-steps",
-				       "--vocab",    "--data-dir",    "--hosts",  "--out",    "--plan-memory",
-				       "--profile",  "--profile-out", "--replay", "--quiet",  "--replay-speed",
-				       "--json",     "--list",        "--again",  "--quick",  "--help",
-				       "--launches", "--channels",    "--size",   "--classes" };
+static const char *const refused[] = { "--run",     "--resume",      "--init",     "--trace",    "--trace-steps",
+				       "--vocab",   "--data-dir",    "--hosts",    "--out",      "--plan-memory",
+				       "--profile", "--profile-out", "--replay",   "--quiet",    "--replay-speed",
+				       "--json",    "--list",        "--again",    "--quick",    "--full",
+				       "--help",    "--epoch",       "--launches", "--channels", "--size",
+				       "--classes" };
 
 /* Is `word` the option "--name" or "--name=value"? */
 static int is_option(const char *name, const char *word)
@@ -161,24 +164,83 @@ static ls_status check_words(const ls_json_place *at, int is_bench, char *const 
 	return LS_OK;
 }
 
+/* Words of `text` in the arena. */
+static ls_status split(ls_arena *arena, const char *text, char ***out, size_t *count)
+{
+	ls_argv words = { .arena = arena };
+
+	LS_TRY(ls_argv_split(&words, text));
+	*count = words.count;
+	return ls_argv_end(&words, out);
+}
+
 ls_status ls_recipe_arguments_check(const ls_json_place *at, const char *kind, const char *text)
 {
 	ls_arena arena = { 0 };
-	ls_argv words = { .arena = &arena };
 	char **word = NULL;
 	size_t count = 0;
-	ls_status status = ls_argv_split(&words, text);
+	ls_status status = split(&arena, text, &word, &count);
 
 	if (status != LS_OK) {
 		char why[512];
 		snprintf(why, sizeof(why), "%s", ls_last_error());
 		status = ls_fail(LS_EFORMAT, "%s: %s%s", at->label, at->prefix, why);
-	} else {
-		count = words.count;
-		status = ls_argv_end(&words, &word);
 	}
 	if (status == LS_OK && count > 0)
 		status = check_words(at, !strcmp(kind, "bench"), word, count);
+	ls_arena_release(&arena);
+	return status;
+}
+
+ls_status ls_recipe_argument_of(const char *text, const char *name, char *out, size_t size, int *found)
+{
+	ls_arena arena = { 0 };
+	char **word = NULL, option[64];
+	size_t count = 0;
+	ls_status status = split(&arena, text, &word, &count);
+
+	*found = 0;
+	snprintf(option, sizeof(option), "--%s", name);
+	for (size_t i = 0; i < count && status == LS_OK; i++) {
+		const char *value = strchr(word[i], '=');
+		if (!is_option(option, word[i]))
+			continue;
+		const argument *a = argument_of(word[i]);
+		if (value)
+			value++;
+		else if (a && !a->has_value)
+			value = "on";
+		else
+			value = i + 1 < count ? word[i + 1] : "";
+		snprintf(out, size, "%s", value);
+		*found = 1;
+	}
+	ls_arena_release(&arena);
+	return status;
+}
+
+/* Options for some models only. */
+static int model_has(const ls_model_row *row, const char *option)
+{
+	static const char *const sizes[] = { "--layers", "--width", "--heads", "--ffn", "--max-len" };
+	static const char *const text[] = { "--seq-len", "--cased", "--phrases" };
+
+	return (row->has_sizes || !is_on(sizes, LS_COUNT(sizes), option)) &&
+	       (row->is_text || !is_on(text, LS_COUNT(text), option));
+}
+
+ls_status ls_recipe_arguments_fit(const ls_json_place *at, const char *text, const char *model)
+{
+	const ls_model_row *row = ls_model_row_of(model);
+	ls_arena arena = { 0 };
+	char **word = NULL;
+	size_t count = 0;
+	ls_status status = split(&arena, text, &word, &count);
+
+	for (size_t i = 0; row && i < count && status == LS_OK; i++)
+		if (!strncmp(word[i], "--", 2) && !model_has(row, word[i]))
+			status = ls_fail(LS_EFORMAT, "%s: %sarguments has %.*s, which model %s does not have",
+					 at->label, at->prefix, (int)strcspn(word[i], "="), word[i], model);
 	ls_arena_release(&arena);
 	return status;
 }

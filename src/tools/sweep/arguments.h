@@ -10,4 +10,10 @@
  * "train") has, with their values? The error names the recipe, the field and the option. */
 ls_status ls_recipe_arguments_check(const ls_json_place *at, const char *kind, const char *arguments);
 
+/* Does every model have the options among `arguments`? --layers is not an option of resnet18. */
+ls_status ls_recipe_arguments_fit(const ls_json_place *at, const char *arguments, const char *model);
+
+/* The value of --name among `arguments`, the last one; "on" for a flag. */
+ls_status ls_recipe_argument_of(const char *arguments, const char *name, char *out, size_t size, int *found);
+
 #endif

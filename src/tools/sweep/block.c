@@ -27,7 +27,7 @@ static const axis_row rows[LS_AXES] = {
 	[LS_AXIS_SERVERS] = { "servers", "0", 0, LS_SWEEP_NODES },
 	[LS_AXIS_NODES] = { "nodes", "1", 1, LS_SWEEP_NODES },
 	[LS_AXIS_DEVICES] = { "devices", "1", 0, 0 },
-	[LS_AXIS_ON] = { "on", "0", 0, LS_SWEEP_NODES },
+	[LS_AXIS_ON] = { "on", "0", 0, 0 },
 };
 
 const char *ls_axis_name(ls_axis_kind axis)
@@ -44,6 +44,30 @@ static ls_status check_number(const axis_row *row, const char *value, int64_t *o
 	return LS_OK;
 }
 
+/* "3" or "1,6": different nodes, from 1. "0": any. */
+static ls_status check_nodes(const char *value)
+{
+	const axis_row node = { "on", "", 1, LS_SWEEP_NODES };
+	int64_t number, seen[LS_RESULTS_NAME];
+	size_t count = 0;
+
+	if (!strcmp(value, "0"))
+		return LS_OK;
+	for (const char *at = value;; at++) {
+		char digits[8] = "";
+		size_t length = strcspn(at, ",");
+		snprintf(digits, sizeof(digits), "%.*s", (int)(length < sizeof(digits) ? length : sizeof(digits)), at);
+		LS_TRY(check_number(&node, digits, &number));
+		for (size_t i = 0; i < count; i++)
+			if (seen[i] == number)
+				return ls_fail(LS_EINVALID, "on %s: node %" PRId64 " is there twice", value, number);
+		seen[count++] = number;
+		at += length;
+		if (*at == '\0')
+			return LS_OK;
+	}
+}
+
 ls_status ls_axis_add(ls_axis *axis, ls_axis_kind kind, const char *value)
 {
 	int64_t number;
@@ -57,6 +81,8 @@ ls_status ls_axis_add(ls_axis *axis, ls_axis_kind kind, const char *value)
 			       sizeof(axis->value[0]) - 1);
 	if (rows[kind].max > 0)
 		LS_TRY(check_number(&rows[kind], value, &number));
+	if (kind == LS_AXIS_ON)
+		LS_TRY(check_nodes(value));
 	snprintf(axis->value[axis->count++], sizeof(axis->value[0]), "%s", value);
 	return LS_OK;
 }
@@ -121,12 +147,15 @@ static ls_status make_point(const ls_sweep_block *block, const size_t index[LS_A
 	job->threads = number_of(block, index, LS_AXIS_THREADS);
 	job->batch = number_of(block, index, LS_AXIS_BATCH);
 	job->servers = number_of(block, index, LS_AXIS_SERVERS);
-	out->on = number_of(block, index, LS_AXIS_ON);
+	if (strcmp(value_of(block, index, LS_AXIS_ON), "0") != 0)
+		LS_TRY(text_of(block, index, LS_AXIS_ON, out->on, sizeof(out->on)));
 	int64_t nodes = number_of(block, index, LS_AXIS_NODES);
 	LS_TRY(ls_sweep_point_shape(out, value_of(block, index, LS_AXIS_DEVICES), nodes));
 	if (block->axes[LS_AXIS_NODES].count > 0 && job->nodes != nodes)
 		return ls_fail(LS_EINVALID, "nodes %" PRId64 " with devices '%s', which are of %" PRId64 " nodes",
 			       nodes, job->shape, job->nodes);
+	if (!strcmp(job->servers_count, "inside") && ls_strategy_has_servers(job->strategy))
+		LS_TRY(ls_sweep_point_servers_inside(out));
 	return ls_sweep_point_normalise(out);
 }
 

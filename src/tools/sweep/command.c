@@ -11,6 +11,8 @@
 
 #include <lockstep/launch.h>
 
+#include "tools/sweep/arguments.h"
+
 enum { PROFILE_STEPS = 50 };
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
@@ -85,8 +87,8 @@ static void enter_lab(ls_argv *w, const ls_sweep_point *p, const ls_lab *lab)
 	ls_argv_add(w, lab->tool);
 	ls_argv_add(w, "run");
 	ls_argv_addf(w, "--name", "%s", lab->name);
-	if (p->on > 0)
-		ls_argv_addf(w, "--on", LS_LAB_HOST "%" PRId64, p->on);
+	if (p->on[0] != '\0')
+		ls_argv_addf(w, "--on", LS_LAB_HOST "%" PRId64, ls_sweep_point_node(p, 0));
 }
 
 /* Devices of process i; servers, the last ones, get 1, because an entry must have a number. */
@@ -104,7 +106,7 @@ static ls_status write_hosts(const ls_sweep_point *p, const char *hosts, char *o
 	if (hosts)
 		LS_TRY(ls_hosts_parse(&named, &count, hosts));
 	for (int64_t i = 0; i < ls_sweep_point_processes(p) && used < size; i++) {
-		int64_t at = p->on > 0 ? p->on - 1 : i;
+		int64_t at = ls_sweep_point_node(p, i) - 1;
 		used += (size_t)snprintf(out + used, size - used, "%s", used > 0 ? "," : "");
 		if (used < size && named)
 			used += (size_t)snprintf(out + used, size - used, "%s:%" PRId64, named[at].name,
@@ -222,6 +224,17 @@ ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *p, const 
 	return ls_argv_end(&w, out);
 }
 
+/* An epoch of a worker is several of the data: evaluate after its last. */
+static ls_status add_evaluations(ls_argv *w, const ls_point_job *job)
+{
+	char every[32] = "";
+	int found = 0;
+
+	LS_TRY(ls_recipe_argument_of(job->arguments, "eval-every", every, sizeof(every), &found));
+	ls_argv_addf(w, "--eval-every", "%" PRId64, (found ? (int64_t)atoll(every) : 1) * ls_point_job_passes(job));
+	return LS_OK;
+}
+
 ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_target *target, char ***out)
 {
 	const ls_point_job *job = &p->job;
@@ -231,12 +244,14 @@ ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *p, const
 	ls_argv_addf(&w, "--optimizer", "%s", job->optimizer);
 	ls_argv_addf(&w, "--run", "%s", target->run);
 	if (job->epochs > 0)
-		ls_argv_addf(&w, "--epochs", "%" PRId64, job->epochs);
+		ls_argv_addf(&w, "--epochs", "%" PRId64, job->epochs * ls_point_job_passes(job));
 	if (job->steps > 0)
 		ls_argv_addf(&w, "--steps", "%" PRId64, job->steps);
 	if (job->samples > 0)
 		ls_argv_addf(&w, "--samples", "%" PRId64, job->samples);
 	LS_TRY(add_nodes(&w, p, target));
 	LS_TRY(ls_argv_split(&w, job->arguments));
+	if (ls_point_job_passes(job) > 1)
+		LS_TRY(add_evaluations(&w, job));
 	return ls_argv_end(&w, out);
 }

@@ -31,7 +31,8 @@ static double steps_of(const ls_sweep_environment *environment, const ls_sweep_p
 		return (double)(j->warmup + j->steps) * (double)ls_sweep_list_repeat(environment->list, p) * launches;
 	if (j->steps > 0)
 		return (double)j->steps * launches;
-	return (double)j->epochs * ceil((double)j->samples / (double)(j->batch * j->devices)) * launches;
+	return (double)(j->epochs * ls_point_job_passes(j)) *
+	       ceil((double)j->samples / (double)(j->batch * j->devices)) * launches;
 }
 
 double ls_estimate_point(const ls_sweep_environment *environment, const ls_sweep_point *p, double step_s,

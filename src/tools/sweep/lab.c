@@ -24,14 +24,14 @@ int64_t ls_lab_hosts(const ls_sweep_point *point)
 
 	for (const char *at = point->speeds; *at != '\0'; at++)
 		listed += *at == ',';
-	if (point->on > need)
-		need = point->on;
+	if (ls_sweep_point_highest(point) > need)
+		need = ls_sweep_point_highest(point);
 	return listed > need ? listed : need;
 }
 
 int ls_lab_is_for(const ls_sweep_point *point)
 {
-	return ls_sweep_point_processes(point) > 1 || point->on > 0 || point->speeds[0] != '\0';
+	return ls_sweep_point_processes(point) > 1 || point->on[0] != '\0' || point->speeds[0] != '\0';
 }
 
 /* ---- finding it -------------------------------------------------------------------------------------------------- */

@@ -86,7 +86,7 @@ int ls_measure_replays(const ls_sweep_environment *environment, const ls_sweep_p
 static ls_status use_hosts(measure *m)
 {
 	const ls_sweep_point *p = m->point;
-	int64_t need = p->on > 0 ? p->on : ls_sweep_point_processes(p);
+	int64_t need = ls_sweep_point_highest(p);
 	ls_host *named = NULL;
 	size_t count = 0;
 
@@ -228,7 +228,8 @@ static void name_nodes(measure *m)
 		(void)ls_hosts_parse(&named, &count, m->target.hosts);
 	for (size_t i = 0; i < m->result->node_count; i++) {
 		char *host = m->result->nodes[i].host;
-		size_t at = m->point->on > 0 ? (size_t)m->point->on - 1 : i, size = sizeof(m->result->nodes[i].host);
+		size_t at = (size_t)ls_sweep_point_node(m->point, (int64_t)i) - 1,
+		       size = sizeof(m->result->nodes[i].host);
 		if (named && at < count)
 			snprintf(host, size, "%.63s", named[at].name);
 		else if (m->target.lab)
@@ -334,10 +335,8 @@ static ls_status check_point(measure *m)
 	int64_t missing = cores_missing(m->environment, m->point);
 	const char *lacking = "";
 
-	if (m->point->on > 0 && !m->environment->hosts && m->point->speeds[0] == '\0')
-		return end_as(m, LS_POINT_SKIPPED,
-			      "a point on node %" PRId64 " alone needs --hosts with the names of the nodes",
-			      m->point->on);
+	if (m->point->on[0] != '\0' && !m->environment->hosts && m->point->speeds[0] == '\0')
+		return end_as(m, LS_POINT_SKIPPED, "points on chosen nodes need --hosts with the names of all nodes");
 	if (!strcmp(job->kind, "train") && !m->environment->hosts && missing > 0)
 		return end_as(m, LS_POINT_SKIPPED,
 			      "training on %s devices needs %" PRId64

@@ -151,6 +151,27 @@ static ls_status keep_nodes(curve *c)
 	return LS_OK;
 }
 
+/* The epochs of a worker: `passes` of the data each. */
+static void fold_epochs(ls_point *p, int64_t passes)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->epoch_count; i++) {
+		ls_point_epoch pass = p->epochs[i];
+		if (pass.epoch % passes == 0 || kept == 0)
+			p->epochs[kept++] =
+				(ls_point_epoch){ .epoch = pass.epoch / passes, .accuracy = NAN, .test_loss = NAN };
+		ls_point_epoch *row = &p->epochs[kept - 1];
+		row->seconds += pass.seconds;
+		row->test_seconds += pass.test_seconds;
+		if (!isnan(pass.accuracy)) {
+			row->accuracy = pass.accuracy;
+			row->test_loss = pass.test_loss;
+		}
+	}
+	p->epoch_count = kept;
+}
+
 static ls_status conclude(curve *c, const ls_child *child, const char *run)
 {
 	ls_point *p = c->point;
@@ -162,6 +183,8 @@ static ls_status conclude(curve *c, const ls_child *child, const char *run)
 	p->wait_ms = 1e3 * median_of(&c->waits);
 	p->exposed_ms = 1e3 * median_of(&c->exposed);
 	LS_TRY(keep_nodes(c));
+	if (ls_point_job_passes(&p->job) > 1)
+		fold_epochs(p, ls_point_job_passes(&p->job));
 	ls_point_repeat *row = grow((void **)&p->repeats, &p->repeat_count, sizeof(*row));
 	if (!row)
 		return no_memory();

@@ -92,6 +92,55 @@ ls_status ls_sweep_point_shape(ls_sweep_point *point, const char *devices, int64
 	return LS_OK;
 }
 
+int64_t ls_sweep_point_node(const ls_sweep_point *point, int64_t i)
+{
+	const char *at = point->on;
+
+	if (at[0] == '\0')
+		return i + 1;
+	for (; i > 0 && at; i--) {
+		at = strchr(at, ',');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? strtoll(at, NULL, 10) : 0;
+}
+
+int64_t ls_sweep_point_highest(const ls_sweep_point *point)
+{
+	int64_t highest = 0;
+
+	for (int64_t i = 0; i < ls_sweep_point_processes(point); i++) {
+		int64_t node = ls_sweep_point_node(point, i);
+		highest = node > highest ? node : highest;
+	}
+	return highest;
+}
+
+int64_t ls_point_job_passes(const ls_point_job *job)
+{
+	return !strcmp(job->epoch, "worker") ? job->devices : 1;
+}
+
+ls_status ls_sweep_point_servers_inside(ls_sweep_point *point)
+{
+	ls_point_job *job = &point->job;
+	char shape[LS_RESULTS_NAME] = "";
+	int64_t servers = job->servers > 0 ? job->servers : 1, workers = job->devices - servers, left = workers;
+	size_t used = 0;
+
+	if (workers < 1)
+		return ls_fail(LS_EINVALID,
+			       "devices '%s' with %" PRId64 " server%s inside leave no worker: at least %" PRId64
+			       " devices are needed",
+			       job->shape, servers, ls_plural((uint64_t)servers, "s"), servers + 1);
+	for (int64_t i = 0; i < job->nodes && left > 0; i++) {
+		int64_t devices = ls_shape_devices(job->shape, (size_t)i), kept = devices < left ? devices : left;
+		used += (size_t)snprintf(shape + used, sizeof(shape) - used, "%s%" PRId64, used > 0 ? "+" : "", kept);
+		left -= kept;
+	}
+	return ls_sweep_point_shape(point, shape, 1);
+}
+
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 /* As tools/lab takes it: "100mbit", "2.5gbit". */
@@ -104,6 +153,14 @@ static ls_status check_rate(const char *rate)
 	if (bits >= 1e5 && bits <= 1e12 && rate[0] != '.' && !strcmp(unit, "bit"))
 		return LS_OK;
 	return ls_fail(LS_EINVALID, "rate '%s': expected 100kbit to 1000gbit, as in 100mbit, 1gbit or 2.5gbit", rate);
+}
+
+static int64_t count_nodes(const char *on)
+{
+	int64_t count = 1;
+	for (; *on != '\0'; on++)
+		count += *on == ',';
+	return count;
 }
 
 static ls_status check_job(const ls_sweep_point *p)
@@ -130,9 +187,15 @@ static ls_status check_job(const ls_sweep_point *p)
 	if (ls_sweep_point_processes(p) > LS_SWEEP_NODES)
 		return ls_fail(LS_EINVALID, "%" PRId64 " nodes and %" PRId64 " servers: at most %d can be started",
 			       job->nodes, job->servers, LS_SWEEP_NODES);
-	if (p->on > 0 && ls_sweep_point_processes(p) > 1)
-		return ls_fail(LS_EINVALID, "\"on\" is for points on one node; this one has %" PRId64 " nodes",
-			       job->nodes);
+	if (p->on[0] != '\0' && count_nodes(p->on) != ls_sweep_point_processes(p))
+		return ls_fail(LS_EINVALID, "\"on\" names %" PRId64 " node%s (%s), but the point has %" PRId64,
+			       count_nodes(p->on), ls_plural((uint64_t)count_nodes(p->on), "s"), p->on,
+			       ls_sweep_point_processes(p));
+	if (job->epoch[0] != '\0' && strcmp(job->epoch, "data") != 0 && strcmp(job->epoch, "worker") != 0)
+		return ls_fail(LS_EINVALID, "epoch '%s': expected data or worker", job->epoch);
+	if (job->servers_count[0] != '\0' && strcmp(job->servers_count, "beside") != 0 &&
+	    strcmp(job->servers_count, "inside") != 0)
+		return ls_fail(LS_EINVALID, "servers_count '%s': expected beside or inside", job->servers_count);
 	return LS_OK;
 }
 
@@ -141,26 +204,37 @@ static void write_key(ls_sweep_point *p)
 {
 	const ls_point_job *j = &p->job;
 	char all[KEY_JOB];
+	int worker = !strcmp(j->kind, "train") && !strcmp(j->epoch, "worker"),
+	    inside = !strcmp(j->servers_count, "inside");
 
 	snprintf(all, sizeof(all),
 		 "%s|%s|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64 "|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64
-		 "|%" PRId64 "|%s|%" PRId64 "|%s",
+		 "|%" PRId64 "|%s|%s|%s%s%s",
 		 j->kind, j->model, j->data, j->optimizer, j->shape, j->threads, j->servers, j->batch, j->strategy,
-		 j->wire, j->rate, j->warmup, j->steps, j->epochs, j->samples, j->arguments, p->on, p->speeds);
+		 j->wire, j->rate, j->warmup, j->steps, j->epochs, j->samples, j->arguments, p->on[0] ? p->on : "0",
+		 p->speeds, worker ? "|worker" : "", inside ? "|inside" : "");
 	snprintf(p->key, sizeof(p->key), "%s/%s/%s/b%" PRId64 "/%s%s%s%s/%08" PRIx32, j->kind, j->model, j->shape,
 		 j->batch, j->strategy, j->rate[0] ? "/" : "", j->rate, p->replayed ? "/replayed" : "",
 		 (uint32_t)ls_text_hash(all));
 }
 
-/* Speed of node `on` or, where it is 0, of the slowest node. */
+static int runs_on(const ls_sweep_point *p, int64_t node)
+{
+	for (int64_t i = 0; i < ls_sweep_point_processes(p); i++)
+		if (ls_sweep_point_node(p, i) == node)
+			return 1;
+	return 0;
+}
+
+/* Speed of the slowest of its nodes; 0: all are at full speed. */
 static double speed_of(const ls_sweep_point *p)
 {
-	double slowest = 0;
+	double slowest = 1;
 	int64_t node = 1;
 
-	for (const char *at = p->speeds; *at != '\0' && node <= ls_sweep_point_processes(p) + p->on; node++) {
+	for (const char *at = p->speeds; *at != '\0'; node++) {
 		double speed = strtod(at, NULL);
-		if (p->on > 0 ? node == p->on : node == 1 || speed < slowest)
+		if (runs_on(p, node) && speed < slowest)
 			slowest = speed;
 		at += strcspn(at, ",");
 		at += *at == ',';
@@ -172,7 +246,7 @@ ls_status ls_sweep_point_baseline(const ls_sweep_point *point, ls_sweep_point *o
 {
 	ls_sweep_point base = *point;
 
-	base.on = 0;
+	base.on[0] = base.job.servers_count[0] = '\0';
 	base.speeds[0] = '\0';
 	base.replayed = 1;
 	snprintf(base.job.strategy, sizeof(base.job.strategy), "local");
@@ -186,9 +260,11 @@ ls_status ls_sweep_point_normalise(ls_sweep_point *p)
 {
 	ls_point_job *job = &p->job;
 
-	if (!ls_strategy_has_servers(job->strategy))
+	if (!ls_strategy_has_servers(job->strategy)) {
 		job->servers = 0;
-	else if (job->servers == 0)
+		job->servers_count[0] = '\0';
+	}
+	if (ls_strategy_has_servers(job->strategy) && job->servers == 0)
 		job->servers = 1;
 	LS_TRY(check_job(p));
 	if (ls_sweep_point_processes(p) == 1) {
@@ -224,8 +300,8 @@ const char *ls_sweep_point_label(const ls_sweep_point *p, char *out, size_t size
 	if (ls_sweep_point_processes(p) > 1)
 		snprintf(where, sizeof(where), " %s%s%s%s%s", j->strategy, wire[0] ? " " : "", wire,
 			 j->rate[0] ? " " : "", j->rate);
-	if (p->on > 0)
-		snprintf(where, sizeof(where), " on node %" PRId64, p->on);
+	if (p->on[0] != '\0')
+		snprintf(where, sizeof(where), " on node%s %s", strchr(p->on, ',') ? "s" : "", p->on);
 	if (p->replayed)
 		snprintf(where, sizeof(where), ", simulated compute, as baseline");
 	write_layout(j, layout, sizeof(layout));

@@ -2,7 +2,8 @@
  * point.h - a point of a sweep before it is measured: its job, as in the results, and where it runs.
  *
  * Invariants of a point that ls_sweep_point_normalise() has accepted
- *  1. shape, nodes and devices agree. Servers are additional to the nodes of the shape.
+ *  1. shape, nodes and devices agree, and are those of the workers. Servers are additional to the nodes of the shape,
+ *     also where the recipe counts them among its devices ("servers_count": "inside").
  *  2. On one node without servers nothing is sent: strategy is "local", rate "" and wire "fp32".
  *  3. Equal jobs have equal keys, different jobs different ones.
  */
@@ -13,13 +14,20 @@
 
 enum { LS_SWEEP_KEY = LS_RESULTS_TEXT, LS_SWEEP_NODES = 200 };
 
+/* Settings of the published run, by the names of options: see original.h. */
+typedef struct ls_original {
+	size_t count;
+	char name[LS_RESULTS_SETTINGS][LS_RESULTS_SETTING], value[LS_RESULTS_SETTINGS][LS_RESULTS_NAME];
+} ls_original;
+
 typedef struct ls_sweep_point {
 	char key[LS_SWEEP_KEY];
 	ls_point_job job;
 	int64_t repeat, launches;     /* 0: those of the list */
-	int64_t on;                   /* for a point on one node: which one, from 1; 0: any */
+	char on[LS_RESULTS_NAME];     /* which nodes, from 1, one for each process: "1,6"; "": the first */
 	char speeds[LS_RESULTS_NAME]; /* of emulated nodes, "1,0.5"; "": all at full speed */
 	int replayed;                 /* simulated compute even with enough cores: a baseline of simulated points */
+	ls_original original;         /* not part of the job */
 } ls_sweep_point;
 
 /* Devices of node i of a shape "3+2"; 0 past the end. */
@@ -33,6 +41,16 @@ ls_status ls_sweep_point_baseline(const ls_sweep_point *point, ls_sweep_point *o
 
 /* Check the fields, clear those without effect, and set the key. */
 ls_status ls_sweep_point_normalise(ls_sweep_point *point);
+
+/* The node of process i, from 1; and the highest of all. */
+int64_t ls_sweep_point_node(const ls_sweep_point *point, int64_t i);
+int64_t ls_sweep_point_highest(const ls_sweep_point *point);
+
+/* Count the servers among the devices: the last devices of the shape become servers. */
+ls_status ls_sweep_point_servers_inside(ls_sweep_point *point);
+
+/* How many times a worker's epoch passes over the data: once per device where every device reads all of it. */
+int64_t ls_point_job_passes(const ls_point_job *job);
 
 /* Number of processes: nodes of the shape, and servers. */
 static inline int64_t ls_sweep_point_processes(const ls_sweep_point *point)

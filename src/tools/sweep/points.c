@@ -149,6 +149,14 @@ static int fits(const ls_sweep_block *wanted, const ls_sweep_point *p)
 		 fits_text(&a[LS_AXIS_STRATEGY], j->strategy) && fits_number(&a[LS_AXIS_SERVERS], j->servers)));
 }
 
+static ls_status set_epoch(ls_point_job *job, const char *epoch)
+{
+	if (strcmp(epoch, "data") != 0 && strcmp(epoch, "worker") != 0)
+		return ls_fail(LS_EINVALID, "options.epoch is '%s': expected data or worker", epoch);
+	snprintf(job->epoch, sizeof(job->epoch), "%s", epoch);
+	return LS_OK;
+}
+
 static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
 {
 	if (strcmp(p->job.kind, "train") != 0) {
@@ -159,6 +167,8 @@ static ls_status adapt(const ls_sweep_options *o, ls_sweep_point *p)
 		p->repeat = 0;
 	if (o->launches > 0)
 		p->launches = 0;
+	if (o->epoch)
+		LS_TRY(set_epoch(&p->job, o->epoch));
 	if (o->optimizer)
 		snprintf(p->job.optimizer, sizeof(p->job.optimizer), "%s", o->optimizer);
 	LS_TRY(join_arguments(&p->job, o->arguments));
@@ -198,6 +208,21 @@ static ls_status clear_emulation(ls_sweep_list *list)
 	return LS_OK;
 }
 
+static ls_status check_options(const ls_sweep_options *o)
+{
+	if (o->quick && o->full)
+		return ls_fail(LS_EINVALID, "options.quick and options.full are two forms of a recipe; leave one out");
+	if (o->full && !o->recipe)
+		return ls_fail(LS_EINVALID, "options.full is the full form of a recipe; name the recipe");
+	if (o->epoch && !o->recipe)
+		return ls_fail(LS_EINVALID, "options.epoch is for recipes that train; name the recipe");
+	if (o->rate && o->hosts)
+		return ls_fail(
+			LS_EINVALID,
+			"options.rate sets the link speed of emulated nodes; it cannot be used with options.hosts");
+	return LS_OK;
+}
+
 ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *o)
 {
 	ls_sweep_list list = { .warmup = o->warmup >= 0 ? o->warmup : (o->quick ? QUICK_WARMUP : WARMUP),
@@ -207,15 +232,14 @@ ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *o)
 							   : REPEAT,
 			       .launches = 1,
 			       .limit_s = LIMIT_S,
-			       .quick = o->quick };
+			       .form = o->quick  ? LS_RECIPE_QUICK
+				       : o->full ? LS_RECIPE_FULL
+						 : LS_RECIPE_DEFAULT };
 	ls_sweep_block *block;
 
-	if (o->rate && o->hosts)
-		return ls_fail(
-			LS_EINVALID,
-			"options.rate sets the link speed of emulated nodes; it cannot be used with options.hosts");
+	LS_TRY(check_options(o));
 	if (o->recipe)
-		LS_TRY(ls_recipe_open(&list, o->recipe, o->quick));
+		LS_TRY(ls_recipe_open(&list, o->recipe, list.form));
 	block = calloc(1, sizeof(*block));
 	ls_status status = !block      ? ls_fail(LS_EMEMORY, "no memory for the lists of a sweep")
 			   : o->recipe ? choose(o, &list, block)

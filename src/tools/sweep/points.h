@@ -10,12 +10,19 @@
 
 #include "tools/sweep/point.h"
 
+/* The forms of a recipe: for two minutes, an hour, and as published. */
+typedef enum ls_recipe_form { LS_RECIPE_DEFAULT, LS_RECIPE_QUICK, LS_RECIPE_FULL, LS_RECIPE_FORMS } ls_recipe_form;
+
+/* "default", "quick" or "full": the name in results, and of the last two in recipes. */
+const char *ls_recipe_form_name(ls_recipe_form form);
+
 typedef struct ls_sweep_list {
 	char name[LS_RESULTS_NAME], table[LS_RESULTS_NAME];
 	char title[LS_RESULTS_TEXT], source[LS_RESULTS_TEXT], note[LS_RESULTS_TEXT];
 	int64_t warmup, steps, repeat, launches;
 	int64_t limit_s; /* of a launch */
-	int64_t quick;
+	ls_recipe_form form;
+	ls_original original; /* of all points, where a block does not say otherwise */
 	size_t count;
 	ls_sweep_point *points; /* keys are unique */
 } ls_sweep_list;

@@ -1,5 +1,5 @@
 /*
- * recipe.c - read recipes: a head, blocks of lists, and the quick form.
+ * recipe.c - read recipes: a head, and blocks of lists in up to three forms.
  */
 #include "tools/sweep/recipe.h"
 
@@ -12,10 +12,11 @@
 #include "base/names.h"
 #include "tools/sweep/arguments.h"
 #include "tools/sweep/block.h"
+#include "tools/sweep/original.h"
 #include "json/fields.h"
 
 #define FORMAT "lockstep recipe"
-enum { VERSION = 2, BYTES_MAX = 1 << 20, BLOCKS_MAX = 256 };
+enum { VERSION = 2, BYTES_MAX = 1 << 20, BLOCKS_MAX = 256, QUICK_LIMIT_S = 300 };
 
 /* File and field of an error. */
 #define AT "%s: %s%s"
@@ -62,10 +63,33 @@ static ls_status check_known(const ls_json_place *at, const json_t *object, cons
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
+/* [1, 6] is "1,6": nodes of one point. */
+static ls_status join_nodes(const ls_json_place *at, const json_t *list, char *out, size_t size)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < json_array_size(list) && used < size; i++) {
+		const json_t *node = json_array_get(list, i);
+		if (!json_is_integer(node))
+			return ls_fail(LS_EFORMAT, AT " has a set with something else than whole numbers", at->label,
+				       at->prefix, "on");
+		used += (size_t)snprintf(out + used, size - used, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : "",
+					 json_integer_value(node));
+	}
+	if (used == 0 || used >= size)
+		return ls_fail(LS_EFORMAT, AT " has a set that is empty or too long", at->label, at->prefix, "on");
+	return LS_OK;
+}
+
 static ls_status add_value(const ls_json_place *at, ls_axis *axis, ls_axis_kind kind, const json_t *value)
 {
-	char number[32];
+	char number[LS_RESULTS_NAME];
 	const char *text = json_string_value(value);
+
+	if (kind == LS_AXIS_ON && json_is_array(value)) {
+		LS_TRY(join_nodes(at, value, number, sizeof(number)));
+		text = number;
+	}
 
 	if (json_is_integer(value)) {
 		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
@@ -108,6 +132,10 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 	LS_TRY(maybe_text(at, object, "arguments", job->arguments, sizeof(job->arguments)));
 	LS_TRY(ls_recipe_arguments_check(at, job->kind, job->arguments));
 	LS_TRY(maybe_text(at, object, "speeds", point->speeds, sizeof(point->speeds)));
+	LS_TRY(maybe_text(at, object, "epoch", job->epoch, sizeof(job->epoch)));
+	LS_TRY(maybe_text(at, object, "servers_count", job->servers_count, sizeof(job->servers_count)));
+	point->original = list->original;
+	LS_TRY(ls_original_read(at, object, &point->original));
 	int trains = !strcmp(job->kind, "train");
 	job->warmup = trains ? 0 : list->warmup;
 	job->steps = trains ? 0 : list->steps;
@@ -121,16 +149,20 @@ static ls_status read_common(const ls_json_place *at, const json_t *object, cons
 
 static ls_status read_block(const ls_json_place *at, const json_t *object, ls_sweep_list *list, ls_sweep_block *block)
 {
-	static const char *const known[] = {
-		"kind",  "optimizer", "arguments", "speeds",           "warmup",   "steps", "epochs",   "samples",
-		"model", "data",      "threads",   "batch_per_device", "wire",     "rate",  "strategy", "servers",
-		"nodes", "devices",   "on",        "repeat",           "launches", "note"
-	};
+	static const char *const known[] = { "kind",     "optimizer", "arguments", "speeds",
+					     "warmup",   "steps",     "epochs",    "samples",
+					     "model",    "data",      "threads",   "batch_per_device",
+					     "wire",     "rate",      "strategy",  "servers",
+					     "nodes",    "devices",   "on",        "repeat",
+					     "launches", "note",      "epoch",     "servers_count",
+					     "original" };
 
 	LS_TRY(check_known(at, object, known, LS_COUNT(known)));
 	LS_TRY(read_common(at, object, list, &block->common));
 	for (int k = 0; k < LS_AXES; k++)
 		LS_TRY(read_axis(at, object, (ls_axis_kind)k, &block->axes[k]));
+	for (size_t i = 0; i < block->axes[LS_AXIS_MODEL].count; i++)
+		LS_TRY(ls_recipe_arguments_fit(at, block->common.job.arguments, block->axes[LS_AXIS_MODEL].value[i]));
 	if (ls_sweep_block_expand(block, list) == LS_OK)
 		return LS_OK;
 	char why[512];
@@ -183,8 +215,9 @@ static void upgrade_blocks(const json_t *object)
 static ls_status read_head(const ls_json_place *top, const json_t *root, ls_sweep_list *list)
 {
 	int version;
-	static const char *const known[] = { "format", "version",  "title",   "source", "table", "warmup", "steps",
-					     "repeat", "launches", "limit_s", "points", "quick", "note" };
+	static const char *const known[] = { "format", "version", "title",  "source",   "table",
+					     "warmup", "steps",   "repeat", "launches", "limit_s",
+					     "points", "quick",   "full",   "note",     "original" };
 	static const char *const tables[] = { "throughput", "epochs", "walltime", "strategies" };
 	static const ls_field fields[] = {
 		LS_FIELD_TEXT_OF(ls_sweep_list, title),
@@ -200,6 +233,7 @@ static ls_status read_head(const ls_json_place *top, const json_t *root, ls_swee
 	}
 	LS_TRY(check_known(top, root, known, LS_COUNT(known)));
 	LS_TRY(ls_fields_read(top, fields, LS_COUNT(fields), root, list));
+	LS_TRY(ls_original_read(top, root, &list->original));
 	for (size_t i = 0; i < LS_COUNT(tables); i++)
 		if (!strcmp(list->table, tables[i]))
 			return read_numbers(top, root, list);
@@ -207,15 +241,23 @@ static ls_status read_head(const ls_json_place *top, const json_t *root, ls_swee
 		       list->table);
 }
 
-/* Both forms are always read, so that errors in either are found. */
-static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_sweep_list *list)
+const char *ls_recipe_form_name(ls_recipe_form form)
+{
+	static const char *const names[LS_RECIPE_FORMS] = { "default", "quick", "full" };
+	return names[form];
+}
+
+/* The short or the full form; a form that the recipe does not have leaves the list without points. */
+static ls_status read_form(const ls_json_place *top, const json_t *root, ls_sweep_list *list)
 {
 	static const char *const known[] = { "warmup", "steps", "repeat", "launches", "limit_s", "points", "note" };
-	const json_t *object = json_object_get(root, "quick");
-	ls_json_place at = { .label = top->label, .prefix = "quick." };
+	const char *name = ls_recipe_form_name(list->form);
+	const json_t *object = json_object_get(root, name);
+	ls_json_place at = { .label = top->label };
 
 	if (!object)
 		return LS_OK;
+	snprintf(at.prefix, sizeof(at.prefix), "%s.", name);
 	LS_TRY(check_known(&at, object, known, LS_COUNT(known)));
 	list->note[0] = '\0';
 	LS_TRY(maybe_text(&at, object, "note", list->note, sizeof(list->note)));
@@ -223,39 +265,58 @@ static ls_status read_quick(const ls_json_place *top, const json_t *root, ls_swe
 	return read_blocks(&at, object, list);
 }
 
-static ls_status read_root(const json_t *root, int quick, const char *label, ls_sweep_list *full, ls_sweep_list *brief)
+/* All forms are always read, so that errors in any are found. */
+static ls_status read_root(const json_t *root, const char *label, ls_sweep_list lists[LS_RECIPE_FORMS])
 {
 	ls_json_place top = { .label = label };
+	ls_sweep_list head = lists[0];
 
-	LS_TRY(read_head(&top, root, full));
-	*brief = *full;
-	brief->limit_s = brief->limit_s < 300 ? brief->limit_s : 300;
-	brief->quick = 1;
-	LS_TRY(read_blocks(&top, root, full));
-	LS_TRY(read_quick(&top, root, brief));
-	if (quick && brief->count == 0)
-		return ls_fail(LS_EINVALID, "%s: quick is missing: this recipe has no short form", label);
-	return LS_OK;
+	LS_TRY(read_head(&top, root, &head));
+	for (int form = 0; form < LS_RECIPE_FORMS; form++) {
+		lists[form] = head;
+		lists[form].form = (ls_recipe_form)form;
+	}
+	if (head.limit_s > QUICK_LIMIT_S)
+		lists[LS_RECIPE_QUICK].limit_s = QUICK_LIMIT_S;
+	LS_TRY(read_blocks(&top, root, &lists[LS_RECIPE_DEFAULT]));
+	LS_TRY(read_form(&top, root, &lists[LS_RECIPE_QUICK]));
+	return read_form(&top, root, &lists[LS_RECIPE_FULL]);
 }
 
-ls_status ls_recipe_parse(ls_sweep_list *out, const void *text, size_t bytes, int quick, const char *name,
-			  const char *label)
+static ls_status parse(const void *text, size_t bytes, const char *name, const char *label,
+		       ls_sweep_list lists[LS_RECIPE_FORMS])
 {
-	ls_sweep_list full = { .warmup = 20, .steps = 100, .repeat = 7, .launches = 1, .limit_s = 86400 },
-		      brief = { 0 };
+	ls_sweep_list *first = &lists[0];
 	json_t *root;
 
+	*first = (ls_sweep_list){ .warmup = 20, .steps = 100, .repeat = 7, .launches = 1, .limit_s = 86400 };
+	snprintf(first->name, sizeof(first->name), "%s", name);
 	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));
-	snprintf(full.name, sizeof(full.name), "%s", name);
-	ls_status status = read_root(root, quick, label, &full, &brief);
+	ls_status status = read_root(root, label, lists);
 	json_decref(root);
+	return status;
+}
+
+static void release(ls_sweep_list lists[LS_RECIPE_FORMS])
+{
+	for (int i = 0; i < LS_RECIPE_FORMS; i++)
+		ls_sweep_list_release(&lists[i]);
+}
+
+ls_status ls_recipe_parse(ls_sweep_list *out, const void *text, size_t bytes, ls_recipe_form form, const char *name,
+			  const char *label)
+{
+	ls_sweep_list lists[LS_RECIPE_FORMS] = { 0 };
+	const char *wanted = ls_recipe_form_name(form);
+	ls_status status = parse(text, bytes, name, label, lists);
+
+	if (status == LS_OK && lists[form].count == 0)
+		status = ls_fail(LS_EINVALID, "%s: %s is missing: this recipe has no %s form", label, wanted, wanted);
 	if (status == LS_OK) {
-		*out = quick ? brief : full;
-		ls_sweep_list_release(quick ? &full : &brief);
-		return LS_OK;
+		*out = lists[form];
+		lists[form] = (ls_sweep_list){ 0 };
 	}
-	ls_sweep_list_release(&full);
-	ls_sweep_list_release(&brief);
+	release(lists);
 	return status;
 }
 
@@ -270,11 +331,24 @@ ls_status ls_recipe_title(const ls_recipe *recipe, char *title, size_t title_siz
 {
 	ls_sweep_list list;
 
-	LS_TRY(ls_recipe_parse(&list, recipe->text, recipe->bytes, 0, recipe->name, recipe->name));
+	LS_TRY(ls_recipe_parse(&list, recipe->text, recipe->bytes, LS_RECIPE_DEFAULT, recipe->name, recipe->name));
 	snprintf(title, title_size, "%s", list.title);
 	snprintf(source, source_size, "%s", list.source);
 	ls_sweep_list_release(&list);
 	return LS_OK;
+}
+
+ls_status ls_recipe_forms(const ls_recipe *recipe, int *quick, int *full)
+{
+	ls_sweep_list lists[LS_RECIPE_FORMS] = { 0 };
+	ls_status status = parse(recipe->text, recipe->bytes, recipe->name, recipe->name, lists);
+
+	if (status == LS_OK) {
+		*quick = lists[LS_RECIPE_QUICK].count > 0;
+		*full = lists[LS_RECIPE_FULL].count > 0;
+	}
+	release(lists);
+	return status;
 }
 
 static const char *name_at(size_t i)
@@ -294,24 +368,24 @@ static void name_of_file(const char *path, char *out, size_t size)
 	snprintf(out, size, "%.*s", (int)length, base);
 }
 
-static ls_status open_file(ls_sweep_list *out, const char *path, int quick)
+static ls_status open_file(ls_sweep_list *out, const char *path, ls_recipe_form form)
 {
 	char name[LS_RESULTS_NAME];
 	ls_file_map map;
 
 	LS_TRY(ls_file_map_open(&map, path));
 	name_of_file(path, name, sizeof(name));
-	ls_status status = ls_recipe_parse(out, map.data, map.bytes, quick, name, path);
+	ls_status status = ls_recipe_parse(out, map.data, map.bytes, form, name, path);
 	ls_file_map_close(&map);
 	return status;
 }
 
-ls_status ls_recipe_open(ls_sweep_list *out, const char *recipe, int quick)
+ls_status ls_recipe_open(ls_sweep_list *out, const char *recipe, ls_recipe_form form)
 {
 	const ls_recipe *built_in = ls_recipe_at(ls_name_row(recipe, name_at));
 	if (built_in)
-		return ls_recipe_parse(out, built_in->text, built_in->bytes, quick, built_in->name, built_in->name);
+		return ls_recipe_parse(out, built_in->text, built_in->bytes, form, built_in->name, built_in->name);
 	if (strchr(recipe, '/') || strchr(recipe, '.') || ls_path_exists(recipe))
-		return open_file(out, recipe, quick);
+		return open_file(out, recipe, form);
 	return ls_name_unknown("recipe", recipe, name_at);
 }

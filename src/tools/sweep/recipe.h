@@ -14,10 +14,10 @@ extern const size_t ls_recipes_built_in_count;
 
 /* `name` is the name of the sweep in the results, `label` names the text in errors. On failure the output is unchanged.
  */
-ls_status ls_recipe_parse(ls_sweep_list *out, const void *text, size_t bytes, int quick, const char *name,
+ls_status ls_recipe_parse(ls_sweep_list *out, const void *text, size_t bytes, ls_recipe_form form, const char *name,
 			  const char *label);
 
 /* A built-in recipe by name, else a file. */
-ls_status ls_recipe_open(ls_sweep_list *out, const char *recipe, int quick);
+ls_status ls_recipe_open(ls_sweep_list *out, const char *recipe, ls_recipe_form form);
 
 #endif

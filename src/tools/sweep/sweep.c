@@ -27,6 +27,7 @@
 #include "tools/sweep/estimate.h"
 #include "tools/sweep/machine.h"
 #include "tools/sweep/measure.h"
+#include "tools/sweep/original.h"
 #include "tools/sweep/recipe.h"
 #include "tools/sweep/rows.h"
 
@@ -87,9 +88,11 @@ static ls_status check_directory(const char *out)
 
 static ls_status open_directory(sweep *s)
 {
-	const char *out = s->options->out;
+	const char *out = s->options->out, *form = ls_recipe_form_name(s->list.form);
+	int plain = s->list.form == LS_RECIPE_DEFAULT;
 	char here[4096];
-	int length = !out ? snprintf(here, sizeof(here), "runs/bench-%s%s", s->list.name, s->list.quick ? "-quick" : "")
+	int length = !out ? snprintf(here, sizeof(here), "runs/bench-%s%s%s", s->list.name, plain ? "" : "-",
+				     plain ? "" : form)
 			  : snprintf(here, sizeof(here), "%s", out);
 
 	if (length <= 0 || (size_t)length >= sizeof(here))
@@ -143,6 +146,15 @@ static int is_enough(const sweep *s, size_t i, const ls_point *old)
 	return (int64_t)ls_point_launches_done(old) >= launches && (trains || (int64_t)old->repeat_count >= repeat);
 }
 
+static void keep_settings(ls_point *old, ls_point *now)
+{
+	free(old->settings);
+	old->settings = now->settings;
+	old->setting_count = now->setting_count;
+	now->settings = NULL;
+	now->setting_count = 0;
+}
+
 /* Take over earlier points that are done: points of the list in its order, others after them. */
 static ls_status take_over(sweep *s, ls_results *earlier)
 {
@@ -160,6 +172,8 @@ static ls_status take_over(sweep *s, ls_results *earlier)
 			now = &r->points[r->point_count++];
 		else if (s->options->again || !is_enough(s, (size_t)(now - r->points), old))
 			continue;
+		if (now->settings) /* the recipe may record more of the original by now */
+			keep_settings(old, now);
 		*now = *old;
 		*old = (ls_point){ 0 };
 	}
@@ -213,7 +227,8 @@ static void begin_results(sweep *s)
 	memcpy(r->table, s->list.table, sizeof(r->table));
 	gmtime_r(&seconds, &utc);
 	strftime(r->started, sizeof(r->started), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	r->quick = s->list.quick;
+	snprintf(r->form, sizeof(r->form), "%s", ls_recipe_form_name(s->list.form));
+	r->quick = s->list.form == LS_RECIPE_QUICK;
 	ls_sweep_machine(&r->machine);
 }
 
@@ -245,6 +260,16 @@ static ls_status add_baselines(sweep *s)
 	return LS_OK;
 }
 
+/* Point i, pending. */
+static ls_status begin_point(sweep *s, size_t i)
+{
+	ls_point *p = &s->results.points[i];
+
+	memcpy(p->key, s->list.points[i].key, sizeof(p->key));
+	p->job = s->list.points[i].job;
+	return ls_original_settings(&s->list, &s->list.points[i], p);
+}
+
 static ls_status make_points(sweep *s)
 {
 	ls_results *r = &s->results;
@@ -253,10 +278,8 @@ static ls_status make_points(sweep *s)
 	if (!r->points)
 		return ls_fail(LS_EMEMORY, "no memory for %zu points", s->list.count);
 	r->point_count = s->list.count;
-	for (size_t i = 0; i < s->list.count; i++) {
-		memcpy(r->points[i].key, s->list.points[i].key, sizeof(r->points[i].key));
-		r->points[i].job = s->list.points[i].job;
-	}
+	for (size_t i = 0; i < s->list.count; i++)
+		LS_TRY(begin_point(s, i));
 	return LS_OK;
 }
 
@@ -416,9 +439,8 @@ static ls_status measure_one(sweep *s, size_t i)
 	ls_status status = ls_measure(&s->environment, &s->list.points[i], p);
 	if (status != LS_OK) { /* reset the point to pending */
 		ls_point_release(p);
-		memcpy(p->key, s->list.points[i].key, sizeof(p->key));
-		p->job = s->list.points[i].job;
-		return status;
+		ls_status begun = begin_point(s, i);
+		return begun != LS_OK && status != LS_EINTERRUPTED ? begun : status;
 	}
 	if (p->state == LS_POINT_DONE) { /* skipped points do not count for the scale of estimates */
 		s->measured++;

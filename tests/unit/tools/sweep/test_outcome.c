@@ -141,6 +141,38 @@ static void test_train(void **state)
 	ls_point_release(&p);
 }
 
+/* Where every worker reads all data, an epoch of five devices is five passes: times add up, the test is the last one. */
+static void test_epochs_of_workers(void **state)
+{
+	(void)state;
+	char text[4096];
+	size_t used =
+		(size_t)snprintf(text, sizeof(text), "{\"kind\": \"step\", \"step\": 1, \"samples_per_s\": 90}\n");
+	for (int pass = 0; pass < 10; pass++) {
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "{\"kind\": \"epoch\", \"step\": 1, \"seconds\": %d, \"epoch\": %d}\n",
+					 pass + 1, pass);
+		if (pass % 5 == 4)
+			used += (size_t)snprintf(text + used, sizeof(text) - used,
+						 "{\"kind\": \"test\", \"step\": 1, \"seconds\": 2, \"epoch\": %d, "
+						 "\"accuracy\": 0.%d, \"loss\": 0.9}\n",
+						 pass, pass);
+	}
+	write_metrics(text);
+	ls_child child = child_of("");
+	ls_point p = two_nodes();
+	snprintf(p.job.epoch, sizeof(p.job.epoch), "worker");
+	assert_int_equal(ls_outcome_train(&p, &child, run), LS_OK);
+	assert_int_equal(p.epoch_count, 2);
+	assert_int_equal(p.epochs[1].epoch, 1);
+	assert_float_equal(p.epochs[0].seconds, 15, 0);
+	assert_float_equal(p.epochs[1].seconds, 40, 0);
+	assert_float_equal(p.epochs[1].test_seconds, 2, 0);
+	assert_float_equal(p.epochs[0].accuracy, 0.4, 1e-9);
+	assert_float_equal(p.epochs[1].accuracy, 0.9, 1e-9);
+	ls_point_release(&p);
+}
+
 static void test_train_malformed(void **state)
 {
 	(void)state;
@@ -207,6 +239,18 @@ static void test_commands(void **state)
 	target = (ls_sweep_target){ .program = "lockstep", .hosts = "lm1:9,lm6:9,lm7:9", .run = "r" };
 	assert_int_equal(ls_sweep_train_command(&arena, &p, &target, &argv), LS_OK);
 	assert_non_null(strstr(joined(argv), "--hosts lm1:3,lm6:2,lm7:1 "));
+	snprintf(p.on, sizeof(p.on), "3,1,2");
+	assert_int_equal(ls_sweep_point_normalise(&p), LS_OK);
+	assert_int_equal(ls_sweep_train_command(&arena, &p, &target, &argv), LS_OK);
+	assert_non_null(strstr(joined(argv), "--hosts lm7:3,lm1:2,lm6:1 "));
+	p.job.epochs = 4;
+	snprintf(p.job.epoch, sizeof(p.job.epoch), "worker");
+	assert_int_equal(ls_sweep_train_command(&arena, &p, &target, &argv), LS_OK);
+	assert_non_null(strstr(joined(argv), "--epochs 20 "));
+	assert_non_null(strstr(joined(argv), "--eval-every 5"));
+	snprintf(p.job.arguments, sizeof(p.job.arguments), "--eval-every=2");
+	assert_int_equal(ls_sweep_train_command(&arena, &p, &target, &argv), LS_OK);
+	assert_non_null(strstr(joined(argv), "--eval-every=2 --eval-every 10"));
 	p = point_of("1", "allreduce", "--vocab 'a");
 	assert_int_equal(ls_sweep_bench_command(&arena, &p, &target, &argv), LS_EINVALID);
 	ls_arena_release(&arena);
@@ -217,7 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bench),    cmocka_unit_test(test_bench_malformed),
 		cmocka_unit_test(test_train),    cmocka_unit_test(test_train_malformed),
-		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_commands), cmocka_unit_test(test_epochs_of_workers),
 	};
 	return cmocka_run_group_tests(tests, make_run, remove_run);
 }

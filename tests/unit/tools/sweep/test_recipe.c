@@ -1,6 +1,6 @@
 /*
  * Recipes: lists are multiplied out, equal points are merged, and errors name file, field and reason. All recipes that
- * are built in can be read, in both forms.
+ * are built in can be read, in all forms.
  */
 #include "tools/sweep/recipe.h"
 
@@ -18,12 +18,15 @@
 #include <lockstep/train.h>
 
 #include "base/array.h"
+#include "tools/results/differences.h"
+#include "tools/results/published.h"
+#include "tools/sweep/original.h"
 
 #define HEAD "{\"format\": \"lockstep recipe\", \"version\": 2, \"title\": \"t\", \"table\": \"throughput\", "
 
-static ls_status parse(ls_sweep_list *list, const char *text, int quick)
+static ls_status parse(ls_sweep_list *list, const char *text, ls_recipe_form form)
 {
-	return ls_recipe_parse(list, text, strlen(text), quick, "mine", "mine.json");
+	return ls_recipe_parse(list, text, strlen(text), form, "mine", "mine.json");
 }
 
 /* Reading `text` fails, and the message has all of these. */
@@ -121,7 +124,7 @@ static void test_quick_overrides(void **state)
 	ls_sweep_list list;
 	assert_int_equal(parse(&list, text, 1), LS_OK);
 	assert_int_equal(list.count, 2);
-	assert_int_equal(list.quick, 1);
+	assert_int_equal(list.form, LS_RECIPE_QUICK);
 	assert_int_equal(ls_sweep_list_repeat(&list, &list.points[0]), 2);
 	assert_int_equal(ls_sweep_list_repeat(&list, &list.points[1]), 5);
 	assert_int_equal(list.repeat, 2);
@@ -133,7 +136,43 @@ static void test_quick_overrides(void **state)
 	assert_int_equal(list.repeat, 7);
 	ls_sweep_list_release(&list);
 	assert_int_not_equal(parse(&list, HEAD "\"points\": [{\"model\": \"cnn\"}]}", 1), LS_OK);
-	assert_non_null(strstr(ls_last_error(), "no short form"));
+	assert_non_null(strstr(ls_last_error(), "quick is missing: this recipe has no quick form"));
+	assert_int_not_equal(parse(&list, text, LS_RECIPE_FULL), LS_OK);
+	assert_non_null(strstr(ls_last_error(), "full is missing: this recipe has no full form"));
+}
+
+/* Three forms with numbers and points of their own; an error in one is found when another is asked for. */
+static void test_forms(void **state)
+{
+	(void)state;
+	static const char text[] = HEAD "\"repeat\": 2, \"points\": [{\"model\": \"cnn\"}], "
+					"\"quick\": {\"steps\": 3, \"points\": [{\"model\": \"mlp\"}]}, "
+					"\"full\": {\"launches\": 7, \"points\": [{\"model\": \"resnet18\"}]}}";
+	static const char *const models[] = { "cnn", "mlp", "resnet18" };
+	static const int64_t steps[] = { 100, 3, 100 }, launches[] = { 1, 1, 7 }, limits[] = { 86400, 300, 86400 };
+	for (int form = 0; form < LS_RECIPE_FORMS; form++) {
+		ls_sweep_list list;
+		assert_int_equal(parse(&list, text, (ls_recipe_form)form), LS_OK);
+		assert_int_equal(list.form, form);
+		assert_int_equal(list.count, 1);
+		assert_string_equal(list.points[0].job.model, models[form]);
+		assert_int_equal(list.points[0].job.steps, steps[form]);
+		assert_int_equal(list.repeat, 2);
+		assert_int_equal(list.launches, launches[form]);
+		assert_int_equal(list.limit_s, limits[form]);
+		ls_sweep_list_release(&list);
+	}
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\"}], \"full\": {\"points\": [{\"batch_per_device\": 3}]}}",
+		"full.points[0]", "no model");
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\"}], \"full\": {\"launches\": 0}}", "full.launches", "between 1");
+	ls_sweep_options o = LS_SWEEP_OPTIONS_INIT;
+	ls_sweep_list list;
+	o.full = 1;
+	assert_int_equal(ls_sweep_list_make(&list, &o), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "name the recipe"));
+	o.recipe = "rcc-mnist", o.quick = 1;
+	assert_int_equal(ls_sweep_list_make(&list, &o), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "leave one out"));
 }
 
 #define TRAIN HEAD "\"points\": [{\"model\": \"mlp\", \"kind\": \"train\", "
@@ -196,6 +235,8 @@ static void test_malformed(void **state)
 	refuses(HEAD "\"repeats\": 3, \"points\": []}", "repeats", "did you mean 'repeat'");
 	refuses(HEAD "\"points\": [{\"model\": \"mlp\", \"arguments\": \"--seed 1 --batch-per-device=64\"}]}",
 		"arguments", "field of its own");
+	refuses(HEAD "\"launches\": 0, \"points\": [{\"model\": \"cnn\"}]}", "launches", "between 1");
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"launches\": 0}]}", "points[0].launches", "between 1");
 	refuses(HEAD "\"repeat\": 0, \"points\": [{\"model\": \"cnn\"}]}", "repeat", "between 1");
 	refuses(HEAD "\"steps\": 1.5, \"points\": [{\"model\": \"cnn\"}]}", "steps", "whole number");
 	refuses(HEAD "\"points\": 3}", "points", "list");
@@ -252,12 +293,12 @@ static void test_built_in(void **state)
 	static const char *const names[] = { "distml-resnet", "distml-sst5",  "distml-strategies",
 					     "oneflow-bert",  "rcc-bigmnist", "rcc-mnist" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		for (int quick = 0; quick < 2; quick++) {
+		for (int form = 0; form < LS_RECIPE_FORMS; form++) {
 			ls_sweep_list list;
-			if (ls_recipe_open(&list, names[i], quick) != LS_OK)
+			if (ls_recipe_open(&list, names[i], (ls_recipe_form)form) != LS_OK)
 				fail_msg("%s", ls_last_error());
 			assert_true(list.count > 0);
-			assert_int_equal(list.quick, quick);
+			assert_int_equal(list.form, form);
 			assert_string_equal(list.name, names[i]);
 			ls_sweep_list_release(&list);
 		}
@@ -267,21 +308,327 @@ static void test_built_in(void **state)
 	assert_non_null(strstr(ls_last_error(), "oneflow-bert"));
 }
 
-/* The published table has 15 rows of its own, and 4 x 8 of batch 48 among "all values". */
+/* The point of a full form that repeats a published row: model, data, devices and batch. */
+static int has_row(const ls_sweep_list *list, const ls_published_row *row)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const ls_point_job *j = &list->points[i].job;
+		int64_t batch = (int64_t)row->batch;
+		if (!strcmp(row->data, "mnist") && row->steps == 625 && row->batch == 64) /* which is batch 48 */
+			batch = 48;
+		if (!strcmp(j->model, row->model) && !strcmp(j->shape, row->shape) && j->batch == batch &&
+		    (row->data[0] == '\0' || !strcmp(j->data, row->data)))
+			return 1;
+	}
+	return 0;
+}
+
+/* Every row of every published table that names recipes is a point of one of them. */
 static void test_published_points(void **state)
 {
 	(void)state;
-	ls_sweep_list list;
-	size_t big = 0;
-	assert_int_equal(ls_recipe_open(&list, "oneflow-bert", 0), LS_OK);
-	for (size_t i = 0; i < list.count; i++) {
-		assert_string_equal(list.points[i].job.model, "bert-base");
-		big += list.points[i].job.nodes == 4 && list.points[i].job.devices == 32;
+	ls_arena arena = { 0 };
+	ls_published *sets;
+	size_t count, rows = 0;
+	assert_int_equal(ls_published_read(&sets, &count, &arena, "published"), LS_OK);
+	for (size_t i = 0; i < count; i++) {
+		ls_sweep_list lists[8] = { 0 };
+		char names[256], *save = NULL;
+		size_t n = 0;
+		snprintf(names, sizeof(names), "%s", sets[i].recipes);
+		for (char *name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save))
+			assert_int_equal(ls_recipe_open(&lists[n++], name, LS_RECIPE_FULL), LS_OK);
+		for (size_t k = 0; n > 0 && k < sets[i].row_count; k++, rows++) {
+			int found = 0;
+			for (size_t m = 0; m < n; m++)
+				found |= has_row(&lists[m], &sets[i].rows[k]);
+			if (!found)
+				fail_msg("%s: no recipe of '%s' has %s on %s, batch %g", sets[i].name, sets[i].recipes,
+					 sets[i].rows[k].model, sets[i].rows[k].shape, sets[i].rows[k].batch);
+		}
+		while (n > 0)
+			ls_sweep_list_release(&lists[--n]);
 	}
-	assert_int_equal(list.count, 17);
-	assert_int_equal(big, 4);
-	assert_int_equal(list.repeat, 7);
+	assert_true(rows > 100);
+	ls_arena_release(&arena);
+}
+
+/* "gn[01,06]" and "gn[01-02,07-08]" as the nodes of a point. Two published sets have one number too few or a dash too
+ * many; notes in the recipe say how they are read. */
+static void nodes_of(const char *hosts, char *out, size_t size)
+{
+	const char *at = strncmp(hosts, "gn", 2) ? "" : hosts + 2;
+	size_t used = 0;
+	long from, to;
+
+	if (!strcmp(hosts, "gn[03-07-09]"))
+		at = "[03,07-09";
+	if (!strcmp(hosts, "gn[03,05]"))
+		at = "[03-05";
+	out[0] = '\0';
+	while (*at != '\0' && *at != ']') {
+		at += !(*at >= '0' && *at <= '9');
+		from = to = strtol(at, (char **)&at, 10);
+		if (*at == '-')
+			to = strtol(at + 1, (char **)&at, 10);
+		for (; from <= to; from++)
+			used += (size_t)snprintf(out + used, size - used, "%s%ld", used ? "," : "", from);
+	}
+}
+
+/* Each published set of nodes is a point; a set that is there twice is measured twice. */
+static void test_published_nodes(void **state)
+{
+	(void)state;
+	ls_arena arena = { 0 };
+	ls_published *sets;
+	size_t count, seen = 0;
+	ls_sweep_list mnist, big;
+	assert_int_equal(ls_published_read(&sets, &count, &arena, "rcc-cnn"), LS_OK);
+	assert_int_equal(ls_recipe_open(&mnist, "rcc-mnist", LS_RECIPE_FULL), LS_OK);
+	assert_int_equal(ls_recipe_open(&big, "rcc-bigmnist", LS_RECIPE_FULL), LS_OK);
+	for (size_t k = 0; k < sets[0].row_count; k++) {
+		const ls_published_row *row = &sets[0].rows[k];
+		const ls_sweep_list *list = strcmp(row->data, "mnist") ? &big : &mnist;
+		char on[64];
+		int64_t times = 0, launches = 0;
+		nodes_of(row->hosts, on, sizeof(on));
+		for (size_t i = 0; i < sets[0].row_count; i++)
+			times += !strcmp(sets[0].rows[i].hosts, row->hosts) &&
+				 !strcmp(sets[0].rows[i].shape, row->shape) && !strcmp(sets[0].rows[i].data, row->data);
+		for (size_t i = 0; i < list->count; i++)
+			if (!strcmp(list->points[i].on, on) && !strcmp(list->points[i].job.shape, row->shape))
+				launches = ls_sweep_list_launches(list, &list->points[i]);
+		seen += on[0] != '\0';
+		if (on[0] != '\0' && launches != times)
+			fail_msg("%s on %s (%s): %d times, the recipe %d", row->data, row->hosts, on, (int)times,
+				 (int)launches);
+	}
+	assert_true(seen > 40);
+	ls_sweep_list_release(&mnist);
+	ls_sweep_list_release(&big);
+	ls_arena_release(&arena);
+}
+
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
+
+static void test_sets_of_nodes(void **state)
+{
+	(void)state;
+	ls_sweep_list list;
+	assert_int_equal(parse(&list,
+			       HEAD
+			       "\"points\": [{\"model\": \"cnn\", \"devices\": \"1+1\", \"on\": [[1, 6], \"2,9\"]}, "
+			       "{\"model\": \"cnn\", \"on\": [3, 0]}]}",
+			       0),
+			 LS_OK);
+	assert_int_equal(list.count, 4);
+	assert_string_equal(list.points[0].on, "1,6");
+	assert_string_equal(list.points[1].on, "2,9");
+	assert_string_equal(list.points[2].on, "3");
+	assert_string_equal(list.points[3].on, "");
+	assert_string_not_equal(list.points[0].key, list.points[1].key);
+	assert_int_equal(ls_sweep_point_node(&list.points[0], 1), 6);
+	assert_int_equal(ls_sweep_point_node(&list.points[3], 0), 1);
+	assert_int_equal(ls_sweep_point_highest(&list.points[1]), 9);
 	ls_sweep_list_release(&list);
+#define ON(nodes) HEAD "\"points\": [{\"model\": \"cnn\", \"devices\": \"1+1\", \"on\": " nodes "}]}"
+	refuses(ON("[[1, 1]]"), "points[0]", "on 1,1: node 1 is there twice");
+	refuses(ON("[[1, 2, 3]]"), "points[0]", "\"on\" names 3 nodes (1,2,3), but the point has 2");
+	refuses(ON("[[1, 0]]"), "points[0]", "on 0: expected 1 to 200");
+	refuses(ON("[[1, \"2\"]]"), "points[0].on", "whole numbers");
+	refuses(ON("[[]]"), "points[0].on", "empty");
+	refuses(ON("\"1,,2\""), "points[0]", "on");
+}
+
+/* Servers among the devices: the last devices become servers. */
+static void test_servers_inside(void **state)
+{
+	(void)state;
+	ls_sweep_list list;
+	assert_int_equal(parse(&list,
+			       HEAD
+			       "\"points\": [{\"model\": \"cnn\", \"strategy\": \"ps\", \"servers_count\": \"inside\", "
+			       "\"servers\": [1, 2], \"devices\": [\"8\", \"2+2\", \"1+1+1\"]}]}",
+			       0),
+			 LS_OK);
+	static const char *const shapes[] = { "7", "2+1", "1+1", "6", "2", "1" };
+	assert_int_equal(list.count, 6);
+	for (size_t i = 0; i < 6; i++) {
+		assert_string_equal(list.points[i].job.shape, shapes[i]);
+		assert_int_equal(list.points[i].job.servers, i < 3 ? 1 : 2);
+		assert_string_equal(list.points[i].job.servers_count, "inside");
+		assert_int_equal(ls_sweep_point_normalise(&list.points[i]), LS_OK); /* again, it takes no more away */
+		assert_string_equal(list.points[i].job.shape, shapes[i]);
+	}
+	ls_sweep_list_release(&list);
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"strategy\": \"ps\", \"servers_count\": \"inside\"}]}",
+		"points[0]", "devices '1' with 1 server inside leave no worker");
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"strategy\": \"ps\", \"servers_count\": \"in\"}]}",
+		"points[0]", "servers_count 'in': expected beside or inside");
+}
+
+static void test_epoch(void **state)
+{
+	(void)state;
+	ls_sweep_options o = LS_SWEEP_OPTIONS_INIT;
+	ls_sweep_list data, worker;
+	o.recipe = "distml-resnet";
+	assert_int_equal(ls_sweep_list_make(&data, &o), LS_OK);
+	o.epoch = "worker";
+	assert_int_equal(ls_sweep_list_make(&worker, &o), LS_OK);
+	assert_int_equal(data.count, worker.count);
+	for (size_t i = 0; i < data.count; i++) {
+		const ls_point_job *d = &data.points[i].job, *w = &worker.points[i].job;
+		assert_int_equal(ls_point_job_passes(d), 1);
+		assert_int_equal(ls_point_job_passes(w), w->devices);
+		if (!strcmp(d->kind, "train"))
+			assert_string_not_equal(data.points[i].key, worker.points[i].key);
+	}
+	ls_sweep_list_release(&data);
+	ls_sweep_list_release(&worker);
+	o.epoch = "half";
+	assert_int_equal(ls_sweep_list_make(&data, &o), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "options.epoch is 'half'"));
+	o.epoch = "data", o.recipe = NULL;
+	assert_int_equal(ls_sweep_list_make(&data, &o), LS_EINVALID);
+	assert_non_null(strstr(ls_last_error(), "name the recipe"));
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"epoch\": \"half\"}]}", "points[0]",
+		"epoch 'half': expected data or worker");
+}
+
+/* Options that the model of a block does not have. */
+static void test_arguments_fit_models(void **state)
+{
+	(void)state;
+	refuses(HEAD
+		"\"points\": [{\"model\": [\"transformer\", \"resnet18\"], \"arguments\": \"--lr 1 --layers=6\"}]}",
+		"points[0].arguments has --layers", "model resnet18 does not have");
+	refuses(HEAD "\"points\": [{\"model\": \"bert-base\", \"arguments\": \"--heads 6\"}]}",
+		"points[0].arguments has --heads", "model bert-base does not have");
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"arguments\": \"--seq-len 6\"}]}",
+		"points[0].arguments has --seq-len", "model cnn does not have");
+	ls_sweep_list list;
+	assert_int_equal(parse(&list,
+			       HEAD
+			       "\"points\": [{\"model\": \"bert-tiny\", \"arguments\": \"--seq-len 6\"}, {\"model\": "
+			       "\"transformer\", \"arguments\": \"--layers 2 --seq-len 9\"}]}",
+			       0),
+			 LS_OK);
+	ls_sweep_list_release(&list);
+}
+
+/* ---- the original ------------------------------------------------------------------------------------------------ */
+
+#define ORIGINAL(object) HEAD "\"original\": " object ", \"points\": [{\"model\": \"cnn\"}]}"
+
+static void test_original_refused(void **state)
+{
+	(void)state;
+	refuses(ORIGINAL("{\"clip-nrom\": 1}"), "mine.json: original.clip-nrom",
+		"not the name of an option; did you mean 'clip-norm'?");
+	refuses(ORIGINAL("{\"clip_norm\": 1}"), "original.clip_norm", "did you mean 'clip-norm'?");
+	refuses(ORIGINAL("{\"launches\": 0}"), "original.launches", "is not a whole number above 0");
+	refuses(ORIGINAL("{\"lr\": \"fast\"}"), "original.lr", "is not a number");
+	refuses(ORIGINAL("{\"lr\": -1}"), "original.lr", "must be");
+	refuses(ORIGINAL("{\"optimizer\": 3}"), "original.optimizer", "is not text");
+	refuses(ORIGINAL("{\"optimizer\": \"\"}"), "original.optimizer", "is empty");
+	refuses(ORIGINAL("{\"nesterov\": 1}"), "original.nesterov", "neither true nor false");
+	refuses(ORIGINAL("{\"data\": [1]}"), "original.data", "neither text, a number, true nor false");
+	refuses(ORIGINAL("3"), "original", "not an object");
+	refuses(HEAD "\"points\": [{\"model\": \"cnn\", \"original\": {\"modell\": \"x\"}}]}",
+		"points[0].original.modell", "did you mean 'model'?");
+	refuses(HEAD
+		"\"points\": [{\"model\": \"cnn\"}], \"quick\": {\"points\": [{\"model\": \"cnn\", \"original\": 1}]}}",
+		"quick.points[0].original", "not an object");
+}
+
+static const char *ours_of(const ls_sweep_list *list, size_t i, const char *name)
+{
+	static char out[LS_RESULTS_NAME];
+	ls_point point = { .state = LS_POINT_DONE };
+	assert_int_equal(ls_original_settings(list, &list->points[i], &point), LS_OK);
+	snprintf(out, sizeof(out), "not recorded");
+	for (size_t k = 0; k < point.setting_count; k++)
+		if (!strcmp(point.settings[k].name, name))
+			snprintf(out, sizeof(out), "%s", point.settings[k].ours);
+	ls_point_release(&point);
+	return out;
+}
+
+/* Settings are resolved: fields, arguments, and defaults of the command, the optimizer and the model. */
+static void test_original_settings(void **state)
+{
+	(void)state;
+	static const char text[] =
+		HEAD "\"original\": {\"optimizer\": \"adamw\", \"lr\": 0.1, \"momentum\": 0.9, \"clip-norm\": 1, "
+		     "\"launches\": 7, \"repeat\": 1, \"data\": \"Wikipedia\", \"layers\": 8, \"warmup\": 20, "
+		     "\"schedule\": \"constant\", \"samples\": \"all\", \"epoch\": \"worker\", "
+		     "\"nesterov\": true, \"servers-count\": \"inside\", \"steps\": 100}, "
+		     "\"points\": [{\"model\": \"transformer\", \"launches\": 3}, {\"model\": \"transformer\", "
+		     "\"kind\": \"train\", \"data\": \"sst5\", \"samples\": 9, \"epochs\": 1, \"optimizer\": \"sgd\", "
+		     "\"devices\": 2, "
+		     "\"arguments\": \"--layers 2 --lr 7 --nesterov --lr=5\", \"original\": {\"launches\": 2}}]}";
+	static const struct {
+		const char *name, *bench, *train;
+	} cases[] = { { "optimizer", "adam", "sgd" },
+		      { "lr", "0.001", "5" },
+		      { "momentum", "none", "0.9" },
+		      { "clip-norm", "0", "0" },
+		      { "launches", "3", "7" },
+		      { "repeat", "7", "1" },
+		      { "data", "synthetic", "sst5" },
+		      { "layers", "6", "2" },
+		      { "warmup", "20", "0" },
+		      { "schedule", "constant", "wsd" },
+		      { "samples", "all", "9" },
+		      { "epoch", "worker", "data" },
+		      { "nesterov", "off", "on" },
+		      { "servers-count", "inside", "inside" },
+		      { "seed", "not recorded", "not recorded" } };
+	ls_sweep_list list;
+	if (parse(&list, text, 0) != LS_OK)
+		fail_msg("%s", ls_last_error());
+	assert_int_equal(list.count, 2);
+	for (size_t i = 0; i < LS_COUNT(cases); i++) {
+		if (strcmp(ours_of(&list, 0, cases[i].name), cases[i].bench) != 0)
+			fail_msg("bench: %s is %s, not %s", cases[i].name, ours_of(&list, 0, cases[i].name),
+				 cases[i].bench);
+		if (strcmp(ours_of(&list, 1, cases[i].name), cases[i].train) != 0)
+			fail_msg("train: %s is %s, not %s", cases[i].name, ours_of(&list, 1, cases[i].name),
+				 cases[i].train);
+	}
+	assert_int_equal(list.points[1].original.count, list.points[0].original.count);
+	ls_sweep_list_release(&list);
+}
+
+/* Full forms have the settings of their originals, but for those that a bench stands for and a few that are named. */
+static void test_full_is_like_the_original(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "distml-resnet", "distml-sst5",  "distml-strategies",
+					     "oneflow-bert",  "rcc-bigmnist", "rcc-mnist" };
+	for (size_t i = 0; i < LS_COUNT(names); i++) {
+		ls_sweep_list list;
+		assert_int_equal(ls_recipe_open(&list, names[i], LS_RECIPE_FULL), LS_OK);
+		for (size_t k = 0; k < list.count; k++) {
+			ls_difference different[LS_RESULTS_SETTINGS];
+			ls_point point = { .state = LS_POINT_DONE, .job = list.points[k].job };
+			assert_int_equal(ls_original_settings(&list, &list.points[k], &point), LS_OK);
+			assert_true(point.setting_count > 2);
+			size_t n = ls_point_differences(&point, different, LS_COUNT(different));
+			for (size_t d = 0; d < n; d++) {
+				const char *name = different[d].name;
+				if (!strcmp(name, "data") || !strcmp(name, "clip-norm") || !strcmp(name, "layers") ||
+				    !strcmp(name, "servers-count"))
+					continue;
+				fail_msg("%s: %s: %s is %s, of the original %s", names[i], list.points[k].key, name,
+					 different[d].ours, different[d].original);
+			}
+			ls_point_release(&point);
+		}
+		ls_sweep_list_release(&list);
+	}
 }
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
@@ -291,7 +638,7 @@ static void test_lists_choose(void **state)
 	(void)state;
 	ls_sweep_options o = LS_SWEEP_OPTIONS_INIT;
 	ls_sweep_list list;
-	o.recipe = "oneflow-bert", o.batch = "96,64", o.devices = "8", o.repeat = 3, o.steps = 9;
+	o.recipe = "oneflow-bert", o.full = 1, o.batch = "96,64", o.devices = "8", o.repeat = 3, o.steps = 9;
 	assert_int_equal(ls_sweep_list_make(&list, &o), LS_OK);
 	assert_int_equal(list.count, 6); /* 8, 8+8 and 8+8+8+8 of each */
 	assert_int_equal(list.repeat, 3);
@@ -300,7 +647,7 @@ static void test_lists_choose(void **state)
 	ls_sweep_list_release(&list);
 	o.nodes = "3";
 	assert_int_equal(ls_sweep_list_make(&list, &o), LS_EINVALID);
-	assert_non_null(strstr(ls_last_error(), "(17 in all)"));
+	assert_non_null(strstr(ls_last_error(), "(18 in all)"));
 }
 
 static void test_lists_make(void **state)
@@ -322,7 +669,7 @@ static void test_lists_make(void **state)
 	assert_int_equal(ls_sweep_list_make(&list, &o), LS_EINVALID);
 	o.batch = "8", o.quick = 1, o.steps = 7;
 	assert_int_equal(ls_sweep_list_make(&list, &o), LS_OK);
-	assert_int_equal(list.quick, 1);
+	assert_int_equal(list.form, LS_RECIPE_QUICK);
 	assert_int_equal(list.repeat, 3);
 	assert_int_equal(list.points[0].job.warmup, 5);
 	assert_int_equal(list.points[0].job.steps, 7);
@@ -337,7 +684,7 @@ static void test_hosts(void **state)
 	ls_sweep_list list;
 	o.recipe = "distml-strategies", o.hosts = "a,b,c";
 	assert_int_equal(ls_sweep_list_make(&list, &o), LS_OK);
-	assert_int_equal(list.count, 36);
+	assert_int_equal(list.count, 43);
 	for (size_t i = 0; i < list.count; i++)
 		assert_string_equal(list.points[i].job.rate, "");
 	ls_sweep_list_release(&list);
@@ -379,7 +726,7 @@ static void test_speeds(void **state)
 	assert_true(list.count >= 5);
 	for (size_t i = 0; i < 5; i++)
 		if (!(list.points[i].job.speed == speeds[i]))
-			fail_msg("%s on node %d: speed %g, not %g", list.points[i].key, (int)list.points[i].on,
+			fail_msg("%s on node %s: speed %g, not %g", list.points[i].key, list.points[i].on,
 				 list.points[i].job.speed, speeds[i]);
 	ls_point slow = { .job = list.points[1].job }, whole = { .job = list.points[0].job };
 	ls_point both = { .job = list.points[4].job }, replay = { .job = list.points[0].job };
@@ -450,11 +797,20 @@ int main(void)
 		cmocka_unit_test(test_same_points_are_one),
 		cmocka_unit_test(test_every_strategy_is_a_point),
 		cmocka_unit_test(test_quick_overrides),
+		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_too_many_points),
 		cmocka_unit_test(test_built_in),
 		cmocka_unit_test(test_published_points),
+		cmocka_unit_test(test_published_nodes),
+		cmocka_unit_test(test_sets_of_nodes),
+		cmocka_unit_test(test_servers_inside),
+		cmocka_unit_test(test_epoch),
+		cmocka_unit_test(test_arguments_fit_models),
+		cmocka_unit_test(test_original_refused),
+		cmocka_unit_test(test_original_settings),
+		cmocka_unit_test(test_full_is_like_the_original),
 		cmocka_unit_test(test_lists_choose),
 		cmocka_unit_test(test_lists_make),
 		cmocka_unit_test(test_keys),
