@@ -24,7 +24,7 @@ enum { BYTES_MAX = 256 << 20, POINTS_MAX = 100000, ROWS_MAX = 10000000 };
 
 #define OF ls_results
 static const ls_field results_fields[] = {
-	TEXT(sweep), MAYBE(title), MAYBE(note), MAYBE(table), TEXT(started), WHOLE(quick, 1),
+	TEXT(sweep), MAYBE(title), MAYBE(note), MAYBE(table), TEXT(started), MAYBE(form), WHOLE(quick, 1),
 };
 #undef OF
 #define OF ls_results_machine
@@ -54,6 +54,8 @@ static const ls_field job_fields[] = {
 	WHOLE(steps, 1e12),
 	WHOLE(epochs, 1e9),
 	WHOLE(samples, 1e15),
+	MAYBE(epoch),
+	MAYBE(servers_count),
 	MAYBE(arguments),
 };
 #undef OF
@@ -88,6 +90,13 @@ static const ls_field rate_fields[] = {
 static const ls_field epoch_fields[] = {
 	WHOLE(epoch, 1e9),   REAL(seconds, 1e9),          REAL(test_seconds, 1e9),
 	GAP(accuracy, 0, 1), GAP(test_loss, -1e30, 1e30),
+};
+#undef OF
+#define OF ls_point_setting
+static const ls_field setting_fields[] = {
+	TEXT(name),
+	TEXT(original),
+	MAYBE(ours),
 };
 #undef OF
 /* Other numbers of a point; medians over repeats are computed again. */
@@ -127,10 +136,11 @@ typedef struct rows {
 #define COUNT_OF_nodes node_count
 #define COUNT_OF_rates rate_count
 #define COUNT_OF_epochs epoch_count
+#define COUNT_OF_settings setting_count
 static const rows lists[] = {
 	ROWS(launches, ls_point_launch, launch_fields), ROWS(repeats, ls_point_repeat, repeat_fields),
 	ROWS(nodes, ls_point_node, node_fields),        ROWS(rates, ls_point_rate, rate_fields),
-	ROWS(epochs, ls_point_epoch, epoch_fields),
+	ROWS(epochs, ls_point_epoch, epoch_fields),     ROWS(settings, ls_point_setting, setting_fields),
 };
 
 static const char *const states[] = { "pending", "done", "skipped", "failed" };
@@ -230,6 +240,9 @@ static ls_status check_point(const ls_json_place *at, const ls_point *point)
 	int done = point->state == LS_POINT_DONE, why = point->reason[0] != '\0';
 
 	LS_TRY(check_repeats(at, point));
+	if (point->setting_count > LS_RESULTS_SETTINGS)
+		return ls_fail(LS_EFORMAT, "%s: %ssettings has more than %d rows", at->label, at->prefix,
+			       LS_RESULTS_SETTINGS);
 	if (done && point->repeat_count == 0)
 		return ls_fail(LS_EFORMAT, "%s: %sstate is done, but repeats has no row", at->label, at->prefix);
 	if ((point->state == LS_POINT_SKIPPED || point->state == LS_POINT_FAILED) && !why)
@@ -305,6 +318,20 @@ static ls_status read_points(ls_results *results, const json_t *root, int versio
 	return check_keys(results, label);
 }
 
+/* Files of earlier versions say only whether the form is the quick one. */
+static ls_status check_form(ls_results *results, const char *label)
+{
+	static const char *const forms[] = { "quick", "default", "full" };
+
+	if (results->form[0] == '\0')
+		snprintf(results->form, sizeof(results->form), "%s", results->quick ? "quick" : "default");
+	results->quick = !strcmp(results->form, "quick");
+	for (size_t i = 0; i < LS_COUNT(forms); i++)
+		if (!strcmp(results->form, forms[i]))
+			return LS_OK;
+	return ls_fail(LS_EFORMAT, "%s: form is '%s', not quick, default or full", label, results->form);
+}
+
 static ls_status read_root(ls_results *results, const json_t *root, const char *label)
 {
 	const ls_json_place top = { .label = label }, machine = { .label = label, .prefix = "machine." };
@@ -312,6 +339,7 @@ static ls_status read_root(ls_results *results, const json_t *root, const char *
 
 	LS_TRY(ls_json_check(root, FORMAT, LS_RESULTS_VERSION, label, &version));
 	LS_TRY(ls_fields_read(&top, results_fields, LS_COUNT(results_fields), root, results));
+	LS_TRY(check_form(results, label));
 	LS_TRY(ls_fields_read(&machine, machine_fields, LS_COUNT(machine_fields), json_object_get(root, "machine"),
 			      &results->machine));
 	return read_points(results, root, version, label);

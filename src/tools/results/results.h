@@ -20,7 +20,7 @@
 #include "base/status.h"
 
 #define LS_RESULTS_VERSION 3
-enum { LS_RESULTS_NAME = 64, LS_RESULTS_TEXT = 256 };
+enum { LS_RESULTS_NAME = 64, LS_RESULTS_TEXT = 256, LS_RESULTS_SETTING = 32, LS_RESULTS_SETTINGS = 32 };
 
 typedef enum ls_point_state { LS_POINT_PENDING, LS_POINT_DONE, LS_POINT_SKIPPED, LS_POINT_FAILED } ls_point_state;
 
@@ -36,10 +36,20 @@ typedef struct ls_point_job {
 	char rate[32];               /* of links, "1gbit"; "": unlimited */
 	int64_t replay;              /* simulated compute from a profile */
 	double speed; /* of the slowest emulated node, relative to one at full speed; 0: all are at full speed */
-	int64_t warmup, steps;               /* of a bench, per repeat */
-	int64_t epochs, samples;             /* of training; 0 where they do not apply */
+	int64_t warmup, steps;   /* of a bench, per repeat */
+	int64_t epochs, samples; /* of training; 0 where they do not apply */
+	char epoch
+		[16]; /* "data": every sample once over all devices; "worker": every device reads all data; "": data */
+	char servers_count
+		[16]; /* "inside": the servers are among the devices that a row names; "beside", "": they are not */
 	char arguments[4 * LS_RESULTS_TEXT]; /* other options of the command, as typed */
 } ls_point_job;
+
+/* A setting of the published run, by the option's name, and the same setting of this point. */
+typedef struct ls_point_setting {
+	char name[LS_RESULTS_SETTING];
+	char original[LS_RESULTS_NAME], ours[LS_RESULTS_NAME];
+} ls_point_setting;
 
 /* One node of a point; times are per step, means over its devices. */
 typedef struct ls_point_node {
@@ -98,12 +108,13 @@ typedef struct ls_point {
 	double accuracy;                   /* after the last epoch of training; 0: none */
 	int64_t end_step;                  /* of training: last step, */
 	char fingerprint[LS_RESULTS_NAME]; /* and fingerprint of the parameters after it; "": not known */
-	size_t launch_count, repeat_count, node_count, rate_count, epoch_count;
+	size_t launch_count, repeat_count, node_count, rate_count, epoch_count, setting_count;
 	ls_point_launch *launches; /* in order; none in files before version 3 */
 	ls_point_repeat *repeats;
 	ls_point_node *nodes;
 	ls_point_rate *rates; /* of the last repeat */
 	ls_point_epoch *epochs;
+	ls_point_setting *settings; /* those that the recipe records of the original; see differences.h */
 } ls_point;
 
 /* The machine that measured. */
@@ -120,7 +131,8 @@ typedef struct ls_results {
 	char note[LS_RESULTS_TEXT];    /* note about this form of the table; "": none */
 	char table[LS_RESULTS_NAME];   /* its form: throughput, epochs, walltime, strategies */
 	char started[LS_RESULTS_NAME]; /* ISO 8601, UTC */
-	int64_t quick;                 /* 1: the short form, for two cores and two minutes */
+	char form[LS_RESULTS_NAME];    /* of a recipe: "quick", "default" or "full" */
+	int64_t quick;                 /* 1: form is "quick"; files before "form" have only this */
 	ls_results_machine machine;
 	size_t point_count;
 	ls_point *points;

@@ -25,9 +25,17 @@ static ls_point_launch launches[] = {
 static ls_point_node nodes[] = { { "a", 3, 1, 2, 3, 4, 5 }, { "b", 2, 1, 2, 3, 4, 5 } };
 static ls_point_rate rates[] = { { 200, 100.71, NAN }, { 400, 110, 0.5 } };
 static ls_point_epoch epochs[] = { { 0, 543.88, 13.77, 0.8626, NAN } };
+static ls_point_setting settings[] = { { "optimizer", "adamw", "adam" }, { "clip-norm", "1", "" } };
 static ls_point points[] = {
 	{ .key = "train/resnet18/3+2",
-	  .job = { .kind = "train", .model = "resnet18", .shape = "3+2", .nodes = 2, .devices = 5, .batch = 128 },
+	  .job = { .kind = "train",
+		   .model = "resnet18",
+		   .shape = "3+2",
+		   .nodes = 2,
+		   .devices = 5,
+		   .batch = 128,
+		   .epoch = "worker",
+		   .servers_count = "inside" },
 	  .state = LS_POINT_DONE,
 	  .accuracy = 0.8626,
 	  .launch_count = 3,
@@ -39,7 +47,9 @@ static ls_point points[] = {
 	  .rate_count = 2,
 	  .rates = rates,
 	  .epoch_count = 1,
-	  .epochs = epochs },
+	  .epochs = epochs,
+	  .setting_count = 2,
+	  .settings = settings },
 	{ .key = "bench/resnet18/1",
 	  .job = { .kind = "bench", .model = "resnet18", .shape = "1", .nodes = 1, .devices = 1 },
 	  .state = LS_POINT_SKIPPED,
@@ -75,9 +85,16 @@ static void test_round_trip(void **state)
 	assert_int_equal(ls_results_parse(&back, text, strlen(text), "r.json"), LS_OK);
 	assert_string_equal(back.sweep, "distml-resnet");
 	assert_int_equal(back.quick, 1);
+	assert_string_equal(back.form, "quick"); /* as in files that do not have it */
 	assert_int_equal(back.point_count, 2);
 	const ls_point *p = &back.points[0];
 	assert_string_equal(p->job.shape, "3+2");
+	assert_string_equal(p->job.epoch, "worker");
+	assert_string_equal(p->job.servers_count, "inside");
+	assert_int_equal(p->setting_count, 2);
+	assert_string_equal(p->settings[0].original, "adamw");
+	assert_string_equal(p->settings[0].ours, "adam");
+	assert_string_equal(p->settings[1].ours, "");
 	assert_true(p->samples_per_s == 22.5 && p->samples_per_s_min == 10 && p->samples_per_s_max == 30);
 	assert_true(p->step_ms == 3.75 && p->wall_s == 8.25);
 	assert_int_equal(p->launch_count, 3);
@@ -126,6 +143,8 @@ static void test_malformed(void **state)
 		{ "two cores are too few", "", "points[1].reason is missing: the point is skipped" },
 		{ "bench/resnet18/1", "train/resnet18/3+2", "two points have the key" },
 		{ "\"nodes\": 1", "\"nodes\": 0", "points[1].job.nodes is 0" },
+		{ "\"form\": \"\"", "\"form\": \"long\"", "form is 'long', not quick, default or full" },
+		{ "\"original\": \"adamw\"", "\"original\": \"\"", "points[0].settings[0].original is empty" },
 		{ "\"cores\": 0", "\"cores\": 1.5", "machine.cores" },
 		{ "{\n", "{{", "r.json:1: not acceptable JSON" },
 	};
