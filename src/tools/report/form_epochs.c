@@ -34,6 +34,7 @@ static void add_summary(const ls_study *study)
 		"Nodes",
 		"Devices per node",
 		"Batch per device",
+		"Figure",
 		"Samples/s",
 		"Speedup",
 		"Epoch (s)",
@@ -57,7 +58,8 @@ static void add_summary(const ls_study *study)
 			ls_grid_add(grid, "%" PRId64, point->job.nodes);
 			ls_grid_add(grid, "%s", ls_point_shape(study->page, &point->job));
 			ls_grid_add(grid, "%" PRId64, point->job.batch);
-			ls_grid_add(grid, "%.2f%s", point->samples_per_s, ls_point_star(point));
+			ls_grid_figure(grid, ls_point_figure(point));
+			ls_grid_add(grid, "%.2f", point->samples_per_s);
 			ls_grid_fixed(grid, ls_study_speedup(study, point), 2, "");
 			ls_grid_note(grid, ls_study_flag(study, point));
 			ls_grid_number(grid, epoch ? epoch->seconds : 0);

@@ -45,7 +45,7 @@ static void introduce(ls_page *page, const ls_results *results)
 		if (state != LS_POINT_DONE && counts[state] > 0)
 			rest = ls_page_text(page, "%s, %zu %s", rest, counts[state], words[state]);
 	int is_list = !strcmp(results->sweep, "sweep");
-	ls_page_paragraph(page, "%s%s, started %s%s: %zu of %zu point%s%s measured%s.", is_list ? "Sweep" : "Sweep ",
+	ls_page_paragraph(page, "%s%s, started %s%s: %zu of %zu point%s%s done%s.", is_list ? "Sweep" : "Sweep ",
 			  is_list ? "" : results->sweep, results->started, results->quick ? ", quick form" : "",
 			  counts[LS_POINT_DONE], results->point_count, ls_plural(results->point_count, "s"),
 			  of_model(page, results), rest);
@@ -75,7 +75,7 @@ static ls_status add_sweep(ls_page *page, const ls_results *results, const ls_so
 	ls_figures_curves(&study);
 	ls_figures_time(&study);
 	form->tables(&study);
-	ls_study_stars(&study);
+	ls_page_legend(page);
 	ls_study_missing(&study);
 	ls_form_testbed(&study, &results->machine, 1);
 	return LS_OK;
@@ -91,6 +91,7 @@ static ls_status add_runs(ls_page *page, const ls_results *runs, const ls_result
 	ls_page_heading(page, 2, "Runs");
 	ls_figures_curves(&study);
 	ls_form_epochs(&study);
+	ls_page_legend(page);
 	ls_study_missing(&study);
 	ls_form_testbed(&study, machines, runs->point_count);
 	return LS_OK;
