@@ -18,11 +18,11 @@ json.dump(o, open(sys.argv[2], "w"))' "$@"
 out=$(markdown data/throughput)
 has "throughput: a heading a batch" "$out" '^### batch size = 96$'
 has "throughput: the published columns" "$out" \
-	'^\| Nodes \| Devices per node \| Batch per device \| Figure +\| Samples/s \| Speedup \|$'
-has "throughput: one device" "$out" '^\| 1 +\| 1 +\| 96 +\| measured \| 149.8 +\| 1.00 +\|$'
-has "throughput: medians of repeats and speedups over them" "$out" '^\| 4 +\| 8 +\| 96 +\| measured \| 4531.1 +\| 30.25 +\|$'
+	'^\| Nodes \| Devices per node \| Batch per device \| Figure +\| Samples/s \| Speedup \| Spread within \|$'
+has "throughput: one device" "$out" '^\| 1 +\| 1 +\| 96 +\| measured \| 149.8 +\| 1.00 +\| 0.5 % +\|$'
+has "throughput: medians of repeats and speedups over them" "$out" '^\| 4 +\| 8 +\| 96 +\| measured \| 4531.1 +\| 30.25 +\| 0.5 % +\|$'
 is "throughput: all repeats" "$(grep -cE '^\| 4 +\| 8 +\| 96 +\| measured \| [0-9.]+ +\|$' <<<"$out")" 7
-has "a speedup above ideal is marked" "$out" '^\| 1 +\| 8 +\| 24 +\| measured \| 1207.4 +\| 8.60 †1 \|$'
+has "a speedup above ideal is marked" "$out" '^\| 1 +\| 8 +\| 24 +\| measured \| 1207.4 +\| 8.60 †1 \| 0.5 % +\|$'
 has "and explained" "$out" '^†1 a speedup of 8.60 on 8 devices is above ideal; likely a slow one-device baseline'
 is "nothing else is marked" "$(grep -c '†' <<<"$out")" 2
 has "the test bed" "$out" '^\| lab1 \| Example CPU @ 2.40GHz \| 16 +\| 98.50 +\| 68.7 GB \| 100gbit +\|$'
@@ -34,9 +34,22 @@ has "epochs: a heading of one device" "$out" '^#### lm6: 120.70 samples/s$'
 has "epochs: host, rate, speedup and baseline" "$out" '^#### lm6: 234.16 samples/s, 1.94 times one device \(120.70\)$'
 has "epochs: each host has its own baseline" "$out" '^#### lm1: 158.77 samples/s, 1.94 times one device \(81.84\)$'
 has "epochs: two nodes by their first host" "$out" '^#### lm1:3, lm6:2: 343.73 samples/s, 4.2 times one device \(81.84\)$'
-has "epochs: rates as training logs them" "$out" '^- Step 200: 108.31 samples/s$'
+has "epochs: the headline rate, ours and as the original counts" "$out" \
+	'^- Headline rate: 120.70 samples/s \(measured; median of steps\); 120.61 since the last epoch began, as the original counts$'
+has "epochs: rates of the epoch and of the interval" "$out" '^- Step 200: 108.31 samples/s since the epoch began, 108.31 since step 0$'
+has "epochs: the first is a mean over time, not of rates" "$out" '^- Step 400: 111.24 samples/s since the epoch began, 114.34 since step 200$'
+has "epochs: it begins anew after 469 steps" "$out" '^- Step 600: 117.43 samples/s since the epoch began, 117.43 since step 400$'
+has "epochs: with the steps of this epoch alone" "$out" '^- Step 800: 118.39 samples/s since the epoch began, 119.02 since step 600$'
+unlike "epochs: of the data, which needs no word" "$out" 'passes over the data'
+change data/epochs/results.json worker.json 'for p in o["points"]: p["job"]["epoch"] = "worker"'
+worker=$(markdown worker.json)
+has "epochs: of a worker, which is said" "$worker" '^An epoch is that of a worker, as in the original: every device reads all data'
+has "epochs: in the summary" "$worker" '^\| resnet18 \| mnist \| lm1, lm6 \| 2 +\| 3\+2 +\| 128 +\| measured \| 343.73 +\| 4.20 +\| 5 +\|'
+has "epochs: and at each" "$worker" '^- Epoch 4 \(5 passes over the data\): [0-9.]+ s, test'
+has "epochs: two passes of 235 steps are an epoch of 470" "$worker" '^- Step 400: 215.81 samples/s since the epoch began, 221.81 since step 200$'
+unlike "epochs: and not of 235" "$worker" '^- Step 400: 221.81 samples/s since the epoch began'
 has "epochs: epochs as training logs them" "$out" '^- Epoch 4: 497.10 s, test 27.62 s, test accuracy 0.9658$'
-is "epochs: in the order they happened" "$(grep -A 20 '^#### lm6: 120.70 samples/s$' <<<"$out" | grep '^- ' | head -n 6 | cut -d : -f 1 | cut -c 3- | tr '\n' ' ')" \
+is "epochs: in the order they happened" "$(grep -A 20 '^#### lm6: 120.70 samples/s$' <<<"$out" | grep '^- [SE]' | head -n 6 | cut -d : -f 1 | cut -c 3- | tr '\n' ' ')" \
 	"Step 200 Step 400 Epoch 1 Step 600 Step 800 Epoch 2 "
 has "epochs: a summary" "$out" '^\| resnet18 \| mnist \| lm1, lm6 \| 2 +\| 3\+2 +\| 128 +\| measured \| 343.73 +\| 4.20 +\|'
 is "epochs: each point once" "$(grep -c '^#### ' <<<"$out")" 14
@@ -56,6 +69,61 @@ for r in slow["repeats"]: r["wall_s"] *= 2'
 change slow.json without.json 'o["points"] = [p for p in o["points"] if p["job"].get("speed", 0) != 0.5]'
 is "walltime: a node that was made slower is in no average" \
 	"$(markdown slow.json | grep Avg)" "$(markdown without.json | grep Avg)"
+
+# ---- launches: three of point 1, of which one failed and one was repeated; point 2 was always busy
+# shellcheck disable=SC2016
+launched='def launch(**change): return dict(dict(wall_s=1.0, load=0.05, steal=0.001, mhz=2400.0, busy=0, again=0, reason=""), **change)
+for i, p in enumerate(o["points"]):
+	rate = p["repeats"][0]["samples_per_s"]
+	def repeat(f, k): return dict(p["repeats"][0], samples_per_s=rate * f, launch=k)
+	p["launches"] = [launch(), launch(), launch()]
+	p["repeats"] = [repeat(f, k) for k, f in enumerate((0.98, 1.0, 1.04)) for f in (f * 0.99, f, f * 1.01)]
+	if i == 1:
+		p["launches"] = [launch(), launch(reason="exit status 7 <b>"), launch(load=0.8, busy=1), launch(again=1)]
+		p["repeats"] = [repeat(1.0, 0), repeat(0.5, 2), repeat(1.1, 3)]
+	if i == 2:
+		p["launches"] = [launch(steal=0.04, busy=1)]
+		p["repeats"] = [repeat(1.0, 0)]'
+change data/throughput/results.json launches.json "o['version'] = 3
+$launched"
+out=$(markdown launches.json)
+has "launches: the columns" "$out" '^\| Nodes \| .* \| Speedup +\| Launches +\| Spread within \| Spread between \|$'
+has "launches: how many, and spreads within and between" "$out" '^\| 1 +\| 1 +\| 96 +\| measured \| 149.8 +\| 1.00 +\| 3 +\| 2.0 % +\| 6.0 % +\|$'
+has "launches: one failed, one was repeated" "$out" '^\| 1 +\| 8 +\| 96 +\| measured \| [0-9.]+ +\| 8.12 +\| 2 of 3 †1 +\| - +\| 9.5 % +\|$'
+has "launches: which is explained" "$out" \
+	'^†1 launch 2 failed: exit status 7 &lt;b&gt;; launch 3 ran on a busy machine \(others used 0.80 cores before it, 0.1 % of its time was stolen\) and was repeated\.$'
+has "launches: none was quiet" "$out" '^†2 launch 1 ran on a busy machine \(.* 4.0 % of its time was stolen\): no launch had a quiet machine\.$'
+has "launches: all repeats, with load and steal" "$out" '^\| 1 +\| 1 +\| 96 +\| measured \| 3 +\| 157.3 +\| 0.05 +\| 0.1 % +\| quiet +\|$'
+has "launches: repeats of a busy one" "$out" '^\| 1 +\| 8 +\| 96 +\| measured \| 3 +\| 579.3 +\| 0.80 +\| 0.1 % +\| busy, repeated +\|$'
+has "launches: a failed one" "$out" '^\| 1 +\| 8 +\| 96 +\| measured \| 2 +\| - +\| 0.05 +\| 0.1 % +\| failed †1 +\|$'
+change data/strategies/results.json launches.json "$launched"
+out=$(markdown launches.json)
+has "strategies: a table of launches" "$out" '^\| resnet18 +\| - +\| - +\| lab1 +\| 1 +\| 2 +\| 128 +\| measured \| 2 of 3 †1 +\| - +\| 9.5 % +\|$'
+has "strategies: and a note on the rate" "$out" '^\| 1 +\| 2 +\| measured \| [0-9.]+ †1 '
+change data/epochs/results.json launches.json "$launched"
+has "epochs: launches" "$(markdown launches.json)" '^\| resnet18 \| mnist \| lm1 .*\| 2 of 3 †[0-9] +\| - +\| 9.5 % +\|$'
+change data/walltime/results.json launches.json "$launched
+for k, s in enumerate((100, 900, 300)): o['points'][1]['repeats'][k]['wall_s'] = s
+o['points'] = o['points'][1:2]"
+out=$(markdown launches.json)
+has "walltime: the average is of quiet launches" "$out" '^\| \*\*1\*\* .*\*\*0:03:20\*\* .*\*\*Avg\*\*'
+has "walltime: a busy run is shown and marked" "$out" '\| 0:15:00 †1 +\|'
+has "walltime: which is explained" "$out" '^†1 the machine was busy: not in the average\.$'
+has "walltime: a table of launches" "$out" '\| 2 of 3 †1 '
+change launches.json bad.json 'o["points"][0]["repeats"][0]["launch"] = 1'
+fails_with "a repeat of a launch that failed" 1 "bad.json: points\[0\].repeats\[0\].launch is 1: there is no such launch, or it failed" \
+	"$LOCKSTEP" report bad.json
+
+# ---- differences from the original
+change data/throughput/results.json original.json 'for i, p in enumerate(o["points"]):
+	p["settings"] = [dict(name="optimizer", original="adamw", ours="adam"), dict(name="clip-norm", original="1", ours="1.0"),
+		dict(name="data", original="Wikipedia | <b>", ours="")]
+	p["job"]["replay"] = int(i < 3)'
+has "what differs from the original" "$(markdown original.json)" \
+	'^Differs from the original in: optimizer \(adam, there adamw\); data \(none, there Wikipedia \\\| &lt;b&gt;\); compute \(simulated, there real, 3 of 16 points\)\.$'
+change data/throughput/results.json original.json 'for p in o["points"]: p["settings"] = [dict(name="clip-norm", original="1", ours="1.0")]'
+has "or nothing" "$(markdown original.json)" '^Differs from the original in: nothing that the recipe records\.$'
+unlike "without an original there is none" "$(markdown data/throughput)" 'Differs'
 
 # ---- strategies
 out=$(markdown data/strategies)

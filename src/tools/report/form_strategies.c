@@ -8,6 +8,7 @@
 
 #include "base/names.h"
 #include "tools/report/form.h"
+#include "tools/report/launches.h"
 #include "tools/report/text.h"
 
 enum { MODELS_MAX = LS_GRID_COLUMNS - 2, NODES_MAX = (LS_GRID_COLUMNS - 2) / 2, PLACES_MAX = 64 };
@@ -155,6 +156,11 @@ static size_t list_places(const ls_study *study, const ls_point *first, ls_figur
 	return count;
 }
 
+static const char *both(ls_page *page, const char *a, const char *b)
+{
+	return a && b ? ls_page_text(page, "%s Also, %s", a, b) : a ? a : b;
+}
+
 static void add_rate(const ls_study *study, ls_grid *grid, const ls_point *point)
 {
 	char text[LS_NUMBER_TEXT];
@@ -162,7 +168,9 @@ static void add_rate(const ls_study *study, ls_grid *grid, const ls_point *point
 		ls_grid_add(grid, "%s", ls_number_text(text, ls_study_words(study, point)));
 	else
 		ls_grid_add(grid, "-");
-	ls_grid_note(grid, point ? ls_study_flag(study, point) : NULL);
+	ls_grid_note(grid,
+		     point ? both(study->page, ls_study_flag(study, point), ls_point_launch_note(study->page, point))
+			   : NULL);
 }
 
 static void add_times(const ls_study *study, ls_grid *grid, const ls_point *point)
@@ -289,4 +297,5 @@ void ls_form_strategies(const ls_study *study)
 		if (begins_setting(study->results, i))
 			add_setting(study, &study->results->points[i]);
 	add_scalability(study, models, count);
+	ls_form_launches(study);
 }

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "tools/report/form.h"
+#include "tools/report/launches.h"
 #include "tools/report/plausibility.h"
 #include "tools/report/text.h"
 
@@ -50,8 +51,11 @@ static group group_of(const ls_results *results, const ls_point *first)
 		const ls_point *point = &results->points[i];
 		if (point->state != LS_POINT_DONE || !same_group(point, first))
 			continue;
-		for (size_t k = 0; k < point->repeat_count; k++, g.runs++) {
+		for (size_t k = 0; k < point->repeat_count; k++) {
 			double seconds = seconds_of(point, k);
+			if (!ls_point_repeat_counts(point, k))
+				continue;
+			g.runs++;
 			sum += seconds;
 			g.least_s = fmin(g.least_s, seconds);
 			g.most_s = fmax(g.most_s, seconds);
@@ -92,6 +96,7 @@ typedef struct row {
 	const ls_point *point;
 	double seconds, speedup; /* 0: not shown */
 	const char *reason;      /* why the speedup may be above ideal */
+	const char *doubt;       /* about the run; NULL: none */
 	const char *where;
 } row;
 
@@ -106,6 +111,7 @@ static void add_row(const ls_study *study, ls_grid *grid, const row *r)
 	ls_grid_whole(grid, steps_of(&point->job));
 	ls_grid_figure(grid, ls_point_wall_figure(point));
 	ls_grid_add(grid, "%s", ls_runtime_text(runtime, r->seconds));
+	ls_grid_note(grid, r->doubt);
 	ls_grid_fixed(grid, r->speedup, 2, "");
 	if (r->speedup > 0) {
 		ls_claim claim = { .speedup = r->speedup,
@@ -115,6 +121,13 @@ static void add_row(const ls_study *study, ls_grid *grid, const row *r)
 		ls_grid_note(grid, ls_claim_check(study->page, &claim));
 	}
 	ls_grid_add(grid, "%s", r->where);
+}
+
+static const char *doubt_of(ls_page *page, const ls_point *point, size_t repeat)
+{
+	if (!ls_point_repeat_counts(point, repeat))
+		return ls_page_text(page, "the machine was busy: not in the average.");
+	return point->busy ? ls_page_text(page, "the machine was busy in every launch.") : NULL;
 }
 
 static void add_group(const ls_study *study, ls_grid *grid, const ls_point *first)
@@ -137,6 +150,7 @@ static void add_group(const ls_study *study, ls_grid *grid, const ls_point *firs
 			    .where = ls_point_hosts(study->page, results, point) };
 		for (size_t k = 0; k < point->repeat_count; k++) {
 			one.seconds = seconds_of(point, k);
+			one.doubt = doubt_of(study->page, point, k);
 			add_row(study, grid, &one);
 		}
 	}
@@ -179,4 +193,5 @@ void ls_form_walltime(const ls_study *study)
 	for (size_t i = 0; i < study->results->point_count; i++)
 		if (begins(study->results, i, same_table))
 			add_table(study, &study->results->points[i]);
+	ls_form_launches(study);
 }
