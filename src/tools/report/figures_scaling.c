@@ -232,14 +232,16 @@ static void plot_speedup(const ls_study *study, const ls_published *published)
 
 	device_range(study, NULL, &fewest, &most);
 	most = fmax(most, most_published(&c));
-	ls_plot *plot = begin(study, published ? "Speedup by devices, ours and published" : "Speedup by devices",
-			      "times one device", fewest, most);
+	ls_plot *plot = begin(study, "Speedup by devices", "times one device", fewest, most);
 	for (size_t l = 0; l < study->line_count; l++)
 		if (scales(&study->lines[l]) && study->lines[l].base)
 			add_line(study, plot, &study->lines[l], study->lines[l].label, SPEEDUP);
 	for (size_t i = 0; i < c.set->row_count; i++)
-		if (begins_curve(&c, i))
+		if (begins_curve(&c, i)) {
 			add_published(&c, plot, &c.set->rows[i]);
+			if (plot)
+				plot->title = "Speedup by devices, ours and published";
+		}
 	add_ideal(plot, "ideal", 1, fewest, most);
 }
 

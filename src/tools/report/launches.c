@@ -25,12 +25,9 @@ static const char *launch_text(ls_page *page, const ls_point *point, size_t k)
 	const ls_point_launch *l = &point->launches[k];
 	if (l->reason[0])
 		return ls_page_text(page, "launch %zu failed: %s", k + 1, l->reason);
-	if (l->busy)
-		return ls_page_text(
-			page,
-			"launch %zu ran on a busy machine (others used %.2f cores before it, %.1f %% of its "
-			"time was stolen)%s",
-			k + 1, l->load, 100 * l->steal, is_replaced(point, k) ? " and was repeated" : "");
+	if (l->busy && !point->busy)
+		return ls_page_text(page, "launch %zu ran on a busy machine%s", k + 1,
+				    is_replaced(point, k) ? " and was repeated" : "");
 	return NULL;
 }
 
@@ -42,9 +39,13 @@ const char *ls_point_launch_note(ls_page *page, const ls_point *point)
 		if (one)
 			all = all ? ls_page_text(page, "%s; %s", all, one) : one;
 	}
-	if (!all)
+	if (!all && !point->busy)
 		return NULL;
-	return ls_page_text(page, "%s%s.", all, point->busy ? ": no launch had a quiet machine" : "");
+	return ls_page_text(page, "%s%s%s.", all ? all : "", all && point->busy ? "; " : "",
+			    point->busy
+				    ? "the machine was busy in every launch (load and steal are in the table of all "
+				      "repeats)"
+				    : "");
 }
 
 static size_t repeats_of(const ls_point *point, size_t launch)
