@@ -47,9 +47,9 @@ static ls_plot *begin(const ls_study *study, const char *title, const char *y_na
 	return plot;
 }
 
-static void add_ideal(ls_plot *plot, double one, double fewest, double most)
+static void add_ideal(ls_plot *plot, const char *name, double one, double fewest, double most)
 {
-	ls_curve *ideal = ls_plot_curve(plot, "ideal", LS_CURVE_IDEAL);
+	ls_curve *ideal = ls_plot_curve(plot, name, LS_CURVE_IDEAL);
 	ls_curve_add(ideal, fewest, one * fewest, "");
 	ls_curve_add(ideal, most, one * most, "");
 }
@@ -66,7 +66,8 @@ static double value_of(const ls_study *study, const ls_point *point, measure wha
 
 static void add_line(const ls_study *study, ls_plot *plot, const ls_line *line, const char *name, measure what)
 {
-	ls_curve *curve = ls_plot_curve(plot, name, LS_CURVE_MEASURED);
+	ls_curve *curve =
+		ls_plot_curve(plot, name, line->figure == LS_FIGURE_SIMULATED ? LS_CURVE_SIMULATED : LS_CURVE_MEASURED);
 	char rate[LS_NUMBER_TEXT];
 	for (size_t i = 0; i < line->count; i++) {
 		const ls_point *point = line->points[i];
@@ -74,20 +75,37 @@ static void add_line(const ls_study *study, ls_plot *plot, const ls_line *line, 
 		const char *ideal =
 			times > 0 ? ls_page_text(study->page, ", %.2fx of %" PRId64, times, point->job.devices) : "";
 		const char *tip =
-			ls_page_text(study->page, "%s: %s on %" PRId64 " × %s devices: %s samples/s%s%s", line->label,
+			ls_page_text(study->page, "%s: %s on %" PRId64 " × %s devices: %s samples/s%s", line->label,
 				     point->job.model, point->job.nodes, ls_point_shape(study->page, &point->job),
-				     ls_number_text(rate, point->samples_per_s), ideal,
-				     point->job.replay ? ", simulated compute" : "");
-		if (value > 0 && point->job.replay)
-			ls_curve_add_hollow(curve, (double)point->job.devices, value, tip);
-		else if (value > 0)
+				     ls_number_text(rate, point->samples_per_s), ideal);
+		if (value > 0)
 			ls_curve_add(curve, (double)point->job.devices, value, tip);
 	}
 }
 
+/* The ideal of the fastest baseline among lines of one kind of figure. */
+static void add_ideal_of(const ls_study *study, ls_plot *plot, const char *model, ls_figure kind)
+{
+	double one = 0, fewest = INFINITY, most = 0;
+	for (size_t l = 0; l < study->line_count; l++) {
+		const ls_line *line = &study->lines[l];
+		if (!scales(line) || line->figure != kind || strcmp(line->points[0]->job.model, model) != 0)
+			continue;
+		fewest = fmin(fewest, (double)line->points[0]->job.devices);
+		most = fmax(most, (double)line->points[line->count - 1]->job.devices);
+		if (line->base)
+			one = fmax(one, line->base->samples_per_s);
+	}
+	if (one > 0)
+		add_ideal(plot,
+			  kind == LS_FIGURE_MEASURED ? "ideal"
+						     : ls_page_text(study->page, "ideal, %s", ls_figure_name(kind)),
+			  one, fewest, most);
+}
+
 static void plot_throughput(const ls_study *study, const char *model)
 {
-	double fewest, most, one = 0;
+	double fewest, most;
 	device_range(study, model, &fewest, &most);
 	ls_plot *plot = begin(study, ls_page_text(study->page, "Throughput of %s by devices", model), "samples/s",
 			      fewest, most);
@@ -96,11 +114,9 @@ static void plot_throughput(const ls_study *study, const char *model)
 		if (!scales(line) || strcmp(line->points[0]->job.model, model) != 0)
 			continue;
 		add_line(study, plot, line, line->brief, THROUGHPUT);
-		if (line->base)
-			one = fmax(one, line->base->samples_per_s);
 	}
-	if (one > 0)
-		add_ideal(plot, one, fewest, most);
+	for (int kind = 0; kind < LS_FIGURE_KINDS; kind++)
+		add_ideal_of(study, plot, model, (ls_figure)kind);
 }
 
 /* ---- published --------------------------------------------------------------------------------------------------- */
@@ -161,7 +177,8 @@ static const char *curve_name(const choice *c, const ls_published_row *row)
 {
 	ls_page *page = c->study->page;
 	if (c->set->has_averages)
-		return ls_page_text(page, "%s, %s, published", row->data, row->nodes > 1 ? "nodes" : "one node");
+		return ls_page_text(page, "%s b%.0f, %s, published", row->data, row->batch,
+				    row->nodes > 1 ? "nodes" : "one node");
 	if (row->hosts[0] == '\0')
 		return ls_page_text(page, "batch %.0f, published", row->batch);
 	return ls_page_text(page, "%s %s, published", row->model, row->hosts);
@@ -215,15 +232,17 @@ static void plot_speedup(const ls_study *study, const ls_published *published)
 
 	device_range(study, NULL, &fewest, &most);
 	most = fmax(most, most_published(&c));
-	ls_plot *plot = begin(study, published ? "Speedup by devices, ours and published" : "Speedup by devices",
-			      "times one device", fewest, most);
+	ls_plot *plot = begin(study, "Speedup by devices", "times one device", fewest, most);
 	for (size_t l = 0; l < study->line_count; l++)
 		if (scales(&study->lines[l]) && study->lines[l].base)
 			add_line(study, plot, &study->lines[l], study->lines[l].label, SPEEDUP);
 	for (size_t i = 0; i < c.set->row_count; i++)
-		if (begins_curve(&c, i))
+		if (begins_curve(&c, i)) {
 			add_published(&c, plot, &c.set->rows[i]);
-	add_ideal(plot, 1, fewest, most);
+			if (plot)
+				plot->title = "Speedup by devices, ours and published";
+		}
+	add_ideal(plot, "ideal", 1, fewest, most);
 }
 
 /* Shows the distance to ideal where speedup lines lie close together. */
@@ -282,7 +301,7 @@ static int is_rival(const ls_line *a, const ls_line *b)
 {
 	const ls_point_job *x = &a->points[a->count - 1]->job, *y = &b->points[b->count - 1]->job;
 	return !strcmp(x->model, y->model) && x->batch == y->batch && !strcmp(x->rate, y->rate) &&
-	       !strcmp(x->wire, y->wire) && x->threads == y->threads && x->replay == y->replay;
+	       !strcmp(x->wire, y->wire) && x->threads == y->threads && a->figure == b->figure;
 }
 
 static void plot_rivals(const ls_study *study, const ls_line *reference, const ls_line *line)
@@ -299,7 +318,7 @@ static void plot_rivals(const ls_study *study, const ls_line *reference, const l
 	add_line(study, plot, reference, first, THROUGHPUT);
 	add_line(study, plot, line, second, THROUGHPUT);
 	if (line->base)
-		add_ideal(plot, line->base->samples_per_s, fewest, most);
+		add_ideal(plot, "ideal", line->base->samples_per_s, fewest, most);
 }
 
 void ls_figures_strategies(const ls_study *study)

@@ -147,9 +147,13 @@ static void plot_hosts(const ls_study *study)
 		double parts[LS_BAR_PARTS] = { point->samples_per_s };
 		if (is_single(point))
 			ls_plot_bar(plot,
-				    study->several_models ? ls_page_text(study->page, "%s, %s", point->nodes[0].host,
-									 point->job.model)
-							  : point->nodes[0].host,
+				    ls_page_text(study->page, "%s%s%s%s%s", point->nodes[0].host,
+						 study->several_models ? ", " : "",
+						 study->several_models ? point->job.model : "",
+						 ls_point_figure(point) == LS_FIGURE_MEASURED ? "" : ", ",
+						 ls_point_figure(point) == LS_FIGURE_MEASURED
+							 ? ""
+							 : ls_figure_name(ls_point_figure(point))),
 				    parts);
 	}
 }

@@ -8,12 +8,13 @@
 
 #include "base/names.h"
 #include "tools/report/form.h"
+#include "tools/report/launches.h"
 #include "tools/report/text.h"
 
-enum { MODELS_MAX = LS_GRID_COLUMNS - 1, NODES_MAX = (LS_GRID_COLUMNS - 1) / 2, PLACES_MAX = 64 };
+enum { MODELS_MAX = LS_GRID_COLUMNS - 2, NODES_MAX = (LS_GRID_COLUMNS - 2) / 2, PLACES_MAX = 64 };
 
-/* Columns of the table of a setting: Nodes and Devices, a rate for each strategy, Ideal, a speedup for each strategy. */
-enum { STRATEGIES_MAX = (LS_GRID_COLUMNS - 3) / 2 };
+/* Columns of the table of a setting: Nodes, Devices and Figure, a rate for each strategy, Ideal, a speedup for each strategy. */
+enum { STRATEGIES_MAX = (LS_GRID_COLUMNS - 4) / 2 };
 
 static size_t count_strategies(void)
 {
@@ -31,11 +32,6 @@ static size_t strategy_of(const ls_point *point)
 	while (ls_strategy_at(row) && strcmp(ls_strategy_at(row)->name, point->job.strategy) != 0)
 		row++;
 	return strcmp(point->job.strategy, "local") ? row : 0;
-}
-
-static int has_servers(const ls_point *point)
-{
-	return ls_strategy_has_servers(point->job.strategy);
 }
 
 static const char *unit_of(const ls_study *study, const ls_point *point)
@@ -62,11 +58,11 @@ static size_t list_models(const ls_study *study, const ls_point *models[MODELS_M
 
 static int same_baseline(const ls_study *study, const ls_point *a, const ls_point *b)
 {
-	return a->job.replay == b->job.replay &&
+	return ls_point_figure(a) == ls_point_figure(b) &&
 	       !strcmp(ls_point_host(study->results, a), ls_point_host(study->results, b));
 }
 
-/* The baseline on the host of `like`, with real or simulated compute as `like` has. */
+/* The baseline on the host of `like`, a figure of the same kind. */
 static const ls_point *baseline_on(const ls_study *study, const char *model, const ls_point *like)
 {
 	for (size_t i = 0; i < study->results->point_count; i++) {
@@ -90,18 +86,19 @@ static int begins_host(const ls_study *study, size_t at)
 
 static void add_baselines(const ls_study *study, const ls_point *const *models, size_t count)
 {
-	const char *heads[LS_GRID_COLUMNS] = { "" };
+	const char *heads[LS_GRID_COLUMNS] = { "", "Figure" };
 	for (size_t k = 0; k < count; k++)
-		heads[k + 1] = ls_page_text(study->page, "%s (%s)", models[k]->job.model, unit_of(study, models[k]));
+		heads[k + 2] = ls_page_text(study->page, "%s (%s)", models[k]->job.model, unit_of(study, models[k]));
 	ls_page_heading(study->page, 3, "Baseline: one device");
-	ls_grid *grid = ls_page_table(study->page, count + 1, heads);
+	ls_grid *grid = ls_page_table(study->page, count + 2, heads);
 	if (grid)
 		grid->text_columns = 1;
 	for (size_t i = 0; i < study->results->point_count; i++) {
 		if (!begins_host(study, i))
 			continue;
 		const ls_point *first = &study->results->points[i];
-		ls_grid_add(grid, "%s%s", ls_point_host(study->results, first), ls_point_star(first));
+		ls_grid_add(grid, "%s", ls_point_host(study->results, first));
+		ls_grid_figure(grid, ls_point_figure(first));
 		for (size_t k = 0; k < count; k++) {
 			const ls_point *base = baseline_on(study, models[k]->job.model, first);
 			ls_grid_number(grid, base ? ls_study_words(study, base) : 0);
@@ -121,9 +118,8 @@ static int same_setting(const ls_point *a, const ls_point *b)
 
 static int same_place(const ls_point *a, const ls_point *b)
 {
-	int alone = a->job.devices == 1 && !has_servers(a) && !has_servers(b);
 	return a->job.devices == b->job.devices && a->job.nodes == b->job.nodes &&
-	       (!alone || a->job.replay == b->job.replay);
+	       ls_point_figure(a) == ls_point_figure(b);
 }
 
 static int begins_setting(const ls_results *results, size_t at)
@@ -135,17 +131,18 @@ static int begins_setting(const ls_results *results, size_t at)
 	return results->points[at].state == LS_POINT_DONE;
 }
 
+/* A row of a setting: figures of one kind, one per strategy. */
 typedef struct place {
 	const ls_point *any, *of[STRATEGIES_MAX];
 } place;
 
-static size_t list_places(const ls_study *study, const ls_point *first, place places[PLACES_MAX])
+static size_t list_places(const ls_study *study, const ls_point *first, ls_figure kind, place places[PLACES_MAX],
+			  size_t count)
 {
-	size_t count = 0;
 	for (size_t i = 0; i < study->results->point_count; i++) {
 		const ls_point *point = &study->results->points[i];
 		size_t k = 0;
-		if (point->state != LS_POINT_DONE || !same_setting(point, first))
+		if (point->state != LS_POINT_DONE || ls_point_figure(point) != kind || !same_setting(point, first))
 			continue;
 		while (k < count && !same_place(places[k].any, point))
 			k++;
@@ -159,14 +156,21 @@ static size_t list_places(const ls_study *study, const ls_point *first, place pl
 	return count;
 }
 
+static const char *both(ls_page *page, const char *a, const char *b)
+{
+	return a && b ? ls_page_text(page, "%s Also, %s", a, b) : a ? a : b;
+}
+
 static void add_rate(const ls_study *study, ls_grid *grid, const ls_point *point)
 {
 	char text[LS_NUMBER_TEXT];
 	if (point)
-		ls_grid_add(grid, "%s%s", ls_number_text(text, ls_study_words(study, point)), ls_point_star(point));
+		ls_grid_add(grid, "%s", ls_number_text(text, ls_study_words(study, point)));
 	else
 		ls_grid_add(grid, "-");
-	ls_grid_note(grid, point ? ls_study_flag(study, point) : NULL);
+	ls_grid_note(grid,
+		     point ? both(study->page, ls_study_flag(study, point), ls_point_launch_note(study->page, point))
+			   : NULL);
 }
 
 static void add_times(const ls_study *study, ls_grid *grid, const ls_point *point)
@@ -177,11 +181,13 @@ static void add_times(const ls_study *study, ls_grid *grid, const ls_point *poin
 static void add_setting(const ls_study *study, const ls_point *first)
 {
 	size_t strategies = count_strategies();
-	const char *heads[LS_GRID_COLUMNS] = { "Nodes", "Devices" };
+	const char *heads[LS_GRID_COLUMNS] = { "Nodes", "Devices", "Figure" };
 	place places[PLACES_MAX];
-	size_t count = list_places(study, first, places);
+	size_t count = 0;
 	int64_t devices = 1, nodes = 1;
 
+	for (int kind = 0; kind < LS_FIGURE_KINDS; kind++)
+		count = list_places(study, first, (ls_figure)kind, places, count);
 	for (size_t i = 0; i < count; i++) {
 		devices = places[i].any->job.devices > devices ? places[i].any->job.devices : devices;
 		nodes = places[i].any->job.nodes > nodes ? places[i].any->job.nodes : nodes;
@@ -190,16 +196,17 @@ static void add_setting(const ls_study *study, const ls_point *first)
 			nodes > 1 ? "Up to " : "", nodes, ls_plural((uint64_t)nodes, "s"), devices,
 			ls_plural((uint64_t)devices, "s"), nodes > 1 ? ", " : "", nodes > 1 ? first->job.rate : "",
 			first->job.model, unit_of(study, first));
-	heads[2 + strategies] = "Ideal";
+	heads[3 + strategies] = "Ideal";
 	for (size_t k = 0; k < strategies; k++) {
-		heads[2 + k] = ls_strategy_at(k)->title;
-		heads[3 + strategies + k] = ls_page_text(study->page, "%s speedup", ls_strategy_at(k)->title);
+		heads[3 + k] = ls_strategy_at(k)->title;
+		heads[4 + strategies + k] = ls_page_text(study->page, "%s speedup", ls_strategy_at(k)->title);
 	}
-	ls_grid *grid = ls_page_table(study->page, 3 + 2 * strategies, heads);
+	ls_grid *grid = ls_page_table(study->page, 4 + 2 * strategies, heads);
 	for (size_t i = 0; i < count; i++) {
 		const ls_point *base = ls_study_base(study, places[i].any);
 		ls_grid_add(grid, "%" PRId64, places[i].any->job.nodes);
 		ls_grid_add(grid, "%" PRId64, places[i].any->job.devices);
+		ls_grid_figure(grid, ls_point_figure(places[i].any));
 		for (size_t k = 0; k < strategies; k++)
 			add_rate(study, grid, places[i].of[k]);
 		ls_grid_number(grid, base ? ls_study_words(study, base) * (double)places[i].any->job.devices : 0);
@@ -211,14 +218,14 @@ static void add_setting(const ls_study *study, const ls_point *first)
 
 /* ---- all models by nodes ----------------------------------------------------------------------------------------- */
 
-/* The fastest point of allreduce of a model on `nodes` nodes. */
-static const ls_point *best_on(const ls_study *study, const char *model, int64_t nodes)
+/* The fastest point of allreduce of a model on `nodes` nodes, among figures of one kind. */
+static const ls_point *best_on(const ls_study *study, const char *model, int64_t nodes, ls_figure kind)
 {
 	const ls_point *best = NULL;
 	for (size_t i = 0; i < study->results->point_count; i++) {
 		const ls_point *point = &study->results->points[i];
 		if (point->state == LS_POINT_DONE && point->job.nodes == nodes && strategy_of(point) == 0 &&
-		    !strcmp(point->job.model, model) &&
+		    ls_point_figure(point) == kind && !strcmp(point->job.model, model) &&
 		    (!best || ls_study_words(study, point) > ls_study_words(study, best)))
 			best = point;
 	}
@@ -239,31 +246,43 @@ static size_t list_nodes(const ls_study *study, int64_t nodes[NODES_MAX])
 	return count;
 }
 
+static void add_model(const ls_study *study, ls_grid *grid, const char *model, ls_figure kind, const int64_t *nodes,
+		      size_t columns)
+{
+	int any = 0;
+	for (size_t k = 0; k < columns; k++)
+		any |= best_on(study, model, nodes[k], kind) != NULL;
+	if (!any)
+		return;
+	ls_grid_add(grid, "%s", model);
+	ls_grid_figure(grid, kind);
+	for (size_t k = 0; k < columns; k++) {
+		const ls_point *best = best_on(study, model, nodes[k], kind);
+		add_rate(study, grid, best);
+		add_times(study, grid, best);
+	}
+}
+
 static void add_scalability(const ls_study *study, const ls_point *const *models, size_t count)
 {
-	const char *heads[LS_GRID_COLUMNS] = { "" };
+	const char *heads[LS_GRID_COLUMNS] = { "", "Figure" };
 	int64_t nodes[NODES_MAX];
 	size_t columns = list_nodes(study, nodes);
 
 	for (size_t k = 0; k < columns; k++) {
-		heads[2 * k + 1] =
+		heads[2 * k + 2] =
 			ls_page_text(study->page, "%" PRId64 " node%s", nodes[k], ls_plural((uint64_t)nodes[k], "s"));
-		heads[2 * k + 2] = "Speedup";
+		heads[2 * k + 3] = "Speedup";
 	}
 	if (columns == 0)
 		return;
 	ls_page_heading(study->page, 3, "%s by number of nodes, the fastest of each", ls_strategy_at(0)->title);
-	ls_grid *grid = ls_page_table(study->page, 2 * columns + 1, heads);
+	ls_grid *grid = ls_page_table(study->page, 2 * columns + 2, heads);
 	if (grid)
 		grid->text_columns = 1;
-	for (size_t m = 0; m < count; m++) {
-		ls_grid_add(grid, "%s", models[m]->job.model);
-		for (size_t k = 0; k < columns; k++) {
-			const ls_point *best = best_on(study, models[m]->job.model, nodes[k]);
-			add_rate(study, grid, best);
-			add_times(study, grid, best);
-		}
-	}
+	for (size_t m = 0; m < count; m++)
+		for (int kind = 0; kind < LS_FIGURE_KINDS; kind++)
+			add_model(study, grid, models[m]->job.model, (ls_figure)kind, nodes, columns);
 }
 
 void ls_form_strategies(const ls_study *study)
@@ -278,4 +297,5 @@ void ls_form_strategies(const ls_study *study)
 		if (begins_setting(study->results, i))
 			add_setting(study, &study->results->points[i]);
 	add_scalability(study, models, count);
+	ls_form_launches(study);
 }

@@ -6,21 +6,27 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tools/report/form.h"
+#include "tools/report/launches.h"
 #include "tools/report/plausibility.h"
 #include "tools/report/text.h"
 
 /* Points of one table: the same model, data and batch. */
-static int same_table(const ls_point_job *a, const ls_point_job *b)
+static int same_table(const ls_point *left, const ls_point *right)
 {
+	const ls_point_job *a = &left->job, *b = &right->job;
 	return !strcmp(a->model, b->model) && !strcmp(a->data, b->data) && a->batch == b->batch &&
 	       a->epochs == b->epochs && !strcmp(a->kind, b->kind);
 }
 
-static int same_group(const ls_point_job *a, const ls_point_job *b)
+/* Rows of one average. */
+static int same_group(const ls_point *left, const ls_point *right)
 {
-	return same_table(a, b) && a->nodes == b->nodes && a->devices == b->devices && !strcmp(a->shape, b->shape) &&
-	       a->replay == b->replay && !(a->speed < b->speed) && !(a->speed > b->speed);
+	const ls_point_job *a = &left->job, *b = &right->job;
+	return same_table(left, right) && ls_point_wall_figure(left) == ls_point_wall_figure(right) &&
+	       a->nodes == b->nodes && a->devices == b->devices && !strcmp(a->shape, b->shape) &&
+	       !(a->speed < b->speed) && !(a->speed > b->speed);
 }
 
 typedef struct group {
@@ -29,16 +35,10 @@ typedef struct group {
 	double mean_s, least_s, most_s;
 } group;
 
-/* Of a bench, the wall time is computed from its rate. */
-static int is_computed(const ls_point_job *job)
-{
-	return !strcmp(job->kind, "bench") && job->epochs > 0 && job->samples > 0;
-}
-
 static double seconds_of(const ls_point *point, size_t repeat)
 {
 	const ls_point_job *job = &point->job;
-	if (!is_computed(job))
+	if (ls_point_wall_figure(point) == ls_point_figure(point))
 		return point->repeats[repeat].wall_s;
 	return (double)job->epochs * (double)job->samples / point->repeats[repeat].samples_per_s;
 }
@@ -49,10 +49,13 @@ static group group_of(const ls_results *results, const ls_point *first)
 	double sum = 0;
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
-		if (point->state != LS_POINT_DONE || !same_group(&point->job, &first->job))
+		if (point->state != LS_POINT_DONE || !same_group(point, first))
 			continue;
-		for (size_t k = 0; k < point->repeat_count; k++, g.runs++) {
+		for (size_t k = 0; k < point->repeat_count; k++) {
 			double seconds = seconds_of(point, k);
+			if (!ls_point_repeat_counts(point, k))
+				continue;
+			g.runs++;
 			sum += seconds;
 			g.least_s = fmin(g.least_s, seconds);
 			g.most_s = fmax(g.most_s, seconds);
@@ -67,8 +70,8 @@ static group baseline_of(const ls_results *results, const ls_point *point)
 {
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *base = &results->points[i];
-		if (base->state == LS_POINT_DONE && base->job.devices == 1 && same_table(&base->job, &point->job) &&
-		    ls_point_comparable(base, point))
+		if (base->state == LS_POINT_DONE && base->job.devices == 1 && same_table(base, point) &&
+		    ls_point_wall_figure(base) == ls_point_wall_figure(point) && ls_point_comparable(base, point))
 			return group_of(results, base);
 	}
 	return (group){ 0 };
@@ -93,6 +96,7 @@ typedef struct row {
 	const ls_point *point;
 	double seconds, speedup; /* 0: not shown */
 	const char *reason;      /* why the speedup may be above ideal */
+	const char *doubt;       /* about the run; NULL: none */
 	const char *where;
 } row;
 
@@ -105,7 +109,9 @@ static void add_row(const ls_study *study, ls_grid *grid, const row *r)
 	ls_grid_whole(grid, point->job.epochs);
 	ls_grid_add(grid, "%" PRId64, point->job.batch);
 	ls_grid_whole(grid, steps_of(&point->job));
-	ls_grid_add(grid, "%s%s", ls_runtime_text(runtime, r->seconds), ls_point_star(point));
+	ls_grid_figure(grid, ls_point_wall_figure(point));
+	ls_grid_add(grid, "%s", ls_runtime_text(runtime, r->seconds));
+	ls_grid_note(grid, r->doubt);
 	ls_grid_fixed(grid, r->speedup, 2, "");
 	if (r->speedup > 0) {
 		ls_claim claim = { .speedup = r->speedup,
@@ -115,6 +121,13 @@ static void add_row(const ls_study *study, ls_grid *grid, const row *r)
 		ls_grid_note(grid, ls_claim_check(study->page, &claim));
 	}
 	ls_grid_add(grid, "%s", r->where);
+}
+
+static const char *doubt_of(ls_page *page, const ls_point *point, size_t repeat)
+{
+	if (!ls_point_repeat_counts(point, repeat))
+		return ls_page_text(page, "the machine was busy: not in the average.");
+	return point->busy ? ls_page_text(page, "the machine was busy in every launch.") : NULL;
 }
 
 static void add_group(const ls_study *study, ls_grid *grid, const ls_point *first)
@@ -129,7 +142,7 @@ static void add_group(const ls_study *study, ls_grid *grid, const ls_point *firs
 	average.reason = reason_of(study->page, base, average.speedup, first->job.devices);
 	for (size_t i = 0; i < results->point_count; i++) {
 		const ls_point *point = &results->points[i];
-		if (point->state != LS_POINT_DONE || !same_group(&point->job, &first->job))
+		if (point->state != LS_POINT_DONE || !same_group(point, first))
 			continue;
 		row one = { .point = point,
 			    .speedup = g.runs > 1 ? 0 : average.speedup,
@@ -137,6 +150,7 @@ static void add_group(const ls_study *study, ls_grid *grid, const ls_point *firs
 			    .where = ls_point_hosts(study->page, results, point) };
 		for (size_t k = 0; k < point->repeat_count; k++) {
 			one.seconds = seconds_of(point, k);
+			one.doubt = doubt_of(study->page, point, k);
 			add_row(study, grid, &one);
 		}
 	}
@@ -146,11 +160,10 @@ static void add_group(const ls_study *study, ls_grid *grid, const ls_point *firs
 	ls_grid_bold(grid);
 }
 
-static int begins(const ls_results *results, size_t at, int (*is_same)(const ls_point_job *, const ls_point_job *))
+static int begins(const ls_results *results, size_t at, int (*is_same)(const ls_point *, const ls_point *))
 {
 	for (size_t i = 0; i < at; i++)
-		if (results->points[i].state == LS_POINT_DONE &&
-		    is_same(&results->points[i].job, &results->points[at].job))
+		if (results->points[i].state == LS_POINT_DONE && is_same(&results->points[i], &results->points[at]))
 			return 0;
 	return results->points[at].state == LS_POINT_DONE;
 }
@@ -158,27 +171,27 @@ static int begins(const ls_results *results, size_t at, int (*is_same)(const ls_
 static void add_table(const ls_study *study, const ls_point *first)
 {
 	static const char *const heads[] = { "Nodes", "Devices per node", "Epochs",  "Batch per device",
-					     "Steps", "Runtime",          "Speedup", "Hosts" };
+					     "Steps", "Figure",           "Runtime", "Speedup",
+					     "Hosts" };
 	const ls_results *results = study->results;
 
 	ls_page_heading(study->page, 3, "%s%s%s: wall time", first->job.data[0] ? first->job.data : "",
 			first->job.data[0] ? ", " : "", first->job.model);
-	ls_grid *grid = ls_page_table(study->page, 8, heads);
+	ls_grid *grid = ls_page_table(study->page, LS_COUNT(heads), heads);
 	for (size_t i = 0; i < results->point_count; i++)
-		if (begins(results, i, same_group) && same_table(&results->points[i].job, &first->job))
+		if (begins(results, i, same_group) && same_table(&results->points[i], first))
 			add_group(study, grid, &results->points[i]);
 	ls_grid_drop_empty(grid);
-	if (is_computed(&first->job))
-		ls_page_paragraph(study->page,
-				  "Computed from the throughput of a bench, without tests, start and end.");
 }
 
 void ls_form_walltime(const ls_study *study)
 {
 	ls_page_paragraph(
 		study->page,
-		"Runtime (h:mm:ss) is the wall time of the whole command, start and end included, unless noted.");
+		"Runtime (h:mm:ss) is the wall time of the whole command, start and end included, where it was "
+		"measured.");
 	for (size_t i = 0; i < study->results->point_count; i++)
 		if (begins(study->results, i, same_table))
 			add_table(study, &study->results->points[i]);
+	ls_form_launches(study);
 }

@@ -175,6 +175,25 @@ void ls_grid_note(ls_grid *grid, const char *note)
 	grid->page->flags++;
 }
 
+void ls_grid_figure(ls_grid *grid, ls_figure kind)
+{
+	ls_grid_add(grid, "%s", ls_figure_name(kind));
+	if (grid)
+		grid->page->figures |= 1u << kind;
+}
+
+void ls_page_legend(ls_page *page)
+{
+	const char *text = "";
+	for (int kind = 0; kind < LS_FIGURE_KINDS; kind++)
+		if (page->figures & 1u << kind)
+			text = ls_page_text(page, "%s%s%s: %s", text, text[0] ? "; " : "",
+					    ls_figure_name((ls_figure)kind), ls_figure_meaning((ls_figure)kind));
+	if (page->figures & ~(1u << LS_FIGURE_MEASURED))
+		ls_page_paragraph(page, "Figures are %s.", text);
+	page->figures = 0;
+}
+
 void ls_grid_bold(ls_grid *grid)
 {
 	if (!grid)

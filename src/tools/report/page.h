@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "tools/report/plot.h"
+#include "tools/results/figure.h"
 
 typedef struct ls_cell {
 	const char *text;
@@ -30,7 +31,7 @@ typedef struct ls_cell {
 	int bold;
 } ls_cell;
 
-enum { LS_GRID_COLUMNS = 16 };
+enum { LS_GRID_COLUMNS = 18 };
 
 typedef struct ls_grid {
 	struct ls_page *page;
@@ -65,6 +66,7 @@ typedef struct ls_page {
 	int failed;
 	size_t flags;     /* figures that are marked */
 	size_t published; /* those of them that are published figures */
+	unsigned figures; /* kinds that occur since the last legend, 1 << ls_figure */
 } ls_page;
 #define LS_PAGE_INIT                                                                                                   \
 	{                                                                                                              \
@@ -87,12 +89,16 @@ void ls_grid_number(ls_grid *grid, double value);                               
 void ls_grid_fixed(ls_grid *grid, double value, int decimals, const char *suffix); /* the same */
 void ls_grid_whole(ls_grid *grid, int64_t value);                                  /* the same */
 void ls_grid_note(ls_grid *grid, const char *note);
-void ls_grid_bold(ls_grid *grid);       /* the last complete row */
-void ls_grid_drop_empty(ls_grid *grid); /* columns in which every cell is "-" */
+void ls_grid_figure(ls_grid *grid, ls_figure kind); /* a cell that names the kind of the row's figures */
+void ls_grid_bold(ls_grid *grid);                   /* the last complete row */
+void ls_grid_drop_empty(ls_grid *grid);             /* columns in which every cell is "-" */
 
 /* Distinct notes of a table in the order they appear; the number of a note counts from 1, 0: none. */
 size_t ls_grid_notes(const ls_grid *grid, const char **notes, size_t most);
 size_t ls_grid_note_number(const char *const *notes, size_t count, const char *note);
+
+/* A paragraph that explains the kinds of figures since the last one; none where all were measured. */
+void ls_page_legend(ls_page *page);
 
 ls_status ls_page_check(const ls_page *page);                    /* fails when memory ran out */
 void ls_page_markdown(const ls_page *page, int brief, FILE *to); /* brief: without tables that HTML folds */

@@ -51,14 +51,6 @@ void ls_curve_add(ls_curve *curve, double x, double y, const char *tip)
 	curve->marks[curve->count++] = (ls_mark){ .x = x, .y = y, .tip = tip };
 }
 
-void ls_curve_add_hollow(ls_curve *curve, double x, double y, const char *tip)
-{
-	size_t before = curve ? curve->count : 0;
-	ls_curve_add(curve, x, y, tip);
-	if (curve && curve->count > before)
-		curve->marks[before].hollow = 1;
-}
-
 void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PARTS])
 {
 	ls_bar *bar = plot ? ls_page_alloc(plot->page, sizeof(*bar)) : NULL;
@@ -201,32 +193,25 @@ static int shows(const frame *f, const ls_mark *mark)
 	return (!f->plot->log_x || mark->x > 0) && (!f->plot->log_y || mark->y > 0);
 }
 
-/* The line through filled or hollow marks; a single mark has no line. */
-static void draw_part(const frame *f, const ls_curve *curve, int hollow)
+/* A single mark has no line. */
+static void draw_line(const frame *f, const ls_curve *curve)
 {
 	size_t count = 0, begun = 0;
 
 	for (size_t i = 0; i < curve->count; i++)
-		count += curve->marks[i].hollow == hollow && shows(f, &curve->marks[i]);
-	if (count < 2)
+		count += (size_t)shows(f, &curve->marks[i]);
+	if (count < 2 || curve->points_only)
 		return;
 	fputs("<path ", f->to);
 	ls_svg_stroke(f->to, curve);
 	fputs(" d=\"", f->to);
 	for (size_t i = 0; i < curve->count; i++) {
 		const ls_mark *m = &curve->marks[i];
-		if (m->hollow == hollow && shows(f, m))
+		if (shows(f, m))
 			fprintf(f->to, "%s%.1f %.1f", begun++ ? "L" : "M", ls_scale_at(&f->x, m->x),
 				ls_scale_at(&f->y, m->y));
 	}
 	fputs("\"/>\n", f->to);
-}
-
-/* Points with simulated compute are not joined to measured ones. */
-static void draw_line(const frame *f, const ls_curve *curve)
-{
-	for (int hollow = 0; hollow < 2 && !curve->points_only; hollow++)
-		draw_part(f, curve, hollow);
 }
 
 static void draw_marks(const frame *f, const ls_curve *curve)
@@ -240,7 +225,7 @@ static void draw_marks(const frame *f, const ls_curve *curve)
 			continue;
 		fputs("<g class=\"pt\">", f->to);
 		if (curve->count <= MARKS_SHOWN && curve->kind != LS_CURVE_PREDICTED)
-			ls_svg_marker(f->to, curve, m->hollow, x, y);
+			ls_svg_marker(f->to, curve, x, y);
 		fprintf(f->to, "<circle class=\"hit\" cx=\"%.1f\" cy=\"%.1f\" r=\"9\"/>", x, y);
 		ls_svg_title(f->to, m->tip);
 		fputs("</g>\n", f->to);
@@ -300,7 +285,7 @@ static void draw_label(const frame *f, const label *l)
 	if (l->curve->count > 1) /* from a single mark it would look like a curve */
 		draw_lead(f, l, x);
 	if (l->curve->kind != LS_CURVE_IDEAL)
-		ls_svg_marker(f->to, l->curve, 0, x + 6, l->y);
+		ls_svg_marker(f->to, l->curve, x + 6, l->y);
 	ls_svg_text(f->to, "label", x + (l->curve->kind == LS_CURVE_IDEAL ? 2 : 16), l->y + 4, LS_SVG_START,
 		    l->curve->name, LABEL_MOST);
 }

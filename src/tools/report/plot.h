@@ -13,6 +13,7 @@
 
 typedef enum ls_curve_kind {
 	LS_CURVE_MEASURED,
+	LS_CURVE_SIMULATED, /* hollow marks */
 	LS_CURVE_IDEAL,     /* grey and dashed, without marks */
 	LS_CURVE_PREDICTED, /* dashed */
 	LS_CURVE_PUBLISHED  /* dotted, hollow marks */
@@ -21,7 +22,6 @@ typedef enum ls_curve_kind {
 typedef struct ls_mark {
 	double x, y;
 	const char *tip;
-	int hollow; /* simulated compute */
 } ls_mark;
 
 typedef struct ls_curve {
@@ -61,7 +61,6 @@ typedef struct ls_plot {
 /* NULL: no memory, and the page fails. */
 ls_curve *ls_plot_curve(ls_plot *plot, const char *name, ls_curve_kind kind);
 void ls_curve_add(ls_curve *curve, double x, double y, const char *tip); /* values that are not finite are left out */
-void ls_curve_add_hollow(ls_curve *curve, double x, double y, const char *tip);
 void ls_plot_bar(ls_plot *plot, const char *name, const double parts[LS_BAR_PARTS]);
 
 size_t ls_plot_marks(const ls_plot *plot);

@@ -16,6 +16,9 @@
 #include "tools/report/page.h"
 #include "tools/report/sections.h"
 #include "tools/report/sources.h"
+#include "tools/results/differences.h"
+
+enum { DIFFERENCES_MAX = 64 };
 
 /* ---- sweeps ------------------------------------------------------------------------------------------------------ */
 
@@ -45,7 +48,7 @@ static void introduce(ls_page *page, const ls_results *results)
 		if (state != LS_POINT_DONE && counts[state] > 0)
 			rest = ls_page_text(page, "%s, %zu %s", rest, counts[state], words[state]);
 	int is_list = !strcmp(results->sweep, "sweep");
-	ls_page_paragraph(page, "%s%s, started %s%s: %zu of %zu point%s%s measured%s.", is_list ? "Sweep" : "Sweep ",
+	ls_page_paragraph(page, "%s%s, started %s%s: %zu of %zu point%s%s done%s.", is_list ? "Sweep" : "Sweep ",
 			  is_list ? "" : results->sweep, results->started, results->quick ? ", quick form" : "",
 			  counts[LS_POINT_DONE], results->point_count, ls_plural(results->point_count, "s"),
 			  of_model(page, results), rest);
@@ -58,6 +61,28 @@ static const char *name_of(ls_page *page, const ls_results *results)
 {
 	const char *name = results->title[0] ? results->title : results->sweep;
 	return results->quick ? ls_page_text(page, "%s (quick form)", name) : name;
+}
+
+/* "Differs from the original in: launches (1, there 7); ..." */
+static void add_differences(ls_page *page, const ls_results *results)
+{
+	ls_difference list[DIFFERENCES_MAX];
+	size_t counts[4], count = ls_results_differences(results, list, DIFFERENCES_MAX);
+	const char *text = "";
+
+	if (!ls_results_has_original(results))
+		return;
+	count_points(results, counts);
+	for (size_t i = 0; i < count; i++) {
+		const char *points =
+			list[i].points < counts[LS_POINT_DONE]
+				? ls_page_text(page, ", %zu of %zu points", list[i].points, counts[LS_POINT_DONE])
+				: "";
+		text = ls_page_text(page, "%s%s%s (%s, there %s%s)", text, i ? "; " : "", list[i].name,
+				    list[i].ours[0] ? list[i].ours : "none", list[i].original, points);
+	}
+	ls_page_paragraph(page, "Differs from the original in: %s%s.", count ? text : "nothing that the recipe records",
+			  count == DIFFERENCES_MAX ? "; and more" : "");
 }
 
 static ls_status add_sweep(ls_page *page, const ls_results *results, const ls_sources *sources, const char *title)
@@ -75,7 +100,8 @@ static ls_status add_sweep(ls_page *page, const ls_results *results, const ls_so
 	ls_figures_curves(&study);
 	ls_figures_time(&study);
 	form->tables(&study);
-	ls_study_stars(&study);
+	add_differences(page, results);
+	ls_page_legend(page);
 	ls_study_missing(&study);
 	ls_form_testbed(&study, &results->machine, 1);
 	return LS_OK;
@@ -91,6 +117,7 @@ static ls_status add_runs(ls_page *page, const ls_results *runs, const ls_result
 	ls_page_heading(page, 2, "Runs");
 	ls_figures_curves(&study);
 	ls_form_epochs(&study);
+	ls_page_legend(page);
 	ls_study_missing(&study);
 	ls_form_testbed(&study, machines, runs->point_count);
 	return LS_OK;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/link_rate.h"
 #include "base/names.h"
 #include "tools/report/figures.h"
@@ -10,6 +11,9 @@
 #include "tools/report/text.h"
 
 enum { ROWS_MAX = 200, CURVES_MAX = 10 };
+
+/* Kinds of figures that predictions are compared with. */
+static const ls_figure ours[] = { LS_FIGURE_MEASURED, LS_FIGURE_SIMULATED };
 
 /* Predictions with a larger error are explained. */
 #define ERROR_TOLD 0.15
@@ -49,7 +53,7 @@ static int is_best(const ls_forecast *f, size_t at)
 	return 1;
 }
 
-static int was_measured(const ls_forecast *f, const ls_forecast_row *row, const ls_point *point)
+static int is_of(const ls_forecast *f, const ls_forecast_row *row, const ls_point *point)
 {
 	const ls_point_job *job = &point->job;
 	if (point->state != LS_POINT_DONE || strcmp(job->model, f->model) != 0 || job->batch != f->batch ||
@@ -61,17 +65,19 @@ static int was_measured(const ls_forecast *f, const ls_forecast_row *row, const 
 	       !strcmp(wire_of(job->wire), wire_of(row->wire)) && ls_link_rate(job->rate) == ls_link_rate(row->rate);
 }
 
-/* A bench is preferred: it measures what is predicted, while training includes tests and input. */
-static const ls_point *measured(const ls_sources *sources, const ls_forecast *f, const ls_forecast_row *row)
+/* The point of a predicted row among figures of one kind; NULL: none. A bench is preferred: it measures what is
+ * predicted, while training includes tests and input. */
+static const ls_point *find(const ls_sources *sources, const ls_forecast *f, const ls_forecast_row *row, ls_figure kind)
 {
 	const ls_point *found = NULL;
 	for (size_t s = 0; s < sources->sweep_count; s++)
 		for (size_t i = 0; i < sources->sweeps[s].point_count; i++) {
 			const ls_point *point = &sources->sweeps[s].points[i];
-			if (was_measured(f, row, point) && !strcmp(point->job.kind, "bench"))
+			if (ls_point_figure(point) != kind || !is_of(f, row, point))
+				continue;
+			if (!strcmp(point->job.kind, "bench"))
 				return point;
-			if (!found && was_measured(f, row, point))
-				found = point;
+			found = found ? found : point;
 		}
 	return found;
 }
@@ -98,19 +104,28 @@ static void add_predicted(ls_page *page, ls_curve *curve, const ls_forecast_row 
 				  row->bottleneck[0] ? ", limited by " : "", row->bottleneck));
 }
 
-static void add_measured(ls_page *page, ls_curve *curve, const ls_forecast_row *row, const ls_point *point)
+static void add_point(ls_page *page, ls_curve *curve, const ls_forecast_row *row, const ls_point *point)
 {
 	char rate[LS_NUMBER_TEXT];
-	if (!point)
-		return;
-	const char *tip = ls_page_text(
-		page, "%s, %s: %" PRId64 " node%s, %" PRId64 " device%s, %s samples/s", setting_name(page, row),
-		point->job.replay ? "replayed" : "measured", row->nodes, ls_plural((uint64_t)row->nodes, "s"),
-		row->devices, ls_plural((uint64_t)row->devices, "s"), ls_number_text(rate, point->samples_per_s));
-	if (point->job.replay)
-		ls_curve_add_hollow(curve, (double)row->devices, point->samples_per_s, tip);
-	else
-		ls_curve_add(curve, (double)row->devices, point->samples_per_s, tip);
+	if (point)
+		ls_curve_add(curve, (double)row->devices, point->samples_per_s,
+			     ls_page_text(page, "%s, %s: %" PRId64 " node%s, %" PRId64 " device%s, %s samples/s",
+					  setting_name(page, row), ls_figure_name(ls_point_figure(point)), row->nodes,
+					  ls_plural((uint64_t)row->nodes, "s"), row->devices,
+					  ls_plural((uint64_t)row->devices, "s"),
+					  ls_number_text(rate, point->samples_per_s)));
+}
+
+/* Marks without a line, in the style of the predicted curve. */
+static ls_curve *begin_marks(ls_page *page, ls_plot *plot, const ls_curve *line, const char *name, ls_figure kind)
+{
+	ls_curve *marks = ls_plot_curve(plot, ls_page_text(page, "%s, %s", name, ls_figure_name(kind)),
+					kind == LS_FIGURE_SIMULATED ? LS_CURVE_SIMULATED : LS_CURVE_MEASURED);
+	if (line && marks) {
+		marks->style = line->style;
+		marks->points_only = 1;
+	}
+	return marks;
 }
 
 static int by_devices(const ls_forecast *f, int64_t *devices)
@@ -128,18 +143,17 @@ static void add_setting(ls_page *page, ls_plot *plot, const ls_sources *sources,
 {
 	const char *name = setting_name(page, setting);
 	ls_curve *line = ls_plot_curve(plot, name, LS_CURVE_PREDICTED);
-	ls_curve *marks = ls_plot_curve(plot, ls_page_text(page, "%s, measured", name), LS_CURVE_MEASURED);
+	ls_curve *marks[LS_COUNT(ours)];
 	int64_t devices = 0;
 
-	if (line && marks) {
-		marks->style = line->style;
-		marks->points_only = 1;
-	}
+	for (size_t k = 0; k < LS_COUNT(ours); k++)
+		marks[k] = begin_marks(page, plot, line, name, ours[k]);
 	while (by_devices(f, &devices))
 		for (size_t i = 0; i < f->count; i++)
 			if (f->row[i].devices == devices && belongs(&f->row[i], setting) && is_best(f, i)) {
 				add_predicted(page, line, &f->row[i]);
-				add_measured(page, marks, &f->row[i], measured(sources, f, &f->row[i]));
+				for (size_t k = 0; k < LS_COUNT(ours); k++)
+					add_point(page, marks[k], &f->row[i], find(sources, f, &f->row[i], ours[k]));
 				break;
 			}
 }
@@ -172,8 +186,9 @@ static void plot_forecast(ls_page *page, const ls_sources *sources, const ls_for
 	}
 	if (!plot)
 		return;
-	plot->title = ls_page_text(page, "Predicted throughput of %s, batch %" PRId64 " (marks: measured)", f->model,
-				   f->batch);
+	plot->title =
+		ls_page_text(page, "Predicted throughput of %s, batch %" PRId64 " (marks: run, hollow: simulated)",
+			     f->model, f->batch);
 	plot->x_name = "devices";
 	plot->y_name = "samples/s";
 	plot->counts_x = plot->from_zero = 1;
@@ -220,11 +235,10 @@ static const char *explain(ls_page *page, const ls_sources *sources, const ls_fo
 	if (fabs(error) < ERROR_TOLD)
 		return NULL;
 	if (device * error > 0 && fabs(device) > 0.5 * fabs(error))
-		return ls_page_text(
-			page,
-			"predicted %s: one device does %.1f samples/s in the profile, and %.1f measured here. "
-			"The profile is of another or a less busy machine; record it where the sweep runs.",
-			faster, alone, one->samples_per_s);
+		return ls_page_text(page,
+				    "predicted %s: one device does %.1f samples/s in the profile, and %.1f %s here. "
+				    "The profile is of another or a less busy machine; record it where the sweep runs.",
+				    faster, alone, one->samples_per_s, ls_figure_name(ls_point_figure(one)));
 	if (!(point->compute_ms > 0))
 		return ls_page_text(page, "predicted %s: the measured parts of the step are not known.", faster);
 	return ls_page_text(
@@ -250,25 +264,23 @@ static void add_rate(ls_grid *grid, const ls_forecast_row *row)
 		ls_grid_number(grid, row->samples_per_s);
 }
 
-static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *point, const char *why)
+static void add_place(ls_grid *grid, const ls_forecast_row *row, ls_figure kind)
 {
-	char bytes[LS_NUMBER_TEXT];
 	ls_grid_add(grid, "%s", row->strategy);
 	ls_grid_add(grid, "%s", row->rate[0] ? row->rate : "-");
 	ls_grid_add(grid, "%s", wire_of(row->wire));
 	ls_grid_add(grid, "%" PRId64, row->nodes);
 	ls_grid_add(grid, "%" PRId64, row->devices);
 	ls_grid_whole(grid, row->servers);
+	ls_grid_figure(grid, kind);
+}
+
+static void add_prediction(ls_grid *grid, const ls_forecast_row *row)
+{
+	char bytes[LS_NUMBER_TEXT];
+	add_place(grid, row, LS_FIGURE_PREDICTED);
 	add_rate(grid, row);
-	if (point)
-		ls_grid_add(grid, "%s%s", ls_number_text(bytes, point->samples_per_s), ls_point_star(point));
-	else
-		ls_grid_add(grid, "-");
-	if (point)
-		ls_grid_add(grid, "%+.1f %%", 100 * (row->samples_per_s / point->samples_per_s - 1));
-	else
-		ls_grid_add(grid, "-");
-	ls_grid_note(grid, why);
+	ls_grid_add(grid, "-");
 	ls_grid_add(grid, "%.0f %%", 100 * row->efficiency);
 	ls_grid_add(grid, "%s", row->bottleneck[0] ? row->bottleneck : "-");
 	ls_grid_number(grid, row->step_ms);
@@ -277,24 +289,46 @@ static void add_row(ls_grid *grid, const ls_forecast_row *row, const ls_point *p
 	ls_grid_add(grid, "%s", row->bucket_bytes ? ls_bytes_text(bytes, (double)row->bucket_bytes) : "-");
 }
 
+/* The row below a prediction: what was run, by how much the prediction is off, and the efficiency over one device of
+ * the same kind of figure. */
+static void add_run(ls_page *page, const ls_sources *sources, ls_grid *grid, const ls_forecast *f,
+		    const ls_forecast_row *row, const ls_point *point)
+{
+	const ls_point *one = one_device(sources, f, point);
+	add_place(grid, row, ls_point_figure(point));
+	ls_grid_number(grid, point->samples_per_s);
+	ls_grid_add(grid, "%+.1f %%", 100 * (row->samples_per_s / point->samples_per_s - 1));
+	ls_grid_note(grid, explain(page, sources, f, row, point));
+	ls_grid_fixed(grid, one ? 100 * point->samples_per_s / one->samples_per_s / (double)row->devices : 0, 0, " %");
+	ls_grid_add(grid, "-");
+	ls_grid_number(grid, point->step_ms);
+	ls_grid_number(grid, point->compute_ms);
+	ls_grid_number(grid, point->exposed_ms + point->wait_ms);
+	ls_grid_add(grid, "-");
+}
+
 static void add_table(ls_page *page, const ls_sources *sources, const ls_forecast *f)
 {
-	static const char *const heads[] = { "Strategy", "Link",      "Wire",     "Nodes",   "Devices",
-					     "Servers",  "Predicted", "Measured", "Error",   "Efficiency",
-					     "Limit",    "Step ms",   "Compute",  "Exposed", "Bucket" };
-	ls_grid *grid = ls_page_table(page, 15, heads);
+	static const char *const heads[] = { "Strategy", "Link",    "Wire",      "Nodes",   "Devices",
+					     "Servers",  "Figure",  "Samples/s", "Error",   "Efficiency",
+					     "Limit",    "Step ms", "Compute",   "Exposed", "Bucket" };
+	ls_grid *grid = ls_page_table(page, LS_COUNT(heads), heads);
 	size_t shown = 0, left = 0;
 	if (grid)
 		grid->text_columns = 3;
 	for (size_t i = 0; i < f->count; i++) {
 		if (!is_best(f, i))
 			continue;
-		const ls_point *point = measured(sources, f, &f->row[i]);
-		const char *why = point ? explain(page, sources, f, &f->row[i], point) : NULL;
-		if (shown++ < ROWS_MAX)
-			add_row(grid, &f->row[i], point, why);
-		else
+		if (shown++ >= ROWS_MAX) {
 			left++;
+			continue;
+		}
+		add_prediction(grid, &f->row[i]);
+		for (size_t k = 0; k < LS_COUNT(ours); k++) {
+			const ls_point *point = find(sources, f, &f->row[i], ours[k]);
+			if (point)
+				add_run(page, sources, grid, f, &f->row[i], point);
+		}
 	}
 	ls_grid_drop_empty(grid);
 	if (left > 0)
@@ -308,7 +342,7 @@ void ls_section_predicted(ls_page *page, const ls_sources *sources)
 	ls_page_heading(page, 2, "Predicted");
 	ls_page_paragraph(page,
 			  "Predicted by simulating the exchange's schedule, with the fastest size of buckets; "
-			  "measured points of the same model, batch and links are shown beside them. The error is "
+			  "what was run of the same model, batch and links is in the row below. The error there is "
 			  "that of the predicted rate: +10 %% is predicted faster than it was.");
 	for (size_t i = 0; i < sources->forecast_count; i++) {
 		ls_page_heading(page, 3, "%s, batch size = %" PRId64, sources->forecasts[i].model,
@@ -316,4 +350,5 @@ void ls_section_predicted(ls_page *page, const ls_sources *sources)
 		plot_forecast(page, sources, &sources->forecasts[i]);
 		add_table(page, sources, &sources->forecasts[i]);
 	}
+	ls_page_legend(page);
 }

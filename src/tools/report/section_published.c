@@ -57,27 +57,16 @@ static const char *check_node(ls_page *page, figure f)
 static const char *check_average(ls_page *page, figure f)
 {
 	const ls_published_row *row = f.row;
-	double sum = 0, least = INFINITY, most = 0;
-	int runs = 0;
-	char mean[LS_NUMBER_TEXT];
+	ls_published_mean mean = ls_published_mean_of(f.set, row);
+	char text[LS_NUMBER_TEXT];
 
-	for (size_t i = 0; i < f.set->row_count && ls_published_is_average(row); i++) {
-		const ls_published_row *one = &f.set->rows[i];
-		if (!same_job(one, row) || one->nodes != row->nodes || one->devices != row->devices ||
-		    ls_published_is_average(one))
-			continue;
-		sum += one->wall_s;
-		least = fmin(least, one->wall_s);
-		most = fmax(most, one->wall_s);
-		runs++;
-	}
-	if (runs == 0 || fabs(sum / runs / row->wall_s - 1) < 0.01)
+	if (!mean.differs || fabs(mean.wall_s / row->wall_s - 1) < 0.01)
 		return NULL;
-	ls_runtime_text(mean, sum / runs);
-	if (row->wall_s < least || row->wall_s > most)
+	ls_runtime_text(text, mean.wall_s);
+	if (row->wall_s < mean.least_s || row->wall_s > mean.most_s)
 		return ls_page_text(page, "cannot be the average of the rows above it, which is %s: no row is so %s.",
-				    mean, row->wall_s > most ? "slow" : "fast");
-	return ls_page_text(page, "the average of the rows above it is %s.", mean);
+				    text, row->wall_s > mean.most_s ? "slow" : "fast");
+	return ls_page_text(page, "the average of the rows above it is %s.", text);
 }
 
 static const char *check_steps(ls_page *page, figure f)
@@ -125,8 +114,12 @@ static ls_claim claim_of(figure f)
 static const char *check(ls_page *page, figure f)
 {
 	ls_claim claim = claim_of(f);
-	const char *notes[] = { ls_claim_check(page, &claim), check_node(page, f), check_average(page, f),
-				check_steps(page, f), check_copy(page, f) };
+	const char *notes[] = { f.row->note[0] ? ls_page_text(page, "%s.", f.row->note) : NULL,
+				ls_claim_check(page, &claim),
+				check_node(page, f),
+				check_average(page, f),
+				check_steps(page, f),
+				check_copy(page, f) };
 	const char *all = NULL;
 	for (size_t i = 0; i < LS_COUNT(notes); i++)
 		if (notes[i])
@@ -157,35 +150,19 @@ typedef struct match {
 	const ls_point *point;
 } match;
 
-static match best_match(const ls_sources *sources, const ls_published_row *row)
+static match best_match(const ls_sources *sources, const ls_published_row *row, ls_figure kind)
 {
 	match best = { 0 };
 	int most = 0;
 	for (size_t s = 0; s <= sources->sweep_count; s++) {
 		const ls_results *results = s < sources->sweep_count ? &sources->sweeps[s] : &sources->runs;
 		for (size_t i = 0; i < results->point_count; i++)
-			if (likeness(row, &results->points[i]) > most) {
+			if (ls_point_figure(&results->points[i]) == kind && likeness(row, &results->points[i]) > most) {
 				most = likeness(row, &results->points[i]);
 				best = (match){ results, &results->points[i] };
 			}
 	}
 	return best;
-}
-
-static void add_ours(ls_page *page, ls_grid *grid, const ls_sources *sources, const ls_published_row *row)
-{
-	match m = best_match(sources, row);
-	if (!m.point) {
-		for (int i = 0; i < 3; i++)
-			ls_grid_add(grid, "-");
-		return;
-	}
-	ls_study study = { .page = page, .results = m.results };
-	const ls_point *base = ls_study_base(&study, m.point);
-	ls_grid_add(grid, "%s b%" PRId64, m.point->job.model, m.point->job.batch);
-	ls_grid_number(grid, row->words_per_s > 0 ? ls_study_words(&study, m.point) : m.point->samples_per_s);
-	ls_grid_fixed(grid, base ? m.point->samples_per_s / base->samples_per_s : 0, 2, "");
-	ls_grid_note(grid, ls_point_check(page, m.results, m.point, base));
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -195,18 +172,25 @@ static void add_text(ls_grid *grid, const char *text)
 	ls_grid_add(grid, "%s", text[0] ? text : "-");
 }
 
-static void add_row(ls_page *page, ls_grid *grid, const ls_published_row *row, const char *note)
+static void add_place(ls_page *page, ls_grid *grid, const ls_published_row *row, const char *hosts, ls_figure kind)
 {
-	char text[LS_NUMBER_TEXT];
 	ls_point_job job = { .nodes = row->nodes };
 
 	snprintf(job.shape, sizeof(job.shape), "%s", row->shape);
 	add_text(grid, row->model);
 	add_text(grid, row->data);
-	add_text(grid, row->hosts);
+	add_text(grid, hosts);
 	ls_grid_add(grid, "%d", row->nodes);
 	ls_grid_add(grid, "%s", ls_point_shape(page, &job));
 	ls_grid_add(grid, "%.0f", row->batch);
+	ls_grid_figure(grid, kind);
+}
+
+static void add_row(ls_page *page, ls_grid *grid, const ls_published_row *row, const char *note)
+{
+	char text[LS_NUMBER_TEXT];
+
+	add_place(page, grid, row, row->hosts, LS_FIGURE_PUBLISHED);
 	ls_grid_whole(grid, (int64_t)row->steps);
 	ls_grid_add(grid, "%s", row->wall_s > 0 ? ls_runtime_text(text, row->wall_s) : "-");
 	if (rate_of(row) > 0)
@@ -219,11 +203,57 @@ static void add_row(ls_page *page, ls_grid *grid, const ls_published_row *row, c
 	page->published += note != NULL;
 }
 
+/* The row below a printed average: what its rows give, where that differs. */
+static void add_mean(ls_page *page, ls_grid *grid, figure f)
+{
+	char text[LS_NUMBER_TEXT];
+	ls_published_mean mean = ls_published_mean_of(f.set, f.row);
+
+	if (!mean.differs)
+		return;
+	add_place(page, grid, f.row,
+		  mean.rows > 1 ? ls_page_text(page, "mean of the %zu rows", mean.rows) : "the only row",
+		  LS_FIGURE_COMPUTED);
+	ls_grid_whole(grid, (int64_t)f.row->steps);
+	ls_grid_add(grid, "%s", ls_runtime_text(text, mean.wall_s));
+	ls_grid_add(grid, "-");
+	ls_grid_add(grid, "-");
+	ls_grid_fixed(grid, mean.speedup, 2, "");
+}
+
+/* A row below the published one for each kind of figure that we have. */
+static void add_ours(ls_page *page, ls_grid *grid, const ls_sources *sources, const ls_published_row *row)
+{
+	for (int kind = 0; kind < LS_FIGURE_KINDS; kind++) {
+		match m = best_match(sources, row, (ls_figure)kind);
+		if (!m.point)
+			continue;
+		const ls_point_job *job = &m.point->job;
+		ls_study study = { .page = page, .results = m.results };
+		const ls_point *base = ls_study_base(&study, m.point);
+		add_text(grid, job->model);
+		add_text(grid, job->data);
+		ls_grid_add(grid, "ours: %s", ls_point_hosts(page, m.results, m.point));
+		ls_grid_add(grid, "%" PRId64, job->nodes);
+		ls_grid_add(grid, "%s", ls_point_shape(page, job));
+		ls_grid_add(grid, "%" PRId64, job->batch);
+		ls_grid_figure(grid, (ls_figure)kind);
+		ls_grid_add(grid, "-");
+		ls_grid_add(grid, "-");
+		double rate = row->words_per_s > 0 ? ls_study_words(&study, m.point) : m.point->samples_per_s;
+		ls_grid_add(grid, "%.2f%s", rate, row->words_per_s > 0 ? " words/s" : "");
+		ls_grid_fixed(grid, m.point->accuracy, 4, "");
+		ls_grid_fixed(grid, base ? m.point->samples_per_s / base->samples_per_s : 0, 2, "");
+		ls_grid_note(grid, ls_point_check(page, m.results, m.point, base));
+	}
+}
+
 static void add_set(ls_page *page, const ls_sources *sources, const ls_published *set)
 {
-	static const char *const heads[] = { "Model",   "Data",      "Hosts",         "Nodes",      "Devices per node",
-					     "Batch",   "Steps",     "Runtime",       "Samples/s",  "Accuracy",
-					     "Speedup", "Our model", "Our samples/s", "Our speedup" };
+	static const char *const heads[] = {
+		"Model",  "Data",  "Hosts",   "Nodes",     "Devices per node", "Batch per device",
+		"Figure", "Steps", "Runtime", "Samples/s", "Accuracy",         "Speedup"
+	};
 
 	ls_page_heading(page, 3, "Published: %s", set->title);
 	if (set->setting[0])
@@ -234,9 +264,11 @@ static void add_set(ls_page *page, const ls_sources *sources, const ls_published
 	for (size_t i = 0; i < set->row_count; i++) {
 		const figure f = { set, &set->rows[i] };
 		add_row(page, grid, f.row, check(page, f));
-		add_ours(page, grid, sources, f.row);
-		if (ls_published_is_average(f.row))
+		if (ls_published_is_average(f.row)) {
 			ls_grid_bold(grid);
+			add_mean(page, grid, f);
+		}
+		add_ours(page, grid, sources, f.row);
 	}
 	ls_grid_drop_empty(grid);
 }
@@ -289,12 +321,13 @@ void ls_section_published(ls_page *page, const ls_sources *sources)
 {
 	ls_page_heading(page, 2, "Published figures");
 	ls_page_paragraph(page,
-			  "As they were published, on other machines: compare speedups, not rates. Ours are points "
-			  "with the same number of nodes and devices, of the same model or one of its family. "
+			  "As they were published, on other machines: compare speedups, not rates. Rows of ours have "
+			  "the same number of nodes and devices, and the same model or one of its family. "
 			  "Marked figures contradict arithmetic or one another.");
 	for (size_t i = 0; i < sources->published_count; i++) {
 		add_set(page, sources, &sources->published[i]);
 		if (!strcmp(sources->published[i].name, "distml-clusters"))
 			add_limits(page, &sources->published[i]);
 	}
+	ls_page_legend(page);
 }

@@ -9,7 +9,7 @@
 enum { KEY = 768 };
 
 /* Parts of a job that may differ between lines of a sweep. */
-typedef enum part { MODEL, DATA, BATCH, STRATEGY, WIRE, RATE, SERVERS, THREADS, REPLAY, KIND, HOST, PARTS } part;
+typedef enum part { MODEL, DATA, BATCH, STRATEGY, WIRE, RATE, SERVERS, THREADS, FIGURE, KIND, HOST, PARTS } part;
 
 /* One node by itself: nothing goes over a link. Servers are not among a job's nodes. */
 static int is_one(const ls_point *point)
@@ -21,10 +21,7 @@ static const char *part_text(const ls_point *point, part which, char out[KEY])
 {
 	const ls_point_job *job = &point->job;
 	int servers = ls_strategy_has_servers(job->strategy), alone = is_one(point);
-	int64_t number = which == BATCH     ? job->batch
-			 : which == SERVERS ? (servers ? job->servers : 0)
-			 : which == THREADS ? job->threads
-					    : job->replay;
+	int64_t number = which == BATCH ? job->batch : which == SERVERS ? (servers ? job->servers : 0) : job->threads;
 	switch (which) {
 	case MODEL:
 		return job->model;
@@ -38,6 +35,8 @@ static const char *part_text(const ls_point *point, part which, char out[KEY])
 		return alone ? "" : job->rate;
 	case KIND:
 		return job->kind;
+	case FIGURE:
+		return ls_figure_name(ls_point_figure(point));
 	case HOST:
 		return point->node_count > 0 ? point->nodes[0].host : "";
 	default:
@@ -58,8 +57,8 @@ static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
 	return ls_page_text(page, "%s%d", key, !is_one(point));
 }
 
-/* Points with simulated compute share lines with measured ones; they are marked. */
-#define LINE_PARTS ((1u << PARTS) - 1u - (1u << HOST) - (1u << REPLAY))
+/* FIGURE is one: a line has figures of one kind. */
+#define LINE_PARTS ((1u << PARTS) - 1u - (1u << HOST))
 #define BASE_PARTS (1u << MODEL | 1u << DATA | 1u << BATCH | 1u << THREADS | 1u << KIND)
 
 /* Irrelevant to one node. */
@@ -120,12 +119,11 @@ const char *ls_study_flag(const ls_study *study, const ls_point *point)
 {
 	const ls_point *base = ls_study_base(study, point), *other = find_base(study, point, 1);
 
-	if (!base && other && is_done(point) && point->job.replay != other->job.replay)
+	if (!base && other && is_done(point) && ls_point_figure(point) != ls_point_figure(other))
 		return ls_page_text(study->page,
-				    "no speedup: this row has %s compute, the row of one device %s compute; the same "
-				    "'lockstep bench' command measures what is missing.",
-				    point->job.replay ? "simulated" : "measured",
-				    other->job.replay ? "simulated" : "measured");
+				    "no speedup: this row is %s, the row of one device %s; the same 'lockstep bench' "
+				    "command measures what is missing.",
+				    ls_figure_name(ls_point_figure(point)), ls_figure_name(ls_point_figure(other)));
 	return ls_point_check(study->page, study->results, point, base);
 }
 
@@ -158,23 +156,6 @@ double ls_study_words(const ls_study *study, const ls_point *point)
 					: point->samples_per_s;
 }
 
-const char *ls_point_star(const ls_point *point)
-{
-	return point->job.replay ? " *" : "";
-}
-
-void ls_study_stars(const ls_study *study)
-{
-	for (size_t i = 0; i < study->results->point_count; i++)
-		if (is_done(&study->results->points[i]) && study->results->points[i].job.replay) {
-			ls_page_paragraph(
-				study->page,
-				"* simulated compute: this machine has fewer cores than devices; communication is "
-				"real. Curves have hollow marks there.");
-			return;
-		}
-}
-
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 static int has_own_baselines(const ls_results *results)
@@ -182,7 +163,7 @@ static int has_own_baselines(const ls_results *results)
 	for (size_t i = 0; i < results->point_count; i++)
 		for (size_t k = 0; k < i; k++) {
 			const ls_point *a = &results->points[i], *b = &results->points[k];
-			if (is_base(a) && is_base(b) && same(a, b, BASE_PARTS | 1u << REPLAY) &&
+			if (is_base(a) && is_base(b) && same(a, b, BASE_PARTS | 1u << FIGURE) &&
 			    !same(a, b, 1u << HOST))
 				return 1;
 		}
@@ -225,9 +206,10 @@ static int follows(const ls_results *results, part which, part given)
 	return 1;
 }
 
+/* Parts that names of lines must have. Figures that are not measured say so, even where all are alike. */
 static unsigned telling_parts(const ls_results *results)
 {
-	unsigned varies = varying_parts(results);
+	unsigned varies = varying_parts(results) | 1u << FIGURE;
 	if (varies & 1u << MODEL && follows(results, BATCH, MODEL))
 		varies &= ~(1u << BATCH);
 	if (follows(results, SERVERS, STRATEGY))
@@ -250,8 +232,8 @@ static const char *part_words(const ls_point *point, part which, char out[KEY])
 	case THREADS:
 		snprintf(out, KEY, "%.64s threads", value);
 		return out;
-	case REPLAY:
-		return strcmp(value, "0") ? "simulated compute" : NULL;
+	case FIGURE:
+		return ls_point_figure(point) != LS_FIGURE_MEASURED ? value : NULL;
 	case HOST:
 		snprintf(out, KEY, "%s%.64s", is_one(point) ? "" : "from ", value);
 		return value[0] ? out : NULL;
@@ -278,13 +260,14 @@ static const char *name_of(ls_page *page, const ls_point *point, unsigned varies
 
 static void name_line(ls_page *page, ls_line *line, const ls_point *point, unsigned varies)
 {
-	const char *others = name_of(page, point, varies & ~(1u << BATCH));
+	const char *others = name_of(page, point, varies & ~(1u << BATCH | 1u << FIGURE));
 	line->label = name_of(page, point, varies);
 	line->brief = name_of(page, point, varies & ~(1u << MODEL));
 	if (line->label[0] == '\0')
 		line->label = point->job.model;
 	if (line->brief[0] == '\0')
 		line->brief = point->job.model;
+	line->figure = ls_point_figure(point);
 	line->heading =
 		ls_page_text(page, "%s%sbatch size = %" PRId64, others, others[0] ? ", " : "", point->job.batch);
 }
@@ -388,18 +371,26 @@ static void drop_spare(ls_study *study)
 	study->line_count = kept;
 }
 
+/* Whether another line has several nodes and figures of the same kind. */
+static int is_outgrown(const ls_study *study, const ls_line *line)
+{
+	for (size_t i = 0; i < study->line_count; i++)
+		if (!is_alone(&study->lines[i]) && study->lines[i].figure == line->figure)
+			return 1;
+	return 0;
+}
+
 /* A line of one node is labelled so where there are lines of several nodes. */
 static void name_alone(ls_study *study)
 {
-	int several = 0;
-	for (size_t i = 0; i < study->line_count; i++)
-		several |= !is_alone(&study->lines[i]);
-	for (size_t i = 0; several && i < study->line_count; i++)
-		if (is_alone(&study->lines[i])) {
-			study->lines[i].label = ls_page_text(study->page, "%s, one node", study->lines[i].label);
-			study->lines[i].brief = ls_page_text(study->page, "%s, one node", study->lines[i].brief);
-			study->lines[i].heading = ls_page_text(study->page, "one node, %s", study->lines[i].heading);
-		}
+	for (size_t i = 0; i < study->line_count; i++) {
+		ls_line *line = &study->lines[i];
+		if (!is_alone(line) || !is_outgrown(study, line))
+			continue;
+		line->label = ls_page_text(study->page, "%s, one node", line->label);
+		line->brief = ls_page_text(study->page, "%s, one node", line->brief);
+		line->heading = ls_page_text(study->page, "one node, %s", line->heading);
+	}
 }
 
 ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *results)
@@ -423,7 +414,7 @@ ls_status ls_study_make(ls_study *study, ls_page *page, const ls_results *result
 			line->points[line->count++] = point;
 	}
 	LS_TRY(ls_page_check(page));
-	add_baselines(study, BASE_PARTS | (parts & 1u << HOST));
+	add_baselines(study, BASE_PARTS | 1u << FIGURE | (parts & 1u << HOST));
 	drop_spare(study);
 	name_alone(study);
 	return ls_page_check(page);

@@ -1,7 +1,7 @@
 /*
  * study.h - the points of a sweep, grouped into lines of plots and tables, with the baseline of each.
  *
- * A line holds the points that differ only in nodes and devices; points of one node with fewer devices begin the line
+ * A line holds the points that differ only in nodes and devices, all of one kind of figure; points of one node with fewer devices begin the line
  * of several nodes. The baseline of a point is the point with one device and otherwise the same job; strategy, wire and
  * links do not matter to one device. Where several hosts have a baseline, a point is compared with that of its first
  * host, as in the published tables.
@@ -10,17 +10,19 @@
 #define LS_TOOLS_REPORT_STUDY_H
 
 #include "tools/report/page.h"
+#include "tools/results/figure.h"
 #include "tools/results/results.h"
 
 enum { LS_STUDY_POINTS = 5000, LS_STUDY_LABEL = 256 };
 
 typedef struct ls_line {
-	const char *heading; /* "batch size = 96", and what else differs between lines */
+	const char *heading; /* "batch size = 96", and what else differs between lines but the kind of figure */
 	const char *label;   /* shorter: "resnet18, batch 96" */
 	const char *brief;   /* the same without the model, where all lines have the same model */
 	size_t count;
 	const ls_point **points; /* done, by devices; the baseline first where there is one */
 	const ls_point *base;    /* NULL: none */
+	ls_figure figure;        /* of all its points */
 } ls_line;
 
 typedef struct ls_study {
@@ -49,10 +51,6 @@ int ls_model_related(const char *a, const char *b);
 
 /* Samples per second or, for text, tokens per second, as in the published tables of strategies. */
 double ls_study_words(const ls_study *study, const ls_point *point);
-
-/* " *" after a figure with simulated compute, else ""; and the footnote, where there is one. */
-const char *ls_point_star(const ls_point *point);
-void ls_study_stars(const ls_study *study);
 
 /* Name of the directory of a run. */
 const char *ls_run_name(const ls_point *point);

@@ -82,10 +82,10 @@ static const char *const shapes[] = {
 	"M0-5.2L5.2 0L0 5.2L-5.2 0z",         "M0 4.8L4.6-3.6H-4.6z",    "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
 };
 
-void ls_svg_marker(FILE *to, const ls_curve *curve, int hollow, double x, double y)
+void ls_svg_marker(FILE *to, const ls_curve *curve, double x, double y)
 {
+	int hollow = curve->kind == LS_CURVE_PUBLISHED || curve->kind == LS_CURVE_SIMULATED;
 	size_t shape = (size_t)curve->style % (sizeof(shapes) / sizeof(shapes[0]));
 	fprintf(to, "<path class=\"mark c%d%s\" transform=\"translate(%.1f %.1f)\" d=\"%s\"/>",
-		curve->style % LS_SVG_COLOURS, hollow || curve->kind == LS_CURVE_PUBLISHED ? " hollow" : "", x, y,
-		shapes[shape]);
+		curve->style % LS_SVG_COLOURS, hollow ? " hollow" : "", x, y, shapes[shape]);
 }

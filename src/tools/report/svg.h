@@ -18,7 +18,7 @@ void ls_svg_close(FILE *to);
 void ls_svg_line(FILE *to, const char *class, double x1, double y1, double x2, double y2);
 /* At most `most` characters, then an ellipsis; 0: all. */
 void ls_svg_text(FILE *to, const char *class, double x, double y, ls_svg_anchor anchor, const char *text, size_t most);
-void ls_svg_marker(FILE *to, const ls_curve *curve, int hollow, double x, double y);
+void ls_svg_marker(FILE *to, const ls_curve *curve, double x, double y);
 void ls_svg_title(FILE *to, const char *text);
 
 /* Attributes of a curve's line: class and dashes. */

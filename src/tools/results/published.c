@@ -1,5 +1,6 @@
 #include "tools/results/published.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,6 +59,56 @@ ls_status ls_published_read(ls_published **out, size_t *count, ls_arena *arena, 
 int ls_published_is_average(const ls_published_row *row)
 {
 	return !strcmp(row->hosts, "Avg");
+}
+
+/* Numbers that were both published are the same. */
+static int agree(double a, double b)
+{
+	return !(a > 0) || !(b > 0) || fabs(a - b) < 1e-9;
+}
+
+static int same_job(const ls_published_row *a, const ls_published_row *b)
+{
+	return !strcmp(a->model, b->model) && !strcmp(a->data, b->data) && !strcmp(a->link, b->link) &&
+	       agree(a->batch, b->batch) && agree(a->epochs, b->epochs);
+}
+
+static ls_published_mean mean_like(const ls_published *set, const ls_published_row *like)
+{
+	ls_published_mean mean = { .least_s = INFINITY };
+
+	for (size_t i = 0; i < set->row_count; i++) {
+		const ls_published_row *row = &set->rows[i];
+		if (ls_published_is_average(row) || !(row->wall_s > 0) || !same_job(row, like) ||
+		    strcmp(row->shape, like->shape) != 0 || !agree(row->steps, like->steps))
+			continue;
+		mean.wall_s += row->wall_s;
+		mean.least_s = fmin(mean.least_s, row->wall_s);
+		mean.most_s = fmax(mean.most_s, row->wall_s);
+		mean.rows++;
+	}
+	if (mean.rows == 0)
+		return (ls_published_mean){ 0 };
+	mean.wall_s /= (double)mean.rows;
+	return mean;
+}
+
+ls_published_mean ls_published_mean_of(const ls_published *set, const ls_published_row *average)
+{
+	ls_published_mean mean = { 0 };
+	ls_published_row one = *average;
+
+	if (!ls_published_is_average(average) || !(average->wall_s > 0))
+		return mean;
+	mean = mean_like(set, average);
+	one.shape = "1";
+	one.steps = 0;
+	double base = mean_like(set, &one).wall_s;
+	mean.speedup = mean.rows > 0 && base > 0 ? base / mean.wall_s : 0;
+	mean.differs = mean.rows > 0 &&
+		       (fabs(mean.wall_s - average->wall_s) >= 1 ||
+			(average->speedup > 0 && mean.speedup > 0 && fabs(mean.speedup - average->speedup) >= 0.01));
+	return mean;
 }
 
 double ls_published_samples_per_s(const ls_published *set, const ls_published_row *row)

@@ -23,6 +23,7 @@ typedef struct ls_published_row {
 	const char *hosts;                    /* "lm1+lm6", "gn[01-03]"; "Avg": an average, as published */
 	const char *shape;                    /* devices of each node, "8+8" */
 	const char *link;                     /* between nodes */
+	const char *note;                     /* about the row, by who entered it */
 	int nodes, devices;                   /* all devices */
 	double batch;                         /* samples per device and step */
 	double samples_per_s;                 /* at most one of these two */
@@ -79,6 +80,17 @@ ls_status ls_published_parse(ls_published *out, ls_arena *arena, const void *tex
 ls_status ls_published_read(ls_published **out, size_t *count, ls_arena *arena, const char *which, int skip);
 
 int ls_published_is_average(const ls_published_row *row);
+
+/* What the rows behind a printed average give: rows of the same model, data, batch, shape, link, and epochs and steps
+ * where they are given. */
+typedef struct ls_published_mean {
+	size_t rows;            /* 0: not an average, or no row is like it; all else is 0 then */
+	double wall_s, speedup; /* over the mean of the rows of one device; 0: there are none */
+	double least_s, most_s; /* of the rows */
+	int differs;            /* from what was printed, beyond rounding */
+} ls_published_mean;
+
+ls_published_mean ls_published_mean_of(const ls_published *set, const ls_published_row *average);
 
 /* Samples per second, 0 where no rate was published; rates in words are divided by the words per sample. */
 double ls_published_samples_per_s(const ls_published *set, const ls_published_row *row);

@@ -165,6 +165,7 @@ static const column columns[] = {
 	TEXT_COLUMN("hosts", hosts),
 	TEXT_COLUMN("devices", shape),
 	TEXT_COLUMN("link", link),
+	TEXT_COLUMN("note", note),
 	NUMBER_COLUMN("batch_per_device", batch, 1, 1e9),
 	NUMBER_COLUMN("samples_per_s", samples_per_s, 1e-9, 1e15),
 	NUMBER_COLUMN("words_per_s", words_per_s, 1e-9, 1e15),
@@ -272,7 +273,9 @@ static ls_status read_row(reader *r, char *at, const column *const *used, size_t
 {
 	size_t cells = 0;
 
-	*row = (ls_published_row){ .line = r->line, .model = "", .data = "", .hosts = "", .shape = "", .link = "" };
+	*row = (ls_published_row){
+		.line = r->line, .model = "", .data = "", .hosts = "", .shape = "", .link = "", .note = ""
+	};
 	for (; at && cells < count; cells++) {
 		const char *cell;
 		LS_TRY(next_cell(r, &at, &cell));

@@ -130,18 +130,19 @@ static void test_curves(void **state)
 	ls_page page = LS_PAGE_INIT;
 	ls_plot *plot = begin_plot(&page);
 	ls_curve *curve = ls_plot_curve(plot, "<b>a", LS_CURVE_MEASURED);
+	ls_curve *simulated = ls_plot_curve(plot, "s", LS_CURVE_SIMULATED);
 	ls_curve *ideal = ls_plot_curve(plot, "ideal", LS_CURVE_IDEAL);
 	(void)state;
 	for (int i = 1; i <= 4; i++)
 		ls_curve_add(curve, i, i == 3 ? NAN : i * 10.0, "<i>tip");
-	ls_curve_add_hollow(curve, 5, 50, "<i>tip");
+	ls_curve_add(simulated, 5, 50, "<i>tip");
 	ls_curve_add(ideal, 1, 10, "");
 	ls_curve_add(ideal, 5, 50, "");
 	assert_int_equal(ls_plot_marks(plot), 4);
 	char *html = written(&page, HTML), *markdown = written(&page, MARKDOWN);
 	assert_int_equal(times(html, "<g class=\"pt\">"), 4);
 	assert_int_equal(times(html, "<title>&lt;i&gt;tip</title>"), 4);
-	assert_int_equal(times(html, "class=\"mark c0 hollow\""), 1);
+	assert_int_equal(times(html, "class=\"mark c1 hollow\""), 1 + 1);
 	assert_int_equal(times(html, "<b>"), 0);
 	assert_int_equal(times(html, "nan"), 0);
 	assert_non_null(

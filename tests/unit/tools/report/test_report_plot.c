@@ -19,10 +19,10 @@ static char svg[1 << 16];
 
 typedef struct mark {
 	double x, y;
-	int hollow;
+	int simulated;
 } mark;
 
-/* A plot of one curve, in `svg`. */
+/* A plot of a measured curve, and a simulated one where there are such marks, in `svg`. */
 static void draw(double y_most, const mark *marks, size_t count)
 {
 	ls_page page = LS_PAGE_INIT;
@@ -31,12 +31,10 @@ static void draw(double y_most, const mark *marks, size_t count)
 	plot->title = plot->x_name = plot->y_name = "name";
 	plot->whole_x = 1;
 	plot->y_most = y_most;
-	ls_curve *curve = ls_plot_curve(plot, "c", LS_CURVE_MEASURED);
+	ls_curve *curves[] = { ls_plot_curve(plot, "c", LS_CURVE_MEASURED),
+			       ls_plot_curve(plot, "s", LS_CURVE_SIMULATED) };
 	for (size_t i = 0; i < count; i++)
-		if (marks[i].hollow)
-			ls_curve_add_hollow(curve, marks[i].x, marks[i].y, "t");
-		else
-			ls_curve_add(curve, marks[i].x, marks[i].y, "t");
+		ls_curve_add(curves[marks[i].simulated], marks[i].x, marks[i].y, "t");
 	FILE *to = fmemopen(svg, sizeof(svg), "w");
 	assert_non_null(to);
 	ls_plot_svg(plot, to);
@@ -96,11 +94,12 @@ static void test_one_epoch_is_a_mark(void **state)
 	assert_int_equal(times(svg, "class=\"lead"), 0);
 }
 
-/* 1 and 2 were measured, 1, 4 and 8 replayed: two lines, and none from 2 to 4. */
-static void test_replayed_is_not_joined(void **state)
+/* 1 and 2 were measured, 1, 4 and 8 simulated: two lines, none from 2 to 4, and hollow marks. */
+static void test_kinds_are_not_joined(void **state)
 {
 	(void)state;
 	draw(0, (const mark[]){ { 1, 1, 0 }, { 1, 1, 1 }, { 2, 2, 0 }, { 4, 4, 1 }, { 8, 8, 1 } }, 5);
+	assert_int_equal(times(svg, "hollow\""), 3 + 1); /* and the one beside the name */
 	char *first = strstr(svg, "class=\"line"), *second;
 	assert_non_null(first);
 	second = strstr(first + 1, "class=\"line");
@@ -117,7 +116,7 @@ int main(void)
 		cmocka_unit_test(test_accuracy_ends_at_one),
 		cmocka_unit_test(test_more_than_the_most),
 		cmocka_unit_test(test_one_epoch_is_a_mark),
-		cmocka_unit_test(test_replayed_is_not_joined),
+		cmocka_unit_test(test_kinds_are_not_joined),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

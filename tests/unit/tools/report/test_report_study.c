@@ -160,6 +160,34 @@ static void test_hosts(void **state)
 	ls_page_release(&s.page);
 }
 
+/* Measured and simulated points are separate lines with their own baselines, under one heading. */
+static void test_kinds(void **state)
+{
+	sweep s = { 0 };
+	(void)state;
+	add(&s, "cnn", 8, 1, 1, 10, NULL);
+	add(&s, "cnn", 8, 1, 2, 19, NULL);
+	add(&s, "cnn", 8, 1, 1, 9, NULL)->job.replay = 1;
+	add(&s, "cnn", 8, 1, 4, 33, NULL)->job.replay = 1;
+	add(&s, "cnn", 8, 2, 4, 66, NULL)->job.replay = 1;
+	ls_study *study = study_of(&s);
+	assert_int_equal(study->line_count, 2);
+	expect_line(&study->lines[0], "cnn", "batch size = 8", 2);
+	expect_line(&study->lines[1], "simulated", "batch size = 8", 3);
+	for (size_t l = 0; l < study->line_count; l++)
+		for (size_t i = 0; i < study->lines[l].count; i++) {
+			assert_int_equal(ls_point_figure(study->lines[l].points[i]), study->lines[l].figure);
+			assert_int_equal(ls_point_figure(ls_study_base(study, study->lines[l].points[i])),
+					 study->lines[l].figure);
+		}
+	assert_true(fabs(ls_study_speedup(study, &s.points[4]) - 66.0 / 9) < 1e-12);
+	s.points[2].state = LS_POINT_FAILED; /* no baseline of its own: no speedup at all */
+	assert_true(ls_study_speedup(study, &s.points[4]) == 0);
+	assert_non_null(strstr(ls_study_flag(study, &s.points[4]),
+			       "no speedup: this row is simulated, the row of one device measured"));
+	ls_page_release(&s.page);
+}
+
 static void test_none(void **state)
 {
 	sweep s = { 0 };
@@ -216,7 +244,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_batches),    cmocka_unit_test(test_overlap),
 					    cmocka_unit_test(test_strategies), cmocka_unit_test(test_every_strategy),
-					    cmocka_unit_test(test_hosts),      cmocka_unit_test(test_none),
-					    cmocka_unit_test(test_places),     cmocka_unit_test(test_shapes) };
+					    cmocka_unit_test(test_hosts),      cmocka_unit_test(test_kinds),
+					    cmocka_unit_test(test_none),       cmocka_unit_test(test_places),
+					    cmocka_unit_test(test_shapes) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

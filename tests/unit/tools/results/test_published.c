@@ -97,6 +97,40 @@ static void test_figures(void **state)
 	assert_true(read_set("rcc-cnn")->has_averages);
 }
 
+/* What rows of the cluster give for their printed averages, and a row whose batch was corrected. */
+static void test_means(void **state)
+{
+	static const struct {
+		const char *shape;
+		size_t rows;
+		double wall_s, speedup;
+	} expected[] = { { "1", 9, 55209.8, 1 },          { "2", 8, 29224.9, 1.889 },   { "3", 8, 18008.5, 3.066 },
+			 { "4", 9, 14704.9, 3.755 },      { "1+1", 4, 30958.5, 1.783 }, { "1+1+1", 5, 21286.4, 2.594 },
+			 { "1+1+1+1", 4, 15586.5, 3.542 } };
+	const ls_published *set = read_set("rcc-cnn");
+	size_t at = 0;
+	(void)state;
+	for (size_t i = 0; i < set->row_count; i++) {
+		const ls_published_row *row = &set->rows[i];
+		ls_published_mean mean = ls_published_mean_of(set, row);
+		if (!ls_published_is_average(row)) {
+			assert_int_equal(mean.rows, 0);
+			assert_false(mean.differs);
+			continue;
+		}
+		assert_true(at < sizeof(expected) / sizeof(expected[0]));
+		assert_string_equal(row->shape, expected[at].shape);
+		assert_int_equal(mean.rows, expected[at].rows);
+		assert_true(fabs(mean.wall_s - expected[at].wall_s) < 0.06);
+		assert_true(fabs(mean.speedup - expected[at].speedup) < 0.001);
+		assert_true(mean.differs && mean.least_s < mean.wall_s && mean.wall_s < mean.most_s);
+		at++;
+	}
+	assert_int_equal(at, sizeof(expected) / sizeof(expected[0]));
+	assert_true(fabs(set->rows[1].batch - 48) < 0.5 && fabs(set->rows[1].steps - 625) < 0.5);
+	assert_non_null(strstr(set->rows[1].note, "batch 64"));
+}
+
 static void test_for(void **state)
 {
 	ls_published *sets;
@@ -213,6 +247,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_figures, release), cmocka_unit_test_teardown(test_for, release),
 		cmocka_unit_test_teardown(test_parse, release),   cmocka_unit_test_teardown(test_errors, release),
 		cmocka_unit_test_teardown(test_skip, release),    cmocka_unit_test_teardown(test_samples, release),
+		cmocka_unit_test_teardown(test_means, release),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
