@@ -42,7 +42,7 @@ class Process:
         self.child = subprocess.Popen(
             command, stdin=stdin, stdout=subprocess.PIPE, stderr=self.errors, text=True, bufsize=1,
             env={**os.environ, **(env or {})}, preexec_fn=lambda: os.sched_setaffinity(0, cpus))
-        self.output = ""
+        self.output, self.pending = "", b""  # at its end; lines that were not asked for yet
 
     def reason(self):
         self.errors.seek(0)
@@ -58,12 +58,16 @@ class Process:
 
     def receive(self):
         """The next line of its output; Trouble when it has ended or does not answer."""
-        if not select.select([self.child.stdout], [], [], PATIENCE)[0]:
-            raise Trouble(f"no answer for {PATIENCE} s")
-        line = self.child.stdout.readline()
-        if not line:
-            self.wait(GRACE)
-            raise Trouble(f"ended: {self.reason()}")
+        output = self.child.stdout.fileno()  # not by lines: select() does not see what a file object has read ahead
+        while b"\n" not in self.pending:
+            if not select.select([output], [], [], PATIENCE)[0]:
+                raise Trouble(f"no answer for {PATIENCE} s")
+            data = os.read(output, 65536)
+            if not data:
+                self.wait(GRACE)
+                raise Trouble(f"ended: {self.reason()}")
+            self.pending += data
+        line, _, self.pending = self.pending.partition(b"\n")
         return json.loads(line)
 
     def wait(self, seconds):

@@ -37,11 +37,25 @@ class Cnn(nn.Module):
 
 
 def build(name, channels=1, size=28, classes=10):
-    """`size` is the height and width of the input; the ResNets take any."""
+    """`size` is the height and width of the input; the ResNets take any. Initial weights are PyTorch's default, in the
+    ResNets torchvision's."""
     if name == "mlp":
         return Mlp(channels, size, classes)
     if name == "cnn":
         return Cnn(channels, size, classes)
     model = getattr(torchvision.models, name)(weights=None, num_classes=classes)
     model.conv1 = nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
+    nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")  # as torchvision's other convolutions
     return model
+
+
+def start_as_lockstep(model, name):
+    """Initial weights distributed as in src/models: the ResNets' are torchvision's; in mlp and cnn they are He's,
+    N(0, sqrt(2 / fan_in)), biases start from 0 and so does the last layer."""
+    if name not in ("mlp", "cnn"):
+        return
+    layers = [layer for layer in model.modules() if isinstance(layer, (nn.Conv2d, nn.Linear))]
+    for layer in layers:
+        nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+        nn.init.zeros_(layer.bias)
+    nn.init.zeros_(layers[-1].weight)

@@ -133,3 +133,14 @@ class Transformer(nn.Module):
         x = self.norm(x)
         real = (torch.arange(longest)[None, :] < lengths[:, None]).to(x.dtype)[:, :, None]
         return self.fc((x * real).sum(1) / lengths[:, None].to(x.dtype))
+
+
+def start_as_lockstep(model):
+    """Initial weights distributed as in src/models: BERT's N(0, 0.02), biases and the transformer's last layer from 0."""
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=0.02)
+        if isinstance(module, nn.Linear):
+            nn.init.zeros_(module.bias)
+    if isinstance(model, Transformer):
+        nn.init.zeros_(model.fc.weight)

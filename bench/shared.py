@@ -1,0 +1,91 @@
+"""What the scripts of bench/ share: the machine, the command, tables, and how a signal ends a script."""
+import os
+import signal
+import sys
+
+from peers_jobs import HERE, Trouble
+
+BUSY_LOAD = 0.5
+
+
+# ---- the machine
+
+
+def cpus_by_core():
+    """CPUs this process may use, one of every physical core first."""
+    allowed = sorted(os.sched_getaffinity(0))
+    first, rest, seen = [], [], set()
+    for cpu in allowed:
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as f:
+                core = f.read().strip()
+        except OSError:
+            core = str(cpu)
+        (rest if core in seen else first).append(cpu)
+        seen.add(core)
+    return first + rest
+
+
+def cpu_model():
+    try:
+        with open("/proc/cpuinfo") as f:
+            for line in f:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return os.uname().machine
+
+
+def machine():
+    return {"cpu": cpu_model(), "cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
+
+
+# ---- the command and its data
+
+
+def find_lockstep(path):
+    path = path or os.environ.get("LOCKSTEP") or os.path.join(HERE, "..", "build", "lockstep")
+    if not os.access(path, os.X_OK):
+        raise Trouble(f"{path} is missing or not executable: run 'make build', or set --lockstep")
+    return os.path.abspath(path)
+
+
+def data_cache():
+    """Where `lockstep data get` puts datasets, one directory each."""
+    return os.environ.get("LOCKSTEP_DATA") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lockstep")
+
+
+def holds(place, names):
+    return all(os.path.isfile(os.path.join(place, name)) for name in names)
+
+
+# ---- output
+
+
+def table(rows):
+    """Aligned columns; numbers are right-aligned."""
+    widths = [max(len(line[i]) for line in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths)))
+             for line in rows]
+    return "\n".join([lines[0], "  ".join("-" * w for w in widths)] + lines[1:])
+
+
+# ---- the command line
+
+
+def numbers(text):
+    return [int(word) for word in text.split(",")]
+
+
+def stop(number, _):
+    """A signal ends the processes of both sides and then the comparison; further signals are ignored."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def end_on_signals():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
