@@ -3,7 +3,7 @@
  * are kept as they were published, also where they contradict one another.
  *
  *     ls_published *sets;
- *     LS_TRY(ls_published_read(&sets, &count, &arena, "published"));
+ *     LS_TRY(ls_published_read(&sets, &count, &arena, "published", 0));
  */
 #ifndef LS_TOOLS_RESULTS_PUBLISHED_H
 #define LS_TOOLS_RESULTS_PUBLISHED_H

@@ -330,7 +330,7 @@ static void test_published_points(void **state)
 	ls_arena arena = { 0 };
 	ls_published *sets;
 	size_t count, rows = 0;
-	assert_int_equal(ls_published_read(&sets, &count, &arena, "published"), LS_OK);
+	assert_int_equal(ls_published_read(&sets, &count, &arena, "published", 0), LS_OK);
 	for (size_t i = 0; i < count; i++) {
 		ls_sweep_list lists[8] = { 0 };
 		char names[256], *save = NULL;
@@ -384,7 +384,7 @@ static void test_published_nodes(void **state)
 	ls_published *sets;
 	size_t count, seen = 0;
 	ls_sweep_list mnist, big;
-	assert_int_equal(ls_published_read(&sets, &count, &arena, "rcc-cnn"), LS_OK);
+	assert_int_equal(ls_published_read(&sets, &count, &arena, "rcc-cnn", 0), LS_OK);
 	assert_int_equal(ls_recipe_open(&mnist, "rcc-mnist", LS_RECIPE_FULL), LS_OK);
 	assert_int_equal(ls_recipe_open(&big, "rcc-bigmnist", LS_RECIPE_FULL), LS_OK);
 	for (size_t k = 0; k < sets[0].row_count; k++) {
