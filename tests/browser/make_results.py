@@ -7,6 +7,7 @@ tables. Figures come from small formulas, so that tests know what to expect; not
   DIR/walltime/results.json    whole runs on unequal nodes gn01..gn05
   DIR/strategies/results.json  AllReduce and PS at 1gbit and 10gbit; a rate above the wire's limit
   DIR/states/results.json      points that are pending, skipped and failed beside one that is done
+  DIR/launches/results.json    the first with several launches, some busy, and simulated points
   DIR/hostile/results.json     names full of markup
   DIR/run/                     run.json and metrics.jsonl
   DIR/forecast.json            what lockstep plan would predict for the strategies
@@ -162,6 +163,18 @@ def states():
     ])
 
 
+def launches():
+    s = throughput()
+    for i, p in enumerate(s["points"]):
+        p["job"]["replay"] = int(p["job"]["nodes"] > 1)
+        p["launches"] = [{"wall_s": 9.0, "load": 0.8 * (k == 1), "steal": 0.001, "mhz": 2400.0, "busy": int(k == 1),
+                          "again": int(k == 2), "reason": "exit status 1" if k == 3 and i == 1 else ""} for k in range(4)]
+        for k, r in enumerate(p["repeats"]):
+            r["launch"] = k % 3
+        p["settings"] = [{"name": "optimizer", "original": "adamw", "ours": "adam"}]
+    return {**s, "version": 3}
+
+
 BAD = "<script>alert(1)</script>|`x`*b*[y](javascript:z)&amp;\"'"
 
 
@@ -232,7 +245,7 @@ def forecast():
 def main():
     directory = sys.argv[1]
     for name, make in (("throughput", throughput), ("epochs", epochs), ("walltime", walltime),
-                       ("strategies", strategies), ("states", states), ("hostile", hostile)):
+                       ("strategies", strategies), ("states", states), ("launches", launches), ("hostile", hostile)):
         os.makedirs(os.path.join(directory, name), exist_ok=True)
         with open(os.path.join(directory, name, "results.json"), "w") as file:
             json.dump(make(), file, indent=1)

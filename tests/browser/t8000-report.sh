@@ -14,7 +14,7 @@ if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null 
 fi
 
 python3 "$SOURCE_DIR/tests/browser/make_results.py" data || exit 1
-"$LOCKSTEP" report data/throughput data/epochs data/walltime data/strategies data/states data/run data/forecast.json \
+"$LOCKSTEP" report data/throughput data/epochs data/walltime data/strategies data/states data/launches data/run data/forecast.json \
 	--compare published --out page.html >/dev/null || exit 1
 "$LOCKSTEP" report data/hostile --out hostile.html >/dev/null || exit 1
 
