@@ -2,12 +2,8 @@
  * The bench: profiles that it records add up, a replay's gradients are really exchanged, nodes measure together and
  * must agree on what.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <lockstep/models.h>
 #include <math.h>
@@ -20,6 +16,7 @@
 #include "tools/bench/node.h"
 #include "trainer/trainer.h"
 #include "unit/backends/profile_sum.h"
+#include "unit/test_main.h"
 #include "unit/trainer/gang.h"
 
 static void check_status(ls_status status)
@@ -312,12 +309,5 @@ static int remove_scratch(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bench_without_a_shape), cmocka_unit_test(test_adds_up),
-		cmocka_unit_test(test_gradients_arrive),      cmocka_unit_test(test_nodes),
-		cmocka_unit_test(test_nodes_must_agree),      cmocka_unit_test(test_text),
-	};
-	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
-}
+TEST_MAIN_GROUP(make_scratch, remove_scratch, test_bench_without_a_shape, test_adds_up, test_gradients_arrive,
+		test_nodes, test_nodes_must_agree, test_text)

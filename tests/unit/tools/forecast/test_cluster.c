@@ -2,16 +2,12 @@
  * Cluster files: fields are read, errors name the line or field, and the output of a probe is a cluster, too.
  */
 #include "tools/forecast/cluster.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 #define HEAD "{\"format\": \"lockstep cluster\", \"version\": 2, "
 
@@ -139,10 +135,4 @@ static void test_rates(void **state)
 		assert_int_equal(ls_rate_parse(wrong[i], &rate), LS_EINVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_described), cmocka_unit_test(test_malformed),
-					    cmocka_unit_test(test_probed),    cmocka_unit_test(test_probed_devices),
-					    cmocka_unit_test(test_resize),    cmocka_unit_test(test_rates) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_described, test_malformed, test_probed, test_probed_devices, test_resize, test_rates)

@@ -2,14 +2,10 @@
  * Failures: without failures nothing is lost, the chosen interval loses least, and more nodes lose more.
  */
 #include "tools/forecast/failures.h"
+#include "unit/test_main.h"
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 static void test_goodput(void **state)
 {
@@ -34,8 +30,4 @@ static void test_goodput(void **state)
 	assert_true(ls_goodput_of(&c, 1000).part < best.part);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_goodput) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_goodput)

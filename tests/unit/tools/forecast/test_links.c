@@ -2,15 +2,11 @@
  * Links are shared fairly, urgent messages start first, and no more than the window is in flight.
  */
 #include "tools/forecast/links.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 static const double fast[4] = { 1, 1, 1, 1 };
 static int order[16], arrived;
@@ -152,10 +148,4 @@ static void test_order(void **state)
 	ls_links_release(&l);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fair), cmocka_unit_test(test_both_ways),
-					    cmocka_unit_test(test_parties), cmocka_unit_test(test_urgency_and_window),
-					    cmocka_unit_test(test_order) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_fair, test_both_ways, test_parties, test_urgency_and_window, test_order)

@@ -3,17 +3,13 @@
  * stragglers, trainers without overlap; and few nodes simulated one by one against the same nodes as one group.
  */
 #include "tools/forecast/simulate.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 enum { LAYERS = 8, LAYER_FLOATS = 1 << 19 }; /* 16.8 MB in all */
 
@@ -230,14 +226,5 @@ static void test_refusals(void **state)
 	ls_cluster_release(&c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),     cmocka_unit_test(test_fast_links),
-		cmocka_unit_test(test_few_cores), cmocka_unit_test(test_slow_links),
-		cmocka_unit_test(test_server),    cmocka_unit_test(test_straggler),
-		cmocka_unit_test(test_after),     cmocka_unit_test(test_parties_are_nodes),
-		cmocka_unit_test(test_no_cliffs), cmocka_unit_test(test_refusals),
-	};
-	return cmocka_run_group_tests(tests, make_profile, NULL);
-}
+TEST_MAIN_GROUP(make_profile, NULL, test_alone, test_fast_links, test_few_cores, test_slow_links, test_server,
+		test_straggler, test_after, test_parties_are_nodes, test_no_cliffs, test_refusals)

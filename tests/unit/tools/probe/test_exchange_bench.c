@@ -3,20 +3,17 @@
  * detects wrong sums; links and the library's all-reduce are measured on node 0.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "comm/collectives.h"
 #include "support/transport_threads.h"
 #include "tools/probe/exchange_bench.h"
 #include "tools/probe/link.h"
 #include "tools/probe/speed.h"
+#include "unit/test_main.h"
 
 enum { NODES = 3, FLOATS = 50003, STEPS = 3 };
 
@@ -153,9 +150,4 @@ static void test_speed(void **state)
 	assert_true(found.memory_core.read_gb_per_s > 0 && found.memory_core.copy_gb_per_s > 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_alone), cmocka_unit_test(test_nodes),
-					    cmocka_unit_test(test_links), cmocka_unit_test(test_speed) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_alone, test_nodes, test_links, test_speed)

@@ -2,12 +2,8 @@
  * Warnings of `lockstep probe` about its figures. Its files belong to the command, not to a library, so they are
  * included.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +11,7 @@
 
 #include "cli/probe_print.c"
 #include "cli/table.c"
+#include "unit/test_main.h"
 
 /* Whether the text of a node with `cores` cores warns about them, when all together do `gflop` and one alone 100. */
 static int compares(int cores, double gflop)
@@ -43,8 +40,4 @@ static void test_cores(void **state)
 	assert_false(compares(1, 140));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cores) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_cores)

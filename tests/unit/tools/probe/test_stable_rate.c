@@ -3,14 +3,11 @@
  * for a while, and one that is always busy.
  */
 #include "tools/probe/stable_rate.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 typedef struct script {
 	const double *rates;
@@ -71,12 +68,4 @@ static void test_never_steady(void **state)
 	expect(MEASURE(3, 400, 200), 200, 0, LS_STABLE_ROUNDS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quiet),
-		cmocka_unit_test(test_disturbed),
-		cmocka_unit_test(test_never_steady),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_quiet, test_disturbed, test_never_steady)

@@ -3,16 +3,13 @@
  * escaped.
  */
 #include "tools/report/page.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef enum kind { MARKDOWN, HTML, BRIEF } kind;
 
@@ -205,12 +202,4 @@ static void test_empty_plot(void **state)
 	ls_page_release(&page);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),      cmocka_unit_test(test_folded),     cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_curves),     cmocka_unit_test(test_odd_curves), cmocka_unit_test(test_bars),
-		cmocka_unit_test(test_empty_plot),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_table, test_folded, test_lists, test_curves, test_odd_curves, test_bars, test_empty_plot)

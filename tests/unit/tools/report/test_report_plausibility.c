@@ -2,15 +2,12 @@
  * Figures that are too good: the limits by ideal speedup and bandwidth, and the messages about figures above them.
  */
 #include "tools/report/plausibility.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* `part` NULL: not flagged. */
 static void expect_flag(const ls_claim *claim, const char *part)
@@ -120,10 +117,4 @@ static void test_point(void **state)
 	ls_page_release(&page);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_bytes), cmocka_unit_test(test_speedups),
-					    cmocka_unit_test(test_wire), cmocka_unit_test(test_both),
-					    cmocka_unit_test(test_point) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_bytes, test_speedups, test_wire, test_both, test_point)

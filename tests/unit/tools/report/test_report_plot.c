@@ -3,17 +3,14 @@
  */
 #include "tools/report/plot.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tools/report/page.h"
+#include "unit/test_main.h"
 
 static char svg[1 << 16];
 
@@ -110,13 +107,4 @@ static void test_kinds_are_not_joined(void **state)
 	assert_int_equal(times(strstr(second, "d=\"M"), "L"), 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accuracy_ends_at_one),
-		cmocka_unit_test(test_more_than_the_most),
-		cmocka_unit_test(test_one_epoch_is_a_mark),
-		cmocka_unit_test(test_kinds_are_not_joined),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_accuracy_ends_at_one, test_more_than_the_most, test_one_epoch_is_a_mark, test_kinds_are_not_joined)

@@ -2,18 +2,15 @@
  * Forecasts and runs: written values read back, and errors name file, line or field, and reason.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tools/forecast/forecast.h"
 #include "tools/report/run_read.h"
+#include "unit/test_main.h"
 
 static const char forecast[] =
 	"{\"format\": \"lockstep forecast\", \"version\": 2, \"model\": \"resnet18\", \"batch_per_device\": 128, "
@@ -191,16 +188,5 @@ static void test_metrics_malformed(void **state)
 	expect_refusal(parse_metrics, metrics, ", \"epoch\": 0}", "}", "f.json:3: epoch is missing");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forecast),
-		cmocka_unit_test(test_forecast_malformed),
-		cmocka_unit_test(test_run),
-		cmocka_unit_test(test_run_malformed),
-		cmocka_unit_test(test_run_strategies),
-		cmocka_unit_test(test_metrics),
-		cmocka_unit_test(test_metrics_malformed),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_forecast, test_forecast_malformed, test_run, test_run_malformed, test_run_strategies, test_metrics,
+	  test_metrics_malformed)

@@ -2,14 +2,11 @@
  * Axes: scales contain the values they were fitted to and end at round numbers; ticks are round, ordered and few.
  */
 #include "tools/report/scale.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 static void expect_ticks(double low, double high, int zero, int logarithmic, size_t count, const double *expected)
 {
@@ -69,9 +66,4 @@ static void test_places(void **state)
 	assert_true(fabs(ls_scale_at(&log, 2) - 100) < 1e-9);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_linear), cmocka_unit_test(test_logarithmic),
-					    cmocka_unit_test(test_degenerate), cmocka_unit_test(test_places) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_linear, test_logarithmic, test_degenerate, test_places)

@@ -2,16 +2,13 @@
  * Studies: lines, baselines, and names of lines and hosts.
  */
 #include "tools/report/study.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <lockstep/train.h>
 
@@ -240,12 +237,5 @@ static void test_shapes(void **state)
 	assert_false(ls_model_related("resnet18", "resnet101") || ls_model_related("bert", "bert-base"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_batches),    cmocka_unit_test(test_overlap),
-					    cmocka_unit_test(test_strategies), cmocka_unit_test(test_every_strategy),
-					    cmocka_unit_test(test_hosts),      cmocka_unit_test(test_kinds),
-					    cmocka_unit_test(test_none),       cmocka_unit_test(test_places),
-					    cmocka_unit_test(test_shapes) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_batches, test_overlap, test_strategies, test_every_strategy, test_hosts, test_kinds, test_none,
+	  test_places, test_shapes)

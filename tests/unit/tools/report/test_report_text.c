@@ -2,16 +2,13 @@
  * Text from files cannot become markup, and numbers read as people write them.
  */
 #include "tools/report/text.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void expect_put(void (*put)(FILE *, const char *), const char *text, const char *expected)
 {
@@ -73,9 +70,4 @@ static void test_numbers(void **state)
 	assert_string_equal(ls_bytes_text(text, 12), "12 B");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_html), cmocka_unit_test(test_markdown),
-					    cmocka_unit_test(test_numbers) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_html, test_markdown, test_numbers)

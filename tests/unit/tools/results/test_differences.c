@@ -2,14 +2,11 @@
  * Differences from the original: computed from settings and from what was measured, numbers compared as numbers.
  */
 #include "tools/results/differences.h"
+#include "unit/test_main.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -101,13 +98,4 @@ static void test_merged(void **state)
 	assert_false(ls_results_has_original(&results));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_point),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_launches),
-		cmocka_unit_test(test_merged),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_point, test_numbers, test_launches, test_merged)

@@ -2,15 +2,12 @@
  * Kinds of figures: every kind has its own name, and a point's rate and wall time are of the right one.
  */
 #include "tools/results/figure.h"
+#include "unit/test_main.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_names(void **state)
 {
@@ -37,8 +34,4 @@ static void test_points(void **state)
 	assert_int_equal(ls_point_wall_figure(&point), LS_FIGURE_MEASURED);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names), cmocka_unit_test(test_points) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_names, test_points)

@@ -2,17 +2,14 @@
  * Published figures: the files are complete and as consistent as they were published, and errors name file and line.
  */
 #include "tools/results/published.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static ls_arena arena = LS_ARENA_INIT;
 
@@ -240,14 +237,5 @@ static void test_samples(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_files, release),   cmocka_unit_test_teardown(test_medians, release),
-		cmocka_unit_test_teardown(test_figures, release), cmocka_unit_test_teardown(test_for, release),
-		cmocka_unit_test_teardown(test_parse, release),   cmocka_unit_test_teardown(test_errors, release),
-		cmocka_unit_test_teardown(test_skip, release),    cmocka_unit_test_teardown(test_samples, release),
-		cmocka_unit_test_teardown(test_means, release),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(NULL, release, test_files, test_medians, test_figures, test_for, test_parse, test_errors, test_skip,
+	       test_samples, test_means)

@@ -2,19 +2,15 @@
  * Results: written values read back, medians are those of the repeats, and errors name file, field and reason.
  */
 #include "tools/results/results.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 static ls_point_repeat repeats[] = { { 30, 3, 9, 0 }, { 10, 5, 7, 2 }, { 20, 4, 8, 2 } };
 static ls_point_launch launches[] = {
@@ -156,8 +152,4 @@ static void test_malformed(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_round_trip), cmocka_unit_test(test_malformed) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_round_trip, test_malformed)

@@ -2,14 +2,11 @@
  * The figures of a point: medians of launches, not of all repeats; two spreads; busy and failed launches.
  */
 #include "tools/results/results.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -103,15 +100,5 @@ static void test_when_a_machine_is_busy(void **state)
 	assert_true(ls_launch_is_busy(&(ls_point_launch){ .steal = 0.05 }));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_medians_of_launches),
-		cmocka_unit_test(test_launches_weigh_the_same),
-		cmocka_unit_test(test_busy_launches_do_not_count),
-		cmocka_unit_test(test_failed_launches_have_no_repeats),
-		cmocka_unit_test(test_repeats_without_launches),
-		cmocka_unit_test(test_when_a_machine_is_busy),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_medians_of_launches, test_launches_weigh_the_same, test_busy_launches_do_not_count,
+	  test_failed_launches_have_no_repeats, test_repeats_without_launches, test_when_a_machine_is_busy)

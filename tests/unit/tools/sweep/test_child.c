@@ -4,20 +4,17 @@
  */
 #include "tools/sweep/child.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <lockstep/sweep.h>
 
 #include "base/clock.h"
+#include "unit/test_main.h"
 
 static ls_child run(const char *script, double limit_s)
 {
@@ -129,16 +126,4 @@ static void test_stop(void **state)
 	ls_child_release(&child);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keeps_what_is_said),
-		cmocka_unit_test(test_much),
-		cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_cannot_start),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_stubborn),
-		cmocka_unit_test(test_stop),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_keeps_what_is_said, test_much, test_reasons, test_cannot_start, test_limit, test_stubborn, test_stop)

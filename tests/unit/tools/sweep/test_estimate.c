@@ -2,15 +2,12 @@
  * Estimated duration of a point from the time of one step, with made-up figures.
  */
 #include "tools/sweep/estimate.h"
+#include "unit/test_main.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static ls_sweep_point point_of(const char *kind, const char *devices, int64_t nodes, const char *rate)
 {
@@ -73,12 +70,4 @@ static void test_training(void **state)
 	expect(&p, 0.1, 1e6, 0); /* all of a dataset whose size is not known here */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bench),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_training),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_bench, test_links, test_training)

@@ -4,8 +4,6 @@
 #include "tools/sweep/outcome.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,10 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/files.h"
 #include "tools/sweep/command.h"
+#include "unit/test_main.h"
 
 #define NUMBERS                                                                                                        \
 	"\"tokens_per_s\": 0, \"compute_ms\": 3, \"exposed_ms\": 1, \"wait_ms\": 0.5, \"update_ms\": 0.1, "            \
@@ -256,12 +253,5 @@ static void test_commands(void **state)
 	ls_arena_release(&arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bench),    cmocka_unit_test(test_bench_malformed),
-		cmocka_unit_test(test_train),    cmocka_unit_test(test_train_malformed),
-		cmocka_unit_test(test_commands), cmocka_unit_test(test_epochs_of_workers),
-	};
-	return cmocka_run_group_tests(tests, make_run, remove_run);
-}
+TEST_MAIN_GROUP(make_run, remove_run, test_bench, test_bench_malformed, test_train, test_train_malformed, test_commands,
+		test_epochs_of_workers)

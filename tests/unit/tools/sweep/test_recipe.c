@@ -4,8 +4,6 @@
  */
 #include "tools/sweep/recipe.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,14 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <lockstep/train.h>
 
 #include "base/array.h"
 #include "tools/results/differences.h"
 #include "tools/results/published.h"
 #include "tools/sweep/original.h"
+#include "unit/test_main.h"
 
 #define HEAD "{\"format\": \"lockstep recipe\", \"version\": 2, \"title\": \"t\", \"table\": \"throughput\", "
 
@@ -790,34 +787,8 @@ static void test_keys(void **state)
 	ls_sweep_list_release(&one);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists_multiply),
-		cmocka_unit_test(test_same_points_are_one),
-		cmocka_unit_test(test_every_strategy_is_a_point),
-		cmocka_unit_test(test_quick_overrides),
-		cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_too_many_points),
-		cmocka_unit_test(test_built_in),
-		cmocka_unit_test(test_published_points),
-		cmocka_unit_test(test_published_nodes),
-		cmocka_unit_test(test_sets_of_nodes),
-		cmocka_unit_test(test_servers_inside),
-		cmocka_unit_test(test_epoch),
-		cmocka_unit_test(test_arguments_fit_models),
-		cmocka_unit_test(test_original_refused),
-		cmocka_unit_test(test_original_settings),
-		cmocka_unit_test(test_full_is_like_the_original),
-		cmocka_unit_test(test_lists_choose),
-		cmocka_unit_test(test_lists_make),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_speeds),
-		cmocka_unit_test(test_baseline),
-		cmocka_unit_test(test_hosts),
-		cmocka_unit_test(test_same_after_choice),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(test_lists_multiply, test_same_points_are_one, test_every_strategy_is_a_point, test_quick_overrides,
+	  test_forms, test_arguments, test_malformed, test_too_many_points, test_built_in, test_published_points,
+	  test_published_nodes, test_sets_of_nodes, test_servers_inside, test_epoch, test_arguments_fit_models,
+	  test_original_refused, test_original_settings, test_full_is_like_the_original, test_lists_choose,
+	  test_lists_make, test_keys, test_speeds, test_baseline, test_hosts, test_same_after_choice)
