@@ -44,8 +44,12 @@ typedef struct ls_sweep_options {
 	const char *hosts;             /* "lm1,lm6": real hosts; NULL: nodes are emulated */
 	const char *arguments;         /* other options of the commands, as typed; may be NULL */
 	int64_t warmup, steps, repeat; /* below 0: the recipe's, else 20, 100 and 7, quick 5, 20 and 3 */
-	int64_t launches; /* processes that measure each point, one after another; below 1: the recipe's, else 1. With
+	int64_t launches;   /* processes that measure each point, one after another; below 1: the recipe's, else 1. With
 			   * several, repeat is 3 by default, and a launch on a busy machine is repeated once */
+	double to_accuracy; /* train to this test accuracy instead, once per seed; 0: measure throughput */
+	int64_t seeds;      /* to_accuracy: seeds 1, 2, ..., each a launch; below 1: 5 */
+	int64_t epochs;     /* to_accuracy: the most that a seed trains; below 1: 20 */
+	int64_t samples;    /* to_accuracy: size of the training set; below 1: all of it */
 	const char *program; /* path of lockstep; NULL: this program */
 } ls_sweep_options;
 #define LS_SWEEP_OPTIONS_INIT                                                                                          \

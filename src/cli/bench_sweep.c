@@ -162,7 +162,7 @@ static int print_rows(const ls_sweep_result *result, FILE *to)
 
 static int print_table(const char *command, const ls_sweep_options *options, const ls_sweep_result *result, FILE *to)
 {
-	if (options->recipe) {
+	if (options->recipe || options->to_accuracy > 0) {
 		int code = ls_command_finish(command, ls_report_markdown(result->path, to));
 		if (code)
 			return code;
@@ -171,8 +171,9 @@ static int print_table(const char *command, const ls_sweep_options *options, con
 		return LS_EXIT_FAILURE;
 	}
 	fprintf(to, "%s%zu of %zu point%s done; %s\nA page with plots: lockstep report %.*s\n",
-		options->recipe ? "\n" : "", result->done, result->row_count, ls_plural(result->row_count, "s"),
-		result->path, (int)(strlen(result->path) - strlen("/results.json")), result->path);
+		options->recipe || options->to_accuracy > 0 ? "\n" : "", result->done, result->row_count,
+		ls_plural(result->row_count, "s"), result->path, (int)(strlen(result->path) - strlen("/results.json")),
+		result->path);
 	return LS_EXIT_OK;
 }
 
@@ -230,7 +231,8 @@ static ls_status take_hosts(ls_sweep_options *o)
 /* Whether points are given, by a recipe or by lists. */
 static int has_points(const ls_sweep_options *o)
 {
-	return o->recipe || o->model || o->nodes || o->devices || o->batch || o->strategy || o->rate;
+	return o->recipe || o->to_accuracy > 0 || o->model || o->nodes || o->devices || o->batch || o->strategy ||
+	       o->rate;
 }
 
 /* Whether an earlier row has the same reason. */

@@ -30,7 +30,8 @@ typedef struct bench_options {
 	int64_t channels, size, classes;
 	int json;
 	const char *text[TEXTS], *nodes, *rate, *out, *epoch;
-	int64_t launches; /* 0: not given */
+	int64_t launches, seeds, epochs, samples; /* 0: not given */
+	double to_accuracy;
 	int quick, full, again, list;
 } bench_options;
 
@@ -46,6 +47,7 @@ static const ls_setting rows[] = {
 	{ "data", 'd', "NAME", "Model and data", "text: train on this dataset", LS_SETTING_STRING, BENCH(data), 0, 0,
 	  LS_SETTING_COMMON },
 	{ .name = "data-dir" },
+	{ .name = "test-samples" },
 	{ .name = "dropout" },
 	{ .name = "vocab" },
 	{ .name = "seq-len" },
@@ -98,6 +100,14 @@ static const ls_setting rows[] = {
 	  OWN(epoch), 0, 0, 0 },
 	{ "launches", 0, "N", "Sweep", "measure each point in N processes, one by one", LS_SETTING_INT, OWN(launches),
 	  0, 1e6, LS_SETTING_COMMON | LS_SETTING_NOT_0 },
+	{ "to-accuracy", 0, "X", "Sweep", "time training to this test accuracy, seed by seed", LS_SETTING_REAL,
+	  OWN(to_accuracy), 0, 1, LS_SETTING_COMMON | LS_SETTING_NOT_0 },
+	{ "seeds", 0, "N", "Sweep", "--to-accuracy: train N seeds (default 5)", LS_SETTING_INT, OWN(seeds), 0, 1e6,
+	  LS_SETTING_NOT_0 },
+	{ "epochs", 0, "N", "Sweep", "--to-accuracy: train at most N epochs (default 20)", LS_SETTING_INT, OWN(epochs),
+	  0, 1e9, LS_SETTING_NOT_0 },
+	{ "samples", 0, "N", "Sweep", "--to-accuracy: use N training samples (default: all)", LS_SETTING_INT,
+	  OWN(samples), 0, 1e15, LS_SETTING_NOT_0 },
 	{ "out", 'o', "DIR", "Sweep", "directory for results.json", LS_SETTING_STRING, OWN(out), 0, 0,
 	  LS_SETTING_COMMON },
 	{ "quick", 0, NULL, "Sweep", "fewer steps; of a recipe, also smaller models", LS_SETTING_FLAG, OWN(quick), 0, 1,
@@ -235,8 +245,9 @@ static const char *given(const bench_options *options, char words[TEXTS][32], in
 
 static int is_sweep(const bench_options *options, const char *recipe)
 {
-	int lists = recipe || options->launches > 0 || options->nodes || options->rate || options->out ||
-		    options->quick || options->full || options->epoch || options->again || options->list;
+	int lists = recipe || options->launches > 0 || options->to_accuracy > 0 || options->nodes || options->rate ||
+		    options->out || options->quick || options->full || options->epoch || options->again ||
+		    options->list;
 	for (size_t k = 0; k < TEXTS; k++)
 		lists |= strchr(options->text[k], ',') != NULL;
 	return lists;
@@ -294,6 +305,8 @@ static int sweep(const bench_options *options, char words[TEXTS][32], const char
 	s.strategy = given(options, words, STRATEGY), s.servers = given(options, words, SERVERS);
 	s.wire = given(options, words, WIRE), s.nodes = options->nodes, s.rate = options->rate;
 	s.hosts = options->bench.job.hosts, s.arguments = rest, s.launches = options->launches;
+	s.to_accuracy = options->to_accuracy, s.seeds = options->seeds, s.epochs = options->epochs;
+	s.samples = options->samples;
 	const struct {
 		int text;
 		int64_t least, *to;
@@ -319,6 +332,14 @@ int ls_cmd_bench(int argc, char **argv)
 	int code = ls_args_parse(&args, &options, &recipe, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
+	if (options.to_accuracy > 0 && (recipe || options.launches > 0))
+		return ls_usage_error(args.command, "--to-accuracy is not for %s",
+				      recipe ? "recipes" : "--launches: every seed is a launch, use --seeds");
+	if (options.to_accuracy <= 0 && (options.seeds > 0 || options.epochs > 0 || options.samples > 0))
+		return ls_usage_error(args.command, "--%s needs --to-accuracy",
+				      options.seeds > 0    ? "seeds"
+				      : options.epochs > 0 ? "epochs"
+							   : "samples");
 	if (is_sweep(&options, recipe))
 		return sweep(&options, words, recipe);
 	code = set_texts(&options, words);

@@ -14,6 +14,8 @@ void ls_figures_scaling(const ls_study *study, const ls_published *published);
 void ls_figures_strategies(const ls_study *study);
 /* Loss, accuracy and rate over steps and epochs. */
 void ls_figures_curves(const ls_study *study);
+/* Test accuracy over time of jobs with a target, by seed. */
+void ls_figures_target(const ls_study *study);
 /* Time per step by part, for each point and each node; and the speeds of nodes. */
 void ls_figures_time(const ls_study *study);
 

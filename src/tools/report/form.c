@@ -6,10 +6,8 @@
 #include "tools/report/text.h"
 
 static const ls_form forms[] = {
-	{ "throughput", ls_form_throughput },
-	{ "epochs", ls_form_epochs },
-	{ "walltime", ls_form_walltime },
-	{ "strategies", ls_form_strategies },
+	{ "throughput", ls_form_throughput }, { "epochs", ls_form_epochs },     { "walltime", ls_form_walltime },
+	{ "strategies", ls_form_strategies }, { "accuracy", ls_form_accuracy },
 };
 
 const ls_form *ls_form_of(const ls_results *results)

@@ -6,6 +6,7 @@
  *     epochs      rates as training logs them, epoch and test times, accuracy; and a table of all points
  *     walltime    wall time of whole runs, one row per run, with averages
  *     strategies  baselines, then AllReduce against PS against ideal
+ *     accuracy    time and epochs to a test accuracy, one row per seed, with a mean
  */
 #ifndef LS_TOOLS_REPORT_FORM_H
 #define LS_TOOLS_REPORT_FORM_H
@@ -23,6 +24,7 @@ void ls_form_throughput(const ls_study *study);
 void ls_form_epochs(const ls_study *study);
 void ls_form_walltime(const ls_study *study);
 void ls_form_strategies(const ls_study *study);
+void ls_form_accuracy(const ls_study *study);
 
 /* Machines and versions that measured, each listed once. */
 void ls_form_testbed(const ls_study *study, const ls_results_machine *machines, size_t count);

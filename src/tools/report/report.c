@@ -97,6 +97,7 @@ static ls_status add_sweep(ls_page *page, const ls_results *results, const ls_so
 	ls_figures_scaling(&study,
 			   ls_published_for(sources->published, sources->published_count, results->sweep, form->name));
 	ls_figures_strategies(&study);
+	ls_figures_target(&study);
 	ls_figures_curves(&study);
 	ls_figures_time(&study);
 	form->tables(&study);

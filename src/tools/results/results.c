@@ -54,6 +54,7 @@ static const ls_field job_fields[] = {
 	WHOLE(steps, 1e12),
 	WHOLE(epochs, 1e9),
 	WHOLE(samples, 1e15),
+	LS_FIELD_REAL_IF_OF(OF, target, 0, 1),
 	MAYBE(epoch),
 	MAYBE(servers_count),
 	MAYBE(arguments),
@@ -75,8 +76,24 @@ static const ls_field repeat_fields[] = {
 #undef OF
 #define OF ls_point_launch
 static const ls_field launch_fields[] = {
-	REAL(wall_s, 1e9), REAL(load, 1e6), REAL(steal, 1), REAL(mhz, 1e6),
-	WHOLE(busy, 1),    WHOLE(again, 1), MAYBE(reason),
+	REAL(wall_s, 1e9),
+	REAL(load, 1e6),
+	REAL(steal, 1),
+	REAL(mhz, 1e6),
+	WHOLE(busy, 1),
+	WHOLE(again, 1),
+	MAYBE(reason),
+	LS_FIELD_WHOLE_IF_OF(OF, seed, 0, 0x1p53),
+	LS_FIELD_REAL_IF_OF(OF, target_s, 0, 1e9),
+	LS_FIELD_REAL_IF_OF(OF, target_epochs, 0, 1e9),
+};
+#undef OF
+#define OF ls_point_test
+static const ls_field test_fields[] = {
+	WHOLE(launch, ROWS_MAX),
+	REAL(epochs, 1e9),
+	REAL(elapsed_s, 1e9),
+	REAL(accuracy, 1),
 };
 #undef OF
 #define OF ls_point_rate
@@ -136,11 +153,13 @@ typedef struct rows {
 #define COUNT_OF_nodes node_count
 #define COUNT_OF_rates rate_count
 #define COUNT_OF_epochs epoch_count
+#define COUNT_OF_tests test_count
 #define COUNT_OF_settings setting_count
 static const rows lists[] = {
-	ROWS(launches, ls_point_launch, launch_fields), ROWS(repeats, ls_point_repeat, repeat_fields),
-	ROWS(nodes, ls_point_node, node_fields),        ROWS(rates, ls_point_rate, rate_fields),
-	ROWS(epochs, ls_point_epoch, epoch_fields),     ROWS(settings, ls_point_setting, setting_fields),
+	ROWS(launches, ls_point_launch, launch_fields),   ROWS(repeats, ls_point_repeat, repeat_fields),
+	ROWS(nodes, ls_point_node, node_fields),          ROWS(rates, ls_point_rate, rate_fields),
+	ROWS(epochs, ls_point_epoch, epoch_fields),       ROWS(tests, ls_point_test, test_fields),
+	ROWS(settings, ls_point_setting, setting_fields),
 };
 
 static const char *const states[] = { "pending", "done", "skipped", "failed" };

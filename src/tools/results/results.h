@@ -38,6 +38,7 @@ typedef struct ls_point_job {
 	double speed; /* of the slowest emulated node, relative to one at full speed; 0: all are at full speed */
 	int64_t warmup, steps;   /* of a bench, per repeat */
 	int64_t epochs, samples; /* of training; 0 where they do not apply */
+	double target;           /* test accuracy at which training ends, one seed per launch; 0: none */
 	char epoch
 		[16]; /* "data": every sample once over all devices; "worker": every device reads all data; "": data */
 	char servers_count
@@ -69,13 +70,22 @@ typedef struct ls_point_repeat {
  * reason and no repeats. */
 typedef struct ls_point_launch {
 	double wall_s;
-	double load;                  /* cores that other processes used just before it */
-	double steal;                 /* fraction of the machine's time that the hypervisor gave to others meanwhile */
-	double mhz;                   /* mean clock of the cores at its end; 0: not known */
-	int64_t busy;                 /* 1: the machine was not quiet (ls_launch_is_busy) */
-	int64_t again;                /* 1: it repeats the one before it, which was busy */
-	char reason[LS_RESULTS_TEXT]; /* why it failed; "": it did not */
+	double load;   /* cores that other processes used just before it */
+	double steal;  /* fraction of the machine's time that the hypervisor gave to others meanwhile */
+	double mhz;    /* mean clock of the cores at its end; 0: not known */
+	int64_t busy;  /* 1: the machine was not quiet (ls_launch_is_busy) */
+	int64_t again; /* 1: it repeats the one before it, which was busy */
+	int64_t seed;  /* of a job with a target; 0: the job's */
+	double target_s, target_epochs; /* when the target was reached, from the start of training; 0: it was not */
+	char reason[LS_RESULTS_TEXT];   /* why it failed; "": it did not */
 } ls_point_launch;
+
+/* An evaluation of a job with a target. */
+typedef struct ls_point_test {
+	int64_t launch;
+	double epochs, elapsed_s; /* since the launch */
+	double accuracy;
+} ls_point_test;
 
 /* "Step200: 100.71 data/sec": of the steps since the last one, and the loss of that step (NaN: not known). */
 typedef struct ls_point_rate {
@@ -108,12 +118,13 @@ typedef struct ls_point {
 	double accuracy;                   /* after the last epoch of training; 0: none */
 	int64_t end_step;                  /* of training: last step, */
 	char fingerprint[LS_RESULTS_NAME]; /* and fingerprint of the parameters after it; "": not known */
-	size_t launch_count, repeat_count, node_count, rate_count, epoch_count, setting_count;
+	size_t launch_count, repeat_count, node_count, rate_count, epoch_count, test_count, setting_count;
 	ls_point_launch *launches; /* in order; none in files before version 3 */
 	ls_point_repeat *repeats;
 	ls_point_node *nodes;
 	ls_point_rate *rates; /* of the last repeat */
 	ls_point_epoch *epochs;
+	ls_point_test *tests;       /* of all launches */
 	ls_point_setting *settings; /* those that the recipe records of the original; see differences.h */
 } ls_point;
 
@@ -129,7 +140,7 @@ typedef struct ls_results {
 	char sweep[LS_RESULTS_NAME];   /* the recipe's name, or "sweep" */
 	char title[LS_RESULTS_TEXT];   /* of the published table */
 	char note[LS_RESULTS_TEXT];    /* note about this form of the table; "": none */
-	char table[LS_RESULTS_NAME];   /* its form: throughput, epochs, walltime, strategies */
+	char table[LS_RESULTS_NAME];   /* its form: throughput, epochs, walltime, strategies, accuracy */
 	char started[LS_RESULTS_NAME]; /* ISO 8601, UTC */
 	char form[LS_RESULTS_NAME];    /* of a recipe: "quick", "default" or "full" */
 	int64_t quick;                 /* 1: form is "quick"; files before "form" have only this */

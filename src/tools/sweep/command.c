@@ -251,6 +251,10 @@ ls_status ls_sweep_train_command(ls_arena *arena, const ls_sweep_point *p, const
 		ls_argv_addf(&w, "--samples", "%" PRId64, job->samples);
 	LS_TRY(add_nodes(&w, p, target));
 	LS_TRY(ls_argv_split(&w, job->arguments));
+	if (job->target > 0) {
+		ls_argv_addf(&w, "--to-accuracy", "%.9g", job->target);
+		ls_argv_addf(&w, "--seed", "%" PRId64, target->seed);
+	}
 	if (ls_point_job_passes(job) > 1)
 		LS_TRY(add_evaluations(&w, job));
 	return ls_argv_end(&w, out);

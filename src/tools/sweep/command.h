@@ -31,6 +31,7 @@ typedef struct ls_sweep_target {
 	int records;
 	const char *run; /* directory of training */
 	int64_t repeat;  /* of a bench */
+	int64_t seed;    /* of training to a target */
 } ls_sweep_target;
 
 ls_status ls_sweep_bench_command(ls_arena *arena, const ls_sweep_point *point, const ls_sweep_target *target,

@@ -15,6 +15,7 @@
 
 #include <lockstep/launch.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "tools/sweep/command.h"
@@ -252,17 +253,31 @@ static ls_status name_run(measure *m, int64_t repeat)
 	return ls_path_remove_tree(m->run); /* left by a measurement that was stopped */
 }
 
+/* 1, 2, ... for jobs with a target; a launch that repeats another has its seed. */
+static int64_t seed_of(const ls_point *p, const ls_point_launch *launch)
+{
+	int64_t seed = launch->again ? 0 : 1;
+
+	for (size_t i = 0; i < p->launch_count; i++)
+		seed += !p->launches[i].again;
+	return seed;
+}
+
 static ls_status launch_train(measure *m, ls_point_launch *launch)
 {
+	double started = ls_clock_wall();
 	char **argv;
 	ls_child child;
 
+	if (m->point->job.target > 0)
+		m->target.seed = launch->seed = seed_of(m->result, launch);
 	LS_TRY(name_run(m, (int64_t)m->result->launch_count));
 	LS_TRY(ls_sweep_train_command(&m->arena, m->point, &m->target, &argv));
 	LS_TRY(run_child(m, argv, &child));
 	if (child.code != 0)
 		fail_launch(m, &child, launch);
-	else if (ls_outcome_train(m->result, &child, m->run) != LS_OK)
+	else if (ls_outcome_train(m->result, &child, m->run) != LS_OK ||
+		 (m->point->job.target > 0 && ls_outcome_target(m->result, launch, m->run, started) != LS_OK))
 		snprintf(launch->reason, sizeof(launch->reason), "%.200s", ls_last_error());
 	else
 		name_nodes(m);

@@ -14,4 +14,7 @@ ls_status ls_outcome_bench(ls_point *point, const ls_child *child);
 /* Add one repeat, of the run in directory `run`; curves are those of the last launch. */
 ls_status ls_outcome_train(ls_point *point, const ls_child *child, const char *run);
 
+/* For a job with a target: its evaluations, and whether `launch` reached it. `started` is the wall clock before it. */
+ls_status ls_outcome_target(ls_point *point, ls_point_launch *launch, const char *run, double started);
+
 #endif

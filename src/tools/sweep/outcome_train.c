@@ -26,6 +26,8 @@ typedef struct numbers {
 typedef struct curve {
 	ls_point *point;
 	numbers rates, waits, exposed, tokens;
+	numbers epoch_rates;            /* for runs that are too short to log a step */
+	int64_t epoch_step;             /* the last one of the epoch before */
 	double compute[LS_SWEEP_NODES]; /* sums over lines of steps */
 	size_t lines;
 } curve;
@@ -105,6 +107,11 @@ static ls_status take_line(void *context, const ls_metrics_line *line, const jso
 
 	if (!strcmp(line->kind, "step"))
 		return take_step(c, line, object);
+	if (!strcmp(line->kind, "epoch") && line->seconds > 0) {
+		double samples = (double)((line->step - c->epoch_step) * c->point->job.batch * c->point->job.devices);
+		c->epoch_step = line->step;
+		LS_TRY(keep_number(&c->epoch_rates, samples / line->seconds));
+	}
 	if (!strcmp(line->kind, "epoch") || !strcmp(line->kind, "test"))
 		return ls_point_add_epoch(c->point, line);
 	if (!strcmp(line->kind, "end"))
@@ -175,7 +182,7 @@ static void fold_epochs(ls_point *p, int64_t passes)
 static ls_status conclude(curve *c, const ls_child *child, const char *run)
 {
 	ls_point *p = c->point;
-	double rate = median_of(&c->rates);
+	double rate = c->rates.count > 0 ? median_of(&c->rates) : median_of(&c->epoch_rates);
 
 	if (!(rate > 0))
 		return ls_fail(LS_EFORMAT, "%s/metrics.jsonl has no step with a rate; is --log-every 0?", run);
@@ -218,6 +225,7 @@ ls_status ls_outcome_train(ls_point *point, const ls_child *child, const char *r
 	if (status == LS_OK)
 		status = conclude(&c, child, run);
 	free(c.rates.value);
+	free(c.epoch_rates.value);
 	free(c.waits.value);
 	free(c.exposed.value);
 	free(c.tokens.value);

@@ -206,13 +206,16 @@ static void write_key(ls_sweep_point *p)
 	char all[KEY_JOB];
 	int worker = !strcmp(j->kind, "train") && !strcmp(j->epoch, "worker"),
 	    inside = !strcmp(j->servers_count, "inside");
+	char target[32] = "";
 
+	if (j->target > 0)
+		snprintf(target, sizeof(target), "|to %.9g", j->target);
 	snprintf(all, sizeof(all),
 		 "%s|%s|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64 "|%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64
-		 "|%" PRId64 "|%s|%s|%s%s%s",
+		 "|%" PRId64 "|%s|%s|%s%s%s%s",
 		 j->kind, j->model, j->data, j->optimizer, j->shape, j->threads, j->servers, j->batch, j->strategy,
 		 j->wire, j->rate, j->warmup, j->steps, j->epochs, j->samples, j->arguments, p->on[0] ? p->on : "0",
-		 p->speeds, worker ? "|worker" : "", inside ? "|inside" : "");
+		 p->speeds, worker ? "|worker" : "", inside ? "|inside" : "", target);
 	snprintf(p->key, sizeof(p->key), "%s/%s/%s/b%" PRId64 "/%s%s%s%s/%08" PRIx32, j->kind, j->model, j->shape,
 		 j->batch, j->strategy, j->rate[0] ? "/" : "", j->rate, p->replayed ? "/replayed" : "",
 		 (uint32_t)ls_text_hash(all));

@@ -13,6 +13,7 @@
 #include "tools/sweep/recipe.h"
 
 enum { WARMUP = 20, STEPS = 100, REPEAT = 7, LAUNCH_REPEAT = 3, LIMIT_S = 86400 };
+enum { TARGET_SEEDS = 5, TARGET_EPOCHS = 20 };
 enum { QUICK_WARMUP = 5, QUICK_STEPS = 20, QUICK_REPEAT = 3 };
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
@@ -88,6 +89,23 @@ static ls_status join_arguments(ls_point_job *job, const char *more)
 	return LS_OK;
 }
 
+/* Training to a target: a launch per seed. */
+static ls_status take_target(const ls_sweep_options *o, ls_sweep_list *list, ls_point_job *job)
+{
+	if (!(o->to_accuracy < 1))
+		return ls_fail(LS_EINVALID, "options.to_accuracy must be between 0 and 1, not %g", o->to_accuracy);
+	snprintf(list->name, sizeof(list->name), "accuracy");
+	snprintf(list->table, sizeof(list->table), "accuracy");
+	snprintf(job->kind, sizeof(job->kind), "train");
+	job->warmup = job->steps = 0;
+	job->target = o->to_accuracy;
+	job->epochs = o->epochs > 0 ? o->epochs : TARGET_EPOCHS;
+	job->samples = o->samples > 0 ? o->samples : 0;
+	list->repeat = 1;
+	list->launches = o->seeds > 0 ? o->seeds : TARGET_SEEDS;
+	return LS_OK;
+}
+
 static ls_status multiply(const ls_sweep_options *o, ls_sweep_list *list, ls_sweep_block *block)
 {
 	ls_point_job *job = &block->common.job;
@@ -98,8 +116,12 @@ static ls_status multiply(const ls_sweep_options *o, ls_sweep_list *list, ls_swe
 	snprintf(job->optimizer, sizeof(job->optimizer), "%s", o->optimizer ? o->optimizer : "adam");
 	job->warmup = list->warmup;
 	job->steps = list->steps;
+	if (o->to_accuracy > 0)
+		LS_TRY(take_target(o, list, job));
 	LS_TRY(join_arguments(job, o->arguments));
 	LS_TRY(take_lists(o, block));
+	if (o->to_accuracy > 0 && block->axes[LS_AXIS_DATA].count == 0)
+		LS_TRY(ls_axis_add(&block->axes[LS_AXIS_DATA], LS_AXIS_DATA, "mnist"));
 	if (block->axes[LS_AXIS_MODEL].count == 0)
 		LS_TRY(ls_axis_add(&block->axes[LS_AXIS_MODEL], LS_AXIS_MODEL, "resnet18"));
 	return ls_sweep_block_expand(block, list);

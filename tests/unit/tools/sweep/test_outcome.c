@@ -170,12 +170,27 @@ static void test_epochs_of_workers(void **state)
 	ls_point_release(&p);
 }
 
+/* A run that ends before it logs a step has the rates of its epochs. */
+static void test_short_run(void **state)
+{
+	(void)state;
+	ls_child child = child_of("");
+	ls_point p = two_nodes();
+	double batch = (double)(p.job.batch * p.job.devices);
+	write_metrics("{\"kind\": \"epoch\", \"step\": 4, \"seconds\": 2, \"epoch\": 0}\n"
+		      "{\"kind\": \"epoch\", \"step\": 8, \"seconds\": 4, \"epoch\": 1}\n");
+	assert_int_equal(ls_outcome_train(&p, &child, run), LS_OK);
+	assert_int_equal(ls_point_summarize(&p), LS_OK);
+	assert_float_equal(p.samples_per_s, (4 * batch / 2 + 4 * batch / 4) / 2, 1e-9);
+	ls_point_release(&p);
+}
+
 static void test_train_malformed(void **state)
 {
 	(void)state;
 	ls_child child = child_of("");
 	ls_point p = two_nodes();
-	write_metrics("{\"kind\": \"epoch\", \"step\": 1, \"seconds\": 7, \"epoch\": 0}\n");
+	write_metrics("{\"kind\": \"test\", \"step\": 1, \"seconds\": 7, \"epoch\": 0, \"accuracy\": 0.5}\n");
 	assert_int_equal(ls_outcome_train(&p, &child, run), LS_EFORMAT);
 	assert_non_null(strstr(ls_last_error(), "no step with a rate"));
 	write_metrics("{\"kind\": \"step\", \"step\": 1}\n{\"kind\": \n");
@@ -253,5 +268,5 @@ static void test_commands(void **state)
 	ls_arena_release(&arena);
 }
 
-TEST_MAIN_GROUP(make_run, remove_run, test_bench, test_bench_malformed, test_train, test_train_malformed, test_commands,
-		test_epochs_of_workers)
+TEST_MAIN_GROUP(make_run, remove_run, test_bench, test_bench_malformed, test_train, test_short_run,
+		test_train_malformed, test_commands, test_epochs_of_workers)
