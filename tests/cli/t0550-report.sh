@@ -360,6 +360,11 @@ cp all.html before.html
 fails_with "a page that cannot be made" 1 "bad.json" "$LOCKSTEP" report bad.json --out all.html
 ok "leaves the old one" cmp all.html before.html
 fails_with "no place for a page" 1 "none/x.html" "$LOCKSTEP" report data/run --out none/x.html
+(ulimit -f 1 && run "$LOCKSTEP" report data/run --out limited.html && cp .err limited.err)
+like "a page that does not fit: the cause" "$(cat limited.err)" 'cannot write limited.html: File too large'
+(ulimit -f 1 && run "$LOCKSTEP" report data/run --out all.html && cp .err limited.err)
+like "an old page is said to stay" "$(cat limited.err)" 'cannot write all.html, which is left as it was: File too large'
+ok "and does" cmp all.html before.html
 run bash -c '"$0" report data/run --markdown >/dev/full' "$LOCKSTEP"
 is "output that does not arrive is a failure" "$status" 1
 
