@@ -330,13 +330,28 @@ static ls_status name_new(const char *from, const char *to)
 	return ls_file_rename(from, to);
 }
 
+/* A stream remembers that a write failed, but not why: try once more, into a draft that is removed. What is written to
+ * directly is tried with 0 bytes. */
+static int cause_of(const ls_file_draft *draft)
+{
+	static const char text[4096];
+	ssize_t wrote = 1;
+
+	errno = EIO;
+	for (int i = 0; i < 2 && wrote > 0; i++) /* the first may be cut short */
+		wrote = write(fileno(draft->stream), text, draft->direct ? 0 : sizeof(text));
+	return wrote < 0 ? errno : EIO;
+}
+
 static ls_status end_direct(ls_file_draft *draft)
 {
 	FILE *stream = draft->stream;
+	int failed = ferror(stream), cause = failed ? cause_of(draft) : 0;
 	draft->stream = NULL;
-	errno = EIO;
-	int failed = ferror(stream);
-	if (fclose(stream) != 0 || failed)
+	if (fclose(stream) != 0 && !failed)
+		failed = cause = errno;
+	errno = cause;
+	if (failed)
 		return ls_fail_errno(LS_EIO, "cannot write %s", draft->path);
 	return LS_OK;
 }
@@ -347,9 +362,12 @@ ls_status ls_file_publish(ls_file_draft *draft)
 	FILE *stream = draft->stream;
 	if (draft->direct)
 		return end_direct(draft);
-	errno = EIO; /* for an earlier write error that the stream remembers */
-	if (ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0) {
-		ls_fail_errno(LS_EIO, "cannot write %s, which is left as it was", draft->path);
+	int failed = ferror(stream);
+	if (failed || fflush(stream) != 0 || fsync(fileno(stream)) != 0) {
+		int cause = failed ? cause_of(draft) : errno;
+		const char *left = ls_path_exists(draft->path) ? ", which is left as it was" : "";
+		errno = cause;
+		ls_fail_errno(LS_EIO, "cannot write %s%s", draft->path, left);
 		ls_file_abandon(draft);
 		return LS_EIO;
 	}

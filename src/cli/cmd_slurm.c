@@ -140,9 +140,46 @@ static int check_memory(const slurm_job *job)
 	return ls_usage_error(args.command, "--mem: '%s' is not a size; write 65536 (megabytes), 64G or 512M", text);
 }
 
+/* The quote that is open at the end of a shell command, '\\' when it ends with one, or 0. */
+static char open_quote(const char *text)
+{
+	char quote = 0;
+	int escapes = 1, begins_word = 1; /* '...' has no escapes, $'...' has */
+
+	for (char before = 0; *text; before = *text++) {
+		if (*text == '\\' && escapes) {
+			if (*++text == '\0')
+				return '\\';
+		} else if (quote && *text == quote) {
+			quote = 0, escapes = 1;
+		} else if (!quote && (*text == '\'' || *text == '"')) {
+			quote = *text;
+			escapes = quote == '"' || before == '$';
+		} else if (!quote && begins_word && *text == '#') {
+			while (text[1] && text[1] != '\n')
+				text++;
+		}
+		begins_word = !quote && strchr(" \t\n;&|(", *text) != NULL;
+	}
+	return quote;
+}
+
+static int check_setup(const char *setup)
+{
+	char quote = setup ? open_quote(setup) : 0;
+	if (!quote)
+		return LS_ARGS_GO;
+	return ls_usage_error(args.command, "--setup takes a whole shell command: <%s> ends %s", setup,
+			      quote == '\\'  ? "with a backslash"
+			      : quote == '"' ? "inside double quotes"
+					     : "inside single quotes");
+}
+
 static int check_job(const slurm_job *job)
 {
 	int code = check_words(job);
+	if (code == LS_ARGS_GO)
+		code = check_setup(job->setup);
 	if (code == LS_ARGS_GO)
 		code = check_time(job);
 	return code == LS_ARGS_GO ? check_memory(job) : code;

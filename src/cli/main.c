@@ -18,8 +18,12 @@ static int close_output(int code)
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return code;
+	if (errno == 0 && write(STDOUT_FILENO, "", 0) == 0) /* a stream does not remember why a write failed */
+		errno = 0;
 	ls_command_end("lockstep", LS_EIO, "cannot write to standard output%s%s", errno ? ": " : "",
-		       errno ? strerror(errno) : "");
+		       errno == EBADF ? "it is closed"
+		       : errno        ? strerror(errno)
+				      : "");
 	return code ? code : LS_EXIT_FAILURE;
 }
 

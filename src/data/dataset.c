@@ -3,6 +3,7 @@
  */
 #include "data/dataset.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,6 +398,8 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 		return open_named(out, &kinds[row], options);
 	if (ls_path_exists(name))
 		return open_path(out, options);
+	if (errno == ELOOP)
+		return ls_fail_errno(LS_ENOTFOUND, "cannot open dataset '%s'", name);
 	if (strchr(name, '/'))
 		return ls_fail(LS_ENOTFOUND, "dataset directory '%s' does not exist", name);
 	return ls_name_unknown("dataset", name, ls_dataset_name_at);

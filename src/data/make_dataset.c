@@ -279,6 +279,8 @@ static ls_status make_one(make_job *job, int which)
 	return status;
 }
 
+static const uint64_t GB = 1000000000;
+
 static ls_status check_space(const make_job *job)
 {
 	struct statvfs facts;
@@ -289,8 +291,9 @@ static ls_status check_space(const make_job *job)
 		return LS_OK; /* writing will report it */
 	uint64_t have = (uint64_t)facts.f_bavail * facts.f_frsize;
 	if (need > have)
-		return ls_fail(LS_EIO, "%s needs %.2f GB more, but only %.2f GB are free there", job->options->out,
-			       (double)need * 1e-9, (double)have * 1e-9);
+		return ls_fail(LS_EIO, "%s needs %.2f %s more, but only %.2f %s are free there", job->options->out,
+			       (double)need * (need < GB ? 1e-6 : 1e-9), need < GB ? "MB" : "GB",
+			       (double)have * (have < GB ? 1e-6 : 1e-9), have < GB ? "MB" : "GB");
 	return LS_OK;
 }
 
@@ -360,10 +363,14 @@ static ls_status job_run(make_job *job)
 {
 	int complete;
 	LS_TRY(job_prepare(job));
+	int is_new = !ls_path_exists(job->options->out);
 	LS_TRY(ls_path_make(job->options->out));
 	LS_TRY(ls_make_look(&job->state, &complete));
 	if (!complete) {
-		LS_TRY(check_space(job));
+		ls_status status = check_space(job);
+		if (status != LS_OK && is_new)
+			rmdir(job->options->out); /* empty so far */
+		LS_TRY(status);
 		LS_TRY(ls_make_save(&job->state));
 		for (int i = 0; i < 2; i++)
 			LS_TRY(make_one(job, i));

@@ -77,17 +77,22 @@ close_map:
 	return ls_file_map_end(&old, status);
 }
 
-static int is_line_of(const char *line, size_t bytes, const char *kind, uint64_t step)
+static int read_line(const char *line, size_t bytes, const char *kind, ls_metric *values, size_t count)
 {
 	json_t *object = json_loadb(line, bytes, 0, NULL);
 	const char *has = json_string_value(json_object_get(object, "kind"));
-	json_t *at = json_object_get(object, "step");
-	int is = has && strcmp(has, kind) == 0 && json_is_integer(at) && (uint64_t)json_integer_value(at) == step;
+	json_t *key = json_object_get(object, values[0].name);
+	int is = has && strcmp(has, kind) == 0 && json_is_number(key) && json_number_value(key) == values[0].value;
+
+	for (size_t i = 1; is && i < count; i++) {
+		json_t *value = json_object_get(object, values[i].name);
+		values[i].value = json_is_number(value) ? json_number_value(value) : NAN;
+	}
 	json_decref(object);
 	return is;
 }
 
-ls_status ls_metrics_find(const char *run, const char *kind, uint64_t step, int *found)
+ls_status ls_metrics_find(const char *run, const char *kind, ls_metric *values, size_t count, int *found)
 {
 	char path[4096];
 	ls_file_map map;
@@ -98,7 +103,7 @@ ls_status ls_metrics_find(const char *run, const char *kind, uint64_t step, int 
 	LS_TRY(ls_file_map_open(&map, path));
 	const char *at = (const char *)map.data, *newline;
 	for (size_t left = map.bytes; left && !*found && (newline = memchr(at, '\n', left)); at = newline + 1) {
-		*found = is_line_of(at, (size_t)(newline - at), kind, step);
+		*found = read_line(at, (size_t)(newline - at), kind, values, count);
 		left -= (size_t)(newline + 1 - at);
 	}
 	ls_file_map_close(&map);
@@ -206,12 +211,16 @@ ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step
 	return ls_events_flush(metrics->events);
 }
 
-ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, uint64_t step, uint64_t fingerprint)
+ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, uint64_t step, uint64_t fingerprint,
+					double seconds)
 {
 	if (!metrics)
 		return LS_OK;
 	begin_line(metrics->lines.stream, ls_clock_wall(), kind, step);
-	fprintf(metrics->lines.stream, ", \"fingerprint\": \"%016llx\"}\n", (unsigned long long)fingerprint);
+	fprintf(metrics->lines.stream, ", \"fingerprint\": \"%016llx\"", (unsigned long long)fingerprint);
+	if (isfinite(seconds))
+		fprintf(metrics->lines.stream, ", \"seconds\": %.3f", seconds);
+	fputs("}\n", metrics->lines.stream);
 	return ls_append_commit(&metrics->lines);
 }
 

@@ -24,13 +24,15 @@ void ls_metrics_close(ls_metrics *metrics);
 /* One line {"kind": "step", "step": 200, "time": ..., "loss": ...} and one scalar "kind/loss" each in TensorBoard. */
 ls_status ls_metrics_record(ls_metrics *metrics, const char *kind, uint64_t step, const ls_metric *values,
 			    size_t count);
-/* One line {"kind": "checkpoint", "step": 200, "time": ..., "fingerprint": "0123456789abcdef"}; TensorBoard has no
- * place for it. */
-ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, uint64_t step, uint64_t fingerprint);
+/* One line {"kind": "checkpoint", "step": 200, "time": ..., "fingerprint": "0123456789abcdef", "seconds": ...}, without
+ * seconds where they are NaN; TensorBoard has no place for it. */
+ls_status ls_metrics_record_fingerprint(ls_metrics *metrics, const char *kind, uint64_t step, uint64_t fingerprint,
+					double seconds);
 ls_status ls_metrics_flush(ls_metrics *metrics);
 
-/* Whether RUN/metrics.jsonl has a line of this kind for this step. */
-ls_status ls_metrics_find(const char *run, const char *kind, uint64_t step, int *found);
+/* Whether RUN/metrics.jsonl has a line of this kind with values[0], such as {"step", 200}. The other values are read from
+ * the first such line; NaN: it has none. */
+ls_status ls_metrics_find(const char *run, const char *kind, ls_metric *values, size_t count, int *found);
 
 /* The directory was removed under us and there is a new one: lines go on there, after those that the file had (it lives
  * as long as it is open); TensorBoard's events begin anew behind `step`. */

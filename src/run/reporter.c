@@ -1,21 +1,48 @@
 #include "run/reporter.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 
-ls_status ls_reporter_begin(ls_reporter *w, const ls_setup *setup, uint64_t first_step)
+/* From metrics.jsonl, what the processes before this one came to. */
+static ls_status recall(ls_reporter *w, const char *run)
 {
-	*w = (ls_reporter){ .setup = setup, .epoch_start = ls_clock_seconds(), .first_step = first_step };
+	ls_metric step[] = { { "step", (double)w->first_step }, { "seconds", NAN } };
+	ls_metric target[] = {
+		{ "target", w->setup->options->to_accuracy }, { "accuracy", 0 }, { "epochs", 0 }, { "seconds", 0 }
+	};
+	int found;
+
+	LS_TRY(ls_metrics_find(run, "test", step, 1, &w->has_test));
+	LS_TRY(ls_metrics_find(run, "end", step, 1, &w->has_end));
+	LS_TRY(ls_metrics_find(run, "checkpoint", step, 2, &found));
+	w->earlier_s = step[1].value;
+	LS_TRY(ls_metrics_find(run, "target", target, 4, &w->has_target));
+	w->target_accuracy = target[1].value;
+	w->target_epochs = target[2].value;
+	w->target_s = target[3].value;
+	return LS_OK;
+}
+
+/* Of all its processes: NaN where a record of an earlier one is missing. */
+static double seconds_of_run(const ls_reporter *w)
+{
+	return w->earlier_s + (ls_clock_seconds() - w->started);
+}
+
+ls_status ls_reporter_begin(ls_reporter *w, const ls_setup *setup, uint64_t first_step, double started)
+{
+	*w = (ls_reporter){
+		.setup = setup, .epoch_start = ls_clock_seconds(), .first_step = first_step, .started = started
+	};
 	if (!ls_setup_is_first(setup))
 		return LS_OK;
 	const char *run = setup->options->run;
-	if (run && setup->options->resume) {
-		LS_TRY(ls_metrics_find(run, "test", first_step, &w->has_test));
-		LS_TRY(ls_metrics_find(run, "end", first_step, &w->has_end));
-	}
-	LS_TRY(ls_metrics_open(&w->metrics, run, first_step));
+	LS_TRY(ls_metrics_open(&w->metrics, run, first_step)); /* drops the lines of later steps */
+	if (run && setup->options->resume && first_step > 0)
+		LS_TRY(recall(w, run));
 	w->progress = ls_progress_begin();
 	return LS_OK;
 }
@@ -180,7 +207,7 @@ void ls_reporter_test_line(ls_reporter *w, const ls_eval_result *test)
 
 ls_status ls_reporter_checkpoint(ls_reporter *w, uint64_t step, uint64_t fingerprint)
 {
-	return ls_metrics_record_fingerprint(w->metrics, "checkpoint", step, fingerprint);
+	return ls_metrics_record_fingerprint(w->metrics, "checkpoint", step, fingerprint, seconds_of_run(w));
 }
 
 /* A run that was complete already when it was resumed has said so. */
@@ -189,7 +216,7 @@ ls_status ls_reporter_conclude(ls_reporter *w, uint64_t step, uint64_t fingerpri
 	if (!w->metrics)
 		return LS_OK;
 	if (!w->has_end || step != w->first_step)
-		LS_TRY(ls_metrics_record_fingerprint(w->metrics, "end", step, fingerprint));
+		LS_TRY(ls_metrics_record_fingerprint(w->metrics, "end", step, fingerprint, seconds_of_run(w)));
 	LS_TRY(ls_metrics_flush(w->metrics));
 	ls_status status = ls_run_conclude(w->setup->options->run, step, fingerprint);
 	if (status != LS_ENOTFOUND && status != LS_EFORMAT)
@@ -213,23 +240,40 @@ ls_status ls_reporter_test(ls_reporter *w, uint64_t step, uint64_t epoch, const 
 	return ls_metrics_flush(w->metrics);
 }
 
-ls_status ls_reporter_target(ls_reporter *w, const ls_ckpt_progress *at, double accuracy, double seconds)
+static void log_target(double target, double epochs, double seconds, const char *since, double accuracy)
+{
+	char time[64] = "";
+
+	if (isfinite(seconds))
+		snprintf(time, sizeof(time), " and %.2f sec%s", seconds, since);
+	ls_log_line("Target accuracy %g reached after %.4g epoch%s%s, test accuracy: %.4f", target, epochs,
+		    epochs == 1 ? "" : "s", time, accuracy);
+}
+
+ls_status ls_reporter_target(ls_reporter *w, const ls_ckpt_progress *at, double accuracy)
 {
 	double target = w->setup->options->to_accuracy;
 	double epochs = (double)at->step / (double)w->setup->steps_per_epoch;
-	ls_metric values[] = {
-		{ "target", target }, { "accuracy", accuracy }, { "epochs", epochs }, { "seconds", seconds }
-	};
+	int is_whole = isfinite(w->earlier_s);
+	double seconds = is_whole ? seconds_of_run(w) : ls_clock_seconds() - w->started;
+	const char *since = is_whole ? "" : " since the resume";
+	ls_metric values[] = { { "target", target },
+			       { "accuracy", accuracy },
+			       { "epochs", epochs },
+			       { "seconds", is_whole ? seconds : NAN } };
 
 	if (!ls_setup_is_first(w->setup))
 		return LS_OK;
-	if (accuracy < target) {
-		ls_log_warning("test accuracy %.4f is below the target of %g after %.4g epoch%s and %.2f sec", accuracy,
-			       target, epochs, epochs == 1 ? "" : "s", seconds);
+	if (w->has_target) {
+		log_target(target, w->target_epochs, w->target_s, "", w->target_accuracy);
 		return LS_OK;
 	}
-	ls_log_line("Target accuracy %g reached after %.4g epoch%s and %.2f sec, test accuracy: %.4f", target, epochs,
-		    epochs == 1 ? "" : "s", seconds, accuracy);
+	if (accuracy < target) {
+		ls_log_warning("test accuracy %.4f is below the target of %g after %.4g epoch%s and %.2f sec%s",
+			       accuracy, target, epochs, epochs == 1 ? "" : "s", seconds, since);
+		return LS_OK;
+	}
+	log_target(target, epochs, seconds, since, accuracy);
 	LS_TRY(ls_metrics_record(w->metrics, "target", at->step, values, 4));
 	return ls_metrics_flush(w->metrics);
 }

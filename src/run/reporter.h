@@ -20,9 +20,13 @@ typedef struct ls_reporter {
 	double epoch_start, epoch_s; /* when it began; how long its training took */
 	uint64_t first_step;         /* of this process */
 	int has_test, has_end;       /* there are records of that step already */
+	double started, earlier_s;   /* this process; what the run took before, NaN: not known */
+	int has_target;              /* the target was reached before: */
+	double target_accuracy, target_epochs, target_s;
 } ls_reporter;
 
-ls_status ls_reporter_begin(ls_reporter *reporter, const ls_setup *setup, uint64_t first_step);
+/* `started`: when this process began with the run. */
+ls_status ls_reporter_begin(ls_reporter *reporter, const ls_setup *setup, uint64_t first_step, double started);
 void ls_reporter_end(ls_reporter *reporter);
 
 /* One step done: the time it took, and what it came to. `at` counts it already. */
@@ -41,8 +45,9 @@ void ls_reporter_test_line(ls_reporter *reporter, const ls_eval_result *test);
 ls_status ls_reporter_checkpoint(ls_reporter *reporter, uint64_t step, uint64_t fingerprint);
 ls_status ls_reporter_conclude(ls_reporter *reporter, uint64_t step, uint64_t fingerprint);
 
-/* Whether the run reached options.to_accuracy, `seconds` after its start: a line, and if it did, a record. */
-ls_status ls_reporter_target(ls_reporter *reporter, const ls_ckpt_progress *at, double accuracy, double seconds);
+/* Whether the run reached options.to_accuracy, and after which time: a line, and if it did for the first time, a
+ * record. */
+ls_status ls_reporter_target(ls_reporter *reporter, const ls_ckpt_progress *at, double accuracy);
 
 /* Keep an evaluation of the weights of `step`, unless there is a record already. */
 ls_status ls_reporter_test(ls_reporter *reporter, uint64_t step, uint64_t epoch, const ls_eval_result *test);

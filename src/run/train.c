@@ -313,7 +313,7 @@ static ls_status finish(loop *l)
 			ls_reporter_test_line(&l->reporter, &l->test.result);
 	}
 	if (l->setup.options->to_accuracy > 0 && is_tested(l))
-		return ls_reporter_target(&l->reporter, p, l->test.result.accuracy, ls_clock_seconds() - l->started);
+		return ls_reporter_target(&l->reporter, p, l->test.result.accuracy);
 	return LS_OK;
 }
 
@@ -376,7 +376,7 @@ static ls_status run(loop *l, ls_train_result *result)
 	if (l->position.step < l->setup.total_steps)
 		LS_TRY(ls_setup_batches(&l->setup, l->position.epoch, l->position.epoch_step,
 					l->setup.total_steps - l->position.step));
-	LS_TRY(ls_reporter_begin(&l->reporter, &l->setup, l->position.step));
+	LS_TRY(ls_reporter_begin(&l->reporter, &l->setup, l->position.step, l->started));
 	LS_TRY(evaluate_owed(l));
 	ls_status status = run_steps(l);
 	LS_TRY(ls_saver_rescue(&l->saver, status, l->test.has_failed));

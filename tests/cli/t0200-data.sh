@@ -46,4 +46,14 @@ run "$LOCKSTEP" train --data mnist --model mlp --steps 1
 is "training on what was never got fails" "$status" 1
 like "and says how to get it" "$err" "lockstep data get mnist"
 
+mkdir disk
+if unshare -m mount -t tmpfs -o size=64k tmpfs disk 2>/dev/null; then
+	# shellcheck disable=SC2016 # the inner shell expands it
+	run unshare -m bash -c 'mount -t tmpfs -o size=64k tmpfs disk && { "$0" data make glyphs --samples 64k --out disk/x; echo "$?" disk/*; }' "$LOCKSTEP"
+	is "a disk that is too small is refused, and nothing is left there" "$out" "1 disk/*"
+	like "with both sizes in MB" "$err" 'disk/x needs [0-9.]+ MB more, but only 0\.0[0-9] MB are free there'
+else
+	skip "a disk that is too small" "cannot mount"
+fi
+
 test_end

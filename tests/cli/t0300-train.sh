@@ -99,4 +99,12 @@ if command -v script >/dev/null; then
 	END
 fi
 
+# ---- output that does not arrive ----
+short=(train --model mlp --data glyphs --samples 256 --test-samples 100 --batch 64 --steps 3)
+run bash -c '"$@" >/dev/full' - "$LOCKSTEP" "${short[@]}"
+is "a full disk under the log is a failure" "$status" 1
+like "with its cause" "$err" 'cannot write to standard output: No space left on device'
+run bash -c '"$@" >&-' - "$LOCKSTEP" "${short[@]}"
+like "closed output, too" "$status $err" '^1 .*cannot write to standard output: it is closed'
+
 test_end

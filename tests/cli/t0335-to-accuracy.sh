@@ -30,6 +30,25 @@ run "${job[@]}" --epochs 5 --to-accuracy "$target" --run target --resume
 is "resumed, the run is complete" "$status" 0
 is "with the same weights" "$(fingerprint "$out")" "$fingerprint_at_target"
 is "and no further step" "$(grep -c '^Epoch' <<<"$out")" 0
+is "and the target is recorded once" "$(grep -c '"kind": "target"' target/metrics.jsonl)" 1
+seconds=$(sed -nE 's/.*"kind": "target".*"seconds": ([0-9.]+).*/\1/p' target/metrics.jsonl)
+like "the line has the recorded time" "$out" "^Target accuracy [0-9.]+ reached after $epoch epochs? and $(printf %.2f "$seconds") sec, test"
+run "${job[@]}" --epochs 5 --to-accuracy 0.9999 --run target --resume
+is "a higher target: training goes on" "$(grep -c "^Epoch" <<<"$out")" "$((5 - epoch))"
+run "${job[@]}" --epochs 5 --to-accuracy "$target" --run target --resume
+is "and not again after later steps" "$(grep -c '"kind": "target"' target/metrics.jsonl)" 1
+
+# the time is that of all processes: the first one took 1000 seconds
+run "${job[@]}" --steps 3 --run parts
+ok "a checkpoint has the time since the start" json <(grep '"kind": "checkpoint"' parts/metrics.jsonl) "o['seconds'] > 0"
+sed -i -E '/"kind": "checkpoint"/s/"seconds": [0-9.]+/"seconds": 1000/' parts/metrics.jsonl
+cp -r parts without
+run "${job[@]}" --epochs 5 --to-accuracy 0.01 --run parts --resume --steps 6
+like "after a resume the time includes earlier processes" "$out" '^Target accuracy 0.01 reached after [0-9.]+ epochs? and 10[0-9][0-9]\.[0-9]+ sec, test'
+ok "also in the record" json <(grep '"kind": "target"' parts/metrics.jsonl) "1000 < o['seconds'] < 1100"
+sed -i -E '/"kind": "checkpoint"/s/, "seconds": [0-9.]+//' without/metrics.jsonl
+run "${job[@]}" --epochs 5 --to-accuracy 0.01 --run without --resume --steps 6
+like "where that is not known, the line says so" "$out" '^Target accuracy 0.01 reached after [0-9.]+ epochs? and [0-9.]+ sec since the resume, test'
 
 run "${job[@]}" --epochs 2 --to-accuracy 0.9999
 is "a target that is not reached is no failure" "$status" 0

@@ -43,6 +43,9 @@ like "and in its first line" "$out" 'adamw.*weight decay 0.1, gradient norm clip
 run "$LOCKSTEP" bench "${quick[@]}" --momentum 0.5
 like "a setting that the optimizer does not use is reported" "$err" 'momentum has no effect'
 
+run "$LOCKSTEP" bench "${quick[@]}" --optimizer sgd --lr 1e30
+is "a loss that is not finite is no failure" "$status" 0
+like "but a warning" "$err" 'the loss of the last step is (NaN|infinite): what was timed is not training; choose a smaller --lr'
 fails_with "a model misspelt" 2 "did you mean 'cnn'" "$LOCKSTEP" bench --model cnm
 run bash -c '"$@" >/dev/full' - "$LOCKSTEP" bench "${quick[@]}" --json
 is "a result that cannot be written is a failure" "$status" 1

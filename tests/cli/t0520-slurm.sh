@@ -188,6 +188,13 @@ is "nothing is left beside it" "$(echo mine.sh*) $(test "$(stat -c %i mine.sh)" 
 is "a file that does not fit fails" "$(cat limited)" 1
 like "by name" "$(cat limited.err)" "cannot write mine.sh"
 like "and the old one is whole" "$(cat mine.sh)" 'another'
+fails_with "a setup with an open quote" 2 "setup takes a whole shell command: <'x> ends inside single quotes" "$LOCKSTEP" slurm --setup "'x" -- --run r
+fails_with "with an open double quote" 2 "ends inside double quotes" "$LOCKSTEP" slurm --setup 'echo "it'\''s' -- --run r
+fails_with "with a backslash at the end" 2 "ends with a backslash" "$LOCKSTEP" slurm --setup "module load x\\" -- --run r
+for setup in "echo \$'it\\'s' # don't" 'echo "a \" b" \"' "module load x; echo 'a b'"; do
+	run "$LOCKSTEP" slurm --setup "$setup" -- --run r
+	ok "whole: $setup" bash -n .out
+done
 mkfifo pipe
 cat pipe >from-pipe &
 run "$LOCKSTEP" slurm -o pipe --force -- --run r

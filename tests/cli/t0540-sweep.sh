@@ -68,6 +68,9 @@ is "that leaves nothing behind" "$(ls single)" ""
 
 fails_with "a model misspelt in a list" 2 "unknown model 'cnm'; did you mean 'cnn'" "$LOCKSTEP" bench --model cnm,mlp
 fails_with "a number misspelt in a list" 2 "batch" "$LOCKSTEP" bench --model mlp --batch-per-device 8,x
+run "$LOCKSTEP" bench --model mlp --batch-per-device 16 --warmup 1 --steps 2 --repeat 1 --rate 1gbit,10gbit --out one-node
+is "rates of one node" "$status" 0
+like "are reported to have no effect" "$err" '\-\-rate 1gbit,10gbit has no effect: no point has several nodes; give --nodes'
 fails_with "a rate misspelt" 2 "rate 'fast'" "$LOCKSTEP" bench --model mlp --nodes 2 --rate fast
 fails_with "a rate that the lab does not take" 2 "rate '0.5tbit'" "$LOCKSTEP" bench --model mlp --nodes 2 --rate 0.5tbit
 fails_with "a sweep has no --json" 2 "--json is for one measurement" "$LOCKSTEP" bench --model mlp --batch-per-device 8,9 --json

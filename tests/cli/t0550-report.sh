@@ -226,6 +226,13 @@ rm torn/metrics.jsonl
 has "a run that has only begun" "$(markdown torn)" '^- torn: not run yet, the run has no rate and no epoch yet$'
 ok "a run of lockstep train" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run real
 has "is reported" "$(markdown real)" '^- Epoch 2: [0-9.]+ s, test [0-9.]+ s, test accuracy [0-9.]+$'
+has "with the number of its epochs" "$(markdown real)" '^- real: cnn on glyphs, .*, 2 epochs: test accuracy'
+ok "a run of fewer steps than are logged" "$LOCKSTEP" train --model mlp --data glyphs --samples 256 --test-samples 100 --batch 64 --steps 3 \
+	--run brief
+out=$(markdown brief)
+has "has its steps, accuracy and fingerprint" "$out" '^- brief: mlp on glyphs, .*, 3 steps \(0\.75 epochs\): test accuracy [0-9.]+, no rate: .*, fingerprint xxh64 [0-9a-f]{16} after step 3$'
+has "and is not called unfinished" "$out" '^- brief: ended, no rate'
+unlike "anywhere" "$out" 'not run yet'
 ok "the same run on two devices" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run twin \
 	--devices 2 --micro-batch 64 --batch 128
 ok "and on one" "$LOCKSTEP" train --model cnn --data glyphs --samples 600 --test-samples 100 --epochs 2 --run single --devices 1 --micro-batch 64 \
@@ -237,6 +244,7 @@ like "and says that two are the same" "$out" "^- Fingerprint after step 10: xxh6
 ok "a run that ends in its first epoch" "$LOCKSTEP" train --model cnn --data glyphs --samples 6000 --test-samples 100 --steps 6 \
 	--log-every 2 --run short
 has "has the rate it logged" "$(markdown short)" '^\| short \| cnn .*\| [0-9.]+ +\| [0-9.]+ +\| [0-9.]+ +\|$'
+has "and the length that was trained, not the unused number of epochs" "$(markdown short)" '^- short: cnn on glyphs, .*, 6 steps \([0-9.]+ epochs?\): test accuracy'
 has "and says where it ended" "$(markdown short)" '^- Ended in epoch 1, test [0-9.]+ s, test accuracy [0-9.]+$'
 
 # ---- forecasts
@@ -352,6 +360,11 @@ cp all.html before.html
 fails_with "a page that cannot be made" 1 "bad.json" "$LOCKSTEP" report bad.json --out all.html
 ok "leaves the old one" cmp all.html before.html
 fails_with "no place for a page" 1 "none/x.html" "$LOCKSTEP" report data/run --out none/x.html
+(ulimit -f 1 && run "$LOCKSTEP" report data/run --out limited.html && cp .err limited.err)
+like "a page that does not fit: the cause" "$(cat limited.err)" 'cannot write limited.html: File too large'
+(ulimit -f 1 && run "$LOCKSTEP" report data/run --out all.html && cp .err limited.err)
+like "an old page is said to stay" "$(cat limited.err)" 'cannot write all.html, which is left as it was: File too large'
+ok "and does" cmp all.html before.html
 run bash -c '"$0" report data/run --markdown >/dev/full' "$LOCKSTEP"
 is "output that does not arrive is a failure" "$status" 1
 

@@ -22,6 +22,8 @@ like "and an interval for each" "$out" '4 x 1 .* [0-9]+ \([0-9]+–[0-9]+\)'
 is "a lone node is told once" "$(grep -c '1 x 1 ' <<<"$out")" 1
 ok "it is not wider than a screen" test "$(wc -L <<<"$(sed '/^Best\|^[0-9]* nodes/d' <<<"$out")")" -le 90
 
+plan cnn.json --nodes 2 --strategy allreduce --bucket-bytes 100
+like "small buckets are printed in bytes" "$out" 'buckets of 100 bytes'
 plan cnn.json --nodes 2,4 --rate 10mbit --strategy allreduce --json
 is "as JSON" "$status" 0
 ok "links of 10 Mbit/s are what limits it" test "$(field 0 bottleneck)" = links

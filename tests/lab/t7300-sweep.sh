@@ -106,7 +106,7 @@ else
 		"$(json_get nodes/results.json '" ".join(p["nodes"][0]["host"] for p in o["points"][2:4])')" "node1 node2"
 	ok "training on two nodes has a row of each" json nodes/results.json \
 		'[n["devices"] for n in o["points"][1]["nodes"]] == [1, 1] and o["points"][1]["nodes"][0]["compute_ms"] > 0'
-	like "a row of a node needs hosts" "$(json_get nodes/results.json 'o["points"][4]["reason"]')" 'needs --hosts'
+	like "a row of a node needs hosts" "$(json_get nodes/results.json 'o["points"][4]["reason"]')" 'need --hosts'
 	is "nothing is left of it" "$(own_labs $pid)" ""
 fi
 
@@ -136,15 +136,32 @@ for signal in INT:130 TERM:143; do
 	ok "its results can be read" json stopped/results.json 'o["points"][0]["state"] == "pending"'
 done
 
-# One that is killed leaves its cluster; the next in the same directory takes it down.
+# A copy of the directory has a copy of the mark: a sweep there must not touch the cluster, neither while its owner runs
+# nor later. One that is killed leaves its cluster; the next in the same directory takes it down.
+short=(--model mlp --batch-per-device 64 --warmup 1 --steps 2 --repeat 1)
 "$LOCKSTEP" bench "${slow[@]}" --out stopped >stopped.out 2>stopped.err &
 pid=$!
 pids+=("$pid")
 ok "a measurement is running (KILL)" wait_for 60 lab_runs
+cp -r stopped copy
+run "$LOCKSTEP" bench "${short[@]}" --out copy
+is "a sweep in a copy of the directory" "$status" 0
+like "says that the mark is of another" "$err" 'copy/lab is not of this directory'
+ok "and leaves the cluster of the sweep that runs" lab_runs
+is "the copied mark is gone" "$(ls copy/lab 2>/dev/null)" ""
+mkdir alive
+sed '$d' stopped/lab >alive/lab
+echo "directory $(stat -c %i alive) $(realpath alive)" >>alive/lab
+run "$LOCKSTEP" bench "${short[@]}" --out alive
+like "a mark whose owner runs" "$err" "process $pid still uses the emulated nodes bench-$pid"
+ok "is left, too" lab_runs
 kill -9 $pid
 wait $pid 2>/dev/null
-is "the cluster's name is kept" "$(cat stopped/lab)" "bench-$pid"
-run "$LOCKSTEP" bench --model mlp --batch-per-device 64 --warmup 1 --steps 2 --repeat 1 --out stopped
+is "the cluster's name is kept" "$(head -n 1 stopped/lab)" "bench-$pid"
+cp -r stopped copy2
+run "$LOCKSTEP" bench "${short[@]}" --out copy2
+ok "a copy is no reason to remove it after its owner's death" "$lab" status --name "bench-$pid"
+run "$LOCKSTEP" bench "${short[@]}" --out stopped
 is "the next sweep" "$status" 0
 is "takes down what was left" "$(own_labs $pid)$(ls stopped/lab 2>/dev/null)" ""
 

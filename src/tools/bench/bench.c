@@ -6,6 +6,7 @@
  * nothing is computed at all; exchange, update and messages are those of training in either case.
  */
 #include <lockstep/bench.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -359,6 +360,10 @@ static ls_status measure(bench *b)
 		report_progress(b, k + 1);
 	}
 	LS_TRY(ls_trainer_drain(b->trainer));
+	if (b->layout.node == 0 && !isfinite(b->run.last_loss))
+		ls_log_warning(
+			"the loss of the last step is %s: what was timed is not training; choose a smaller options.lr",
+			isnan(b->run.last_loss) ? "NaN" : "infinite");
 	return ls_comm_barrier(b->comm, "end of the bench"); /* others may still need our messages */
 }
 

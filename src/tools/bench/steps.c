@@ -67,6 +67,8 @@ static ls_status account(ls_bench_steps *s)
 		s->exposed_s += r.exposed_s;
 		s->wait_s += r.wait_s;
 	}
+	if (r.samples > 0)
+		s->last_loss = r.loss / (double)r.samples;
 	s->accounted++;
 	return LS_OK;
 }

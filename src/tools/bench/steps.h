@@ -31,6 +31,7 @@ typedef struct ls_bench_steps {
 	double updated_s;                    /* processor time of updates until then, with a recorder */
 	int64_t counted;                     /* steps in the sums: */
 	double compute_s, exposed_s, wait_s; /* means over this node's devices, summed over steps */
+	double last_loss;                    /* mean over the samples of the newest step */
 } ls_bench_steps;
 
 /* The first seven members are the caller's; `follows`: micro-batches are assigned by speed. */

@@ -55,9 +55,14 @@ static ls_status write_advice(const ls_forecast_request *r, const ls_forecast_ro
 	fprintf(to, "Best of these: %s, %s wire", row->strategy, row->wire);
 	if (row->servers > 0)
 		fprintf(to, ", %" PRId64 " server%s", row->servers, ls_plural((uint64_t)row->servers, "s"));
-	fprintf(to, ", buckets of %" PRId64 " kB: %.1f samples/s (%.1f to %.1f), %.0f %% of ideal. Limited by: %s.\n",
-		row->bucket_bytes / 1024, row->samples_per_s, row->samples_per_s_low, row->samples_per_s_high,
-		100 * row->efficiency, row->bottleneck);
+	int is_small = row->bucket_bytes < 1024;
+	fprintf(to, ", buckets of %" PRId64 " %s: %.1f samples/s (%.1f to %.1f), %.0f %% of ideal. Limited by: %s.\n",
+		is_small ? row->bucket_bytes : row->bucket_bytes / 1024,
+		!is_small               ? "kB"
+		: row->bucket_bytes > 1 ? "bytes"
+					: "byte",
+		row->samples_per_s, row->samples_per_s_low, row->samples_per_s_high, 100 * row->efficiency,
+		row->bottleneck);
 	for (size_t i = 0; i < LS_COUNT(cases); i++) {
 		ls_forecast_row other;
 		if ((cases[i].wire && !strcmp(row->wire, cases[i].wire)) || (row->nodes == 1 && cases[i].nodes == 1))

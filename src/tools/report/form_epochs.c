@@ -262,7 +262,8 @@ static void say_epochs(const ls_study *study)
 void ls_form_epochs(const ls_study *study)
 {
 	say_epochs(study);
-	add_summary(study);
+	if (study->line_count > 0)
+		add_summary(study);
 	if (!study->runs)
 		ls_form_repeats(study);
 	for (size_t l = 0; l < study->line_count; l++)

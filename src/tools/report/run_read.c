@@ -18,7 +18,7 @@ typedef struct settings {
 	char model[LS_RESULTS_NAME], data[LS_RESULTS_NAME], optimizer[LS_RESULTS_NAME], strategy[16], wire[16];
 	char exchange[16]; /* version 1 */
 	int64_t staleness; /* of ps-async; in version 1 what makes it of ps */
-	int64_t version, samples, epochs, batch, global_batch, microbatch, devices, threads, servers;
+	int64_t version, samples, epochs, steps, batch, global_batch, microbatch, devices, threads, servers;
 } settings;
 
 #define OF settings
@@ -31,6 +31,7 @@ static const ls_field setting_fields[] = {
 	{ "version", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, version), 0, 1e6 },
 	LS_FIELD_WHOLE_OF(OF, samples, 0, 1e15),
 	LS_FIELD_WHOLE_OF(OF, epochs, 0, 1e9),
+	{ "steps", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, steps), 0, 1e15 },
 	LS_FIELD_WHOLE_OF(OF, batch, 1, 1e12),
 	{ "global-batch", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, global_batch), 0, 1e12 }, /* version 1 */
 	{ "micro-batch", LS_FIELD_WHOLE_IF, LS_FIELD_AT(OF, microbatch), 0, 1e12 },
@@ -103,7 +104,8 @@ static void take_job(ls_point_job *job, const settings *s)
 	if (ls_strategy_has_servers(s->strategy))
 		job->servers = s->servers > 0 ? s->servers : 1;
 	job->samples = s->samples;
-	job->epochs = s->epochs;
+	job->steps = s->steps;
+	job->epochs = s->steps > 0 ? 0 : s->epochs; /* --epochs has no effect with --steps */
 	snprintf(job->kind, sizeof(job->kind), "train");
 	memcpy(job->model, s->model, sizeof(job->model));
 	memcpy(job->data, s->data, sizeof(job->data));
@@ -217,7 +219,9 @@ static ls_status conclude(ls_point *point, const char *run)
 	LS_TRY(rate_of(point, &rate));
 	snprintf(point->key, sizeof(point->key), "%s", run);
 	if (!(rate > 0)) {
-		snprintf(point->reason, sizeof(point->reason), "the run has no rate and no epoch yet");
+		snprintf(point->reason, sizeof(point->reason), "%s",
+			 point->end_step > 0 ? "no rate: no step was logged and no epoch completed"
+					     : "the run has no rate and no epoch yet");
 		return LS_OK;
 	}
 	point->repeats = calloc(1, sizeof(*point->repeats));

@@ -8,14 +8,42 @@
 #include "tools/report/sections.h"
 #include "tools/report/text.h"
 
+static const char *epochs_text(ls_page *page, int64_t epochs)
+{
+	return ls_page_text(page, ", %" PRId64 " epoch%s", epochs, ls_plural((uint64_t)epochs, "s"));
+}
+
+/* Epochs whose last step was done. */
+static int64_t whole_epochs(const ls_point *run)
+{
+	int64_t count = 0;
+	for (size_t i = 0; i < run->epoch_count; i++)
+		count += run->epochs[i].seconds > 0;
+	return count;
+}
+
+/* ", 3 epochs" or ", 7 steps (1.75 epochs)": what was trained; of a run that has not ended, what it was asked for. */
+static const char *length_text(ls_page *page, const ls_point *run)
+{
+	const ls_point_job *job = &run->job;
+	int64_t batch = job->batch * job->devices;
+	int64_t steps = run->end_step > 0 ? run->end_step : job->steps;
+	double epochs =
+		batch > 0 && job->samples > 0 ? (double)steps / (double)((job->samples + batch - 1) / batch) : 0;
+
+	if (job->epochs > 0 && (run->end_step == 0 || whole_epochs(run) == job->epochs))
+		return epochs_text(page, job->epochs);
+	if (steps == 0)
+		return "";
+	const char *text = ls_page_text(page, ", %" PRId64 " step%s", steps, ls_plural((uint64_t)steps, "s"));
+	return job->samples > 0 ? ls_page_text(page, "%s (%.4g epoch%s)", text, epochs, epochs == 1 ? "" : "s") : text;
+}
+
 /* "cnn on glyphs, adam, batch 256 (2 nodes, 2 devices), 3 epochs" */
-static const char *job_text(ls_page *page, const ls_point_job *job)
+static const char *job_text(ls_page *page, const ls_point_job *job, const char *length)
 {
 	const char *nodes =
 		job->nodes > 1 ? ls_page_text(page, "%" PRId64 " nodes with %s, ", job->nodes, job->strategy) : "";
-	const char *length = job->epochs > 0 ? ls_page_text(page, ", %" PRId64 " epoch%s", job->epochs,
-							    ls_plural((uint64_t)job->epochs, "s"))
-					     : "";
 	return ls_page_text(page, "%s%s%s%s%s, batch %" PRId64 " (%s%" PRId64 " device%s)%s", job->model,
 			    job->data[0] ? " on " : "", job->data, job->optimizer[0] ? ", " : "", job->optimizer,
 			    job->batch * job->devices, nodes, job->devices, ls_plural((uint64_t)job->devices, "s"),
@@ -30,10 +58,12 @@ static void add_run(ls_page *page, const ls_point *run)
 							       run->fingerprint, run->end_step)
 						: "";
 
+	const char *job = job_text(page, &run->job, length_text(page, run));
+
 	if (run->state != LS_POINT_DONE)
-		ls_page_item(page, "%s: %s: %s", ls_run_name(run), job_text(page, &run->job), run->reason);
+		ls_page_item(page, "%s: %s: %s%s%s", ls_run_name(run), job, accuracy, run->reason, print);
 	else
-		ls_page_item(page, "%s: %s: %s%s samples/s%s", ls_run_name(run), job_text(page, &run->job), accuracy,
+		ls_page_item(page, "%s: %s: %s%s samples/s%s", ls_run_name(run), job, accuracy,
 			     ls_number_text(rate, run->samples_per_s), print);
 }
 
@@ -58,7 +88,9 @@ static const char *fastest_text(const ls_study *study, const ls_point *best)
 	const char *speedup =
 		best->job.devices > 1 && times > 0 ? ls_page_text(study->page, ", %.2f times one device", times) : "";
 	return ls_page_text(study->page, "; fastest (%s): %s with %s samples/s%s",
-			    ls_figure_name(ls_point_figure(best)), job_text(study->page, &best->job),
+			    ls_figure_name(ls_point_figure(best)),
+			    job_text(study->page, &best->job,
+				     best->job.epochs > 0 ? epochs_text(study->page, best->job.epochs) : ""),
 			    ls_number_text(rate, best->samples_per_s), speedup);
 }
 

@@ -431,7 +431,8 @@ void ls_study_missing(const ls_study *study)
 			continue;
 		if (!said++)
 			ls_page_heading(study->page, 3, "Not measured");
-		ls_page_item(study->page, "%s: %s%s%s", point->key, words[point->state], point->reason[0] ? ", " : "",
-			     point->reason);
+		const char *word =
+			point->end_step > 0 && point->state == LS_POINT_PENDING ? "ended" : words[point->state];
+		ls_page_item(study->page, "%s: %s%s%s", point->key, word, point->reason[0] ? ", " : "", point->reason);
 	}
 }

@@ -36,7 +36,7 @@ typedef struct ls_point_job {
 	char rate[32];               /* of links, "1gbit"; "": unlimited */
 	int64_t replay;              /* simulated compute from a profile */
 	double speed; /* of the slowest emulated node, relative to one at full speed; 0: all are at full speed */
-	int64_t warmup, steps;   /* of a bench, per repeat */
+	int64_t warmup, steps;   /* of a bench, per repeat; steps also of a run with --steps */
 	int64_t epochs, samples; /* of training; 0 where they do not apply */
 	double target;           /* test accuracy at which training ends, one seed per launch; 0: none */
 	char epoch

@@ -4,9 +4,11 @@
 #include "tools/sweep/lab.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -59,23 +61,101 @@ static void find(ls_lab *lab, const char *program)
 		try_place(lab, program, "../libexec/lockstep/lab");
 }
 
+/* ---- the mark ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * Three lines while a cluster may exist: its name; its owner's process id and start time, because ids are used again;
+ * the directory's inode and path, because a copy of the directory has a copy of the mark.
+ */
+enum { MARK_BYTES = 4096 + 256 };
+
+/* When a process started, in ticks since the machine did; 0: there is no such process. */
+static unsigned long long start_of(long pid)
+{
+	char path[40], text[1024];
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 0;
+	size_t got = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[got] = '\0';
+	const char *at = strrchr(text, ')'); /* after the name, which may have spaces: fields 3 to 22 */
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static ls_status describe_directory(char *out, size_t size, const char *directory)
+{
+	char path[PATH_MAX];
+	struct stat at;
+
+	if (!realpath(directory, path) || stat(path, &at) != 0)
+		return ls_fail_errno(LS_EIO, "cannot read %s", directory);
+	int used = snprintf(out, size, "directory %llu %s", (unsigned long long)at.st_ino, path);
+	return used > 0 && (size_t)used < size ? LS_OK : ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
+}
+
+static ls_status write_mark(const ls_lab *lab)
+{
+	char text[MARK_BYTES + 128];
+	long pid = (long)getpid();
+
+	snprintf(text, sizeof(text), "%s\nowner %ld %llu\n%s", lab->name, pid, start_of(pid), lab->directory);
+	return ls_file_put_text(lab->mark, text);
+}
+
+static size_t read_mark(const ls_lab *lab, char *text, size_t size)
+{
+	FILE *mark = fopen(lab->mark, "re");
+	if (!mark)
+		return 0;
+	size_t got = fread(text, 1, size - 1, mark);
+	fclose(mark);
+	if (got > 0 && text[got - 1] == '\n')
+		got--;
+	text[got] = '\0';
+	return got;
+}
+
+/* Remove the cluster `name` with the mark. */
+static void take_down(ls_lab *lab, const char *name)
+{
+	char own[sizeof(lab->name)];
+
+	memcpy(own, lab->name, sizeof(own));
+	snprintf(lab->name, sizeof(lab->name), "%s", name);
+	lab->hosts = 1;
+	ls_lab_down(lab);
+	memcpy(lab->name, own, sizeof(own));
+}
+
+/* A cluster is removed only when this directory's mark names it and its owner is gone. */
 static void take_down_left(ls_lab *lab)
 {
-	char name[sizeof(lab->name)] = "";
-	FILE *mark = fopen(lab->mark, "re");
+	char text[MARK_BYTES + 128], name[sizeof(lab->name)];
+	unsigned long long start = 0;
+	long pid = 0;
+	int length = 0;
 
-	if (!mark)
+	if (read_mark(lab, text, sizeof(text)) == 0)
 		return;
-	int got = fgets(name, sizeof(name), mark) != NULL;
-	fclose(mark);
-	name[strcspn(name, "\n")] = '\0';
-	if (got && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name) && lab->tool[0] != '\0') {
-		char own[sizeof(lab->name)];
-		memcpy(own, lab->name, sizeof(own));
-		memcpy(lab->name, name, sizeof(name));
-		lab->hosts = 1;
-		ls_lab_down(lab);
-		memcpy(lab->name, own, sizeof(own));
+	int is_ours = sscanf(text, "bench-%*d\nowner %ld %llu\n%n", &pid, &start, &length) == 2 && length > 0 &&
+		      strcmp(text + length, lab->directory) == 0;
+	snprintf(name, sizeof(name), "bench-%ld", pid);
+	if (is_ours && (strcspn(text, "\n") != strlen(name) || strncmp(text, name, strlen(name)) != 0))
+		is_ours = 0;
+	if (!is_ours) {
+		ls_log_warning("%s is not of this directory, which was copied or moved: emulated nodes that a sweep "
+			       "left are still there; 'tools/lab status' lists them",
+			       lab->mark);
+		unlink(lab->mark);
+	} else if (start != 0 && start_of(pid) == start) {
+		ls_log_warning("%s: process %ld still uses the emulated nodes %s", lab->mark, pid, name);
+	} else if (lab->tool[0] != '\0') {
+		take_down(lab, name);
 	}
 }
 
@@ -84,6 +164,7 @@ ls_status ls_lab_init(ls_lab *lab, const char *program, const char *directory)
 	*lab = (ls_lab){ 0 };
 	snprintf(lab->name, sizeof(lab->name), "bench-%ld", (long)getpid());
 	LS_TRY(ls_path_join(lab->mark, sizeof(lab->mark), directory, "lab"));
+	LS_TRY(describe_directory(lab->directory, sizeof(lab->directory), directory));
 	find(lab, program);
 	take_down_left(lab);
 	return LS_OK;
@@ -116,11 +197,6 @@ int ls_lab_possible(ls_lab *lab)
 		ls_child_release(&child);
 	}
 	return lab->reason[0] == '\0';
-}
-
-static ls_status write_mark(const ls_lab *lab)
-{
-	return ls_file_put_text(lab->mark, lab->name);
 }
 
 /* --slow node2=0.5 for each speed below 1, into words[]; `room` holds their text. */

@@ -2,8 +2,8 @@
  * lab.h - the emulated cluster of a sweep (network namespaces, made by tools/lab): created when a point needs it, and
  * always removed.
  *
- * A file in the output directory holds the name of the cluster while it may exist, so that the next sweep in the same
- * directory removes the cluster of a sweep that was killed.
+ * A file in the output directory, the mark, names the cluster while it may exist, its owner and the directory, so that
+ * the next sweep in the same directory removes the cluster of a sweep that was killed, and no other one.
  */
 #ifndef LS_TOOLS_SWEEP_LAB_H
 #define LS_TOOLS_SWEEP_LAB_H
@@ -18,7 +18,8 @@ typedef struct ls_lab {
 	char reason[LS_RESULTS_TEXT]; /* why none can be made; "": it can, or not checked yet */
 	int asked;
 	char name[40], mark[4096];
-	int64_t hosts; /* 0: there is no cluster */
+	char directory[4096 + 64]; /* the mark's line about it */
+	int64_t hosts;             /* 0: there is no cluster */
 	char rate[32], speeds[LS_RESULTS_NAME];
 } ls_lab;
 

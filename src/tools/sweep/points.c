@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/names.h"
 #include "tools/sweep/block.h"
 #include "tools/sweep/points.h"
@@ -245,6 +246,17 @@ static ls_status check_options(const ls_sweep_options *o)
 	return LS_OK;
 }
 
+/* Only nodes have links. */
+static void warn_of_idle_rate(const ls_sweep_options *o, const ls_sweep_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->points[i].job.rate[0] != '\0')
+			return;
+	if (o->rate)
+		ls_log_warning("options.rate %s has no effect: no point has several nodes; give options.nodes",
+			       o->rate);
+}
+
 ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *o)
 {
 	ls_sweep_list list = { .warmup = o->warmup >= 0 ? o->warmup : (o->quick ? QUICK_WARMUP : WARMUP),
@@ -273,6 +285,8 @@ ls_status ls_sweep_list_make(ls_sweep_list *out, const ls_sweep_options *o)
 		list.repeat = o->repeat;
 	if (o->launches > 0)
 		list.launches = o->launches;
+	if (status == LS_OK)
+		warn_of_idle_rate(o, &list);
 	if (status == LS_OK)
 		*out = list;
 	else

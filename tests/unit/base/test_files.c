@@ -495,6 +495,12 @@ static void a_device_is_written_to_and_stays(void **state)
 	assert_int_equal(ls_file_check(path), LS_OK);
 	assert_int_equal(write_file("text"), LS_EIO);
 	assert_non_null(strstr(ls_last_error(), "No space left"));
+	ls_file_draft draft; /* a failure that only the stream knows of */
+	assert_int_equal(ls_file_begin(&draft, path), LS_OK);
+	for (int i = 0; i < 3 * BUFSIZ; i++)
+		putc('x', draft.stream);
+	assert_int_equal(ls_file_publish(&draft), LS_EIO);
+	assert_non_null(strstr(ls_last_error(), "No space left"));
 	put_device(3, "/dev/null");
 	assert_int_equal(write_file("text"), LS_OK);
 	assert_int_equal(stat(path, &facts), 0);
