@@ -90,7 +90,7 @@ is "half a cache file is made anew" "$out" "$first"
 mkdir lopsided
 cp corpus/vocab.txt lopsided/
 cp corpus/a.txt lopsided/
-for i in {1..40}; do cat corpus/b.txt; done | tr '\n' ' ' >lopsided/b.txt
+for _ in {1..40}; do cat corpus/b.txt; done | tr '\n' ' ' >lopsided/b.txt
 run "$LOCKSTEP" data info lopsided
 like "more text to test than to train on is warned of" "$err" \
 	"lopsided: the test part \([0-9]+ tokens\) is larger than the training part \([0-9]+\): 1 of 2 documents is kept for testing"
