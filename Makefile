@@ -23,7 +23,7 @@ CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(M
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build test test-golden ci demo install format lint lint-tidy bench-peers bench-exchange soak \
+.PHONY: help deps lockstep build test test-golden ci demo install format lint lint-tidy bench-peers bench-exchange soak \
 	build-fuzz fuzz clean
 
 help: ## list the targets
@@ -32,7 +32,11 @@ help: ## list the targets
 deps: ## install the missing Debian packages that the build needs
 	tools/install-deps build
 
-build: ## build everything into build/; the command is build/lockstep
+lockstep: ## build only the command, build/lockstep
+	$(CONFIGURE)
+	cmake --build "$(BUILD)" --target lockstep_cli
+
+build: ## build everything: command, library, tests, examples
 	$(CONFIGURE)
 	cmake --build "$(BUILD)"
 
@@ -50,9 +54,7 @@ test-golden: ## compare with PyTorch: install it (165 MB to download, 730 MB on 
 ci: ## run what a change must pass: lint, all build variants with warnings as errors, all tests, unit tests with sanitizers
 	.ci/run
 
-demo: deps ## build and show the command: probe, ResNet-18 on one core and on all, a table, a prediction, a page
-	$(CONFIGURE)
-	cmake --build "$(BUILD)" --target lockstep_cli
+demo: deps lockstep ## build and show the command: probe, ResNet-18 on one core and on all, a table, a prediction, a page
 	tools/demo "$(BUILD)"
 
 install: build ## install command, library, headers, pkg-config file and manual pages under PREFIX

@@ -5,7 +5,7 @@
 
 #include <lockstep/names.h>
 
-#include "table.h"
+#include "text_table.h"
 
 /* ---- JSON ---- */
 
@@ -102,43 +102,43 @@ int ls_bench_print_json(const ls_bench_options *job, const ls_bench_result *resu
 
 static int print_layers(const ls_bench_result *result, FILE *to)
 {
-	ls_table table = { .columns = 4, .heads = { "<layer", "forward ms", "backward ms", "GFLOP/s" } };
+	ls_text_table table = { .columns = 4, .heads = { "<layer", "forward ms", "backward ms", "GFLOP/s" } };
 	for (size_t i = 0; i < result->layer_count; i++) {
 		const ls_bench_layer *layer = &result->layers[i];
 		double ms = layer->forward_ms + layer->backward_ms;
-		ls_table_add(&table, "%s", layer->name);
-		ls_table_add(&table, "%.3f", layer->forward_ms);
-		ls_table_add(&table, "%.3f", layer->backward_ms);
-		ls_table_add(&table, "%.1f", ms > 0 ? layer->flop / ms / 1e6 : 0.0);
+		ls_text_table_add(&table, "%s", layer->name);
+		ls_text_table_add(&table, "%.3f", layer->forward_ms);
+		ls_text_table_add(&table, "%.3f", layer->backward_ms);
+		ls_text_table_add(&table, "%.1f", ms > 0 ? layer->flop / ms / 1e6 : 0.0);
 	}
 	fputc('\n', to);
-	int failed = ls_table_print(&table, to);
-	ls_table_release(&table);
+	int failed = ls_text_table_print(&table, to);
+	ls_text_table_release(&table);
 	return failed != 0;
 }
 
 static int print_nodes(const ls_bench_result *result, FILE *to)
 {
-	ls_table table = { .columns = 8,
-			   .heads = { "node", "<host", "devices", "compute ms", "exposed ms", "wait ms", "sent MB",
-				      "received MB" } };
+	ls_text_table table = { .columns = 8,
+				.heads = { "node", "<host", "devices", "compute ms", "exposed ms", "wait ms", "sent MB",
+					   "received MB" } };
 	for (size_t i = 0; i < result->node_count; i++) {
 		const ls_bench_node *node = &result->nodes[i];
-		ls_table_add(&table, "%zu", i);
-		ls_table_add(&table, "%s", node->host);
+		ls_text_table_add(&table, "%zu", i);
+		ls_text_table_add(&table, "%s", node->host);
 		if (node->devices)
-			ls_table_add(&table, "%d", node->devices);
+			ls_text_table_add(&table, "%d", node->devices);
 		else
-			ls_table_add(&table, "server");
-		ls_table_add(&table, "%.2f", node->compute_ms);
-		ls_table_add(&table, "%.2f", node->exposed_ms);
-		ls_table_add(&table, "%.2f", node->wait_ms);
-		ls_table_add(&table, "%.3f", node->sent_bytes / 1e6);
-		ls_table_add(&table, "%.3f", node->received_bytes / 1e6);
+			ls_text_table_add(&table, "server");
+		ls_text_table_add(&table, "%.2f", node->compute_ms);
+		ls_text_table_add(&table, "%.2f", node->exposed_ms);
+		ls_text_table_add(&table, "%.2f", node->wait_ms);
+		ls_text_table_add(&table, "%.3f", node->sent_bytes / 1e6);
+		ls_text_table_add(&table, "%.3f", node->received_bytes / 1e6);
 	}
 	fputc('\n', to);
-	int failed = ls_table_print(&table, to);
-	ls_table_release(&table);
+	int failed = ls_text_table_print(&table, to);
+	ls_text_table_release(&table);
 	return failed != 0;
 }
 

@@ -14,7 +14,7 @@
 
 #include "command.h"
 #include "stop.h"
-#include "table.h"
+#include "text_table.h"
 
 int ls_bench_sweep_word(char *out, size_t size, const char *name, const char *value)
 {
@@ -61,7 +61,7 @@ static int list_points(const char *command, const ls_sweep_options *options)
 /* ---- the table ---- */
 
 /* "3+2" is printed as it is, "4+4" as 4 per node. */
-static void add_shape(ls_table *table, const ls_sweep_row *row)
+static void add_shape(ls_text_table *table, const ls_sweep_row *row)
 {
 	int64_t each = row->devices / row->nodes;
 	char same[24];
@@ -69,8 +69,8 @@ static void add_shape(ls_table *table, const ls_sweep_row *row)
 	int equal = row->devices % row->nodes == 0 && !strncmp(row->shape, same, strlen(same));
 	for (const char *at = strchr(row->shape, '+'); at && equal; at = strchr(at + 1, '+'))
 		equal = !strncmp(at + 1, same, strlen(same)) && (at[1 + strlen(same)] == '+' || !at[1 + strlen(same)]);
-	ls_table_add(table, "%" PRId64, row->nodes);
-	ls_table_add(table, "%s", equal ? same : row->shape);
+	ls_text_table_add(table, "%" PRId64, row->nodes);
+	ls_text_table_add(table, "%s", equal ? same : row->shape);
 }
 
 /* The rule of lockstep report: measured figures vary by up to 2 %. */
@@ -80,64 +80,64 @@ static int is_above_ideal(const ls_sweep_row *row)
 }
 
 /* "7", "7 (1 failed)" */
-static void add_launches(ls_table *table, const ls_sweep_row *row)
+static void add_launches(ls_text_table *table, const ls_sweep_row *row)
 {
 	if (row->launches_failed > 0)
-		ls_table_add(table, "%" PRId64 " (%" PRId64 " failed)", row->launches, row->launches_failed);
+		ls_text_table_add(table, "%" PRId64 " (%" PRId64 " failed)", row->launches, row->launches_failed);
 	else
-		ls_table_add(table, "%" PRId64, row->launches);
+		ls_text_table_add(table, "%" PRId64, row->launches);
 }
 
 /* With several launches: their number, and the spread within them and between them; else the spread of the repeats. */
-static void add_spread(ls_table *table, const ls_sweep_row *row, int with_launches)
+static void add_spread(ls_text_table *table, const ls_sweep_row *row, int with_launches)
 {
 	if (with_launches) {
 		add_launches(table, row);
-		ls_table_add(table, "%.1f %%", 100 * row->spread_within);
-		ls_table_add(table, "%.1f %%", 100 * row->spread_between);
+		ls_text_table_add(table, "%.1f %%", 100 * row->spread_within);
+		ls_text_table_add(table, "%.1f %%", 100 * row->spread_between);
 	} else {
-		ls_table_add(table, "%.1f %%", 100 * row->spread_within);
+		ls_text_table_add(table, "%.1f %%", 100 * row->spread_within);
 	}
 }
 
-static void add_row(ls_table *table, const ls_sweep_row *row, int with_launches)
+static void add_row(ls_text_table *table, const ls_sweep_row *row, int with_launches)
 {
 	int done = !strcmp(row->state, "done");
-	ls_table_add(table, "%s", row->model);
+	ls_text_table_add(table, "%s", row->model);
 	add_shape(table, row);
-	ls_table_add(table, "%" PRId64, row->batch);
-	ls_table_add(table, "%s%s%s", row->strategy, strcmp(row->wire, "fp32") ? " " : "",
-		     strcmp(row->wire, "fp32") ? row->wire : "");
-	ls_table_add(table, "%s", row->rate[0] ? row->rate : "-");
+	ls_text_table_add(table, "%" PRId64, row->batch);
+	ls_text_table_add(table, "%s%s%s", row->strategy, strcmp(row->wire, "fp32") ? " " : "",
+			  strcmp(row->wire, "fp32") ? row->wire : "");
+	ls_text_table_add(table, "%s", row->rate[0] ? row->rate : "-");
 	if (!done)
-		ls_table_add(table, "%s", row->state);
+		ls_text_table_add(table, "%s", row->state);
 	else
-		ls_table_add(table, "%.1f%s%s", row->samples_per_s, row->replay ? " *" : "",
-			     row->launches_busy > 0 ? " !" : "");
+		ls_text_table_add(table, "%.1f%s%s", row->samples_per_s, row->replay ? " *" : "",
+				  row->launches_busy > 0 ? " !" : "");
 	if (done)
 		add_spread(table, row, with_launches);
 	else
 		for (int i = 0; i < (with_launches ? 3 : 1); i++)
-			ls_table_add(table, "-");
+			ls_text_table_add(table, "-");
 	if (done && row->speedup > 0)
-		ls_table_add(table, "%.2f%s", row->speedup, is_above_ideal(row) ? " +" : "");
+		ls_text_table_add(table, "%.2f%s", row->speedup, is_above_ideal(row) ? " +" : "");
 	else
-		ls_table_add(table, "-");
+		ls_text_table_add(table, "-");
 }
 
 /* The table of a sweep of lists; a recipe's table has its published form. */
 static int print_rows(const ls_sweep_result *result, FILE *to)
 {
-	ls_table few = { .columns = 9,
-			 .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s", "spread",
-				    "speedup" } };
-	ls_table more = { .columns = 11,
-			  .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s",
-				     "launches", "within", "between", "speedup" } };
+	ls_text_table few = { .columns = 9,
+			      .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s",
+					 "spread", "speedup" } };
+	ls_text_table more = { .columns = 11,
+			       .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s",
+					  "launches", "within", "between", "speedup" } };
 	int replayed = 0, above = 0, alone = 0, busy = 0, with_launches = 0;
 	for (size_t i = 0; i < result->row_count; i++)
 		with_launches |= result->rows[i].launches > 1;
-	ls_table table = with_launches ? more : few;
+	ls_text_table table = with_launches ? more : few;
 	for (size_t i = 0; i < result->row_count; i++) {
 		add_row(&table, &result->rows[i], with_launches);
 		busy |= result->rows[i].launches_busy > 0;
@@ -145,8 +145,8 @@ static int print_rows(const ls_sweep_result *result, FILE *to)
 		above |= is_above_ideal(&result->rows[i]);
 		alone |= !strcmp(result->rows[i].state, "done") && !(result->rows[i].speedup > 0);
 	}
-	int failed = ls_table_print(&table, to);
-	ls_table_release(&table);
+	int failed = ls_text_table_print(&table, to);
+	ls_text_table_release(&table);
 	if (replayed)
 		fprintf(to, "* simulated compute: this machine has fewer cores than devices; communication is real\n");
 	if (with_launches)

@@ -9,7 +9,7 @@
 
 #include "args.h"
 #include "command.h"
-#include "table.h"
+#include "text_table.h"
 
 static const ls_setting *no_rows(size_t i)
 {
@@ -28,15 +28,15 @@ static int run_list(int argc, char **argv)
 	int code = ls_args_parse(&list_args, NULL, NULL, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
-	ls_table table = { .columns = 3, .heads = { "<name", "<download", "<what" } };
+	ls_text_table table = { .columns = 3, .heads = { "<name", "<download", "<what" } };
 	const ls_dataset_row *row;
 	for (size_t i = 0; (row = ls_dataset_row_at(i)); i++) {
-		ls_table_add(&table, "%s", row->name);
-		ls_table_add(&table, "%s", row->needs_download ? "yes" : "no");
-		ls_table_add(&table, "%s", row->summary);
+		ls_text_table_add(&table, "%s", row->name);
+		ls_text_table_add(&table, "%s", row->needs_download ? "yes" : "no");
+		ls_text_table_add(&table, "%s", row->summary);
 	}
-	int failed = ls_table_print(&table, stdout);
-	ls_table_release(&table);
+	int failed = ls_text_table_print(&table, stdout);
+	ls_text_table_release(&table);
 	return failed ? LS_EXIT_FAILURE : LS_EXIT_OK;
 }
 

@@ -63,7 +63,7 @@ static const ls_args args = {
 /* With tokens to be predicted the accuracy is that of the next sentence. */
 static void print_result(const ls_eval_result *r)
 {
-	printf("test accuracy: %.4f%s, loss %.4f", r->accuracy, r->masked ? " (next sentence)" : "", r->loss);
+	printf("%s accuracy: %.4f, loss %.4f", r->masked ? "next-sentence" : "test", r->accuracy, r->loss);
 	if (r->masked)
 		printf(", masked loss %.4f, masked accuracy %.4f", r->token_loss, r->token_accuracy);
 	printf(", %" PRIu64 " sample%s in %.2f sec\nparameters xxh64 %016" PRIx64 "\n", r->samples,

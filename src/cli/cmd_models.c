@@ -8,7 +8,7 @@
 
 #include "args.h"
 #include "command.h"
-#include "table.h"
+#include "text_table.h"
 
 typedef struct models_options {
 	int64_t channels, size, classes;
@@ -27,13 +27,13 @@ LS_ARGS_TABLE(row_at, rows)
 static const ls_args args = {
 	.command = "lockstep models",
 	.purpose = "Print the table of models. GFLOP: arithmetic to train on one sample, counting\n"
-		   "filter taps inside the image, and (padded) all taps, as usually published.\n"
-		   "MB: gradient of one step, without taps that see only padding.",
+		   "filter taps inside the image; padded GFLOP: all taps, as usually published.\n"
+		   "gradient MB: gradient of one step, without taps that see only padding.",
 	.example = "lockstep models --channels 3 --size 224 --classes 1000",
 	.at = row_at,
 };
 
-static ls_status add_model(ls_table *table, const ls_model_row *row, const models_options *options)
+static ls_status add_model(ls_text_table *table, const ls_model_row *row, const models_options *options)
 {
 	ls_model_options build = LS_MODEL_OPTIONS_INIT;
 	build.name = row->name;
@@ -46,12 +46,12 @@ static ls_status add_model(ls_table *table, const ls_model_row *row, const model
 		return status;
 	ls_graph_facts facts = ls_graph_describe(graph);
 	ls_graph_free(graph);
-	ls_table_add(table, "%s", row->name);
-	ls_table_add(table, "%" PRIu64, facts.parameters);
-	ls_table_add(table, "%.4f", facts.flop_per_sample / 1e9);
-	ls_table_add(table, "%.4f", facts.padded_flop_per_sample / 1e9);
-	ls_table_add(table, "%.2f", (double)facts.gradient_bytes / 1e6);
-	ls_table_add(table, "%s", row->summary);
+	ls_text_table_add(table, "%s", row->name);
+	ls_text_table_add(table, "%" PRIu64, facts.parameters);
+	ls_text_table_add(table, "%.4f", facts.flop_per_sample / 1e9);
+	ls_text_table_add(table, "%.4f", facts.padded_flop_per_sample / 1e9);
+	ls_text_table_add(table, "%.2f", (double)facts.gradient_bytes / 1e6);
+	ls_text_table_add(table, "%s", row->summary);
 	return LS_OK;
 }
 
@@ -61,12 +61,13 @@ int ls_cmd_models(int argc, char **argv)
 	int code = ls_args_parse(&args, &options, NULL, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
-	ls_table table = { .columns = 6, .heads = { "<model", "parameters", "GFLOP", "padded", "MB", "<what" } };
+	ls_text_table table = { .columns = 6,
+				.heads = { "<model", "parameters", "GFLOP", "padded GFLOP", "gradient MB", "<what" } };
 	ls_status status = LS_OK;
 	const ls_model_row *row;
 	for (size_t i = 0; !status && (row = ls_model_row_at(i)); i++)
 		status = add_model(&table, row, &options);
-	int failed = status ? 0 : ls_table_print(&table, stdout);
-	ls_table_release(&table);
+	int failed = status ? 0 : ls_text_table_print(&table, stdout);
+	ls_text_table_release(&table);
 	return failed ? LS_EXIT_FAILURE : ls_command_finish(args.command, status);
 }

@@ -47,7 +47,7 @@ static void print_marked(size_t ours, size_t published)
 	if (published)
 		printf("%s %zu published %s", ours ? " and" : ";", published, published == 1 ? "figure" : "figures");
 	if (ours || published)
-		fputs(" marked as too good or in doubt", stdout);
+		fputs(" marked as implausibly fast or unreliable", stdout);
 }
 
 static void print_result(const ls_report_result *r)

@@ -265,7 +265,7 @@ static int check_training(const ls_train_options *options)
 	if (options->resume && options->init)
 		return ls_usage_error(args.command, "--init and --resume: a resumed run has its weights already");
 	if (!options->run)
-		fprintf(stderr, "%s: without --run nothing is kept, and a requeued job starts from the beginning\n",
+		fprintf(stderr, "%s: without --run nothing is saved, and a requeued job starts from the beginning\n",
 			args.command);
 	return check_model(options->model);
 }

@@ -146,6 +146,16 @@ static const char *find_topic(const ls_args *args, const char *topic, char *list
 	return NULL;
 }
 
+/* A topic that does not exist; the name of an option may be meant. */
+static int refuse_topic(const ls_args *args, const char *topic, const char *topics)
+{
+	const ls_setting *row;
+	for (size_t i = 0; (row = args->at(i)); i++)
+		if (!strcmp(row->name, topic))
+			return ls_usage_error(args->command, "'%s' is an option; try --help --%s", topic, topic);
+	return ls_usage_error(args->command, "no help on '%s'; there is --help %s", topic, topics);
+}
+
 int ls_args_help(const ls_args *args, const void *defaults, const char *topic)
 {
 	char topics[160] = "";
@@ -153,7 +163,7 @@ int ls_args_help(const ls_args *args, const void *defaults, const char *topic)
 	if (args->brief)
 		p.group = find_topic(args, topic, topics, sizeof(topics));
 	if (topic && !p.group && strcmp(topic, "all") != 0)
-		return ls_usage_error(args->command, "no help on '%s'; there is --help %s", topic, topics);
+		return refuse_topic(args, topic, topics);
 	printf("usage: %s%s%s [OPTION]...\n%s\n", args->command, args->operands ? " " : "",
 	       args->operands ? args->operands : "", args->purpose);
 	print_options(&p, defaults);

@@ -5,7 +5,7 @@
 
 #include <lockstep/names.h>
 
-#include "table.h"
+#include "text_table.h"
 
 static int same(const ls_forecast *f, const char *(*of)(const ls_forecast_row *row))
 {
@@ -21,7 +21,7 @@ static const char *wire_of(const ls_forecast_row *row)
 }
 
 /* "ps 2, bf16, 256k": strategy and servers, and wire and bucket where they differ between rows. */
-static void add_setting(ls_table *table, const ls_forecast *f, const ls_forecast_row *row)
+static void add_setting(ls_text_table *table, const ls_forecast *f, const ls_forecast_row *row)
 {
 	char buckets[32] = "", servers[24] = "", wire[24] = "";
 	int differ = 0;
@@ -34,7 +34,7 @@ static void add_setting(ls_table *table, const ls_forecast *f, const ls_forecast
 		snprintf(wire, sizeof(wire), ", %s", row->wire);
 	if (differ)
 		snprintf(buckets, sizeof(buckets), ", %" PRId64 "k", row->bucket_bytes / 1024);
-	ls_table_add(table, "%s%s%s%s", row->strategy, servers, wire, buckets);
+	ls_text_table_add(table, "%s%s%s%s", row->strategy, servers, wire, buckets);
 }
 
 /* Whether other rows have the same nodes and rate. */
@@ -47,14 +47,14 @@ static int has_rivals(const ls_forecast *f, const ls_forecast_row *row)
 }
 
 /* "4 x 2", or "4 x 1.75" where workers have different numbers of devices. */
-static void add_size(ls_table *table, const ls_forecast_row *row)
+static void add_size(ls_text_table *table, const ls_forecast_row *row)
 {
 	int64_t workers = row->nodes - row->servers > 0 ? row->nodes - row->servers : 1;
 
 	if (row->devices % workers == 0)
-		ls_table_add(table, "%" PRId64 " x %" PRId64, row->nodes, row->devices / workers);
+		ls_text_table_add(table, "%" PRId64 " x %" PRId64, row->nodes, row->devices / workers);
 	else
-		ls_table_add(table, "%" PRId64 " x %.2f", row->nodes, (double)row->devices / (double)workers);
+		ls_text_table_add(table, "%" PRId64 " x %.2f", row->nodes, (double)row->devices / (double)workers);
 }
 
 void ls_rate_range(char *out, size_t size, double rate, double low, double high)
@@ -66,40 +66,45 @@ void ls_rate_range(char *out, size_t size, double rate, double low, double high)
 		snprintf(out, size, "%.*f", decimals, rate);
 }
 
-static void add_row(ls_table *table, const ls_forecast *f, size_t i)
+static void add_row(ls_text_table *table, const ls_forecast *f, size_t i)
 {
 	const ls_forecast_row *row = &f->row[i];
 	int best = has_rivals(f, row) && ls_forecast_best(f, row->nodes, row->rate) == (int)i;
 	char rate[LS_RATE_RANGE];
 
 	add_size(table, row);
-	ls_table_add(table, "%s", row->nodes > 1 ? row->rate : "-");
+	ls_text_table_add(table, "%s", row->nodes > 1 ? row->rate : "-");
 	add_setting(table, f, row);
-	ls_table_add(table, "%.1f", row->step_ms);
-	ls_table_add(table, "%.1f", row->exposed_ms);
+	ls_text_table_add(table, "%.1f", row->step_ms);
+	ls_text_table_add(table, "%.1f", row->exposed_ms);
 	ls_rate_range(rate, sizeof(rate), row->samples_per_s, row->samples_per_s_low, row->samples_per_s_high);
-	ls_table_add(table, "%s%s", rate, best ? " *" : "  ");
-	ls_table_add(table, "%.0f %%", 100 * row->efficiency);
-	ls_table_add(table, "%s", row->bottleneck);
+	ls_text_table_add(table, "%s%s", rate, best ? " *" : "  ");
+	ls_text_table_add(table, "%.0f %%", 100 * row->efficiency);
+	ls_text_table_add(table, "%s", row->bottleneck);
 }
 
 void ls_forecast_print(const ls_forecast *f, int best, const char *advice, FILE *to)
 {
-	ls_table table = { .columns = 8,
-			   .heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s (90 %)  ", "ideal",
-				      "<limited by" } };
+	ls_text_table table = { .columns = 8,
+				.heads = { "nodes", "links", "<setting", "step ms", "exposed", "samples/s (90 %)  ",
+					   "ideal", "<limited by" } };
 
 	fprintf(to, "%s, batch %" PRId64 ", %s: one device %.1f samples/s, gradient %.1f MB\n\n", f->model, f->batch,
 		f->optimizer, f->device_per_s, f->gradient_bytes / 1e6);
 	for (size_t i = 0; i < f->count; i++)
 		add_row(&table, f, i);
-	ls_table_print(&table, to);
-	ls_table_release(&table);
-	int marked = 0;
-	for (size_t i = 0; i < f->count; i++)
+	ls_text_table_print(&table, to);
+	ls_text_table_release(&table);
+	int marked = 0, above = 0;
+	for (size_t i = 0; i < f->count; i++) {
 		marked |= has_rivals(f, &f->row[i]);
-	fprintf(to, "%sPredicted, not measured; (low–high) is a 90 %% interval.\n\n",
-		marked ? "* best for this number of nodes at this rate.\n" : "");
+		above |= f->row[i].efficiency >= 1.005;
+	}
+	if (marked)
+		fputs("* best for this number of nodes at this rate.\n", to);
+	if (above)
+		fputs("Above 100 % of ideal: a node of several updates only its shard of the parameters.\n", to);
+	fputs("Predicted, not measured; (low–high) is a 90 % interval.\n\n", to);
 	if (best >= 0 && f->count > 1)
 		fprintf(to, "%" PRId64 " node%s at %s. ", f->row[best].nodes,
 			ls_plural((uint64_t)f->row[best].nodes, "s"), f->row[best].rate);

@@ -5,7 +5,7 @@
 #include <lockstep/names.h>
 
 #include "plan_print.h"
-#include "table.h"
+#include "text_table.h"
 
 enum { LINES_SHOWN = 8 };
 
@@ -54,7 +54,7 @@ void ls_fit_print_left_out(const char *command, const ls_fit *f, FILE *to)
 /* ---- table ------------------------------------------------------------------------------------------------------- */
 
 /* "16 x 1", "3+2", "2 x 1 + 1 server" */
-static void add_size(ls_table *table, const ls_fit_row *row)
+static void add_size(ls_text_table *table, const ls_fit_row *row)
 {
 	char size[64], servers[24] = "";
 	const char *at = row->shape;
@@ -69,7 +69,7 @@ static void add_size(ls_table *table, const ls_fit_row *row)
 		snprintf(size, sizeof(size), "%s", row->shape);
 	if (row->servers > 0)
 		snprintf(servers, sizeof(servers), " + %" PRId64, row->servers);
-	ls_table_add(table, "%s%s", size, servers);
+	ls_text_table_add(table, "%s%s", size, servers);
 }
 
 static int any_hosts(const ls_fit *f)
@@ -80,34 +80,38 @@ static int any_hosts(const ls_fit *f)
 	return 0;
 }
 
-static void add_measured(ls_table *table, const ls_fit_row *row)
+static void add_measured(ls_text_table *table, const ls_fit_row *row)
 {
 	char rate[LS_RATE_RANGE];
 
 	ls_rate_range(rate, sizeof(rate), row->measured, row->low, 0);
-	ls_table_add(table, "%s", row->measured > 0 ? rate : "-");
+	ls_text_table_add(table, "%s", row->measured > 0 ? rate : "-");
 	ls_rate_range(rate, sizeof(rate), row->predicted, row->low, row->fitted ? 0 : row->high);
-	ls_table_add(table, "%s", rate);
+	ls_text_table_add(table, "%s", rate);
 	int none = row->error > -0.0005 && row->error < 0.0005;
 	if (row->measured > 0 && none)
-		ls_table_add(table, "0.0 %%");
+		ls_text_table_add(table, "0.0 %%");
 	else if (row->measured > 0)
-		ls_table_add(table, "%+.1f %%", 100 * row->error);
+		ls_text_table_add(table, "%+.1f %%", 100 * row->error);
 	else
-		ls_table_add(table, "-");
+		ls_text_table_add(table, "-");
 	int inside = row->measured >= row->low && row->measured <= row->high;
-	ls_table_add(table, "%s", row->fitted ? "fitted" : !(row->measured > 0) ? "" : inside ? "inside" : "outside");
+	ls_text_table_add(table, "%s",
+			  row->fitted            ? "fitted"
+			  : !(row->measured > 0) ? ""
+			  : inside               ? "inside"
+						 : "outside");
 }
 
-static void add_row(ls_table *table, const ls_fit_row *row, int hosts)
+static void add_row(ls_text_table *table, const ls_fit_row *row, int hosts)
 {
-	ls_table_add(table, "%s%s%s", row->model, row->data[0] ? " " : "", row->data);
-	ls_table_add(table, "%" PRId64, row->batch);
+	ls_text_table_add(table, "%s%s%s", row->model, row->data[0] ? " " : "", row->data);
+	ls_text_table_add(table, "%" PRId64, row->batch);
 	if (hosts)
-		ls_table_add(table, "%s", row->hosts);
+		ls_text_table_add(table, "%s", row->hosts);
 	add_size(table, row);
-	ls_table_add(table, "%s%s%s", row->rate[0] ? row->rate : "-", strcmp(row->strategy, "ps") ? "" : " ps",
-		     strcmp(row->wire, "bf16") ? "" : " bf16");
+	ls_text_table_add(table, "%s%s%s", row->rate[0] ? row->rate : "-", strcmp(row->strategy, "ps") ? "" : " ps",
+			  strcmp(row->wire, "bf16") ? "" : " bf16");
 	add_measured(table, row);
 }
 
@@ -135,16 +139,16 @@ static void print_summary(const ls_fit *f, FILE *to)
 void ls_fit_print(const ls_fit *f, FILE *to)
 {
 	int hosts = any_hosts(f);
-	ls_table table = { .columns = hosts ? 9 : 8,
-			   .heads = { "<model", "batch", "<hosts", "nodes", "links", "measured", "predicted (90 %)",
-				      "error", "<" } };
+	ls_text_table table = { .columns = hosts ? 9 : 8,
+				.heads = { "<model", "batch", "<hosts", "nodes", "links", "measured",
+					   "predicted (90 %)", "error", "<" } };
 
 	if (!hosts)
 		memmove(&table.heads[2], &table.heads[3], 6 * sizeof(table.heads[0]));
 	fprintf(to, "%s, in samples/s\n\n", f->title);
 	for (size_t i = 0; i < f->count; i++)
 		add_row(&table, &f->row[i], hosts);
-	ls_table_print(&table, to);
-	ls_table_release(&table);
+	ls_text_table_print(&table, to);
+	ls_text_table_release(&table);
 	print_summary(f, to);
 }

@@ -5,25 +5,25 @@
 
 #include <jansson.h>
 
-#include "table.h"
+#include "text_table.h"
 
 /* ---- Markdown ---- */
 
-static int finish_table(ls_table *table, FILE *to)
+static int finish_table(ls_text_table *table, FILE *to)
 {
-	int failed = ls_table_print_markdown(table, to);
-	ls_table_release(table);
+	int failed = ls_text_table_print_markdown(table, to);
+	ls_text_table_release(table);
 	return failed;
 }
 
-static void add_bandwidth(ls_table *table, const ls_probe_result *result, int node)
+static void add_bandwidth(ls_text_table *table, const ls_probe_result *result, int node)
 {
 	if (node == 0) /* links are measured from the first node to each of the others */
-		ls_table_add(table, "-");
+		ls_text_table_add(table, "-");
 	else if (result->nodes[node].link.both_gbit_per_s < 0.995)
-		ls_table_add(table, "%.0f Mbit/s", result->nodes[node].link.both_gbit_per_s * 1e3);
+		ls_text_table_add(table, "%.0f Mbit/s", result->nodes[node].link.both_gbit_per_s * 1e3);
 	else
-		ls_table_add(table, "%.2f Gbit/s", result->nodes[node].link.both_gbit_per_s);
+		ls_text_table_add(table, "%.2f Gbit/s", result->nodes[node].link.both_gbit_per_s);
 }
 
 /* Warnings about the figures of a node. */
@@ -50,17 +50,17 @@ static void print_doubts(const ls_probe_node *node, FILE *to)
 
 static int print_test_bed(const ls_probe_result *result, FILE *to)
 {
-	ls_table table = { .columns = 7,
-			   .heads = { "<Name", "<CPU", "Cores", "GFLOP/s per core", "GFLOP/s all cores", "Memory GB/s",
-				      "<Bandwidth to node 0" } };
+	ls_text_table table = { .columns = 7,
+				.heads = { "<Name", "<CPU", "Cores", "GFLOP/s per core", "GFLOP/s all cores",
+					   "Memory GB/s", "<Bandwidth to node 0" } };
 	for (int i = 0; i < result->node_count; i++) {
 		const ls_probe_node *node = &result->nodes[i];
-		ls_table_add(&table, "%s", node->host);
-		ls_table_add(&table, "%s", node->cpu);
-		ls_table_add(&table, "%d", node->cores);
-		ls_table_add(&table, "%.1f", node->gflop_per_s_core);
-		ls_table_add(&table, "%.1f", node->gflop_per_s);
-		ls_table_add(&table, "%.1f", node->memory.copy_gb_per_s);
+		ls_text_table_add(&table, "%s", node->host);
+		ls_text_table_add(&table, "%s", node->cpu);
+		ls_text_table_add(&table, "%d", node->cores);
+		ls_text_table_add(&table, "%.1f", node->gflop_per_s_core);
+		ls_text_table_add(&table, "%.1f", node->gflop_per_s);
+		ls_text_table_add(&table, "%.1f", node->memory.copy_gb_per_s);
 		add_bandwidth(&table, result, i);
 	}
 	fputs("## Test bed\n\n", to);
@@ -84,17 +84,17 @@ static int is_same_software(const ls_probe_node *a, const ls_probe_node *b)
 
 static int print_software(const ls_probe_result *result, FILE *to)
 {
-	ls_table table = { .columns = 6, .heads = { "<", "<lockstep", "<kernels", "<isa", "<MPI", "<system" } };
+	ls_text_table table = { .columns = 6, .heads = { "<", "<lockstep", "<kernels", "<isa", "<MPI", "<system" } };
 	for (int i = 0; i < result->node_count; i++) {
 		const ls_probe_node *node = &result->nodes[i];
 		if (i && is_same_software(node, &result->nodes[i - 1]))
 			continue;
-		ls_table_add(&table, i ? "%s on" : "Version", node->host);
-		ls_table_add(&table, "%s", node->version);
-		ls_table_add(&table, "%s", node->kernels);
-		ls_table_add(&table, "%s", node->isa);
-		ls_table_add(&table, "%s", node->mpi[0] ? node->mpi : "none");
-		ls_table_add(&table, "%s", node->system);
+		ls_text_table_add(&table, i ? "%s on" : "Version", node->host);
+		ls_text_table_add(&table, "%s", node->version);
+		ls_text_table_add(&table, "%s", node->kernels);
+		ls_text_table_add(&table, "%s", node->isa);
+		ls_text_table_add(&table, "%s", node->mpi[0] ? node->mpi : "none");
+		ls_text_table_add(&table, "%s", node->system);
 	}
 	fputs("\n", to);
 	return finish_table(&table, to);
@@ -102,17 +102,17 @@ static int print_software(const ls_probe_result *result, FILE *to)
 
 static int print_memory(const ls_probe_result *result, FILE *to)
 {
-	ls_table table = { .columns = 6,
-			   .heads = { "<Name", "read per core", "read all cores", "copy per core", "copy all cores",
-				      "MB per core" } };
+	ls_text_table table = { .columns = 6,
+				.heads = { "<Name", "read per core", "read all cores", "copy per core",
+					   "copy all cores", "MB per core" } };
 	for (int i = 0; i < result->node_count; i++) {
 		const ls_probe_node *node = &result->nodes[i];
-		ls_table_add(&table, "%s", node->host);
-		ls_table_add(&table, "%.1f", node->memory_core.read_gb_per_s);
-		ls_table_add(&table, "%.1f", node->memory.read_gb_per_s);
-		ls_table_add(&table, "%.1f", node->memory_core.copy_gb_per_s);
-		ls_table_add(&table, "%.1f", node->memory.copy_gb_per_s);
-		ls_table_add(&table, "%.0f", (double)node->memory_bytes / 1e6);
+		ls_text_table_add(&table, "%s", node->host);
+		ls_text_table_add(&table, "%.1f", node->memory_core.read_gb_per_s);
+		ls_text_table_add(&table, "%.1f", node->memory.read_gb_per_s);
+		ls_text_table_add(&table, "%.1f", node->memory_core.copy_gb_per_s);
+		ls_text_table_add(&table, "%.1f", node->memory.copy_gb_per_s);
+		ls_text_table_add(&table, "%.0f", (double)node->memory_bytes / 1e6);
 	}
 	fputs("\n## Memory, GB/s\n\n", to);
 	int failed = finish_table(&table, to);
@@ -122,16 +122,16 @@ static int print_memory(const ls_probe_result *result, FILE *to)
 
 static int print_inside(const ls_probe_result *result, FILE *to)
 {
-	ls_table table = { .columns = 4, .heads = { "<Name", "devices", "ms", "GB/s" } };
+	ls_text_table table = { .columns = 4, .heads = { "<Name", "devices", "ms", "GB/s" } };
 	for (int i = 0; i < result->node_count; i++)
 		for (int k = 0; k < 2; k++) {
 			const ls_probe_inside *inside = &result->nodes[i].inside[k];
 			if (!inside->devices)
 				continue;
-			ls_table_add(&table, "%s", result->nodes[i].host);
-			ls_table_add(&table, "%d", inside->devices);
-			ls_table_add(&table, "%.2f", inside->seconds * 1e3);
-			ls_table_add(&table, "%.2f", inside->gb_per_s);
+			ls_text_table_add(&table, "%s", result->nodes[i].host);
+			ls_text_table_add(&table, "%d", inside->devices);
+			ls_text_table_add(&table, "%.2f", inside->seconds * 1e3);
+			ls_text_table_add(&table, "%.2f", inside->gb_per_s);
 		}
 	if (!table.cells)
 		return 0;
@@ -147,15 +147,16 @@ static int print_inside(const ls_probe_result *result, FILE *to)
 
 static int print_links(const ls_probe_result *result, FILE *to)
 {
-	ls_table table = { .columns = 5,
-			   .heads = { "<Node 0 and", "to Gbit/s", "from Gbit/s", "both, each way", "round trip us" } };
+	ls_text_table table = {
+		.columns = 5, .heads = { "<Node 0 and", "to Gbit/s", "from Gbit/s", "both, each way", "round trip us" }
+	};
 	for (int i = 1; i < result->node_count; i++) {
 		const ls_probe_link *link = &result->nodes[i].link;
-		ls_table_add(&table, "%d (%s)", i, result->nodes[i].host);
-		ls_table_add(&table, "%.3f", link->to_gbit_per_s);
-		ls_table_add(&table, "%.3f", link->from_gbit_per_s);
-		ls_table_add(&table, "%.3f", link->both_gbit_per_s);
-		ls_table_add(&table, "%.0f", link->round_trip_us);
+		ls_text_table_add(&table, "%d (%s)", i, result->nodes[i].host);
+		ls_text_table_add(&table, "%.3f", link->to_gbit_per_s);
+		ls_text_table_add(&table, "%.3f", link->from_gbit_per_s);
+		ls_text_table_add(&table, "%.3f", link->both_gbit_per_s);
+		ls_text_table_add(&table, "%.0f", link->round_trip_us);
 	}
 	fputs("\n## Links\n\n", to);
 	return finish_table(&table, to);
@@ -163,19 +164,19 @@ static int print_links(const ls_probe_result *result, FILE *to)
 
 static int print_between(const ls_probe_result *result, FILE *to)
 {
-	ls_table table = { .columns = 8,
-			   .heads = { "<Strategy", "<wire", "ms", "GB/s", "Gbit/s", "of the link", "MPI's sum ms",
-				      "GB/s" } };
+	ls_text_table table = { .columns = 8,
+				.heads = { "<Strategy", "<wire", "ms", "GB/s", "Gbit/s", "of the link", "MPI's sum ms",
+					   "GB/s" } };
 	for (int i = 0; i < result->between_count; i++) {
 		const ls_probe_between *b = &result->between[i];
-		ls_table_add(&table, "%s", b->strategy);
-		ls_table_add(&table, "%s", b->wire);
-		ls_table_add(&table, "%.2f", b->seconds * 1e3);
-		ls_table_add(&table, "%.3f", b->gb_per_s);
-		ls_table_add(&table, "%.3f", b->gbit_per_s);
-		ls_table_add(&table, "%.1f %%", 100 * b->gbit_per_s / b->limit_gbit_per_s);
-		ls_table_add(&table, "%.2f", b->library_seconds * 1e3);
-		ls_table_add(&table, "%.3f", b->library_gb_per_s);
+		ls_text_table_add(&table, "%s", b->strategy);
+		ls_text_table_add(&table, "%s", b->wire);
+		ls_text_table_add(&table, "%.2f", b->seconds * 1e3);
+		ls_text_table_add(&table, "%.3f", b->gb_per_s);
+		ls_text_table_add(&table, "%.3f", b->gbit_per_s);
+		ls_text_table_add(&table, "%.1f %%", 100 * b->gbit_per_s / b->limit_gbit_per_s);
+		ls_text_table_add(&table, "%.2f", b->library_seconds * 1e3);
+		ls_text_table_add(&table, "%.3f", b->library_gb_per_s);
 	}
 	fputs("\n## Exchange between nodes\n\n", to);
 	int failed = finish_table(&table, to);

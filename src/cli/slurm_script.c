@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <lockstep/names.h>
+
 int ls_slurm_is_plain(const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
@@ -82,9 +84,11 @@ static void write_directives(FILE *to, const slurm_job *job)
 	write_directive(to, "time", job->time);
 	write_directive(to, "mem", job->memory);
 	fprintf(to,
-		"# One process per node and one core per thread: %" PRId64 " devices with %" PRId64 " threads each.\n"
+		"# One process per node and one core per thread: %" PRId64 " device%s with %" PRId64 " thread%s%s.\n"
 		"#SBATCH --nodes=%" PRId64 "\n#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task=%" PRId64 "\n",
-		job->devices, job->threads, job->nodes, job->devices * job->threads);
+		job->devices, ls_plural((uint64_t)job->devices, "s"), job->threads,
+		ls_plural((uint64_t)job->threads, "s"), job->devices > 1 ? " each" : "", job->nodes,
+		job->devices * job->threads);
 	fprintf(to,
 		"# Ask this script (B: not the training itself) to stop %" PRId64
 		" seconds before the time is up, so that the run\n"

@@ -1,5 +1,5 @@
 /*
- * dataset.c - the table of datasets, reading a sample of any of them, and where downloads live.
+ * dataset.c - opening a dataset by name (table.c) or path, reading a sample of it, and where downloads live.
  */
 #include "data/dataset.h"
 
@@ -17,36 +17,6 @@
 #include "data/readers/corpus.h"
 #include "data/readers/sst.h"
 #include "data/unsupported.h"
-
-static const ls_dataset_kind kinds[] = {
-	{ { "mnist", "handwritten digits, 28x28, 60,000 training and 10,000 test samples", 1, 0 }, ls_mnist_open },
-	{ { "glyphs", "generated digits, 28x28, any number of samples, no download", 0, 0 }, ls_glyphs_open },
-	{ { "bigmnist", "MNIST with random distortions, generated on the fly, 72,000,000 samples or any number", 1, 0 },
-	  ls_bigmnist_open },
-	{ { "babble", "generated sentences of a toy language, five sentiment classes, any number, no download", 0, 1 },
-	  ls_babble_open },
-	{ { "babble-pairs", "generated sentence pairs with masked words, to pretrain BERT, any number", 0, 1 },
-	  ls_babble_pairs_open },
-	{ { "sst5", "film reviews, five sentiment classes, 8,544 training and 2,210 test sentences", 1, 1 },
-	  ls_sst_open },
-	{ { "sotu", "233 State of the Union addresses, 1790 to 2021, to pretrain BERT", 1, 1 }, ls_sotu_open },
-};
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
-
-const ls_dataset_row *ls_dataset_row_at(size_t i)
-{
-	return i < KINDS ? &kinds[i].row : NULL;
-}
-
-const char *ls_dataset_name_at(size_t i)
-{
-	return i < KINDS ? kinds[i].row.name : NULL;
-}
-
-const ls_dataset_row *ls_dataset_row_of(const char *name)
-{
-	return ls_dataset_row_at(ls_name_row(name, ls_dataset_name_at));
-}
 
 size_t ls_dataset_values(const ls_dataset_info *info)
 {
@@ -395,7 +365,7 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 		return ls_fail(LS_EINVALID, "no dataset named; for example options.data glyphs");
 	size_t row = ls_name_row(name, ls_dataset_name_at);
 	if (row != LS_NO_ROW)
-		return open_named(out, &kinds[row], options);
+		return open_named(out, ls_dataset_kind_at(row), options);
 	if (ls_path_exists(name))
 		return open_path(out, options);
 	if (errno == ELOOP)

@@ -28,11 +28,15 @@ struct ls_dataset {
 /* Use samples only if this returns LS_OK after reading them: another process may cut the files short meanwhile. */
 ls_status ls_dataset_check(const ls_dataset *dataset);
 
-/* A row of the dataset table: how to open it. */
+/* A row of the dataset table (table.c). */
 typedef struct ls_dataset_kind {
 	ls_dataset_row row;
 	ls_status (*open)(ls_dataset **out, const ls_dataset_options *options);
+	int can_make; /* `lockstep data make` writes it as IDX files: generated images of 28x28 bytes */
 } ls_dataset_kind;
+
+/* Row i of the dataset table, NULL past the end. */
+const ls_dataset_kind *ls_dataset_kind_at(size_t i);
 
 /* A dataset of bytes with its normalisation (copied). On failure `self` stays the caller's. */
 ls_status ls_dataset_new_bytes(ls_dataset **out, const ls_dataset_info *info, const ls_normalisation *normalisation,

@@ -96,7 +96,9 @@ static void print_split(const ls_dataset *set, const char *title, const summary 
 	fprintf(to, "%s: %" PRIu64 " sample%s of %d x %d x %d, %d class%s\n", title, info->samples,
 		ls_plural(info->samples, "s"), info->channels, info->height, info->width, info->classes,
 		ls_plural((uint64_t)info->classes, "es"));
-	fprintf(to, "  normalised with %s\n", ls_normalisation_show(&set->normalisation, constants, sizeof(constants)));
+	fprintf(to, "  normalised with %s%s\n",
+		ls_normalisation_show(&set->normalisation, constants, sizeof(constants)),
+		ls_normalisation_equal(&set->normalisation, &ls_mnist_normalisation) ? " (MNIST's constants)" : "");
 	if (s->looked < info->samples)
 		fprintf(to, "  of the first %" PRIu64 " sample%s:\n", s->looked, ls_plural(s->looked, "s"));
 	fprintf(to, "  mean %.4f, deviation %.4f (of pixels, 0 to 1)\n", mean, sqrt(fmax(square - mean * mean, 0)));

@@ -384,10 +384,14 @@ static ls_status job_run(make_job *job)
 	return LS_OK;
 }
 
+/* Name i of the datasets that can be made, NULL past the last. */
 static const char *makable_at(size_t i)
 {
-	static const char *const names[] = { "bigmnist", "glyphs" };
-	return i < 2 ? names[i] : NULL;
+	const ls_dataset_kind *kind;
+	for (size_t row = 0; (kind = ls_dataset_kind_at(row)); row++)
+		if (kind->can_make && i-- == 0)
+			return kind->row.name;
+	return NULL;
 }
 
 ls_status ls_make_run(const ls_data_make_options *options, uint64_t round)

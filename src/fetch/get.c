@@ -182,7 +182,7 @@ ls_status ls_get_run(const ls_get_plan *plan, const ls_data_get_options *options
 	LS_TRY(all_right(plan, dir, &right));
 	if (right) {
 		if (!options->quiet)
-			ls_log_line("%s is already in %s (%zu files, checksums right)", plan->name, dir, plan->count);
+			ls_log_line("%s is already in %s (%zu files, checksums match)", plan->name, dir, plan->count);
 		return LS_OK;
 	}
 	if (options->from)
@@ -191,7 +191,7 @@ ls_status ls_get_run(const ls_get_plan *plan, const ls_data_get_options *options
 		LS_TRY(from_anywhere(plan, dir, options));
 	remove_parts(plan, dir);
 	if (!options->quiet)
-		ls_log_line("%s is in %s (%zu files, checksums right)", plan->name, dir, plan->count);
+		ls_log_line("%s is in %s (%zu files, checksums match)", plan->name, dir, plan->count);
 	return LS_OK;
 }
 

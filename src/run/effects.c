@@ -126,7 +126,7 @@ static int shows_steps(const run *r)
 #define OWN_GRAPH "the program brings a graph of its own"
 #define OWN_DATA "the program brings a dataset of its own"
 #define ONE_NODE "there is only one node"
-#define NO_RUN "nothing is kept without options.run"
+#define NO_RUN "nothing is saved without options.run"
 
 /* A setting has an effect when all its rows say so; a row without a function always does. `with` is the setting that
  * decides. */

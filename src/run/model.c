@@ -13,11 +13,12 @@ static ls_status check_path(const ls_model_row *model, const char *data)
 	if (model->is_text || !ls_path_exists(data) || ls_directory_is(data) || !ls_corpus_is_text(data))
 		return LS_OK;
 	LS_TRY(ls_data_check_format(data));
-	return ls_fail(LS_EMISMATCH,
-		       "model %s takes images, and %s is text; name a model of text with options.model, as bert-tiny, "
-		       "or other "
-		       "data",
-		       model->name, data);
+	return ls_fail(
+		LS_EMISMATCH,
+		"model %s takes images, and %s is text; name a model of text with options.model, such as bert-tiny, "
+		"or other "
+		"data",
+		model->name, data);
 }
 
 /* A name of the table is enough, before anything is looked for. */
@@ -31,7 +32,8 @@ static ls_status check_name(const ls_train_options *o)
 		return check_path(model, o->data);
 	if (data->is_text == model->is_text)
 		return LS_OK;
-	return ls_fail(LS_EMISMATCH, "model %s takes %s, and dataset %s is %s; name another with options.data, as %s",
+	return ls_fail(LS_EMISMATCH,
+		       "model %s takes %s, and dataset %s is %s; name another with options.data, such as %s",
 		       model->name, model->is_text ? "text" : "images", data->name, data->is_text ? "text" : "images",
 		       model->is_text ? "babble or sst5" : "mnist or glyphs");
 }
@@ -69,10 +71,11 @@ static ls_status check_kind(const ls_train_options *o, const ls_dataset_info *in
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		if (sizes[i].value != 0 && row && !row->has_sizes)
-			return ls_fail(LS_EINVALID,
-				       "options.%s is for models whose size can be chosen, as transformer; %s has a "
-				       "fixed size",
-				       sizes[i].name, row->name);
+			return ls_fail(
+				LS_EINVALID,
+				"options.%s is for models whose size can be chosen, such as transformer; %s has a "
+				"fixed size",
+				sizes[i].name, row->name);
 	if (!row || row->is_text == (info->tokens_max > 0))
 		return LS_OK; /* building it reports an unknown name */
 	return ls_fail(LS_EMISMATCH,

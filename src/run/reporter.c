@@ -170,7 +170,8 @@ ls_status ls_reporter_epoch(ls_reporter *w, const ls_ckpt_progress *at)
 	return ls_metrics_record(w->metrics, "epoch", at->step, train, 4);
 }
 
-/* "test time 0.72 sec, test accuracy: 0.8502", where tokens are to be predicted with what came of them. */
+/* "test time 0.72 sec, test accuracy: 0.8502". In pretraining the labels are next sentences: "test time 0.72 sec, masked
+ * loss 5.1, masked accuracy 0.1, next-sentence accuracy: 0.52". */
 static void describe_test(char *out, size_t size, const ls_eval_result *test)
 {
 	int used = snprintf(out, size, "test time %.2f sec, ", test->seconds);
@@ -178,7 +179,8 @@ static void describe_test(char *out, size_t size, const ls_eval_result *test)
 	if (test->masked > 0)
 		used += snprintf(out + used, size - (size_t)used, "masked loss %.4f, masked accuracy %.4f, ",
 				 test->token_loss, test->token_accuracy);
-	snprintf(out + used, size - (size_t)used, "test accuracy: %.4f", test->accuracy);
+	snprintf(out + used, size - (size_t)used, "%s accuracy: %.4f", test->masked > 0 ? "next-sentence" : "test",
+		 test->accuracy);
 }
 
 void ls_reporter_epoch_line(ls_reporter *w, uint64_t epoch, const ls_eval_result *test)

@@ -122,7 +122,8 @@ static ls_status check_claim(const ls_train_options *o)
 	LS_TRY(ls_path_join(path, sizeof(path), o->run, "run.json"));
 	LS_TRY(ls_ckpt_present(o->run, &checkpoints));
 	if (checkpoints || ls_path_exists(path))
-		return ls_fail(LS_EINVALID, "%s already holds a run; resume it, or choose another run directory",
+		return ls_fail(LS_EINVALID,
+			       "%s already holds a run; continue it with options.resume, or choose another directory",
 			       o->run);
 	return LS_OK;
 }

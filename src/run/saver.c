@@ -37,9 +37,9 @@ void ls_saver_look(ls_saver *s)
 const char *ls_saver_kept(const ls_saver *s)
 {
 	if (!s->setup->options->run)
-		return "there is no run directory, so nothing is kept";
+		return "there is no run directory, so nothing is saved";
 	if (s->where == LS_RUN_REMOVED && s->saved_step == NOTHING_SAVED)
-		return "the run directory was removed, and nothing is kept";
+		return "the run directory was removed, and nothing is saved";
 	return s->saved_step == 0 ? "no checkpoint had been written yet" : "the last checkpoint is kept";
 }
 

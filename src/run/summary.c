@@ -78,7 +78,7 @@ static void print_machine(const ls_setup *s)
 	ls_log_line("%s%lld device%s x %d thread%s (%s, %s); %s%s", nodes, (long long)l->all_devices,
 		    ls_plural((uint64_t)l->all_devices, "s"), l->threads, ls_plural((uint64_t)l->threads, "s"),
 		    s->backend->kernels(), ls_isa_name(ls_isa_get()),
-		    s->options->run ? "run directory " : "nothing is kept (no options.run)",
+		    s->options->run ? "run directory " : "nothing is saved (no options.run)",
 		    s->options->run ? s->options->run : "");
 }
 

@@ -41,6 +41,7 @@ is "the parts together are all settings, each in one" "$(sort <<<"${parts%$'\n'}
 is "the short help has only such" "$(comm -23 <("$LOCKSTEP" train --help | options) <(echo "$all"))" ""
 ok "and fewer" test "$("$LOCKSTEP" train --help | options | wc -l)" -lt "$(wc -l <<<"$all")"
 like "the text part has the size of a model" "$("$LOCKSTEP" train --help text)" "--layers N +transformer: number of layers"
+fails_with "help on an option without its dashes" 2 "'devices' is an option; try --help --devices" "$LOCKSTEP" train --help devices
 fails_with "help on nothing known" 2 "no help on 'nonsense'; there is --help model.text.length" "$LOCKSTEP" train --help nonsense
 run "$LOCKSTEP" train -h nodes
 like "-h takes a part, too" "$out" "--strategy NAME"

@@ -38,6 +38,13 @@ done
 words=$(wc -w <"$SOURCE_DIR/README.md")
 ok "README.md has at most 500 words: $words" test "$words" -le 500
 
+# Targets of make that pages show exist.
+shown=$(sed -nE 's/^make ([^#]*).*/\1/p' "${pages[@]}" "$SOURCE_DIR/CONTRIBUTING.md" | tr -s ' ' '\n' | grep -xE '[a-z-]+' | sort -u)
+ok "pages show targets of make" grep -qx lockstep <<<"$shown"
+for target in $shown; do
+	ok "make $target exists" grep -qE "^$target:.* ## " "$SOURCE_DIR/Makefile"
+done
+
 # The commands that the README shows first print the fingerprint that it shows.
 mapfile -t shown < <(sed -nE 's,^build/lockstep (train .*),\1,p' "$SOURCE_DIR/README.md")
 is "README.md shows two training commands" "${#shown[@]}" 2

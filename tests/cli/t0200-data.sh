@@ -8,10 +8,13 @@ is "data list succeeds" "$status" 0
 for name in mnist glyphs bigmnist; do
 	like "it names $name" "$out" "^$name "
 done
+like "no text is cut" "$out" "five sentiment classes, any number, no download$"
 
 run "$LOCKSTEP" data info glyphs
 is "data info of a built-in dataset succeeds" "$status" 0
 like "it tells the shape" "$out" "28"
+like "and whose constants it is normalised with" "$out" "normalised with mean 0.1307, deviation 0.3081 \(MNIST's constants\)"
+fails_with "only generated images can be made" 2 "babble.*(glyphs.*bigmnist|bigmnist.*glyphs)" "$LOCKSTEP" data make babble --out no
 
 run "$LOCKSTEP" data make glyphs --samples 300 --out made --quiet
 is "data make succeeds" "$status" 0

@@ -87,6 +87,16 @@ for file in cache/corpus/*.tokens; do cp half "$file"; done
 run "$LOCKSTEP" data info corpus
 is "half a cache file is made anew" "$out" "$first"
 
+mkdir lopsided
+cp corpus/vocab.txt lopsided/
+cp corpus/a.txt lopsided/
+for _ in {1..40}; do cat corpus/b.txt; done | tr '\n' ' ' >lopsided/b.txt
+run "$LOCKSTEP" data info lopsided
+like "more text to test than to train on is warned of" "$err" \
+	"lopsided: the test part \([0-9]+ tokens\) is larger than the training part \([0-9]+\): 1 of 2 documents is kept for testing"
+run "$LOCKSTEP" data info corpus
+unlike "and less is not" "$err" "larger than the training part"
+
 printf 'good\nbad \377\376 bytes\n' >corpus/d.txt
 fails_with "bytes that are not UTF-8" 1 "corpus/d.txt: byte 9 \(0xff\) is not UTF-8.*--replace-invalid" \
 	"$LOCKSTEP" data info corpus

@@ -45,7 +45,7 @@ run small_train --batch 128 --micro-batch 32 --steps 5 --devices 2 --optimizer s
 like "a resumed run says where it goes on" "$out" '^5 steps \(0.625 epochs, from step 4 on\) of 128'
 run "$LOCKSTEP" train --model transformer --layers 1 --data babble --samples 64 --test-samples 8 --steps 1 --devices 1 --batch 8
 like "text" "$(sed -n 1p <<<"$out")" 'data babble: 64 training and 8 test samples of at most [0-9]+ tokens, 5 classes, vocabulary of [0-9]+$'
-like "nothing is kept" "$(sed -n 3p <<<"$out")" 'nothing is kept \(no --run\)$'
+like "nothing is saved" "$(sed -n 3p <<<"$out")" 'nothing is saved \(no --run\)$'
 
 # The accuracy that is told last is that of the last weights.
 run small_train --steps 40 --run runs/inside

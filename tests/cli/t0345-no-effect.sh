@@ -34,8 +34,8 @@ idle "a vocabulary of generated text" "--vocab has no effect with --data babble"
 idle "a folder of generated data" "--data-dir has no effect with --data glyphs" "${plan[@]}" --data-dir .
 idle "test samples without a test" "--test-samples has no effect with --eval-every 0" "${plan[@]}" --eval-every 0
 idle "epochs beside steps" "--epochs has no effect with --steps 3" "${plan[@]}" --epochs 2 --steps 3
-idle "checkpoints of no run" "--ckpt-every has no effect: nothing is kept without --run" "${plan[@]}" --ckpt-every 5
-idle "a number of checkpoints of no run" "--keep has no effect: nothing is kept without --run" "${plan[@]}" --keep 5
+idle "checkpoints of no run" "--ckpt-every has no effect: nothing is saved without --run" "${plan[@]}" --ckpt-every 5
+idle "a number of checkpoints of no run" "--keep has no effect: nothing is saved without --run" "${plan[@]}" --keep 5
 idle "steps of no trace" "--trace-steps has no effect: there is no --trace" "${plan[@]}" --trace-steps 5
 idle "devices beside hosts that have theirs" "--devices has no effect with --hosts localhost:1: each host" "${plan[@]}" --hosts localhost:1
 for option in "strategy allreduce" "wire bf16" "share equal" "timeout 9" "audit-every 9"; do

@@ -81,7 +81,7 @@ evaluated() { # NAME DATA OPTIONS...
 evaluated transformer babble "${classify[@]}"
 evaluated bert babble-pairs "${pretrain[@]}"
 like "the accuracy of pretraining is that of the next sentence" "$out" \
-	'^test accuracy: [0-9.]+ \(next sentence\), loss [0-9.]+, masked loss [0-9.]+, masked accuracy [0-9.]+, 50'
+	'^next-sentence accuracy: [0-9.]+, loss [0-9.]+, masked loss [0-9.]+, masked accuracy [0-9.]+, 50'
 
 # What --logits writes is enough to check us: samples end to end, and what was to be predicted.
 outputs() { # FILE EXPRESSION on t, the tensors as lists of numbers, and s, their shapes

@@ -6,7 +6,7 @@
 
 run "$LOCKSTEP" models
 is "models succeeds" "$status" 0
-like "columns" "$(head -n 1 <<<"$out")" '^model +parameters +GFLOP +padded +MB +what$'
+like "columns" "$(head -n 1 <<<"$out")" '^model +parameters +GFLOP +padded GFLOP +gradient MB +what$'
 for name in mlp cnn resnet18 resnet34 resnet50 resnet101 resnet152; do
 	like "it lists $name" "$out" "^$name +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ "
 done

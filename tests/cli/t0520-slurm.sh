@@ -37,10 +37,12 @@ for directive in nodes=4 ntasks-per-node=1 cpus-per-task=16 time=1:00:00 partiti
 	job-name=night signal=B:TERM@90 requeue open-mode=append; do
 	ok "it asks for --$directive" grep -qx -- "#SBATCH --$directive" <<<"$out"
 done
+like "and says how cores are used" "$out" "one core per thread: 8 devices with 2 threads each\.$"
 printf '%s\n' "$out" >plain.sh
 is "directives come before the first command" \
 	"$(awk '!/^#/ && NF { code = 1 } code && /^#SBATCH/ { print }' plain.sh)" ""
 run "$LOCKSTEP" slurm -- "${behind[@]}"
+like "in the singular, too" "$out" "one core per thread: 1 device with 1 thread\.$"
 unlike "what is not said is left to the site" "$out" '^#SBATCH --(time|mem|account|partition)|--mpi'
 
 # ---- words ----
@@ -67,7 +69,7 @@ make_script --devices 1
 bash job.sh
 is "what was typed short is written out" "$(trained_with)" \
 	"$(quoted --devices 1 --threads 1 --model mlp --data glyphs --lr 0.2 --quiet)"
-like "without --run it warns" "$err" "without --run nothing is kept"
+like "without --run it warns" "$err" "without --run nothing is saved"
 like "srun is told the cores" "$(cat srun.words)" "^'--cpus-per-task=1'$"
 SLURM_CPUS_PER_TASK=7 bash job.sh
 like "or takes what sbatch was told" "$(cat srun.words)" "^'--cpus-per-task=7'$"

@@ -80,7 +80,7 @@ ok "with fewer steps, in a directory of its own" json runs/bench-sweep-quick/res
 	'[(p["job"]["warmup"], p["job"]["steps"], len(p["repeats"])) for p in o["points"]] == [(5, 20, 3)] * 2 and o["quick"] == 1'
 run "$LOCKSTEP" bench --model mlp --batch-per-device 8,16 --quick --steps 2 --out quick2
 ok "but for those that are asked for" json quick2/results.json 'all(p["job"]["steps"] == 2 for p in o["points"])'
-like "help shows the defaults of sweeps" "$("$LOCKSTEP" bench --help | tr '\n' ' ')" '--warmup N .*in a sweep: 20.*--steps N .*in a sweep: 100'
+like "help shows the defaults of sweeps" "$("$LOCKSTEP" bench --help | tr '\n' ' ')" '--warmup N .*\(default 3, in a sweep +20\).*--steps N .*\(default 10, in a +sweep +100\)'
 fails_with "no repeat" 2 "--repeat must be between 1 and" "$LOCKSTEP" bench --model mlp --batch-per-device 8,9 --repeat 0
 
 run "$LOCKSTEP" bench --model mlp,cnn --nodes 1,2 --list

@@ -22,6 +22,13 @@ like "and an interval for each" "$out" '4 x 1 .* [0-9]+ \([0-9]+–[0-9]+\)'
 is "a lone node is told once" "$(grep -c '1 x 1 ' <<<"$out")" 1
 ok "it is not wider than a screen" test "$(wc -L <<<"$(sed '/^Best\|^[0-9]* nodes/d' <<<"$out")")" -le 90
 
+shown=$(grep -cE '^ *[0-9]+ x [0-9]+ .* (10[1-9]|1[1-9][0-9]) %' <<<"$out")
+if [ "$shown" -gt 0 ]; then
+	like "more than ideal is explained" "$out" '^Above 100 % of ideal: a node of several updates only its shard'
+else
+	unlike "nothing above ideal, nothing to explain" "$out" '^Above 100 %'
+fi
+
 plan cnn.json --nodes 2 --strategy allreduce --bucket-bytes 100
 like "small buckets are printed in bytes" "$out" 'buckets of 100 bytes'
 plan cnn.json --nodes 2,4 --rate 10mbit --strategy allreduce --json
@@ -70,7 +77,7 @@ plan cnn.json --nodes 10000 --devices 8 --rate 10gbit --spread 0.05 --mtbf 50000
 is "ten thousand nodes" "$status" 0
 ok "in less than a minute" test $(($(date +%s) - start)) -lt 50
 like "servers' links limit servers" "$out" "10000 x 8 .* ps .*servers' links"
-unlike "who else would own them" "$out" " ps .*owners' links"
+unlike "who else would own them" "$out" " ps .*links of shard owners"
 like "with their failures" "$out" 'With failures: [0-9.]+ % of the time is useful, with a checkpoint every [0-9]+ s'
 
 cat >mixed.json <<'TEXT'

@@ -63,8 +63,15 @@ ok "and keeps its run" test -f examples/runs/example/run.json
 # The line of docs/library.md for a prefix of one's own, as it stands.
 line=$(grep -E '^cc .*first\.c ' "$SOURCE_DIR/docs/library.md")
 mkdir own && cp -r examples own/examples
-run bash -c "cd own && ${line:-false} && ldd ./first"
+run bash -c "cd own && ${line:-false}"
 is "the compile line of docs/library.md works" "$status" 0
+for source in examples/*.c; do
+	name=$(basename "$source" .c)
+	run bash -c "cd own && ${line//first/$name}"
+	is "and compiles $name.c" "$status" 0
+	[ "$status" = 0 ] || test_note "$err"
+done
+run ldd own/first
 like "and the program finds its library" "$out" "liblockstep\.so\.[0-9]+ => /.*/prefix/"
 
 # Where everybody looks, /usr/local, nothing needs to be set. In a namespace of its own, over copies.

@@ -35,7 +35,7 @@ train_on() { # HOSTS OPTION...
 
 result() { # TEXT
 	fingerprint "$1"
-	sed -nE 's/.*(test accuracy: [0-9.]+)$/\1/p' <<<"$1"
+	sed -nE 's/.*((test|next-sentence) accuracy: [0-9.]+)$/\1/p' <<<"$1"
 }
 
 lab_processes() { # ids of what runs on the lab's hosts

@@ -111,6 +111,20 @@ static void spread(corpus_set *set, uint64_t samples)
 	set->count = (size_t)samples;
 }
 
+/* With a few documents of unequal length the test document may be most of the text. */
+static void warn_of_shares(const corpus_set *set, const char *name)
+{
+	const ls_corpus *c = &set->corpus;
+	uint64_t documents = c->counts.documents, tokens[2] = { 0, 0 };
+	for (uint64_t d = 0; documents > 1 && d < documents; d++)
+		tokens[is_test(d, documents)] += c->sentence[c->document[d + 1]] - c->sentence[c->document[d]];
+	if (tokens[1] > tokens[0])
+		ls_log_warning("%s: the test part (%llu tokens) is larger than the training part (%llu): 1 of %llu "
+			       "documents is kept for testing; split the text into more documents",
+			       name, (unsigned long long)tokens[1], (unsigned long long)tokens[0],
+			       (unsigned long long)(documents < TEST_EVERY ? documents : TEST_EVERY));
+}
+
 static ls_status make_plan(corpus_set *set, uint64_t samples)
 {
 	uint64_t documents = set->corpus.counts.documents;
@@ -341,8 +355,10 @@ static ls_status set_open(ls_dataset **out, const char *path, const ls_tokenizer
 		status = ls_dataset_new(out, &info, &ops, set);
 	if (!status)
 		(*out)->check = set_check;
-	if (!status && options->split == LS_SPLIT_TRAIN)
+	if (!status && options->split == LS_SPLIT_TRAIN) {
 		ls_corpus_warn_unknown(options->name, &set->corpus.counts);
+		warn_of_shares(set, options->name);
+	}
 	if (status)
 		set_free(set);
 	return status;

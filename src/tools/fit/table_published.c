@@ -75,7 +75,7 @@ ls_status ls_fit_table_from_published(ls_fit_table *t, const char *which)
 	size_t count;
 
 	if (!strcmp(which, "published"))
-		return ls_fail(LS_EINVALID, "'published' is several tables; name one, as oneflow-bert");
+		return ls_fail(LS_EINVALID, "'published' is several tables; name one, such as oneflow-bert");
 	LS_TRY(ls_published_read(&set, &count, t->arena, which, 1));
 	t->name = set->name;
 	t->title = set->title;

@@ -368,7 +368,7 @@ static ls_status estimate(sweep *s)
 	LS_TRY(ls_estimate(&s->environment, &s->results, s->estimate));
 	fill_gaps(s);
 	if (pending(s) > 0 && s->estimated)
-		ls_log_note("estimated time: %s (%s) for %zu point%s, from one step of each model",
+		ls_log_note("estimated time: %s (%s) for %zu point%s, from one timed step per model",
 			    clock_text(text, pending_estimate(s)),
 			    strchr(text, ':') == strrchr(text, ':') ? "m:ss" : "h:mm:ss", pending(s),
 			    ls_plural(pending(s), "s"));

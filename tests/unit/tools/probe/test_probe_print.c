@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli/probe_print.c"
-#include "cli/table.c"
+#include "cli/text_table.c"
 #include "unit/test_main.h"
 
 /* Whether the text of a node with `cores` cores warns about them, when all together do `gflop` and one alone 100. */

@@ -1,7 +1,7 @@
 /*
- * table.c - aligned columns: numbers to the right, names to the left.
+ * text_table.c - aligned columns: numbers to the right, names to the left.
  */
-#include "table.h"
+#include "text_table.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,29 +9,49 @@
 
 enum { CELLS_AT_FIRST = 64 };
 
-void ls_table_add(ls_table *table, const char *format, ...)
+static int make_room(ls_text_table *table)
 {
 	int full = table->cells == 0 || (table->cells >= CELLS_AT_FIRST && !(table->cells & (table->cells - 1)));
-	if (full && !table->failed) { /* capacities are powers of two */
-		size_t capacity = table->cells ? 2 * (size_t)table->cells : CELLS_AT_FIRST;
-		void *grown = realloc(table->text, capacity * sizeof(*table->text));
-		table->failed = !grown;
-		table->text = grown ? grown : table->text;
-	}
+	if (!full)
+		return 1;
+	size_t capacity = table->cells ? 2 * (size_t)table->cells : CELLS_AT_FIRST; /* powers of two */
+	char **grown = realloc(table->text, capacity * sizeof(*grown));
+	table->text = grown ? grown : table->text;
+	return grown != NULL;
+}
+
+/* The formatted text, owned by the caller, or NULL without memory. */
+static char *format_text(const char *format, va_list arguments)
+{
+	va_list again;
+	va_copy(again, arguments);
+	int length = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	char *text = length < 0 ? NULL : malloc((size_t)length + 1);
+	if (text)
+		vsnprintf(text, (size_t)length + 1, format, arguments);
+	return text;
+}
+
+void ls_text_table_add(ls_text_table *table, const char *format, ...)
+{
 	if (table->failed)
 		return;
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(table->text[table->cells++], LS_TABLE_CELL, format, arguments);
+	char *text = make_room(table) ? format_text(format, arguments) : NULL;
 	va_end(arguments);
+	table->failed = !text;
+	if (text)
+		table->text[table->cells++] = text;
 }
 
-static int is_left(const ls_table *table, int column)
+static int is_left(const ls_text_table *table, int column)
 {
 	return table->heads[column][0] == '<';
 }
 
-static const char *head(const ls_table *table, int column)
+static const char *head(const ls_text_table *table, int column)
 {
 	return table->heads[column] + is_left(table, column);
 }
@@ -45,7 +65,7 @@ static int columns_of(const char *text)
 	return columns;
 }
 
-static int width_of(const ls_table *table, int column)
+static int width_of(const ls_text_table *table, int column)
 {
 	int width = columns_of(head(table, column));
 	for (int cell = column; cell < table->cells; cell += table->columns) {
@@ -55,7 +75,7 @@ static int width_of(const ls_table *table, int column)
 	return width;
 }
 
-static void print_padded(const ls_table *table, int column, int width, const char *text, FILE *to)
+static void print_padded(const ls_text_table *table, int column, int width, const char *text, FILE *to)
 {
 	int blanks = width - columns_of(text);
 	if (is_left(table, column))
@@ -64,7 +84,7 @@ static void print_padded(const ls_table *table, int column, int width, const cha
 		fprintf(to, "%*s%s", blanks > 0 ? blanks : 0, "", text);
 }
 
-static void print_cell(const ls_table *table, int column, int width, const char *text, FILE *to)
+static void print_cell(const ls_text_table *table, int column, int width, const char *text, FILE *to)
 {
 	int last = column + 1 == table->columns;
 	/* no blanks at the end of a line */
@@ -72,9 +92,9 @@ static void print_cell(const ls_table *table, int column, int width, const char 
 	fputs(last ? "\n" : "  ", to);
 }
 
-int ls_table_print(const ls_table *table, FILE *to)
+int ls_text_table_print(const ls_text_table *table, FILE *to)
 {
-	int widths[LS_TABLE_COLUMNS];
+	int widths[LS_TEXT_TABLE_COLUMNS];
 	for (int c = 0; c < table->columns; c++)
 		widths[c] = width_of(table, c);
 	for (int c = 0; c < table->columns; c++)
@@ -87,7 +107,7 @@ int ls_table_print(const ls_table *table, FILE *to)
 }
 
 /* |---| under a head, |--:| under one that is aligned to the right */
-static void print_rule(const ls_table *table, const int *widths, FILE *to)
+static void print_rule(const ls_text_table *table, const int *widths, FILE *to)
 {
 	for (int c = 0; c < table->columns; c++) {
 		fputc('|', to);
@@ -98,16 +118,16 @@ static void print_rule(const ls_table *table, const int *widths, FILE *to)
 	fputs("|\n", to);
 }
 
-static void print_markdown_cell(const ls_table *table, int column, int width, const char *text, FILE *to)
+static void print_markdown_cell(const ls_text_table *table, int column, int width, const char *text, FILE *to)
 {
 	fputs("| ", to);
 	print_padded(table, column, width, text, to);
 	fputs(column + 1 == table->columns ? " |\n" : " ", to);
 }
 
-int ls_table_print_markdown(const ls_table *table, FILE *to)
+int ls_text_table_print_markdown(const ls_text_table *table, FILE *to)
 {
-	int widths[LS_TABLE_COLUMNS];
+	int widths[LS_TEXT_TABLE_COLUMNS];
 	for (int c = 0; c < table->columns; c++)
 		widths[c] = width_of(table, c);
 	for (int c = 0; c < table->columns; c++)
@@ -120,8 +140,10 @@ int ls_table_print_markdown(const ls_table *table, FILE *to)
 	return table->failed ? -1 : 0;
 }
 
-void ls_table_release(ls_table *table)
+void ls_text_table_release(ls_text_table *table)
 {
+	for (int cell = 0; cell < table->cells; cell++)
+		free(table->text[cell]);
 	free(table->text);
 	table->text = NULL;
 	table->cells = 0;

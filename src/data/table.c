@@ -1,0 +1,45 @@
+/*
+ * table.c - the table of datasets. A new one is a row here and a file with its open function: in readers/ when it is read
+ * from files, in synthetic/ when it is generated.
+ */
+#include "base/array.h"
+#include "base/names.h"
+#include "data/dataset.h"
+
+static const ls_dataset_kind kinds[] = {
+	{ { "mnist", "handwritten digits, 28x28, 60,000 training and 10,000 test samples", 1, 0 }, ls_mnist_open, 0 },
+	{ { "glyphs", "generated digits, 28x28, any number of samples, no download", 0, 0 }, ls_glyphs_open, 1 },
+	{ { "bigmnist", "MNIST with random distortions, generated on the fly, 72,000,000 samples or any number", 1, 0 },
+	  ls_bigmnist_open,
+	  1 },
+	{ { "babble", "generated sentences of a toy language, five sentiment classes, any number, no download", 0, 1 },
+	  ls_babble_open,
+	  0 },
+	{ { "babble-pairs", "generated sentence pairs with masked words, to pretrain BERT, any number", 0, 1 },
+	  ls_babble_pairs_open,
+	  0 },
+	{ { "sst5", "film reviews, five sentiment classes, 8,544 training and 2,210 test sentences", 1, 1 },
+	  ls_sst_open,
+	  0 },
+	{ { "sotu", "233 State of the Union addresses, 1790 to 2021, to pretrain BERT", 1, 1 }, ls_sotu_open, 0 },
+};
+
+const ls_dataset_kind *ls_dataset_kind_at(size_t i)
+{
+	return i < LS_COUNT(kinds) ? &kinds[i] : NULL;
+}
+
+const ls_dataset_row *ls_dataset_row_at(size_t i)
+{
+	return i < LS_COUNT(kinds) ? &kinds[i].row : NULL;
+}
+
+const char *ls_dataset_name_at(size_t i)
+{
+	return i < LS_COUNT(kinds) ? kinds[i].row.name : NULL;
+}
+
+const ls_dataset_row *ls_dataset_row_of(const char *name)
+{
+	return ls_dataset_row_at(ls_name_row(name, ls_dataset_name_at));
+}
