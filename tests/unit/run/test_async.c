@@ -84,7 +84,7 @@ static void test_a_loss_that_is_not_finite(void **state)
 	o.lr = 1e38, o.optimizer = "sgd";
 	run_nodes(nodes, &o);
 	for (int i = 0; i < NODES; i++) {
-		char start[16];
+		char start[32];
 		snprintf(start, sizeof(start), "node %d (", i);
 		if (nodes[i].gang.status != LS_ENUMERIC) {
 			assert_int_equal(nodes[i].gang.status, LS_EPEER);
