@@ -6,6 +6,7 @@
 #   CI=true                              treat warnings as errors
 #   TESTS="base/test_rng cli/t0001"      run only the tests whose path contains one of these words
 #   PEERS="--quick"                      options of bench/peers, see bench/peers --help
+#   CONVERGENCE="--quick"                options of bench/convergence, see bench/convergence --help
 #   EXCHANGE="--only inside"             options of bench/exchange, see bench/exchange --help
 #   PREFIX=/usr/local DESTDIR=           where `make install` puts files
 #   FUZZ_SECONDS=60                      seconds per target of `make fuzz`
@@ -23,11 +24,11 @@ CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(M
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
-.PHONY: help deps lockstep build test test-golden ci demo install format lint lint-tidy bench-peers bench-exchange soak \
-	build-fuzz fuzz clean
+.PHONY: help deps lockstep build test test-golden ci demo install format lint lint-tidy bench-peers bench-convergence \
+	bench-exchange soak build-fuzz fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 deps: ## install the missing Debian packages that the build needs
 	tools/install-deps build
@@ -78,6 +79,10 @@ lint-tidy: ## check src/ and examples/ with clang-tidy (a minute of CPU time); T
 bench-peers: deps build ## measure Lockstep and PyTorch, interleaved in one run
 	tools/install-deps peers
 	bench/peers --lockstep "$(BUILD)/lockstep" $(PEERS)
+
+bench-convergence: deps lockstep ## train Lockstep and PyTorch with ten seeds each, compare epochs and time to an accuracy
+	tools/install-deps peers
+	bench/convergence --lockstep "$(BUILD)/lockstep" $(CONVERGENCE)
 
 bench-exchange: deps build ## measure the exchange, MPI, Gloo and iperf3, inside a node and over emulated links
 	tools/install-deps peers lab

@@ -2,7 +2,7 @@
 
 A relative link must point to a file or directory that exists, and an anchor to a heading. An option in a command line
 `lockstep COMMAND ...` must be in the help of that command; one that is named alone in the text, in the help of any
-command (those of tools/lab and bench/peers count as well).
+command (those of tools/lab, bench/peers and bench/convergence count as well).
 """
 import os
 import re
@@ -92,7 +92,7 @@ def main():
     lockstep, pages = sys.argv[1], sys.argv[2:]
     known = {c: options_of(output(lockstep, *c.split(), "--help", "all") or output(lockstep, *c.split(), "--help"))
              for c in COMMANDS}
-    others = output(os.path.join(ROOT, "tools/lab"), "--help") + output(os.path.join(ROOT, "bench/peers"), "--help")
+    others = "".join(output(os.path.join(ROOT, name), "--help") for name in ("tools/lab", "bench/peers", "bench/convergence"))
     anywhere = set.union(*known.values()) | set(re.findall(r"--[a-z][a-z0-9-]*", others))
     if min(len(known["train"]), len(known["bench"])) < 20:
         print("help lists too few options to compare with")
