@@ -196,6 +196,24 @@ run "$SOURCE_DIR/bench/convergence" --torch "$PWD/torch" --lockstep "$PWD/lockst
 is "missing data" "$status" 2
 like "and how to get it" "$err" 'lockstep data get mnist'
 
+# ---- bench/peers --to-accuracy: the same machinery, until the target
+peers=("$SOURCE_DIR/bench/peers" --torch "$PWD/torch" --lockstep "$PWD/lockstep" --quick --models cnn --threads 1)
+: >pids
+run "${peers[@]}" --to-accuracy 0.85 --seeds 4
+is "time to accuracy" "$status" 0
+like "of every seed" "$out" '^2 +10\.1 +2\.50 +40\.0 +2\.50'
+like "and the mean without best and worst" "$out" '^mean +9\.6 +2\.38 +38\.0 +2\.38'
+like "with its name" "$out" 'MLPerf-style, unverified: means of 4 seeds without the fastest and the slowest; Lockstep is 3\.95x as fast'
+run "${peers[@]}" --to-accuracy 0.85 --seeds 2
+is "two seeds" "$status" 0
+like "have no mean" "$out" '^mean +- +- +- +-$'
+TORCH_MOST=0.5 run "${peers[@]}" --to-accuracy 0.85 --seeds 3 --json
+is "a target that is not reached is a failure" "$status" 1
+cp .out never.json
+ok "and has no mean" json never.json 'o["accuracy"][0]["torch"]["seconds"] is None and o["accuracy"][0]["ratio"] is None'
+ok "nothing is left of it" none_left
+run "${peers[@]}" --to-accuracy 0.85 --models bert-base
+like "a model that is not trained to accuracy" "$status $err" '^2 .*no time to accuracy of model bert-base'
 ok "no file was left in the sources" [ ! -e "$SOURCE_DIR/bench/__pycache__" ]
 
 test_end
