@@ -28,8 +28,8 @@ static const char *length_text(ls_page *page, const ls_point *run)
 	const ls_point_job *job = &run->job;
 	int64_t batch = job->batch * job->devices;
 	int64_t steps = run->end_step > 0 ? run->end_step : job->steps;
-	double epochs =
-		batch > 0 && job->samples > 0 ? (double)steps / (double)((job->samples + batch - 1) / batch) : 0;
+	int64_t steps_per_epoch = batch > 0 ? (job->samples + batch - 1) / batch : 0;
+	double epochs = steps_per_epoch > 0 ? (double)steps / (double)steps_per_epoch : 0;
 
 	if (job->epochs > 0 && (run->end_step == 0 || whole_epochs(run) == job->epochs))
 		return epochs_text(page, job->epochs);
