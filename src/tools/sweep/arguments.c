@@ -37,7 +37,7 @@ static const argument arguments[] = {
 	{ "--share", 1, 1 },
 	{ "--bucket-bytes", 1, 1 },
 	{ "--timeout", 1, 1 },
-	{ "--test-samples", 1, 0 },
+	{ "--test-samples", 1, 1 },
 	{ "--max-len", 1, 1 },
 	{ "--lr", 1, 1 },
 	{ "--momentum", 1, 1 },
@@ -77,12 +77,12 @@ static const char *field_of(const char *option, char *out, size_t size)
 }
 
 /* Options that exist but are refused: no "did you mean" for them. */
-static const char *const refused[] = { "--run",     "--resume",      "--init",     "--trace",    "--trace-steps",
-				       "--vocab",   "--data-dir",    "--hosts",    "--out",      "--plan-memory",
-				       "--profile", "--profile-out", "--replay",   "--quiet",    "--replay-speed",
-				       "--json",    "--list",        "--again",    "--quick",    "--full",
-				       "--help",    "--epoch",       "--launches", "--channels", "--size",
-				       "--classes" };
+static const char *const refused[] = { "--run",     "--resume",      "--init",     "--trace", "--trace-steps",
+				       "--vocab",   "--data-dir",    "--hosts",    "--out",   "--plan-memory",
+				       "--profile", "--profile-out", "--replay",   "--quiet", "--replay-speed",
+				       "--json",    "--list",        "--again",    "--quick", "--full",
+				       "--help",    "--epoch",       "--launches", "--seeds", "--channels",
+				       "--size",    "--classes" };
 
 /* Is `word` the option "--name" or "--name=value"? */
 static int is_option(const char *name, const char *word)
