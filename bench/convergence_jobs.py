@@ -17,7 +17,7 @@ import time
 
 from convergence_stats import reached
 from peers_jobs import GRACE, HERE, PATIENCE, Process, Trouble, blas_core
-from shared import data_cache, holds
+from shared import count, data_cache, holds
 
 WORKER = os.path.join(HERE, "convergence_torch.py")
 TORCH_SOURCES = ("convergence_torch.py", "torch_data.py", "torch_models.py", "torch_text.py")
@@ -65,7 +65,7 @@ class Job:
 
     def describe(self, limit=""):
         t = self.training
-        return (f"Adam, lr {t['lr']:g}, batch {t['batch']}, {limit}{self.epochs:g} epochs, "
+        return (f"Adam, lr {t['lr']:g}, batch {t['batch']}, {limit}{count(self.epochs, 'epoch')}, "
                 f"{self.evaluations} evaluations per epoch")
 
     def find_data(self, options):

@@ -8,7 +8,7 @@ import tempfile
 from convergence_jobs import JOBS, NAMES, QUICK_JOBS, SIDES, train
 from convergence_stats import middle_mean, reached, seconds_to
 from peers_jobs import Trouble
-from shared import table
+from shared import count, table
 
 EPOCHS = 10  # at most
 STYLE = "MLPerf-style, unverified"
@@ -76,14 +76,16 @@ def verdict(row):
     seeds = len(row["lockstep"]["seeds"])
     missed = [f"{NAMES[side]} {row[side]['missed']} of {seeds}" for side in SIDES if row[side]["missed"]]
     if row["ratio"]:
-        text = f"{STYLE}: means of {seeds} seeds without the fastest and the slowest; Lockstep is {row['ratio']:.2f}x as fast"
+        text = (f"{STYLE}: means of {seeds} seeds without the fastest and the slowest; "
+                f"Lockstep is {row['ratio']:.2f}x as fast")
     else:
         text = "no mean: it needs three seeds on each side, of which one at most does not reach the target"
     return text + (f"\nseeds that did not reach the target within {EPOCHS} epochs: {', '.join(missed)}" if missed else "")
 
 
 def print_accuracy(row):
-    print(f"\ntime to accuracy {row['target']:g}: {row['model']}, {row['threads']} threads; {row['description']}\n")
+    print(f"\ntime to accuracy {row['target']:g}: {row['model']}, {count(row['threads'], 'thread')}; "
+          f"{row['description']}\n")
     rows = [["seed"] + [f"{NAMES[side]} {what}" for side in SIDES for what in ("s", "epochs")]]
     rows += [[str(pair[0]["seed"])] + cells("never", *pair) for pair in zip(*(row[side]["seeds"] for side in SIDES))]
     print(table(rows + [["mean"] + cells("-", *(row[side] for side in SIDES))]))

@@ -72,6 +72,10 @@ def table(rows):
     return "\n".join([lines[0], "  ".join("-" * w for w in widths)] + lines[1:])
 
 
+def count(number, noun):
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 # ---- the command line
 
 
