@@ -336,16 +336,16 @@ def run_seed(side, seed, progress, title, stop):
     return points
 
 
-def train(job, options, keep=True, stop=False):
+def train(job, options, keep=True, stop=False, first_seed=1):
     """Curves of all seeds: {"lockstep": [points, ...], "torch": [...]}. The sides take turns, in an order that alternates;
     with `stop` a run ends at the target."""
     sides = {side: MAKERS[side](job, options) for side in SIDES}
     kept = {side: Kept(job, side, options, sides[side].settings) for side in SIDES} if keep else {}
     progress, curves = Progress(job), {side: [] for side in SIDES}
     try:
-        for seed in range(1, options.seeds + 1):
+        for seed in range(first_seed, first_seed + options.seeds):
             for side in SIDES if seed % 2 else reversed(SIDES):
-                title = progress.title(side, seed, options.seeds)
+                title = progress.title(side, seed, first_seed + options.seeds - 1)
                 points = kept[side].load(seed) if keep else None
                 is_kept = points is not None
                 if not is_kept:

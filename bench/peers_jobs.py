@@ -45,9 +45,12 @@ class Process:
         self.output, self.pending = "", b""  # at its end; lines that were not asked for yet
 
     def reason(self):
+        """Its last message or, where there is none, the signal that killed it."""
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "no message"
+        code = self.child.returncode
+        silent = f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else "no message"
+        return lines[-1] if lines else silent
 
     def send(self, order):
         try:

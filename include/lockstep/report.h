@@ -38,9 +38,10 @@ typedef struct ls_report_options {
 typedef struct ls_report_result {
 	char path[4096]; /* of the page */
 	size_t sweeps, runs, forecasts;
-	size_t points, measured; /* of sweeps */
-	size_t flags;            /* figures that are marked, published ones included */
-	size_t published;        /* those of them that are published figures */
+	size_t points, done; /* of sweeps */
+	size_t simulated;    /* points among those done whose compute is simulated */
+	size_t flags;        /* figures that are marked, published ones included */
+	size_t published;    /* those of them that are published figures */
 } ls_report_result;
 
 /* Write the HTML page; on failure there is none. */

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "base/files.h"
+#include "json/document.h"
 #include "json/fields.h"
 
 #define FORMAT "lockstep profile"
@@ -238,11 +239,14 @@ static ls_status check_ranges(const ls_profile *profile, const char *label)
 	return status;
 }
 
-static ls_status read_root(ls_profile *profile, json_t *root, const char *label)
+static ls_status read_root(void *out, json_t *root, const char *label)
 {
+	ls_profile *profile = out;
 	int version;
 	const ls_json_place top = { .label = label };
 
+	profile->devices = profile->microbatches = 1;
+	profile->other_s = -1;
 	LS_TRY(ls_json_check(root, FORMAT, LS_PROFILE_VERSION, label, &version));
 	if (version < 2)
 		ls_fields_rename(root, renames, LS_COUNT(renames));
@@ -256,28 +260,21 @@ static ls_status read_root(ls_profile *profile, json_t *root, const char *label)
 	return check_ranges(profile, label);
 }
 
+static void release(void *profile)
+{
+	ls_profile_release(profile);
+}
+
+static const ls_json_document document = { sizeof(ls_profile), BYTES_MAX, read_root, release };
+
 ls_status ls_profile_parse(ls_profile *out, const void *text, size_t bytes, const char *label)
 {
-	ls_profile profile = { .devices = 1, .microbatches = 1, .other_s = -1 };
-	json_t *root;
-
-	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));
-	ls_status status = read_root(&profile, root, label);
-	json_decref(root);
-	if (status == LS_OK)
-		*out = profile;
-	else
-		ls_profile_release(&profile);
-	return status;
+	return ls_json_document_parse(&document, out, text, bytes, label);
 }
 
 ls_status ls_profile_read(ls_profile *out, const char *path)
 {
-	ls_file_map map;
-	LS_TRY(ls_file_map_open(&map, path));
-	ls_status status = ls_profile_parse(out, map.data, map.bytes, path);
-	ls_file_map_close(&map);
-	return status;
+	return ls_json_document_read(&document, out, path);
 }
 
 void ls_profile_release(ls_profile *profile)

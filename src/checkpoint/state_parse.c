@@ -10,6 +10,7 @@
 #include "checkpoint/shape.h"
 #include "checkpoint/state.h"
 #include "checkpoint/state_json.h"
+#include "json/document.h"
 
 #define STATE_MAX ((size_t)16 << 20) /* settings are a page of text; more than this is not ours */
 
@@ -117,9 +118,12 @@ static ls_status check_hash(json_t *root, const char *label)
 	return LS_OK;
 }
 
-static ls_status parse_root(ls_ckpt_state *state, json_t *root, const char *label)
+static ls_status parse_root(void *out, json_t *root, const char *label)
 {
+	ls_ckpt_state *state = out;
 	const json_t *format = json_object_get(root, "format");
+
+	state->arena = (ls_arena)LS_ARENA_INIT;
 	if (!json_is_object(root) || !json_is_integer(format))
 		return ls_fail(LS_EFORMAT, "%s: not the state of a checkpoint (no \"format\")", label);
 	if (json_integer_value(format) > LS_CKPT_STATE_FORMAT)
@@ -139,27 +143,21 @@ static ls_status parse_root(ls_ckpt_state *state, json_t *root, const char *labe
 	return check_hash(root, label);
 }
 
+static void release(void *state)
+{
+	ls_ckpt_state_release(state);
+}
+
+static const ls_json_document document = { sizeof(ls_ckpt_state), STATE_MAX, parse_root, release };
+
 ls_status ls_ckpt_state_parse(ls_ckpt_state *out, const void *text, size_t bytes, const char *label)
 {
-	json_t *root;
-	LS_TRY(ls_json_parse(&root, text, bytes, STATE_MAX, label));
-	ls_ckpt_state state = { .arena = LS_ARENA_INIT };
-	ls_status status = parse_root(&state, root, label);
-	json_decref(root);
-	if (status == LS_OK)
-		*out = state;
-	else
-		ls_ckpt_state_release(&state);
-	return status;
+	return ls_json_document_parse(&document, out, text, bytes, label);
 }
 
 ls_status ls_ckpt_state_read(ls_ckpt_state *out, const char *path)
 {
-	ls_file_map map;
-	LS_TRY(ls_file_map_open(&map, path));
-	ls_status status = ls_ckpt_state_parse(out, map.data, map.bytes, path);
-	ls_file_map_close(&map);
-	return status;
+	return ls_json_document_read(&document, out, path);
 }
 
 void ls_ckpt_state_release(ls_ckpt_state *state)

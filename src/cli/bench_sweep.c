@@ -109,11 +109,11 @@ static void add_row(ls_text_table *table, const ls_sweep_row *row, int with_laun
 	ls_text_table_add(table, "%s%s%s", row->strategy, strcmp(row->wire, "fp32") ? " " : "",
 			  strcmp(row->wire, "fp32") ? row->wire : "");
 	ls_text_table_add(table, "%s", row->rate[0] ? row->rate : "-");
+	ls_text_table_add(table, "%s", row->replay ? "simulated" : "measured");
 	if (!done)
 		ls_text_table_add(table, "%s", row->state);
 	else
-		ls_text_table_add(table, "%.1f%s%s", row->samples_per_s, row->replay ? " *" : "",
-				  row->launches_busy > 0 ? " !" : "");
+		ls_text_table_add(table, "%.1f%s", row->samples_per_s, row->launches_busy > 0 ? " !" : "");
 	if (done)
 		add_spread(table, row, with_launches);
 	else
@@ -128,12 +128,12 @@ static void add_row(ls_text_table *table, const ls_sweep_row *row, int with_laun
 /* The table of a sweep of lists; a recipe's table has its published form. */
 static int print_rows(const ls_sweep_result *result, FILE *to)
 {
-	ls_text_table few = { .columns = 9,
-			      .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s",
-					 "spread", "speedup" } };
-	ls_text_table more = { .columns = 11,
-			       .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "samples/s",
-					  "launches", "within", "between", "speedup" } };
+	ls_text_table few = { .columns = 10,
+			      .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "<figure",
+					 "samples/s", "spread", "speedup" } };
+	ls_text_table more = { .columns = 12,
+			       .heads = { "<model", "nodes", "devices", "batch", "<strategy", "rate", "<figure",
+					  "samples/s", "launches", "within", "between", "speedup" } };
 	int replayed = 0, above = 0, alone = 0, busy = 0, with_launches = 0;
 	for (size_t i = 0; i < result->row_count; i++)
 		with_launches |= result->rows[i].launches > 1;
@@ -148,7 +148,8 @@ static int print_rows(const ls_sweep_result *result, FILE *to)
 	int failed = ls_text_table_print(&table, to);
 	ls_text_table_release(&table);
 	if (replayed)
-		fprintf(to, "* simulated compute: this machine has fewer cores than devices; communication is real\n");
+		fprintf(to, "simulated: compute, because this machine has fewer cores than devices; communication is "
+			    "real\n");
 	if (with_launches)
 		fprintf(to, "within, between: (largest - smallest) / median of repeats in a launch, and of launches\n");
 	if (busy)

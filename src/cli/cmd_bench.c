@@ -4,7 +4,6 @@
  *
  * Options that accept a list are parsed as text; their rows parse the text once it is known that each has one value.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -200,10 +199,7 @@ static int finish(ls_status status)
 static int bench_here(const bench_options *options)
 {
 	ls_bench_result result;
-	if (ls_launched_by_us()) {
-		signal(SIGUSR1, SIG_DFL); /* the launcher's request to stop; there is nothing to save */
-		ls_launch_report();
-	}
+	ls_on_hosts_report();
 	ls_status status = ls_bench(&options->bench, &result);
 	if (status != LS_OK)
 		return finish(status);

@@ -1,7 +1,6 @@
 /*
  * cmd_probe.c - lockstep probe: measure this machine, the nodes of a launcher, or the given hosts.
  */
-#include <signal.h>
 
 #include <lockstep/launch.h>
 
@@ -62,10 +61,7 @@ static int finish(ls_status status)
 static int probe_here(const probe_options *options)
 {
 	ls_probe_result result;
-	if (ls_launched_by_us()) {
-		signal(SIGUSR1, SIG_DFL); /* the launcher's request to stop; there is nothing to save */
-		ls_launch_report();
-	}
+	ls_on_hosts_report();
 	ls_status status = ls_probe(&options->probe, &result);
 	if (status != LS_OK)
 		return finish(status);

@@ -50,12 +50,21 @@ static void print_marked(size_t ours, size_t published)
 		fputs(" marked as implausibly fast or unreliable", stdout);
 }
 
+/* "1 sweep (16 of 16 points done, 6 of them simulated)" */
+static void print_sweeps(const ls_report_result *r)
+{
+	printf("%zu sweep%s (%zu of %zu point%s done", r->sweeps, ls_plural(r->sweeps, "s"), r->done, r->points,
+	       ls_plural(r->points, "s"));
+	if (r->simulated)
+		printf(", %zu of them simulated", r->simulated);
+	putchar(')');
+}
+
 static void print_result(const ls_report_result *r)
 {
 	const char *comma = "";
 	if (r->sweeps)
-		printf("%zu sweep%s (%zu of %zu point%s measured)", r->sweeps, ls_plural(r->sweeps, "s"), r->measured,
-		       r->points, ls_plural(r->points, "s"));
+		print_sweeps(r);
 	comma = r->sweeps ? ", " : "";
 	if (r->runs)
 		printf("%s%zu run%s", comma, r->runs, ls_plural(r->runs, "s"));

@@ -1,5 +1,6 @@
 #include "on_hosts.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include <lockstep/launch.h>
@@ -59,4 +60,12 @@ int ls_on_hosts(const ls_on_hosts_options *o, int64_t *devices)
 	}
 	*devices = given ? given : *devices;
 	return LS_ON_HOSTS_HERE;
+}
+
+void ls_on_hosts_report(void)
+{
+	if (!ls_launched_by_us())
+		return;
+	signal(SIGUSR1, SIG_DFL);
+	ls_launch_report();
 }

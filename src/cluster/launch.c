@@ -18,13 +18,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <lockstep/launch.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -84,14 +84,7 @@ static void set_environment(const launch *l)
 
 static void become_mpirun(launch *l, int input, int output, pid_t parent)
 {
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() == parent && dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0) {
+	if (ls_child_prepare(parent) && dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0) {
 		set_environment(l);
 		execv(l->command[0], l->command);
 	}

@@ -3,6 +3,8 @@
  */
 #include "metrics/rate.h"
 
+#include "base/median.h"
+
 void ls_rate_add(ls_rate *rate, double seconds, double samples)
 {
 	size_t slot = rate->count % LS_RATE_WINDOW;
@@ -38,27 +40,4 @@ double ls_rate_mean_since(const ls_rate *rate, uint64_t steps)
 		samples += rate->samples[slot];
 	}
 	return seconds > 0.0 ? samples / seconds : 0.0;
-}
-
-/* Shell's sort with Ciura's gaps: in place, because qsort() may allocate and a step must not. */
-static void sort(double *values, size_t count)
-{
-	static const size_t gaps[] = { 1750, 701, 301, 132, 57, 23, 10, 4, 1 };
-	for (size_t g = 0; g < sizeof(gaps) / sizeof(*gaps); g++) {
-		for (size_t i = gaps[g]; i < count; i++) {
-			double moving = values[i];
-			size_t at = i;
-			for (; at >= gaps[g] && values[at - gaps[g]] > moving; at -= gaps[g])
-				values[at] = values[at - gaps[g]];
-			values[at] = moving;
-		}
-	}
-}
-
-double ls_median(double *values, size_t count)
-{
-	if (count == 0)
-		return 0.0;
-	sort(values, count);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2.0;
 }

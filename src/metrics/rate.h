@@ -1,10 +1,9 @@
 /*
- * rate.h - throughput over the recent past, and medians.
+ * rate.h - throughput over the recent past.
  */
 #ifndef LS_METRICS_RATE_H
 #define LS_METRICS_RATE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* Durations of the last LS_RATE_WINDOW steps, for a median that one hiccup does not move. The first LS_RATE_SKIPPED
@@ -20,6 +19,5 @@ typedef struct ls_rate {
 void ls_rate_add(ls_rate *rate, double seconds, double samples);
 double ls_rate_median(const ls_rate *rate);                     /* samples per second; 0 before the first */
 double ls_rate_mean_since(const ls_rate *rate, uint64_t steps); /* over the newest `steps` */
-double ls_median(double *values, size_t count);                 /* reorders its argument; 0 for none */
 
 #endif

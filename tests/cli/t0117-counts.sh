@@ -55,7 +55,7 @@ is "a sweep of one point" "$status" 0
 like "one point" "$out" "1 of 1 point done"
 proper "bench"
 run "$LOCKSTEP" report runs/sweep runs/one --out page.html
-like "one of each" "$out" "1 sweep \(1 of 1 point measured\), 1 run"
+like "one of each" "$out" "1 sweep \(1 of 1 point done\), 1 run"
 proper "report"
 out=$(sed 's/<[^>]*>/\n/g' page.html) err=''
 like "its page is about the model" "$out" "mlp"

@@ -289,7 +289,7 @@ unlike "without --compare nothing published" "$(markdown data/throughput)" 'ubli
 # ---- the page
 run "$LOCKSTEP" report data/throughput
 is "a page" "$status" 0
-is "a line and the path" "$out" "1 sweep (16 of 16 points measured); 1 figure marked as implausibly fast or unreliable
+is "a line and the path" "$out" "1 sweep (16 of 16 points done); 1 figure marked as implausibly fast or unreliable
 data/throughput/report.html"
 ok "beside the sweep" test -s data/throughput/report.html
 run "$LOCKSTEP" report data/run --beside seeds
@@ -299,7 +299,7 @@ like "published figures are counted as such" "$out" '^1 run; [0-9]+ published fi
 run "$LOCKSTEP" report data/throughput --compare published --out seeds.html
 like "beside ours" "$out" '; [0-9]+ figures? and [0-9]+ published figures marked as implausibly fast or unreliable$'
 run "$LOCKSTEP" report data/throughput/results.json data/run data/forecast.json --out all.html --title "T & <b>"
-is "mixed inputs" "$out" "1 sweep (16 of 16 points measured), 1 run, 1 forecast; 1 figure marked as implausibly fast or unreliable
+is "mixed inputs" "$out" "1 sweep (16 of 16 points done), 1 run, 1 forecast; 1 figure marked as implausibly fast or unreliable
 all.html"
 has "the title is escaped" "$(cat all.html)" '<title>T &amp; &lt;b&gt;</title>'
 unlike "nothing is fetched" "$(cat all.html)" '(src|href)="?(https?:)?//|@import|url\(h'

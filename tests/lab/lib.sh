@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # lib.sh - what the scripts about training in the lab share; source it first, then call lab_up.
 #
+#   lab_needed                end it all as skipped, with the reason, where there can be no lab
 #   lab_up HOSTS [OPTION]...  make the lab of this script, or end it all as skipped, with the reason
 #   train_on HOSTS OPTION...  `lockstep train --hosts` from host a, like run: $status, $out, $err
 #   result TEXT               what must not depend on the layout: fingerprint and accuracies
@@ -13,7 +14,7 @@ LOCKSTEP_LAB=$(basename "$0" .sh)-$$
 export LOCKSTEP_LAB
 export LSAN_OPTIONS=detect_leaks=0 # of MPI, and of nodes that are ended in the middle
 
-lab_up() { # HOSTS [OPTION]...
+lab_needed() {
 	local reason
 	if ! reason=$("$lab" check 2>&1); then
 		echo "1..0 # SKIP $reason"
@@ -23,6 +24,10 @@ lab_up() { # HOSTS [OPTION]...
 		echo "1..0 # SKIP this build has no MPI"
 		exit 0
 	fi
+}
+
+lab_up() { # HOSTS [OPTION]...
+	lab_needed
 	trap '"$lab" down 2>/dev/null; test_clean' EXIT
 	"$lab" up "$@" >/dev/null || exit 1
 }

@@ -4,14 +4,7 @@
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-if ! reason=$("$lab" check 2>&1); then
-	echo "1..0 # SKIP $reason"
-	exit 0
-fi
-if PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localhost 2>&1 | grep -q 'has no MPI'; then
-	echo "1..0 # SKIP this build has no MPI"
-	exit 0
-fi
+lab_needed
 unset LOCKSTEP_LAB
 export LOCKSTEP_LAB_TOOL=$lab
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/isa.h"
+#include "base/median.h"
 #include "base/memory.h"
 #include "comm/collectives.h"
-#include "metrics/rate.h"
 #include "tools/bench/state.h"
 
 typedef ls_bench_state bench;

@@ -12,6 +12,7 @@
 #include "base/link_rate.h"
 #include "base/names.h"
 #include "tools/forecast/cluster_probe.h"
+#include "json/document.h"
 #include "json/fields.h"
 
 #define FORMAT "lockstep cluster"
@@ -203,8 +204,9 @@ static ls_status read_described(ls_cluster *c, json_t *root, const char *label)
 }
 
 /* Probes of version 1 have neither format nor version. */
-static ls_status read_root(ls_cluster *c, json_t *root, const char *label)
+static ls_status read_root(void *out, json_t *root, const char *label)
 {
+	ls_cluster *c = out;
 	static const ls_field_rename probe_renames[] = { { "between", "exchange_between_nodes" } };
 	const char *format = json_string_value(json_object_get(root, "format"));
 	int version;
@@ -220,26 +222,19 @@ static ls_status read_root(ls_cluster *c, json_t *root, const char *label)
 	return ls_cluster_from_probe(c, root, label);
 }
 
+static void release(void *c)
+{
+	ls_cluster_release(c);
+}
+
+static const ls_json_document document = { sizeof(ls_cluster), BYTES_MAX, read_root, release };
+
 ls_status ls_cluster_parse(ls_cluster *out, const void *text, size_t bytes, const char *label)
 {
-	ls_cluster cluster = { 0 };
-	json_t *root;
-
-	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));
-	ls_status status = read_root(&cluster, root, label);
-	json_decref(root);
-	if (status == LS_OK)
-		*out = cluster;
-	else
-		ls_cluster_release(&cluster);
-	return status;
+	return ls_json_document_parse(&document, out, text, bytes, label);
 }
 
 ls_status ls_cluster_read(ls_cluster *out, const char *path)
 {
-	ls_file_map map;
-	LS_TRY(ls_file_map_open(&map, path));
-	ls_status status = ls_cluster_parse(out, map.data, map.bytes, path);
-	ls_file_map_close(&map);
-	return status;
+	return ls_json_document_read(&document, out, path);
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "json/document.h"
 #include "json/fields.h"
 
 #define FORMAT "lockstep forecast"
@@ -74,8 +75,9 @@ char *ls_forecast_to_json(const ls_forecast *forecast)
 	return text;
 }
 
-static ls_status read_root(ls_forecast *f, json_t *root, const char *label)
+static ls_status read_root(void *out, json_t *root, const char *label)
 {
+	ls_forecast *f = out;
 	const json_t *rows = json_object_get(root, "rows");
 	const ls_json_place top = { .label = label };
 	size_t count = json_array_size(rows);
@@ -102,17 +104,14 @@ static ls_status read_root(ls_forecast *f, json_t *root, const char *label)
 	return LS_OK;
 }
 
+static void release(void *f)
+{
+	ls_forecast_release(f);
+}
+
+static const ls_json_document document = { sizeof(ls_forecast), BYTES_MAX, read_root, release };
+
 ls_status ls_forecast_parse(ls_forecast *out, const void *text, size_t bytes, const char *label)
 {
-	ls_forecast f = { 0 };
-	json_t *root;
-
-	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));
-	ls_status status = read_root(&f, root, label);
-	json_decref(root);
-	if (status == LS_OK)
-		*out = f;
-	else
-		ls_forecast_release(&f);
-	return status;
+	return ls_json_document_parse(&document, out, text, bytes, label);
 }

@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/memory.h"
 #include "comm/collectives.h"
-#include "metrics/rate.h"
 
 enum { TAG = LS_TAG_COLLECT + 1, LOOK_NS = 50 * 1000 * 1000, PINGS = 51, REPEATS_MAX = 99 };
 

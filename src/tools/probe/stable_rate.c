@@ -1,13 +1,8 @@
 #include "tools/probe/stable_rate.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-static int descending(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-	return (left < right) - (left > right);
-}
+#include "base/median.h"
 
 static ls_stable_rate measure_round(const ls_stable_rate_options *o)
 {
@@ -16,9 +11,8 @@ static ls_stable_rate measure_round(const ls_stable_rate_options *o)
 
 	for (int i = 0; i < count; i++)
 		rates[i] = o->rate(o->context);
-	qsort(rates, (size_t)count, sizeof(*rates), descending);
-	double median = (rates[(count - 1) / 2] + rates[count / 2]) / 2;
-	return (ls_stable_rate){ .value = median, .spread = (rates[0] - rates[kept - 1]) / median };
+	double median = ls_median(rates, (size_t)count);
+	return (ls_stable_rate){ .value = median, .spread = (rates[count - 1] - rates[count - kept]) / median };
 }
 
 static int is_steady(const ls_stable_rate *round)

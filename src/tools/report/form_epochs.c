@@ -11,6 +11,7 @@
 #include "tools/report/form.h"
 #include "tools/report/launches.h"
 #include "tools/report/text.h"
+#include "tools/report/variant.h"
 
 enum { LINES_MAX = 200 };
 
@@ -66,7 +67,7 @@ static void add_summary(const ls_study *study)
 			if (ls_study_seen(study, l, point))
 				continue;
 			ls_grid_add(grid, "%s", study->runs ? ls_run_name(point) : "-");
-			ls_grid_add(grid, "%s", point->job.model);
+			ls_grid_add(grid, "%s", ls_variant_model(study->page, study->results, point));
 			ls_grid_add(grid, "%s", point->job.data[0] ? point->job.data : "-");
 			ls_grid_add(grid, "%s", ls_point_hosts(study->page, study->results, point));
 			ls_grid_add(grid, "%s", study->runs ? strategy_text(point) : "-");
@@ -273,7 +274,8 @@ void ls_form_epochs(const ls_study *study)
 				continue;
 			ls_page_heading(study->page, 3, "%s%s%s-%sxdevices-%" PRId64 "batch_size",
 					study->runs ? ls_run_name(point) : "", study->runs ? ": " : "",
-					point->job.model, ls_point_shape(study->page, &point->job), point->job.batch);
+					ls_variant_model(study->page, study->results, point),
+					ls_point_shape(study->page, &point->job), point->job.batch);
 			add_heading(study, point);
 			add_headline(study, point);
 			add_curve(study, point);

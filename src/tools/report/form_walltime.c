@@ -11,13 +11,14 @@
 #include "tools/report/launches.h"
 #include "tools/report/plausibility.h"
 #include "tools/report/text.h"
+#include "tools/report/variant.h"
 
-/* Points of one table: the same model, data and batch. */
+/* Points of one table: the same model, options, data and batch. */
 static int same_table(const ls_point *left, const ls_point *right)
 {
 	const ls_point_job *a = &left->job, *b = &right->job;
 	return !strcmp(a->model, b->model) && !strcmp(a->data, b->data) && a->batch == b->batch &&
-	       a->epochs == b->epochs && !strcmp(a->kind, b->kind);
+	       a->epochs == b->epochs && !strcmp(a->kind, b->kind) && ls_variant_same(left, right);
 }
 
 /* Rows of one average. */
@@ -176,7 +177,7 @@ static void add_table(const ls_study *study, const ls_point *first)
 	const ls_results *results = study->results;
 
 	ls_page_heading(study->page, 3, "%s%s%s: wall time", first->job.data[0] ? first->job.data : "",
-			first->job.data[0] ? ", " : "", first->job.model);
+			first->job.data[0] ? ", " : "", ls_variant_model(study->page, results, first));
 	ls_grid *grid = ls_page_table(study->page, LS_COUNT(heads), heads);
 	for (size_t i = 0; i < results->point_count; i++)
 		if (begins(results, i, same_group) && same_table(&results->points[i], first))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "tools/report/variant.h"
 
 /* Launches that were asked for: not those that repeat a busy one. */
 static size_t launches_asked(const ls_point *point)
@@ -143,7 +144,7 @@ void ls_grid_repeats(const ls_study *study, ls_grid *grid, const ls_point *point
 
 static void add_place(const ls_study *study, ls_grid *grid, const ls_point *point)
 {
-	ls_grid_add(grid, "%s", point->job.model);
+	ls_grid_add(grid, "%s", ls_variant_model(study->page, study->results, point));
 	ls_grid_add(grid, "%s", strcmp(point->job.strategy, "local") ? ls_strategy_title(point->job.strategy) : "-");
 	ls_grid_add(grid, "%s", point->job.rate[0] ? point->job.rate : "-");
 	ls_grid_add(grid, "%s", ls_point_hosts(study->page, study->results, point));

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/median.h"
 #include "tools/report/page.h"
 #include "tools/report/scale.h"
 #include "tools/report/svg.h"
@@ -140,12 +141,6 @@ static frame frame_of(const ls_plot *plot, FILE *to)
 	return f;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-	return (left > right) - (left < right);
-}
-
 /* Ticks at the counts that occur, without those too close to the previous one; the last one always. */
 static size_t count_ticks(const frame *f, double out[LS_TICKS_MAX])
 {
@@ -155,7 +150,7 @@ static size_t count_ticks(const frame *f, double out[LS_TICKS_MAX])
 		for (size_t i = 0; i < curve->count && count < 256; i++)
 			if (!f->plot->log_x || curve->marks[i].x > 0)
 				seen[count++] = curve->marks[i].x;
-	qsort(seen, count, sizeof(*seen), by_value);
+	ls_sort_numbers(seen, count);
 	for (size_t i = count; i-- > 0 && kept < LS_TICKS_MAX;)
 		if (kept == 0 || ls_scale_at(&f->x, out[kept - 1]) - ls_scale_at(&f->x, seen[i]) > 26)
 			out[kept++] = seen[i];

@@ -148,6 +148,15 @@ static ls_status fill(ls_page *page, const ls_sources *sources, const char *titl
 	return ls_page_check(page);
 }
 
+static size_t count_simulated(const ls_results *results)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < results->point_count; i++)
+		count += results->points[i].state == LS_POINT_DONE &&
+			 ls_point_figure(&results->points[i]) == LS_FIGURE_SIMULATED;
+	return count;
+}
+
 static void count_sources(ls_report_result *result, const ls_page *page, const ls_sources *sources)
 {
 	size_t counts[4];
@@ -159,7 +168,8 @@ static void count_sources(ls_report_result *result, const ls_page *page, const l
 	for (size_t i = 0; i < sources->sweep_count; i++) {
 		count_points(&sources->sweeps[i], counts);
 		result->points += sources->sweeps[i].point_count;
-		result->measured += counts[LS_POINT_DONE];
+		result->done += counts[LS_POINT_DONE];
+		result->simulated += count_simulated(&sources->sweeps[i]);
 	}
 }
 

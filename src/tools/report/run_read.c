@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "metrics/rate.h"
+#include "base/median.h"
 #include "tools/results/metrics_log.h"
 #include "json/fields.h"
 

@@ -10,6 +10,7 @@
 #include "tools/report/plausibility.h"
 #include "tools/report/sections.h"
 #include "tools/report/text.h"
+#include "tools/report/variant.h"
 #include "tools/results/published.h"
 
 /* A row and its set. */
@@ -231,7 +232,7 @@ static void add_ours(ls_page *page, ls_grid *grid, const ls_sources *sources, co
 		const ls_point_job *job = &m.point->job;
 		ls_study study = { .page = page, .results = m.results };
 		const ls_point *base = ls_study_base(&study, m.point);
-		add_text(grid, job->model);
+		add_text(grid, ls_variant_model(page, m.results, m.point));
 		add_text(grid, job->data);
 		ls_grid_add(grid, "ours: %s", ls_point_hosts(page, m.results, m.point));
 		ls_grid_add(grid, "%" PRId64, job->nodes);

@@ -5,11 +5,27 @@
 #include <string.h>
 
 #include "tools/report/plausibility.h"
+#include "tools/report/variant.h"
 
 enum { KEY = 768 };
 
 /* Parts of a job that may differ between lines of a sweep. */
-typedef enum part { MODEL, DATA, BATCH, STRATEGY, WIRE, RATE, SERVERS, THREADS, FIGURE, KIND, HOST, PARTS } part;
+typedef enum part {
+	MODEL,
+	ARGUMENTS,
+	DATA,
+	OPTIMIZER,
+	BATCH,
+	STRATEGY,
+	WIRE,
+	RATE,
+	SERVERS,
+	THREADS,
+	FIGURE,
+	KIND,
+	HOST,
+	PARTS
+} part;
 
 /* One node by itself: nothing goes over a link. Servers are not among a job's nodes. */
 static int is_one(const ls_point *point)
@@ -25,8 +41,12 @@ static const char *part_text(const ls_point *point, part which, char out[KEY])
 	switch (which) {
 	case MODEL:
 		return job->model;
+	case ARGUMENTS:
+		return job->arguments;
 	case DATA:
 		return job->data;
+	case OPTIMIZER:
+		return job->optimizer;
 	case STRATEGY: /* one node needs none: it is where all begin */
 		return alone ? "local" : job->strategy;
 	case WIRE:
@@ -48,18 +68,18 @@ static const char *part_text(const ls_point *point, part which, char out[KEY])
 /* The parts in `mask` of a point as one text, and whether it has one node or several. */
 static const char *key_of(ls_page *page, const ls_point *point, unsigned mask)
 {
-	char key[4 * KEY] = "", text[KEY];
-	size_t used = 0;
+	const char *key = is_one(point) ? "one" : "several";
+	char text[KEY];
 	for (int which = 0; which < PARTS; which++)
 		if (mask & 1u << which)
-			used += (size_t)snprintf(key + used, sizeof(key) - used, "%s\x1f",
-						 part_text(point, (part)which, text));
-	return ls_page_text(page, "%s%d", key, !is_one(point));
+			key = ls_page_text(page, "%s\x1f%s", key, part_text(point, (part)which, text));
+	return key;
 }
 
 /* FIGURE is one: a line has figures of one kind. */
 #define LINE_PARTS ((1u << PARTS) - 1u - (1u << HOST))
-#define BASE_PARTS (1u << MODEL | 1u << DATA | 1u << BATCH | 1u << THREADS | 1u << KIND)
+#define BASE_PARTS                                                                                                     \
+	(1u << MODEL | 1u << ARGUMENTS | 1u << DATA | 1u << OPTIMIZER | 1u << BATCH | 1u << THREADS | 1u << KIND)
 
 /* Irrelevant to one node. */
 #define BETWEEN_NODES (1u << STRATEGY | 1u << WIRE | 1u << RATE | 1u << SERVERS)
@@ -218,11 +238,14 @@ static unsigned telling_parts(const ls_results *results)
 }
 
 /* The text for a part; NULL: left out. */
-static const char *part_words(const ls_point *point, part which, char out[KEY])
+static const char *part_words(const ls_study *study, const ls_point *point, part which, char out[KEY])
 {
 	char text[KEY];
 	const char *value = part_text(point, which, text);
 	switch (which) {
+	case ARGUMENTS:
+		value = ls_variant(study->page, study->results, point);
+		return value[0] ? value : NULL;
 	case BATCH:
 		snprintf(out, KEY, "batch %.64s", value);
 		return out;
@@ -246,30 +269,30 @@ static const char *part_words(const ls_point *point, part which, char out[KEY])
 }
 
 /* The parts in `varies` of the point as text, or else its model. */
-static const char *name_of(ls_page *page, const ls_point *point, unsigned varies)
+static const char *name_of(const ls_study *study, const ls_point *point, unsigned varies)
 {
 	char name[LS_STUDY_LABEL] = "", text[KEY];
 	size_t used = 0;
 	for (int which = 0; which < PARTS; which++) {
-		const char *words = varies & 1u << which ? part_words(point, (part)which, text) : NULL;
+		const char *words = varies & 1u << which ? part_words(study, point, (part)which, text) : NULL;
 		if (words && used < sizeof(name))
 			used += (size_t)snprintf(name + used, sizeof(name) - used, "%s%s", used ? ", " : "", words);
 	}
-	return used ? ls_page_text(page, "%s", name) : "";
+	return used ? ls_page_text(study->page, "%s", name) : "";
 }
 
-static void name_line(ls_page *page, ls_line *line, const ls_point *point, unsigned varies)
+static void name_line(const ls_study *study, ls_line *line, const ls_point *point, unsigned varies)
 {
-	const char *others = name_of(page, point, varies & ~(1u << BATCH | 1u << FIGURE));
-	line->label = name_of(page, point, varies);
-	line->brief = name_of(page, point, varies & ~(1u << MODEL));
+	const char *others = name_of(study, point, varies & ~(1u << BATCH | 1u << FIGURE));
+	line->label = name_of(study, point, varies);
+	line->brief = name_of(study, point, varies & ~(1u << MODEL));
 	if (line->label[0] == '\0')
 		line->label = point->job.model;
 	if (line->brief[0] == '\0')
 		line->brief = point->job.model;
 	line->figure = ls_point_figure(point);
 	line->heading =
-		ls_page_text(page, "%s%sbatch size = %" PRId64, others, others[0] ? ", " : "", point->job.batch);
+		ls_page_text(study->page, "%s%sbatch size = %" PRId64, others, others[0] ? ", " : "", point->job.batch);
 }
 
 static int by_devices(const void *a, const void *b)
@@ -292,7 +315,7 @@ static ls_line *line_of(ls_study *study, const char **keys, const char *key, con
 	if (!line->points)
 		return NULL;
 	keys[study->line_count++] = key;
-	name_line(study->page, line, point, varies);
+	name_line(study, line, point, varies);
 	return line;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "json/document.h"
 #include "json/fields.h"
 
 #define FORMAT "lockstep results"
@@ -351,8 +352,9 @@ static ls_status check_form(ls_results *results, const char *label)
 	return ls_fail(LS_EFORMAT, "%s: form is '%s', not quick, default or full", label, results->form);
 }
 
-static ls_status read_root(ls_results *results, const json_t *root, const char *label)
+static ls_status read_root(void *out, json_t *root, const char *label)
 {
+	ls_results *results = out;
 	const ls_json_place top = { .label = label }, machine = { .label = label, .prefix = "machine." };
 	int version;
 
@@ -364,28 +366,21 @@ static ls_status read_root(ls_results *results, const json_t *root, const char *
 	return read_points(results, root, version, label);
 }
 
+static void release(void *results)
+{
+	ls_results_release(results);
+}
+
+static const ls_json_document document = { sizeof(ls_results), BYTES_MAX, read_root, release };
+
 ls_status ls_results_parse(ls_results *out, const void *text, size_t bytes, const char *label)
 {
-	ls_results results = { 0 };
-	json_t *root;
-
-	LS_TRY(ls_json_parse(&root, text, bytes, BYTES_MAX, label));
-	ls_status status = read_root(&results, root, label);
-	json_decref(root);
-	if (status == LS_OK)
-		*out = results;
-	else
-		ls_results_release(&results);
-	return status;
+	return ls_json_document_parse(&document, out, text, bytes, label);
 }
 
 ls_status ls_results_read(ls_results *out, const char *path)
 {
-	ls_file_map map;
-	LS_TRY(ls_file_map_open(&map, path));
-	ls_status status = ls_results_parse(out, map.data, map.bytes, path);
-	ls_file_map_close(&map);
-	return status;
+	return ls_json_document_read(&document, out, path);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/median.h"
 #include "tools/results/results.h"
 
 /* Of one core, used by others; and of all time, given to other virtual machines. */
@@ -24,21 +25,13 @@ typedef struct figures {
 	double median, least, most;
 } figures;
 
-static int by_number(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-	return (left > right) - (left < right);
-}
-
 /* Sorts the values. */
 static figures figures_of(double *values, size_t n)
 {
 	if (n == 0)
 		return (figures){ 0 };
-	qsort(values, n, sizeof(*values), by_number);
-	return (figures){ .median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2,
-			  .least = values[0],
-			  .most = values[n - 1] };
+	double median = ls_median(values, n);
+	return (figures){ .median = median, .least = values[0], .most = values[n - 1] };
 }
 
 static double spread_of(figures f)

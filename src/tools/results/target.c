@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/median.h"
+
 enum { LEAST_SEEDS = 3 }; /* of which one is left without the best and the worst */
 
 static int has_failed(const ls_point_launch *launch)
@@ -27,12 +29,6 @@ double ls_target_best(const ls_point *point, size_t launch)
 	return best;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-	return (left > right) - (left < right);
-}
-
 /* Without the smallest and the largest; infinity stands for a seed that did not reach the target. */
 static double trimmed_mean(double *values, size_t count)
 {
@@ -40,7 +36,7 @@ static double trimmed_mean(double *values, size_t count)
 
 	if (count < LEAST_SEEDS)
 		return 0;
-	qsort(values, count, sizeof(*values), by_number);
+	ls_sort_numbers(values, count);
 	for (size_t i = 1; i + 1 < count; i++)
 		sum += values[i];
 	return isfinite(sum) ? sum / (double)(count - 2) : 0;

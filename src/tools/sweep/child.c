@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <lockstep/sweep.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/names.h"
 
@@ -44,17 +44,9 @@ typedef struct running {
 
 static void become(const ls_child_options *o, int out, int err, pid_t parent)
 {
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	int nothing = open("/dev/null", O_RDONLY);
-	if (getppid() == parent && nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-	    dup2(err, STDERR_FILENO) >= 0)
+	if (ls_child_prepare(parent) && nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+	    dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0)
 		execvp(o->argv[0], o->argv);
 	dprintf(STDERR_FILENO, "cannot start %s: %s\n", o->argv[0], strerror(errno));
 	_exit(127);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "metrics/rate.h"
+#include "base/median.h"
 #include "tools/results/metrics_log.h"
 #include "tools/sweep/outcome.h"
 #include "tools/sweep/point.h"

@@ -130,12 +130,21 @@ static ls_status multiply(const ls_sweep_options *o, ls_sweep_list *list, ls_swe
 
 /* ---- points of a recipe ------------------------------------------------------------------------------------------ */
 
-/* "8" also matches "8+8": devices per node. */
+static int fits_number(const ls_axis *axis, int64_t number)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%" PRId64, number);
+	return axis->count == 0 || ls_axis_has(axis, text);
+}
+
+/* "8" also matches "8+8": devices per node. A row of one node whose servers are among its devices is named by all. */
 static int fits_devices(const ls_axis *axis, const ls_point_job *job)
 {
 	char each[32];
 	int64_t first = ls_shape_devices(job->shape, 0);
 
+	if (job->nodes == 1 && !strcmp(job->servers_count, "inside"))
+		return fits_number(axis, job->devices + job->servers);
 	if (axis->count == 0 || ls_axis_has(axis, job->shape))
 		return 1;
 	for (int64_t i = 1; i < job->nodes; i++)
@@ -143,13 +152,6 @@ static int fits_devices(const ls_axis *axis, const ls_point_job *job)
 			return 0;
 	snprintf(each, sizeof(each), "%" PRId64, first);
 	return ls_axis_has(axis, each);
-}
-
-static int fits_number(const ls_axis *axis, int64_t number)
-{
-	char text[32];
-	snprintf(text, sizeof(text), "%" PRId64, number);
-	return axis->count == 0 || ls_axis_has(axis, text);
 }
 
 static int fits_text(const ls_axis *axis, const char *text)

@@ -13,7 +13,8 @@ static int is_base(const ls_point *base, const ls_point *p)
 	return base->state == LS_POINT_DONE && base->job.devices == 1 && base->job.nodes == 1 &&
 	       ls_point_comparable(base, p) && base->job.servers == 0 && base->job.batch == p->job.batch &&
 	       base->job.threads == p->job.threads && !strcmp(base->job.kind, p->job.kind) &&
-	       !strcmp(base->job.model, p->job.model) && !strcmp(base->job.data, p->job.data);
+	       !strcmp(base->job.model, p->job.model) && !strcmp(base->job.data, p->job.data) &&
+	       !strcmp(base->job.optimizer, p->job.optimizer) && !strcmp(base->job.arguments, p->job.arguments);
 }
 
 static double speedup_of(const ls_results *results, const ls_point *p)

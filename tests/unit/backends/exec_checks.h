@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "backends/cpu/exec_plan.h"
+#include "base/array.h"
 #include "unit/graph/allocations.h"
 #include "unit/graph/net.h"
 
@@ -112,7 +113,7 @@ static inline void exec_check_bytes(const exec_subject *s, exec_maker make, cons
 		for (int inference = 0; inference < 2; inference++) {
 			size_t bytes = 0;
 			s->init(t, make(), counts[c], 0, 1, inference);
-			net_check(ls_exec_bytes(t->graph, counts[c], 1, inference, &bytes));
+			assert_ok(ls_exec_bytes(t->graph, counts[c], 1, inference, &bytes));
 			assert_int_equal(bytes, ls_exec_workspace(t->exec));
 			assert_true(bytes > 0);
 			s->release(t);
@@ -187,5 +188,22 @@ static inline void exec_check_ready(const exec_subject *s, exec_maker make, int 
 	free(watched);
 	free(plain);
 }
+
+/* Tests of all `makers` with micro-batches of these sizes. */
+#define EXEC_TESTS(makers, ...)                                                                                        \
+	static void test_threads(void **state)                                                                         \
+	{                                                                                                              \
+		static const int64_t counts[] = { __VA_ARGS__ };                                                       \
+		(void)state;                                                                                           \
+		for (size_t m = 0; m < LS_COUNT(makers); m++)                                                          \
+			for (size_t c = 0; c < LS_COUNT(counts); c++)                                                  \
+				exec_check_threads(&subject, (makers)[m], counts[c]);                                  \
+	}                                                                                                              \
+	static void test_stale_memory(void **state)                                                                    \
+	{                                                                                                              \
+		(void)state;                                                                                           \
+		for (size_t m = 0; m < LS_COUNT(makers); m++)                                                          \
+			exec_check_stale_memory(&subject, (makers)[m]);                                                \
+	}
 
 #endif

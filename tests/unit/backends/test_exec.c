@@ -19,7 +19,7 @@ static ls_graph *tiled(void)
 	ls_value z = ls_avg_pool2d(g, net_conv(g, x, "c", 70, 1, 0),
 				   (ls_pool_options){ .kernel = 3, .stride = 1, .padding = 1 });
 	x = net_dropout(g, ls_relu(g, net_linear(g, ls_add(g, y, z), "d", 40)), 0.5f);
-	net_check(ls_graph_finish(g, net_head(g, x)));
+	assert_ok(ls_graph_finish(g, net_head(g, x)));
 	return g;
 }
 
@@ -40,7 +40,7 @@ static ls_graph *coupled(void)
 	x = ls_conv2d(g, x, "down", (ls_conv_options){ .out_channels = 70, .kernel = 1, .stride = 2, .no_bias = 1 });
 	x = ls_relu(g, ls_add(g, y, net_norm(g, x, "n5")));
 	x = ls_add(g, net_dropout(g, x, 0.1f), ls_relu(g, net_norm(g, x, "n6")));
-	net_check(ls_graph_finish(g, net_head(g, ls_global_avg_pool(g, ls_flatten(g, x)))));
+	assert_ok(ls_graph_finish(g, net_head(g, ls_global_avg_pool(g, ls_flatten(g, x)))));
 	return g;
 }
 
@@ -48,21 +48,7 @@ static const exec_maker makers[] = { tiled, coupled };
 
 EXEC_SUBJECT(net, net_init, net_microbatch, net_release);
 
-static void test_threads(void **state)
-{
-	static const int64_t counts[] = { 1, 33, 70, 300 };
-	(void)state;
-	for (int m = 0; m < 2; m++)
-		for (int c = 0; c < 4; c++)
-			exec_check_threads(&subject, makers[m], counts[c]);
-}
-
-static void test_stale_memory(void **state)
-{
-	(void)state;
-	for (int m = 0; m < 2; m++)
-		exec_check_stale_memory(&subject, makers[m]);
-}
+EXEC_TESTS(makers, 1, 33, 70, 300)
 
 /* A micro-batch of 100 is a tile of 64 and one of 36. */
 static void test_tiles(void **state)
@@ -158,7 +144,7 @@ static void test_inference_by_hand(void **state)
 	ls_value x = ls_input(g, 1, 3, 3);
 	(void)state;
 	x = ls_conv2d(g, x, "conv", (ls_conv_options){ .out_channels = C, .kernel = 2 });
-	net_check(ls_graph_finish(g, net_head(g, ls_relu(g, net_norm(g, x, "norm")))));
+	assert_ok(ls_graph_finish(g, net_head(g, ls_relu(g, net_norm(g, x, "norm")))));
 	net_init(&t, g, N, 0, 1, 1);
 	params_of(&t, "conv.weight", w), params_of(&t, "conv.bias", b);
 	params_of(&t, "norm.weight", scale), params_of(&t, "norm.bias", shift);
@@ -219,13 +205,13 @@ static void test_bytes_make_sense(void **state)
 	size_t train, infer, small, large;
 	ls_graph *s = tiled(), *c = coupled();
 	(void)state;
-	net_check(ls_exec_bytes(c, 128, 1, 0, &train));
-	net_check(ls_exec_bytes(c, 128, 1, 1, &infer));
+	assert_ok(ls_exec_bytes(c, 128, 1, 0, &train));
+	assert_ok(ls_exec_bytes(c, 128, 1, 1, &infer));
 	assert_true(infer < train / 2);
-	net_check(ls_exec_bytes(c, 256, 1, 0, &large));
+	assert_ok(ls_exec_bytes(c, 256, 1, 0, &large));
 	assert_true(large > train * 3 / 2);
-	net_check(ls_exec_bytes(s, 64, 1, 0, &small));
-	net_check(ls_exec_bytes(s, 6400, 1, 0, &large));
+	assert_ok(ls_exec_bytes(s, 64, 1, 0, &small));
+	assert_ok(ls_exec_bytes(s, 6400, 1, 0, &large));
 	assert_true(large - small < 6400 * 8);
 	ls_graph_free(s);
 	ls_graph_free(c);
@@ -246,7 +232,7 @@ static void test_absurd_microbatches(void **state)
 		}
 	ls_graph *g = net_graph();
 	ls_value x = net_norm(g, ls_input(g, 64, 4096, 4096), "n");
-	net_check(ls_graph_finish(g, net_head(g, ls_global_avg_pool(g, x))));
+	assert_ok(ls_graph_finish(g, net_head(g, ls_global_avg_pool(g, x))));
 	assert_int_equal(ls_exec_bytes(g, (int64_t)1 << 28, 1, 0, &bytes), LS_EMEMORY);
 	assert_non_null(strstr(ls_last_error(), "TB"));
 	ls_graph_free(g);
@@ -305,7 +291,7 @@ static void test_dropout_follows_the_sample(void **state)
 	net t;
 	ls_graph *g = net_graph();
 	(void)state;
-	net_check(ls_graph_finish(g, net_head(g, net_dropout(g, ls_input(g, 1, 6, 6), 0.5f))));
+	assert_ok(ls_graph_finish(g, net_head(g, net_dropout(g, ls_input(g, 1, 6, 6), 0.5f))));
 	net_init(&t, g, 1, 0, 1, 0);
 	for (int i = 0; i < 36; i++)
 		t.images[i] = 1;
@@ -347,7 +333,7 @@ static void test_printed_plan(void **state)
 	(void)state;
 	net_init(&t, coupled(), 16, 0, 1, 0);
 	FILE *to = open_memstream(&text, &bytes);
-	net_check(ls_exec_print_plan(t.graph, 8, 1, to));
+	assert_ok(ls_exec_print_plan(t.graph, 8, 1, to));
 	fclose(to);
 	assert_non_null(strstr(text, "activations"));
 	assert_non_null(strstr(text, "stem"));

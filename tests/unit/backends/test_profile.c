@@ -16,14 +16,10 @@
 #include "backends/profiler.h"
 #include "backends/replay/replay.h"
 #include "base/clock.h"
+#include "unit/assert_status.h"
 #include "unit/backends/profile_sum.h"
+#include "unit/temp_dir.h"
 #include "unit/test_main.h"
-
-static void check_status(ls_status status)
-{
-	if (status != LS_OK)
-		fail_msg("%s: %s", ls_status_name(status), ls_last_error());
-}
 
 /* Two layers with parameters around one without; 6 ms a round, 12 in all. */
 static ls_profile small_profile(void)
@@ -64,18 +60,15 @@ static ls_profile small_profile(void)
 	return p;
 }
 
-static char scratch[] = "/tmp/lockstep-profile-XXXXXX";
-
 static void test_round_trip(void **state)
 {
 	ls_profile p = small_profile(), back;
-	char path[64];
+	char path[1100];
 	uint64_t one, other;
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/p.json", scratch);
-	check_status(ls_profile_write(&p, path));
-	check_status(ls_profile_read(&back, path));
+	snprintf(path, sizeof(path), "%s/p.json", (char *)*state);
+	assert_ok(ls_profile_write(&p, path));
+	assert_ok(ls_profile_read(&back, path));
 	assert_string_equal(back.model, "m");
 	assert_int_equal(back.tiles, 2);
 	assert_true(fabs(back.step_s - p.step_s) < 1e-9);
@@ -84,11 +77,11 @@ static void test_round_trip(void **state)
 	assert_int_equal(back.layer[0].range[0].end, 30);
 	assert_int_equal(back.layer[1].ranges, 0);
 	assert_true(back.layer[2].backward_s == 0.003);
-	check_status(ls_profile_hash(&p, &one));
-	check_status(ls_profile_hash(&back, &other));
+	assert_ok(ls_profile_hash(&p, &one));
+	assert_ok(ls_profile_hash(&back, &other));
 	assert_int_equal(one, other);
 	back.layer[2].backward_s = 0.004;
-	check_status(ls_profile_hash(&back, &other));
+	assert_ok(ls_profile_hash(&back, &other));
 	assert_int_not_equal(one, other);
 	ls_profile_release(&back);
 	ls_profile_release(&p);
@@ -148,7 +141,7 @@ static void test_malformed(void **state)
 	ls_profile out;
 
 	(void)state;
-	check_status(ls_profile_parse(&out, whole, strlen(whole), "here.json"));
+	assert_ok(ls_profile_parse(&out, whole, strlen(whole), "here.json"));
 	ls_profile_release(&out);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		expect_refusal(whole, rows[i][0], rows[i][1], rows[i][2]);
@@ -226,8 +219,8 @@ static void test_replay_keeps_time(void **state)
 		};
 		ls_load_options load = { .sizes = { 4 } };
 
-		check_status(ls_devices_open(&devices, &ls_backend_replay, &how));
-		check_status(ls_devices_load(devices, 0, NULL, &load, &executor));
+		assert_ok(ls_devices_open(&devices, &ls_backend_replay, &how));
+		assert_ok(ls_devices_load(devices, 0, NULL, &load, &executor));
 		expect_seconds(executor, microbatch, &d, 0.0119, 0.018);
 		assert_string_equal(d.text, "n0-30 n32-48 n48-64 n0-30 n32-48 n48-64 r48-64 r0-30 r32-48 ");
 		d.wait_at_b = 0.005; /* in both rounds: waiting comes on top */
@@ -238,7 +231,7 @@ static void test_replay_keeps_time(void **state)
 		p.other_s = 0;
 		ls_executor_free(executor);
 		options.speed = 0.25;
-		check_status(ls_devices_load(devices, 0, NULL, &load, &executor));
+		assert_ok(ls_devices_load(devices, 0, NULL, &load, &executor));
 		expect_seconds(executor, microbatch, &d, 0.0479, 0.06);
 		ls_executor_free(executor);
 		load.sizes[0] = 5;
@@ -252,12 +245,11 @@ static void test_replay_keeps_time(void **state)
 static void test_older_profile(void **state)
 {
 	ls_profile p = small_profile(), back;
-	char path[64], text[4096];
+	char path[1100], text[4096];
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/old.json", scratch);
+	snprintf(path, sizeof(path), "%s/old.json", (char *)*state);
 	p.step_s = 0.02, p.other_s = 0.0042;
-	check_status(ls_profile_write(&p, path));
+	assert_ok(ls_profile_write(&p, path));
 	FILE *file = fopen(path, "r");
 	assert_non_null(file);
 	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
@@ -265,7 +257,7 @@ static void test_older_profile(void **state)
 	char *at = strstr(text, "\"other_s\"");
 	assert_non_null(at);
 	at[1] = 'x';
-	check_status(ls_profile_parse(&back, text, strlen(text), "old"));
+	assert_ok(ls_profile_parse(&back, text, strlen(text), "old"));
 	assert_true(fabs(back.other_s - (0.02 - 0.012 - 2e-5)) < 1e-9);
 	assert_int_equal(back.microbatches, 1);
 	ls_profile_release(&back);
@@ -301,8 +293,8 @@ static void test_recorder(void **state)
 	double now = 100, covered = 0;
 
 	(void)state;
-	check_status(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
-	check_status(ls_profiler_init(&r, graph, 8));
+	assert_ok(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
+	assert_ok(ls_profiler_init(&r, graph, 8));
 	size_t layers = (size_t)graph->node_count;
 	for (size_t step = 0; step < 9; step++) {
 		double start = now;
@@ -314,7 +306,7 @@ static void test_recorder(void **state)
 				.microbatches = 2, .seconds = now - start, .update_s = 6, .exchange_s = 2 },
 			step > 0);
 	}
-	check_status(ls_profiler_take(&r, &p));
+	assert_ok(ls_profiler_take(&r, &p));
 	assert_int_equal(p.layers, layers);
 	assert_int_equal(p.tiles, 2);
 	assert_int_equal(p.microbatches, 2);
@@ -335,18 +327,5 @@ static void test_recorder(void **state)
 	ls_graph_free(graph);
 }
 
-static int make_scratch(void **state)
-{
-	(void)state;
-	return !mkdtemp(scratch);
-}
-
-static int remove_scratch(void **state)
-{
-	(void)state;
-	rmdir(scratch);
-	return 0;
-}
-
-TEST_MAIN_GROUP(make_scratch, remove_scratch, test_round_trip, test_malformed, test_older_profile,
+TEST_MAIN_GROUP(temp_dir_make, temp_dir_remove, test_round_trip, test_malformed, test_older_profile,
 		test_replay_keeps_time, test_recorder)

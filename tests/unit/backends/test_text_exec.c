@@ -30,7 +30,7 @@ static ls_graph *pretraining(void)
 	ls_value logits = net_head(g, ls_tanh(g, net_linear(g, ls_first_token(g, x), "pooler", WIDTH)));
 	ls_value y = net_gelu(g, net_linear(g, ls_masked_positions(g, x), "transform", WIDTH), 1);
 	y = net_dropout(g, net_layer_norm(g, y, "transform.norm", 0), 0.2f);
-	net_check(ls_graph_finish_pretraining(g, logits, ls_tied_linear(g, y, words, "tied")));
+	assert_ok(ls_graph_finish_pretraining(g, logits, ls_tied_linear(g, y, words, "tied")));
 	return g;
 }
 
@@ -45,7 +45,7 @@ static ls_graph *classifier(void)
 		x = ls_add(g, x, net_dropout(g, ls_relu(g, net_linear(g, y, names[2], WIDTH)), 0.1f));
 	}
 	x = ls_mean_token(g, net_layer_norm(g, x, "n", 0));
-	net_check(ls_graph_finish(g, net_head(g, net_dropout(g, x, 0.2f))));
+	assert_ok(ls_graph_finish(g, net_head(g, net_dropout(g, x, 0.2f))));
 	return g;
 }
 
@@ -53,21 +53,7 @@ static const exec_maker makers[] = { pretraining, classifier };
 
 EXEC_SUBJECT(text_net, text_init, text_microbatch, text_release);
 
-static void test_threads(void **state)
-{
-	static const int64_t counts[] = { 1, 5, 70, 150 };
-	(void)state;
-	for (int m = 0; m < 2; m++)
-		for (int c = 0; c < 4; c++)
-			exec_check_threads(&subject, makers[m], counts[c]);
-}
-
-static void test_stale_memory(void **state)
-{
-	(void)state;
-	for (int m = 0; m < 2; m++)
-		exec_check_stale_memory(&subject, makers[m]);
-}
+EXEC_TESTS(makers, 1, 5, 70, 150)
 
 /* Samples of a micro-batch one by one: the same losses, logits and dropped elements, wherever a sample stood and
  * however long its neighbours are. */
@@ -260,7 +246,7 @@ static void test_own_gradient(void **state)
 	ls_graph *g = net_graph();
 	ls_value words = text_embed(g, LONGEST, MASKED, WIDTH, NULL);
 	ls_value y = ls_relu(g, ls_tied_linear(g, ls_masked_positions(g, words), words, "tied"));
-	net_check(ls_graph_finish_pretraining(g, net_head(g, ls_first_token(g, words)), y));
+	assert_ok(ls_graph_finish_pretraining(g, net_head(g, ls_first_token(g, words)), y));
 	text_init(&t, g, 20, 0, 1, 0);
 	assert_ptr_not_equal(t.net.exec->losses[1].x[0], t.net.exec->losses[1].dx[0]);
 	text_release(&t);

@@ -23,41 +23,14 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "data/readers/idx.h"
+#include "unit/assert_status.h"
+#include "unit/temp_dir.h"
 
-#define assert_ok(expression)                                                                                          \
-	do {                                                                                                           \
-		ls_status status_ = (expression);                                                                      \
-		if (status_)                                                                                           \
-			print_message("# %s: %s\n", #expression, ls_last_error());                                     \
-		assert_int_equal(status_, LS_OK);                                                                      \
-	} while (0)
-
-#define assert_fails(expression, status, text)                                                                         \
-	do {                                                                                                           \
-		assert_int_equal((expression), (status));                                                              \
-		if (!strstr(ls_last_error(), (text)))                                                                  \
-			print_message("# message is: %s\n", ls_last_error());                                          \
-		assert_non_null(strstr(ls_last_error(), (text)));                                                      \
-	} while (0)
-
-/* A directory of the test's own, removed by fixture_leave(). */
+/* A directory of the test's own, removed by temp_dir_remove(). */
 __attribute__((unused)) static int fixture_enter(void **state)
 {
-	const char *base = getenv("TMPDIR");
-	char *path = malloc(4096);
-	snprintf(path, 4096, "%s/lockstep-data-XXXXXX", base && *base ? base : "/tmp");
-	if (!mkdtemp(path))
-		return -1;
-	*state = path;
 	ls_log_set_level(LS_LOG_ERROR);
-	return 0;
-}
-
-__attribute__((unused)) static int fixture_leave(void **state)
-{
-	ls_status status = ls_path_remove_tree(*state);
-	free(*state);
-	return status ? -1 : 0;
+	return temp_dir_make(state);
 }
 
 /* dir/name, in one of a few rotating buffers. */

@@ -547,7 +547,7 @@ static void what_is_wrong_is_said(void **state)
 	assert_fails(open_corpus(&set, in_dir(dir, "x.txt"), LS_SPLIT_TEST, 0), LS_ENOTFOUND, "no text to test on");
 }
 
-TEST_MAIN_EACH(fixture_enter, fixture_leave, sentences_end_where_people_end_them, nothing_is_lost,
+TEST_MAIN_EACH(fixture_enter, temp_dir_remove, sentences_end_where_people_end_them, nothing_is_lost,
 	       pairs_are_what_they_say, strangers_are_from_elsewhere, every_token_is_in_a_sample,
 	       epochs_differ_and_reads_repeat, any_number_of_threads_writes_the_same, a_cache_cut_short_is_named,
 	       caches_are_whole_or_made_anew, many_processes_at_once, documents_are_shared_out,

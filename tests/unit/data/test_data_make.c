@@ -288,7 +288,7 @@ static void info_tells_what_is_there(void **state)
 	fclose(to);
 }
 
-TEST_MAIN_EACH(fixture_enter, fixture_leave, glyphs_on_disk_are_the_virtual_ones, bigmnist_on_disk_is_the_virtual_one,
+TEST_MAIN_EACH(fixture_enter, temp_dir_remove, glyphs_on_disk_are_the_virtual_ones, bigmnist_on_disk_is_the_virtual_one,
 	       threads_do_not_matter_and_twice_is_once, killed_and_continued_is_the_same, a_full_disk_can_be_continued,
 	       a_shortened_file_is_made_again, damage_is_made_again, other_settings_and_strangers_are_refused,
 	       info_tells_what_is_there)

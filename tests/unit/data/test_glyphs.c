@@ -255,7 +255,7 @@ static void bigmnist_begins_with_the_originals(void **state)
 	ls_dataset_free(big);
 }
 
-TEST_MAIN_EACH(fixture_enter, fixture_leave, glyphs_are_the_same_everywhere, glyphs_depend_on_seed_split_and_index,
+TEST_MAIN_EACH(fixture_enter, temp_dir_remove, glyphs_are_the_same_everywhere, glyphs_depend_on_seed_split_and_index,
 	       glyphs_dataset, glyphs_can_be_learned, nothing_asked_nothing_changed, flips_mirror, distortions_move_ink,
 	       elastic_fields_are_smooth, augmented_images_are_the_same_everywhere, channels_and_odd_sizes,
 	       bigmnist_begins_with_the_originals)

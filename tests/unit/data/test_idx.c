@@ -230,7 +230,7 @@ static void images_and_labels_are_told_apart(void **state)
 	assert_fails(ls_idx_expect_labels(&images, "train"), LS_EFORMAT, "train is an image file");
 }
 
-TEST_MAIN_EACH(fixture_enter, fixture_leave, plain_is_mapped_and_gzip_inflated, missing_and_empty_files,
+TEST_MAIN_EACH(fixture_enter, temp_dir_remove, plain_is_mapped_and_gzip_inflated, missing_and_empty_files,
 	       headers_are_not_believed, every_truncation_is_noticed, every_damaged_byte_of_gzip_is_noticed,
 	       gzip_with_more_behind, bombs_cost_what_the_header_declares, more_than_memory_is_refused_at_once,
 	       headers_are_read_alone, images_and_labels_are_told_apart)

@@ -5,6 +5,7 @@
 
 #include "data/loader.h"
 #include "data/shuffle.h"
+#include "unit/data/loader_variant.h"
 #include "unit/test_main.h"
 
 /* One epoch must be a cut of the permutation into steps and micro-batches, tails included. */
@@ -48,12 +49,7 @@ static void every_sample_once_an_epoch(void **state)
 			uint64_t n = (uint64_t)cases[i][0];
 			ls_dataset *set = make_set(&fine, n);
 			ls_loader *loader;
-			ls_loader_options o = { .seed = i,
-						.shuffle = variant & 1,
-						.microbatch = cases[i][1],
-						.global_batch = cases[i][2],
-						.ahead = variant,
-						.threads = variant };
+			ls_loader_options o = loader_variant(i, variant, cases[i]);
 			assert_ok(ls_loader_new(&loader, set, &o));
 			for (uint64_t epoch = 0; epoch < 3; epoch++)
 				check_epoch(loader, &o, n, epoch);

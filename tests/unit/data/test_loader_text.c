@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/shuffle.h"
+#include "unit/data/loader_variant.h"
 #include "unit/test_main.h"
 
 enum { TOKENS = 11, MASKED = 4 };
@@ -129,12 +130,7 @@ static void microbatches_are_packed(void **state)
 			uint64_t n = (uint64_t)cases[i][0], seen = 0;
 			ls_dataset *set = make_text(&none_bad, n, MASKED);
 			ls_loader *loader;
-			ls_loader_options o = { .seed = i,
-						.shuffle = variant & 1,
-						.microbatch = cases[i][1],
-						.global_batch = cases[i][2],
-						.ahead = variant,
-						.threads = variant };
+			ls_loader_options o = loader_variant(i, variant, cases[i]);
 			assert_ok(ls_loader_new(&loader, set, &o));
 			while (seen < 3 * n) {
 				const ls_microbatch *microbatch;

@@ -356,7 +356,7 @@ static void own_datasets_are_checked(void **state)
 	assert_fails(ls_dataset_new(&set, &info, &ops, NULL), LS_EINVALID, "0 classes");
 }
 
-TEST_MAIN_EACH(fixture_enter, fixture_leave, reads_and_normalises, samples_cap, other_spellings,
+TEST_MAIN_EACH(fixture_enter, temp_dir_remove, reads_and_normalises, samples_cap, other_spellings,
 	       a_directory_of_any_shape, more_classes_than_bytes, channels_come_first, what_is_wrong_is_named,
 	       a_gzip_of_too_many_images_is_not_inflated, a_file_cut_short_is_named, missing_files_say_what_to_do,
 	       names_are_resolved, cache_place, own_datasets_are_checked)

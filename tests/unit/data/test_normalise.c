@@ -190,5 +190,5 @@ static void texts(void **state)
 	assert_fails(ls_normalisation_from_text(&n, "1", "0", "x"), LS_EFORMAT, "deviation 0");
 }
 
-TEST_MAIN_EACH(fixture_enter, fixture_leave, each_channel_has_its_own, names_have_mnists, given_ones_win,
+TEST_MAIN_EACH(fixture_enter, temp_dir_remove, each_channel_has_its_own, names_have_mnists, given_ones_win,
 	       a_file_decides, texts)

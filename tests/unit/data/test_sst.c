@@ -205,5 +205,5 @@ static void what_is_missing_is_said(void **state)
 	assert_fails(open_sst(&set, dir, LS_SPLIT_TRAIN, 0, 0), LS_ENOTFOUND, "test.txt");
 }
 
-TEST_MAIN_EACH(fixture_enter, fixture_leave, trees_become_sentences, what_is_no_tree_is_located, sentences_and_phrases,
-	       labels_are_hashed_with_the_text, what_is_missing_is_said)
+TEST_MAIN_EACH(fixture_enter, temp_dir_remove, trees_become_sentences, what_is_no_tree_is_located,
+	       sentences_and_phrases, labels_are_hashed_with_the_text, what_is_missing_is_said)

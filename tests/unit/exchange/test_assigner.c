@@ -9,15 +9,10 @@
 
 #include "base/rng.h"
 #include "exchange/assigner.h"
+#include "unit/assert_status.h"
 #include "unit/test_main.h"
 
 enum { SEED = 771, NODES_MAX = 9 };
-
-static void check_status(ls_status status)
-{
-	if (status != LS_OK)
-		fail_msg("%s: %s", ls_status_name(status), ls_last_error());
-}
 
 static uint32_t draw(uint64_t round, uint64_t what)
 {
@@ -50,8 +45,8 @@ static void test_proportions(void **state)
 			workers += devices[i] > 0;
 		}
 		ls_assigner d, e;
-		check_status(ls_assigner_init(&d, nodes, devices, weight, 0));
-		check_status(ls_assigner_init(&e, nodes, devices, weight, 0));
+		assert_ok(ls_assigner_init(&d, nodes, devices, weight, 0));
+		assert_ok(ls_assigner_init(&e, nodes, devices, weight, 0));
 		ls_assigner_assign(&d, microbatches, cut);
 		ls_assigner_assign(&e, microbatches, again);
 		assert_memory_equal(cut, again, sizeof(int64_t) * ((size_t)nodes + 1));
@@ -81,7 +76,7 @@ static void test_exact_shares(void **state)
 	const double weight[] = { 3, 2 };
 	int64_t cut[3];
 	ls_assigner d;
-	check_status(ls_assigner_init(&d, 2, devices, weight, 0));
+	assert_ok(ls_assigner_init(&d, 2, devices, weight, 0));
 	ls_assigner_assign(&d, 5, cut);
 	assert_int_equal(cut[1], 3);
 	ls_assigner_assign(&d, 40, cut);
@@ -97,7 +92,7 @@ static void test_fewer_partials(void **state)
 	const double weight[] = { 1, 1 };
 	int64_t cut[3];
 	ls_assigner d;
-	check_status(ls_assigner_init(&d, 2, devices, weight, 0));
+	assert_ok(ls_assigner_init(&d, 2, devices, weight, 0));
 	ls_assigner_assign(&d, 5, cut);
 	assert_int_equal(cut[1], 2);
 	ls_assigner_release(&d);
@@ -144,7 +139,7 @@ static void test_follows_speeds(void **state)
 	const double weight[] = { 1, 1, 0 }, slow[] = { 0.1, 0.2, 0 }, even[] = { 0.1, 0.1, 0 };
 	int64_t cut[4];
 	ls_assigner d;
-	check_status(ls_assigner_init(&d, 3, devices, weight, 1));
+	assert_ok(ls_assigner_init(&d, 3, devices, weight, 1));
 	ls_assigner_assign(&d, 12, cut);
 	assert_int_equal(cut[1], 6);
 	live(&d, 12, slow, 0.05, 30, cut);
@@ -163,7 +158,7 @@ static void test_ignores_noise(void **state)
 	const double weight[] = { 2, 2, 2 }, even[] = { 0.1, 0.1, 0.1 };
 	int64_t cut[4];
 	ls_assigner d;
-	check_status(ls_assigner_init(&d, 3, devices, weight, 1));
+	assert_ok(ls_assigner_init(&d, 3, devices, weight, 1));
 	live(&d, 24, even, 0.1, 400, cut);
 	assert_true(d.changes <= 2);
 	assert_int_equal(cut[1], 8);
@@ -179,7 +174,7 @@ static void test_nobody_is_given_up(void **state)
 	const double weight[] = { 1, 1 }, stuck[] = { 0.01, 5 }, well[] = { 0.01, 0.01 };
 	int64_t cut[3];
 	ls_assigner d;
-	check_status(ls_assigner_init(&d, 2, devices, weight, 1));
+	assert_ok(ls_assigner_init(&d, 2, devices, weight, 1));
 	live(&d, 16, stuck, 0, 30, cut);
 	assert_int_equal(cut[1], 15);
 	live(&d, 16, well, 0, 60, cut);

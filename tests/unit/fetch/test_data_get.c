@@ -414,16 +414,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(md5_known_answers),
-		cmocka_unit_test_setup_teardown(from_a_directory, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(wrong_files_are_refused, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(from_a_mirror_in_two_halves, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(parts_that_cannot_be_continued, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(wrong_bytes_from_a_mirror, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(more_than_allowed_is_not_fetched, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(archives, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(from_npm, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(leftovers_of_the_killed_go, fixture_enter, fixture_leave),
-		cmocka_unit_test_setup_teardown(names, fixture_enter, fixture_leave),
+		cmocka_unit_test_setup_teardown(from_a_directory, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(wrong_files_are_refused, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(from_a_mirror_in_two_halves, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(parts_that_cannot_be_continued, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(wrong_bytes_from_a_mirror, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(more_than_allowed_is_not_fetched, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(archives, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(from_npm, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(leftovers_of_the_killed_go, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(names, fixture_enter, temp_dir_remove),
 	};
 	return cmocka_run_group_tests_name("data get", tests, make_content, NULL);
 }

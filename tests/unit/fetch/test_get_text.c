@@ -176,4 +176,4 @@ static void addresses_from_npm(void **state)
 	assert_same_files(in_dir(options.dir, "1791_b.txt"), in_dir(data, "1791_b.txt"));
 }
 
-TEST_MAIN_EACH(fixture_enter, fixture_leave, treebank_from_disk, treebank_from_the_network, addresses_from_npm)
+TEST_MAIN_EACH(fixture_enter, temp_dir_remove, treebank_from_disk, treebank_from_the_network, addresses_from_npm)

@@ -19,15 +19,10 @@
 #include "backends/cpu/exec.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "unit/assert_status.h"
 
 #define NET_SEED 20240611
 #define NET_CLASSES 7
-
-static inline void net_check(ls_status status)
-{
-	if (status != LS_OK)
-		fail_msg("%s: %s", ls_status_name(status), ls_last_error());
-}
 
 typedef struct net {
 	ls_graph *graph; /* owned */
@@ -107,9 +102,9 @@ static inline void net_init(net *t, ls_graph *graph, int64_t count, int64_t othe
 	t->stats = net_take(table->buffers * sizeof(float));
 	net_fill_params(t);
 	net_fill_data(t, &graph->values[graph->input], graph->values[graph->logits].channels);
-	net_check(ls_team_new(&t->team, threads));
+	assert_ok(ls_team_new(&t->team, threads));
 	ls_exec_options options = { .sizes = { count, other }, .team = t->team, .inference = inference };
-	net_check(ls_exec_new(&t->exec, graph, &options));
+	assert_ok(ls_exec_new(&t->exec, graph, &options));
 	ls_exec_set_params(t->exec, t->params, t->buffers);
 }
 
@@ -165,7 +160,7 @@ static inline void net_same_floats(const char *what, const float *got, const flo
 static inline ls_graph *net_graph(void)
 {
 	ls_graph *graph = NULL;
-	net_check(ls_graph_new(&graph));
+	assert_ok(ls_graph_new(&graph));
 	return graph;
 }
 

@@ -35,7 +35,7 @@ static inline ls_value sketch_open(sketch *s, ls_value x)
 
 static inline ls_graph *sketch_finish(sketch *s, ls_value logits)
 {
-	net_check(ls_graph_finish(s->graph, s->taps > 0 ? ls_add(s->graph, logits, s->extra) : logits));
+	assert_ok(ls_graph_finish(s->graph, s->taps > 0 ? ls_add(s->graph, logits, s->extra) : logits));
 	return s->graph;
 }
 

@@ -70,7 +70,7 @@ static void make_net(const formula *f, int channels, net *t)
 	ls_value a = ls_input(g, channels, 1, 1), b = ls_tanh(g, a);
 	ls_value packed = ls_graph_add(g, &ls_op_pack, NULL, &a, NULL);
 	ls_value y = ls_graph_add(g, f->type, NULL, (ls_value[]){ packed, b }, f->attributes);
-	net_check(ls_graph_finish(g, f->term ? packed : y));
+	assert_ok(ls_graph_finish(g, f->term ? packed : y));
 	net_init(t, g, N, 0, 2, 1);
 	for (int i = 0; i < N && channels == 1; i++)
 		t->labels[i] = i % 2;

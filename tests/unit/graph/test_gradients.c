@@ -493,7 +493,7 @@ static void check_case(const net_case *c, int counts[2])
 {
 	net t;
 	ls_graph *g = net_graph();
-	net_check(ls_graph_finish(g, c->build(g, ls_input(g, c->channels, c->height, c->width))));
+	assert_ok(ls_graph_finish(g, c->build(g, ls_input(g, c->channels, c->height, c->width))));
 	net_init(&t, g, c->count, 0, 1, 0);
 	for (size_t i = 0; i < g->params.count; i++)
 		if (g->params.rows[i].role <= LS_ROLE_NORM)
@@ -552,7 +552,7 @@ static void test_unreachable_weights_kept(void **state)
 	net t;
 	ls_graph *g = net_graph();
 	(void)state;
-	net_check(ls_graph_finish(g, conv_unreachable_taps(g, ls_input(g, 16, 2, 2))));
+	assert_ok(ls_graph_finish(g, conv_unreachable_taps(g, ls_input(g, 16, 2, 2))));
 	ls_graph_keep_unreachable(g, 1);
 	assert_int_equal(g->params.reachable, g->params.total);
 	net_init(&t, g, 5, 0, 1, 0);

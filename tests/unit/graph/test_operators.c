@@ -52,7 +52,7 @@ static ls_graph *make_graph(const ls_op_type *type, const ls_op_case *c)
 	for (int k = 0; k < type->input_count; k++)
 		inputs[k] = make_input(g, x, type, c, k);
 	ls_value y = ls_graph_add(g, type, type->named ? "op" : NULL, inputs, c->attributes);
-	net_check(finish(g, type->is_loss ? inputs[0] : y, words, type->is_loss));
+	assert_ok(finish(g, type->is_loss ? inputs[0] : y, words, type->is_loss));
 	for (int i = 0; i < g->node_count; i++)
 		if (g->nodes[i].type == type)
 			return g;
@@ -136,7 +136,7 @@ static ls_graph *vision_transformer(void)
 	x = net_layer_norm(g, ls_add(g, x, y), "norm2", 0);
 	y = net_per_position(g, net_gelu(g, net_per_position(g, x, "up", 2 * WIDTH), 0), "down", WIDTH);
 	x = net_layer_norm(g, ls_add(g, x, y), "norm3", 0);
-	net_check(ls_graph_finish(g, net_head(g, ls_mean_token(g, x))));
+	assert_ok(ls_graph_finish(g, net_head(g, ls_mean_token(g, x))));
 	return g;
 }
 

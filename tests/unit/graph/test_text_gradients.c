@@ -388,7 +388,7 @@ static void test_layers(void **state)
 		ls_graph *g = net_graph();
 		snprintf(name, sizeof(name), "%s %d wide, %lld samples", cases[i].name, cases[i].width,
 			 (long long)cases[i].count);
-		net_check(ls_graph_finish(g, cases[i].build(g, cases[i].width)));
+		assert_ok(ls_graph_finish(g, cases[i].build(g, cases[i].width)));
 		slope_check_graph(g, name, cases[i].count, counts);
 	}
 	slope_report(counts);
@@ -409,7 +409,7 @@ static void test_two_losses(void **state)
 			x = encoder(g, x, width, width / 16, 0.1f);
 			ls_value logits = net_head(g, ls_tanh(g, ls_first_token(g, x)));
 			snprintf(name, sizeof(name), "head of tokens %zu, %lld samples", h, (long long)sizes[s]);
-			net_check(ls_graph_finish_pretraining(g, logits, heads[h](g, x, words, width)));
+			assert_ok(ls_graph_finish_pretraining(g, logits, heads[h](g, x, words, width)));
 			slope_check_graph(g, name, sizes[s], counts);
 		}
 	slope_report(counts);

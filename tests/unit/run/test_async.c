@@ -14,39 +14,18 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "run/node.h"
-#include "unit/trainer/gang.h"
+#include "unit/run/train_gang.h"
 
 enum { NODES = 3 }; /* the last is a server */
-
-typedef struct node {
-	gang_node gang;
-	ls_train_options options;
-	ls_train_result result;
-} node;
-
-static ls_status train(gang_node *self, ls_comm *comm)
-{
-	node *n = (node *)self;
-	return ls_train_node(&n->options, comm, &n->result);
-}
 
 /* 16 steps per epoch. */
 static ls_train_options job(void)
 {
-	ls_train_options o = LS_TRAIN_OPTIONS_INIT;
-	o.model = "mlp";
-	o.data = "glyphs";
-	o.samples = 1000;
+	ls_train_options o = short_run("mlp", 1000, 64, 8);
 	o.test_samples = 100;
-	o.batch = 64;
-	o.micro_batch = 8;
 	o.steps = 40;
-	o.devices = 1;
-	o.schedule = "constant";
 	o.strategy = "ps-async";
 	o.servers = 1;
-	o.pin = "off";
 	return o;
 }
 
@@ -55,7 +34,7 @@ static void run_nodes(node *nodes, const ls_train_options *options)
 	memset(nodes, 0, NODES * sizeof(*nodes));
 	for (int i = 0; i < NODES; i++)
 		nodes[i].options = *options;
-	gang_run(nodes, sizeof(*nodes), NODES, train);
+	train_nodes(nodes, NODES);
 }
 
 static void test_a_run_is_completed(void **state)

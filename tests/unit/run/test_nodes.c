@@ -18,41 +18,15 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "run/node.h"
 #include "unit/exchange/lost_end.h"
-#include "unit/trainer/gang.h"
-
-/* One node's run. */
-typedef struct node {
-	gang_node gang;
-	ls_train_options options;
-	ls_train_result result;
-} node;
-
-static ls_status train(gang_node *self, ls_comm *comm)
-{
-	node *n = (node *)self;
-	return ls_train_node(&n->options, comm, &n->result);
-}
-
-static void run_nodes(node *nodes, int count)
-{
-	gang_run(nodes, sizeof(*nodes), count, train);
-}
+#include "unit/run/train_gang.h"
+#include "unit/temp_dir.h"
 
 static ls_train_options job(const char *model)
 {
-	ls_train_options o = LS_TRAIN_OPTIONS_INIT;
-	o.model = model;
-	o.data = "glyphs";
-	o.samples = 150;
+	ls_train_options o = short_run(model, 150, 63, 7);
 	o.test_samples = 20;
-	o.batch = 63;
-	o.micro_batch = 7;
 	o.steps = 5;
-	o.devices = 1;
-	o.schedule = "constant";
-	o.pin = "off";
 	return o;
 }
 
@@ -76,7 +50,7 @@ static uint64_t together(const ls_train_options *options, int count, const int *
 		nodes[i].options = *options;
 		nodes[i].options.devices = devices[i];
 	}
-	run_nodes(nodes, count);
+	train_nodes(nodes, count);
 	for (int i = 0; i < count; i++)
 		if (nodes[i].gang.status != LS_OK)
 			print_error("node %d: %s, %s\n", i, ls_status_name(nodes[i].gang.status),
@@ -154,7 +128,7 @@ static void test_same_evaluation(void **state)
 			nodes[i].options.servers = rows[r].servers;
 			nodes[i].options.strategy = rows[r].servers > 0 ? "ps" : "allreduce";
 		}
-		run_nodes(nodes, rows[r].nodes);
+		train_nodes(nodes, rows[r].nodes);
 		for (int i = 0; i < rows[r].nodes; i++) {
 			assert_int_equal(nodes[i].gang.status, LS_OK);
 			assert_true(nodes[i].result.test_loss == expected.test_loss);
@@ -212,18 +186,18 @@ static void test_recall(void **state)
 		bare.run = i == 0 ? directory : "/nowhere/to/be/seen";
 		nodes[i].options = bare;
 	}
-	run_nodes(nodes, 2);
+	train_nodes(nodes, 2);
 	for (int i = 0; i < 2; i++) {
 		if (nodes[i].gang.status != LS_OK)
 			fail_msg("node %d: %s", i, nodes[i].gang.message);
 		assert_int_equal(nodes[i].result.fingerprint, expected);
 	}
 	nodes[1].options.resume = 0; /* one does not: no hang, and the difference is named */
-	run_nodes(nodes, 2);
+	train_nodes(nodes, 2);
 	assert_int_equal(nodes[0].gang.status, LS_EMISMATCH);
 	nodes[1].options.resume = 1;
 	nodes[1].options.lr = 0.5;
-	run_nodes(nodes, 2);
+	train_nodes(nodes, 2);
 	assert_int_equal(nodes[0].gang.status, LS_EMISMATCH);
 	assert_non_null(strstr(nodes[0].gang.message, "options.lr"));
 }
@@ -299,7 +273,7 @@ static void test_moved_directory(void **state)
 	nodes[0].options.run = nodes[1].options.run = directory;
 	nodes[0].options.steps = nodes[1].options.steps = 1000000000;
 	assert_int_equal(pthread_create(&mover, NULL, move_when_saved, directory), 0);
-	run_nodes(nodes, 2);
+	train_nodes(nodes, 2);
 	pthread_join(mover, NULL);
 	assert_int_equal(nodes[0].gang.status, LS_EIO);
 	assert_int_equal(nodes[1].gang.status, LS_EIO);
@@ -312,7 +286,7 @@ static void test_moved_directory(void **state)
 
 static void expect_refusal(node *nodes, int count, const char *part)
 {
-	run_nodes(nodes, count);
+	train_nodes(nodes, count);
 	for (int i = 0; i < count; i++) {
 		assert_int_not_equal(nodes[i].gang.status, LS_OK);
 		if (i == 0 ? !strstr(nodes[i].gang.message, part) : nodes[i].gang.message[0] != '\0')
@@ -418,7 +392,7 @@ static void test_one_end_for_all(void **state)
 		nodes[i].options.epochs = 50; /* node 1 meets the sample in some epoch or other */
 		nodes[i].options.eval_every = 0;
 	}
-	run_nodes(nodes, 3);
+	train_nodes(nodes, 3);
 	for (int i = 0; i < 3; i++) {
 		assert_int_not_equal(nodes[i].gang.status, LS_OK);
 		ls_dataset_free(sets[i]);
@@ -439,7 +413,7 @@ static void test_lost_at_the_end(void **state)
 		nodes[0].options = nodes[1].options = job("mlp");
 		nodes[0].options.run = nodes[1].options.run = saved ? directory : NULL;
 		nodes[0].gang.wrap = lose_the_end;
-		run_nodes(nodes, 2);
+		train_nodes(nodes, 2);
 		assert_int_equal(nodes[1].gang.status, LS_OK);
 		assert_int_equal(nodes[0].gang.status, LS_EPEER);
 		assert_non_null(strstr(nodes[0].gang.message, ") has completed its work, but " LOST_END));
@@ -449,33 +423,19 @@ static void test_lost_at_the_end(void **state)
 	assert_int_equal(count_lines(directory, "\"kind\": \"end\", \"step\": 5,", 0), 1);
 }
 
-static int make_directory(void **state)
-{
-	static char root[512];
-	const char *tmp = getenv("TMPDIR");
-	snprintf(root, sizeof(root), "%s/lockstep-nodes-XXXXXX", tmp ? tmp : "/tmp");
-	*state = mkdtemp(root);
-	return !*state;
-}
-
-static int remove_directory(void **state)
-{
-	return ls_path_remove_tree(*state) != LS_OK;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_bits),
 		cmocka_unit_test(test_same_evaluation),
-		cmocka_unit_test_setup_teardown(test_resume_elsewhere, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_recall, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_owed_evaluation, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_moved_directory, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_resume_elsewhere, temp_dir_make, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(test_recall, temp_dir_make, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(test_owed_evaluation, temp_dir_make, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(test_moved_directory, temp_dir_make, temp_dir_remove),
 		cmocka_unit_test(test_differences_are_refused),
 		cmocka_unit_test(test_other_texts_are_refused),
 		cmocka_unit_test(test_one_end_for_all),
-		cmocka_unit_test_setup_teardown(test_lost_at_the_end, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_lost_at_the_end, temp_dir_make, temp_dir_remove),
 	};
 	ls_log_set_level(LS_LOG_ERROR);
 	return cmocka_run_group_tests(tests, NULL, NULL);

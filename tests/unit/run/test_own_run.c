@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "data/shuffle.h"
+#include "unit/temp_dir.h"
 #include "unit/trainer/quadrants.h"
 
 /* The user's own dataset. */
@@ -41,7 +42,7 @@ static ls_dataset *make_dataset(source *s, uint64_t samples)
 				 .height = SIDE,
 				 .width = SIDE,
 				 .classes = s->halves ? 2 : CLASSES };
-	check_status(ls_dataset_new(&d, &info, &ops, s));
+	assert_ok(ls_dataset_new(&d, &info, &ops, s));
 	return d;
 }
 
@@ -92,7 +93,7 @@ static void test_a_test_loss_that_is_not_finite(void **state)
 	assert_int_equal(result.steps, 30); /* all of them */
 	assert_non_null(strstr(ls_last_error(), "the trained weights give no finite loss on the test set"));
 	held_out.poisoned = UINT64_MAX;
-	check_status(ls_train(&o, &result));
+	assert_ok(ls_train(&o, &result));
 	ls_dataset_free(train);
 	ls_dataset_free(test);
 	ls_graph_free(g);
@@ -122,16 +123,16 @@ static void test_own_model_and_data(void **state)
 	ls_train_result result, again;
 	(void)state;
 	o.test_set = test;
-	check_status(ls_train(&o, &result));
+	assert_ok(ls_train(&o, &result));
 	assert_int_equal(result.steps, 3 * 38);
 	assert_true(result.test_accuracy > 0.9);
 	assert_true(result.train_loss < 0.5);
 	assert_true(result.test_loss > 0 && result.test_loss < 0.5); /* as far as training came, on other samples */
 	o.threads = 2;
-	check_status(ls_train(&o, &again));
+	assert_ok(ls_train(&o, &again));
 	assert_int_equal(again.fingerprint, result.fingerprint);
 	o.seed = 2;
-	check_status(ls_train(&o, &again));
+	assert_ok(ls_train(&o, &again));
 	assert_int_not_equal(again.fingerprint, result.fingerprint);
 	ls_dataset_free(train);
 	ls_dataset_free(test);
@@ -146,14 +147,14 @@ static void test_losses_of_one_channel(void **state)
 		source s = { .poisoned = UINT64_MAX, .halves = 1 }, quadrants = { .poisoned = UINT64_MAX };
 		ls_dataset *train = make_dataset(&s, 600), *four = make_dataset(&quadrants, 100);
 		ls_graph *g = NULL;
-		check_status(ls_graph_new(&g));
+		assert_ok(ls_graph_new(&g));
 		ls_value x = ls_linear(g, ls_input(g, 1, SIDE, SIDE), "fc", (ls_linear_options){ .out_features = 1 });
 		number ? ls_mean_squared_error(g, x) : ls_binary_cross_entropy(g, x);
-		check_status(ls_graph_finish(g, x));
+		assert_ok(ls_graph_finish(g, x));
 		ls_train_options o = run_options(g, train);
 		ls_train_result result;
 		o.test_set = train;
-		check_status(ls_train(&o, &result));
+		assert_ok(ls_train(&o, &result));
 		assert_true(number ? result.test_loss < 0.15 : result.test_accuracy > 0.9);
 		o.train_set = four;
 		o.test_set = NULL;
@@ -171,16 +172,16 @@ static void test_accuracy_of_several_losses(void **state)
 	ls_dataset *train = make_dataset(&s, 600);
 	ls_graph *g = NULL;
 	(void)state;
-	check_status(ls_graph_new(&g));
+	assert_ok(ls_graph_new(&g));
 	ls_linear_options four = { .out_features = CLASSES };
 	ls_value in = ls_input(g, 1, SIDE, SIDE), x = ls_linear(g, in, "fc", four);
 	ls_cross_entropy(g, x, (ls_cross_entropy_options){ 0 });
 	ls_mean_squared_error(g, ls_linear(g, in, "aside", four));
-	check_status(ls_graph_finish(g, x));
+	assert_ok(ls_graph_finish(g, x));
 	ls_train_options o = run_options(g, train);
 	ls_train_result result;
 	o.test_set = train;
-	check_status(ls_train(&o, &result));
+	assert_ok(ls_train(&o, &result));
 	assert_true(result.test_accuracy > 0.8 && result.test_accuracy <= 1);
 	ls_dataset_free(train);
 	ls_graph_free(g);
@@ -193,10 +194,10 @@ static void test_shapes_must_fit(void **state)
 	ls_graph *g = NULL;
 	ls_dataset *d = make_dataset(&s, 100);
 	(void)state;
-	check_status(ls_graph_new(&g));
+	assert_ok(ls_graph_new(&g));
 	ls_value x = ls_linear(g, ls_input(g, 1, SIDE + 1, SIDE), "fc",
 			       (ls_linear_options){ .out_features = CLASSES, .no_bias = 1 });
-	check_status(ls_graph_finish(g, x));
+	assert_ok(ls_graph_finish(g, x));
 	ls_train_options o = run_options(g, d);
 	assert_int_not_equal(ls_train(&o, NULL), LS_OK);
 	assert_true(atomic_load(&s.reads) == 0);
@@ -221,25 +222,11 @@ static uint64_t run_with_stops(const char *directory, long stop_after, int *stop
 		s.stop_after = ++*stops < 2 ? stop_after : 0;
 		o.resume = 1;
 	}
-	check_status(status);
+	assert_ok(status);
 	assert_int_equal(result.steps, 30);
 	ls_dataset_free(d);
 	ls_graph_free(g);
 	return result.fingerprint;
-}
-
-static int make_directory(void **state)
-{
-	static char root[512];
-	const char *tmp = getenv("TMPDIR");
-	snprintf(root, sizeof(root), "%s/lockstep-trainer-XXXXXX", tmp ? tmp : "/tmp");
-	*state = mkdtemp(root);
-	return !*state;
-}
-
-static int remove_directory(void **state)
-{
-	return ls_path_remove_tree(*state) != LS_OK;
 }
 
 /* A run stopped anywhere, in the middle of an epoch too, ends with the fingerprint of one never stopped. */
@@ -268,7 +255,7 @@ int main(void)
 		cmocka_unit_test(test_losses_of_one_channel),
 		cmocka_unit_test(test_accuracy_of_several_losses),
 		cmocka_unit_test(test_shapes_must_fit),
-		cmocka_unit_test_setup_teardown(test_resume, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_resume, temp_dir_make, temp_dir_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

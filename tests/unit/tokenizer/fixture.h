@@ -18,40 +18,11 @@
 #include "base/files.h"
 #include "tokenizer/vocab.h"
 #include "tokenizer/wordpiece.h"
+#include "unit/assert_status.h"
+#include "unit/temp_dir.h"
 
 #define SPECIALS "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-#define assert_ok(call)                                                                                                \
-	do {                                                                                                           \
-		if ((call) != LS_OK)                                                                                   \
-			fail_msg("%s: %s", #call, ls_last_error());                                                    \
-	} while (0)
-
-#define assert_fails(call, expected, text)                                                                             \
-	do {                                                                                                           \
-		assert_int_equal(call, expected);                                                                      \
-		if (!strstr(ls_last_error(), text))                                                                    \
-			fail_msg("message '%s' does not have '%s'", ls_last_error(), text);                            \
-	} while (0)
-
-static inline int enter_dir(void **state)
-{
-	const char *base = getenv("TMPDIR");
-	char *dir = malloc(4096);
-	*state = dir;
-	if (!dir)
-		return -1;
-	snprintf(dir, 4096, "%s/lockstep-text-XXXXXX", base && *base ? base : "/tmp");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static inline int leave_dir(void **state)
-{
-	int failed = ls_path_remove_tree(*state) != LS_OK;
-	free(*state);
-	return failed;
-}
 
 static inline const char *in_dir(const char *dir, const char *name)
 {

@@ -177,6 +177,6 @@ static void the_longest_piece_is_found(void **state)
 	ls_vocab_free(NULL);
 }
 
-TEST_MAIN_EACH(enter_dir, leave_dir, lines_are_pieces, wrong_files_are_refused, sizes_have_limits,
+TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, lines_are_pieces, wrong_files_are_refused, sizes_have_limits,
 	       missing_files_are_named, arrays_are_refused_by_piece, saved_is_what_was_loaded,
 	       hashes_tell_vocabularies_apart, the_longest_piece_is_found)

@@ -16,14 +16,9 @@
 
 #include "base/rng.h"
 #include "trainer/trainer.h"
+#include "unit/assert_status.h"
 
 enum { SEED = 20240617, SIDE = 6, IMAGE = SIDE * SIDE, CLASSES = 4 };
-
-static inline void check_status(ls_status status)
-{
-	if (status != LS_OK)
-		fail_msg("%s: %s", ls_status_name(status), ls_last_error());
-}
 
 /* Samples with a bright quadrant, which is the label, in noise. */
 static inline void draw(uint64_t index, float *image, int32_t *label)
@@ -45,7 +40,7 @@ static inline void draw(uint64_t index, float *image, int32_t *label)
 static inline ls_graph *make_graph(int coupled)
 {
 	ls_graph *g = NULL;
-	check_status(ls_graph_new(&g));
+	assert_ok(ls_graph_new(&g));
 	ls_value x = ls_input(g, 1, SIDE, SIDE);
 	x = ls_conv2d(g, x, "stem", (ls_conv_options){ .out_channels = 20, .kernel = 3, .stride = 2, .padding = 1 });
 	if (coupled) {
@@ -61,7 +56,7 @@ static inline ls_graph *make_graph(int coupled)
 	}
 	x = ls_dropout(g, ls_relu(g, x), (ls_dropout_options){ .p = 0.1f });
 	x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES });
-	check_status(ls_graph_finish(g, x));
+	assert_ok(ls_graph_finish(g, x));
 	return g;
 }
 
@@ -145,8 +140,8 @@ static inline double step(ls_trainer *t, const batch *b, int64_t microbatch)
 	take_in_hand(t, b, microbatch);
 	ls_trainer_assignment assign = { .microbatches = hand.microbatches, .samples = b->count };
 	ls_trainer_report report;
-	check_status(ls_trainer_step(t, &assign));
-	check_status(ls_trainer_report_of(t, t->step - 1, &report));
+	assert_ok(ls_trainer_step(t, &assign));
+	assert_ok(ls_trainer_report_of(t, t->step - 1, &report));
 	assert_int_equal(report.samples, b->count);
 	assert_int_equal(report.step, t->step - 1);
 	return report.loss / (double)report.samples;
@@ -174,8 +169,8 @@ static inline uint64_t fingerprint_after(const ls_trainer_options *o, int steps,
 {
 	ls_trainer *t = NULL;
 	uint64_t fingerprint = 0;
-	check_status(ls_trainer_new(&t, o));
-	check_status(ls_trainer_init(t));
+	assert_ok(ls_trainer_new(&t, o));
+	assert_ok(ls_trainer_init(t));
 	for (int s = 0; s < steps; s++) {
 		batch b = make_batch((uint64_t)(s * count), count);
 		double loss = step(t, &b, o->microbatch);
@@ -184,7 +179,7 @@ static inline uint64_t fingerprint_after(const ls_trainer_options *o, int steps,
 		free_batch(&b);
 	}
 	assert_int_equal(t->step, steps);
-	check_status(ls_trainer_fingerprint(t, &fingerprint));
+	assert_ok(ls_trainer_fingerprint(t, &fingerprint));
 	ls_trainer_free(t);
 	return fingerprint;
 }

@@ -140,11 +140,11 @@ static void test_one_node(void **state)
 			ls_trainer_assignment assign = { .microbatches = microbatches, .samples = microbatches };
 			ls_trainer_report r;
 			ls_trainer *t = NULL;
-			check_status(ls_trainer_new(&t, &o));
-			check_status(ls_trainer_init(t));
+			assert_ok(ls_trainer_new(&t, &o));
+			assert_ok(ls_trainer_init(t));
 			for (uint64_t s = 0; s < 2; s++) {
-				check_status(ls_trainer_step(t, &assign));
-				check_status(ls_trainer_report_of(t, s, &r));
+				assert_ok(ls_trainer_step(t, &assign));
+				assert_ok(ls_trainer_report_of(t, s, &r));
 				check_report(&r, microbatches);
 			}
 			ls_trainer_free(t);

@@ -14,6 +14,7 @@
 #include "golden/formula.h"
 #include "golden/golden.h"
 #include "optim/optimizer.h"
+#include "unit/assert_status.h"
 #include "unit/test_main.h"
 
 #define THREADS 2
@@ -31,12 +32,6 @@ typedef struct fixture {
 	float *logical;                   /* the largest tensor */
 } fixture;
 
-static void check_status(ls_status status)
-{
-	if (status != LS_OK)
-		fail_msg("%s: %s", ls_status_name(status), ls_last_error());
-}
-
 static size_t buffer_bytes(size_t count, size_t size)
 {
 	return (count ? count : 1) * size;
@@ -45,7 +40,7 @@ static size_t buffer_bytes(size_t count, size_t size)
 static void *take(size_t count, size_t size)
 {
 	void *memory = NULL;
-	check_status(ls_buffer_new(&memory, buffer_bytes(count, size), "test"));
+	assert_ok(ls_buffer_new(&memory, buffer_bytes(count, size), "test"));
 	return memory;
 }
 
@@ -89,8 +84,8 @@ static void setup(fixture *f, const char *file)
 	options.height = g->height;
 	options.width = g->width;
 	options.classes = g->classes;
-	check_status(ls_model_build(&f->graph, &options));
-	check_status(ls_team_new(&f->team, THREADS));
+	assert_ok(ls_model_build(&f->graph, &options));
+	assert_ok(ls_team_new(&f->team, THREADS));
 
 	f->table = &f->graph->params;
 	f->params = take(f->table->total, sizeof(float));
@@ -143,7 +138,7 @@ static ls_exec_microbatch whole_batch(const fixture *f)
 static ls_exec *executor(const fixture *f, int inference)
 {
 	ls_exec *exec = NULL;
-	check_status(ls_exec_new(
+	assert_ok(ls_exec_new(
 		&exec, f->graph,
 		&(ls_exec_options){ .sizes = { f->golden.batch }, .team = f->team, .inference = inference }));
 	ls_exec_set_params(exec, f->params, f->buffers);
@@ -271,7 +266,7 @@ static void check_adam(const fixture *f)
 				   .step = 1,
 				   .lr = g->lr };
 
-	check_status(ls_optimizer_find("adam", &pass.kind));
+	assert_ok(ls_optimizer_find("adam", &pass.kind));
 	ls_optimizer_apply(&pass, 0, f->table->reachable);
 	for (int i = 0; i < g->tensor_count; i++) {
 		const golden_tensor *t = &g->tensors[i];

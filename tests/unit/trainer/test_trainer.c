@@ -54,8 +54,8 @@ static void test_dead_weights_decay(void **state)
 	o.optimizer = "sgd";
 	o.hyper.momentum = 0;
 	o.hyper.weight_decay = 0.5;
-	check_status(ls_trainer_new(&t, &o));
-	check_status(ls_trainer_init(t));
+	assert_ok(ls_trainer_new(&t, &o));
+	assert_ok(ls_trainer_init(t));
 	const ls_param *p = NULL;
 	for (size_t i = 0; i < g->params.count; i++)
 		if (strcmp(g->params.rows[i].name, "b.weight") == 0)
@@ -106,10 +106,10 @@ static void test_microbatches_are_a_batch(void **state)
 	batch data = make_batch(7, 40);
 	(void)state;
 	four.optimizer = one.optimizer = "sgd";
-	check_status(ls_trainer_new(&a, &four));
-	check_status(ls_trainer_new(&b, &one));
-	check_status(ls_trainer_init(a));
-	check_status(ls_trainer_init(b));
+	assert_ok(ls_trainer_new(&a, &four));
+	assert_ok(ls_trainer_new(&b, &one));
+	assert_ok(ls_trainer_init(a));
+	assert_ok(ls_trainer_init(b));
 	double loss_a = step(a, &data, 10), loss_b = step(b, &data, 40);
 	assert_true(fabs(loss_a - loss_b) < 1e-6);
 	for (size_t i = 0; i < g->params.total; i++)
@@ -149,8 +149,8 @@ static void test_clipping(void **state)
 		o.optimizer = "sgd";
 		o.hyper.momentum = 0;
 		o.clip_norm = clipped ? limit : 1e9;
-		check_status(ls_trainer_new(&t, &o));
-		check_status(ls_trainer_init(t));
+		assert_ok(ls_trainer_new(&t, &o));
+		assert_ok(ls_trainer_init(t));
 		float *before = calloc(g->params.reachable, sizeof(float));
 		memcpy(before, t->params, g->params.reachable * sizeof(float));
 		batch b = make_batch(0, 40);
@@ -177,14 +177,14 @@ static void check_running(int64_t microbatch, int64_t count)
 	batch b = make_batch(11, count);
 	double mean = 0, variance = 0;
 
-	check_status(ls_graph_new(&g));
+	assert_ok(ls_graph_new(&g));
 	ls_value x = ls_batch_norm(g, ls_input(g, 1, SIDE, SIDE), "n", (ls_batch_norm_options){ 0 });
-	check_status(ls_graph_finish(
-		g, ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES, .no_bias = 1 })));
+	assert_ok(ls_graph_finish(g,
+				  ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES, .no_bias = 1 })));
 	ls_trainer_options o = base_options(g, microbatch, (count + microbatch - 1) / microbatch);
 	o.tails[0] = count % microbatch;
-	check_status(ls_trainer_new(&t, &o));
-	check_status(ls_trainer_init(t));
+	assert_ok(ls_trainer_new(&t, &o));
+	assert_ok(ls_trainer_init(t));
 	for (int64_t first = 0; first < count; first += microbatch) {
 		int64_t n = count - first < microbatch ? count - first : microbatch;
 		double sum = 0, squares = 0, elements = (double)(n * IMAGE);
@@ -225,8 +225,8 @@ static void test_planned_bytes(void **state)
 		ls_trainer_options o = base_options(g, 20, microbatches);
 		ls_trainer_bytes bytes;
 		ls_trainer *t = NULL;
-		check_status(ls_trainer_plan(&o, &bytes));
-		check_status(ls_trainer_new(&t, &o));
+		assert_ok(ls_trainer_plan(&o, &bytes));
+		assert_ok(ls_trainer_new(&t, &o));
 		assert_int_equal(bytes.workspace, ls_exec_workspace((ls_exec *)t->driver[0].executor));
 		if (microbatches == 1)
 			assert_int_equal(bytes.gradients, ls_backend_shared_grads(g, 20) * sizeof(float));
@@ -262,8 +262,8 @@ static void test_profile_leaves_updates_out(void **state)
 	ls_trainer_options o = base_options(g, 8, 1);
 	ls_trainer *t = NULL;
 	o.profile = 1;
-	check_status(ls_trainer_new(&t, &o));
-	check_status(ls_trainer_init(t));
+	assert_ok(ls_trainer_new(&t, &o));
+	assert_ok(ls_trainer_init(t));
 	float *grads = calloc(g->params.reachable + 16, sizeof(float));
 	ls_exec_microbatch job = { .count = 8,
 				   .images = b.images,

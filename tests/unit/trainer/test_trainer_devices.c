@@ -56,8 +56,8 @@ static void test_assignment(void **state)
 			ls_trainer_options o = base_options(g, 4, microbatches);
 			ls_trainer *t = NULL;
 			o.devices = assigned ? devices : 1;
-			check_status(ls_trainer_new(&t, &o));
-			check_status(ls_trainer_init(t));
+			assert_ok(ls_trainer_new(&t, &o));
+			assert_ok(ls_trainer_init(t));
 			for (uint64_t s = 0; s < 3; s++) {
 				batch b = make_batch(100 * s, 4 * microbatches);
 				take_in_hand(t, &b, 4);
@@ -71,10 +71,10 @@ static void test_assignment(void **state)
 								 .samples = b.count,
 								 .node = node,
 								 .device = hand.device };
-				check_status(ls_trainer_step(t, &assign));
+				assert_ok(ls_trainer_step(t, &assign));
 				free_batch(&b);
 			}
-			check_status(ls_trainer_fingerprint(t, &fingerprint[assigned]));
+			assert_ok(ls_trainer_fingerprint(t, &fingerprint[assigned]));
 			ls_trainer_free(t);
 			ls_graph_free(g);
 		}
@@ -95,8 +95,8 @@ static void test_lost_microbatch(void **state)
 			ls_trainer *t = NULL;
 			batch b = make_batch(0, 20);
 			o.devices = devices;
-			check_status(ls_trainer_new(&t, &o));
-			check_status(ls_trainer_init(t));
+			assert_ok(ls_trainer_new(&t, &o));
+			assert_ok(ls_trainer_init(t));
 			take_in_hand(t, &b, 5);
 			hand.fails = lost;
 			ls_trainer_assignment assign = { .microbatches = 4, .samples = 20 };

@@ -39,11 +39,11 @@ static void check_lamb(const ls_param *p, const float *before, const float *grad
 static ls_graph *make_wide_graph(void)
 {
 	ls_graph *g = NULL;
-	check_status(ls_graph_new(&g));
+	assert_ok(ls_graph_new(&g));
 	ls_value x =
 		ls_linear(g, ls_input(g, 1, SIDE, SIDE), "a", (ls_linear_options){ .out_features = 250, .no_bias = 1 });
 	x = ls_linear(g, ls_relu(g, x), "b", (ls_linear_options){ .out_features = 300, .no_bias = 1 });
-	check_status(
+	assert_ok(
 		ls_graph_finish(g, ls_linear(g, x, "c", (ls_linear_options){ .out_features = CLASSES, .no_bias = 1 })));
 	return g;
 }
@@ -70,8 +70,8 @@ static void test_lamb(void **state)
 			o.hyper = i == 0 ? (ls_hyper){ 0 } : h;
 			o.schedule.lr = i == 0 ? 1 : 0.05;
 			o.devices = devices;
-			check_status(ls_trainer_new(&t[i], &o));
-			check_status(ls_trainer_init(t[i]));
+			assert_ok(ls_trainer_new(&t[i], &o));
+			assert_ok(ls_trainer_init(t[i]));
 			for (size_t r = 0; i == 0 && r < table->count; r++)
 				if (ls_param_is_trained(&table->rows[r]))
 					before[r] = exported(t[0], &graph[0]->params.rows[r]);

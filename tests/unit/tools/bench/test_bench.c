@@ -15,17 +15,11 @@
 #include "backends/replay/replay.h"
 #include "tools/bench/node.h"
 #include "trainer/trainer.h"
+#include "unit/assert_status.h"
 #include "unit/backends/profile_sum.h"
+#include "unit/temp_dir.h"
 #include "unit/test_main.h"
 #include "unit/trainer/gang.h"
-
-static void check_status(ls_status status)
-{
-	if (status != LS_OK)
-		fail_msg("%s: %s", ls_status_name(status), ls_last_error());
-}
-
-static char scratch[] = "/tmp/lockstep-bench-XXXXXX";
 
 static void test_bench_without_a_shape(void **state)
 {
@@ -52,10 +46,9 @@ static void test_adds_up(void **state)
 	} layouts[] = {
 		{ 1, 1, 1, "adam" }, { 1, 2, 1, "adam" }, { 1, 1, 4, "adam" }, { 2, 1, 4, "sgd" }, { 1, 2, 2, "lamb" }
 	};
-	char path[64];
+	char path[1100];
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/sum.json", scratch);
+	snprintf(path, sizeof(path), "%s/sum.json", (char *)*state);
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
 		ls_bench_options o = LS_BENCH_OPTIONS_INIT;
 		ls_bench_result result;
@@ -65,9 +58,9 @@ static void test_adds_up(void **state)
 		o.job.devices = layouts[i].devices, o.job.threads = layouts[i].threads;
 		o.job.optimizer = layouts[i].optimizer, o.job.pin = "off";
 		o.warmup = 1, o.steps = 12, o.repeat = 1, o.profile_out = path;
-		check_status(ls_bench(&o, &result));
+		assert_ok(ls_bench(&o, &result));
 		ls_bench_result_release(&result);
-		check_status(ls_profile_read(&p, path));
+		assert_ok(ls_profile_read(&p, path));
 		assert_int_equal(p.devices, layouts[i].devices);
 		assert_int_equal(p.microbatches * p.devices, layouts[i].microbatches);
 		if (!(fabs(sum_of(&p) / p.step_s - 1) < 0.02))
@@ -92,19 +85,18 @@ static void test_text(void **state)
 	ls_bench_options o = LS_BENCH_OPTIONS_INIT;
 	ls_bench_result result;
 	ls_profile file, text;
-	char path[64];
+	char path[1100];
 	int64_t calls = 0;
 	double mean = 0, squares = 0;
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/text.json", scratch);
+	snprintf(path, sizeof(path), "%s/text.json", (char *)*state);
 	o.job.model = "mlp", o.job.batch_per_device = 8, o.job.pin = "off";
 	o.warmup = 1, o.steps = 3, o.repeat = 3, o.profile_out = path, o.profile_text = 1;
 	o.progress = count_repeats, o.progress_context = &calls;
-	check_status(ls_bench(&o, &result));
+	assert_ok(ls_bench(&o, &result));
 	assert_int_equal(calls, 4);
-	check_status(ls_profile_read(&file, path));
-	check_status(ls_profile_parse(&text, result.profile_text, strlen(result.profile_text), "text"));
+	assert_ok(ls_profile_read(&file, path));
+	assert_ok(ls_profile_parse(&text, result.profile_text, strlen(result.profile_text), "text"));
 	for (int i = 0; i < 3; i++)
 		mean += 1 / result.repeats[i].samples_per_s / 3;
 	for (int i = 0; i < 3; i++)
@@ -127,9 +119,9 @@ static void record(const char *path, ls_profile *out)
 
 	o.job.model = "mlp", o.job.batch_per_device = 16, o.job.optimizer = "sgd", o.job.pin = "off";
 	o.warmup = 1, o.steps = 4, o.repeat = 1, o.profile_out = path;
-	check_status(ls_bench(&o, &result));
+	assert_ok(ls_bench(&o, &result));
 	ls_bench_result_release(&result);
-	check_status(ls_profile_read(out, path));
+	assert_ok(ls_profile_read(out, path));
 }
 
 static ls_status same_microbatch(void *context, int device, const ls_microbatch **microbatch)
@@ -142,17 +134,16 @@ static ls_status same_microbatch(void *context, int device, const ls_microbatch 
 /* Every parameter moves by lr * micro-batches * gradient / samples per step: exchange and update are the real ones. */
 static void test_gradients_arrive(void **state)
 {
-	char path[64];
+	char path[1100];
 	ls_profile p;
 	ls_graph *graph = NULL;
 	ls_trainer *t = NULL;
 	ls_microbatch microbatch = { .count = 16 };
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/mlp.json", scratch);
+	snprintf(path, sizeof(path), "%s/mlp.json", (char *)*state);
 	record(path, &p);
-	check_status(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
-	check_status(ls_replay_fits(&p, graph, path));
+	assert_ok(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
+	assert_ok(ls_replay_fits(&p, graph, path));
 	ls_replay_options replay = { .profile = &p, .speed = 1e6, .value = 0.25f };
 	for (int devices = 1; devices <= 3;
 	     devices++) { /* 1: updated while backward goes on, or 5 micro-batches joined */
@@ -170,10 +161,10 @@ static void test_gradients_arrive(void **state)
 					 .next_context = &microbatch,
 					 .backend = &ls_backend_replay,
 					 .backend_options = &replay };
-		check_status(ls_trainer_new(&t, &o));
+		assert_ok(ls_trainer_new(&t, &o));
 		for (int i = 0; i < 3; i++)
-			check_status(ls_trainer_step(t, &(ls_trainer_assignment){ .microbatches = microbatches,
-										  .samples = 16 * microbatches }));
+			assert_ok(ls_trainer_step(t, &(ls_trainer_assignment){ .microbatches = microbatches,
+									       .samples = 16 * microbatches }));
 		for (size_t i = 0; i < p.layers; i++)
 			for (int k = 0; k < p.layer[i].ranges; k++)
 				for (int64_t at = p.layer[i].range[k].begin; at < p.layer[i].range[k].end; at++)
@@ -225,11 +216,10 @@ static void test_nodes(void **state)
 		     { 2, 0, 2, "bf16", 0.5, 0 },
 		     { 3, 0, 1, "fp32", 4.0 / 3, 0 },
 		     { 3, 1, 1, "fp32", 1, 2 } };
-	char path[64];
+	char path[1100];
 	ls_profile p;
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/nodes.json", scratch);
+	snprintf(path, sizeof(path), "%s/nodes.json", (char *)*state);
 	record(path, &p);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		node nodes[4] = { 0 };
@@ -267,18 +257,17 @@ static void test_nodes(void **state)
 
 static void test_nodes_must_agree(void **state)
 {
-	char path[64], other[64];
+	char path[1100], other[1100];
 	ls_profile p;
 	static const char *const parts[] = { "options.steps is not the same on node 0",
 					     "the profile of options.replay is not the same", "/nowhere.json",
 					     "options.wire is fp32 on node 0" };
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/one.json", scratch);
-	snprintf(other, sizeof(other), "%s/other.json", scratch);
+	snprintf(path, sizeof(path), "%s/one.json", (char *)*state);
+	snprintf(other, sizeof(other), "%s/other.json", (char *)*state);
 	record(path, &p);
 	p.layer[0].forward_s += 1e-3;
-	check_status(ls_profile_write(&p, other));
+	assert_ok(ls_profile_write(&p, other));
 	for (int k = 0; k < 4; k++) {
 		node nodes[2] = { { .options = replayed(path) }, { .options = replayed(path) } };
 		nodes[1].options.steps += k == 0;
@@ -296,18 +285,5 @@ static void test_nodes_must_agree(void **state)
 	unlink(path);
 }
 
-static int make_scratch(void **state)
-{
-	(void)state;
-	return !mkdtemp(scratch);
-}
-
-static int remove_scratch(void **state)
-{
-	(void)state;
-	rmdir(scratch);
-	return 0;
-}
-
-TEST_MAIN_GROUP(make_scratch, remove_scratch, test_bench_without_a_shape, test_adds_up, test_gradients_arrive,
+TEST_MAIN_GROUP(temp_dir_make, temp_dir_remove, test_bench_without_a_shape, test_adds_up, test_gradients_arrive,
 		test_nodes, test_nodes_must_agree, test_text)

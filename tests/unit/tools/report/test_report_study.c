@@ -2,6 +2,7 @@
  * Studies: lines, baselines, and names of lines and hosts.
  */
 #include "tools/report/study.h"
+#include "tools/report/variant.h"
 #include "unit/test_main.h"
 
 #include <math.h>
@@ -97,6 +98,38 @@ static void test_overlap(void **state)
 	expect_line(&study->lines[1], "cnn", "batch size = 8", 2);
 	assert_true(ls_study_seen(study, 1, &s.points[0]));
 	assert_false(ls_study_seen(study, 1, &s.points[2]));
+	ls_page_release(&s.page);
+}
+
+static void set_arguments(ls_point *point, const char *arguments)
+{
+	snprintf(point->job.arguments, sizeof(point->job.arguments), "%s", arguments);
+}
+
+/* A model with other options is another line with its own baseline, and named by the options that differ. */
+static void test_variants(void **state)
+{
+	static const char *const arguments[] = { "--layers 8 --lr 0.01 --clip-norm 1", "--layers 6 --lr 0.01" };
+	sweep s = { 0 };
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		set_arguments(add(&s, "bert", 8, 1, 1, 10 + 10 * i, NULL), arguments[i]);
+		set_arguments(add(&s, "bert", 8, 1, 2, 18 + 21 * i, NULL), arguments[i]);
+	}
+	set_arguments(add(&s, "cnn", 8, 1, 1, 10, NULL), "--width 3");
+	ls_study *study = study_of(&s);
+	assert_int_equal(study->line_count, 3);
+	expect_line(&study->lines[0], "bert, --layers 8 --clip-norm 1",
+		    "bert, --layers 8 --clip-norm 1, batch size = 8", 2);
+	expect_line(&study->lines[1], "bert, --layers 6 no --clip-norm",
+		    "bert, --layers 6 no --clip-norm, batch size = 8", 2);
+	expect_line(&study->lines[2], "cnn", "cnn, batch size = 8", 1);
+	assert_true(fabs(ls_study_speedup(study, &s.points[1]) - 1.8) < 1e-12);
+	assert_true(fabs(ls_study_speedup(study, &s.points[3]) - 1.95) < 1e-12);
+	assert_string_equal(ls_variant_model(&s.page, &s.results, &s.points[3]), "bert --layers 6 no --clip-norm");
+	assert_string_equal(ls_variant_model(&s.page, &s.results, &s.points[4]), "cnn");
+	snprintf(s.points[3].job.optimizer, sizeof(s.points[3].job.optimizer), "sgd");
+	assert_null(ls_study_base(study, &s.points[3]));
 	ls_page_release(&s.page);
 }
 
@@ -237,5 +270,5 @@ static void test_shapes(void **state)
 	assert_false(ls_model_related("resnet18", "resnet101") || ls_model_related("bert", "bert-base"));
 }
 
-TEST_MAIN(test_batches, test_overlap, test_strategies, test_every_strategy, test_hosts, test_kinds, test_none,
-	  test_places, test_shapes)
+TEST_MAIN(test_batches, test_overlap, test_variants, test_strategies, test_every_strategy, test_hosts, test_kinds,
+	  test_none, test_places, test_shapes)
