@@ -260,22 +260,7 @@ static ls_status read_root(void *out, json_t *root, const char *label)
 	return check_ranges(profile, label);
 }
 
-static void release(void *profile)
-{
-	ls_profile_release(profile);
-}
-
-static const ls_json_document document = { sizeof(ls_profile), BYTES_MAX, read_root, release };
-
-ls_status ls_profile_parse(ls_profile *out, const void *text, size_t bytes, const char *label)
-{
-	return ls_json_document_parse(&document, out, text, bytes, label);
-}
-
-ls_status ls_profile_read(ls_profile *out, const char *path)
-{
-	return ls_json_document_read(&document, out, path);
-}
+LS_JSON_DOCUMENT(ls_profile, BYTES_MAX, read_root)
 
 void ls_profile_release(ls_profile *profile)
 {

@@ -143,22 +143,7 @@ static ls_status parse_root(void *out, json_t *root, const char *label)
 	return check_hash(root, label);
 }
 
-static void release(void *state)
-{
-	ls_ckpt_state_release(state);
-}
-
-static const ls_json_document document = { sizeof(ls_ckpt_state), STATE_MAX, parse_root, release };
-
-ls_status ls_ckpt_state_parse(ls_ckpt_state *out, const void *text, size_t bytes, const char *label)
-{
-	return ls_json_document_parse(&document, out, text, bytes, label);
-}
-
-ls_status ls_ckpt_state_read(ls_ckpt_state *out, const char *path)
-{
-	return ls_json_document_read(&document, out, path);
-}
+LS_JSON_DOCUMENT(ls_ckpt_state, STATE_MAX, parse_root)
 
 void ls_ckpt_state_release(ls_ckpt_state *state)
 {

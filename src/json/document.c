@@ -12,8 +12,8 @@ ls_status ls_json_document_parse(const ls_json_document *document, void *out, co
 
 	LS_TRY(ls_json_parse(&root, text, bytes, document->most, label));
 	void *draft = calloc(1, document->bytes);
-	ls_status status = draft ? document->read(draft, root, label)
-				 : ls_fail(LS_EMEMORY, "%s: no memory to read it", label);
+	ls_status status =
+		draft ? document->read(draft, root, label) : ls_fail(LS_EMEMORY, "%s: no memory to read it", label);
 	json_decref(root);
 	if (status == LS_OK)
 		memcpy(out, draft, document->bytes);

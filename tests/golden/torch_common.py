@@ -1,6 +1,8 @@
 """What the scripts that compare with PyTorch share: safetensors files, and results as TAP."""
+import contextlib
 import json
 import struct
+import tempfile
 
 import numpy as np
 import torch
@@ -62,6 +64,15 @@ class Tap:
         error = float((got - expected).abs().max() / max(1.0, float(expected.abs().max())))
         return self.check(name, error <= TOLERANCE, f"largest difference {error:.3g} of the largest value, or of 1; "
                           f"allowed {TOLERANCE:g}")
+
+    @contextlib.contextmanager
+    def comparison(self):
+        """Gives a temporary directory; an exception in the body is a failed check."""
+        with tempfile.TemporaryDirectory(prefix="lockstep-test.") as temporary:
+            try:
+                yield temporary
+            except (RuntimeError, OSError, KeyError, ValueError) as error:
+                self.check("the comparison runs to its end", False, repr(error) + "\n" + str(error))
 
     def end(self):
         print(f"1..{self.count}")

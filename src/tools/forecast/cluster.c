@@ -222,19 +222,4 @@ static ls_status read_root(void *out, json_t *root, const char *label)
 	return ls_cluster_from_probe(c, root, label);
 }
 
-static void release(void *c)
-{
-	ls_cluster_release(c);
-}
-
-static const ls_json_document document = { sizeof(ls_cluster), BYTES_MAX, read_root, release };
-
-ls_status ls_cluster_parse(ls_cluster *out, const void *text, size_t bytes, const char *label)
-{
-	return ls_json_document_parse(&document, out, text, bytes, label);
-}
-
-ls_status ls_cluster_read(ls_cluster *out, const char *path)
-{
-	return ls_json_document_read(&document, out, path);
-}
+LS_JSON_DOCUMENT(ls_cluster, BYTES_MAX, read_root)

@@ -104,14 +104,4 @@ static ls_status read_root(void *out, json_t *root, const char *label)
 	return LS_OK;
 }
 
-static void release(void *f)
-{
-	ls_forecast_release(f);
-}
-
-static const ls_json_document document = { sizeof(ls_forecast), BYTES_MAX, read_root, release };
-
-ls_status ls_forecast_parse(ls_forecast *out, const void *text, size_t bytes, const char *label)
-{
-	return ls_json_document_parse(&document, out, text, bytes, label);
-}
+LS_JSON_DOCUMENT_PARSE(ls_forecast, BYTES_MAX, read_root)

@@ -366,22 +366,7 @@ static ls_status read_root(void *out, json_t *root, const char *label)
 	return read_points(results, root, version, label);
 }
 
-static void release(void *results)
-{
-	ls_results_release(results);
-}
-
-static const ls_json_document document = { sizeof(ls_results), BYTES_MAX, read_root, release };
-
-ls_status ls_results_parse(ls_results *out, const void *text, size_t bytes, const char *label)
-{
-	return ls_json_document_parse(&document, out, text, bytes, label);
-}
-
-ls_status ls_results_read(ls_results *out, const char *path)
-{
-	return ls_json_document_read(&document, out, path);
-}
+LS_JSON_DOCUMENT(ls_results, BYTES_MAX, read_root)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 

@@ -204,6 +204,16 @@ static inline void exec_check_ready(const exec_subject *s, exec_maker make, int 
 		(void)state;                                                                                           \
 		for (size_t m = 0; m < LS_COUNT(makers); m++)                                                          \
 			exec_check_stale_memory(&subject, (makers)[m]);                                                \
+	}                                                                                                              \
+	static void test_no_allocation(void **state)                                                                   \
+	{                                                                                                              \
+		(void)state;                                                                                           \
+		if (!OWN_MALLOC) {                                                                                     \
+			print_message("a sanitizer brings its own malloc, which cannot be counted\n");                 \
+			skip();                                                                                        \
+		}                                                                                                      \
+		for (size_t m = 0; m < LS_COUNT(makers); m++)                                                          \
+			exec_check_allocations(&subject, (makers)[m]);                                                 \
 	}
 
 #endif

@@ -180,17 +180,6 @@ static void test_inference_by_hand(void **state)
 	net_release(&t);
 }
 
-static void test_no_allocation(void **state)
-{
-	(void)state;
-	if (!OWN_MALLOC) {
-		print_message("a sanitizer brings its own malloc, which cannot be counted\n");
-		skip();
-	}
-	for (int m = 0; m < 2; m++)
-		exec_check_allocations(&subject, makers[m]);
-}
-
 static void test_bytes(void **state)
 {
 	static const int64_t counts[] = { 1, 17, 64, 100, 257, 0 };

@@ -277,17 +277,6 @@ static void test_bytes(void **state)
 		exec_check_bytes(&subject, makers[m], counts);
 }
 
-static void test_no_allocation(void **state)
-{
-	(void)state;
-	if (!OWN_MALLOC) {
-		print_message("a sanitizer brings its own malloc, which cannot be counted\n");
-		skip();
-	}
-	for (int m = 0; m < 2; m++)
-		exec_check_allocations(&subject, makers[m]);
-}
-
 /* Every gradient is announced once, when it is final: words that are shared, after both had their part. */
 static void test_ready(void **state)
 {

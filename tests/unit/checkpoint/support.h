@@ -21,6 +21,7 @@
 #include "base/files.h"
 #include "checkpoint/checkpoint.h"
 #include "params/params.h"
+#include "unit/temp_dir.h"
 
 #define HELPER __attribute__((unused)) static
 
@@ -51,28 +52,6 @@ HELPER const char *join(char out[2048], const char *directory, const char *name)
 {
 	assert_int_equal(ls_path_join(out, 2048, directory, name), LS_OK);
 	return out;
-}
-
-HELPER void write_bytes(const char *path, const void *data, size_t bytes)
-{
-	FILE *file = fopen(path, "wb");
-	assert_non_null(file);
-	assert_int_equal(fwrite(data, 1, bytes, file), bytes);
-	assert_int_equal(fclose(file), 0);
-}
-
-HELPER uint8_t *read_bytes(const char *path, size_t *bytes)
-{
-	struct stat facts;
-	FILE *file = fopen(path, "rb");
-	assert_non_null(file);
-	assert_int_equal(fstat(fileno(file), &facts), 0);
-	*bytes = (size_t)facts.st_size;
-	uint8_t *data = malloc(*bytes + 1);
-	assert_int_equal(fread(data, 1, *bytes, file), *bytes);
-	fclose(file);
-	data[*bytes] = 0;
-	return data;
 }
 
 HELPER void flip_bit(const char *path, long from_end)
@@ -115,7 +94,7 @@ HELPER char *capture_end(capture *c)
 	fflush(stderr);
 	dup2(c->saved, STDERR_FILENO);
 	close(c->saved);
-	return (char *)read_bytes(c->path, &bytes);
+	return (char *)take_file(c->path, &bytes);
 }
 
 /* ---- the model ---- */

@@ -46,16 +46,6 @@ static void round_trip(void **state)
 	model_release(&m);
 }
 
-static void assert_same_file(const char *left, const char *right)
-{
-	size_t a, b;
-	uint8_t *first = read_bytes(left, &a), *second = read_bytes(right, &b);
-	assert_int_equal(a, b);
-	assert_memory_equal(first, second, a);
-	free(second);
-	free(first);
-}
-
 /* A save that fails says what is left: nothing where the run directory is gone, else the earlier ones, if any. */
 static void a_failed_save_says_what_is_left(void **state)
 {
@@ -140,7 +130,7 @@ static void layout_does_not_show(void **state)
 	for (int i = 0; i < 3; i++) {
 		char name[64];
 		snprintf(name, sizeof(name), "ckpt/step-000000007/%s", files[i]);
-		assert_same_file(join(left, one, name), join(right, two, name));
+		assert_same_files(join(left, one, name), join(right, two, name));
 	}
 	model_fill(&other, 99);
 	assert_int_equal(ls_ckpt_load(join(left, one, "ckpt/step-000000007"), &other.content), LS_OK);

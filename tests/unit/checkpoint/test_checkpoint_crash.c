@@ -74,7 +74,7 @@ static void others_files_are_left_alone(void **state)
 	save(s, 1, 1);
 	join(ckpt, s->path, "ckpt");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		write_bytes(join(path, ckpt, names[i]), "mine", 4);
+		put_file(join(path, ckpt, names[i]), "mine", 4);
 	save(s, 2, 1);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_true(has(s, names[i]));
@@ -105,7 +105,7 @@ static void leftovers(void **state)
 	char path[2048];
 	save(s, 10, 2);
 	assert_int_equal(mkdir(join(path, s->path, "ckpt/.step-000000020.tmp"), 0777), 0);
-	write_bytes(join(path, s->path, "ckpt/.step-000000020.tmp/model.safetensors.draft"), "half", 4);
+	put_file(join(path, s->path, "ckpt/.step-000000020.tmp/model.safetensors.draft"), "half", 4);
 	assert_newest(s->path, 10);
 	assert_true(has(s, ".step-000000020.tmp"));
 	save(s, 30, 2);
@@ -165,10 +165,10 @@ static void damage_state_digit(const char *directory)
 	char path[2048];
 	size_t bytes;
 	join(path, directory, "state.json");
-	char *text = (char *)read_bytes(path, &bytes), *at = strstr(text, "\"loss_samples\": ");
+	char *text = (char *)take_file(path, &bytes), *at = strstr(text, "\"loss_samples\": ");
 	assert_non_null(at);
 	at[strlen("\"loss_samples\": ")] ^= 1;
-	write_bytes(path, text, bytes);
+	put_file(path, text, bytes);
 	free(text);
 }
 
@@ -227,11 +227,11 @@ static void later_format(const char *directory)
 {
 	char path[2048];
 	size_t bytes;
-	char *text = (char *)read_bytes(join(path, directory, "state.json"), &bytes),
+	char *text = (char *)take_file(join(path, directory, "state.json"), &bytes),
 	     *at = strstr(text, "\"format\": 1");
 	assert_non_null(at);
 	at[strlen("\"format\": ")] = '2';
-	write_bytes(path, text, bytes);
+	put_file(path, text, bytes);
 	free(text);
 }
 
@@ -367,7 +367,7 @@ static void unwritable(void **state)
 	char path[2048];
 	model m;
 	model_init(&m, 4, 1, 3);
-	write_bytes(join(path, s->path, "file"), "x", 1);
+	put_file(join(path, s->path, "file"), "x", 1);
 	assert_int_equal(model_save(&m, path, 5, 2), LS_EIO);
 	assert_mentions("step 5");
 	assert_mentions("file");

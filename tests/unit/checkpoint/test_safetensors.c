@@ -77,7 +77,7 @@ static void second_reader(void **state)
 	size_t bytes, end = 0;
 	uint64_t length;
 	write_given(path, *state, NULL);
-	uint8_t *file = read_bytes(path, &bytes);
+	uint8_t *file = take_file(path, &bytes);
 	memcpy(&length, file, 8);
 	assert_true(length + 8 <= bytes);
 	assert_int_equal((length + 8) % 64, 0);
@@ -117,7 +117,7 @@ static void data_is_aligned(void **state)
 		uint64_t header;
 		memset(note, 'x', length);
 		assert_int_equal(ls_st_write(path, given, GIVEN, &pair, 1, fill, calls, NULL), LS_OK);
-		uint8_t *file = read_bytes(path, &bytes);
+		uint8_t *file = take_file(path, &bytes);
 		memcpy(&header, file, 8);
 		free(file);
 		assert_int_equal((8 + header) % 64, 0);
@@ -130,7 +130,7 @@ static void checksum_is_of_the_file(void **state)
 	uint64_t checksum = 0;
 	size_t bytes;
 	write_given(path, *state, &checksum);
-	uint8_t *file = read_bytes(path, &bytes);
+	uint8_t *file = take_file(path, &bytes);
 	assert_true(checksum == XXH64(file, bytes, 0));
 	free(file);
 }
@@ -191,10 +191,10 @@ static void failing_source_leaves_old_file(void **state)
 	char path[2048];
 	size_t before, after;
 	write_given(path, *state, NULL);
-	uint8_t *old = read_bytes(path, &before);
+	uint8_t *old = take_file(path, &before);
 	assert_int_equal(ls_st_write(path, given, GIVEN, NULL, 0, fill_fails, NULL, NULL), LS_ENUMERIC);
 	assert_mentions("no data today");
-	uint8_t *now = read_bytes(path, &after);
+	uint8_t *now = take_file(path, &after);
 	assert_int_equal(before, after);
 	assert_memory_equal(old, now, before);
 	free(now);

@@ -33,24 +33,6 @@ __attribute__((unused)) static int fixture_enter(void **state)
 	return temp_dir_make(state);
 }
 
-/* dir/name, in one of a few rotating buffers. */
-__attribute__((unused)) static const char *in_dir(const char *dir, const char *name)
-{
-	static char paths[8][4096];
-	static int next;
-	char *path = paths[next++ % 8];
-	assert_int_equal(ls_path_join(path, sizeof(paths[0]), dir, name), LS_OK);
-	return path;
-}
-
-__attribute__((unused)) static void put_file(const char *path, const void *data, size_t bytes)
-{
-	FILE *file = fopen(path, "wb");
-	assert_non_null(file);
-	assert_int_equal(fwrite(data, 1, bytes, file), bytes);
-	assert_int_equal(fclose(file), 0);
-}
-
 /* Files whose names match a shell pattern. */
 __attribute__((unused)) static size_t count_matches(const char *pattern)
 {
@@ -60,28 +42,6 @@ __attribute__((unused)) static size_t count_matches(const char *pattern)
 	size_t count = status == 0 ? found.gl_pathc : 0;
 	globfree(&found);
 	return count;
-}
-
-/* Whole file, malloc'd. */
-__attribute__((unused)) static uint8_t *take_file(const char *path, size_t *bytes)
-{
-	ls_file_map map;
-	assert_ok(ls_file_map_open(&map, path));
-	uint8_t *copy = malloc(map.bytes + 1);
-	memcpy(copy, map.data, map.bytes);
-	*bytes = map.bytes;
-	ls_file_map_close(&map);
-	return copy;
-}
-
-__attribute__((unused)) static void assert_same_files(const char *a, const char *b)
-{
-	size_t bytes_a, bytes_b;
-	uint8_t *data_a = take_file(a, &bytes_a), *data_b = take_file(b, &bytes_b);
-	assert_int_equal(bytes_a, bytes_b);
-	assert_memory_equal(data_a, data_b, bytes_a);
-	free(data_b);
-	free(data_a);
 }
 
 /* gzip of data, malloc'd. */

@@ -24,23 +24,6 @@
 #define SPECIALS "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static inline const char *in_dir(const char *dir, const char *name)
-{
-	static char paths[4][4096];
-	static int next;
-	char *path = paths[next++ % 4];
-	assert_int_equal(ls_path_join(path, sizeof(paths[0]), dir, name), LS_OK);
-	return path;
-}
-
-static inline void put_file(const char *path, const void *data, size_t bytes)
-{
-	FILE *file = fopen(path, "wb");
-	assert_non_null(file);
-	assert_int_equal(fwrite(data, 1, bytes, file), bytes);
-	assert_int_equal(fclose(file), 0);
-}
-
 /* The ids' pieces with spaces between them. */
 static inline char *pieces_of(const ls_vocab *vocab, const ls_tokens *tokens)
 {

@@ -185,4 +185,5 @@ static void test_keys(void **state)
 	ls_sweep_list_release(&one);
 }
 
-TEST_MAIN(test_lists_choose, test_lists_choose_servers_inside, test_lists_make, test_hosts, test_same_after_choice, test_speeds, test_baseline, test_keys)
+TEST_MAIN(test_lists_choose, test_lists_choose_servers_inside, test_lists_make, test_hosts, test_same_after_choice,
+	  test_speeds, test_baseline, test_keys)
