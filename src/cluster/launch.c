@@ -298,7 +298,8 @@ static ls_status fail_unexplained(const launch *l, int exit_code)
 	return ls_fail(LS_EIO, "mpirun ended with status %d, and neither it nor a node said why", exit_code);
 }
 
-/* A node's reason comes first, for it knows what it was doing; then mpirun's. */
+/* A node's reason comes first, for it knows what it was doing; then mpirun's; then what another node had heard, for the
+ * one that was to report it may have been ended before it could. */
 static ls_status judge(launch *l, int *exit_code)
 {
 	int status = l->wait_status, reported = l->output.nodes_reported;
@@ -309,15 +310,15 @@ static ls_status judge(launch *l, int *exit_code)
 		*exit_code = 1;
 	if (l->late || l->output.end == LS_LAUNCH_UNSTARTED)
 		return fail_start(l);
-	if (reported && *exit_code && l->output.end != LS_LAUNCH_REPORTED)
+	if (reported && *exit_code)
 		return LS_OK;
 	if (l->output.end == LS_LAUNCH_REASON)
 		return ls_fail(LS_EIO, "%s", l->output.reason);
 	if (is_violent(*exit_code) && (l->output.end == LS_LAUNCH_REPORTED || l->output.has_killed))
 		return fail_killed(l, *exit_code - 128);
-	if (*exit_code && l->output.end == LS_LAUNCH_RUNS)
-		return fail_unexplained(l, *exit_code);
-	return LS_OK;
+	if (*exit_code && l->output.heard[0])
+		return ls_fail(LS_EIO, "%s", l->output.heard);
+	return *exit_code ? fail_unexplained(l, *exit_code) : LS_OK;
 }
 
 static ls_status prepare(launch *l)

@@ -17,4 +17,7 @@ int ls_mpi_launched(void);
  * LS_EINVALID when it has no number from 1 to 4096 for the node. */
 ls_status ls_mpi_launched_devices(int node, int *out);
 
+/* In a node that ends and leaves it to another to report why: the launcher prints this where the other one cannot. */
+void ls_launch_report_heard(const char *reason);
+
 #endif

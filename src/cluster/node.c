@@ -18,6 +18,7 @@
 
 #include "base/thread.h"
 #include "cluster/command.h"
+#include "cluster/launched.h"
 #include "cluster/output.h"
 
 int ls_launched_by_us(void)
@@ -124,6 +125,12 @@ void ls_launch_report(void)
 	reporter = getpid();
 	ssize_t ignored = write(STDERR_FILENO, up, sizeof(up) - 1);
 	(void)ignored; /* without a reader there is nothing to report to */
+}
+
+void ls_launch_report_heard(const char *reason)
+{
+	if (ls_launched_by_us())
+		fprintf(stderr, LS_LAUNCH_HEARD "%s\n", reason);
 }
 
 void ls_launch_report_end(ls_status status, const char *message)

@@ -314,8 +314,12 @@ static void take_last(ls_launch_output *output, const char *message, int fails, 
 static void take_text(ls_launch_output *output, const char *line, double now)
 {
 	const char *failure = after_mark(line, LS_LAUNCH_FAILS), *stop = after_mark(line, LS_LAUNCH_STOPS);
+	const char *heard = after_mark(line, LS_LAUNCH_HEARD);
 	if (failure || stop) {
 		take_last(output, failure ? failure : stop, failure != NULL, now);
+	} else if (heard) {
+		if (!output->heard[0])
+			snprintf(output->heard, sizeof(output->heard), "%s", heard);
 	} else if (is_note(line)) {
 		learn_from_note(output, line);
 	} else if (output->in_banner || begins_banner(line)) {

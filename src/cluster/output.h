@@ -15,6 +15,8 @@
  * else that nodes print starts the end of a job. */
 #define LS_LAUNCH_FAILS "lockstep: node fails: "
 #define LS_LAUNCH_STOPS "lockstep: node stops: "
+/* What precedes a reason that another node is to report, see ls_launch_report_heard(). */
+#define LS_LAUNCH_HEARD "lockstep: node heard: "
 
 typedef enum ls_launch_end {
 	LS_LAUNCH_RUNS,      /* mpirun has not reported the end of the job */
@@ -33,6 +35,7 @@ typedef struct ls_launch_output {
 	char banner[LS_LAUNCH_LINE];
 	size_t nodes_up;
 	int nodes_reported; /* one of them has reported why it fails */
+	char heard[1024];   /* the first reason that a node has left to another to report; "": none */
 	int has_killed;     /* mpirun has noted that a signal ended a node: the first such is `killed` */
 	size_t killed;
 	size_t noted;         /* the first node that mpirun has noted to have ended badly, in the words of ... */

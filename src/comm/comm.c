@@ -296,6 +296,7 @@ static ls_comm *comm_alloc(const ls_comm_options *options)
 	ls_comm_divide_slots(comm);
 	/* Before the thread starts, which compares it with other nodes' names. */
 	gethostname(comm->peers[comm->rank].host, LS_HOST_NAME - 1);
+	comm->speaker_s = options->speaker_s;
 	if (options->beacon)
 		comm->beacon = ls_beacon_new(comm->rank);
 	return comm;
@@ -437,6 +438,16 @@ ls_status ls_comm_status(ls_comm *comm)
 int ls_comm_has_failed(const ls_comm *comm)
 {
 	return atomic_load_explicit(&comm->failed, memory_order_acquire);
+}
+
+const char *ls_comm_relayed(const ls_comm *comm)
+{
+	return comm->relay.text;
+}
+
+double ls_comm_speaker_seconds(const ls_comm *comm)
+{
+	return comm->speaker_s;
 }
 
 int ls_comm_is_speaker(const ls_comm *comm)

@@ -65,6 +65,7 @@ typedef struct ls_comm_options {
 	ls_transport *transport; /* taken over: freed with the communication thread, also when ls_comm_new() fails */
 	double timeout;          /* seconds */
 	int beacon;              /* ask silent nodes beside the transport, too: see beacon.h */
+	double speaker_s;        /* seconds that a node which leaves the report to another one gives it to print */
 	size_t window;           /* bytes under way to a peer; 0: by its rate, see window.h */
 	/* Background work on the communication thread: do a little, return whether there was any. May be NULL. */
 	int (*work)(void *context);
@@ -104,6 +105,10 @@ int ls_comm_has_failed(const ls_comm *comm); /* cheap */
 /* Whether this node is the one that reports what ended the run, once the communication thread has failed: the
  * lowest-numbered that seems to be alive, unless the failing node reports it itself. */
 int ls_comm_is_speaker(const ls_comm *comm);
+double ls_comm_speaker_seconds(const ls_comm *comm); /* as given */
+
+/* What the others were told, once it has failed: the same as the message of ls_comm_status(), but for "this node". */
+const char *ls_comm_relayed(const ls_comm *comm);
 
 /* Called (by any thread) once when the communication thread fails, to wake threads that wait for messages; at once if
  * it has. Several contexts may be registered; a NULL `wake` takes the context out again. */

@@ -87,6 +87,7 @@ typedef struct ls_comm_wake_call {
 struct ls_comm {
 	ls_transport *transport;
 	ls_beacon *beacon; /* NULL: none */
+	double speaker_s;  /* as given */
 	int rank, size;
 	double timeout, beat;
 	size_t window; /* 0: each peer's own */

@@ -28,4 +28,31 @@ done
 run env PATH=/nowhere "$LOCKSTEP" train "${small[@]}" --hosts localhost:1,localhost:1
 like "without mpirun, or without MPI, it is said what to install" "$status $err" '^1 lockstep train: hosts: .*(openmpi-bin|libopenmpi-dev)'
 
+# A job that ends before the node that is to report the reason has done so: what another one has heard is printed.
+mkdir fake
+cat >fake/mpirun.openmpi <<'END'
+#!/bin/bash
+[ "$1" != --version ] || exec echo "mpirun (Open MPI) 4.1.4"
+dashes=$(printf -- '-%.0s' {1..74})
+exec >&2
+printf 'lockstep: node is up\nlockstep: node is up\n'
+[ -z "$HEARD" ] || echo "lockstep: node heard: $HEARD"
+[ -z "$REASON" ] || echo "lockstep: node fails: lockstep train: $REASON"
+printf '%s\n' "$dashes" 'Primary job  terminated normally, but 1 process returned' 'a non-zero exit code.' "$dashes"
+exit 1
+END
+chmod +x fake/mpirun.openmpi
+if ! grep -q 'has no MPI' <<<"$err"; then
+	heard="node 1 (b) has not responded for 8.1 s"
+	launched() { # VARIABLE=VALUE...
+		run env PATH="$PWD/fake:$PATH" "$@" "$LOCKSTEP" train "${small[@]}" --hosts localhost:1,localhost:1
+	}
+	launched HEARD="$heard"
+	is "a reason that a node has heard" "$status $err" "1 lockstep train: $heard"
+	launched HEARD="$heard" REASON="a reason"
+	is "is not printed beside the report" "$status $err" "1 lockstep train: a reason"
+	launched LC_ALL=C
+	is "a job never ends in silence" "$status $err" "1 lockstep train: mpirun ended with status 1, and neither it nor a node said why"
+fi
+
 test_end

@@ -181,6 +181,22 @@ static void only_marked_lines_are_failures(void **state)
 	end(&s);
 }
 
+/* The first is kept, nothing is printed, and the job goes on until somebody reports. */
+static void what_nodes_have_heard_is_kept(void **state)
+{
+	(void)state;
+	scene s;
+	begin(&s);
+	give(&s, LS_LAUNCH_HEARD "node 1 (b) is silent\n" LS_LAUNCH_HEARD "node 2 (c) is silent\n", 9, 0);
+	ls_launch_output_flush(&s.output, 9, 1);
+	fflush(s.output.to);
+	assert_string_equal(s.output.heard, "node 1 (b) is silent");
+	assert_int_equal(s.output.end, LS_LAUNCH_RUNS);
+	assert_false(s.output.nodes_reported);
+	assert_string_equal(s.shown, "");
+	end(&s);
+}
+
 /* With orte_tag_output. */
 static void open_mpis_tags_are_seen_through(void **state)
 {
@@ -341,7 +357,8 @@ static void notes_tell_who_was_killed_first(void **state)
 	end(&s);
 }
 
-TEST_MAIN(lines_pass_and_banners_do_not, reasons_are_found, the_best_reason_stays, torn_dashes_do_not_matter,
-	  unknown_banners_are_shown, an_error_of_all_nodes_is_printed_once, lines_that_wait_can_explain,
-	  endless_lines_are_cut, nodes_know_more_than_mpirun, only_marked_lines_are_failures,
-	  open_mpis_tags_are_seen_through, mpis_own_lines_pass_only_while_the_job_runs, notes_tell_who_was_killed_first)
+TEST_MAIN(lines_pass_and_banners_do_not, what_nodes_have_heard_is_kept, reasons_are_found, the_best_reason_stays,
+	  torn_dashes_do_not_matter, unknown_banners_are_shown, an_error_of_all_nodes_is_printed_once,
+	  lines_that_wait_can_explain, endless_lines_are_cut, nodes_know_more_than_mpirun,
+	  only_marked_lines_are_failures, open_mpis_tags_are_seen_through, mpis_own_lines_pass_only_while_the_job_runs,
+	  notes_tell_who_was_killed_first)
