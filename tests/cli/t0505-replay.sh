@@ -48,9 +48,13 @@ ok "with what is in no layer" soon 300 "$LOCKSTEP" bench --replay other.json "${
 ok "all of it" json .out '179 < o["step_ms"] and 179 < o["compute_ms"] < 300'
 run "$LOCKSTEP" bench --replay sleep.json "${quick[@]}" --json
 ok "as the model it is of" json .out '(o["model"], o["batch"], o["gflop_per_s"]) == ("cnn", 128, 0)'
+# Long enough that sums and updates of eight devices do not count, with a sanitizer either: two cores that computed for all of
+# them would take 480 ms.
 ok "more devices than cores do not slow each other down" \
-	soon 100 "$LOCKSTEP" bench --replay sleep.json "${quick[@]}" --devices 8 --replay-speed 2 --json
-ok "at twice the speed" json .out '29 < o["step_ms"] and o["batch"] == 1024'
+	soon 300 "$LOCKSTEP" bench --replay sleep.json "${quick[@]}" --devices 8 --replay-speed 0.5 --json
+ok "at half the speed" json .out '119 < o["step_ms"] and o["batch"] == 1024'
+run "$LOCKSTEP" bench --replay sleep.json "${quick[@]}" --devices 8 --replay-speed 2 --json
+ok "at twice the speed" json .out '29 < o["step_ms"]'
 run "$LOCKSTEP" bench --replay sleep.json "${quick[@]}"
 like "as text" "$out" '^cnn, 1 x 28 x 28, micro-batch 128, .*, simulated compute \(sleep.json at speed 1\)$'
 unlike "which claims no arithmetic" "$out" 'GFLOP'
