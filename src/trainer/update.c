@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 
-static ls_optimizer_pass pass_of(ls_trainer *t, uint64_t step, const float *grads, size_t grads_begin)
+static ls_optimizer_pass pass_of(ls_trainer *t, uint64_t step, double scale, const float *grads, size_t grads_begin)
 {
 	return (ls_optimizer_pass){ .kind = t->kind,
 				    .hyper = &t->options.hyper,
@@ -22,7 +22,7 @@ static ls_optimizer_pass pass_of(ls_trainer *t, uint64_t step, const float *grad
 				    .grads = grads,
 				    .grads_begin = grads_begin,
 				    .slots = { t->slots[0], t->slots[1] },
-				    .scale = (float)ls_trainer_record_of(t, step)->scale,
+				    .scale = (float)scale,
 				    .step = step + 1,
 				    .lr = ls_schedule_rate(&t->options.schedule, step),
 				    .ratios = t->ratios };
@@ -31,7 +31,7 @@ static ls_optimizer_pass pass_of(ls_trainer *t, uint64_t step, const float *grad
 /* Update [begin, end) with the step's gradient, whose float `grads_begin` is at `grads`. */
 static void apply(ls_trainer *t, uint64_t step, const float *grads, size_t grads_begin, size_t begin, size_t end)
 {
-	ls_optimizer_pass pass = pass_of(t, step, grads, grads_begin);
+	ls_optimizer_pass pass = pass_of(t, step, ls_trainer_record_of(t, step)->scale, grads, grads_begin);
 	ls_optimizer_apply(&pass, begin, end);
 }
 
@@ -81,8 +81,8 @@ static void update_block(void *context, size_t begin, size_t end, const float *s
 		double samples = source.node >= 0 ? 1 : (double)ls_trainer_record_of(t, source.step)->samples;
 		ls_trainer_update_stats(t, samples, source.node, begin - stats_begin, end - stats_begin, sums);
 	} else if (source.node >= 0) {
-		ls_optimizer_pass pass = pass_of(t, source.step, sums, begin);
-		pass.scale = 1;
+		/* the record of a worker's step is that of another step here */
+		ls_optimizer_pass pass = pass_of(t, source.step, 1, sums, begin);
 		pass.step = t->first_step * (uint64_t)t->workers + source.updates + 1;
 		ls_optimizer_apply(&pass, begin, end);
 	} else {
@@ -150,7 +150,8 @@ static void sum_squares(void *context, const ls_norm_block *b)
 	}
 	if (is_void(t))
 		return;
-	ls_optimizer_pass pass = pass_of(t, ls_exchange_source_of(t->exchange, b->begin).step, NULL, 0);
+	uint64_t step = ls_exchange_source_of(t->exchange, b->begin).step;
+	ls_optimizer_pass pass = pass_of(t, step, ls_trainer_record_of(t, step)->scale, NULL, 0);
 	ls_optimizer_norm_pass(&pass, b->begin, b->end, b->sums, b->norms);
 	t->update_s[b->participant] += ls_clock_thread() - start;
 }
