@@ -28,6 +28,7 @@ survives() { # NAME BEGIN END: commands
 	ok "$1: nothing goes on meanwhile" test "$(lines)" = "$before"
 	$3
 	ok "$1: the run goes on" wait_for $((5 * timeout_s)) more_than "$((before + 1))"
+	more_than "$((before + 1))" || test_note "what it said:" "$(cat bg.err)"
 	kill -TERM "$(launcher)"
 	wait_bounded $job_id
 	code=$?
