@@ -60,7 +60,8 @@ static inline uint8_t *take_file(const char *path, size_t *bytes)
 	assert_ok(ls_file_map_open(&map, path));
 	uint8_t *copy = malloc(map.bytes + 1);
 	assert_non_null(copy);
-	memcpy(copy, map.data, map.bytes);
+	if (map.bytes > 0)
+		memcpy(copy, map.data, map.bytes);
 	copy[map.bytes] = 0;
 	*bytes = map.bytes;
 	ls_file_map_close(&map);
