@@ -18,65 +18,27 @@
 #include "run/effects.h"
 #include "run/logits.h"
 #include "run/model.h"
-#include "run/normalisation.h"
 #include "run/sample_hash.h"
 #include "run/settings.h"
-#include "run/vocabulary.h"
-#include "run/weights.h"
+#include "run/trained.h"
 #include "trainer/evaluate.h"
 
 typedef struct evaluation {
 	const ls_eval_options *options;
-	ls_weights weights;
-	ls_settings_stored stored;      /* what the run or the file says */
-	ls_train_options settings;      /* the same with the options on top */
-	int classes;                    /* of the weights; 0: not known */
-	ls_normalisation normalisation; /* that they were trained with; zero: not known */
-	ls_weights_said said;
-	char vocab[4096];
+	ls_trained trained;
 	ls_dataset *own_set;
 	const ls_dataset *set;
-	ls_graph *own_graph;
-	const ls_graph *graph;
 	const ls_backend *backend; /* of the devices */
 	ls_devices *devices;
 	ls_evaluator *evaluator;
-	float *params, *buffers;
 	ls_logits *logits; /* for --logits */
 } evaluation;
-
-static ls_status read_run(evaluation *e)
-{
-	char *text = NULL;
-
-	LS_TRY(ls_ckpt_settings(e->weights.checkpoint, &text));
-	ls_status status = ls_settings_from_json(&e->stored, text, e->weights.checkpoint);
-	free(text);
-	LS_TRY(status);
-	ls_vocabulary_find(e->vocab, sizeof(e->vocab), e->weights.run);
-	if (e->vocab[0] != '\0')
-		e->stored.options.vocab = e->vocab;
-	return LS_OK;
-}
-
-static ls_status read_file(evaluation *e)
-{
-	ls_train_options *o = &e->stored.options;
-
-	*o = (ls_train_options)LS_TRAIN_OPTIONS_INIT;
-	return ls_weights_read_notes(e->weights.file, o, &e->said);
-}
-
-static int64_t either(int64_t given, int64_t stored)
-{
-	return given != 0 ? given : stored;
-}
 
 /* How much of the data, with which seed and from where is the run's only as long as the data is. */
 static void choose_data(evaluation *e)
 {
 	const ls_eval_options *o = e->options;
-	ls_train_options *s = &e->settings;
+	ls_train_options *s = &e->trained.settings;
 
 	s->phrases = 0; /* are for training */
 	if (o->data) {
@@ -89,82 +51,22 @@ static void choose_data(evaluation *e)
 	s->test_samples = o->samples != 0 ? o->samples : s->test_samples;
 }
 
-/* How text is read and how large the model is, whatever the data. */
-static void choose_model(evaluation *e)
-{
-	const ls_eval_options *o = e->options;
-	ls_train_options *s = &e->settings;
-
-	s->model = o->model ? o->model : s->model;
-	s->vocab = o->vocab ? o->vocab : s->vocab;
-	s->cased |= o->cased;
-	s->replace_invalid |= o->replace_invalid;
-	s->seq_len = either(o->seq_len, s->seq_len);
-	s->layers = either(o->layers, s->layers);
-	s->width = either(o->width, s->width);
-	s->heads = either(o->heads, s->heads);
-	s->ffn = either(o->ffn, s->ffn);
-	s->max_len = either(o->max_len, s->max_len);
-}
-
-static ls_status find_weights(evaluation *e)
-{
-	if (!e->options->source)
-		return ls_fail(LS_EINVALID, "nothing to evaluate: name a run directory or a .safetensors file");
-	LS_TRY(ls_weights_find(&e->weights, e->options->source));
-	LS_TRY(e->weights.checkpoint[0] != '\0' ? read_run(e) : read_file(e));
-	e->settings = e->stored.options;
-	choose_data(e);
-	choose_model(e);
-	return LS_OK;
-}
-
-/* The layer of classes of a model, as its file names it, whatever the samples. */
-static ls_status name_head(const evaluation *e, char *out, size_t size)
-{
-	const ls_model_row *row = ls_model_row_of(e->settings.model);
-	ls_dataset_info info = { .tokens_max = row && row->is_text };
-	ls_graph *graph = NULL;
-
-	LS_TRY(ls_train_build_model(&graph, &e->settings, &info));
-	const char *head = ls_graph_head(graph);
-	snprintf(out, size, "%s.weight", head ? head : "");
-	ls_graph_free(graph);
-	return LS_OK;
-}
-
-/* As many as the trained weights have rows for, whatever labels the data has. A file without that layer is refused when
- * it is loaded. */
-static ls_status count_classes(evaluation *e)
-{
-	ls_st_reader *reader = NULL;
-	char head[256];
-
-	if (e->options->graph || !e->settings.model)
-		return LS_OK;
-	LS_TRY(name_head(e, head, sizeof(head)));
-	LS_TRY(ls_st_open(&reader, e->weights.file));
-	const ls_st_tensor *weight = ls_st_find(reader, head);
-	if (weight && weight->rank > 0 && weight->shape[0] <= INT32_MAX)
-		e->classes = (int)weight->shape[0];
-	ls_st_close(reader);
-	return LS_OK;
-}
-
 static ls_status open_data(evaluation *e)
 {
 	const ls_data_wanted wanted = { .split = LS_SPLIT_TEST,
-					.samples = e->settings.test_samples,
-					.classes = e->classes,
-					.normalisation = e->normalisation.channels > 0 ? &e->normalisation : NULL };
+					.samples = e->trained.settings.test_samples,
+					.classes = e->trained.classes,
+					.normalisation = e->trained.normalisation.channels > 0
+								 ? &e->trained.normalisation
+								 : NULL };
 
 	e->set = e->options->set;
 	if (e->set)
 		return LS_OK;
-	if (!e->settings.data)
+	if (!e->trained.settings.data)
 		return ls_fail(LS_EINVALID, "%s does not say which data it was trained on; add options.data NAME",
-			       e->weights.file);
-	LS_TRY(ls_train_open_data(&e->own_set, &e->settings, &wanted));
+			       e->trained.weights.file);
+	LS_TRY(ls_train_open_data(&e->own_set, &e->trained.settings, &wanted));
 	e->set = e->own_set;
 	return LS_OK;
 }
@@ -181,7 +83,7 @@ static void warn_of_idle_options(const evaluation *e)
 			{ "cased", o->cased },
 			{ "seq-len", o->seq_len != 0 },
 			{ "replace-invalid", o->replace_invalid } };
-	ls_train_options settings = e->settings;
+	ls_train_options settings = e->trained.settings;
 	ls_effects run = { .options = &settings, .is_text = ls_dataset_describe(e->set)->tokens_max > 0, .nodes = 1 };
 
 	settings.train_set = o->set;
@@ -198,7 +100,7 @@ static void warn_of_idle_options(const evaluation *e)
 static ls_status check_data(const evaluation *e)
 {
 	const ls_eval_options *o = e->options;
-	uint64_t was = ls_settings_get_test_hash(e->stored.owner), now = 0;
+	uint64_t was = ls_settings_get_test_hash(e->trained.stored.owner), now = 0;
 
 	int is_read_otherwise = o->vocab || o->cased || o->replace_invalid || o->seq_len != 0;
 	if (!e->own_set || o->data || o->samples != 0 || is_read_otherwise || was == 0)
@@ -207,38 +109,8 @@ static ls_status check_data(const evaluation *e)
 	if (now != was)
 		ls_log_warning("the test set of %s has changed since the run: its samples are not those that it was "
 			       "tested on (hash %016llx, now %016llx)",
-			       e->settings.data, (unsigned long long)was, (unsigned long long)now);
+			       e->trained.settings.data, (unsigned long long)was, (unsigned long long)now);
 	return LS_OK;
-}
-
-static ls_status build_graph(evaluation *e)
-{
-	const ls_dataset_info *info = ls_dataset_describe(e->set);
-
-	e->graph = e->options->graph;
-	if (!e->graph) {
-		if (!e->settings.model)
-			return ls_fail(LS_EINVALID, "%s does not say which model it is; add options.model NAME",
-				       e->weights.file);
-		ls_dataset_info shape = *info;
-		if (e->classes > 0 && info->masked_max == 0)
-			shape.classes = e->classes;
-		LS_TRY(ls_train_build_model(&e->own_graph, &e->settings, &shape));
-		e->graph = e->own_graph;
-	}
-	return ls_graph_fits(e->graph, info);
-}
-
-static ls_status load(evaluation *e)
-{
-	const ls_param_table *table = &e->graph->params;
-	ls_ckpt_import how = { .vocabulary = ls_dataset_describe(e->set)->vocabulary_hash,
-			       .trained = e->vocab[0] != '\0' ? e->vocab : NULL };
-	int64_t ignored;
-
-	LS_TRY(ls_floats_new(&e->params, table->total, "parameters"));
-	LS_TRY(ls_floats_new(&e->buffers, table->buffers, "running statistics"));
-	return ls_ckpt_load_weights(e->weights.file, table, &how, e->params, e->buffers, &ignored);
 }
 
 /* The output must not replace the weights it is computed with; and a file that cannot be written is reported before the
@@ -249,7 +121,7 @@ static ls_status check_logits(const evaluation *e)
 	const char *name = e->options->logits;
 	struct stat there, weights;
 
-	if (stat(name, &there) == 0 && stat(e->weights.file, &weights) == 0 && weights.st_dev == there.st_dev &&
+	if (stat(name, &there) == 0 && stat(e->trained.weights.file, &weights) == 0 && weights.st_dev == there.st_dev &&
 	    weights.st_ino == there.st_ino)
 		return ls_fail(LS_EINVALID, "cannot write the logits to %s: the weights are read from it", name);
 	return ls_file_check(name);
@@ -280,7 +152,7 @@ static ls_status make_evaluator(evaluation *e)
 	ls_devices_options devices = { .count = device_count(e), .threads = (int)e->options->threads };
 
 	LS_TRY(ls_devices_open(&e->devices, e->backend, &devices));
-	ls_evaluator_options options = { .graph = e->graph,
+	ls_evaluator_options options = { .graph = e->trained.graph,
 					 .dataset = e->set,
 					 .batch = e->options->batch,
 					 .backend = e->backend,
@@ -297,7 +169,7 @@ static ls_status check_result(const evaluation *e, const ls_eval_result *r)
 	if (isfinite(loss))
 		return LS_OK;
 	return ls_fail(LS_ENUMERIC, "the loss of %s on %s is %s: these weights do not work on this data",
-		       e->weights.file, ls_dataset_describe(e->set)->name, isnan(loss) ? "NaN" : "infinite");
+		       e->trained.weights.file, ls_dataset_describe(e->set)->name, isnan(loss) ? "NaN" : "infinite");
 }
 
 static ls_status run(evaluation *e, ls_eval_result *result)
@@ -306,24 +178,23 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 
 	LS_TRY(ls_backend_choose(NULL, &e->backend));
 	LS_TRY(check(o));
-	LS_TRY(find_weights(e));
+	LS_TRY(ls_trained_find(&e->trained, o));
+	choose_data(e);
 	if (o->logits)
 		LS_TRY(check_logits(e));
-	LS_TRY(count_classes(e));
-	LS_TRY(ls_normalisation_of_weights(&e->normalisation, e->weights.file));
 	LS_TRY(open_data(e));
 	LS_TRY(check_data(e));
-	LS_TRY(build_graph(e));
 	warn_of_idle_options(e);
-	LS_TRY(load(e));
+	LS_TRY(ls_trained_load(&e->trained, ls_dataset_describe(e->set)));
 	LS_TRY(make_evaluator(e));
 	if (o->logits)
-		LS_TRY(ls_logits_new(&e->logits, e->graph, e->set));
-	LS_TRY(ls_evaluator_run(e->evaluator, e->params, e->buffers, o->logits ? ls_logits_keep : NULL, e->logits,
-				result));
+		LS_TRY(ls_logits_new(&e->logits, e->trained.graph, e->set));
+	LS_TRY(ls_evaluator_run(e->evaluator, e->trained.params, e->trained.buffers, o->logits ? ls_logits_keep : NULL,
+				e->logits, result));
 	LS_TRY(check_result(e, result));
-	LS_TRY(ls_params_fingerprint(&e->graph->params, e->params, e->buffers, &result->fingerprint));
-	return o->logits ? ls_logits_write(e->logits, o->logits, e->weights.file) : LS_OK;
+	LS_TRY(ls_params_fingerprint(&e->trained.graph->params, e->trained.params, e->trained.buffers,
+				     &result->fingerprint));
+	return o->logits ? ls_logits_write(e->logits, o->logits, e->trained.weights.file) : LS_OK;
 }
 
 static void release(evaluation *e)
@@ -331,14 +202,8 @@ static void release(evaluation *e)
 	ls_logits_free(e->logits);
 	ls_evaluator_free(e->evaluator);
 	ls_devices_close(e->devices);
-	if (e->buffers)
-		ls_floats_free(e->buffers, e->graph->params.buffers);
-	if (e->params)
-		ls_floats_free(e->params, e->graph->params.total);
-	ls_graph_free(e->own_graph);
 	ls_dataset_free(e->own_set);
-	ls_normalisation_release(&e->normalisation);
-	ls_settings_stored_release(&e->stored);
+	ls_trained_release(&e->trained);
 }
 
 ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result)

@@ -1,0 +1,146 @@
+#include "run/trained.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "checkpoint/checkpoint.h"
+#include "data/dataset.h"
+#include "data/normalise.h"
+#include "run/model.h"
+#include "run/normalisation.h"
+#include "run/vocabulary.h"
+#include "trainer/evaluate.h"
+
+/* ---- what the run or the file says --------------------------------------------------------------------------------- */
+
+static ls_status read_run(ls_trained *t)
+{
+	char *text = NULL;
+
+	LS_TRY(ls_ckpt_settings(t->weights.checkpoint, &text));
+	ls_status status = ls_settings_from_json(&t->stored, text, t->weights.checkpoint);
+	free(text);
+	LS_TRY(status);
+	ls_vocabulary_find(t->vocab, sizeof(t->vocab), t->weights.run);
+	if (t->vocab[0] != '\0')
+		t->stored.options.vocab = t->vocab;
+	return LS_OK;
+}
+
+static ls_status read_file(ls_trained *t)
+{
+	ls_train_options *o = &t->stored.options;
+
+	*o = (ls_train_options)LS_TRAIN_OPTIONS_INIT;
+	return ls_weights_read_notes(t->weights.file, o, &t->said);
+}
+
+static int64_t either(int64_t given, int64_t stored)
+{
+	return given != 0 ? given : stored;
+}
+
+/* How text is read and how large the model is, whatever the data. */
+static void choose_model(ls_trained *t, const ls_eval_options *o)
+{
+	ls_train_options *s = &t->settings;
+
+	s->model = o->model ? o->model : s->model;
+	s->vocab = o->vocab ? o->vocab : s->vocab;
+	s->cased |= o->cased;
+	s->replace_invalid |= o->replace_invalid;
+	s->seq_len = either(o->seq_len, s->seq_len);
+	s->layers = either(o->layers, s->layers);
+	s->width = either(o->width, s->width);
+	s->heads = either(o->heads, s->heads);
+	s->ffn = either(o->ffn, s->ffn);
+	s->max_len = either(o->max_len, s->max_len);
+}
+
+/* The layer of classes of a model, as its file names it, whatever the samples. */
+static ls_status name_head(const ls_trained *t, char *out, size_t size)
+{
+	const ls_model_row *row = ls_model_row_of(t->settings.model);
+	ls_dataset_info info = { .tokens_max = row && row->is_text };
+	ls_graph *graph = NULL;
+
+	LS_TRY(ls_train_build_model(&graph, &t->settings, &info));
+	const char *head = ls_graph_head(graph);
+	snprintf(out, size, "%s.weight", head ? head : "");
+	ls_graph_free(graph);
+	return LS_OK;
+}
+
+/* As many as the trained weights have rows for, whatever labels the data has. A file without that layer is refused when
+ * it is loaded. */
+static ls_status count_classes(ls_trained *t)
+{
+	ls_st_reader *reader = NULL;
+	char head[256];
+
+	if (t->graph || !t->settings.model)
+		return LS_OK;
+	LS_TRY(name_head(t, head, sizeof(head)));
+	LS_TRY(ls_st_open(&reader, t->weights.file));
+	const ls_st_tensor *weight = ls_st_find(reader, head);
+	if (weight && weight->rank > 0 && weight->shape[0] <= INT32_MAX)
+		t->classes = (int)weight->shape[0];
+	ls_st_close(reader);
+	return LS_OK;
+}
+
+ls_status ls_trained_find(ls_trained *out, const ls_eval_options *options)
+{
+	if (!options->source)
+		return ls_fail(LS_EINVALID, "no weights: name a run directory or a .safetensors file");
+	LS_TRY(ls_weights_find(&out->weights, options->source));
+	LS_TRY(out->weights.checkpoint[0] != '\0' ? read_run(out) : read_file(out));
+	out->settings = out->stored.options;
+	out->graph = options->graph;
+	choose_model(out, options);
+	LS_TRY(count_classes(out));
+	return ls_normalisation_of_weights(&out->normalisation, out->weights.file);
+}
+
+/* ---- the model ------------------------------------------------------------------------------------------------------ */
+
+static ls_status build_graph(ls_trained *t, const ls_dataset_info *info)
+{
+	ls_dataset_info shape = *info;
+
+	if (t->graph)
+		return LS_OK;
+	if (!t->settings.model)
+		return ls_fail(LS_EINVALID, "%s does not say which model it is; add options.model NAME",
+			       t->weights.file);
+	if (t->classes > 0 && info->masked_max == 0)
+		shape.classes = t->classes;
+	LS_TRY(ls_train_build_model(&t->own_graph, &t->settings, &shape));
+	t->graph = t->own_graph;
+	return LS_OK;
+}
+
+ls_status ls_trained_load(ls_trained *t, const ls_dataset_info *info)
+{
+	ls_ckpt_import how = { .vocabulary = info->vocabulary_hash, .trained = t->vocab[0] != '\0' ? t->vocab : NULL };
+	int64_t ignored;
+
+	LS_TRY(build_graph(t, info));
+	LS_TRY(ls_graph_fits(t->graph, info));
+	LS_TRY(ls_floats_new(&t->params, t->graph->params.total, "parameters"));
+	LS_TRY(ls_floats_new(&t->buffers, t->graph->params.buffers, "running statistics"));
+	return ls_ckpt_load_weights(t->weights.file, &t->graph->params, &how, t->params, t->buffers, &ignored);
+}
+
+void ls_trained_release(ls_trained *t)
+{
+	if (t->buffers)
+		ls_floats_free(t->buffers, t->graph->params.buffers);
+	if (t->params)
+		ls_floats_free(t->params, t->graph->params.total);
+	ls_graph_free(t->own_graph);
+	ls_normalisation_release(&t->normalisation);
+	ls_settings_stored_release(&t->stored);
+	*t = (ls_trained){ 0 };
+}
