@@ -1,0 +1,59 @@
+/*
+ * cmd_export.c - lockstep export: a trained model as a file for other programs.
+ */
+#include <stdio.h>
+
+#include <lockstep/onnx.h>
+#include <lockstep/text.h>
+
+#include "args.h"
+#include "command.h"
+
+#define AT(member) offsetof(ls_export_options, member)
+
+#define OPTIONS "Options"
+#define MODEL "Model (where neither the run nor the file says it)"
+
+static const ls_setting rows[] = {
+	{ "onnx", 'o', "FILE", OPTIONS, "write an ONNX file (opset 17)", LS_SETTING_STRING, AT(onnx), 0, 0, 0 },
+
+	{ "model", 'm', "NAME", MODEL, "name the model", LS_SETTING_STRING, AT(model), 0, 0, 0 },
+	{ "input", 0, "CxHxW", MODEL, "give the shape of an image, such as 3x224x224", LS_SETTING_STRING, AT(input), 0,
+	  0, 0 },
+	{ "data", 'd', "NAME", MODEL, "take the shape of this dataset's samples", LS_SETTING_STRING, AT(data), 0, 0,
+	  0 },
+	{ "data-dir", 0, "DIR", MODEL, "read its files from DIR", LS_SETTING_STRING, AT(data_dir), 0, 0, 0 },
+	{ "seq-len", 0, "N", MODEL, "cut samples to N tokens", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX,
+	  LS_SETTING_NOT_0 },
+	{ "layers", 0, "N", MODEL, "transformer: number of layers", LS_SETTING_INT, AT(layers), 0, 1000,
+	  LS_SETTING_NOT_0 },
+	{ "width", 0, "N", MODEL, "transformer: hidden size", LS_SETTING_INT, AT(width), 0, 65536, LS_SETTING_NOT_0 },
+	{ "heads", 0, "N", MODEL, "transformer: number of attention heads", LS_SETTING_INT, AT(heads), 0, 4096,
+	  LS_SETTING_NOT_0 },
+	{ "ffn", 0, "N", MODEL, "transformer: feed-forward size", LS_SETTING_INT, AT(ffn), 0, 1 << 20,
+	  LS_SETTING_NOT_0 },
+	{ "max-len", 0, "N", MODEL, "transformer: number of positions", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX,
+	  LS_SETTING_NOT_0 },
+};
+LS_ARGS_TABLE(row_at, rows)
+
+static const ls_args args = {
+	.command = "lockstep export",
+	.operands = "RUN|FILE.safetensors",
+	.purpose = "Write a run's newest checkpoint, or weights from a file, for other programs.",
+	.example = "lockstep export runs/first --onnx first.onnx",
+	.operands_min = 1,
+	.operands_max = 1,
+	.at = row_at,
+};
+
+int ls_cmd_export(int argc, char **argv)
+{
+	ls_export_options options = LS_EXPORT_OPTIONS_INIT;
+	int code = ls_args_parse(&args, &options, &options.source, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	if (!options.onnx)
+		return ls_usage_error(args.command, "what to write? give --onnx FILE");
+	return ls_command_finish(args.command, ls_export(&options));
+}

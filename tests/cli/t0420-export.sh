@@ -1,0 +1,32 @@
+#!/bin/bash
+# lockstep export: a model of a run or of a file becomes an ONNX file, whole or not at all. What other programs make of it is
+# compared in tests/golden/t9060-onnx.sh.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 64 --test-samples 16 --steps 1 --run cnn --quiet
+is "a run to export" "$status" 0
+run "$LOCKSTEP" export cnn --onnx cnn.onnx
+is "is exported in silence" "$status$out$err" 0
+ok "with its producer" grep -aq lockstep cnn.onnx
+for text in input logits conv1.weight fc2.bias Conv MaxPool Gemm mean 0.1307; do
+	ok "the file has $text" grep -aqF "$text" cnn.onnx
+done
+parameters=421642
+ok "and all parameters" test "$(stat -c %s cnn.onnx)" -gt $((4 * parameters)) -a "$(stat -c %s cnn.onnx)" -lt $((4 * parameters + 8192))
+cp cnn/ckpt/step-*/model.safetensors file.safetensors
+run "$LOCKSTEP" export file.safetensors --onnx file.onnx
+ok "the weights alone give the same file" cmp cnn.onnx file.onnx
+run "$LOCKSTEP" export file.safetensors --onnx shape.onnx --input 1x28x28
+ok "so does the shape that is given" cmp cnn.onnx shape.onnx
+
+fails_with "without a file to write" 2 'give --onnx FILE' "$LOCKSTEP" export cnn
+fails_with "without weights" 2 'RUN' "$LOCKSTEP" export --onnx x.onnx
+fails_with "what is not there" 1 'none' "$LOCKSTEP" export none --onnx x.onnx
+fails_with "a shape that is none" 2 "input is '28x28', not CHANNELSxHEIGHTxWIDTH" "$LOCKSTEP" export cnn --onnx x.onnx --input 28x28
+fails_with "a shape that does not fit the weights" 1 'fc1.weight' "$LOCKSTEP" export cnn --onnx x.onnx --input 1x14x14
+fails_with "a place that cannot be written, before anything is read" 1 'nowhere/x.onnx' "$LOCKSTEP" export none --onnx nowhere/x.onnx
+fails_with "a disk that is full" 1 '/dev/full' "$LOCKSTEP" export cnn --onnx /dev/full
+ok "nothing is left of what failed" test ! -e x.onnx
+
+test_end
