@@ -33,7 +33,7 @@
  *   graph.h    describe your own model
  *   models.h   the models that come with Lockstep
  *   train.h    training and evaluation, and every setting they take
- *   onnx.h     trained models for other programs
+ *   model.h    a model in memory: load, predict, parameters, save, export
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
  *   plan.h     forecast the training speed of a job on a cluster
@@ -54,9 +54,9 @@
 #include <lockstep/export.h>
 #include <lockstep/graph.h>
 #include <lockstep/launch.h>
+#include <lockstep/model.h>
 #include <lockstep/models.h>
 #include <lockstep/names.h>
-#include <lockstep/onnx.h>
 #include <lockstep/plan.h>
 #include <lockstep/probe.h>
 #include <lockstep/report.h>

@@ -58,6 +58,8 @@ LS_API ls_status ls_write_file(const char *path, const void *data, size_t bytes)
 /* The same, but never replace a file: LS_EINVALID if the name exists, also if another process created it a moment
  * before. */
 LS_API ls_status ls_create_file(const char *path, const void *data, size_t bytes);
+/* Before long work: whether ls_write_file() could write it. Changes nothing. */
+LS_API ls_status ls_check_file(const char *path);
 
 /* Remove the temporary files of writes that this process has not finished. Async-signal-safe: for a signal handler that
  * ends the process. */

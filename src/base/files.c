@@ -411,6 +411,11 @@ ls_status ls_file_put(const char *path, const void *data, size_t bytes)
 	return ls_file_finish(&draft, ls_file_write(&draft, data, bytes));
 }
 
+ls_status ls_check_file(const char *path)
+{
+	return ls_file_check(path);
+}
+
 ls_status ls_write_file(const char *path, const void *data, size_t bytes)
 {
 	return ls_file_put(path, data, bytes);

@@ -3,19 +3,25 @@
  */
 #include <stdio.h>
 
-#include <lockstep/onnx.h>
+#include <lockstep/model.h>
 #include <lockstep/text.h>
 
 #include "args.h"
 #include "command.h"
 
-#define AT(member) offsetof(ls_export_options, member)
+typedef struct export_options {
+	ls_model_load_options load;
+	const char *onnx;
+} export_options;
+
+#define AT(member) offsetof(export_options, load.member)
+#define OWN(member) offsetof(export_options, member)
 
 #define OPTIONS "Options"
 #define MODEL "Model (where neither the run nor the file says it)"
 
 static const ls_setting rows[] = {
-	{ "onnx", 'o', "FILE", OPTIONS, "write an ONNX file (opset 17)", LS_SETTING_STRING, AT(onnx), 0, 0, 0 },
+	{ "onnx", 'o', "FILE", OPTIONS, "write an ONNX file (opset 17)", LS_SETTING_STRING, OWN(onnx), 0, 0, 0 },
 
 	{ "model", 'm', "NAME", MODEL, "name the model", LS_SETTING_STRING, AT(model), 0, 0, 0 },
 	{ "input", 0, "CxHxW", MODEL, "give the shape of an image, such as 3x224x224", LS_SETTING_STRING, AT(input), 0,
@@ -47,13 +53,27 @@ static const ls_args args = {
 	.at = row_at,
 };
 
+/* The name is tried before the model is loaded, which takes a while. */
+static ls_status write_model(const export_options *options)
+{
+	ls_model *model = NULL;
+
+	ls_status status = ls_check_file(options->onnx);
+	if (status == LS_OK)
+		status = ls_model_load(&model, &options->load);
+	if (status == LS_OK)
+		status = ls_model_export_onnx(model, options->onnx);
+	ls_model_free(model);
+	return status;
+}
+
 int ls_cmd_export(int argc, char **argv)
 {
-	ls_export_options options = LS_EXPORT_OPTIONS_INIT;
-	int code = ls_args_parse(&args, &options, &options.source, argc, argv);
+	export_options options = { .load = LS_MODEL_LOAD_OPTIONS_INIT };
+	int code = ls_args_parse(&args, &options, &options.load.source, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
 	if (!options.onnx)
 		return ls_usage_error(args.command, "what to write? give --onnx FILE");
-	return ls_command_finish(args.command, ls_export(&options));
+	return ls_command_finish(args.command, write_model(&options));
 }

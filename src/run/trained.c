@@ -103,6 +103,38 @@ ls_status ls_trained_find(ls_trained *out, const ls_eval_options *options)
 	return ls_normalisation_of_weights(&out->normalisation, out->weights.file);
 }
 
+/* ---- the input ------------------------------------------------------------------------------------------------------ */
+
+static ls_status parse_input(const char *text, ls_dataset_info *info)
+{
+	int end = 0;
+	if (sscanf(text, "%dx%dx%d%n", &info->channels, &info->height, &info->width, &end) != 3 || text[end] != '\0' ||
+	    info->channels < 1 || info->height < 1 || info->width < 1)
+		return ls_fail(LS_EINVALID, "options.input is '%s', not CHANNELSxHEIGHTxWIDTH such as 3x224x224", text);
+	return LS_OK;
+}
+
+ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_dataset_info *out)
+{
+	const ls_data_wanted wanted = { .split = LS_SPLIT_TEST,
+					.classes = t->classes,
+					.normalisation = t->normalisation.channels > 0 ? &t->normalisation : NULL };
+	ls_dataset *data = NULL;
+
+	*out = (ls_dataset_info){ .classes = t->classes };
+	if (input)
+		return parse_input(input, out);
+	if (!t->settings.data)
+		return ls_fail(
+			LS_EINVALID,
+			"%s does not say what the model's input is; add options.input CxHxW, or options.data NAME",
+			t->weights.file);
+	LS_TRY(ls_train_open_data(&data, &t->settings, &wanted));
+	*out = *ls_dataset_describe(data);
+	ls_dataset_free(data);
+	return LS_OK;
+}
+
 /* ---- the model ------------------------------------------------------------------------------------------------------ */
 
 static ls_status build_graph(ls_trained *t, const ls_dataset_info *info)

@@ -28,6 +28,10 @@ typedef struct ls_trained {
  * text; of the data, settings has what the run was trained on. */
 ls_status ls_trained_find(ls_trained *out, const ls_eval_options *options);
 
+/* The shape of a sample: `input` ("3x224x224") or, where it is NULL, that of the data that settings name, which is opened
+ * for it. */
+ls_status ls_trained_find_shape(const ls_trained *trained, const char *input, ls_dataset_info *out);
+
 /* The graph for samples like `info`'s, or the program's own, and the weights. */
 ls_status ls_trained_load(ls_trained *trained, const ls_dataset_info *info);
 
