@@ -86,7 +86,7 @@ typedef struct ls_model_param {
 	uint64_t elements;
 	int is_trained; /* 0: running statistics */
 } ls_model_param;
-LS_API int ls_model_param_at(const ls_model *model, size_t i, ls_model_param *out);            /* 0 past the end */
+LS_API int ls_model_param_at(const ls_model *model, size_t i, ls_model_param *out);         /* 0 past the end */
 LS_API int ls_model_param_of(const ls_model *model, const char *name, ls_model_param *out); /* 0: there is none */
 
 /* All elements in the row-major order of the shape. Setting refuses numbers that are not finite. */

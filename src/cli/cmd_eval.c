@@ -2,11 +2,11 @@
  * cmd_eval.c - lockstep eval: evaluate a run or a file of weights.
  */
 #include <inttypes.h>
-#include <lockstep/text.h>
 #include <stdio.h>
 
 #include "args.h"
 #include "command.h"
+#include "text_rows.h"
 
 #define AT(member) offsetof(ls_eval_options, member)
 
@@ -34,19 +34,9 @@ static const ls_setting rows[] = {
 	{ "vocab", 0, "FILE", TEXT, "cut text into words of this file (default: the run's)", LS_SETTING_STRING,
 	  AT(vocab), 0, 0, 0 },
 	{ "cased", 0, NULL, TEXT, "keep capitals and accents", LS_SETTING_FLAG, AT(cased), 0, 1, 0 },
-	{ "seq-len", 0, "N", TEXT, "cut samples to N tokens", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX,
-	  LS_SETTING_NOT_0 },
 	{ "replace-invalid", 0, NULL, TEXT, "replace bytes that are not UTF-8", LS_SETTING_FLAG, AT(replace_invalid), 0,
 	  1, 0 },
-	{ "layers", 0, "N", TEXT, "transformer: number of layers", LS_SETTING_INT, AT(layers), 0, 1000,
-	  LS_SETTING_NOT_0 },
-	{ "width", 0, "N", TEXT, "transformer: hidden size", LS_SETTING_INT, AT(width), 0, 65536, LS_SETTING_NOT_0 },
-	{ "heads", 0, "N", TEXT, "transformer: number of attention heads", LS_SETTING_INT, AT(heads), 0, 4096,
-	  LS_SETTING_NOT_0 },
-	{ "ffn", 0, "N", TEXT, "transformer: feed-forward size", LS_SETTING_INT, AT(ffn), 0, 1 << 20,
-	  LS_SETTING_NOT_0 },
-	{ "max-len", 0, "N", TEXT, "transformer: number of positions", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX,
-	  LS_SETTING_NOT_0 },
+	LS_TEXT_SIZE_ROWS(TEXT, AT),
 };
 LS_ARGS_TABLE(row_at, rows)
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include <lockstep/model.h>
-#include <lockstep/text.h>
 
 #include "args.h"
 #include "command.h"
+#include "text_rows.h"
 
 typedef struct export_options {
 	ls_model_load_options load;
@@ -29,17 +29,7 @@ static const ls_setting rows[] = {
 	{ "data", 'd', "NAME", MODEL, "take the shape of this dataset's samples", LS_SETTING_STRING, AT(data), 0, 0,
 	  0 },
 	{ "data-dir", 0, "DIR", MODEL, "read its files from DIR", LS_SETTING_STRING, AT(data_dir), 0, 0, 0 },
-	{ "seq-len", 0, "N", MODEL, "cut samples to N tokens", LS_SETTING_INT, AT(seq_len), 0, LS_TOKENS_MAX,
-	  LS_SETTING_NOT_0 },
-	{ "layers", 0, "N", MODEL, "transformer: number of layers", LS_SETTING_INT, AT(layers), 0, 1000,
-	  LS_SETTING_NOT_0 },
-	{ "width", 0, "N", MODEL, "transformer: hidden size", LS_SETTING_INT, AT(width), 0, 65536, LS_SETTING_NOT_0 },
-	{ "heads", 0, "N", MODEL, "transformer: number of attention heads", LS_SETTING_INT, AT(heads), 0, 4096,
-	  LS_SETTING_NOT_0 },
-	{ "ffn", 0, "N", MODEL, "transformer: feed-forward size", LS_SETTING_INT, AT(ffn), 0, 1 << 20,
-	  LS_SETTING_NOT_0 },
-	{ "max-len", 0, "N", MODEL, "transformer: number of positions", LS_SETTING_INT, AT(max_len), 0, LS_TOKENS_MAX,
-	  LS_SETTING_NOT_0 },
+	LS_TEXT_SIZE_ROWS(MODEL, AT),
 };
 LS_ARGS_TABLE(row_at, rows)
 

@@ -250,7 +250,8 @@ static ls_status find_whole(const ls_model *model, const char *name, uint64_t el
 	const ls_param *param = find(model, name);
 
 	if (!param)
-		return ls_fail(LS_ENOTFOUND, "the model has no parameter '%s'", ls_text_printable(shown, sizeof(shown), name));
+		return ls_fail(LS_ENOTFOUND, "the model has no parameter '%s'",
+			       ls_text_printable(shown, sizeof(shown), name));
 	if (ls_param_elements(param) != elements)
 		return ls_fail(LS_EINVALID, "parameter '%s' has %zu elements, not %llu", param->name,
 			       ls_param_elements(param), (unsigned long long)elements);
@@ -279,7 +280,8 @@ ls_status ls_model_set(ls_model *model, const char *name, const float *values, u
 	LS_TRY(find_whole(model, name, elements, &param));
 	for (uint64_t i = 0; i < elements; i++)
 		if (!isfinite(values[i]))
-			return ls_fail(LS_ENUMERIC, "element %llu of the new '%s' is %s; weights must be finite numbers",
+			return ls_fail(LS_ENUMERIC,
+				       "element %llu of the new '%s' is %s; weights must be finite numbers",
 				       (unsigned long long)i, param->name, isnan(values[i]) ? "NaN" : "infinite");
 	ls_param_import(param, LS_STORE_WHOLE, values, store_of(model, param));
 	return LS_OK;
@@ -322,15 +324,18 @@ ls_status ls_model_export_onnx(const ls_model *model, const char *path)
 	const char *name = t->settings.model ? t->settings.model : "model";
 	char *mean = n ? ls_normalisation_to_text(n->mean, n->channels) : NULL;
 	char *deviation = n ? ls_normalisation_to_text(n->deviation, n->channels) : NULL;
-	const ls_onnx_pair pairs[] = { { "model", name }, { LS_WEIGHTS_MEAN, mean }, { LS_WEIGHTS_DEVIATION, deviation } };
+	const ls_onnx_pair pairs[] = { { "model", name },
+				       { LS_WEIGHTS_MEAN, mean },
+				       { LS_WEIGHTS_DEVIATION, deviation } };
 	const ls_onnx_options options = { .graph = t->graph,
 					  .params = t->params,
 					  .buffers = t->buffers,
 					  .name = name,
 					  .metadata = pairs,
 					  .metadata_count = mean && deviation ? 3 : 1 };
-	ls_status status = n && !(mean && deviation) ? ls_fail(LS_EMEMORY, "no memory for the means of %d channels", n->channels)
-						     : ls_onnx_write(path, &options);
+	ls_status status = n && !(mean && deviation)
+				   ? ls_fail(LS_EMEMORY, "no memory for the means of %d channels", n->channels)
+				   : ls_onnx_write(path, &options);
 	free(mean);
 	free(deviation);
 	return status;

@@ -8,11 +8,12 @@
 
 /* Sizes of micro-batches: powers of two from the largest down to 1. */
 enum { LARGEST = 32, SIZES = 6 };
-_Static_assert(LARGEST == 1 << (SIZES - 1) && SIZES <= LS_SIZES_MAX, "every power of two up to the largest is planned for");
+_Static_assert(LARGEST == 1 << (SIZES - 1) && SIZES <= LS_SIZES_MAX,
+	       "every power of two up to the largest is planned for");
 
 /* What one driver packs text into. */
 typedef struct packed {
-	int32_t *start;          /* (LARGEST + 1) */
+	int32_t *start;           /* (LARGEST + 1) */
 	int32_t *token, *segment; /* (LARGEST * longest) */
 } packed;
 
@@ -44,12 +45,12 @@ static ls_status make_text(packed *text, int longest)
 	return ls_fail(LS_EMEMORY, "no memory for %d samples of %d tokens", LARGEST, longest);
 }
 
-static ls_status make(ls_predictor *p)
+static ls_status make(ls_predictor *p, const ls_predictor_options *o)
 {
-	const ls_predictor_options *o = &p->options;
 	ls_devices_options devices = { .count = o->devices, .threads = o->threads, .pin = o->pin };
 	ls_load_options load = { .inference = 1 };
 
+	p->options = *o;
 	for (int i = 0; i < SIZES; i++)
 		load.sizes[i] = LARGEST >> i;
 	p->driver = calloc((size_t)o->devices, sizeof(*p->driver));
@@ -67,17 +68,13 @@ static ls_status make(ls_predictor *p)
 ls_status ls_predictor_new(ls_predictor **out, const ls_predictor_options *options)
 {
 	ls_predictor *p = calloc(1, sizeof(*p));
+	ls_status status = p ? make(p, options) : ls_fail(LS_EMEMORY, "no memory to predict");
 
-	if (!p)
-		return ls_fail(LS_EMEMORY, "no memory to predict");
-	p->options = *options;
-	ls_status status = make(p);
-	if (status != LS_OK) {
+	if (status == LS_OK)
+		*out = p;
+	else
 		ls_predictor_free(p);
-		return status;
-	}
-	*out = p;
-	return LS_OK;
+	return status;
 }
 
 void ls_predictor_free(ls_predictor *p)
@@ -110,7 +107,7 @@ int64_t ls_predictor_outputs(const ls_predictor *p)
 
 typedef struct job {
 	ls_predictor *predictor;
-	const float *images;          /* or: */
+	const float *images; /* or: */
 	const ls_text_sample *samples;
 	int64_t count;
 	float *logits;

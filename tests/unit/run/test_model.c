@@ -87,7 +87,8 @@ static void test_text_does_not_depend_on_its_neighbours(void **state)
 	float all[MOST * CLASSES], one[CLASSES];
 	(void)state;
 	for (int i = 0; i < MOST; i++) {
-		samples[i] = (ls_text_sample){ .length = 1 + i % LONGEST, .tokens = tokens[i], .segments = segments[i] };
+		samples[i] =
+			(ls_text_sample){ .length = 1 + i % LONGEST, .tokens = tokens[i], .segments = segments[i] };
 		for (int k = 0; k < LONGEST; k++) {
 			tokens[i][k] = (int32_t)(draw((uint64_t)(i * LONGEST + k)) * WORDS);
 			segments[i][k] = k > i % 5;
@@ -108,7 +109,8 @@ static void test_text_does_not_depend_on_its_neighbours(void **state)
 		assert_fails(ls_model_predict(model, all, 1, one), LS_EMISMATCH, "takes text");
 		ls_text_sample bad = samples[3];
 		bad.length = LONGEST + 1;
-		assert_fails(ls_model_predict_text(model, &bad, 1, one), LS_EINVALID, "has 25 tokens; the model takes 1 to 24");
+		assert_fails(ls_model_predict_text(model, &bad, 1, one), LS_EINVALID,
+			     "has 25 tokens; the model takes 1 to 24");
 		bad.length = 2;
 		tokens[3][1] = WORDS;
 		assert_fails(ls_model_predict_text(model, &bad, 1, one), LS_EINVALID, "token 1 is 50");
@@ -145,7 +147,8 @@ static void test_parameters(void **state)
 	assert_fails(ls_model_get(model, "fc3.bias", back, CLASSES), LS_ENOTFOUND, "no parameter 'fc3.bias'");
 	assert_fails(ls_model_get(model, "fc2.bias", back, 3), LS_EINVALID, "has 10 elements, not 3");
 	bias[4] = NAN;
-	assert_fails(ls_model_set(model, "fc2.bias", bias, CLASSES), LS_ENUMERIC, "element 4 of the new 'fc2.bias' is NaN");
+	assert_fails(ls_model_set(model, "fc2.bias", bias, CLASSES), LS_ENUMERIC,
+		     "element 4 of the new 'fc2.bias' is NaN");
 	assert_ok(ls_model_get(model, "fc2.bias", back, CLASSES));
 	assert_true(back[4] == 4);
 	ls_model_free(model);
