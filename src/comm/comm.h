@@ -107,7 +107,8 @@ int ls_comm_has_failed(const ls_comm *comm); /* cheap */
 int ls_comm_is_speaker(const ls_comm *comm);
 double ls_comm_speaker_seconds(const ls_comm *comm); /* as given */
 
-/* What the others were told, once it has failed: the same as the message of ls_comm_status(), but for "this node". */
+/* What was reported to the other nodes, once it has failed: the message of ls_comm_status(), but without "this node".
+ */
 const char *ls_comm_relayed(const ls_comm *comm);
 
 /* Called (by any thread) once when the communication thread fails, to wake threads that wait for messages; at once if

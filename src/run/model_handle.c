@@ -42,7 +42,7 @@ static ls_status finish(ls_model **out, ls_model *model, ls_status status)
 	return status;
 }
 
-/* All cores, unless told otherwise. */
+/* All cores, where options leave it open. */
 static ls_status choose_devices(ls_model *model, int64_t devices, int64_t threads)
 {
 	int64_t cores = ls_pin_cores();
