@@ -169,8 +169,10 @@ static ls_status read_range(const ls_json_place *p, int i, const json_t *pair, i
 
 static ls_status read_layer(const ls_json_place *p, const json_t *object, int64_t reachable, ls_profile_layer *layer)
 {
+	static const char *const others[] = { "parameters", NULL };
 	const json_t *ranges = json_object_get(object, "parameters");
 
+	LS_TRY(ls_fields_only(p, object, layer_fields, LS_COUNT(layer_fields), others));
 	LS_TRY(ls_fields_read(p, layer_fields, LS_COUNT(layer_fields), object, layer));
 	if (!json_is_array(ranges) || json_array_size(ranges) > LS_PROFILE_RANGES)
 		return ls_fail(LS_EFORMAT, "%s: %sparameters is missing or not a list of at most %d pairs", p->label,
@@ -241,6 +243,7 @@ static ls_status check_ranges(const ls_profile *profile, const char *label)
 
 static ls_status read_root(void *out, json_t *root, const char *label)
 {
+	static const char *const others[] = { "format", "version", "layers", NULL };
 	ls_profile *profile = out;
 	int version;
 	const ls_json_place top = { .label = label };
@@ -250,6 +253,7 @@ static ls_status read_root(void *out, json_t *root, const char *label)
 	LS_TRY(ls_json_check(root, FORMAT, LS_PROFILE_VERSION, label, &version));
 	if (version < 2)
 		ls_fields_rename(root, renames, LS_COUNT(renames));
+	LS_TRY(ls_fields_only(&top, root, fields, LS_COUNT(fields), others));
 	LS_TRY(ls_fields_read(&top, fields, LS_COUNT(fields), root, profile));
 	if (profile->tiles > profile->batch)
 		return ls_fail(LS_EFORMAT, "%s: tiles is %" PRId64 ", more than the micro_batch of %" PRId64, label,

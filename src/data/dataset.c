@@ -370,6 +370,11 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 		return open_path(out, options);
 	if (errno == ELOOP)
 		return ls_fail_errno(LS_ENOTFOUND, "cannot open dataset '%s'", name);
+	char target[4096];
+	ssize_t length = readlink(name, target, sizeof(target) - 1);
+	if (length > 0)
+		return ls_fail(LS_ENOTFOUND, "dataset '%s' is a symbolic link to %.*s, which does not exist", name,
+			       (int)length, target);
 	if (strchr(name, '/'))
 		return ls_fail(LS_ENOTFOUND, "dataset directory '%s' does not exist", name);
 	return ls_name_unknown("dataset", name, ls_dataset_name_at);

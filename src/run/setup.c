@@ -428,6 +428,12 @@ static void warn_of_samples(const ls_setup *s)
 		ls_data_warn_of_samples(s->own_test, "options.test_samples", o->test_samples, LS_SPLIT_TEST);
 }
 
+static void warn_of_lr(const ls_train_options *o)
+{
+	if (o->lr == 0 && o->lr_min == 0)
+		ls_log_warning("options.lr is 0: nothing will be learned");
+}
+
 /* A learning rate that only rises. */
 static void warn_of_warmup(const ls_setup *s)
 {
@@ -452,6 +458,7 @@ static void warn_of_idle_settings(const ls_setup *s)
 			   .nodes = s->layout.nodes };
 	ls_effects_warn(&run);
 	warn_of_samples(s);
+	warn_of_lr(s->options);
 	warn_of_warmup(s);
 	ls_layout_warn_idle(&s->layout, s->batches.global, s->batches.microbatch,
 			    ls_dataset_describe(s->train_set)->samples, s->options->resume);

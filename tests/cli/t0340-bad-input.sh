@@ -73,6 +73,9 @@ damage "fewer labels than images" \
 damage "a count that is a lie" perl -e 'open my $f, "+<:raw", $ARGV[0]; seek $f, 4, 0; print $f pack("N", 4294967295)' $images
 damage "gzip cut short" bash -c "gzip -c $images | head -c 2000 >$images.gz; rm $images"
 ln -s loop loop
+ln -s gone dangling
+fails_with "a link to nothing" 1 "dataset 'dangling' is a symbolic link to gone, which does not exist" "$LOCKSTEP" train \
+	--model mlp --data dangling --steps 1
 fails_with "a link to itself" 1 "cannot open dataset 'loop': Too many levels of symbolic links" "$LOCKSTEP" train --model mlp --data loop --steps 1
 fails_with "a directory without a dataset" 1 "runs" "$LOCKSTEP" train --model mlp --data runs --steps 1
 

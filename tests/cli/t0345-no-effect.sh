@@ -15,6 +15,7 @@ plan=(small_train --plan-memory)
 run "${plan[@]}" --lr 0.1 --warmup 3
 is "options that count are no matter of warnings" "$status$err" 0
 
+idle "a learning rate of 0" "--lr is 0: nothing will be learned" "${plan[@]}" --lr 0
 idle "momentum of adam" "--momentum has no effect with --optimizer adam" "${plan[@]}" --momentum 0.9
 idle "the order of options does not matter" "--momentum has no effect with --optimizer adamw" "${plan[@]}" --momentum 0.8 --optimizer adamw
 idle "Nesterov's form of adam" "--nesterov has no effect with --optimizer adam" "${plan[@]}" --nesterov
