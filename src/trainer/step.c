@@ -91,13 +91,15 @@ static ls_exec_microbatch job_of(ls_driver *d, const ls_microbatch *microbatch)
 		.labels = microbatch->labels,
 		.samples = microbatch->samples,
 		.seed = t->options.seed,
-		.step = t->step,
+		.step = ls_node_trainer_updates(t),
 		.grads = t->exchange ? ls_exchange_slot(t->exchange, d->device, d->microbatch) : t->early_grads,
 		.share_grads = t->share_grads,
 		.stats = d->stats,
 		.need = t->nodes > 1 ? wait_params : NULL,
 		.need_context = d,
-		.ready = t->exchange ? deliver_gradient : ls_node_trainer_update_layer,
+		.ready = t->exchange     ? deliver_gradient
+			 : t->is_holding ? ls_node_trainer_hold_layer
+					 : ls_node_trainer_update_layer,
 		.ready_context = d,
 		.span = t->options.span ? trace_layer : NULL,
 		.span_context = d
@@ -308,7 +310,9 @@ ls_status ls_node_trainer_step(ls_node_trainer *t, const ls_node_trainer_assignm
 	if (t->devices)
 		ls_devices_run(t->devices, t->options.devices, drive, &job);
 	LS_TRY(end_devices(t));
-	ls_node_trainer_decay_unreachable(t);
+	if (!t->is_holding)
+		ls_node_trainer_decay_unreachable(t);
+	t->steps_held += t->is_holding;
 	t->step++;
 	t->batches_tracked++;
 	return t->nodes == 1 ? complete(t, t->step - 1) : LS_OK;

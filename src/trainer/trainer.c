@@ -16,7 +16,7 @@ static int node_count(const ls_node_trainer_options *o)
 	return o->comm ? ls_comm_size(o->comm) : 1;
 }
 
-static size_t stats_floats(const ls_node_trainer_options *o)
+size_t ls_node_trainer_stats_floats(const ls_node_trainer_options *o)
 {
 	return o->graph->params.buffers + LS_STAT_NODES + (size_t)node_count(o);
 }
@@ -55,7 +55,7 @@ static ls_exchange_options exchange_options(const ls_node_trainer_options *o, co
 				  .devices = o->devices,
 				  .threads = o->threads,
 				  .reachable = o->graph->params.reachable,
-				  .statistics = stats_floats(o),
+				  .statistics = ls_node_trainer_stats_floats(o),
 				  .block = LS_NORM_BLOCK,
 				  .bucket = o->bucket > 0 ? o->bucket : bucket,
 				  .microbatches = o->microbatches,
@@ -69,9 +69,13 @@ static ls_status make_stores(ls_node_trainer *t, const ls_node_trainer_options *
 {
 	const ls_param_table *table = &t->graph->params;
 
-	t->stats_floats = stats_floats(o);
-	LS_TRY(ls_floats_new(&t->params, table->total, "parameters"));
-	LS_TRY(ls_floats_new(&t->state, t->stats_floats, "running statistics"));
+	t->stats_floats = ls_node_trainer_stats_floats(o);
+	t->params = o->params;
+	t->state = o->state;
+	if (!t->params)
+		LS_TRY(ls_floats_new(&t->params, table->total, "parameters"));
+	if (!t->state)
+		LS_TRY(ls_floats_new(&t->state, t->stats_floats, "running statistics"));
 	t->buffers = t->state;
 	t->master = t->params;
 	if (has_master(o))
@@ -102,20 +106,62 @@ static ls_status make_records(ls_node_trainer *t, const ls_node_trainer_options 
 	return LS_OK;
 }
 
+static ls_status load_driver(ls_driver *d)
+{
+	ls_node_trainer *t = d->trainer;
+	ls_load_options load = { .profile = t->options.profile };
+
+	memcpy(load.sizes, d->sizes, sizeof(load.sizes));
+	return ls_devices_load(t->devices, d->device, t->graph, &load, &d->executor);
+}
+
 static ls_status make_driver(ls_node_trainer *t, int device)
 {
 	const ls_node_trainer_options *o = &t->options;
 	ls_driver *d = &t->driver[device];
-	ls_load_options load = { .sizes = { o->microbatch, o->tails[0], o->tails[1] }, .profile = o->profile };
 
 	d->trainer = t;
 	d->device = device;
-	if (load.sizes[1] == 0) { /* the list ends at its first zero */
-		load.sizes[1] = load.sizes[2];
-		load.sizes[2] = 0;
-	}
+	d->sizes[0] = o->microbatch;
+	d->sizes[1] = o->tails[0];
+	d->sizes[o->tails[0] > 0 ? 2 : 1] = o->tails[1]; /* the list ends at its first zero */
 	LS_TRY(ls_floats_new(&d->stats, t->graph->params.buffers, "micro-batch statistics"));
-	return ls_devices_load(t->devices, device, t->graph, &load, &d->executor);
+	return load_driver(d);
+}
+
+/* Where the list is full the oldest of the other sizes makes room. */
+static void add_size(ls_driver *d, int64_t size)
+{
+	int count = 1;
+
+	while (count < LS_SIZES_MAX && d->sizes[count] > 0)
+		count++;
+	if (count == LS_SIZES_MAX)
+		memmove(d->sizes + 1, d->sizes + 2, (size_t)(--count - 1) * sizeof(*d->sizes));
+	d->sizes[count] = size;
+}
+
+static int has_size(const ls_driver *d, int64_t size)
+{
+	for (int i = 0; i < LS_SIZES_MAX; i++)
+		if (d->sizes[i] == size)
+			return 1;
+	return 0;
+}
+
+ls_status ls_node_trainer_expect(ls_node_trainer *t, int64_t microbatch)
+{
+	for (int i = 0; i < t->options.devices; i++) {
+		ls_driver *d = &t->driver[i];
+		if (has_size(d, microbatch) && d->executor)
+			continue;
+		if (!has_size(d, microbatch))
+			add_size(d, microbatch);
+		ls_executor_free(d->executor);
+		d->executor = NULL;
+		LS_TRY(load_driver(d));
+	}
+	return LS_OK;
 }
 
 static ls_status make_devices(ls_node_trainer *t, const ls_node_trainer_options *o)
@@ -203,8 +249,10 @@ static void free_stores(ls_node_trainer *t)
 		ls_floats_free(t->slots[i], table->reachable);
 	if (t->master != t->params)
 		ls_floats_free(t->master, table->total);
-	ls_floats_free(t->state, t->stats_floats);
-	ls_floats_free(t->params, table->total);
+	if (!t->options.state)
+		ls_floats_free(t->state, t->stats_floats);
+	if (!t->options.params)
+		ls_floats_free(t->params, table->total);
 }
 
 void ls_node_trainer_free(ls_node_trainer *t)
@@ -215,6 +263,9 @@ void ls_node_trainer_free(ls_node_trainer *t)
 	ls_floats_free(t->early_grads, t->early_floats);
 	ls_floats_free(t->early_stats, t->stats_floats);
 	free_devices(t);
+	ls_floats_free(t->held, t->graph->params.reachable);
+	free(t->held_norms_at);
+	free(t->held_norms);
 	free(t->all_stats);
 	free(t->even_device);
 	free(t->even_node);
@@ -282,13 +333,13 @@ ls_status ls_node_trainer_plan(const ls_node_trainer_options *o, ls_node_trainer
 	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
 	choose_reachable(o, kind);
 	ls_exchange_options x = exchange_options(o, kind);
-	size_t stores = (has_master(o) ? 2 : 1) * table->total + stats_floats(o);
+	size_t stores = (has_master(o) ? 2 : 1) * table->total + ls_node_trainer_stats_floats(o);
 	*out = (ls_node_trainer_bytes){ .params = (stores + (size_t)o->devices * table->buffers) * sizeof(float),
 					.state = (size_t)kind->slots * table->reachable * sizeof(float) };
 	if (updates_nothing(o) && !o->keeps)
 		out->state = 0;
 	if (updates_early(o, kind)) {
-		out->params += stats_floats(o) * sizeof(float);
+		out->params += ls_node_trainer_stats_floats(o) * sizeof(float);
 		out->gradients = early_floats(o) * sizeof(float);
 	} else {
 		LS_TRY(ls_exchange_bytes(&x, &out->gradients));

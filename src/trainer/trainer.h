@@ -51,6 +51,10 @@ typedef struct ls_node_trainer_options {
 	uint64_t seed;
 	int keeps; /* checkpoints are gathered and written by this node */
 
+	/* Where parameters (total) and running statistics with the step statistics behind them
+	 * (ls_node_trainer_stats_floats()) are, in the layout of the optimizer; borrowed. NULL: stores of its own. */
+	float *params, *state;
+
 	/* The device's next micro-batch of the step under way, borrowed until its next call; called by its driver. */
 	ls_status (*next)(void *context, int device, const ls_microbatch **microbatch);
 	void *next_context;
@@ -115,7 +119,8 @@ typedef struct ls_driver {
 	int64_t microbatch; /* of those it computes in this step, the one under way */
 	double need_s;      /* waited for parameters in it */
 	double deliver_s;   /* of this step: delivering gradients to the exchange or, where there is none, updating */
-	int completes_last; /* it records the last step before it gives this one's last statistics away */
+	int64_t sizes[LS_SIZES_MAX]; /* of micro-batches that the executor is made for; 0 ends the list */
+	int completes_last;          /* it records the last step before it gives this one's last statistics away */
 	ls_status status;
 	char message[512];
 } ls_driver;
@@ -152,6 +157,14 @@ struct ls_node_trainer {
 	uint64_t step;              /* steps begun, and on one node done */
 	int64_t batches_tracked;
 
+	/* a gradient that is held back (hold.c) */
+	float *held;           /* (reachable) NULL: none was yet */
+	int64_t held_samples;  /* that its sums are of; 0: there is no gradient */
+	int is_holding;        /* the step under way adds to it, and updates nothing */
+	int64_t steps_held;    /* steps that were no updates, less updates that were no steps */
+	double *held_norms;    /* of blocks, where an update takes norms */
+	size_t *held_norms_at; /* (blocks + 1) */
+
 	/* the steps under way */
 	uint64_t first_step;          /* of the exchange */
 	uint64_t clipped_steps;       /* whose gradient norm is known, since then */
@@ -175,6 +188,18 @@ void ls_node_trainer_free(ls_node_trainer *trainer);
 
 /* Fill in initial parameters. */
 ls_status ls_node_trainer_init(ls_node_trainer *trainer);
+
+/* Floats of a store of running statistics and step statistics. */
+size_t ls_node_trainer_stats_floats(const ls_node_trainer_options *options);
+
+/* Steps may have micro-batches of this many samples from now on: allocates, between steps, where it is a new size. */
+ls_status ls_node_trainer_expect(ls_node_trainer *trainer, int64_t microbatch);
+
+/* Updates so far: the number of the next, from which its learning rate follows. */
+static inline uint64_t ls_node_trainer_updates(const ls_node_trainer *trainer)
+{
+	return trainer->step - (uint64_t)trainer->steps_held;
+}
 
 /* Continue after `step` steps. Before the first step. */
 void ls_node_trainer_start_at(ls_node_trainer *trainer, uint64_t step, int64_t batches_tracked);

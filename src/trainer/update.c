@@ -13,9 +13,12 @@
 
 #include "base/clock.h"
 
-static ls_optimizer_pass pass_of(ls_node_trainer *t, uint64_t step, double scale, const float *grads,
-				 size_t grads_begin)
+/* On several nodes, where steps overlap, no gradient is held: every step is an update. */
+ls_optimizer_pass ls_node_trainer_pass(ls_node_trainer *t, uint64_t step, double scale, const float *grads,
+				       size_t grads_begin)
 {
+	uint64_t update = step - (uint64_t)t->steps_held;
+
 	return (ls_optimizer_pass){ .kind = t->kind,
 				    .hyper = &t->options.hyper,
 				    .table = &t->graph->params,
@@ -24,15 +27,16 @@ static ls_optimizer_pass pass_of(ls_node_trainer *t, uint64_t step, double scale
 				    .grads_begin = grads_begin,
 				    .slots = { t->slots[0], t->slots[1] },
 				    .scale = (float)scale,
-				    .step = step + 1,
-				    .lr = ls_schedule_rate(&t->options.schedule, step),
+				    .step = update + 1,
+				    .lr = ls_schedule_rate(&t->options.schedule, update),
 				    .ratios = t->ratios };
 }
 
 /* Update [begin, end) with the step's gradient, whose float `grads_begin` is at `grads`. */
 static void apply(ls_node_trainer *t, uint64_t step, const float *grads, size_t grads_begin, size_t begin, size_t end)
 {
-	ls_optimizer_pass pass = pass_of(t, step, ls_node_trainer_record_of(t, step)->scale, grads, grads_begin);
+	ls_optimizer_pass pass =
+		ls_node_trainer_pass(t, step, ls_node_trainer_record_of(t, step)->scale, grads, grads_begin);
 	ls_optimizer_apply(&pass, begin, end);
 }
 
@@ -84,9 +88,11 @@ static void update_block(void *context, size_t begin, size_t end, const float *s
 		ls_node_trainer_update_stats(t, samples, source.node, begin - stats_begin, end - stats_begin, sums);
 	} else if (source.node >= 0) {
 		/* the record of a worker's step is that of another step here */
-		ls_optimizer_pass pass = pass_of(t, source.step, 1, sums, begin);
+		ls_optimizer_pass pass = ls_node_trainer_pass(t, source.step, 1, sums, begin);
 		pass.step = t->first_step * (uint64_t)t->workers + source.updates + 1;
 		ls_optimizer_apply(&pass, begin, end);
+	} else if (t->is_holding) {
+		ls_node_trainer_hold(t, begin, end, sums);
 	} else {
 		apply(t, source.step, sums, begin, begin, end);
 	}
@@ -119,7 +125,7 @@ void ls_node_trainer_decay_unreachable(ls_node_trainer *t)
 				   .hyper = &t->options.hyper,
 				   .table = &t->graph->params,
 				   .params = t->params,
-				   .lr = ls_schedule_rate(&t->options.schedule, t->step) };
+				   .lr = ls_schedule_rate(&t->options.schedule, ls_node_trainer_updates(t)) };
 	ls_optimizer_decay_unreachable(&pass);
 }
 
@@ -130,7 +136,7 @@ int ls_node_trainer_norm_passes(const ls_node_trainer_options *o, const ls_optim
 	return (o->clip_norm > 0) + (kind->direction != NULL);
 }
 
-static int is_clipping(const ls_node_trainer *t, int pass)
+int ls_node_trainer_is_clipping(const ls_node_trainer *t, int pass)
 {
 	return t->options.clip_norm > 0 && pass == 0;
 }
@@ -138,7 +144,7 @@ static int is_clipping(const ls_node_trainer *t, int pass)
 static size_t count_norms(void *context, int pass, size_t begin, size_t end)
 {
 	const ls_node_trainer *t = context;
-	return is_clipping(t, pass) ? 1 : 2 * ls_optimizer_runs(&t->graph->params, begin, end);
+	return ls_node_trainer_is_clipping(t, pass) ? 1 : 2 * ls_optimizer_runs(&t->graph->params, begin, end);
 }
 
 static void sum_squares(void *context, const ls_norm_block *b)
@@ -146,33 +152,38 @@ static void sum_squares(void *context, const ls_norm_block *b)
 	ls_node_trainer *t = context;
 	double start = ls_clock_thread();
 
-	if (is_clipping(t, b->pass)) {
+	if (ls_node_trainer_is_clipping(t, b->pass)) {
 		ls_norm_block_sums(b->sums, b->end - b->begin, 0, 1, b->norms);
 		return;
 	}
-	if (is_void(t))
+	if (is_void(t) || t->is_holding)
 		return;
 	uint64_t step = ls_exchange_source_of(t->exchange, b->begin).step;
-	ls_optimizer_pass pass = pass_of(t, step, ls_node_trainer_record_of(t, step)->scale, NULL, 0);
+	ls_optimizer_pass pass = ls_node_trainer_pass(t, step, ls_node_trainer_record_of(t, step)->scale, NULL, 0);
 	ls_optimizer_norm_pass(&pass, b->begin, b->end, b->sums, b->norms);
 	t->update_s[b->participant] += ls_clock_thread() - start;
 }
 
-/* The norms of all blocks are here. Clipping: 1/samples, and less when the mean gradient is longer than the limit, as
- * PyTorch's clip_grad_norm_. */
+/* 1/samples, and less when the mean gradient is longer than the limit, as PyTorch's clip_grad_norm_. */
+void ls_node_trainer_clip(const ls_node_trainer *t, ls_step_record *r, const double *squares, size_t count)
+{
+	double mean = 1.0 / (double)r->samples;
+
+	r->gradient_norm = mean * sqrt(ls_norm_combine(squares, count));
+	double factor = t->options.clip_norm / (r->gradient_norm + 1e-6);
+	r->scale = factor < 1 ? mean * factor : mean;
+}
+
+/* The norms of all blocks are here. */
 static void use_norms(void *context, int pass, const double *squares, size_t count)
 {
 	ls_node_trainer *t = context;
 
-	if (!is_clipping(t, pass)) {
+	if (ls_node_trainer_is_clipping(t, pass))
+		ls_node_trainer_clip(t, ls_node_trainer_record_of(t, t->first_step + t->clipped_steps++), squares,
+				     count);
+	else
 		ls_optimizer_ratios(&t->graph->params, LS_NORM_BLOCK, squares, t->ratios);
-		return;
-	}
-	ls_step_record *r = ls_node_trainer_record_of(t, t->first_step + t->clipped_steps++);
-	double mean = 1.0 / (double)r->samples;
-	r->gradient_norm = mean * sqrt(ls_norm_combine(squares, count));
-	double factor = t->options.clip_norm / (r->gradient_norm + 1e-6);
-	r->scale = factor < 1 ? mean * factor : mean;
 }
 
 static void trace_exchange(void *context, ls_exchange_event event, int participant, int64_t number, double begin_s,

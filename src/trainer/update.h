@@ -16,6 +16,19 @@ static inline ls_step_record *ls_node_trainer_record_of(ls_node_trainer *trainer
 /* Norm passes of a step: over the gradient for clipping, then the optimizer's own. */
 int ls_node_trainer_norm_passes(const ls_node_trainer_options *options, const ls_optimizer_kind *kind);
 
+/* Whether that is the pass for clipping, and what it does: the record gets the gradient's norm and scale. */
+int ls_node_trainer_is_clipping(const ls_node_trainer *trainer, int pass);
+void ls_node_trainer_clip(const ls_node_trainer *trainer, ls_step_record *record, const double *squares, size_t count);
+
+/* The optimizer's pass of a step, with a gradient whose float `grads_begin` is at `grads`. */
+ls_optimizer_pass ls_node_trainer_pass(ls_node_trainer *trainer, uint64_t step, double scale, const float *grads,
+				       size_t grads_begin);
+
+/* In a step that holds its gradient back (hold.h): the sums of [begin, end) over its micro-batches, and, as
+ * ls_exec_microbatch.ready, a layer's without an exchange. */
+void ls_node_trainer_hold(ls_node_trainer *trainer, size_t begin, size_t end, const float *sums);
+void ls_node_trainer_hold_layer(void *context, size_t begin, size_t end, const float *grads, ls_member member);
+
 /* What the exchange calls; its context is the trainer. */
 void ls_node_trainer_set_hooks(ls_exchange_options *exchange, const ls_node_trainer_options *options);
 
