@@ -13,15 +13,7 @@
 #include "checkpoint/tensors.h"
 #include "data/normalise.h"
 #include "onnx/onnx.h"
-#include "run/trained.h"
-#include "trainer/predict.h"
-
-struct ls_model {
-	ls_trained trained; /* of the program's own graph: graph and stores alone */
-	uint64_t vocabulary;
-	int devices, threads;
-	ls_predictor *predictor; /* NULL: nothing was predicted yet */
-};
+#include "run/model_handle.h"
 
 /* ---- making -------------------------------------------------------------------------------------------------------- */
 
@@ -67,7 +59,10 @@ static ls_status load(ls_model *model, const ls_model_load_options *o)
 					.width = o->width,
 					.heads = o->heads,
 					.ffn = o->ffn,
-					.max_len = o->max_len };
+					.max_len = o->max_len,
+					.vocab = o->vocab,
+					.cased = o->cased,
+					.replace_invalid = o->replace_invalid };
 	ls_trained *t = &model->trained;
 	ls_dataset_info info;
 
@@ -81,7 +76,8 @@ static ls_status load(ls_model *model, const ls_model_load_options *o)
 		t->settings.data_dir = o->data_dir;
 	LS_TRY(ls_trained_find_shape(t, o->input, &info));
 	model->vocabulary = info.vocabulary_hash;
-	return ls_trained_load(t, &info);
+	LS_TRY(ls_trained_load(t, &info));
+	return ls_model_open_samples(model, o);
 }
 
 ls_status ls_model_load(ls_model **out, const ls_model_load_options *options)
@@ -118,6 +114,7 @@ void ls_model_free(ls_model *model)
 	if (!model)
 		return;
 	ls_predictor_free(model->predictor);
+	ls_model_close_samples(model);
 	ls_trained_release(&model->trained);
 	free(model);
 }
