@@ -16,8 +16,8 @@ RUN cmake -S . -B build -G Ninja -DLS_TESTS=OFF \
 FROM debian:12-slim
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends ca-certificates iproute2 libcurl4 libhwloc15 libjansson4 libopenmpi3 \
-        libutf8proc2 libxxhash0 openmpi-bin openssh-client zlib1g \
+    && apt-get install -y --no-install-recommends ca-certificates iproute2 libcurl4 libhwloc15 libjansson4 libmicrohttpd12 \
+        libopenmpi3 libpng16-16 libturbojpeg0 libutf8proc2 libxxhash0 openmpi-bin openssh-client zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 1000 lockstep \
     && install -d -o lockstep /work

@@ -34,6 +34,26 @@ if(LS_MPI)
   endif()
 endif()
 
+# ls_optional(NAME package FOR sources... WITHOUT consequence): a library that a build can do without, by pkg-config. Where
+# it is there, LS_<NAME>_LIBS is what to link, and the sources that use it are compiled with LS_HAVE_<NAME>;
+# -DLS_<NAME>=OFF leaves it out.
+function(ls_optional name package)
+  cmake_parse_arguments(OPTIONAL "" "WITHOUT" "FOR" ${ARGN})
+  option(LS_${name} "Use ${package}" ON)
+  set(LS_${name}_LIBS "" PARENT_SCOPE)
+  if(NOT LS_${name})
+    return()
+  endif()
+  pkg_check_modules(${name} IMPORTED_TARGET GLOBAL ${package})
+  if(NOT ${name}_FOUND)
+    message(WARNING "${package} not found: ${OPTIONAL_WITHOUT} (tools/install-deps build gets it)")
+    return()
+  endif()
+  set(LS_${name}_LIBS PkgConfig::${name} PARENT_SCOPE)
+  list(TRANSFORM OPTIONAL_FOR PREPEND ${CMAKE_SOURCE_DIR}/)
+  set_property(SOURCE ${OPTIONAL_FOR} APPEND PROPERTY COMPILE_DEFINITIONS LS_HAVE_${name}=1)
+endfunction()
+
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(LS_ISAS generic avx2 avx512)
 else()

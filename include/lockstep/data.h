@@ -40,6 +40,10 @@ typedef struct ls_normalisation {
 	double *mean, *deviation; /* (channels), of pixels from 0 to 1 */
 } ls_normalisation;
 
+/* How an image of another size becomes what a model takes: its largest central part with that aspect ratio, or all of
+ * it, stretched. */
+typedef enum ls_resize { LS_RESIZE_COVER, LS_RESIZE_STRETCH } ls_resize;
+
 /* A text sample. The caller provides the arrays, of tokens_max and masked_max elements. */
 typedef struct ls_text_sample {
 	int length, masked;
@@ -113,8 +117,9 @@ LS_API ls_status ls_dataset_measure_text(const ls_dataset *dataset, uint64_t ind
 typedef struct ls_dataset_row {
 	const char *name;
 	const char *summary;
-	int needs_download; /* ls_data_get() fetches it */
-	int is_text;        /* tokens, not images */
+	int needs_download;             /* ls_data_get() fetches it */
+	int is_text;                    /* tokens, not images */
+	const char *const *class_names; /* in the order of labels, NULL behind the last; NULL: the label is the name */
 } ls_dataset_row;
 LS_API const ls_dataset_row *ls_dataset_row_at(size_t i);
 LS_API const ls_dataset_row *ls_dataset_row_of(const char *name); /* NULL: a path or an unknown name */

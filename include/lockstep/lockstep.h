@@ -35,6 +35,7 @@
  *   train.h    training and evaluation, and every setting they take
  *   model.h    a model in memory: load, predict, parameters, save, export
  *   trainer.h  training step by step, in a loop of your own
+ *   predict.h  predictions for files of images, numbers or text
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
  *   plan.h     forecast the training speed of a job on a cluster
@@ -60,6 +61,7 @@
 #include <lockstep/models.h>
 #include <lockstep/names.h>
 #include <lockstep/plan.h>
+#include <lockstep/predict.h>
 #include <lockstep/probe.h>
 #include <lockstep/report.h>
 #include <lockstep/status.h>

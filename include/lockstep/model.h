@@ -11,7 +11,7 @@
  *
  * What a sample gives has the same bits whatever is predicted with it, on any number of devices and threads.
  *
- * Threads: one at a time per model. Several models may be used side by side.
+ * Threads: one at a time per model, but for making samples. Several models may be used side by side.
  */
 #ifndef LOCKSTEP_MODEL_H
 #define LOCKSTEP_MODEL_H
@@ -37,6 +37,11 @@ typedef struct ls_model_load_options {
 	const char *input;           /* shape of an image, "3x224x224"; else that of the data it was trained on */
 	const char *data, *data_dir; /* take the shape of this dataset's samples */
 	int64_t seq_len, layers, width, heads, ffn, max_len;
+	const char *vocab;          /* text: vocab.txt; NULL: the run's own copy, or the one beside the data */
+	int cased, replace_invalid; /* text: keep case and accents; drop bytes that are not UTF-8, else an error */
+	const char *mean,
+		*deviation; /* images: "0.485,0.456,0.406", of pixels from 0 to 1, a number per channel or one */
+	const char *labels; /* file with the name of each class on a line; NULL: names of the dataset, if any */
 
 	int64_t devices; /* teams of threads that share samples; 0: one per core */
 	int64_t threads; /* per device; 0: 1 */
@@ -73,6 +78,44 @@ LS_API ls_status ls_model_describe(const ls_model *model, ls_model_facts *out);
 
 /* Normalisation of the images that it was trained on; NULL: not known, or text. Borrowed. */
 LS_API const ls_normalisation *ls_model_normalisation(const ls_model *model);
+
+/* The name of class i, "very negative"; NULL: not known. Borrowed. */
+LS_API const char *ls_model_class_name(const ls_model *model, int64_t i);
+
+/* ---- samples ------------------------------------------------------------------------------------------------------- */
+
+/* From files and text to what the model takes. Several threads may make samples of one model at a time, also while it
+ * predicts. */
+
+#define LS_IMAGE_PIXELS_MAX (1 << 26)
+
+typedef struct ls_image_options {
+	size_t size;
+	const char *name;    /* of the file, for messages */
+	ls_resize resize;    /* of an image of another size */
+	uint64_t pixels_max; /* larger ones are refused before memory is taken */
+} ls_image_options;
+#define LS_IMAGE_OPTIONS_INIT                                                                                          \
+	{                                                                                                              \
+		.size = sizeof(ls_image_options), .name = "image", .pixels_max = LS_IMAGE_PIXELS_MAX                   \
+	}
+
+/*
+ * The bytes of a PNG or JPEG file to a sample (C, H, W), normalised. Colour becomes grey by 0.299 R + 0.587 G + 0.114 B
+ * and grey becomes colour by three equal channels, as the model wants it; transparency is dropped. An image of the
+ * model's height and width is taken pixel by pixel, others are scaled by a triangle filter (bilinear, without aliasing).
+ */
+LS_API ls_status ls_model_read_image(const ls_model *model, const void *bytes, size_t count,
+				     const ls_image_options *options, float *image);
+
+/* Pixels (C, H, W) from 0 to 255, in place: (pixel / 255 - mean) / deviation. A number outside that range, or none, is an
+ * error that says which. */
+LS_API ls_status ls_model_normalise(const ls_model *model, float *pixels);
+
+/* A text, UTF-8, to [CLS] tokens [SEP]: tokens and length of `out`, and its segments unless they are NULL; the arrays are
+ * the caller's, of tokens_max elements. *cut, unless it is NULL: tokens that were too many and left out. */
+LS_API ls_status ls_model_tokenize(const ls_model *model, const char *text, size_t bytes, ls_text_sample *out,
+				   int *cut);
 
 /* ---- prediction ---------------------------------------------------------------------------------------------------- */
 

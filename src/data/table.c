@@ -6,22 +6,28 @@
 #include "base/names.h"
 #include "data/dataset.h"
 
+static const char *const sentiments[] = { "very negative", "negative", "neutral", "positive", "very positive", NULL };
+
 static const ls_dataset_kind kinds[] = {
-	{ { "mnist", "handwritten digits, 28x28, 60,000 training and 10,000 test samples", 1, 0 }, ls_mnist_open, 0 },
-	{ { "glyphs", "generated digits, 28x28, any number of samples, no download", 0, 0 }, ls_glyphs_open, 1 },
-	{ { "bigmnist", "MNIST with random distortions, generated on the fly, 72,000,000 samples or any number", 1, 0 },
+	{ { "mnist", "handwritten digits, 28x28, 60,000 training and 10,000 test samples", 1, 0, NULL },
+	  ls_mnist_open,
+	  0 },
+	{ { "glyphs", "generated digits, 28x28, any number of samples, no download", 0, 0, NULL }, ls_glyphs_open, 1 },
+	{ { "bigmnist", "MNIST with random distortions, generated on the fly, 72,000,000 samples or any number", 1, 0,
+	    NULL },
 	  ls_bigmnist_open,
 	  1 },
-	{ { "babble", "generated sentences of a toy language, five sentiment classes, any number, no download", 0, 1 },
+	{ { "babble", "generated sentences of a toy language, five sentiment classes, any number, no download", 0, 1,
+	    sentiments },
 	  ls_babble_open,
 	  0 },
-	{ { "babble-pairs", "generated sentence pairs with masked words, to pretrain BERT, any number", 0, 1 },
+	{ { "babble-pairs", "generated sentence pairs with masked words, to pretrain BERT, any number", 0, 1, NULL },
 	  ls_babble_pairs_open,
 	  0 },
-	{ { "sst5", "film reviews, five sentiment classes, 8,544 training and 2,210 test sentences", 1, 1 },
+	{ { "sst5", "film reviews, five sentiment classes, 8,544 training and 2,210 test sentences", 1, 1, sentiments },
 	  ls_sst_open,
 	  0 },
-	{ { "sotu", "233 State of the Union addresses, 1790 to 2021, to pretrain BERT", 1, 1 }, ls_sotu_open, 0 },
+	{ { "sotu", "233 State of the Union addresses, 1790 to 2021, to pretrain BERT", 1, 1, NULL }, ls_sotu_open, 0 },
 };
 
 const ls_dataset_kind *ls_dataset_kind_at(size_t i)

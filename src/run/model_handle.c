@@ -34,6 +34,7 @@ static void let_go(ls_model *model)
 	if (atomic_fetch_sub(&model->holders, 1) > 1)
 		return;
 	ls_predictor_free(model->predictor);
+	ls_model_close_samples(model);
 	if (model->buffers_floats > 0) {
 		ls_floats_free(model->trained.buffers, model->buffers_floats);
 		model->trained.buffers = NULL;
@@ -78,7 +79,10 @@ static ls_status load(ls_model *model, const ls_model_load_options *o)
 					.width = o->width,
 					.heads = o->heads,
 					.ffn = o->ffn,
-					.max_len = o->max_len };
+					.max_len = o->max_len,
+					.vocab = o->vocab,
+					.cased = o->cased,
+					.replace_invalid = o->replace_invalid };
 	ls_trained *t = &model->trained;
 	ls_dataset_info info;
 
@@ -92,7 +96,8 @@ static ls_status load(ls_model *model, const ls_model_load_options *o)
 		t->settings.data_dir = o->data_dir;
 	LS_TRY(ls_trained_find_shape(t, o->input, &info));
 	model->vocabulary = info.vocabulary_hash;
-	return ls_trained_load(t, &info);
+	LS_TRY(ls_trained_load(t, &info));
+	return ls_model_open_samples(model, o);
 }
 
 ls_status ls_model_load(ls_model **out, const ls_model_load_options *options)

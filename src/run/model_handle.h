@@ -1,5 +1,6 @@
 /*
- * model_handle.h - the inside of an ls_model, for what trains one.
+ * model_handle.h - the inside of an ls_model, for what makes samples for one (model_samples.c) and what trains one
+ * (trainer_handle.c).
  */
 #ifndef LS_RUN_MODEL_HANDLE_H
 #define LS_RUN_MODEL_HANDLE_H
@@ -7,6 +8,7 @@
 #include <lockstep/model.h>
 #include <stdatomic.h>
 
+#include "data/text_input.h"
 #include "run/trained.h"
 #include "trainer/predict.h"
 
@@ -20,7 +22,17 @@ struct ls_model {
 	size_t buffers_floats;   /* that trained.buffers has room for; 0: just the running statistics */
 	atomic_int holders;      /* the program, its trainer: the last one frees it */
 	int is_trained;          /* it has a trainer */
+
+	/* samples */
+	ls_tokenizer tokenizer;   /* zero: images, or no vocabulary is known */
+	char **class_names;       /* (outputs), of options.labels; NULL: none */
+	char *class_text;         /* that they are in */
+	const char *const *known; /* of the dataset; NULL: none */
 };
+
+/* What samples are made with: vocabulary, normalisation, names of classes. */
+ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *options);
+void ls_model_close_samples(ls_model *model);
 
 /* A trainer begins: stores are laid out as its optimizer wants them, with unreachable weights trained or not, and behind
  * the running statistics there is room for `floats` in all. Fails where another has begun. */

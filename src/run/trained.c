@@ -10,7 +10,10 @@
 #include "run/model.h"
 #include "run/normalisation.h"
 #include "run/vocabulary.h"
+#include "tokenizer/vocab.h"
 #include "trainer/evaluate.h"
+
+#define TOKENS_DEFAULT 128 /* of text whose data is not there to be measured */
 
 /* ---- what the run or the file says --------------------------------------------------------------------------------- */
 
@@ -114,12 +117,47 @@ static ls_status parse_input(const char *text, ls_dataset_info *info)
 	return LS_OK;
 }
 
+static int takes_text(const ls_trained *t)
+{
+	const ls_model_row *row = t->settings.model ? ls_model_row_of(t->settings.model) : NULL;
+	return row && row->is_text;
+}
+
+/* Of text without its data: that of the vocabulary. */
+static ls_status shape_of_vocabulary(const ls_trained *t, ls_dataset_info *out)
+{
+	ls_vocab *vocab = NULL;
+
+	LS_TRY(ls_vocab_load(&vocab, t->settings.vocab));
+	out->tokens_max = t->settings.seq_len > 0 ? (int)t->settings.seq_len : TOKENS_DEFAULT;
+	out->vocabulary = (int)ls_vocab_size(vocab);
+	out->vocabulary_hash = ls_vocab_hash(vocab);
+	ls_vocab_free(vocab);
+	return LS_OK;
+}
+
+/* A trained model is used where its data is not: then the vocabulary, or the options, say what it takes. */
+static ls_status shape_of_data(const ls_trained *t, const ls_data_wanted *wanted, ls_dataset_info *out)
+{
+	ls_dataset *data = NULL;
+	ls_status status = ls_train_open_data(&data, &t->settings, wanted);
+
+	if (status == LS_ENOTFOUND && takes_text(t) && t->settings.vocab)
+		return shape_of_vocabulary(t, out);
+	if (status == LS_ENOTFOUND && !takes_text(t))
+		return ls_fail_context(status, "the model takes samples like those of its data (options.input CxHxW "
+					       "gives their shape without them)");
+	LS_TRY(status);
+	*out = *ls_dataset_describe(data);
+	ls_dataset_free(data);
+	return LS_OK;
+}
+
 ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_dataset_info *out)
 {
 	const ls_data_wanted wanted = { .split = LS_SPLIT_TEST,
 					.classes = t->classes,
 					.normalisation = t->normalisation.channels > 0 ? &t->normalisation : NULL };
-	ls_dataset *data = NULL;
 
 	*out = (ls_dataset_info){ .classes = t->classes };
 	if (input)
@@ -129,10 +167,7 @@ ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_datas
 			LS_EINVALID,
 			"%s does not say what the model's input is; add options.input CxHxW, or options.data NAME",
 			t->weights.file);
-	LS_TRY(ls_train_open_data(&data, &t->settings, &wanted));
-	*out = *ls_dataset_describe(data);
-	ls_dataset_free(data);
-	return LS_OK;
+	return shape_of_data(t, &wanted, out);
 }
 
 /* ---- the model ------------------------------------------------------------------------------------------------------ */

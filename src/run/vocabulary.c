@@ -12,8 +12,7 @@
 
 #define COPY "vocab.txt"
 
-/* Where a dataset that was opened without --vocab has found its own. */
-static ls_status beside_data(char *out, size_t size, const ls_train_options *o)
+ls_status ls_vocabulary_beside(char *out, size_t size, const ls_train_options *o)
 {
 	char directory[4096];
 	if (ls_dataset_row_of(o->data))
@@ -45,7 +44,7 @@ ls_status ls_vocabulary_keep(const ls_train_options *o, uint64_t hash)
 	if (o->vocab)
 		snprintf(from, sizeof(from), "%s", o->vocab);
 	else if (!o->train_set)
-		LS_TRY(beside_data(from, sizeof(from), o));
+		LS_TRY(ls_vocabulary_beside(from, sizeof(from), o));
 	if (from[0] != '\0' && ls_path_exists(from))
 		LS_TRY(copy_if_same(from, hash, to, &copied));
 	if (!copied)

@@ -11,6 +11,9 @@
  * name, or the one beside the data. 0: text that has none. */
 ls_status ls_vocabulary_keep(const ls_train_options *options, uint64_t hash);
 
+/* Where a dataset that was opened without one has found its own. */
+ls_status ls_vocabulary_beside(char *out, size_t size, const ls_train_options *options);
+
 /* The run's copy; "" when it has none. */
 void ls_vocabulary_find(char *out, size_t size, const char *run);
 

@@ -1,0 +1,61 @@
+#include "data/images/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+ls_image_kind ls_image_sniff(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t png[] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' }, jpeg[] = { 0xff, 0xd8, 0xff };
+
+	if (size >= sizeof(png) && memcmp(bytes, png, sizeof(png)) == 0)
+		return LS_IMAGE_PNG;
+	return size >= sizeof(jpeg) && memcmp(bytes, jpeg, sizeof(jpeg)) == 0 ? LS_IMAGE_JPEG : LS_IMAGE_NONE;
+}
+
+ls_status ls_image_alloc(ls_image *image, const char *name, uint64_t pixels_max)
+{
+	uint64_t pixels = (uint64_t)image->height * (uint64_t)image->width;
+
+	if (image->height < 1 || image->width < 1)
+		return ls_fail(LS_EFORMAT, "%s: an image of %dx%d pixels", name, image->width, image->height);
+	if (pixels > pixels_max || image->height > LS_IMAGE_SIDE_MAX || image->width > LS_IMAGE_SIDE_MAX)
+		return ls_fail(LS_EFORMAT, "%s: %dx%d pixels; at most %llu are read, and %d a side", name, image->width,
+			       image->height, (unsigned long long)pixels_max, LS_IMAGE_SIDE_MAX);
+	image->pixels = calloc((size_t)pixels * (size_t)image->channels, image->deep ? 2 : 1);
+	if (!image->pixels)
+		return ls_fail(LS_EMEMORY, "%s: no memory for %dx%d pixels", name, image->width, image->height);
+	return LS_OK;
+}
+
+ls_status ls_image_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max)
+{
+	switch (ls_image_sniff(bytes, size)) {
+	case LS_IMAGE_PNG:
+		return ls_png_decode(out, bytes, size, name, pixels_max);
+	case LS_IMAGE_JPEG:
+		return ls_jpeg_decode(out, bytes, size, name, pixels_max);
+	default:
+		return ls_fail(LS_EFORMAT, "%s is neither a PNG nor a JPEG image", name);
+	}
+}
+
+void ls_image_release(ls_image *image)
+{
+	free(image->pixels);
+	*image = (ls_image){ 0 };
+}
+
+void ls_pixels_normalise(float *pixels, ls_image_shape shape, const ls_normalisation *n)
+{
+	size_t positions = (size_t)shape.height * (size_t)shape.width;
+
+	for (int c = 0; c < shape.channels; c++) {
+		int from = n->channels == 1 ? 0 : c;
+		float mean = (float)n->mean[from], deviation = (float)n->deviation[from];
+		float *channel = pixels + (size_t)c * positions;
+		for (size_t i = 0; i < positions; i++)
+			channel[i] = (channel[i] / 255.0f - mean) / deviation;
+	}
+}

@@ -1,0 +1,261 @@
+/*
+ * model_samples.c - lockstep/model.h: from files and text to what a model takes, and what its classes are called.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/files.h"
+#include "data/dataset.h"
+#include "data/images/image.h"
+#include "data/normalise.h"
+#include "run/model_handle.h"
+#include "run/vocabulary.h"
+
+#define FRAME 2 /* [CLS] and [SEP] */
+#define LABELS_BYTES_MAX ((size_t)1 << 26)
+
+/* ---- opening ------------------------------------------------------------------------------------------------------- */
+
+/* Text that was generated has no vocabulary; then there is no tokenizer, and ls_model_tokenize() says so. */
+static ls_status open_tokenizer(ls_model *model)
+{
+	const ls_train_options *s = &model->trained.settings;
+	char beside[4096] = "";
+
+	if (model->trained.graph->tokens_max == 0 || model->vocabulary == 0)
+		return LS_OK;
+	ls_dataset_options how = { .split = LS_SPLIT_TEST,
+				   .vocab = s->vocab,
+				   .cased = s->cased,
+				   .replace_invalid = s->replace_invalid };
+	if (!how.vocab) {
+		LS_TRY(ls_vocabulary_beside(beside, sizeof(beside), s));
+		how.vocab = beside;
+	}
+	return ls_tokenizer_open(&model->tokenizer, &how, ".", "name one with options.vocab");
+}
+
+static char *copy_with_spaces(const char *text)
+{
+	char *copy = strdup(text);
+	for (char *at = copy; at && (at = strchr(at, ','));)
+		*at = ' ';
+	return copy;
+}
+
+/* The options' constants take the place of those that the weights came with. */
+static ls_status choose_normalisation(ls_model *model, const ls_model_load_options *o)
+{
+	ls_normalisation chosen = { 0 };
+	int channels = model->trained.graph->values[model->trained.graph->input].channels;
+
+	if (!o->mean && !o->deviation)
+		return LS_OK;
+	if (!o->mean || !o->deviation)
+		return ls_fail(LS_EINVALID, "options.mean and options.deviation go together: give both");
+	char *mean = copy_with_spaces(o->mean), *deviation = copy_with_spaces(o->deviation);
+	ls_status status = mean && deviation ? ls_normalisation_from_text(&chosen, mean, deviation,
+									  "options.mean and options.deviation")
+					     : ls_fail(LS_EMEMORY, "no memory for means");
+	free(mean);
+	free(deviation);
+	if (status == LS_EFORMAT)
+		status = LS_EINVALID;
+	if (status == LS_OK && chosen.channels != 1 && chosen.channels != channels) {
+		status = ls_fail(LS_EINVALID, "options.mean has %d numbers; the model's images have %d channel%s",
+				 chosen.channels, channels, ls_plural((uint64_t)channels, "s"));
+		ls_normalisation_release(&chosen);
+	}
+	LS_TRY(status);
+	ls_normalisation_release(&model->trained.normalisation);
+	model->trained.normalisation = chosen;
+	return LS_OK;
+}
+
+/* ---- names of classes ---------------------------------------------------------------------------------------------- */
+
+/* Lines of class_text, which is changed, to class_names. */
+static ls_status split_labels(ls_model *model, const char *path, int64_t outputs)
+{
+	int64_t count = 0;
+	char *rest = model->class_text;
+
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		size_t length = strlen(line);
+		if (length > 0 && line[length - 1] == '\r')
+			line[length - 1] = '\0';
+		if (!rest && *line == '\0')
+			break;
+		if (count < outputs)
+			model->class_names[count] = line;
+		count++;
+	}
+	if (count != outputs)
+		return ls_fail(LS_EMISMATCH, "%s has %lld line%s; the model has %lld classes, and each needs a name", path,
+			       (long long)count, ls_plural((uint64_t)count, "s"), (long long)outputs);
+	return LS_OK;
+}
+
+static ls_status copy_text(char **out, const ls_file_map *map, const char *path)
+{
+	size_t valid = ls_text_invalid((const char *)map->data, map->bytes);
+	char *text = NULL;
+
+	if (map->bytes > LABELS_BYTES_MAX)
+		return ls_fail(LS_EFORMAT, "%s is too large to be a list of names", path);
+	if (valid < map->bytes || (map->bytes > 0 && memchr(map->data, 0, map->bytes)))
+		return ls_fail(LS_EFORMAT, "%s is not a text file in UTF-8", path);
+	text = calloc(map->bytes + 1, 1);
+	if (!text)
+		return ls_fail(LS_EMEMORY, "no memory for the names in %s", path);
+	if (map->bytes > 0)
+		memcpy(text, map->data, map->bytes);
+	*out = text;
+	return LS_OK;
+}
+
+static ls_status read_labels(ls_model *model, const char *path, int64_t outputs)
+{
+	ls_file_map map;
+
+	LS_TRY(ls_file_map_open(&map, path));
+	ls_status status = copy_text(&model->class_text, &map, path);
+	LS_TRY(ls_file_map_end(&map, status));
+	model->class_names = calloc((size_t)outputs, sizeof(*model->class_names));
+	if (!model->class_names)
+		return ls_fail(LS_EMEMORY, "no memory for %lld names", (long long)outputs);
+	return split_labels(model, path, outputs);
+}
+
+/* Those of the dataset, if it has one for each output: a head for another task has classes of its own. */
+static void find_known(ls_model *model, int64_t outputs)
+{
+	const char *data = model->trained.settings.data;
+	const ls_dataset_row *row = data ? ls_dataset_row_of(data) : NULL;
+	int64_t count = 0;
+
+	while (row && row->class_names && row->class_names[count])
+		count++;
+	if (count == outputs && count > 0)
+		model->known = row->class_names;
+}
+
+ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *options)
+{
+	const ls_graph *graph = model->trained.graph;
+	int64_t outputs = graph->values[graph->logits].channels;
+
+	LS_TRY(open_tokenizer(model));
+	LS_TRY(choose_normalisation(model, options));
+	if (options->labels)
+		return read_labels(model, options->labels, outputs);
+	find_known(model, outputs);
+	return LS_OK;
+}
+
+void ls_model_close_samples(ls_model *model)
+{
+	ls_tokenizer_close(&model->tokenizer);
+	free(model->class_names);
+	free(model->class_text);
+}
+
+const char *ls_model_class_name(const ls_model *model, int64_t i)
+{
+	const ls_graph *graph = model->trained.graph;
+
+	if (i < 0 || i >= graph->values[graph->logits].channels)
+		return NULL;
+	if (model->class_names)
+		return model->class_names[i];
+	return model->known ? model->known[i] : NULL;
+}
+
+/* ---- images -------------------------------------------------------------------------------------------------------- */
+
+static ls_status check_images(const ls_model *model)
+{
+	if (model->trained.graph->tokens_max > 0)
+		return ls_fail(LS_EMISMATCH, "the model takes text, not images");
+	if (!ls_model_normalisation(model))
+		return ls_fail(LS_EINVALID,
+			       "the weights do not say how images were normalised; give options.mean and options.deviation, "
+			       "for ImageNet 0.485,0.456,0.406 and 0.229,0.224,0.225");
+	return LS_OK;
+}
+
+static ls_image_shape shape_of(const ls_model *model)
+{
+	const ls_tensor *in = &model->trained.graph->values[model->trained.graph->input];
+	return (ls_image_shape){ in->channels, in->height, in->width };
+}
+
+ls_status ls_model_read_image(const ls_model *model, const void *bytes, size_t count, const ls_image_options *o,
+			      float *image)
+{
+	ls_image decoded;
+
+	LS_TRY(check_images(model));
+	LS_TRY(ls_image_decode(&decoded, bytes, count, o->name, o->pixels_max));
+	ls_status status = ls_image_resize(&decoded, o->resize, shape_of(model), image, o->name);
+	ls_image_release(&decoded);
+	if (status == LS_OK)
+		ls_pixels_normalise(image, shape_of(model), ls_model_normalisation(model));
+	return status;
+}
+
+ls_status ls_model_normalise(const ls_model *model, float *pixels)
+{
+	ls_image_shape shape = shape_of(model);
+	size_t values = (size_t)shape.channels * (size_t)shape.height * (size_t)shape.width;
+
+	LS_TRY(check_images(model));
+	for (size_t i = 0; i < values; i++)
+		if (!(pixels[i] >= 0 && pixels[i] <= 255))
+			return ls_fail(LS_ENUMERIC, "value %zu of the image is %g; pixels are numbers from 0 to 255", i + 1,
+				       (double)pixels[i]);
+	ls_pixels_normalise(pixels, shape, ls_model_normalisation(model));
+	return LS_OK;
+}
+
+/* ---- text ---------------------------------------------------------------------------------------------------------- */
+
+static ls_status check_text(const ls_model *model)
+{
+	if (model->trained.graph->tokens_max == 0)
+		return ls_fail(LS_EMISMATCH, "the model takes images, not text");
+	if (!model->tokenizer.wordpiece)
+		return ls_fail(LS_EMISMATCH,
+			       "the model was trained on generated text, which has no vocabulary: it takes no other text");
+	return LS_OK;
+}
+
+static void frame(const ls_model *model, const ls_tokens *found, ls_text_sample *out, int *cut)
+{
+	int most = model->trained.graph->tokens_max - FRAME, count = found->count < (size_t)most ? (int)found->count : most;
+
+	out->length = count + FRAME;
+	out->masked = 0;
+	out->tokens[0] = model->tokenizer.special.cls;
+	if (count > 0)
+		memcpy(out->tokens + 1, found->ids, (size_t)count * sizeof(*out->tokens));
+	out->tokens[count + 1] = model->tokenizer.special.sep;
+	if (out->segments)
+		memset(out->segments, 0, (size_t)out->length * sizeof(*out->segments));
+	if (cut)
+		*cut = (int)(found->count - (size_t)count);
+}
+
+ls_status ls_model_tokenize(const ls_model *model, const char *text, size_t bytes, ls_text_sample *out, int *cut)
+{
+	ls_tokens found = { 0 };
+
+	LS_TRY(check_text(model));
+	ls_status status = ls_wordpiece_encode(model->tokenizer.wordpiece, text, bytes, &found);
+	if (status == LS_OK)
+		frame(model, &found, out, cut);
+	ls_tokens_free(&found);
+	return status;
+}

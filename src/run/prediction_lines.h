@@ -1,0 +1,28 @@
+/*
+ * prediction_lines.h - predictions as lines of CSV or JSON.
+ */
+#ifndef LS_RUN_PREDICTION_LINES_H
+#define LS_RUN_PREDICTION_LINES_H
+
+#include <stdio.h>
+
+#include <lockstep/predict.h>
+
+typedef struct ls_prediction_lines {
+	FILE *to;
+	const ls_model *model;
+	ls_predict_format format;
+	int64_t outputs, top; /* top <= outputs */
+	int has_names;
+	int64_t *best; /* (top) */
+} ls_prediction_lines;
+
+/* CSV begins with a line of names. */
+ls_status ls_prediction_lines_begin(ls_prediction_lines *out, FILE *to, const ls_model *model,
+				    const ls_predict_options *options);
+void ls_prediction_lines_end(ls_prediction_lines *lines);
+
+/* One sample; `chances` is (outputs), after the softmax. */
+void ls_prediction_lines_add(ls_prediction_lines *lines, const char *input, uint64_t row, const float *chances);
+
+#endif

@@ -1,0 +1,238 @@
+/*
+ * Images: what decoders give, what resizing does with it, and files that are wrong.
+ */
+#include <math.h>
+#include <stdio.h>
+#ifdef LS_HAVE_JPEG
+#include <turbojpeg.h>
+#endif
+#ifdef LS_HAVE_PNG
+#define HAS_PNG 1
+#else
+#define HAS_PNG 0
+#endif
+
+#include "base/array.h"
+#include "data/images/image.h"
+#include "support/png_writer.h"
+#include "unit/assert_status.h"
+#include "unit/test_main.h"
+
+#define MANY ((uint64_t)1 << 20)
+
+static ls_image decode(png_file f)
+{
+	ls_image image = { 0 };
+	assert_ok(ls_image_decode(&image, f.bytes, f.size, "a.png", MANY));
+	free(f.bytes);
+	return image;
+}
+
+static void expect_pixels(png_file f, int channels, const uint8_t *values, size_t count)
+{
+	ls_image image = decode(f);
+	assert_int_equal(image.channels, channels);
+	assert_int_equal(image.deep, 0);
+	assert_int_equal((size_t)(image.height * image.width * channels), count);
+	assert_memory_equal(image.pixels, values, count);
+	ls_image_release(&image);
+	ls_image_release(&image);
+}
+
+static void test_png_kinds(void **state)
+{
+	static const uint8_t grey[] = { 0, 10, 200, 255 }, rgb[] = { 1, 2, 3, 4, 5, 6 };
+	static const uint8_t grey_alpha[] = { 7, 0, 8, 255 }, rgba[] = { 1, 2, 3, 0, 4, 5, 6, 9 };
+	static const uint8_t palette[] = { 9, 9, 9, 1, 2, 3, 4, 5, 6 }, places[] = { 1, 2 }, bits[] = { 0xa0 };
+	(void)state;
+	if (!HAS_PNG)
+		skip();
+	expect_pixels(png_make(2, 2, 8, 0, grey, 2, NULL, 0), 1, grey, 4);
+	expect_pixels(png_make(2, 1, 8, 2, rgb, 6, NULL, 0), 3, rgb, 6);
+	expect_pixels(png_make(2, 1, 8, 4, grey_alpha, 4, NULL, 0), 1, (const uint8_t[]){ 7, 8 }, 2);
+	expect_pixels(png_make(2, 1, 8, 6, rgba, 8, NULL, 0), 3, rgb, 6);
+	expect_pixels(png_make(2, 1, 8, 3, places, 2, palette, 3), 3, rgb, 6);
+	expect_pixels(png_make(3, 1, 1, 0, bits, 1, NULL, 0), 1, (const uint8_t[]){ 255, 0, 255 }, 3);
+}
+
+static void test_png_of_16_bits(void **state)
+{
+	static const uint8_t big_endian[] = { 0x12, 0x34, 0xff, 0xff };
+	float pixels[2];
+	(void)state;
+	if (!HAS_PNG)
+		skip();
+	ls_image image = decode(png_make(2, 1, 16, 0, big_endian, 4, NULL, 0));
+	assert_int_equal(image.deep, 1);
+	assert_int_equal(((const uint16_t *)image.pixels)[0], 0x1234);
+	assert_ok(ls_image_resize(&image, LS_RESIZE_COVER, (ls_image_shape){ 1, 1, 2 }, pixels, "a.png"));
+	assert_true(pixels[0] == (float)(0x1234 / 257.0) && pixels[1] == 255.0f);
+	ls_image_release(&image);
+}
+
+/* Cut anywhere, or with any byte changed, it is refused or is an image: nothing is read beyond its end. */
+static void test_damaged_png(void **state)
+{
+	static const uint8_t rows[16] = { 1, 2, 3, 4 };
+	ls_image image;
+	(void)state;
+	if (!HAS_PNG)
+		skip();
+	png_file f = png_make(4, 4, 8, 0, rows, 4, NULL, 0);
+	for (size_t size = 0; size + 12 < f.size; size++) { /* without its IEND */
+		uint8_t *part = malloc(size + 1);
+		memcpy(part, f.bytes, size);
+		assert_int_equal(ls_image_decode(&image, part, size, "a.png", MANY), LS_EFORMAT);
+		free(part);
+	}
+	f.bytes[45] ^= 1; /* in the pixels: a checksum notices */
+	assert_fails(ls_image_decode(&image, f.bytes, f.size, "a.png", MANY), LS_EFORMAT, "a.png: not a PNG image");
+	free(f.bytes);
+}
+
+static void test_sizes_are_checked_before_memory(void **state)
+{
+	static const uint8_t rows[16] = { 0 };
+	ls_image image;
+	(void)state;
+	if (!HAS_PNG)
+		skip();
+	png_file f = png_make(4, 4, 8, 0, rows, 4, NULL, 0);
+	assert_fails(ls_image_decode(&image, f.bytes, f.size, "a.png", 15), LS_EFORMAT, "4x4 pixels; at most 15");
+	free(f.bytes);
+	uint8_t *long_row = calloc(70000, 1);
+	f = png_make(70000, 1, 8, 0, long_row, 70000, NULL, 0);
+	assert_fails(ls_image_decode(&image, f.bytes, f.size, "a.png", MANY), LS_EFORMAT, "65535 a side");
+	free(f.bytes);
+	free(long_row);
+	assert_fails(ls_image_decode(&image, (const uint8_t *)"GIF89a..", 8, "a.gif", MANY), LS_EFORMAT,
+		     "a.gif is neither a PNG nor a JPEG");
+}
+
+#ifdef LS_HAVE_JPEG
+static uint8_t *make_jpeg(const uint8_t *rgb, int side, int subsampling, unsigned long *size)
+{
+	unsigned char *bytes = NULL;
+	tjhandle encoder = tjInitCompress();
+	assert_int_equal(tjCompress2(encoder, rgb, side, 0, side, TJPF_RGB, &bytes, size, subsampling, 95, 0), 0);
+	tjDestroy(encoder);
+	return bytes;
+}
+
+static void test_jpeg(void **state)
+{
+	enum { SIDE = 16 };
+	uint8_t rgb[SIDE * SIDE * 3];
+	unsigned long size = 0;
+	ls_image image = { 0 };
+	(void)state;
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		memcpy(rgb + 3 * i, (const uint8_t[]){ 200, 100, 50 }, 3);
+	for (int grey = 0; grey < 2; grey++) {
+		uint8_t *bytes = make_jpeg(rgb, SIDE, grey ? TJSAMP_GRAY : TJSAMP_420, &size);
+		assert_ok(ls_image_decode(&image, bytes, size, "a.jpg", MANY));
+		assert_int_equal(image.channels, grey ? 1 : 3);
+		assert_int_equal(image.width, SIDE);
+		const uint8_t *p = image.pixels;
+		assert_true(grey ? abs(p[0] - 124) <= 2
+				 : abs(p[0] - 200) <= 3 && abs(p[1] - 100) <= 3 && abs(p[2] - 50) <= 3);
+		ls_image_release(&image);
+		assert_fails(ls_image_decode(&image, bytes, size, "a.jpg", 255), LS_EFORMAT, "16x16 pixels");
+		assert_fails(ls_image_decode(&image, bytes, size - 20, "a.jpg", MANY), LS_EFORMAT, "a.jpg: not a JPEG");
+		tjFree(bytes);
+	}
+}
+#else
+static void test_jpeg(void **state)
+{
+	(void)state;
+	skip();
+}
+#endif
+
+/* ---- resizing ------------------------------------------------------------------------------------------------------ */
+
+static ls_image ramp(int height, int width, int channels)
+{
+	ls_image image = { .channels = channels, .height = height, .width = width };
+	assert_ok(ls_image_alloc(&image, "ramp", MANY));
+	for (int i = 0; i < height * width * channels; i++)
+		((uint8_t *)image.pixels)[i] = (uint8_t)(i * 7 % 251);
+	return image;
+}
+
+static void test_colours(void **state)
+{
+	uint8_t rgb[] = { 10, 20, 30, 255, 255, 255 }, grey[] = { 5, 6 };
+	ls_image colour = { 3, 1, 2, 0, rgb }, plain = { 1, 1, 2, 0, grey };
+	float out[6];
+	(void)state;
+	assert_ok(ls_image_resize(&colour, LS_RESIZE_COVER, (ls_image_shape){ 3, 1, 2 }, out, "x"));
+	for (size_t i = 0; i < 6; i++)
+		assert_true(out[i] == (float)rgb[i % 2 * 3 + i / 2]);
+	assert_ok(ls_image_resize(&colour, LS_RESIZE_COVER, (ls_image_shape){ 1, 1, 2 }, out, "x"));
+	assert_true(fabsf(out[0] - (0.299f * 10 + 0.587f * 20 + 0.114f * 30)) < 1e-5f && fabsf(out[1] - 255) < 1e-4f);
+	assert_ok(ls_image_resize(&plain, LS_RESIZE_COVER, (ls_image_shape){ 3, 1, 2 }, out, "x"));
+	for (size_t i = 0; i < 6; i++)
+		assert_true(out[i] == (float)grey[i % 2]);
+	assert_fails(ls_image_resize(&plain, LS_RESIZE_COVER, (ls_image_shape){ 4, 1, 2 }, out, "x"), LS_EMISMATCH,
+		     "4 channels");
+}
+
+/* Shrunk to one pixel, the image is its weighted mean; a constant stays one, whatever the scale; twice as large, values
+ * in the middle lie between their neighbours at 3 to 1. */
+static void test_scaling(void **state)
+{
+	uint8_t pair[] = { 0, 100 };
+	ls_image two = { 1, 1, 2, 0, pair };
+	float out[64 * 64];
+	(void)state;
+	assert_ok(ls_image_resize(&two, LS_RESIZE_STRETCH, (ls_image_shape){ 1, 1, 4 }, out, "x"));
+	assert_true(out[0] == 0 && out[1] == 25 && out[2] == 75 && out[3] == 100);
+	assert_ok(ls_image_resize(&two, LS_RESIZE_STRETCH, (ls_image_shape){ 1, 1, 1 }, out, "x"));
+	assert_true(out[0] == 50);
+	static const int sides[] = { 1, 2, 3, 7, 28, 64 };
+	for (size_t i = 0; i < LS_COUNT(sides); i++)
+		for (size_t j = 0; j < LS_COUNT(sides); j++) {
+			ls_image flat = ramp(sides[i], sides[j], 1);
+			memset(flat.pixels, 93, (size_t)sides[i] * (size_t)sides[j]);
+			for (int how = 0; how < 2; how++) {
+				assert_ok(ls_image_resize(&flat, how, (ls_image_shape){ 1, 9, 13 }, out, "x"));
+				for (size_t k = 0; k < 9 * 13; k++)
+					assert_true(fabsf(out[k] - 93) < 1e-4f);
+			}
+			ls_image_release(&flat);
+		}
+}
+
+/* A tall image: cover takes its middle, stretch all of it. */
+static void test_cover_takes_the_middle(void **state)
+{
+	float cover[16], stretch[16], middle[16];
+	(void)state;
+	ls_image tall = ramp(12, 4, 1), part = ramp(4, 4, 1);
+	memcpy(part.pixels, (const uint8_t *)tall.pixels + 4 * 4, 16);
+	ls_image_shape to = { 1, 4, 4 };
+	assert_ok(ls_image_resize(&tall, LS_RESIZE_COVER, to, cover, "x"));
+	assert_ok(ls_image_resize(&part, LS_RESIZE_COVER, to, middle, "x"));
+	assert_ok(ls_image_resize(&tall, LS_RESIZE_STRETCH, to, stretch, "x"));
+	assert_memory_equal(cover, middle, sizeof(cover));
+	assert_memory_not_equal(cover, stretch, sizeof(cover));
+	ls_image_release(&tall);
+	ls_image_release(&part);
+}
+
+static void test_normalising_is_that_of_datasets(void **state)
+{
+	double mean[] = { 0.25, 0.5 }, deviation[] = { 0.5, 2 };
+	const ls_normalisation each = { 2, mean, deviation }, one = { 1, mean, deviation };
+	float a[] = { 255, 0, 51, 255 }, b[] = { 255, 0, 51, 255 };
+	(void)state;
+	ls_pixels_normalise(a, (ls_image_shape){ 2, 1, 2 }, &each);
+	assert_true(a[0] == 1.5f && a[1] == -0.5f && a[2] == (51 / 255.0f - 0.5f) / 2 && a[3] == 0.25f);
+	ls_pixels_normalise(b, (ls_image_shape){ 2, 1, 2 }, &one);
+	assert_true(b[3] == 1.5f);
+}
+
+TEST_MAIN(test_png_kinds, test_png_of_16_bits, test_damaged_png, test_sizes_are_checked_before_memory, test_jpeg, test_colours,
+	  test_scaling, test_cover_takes_the_middle, test_normalising_is_that_of_datasets)
