@@ -69,6 +69,8 @@ typedef struct ls_train_options {
 	double lr_step_factor; /* ... multiply by this */
 	int64_t warmup;        /* steps of linear warm-up */
 	double clip_norm;      /* 0: no clipping */
+	const char *freeze;    /* "conv1.*,layer1.*": parameters with such names keep their values, as do the running
+				* statistics of batch norms all of whose parameters do; NULL: all are trained */
 	uint64_t seed;
 
 	/* where it runs */

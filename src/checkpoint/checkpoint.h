@@ -82,6 +82,7 @@ typedef struct ls_ckpt_import {
 	int fresh_heads;     /* a head that the file lacks keeps its initial values: for another task */
 	const char *head;    /* name of the classification layer: with fresh_heads it keeps its initial values if the
 				file's has another number of classes; may be NULL */
+	uint64_t seed;       /* of these initial values, for the log */
 	uint64_t vocabulary; /* hash of the vocabulary in use; 0: none */
 	const char *trained; /* path of the vocabulary they were trained with, for the error message; may be NULL */
 } ls_ckpt_import;

@@ -58,7 +58,7 @@ static ls_status add_slot(ls_ckpt_tensors *entries, const ls_param_table *table,
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const ls_param *param = &table->rows[i];
-		if (!ls_param_is_trained(param))
+		if (!ls_param_has_gradient(param))
 			continue;
 		const char *name = ls_arena_format(&entries->arena, "%s.%s", slot, param->name);
 		if (!name)

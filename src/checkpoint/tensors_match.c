@@ -19,8 +19,8 @@
 #define SHOWN_MAX 3
 
 typedef struct complaints {
-	char text[SHOWN_MAX][2 * LS_SHAPE_TEXT + LS_NAME_TEXT + 80]; /* the first ones */
-	size_t count;                                                /* of all */
+	char text[SHOWN_MAX][2 * LS_SHAPE_TEXT + LS_NAME_TEXT + 160]; /* the first ones */
+	size_t count;                                                 /* of all */
 } complaints;
 
 __attribute__((format(printf, 2, 3))) static void complain(complaints *list, const char *format, ...)
@@ -57,6 +57,14 @@ static int counter_ok(const ls_st_tensor *tensor)
 	return value >= 0;
 }
 
+/* Convolutions whose inputs differ in their channels alone. A first layer of few channels reads images; for others the
+ * shapes say what there is to say. */
+static int differs_in_channels(const ls_st_tensor *a, const ls_st_tensor *b)
+{
+	return a->rank == 4 && b->rank == 4 && a->shape[0] == b->shape[0] && a->shape[1] != b->shape[1] &&
+	       a->shape[2] == b->shape[2] && a->shape[3] == b->shape[3] && a->shape[1] <= 4 && b->shape[1] <= 4;
+}
+
 static void compare_entry(complaints *list, const ls_st_tensor *wanted, int counter, const ls_st_tensor *found)
 {
 	char has[LS_SHAPE_TEXT], needs[LS_SHAPE_TEXT], name[LS_NAME_TEXT];
@@ -70,6 +78,12 @@ static void compare_entry(complaints *list, const ls_st_tensor *wanted, int coun
 	ls_shape_text(has, sizeof(has), found->rank, found->shape);
 	if (counter && !counter_ok(found))
 		complain(list, "'%s' must be one I64 number >= 0, it is %s %s", name, ls_dtype_name(found->dtype), has);
+	else if (!counter && differs_in_channels(wanted, found))
+		complain(list,
+			 "'%s' has shape %s, the model needs %s: it was trained on images of %" PRId64
+			 " channel%s, this data has %" PRId64,
+			 name, has, needs, found->shape[1], ls_plural((uint64_t)found->shape[1], "s"),
+			 wanted->shape[1]);
 	else if (!counter && !ls_shape_equal(wanted->rank, wanted->shape, found->rank, found->shape))
 		complain(list, "'%s' has shape %s, the model needs %s", name, has, needs);
 	else if (!counter && !is_float(found->dtype))
@@ -88,6 +102,7 @@ typedef struct match {
 					   same; else 0 */
 	complaints list;
 	char fresh[256], idle[256]; /* heads: of the model, and of the file */
+	char new[640];              /* tensors that keep their initial values, with these */
 } match;
 
 static void mark(match *m, const ls_st_tensor *tensor)
@@ -106,6 +121,22 @@ static void add_head(char *list, size_t size, const char *name)
 	snprintf(shown, sizeof(shown), "%s.*", word);
 	if (!strstr(list, shown))
 		snprintf(list + used, size - used, "%s%s", used ? ", " : "", shown);
+}
+
+/* "fc.weight (10, 512) ~ U(-0.04419, 0.04419), fc.bias (10) = 0": what the file has no values for. */
+static void add_new(match *m, size_t i)
+{
+	const ls_st_tensor *tensor = &m->entries->tensors[i];
+	char shape[LS_SHAPE_TEXT], values[64];
+	size_t used = strlen(m->new);
+
+	if (sizeof(m->new) - used < 2 * LS_NAME_TEXT) {
+		snprintf(m->new + used, sizeof(m->new) - used, "%s", m->new[used - 1] == '.' ? "" : ", ...");
+		return;
+	}
+	snprintf(m->new + used, sizeof(m->new) - used, "%s%s %s %s", used ? ", " : "", tensor->name,
+		 ls_shape_text(shape, sizeof(shape), tensor->rank, tensor->shape),
+		 ls_param_init_text(m->entries->sources[i].param, values, sizeof(values)));
 }
 
 static int same_data(const ls_st_tensor *a, const ls_st_tensor *b)
@@ -159,10 +190,12 @@ static void match_entry(match *m, size_t i)
 	mark(m, second);
 	if (!found && m->how && m->how->fresh_heads && ls_ckpt_is_head(m->rules, wanted->name)) {
 		add_head(m->fresh, sizeof(m->fresh), wanted->name);
+		add_new(m, i);
 		return;
 	}
 	if (starts_afresh(m, wanted, found)) {
 		m->entries->found[i] = NULL;
+		add_new(m, i);
 		return;
 	}
 	compare_entry(&m->list, wanted, m->entries->sources[i].param->role == LS_ROLE_COUNTER, found);
@@ -248,6 +281,8 @@ static ls_status match_all(match *m)
 			    ": its layer %s is not used, the model's own is newly initialised",
 			    m->label, m->other_classes, ls_plural((uint64_t)m->other_classes, "es"), m->classes,
 			    m->how->head);
+	if (*m->new)
+		ls_log_note("newly initialised from seed %" PRIu64 ": %s", m->how->seed, m->new);
 	if (*m->idle)
 		ls_log_note("%s of %s is the head of another task: not used", m->idle, m->label);
 	return LS_OK;

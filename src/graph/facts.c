@@ -29,7 +29,7 @@ int ls_node_rows(const ls_graph *graph, const ls_node *node, int rows[LS_NODE_RO
 {
 	int count = 0;
 	for (int slot = 0; slot < LS_PARAMS_MAX; slot++)
-		if (node->params[slot] != LS_NONE && ls_param_is_trained(&graph->params.rows[node->params[slot]]))
+		if (node->params[slot] != LS_NONE && ls_param_has_gradient(&graph->params.rows[node->params[slot]]))
 			rows[count++] = node->params[slot];
 	return count;
 }
@@ -96,7 +96,18 @@ size_t ls_graph_shared_place(const ls_graph *graph, const ls_node *node, int row
 	return is_shared(graph, row) ? room(graph) + shared_words(graph, row) : own_floats(graph, node, row);
 }
 
-/* Forward, weight gradient and data gradient cost the same; images have no gradient. */
+/* Forward, weight gradient and data gradient cost the same, as far as somebody needs them. Without weights, as in
+ * attention, both of backward are of data. */
+static double training_passes(const ls_graph *graph, const ls_node *node)
+{
+	int row = node->borrowed != LS_NONE ? node->borrowed : node->params[LS_WEIGHT];
+	int needs_data = graph->values[node->inputs[0]].needs_gradient;
+
+	if (row == LS_NONE)
+		return graph->values[node->output].needs_gradient ? 3 : 1;
+	return 1 + needs_data + ls_param_has_gradient(&graph->params.rows[row]);
+}
+
 static double training_macs(const ls_graph *graph, const ls_node *node, double rows, int count_padding)
 {
 	ls_cost cost = { .node = node,
@@ -104,10 +115,8 @@ static double training_macs(const ls_graph *graph, const ls_node *node, double r
 			 .out = &graph->values[node->output],
 			 .rows = rows,
 			 .count_padding = count_padding };
-	int producer = ls_graph_producer(graph, node->inputs[0]);
-	int is_first = producer == LS_NONE || graph->nodes[producer].type == &ls_op_pack;
 
-	return node->type->macs ? (is_first ? 2 : 3) * node->type->macs(&cost) : 0;
+	return node->type->macs ? training_passes(graph, node) * node->type->macs(&cost) : 0;
 }
 
 /* Rows per sample of a node's first input. */

@@ -233,6 +233,7 @@ ls_status ls_graph_finish(ls_graph *graph, ls_value output)
 	ls_graph_fuse(graph);
 	order_borrowers(graph);
 	graph->finished = 1;
+	ls_graph_mark_gradients(graph);
 	ls_params_lay_out(&graph->params, 0);
 	return LS_OK;
 }

@@ -74,6 +74,18 @@ int ls_graph_producer(const ls_graph *graph, int value); /* node id or LS_NONE *
 
 void ls_graph_fuse(ls_graph *graph);
 
+/*
+ * Freeze the parameters whose names match one of `patterns`, shell patterns with commas between them; NULL: none, and
+ * what was frozen before is not any more. They keep their values in training, have no gradient and no optimizer state,
+ * and lie behind the reachable ones; what only they would need is not computed. A batch norm with both its parameters
+ * frozen keeps its running statistics as well, and normalises by them. Lays parameters out again: before any store is
+ * allocated. A pattern that matches nothing, and patterns that match everything, are errors.
+ */
+ls_status ls_graph_freeze(ls_graph *graph, const char *patterns);
+
+/* Mark the values that depend on a parameter that is trained. */
+void ls_graph_mark_gradients(ls_graph *graph);
+
 /* Lay parameters out again, with unreachable weights trained or not: before any store is allocated. */
 void ls_graph_keep_unreachable(ls_graph *graph, int keep);
 
@@ -93,7 +105,7 @@ int ls_graph_classes(const ls_graph *graph);
 /* The layer whose output is the logits, by name, when it has weights of its own, a row per class; NULL: it has not. */
 const char *ls_graph_head(const ls_graph *graph);
 
-/* The first batch norm whose maps are 1x1, by name; NULL: there is none. In a micro-batch of one sample it has one
+/* The first batch norm whose maps are 1x1 and that is not frozen, by name; NULL: there is none. In a micro-batch of one sample it has one
  * value per channel, which normalises to zero whatever it is. */
 const char *ls_graph_single_norm(const ls_graph *graph);
 

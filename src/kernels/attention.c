@@ -244,9 +244,12 @@ static void backward_block(const unit *u, const float *q, const float *k, const 
 					dots);
 	u->simd->attention_softmax_backward(&shape, draw_keep(u, row, count), lse + u->head * u->a->rows + u->lse + row,
 					    dots, u->score, u->slope);
-	add_to_keys(u, u->score, dout, row, count, dv);
-	add_to_keys(u, u->slope, q, row, count, dk);
-	multiply_rows(u, u->slope, k, row, count, dq);
+	if (dv)
+		add_to_keys(u, u->score, dout, row, count, dv);
+	if (dk)
+		add_to_keys(u, u->slope, q, row, count, dk);
+	if (dq)
+		multiply_rows(u, u->slope, k, row, count, dq);
 }
 
 /* Queries per block: as even as can be, none above the most; causal: the most, so that blocks begin on cache lines. */
@@ -262,7 +265,7 @@ static int block_rows(const unit *u)
 static void clear_rest(const unit *u, float *y)
 {
 	const int channels = u->a->heads * u->a->width, panel = u->a->panel, rest = channels % panel;
-	if (u->head != u->a->heads - 1 || !rest)
+	if (!y || u->head != u->a->heads - 1 || !rest)
 		return;
 	float *row = y + (channels / panel * u->a->rows + u->first) * panel;
 	for (int r = 0; r < u->length; r++, row += row_floats(u))

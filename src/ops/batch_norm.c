@@ -17,6 +17,9 @@
  * variance it is a tile of the convolution before, where that computes the moments in passing (`moments_from`).
  *
  * The statistics of a micro-batch go to pass->stats; graph/running.c makes the running ones of them after the step.
+ *
+ * A frozen one (ls_op_is_frozen_norm()) goes by the running statistics in training, too: they are constants, and so
+ * dx = a g.
  */
 #include <math.h>
 
@@ -204,7 +207,7 @@ static void combine_moments(const ls_op *op, const ls_pass *pass, ls_member memb
 	}
 }
 
-/* Evaluation: the running statistics instead. */
+/* Evaluation, or frozen: the running statistics instead. */
 static void use_running(const ls_op *op, const ls_pass *pass, ls_member member)
 {
 	const float *running_mean = pass->buffers + op->params[RUNNING_MEAN]->offset;
@@ -217,6 +220,9 @@ static void use_running(const ls_op *op, const ls_pass *pass, ls_member member)
 		k.mean[c] = running_mean[c];
 		k.inverse[c] = (float)(1 / sqrt((double)running_var[c] + eps(op)));
 	}
+	for (int64_t c = begin; pass->training && c < end; c++) /* what the step adds up must be numbers */
+		pass->stats[op->params[RUNNING_MEAN]->offset + (size_t)c] =
+			pass->stats[op->params[RUNNING_VAR]->offset + (size_t)c] = 0;
 }
 
 static void forward_coefficients(const ls_op *op, const ls_pass *pass, ls_member member)
@@ -249,7 +255,7 @@ static void write_output(const ls_op *op, const ls_pass *pass, float *y, ls_memb
 
 static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 {
-	if (!pass->training) {
+	if (!pass->training || ls_op_is_frozen_norm(op)) {
 		use_running(op, pass, member);
 	} else {
 		if (!op->moments_from)
@@ -289,9 +295,11 @@ static void sum_chunk(const ls_op *op, const ls_pass *pass, int64_t unit)
 		ls_simd_get()->accumulate(op->dx[1] + chunk.at, g, chunk.rows * panel);
 }
 
-static void add_grad(float *grad, double value, int accumulate)
+/* Add to element c of a gradient, unless nobody wants it. */
+static void add_grad(float *grad, int64_t c, double value, int accumulate)
 {
-	*grad = (float)(accumulate ? *grad + value : value);
+	if (grad)
+		grad[c] = (float)(accumulate ? grad[c] + value : value);
 }
 
 /* Gradients of weight and bias, and the coefficients of dx, of channels [begin, end). */
@@ -301,6 +309,7 @@ static void backward_coefficients(const ls_op *op, const ls_pass *pass, int64_t 
 	double m = (double)ls_tensor_rows(op->in[0], pass->n);
 	const float *weight = ls_op_param(op, pass, LS_WEIGHT);
 	float *dweight = ls_op_grad(op, pass, LS_WEIGHT), *dbias = ls_op_grad(op, pass, LS_BIAS);
+	int is_frozen = ls_op_is_frozen_norm(op);
 	kept k = kept_of(op);
 	working w = working_of(op);
 
@@ -311,12 +320,12 @@ static void backward_coefficients(const ls_op *op, const ls_pass *pass, int64_t 
 			sum_g += pair[0];
 			sum_gx += pair[panel];
 		}
-		add_grad(&dbias[c], sum_g, pass->accumulate);
-		add_grad(&dweight[c], sum_gx * r, pass->accumulate);
-		double a = (double)weight[c] * r, b = -a * r * r * sum_gx / m;
+		add_grad(dbias, c, sum_g, pass->accumulate);
+		add_grad(dweight, c, sum_gx * r, pass->accumulate);
+		double a = (double)weight[c] * r, b = is_frozen ? 0 : -a * r * r * sum_gx / m;
 		w.a[c] = (float)a;
 		w.b[c] = (float)b;
-		w.c[c] = (float)(-a * sum_g / m - b * k.mean[c]);
+		w.c[c] = is_frozen ? 0 : (float)(-a * sum_g / m - b * k.mean[c]);
 	}
 }
 

@@ -212,22 +212,25 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	const ls_conv_plan *plan = (const ls_conv_plan *)op->plan + pass->size;
 	float *turned = op->scratch, *partial = turned + turned_floats(op);
 	const float *x = is_gathered(op) ? op->aux : op->maker ? op->x_again : op->x[0];
+	float *dweights = ls_op_grad(op, pass, LS_WEIGHT);
 
-	if (op->maker) {
+	if (op->maker && dweights) {
 		op->maker->type->remake(op->maker, pass, op->x_again, member);
 		ls_team_barrier(member);
 	}
 	if (op->node->activation)
 		ls_mask_dy(op, pass, member);
-	if (op->params[LS_BIAS])
+	if (ls_op_grad(op, pass, LS_BIAS))
 		ls_bias_grad(op, pass, partial, member);
 	if (op->dx[0]) {
 		ls_conv_backward_data(plan, op->dy, ls_op_param(op, pass, LS_WEIGHT), turned, op->add_dx[0], op->dx[0],
 				      member);
 		ls_team_barrier(member);
 	}
-	zero_unreachable(op, plan, ls_op_grad(op, pass, LS_WEIGHT), member);
-	ls_conv_backward_weights(plan, x, op->dy, pass->accumulate, ls_op_grad(op, pass, LS_WEIGHT), member);
+	if (!dweights)
+		return;
+	zero_unreachable(op, plan, dweights, member);
+	ls_conv_backward_weights(plan, x, op->dy, pass->accumulate, dweights, member);
 }
 
 /* What the two have in common: all but the shape rule. */

@@ -128,6 +128,8 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 	ls_team_range(member, width / LS_LINE, &begin, &end);
 	for (int k = 0; k < count; k++) {
 		float *grad = ls_op_grad(op, pass, tables[k].slot);
+		if (!grad)
+			continue;
 		int begun = pass->accumulate || (k == WORDS && op->node->lends);
 		if (!begun)
 			clear_lines(grad, op->params[tables[k].slot]->layout.out, width, begin, end);

@@ -142,7 +142,7 @@ static void combine(const ls_op *op, const ls_pass *pass, ls_member member)
 
 	ls_team_range(member, width, &begin, &end);
 	for (int part = 0; part < 2; part++)
-		for (int64_t c = begin; c < end; c++) {
+		for (int64_t c = begin; grads[part] && c < end; c++) {
 			const float *partial = (const float *)op->scratch + part * width + c;
 			float sum = pass->accumulate ? grads[part][c] : 0;
 			for (int64_t i = 0; i < chunks; i++)

@@ -117,10 +117,12 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 		ls_mask_dy(op, pass, member);
 	else if (op->node->activation)
 		gelu_dy(op, pass, member);
-	if (op->params[LS_BIAS])
+	if (ls_op_grad(op, pass, LS_BIAS))
 		ls_bias_grad(op, pass, partial, member);
-	ls_linear_backward_weights(op->plan, rows, op->x[0], op->dy, pass->accumulate || op->node->adds_borrowed,
-				   ls_op_grad(op, pass, LS_WEIGHT), member);
+	if (ls_op_grad(op, pass, LS_WEIGHT))
+		ls_linear_backward_weights(op->plan, rows, op->x[0], op->dy,
+					   pass->accumulate || op->node->adds_borrowed, ls_op_grad(op, pass, LS_WEIGHT),
+					   member);
 	if (op->dx[0]) {
 		ls_team_barrier(member);
 		ls_linear_backward_data(op->plan, rows, op->dy, ls_op_param(op, pass, LS_WEIGHT), op->add_dx[0],

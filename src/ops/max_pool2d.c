@@ -43,7 +43,7 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 
 	if (op->node->activation)
 		ls_mask_dy(op, pass, member);
-	if (op->params[LS_BIAS])
+	if (ls_op_grad(op, pass, LS_BIAS))
 		ls_bias_grad(op, pass, op->scratch, member);
 	while (op->dx[0] && ls_pool_next(op, &g, g.in_h, member, &at))
 		ls_simd_get()->max_pool_backward(&g, op->dy + at.out, (uint8_t *)op->aux + at.out, at.row,

@@ -37,8 +37,9 @@ typedef struct ls_tensor {
 	int channels, height, width;
 	int panel, blocks;
 	ls_domain domain;
-	int is_input;    /* sample-major images straight from the loader, or token ids */
-	int is_constant; /* does not depend on parameters: has no gradient */
+	int is_input;       /* sample-major images straight from the loader, or token ids */
+	int is_constant;    /* does not depend on parameters: has no gradient */
+	int needs_gradient; /* it depends on a parameter that is trained (graph/freeze.c) */
 } ls_tensor;
 
 static inline int64_t ls_tensor_floats(const ls_tensor *t) /* per sample */
@@ -225,10 +226,10 @@ const ls_op_type *ls_op_type_at(int i);
 LS_OPERATORS(LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW, LS_OP_ROW)
 #undef LS_OP_ROW
 
-/* The node itself trains this parameter: it is neither borrowed nor a buffer. */
+/* The node itself trains this parameter: it is neither borrowed nor a buffer nor frozen. */
 static inline int ls_op_trains(const ls_op *op, int slot)
 {
-	return op->node->params[slot] != LS_NONE && ls_param_is_trained(op->params[slot]);
+	return op->node->params[slot] != LS_NONE && ls_param_has_gradient(op->params[slot]);
 }
 
 /* A parameter's place. */
@@ -237,12 +238,20 @@ static inline const float *ls_op_param(const ls_op *op, const ls_pass *pass, int
 	return op->params[slot] ? pass->params + op->params[slot]->offset : NULL;
 }
 
-/* Its gradient's place: in the store, or in the memory that all nodes share. */
+/* Its gradient's place: in the store, or in the memory that all nodes share. NULL: it has none, or is frozen, and
+ * backward need not compute it. */
 static inline float *ls_op_grad(const ls_op *op, const ls_pass *pass, int slot)
 {
-	if (!op->params[slot])
+	if (!op->params[slot] || !ls_param_has_gradient(op->params[slot]))
 		return NULL;
 	return pass->grads + (pass->share_grads ? op->shared_at[slot] : op->params[slot]->offset);
+}
+
+/* A batch norm with weight and bias frozen is frozen as a whole: it normalises by its running statistics, as in
+ * evaluation, and leaves them as they are. */
+static inline int ls_op_is_frozen_norm(const ls_op *op)
+{
+	return op->params[LS_WEIGHT]->is_frozen && op->params[LS_BIAS]->is_frozen;
 }
 
 /* Rows and floats a value has in a pass. */

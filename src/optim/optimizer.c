@@ -17,7 +17,7 @@ static int cut(const ls_param *param, size_t begin, size_t end, size_t *first, s
 {
 	*first = param->offset > begin ? param->offset : begin;
 	*last = param->offset + param->count < end ? param->offset + param->count : end;
-	return ls_param_is_trained(param) && *first < *last;
+	return ls_param_has_gradient(param) && *first < *last;
 }
 
 static ls_update update_of(const ls_optimizer_pass *pass, size_t row, size_t first, size_t last)
@@ -78,7 +78,7 @@ void ls_optimizer_ratios(const ls_param_table *table, size_t block, const double
 		const ls_param *param = &table->rows[row];
 		double params = 0.0, direction = 0.0;
 		ratios[row] = 1.0;
-		if (!ls_param_is_trained(param) || param->count == 0)
+		if (!ls_param_has_gradient(param) || param->count == 0)
 			continue;
 		size_t runs = (param->offset + param->count - 1) / block - param->offset / block + 1;
 		for (size_t run = 0; run < runs; run++) {
@@ -104,7 +104,7 @@ void ls_optimizer_decay_unreachable(const ls_optimizer_pass *pass)
 	float keep = (float)(1.0 - pass->lr * pass->hyper->weight_decay);
 	for (size_t row = 0; row < pass->table->count; row++) {
 		const ls_param *param = &pass->table->rows[row];
-		if (ls_param_is_trained(param) && decays(pass->kind, param))
+		if (ls_param_has_gradient(param) && decays(pass->kind, param))
 			ls_optim_simd_get()->multiply(keep, pass->params + param->unreachable_offset,
 						      param->unreachable_count);
 	}

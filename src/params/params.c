@@ -66,30 +66,46 @@ static void check(const ls_param *param)
 	(void)l, (void)param;
 }
 
-static void lay_out_row(ls_param_table *table, ls_param *param, int all)
+/* Floats of both parts. What is frozen neither decays nor has norms, whatever the others need (`all`). */
+static void count_row(ls_param *param, int all)
 {
+	const ls_weight_layout *l = &param->layout;
+
 	param->offset = param->count = param->unreachable_offset = param->unreachable_count = 0;
 	if (param->role == LS_ROLE_COUNTER)
 		return;
 	check(param);
-	const ls_weight_layout *l = &param->layout;
-	size_t reachable_taps = (size_t)(l->slot && !all ? l->reachable_taps : l->taps);
+	int is_whole = !l->slot || (all && !param->is_frozen);
+	size_t reachable_taps = (size_t)(is_whole ? l->taps : l->reachable_taps);
 	param->count = reachable_taps * tap_floats(l);
 	param->unreachable_count = ((size_t)l->taps - reachable_taps) * tap_floats(l);
+}
+
+/* Count the elements of a row and give it a place in front, unless it is frozen. */
+static void lay_out_row(ls_param_table *table, ls_param *param, int all)
+{
+	count_row(param, all);
+	if (ls_param_is_trained(param))
+		table->trainable += ls_param_elements(param);
+	if (ls_param_is_trained(param) && param->is_frozen)
+		table->frozen += ls_param_elements(param);
+	if (param->role == LS_ROLE_COUNTER || (ls_param_is_trained(param) && param->is_frozen))
+		return;
 	size_t *end = param->role == LS_ROLE_BUFFER ? &table->buffers : &table->reachable;
 	param->offset = *end;
 	*end = align(*end + param->count);
-	if (param->role != LS_ROLE_BUFFER)
-		table->trainable += ls_param_elements(param);
 }
 
-void ls_params_lay_out(ls_param_table *table, int all)
+/* Behind the reachable ones: frozen parameters, then unreachable weights. */
+static void lay_out_rest(ls_param_table *table)
 {
-	table->reachable = table->buffers = 0;
-	table->trainable = 0;
-	for (size_t i = 0; i < table->count; i++)
-		lay_out_row(table, &table->rows[i], all);
-	table->total = table->reachable;
+	for (size_t i = 0; i < table->count; i++) {
+		ls_param *param = &table->rows[i];
+		if (!ls_param_is_trained(param) || !param->is_frozen)
+			continue;
+		param->offset = table->total;
+		table->total = align(table->total + param->count);
+	}
 	for (size_t i = 0; i < table->count; i++) {
 		ls_param *param = &table->rows[i];
 		if (!param->unreachable_count)
@@ -97,6 +113,16 @@ void ls_params_lay_out(ls_param_table *table, int all)
 		param->unreachable_offset = table->total;
 		table->total = align(table->total + param->unreachable_count);
 	}
+}
+
+void ls_params_lay_out(ls_param_table *table, int all)
+{
+	table->reachable = table->buffers = 0;
+	table->trainable = table->frozen = 0;
+	for (size_t i = 0; i < table->count; i++)
+		lay_out_row(table, &table->rows[i], all);
+	table->total = table->reachable;
+	lay_out_rest(table);
 }
 
 size_t ls_param_elements(const ls_param *param)
@@ -140,10 +166,12 @@ size_t ls_params_panel_largest(const ls_param_table *table)
 	return largest;
 }
 
-/* Where a block lies in a store; SIZE_MAX when it is unreachable and the store has no such part. */
+/* Where a block lies in a store; SIZE_MAX when it is unreachable or frozen and the store has no such part. */
 static size_t block_offset(const ls_param *param, ls_store_kind kind, int tap, int kb, int cb)
 {
 	size_t position = block_position(&param->layout, tap, kb, cb);
+	if (kind == LS_STORE_REACHABLE && param->is_frozen)
+		return SIZE_MAX;
 	if (position < param->count)
 		return param->offset + position;
 	return kind == LS_STORE_WHOLE ? param->unreachable_offset + (position - param->count) : SIZE_MAX;

@@ -7,7 +7,8 @@
  *     offsets.
  *  2. Behind it, [reachable, total) holds unreachable weights: filter taps that see nothing but padding at every
  *     position of the image. They have no gradient and no state, are never exchanged, and are in checkpoints like any
- *     other.
+ *     other. Frozen parameters lie there as a whole, in front of those: what trains, exchanges and updates sees
+ *     [0, reachable) and therefore nothing of them.
  *  3. Buffers (running statistics) are not trained and have an array of their own, `buffers` floats.
  *  4. Kernels see blocked weights [slot][out block][in block][in_panel][out_panel]; the outside world sees PyTorch's
  *     shapes. Padding inside blocks is zero, always has gradient zero, and stays zero.
@@ -56,13 +57,21 @@ typedef struct ls_param {
 	int rank;
 	int64_t shape[4]; /* as PyTorch has it; rank 0 for a counter */
 	ls_weight_layout layout;
+	int is_frozen;        /* keeps its values in training: graph/freeze.c */
 	size_t offset, count; /* reachable part, in floats, padding included (or place in buffers) */
 	size_t unreachable_offset, unreachable_count;
 } ls_param;
 
+/* A parameter, frozen or not; otherwise it is in the buffers or a counter. */
 static inline int ls_param_is_trained(const ls_param *param)
 {
 	return param->role != LS_ROLE_BUFFER && param->role != LS_ROLE_COUNTER;
+}
+
+/* It changes in training: it has a gradient and optimizer state. */
+static inline int ls_param_has_gradient(const ls_param *param)
+{
+	return ls_param_is_trained(param) && !param->is_frozen;
 }
 
 typedef struct ls_param_table {
@@ -71,6 +80,7 @@ typedef struct ls_param_table {
 	size_t reachable, total; /* floats */
 	size_t buffers;
 	uint64_t trainable; /* logical elements, unreachable ones included, padding not */
+	uint64_t frozen;    /* how many of them are frozen */
 } ls_param_table;
 
 /* Assign offsets once all rows are there. `all` treats every weight as reachable: coupled weight decay and norms of
@@ -82,8 +92,8 @@ size_t ls_param_elements(const ls_param *param); /* logical; 1 for a counter */
 /* Which part of a store an array has. */
 typedef enum ls_store_kind {
 	LS_STORE_WHOLE,    /* `total` floats: parameters */
-	LS_STORE_REACHABLE /* `reachable` floats: gradients, optimizer state. For unreachable weights, export gives 0
-			 and import does nothing */
+	LS_STORE_REACHABLE /* `reachable` floats: gradients, optimizer state. For unreachable and frozen weights, export
+			 gives 0 and import does nothing */
 } ls_store_kind;
 
 /* Between a store and the logical, row-major layout of param->shape. For a buffer, `store` is the buffers array. */
@@ -92,6 +102,9 @@ void ls_param_import(const ls_param *param, ls_store_kind kind, const float *log
 
 /* Fill store and buffers with initial values: a function of (seed, parameter name, logical index) alone. */
 ls_status ls_params_init(const ls_param_table *table, uint64_t seed, float *store, float *buffers);
+
+/* The distribution of initial values, "~ U(-0.022, 0.022)", "~ N(0, 0.02)" or "= 0". Returns out. */
+const char *ls_param_init_text(const ls_param *param, char *out, size_t size);
 
 /* xxh64 over all trainable parameters and buffers in table order, logical layout: the fingerprint of a run. */
 ls_status ls_params_fingerprint(const ls_param_table *table, const float *store, const float *buffers, uint64_t *out);

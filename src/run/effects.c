@@ -172,6 +172,7 @@ static const effect effects[] = {
 	{ "epsilon", uses_epsilon, "optimizer", NULL },
 	{ "weight-decay", NULL, NULL, NULL },
 	{ "clip-norm", NULL, NULL, NULL },
+	{ "freeze", NULL, NULL, NULL },
 	{ "schedule", NULL, NULL, NULL },
 	{ "warmup", NULL, NULL, NULL },
 	{ "lr-min", ends_at_minimum, "schedule", NULL },

@@ -190,7 +190,10 @@ static void warn_of_case(const ls_setup *s, const char *file)
 static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_progress *position)
 {
 	ls_node_trainer *t = s->trainer;
-	ls_ckpt_import how = { .fresh_heads = 1, .head = ls_graph_head(t->graph), .vocabulary = vocabulary_of(s) };
+	ls_ckpt_import how = { .fresh_heads = 1,
+			       .head = ls_graph_head(t->graph),
+			       .seed = s->options->seed,
+			       .vocabulary = vocabulary_of(s) };
 	ls_weights weights;
 	char vocab[4096];
 

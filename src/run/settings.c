@@ -98,6 +98,8 @@ static const ls_setting settings[] = {
 	  BINDS | COMMON },
 	{ "clip-norm", 0, "X", UPDATE, "clip the gradient's norm to X, 0 for never", LS_SETTING_REAL, AT(clip_norm), 0,
 	  REAL_MAX, BINDS | COMMON },
+	{ "freeze", 0, "PATTERN,...", UPDATE, "keep the parameters with these names as they are", LS_SETTING_STRING,
+	  AT(freeze), 0, 0, BINDS | COMMON },
 	{ "schedule", 0, "NAME", UPDATE, "change lr by {values}", LS_SETTING_STRING, AT(schedule), 0, 0,
 	  BINDS | COMMON },
 	{ "warmup", 0, "N", UPDATE, "raise lr from 0 over the first N steps", LS_SETTING_INT, AT(warmup), 0, 1e15,

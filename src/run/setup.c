@@ -114,6 +114,7 @@ static ls_status build_graph(ls_setup *s)
 		s->graph = s->own_graph;
 	}
 	LS_TRY(ls_graph_fits(s->graph, info));
+	LS_TRY(ls_graph_freeze(s->graph, s->options->freeze));
 	return s->test_set ? ls_graph_fits(s->graph, ls_dataset_describe(s->test_set)) : LS_OK;
 }
 

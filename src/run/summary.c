@@ -30,7 +30,7 @@ static void print_model(const ls_setup *s)
 {
 	const ls_train_options *o = s->options;
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
-	char samples[480], test[48] = "";
+	char samples[480], test[48] = "", frozen[64] = "";
 	uint64_t last = info->samples; /* the number before the word */
 
 	describe_samples(samples, sizeof(samples), s->train_set);
@@ -38,10 +38,12 @@ static void print_model(const ls_setup *s)
 		last = ls_dataset_describe(s->test_set)->samples;
 		snprintf(test, sizeof(test), " and %llu test", (unsigned long long)last);
 	}
-	ls_log_line("model %s: %llu parameters%s%s; data %s: %llu training%s sample%s of %s",
+	if (s->graph->params.frozen > 0)
+		snprintf(frozen, sizeof(frozen), ", %llu of them frozen", (unsigned long long)s->graph->params.frozen);
+	ls_log_line("model %s: %llu parameters%s%s%s; data %s: %llu training%s sample%s of %s",
 		    o->graph ? "of the program" : o->model, (unsigned long long)ls_graph_describe(s->graph).parameters,
-		    o->init ? " from " : "", o->init ? o->init : "", info->name, (unsigned long long)info->samples,
-		    test, ls_plural(last, "s"), samples);
+		    o->init ? " from " : "", o->init ? o->init : "", frozen, info->name,
+		    (unsigned long long)info->samples, test, ls_plural(last, "s"), samples);
 }
 
 static void print_steps(const ls_setup *s, uint64_t first_step)

@@ -103,8 +103,9 @@ static void run_backward(const job *j, const ls_pass *pass, int last, double *si
 	const ls_exec_microbatch *microbatch = j->microbatch;
 	for (int i = j->exec->op_count - 1; i >= 0; i--) {
 		ls_op *op = &j->exec->ops[i];
-		if (op->type->backward)
-			op->type->backward(op, pass, member);
+		if (!op->out->needs_gradient)
+			continue;
+		op->type->backward(op, pass, member);
 		add_spares(op, pass, member);
 		end_layer(j, op, 1, since, member);
 		if (last && microbatch->ready) {

@@ -45,11 +45,16 @@ static void want(ls_span *span, size_t bytes, int from, int to)
 	*span = (ls_span){ .bytes = bytes, .from = from, .to = to };
 }
 
-/* Images and what is made of them without parameters have no gradient. */
+/* Images and what is made of them without parameters that are trained have no gradient. */
 int ls_exec_has_gradient(const ls_exec *exec, int value)
 {
-	int producer = ls_graph_producer(exec->graph, value);
-	return !exec->inference && producer != LS_NONE && exec->graph->nodes[producer].type->backward;
+	return !exec->inference && exec->graph->values[value].needs_gradient;
+}
+
+/* Somebody needs what the backward pass of a node computes. */
+static int goes_backward(const ls_exec *exec, int node)
+{
+	return ls_exec_has_gradient(exec, exec->ops[node].node->output);
 }
 
 static size_t value_bytes(const ls_exec *exec, int value)
@@ -110,9 +115,9 @@ int ls_exec_is_own_gradient(const ls_exec *exec, int value)
 static void plan_output(ls_exec *exec, int i)
 {
 	const ls_node *node = exec->ops[i].node;
-	int training = !exec->inference, kept = training && (keeps(&exec->ops[i]) & LS_KEEP_OUTPUT);
+	int backward = goes_backward(exec, i), kept = backward && (keeps(&exec->ops[i]) & LS_KEEP_OUTPUT);
 
-	kept = kept || (training && ls_exec_is_own_gradient(exec, node->output));
+	kept = kept || (backward && ls_exec_is_own_gradient(exec, node->output));
 
 	want(ls_exec_span(exec, LS_SPAN_VALUE, node->output), value_bytes(exec, node->output), forward_time(i),
 	     kept ? backward_time(exec, i) : forward_time(i));
@@ -135,8 +140,8 @@ static void plan_read(ls_exec *exec, int i, int value, int again)
 static void plan_reads(ls_exec *exec, int i)
 {
 	const ls_op *op = &exec->ops[i];
-	int again = !exec->inference && (keeps(op) & LS_KEEP_INPUT);
-	int others = !exec->inference && (keeps(op) & LS_KEEP_OTHERS);
+	int again = goes_backward(exec, i) && (keeps(op) & LS_KEEP_INPUT);
+	int others = goes_backward(exec, i) && (keeps(op) & LS_KEEP_OTHERS);
 
 	if (op->maker)
 		want(ls_exec_span(exec, LS_SPAN_RECOMPUTED, i), value_bytes(exec, op->node->inputs[0]),
@@ -149,7 +154,7 @@ static void plan_reads(ls_exec *exec, int i)
 static void plan_aux(ls_exec *exec, int i)
 {
 	ls_op *op = &exec->ops[i];
-	int last = exec->inference ? forward_time(i) : backward_time(exec, i);
+	int last = goes_backward(exec, i) ? backward_time(exec, i) : forward_time(i);
 	int first =
 		op->moments_from ? (int)(op->moments_from - exec->ops) : i; /* the convolution fills in the moments */
 
@@ -185,7 +190,7 @@ static void link_moments(ls_exec *exec)
 {
 	for (int i = 0; i < exec->op_count; i++) {
 		int norm = exec->ops[i].node->moments_to;
-		if (norm == LS_NONE || exec->inference)
+		if (norm == LS_NONE || exec->inference || ls_op_is_frozen_norm(&exec->ops[norm]))
 			continue;
 		exec->ops[i].moments_to = &exec->ops[norm];
 		exec->ops[norm].moments_from = &exec->ops[i];
@@ -202,6 +207,8 @@ static void link_makers(ls_exec *exec)
 		const ls_node *node = exec->ops[i].node;
 		int maker = ls_graph_producer(exec->graph, node->inputs[0]);
 		if (maker == LS_NONE || !(node->type->fuses & LS_TAKES_REMADE_INPUT) || !exec->ops[maker].type->remake)
+			continue;
+		if (!goes_backward(exec, i))
 			continue;
 		if (exec->ops[maker].node->input_count == 1 && ls_graph_consumers(exec->graph, node->inputs[0]) == 1)
 			exec->ops[i].maker = &exec->ops[maker];

@@ -117,7 +117,7 @@ static inline void slope_check_padding(slope_net *s)
 
 	slope_train(s);
 	for (size_t i = 0; i < table->count; i++) {
-		if (!ls_param_is_trained(&table->rows[i]))
+		if (!ls_param_has_gradient(&table->rows[i]))
 			continue;
 		ls_param_export(&table->rows[i], LS_STORE_REACHABLE, s->net->grads, s->net->logical);
 		ls_param_import(&table->rows[i], LS_STORE_REACHABLE, s->net->logical, clean);
@@ -147,7 +147,7 @@ static inline void slope_check_graph(ls_graph *g, const char *name, int64_t coun
 			       g->nodes[i].type == &ls_op_max_pool2d;
 	slope_check_padding(&s);
 	for (size_t i = 0; i < g->params.count; i++)
-		if (ls_param_is_trained(&g->params.rows[i]))
+		if (ls_param_has_gradient(&g->params.rows[i]))
 			slope_check_param(&s, &g->params.rows[i], i);
 	for (int k = 0; k < 2; k++)
 		counts[k] += s.counts[k];

@@ -87,6 +87,7 @@ static const struct {
 	{ "epsilon", &sgd, &images, "options.epsilon has no effect with options.optimizer sgd" },
 	{ "weight-decay", NULL, &images, NULL },
 	{ "clip-norm", NULL, &images, NULL },
+	{ "freeze", NULL, &images, NULL },
 	{ "schedule", NULL, &images, NULL },
 	{ "warmup", NULL, &images, NULL },
 	{ "lr-min", &constant, &images, "options.lr_min has no effect with options.schedule constant" },
