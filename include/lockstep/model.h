@@ -90,7 +90,7 @@ LS_API const char *ls_model_class_name(const ls_model *model, int64_t i);
 #define LS_IMAGE_PIXELS_MAX (1 << 26)
 
 typedef struct ls_image_options {
-	size_t size;
+	size_t size;         /* set by LS_IMAGE_OPTIONS_INIT */
 	const char *name;    /* of the file, for messages */
 	ls_resize resize;    /* of an image of another size */
 	uint64_t pixels_max; /* larger ones are refused before memory is taken */

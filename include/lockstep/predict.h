@@ -25,16 +25,17 @@ typedef enum ls_input_kind { LS_INPUT_ANY, LS_INPUT_IMAGE, LS_INPUT_IDX, LS_INPU
 typedef enum ls_predict_format { LS_PREDICT_CSV, LS_PREDICT_JSONL } ls_predict_format;
 
 typedef struct ls_predict_options {
-	size_t size;
+	size_t size;               /* set by LS_PREDICT_OPTIONS_INIT */
 	const char *const *inputs; /* (input_count) files; "-" is standard input */
 	size_t input_count;
 	ls_input_kind kind;
-	const char *column; /* CSV of text: the column's name, in the first record, or its number from 1; NULL: "text", or
+	const char
+		*column; /* CSV of text: the column's name, in the first record, or its number from 1; NULL: "text", or
 			       the only one */
-	int is_normalised;  /* CSV of images: numbers as the model wants them; else pixels from 0 to 255 */
-	ls_resize resize;   /* images of another size than the model's */
+	int is_normalised; /* CSV of images: numbers as the model wants them; else pixels from 0 to 255 */
+	ls_resize resize;  /* images of another size than the model's */
 
-	int64_t top;   /* classes per sample, the most probable first */
+	int64_t top; /* classes per sample, the most probable first */
 	ls_predict_format format;
 	const char *out; /* a file, whole or absent; NULL: standard output */
 
@@ -49,8 +50,9 @@ typedef struct ls_predict_options {
 
 typedef struct ls_predict_result {
 	uint64_t predicted;
-	uint64_t bad; /* samples, or files, that were left out */
-	uint64_t cut; /* texts of more tokens than the model takes */
+	uint64_t bad;         /* samples, or files, that were left out */
+	uint64_t cut;         /* texts of more tokens than the model takes */
+	uint64_t reserved[8]; /* 0 */
 } ls_predict_result;
 
 /*

@@ -107,6 +107,7 @@ typedef struct ls_trainer_report {
 	double token_loss, token_accuracy;
 	double lr;            /* that was used */
 	double gradient_norm; /* of the mean gradient, before clipping; NaN where options.clip_norm is 0 */
+	uint64_t reserved[8]; /* 0 */
 } ls_trainer_report;
 
 /*
@@ -168,6 +169,7 @@ typedef struct ls_trainer_position {
 	int64_t epoch_step;       /* the next step within it */
 	int64_t devices, threads; /* that it runs on; threads per device */
 	int64_t micro_batch;
+	uint64_t reserved[8]; /* 0 */
 } ls_trainer_position;
 LS_API ls_status ls_trainer_where(const ls_trainer *trainer, ls_trainer_position *out);
 

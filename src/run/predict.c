@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "run/inputs.h"
 #include "run/prediction_lines.h"
@@ -23,13 +24,13 @@ typedef struct prediction {
 	ls_model_facts facts;
 	size_t values; /* of an image */
 	int64_t batch, count;
-	float *images;                /* (batch, values), or: */
-	ls_text_sample *texts;        /* (batch) */
-	int32_t *tokens;              /* (batch, tokens_max) */
+	float *images;         /* (batch, values), or: */
+	ls_text_sample *texts; /* (batch) */
+	int32_t *tokens;       /* (batch, tokens_max) */
 	struct {
 		const char *input;
 		uint64_t row;
-	} *from;       /* (batch) */
+	} * from;      /* (batch) */
 	float *logits; /* (batch, outputs) */
 	ls_inputs *inputs;
 	ls_prediction_lines lines;
@@ -197,10 +198,12 @@ static ls_status predict_to(ls_model *model, const ls_predict_options *options, 
 
 ls_status ls_predict(ls_model *model, const ls_predict_options *options, ls_predict_result *result)
 {
+	ls_predict_options own = LS_PREDICT_OPTIONS_INIT;
 	ls_file_draft draft;
 
-	if (!options->out)
-		return predict_to(model, options, stdout, result);
-	LS_TRY(ls_file_begin(&draft, options->out));
-	return ls_file_finish(&draft, predict_to(model, options, draft.stream, result));
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, quiet, "LS_PREDICT_OPTIONS_INIT"));
+	if (!own.out)
+		return predict_to(model, &own, stdout, result);
+	LS_TRY(ls_file_begin(&draft, own.out));
+	return ls_file_finish(&draft, predict_to(model, &own, draft.stream, result));
 }

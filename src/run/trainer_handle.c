@@ -9,6 +9,7 @@
 
 #include "backends/backend.h"
 #include "base/handles.h"
+#include "base/options.h"
 #include "optim/optimizer.h"
 #include "run/setup.h"
 
@@ -147,13 +148,14 @@ static void release(ls_trainer *t)
 
 ls_status ls_trainer_new(ls_trainer **out, ls_model *model, const ls_trainer_options *options)
 {
+	ls_trainer_options own = LS_TRAINER_OPTIONS_INIT;
+
 	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
-	if (!options)
-		return ls_fail(LS_EINVALID, "the options are NULL; start from LS_TRAINER_OPTIONS_INIT");
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, pin, "LS_TRAINER_OPTIONS_INIT"));
 	ls_trainer *t = calloc(1, sizeof(*t));
 	if (!t)
 		return ls_fail(LS_EMEMORY, "no memory for a trainer");
-	ls_status status = make(t, model, options);
+	ls_status status = make(t, model, &own);
 	if (status == LS_OK)
 		status = ls_handle_add(t, LS_TRAINER_KIND);
 	if (status != LS_OK) {

@@ -8,6 +8,7 @@
 
 #include "base/handles.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "run/model.h"
 #include "run/trainer_handle.h"
 #include "trainer/evaluate.h"
@@ -93,6 +94,15 @@ static ls_status leave(ls_trainer *t, ls_status status)
 	return status;
 }
 
+/* What the program gave, in this version's form. */
+static ls_status take_batch(ls_batch *own, const ls_batch *batch)
+{
+	*own = (ls_batch)LS_BATCH_INIT;
+	if (!batch)
+		return ls_fail(LS_EINVALID, "the batch is NULL");
+	return LS_OPTIONS_TAKE(own, batch, indices, "LS_BATCH_INIT");
+}
+
 /* ---- on arrays ------------------------------------------------------------------------------------------------------- */
 
 static ls_status check_pending(const ls_trainer *t, int derives)
@@ -110,12 +120,14 @@ static ls_status step_on_arrays(ls_trainer *t, const ls_batch *batch, int derive
 {
 	ls_node_trainer_assignment assign;
 	ls_trainer_report ignored;
+	ls_batch own;
 
 	LS_TRY(ls_trainer_check(t));
 	LS_TRY(check_pending(t, derives));
-	LS_TRY(ls_sample_check(t->node->graph, batch, t->settings.batch));
-	LS_TRY(expect(t, batch->count));
-	ls_arrays_begin(t->arrays, batch, t->derived, &assign);
+	LS_TRY(take_batch(&own, batch));
+	LS_TRY(ls_sample_check(t->node->graph, &own, t->settings.batch));
+	LS_TRY(expect(t, own.count));
+	ls_arrays_begin(t->arrays, &own, t->derived, &assign);
 	return leave(t, one_step(t, &assign, derives, report ? report : &ignored));
 }
 
@@ -375,14 +387,17 @@ ls_status ls_trainer_evaluate(ls_trainer *t, const ls_batch *batch, ls_eval_resu
 	static const ls_dataset_ops images = { .read = view_read },
 				    text = { .read_text = view_read_text, .measure_text = view_measure };
 
+	ls_batch own;
+
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
-	LS_TRY(ls_sample_check(t->node->graph, batch, INT64_MAX));
+	LS_TRY(take_batch(&own, batch));
+	LS_TRY(ls_sample_check(t->node->graph, &own, INT64_MAX));
 	const ls_graph *graph = t->node->graph;
 	const ls_tensor *in = &graph->values[graph->input];
 	int is_text = graph->tokens_max > 0;
-	view v = { .batch = batch, .floats = is_text ? 0 : ls_sample_floats(graph) };
+	view v = { .batch = &own, .floats = is_text ? 0 : ls_sample_floats(graph) };
 	ls_dataset_info info = { .name = "batch",
-				 .samples = (uint64_t)batch->count,
+				 .samples = (uint64_t)own.count,
 				 .channels = is_text ? 0 : in->channels,
 				 .height = is_text ? 0 : in->height,
 				 .width = is_text ? 0 : in->width,

@@ -8,7 +8,7 @@
 static const char frozen[] = "stem.*,n0.*,b.weight,n2.weight";
 
 /* The values of every row, one behind the other. */
-static float *values_of(const ls_trainer *t, size_t *count)
+static float *values_of(const ls_node_trainer *t, size_t *count)
 {
 	const ls_param_table *table = &t->graph->params;
 	float *values, *at;
@@ -33,7 +33,7 @@ static int stays(const ls_param *p)
 	return p->is_frozen || strncmp(p->name, "n0.", 3) == 0 || p->role == LS_ROLE_COUNTER;
 }
 
-static void compare(const ls_trainer *t, const float *before, const float *after, const char *optimizer)
+static void compare(const ls_node_trainer *t, const float *before, const float *after, const char *optimizer)
 {
 	for (size_t i = 0; i < t->graph->params.count; i++) {
 		const ls_param *p = &t->graph->params.rows[i];
@@ -54,19 +54,19 @@ typedef struct layout {
 static uint64_t train(const char *optimizer, layout l)
 {
 	ls_graph *g = make_graph(1);
-	ls_trainer *t = NULL;
+	ls_node_trainer *t = NULL;
 	size_t count;
 	uint64_t fingerprint;
 
 	assert_ok(ls_graph_freeze(g, frozen));
-	ls_trainer_options o = base_options(g, 20 / l.microbatches, l.microbatches);
+	ls_node_trainer_options o = base_options(g, 20 / l.microbatches, l.microbatches);
 	o.optimizer = optimizer;
 	o.hyper.weight_decay = 0.1;
 	o.devices = l.devices;
 	o.threads = l.threads;
 	o.clip_norm = l.clip_norm;
-	assert_ok(ls_trainer_new(&t, &o));
-	assert_ok(ls_trainer_init(t));
+	assert_ok(ls_node_trainer_new(&t, &o));
+	assert_ok(ls_node_trainer_init(t));
 	float *before = values_of(t, &count);
 	for (int s = 0; s < 3; s++) {
 		batch b = make_batch((uint64_t)s * 20, 20);
@@ -75,10 +75,10 @@ static uint64_t train(const char *optimizer, layout l)
 	}
 	float *after = values_of(t, &count);
 	compare(t, before, after, optimizer);
-	assert_ok(ls_trainer_fingerprint(t, &fingerprint));
+	assert_ok(ls_node_trainer_fingerprint(t, &fingerprint));
 	free(before);
 	free(after);
-	ls_trainer_free(t);
+	ls_node_trainer_free(t);
 	ls_graph_free(g);
 	return fingerprint;
 }
@@ -104,19 +104,19 @@ static void clipping_counts_what_is_trained(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		ls_graph *g = make_graph(0);
-		ls_trainer *t = NULL;
-		ls_trainer_report report;
+		ls_node_trainer *t = NULL;
+		ls_node_trainer_report report;
 		batch b = make_batch(0, 20);
 		assert_ok(ls_graph_freeze(g, i ? "stem.*" : NULL));
-		ls_trainer_options o = base_options(g, 10, 2);
+		ls_node_trainer_options o = base_options(g, 10, 2);
 		o.clip_norm = 1e6;
-		assert_ok(ls_trainer_new(&t, &o));
-		assert_ok(ls_trainer_init(t));
+		assert_ok(ls_node_trainer_new(&t, &o));
+		assert_ok(ls_node_trainer_init(t));
 		step(t, &b, 10);
-		assert_ok(ls_trainer_report_of(t, 0, &report));
+		assert_ok(ls_node_trainer_report_of(t, 0, &report));
 		norm[i] = report.gradient_norm;
 		free_batch(&b);
-		ls_trainer_free(t);
+		ls_node_trainer_free(t);
 		ls_graph_free(g);
 	}
 	assert_true(norm[1] > 0 && norm[1] < 0.999 * norm[0]);
