@@ -35,6 +35,7 @@
  *   train.h    training and evaluation, and every setting they take
  *   model.h    a model in memory: load, predict, parameters, save, export
  *   predict.h  predictions for files of images, numbers or text
+ *   serve.h    predictions over HTTP
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
  *   plan.h     forecast the training speed of a job on a cluster
@@ -62,6 +63,7 @@
 #include <lockstep/predict.h>
 #include <lockstep/probe.h>
 #include <lockstep/report.h>
+#include <lockstep/serve.h>
 #include <lockstep/status.h>
 #include <lockstep/sweep.h>
 #include <lockstep/text.h>

@@ -29,12 +29,13 @@ typedef struct ls_predict_options {
 	const char *const *inputs; /* (input_count) files; "-" is standard input */
 	size_t input_count;
 	ls_input_kind kind;
-	const char *column; /* CSV of text: the column's name, in the first record, or its number from 1; NULL: "text", or
+	const char
+		*column; /* CSV of text: the column's name, in the first record, or its number from 1; NULL: "text", or
 			       the only one */
-	int is_normalised;  /* CSV of images: numbers as the model wants them; else pixels from 0 to 255 */
-	ls_resize resize;   /* images of another size than the model's */
+	int is_normalised; /* CSV of images: numbers as the model wants them; else pixels from 0 to 255 */
+	ls_resize resize;  /* images of another size than the model's */
 
-	int64_t top;   /* classes per sample, the most probable first */
+	int64_t top; /* classes per sample, the most probable first */
 	ls_predict_format format;
 	const char *out; /* a file, whole or absent; NULL: standard output */
 

@@ -26,10 +26,9 @@ static ls_status open_tokenizer(ls_model *model)
 
 	if (model->trained.graph->tokens_max == 0 || model->vocabulary == 0)
 		return LS_OK;
-	ls_dataset_options how = { .split = LS_SPLIT_TEST,
-				   .vocab = s->vocab,
-				   .cased = s->cased,
-				   .replace_invalid = s->replace_invalid };
+	ls_dataset_options how = {
+		.split = LS_SPLIT_TEST, .vocab = s->vocab, .cased = s->cased, .replace_invalid = s->replace_invalid
+	};
 	if (!how.vocab) {
 		LS_TRY(ls_vocabulary_beside(beside, sizeof(beside), s));
 		how.vocab = beside;
@@ -93,8 +92,8 @@ static ls_status split_labels(ls_model *model, const char *path, int64_t outputs
 		count++;
 	}
 	if (count != outputs)
-		return ls_fail(LS_EMISMATCH, "%s has %lld line%s; the model has %lld classes, and each needs a name", path,
-			       (long long)count, ls_plural((uint64_t)count, "s"), (long long)outputs);
+		return ls_fail(LS_EMISMATCH, "%s has %lld line%s; the model has %lld classes, and each needs a name",
+			       path, (long long)count, ls_plural((uint64_t)count, "s"), (long long)outputs);
 	return LS_OK;
 }
 
@@ -180,9 +179,10 @@ static ls_status check_images(const ls_model *model)
 	if (model->trained.graph->tokens_max > 0)
 		return ls_fail(LS_EMISMATCH, "the model takes text, not images");
 	if (!ls_model_normalisation(model))
-		return ls_fail(LS_EINVALID,
-			       "the weights do not say how images were normalised; give options.mean and options.deviation, "
-			       "for ImageNet 0.485,0.456,0.406 and 0.229,0.224,0.225");
+		return ls_fail(
+			LS_EINVALID,
+			"the weights do not say how images were normalised; give options.mean and options.deviation, "
+			"for ImageNet 0.485,0.456,0.406 and 0.229,0.224,0.225");
 	return LS_OK;
 }
 
@@ -214,8 +214,8 @@ ls_status ls_model_normalise(const ls_model *model, float *pixels)
 	LS_TRY(check_images(model));
 	for (size_t i = 0; i < values; i++)
 		if (!(pixels[i] >= 0 && pixels[i] <= 255))
-			return ls_fail(LS_ENUMERIC, "value %zu of the image is %g; pixels are numbers from 0 to 255", i + 1,
-				       (double)pixels[i]);
+			return ls_fail(LS_ENUMERIC, "value %zu of the image is %g; pixels are numbers from 0 to 255",
+				       i + 1, (double)pixels[i]);
 	ls_pixels_normalise(pixels, shape, ls_model_normalisation(model));
 	return LS_OK;
 }
@@ -227,14 +227,16 @@ static ls_status check_text(const ls_model *model)
 	if (model->trained.graph->tokens_max == 0)
 		return ls_fail(LS_EMISMATCH, "the model takes images, not text");
 	if (!model->tokenizer.wordpiece)
-		return ls_fail(LS_EMISMATCH,
-			       "the model was trained on generated text, which has no vocabulary: it takes no other text");
+		return ls_fail(
+			LS_EMISMATCH,
+			"the model was trained on generated text, which has no vocabulary: it takes no other text");
 	return LS_OK;
 }
 
 static void frame(const ls_model *model, const ls_tokens *found, ls_text_sample *out, int *cut)
 {
-	int most = model->trained.graph->tokens_max - FRAME, count = found->count < (size_t)most ? (int)found->count : most;
+	int most = model->trained.graph->tokens_max - FRAME,
+	    count = found->count < (size_t)most ? (int)found->count : most;
 
 	out->length = count + FRAME;
 	out->masked = 0;

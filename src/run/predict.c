@@ -23,13 +23,13 @@ typedef struct prediction {
 	ls_model_facts facts;
 	size_t values; /* of an image */
 	int64_t batch, count;
-	float *images;                /* (batch, values), or: */
-	ls_text_sample *texts;        /* (batch) */
-	int32_t *tokens;              /* (batch, tokens_max) */
+	float *images;         /* (batch, values), or: */
+	ls_text_sample *texts; /* (batch) */
+	int32_t *tokens;       /* (batch, tokens_max) */
 	struct {
 		const char *input;
 		uint64_t row;
-	} *from;       /* (batch) */
+	} * from;      /* (batch) */
 	float *logits; /* (batch, outputs) */
 	ls_inputs *inputs;
 	ls_prediction_lines lines;
