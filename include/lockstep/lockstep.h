@@ -37,6 +37,7 @@
  *   model.h    a model in memory: load, predict, parameters, save, export
  *   trainer.h  training step by step, in a loop of your own
  *   predict.h  predictions for files of images, numbers or text
+ *   serve.h    predictions over HTTP
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
  *   plan.h     forecast the training speed of a job on a cluster
@@ -67,6 +68,7 @@
 #include <lockstep/predict.h>
 #include <lockstep/probe.h>
 #include <lockstep/report.h>
+#include <lockstep/serve.h>
 #include <lockstep/status.h>
 #include <lockstep/sweep.h>
 #include <lockstep/text.h>

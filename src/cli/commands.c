@@ -8,6 +8,7 @@ static const ls_command commands[] = {
 	{ "train", "train a model", ls_cmd_train },
 	{ "eval", "evaluate a run or a file of weights", ls_cmd_eval },
 	{ "predict", "predict classes of images, numbers or text", ls_cmd_predict },
+	{ "serve", "answer predictions over HTTP", ls_cmd_serve },
 	{ "export", "write a trained model as ONNX", ls_cmd_export },
 	{ "data", "get, make and show datasets", ls_cmd_data },
 	{ "models", "list models with their sizes", ls_cmd_models },

@@ -13,10 +13,12 @@
 #define LS_MODEL_GROUP "Model (where neither the run nor the file says it)"
 
 #define LS_DEVICE_ROWS(group, AT)                                                                                      \
-	{ "devices", 0, "N",	       group, "use N devices (default: one per core)", LS_SETTING_INT, AT(devices),    \
-	  0,	     LS_THREADS_MAX, 0 },                                                                              \
-	{ "threads", 't', "N", group, "use N threads per device (default 1)", LS_SETTING_INT, AT(threads), 1,          \
-	  LS_THREADS_MAX, 0 }
+	{ "devices",      0,           "N", group,          "use N devices (default: one per core)",                   \
+	  LS_SETTING_INT, AT(devices), 0,   LS_THREADS_MAX, 0 },                                                       \
+	{                                                                                                              \
+		"threads", 't', "N", group, "use N threads per device (default 1)", LS_SETTING_INT, AT(threads), 1,    \
+			LS_THREADS_MAX, 0                                                                              \
+	}
 
 #define LS_STRING_ROW(name, arg, group, help, place)                                                                   \
 	{                                                                                                              \
@@ -30,8 +32,8 @@
 #define LS_MODEL_ROWS(group, AT)                                                                                       \
 	{ "model", 'm', "NAME", group, "name the model", LS_SETTING_STRING, AT(model), 0, 0, 0 },                      \
 		LS_STRING_ROW("input", "CxHxW", group, "give the shape of an image, such as 3x224x224", AT(input)),    \
-		{ "data", 'd', "NAME", group, "take the shape of this dataset's samples",                              \
-		  LS_SETTING_STRING, AT(data), 0, 0, 0 },                                                              \
+		{ "data",   'd', "NAME", group, "take the shape of this dataset's samples", LS_SETTING_STRING,         \
+		  AT(data), 0,   0,      0 },                                                                          \
 		LS_STRING_ROW("data-dir", "DIR", group, "read its files from DIR", AT(data_dir)),                      \
 		LS_STRING_ROW("mean", "LIST", group, "images: subtract these from pixels of 0 to 1", AT(mean)),        \
 		LS_STRING_ROW("deviation", "LIST", group, "images: divide by these", AT(deviation)),                   \

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <lockstep/launch.h>
+#include <lockstep/serve.h>
 #include <lockstep/status.h>
 #include <lockstep/sweep.h>
 #include <lockstep/train.h>
@@ -64,14 +65,18 @@ static void on_signal(int signal)
 
 void ls_stop_on_signals(ls_stop_role role, int has_run)
 {
-	stop = role == LS_STOP_SWEEP ? ls_sweep_stop : role == LS_STOP_LAUNCHER ? ls_launch_stop : ls_train_stop;
+	stop = role == LS_STOP_SWEEP      ? ls_sweep_stop
+	       : role == LS_STOP_LAUNCHER ? ls_launch_stop
+	       : role == LS_STOP_SERVER   ? ls_serve_stop
+					  : ls_train_stop;
 	merges = role != LS_STOP_NODE;
 	patience = role == LS_STOP_SWEEP ? INT_MAX : role == LS_STOP_LAUNCHER ? 2 : 1;
 	/* the line break separates it from ^C and from a progress line */
-	message = role == LS_STOP_NODE    ? ""
-		  : role == LS_STOP_SWEEP ? "\nending the measurement; those that are done are kept\n"
-		  : has_run               ? "\nfinishing the step, writing a checkpoint; again to stop at once\n"
-					  : "\nfinishing the step; again to stop at once\n";
+	message = role == LS_STOP_NODE     ? ""
+		  : role == LS_STOP_SWEEP  ? "\nending the measurement; those that are done are kept\n"
+		  : role == LS_STOP_SERVER ? "\nanswering the requests that are here; again to stop at once\n"
+		  : has_run                ? "\nfinishing the step, writing a checkpoint; again to stop at once\n"
+					   : "\nfinishing the step; again to stop at once\n";
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, before;
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < SIGNALS; i++)

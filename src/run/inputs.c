@@ -128,8 +128,8 @@ static ls_status begin_idx(ls_inputs *in)
 	uint32_t channels = idx.rank == 4 ? idx.dims[1] : 1;
 	uint32_t height = idx.dims[idx.rank - 2], width = idx.dims[idx.rank - 1];
 	if (channels != (uint32_t)f->channels || height != (uint32_t)f->height || width != (uint32_t)f->width)
-		return ls_fail(LS_EMISMATCH, "%s has images of %ux%ux%u; the model takes %dx%dx%d", name_of(in), channels,
-			       height, width, f->channels, f->height, f->width);
+		return ls_fail(LS_EMISMATCH, "%s has images of %ux%ux%u; the model takes %dx%dx%d", name_of(in),
+			       channels, height, width, f->channels, f->height, f->width);
 	in->rows = idx.dims[0];
 	return LS_OK;
 }
@@ -221,9 +221,10 @@ static ls_status choose_column(ls_inputs *in, const ls_record *first, int *is_he
 	}
 	in->has_column = 0;
 	if (wanted)
-		return ls_fail(LS_EINVALID, "%s has no column '%s' in its first line (options.column)", name_of(in), wanted);
-	return ls_fail(LS_EINVALID, "%s has %zu columns, none of them named '%s'; choose one with options.column", name_of(in),
-		       first->fields, COLUMN_DEFAULT);
+		return ls_fail(LS_EINVALID, "%s has no column '%s' in its first line (options.column)", name_of(in),
+			       wanted);
+	return ls_fail(LS_EINVALID, "%s has %zu columns, none of them named '%s'; choose one with options.column",
+		       name_of(in), first->fields, COLUMN_DEFAULT);
 }
 
 static ls_status read_text_record(const ls_inputs *in, const ls_record *record, ls_input_sample *out)
@@ -254,8 +255,8 @@ static ls_status read_numbers(const ls_inputs *in, const ls_record *record, floa
 
 	if (record->fields != in->values)
 		return ls_fail(LS_EFORMAT, "%s:%llu: %zu value%s; an image of %dx%dx%d has %zu", name_of(in),
-			       (unsigned long long)record->line, record->fields, ls_plural(record->fields, "s"), f->channels,
-			       f->height, f->width, in->values);
+			       (unsigned long long)record->line, record->fields, ls_plural(record->fields, "s"),
+			       f->channels, f->height, f->width, in->values);
 	for (size_t i = 0; i < in->values; i++)
 		if (!parse_number(record->field[i], record->bytes[i], &image[i]))
 			return ls_fail(LS_EFORMAT, "%s:%llu: '%s' in column %zu is not a number", name_of(in),
@@ -273,7 +274,8 @@ static ls_status read_numbers(const ls_inputs *in, const ls_record *record, floa
 static int is_header(const ls_inputs *in, const ls_record *record)
 {
 	float ignored;
-	return in->row == 1 && record->fields == in->values && !parse_number(record->field[0], record->bytes[0], &ignored) &&
+	return in->row == 1 && record->fields == in->values &&
+	       !parse_number(record->field[0], record->bytes[0], &ignored) &&
 	       !parse_number(record->field[record->fields - 1], record->bytes[record->fields - 1], &ignored);
 }
 

@@ -149,6 +149,7 @@ ok "nothing is left of what failed" test ! -e x.csv
 
 mkdir trees
 awk 'BEGIN { split("good bad film plot acting great dull", w, " "); for (i = 0; i < 200; i++) printf "(%d (%d %s) (2 (2 %s) (2 .)))\n", i % 5, (i * 3) % 5, w[i % 7 + 1], w[int(i / 7) % 7 + 1] }' >trees/train.txt
+echo '(2 (2 good) (2 bad) (2 film) (2 plot) (2 acting) (2 great) (2 dull) (2 .) (2 good) (2 bad))' >>trees/train.txt
 cp trees/train.txt trees/test.txt
 printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' good bad film plot acting great dull . , '##s' >trees/vocab.txt
 run "$LOCKSTEP" train --model transformer --layers 1 --width 32 --heads 2 --data sst5 --data-dir trees --seq-len 12 --steps 5 --batch 16 --run text --quiet
@@ -162,10 +163,10 @@ values <<<"$out" >expected-text
 printf 'id,text\n1,good film.\n2,"bad plot, dull acting"\n3,\n4,Great films\n' >lines.csv
 for form in "lines.csv" "lines.csv --column text" "lines.csv --column text --batch 1" "lines.csv --devices 1 --threads 2" "- --input-format csv"; do
 	# shellcheck disable=SC2086 # words
-	is "$form gives the same" "$(predict text $form --quiet <lines.csv | values)" "$(cat expected-text)"
+	is "$form gives the same" "$(predict text $form <lines.csv | values)" "$(cat expected-text)"
 done
 tail -n +2 lines.csv >bare.csv
-is "a column by its number" "$(predict text bare.csv --column 2 --quiet | values)" "$(cat expected-text)"
+is "a column by its number" "$(predict text bare.csv --column 2 | values)" "$(cat expected-text)"
 fails_with "which column?" 2 "bare.csv has 2 columns, none of them named 'text'; choose one with --column" predict text bare.csv
 fails_with "a column that is not there" 2 "has no column 'body'" predict text lines.csv --column body
 fails_with "columns count from 1" 2 "columns are counted from 1" predict text lines.csv --column 0
@@ -178,7 +179,7 @@ printf 'good %.0s' {1..50} >long.txt
 run predict text long.txt
 like "a text that is too long is cut" "$err" '^1 text had more than [0-9]+ tokens and was cut'
 mv trees gone
-is "without its data the run's own vocabulary serves" "$(predict text lines.txt --seq-len 5 --quiet | values)" "$(cat expected-text)"
+is "without its data the run's own vocabulary serves" "$(predict text lines.txt --seq-len 12 | values)" "$(cat expected-text)"
 run "$LOCKSTEP" train --model transformer --layers 1 --width 32 --heads 2 --data babble --seq-len 12 --samples 50 --steps 1 --run babble --quiet
 fails_with "generated text has no vocabulary" 1 'generated text, which has no vocabulary' predict babble lines.txt
 

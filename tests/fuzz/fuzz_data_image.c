@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	fuzz_require((image.channels == 1 || image.channels == 3) && image.height > 0 && image.width > 0);
 	fuzz_require((uint64_t)image.height * (uint64_t)image.width <= PIXELS_MAX);
-	fuzz_require(ls_image_resize(&image, data[1] >> 7 ? LS_RESIZE_STRETCH : LS_RESIZE_COVER, to, out, "input") == LS_OK);
+	fuzz_require(ls_image_resize(&image, data[1] >> 7 ? LS_RESIZE_STRETCH : LS_RESIZE_COVER, to, out, "input") ==
+		     LS_OK);
 	for (int i = 0; i < to.channels * to.height * to.width; i++)
 		fuzz_require(out[i] >= 0 && out[i] <= 255.001f);
 	ls_image_release(&image);

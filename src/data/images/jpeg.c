@@ -55,7 +55,8 @@ ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const
 	(void)bytes;
 	(void)size;
 	(void)pixels_max;
-	return ls_fail(LS_EUNSUPPORTED, "%s is a JPEG image, and this build of Lockstep was made without libturbojpeg", name);
+	return ls_fail(LS_EUNSUPPORTED, "%s is a JPEG image, and this build of Lockstep was made without libturbojpeg",
+		       name);
 }
 
 #endif

@@ -166,8 +166,8 @@ ls_status ls_image_resize(const ls_image *image, ls_resize how, ls_image_shape t
 	size_t positions = (size_t)to.height * (size_t)to.width;
 
 	if (to.channels != 1 && to.channels != 3)
-		return ls_fail(LS_EMISMATCH, "%s: the model takes images of %d channels, and image files have 1 or 3", name,
-			       to.channels);
+		return ls_fail(LS_EMISMATCH, "%s: the model takes images of %d channels, and image files have 1 or 3",
+			       name, to.channels);
 	if (image->height != to.height || image->width != to.width)
 		return scale(image, how, to, pixels);
 	for (int c = 0; c < to.channels; c++)

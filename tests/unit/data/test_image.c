@@ -234,5 +234,5 @@ static void test_normalising_is_that_of_datasets(void **state)
 	assert_true(b[3] == 1.5f);
 }
 
-TEST_MAIN(test_png_kinds, test_png_of_16_bits, test_damaged_png, test_sizes_are_checked_before_memory, test_jpeg, test_colours,
-	  test_scaling, test_cover_takes_the_middle, test_normalising_is_that_of_datasets)
+TEST_MAIN(test_png_kinds, test_png_of_16_bits, test_damaged_png, test_sizes_are_checked_before_memory, test_jpeg,
+	  test_colours, test_scaling, test_cover_takes_the_middle, test_normalising_is_that_of_datasets)

@@ -75,7 +75,10 @@ static void expect(const char *dir, int is_csv, const char *text, const char *ex
 static void test_lines(void **state)
 {
 	expect(*state, 0, "a\nb\r\n\nc", "1:[a];2:[b];3:[];4:[c];");
-	expect(*state, 0, "\xef\xbb\xbf" "a,\"b\n", "1:[a,\"b];");
+	expect(*state, 0,
+	       "\xef\xbb\xbf"
+	       "a,\"b\n",
+	       "1:[a,\"b];");
 	expect(*state, 0, "\n", "1:[];");
 }
 

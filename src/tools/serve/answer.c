@@ -1,0 +1,107 @@
+#include "tools/serve/answer.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/names.h"
+
+enum { DIGITS = 9 }; /* of a number that reads back to the same float */
+
+static char *dump(json_t *root, size_t flags)
+{
+	char *text = root ? json_dumps(root, flags | JSON_REAL_PRECISION(DIGITS)) : NULL;
+	json_decref(root);
+	return text;
+}
+
+static json_t *class_of(const ls_model *model, int64_t label, float chance)
+{
+	const char *name = ls_model_class_name(model, label);
+	json_t *object = json_pack("{s:I}", "label", (json_int_t)label);
+
+	if (object && name)
+		json_object_set_new(object, "name", json_string(name));
+	if (object)
+		json_object_set_new(object, "probability", json_real((double)chance));
+	return object;
+}
+
+/* The label of rank k, the most probable first, of equal ones the smaller; `before` is that of rank k - 1, -1: none. */
+static int64_t next_best(const float *chances, int64_t outputs, int64_t before)
+{
+	int64_t best = -1;
+
+	for (int64_t i = 0; i < outputs; i++) {
+		int is_left = before < 0 || chances[i] < chances[before] || (chances[i] == chances[before] && i > before);
+		if (is_left && (best < 0 || chances[i] > chances[best]))
+			best = i;
+	}
+	return best;
+}
+
+static json_t *prediction_of(const ls_model *model, const float *chances, int64_t outputs, int64_t top)
+{
+	int64_t best = next_best(chances, outputs, -1);
+	json_t *object = class_of(model, best, chances[best]), *list;
+
+	if (!object || top <= 1)
+		return object;
+	list = json_array();
+	for (int64_t k = 0; k < top && best >= 0; k++, best = next_best(chances, outputs, best))
+		json_array_append_new(list, class_of(model, best, chances[best]));
+	json_object_set_new(object, "top", list);
+	return object;
+}
+
+char *ls_answer_predictions(const ls_model *model, const ls_model_facts *facts, const float *chances, int64_t count,
+			    int64_t top)
+{
+	json_t *list = json_array();
+
+	for (int64_t i = 0; i < count; i++)
+		json_array_append_new(list, prediction_of(model, chances + i * facts->outputs, facts->outputs, top));
+	return dump(json_pack("{s:o}", "predictions", list), JSON_COMPACT);
+}
+
+char *ls_answer_error(const char *message)
+{
+	char shown[512];
+	json_t *root = json_pack("{s:s}", "error", ls_text_printable(shown, sizeof(shown), message));
+	if (!root) /* bytes of the request that are no UTF-8 */
+		root = json_pack("{s:s}", "error", "the request cannot be read");
+	return dump(root, JSON_COMPACT);
+}
+
+static json_t *describe_input(const ls_model_facts *f)
+{
+	if (f->tokens_max > 0)
+		return json_pack("{s:s,s:i,s:i}", "kind", "text", "tokens_max", f->tokens_max, "vocabulary", f->vocabulary);
+	return json_pack("{s:s,s:[iii],s:s}", "kind", "image", "shape", f->channels, f->height, f->width, "values",
+			 "pixels from 0 to 255, or \"values\": \"normalised\"");
+}
+
+static json_t *describe_names(const ls_model *model, int64_t outputs)
+{
+	json_t *list = json_array();
+
+	for (int64_t i = 0; i < outputs && ls_model_class_name(model, i); i++)
+		json_array_append_new(list, json_string(ls_model_class_name(model, i)));
+	return list;
+}
+
+char *ls_answer_description(const ls_model *model, const ls_model_facts *f)
+{
+	char fingerprint[20];
+	json_t *root;
+
+	snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, f->fingerprint);
+	root = json_pack("{s:s,s:s,s:I,s:o,s:I,s:o,s:{s:s,s:s,s:s}}", "model", f->name ? f->name : "model", "fingerprint",
+			 fingerprint, "parameters", (json_int_t)f->parameters, "input", describe_input(f), "classes",
+			 (json_int_t)f->outputs, "names", describe_names(model, f->outputs), "paths", "POST /predict",
+			 f->tokens_max > 0 ? "{\"text\": [\"...\"], \"top\": 1}"
+					   : "{\"inputs\": [[...]]} or {\"images\": [\"base64\"]}, \"top\": 1; or an image file",
+			 "GET /healthz", "whether it answers", "GET /metrics", "counters, as Prometheus reads them");
+	return dump(root, JSON_INDENT(2));
+}

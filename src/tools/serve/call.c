@@ -1,0 +1,144 @@
+#include "tools/serve/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+#define PIXELS_MAX ((uint64_t)1 << 24) /* of an image file: 100 MB of 16-bit colour while it is decoded */
+
+enum { CLASSES_MAX = 100000 }; /* in an answer */
+
+int ls_budget_take(ls_budget *b, int64_t bytes)
+{
+	if (atomic_fetch_add(&b->held, bytes) + bytes <= b->most)
+		return 1;
+	atomic_fetch_sub(&b->held, bytes);
+	return 0;
+}
+
+void ls_budget_give(ls_budget *b, int64_t bytes)
+{
+	atomic_fetch_sub(&b->held, bytes);
+}
+
+void ls_call_release(ls_call *call, ls_budget *budget)
+{
+	free(call->images);
+	free(call->texts);
+	free(call->tokens);
+	free(call->chances);
+	ls_budget_give(budget, call->bytes);
+	*call = (ls_call){ 0 };
+}
+
+static size_t values_of(const ls_model_facts *f)
+{
+	return (size_t)f->channels * (size_t)f->height * (size_t)f->width;
+}
+
+/* A text has a token per character and two more at most, and never more than the model takes. */
+static int64_t tokens_of(const ls_call_context *c, const ls_request_bytes *text)
+{
+	int64_t most = 4 * (int64_t)text->size + 2; /* characters that fall into parts */
+	return most < c->facts.tokens_max ? most : c->facts.tokens_max;
+}
+
+static ls_status take_memory(ls_call *out, const ls_call_context *c, const ls_request *r)
+{
+	int64_t count = (int64_t)r->count, tokens = 0, sample = (int64_t)(values_of(&c->facts) * sizeof(float));
+
+	if (count * (r->top < c->facts.outputs ? r->top : c->facts.outputs) > CLASSES_MAX)
+		return ls_fail(LS_EINVALID, "\"top\" %lld of %lld inputs are more than %d classes; send fewer inputs at a time",
+			       (long long)r->top, (long long)count, CLASSES_MAX);
+	for (size_t i = 0; r->kind == LS_REQUEST_TEXTS && i < r->count; i++)
+		tokens += tokens_of(c, &r->part[i]);
+	int64_t bytes = count * (c->facts.outputs * (int64_t)sizeof(float) + sample) +
+			tokens * (int64_t)sizeof(int32_t) + count * (int64_t)sizeof(ls_text_sample);
+	if (bytes > c->budget->most / 4)
+		return ls_fail(LS_EINVALID, "%lld inputs are too many for one request; send fewer at a time", (long long)count);
+	if (!ls_budget_take(c->budget, bytes))
+		return ls_fail(LS_EMEMORY, "too many requests are waiting; try again later");
+	out->bytes = bytes;
+	out->chances = calloc((size_t)(count * c->facts.outputs), sizeof(*out->chances));
+	if (r->kind == LS_REQUEST_TEXTS) {
+		out->texts = calloc(r->count, sizeof(*out->texts));
+		out->tokens = calloc((size_t)tokens + (size_t)c->facts.tokens_max, sizeof(*out->tokens));
+	} else {
+		out->images = calloc(r->count * values_of(&c->facts), sizeof(*out->images));
+	}
+	if (out->chances && (out->images || (out->texts && out->tokens)))
+		return LS_OK;
+	return ls_fail(LS_EMEMORY, "no memory for %lld inputs; try again later", (long long)count);
+}
+
+static ls_status make_texts(ls_call *out, const ls_call_context *c, const ls_request *r)
+{
+	int32_t *at = out->tokens;
+
+	for (size_t i = 0; i < r->count; i++) {
+		out->texts[i].tokens = at;
+		if (ls_model_tokenize(c->model, r->part[i].bytes, r->part[i].size, &out->texts[i], NULL) != LS_OK)
+			return ls_fail_context(LS_EFORMAT, "text[%zu]", i);
+		at += out->texts[i].length;
+	}
+	return LS_OK;
+}
+
+static ls_status make_images(ls_call *out, const ls_call_context *c, const ls_request *r)
+{
+	char name[32];
+	ls_image_options how = LS_IMAGE_OPTIONS_INIT;
+
+	how.name = name;
+	how.resize = c->resize;
+	how.pixels_max = PIXELS_MAX;
+	for (size_t i = 0; i < r->count; i++) {
+		snprintf(name, sizeof(name), "images[%zu]", i);
+		LS_TRY(ls_model_read_image(c->model, r->part[i].bytes, r->part[i].size, &how,
+					   out->images + i * values_of(&c->facts)));
+	}
+	return LS_OK;
+}
+
+static ls_status make_numbers(ls_call *out, const ls_call_context *c, const ls_request *r)
+{
+	size_t values = values_of(&c->facts);
+
+	memcpy(out->images, r->numbers, r->count * values * sizeof(*out->images));
+	for (size_t i = 0; !r->is_normalised && i < r->count; i++)
+		if (ls_model_normalise(c->model, out->images + i * values) != LS_OK)
+			return ls_fail_context(LS_EFORMAT, "inputs[%zu]", i);
+	return LS_OK;
+}
+
+static ls_status make_samples(ls_call *out, const ls_call_context *c, const ls_request *r)
+{
+	switch (r->kind) {
+	case LS_REQUEST_TEXTS:
+		return make_texts(out, c, r);
+	case LS_REQUEST_IMAGES:
+		return make_images(out, c, r);
+	default:
+		return make_numbers(out, c, r);
+	}
+}
+
+ls_status ls_call_make(ls_call *out, const ls_call_context *context, const ls_request *request)
+{
+	ls_call call = { .top = request->top };
+	ls_status status = take_memory(&call, context, request);
+
+	if (status == LS_OK)
+		status = make_samples(&call, context, request);
+	if (status != LS_OK) {
+		ls_call_release(&call, context->budget);
+		return status;
+	}
+	call.job = (ls_batch_job){ .count = (int64_t)request->count,
+				   .images = call.images,
+				   .texts = call.texts,
+				   .chances = call.chances };
+	*out = call;
+	return LS_OK;
+}

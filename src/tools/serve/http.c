@@ -1,0 +1,574 @@
+#include "tools/serve/http.h"
+
+#include "base/status.h"
+
+#ifdef LS_HAVE_HTTPD
+#include <math.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/pin.h"
+#include "tools/serve/answer.h"
+
+enum { THREADS_MIN = 2, THREADS_MAX = 4, SPARE_CONNECTIONS = 64 };
+#define DISCARD_MAX ((int64_t)64 << 20) /* of a body that nobody wants: read, so that the client gets to see why */
+
+/* A connection, from accept to close. `since`: when it was opened or last answered. */
+typedef struct connection {
+	int fd, is_busy; /* busy: its request is complete and not answered */
+	double since;
+	struct connection *before, *next;
+} connection;
+
+struct ls_http {
+	ls_http_options options;
+	struct MHD_Daemon *daemon;
+	atomic_int is_refusing;
+	atomic_llong active;
+	pthread_mutex_t lock; /* for: */
+	connection *connections;
+	int64_t connection_count;
+};
+
+typedef struct route route;
+
+/* A request, from its first line to its answer. */
+typedef struct http_request {
+	ls_call call; /* first: the batcher's job */
+	ls_http *http;
+	struct MHD_Connection *connection;
+	const route *route;
+	unsigned code; /* of the answer; 0: not known yet */
+	char *answer;
+	const char *kind; /* of the answer */
+	int is_waiting;   /* for the batcher */
+	int closes;
+	double complete; /* when the body was */
+	uint8_t *body;
+	size_t size, room;
+	int64_t held; /* of the budget, for the body */
+} http_request;
+
+static void set_answer(http_request *r, unsigned code, char *text, const char *kind)
+{
+	free(r->answer);
+	r->code = text ? code : MHD_HTTP_INTERNAL_SERVER_ERROR;
+	r->answer = text;
+	r->kind = kind;
+}
+
+static void refuse(http_request *r, unsigned code, const char *message)
+{
+	set_answer(r, code, ls_answer_error(message), "application/json");
+}
+
+/* ---- paths --------------------------------------------------------------------------------------------------------- */
+
+struct route {
+	const char *path, *method;
+	int is_open;                       /* without the token, too */
+	void (*answer)(http_request *r);   /* when the request is complete; sets an answer, or waits for one */
+};
+
+static connection *connection_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info ? info->socket_context : NULL;
+}
+
+static void answer_health(http_request *r)
+{
+	set_answer(r, MHD_HTTP_OK, strdup("{\"status\":\"ok\"}"), "application/json");
+}
+
+static void answer_description(http_request *r)
+{
+	set_answer(r, MHD_HTTP_OK, ls_answer_description(r->http->options.call.model, &r->http->options.call.facts),
+		   "application/json");
+}
+
+static void answer_metrics(http_request *r)
+{
+	ls_http *h = r->http;
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	pthread_mutex_lock(&h->lock);
+	ls_gauges gauges = { .connections = h->connection_count };
+	pthread_mutex_unlock(&h->lock);
+	gauges.waiting = ls_batcher_waiting(h->options.batcher);
+	if (to) {
+		ls_counters_print(h->options.counters, gauges, to);
+		fclose(to);
+	}
+	set_answer(r, MHD_HTTP_OK, text, "text/plain; version=0.0.4");
+}
+
+/* By the batcher's thread. */
+static void prediction_done(ls_batch_job *job, ls_status status, const char *error)
+{
+	http_request *r = (http_request *)(void *)job;
+
+	if (status != LS_OK)
+		refuse(r, MHD_HTTP_INTERNAL_SERVER_ERROR, error);
+	MHD_resume_connection(r->connection);
+}
+
+static ls_status parse_body(http_request *r, ls_request *request)
+{
+	const ls_model_facts *f = &r->http->options.call.facts;
+	const ls_request_shape shape = { f->tokens_max > 0, f->channels, f->height, f->width };
+	const char *kind = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Type");
+	const char *top = MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, "top");
+	int is_image = (kind && strncasecmp(kind, "image/", 6) == 0) ||
+		       (r->size > 0 && (r->body[0] == 0x89 || r->body[0] == 0xff)); /* with which no JSON begins */
+	int64_t classes = 0;
+
+	if (top && (ls_parse_int(top, "top", &classes) != LS_OK || classes < 1))
+		return ls_fail(LS_EFORMAT, "top in the address is not a whole number of 1 or more");
+	LS_TRY(is_image ? ls_request_from_image(request, &shape, r->body, r->size)
+			: ls_request_from_json(request, &shape, r->body, r->size));
+	request->top = top ? classes : request->top;
+	return LS_OK;
+}
+
+static void answer_prediction(http_request *r)
+{
+	ls_http *h = r->http;
+	ls_request request = { 0 };
+	ls_status status = parse_body(r, &request);
+
+	if (status == LS_OK)
+		status = ls_call_make(&r->call, &h->options.call, &request);
+	ls_request_release(&request);
+	if (status != LS_OK) {
+		refuse(r,
+		       status == LS_EMEMORY    ? MHD_HTTP_SERVICE_UNAVAILABLE
+		       : status == LS_EINVALID ? MHD_HTTP_CONTENT_TOO_LARGE
+					       : MHD_HTTP_BAD_REQUEST,
+		       ls_last_error());
+		return;
+	}
+	r->call.job.done = prediction_done;
+	r->is_waiting = 1;
+	MHD_suspend_connection(r->connection); /* before the batcher may resume it */
+	if (!ls_batcher_submit(h->options.batcher, &r->call.job)) {
+		refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests are waiting; try again later");
+		MHD_resume_connection(r->connection);
+	}
+}
+
+static const route routes[] = {
+	{ "/predict", "POST", 0, answer_prediction },
+	{ "/healthz", "GET", 1, answer_health },
+	{ "/metrics", "GET", 0, answer_metrics },
+	{ "/", "GET", 0, answer_description },
+};
+
+/* ---- before the body ----------------------------------------------------------------------------------------------- */
+
+/* In a time that does not depend on where they differ. */
+static int is_token(const char *given, const char *token)
+{
+	size_t length = strlen(token), wrong = strlen(given) != length;
+
+	for (size_t i = 0; i < length && !(strlen(given) != length); i++)
+		wrong |= (unsigned char)(given[i] ^ token[i]);
+	return wrong == 0;
+}
+
+static int is_allowed(const http_request *r)
+{
+	static const char scheme[] = "Bearer ";
+	const char *token = r->http->options.token;
+	const char *given = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Authorization");
+
+	if (!token || (r->route && r->route->is_open))
+		return 1;
+	return given && strncasecmp(given, scheme, sizeof(scheme) - 1) == 0 && is_token(given + sizeof(scheme) - 1, token);
+}
+
+static void find_route(http_request *r, const char *path, const char *method)
+{
+	int found = 0;
+
+	for (size_t i = 0; i < LS_COUNT(routes); i++) {
+		if (strcmp(routes[i].path, path) != 0)
+			continue;
+		found = 1;
+		int is_head = strcmp(method, "HEAD") == 0 && strcmp(routes[i].method, "GET") == 0;
+		r->route = &routes[i];
+		if (strcmp(routes[i].method, method) != 0 && !is_head)
+			refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED,
+			       strcmp(routes[i].method, "GET") == 0 ? "this path takes GET" : "this path takes POST");
+	}
+	if (!found)
+		refuse(r, MHD_HTTP_NOT_FOUND, "no such path; there are /, /predict, /healthz and /metrics");
+}
+
+/* -1: not said. */
+static int64_t announced(const http_request *r)
+{
+	const char *length = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Length");
+	int64_t bytes = -1;
+
+	if (!length || ls_parse_int(length, "a length", &bytes) != LS_OK)
+		return -1;
+	return bytes;
+}
+
+static void refuse_size(http_request *r)
+{
+	char message[96];
+	snprintf(message, sizeof(message), "the request has more than %lld bytes", (long long)r->http->options.max_body);
+	refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, message);
+}
+
+static void check_head(http_request *r, const char *path, const char *method)
+{
+	ls_http *h = r->http;
+
+	pthread_mutex_lock(&h->lock);
+	int is_crowded = h->connection_count > h->options.max_connections;
+	pthread_mutex_unlock(&h->lock);
+	find_route(r, path, method);
+	if (!is_allowed(r))
+		refuse(r, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong; send it as Authorization: Bearer TOKEN");
+	else if (atomic_load(&h->is_refusing))
+		refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is stopping");
+	else if (is_crowded)
+		refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections; try again later");
+	else if (r->code == 0 && announced(r) > h->options.max_body)
+		refuse_size(r);
+	r->closes = is_crowded || atomic_load(&h->is_refusing);
+}
+
+/* ---- the body ------------------------------------------------------------------------------------------------------ */
+
+static void drop_body(http_request *r)
+{
+	free(r->body);
+	r->body = NULL;
+	r->size = r->room = 0;
+	ls_budget_give(r->http->options.call.budget, r->held);
+	r->held = 0;
+}
+
+static void take_body(http_request *r, const char *data, size_t size)
+{
+	ls_http *h = r->http;
+
+	if (r->code != 0)
+		return; /* refused already */
+	if (r->size + size > (size_t)h->options.max_body) {
+		refuse_size(r);
+	} else if (!ls_budget_take(h->options.call.budget, (int64_t)size)) {
+		refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests are waiting; try again later");
+	} else {
+		r->held += (int64_t)size;
+		if (ls_array_grow(&r->body, &r->room, r->size + size, 1) != LS_OK) {
+			refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory for the request; try again later");
+		} else {
+			memcpy(r->body + r->size, data, size);
+			r->size += size;
+			return;
+		}
+	}
+	drop_body(r);
+}
+
+/* ---- answering ----------------------------------------------------------------------------------------------------- */
+
+static void add_headers(const http_request *r, struct MHD_Response *response)
+{
+	MHD_add_response_header(response, "Content-Type", r->kind ? r->kind : "text/plain");
+	if (r->code == MHD_HTTP_UNAUTHORIZED)
+		MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+	if (r->code == MHD_HTTP_METHOD_NOT_ALLOWED && r->route)
+		MHD_add_response_header(response, "Allow", r->route->method);
+	if (r->code == MHD_HTTP_SERVICE_UNAVAILABLE)
+		MHD_add_response_header(response, "Retry-After", "1");
+	if (r->closes)
+		MHD_add_response_header(response, "Connection", "close");
+}
+
+static enum MHD_Result send_answer(http_request *r)
+{
+	int is_prediction = r->is_waiting && r->code == MHD_HTTP_OK;
+	size_t size = r->answer ? strlen(r->answer) : 0;
+	struct MHD_Response *response = MHD_create_response_from_buffer(size, r->answer, MHD_RESPMEM_MUST_FREE);
+
+	if (!response)
+		return MHD_NO;
+	r->answer = NULL; /* the response's */
+	add_headers(r, response);
+	enum MHD_Result result = MHD_queue_response(r->connection, r->code, response);
+	MHD_destroy_response(response);
+	ls_counters_request(r->http->options.counters, r->code, is_prediction ? ls_clock_seconds() - r->complete : -1);
+	return result;
+}
+
+static void set_busy(const http_request *r)
+{
+	connection *c = connection_of(r->connection);
+	pthread_mutex_lock(&r->http->lock);
+	if (c)
+		c->is_busy = 1;
+	pthread_mutex_unlock(&r->http->lock);
+}
+
+/* The body is complete, or a prediction is. */
+static enum MHD_Result go_on(http_request *r)
+{
+	const ls_call_context *c = &r->http->options.call;
+
+	if (r->is_waiting && r->code == 0) {
+		set_answer(r, MHD_HTTP_OK,
+			   ls_answer_predictions(c->model, &c->facts, r->call.chances, r->call.job.count, r->call.top),
+			   "application/json");
+	} else if (r->code == 0) {
+		r->complete = ls_clock_seconds();
+		set_busy(r);
+		r->route->answer(r);
+		drop_body(r);
+		if (r->is_waiting)
+			return MHD_YES;
+	}
+	return send_answer(r);
+}
+
+static http_request *begin_request(ls_http *h, struct MHD_Connection *from)
+{
+	http_request *r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	r->http = h;
+	r->connection = from;
+	atomic_fetch_add(&h->active, 1);
+	return r;
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *from, const char *path, const char *method,
+			      const char *version, const char *data, size_t *size, void **own)
+{
+	http_request *r = *own;
+	(void)version;
+
+	if (!r) {
+		r = *own = begin_request(context, from);
+		if (!r)
+			return MHD_NO;
+		check_head(r, path, method);
+		if (r->code != 0 && announced(r) > DISCARD_MAX)
+			return send_answer(r);
+		return MHD_YES;
+	}
+	if (*size > 0) {
+		take_body(r, data, *size);
+		*size = 0;
+		return MHD_YES;
+	}
+	return go_on(r);
+}
+
+static void request_ended(void *context, struct MHD_Connection *own, void **request, enum MHD_RequestTerminationCode code)
+{
+	ls_http *h = context;
+	http_request *r = *request;
+	connection *c = connection_of(own);
+	(void)code;
+
+	pthread_mutex_lock(&h->lock);
+	if (c) {
+		c->is_busy = 0;
+		c->since = ls_clock_seconds();
+	}
+	pthread_mutex_unlock(&h->lock);
+	if (!r)
+		return;
+	drop_body(r);
+	ls_call_release(&r->call, h->options.call.budget);
+	free(r->answer);
+	free(r);
+	*request = NULL;
+	atomic_fetch_sub(&h->active, 1);
+}
+
+/* ---- connections --------------------------------------------------------------------------------------------------- */
+
+static void link_connection(ls_http *h, connection *c)
+{
+	pthread_mutex_lock(&h->lock);
+	c->next = h->connections;
+	if (c->next)
+		c->next->before = c;
+	h->connections = c;
+	h->connection_count++;
+	pthread_mutex_unlock(&h->lock);
+}
+
+static void unlink_connection(ls_http *h, connection *c)
+{
+	pthread_mutex_lock(&h->lock);
+	if (c->before)
+		c->before->next = c->next;
+	else
+		h->connections = c->next;
+	if (c->next)
+		c->next->before = c->before;
+	h->connection_count--;
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* The library closes the socket after this has returned, so a connection in the list has one that is open. */
+static void connection_changed(void *context, struct MHD_Connection *own, void **socket_context,
+			       enum MHD_ConnectionNotificationCode code)
+{
+	connection *c = *socket_context;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		c = calloc(1, sizeof(*c));
+		*socket_context = c;
+		if (!c)
+			return;
+		c->fd = MHD_get_connection_info(own, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+		c->since = ls_clock_seconds();
+		link_connection(context, c);
+	} else if (c) {
+		unlink_connection(context, c);
+		free(c);
+		*socket_context = NULL;
+	}
+}
+
+/* A client that sends a byte now and then is never idle: what counts is a complete request. */
+void ls_http_tick(ls_http *h)
+{
+	double now = ls_clock_seconds();
+
+	pthread_mutex_lock(&h->lock);
+	for (connection *c = h->connections; c; c = c->next)
+		if (!c->is_busy && now - c->since > h->options.timeout) {
+			shutdown(c->fd, SHUT_RDWR);
+			c->since = now;
+			ls_counters_timeout(h->options.counters);
+		}
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* ---- start and stop ------------------------------------------------------------------------------------------------ */
+
+__attribute__((format(printf, 2, 0))) static void ignore_log(void *context, const char *format, va_list arguments)
+{
+	(void)context;
+	(void)format;
+	(void)arguments;
+}
+
+static struct MHD_Daemon *start_daemon(ls_http *h)
+{
+	const ls_http_options *o = &h->options;
+	int cores = ls_pin_cores();
+	unsigned threads = cores > THREADS_MAX ? THREADS_MAX : cores < THREADS_MIN ? THREADS_MIN : (unsigned)cores;
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+	sigset_t all, before;
+
+	/* the program's thread handles signals */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	struct MHD_Daemon *daemon = MHD_start_daemon(
+		flags | (strchr(o->listener.url, '[') ? MHD_USE_IPv6 : 0), 0, NULL, NULL, handle, h, /* logger first: */
+		MHD_OPTION_EXTERNAL_LOGGER, ignore_log, NULL, MHD_OPTION_LISTEN_SOCKET, o->listener.fd,
+		MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)(o->max_connections + SPARE_CONNECTIONS), MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)ceil(o->timeout) + 1, MHD_OPTION_NOTIFY_COMPLETED, request_ended, h,
+		MHD_OPTION_NOTIFY_CONNECTION, connection_changed, h, MHD_OPTION_END);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return daemon;
+}
+
+ls_status ls_http_start(ls_http **out, const ls_http_options *options)
+{
+	ls_http *h = calloc(1, sizeof(*h));
+
+	if (h) {
+		h->options = *options;
+		pthread_mutex_init(&h->lock, NULL);
+		h->daemon = start_daemon(h);
+	}
+	if (h && h->daemon) {
+		*out = h;
+		return LS_OK;
+	}
+	close(options->listener.fd);
+	if (h)
+		pthread_mutex_destroy(&h->lock);
+	free(h);
+	return ls_fail(LS_EMEMORY, "cannot start the HTTP server for %lld connections; try a smaller options.max_connections",
+		       (long long)options->max_connections);
+}
+
+void ls_http_refuse(ls_http *h)
+{
+	atomic_store(&h->is_refusing, 1);
+	MHD_socket listening = MHD_quiesce_daemon(h->daemon);
+	if (listening != MHD_INVALID_SOCKET)
+		close(listening);
+}
+
+int64_t ls_http_active(ls_http *h)
+{
+	return atomic_load(&h->active);
+}
+
+void ls_http_stop(ls_http *h)
+{
+	if (!h)
+		return;
+	MHD_stop_daemon(h->daemon);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+}
+
+#else
+#include <unistd.h>
+
+ls_status ls_http_start(ls_http **out, const ls_http_options *options)
+{
+	(void)out;
+	close(options->listener.fd);
+	return ls_fail(LS_EUNSUPPORTED, "this build of Lockstep was made without libmicrohttpd: it cannot serve");
+}
+
+void ls_http_tick(ls_http *h)
+{
+	(void)h;
+}
+
+void ls_http_refuse(ls_http *h)
+{
+	(void)h;
+}
+
+int64_t ls_http_active(ls_http *h)
+{
+	(void)h;
+	return 0;
+}
+
+void ls_http_stop(ls_http *h)
+{
+	(void)h;
+}
+
+#endif

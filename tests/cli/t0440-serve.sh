@@ -1,0 +1,274 @@
+#!/bin/bash
+# lockstep serve: answers have the bits of `lockstep predict` however requests were batched; what is wrong, too large, too slow
+# or too much is refused; a stop answers what was accepted and leaves nothing behind. All on loopback.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+if ! command -v curl >/dev/null; then
+	echo "1..0 # SKIP there is no curl"
+	exit 0
+fi
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 64 --steps 20 --run cnn --quiet
+is "a run to serve" "$status" 0
+"$LOCKSTEP" data make glyphs --out glyphs --samples 300 --quiet
+"$LOCKSTEP" predict cnn glyphs/t10k-images-idx3-ubyte --top 10 --format jsonl >expected.jsonl
+ok "expected answers" test -s expected.jsonl
+
+with=() # words before the command
+start() { # OPTIONS...: a server; $url and $server
+	: >listening
+	"${with[@]}" "$LOCKSTEP" serve cnn --listen 127.0.0.1:0 "$@" >listening 2>serve.err &
+	server=$!
+	wait_for 60 grep -q '^listening on' listening || cat serve.err
+	url=$(sed -n 's/^listening on //p' listening)
+}
+stop() { # exit status of the server, which is asked to stop
+	kill -TERM "$server"
+	wait "$server"
+}
+client() { timeout 120 python3 "$SOURCE_DIR/tests/cli/serve_client.py" "$url" "$@"; }
+ask() { curl -s -m 60 -o answer -w '%{http_code}' "$@"; } # status; the file has the body
+header='Content-Type: application/json'
+
+# ---- paths and answers ----
+
+start
+like "it says where it listens" "$url" '^http://127\.0\.0\.1:[0-9]+$'
+is "GET /healthz" "$(ask "$url/healthz") $(cat answer)" '200 {"status":"ok"}'
+is "HEAD works" "$(curl -s -m 60 -I "$url/healthz" | head -n 1 | tr -d '\r')" "HTTP/1.1 200 OK"
+is "GET / describes the model" "$(ask "$url/")" 200
+mv answer description.json
+ok "with its name, input and classes" json description.json 'o["model"] == "cnn" and o["input"]["shape"] == [1, 28, 28] and o["classes"] == 10'
+fingerprint=$("$LOCKSTEP" eval cnn | sed -n 's/^parameters xxh64 //p')
+ok "and the fingerprint of its weights" json description.json "o['fingerprint'] == '$fingerprint'"
+
+python3 - <<'P'
+import base64, json, struct, zlib
+data = open("glyphs/t10k-images-idx3-ubyte", "rb").read()[16:]
+image = lambda i: list(data[i * 784:(i + 1) * 784])
+rows = lambda p: [p[y * 28:(y + 1) * 28] for y in range(28)]
+def chunk(kind, d):
+    return struct.pack(">I", len(d)) + kind + d + struct.pack(">I", zlib.crc32(kind + d))
+png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0)) + chunk(
+    b"IDAT", zlib.compress(b"".join(b"\0" + bytes(r) for r in rows(image(0))))) + chunk(b"IEND", b"")
+open("0.png", "wb").write(png)
+write = lambda name, o: json.dump(o, open(name, "w"))
+write("forms.json", {"inputs": [image(0), rows(image(1)), [rows(image(2))]], "top": 10})
+write("images.json", {"images": [base64.b64encode(png).decode()] * 2})
+f = lambda x: struct.unpack("f", struct.pack("f", x))[0]
+write("normalised.json", {"inputs": [[f(f(f(x / 255.0) - f(0.1307)) / f(0.3081)) for x in image(0)]], "values": "normalised"})
+bad = {"few": [[1, 2]], "rows": [rows(image(0))[:27]], "range": [image(1), [256] + image(0)[1:]], "word": [["x"] + image(0)[1:]],
+       "null": [[None] + image(0)[1:]], "none": [], "flat": image(0)}
+for name, inputs in bad.items():
+    write(f"bad-{name}.json", {"inputs": inputs})
+write("bad-large.json", {"inputs": [[1e300] * 784], "values": "normalised"})
+write("bad-both.json", {"inputs": [image(0)], "images": ["x"]})
+write("bad-field.json", {"inputs": [image(0)], "topp": 3})
+write("bad-top.json", {"inputs": [image(0)], "top": 0})
+write("bad-base64.json", {"images": ["a"]})
+write("bad-file.json", {"images": [base64.b64encode(b"not an image").decode()]})
+write("bad-text.json", {"text": ["good"]})
+write("bad-many.json", {"images": ["x"] * 5000})
+open("bad-nan.json", "w").write('{"inputs": [[NaN' + ", 0" * 783 + "]]}")
+open("bad-json.json", "w").write('{"inputs": [[0, 1')
+open("bad-empty.json", "w").write("")
+open("bad-deep.json", "w").write("[" * 100000)
+open("bad-list.json", "w").write("[]")
+P
+same() { # FILE COUNT: predictions are those of predict
+	python3 -c '
+import json, sys
+found = json.load(open("answer"))["predictions"]
+truth = [json.loads(line) for line in open("expected.jsonl")]
+same = [(p["label"], p["probability"]) == (t["label"], t["probability"]) and p.get("top", t["top"]) == t["top"] for p, t in zip(found, truth)]
+sys.exit(not (all(same) and len(found) == int(sys.argv[1])))' "$1"
+}
+is "numbers, flat and nested" "$(ask -H "$header" -d @forms.json "$url/predict")" 200
+ok "give the bits of predict" same 3
+is "an image file as it is" "$(ask -H 'Content-Type: image/png' --data-binary @0.png "$url/predict?top=10")" 200
+ok "gives the same" same 1
+is "images in base64" "$(ask -d @images.json "$url/predict")" 200
+ok "both of them" python3 -c 'import json; p = json.load(open("answer"))["predictions"]; assert len(p) == 2 and p[0] == p[1]'
+is "numbers that are normalised" "$(ask -d @normalised.json "$url/predict")" 200
+ok "give the same, too" same 1
+
+# ---- bad requests ----
+
+bad() { # NAME STATUS PATTERN
+	local code
+	code=$(ask -H "$header" --data-binary "@bad-$1.json" "$url/predict")
+	like "bad request: $1" "$code $(cat answer)" "^$2 \{\"error\":\"$3"
+}
+bad few 400 'inputs\[0\] has 2 numbers; expected 784, 1x28x28'
+bad rows 400 'inputs\[0\] has 27 rows; expected 28'
+bad range 400 'inputs\[1\]: value 1 of the image is 256; pixels are numbers from 0 to 255'
+bad word 400 'inputs\[0\]\[0\] is not a number'
+bad null 400 'inputs\[0\]\[0\] is not a number'
+bad none 400 '..inputs.. is not a list with at least one element'
+bad flat 400 'inputs\[0\] is not a list; expected 784 numbers'
+bad large 400 'inputs\[0\]\[0\] is larger than a float can be'
+bad both 400 'the request has both'
+bad field 400 '..topp.. is not a field of a request'
+bad top 400 '..top.. is not a whole number'
+bad base64 400 'images\[0\]: base64 that is cut short'
+bad file 400 'images\[0\] is neither a PNG nor a JPEG'
+bad text 400 'the model takes images; expected ..inputs..'
+bad many 400 '..images.. has 5000 elements; at most 4096'
+bad nan 400 'request:1: not acceptable JSON'
+bad json 400 'request:1: not acceptable JSON'
+bad empty 400 'request:1: not acceptable JSON'
+bad deep 400 'request:1: not acceptable JSON'
+bad list 400 'the request is not a JSON object'
+is "an unknown path" "$(ask "$url/nowhere")" 404
+is "a wrong method" "$(ask "$url/predict") $(ask -X DELETE "$url/") $(ask -d x "$url/healthz")" "405 405 405"
+like "says which is right" "$(curl -s -m 60 -D - -o answer "$url/predict")" '^Allow: POST'
+is "a cut PNG" "$(head -c 80 0.png | ask --data-binary @- "$url/predict")" 400
+like "no HTTP at all" "$(client raw 'hello\r\n\r\n')" '^(400|None)$' # libmicrohttpd closes
+is "a length that is none" "$(client raw 'POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n')" 400
+head -c 9000000 /dev/zero >large
+is "a body that is too large" "$(ask --data-binary @large "$url/predict")" 413
+is "also when it does not say so before" "$(ask -H 'Transfer-Encoding: chunked' --data-binary @large "$url/predict")" 413
+is "and one that nobody would read" "$(client raw 'POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n')" 413
+is "a token that nobody asked for does no harm" "$(ask -H 'Authorization: Bearer x' "$url/healthz")" 200
+
+# ---- metrics ----
+
+is "GET /metrics" "$(ask "$url/metrics")" 200
+for line in 'lockstep_requests_total\{code="413"\} 3' 'lockstep_requests_total\{code="404"\} 1' 'lockstep_samples_total 7' \
+	'lockstep_batch_samples_count [1-9]' 'lockstep_request_seconds_count 4' 'lockstep_connections [1-9]'; do
+	like "has $line" "$(cat answer)" "^$line"
+done
+errors=$(sed -n 's/^lockstep_errors_total //p' answer)
+ok "counts errors: $errors" test "$errors" -ge 25
+is "every line is a comment or a sample" "$(grep -vE '^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="[^"]+"\})? [0-9.e+-]+)$' answer)" ""
+
+# ---- the port, and the end ----
+
+port=${url##*:}
+fails_with "a port that is in use" 1 "port $port of 127.0.0.1 is in use.*choose another port with --listen" \
+	"$LOCKSTEP" serve cnn --listen "127.0.0.1:$port"
+stop
+is "SIGTERM ends it with success" "$?" 0
+is "and silence but for a note" "$(grep -v '^$' serve.err)" "answering the requests that are here; again to stop at once"
+ok "nobody listens any more" eval '! curl -s -m 5 "$url/healthz"'
+# The shell starts background jobs with SIGINT ignored, and what is ignored stays so.
+with=(python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])')
+start
+with=()
+kill -INT "$server"
+wait "$server"
+is "SIGINT, too" "$?" 0
+
+# ---- one hash per input, however requests were batched ----
+
+for how in "--max-batch 64" "--max-batch 1 --max-wait-ms 0" "--max-batch 7 --devices 1 --threads 2" "--max-batch 256 --max-wait-ms 50 --devices 3"; do
+	# shellcheck disable=SC2086 # words
+	start $how --max-connections 1100
+	is "1000 concurrent requests with $how: every answer has the bits of predict" "$(client many 1000)" "1000 right"
+	batches=$(curl -s "$url/metrics" | sed -n 's/^lockstep_batch_samples_count //p')
+	samples=$(curl -s "$url/metrics" | sed -n 's/^lockstep_samples_total //p')
+	case $how in
+	"--max-batch 1 "*) is "each sample alone" "$batches" "$samples" ;;
+	*) ok "in $batches batches of $samples samples" test "$batches" -lt $((samples / 2)) ;;
+	esac
+	stop
+	is "and it ends" "$?" 0
+done
+
+# ---- slow clients, many clients ----
+
+start --timeout 1.5 --max-connections 20
+is "connections that complete no request are closed" "$(client slow 6 | xargs)" "silent closed head closed body closed idle closed"
+like "and counted" "$(curl -s "$url/metrics")" '^lockstep_timeouts_total [4-9]'
+is "more connections than allowed get 503, until some are closed" "$(client crowd 30 | xargs)" "503 200"
+is "the server is well" "$(ask "$url/healthz")" 200
+stop
+is "and ends" "$?" 0
+
+# ---- a stop under load ----
+
+start
+client load 20 >load.out &
+loading=$!
+sleep 1.5
+stop
+is "stopped under load it ends with success" "$?" 0
+wait "$loading"
+results=$(cat load.out)
+like "requests were answered" "$results" right
+is "and none wrongly or in part" "$(tr ' ' '\n' <<<"$results" | grep -vxE 'right|busy|refused')" ""
+start
+mkfifo go
+client half <go >half.out &
+halving=$!
+exec 9>go
+wait_for 20 grep -q ready half.out
+kill -TERM "$server"
+echo >&9
+exec 9>&-
+wait "$halving"
+is "what had begun is answered, what is new is refused" "$(xargs <half.out)" "ready new refused old right"
+wait "$server"
+is "then it ends" "$?" 0
+
+# ---- tokens ----
+
+printf 'correct-horse-battery\n' >token
+chmod 600 token
+fails_with "beyond this machine a token is needed" 2 '0.0.0.0:0 can be reached from other machines, which needs --token-file' \
+	"$LOCKSTEP" serve cnn --listen 0.0.0.0:0
+fails_with "a token file that is not there" 1 'none' "$LOCKSTEP" serve cnn --token-file none
+printf 'short\n' >short
+fails_with "a token that is too short" 1 'short: the first line must be a token of 8' "$LOCKSTEP" serve cnn --token-file short
+start --token-file token
+is "without it" "$(ask "$url/") $(ask "$url/metrics") $(ask -d @forms.json "$url/predict")" "401 401 401"
+is "with another" "$(ask -H 'Authorization: Bearer correct-horse-batterx' "$url/") $(ask -H 'Authorization: Bearer correct' "$url/") $(ask -H 'Authorization: correct-horse-battery' "$url/")" "401 401 401"
+is "with it" "$(ask -H 'Authorization: Bearer correct-horse-battery' -d @forms.json "$url/predict")" 200
+is "health needs none" "$(ask "$url/healthz")" 200
+is "nothing about it is printed" "$(grep -v '^$' serve.err)" ""
+stop
+is "it ends" "$?" 0
+chmod 644 token
+start --token-file token
+like "a file that others may read is warned of" "$(cat serve.err)" 'token holds the token, and other users may read'
+stop
+"$LOCKSTEP" serve cnn --listen 0.0.0.0:0 --token-file token >listening 2>/dev/null &
+server=$!
+wait_for 60 grep -q '^listening on' listening
+port=$(sed -n 's/.*://p' listening)
+is "with a token it listens to all" "$(ask -H 'Authorization: Bearer correct-horse-battery' "http://127.0.0.1:$port/")" 200
+stop
+
+for address in 8080 localhost: 127.0.0.1:99999 '[::1]' '::1:80' 'no.such.host.invalid:80'; do
+	fails_with "an address that is none: $address" 2 -- "--listen" "$LOCKSTEP" serve cnn --listen "$address"
+done 2>/dev/null
+fails_with "a limit that is none" 2 'max-batch' "$LOCKSTEP" serve cnn --max-batch 0
+fails_with "no run" 1 'none' "$LOCKSTEP" serve none
+
+# ---- text ----
+
+run "$LOCKSTEP" train --model transformer --layers 1 --width 32 --heads 2 --data babble --seq-len 12 --samples 50 --steps 1 --run babble --quiet
+fails_with "generated text has no vocabulary" 1 'generated text, which has no vocabulary' "$LOCKSTEP" serve babble --listen 127.0.0.1:0
+mkdir trees
+awk 'BEGIN { split("good bad film plot acting great dull", w, " "); for (i = 0; i < 200; i++) printf "(%d (%d %s) (2 (2 %s) (2 .)))\n", i % 5, (i * 3) % 5, w[i % 7 + 1], w[int(i / 7) % 7 + 1] }' >trees/train.txt
+cp trees/train.txt trees/test.txt
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' good bad film plot acting great dull . , '##s' >trees/vocab.txt
+"$LOCKSTEP" train --model transformer --layers 1 --width 32 --heads 2 --data sst5 --data-dir trees --seq-len 12 --steps 5 --batch 16 --run text --quiet
+printf 'good film\n\nbad plot.\n' >lines.txt
+"$LOCKSTEP" predict text lines.txt --top 5 --format jsonl >expected.jsonl
+"$LOCKSTEP" serve text --listen '[::1]:0' >listening 2>serve.err &
+server=$!
+wait_for 60 grep -qE '^listening on' listening
+url=$(sed -n 's/^listening on //p' listening)
+like "IPv6" "$url" '^http://\[::1\]:[0-9]+$'
+is "texts" "$(ask -g -d '{"text": ["good film", "", "bad plot."], "top": 5}' "$url/predict")" 200
+ok "give the bits of predict" same 3
+ok "with names" grep -q '"name":"\(very \)\?\(negative\|neutral\|positive\)"' answer
+is "images are refused" "$(ask -g --data-binary @0.png "$url/predict") $(ask -g -d @forms.json "$url/predict")" "400 400"
+is "text that is no string" "$(ask -g -d '{"text": [1]}' "$url/predict") $(cat answer)" '400 {"error":"text[0] is not a string"}'
+is "text that is no UTF-8" "$(printf '{"text": ["\xff"]}' | ask -g --data-binary @- "$url/predict")" 400
+stop
+is "it ends" "$?" 0
+
+is "no server is left behind" "$(jobs -rp)" ""
+test_end
