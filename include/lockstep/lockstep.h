@@ -34,6 +34,7 @@
  *   models.h   the models that come with Lockstep
  *   train.h    training and evaluation, and every setting they take
  *   model.h    a model in memory: load, predict, parameters, save, export
+ *   exchange.h an all-reduce with the same bits on any number of ranks, for MPI programs
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
  *   plan.h     forecast the training speed of a job on a cluster
@@ -51,6 +52,7 @@
 
 #include <lockstep/bench.h>
 #include <lockstep/data.h>
+#include <lockstep/exchange.h>
 #include <lockstep/export.h>
 #include <lockstep/graph.h>
 #include <lockstep/launch.h>
