@@ -38,6 +38,7 @@
  *   trainer.h  training step by step, in a loop of your own
  *   predict.h  predictions for files of images, numbers or text
  *   serve.h    predictions over HTTP
+ *   exchange.h an all-reduce with the same bits on any number of ranks, for MPI programs
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
  *   plan.h     forecast the training speed of a job on a cluster
@@ -57,6 +58,7 @@
 
 #include <lockstep/bench.h>
 #include <lockstep/data.h>
+#include <lockstep/exchange.h>
 #include <lockstep/export.h>
 #include <lockstep/graph.h>
 #include <lockstep/hooks.h>

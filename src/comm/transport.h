@@ -56,6 +56,14 @@ struct ls_transport {
  */
 ls_status ls_mpi_transport(ls_transport **out, int slots);
 
+/*
+ * MPI of the program's own, over a duplicate of one of its communicators (Fortran handle; -1: MPI_COMM_WORLD), with
+ * slots for `slots` operations with every rank. Collective, but gives up after `timeout`. MPI must be initialised; only
+ * the calling thread talks to it, in calls of the transport. *out is NULL where MPI is not initialised and nothing says
+ * that there are several ranks: this process is alone. free() waits for nobody.
+ */
+ls_status ls_mpi_transport_on(ls_transport **out, int communicator, int slots, double timeout);
+
 /* "Open MPI v4.1.4": the library that ls_mpi_transport() uses; "" in a build without. Does not initialise it. */
 void ls_mpi_version(char *text, size_t size);
 

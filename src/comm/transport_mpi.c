@@ -51,6 +51,7 @@ typedef struct mpi_transport {
 	int done_count, given;
 	int started;   /* operations under way */
 	int abandoned; /* invariant 3 */
+	int is_guest;  /* in an MPI program: what it does with MPI is its own business */
 
 	pthread_mutex_t lock;
 	pthread_cond_t bell;
@@ -356,11 +357,24 @@ static void retire(MPI_Comm comm)
 	last_comm = comm;
 }
 
+/* All operations are done, or the transport is abandoned: there is nobody to wait for. */
+static ls_status free_guest(mpi_transport *t)
+{
+	int over = 1;
+	MPI_Finalized(&over);
+	if (!over && !t->abandoned)
+		MPI_Comm_free(&t->comm);
+	release(t);
+	return LS_OK;
+}
+
 static ls_status mpi_free(ls_transport *transport)
 {
 	if (!transport)
 		return LS_OK;
 	mpi_transport *t = self(transport);
+	if (t->is_guest)
+		return free_guest(t);
 	ls_status status = drain_requests(t);
 	if (!t->abandoned)
 		status = await_all(t);
@@ -464,7 +478,81 @@ ls_status ls_mpi_transport(ls_transport **out, int slots)
 	return LS_OK;
 }
 
+/* A duplicate of `parent`, which a rank that does not come must not keep waiting. */
+static ls_status join_guest(mpi_transport *t, MPI_Comm parent, double timeout)
+{
+	const struct timespec a_moment = { .tv_nsec = 200 * 1000 };
+	double until = ls_clock_seconds() + timeout;
+	MPI_Request request;
+	int done = 0, code = MPI_Comm_idup(parent, &t->comm, &request);
+
+	while (code == MPI_SUCCESS && !done && ls_clock_seconds() < until) {
+		code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+		if (code == MPI_SUCCESS && !done)
+			nanosleep(&a_moment, NULL);
+	}
+	if (code != MPI_SUCCESS)
+		return ls_mpi_fail("duplicating the communicator", code);
+	if (!done)
+		return ls_fail(LS_EPEER, "another rank did not duplicate the communicator within %g s", timeout);
+	MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(t->comm, &t->base.rank);
+	MPI_Comm_size(t->comm, &t->base.size);
+	t->is_guest = 1;
+	return LS_OK;
+}
+
+static ls_status find_parent(int communicator, MPI_Comm *parent, int *size)
+{
+	int is_inter = 0;
+
+	*parent = communicator == -1 ? MPI_COMM_WORLD : MPI_Comm_f2c((MPI_Fint)communicator);
+	if (*parent == MPI_COMM_NULL)
+		return ls_fail(LS_EINVALID, "options.communicator %d is no communicator; give MPI_Comm_c2f(comm)",
+			       communicator);
+	if (MPI_Comm_test_inter(*parent, &is_inter) != MPI_SUCCESS || is_inter ||
+	    MPI_Comm_size(*parent, size) != MPI_SUCCESS)
+		return ls_fail(LS_EINVALID, "options.communicator must be an intracommunicator");
+	return LS_OK;
+}
+
+ls_status ls_mpi_transport_on(ls_transport **out, int communicator, int slots, double timeout)
+{
+	int before = 0, over = 0, size = 0;
+	mpi_transport *t = NULL;
+	MPI_Comm parent;
+
+	MPI_Initialized(&before);
+	MPI_Finalized(&over);
+	if (over || (!before && (communicator != -1 || ls_mpi_launched() > 1)))
+		return ls_fail(LS_EINVALID, over ? "MPI: this program has called MPI_Finalize already"
+						 : "MPI is not initialised; call MPI_Init() first");
+	*out = NULL;
+	if (!before)
+		return LS_OK;
+	LS_TRY(find_parent(communicator, &parent, &size));
+	LS_TRY(allocate(&t, slots * size));
+	ls_status status = join_guest(t, parent, timeout);
+	if (status != LS_OK) {
+		release(t);
+		return status;
+	}
+	*out = &t->base;
+	return LS_OK;
+}
+
 #else
+
+ls_status ls_mpi_transport_on(ls_transport **out, int communicator, int slots, double timeout)
+{
+	(void)slots, (void)timeout;
+	if (communicator != -1 || ls_mpi_launched() > 1)
+		return ls_fail(LS_EUNSUPPORTED,
+			       "this build of Lockstep has no MPI; install libopenmpi-dev and build it "
+			       "again to use several ranks");
+	*out = NULL;
+	return LS_OK;
+}
 
 ls_status ls_mpi_transport(ls_transport **out, int slots)
 {
