@@ -41,6 +41,7 @@
  *   report.h   tables and plots of what was measured
  *   launch.h   starting nodes on other hosts
  *   names.h    suggestions for mistyped names
+ *   bindings.h default values of options, for other languages than C
  *   export.h   how functions of the library are marked
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
@@ -50,6 +51,7 @@
 #define LOCKSTEP_LOCKSTEP_H
 
 #include <lockstep/bench.h>
+#include <lockstep/bindings.h>
 #include <lockstep/data.h>
 #include <lockstep/export.h>
 #include <lockstep/graph.h>
