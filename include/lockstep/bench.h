@@ -29,6 +29,7 @@ extern "C" {
 #define LS_BENCH_BATCH_PER_DEVICE 128
 
 typedef struct ls_bench_options {
+	size_t size; /* set by LS_BENCH_OPTIONS_INIT */
 	/* As for training, with the same defaults except one device with one thread, and batch_per_device 128 where no
 	 * batch is set: model, batch, micro_batch, batch_per_device, optimizer, seed, dropout, nodes and devices, and
 	 * how text is read. Fields about length and output are ignored, and so are job.data and job.samples. */
@@ -47,15 +48,16 @@ typedef struct ls_bench_options {
 } ls_bench_options;
 #define LS_BENCH_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
-		.job = LS_TRAIN_OPTIONS_INIT, .channels = 1, .height = 28, .width = 28, .classes = 10, .warmup = 3,    \
-		.steps = 10, .repeat = 5, .replay_speed = 1                                                            \
+		.size = sizeof(ls_bench_options), .job = LS_TRAIN_OPTIONS_INIT, .channels = 1, .height = 28,           \
+		.width = 28, .classes = 10, .warmup = 3, .steps = 10, .repeat = 5, .replay_speed = 1                   \
 	}
 
 /* One layer of the profile: means over all timed steps, without the loss and the optimizer. */
 typedef struct ls_bench_layer {
 	char name[64];
 	double forward_ms, backward_ms;
-	double flop; /* forward + backward per step, only filter taps inside the image */
+	double flop;          /* forward + backward per step, only filter taps inside the image */
+	uint64_t reserved[4]; /* 0 */
 } ls_bench_layer;
 
 /* One node; times are means over its devices and all timed steps. */
@@ -66,11 +68,13 @@ typedef struct ls_bench_node {
 	double exposed_ms;                 /* waiting for parameters */
 	double wait_ms;                    /* waiting for other devices at the end of a step, or helping them */
 	double sent_bytes, received_bytes; /* to and from all other nodes, per step */
+	uint64_t reserved[4];              /* 0 */
 } ls_bench_node;
 
 typedef struct ls_bench_repeat {
 	double samples_per_s; /* of all nodes */
 	double step_ms;       /* median over its timed steps */
+	uint64_t reserved[4]; /* 0 */
 } ls_bench_repeat;
 
 typedef struct ls_bench_result {
@@ -98,6 +102,7 @@ typedef struct ls_bench_result {
 	size_t repeat_count;
 	ls_bench_repeat *repeats; /* in order; the same */
 	char *profile_text;       /* with options.profile_text; the same */
+	uint64_t reserved[8];     /* 0 */
 } ls_bench_result;
 
 LS_API ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result);

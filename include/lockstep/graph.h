@@ -116,6 +116,7 @@ typedef struct ls_embedding_options {
 	int vocabulary;                /* required: rows of words */
 	int longest;                   /* required: rows of positions */
 	int width;                     /* required: any; attention wants whole heads */
+	int unused;                    /* fills the struct up; stays 0 */
 } ls_embedding_options;
 
 typedef struct ls_attention_options {
@@ -141,18 +142,41 @@ LS_API ls_value ls_text_input(ls_graph *graph, int longest, int masked);
  */
 #define LS_PLAIN_BUILDER(op) LS_API ls_value ls_##op(ls_graph *graph, ls_value x);
 #define LS_PAIR_BUILDER(op) LS_API ls_value ls_##op(ls_graph *graph, ls_value a, ls_value b);
-#define LS_OPTIONS_BUILDER(op, type) LS_API ls_value ls_##op(ls_graph *graph, ls_value x, type options);
-#define LS_TRIPLE_BUILDER(op, type)                                                                                    \
-	LS_API ls_value ls_##op(ls_graph *graph, ls_value q, ls_value k, ls_value v, type options);
-#define LS_LAYER_BUILDER(op, type) LS_API ls_value ls_##op(ls_graph *graph, ls_value x, const char *name, type options);
 #define LS_LOSS_BUILDER(op) LS_API void ls_##op(ls_graph *graph, ls_value x);
-#define LS_OPTIONS_LOSS_BUILDER(op, type) LS_API void ls_##op(ls_graph *graph, ls_value x, type options);
+/* Attributes are given by value. What the library exports takes their size, too, so that later versions can have more
+ * of them. */
+#define LS_OPTIONS_BUILDER(op, type)                                                                                   \
+	LS_API ls_value ls_##op##_sized(ls_graph *graph, ls_value x, const type *options, size_t size);                \
+	static inline ls_value ls_##op(ls_graph *graph, ls_value x, type options)                                      \
+	{                                                                                                              \
+		return ls_##op##_sized(graph, x, &options, sizeof(options));                                           \
+	}
+#define LS_TRIPLE_BUILDER(op, type)                                                                                    \
+	LS_API ls_value ls_##op##_sized(ls_graph *graph, ls_value q, ls_value k, ls_value v, const type *options,      \
+					size_t size);                                                                  \
+	static inline ls_value ls_##op(ls_graph *graph, ls_value q, ls_value k, ls_value v, type options)              \
+	{                                                                                                              \
+		return ls_##op##_sized(graph, q, k, v, &options, sizeof(options));                                     \
+	}
+#define LS_LAYER_BUILDER(op, type)                                                                                     \
+	LS_API ls_value ls_##op##_sized(ls_graph *graph, ls_value x, const char *name, const type *options,            \
+					size_t size);                                                                  \
+	static inline ls_value ls_##op(ls_graph *graph, ls_value x, const char *name, type options)                    \
+	{                                                                                                              \
+		return ls_##op##_sized(graph, x, name, &options, sizeof(options));                                     \
+	}
+#define LS_OPTIONS_LOSS_BUILDER(op, type)                                                                              \
+	LS_API void ls_##op##_sized(ls_graph *graph, ls_value x, const type *options, size_t size);                    \
+	static inline void ls_##op(ls_graph *graph, ls_value x, type options)                                          \
+	{                                                                                                              \
+		ls_##op##_sized(graph, x, &options, sizeof(options));                                                  \
+	}
 #define LS_OWN_BUILDER(op)
 LS_OPERATORS(LS_PLAIN_BUILDER, LS_PAIR_BUILDER, LS_OPTIONS_BUILDER, LS_TRIPLE_BUILDER, LS_LAYER_BUILDER,
 	     LS_LOSS_BUILDER, LS_OPTIONS_LOSS_BUILDER, LS_OWN_BUILDER)
 
 /* A linear layer. It flattens images (C, H, W), unless options.per_position; of text it works on each row. */
-LS_API ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options);
+LS_LAYER_BUILDER(linear, ls_linear_options)
 /* A linear layer whose weights are the words of `embedding`: (vocabulary) per row; "<name>.bias" is its own. Several
  * layers may share them. */
 LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
@@ -177,6 +201,7 @@ typedef struct ls_graph_facts {
 	double flop_per_sample;        /* forward + backward, counting only taps inside the image */
 	double padded_flop_per_sample; /* the same counting padding, as usually published */
 	int layers;
+	uint64_t reserved[8]; /* 0 */
 } ls_graph_facts;
 LS_API ls_graph_facts ls_graph_describe(const ls_graph *graph);
 

@@ -54,6 +54,7 @@ LS_API void ls_launch_report(void);
 LS_API void ls_launch_report_end(ls_status status, const char *message);
 
 typedef struct ls_launch_options {
+	size_t size;       /* set by LS_LAUNCH_OPTIONS_INIT */
 	const char *hosts; /* as for ls_hosts_parse() */
 	char *const
 		*argv;  /* arguments of this program, ending with NULL; argv[0] is replaced by the path it runs from */
@@ -61,7 +62,7 @@ typedef struct ls_launch_options {
 } ls_launch_options;
 #define LS_LAUNCH_OPTIONS_INIT                                                                                         \
 	{                                                                                                              \
-		.timeout = 30                                                                                          \
+		.size = sizeof(ls_launch_options), .timeout = 30                                                       \
 	}
 
 /*

@@ -43,6 +43,7 @@
  *   names.h    suggestions for mistyped names
  *   bindings.h default values of options, for other languages than C
  *   export.h   how functions of the library are marked
+ *   version.h  the version of these headers
  *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
  * in a process. The library prints only where its header says so.
@@ -66,5 +67,6 @@
 #include <lockstep/sweep.h>
 #include <lockstep/text.h>
 #include <lockstep/train.h>
+#include <lockstep/version.h>
 
 #endif

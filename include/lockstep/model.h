@@ -28,6 +28,7 @@ typedef struct ls_model ls_model;
 /* ---- from where ---------------------------------------------------------------------------------------------------- */
 
 typedef struct ls_model_load_options {
+	size_t size;        /* set by LS_MODEL_LOAD_OPTIONS_INIT */
 	const char *source; /* a run directory (its newest checkpoint) or a .safetensors file */
 
 	/* What the run or the file's metadata says where it is NULL or 0. */
@@ -41,7 +42,7 @@ typedef struct ls_model_load_options {
 } ls_model_load_options;
 #define LS_MODEL_LOAD_OPTIONS_INIT                                                                                     \
 	{                                                                                                              \
-		0                                                                                                      \
+		.size = sizeof(ls_model_load_options)                                                                  \
 	}
 
 LS_API ls_status ls_model_load(ls_model **out, const ls_model_load_options *options);
@@ -59,6 +60,7 @@ typedef struct ls_model_facts {
 	int64_t outputs;             /* classes */
 	uint64_t parameters;         /* trained numbers */
 	uint64_t fingerprint;        /* of parameters and running statistics, as ls_train() reports it */
+	uint64_t reserved[8];        /* 0 */
 } ls_model_facts;
 LS_API ls_status ls_model_describe(const ls_model *model, ls_model_facts *out);
 
@@ -84,7 +86,8 @@ typedef struct ls_model_param {
 	int rank;
 	int64_t shape[4]; /* as PyTorch has it */
 	uint64_t elements;
-	int is_trained; /* 0: running statistics */
+	int is_trained;       /* 0: running statistics */
+	uint64_t reserved[4]; /* 0 */
 } ls_model_param;
 LS_API int ls_model_param_at(const ls_model *model, size_t i, ls_model_param *out);         /* 0 past the end */
 LS_API int ls_model_param_of(const ls_model *model, const char *name, ls_model_param *out); /* 0: there is none */

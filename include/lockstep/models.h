@@ -17,18 +17,22 @@ typedef struct ls_text_model {
 	int vocabulary; /* 0 means 30522 */
 	int layers, hidden, heads, ffn; /* of models that have no size of their own: 6, 256, 4, 4 * hidden */
 	int positions;                  /* rows of the position embedding: 256, or more where samples are longer */
+	int reserved[8];                /* 0 */
 } ls_text_model;
 
 typedef struct ls_model_options {
+	size_t size;                 /* set by LS_MODEL_OPTIONS_INIT */
 	const char *name;            /* a row of the table: "resnet18" */
 	int channels, height, width; /* of a sample; 0 means 1, 28, 28 */
 	int classes;                 /* 0 means 10 */
 	float dropout;               /* where the model has a place for it */
 	ls_text_model text;
+	int unused; /* fills the struct up; stays 0 */
 } ls_model_options;
 #define LS_MODEL_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
-		.name = NULL, .channels = 1, .height = 28, .width = 28, .classes = 10, .dropout = 0                    \
+		.size = sizeof(ls_model_options), .name = NULL, .channels = 1, .height = 28, .width = 28,              \
+		.classes = 10, .dropout = 0                                                                            \
 	}
 
 /* Build a finished graph; an unknown name is an error that suggests the nearest. */

@@ -28,6 +28,7 @@ extern "C" {
 #endif
 
 typedef struct ls_forecast_options {
+	size_t size;              /* set by LS_FORECAST_OPTIONS_INIT */
 	const char *profile;      /* file */
 	const char *profile_text; /* the profile itself, as ls_bench_result has it; wins over the file; may be NULL */
 	const char *cluster;      /* cluster file or output of `lockstep probe --json`; NULL: identical nodes */
@@ -47,11 +48,12 @@ typedef struct ls_forecast_options {
 	int replayed;             /* devices with simulated compute, as in a replay */
 	int64_t shared_cores;     /* all nodes are emulated on one machine with N cores; 0: the cluster's */
 	int after;                /* exchange only after backward, without overlap */
+	int unused;               /* fills the struct up; stays 0 */
 } ls_forecast_options;
 #define LS_FORECAST_OPTIONS_INIT                                                                                       \
 	{                                                                                                              \
-		.latency_us = -1, .microbatches = 1, .share = "equal", .spread = -1, .mtbf_hours = -1,                 \
-		.interval_s = -1                                                                                       \
+		.size = sizeof(ls_forecast_options), .latency_us = -1, .microbatches = 1, .share = "equal",            \
+		.spread = -1, .mtbf_hours = -1, .interval_s = -1                                                       \
 	}
 
 typedef struct ls_forecast_row {
@@ -66,6 +68,7 @@ typedef struct ls_forecast_row {
 	double goodput;                               /* fraction of the time not lost to failures and checkpoints */
 	double interval_s;                            /* between checkpoints; 0: no node fails */
 	char bottleneck[32];
+	uint64_t reserved[8]; /* 0 */
 } ls_forecast_row;
 
 typedef struct ls_forecast {
@@ -75,6 +78,7 @@ typedef struct ls_forecast {
 	double gradient_bytes; /* fp32 */
 	size_t count;
 	ls_forecast_row *row;
+	uint64_t reserved[8]; /* 0 */
 } ls_forecast;
 
 LS_API ls_status ls_forecast_make(ls_forecast *out, const ls_forecast_options *options);
@@ -106,6 +110,7 @@ LS_API char *ls_forecast_to_json(const ls_forecast *forecast);
  * backward. Rows that cannot be used are left out and listed.
  */
 typedef struct ls_fit_options {
+	size_t size;       /* set by LS_FIT_OPTIONS_INIT */
 	const char *table; /* results.json of a sweep or its directory; a CSV file as published/README.md describes it;
 			       * or the name of a built-in one, "oneflow-bert" */
 	const char *nodes; /* list: also predict the jobs of the table on these numbers of nodes; NULL: only its rows */
@@ -118,7 +123,7 @@ typedef struct ls_fit_options {
 } ls_fit_options;
 #define LS_FIT_OPTIONS_INIT                                                                                            \
 	{                                                                                                              \
-		.latency_us = -1, .spread = -1                                                                         \
+		.size = sizeof(ls_fit_options), .latency_us = -1, .spread = -1                                         \
 	}
 
 typedef struct ls_fit_row {
@@ -133,12 +138,14 @@ typedef struct ls_fit_row {
 	double predicted, low, high; /* the same, and its 90 % interval */
 	double error;                /* predicted / measured - 1; 0: not measured */
 	char bottleneck[32];
+	uint64_t reserved[8]; /* 0 */
 } ls_fit_row;
 
 /* A row that was left out. */
 typedef struct ls_fit_left_out {
 	int64_t line;
 	char reason[256];
+	uint64_t reserved[4]; /* 0 */
 } ls_fit_left_out;
 
 typedef struct ls_fit {
@@ -152,6 +159,7 @@ typedef struct ls_fit {
 	/* over rows that were measured and not fitted */
 	size_t compared, inside;        /* inside their interval */
 	double mean_error, worst_error; /* magnitudes */
+	uint64_t reserved[8];           /* 0 */
 } ls_fit;
 
 LS_API ls_status ls_fit_make(ls_fit *out, const ls_fit_options *options);

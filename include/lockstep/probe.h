@@ -23,6 +23,7 @@ extern "C" {
 #endif
 
 typedef struct ls_probe_options {
+	size_t size;          /* set by LS_PROBE_OPTIONS_INIT */
 	int64_t devices;      /* that exchange a gradient; 0: on one node 2 and all cores, on several all cores */
 	uint64_t bytes;       /* of gradient; 0: 44 MB (ResNet-18's), quick: 4 MB */
 	int64_t bucket_bytes; /* bytes of gradient sent together; 0: training's default */
@@ -30,16 +31,18 @@ typedef struct ls_probe_options {
 	int64_t repeat;       /* repeats per figure; 0: 9, quick: 3 */
 	int64_t timeout;      /* give up on a silent node after this many seconds */
 	int quick;            /* take 1 to 2 seconds, less precise */
+	int unused;           /* fills the struct up; stays 0 */
 } ls_probe_options;
 #define LS_PROBE_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
-		.timeout = 30                                                                                          \
+		.size = sizeof(ls_probe_options), .timeout = 30                                                        \
 	}
 
 /* GB are 10^9 bytes, Gbit 10^9 bits. */
 typedef struct ls_probe_memory {
 	double read_gb_per_s; /* bytes read */
 	double copy_gb_per_s; /* bytes read plus bytes written */
+	uint64_t reserved[4]; /* 0 */
 } ls_probe_memory;
 
 /*
@@ -50,6 +53,7 @@ typedef struct ls_probe_memory {
 typedef struct ls_probe_inside {
 	int devices; /* 0: not measured, as on a node with one core */
 	double seconds, gb_per_s;
+	uint64_t reserved[4]; /* 0 */
 } ls_probe_inside;
 
 /* Link between node 0 and another node, with messages of the size that the exchange uses. */
@@ -57,6 +61,7 @@ typedef struct ls_probe_link {
 	double to_gbit_per_s, from_gbit_per_s; /* one way at a time, seen from node 0 */
 	double both_gbit_per_s;                /* each way while both are busy */
 	double round_trip_us;                  /* of 8 bytes, between threads of the nodes */
+	uint64_t reserved[4];                  /* 0 */
 } ls_probe_link;
 
 typedef struct ls_probe_node {
@@ -71,7 +76,8 @@ typedef struct ls_probe_node {
 			    steady */
 	uint64_t memory_bytes; /* used per core */
 	ls_probe_inside inside[2];
-	ls_probe_link link; /* to node 0; zero there */
+	ls_probe_link link;   /* to node 0; zero there */
+	uint64_t reserved[8]; /* 0 */
 } ls_probe_node;
 
 /*
@@ -85,6 +91,7 @@ typedef struct ls_probe_between {
 	double seconds, gb_per_s;
 	double wire_bytes, gbit_per_s, limit_gbit_per_s;
 	double library_seconds, library_gb_per_s;
+	uint64_t reserved[4]; /* 0 */
 } ls_probe_between;
 #define LS_PROBE_BETWEEN_MAX 4
 
@@ -96,6 +103,7 @@ typedef struct ls_probe_result {
 	int64_t repeat;
 	int between_count; /* 0 with one node */
 	ls_probe_between between[LS_PROBE_BETWEEN_MAX];
+	uint64_t reserved[8]; /* 0 */
 } ls_probe_result;
 
 LS_API ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result);

@@ -2,7 +2,10 @@
  * report.h - tables and plots of what was measured.
  *
  *     const char *paths[] = { "sweeps/bert/results.json", "runs/first" };
- *     ls_report_options options = { .paths = paths, .path_count = 2, .compare = "published" };
+ *     ls_report_options options = LS_REPORT_OPTIONS_INIT;
+ *     options.paths = paths;
+ *     options.path_count = 2;
+ *     options.compare = "published";
  *     ls_report_result result;
  *     if (ls_report_write(&options, &result) == LS_OK)
  *             printf("%s\n", result.path);
@@ -16,6 +19,7 @@
 #define LOCKSTEP_REPORT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <lockstep/status.h>
@@ -25,6 +29,7 @@ extern "C" {
 #endif
 
 typedef struct ls_report_options {
+	size_t size; /* set by LS_REPORT_OPTIONS_INIT */
 	const char *const *paths;
 	size_t path_count; /* 1 to 64 */
 	const char *out;   /* the HTML page; NULL: report.html in the first path, or next to it where it is a file */
@@ -32,16 +37,22 @@ typedef struct ls_report_options {
 	/* Figures of other trainers beside ours: "published" for all that are built in, the name of one set, or a CSV
 	 * file in the format of published/README.md; NULL: none. */
 	const char *compare;
-	int brief; /* Markdown: without the tables of all repeats, which the page folds */
+	int brief;  /* Markdown: without the tables of all repeats, which the page folds */
+	int unused; /* fills the struct up; stays 0 */
 } ls_report_options;
+#define LS_REPORT_OPTIONS_INIT                                                                                         \
+	{                                                                                                              \
+		.size = sizeof(ls_report_options)                                                                      \
+	}
 
 typedef struct ls_report_result {
 	char path[4096]; /* of the page */
 	size_t sweeps, runs, forecasts;
-	size_t points, done; /* of sweeps */
-	size_t simulated;    /* points among those done whose compute is simulated */
-	size_t flags;        /* figures that are marked, published ones included */
-	size_t published;    /* those of them that are published figures */
+	size_t points, done;  /* of sweeps */
+	size_t simulated;     /* points among those done whose compute is simulated */
+	size_t flags;         /* figures that are marked, published ones included */
+	size_t published;     /* those of them that are published figures */
+	uint64_t reserved[8]; /* 0 */
 } ls_report_result;
 
 /* Write the HTML page; on failure there is none. */

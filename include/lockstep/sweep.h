@@ -31,6 +31,7 @@ extern "C" {
 
 /* Lists are written "1,2,4". With a recipe they choose among its points; without one they are multiplied out. */
 typedef struct ls_sweep_options {
+	size_t size;        /* set by LS_SWEEP_OPTIONS_INIT */
 	const char *recipe; /* one of ls_recipe_at(), or a file; NULL: the lists */
 	int quick;          /* the recipe's short form, for two cores and two minutes; of lists, fewer steps */
 	int full;           /* the recipe's full form, with the settings of the published runs; not with quick */
@@ -54,7 +55,7 @@ typedef struct ls_sweep_options {
 } ls_sweep_options;
 #define LS_SWEEP_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
-		.warmup = -1, .steps = -1, .repeat = -1                                                                \
+		.size = sizeof(ls_sweep_options), .warmup = -1, .steps = -1, .repeat = -1                              \
 	}
 
 /* Summary of a point; results.json has all figures. */
@@ -68,6 +69,7 @@ typedef struct ls_sweep_row {
 	int64_t launches, launches_failed, launches_busy; /* that were made; of these: failed, on a busy machine */
 	double spread_within, spread_between; /* (maximum - minimum) / median of repeats in a launch, and of launches */
 	double speedup;                       /* over one device with the same model, data and batch; 0: not measured */
+	uint64_t reserved[8];                 /* 0 */
 } ls_sweep_row;
 
 typedef struct ls_sweep_result {
@@ -75,6 +77,7 @@ typedef struct ls_sweep_result {
 	size_t row_count;
 	ls_sweep_row *rows;
 	size_t done, skipped, failed; /* points */
+	uint64_t reserved[8];         /* 0 */
 } ls_sweep_result;
 
 /*

@@ -27,18 +27,20 @@ extern "C" {
 #define LS_TOKENS_MAX 65536 /* maximum number of tokens per text sample */
 
 typedef struct ls_vocab_make_options {
+	size_t size;              /* set by LS_VOCAB_MAKE_OPTIONS_INIT */
 	const char *const *paths; /* (path_count) text files, or directories of *.txt; UTF-8 */
 	size_t path_count;
 	const char *out;     /* the file to write; an old one is replaced when the new one is complete */
-	uint64_t size;       /* maximum number of pieces: 5 special ones, characters, and learnt pieces */
+	uint64_t pieces;     /* maximum number of pieces: 5 special ones, characters, and learnt pieces */
 	uint64_t min_count;  /* a pair that occurs less often is not joined to a piece; 0: 2 */
 	int cased;           /* keep capitals and accents */
 	int replace_invalid; /* drop bytes that are not UTF-8; else they are an error */
 	int quiet;           /* no progress bar, no line at the end */
+	int unused;          /* fills the struct up; stays 0 */
 } ls_vocab_make_options;
 #define LS_VOCAB_MAKE_OPTIONS_INIT                                                                                     \
 	{                                                                                                              \
-		.size = 30522, .min_count = 2                                                                          \
+		.size = sizeof(ls_vocab_make_options), .pieces = 30522, .min_count = 2                                 \
 	}
 
 /* Learn a WordPiece vocabulary from texts. The same texts and options give the same file, byte for byte. */

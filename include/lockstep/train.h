@@ -25,6 +25,7 @@ extern "C" {
  * with ls_train_options_set(). Strings are borrowed and must outlive the run.
  */
 typedef struct ls_train_options {
+	size_t size; /* set by LS_TRAIN_OPTIONS_INIT */
 	/* what: by name, or your own objects (which win; the library does not free them) */
 	const char *model;
 	const char *data;
@@ -103,10 +104,11 @@ typedef struct ls_train_options {
 
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
-		.model = "resnet18", .data = "mnist", .epochs = 1, .batch = 128, .optimizer = "adam", .lr = 0.001,     \
-		.momentum = 0.9, .beta1 = 0.9, .epsilon = 1e-8, .schedule = "wsd", .lr_step_factor = 0.1, .seed = 1,   \
-		.pin = "auto", .strategy = "allreduce", .wire = "fp32", .share = "auto", .timeout = 30,                \
-		.audit_every = 1000, .keep = 2, .log_every = 200, .eval_every = 1, .trace_steps = 50                   \
+		.size = sizeof(ls_train_options), .model = "resnet18", .data = "mnist", .epochs = 1, .batch = 128,     \
+		.optimizer = "adam", .lr = 0.001, .momentum = 0.9, .beta1 = 0.9, .epsilon = 1e-8, .schedule = "wsd",   \
+		.lr_step_factor = 0.1, .seed = 1, .pin = "auto", .strategy = "allreduce", .wire = "fp32",              \
+		.share = "auto", .timeout = 30, .audit_every = 1000, .keep = 2, .log_every = 200, .eval_every = 1,     \
+		.trace_steps = 50                                                                                      \
 	}
 
 typedef enum ls_setting_kind {
@@ -195,9 +197,13 @@ LS_API ls_status ls_train_options_set(ls_train_options *options, const char *nam
  * trained bits must be the same.
  */
 typedef struct ls_train_stored {
-	ls_train_options options;
 	void *owner; /* of its strings */
+	ls_train_options options;
 } ls_train_stored;
+#define LS_TRAIN_STORED_INIT                                                                                           \
+	{                                                                                                              \
+		.owner = NULL, .options = LS_TRAIN_OPTIONS_INIT                                                        \
+	}
 LS_API ls_status ls_train_recall(ls_train_stored *out, const char *run);
 LS_API void ls_train_stored_release(ls_train_stored *stored); /* harmless when it is zero */
 
@@ -208,6 +214,7 @@ typedef struct ls_train_result {
 	double test_loss, test_accuracy; /* of the last weights; NaN when those were not evaluated */
 	double samples_per_s;            /* median of the last 512 steps of this process, its first three excluded */
 	double first_step_s;             /* from the call to the end of the first step */
+	uint64_t reserved[8];            /* 0 */
 } ls_train_result;
 
 /*
@@ -223,6 +230,7 @@ LS_API ls_status ls_train(const ls_train_options *options, ls_train_result *resu
 LS_API void ls_train_stop(void);
 
 typedef struct ls_eval_options {
+	size_t size;           /* set by LS_EVAL_OPTIONS_INIT */
 	const char *source;    /* a run directory (its newest checkpoint) or a .safetensors file */
 	const char *model;     /* for a file; NULL: what its metadata says */
 	const ls_graph *graph; /* your own; wins over model */
@@ -241,10 +249,11 @@ typedef struct ls_eval_options {
 	int64_t threads;    /* of a device */
 	const char *logits; /* also write the model's outputs, and what they are of, as safetensors to this file */
 	int quiet;
+	int unused; /* fills the struct up; stays 0 */
 } ls_eval_options;
 #define LS_EVAL_OPTIONS_INIT                                                                                           \
 	{                                                                                                              \
-		.batch = 128, .threads = 1                                                                             \
+		.size = sizeof(ls_eval_options), .batch = 128, .threads = 1                                            \
 	}
 
 typedef struct ls_eval_result {
@@ -253,6 +262,7 @@ typedef struct ls_eval_result {
 	uint64_t masked;                   /* tokens that were to be predicted; 0: none */
 	double token_loss, token_accuracy; /* means over them */
 	uint64_t fingerprint;              /* of the weights, as ls_train() reports it */
+	uint64_t reserved[8];              /* 0 */
 } ls_eval_result;
 
 LS_API ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result);

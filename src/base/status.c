@@ -4,6 +4,7 @@
 #include "base/status.h"
 
 #include <errno.h>
+#include <lockstep/version.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,7 @@ const char *ls_last_error(void)
 
 const char *ls_version(void)
 {
-	return LS_VERSION;
+	return LS_VERSION_STRING;
 }
 
 /* Arguments may point into the old message, so the new one is composed beside it. Too long is cut, never an error. */

@@ -107,7 +107,7 @@ static const ls_setting vocab_rows[] = {
 	{ "out", 'o', "FILE", "Options", "write the vocabulary to FILE, one entry per line", LS_SETTING_STRING,
 	  offsetof(ls_vocab_make_options, out), 0, 0, 0 },
 	{ "size", 0, "N", "Options", "write at most N entries, 5 of them special", LS_SETTING_COUNT,
-	  offsetof(ls_vocab_make_options, size), 1, 1 << 24, 0 },
+	  offsetof(ls_vocab_make_options, pieces), 1, 1 << 24, 0 },
 	{ "cased", 0, NULL, "Options", "keep capitals and accents", LS_SETTING_FLAG,
 	  offsetof(ls_vocab_make_options, cased), 0, 1, 0 },
 	{ "min-count", 0, "N", "Options", "join pairs that occur at least N times", LS_SETTING_COUNT,

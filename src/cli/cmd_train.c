@@ -101,7 +101,7 @@ static int train_recalled(ls_train_options *options, int argc, char **argv)
 int ls_cmd_train(int argc, char **argv)
 {
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
-	ls_train_stored stored = { .owner = NULL };
+	ls_train_stored stored = LS_TRAIN_STORED_INIT;
 	int code = ls_args_parse(&args, &options, NULL, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;

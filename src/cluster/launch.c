@@ -27,6 +27,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "cluster/command.h"
 #include "cluster/launched.h"
@@ -342,14 +343,17 @@ static ls_status launch_nodes(launch *l, int *exit_code)
 
 ls_status ls_launch(const ls_launch_options *options, int *exit_code)
 {
+	ls_launch_options own = LS_LAUNCH_OPTIONS_INIT;
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, timeout, "LS_LAUNCH_OPTIONS_INIT"));
 #ifndef LS_HAVE_MPI
 	(void)launch_nodes, (void)exit_code;
 	return ls_fail(LS_EUNSUPPORTED,
 		       "hosts: this build of Lockstep has no MPI and trains on one node only; install libopenmpi-dev "
 		       "and build it again (asked for: %s)",
-		       options->hosts);
+		       own.hosts);
 #else
-	launch l = { .options = options, .output.to = stderr };
+	launch l = { .options = &own, .output.to = stderr };
 	fflush(NULL);
 	ls_status status = launch_nodes(&l, exit_code);
 	ls_arena_release(&l.arena);

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "data/normalise.h"
 #include "data/readers/corpus.h"
@@ -103,6 +104,10 @@ ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls
 	if (info->tokens_max ? !ops->read_text || !ops->measure_text : !ops->read)
 		return ls_fail(LS_EINVALID, "ls_dataset_new: '%.63s' needs %s", info->name,
 			       info->tokens_max ? "read_text and measure_text" : "a read function");
+	if (!ls_options_are_zero(info->reserved, sizeof(info->reserved)) ||
+	    !ls_options_are_zero(ops->reserved, sizeof(ops->reserved)))
+		return ls_fail(LS_EINVALID, "ls_dataset_new: '%.63s': what is reserved must be 0; start from { 0 }",
+			       info->name);
 	return dataset_make(out, info, *ops, NULL, self);
 }
 
@@ -360,14 +365,17 @@ static ls_status open_named(ls_dataset **out, const ls_dataset_kind *kind, const
 
 ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 {
-	const char *name = options->name;
+	ls_dataset_options own = LS_DATASET_OPTIONS_INIT;
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, replace_invalid, "LS_DATASET_OPTIONS_INIT"));
+	const char *name = own.name;
 	if (!name || !*name)
 		return ls_fail(LS_EINVALID, "no dataset named; for example options.data glyphs");
 	size_t row = ls_name_row(name, ls_dataset_name_at);
 	if (row != LS_NO_ROW)
-		return open_named(out, ls_dataset_kind_at(row), options);
+		return open_named(out, ls_dataset_kind_at(row), &own);
 	if (ls_path_exists(name))
-		return open_path(out, options);
+		return open_path(out, &own);
 	if (errno == ELOOP)
 		return ls_fail_errno(LS_ENOTFOUND, "cannot open dataset '%s'", name);
 	char target[4096];

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/info_text.h"
@@ -152,16 +153,19 @@ static ls_status split_info(const ls_dataset_options *options, ls_split split, F
 /* A directory may hold only one of the two splits; a name has both. */
 ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to)
 {
-	const char *name = options->name;
+	ls_dataset_options own = LS_DATASET_OPTIONS_INIT;
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, replace_invalid, "LS_DATASET_OPTIONS_INIT"));
+	const char *name = own.name;
 	int named = 0;
 	for (size_t i = 0; name && ls_dataset_name_at(i); i++)
 		named |= strcmp(ls_dataset_name_at(i), name) == 0;
-	ls_status train = split_info(options, LS_SPLIT_TRAIN, to);
+	ls_status train = split_info(&own, LS_SPLIT_TRAIN, to);
 	if (train && (named || train != LS_ENOTFOUND || !name || !ls_path_is_directory(name)))
 		return train;
 	if (train)
-		return split_info(options, LS_SPLIT_TEST, to);
-	ls_status test = split_info(options, LS_SPLIT_TEST, to);
+		return split_info(&own, LS_SPLIT_TEST, to);
+	ls_status test = split_info(&own, LS_SPLIT_TEST, to);
 	if (test == LS_ENOTFOUND && !named) {
 		fprintf(to, "test: none\n");
 		test = LS_OK;

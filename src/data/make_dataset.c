@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "base/progress_bar.h"
 #include "base/rng.h"
 #include "base/status.h"
@@ -300,11 +301,12 @@ static ls_status check_space(const make_job *job)
 static ls_status open_split(make_job *job, int which)
 {
 	make_split *split = &job->splits[which];
-	ls_dataset_options options = { .name = job->options->name,
-				       .split = which ? LS_SPLIT_TEST : LS_SPLIT_TRAIN,
-				       .dir = job->options->dir,
-				       .samples = which ? 0 : job->options->samples,
-				       .seed = job->options->seed };
+	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
+	options.name = job->options->name;
+	options.split = which ? LS_SPLIT_TEST : LS_SPLIT_TRAIN;
+	options.dir = job->options->dir;
+	options.samples = which ? 0 : job->options->samples;
+	options.seed = job->options->seed;
 	LS_TRY(ls_dataset_open(&split->set, &options));
 	uint64_t samples = split->set->info.samples;
 	job->state.samples[which] = samples;
@@ -421,5 +423,8 @@ ls_status ls_make_run(const ls_data_make_options *options, uint64_t round)
 
 ls_status ls_data_make(const ls_data_make_options *options)
 {
-	return ls_make_run(options, LS_MAKE_ROUND);
+	ls_data_make_options own = LS_DATA_MAKE_OPTIONS_INIT;
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, quiet, "LS_DATA_MAKE_OPTIONS_INIT"));
+	return ls_make_run(&own, LS_MAKE_ROUND);
 }

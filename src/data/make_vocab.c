@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/progress_bar.h"
 #include "base/status.h"
 #include "data/readers/corpus.h"
@@ -131,7 +132,7 @@ static ls_status count_all(vocab_job *job)
 static ls_status learn(vocab_job *job, ls_vocab **out)
 {
 	const ls_vocab_make_options *o = job->options;
-	ls_learn_options learn_options = { .size = o->size,
+	ls_learn_options learn_options = { .size = o->pieces,
 					   .min_count = o->min_count,
 					   .cased = o->cased,
 					   .replace_invalid = o->replace_invalid,
@@ -139,7 +140,7 @@ static ls_status learn(vocab_job *job, ls_vocab **out)
 					   .context = job };
 	LS_TRY(ls_learner_new(&job->learner, &learn_options));
 	LS_TRY(count_all(job));
-	ls_progress_bar_begin(&job->meter, "learning pieces", "k", 1e3, 0, o->size, o->quiet);
+	ls_progress_bar_begin(&job->meter, "learning pieces", "k", 1e3, 0, o->pieces, o->quiet);
 	ls_status status = ls_learner_finish(job->learner, out);
 	ls_progress_bar_end(&job->meter);
 	return status;
@@ -165,13 +166,16 @@ static ls_status save(const vocab_job *job, const ls_vocab *vocab)
 
 ls_status ls_vocab_make(const ls_vocab_make_options *options)
 {
-	vocab_job job = { .options = options, .start = ls_clock_seconds() };
+	ls_vocab_make_options own = LS_VOCAB_MAKE_OPTIONS_INIT;
+	vocab_job job = { .options = &own, .start = ls_clock_seconds() };
 	ls_vocab *vocab = NULL;
-	if (!options->path_count)
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_VOCAB_MAKE_OPTIONS_INIT"));
+	if (!own.path_count)
 		return ls_fail(LS_EINVALID, "no text given to learn a vocabulary from");
-	if (!options->out || !*options->out)
+	if (!own.out || !*own.out)
 		return ls_fail(LS_EINVALID, "no output file given for the vocabulary");
-	LS_TRY(check_out(options->out));
+	LS_TRY(check_out(own.out));
 	ls_status status = learn(&job, &vocab);
 	if (!status)
 		status = save(&job, vocab);

@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <lockstep/version.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -87,7 +88,7 @@ static void set_options(fetch *f)
 	curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
 	curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep/" LS_VERSION);
+	curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep/" LS_VERSION_STRING);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, o->connect_s ? o->connect_s : 5L);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 100L);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, o->stall_s ? o->stall_s : 20L);

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/readers/sst.h"
@@ -227,10 +228,13 @@ static const char *name_at(size_t i)
 
 ls_status ls_data_get(const ls_data_get_options *options)
 {
-	const char *name = options->name;
+	ls_data_get_options own = LS_DATA_GET_OPTIONS_INIT;
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_DATA_GET_OPTIONS_INIT"));
+	const char *name = own.name;
 	size_t row = ls_name_row(name, name_at);
 	if (row == LS_NO_ROW && ls_dataset_row_of(name))
 		return ls_fail(LS_EINVALID, "dataset '%s' needs no download; use it with options.data %s", name, name);
 	LS_TRY(ls_name_find("download", name, name_at, &row));
-	return downloads[row].get(options);
+	return downloads[row].get(&own);
 }

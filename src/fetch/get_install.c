@@ -107,7 +107,7 @@ ls_status ls_get_learn(const char *dir, size_t pieces, int quiet)
 	make.paths = &dir;
 	make.path_count = 1;
 	make.out = vocab;
-	make.size = pieces;
+	make.pieces = pieces;
 	make.quiet = quiet;
 	return ls_vocab_make(&make);
 }

@@ -7,6 +7,7 @@
 
 #include <lockstep/text.h>
 
+#include "base/options.h"
 #include "ops/shape.h"
 
 static const ls_value invalid = { LS_NONE };
@@ -83,30 +84,42 @@ ls_value ls_text_input(ls_graph *graph, int longest, int masked)
 	{                                                                                                              \
 		return ls_graph_add(graph, &ls_op_##op, NULL, (ls_value[]){ a, b }, NULL);                             \
 	}
-#define OPTIONS(op, type)                                                                                              \
-	ls_value ls_##op(ls_graph *graph, ls_value x, type options)                                                    \
-	{                                                                                                              \
-		return ls_graph_add(graph, &ls_op_##op, NULL, &x, &options);                                           \
-	}
-#define TRIPLE(op, type)                                                                                               \
-	ls_value ls_##op(ls_graph *graph, ls_value q, ls_value k, ls_value v, type options)                            \
-	{                                                                                                              \
-		return ls_graph_add(graph, &ls_op_##op, NULL, (ls_value[]){ q, k, v }, &options);                      \
-	}
-#define LAYER(op, type)                                                                                                \
-	ls_value ls_##op(ls_graph *graph, ls_value x, const char *name, type options)                                  \
-	{                                                                                                              \
-		return ls_graph_add(graph, &ls_op_##op, name, &x, &options);                                           \
-	}
 #define LOSS(op)                                                                                                       \
 	void ls_##op(ls_graph *graph, ls_value x)                                                                      \
 	{                                                                                                              \
 		ls_graph_add(graph, &ls_op_##op, NULL, &x, NULL);                                                      \
 	}
-#define OPTIONS_LOSS(op, type)                                                                                         \
-	void ls_##op(ls_graph *graph, ls_value x, type options)                                                        \
+
+/* Attributes as this version has them, of a program that may know fewer or more. */
+static const void *take(ls_graph *graph, void *own, size_t own_size, const void *options, size_t size)
+{
+	ls_status status = ls_options_copy(own, own_size, options, size);
+	if (status != LS_OK)
+		ls_graph_mistake(graph, status, "%s", ls_last_error());
+	return own;
+}
+#define TAKEN(type) take(graph, &(type){ 0 }, sizeof(type), options, size)
+
+#define OPTIONS(op, type)                                                                                              \
+	ls_value ls_##op##_sized(ls_graph *graph, ls_value x, const type *options, size_t size)                        \
 	{                                                                                                              \
-		ls_graph_add(graph, &ls_op_##op, NULL, &x, &options);                                                  \
+		return ls_graph_add(graph, &ls_op_##op, NULL, &x, TAKEN(type));                                        \
+	}
+#define TRIPLE(op, type)                                                                                               \
+	ls_value ls_##op##_sized(ls_graph *graph, ls_value q, ls_value k, ls_value v, const type *options,             \
+				 size_t size)                                                                          \
+	{                                                                                                              \
+		return ls_graph_add(graph, &ls_op_##op, NULL, (ls_value[]){ q, k, v }, TAKEN(type));                   \
+	}
+#define LAYER(op, type)                                                                                                \
+	ls_value ls_##op##_sized(ls_graph *graph, ls_value x, const char *name, const type *options, size_t size)      \
+	{                                                                                                              \
+		return ls_graph_add(graph, &ls_op_##op, name, &x, TAKEN(type));                                        \
+	}
+#define OPTIONS_LOSS(op, type)                                                                                         \
+	void ls_##op##_sized(ls_graph *graph, ls_value x, const type *options, size_t size)                            \
+	{                                                                                                              \
+		ls_graph_add(graph, &ls_op_##op, NULL, &x, TAKEN(type));                                               \
 	}
 #define OWN(op)
 
@@ -126,14 +139,17 @@ static ls_value before_flatten(const ls_graph *graph, ls_value x)
 	return x;
 }
 
-ls_value ls_linear(ls_graph *graph, ls_value x, const char *name, ls_linear_options options)
+ls_value ls_linear_sized(ls_graph *graph, ls_value x, const char *name, const ls_linear_options *options, size_t size)
 {
+	ls_linear_options own = { 0 };
+
+	take(graph, &own, sizeof(own), options, size);
 	if (!ls_graph_usable(graph, x))
 		return invalid;
-	if (graph->tokens_max > 0 || options.per_position)
-		return ls_graph_add(graph, &ls_op_linear, name, &x, &options);
+	if (graph->tokens_max > 0 || own.per_position)
+		return ls_graph_add(graph, &ls_op_linear, name, &x, &own);
 	x = before_flatten(graph, x);
-	return ls_graph_add(graph, &ls_op_linear_map, name, &x, &options);
+	return ls_graph_add(graph, &ls_op_linear_map, name, &x, &own);
 }
 
 ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name)

@@ -2,6 +2,7 @@
  * table.c - the table of models: a row here, a function in a file of this folder, and its declaration in family.h.
  */
 #include "base/names.h"
+#include "base/options.h"
 #include "models/family.h"
 
 static const ls_model_kind kinds[] = {
@@ -41,24 +42,27 @@ const ls_model_row *ls_model_row_of(const char *name)
 }
 
 /* Zeros in the options stand for MNIST's shape, or for BERT's. */
-static ls_model_options filled(const ls_model_options *options)
+static ls_status take_options(ls_model_options *o, const ls_model_options *options)
 {
-	ls_model_options o = *options;
-	o.channels = o.channels ? o.channels : 1;
-	o.height = o.height ? o.height : 28;
-	o.width = o.width ? o.width : 28;
-	o.classes = o.classes ? o.classes : 10;
-	o.text.tokens = o.text.tokens ? o.text.tokens : 128;
-	o.text.vocabulary = o.text.vocabulary ? o.text.vocabulary : 30522;
-	return o;
+	LS_TRY(LS_OPTIONS_TAKE(o, options, unused, "LS_MODEL_OPTIONS_INIT"));
+	if (!ls_options_are_zero(o->text.reserved, sizeof(o->text.reserved)))
+		return ls_fail(LS_EINVALID, "options.text.reserved must be 0: start from LS_MODEL_OPTIONS_INIT");
+	o->channels = o->channels ? o->channels : 1;
+	o->height = o->height ? o->height : 28;
+	o->width = o->width ? o->width : 28;
+	o->classes = o->classes ? o->classes : 10;
+	o->text.tokens = o->text.tokens ? o->text.tokens : 128;
+	o->text.vocabulary = o->text.vocabulary ? o->text.vocabulary : 30522;
+	return LS_OK;
 }
 
 ls_status ls_model_build(ls_graph **out, const ls_model_options *options)
 {
-	ls_model_options o = filled(options);
+	ls_model_options o = LS_MODEL_OPTIONS_INIT;
 	ls_graph *graph = NULL;
 	size_t row;
 
+	LS_TRY(take_options(&o, options));
 	LS_TRY(ls_name_find("model", o.name, name_at, &row));
 	const ls_model_kind *kind = &kinds[row];
 	LS_TRY(ls_graph_new(&graph));

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
@@ -208,11 +209,13 @@ static void release(evaluation *e)
 
 ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result)
 {
-	evaluation e = { .options = options };
+	ls_eval_options own = LS_EVAL_OPTIONS_INIT;
+	evaluation e = { .options = &own };
 	ls_eval_result r = { 0 };
 	ls_log_level level = ls_log_get_level();
 
-	if (options->quiet)
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_EVAL_OPTIONS_INIT"));
+	if (own.quiet)
 		ls_log_set_level(LS_LOG_ERROR);
 	ls_status status = run(&e, &r);
 	release(&e);

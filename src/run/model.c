@@ -86,7 +86,8 @@ static ls_status check_kind(const ls_train_options *o, const ls_dataset_info *in
 
 ls_status ls_train_build_model(ls_graph **out, const ls_train_options *o, const ls_dataset_info *info)
 {
-	ls_model_options model = { .name = o->model,
+	ls_model_options model = { .size = sizeof(model),
+				   .name = o->model,
 				   .channels = info->channels,
 				   .height = info->height,
 				   .width = info->width,

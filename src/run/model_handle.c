@@ -10,6 +10,7 @@
 #include "backends/devices.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "checkpoint/tensors.h"
 #include "data/normalise.h"
 #include "onnx/onnx.h"
@@ -86,8 +87,11 @@ static ls_status load(ls_model *model, const ls_model_load_options *o)
 
 ls_status ls_model_load(ls_model **out, const ls_model_load_options *options)
 {
+	ls_model_load_options own = LS_MODEL_LOAD_OPTIONS_INIT;
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, threads, "LS_MODEL_LOAD_OPTIONS_INIT"));
 	ls_model *model = alloc_model();
-	return model ? finish(out, model, load(model, options)) : LS_EMEMORY;
+	return model ? finish(out, model, load(model, &own)) : LS_EMEMORY;
 }
 
 static ls_status make(ls_model *model, const ls_graph *graph, uint64_t seed)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "checkpoint/checkpoint.h"
 #include "comm/collectives.h"
@@ -52,17 +53,27 @@ static ls_status read_run(const char *run, char **out)
 
 ls_status ls_train_recall(ls_train_stored *out, const char *run)
 {
+	const size_t first = LS_OPTIONS_UP_TO(&out->options, given);
+	ls_train_stored stored = LS_TRAIN_STORED_INIT;
 	char *text = NULL;
+	size_t size = 0;
 
+	LS_TRY(ls_options_size(&out->options, sizeof(out->options), first, "LS_TRAIN_STORED_INIT", &size));
 	LS_TRY(read_run(run, &text));
-	ls_status status = ls_settings_from_json(out, text, run);
+	ls_status status = ls_settings_from_json(&stored, text, run);
 	free(text);
-	return status;
+	LS_TRY(status);
+	out->owner = stored.owner;
+	memcpy(&out->options, &stored.options, size < sizeof(stored.options) ? size : sizeof(stored.options));
+	out->options.size = size;
+	return LS_OK;
 }
 
 void ls_train_stored_release(ls_train_stored *stored)
 {
-	ls_settings_stored_release(stored);
+	ls_settings_stored own = { .owner = stored->owner }; /* a program's struct may be shorter */
+	ls_settings_stored_release(&own);
+	stored->owner = NULL;
 }
 
 static int is_meant(const ls_train_options *o, const ls_setting *row)
@@ -101,11 +112,7 @@ static int is_taken(const ls_train_options *o, const ls_train_options *stored, i
 
 static void take(ls_train_options *o, const ls_train_options *stored, const ls_setting *row)
 {
-	static const size_t bytes[] = { [LS_SETTING_STRING] = sizeof(char *), [LS_SETTING_INT] = sizeof(int64_t),
-					[LS_SETTING_SEED] = sizeof(uint64_t), [LS_SETTING_REAL] = sizeof(double),
-					[LS_SETTING_FLOAT] = sizeof(float),   [LS_SETTING_FLAG] = sizeof(int),
-					[LS_SETTING_COUNT] = sizeof(uint64_t) };
-	memcpy((char *)o + row->offset, (const char *)stored + row->offset, bytes[row->kind]);
+	memcpy((char *)o + row->offset, (const char *)stored + row->offset, ls_setting_bytes(row));
 }
 
 static void take_all(ls_train_options *out, const ls_train_options *o, const ls_train_stored *stored, int nodes)

@@ -231,9 +231,31 @@ static void format_float(float value, char *out, size_t size)
 	}
 }
 
+size_t ls_setting_bytes(const ls_setting *row)
+{
+	static const size_t bytes[] = { [LS_SETTING_STRING] = sizeof(char *), [LS_SETTING_INT] = sizeof(int64_t),
+					[LS_SETTING_SEED] = sizeof(uint64_t), [LS_SETTING_REAL] = sizeof(double),
+					[LS_SETTING_FLOAT] = sizeof(float),   [LS_SETTING_FLAG] = sizeof(int),
+					[LS_SETTING_COUNT] = sizeof(uint64_t) };
+	return bytes[row->kind];
+}
+
+/* A program that was compiled before a setting of training existed has options without its field. Rows of other tables
+ * are of structs that end where their program says. */
+static int has_field(const ls_setting *row, const void *options)
+{
+	size_t size;
+
+	if (ls_train_setting_of(row->name) != row)
+		return 1;
+	memcpy(&size, options, sizeof(size));
+	return row->offset + ls_setting_bytes(row) <= size;
+}
+
 void ls_setting_format(const ls_setting *row, const void *options, char *out, size_t size)
 {
-	const void *field = (const char *)options + row->offset;
+	static const ls_train_options defaults = LS_TRAIN_OPTIONS_INIT;
+	const void *field = (const char *)(has_field(row, options) ? options : &defaults) + row->offset;
 	switch (row->kind) {
 	case LS_SETTING_STRING: {
 		const char *text = *(const char *const *)field;
@@ -335,6 +357,11 @@ ls_status ls_setting_set(const ls_setting *row, void *options, const char *value
 	void *field = (char *)options + row->offset;
 	char what[LS_SETTING_FIELD];
 	ls_setting_field(row, what);
+	if (!has_field(row, options))
+		return ls_fail(LS_EUNSUPPORTED,
+			       "%s is newer than this program's ls_train_options: start from LS_TRAIN_OPTIONS_INIT and "
+			       "compile it against the headers of Lockstep %s",
+			       what, ls_version());
 	if (row->kind == LS_SETTING_FLAG) {
 		if (value)
 			return ls_fail(LS_EINVALID, "%s takes no value", what);

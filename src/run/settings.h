@@ -43,6 +43,9 @@ ls_status ls_settings_absolute(ls_train_options *options, ls_settings_paths *roo
 uint64_t ls_settings_get_test_hash(const void *owner);
 int64_t ls_settings_get_nodes(const void *owner);
 
+/* Bytes of the field that a row describes. */
+size_t ls_setting_bytes(const ls_setting *row);
+
 /* The group of settings of several nodes. */
 #define LS_SETTINGS_NODES "Nodes"
 

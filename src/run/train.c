@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "cluster/launched.h"
 #include "comm/collectives.h"
 #include "comm/init.h"
@@ -444,13 +445,15 @@ static ls_status train_among(const ls_train_options *options, int nodes, ls_trai
 
 ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 {
+	ls_train_options own = LS_TRAIN_OPTIONS_INIT;
 	ls_log_level level = ls_log_get_level();
 	int nodes = ls_mpi_launched();
 
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, given, "LS_TRAIN_OPTIONS_INIT"));
 	atomic_store(&stop_requested, 0);
-	if (options->quiet)
+	if (own.quiet)
 		ls_log_set_level(LS_LOG_ERROR);
-	ls_status status = nodes > 1 ? train_among(options, nodes, result) : ls_train_node(options, NULL, result);
+	ls_status status = nodes > 1 ? train_among(&own, nodes, result) : ls_train_node(&own, NULL, result);
 	ls_log_set_level(level);
 	return status;
 }

@@ -52,6 +52,7 @@ static ls_status build(dump *d, const char *model)
 {
 	const ls_dataset_info *info = ls_dataset_describe(d->set);
 	ls_model_options o = {
+		.size = sizeof(ls_model_options),
 		.name = model,
 		.classes = info->classes,
 		.text = { .tokens = info->tokens_max, .masked = info->masked_max, .vocabulary = info->vocabulary }

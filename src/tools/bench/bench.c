@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "cluster/launched.h"
 #include "comm/collectives.h"
 #include "comm/init.h"
@@ -401,12 +402,33 @@ ls_status ls_bench_among(const ls_bench_options *options, ls_comm *comm, ls_benc
 	return status;
 }
 
+/* The job inside has a size of its own, and both may grow: what follows it begins where the program's job ends. */
+static ls_status take_options(ls_bench_options *own, const ls_bench_options *given)
+{
+	static const char init[] = "LS_BENCH_OPTIONS_INIT";
+	const size_t before = offsetof(ls_bench_options, job), head = before + sizeof(own->job);
+	const size_t job_first = LS_OPTIONS_UP_TO(&own->job, given);
+	const size_t rest_first = LS_OPTIONS_UP_TO(own, progress_context) - head;
+	size_t size = 0, job_size = 0;
+
+	LS_TRY(ls_options_size(given, sizeof(*own), before + job_first + rest_first, init, &size));
+	const char *job = (const char *)given + before;
+	LS_TRY(ls_options_size(job, sizeof(own->job), job_first, init, &job_size));
+	if (size < before + job_size + rest_first)
+		return ls_fail(LS_EINVALID, "options.size is %zu, less than its job and the rest: start from %s", size,
+			       init);
+	LS_TRY(ls_options_take(&own->job, sizeof(own->job), job, job_first, init));
+	return ls_options_copy((char *)own + head, sizeof(*own) - head, job + job_size, size - before - job_size);
+}
+
 ls_status ls_bench(const ls_bench_options *options, ls_bench_result *result)
 {
+	ls_bench_options own = LS_BENCH_OPTIONS_INIT;
 	int nodes = ls_mpi_launched();
 	ls_comm *comm = NULL;
 
+	LS_TRY(take_options(&own, options));
 	if (nodes > 1)
-		LS_TRY(ls_comm_init(&comm, nodes, (double)options->job.timeout));
-	return ls_bench_among(options, comm, result);
+		LS_TRY(ls_comm_init(&comm, nodes, (double)own.job.timeout));
+	return ls_bench_among(&own, comm, result);
 }

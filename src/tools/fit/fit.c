@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "base/options.h"
 #include "tools/fit/calibration.h"
 #include "tools/fit/predict.h"
 #include "tools/forecast/interval.h"
@@ -255,11 +256,13 @@ static ls_status fit_table(fitting *f)
 
 ls_status ls_fit_make(ls_fit *out, const ls_fit_options *options)
 {
-	fitting *f = calloc(1, sizeof(*f));
+	ls_fit_options own = LS_FIT_OPTIONS_INIT;
 
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, bucket_bytes, "LS_FIT_OPTIONS_INIT"));
+	fitting *f = calloc(1, sizeof(*f));
 	if (!f)
 		return ls_fail(LS_EMEMORY, "no memory to fit a table");
-	f->o = options;
+	f->o = &own;
 	ls_status status = fit_table(f);
 	ls_arena_release(&f->arena);
 	if (status == LS_OK)

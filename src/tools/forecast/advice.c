@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "exchange/strategy.h"
 #include "tools/forecast/request.h"
 
@@ -83,14 +84,16 @@ static ls_status write_advice(const ls_forecast_request *r, const ls_forecast_ro
 
 ls_status ls_forecast_advise(const ls_forecast_options *options, const ls_forecast *forecast, int row, char **out)
 {
+	ls_forecast_options own = LS_FORECAST_OPTIONS_INIT;
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_FORECAST_OPTIONS_INIT"));
 	size_t bytes;
 	char *text = NULL;
 	FILE *to = open_memstream(&text, &bytes);
 	ls_forecast_request r = { 0 };
-
 	if (!to)
 		return ls_fail(LS_EMEMORY, "no memory for advice");
-	ls_status status = ls_forecast_request_open(&r, options);
+	ls_status status = ls_forecast_request_open(&r, &own);
 	if (status == LS_OK)
 		status = write_advice(&r, &forecast->row[row], to);
 	ls_forecast_request_close(&r);

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "exchange/strategy.h"
 #include "tools/forecast/failures.h"
 #include "tools/forecast/interval.h"
@@ -166,10 +167,12 @@ static void describe(const ls_forecast_request *r, ls_forecast *f)
 
 ls_status ls_forecast_make(ls_forecast *out, const ls_forecast_options *options)
 {
+	ls_forecast_options own = LS_FORECAST_OPTIONS_INIT;
 	ls_forecast f = { 0 };
 	ls_forecast_request r;
 
-	ls_status status = ls_forecast_request_open(&r, options);
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_FORECAST_OPTIONS_INIT"));
+	ls_status status = ls_forecast_request_open(&r, &own);
 	if (status == LS_OK) {
 		warn_of_idle_options(&r);
 		describe(&r, &f);

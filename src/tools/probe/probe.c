@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/median.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/pin.h"
 #include "cluster/launched.h"
 #include "comm/collectives.h"
@@ -420,13 +421,15 @@ static ls_status init_comm(probe *p)
 
 ls_status ls_probe(const ls_probe_options *options, ls_probe_result *result)
 {
+	ls_probe_options own = LS_PROBE_OPTIONS_INIT;
 	ls_probe_result found = { 0 };
-	probe p = { .o = options, .nodes = ls_mpi_launched(), .result = &found };
-	int64_t bytes = options->quick ? GRADIENT_BYTES_QUICK : GRADIENT_BYTES;
+	probe p = { .o = &own, .nodes = ls_mpi_launched(), .result = &found };
 
-	LS_TRY(check(options, p.nodes));
-	p.floats = (size_t)(options->bytes > 0 ? options->bytes : (uint64_t)bytes) / sizeof(float);
-	p.repeat = options->repeat > 0 ? (int)options->repeat : options->quick ? REPEATS_QUICK : REPEATS;
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_PROBE_OPTIONS_INIT"));
+	LS_TRY(check(&own, p.nodes));
+	uint64_t bytes = own.bytes > 0 ? own.bytes : own.quick ? GRADIENT_BYTES_QUICK : GRADIENT_BYTES;
+	p.floats = (size_t)bytes / sizeof(float);
+	p.repeat = own.repeat > 0 ? (int)own.repeat : own.quick ? REPEATS_QUICK : REPEATS;
 	LS_TRY(init_comm(&p));
 	ls_status status = run(&p);
 	ls_progress_end(p.stage.progress);

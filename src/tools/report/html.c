@@ -2,6 +2,7 @@
  * html.c - a page as one self-contained HTML file.
  */
 #include <inttypes.h>
+#include <lockstep/version.h>
 #include <string.h>
 
 #include "tools/report/page.h"
@@ -199,5 +200,5 @@ void ls_page_html(const ls_page *page, const char *title, FILE *to)
 		ls_report_style, ls_report_hatches);
 	write_blocks(page, to);
 	fprintf(to, "</main>\n<footer>Made by lockstep report %s.</footer>\n<script>\n%s</script>\n</body></html>\n",
-		LS_VERSION, ls_report_script);
+		LS_VERSION_STRING, ls_report_script);
 }

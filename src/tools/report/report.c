@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "tools/report/figures.h"
 #include "tools/report/form.h"
 #include "tools/report/page.h"
@@ -263,11 +264,14 @@ static ls_status check_out(const char *out, const ls_report_options *options)
 
 ls_status ls_report_write(const ls_report_options *options, ls_report_result *result)
 {
+	ls_report_options own = LS_REPORT_OPTIONS_INIT;
 	ls_report_result made = { 0 };
-	LS_TRY(place(made.path, sizeof(made.path), options));
-	LS_TRY(check_out(made.path, options));
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_REPORT_OPTIONS_INIT"));
+	LS_TRY(place(made.path, sizeof(made.path), &own));
+	LS_TRY(check_out(made.path, &own));
 	const output out = { .path = made.path };
-	LS_TRY(make(options, &out, &made));
+	LS_TRY(make(&own, &out, &made));
 	*result = made;
 	return LS_OK;
 }
@@ -275,12 +279,18 @@ ls_status ls_report_write(const ls_report_options *options, ls_report_result *re
 ls_status ls_report_print(const ls_report_options *options, FILE *to)
 {
 	const output out = { .markdown = to };
+	ls_report_options own = LS_REPORT_OPTIONS_INIT;
 	ls_report_result made = { 0 };
-	return make(options, &out, &made);
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_REPORT_OPTIONS_INIT"));
+	return make(&own, &out, &made);
 }
 
 ls_status ls_report_markdown(const char *path, FILE *to)
 {
-	const ls_report_options options = { .paths = &path, .path_count = 1, .brief = 1 };
+	ls_report_options options = LS_REPORT_OPTIONS_INIT;
+	options.paths = &path;
+	options.path_count = 1;
+	options.brief = 1;
 	return ls_report_print(&options, to);
 }

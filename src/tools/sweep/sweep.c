@@ -23,6 +23,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "base/options.h"
 #include "metrics/progress.h"
 #include "tools/sweep/estimate.h"
 #include "tools/sweep/machine.h"
@@ -497,11 +498,13 @@ static void release(sweep *s)
 
 ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
 {
-	sweep *s = calloc(1, sizeof(*s));
+	ls_sweep_options own = LS_SWEEP_OPTIONS_INIT;
 
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, program, "LS_SWEEP_OPTIONS_INIT"));
+	sweep *s = calloc(1, sizeof(*s));
 	if (!s)
 		return ls_fail(LS_EMEMORY, "no memory for a sweep");
-	s->options = options;
+	s->options = &own;
 	s->lock = -1;
 	ls_status status = prepare(s);
 	if (status == LS_OK)
@@ -518,8 +521,11 @@ ls_status ls_sweep(const ls_sweep_options *options, ls_sweep_result *result)
 
 ls_status ls_sweep_points(const ls_sweep_options *options, ls_sweep_result *result)
 {
-	sweep s = { .options = options, .lock = -1 };
-	ls_status status = ls_sweep_list_make(&s.list, options);
+	ls_sweep_options own = LS_SWEEP_OPTIONS_INIT;
+	sweep s = { .options = &own, .lock = -1 };
+
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, program, "LS_SWEEP_OPTIONS_INIT"));
+	ls_status status = ls_sweep_list_make(&s.list, &own);
 
 	if (status == LS_OK)
 		status = make_points(&s);

@@ -296,7 +296,7 @@ static void test_recorder(void **state)
 	double now = 100, covered = 0;
 
 	(void)state;
-	assert_ok(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
+	assert_ok(ls_model_build(&graph, &(ls_model_options){ .size = sizeof(ls_model_options), .name = "mlp" }));
 	assert_ok(ls_profiler_init(&r, graph, 8));
 	size_t layers = (size_t)graph->node_count;
 	for (size_t step = 0; step < 9; step++) {

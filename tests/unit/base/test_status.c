@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <errno.h>
+#include <lockstep/version.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,21 @@ static void names(void **state)
 	assert_string_equal(ls_status_name(LS_EPEER), "peer");
 	assert_string_equal(ls_status_name((ls_status)99), "unknown");
 	assert_string_equal(ls_status_name((ls_status)-1), "unknown");
-	assert_true(strlen(ls_version()) >= 5);
+}
+
+static void version(void **state)
+{
+	(void)state;
+	char numbers[32];
+	snprintf(numbers, sizeof(numbers), "%d.%d.%d", LS_VERSION_MAJOR, LS_VERSION_MINOR, LS_VERSION_PATCH);
+	assert_string_equal(LS_VERSION_STRING, numbers);
+	assert_string_equal(ls_version(), numbers);
+	assert_true(LS_VERSION_AT_LEAST(LS_VERSION_MAJOR, LS_VERSION_MINOR, LS_VERSION_PATCH));
+	assert_false(LS_VERSION_AT_LEAST(LS_VERSION_MAJOR, LS_VERSION_MINOR, LS_VERSION_PATCH + 1));
+	assert_false(LS_VERSION_AT_LEAST(LS_VERSION_MAJOR, LS_VERSION_MINOR + 1, 0));
+	assert_false(LS_VERSION_AT_LEAST(LS_VERSION_MAJOR + 1, 0, 0));
+	assert_true(LS_VERSION_AT_LEAST(LS_VERSION_MAJOR, LS_VERSION_MINOR - 1, LS_VERSION_PATCH + 9));
+	assert_true(LS_VERSION_AT_LEAST(LS_VERSION_MAJOR - 1, LS_VERSION_MINOR + 9, 0));
 }
 
 static void messages(void **state)
@@ -179,5 +194,5 @@ static void clocks_run_forward(void **state)
 	assert_true(ls_clock_wall() > 1.7e9);
 }
 
-TEST_MAIN(instruction_sets, names, messages, long_messages_are_cut, a_message_belongs_to_its_thread, log_lines,
+TEST_MAIN(instruction_sets, version, names, messages, long_messages_are_cut, a_message_belongs_to_its_thread, log_lines,
 	  clocks_run_forward)

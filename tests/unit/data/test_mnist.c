@@ -159,7 +159,7 @@ static void more_classes_than_bytes(void **state)
 	assert_fails(open_set(&set, dir, NULL, LS_SPLIT_TRAIN, 0), LS_EFORMAT,
 		     "label 1048576 at index 4, expected 0..1048575: there are at most 1048576 classes");
 	put_labels(in_dir(dir, "train-labels-idx1-int"), 4, 5, 7, 0);
-	ls_dataset_options options = { .name = dir, .classes = 901 };
+	ls_dataset_options options = { .size = sizeof(ls_dataset_options), .name = dir, .classes = 901 };
 	assert_ok(ls_dataset_open(&set, &options));
 	assert_int_equal(ls_dataset_describe(set)->classes, 901);
 	ls_dataset_free(set);

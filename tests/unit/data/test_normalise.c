@@ -91,7 +91,9 @@ static void names_have_mnists(void **state)
 		uint8_t bytes[784];
 		float image[784];
 		int32_t label;
-		ls_dataset_options options = { .name = names[i], .dir = *state, .samples = 20, .seed = 1 };
+		ls_dataset_options options = {
+			.size = sizeof(ls_dataset_options), .name = names[i], .dir = *state, .samples = 20, .seed = 1
+		};
 		assert_ok(ls_dataset_open(&set, &options));
 		assert_true(ls_normalisation_equal(ls_dataset_normalisation(set), &ls_mnist_normalisation));
 		ls_dataset_free(set);
@@ -114,7 +116,7 @@ static void given_ones_win(void **state)
 	double three[6] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6 };
 	const ls_normalisation own = { 3, three, three + 3 }, one = { 1, three, three + 3 },
 			       two = { 2, three, three + 3 };
-	ls_dataset_options options = { .name = *state, .normalisation = &own };
+	ls_dataset_options options = { .size = sizeof(ls_dataset_options), .name = *state, .normalisation = &own };
 	ls_dataset *set;
 	put_colours(*state);
 	assert_ok(ls_dataset_open(&set, &options));

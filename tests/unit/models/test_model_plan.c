@@ -30,10 +30,14 @@ static void check_model(const ls_model_options *options, int inference)
 static void plans_are_the_greedy_ones(void **state)
 {
 	(void)state;
-	const ls_model_options resnet = {
-		.name = "resnet101", .channels = 1, .height = 28, .width = 28, .classes = 10
-	};
-	const ls_model_options bert = { .name = "bert-large",
+	const ls_model_options resnet = { .size = sizeof(ls_model_options),
+					  .name = "resnet101",
+					  .channels = 1,
+					  .height = 28,
+					  .width = 28,
+					  .classes = 10 };
+	const ls_model_options bert = { .size = sizeof(ls_model_options),
+					.name = "bert-large",
 					.classes = 2,
 					.text = { .tokens = 128, .masked = 20, .vocabulary = 1000 } };
 	for (int inference = 0; inference < 2; inference++) {

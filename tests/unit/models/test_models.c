@@ -53,7 +53,7 @@ static void test_parameters(void **state)
 static ls_graph *build_text(const char *name, ls_text_model text, int classes)
 {
 	ls_graph *g = NULL;
-	ls_model_options o = { .name = name, .classes = classes, .text = text };
+	ls_model_options o = { .size = sizeof(ls_model_options), .name = name, .classes = classes, .text = text };
 	if (ls_model_build(&g, &o) != LS_OK)
 		fail_msg("%s: %s", name, ls_last_error());
 	return g;
@@ -123,7 +123,9 @@ static void test_text_mistakes(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		ls_graph *g = NULL;
-		ls_model_options o = { .name = rows[i].name, .classes = 5, .text = rows[i].text };
+		ls_model_options o = {
+			.size = sizeof(ls_model_options), .name = rows[i].name, .classes = 5, .text = rows[i].text
+		};
 		assert_int_equal(ls_model_build(&g, &o), LS_EINVALID);
 		if (!strstr(ls_last_error(), rows[i].says))
 			fail_msg("\"%s\" does not say \"%s\"", ls_last_error(), rows[i].says);

@@ -26,7 +26,7 @@ typedef struct weights {
 
 static weights make(const char *name, int classes)
 {
-	ls_model_options options = { .name = name, .classes = classes };
+	ls_model_options options = { .size = sizeof(ls_model_options), .name = name, .classes = classes };
 	options.text = (ls_text_model){ .tokens = 16, .vocabulary = 50, .layers = 1, .hidden = 32, .heads = 2 };
 	if (strncmp(name, "bert", 4) == 0)
 		options.text.layers = options.text.hidden = options.text.heads = 0;

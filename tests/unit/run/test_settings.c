@@ -9,6 +9,7 @@
 #include <lockstep/train.h>
 
 #include "optim/optimizer.h"
+#include "unit/assert_status.h"
 #include "unit/run/settings_checks.h"
 #include "unit/test_main.h"
 
@@ -66,6 +67,7 @@ static void test_rows_cover_the_struct(void **state)
 	static const struct {
 		size_t offset, bytes;
 	} own[] = {
+		{ offsetof(ls_train_options, size), sizeof(size_t) },
 		{ offsetof(ls_train_options, graph), sizeof(ls_graph *) },
 		{ offsetof(ls_train_options, train_set), sizeof(ls_dataset *) },
 		{ offsetof(ls_train_options, test_set), sizeof(ls_dataset *) },
@@ -82,6 +84,29 @@ static void test_rows_cover_the_struct(void **state)
 		if (!fields[b] != !covered[b])
 			fail_msg("byte %zu of ls_train_options is %s", b,
 				 covered[b] ? "padding, but a row sets it" : "part of a field that no row sets");
+}
+
+/* Options of a program that was compiled before the last settings existed. */
+static void test_older_options_have_fewer_settings(void **state)
+{
+	(void)state;
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	const ls_setting *seed = ls_train_setting_of("seed"), *model = ls_train_setting_of("model");
+	char text[64];
+
+	options.size = seed->offset;
+	options.seed = 99; /* whatever lies behind the struct */
+	assert_fails(ls_train_options_set(&options, "seed", "7"), LS_EUNSUPPORTED,
+		     "options.seed is newer than this program's ls_train_options");
+	assert_int_equal(options.seed, 99);
+	ls_setting_format(seed, &options, text, sizeof(text));
+	assert_string_equal(text, "1"); /* the default */
+	assert_ok(ls_train_options_set(&options, "model", "cnn"));
+	ls_setting_format(model, &options, text, sizeof(text));
+	assert_string_equal(text, "cnn");
+	options.size = 0;
+	assert_fails(ls_train_options_set(&options, "model", "cnn"), LS_EUNSUPPORTED,
+		     "start from LS_TRAIN_OPTIONS_INIT");
 }
 
 static void test_defaults_are_in_range(void **state)
@@ -289,6 +314,7 @@ static void test_micro_batches_of_a_step(void **state)
 	assert_int_equal(ls_settings_micro_batches(&options, 60000), 0);
 }
 
-TEST_MAIN(test_rows_are_sound, test_rows_cover_the_struct, test_defaults_are_in_range, test_text_becomes_fields,
-	  test_bad_values_are_named, test_zero_is_never_a_default_in_disguise, test_options_know_what_was_given,
-	  test_beta2_is_the_optimizers, test_defaults_are_the_rows, test_batches, test_micro_batches_of_a_step)
+TEST_MAIN(test_rows_are_sound, test_rows_cover_the_struct, test_older_options_have_fewer_settings,
+	  test_defaults_are_in_range, test_text_becomes_fields, test_bad_values_are_named,
+	  test_zero_is_never_a_default_in_disguise, test_options_know_what_was_given, test_beta2_is_the_optimizers,
+	  test_defaults_are_the_rows, test_batches, test_micro_batches_of_a_step)

@@ -33,7 +33,9 @@ static subject common;
 static int make_subject(void **state)
 {
 	ls_dataset_options d = LS_DATASET_OPTIONS_INIT;
-	ls_model_options m = { .name = "cnn", .channels = 1, .height = 28, .width = 28, .classes = 10 };
+	ls_model_options m = {
+		.size = sizeof(ls_model_options), .name = "cnn", .channels = 1, .height = 28, .width = 28, .classes = 10
+	};
 	(void)state;
 	d.name = "glyphs";
 	d.split = LS_SPLIT_TEST;

@@ -142,7 +142,7 @@ static void test_gradients_arrive(void **state)
 
 	snprintf(path, sizeof(path), "%s/mlp.json", (char *)*state);
 	record(path, &p);
-	assert_ok(ls_model_build(&graph, &(ls_model_options){ .name = "mlp" }));
+	assert_ok(ls_model_build(&graph, &(ls_model_options){ .size = sizeof(ls_model_options), .name = "mlp" }));
 	assert_ok(ls_replay_fits(&p, graph, path));
 	ls_replay_options replay = { .profile = &p, .speed = 1e6, .value = 0.25f };
 	for (int devices = 1; devices <= 3;
