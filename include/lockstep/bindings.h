@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* Fill the struct `type` with the values of its ..._INIT macro. `size` is its size in the headers that the binding was
- * made from. LS_ENOTFOUND: there is no such struct with a macro; LS_EMISMATCH: its size is another in this library. */
+ * made from, which may be older or newer than the library. LS_ENOTFOUND: there is no such struct with a macro. */
 LS_API ls_status ls_options_init(const char *type, void *options, size_t size);
 
 /* Name of row i of the structs that ls_options_init() knows; NULL past the end. */

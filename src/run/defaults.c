@@ -43,13 +43,14 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 ls_status ls_options_init(const char *type, void *options, size_t size)
 {
+	if (size < sizeof(size_t))
+		return ls_fail(LS_EINVALID, "%s has more than %zu bytes", type, size);
 	for (size_t i = 0; i < ROWS; i++) {
 		if (strcmp(rows[i].type, type) != 0)
 			continue;
-		if (rows[i].size != size)
-			return ls_fail(LS_EMISMATCH, "%s has %zu bytes in the binding and %zu in this library (%s)",
-				       type, size, rows[i].size, ls_version());
-		memcpy(options, rows[i].values, size);
+		memset(options, 0, size);
+		memcpy(options, rows[i].values, size < rows[i].size ? size : rows[i].size);
+		memcpy(options, &size, sizeof(size)); /* the first field of all of them */
 		return LS_OK;
 	}
 	return ls_fail(LS_ENOTFOUND, "there is no struct '%s' that has default values", type);
