@@ -34,6 +34,7 @@
  *   models.h   the models that come with Lockstep
  *   train.h    training and evaluation, and every setting they take
  *   model.h    a model in memory: load, predict, parameters, save, export
+ *   trainer.h  training step by step, in a loop of your own
  *   bench.h    throughput measurements
  *   sweep.h    many of them: published tables, by recipe
  *   plan.h     forecast the training speed of a job on a cluster
@@ -67,6 +68,7 @@
 #include <lockstep/sweep.h>
 #include <lockstep/text.h>
 #include <lockstep/train.h>
+#include <lockstep/trainer.h>
 #include <lockstep/version.h>
 
 #endif

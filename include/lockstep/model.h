@@ -18,6 +18,7 @@
 
 #include <lockstep/data.h>
 #include <lockstep/graph.h>
+#include <lockstep/models.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,9 +48,15 @@ typedef struct ls_model_load_options {
 
 LS_API ls_status ls_model_load(ls_model **out, const ls_model_load_options *options);
 
+/* One of the models that come with Lockstep, with initial weights: those of `lockstep train` with the same seed. */
+LS_API ls_status ls_model_new_named(ls_model **out, const ls_model_options *options, uint64_t seed);
+
 /* Of your own graph, finished, with initial weights; on success the model owns the graph. */
 LS_API ls_status ls_model_new(ls_model **out, ls_graph *graph, uint64_t seed);
 LS_API void ls_model_free(ls_model *model); /* harmless on NULL */
+
+/* Where it predicts from now on, as in ls_model_load_options. */
+LS_API ls_status ls_model_set_devices(ls_model *model, int64_t devices, int64_t threads);
 
 /* ---- what it is ---------------------------------------------------------------------------------------------------- */
 

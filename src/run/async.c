@@ -11,12 +11,12 @@ int ls_async_is_on(const ls_async *a)
 	return !a->setup->layout.strategy->synchronous;
 }
 
-int ls_async_has_loss(const ls_async *a, const ls_trainer_report *r)
+int ls_async_has_loss(const ls_async *a, const ls_node_trainer_report *r)
 {
 	return !ls_layout_is_server(&a->setup->layout) && r->samples > 0;
 }
 
-ls_status ls_async_learn(ls_async *a, const ls_trainer_report *r, int wants_to_end)
+ls_status ls_async_learn(ls_async *a, const ls_node_trainer_report *r, int wants_to_end)
 {
 	int node = a->setup->layout.node;
 

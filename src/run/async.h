@@ -34,10 +34,10 @@ typedef struct ls_async {
 int ls_async_is_on(const ls_async *async);
 
 /* Whether the report of a step has a loss. */
-int ls_async_has_loss(const ls_async *async, const ls_trainer_report *report);
+int ls_async_has_loss(const ls_async *async, const ls_node_trainer_report *report);
 
 /* In place of ls_batches_learn(). */
-ls_status ls_async_learn(ls_async *async, const ls_trainer_report *report, int wants_to_end);
+ls_status ls_async_learn(ls_async *async, const ls_node_trainer_report *report, int wants_to_end);
 
 /* All nodes drain after `done` steps to exchange speeds for the first time. */
 int ls_async_is_due(const ls_async *async, uint64_t done);

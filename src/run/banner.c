@@ -77,7 +77,7 @@ static void print_table(const ls_layout *l, const node_info *nodes, const double
 		print_node(l, i, &nodes[i], rate[i]);
 }
 
-ls_status ls_banner(const ls_layout *l, const ls_trainer *t)
+ls_status ls_banner(const ls_layout *l, const ls_node_trainer *t)
 {
 	node_info mine = { .devices = l->devices, .threads = l->threads, .cores = ls_pin_cores() };
 

@@ -9,6 +9,6 @@
 
 /* Every node reports its devices, links to the first node are timed, and the first node prints the table. Does nothing
  * on one node. Called by all nodes. */
-ls_status ls_banner(const ls_layout *layout, const ls_trainer *trainer);
+ls_status ls_banner(const ls_layout *layout, const ls_node_trainer *trainer);
 
 #endif

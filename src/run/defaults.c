@@ -10,10 +10,12 @@
 #include <lockstep/models.h>
 #include <lockstep/text.h>
 #include <lockstep/train.h>
+#include <lockstep/trainer.h>
 #include <string.h>
 
 #include "base/status.h"
 
+static const ls_batch batch = LS_BATCH_INIT;
 static const ls_data_get_options data_get = LS_DATA_GET_OPTIONS_INIT;
 static const ls_data_make_options data_make = LS_DATA_MAKE_OPTIONS_INIT;
 static const ls_dataset_options dataset = LS_DATASET_OPTIONS_INIT;
@@ -22,6 +24,7 @@ static const ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
 static const ls_model_load_options model_load = LS_MODEL_LOAD_OPTIONS_INIT;
 static const ls_model_options model = LS_MODEL_OPTIONS_INIT;
 static const ls_train_options train = LS_TRAIN_OPTIONS_INIT;
+static const ls_trainer_options trainer = LS_TRAINER_OPTIONS_INIT;
 static const ls_vocab_make_options vocab_make = LS_VOCAB_MAKE_OPTIONS_INIT;
 
 static const struct row {
@@ -29,6 +32,7 @@ static const struct row {
 	const void *values;
 	size_t size;
 } rows[] = {
+	{ "ls_batch", &batch, sizeof(batch) },
 	{ "ls_data_get_options", &data_get, sizeof(data_get) },
 	{ "ls_data_make_options", &data_make, sizeof(data_make) },
 	{ "ls_dataset_options", &dataset, sizeof(dataset) },
@@ -37,6 +41,7 @@ static const struct row {
 	{ "ls_model_load_options", &model_load, sizeof(model_load) },
 	{ "ls_model_options", &model, sizeof(model) },
 	{ "ls_train_options", &train, sizeof(train) },
+	{ "ls_trainer_options", &trainer, sizeof(trainer) },
 	{ "ls_vocab_make_options", &vocab_make, sizeof(vocab_make) },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };

@@ -11,10 +11,10 @@ enum { THREAD_BYTES = 80 << 10 };
 /* Addresses for what is not counted one by one: generated kernels, small objects, files that are read and written. */
 #define OTHER_ADDRESSES ((uint64_t)8 << 20)
 
-ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *trainer, const ls_layout *layout,
+ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_node_trainer_options *trainer, const ls_layout *layout,
 			      int64_t last_microbatches)
 {
-	ls_trainer_bytes most;
+	ls_node_trainer_bytes most;
 	const ls_backend *backend = trainer->backend;
 
 	if (backend->start)
@@ -22,10 +22,10 @@ ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *tr
 	*plan = (ls_memory_plan){ .trainer = *trainer, .resident = (size_t)ls_memory_resident() };
 	LS_TRY(ls_layout_sum_buffers(layout, trainer->microbatches, last_microbatches, &plan->trainer.sum_buffers,
 				     &plan->most));
-	LS_TRY(ls_trainer_plan(&plan->trainer, &plan->bytes));
-	ls_trainer_options other = *trainer;
+	LS_TRY(ls_node_trainer_plan(&plan->trainer, &plan->bytes));
+	ls_node_trainer_options other = *trainer;
 	other.sum_buffers = plan->most;
-	LS_TRY(ls_trainer_plan(&other, &most));
+	LS_TRY(ls_node_trainer_plan(&other, &most));
 	plan->more = most.gradients - plan->bytes.gradients;
 	plan->running = (trainer->devices > 0) + (layout->comm != NULL); /* the caller drives the first device */
 	ls_memory_plan_add_threads(plan, trainer->devices * trainer->threads + (layout->comm != NULL));
@@ -103,7 +103,7 @@ static void print_part(FILE *to, const char *name, size_t bytes, const char *not
 
 ls_status ls_memory_plan_print(const ls_memory_plan *p, FILE *to)
 {
-	const ls_trainer_options *t = &p->trainer;
+	const ls_node_trainer_options *t = &p->trainer;
 	const ls_backend *backend = t->backend;
 	need addresses = address_need(p);
 	char note[128], name[64];

@@ -20,10 +20,10 @@
 
 /* Bytes. */
 typedef struct ls_memory_plan {
-	ls_trainer_options trainer; /* that the plan is for; its room is that of the beginning */
-	ls_summation_buffers most;  /* and that of any assignment */
-	size_t resident;            /* of the process, before */
-	ls_trainer_bytes bytes;
+	ls_node_trainer_options trainer; /* that the plan is for; its room is that of the beginning */
+	ls_summation_buffers most;       /* and that of any assignment */
+	size_t resident;                 /* of the process, before */
+	ls_node_trainer_bytes bytes;
 	size_t more;    /* gradients and evaluation, for other assignments */
 	size_t samples; /* read ahead */
 	size_t evaluation, checkpoint, timeline;
@@ -35,7 +35,7 @@ typedef struct ls_memory_plan {
 
 /* The trainer's part, and what there is anyway. last_microbatches: of an epoch's last step, 0: it is like the others.
  */
-ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_trainer_options *trainer, const ls_layout *layout,
+ls_status ls_memory_plan_init(ls_memory_plan *plan, const ls_node_trainer_options *trainer, const ls_layout *layout,
 			      int64_t last_microbatches);
 
 /* Threads beside those of devices: readers of samples. */

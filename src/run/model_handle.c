@@ -8,21 +8,14 @@
 #include <string.h>
 
 #include "backends/devices.h"
+#include "base/handles.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/options.h"
 #include "checkpoint/tensors.h"
 #include "data/normalise.h"
 #include "onnx/onnx.h"
-#include "run/trained.h"
-#include "trainer/predict.h"
-
-struct ls_model {
-	ls_trained trained; /* of the program's own graph: graph and stores alone */
-	uint64_t vocabulary;
-	int devices, threads;
-	ls_predictor *predictor; /* NULL: nothing was predicted yet */
-};
+#include "run/model_handle.h"
 
 /* ---- making -------------------------------------------------------------------------------------------------------- */
 
@@ -31,15 +24,32 @@ static ls_model *alloc_model(void)
 	ls_model *model = calloc(1, sizeof(*model));
 	if (!model)
 		ls_fail(LS_EMEMORY, "no memory for a model");
+	else
+		atomic_init(&model->holders, 1);
 	return model;
+}
+
+static void let_go(ls_model *model)
+{
+	if (atomic_fetch_sub(&model->holders, 1) > 1)
+		return;
+	ls_predictor_free(model->predictor);
+	if (model->buffers_floats > 0) {
+		ls_floats_free(model->trained.buffers, model->buffers_floats);
+		model->trained.buffers = NULL;
+	}
+	ls_trained_release(&model->trained);
+	free(model);
 }
 
 static ls_status finish(ls_model **out, ls_model *model, ls_status status)
 {
 	if (status == LS_OK)
+		status = ls_handle_add(model, LS_MODEL_KIND);
+	if (status == LS_OK)
 		*out = model;
 	else
-		ls_model_free(model);
+		let_go(model);
 	return status;
 }
 
@@ -109,27 +119,154 @@ static ls_status make(ls_model *model, const ls_graph *graph, uint64_t seed)
 
 ls_status ls_model_new(ls_model **out, ls_graph *graph, uint64_t seed)
 {
+	if (!graph)
+		return ls_fail(LS_EINVALID, "the graph is NULL");
 	ls_model *model = alloc_model();
 	ls_status status = model ? make(model, graph, seed) : LS_EMEMORY;
 
+	if (status != LS_OK)
+		return model ? finish(out, model, status) : status;
+	status = finish(out, model, LS_OK);
 	if (status == LS_OK)
 		model->trained.own_graph = graph;
-	return model ? finish(out, model, status) : status;
+	return status;
+}
+
+/* The settings that a file of it notes. */
+static void note_settings(ls_train_options *s, const ls_model_options *o, uint64_t seed)
+{
+	const ls_model_row *row = ls_model_row_of(o->name);
+
+	*s = (ls_train_options)LS_TRAIN_OPTIONS_INIT;
+	s->model = row->name;
+	s->data = NULL;
+	s->dropout = o->dropout;
+	s->seed = seed;
+	if (!row->is_text)
+		return;
+	s->seq_len = o->text.tokens;
+	s->layers = o->text.layers;
+	s->width = o->text.hidden;
+	s->heads = o->text.heads;
+	s->ffn = o->text.ffn;
+	s->max_len = o->text.positions;
+}
+
+ls_status ls_model_new_named(ls_model **out, const ls_model_options *options, uint64_t seed)
+{
+	ls_graph *graph = NULL;
+	ls_model *model = NULL;
+
+	if (!options || !options->name)
+		return ls_fail(LS_EINVALID, "options.name is NULL: name a model; `lockstep models` lists them");
+	LS_TRY(ls_model_build(&graph, options));
+	ls_status status = ls_model_new(&model, graph, seed);
+	if (status != LS_OK) {
+		ls_graph_free(graph);
+		return status;
+	}
+	note_settings(&model->trained.settings, options, seed);
+	*out = model;
+	return LS_OK;
+}
+
+ls_status ls_model_set_devices(ls_model *model, int64_t devices, int64_t threads)
+{
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	LS_TRY(choose_devices(model, devices, threads));
+	ls_predictor_free(model->predictor);
+	model->predictor = NULL;
+	return LS_OK;
 }
 
 void ls_model_free(ls_model *model)
 {
-	if (!model)
-		return;
-	ls_predictor_free(model->predictor);
-	ls_trained_release(&model->trained);
-	free(model);
+	if (model && ls_handle_remove(model, LS_MODEL_KIND))
+		let_go(model);
+}
+
+/* ---- training ------------------------------------------------------------------------------------------------------ */
+
+/* All values of a model in the layout of the outside world, to lay the stores out anew. */
+static void copy_logical(ls_trained *t, float *logical, int into_stores)
+{
+	const ls_param_table *table = &t->graph->params;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const ls_param *param = &table->rows[i];
+		float *store = ls_param_is_trained(param) ? t->params : t->buffers;
+		if (param->role == LS_ROLE_COUNTER)
+			continue;
+		if (into_stores)
+			ls_param_import(param, LS_STORE_WHOLE, logical, store);
+		else
+			ls_param_export(param, LS_STORE_WHOLE, store, logical);
+		logical += ls_param_elements(param);
+	}
+}
+
+static size_t logical_floats(const ls_param_table *table)
+{
+	size_t sum = 0;
+	for (size_t i = 0; i < table->count; i++)
+		sum += ls_param_elements(&table->rows[i]);
+	return sum;
+}
+
+/* The table is the old layout until the new stores are there. Where they cannot be had the model is as it was. */
+static ls_status lay_out(ls_model *model, int keep_unreachable, size_t floats)
+{
+	ls_trained *t = &model->trained;
+	int was_kept = t->graph->params.reachable == t->graph->params.total;
+	size_t count = logical_floats(&t->graph->params);
+	float *logical = NULL, *params = NULL, *buffers = NULL;
+
+	LS_TRY(ls_floats_new(&logical, count, "the model's weights"));
+	copy_logical(t, logical, 0);
+	size_t before = t->graph->params.total;
+	ls_graph_keep_unreachable(t->own_graph, keep_unreachable);
+	ls_status status = ls_floats_new(&params, t->graph->params.total, "parameters");
+	if (status == LS_OK)
+		status = ls_floats_new(&buffers, floats, "running statistics");
+	if (status == LS_OK) {
+		ls_floats_free(t->params, before);
+		ls_floats_free(t->buffers,
+			       model->buffers_floats > 0 ? model->buffers_floats : t->graph->params.buffers);
+		t->params = params;
+		t->buffers = buffers;
+		model->buffers_floats = floats;
+		copy_logical(t, logical, 1);
+	} else {
+		ls_floats_free(params, t->graph->params.total);
+		ls_graph_keep_unreachable(t->own_graph, was_kept);
+	}
+	ls_floats_free(logical, count);
+	return status;
+}
+
+ls_status ls_model_begin_training(ls_model *model, int keep_unreachable, size_t floats)
+{
+	if (model->is_trained)
+		return ls_fail(LS_EINVALID, "the model has a trainer already; free that one first");
+	LS_TRY(lay_out(model, keep_unreachable, floats));
+	ls_predictor_free(model->predictor); /* it was made for the old layout */
+	model->predictor = NULL;
+	model->is_trained = 1;
+	atomic_fetch_add(&model->holders, 1);
+	return LS_OK;
+}
+
+void ls_model_end_training(ls_model *model)
+{
+	model->is_trained = 0;
+	let_go(model);
 }
 
 /* ---- what it is ---------------------------------------------------------------------------------------------------- */
 
 ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
 {
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	const ls_trained *t = &model->trained;
 	const ls_graph *graph = t->graph;
 	const ls_tensor *in = &graph->values[graph->input];
@@ -150,6 +287,8 @@ ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
 
 const ls_normalisation *ls_model_normalisation(const ls_model *model)
 {
+	if (ls_handle_check(model, LS_MODEL_KIND) != LS_OK)
+		return NULL;
 	const ls_normalisation *n = &model->trained.normalisation;
 	return n->channels > 0 && model->trained.graph->tokens_max == 0 ? n : NULL;
 }
@@ -159,6 +298,7 @@ const ls_normalisation *ls_model_normalisation(const ls_model *model)
 /* Weights may have been set since the last time. */
 static ls_status begin(ls_model *model)
 {
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	ls_predictor_options options = { .graph = model->trained.graph,
 					 .devices = model->devices,
 					 .threads = model->threads };
@@ -231,6 +371,8 @@ static void describe(const ls_param *param, ls_model_param *out)
 
 int ls_model_param_at(const ls_model *model, size_t i, ls_model_param *out)
 {
+	if (ls_handle_check(model, LS_MODEL_KIND) != LS_OK)
+		return 0;
 	const ls_param_table *table = &model->trained.graph->params;
 	for (size_t row = 0; row < table->count; row++)
 		if (table->rows[row].role != LS_ROLE_COUNTER && i-- == 0) {
@@ -242,17 +384,19 @@ int ls_model_param_at(const ls_model *model, size_t i, ls_model_param *out)
 
 int ls_model_param_of(const ls_model *model, const char *name, ls_model_param *out)
 {
-	const ls_param *param = find(model, name);
+	const ls_param *param = ls_handle_check(model, LS_MODEL_KIND) == LS_OK && name ? find(model, name) : NULL;
 	if (param)
 		describe(param, out);
 	return param != NULL;
 }
 
-static ls_status find_whole(const ls_model *model, const char *name, uint64_t elements, const ls_param **out)
+ls_status ls_model_find_param(const ls_model *model, const char *name, uint64_t elements, const ls_param **out)
 {
 	char shown[256];
-	const ls_param *param = find(model, name);
+	const ls_param *param = name ? find(model, name) : NULL;
 
+	if (!name)
+		return ls_fail(LS_EINVALID, "the name of the parameter is NULL");
 	if (!param)
 		return ls_fail(LS_ENOTFOUND, "the model has no parameter '%s'",
 			       ls_text_printable(shown, sizeof(shown), name));
@@ -272,8 +416,18 @@ ls_status ls_model_get(const ls_model *model, const char *name, float *values, u
 {
 	const ls_param *param;
 
-	LS_TRY(find_whole(model, name, elements, &param));
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	LS_TRY(ls_model_find_param(model, name, elements, &param));
 	ls_param_export(param, LS_STORE_WHOLE, store_of(model, param), values);
+	return LS_OK;
+}
+
+ls_status ls_model_check_finite(const char *what, const char *name, const float *values, uint64_t elements)
+{
+	for (uint64_t i = 0; i < elements; i++)
+		if (!isfinite(values[i]))
+			return ls_fail(LS_ENUMERIC, "element %llu of the new '%s' is %s; %s must be finite numbers",
+				       (unsigned long long)i, name, isnan(values[i]) ? "NaN" : "infinite", what);
 	return LS_OK;
 }
 
@@ -281,12 +435,9 @@ ls_status ls_model_set(ls_model *model, const char *name, const float *values, u
 {
 	const ls_param *param;
 
-	LS_TRY(find_whole(model, name, elements, &param));
-	for (uint64_t i = 0; i < elements; i++)
-		if (!isfinite(values[i]))
-			return ls_fail(LS_ENUMERIC,
-				       "element %llu of the new '%s' is %s; weights must be finite numbers",
-				       (unsigned long long)i, param->name, isnan(values[i]) ? "NaN" : "infinite");
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	LS_TRY(ls_model_find_param(model, name, elements, &param));
+	LS_TRY(ls_model_check_finite("weights", param->name, values, elements));
 	ls_param_import(param, LS_STORE_WHOLE, values, store_of(model, param));
 	return LS_OK;
 }
@@ -309,6 +460,7 @@ static ls_status write_weights(const ls_model *model, const char *path, const ls
 
 ls_status ls_model_save(const ls_model *model, const char *path)
 {
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	const ls_trained *t = &model->trained;
 	const ls_settings_context trained_on = { .vocabulary = model->vocabulary,
 						 .normalisation = ls_model_normalisation(model) };
@@ -323,6 +475,7 @@ ls_status ls_model_save(const ls_model *model, const char *path)
 
 ls_status ls_model_export_onnx(const ls_model *model, const char *path)
 {
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	const ls_trained *t = &model->trained;
 	const ls_normalisation *n = ls_model_normalisation(model);
 	const char *name = t->settings.model ? t->settings.model : "model";

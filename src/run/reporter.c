@@ -80,7 +80,7 @@ enum { STEP_VALUES = 10, VALUE_NAME = 32 };
 
 /* Tokens that were there; and as many as there would have been, had every sample been padded to the longest: published
  * rates count those. */
-static size_t text_values(const ls_setup *s, double seconds, const ls_trainer_report *r, ls_metric *values)
+static size_t text_values(const ls_setup *s, double seconds, const ls_node_trainer_report *r, ls_metric *values)
 {
 	size_t count = 0;
 	int longest = ls_dataset_describe(s->train_set)->tokens_max;
@@ -97,9 +97,9 @@ static size_t text_values(const ls_setup *s, double seconds, const ls_trainer_re
 }
 
 /* Loss, rate and waits; on several nodes also how long each node's devices computed: which nodes waited for which. */
-static ls_status record_step(ls_reporter *w, uint64_t step, double seconds, const ls_trainer_report *r)
+static ls_status record_step(ls_reporter *w, uint64_t step, double seconds, const ls_node_trainer_report *r)
 {
-	const ls_trainer *t = w->setup->trainer;
+	const ls_node_trainer *t = w->setup->trainer;
 	const ls_layout *l = &w->setup->layout;
 	ls_metric values[STEP_VALUES + LS_REPORTER_NODES];
 	char names[LS_REPORTER_NODES][VALUE_NAME];
@@ -122,7 +122,7 @@ static ls_status record_step(ls_reporter *w, uint64_t step, double seconds, cons
 	return ls_metrics_record(w->metrics, "step", step, values, count);
 }
 
-static void log_rate(const ls_reporter *w, uint64_t step, uint64_t since, const ls_trainer_report *r)
+static void log_rate(const ls_reporter *w, uint64_t step, uint64_t since, const ls_node_trainer_report *r)
 {
 	double rate = ls_rate_mean_since(&w->rate, since);
 	int longest = ls_dataset_describe(w->setup->train_set)->tokens_max;
@@ -139,7 +139,7 @@ static void log_rate(const ls_reporter *w, uint64_t step, uint64_t since, const 
 		    r->loss / (double)r->samples, text);
 }
 
-ls_status ls_reporter_step(ls_reporter *w, const ls_ckpt_progress *at, double seconds, const ls_trainer_report *r)
+ls_status ls_reporter_step(ls_reporter *w, const ls_ckpt_progress *at, double seconds, const ls_node_trainer_report *r)
 {
 	uint64_t log_every = (uint64_t)w->setup->options->log_every;
 

@@ -31,7 +31,7 @@ void ls_reporter_end(ls_reporter *reporter);
 
 /* One step done: the time it took, and what it came to. `at` counts it already. */
 ls_status ls_reporter_step(ls_reporter *reporter, const ls_ckpt_progress *at, double seconds,
-			   const ls_trainer_report *report);
+			   const ls_node_trainer_report *report);
 
 /* An epoch's last step done: keep its loss and accuracy. `at` still counts the epoch. */
 ls_status ls_reporter_epoch(ls_reporter *reporter, const ls_ckpt_progress *at);

@@ -56,7 +56,7 @@ static uint64_t vocabulary_of(const ls_setup *s)
 /* The trainer's stores as a checkpoint sees them. */
 static ls_ckpt_content content_of(const ls_setup *s)
 {
-	ls_trainer *t = s->trainer;
+	ls_node_trainer *t = s->trainer;
 	return (ls_ckpt_content){ .table = &t->graph->params,
 				  .params = t->master,
 				  .buffers = t->buffers,
@@ -189,12 +189,12 @@ static void warn_of_case(const ls_setup *s, const char *file)
 
 static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_progress *position)
 {
-	ls_trainer *t = s->trainer;
+	ls_node_trainer *t = s->trainer;
 	ls_ckpt_import how = { .fresh_heads = 1, .head = ls_graph_head(t->graph), .vocabulary = vocabulary_of(s) };
 	ls_weights weights;
 	char vocab[4096];
 
-	LS_TRY(ls_trainer_init(t));
+	LS_TRY(ls_node_trainer_init(t));
 	if (!init)
 		return LS_OK;
 	LS_TRY(ls_weights_find(&weights, init));
@@ -291,7 +291,7 @@ ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *
 	int first = ls_setup_is_first(s), spread = s->options->resume || s->options->init;
 
 	*position = (ls_ckpt_progress){ 0 };
-	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, position) : ls_trainer_init(s->trainer)));
+	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, position) : ls_node_trainer_init(s->trainer)));
 	LS_TRY(ls_comm_broadcast(comm, 0, &spread, sizeof(spread), "start"));
 	LS_TRY(ls_comm_broadcast(comm, 0, position, sizeof(*position), "position"));
 	return spread ? ls_state_scatter(s->trainer, comm, position->step > 0) : LS_OK;

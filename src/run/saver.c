@@ -73,13 +73,13 @@ static ls_status write_checkpoint_somewhere(ls_saver *s)
 /* The first node looks, for all. */
 static ls_status check_weights(ls_saver *s)
 {
-	const ls_trainer *t = s->setup->trainer;
+	const ls_node_trainer *t = s->setup->trainer;
 	const ls_ckpt_progress *p = s->position;
 	int usable = 1;
 
 	if (s->setup->probe) {
 		LS_TRY(ls_evaluator_probe(s->setup->probe, t->params, t->buffers, &usable));
-		usable = usable && ls_trainer_finite(t);
+		usable = usable && ls_node_trainer_finite(t);
 	}
 	LS_TRY(ls_comm_broadcast(s->setup->layout.comm, 0, &usable, sizeof(usable), "check of the weights"));
 	if (usable)
@@ -103,7 +103,7 @@ ls_status ls_saver_save(ls_saver *s)
 
 ls_status ls_saver_rescue(ls_saver *s, ls_status status, int test_failed)
 {
-	const ls_trainer *t = s->setup->trainer;
+	const ls_node_trainer *t = s->setup->trainer;
 	uint64_t step = s->position->step;
 	char why[1024];
 
@@ -112,7 +112,7 @@ ls_status ls_saver_rescue(ls_saver *s, ls_status status, int test_failed)
 		return status;
 	snprintf(why, sizeof(why), "%s", ls_last_error());
 	if (s->saved_step != step) {
-		if (!ls_trainer_finite(t) || write_checkpoint_somewhere(s) != LS_OK)
+		if (!ls_node_trainer_finite(t) || write_checkpoint_somewhere(s) != LS_OK)
 			return ls_fail(status, "%s; %s", why, ls_saver_kept(s));
 		s->saved_step = step;
 	}

@@ -157,11 +157,11 @@ static ls_status check_norms(const ls_setup *s, const ls_settings_batches *batch
 		       : LS_OK;
 }
 
-ls_trainer_options ls_setup_trainer_options(const ls_train_options *o, const ls_layout *layout, ls_graph *graph)
+ls_node_trainer_options ls_setup_trainer_options(const ls_train_options *o, const ls_layout *layout, ls_graph *graph)
 {
 	double lr = o->lr * (o->lr_scale_workers ? (double)o->devices : 1);
 
-	return (ls_trainer_options){
+	return (ls_node_trainer_options){
 		.graph = graph,
 		.devices = layout->devices,
 		.threads = layout->threads,
@@ -191,11 +191,11 @@ ls_trainer_options ls_setup_trainer_options(const ls_train_options *o, const ls_
 	};
 }
 
-static ls_trainer_options trainer_options(ls_setup *s, const ls_settings_batches *batches)
+static ls_node_trainer_options trainer_options(ls_setup *s, const ls_settings_batches *batches)
 {
 	int64_t samples = (int64_t)ls_dataset_describe(s->train_set)->samples, microbatch = batches->microbatch;
 	int64_t first = samples < batches->global ? samples : batches->global;
-	ls_trainer_options t = ls_setup_trainer_options(s->options, &s->layout, s->graph);
+	ls_node_trainer_options t = ls_setup_trainer_options(s->options, &s->layout, s->graph);
 
 	t.microbatch = first < microbatch ? first : microbatch;
 	t.tails[0] = first % microbatch;
@@ -293,7 +293,7 @@ static void plan_loaders(const ls_setup *s, const ls_settings_batches *batches, 
 
 static ls_status plan_batches(ls_setup *s, const ls_settings_batches *batches, ls_memory_plan *plan)
 {
-	ls_trainer_options t = trainer_options(s, batches);
+	ls_node_trainer_options t = trainer_options(s, batches);
 	int64_t rest = (int64_t)(ls_dataset_describe(s->train_set)->samples % (uint64_t)batches->global);
 
 	LS_TRY(ls_memory_plan_init(plan, &t, &s->layout, (rest + batches->microbatch - 1) / batches->microbatch));
@@ -391,7 +391,7 @@ static ls_status resolve(ls_setup *s)
 static ls_status build(ls_setup *s)
 {
 	ls_memory_plan plan;
-	ls_trainer_options t = trainer_options(s, &s->batches);
+	ls_node_trainer_options t = trainer_options(s, &s->batches);
 
 	LS_TRY(plan_memory(s, &plan));
 	if (s->options->plan_memory)
@@ -399,7 +399,7 @@ static ls_status build(ls_setup *s)
 	if (s->options->trace)
 		LS_TRY(ls_tracing_new(&s->tracing, &s->layout, s->options->run, (uint64_t)s->options->trace_steps, &t));
 	t.sum_buffers = plan.most;
-	LS_TRY(ls_trainer_new(&s->trainer, &t));
+	LS_TRY(ls_node_trainer_new(&s->trainer, &t));
 	return make_evaluators(s);
 }
 
@@ -491,7 +491,7 @@ void ls_setup_release(ls_setup *s)
 	ls_evaluator_free(s->evaluator);
 	ls_evaluator_free(s->probe);
 	ls_batches_close(&s->train_batches);
-	ls_trainer_free(s->trainer);
+	ls_node_trainer_free(s->trainer);
 	ls_tracing_free(s->tracing);
 	ls_graph_free(s->own_graph);
 	ls_dataset_free(s->own_test);

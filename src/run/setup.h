@@ -32,7 +32,7 @@ typedef struct ls_setup {
 	ls_graph *graph, *own_graph;
 	uint64_t steps_per_epoch, total_steps;
 	ls_tracing *tracing; /* NULL: none */
-	ls_trainer *trainer;
+	ls_node_trainer *trainer;
 	ls_batches train_batches; /* opened when it is known where to start */
 	ls_evaluator *evaluator;  /* on all nodes; NULL without evaluation */
 	ls_evaluator *probe;      /* a few training samples, to check that weights give a finite loss */
@@ -45,7 +45,8 @@ ls_status ls_setup_make(ls_setup *setup, const ls_train_options *options, ls_com
 
 /* What a trainer takes from settings that are resolved and from a layout: optimizer, schedule, clipping, strategy. Its
  * batches are the caller's. */
-ls_trainer_options ls_setup_trainer_options(const ls_train_options *options, const ls_layout *layout, ls_graph *graph);
+ls_node_trainer_options ls_setup_trainer_options(const ls_train_options *options, const ls_layout *layout,
+						 ls_graph *graph);
 
 /* Micro-batches from this position on, `steps` steps of them at most. */
 ls_status ls_setup_batches(ls_setup *setup, uint64_t epoch, uint64_t epoch_step, uint64_t steps);

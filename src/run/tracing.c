@@ -69,7 +69,7 @@ static int lane_count(const ls_layout *layout)
 }
 
 /* What a lane can come to have: a device's layers, twice a shard of a micro-batch, or all blocks of the sums. */
-static size_t lane_spans(uint64_t steps, const ls_trainer_options *o)
+static size_t lane_spans(uint64_t steps, const ls_node_trainer_options *o)
 {
 	double shards = (double)(o->microbatch + LS_TILE - 1) / LS_TILE * (double)o->microbatches;
 	double layers = 3.0 * o->graph->node_count * shards;
@@ -79,7 +79,7 @@ static size_t lane_spans(uint64_t steps, const ls_trainer_options *o)
 	return spans < SPANS_MIN ? SPANS_MIN : spans > SPANS_MAX ? SPANS_MAX : (size_t)spans;
 }
 
-size_t ls_tracing_bytes(const ls_layout *layout, uint64_t steps, const ls_trainer_options *trainer)
+size_t ls_tracing_bytes(const ls_layout *layout, uint64_t steps, const ls_node_trainer_options *trainer)
 {
 	return (size_t)lane_count(layout) * lane_spans(steps, trainer) * 64;
 }
@@ -156,7 +156,7 @@ static void own_host(const ls_layout *layout, char *name, size_t size)
 }
 
 ls_status ls_tracing_new(ls_tracing **out, const ls_layout *layout, const char *run, uint64_t steps,
-			 ls_trainer_options *trainer)
+			 ls_node_trainer_options *trainer)
 {
 	char host[256];
 	ls_tracing *t = calloc(1, sizeof(*t));

@@ -3,7 +3,7 @@
  *
  * A node has these lanes, in this order:
  *
- *     steps                   ls_trainer_step(), one after the other
+ *     steps                   ls_node_trainer_step(), one after the other
  *     device D                forward and backward of every layer, and waits for parameters
  *     sums, device D          sums and updates by the first thread of the device; lanes of its other threads follow
  *     sums, communication thread    the same, by the thread that carries messages
@@ -24,13 +24,13 @@ typedef struct ls_tracing ls_tracing;
 /* `trainer` are the options of the trainer to be watched, whose hooks are set here; its graph outlives the tracing, the
  * tracing the trainer. `run` is borrowed. */
 ls_status ls_tracing_new(ls_tracing **out, const ls_layout *layout, const char *run, uint64_t steps,
-			 ls_trainer_options *trainer);
+			 ls_node_trainer_options *trainer);
 void ls_tracing_free(ls_tracing *tracing);
 
 /* Bytes it takes. */
-size_t ls_tracing_bytes(const ls_layout *layout, uint64_t steps, const ls_trainer_options *trainer);
+size_t ls_tracing_bytes(const ls_layout *layout, uint64_t steps, const ls_node_trainer_options *trainer);
 
-/* Around ls_trainer_step(). All these do nothing when there is no tracing. */
+/* Around ls_node_trainer_step(). All these do nothing when there is no tracing. */
 void ls_tracing_begin_step(ls_tracing *tracing, uint64_t step);
 void ls_tracing_end_step(ls_tracing *tracing);
 

@@ -87,7 +87,7 @@ static ls_status diverged(const loop *l, double loss)
 		       (unsigned long long)l->position.epoch + 1, ls_saver_kept(&l->saver));
 }
 
-static ls_status check_loss(loop *l, const ls_trainer_report *r)
+static ls_status check_loss(loop *l, const ls_node_trainer_report *r)
 {
 	double loss = r->loss / (double)r->samples;
 
@@ -101,7 +101,7 @@ static ls_status check_loss(loop *l, const ls_trainer_report *r)
 	return diverged(l, loss);
 }
 
-static void advance(ls_ckpt_progress *p, const ls_trainer_report *r)
+static void advance(ls_ckpt_progress *p, const ls_node_trainer_report *r)
 {
 	p->step++;
 	p->epoch_step++;
@@ -114,9 +114,9 @@ static void advance(ls_ckpt_progress *p, const ls_trainer_report *r)
 /* Account for the next step: add up its report, adapt the assignment to it, print it. */
 static ls_status account(loop *l, double seconds)
 {
-	ls_trainer_report r;
+	ls_node_trainer_report r;
 
-	LS_TRY(ls_trainer_report_of(l->setup.trainer, l->position.step, &r));
+	LS_TRY(ls_node_trainer_report_of(l->setup.trainer, l->position.step, &r));
 	LS_TRY(check_loss(l, &r));
 	advance(&l->position, &r);
 	if (ls_async_is_on(&l->async)) {
@@ -132,7 +132,7 @@ static ls_status account_until(loop *l, uint64_t step)
 {
 	if (l->position.step >= step)
 		return LS_OK;
-	LS_TRY(ls_trainer_report_of(l->setup.trainer, step - 1, &(ls_trainer_report){ 0 }));
+	LS_TRY(ls_node_trainer_report_of(l->setup.trainer, step - 1, &(ls_node_trainer_report){ 0 }));
 	double now = ls_clock_seconds(), each = (now - l->mark) / (double)(step - l->position.step);
 	l->mark = now;
 	if (l->first_step_s == 0)
@@ -163,8 +163,8 @@ static int must_drain(const loop *l, uint64_t done, int last_in_epoch)
 /* One step begun; on one node it is complete, on several the one before is. */
 static ls_status one_step(loop *l, int *last_in_epoch)
 {
-	ls_trainer *t = l->setup.trainer;
-	ls_trainer_assignment assign;
+	ls_node_trainer *t = l->setup.trainer;
+	ls_node_trainer_assignment assign;
 
 	if (t->step == l->position.step)
 		l->mark = ls_clock_seconds();
@@ -173,12 +173,12 @@ static ls_status one_step(loop *l, int *last_in_epoch)
 	if (assign.wants_stop && l->setup.layout.comm)
 		ls_comm_hurry(l->setup.layout.comm);
 	ls_tracing_begin_step(l->setup.tracing, t->step);
-	LS_TRY(ls_trainer_step(t, &assign));
+	LS_TRY(ls_node_trainer_step(t, &assign));
 	ls_tracing_end_step(l->setup.tracing);
 	LS_TRY(account_until(l, t->nodes == 1 ? t->step : t->step - 1));
 	if (!must_drain(l, t->step, *last_in_epoch))
 		return LS_OK;
-	LS_TRY(ls_trainer_drain(t));
+	LS_TRY(ls_node_trainer_drain(t));
 	LS_TRY(account_until(l, t->step));
 	return ls_async_exchange(&l->async, &l->stops);
 }
@@ -187,7 +187,7 @@ static ls_status one_step(loop *l, int *last_in_epoch)
  * end here. */
 static ls_status evaluate(loop *l, uint64_t epoch)
 {
-	const ls_trainer *t = l->setup.trainer;
+	const ls_node_trainer *t = l->setup.trainer;
 	const ls_assigner *assigner = &l->setup.train_batches.assigner;
 
 	if (assigner->known)
@@ -292,7 +292,7 @@ static ls_status run_steps(loop *l)
 		else if (is_save_due(l, 0))
 			LS_TRY(ls_saver_save(&l->saver));
 	}
-	LS_TRY(ls_trainer_drain(l->setup.trainer));
+	LS_TRY(ls_node_trainer_drain(l->setup.trainer));
 	return ls_tracing_is_due(l->setup.tracing, 1) ? ls_tracing_write(l->setup.tracing) : LS_OK;
 }
 
@@ -329,7 +329,7 @@ static ls_status report(loop *l, ls_train_result *result)
 	const ls_train_options *o = l->setup.options;
 	uint64_t fingerprint = 0;
 
-	LS_TRY(ls_trainer_fingerprint(l->setup.trainer, &fingerprint));
+	LS_TRY(ls_node_trainer_fingerprint(l->setup.trainer, &fingerprint));
 	if (ls_setup_is_first(&l->setup))
 		ls_log_line("parameters xxh64 %016llx", (unsigned long long)fingerprint);
 	if (result)
@@ -373,7 +373,7 @@ static ls_status run(loop *l, ls_train_result *result)
 			    ls_plural(l->position.step, "s"));
 	if (l->position.step < l->setup.total_steps)
 		ls_summary(&l->setup, l->position.step);
-	ls_trainer_start_at(l->setup.trainer, l->position.step, l->position.batches_tracked);
+	ls_node_trainer_start_at(l->setup.trainer, l->position.step, l->position.batches_tracked);
 	if (l->position.step < l->setup.total_steps)
 		LS_TRY(ls_setup_batches(&l->setup, l->position.epoch, l->position.epoch_step,
 					l->setup.total_steps - l->position.step));

@@ -44,7 +44,7 @@ static ls_status judge(const ls_layout *l, const uint64_t *fingerprint, uint64_t
 		       (unsigned long long)step, names, (unsigned long long)right);
 }
 
-ls_status ls_audit(const ls_trainer *t, const ls_layout *l, uint64_t step)
+ls_status ls_audit(const ls_node_trainer *t, const ls_layout *l, uint64_t step)
 {
 	uint64_t mine = 0;
 	if (l->nodes == 1)
@@ -52,7 +52,7 @@ ls_status ls_audit(const ls_trainer *t, const ls_layout *l, uint64_t step)
 	uint64_t *all = calloc((size_t)l->nodes, sizeof(*all));
 	if (!all)
 		return ls_fail(LS_EMEMORY, "no memory for an audit of %d nodes", l->nodes);
-	ls_status status = ls_layout_is_server(l) ? LS_OK : ls_trainer_fingerprint(t, &mine);
+	ls_status status = ls_layout_is_server(l) ? LS_OK : ls_node_trainer_fingerprint(t, &mine);
 	if (status == LS_OK)
 		status = ls_comm_allgather(l->comm, &mine, sizeof(mine), all, "audit of parameters");
 	if (status == LS_OK)

@@ -9,6 +9,6 @@
 
 /* Compare fingerprints of all workers; LS_EMISMATCH names those that differ from most. Called by all nodes, when no
  * step is under way. */
-ls_status ls_audit(const ls_trainer *trainer, const ls_layout *layout, uint64_t step);
+ls_status ls_audit(const ls_node_trainer *trainer, const ls_layout *layout, uint64_t step);
 
 #endif

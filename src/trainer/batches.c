@@ -103,19 +103,19 @@ void ls_batches_close(ls_batches *f)
 	*f = (ls_batches){ 0 };
 }
 
-void ls_batches_begin(ls_batches *f, ls_trainer_assignment *assign, int *last_in_epoch)
+void ls_batches_begin(ls_batches *f, ls_node_trainer_assignment *assign, int *last_in_epoch)
 {
 	const ls_layout *l = f->options.layout;
 	const ls_assigned_step *s = &f->ring[f->begun++ % LS_BATCHES_RING];
 
 	ls_layout_assign(l, s->cut, f->device_cut, f->node, f->device);
-	*assign = (ls_trainer_assignment){
+	*assign = (ls_node_trainer_assignment){
 		.microbatches = s->shape.microbatches, .samples = s->shape.samples, .node = f->node, .device = f->device
 	};
 	*last_in_epoch = s->shape.last_in_epoch;
 }
 
-ls_status ls_batches_learn(ls_batches *f, const ls_trainer_report *report)
+ls_status ls_batches_learn(ls_batches *f, const ls_node_trainer_report *report)
 {
 	const ls_assigned_step *s = &f->ring[f->learned++ % LS_BATCHES_RING];
 

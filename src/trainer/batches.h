@@ -46,18 +46,18 @@ typedef struct ls_batches {
 ls_status ls_batches_open(ls_batches *batches, const ls_batches_options *options);
 void ls_batches_close(ls_batches *batches);
 
-/* The next step, for ls_trainer_step(). */
-void ls_batches_begin(ls_batches *batches, ls_trainer_assignment *assign, int *last_in_epoch);
+/* The next step, for ls_node_trainer_step(). */
+void ls_batches_begin(ls_batches *batches, ls_node_trainer_assignment *assign, int *last_in_epoch);
 
 /* Reports come in the order of steps, one each. */
-ls_status ls_batches_learn(ls_batches *batches, const ls_trainer_report *report);
+ls_status ls_batches_learn(ls_batches *batches, const ls_node_trainer_report *report);
 
 /* With staleness reports are each node's own: they count, but the assignment follows only what nodes exchange
  * now and then: seconds of devices and micro-batches of every node since the last time (nodes each). */
 ls_status ls_batches_skip(ls_batches *batches);
 void ls_batches_learn_together(ls_batches *batches, const int64_t *microbatches, const double *seconds);
 
-/* ls_trainer_options.next */
+/* ls_node_trainer_options.next */
 ls_status ls_batches_next(void *context, int device, const ls_microbatch **microbatch);
 
 #endif

@@ -378,7 +378,7 @@ static ls_status run_own(pass *p)
 	ls_assigner_assign(&e->assigner, p->microbatches, e->cut);
 	ls_status status = open_loaders(p);
 	if (status == LS_OK) {
-		p->progress = e->node == 0 ? ls_progress_begin() : NULL;
+		p->progress = e->node == 0 && !e->options.is_quiet ? ls_progress_begin() : NULL;
 		if (e->options.devices > 0) {
 			ls_devices_run(e->options.on, e->options.devices, drive, p);
 			ls_devices_leave(e->options.on);

@@ -30,6 +30,8 @@ typedef struct ls_evaluator_options {
 	ls_comm *comm;         /* NULL: one node */
 	const int *devices_of; /* (nodes) of all nodes, and their shares; looked at when there are several */
 	const double *weight;  /* (nodes) */
+
+	int is_quiet; /* show no progress */
 } ls_evaluator_options;
 
 ls_status ls_evaluator_new(ls_evaluator **out, const ls_evaluator_options *options);

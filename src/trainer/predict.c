@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "trainer/sample_check.h"
 
 /* Sizes of micro-batches: powers of two from the largest down to 1. */
 enum { LARGEST = 32, SIZES = 6 };
@@ -197,24 +198,6 @@ ls_status ls_predictor_run(ls_predictor *p, const float *images, int64_t count, 
 	return LS_OK;
 }
 
-static ls_status check_sample(const ls_graph *graph, const ls_text_sample *sample, int64_t i)
-{
-	int vocabulary = ls_graph_vocabulary(graph);
-
-	if (sample->length < 1 || sample->length > graph->tokens_max)
-		return ls_fail(LS_EINVALID, "sample %lld has %d tokens; the model takes 1 to %d", (long long)i,
-			       sample->length, graph->tokens_max);
-	for (int k = 0; k < sample->length; k++) {
-		if (sample->tokens[k] < 0 || sample->tokens[k] >= vocabulary)
-			return ls_fail(LS_EINVALID, "sample %lld: token %d is %d, not one of the vocabulary's %d",
-				       (long long)i, k, (int)sample->tokens[k], vocabulary);
-		if (sample->segments && (sample->segments[k] < 0 || sample->segments[k] > 1))
-			return ls_fail(LS_EINVALID, "sample %lld: segment %d is %d, not 0 or 1", (long long)i, k,
-				       (int)sample->segments[k]);
-	}
-	return LS_OK;
-}
-
 ls_status ls_predictor_run_text(ls_predictor *p, const ls_text_sample *samples, int64_t count, float *logits)
 {
 	job j = { .predictor = p, .samples = samples, .count = count, .logits = logits };
@@ -222,7 +205,7 @@ ls_status ls_predictor_run_text(ls_predictor *p, const ls_text_sample *samples, 
 	if (p->options.graph->tokens_max == 0)
 		return ls_fail(LS_EMISMATCH, "the model takes images, not text");
 	for (int64_t i = 0; i < count; i++)
-		LS_TRY(check_sample(p->options.graph, &samples[i], i));
+		LS_TRY(ls_sample_check_text(p->options.graph, &samples[i], i));
 	run(&j);
 	return LS_OK;
 }

@@ -7,7 +7,7 @@
 typedef enum direction { TO_OWNERS, TO_FIRST } direction;
 
 /* Node `node`'s shards of an array of `reachable` floats. */
-static ls_status move_shards(const ls_trainer *t, ls_comm *comm, int node, float *array, direction way,
+static ls_status move_shards(const ls_node_trainer *t, ls_comm *comm, int node, float *array, direction way,
 			     const char *what)
 {
 	const ls_partition *plan = ls_exchange_partition(t->exchange);
@@ -25,14 +25,14 @@ static ls_status move_shards(const ls_trainer *t, ls_comm *comm, int node, float
 	return LS_OK;
 }
 
-static ls_status move_all(const ls_trainer *t, ls_comm *comm, float *array, direction way, const char *what)
+static ls_status move_all(const ls_node_trainer *t, ls_comm *comm, float *array, direction way, const char *what)
 {
 	for (int node = 1; node < t->nodes; node++)
 		LS_TRY(move_shards(t, comm, node, array, way, what));
 	return LS_OK;
 }
 
-ls_status ls_state_scatter(ls_trainer *t, ls_comm *comm, int state)
+ls_status ls_state_scatter(ls_node_trainer *t, ls_comm *comm, int state)
 {
 	const ls_param_table *table = &t->graph->params;
 
@@ -50,7 +50,7 @@ ls_status ls_state_scatter(ls_trainer *t, ls_comm *comm, int state)
 	return LS_OK;
 }
 
-ls_status ls_state_gather(ls_trainer *t, ls_comm *comm)
+ls_status ls_state_gather(ls_node_trainer *t, ls_comm *comm)
 {
 	const ls_param_table *table = &t->graph->params;
 

@@ -12,9 +12,9 @@
 #include "trainer/trainer.h"
 
 /* The first node's parameters and statistics to everybody, and with `state` optimizer state to its owners. */
-ls_status ls_state_scatter(ls_trainer *trainer, ls_comm *comm, int state);
+ls_status ls_state_scatter(ls_node_trainer *trainer, ls_comm *comm, int state);
 
 /* Owners' optimizer state and exact parameters to the first node, where trainer->master is then whole. */
-ls_status ls_state_gather(ls_trainer *trainer, ls_comm *comm);
+ls_status ls_state_gather(ls_node_trainer *trainer, ls_comm *comm);
 
 #endif

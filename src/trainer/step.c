@@ -1,15 +1,15 @@
 /*
  * step.c - one step of a node, from micro-batches to new parameters:
  *
- *     ls_trainer_step()          records the step and gives the exchange its assignment
+ *     ls_node_trainer_step()          records the step and gives the exchange its assignment
  *       drive()                  on every device's driver, for each micro-batch of the device:
  *         run_microbatch()         data -> forward and backward on the device -> statistics of the micro-batch
  *           wait_params()            before a layer's forward: its parameters have arrived
  *           deliver_gradient()       after a layer's backward: its gradient goes into the exchange
  *         finish_device()          help to sum and update what is left (update.c)
- *     ls_trainer_report_of()     the step is complete on this node
+ *     ls_node_trainer_report_of()     the step is complete on this node
  *
- * Where there is no exchange, a micro-batch is a step: ls_trainer_update_layer() takes the place of deliver_gradient(),
+ * Where there is no exchange, a micro-batch is a step: ls_node_trainer_update_layer() takes the place of deliver_gradient(),
  * and the statistics are the step's at once.
  */
 #include "trainer/update.h"
@@ -31,9 +31,9 @@ static void keep_failure(ls_driver *d, ls_status status)
 }
 
 /* Wait until the step is complete. Its statistics are in `state` until the next step's are: keep them. */
-static ls_status complete(ls_trainer *t, uint64_t step)
+static ls_status complete(ls_node_trainer *t, uint64_t step)
 {
-	ls_step_record *r = ls_trainer_record_of(t, step);
+	ls_step_record *r = ls_node_trainer_record_of(t, step);
 	const float *stats = t->state + t->graph->params.buffers;
 
 	if (r->is_complete)
@@ -73,13 +73,13 @@ static void deliver_gradient(void *context, size_t begin, size_t end, const floa
 static void trace_layer(void *context, const char *node, int is_backward, double begin_s, double end_s)
 {
 	const ls_driver *d = context;
-	const ls_trainer_options *o = &d->trainer->options;
+	const ls_node_trainer_options *o = &d->trainer->options;
 	o->span(o->trace_context, d->device, node, is_backward, begin_s, end_s);
 }
 
 static ls_exec_microbatch job_of(ls_driver *d, const ls_microbatch *microbatch)
 {
-	ls_trainer *t = d->trainer;
+	ls_node_trainer *t = d->trainer;
 	int64_t masked = microbatch->text ? microbatch->text->step_masked : 0;
 
 	return (ls_exec_microbatch){
@@ -91,13 +91,15 @@ static ls_exec_microbatch job_of(ls_driver *d, const ls_microbatch *microbatch)
 		.labels = microbatch->labels,
 		.samples = microbatch->samples,
 		.seed = t->options.seed,
-		.step = t->step,
+		.step = ls_node_trainer_updates(t),
 		.grads = t->exchange ? ls_exchange_slot(t->exchange, d->device, d->microbatch) : t->early_grads,
 		.share_grads = t->share_grads,
 		.stats = d->stats,
 		.need = t->nodes > 1 ? wait_params : NULL,
 		.need_context = d,
-		.ready = t->exchange ? deliver_gradient : ls_trainer_update_layer,
+		.ready = t->exchange     ? deliver_gradient
+			 : t->is_holding ? ls_node_trainer_hold_layer
+					 : ls_node_trainer_update_layer,
 		.ready_context = d,
 		.span = t->options.span ? trace_layer : NULL,
 		.span_context = d
@@ -107,12 +109,12 @@ static ls_exec_microbatch job_of(ls_driver *d, const ls_microbatch *microbatch)
 /* What a micro-batch adds to the running statistics and to the step statistics. */
 static void fill_stats(const ls_driver *d, const ls_exec_microbatch *job, double seconds, int wants_stop, float *out)
 {
-	ls_trainer *t = d->trainer;
+	ls_node_trainer *t = d->trainer;
 	size_t buffers = t->graph->params.buffers;
 	float *stats = out + buffers, weight = (float)job->count;
 
 	if (t->nodes > 1 && !t->options.strategy->synchronous) /* servers take means */
-		weight /= (float)ls_trainer_record_of(t, t->step)->own_samples;
+		weight /= (float)ls_node_trainer_record_of(t, t->step)->own_samples;
 	for (size_t i = 0; i < buffers; i++)
 		out[i] = weight * d->stats[i];
 	memset(stats, 0, (t->stats_floats - buffers) * sizeof(float));
@@ -131,7 +133,7 @@ static void fill_stats(const ls_driver *d, const ls_exec_microbatch *job, double
  * they will replace. */
 static void deliver_stats(ls_driver *d, int is_last)
 {
-	ls_trainer *t = d->trainer;
+	ls_node_trainer *t = d->trainer;
 	size_t begin = ls_exchange_statistics_begin(t->exchange);
 
 	if (d->completes_last && is_last) {
@@ -148,7 +150,7 @@ static void deliver_stats(ls_driver *d, int is_last)
  * step. */
 static void deliver_nothing(ls_driver *d, int is_last)
 {
-	ls_trainer *t = d->trainer;
+	ls_node_trainer *t = d->trainer;
 	size_t reachable = t->graph->params.reachable;
 
 	/* A gradient is sent after the last step's values came. */
@@ -163,7 +165,7 @@ static void deliver_nothing(ls_driver *d, int is_last)
 
 static void run_microbatch(ls_driver *d, int64_t k, int is_last, int wants_stop)
 {
-	ls_trainer *t = d->trainer;
+	ls_node_trainer *t = d->trainer;
 	const ls_microbatch *microbatch = NULL;
 	ls_status status = d->status;
 
@@ -187,13 +189,13 @@ static void run_microbatch(ls_driver *d, int64_t k, int is_last, int wants_stop)
 	if (t->exchange)
 		deliver_stats(d, is_last);
 	else
-		ls_trainer_update_stats(t, (double)job.count, -1, 0, t->stats_floats, stats);
+		ls_node_trainer_update_stats(t, (double)job.count, -1, 0, t->stats_floats, stats);
 }
 
 /* ---- the step ---- */
 
 typedef struct step_job {
-	ls_trainer *trainer;
+	ls_node_trainer *trainer;
 	int wants_stop;
 } step_job;
 
@@ -209,7 +211,7 @@ static void finish_device(void *context, ls_member member)
 static void drive(void *context, int device)
 {
 	const step_job *job = context;
-	ls_trainer *t = job->trainer;
+	ls_node_trainer *t = job->trainer;
 	ls_driver *d = &t->driver[device];
 	const int64_t *index;
 	int64_t count = t->exchange ? ls_exchange_microbatches(t->exchange, device, &index) : 1;
@@ -223,7 +225,7 @@ static void drive(void *context, int device)
 }
 
 /* Contiguous runs, for a caller that leaves it to the trainer. */
-static void assign_evenly(ls_trainer *t, ls_trainer_assignment *assign)
+static void assign_evenly(ls_node_trainer *t, ls_node_trainer_assignment *assign)
 {
 	int64_t count = assign->microbatches;
 	int devices = t->options.devices;
@@ -238,9 +240,9 @@ static void assign_evenly(ls_trainer *t, ls_trainer_assignment *assign)
 }
 
 /* The record of a step; returns the lowest of this node's devices that has a micro-batch, or -1. */
-static int begin_record(ls_trainer *t, const ls_trainer_assignment *assign)
+static int begin_record(ls_node_trainer *t, const ls_node_trainer_assignment *assign)
 {
-	ls_step_record *r = ls_trainer_record_of(t, t->step);
+	ls_step_record *r = ls_node_trainer_record_of(t, t->step);
 	int64_t size = t->options.microbatch, last = assign->microbatches - 1;
 	int lowest = -1;
 
@@ -263,9 +265,9 @@ static int begin_record(ls_trainer *t, const ls_trainer_assignment *assign)
 
 /* On several nodes the step before may still be under way: its statistics are recorded before this step's replace
  * them, by the first device that has some to deliver, or now where this node has none. */
-static ls_status begin_exchange(ls_trainer *t, const ls_trainer_assignment *assign, int lowest)
+static ls_status begin_exchange(ls_node_trainer *t, const ls_node_trainer_assignment *assign, int lowest)
 {
-	int64_t own = ls_trainer_record_of(t, t->step)->own_samples;
+	int64_t own = ls_node_trainer_record_of(t, t->step)->own_samples;
 	int is_late = t->nodes > 1 && t->step > t->first_step;
 
 	if (is_late && lowest < 0)
@@ -280,12 +282,12 @@ static ls_status begin_exchange(ls_trainer *t, const ls_trainer_assignment *assi
 	return LS_OK;
 }
 
-static ls_status end_devices(ls_trainer *t)
+static ls_status end_devices(ls_node_trainer *t)
 {
 	if (t->exchange && t->devices) {
 		ls_exchange_times times = ls_exchange_take_times(t->exchange);
-		ls_trainer_record_of(t, t->step)->exposed_s = times.need_s;
-		ls_trainer_record_of(t, t->step)->wait_s = times.finish_s;
+		ls_node_trainer_record_of(t, t->step)->exposed_s = times.need_s;
+		ls_node_trainer_record_of(t, t->step)->wait_s = times.finish_s;
 	}
 	if (t->exchange)
 		LS_TRY(ls_exchange_status(t->exchange));
@@ -295,9 +297,9 @@ static ls_status end_devices(ls_trainer *t)
 	return LS_OK;
 }
 
-ls_status ls_trainer_step(ls_trainer *t, const ls_trainer_assignment *assign)
+ls_status ls_node_trainer_step(ls_node_trainer *t, const ls_node_trainer_assignment *assign)
 {
-	ls_trainer_assignment a = *assign;
+	ls_node_trainer_assignment a = *assign;
 	step_job job = { .trainer = t, .wants_stop = assign->wants_stop };
 
 	if (!a.node)
@@ -308,35 +310,37 @@ ls_status ls_trainer_step(ls_trainer *t, const ls_trainer_assignment *assign)
 	if (t->devices)
 		ls_devices_run(t->devices, t->options.devices, drive, &job);
 	LS_TRY(end_devices(t));
-	ls_trainer_decay_unreachable(t);
+	if (!t->is_holding)
+		ls_node_trainer_decay_unreachable(t);
+	t->steps_held += t->is_holding;
 	t->step++;
 	t->batches_tracked++;
 	return t->nodes == 1 ? complete(t, t->step - 1) : LS_OK;
 }
 
-ls_status ls_trainer_report_of(ls_trainer *t, uint64_t step, ls_trainer_report *out)
+ls_status ls_node_trainer_report_of(ls_node_trainer *t, uint64_t step, ls_node_trainer_report *out)
 {
-	const ls_step_record *r = ls_trainer_record_of(t, step);
+	const ls_step_record *r = ls_node_trainer_record_of(t, step);
 
 	LS_TRY(complete(t, step));
-	*out = (ls_trainer_report){ .step = step,
-				    .loss = r->stats[LS_STAT_LOSS],
-				    .correct = ls_count_get(r->stats + LS_STAT_CORRECT),
-				    .samples = ls_count_get(r->stats + LS_STAT_SAMPLES),
-				    .stops = r->stats[LS_STAT_STOPS] > 0,
-				    .tokens = ls_count_get(r->stats + LS_STAT_TOKENS),
-				    .masked = ls_count_get(r->stats + LS_STAT_MASKED),
-				    .token_loss = (double)r->stats[LS_STAT_TOKEN_LOSS],
-				    .token_correct = ls_count_get(r->stats + LS_STAT_TOKEN_CORRECT),
-				    .gradient_norm = r->gradient_norm,
-				    .exposed_s = r->exposed_s,
-				    .wait_s = r->wait_s,
-				    .node_s = r->node_s,
-				    .microbatches = r->microbatches };
+	*out = (ls_node_trainer_report){ .step = step,
+					 .loss = r->stats[LS_STAT_LOSS],
+					 .correct = ls_count_get(r->stats + LS_STAT_CORRECT),
+					 .samples = ls_count_get(r->stats + LS_STAT_SAMPLES),
+					 .stops = r->stats[LS_STAT_STOPS] > 0,
+					 .tokens = ls_count_get(r->stats + LS_STAT_TOKENS),
+					 .masked = ls_count_get(r->stats + LS_STAT_MASKED),
+					 .token_loss = (double)r->stats[LS_STAT_TOKEN_LOSS],
+					 .token_correct = ls_count_get(r->stats + LS_STAT_TOKEN_CORRECT),
+					 .gradient_norm = r->gradient_norm,
+					 .exposed_s = r->exposed_s,
+					 .wait_s = r->wait_s,
+					 .node_s = r->node_s,
+					 .microbatches = r->microbatches };
 	return LS_OK;
 }
 
-ls_status ls_trainer_drain(ls_trainer *t)
+ls_status ls_node_trainer_drain(ls_node_trainer *t)
 {
 	if (t->devices)
 		ls_devices_leave(t->devices);

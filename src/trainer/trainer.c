@@ -11,40 +11,40 @@
 /* Floats of gradient that go out together on several nodes, and are worked on together on one. */
 enum { BUCKET_NODES = 256 * 1024, BUCKET_ALONE = 256 * 1024 };
 
-static int node_count(const ls_trainer_options *o)
+static int node_count(const ls_node_trainer_options *o)
 {
 	return o->comm ? ls_comm_size(o->comm) : 1;
 }
 
-static size_t stats_floats(const ls_trainer_options *o)
+size_t ls_node_trainer_stats_floats(const ls_node_trainer_options *o)
 {
 	return o->graph->params.buffers + LS_STAT_NODES + (size_t)node_count(o);
 }
 
 /* A micro-batch is a step, and no update waits for norms: there is nothing to exchange. */
-static int updates_early(const ls_trainer_options *o, const ls_optimizer_kind *kind)
+static int updates_early(const ls_node_trainer_options *o, const ls_optimizer_kind *kind)
 {
-	return !o->comm && o->devices == 1 && o->microbatches == 1 && ls_trainer_norm_passes(o, kind) == 0;
+	return !o->comm && o->devices == 1 && o->microbatches == 1 && ls_node_trainer_norm_passes(o, kind) == 0;
 }
 
 /* Exact values apart from those that go over the wire. */
-static int has_master(const ls_trainer_options *o)
+static int has_master(const ls_node_trainer_options *o)
 {
 	return o->comm && ls_strategy_needs_master(o->strategy, o->codec);
 }
 
-static void choose_reachable(const ls_trainer_options *o, const ls_optimizer_kind *kind)
+static void choose_reachable(const ls_node_trainer_options *o, const ls_optimizer_kind *kind)
 {
 	ls_graph_keep_unreachable(o->graph, ls_optimizer_needs_unreachable(kind, &o->hyper));
 }
 
-static size_t early_floats(const ls_trainer_options *o)
+static size_t early_floats(const ls_node_trainer_options *o)
 {
 	size_t shared = o->backend->shared_grads(o->graph, o->microbatch);
 	return shared > 0 ? shared : o->graph->params.reachable;
 }
 
-static ls_exchange_options exchange_options(const ls_trainer_options *o, const ls_optimizer_kind *kind)
+static ls_exchange_options exchange_options(const ls_node_trainer_options *o, const ls_optimizer_kind *kind)
 {
 	size_t bucket = o->comm ? BUCKET_NODES : BUCKET_ALONE;
 	ls_exchange_options x = { .comm = o->comm,
@@ -55,23 +55,27 @@ static ls_exchange_options exchange_options(const ls_trainer_options *o, const l
 				  .devices = o->devices,
 				  .threads = o->threads,
 				  .reachable = o->graph->params.reachable,
-				  .statistics = stats_floats(o),
+				  .statistics = ls_node_trainer_stats_floats(o),
 				  .block = LS_NORM_BLOCK,
 				  .bucket = o->bucket > 0 ? o->bucket : bucket,
 				  .microbatches = o->microbatches,
 				  .sum_buffers = o->sum_buffers,
-				  .norm_passes = ls_trainer_norm_passes(o, kind) };
-	ls_trainer_set_hooks(&x, o);
+				  .norm_passes = ls_node_trainer_norm_passes(o, kind) };
+	ls_node_trainer_set_hooks(&x, o);
 	return x;
 }
 
-static ls_status make_stores(ls_trainer *t, const ls_trainer_options *o)
+static ls_status make_stores(ls_node_trainer *t, const ls_node_trainer_options *o)
 {
 	const ls_param_table *table = &t->graph->params;
 
-	t->stats_floats = stats_floats(o);
-	LS_TRY(ls_floats_new(&t->params, table->total, "parameters"));
-	LS_TRY(ls_floats_new(&t->state, t->stats_floats, "running statistics"));
+	t->stats_floats = ls_node_trainer_stats_floats(o);
+	t->params = o->params;
+	t->state = o->state;
+	if (!t->params)
+		LS_TRY(ls_floats_new(&t->params, table->total, "parameters"));
+	if (!t->state)
+		LS_TRY(ls_floats_new(&t->state, t->stats_floats, "running statistics"));
 	t->buffers = t->state;
 	t->master = t->params;
 	if (has_master(o))
@@ -82,7 +86,7 @@ static ls_status make_stores(ls_trainer *t, const ls_trainer_options *o)
 	return t->ratios ? LS_OK : ls_fail(LS_EMEMORY, "no memory for the ratios of %zu parameters", table->count);
 }
 
-static ls_status make_records(ls_trainer *t, const ls_trainer_options *o)
+static ls_status make_records(ls_node_trainer *t, const ls_node_trainer_options *o)
 {
 	size_t nodes = (size_t)t->nodes, microbatches = (size_t)o->microbatches;
 
@@ -102,23 +106,65 @@ static ls_status make_records(ls_trainer *t, const ls_trainer_options *o)
 	return LS_OK;
 }
 
-static ls_status make_driver(ls_trainer *t, int device)
+static ls_status load_driver(ls_driver *d)
 {
-	const ls_trainer_options *o = &t->options;
+	ls_node_trainer *t = d->trainer;
+	ls_load_options load = { .profile = t->options.profile };
+
+	memcpy(load.sizes, d->sizes, sizeof(load.sizes));
+	return ls_devices_load(t->devices, d->device, t->graph, &load, &d->executor);
+}
+
+static ls_status make_driver(ls_node_trainer *t, int device)
+{
+	const ls_node_trainer_options *o = &t->options;
 	ls_driver *d = &t->driver[device];
-	ls_load_options load = { .sizes = { o->microbatch, o->tails[0], o->tails[1] }, .profile = o->profile };
 
 	d->trainer = t;
 	d->device = device;
-	if (load.sizes[1] == 0) { /* the list ends at its first zero */
-		load.sizes[1] = load.sizes[2];
-		load.sizes[2] = 0;
-	}
+	d->sizes[0] = o->microbatch;
+	d->sizes[1] = o->tails[0];
+	d->sizes[o->tails[0] > 0 ? 2 : 1] = o->tails[1]; /* the list ends at its first zero */
 	LS_TRY(ls_floats_new(&d->stats, t->graph->params.buffers, "micro-batch statistics"));
-	return ls_devices_load(t->devices, device, t->graph, &load, &d->executor);
+	return load_driver(d);
 }
 
-static ls_status make_devices(ls_trainer *t, const ls_trainer_options *o)
+/* Where the list is full the oldest of the other sizes makes room. */
+static void add_size(ls_driver *d, int64_t size)
+{
+	int count = 1;
+
+	while (count < LS_SIZES_MAX && d->sizes[count] > 0)
+		count++;
+	if (count == LS_SIZES_MAX)
+		memmove(d->sizes + 1, d->sizes + 2, (size_t)(--count - 1) * sizeof(*d->sizes));
+	d->sizes[count] = size;
+}
+
+static int has_size(const ls_driver *d, int64_t size)
+{
+	for (int i = 0; i < LS_SIZES_MAX; i++)
+		if (d->sizes[i] == size)
+			return 1;
+	return 0;
+}
+
+ls_status ls_node_trainer_expect(ls_node_trainer *t, int64_t microbatch)
+{
+	for (int i = 0; i < t->options.devices; i++) {
+		ls_driver *d = &t->driver[i];
+		if (has_size(d, microbatch) && d->executor)
+			continue;
+		if (!has_size(d, microbatch))
+			add_size(d, microbatch);
+		ls_executor_free(d->executor);
+		d->executor = NULL;
+		LS_TRY(load_driver(d));
+	}
+	return LS_OK;
+}
+
+static ls_status make_devices(ls_node_trainer *t, const ls_node_trainer_options *o)
 {
 	ls_devices_options devices = {
 		.count = o->devices, .threads = o->threads, .pin = o->pin, .backend_options = o->backend_options
@@ -135,7 +181,7 @@ static ls_status make_devices(ls_trainer *t, const ls_trainer_options *o)
 	return LS_OK;
 }
 
-static ls_status make_early(ls_trainer *t, const ls_trainer_options *o)
+static ls_status make_early(ls_node_trainer *t, const ls_node_trainer_options *o)
 {
 	t->share_grads = o->backend->shared_grads(t->graph, o->microbatch) > 0;
 	t->early_floats = early_floats(o);
@@ -143,7 +189,7 @@ static ls_status make_early(ls_trainer *t, const ls_trainer_options *o)
 	return ls_floats_new(&t->early_grads, t->early_floats, "gradients");
 }
 
-static ls_status make_exchange(ls_trainer *t, const ls_trainer_options *o)
+static ls_status make_exchange(ls_node_trainer *t, const ls_node_trainer_options *o)
 {
 	ls_exchange_options x = exchange_options(o, t->kind);
 
@@ -154,7 +200,7 @@ static ls_status make_exchange(ls_trainer *t, const ls_trainer_options *o)
 	return ls_exchange_new(&t->exchange, &x); /* last: from here on the communication thread works for it */
 }
 
-static ls_status make(ls_trainer *t, const ls_trainer_options *o)
+static ls_status make(ls_node_trainer *t, const ls_node_trainer_options *o)
 {
 	LS_TRY(ls_optimizer_find(o->optimizer, &t->kind));
 	LS_TRY(ls_schedule_check(&o->schedule));
@@ -165,26 +211,26 @@ static ls_status make(ls_trainer *t, const ls_trainer_options *o)
 	return updates_early(o, t->kind) ? make_early(t, o) : make_exchange(t, o);
 }
 
-ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *o)
+ls_status ls_node_trainer_new(ls_node_trainer **out, const ls_node_trainer_options *o)
 {
-	ls_trainer *t = calloc(1, sizeof(*t));
+	ls_node_trainer *t = calloc(1, sizeof(*t));
 	if (!t)
 		return ls_fail(LS_EMEMORY, "no memory for a trainer");
-	*t = (ls_trainer){ .options = *o,
-			   .graph = o->graph,
-			   .node = o->comm ? ls_comm_rank(o->comm) : 0,
-			   .nodes = node_count(o),
-			   .workers = node_count(o) - o->servers };
+	*t = (ls_node_trainer){ .options = *o,
+				.graph = o->graph,
+				.node = o->comm ? ls_comm_rank(o->comm) : 0,
+				.nodes = node_count(o),
+				.workers = node_count(o) - o->servers };
 	ls_status status = make(t, o);
 	if (status != LS_OK) {
-		ls_trainer_free(t);
+		ls_node_trainer_free(t);
 		return status;
 	}
 	*out = t;
 	return LS_OK;
 }
 
-static void free_devices(ls_trainer *t)
+static void free_devices(ls_node_trainer *t)
 {
 	for (int i = 0; t->driver && i < t->options.devices; i++) {
 		ls_executor_free(t->driver[i].executor);
@@ -194,7 +240,7 @@ static void free_devices(ls_trainer *t)
 	ls_devices_close(t->devices);
 }
 
-static void free_stores(ls_trainer *t)
+static void free_stores(ls_node_trainer *t)
 {
 	const ls_param_table *table = &t->graph->params;
 
@@ -203,11 +249,13 @@ static void free_stores(ls_trainer *t)
 		ls_floats_free(t->slots[i], table->reachable);
 	if (t->master != t->params)
 		ls_floats_free(t->master, table->total);
-	ls_floats_free(t->state, t->stats_floats);
-	ls_floats_free(t->params, table->total);
+	if (!t->options.state)
+		ls_floats_free(t->state, t->stats_floats);
+	if (!t->options.params)
+		ls_floats_free(t->params, table->total);
 }
 
-void ls_trainer_free(ls_trainer *t)
+void ls_node_trainer_free(ls_node_trainer *t)
 {
 	if (!t)
 		return;
@@ -215,6 +263,9 @@ void ls_trainer_free(ls_trainer *t)
 	ls_floats_free(t->early_grads, t->early_floats);
 	ls_floats_free(t->early_stats, t->stats_floats);
 	free_devices(t);
+	ls_floats_free(t->held, t->graph->params.reachable);
+	free(t->held_norms_at);
+	free(t->held_norms);
 	free(t->all_stats);
 	free(t->even_device);
 	free(t->even_node);
@@ -227,12 +278,12 @@ void ls_trainer_free(ls_trainer *t)
 	free(t);
 }
 
-ls_status ls_trainer_init(ls_trainer *t)
+ls_status ls_node_trainer_init(ls_node_trainer *t)
 {
 	return ls_params_init(&t->graph->params, t->options.seed, t->params, t->buffers);
 }
 
-void ls_trainer_start_at(ls_trainer *t, uint64_t step, int64_t batches_tracked)
+void ls_node_trainer_start_at(ls_node_trainer *t, uint64_t step, int64_t batches_tracked)
 {
 	t->step = t->first_step = step;
 	t->batches_tracked = batches_tracked;
@@ -240,7 +291,7 @@ void ls_trainer_start_at(ls_trainer *t, uint64_t step, int64_t batches_tracked)
 		memcpy(t->master, t->params, t->graph->params.total * sizeof(float));
 }
 
-ls_status ls_trainer_fingerprint(const ls_trainer *t, uint64_t *out)
+ls_status ls_node_trainer_fingerprint(const ls_node_trainer *t, uint64_t *out)
 {
 	return ls_params_fingerprint(&t->graph->params, t->params, t->buffers, out);
 }
@@ -254,12 +305,12 @@ static int all_finite(const float *x, size_t count)
 	return sum == 0;
 }
 
-int ls_trainer_finite(const ls_trainer *t)
+int ls_node_trainer_finite(const ls_node_trainer *t)
 {
 	return all_finite(t->params, t->graph->params.total) && all_finite(t->buffers, t->graph->params.buffers);
 }
 
-double ls_trainer_update_s(const ls_trainer *t)
+double ls_node_trainer_update_s(const ls_node_trainer *t)
 {
 	int threads = t->options.devices * t->options.threads;
 	double sum = 0;
@@ -269,12 +320,12 @@ double ls_trainer_update_s(const ls_trainer *t)
 }
 
 /* A worker of servers has room for the optimizer's state, and uses it where it gathers a checkpoint. */
-static int updates_nothing(const ls_trainer_options *o)
+static int updates_nothing(const ls_node_trainer_options *o)
 {
 	return o->servers > 0 && ls_comm_rank(o->comm) < node_count(o) - o->servers;
 }
 
-ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
+ls_status ls_node_trainer_plan(const ls_node_trainer_options *o, ls_node_trainer_bytes *out)
 {
 	const ls_optimizer_kind *kind;
 	const ls_param_table *table = &o->graph->params;
@@ -282,13 +333,13 @@ ls_status ls_trainer_plan(const ls_trainer_options *o, ls_trainer_bytes *out)
 	LS_TRY(ls_optimizer_find(o->optimizer, &kind));
 	choose_reachable(o, kind);
 	ls_exchange_options x = exchange_options(o, kind);
-	size_t stores = (has_master(o) ? 2 : 1) * table->total + stats_floats(o);
-	*out = (ls_trainer_bytes){ .params = (stores + (size_t)o->devices * table->buffers) * sizeof(float),
-				   .state = (size_t)kind->slots * table->reachable * sizeof(float) };
+	size_t stores = (has_master(o) ? 2 : 1) * table->total + ls_node_trainer_stats_floats(o);
+	*out = (ls_node_trainer_bytes){ .params = (stores + (size_t)o->devices * table->buffers) * sizeof(float),
+					.state = (size_t)kind->slots * table->reachable * sizeof(float) };
 	if (updates_nothing(o) && !o->keeps)
 		out->state = 0;
 	if (updates_early(o, kind)) {
-		out->params += stats_floats(o) * sizeof(float);
+		out->params += ls_node_trainer_stats_floats(o) * sizeof(float);
 		out->gradients = early_floats(o) * sizeof(float);
 	} else {
 		LS_TRY(ls_exchange_bytes(&x, &out->gradients));

@@ -1,9 +1,9 @@
 /*
  * trainer.h - a model with its optimizer on the devices of a node: micro-batches in, updates out.
  *
- *     ls_trainer_step()       this node's part of a step: forward, backward, exchange, update (step.c)
- *     ls_trainer_report_of()  the results of a step, once it is complete
- *     ls_trainer_drain()      wait until every step begun is complete: before weights are read
+ *     ls_node_trainer_step()       this node's part of a step: forward, backward, exchange, update (step.c)
+ *     ls_node_trainer_report_of()  the results of a step, once it is complete
+ *     ls_node_trainer_drain()      wait until every step begun is complete: before weights are read
  *
  * Devices share one parameter store. The driver of a device gets its micro-batches from `next` and takes the device
  * through them. Sums over micro-batches, whoever computed them, are the exchange's (exchange.h). On several nodes the
@@ -29,9 +29,9 @@
 #include "optim/schedule.h"
 #include "trainer/counts.h"
 
-typedef struct ls_trainer ls_trainer;
+typedef struct ls_node_trainer ls_node_trainer;
 
-typedef struct ls_trainer_options {
+typedef struct ls_node_trainer_options {
 	ls_graph *graph;                  /* borrowed; finished */
 	int64_t microbatch;               /* largest micro-batch */
 	int64_t tails[2];                 /* other micro-batch sizes that will come, 0: none */
@@ -51,6 +51,10 @@ typedef struct ls_trainer_options {
 	uint64_t seed;
 	int keeps; /* checkpoints are gathered and written by this node */
 
+	/* Where parameters (total) and running statistics with the step statistics behind them
+	 * (ls_node_trainer_stats_floats()) are, in the layout of the optimizer; borrowed. NULL: stores of its own. */
+	float *params, *state;
+
 	/* The device's next micro-batch of the step under way, borrowed until its next call; called by its driver. */
 	ls_status (*next)(void *context, int device, const ls_microbatch **microbatch);
 	void *next_context;
@@ -67,17 +71,17 @@ typedef struct ls_trainer_options {
 	void (*act)(void *context, ls_exchange_event event, int participant, int64_t number, double begin_s,
 		    double end_s);
 	void *trace_context;
-} ls_trainer_options;
+} ls_node_trainer_options;
 
 /* The assignment of a step; both arrays NULL: the devices of the only node share it evenly. */
-typedef struct ls_trainer_assignment {
+typedef struct ls_node_trainer_assignment {
 	int64_t microbatches, samples; /* of the whole step */
 	const int *node, *device;
 	int wants_stop; /* this node is to end: every node finds that in the step's report */
-} ls_trainer_assignment;
+} ls_node_trainer_assignment;
 
 /* Results of a complete step, the same on every node except for the two waits. */
-typedef struct ls_trainer_report {
+typedef struct ls_node_trainer_report {
 	uint64_t step; /* the first is 0 */
 	double loss;   /* sums over the step's samples */
 	int64_t correct, samples;
@@ -91,7 +95,7 @@ typedef struct ls_trainer_report {
 	const double *node_s;   /* (nodes) seconds devices computed, summed over micro-batches; borrowed until two steps
 				   later */
 	const int64_t *microbatches; /* (nodes) */
-} ls_trainer_report;
+} ls_node_trainer_report;
 
 /* Step statistics, behind the running statistics: floats, and counts of several floats each (counts.h). */
 enum ls_step_stat {
@@ -108,14 +112,15 @@ enum ls_step_stat {
 
 /* The driver of a device. */
 typedef struct ls_driver {
-	ls_trainer *trainer;
+	ls_node_trainer *trainer;
 	int device;
 	ls_executor *executor;
 	float *stats;       /* (buffers) of one micro-batch */
 	int64_t microbatch; /* of those it computes in this step, the one under way */
 	double need_s;      /* waited for parameters in it */
 	double deliver_s;   /* of this step: delivering gradients to the exchange or, where there is none, updating */
-	int completes_last; /* it records the last step before it gives this one's last statistics away */
+	int64_t sizes[LS_SIZES_MAX]; /* of micro-batches that the executor is made for; 0 ends the list */
+	int completes_last;          /* it records the last step before it gives this one's last statistics away */
 	ls_status status;
 	char message[512];
 } ls_driver;
@@ -132,8 +137,8 @@ typedef struct ls_step_record {
 	int is_complete;
 } ls_step_record;
 
-struct ls_trainer {
-	ls_trainer_options options;
+struct ls_node_trainer {
+	ls_node_trainer_options options;
 	const ls_graph *graph;
 	const ls_optimizer_kind *kind;
 	int node, nodes, workers;
@@ -151,6 +156,14 @@ struct ls_trainer {
 	double *ratios;             /* (rows of the table) of the step being updated, where the optimizer has them */
 	uint64_t step;              /* steps begun, and on one node done */
 	int64_t batches_tracked;
+
+	/* a gradient that is held back (hold.c) */
+	float *held;           /* (reachable) NULL: none was yet */
+	int64_t held_samples;  /* that its sums are of; 0: there is no gradient */
+	int is_holding;        /* the step under way adds to it, and updates nothing */
+	int64_t steps_held;    /* steps that were no updates, less updates that were no steps */
+	double *held_norms;    /* of blocks, where an update takes norms */
+	size_t *held_norms_at; /* (blocks + 1) */
 
 	/* the steps under way */
 	uint64_t first_step;          /* of the exchange */
@@ -170,36 +183,48 @@ struct ls_trainer {
 	float *early_stats; /* (stats_floats) of the micro-batch */
 };
 
-ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options);
-void ls_trainer_free(ls_trainer *trainer);
+ls_status ls_node_trainer_new(ls_node_trainer **out, const ls_node_trainer_options *options);
+void ls_node_trainer_free(ls_node_trainer *trainer);
 
 /* Fill in initial parameters. */
-ls_status ls_trainer_init(ls_trainer *trainer);
+ls_status ls_node_trainer_init(ls_node_trainer *trainer);
+
+/* Floats of a store of running statistics and step statistics. */
+size_t ls_node_trainer_stats_floats(const ls_node_trainer_options *options);
+
+/* Steps may have micro-batches of this many samples from now on: allocates, between steps, where it is a new size. */
+ls_status ls_node_trainer_expect(ls_node_trainer *trainer, int64_t microbatch);
+
+/* Updates so far: the number of the next, from which its learning rate follows. */
+static inline uint64_t ls_node_trainer_updates(const ls_node_trainer *trainer)
+{
+	return trainer->step - (uint64_t)trainer->steps_held;
+}
 
 /* Continue after `step` steps. Before the first step. */
-void ls_trainer_start_at(ls_trainer *trainer, uint64_t step, int64_t batches_tracked);
+void ls_node_trainer_start_at(ls_node_trainer *trainer, uint64_t step, int64_t batches_tracked);
 
 /* One step; by one thread, always the same. */
-ls_status ls_trainer_step(ls_trainer *trainer, const ls_trainer_assignment *assign);
+ls_status ls_node_trainer_step(ls_node_trainer *trainer, const ls_node_trainer_assignment *assign);
 
 /* Of one of the last two steps begun; waits until it is complete. */
-ls_status ls_trainer_report_of(ls_trainer *trainer, uint64_t step, ls_trainer_report *out);
+ls_status ls_node_trainer_report_of(ls_node_trainer *trainer, uint64_t step, ls_node_trainer_report *out);
 
 /* Wait for all that was begun. The calling thread is no longer pinned afterwards, until the next step. */
-ls_status ls_trainer_drain(ls_trainer *trainer);
+ls_status ls_node_trainer_drain(ls_node_trainer *trainer);
 
 /* Processor time spent in updates so far, the communication thread's included: mean over the devices' threads. */
-double ls_trainer_update_s(const ls_trainer *trainer);
+double ls_node_trainer_update_s(const ls_node_trainer *trainer);
 
-ls_status ls_trainer_fingerprint(const ls_trainer *trainer, uint64_t *out);
+ls_status ls_node_trainer_fingerprint(const ls_node_trainer *trainer, uint64_t *out);
 
 /* Every parameter and statistic is a finite number. */
-int ls_trainer_finite(const ls_trainer *trainer);
+int ls_node_trainer_finite(const ls_node_trainer *trainer);
 
 /* Bytes a trainer would take, by class; the sum is what the machine must have. */
-typedef struct ls_trainer_bytes {
+typedef struct ls_node_trainer_bytes {
 	size_t params, gradients, state, workspace;
-} ls_trainer_bytes;
-ls_status ls_trainer_plan(const ls_trainer_options *options, ls_trainer_bytes *out);
+} ls_node_trainer_bytes;
+ls_status ls_node_trainer_plan(const ls_node_trainer_options *options, ls_node_trainer_bytes *out);
 
 #endif

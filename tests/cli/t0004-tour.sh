@@ -40,7 +40,7 @@ planted() { # NAME SED-PROGRAM PATTERN
 	sed "$2" "$tour" >tour.md
 	like "$1" "$(wrong tour.md)" "$3"
 }
-planted "a function that is gone is found" 's/ls_trainer_step()/ls_trainer_stride()/' 'does not define ls_trainer_stride'
+planted "a function that is gone is found" 's/ls_node_trainer_step()/ls_node_trainer_stride()/' 'does not define ls_node_trainer_stride'
 planted "a file that is gone is found" 's#trainer/step\.c#trainer/stride.c#' 'no file src/trainer/stride.c'
 planted "a wrong count is found" 's/^| 3 | [0-9]* |/| 3 | 9 |/' 'row 3: 9 folder changes'
 test_end

@@ -184,10 +184,10 @@ static void record_span(void *context, int device, const char *node, int is_back
 		ls_profiler_span(&b->profiler, is_backward, begin_s, end_s);
 }
 
-static ls_trainer_options trainer_options(bench *b, const ls_train_options *job)
+static ls_node_trainer_options trainer_options(bench *b, const ls_train_options *job)
 {
 	const ls_bench_options *o = b->options;
-	ls_trainer_options t = ls_setup_trainer_options(&b->job, &b->layout, b->graph);
+	ls_node_trainer_options t = ls_setup_trainer_options(&b->job, &b->layout, b->graph);
 
 	t.microbatch = job->micro_batch;
 	t.microbatches = job->batch / job->micro_batch;
@@ -242,7 +242,7 @@ static void warn_of_idle_options(const bench *b)
 static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_plan *plan)
 {
 	bench *b = context;
-	ls_trainer_options t = trainer_options(b, job);
+	ls_node_trainer_options t = trainer_options(b, job);
 
 	if (job->batch % job->micro_batch != 0)
 		return LS_EINVALID;
@@ -261,7 +261,7 @@ static ls_status build(bench *b)
 
 	LS_TRY(build_graph(b));
 	LS_TRY(make_room(b));
-	ls_trainer_options t = trainer_options(b, &b->job);
+	ls_node_trainer_options t = trainer_options(b, &b->job);
 	ls_memory_plan plan;
 	ls_memory_advice advice = {
 		.given = &b->given, .devices = b->layout.all_devices, .plan = plan_job, .context = b
@@ -269,9 +269,9 @@ static ls_status build(bench *b)
 	LS_TRY(plan_job(b, &b->job, &plan));
 	LS_TRY(ls_memory_plan_check(&plan, &advice));
 	t.sum_buffers = plan.most;
-	LS_TRY(ls_trainer_new(&b->trainer, &t));
-	LS_TRY(ls_trainer_init(b->trainer));
-	ls_trainer_start_at(b->trainer, 0, 0);
+	LS_TRY(ls_node_trainer_new(&b->trainer, &t));
+	LS_TRY(ls_node_trainer_init(b->trainer));
+	ls_node_trainer_start_at(b->trainer, 0, 0);
 	if (o->replay) /* its contents are not read */
 		b->data.microbatch = (ls_microbatch){ .count = b->job.micro_batch, .step_samples = b->job.batch };
 	else if (b->layout.devices > 0)
@@ -313,7 +313,7 @@ static void pause_layers(const bench *b, int pause)
  * end only. */
 static double update_seconds(const bench *b)
 {
-	return b->layout.nodes == 1 ? ls_trainer_update_s(b->trainer) : 0;
+	return b->layout.nodes == 1 ? ls_node_trainer_update_s(b->trainer) : 0;
 }
 
 /* Steps that are not part of any result (but for update times on several nodes, where they count like others). */
@@ -360,7 +360,7 @@ static ls_status measure(bench *b)
 		LS_TRY(timed_repeat(b, b->step_s + k * b->options->steps, &b->repeat_rates[k]));
 		report_progress(b, k + 1);
 	}
-	LS_TRY(ls_trainer_drain(b->trainer));
+	LS_TRY(ls_node_trainer_drain(b->trainer));
 	if (b->layout.node == 0 && !isfinite(b->run.last_loss))
 		ls_log_warning(
 			"the loss of the last step is %s: what was timed is not training; choose a smaller options.lr",
@@ -374,7 +374,7 @@ static void release(bench *b)
 	ls_profiler_release(&b->profiler);
 	free(b->repeat_rates);
 	free(b->step_s);
-	ls_trainer_free(b->trainer);
+	ls_node_trainer_free(b->trainer);
 	ls_bench_data_close(&b->data);
 	ls_graph_free(b->graph);
 	ls_profile_release(&b->profile);

@@ -36,7 +36,7 @@ ls_status ls_bench_data_fill(ls_bench_data *data, const ls_train_options *job, c
 size_t ls_bench_data_bytes(const ls_bench_data *data, const ls_train_options *job, const ls_graph *graph, int devices);
 void ls_bench_data_close(ls_bench_data *data);
 
-/* ls_trainer_options.next; the context is the data. */
+/* ls_node_trainer_options.next; the context is the data. */
 ls_status ls_bench_data_next(void *context, int device, const ls_microbatch **microbatch);
 
 /* Means over what was delivered; 0: images. */

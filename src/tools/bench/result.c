@@ -72,7 +72,7 @@ static void keep_rates(bench *b, ls_bench_result *r)
 	r->samples_per_s = ls_median(b->repeat_rates, (size_t)b->options->repeat);
 	r->step_ms = 1e3 * ls_median(b->step_s, (size_t)timed_steps(b));
 	double updates = b->layout.nodes == 1 ? timed_steps(b) : (double)b->trainer->step;
-	r->update_ms = 1e3 * (ls_trainer_update_s(b->trainer) - b->warm_up_s) / updates;
+	r->update_ms = 1e3 * (ls_node_trainer_update_s(b->trainer) - b->warm_up_s) / updates;
 	r->tokens = ls_bench_data_tokens(&b->data, &r->masked);
 	r->flop_per_sample = r->tokens > 0 ? ls_graph_text_flop(b->graph, r->tokens, r->masked)
 					   : ls_graph_describe(b->graph).flop_per_sample;

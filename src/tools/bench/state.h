@@ -18,7 +18,7 @@ typedef struct ls_bench_state {
 	ls_profile profile; /* with options->replay */
 	ls_replay_options replay;
 	ls_graph *graph;
-	ls_trainer *trainer;
+	ls_node_trainer *trainer;
 	ls_profiler profiler;
 	ls_bench_steps run;
 	ls_bench_data data; /* without a replay */

@@ -56,9 +56,9 @@ static int64_t assign(ls_bench_steps *s)
 static ls_status account(ls_bench_steps *s)
 {
 	const ls_layout *l = s->layout;
-	ls_trainer_report r;
+	ls_node_trainer_report r;
 
-	LS_TRY(ls_trainer_report_of(s->trainer, s->accounted, &r));
+	LS_TRY(ls_node_trainer_report_of(s->trainer, s->accounted, &r));
 	if (l->strategy->synchronous)
 		ls_assigner_learn(&s->assigner, cut_of(s, s->accounted), r.node_s);
 	if (is_timed(s, s->accounted)) {
@@ -78,8 +78,8 @@ static ls_status account(ls_bench_steps *s)
  */
 static void record(ls_bench_steps *s, int64_t microbatches, double seconds)
 {
-	const ls_trainer *t = s->trainer;
-	double updated = ls_trainer_update_s(t), given = t->driver[0].deliver_s;
+	const ls_node_trainer *t = s->trainer;
+	double updated = ls_node_trainer_update_s(t), given = t->driver[0].deliver_s;
 	double update = !t->exchange ? given : fmin(updated - s->updated_s, given);
 
 	ls_profiler_end_step(s->profiler,
@@ -93,14 +93,14 @@ static void record(ls_bench_steps *s, int64_t microbatches, double seconds)
 
 ls_status ls_bench_steps_run(ls_bench_steps *s, double *seconds)
 {
-	ls_trainer *t = s->trainer;
+	ls_node_trainer *t = s->trainer;
 	int64_t first = assign(s);
-	ls_trainer_assignment assigned = { .microbatches = s->microbatches,
-					   .samples = s->microbatches * s->microbatch,
-					   .node = s->node,
-					   .device = s->device };
+	ls_node_trainer_assignment assigned = { .microbatches = s->microbatches,
+						.samples = s->microbatches * s->microbatch,
+						.node = s->node,
+						.device = s->device };
 
-	LS_TRY(ls_trainer_step(t, &assigned));
+	LS_TRY(ls_node_trainer_step(t, &assigned));
 	while (s->accounted < (t->nodes == 1 ? t->step : t->step - 1))
 		LS_TRY(account(s));
 	double now = ls_clock_seconds();

@@ -17,7 +17,7 @@
 enum { LS_BENCH_RING = 4 };
 
 typedef struct ls_bench_steps {
-	ls_trainer *trainer; /* borrowed, like the next two */
+	ls_node_trainer *trainer; /* borrowed, like the next two */
 	const ls_layout *layout;
 	ls_profiler *profiler;            /* NULL: nothing is recorded */
 	int64_t microbatch, microbatches; /* samples of one; of a step */

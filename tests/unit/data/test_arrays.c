@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "unit/assert_status.h"
 #include "unit/test_main.h"
 
 enum { SAMPLES = 5, VALUES = 2 * 3 * 4 };

@@ -6,6 +6,7 @@
 #include <lockstep/train.h>
 #include <string.h>
 
+#include "unit/assert_status.h"
 #include "unit/test_main.h"
 
 static void are_those_of_the_macros(void **state)

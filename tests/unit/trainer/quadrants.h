@@ -120,7 +120,7 @@ static inline ls_status next_microbatch(void *context, int device, const ls_micr
 	return LS_OK;
 }
 
-static inline void take_in_hand(const ls_trainer *t, const batch *b, int64_t microbatch)
+static inline void take_in_hand(const ls_node_trainer *t, const batch *b, int64_t microbatch)
 {
 	memset(&hand, 0, sizeof(hand));
 	hand.batch = b;
@@ -135,21 +135,21 @@ static inline void take_in_hand(const ls_trainer *t, const batch *b, int64_t mic
 }
 
 /* One step over a batch cut into micro-batches. */
-static inline double step(ls_trainer *t, const batch *b, int64_t microbatch)
+static inline double step(ls_node_trainer *t, const batch *b, int64_t microbatch)
 {
 	take_in_hand(t, b, microbatch);
-	ls_trainer_assignment assign = { .microbatches = hand.microbatches, .samples = b->count };
-	ls_trainer_report report;
-	assert_ok(ls_trainer_step(t, &assign));
-	assert_ok(ls_trainer_report_of(t, t->step - 1, &report));
+	ls_node_trainer_assignment assign = { .microbatches = hand.microbatches, .samples = b->count };
+	ls_node_trainer_report report;
+	assert_ok(ls_node_trainer_step(t, &assign));
+	assert_ok(ls_node_trainer_report_of(t, t->step - 1, &report));
 	assert_int_equal(report.samples, b->count);
 	assert_int_equal(report.step, t->step - 1);
 	return report.loss / (double)report.samples;
 }
 
-static inline ls_trainer_options base_options(ls_graph *g, int64_t microbatch, int64_t microbatches)
+static inline ls_node_trainer_options base_options(ls_graph *g, int64_t microbatch, int64_t microbatches)
 {
-	return (ls_trainer_options){
+	return (ls_node_trainer_options){
 		.graph = g,
 		.microbatch = microbatch,
 		.microbatches = microbatches,
@@ -165,12 +165,12 @@ static inline ls_trainer_options base_options(ls_graph *g, int64_t microbatch, i
 }
 
 /* `steps` steps of `count` samples; the fingerprint. */
-static inline uint64_t fingerprint_after(const ls_trainer_options *o, int steps, int64_t count, double *last_loss)
+static inline uint64_t fingerprint_after(const ls_node_trainer_options *o, int steps, int64_t count, double *last_loss)
 {
-	ls_trainer *t = NULL;
+	ls_node_trainer *t = NULL;
 	uint64_t fingerprint = 0;
-	assert_ok(ls_trainer_new(&t, o));
-	assert_ok(ls_trainer_init(t));
+	assert_ok(ls_node_trainer_new(&t, o));
+	assert_ok(ls_node_trainer_init(t));
 	for (int s = 0; s < steps; s++) {
 		batch b = make_batch((uint64_t)(s * count), count);
 		double loss = step(t, &b, o->microbatch);
@@ -179,8 +179,8 @@ static inline uint64_t fingerprint_after(const ls_trainer_options *o, int steps,
 		free_batch(&b);
 	}
 	assert_int_equal(t->step, steps);
-	assert_ok(ls_trainer_fingerprint(t, &fingerprint));
-	ls_trainer_free(t);
+	assert_ok(ls_node_trainer_fingerprint(t, &fingerprint));
+	ls_node_trainer_free(t);
 	return fingerprint;
 }
 

@@ -111,16 +111,16 @@ static ls_status next_long(void *context, int device, const ls_microbatch **micr
 	return LS_OK;
 }
 
-static ls_trainer_options claiming(ls_graph *graph, int64_t microbatches, int devices)
+static ls_node_trainer_options claiming(ls_graph *graph, int64_t microbatches, int devices)
 {
-	ls_trainer_options o = base_options(graph, 1, microbatches);
+	ls_node_trainer_options o = base_options(graph, 1, microbatches);
 	o.devices = devices;
 	o.backend = &claims;
 	o.next = next_long;
 	return o;
 }
 
-static void check_report(const ls_trainer_report *r, int64_t microbatches)
+static void check_report(const ls_node_trainer_report *r, int64_t microbatches)
 {
 	assert_int_equal(r->samples, microbatches);
 	assert_int_equal(r->correct, microbatches * CORRECT);
@@ -136,18 +136,18 @@ static void test_one_node(void **state)
 	for (int64_t microbatches = 1; microbatches <= 7; microbatches++)
 		for (int devices = 1; devices <= 3; devices++) {
 			ls_graph *g = make_graph(0);
-			ls_trainer_options o = claiming(g, microbatches, devices);
-			ls_trainer_assignment assign = { .microbatches = microbatches, .samples = microbatches };
-			ls_trainer_report r;
-			ls_trainer *t = NULL;
-			assert_ok(ls_trainer_new(&t, &o));
-			assert_ok(ls_trainer_init(t));
+			ls_node_trainer_options o = claiming(g, microbatches, devices);
+			ls_node_trainer_assignment assign = { .microbatches = microbatches, .samples = microbatches };
+			ls_node_trainer_report r;
+			ls_node_trainer *t = NULL;
+			assert_ok(ls_node_trainer_new(&t, &o));
+			assert_ok(ls_node_trainer_init(t));
 			for (uint64_t s = 0; s < 2; s++) {
-				assert_ok(ls_trainer_step(t, &assign));
-				assert_ok(ls_trainer_report_of(t, s, &r));
+				assert_ok(ls_node_trainer_step(t, &assign));
+				assert_ok(ls_node_trainer_report_of(t, s, &r));
 				check_report(&r, microbatches);
 			}
-			ls_trainer_free(t);
+			ls_node_trainer_free(t);
 			ls_graph_free(g);
 		}
 }
@@ -158,37 +158,37 @@ typedef struct node {
 	gang_node gang;
 	ls_graph *graph;
 	const ls_strategy *strategy;
-	ls_trainer_report report;
+	ls_node_trainer_report report;
 } node;
 
-static ls_status take_steps(node *n, ls_comm *comm, ls_trainer **out)
+static ls_status take_steps(node *n, ls_comm *comm, ls_node_trainer **out)
 {
 	static const int node_of[NODE_MICROBATCHES] = { 0, 0, 1, 1, 1 },
 			 device_of[NODE_MICROBATCHES] = { 0, 0, 0, 0, 0 };
-	ls_trainer_options o = claiming(n->graph, NODE_MICROBATCHES, 1);
-	ls_trainer_assignment assign = {
+	ls_node_trainer_options o = claiming(n->graph, NODE_MICROBATCHES, 1);
+	ls_node_trainer_assignment assign = {
 		.microbatches = NODE_MICROBATCHES, .samples = NODE_MICROBATCHES, .node = node_of, .device = device_of
 	};
 
 	o.comm = comm;
 	o.strategy = n->strategy;
 	o.codec = &ls_codec_sparse_fp32;
-	LS_TRY(ls_trainer_new(out, &o));
-	LS_TRY(ls_trainer_init(*out));
-	ls_trainer_start_at(*out, 0, 0);
+	LS_TRY(ls_node_trainer_new(out, &o));
+	LS_TRY(ls_node_trainer_init(*out));
+	ls_node_trainer_start_at(*out, 0, 0);
 	for (int s = 0; s < 2; s++)
-		LS_TRY(ls_trainer_step(*out, &assign));
-	LS_TRY(ls_trainer_drain(*out));
-	LS_TRY(ls_trainer_report_of(*out, 1, &n->report));
+		LS_TRY(ls_node_trainer_step(*out, &assign));
+	LS_TRY(ls_node_trainer_drain(*out));
+	LS_TRY(ls_node_trainer_report_of(*out, 1, &n->report));
 	return ls_comm_barrier(comm, "the end");
 }
 
 static ls_status live(gang_node *self, ls_comm *comm)
 {
-	ls_trainer *t = NULL;
+	ls_node_trainer *t = NULL;
 	ls_status status = take_steps((node *)self, comm, &t);
 	ls_comm_free(comm, status != LS_OK ? ls_last_error() : NULL);
-	ls_trainer_free(t);
+	ls_node_trainer_free(t);
 	return status;
 }
 

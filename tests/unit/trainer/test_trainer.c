@@ -25,7 +25,7 @@ static void test_early_update(void **state)
 		for (int coupled = 0; coupled < 2; coupled++)
 			for (int threads = 1; threads <= 2; threads++) {
 				ls_graph *g = make_graph(coupled), *h = make_graph(coupled);
-				ls_trainer_options early = base_options(g, 20, 1), late;
+				ls_node_trainer_options early = base_options(g, 20, 1), late;
 				early.optimizer = rows[i].optimizer;
 				early.hyper.weight_decay = rows[i].weight_decay;
 				early.threads = threads;
@@ -48,14 +48,14 @@ static void test_early_update(void **state)
 static void test_dead_weights_decay(void **state)
 {
 	ls_graph *g = make_graph(1);
-	ls_trainer *t = NULL;
-	ls_trainer_options o = base_options(g, 20, 1);
+	ls_node_trainer *t = NULL;
+	ls_node_trainer_options o = base_options(g, 20, 1);
 	(void)state;
 	o.optimizer = "sgd";
 	o.hyper.momentum = 0;
 	o.hyper.weight_decay = 0.5;
-	assert_ok(ls_trainer_new(&t, &o));
-	assert_ok(ls_trainer_init(t));
+	assert_ok(ls_node_trainer_new(&t, &o));
+	assert_ok(ls_node_trainer_init(t));
 	const ls_param *p = NULL;
 	for (size_t i = 0; i < g->params.count; i++)
 		if (strcmp(g->params.rows[i].name, "b.weight") == 0)
@@ -74,7 +74,7 @@ static void test_dead_weights_decay(void **state)
 	free_batch(&b);
 	free(before);
 	free(after);
-	ls_trainer_free(t);
+	ls_node_trainer_free(t);
 	ls_graph_free(g);
 }
 
@@ -86,7 +86,7 @@ static void test_threads(void **state)
 		uint64_t first = 0;
 		for (int threads = 1; threads <= 3; threads++) {
 			ls_graph *g = make_graph(coupled);
-			ls_trainer_options o = base_options(g, 9, 5);
+			ls_node_trainer_options o = base_options(g, 9, 5);
 			o.tails[0] = 2;
 			o.threads = threads;
 			uint64_t f = fingerprint_after(&o, 3, 4 * 9 + 2, NULL);
@@ -101,22 +101,22 @@ static void test_threads(void **state)
 static void test_microbatches_are_a_batch(void **state)
 {
 	ls_graph *g = make_graph(0), *h = make_graph(0);
-	ls_trainer_options four = base_options(g, 10, 4), one = base_options(h, 40, 1);
-	ls_trainer *a = NULL, *b = NULL;
+	ls_node_trainer_options four = base_options(g, 10, 4), one = base_options(h, 40, 1);
+	ls_node_trainer *a = NULL, *b = NULL;
 	batch data = make_batch(7, 40);
 	(void)state;
 	four.optimizer = one.optimizer = "sgd";
-	assert_ok(ls_trainer_new(&a, &four));
-	assert_ok(ls_trainer_new(&b, &one));
-	assert_ok(ls_trainer_init(a));
-	assert_ok(ls_trainer_init(b));
+	assert_ok(ls_node_trainer_new(&a, &four));
+	assert_ok(ls_node_trainer_new(&b, &one));
+	assert_ok(ls_node_trainer_init(a));
+	assert_ok(ls_node_trainer_init(b));
 	double loss_a = step(a, &data, 10), loss_b = step(b, &data, 40);
 	assert_true(fabs(loss_a - loss_b) < 1e-6);
 	for (size_t i = 0; i < g->params.total; i++)
 		assert_true(fabsf(a->params[i] - b->params[i]) < 1e-6f);
 	free_batch(&data);
-	ls_trainer_free(a);
-	ls_trainer_free(b);
+	ls_node_trainer_free(a);
+	ls_node_trainer_free(b);
 	ls_graph_free(g);
 	ls_graph_free(h);
 }
@@ -126,7 +126,7 @@ static void test_loss_falls(void **state)
 	(void)state;
 	for (int coupled = 0; coupled < 2; coupled++) {
 		ls_graph *g = make_graph(coupled);
-		ls_trainer_options o = base_options(g, 32, 1);
+		ls_node_trainer_options o = base_options(g, 32, 1);
 		double first = 0, last = 0;
 		fingerprint_after(&o, 1, 32, &first);
 		fingerprint_after(&o, 60, 32, &last);
@@ -144,13 +144,13 @@ static void test_clipping(void **state)
 	(void)state;
 	for (int clipped = 0; clipped < 2; clipped++) {
 		ls_graph *g = make_graph(0);
-		ls_trainer *t = NULL;
-		ls_trainer_options o = base_options(g, 20, 2);
+		ls_node_trainer *t = NULL;
+		ls_node_trainer_options o = base_options(g, 20, 2);
 		o.optimizer = "sgd";
 		o.hyper.momentum = 0;
 		o.clip_norm = clipped ? limit : 1e9;
-		assert_ok(ls_trainer_new(&t, &o));
-		assert_ok(ls_trainer_init(t));
+		assert_ok(ls_node_trainer_new(&t, &o));
+		assert_ok(ls_node_trainer_init(t));
 		float *before = calloc(g->params.reachable, sizeof(float));
 		memcpy(before, t->params, g->params.reachable * sizeof(float));
 		batch b = make_batch(0, 40);
@@ -161,7 +161,7 @@ static void test_clipping(void **state)
 		norm = t->records[0].gradient_norm;
 		free_batch(&b);
 		free(before);
-		ls_trainer_free(t);
+		ls_node_trainer_free(t);
 		ls_graph_free(g);
 	}
 	assert_true(norm > 2 * limit);
@@ -173,7 +173,7 @@ static void test_clipping(void **state)
 static void check_running(int64_t microbatch, int64_t count)
 {
 	ls_graph *g = NULL;
-	ls_trainer *t = NULL;
+	ls_node_trainer *t = NULL;
 	batch b = make_batch(11, count);
 	double mean = 0, variance = 0;
 
@@ -181,10 +181,10 @@ static void check_running(int64_t microbatch, int64_t count)
 	ls_value x = ls_batch_norm(g, ls_input(g, 1, SIDE, SIDE), "n", (ls_batch_norm_options){ 0 });
 	assert_ok(ls_graph_finish(g,
 				  ls_linear(g, x, "fc", (ls_linear_options){ .out_features = CLASSES, .no_bias = 1 })));
-	ls_trainer_options o = base_options(g, microbatch, (count + microbatch - 1) / microbatch);
+	ls_node_trainer_options o = base_options(g, microbatch, (count + microbatch - 1) / microbatch);
 	o.tails[0] = count % microbatch;
-	assert_ok(ls_trainer_new(&t, &o));
-	assert_ok(ls_trainer_init(t));
+	assert_ok(ls_node_trainer_new(&t, &o));
+	assert_ok(ls_node_trainer_init(t));
 	for (int64_t first = 0; first < count; first += microbatch) {
 		int64_t n = count - first < microbatch ? count - first : microbatch;
 		double sum = 0, squares = 0, elements = (double)(n * IMAGE);
@@ -205,7 +205,7 @@ static void check_running(int64_t microbatch, int64_t count)
 	assert_true(fabs(got[1] - (0.9 + 0.1 * variance)) < 1e-6);
 	assert_int_equal(t->batches_tracked, 1);
 	free_batch(&b);
-	ls_trainer_free(t);
+	ls_node_trainer_free(t);
 	ls_graph_free(g);
 }
 
@@ -222,18 +222,18 @@ static void test_planned_bytes(void **state)
 	(void)state;
 	for (int64_t microbatches = 1; microbatches <= 3; microbatches++) {
 		ls_graph *g = make_graph(1);
-		ls_trainer_options o = base_options(g, 20, microbatches);
-		ls_trainer_bytes bytes;
-		ls_trainer *t = NULL;
-		assert_ok(ls_trainer_plan(&o, &bytes));
-		assert_ok(ls_trainer_new(&t, &o));
+		ls_node_trainer_options o = base_options(g, 20, microbatches);
+		ls_node_trainer_bytes bytes;
+		ls_node_trainer *t = NULL;
+		assert_ok(ls_node_trainer_plan(&o, &bytes));
+		assert_ok(ls_node_trainer_new(&t, &o));
 		assert_int_equal(bytes.workspace, ls_exec_workspace((ls_exec *)t->driver[0].executor));
 		if (microbatches == 1)
 			assert_int_equal(bytes.gradients, ls_backend_shared_grads(g, 20) * sizeof(float));
 		else
 			assert_true(bytes.gradients >= 2 * g->params.reachable * sizeof(float));
 		assert_int_equal(bytes.state, 2 * g->params.reachable * sizeof(float));
-		ls_trainer_free(t);
+		ls_node_trainer_free(t);
 		ls_graph_free(g);
 	}
 }
@@ -259,11 +259,11 @@ static void test_profile_leaves_updates_out(void **state)
 	(void)state;
 	ls_graph *g = make_graph(0);
 	batch b = make_batch(0, 8);
-	ls_trainer_options o = base_options(g, 8, 1);
-	ls_trainer *t = NULL;
+	ls_node_trainer_options o = base_options(g, 8, 1);
+	ls_node_trainer *t = NULL;
 	o.profile = 1;
-	assert_ok(ls_trainer_new(&t, &o));
-	assert_ok(ls_trainer_init(t));
+	assert_ok(ls_node_trainer_new(&t, &o));
+	assert_ok(ls_node_trainer_init(t));
 	float *grads = calloc(g->params.reachable + 16, sizeof(float));
 	ls_exec_microbatch job = { .count = 8,
 				   .images = b.images,
@@ -282,7 +282,7 @@ static void test_profile_leaves_updates_out(void **state)
 	}
 	assert_true(fastest < 0.02); /* fc's two gradients alone took that long */
 	free(grads);
-	ls_trainer_free(t);
+	ls_node_trainer_free(t);
 	free_batch(&b);
 	ls_graph_free(g);
 }

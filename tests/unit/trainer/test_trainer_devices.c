@@ -17,7 +17,7 @@ static void test_devices(void **state)
 			for (int devices = 1; devices <= 4; devices++)
 				for (int threads = 1; threads <= 2; threads++) {
 					ls_graph *g = make_graph(coupled);
-					ls_trainer_options o = base_options(g, 5, microbatches);
+					ls_node_trainer_options o = base_options(g, 5, microbatches);
 					int64_t tail = microbatches % 3; /* 0: none */
 					o.tails[0] = tail;
 					o.devices = devices;
@@ -53,11 +53,11 @@ static void test_assignment(void **state)
 		uint64_t fingerprint[2];
 		for (int assigned = 0; assigned < 2; assigned++) {
 			ls_graph *g = make_graph(1);
-			ls_trainer_options o = base_options(g, 4, microbatches);
-			ls_trainer *t = NULL;
+			ls_node_trainer_options o = base_options(g, 4, microbatches);
+			ls_node_trainer *t = NULL;
 			o.devices = assigned ? devices : 1;
-			assert_ok(ls_trainer_new(&t, &o));
-			assert_ok(ls_trainer_init(t));
+			assert_ok(ls_node_trainer_new(&t, &o));
+			assert_ok(ls_node_trainer_init(t));
 			for (uint64_t s = 0; s < 3; s++) {
 				batch b = make_batch(100 * s, 4 * microbatches);
 				take_in_hand(t, &b, 4);
@@ -67,15 +67,15 @@ static void test_assignment(void **state)
 					hand.device[i] =
 						(int)((words[2] + words[3] % 3 * (uint32_t)i / 3) % (uint32_t)devices);
 				qsort(hand.device, (size_t)microbatches, sizeof(int), compare_ints);
-				ls_trainer_assignment assign = { .microbatches = microbatches,
-								 .samples = b.count,
-								 .node = node,
-								 .device = hand.device };
-				assert_ok(ls_trainer_step(t, &assign));
+				ls_node_trainer_assignment assign = { .microbatches = microbatches,
+								      .samples = b.count,
+								      .node = node,
+								      .device = hand.device };
+				assert_ok(ls_node_trainer_step(t, &assign));
 				free_batch(&b);
 			}
-			assert_ok(ls_trainer_fingerprint(t, &fingerprint[assigned]));
-			ls_trainer_free(t);
+			assert_ok(ls_node_trainer_fingerprint(t, &fingerprint[assigned]));
+			ls_node_trainer_free(t);
 			ls_graph_free(g);
 		}
 		if (fingerprint[0] != fingerprint[1])
@@ -91,19 +91,19 @@ static void test_lost_microbatch(void **state)
 	for (int devices = 1; devices <= 3; devices++)
 		for (int64_t lost = 0; lost < 4; lost++) {
 			ls_graph *g = make_graph(1);
-			ls_trainer_options o = base_options(g, 5, 4);
-			ls_trainer *t = NULL;
+			ls_node_trainer_options o = base_options(g, 5, 4);
+			ls_node_trainer *t = NULL;
 			batch b = make_batch(0, 20);
 			o.devices = devices;
-			assert_ok(ls_trainer_new(&t, &o));
-			assert_ok(ls_trainer_init(t));
+			assert_ok(ls_node_trainer_new(&t, &o));
+			assert_ok(ls_node_trainer_init(t));
 			take_in_hand(t, &b, 5);
 			hand.fails = lost;
-			ls_trainer_assignment assign = { .microbatches = 4, .samples = 20 };
-			assert_int_equal(ls_trainer_step(t, &assign), LS_EIO);
+			ls_node_trainer_assignment assign = { .microbatches = 4, .samples = 20 };
+			assert_int_equal(ls_node_trainer_step(t, &assign), LS_EIO);
 			assert_non_null(strstr(ls_last_error(), "is lost"));
 			free_batch(&b);
-			ls_trainer_free(t);
+			ls_node_trainer_free(t);
 			ls_graph_free(g);
 		}
 }

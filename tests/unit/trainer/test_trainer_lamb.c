@@ -5,7 +5,7 @@
 #include "unit/trainer/quadrants.h"
 
 /* A trainer's parameter, as PyTorch has it; to be freed. */
-static float *exported(const ls_trainer *t, const ls_param *p)
+static float *exported(const ls_node_trainer *t, const ls_param *p)
 {
 	float *values = calloc(ls_param_elements(p), sizeof(float));
 	ls_param_export(p, LS_STORE_WHOLE, t->params, values);
@@ -57,7 +57,7 @@ static void test_lamb(void **state)
 		ls_graph *graph[2];
 		for (int i = 0; i < 2; i++)
 			graph[i] = wide ? make_wide_graph() : make_graph(1);
-		ls_trainer *t[2];
+		ls_node_trainer *t[2];
 		batch b = make_batch(3, 40);
 		float *before[64], *grads[64];
 		const ls_param_table *table = &graph[1]->params;
@@ -65,13 +65,13 @@ static void test_lamb(void **state)
 		assert_true(table->count <= 64);
 		assert_true(!wide || table->reachable > 4 * LS_NORM_BLOCK);
 		for (int i = 0; i < 2; i++) {
-			ls_trainer_options o = base_options(graph[i], 20, 2);
+			ls_node_trainer_options o = base_options(graph[i], 20, 2);
 			o.optimizer = i == 0 ? "sgd" : "lamb";
 			o.hyper = i == 0 ? (ls_hyper){ 0 } : h;
 			o.schedule.lr = i == 0 ? 1 : 0.05;
 			o.devices = devices;
-			assert_ok(ls_trainer_new(&t[i], &o));
-			assert_ok(ls_trainer_init(t[i]));
+			assert_ok(ls_node_trainer_new(&t[i], &o));
+			assert_ok(ls_node_trainer_init(t[i]));
 			for (size_t r = 0; i == 0 && r < table->count; r++)
 				if (ls_param_is_trained(&table->rows[r]))
 					before[r] = exported(t[0], &graph[0]->params.rows[r]);
@@ -92,7 +92,7 @@ static void test_lamb(void **state)
 		}
 		free_batch(&b);
 		for (int i = 0; i < 2; i++) {
-			ls_trainer_free(t[i]);
+			ls_node_trainer_free(t[i]);
 			ls_graph_free(graph[i]);
 		}
 	}

@@ -137,7 +137,7 @@ static void test_gradients_arrive(void **state)
 	char path[1100];
 	ls_profile p;
 	ls_graph *graph = NULL;
-	ls_trainer *t = NULL;
+	ls_node_trainer *t = NULL;
 	ls_microbatch microbatch = { .count = 16 };
 
 	snprintf(path, sizeof(path), "%s/mlp.json", (char *)*state);
@@ -148,28 +148,29 @@ static void test_gradients_arrive(void **state)
 	for (int devices = 1; devices <= 3;
 	     devices++) { /* 1: updated while backward goes on, or 5 micro-batches joined */
 		int64_t microbatches = devices == 1 ? 1 : 5;
-		ls_trainer_options o = { .graph = graph,
-					 .microbatch = 16,
-					 .microbatches = microbatches,
-					 .devices = devices,
-					 .threads = 2,
-					 .pin = LS_PIN_OFF,
-					 .optimizer = "sgd",
-					 .hyper = { .lr = 0.5 },
-					 .schedule = { .name = "constant", .lr = 0.5 },
-					 .next = same_microbatch,
-					 .next_context = &microbatch,
-					 .backend = &ls_backend_replay,
-					 .backend_options = &replay };
-		assert_ok(ls_trainer_new(&t, &o));
+		ls_node_trainer_options o = { .graph = graph,
+					      .microbatch = 16,
+					      .microbatches = microbatches,
+					      .devices = devices,
+					      .threads = 2,
+					      .pin = LS_PIN_OFF,
+					      .optimizer = "sgd",
+					      .hyper = { .lr = 0.5 },
+					      .schedule = { .name = "constant", .lr = 0.5 },
+					      .next = same_microbatch,
+					      .next_context = &microbatch,
+					      .backend = &ls_backend_replay,
+					      .backend_options = &replay };
+		assert_ok(ls_node_trainer_new(&t, &o));
 		for (int i = 0; i < 3; i++)
-			assert_ok(ls_trainer_step(t, &(ls_trainer_assignment){ .microbatches = microbatches,
-									       .samples = 16 * microbatches }));
+			assert_ok(
+				ls_node_trainer_step(t, &(ls_node_trainer_assignment){ .microbatches = microbatches,
+										       .samples = 16 * microbatches }));
 		for (size_t i = 0; i < p.layers; i++)
 			for (int k = 0; k < p.layer[i].ranges; k++)
 				for (int64_t at = p.layer[i].range[k].begin; at < p.layer[i].range[k].end; at++)
 					assert_true(fabsf(t->params[at] + 3 * 0.5f * 0.25f / 16) < 1e-6f);
-		ls_trainer_free(t);
+		ls_node_trainer_free(t);
 	}
 	snprintf(p.layer[0].name, sizeof(p.layer[0].name), "other");
 	assert_int_equal(ls_replay_fits(&p, graph, path), LS_EMISMATCH);

@@ -1,0 +1,34 @@
+/*
+ * model_handle.h - the inside of an ls_model, for what trains one.
+ */
+#ifndef LS_RUN_MODEL_HANDLE_H
+#define LS_RUN_MODEL_HANDLE_H
+
+#include <lockstep/model.h>
+#include <stdatomic.h>
+
+#include "run/trained.h"
+#include "trainer/predict.h"
+
+#define LS_MODEL_KIND "model" /* handles.h */
+
+struct ls_model {
+	ls_trained trained; /* of the program's own graph: graph and stores alone */
+	uint64_t vocabulary;
+	int devices, threads;
+	ls_predictor *predictor; /* NULL: nothing was predicted yet */
+	size_t buffers_floats;   /* that trained.buffers has room for; 0: just the running statistics */
+	atomic_int holders;      /* the program, its trainer: the last one frees it */
+	int is_trained;          /* it has a trainer */
+};
+
+/* A trainer begins: stores are laid out as its optimizer wants them, with unreachable weights trained or not, and behind
+ * the running statistics there is room for `floats` in all. Fails where another has begun. */
+ls_status ls_model_begin_training(ls_model *model, int keep_unreachable, size_t floats);
+void ls_model_end_training(ls_model *model);
+
+/* One of its parameters, of that many elements. */
+ls_status ls_model_find_param(const ls_model *model, const char *name, uint64_t elements, const ls_param **out);
+ls_status ls_model_check_finite(const char *what, const char *name, const float *values, uint64_t elements);
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * trainer_files.c - lockstep/trainer.h: the state of a trainer as a checkpoint, and back.
+ */
+#include <stdlib.h>
+
+#include "backends/backend.h"
+#include "base/files.h"
+#include "base/handles.h"
+#include "base/isa.h"
+#include "checkpoint/checkpoint.h"
+#include "run/settings.h"
+#include "run/trainer_handle.h"
+#include "run/weights.h"
+#include "trainer/hold.h"
+
+/* What the model is and was made for, with how it is trained. */
+static ls_train_options kept_of(const ls_trainer *t)
+{
+	const ls_train_options *m = &t->model->trained.settings;
+	ls_train_options s = t->settings;
+
+	if (!m->model)
+		return s;
+	s.model = m->model;
+	s.data = m->data;
+	s.data_dir = m->data_dir;
+	s.samples = m->samples;
+	s.test_samples = m->test_samples;
+	s.dropout = m->dropout;
+	s.vocab = m->vocab;
+	s.cased = m->cased;
+	s.seq_len = m->seq_len;
+	s.phrases = m->phrases;
+	s.replace_invalid = m->replace_invalid;
+	s.layers = m->layers;
+	s.width = m->width;
+	s.heads = m->heads;
+	s.ffn = m->ffn;
+	s.max_len = m->max_len;
+	return s;
+}
+
+/* The stores as a checkpoint sees them. */
+static ls_ckpt_content content_of(const ls_trainer *t)
+{
+	const ls_node_trainer *n = t->node;
+
+	return (ls_ckpt_content){ .table = &n->graph->params,
+				  .params = n->params,
+				  .buffers = n->buffers,
+				  .slots = n->kind->slots,
+				  .slot_names = n->kind->slot_names,
+				  .slot = n->slots,
+				  .progress = { .step = ls_node_trainer_updates(n),
+						.epoch = t->epoch,
+						.epoch_step = t->epoch_step,
+						.batches_tracked = n->batches_tracked },
+				  .model = t->model->trained.settings.model,
+				  .isa = ls_isa_name(ls_isa_get()),
+				  .kernels = n->options.backend->kernels() };
+}
+
+static ls_status save(const ls_trainer *t, const char *directory, int64_t keep)
+{
+	ls_train_options kept = kept_of(t);
+	const ls_normalisation *n = &t->model->trained.normalisation;
+	const ls_settings_context context = { .vocabulary = t->model->vocabulary,
+					      .normalisation = n->channels > 0 ? n : NULL,
+					      .nodes = 1 };
+	ls_ckpt_content content = content_of(t);
+	ls_weights_notes notes = { 0 };
+	char *settings = NULL;
+	ls_status status = ls_settings_to_json(&kept, context, &settings);
+
+	if (status == LS_OK)
+		status = ls_weights_note(&notes, &kept, context);
+	content.metadata = notes.pair;
+	content.metadata_count = notes.count;
+	content.settings = settings;
+	if (status == LS_OK)
+		status = ls_ckpt_save(directory, &content, keep > 0 ? keep : INT64_MAX);
+	ls_weights_notes_release(&notes);
+	free(settings);
+	return status;
+}
+
+ls_status ls_trainer_save(const ls_trainer *t, const char *directory, int64_t keep)
+{
+	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	if (!directory || keep < 0)
+		return ls_fail(LS_EINVALID, "%s", directory ? "`keep` is negative" : "the directory is NULL");
+	if (t->node->held_samples > 0)
+		return ls_fail(LS_EINVALID,
+			       "a gradient is not applied: call ls_trainer_apply() or ls_trainer_discard() "
+			       "first");
+	if (!ls_node_trainer_finite(t->node))
+		return ls_fail(LS_ENUMERIC, "the weights of step %llu are not finite numbers: nothing is saved",
+			       (unsigned long long)ls_node_trainer_updates(t->node));
+	LS_TRY(ls_path_make(directory));
+	LS_TRY(ls_ckpt_begin(directory));
+	return save(t, directory, keep);
+}
+
+/* The schedule that it was saved with; a rate that was set is one, too. */
+static ls_status take_schedule(ls_trainer *t, const char *checkpoint)
+{
+	ls_settings_stored stored = { 0 };
+	char *text = NULL;
+
+	LS_TRY(ls_ckpt_settings(checkpoint, &text));
+	ls_status status = ls_settings_from_json(&stored, text, checkpoint);
+	free(text);
+	LS_TRY(status);
+	const ls_train_options *s = &stored.options;
+	const ls_schedule_kind *kind = ls_schedule_find(s->schedule);
+	ls_schedule_options schedule = { .name = kind ? kind->name : s->schedule,
+					 .lr = s->lr,
+					 .lr_min = s->lr_min,
+					 .warmup = (uint64_t)s->warmup,
+					 .total = (uint64_t)s->steps,
+					 .every = (uint64_t)s->lr_step_every,
+					 .factor = s->lr_step_factor };
+	status = ls_schedule_check(&schedule);
+	if (status == LS_OK) {
+		t->node->options.schedule = schedule;
+		t->settings.schedule = schedule.name;
+		t->settings.lr = s->lr;
+		t->settings.lr_min = s->lr_min;
+		t->settings.warmup = s->warmup;
+		t->settings.steps = s->steps;
+		t->settings.lr_step_every = s->lr_step_every;
+		t->settings.lr_step_factor = s->lr_step_factor;
+	}
+	ls_settings_stored_release(&stored);
+	return status;
+}
+
+ls_status ls_trainer_load(ls_trainer *t, const char *directory)
+{
+	char checkpoint[4096];
+
+	LS_TRY(ls_trainer_check(t));
+	if (!directory)
+		return ls_fail(LS_EINVALID, "the directory is NULL");
+	LS_TRY(ls_ckpt_newest(directory, checkpoint, sizeof(checkpoint)));
+	ls_ckpt_content content = content_of(t);
+	LS_TRY(ls_ckpt_load(checkpoint, &content));
+	LS_TRY(take_schedule(t, checkpoint));
+	ls_node_trainer_discard(t->node);
+	t->derived = 0;
+	t->was_set = 0;
+	t->node->steps_held = (int64_t)t->node->step - (int64_t)content.progress.step;
+	t->node->batches_tracked = content.progress.batches_tracked;
+	t->epoch = content.progress.epoch;
+	t->epoch_step = content.progress.epoch_step;
+	return LS_OK;
+}

@@ -1,0 +1,221 @@
+/*
+ * trainer_handle.c - lockstep/trainer.h: making a trainer, and what is known of it. Its steps are in trainer_steps.c, its
+ * files in trainer_files.c.
+ */
+#include "run/trainer_handle.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "backends/backend.h"
+#include "base/handles.h"
+#include "optim/optimizer.h"
+#include "run/setup.h"
+
+/* ---- options --------------------------------------------------------------------------------------------------------- */
+
+static ls_status check_strings(const ls_trainer_options *o)
+{
+	const struct {
+		const char *field, *value;
+	} strings[] = { { "optimizer", o->optimizer }, { "schedule", o->schedule }, { "pin", o->pin } };
+
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+		if (!strings[i].value)
+			return ls_fail(LS_EINVALID, "options.%s is NULL; start from LS_TRAINER_OPTIONS_INIT",
+				       strings[i].field);
+	return LS_OK;
+}
+
+/* As settings of a run, which are checked and resolved in one place. */
+static ls_train_options settings_of(const ls_trainer_options *o)
+{
+	ls_train_options s = LS_TRAIN_OPTIONS_INIT;
+
+	s.batch = o->batch;
+	s.micro_batch = o->micro_batch;
+	s.optimizer = o->optimizer;
+	s.lr = o->lr;
+	s.momentum = o->momentum;
+	s.beta1 = o->beta1;
+	s.beta2 = o->beta2;
+	s.epsilon = o->epsilon;
+	s.weight_decay = o->weight_decay;
+	s.nesterov = o->nesterov;
+	s.clip_norm = o->clip_norm;
+	s.schedule = o->schedule;
+	s.steps = o->steps;
+	s.lr_min = o->lr_min;
+	s.lr_step_every = o->lr_step_every;
+	s.lr_step_factor = o->lr_step_factor;
+	s.warmup = o->warmup;
+	s.seed = o->seed;
+	s.devices = o->devices;
+	s.threads = o->threads;
+	s.pin = o->pin;
+	return s;
+}
+
+/* Strings of the program may not live as long: those of our tables do. */
+static ls_status own_strings(ls_train_options *s, const ls_layout *layout)
+{
+	const ls_optimizer_kind *optimizer;
+	const ls_schedule_options schedule = { .name = s->schedule,
+					       .lr = s->lr,
+					       .lr_min = s->lr_min,
+					       .total = (uint64_t)s->steps,
+					       .every = (uint64_t)s->lr_step_every,
+					       .factor = s->lr_step_factor };
+	const ls_schedule_kind *kind = ls_schedule_find(s->schedule);
+
+	if (kind && kind->needs_length && s->steps == 0)
+		return ls_fail(LS_EINVALID, "options.schedule %s needs options.steps, the steps of the whole training",
+			       s->schedule);
+	LS_TRY(ls_schedule_check(&schedule));
+	LS_TRY(ls_optimizer_find(s->optimizer, &optimizer));
+	s->schedule = kind->name;
+	s->optimizer = optimizer->name;
+	s->pin = ls_layout_pin_at(layout->pin)->name;
+	return LS_OK;
+}
+
+static ls_status resolve(ls_trainer *t, const ls_trainer_options *options)
+{
+	ls_train_options given;
+
+	LS_TRY(check_strings(options));
+	given = settings_of(options);
+	LS_TRY(ls_settings_check(&given));
+	LS_TRY(ls_layout_init(&t->layout, &given, NULL));
+	ls_layout_fit(&t->layout, ls_settings_micro_batches(&given, (uint64_t)given.batch));
+	LS_TRY(ls_layout_meet(&t->layout));
+	LS_TRY(own_strings(&given, &t->layout));
+	LS_TRY(ls_settings_resolve(&given, t->layout.all_devices, &t->settings));
+	t->settings.threads = t->layout.threads;
+	return LS_OK;
+}
+
+/* ---- making ---------------------------------------------------------------------------------------------------------- */
+
+static ls_status next(void *context, int device, const ls_microbatch **microbatch)
+{
+	ls_trainer *t = context;
+
+	if (t->reads_dataset)
+		return ls_batches_next(&t->batches, device, microbatch);
+	return ls_arrays_next(t->arrays, device, microbatch);
+}
+
+static ls_status make_node(ls_trainer *t, ls_model *model)
+{
+	int64_t batch = t->settings.batch, size = t->settings.micro_batch;
+	ls_node_trainer_options o = ls_setup_trainer_options(&t->settings, &t->layout, model->trained.own_graph);
+	const ls_optimizer_kind *kind;
+
+	o.microbatch = batch < size ? batch : size;
+	o.microbatches = (batch + size - 1) / size;
+	o.schedule.total = (uint64_t)t->settings.steps;
+	o.next = next;
+	o.next_context = t;
+	LS_TRY(ls_backend_choose(NULL, &o.backend));
+	LS_TRY(ls_optimizer_find(o.optimizer, &kind));
+	LS_TRY(ls_model_begin_training(model, ls_optimizer_needs_unreachable(kind, &o.hyper),
+				       ls_node_trainer_stats_floats(&o)));
+	t->model = model;
+	o.params = model->trained.params;
+	o.state = model->trained.buffers;
+	return ls_node_trainer_new(&t->node, &o);
+}
+
+static ls_status make(ls_trainer *t, ls_model *model, const ls_trainer_options *options)
+{
+	LS_TRY(resolve(t, options));
+	LS_TRY(make_node(t, model));
+	return ls_arrays_new(&t->arrays, model->trained.graph, t->layout.devices, t->settings.micro_batch,
+			     t->settings.batch);
+}
+
+static void release(ls_trainer *t)
+{
+	ls_arrays_free(t->arrays);
+	ls_node_trainer_free(t->node);
+	if (t->model)
+		ls_model_end_training(t->model);
+	ls_layout_release(&t->layout);
+	free(t);
+}
+
+ls_status ls_trainer_new(ls_trainer **out, ls_model *model, const ls_trainer_options *options)
+{
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	if (!options)
+		return ls_fail(LS_EINVALID, "the options are NULL; start from LS_TRAINER_OPTIONS_INIT");
+	ls_trainer *t = calloc(1, sizeof(*t));
+	if (!t)
+		return ls_fail(LS_EMEMORY, "no memory for a trainer");
+	ls_status status = make(t, model, options);
+	if (status == LS_OK)
+		status = ls_handle_add(t, LS_TRAINER_KIND);
+	if (status != LS_OK) {
+		release(t);
+		return status;
+	}
+	*out = t;
+	return LS_OK;
+}
+
+void ls_trainer_free(ls_trainer *trainer)
+{
+	if (trainer && ls_handle_remove(trainer, LS_TRAINER_KIND))
+		release(trainer);
+}
+
+/* ---- what is known of it --------------------------------------------------------------------------------------------- */
+
+ls_status ls_trainer_check(const ls_trainer *t)
+{
+	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	if (t->failed == LS_OK)
+		return LS_OK;
+	return ls_fail(t->failed,
+		       "the trainer broke off in an earlier step (%s); save it, make a new one and load that", t->why);
+}
+
+ls_status ls_trainer_get_lr(const ls_trainer *t, double *lr)
+{
+	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	*lr = ls_schedule_rate(&t->node->options.schedule, ls_node_trainer_updates(t->node));
+	return LS_OK;
+}
+
+ls_status ls_trainer_set_lr(ls_trainer *t, double lr)
+{
+	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	if (!isfinite(lr) || lr < 0)
+		return ls_fail(LS_EINVALID, "learning rate %g is not a number of 0 or more", lr);
+	t->settings.schedule = "constant";
+	t->settings.lr = lr;
+	t->settings.warmup = 0;
+	t->node->options.schedule = (ls_schedule_options){ .name = t->settings.schedule, .lr = lr };
+	return LS_OK;
+}
+
+ls_status ls_trainer_where(const ls_trainer *t, ls_trainer_position *out)
+{
+	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	*out = (ls_trainer_position){ .steps = (int64_t)ls_node_trainer_updates(t->node),
+				      .epoch = (int64_t)t->epoch,
+				      .epoch_step = (int64_t)t->epoch_step,
+				      .devices = t->layout.devices,
+				      .threads = t->layout.threads,
+				      .micro_batch = t->settings.micro_batch };
+	return LS_OK;
+}
+
+ls_status ls_trainer_set_hook(ls_trainer *t, ls_trainer_hook hook, void *context)
+{
+	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
+	t->hook = hook;
+	t->hook_context = context;
+	return LS_OK;
+}
