@@ -29,6 +29,7 @@ from lockstep._library import lib as _lib
 from lockstep._library import text as _text
 from lockstep._model import Model, ModelRow, Parameter, Parameters, models
 from lockstep._plot import metrics, plot
+from lockstep._safetensors import load_file
 from lockstep._train import Checkpoint, Epoch, Setting, Step, TrainResult, evaluate, settings, train
 from lockstep._trainer import EvalResult, Gradients, Position, Report, Trainer
 from lockstep._value import Value
@@ -41,5 +42,5 @@ __all__ = [
     "Gradients", "Graph", "GraphFacts", "InterruptedRunError", "InvalidError", "MismatchError", "Model", "ModelRow",
     "NotFoundError", "NumericError", "OutOfMemoryError", "Parameter", "Parameters", "PeerError", "Position", "Report",
     "Setting", "Step", "TextSample", "TrainResult", "Trainer", "UnsupportedError", "Value", "datasets", "evaluate",
-    "metrics", "models", "plot", "settings", "train", "version",
+    "load_file", "metrics", "models", "plot", "settings", "train", "version",
 ]  # fmt: skip
