@@ -32,6 +32,7 @@
  *   text.h     vocabularies for models of text
  *   graph.h    describe your own model
  *   models.h   the models that come with Lockstep
+ *   hooks.h    callbacks of a run, and a handle that stops it
  *   train.h    training and evaluation, and every setting they take
  *   model.h    a model in memory: load, predict, parameters, save, export
  *   trainer.h  training step by step, in a loop of your own
@@ -46,8 +47,9 @@
  *   export.h   how functions of the library are marked
  *   version.h  the version of these headers
  *
- * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
- * in a process. The library prints only where its header says so.
+ * Threads: objects may be used from one thread at a time unless a function says otherwise. Runs, models and trainers of
+ * several threads do not disturb each other; under mpirun a process has one ls_train() at a time. The library prints
+ * only where its header says so.
  */
 #ifndef LOCKSTEP_LOCKSTEP_H
 #define LOCKSTEP_LOCKSTEP_H
@@ -57,6 +59,7 @@
 #include <lockstep/data.h>
 #include <lockstep/export.h>
 #include <lockstep/graph.h>
+#include <lockstep/hooks.h>
 #include <lockstep/launch.h>
 #include <lockstep/model.h>
 #include <lockstep/models.h>

@@ -9,6 +9,7 @@
 
 #include <lockstep/data.h>
 #include <lockstep/graph.h>
+#include <lockstep/hooks.h>
 #include <lockstep/names.h>
 
 #ifdef __cplusplus
@@ -98,6 +99,10 @@ typedef struct ls_train_options {
 	int trace;           /* write RUN/trace.json, the first steps as a timeline */
 	int plan_memory;     /* print the memory plan and stop before training */
 	int quiet;           /* errors only */
+
+	/* how a program follows the run and ends it (hooks.h); both may be NULL */
+	const ls_train_hooks *hooks;
+	ls_stop *stop;
 
 	uint64_t given[2]; /* which settings ls_train_options_set() has set: bit i is row i of ls_train_setting_at() */
 } ls_train_options;
@@ -220,13 +225,13 @@ typedef struct ls_train_result {
 /*
  * Train. Prints log lines in the published form on stdout ("Step200: 100.71 data/sec, loss 0.1234") under a progress
  * line on a terminal, and last "parameters xxh64 <16 hex digits>". `result` may be NULL. Returns LS_EINTERRUPTED after
- * ls_train_stop(), with a checkpoint written where there is a run directory. With plan_memory the result is zeros, its
+ * options.stop or ls_train_stop(), with a checkpoint written where there is a run directory. With plan_memory the result is zeros, its
  * losses and accuracy NaN.
  */
 LS_API ls_status ls_train(const ls_train_options *options, ls_train_result *result);
 
-/* Ask the running ls_train() to finish its step, write a checkpoint and return; an evaluation is abandoned. Safe in a
- * signal handler. */
+/* Ask every ls_train() that runs in this process to finish its step, write a checkpoint and return; an evaluation is
+ * abandoned. Safe in a signal handler. For one run of several: options.stop. */
 LS_API void ls_train_stop(void);
 
 typedef struct ls_eval_options {

@@ -22,9 +22,28 @@ void ls_log_set_level(ls_log_level level)
 	atomic_store(&level_now, level);
 }
 
+static _Thread_local const ls_log_sink *sink_now;
+
+const ls_log_sink *ls_log_use(const ls_log_sink *sink)
+{
+	const ls_log_sink *before = sink_now;
+	sink_now = sink;
+	return before;
+}
+
+const ls_log_sink *ls_log_in_use(void)
+{
+	return sink_now;
+}
+
 ls_log_level ls_log_get_level(void)
 {
-	return atomic_load(&level_now);
+	return sink_now ? sink_now->level : atomic_load(&level_now);
+}
+
+int ls_log_prints(void)
+{
+	return ls_log_get_level() >= LS_LOG_INFO && !(sink_now && sink_now->put);
 }
 
 void ls_log_set_hook(ls_log_hook hook, void *context)
@@ -42,62 +61,82 @@ void ls_set_message_rewrite(ls_message_rewrite rewrite)
 	pthread_mutex_unlock(&printing);
 }
 
-/* In one call, so that lines of several nodes that share a terminal are not torn. Cut where there is no memory. */
-__attribute__((format(printf, 3, 0))) static void print_line(FILE *to, const char *prefix, const char *format,
-							     va_list arguments)
+/* The text of a line; `some` is used where it is long enough. Cut where there is no memory. To be freed: *all. */
+__attribute__((format(printf, 4, 0))) static char *compose(char *some, size_t size, char **all, const char *format,
+							   va_list arguments)
 {
-	char some[256], *all = NULL;
 	va_list again;
 	va_copy(again, arguments);
-	if (vsnprintf(some, sizeof(some), format, arguments) >= (int)sizeof(some) && vasprintf(&all, format, again) < 0)
-		all = NULL;
+	*all = NULL;
+	if (vsnprintf(some, size, format, arguments) >= (int)size && vasprintf(all, format, again) < 0)
+		*all = NULL;
 	va_end(again);
-	if (rewrite_message)
-		rewrite_message(all ? all : some);
-	fprintf(to, "%s%s\n", prefix, all ? all : some);
-	fflush(to);
-	free(all);
+	return *all ? *all : some;
 }
 
-/* The hook runs under the lock: it may draw on the terminal, but must not log. */
-__attribute__((format(printf, 3, 0))) static void print(FILE *to, const char *prefix, const char *format,
-							va_list arguments)
+/* In one call, so that lines of several nodes that share a terminal are not torn. The hook runs under the lock: it may
+ * draw on the terminal, but must not log. */
+static void print(ls_log_kind kind, char *text)
 {
+	FILE *to = kind == LS_LOG_KIND_LINE ? stdout : stderr;
+
 	pthread_mutex_lock(&printing);
 	if (display_hook)
 		display_hook(display_context, 0);
-	print_line(to, prefix, format, arguments);
+	if (rewrite_message)
+		rewrite_message(text);
+	fprintf(to, "%s%s\n", kind == LS_LOG_KIND_WARNING ? "warning: " : "", text);
+	fflush(to);
 	if (display_hook)
 		display_hook(display_context, 1);
 	pthread_mutex_unlock(&printing);
 }
 
+/* A program's function is called without the lock: it may call the library. */
+static void give(const ls_log_sink *sink, ls_log_kind kind, char *text)
+{
+	pthread_mutex_lock(&printing);
+	if (rewrite_message)
+		rewrite_message(text);
+	pthread_mutex_unlock(&printing);
+	sink->put(sink->context, kind, text);
+}
+
+__attribute__((format(printf, 3, 0))) static void log_text(ls_log_kind kind, ls_log_level least, const char *format,
+							   va_list arguments)
+{
+	char some[256], *all;
+
+	if (ls_log_get_level() < least)
+		return;
+	char *text = compose(some, sizeof(some), &all, format, arguments);
+	if (sink_now && sink_now->put)
+		give(sink_now, kind, text);
+	else
+		print(kind, text);
+	free(all);
+}
+
 void ls_log_line(const char *format, ...)
 {
-	if (ls_log_get_level() < LS_LOG_WARNING)
-		return;
 	va_list arguments;
 	va_start(arguments, format);
-	print(stdout, "", format, arguments);
+	log_text(LS_LOG_KIND_LINE, LS_LOG_WARNING, format, arguments);
 	va_end(arguments);
 }
 
 void ls_log_note(const char *format, ...)
 {
-	if (ls_log_get_level() < LS_LOG_INFO)
-		return;
 	va_list arguments;
 	va_start(arguments, format);
-	print(stderr, "", format, arguments);
+	log_text(LS_LOG_KIND_NOTE, LS_LOG_INFO, format, arguments);
 	va_end(arguments);
 }
 
 void ls_log_warning(const char *format, ...)
 {
-	if (ls_log_get_level() < LS_LOG_WARNING)
-		return;
 	va_list arguments;
 	va_start(arguments, format);
-	print(stderr, "warning: ", format, arguments);
+	log_text(LS_LOG_KIND_WARNING, LS_LOG_WARNING, format, arguments);
 	va_end(arguments);
 }

@@ -13,7 +13,7 @@ void ls_progress_bar_begin(ls_progress_bar *meter, const char *title, const char
 {
 	*meter = (ls_progress_bar){ .title = title, .unit = unit, .scale = scale, .first = first, .total = total };
 	meter->start = ls_clock_seconds();
-	meter->on = !quiet && ls_log_get_level() >= LS_LOG_INFO && isatty(STDERR_FILENO);
+	meter->on = !quiet && ls_log_prints() && isatty(STDERR_FILENO);
 }
 
 static void draw_bar(char bar[BAR + 1], double share)

@@ -4,10 +4,12 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 #define STACK_LEAST ((size_t)1 << 20)
@@ -45,6 +47,35 @@ static void share_heap(void)
 #endif
 }
 
+/* Lines of a thread go where those of its starter go. */
+typedef struct sunk_thread {
+	void *(*work)(void *);
+	void *context;
+	const ls_log_sink *sink;
+} sunk_thread;
+
+static void *run_sunk(void *argument)
+{
+	sunk_thread t = *(sunk_thread *)argument;
+	free(argument);
+	ls_log_use(t.sink);
+	return t.work(t.context);
+}
+
+static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *), void *context)
+{
+	if (!ls_log_in_use())
+		return pthread_create(thread, attributes, work, context);
+	sunk_thread *t = malloc(sizeof(*t));
+	if (!t)
+		return ENOMEM;
+	*t = (sunk_thread){ .work = work, .context = context, .sink = ls_log_in_use() };
+	int error = pthread_create(thread, attributes, run_sunk, t);
+	if (error)
+		free(t);
+	return error;
+}
+
 int ls_thread_start(pthread_t *thread, void *(*work)(void *), void *context)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
@@ -59,7 +90,7 @@ int ls_thread_start(pthread_t *thread, void *(*work)(void *), void *context)
 	for (size_t i = 0; i < LS_COUNT(faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	error = pthread_create(thread, &attributes, work, context);
+	error = create(thread, &attributes, work, context);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return error;

@@ -71,7 +71,7 @@ static void around_log_line(void *context, int show)
 ls_progress *ls_progress_begin(void)
 {
 	const char *terminal = getenv("TERM");
-	if (!isatty(STDERR_FILENO) || ls_log_get_level() < LS_LOG_INFO || (terminal && strcmp(terminal, "dumb") == 0))
+	if (!isatty(STDERR_FILENO) || !ls_log_prints() || (terminal && strcmp(terminal, "dumb") == 0))
 		return NULL;
 	ls_progress *progress = calloc(1, sizeof(*progress));
 	if (!progress)

@@ -5,6 +5,7 @@
  */
 #include <lockstep/bindings.h>
 #include <lockstep/data.h>
+#include <lockstep/hooks.h>
 #include <lockstep/launch.h>
 #include <lockstep/model.h>
 #include <lockstep/models.h>
@@ -23,6 +24,7 @@ static const ls_eval_options eval = LS_EVAL_OPTIONS_INIT;
 static const ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
 static const ls_model_load_options model_load = LS_MODEL_LOAD_OPTIONS_INIT;
 static const ls_model_options model = LS_MODEL_OPTIONS_INIT;
+static const ls_train_hooks train_hooks = LS_TRAIN_HOOKS_INIT;
 static const ls_train_options train = LS_TRAIN_OPTIONS_INIT;
 static const ls_trainer_options trainer = LS_TRAINER_OPTIONS_INIT;
 static const ls_vocab_make_options vocab_make = LS_VOCAB_MAKE_OPTIONS_INIT;
@@ -40,6 +42,7 @@ static const struct row {
 	{ "ls_launch_options", &launch, sizeof(launch) },
 	{ "ls_model_load_options", &model_load, sizeof(model_load) },
 	{ "ls_model_options", &model, sizeof(model) },
+	{ "ls_train_hooks", &train_hooks, sizeof(train_hooks) },
 	{ "ls_train_options", &train, sizeof(train) },
 	{ "ls_trainer_options", &trainer, sizeof(trainer) },
 	{ "ls_vocab_make_options", &vocab_make, sizeof(vocab_make) },

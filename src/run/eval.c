@@ -17,6 +17,7 @@
 #include "data/dataset.h"
 #include "data/normalise.h"
 #include "run/effects.h"
+#include "run/hooks.h"
 #include "run/logits.h"
 #include "run/model.h"
 #include "run/sample_hash.h"
@@ -212,14 +213,13 @@ ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result)
 	ls_eval_options own = LS_EVAL_OPTIONS_INIT;
 	evaluation e = { .options = &own };
 	ls_eval_result r = { 0 };
-	ls_log_level level = ls_log_get_level();
 
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_EVAL_OPTIONS_INIT"));
-	if (own.quiet)
-		ls_log_set_level(LS_LOG_ERROR);
+	const ls_log_sink sink = ls_hooks_sink(NULL, own.quiet), *before = ls_log_use(&sink);
 	ls_status status = run(&e, &r);
+
 	release(&e);
-	ls_log_set_level(level);
+	ls_log_use(before);
 	if (status == LS_OK && result)
 		*result = r;
 	return status;

@@ -55,7 +55,9 @@ static ls_status write_checkpoint(ls_saver *s)
 	}
 	LS_TRY(ls_metrics_flush(s->reporter->metrics)); /* what led to a checkpoint outlasts a power cut as it does */
 	LS_TRY(ls_keep_save(s->setup, s->position, &fingerprint));
-	return ls_reporter_checkpoint(s->reporter, s->position->step, fingerprint);
+	LS_TRY(ls_reporter_checkpoint(s->reporter, s->position->step, fingerprint));
+	ls_hooks_checkpoint(s->hooks, s->position->step, s->setup->options->run, fingerprint);
+	return LS_OK;
 }
 
 /* Once more where the directory is by now, if it was moved or removed while it was written to. */

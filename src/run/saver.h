@@ -1,7 +1,7 @@
 /*
  * saver.h - the checkpoints of a run that goes on, and its directory, which may be moved or removed meanwhile.
  *
- *     setup, reporter, position      of the step loop, borrowed
+ *     setup, reporter, hooks, position  of the step loop, borrowed
  *     ls_saver_begin()               claim the directory, load what is continued
  *     ls_saver_look()                now and then: is the directory still there?
  *     ls_saver_save()                a checkpoint of `position`, by all nodes
@@ -11,6 +11,7 @@
 #ifndef LS_RUN_SAVER_H
 #define LS_RUN_SAVER_H
 
+#include "run/hooks.h"
 #include "run/lock.h"
 #include "run/reporter.h"
 #include "run/setup.h"
@@ -20,6 +21,7 @@
 typedef struct ls_saver {
 	ls_setup *setup;
 	ls_reporter *reporter;
+	ls_hooks *hooks;
 	ls_ckpt_progress *position;
 	uint64_t saved_step; /* of the newest checkpoint written or resumed from */
 	ls_run_lock lock;

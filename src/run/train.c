@@ -26,22 +26,19 @@
 #include "comm/init.h"
 #include "run/async.h"
 #include "run/banner.h"
+#include "run/hooks.h"
 #include "run/node.h"
 #include "run/reporter.h"
 #include "run/saver.h"
 #include "run/summary.h"
 #include "trainer/audit.h"
 
-static atomic_int stop_requested;
+/* Every run remembers how many there were when it began. */
+static atomic_uint stop_requests;
 
 void ls_train_stop(void)
 {
-	atomic_store(&stop_requested, 1);
-}
-
-static int is_stopping(void)
-{
-	return atomic_load(&stop_requested);
+	atomic_fetch_add(&stop_requests, 1);
 }
 
 /* The newest evaluation. */
@@ -58,6 +55,9 @@ typedef struct loop {
 	ls_saver saver;
 	tested test;
 	ls_async async;
+	ls_hooks hooks;
+	const ls_stop *stop;
+	unsigned stops_before;
 	int stops;    /* all nodes have agreed to end here */
 	int reached;  /* the test accuracy that options.to_accuracy asks for */
 	int together; /* all nodes fail with what fails now */
@@ -65,9 +65,16 @@ typedef struct loop {
 	double mark; /* when the last step was done */
 } loop;
 
-static int wants_to_end(const loop *l)
+static int is_stopping(void *context)
 {
-	return is_stopping() || l->saver.where != LS_RUN_THERE;
+	const loop *l = context;
+	return atomic_load(&stop_requests) != l->stops_before || ls_stop_is_requested(l->stop) ||
+	       l->hooks.status != LS_OK;
+}
+
+static int wants_to_end(loop *l)
+{
+	return is_stopping(l) || l->saver.where != LS_RUN_THERE;
 }
 
 /* No update is to blame for the loss of the weights that a run starts with. */
@@ -125,7 +132,11 @@ static ls_status account(loop *l, double seconds)
 		l->stops |= r.stops;
 		LS_TRY(ls_batches_learn(&l->setup.train_batches, &r));
 	}
-	return r.samples > 0 ? ls_reporter_step(&l->reporter, &l->position, seconds, &r) : LS_OK;
+	if (r.samples == 0)
+		return LS_OK;
+	LS_TRY(ls_reporter_step(&l->reporter, &l->position, seconds, &r));
+	ls_hooks_step(&l->hooks, &l->setup, &l->position, seconds, &r);
+	return LS_OK;
 }
 
 static ls_status account_until(loop *l, uint64_t step)
@@ -227,7 +238,7 @@ static int is_save_due(const loop *l, int end_of_epoch)
 static ls_status end_epoch(loop *l)
 {
 	const ls_setup *s = &l->setup;
-	ls_ckpt_progress *p = &l->position;
+	ls_ckpt_progress *p = &l->position, done = *p;
 	uint64_t epoch = p->epoch;
 
 	LS_TRY(ls_reporter_epoch(&l->reporter, p));
@@ -238,6 +249,7 @@ static ls_status end_epoch(loop *l)
 	if (s->evaluator && (epoch + 1) % (uint64_t)s->options->eval_every == 0)
 		LS_TRY(evaluate(l, epoch));
 	ls_reporter_epoch_line(&l->reporter, epoch, is_tested(l) ? &l->test.result : NULL);
+	ls_hooks_epoch(&l->hooks, s, &done, l->reporter.epoch_s, is_tested(l) ? &l->test.result : NULL);
 	return LS_OK;
 }
 
@@ -245,7 +257,7 @@ static ls_status end_epoch(loop *l)
 enum { LOOK_EVERY = 16 };
 
 /* On one node at once; on several all end after the same step. */
-static int ends_here(const loop *l)
+static int ends_here(loop *l)
 {
 	return l->setup.layout.nodes == 1 ? wants_to_end(l) : l->stops;
 }
@@ -345,6 +357,13 @@ static ls_status report(loop *l, ls_train_result *result)
 	ls_status status = ls_saver_report(&l->saver, &is_moved);
 	l->together |= is_moved;
 	LS_TRY(status);
+	if (l->hooks.status != LS_OK) {
+		l->together = 1;
+		return ls_fail(l->hooks.status, "the program's %s hook ended the run after step %llu of %llu%s%s%s",
+			       l->hooks.which, (unsigned long long)l->position.step,
+			       (unsigned long long)l->setup.total_steps, o->run ? "; continue with options.run " : "",
+			       o->run ? o->run : "", o->run ? " options.resume" : "");
+	}
 	if (is_complete(l)) {
 		if (is_tested(l) && !isfinite(l->test.result.loss))
 			return ls_fail(LS_ENUMERIC,
@@ -396,7 +415,7 @@ static ls_status run_node(loop *l, const ls_train_options *options, ls_comm *com
 	if (status != LS_OK)
 		return status;
 	if (l->setup.evaluator)
-		ls_evaluator_set_stop(l->setup.evaluator, is_stopping);
+		ls_evaluator_set_stop(l->setup.evaluator, is_stopping, l);
 	if (!options->plan_memory)
 		status = run(l, result);
 	else if (result)
@@ -418,13 +437,16 @@ static ls_status part(ls_comm *comm, const ls_train_options *options, ls_status 
 
 ls_status ls_train_node(const ls_train_options *options, ls_comm *comm, ls_train_result *result)
 {
-	loop l = { .started = ls_clock_seconds() };
+	loop l = { .started = ls_clock_seconds(), .stop = options->stop, .stops_before = atomic_load(&stop_requests) };
 	int together = 0;
 
+	ls_hooks_init(&l.hooks, options->hooks);
 	l.async.setup = &l.setup;
-	l.saver = (ls_saver){
-		.setup = &l.setup, .reporter = &l.reporter, .position = &l.position, .lock = LS_RUN_LOCK_INIT
-	};
+	l.saver = (ls_saver){ .setup = &l.setup,
+			      .reporter = &l.reporter,
+			      .hooks = &l.hooks,
+			      .position = &l.position,
+			      .lock = LS_RUN_LOCK_INIT };
 	ls_status status = run_node(&l, options, comm, result, &together);
 
 	if (comm)
@@ -446,14 +468,11 @@ static ls_status train_among(const ls_train_options *options, int nodes, ls_trai
 ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 {
 	ls_train_options own = LS_TRAIN_OPTIONS_INIT;
-	ls_log_level level = ls_log_get_level();
 	int nodes = ls_mpi_launched();
 
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, given, "LS_TRAIN_OPTIONS_INIT"));
-	atomic_store(&stop_requested, 0);
-	if (own.quiet)
-		ls_log_set_level(LS_LOG_ERROR);
+	const ls_log_sink sink = ls_hooks_sink(own.hooks, own.quiet), *before = ls_log_use(&sink);
 	ls_status status = nodes > 1 ? train_among(&own, nodes, result) : ls_train_node(&own, NULL, result);
-	ls_log_set_level(level);
+	ls_log_use(before);
 	return status;
 }

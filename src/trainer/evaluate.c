@@ -37,7 +37,8 @@ struct ls_evaluator {
 	int64_t *cut, *device_cut; /* (nodes + 1), (devices + 1) */
 	driver *driver;            /* (devices) */
 	microbatch_sums *sums;     /* (micro-batches) */
-	int (*stop)(void);
+	int (*stop)(void *context);
+	void *stop_context;
 };
 
 static ls_status text_fits(const ls_graph *graph, const ls_dataset_info *info)
@@ -247,9 +248,10 @@ ls_status ls_evaluator_plan(const ls_evaluator_options *o, int threads, int64_t 
 	return LS_OK;
 }
 
-void ls_evaluator_set_stop(ls_evaluator *e, int (*stop)(void))
+void ls_evaluator_set_stop(ls_evaluator *e, int (*stop)(void *context), void *context)
 {
 	e->stop = stop;
+	e->stop_context = context;
 }
 
 void ls_evaluator_set_weights(ls_evaluator *e, const double *weight)
@@ -294,7 +296,7 @@ static void run_microbatch(pass *p, driver *d, const ls_microbatch *microbatch)
 static int must_end(pass *p)
 {
 	const ls_evaluator *e = p->evaluator;
-	if (e->stop && e->stop())
+	if (e->stop && e->stop(e->stop_context))
 		atomic_store(&p->stopped, 1);
 	return atomic_load(&p->stopped) || atomic_load(&p->failed);
 }

@@ -51,7 +51,7 @@ ls_status ls_evaluator_plan(const ls_evaluator_options *options, int threads, in
 
 /* Ask `stop` before every micro-batch; when it says yes on any node, the pass ends with LS_EINTERRUPTED on all. NULL
  * (the default): never. */
-void ls_evaluator_set_stop(ls_evaluator *evaluator, int (*stop)(void));
+void ls_evaluator_set_stop(ls_evaluator *evaluator, int (*stop)(void *context), void *context);
 
 /* Nodes' shares from the next pass on, (nodes): the same on all nodes. */
 void ls_evaluator_set_weights(ls_evaluator *evaluator, const double *weight);

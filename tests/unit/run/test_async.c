@@ -86,12 +86,15 @@ static void test_a_wish_to_stop(void **state)
 		int steps;
 	} rows[] = { { "auto", 8 }, { "equal", 16 } };
 	(void)state;
-	ls_train_stop();
+	ls_stop *stop = NULL;
+	assert_int_equal(ls_stop_new(&stop), LS_OK);
+	ls_stop_request(stop);
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		node nodes[NODES];
 		ls_train_options o = job();
 		o.share = rows[k].share;
 		o.eval_every = 0;
+		o.stop = stop;
 		run_nodes(nodes, &o);
 		for (int i = 0; i < NODES; i++) {
 			if (nodes[i].gang.status != LS_EINTERRUPTED)
@@ -100,13 +103,15 @@ static void test_a_wish_to_stop(void **state)
 			assert_int_equal(nodes[i].result.steps, rows[k].steps);
 		}
 	}
+	ls_stop_free(stop);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_run_is_completed), cmocka_unit_test(test_a_loss_that_is_not_finite),
-		cmocka_unit_test(test_a_wish_to_stop), /* the last: nothing takes the wish back */
+		cmocka_unit_test(test_a_run_is_completed),
+		cmocka_unit_test(test_a_loss_that_is_not_finite),
+		cmocka_unit_test(test_a_wish_to_stop),
 	};
 	ls_log_set_level(LS_LOG_ERROR);
 	return cmocka_run_group_tests(tests, NULL, NULL);

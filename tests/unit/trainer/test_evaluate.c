@@ -65,7 +65,7 @@ typedef struct node {
 	const double *weight;
 	int devices, threads;
 	const ls_dataset *dataset;
-	int (*stop)(void);
+	int (*stop)(void *context);
 	int passes;
 	int logits[SAMPLES]; /* how often each sample came */
 	ls_eval_result result;
@@ -95,7 +95,7 @@ static ls_status evaluate(node *n, ls_comm *comm, ls_devices **devices)
 					 .devices_of = n->devices_of,
 					 .weight = n->weight };
 	LS_TRY(ls_evaluator_new(&e, &options));
-	ls_evaluator_set_stop(e, n->stop);
+	ls_evaluator_set_stop(e, n->stop, NULL);
 	ls_status status = LS_OK;
 	for (int i = 0; i < n->passes && status == LS_OK; i++)
 		status = ls_evaluator_run(e, common.params, common.buffers, i == 0 ? count_samples : NULL, n,
@@ -193,8 +193,9 @@ static void test_nodes(void **state)
 	}
 }
 
-static int at_once(void)
+static int at_once(void *context)
 {
+	(void)context;
 	return 1;
 }
 

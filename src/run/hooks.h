@@ -1,0 +1,33 @@
+/*
+ * hooks.h - a run tells its program what happens, and hears whether it is to go on (lockstep/hooks.h).
+ *
+ * The first failure of a hook is kept: the run ends as if it was stopped, and the failure is its status.
+ */
+#ifndef LS_RUN_HOOKS_H
+#define LS_RUN_HOOKS_H
+
+#include <lockstep/hooks.h>
+
+#include "base/log.h"
+#include "checkpoint/checkpoint.h"
+#include "run/setup.h"
+
+typedef struct ls_hooks {
+	ls_train_hooks hooks; /* the program's; zeros: it has none */
+	ls_status status;     /* that a hook ended the run with */
+	const char *which;    /* hook */
+} ls_hooks;
+
+void ls_hooks_init(ls_hooks *hooks, const ls_train_hooks *given);
+
+/* `position` counts the step already; of an epoch it is the state before the next epoch begins. */
+void ls_hooks_step(ls_hooks *hooks, const ls_setup *setup, const ls_ckpt_progress *position, double seconds,
+		   const ls_node_trainer_report *report);
+void ls_hooks_epoch(ls_hooks *hooks, const ls_setup *setup, const ls_ckpt_progress *position, double seconds,
+		    const ls_eval_result *test);
+void ls_hooks_checkpoint(ls_hooks *hooks, uint64_t step, const char *run, uint64_t fingerprint);
+
+/* Where the run's lines go. */
+ls_log_sink ls_hooks_sink(const ls_train_hooks *given, int quiet);
+
+#endif
