@@ -71,6 +71,11 @@ typedef struct ls_dataset_ops {
  * copied. */
 LS_API ls_status ls_dataset_new(ls_dataset **out, const ls_dataset_info *info, const ls_dataset_ops *ops, void *self);
 
+/* A dataset of images (samples, C, H, W) and labels (samples) in the program's memory. They are checked, not copied, and
+ * must outlive the dataset. */
+LS_API ls_status ls_dataset_from_arrays(ls_dataset **out, const ls_dataset_info *info, const float *images,
+					const int32_t *labels);
+
 typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
 
 typedef struct ls_dataset_options {

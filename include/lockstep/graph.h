@@ -181,6 +181,9 @@ LS_LAYER_BUILDER(linear, ls_linear_options)
  * layers may share them. */
 LS_API ls_value ls_tied_linear(ls_graph *graph, ls_value x, ls_value embedding, const char *name);
 
+/* The first mistake so far; LS_OK: none. For those who want to know before ls_graph_finish(). */
+LS_API ls_status ls_graph_check(const ls_graph *graph);
+
 /* Close the graph: `output` is what it predicts, (classes, 1, 1). Where no loss was added, it is softmax cross-entropy
  * of the output, of at least 2 classes. No layer can be added from here. Lays out parameters; training lays them out
  * once more, since with coupled weight decay unreachable weights are trained as well. One graph serves

@@ -46,6 +46,7 @@
  *   report.h   tables and plots of what was measured
  *   launch.h   starting nodes on other hosts
  *   names.h    suggestions for mistyped names
+ *   bindings.h default values of options, for other languages than C
  *   export.h   how functions of the library are marked
  *   version.h  the version of these headers
  *
@@ -57,6 +58,7 @@
 #define LOCKSTEP_LOCKSTEP_H
 
 #include <lockstep/bench.h>
+#include <lockstep/bindings.h>
 #include <lockstep/data.h>
 #include <lockstep/exchange.h>
 #include <lockstep/export.h>

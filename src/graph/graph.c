@@ -217,14 +217,18 @@ static void order_borrowers(ls_graph *graph)
 			graph->nodes[i].adds_borrowed |= graph->nodes[later].borrowed == graph->nodes[i].borrowed;
 }
 
+ls_status ls_graph_check(const ls_graph *graph)
+{
+	return graph->status == LS_OK ? LS_OK : ls_fail(graph->status, "%s", graph->message);
+}
+
 ls_status ls_graph_finish(ls_graph *graph, ls_value output)
 {
 	if (ls_graph_usable(graph, output))
 		LS_TRY(check_output(graph, output));
 	if (graph->status == LS_OK && graph->loss_count == 0)
 		ls_cross_entropy(graph, output, (ls_cross_entropy_options){ 0 });
-	if (graph->status != LS_OK)
-		return ls_fail(graph->status, "%s", graph->message);
+	LS_TRY(ls_graph_check(graph));
 	LS_TRY(check_losses(graph));
 	LS_TRY(drop_unread(graph));
 	if (ls_graph_consumers(graph, output.id) == 0)

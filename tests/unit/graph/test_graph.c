@@ -306,7 +306,10 @@ static void test_first_mistake_stays(void **state)
 {
 	ls_graph *g = net_graph();
 	(void)state;
-	ls_value x = net_dropout(g, image(g), 7);
+	ls_value x = image(g);
+	assert_ok(ls_graph_check(g));
+	x = net_dropout(g, x, 7);
+	assert_fails(ls_graph_check(g), LS_EINVALID, "dropout");
 	x = net_conv(g, ls_add(g, x, x), "a", 0, 0, 0);
 	x = net_norm(g, ls_flatten(g, ls_global_avg_pool(g, ls_relu(g, ls_max_pool2d(g, x, pool2)))), "n");
 	assert_int_equal(ls_graph_finish(g, net_head(g, x)), LS_EINVALID);

@@ -1,0 +1,84 @@
+"""numpy arrays in and out. C-contiguous float32 is used where it is; what is safe to convert is converted, once; the rest
+is refused."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Tuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep._binding import ffi
+
+Floats = npt.NDArray[np.float32]
+Labels = npt.NDArray[np.int32]
+Normalisation = Tuple[Sequence[float], Sequence[float]]
+
+
+def floats(values: Any, what: str, shape: Optional[Tuple[int, ...]] = None) -> Floats:
+    """Contiguous float32 of any floating-point array; whole numbers only where they are exact. None in `shape` fits any
+    length."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub" or (array.dtype.kind in "iu" and array.dtype.itemsize > 2):
+        raise TypeError(f"{what}: dtype {array.dtype} is not converted to float32 silently; use .astype(numpy.float32)")
+    if shape is not None and (array.ndim != len(shape) or any(s >= 0 and s != a for s, a in zip(shape, array.shape))):
+        raise ValueError(f"{what}: shape {array.shape} does not fit {shape_text(shape)}")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 4:
+        with np.errstate(over="ignore"):
+            narrow = np.ascontiguousarray(array, dtype=np.float32)
+        if bool(np.any(np.isinf(narrow) & ~np.isinf(array))):
+            raise ValueError(f"{what}: a value is too large for float32")
+        return narrow
+    return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def shape_text(shape: Tuple[int, ...]) -> str:
+    """(N, 1, 28, 28) of (-1, 1, 28, 28)."""
+    names = iter("NMKL")
+    return "(" + ", ".join(next(names) if length < 0 else str(length) for length in shape) + ("," if len(shape) == 1 else "") + ")"
+
+
+def images(values: Any, what: str, sample: Optional[Tuple[int, int, int]], normalisation: Optional[Normalisation]) -> Floats:
+    """Images (N, C, H, W) as the model wants them. Bytes are normalised, (x / 255 - mean) / deviation, where the constants
+    are known; floats are taken as they are."""
+    array = np.asarray(values)
+    shape = (-1, -1, -1, -1) if sample is None else (-1, *sample)
+    if array.dtype.kind in "iub":
+        if array.dtype != np.uint8 or normalisation is None:
+            raise TypeError(
+                f"{what}: images of {array.dtype}; give floats, normalised as the model wants them"
+                + (", or bytes (uint8)" if normalisation is not None else ", or bytes (uint8) and a normalisation")
+            )
+        if array.ndim != 4 or (sample is not None and array.shape[1:] != sample):
+            raise ValueError(f"{what}: shape {array.shape} does not fit {shape_text(shape)}")
+        return normalise(array, *normalisation)
+    return floats(array, what, shape)
+
+
+def normalise(array: Any, mean: Sequence[float], deviation: Sequence[float]) -> Floats:
+    """Bytes (N, C, H, W) to floats as the library does it, through float32."""
+    channels = array.shape[1]
+    shift, scale = (np.asarray(values, dtype=np.float64).reshape(-1).astype(np.float32) for values in (mean, deviation))
+    if shift.size not in (1, channels) or scale.size not in (1, channels):
+        raise ValueError(f"normalisation: {shift.size} means and {scale.size} deviations for {channels} channels")
+    if not (bool(np.all(np.isfinite(shift))) and bool(np.all(np.isfinite(scale))) and bool(np.all(scale > 0))):
+        raise ValueError("normalisation: means must be finite and deviations positive")
+    unit = array.astype(np.float32) / np.float32(255)
+    return np.ascontiguousarray((unit - shift.reshape(1, -1, 1, 1)) / scale.reshape(1, -1, 1, 1), dtype=np.float32)
+
+
+def labels(values: Any, what: str, count: int) -> Labels:
+    """Contiguous int32 (count)."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iub":
+        raise TypeError(f"{what}: dtype {array.dtype}; labels are whole numbers")
+    if array.shape != (count,):
+        raise ValueError(f"{what}: shape {array.shape} does not fit ({count},), one label per sample")
+    if array.size and (int(array.min()) < -(2**31) or int(array.max()) >= 2**31):
+        raise ValueError(f"{what}: a label does not fit into 32 bits")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def pointer(array: Any, kind: str) -> Any:
+    """The array as a C pointer, which keeps it alive."""
+    return ffi.from_buffer(f"{kind}[]", array)

@@ -1,0 +1,312 @@
+"""Datasets: by name, from numpy arrays, or from a Python class."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep import _arrays
+from lockstep._arrays import Floats, Labels, Normalisation
+from lockstep._binding import ffi
+from lockstep._library import Caught, Handle, Options, Path, c_text, check, lib, text
+
+
+class TextSample(NamedTuple):
+    """A sample of text: tokens and segments (length), positions of masked tokens and the tokens to predict there, and a
+    label."""
+
+    tokens: Labels
+    segments: Labels
+    places: Labels
+    targets: Labels
+    label: int
+
+
+class Dataset(Handle):
+    """A fixed number of samples, each a function of its index. len() and indexing work; samples are (image, label), or
+    TextSample.
+
+        digits = lockstep.Dataset("glyphs", samples=6000)          # by name, or a directory
+        mine = lockstep.Dataset.from_arrays(images, labels)        # numpy
+        lazy = lockstep.Dataset.wrap(MyDataset(), classes=10)      # __len__ and __getitem__
+    """
+
+    def __init__(
+        self,
+        name: Path,
+        split: str = "train",
+        *,
+        dir: Optional[Path] = None,
+        samples: int = 0,
+        seed: int = 1,
+        classes: int = 0,
+        normalisation: Optional[Normalisation] = None,
+        vocab: Optional[Path] = None,
+        cased: bool = False,
+        tokens: int = 0,
+        phrases: bool = False,
+        replace_invalid: bool = False,
+    ) -> None:
+        """A dataset of datasets(), a directory or a text file. `split` is "train" or "test", `samples` the size of a
+        generated dataset or a maximum (0: all), `normalisation` (mean, deviation) per channel in place of its own."""
+        if split not in ("train", "test"):
+            raise ValueError(f"split={split!r}; it is 'train' or 'test'")
+        options = Options("ls_dataset_options")
+        options.set(name=name, dir=dir, samples=samples, seed=seed, classes=classes, vocab=vocab, cased=int(cased),
+                    tokens=tokens, phrases=int(phrases), replace_invalid=int(replace_invalid),
+                    split=lib.LS_SPLIT_TRAIN if split == "train" else lib.LS_SPLIT_TEST)  # fmt: skip
+        if normalisation is not None:
+            options.pointer.normalisation = _normalisation_struct(normalisation, options)
+        out = ffi.new("ls_dataset **")
+        check(lib.ls_dataset_open(out, options.pointer))
+        self._begin(out[0])
+
+    def _begin(self, pointer: Any, kept: Any = None, caught: Optional[Caught] = None) -> None:
+        super().__init__(pointer, lib.ls_dataset_free)
+        self._kept = kept  # arrays and callbacks that the C dataset uses
+        self._caught = caught or Caught()
+        info = lib.ls_dataset_describe(pointer)
+        self.name: str = text(info.name)
+        self.classes: int = info.classes
+        self.is_text: bool = info.tokens_max > 0
+        self.tokens_max: int = info.tokens_max
+        self.vocabulary: int = info.vocabulary
+        self.masked_max: int = info.masked_max
+        self.shape: Tuple[int, int, int] = (info.channels, info.height, info.width)
+        self._samples: int = info.samples
+
+    @classmethod
+    def from_arrays(
+        cls,
+        images: Any,
+        labels: Any,
+        *,
+        classes: Optional[int] = None,
+        normalisation: Optional[Normalisation] = None,
+        name: str = "arrays",
+    ) -> Dataset:
+        """Images (N, C, H, W) and labels (N). C-contiguous float32 images and int32 labels are not copied; do not change
+        them while the dataset is used. Bytes (uint8) need a normalisation, (mean, deviation) of pixels from 0 to 1.
+        `classes` is the largest label + 1 where it is not given."""
+        pixels = _arrays.images(images, "images", None, normalisation)
+        numbers = _arrays.labels(labels, "labels", len(pixels))
+        info = _info(name, len(pixels), pixels.shape[1:], classes if classes is not None else _classes(numbers))
+        kept = [_arrays.pointer(pixels, "float"), _arrays.pointer(numbers, "int32_t")]
+        out = ffi.new("ls_dataset **")
+        check(lib.ls_dataset_from_arrays(out, info, kept[0], kept[1]))
+        made = cls.__new__(cls)
+        made._begin(out[0], kept)
+        return made
+
+    @classmethod
+    def wrap(cls, samples: Any, *, classes: int, name: str = "python") -> Dataset:
+        """Any object with __len__ and __getitem__, whose samples are (image, label): an image (C, H, W) of floats,
+        normalised, and a whole number below `classes`. It is asked from several threads, in any order, and must give the
+        same sample for the same index. What it raises ends the run and is raised there."""
+        first = samples[0]
+        shape = np.asarray(_sample(first, 0)[0]).shape
+        if len(shape) != 3:
+            raise ValueError(f"sample 0: an image of shape {shape}; it must be (C, H, W)")
+        caught = Caught()
+
+        def read(_: Any, index: int, image: Any, label: Any) -> int:
+            pixels, number = _sample(samples[index], index)
+            target = np.frombuffer(ffi.buffer(image, 4 * pixels_of(shape)), dtype=np.float32).reshape(shape)
+            target[...] = _arrays.floats(pixels, f"sample {index}", shape)
+            number = _whole(number, f"sample {index}: label")
+            if not 0 <= number < classes:
+                raise ValueError(f"sample {index}: label {number}; labels are 0 to {classes - 1}")
+            if not bool(np.isfinite(target).all()):
+                raise ValueError(f"sample {index}: a value is not finite")
+            label[0] = number
+            return int(lib.LS_OK)
+
+        ops = ffi.new("ls_dataset_ops *")
+        function = ffi.callback("ls_status(void *, uint64_t, float *, int32_t *)", caught.guard(read, lib.LS_EINVALID),
+                                error=lib.LS_EINVALID)  # fmt: skip
+        ops.read = function
+        return cls._own(_info(name, len(samples), shape, classes), ops, [function, samples], caught)
+
+    @classmethod
+    def from_tokens(
+        cls, samples: Sequence[Any], labels: Any, *, vocabulary: int, classes: Optional[int] = None, name: str = "tokens"
+    ) -> Dataset:
+        """Text to classify: each sample a sequence of token ids below `vocabulary`, and labels (N)."""
+        rows = [_tokens(row, vocabulary, f"sample {i}") for i, row in enumerate(samples)]
+        numbers = _arrays.labels(labels, "labels", len(rows))
+        known = classes if classes is not None else _classes(numbers)
+        if numbers.size and (numbers.min() < 0 or numbers.max() >= known):
+            raise ValueError(f"labels: {numbers.min()} to {numbers.max()}; labels are 0 to {known - 1}")
+        caught = Caught()
+
+        def read(_: Any, index: int, epoch: int, out: Any) -> int:
+            out.length, out.masked, out.label = len(rows[index]), 0, int(numbers[index])
+            ffi.memmove(out.tokens, rows[index], rows[index].nbytes)
+            if out.segments != ffi.NULL:
+                ffi.memmove(out.segments, bytes(rows[index].nbytes), rows[index].nbytes)
+            return int(lib.LS_OK)
+
+        def measure(_: Any, index: int, epoch: int, length: Any, masked: Any) -> int:
+            length[0], masked[0] = len(rows[index]), 0
+            return int(lib.LS_OK)
+
+        info = _info(name, len(rows), (0, 0, 0), known)
+        info.tokens_max = max((len(row) for row in rows), default=0)
+        info.vocabulary = vocabulary
+        ops = ffi.new("ls_dataset_ops *")
+        kept = [
+            ffi.callback("ls_status(void *, uint64_t, uint64_t, ls_text_sample *)", caught.guard(read, lib.LS_EINVALID), error=lib.LS_EINVALID),
+            ffi.callback("ls_status(void *, uint64_t, uint64_t, int *, int *)", caught.guard(measure, lib.LS_EINVALID), error=lib.LS_EINVALID),
+        ]  # fmt: skip
+        ops.read_text, ops.measure_text = kept
+        return cls._own(info, ops, kept, caught)
+
+    @classmethod
+    def _own(cls, info: Any, ops: Any, kept: List[Any], caught: Caught) -> Dataset:
+        out = ffi.new("ls_dataset **")
+        check(lib.ls_dataset_new(out, info, ops, ffi.NULL))
+        made = cls.__new__(cls)
+        made._begin(out[0], kept, caught)
+        return made
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return self._samples
+
+    def __getitem__(self, index: int) -> Union[Tuple[Floats, int], TextSample]:
+        place = index + self._samples if index < 0 else index
+        if not 0 <= place < self._samples:
+            raise IndexError(f"sample {index} of {self._samples}")
+        return self._read_text(place) if self.is_text else self._read_image(place)
+
+    def __repr__(self) -> str:
+        what = f"{self.tokens_max} tokens" if self.is_text else "x".join(map(str, self.shape))
+        return f"<lockstep.Dataset '{self.name}': {self._samples} samples of {what}, {self.classes} classes>"
+
+    @property
+    def normalisation(self) -> Optional[Tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+        """(mean, deviation) of its images; None: text, or data of your own."""
+        return normalisation_of(lib.ls_dataset_normalisation(self._use()))
+
+    def arrays(self, start: int = 0, stop: Optional[int] = None) -> Tuple[Floats, Labels]:
+        """Images (N, C, H, W) and labels (N) of samples start to stop."""
+        if self.is_text:
+            raise ValueError(f"'{self.name}' has text; read its samples one by one")
+        places = range(*slice(start, stop).indices(self._samples))
+        pixels = np.empty((len(places), *self.shape), dtype=np.float32)
+        numbers = np.empty(len(places), dtype=np.int32)
+        to, label = _arrays.pointer(pixels, "float"), _arrays.pointer(numbers, "int32_t")
+        values = pixels_of(self.shape)
+        for row, place in enumerate(places):
+            self._caught.check(lib.ls_dataset_read(self._use(), place, to + row * values, label + row))
+        return pixels, numbers
+
+    def _read_image(self, index: int) -> Tuple[Floats, int]:
+        pixels, numbers = self.arrays(index, index + 1)
+        return pixels[0], int(numbers[0])
+
+    def _read_text(self, index: int) -> TextSample:
+        arrays = {field: np.zeros(max(size, 1), dtype=np.int32) for field, size in (
+            ("tokens", self.tokens_max), ("segments", self.tokens_max), ("places", self.masked_max), ("targets", self.masked_max))}  # fmt: skip
+        sample = ffi.new("ls_text_sample *")
+        kept = {field: _arrays.pointer(array, "int32_t") for field, array in arrays.items()}
+        for field, place in kept.items():
+            setattr(sample, field, place)
+        self._caught.check(lib.ls_dataset_read_text(self._use(), index, 0, sample))
+        length, masked = sample.length, sample.masked
+        return TextSample(arrays["tokens"][:length], arrays["segments"][:length], arrays["places"][:masked],
+                          arrays["targets"][:masked], sample.label)  # fmt: skip
+
+
+def as_dataset(data: Any, what: str) -> Dataset:
+    """A Dataset, or a pair of arrays."""
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, tuple) and len(data) == 2:
+        return Dataset.from_arrays(data[0], data[1])
+    raise TypeError(f"{what}: a Dataset or (images, labels), not {type(data).__name__}; wrap() makes one of a Python class")
+
+
+def pixels_of(shape: Tuple[int, ...]) -> int:
+    return int(np.prod(shape))
+
+
+def normalisation_of(found: Any) -> Optional[Tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+    """Of a C struct, copied."""
+    if found == ffi.NULL:
+        return None
+    return np.array(ffi.unpack(found.mean, found.channels)), np.array(ffi.unpack(found.deviation, found.channels))
+
+
+def _normalisation_struct(normalisation: Normalisation, options: Options) -> Any:
+    mean, deviation = (np.asarray(values, dtype=np.float64).reshape(-1) for values in normalisation)
+    if mean.size != deviation.size or mean.size == 0:
+        raise ValueError(f"normalisation: {mean.size} means and {deviation.size} deviations")
+    struct = ffi.new("ls_normalisation *")
+    struct.channels = mean.size
+    struct.mean = options.keep(_arrays.pointer(mean, "double"))
+    struct.deviation = options.keep(_arrays.pointer(deviation, "double"))
+    return options.keep(struct)
+
+
+def _info(name: str, samples: int, shape: Tuple[int, ...], classes: int) -> Any:
+    info = ffi.new("ls_dataset_info *")
+    info.name = name.encode()[:63]
+    info.samples = samples
+    info.channels, info.height, info.width = shape
+    info.classes = classes
+    return info
+
+
+def _classes(numbers: Labels) -> int:
+    return int(numbers.max()) + 1 if numbers.size else 0
+
+
+def _whole(number: Any, what: str) -> int:
+    array = np.asarray(number)
+    if array.ndim != 0 or array.dtype.kind not in "iub":
+        raise TypeError(f"{what} is {number!r}, not a whole number")
+    return int(array)
+
+
+def _sample(sample: Any, index: int) -> Tuple[Any, Any]:
+    try:
+        image, label = sample
+    except (TypeError, ValueError):
+        raise TypeError(f"sample {index} is {type(sample).__name__}, not (image, label)") from None
+    return image, label
+
+
+def _tokens(row: Any, vocabulary: int, what: str) -> Labels:
+    array = np.asarray(row)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+        raise ValueError(f"{what}: tokens are a sequence of at least one whole number")
+    if int(array.min()) < 0 or int(array.max()) >= vocabulary:
+        raise ValueError(f"{what}: tokens {array.min()} to {array.max()}; they are 0 to {vocabulary - 1}")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+class DatasetRow(NamedTuple):
+    """A dataset that has a name."""
+
+    name: str
+    summary: str
+    needs_download: bool
+    is_text: bool
+
+
+def datasets() -> List[DatasetRow]:
+    """All datasets that have names."""
+    found: List[DatasetRow] = []
+    while True:
+        row = lib.ls_dataset_row_at(len(found))
+        if row == ffi.NULL:
+            return found
+        found.append(DatasetRow(text(row.name), text(row.summary), bool(row.needs_download), bool(row.is_text)))

@@ -1,0 +1,186 @@
+"""The C library: found, loaded and called. All calls release the GIL (cffi does), and all failures become exceptions."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import threading
+import weakref
+from typing import Any, Callable, List, Optional, TypeVar, Union
+
+from lockstep._binding import ffi
+from lockstep._errors import BY_STATUS, ClosedError, Error, InterruptedRunError
+
+T = TypeVar("T")
+Path = Union[str, "os.PathLike[str]"]
+
+
+def find_library() -> str:
+    """$LOCKSTEP_LIBRARY, or the one inside the package."""
+    given = os.environ.get("LOCKSTEP_LIBRARY")
+    if given:
+        return given
+    path = pathlib.Path(__file__).parent / "liblockstep.so"
+    if not path.exists():
+        raise ImportError(f"{path} is not there: install the package with pip (docs/python.md), or set LOCKSTEP_LIBRARY")
+    return str(path)
+
+
+lib: Any = ffi.dlopen(find_library())
+
+
+def text(pointer: Any) -> str:
+    """A C string; "" of NULL."""
+    return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
+
+
+def message() -> str:
+    """The message of this thread's last failure. Fields of options are keyword arguments here."""
+    return re.sub(r"\boptions\.(?=[a-z])", "", text(lib.ls_last_error()))
+
+
+def error_of(status: int) -> Error:
+    """The exception of a status; call it on the thread that got the status."""
+    name = text(lib.ls_status_name(status))
+    kind = BY_STATUS.get(name, Error)
+    return kind(message() or name)
+
+
+def check(status: int) -> None:
+    if status != lib.LS_OK:
+        raise error_of(status)
+
+
+class Options:
+    """A struct of options with the library's defaults. Keeps alive what its fields point to."""
+
+    def __init__(self, type_name: str) -> None:
+        self.pointer = ffi.new(f"{type_name} *")
+        self.kept: List[Any] = []
+        check(lib.ls_options_init(type_name.encode(), self.pointer, ffi.sizeof(type_name)))
+
+    def keep(self, thing: Any) -> Any:
+        self.kept.append(thing)
+        return thing
+
+    def set_text(self, field: str, value: Optional[Path]) -> None:
+        if value is not None:
+            setattr(self.pointer, field, self.keep(c_text(value)))
+
+    def set(self, **fields: Any) -> None:
+        """Numbers and texts by name; None leaves the default."""
+        for field, value in fields.items():
+            if isinstance(value, (str, os.PathLike)):
+                self.set_text(field, value)
+            elif value is not None:
+                setattr(self.pointer, field, value)
+
+
+def c_text(value: Path) -> Any:
+    encoded = os.fsencode(os.fspath(value))
+    if b"\0" in encoded:
+        raise ValueError(f"{value!r} contains a zero byte")
+    return ffi.new("char[]", encoded)
+
+
+class Handle:
+    """An object of the library: freed by close(), at the end of a with block, or when nobody uses it any more.
+
+    The library wants objects to be used from one thread at a time; `_lock` sees to that.
+    """
+
+    def __init__(self, pointer: Any, free: Callable[[Any], None]) -> None:
+        self._pointer: Any = pointer
+        self._lock = threading.RLock()
+        self._finalizer = weakref.finalize(self, free, pointer)
+
+    @property
+    def closed(self) -> bool:
+        return self._pointer is None
+
+    def _use(self) -> Any:
+        """The C pointer; an exception if it was freed."""
+        if self._pointer is None:
+            raise ClosedError(f"this {type(self).__name__} is closed")
+        return self._pointer
+
+    def close(self) -> None:
+        """Free it. Harmless when it is closed."""
+        with self._lock:
+            if self._pointer is not None:
+                self._pointer = None
+                self._finalizer()
+
+    def _give_away(self) -> Any:
+        """The C pointer, which somebody else frees from now on."""
+        pointer = self._use()
+        self._pointer = None
+        self._finalizer.detach()
+        return pointer
+
+
+class Caught:
+    """The first exception of callbacks, kept until C code has returned, and raised there."""
+
+    def __init__(self) -> None:
+        self.error: Optional[BaseException] = None
+        self._lock = threading.Lock()
+
+    def guard(self, function: Callable[..., int], failed: int) -> Callable[..., int]:
+        """`function`, which returns `failed` where it would raise, and from then on."""
+
+        def guarded(*arguments: Any) -> int:
+            if self.error is not None:
+                return failed
+            try:
+                return function(*arguments)
+            except BaseException as error:  # Ctrl-C, too: it must not unwind C code
+                self.keep(error)
+                return failed
+
+        return guarded
+
+    def keep(self, error: BaseException) -> None:
+        with self._lock:
+            if self.error is None:
+                self.error = error
+
+    def check(self, status: int) -> None:
+        """Raise what a callback raised, else what the library reports."""
+        failure = None if status == lib.LS_OK else error_of(status)
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+        if failure is not None:
+            raise failure
+
+
+def interruptible(call: Callable[[], T], stop: Callable[[], None]) -> T:
+    """Run a long call. On the main thread it runs in a thread of its own, so that Ctrl-C is seen at once: then `stop` is
+    called, and KeyboardInterrupt raised when the call has returned."""
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    results: List[T] = []
+    errors: List[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:
+            errors.append(error)
+
+    worker = threading.Thread(target=work, name="lockstep", daemon=True)
+    worker.start()
+    interrupt: Optional[BaseException] = None
+    while worker.is_alive():
+        try:
+            worker.join()
+        except BaseException as error:  # what a signal handler raises
+            interrupt = interrupt or error
+            stop()
+    if interrupt is not None and (not errors or isinstance(errors[0], InterruptedRunError)):
+        raise interrupt
+    if errors:
+        raise errors[0]
+    return results[0]

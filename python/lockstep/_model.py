@@ -1,0 +1,339 @@
+"""A model in memory: from a name, a graph, a run or a file; predict, look at parameters and change them, save."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep import _arrays
+from lockstep._arrays import Floats
+from lockstep._binding import ffi
+from lockstep._data import normalisation_of
+from lockstep._graph import Graph
+from lockstep._library import Handle, Options, Path, c_text, check, lib, text
+
+CHUNK = 4096  # samples per call of C, between which Ctrl-C is seen
+
+
+class Parameter(NamedTuple):
+    """What a parameter is; its values are model.parameters()[name]."""
+
+    name: str
+    shape: Tuple[int, ...]
+    is_trained: bool  # False: running statistics
+
+
+class Model(Handle):
+    """A graph and its weights.
+
+        model = lockstep.Model("resnet18", classes=10)      # initial weights, those of train() with the same seed
+        model = lockstep.Model(graph)                       # of your own graph, which the model takes over
+        model = lockstep.Model.load("runs/first")           # a run, or a safetensors file
+        probabilities = model.predict(images, probabilities=True)
+
+    A prediction has the same bits whatever is predicted with it, on any number of devices and threads.
+    """
+
+    def __init__(
+        self,
+        model: Union[str, Graph],
+        *,
+        seed: int = 1,
+        input: Tuple[int, int, int] = (1, 28, 28),
+        classes: int = 10,
+        dropout: float = 0.0,
+        tokens: int = 0,
+        masked: int = 0,
+        vocabulary: int = 0,
+        layers: int = 0,
+        hidden: int = 0,
+        heads: int = 0,
+        ffn: int = 0,
+        positions: int = 0,
+    ) -> None:
+        """A model of models() for images `input` (C, H, W), or text of up to `tokens` tokens; 0 means the model's default.
+        Of a Graph, only `seed` is used."""
+        out = ffi.new("ls_model **")
+        if isinstance(model, Graph):
+            with model._lock:
+                check(lib.ls_model_new(out, model._use(), seed))
+                model._give_away()
+        else:
+            options = Options("ls_model_options")
+            options.set(name=model, classes=classes, dropout=dropout)
+            options.pointer.channels, options.pointer.height, options.pointer.width = input
+            shape = options.pointer.text
+            shape.tokens, shape.masked, shape.vocabulary, shape.layers = tokens, masked, vocabulary, layers
+            shape.hidden, shape.heads, shape.ffn, shape.positions = hidden, heads, ffn, positions
+            check(lib.ls_model_new_named(out, options.pointer, seed))
+        self._begin(out[0])
+
+    @classmethod
+    def load(
+        cls,
+        source: Path,
+        *,
+        model: Optional[str] = None,
+        input: Optional[Tuple[int, int, int]] = None,
+        data: Optional[Path] = None,
+        data_dir: Optional[Path] = None,
+        seq_len: int = 0,
+        layers: int = 0,
+        width: int = 0,
+        heads: int = 0,
+        ffn: int = 0,
+        max_len: int = 0,
+        devices: int = 0,
+        threads: int = 0,
+    ) -> Model:
+        """The newest checkpoint of a run directory, or a .safetensors file. What the run or the file says need not be
+        given again."""
+        options = Options("ls_model_load_options")
+        options.set(source=source, model=model, data=data, data_dir=data_dir, seq_len=seq_len, layers=layers, width=width,
+                    heads=heads, ffn=ffn, max_len=max_len, devices=devices, threads=threads,
+                    input="x".join(str(n) for n in input) if input is not None else None)  # fmt: skip
+        out = ffi.new("ls_model **")
+        check(lib.ls_model_load(out, options.pointer))
+        made = cls.__new__(cls)
+        made._begin(out[0])
+        return made
+
+    def _begin(self, pointer: Any) -> None:
+        super().__init__(pointer, lib.ls_model_free)
+        facts = self._facts()
+        self.name: Optional[str] = text(facts.name) or None
+        self.input_shape: Tuple[int, int, int] = (facts.channels, facts.height, facts.width)
+        self.is_text: bool = facts.tokens_max > 0
+        self.tokens_max: int = facts.tokens_max
+        self.vocabulary: int = facts.vocabulary
+        self.outputs: int = facts.outputs
+        self.parameter_count: int = facts.parameters
+        self._infos = {row.name: row for row in self._list_parameters()}
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<lockstep.Model, closed>"
+        what = f"{self.tokens_max} tokens" if self.is_text else "x".join(map(str, self.input_shape))
+        return f"<lockstep.Model {self.name or 'of a graph'}: {what} to {self.outputs}, {self.parameter_count} parameters>"
+
+    def _facts(self) -> Any:
+        facts = ffi.new("ls_model_facts *")
+        check(lib.ls_model_describe(self._use(), facts))
+        return facts
+
+    @property
+    def fingerprint(self) -> str:
+        """xxh64 of parameters and running statistics, 16 hexadecimal digits, as `lockstep train` prints it."""
+        with self._lock:
+            return f"{self._facts().fingerprint:016x}"
+
+    @property
+    def normalisation(self) -> Optional[Tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+        """(mean, deviation) of the images that it was trained on; None: not known, or text."""
+        with self._lock:
+            return normalisation_of(lib.ls_model_normalisation(self._use()))
+
+    def set_devices(self, devices: int = 0, threads: int = 0) -> None:
+        """Predict on this many devices (0: one per core) with this many threads each."""
+        with self._lock:
+            check(lib.ls_model_set_devices(self._use(), devices, threads))
+
+    # ---- prediction
+
+    def predict(self, x: Any, *, probabilities: bool = False, segments: Optional[Sequence[Any]] = None) -> Floats:
+        """Logits (N, outputs), or their softmax with `probabilities`.
+
+        `x` is images (N, C, H, W), normalised as the model wants them (`normalisation`); bytes (uint8) are normalised here
+        where the model knows how. C-contiguous float32 is not copied. For models of text it is a sequence of sequences of
+        token ids, and `segments` are 0 or 1 for each of them.
+        """
+        samples = _Text(self, x, segments) if self.is_text else self._images(x, segments).finite()
+        logits = np.empty((len(samples), self.outputs), dtype=np.float32)
+        out = _arrays.pointer(logits, "float")
+        for first in range(0, len(samples), CHUNK):
+            count = min(CHUNK, len(samples) - first)
+            with self._lock:
+                check(samples.predict(self._use(), first, count, out + first * self.outputs))
+        if probabilities and len(logits):
+            lib.ls_softmax(out, len(logits), self.outputs)
+        return logits
+
+    def _images(self, x: Any, segments: Any) -> _Images:
+        if segments is not None:
+            raise TypeError("segments are for models of text")
+        found = self.normalisation
+        constants = (found[0].tolist(), found[1].tolist()) if found is not None else None
+        return _Images(_arrays.images(x, "x", self.input_shape, constants))
+
+    # ---- parameters
+
+    def _list_parameters(self) -> List[Parameter]:
+        found: List[Parameter] = []
+        row = ffi.new("ls_model_param *")
+        while lib.ls_model_param_at(self._use(), len(found), row):
+            found.append(Parameter(text(row.name), tuple(row.shape[0 : row.rank]), bool(row.is_trained)))
+        return found
+
+    def parameter_infos(self) -> List[Parameter]:
+        """Name and shape of all parameters and running statistics."""
+        return list(self._infos.values())
+
+    def parameters(self) -> Parameters:
+        """All parameters and running statistics by name. Reading copies the values, assigning changes them:
+
+            weights = model.parameters()
+            weights["fc.bias"] = numpy.zeros(10)
+        """
+        return Parameters(self)
+
+    def state_dict(self) -> Dict[str, Floats]:
+        """Copies of all parameters and running statistics."""
+        return dict(self.parameters())
+
+    def load_state_dict(self, values: Mapping[str, Any], strict: bool = True) -> None:
+        """Set parameters. With `strict` the names must be all of the model's and no others."""
+        missing = [name for name in self._infos if name not in values]
+        unknown = [name for name in values if name not in self._infos]
+        if strict and (missing or unknown):
+            raise KeyError(f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}")
+        ready = {name: _arrays.floats(values[name], name, self._infos[name].shape) for name in self._infos if name in values}
+        for name, array in ready.items():
+            self.parameters()[name] = array
+
+    # ---- files
+
+    def save(self, path: Path) -> None:
+        """A safetensors file that load() and PyTorch read."""
+        with self._lock:
+            check(lib.ls_model_save(self._use(), c_text(path)))
+
+    def export_onnx(self, path: Path) -> None:
+        """An ONNX file: the same logits in other programs."""
+        with self._lock:
+            check(lib.ls_model_export_onnx(self._use(), c_text(path)))
+
+
+class Parameters(MutableMapping[str, Floats]):
+    """The parameters of a model, by name."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def _row(self, name: str) -> Parameter:
+        row = self._model._infos.get(name)
+        if row is None:
+            raise KeyError(name)
+        return row
+
+    def __getitem__(self, name: str) -> Floats:
+        row = self._row(name)
+        values = np.empty(row.shape, dtype=np.float32)
+        with self._model._lock:
+            check(lib.ls_model_get(self._model._use(), name.encode(), _arrays.pointer(values, "float"), values.size))
+        return values
+
+    def __setitem__(self, name: str, values: Any) -> None:
+        row = self._row(name)
+        array = _arrays.floats(values, name, row.shape)
+        with self._model._lock:
+            check(lib.ls_model_set(self._model._use(), name.encode(), _arrays.pointer(array, "float"), array.size))
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("a parameter cannot be removed from a model")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._model._infos)
+
+    def __len__(self) -> int:
+        return len(self._model._infos)
+
+    def __repr__(self) -> str:
+        return f"<parameters of {self._model!r}>"
+
+
+class _Images:
+    """Images to predict."""
+
+    def __init__(self, array: Floats) -> None:
+        self.array = array
+        self.sample = int(np.prod(array.shape[1:]))
+        self.pointer = _arrays.pointer(array, "float")
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def finite(self) -> _Images:
+        """Itself; an exception if a value is infinite or not a number."""
+        if self.array.size and not np.isfinite(self.array.sum(dtype=np.float64)):
+            sample = int(np.flatnonzero(~np.isfinite(self.array).reshape(len(self), -1).all(axis=1))[0])
+            raise ValueError(f"x: a value of sample {sample} is infinite or not a number")
+        return self
+
+    def predict(self, model: Any, first: int, count: int, out: Any) -> int:
+        return int(lib.ls_model_predict(model, self.pointer + first * self.sample, count, out))
+
+
+class _Text:
+    """Sequences of tokens to predict, or to train on with `labels`."""
+
+    def __init__(self, model: Model, x: Sequence[Any], segments: Optional[Sequence[Any]], labels: Optional[Any] = None) -> None:
+        if isinstance(x, (str, bytes)):
+            raise TypeError("x: token ids, not text")
+        if segments is not None and len(segments) != len(x):
+            raise ValueError(f"segments: {len(segments)} for {len(x)} samples")
+        self.rows: List[Any] = []
+        self.samples = ffi.new("ls_text_sample[]", len(x))
+        for i, row in enumerate(x):
+            sample = self.samples[i]
+            sample.tokens = self._keep(row, model.vocabulary, f"sample {i}: tokens")
+            sample.length = len(self.rows[-1])
+            if sample.length > model.tokens_max:
+                raise ValueError(f"sample {i}: {sample.length} tokens; the model takes up to {model.tokens_max}")
+            if segments is not None:
+                sample.segments = self._keep(segments[i], 2, f"sample {i}: segments")
+                if len(self.rows[-1]) != sample.length:
+                    raise ValueError(f"sample {i}: {len(self.rows[-1])} segments for {sample.length} tokens")
+            if labels is not None:
+                sample.label = int(labels[i])
+
+    def _keep(self, row: Any, limit: int, what: str) -> Any:
+        array = np.asarray(row)
+        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+            raise TypeError(f"{what} must be a sequence of at least one whole number")
+        if int(array.min()) < 0 or int(array.max()) >= limit:
+            raise ValueError(f"{what} {array.min()} to {array.max()}; they are 0 to {limit - 1}")
+        self.rows.append(np.ascontiguousarray(array, dtype=np.int32))
+        return _arrays.pointer(self.rows[-1], "int32_t")
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def predict(self, model: Any, first: int, count: int, out: Any) -> int:
+        return int(lib.ls_model_predict_text(model, self.samples + first, count, out))
+
+
+class ModelRow(NamedTuple):
+    """A model that comes with Lockstep."""
+
+    name: str
+    summary: str
+    is_text: bool
+    pretrains: bool
+
+
+def models() -> List[ModelRow]:
+    """All models that have names."""
+    found: List[ModelRow] = []
+    while True:
+        row = lib.ls_model_row_at(len(found))
+        if row == ffi.NULL:
+            return found
+        found.append(ModelRow(text(row.name), text(row.summary), bool(row.is_text), bool(row.pretrains)))

@@ -1,0 +1,313 @@
+"""Train and evaluate as the command does."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from lockstep._binding import ffi
+from lockstep._data import Dataset, as_dataset
+from lockstep._graph import Graph
+from lockstep._library import Caught, Options, Path, c_text, check, error_of, interruptible, lib, text
+from lockstep._model import Model
+from lockstep._progress import Progress, is_wanted
+from lockstep._trainer import EvalResult, result_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from lockstep._settings import TrainSettings
+
+
+class Step(NamedTuple):
+    """A step is complete: how many are done, of how many; means over its samples, before the update."""
+
+    step: int
+    steps: int
+    epoch: int
+    samples: int
+    loss: float
+    accuracy: float
+    lr: float
+    gradient_norm: float
+    seconds: float
+
+
+class Epoch(NamedTuple):
+    """An epoch is complete, the first is 0. test_loss and test_accuracy are NaN where it was not tested."""
+
+    epoch: int
+    epochs: int
+    step: int
+    loss: float
+    accuracy: float
+    seconds: float
+    test_loss: float
+    test_accuracy: float
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint was written."""
+
+    step: int
+    run: str
+    fingerprint: str
+
+
+class TrainResult(NamedTuple):
+    """What training came to. fingerprint is the xxh64 of the trained parameters, as the command prints it; test_loss and
+    test_accuracy are NaN when the last weights were not evaluated."""
+
+    steps: int
+    fingerprint: str
+    train_loss: float
+    test_loss: float
+    test_accuracy: float
+    samples_per_s: float
+    first_step_s: float
+    run: Optional[str]
+
+    def load(self) -> Model:
+        """The trained model, of the run directory."""
+        if self.run is None:
+            raise ValueError("nothing was kept; train with run=DIRECTORY")
+        return Model.load(self.run)
+
+
+def train(
+    model: Union[str, Graph, None] = None,
+    data: Union[Path, Dataset, Tuple[Any, Any], None] = None,
+    *,
+    test_data: Union[Dataset, Tuple[Any, Any], None] = None,
+    on_step: Optional[Callable[[Step], Any]] = None,
+    on_epoch: Optional[Callable[[Epoch], Any]] = None,
+    on_checkpoint: Optional[Callable[[Checkpoint], Any]] = None,
+    on_log: Optional[Callable[[str, str], Any]] = None,
+    progress: Optional[bool] = None,
+    verbose: bool = False,
+    **settings: Unpack[TrainSettings],
+) -> TrainResult:
+    """Train a model, as `lockstep train` does with the same settings, with the same bits.
+
+        result = lockstep.train("cnn", "mnist", epochs=2, lr=1e-3, run="runs/first")
+
+    `model` is a name or a finished Graph, `data` a name, a directory, a Dataset or (images, labels). Every option of the
+    command is a keyword argument, with underscores: settings() lists them.
+
+    on_step, on_epoch and on_checkpoint get a Step, Epoch or Checkpoint. on_log gets each line that the command would print
+    and its kind, "result", "note" or "warning". What a callback raises ends the run, with a checkpoint, and is raised here.
+    `progress` shows a bar (None: where somebody looks on), `verbose` prints the command's lines. Ctrl-C stops the run, with
+    a checkpoint, and raises KeyboardInterrupt; `resume=True` goes on.
+    """
+    options = Options("ls_train_options")
+    sets = _put_objects(options, model, data, test_data)
+    for name, value in settings.items():
+        put_setting(options, name, value)
+    bar = Progress() if (is_wanted() if progress is None else progress) else None
+    caught = Caught()
+    _put_hooks(options, caught, bar, verbose, on_step, on_epoch, on_checkpoint, on_log)
+    out = ffi.new("ls_stop **")
+    check(lib.ls_stop_new(out))
+    stop = ffi.gc(out[0], lib.ls_stop_free)
+    options.pointer.stop = stop
+    result = ffi.new("ls_train_result *")
+    try:
+        interruptible(lambda: _run(options, result, [caught] + [each._caught for each in sets]), lambda: lib.ls_stop_request(stop))
+    finally:
+        if bar is not None:
+            bar.close()
+    run = text(options.pointer.run) or None
+    values = [getattr(result, field) for field in TrainResult._fields[2:-1]]
+    return TrainResult._make([result.steps, f"{result.fingerprint:016x}", *values, run])
+
+
+def _run(options: Options, result: Any, caught: List[Caught]) -> None:
+    """ls_train(); an exception of any callback comes before what the library makes of it."""
+    for each in caught:
+        each.error = None
+    status = lib.ls_train(options.pointer, result)
+    failure = None if status == lib.LS_OK else error_of(status)
+    for each in caught:
+        error, each.error = each.error, None
+        if error is not None:
+            raise error
+    if failure is not None:
+        raise failure
+
+
+def _put_objects(options: Options, model: Any, data: Any, test_data: Any) -> List[Dataset]:
+    """Model and data: names are settings, objects are fields."""
+    sets: List[Dataset] = []
+    if isinstance(model, Graph):
+        options.pointer.graph = options.keep(model)._use()
+    elif model is not None:
+        put_setting(options, "model", model)
+    if isinstance(data, (str, os.PathLike)):
+        put_setting(options, "data", data)
+    elif data is not None:
+        sets.append(options.keep(as_dataset(data, "data")))
+        options.pointer.train_set = sets[-1]._use()
+    if test_data is not None:
+        sets.append(options.keep(as_dataset(test_data, "test_data")))
+        options.pointer.test_set = sets[-1]._use()
+    return sets
+
+
+def put_setting(options: Options, name: str, value: Any) -> None:
+    """Set one setting from a Python value, through text as the command does. None leaves it alone."""
+    option = name.replace("_", "-")
+    row = lib.ls_train_setting_of(option.encode())
+    if value is None:
+        return
+    if row != ffi.NULL and row.kind == lib.LS_SETTING_FLAG:
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}={value!r}: it is True or False")
+        if value:
+            check(lib.ls_train_options_set(options.pointer, option.encode(), ffi.NULL))
+        return
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (str, os.PathLike, int, float, np.number)):
+        raise TypeError(f"{name}={value!r}: a number or a text is wanted, not {type(value).__name__}")
+    written = os.fspath(value) if isinstance(value, (str, os.PathLike)) else repr(value.item() if isinstance(value, np.number) else value)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer() and row != ffi.NULL and row.kind in (
+        lib.LS_SETTING_INT, lib.LS_SETTING_SEED, lib.LS_SETTING_COUNT):  # fmt: skip
+        raise TypeError(f"{name}={value!r}: a whole number is wanted, not a float")
+    check(lib.ls_train_options_set(options.pointer, option.encode(), options.keep(c_text(written))))
+
+
+def _put_hooks(
+    options: Options,
+    caught: Caught,
+    bar: Optional[Progress],
+    verbose: bool,
+    on_step: Optional[Callable[[Step], Any]],
+    on_epoch: Optional[Callable[[Epoch], Any]],
+    on_checkpoint: Optional[Callable[[Checkpoint], Any]],
+    on_log: Optional[Callable[[str, str], Any]],
+) -> None:
+    """Callbacks of Python as those of C. Only those that somebody wants are called, but for the log: without one the library
+    would print."""
+    hooks = Options("ls_train_hooks")
+
+    def step(_: Any, found: Any) -> int:
+        if bar is not None:
+            bar.update(found.step, found.steps, found.loss)
+        if on_step is not None:
+            on_step(Step(*(getattr(found, field) for field in Step._fields)))
+        return int(lib.LS_OK)
+
+    def epoch(_: Any, found: Any) -> int:
+        assert on_epoch is not None
+        on_epoch(Epoch(*(getattr(found, field) for field in Epoch._fields)))
+        return int(lib.LS_OK)
+
+    def checkpoint(_: Any, found: Any) -> int:
+        assert on_checkpoint is not None
+        on_checkpoint(Checkpoint(found.step, text(found.run), f"{found.fingerprint:016x}"))
+        return int(lib.LS_OK)
+
+    def log(_: Any, kind: int, line: Any) -> int:
+        name = {lib.LS_LINE_RESULT: "result", lib.LS_LINE_NOTE: "note", lib.LS_LINE_WARNING: "warning"}.get(kind, "note")
+        if on_log is not None:
+            on_log(name, text(line))
+        elif verbose:
+            print(text(line), file=sys.stdout if name == "result" else sys.stderr, flush=True)
+        elif name == "warning":
+            warnings.warn(text(line), RuntimeWarning, stacklevel=2)
+        return 0
+
+    failed = lib.LS_EINTERRUPTED
+    if bar is not None or on_step is not None:
+        hooks.pointer.step = hooks.keep(ffi.callback("ls_status(void *, const ls_train_step *)", caught.guard(step, failed), error=failed))
+    if on_epoch is not None:
+        hooks.pointer.epoch = hooks.keep(ffi.callback("ls_status(void *, const ls_train_epoch *)", caught.guard(epoch, failed), error=failed))
+    if on_checkpoint is not None:
+        hooks.pointer.checkpoint = hooks.keep(
+            ffi.callback("ls_status(void *, const ls_train_checkpoint *)", caught.guard(checkpoint, failed), error=failed))  # fmt: skip
+    logged = caught.guard(log, 0)
+
+    def log_line(context: Any, kind: int, line: Any) -> None:
+        logged(context, kind, line)
+        if caught.error is not None and options.pointer.stop != ffi.NULL:
+            lib.ls_stop_request(options.pointer.stop)  # the log has no status to return
+
+    hooks.pointer.log = hooks.keep(ffi.callback("void(void *, ls_train_line, const char *)", log_line))
+    options.pointer.hooks = options.keep(hooks).pointer
+
+
+class Setting(NamedTuple):
+    """A setting of train()."""
+
+    name: str
+    group: str
+    help: str
+    default: str
+    values: Tuple[str, ...]  # where its values have names
+
+
+def settings() -> List[Setting]:
+    """All settings of train(), with their defaults."""
+    defaults = Options("ls_train_options")
+    found: List[Setting] = []
+    room = ffi.new("char[]", 256)
+    while True:
+        row = lib.ls_train_setting_at(len(found))
+        if row == ffi.NULL:
+            return found
+        lib.ls_setting_format(row, defaults.pointer, room, len(room))
+        values = _values(row)
+        help = text(row.help).replace("{values}", ", ".join(values))
+        found.append(Setting(text(row.name).replace("-", "_"), text(row.group), help, text(room), values))
+
+
+def _values(row: Any) -> Tuple[str, ...]:
+    found: List[str] = []
+    value = ffi.new("ls_setting_value *")
+    while lib.ls_setting_value_at(row, len(found), value):
+        found.append(text(value.name))
+    return tuple(found)
+
+
+def evaluate(
+    source: Path,
+    *,
+    data: Union[Path, Dataset, Tuple[Any, Any], None] = None,
+    model: Union[str, Graph, None] = None,
+    data_dir: Optional[Path] = None,
+    samples: int = 0,
+    batch: int = 128,
+    devices: int = 0,
+    threads: int = 1,
+    logits: Optional[Path] = None,
+    vocab: Optional[Path] = None,
+    cased: bool = False,
+    replace_invalid: bool = False,
+    seq_len: int = 0,
+    layers: int = 0,
+    width: int = 0,
+    heads: int = 0,
+    ffn: int = 0,
+    max_len: int = 0,
+) -> EvalResult:
+    """Loss and accuracy of a run directory or a .safetensors file, on the run's own test data or on `data`. `logits` names a
+    safetensors file for the model's outputs."""
+    options = Options("ls_eval_options")
+    options.set(source=source, data_dir=data_dir, samples=samples, batch=batch, devices=devices, threads=threads,
+                logits=logits, vocab=vocab, cased=int(cased), replace_invalid=int(replace_invalid), seq_len=seq_len,
+                layers=layers, width=width, heads=heads, ffn=ffn, max_len=max_len, quiet=1)  # fmt: skip
+    caught = Caught()
+    if isinstance(model, Graph):
+        options.pointer.graph = options.keep(model)._use()
+    else:
+        options.set(model=model)
+    if isinstance(data, (str, os.PathLike)):
+        options.set(data=data)
+    elif data is not None:
+        dataset = options.keep(as_dataset(data, "data"))
+        options.pointer.set, caught = dataset._use(), dataset._caught
+    result = ffi.new("ls_eval_result *")
+    caught.check(lib.ls_eval(options.pointer, result))
+    return result_of(result)

@@ -1,0 +1,274 @@
+"""Train a model step by step, in a loop of your own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, MutableMapping, NamedTuple, Optional, Union
+
+import numpy as np
+
+from lockstep import _arrays
+from lockstep._arrays import Floats
+from lockstep._binding import ffi
+from lockstep._data import Dataset, as_dataset
+from lockstep._library import Caught, Handle, Options, Path, c_text, check, lib
+from lockstep._model import Model, _Text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from lockstep._settings import TrainerSettings
+
+
+class Report(NamedTuple):
+    """What a step, or several, came to. Fields of text are 0 for images; gradient_norm is NaN without clipping."""
+
+    steps: int
+    samples: int
+    loss: float
+    correct: int
+    accuracy: float
+    tokens: int
+    masked: int
+    token_loss: float
+    token_accuracy: float
+    lr: float
+    gradient_norm: float
+
+
+class EvalResult(NamedTuple):
+    """What an evaluation came to."""
+
+    samples: int
+    loss: float
+    accuracy: float
+    seconds: float
+    masked: int
+    token_loss: float
+    token_accuracy: float
+    fingerprint: str
+
+
+class Position(NamedTuple):
+    """Where a trainer is."""
+
+    steps: int
+    epoch: int
+    epoch_step: int
+    devices: int
+    threads: int
+    micro_batch: int
+
+
+def report_of(found: Any) -> Report:
+    return Report(*(getattr(found, field) for field in Report._fields))
+
+
+def result_of(found: Any) -> EvalResult:
+    values = [getattr(found, field) for field in EvalResult._fields[:-1]]
+    return EvalResult._make([*values, f"{found.fingerprint:016x}"])
+
+
+class Trainer(Handle):
+    """A model with its optimizer.
+
+        trainer = lockstep.Trainer(model, lr=1e-3, batch=128)
+        for images, labels in batches:
+            report = trainer.step(images, labels)
+            print(report.loss)
+
+    Keyword arguments are fields of ls_trainer_options: batch, micro_batch, optimizer, lr, momentum, beta1, beta2, epsilon,
+    weight_decay, nesterov, clip_norm, schedule, steps, lr_min, lr_step_every, lr_step_factor, warmup, seed, devices,
+    threads, pin. A step has the same bits on any number of devices and threads. After every call the model has the new
+    weights. A model has one trainer at a time.
+    """
+
+    def __init__(self, model: Model, **settings: Unpack[TrainerSettings]) -> None:
+        options = Options("ls_trainer_options")
+        known = [name for name, _ in ffi.typeof("ls_trainer_options").fields if name != "size"]
+        for name, value in settings.items():
+            if name not in known:
+                raise TypeError(f"Trainer has no setting '{name}'; it has {', '.join(known)}")
+            options.set(**{name: int(value) if isinstance(value, bool) else value})
+        out = ffi.new("ls_trainer **")
+        with model._lock:
+            check(lib.ls_trainer_new(out, model._use(), options.pointer))
+        super().__init__(out[0], lib.ls_trainer_free)
+        self._model = model
+        self._lock = model._lock  # the model changes with the trainer
+        self._report = ffi.new("ls_trainer_report *")
+
+    def __enter__(self) -> Trainer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def model(self) -> Model:
+        return self._model
+
+    # ---- steps
+
+    def step(self, x: Any, labels: Any, *, indices: Optional[Any] = None) -> Report:
+        """Forward, backward and update on 1 to `batch` samples: images (N, C, H, W) as for Model.predict(), or sequences of
+        tokens, and labels (N). `indices` number the samples, for dropout."""
+        batch = self._batch(x, labels, indices)
+        with self._lock:
+            check(lib.ls_trainer_step(self._use(), batch.pointer, self._report))
+            return report_of(self._report)
+
+    def derive(self, x: Any, labels: Any, *, indices: Optional[Any] = None) -> Report:
+        """The gradient alone; the weights stay. Called again before apply(), gradients add up to that of all samples
+        together."""
+        batch = self._batch(x, labels, indices)
+        with self._lock:
+            check(lib.ls_trainer_derive(self._use(), batch.pointer, self._report))
+            return report_of(self._report)
+
+    def apply(self) -> float:
+        """Update the weights with the gradient. Returns its norm before clipping; NaN without clipping."""
+        norm = ffi.new("double *")
+        with self._lock:
+            check(lib.ls_trainer_apply(self._use(), norm))
+        return float(norm[0])
+
+    def discard(self) -> None:
+        """Forget the gradient."""
+        with self._lock:
+            check(lib.ls_trainer_discard(self._use()))
+
+    def gradients(self) -> Gradients:
+        """The gradient since the last update, by parameter name: of the mean loss over the samples. Reading copies,
+        assigning replaces it for apply()."""
+        return Gradients(self)
+
+    def run(self, data: Union[Dataset, Any], *, steps: int = 0, on_step: Optional[Callable[[Report], Any]] = None) -> Report:
+        """Steps on a dataset, in the order of train(): `steps` of them, or with 0 those to the end of the epoch. The trainer
+        remembers where it is. `on_step` is called after every step; what it raises ends the run and is raised here. The
+        report is of all these steps."""
+        dataset = as_dataset(data, "data")
+        caught = dataset._caught
+
+        def hook(_: Any, report: Any) -> int:
+            if on_step is not None:
+                on_step(report_of(report))
+            return 0
+
+        function = ffi.callback("ls_trainer_hook", caught.guard(hook, 1), error=1)
+        with self._lock, dataset._lock:
+            check(lib.ls_trainer_set_hook(self._use(), function, ffi.NULL))
+            try:
+                caught.check(lib.ls_trainer_run(self._use(), dataset._use(), steps, self._report))
+                return report_of(self._report)
+            finally:
+                if self._pointer is not None:
+                    lib.ls_trainer_set_hook(self._pointer, ffi.NULL, ffi.NULL)
+
+    def evaluate(self, data: Any, labels: Optional[Any] = None) -> EvalResult:
+        """Loss and accuracy with the weights as they are: of a Dataset, or of images (or tokens) and labels, any number."""
+        result = ffi.new("ls_eval_result *")
+        if labels is None:
+            dataset = as_dataset(data, "data")
+            with self._lock, dataset._lock:
+                dataset._caught.check(lib.ls_trainer_evaluate_set(self._use(), dataset._use(), result))
+        else:
+            batch = self._batch(data, labels, None)
+            with self._lock:
+                check(lib.ls_trainer_evaluate(self._use(), batch.pointer, result))
+        return result_of(result)._replace(fingerprint=self._model.fingerprint)
+
+    def _batch(self, x: Any, labels: Any, indices: Optional[Any]) -> _Batch:
+        return _Batch(self._model, x, labels, indices)
+
+    # ---- the rest
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of the next step. Setting it replaces the schedule."""
+        out = ffi.new("double *")
+        with self._lock:
+            check(lib.ls_trainer_get_lr(self._use(), out))
+        return float(out[0])
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        with self._lock:
+            check(lib.ls_trainer_set_lr(self._use(), value))
+
+    @property
+    def position(self) -> Position:
+        """Steps so far, the epoch and the step in it, devices and micro-batch."""
+        out = ffi.new("ls_trainer_position *")
+        with self._lock:
+            check(lib.ls_trainer_where(self._use(), out))
+        return Position(*(getattr(out, field) for field in Position._fields))
+
+    def save(self, directory: Path, *, keep: int = 2) -> None:
+        """A checkpoint of weights, optimizer and position; `keep` of them stay there (0: all)."""
+        with self._lock:
+            check(lib.ls_trainer_save(self._use(), c_text(directory), keep))
+
+    def load(self, directory: Path) -> None:
+        """Go on from the newest checkpoint, with the same bits as if there had been no stop."""
+        with self._lock:
+            check(lib.ls_trainer_load(self._use(), c_text(directory)))
+
+
+class _Batch:
+    """ls_batch of arrays, which it keeps."""
+
+    def __init__(self, model: Model, x: Any, labels: Any, indices: Optional[Any]) -> None:
+        options = Options("ls_batch")
+        self.pointer = options.pointer
+        self.kept: List[Any] = [options]
+        if model.is_text:
+            numbers = _arrays.labels(labels, "labels", len(x))
+            text = _Text(model, x, None, numbers)
+            self.kept += [text]
+            self.pointer.count, self.pointer.text = len(text), text.samples
+        else:
+            pixels = model._images(x, None).array
+            self.kept += [_arrays.pointer(pixels, "float"),
+                          _arrays.pointer(_arrays.labels(labels, "labels", len(pixels)), "int32_t")]  # fmt: skip
+            self.pointer.count, self.pointer.images, self.pointer.labels = len(pixels), self.kept[1], self.kept[2]
+        if indices is not None:
+            numbers = np.ascontiguousarray(indices, dtype=np.uint64)
+            if numbers.shape != (self.pointer.count,):
+                raise ValueError(f"indices: shape {numbers.shape} does not fit ({self.pointer.count},)")
+            self.kept.append(_arrays.pointer(numbers, "uint64_t"))
+            self.pointer.indices = self.kept[-1]
+
+
+class Gradients(MutableMapping[str, Floats]):
+    """Gradients of a trainer by parameter name."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+
+    def _shape(self, name: str) -> Any:
+        row = self._trainer._model._infos.get(name)
+        if row is None or not row.is_trained:
+            raise KeyError(name)
+        return row.shape
+
+    def __getitem__(self, name: str) -> Floats:
+        values = np.empty(self._shape(name), dtype=np.float32)
+        trainer = self._trainer
+        with trainer._lock:
+            check(lib.ls_trainer_get_gradient(trainer._use(), name.encode(), _arrays.pointer(values, "float"), values.size))
+        return values
+
+    def __setitem__(self, name: str, values: Any) -> None:
+        array = _arrays.floats(values, name, self._shape(name))
+        trainer = self._trainer
+        with trainer._lock:
+            check(lib.ls_trainer_set_gradient(trainer._use(), name.encode(), _arrays.pointer(array, "float"), array.size))
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("a gradient cannot be removed; set it to zeros")
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.name for row in self._trainer._model.parameter_infos() if row.is_trained)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
