@@ -71,6 +71,8 @@ static void test_rows_cover_the_struct(void **state)
 		{ offsetof(ls_train_options, graph), sizeof(ls_graph *) },
 		{ offsetof(ls_train_options, train_set), sizeof(ls_dataset *) },
 		{ offsetof(ls_train_options, test_set), sizeof(ls_dataset *) },
+		{ offsetof(ls_train_options, hooks), sizeof(const ls_train_hooks *) },
+		{ offsetof(ls_train_options, stop), sizeof(ls_stop *) },
 		{ offsetof(ls_train_options, given), sizeof(((ls_train_options *)0)->given) },
 	};
 	unsigned char covered[sizeof(ls_train_options)] = { 0 }, fields[sizeof(ls_train_options)];
