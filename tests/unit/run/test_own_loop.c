@@ -537,7 +537,7 @@ static void test_evaluation(void **state)
 static void test_options_are_checked(void **state)
 {
 	ls_dataset *set = open_set("glyphs");
-	ls_model *model = make_model("mlp", set);
+	ls_model *model = make_model("mlp", set), *large = make_model("resnet18", set);
 	ls_trainer *trainer = NULL, *second = NULL;
 	ls_trainer_options o = options_of("adam");
 	(void)state;
@@ -555,6 +555,10 @@ static void test_options_are_checked(void **state)
 	o = options_of("adam");
 	o.micro_batch = 7;
 	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "options.micro_batch");
+	o = options_of("adam");
+	o.batch = o.micro_batch = 1 << 24; /* batch norms take a micro-batch as a whole */
+	assert_fails(ls_trainer_new(&trainer, large, &o), LS_EMEMORY, "would fit");
+	ls_model_free(large);
 	o = options_of("adam");
 	assert_null(trainer);
 	assert_ok(ls_trainer_new(&trainer, model, &o));
