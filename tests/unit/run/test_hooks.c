@@ -1,6 +1,6 @@
 /*
  * Hooks of a run: they hear of every step, epoch, checkpoint and line, nothing else is printed, and each can end the run,
- * which then goes on with the same bits. Runs in threads, each with its own hooks and its own stop handle.
+ * which then goes on with the same bits, also on several nodes. Runs in threads, each with its own hooks and its own stop handle.
  */
 #include <lockstep/train.h>
 #include <math.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "unit/assert_status.h"
+#include "unit/run/train_gang.h"
 #include "unit/temp_dir.h"
 #include "unit/test_main.h"
 
@@ -267,6 +268,33 @@ static void test_runs_in_threads(void **state)
 	}
 }
 
+/* ---- on several nodes ------------------------------------------------------------------------------------------------ */
+
+/* Where the hook of one node fails all nodes end after the same step; that node's program learns why. */
+static void test_a_hook_of_one_node(void **state)
+{
+	enum { NODES = 3 };
+	node nodes[NODES] = { 0 };
+	heard h[NODES] = { { 0 }, { .fail_step = 3 }, { 0 } };
+	ls_train_hooks hooks[NODES];
+	const char *run = in_dir(*state, "nodes");
+
+	for (int i = 0; i < NODES; i++) {
+		hooks[i] = hooks_of(&h[i]);
+		nodes[i].options = job(run, &hooks[i]);
+		nodes[i].options.pin = "off";
+	}
+	train_nodes(nodes, NODES);
+	for (int i = 0; i < NODES; i++) {
+		assert_int_equal(nodes[i].gang.status, i == 1 ? LS_EFORMAT : LS_EINTERRUPTED);
+		assert_int_equal(nodes[i].result.steps, nodes[0].result.steps);
+		assert_int_equal(h[i].steps, i == 1 ? 3 : nodes[0].result.steps); /* none is called after its failure */
+		assert_int_equal(h[i].checkpoints, i == 0);
+	}
+	assert_in_range(nodes[0].result.steps, 3, STEPS - 1);
+	go_on(run, nodes[0].result.steps);
+}
+
 static ls_status stop_all(void *context, const ls_train_step *step)
 {
 	(void)context;
@@ -289,4 +317,4 @@ static void test_the_request_of_the_process(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_everything_is_heard, test_a_hook_ends_the_run, test_a_stop_handle,
-	       test_runs_in_threads, test_the_request_of_the_process)
+	       test_runs_in_threads, test_a_hook_of_one_node, test_the_request_of_the_process)
