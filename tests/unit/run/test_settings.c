@@ -67,8 +67,11 @@ static void test_rows_cover_the_struct(void **state)
 		size_t offset, bytes;
 	} own[] = {
 		{ offsetof(ls_train_options, graph), sizeof(ls_graph *) },
+		{ offsetof(ls_train_options, in_memory), sizeof(struct ls_model *) },
 		{ offsetof(ls_train_options, train_set), sizeof(ls_dataset *) },
 		{ offsetof(ls_train_options, test_set), sizeof(ls_dataset *) },
+		{ offsetof(ls_train_options, hooks), sizeof(ls_train_hooks *) },
+		{ offsetof(ls_train_options, stop), sizeof(ls_stop *) },
 		{ offsetof(ls_train_options, given), sizeof(((ls_train_options *)0)->given) },
 	};
 	unsigned char covered[sizeof(ls_train_options)] = { 0 }, fields[sizeof(ls_train_options)];
