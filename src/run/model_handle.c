@@ -90,6 +90,7 @@ static ls_status load(ls_model *model, const ls_model_load_options *o)
 	LS_TRY(ls_trained_find(t, &which));
 	if (o->data) {
 		t->settings.data = o->data;
+		t->is_data_given = 1;
 		t->settings.data_dir = NULL;
 	}
 	if (o->data_dir)
@@ -259,6 +260,16 @@ ls_status ls_model_begin_training(ls_model *model, int keep_unreachable, size_t 
 	model->is_trained = 1;
 	atomic_fetch_add(&model->holders, 1);
 	return LS_OK;
+}
+
+ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data)
+{
+	const ls_normalisation *n = ls_dataset_normalisation(data);
+
+	if (model->vocabulary == 0)
+		model->vocabulary = ls_dataset_describe(data)->vocabulary_hash;
+	return n && model->trained.normalisation.channels == 0 ? ls_normalisation_copy(&model->trained.normalisation, n)
+							       : LS_OK;
 }
 
 void ls_model_end_training(ls_model *model)
@@ -473,6 +484,7 @@ ls_status ls_model_save(const ls_model *model, const char *path)
 
 	if (t->settings.model)
 		LS_TRY(ls_weights_note(&notes, &t->settings, trained_on));
+	ls_weights_note_input(&notes, t->graph);
 	ls_status status = write_weights(model, path, &notes);
 	ls_weights_notes_release(&notes);
 	return status;
