@@ -71,7 +71,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
     parser.add_argument("--weights", required=True)
+    parser.add_argument("--threads", type=int, default=0, help="0: PyTorch's own choice")
     options = parser.parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
     model = build(options.model).eval()
     model.load_state_dict(load_file(options.weights))
     listening = socket.socket()

@@ -40,8 +40,8 @@ static const ls_setting rows[] = {
 	  1 << 30, 0 },
 	{ "max-connections", 0, "N", LIMITS, "refuse requests of more than N connections", LS_SETTING_INT,
 	  AT(max_connections), 1, 65536, 0 },
-	{ "timeout", 0, "SECONDS", LIMITS, "close a connection without a whole request", LS_SETTING_REAL, AT(timeout),
-	  0.1, 86400, 0 },
+	{ "timeout", 0, "SECONDS", LIMITS, "close a connection without a whole request (default 30)", LS_SETTING_REAL,
+	  AT(timeout), 0.1, 86400, 0 },
 
 	LS_DEVICE_ROWS(LS_MACHINE, LOAD),
 	LS_MODEL_ROWS(LS_MODEL_GROUP, LOAD),

@@ -19,6 +19,10 @@
 #include "base/pin.h"
 #include "tools/serve/answer.h"
 
+#ifndef MHD_HTTP_CONTENT_TOO_LARGE /* before 0.9.74 */
+#define MHD_HTTP_CONTENT_TOO_LARGE 413
+#endif
+
 enum { THREADS_MIN = 2, THREADS_MAX = 4, SPARE_CONNECTIONS = 64 };
 #define DISCARD_MAX ((int64_t)64 << 20) /* of a body that nobody wants: read, so that the client gets to see why */
 
