@@ -7,6 +7,7 @@
 #   TESTS="base/test_rng cli/t0001"      run only the tests whose path contains one of these words
 #   PEERS="--quick"                      options of bench/peers, see bench/peers --help
 #   CONVERGENCE="--quick"                options of bench/convergence, see bench/convergence --help
+#   SERVE="--quick"                      options of bench/serve, see bench/serve --help
 #   EXCHANGE="--only inside"             options of bench/exchange, see bench/exchange --help
 #   PREFIX=/usr/local DESTDIR=           where `make install` puts files
 #   FUZZ_SECONDS=60                      seconds per target of `make fuzz`
@@ -25,7 +26,7 @@ CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
 .PHONY: help deps lockstep build test test-golden ci demo install deb format lint lint-tidy bench-peers bench-convergence \
-	bench-exchange soak build-fuzz fuzz clean
+	bench-exchange bench-serve soak build-fuzz fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -92,6 +93,9 @@ bench-convergence: deps lockstep ## train Lockstep and PyTorch with ten seeds ea
 bench-exchange: deps build ## measure the exchange, MPI, Gloo and iperf3, inside a node and over emulated links
 	tools/install-deps peers lab
 	bench/exchange --lockstep "$(BUILD)/lockstep" $(EXCHANGE)
+
+bench-serve: deps lockstep ## measure lockstep serve and PyTorch behind FastAPI: requests per second, latency
+	bench/serve --lockstep "$(BUILD)/lockstep" $(SERVE)
 
 soak: deps build ## train on four emulated hosts for SOAK_MINUTES, fail when a node's memory grows; needs root
 	tools/install-deps lab

@@ -21,18 +21,19 @@ extern "C" {
 
 typedef struct ls_serve_options {
 	size_t size;
-	const char *listen;     /* "127.0.0.1:8080", "[::1]:8080"; port 0: any that is free */
-	const char *token_file; /* its first line must come with every request, "Authorization: Bearer TOKEN"; NULL: none, only
+	const char *listen; /* "127.0.0.1:8080", "[::1]:8080"; port 0: any that is free */
+	const char *
+		token_file; /* its first line must come with every request, "Authorization: Bearer TOKEN"; NULL: none, only
 				   where the address is a loopback one */
-	ls_resize resize;       /* images of another size */
+	ls_resize resize; /* images of another size */
 
-	int64_t max_batch;   /* samples that are predicted at a time */
-	double max_wait_ms;  /* a request waits so long for others to be predicted with */
-	int64_t max_body;    /* bytes of a request */
+	int64_t max_batch;       /* samples that are predicted at a time */
+	double max_wait_ms;      /* a request waits so long for others to be predicted with */
+	int64_t max_body;        /* bytes of a request */
 	int64_t max_connections; /* more are answered with 503 */
-	double timeout;      /* seconds in which a connection must complete a request, from its beginning or its last answer on;
+	double timeout; /* seconds in which a connection must complete a request, from its beginning or its last answer on;
 				then it is closed */
-	int quiet;           /* print nothing */
+	int quiet;      /* print nothing */
 } ls_serve_options;
 #define LS_SERVE_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \

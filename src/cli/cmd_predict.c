@@ -28,9 +28,9 @@ typedef struct predict_options {
 static const ls_setting rows[] = {
 	{ "input-format", 'i', "KIND", INPUT, "read inputs as {values}", LS_SETTING_STRING, OWN(input_format), 0, 0,
 	  0 },
-	{ "column", 0, "NAME", INPUT, "CSV of text: take this column, by name or number (default: text)",
-	  LS_SETTING_STRING, AT(column), 0, 0, 0 },
-	{ "values", 0, "KIND", INPUT, "CSV of images: numbers are {values}", LS_SETTING_STRING, OWN(values), 0, 0, 0 },
+	{ "column", 0, "NAME", INPUT, "take this column of CSV, by name or number (default: text)", LS_SETTING_STRING,
+	  AT(column), 0, 0, 0 },
+	{ "values", 0, "KIND", INPUT, "numbers in CSV are {values}", LS_SETTING_STRING, OWN(values), 0, 0, 0 },
 	{ "resize", 0, "HOW", INPUT, "images of another size: {values}", LS_SETTING_STRING, OWN(resize), 0, 0, 0 },
 	{ "skip-bad", 0, NULL, INPUT, "warn of what cannot be read, and go on", LS_SETTING_FLAG, AT(skip_bad), 0, 1,
 	  0 },

@@ -190,7 +190,8 @@ is "and ends" "$?" 0
 start
 client load 20 >load.out &
 loading=$!
-sleep 1.5
+asked_of() { test "$(curl -s "$url/metrics" | sed -n 's/^lockstep_samples_total //p')" -gt "$1"; }
+wait_for 60 asked_of 20
 stop
 is "stopped under load it ends with success" "$?" 0
 wait "$loading"
@@ -240,8 +241,8 @@ is "with a token it listens to all" "$(ask -H 'Authorization: Bearer correct-hor
 stop
 
 for address in 8080 localhost: 127.0.0.1:99999 '[::1]' '::1:80' 'no.such.host.invalid:80'; do
-	fails_with "an address that is none: $address" 2 -- "--listen" "$LOCKSTEP" serve cnn --listen "$address"
-done 2>/dev/null
+	fails_with "an address that is none: $address" 2 "--listen" "$LOCKSTEP" serve cnn --listen "$address"
+done
 fails_with "a limit that is none" 2 'max-batch' "$LOCKSTEP" serve cnn --max-batch 0
 fails_with "no run" 1 'none' "$LOCKSTEP" serve none
 

@@ -34,7 +34,8 @@ static int64_t next_best(const float *chances, int64_t outputs, int64_t before)
 	int64_t best = -1;
 
 	for (int64_t i = 0; i < outputs; i++) {
-		int is_left = before < 0 || chances[i] < chances[before] || (chances[i] == chances[before] && i > before);
+		int is_left =
+			before < 0 || chances[i] < chances[before] || (chances[i] == chances[before] && i > before);
 		if (is_left && (best < 0 || chances[i] > chances[best]))
 			best = i;
 	}
@@ -77,7 +78,8 @@ char *ls_answer_error(const char *message)
 static json_t *describe_input(const ls_model_facts *f)
 {
 	if (f->tokens_max > 0)
-		return json_pack("{s:s,s:i,s:i}", "kind", "text", "tokens_max", f->tokens_max, "vocabulary", f->vocabulary);
+		return json_pack("{s:s,s:i,s:i}", "kind", "text", "tokens_max", f->tokens_max, "vocabulary",
+				 f->vocabulary);
 	return json_pack("{s:s,s:[iii],s:s}", "kind", "image", "shape", f->channels, f->height, f->width, "values",
 			 "pixels from 0 to 255, or \"values\": \"normalised\"");
 }
@@ -97,11 +99,12 @@ char *ls_answer_description(const ls_model *model, const ls_model_facts *f)
 	json_t *root;
 
 	snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, f->fingerprint);
-	root = json_pack("{s:s,s:s,s:I,s:o,s:I,s:o,s:{s:s,s:s,s:s}}", "model", f->name ? f->name : "model", "fingerprint",
-			 fingerprint, "parameters", (json_int_t)f->parameters, "input", describe_input(f), "classes",
-			 (json_int_t)f->outputs, "names", describe_names(model, f->outputs), "paths", "POST /predict",
-			 f->tokens_max > 0 ? "{\"text\": [\"...\"], \"top\": 1}"
-					   : "{\"inputs\": [[...]]} or {\"images\": [\"base64\"]}, \"top\": 1; or an image file",
-			 "GET /healthz", "whether it answers", "GET /metrics", "counters, as Prometheus reads them");
+	root = json_pack(
+		"{s:s,s:s,s:I,s:o,s:I,s:o,s:{s:s,s:s,s:s}}", "model", f->name ? f->name : "model", "fingerprint",
+		fingerprint, "parameters", (json_int_t)f->parameters, "input", describe_input(f), "classes",
+		(json_int_t)f->outputs, "names", describe_names(model, f->outputs), "paths", "POST /predict",
+		f->tokens_max > 0 ? "{\"text\": [\"...\"], \"top\": 1}"
+				  : "{\"inputs\": [[...]]} or {\"images\": [\"base64\"]}, \"top\": 1; or an image file",
+		"GET /healthz", "whether it answers", "GET /metrics", "counters, as Prometheus reads them");
 	return dump(root, JSON_INDENT(2));
 }

@@ -34,7 +34,8 @@ struct ls_batcher {
 
 static void wait_until(ls_batcher *b, double seconds)
 {
-	struct timespec when = { .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
+	struct timespec when = { .tv_sec = (time_t)seconds,
+				 .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
 	pthread_cond_timedwait(&b->changed, &b->lock, &when);
 }
 

@@ -31,8 +31,8 @@ typedef struct ls_batch_job {
 typedef struct ls_batcher_options {
 	ls_model *model; /* used by the batcher's thread alone */
 	int64_t max_batch;
-	double max_wait;  /* seconds */
-	int64_t queue_max; /* samples that may wait */
+	double max_wait;                                  /* seconds */
+	int64_t queue_max;                                /* samples that may wait */
 	void (*on_batch)(void *context, int64_t samples); /* called by the batcher's thread; may be NULL */
 	void *context;
 } ls_batcher_options;

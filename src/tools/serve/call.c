@@ -49,14 +49,16 @@ static ls_status take_memory(ls_call *out, const ls_call_context *c, const ls_re
 	int64_t count = (int64_t)r->count, tokens = 0, sample = (int64_t)(values_of(&c->facts) * sizeof(float));
 
 	if (count * (r->top < c->facts.outputs ? r->top : c->facts.outputs) > CLASSES_MAX)
-		return ls_fail(LS_EINVALID, "\"top\" %lld of %lld inputs are more than %d classes; send fewer inputs at a time",
+		return ls_fail(LS_EINVALID,
+			       "\"top\" %lld of %lld inputs are more than %d classes; send fewer inputs at a time",
 			       (long long)r->top, (long long)count, CLASSES_MAX);
 	for (size_t i = 0; r->kind == LS_REQUEST_TEXTS && i < r->count; i++)
 		tokens += tokens_of(c, &r->part[i]);
 	int64_t bytes = count * (c->facts.outputs * (int64_t)sizeof(float) + sample) +
 			tokens * (int64_t)sizeof(int32_t) + count * (int64_t)sizeof(ls_text_sample);
 	if (bytes > c->budget->most / 4)
-		return ls_fail(LS_EINVALID, "%lld inputs are too many for one request; send fewer at a time", (long long)count);
+		return ls_fail(LS_EINVALID, "%lld inputs are too many for one request; send fewer at a time",
+			       (long long)count);
 	if (!ls_budget_take(c->budget, bytes))
 		return ls_fail(LS_EMEMORY, "too many requests are waiting; try again later");
 	out->bytes = bytes;
@@ -135,10 +137,9 @@ ls_status ls_call_make(ls_call *out, const ls_call_context *context, const ls_re
 		ls_call_release(&call, context->budget);
 		return status;
 	}
-	call.job = (ls_batch_job){ .count = (int64_t)request->count,
-				   .images = call.images,
-				   .texts = call.texts,
-				   .chances = call.chances };
+	call.job = (ls_batch_job){
+		.count = (int64_t)request->count, .images = call.images, .texts = call.texts, .chances = call.chances
+	};
 	*out = call;
 	return LS_OK;
 }

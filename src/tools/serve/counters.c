@@ -78,8 +78,8 @@ static void print_histogram(FILE *to, const char *name, const char *help, const 
 		fprintf(to, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, h->bounds[i], below);
 	}
 	below += h->in[h->count];
-	fprintf(to, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.9g\n%s_count %" PRIu64 "\n", name, below, name, h->sum, name,
-		below);
+	fprintf(to, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.9g\n%s_count %" PRIu64 "\n", name, below, name,
+		h->sum, name, below);
 }
 
 void ls_counters_print(ls_counters *c, ls_gauges gauges, FILE *to)
@@ -94,12 +94,13 @@ void ls_counters_print(ls_counters *c, ls_gauges gauges, FILE *to)
 			fprintf(to, "lockstep_requests_total{code=\"%d\"} %" PRIu64 "\n", code, c->requests[code]);
 	}
 	print_one(to, "lockstep_errors_total", "counter", "Requests answered with a status of 400 or more.", errors);
-	print_one(to, "lockstep_timeouts_total", "counter", "Connections closed because no request was completed in time.",
-		  c->timeouts);
+	print_one(to, "lockstep_timeouts_total", "counter",
+		  "Connections closed because no request was completed in time.", c->timeouts);
 	print_one(to, "lockstep_samples_total", "counter", "Samples predicted.", c->samples);
 	print_histogram(to, "lockstep_batch_samples", "Samples predicted together.", &c->batch);
 	print_histogram(to, "lockstep_request_seconds", "Seconds from a whole request to its answer.", &c->seconds);
 	print_one(to, "lockstep_connections", "gauge", "Open connections.", (uint64_t)gauges.connections);
-	print_one(to, "lockstep_waiting_samples", "gauge", "Samples that wait to be predicted.", (uint64_t)gauges.waiting);
+	print_one(to, "lockstep_waiting_samples", "gauge", "Samples that wait to be predicted.",
+		  (uint64_t)gauges.waiting);
 	pthread_mutex_unlock(&c->lock);
 }

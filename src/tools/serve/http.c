@@ -19,6 +19,10 @@
 #include "base/pin.h"
 #include "tools/serve/answer.h"
 
+#ifndef MHD_HTTP_CONTENT_TOO_LARGE /* before 0.9.74 */
+#define MHD_HTTP_CONTENT_TOO_LARGE 413
+#endif
+
 enum { THREADS_MIN = 2, THREADS_MAX = 4, SPARE_CONNECTIONS = 64 };
 #define DISCARD_MAX ((int64_t)64 << 20) /* of a body that nobody wants: read, so that the client gets to see why */
 
@@ -75,8 +79,8 @@ static void refuse(http_request *r, unsigned code, const char *message)
 
 struct route {
 	const char *path, *method;
-	int is_open;                       /* without the token, too */
-	void (*answer)(http_request *r);   /* when the request is complete; sets an answer, or waits for one */
+	int is_open;                     /* without the token, too */
+	void (*answer)(http_request *r); /* when the request is complete; sets an answer, or waits for one */
 };
 
 static connection *connection_of(struct MHD_Connection *c)
@@ -195,7 +199,8 @@ static int is_allowed(const http_request *r)
 
 	if (!token || (r->route && r->route->is_open))
 		return 1;
-	return given && strncasecmp(given, scheme, sizeof(scheme) - 1) == 0 && is_token(given + sizeof(scheme) - 1, token);
+	return given && strncasecmp(given, scheme, sizeof(scheme) - 1) == 0 &&
+	       is_token(given + sizeof(scheme) - 1, token);
 }
 
 static void find_route(http_request *r, const char *path, const char *method)
@@ -230,7 +235,8 @@ static int64_t announced(const http_request *r)
 static void refuse_size(http_request *r)
 {
 	char message[96];
-	snprintf(message, sizeof(message), "the request has more than %lld bytes", (long long)r->http->options.max_body);
+	snprintf(message, sizeof(message), "the request has more than %lld bytes",
+		 (long long)r->http->options.max_body);
 	refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, message);
 }
 
@@ -243,7 +249,8 @@ static void check_head(http_request *r, const char *path, const char *method)
 	pthread_mutex_unlock(&h->lock);
 	find_route(r, path, method);
 	if (!is_allowed(r))
-		refuse(r, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong; send it as Authorization: Bearer TOKEN");
+		refuse(r, MHD_HTTP_UNAUTHORIZED,
+		       "the token is missing or wrong; send it as Authorization: Bearer TOKEN");
 	else if (atomic_load(&h->is_refusing))
 		refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is stopping");
 	else if (is_crowded)
@@ -381,7 +388,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *from, const 
 	return go_on(r);
 }
 
-static void request_ended(void *context, struct MHD_Connection *own, void **request, enum MHD_RequestTerminationCode code)
+static void request_ended(void *context, struct MHD_Connection *own, void **request,
+			  enum MHD_RequestTerminationCode code)
 {
 	ls_http *h = context;
 	http_request *r = *request;
@@ -514,7 +522,8 @@ ls_status ls_http_start(ls_http **out, const ls_http_options *options)
 	if (h)
 		pthread_mutex_destroy(&h->lock);
 	free(h);
-	return ls_fail(LS_EMEMORY, "cannot start the HTTP server for %lld connections; try a smaller options.max_connections",
+	return ls_fail(LS_EMEMORY,
+		       "cannot start the HTTP server for %lld connections; try a smaller options.max_connections",
 		       (long long)options->max_connections);
 }
 

@@ -32,7 +32,8 @@ static ls_status parse(place *out, const char *address)
 	if (!colon || is_bare_v6 || end <= begin || (size_t)(end - begin) >= sizeof(out->host) ||
 	    ls_parse_int(colon + 1, "a port", &port) != LS_OK || port < 0 || port > 65535)
 		return ls_fail(LS_EINVALID,
-			       "options.listen is '%s', not ADDRESS:PORT such as 127.0.0.1:8080 or [::1]:8080, with a port of 0 "
+			       "options.listen is '%s', not ADDRESS:PORT such as 127.0.0.1:8080 or [::1]:8080, with a "
+			       "port of 0 "
 			       "to 65535",
 			       address);
 	snprintf(out->host, sizeof(out->host), "%.*s", (int)(end - begin), begin);
@@ -46,7 +47,8 @@ static ls_status resolve(struct addrinfo **out, const place *p)
 	int error = getaddrinfo(p->host, p->port, &wanted, out);
 
 	if (error)
-		return ls_fail(LS_EINVALID, "options.listen: there is no address '%s': %s", p->host, gai_strerror(error));
+		return ls_fail(LS_EINVALID, "options.listen: there is no address '%s': %s", p->host,
+			       gai_strerror(error));
 	return LS_OK;
 }
 
@@ -91,7 +93,8 @@ static void write_url(ls_listener *listener)
 	getsockname(listener->fd, (struct sockaddr *)&address, &size);
 	getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port, sizeof(port),
 		    NI_NUMERICHOST | NI_NUMERICSERV);
-	snprintf(listener->url, sizeof(listener->url), strchr(host, ':') ? "http://[%s]:%s" : "http://%s:%s", host, port);
+	snprintf(listener->url, sizeof(listener->url), strchr(host, ':') ? "http://[%s]:%s" : "http://%s:%s", host,
+		 port);
 }
 
 ls_status ls_listen_is_loopback(const char *address, int *result)

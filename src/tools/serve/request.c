@@ -112,8 +112,8 @@ static ls_status read_numbers(reading *r, const json_t *item)
 	size_t length = strlen(r->place), positions = (size_t)s->height * (size_t)s->width;
 
 	if (!json_is_array(item))
-		return ls_fail(LS_EFORMAT, "%s is not a list; expected %zu numbers, %dx%dx%d", r->place, values_of(s), s->channels,
-			       s->height, s->width);
+		return ls_fail(LS_EFORMAT, "%s is not a list; expected %zu numbers, %dx%dx%d", r->place, values_of(s),
+			       s->channels, s->height, s->width);
 	if (!json_is_array(first)) {
 		if (json_array_size(item) != values_of(s))
 			return ls_fail(LS_EFORMAT, "%s has %zu numbers; expected %zu, %dx%dx%d", r->place,
@@ -123,7 +123,8 @@ static ls_status read_numbers(reading *r, const json_t *item)
 	if (s->channels == 1 && !json_is_array(json_array_get(first, 0)))
 		return read_rows(r, item, r->to);
 	if (json_array_size(item) != (size_t)s->channels)
-		return ls_fail(LS_EFORMAT, "%s has %zu channels; expected %d", r->place, json_array_size(item), s->channels);
+		return ls_fail(LS_EFORMAT, "%s has %zu channels; expected %d", r->place, json_array_size(item),
+			       s->channels);
 	for (int c = 0; c < s->channels; c++) {
 		snprintf(r->place + length, sizeof(r->place) - length, "[%d]", c);
 		LS_TRY(read_rows(r, json_array_get(item, (size_t)c), r->to + (size_t)c * positions));
@@ -176,7 +177,9 @@ static const struct {
 	const char *name;
 	ls_request_kind kind;
 	int is_text;
-} kinds[] = { { "inputs", LS_REQUEST_NUMBERS, 0 }, { "text", LS_REQUEST_TEXTS, 1 }, { "images", LS_REQUEST_IMAGES, 0 } };
+} kinds[] = { { "inputs", LS_REQUEST_NUMBERS, 0 },
+	      { "text", LS_REQUEST_TEXTS, 1 },
+	      { "images", LS_REQUEST_IMAGES, 0 } };
 
 static ls_status find_list(ls_request *out, const ls_request_shape *shape, const char **name, const json_t **list)
 {
@@ -198,9 +201,10 @@ static ls_status find_list(ls_request *out, const ls_request_shape *shape, const
 	if (found == 1)
 		return LS_OK;
 	return ls_fail(LS_EFORMAT, found ? "the request has both \"inputs\" and \"images\""
-					 : shape->is_text ? "the request has no \"text\": a list of strings"
-							  : "the request has neither \"inputs\", a list of images as numbers, "
-							    "nor \"images\", a list of files in base64");
+				   : shape->is_text
+					   ? "the request has no \"text\": a list of strings"
+					   : "the request has neither \"inputs\", a list of images as numbers, "
+					     "nor \"images\", a list of files in base64");
 }
 
 static ls_status read_settings(ls_request *out)

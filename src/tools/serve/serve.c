@@ -20,7 +20,14 @@
 #include "base/status.h"
 #include "tools/serve/http.h"
 
-enum { TOKEN_MIN = 8, TOKEN_MAX = 4096, OTHER_FILES = 128, BODIES_HELD = 64, BATCHES_WAITING = 64 };
+enum {
+	TOKEN_MIN = 8,
+	TOKEN_MAX = 4096,
+	OTHER_FILES = 128,
+	BODIES_HELD = 64,
+	BATCHES_WAITING = 64,
+	SAMPLES_WAITING = 16384
+};
 
 static atomic_int is_asked_to_stop, is_serving;
 
@@ -77,9 +84,10 @@ static ls_status read_token(char **out, const char *path)
 	LS_TRY(ls_file_map_end(&map, LS_OK));
 	if (!is_line || !token || length < TOKEN_MIN || length > TOKEN_MAX) {
 		free(token);
-		return ls_fail(LS_EFORMAT,
-			       "%s: the first line must be a token of %d to %d letters, digits and signs without spaces", path,
-			       TOKEN_MIN, TOKEN_MAX);
+		return ls_fail(
+			LS_EFORMAT,
+			"%s: the first line must be a token of %d to %d letters, digits and signs without spaces", path,
+			TOKEN_MIN, TOKEN_MAX);
 	}
 	if (stat(path, &facts) == 0 && (facts.st_mode & (S_IWGRP | S_IROTH | S_IWOTH)))
 		ls_log_warning("%s holds the token, and other users may read or change it; try chmod 600", path);
@@ -113,8 +121,9 @@ static ls_status check_model(const server *s)
 	LS_TRY(ls_model_describe(s->model, &facts));
 	if (facts.tokens_max == 0) {
 		if (!ls_model_normalisation(s->model) && !s->options->quiet)
-			ls_log_warning("the weights do not say how images were normalised: only requests with \"values\": "
-				       "\"normalised\" can be answered, unless options.mean and options.deviation are given");
+			ls_log_warning(
+				"the weights do not say how images were normalised: only requests with \"values\": "
+				"\"normalised\" can be answered, unless options.mean and options.deviation are given");
 		return LS_OK;
 	}
 	ls_text_sample sample = { .tokens = calloc((size_t)facts.tokens_max, sizeof(int32_t)) };
@@ -134,7 +143,8 @@ static ls_status allow_files(int64_t connections)
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted)
 		return LS_OK;
 	if (files.rlim_max < wanted)
-		return ls_fail(LS_EINVALID, "options.max_connections %lld need %llu open files, and ulimit -n allows %llu",
+		return ls_fail(LS_EINVALID,
+			       "options.max_connections %lld need %llu open files, and ulimit -n allows %llu",
 			       (long long)connections, (unsigned long long)wanted, (unsigned long long)files.rlim_max);
 	files.rlim_cur = wanted;
 	setrlimit(RLIMIT_NOFILE, &files);
@@ -148,10 +158,11 @@ static void count_batch(void *context, int64_t samples)
 
 static ls_status start_batcher(server *s)
 {
+	int64_t waiting = BATCHES_WAITING * s->options->max_batch;
 	const ls_batcher_options options = { .model = s->model,
 					     .max_batch = s->options->max_batch,
 					     .max_wait = s->options->max_wait_ms * 1e-3,
-					     .queue_max = BATCHES_WAITING * s->options->max_batch,
+					     .queue_max = waiting > SAMPLES_WAITING ? waiting : SAMPLES_WAITING,
 					     .on_batch = count_batch,
 					     .context = &s->counters };
 	return ls_batcher_new(&s->batcher, &options);

@@ -25,6 +25,20 @@ typedef struct job {
 	atomic_int calls;
 } job;
 
+/* The last layer starts from zero, which would give all images the same answer. */
+static void fill_weights(void)
+{
+	ls_model_param param;
+
+	for (size_t i = 0; ls_model_param_at(model, i, &param); i++) {
+		float *values = malloc(param.elements * sizeof(*values));
+		for (uint64_t k = 0; k < param.elements; k++)
+			values[k] = (float)((k + 7 * i) * 2654435761u % 1000) / 5000 - 0.1f;
+		assert_ok(ls_model_set(model, param.name, values, param.elements));
+		free(values);
+	}
+}
+
 static int make(void **state)
 {
 	ls_model_options o = LS_MODEL_OPTIONS_INIT;
@@ -33,10 +47,13 @@ static int make(void **state)
 	o.name = "mlp";
 	assert_ok(ls_model_build(&graph, &o));
 	assert_ok(ls_model_new(&model, graph, 5));
+	fill_weights();
 	for (size_t i = 0; i < IMAGES * PIXELS; i++)
 		images[i] = (float)(i * 2654435761u % 1000) / 500 - 1;
 	assert_ok(ls_model_predict(model, images, IMAGES, expected));
 	ls_softmax(expected, IMAGES, CLASSES);
+	for (size_t i = 1; i < IMAGES; i++)
+		assert_memory_not_equal(expected, expected + i * CLASSES, CLASSES * sizeof(float));
 	return 0;
 }
 

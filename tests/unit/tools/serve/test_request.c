@@ -20,7 +20,8 @@ static void test_numbers(void **state)
 {
 	ls_request r;
 	(void)state;
-	assert_ok(read(&r, &grey, "{\"inputs\": [[1,2,3,4,5,6], [[1,2,3],[4,5,6]], [[[1,2,3],[4,5,6.5]]]], \"top\": 4}"));
+	assert_ok(
+		read(&r, &grey, "{\"inputs\": [[1,2,3,4,5,6], [[1,2,3],[4,5,6]], [[[1,2,3],[4,5,6.5]]]], \"top\": 4}"));
 	assert_int_equal(r.count, 3);
 	assert_int_equal(r.top, 4);
 	assert_false(r.is_normalised);
@@ -50,7 +51,7 @@ static void test_base64(void **state)
 {
 	static const struct {
 		const char *text, *bytes;
-	} good[] = { { "", "" },	  { "QQ==", "A" },     { "QUI=", "AB" },  { "QUJD", "ABC" },
+	} good[] = { { "", "" },           { "QQ==", "A" },      { "QUI=", "AB" },          { "QUJD", "ABC" },
 		     { "QUJDRA", "ABCD" }, { "Q U\nJD", "ABC" }, { "+/+/", "\xfb\xff\xbf" } };
 	static const char *const bad[] = { "A", "QQ=A", "Q*==", "QUJDR", "QQ===", "Q\xc3" };
 	uint8_t *bytes;
@@ -63,7 +64,8 @@ static void test_base64(void **state)
 		free(bytes);
 	}
 	for (size_t i = 0; i < LS_COUNT(bad); i++)
-		assert_fails(ls_base64_decode(&bytes, &size, bad[i], strlen(bad[i]), "images[3]"), LS_EFORMAT, "images[3]: ");
+		assert_fails(ls_base64_decode(&bytes, &size, bad[i], strlen(bad[i]), "images[3]"), LS_EFORMAT,
+			     "images[3]: ");
 	assert_fails(ls_base64_decode(&bytes, &size, "QQ\0A", 4, "x"), LS_EFORMAT, "character 3");
 }
 
