@@ -82,6 +82,9 @@ typedef struct ls_operator_call {
 	size_t size;
 	const void *options;
 	int is_training;
+	uint64_t
+		key; /* for random numbers in training: of the run's seed, the step, the layer and the sample, the same in
+		       * forward and backward, however the work is spread */
 	int inputs;
 	int64_t rows[LS_OPERATOR_INPUTS];
 	int channels[LS_OPERATOR_INPUTS];

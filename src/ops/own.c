@@ -144,6 +144,7 @@ static ls_status shape(ls_shape *s)
 	ls_own_attributes *own = s->attributes;
 	const char *name = s->name ? s->name : own->row->name;
 
+	s->draws = 1; /* the key's */
 	own->shape = (ls_operator_shape){ .options = own->options, .inputs = own->row->inputs };
 	for (int k = 0; k < own->row->inputs; k++)
 		own->shape.input[k] = ls_value_shape_of(s->in[k]);
@@ -280,11 +281,23 @@ static float *unit_grad(const ls_op *op, int64_t unit, int i)
 	       (size_t)unit * param_floats(op, LS_OPERATOR_PARAMS) + param_floats(op, i);
 }
 
+/* Of masked positions: the micro-batch, by its first sample, and the row in it. */
+static uint64_t key_of(const ls_op *op, const ls_pass *pass, int64_t unit)
+{
+	int is_row = op->in[0]->domain == LS_MASKED;
+	uint64_t sample = pass->samples ? pass->samples[is_row ? 0 : unit] : (uint64_t)(is_row ? 0 : unit);
+	uint64_t row = is_row ? (uint64_t)(pass->first_row[LS_MASKED] + unit) : 0;
+
+	return ls_mix64(pass->seed +
+			ls_mix64(pass->step + ls_mix64((uint64_t)op->node->stream + ls_mix64(sample + ls_mix64(row)))));
+}
+
 static ls_operator_call call_of(const ls_op *op, const ls_pass *pass, const bench *b, int64_t unit)
 {
 	ls_operator_call call = { .size = sizeof(call),
 				  .options = own_of(op)->options,
 				  .is_training = pass->training,
+				  .key = key_of(op, pass, unit),
 				  .inputs = op->node->input_count,
 				  .out_rows = unit_rows(pass, op->out, unit).count,
 				  .out_channels = op->out->channels,

@@ -338,6 +338,61 @@ static void parameters_on_any_threads(void **state)
 	ls_graph_free(g);
 }
 
+/* ---- random numbers ---------------------------------------------------------------------------------------------- */
+
+/* Halve or keep, by the key; backward must draw the same. */
+static float drawn(const ls_operator_call *call, int64_t i)
+{
+	return (call->key >> (i % 64) & 1) ? 1.0f : 0.5f;
+}
+
+static void noisy_forward(const ls_operator_call *call)
+{
+	for (int64_t i = 0; i < call->rows[0] * call->channels[0]; i++)
+		call->y[i] = call->x[0][i] * drawn(call, i);
+}
+
+static void noisy_backward(const ls_operator_call *call)
+{
+	for (int64_t i = 0; i < call->rows[0] * call->channels[0]; i++)
+		call->dx[0][i] = call->dy[i] * drawn(call, i);
+}
+
+static const ls_operator noisy = {
+	.size = sizeof(ls_operator), .name = "noisy", .inputs = 1, .forward = noisy_forward, .backward = noisy_backward
+};
+
+/* With equal rows, what differs in the output are the draws. */
+static ls_graph *noisy_net(void)
+{
+	ls_graph *g = net_graph();
+	ls_value x = text_embed(g, 6, 3, 20, NULL);
+	x = ls_graph_operator(g, &noisy, NULL, &x, NULL);
+	x = ls_graph_operator(g, &noisy, NULL, &x, NULL);
+	ls_value masked = ls_masked_positions(g, x);
+	masked = net_linear(g, ls_graph_operator(g, &noisy, NULL, &masked, NULL), "t", TEXT_VOCABULARY);
+	assert_ok(ls_graph_finish_pretraining(g, net_head(g, ls_mean_token(g, x)), masked));
+	return g;
+}
+
+static void random_numbers_by_key(void **state)
+{
+	int counts[2] = { 0 };
+	trained one_thread, three;
+	(void)state;
+	slope_check_graph(noisy_net(), "own, random", 7, counts);
+	slope_report(counts);
+	train(&one_thread, noisy_net(), 1);
+	train(&three, noisy_net(), 3);
+	net_same_floats("gradient", three.net->grads, one_thread.net->grads, three.net->graph->params.reachable);
+	three.net->microbatch = text_microbatch(&three.text, 70);
+	three.net->microbatch.step++;
+	ls_exec_train(three.net->exec, &three.net->microbatch);
+	assert_true(three.net->microbatch.loss != one_thread.loss); /* another step draws others */
+	release(&one_thread);
+	release(&three);
+}
+
 /* ---- mistakes of graphs ------------------------------------------------------------------------------------------ */
 
 static int refuse(ls_operator_shape *s)
@@ -487,5 +542,5 @@ static void the_check_finds_mistakes(void **state)
 	assert_fails(ls_loss_check(&own_squared, &o), LS_EINVALID, "LS_OPERATOR_CHECK_OPTIONS_INIT");
 }
 
-TEST_MAIN(same_bits_as_ours, gradients_of_parameters, parameters_on_any_threads, graphs_that_cannot_be,
-	  the_check_finds_mistakes)
+TEST_MAIN(same_bits_as_ours, gradients_of_parameters, parameters_on_any_threads, random_numbers_by_key,
+	  graphs_that_cannot_be, the_check_finds_mistakes)
