@@ -48,6 +48,7 @@ typedef struct ls_graph_node {
 	int param[LS_NODE_PARAMS]; /* ls_graph_param_at(); of others' that it shares, too */
 	const char *fused;         /* what follows inside the same node: "relu", "add, relu"; NULL: nothing. Borrowed */
 	double flop;               /* forward and backward per sample; of text, of the longest */
+	uint64_t reserved[8];      /* 0 */
 } ls_graph_node;
 
 typedef struct ls_graph_param {
@@ -55,6 +56,7 @@ typedef struct ls_graph_param {
 	int is_trained;   /* not a running statistic or a counter */
 	int rank;
 	int64_t shape[4];
+	uint64_t reserved[4]; /* 0 */
 } ls_graph_param;
 
 /* Node or parameter i of a finished graph; 0: there is none, or the graph is not finished. */

@@ -61,6 +61,7 @@ typedef struct ls_operator_param {
 	ls_operator_start start;
 	int fan_in;   /* of LS_START_UNIFORM */
 	int no_decay; /* 1: decoupled weight decay leaves it alone, as a bias */
+	uint64_t reserved[2];
 } ls_operator_param;
 
 /* What a shape rule reads and fills in. */
