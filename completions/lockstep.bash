@@ -45,6 +45,7 @@ _lockstep() {
 	elif ! words=$(_lockstep_value "$before" "${command[@]}"); then
 		case "${COMP_WORDS[*]:1:3}" in
 		bench*) [[ $before == -* && $before != --quick && $before != --full && $before != --again ]] || words=$("$program" bench --list 2>/dev/null | cut -d ' ' -f 1) ;;
+		models*) [[ $before == -* ]] || words=$(_lockstep_names "$program" models) ;;
 		"data make vocab") [ "$COMP_CWORD" -gt 3 ] || words=vocab ;;
 		"data make"*) [[ $before == -* ]] || words="$(_lockstep_names "$program" data list) vocab" ;;
 		"data get"* | "data info"*) [[ $before == -* ]] || words=$(_lockstep_names "$program" data list) ;;

@@ -31,6 +31,8 @@
  *   data.h     datasets, by name or your own
  *   text.h     vocabularies for models of text
  *   graph.h    describe your own model
+ *   operator.h operators and losses of your own, and a check of their gradients
+ *   inspect.h  walk a finished graph
  *   models.h   the models that come with Lockstep
  *   hooks.h    callbacks of a run, and a handle that stops it
  *   train.h    training and evaluation, and every setting they take
@@ -64,10 +66,12 @@
 #include <lockstep/export.h>
 #include <lockstep/graph.h>
 #include <lockstep/hooks.h>
+#include <lockstep/inspect.h>
 #include <lockstep/launch.h>
 #include <lockstep/model.h>
 #include <lockstep/models.h>
 #include <lockstep/names.h>
+#include <lockstep/operator.h>
 #include <lockstep/plan.h>
 #include <lockstep/predict.h>
 #include <lockstep/probe.h>

@@ -11,7 +11,7 @@ static const ls_command commands[] = {
 	{ "serve", "answer predictions over HTTP", ls_cmd_serve },
 	{ "export", "write a trained model as ONNX", ls_cmd_export },
 	{ "data", "get, make and show datasets", ls_cmd_data },
-	{ "models", "list models with their sizes", ls_cmd_models },
+	{ "models", "list models with their sizes, or the layers of one", ls_cmd_models },
 	{ "bench", "measure how fast a model trains", ls_cmd_bench },
 	{ "plan", "predict how a job would scale on a cluster", ls_cmd_plan },
 	{ "probe", "measure this machine or cluster: cores, memory, links", ls_cmd_probe },

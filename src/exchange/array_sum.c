@@ -22,6 +22,7 @@
  */
 #include "exchange/array_sum.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,7 @@ struct ls_allreduce {
 	ls_fold own, total;   /* own contributions -> own partial sums; all partial sums -> the sum */
 	float *packed, *received, *scratch;
 	size_t packed_floats, received_floats, scratch_floats;
+	ls_allreduce *next; /* of those that are broken */
 };
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
@@ -498,23 +500,35 @@ ls_status ls_allreduce_sum(ls_allreduce *a, const ls_contribution *mine, int64_t
 
 /* ---- making and freeing ------------------------------------------------------------------------------------------ */
 
+/* Objects that have lost a rank: messages may still be under way to their memory, so it stays until the program ends. */
+static _Atomic(ls_allreduce *) broken;
+
+static void park(ls_allreduce *a)
+{
+	a->next = atomic_load(&broken);
+	while (!atomic_compare_exchange_weak(&broken, &a->next, a))
+		;
+}
+
 void ls_allreduce_free(ls_allreduce *a)
 {
 	if (!a)
 		return;
-	release_plan(a);
-	if (!a->is_broken) { /* else messages may still be under way to them */
-		ls_floats_free(a->packed, a->packed_floats);
-		ls_floats_free(a->received, a->received_floats);
-		free(a->headers);
-	}
-	ls_floats_free(a->scratch, a->scratch_floats);
 	if (a->transport)
 		a->transport->ops->free(a->transport);
+	ls_floats_free(a->scratch, a->scratch_floats);
 	free(a->place);
 	free(a->partials);
 	free(a->pending);
 	free(a->done);
+	if (a->is_broken) {
+		park(a);
+		return;
+	}
+	release_plan(a);
+	ls_floats_free(a->packed, a->packed_floats);
+	ls_floats_free(a->received, a->received_floats);
+	free(a->headers);
 	free(a);
 }
 

@@ -209,6 +209,31 @@ static ls_status check_losses(const ls_graph *graph)
 	return LS_OK;
 }
 
+/* Somebody passes the gradient on to every value that needs one. */
+static int gets_gradient(const ls_graph *graph, int value)
+{
+	for (int i = 0; i < graph->loss_count; i++)
+		if (graph->losses[i].inputs[0] == value)
+			return 1;
+	for (int i = 0; i < graph->node_count; i++)
+		for (int k = 0; k < graph->nodes[i].input_count; k++)
+			if (graph->nodes[i].inputs[k] == value && graph->values[graph->nodes[i].output].needs_gradient)
+				return 1;
+	return 0;
+}
+
+/* Operators of a program's own may have no backward. */
+static ls_status check_trained(const ls_graph *graph)
+{
+	for (int i = 0; i < graph->node_count; i++)
+		if (graph->values[graph->nodes[i].output].needs_gradient &&
+		    !gets_gradient(graph, graph->nodes[i].output))
+			return ls_fail(LS_EINVALID,
+				       "layer '%s' would not be trained: the operator that reads it has no backward",
+				       graph->nodes[i].name);
+	return LS_OK;
+}
+
 /* Which layer writes the gradient of a weight that several share, and which add to it. */
 static void order_borrowers(ls_graph *graph)
 {
@@ -236,8 +261,9 @@ ls_status ls_graph_finish(ls_graph *graph, ls_value output)
 	graph->logits = output.id;
 	ls_graph_fuse(graph);
 	order_borrowers(graph);
-	graph->finished = 1;
 	ls_graph_mark_gradients(graph);
+	LS_TRY(check_trained(graph));
+	graph->finished = 1;
 	ls_params_lay_out(&graph->params, 0);
 	return LS_OK;
 }

@@ -42,6 +42,7 @@ is "as the page knows them" "$(offers train --optimizer "")" "$(sed -nE 's/^\| `
 like "models" "$(offers train --model resnet1)" "^resnet18 "
 like "datasets" "$(offers train --data gl)" "^glyphs$"
 like "datasets to get" "$(offers data get mn)" "^mnist$"
+is "models to show" "$(offers models bert-t)" "bert-tiny"
 is "options of a probe" "$(offers probe --b)" "--bucket-bytes --bytes"
 is "recipes of a bench" "$(offers bench rcc)" "rcc-bigmnist rcc-mnist"
 is "also behind a flag" "$(offers bench --quick one)" "oneflow-bert"

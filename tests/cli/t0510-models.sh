@@ -20,5 +20,19 @@ for row in resnet18:11689512 resnet34:21797672 resnet50:25557032 resnet101:44549
 	like "${row%:*} has torchvision's ${row#*:} parameters" "$out" "^${row%:*} +${row#*:} "
 done
 
+# The layers of one model.
+run "$LOCKSTEP" models cnn
+is "layers of the CNN" "$status" 0
+like "columns of layers" "$(head -n 1 <<<"$out")" '^ *node  layer +operator +reads +output +parameters +GFLOP$'
+like "its first layer" "$out" '^ +1  conv1 +conv2d +0 +32x28x28 +[0-9]+ +0\.[0-9]{4}$'
+like "its loss" "$out" '^ +[0-9]+  cross_entropy +cross_entropy +[0-9]+ +loss +0 +0\.0000$'
+parameters=$("$LOCKSTEP" models | awk '$1 == "cnn" { print $2 }')
+is "parameters add up" "$(awk 'NR > 1 { sum += $(NF - 1) } END { print sum }' <<<"$out")" "$parameters"
+run "$LOCKSTEP" models resnet18 --size 32
+like "what runs together is one line" "$out" '^ +[0-9]+  layer1\.0\.bn2 +batch_norm, add, relu +[0-9]+, [0-9]+ +64x'
+run "$LOCKSTEP" models bert-tiny
+like "text" "$out" 'attention +[0-9]+, [0-9]+, [0-9]+ +[0-9]+ tokens x 128 '
+fails_with "a model that there is not" 2 "unknown model 'resnet19'; did you mean 'resnet18'" "$LOCKSTEP" models resnet19
+
 fails_with "an image too small for a model says so" 2 "size|image|kernel|input" "$LOCKSTEP" models --size 1 --channels 1
 test_end

@@ -68,9 +68,10 @@ static void run_forward(const job *j, const ls_pass *pass, double *since, ls_mem
 
 static void run_losses(const job *j, const ls_pass *pass, ls_member member)
 {
-	for (int i = 0; i < j->exec->loss_count; i++)
+	for (int i = 0; i < j->exec->loss_count; i++) {
 		j->exec->losses[i].type->forward(&j->exec->losses[i], pass, member);
-	ls_team_barrier(member);
+		ls_team_barrier(member); /* they share scratch */
+	}
 }
 
 static void deliver_gradient(const ls_op *op, const ls_exec_microbatch *microbatch, const ls_pass *pass,

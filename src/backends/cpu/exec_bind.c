@@ -98,6 +98,7 @@ ls_status ls_exec_bind(ls_exec *exec)
 	exec->logits = place_of(exec, LS_SPAN_VALUE, exec->graph->logits);
 	for (int i = 0; i < exec->loss_count; i++) {
 		int value = exec->losses[i].node->inputs[0];
+		exec->losses[i].scratch = exec->workspace + exec->workspace_bytes;
 		exec->losses[i].x[0] = place_of(exec, LS_SPAN_VALUE, value);
 		exec->losses[i].dx[0] = ls_exec_has_gradient(exec, value) ? gradient_of(exec, value) : NULL;
 	}

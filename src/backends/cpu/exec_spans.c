@@ -133,7 +133,7 @@ static void plan_read(ls_exec *exec, int i, int value, int again)
 	extend(ls_exec_span(exec, LS_SPAN_VALUE, value), forward_time(i));
 	if (again)
 		extend(ls_exec_span(exec, LS_SPAN_VALUE, value), backward_time(exec, i));
-	if (ls_exec_has_gradient(exec, value))
+	if (ls_exec_has_gradient(exec, value) && goes_backward(exec, i))
 		extend(ls_exec_span(exec, LS_SPAN_GRADIENT, value), backward_time(exec, i));
 }
 
@@ -151,6 +151,12 @@ static void plan_reads(ls_exec *exec, int i)
 		plan_read(exec, i, op->node->inputs[k], others);
 }
 
+static void plan_scratch(ls_exec *exec, const ls_op *op)
+{
+	size_t bytes = op->type->scratch_bytes ? op->type->scratch_bytes(op, exec->largest) : 0;
+	exec->scratch_bytes = bytes > exec->scratch_bytes ? bytes : exec->scratch_bytes;
+}
+
 static void plan_aux(ls_exec *exec, int i)
 {
 	ls_op *op = &exec->ops[i];
@@ -161,10 +167,7 @@ static void plan_aux(ls_exec *exec, int i)
 	if (op->type->aux_bytes)
 		want(ls_exec_span(exec, LS_SPAN_AUX, i), op->type->aux_bytes(op, exec->largest), forward_time(first),
 		     last);
-	if (op->type->scratch_bytes) {
-		size_t bytes = op->type->scratch_bytes(op, exec->largest);
-		exec->scratch_bytes = bytes > exec->scratch_bytes ? bytes : exec->scratch_bytes;
-	}
+	plan_scratch(exec, op);
 }
 
 /* Which node writes a gradient first, and which nodes add to it: decided in backward order. A node delivers the
@@ -175,7 +178,7 @@ static void plan_adds(ls_exec *exec, char *written)
 		ls_op *op = &exec->ops[i];
 		for (int k = op->node->input_count - 1; k >= 0; k--) {
 			int value = op->node->inputs[k];
-			if (!ls_exec_has_gradient(exec, value))
+			if (!ls_exec_has_gradient(exec, value) || !goes_backward(exec, i))
 				continue;
 			op->add_dx[k] = written[value];
 			written[value] = 1;
@@ -279,6 +282,8 @@ ls_status ls_exec_plan_memory(ls_exec *exec)
 	}
 	extend(ls_exec_span(exec, LS_SPAN_VALUE, exec->graph->logits),
 	       exec->op_count); /* copied out after the losses */
+	for (int i = 0; i < exec->loss_count; i++)
+		plan_scratch(exec, &exec->losses[i]);
 	for (int i = 0; i < exec->loss_count; i++)
 		plan_loss(exec, exec->losses[i].node->inputs[0], written);
 	if (!exec->inference)
