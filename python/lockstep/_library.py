@@ -35,9 +35,19 @@ def text(pointer: Any) -> str:
     return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
 
+def version_text() -> str:
+    return text(lib.ls_version())
+
+
 def message() -> str:
-    """The message of this thread's last failure. Fields of options are keyword arguments here."""
-    return re.sub(r"\boptions\.(?=[a-z])", "", text(lib.ls_last_error()))
+    """The message of this thread's last failure. Fields of options, and flags of the command, are keyword arguments here."""
+    return re.sub(r"--([a-z][a-z-]+)", _flag, re.sub(r"\boptions\.(?=[a-z])", "", text(lib.ls_last_error())))
+
+
+def _flag(match: "re.Match[str]") -> str:
+    """--lr-min as lr_min, if it is a setting."""
+    known = lib.ls_train_setting_of(match.group(1).encode()) != ffi.NULL
+    return match.group(1).replace("-", "_") if known else match.group(0)
 
 
 def error_of(status: int) -> Error:
