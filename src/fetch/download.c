@@ -75,8 +75,8 @@ static ls_status transfer(const ls_download_options *options, int fd, uint64_t h
 ls_status ls_download(const ls_download_options *options)
 {
 	struct stat facts;
-	uint64_t have;
-	int fd;
+	uint64_t have = 0;
+	int fd = -1;
 
 	LS_TRY(part_open(options->part, &fd, &have));
 	ls_status status = transfer(options, fd, have);
