@@ -86,6 +86,7 @@ static ls_status load(ls_model *model, const ls_model_load_options *o)
 	LS_TRY(ls_trained_find(t, &which));
 	if (o->data) {
 		t->settings.data = o->data;
+		t->is_data_given = 1;
 		t->settings.data_dir = NULL;
 	}
 	if (o->data_dir)
@@ -468,6 +469,7 @@ ls_status ls_model_save(const ls_model *model, const char *path)
 
 	if (t->settings.model)
 		LS_TRY(ls_weights_note(&notes, &t->settings, trained_on));
+	ls_weights_note_input(&notes, t->graph);
 	ls_status status = write_weights(model, path, &notes);
 	ls_weights_notes_release(&notes);
 	return status;

@@ -107,11 +107,9 @@ ls_status ls_trained_find(ls_trained *out, const ls_eval_options *options)
 
 static ls_status parse_input(const char *text, ls_dataset_info *info)
 {
-	int end = 0;
-	if (sscanf(text, "%dx%dx%d%n", &info->channels, &info->height, &info->width, &end) != 3 || text[end] != '\0' ||
-	    info->channels < 1 || info->height < 1 || info->width < 1)
-		return ls_fail(LS_EINVALID, "options.input is '%s', not CHANNELSxHEIGHTxWIDTH such as 3x224x224", text);
-	return LS_OK;
+	if (ls_weights_parse_input(text, info))
+		return LS_OK;
+	return ls_fail(LS_EINVALID, "options.input is '%s', not CHANNELSxHEIGHTxWIDTH such as 3x224x224", text);
 }
 
 ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_dataset_info *out)
@@ -120,10 +118,15 @@ ls_status ls_trained_find_shape(const ls_trained *t, const char *input, ls_datas
 					.classes = t->classes,
 					.normalisation = t->normalisation.channels > 0 ? &t->normalisation : NULL };
 	ls_dataset *data = NULL;
+	int found = 0;
 
 	*out = (ls_dataset_info){ .classes = t->classes };
 	if (input)
 		return parse_input(input, out);
+	if (!t->is_data_given)
+		LS_TRY(ls_weights_read_input(t->weights.file, out, &found));
+	if (found)
+		return LS_OK;
 	if (!t->settings.data)
 		return ls_fail(
 			LS_EINVALID,

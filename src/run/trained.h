@@ -15,6 +15,7 @@ typedef struct ls_trained {
 	ls_weights weights;
 	ls_settings_stored stored;      /* what the run or the file says */
 	ls_train_options settings;      /* the same with the options on top */
+	int is_data_given;              /* settings.data is what the program asks for */
 	int classes;                    /* of the weights; 0: not known */
 	ls_normalisation normalisation; /* that they were trained with; zero: not known */
 	ls_weights_said said;
@@ -28,8 +29,8 @@ typedef struct ls_trained {
  * text; of the data, settings has what the run was trained on. */
 ls_status ls_trained_find(ls_trained *out, const ls_eval_options *options);
 
-/* The shape of a sample: `input` ("3x224x224") or, where it is NULL, that of the data that settings name, which is opened
- * for it. */
+/* The shape of a sample: `input` ("3x224x224") or, where it is NULL, what the file says, or else that of the data that
+ * settings name, which is opened for it. */
 ls_status ls_trained_find_shape(const ls_trained *trained, const char *input, ls_dataset_info *out);
 
 /* The graph for samples like `info`'s, or the program's own, and the weights. */

@@ -74,6 +74,8 @@ static ls_status save(const ls_trainer *t, const char *directory, int64_t keep)
 
 	if (status == LS_OK)
 		status = ls_weights_note(&notes, &kept, context);
+	if (status == LS_OK)
+		ls_weights_note_input(&notes, t->node->graph);
 	content.metadata = notes.pair;
 	content.metadata_count = notes.count;
 	content.settings = settings;

@@ -152,6 +152,68 @@ ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options
 	return trained_on.normalisation ? note_normalisation(out, trained_on.normalisation) : LS_OK;
 }
 
+#define INPUT "input"
+#define TOKENS "tokens"
+#define KNOWN "tokens-known"
+#define MASKED "tokens-masked"
+
+static void note_number(ls_weights_notes *notes, const char *key, int value)
+{
+	char text[16];
+	snprintf(text, sizeof(text), "%d", value);
+	add_copy(notes, key, text);
+}
+
+void ls_weights_note_input(ls_weights_notes *notes, const ls_graph *graph)
+{
+	const ls_tensor *in = &graph->values[graph->input];
+	char shape[32];
+
+	if (graph->tokens_max == 0) {
+		snprintf(shape, sizeof(shape), "%dx%dx%d", in->channels, in->height, in->width);
+		add_copy(notes, INPUT, shape);
+		return;
+	}
+	note_number(notes, TOKENS, graph->tokens_max);
+	note_number(notes, KNOWN, ls_graph_vocabulary(graph));
+	note_number(notes, MASKED, graph->masked_max);
+}
+
+int ls_weights_parse_input(const char *text, ls_dataset_info *out)
+{
+	int end = 0;
+	return sscanf(text, "%dx%dx%d%n", &out->channels, &out->height, &out->width, &end) == 3 && text[end] == '\0' &&
+	       out->channels > 0 && out->height > 0 && out->width > 0;
+}
+
+/* One of the file's numbers; it may be anybody's file. */
+static int read_number(const ls_st_reader *reader, const char *key, int least, int *out)
+{
+	const char *text = ls_st_metadata(reader, key);
+	char *end = NULL;
+	long value = text ? strtol(text, &end, 10) : -1;
+
+	if (!text || *end != '\0' || end == text || value < least || value > INT_MAX)
+		return 0;
+	*out = (int)value;
+	return 1;
+}
+
+ls_status ls_weights_read_input(const char *file, ls_dataset_info *out, int *found)
+{
+	ls_st_reader *reader = NULL;
+
+	LS_TRY(ls_st_open(&reader, file));
+	const char *shape = ls_st_metadata(reader, INPUT), *hash = ls_st_metadata(reader, LS_CKPT_VOCABULARY);
+	*found = (shape && ls_weights_parse_input(shape, out)) ||
+		 (read_number(reader, TOKENS, 1, &out->tokens_max) && read_number(reader, KNOWN, 1, &out->vocabulary) &&
+		  read_number(reader, MASKED, 0, &out->masked_max));
+	if (*found && hash)
+		out->vocabulary_hash = strtoull(hash, NULL, 16);
+	ls_st_close(reader);
+	return LS_OK;
+}
+
 static ls_status read_notes(const ls_st_reader *reader, const char *file, ls_train_options *options)
 {
 	const ls_setting *row;

@@ -13,6 +13,7 @@
 #include <lockstep/train.h>
 
 #include "checkpoint/checkpoint.h"
+#include "graph/graph.h"
 #include "run/settings.h"
 
 #define LS_WEIGHTS_MEAN "mean"
@@ -36,6 +37,14 @@ typedef struct ls_weights_notes {
 } ls_weights_notes;
 ls_status ls_weights_note(ls_weights_notes *out, const ls_train_options *options, ls_settings_context trained_on);
 void ls_weights_notes_release(ls_weights_notes *notes);
+
+/* What a sample of the graph is, for files of models that no dataset was named for: "input": "1x28x28", or of text
+ * "tokens": "128", "tokens-known": "30522", "tokens-masked": "20". `out` of a file: its shape; *found: it has one. */
+void ls_weights_note_input(ls_weights_notes *notes, const ls_graph *graph);
+ls_status ls_weights_read_input(const char *file, ls_dataset_info *out, int *found);
+
+/* "3x224x224" to channels, height and width; 0: it is something else. */
+int ls_weights_parse_input(const char *text, ls_dataset_info *out);
 
 /* The strings that a file notes; "" where it does not. */
 typedef struct ls_weights_said {

@@ -450,6 +450,47 @@ static void test_the_learning_rate(void **state)
 	ls_dataset_free(set);
 }
 
+/* What a program saves it loads again, without a word about its input. */
+static void test_files_say_what_they_are(void **state)
+{
+	static const struct {
+		const char *model, *data;
+	} rows[] = { { "cnn", "glyphs" }, { "transformer", "babble" }, { "bert-tiny", "babble-pairs" } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char file[64];
+		snprintf(file, sizeof(file), "%s.safetensors", rows[i].model);
+		const char *paths[] = { in_dir(*state, file), in_dir(*state, rows[i].model) };
+		ls_dataset *set = open_set(rows[i].data);
+		ls_model *model = make_model(rows[i].model, set);
+		ls_trainer_options o = options_of("adam");
+		ls_trainer *trainer = NULL;
+		ls_model_facts wanted, facts;
+		assert_ok(ls_trainer_new(&trainer, model, &o));
+		assert_ok(ls_trainer_run(trainer, set, 1, NULL));
+		assert_ok(ls_model_save(model, paths[0]));
+		assert_ok(ls_trainer_save(trainer, paths[1], 0));
+		assert_ok(ls_model_describe(model, &wanted));
+		for (int k = 0; k < 2; k++) {
+			ls_model_load_options from = LS_MODEL_LOAD_OPTIONS_INIT;
+			ls_model *loaded = NULL;
+			from.source = paths[k];
+			assert_ok(ls_model_load(&loaded, &from));
+			assert_ok(ls_model_describe(loaded, &facts));
+			assert_string_equal(facts.name, wanted.name);
+			assert_int_equal(facts.fingerprint, wanted.fingerprint);
+			assert_int_equal(facts.height, wanted.height);
+			assert_int_equal(facts.tokens_max, wanted.tokens_max);
+			assert_int_equal(facts.vocabulary, wanted.vocabulary);
+			assert_int_equal(facts.outputs, wanted.outputs);
+			ls_model_free(loaded);
+		}
+		ls_trainer_free(trainer);
+		ls_model_free(model);
+		ls_dataset_free(set);
+	}
+}
+
 /* ---- evaluation ----------------------------------------------------------------------------------------------------- */
 
 static void test_evaluation(void **state)
@@ -739,6 +780,7 @@ static void test_trainers_in_threads(void **state)
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_steps_have_the_bits_of_train, test_a_single_micro_batch,
 	       test_an_epoch_of_a_dataset, test_the_gradient_is_the_update, test_gradients_add_up,
-	       test_it_goes_on_after_a_load, test_the_learning_rate, test_evaluation, test_options_are_checked,
-	       test_samples_are_checked, test_gradients_are_checked, test_handles_that_were_freed,
-	       test_the_hook_stops_a_run, test_a_thousand_leave_nothing, test_trainers_in_threads)
+	       test_it_goes_on_after_a_load, test_files_say_what_they_are, test_the_learning_rate, test_evaluation,
+	       test_options_are_checked, test_samples_are_checked, test_gradients_are_checked,
+	       test_handles_that_were_freed, test_the_hook_stops_a_run, test_a_thousand_leave_nothing,
+	       test_trainers_in_threads)
