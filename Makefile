@@ -24,7 +24,7 @@ CONFIGURE = tools/configure "$(BUILD)" "$(SANITIZER)" "$(COMPILER)" -DLS_MPI=$(M
 CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
-.PHONY: help deps lockstep build test test-golden ci demo install format lint lint-tidy bench-peers bench-convergence \
+.PHONY: help deps lockstep build test test-golden ci demo install deb format lint lint-tidy bench-peers bench-convergence \
 	bench-exchange soak build-fuzz fuzz clean
 
 help: ## list the targets
@@ -42,7 +42,7 @@ build: ## build everything: command, library, tests, examples
 	cmake --build "$(BUILD)"
 
 test: ## install what tests need (760 MB on a bare system), build, run all tests; TESTS="words", SANITIZER=address
-	tools/install-deps build test $(CLANG)
+	tools/install-deps build test packages $(CLANG)
 	$(MAKE) --no-print-directory build
 	tools/python-packages "$(BUILD)"
 	tools/run-tests "$(BUILD)" $(TESTS)
@@ -60,6 +60,11 @@ demo: deps lockstep ## build and show the command: probe, ResNet-18 on one core 
 
 install: build ## install command, library, headers, pkg-config file and manual pages under PREFIX
 	DESTDIR="$(DESTDIR)" cmake --install "$(BUILD)" --prefix "$(PREFIX)"
+
+deb: ## make the Debian packages liblockstep0, liblockstep-dev and lockstep, in BUILD/packages
+	tools/install-deps build packages
+	$(MAKE) --no-print-directory build
+	cpack -G DEB --config "$(BUILD)/CPackConfig.cmake" -B "$(BUILD)/packages"
 
 format: ## reformat the C sources with clang-format
 	tools/install-deps lint

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The installed library exports what include/lockstep declares and nothing else, so it takes no name from a program: not
-# its own functions' nor those of libraries inside it. libxsmm's stubs sgemm_ and dgemm_ once took the place of a BLAS.
+# The installed libraries export what include/lockstep declares and nothing else, so they take no name from a program: not
+# their own functions' nor those of libraries inside them. libxsmm's stubs sgemm_ and dgemm_ once took the place of a BLAS.
+# What liblockstep has for liblockstep-tools alone is in a version of its own (docs/decisions/0022).
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -9,7 +10,7 @@
 cat >declared.py <<'P'
 import re, sys
 for header in sys.argv[1:]:
-    text = open(header).read()
+    text = re.sub(r"static inline [^;{]*\{[^{}]*\}", "", open(header).read())
     while re.search(r"\{[^{}]*\}", text):  # bodies of structs and enums, whose members are no symbols; extern "C" last
         text = re.sub(r"(extern \"C\" )?\{([^{}]*)\}", lambda m: m[2] if m[1] else "", text)
     text = text.replace('extern "C" {', "")
@@ -26,10 +27,40 @@ ok "the headers declare functions" test "$(wc -l <declared)" -gt 50
 prefix=$PWD/prefix
 ok "cmake --install" cmake --install "$BUILD_DIR" --prefix "$prefix"
 library=$(find "$prefix" -name 'liblockstep.so')
-nm -D --defined-only "$library" | awk '{ print $NF }' | sort -u >exported
-is "the library exports what the headers declare" "$(comm -13 exported declared | xargs)" ""
-# AddressSanitizer's own marks of globals are no symbols of ours.
-is "and nothing else" "$(comm -23 exported declared | grep -v '^__asan_\|^__odr_asan' | head -20 | xargs)" ""
+tools=$(find "$prefix" -name 'liblockstep-tools.so')
+symbols() { # LIBRARY VERSION: what it exports under a version
+	nm -D --defined-only --with-symbol-versions "$1" | awk -v node="@@$2" '
+		index($NF, node) { print substr($NF, 1, index($NF, "@") - 1) }' | sort -u
+}
+version=$("$LOCKSTEP" --version | awk '{ print $2 }')
+symbols "$library" LOCKSTEP_0 >core
+symbols "$tools" LOCKSTEP_TOOLS_0 >tools
+symbols "$library" "LOCKSTEP_PRIVATE_$version" >private
+sort core tools >exported
+is "the libraries export what the headers declare" "$(comm -13 exported declared | xargs)" ""
+is "and nothing else" "$(comm -23 exported declared | xargs)" ""
+is "no function is in both" "$(uniq -d exported | xargs)" ""
+is "the tools are in their own" "$(grep -cE '^ls_(bench|sweep|recipe|forecast|fit|probe|report)(_|$)' core)" 0
+ok "which has nothing but them" test "$(grep -vcE '^ls_(bench|sweep|recipe|forecast|fit|probe|report)(_|$)' tools)" = 0
+for file in "$library" "$tools"; do
+	# AddressSanitizer's own marks of globals are no symbols of ours.
+	is "$(basename "$file") has no symbol outside these versions" \
+		"$(nm -D --defined-only --with-symbol-versions "$file" | awk '$2 != "A" { print $NF }' |
+			grep -vE '@@LOCKSTEP_(0|TOOLS_0|PRIVATE_[0-9.]+)$|^__asan_|^__odr_asan' | head -20 | xargs)" ""
+done
+ok "there is something private" test -s private
+nm -D --undefined-only "$tools" | awk '{ sub("@.*", "", $NF); print $NF }' | sort -u >needed
+is "all of it is used by the tools" "$(comm -23 private needed | xargs)" ""
+is "and none of it is public" "$(comm -12 private declared | xargs)" ""
+
+# Static libraries, where the linker knows no versions: private names have a prefix.
+if [ -z "${SANITIZER:-}" ]; then
+	for pair in lockstep:core lockstep-tools:tools; do
+		archive=$(find "$prefix" -name "lib${pair%:*}.a")
+		nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | grep -v '^lockstep_private_ls_' | sort -u >static
+		is "lib${pair%:*}.a defines the same functions and no others" "$(diff static "${pair#*:}")" ""
+	done
+fi
 
 cat >both.c <<'C'
 #include <lockstep/lockstep.h>

@@ -1,0 +1,266 @@
+#!/bin/bash
+# Programs and libraries of different versions: an older program runs with a library whose options have grown, and a newer
+# one with an older library as long as it uses nothing that is new (docs/decisions/0021). The later version is this one
+# with a field more in every struct of options.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+export SOURCE_DIR
+ok "a later version is made of this one" python3 "$SOURCE_DIR/tests/cli/grow.py" "$BUILD_DIR" grown
+mv .ok names
+later=$PWD/grown
+
+cat >program.c <<'C'
+#include <lockstep/lockstep.h>
+#include <stdio.h>
+#include <string.h>
+
+static void show(const char *what, ls_status status)
+{
+	printf("%s: %s %s\n", what, ls_status_name(status), status ? ls_last_error() : "");
+}
+
+/* Every operator that has attributes. */
+static ls_graph *images(void)
+{
+	ls_graph *g = NULL;
+	ls_graph_new(&g);
+	ls_value x = ls_input(g, 1, 28, 28);
+	x = ls_conv2d(g, x, "conv", (ls_conv_options){ .out_channels = 16, .kernel = 3, .padding = 1, CONV_MORE });
+	x = ls_relu(g, ls_batch_norm(g, x, "norm", (ls_batch_norm_options){ .zero_init = 0 }));
+	x = ls_max_pool2d(g, x, (ls_pool_options){ .kernel = 2 });
+	x = ls_avg_pool2d(g, x, (ls_pool_options){ .kernel = 2 });
+	x = ls_dropout(g, ls_gelu(g, x, (ls_gelu_options){ .approximate = 1 }), (ls_dropout_options){ .p = 0.1f });
+	x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = 10 });
+	ls_cross_entropy(g, x, (ls_cross_entropy_options){ .label_smoothing = 0.1f });
+	show("graph of images", ls_graph_finish(g, x));
+	return g;
+}
+
+static ls_graph *text(void)
+{
+	ls_graph *g = NULL;
+	ls_graph_new(&g);
+	ls_value x = ls_text_input(g, 16, 0);
+	x = ls_embedding(g, x, (ls_embedding_options){ .words = "words", .positions = "positions", .vocabulary = 100,
+						       .longest = 16, .width = 64 });
+	x = ls_attention(g, x, x, x, (ls_attention_options){ .num_heads = 4 });
+	x = ls_layer_norm(g, x, "norm", (ls_layer_norm_options){ .eps = 1e-6f });
+	x = ls_linear(g, ls_mean_token(g, x), "fc", (ls_linear_options){ .out_features = 5 });
+	show("graph of text", ls_graph_finish(g, x));
+	return g;
+}
+
+static void predict(ls_graph *g)
+{
+	ls_model *model = NULL;
+	ls_model_facts facts = { 0 };
+	if (ls_model_new(&model, g, 7) || ls_model_describe(model, &facts)) {
+		show("model", LS_EINVALID);
+		ls_graph_free(g);
+		return;
+	}
+	printf("model of %lld outputs, %016llx\n", (long long)facts.outputs, (unsigned long long)facts.fingerprint);
+	ls_model_free(model);
+}
+
+static ls_status read_sample(void *self, uint64_t index, float *image, int32_t *label)
+{
+	(void)self;
+	for (int i = 0; i < 28 * 28; i++)
+		image[i] = (float)((index + (uint64_t)i) % 7) / 7;
+	*label = (int32_t)(index % 10);
+	return LS_OK;
+}
+
+static void train_and_evaluate(void)
+{
+	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
+	ls_train_result result = { 0 };
+	PLAIN(options);
+	options.model = "cnn";
+	options.data = "glyphs";
+	options.samples = options.test_samples = 64;
+	options.run = "run";
+	options.quiet = 1;
+	show("set", ls_train_options_set(&options, "batch", "32"));
+	show("train", ls_train(&options, &result));
+	printf("trained %016llx\n", (unsigned long long)result.fingerprint);
+
+	struct {
+		ls_train_stored stored;
+		char behind[64];
+	} s = { .stored = LS_TRAIN_STORED_INIT, .behind = "nobody writes here" };
+	show("recall", ls_train_recall(&s.stored, "run"));
+	printf("%s, batch %lld, %s\n", s.stored.options.model ? s.stored.options.model : "", (long long)s.stored.options.batch, s.behind);
+	ls_train_stored_release(&s.stored);
+
+	ls_eval_options eval = LS_EVAL_OPTIONS_INIT;
+	ls_eval_result found = { 0 };
+	PLAIN(eval);
+	eval.source = "run";
+	eval.quiet = 1;
+	show("eval", ls_eval(&eval, &found));
+	printf("evaluated %.4f of %llu\n", found.accuracy, (unsigned long long)found.samples);
+
+	ls_model_load_options load = LS_MODEL_LOAD_OPTIONS_INIT;
+	ls_model *model = NULL;
+	PLAIN(load);
+	load.source = "run";
+	show("load", ls_model_load(&model, &load));
+	ls_model_free(model);
+}
+
+static void data(void)
+{
+	ls_dataset *set = NULL;
+	ls_dataset_info info = { .name = "mine", .samples = 20, .channels = 1, .height = 28, .width = 28, .classes = 10 };
+	ls_dataset_ops ops = { .read = read_sample };
+	show("dataset", ls_dataset_new(&set, &info, &ops, NULL));
+	ls_dataset_free(set);
+
+	ls_dataset_options open = LS_DATASET_OPTIONS_INIT;
+	PLAIN(open);
+	open.name = "glyphs";
+	open.samples = 50;
+	set = NULL;
+	show("open", ls_dataset_open(&set, &open));
+	if (set)
+		printf("%llu samples\n", (unsigned long long)ls_dataset_describe(set)->samples);
+	ls_dataset_free(set);
+
+	ls_data_get_options get = LS_DATA_GET_OPTIONS_INIT;
+	PLAIN(get);
+	get.name = "mnits";
+	show("get", ls_data_get(&get));
+	ls_data_make_options make = LS_DATA_MAKE_OPTIONS_INIT;
+	PLAIN(make);
+	make.name = "nothing";
+	make.out = "made";
+	show("make", ls_data_make(&make));
+	ls_vocab_make_options vocab = LS_VOCAB_MAKE_OPTIONS_INIT;
+	PLAIN(vocab);
+	show("vocabulary", ls_vocab_make(&vocab));
+	ls_model_options named = LS_MODEL_OPTIONS_INIT;
+	ls_graph *g = NULL;
+	PLAIN(named);
+	named.name = "mlp";
+	show("build", ls_model_build(&g, &named));
+	ls_graph_free(g);
+}
+
+static void tools(void)
+{
+	ls_bench_options bench = LS_BENCH_OPTIONS_INIT;
+	ls_bench_result measured = { 0 };
+	PLAIN(bench);
+	PLAIN(bench.job);
+	bench.job.model = "mlp";
+	bench.job.batch_per_device = 4;
+	bench.warmup = 1;
+	bench.steps = 2;
+	bench.repeat = 3;
+	show("bench", ls_bench(&bench, &measured));
+	printf("%zu repeats of %s\n", measured.repeat_count, measured.model);
+	ls_bench_result_release(&measured);
+
+	ls_sweep_options sweep = LS_SWEEP_OPTIONS_INIT;
+	ls_sweep_result points = { 0 };
+	PLAIN(sweep);
+	sweep.recipe = "oneflow-bert";
+	show("sweep", ls_sweep_points(&sweep, &points));
+	printf("%zu points, %s\n", points.row_count, points.row_count ? points.rows[points.row_count - 1].key : "");
+	ls_sweep_result_release(&points);
+
+	ls_forecast_options plan = LS_FORECAST_OPTIONS_INIT;
+	ls_forecast forecast = { 0 };
+	PLAIN(plan);
+	plan.profile = "no such file";
+	show("plan", ls_forecast_make(&forecast, &plan));
+	ls_fit_options fit = LS_FIT_OPTIONS_INIT;
+	ls_fit fitted = { 0 };
+	PLAIN(fit);
+	fit.table = "oneflow-bert";
+	show("fit", ls_fit_make(&fitted, &fit));
+	printf("%zu rows, mean error %.4f\n", fitted.count, fitted.mean_error);
+	ls_fit_release(&fitted);
+	ls_probe_options probe = LS_PROBE_OPTIONS_INIT;
+	ls_probe_result seen = { 0 };
+	PLAIN(probe);
+	probe.repeat = -1;
+	show("probe", ls_probe(&probe, &seen));
+	ls_report_options report = LS_REPORT_OPTIONS_INIT;
+	PLAIN(report);
+	show("report", ls_report_print(&report, stdout));
+	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
+	int code = 0;
+	PLAIN(launch);
+	launch.hosts = "a:1,b";
+	show("launch", ls_launch(&launch, &code));
+}
+
+int main(void)
+{
+	predict(images());
+	predict(text());
+	train_and_evaluate();
+	data();
+	tools();
+	return 0;
+}
+C
+compiler=$(sed -nE 's/^CMAKE_C_COMPILER:[A-Z]+=//p' "$BUILD_DIR/CMakeCache.txt")
+compile() { # INCLUDE OUT FLAGS...
+	local include=$1 out=$2
+	shift 2
+	"$compiler" -Wall -Wextra -Werror ${SANITIZER:+-fsanitize=$SANITIZER} program.c -I "$include" "$@" -L "$BUILD_DIR" -llockstep-tools \
+		-llockstep -o "$out"
+}
+ok "a program compiles against this version" compile "$SOURCE_DIR/include" older "-DPLAIN(o)=(void)(o)" -DCONV_MORE=
+ok "and against the later one" compile "$later/include" newer "-DPLAIN(o)=(o).grown=0" -DCONV_MORE=
+ok "and one that uses what is new there" compile "$later/include" new_options "-DPLAIN(o)=(void)(o)" -DCONV_MORE=.grown=1
+try() { # LIBRARIES PROGRAM
+	rm -rf run made
+	run env LD_LIBRARY_PATH="$1" ./"$2"
+	[ "$status" = 0 ] || test_note "$err"
+}
+
+try "$BUILD_DIR" older
+is "the program runs with its own version" "$status" 0
+expected=$out
+like "it trains" "$out" 'trained [0-9a-f]{16}'
+like "and measures" "$out" '3 repeats of mlp'
+like "nobody writes behind its structs" "$out" 'cnn, batch 32, nobody writes here'
+
+export GROWN_LOG=$PWD/log
+try "$later/lib" older
+is "the older program runs with the later library" "$status" 0
+is "and does the same" "$out" "$expected"
+# Operators' attributes have no INIT; ls_bench_options is taken together with its job.
+is "every struct of options was taken from a shorter one" "$(sort -u log | xargs)" \
+	"$(grep -hoE '^#define LS_[A-Z_]+_OPTIONS_INIT' "$SOURCE_DIR"/include/lockstep/*.h | awk '{ print $2 }' | sort -u | xargs)"
+ok "the later version has more operators' attributes, too" grep -q '^ls_conv_options$' names
+unset GROWN_LOG
+
+try "$BUILD_DIR" newer
+is "a newer program that uses nothing new runs with this library" "$out" "$expected"
+try "$BUILD_DIR" new_options
+for what in train eval load open get make vocabulary build bench sweep plan fit probe report launch; do
+	like "$what: an option that this library does not have is refused" "$out" \
+		"^$what: unsupported options are of a newer version of Lockstep than this library"
+done
+like "and so is an operator's" "$out" \
+	'graph of images: unsupported options are of a newer version of Lockstep than this library'
+try "$later/lib" new_options
+is "with its own library it runs" "$out" "$expected"
+
+# A field added at the end of a struct must not lie in what was padding, for an older program leaves anything there.
+for header in "$SOURCE_DIR"/include/lockstep/*.h; do echo "#include <lockstep/$(basename "$header")>"; done >all.c
+gcc -Wpadded -I "$SOURCE_DIR/include" -fsyntax-only all.c 2>padded
+sed -nE 's/^([^:]+):([0-9]+):.*padding struct size.*/\1 \2/p' padded | while read -r file line; do
+	sed -n "${line}p" "$file"
+done | grep -oE 'ls_\w+_options' >padded.options
+is "no struct of options ends in padding" "$(xargs <padded.options)" ""
+ok "as the compiler tells" test -s padded
+
+test_end
