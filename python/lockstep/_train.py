@@ -12,7 +12,7 @@ import numpy as np
 from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
 from lockstep._graph import Graph
-from lockstep._library import Caught, Options, Path, c_text, check, error_of, interruptible, lib, text
+from lockstep._library import Caught, Options, Path, c_text, check, error_of, in_python, interruptible, lib, text
 from lockstep._model import Model
 from lockstep._progress import Progress, is_wanted
 from lockstep._trainer import EvalResult, result_of
@@ -109,11 +109,11 @@ def train(
         put_setting(options, name, value)
     bar = Progress() if (is_wanted() if progress is None else progress) else None
     caught = Caught()
-    _put_hooks(options, caught, bar, verbose, on_step, on_epoch, on_checkpoint, on_log)
     out = ffi.new("ls_stop **")
     check(lib.ls_stop_new(out))
     stop = ffi.gc(out[0], lib.ls_stop_free)
     options.pointer.stop = stop
+    _put_hooks(options, caught, bar, verbose, on_step, on_epoch, on_checkpoint, on_log)
     result = ffi.new("ls_train_result *")
     try:
         interruptible(lambda: _run(options, result, [caught] + [each._caught for each in sets]), lambda: lib.ls_stop_request(stop))
@@ -209,32 +209,33 @@ def _put_hooks(
         on_checkpoint(Checkpoint(found.step, text(found.run), f"{found.fingerprint:016x}"))
         return int(lib.LS_OK)
 
-    def log(_: Any, kind: int, line: Any) -> int:
+    def log(_: Any, kind: int, line: Any) -> None:
         name = {lib.LS_LINE_RESULT: "result", lib.LS_LINE_NOTE: "note", lib.LS_LINE_WARNING: "warning"}.get(kind, "note")
+        words = in_python(text(line))
+        if caught.error is not None:
+            return
         if on_log is not None:
-            on_log(name, text(line))
+            on_log(name, words)
         elif verbose:
-            print(text(line), file=sys.stdout if name == "result" else sys.stderr, flush=True)
+            print(words, file=sys.stdout if name == "result" else sys.stderr, flush=True)
         elif name == "warning":
-            warnings.warn(text(line), RuntimeWarning, stacklevel=2)
-        return 0
+            warnings.warn(words, RuntimeWarning, stacklevel=2)
+
+    def end(error: BaseException) -> None:
+        """The log has no status to return."""
+        caught.keep(error)
+        lib.ls_stop_request(options.pointer.stop)
 
     failed = lib.LS_EINTERRUPTED
     if bar is not None or on_step is not None:
-        hooks.pointer.step = hooks.keep(ffi.callback("ls_status(void *, const ls_train_step *)", caught.guard(step, failed), error=failed))
+        hooks.pointer.step = hooks.keep(caught.callback("ls_status(void *, const ls_train_step *)", step, failed))
     if on_epoch is not None:
-        hooks.pointer.epoch = hooks.keep(ffi.callback("ls_status(void *, const ls_train_epoch *)", caught.guard(epoch, failed), error=failed))
+        hooks.pointer.epoch = hooks.keep(caught.callback("ls_status(void *, const ls_train_epoch *)", epoch, failed))
     if on_checkpoint is not None:
         hooks.pointer.checkpoint = hooks.keep(
-            ffi.callback("ls_status(void *, const ls_train_checkpoint *)", caught.guard(checkpoint, failed), error=failed))  # fmt: skip
-    logged = caught.guard(log, 0)
-
-    def log_line(context: Any, kind: int, line: Any) -> None:
-        logged(context, kind, line)
-        if caught.error is not None and options.pointer.stop != ffi.NULL:
-            lib.ls_stop_request(options.pointer.stop)  # the log has no status to return
-
-    hooks.pointer.log = hooks.keep(ffi.callback("void(void *, ls_train_line, const char *)", log_line))
+            caught.callback("ls_status(void *, const ls_train_checkpoint *)", checkpoint, failed))  # fmt: skip
+    hooks.pointer.log = hooks.keep(
+        ffi.callback("void(void *, ls_train_line, const char *)", log, onerror=lambda _, error, __: end(error)))  # fmt: skip
     options.pointer.hooks = options.keep(hooks).pointer
 
 

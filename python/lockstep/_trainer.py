@@ -154,7 +154,7 @@ class Trainer(Handle):
                 on_step(report_of(report))
             return 0
 
-        function = ffi.callback("ls_trainer_hook", caught.guard(hook, 1), error=1)
+        function = caught.callback("ls_trainer_hook", hook, 1)
         with self._lock, dataset._lock:
             check(lib.ls_trainer_set_hook(self._use(), function, ffi.NULL))
             try:

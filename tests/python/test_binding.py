@@ -105,4 +105,4 @@ def test_settings_are_those_of_the_command():
 def test_version():
     assert lockstep.version == lockstep.__version__
     with pytest.raises(lockstep.NotFoundError):
-        Options("ls_graph")
+        Options("ls_graph_facts")

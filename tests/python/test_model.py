@@ -223,7 +223,7 @@ def test_gradients_are_read_and_set(model, digits):
     with lockstep.Trainer(model, batch=32, optimizer="sgd", momentum=0.0, lr=0.5, micro_batch=32) as trainer:
         trainer.derive(images, labels)
         gradients = trainer.gradients()
-        name = next(name for name in gradients if name.endswith("bias"))
+        name = [name for name in gradients if name.endswith("bias")][-1]
         before, slope = model.parameters()[name], gradients[name]
         assert np.abs(slope).max() > 0
         gradients[name] = slope * 2
@@ -269,7 +269,7 @@ def test_wrong_batches_are_refused(model, digits):
             (images[:8], labels[:8].astype(float), TypeError, "whole numbers"),
             (images[:8], labels[:8] + 100, lockstep.InvalidError, "0 to 9"),
             (images[:65], labels[:65], lockstep.InvalidError, "64"),
-            (images[:0], labels[:0], lockstep.InvalidError, ""),
+            (images[:0], labels[:0], lockstep.InvalidError, "from 1 to 64"),
             (images[:8] * np.nan, labels[:8], lockstep.InvalidError, "finite|NaN"),
             (images[:8, 0], labels[:8], ValueError, "does not fit"),
         ]:  # fmt: skip
