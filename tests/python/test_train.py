@@ -180,7 +180,8 @@ def test_runs_in_threads_have_the_bits_of_runs_alone():
 
 
 INTERRUPTED = """
-import sys, lockstep
+import signal, sys, lockstep
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 def ready(step):
     if step.step == 3:
         print("ready", flush=True)
@@ -206,7 +207,9 @@ def test_ctrl_c_stops_a_run_with_a_checkpoint(tmp_path):
 
 def test_ctrl_c_stops_a_trainer(tmp_path):
     program = textwrap.dedent("""
+        import signal
         import lockstep
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         trainer = lockstep.Trainer(lockstep.Model("mlp"), batch=64)
         data = lockstep.Dataset("glyphs", samples=3200)
         def ready(report):
