@@ -257,6 +257,16 @@ ls_status ls_model_begin_training(ls_model *model, int keep_unreachable, size_t 
 	return LS_OK;
 }
 
+ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data)
+{
+	const ls_normalisation *n = ls_dataset_normalisation(data);
+
+	if (model->vocabulary == 0)
+		model->vocabulary = ls_dataset_describe(data)->vocabulary_hash;
+	return n && model->trained.normalisation.channels == 0 ? ls_normalisation_copy(&model->trained.normalisation, n)
+							       : LS_OK;
+}
+
 void ls_model_end_training(ls_model *model)
 {
 	model->is_trained = 0;

@@ -27,6 +27,10 @@ struct ls_model {
 ls_status ls_model_begin_training(ls_model *model, int keep_unreachable, size_t floats);
 void ls_model_end_training(ls_model *model);
 
+/* It is trained on this data: where it does not know the normalisation of its images, or its vocabulary, it is the
+ * data's. */
+ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data);
+
 /* One of its parameters, of that many elements. */
 ls_status ls_model_find_param(const ls_model *model, const char *name, uint64_t elements, const ls_param **out);
 ls_status ls_model_check_finite(const char *what, const char *name, const float *values, uint64_t elements);

@@ -63,7 +63,7 @@ static ls_ckpt_content content_of(const ls_setup *s)
 				  .slots = t->kind->slots,
 				  .slot_names = t->kind->slot_names,
 				  .slot = t->slots,
-				  .model = !s->options->graph ? s->options->model : NULL,
+				  .model = !s->options->graph || s->options->in_memory ? s->options->model : NULL,
 				  .isa = ls_isa_name(ls_isa_get()),
 				  .kernels = s->backend->kernels() };
 }
@@ -187,6 +187,12 @@ static void warn_of_case(const ls_setup *s, const char *file)
 		       theirs.cased ? "add options.cased" : "leave options.cased out");
 }
 
+/* A model in memory has its own, in the stores that it lends. */
+static ls_status first_weights(const ls_setup *s)
+{
+	return s->lender ? LS_OK : ls_node_trainer_init(s->trainer);
+}
+
 static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_progress *position)
 {
 	ls_node_trainer *t = s->trainer;
@@ -194,7 +200,7 @@ static ls_status start_weights(const ls_setup *s, const char *init, ls_ckpt_prog
 	ls_weights weights;
 	char vocab[4096];
 
-	LS_TRY(ls_node_trainer_init(t));
+	LS_TRY(first_weights(s));
 	if (!init)
 		return LS_OK;
 	LS_TRY(ls_weights_find(&weights, init));
@@ -288,10 +294,10 @@ static ls_status begin_here(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progre
 ls_status ls_keep_begin(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progress *position)
 {
 	ls_comm *comm = s->layout.comm;
-	int first = ls_setup_is_first(s), spread = s->options->resume || s->options->init;
+	int first = ls_setup_is_first(s), spread = s->options->resume || s->options->init || s->lender;
 
 	*position = (ls_ckpt_progress){ 0 };
-	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, position) : ls_node_trainer_init(s->trainer)));
+	LS_TRY(ls_handshake_status(comm, first ? begin_here(s, lock, position) : first_weights(s)));
 	LS_TRY(ls_comm_broadcast(comm, 0, &spread, sizeof(spread), "start"));
 	LS_TRY(ls_comm_broadcast(comm, 0, position, sizeof(*position), "position"));
 	return spread ? ls_state_scatter(s->trainer, comm, position->step > 0) : LS_OK;

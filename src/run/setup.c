@@ -15,6 +15,7 @@
 #include "run/effects.h"
 #include "run/handshake.h"
 #include "run/memory_plan.h"
+#include "run/model_handle.h"
 #include "run/normalisation.h"
 #include "run/remembered.h"
 #include "run/sample_hash.h"
@@ -30,6 +31,10 @@ static ls_status check(const ls_train_options *o)
 		return ls_fail(
 			LS_EINVALID,
 			"options.init and options.resume: a resumed run has its weights already; give one of them");
+	if (o->init && o->in_memory)
+		return ls_fail(
+			LS_EINVALID,
+			"options.init and options.in_memory: a model in memory has its weights; give one of them");
 	if (o->trace && !o->run)
 		return ls_fail(LS_EINVALID,
 			       "options.trace needs options.run, the directory that trace.json is written to");
@@ -64,12 +69,21 @@ static ls_status hash_data(ls_setup *s)
 	return s->own_test ? ls_sample_hash(s->own_test, &s->test_hash) : LS_OK;
 }
 
+/* Images are read as the weights of a model in memory are used to. */
+static const ls_normalisation *known_normalisation(const ls_model *model)
+{
+	const ls_normalisation *n = &model->trained.normalisation;
+	return n->channels > 0 ? n : NULL;
+}
+
 static ls_status open_data(ls_setup *s)
 {
 	const ls_train_options *o = s->options;
 	ls_data_wanted wanted = { .split = LS_SPLIT_TRAIN, .samples = o->samples };
 
-	wanted.normalisation = s->normalisation.channels > 0 ? &s->normalisation : NULL;
+	wanted.normalisation = s->normalisation.channels > 0 ? &s->normalisation
+			       : o->in_memory                ? known_normalisation(o->in_memory)
+							     : NULL;
 	s->train_set = o->train_set;
 	s->test_set = o->eval_every > 0 ? o->test_set : NULL;
 	if (!s->train_set) {
@@ -388,11 +402,30 @@ static ls_status resolve(ls_setup *s)
 	return check_norms(s, &s->batches);
 }
 
+/* A model in memory lends its stores, in the layout of the optimizer: before anything lays its graph out. */
+static ls_status borrow_stores(ls_setup *s, ls_node_trainer_options *t)
+{
+	ls_model *model = s->options->in_memory;
+	const ls_optimizer_kind *kind;
+
+	if (!model)
+		return LS_OK;
+	LS_TRY(ls_optimizer_find(t->optimizer, &kind));
+	LS_TRY(ls_model_begin_training(model, ls_optimizer_needs_unreachable(kind, &t->hyper),
+				       ls_node_trainer_stats_floats(t)));
+	s->lender = model;
+	LS_TRY(ls_model_learn_data(model, s->train_set));
+	t->params = model->trained.params;
+	t->state = model->trained.buffers;
+	return LS_OK;
+}
+
 static ls_status build(ls_setup *s)
 {
 	ls_memory_plan plan;
 	ls_node_trainer_options t = trainer_options(s, &s->batches);
 
+	LS_TRY(borrow_stores(s, &t));
 	LS_TRY(plan_memory(s, &plan));
 	if (s->options->plan_memory)
 		return LS_OK;
@@ -492,6 +525,8 @@ void ls_setup_release(ls_setup *s)
 	ls_evaluator_free(s->probe);
 	ls_batches_close(&s->train_batches);
 	ls_node_trainer_free(s->trainer);
+	if (s->lender)
+		ls_model_end_training(s->lender);
 	ls_tracing_free(s->tracing);
 	ls_graph_free(s->own_graph);
 	ls_dataset_free(s->own_test);

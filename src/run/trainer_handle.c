@@ -10,6 +10,7 @@
 #include "backends/backend.h"
 #include "base/handles.h"
 #include "optim/optimizer.h"
+#include "run/memory_plan.h"
 #include "run/setup.h"
 
 /* ---- options --------------------------------------------------------------------------------------------------------- */
@@ -106,22 +107,56 @@ static ls_status next(void *context, int device, const ls_microbatch **microbatc
 	return ls_arrays_next(t->arrays, device, microbatch);
 }
 
-static ls_status make_node(ls_trainer *t, ls_model *model)
+static ls_status node_options(ls_trainer *t, const ls_train_options *job, ls_graph *graph, ls_node_trainer_options *out)
 {
-	int64_t batch = t->settings.batch, size = t->settings.micro_batch;
-	ls_node_trainer_options o = ls_setup_trainer_options(&t->settings, &t->layout, model->trained.own_graph);
-	const ls_optimizer_kind *kind;
+	int64_t batch = job->batch, size = job->micro_batch;
+	ls_node_trainer_options o = ls_setup_trainer_options(job, &t->layout, graph);
 
 	o.microbatch = batch < size ? batch : size;
 	o.microbatches = (batch + size - 1) / size;
-	o.schedule.total = (uint64_t)t->settings.steps;
+	o.schedule.total = (uint64_t)job->steps;
 	o.next = next;
 	o.next_context = t;
-	LS_TRY(ls_backend_choose(NULL, &o.backend));
+	*out = o;
+	return ls_backend_choose(NULL, &out->backend);
+}
+
+/* The model's stores, which the plan counts, are there already. */
+static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_plan *plan)
+{
+	ls_trainer *t = context;
+	ls_graph *graph = t->model->trained.own_graph;
+	ls_node_trainer_options o;
+
+	LS_TRY(node_options(t, job, graph, &o));
+	LS_TRY(ls_memory_plan_init(plan, &o, &t->layout, 0));
+	plan->bytes.params -= graph->params.total * sizeof(float);
+	return LS_OK;
+}
+
+/* What the machine does not have is refused before it is asked for. */
+static ls_status check_memory(ls_trainer *t)
+{
+	const ls_memory_advice advice = {
+		.given = &t->settings, .devices = t->layout.all_devices, .tails = 1, .plan = plan_job, .context = t
+	};
+	ls_memory_plan plan;
+
+	LS_TRY(plan_job(t, &t->settings, &plan));
+	return ls_memory_plan_check(&plan, &advice);
+}
+
+static ls_status make_node(ls_trainer *t, ls_model *model)
+{
+	ls_node_trainer_options o;
+	const ls_optimizer_kind *kind;
+
+	LS_TRY(node_options(t, &t->settings, model->trained.own_graph, &o));
 	LS_TRY(ls_optimizer_find(o.optimizer, &kind));
 	LS_TRY(ls_model_begin_training(model, ls_optimizer_needs_unreachable(kind, &o.hyper),
 				       ls_node_trainer_stats_floats(&o)));
 	t->model = model;
+	LS_TRY(check_memory(t));
 	o.params = model->trained.params;
 	o.state = model->trained.buffers;
 	return ls_node_trainer_new(&t->node, &o);

@@ -286,6 +286,7 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 	if (ls_dataset_describe(dataset)->samples == 0)
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
 			       ls_dataset_describe(dataset)->name);
+	LS_TRY(ls_model_learn_data(t->model, dataset));
 	LS_TRY(open_batches(t, dataset, &count));
 	t->reads_dataset = 1;
 	ls_status status = leave(t, run_steps(t, count, &sum));

@@ -1,7 +1,8 @@
 /*
  * Hooks of a run: they hear of every step, epoch, checkpoint and line, nothing else is printed, and each can end the run,
- * which then goes on with the same bits. Runs in threads, each with its own hooks and its own stop handle.
+ * which then goes on with the same bits, also on several nodes. Models in memory. Runs in threads, each with its own hooks and its own stop handle.
  */
+#include <lockstep/model.h>
 #include <lockstep/train.h>
 #include <math.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "unit/assert_status.h"
+#include "unit/run/train_gang.h"
 #include "unit/temp_dir.h"
 #include "unit/test_main.h"
 
@@ -222,6 +224,74 @@ static void test_a_stop_handle(void **state)
 	ls_stop_request(NULL);
 }
 
+/* ---- a model in memory ----------------------------------------------------------------------------------------------- */
+
+static ls_model *make_model(const char *name, uint64_t seed)
+{
+	ls_model_options o = LS_MODEL_OPTIONS_INIT;
+	ls_model *model = NULL;
+	o.name = name;
+	assert_ok(ls_model_new_named(&model, &o, seed));
+	return model;
+}
+
+static uint64_t bits_of(const ls_model *model)
+{
+	ls_model_facts facts;
+	assert_ok(ls_model_describe(model, &facts));
+	return facts.fingerprint;
+}
+
+/* As by name, with the weights in the program's hands; a second run goes on from there. */
+static void test_a_model_in_memory(void **state)
+{
+	ls_model *model = make_model("mlp", 1), *other = NULL;
+	ls_train_options o = job(NULL, NULL);
+	ls_train_result result, again;
+	const char *run = in_dir(*state, "of-a-model");
+	ls_model_load_options from = LS_MODEL_LOAD_OPTIONS_INIT;
+
+	o.quiet = 1;
+	o.in_memory = model;
+	o.optimizer = "lamb"; /* lays weights out in another way */
+	assert_ok(ls_train(&o, &result));
+	assert_int_equal(bits_of(model), result.fingerprint);
+	assert_non_null(ls_model_normalisation(model));
+	o.in_memory = NULL;
+	assert_ok(ls_train(&o, &again));
+	assert_int_equal(again.fingerprint, result.fingerprint);
+
+	o.in_memory = model;
+	o.run = run;
+	o.optimizer = "adam";
+	assert_ok(ls_train(&o, &again));
+	assert_int_not_equal(again.fingerprint, result.fingerprint);
+	assert_int_equal(bits_of(model), again.fingerprint);
+	from.source = run;
+	assert_ok(ls_model_load(&other, &from));
+	assert_int_equal(bits_of(other), again.fingerprint);
+
+	/* what it goes on from is its weights, as with those of a file */
+	ls_model_free(model);
+	model = make_model("mlp", 1);
+	ls_train_options file = job(NULL, NULL);
+	file.quiet = 1;
+	file.init = run;
+	assert_ok(ls_train(&file, &result));
+	file.init = NULL;
+	file.in_memory = other;
+	assert_ok(ls_train(&file, &again));
+	assert_int_equal(again.fingerprint, result.fingerprint);
+
+	file.init = run;
+	assert_fails(ls_train(&file, NULL), LS_EINVALID, "options.init and options.in_memory");
+	ls_model_free(other);
+	ls_model_free(model);
+	file.init = NULL;
+	assert_fails(ls_train(&file, NULL), LS_EINVALID, "the model was freed");
+	assert_fails(ls_train(NULL, NULL), LS_EINVALID, "the options are NULL");
+}
+
 /* ---- in threads ----------------------------------------------------------------------------------------------------- */
 
 typedef struct thread_run {
@@ -267,6 +337,33 @@ static void test_runs_in_threads(void **state)
 	}
 }
 
+/* ---- on several nodes ------------------------------------------------------------------------------------------------ */
+
+/* Where the hook of one node fails all nodes end after the same step; that node's program learns why. */
+static void test_a_hook_of_one_node(void **state)
+{
+	enum { NODES = 3 };
+	node nodes[NODES] = { 0 };
+	heard h[NODES] = { { 0 }, { .fail_step = 3 }, { 0 } };
+	ls_train_hooks hooks[NODES];
+	const char *run = in_dir(*state, "nodes");
+
+	for (int i = 0; i < NODES; i++) {
+		hooks[i] = hooks_of(&h[i]);
+		nodes[i].options = job(run, &hooks[i]);
+		nodes[i].options.pin = "off";
+	}
+	train_nodes(nodes, NODES);
+	for (int i = 0; i < NODES; i++) {
+		assert_int_equal(nodes[i].gang.status, i == 1 ? LS_EFORMAT : LS_EINTERRUPTED);
+		assert_int_equal(nodes[i].result.steps, nodes[0].result.steps);
+		assert_int_equal(h[i].steps, i == 1 ? 3 : nodes[0].result.steps); /* none is called after its failure */
+		assert_int_equal(h[i].checkpoints, i == 0);
+	}
+	assert_in_range(nodes[0].result.steps, 3, STEPS - 1);
+	go_on(run, nodes[0].result.steps);
+}
+
 static ls_status stop_all(void *context, const ls_train_step *step)
 {
 	(void)context;
@@ -289,4 +386,4 @@ static void test_the_request_of_the_process(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_everything_is_heard, test_a_hook_ends_the_run, test_a_stop_handle,
-	       test_runs_in_threads, test_the_request_of_the_process)
+	       test_a_model_in_memory, test_runs_in_threads, test_a_hook_of_one_node, test_the_request_of_the_process)

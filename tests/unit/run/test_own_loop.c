@@ -14,7 +14,7 @@
 #include "unit/temp_dir.h"
 #include "unit/test_main.h"
 
-enum { SEED = 91, SAMPLES = 150, BATCH = 48, MICRO = 12, PIXELS = 28 * 28, STEPS = 8 };
+enum { SEED = 91, SAMPLES = 75, BATCH = 24, MICRO = 6, PIXELS = 28 * 28, STEPS = 8 };
 
 /* ---- what is trained ----------------------------------------------------------------------------------------------- */
 
@@ -537,7 +537,7 @@ static void test_evaluation(void **state)
 static void test_options_are_checked(void **state)
 {
 	ls_dataset *set = open_set("glyphs");
-	ls_model *model = make_model("mlp", set);
+	ls_model *model = make_model("mlp", set), *large = make_model("resnet18", set);
 	ls_trainer *trainer = NULL, *second = NULL;
 	ls_trainer_options o = options_of("adam");
 	(void)state;
@@ -555,6 +555,10 @@ static void test_options_are_checked(void **state)
 	o = options_of("adam");
 	o.micro_batch = 7;
 	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "options.micro_batch");
+	o = options_of("adam");
+	o.batch = o.micro_batch = 1 << 24; /* batch norms take a micro-batch as a whole */
+	assert_fails(ls_trainer_new(&trainer, large, &o), LS_EMEMORY, "would fit");
+	ls_model_free(large);
 	o = options_of("adam");
 	assert_null(trainer);
 	assert_ok(ls_trainer_new(&trainer, model, &o));
@@ -580,7 +584,7 @@ static void test_samples_are_checked(void **state)
 	ls_batch batch = take(s, set, 0), bad = batch;
 	assert_fails(ls_trainer_step(trainer, NULL, NULL), LS_EINVALID, "the batch is NULL");
 	bad.count = BATCH + 1;
-	assert_fails(ls_trainer_step(trainer, &bad, NULL), LS_EINVALID, "batch.count is 49; it must be from 1 to 48");
+	assert_fails(ls_trainer_step(trainer, &bad, NULL), LS_EINVALID, "batch.count is 25; it must be from 1 to 24");
 	bad.count = 0;
 	assert_fails(ls_trainer_step(trainer, &bad, NULL), LS_EINVALID, "batch.count is 0");
 	bad = batch;
@@ -686,6 +690,89 @@ static void test_the_hook_stops_a_run(void **state)
 	ls_dataset_free(set);
 }
 
+/* ---- what can go wrong on the way ------------------------------------------------------------------------------------ */
+
+typedef struct frail {
+	const ls_dataset *whole;
+	uint64_t broken; /* this sample cannot be read */
+} frail;
+
+static ls_status frail_read(void *self, uint64_t index, float *image, int32_t *label)
+{
+	const frail *f = self;
+	if (index == f->broken)
+		return LS_EIO;
+	return ls_dataset_read(f->whole, index, image, label);
+}
+
+/* The step that needs a sample that cannot be read changes nothing; what there is can be saved and goes on. */
+static void test_a_dataset_that_fails(void **state)
+{
+	static const ls_dataset_ops ops = { .read = frail_read };
+	ls_dataset *set = open_set("glyphs"), *torn = NULL;
+	ls_permutation order = ls_permutation_make(SEED, 0, SAMPLES);
+	frail f = { .whole = set, .broken = ls_permutation_at(&order, 2 * BATCH + 3) };
+	ls_trainer_options o = options_of("adam");
+	ls_model *model = make_model("cnn", set), *other = make_model("cnn", set);
+	ls_trainer *trainer = NULL;
+	ls_trainer_position where;
+
+	assert_ok(ls_dataset_new(&torn, ls_dataset_describe(set), &ops, &f));
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_int_equal(ls_trainer_run(trainer, torn, 0, NULL), LS_EIO);
+	assert_ok(ls_trainer_where(trainer, &where));
+	assert_int_equal(where.steps, 2);
+	assert_int_equal(where.epoch_step, 2);
+	assert_fails(ls_trainer_run(trainer, set, 1, NULL), LS_EIO, "broke off in an earlier step");
+	assert_ok(ls_trainer_save(trainer, *state, 1));
+	ls_trainer_free(trainer);
+	assert_ok(ls_trainer_new(&trainer, other, &o));
+	assert_ok(ls_trainer_load(trainer, *state));
+	assert_ok(ls_trainer_run(trainer, set, STEPS - 2, NULL));
+	assert_int_equal(fingerprint(other), train("cnn", set, &o));
+	ls_trainer_free(trainer);
+	ls_model_free(other);
+	ls_model_free(model);
+	ls_dataset_free(torn);
+	ls_dataset_free(set);
+}
+
+static ls_model *graph_model(void)
+{
+	ls_graph *graph = NULL;
+	ls_model *model = NULL;
+
+	assert_ok(ls_graph_new(&graph));
+	ls_value x = ls_input(graph, 1, 28, 28);
+	x = ls_conv2d(graph, x, "conv", (ls_conv_options){ .out_channels = 8, .kernel = 5, .stride = 2, .padding = 1 });
+	x = ls_relu(graph, x);
+	x = ls_linear(graph, x, "fc", (ls_linear_options){ .out_features = 10 });
+	assert_ok(ls_graph_finish(graph, x));
+	assert_ok(ls_model_new(&model, graph, SEED));
+	return model;
+}
+
+static void test_a_graph_of_the_program(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_trainer_options o = options_of("adam");
+	uint64_t bits[2];
+
+	for (int resumed = 0; resumed < 2; resumed++) {
+		ls_model *model = graph_model();
+		ls_trainer *trainer = NULL;
+		assert_ok(ls_trainer_new(&trainer, model, &o));
+		assert_ok(resumed ? ls_trainer_load(trainer, *state) : ls_trainer_run(trainer, set, 3, NULL));
+		assert_ok(ls_trainer_save(trainer, *state, 1));
+		assert_ok(ls_trainer_run(trainer, set, 4, NULL));
+		bits[resumed] = fingerprint(model);
+		ls_trainer_free(trainer);
+		ls_model_free(model);
+	}
+	assert_int_equal(bits[0], bits[1]);
+	ls_dataset_free(set);
+}
+
 /* ---- many of them --------------------------------------------------------------------------------------------------- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -717,6 +804,8 @@ static void make_and_free(const ls_dataset *set, const ls_batch *batch)
 	ls_trainer *trainer = NULL;
 	float logits[10];
 
+	o.devices = 1;
+	assert_ok(ls_model_set_devices(model, 1, 1));
 	assert_ok(ls_trainer_new(&trainer, model, &o));
 	assert_ok(ls_trainer_step(trainer, batch, NULL));
 	assert_ok(ls_model_predict(model, batch->images, 1, logits));
@@ -754,7 +843,7 @@ static void *train_in_thread(void *context)
 	thread_job *job = context;
 	ls_trainer_options o = options_of("adam");
 	o.threads = 2;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		job->bits = train_here(job->model, job->set, &o, i % 2 ? WHOLE : DATASET);
 	return NULL;
 }
@@ -782,5 +871,5 @@ TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_steps_have_the_bits_of_train
 	       test_an_epoch_of_a_dataset, test_the_gradient_is_the_update, test_gradients_add_up,
 	       test_it_goes_on_after_a_load, test_files_say_what_they_are, test_the_learning_rate, test_evaluation,
 	       test_options_are_checked, test_samples_are_checked, test_gradients_are_checked,
-	       test_handles_that_were_freed, test_the_hook_stops_a_run, test_a_thousand_leave_nothing,
-	       test_trainers_in_threads)
+	       test_handles_that_were_freed, test_the_hook_stops_a_run, test_a_dataset_that_fails,
+	       test_a_graph_of_the_program, test_a_thousand_leave_nothing, test_trainers_in_threads)
