@@ -16,7 +16,15 @@ foreach(component ${CPACK_COMPONENTS_ALL})
   set(documents "${root}/share/doc/${packages_${component}}")
   file(MAKE_DIRECTORY "${documents}")
   configure_file("${CPACK_LS_SOURCE_DIR}/LICENSE" "${documents}/copyright" COPYONLY)
-  configure_file("${CPACK_LS_SOURCE_DIR}/CHANGELOG.md" "${documents}/changelog" COPYONLY)
+  configure_file("${CPACK_LS_SOURCE_DIR}/CHANGELOG.md" "${documents}/NEWS" COPYONLY)
+  compress("${documents}/NEWS")
+  string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC) # or that of SOURCE_DATE_EPOCH
+  file(WRITE "${documents}/changelog" "lockstep (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium
+
+  * Lockstep ${CPACK_PACKAGE_VERSION}; NEWS.gz says what has changed.
+
+ -- ${CPACK_PACKAGE_CONTACT}  ${now}
+")
   compress("${documents}/changelog")
   file(GLOB pages "${root}/share/man/man*/*.[0-9]")
   foreach(page ${pages})

@@ -27,6 +27,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR})
 set(soname ${PROJECT_VERSION_MAJOR})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME liblockstep${soname})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/cmake/triggers)
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "data-parallel deep-learning trainer, libraries
 Lockstep trains neural networks on CPUs, from one core to a cluster, and the
 trained weights have the same bits however the work is distributed.

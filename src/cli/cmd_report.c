@@ -77,7 +77,7 @@ static void print_result(const ls_report_result *r)
 
 int ls_cmd_report(int argc, char **argv)
 {
-	report_options options = { 0 };
+	report_options options = { .report = LS_REPORT_OPTIONS_INIT };
 	ls_report_result result;
 	const char *paths[PATHS_MAX];
 	for (int i = 1; i < argc; i++)

@@ -45,7 +45,8 @@ def grow(text):
     def one(match):
         body, name = match[1], match[2]
         names.append(name)
-        wide = re.search(r"\*|size_t|int64_t|double", body)  # the field must not leave padding behind it
+        fields = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+        wide = re.search(r"\*|size_t|int64_t|double", fields)  # the field must leave no padding before it or behind it
         return "typedef struct %s {%s\t%s grown;\n} %s;" % (name, body, "long long" if wide else "int", name)
 
     text = re.sub(r"typedef struct ls_\w+_options \{((?:(?!\n\}).)*\n)\} (ls_\w+_options);", one, text, flags=re.S)
