@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -79,7 +80,7 @@ class TrainResult(NamedTuple):
 
 
 def train(
-    model: Union[str, Graph, None] = None,
+    model: Union[str, Graph, Model, None] = None,
     data: Union[Path, Dataset, Tuple[Any, Any], None] = None,
     *,
     test_data: Union[Dataset, Tuple[Any, Any], None] = None,
@@ -95,7 +96,7 @@ def train(
 
         result = lockstep.train("cnn", "mnist", epochs=2, lr=1e-3, run="runs/first")
 
-    `model` is a name or a finished Graph, `data` a name, a directory, a Dataset or (images, labels). Every option of the
+    `model` is a name, a finished Graph, or a Model, which starts from the weights that it has and gets the trained ones; `data` a name, a directory, a Dataset or (images, labels). Every option of the
     command is a keyword argument, with underscores: settings() lists them.
 
     on_step, on_epoch and on_checkpoint get a Step, Epoch or Checkpoint. on_log gets each line that the command would print
@@ -129,7 +130,11 @@ def _run(options: Options, result: Any, caught: List[Caught]) -> None:
     """ls_train(); an exception of any callback comes before what the library makes of it."""
     for each in caught:
         each.error = None
-    status = lib.ls_train(options.pointer, result)
+    with contextlib.ExitStack() as stack:
+        for handle in options.kept:
+            if isinstance(handle, (Graph, Model)):
+                stack.enter_context(handle._lock)  # on the thread that runs: callbacks are on it, too
+        status = lib.ls_train(options.pointer, result)
     failure = None if status == lib.LS_OK else error_of(status)
     for each in caught:
         error, each.error = each.error, None
@@ -144,6 +149,8 @@ def _put_objects(options: Options, model: Any, data: Any, test_data: Any) -> Lis
     sets: List[Dataset] = []
     if isinstance(model, Graph):
         options.pointer.graph = options.keep(model)._use()
+    elif isinstance(model, Model):
+        options.pointer.in_memory = options.keep(model)._use()
     elif model is not None:
         put_setting(options, "model", model)
     if isinstance(data, (str, os.PathLike)):

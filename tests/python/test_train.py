@@ -95,6 +95,15 @@ def test_graph_arrays_and_class_give_the_same_bits(digits):
     assert results[0].test_accuracy > 0.1
 
 
+def test_a_model_in_memory_is_trained(digits):
+    whole = small(epochs=1)
+    with lockstep.Model("mlp") as model:
+        assert lockstep.train(model, "glyphs", epochs=1, **SMALL).fingerprint == whole.fingerprint == model.fingerprint
+        assert (model.predict(digits[0]).argmax(axis=1) == digits[1]).mean() > 0.2
+    with pytest.raises(lockstep.ClosedError):
+        lockstep.train(model, "glyphs", steps=1)
+
+
 def test_an_exception_in_a_dataset_is_raised(digits):
     class Broken(Digits):
         def __getitem__(self, index):
