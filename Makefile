@@ -26,7 +26,7 @@ CLANG := $(if $(findstring clang,$(COMPILER)),clang)
 
 .DEFAULT_GOAL := build
 .PHONY: help deps lockstep build test test-golden ci demo install deb format lint lint-tidy bench-peers bench-convergence \
-	bench-exchange bench-serve soak build-fuzz fuzz clean
+	bench-exchange bench-serve soak build-fuzz fuzz wheel test-wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -81,6 +81,13 @@ lint-tidy: ## check src/ and examples/ with clang-tidy (a minute of CPU time); T
 	tools/install-deps build test tidy
 	$(CONFIGURE)
 	tools/run-tidy "$(BUILD)" $(TESTS)
+
+wheel: ## build the Python package as a wheel with all it needs, in build-wheel/dist; PYTHON=python3.12
+	tools/install-deps build wheel
+	tools/make-wheel build-wheel/dist
+
+test-wheel: wheel ## install the wheel with every CPython from 3.9 on that is here, without a compiler, and try it
+	tools/python-versions build-wheel/dist/lockstep-*.whl
 
 bench-peers: deps build ## measure Lockstep and PyTorch, interleaved in one run
 	tools/install-deps peers

@@ -146,6 +146,12 @@ typedef struct ls_data_get_options {
 	}
 LS_API ls_status ls_data_get(const ls_data_get_options *options);
 
+/* Who transfers files for ls_data_get(): a function that appends the bytes of `url` from byte `have` on to the file `part`,
+ * or makes it empty first where the server does not know ranges; `limit` is the most bytes it may get. NULL: the library
+ * itself, with libcurl, where it was built with it (LS_CURL). Call it before, not during, a download. */
+typedef ls_status (*ls_downloader)(void *context, const char *url, const char *part, uint64_t have, uint64_t limit);
+LS_API void ls_set_downloader(ls_downloader download, void *context);
+
 typedef struct ls_data_make_options {
 	size_t size;      /* set by LS_DATA_MAKE_OPTIONS_INIT */
 	const char *name; /* "bigmnist" or "glyphs" */

@@ -10,6 +10,7 @@ docs/python.md of the source tree has more.
 """
 
 from lockstep._data import Dataset, DatasetRow, TextSample, datasets
+from lockstep._download import download
 from lockstep._errors import (
     ClosedError,
     Error,
@@ -25,8 +26,7 @@ from lockstep._errors import (
     UnsupportedError,
 )
 from lockstep._graph import Graph, GraphFacts
-from lockstep._library import lib as _lib
-from lockstep._library import text as _text
+from lockstep._library import version_text as _version_text
 from lockstep._model import Model, ModelRow, Parameter, Parameters, models
 from lockstep._plot import metrics, plot
 from lockstep._safetensors import load_file
@@ -34,13 +34,13 @@ from lockstep._train import Checkpoint, Epoch, Setting, Step, TrainResult, evalu
 from lockstep._trainer import EvalResult, Gradients, Position, Report, Trainer
 from lockstep._value import Value
 
-version: str = _text(_lib.ls_version())
+version: str = _version_text()
 __version__ = version
 
 __all__ = [
     "Checkpoint", "ClosedError", "Dataset", "DatasetRow", "Epoch", "Error", "EvalResult", "FileError", "FormatError",
     "Gradients", "Graph", "GraphFacts", "InterruptedRunError", "InvalidError", "MismatchError", "Model", "ModelRow",
     "NotFoundError", "NumericError", "OutOfMemoryError", "Parameter", "Parameters", "PeerError", "Position", "Report",
-    "Setting", "Step", "TextSample", "TrainResult", "Trainer", "UnsupportedError", "Value", "datasets", "evaluate",
+    "Setting", "Step", "TextSample", "TrainResult", "Trainer", "UnsupportedError", "Value", "datasets", "download", "evaluate",
     "load_file", "metrics", "models", "plot", "settings", "train", "version",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ Normalisation = Tuple[Sequence[float], Sequence[float]]
 
 
 def floats(values: Any, what: str, shape: Optional[Tuple[int, ...]] = None) -> Floats:
-    """Contiguous float32 of any floating-point array; whole numbers only where they are exact. None in `shape` fits any
+    """Contiguous float32 of any floating-point array; whole numbers only where they are exact. -1 in `shape` fits any
     length."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiub" or (array.dtype.kind in "iu" and array.dtype.itemsize > 2):
@@ -74,7 +74,8 @@ def labels(values: Any, what: str, count: int) -> Labels:
         raise TypeError(f"{what}: dtype {array.dtype}; labels are whole numbers")
     if array.shape != (count,):
         raise ValueError(f"{what}: shape {array.shape} does not fit ({count},), one label per sample")
-    if array.size and (int(array.min()) < -(2**31) or int(array.max()) >= 2**31):
+    fits = array.dtype.itemsize < 4 or array.dtype == np.int32
+    if not fits and array.size and (int(array.min()) < -(2**31) or int(array.max()) >= 2**31):
         raise ValueError(f"{what}: a label does not fit into 32 bits")
     return np.ascontiguousarray(array, dtype=np.int32)
 

@@ -124,8 +124,7 @@ class Dataset(Handle):
             return int(lib.LS_OK)
 
         ops = ffi.new("ls_dataset_ops *")
-        function = ffi.callback("ls_status(void *, uint64_t, float *, int32_t *)", caught.guard(read, lib.LS_EINVALID),
-                                error=lib.LS_EINVALID)  # fmt: skip
+        function = caught.callback("ls_status(void *, uint64_t, float *, int32_t *)", read, lib.LS_EINVALID)
         ops.read = function
         return cls._own(_info(name, len(samples), shape, classes), ops, [function, samples], caught)
 
@@ -157,9 +156,9 @@ class Dataset(Handle):
         info.vocabulary = vocabulary
         ops = ffi.new("ls_dataset_ops *")
         kept = [
-            ffi.callback("ls_status(void *, uint64_t, uint64_t, ls_text_sample *)", caught.guard(read, lib.LS_EINVALID), error=lib.LS_EINVALID),
-            ffi.callback("ls_status(void *, uint64_t, uint64_t, int *, int *)", caught.guard(measure, lib.LS_EINVALID), error=lib.LS_EINVALID),
-        ]  # fmt: skip
+            caught.callback("ls_status(void *, uint64_t, uint64_t, ls_text_sample *)", read, lib.LS_EINVALID),
+            caught.callback("ls_status(void *, uint64_t, uint64_t, int *, int *)", measure, lib.LS_EINVALID),
+        ]
         ops.read_text, ops.measure_text = kept
         return cls._own(info, ops, kept, caught)
 

@@ -35,9 +35,24 @@ def text(pointer: Any) -> str:
     return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
 
+def version_text() -> str:
+    return text(lib.ls_version())
+
+
 def message() -> str:
-    """The message of this thread's last failure. Fields of options are keyword arguments here."""
-    return re.sub(r"\boptions\.(?=[a-z])", "", text(lib.ls_last_error()))
+    """The message of this thread's last failure."""
+    return in_python(text(lib.ls_last_error()))
+
+
+def in_python(line: str) -> str:
+    """A message with keyword arguments in place of fields of options and flags of the command."""
+    return re.sub(r"--([a-z][a-z-]+)", _flag, re.sub(r"\boptions\.(?=[a-z])", "", line))
+
+
+def _flag(match: "re.Match[str]") -> str:
+    """--lr-min as lr_min, if it is a setting."""
+    known = lib.ls_train_setting_of(match.group(1).encode()) != ffi.NULL
+    return match.group(1).replace("-", "_") if known else match.group(0)
 
 
 def error_of(status: int) -> Error:
@@ -127,19 +142,14 @@ class Caught:
         self.error: Optional[BaseException] = None
         self._lock = threading.Lock()
 
-    def guard(self, function: Callable[..., int], failed: int) -> Callable[..., int]:
-        """`function`, which returns `failed` where it would raise, and from then on."""
+    def callback(self, kind: str, function: Callable[..., int], failed: int) -> Any:
+        """`function` as a C function, which returns `failed` where it raises, and from then on."""
 
         def guarded(*arguments: Any) -> int:
-            if self.error is not None:
-                return failed
-            try:
-                return function(*arguments)
-            except BaseException as error:  # Ctrl-C, too: it must not unwind C code
-                self.keep(error)
-                return failed
+            return function(*arguments) if self.error is None else failed
 
-        return guarded
+        # What cffi catches also comes from before the first line of `guarded`: Ctrl-C.
+        return ffi.callback(kind, guarded, error=failed, onerror=lambda _, error, __: self.keep(error))
 
     def keep(self, error: BaseException) -> None:
         with self._lock:
@@ -163,19 +173,21 @@ def interruptible(call: Callable[[], T], stop: Callable[[], None]) -> T:
         return call()
     results: List[T] = []
     errors: List[BaseException] = []
+    done = threading.Event()
 
     def work() -> None:
         try:
             results.append(call())
         except BaseException as error:
             errors.append(error)
+        finally:
+            done.set()
 
-    worker = threading.Thread(target=work, name="lockstep", daemon=True)
-    worker.start()
+    threading.Thread(target=work, name="lockstep", daemon=True).start()
     interrupt: Optional[BaseException] = None
-    while worker.is_alive():
+    while not done.is_set():
         try:
-            worker.join()
+            done.wait()  # not join(): an interrupted join() believes that the thread has ended
         except BaseException as error:  # what a signal handler raises
             interrupt = interrupt or error
             stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -264,7 +265,7 @@ class _Images:
 
     def __init__(self, array: Floats) -> None:
         self.array = array
-        self.sample = int(np.prod(array.shape[1:]))
+        self.sample = math.prod(array.shape[1:])
         self.pointer = _arrays.pointer(array, "float")
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -12,7 +13,7 @@ import numpy as np
 from lockstep._binding import ffi
 from lockstep._data import Dataset, as_dataset
 from lockstep._graph import Graph
-from lockstep._library import Caught, Options, Path, c_text, check, error_of, interruptible, lib, text
+from lockstep._library import Caught, Options, Path, c_text, check, error_of, in_python, interruptible, lib, text
 from lockstep._model import Model
 from lockstep._progress import Progress, is_wanted
 from lockstep._trainer import EvalResult, result_of
@@ -79,7 +80,7 @@ class TrainResult(NamedTuple):
 
 
 def train(
-    model: Union[str, Graph, None] = None,
+    model: Union[str, Graph, Model, None] = None,
     data: Union[Path, Dataset, Tuple[Any, Any], None] = None,
     *,
     test_data: Union[Dataset, Tuple[Any, Any], None] = None,
@@ -95,7 +96,7 @@ def train(
 
         result = lockstep.train("cnn", "mnist", epochs=2, lr=1e-3, run="runs/first")
 
-    `model` is a name or a finished Graph, `data` a name, a directory, a Dataset or (images, labels). Every option of the
+    `model` is a name, a finished Graph, or a Model, which starts from the weights that it has and gets the trained ones; `data` a name, a directory, a Dataset or (images, labels). Every option of the
     command is a keyword argument, with underscores: settings() lists them.
 
     on_step, on_epoch and on_checkpoint get a Step, Epoch or Checkpoint. on_log gets each line that the command would print
@@ -109,11 +110,11 @@ def train(
         put_setting(options, name, value)
     bar = Progress() if (is_wanted() if progress is None else progress) else None
     caught = Caught()
-    _put_hooks(options, caught, bar, verbose, on_step, on_epoch, on_checkpoint, on_log)
     out = ffi.new("ls_stop **")
     check(lib.ls_stop_new(out))
     stop = ffi.gc(out[0], lib.ls_stop_free)
     options.pointer.stop = stop
+    _put_hooks(options, caught, bar, verbose, on_step, on_epoch, on_checkpoint, on_log)
     result = ffi.new("ls_train_result *")
     try:
         interruptible(lambda: _run(options, result, [caught] + [each._caught for each in sets]), lambda: lib.ls_stop_request(stop))
@@ -129,7 +130,11 @@ def _run(options: Options, result: Any, caught: List[Caught]) -> None:
     """ls_train(); an exception of any callback comes before what the library makes of it."""
     for each in caught:
         each.error = None
-    status = lib.ls_train(options.pointer, result)
+    with contextlib.ExitStack() as stack:
+        for handle in options.kept:
+            if isinstance(handle, (Graph, Model)):
+                stack.enter_context(handle._lock)  # on the thread that runs: callbacks are on it, too
+        status = lib.ls_train(options.pointer, result)
     failure = None if status == lib.LS_OK else error_of(status)
     for each in caught:
         error, each.error = each.error, None
@@ -144,6 +149,8 @@ def _put_objects(options: Options, model: Any, data: Any, test_data: Any) -> Lis
     sets: List[Dataset] = []
     if isinstance(model, Graph):
         options.pointer.graph = options.keep(model)._use()
+    elif isinstance(model, Model):
+        options.pointer.in_memory = options.keep(model)._use()
     elif model is not None:
         put_setting(options, "model", model)
     if isinstance(data, (str, os.PathLike)):
@@ -209,32 +216,33 @@ def _put_hooks(
         on_checkpoint(Checkpoint(found.step, text(found.run), f"{found.fingerprint:016x}"))
         return int(lib.LS_OK)
 
-    def log(_: Any, kind: int, line: Any) -> int:
+    def log(_: Any, kind: int, line: Any) -> None:
         name = {lib.LS_LINE_RESULT: "result", lib.LS_LINE_NOTE: "note", lib.LS_LINE_WARNING: "warning"}.get(kind, "note")
+        words = in_python(text(line))
+        if caught.error is not None:
+            return
         if on_log is not None:
-            on_log(name, text(line))
+            on_log(name, words)
         elif verbose:
-            print(text(line), file=sys.stdout if name == "result" else sys.stderr, flush=True)
+            print(words, file=sys.stdout if name == "result" else sys.stderr, flush=True)
         elif name == "warning":
-            warnings.warn(text(line), RuntimeWarning, stacklevel=2)
-        return 0
+            warnings.warn(words, RuntimeWarning, stacklevel=2)
+
+    def end(error: BaseException) -> None:
+        """The log has no status to return."""
+        caught.keep(error)
+        lib.ls_stop_request(options.pointer.stop)
 
     failed = lib.LS_EINTERRUPTED
     if bar is not None or on_step is not None:
-        hooks.pointer.step = hooks.keep(ffi.callback("ls_status(void *, const ls_train_step *)", caught.guard(step, failed), error=failed))
+        hooks.pointer.step = hooks.keep(caught.callback("ls_status(void *, const ls_train_step *)", step, failed))
     if on_epoch is not None:
-        hooks.pointer.epoch = hooks.keep(ffi.callback("ls_status(void *, const ls_train_epoch *)", caught.guard(epoch, failed), error=failed))
+        hooks.pointer.epoch = hooks.keep(caught.callback("ls_status(void *, const ls_train_epoch *)", epoch, failed))
     if on_checkpoint is not None:
         hooks.pointer.checkpoint = hooks.keep(
-            ffi.callback("ls_status(void *, const ls_train_checkpoint *)", caught.guard(checkpoint, failed), error=failed))  # fmt: skip
-    logged = caught.guard(log, 0)
-
-    def log_line(context: Any, kind: int, line: Any) -> None:
-        logged(context, kind, line)
-        if caught.error is not None and options.pointer.stop != ffi.NULL:
-            lib.ls_stop_request(options.pointer.stop)  # the log has no status to return
-
-    hooks.pointer.log = hooks.keep(ffi.callback("void(void *, ls_train_line, const char *)", log_line))
+            caught.callback("ls_status(void *, const ls_train_checkpoint *)", checkpoint, failed))  # fmt: skip
+    hooks.pointer.log = hooks.keep(
+        ffi.callback("void(void *, ls_train_line, const char *)", log, onerror=lambda _, error, __: end(error)))  # fmt: skip
     options.pointer.hooks = options.keep(hooks).pointer
 
 

@@ -154,7 +154,7 @@ class Trainer(Handle):
                 on_step(report_of(report))
             return 0
 
-        function = ffi.callback("ls_trainer_hook", caught.guard(hook, 1), error=1)
+        function = caught.callback("ls_trainer_hook", hook, 1)
         with self._lock, dataset._lock:
             check(lib.ls_trainer_set_hook(self._use(), function, ffi.NULL))
             try:
@@ -214,13 +214,15 @@ class Trainer(Handle):
             check(lib.ls_trainer_load(self._use(), c_text(directory)))
 
 
+EMPTY_BATCH = Options("ls_batch").pointer
+
+
 class _Batch:
     """ls_batch of arrays, which it keeps."""
 
     def __init__(self, model: Model, x: Any, labels: Any, indices: Optional[Any]) -> None:
-        options = Options("ls_batch")
-        self.pointer = options.pointer
-        self.kept: List[Any] = [options]
+        self.pointer = ffi.new("ls_batch *", EMPTY_BATCH[0])
+        self.kept: List[Any] = []
         if model.is_text:
             numbers = _arrays.labels(labels, "labels", len(x))
             text = _Text(model, x, None, numbers)
@@ -230,7 +232,7 @@ class _Batch:
             pixels = model._images(x, None).array
             self.kept += [_arrays.pointer(pixels, "float"),
                           _arrays.pointer(_arrays.labels(labels, "labels", len(pixels)), "int32_t")]  # fmt: skip
-            self.pointer.count, self.pointer.images, self.pointer.labels = len(pixels), self.kept[1], self.kept[2]
+            self.pointer.count, self.pointer.images, self.pointer.labels = len(pixels), *self.kept
         if indices is not None:
             numbers = np.ascontiguousarray(indices, dtype=np.uint64)
             if numbers.shape != (self.pointer.count,):

@@ -1,66 +1,32 @@
 /*
- * download.c - download to a part file with libcurl, continuing where an earlier download stopped.
+ * download.c - download to a part file, continuing where an earlier download stopped. The bytes come from libcurl, or from
+ * what the program gave to ls_set_downloader().
  */
 #include "fetch/download.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <lockstep/version.h>
-#include <pthread.h>
-#include <stdio.h>
+#include <lockstep/data.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/progress_bar.h"
 
-typedef struct fetch {
-	const ls_download_options *options;
-	CURL *curl;
-	FILE *file;
-	uint64_t have; /* bytes in the part */
-	int too_large, write_errno;
-	ls_progress_bar meter;
-	char message[CURL_ERROR_SIZE];
-} fetch;
+static struct {
+	ls_downloader download; /* NULL: libcurl */
+	void *context;
+} program;
 
-static void curl_start(void)
+void ls_set_downloader(ls_downloader download, void *context)
 {
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
-static size_t on_bytes(char *data, size_t size, size_t count, void *context)
-{
-	fetch *f = context;
-	size_t bytes = size * count;
-	f->too_large = f->have + bytes > f->options->limit;
-	if (f->too_large)
-		return 0;
-	if (fwrite(data, 1, bytes, f->file) != bytes) {
-		f->write_errno = errno;
-		return 0;
-	}
-	f->have += bytes;
-	return bytes;
-}
-
-static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
-{
-	fetch *f = context;
-	(void)up_total;
-	(void)up_now;
-	(void)now;
-	f->meter.total = total > 0 ? f->meter.first + (uint64_t)total : 0;
-	ls_progress_bar_update(&f->meter, f->have);
-	return 0;
+	program.download = download;
+	program.context = context;
 }
 
 /* Open the part for appending, ours alone. */
-static ls_status part_open(fetch *f)
+static ls_status part_open(const char *path, int *out, uint64_t *have)
 {
-	const char *path = f->options->part;
 	struct stat facts;
 	int fd = -1;
 	LS_TRY(ls_file_open_own(&fd, path, O_RDWR | O_APPEND));
@@ -68,95 +34,55 @@ static ls_status part_open(fetch *f)
 		close(fd);
 		return ls_fail(LS_EIO, "%s is being downloaded by another process", path);
 	}
-	if (fstat(fd, &facts) != 0 || !(f->file = fdopen(fd, "ab"))) {
+	if (fstat(fd, &facts) != 0) {
 		ls_fail_errno(LS_EIO, "cannot open %s", path);
 		close(fd);
 		return LS_EIO;
 	}
-	f->have = (uint64_t)facts.st_size;
+	*out = fd;
+	*have = (uint64_t)facts.st_size;
 	return LS_OK;
 }
 
-static void set_options(fetch *f)
+static ls_status download_program(const ls_download_options *options, int fd, uint64_t have)
 {
-	const ls_download_options *o = f->options;
-	CURL *curl = f->curl;
-	curl_easy_setopt(curl, CURLOPT_URL, o->url);
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-	curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
-	curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep/" LS_VERSION_STRING);
-	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, o->connect_s ? o->connect_s : 5L);
-	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 100L);
-	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, o->stall_s ? o->stall_s : 20L);
-	curl_easy_setopt(curl, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)f->have);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, f);
-	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, f);
-	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, f->message);
+	ls_status status = program.download(program.context, options->url, options->part, have, options->limit);
+	struct stat facts;
+
+	if (status)
+		return ls_fail(status, "%s could not be downloaded", options->url);
+	if (fstat(fd, &facts) != 0)
+		return ls_fail_errno(LS_EIO, "cannot read %s", options->part);
+	if ((uint64_t)facts.st_size > options->limit)
+		return ls_fail(LS_EFORMAT, "%s is larger than the %llu bytes it may have", options->url,
+			       (unsigned long long)options->limit);
+	return LS_OK;
 }
 
-static ls_status fetch_failed(const fetch *f, CURLcode code)
+static ls_status transfer(const ls_download_options *options, int fd, uint64_t have)
 {
-	const char *url = f->options->url;
-	if (f->too_large)
-		return ls_fail(LS_EFORMAT, "%s is larger than the %llu bytes it may have", url,
-			       (unsigned long long)f->options->limit);
-	if (f->write_errno) {
-		errno = f->write_errno;
-		return ls_fail_errno(LS_EIO, "cannot write %s", f->options->part);
-	}
-	return ls_fail(LS_EIO, "%s: %s", url, f->message[0] ? f->message : curl_easy_strerror(code));
-}
-
-/* The server does not know ranges. (A part as long as the server's file, or longer, ends well here; whether it is
- * the right file is for the caller to find out.) */
-static int must_restart(const fetch *f, CURLcode code)
-{
-	return f->meter.first > 0 && code == CURLE_RANGE_ERROR;
-}
-
-static CURLcode perform(fetch *f)
-{
-	set_options(f);
-	ls_progress_bar_begin(&f->meter, f->options->title, "MB", 1e6, f->have, 0, f->options->quiet);
-	CURLcode code = curl_easy_perform(f->curl);
-	ls_progress_bar_end(&f->meter);
-	return code;
-}
-
-static ls_status transfer(fetch *f)
-{
-	CURLcode code = perform(f);
-	if (code != CURLE_OK && must_restart(f, code)) {
-		if (fflush(f->file) != 0 || ftruncate(fileno(f->file), 0) != 0)
-			return ls_fail_errno(LS_EIO, "cannot empty %s", f->options->part);
-		f->have = 0;
-		code = perform(f);
-	}
-	return code == CURLE_OK ? LS_OK : fetch_failed(f, code);
+	if (program.download)
+		return download_program(options, fd, have);
+#ifdef LS_HAVE_CURL
+	return ls_download_curl(options, fd, have);
+#else
+	return ls_fail(LS_EUNSUPPORTED,
+		       "%s: this build cannot download; get the files yourself and give their directory (options.from)",
+		       options->url);
+#endif
 }
 
 ls_status ls_download(const ls_download_options *options)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, curl_start);
-	fetch f = { .options = options };
-	f.curl = curl_easy_init();
-	if (!f.curl)
-		return ls_fail(LS_EMEMORY, "no memory to download %s", options->url);
-	ls_status status = part_open(&f);
-	if (!status)
-		status = transfer(&f);
-	if (f.file && f.have == 0)
+	struct stat facts;
+	uint64_t have = 0;
+	int fd = -1;
+
+	LS_TRY(part_open(options->part, &fd, &have));
+	ls_status status = transfer(options, fd, have);
+	if (fstat(fd, &facts) == 0 && facts.st_size == 0)
 		unlink(options->part); /* nothing received: leave no empty file */
-	if (f.file && fclose(f.file) != 0 && !status)
+	if (close(fd) != 0 && !status)
 		status = ls_fail_errno(LS_EIO, "cannot write %s", options->part);
-	curl_easy_cleanup(f.curl);
 	return status;
 }

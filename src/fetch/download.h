@@ -22,4 +22,7 @@ typedef struct ls_download_options {
  */
 ls_status ls_download(const ls_download_options *options);
 
+/* Its transfer with libcurl: append to `fd`, the open part, which has `have` bytes. */
+ls_status ls_download_curl(const ls_download_options *options, int fd, uint64_t have);
+
 #endif

@@ -238,6 +238,45 @@ static void more_than_allowed_is_not_fetched(void **state)
 	free(big);
 }
 
+/* A program's own downloader: appends `content` from where the part ends. */
+static uint64_t asked_from;
+static ls_status bring_content(void *context, const char *url, const char *part, uint64_t have, uint64_t limit)
+{
+	FILE *file = fopen(part, "ab");
+	(void)limit;
+	asked_from = have;
+	assert_string_equal(url, "http://nowhere.invalid/x");
+	assert_non_null(file);
+	size_t written = fwrite(content + have, 1, CONTENT_BYTES - have, file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(written, CONTENT_BYTES - have);
+	return *(ls_status *)context;
+}
+
+static void a_program_downloads_itself(void **state)
+{
+	ls_status outcome = LS_OK;
+	ls_download_options options = { .url = "http://nowhere.invalid/x",
+					.part = in_dir(*state, "x.part"),
+					.quiet = 1 };
+	size_t bytes;
+
+	ls_set_downloader(bring_content, &outcome);
+	put_file(options.part, content, 123);
+	options.limit = CONTENT_BYTES;
+	assert_ok(ls_download(&options));
+	assert_int_equal(asked_from, 123);
+	uint8_t *found = take_file(options.part, &bytes);
+	assert_int_equal(bytes, CONTENT_BYTES);
+	assert_memory_equal(found, content, CONTENT_BYTES);
+	free(found);
+	options.limit = CONTENT_BYTES - 1;
+	assert_fails(ls_download(&options), LS_EFORMAT, "larger than the 49999 bytes");
+	outcome = LS_EIO;
+	assert_fails(ls_download(&options), LS_EIO, "http://nowhere.invalid/x could not be downloaded");
+	ls_set_downloader(NULL, NULL);
+}
+
 /* One member of a tar archive: header and padded data. */
 static size_t tar_member(uint8_t *out, const char *name, const void *data, size_t bytes)
 {
@@ -423,6 +462,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(from_a_mirror_in_two_halves, fixture_enter, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(parts_that_cannot_be_continued, fixture_enter, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(wrong_bytes_from_a_mirror, fixture_enter, temp_dir_remove),
+		cmocka_unit_test_setup_teardown(a_program_downloads_itself, fixture_enter, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(more_than_allowed_is_not_fetched, fixture_enter, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(archives, fixture_enter, temp_dir_remove),
 		cmocka_unit_test_setup_teardown(from_npm, fixture_enter, temp_dir_remove),

@@ -1,0 +1,425 @@
+"""Models, graphs, trainers and datasets: numpy in and out, and what is refused."""
+
+import gc
+import math
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import lockstep
+from conftest import as_bytes, own_graph
+
+
+# ---- prediction
+
+
+def test_strides_and_dtypes_do_not_change_a_prediction(model, digits):
+    images = digits[0][:16]
+    expected = model.predict(images)
+    assert expected.shape == (16, 10) and expected.dtype == np.float32
+    for same in (images.astype(np.float64), np.asfortranarray(images), images[::-1][::-1], list(images),
+                 np.repeat(images, 2, axis=0)[::2], images.astype(">f4")):  # fmt: skip
+        assert np.array_equal(model.predict(same), expected)
+    readonly = images.copy()
+    readonly.flags.writeable = False
+    assert np.array_equal(model.predict(readonly), expected)
+    assert np.array_equal(model.predict(images[5:6])[0], expected[5])
+    assert model.predict(images[:0]).shape == (0, 10)
+    chances = model.predict(images, probabilities=True)
+    assert np.allclose(chances.sum(axis=1), 1) and np.array_equal(chances.argmax(axis=1), expected.argmax(axis=1))
+
+
+def test_wrong_input_is_refused(model, digits):
+    images = digits[0][:4]
+    for bad, kind, message in [
+        (images[0], ValueError, r"shape \(1, 28, 28\) does not fit \(N, 1, 28, 28\)"),
+        (images[:, :, :27], ValueError, r"does not fit"),
+        (images.astype(np.int64), TypeError, "images of int64"),
+        (as_bytes(images), TypeError, "uint8"),
+        (images.astype(np.complex64), TypeError, "complex64"),
+        (images.astype(str), TypeError, "dtype"),
+        (images * np.float32(np.nan), ValueError, "sample 0 is infinite or not a number"),
+        (images.astype(np.float64) * 1e300, ValueError, "too large for float32"),
+        (None, TypeError, "dtype object"),
+    ]:  # fmt: skip
+        with pytest.raises(kind, match=message):
+            model.predict(bad)
+    broken = images.copy()
+    broken[2, 0, 5, 5] = np.inf
+    with pytest.raises(ValueError, match="sample 2"):
+        model.predict(broken)
+    with pytest.raises(TypeError, match="models of text"):
+        model.predict(images, segments=[[0]])
+
+
+def test_bytes_are_normalised_as_the_model_wants_them(tmp_path, digits):
+    lockstep.train("mlp", "glyphs", samples=320, test_samples=64, steps=1, run=tmp_path / "run")
+    with lockstep.Model.load(tmp_path / "run") as model:
+        mean, deviation = model.normalisation
+        assert (mean[0], deviation[0]) == (0.1307, 0.3081)
+        assert np.array_equal(model.predict(as_bytes(digits[0])), model.predict(digits[0]))
+
+
+def test_text_models(tmp_path):
+    with lockstep.Model("bert-tiny", tokens=32, vocabulary=100, classes=3) as model:
+        assert model.is_text and model.tokens_max == 32 and model.vocabulary == 100
+        rows = [[1, 2, 3], np.arange(32), [99]]
+        logits = model.predict(rows)
+        assert logits.shape == (3, 3)
+        assert np.array_equal(model.predict([rows[1]])[0], logits[1])
+        for bad, message in [([[100]], "0 to 99"), ([[]], "at least one"), ([np.arange(33)], "up to 32"), ([[0.5]], "whole")]:
+            with pytest.raises((TypeError, ValueError), match=message):
+                model.predict(bad)
+        with pytest.raises(TypeError, match="not text"):
+            model.predict("hello")
+        with lockstep.Trainer(model, batch=4, lr=1e-3) as trainer:
+            first = trainer.step(rows, [0, 1, 2]).loss
+            assert first != trainer.step(rows, [0, 1, 2]).loss
+            data = lockstep.Dataset.from_tokens(rows * 4, [0, 1, 2] * 4, vocabulary=100)
+            assert data[1].tokens.tolist() == list(range(32)) and data[1].label == 1
+            assert trainer.run(data).samples == 12
+
+
+# ---- parameters
+
+
+def test_parameters_are_read_and_changed(model, digits):
+    weights = model.parameters()
+    assert len(weights) == len(model.parameter_infos()) == len(model.state_dict())
+    name = next(name for name in weights if name.endswith("bias"))
+    before, fingerprint = weights[name], model.fingerprint
+    weights[name] = before + 1
+    assert np.array_equal(weights[name], before + 1) and model.fingerprint != fingerprint
+    weights[name] = (before + 0).astype(np.float64)
+    assert model.fingerprint == fingerprint
+    for bad, kind, message in [
+        (before[:-1], ValueError, "does not fit"),
+        (before * np.nan, lockstep.NumericError, "finite"),
+        (before.astype(np.complex64), TypeError, "complex64"),
+        (before.astype(np.int64), TypeError, "int64"),
+    ]:  # fmt: skip
+        with pytest.raises(kind, match=message):
+            weights[name] = bad
+    assert model.fingerprint == fingerprint
+    with pytest.raises(KeyError):
+        weights["none"]
+    with pytest.raises(TypeError):
+        del weights[name]
+
+
+def test_files(tmp_path, model, digits):
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    tensors = lockstep.load_file(path)
+    assert set(tensors) == set(model.parameters())
+    with lockstep.Model("mlp", seed=2) as other:
+        assert other.fingerprint != model.fingerprint
+        other.load_state_dict(tensors)
+        assert other.fingerprint == model.fingerprint
+        with pytest.raises(KeyError, match="missing: .*; unknown: x"):
+            other.load_state_dict({"x": np.zeros(1)})
+        other.load_state_dict({"x": np.zeros(1)}, strict=False)
+    with lockstep.Model.load(path, input=(1, 28, 28)) as loaded:
+        assert np.array_equal(loaded.predict(digits[0]), model.predict(digits[0]))
+    model.export_onnx(tmp_path / "model.onnx")
+    assert (tmp_path / "model.onnx").stat().st_size > 1000
+    with pytest.raises(lockstep.Error, match="nowhere"):
+        model.save(tmp_path / "nowhere" / "x.safetensors")
+    (tmp_path / "bad").write_bytes(b"\xff" * 100)
+    for name, kind in (("bad", lockstep.FormatError), ("none", FileNotFoundError)):
+        with pytest.raises(kind):
+            lockstep.load_file(tmp_path / name)
+    with pytest.raises(lockstep.NotFoundError, match="none"):
+        lockstep.Model.load(tmp_path / "none")
+
+
+# ---- graphs
+
+
+def test_mistakes_are_raised_where_they_are_made():
+    with lockstep.Graph() as graph:
+        x = graph.input(1, 8, 8)
+        with pytest.raises(TypeError, match="not int"):
+            graph.relu(3)
+        with lockstep.Graph() as other, pytest.raises(ValueError, match="another graph"):
+            graph.add(x, other.input(1, 8, 8))
+        with pytest.raises(ValueError, match="stride=0 is not possible.*default"):
+            graph.conv2d(x, "a", out_channels=4, kernel=3, stride=0)
+        with pytest.raises(ValueError, match="init='he'; it is one of uniform"):
+            graph.conv2d(x, "a", out_channels=4, kernel=3, init="he")
+        with pytest.raises(TypeError, match="out_channels"):
+            graph.conv2d(x, "a", kernel=3)
+        with pytest.raises(lockstep.InvalidError, match="kernel"):
+            graph.conv2d(x, "a", out_channels=4, kernel=11)
+    with lockstep.Graph() as graph, pytest.raises(ValueError, match="not finished"):
+        graph.facts()
+
+
+def test_options_of_operators_arrive():
+    """bias, eps, weights of classes and names of enums reach the C structs: other graphs, other parameters."""
+
+    def shapes(**options):
+        graph = lockstep.Graph()
+        x = graph.conv2d(graph.input(2, 9, 9), "c", out_channels=4, kernel=3, **options)
+        with lockstep.Model(graph.finish(graph.linear(x, "fc", out_features=3))) as model:
+            return {row.name: row.shape for row in model.parameter_infos()}, model.parameters()["c.weight"]
+
+    assert shapes()[0]["c.bias"] == (4,) and "c.bias" not in shapes(bias=False)[0]
+    assert shapes(kernel_w=5)[0]["c.weight"] == (4, 2, 3, 5)
+    assert shapes(stride=2)[0]["fc.weight"] == (3, 4 * 4 * 4)
+    assert not shapes(init="zero")[1].any() and shapes(init="normal")[1].any()
+
+
+def test_losses_and_arithmetic(digits):
+    graph = lockstep.Graph()
+    x = graph.linear(graph.input(1, 28, 28), "fc", out_features=10)
+    x = x + x * x
+    graph.cross_entropy(x, label_smoothing=0.1, class_weights=[1.0] * 10)
+    graph.finish(x)
+    assert graph.facts().parameters == 7850
+    with lockstep.Model(graph) as model, lockstep.Trainer(model, batch=32) as trainer:
+        assert trainer.step(digits[0][:32], digits[1][:32]).loss > 0
+    with pytest.raises(lockstep.ClosedError, match="this Graph is closed"):
+        graph.facts()
+
+
+# ---- trainers
+
+
+def test_steps_have_the_bits_of_halves_and_of_any_devices(digits):
+    images, labels = digits
+    marks = set()
+    for devices, halves in ((1, False), (2, False), (1, True)):
+        with lockstep.Model("cnn", seed=5) as model, lockstep.Trainer(model, batch=64, clip_norm=1, devices=devices) as trainer:
+            for first in range(0, 320, 64):
+                batch = images[first : first + 64], labels[first : first + 64]
+                if halves:
+                    trainer.derive(*batch)
+                    assert trainer.apply() > 0
+                else:
+                    assert trainer.step(*batch).gradient_norm > 0
+            marks.add(model.fingerprint)
+    assert len(marks) == 1
+
+
+def test_run_over_a_dataset_has_the_bits_of_train():
+    result = lockstep.train("mlp", "glyphs", samples=320, test_samples=64, batch=64, epochs=2, schedule="constant")
+    heard = []
+    with lockstep.Model("mlp") as model, lockstep.Trainer(model, batch=64) as trainer:
+        data = lockstep.Dataset("glyphs", samples=320)
+        for _ in range(2):
+            report = trainer.run(data, on_step=heard.append)
+        assert report.samples == 320 and [each.steps for each in heard] == list(range(1, 11))
+        assert model.fingerprint == result.fingerprint
+        test = lockstep.Dataset("glyphs", "test", samples=64)
+        assert trainer.evaluate(test).accuracy == result.test_accuracy
+        assert trainer.evaluate(*test.arrays()).accuracy == result.test_accuracy
+
+
+def test_gradients_are_read_and_set(model, digits):
+    images, labels = digits[0][:32], digits[1][:32]
+    with lockstep.Trainer(model, batch=32, optimizer="sgd", momentum=0.0, lr=0.5, micro_batch=32) as trainer:
+        trainer.derive(images, labels)
+        gradients = trainer.gradients()
+        name = [name for name in gradients if name.endswith("bias")][-1]
+        before, slope = model.parameters()[name], gradients[name]
+        assert np.abs(slope).max() > 0
+        gradients[name] = slope * 2
+        with pytest.raises(ValueError, match="does not fit"):
+            gradients[name] = slope[:-1]
+        with pytest.raises(lockstep.NumericError):
+            gradients[name] = slope * np.nan
+        trainer.apply()
+        assert np.allclose(model.parameters()[name], before - 0.5 * 2 * slope, rtol=1e-5, atol=1e-7)
+        trainer.derive(images, labels)
+        trainer.discard()
+        fingerprint = model.fingerprint
+        with pytest.raises(lockstep.Error):
+            trainer.apply()
+        assert model.fingerprint == fingerprint
+
+
+def test_save_and_load_go_on_with_the_same_bits(tmp_path, digits):
+    images, labels = digits
+    marks = []
+    for stop in (False, True):
+        model = lockstep.Model("mlp")
+        trainer = lockstep.Trainer(model, batch=64, schedule="cosine", steps=8)
+        for step in range(8):
+            if stop and step == 4:
+                trainer.save(tmp_path / "state")
+                trainer.close()
+                model = lockstep.Model("mlp", seed=9)
+                trainer = lockstep.Trainer(model, batch=64, schedule="cosine", steps=8, devices=1)
+                trainer.load(tmp_path / "state")
+                assert trainer.position.steps == 4
+            trainer.step(images[step * 40 :][:40], labels[step * 40 :][:40])
+        marks.append(model.fingerprint)
+    assert marks[0] == marks[1]
+
+
+def test_wrong_batches_are_refused(model, digits):
+    images, labels = digits
+    with lockstep.Trainer(model, batch=64) as trainer:
+        fingerprint = model.fingerprint
+        for x, y, kind, message in [
+            (images[:8], labels[:7], ValueError, "one label per sample"),
+            (images[:8], labels[:8].astype(float), TypeError, "whole numbers"),
+            (images[:8], labels[:8] + 100, lockstep.InvalidError, "0 to 9"),
+            (images[:65], labels[:65], lockstep.InvalidError, "64"),
+            (images[:0], labels[:0], lockstep.InvalidError, "from 1 to 64"),
+            (images[:8] * np.nan, labels[:8], lockstep.InvalidError, "finite|NaN"),
+            (images[:8, 0], labels[:8], ValueError, "does not fit"),
+        ]:  # fmt: skip
+            with pytest.raises(kind, match=message):
+                trainer.step(x, y)
+        assert model.fingerprint == fingerprint
+        with pytest.raises(lockstep.Error):
+            lockstep.Trainer(model)  # it has one
+        trainer.lr = 0.25
+        assert trainer.lr == 0.25
+    with pytest.raises(TypeError, match="no setting 'lrr'; it has batch"):
+        lockstep.Trainer(model, lrr=1)
+
+
+def test_an_exception_in_a_hook_ends_the_run(model):
+    def fail(report):
+        if report.steps == 2:
+            raise ZeroDivisionError("two")
+
+    with lockstep.Trainer(model, batch=32) as trainer, lockstep.Dataset("glyphs", samples=320) as data:
+        with pytest.raises(ZeroDivisionError, match="two"):
+            trainer.run(data, on_step=fail)
+        assert trainer.position.steps == 2
+        assert trainer.run(data).steps == 10
+
+
+# ---- datasets
+
+
+def test_datasets_of_arrays(digits):
+    images, labels = digits
+    data = lockstep.Dataset.from_arrays(images, labels.astype(np.uint8))
+    assert len(data) == 320 and data.classes == labels.max() + 1 and data.shape == (1, 28, 28)
+    assert np.array_equal(data[-1][0], images[-1]) and data[3][1] == labels[3]
+    with pytest.raises(IndexError):
+        data[320]
+    for x, y, kind, message in [
+        (images, labels[:-1], ValueError, "one label per sample"),
+        (images[:, 0], labels, ValueError, "shape"),
+        (as_bytes(images), labels, TypeError, "normalisation"),
+        (images, labels - 1, lockstep.InvalidError, "has label -1"),
+        (images * np.nan, labels, lockstep.InvalidError, "not finite"),
+        (images[:0], labels[:0], lockstep.InvalidError, "no samples"),
+    ]:  # fmt: skip
+        with pytest.raises(kind, match=message):
+            lockstep.Dataset.from_arrays(x, y)
+    same = lockstep.Dataset.from_arrays(as_bytes(images), labels, normalisation=([0.1307], [0.3081]))
+    assert np.array_equal(same.arrays()[0], images)
+
+
+def test_arrays_are_not_copied(digits):
+    images, labels = digits[0].copy(), digits[1].copy()
+    data = lockstep.Dataset.from_arrays(images, labels)
+    images[4] = 7
+    assert (data[4][0] == 7).all()
+    del images  # the dataset keeps them
+    gc.collect()
+    assert (data[4][0] == 7).all()
+
+
+def test_names():
+    assert {"mnist", "glyphs"} <= {row.name for row in lockstep.datasets()}
+    assert {"mlp", "resnet18"} <= {row.name for row in lockstep.models()}
+    with pytest.raises(lockstep.InvalidError, match="did you mean 'resnet18'"):
+        lockstep.Model("resnet-18")
+    with pytest.raises(ValueError, match="'train' or 'test'"):
+        lockstep.Dataset("glyphs", "dev")
+
+
+def test_a_dataset_is_fetched_from_a_directory(tmp_path):
+    with pytest.raises(lockstep.Error, match="none"):
+        lockstep.download("mnist", source=tmp_path / "none", dir=tmp_path / "to")
+
+
+# ---- lifetimes
+
+
+def test_closed_objects_say_so(digits):
+    model, data, graph = lockstep.Model("mlp"), lockstep.Dataset("glyphs", samples=10), lockstep.Graph()
+    trainer = lockstep.Trainer(model)
+    for thing in (trainer, model, data, graph):
+        thing.close()
+        thing.close()
+        assert thing.closed
+    for use in (lambda: model.predict(digits[0]), lambda: model.fingerprint, lambda: model.parameters()["x"],
+                lambda: model.save("x"), lambda: data[0], lambda: graph.input(1, 2, 3),
+                lambda: trainer.step(digits[0][:8], digits[1][:8]), lambda: trainer.lr,
+                lambda: lockstep.train("mlp", data), lambda: lockstep.Trainer(model)):  # fmt: skip
+        with pytest.raises((lockstep.ClosedError, KeyError)):
+            use()
+
+
+def test_a_trainer_outlives_the_close_of_its_model(digits):
+    model = lockstep.Model("mlp")
+    trainer = lockstep.Trainer(model, batch=64)
+    model.close()
+    with pytest.raises(lockstep.ClosedError):
+        trainer.step(digits[0][:8], digits[1][:8])
+    trainer.close()
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def test_a_thousand_objects_leave_nothing_behind(digits):
+    images, labels = digits[0][:8], digits[1][:8]
+
+    def once():
+        graph = lockstep.Graph()
+        graph.finish(graph.linear(graph.input(1, 28, 28), "fc", out_features=10))
+        with lockstep.Model(graph) as model, lockstep.Dataset.from_arrays(images, labels) as data:
+            model.set_devices(1, 1)
+            model.predict(images)
+            with lockstep.Trainer(model, batch=8, devices=1, threads=1) as trainer:
+                trainer.run(data)
+        wrapped = lockstep.Dataset.wrap(list(zip(images, labels)), classes=10)
+        assert wrapped[1][1] == labels[1]
+
+    for _ in range(50):
+        once()
+    gc.collect()
+    before = resident()
+    for _ in range(1000):
+        once()
+    gc.collect()
+    assert resident() - before < 4e6
+
+
+def test_objects_that_nobody_holds_are_freed():
+    model = lockstep.Model("mlp")
+    mark, freed = weakref.ref(model), model._finalizer
+    del model
+    gc.collect()
+    assert mark() is None and not freed.alive
+
+
+def test_threads_take_turns_with_a_model(model, digits):
+    expected = model.predict(digits[0])
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            if not np.array_equal(model.predict(digits[0]), expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -1,0 +1,256 @@
+"""train() gives what the command gives; callbacks, exceptions, Ctrl-C, threads."""
+
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import lockstep
+from conftest import SMALL, Digits, command, own_graph
+
+
+def small(**more):
+    return lockstep.train("mlp", "glyphs", **{**SMALL, **more})
+
+
+def test_same_fingerprint_as_the_command():
+    flags = ["--samples", "320", "--test-samples", "64", "--batch", "64", "--micro-batch", "32", "--epochs", "2", "--lr", "2e-3"]
+    out = command("train", "--model", "cnn", "--data", "glyphs", *flags, "--devices", "1", "--clip-norm", "1")
+    result = lockstep.train("cnn", "glyphs", epochs=2, lr=2e-3, clip_norm=1, devices=2, **SMALL)
+    assert f"parameters xxh64 {result.fingerprint}\n" in out
+    assert result.steps == 10 and 0 <= result.test_accuracy <= 1 and result.run is None
+    assert float(re.findall(r"test accuracy: ([\d.]+)", out)[-1]) == pytest.approx(result.test_accuracy, abs=1e-4)
+
+
+def test_callbacks_hear_all_of_it(tmp_path):
+    steps, epochs, checkpoints, lines = [], [], [], []
+    result = small(epochs=2, run=tmp_path / "run", on_step=steps.append, on_epoch=epochs.append,
+                   on_checkpoint=checkpoints.append, on_log=lambda *line: lines.append(line))  # fmt: skip
+    assert [step.step for step in steps] == list(range(1, 11)) and steps[0].steps == 10
+    assert all(step.samples == 64 and step.lr > 0 and math.isfinite(step.loss) for step in steps)
+    assert [epoch.epoch for epoch in epochs] == [0, 1] and epochs[1].test_accuracy == result.test_accuracy
+    assert checkpoints[-1].fingerprint == result.fingerprint and checkpoints[-1].run == str(tmp_path / "run")
+    assert ("result", f"parameters xxh64 {result.fingerprint}") in lines
+    with result.load() as model:
+        assert model.fingerprint == result.fingerprint and model.name == "mlp"
+    again = lockstep.evaluate(tmp_path / "run")
+    assert again.accuracy == result.test_accuracy and again.fingerprint == result.fingerprint
+
+
+def test_nothing_is_printed(capfd):
+    small(steps=2)
+    assert capfd.readouterr() == ("", "")
+    small(steps=2, verbose=True)
+    assert "parameters xxh64" in capfd.readouterr().out
+
+
+def test_progress_without_tqdm(capfd, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    small(steps=3, progress=True)
+    assert re.search(r"step 3 of 3, loss \d\.\d+\s*\n$", capfd.readouterr().err)
+
+
+@pytest.mark.parametrize("kind", ["on_step", "on_epoch", "on_checkpoint", "on_log"])
+def test_an_exception_in_a_callback_ends_the_run(tmp_path, kind):
+    calls = []
+
+    def fail(*arguments):
+        calls.append(arguments)
+        raise ZeroDivisionError(kind)
+
+    with pytest.raises(ZeroDivisionError, match=kind):
+        small(epochs=50, run=tmp_path / "run", **{kind: fail})
+    assert len(calls) == 1
+    assert small(steps=1).steps == 1  # the process is as before
+
+
+def test_a_run_that_a_callback_ended_can_be_resumed(tmp_path):
+    def fail(step):
+        if step.step == 7:
+            raise KeyError("enough")
+
+    whole = small(epochs=3, run=tmp_path / "whole")
+    with pytest.raises(KeyError):
+        small(epochs=3, run=tmp_path / "run", on_step=fail)
+    resumed = lockstep.train(run=tmp_path / "run", resume=True)
+    assert resumed.steps == 15 and resumed.fingerprint == whole.fingerprint
+
+
+def test_graph_arrays_and_class_give_the_same_bits(digits):
+    images, labels = digits
+    results = []
+    for data in ((images, labels), lockstep.Dataset.wrap(Digits(images, labels), classes=10),
+                 lockstep.Dataset("glyphs", samples=320)):  # fmt: skip
+        with own_graph() as graph:
+            results.append(lockstep.train(graph, data, test_data=(images, labels), epochs=1, batch=64, micro_batch=16))
+    assert len({result.fingerprint for result in results}) == 1
+    assert results[0].test_accuracy > 0.1
+
+
+def test_a_model_in_memory_is_trained(digits):
+    whole = small(epochs=1)
+    with lockstep.Model("mlp") as model:
+        assert lockstep.train(model, "glyphs", epochs=1, **SMALL).fingerprint == whole.fingerprint == model.fingerprint
+        assert (model.predict(digits[0]).argmax(axis=1) == digits[1]).mean() > 0.2
+    with pytest.raises(lockstep.ClosedError):
+        lockstep.train(model, "glyphs", steps=1)
+
+
+def test_an_exception_in_a_dataset_is_raised(digits):
+    class Broken(Digits):
+        def __getitem__(self, index):
+            if index == 77:
+                raise OSError("disk 77 is gone")
+            return super().__getitem__(index)
+
+    with own_graph() as graph, lockstep.Dataset.wrap(Broken(*digits), classes=10) as data:
+        with pytest.raises(OSError, match="disk 77 is gone"):
+            lockstep.train(graph, data, epochs=3, batch=64, micro_batch=16, eval_every=0)
+        with pytest.raises(OSError, match="disk 77"):
+            data[77]
+        assert data[78][1] == digits[1][78]
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda image: image[:, :5], "shape .* does not fit"),
+    (lambda image: image.astype(np.complex64), "dtype complex64"),
+    (lambda image: image * np.nan, "not finite"),
+])  # fmt: skip
+def test_bad_samples_of_a_class(digits, change, message):
+    class Broken(Digits):
+        def __getitem__(self, index):
+            image, label = super().__getitem__(index)
+            return (change(image) if index == 9 else image), label
+
+    with lockstep.Dataset.wrap(Broken(*digits), classes=10) as data:
+        with pytest.raises((TypeError, ValueError), match=f"sample 9.*{message}"):
+            data[9]
+
+
+def test_wrong_settings_are_named():
+    for settings, message in [
+        (dict(lrr=1), "unknown setting 'lrr'; did you mean 'lr'"),
+        (dict(lr="fast"), "lr: 'fast' is not a number"),
+        (dict(optimizer="adamm"), "did you mean 'adam'"),
+        (dict(clip_norm=-3), "clip_norm must be at least 0"),
+        (dict(resume=1), "True or False"),
+        (dict(epochs=True), "not bool"),
+        (dict(epochs=2.0), "whole number"),
+        (dict(epochs=[1]), "not list"),
+    ]:  # fmt: skip
+        with pytest.raises((lockstep.InvalidError, TypeError), match=message):
+            lockstep.train("mlp", "glyphs", samples=64, **settings)
+    with pytest.raises(lockstep.InvalidError, match="did you mean 'glyphs'"):
+        lockstep.train("mlp", "glyhps")
+    with pytest.raises(TypeError, match="wrap"):
+        lockstep.train("mlp", object())
+    with lockstep.Graph() as graph, pytest.raises(lockstep.InvalidError, match="finish"):
+        lockstep.train(graph, "glyphs", steps=1)
+
+
+def test_the_main_thread_works_while_a_thread_trains():
+    """The GIL is released: Python code goes on while C trains, at more than a crawl."""
+    done, results = threading.Event(), []
+
+    def work():
+        results.append(lockstep.train("cnn", "glyphs", samples=2000, test_samples=64, epochs=1, devices=1))
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    counted = 0
+    while not done.wait(0.001):
+        counted += 1
+    thread.join()
+    assert results[0].steps == 16 and counted > 50
+
+
+def test_runs_in_threads_have_the_bits_of_runs_alone():
+    alone = small(epochs=2).fingerprint
+    heard, results = [], []
+
+    def work():
+        results.append(small(epochs=2, devices=1, on_step=lambda step: heard.append(threading.get_ident())).fingerprint)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [alone] * 3 and len(heard) == 30
+
+
+INTERRUPTED = """
+import signal, sys, lockstep
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+def ready(step):
+    if step.step == 3:
+        print("ready", flush=True)
+try:
+    lockstep.train("mlp", "glyphs", samples=3200, epochs=100000, eval_every=0, run=sys.argv[1], on_step=ready)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+model = lockstep.Model.load(sys.argv[1])
+print("loaded", model.name, flush=True)
+"""
+
+
+def test_ctrl_c_stops_a_run_with_a_checkpoint(tmp_path):
+    program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True)
+    try:
+        assert program.stdout.readline() == "ready\n"
+        program.send_signal(signal.SIGINT)
+        out, _ = program.communicate(timeout=60)
+    finally:
+        program.kill()
+    assert out == "interrupted\nloaded mlp\n" and program.returncode == 0
+
+
+def test_ctrl_c_stops_a_trainer(tmp_path):
+    program = textwrap.dedent("""
+        import signal
+        import lockstep
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        trainer = lockstep.Trainer(lockstep.Model("mlp"), batch=64)
+        data = lockstep.Dataset("glyphs", samples=3200)
+        def ready(report):
+            if report.steps == 3:
+                print("ready", flush=True)
+        try:
+            trainer.run(data, steps=10**9, on_step=ready)
+        except KeyboardInterrupt:
+            print("interrupted", trainer.position.steps >= 3, flush=True)
+        """)
+    running = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout.readline() == "ready\n"
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert out == "interrupted True\n" and running.returncode == 0
+
+
+def test_plot_and_metrics(tmp_path):
+    small(epochs=2, run=tmp_path / "run", log_every=1)
+    kinds = {row["kind"] for row in lockstep.metrics(tmp_path / "run")}
+    assert {"step", "epoch", "test", "end"} <= kinds
+    with pytest.raises(FileNotFoundError, match="not a run directory"):
+        lockstep.metrics(tmp_path)
+    try:
+        import matplotlib
+    except ImportError:
+        with pytest.raises(ImportError, match="matplotlib"):
+            lockstep.plot(tmp_path / "run")
+    else:
+        matplotlib.use("Agg")
+        figure = lockstep.plot(tmp_path / "run")
+        assert [axis.get_ylabel() for axis in figure.axes] == ["loss", "accuracy"] and figure.axes[0].lines
