@@ -1,6 +1,6 @@
 /*
- * allreduce.c - the sum of 24 arrays, spread over all ranks of an MPI program: MPI_Allreduce() gives other bits on 2 ranks
- * than on 3, ls_allreduce_sum() gives the same on any number.
+ * allreduce.c - the sum of 24 arrays, spread over all ranks of an MPI program: MPI_Allreduce() gives other bits on 2
+ * ranks than on 3, ls_allreduce_sum() gives the same on any number.
  *
  *     mpicc allreduce.c $(pkg-config --cflags --libs lockstep) && mpirun -np 2 ./a.out && mpirun -np 3 ./a.out
  */

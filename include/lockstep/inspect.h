@@ -6,8 +6,8 @@
  *         printf("%s %s: %d x %d x %d\n", node.layer, node.operator_name, node.output.channels, node.output.height,
  *                node.output.width);
  *
- * These are the nodes that run: what is computed together with its neighbour has become part of that (`fused`), and layers
- * that nothing reads are gone. `lockstep models NAME` prints such a table.
+ * These are the nodes that run: what is computed together with its neighbour has become part of that (`fused`), and
+ * layers that nothing reads are gone. `lockstep models NAME` prints such a table.
  */
 #ifndef LOCKSTEP_INSPECT_H
 #define LOCKSTEP_INSPECT_H
@@ -41,9 +41,8 @@ typedef struct ls_graph_node {
 	const char *layer;         /* "layer1.0.conv1", or the operator's name where it has no parameters. Borrowed */
 	int is_loss;               /* losses come last, and have no output */
 	int inputs;
-	int input
-		[LS_NODE_INPUTS]; /* the nodes that it reads, in the order of the operator's inputs; -1: the graph's input */
-	ls_value_shape output; /* of a loss: all 0 */
+	int input[LS_NODE_INPUTS]; /* nodes that it reads, in the operator's order; -1: the graph's input */
+	ls_value_shape output;     /* of a loss: all 0 */
 	int params;
 	int param[LS_NODE_PARAMS]; /* ls_graph_param_at(); of others' that it shares, too */
 	const char *fused;         /* what follows inside the same node: "relu", "add, relu"; NULL: nothing. Borrowed */

@@ -1,8 +1,8 @@
 /*
  * operator.h - operators and losses of a program's own.
  *
- * An operator is a row: a name, how many inputs it has, a shape rule, its cost, forward and backward. A graph takes it like
- * any other:
+ * An operator is a row: a name, how many inputs it has, a shape rule, its cost, forward and backward. A graph takes it
+ * like any other:
  *
  *     static void forward(const ls_operator_call *call)
  *     {
@@ -21,12 +21,13 @@
  *     x = ls_graph_operator(graph, &sine, NULL, &x, NULL);
  *
  * A call is about one sample. Its values are plain arrays (rows, channels), row by row: the rows of an image are its
- * positions (height, width), those of a sentence its tokens; the library packs and unpacks them. Masked positions come one
- * at a time, each as a sample of one row. Samples are computed by several threads at once, so a function may depend on its
- * arguments alone: then the trained bits do not depend on threads, devices and nodes, as ever. Memory is planned, and
- * nothing is registered anywhere but in the graph, which copies the row and the options.
+ * positions (height, width), those of a sentence its tokens; the library packs and unpacks them. Masked positions come
+ * one at a time, each as a sample of one row. Samples are computed by several threads at once, so a function may depend
+ * on its arguments alone: then the trained bits do not depend on threads, devices and nodes, as ever. Memory is
+ * planned, and nothing is registered anywhere but in the graph, which copies the row and the options.
  *
- * examples/own_operator.c trains with an activation and a loss of its own. ls_operator_check() finds mistakes in backward.
+ * examples/own_operator.c trains with an activation and a loss of its own. ls_operator_check() finds mistakes in
+ * backward.
  */
 #ifndef LOCKSTEP_OPERATOR_H
 #define LOCKSTEP_OPERATOR_H
@@ -41,7 +42,7 @@
 extern "C" {
 #endif
 
-/* ---- operators ----------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 enum { LS_OPERATOR_INPUTS = 3, LS_OPERATOR_PARAMS = 3 };
 
@@ -83,9 +84,9 @@ typedef struct ls_operator_call {
 	size_t size;
 	const void *options;
 	int is_training;
-	uint64_t
-		key; /* for random numbers in training: of the run's seed, the step, the layer and the sample, the same in
-		       * forward and backward, however the work is spread */
+	/* For random numbers in training: of the run's seed, the step, the layer and the sample. The same in forward and
+	 * backward, however the work is spread. */
+	uint64_t key;
 	int inputs;
 	int64_t rows[LS_OPERATOR_INPUTS];
 	int channels[LS_OPERATOR_INPUTS];
@@ -104,8 +105,8 @@ typedef struct ls_operator {
 	const char *name; /* in messages and tables */
 	int inputs;       /* 1 .. 3, with the same kind of rows */
 	size_t options_bytes;
-	/* Other than 0: the inputs do not fit, and `message` says why. NULL: the output is like the first input, and there
-	 * are no parameters. */
+	/* Other than 0: the inputs do not fit, and `message` says why. NULL: the output is like the first input, and
+	 * there are no parameters. */
 	int (*shape)(ls_operator_shape *shape);
 	double (*cost)(const ls_operator_shape *shape); /* multiply-adds of forward per sample; NULL: not counted */
 	void (*forward)(const ls_operator_call *call);
@@ -117,12 +118,12 @@ typedef struct ls_operator {
 		.size = sizeof(ls_operator), .inputs = 1                                                               \
 	}
 
-/* Add a layer. `inputs` has as many as the row says; `name` is the layer's, needed where it has parameters; `options` of
- * row->options_bytes are copied. Mistakes are kept by the graph, as ever (graph.h). */
+/* Add a layer. `inputs` has as many as the row says; `name` is the layer's, needed where it has parameters;
+ * `options` of row->options_bytes are copied. Mistakes are kept by the graph, as ever (graph.h). */
 LS_API ls_value ls_graph_operator(ls_graph *graph, const ls_operator *row, const char *name, const ls_value *inputs,
 				  const void *options);
 
-/* ---- losses -------------------------------------------------------------------------------------------------------- */
+/* ---- losses ------------------------------------------------------------------------------------------------------ */
 
 /* One row: a sample, or a masked position. */
 typedef struct ls_loss_call {
@@ -131,15 +132,15 @@ typedef struct ls_loss_call {
 	int channels;
 	const float *x; /* (channels) */
 	int32_t label;
-	float *dx; /* (channels) the gradient of the loss, all of it; NULL: nobody wants it */
-	int is_right; /* whether the prediction counts as right: set to `the greatest channel is the label`, may be changed */
+	float *dx;    /* (channels) the gradient of the loss, all of it; NULL: nobody wants it */
+	int is_right; /* of the prediction: set where the greatest channel is the label's; may be changed */
 } ls_loss_call;
 
 typedef struct ls_loss {
 	size_t size;
 	const char *name;
 	size_t options_bytes;
-	int lone_labels; /* labels that a single channel can tell apart, as 2 of a probability; 0: one channel is one class */
+	int lone_labels; /* labels that a single channel can tell apart, 2 of a probability; 0: one class */
 	float (*row)(ls_loss_call *call); /* returns the loss of the row */
 } ls_loss;
 #define LS_LOSS_INIT                                                                                                   \
@@ -150,7 +151,7 @@ typedef struct ls_loss {
 /* Add a loss of x, which has one row per sample or masked position, instead of cross-entropy. */
 LS_API void ls_graph_loss(ls_graph *graph, const ls_loss *row, ls_value x, const void *options);
 
-/* ---- is backward right? -------------------------------------------------------------------------------------------- */
+/* ---- is backward right? ------------------------------------------------------------------------------------------ */
 
 typedef struct ls_operator_check_options {
 	size_t size;
@@ -166,10 +167,10 @@ typedef struct ls_operator_check_options {
 	}
 
 /*
- * Run an operator on random numbers and compare its gradients with differences of forward; also that everything is written,
- * that parameters' gradients are added to, and that a second call gives the same bits. LS_ENUMERIC with the first element
- * that is wrong and both numbers. `options` NULL: the defaults. Near kinks (relu at 0) differences say nothing: such
- * elements are left out.
+ * Run an operator on random numbers and compare its gradients with differences of forward; also that everything is
+ * written, that parameters' gradients are added to, and that a second call gives the same bits. LS_ENUMERIC with the
+ * first element that is wrong and both numbers. `options` NULL: the defaults. Near kinks (relu at 0) differences say
+ * nothing: such elements are left out.
  */
 LS_API ls_status ls_operator_check(const ls_operator *row, const ls_operator_check_options *options);
 LS_API ls_status ls_loss_check(const ls_loss *row, const ls_operator_check_options *options);

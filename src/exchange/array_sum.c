@@ -12,8 +12,8 @@
  * Invariants
  *  1. What is wrong with the arguments of one rank is known to all before anything of the arrays is sent: all fail, and
  *     no message is left under way.
- *  2. A rank sends at most one message to each other rank in each part, and waits for its own before the next: slot p is
- *     the message from rank p, slot ranks + p the one to it.
+ *  2. A rank sends at most one message to each other rank in each part, and waits for its own before the next: slot p
+ *     is the message from rank p, slot ranks + p the one to it.
  *  3. Nothing waits longer than `timeout` without a message. After that the transport is abandoned, and memory that
  *     messages may still touch is not freed.
  *
@@ -490,7 +490,9 @@ ls_status ls_allreduce_sum(ls_allreduce *a, const ls_contribution *mine, int64_t
 	LS_TRY(exchange_indices(a, mine));
 	LS_TRY(assign(a));
 	plan_sums(a);
-	LS_TRY(reserve_sums(a));
+	status = reserve_sums(a);
+	if (status != LS_OK) /* the others go on, and must not take what comes next for this call */
+		return a->transport ? break_down(a, status) : status;
 	if (floats == 0)
 		return LS_OK;
 	add_own(a, mine);
@@ -500,7 +502,8 @@ ls_status ls_allreduce_sum(ls_allreduce *a, const ls_contribution *mine, int64_t
 
 /* ---- making and freeing ------------------------------------------------------------------------------------------ */
 
-/* Objects that have lost a rank: messages may still be under way to their memory, so it stays until the program ends. */
+/* Objects that have lost a rank: messages may still be under way to their memory, so it stays until the program
+ * ends. */
 static _Atomic(ls_allreduce *) broken;
 
 static void park(ls_allreduce *a)

@@ -1,8 +1,8 @@
 /*
  * freeze.c - parameters that keep their values, and what then has a gradient.
  *
- * A value needs a gradient where a trained parameter lies below it: backward begins at the losses and ends at the lowest
- * of these. With nothing frozen that is every value but the input and what is made of it without parameters.
+ * A value needs a gradient where a trained parameter lies below it: backward begins at the losses and ends at the
+ * lowest of these. With nothing frozen that is every value but the input and what is made of it without parameters.
  */
 #include <fnmatch.h>
 #include <stdio.h>

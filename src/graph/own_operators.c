@@ -1,6 +1,6 @@
 /*
- * own_operators.c - operators and losses of a program's own become nodes like all others. The graph keeps copies of what
- * describes them; nothing is registered anywhere else.
+ * own_operators.c - operators and losses of a program's own become nodes like all others. The graph keeps copies of
+ * what describes them; nothing is registered anywhere else.
  */
 #include <lockstep/operator.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
  * own_check.c - are the gradients of a program's own operator right? (lockstep/operator.h)
  *
- * With random weights w the sum L of w y is a number, whose gradients backward gives for dy = w. Each element is moved by
- * +-h and +-h/2; both central differences together have an error of fourth order. Where the function has a kink nearby
- * they say nothing, and the element is left out. A loss is its own L.
+ * With random weights w the sum L of w y is a number, whose gradients backward gives for dy = w. Each element is moved
+ * by +-h and +-h/2; both central differences together have an error of fourth order. Where the function has a kink
+ * nearby they say nothing, and the element is left out. A loss is its own L.
  */
 #include <math.h>
 #include <stdlib.h>

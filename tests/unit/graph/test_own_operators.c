@@ -1,6 +1,6 @@
 /*
- * Operators and losses of a program's own: those that repeat ours give our bits, on images, tokens and masked positions and
- * on any number of threads; gradients of their parameters are right; mistakes are found.
+ * Operators and losses of a program's own: those that repeat ours give our bits, on images, tokens and masked positions
+ * and on any number of threads; gradients of their parameters are right; mistakes are found.
  */
 #include <lockstep/operator.h>
 
@@ -461,7 +461,8 @@ static void graphs_that_cannot_be(void **state)
 	ls_graph_free(g);
 }
 
-/* ---- the check ---------------------------------------------------------------------------------------------------- */
+/* ---- the check
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void wrong_backward(const ls_operator_call *call)
 {
