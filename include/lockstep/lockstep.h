@@ -44,6 +44,8 @@
  *   export.h   how functions of the library are marked
  *   version.h  the version of these headers
  *
+ * bench.h, sweep.h, plan.h, probe.h and report.h are of a library of their own: pkg-config lockstep-tools.
+ *
  * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
  * in a process. The library prints only where its header says so.
  */
