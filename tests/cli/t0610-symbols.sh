@@ -51,6 +51,8 @@ done
 ok "there is something private" test -s private
 nm -D --undefined-only "$tools" | awk '{ sub("@.*", "", $NF); print $NF }' | sort -u >needed
 is "all of it is used by the tools" "$(comm -23 private needed | xargs)" ""
+like "and wanted of this version: tools and core of different ones do not load" \
+	"$(nm -D --undefined-only --with-symbol-versions "$tools")" "ls_fail@LOCKSTEP_PRIVATE_$version\$"
 is "and none of it is public" "$(comm -12 private declared | xargs)" ""
 
 # Static libraries, where the linker knows no versions: private names have a prefix.

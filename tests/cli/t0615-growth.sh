@@ -20,6 +20,13 @@ static void show(const char *what, ls_status status)
 	printf("%s: %s %s\n", what, ls_status_name(status), status ? ls_last_error() : "");
 }
 
+/* Room for later versions, which is 0 whatever was there before. */
+#define ZERO(s)                                                                                                        \
+	for (size_t i_ = 0; i_ < sizeof((s).reserved) / sizeof((s).reserved[0]); i_++)                                 \
+		if ((s).reserved[i_])                                                                                  \
+			printf("%s is not zero\n", #s)
+#define DIRTY(s) memset(&(s), 0xff, sizeof(s))
+
 /* Every operator that has attributes. */
 static ls_graph *images(void)
 {
@@ -33,7 +40,10 @@ static ls_graph *images(void)
 	x = ls_dropout(g, ls_gelu(g, x, (ls_gelu_options){ .approximate = 1 }), (ls_dropout_options){ .p = 0.1f });
 	x = ls_linear(g, x, "fc", (ls_linear_options){ .out_features = 10 });
 	ls_cross_entropy(g, x, (ls_cross_entropy_options){ .label_smoothing = 0.1f });
-	show("graph of images", ls_graph_finish(g, x));
+	ls_status status = ls_graph_finish(g, x);
+	show("graph of images", status);
+	if (!status)
+		ZERO(ls_graph_describe(g));
 	return g;
 }
 
@@ -54,13 +64,19 @@ static ls_graph *text(void)
 static void predict(ls_graph *g)
 {
 	ls_model *model = NULL;
-	ls_model_facts facts = { 0 };
+	ls_model_facts facts;
+	ls_model_param param;
+	DIRTY(facts);
+	DIRTY(param);
 	if (ls_model_new(&model, g, 7) || ls_model_describe(model, &facts)) {
 		show("model", LS_EINVALID);
 		ls_graph_free(g);
 		return;
 	}
 	printf("model of %lld outputs, %016llx\n", (long long)facts.outputs, (unsigned long long)facts.fingerprint);
+	ls_model_param_at(model, 0, &param);
+	ZERO(facts);
+	ZERO(param);
 	ls_model_free(model);
 }
 
@@ -76,7 +92,8 @@ static ls_status read_sample(void *self, uint64_t index, float *image, int32_t *
 static void train_and_evaluate(void)
 {
 	ls_train_options options = LS_TRAIN_OPTIONS_INIT;
-	ls_train_result result = { 0 };
+	ls_train_result result;
+	DIRTY(result);
 	PLAIN(options);
 	options.model = "cnn";
 	options.data = "glyphs";
@@ -86,6 +103,7 @@ static void train_and_evaluate(void)
 	show("set", ls_train_options_set(&options, "batch", "32"));
 	show("train", ls_train(&options, &result));
 	printf("trained %016llx\n", (unsigned long long)result.fingerprint);
+	ZERO(result);
 
 	struct {
 		ls_train_stored stored;
@@ -96,12 +114,14 @@ static void train_and_evaluate(void)
 	ls_train_stored_release(&s.stored);
 
 	ls_eval_options eval = LS_EVAL_OPTIONS_INIT;
-	ls_eval_result found = { 0 };
+	ls_eval_result found;
+	DIRTY(found);
 	PLAIN(eval);
 	eval.source = "run";
 	eval.quiet = 1;
 	show("eval", ls_eval(&eval, &found));
 	printf("evaluated %.4f of %llu\n", found.accuracy, (unsigned long long)found.samples);
+	ZERO(found);
 
 	ls_model_load_options load = LS_MODEL_LOAD_OPTIONS_INIT;
 	ls_model *model = NULL;
@@ -162,6 +182,11 @@ static void tools(void)
 	bench.repeat = 3;
 	show("bench", ls_bench(&bench, &measured));
 	printf("%zu repeats of %s\n", measured.repeat_count, measured.model);
+	ZERO(measured);
+	for (size_t i = 0; i < measured.node_count; i++)
+		ZERO(measured.nodes[i]);
+	for (size_t i = 0; i < measured.repeat_count; i++)
+		ZERO(measured.repeats[i]);
 	ls_bench_result_release(&measured);
 
 	ls_sweep_options sweep = LS_SWEEP_OPTIONS_INIT;
@@ -170,6 +195,9 @@ static void tools(void)
 	sweep.recipe = "oneflow-bert";
 	show("sweep", ls_sweep_points(&sweep, &points));
 	printf("%zu points, %s\n", points.row_count, points.row_count ? points.rows[points.row_count - 1].key : "");
+	ZERO(points);
+	for (size_t i = 0; i < points.row_count; i++)
+		ZERO(points.rows[i]);
 	ls_sweep_result_release(&points);
 
 	ls_forecast_options plan = LS_FORECAST_OPTIONS_INIT;
@@ -183,6 +211,11 @@ static void tools(void)
 	fit.table = "oneflow-bert";
 	show("fit", ls_fit_make(&fitted, &fit));
 	printf("%zu rows, mean error %.4f\n", fitted.count, fitted.mean_error);
+	ZERO(fitted);
+	for (size_t i = 0; i < fitted.count; i++)
+		ZERO(fitted.row[i]);
+	for (size_t i = 0; i < fitted.left_out_count; i++)
+		ZERO(fitted.left_out[i]);
 	ls_fit_release(&fitted);
 	ls_probe_options probe = LS_PROBE_OPTIONS_INIT;
 	ls_probe_result seen = { 0 };
@@ -230,6 +263,7 @@ is "the program runs with its own version" "$status" 0
 expected=$out
 like "it trains" "$out" 'trained [0-9a-f]{16}'
 like "and measures" "$out" '3 repeats of mlp'
+unlike "results have room for more, which is zero" "$out" 'is not zero'
 like "nobody writes behind its structs" "$out" 'cnn, batch 32, nobody writes here'
 
 export GROWN_LOG=$PWD/log
