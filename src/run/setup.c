@@ -122,6 +122,10 @@ static ls_status build_graph(ls_setup *s)
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
 
 	s->graph = s->options->graph;
+	if (s->options->in_memory) { /* before anything lays its graph out */
+		LS_TRY(ls_model_begin_training(s->options->in_memory));
+		s->lender = s->options->in_memory;
+	}
 	LS_TRY(check_classes(s->train_set));
 	if (!s->graph) {
 		LS_TRY(ls_train_build_model(&s->own_graph, s->options, info));
@@ -402,18 +406,17 @@ static ls_status resolve(ls_setup *s)
 	return check_norms(s, &s->batches);
 }
 
-/* A model in memory lends its stores, in the layout of the optimizer: before anything lays its graph out. */
+/* A model in memory lends its stores, in the layout of the optimizer. */
 static ls_status borrow_stores(ls_setup *s, ls_node_trainer_options *t)
 {
-	ls_model *model = s->options->in_memory;
+	ls_model *model = s->lender;
 	const ls_optimizer_kind *kind;
 
 	if (!model)
 		return LS_OK;
 	LS_TRY(ls_optimizer_find(t->optimizer, &kind));
-	LS_TRY(ls_model_begin_training(model, ls_optimizer_needs_unreachable(kind, &t->hyper),
-				       ls_node_trainer_stats_floats(t)));
-	s->lender = model;
+	ls_graph_keep_unreachable(s->graph, ls_optimizer_needs_unreachable(kind, &t->hyper));
+	LS_TRY(ls_model_lend(model, ls_node_trainer_stats_floats(t)));
 	LS_TRY(ls_model_learn_data(model, s->train_set));
 	t->params = model->trained.params;
 	t->state = model->trained.buffers;
@@ -425,13 +428,13 @@ static ls_status build(ls_setup *s)
 	ls_memory_plan plan;
 	ls_node_trainer_options t = trainer_options(s, &s->batches);
 
-	LS_TRY(borrow_stores(s, &t));
 	LS_TRY(plan_memory(s, &plan));
 	if (s->options->plan_memory)
 		return LS_OK;
 	if (s->options->trace)
 		LS_TRY(ls_tracing_new(&s->tracing, &s->layout, s->options->run, (uint64_t)s->options->trace_steps, &t));
 	t.sum_buffers = plan.most;
+	LS_TRY(borrow_stores(s, &t));
 	LS_TRY(ls_node_trainer_new(&s->trainer, &t));
 	return make_evaluators(s);
 }
