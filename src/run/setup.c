@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/handles.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -439,12 +440,36 @@ static ls_status build(ls_setup *s)
 	return make_evaluators(s);
 }
 
+/* The graph is the model's, and its name goes into what the run keeps. */
+static ls_status use_model(ls_setup *s)
+{
+	ls_train_options *o = &s->asked;
+
+	if (!o->in_memory)
+		return LS_OK;
+	LS_TRY(ls_handle_check(o->in_memory, LS_MODEL_KIND));
+	if (o->graph)
+		return ls_fail(LS_EINVALID,
+			       "options.graph and options.in_memory, which has its graph: give one of them");
+	const ls_train_options *m = &o->in_memory->trained.settings;
+	o->graph = o->in_memory->trained.own_graph;
+	o->model = m->model;
+	o->dropout = m->dropout;
+	o->layers = m->layers;
+	o->width = m->width;
+	o->heads = m->heads;
+	o->ffn = m->ffn;
+	o->max_len = m->max_len;
+	return LS_OK;
+}
+
 /* After each stage nodes learn whether all got through it, so that all fail for the same reason. */
 static ls_status make(ls_setup *s, ls_comm *comm)
 {
 	LS_TRY(ls_handshake_version(comm));
 	LS_TRY(ls_recall(&s->asked, &s->stored, s->options, comm));
 	s->options = &s->asked;
+	LS_TRY(ls_handshake_status(comm, use_model(s)));
 	LS_TRY(ls_handshake_status(comm, open_layout(s, comm)));
 	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, comm, ls_setup_is_first(s)));
 	LS_TRY(ls_handshake_status(comm, open_all_data(s)));

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/handles.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "cluster/launched.h"
@@ -27,7 +26,6 @@
 #include "run/async.h"
 #include "run/banner.h"
 #include "run/hooks.h"
-#include "run/model_handle.h"
 #include "run/node.h"
 #include "run/reporter.h"
 #include "run/saver.h"
@@ -466,33 +464,8 @@ static ls_status train_among(const ls_train_options *options, int nodes, ls_trai
 	return ls_train_node(options, comm, result);
 }
 
-/* The graph is the model's, and its name goes into what the run keeps. */
-static ls_status use_model(ls_train_options *o)
+ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 {
-	if (!o->in_memory)
-		return LS_OK;
-	LS_TRY(ls_handle_check(o->in_memory, LS_MODEL_KIND));
-	if (o->graph)
-		return ls_fail(LS_EINVALID,
-			       "options.graph and options.in_memory, which has its graph: give one of them");
-	const ls_train_options *m = &o->in_memory->trained.settings;
-	o->graph = o->in_memory->trained.own_graph;
-	o->model = m->model;
-	o->dropout = m->dropout;
-	o->layers = m->layers;
-	o->width = m->width;
-	o->heads = m->heads;
-	o->ffn = m->ffn;
-	o->max_len = m->max_len;
-	return LS_OK;
-}
-
-ls_status ls_train(const ls_train_options *given, ls_train_result *result)
-{
-	if (!given)
-		return ls_fail(LS_EINVALID, "the options are NULL; start from LS_TRAIN_OPTIONS_INIT");
-	ls_train_options all = *given, *options = &all;
-	LS_TRY(use_model(options));
 	const ls_log_sink sink = ls_hooks_sink(options->hooks, options->quiet), *before = ls_log_use(&sink);
 	int nodes = ls_mpi_launched();
 	ls_status status = nodes > 1 ? train_among(options, nodes, result) : ls_train_node(options, NULL, result);

@@ -290,7 +290,6 @@ static void test_a_model_in_memory(void **state)
 	ls_model_free(model);
 	file.init = NULL;
 	assert_fails(ls_train(&file, NULL), LS_EINVALID, "the model was freed");
-	assert_fails(ls_train(NULL, NULL), LS_EINVALID, "the options are NULL");
 }
 
 /* A run that is refused leaves the model as it was. */
@@ -393,6 +392,28 @@ static void test_a_hook_of_one_node(void **state)
 	go_on(run, nodes[0].result.steps);
 }
 
+/* Nodes start from the weights of the first, and all models have the trained ones. */
+static void test_models_of_several_nodes(void **state)
+{
+	enum { NODES = 2 };
+	node nodes[NODES] = { 0 };
+	ls_model *models[NODES];
+	(void)state;
+	for (int i = 0; i < NODES; i++) {
+		models[i] = make_model("mlp", i == 0 ? 1 : 77);
+		nodes[i].options = job(NULL, NULL);
+		nodes[i].options.in_memory = models[i];
+		nodes[i].options.pin = "off";
+	}
+	train_nodes(nodes, NODES);
+	uint64_t expected = reference();
+	for (int i = 0; i < NODES; i++) {
+		assert_int_equal(nodes[i].gang.status, LS_OK);
+		assert_int_equal(bits_of(models[i]), expected);
+		ls_model_free(models[i]);
+	}
+}
+
 static ls_status stop_all(void *context, const ls_train_step *step)
 {
 	(void)context;
@@ -416,4 +437,4 @@ static void test_the_request_of_the_process(void **state)
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_everything_is_heard, test_a_hook_ends_the_run, test_a_stop_handle,
 	       test_a_model_in_memory, test_a_model_that_does_not_fit, test_runs_in_threads, test_a_hook_of_one_node,
-	       test_the_request_of_the_process)
+	       test_models_of_several_nodes, test_the_request_of_the_process)
