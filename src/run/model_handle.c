@@ -35,6 +35,7 @@ static void let_go(ls_model *model)
 		return;
 	ls_predictor_free(model->predictor);
 	ls_model_close_samples(model);
+	ls_floats_free(model->values, model->value_count);
 	if (model->buffers_floats > 0) {
 		ls_floats_free(model->trained.buffers, model->buffers_floats);
 		model->trained.buffers = NULL;
@@ -219,47 +220,57 @@ static size_t logical_floats(const ls_param_table *table)
 	return sum;
 }
 
-/* The table is the old layout until the new stores are there. Where they cannot be had the model is as it was. */
-static ls_status lay_out(ls_model *model, int keep_unreachable, size_t floats)
+static void free_stores(ls_model *model)
 {
 	ls_trained *t = &model->trained;
-	int was_kept = t->graph->params.reachable == t->graph->params.total;
-	size_t count = logical_floats(&t->graph->params);
-	float *logical = NULL, *params = NULL, *buffers = NULL;
 
-	LS_TRY(ls_floats_new(&logical, count, "the model's weights"));
-	copy_logical(t, logical, 0);
-	size_t before = t->graph->params.total;
-	ls_graph_keep_unreachable(t->own_graph, keep_unreachable);
-	ls_status status = ls_floats_new(&params, t->graph->params.total, "parameters");
-	if (status == LS_OK)
-		status = ls_floats_new(&buffers, floats, "running statistics");
-	if (status == LS_OK) {
-		ls_floats_free(t->params, before);
-		ls_floats_free(t->buffers,
-			       model->buffers_floats > 0 ? model->buffers_floats : t->graph->params.buffers);
-		t->params = params;
-		t->buffers = buffers;
-		model->buffers_floats = floats;
-		copy_logical(t, logical, 1);
-	} else {
-		ls_floats_free(params, t->graph->params.total);
-		ls_graph_keep_unreachable(t->own_graph, was_kept);
-	}
-	ls_floats_free(logical, count);
-	return status;
+	ls_floats_free(t->params, t->graph->params.total);
+	ls_floats_free(t->buffers, model->buffers_floats > 0 ? model->buffers_floats : t->graph->params.buffers);
+	t->params = t->buffers = NULL;
+	model->buffers_floats = 0;
 }
 
-ls_status ls_model_begin_training(ls_model *model, int keep_unreachable, size_t floats)
+ls_status ls_model_begin_training(ls_model *model)
 {
+	ls_trained *t = &model->trained;
+
 	if (model->is_trained)
 		return ls_fail(LS_EINVALID, "the model has a trainer already; free that one first");
-	LS_TRY(lay_out(model, keep_unreachable, floats));
+	if (!model->values) {
+		model->value_count = logical_floats(&t->graph->params);
+		LS_TRY(ls_floats_new(&model->values, model->value_count, "the model's weights"));
+		copy_logical(t, model->values, 0);
+		free_stores(model);
+	}
 	ls_predictor_free(model->predictor); /* it was made for the old layout */
 	model->predictor = NULL;
 	model->is_trained = 1;
 	atomic_fetch_add(&model->holders, 1);
 	return LS_OK;
+}
+
+/* In the layout that the table has now. Where there is no memory for them the model keeps its values. */
+static ls_status make_stores(ls_model *model, size_t floats)
+{
+	ls_trained *t = &model->trained;
+
+	LS_TRY(ls_floats_new(&t->params, t->graph->params.total, "parameters"));
+	ls_status status = ls_floats_new(&t->buffers, floats, "running statistics");
+	if (status != LS_OK) {
+		ls_floats_free(t->params, t->graph->params.total);
+		t->params = NULL;
+		return status;
+	}
+	model->buffers_floats = floats;
+	copy_logical(t, model->values, 1);
+	ls_floats_free(model->values, model->value_count);
+	model->values = NULL;
+	return LS_OK;
+}
+
+ls_status ls_model_lend(ls_model *model, size_t floats)
+{
+	return make_stores(model, floats);
 }
 
 ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data)
@@ -272,17 +283,30 @@ ls_status ls_model_learn_data(ls_model *model, const ls_dataset *data)
 							       : LS_OK;
 }
 
+/* A trainer that failed may not have come to use the stores. */
 void ls_model_end_training(ls_model *model)
 {
+	if (model->values)
+		make_stores(model, model->trained.graph->params.buffers);
 	model->is_trained = 0;
 	let_go(model);
 }
 
 /* ---- what it is ---------------------------------------------------------------------------------------------------- */
 
-ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
+/* It is one, and its weights are there. */
+static ls_status check_usable(const ls_model *model)
 {
 	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	if (!model->values)
+		return LS_OK;
+	return ls_fail(LS_EINVALID, model->is_trained ? "the model is being made ready for training"
+						      : "there was no memory for the model's weights");
+}
+
+ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
+{
+	LS_TRY(check_usable(model));
 	const ls_trained *t = &model->trained;
 	const ls_graph *graph = t->graph;
 	const ls_tensor *in = &graph->values[graph->input];
@@ -314,7 +338,7 @@ const ls_normalisation *ls_model_normalisation(const ls_model *model)
 /* Weights may have been set since the last time. */
 static ls_status begin(ls_model *model)
 {
-	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	LS_TRY(check_usable(model));
 	ls_predictor_options options = { .graph = model->trained.graph,
 					 .devices = model->devices,
 					 .threads = model->threads };
@@ -432,7 +456,7 @@ ls_status ls_model_get(const ls_model *model, const char *name, float *values, u
 {
 	const ls_param *param;
 
-	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	LS_TRY(check_usable(model));
 	LS_TRY(ls_model_find_param(model, name, elements, &param));
 	ls_param_export(param, LS_STORE_WHOLE, store_of(model, param), values);
 	return LS_OK;
@@ -451,7 +475,7 @@ ls_status ls_model_set(ls_model *model, const char *name, const float *values, u
 {
 	const ls_param *param;
 
-	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	LS_TRY(check_usable(model));
 	LS_TRY(ls_model_find_param(model, name, elements, &param));
 	LS_TRY(ls_model_check_finite("weights", param->name, values, elements));
 	ls_param_import(param, LS_STORE_WHOLE, values, store_of(model, param));
@@ -476,7 +500,7 @@ static ls_status write_weights(const ls_model *model, const char *path, const ls
 
 ls_status ls_model_save(const ls_model *model, const char *path)
 {
-	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	LS_TRY(check_usable(model));
 	const ls_trained *t = &model->trained;
 	const ls_settings_context trained_on = { .vocabulary = model->vocabulary,
 						 .normalisation = ls_model_normalisation(model) };
@@ -492,7 +516,7 @@ ls_status ls_model_save(const ls_model *model, const char *path)
 
 ls_status ls_model_export_onnx(const ls_model *model, const char *path)
 {
-	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
+	LS_TRY(check_usable(model));
 	const ls_trained *t = &model->trained;
 	const ls_normalisation *n = ls_model_normalisation(model);
 	const char *name = t->settings.model ? t->settings.model : "model";

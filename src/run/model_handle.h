@@ -20,8 +20,10 @@ struct ls_model {
 	int devices, threads;
 	ls_predictor *predictor; /* NULL: nothing was predicted yet */
 	size_t buffers_floats;   /* that trained.buffers has room for; 0: just the running statistics */
-	atomic_int holders;      /* the program, its trainer: the last one frees it */
-	int is_trained;          /* it has a trainer */
+	float *values; /* all of its values as the outside world has them, while it has no stores; else NULL */
+	size_t value_count;
+	atomic_int holders; /* the program, its trainer: the last one frees it */
+	int is_trained;     /* it has a trainer */
 
 	/* samples */
 	ls_tokenizer tokenizer;   /* zero: images, or no vocabulary is known */
@@ -34,9 +36,13 @@ struct ls_model {
 ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *options);
 void ls_model_close_samples(ls_model *model);
 
-/* A trainer begins: stores are laid out as its optimizer wants them, with unreachable weights trained or not, and behind
- * the running statistics there is room for `floats` in all. Fails where another has begun. */
-ls_status ls_model_begin_training(ls_model *model, int keep_unreachable, size_t floats);
+/*
+ * A trainer begins; fails where another has begun. From now on the parameters of its graph may be laid out anew, and when
+ * that is done the model lends its stores: trained.params and trained.buffers, where behind the running statistics there
+ * is room for `floats` in all.
+ */
+ls_status ls_model_begin_training(ls_model *model);
+ls_status ls_model_lend(ls_model *model, size_t floats);
 void ls_model_end_training(ls_model *model);
 
 /* It is trained on this data: where it does not know the normalisation of its images, or its vocabulary, it is the

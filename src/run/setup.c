@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/handles.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -122,6 +123,10 @@ static ls_status build_graph(ls_setup *s)
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
 
 	s->graph = s->options->graph;
+	if (s->options->in_memory) { /* before anything lays its graph out */
+		LS_TRY(ls_model_begin_training(s->options->in_memory));
+		s->lender = s->options->in_memory;
+	}
 	LS_TRY(check_classes(s->train_set));
 	if (!s->graph) {
 		LS_TRY(ls_train_build_model(&s->own_graph, s->options, info));
@@ -403,18 +408,17 @@ static ls_status resolve(ls_setup *s)
 	return check_norms(s, &s->batches);
 }
 
-/* A model in memory lends its stores, in the layout of the optimizer: before anything lays its graph out. */
+/* A model in memory lends its stores, in the layout of the optimizer. */
 static ls_status borrow_stores(ls_setup *s, ls_node_trainer_options *t)
 {
-	ls_model *model = s->options->in_memory;
+	ls_model *model = s->lender;
 	const ls_optimizer_kind *kind;
 
 	if (!model)
 		return LS_OK;
 	LS_TRY(ls_optimizer_find(t->optimizer, &kind));
-	LS_TRY(ls_model_begin_training(model, ls_optimizer_needs_unreachable(kind, &t->hyper),
-				       ls_node_trainer_stats_floats(t)));
-	s->lender = model;
+	ls_graph_keep_unreachable(s->graph, ls_optimizer_needs_unreachable(kind, &t->hyper));
+	LS_TRY(ls_model_lend(model, ls_node_trainer_stats_floats(t)));
 	LS_TRY(ls_model_learn_data(model, s->train_set));
 	t->params = model->trained.params;
 	t->state = model->trained.buffers;
@@ -426,15 +430,38 @@ static ls_status build(ls_setup *s)
 	ls_memory_plan plan;
 	ls_node_trainer_options t = trainer_options(s, &s->batches);
 
-	LS_TRY(borrow_stores(s, &t));
 	LS_TRY(plan_memory(s, &plan));
 	if (s->options->plan_memory)
 		return LS_OK;
 	if (s->options->trace)
 		LS_TRY(ls_tracing_new(&s->tracing, &s->layout, s->options->run, (uint64_t)s->options->trace_steps, &t));
 	t.sum_buffers = plan.most;
+	LS_TRY(borrow_stores(s, &t));
 	LS_TRY(ls_node_trainer_new(&s->trainer, &t));
 	return make_evaluators(s);
+}
+
+/* The graph is the model's, and its name goes into what the run keeps. */
+static ls_status use_model(ls_setup *s)
+{
+	ls_train_options *o = &s->asked;
+
+	if (!o->in_memory)
+		return LS_OK;
+	LS_TRY(ls_handle_check(o->in_memory, LS_MODEL_KIND));
+	if (o->graph)
+		return ls_fail(LS_EINVALID,
+			       "options.graph and options.in_memory, which has its graph: give one of them");
+	const ls_train_options *m = &o->in_memory->trained.settings;
+	o->graph = o->in_memory->trained.own_graph;
+	o->model = m->model;
+	o->dropout = m->dropout;
+	o->layers = m->layers;
+	o->width = m->width;
+	o->heads = m->heads;
+	o->ffn = m->ffn;
+	o->max_len = m->max_len;
+	return LS_OK;
 }
 
 /* After each stage nodes learn whether all got through it, so that all fail for the same reason. */
@@ -443,6 +470,7 @@ static ls_status make(ls_setup *s, ls_comm *comm)
 	LS_TRY(ls_handshake_version(comm));
 	LS_TRY(ls_recall(&s->asked, &s->stored, s->options, comm));
 	s->options = &s->asked;
+	LS_TRY(ls_handshake_status(comm, use_model(s)));
 	LS_TRY(ls_handshake_status(comm, open_layout(s, comm)));
 	LS_TRY(ls_normalisation_find(&s->normalisation, s->options, comm, ls_setup_is_first(s)));
 	LS_TRY(ls_handshake_status(comm, open_all_data(s)));

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/handles.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "base/options.h"
@@ -28,7 +27,6 @@
 #include "run/async.h"
 #include "run/banner.h"
 #include "run/hooks.h"
-#include "run/model_handle.h"
 #include "run/node.h"
 #include "run/reporter.h"
 #include "run/saver.h"
@@ -467,36 +465,15 @@ static ls_status train_among(const ls_train_options *options, int nodes, ls_trai
 	return ls_train_node(options, comm, result);
 }
 
-/* The graph is the model's, and its name goes into what the run keeps. */
-static ls_status use_model(ls_train_options *o)
-{
-	if (!o->in_memory)
-		return LS_OK;
-	LS_TRY(ls_handle_check(o->in_memory, LS_MODEL_KIND));
-	if (o->graph)
-		return ls_fail(LS_EINVALID,
-			       "options.graph and options.in_memory, which has its graph: give one of them");
-	const ls_train_options *m = &o->in_memory->trained.settings;
-	o->graph = o->in_memory->trained.own_graph;
-	o->model = m->model;
-	o->dropout = m->dropout;
-	o->layers = m->layers;
-	o->width = m->width;
-	o->heads = m->heads;
-	o->ffn = m->ffn;
-	o->max_len = m->max_len;
-	return LS_OK;
-}
-
 ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 {
 	ls_train_options own = LS_TRAIN_OPTIONS_INIT;
 	int nodes = ls_mpi_launched();
 
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, given, "LS_TRAIN_OPTIONS_INIT"));
-	LS_TRY(use_model(&own));
 	const ls_log_sink sink = ls_hooks_sink(own.hooks, own.quiet), *before = ls_log_use(&sink);
 	ls_status status = nodes > 1 ? train_among(&own, nodes, result) : ls_train_node(&own, NULL, result);
+
 	ls_log_use(before);
 	return status;
 }

@@ -122,7 +122,6 @@ static ls_status node_options(ls_trainer *t, const ls_train_options *job, ls_gra
 	return ls_backend_choose(NULL, &out->backend);
 }
 
-/* The model's stores, which the plan counts, are there already. */
 static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_plan *plan)
 {
 	ls_trainer *t = context;
@@ -130,9 +129,7 @@ static ls_status plan_job(void *context, const ls_train_options *job, ls_memory_
 	ls_node_trainer_options o;
 
 	LS_TRY(node_options(t, job, graph, &o));
-	LS_TRY(ls_memory_plan_init(plan, &o, &t->layout, 0));
-	plan->bytes.params -= graph->params.total * sizeof(float);
-	return LS_OK;
+	return ls_memory_plan_init(plan, &o, &t->layout, 0);
 }
 
 /* What the machine does not have is refused before it is asked for. */
@@ -154,10 +151,11 @@ static ls_status make_node(ls_trainer *t, ls_model *model)
 
 	LS_TRY(node_options(t, &t->settings, model->trained.own_graph, &o));
 	LS_TRY(ls_optimizer_find(o.optimizer, &kind));
-	LS_TRY(ls_model_begin_training(model, ls_optimizer_needs_unreachable(kind, &o.hyper),
-				       ls_node_trainer_stats_floats(&o)));
+	LS_TRY(ls_model_begin_training(model));
 	t->model = model;
+	ls_graph_keep_unreachable(model->trained.own_graph, ls_optimizer_needs_unreachable(kind, &o.hyper));
 	LS_TRY(check_memory(t));
+	LS_TRY(ls_model_lend(model, ls_node_trainer_stats_floats(&o)));
 	o.params = model->trained.params;
 	o.state = model->trained.buffers;
 	return ls_node_trainer_new(&t->node, &o);

@@ -4,6 +4,7 @@
  */
 #include <lockstep/model.h>
 #include <lockstep/train.h>
+#include <lockstep/trainer.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -289,7 +290,34 @@ static void test_a_model_in_memory(void **state)
 	ls_model_free(model);
 	file.init = NULL;
 	assert_fails(ls_train(&file, NULL), LS_EINVALID, "the model was freed");
-	assert_fails(ls_train(NULL, NULL), LS_EINVALID, "the options are NULL");
+}
+
+/* A run that is refused leaves the model as it was. */
+static void test_a_model_that_does_not_fit(void **state)
+{
+	ls_model_options what = LS_MODEL_OPTIONS_INIT;
+	ls_train_options o = job(NULL, NULL);
+	ls_model *model = NULL;
+	ls_trainer *trainer = NULL;
+	ls_trainer_options how = LS_TRAINER_OPTIONS_INIT;
+	float image[28 * 28] = { 0 }, before[5], after[5];
+	(void)state;
+	what.name = "cnn";
+	what.classes = 5;
+	assert_ok(ls_model_new_named(&model, &what, 1));
+	assert_ok(ls_model_predict(model, image, 1, before));
+	uint64_t bits = bits_of(model);
+	o.quiet = 1;
+	o.in_memory = model;
+	assert_fails(ls_train(&o, NULL), LS_EMISMATCH, "the model has 5 classes");
+	assert_int_equal(bits_of(model), bits);
+	assert_ok(ls_trainer_new(&trainer, model, &how));
+	assert_fails(ls_train(&o, NULL), LS_EINVALID, "has a trainer already");
+	ls_trainer_free(trainer);
+	assert_int_equal(bits_of(model), bits);
+	assert_ok(ls_model_predict(model, image, 1, after));
+	assert_memory_equal(before, after, sizeof(before));
+	ls_model_free(model);
 }
 
 /* ---- in threads ----------------------------------------------------------------------------------------------------- */
@@ -364,6 +392,28 @@ static void test_a_hook_of_one_node(void **state)
 	go_on(run, nodes[0].result.steps);
 }
 
+/* Nodes start from the weights of the first, and all models have the trained ones. */
+static void test_models_of_several_nodes(void **state)
+{
+	enum { NODES = 2 };
+	node nodes[NODES] = { 0 };
+	ls_model *models[NODES];
+	(void)state;
+	for (int i = 0; i < NODES; i++) {
+		models[i] = make_model("mlp", i == 0 ? 1 : 77);
+		nodes[i].options = job(NULL, NULL);
+		nodes[i].options.in_memory = models[i];
+		nodes[i].options.pin = "off";
+	}
+	train_nodes(nodes, NODES);
+	uint64_t expected = reference();
+	for (int i = 0; i < NODES; i++) {
+		assert_int_equal(nodes[i].gang.status, LS_OK);
+		assert_int_equal(bits_of(models[i]), expected);
+		ls_model_free(models[i]);
+	}
+}
+
 static ls_status stop_all(void *context, const ls_train_step *step)
 {
 	(void)context;
@@ -386,4 +436,5 @@ static void test_the_request_of_the_process(void **state)
 }
 
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_everything_is_heard, test_a_hook_ends_the_run, test_a_stop_handle,
-	       test_a_model_in_memory, test_runs_in_threads, test_a_hook_of_one_node, test_the_request_of_the_process)
+	       test_a_model_in_memory, test_a_model_that_does_not_fit, test_runs_in_threads, test_a_hook_of_one_node,
+	       test_models_of_several_nodes, test_the_request_of_the_process)

@@ -557,7 +557,9 @@ static void test_options_are_checked(void **state)
 	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "options.micro_batch");
 	o = options_of("adam");
 	o.batch = o.micro_batch = 1 << 24; /* batch norms take a micro-batch as a whole */
+	uint64_t bits = fingerprint(large);
 	assert_fails(ls_trainer_new(&trainer, large, &o), LS_EMEMORY, "would fit");
+	assert_int_equal(fingerprint(large), bits);
 	ls_model_free(large);
 	o = options_of("adam");
 	assert_null(trainer);
