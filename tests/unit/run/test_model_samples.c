@@ -1,0 +1,121 @@
+/*
+ * Samples for a model: images from files and from numbers give the same bits as the dataset; options of normalisation and
+ * names are checked. Whole files are predicted in tests/cli/t0430-predict.sh.
+ */
+#include <lockstep/model.h>
+#include <lockstep/train.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/png_writer.h"
+#include "unit/assert_status.h"
+#include "unit/temp_dir.h"
+#include "unit/test_main.h"
+
+enum { PIXELS = 28 * 28 };
+
+static char run[TEMP_DIR_NAME + 8];
+
+static const char *train_once(const char *dir)
+{
+	ls_train_options o = LS_TRAIN_OPTIONS_INIT;
+
+	snprintf(run, sizeof(run), "%s/run", dir);
+	o.model = "mlp";
+	o.data = "glyphs";
+	o.samples = o.test_samples = 8;
+	o.steps = 1;
+	o.run = run;
+	o.quiet = 1;
+	assert_ok(ls_train(&o, NULL));
+	return run;
+}
+
+static ls_model *load(const ls_model_load_options *options)
+{
+	ls_model *model = NULL;
+	assert_ok(ls_model_load(&model, options));
+	return model;
+}
+
+static void test_images_and_numbers_agree(void **state)
+{
+	ls_model_load_options options = LS_MODEL_LOAD_OPTIONS_INIT;
+	ls_image_options how = LS_IMAGE_OPTIONS_INIT;
+	uint8_t pixels[PIXELS];
+	float decoded[PIXELS], numbers[PIXELS];
+
+	options.source = train_once(*state);
+	ls_model *model = load(&options);
+	for (size_t i = 0; i < PIXELS; i++)
+		numbers[i] = pixels[i] = (uint8_t)(i * 37);
+	assert_ok(ls_model_normalise(model, numbers));
+	assert_true(numbers[1] == (37 / 255.0f - 0.1307f) / 0.3081f);
+	png_file png = png_make(28, 28, 8, 0, pixels, 28, NULL, 0);
+	ls_status status = ls_model_read_image(model, png.bytes, png.size, &how, decoded);
+	if (status != LS_EUNSUPPORTED) { /* a build without libpng */
+		assert_ok(status);
+		assert_memory_equal(decoded, numbers, sizeof(decoded));
+	}
+	free(png.bytes);
+	numbers[5] = 255.5f;
+	assert_fails(ls_model_normalise(model, numbers), LS_ENUMERIC, "from 0 to 255");
+	how.name = "x.gif";
+	assert_fails(ls_model_read_image(model, "GIF89a..", 8, &how, decoded), LS_EFORMAT, "x.gif is neither");
+	ls_text_sample sample = { 0 };
+	assert_fails(ls_model_tokenize(model, "text", 4, &sample, NULL), LS_EMISMATCH, "takes images");
+	assert_null(ls_model_class_name(model, 0));
+	ls_model_free(model);
+}
+
+static void test_normalisation_of_options(void **state)
+{
+	ls_model_load_options options = LS_MODEL_LOAD_OPTIONS_INIT;
+	ls_model *model = NULL;
+	float numbers[PIXELS] = { 0 };
+
+	options.source = train_once(*state);
+	options.mean = "0.5";
+	assert_fails(ls_model_load(&model, &options), LS_EINVALID, "give both");
+	options.deviation = "0.25";
+	model = load(&options);
+	assert_true(ls_model_normalisation(model)->mean[0] == 0.5);
+	assert_ok(ls_model_normalise(model, numbers));
+	assert_true(numbers[0] == -2);
+	ls_model_free(model);
+	options.mean = options.deviation = "0.5,0.5";
+	assert_fails(ls_model_load(&model, &options), LS_EINVALID, "options.mean has 2 numbers; the model's images have 1");
+	options.mean = "0.5,x";
+	assert_fails(ls_model_load(&model, &options), LS_EINVALID, "options.mean");
+	options.mean = "0.5";
+	options.deviation = "0";
+	assert_fails(ls_model_load(&model, &options), LS_EINVALID, "deviation");
+}
+
+static void test_names_of_classes(void **state)
+{
+	ls_model_load_options options = LS_MODEL_LOAD_OPTIONS_INIT;
+	char path[TEMP_DIR_NAME + 16];
+	ls_model *model = NULL;
+
+	options.source = train_once(*state);
+	options.labels = path;
+	snprintf(path, sizeof(path), "%s/labels", (const char *)*state);
+	assert_ok(ls_file_put(path, "a\r\nb\n\nd\ne\nf\ng\nh\ni\nlast", 22));
+	model = load(&options);
+	assert_string_equal(ls_model_class_name(model, 0), "a");
+	assert_string_equal(ls_model_class_name(model, 2), "");
+	assert_string_equal(ls_model_class_name(model, 9), "last");
+	assert_null(ls_model_class_name(model, 10));
+	assert_null(ls_model_class_name(model, -1));
+	ls_model_free(model);
+	assert_ok(ls_file_put(path, "a\nb\n", 4));
+	assert_fails(ls_model_load(&model, &options), LS_EMISMATCH, "has 2 lines; the model has 10 classes");
+	assert_ok(ls_file_put(path, "\xff\n", 2));
+	assert_fails(ls_model_load(&model, &options), LS_EFORMAT, "UTF-8");
+	options.labels = "/nowhere/labels";
+	assert_fails(ls_model_load(&model, &options), LS_ENOTFOUND, "/nowhere/labels");
+}
+
+TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_images_and_numbers_agree, test_normalisation_of_options,
+	       test_names_of_classes)
