@@ -49,6 +49,7 @@ typedef struct ls_train_step {
 	double lr;
 	double gradient_norm; /* NaN where options.clip_norm is 0 */
 	double seconds;
+	uint64_t reserved[8]; /* 0 */
 } ls_train_step;
 
 /* An epoch is complete, and evaluated where it was to be. */
@@ -59,6 +60,7 @@ typedef struct ls_train_epoch {
 	double seconds;        /* of training */
 	int is_tested;
 	double test_loss, test_accuracy; /* NaN where it was not tested */
+	uint64_t reserved[8];            /* 0 */
 } ls_train_epoch;
 
 /* A checkpoint was written. */
@@ -66,6 +68,7 @@ typedef struct ls_train_checkpoint {
 	int64_t step;
 	const char *run;      /* directory of the run */
 	uint64_t fingerprint; /* of the parameters */
+	uint64_t reserved[4]; /* 0 */
 } ls_train_checkpoint;
 
 typedef enum ls_train_line { LS_LINE_RESULT, LS_LINE_NOTE, LS_LINE_WARNING } ls_train_line;

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 typedef struct ls_serve_options {
-	size_t size;
+	size_t size;        /* set by LS_SERVE_OPTIONS_INIT */
 	const char *listen; /* "127.0.0.1:8080", "[::1]:8080"; port 0: any that is free */
 	const char *
 		token_file; /* its first line must come with every request, "Authorization: Bearer TOKEN"; NULL: none, only
@@ -34,6 +34,7 @@ typedef struct ls_serve_options {
 	double timeout; /* seconds in which a connection must complete a request, from its beginning or its last answer on;
 				then it is closed */
 	int quiet;      /* print nothing */
+	int unused;     /* fills the struct up; stays 0 */
 } ls_serve_options;
 #define LS_SERVE_OPTIONS_INIT                                                                                          \
 	{                                                                                                              \
@@ -45,6 +46,7 @@ typedef struct ls_serve_result {
 	uint64_t requests; /* answered, with whatever status */
 	uint64_t samples;  /* predicted */
 	uint64_t batches;
+	uint64_t reserved[8]; /* 0 */
 } ls_serve_result;
 
 /*

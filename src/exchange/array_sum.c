@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "exchange/tree.h"
 
 #define DEFAULT_TIMEOUT 30.0
@@ -567,9 +568,7 @@ static ls_status read_options(ls_allreduce_options *out, const ls_allreduce_opti
 	*out = (ls_allreduce_options)LS_ALLREDUCE_OPTIONS_INIT;
 	if (!given)
 		return LS_OK;
-	if (given->size < offsetof(ls_allreduce_options, timeout) + sizeof(double))
-		return ls_fail(LS_EINVALID, "options.size is %zu; start from LS_ALLREDUCE_OPTIONS_INIT", given->size);
-	memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
+	LS_TRY(LS_OPTIONS_TAKE(out, given, timeout, "LS_ALLREDUCE_OPTIONS_INIT"));
 	if (!(out->timeout >= 0 && out->timeout <= 1e9))
 		return ls_fail(LS_EINVALID, "options.timeout must be between 0 and 1e9 seconds, not %g", out->timeout);
 	out->timeout = out->timeout > 0 ? out->timeout : DEFAULT_TIMEOUT;

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/options.h"
 #include "ops/shape.h"
 #include "params/panel.h"
 
@@ -24,10 +25,7 @@ _Static_assert((int)LS_OPERATOR_INPUTS == (int)LS_INPUTS_MAX, "as many inputs as
 ls_status ls_own_read_operator(ls_operator *out, const ls_operator *given)
 {
 	*out = (ls_operator)LS_OPERATOR_INIT;
-	if (!given || given->size < offsetof(ls_operator, backward) + sizeof(given->backward))
-		return ls_fail(LS_EINVALID, "an operator's size is %zu; start from LS_OPERATOR_INIT",
-			       given ? given->size : 0);
-	memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
+	LS_TRY(LS_OPTIONS_TAKE(out, given, backward, "LS_OPERATOR_INIT"));
 	if (!out->name || !*out->name || !out->forward)
 		return ls_fail(LS_EINVALID, "an operator needs a name and a forward function%s%s",
 			       out->name ? ", which this one lacks: " : "", out->name ? out->name : "");
@@ -40,9 +38,7 @@ ls_status ls_own_read_operator(ls_operator *out, const ls_operator *given)
 ls_status ls_own_read_loss(ls_loss *out, const ls_loss *given)
 {
 	*out = (ls_loss)LS_LOSS_INIT;
-	if (!given || given->size < offsetof(ls_loss, row) + sizeof(given->row))
-		return ls_fail(LS_EINVALID, "a loss's size is %zu; start from LS_LOSS_INIT", given ? given->size : 0);
-	memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
+	LS_TRY(LS_OPTIONS_TAKE(out, given, row, "LS_LOSS_INIT"));
 	if (!out->name || !*out->name || !out->row)
 		return ls_fail(LS_EINVALID, "a loss needs a name and a function for a row%s%s",
 			       out->name ? ", which this one lacks: " : "", out->name ? out->name : "");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "ops/own.h"
 #include "ops/shape.h"
 
@@ -265,13 +266,7 @@ static ls_status run(check *c)
 static ls_status read_options(ls_operator_check_options *out, const ls_operator_check_options *given)
 {
 	*out = (ls_operator_check_options)LS_OPERATOR_CHECK_OPTIONS_INIT;
-	if (!given)
-		return LS_OK;
-	if (given->size < offsetof(ls_operator_check_options, tolerance) + sizeof(double))
-		return ls_fail(LS_EINVALID, "options.size is %zu; start from LS_OPERATOR_CHECK_OPTIONS_INIT",
-			       given->size);
-	memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
-	return LS_OK;
+	return given ? LS_OPTIONS_TAKE(out, given, tolerance, "LS_OPERATOR_CHECK_OPTIONS_INIT") : LS_OK;
 }
 
 static ls_status finish(check *c, ls_status status)

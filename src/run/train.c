@@ -468,9 +468,13 @@ static ls_status train_among(const ls_train_options *options, int nodes, ls_trai
 ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 {
 	ls_train_options own = LS_TRAIN_OPTIONS_INIT;
+	ls_train_hooks hooks = LS_TRAIN_HOOKS_INIT;
 	int nodes = ls_mpi_launched();
 
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, given, "LS_TRAIN_OPTIONS_INIT"));
+	if (own.hooks)
+		LS_TRY(LS_OPTIONS_TAKE(&hooks, own.hooks, log, "LS_TRAIN_HOOKS_INIT"));
+	own.hooks = own.hooks ? &hooks : NULL;
 	const ls_log_sink sink = ls_hooks_sink(own.hooks, own.quiet), *before = ls_log_use(&sink);
 	ls_status status = nodes > 1 ? train_among(&own, nodes, result) : ls_train_node(&own, NULL, result);
 

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "tools/serve/http.h"
 
@@ -243,14 +244,16 @@ static ls_serve_result result_of(const ls_counters *c)
 
 ls_status ls_serve(ls_model *model, const ls_serve_options *options, ls_serve_result *result)
 {
-	server s = { .options = options, .model = model, .listener = { .fd = -1 } };
+	ls_serve_options own = LS_SERVE_OPTIONS_INIT;
+	server s = { .options = &own, .model = model, .listener = { .fd = -1 } };
 
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_SERVE_OPTIONS_INIT"));
 	if (atomic_exchange(&is_serving, 1))
 		return ls_fail(LS_EINVALID, "this process serves already: one ls_serve() at a time");
 	ls_counters_init(&s.counters);
 	ls_status status = start(&s);
 	if (status == LS_OK) {
-		if (!options->quiet) {
+		if (!own.quiet) {
 			printf("listening on %s\n", s.listener.url);
 			fflush(stdout);
 		}
