@@ -310,9 +310,10 @@ ls_status ls_node_trainer_step(ls_node_trainer *t, const ls_node_trainer_assignm
 	if (t->devices)
 		ls_devices_run(t->devices, t->options.devices, drive, &job);
 	LS_TRY(end_devices(t));
-	if (!t->is_holding)
+	if (t->is_holding)
+		t->steps_held++; /* not on several nodes, where the communication thread reads it in updates */
+	else
 		ls_node_trainer_decay_unreachable(t);
-	t->steps_held += t->is_holding;
 	t->step++;
 	t->batches_tracked++;
 	return t->nodes == 1 ? complete(t, t->step - 1) : LS_OK;

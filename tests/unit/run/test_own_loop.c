@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,32 @@
 #include "unit/test_main.h"
 
 enum { SEED = 91, SAMPLES = 75, BATCH = 24, MICRO = 6, PIXELS = 28 * 28, STEPS = 8 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#else
+#define IS_SANITIZED 0
+#endif
+
+/* ---- allocations are counted, but for a sanitizer, which has its own malloc() ---------------------------------------- */
+
+static atomic_long allocations;
+
+#if !IS_SANITIZED && defined(__GLIBC__)
+extern void *__libc_malloc(size_t bytes);
+extern void *__libc_calloc(size_t count, size_t bytes);
+void *malloc(size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+	atomic_fetch_add(&allocations, 1);
+	return __libc_calloc(count, bytes);
+}
+#endif
 
 /* ---- what is trained ----------------------------------------------------------------------------------------------- */
 
@@ -775,13 +802,38 @@ static void test_a_graph_of_the_program(void **state)
 	ls_dataset_free(set);
 }
 
-/* ---- many of them --------------------------------------------------------------------------------------------------- */
+static void test_a_step_never_allocates(void **state)
+{
+	static const char *const names[][2] = { { "cnn", "glyphs" }, { "transformer", "babble" } };
+	samples *s = malloc(sizeof(*s));
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		ls_dataset *set = open_set(names[i][1]);
+		ls_model *model = make_model(names[i][0], set);
+		ls_trainer_options o = options_of("adam");
+		ls_trainer *trainer = NULL;
+		ls_batch batch = take(s, set, 0);
+		batch.count = BATCH - 1; /* the last micro-batch is smaller */
+		long before = atomic_load(&allocations);
+		assert_ok(ls_trainer_new(&trainer, model, &o));
+		assert_true(IS_SANITIZED || atomic_load(&allocations) > before);
+		for (int k = 0; k < 4; k++) {
+			before = atomic_load(&allocations);
+			assert_ok(ls_trainer_step(trainer, &batch, NULL));
+			assert_ok(ls_trainer_derive(trainer, &batch, NULL));
+			assert_ok(ls_trainer_apply(trainer, NULL));
+			if (k > 0 && atomic_load(&allocations) != before)
+				fail_msg("%s: %ld allocations in a step", names[i][0],
+					 atomic_load(&allocations) - before);
+		}
+		ls_trainer_free(trainer);
+		ls_model_free(model);
+		ls_dataset_free(set);
+	}
+	free(s);
+}
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#else
-#define IS_SANITIZED 0
-#endif
+/* ---- many of them --------------------------------------------------------------------------------------------------- */
 
 static size_t used_bytes(void)
 {
@@ -874,4 +926,5 @@ TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_steps_have_the_bits_of_train
 	       test_it_goes_on_after_a_load, test_files_say_what_they_are, test_the_learning_rate, test_evaluation,
 	       test_options_are_checked, test_samples_are_checked, test_gradients_are_checked,
 	       test_handles_that_were_freed, test_the_hook_stops_a_run, test_a_dataset_that_fails,
-	       test_a_graph_of_the_program, test_a_thousand_leave_nothing, test_trainers_in_threads)
+	       test_a_graph_of_the_program, test_a_step_never_allocates, test_a_thousand_leave_nothing,
+	       test_trainers_in_threads)
