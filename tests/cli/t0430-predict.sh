@@ -145,6 +145,24 @@ is "a full standard output" "$status" 1
 is "is reported once" "$(grep -c 'standard output' <<<"$err")" 1
 ok "nothing is left of what failed" test ! -e x.csv
 
+# ---- weights that others made: they say nothing but numbers ----
+
+python3 - cnn/ckpt/step-*/model.safetensors <<'P'
+import json, struct, sys
+data = open(sys.argv[-1], "rb").read()  # the newest
+length, = struct.unpack("<Q", data[:8])
+header = json.loads(data[8:8 + length])
+del header["__metadata__"]
+text = json.dumps(header).encode()
+open("bare.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + length:])
+P
+fails_with "which model?" 2 'does not say' predict bare.safetensors 0.png
+fails_with "of which shape?" 2 'does not say what the model.s input is; add --input' predict bare.safetensors 0.png --model cnn
+fails_with "normalised how?" 2 'do not say how images were normalised; give --mean and --deviation' \
+	predict bare.safetensors 0.png --model cnn --input 1x28x28
+is "all said, it gives the same" "$(predict bare.safetensors {0..39}.png --model cnn --input 1x28x28 --mean 0.1307 --deviation 0.3081 | values | md5sum)" \
+	"$(head -n 40 expected | md5sum)"
+
 # ---- text ----
 
 mkdir trees

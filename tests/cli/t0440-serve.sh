@@ -233,6 +233,7 @@ chmod 644 token
 start --token-file token
 like "a file that others may read is warned of" "$(cat serve.err)" 'token holds the token, and other users may read'
 stop
+: >listening # before the server's shell does it
 "$LOCKSTEP" serve cnn --listen 0.0.0.0:0 --token-file token >listening 2>/dev/null &
 server=$!
 wait_for 60 grep -q '^listening on' listening
@@ -257,6 +258,7 @@ printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' good bad film plot acting
 "$LOCKSTEP" train --model transformer --layers 1 --width 32 --heads 2 --data sst5 --data-dir trees --seq-len 12 --steps 5 --batch 16 --run text --quiet
 printf 'good film\n\nbad plot.\n' >lines.txt
 "$LOCKSTEP" predict text lines.txt --top 5 --format jsonl >expected.jsonl
+: >listening
 "$LOCKSTEP" serve text --listen '[::1]:0' >listening 2>serve.err &
 server=$!
 wait_for 60 grep -qE '^listening on' listening
