@@ -25,7 +25,7 @@ from lockstep._errors import (
     PeerError,
     UnsupportedError,
 )
-from lockstep._graph import Graph, GraphFacts
+from lockstep._graph import Graph, GraphFacts, Node
 from lockstep._library import version_text as _version_text
 from lockstep._model import Model, ModelRow, Parameter, Parameters, models
 from lockstep._plot import metrics, plot
@@ -40,7 +40,7 @@ __version__ = version
 __all__ = [
     "Checkpoint", "ClosedError", "Dataset", "DatasetRow", "Epoch", "Error", "EvalResult", "FileError", "FormatError",
     "Gradients", "Graph", "GraphFacts", "InterruptedRunError", "InvalidError", "MismatchError", "Model", "ModelRow",
-    "NotFoundError", "NumericError", "OutOfMemoryError", "Parameter", "Parameters", "PeerError", "Position", "Report",
+    "Node", "NotFoundError", "NumericError", "OutOfMemoryError", "Parameter", "Parameters", "PeerError", "Position", "Report",
     "Setting", "Step", "TextSample", "TrainResult", "Trainer", "UnsupportedError", "Value", "datasets", "download", "evaluate",
     "load_file", "metrics", "models", "plot", "settings", "train", "version",
 ]  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from lockstep._arrays import pointer
 from lockstep._binding import ffi
-from lockstep._library import Handle, c_text, check, lib
+from lockstep._library import Handle, c_text, check, lib, text
 from lockstep._operators import ENUMS, Operators, Row
 from lockstep._value import Value
 
@@ -21,6 +21,20 @@ class GraphFacts(NamedTuple):
     flop_per_sample: float
     padded_flop_per_sample: float
     layers: int
+
+
+class Node(NamedTuple):
+    """A layer of a finished graph. `inputs` are numbers of nodes, -1 the graph's input; `shape` is (channels, height, width);
+    `fused` names what follows inside the same node; `flop` is forward and backward per sample."""
+
+    operator: str
+    layer: str
+    inputs: Tuple[int, ...]
+    shape: Tuple[int, int, int]
+    parameters: Tuple[str, ...]
+    fused: str
+    is_loss: bool
+    flop: float
 
 
 class Graph(Handle, Operators):
@@ -75,6 +89,24 @@ class Graph(Handle, Operators):
         with self._lock:
             found = lib.ls_graph_describe(self._use())
         return GraphFacts(*(getattr(found, field) for field in GraphFacts._fields))
+
+    def nodes(self) -> List[Node]:
+        """The layers of a finished graph, in the order in which they run."""
+        if not self.finished:
+            raise ValueError("the graph is not finished; call finish()")
+        found: List[Node] = []
+        row = ffi.new("ls_graph_node *")
+        with self._lock:
+            while lib.ls_graph_node_at(self._use(), len(found), row):
+                names = tuple(self._parameter(row.param[k]) for k in range(row.params))
+                shape = (row.output.channels, row.output.height, row.output.width)
+                found.append(Node(text(row.operator_name), text(row.layer), tuple(row.input[0 : row.inputs]), shape, names,
+                                  text(row.fused), bool(row.is_loss), row.flop))  # fmt: skip
+        return found
+
+    def _parameter(self, index: int) -> str:
+        row = ffi.new("ls_graph_param *")
+        return text(row.name) if lib.ls_graph_param_at(self._use(), index, row) else ""
 
     def _of(self, value: Any) -> Any:
         """The C struct of a value of this graph."""

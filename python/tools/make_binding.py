@@ -26,7 +26,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import cffi
 
 # Headers of liblockstep-tools, which the package does not use.
-TOOLS = {"bench.h", "plan.h", "probe.h", "report.h", "sweep.h", "lockstep.h"}
+TOOLS = {"bench.h", "plan.h", "probe.h", "report.h", "serve.h", "sweep.h", "lockstep.h"}
 # Functions that take FILE are not called from Python.
 STANDARD = {"stddef.h", "stdint.h", "stdio.h"}
 
@@ -160,8 +160,8 @@ def operators(plain: str) -> List[Operator]:
         parts = [" ".join(part.split()) for part in arguments.split(",")]
         inputs = [part.split()[1] for part in parts if part.startswith("ls_value ")]
         options = [re.sub(r"^const | \*?options$", "", part).strip() for part in parts if part.endswith("options")]
-        if not inputs or any(part.split()[0] == "int" for part in parts):
-            continue  # inputs of graphs
+        if not inputs or function.startswith("ls_graph_") or any(part.split()[0] == "int" for part in parts):
+            continue  # inputs of graphs, and operators of C programs
         name = re.sub(r"^ls_|_sized$", "", function)  # with options, what is exported takes their size, too
         found.append(Operator(name, function, inputs, "const char *name" in parts, options[0] if options else None,
                               result == "ls_value"))  # fmt: skip

@@ -172,6 +172,16 @@ def test_options_of_operators_arrive():
     assert not shapes(init="zero")[1].any() and shapes(init="normal")[1].any()
 
 
+def test_layers_of_a_graph():
+    with own_graph() as graph:
+        first, *_, loss = graph.nodes()
+        assert (first.operator, first.layer, first.shape) == ("conv2d", "conv", (8, 14, 14))
+        assert first.parameters == ("conv.weight", "conv.bias") and first.flop > 0
+        assert loss.is_loss and loss.operator == "cross_entropy"
+    with lockstep.Graph() as graph, pytest.raises(ValueError, match="not finished"):
+        graph.nodes()
+
+
 def test_losses_and_arithmetic(digits):
     graph = lockstep.Graph()
     x = graph.linear(graph.input(1, 28, 28), "fc", out_features=10)
