@@ -10,6 +10,10 @@ if ! command -v curl >/dev/null; then
 fi
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 2000 --test-samples 64 --steps 20 --run cnn --quiet
 is "a run to serve" "$status" 0
+if timeout 60 "$LOCKSTEP" serve cnn --listen 127.0.0.1:99999 2>&1 </dev/null | grep -q 'without libmicrohttpd'; then
+	skip "serving" "this build cannot serve"
+	test_end
+fi
 "$LOCKSTEP" data make glyphs --out glyphs --samples 300 --quiet
 "$LOCKSTEP" predict cnn glyphs/t10k-images-idx3-ubyte --top 10 --format jsonl >expected.jsonl
 ok "expected answers" test -s expected.jsonl

@@ -84,7 +84,8 @@ static void test_normalisation_of_options(void **state)
 	assert_true(numbers[0] == -2);
 	ls_model_free(model);
 	options.mean = options.deviation = "0.5,0.5";
-	assert_fails(ls_model_load(&model, &options), LS_EINVALID, "options.mean has 2 numbers; the model's images have 1");
+	assert_fails(ls_model_load(&model, &options), LS_EINVALID,
+		     "options.mean has 2 numbers; the model's images have 1");
 	options.mean = "0.5,x";
 	assert_fails(ls_model_load(&model, &options), LS_EINVALID, "options.mean");
 	options.mean = "0.5";
