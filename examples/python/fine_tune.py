@@ -1,6 +1,6 @@
-"""Fine-tune weights of torchvision for another number of classes: only the new head is trained, the rest stays.
+"""Fine-tune weights of torchvision for another number of classes: the head is new and trained, the other layers stay.
 
-python fine_tune.py resnet18.safetensors [STEPS]
+python fine_tune.py resnet18.safetensors [SAMPLES]
 
 The file comes from torchvision: safetensors.torch.save_file(resnet18(weights="DEFAULT").state_dict(), "resnet18.safetensors").
 The data here are random colours; put your images (N, 3, 224, 224), normalised as torchvision does it, in their place.
@@ -12,42 +12,30 @@ import numpy as np
 
 import lockstep
 
-CLASSES = 3
+CLASSES, SIDE = 3, 64
 
 
-def batch(random, count, side):
+def colours(count, seed):
     """Images whose strongest colour is their class."""
+    random = np.random.default_rng(seed)
     labels = random.integers(CLASSES, size=count)
-    images = random.standard_normal((count, 3, side, side)).astype(np.float32)
+    images = random.standard_normal((count, 3, SIDE, SIDE)).astype(np.float32)
     images[np.arange(count), labels] += 1
     return images, labels
 
 
 def main():
-    weights = lockstep.load_file(sys.argv[1])
-    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 40
-    side = 64
-    model = lockstep.Model("resnet18", input=(3, side, side), classes=CLASSES)
-    head = [name for name in model.parameters() if name.startswith("fc.")]
-    model.load_state_dict({name: values for name, values in weights.items() if name not in head}, strict=False)
-    frozen = {name: model.parameters()[name] for name in ("conv1.weight", "layer4.1.conv2.weight")}
+    weights = sys.argv[1]
+    samples = int(sys.argv[2]) if len(sys.argv) > 2 else 256
+    result = lockstep.train(
+        "resnet18", colours(samples, seed=1), test_data=colours(64, seed=2), init=weights, freeze="conv1.*,bn1.*,layer*",
+        batch=16, lr=1e-2, epochs=2, run="runs/colours", on_log=lambda kind, line: print(line))  # fmt: skip
 
-    random = np.random.default_rng(1)
-    trainer = lockstep.Trainer(model, batch=16, lr=1e-2, optimizer="sgd", momentum=0.0)
-    for step in range(steps):
-        images, labels = batch(random, 16, side)
-        report = trainer.derive(images, labels)
-        gradients = trainer.gradients()
-        for name in gradients:
-            if name not in head:
-                gradients[name] = np.zeros_like(gradients[name])
-        trainer.apply()
-        if step % 10 == 0:
-            print(f"step {step + 1}: loss {report.loss:.4f}, accuracy {report.accuracy:.2f}")
-    for name, before in frozen.items():
-        assert np.array_equal(model.parameters()[name], before), name
-    model.save("fine_tuned.safetensors")
-    print(f"fine_tuned.safetensors: {model}, parameters {model.fingerprint}")
+    # What was frozen has the bits of the file; the head is new.
+    before, after = lockstep.load_file(weights), lockstep.Model.load("runs/colours", input=(3, SIDE, SIDE)).state_dict()
+    assert np.array_equal(before["layer4.1.conv2.weight"], after["layer4.1.conv2.weight"])
+    assert before["fc.weight"].shape == (1000, 512) and after["fc.weight"].shape == (CLASSES, 512)
+    print(f"test accuracy {result.test_accuracy:.4f}, parameters {result.fingerprint}")
 
 
 if __name__ == "__main__":

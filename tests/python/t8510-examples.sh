@@ -12,7 +12,7 @@ lockstep.Model("resnet18", input=(3, 64, 64), classes=1000, seed=7).save("resnet
 arguments() { # NAME
 	case $1 in
 	mnist) echo --data glyphs ;;
-	fine_tune) echo resnet18.safetensors 3 ;;
+	fine_tune) echo resnet18.safetensors 32 ;;
 	esac
 }
 

@@ -128,7 +128,10 @@ def test_files(tmp_path, model, digits):
     with pytest.raises(lockstep.Error, match="nowhere"):
         model.save(tmp_path / "nowhere" / "x.safetensors")
     (tmp_path / "bad").write_bytes(b"\xff" * 100)
-    for name, kind in (("bad", lockstep.FormatError), ("none", FileNotFoundError)):
+    header = b'{"x": {"dtype": "F32", "shape": [1], "data_offsets": [-8, -4]}}'
+    (tmp_path / "before").write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
+    (tmp_path / "cut").write_bytes(path.read_bytes()[:-100])
+    for name, kind in (("bad", lockstep.FormatError), ("before", lockstep.FormatError), ("cut", lockstep.FormatError), ("none", FileNotFoundError)):
         with pytest.raises(kind):
             lockstep.load_file(tmp_path / name)
     with pytest.raises(lockstep.NotFoundError, match="none"):
