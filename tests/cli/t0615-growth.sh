@@ -82,10 +82,12 @@ static void predict(ls_graph *g)
 
 static void own_loop(void)
 {
-	ls_model_options named = LS_MODEL_OPTIONS_INIT;
+	ls_graph *g = NULL;
 	ls_model *model = NULL;
-	named.name = "mlp";
-	show("named", ls_model_new_named(&model, &named, 1));
+	ls_graph_new(&g);
+	ls_value x = ls_linear(g, ls_input(g, 1, 28, 28), "fc", (ls_linear_options){ .out_features = 10 });
+	if (ls_graph_finish(g, x) || ls_model_new(&model, g, 1))
+		show("model", LS_EINVALID);
 
 	static float image[28 * 28];
 	ls_image_options how = LS_IMAGE_OPTIONS_INIT;
