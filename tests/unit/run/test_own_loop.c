@@ -12,36 +12,11 @@
 
 #include "data/shuffle.h"
 #include "unit/assert_status.h"
+#include "unit/graph/allocations.h"
 #include "unit/temp_dir.h"
 #include "unit/test_main.h"
 
 enum { SEED = 91, SAMPLES = 75, BATCH = 24, MICRO = 6, PIXELS = 28 * 28, STEPS = 8 };
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#else
-#define IS_SANITIZED 0
-#endif
-
-/* ---- allocations are counted, but for a sanitizer, which has its own malloc() ---------------------------------------- */
-
-static atomic_long allocations;
-
-#if !IS_SANITIZED && defined(__GLIBC__)
-extern void *__libc_malloc(size_t bytes);
-extern void *__libc_calloc(size_t count, size_t bytes);
-void *malloc(size_t bytes)
-{
-	atomic_fetch_add(&allocations, 1);
-	return __libc_malloc(bytes);
-}
-
-void *calloc(size_t count, size_t bytes)
-{
-	atomic_fetch_add(&allocations, 1);
-	return __libc_calloc(count, bytes);
-}
-#endif
 
 /* ---- what is trained ----------------------------------------------------------------------------------------------- */
 
@@ -856,7 +831,7 @@ static void test_a_step_never_allocates(void **state)
 		batch.count = BATCH - 1; /* the last micro-batch is smaller */
 		long before = atomic_load(&allocations);
 		assert_ok(ls_trainer_new(&trainer, model, &o));
-		assert_true(IS_SANITIZED || atomic_load(&allocations) > before);
+		assert_true(!OWN_MALLOC || atomic_load(&allocations) > before);
 		for (int k = 0; k < 4; k++) {
 			before = atomic_load(&allocations);
 			assert_ok(ls_trainer_step(trainer, &batch, NULL));
@@ -909,7 +884,7 @@ static void make_and_free(const ls_dataset *set, const ls_batch *batch)
 
 static void test_a_thousand_leave_nothing(void **state)
 {
-	int cycles = IS_SANITIZED ? 30 : 1000;
+	int cycles = OWN_MALLOC ? 1000 : 30;
 	ls_dataset *set = open_set("glyphs");
 	samples *s = malloc(sizeof(*s));
 	(void)state;
@@ -920,7 +895,7 @@ static void test_a_thousand_leave_nothing(void **state)
 	size_t bytes = used_bytes(), pages = resident_pages();
 	for (int i = 0; i < cycles; i++)
 		make_and_free(set, &batch);
-	if (!IS_SANITIZED) /* it finds leaks itself, and keeps what was freed */
+	if (OWN_MALLOC) /* it finds leaks itself, and keeps what was freed */
 		assert_true(used_bytes() < bytes + (64 << 10) && resident_pages() < pages + 2000);
 	free(s);
 	ls_dataset_free(set);
