@@ -37,7 +37,7 @@ This package has the shared libraries.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liblockstep-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "liblockstep${soname} (= ${PROJECT_VERSION}), libc6-dev")
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "pkgconf, cmake, libjansson-dev, zlib1g-dev, libcurl4-openssl-dev, libxxhash-dev, libhwloc-dev, libutf8proc-dev, libopenmpi-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "pkgconf, cmake, libjansson-dev, zlib1g-dev, libcurl4-openssl-dev, libxxhash-dev, libhwloc-dev, libutf8proc-dev, libpng-dev, libturbojpeg0-dev, libmicrohttpd-dev, libopenmpi-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "data-parallel deep-learning trainer, development files
 Lockstep trains neural networks on CPUs, from one core to a cluster, and the
 trained weights have the same bits however the work is distributed.

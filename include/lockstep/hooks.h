@@ -27,8 +27,8 @@ extern "C" {
 /* ---- ending a run --------------------------------------------------------------------------------------------------- */
 
 /*
- * A wish to stop, for the runs whose options.stop it is: such a run finishes its step, writes a checkpoint and returns
- * LS_EINTERRUPTED. On several nodes it is enough that one node's program wishes it. Requesting is safe in a signal
+ * A request to stop, for the runs whose options.stop it is: such a run finishes its step, writes a checkpoint and returns
+ * LS_EINTERRUPTED. On several nodes it is enough that one node requests it. Requesting is safe in a signal
  * handler and from any thread. A handle that was requested stays so until it is cleared.
  */
 typedef struct ls_stop ls_stop;

@@ -55,10 +55,8 @@
  * Threads: objects may be used from one thread at a time unless a function says otherwise. Runs, models and trainers of
  * several threads do not disturb each other; under mpirun a process has one ls_train() at a time. The library prints
  * only where its header says so.
- * bench.h, sweep.h, plan.h, probe.h and report.h are of a library of their own: pkg-config lockstep-tools.
  *
- * Threads: objects may be used from one thread at a time unless a function says otherwise. One ls_train() at a time
- * in a process. The library prints only where its header says so.
+ * bench.h, sweep.h, plan.h, probe.h, report.h and serve.h are in liblockstep-tools: link with pkg-config lockstep-tools.
  */
 #ifndef LOCKSTEP_LOCKSTEP_H
 #define LOCKSTEP_LOCKSTEP_H

@@ -23,7 +23,7 @@
  * A call is about one sample. Its values are plain arrays (rows, channels), row by row: the rows of an image are its
  * positions (height, width), those of a sentence its tokens; the library packs and unpacks them. Masked positions come
  * one at a time, each as a sample of one row. Samples are computed by several threads at once, so a function may depend
- * on its arguments alone: then the trained bits do not depend on threads, devices and nodes, as ever. Memory is
+ * on its arguments alone: then the trained bits do not depend on threads, devices and nodes. Memory is
  * planned, and nothing is registered anywhere but in the graph, which copies the row and the options.
  *
  * examples/own_operator.c trains with an activation and a loss of its own. ls_operator_check() finds mistakes in
@@ -95,7 +95,7 @@ typedef struct ls_operator_call {
 	int out_channels;
 	float *y;                      /* (out_rows, out_channels) forward writes all of it, backward reads it */
 	const float *dy;               /* (out_rows, out_channels) backward: the gradient of y */
-	float *dx[LS_OPERATOR_INPUTS]; /* (R, C) backward writes all of it; NULL: nobody wants it */
+	float *dx[LS_OPERATOR_INPUTS]; /* (R, C) backward writes all of it; NULL: not needed */
 	const float *param[LS_OPERATOR_PARAMS]; /* in the order of the shape rule */
 	float *grad[LS_OPERATOR_PARAMS];        /* backward adds this sample's part; NULL: it is frozen */
 } ls_operator_call;
@@ -119,7 +119,7 @@ typedef struct ls_operator {
 	}
 
 /* Add a layer. `inputs` has as many as the row says; `name` is the layer's, needed where it has parameters;
- * `options` of row->options_bytes are copied. Mistakes are kept by the graph, as ever (graph.h). */
+ * `options` of row->options_bytes are copied. Mistakes are kept by the graph (graph.h). */
 LS_API ls_value ls_graph_operator(ls_graph *graph, const ls_operator *row, const char *name, const ls_value *inputs,
 				  const void *options);
 
@@ -132,7 +132,7 @@ typedef struct ls_loss_call {
 	int channels;
 	const float *x; /* (channels) */
 	int32_t label;
-	float *dx;    /* (channels) the gradient of the loss, all of it; NULL: nobody wants it */
+	float *dx;    /* (channels) the gradient of the loss, all of it; NULL: not needed */
 	int is_right; /* of the prediction: set where the greatest channel is the label's; may be changed */
 } ls_loss_call;
 

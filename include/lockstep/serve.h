@@ -28,7 +28,7 @@ typedef struct ls_serve_options {
 	ls_resize resize; /* images of another size */
 
 	int64_t max_batch;       /* samples that are predicted at a time */
-	double max_wait_ms;      /* a request waits so long for others to be predicted with */
+	double max_wait_ms;      /* longest time a sample waits for a batch to fill */
 	int64_t max_body;        /* bytes of a request */
 	int64_t max_connections; /* more are answered with 503 */
 	double timeout; /* seconds in which a connection must complete a request, from its beginning or its last answer on;
@@ -51,8 +51,8 @@ typedef struct ls_serve_result {
 
 /*
  * Serve until ls_serve_stop(): then no new request is taken, those that were accepted are answered, and it returns
- * LS_OK. Prints "listening on http://ADDRESS:PORT" on standard output when it is ready. One at a time in a process; the
- * model is this call's alone meanwhile. May raise the soft limit on open files to the hard one. `result` may be NULL.
+ * LS_OK. Prints "listening on http://ADDRESS:PORT" on standard output when it is ready. One at a time in a process; no
+ * other thread may use the model meanwhile. May raise the soft limit on open files to the hard one. `result` may be NULL.
  */
 LS_API ls_status ls_serve(ls_model *model, const ls_serve_options *options, ls_serve_result *result);
 

@@ -7,7 +7,10 @@
  *     ls_trainer *trainer = NULL;
  *     ls_trainer_options options = LS_TRAINER_OPTIONS_INIT;
  *     options.lr = 1e-3;
- *     if (ls_model_new_named(&model, &what, 1) || ls_trainer_new(&trainer, model, &options)) { puts(ls_last_error()); return 1; }
+ *     if (ls_model_new_named(&model, &what, 1) || ls_trainer_new(&trainer, model, &options)) {
+ *         puts(ls_last_error());
+ *         return 1;
+ *     }
  *
  *     ls_batch batch = LS_BATCH_INIT;
  *     batch.count = 128;
@@ -136,8 +139,9 @@ LS_API ls_status ls_trainer_set_hook(ls_trainer *trainer, ls_trainer_hook hook, 
 
 /* ---- a step in two halves ------------------------------------------------------------------------------------------ */
 
-/* The gradient alone: weights stay as they are (running statistics of batch normalisation move). Called again before
- * ls_trainer_apply(), gradients add up to that of all samples together. */
+/* Backward without the update: computes the gradient and leaves the weights as they are (running statistics of batch
+ * normalisation move). Called again before ls_trainer_apply(), gradients add up to that of all samples together.
+ * LS_ENUMERIC: the loss is not finite; what has been added up so far is discarded. */
 LS_API ls_status ls_trainer_derive(ls_trainer *trainer, const ls_batch *batch, ls_trainer_report *report);
 
 /*
@@ -180,7 +184,8 @@ LS_API ls_status ls_trainer_where(const ls_trainer *trainer, ls_trainer_position
  * all). A trainer on the same model with the same options, on any devices, that loads it goes on with the same bits.
  */
 LS_API ls_status ls_trainer_save(const ls_trainer *trainer, const char *directory, int64_t keep);
-LS_API ls_status ls_trainer_load(ls_trainer *trainer, const char *directory); /* the newest */
+/* The newest. After a failure while weights are read, the trainer cannot go on. */
+LS_API ls_status ls_trainer_load(ls_trainer *trainer, const char *directory);
 
 #ifdef __cplusplus
 }

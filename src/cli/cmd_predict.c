@@ -28,12 +28,11 @@ typedef struct predict_options {
 static const ls_setting rows[] = {
 	{ "input-format", 'i', "KIND", INPUT, "read inputs as {values}", LS_SETTING_STRING, OWN(input_format), 0, 0,
 	  0 },
-	{ "column", 0, "NAME", INPUT, "take this column of CSV, by name or number (default: text)", LS_SETTING_STRING,
+	{ "column", 0, "NAME", INPUT, "read this CSV column, a name or number (default: text)", LS_SETTING_STRING,
 	  AT(column), 0, 0, 0 },
 	{ "values", 0, "KIND", INPUT, "numbers in CSV are {values}", LS_SETTING_STRING, OWN(values), 0, 0, 0 },
 	{ "resize", 0, "HOW", INPUT, "images of another size: {values}", LS_SETTING_STRING, OWN(resize), 0, 0, 0 },
-	{ "skip-bad", 0, NULL, INPUT, "warn of what cannot be read, and go on", LS_SETTING_FLAG, AT(skip_bad), 0, 1,
-	  0 },
+	{ "skip-bad", 0, NULL, INPUT, "skip unreadable inputs with a warning", LS_SETTING_FLAG, AT(skip_bad), 0, 1, 0 },
 
 	{ "top", 'k', "K", OUTPUT, "print the K most probable classes", LS_SETTING_INT, AT(top), 1, 1e9, 0 },
 	{ "format", 'f', "FORM", OUTPUT, "print {values}", LS_SETTING_STRING, OWN(format), 0, 0, 0 },

@@ -25,22 +25,22 @@ typedef struct serve_options {
 #define LIMITS "Limits"
 
 static const ls_setting rows[] = {
-	{ "listen", 'l', "ADDR:PORT", OPTIONS, "listen there; port 0 is any that is free", LS_SETTING_STRING,
+	{ "listen", 'l', "ADDR:PORT", OPTIONS, "listen on ADDR:PORT (port 0: any free port)", LS_SETTING_STRING,
 	  AT(listen), 0, 0, 0 },
-	{ "token-file", 0, "FILE", OPTIONS, "ask clients for the token in FILE", LS_SETTING_STRING, AT(token_file), 0,
-	  0, 0 },
+	{ "token-file", 0, "FILE", OPTIONS, "require the bearer token in FILE", LS_SETTING_STRING, AT(token_file), 0, 0,
+	  0 },
 	{ "max-batch", 0, "N", OPTIONS, "predict up to N samples at a time, same result", LS_SETTING_INT, AT(max_batch),
 	  1, 65536, 0 },
-	{ "max-wait-ms", 0, "X", OPTIONS, "wait up to X ms for samples to join", LS_SETTING_REAL, AT(max_wait_ms), 0,
-	  60000, 0 },
+	{ "max-wait-ms", 0, "X", OPTIONS, "wait up to X ms to fill a batch", LS_SETTING_REAL, AT(max_wait_ms), 0, 60000,
+	  0 },
 	{ "resize", 0, "HOW", OPTIONS, "images of another size: {values}", LS_SETTING_STRING, OWN(resize), 0, 0, 0 },
 	{ "quiet", 'q', NULL, OPTIONS, "print nothing", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
 
 	{ "max-body", 0, "N", LIMITS, "refuse requests of more than N bytes", LS_SETTING_INT, AT(max_body), 1024,
 	  1 << 30, 0 },
-	{ "max-connections", 0, "N", LIMITS, "refuse requests of more than N connections", LS_SETTING_INT,
+	{ "max-connections", 0, "N", LIMITS, "serve N connections; answer more with 503", LS_SETTING_INT,
 	  AT(max_connections), 1, 65536, 0 },
-	{ "timeout", 0, "SECONDS", LIMITS, "close a connection without a whole request (default 30)", LS_SETTING_REAL,
+	{ "timeout", 0, "SECONDS", LIMITS, "close connections without a request (default 30)", LS_SETTING_REAL,
 	  AT(timeout), 0.1, 86400, 0 },
 
 	LS_DEVICE_ROWS(LS_MACHINE, LOAD),

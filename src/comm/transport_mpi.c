@@ -49,9 +49,10 @@ typedef struct mpi_transport {
 	MPI_Status *statuses;  /* (slots) of the last MPI_Testsome() */
 	int *done;             /* (slots) what it found done, given to poll()'s caller from `given` on */
 	int done_count, given;
-	int started;   /* operations under way */
-	int abandoned; /* invariant 3 */
-	int is_guest;  /* in an MPI program: what it does with MPI is its own business */
+	int started;    /* operations under way */
+	int abandoned;  /* invariant 3 */
+	int is_guest;   /* in an MPI program: what it does with MPI is its own business */
+	int is_joining; /* its communicator is not there yet, and MPI may write it at any time */
 
 	pthread_mutex_t lock;
 	pthread_cond_t bell;
@@ -493,6 +494,7 @@ static ls_status join_guest(mpi_transport *t, MPI_Comm parent, double timeout)
 	}
 	if (code != MPI_SUCCESS)
 		return ls_mpi_fail("duplicating the communicator", code);
+	t->is_joining = !done;
 	if (!done)
 		return ls_fail(LS_EPEER, "another rank did not duplicate the communicator within %g s", timeout);
 	MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
@@ -534,8 +536,9 @@ ls_status ls_mpi_transport_on(ls_transport **out, int communicator, int slots, d
 	LS_TRY(allocate(&t, slots * size));
 	ls_status status = join_guest(t, parent, timeout);
 	if (status != LS_OK) {
-		release(t);
-		return status;
+		if (!t->is_joining)
+			release(t);
+		return status; /* where it is joining, MPI may still write the communicator: its memory stays */
 	}
 	*out = &t->base;
 	return LS_OK;

@@ -12,15 +12,13 @@ struct ls_stop {
 	atomic_int requested;
 };
 
-#define STOP_KIND "stop handle"
-
 ls_status ls_stop_new(ls_stop **out)
 {
 	ls_stop *stop = malloc(sizeof(*stop));
 	if (!stop)
-		return ls_fail(LS_EMEMORY, "no memory for a " STOP_KIND);
+		return ls_fail(LS_EMEMORY, "no memory for a " LS_STOP_KIND);
 	atomic_init(&stop->requested, 0);
-	ls_status status = ls_handle_add(stop, STOP_KIND);
+	ls_status status = ls_handle_add(stop, LS_STOP_KIND);
 	if (status != LS_OK) {
 		free(stop);
 		return status;
@@ -31,7 +29,7 @@ ls_status ls_stop_new(ls_stop **out)
 
 void ls_stop_free(ls_stop *stop)
 {
-	if (stop && ls_handle_remove(stop, STOP_KIND))
+	if (stop && ls_handle_remove(stop, LS_STOP_KIND))
 		free(stop);
 }
 

@@ -12,6 +12,8 @@
 #include "checkpoint/checkpoint.h"
 #include "run/setup.h"
 
+#define LS_STOP_KIND "stop handle" /* handles.h */
+
 typedef struct ls_hooks {
 	ls_train_hooks hooks; /* the program's; zeros: it has none */
 	ls_status status;     /* that a hook ended the run with */

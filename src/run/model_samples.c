@@ -165,6 +165,8 @@ void ls_model_close_samples(ls_model *model)
 
 const char *ls_model_class_name(const ls_model *model, int64_t i)
 {
+	if (ls_handle_check(model, LS_MODEL_KIND) != LS_OK)
+		return NULL;
 	const ls_graph *graph = model->trained.graph;
 
 	if (i < 0 || i >= graph->values[graph->logits].channels)

@@ -1,6 +1,7 @@
 #include "run/prediction_lines.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +135,10 @@ static void put_class(const ls_prediction_lines *l, int64_t label, const float *
 		put_json(l->to, ls_model_class_name(l->model, label));
 		putc(',', l->to);
 	}
-	fprintf(l->to, "\"probability\":%.9g", (double)chances[label]);
+	if (isfinite(chances[label]))
+		fprintf(l->to, "\"probability\":%.9g", (double)chances[label]);
+	else
+		fputs("\"probability\":null", l->to); /* JSON has no NaN */
 }
 
 static void add_json(const ls_prediction_lines *l, const char *input, uint64_t row, const float *chances)

@@ -450,8 +450,9 @@ static ls_status use_model(ls_setup *s)
 		return LS_OK;
 	LS_TRY(ls_handle_check(o->in_memory, LS_MODEL_KIND));
 	if (o->graph)
-		return ls_fail(LS_EINVALID,
-			       "options.graph and options.in_memory, which has its graph: give one of them");
+		return ls_fail(
+			LS_EINVALID,
+			"options.graph and options.in_memory are both set; a model in memory brings its own graph");
 	const ls_train_options *m = &o->in_memory->trained.settings;
 	o->graph = o->in_memory->trained.own_graph;
 	o->model = m->model;

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/handles.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "base/options.h"
@@ -435,9 +436,11 @@ static ls_status part(ls_comm *comm, const ls_train_options *options, ls_status 
 	return ls_fail(end, "%s; the run is complete%s", ls_last_error(), options->run ? " and saved" : "");
 }
 
-ls_status ls_train_node(const ls_train_options *options, ls_comm *comm, ls_train_result *result)
+/* `stops_before`: requests to stop that came before this run began. */
+static ls_status train_node(const ls_train_options *options, ls_comm *comm, unsigned stops_before,
+			    ls_train_result *result)
 {
-	loop l = { .started = ls_clock_seconds(), .stop = options->stop, .stops_before = atomic_load(&stop_requests) };
+	loop l = { .started = ls_clock_seconds(), .stop = options->stop, .stops_before = stops_before };
 	int together = 0;
 
 	ls_hooks_init(&l.hooks, options->hooks);
@@ -457,26 +460,36 @@ ls_status ls_train_node(const ls_train_options *options, ls_comm *comm, ls_train
 	return status;
 }
 
-static ls_status train_among(const ls_train_options *options, int nodes, ls_train_result *result)
+ls_status ls_train_node(const ls_train_options *options, ls_comm *comm, ls_train_result *result)
+{
+	return train_node(options, comm, atomic_load(&stop_requests), result);
+}
+
+/* To start takes seconds, in which a request to stop may come. */
+static ls_status train_among(const ls_train_options *options, int nodes, unsigned stops_before, ls_train_result *result)
 {
 	ls_comm *comm = NULL;
 
 	LS_TRY(ls_comm_init(&comm, nodes, (double)options->timeout));
-	return ls_train_node(options, comm, result);
+	return train_node(options, comm, stops_before, result);
 }
 
 ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 {
 	ls_train_options own = LS_TRAIN_OPTIONS_INIT;
 	ls_train_hooks hooks = LS_TRAIN_HOOKS_INIT;
+	unsigned stops_before = atomic_load(&stop_requests);
 	int nodes = ls_mpi_launched();
 
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, given, "LS_TRAIN_OPTIONS_INIT"));
 	if (own.hooks)
 		LS_TRY(LS_OPTIONS_TAKE(&hooks, own.hooks, log, "LS_TRAIN_HOOKS_INIT"));
 	own.hooks = own.hooks ? &hooks : NULL;
+	if (own.stop)
+		LS_TRY(ls_handle_check(own.stop, LS_STOP_KIND));
 	const ls_log_sink sink = ls_hooks_sink(own.hooks, own.quiet), *before = ls_log_use(&sink);
-	ls_status status = nodes > 1 ? train_among(&own, nodes, result) : ls_train_node(&own, NULL, result);
+	ls_status status = nodes > 1 ? train_among(&own, nodes, stops_before, result)
+				     : train_node(&own, NULL, stops_before, result);
 
 	ls_log_use(before);
 	return status;

@@ -103,17 +103,20 @@ ls_status ls_trainer_save(const ls_trainer *t, const char *directory, int64_t ke
 	return save(t, directory, keep);
 }
 
-/* The schedule that it was saved with; a rate that was set is one, too. */
-static ls_status take_schedule(ls_trainer *t, const char *checkpoint)
+/* What it was saved with. */
+static ls_status read_settings(const char *checkpoint, ls_settings_stored *out)
 {
-	ls_settings_stored stored = { 0 };
 	char *text = NULL;
 
 	LS_TRY(ls_ckpt_settings(checkpoint, &text));
-	ls_status status = ls_settings_from_json(&stored, text, checkpoint);
+	ls_status status = ls_settings_from_json(out, text, checkpoint);
 	free(text);
-	LS_TRY(status);
-	const ls_train_options *s = &stored.options;
+	return status;
+}
+
+/* The schedule that it was saved with; a rate that was set is one, too. */
+static ls_status take_schedule(ls_trainer *t, const ls_train_options *s)
+{
 	const ls_schedule_kind *kind = ls_schedule_find(s->schedule);
 	ls_schedule_options schedule = { .name = kind ? kind->name : s->schedule,
 					 .lr = s->lr,
@@ -122,19 +125,30 @@ static ls_status take_schedule(ls_trainer *t, const char *checkpoint)
 					 .total = (uint64_t)s->steps,
 					 .every = (uint64_t)s->lr_step_every,
 					 .factor = s->lr_step_factor };
-	status = ls_schedule_check(&schedule);
-	if (status == LS_OK) {
-		t->node->options.schedule = schedule;
-		t->settings.schedule = schedule.name;
-		t->settings.lr = s->lr;
-		t->settings.lr_min = s->lr_min;
-		t->settings.warmup = s->warmup;
-		t->settings.steps = s->steps;
-		t->settings.lr_step_every = s->lr_step_every;
-		t->settings.lr_step_factor = s->lr_step_factor;
-	}
+
+	LS_TRY(ls_schedule_check(&schedule));
+	t->node->options.schedule = schedule;
+	t->settings.schedule = schedule.name;
+	t->settings.lr = s->lr;
+	t->settings.lr_min = s->lr_min;
+	t->settings.warmup = s->warmup;
+	t->settings.steps = s->steps;
+	t->settings.lr_step_every = s->lr_step_every;
+	t->settings.lr_step_factor = s->lr_step_factor;
+	return LS_OK;
+}
+
+/* The schedule first: it fails before anything is changed. Weights that were read in part are of no use. */
+static ls_status load(ls_trainer *t, const char *checkpoint, ls_ckpt_content *content)
+{
+	ls_settings_stored stored = { 0 };
+	ls_status status = read_settings(checkpoint, &stored);
+
+	if (status == LS_OK)
+		status = take_schedule(t, &stored.options);
 	ls_settings_stored_release(&stored);
-	return status;
+	LS_TRY(status);
+	return ls_trainer_break_off(t, ls_ckpt_load(checkpoint, content));
 }
 
 ls_status ls_trainer_load(ls_trainer *t, const char *directory)
@@ -146,8 +160,7 @@ ls_status ls_trainer_load(ls_trainer *t, const char *directory)
 		return ls_fail(LS_EINVALID, "the directory is NULL");
 	LS_TRY(ls_ckpt_newest(directory, checkpoint, sizeof(checkpoint)));
 	ls_ckpt_content content = content_of(t);
-	LS_TRY(ls_ckpt_load(checkpoint, &content));
-	LS_TRY(take_schedule(t, checkpoint));
+	LS_TRY(load(t, checkpoint, &content));
 	ls_node_trainer_discard(t->node);
 	t->derived = 0;
 	t->was_set = 0;

@@ -33,6 +33,9 @@ struct ls_trainer {
 	char why[512];
 };
 
+/* Passes a status on; after a failure the trainer is half done, and calls to come say why it cannot go on. */
+ls_status ls_trainer_break_off(ls_trainer *trainer, ls_status status);
+
 /* It is one, and can go on. */
 ls_status ls_trainer_check(const ls_trainer *trainer);
 

@@ -17,8 +17,7 @@
 
 /* ---- one step -------------------------------------------------------------------------------------------------------- */
 
-/* The step broke off: remember why, for calls to come. */
-static ls_status broke_off(ls_trainer *t, ls_status status)
+ls_status ls_trainer_break_off(ls_trainer *t, ls_status status)
 {
 	if (status == LS_OK)
 		return LS_OK;
@@ -81,7 +80,8 @@ static ls_status one_step(ls_trainer *t, const ls_node_trainer_assignment *assig
 	double lr = rate_of(t);
 	uint64_t step = t->node->step;
 
-	LS_TRY(broke_off(t, derives ? ls_node_trainer_derive(t->node, assign) : ls_node_trainer_step(t->node, assign)));
+	LS_TRY(ls_trainer_break_off(t, derives ? ls_node_trainer_derive(t->node, assign)
+					       : ls_node_trainer_step(t->node, assign)));
 	LS_TRY(ls_node_trainer_report_of(t->node, step, &r));
 	*out = report_of(t, &r, lr);
 	return check_loss(out);
@@ -141,6 +141,10 @@ ls_status ls_trainer_derive(ls_trainer *t, const ls_batch *batch, ls_trainer_rep
 	ls_trainer_report r;
 	ls_status status = step_on_arrays(t, batch, 1, &r);
 
+	if (status == LS_ENUMERIC) { /* what was added up is of no use with it */
+		ls_node_trainer_discard(t->node);
+		t->derived = 0;
+	}
 	if (status != LS_OK)
 		return status;
 	t->derived += (uint64_t)batch->count;

@@ -251,6 +251,27 @@ done
 fails_with "a limit that is none" 2 'max-batch' "$LOCKSTEP" serve cnn --max-batch 0
 fails_with "no run" 1 'none' "$LOCKSTEP" serve none
 
+# ---- weights that do not say how images are normalised ----
+
+python3 - cnn/ckpt/*/model.safetensors <<'P'
+import json, struct, sys
+data = open(sys.argv[-1], "rb").read()
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + length])
+del header["__metadata__"]
+text = json.dumps(header).encode()
+open("bare.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + length:])
+P
+: >listening
+"$LOCKSTEP" serve bare.safetensors --model cnn --input 1x28x28 --listen 127.0.0.1:0 >listening 2>/dev/null &
+server=$!
+wait_for 60 grep -q '^listening on' listening
+url=$(sed -n 's/^listening on //p' listening)
+is "an image for a model without normalisation is a bad request" "$(ask --data-binary @0.png "$url/predict")" 400
+like "which says what to do" "$(cat answer)" 'does not record how its images are normalised.*--mean and --deviation'
+is "numbers that are normalised are answered" "$(ask -d @normalised.json "$url/predict")" 200
+stop
+
 # ---- text ----
 
 run "$LOCKSTEP" train --model transformer --layers 1 --width 32 --heads 2 --data babble --seq-len 12 --samples 50 --steps 1 --run babble --quiet

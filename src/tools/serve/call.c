@@ -74,6 +74,14 @@ static ls_status take_memory(ls_call *out, const ls_call_context *c, const ls_re
 	return ls_fail(LS_EMEMORY, "no memory for %lld inputs; try again later", (long long)count);
 }
 
+static ls_status check_normalisation(const ls_call_context *c)
+{
+	if (ls_model_normalisation(c->model))
+		return LS_OK;
+	return ls_fail(LS_EFORMAT, "this model does not record how its images are normalised; send \"inputs\" with "
+				   "\"values\": \"normalised\", or restart lockstep serve with --mean and --deviation");
+}
+
 static ls_status make_texts(ls_call *out, const ls_call_context *c, const ls_request *r)
 {
 	int32_t *at = out->tokens;
@@ -92,6 +100,7 @@ static ls_status make_images(ls_call *out, const ls_call_context *c, const ls_re
 	char name[32];
 	ls_image_options how = LS_IMAGE_OPTIONS_INIT;
 
+	LS_TRY(check_normalisation(c));
 	how.name = name;
 	how.resize = c->resize;
 	how.pixels_max = PIXELS_MAX;
@@ -107,6 +116,8 @@ static ls_status make_numbers(ls_call *out, const ls_call_context *c, const ls_r
 {
 	size_t values = values_of(&c->facts);
 
+	if (!r->is_normalised)
+		LS_TRY(check_normalisation(c));
 	memcpy(out->images, r->numbers, r->count * values * sizeof(*out->images));
 	for (size_t i = 0; !r->is_normalised && i < r->count; i++)
 		if (ls_model_normalise(c->model, out->images + i * values) != LS_OK)

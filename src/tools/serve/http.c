@@ -139,7 +139,7 @@ static ls_status parse_body(http_request *r, ls_request *request)
 	int64_t classes = 0;
 
 	if (top && (ls_parse_int(top, "top", &classes) != LS_OK || classes < 1))
-		return ls_fail(LS_EFORMAT, "top in the address is not a whole number of 1 or more");
+		return ls_fail(LS_EFORMAT, "query parameter \"top\" must be an integer of at least 1");
 	LS_TRY(is_image ? ls_request_from_image(request, &shape, r->body, r->size)
 			: ls_request_from_json(request, &shape, r->body, r->size));
 	request->top = top ? classes : request->top;

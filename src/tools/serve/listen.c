@@ -97,18 +97,6 @@ static void write_url(ls_listener *listener)
 		 port);
 }
 
-ls_status ls_listen_is_loopback(const char *address, int *result)
-{
-	place p;
-	struct addrinfo *info = NULL;
-
-	LS_TRY(parse(&p, address));
-	LS_TRY(resolve(&info, &p));
-	*result = is_loopback(info->ai_addr);
-	freeaddrinfo(info);
-	return LS_OK;
-}
-
 ls_status ls_listen(ls_listener *out, const char *address)
 {
 	place p;

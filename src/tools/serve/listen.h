@@ -12,9 +12,6 @@ typedef struct ls_listener {
 	char url[128];   /* "http://127.0.0.1:8080", with the port that it has */
 } ls_listener;
 
-/* What an address is, without opening it. */
-ls_status ls_listen_is_loopback(const char *address, int *is_loopback);
-
 ls_status ls_listen(ls_listener *out, const char *address);
 
 #endif

@@ -99,12 +99,9 @@ static ls_status read_token(char **out, const char *path)
 /* Whoever can reach the port can use the machine: beyond the machine itself that takes a token. */
 static ls_status choose_token(server *s)
 {
-	int is_loopback;
-
-	LS_TRY(ls_listen_is_loopback(s->options->listen, &is_loopback));
 	if (s->options->token_file)
 		return read_token(&s->token, s->options->token_file);
-	if (!is_loopback)
+	if (!s->listener.is_loopback)
 		return ls_fail(LS_EINVALID,
 			       "%s can be reached from other machines, which needs options.token_file; without one use "
 			       "127.0.0.1",
@@ -191,9 +188,9 @@ static ls_status start(server *s)
 	LS_TRY(ls_http_check());
 	LS_TRY(check(s->options));
 	LS_TRY(check_model(s));
-	LS_TRY(choose_token(s));
 	LS_TRY(allow_files(s->options->max_connections));
 	LS_TRY(ls_listen(&s->listener, s->options->listen));
+	LS_TRY(choose_token(s)); /* of the address that was bound: a name may be another one the next time */
 	s->budget.most = BODIES_HELD * s->options->max_body;
 	LS_TRY(start_batcher(s));
 	return start_http(s);

@@ -221,6 +221,7 @@ static void test_a_stop_handle(void **state)
 	assert_false(ls_stop_is_requested(h.stop));
 	go_on(run, 4);
 	ls_stop_free(h.stop);
+	assert_fails(ls_train(&o, NULL), LS_EINVALID, "stop handle");
 	ls_stop_free(NULL);
 	ls_stop_request(NULL);
 }

@@ -130,6 +130,7 @@ static void test_no_model(void **state)
 	assert_fails(ls_model_read_image(NULL, "", 0, &how, numbers), LS_EINVALID, "the model is NULL");
 	assert_fails(ls_model_normalise(NULL, numbers), LS_EINVALID, "the model is NULL");
 	assert_fails(ls_model_tokenize(NULL, "a", 1, &sample, NULL), LS_EINVALID, "the model is NULL");
+	assert_null(ls_model_class_name(NULL, 0));
 	assert_fails(ls_predict(NULL, &files, NULL), LS_EINVALID, "the model is NULL");
 }
 

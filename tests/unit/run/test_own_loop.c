@@ -685,6 +685,35 @@ static void test_gradients_are_checked(void **state)
 	ls_dataset_free(set);
 }
 
+/* The gradient of a loss that is not finite is dropped, with what was added up before. */
+static void test_a_loss_that_is_not_finite(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	samples *s = malloc(sizeof(*s));
+	ls_model_param param;
+	(void)state;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	ls_batch batch = take(s, set, 0);
+	assert_ok(ls_trainer_derive(trainer, &batch, NULL));
+	for (size_t i = 0; ls_model_param_at(model, i, &param); i++) {
+		float *huge = malloc(param.elements * sizeof(*huge));
+		for (uint64_t k = 0; k < param.elements; k++)
+			huge[k] = k % 2 ? 1e30f : -1e30f;
+		assert_ok(ls_model_set(model, param.name, huge, param.elements));
+		free(huge);
+	}
+	assert_fails(ls_trainer_derive(trainer, &batch, NULL), LS_ENUMERIC, "the loss became");
+	assert_fails(ls_trainer_apply(trainer, NULL), LS_EINVALID, "no gradient to apply");
+	assert_ok(ls_trainer_save(trainer, *state, 1));
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	ls_dataset_free(set);
+	free(s);
+}
+
 static void test_handles_that_were_freed(void **state)
 {
 	ls_dataset *set = open_set("glyphs");
@@ -940,6 +969,6 @@ TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_steps_have_the_bits_of_train
 	       test_an_epoch_of_a_dataset, test_the_gradient_is_the_update, test_gradients_add_up,
 	       test_it_goes_on_after_a_load, test_files_say_what_they_are, test_the_learning_rate, test_evaluation,
 	       test_options_are_checked, test_frozen_parameters_stay, test_samples_are_checked,
-	       test_gradients_are_checked, test_handles_that_were_freed, test_the_hook_stops_a_run,
-	       test_a_dataset_that_fails, test_a_graph_of_the_program, test_a_step_never_allocates,
-	       test_a_thousand_leave_nothing, test_trainers_in_threads)
+	       test_gradients_are_checked, test_a_loss_that_is_not_finite, test_handles_that_were_freed,
+	       test_the_hook_stops_a_run, test_a_dataset_that_fails, test_a_graph_of_the_program,
+	       test_a_step_never_allocates, test_a_thousand_leave_nothing, test_trainers_in_threads)
