@@ -268,7 +268,7 @@ server=$!
 wait_for 60 grep -q '^listening on' listening
 url=$(sed -n 's/^listening on //p' listening)
 is "an image for a model without normalisation is a bad request" "$(ask --data-binary @0.png "$url/predict")" 400
-like "which says what to do" "$(cat answer)" 'does not record how its images are normalised.*--mean and --deviation'
+like "which says what to do" "$(cat answer)" 'does not record how its images are normalised.*with the mean and deviation'
 is "numbers that are normalised are answered" "$(ask -d @normalised.json "$url/predict")" 200
 stop
 

@@ -78,8 +78,9 @@ static ls_status check_normalisation(const ls_call_context *c)
 {
 	if (ls_model_normalisation(c->model))
 		return LS_OK;
-	return ls_fail(LS_EFORMAT, "this model does not record how its images are normalised; send \"inputs\" with "
-				   "\"values\": \"normalised\", or restart lockstep serve with --mean and --deviation");
+	return ls_fail(LS_EFORMAT,
+		       "this model does not record how its images are normalised; send \"inputs\" with "
+		       "\"values\": \"normalised\", or start the server with the mean and deviation of its images");
 }
 
 static ls_status make_texts(ls_call *out, const ls_call_context *c, const ls_request *r)
