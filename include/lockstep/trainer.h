@@ -62,7 +62,8 @@ typedef struct ls_trainer_options {
 	int64_t lr_step_every;
 	double lr_step_factor;
 	int64_t warmup;
-	uint64_t seed; /* of dropout, and of the order of samples in ls_trainer_run() */
+	const char *freeze; /* "conv1.*,layer1.*": as in ls_train_options; NULL: everything is trained */
+	uint64_t seed;      /* of dropout, and of the order of samples in ls_trainer_run() */
 
 	/* where it runs */
 	int64_t devices; /* teams of threads that compute micro-batches side by side; 0: one per core, but no more than

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/files.h"
+#include "base/handles.h"
 #include "base/options.h"
 #include "data/dataset.h"
 #include "data/images/image.h"
@@ -177,6 +178,7 @@ const char *ls_model_class_name(const ls_model *model, int64_t i)
 
 static ls_status check_images(const ls_model *model)
 {
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	if (model->trained.graph->tokens_max > 0)
 		return ls_fail(LS_EMISMATCH, "the model takes text, not images");
 	if (!ls_model_normalisation(model))
@@ -211,10 +213,10 @@ ls_status ls_model_read_image(const ls_model *model, const void *bytes, size_t c
 
 ls_status ls_model_normalise(const ls_model *model, float *pixels)
 {
+	LS_TRY(check_images(model));
 	ls_image_shape shape = shape_of(model);
 	size_t values = (size_t)shape.channels * (size_t)shape.height * (size_t)shape.width;
 
-	LS_TRY(check_images(model));
 	for (size_t i = 0; i < values; i++)
 		if (!(pixels[i] >= 0 && pixels[i] <= 255))
 			return ls_fail(LS_ENUMERIC, "value %zu of the image is %g; pixels are numbers from 0 to 255",
@@ -227,6 +229,7 @@ ls_status ls_model_normalise(const ls_model *model, float *pixels)
 
 static ls_status check_text(const ls_model *model)
 {
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	if (model->trained.graph->tokens_max == 0)
 		return ls_fail(LS_EMISMATCH, "the model takes images, not text");
 	if (!model->tokenizer.wordpiece)

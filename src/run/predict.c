@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/handles.h"
 #include "base/log.h"
 #include "base/names.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "run/inputs.h"
+#include "run/model_handle.h"
 #include "run/prediction_lines.h"
 
 #define BATCH_MAX ((int64_t)1 << 20)
@@ -202,6 +204,7 @@ ls_status ls_predict(ls_model *model, const ls_predict_options *options, ls_pred
 	ls_file_draft draft;
 
 	LS_TRY(LS_OPTIONS_TAKE(&own, options, quiet, "LS_PREDICT_OPTIONS_INIT"));
+	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	if (!own.out)
 		return predict_to(model, &own, stdout, result);
 	LS_TRY(ls_file_begin(&draft, own.out));

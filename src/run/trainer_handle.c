@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/backend.h"
 #include "base/handles.h"
@@ -94,7 +95,9 @@ static ls_status resolve(ls_trainer *t, const ls_trainer_options *options)
 	LS_TRY(own_strings(&given, &t->layout));
 	LS_TRY(ls_settings_resolve(&given, t->layout.all_devices, &t->settings));
 	t->settings.threads = t->layout.threads;
-	return LS_OK;
+	t->freeze = options->freeze ? strdup(options->freeze) : NULL;
+	t->settings.freeze = t->freeze;
+	return options->freeze && !t->freeze ? ls_fail(LS_EMEMORY, "no memory for options.freeze") : LS_OK;
 }
 
 /* ---- making ---------------------------------------------------------------------------------------------------------- */
@@ -153,6 +156,8 @@ static ls_status make_node(ls_trainer *t, ls_model *model)
 	LS_TRY(ls_optimizer_find(o.optimizer, &kind));
 	LS_TRY(ls_model_begin_training(model));
 	t->model = model;
+	LS_TRY(ls_graph_freeze(model->trained.own_graph,
+			       t->settings.freeze)); /* also undoes that of earlier training */
 	ls_graph_keep_unreachable(model->trained.own_graph, ls_optimizer_needs_unreachable(kind, &o.hyper));
 	LS_TRY(check_memory(t));
 	LS_TRY(ls_model_lend(model, ls_node_trainer_stats_floats(&o)));
@@ -176,6 +181,7 @@ static void release(ls_trainer *t)
 	if (t->model)
 		ls_model_end_training(t->model);
 	ls_layout_release(&t->layout);
+	free(t->freeze);
 	free(t);
 }
 

@@ -18,6 +18,7 @@
 struct ls_trainer {
 	ls_model *model;
 	ls_train_options settings; /* that the options come to */
+	char *freeze;              /* in settings; NULL: nothing is frozen */
 	ls_layout layout;
 	ls_node_trainer *node; /* works in the model's stores */
 	ls_arrays *arrays;

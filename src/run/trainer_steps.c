@@ -154,6 +154,8 @@ ls_status ls_trainer_derive(ls_trainer *t, const ls_batch *batch, ls_trainer_rep
 static ls_status find_trained(const ls_trainer *t, const char *name, uint64_t elements, const ls_param **out)
 {
 	LS_TRY(ls_model_find_param(t->model, name, elements, out));
+	if ((*out)->is_frozen)
+		return ls_fail(LS_EINVALID, "'%s' is frozen by options.freeze: it has no gradient", name);
 	if (ls_param_is_trained(*out))
 		return LS_OK;
 	return ls_fail(LS_EINVALID, "'%s' has running statistics, which have no gradient", name);

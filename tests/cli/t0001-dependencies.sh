@@ -74,6 +74,9 @@ outside() {
 		only["mpi.h"] = "comm"
 		only["utf8proc.h"] = "tokenizer"
 		only["curl/curl.h"] = "fetch"
+		only["png.h"] = "data"
+		only["turbojpeg.h"] = "data"
+		only["microhttpd.h"] = "tools"
 	}
 	/^[ \t]*#[ \t]*include/ {
 		split(FILENAME, parts, "/")
@@ -107,6 +110,7 @@ planted() {
 planted refuse outside src/graph/a.c '#include <libxsmm.h>'
 planted refuse outside src/run/a.c '#include <mpi.h>'
 planted refuse outside src/data/a.c '#include <utf8proc.h>'
+planted refuse outside src/run/a.c '#include <png.h>'
 planted refuse outside src/base/a.c '#include "../params/params.h"'
 planted accept outside src/kernels/simd/a.c '#include <libxsmm.h>'
 planted accept outside src/data/a.c '#include <sys/stat.h>'

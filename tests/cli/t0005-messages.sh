@@ -12,7 +12,7 @@ flags_in() { # DIRECTORY...
 }
 is "no message of the library names a flag" "$(cd "$SOURCE_DIR" && flags_in src/base src/backends src/checkpoint src/cluster \
 	src/comm src/data src/exchange src/fetch src/graph src/kernels src/metrics src/models src/ops src/optim src/params src/run \
-	src/tokenizer src/tools/bench src/trainer 2>/dev/null)" ""
+	src/tokenizer src/tools/bench src/tools/serve src/trainer 2>/dev/null)" ""
 printf 'return ls_fail(LS_EINVALID, "%s");\n' '--lr is wrong' >wrong.c
 like "one that did would be found" "$(flags_in wrong.c .)" 'wrong\.c'
 

@@ -80,6 +80,48 @@ static void predict(ls_graph *g)
 	ls_model_free(model);
 }
 
+static void own_loop(void)
+{
+	ls_graph *g = NULL;
+	ls_model *model = NULL;
+	ls_graph_new(&g);
+	ls_value x = ls_linear(g, ls_input(g, 1, 28, 28), "fc", (ls_linear_options){ .out_features = 10 });
+	if (ls_graph_finish(g, x) || ls_model_new(&model, g, 1))
+		show("model", LS_EINVALID);
+
+	static float image[28 * 28];
+	ls_image_options how = LS_IMAGE_OPTIONS_INIT;
+	PLAIN(how);
+	show("image", ls_model_read_image(model, "GIF", 3, &how, image));
+	const char *inputs[] = { "no such file" };
+	ls_predict_options files = LS_PREDICT_OPTIONS_INIT;
+	PLAIN(files);
+	files.inputs = inputs;
+	files.input_count = 1;
+	show("predict", ls_predict(model, &files, NULL));
+
+	ls_trainer_options options = LS_TRAINER_OPTIONS_INIT;
+	ls_trainer *trainer = NULL;
+	ls_trainer_position position;
+	DIRTY(position);
+	PLAIN(options);
+	show("trainer", ls_trainer_new(&trainer, model, &options));
+	if (trainer && !ls_trainer_where(trainer, &position))
+		ZERO(position);
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+
+	ls_operator_check_options check = LS_OPERATOR_CHECK_OPTIONS_INIT;
+	ls_operator row = LS_OPERATOR_INIT;
+	PLAIN(check);
+	show("check", ls_operator_check(&row, &check));
+	ls_allreduce_options sum = LS_ALLREDUCE_OPTIONS_INIT;
+	ls_allreduce *reduce = NULL;
+	PLAIN(sum);
+	show("allreduce", ls_allreduce_new(&reduce, &sum));
+	ls_allreduce_free(reduce);
+}
+
 static ls_status read_sample(void *self, uint64_t index, float *image, int32_t *label)
 {
 	(void)self;
@@ -225,6 +267,10 @@ static void tools(void)
 	ls_report_options report = LS_REPORT_OPTIONS_INIT;
 	PLAIN(report);
 	show("report", ls_report_print(&report, stdout));
+	ls_serve_options serve = LS_SERVE_OPTIONS_INIT;
+	PLAIN(serve);
+	serve.listen = "nowhere";
+	show("serve", ls_serve(NULL, &serve, NULL));
 	ls_launch_options launch = LS_LAUNCH_OPTIONS_INIT;
 	int code = 0;
 	PLAIN(launch);
@@ -237,6 +283,7 @@ int main(void)
 	predict(images());
 	predict(text());
 	train_and_evaluate();
+	own_loop();
 	data();
 	tools();
 	return 0;
@@ -279,7 +326,7 @@ unset GROWN_LOG
 try "$BUILD_DIR" newer
 is "a newer program that uses nothing new runs with this library" "$out" "$expected"
 try "$BUILD_DIR" new_options
-for what in train eval load open get make vocabulary build bench sweep plan fit probe report launch; do
+for what in train eval load open get make vocabulary build bench sweep plan fit probe report serve launch trainer predict image check allreduce; do
 	like "$what: an option that this library does not have is refused" "$out" \
 		"^$what: unsupported options are of a newer version of Lockstep than this library"
 done

@@ -23,6 +23,9 @@ typedef struct ls_http_options {
 	double timeout;
 } ls_http_options;
 
+/* LS_EUNSUPPORTED in builds without libmicrohttpd. */
+ls_status ls_http_check(void);
+
 ls_status ls_http_start(ls_http **out, const ls_http_options *options);
 
 /* Close connections that took too long to complete a request; call it several times per second. */

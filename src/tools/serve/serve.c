@@ -188,6 +188,7 @@ static ls_status start_http(server *s)
 
 static ls_status start(server *s)
 {
+	LS_TRY(ls_http_check());
 	LS_TRY(check(s->options));
 	LS_TRY(check_model(s));
 	LS_TRY(choose_token(s));

@@ -3,6 +3,7 @@
  * names are checked. Whole files are predicted in tests/cli/t0430-predict.sh.
  */
 #include <lockstep/model.h>
+#include <lockstep/predict.h>
 #include <lockstep/train.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,8 @@ static void test_normalisation_of_options(void **state)
 	assert_true(numbers[0] == -2);
 	ls_model_free(model);
 	options.mean = options.deviation = "0.5,0.5";
-	assert_fails(ls_model_load(&model, &options), LS_EINVALID, "options.mean has 2 numbers; the model's images have 1");
+	assert_fails(ls_model_load(&model, &options), LS_EINVALID,
+		     "options.mean has 2 numbers; the model's images have 1");
 	options.mean = "0.5,x";
 	assert_fails(ls_model_load(&model, &options), LS_EINVALID, "options.mean");
 	options.mean = "0.5";
@@ -117,5 +119,19 @@ static void test_names_of_classes(void **state)
 	assert_fails(ls_model_load(&model, &options), LS_ENOTFOUND, "/nowhere/labels");
 }
 
+static void test_no_model(void **state)
+{
+	ls_image_options how = LS_IMAGE_OPTIONS_INIT;
+	ls_predict_options files = LS_PREDICT_OPTIONS_INIT;
+	ls_text_sample sample = { 0 };
+	float numbers[PIXELS] = { 0 };
+
+	(void)state;
+	assert_fails(ls_model_read_image(NULL, "", 0, &how, numbers), LS_EINVALID, "the model is NULL");
+	assert_fails(ls_model_normalise(NULL, numbers), LS_EINVALID, "the model is NULL");
+	assert_fails(ls_model_tokenize(NULL, "a", 1, &sample, NULL), LS_EINVALID, "the model is NULL");
+	assert_fails(ls_predict(NULL, &files, NULL), LS_EINVALID, "the model is NULL");
+}
+
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_images_and_numbers_agree, test_normalisation_of_options,
-	       test_names_of_classes)
+	       test_names_of_classes, test_no_model)

@@ -127,6 +127,7 @@ static uint64_t train(const char *model, const ls_dataset *set, const ls_trainer
 	o.weight_decay = t->weight_decay;
 	o.warmup = t->warmup;
 	o.clip_norm = t->clip_norm;
+	o.freeze = t->freeze;
 	o.seed = t->seed;
 	o.devices = 1;
 	o.threads = 2;
@@ -569,7 +570,8 @@ static void test_options_are_checked(void **state)
 	ls_trainer_options o = options_of("adam");
 	(void)state;
 	assert_fails(ls_trainer_new(&trainer, NULL, &o), LS_EINVALID, "the model is NULL");
-	assert_fails(ls_trainer_new(&trainer, model, NULL), LS_EINVALID, "options is NULL: start from LS_TRAINER_OPTIONS_INIT");
+	assert_fails(ls_trainer_new(&trainer, model, NULL), LS_EINVALID,
+		     "options is NULL: start from LS_TRAINER_OPTIONS_INIT");
 	o.steps = 0;
 	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "needs options.steps");
 	o = options_of("admm");
@@ -595,6 +597,44 @@ static void test_options_are_checked(void **state)
 	ls_trainer_free(trainer);
 	assert_ok(ls_trainer_new(&second, model, &o));
 	ls_trainer_free(second);
+	ls_model_free(model);
+	ls_dataset_free(set);
+}
+
+/* Frozen parameters stay, the rest has the bits of ls_train(); the next trainer starts with nothing frozen. */
+static void test_frozen_parameters_stay(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("resnet18", set);
+	ls_trainer *trainer = NULL;
+	ls_trainer_options o = options_of("adam");
+	char patterns[] = "conv1.*,bn1.*,layer1.*";
+	static float before[64 * 49], after[64 * 49];
+	ls_model_param conv1;
+	(void)state;
+	assert_int_equal(ls_model_param_of(model, "conv1.weight", &conv1), 1);
+	assert_ok(ls_model_get(model, "conv1.weight", before, conv1.elements));
+	uint64_t bits = fingerprint(model);
+	o.freeze = "conv9.*";
+	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "conv9.*");
+	assert_int_equal(fingerprint(model), bits);
+	o.freeze = patterns;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	memset(patterns, 'x', sizeof(patterns) - 1); /* the options are the program's again */
+	assert_fails(ls_trainer_set_gradient(trainer, "conv1.weight", before, conv1.elements), LS_EINVALID,
+		     "is frozen");
+	assert_ok(ls_trainer_run(trainer, set, STEPS, NULL));
+	o.freeze = "conv1.*,bn1.*,layer1.*";
+	assert_int_equal(fingerprint(model), train("resnet18", set, &o));
+	assert_ok(ls_model_get(model, "conv1.weight", after, conv1.elements));
+	assert_memory_equal(before, after, conv1.elements * sizeof(float));
+	ls_trainer_free(trainer);
+	o.freeze = NULL;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_ok(ls_trainer_run(trainer, set, 1, NULL));
+	assert_ok(ls_model_get(model, "conv1.weight", after, conv1.elements));
+	assert_memory_not_equal(before, after, conv1.elements * sizeof(float));
+	ls_trainer_free(trainer);
 	ls_model_free(model);
 	ls_dataset_free(set);
 }
@@ -924,7 +964,7 @@ static void test_trainers_in_threads(void **state)
 TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_steps_have_the_bits_of_train, test_a_single_micro_batch,
 	       test_an_epoch_of_a_dataset, test_the_gradient_is_the_update, test_gradients_add_up,
 	       test_it_goes_on_after_a_load, test_files_say_what_they_are, test_the_learning_rate, test_evaluation,
-	       test_options_are_checked, test_samples_are_checked, test_gradients_are_checked,
-	       test_handles_that_were_freed, test_the_hook_stops_a_run, test_a_dataset_that_fails,
-	       test_a_graph_of_the_program, test_a_step_never_allocates, test_a_thousand_leave_nothing,
-	       test_trainers_in_threads)
+	       test_options_are_checked, test_frozen_parameters_stay, test_samples_are_checked,
+	       test_gradients_are_checked, test_handles_that_were_freed, test_the_hook_stops_a_run,
+	       test_a_dataset_that_fails, test_a_graph_of_the_program, test_a_step_never_allocates,
+	       test_a_thousand_leave_nothing, test_trainers_in_threads)
