@@ -29,4 +29,13 @@ for source in "$SOURCE_DIR"/examples/python/*.py; do
 done
 is "all of them" "$test_count" 10
 is "MNIST in 15 lines" "$(grep -cvE '^$|^"""|^python|^#' "$SOURCE_DIR/examples/python/mnist.py" | awk '{ print $1 <= 15 }')" 1
+
+# bench/python, its function: both sides run and end with the same weights. Nothing is said of times here.
+run "$python" "$SOURCE_DIR/bench/python" --build "$BUILD_DIR" --rounds 1 --steps 2 --only mlp --limit 1e9
+is "bench/python runs" "$status" 0
+like "and compares" "$out" '^mlp +128 +[0-9.]+ +[0-9.]+ +-?[0-9.]+%$'
+run "$python" "$SOURCE_DIR/bench/python" --build "$BUILD_DIR" --rounds 1 --steps 2 --only mlp --limit=-1000
+is "its limit decides" "$status" 1
+run "$python" "$SOURCE_DIR/bench/python" --build "$BUILD_DIR" --only none
+is "a model that it does not have" "$status" 2
 test_end

@@ -352,11 +352,6 @@ def test_names():
         lockstep.Dataset("glyphs", "dev")
 
 
-def test_a_dataset_is_fetched_from_a_directory(tmp_path):
-    with pytest.raises(lockstep.Error, match="none"):
-        lockstep.download("mnist", source=tmp_path / "none", dir=tmp_path / "to")
-
-
 # ---- lifetimes
 
 
