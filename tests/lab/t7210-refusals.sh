@@ -55,7 +55,7 @@ fi
 
 # Another version, made from this one: the library with another number in it.
 version=$("$LOCKSTEP" --version | awk '{ print $2 }')
-library=$(ldd "$LOCKSTEP" | awk '/liblockstep/ { print $3 }')
+library=$(ldd "$LOCKSTEP" | awk '/liblockstep\.so/ { print $3 }')
 if [ -f "$library" ]; then
 	mkdir other
 	VERSION=$version perl -pe 's/\b\Q$ENV{VERSION}\E\b/$& =~ tr,0-9,9,r/eg' "$library" >"other/$(basename "$library")"
