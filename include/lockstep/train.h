@@ -230,8 +230,8 @@ typedef struct ls_train_result {
 /*
  * Train. Prints log lines in the published form on stdout ("Step200: 100.71 data/sec, loss 0.1234") under a progress
  * line on a terminal, and last "parameters xxh64 <16 hex digits>". `result` may be NULL. Returns LS_EINTERRUPTED after
- * options.stop or ls_train_stop(), with a checkpoint written where there is a run directory. With plan_memory the result is zeros, its
- * losses and accuracy NaN.
+ * options.stop or ls_train_stop(), with a checkpoint written where there is a run directory. With plan_memory the
+ * result is zeros, its losses and accuracy NaN.
  */
 LS_API ls_status ls_train(const ls_train_options *options, ls_train_result *result);
 

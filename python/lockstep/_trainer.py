@@ -77,8 +77,8 @@ class Trainer(Handle):
             print(report.loss)
 
     Keyword arguments are fields of ls_trainer_options: batch, micro_batch, optimizer, lr, momentum, beta1, beta2, epsilon,
-    weight_decay, nesterov, clip_norm, schedule, steps, lr_min, lr_step_every, lr_step_factor, warmup, seed, devices,
-    threads, pin. A step has the same bits on any number of devices and threads. After every call the model has the new
+    weight_decay, nesterov, clip_norm, schedule, steps, lr_min, lr_step_every, lr_step_factor, warmup, freeze, seed,
+    devices, threads, pin. A step has the same bits on any number of devices and threads. After every call the model has the new
     weights. A model has one trainer at a time.
     """
 
