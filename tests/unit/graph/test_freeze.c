@@ -82,7 +82,7 @@ static int compare(const trained *all, const trained *some, const char *what)
 		char name[160];
 		if (!ls_param_is_trained(p) || q->is_frozen)
 			continue;
-		snprintf(name, sizeof(name), "'%s' frozen: %s", what, p->name);
+		snprintf(name, sizeof(name), "'%.60s' frozen: %.60s", what, p->name);
 		ls_param_export(p, LS_STORE_REACHABLE, all->net->grads, all->net->logical);
 		ls_param_export(q, LS_STORE_REACHABLE, some->net->grads, all->net->scratch);
 		net_same_floats(name, all->net->scratch, all->net->logical, ls_param_elements(p));
