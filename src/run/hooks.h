@@ -1,5 +1,5 @@
 /*
- * hooks.h - a run tells its program what happens, and hears whether it is to go on (lockstep/hooks.h).
+ * hooks.h - a run reports what happens to its program, which decides whether it goes on (lockstep/hooks.h).
  *
  * The first failure of a hook is kept: the run ends as if it was stopped, and the failure is its status.
  */
