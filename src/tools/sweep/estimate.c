@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lockstep/data.h>
+
 #include "base/link_rate.h"
 #include "tools/sweep/command.h"
 #include "tools/sweep/outcome.h"
@@ -22,6 +24,23 @@ static double wire_seconds(const ls_point_job *j, double gradient_bytes)
 	return rate > 0 ? 8 * bytes * (strcmp(j->wire, "bf16") ? 1 : 0.5) / rate : 0;
 }
 
+/* Training samples of a point: the first N, or all of its dataset. 0: not known; why is reported when the point is
+ * measured. */
+static double samples_of(const ls_point_job *j)
+{
+	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
+	ls_dataset *set;
+
+	options.name = j->data;
+	if (j->samples > 0)
+		return (double)j->samples;
+	if (j->data[0] == '\0' || ls_dataset_open(&set, &options) != LS_OK)
+		return 0;
+	double samples = (double)ls_dataset_describe(set)->samples;
+	ls_dataset_free(set);
+	return samples;
+}
+
 static double steps_of(const ls_sweep_environment *environment, const ls_sweep_point *p)
 {
 	const ls_point_job *j = &p->job;
@@ -31,8 +50,8 @@ static double steps_of(const ls_sweep_environment *environment, const ls_sweep_p
 		return (double)(j->warmup + j->steps) * (double)ls_sweep_list_repeat(environment->list, p) * launches;
 	if (j->steps > 0)
 		return (double)j->steps * launches;
-	return (double)(j->epochs * ls_point_job_passes(j)) *
-	       ceil((double)j->samples / (double)(j->batch * j->devices)) * launches;
+	return (double)(j->epochs * ls_point_job_passes(j)) * ceil(samples_of(j) / (double)(j->batch * j->devices)) *
+	       launches;
 }
 
 double ls_estimate_point(const ls_sweep_environment *environment, const ls_sweep_point *p, double step_s,

@@ -66,8 +66,10 @@ static void test_training(void **state)
 	expect(&p, 0.1, 1e6, 7 * 0.5 + 7 * 3 * 21 * 0.1);
 	p.launches = 2;
 	expect(&p, 0.1, 1e6, 2 * 0.5 + 2 * 3 * 21 * 0.1);
-	p.job.samples = 0;
-	expect(&p, 0.1, 1e6, 0); /* all of a dataset whose size is not known here */
+	p.job.samples = 0; /* all of glyphs, 60,000 unless told otherwise */
+	expect(&p, 0.1, 1e6, 2 * 0.5 + 2 * 3 * 3000 * 0.1);
+	snprintf(p.job.data, sizeof(p.job.data), "nowhere");
+	expect(&p, 0.1, 1e6, 0); /* of a size that is not known */
 }
 
 TEST_MAIN(test_bench, test_links, test_training)
