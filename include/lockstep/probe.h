@@ -81,7 +81,7 @@ typedef struct ls_probe_node {
 } ls_probe_node;
 
 /*
- * All nodes exchange a gradient of `bytes`: `seconds` from when it is ready on all nodes until all have the new
+ * All nodes exchange a gradient of `bytes` bytes: `seconds` from when it is ready on all nodes until all have the new
  * parameters. wire_bytes is the traffic in the busier direction of the busiest node in that time, gbit_per_s its rate;
  * limit_gbit_per_s is the rate of the slowest link with both directions busy. library_seconds is the time of the MPI
  * library's own all-reduce of the same number of bytes, measured in turns with the exchange.
@@ -91,7 +91,9 @@ typedef struct ls_probe_between {
 	double seconds, gb_per_s;
 	double wire_bytes, gbit_per_s, limit_gbit_per_s;
 	double library_seconds, library_gb_per_s;
-	uint64_t reserved[4]; /* 0 */
+	int64_t servers;      /* of strategy ps; 0: it has none */
+	uint64_t bytes;       /* of gradient: the probe's, or fewer where links are slow and options.bytes is 0 */
+	uint64_t reserved[2]; /* 0 */
 } ls_probe_between;
 #define LS_PROBE_BETWEEN_MAX 4
 

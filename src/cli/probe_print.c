@@ -185,7 +185,7 @@ static int print_between(const ls_probe_result *result, FILE *to)
 		"GB/s is\nthe gradient divided by that time, Gbit/s the traffic in the busier direction of the busiest "
 		"node. MPI's\nown all-reduce has the same number of bytes in fp32, measured in turns with the "
 		"exchange.\n",
-		(double)result->bytes / 1e6);
+		(double)result->between[0].bytes / 1e6);
 	return failed;
 }
 
@@ -245,9 +245,10 @@ static json_t *node_to_json(const ls_probe_node *node, int is_first)
 
 static json_t *between_to_json(const ls_probe_between *b)
 {
-	return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "strategy", b->strategy, "wire", b->wire,
-			 "seconds", b->seconds, "gb_per_s", b->gb_per_s, "wire_bytes", b->wire_bytes, "gbit_per_s",
-			 b->gbit_per_s, "limit_gbit_per_s", b->limit_gbit_per_s, "library_seconds", b->library_seconds,
+	return json_pack("{s:s, s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "strategy", b->strategy, "servers",
+			 (json_int_t)b->servers, "wire", b->wire, "bytes", (json_int_t)b->bytes, "seconds", b->seconds,
+			 "gb_per_s", b->gb_per_s, "wire_bytes", b->wire_bytes, "gbit_per_s", b->gbit_per_s,
+			 "limit_gbit_per_s", b->limit_gbit_per_s, "library_seconds", b->library_seconds,
 			 "library_gb_per_s", b->library_gb_per_s);
 }
 

@@ -21,7 +21,7 @@
 #include "base/status.h"
 
 #define LS_CLUSTER_VERSION 2
-enum { LS_CLUSTER_NAME = 64, LS_CLUSTER_KINDS = 32 };
+enum { LS_CLUSTER_NAME = 64, LS_CLUSTER_KINDS = 32, LS_CLUSTER_EXCHANGES = 4 };
 
 /* A number of identical nodes. */
 typedef struct ls_machine_kind {
@@ -38,6 +38,14 @@ typedef struct ls_machine_kind {
 	double inside_ms;       /* per step, exchange among its devices that does not overlap; 0: from copy_gb_per_s */
 } ls_machine_kind;
 
+/* An exchange of gradients, without training, that a probe has measured among all nodes. */
+typedef struct ls_measured_exchange {
+	int64_t servers; /* of strategy ps, the last nodes; 0: allreduce */
+	int bf16;
+	double bytes;   /* of a gradient in fp32 */
+	double seconds; /* until all nodes have the new parameters */
+} ls_measured_exchange;
+
 typedef struct ls_cluster {
 	char name[LS_CLUSTER_NAME];
 	double spread;          /* standard deviation of the speeds of identical nodes: 0.05 is 5 % */
@@ -51,6 +59,8 @@ typedef struct ls_cluster {
 	double restart_s;       /* from a failure until training continues */
 	size_t kinds;
 	ls_machine_kind *kind;
+	size_t exchanges;
+	ls_measured_exchange exchange[LS_CLUSTER_EXCHANGES];
 } ls_cluster;
 
 /* Defaults without nodes. */

@@ -32,9 +32,20 @@ static const ls_field memory_fields[] = { LS_FIELD_REAL_OF(OF, copy_gb_per_s, 1e
 #undef OF
 
 typedef struct between {
-	double gbit_per_s;
+	double gbit_per_s, bytes, seconds;
+	char strategy[16], wire[16];
+	int64_t servers;
 } between;
-static const ls_field between_fields[] = { LS_FIELD_REAL_OF(between, gbit_per_s, 0, 1e6) };
+#define OF between
+static const ls_field between_fields[] = {
+	LS_FIELD_REAL_OF(OF, gbit_per_s, 0, 1e6),
+	LS_FIELD_REAL_IF_OF(OF, bytes, 4, 1e15), /* older probes may lack this and the following */
+	LS_FIELD_REAL_IF_OF(OF, seconds, 1e-9, 1e9),
+	LS_FIELD_MAYBE_OF(OF, strategy),
+	LS_FIELD_MAYBE_OF(OF, wire),
+	LS_FIELD_WHOLE_IF_OF(OF, servers, 0, 1e6),
+};
+#undef OF
 
 static ls_status read_probed(const ls_json_place *at, const json_t *object, int is_first, probed *out)
 {
@@ -78,25 +89,45 @@ static void complete_first(ls_cluster *c)
 		}
 }
 
-/*
- * The rate that the exchange reached in each direction is a lower bound for the links: it transfers more bytes than the
- * link test, and it is what training does. The first row is allreduce in fp32.
- */
+/* The rate that the exchange reached in each direction is a lower bound for the links: it transfers more bytes than the
+ * link test, and it is what training does. */
+static void raise_links(ls_cluster *c, double gbit_per_s)
+{
+	for (size_t k = 0; k < c->kinds; k++) {
+		ls_machine_kind *kind = &c->kind[k];
+		kind->gbit_per_s = fmax(kind->gbit_per_s, gbit_per_s);
+		kind->both_gbit_per_s = fmin(kind->gbit_per_s, fmax(kind->both_gbit_per_s, gbit_per_s));
+	}
+}
+
+/* Kept for calibrate.h, unless it does not say what it was. */
+static void keep_exchange(ls_cluster *c, const between *b)
+{
+	int has_servers = !strcmp(b->strategy, "ps"), is_known = has_servers || !strcmp(b->strategy, "allreduce");
+
+	if (c->exchanges == LS_CLUSTER_EXCHANGES || !is_known || !(b->seconds > 0) || !(b->bytes >= sizeof(float)))
+		return;
+	c->exchange[c->exchanges++] = (ls_measured_exchange){ .servers = has_servers ? b->servers : 0,
+							      .bf16 = !strcmp(b->wire, "bf16"),
+							      .bytes = b->bytes,
+							      .seconds = b->seconds };
+}
+
+/* The first row is allreduce in fp32. */
 static ls_status read_between(ls_cluster *c, const json_t *root, const char *label)
 {
 	static const char between_nodes[] = "exchange_between_nodes";
 	const json_t *list = json_object_get(root, between_nodes);
 	const ls_json_place top = { .label = label };
-	between plain;
+	double bytes = json_number_value(json_object_get(root, "bytes"));
 
-	if (json_array_size(list) == 0)
-		return LS_OK;
-	ls_json_place at = ls_json_element(&top, between_nodes, 0);
-	LS_TRY(ls_fields_read(&at, between_fields, LS_COUNT(between_fields), json_array_get(list, 0), &plain));
-	for (size_t k = 0; k < c->kinds; k++) {
-		ls_machine_kind *kind = &c->kind[k];
-		kind->gbit_per_s = fmax(kind->gbit_per_s, plain.gbit_per_s);
-		kind->both_gbit_per_s = fmin(kind->gbit_per_s, fmax(kind->both_gbit_per_s, plain.gbit_per_s));
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		ls_json_place at = ls_json_element(&top, between_nodes, i);
+		between row = { .servers = 1, .bytes = bytes };
+		LS_TRY(ls_fields_read(&at, between_fields, LS_COUNT(between_fields), json_array_get(list, i), &row));
+		if (i == 0)
+			raise_links(c, row.gbit_per_s);
+		keep_exchange(c, &row);
 	}
 	return LS_OK;
 }

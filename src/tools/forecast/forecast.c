@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/options.h"
 #include "exchange/strategy.h"
+#include "tools/forecast/calibrate.h"
 #include "tools/forecast/failures.h"
 #include "tools/forecast/interval.h"
 #include "tools/forecast/request.h"
@@ -43,7 +44,18 @@ static void set_interval(const ls_profile *profile, ls_forecast_row *row)
 	row->samples_per_s_high = row->samples_per_s * exp(half);
 }
 
-ls_status ls_forecast_simulate(const ls_forecast_request *r, const ls_cluster *c, ls_forecast_row *row)
+/* Links as fast as the probe's exchange was, unless options.rate asks for other links. */
+static ls_status calibrate(const ls_forecast_request *r, const ls_forecast_row *row, ls_cluster *c)
+{
+	double factor = 1;
+
+	if (row->nodes > 1 && !r->o->rate)
+		LS_TRY(ls_cluster_calibrate(&r->cluster, row->servers, !strcmp(row->wire, "bf16"), &factor));
+	ls_cluster_scale_links(c, factor);
+	return LS_OK;
+}
+
+ls_status ls_forecast_simulate(const ls_forecast_request *r, ls_cluster *c, ls_forecast_row *row)
 {
 	ls_scenario_options o = { .profile = &r->profile,
 				  .cluster = c,
@@ -57,6 +69,7 @@ ls_status ls_forecast_simulate(const ls_forecast_request *r, const ls_cluster *c
 	ls_simulated result;
 	ls_scenario scenario;
 
+	LS_TRY(calibrate(r, row, c));
 	LS_TRY(ls_scenario_make(&scenario, &o));
 	row->devices = 0;
 	for (int p = 0; p < scenario.groups; p++)

@@ -26,7 +26,7 @@ void ls_forecast_request_close(ls_forecast_request *request);
  * cluster file are payload rates. */
 ls_status ls_forecast_request_rate(const ls_forecast_request *request, ls_cluster *cluster, const char *rate);
 
-/* forecast.c: fill in the predicted fields of a row that has its settings, on these nodes. */
-ls_status ls_forecast_simulate(const ls_forecast_request *request, const ls_cluster *cluster, ls_forecast_row *row);
+/* forecast.c: fill in the predicted fields of a row that has its settings, on these nodes, whose links are calibrated. */
+ls_status ls_forecast_simulate(const ls_forecast_request *request, ls_cluster *cluster, ls_forecast_row *row);
 
 #endif

@@ -35,6 +35,8 @@ enum { REPEATS = 9, REPEATS_QUICK = 3, REPEATS_MAX = 99, WARM_UPS = 2 };
 
 #define GRADIENT_BYTES ((int64_t)44 * 1000 * 1000)
 #define GRADIENT_BYTES_QUICK ((int64_t)4 * 1000 * 1000)
+#define GRADIENT_SECONDS 0.5 /* one way over the slowest link: over slow links nodes exchange a smaller gradient */
+#define GRADIENT_FLOATS_LEAST (1e6)
 #define STREAM_BYTES ((size_t)256 << 20) /* by all cores together: more than most caches hold */
 #define STREAM_BYTES_LEAST ((size_t)32 << 20)
 #define STREAM_BYTES_QUICK ((size_t)8 << 20)
@@ -51,6 +53,7 @@ typedef struct probe {
 	ls_comm *comm; /* NULL: alone */
 	int node, nodes;
 	size_t floats;
+	size_t floats_between; /* exchanged between nodes */
 	int repeat;
 	int *devices_of;    /* (nodes) */
 	ls_probe_node mine; /* figures of this node */
@@ -244,7 +247,7 @@ static ls_status take_turn(probe *p, ls_exchange_bench *bench, float *values, tu
 	LS_TRY(ls_exchange_bench_step(bench, &t->exchange[i]));
 	t->bytes = count_bytes(p) - before;
 	LS_TRY(agree_most(p, &t->exchange[i]));
-	LS_TRY(ls_link_sum(p->comm, values, p->floats, &t->library[i]));
+	LS_TRY(ls_link_sum(p->comm, values, p->floats_between, &t->library[i]));
 	return agree_most(p, &t->library[i]);
 }
 
@@ -273,11 +276,13 @@ static double slowest_link(const probe *p)
 static void note_between(probe *p, int servers, const ls_codec *codec, turns *t)
 {
 	ls_probe_between *b = &p->result->between[p->result->between_count++];
-	double gb = (double)p->floats * sizeof(float) / 1e9;
+	double gb = (double)p->floats_between * sizeof(float) / 1e9;
 
 	snprintf(b->strategy, sizeof(b->strategy), "%s",
 		 (servers > 0 ? &ls_strategy_ps : &ls_strategy_allreduce)->info.name);
 	snprintf(b->wire, sizeof(b->wire), "%s", codec->wire);
+	b->servers = servers;
+	b->bytes = p->floats_between * sizeof(float);
 	b->seconds = ls_median(t->exchange, (size_t)t->count);
 	b->gb_per_s = gb / b->seconds;
 	b->wire_bytes = t->bytes;
@@ -292,10 +297,10 @@ static ls_status measure_between(probe *p, int servers, const ls_codec *codec)
 	ls_exchange_bench_options options = { .comm = p->comm,
 					      .devices_of = p->devices_of,
 					      .servers = servers,
-					      .floats = p->floats,
+					      .floats = p->floats_between,
 					      .bucket = (size_t)p->o->bucket_bytes / sizeof(float),
 					      .codec = codec };
-	size_t bytes = p->floats * sizeof(float);
+	size_t bytes = p->floats_between * sizeof(float);
 	void *values = NULL;
 	turns t = { .count = 0 };
 
@@ -311,9 +316,24 @@ static ls_status measure_between(probe *p, int servers, const ls_codec *codec)
 	return status;
 }
 
+/* Unless options.bytes says how much, an exchange takes about a second. Node 0 knows the links and decides. */
+static ls_status choose_gradient(probe *p)
+{
+	double wanted = p->node == 0 ? (double)p->floats : 0;
+
+	if (p->node == 0 && p->o->bytes == 0) {
+		double floats = slowest_link(p) * 1e9 / 8 * GRADIENT_SECONDS / sizeof(float);
+		wanted = floats < wanted ? (floats > GRADIENT_FLOATS_LEAST ? floats : GRADIENT_FLOATS_LEAST) : wanted;
+	}
+	LS_TRY(agree_most(p, &wanted));
+	p->floats_between = (size_t)wanted;
+	return LS_OK;
+}
+
 static ls_status measure_among(probe *p)
 {
 	LS_TRY(measure_links(p));
+	LS_TRY(choose_gradient(p));
 	LS_TRY(measure_between(p, 0, &ls_codec_sparse_fp32));
 	LS_TRY(measure_between(p, 0, &ls_codec_sparse_bf16));
 	if (p->o->servers > 0) {

@@ -1,0 +1,21 @@
+/*
+ * calibrate.h - links as fast as the exchange of a probe was.
+ *
+ * A probe measures every link between two nodes, and an exchange of gradients among all of them. The simulation shares
+ * links perfectly; real ones lose something where many nodes send at once, and most where all send to one. So the
+ * exchange of the probe is simulated, too, and one factor on links and on the CPU time of messages makes it as long as
+ * it was measured. No step of a training is needed for that.
+ */
+#ifndef LS_TOOLS_FORECAST_CALIBRATE_H
+#define LS_TOOLS_FORECAST_CALIBRATE_H
+
+#include "tools/forecast/cluster.h"
+
+/* Speed of communication relative to what the links alone would give; 1 where the cluster has no measured exchange.
+ * `servers`: of strategy ps, 0 without. Another wire or strategy than those measured gets the factor of the nearest. */
+ls_status ls_cluster_calibrate(const ls_cluster *cluster, int64_t servers, int bf16, double *factor);
+
+/* The cluster with communication at that speed. */
+void ls_cluster_scale_links(ls_cluster *cluster, double factor);
+
+#endif
