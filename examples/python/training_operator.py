@@ -1,6 +1,6 @@
 """A class in the manner of Ray's distml TrainingOperator, on the step-wise trainer: setup() registers model and data,
 derive_updates() computes gradients, apply_updates() applies them. Two operators in one process stand for two workers: each
-derives the gradient of its half of a batch, the means are exchanged, and both apply them.
+computes the gradient of its half of a batch, the means are exchanged, and both apply them.
 
 python training_operator.py
 """
@@ -34,9 +34,9 @@ class TrainingOperator:
 
     def derive_updates(self, batch):
         """Loss and gradients of a batch; nothing is changed."""
-        report = self.trainer.derive(*batch)
+        report = self.trainer.backward(*batch)
         updates = dict(self.trainer.gradients())
-        self.trainer.discard()
+        self.trainer.zero_grad()
         return report.loss, updates
 
     def apply_updates(self, updates):
@@ -44,7 +44,7 @@ class TrainingOperator:
         gradients = self.trainer.gradients()
         for name, values in updates.items():
             gradients[name] = values
-        self.trainer.apply()
+        self.trainer.update()
 
     def validate(self):
         result = self.trainer.evaluate(self.test_data)

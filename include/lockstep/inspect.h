@@ -37,7 +37,7 @@ typedef struct ls_value_shape {
 enum { LS_NODE_INPUTS = 3, LS_NODE_PARAMS = 5 };
 
 typedef struct ls_graph_node {
-	const char *operator_name; /* "conv2d": a row of docs/operators.md, or of the program's own */
+	const char *operator_name; /* "conv2d": a row of docs/operators.md, or a custom operator's name */
 	const char *layer;         /* "layer1.0.conv1", or the operator's name where it has no parameters. Borrowed */
 	int is_loss;               /* losses come last, and have no output */
 	int inputs;

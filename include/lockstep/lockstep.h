@@ -31,13 +31,13 @@
  *   data.h     datasets, by name or your own
  *   text.h     vocabularies for models of text
  *   graph.h    describe your own model
- *   operator.h operators and losses of your own, and a check of their gradients
+ *   operator.h custom operators and losses, and a check of their gradients
  *   inspect.h  walk a finished graph
  *   models.h   the models that come with Lockstep
  *   hooks.h    callbacks of a run, and a handle that stops it
  *   train.h    training and evaluation, and every setting they take
  *   model.h    a model in memory: load, predict, parameters, save, export
- *   trainer.h  training step by step, in a loop of your own
+ *   trainer.h  training step by step, in a custom loop
  *   predict.h  predictions for files of images, numbers or text
  *   serve.h    predictions over HTTP
  *   exchange.h an all-reduce with the same bits on any number of ranks, for MPI programs

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-typedef struct ls_model ls_model; /* ls_train() trains one, too: options.in_memory */
+typedef struct ls_model ls_model; /* ls_train() trains one, too: options.model_handle */
 
 /* ---- from where ---------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * operator.h - operators and losses of a program's own.
+ * operator.h - custom operators and losses: written in the program, used like those of the library.
  *
  * An operator is a row: a name, how many inputs it has, a shape rule, its cost, forward and backward. A graph takes it
  * like any other:
@@ -26,7 +26,7 @@
  * on its arguments alone: then the trained bits do not depend on threads, devices and nodes. Memory is
  * planned, and nothing is registered anywhere but in the graph, which copies the row and the options.
  *
- * examples/own_operator.c trains with an activation and a loss of its own. ls_operator_check() finds mistakes in
+ * examples/custom_operator.c trains with an activation and a loss of its own. ls_operator_check() finds mistakes in
  * backward.
  */
 #ifndef LOCKSTEP_OPERATOR_H

@@ -32,7 +32,7 @@ typedef struct ls_train_options {
 	const char *data;
 	ls_graph *graph; /* its parameters are laid out for the optimizer */
 	struct ls_model
-		*in_memory; /* a model of model.h: the run starts from the weights it has and leaves it the trained
+		*model_handle; /* a model of model.h: the run starts from the weights it has and leaves it the trained
 				     * ones. Wins over model, its sizes and dropout */
 	const ls_dataset *train_set, *test_set;
 	const char *data_dir;  /* where the dataset's files are; NULL: the cache */

@@ -1,5 +1,5 @@
 /*
- * trainer.h - train a model step by step, in a loop of your own.
+ * trainer.h - train a model step by step, in a custom training loop.
  *
  *     ls_model_options what = LS_MODEL_OPTIONS_INIT;
  *     what.name = "cnn";
@@ -140,28 +140,28 @@ LS_API ls_status ls_trainer_set_hook(ls_trainer *trainer, ls_trainer_hook hook, 
 /* ---- a step in two halves ------------------------------------------------------------------------------------------ */
 
 /* Backward without the update: computes the gradient and leaves the weights as they are (running statistics of batch
- * normalisation move). Called again before ls_trainer_apply(), gradients add up to that of all samples together.
- * LS_ENUMERIC: the loss is not finite; what has been added up so far is discarded. */
-LS_API ls_status ls_trainer_derive(ls_trainer *trainer, const ls_batch *batch, ls_trainer_report *report);
+ * normalisation move). Called again before ls_trainer_update(), gradients add up to that of all samples together.
+ * LS_ENUMERIC: the loss is not finite; the gradient is zero again. */
+LS_API ls_status ls_trainer_backward(ls_trainer *trainer, const ls_batch *batch, ls_trainer_report *report);
 
 /*
  * The gradient of a parameter: of the mean loss over the samples since the last update, all elements in the row-major
- * order of the shape (ls_model_param_of). Where one is set, every other is what was derived, or zero. Nothing can be
- * derived after one was set, before it is applied. Setting refuses numbers that are not finite.
+ * order of the shape (ls_model_param_of). Once one is set, the others are what backward computed, or zero, and
+ * ls_trainer_backward() is refused until the next update. Setting refuses numbers that are not finite.
  */
 LS_API ls_status ls_trainer_get_gradient(ls_trainer *trainer, const char *name, float *values, uint64_t elements);
 LS_API ls_status ls_trainer_set_gradient(ls_trainer *trainer, const char *name, const float *values, uint64_t elements);
 
-/* Update the weights with the gradient: clipping, optimizer, one step more. To derive and to apply has the bits of
+/* Update the weights with the gradient: clipping, optimizer, one step more. Backward and update give the bits of
  * ls_trainer_step(). *gradient_norm as in the report; may be NULL. */
-LS_API ls_status ls_trainer_apply(ls_trainer *trainer, double *gradient_norm);
-LS_API ls_status ls_trainer_discard(ls_trainer *trainer); /* the gradient, without an update */
+LS_API ls_status ls_trainer_update(ls_trainer *trainer, double *gradient_norm);
+LS_API ls_status ls_trainer_zero_gradient(ls_trainer *trainer); /* discards the gradient, without an update */
 
 /* ---- the rest ------------------------------------------------------------------------------------------------------ */
 
 /* Loss and accuracy with the weights as they are and running statistics; any number of samples. */
 LS_API ls_status ls_trainer_evaluate(ls_trainer *trainer, const ls_batch *batch, ls_eval_result *result);
-LS_API ls_status ls_trainer_evaluate_set(ls_trainer *trainer, const ls_dataset *dataset, ls_eval_result *result);
+LS_API ls_status ls_trainer_evaluate_dataset(ls_trainer *trainer, const ls_dataset *dataset, ls_eval_result *result);
 
 /* The learning rate of the next step. Setting it replaces the schedule: it is that of all steps to come. */
 LS_API ls_status ls_trainer_get_lr(const ls_trainer *trainer, double *lr);
@@ -176,7 +176,7 @@ typedef struct ls_trainer_position {
 	int64_t micro_batch;
 	uint64_t reserved[8]; /* 0 */
 } ls_trainer_position;
-LS_API ls_status ls_trainer_where(const ls_trainer *trainer, ls_trainer_position *out);
+LS_API ls_status ls_trainer_get_position(const ls_trainer *trainer, ls_trainer_position *out);
 
 /*
  * All that a step changes: weights, the optimizer's state, where it is and the learning rate's schedule. `directory` gets

@@ -150,7 +150,7 @@ def _put_objects(options: Options, model: Any, data: Any, test_data: Any) -> Lis
     if isinstance(model, Graph):
         options.pointer.graph = options.keep(model)._use()
     elif isinstance(model, Model):
-        options.pointer.in_memory = options.keep(model)._use()
+        options.pointer.model_handle = options.keep(model)._use()
     elif model is not None:
         put_setting(options, "model", model)
     if isinstance(data, (str, os.PathLike)):

@@ -1,4 +1,4 @@
-"""Train a model step by step, in a loop of your own."""
+"""Train a model step by step, in a custom training loop."""
 
 from __future__ import annotations
 
@@ -117,29 +117,29 @@ class Trainer(Handle):
             check(lib.ls_trainer_step(self._use(), batch.pointer, self._report))
             return report_of(self._report)
 
-    def derive(self, x: Any, labels: Any, *, indices: Optional[Any] = None) -> Report:
-        """The gradient alone; the weights stay. Called again before apply(), gradients add up to that of all samples
+    def backward(self, x: Any, labels: Any, *, indices: Optional[Any] = None) -> Report:
+        """The gradient alone; the weights stay. Called again before update(), gradients add up to that of all samples
         together."""
         batch = self._batch(x, labels, indices)
         with self._lock:
-            check(lib.ls_trainer_derive(self._use(), batch.pointer, self._report))
+            check(lib.ls_trainer_backward(self._use(), batch.pointer, self._report))
             return report_of(self._report)
 
-    def apply(self) -> float:
+    def update(self) -> float:
         """Update the weights with the gradient. Returns its norm before clipping; NaN without clipping."""
         norm = ffi.new("double *")
         with self._lock:
-            check(lib.ls_trainer_apply(self._use(), norm))
+            check(lib.ls_trainer_update(self._use(), norm))
         return float(norm[0])
 
-    def discard(self) -> None:
-        """Forget the gradient."""
+    def zero_grad(self) -> None:
+        """Discard the gradient, without an update."""
         with self._lock:
-            check(lib.ls_trainer_discard(self._use()))
+            check(lib.ls_trainer_zero_gradient(self._use()))
 
     def gradients(self) -> Gradients:
         """The gradient since the last update, by parameter name: of the mean loss over the samples. Reading copies,
-        assigning replaces it for apply()."""
+        assigning replaces it for update()."""
         return Gradients(self)
 
     def run(self, data: Union[Dataset, Any], *, steps: int = 0, on_step: Optional[Callable[[Report], Any]] = None) -> Report:
@@ -170,7 +170,7 @@ class Trainer(Handle):
         if labels is None:
             dataset = as_dataset(data, "data")
             with self._lock, dataset._lock:
-                dataset._caught.check(lib.ls_trainer_evaluate_set(self._use(), dataset._use(), result))
+                dataset._caught.check(lib.ls_trainer_evaluate_dataset(self._use(), dataset._use(), result))
         else:
             batch = self._batch(data, labels, None)
             with self._lock:
@@ -200,7 +200,7 @@ class Trainer(Handle):
         """Steps so far, the epoch and the step in it, devices and micro-batch."""
         out = ffi.new("ls_trainer_position *")
         with self._lock:
-            check(lib.ls_trainer_where(self._use(), out))
+            check(lib.ls_trainer_get_position(self._use(), out))
         return Position(*(getattr(out, field) for field in Position._fields))
 
     def save(self, directory: Path, *, keep: int = 2) -> None:

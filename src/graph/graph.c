@@ -222,7 +222,7 @@ static int gets_gradient(const ls_graph *graph, int value)
 	return 0;
 }
 
-/* Operators of a program's own may have no backward. */
+/* Custom operators may have no backward. */
 static ls_status check_trained(const ls_graph *graph)
 {
 	for (int i = 0; i < graph->node_count; i++)

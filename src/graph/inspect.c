@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graph/graph.h"
-#include "ops/own.h"
+#include "ops/custom.h"
 
 _Static_assert((int)LS_NODE_INPUTS == (int)LS_INPUTS_MAX && (int)LS_NODE_PARAMS == (int)LS_PARAMS_MAX,
 	       "as many as nodes have");

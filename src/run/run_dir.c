@@ -63,7 +63,7 @@ static ls_ckpt_content content_of(const ls_setup *s)
 				  .slots = t->kind->slots,
 				  .slot_names = t->kind->slot_names,
 				  .slot = t->slots,
-				  .model = !s->options->graph || s->options->in_memory ? s->options->model : NULL,
+				  .model = !s->options->graph || s->options->model_handle ? s->options->model : NULL,
 				  .isa = ls_isa_name(ls_isa_get()),
 				  .kernels = s->backend->kernels() };
 }

@@ -54,7 +54,7 @@ json_t *ls_settings_field_json(const ls_setting *row, const ls_train_options *op
 ls_train_options ls_settings_without_names(const ls_train_options *options)
 {
 	ls_train_options copy = *options;
-	if (copy.graph && !copy.in_memory)
+	if (copy.graph && !copy.model_handle)
 		copy.model = NULL;
 	if (copy.train_set)
 		copy.data = NULL;

@@ -32,10 +32,10 @@ static ls_status check(const ls_train_options *o)
 		return ls_fail(
 			LS_EINVALID,
 			"options.init and options.resume: a resumed run has its weights already; give one of them");
-	if (o->init && o->in_memory)
+	if (o->init && o->model_handle)
 		return ls_fail(
 			LS_EINVALID,
-			"options.init and options.in_memory: a model in memory has its weights; give one of them");
+			"options.init and options.model_handle: a model in memory has its weights; give one of them");
 	if (o->trace && !o->run)
 		return ls_fail(LS_EINVALID,
 			       "options.trace needs options.run, the directory that trace.json is written to");
@@ -83,7 +83,7 @@ static ls_status open_data(ls_setup *s)
 	ls_data_wanted wanted = { .split = LS_SPLIT_TRAIN, .samples = o->samples };
 
 	wanted.normalisation = s->normalisation.channels > 0 ? &s->normalisation
-			       : o->in_memory                ? known_normalisation(o->in_memory)
+			       : o->model_handle             ? known_normalisation(o->model_handle)
 							     : NULL;
 	s->train_set = o->train_set;
 	s->test_set = o->eval_every > 0 ? o->test_set : NULL;
@@ -123,9 +123,9 @@ static ls_status build_graph(ls_setup *s)
 	const ls_dataset_info *info = ls_dataset_describe(s->train_set);
 
 	s->graph = s->options->graph;
-	if (s->options->in_memory) { /* before anything lays its graph out */
-		LS_TRY(ls_model_begin_training(s->options->in_memory));
-		s->lender = s->options->in_memory;
+	if (s->options->model_handle) { /* before anything lays its graph out */
+		LS_TRY(ls_model_begin_training(s->options->model_handle));
+		s->lender = s->options->model_handle;
 	}
 	LS_TRY(check_classes(s->train_set));
 	if (!s->graph) {
@@ -446,15 +446,15 @@ static ls_status use_model(ls_setup *s)
 {
 	ls_train_options *o = &s->asked;
 
-	if (!o->in_memory)
+	if (!o->model_handle)
 		return LS_OK;
-	LS_TRY(ls_handle_check(o->in_memory, LS_MODEL_KIND));
+	LS_TRY(ls_handle_check(o->model_handle, LS_MODEL_KIND));
 	if (o->graph)
 		return ls_fail(
 			LS_EINVALID,
-			"options.graph and options.in_memory are both set; a model in memory brings its own graph");
-	const ls_train_options *m = &o->in_memory->trained.settings;
-	o->graph = o->in_memory->trained.own_graph;
+			"options.graph and options.model_handle are both set; a model in memory brings its own graph");
+	const ls_train_options *m = &o->model_handle->trained.settings;
+	o->graph = o->model_handle->trained.own_graph;
 	o->model = m->model;
 	o->dropout = m->dropout;
 	o->layers = m->layers;

@@ -30,7 +30,7 @@ typedef struct ls_setup {
 	ls_dataset *own_train, *own_test;
 	uint64_t train_hash, test_hash; /* of their samples when they were opened (sample_hash.h); 0: not our own */
 	ls_graph *graph, *own_graph;
-	struct ls_model *lender; /* options.in_memory, once its training has begun */
+	struct ls_model *lender; /* options.model_handle, once its training has begun */
 	uint64_t steps_per_epoch, total_steps;
 	ls_tracing *tracing; /* NULL: none */
 	ls_node_trainer *trainer;

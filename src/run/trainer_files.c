@@ -93,7 +93,7 @@ ls_status ls_trainer_save(const ls_trainer *t, const char *directory, int64_t ke
 		return ls_fail(LS_EINVALID, "%s", directory ? "`keep` is negative" : "the directory is NULL");
 	if (t->node->held_samples > 0)
 		return ls_fail(LS_EINVALID,
-			       "a gradient is not applied: call ls_trainer_apply() or ls_trainer_discard() "
+			       "a gradient is waiting: call ls_trainer_update() or ls_trainer_zero_gradient() "
 			       "first");
 	if (!ls_node_trainer_finite(t->node))
 		return ls_fail(LS_ENUMERIC, "the weights of step %llu are not finite numbers: nothing is saved",
@@ -161,8 +161,8 @@ ls_status ls_trainer_load(ls_trainer *t, const char *directory)
 	LS_TRY(ls_ckpt_newest(directory, checkpoint, sizeof(checkpoint)));
 	ls_ckpt_content content = content_of(t);
 	LS_TRY(load(t, checkpoint, &content));
-	ls_node_trainer_discard(t->node);
-	t->derived = 0;
+	ls_node_trainer_zero_gradient(t->node);
+	t->backward_samples = 0;
 	t->was_set = 0;
 	t->node->steps_held = (int64_t)t->node->step - (int64_t)content.progress.step;
 	t->node->batches_tracked = content.progress.batches_tracked;

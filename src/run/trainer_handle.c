@@ -241,7 +241,7 @@ ls_status ls_trainer_set_lr(ls_trainer *t, double lr)
 	return LS_OK;
 }
 
-ls_status ls_trainer_where(const ls_trainer *t, ls_trainer_position *out)
+ls_status ls_trainer_get_position(const ls_trainer *t, ls_trainer_position *out)
 {
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
 	*out = (ls_trainer_position){ .steps = (int64_t)ls_node_trainer_updates(t->node),

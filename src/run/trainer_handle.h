@@ -25,8 +25,8 @@ struct ls_trainer {
 	ls_batches batches; /* of the dataset of ls_trainer_run(), while that runs */
 	int reads_dataset;  /* micro-batches come from there */
 	uint64_t epoch, epoch_step;
-	uint64_t derived; /* samples since the last update */
-	int was_set;      /* a gradient, since then */
+	uint64_t backward_samples; /* of gradients since the last update */
+	int was_set;               /* a gradient, since then */
 	ls_trainer_hook hook;
 	void *hook_context;
 	ls_status failed; /* a step broke off: what is half done cannot go on */

@@ -74,13 +74,13 @@ static ls_status expect(ls_trainer *t, int64_t samples)
 }
 
 /* Whole, or up to the gradient. */
-static ls_status one_step(ls_trainer *t, const ls_node_trainer_assignment *assign, int derives, ls_trainer_report *out)
+static ls_status one_step(ls_trainer *t, const ls_node_trainer_assignment *assign, int is_half, ls_trainer_report *out)
 {
 	ls_node_trainer_report r;
 	double lr = rate_of(t);
 	uint64_t step = t->node->step;
 
-	LS_TRY(ls_trainer_break_off(t, derives ? ls_node_trainer_derive(t->node, assign)
+	LS_TRY(ls_trainer_break_off(t, is_half ? ls_node_trainer_backward(t->node, assign)
 					       : ls_node_trainer_step(t->node, assign)));
 	LS_TRY(ls_node_trainer_report_of(t->node, step, &r));
 	*out = report_of(t, &r, lr);
@@ -105,30 +105,30 @@ static ls_status take_batch(ls_batch *own, const ls_batch *batch)
 
 /* ---- on arrays ------------------------------------------------------------------------------------------------------- */
 
-static ls_status check_pending(const ls_trainer *t, int derives)
+static ls_status check_pending(const ls_trainer *t, int is_half)
 {
 	if (t->was_set)
 		return ls_fail(LS_EINVALID,
-			       "a gradient was set: call ls_trainer_apply() or ls_trainer_discard() first");
-	if (t->derived > 0 && !derives)
+			       "a gradient was set: call ls_trainer_update() or ls_trainer_zero_gradient() first");
+	if (t->backward_samples > 0 && !is_half)
 		return ls_fail(LS_EINVALID,
-			       "a gradient was derived: call ls_trainer_apply() or ls_trainer_discard() first");
+			       "a gradient is waiting: call ls_trainer_update() or ls_trainer_zero_gradient() first");
 	return LS_OK;
 }
 
-static ls_status step_on_arrays(ls_trainer *t, const ls_batch *batch, int derives, ls_trainer_report *report)
+static ls_status step_on_arrays(ls_trainer *t, const ls_batch *batch, int is_half, ls_trainer_report *report)
 {
 	ls_node_trainer_assignment assign;
 	ls_trainer_report ignored;
 	ls_batch own;
 
 	LS_TRY(ls_trainer_check(t));
-	LS_TRY(check_pending(t, derives));
+	LS_TRY(check_pending(t, is_half));
 	LS_TRY(take_batch(&own, batch));
 	LS_TRY(ls_sample_check(t->node->graph, &own, t->settings.batch));
 	LS_TRY(expect(t, own.count));
-	ls_arrays_begin(t->arrays, &own, t->derived, &assign);
-	return leave(t, one_step(t, &assign, derives, report ? report : &ignored));
+	ls_arrays_begin(t->arrays, &own, t->backward_samples, &assign);
+	return leave(t, one_step(t, &assign, is_half, report ? report : &ignored));
 }
 
 ls_status ls_trainer_step(ls_trainer *t, const ls_batch *batch, ls_trainer_report *report)
@@ -136,18 +136,18 @@ ls_status ls_trainer_step(ls_trainer *t, const ls_batch *batch, ls_trainer_repor
 	return step_on_arrays(t, batch, 0, report);
 }
 
-ls_status ls_trainer_derive(ls_trainer *t, const ls_batch *batch, ls_trainer_report *report)
+ls_status ls_trainer_backward(ls_trainer *t, const ls_batch *batch, ls_trainer_report *report)
 {
 	ls_trainer_report r;
 	ls_status status = step_on_arrays(t, batch, 1, &r);
 
 	if (status == LS_ENUMERIC) { /* what was added up is of no use with it */
-		ls_node_trainer_discard(t->node);
-		t->derived = 0;
+		ls_node_trainer_zero_gradient(t->node);
+		t->backward_samples = 0;
 	}
 	if (status != LS_OK)
 		return status;
-	t->derived += (uint64_t)batch->count;
+	t->backward_samples += (uint64_t)batch->count;
 	if (report)
 		*report = r;
 	return LS_OK;
@@ -172,7 +172,7 @@ ls_status ls_trainer_get_gradient(ls_trainer *t, const char *name, float *values
 	LS_TRY(ls_trainer_check(t));
 	LS_TRY(find_trained(t, name, elements, &param));
 	if (t->node->held_samples == 0)
-		return ls_fail(LS_EINVALID, "there is no gradient: call ls_trainer_derive() first");
+		return ls_fail(LS_EINVALID, "there is no gradient: call ls_trainer_backward() first");
 	float scale = ls_node_trainer_held_scale(t->node);
 	ls_param_export(param, LS_STORE_REACHABLE, t->node->held, values);
 	for (uint64_t i = 0; t->node->held_samples > 1 && i < elements; i++)
@@ -194,24 +194,24 @@ ls_status ls_trainer_set_gradient(ls_trainer *t, const char *name, const float *
 	return LS_OK;
 }
 
-ls_status ls_trainer_apply(ls_trainer *t, double *gradient_norm)
+ls_status ls_trainer_update(ls_trainer *t, double *gradient_norm)
 {
 	double norm;
 
 	LS_TRY(ls_trainer_check(t));
-	LS_TRY(leave(t, ls_node_trainer_apply(t->node, &norm)));
-	t->derived = 0;
+	LS_TRY(leave(t, ls_node_trainer_update(t->node, &norm)));
+	t->backward_samples = 0;
 	t->was_set = 0;
 	if (gradient_norm)
 		*gradient_norm = norm;
 	return LS_OK;
 }
 
-ls_status ls_trainer_discard(ls_trainer *t)
+ls_status ls_trainer_zero_gradient(ls_trainer *t)
 {
 	LS_TRY(ls_trainer_check(t));
-	ls_node_trainer_discard(t->node);
-	t->derived = 0;
+	ls_node_trainer_zero_gradient(t->node);
+	t->backward_samples = 0;
 	t->was_set = 0;
 	return LS_OK;
 }
@@ -321,7 +321,7 @@ ls_status ls_trainer_run(ls_trainer *t, const ls_dataset *dataset, int64_t steps
 
 enum { EVAL_BATCH = 256 };
 
-ls_status ls_trainer_evaluate_set(ls_trainer *t, const ls_dataset *dataset, ls_eval_result *result)
+ls_status ls_trainer_evaluate_dataset(ls_trainer *t, const ls_dataset *dataset, ls_eval_result *result)
 {
 	LS_TRY(ls_handle_check(t, LS_TRAINER_KIND));
 	if (!dataset)
@@ -415,7 +415,7 @@ ls_status ls_trainer_evaluate(ls_trainer *t, const ls_batch *batch, ls_eval_resu
 	ls_dataset *set = NULL;
 
 	LS_TRY(ls_dataset_new(&set, &info, is_text ? &text : &images, &v));
-	ls_status status = ls_trainer_evaluate_set(t, set, result);
+	ls_status status = ls_trainer_evaluate_dataset(t, set, result);
 	ls_dataset_free(set);
 	return status;
 }

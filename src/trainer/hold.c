@@ -46,7 +46,7 @@ static ls_status make(ls_node_trainer *t)
 	return t->held_norms ? LS_OK : make_norms(t);
 }
 
-/* ---- derive --------------------------------------------------------------------------------------------------------- */
+/* ---- backward ------------------------------------------------------------------------------------------------------- */
 
 void ls_node_trainer_hold(ls_node_trainer *t, size_t begin, size_t end, const float *sums)
 {
@@ -68,7 +68,7 @@ void ls_node_trainer_hold_layer(void *context, size_t begin, size_t end, const f
 	ls_node_trainer_hold(d->trainer, begin + (size_t)first, begin + (size_t)last, grads + first);
 }
 
-ls_status ls_node_trainer_derive(ls_node_trainer *t, const ls_node_trainer_assignment *assign)
+ls_status ls_node_trainer_backward(ls_node_trainer *t, const ls_node_trainer_assignment *assign)
 {
 	LS_TRY(make(t));
 	t->is_holding = 1;
@@ -93,12 +93,12 @@ ls_status ls_node_trainer_means(ls_node_trainer *t)
 	return LS_OK;
 }
 
-void ls_node_trainer_discard(ls_node_trainer *t)
+void ls_node_trainer_zero_gradient(ls_node_trainer *t)
 {
 	t->held_samples = 0;
 }
 
-/* ---- apply ---------------------------------------------------------------------------------------------------------- */
+/* ---- update --------------------------------------------------------------------------------------------------------- */
 
 /* What all threads do together with the blocks of the gradient. */
 typedef struct block_job {
@@ -154,13 +154,13 @@ static void run_blocks(ls_node_trainer *t, int pass)
 }
 
 /* The record of the next step serves for the update: none is under way. */
-ls_status ls_node_trainer_apply(ls_node_trainer *t, double *norm)
+ls_status ls_node_trainer_update(ls_node_trainer *t, double *norm)
 {
 	ls_step_record *r = ls_node_trainer_record_of(t, t->step);
 	size_t blocks = blocks_of(t);
 
 	if (t->held_samples == 0)
-		return ls_fail(LS_EINVALID, "there is no gradient to apply: derive or set one first");
+		return ls_fail(LS_EINVALID, "there is no gradient: compute or set one first");
 	r->samples = t->held_samples;
 	r->scale = 1.0 / (double)t->held_samples;
 	r->gradient_norm = NAN;

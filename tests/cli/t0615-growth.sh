@@ -106,7 +106,7 @@ static void own_loop(void)
 	DIRTY(position);
 	PLAIN(options);
 	show("trainer", ls_trainer_new(&trainer, model, &options));
-	if (trainer && !ls_trainer_where(trainer, &position))
+	if (trainer && !ls_trainer_get_position(trainer, &position))
 		ZERO(position);
 	ls_trainer_free(trainer);
 	ls_model_free(model);

@@ -209,8 +209,8 @@ def test_steps_have_the_bits_of_halves_and_of_any_devices(digits):
             for first in range(0, 320, 64):
                 batch = images[first : first + 64], labels[first : first + 64]
                 if halves:
-                    trainer.derive(*batch)
-                    assert trainer.apply() > 0
+                    trainer.backward(*batch)
+                    assert trainer.update() > 0
                 else:
                     assert trainer.step(*batch).gradient_norm > 0
             marks.add(model.fingerprint)
@@ -234,7 +234,7 @@ def test_run_over_a_dataset_has_the_bits_of_train():
 def test_gradients_are_read_and_set(model, digits):
     images, labels = digits[0][:32], digits[1][:32]
     with lockstep.Trainer(model, batch=32, optimizer="sgd", momentum=0.0, lr=0.5, micro_batch=32) as trainer:
-        trainer.derive(images, labels)
+        trainer.backward(images, labels)
         gradients = trainer.gradients()
         name = [name for name in gradients if name.endswith("bias")][-1]
         before, slope = model.parameters()[name], gradients[name]
@@ -244,13 +244,13 @@ def test_gradients_are_read_and_set(model, digits):
             gradients[name] = slope[:-1]
         with pytest.raises(lockstep.NumericError):
             gradients[name] = slope * np.nan
-        trainer.apply()
+        trainer.update()
         assert np.allclose(model.parameters()[name], before - 0.5 * 2 * slope, rtol=1e-5, atol=1e-7)
-        trainer.derive(images, labels)
-        trainer.discard()
+        trainer.backward(images, labels)
+        trainer.zero_grad()
         fingerprint = model.fingerprint
         with pytest.raises(lockstep.Error):
-            trainer.apply()
+            trainer.update()
         assert model.fingerprint == fingerprint
 
 

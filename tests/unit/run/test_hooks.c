@@ -254,16 +254,16 @@ static void test_a_model_in_memory(void **state)
 	ls_model_load_options from = LS_MODEL_LOAD_OPTIONS_INIT;
 
 	o.quiet = 1;
-	o.in_memory = model;
+	o.model_handle = model;
 	o.optimizer = "lamb"; /* lays weights out in another way */
 	assert_ok(ls_train(&o, &result));
 	assert_int_equal(bits_of(model), result.fingerprint);
 	assert_non_null(ls_model_normalisation(model));
-	o.in_memory = NULL;
+	o.model_handle = NULL;
 	assert_ok(ls_train(&o, &again));
 	assert_int_equal(again.fingerprint, result.fingerprint);
 
-	o.in_memory = model;
+	o.model_handle = model;
 	o.run = run;
 	o.optimizer = "adam";
 	assert_ok(ls_train(&o, &again));
@@ -281,12 +281,12 @@ static void test_a_model_in_memory(void **state)
 	file.init = run;
 	assert_ok(ls_train(&file, &result));
 	file.init = NULL;
-	file.in_memory = other;
+	file.model_handle = other;
 	assert_ok(ls_train(&file, &again));
 	assert_int_equal(again.fingerprint, result.fingerprint);
 
 	file.init = run;
-	assert_fails(ls_train(&file, NULL), LS_EINVALID, "options.init and options.in_memory");
+	assert_fails(ls_train(&file, NULL), LS_EINVALID, "options.init and options.model_handle");
 	ls_model_free(other);
 	ls_model_free(model);
 	file.init = NULL;
@@ -309,7 +309,7 @@ static void test_a_model_that_does_not_fit(void **state)
 	assert_ok(ls_model_predict(model, image, 1, before));
 	uint64_t bits = bits_of(model);
 	o.quiet = 1;
-	o.in_memory = model;
+	o.model_handle = model;
 	assert_fails(ls_train(&o, NULL), LS_EMISMATCH, "the model has 5 classes");
 	assert_int_equal(bits_of(model), bits);
 	assert_ok(ls_trainer_new(&trainer, model, &how));
@@ -403,7 +403,7 @@ static void test_models_of_several_nodes(void **state)
 	for (int i = 0; i < NODES; i++) {
 		models[i] = make_model("mlp", i == 0 ? 1 : 77);
 		nodes[i].options = job(NULL, NULL);
-		nodes[i].options.in_memory = models[i];
+		nodes[i].options.model_handle = models[i];
 		nodes[i].options.pin = "off";
 	}
 	train_nodes(nodes, NODES);

@@ -69,7 +69,7 @@ static void test_rows_cover_the_struct(void **state)
 	} own[] = {
 		{ offsetof(ls_train_options, size), sizeof(size_t) },
 		{ offsetof(ls_train_options, graph), sizeof(ls_graph *) },
-		{ offsetof(ls_train_options, in_memory), sizeof(struct ls_model *) },
+		{ offsetof(ls_train_options, model_handle), sizeof(struct ls_model *) },
 		{ offsetof(ls_train_options, train_set), sizeof(ls_dataset *) },
 		{ offsetof(ls_train_options, test_set), sizeof(ls_dataset *) },
 		{ offsetof(ls_train_options, hooks), sizeof(const ls_train_hooks *) },

@@ -1,11 +1,11 @@
 /*
- * own_dataset.c - data of your own: stripes that lean one way or the other, drawn when they are asked for.
+ * custom_dataset.c - a custom dataset: stripes that lean one way or the other, drawn when they are asked for.
  *
  * A dataset is a function from an index to a sample. It must depend on the index alone (any thread may ask, in any
  * order, more than once); then shuffling, reading ahead, resuming and spreading over machines are the library's
  * business.
  *
- *     cc own_dataset.c $(pkg-config --cflags --libs lockstep) -lm && ./a.out
+ *     cc custom_dataset.c $(pkg-config --cflags --libs lockstep) -lm && ./a.out
  */
 #include <lockstep/lockstep.h>
 #include <math.h>
@@ -96,7 +96,7 @@ int main(void)
 	ls_dataset_free(train_set);
 	ls_graph_free(graph);
 	if (status != LS_OK) {
-		fprintf(stderr, "own_dataset: %s\n", ls_last_error());
+		fprintf(stderr, "custom_dataset: %s\n", ls_last_error());
 		return 1;
 	}
 	printf("accuracy %.4f on stripes it has not seen\n", result.test_accuracy);

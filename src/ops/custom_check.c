@@ -1,5 +1,5 @@
 /*
- * own_check.c - are the gradients of a program's own operator right? (lockstep/operator.h)
+ * custom_check.c - are the gradients of a custom operator right? (lockstep/operator.h)
  *
  * With random weights w the sum L of w y is a number, whose gradients backward gives for dy = w. Each element is moved
  * by +-h and +-h/2; both central differences together have an error of fourth order. Where the function has a kink
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "ops/own.h"
+#include "ops/custom.h"
 #include "ops/shape.h"
 
 #define STEP 2e-2
@@ -90,7 +90,7 @@ static ls_status prepare_operator(check *c, const ls_operator_check_options *o)
 			return ls_fail(LS_EINVALID, "options.input[%d] is %d channels, %d x %d", k,
 				       shape.input[k].channels, shape.input[k].height, shape.input[k].width);
 	}
-	LS_TRY(ls_own_apply_rule(c->row, c->name, &shape));
+	LS_TRY(ls_custom_apply_rule(c->row, c->name, &shape));
 	c->call = (ls_operator_call){
 		.size = sizeof(c->call), .options = o->options, .is_training = 1, .inputs = shape.inputs
 	};
@@ -101,7 +101,7 @@ static ls_status prepare_operator(check *c, const ls_operator_check_options *o)
 		c->call.x[k] = c->probes[k].values;
 	}
 	for (int i = 0; i < shape.params; i++) {
-		LS_TRY(add_probe(c, "parameter", i, ls_own_param_floats(&shape.param[i])));
+		LS_TRY(add_probe(c, "parameter", i, ls_custom_param_floats(&shape.param[i])));
 		c->call.param[i] = c->probes[shape.inputs + i].values;
 	}
 	c->outputs = floats_of(&shape.output);
@@ -283,7 +283,7 @@ ls_status ls_operator_check(const ls_operator *given, const ls_operator_check_op
 	ls_operator row;
 
 	LS_TRY(read_options(&o, options));
-	LS_TRY(ls_own_read_operator(&row, given));
+	LS_TRY(ls_custom_read_operator(&row, given));
 	check c = { .arena = LS_ARENA_INIT,
 		    .name = row.name,
 		    .seed = o.seed,
@@ -298,7 +298,7 @@ ls_status ls_loss_check(const ls_loss *given, const ls_operator_check_options *o
 	ls_loss row;
 
 	LS_TRY(read_options(&o, options));
-	LS_TRY(ls_own_read_loss(&row, given));
+	LS_TRY(ls_custom_read_loss(&row, given));
 	check c = { .arena = LS_ARENA_INIT,
 		    .name = row.name,
 		    .seed = o.seed,

@@ -1,8 +1,8 @@
 /*
- * own_loop.c - a training loop of your own: samples come from your arrays, you see every gradient before it is applied,
+ * custom_loop.c - a custom training loop: samples come from your arrays, you see every gradient before it is applied,
  * decide on the learning rate, and continue after an interruption with the same bits.
  *
- *     cc own_loop.c $(pkg-config --cflags --libs lockstep) -lm && ./a.out
+ *     cc custom_loop.c $(pkg-config --cflags --libs lockstep) -lm && ./a.out
  */
 #include <lockstep/lockstep.h>
 #include <math.h>
@@ -81,10 +81,10 @@ static int train(ls_trainer *trainer, const ls_model *model, int first, int last
 		ls_trainer_report report;
 		if (step == STEPS / 2 && ls_trainer_set_lr(trainer, 2e-4))
 			return fail();
-		if (ls_trainer_derive(trainer, &batch, &report))
+		if (ls_trainer_backward(trainer, &batch, &report))
 			return fail();
 		long clipped = clip_values(trainer, model, 0.1f);
-		if (clipped < 0 || ls_trainer_apply(trainer, NULL))
+		if (clipped < 0 || ls_trainer_update(trainer, NULL))
 			return fail();
 		if (step % 10 == 0)
 			printf("step %2d: loss %.4f, %ld elements of the gradient clipped\n", step, report.loss,

@@ -1,5 +1,5 @@
 /*
- * own.c - operators and losses of a program's own: between panels and the plain arrays of one sample.
+ * custom.c - custom operators and losses: between panels and the plain arrays of one sample.
  *
  * A unit is what one call is about: a sample, or of masked positions one row. Threads take units; a unit's values are
  * copied into the thread's part of scratch, as rows of channels, and results back into panels, whose padding is zeroed.
@@ -10,7 +10,7 @@
  * scratch, operators: per thread x of all inputs, y, dy, dx of all inputs; then (units, floats of all parameters).
  * scratch, losses: per thread x and dx of a row.
  */
-#include "ops/own.h"
+#include "ops/custom.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ _Static_assert((int)LS_OPERATOR_INPUTS == (int)LS_INPUTS_MAX, "as many inputs as
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-ls_status ls_own_read_operator(ls_operator *out, const ls_operator *given)
+ls_status ls_custom_read_operator(ls_operator *out, const ls_operator *given)
 {
 	*out = (ls_operator)LS_OPERATOR_INIT;
 	LS_TRY(LS_OPTIONS_TAKE(out, given, backward, "LS_OPERATOR_INIT"));
@@ -35,7 +35,7 @@ ls_status ls_own_read_operator(ls_operator *out, const ls_operator *given)
 	return LS_OK;
 }
 
-ls_status ls_own_read_loss(ls_loss *out, const ls_loss *given)
+ls_status ls_custom_read_loss(ls_loss *out, const ls_loss *given)
 {
 	*out = (ls_loss)LS_LOSS_INIT;
 	LS_TRY(LS_OPTIONS_TAKE(out, given, row, "LS_LOSS_INIT"));
@@ -60,7 +60,7 @@ static ls_domain domain_of(ls_rows rows)
 	return rows == LS_ROWS_TOKENS ? LS_TOKENS : rows == LS_ROWS_MASKED ? LS_MASKED : LS_SAMPLES;
 }
 
-int64_t ls_own_param_floats(const ls_operator_param *param)
+int64_t ls_custom_param_floats(const ls_operator_param *param)
 {
 	int64_t floats = 1;
 	for (int i = 0; i < param->rank; i++)
@@ -105,7 +105,7 @@ static ls_status check_output(const char *name, const ls_operator_shape *s)
 	return LS_OK;
 }
 
-ls_status ls_own_apply_rule(const ls_operator *row, const char *name, ls_operator_shape *s)
+ls_status ls_custom_apply_rule(const ls_operator *row, const char *name, ls_operator_shape *s)
 {
 	s->size = sizeof(*s);
 	s->output = s->input[0];
@@ -128,7 +128,7 @@ ls_status ls_own_apply_rule(const ls_operator *row, const char *name, ls_operato
 static ls_param param_row(const ls_operator_param *p)
 {
 	static const ls_param_init init[] = { LS_INIT_ZERO, LS_INIT_ONE, LS_INIT_UNIFORM_FAN_IN, LS_INIT_NORMAL };
-	ls_param row = ls_vector_param((int)ls_own_param_floats(p), p->no_decay ? LS_ROLE_BIAS : LS_ROLE_WEIGHT,
+	ls_param row = ls_vector_param((int)ls_custom_param_floats(p), p->no_decay ? LS_ROLE_BIAS : LS_ROLE_WEIGHT,
 				       init[p->start], p->fan_in);
 	row.rank = p->rank;
 	memcpy(row.shape, p->shape, sizeof(row.shape));
@@ -137,34 +137,34 @@ static ls_param param_row(const ls_operator_param *p)
 
 static ls_status shape(ls_shape *s)
 {
-	ls_own_attributes *own = s->attributes;
-	const char *name = s->name ? s->name : own->row->name;
+	ls_custom_attributes *custom = s->attributes;
+	const char *name = s->name ? s->name : custom->row->name;
 
 	s->draws = 1; /* the key's */
-	own->shape = (ls_operator_shape){ .options = own->options, .inputs = own->row->inputs };
-	for (int k = 0; k < own->row->inputs; k++)
-		own->shape.input[k] = ls_value_shape_of(s->in[k]);
-	LS_TRY(ls_own_apply_rule(own->row, name, &own->shape));
-	if (own->shape.params > 0 && !s->name)
-		return ls_fail(LS_EINVALID, "%s has parameters and needs a name", own->row->name);
-	const ls_value_shape *out = &own->shape.output;
+	custom->shape = (ls_operator_shape){ .options = custom->options, .inputs = custom->row->inputs };
+	for (int k = 0; k < custom->row->inputs; k++)
+		custom->shape.input[k] = ls_value_shape_of(s->in[k]);
+	LS_TRY(ls_custom_apply_rule(custom->row, name, &custom->shape));
+	if (custom->shape.params > 0 && !s->name)
+		return ls_fail(LS_EINVALID, "%s has parameters and needs a name", custom->row->name);
+	const ls_value_shape *out = &custom->shape.output;
 	s->out = ls_tensor_make(out->channels, out->height, out->width, domain_of(out->rows));
-	for (int i = 0; i < own->shape.params; i++)
-		LS_TRY(ls_shape_param(s, i, s->name, own->shape.param[i].name, param_row(&own->shape.param[i])));
-	for (int i = 0; i < own->shape.params; i++) /* the program's own may be gone when its cost is asked for */
-		own->shape.param[i].name = s->params[i].name;
+	for (int i = 0; i < custom->shape.params; i++)
+		LS_TRY(ls_shape_param(s, i, s->name, custom->shape.param[i].name, param_row(&custom->shape.param[i])));
+	for (int i = 0; i < custom->shape.params; i++) /* the program's own may be gone when its cost is asked for */
+		custom->shape.param[i].name = s->params[i].name;
 	return LS_OK;
 }
 
-static const ls_own_attributes *own_of(const ls_op *op)
+static const ls_custom_attributes *attributes_of(const ls_op *op)
 {
 	return op->node->attributes;
 }
 
 static double macs(const ls_cost *cost)
 {
-	const ls_own_attributes *own = cost->node->attributes;
-	return own->row->cost(&own->shape);
+	const ls_custom_attributes *custom = cost->node->attributes;
+	return custom->row->cost(&custom->shape);
 }
 
 /* ---- units ------------------------------------------------------------------------------------------------------- */
@@ -291,7 +291,7 @@ static uint64_t key_of(const ls_op *op, const ls_pass *pass, int64_t unit)
 static ls_operator_call call_of(const ls_op *op, const ls_pass *pass, const bench *b, int64_t unit)
 {
 	ls_operator_call call = { .size = sizeof(call),
-				  .options = own_of(op)->options,
+				  .options = attributes_of(op)->options,
 				  .is_training = pass->training,
 				  .key = key_of(op, pass, unit),
 				  .inputs = op->node->input_count,
@@ -304,7 +304,7 @@ static ls_operator_call call_of(const ls_op *op, const ls_pass *pass, const benc
 		call.x[k] = b->x[k];
 		gather(pass, op->in[k], op->x[k], unit, b->x[k]);
 	}
-	for (int i = 0; i < own_of(op)->shape.params; i++)
+	for (int i = 0; i < attributes_of(op)->shape.params; i++)
 		call.param[i] = ls_op_param(op, pass, i);
 	return call;
 }
@@ -316,7 +316,7 @@ static void forward(const ls_op *op, const ls_pass *pass, ls_member member)
 
 	while ((unit = ls_team_next(member, units_of(op, pass))) >= 0) {
 		ls_operator_call call = call_of(op, pass, &b, unit);
-		own_of(op)->row->forward(&call);
+		attributes_of(op)->row->forward(&call);
 		scatter(pass, op->out, b.y, unit, op->y);
 	}
 }
@@ -330,13 +330,13 @@ static void backward_unit(const ls_op *op, const ls_pass *pass, const bench *b, 
 	call.dy = b->dy;
 	for (int k = 0; k < call.inputs; k++)
 		call.dx[k] = op->dx[k] ? b->dx[k] : NULL;
-	for (int i = 0; i < own_of(op)->shape.params; i++) {
+	for (int i = 0; i < attributes_of(op)->shape.params; i++) {
 		if (!ls_op_grad(op, pass, i))
 			continue;
 		call.grad[i] = unit_grad(op, unit, i);
 		memset(call.grad[i], 0, sizeof(float) * op->params[i]->count);
 	}
-	own_of(op)->row->backward(&call);
+	attributes_of(op)->row->backward(&call);
 	for (int k = 0; k < call.inputs; k++)
 		if (call.dx[k])
 			scatter(pass, op->in[k], b->dx[k], unit, op->dx[k]);
@@ -366,18 +366,18 @@ static void backward(const ls_op *op, const ls_pass *pass, ls_member member)
 
 	while ((unit = ls_team_next(member, units_of(op, pass))) >= 0)
 		backward_unit(op, pass, &b, unit);
-	if (own_of(op)->shape.params == 0)
+	if (attributes_of(op)->shape.params == 0)
 		return;
 	ls_team_barrier(member);
-	for (int i = 0; i < own_of(op)->shape.params; i++)
+	for (int i = 0; i < attributes_of(op)->shape.params; i++)
 		add_grads(op, pass, i, member);
 }
 
-ls_op_type ls_own_operator_type(const ls_operator *row)
+ls_op_type ls_custom_operator_type(const ls_operator *row)
 {
 	return (ls_op_type){ .name = row->name,
 			     .input_count = row->inputs,
-			     .attribute_bytes = sizeof(ls_own_attributes),
+			     .attribute_bytes = sizeof(ls_custom_attributes),
 			     .shape = shape,
 			     .macs = row->cost ? macs : NULL,
 			     .keeps = keeps,
@@ -413,13 +413,13 @@ static void loss_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	for (int64_t i = begin; i < end; i++) {
 		gather(pass, t, op->x[0], i, x);
 		ls_loss_call call = { .size = sizeof(call),
-				      .options = own_of(op)->options,
+				      .options = attributes_of(op)->options,
 				      .channels = t->channels,
 				      .x = x,
 				      .label = r.labels[i],
 				      .dx = r.dx ? dx : NULL,
 				      .is_right = ls_row_maximum(t, op->x[0], r.count, i) == r.labels[i] };
-		r.loss[i] = own_of(op)->loss->row(&call);
+		r.loss[i] = attributes_of(op)->loss->row(&call);
 		r.correct[i] = (uint8_t)(call.is_right && r.loss[i] == r.loss[i]);
 		if (!r.dx)
 			continue;
@@ -428,11 +428,11 @@ static void loss_forward(const ls_op *op, const ls_pass *pass, ls_member member)
 	}
 }
 
-ls_op_type ls_own_loss_type(const ls_loss *loss)
+ls_op_type ls_custom_loss_type(const ls_loss *loss)
 {
 	return (ls_op_type){ .name = loss->name,
 			     .input_count = 1,
-			     .attribute_bytes = sizeof(ls_own_attributes),
+			     .attribute_bytes = sizeof(ls_custom_attributes),
 			     .is_loss = 1,
 			     .lone_labels = loss->lone_labels,
 			     .shape = ls_check_loss_rows,

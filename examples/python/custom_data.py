@@ -3,7 +3,7 @@
 The data are stripes that lean one way or the other, in noise. The class and the arrays hold the same samples, so training
 gives the same weights, to the bit.
 
-python own_data.py
+python custom_data.py
 """
 
 import numpy as np

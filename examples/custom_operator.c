@@ -1,7 +1,7 @@
 /*
- * own_operator.c - an activation with a parameter and a loss of one's own: checked, then trained with.
+ * custom_operator.c - a custom activation with a parameter and a custom loss: checked, then trained with.
  *
- *     cc own_operator.c $(pkg-config --cflags --libs lockstep) -lm && ./a.out
+ *     cc custom_operator.c $(pkg-config --cflags --libs lockstep) -lm && ./a.out
  */
 #include <lockstep/lockstep.h>
 #include <math.h>

@@ -1,7 +1,7 @@
-"""A training loop of your own: batches in any order you like, a learning rate of your own, accumulated gradients, and
+"""A custom training loop: batches in any order you like, a learning rate of your own, accumulated gradients, and
 a checkpoint to go on from.
 
-python own_loop.py
+python custom_loop.py
 """
 
 import math
@@ -27,12 +27,12 @@ def main():
             if step % 20 == 0:
                 print(f"step {report.steps}: loss {report.loss:.4f}, gradient norm {report.gradient_norm:.2f}")
 
-        # A step on more samples than fit into one batch: derive several times, apply once.
+        # A step on more samples than fit into one batch: backward several times, update once.
         for part in np.array_split(np.arange(2 * BATCH), 2):
-            trainer.derive(images[part], labels[part])
+            trainer.backward(images[part], labels[part])
         largest = max(trainer.gradients().items(), key=lambda item: float(np.abs(item[1]).max()))
         print(f"largest gradient: {np.abs(largest[1]).max():.4f} in {largest[0]}")
-        trainer.apply()
+        trainer.update()
 
         with tempfile.TemporaryDirectory() as directory:
             trainer.save(directory)

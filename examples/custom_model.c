@@ -1,11 +1,11 @@
 /*
- * own_model.c - a model of your own: a small residual network with dropout, trained on the built-in glyphs.
+ * custom_model.c - a custom model: a small residual network with dropout, trained on the built-in glyphs.
  *
  * Every ls_ call below adds one layer and returns the value it makes; values may be used more than once, which is all a
  * residual connection is. Mistakes are kept by the graph and reported by ls_graph_finish(), so nothing is checked
  * before.
  *
- *     cc own_model.c $(pkg-config --cflags --libs lockstep) && ./a.out
+ *     cc custom_model.c $(pkg-config --cflags --libs lockstep) && ./a.out
  */
 #include <lockstep/lockstep.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ int main(void)
 	}
 	ls_graph_free(graph);
 	if (status != LS_OK) {
-		fprintf(stderr, "own_model: %s\n", ls_last_error());
+		fprintf(stderr, "custom_model: %s\n", ls_last_error());
 		return 1;
 	}
 	printf("accuracy %.4f on glyphs it has not seen\n", result.test_accuracy);

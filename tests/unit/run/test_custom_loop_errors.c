@@ -1,0 +1,198 @@
+/* Mistakes of programs with a trainer are refused, and leave the weights as they were. */
+#include <math.h>
+
+#include "unit/run/custom_loop.h"
+#include "unit/temp_dir.h"
+#include "unit/test_main.h"
+
+static void test_options_are_checked(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set), *large = make_model("resnet18", set);
+	ls_trainer *trainer = NULL, *second = NULL;
+	ls_trainer_options o = options_of("adam");
+	(void)state;
+	assert_fails(ls_trainer_new(&trainer, NULL, &o), LS_EINVALID, "the model is NULL");
+	assert_fails(ls_trainer_new(&trainer, model, NULL), LS_EINVALID,
+		     "options is NULL: start from LS_TRAINER_OPTIONS_INIT");
+	o.steps = 0;
+	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "needs options.steps");
+	o = options_of("admm");
+	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "adam");
+	o = options_of(NULL);
+	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "options.optimizer is NULL");
+	o = options_of("adam");
+	o.lr = -1;
+	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "options.lr");
+	o = options_of("adam");
+	o.micro_batch = 7;
+	assert_fails(ls_trainer_new(&trainer, model, &o), LS_EINVALID, "options.micro_batch");
+	o = options_of("adam");
+	o.batch = o.micro_batch = 1 << 24; /* batch norms take a micro-batch as a whole */
+	uint64_t bits = fingerprint(large);
+	assert_fails(ls_trainer_new(&trainer, large, &o), LS_EMEMORY, "would fit");
+	assert_int_equal(fingerprint(large), bits);
+	ls_model_free(large);
+	o = options_of("adam");
+	assert_null(trainer);
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_fails(ls_trainer_new(&second, model, &o), LS_EINVALID, "has a trainer already");
+	ls_trainer_free(trainer);
+	assert_ok(ls_trainer_new(&second, model, &o));
+	ls_trainer_free(second);
+	ls_model_free(model);
+	ls_dataset_free(set);
+}
+
+static void test_samples_are_checked(void **state)
+{
+	ls_dataset *set = open_set("glyphs"), *words = open_set("babble-pairs");
+	ls_model *model = make_model("mlp", set), *reader = make_model("bert-tiny", words);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL, *of_text = NULL;
+	samples *s = malloc(sizeof(*s));
+	(void)state;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_ok(ls_trainer_new(&of_text, reader, &o));
+	uint64_t bits = fingerprint(model), text_bits = fingerprint(reader);
+	ls_batch batch = take(s, set, 0), bad = batch;
+	assert_fails(ls_trainer_step(trainer, NULL, NULL), LS_EINVALID, "the batch is NULL");
+	bad.count = BATCH + 1;
+	assert_fails(ls_trainer_step(trainer, &bad, NULL), LS_EINVALID, "batch.count is 25; it must be from 1 to 24");
+	bad.count = 0;
+	assert_fails(ls_trainer_step(trainer, &bad, NULL), LS_EINVALID, "batch.count is 0");
+	bad = batch;
+	bad.labels = NULL;
+	assert_fails(ls_trainer_step(trainer, &bad, NULL), LS_EMISMATCH, "batch.labels is NULL");
+	s->labels[5] = 10;
+	assert_fails(ls_trainer_step(trainer, &batch, NULL), LS_EINVALID, "the label of sample 5 is 10");
+	s->labels[5] = -1;
+	assert_fails(ls_trainer_backward(trainer, &batch, NULL), LS_EINVALID, "the label of sample 5 is -1");
+	s->labels[5] = 0;
+	s->images[3 * PIXELS + 7] = NAN;
+	assert_fails(ls_trainer_step(trainer, &batch, NULL), LS_EINVALID, "sample 3: value 7 of the image is NaN");
+	assert_fails(ls_trainer_step(of_text, &batch, NULL), LS_EMISMATCH, "takes text");
+	assert_fails(ls_trainer_run(of_text, set, 1, NULL), LS_EMISMATCH, "takes text");
+	assert_fails(ls_trainer_run(trainer, NULL, 1, NULL), LS_EINVALID, "the dataset is NULL");
+
+	batch = take(s, words, 0);
+	int32_t token = s->tokens[2][0][1];
+	s->tokens[2][0][1] = 1 << 20;
+	assert_fails(ls_trainer_step(of_text, &batch, NULL), LS_EINVALID, "sample 2: token 1 is 1048576");
+	s->tokens[2][0][1] = token;
+	s->tokens[2][2][0] = 64;
+	assert_fails(ls_trainer_step(of_text, &batch, NULL), LS_EINVALID, "masked position 0 is 64");
+	assert_int_equal(fingerprint(model), bits);
+	assert_int_equal(fingerprint(reader), text_bits);
+	ls_trainer_free(of_text);
+	ls_trainer_free(trainer);
+	ls_model_free(reader);
+	ls_model_free(model);
+	free(s);
+	ls_dataset_free(words);
+	ls_dataset_free(set);
+}
+
+static void test_gradients_are_checked(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("resnet18", set);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	float values[64] = { 0 };
+	(void)state;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_fails(ls_trainer_update(trainer, NULL), LS_EINVALID, "there is no gradient");
+	assert_fails(ls_trainer_set_gradient(trainer, "nothing", values, 1), LS_ENOTFOUND, "no parameter 'nothing'");
+	assert_fails(ls_trainer_set_gradient(trainer, "bn1.weight", values, 63), LS_EINVALID, "64 elements, not 63");
+	assert_fails(ls_trainer_set_gradient(trainer, "bn1.running_mean", values, 64), LS_EINVALID,
+		     "running statistics");
+	values[9] = INFINITY;
+	assert_fails(ls_trainer_set_gradient(trainer, "bn1.weight", values, 64), LS_ENUMERIC,
+		     "element 9 of the new 'bn1.weight' is infinite; gradients");
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	ls_dataset_free(set);
+}
+
+/* The gradient of a loss that is not finite is dropped, with what was added up before. */
+static void test_a_loss_that_is_not_finite(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	samples *s = malloc(sizeof(*s));
+	ls_model_param param;
+	(void)state;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	ls_batch batch = take(s, set, 0);
+	assert_ok(ls_trainer_backward(trainer, &batch, NULL));
+	for (size_t i = 0; ls_model_param_at(model, i, &param); i++) {
+		float *huge = malloc(param.elements * sizeof(*huge));
+		for (uint64_t k = 0; k < param.elements; k++)
+			huge[k] = k % 2 ? 1e30f : -1e30f;
+		assert_ok(ls_model_set(model, param.name, huge, param.elements));
+		free(huge);
+	}
+	assert_fails(ls_trainer_backward(trainer, &batch, NULL), LS_ENUMERIC, "the loss became");
+	assert_fails(ls_trainer_update(trainer, NULL), LS_EINVALID, "there is no gradient");
+	assert_ok(ls_trainer_save(trainer, *state, 1));
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	ls_dataset_free(set);
+	free(s);
+}
+
+static void test_handles_that_were_freed(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	ls_model_facts facts;
+	double lr;
+	(void)state;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	ls_model_free(model); /* the trainer keeps it */
+	ls_model_free(model);
+	assert_fails(ls_model_describe(model, &facts), LS_EINVALID, "the model was freed");
+	assert_ok(ls_trainer_run(trainer, set, 2, NULL));
+	ls_trainer_free(trainer);
+	ls_trainer_free(trainer);
+	ls_trainer_free(NULL);
+	assert_fails(ls_trainer_get_lr(trainer, &lr), LS_EINVALID, "the trainer was freed");
+	assert_fails(ls_trainer_run(trainer, set, 2, NULL), LS_EINVALID, "the trainer was freed");
+	assert_fails(ls_trainer_step(NULL, NULL, NULL), LS_EINVALID, "the trainer is NULL");
+	assert_fails(ls_model_save(NULL, "x"), LS_EINVALID, "the model is NULL");
+	ls_dataset_free(set);
+}
+
+static int stop_at_third(void *context, const ls_trainer_report *report)
+{
+	*(int *)context += 1;
+	return report->steps == 3;
+}
+
+static void test_the_hook_stops_a_run(void **state)
+{
+	ls_dataset *set = open_set("glyphs");
+	ls_model *model = make_model("mlp", set);
+	ls_trainer_options o = options_of("adam");
+	ls_trainer *trainer = NULL;
+	int calls = 0;
+	(void)state;
+	assert_ok(ls_trainer_new(&trainer, model, &o));
+	assert_ok(ls_trainer_set_hook(trainer, stop_at_third, &calls));
+	assert_fails(ls_trainer_run(trainer, set, STEPS, NULL), LS_EINTERRUPTED, "after step 3");
+	assert_int_equal(calls, 3);
+	assert_ok(ls_trainer_run(trainer, set, STEPS - 3, NULL));
+	assert_int_equal(fingerprint(model), train("mlp", set, &o));
+	ls_trainer_free(trainer);
+	ls_model_free(model);
+	ls_dataset_free(set);
+}
+
+TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_options_are_checked, test_samples_are_checked,
+	       test_gradients_are_checked, test_a_loss_that_is_not_finite, test_handles_that_were_freed,
+	       test_the_hook_stops_a_run)
