@@ -7,6 +7,7 @@
 #include <lockstep/predict.h>
 
 #include "args.h"
+#include "choice.h"
 #include "command.h"
 #include "model_rows.h"
 
@@ -58,8 +59,6 @@ static const struct {
 	{ "input-format", { "text", "a text per line" } },
 	{ "values", { "pixels", "from 0 to 255, to be normalised (the default)" } },
 	{ "values", { "normalised", "as the model takes them" } },
-	{ "resize", { "cover", "the largest central part of the model's aspect ratio (the default)" } },
-	{ "resize", { "stretch", "the whole image, whatever its aspect ratio" } },
 	{ "format", { "csv", "comma-separated values with a header (the default)" } },
 	{ "format", { "jsonl", "a JSON object per line" } },
 };
@@ -71,7 +70,7 @@ static int value_at(const ls_setting *row, size_t i, ls_setting_value *out)
 			*out = names[k].value;
 			return 1;
 		}
-	return ls_setting_value_at(row, i, out);
+	return ls_resize_value_at(row, i, out);
 }
 
 static const ls_args args = {
@@ -85,27 +84,11 @@ static const ls_args args = {
 	.value_at = value_at,
 };
 
-/* The number of the value that is named, 0 where none is; -1, with a message, for an unknown one. */
-static int choose(const char *setting, const char *typed)
-{
-	ls_setting_value value;
-	char list[256] = "";
-	const ls_setting row = { .name = setting };
-
-	for (size_t i = 0; value_at(&row, i, &value); i++) {
-		if (!typed || !strcmp(value.name, typed))
-			return (int)i;
-		size_t used = strlen(list);
-		snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "", value.name);
-	}
-	ls_usage_error(args.command, "--%s is '%s'; it can be %s", setting, typed, list);
-	return -1;
-}
-
 static int choose_all(predict_options *o)
 {
-	int kind = choose("input-format", o->input_format), format = choose("format", o->format);
-	int resize = choose("resize", o->resize), values = choose("values", o->values);
+	int kind = ls_args_choose(&args, "input-format", o->input_format),
+	    format = ls_args_choose(&args, "format", o->format);
+	int resize = ls_args_choose(&args, "resize", o->resize), values = ls_args_choose(&args, "values", o->values);
 
 	o->predict.kind = (ls_input_kind)kind;
 	o->predict.format = (ls_predict_format)format;

@@ -2,11 +2,11 @@
  * cmd_serve.c - lockstep serve: answer predictions over HTTP.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include <lockstep/serve.h>
 
 #include "args.h"
+#include "choice.h"
 #include "command.h"
 #include "model_rows.h"
 #include "stop.h"
@@ -48,19 +48,6 @@ static const ls_setting rows[] = {
 };
 LS_ARGS_TABLE(row_at, rows)
 
-static int value_at(const ls_setting *row, size_t i, ls_setting_value *out)
-{
-	static const ls_setting_value resize[] = {
-		{ "cover", "the largest central part of the model's aspect ratio (the default)" },
-		{ "stretch", "the whole image, whatever its aspect ratio" },
-	};
-	if (strcmp(row->name, "resize") != 0)
-		return ls_setting_value_at(row, i, out);
-	if (i < sizeof(resize) / sizeof(resize[0]))
-		*out = resize[i];
-	return i < sizeof(resize) / sizeof(resize[0]);
-}
-
 static const ls_args args = {
 	.command = "lockstep serve",
 	.operands = "RUN|FILE.safetensors",
@@ -69,7 +56,7 @@ static const ls_args args = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.at = row_at,
-	.value_at = value_at,
+	.value_at = ls_resize_value_at,
 };
 
 static ls_status serve(const serve_options *o)
@@ -89,10 +76,10 @@ int ls_cmd_serve(int argc, char **argv)
 	int code = ls_args_parse(&args, &options, &options.load.source, argc, argv);
 	if (code != LS_ARGS_GO)
 		return code;
-	if (options.resize && strcmp(options.resize, "stretch") == 0)
-		options.serve.resize = LS_RESIZE_STRETCH;
-	else if (options.resize && strcmp(options.resize, "cover") != 0)
-		return ls_usage_error(args.command, "--resize is '%s'; it can be cover, stretch", options.resize);
+	int resize = ls_args_choose(&args, "resize", options.resize);
+	if (resize < 0)
+		return LS_EXIT_USAGE;
+	options.serve.resize = (ls_resize)resize;
 	ls_stop_on_signals(LS_STOP_SERVER, 0);
 	return ls_command_finish(args.command, serve(&options));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/topk.h"
 #include "data/text_input.h"
 
 /* ---- texts --------------------------------------------------------------------------------------------------------- */
@@ -95,23 +96,6 @@ void ls_prediction_lines_end(ls_prediction_lines *l)
 	*l = (ls_prediction_lines){ 0 };
 }
 
-/* The most probable first; of equal ones that with the smaller label. */
-static void find_best(ls_prediction_lines *l, const float *chances)
-{
-	int64_t count = 0;
-
-	for (int64_t i = 0; i < l->outputs; i++) {
-		int64_t at = count;
-		while (at > 0 && chances[i] > chances[l->best[at - 1]])
-			at--;
-		if (at == l->top)
-			continue;
-		count += count < l->top;
-		memmove(l->best + at + 1, l->best + at, (size_t)(count - 1 - at) * sizeof(*l->best));
-		l->best[at] = i;
-	}
-}
-
 static void add_csv(const ls_prediction_lines *l, const char *input, uint64_t row, const float *chances)
 {
 	put_csv(l->to, input);
@@ -156,7 +140,7 @@ static void add_json(const ls_prediction_lines *l, const char *input, uint64_t r
 
 void ls_prediction_lines_add(ls_prediction_lines *l, const char *input, uint64_t row, const float *chances)
 {
-	find_best(l, chances);
+	ls_topk(chances, l->outputs, l->top, l->best);
 	if (l->format == LS_PREDICT_CSV)
 		add_csv(l, input, row, chances);
 	else

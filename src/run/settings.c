@@ -214,21 +214,16 @@ const char *ls_setting_field(const ls_setting *row, char out[LS_SETTING_FIELD])
 	return out;
 }
 
-/* Whole numbers as people write them, others as short as they read back. */
-static void format_real(double value, char *out, size_t size)
+/* Whole numbers as people write them ("30", not "3e+01"), others as short as they read back. */
+static void format_real(double value, int is_float, char *out, size_t size)
 {
+	if (fabs(value) < 1e7 && value == floor(value)) {
+		snprintf(out, size, "%.0f", value);
+		return;
+	}
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(out, size, "%.*g", digits, value);
-		if (strtod(out, NULL) == value)
-			break;
-	}
-}
-
-static void format_float(float value, char *out, size_t size)
-{
-	for (int digits = 1; digits <= 9; digits++) {
-		snprintf(out, size, "%.*g", digits, (double)value);
-		if (strtof(out, NULL) == value)
+		if (is_float ? strtof(out, NULL) == (float)value : strtod(out, NULL) == value)
 			break;
 	}
 }
@@ -272,10 +267,10 @@ void ls_setting_format(const ls_setting *row, const void *options, char *out, si
 		snprintf(out, size, "%" PRIu64, *(const uint64_t *)field);
 		break;
 	case LS_SETTING_REAL:
-		format_real(*(const double *)field, out, size);
+		format_real(*(const double *)field, 0, out, size);
 		break;
 	case LS_SETTING_FLOAT:
-		format_float(*(const float *)field, out, size);
+		format_real((double)*(const float *)field, 1, out, size);
 		break;
 	case LS_SETTING_FLAG:
 		snprintf(out, size, "%s", *(const int *)field ? "on" : "off");
@@ -288,7 +283,7 @@ static void format_bound(double bound, char *out, size_t size)
 	if (bound == rint(bound) && fabs(bound) < 1e16)
 		snprintf(out, size, "%.0f", bound);
 	else
-		format_real(bound, out, size);
+		format_real(bound, 0, out, size);
 }
 
 static ls_status check_range(const ls_setting *row, double number, const char *typed)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/names.h"
+#include "base/topk.h"
 
 enum { DIGITS = 9 }; /* of a number that reads back to the same float */
 
@@ -28,30 +29,16 @@ static json_t *class_of(const ls_model *model, int64_t label, float chance)
 	return object;
 }
 
-/* The label of rank k, the most probable first, of equal ones the smaller; `before` is that of rank k - 1, -1: none. */
-static int64_t next_best(const float *chances, int64_t outputs, int64_t before)
+/* best: (top) labels, the most probable first */
+static json_t *prediction_of(const ls_model *model, const float *chances, const int64_t *best, int64_t top)
 {
-	int64_t best = -1;
-
-	for (int64_t i = 0; i < outputs; i++) {
-		int is_left =
-			before < 0 || chances[i] < chances[before] || (chances[i] == chances[before] && i > before);
-		if (is_left && (best < 0 || chances[i] > chances[best]))
-			best = i;
-	}
-	return best;
-}
-
-static json_t *prediction_of(const ls_model *model, const float *chances, int64_t outputs, int64_t top)
-{
-	int64_t best = next_best(chances, outputs, -1);
-	json_t *object = class_of(model, best, chances[best]), *list;
+	json_t *object = class_of(model, best[0], chances[best[0]]), *list;
 
 	if (!object || top <= 1)
 		return object;
 	list = json_array();
-	for (int64_t k = 0; k < top && best >= 0; k++, best = next_best(chances, outputs, best))
-		json_array_append_new(list, class_of(model, best, chances[best]));
+	for (int64_t k = 0; k < top; k++)
+		json_array_append_new(list, class_of(model, best[k], chances[best[k]]));
 	json_object_set_new(object, "top", list);
 	return object;
 }
@@ -59,11 +46,17 @@ static json_t *prediction_of(const ls_model *model, const float *chances, int64_
 char *ls_answer_predictions(const ls_model *model, const ls_model_facts *facts, const float *chances, int64_t count,
 			    int64_t top)
 {
-	json_t *list = json_array();
+	int64_t shown = top < 1 ? 1 : top < facts->outputs ? top : facts->outputs;
+	int64_t *best = calloc((size_t)shown, sizeof(*best));
+	json_t *list = best ? json_array() : NULL;
 
-	for (int64_t i = 0; i < count; i++)
-		json_array_append_new(list, prediction_of(model, chances + i * facts->outputs, facts->outputs, top));
-	return dump(json_pack("{s:o}", "predictions", list), JSON_COMPACT);
+	for (int64_t i = 0; list && i < count; i++) {
+		const float *sample = chances + i * facts->outputs;
+		ls_topk(sample, facts->outputs, shown, best);
+		json_array_append_new(list, prediction_of(model, sample, best, top > 1 ? shown : 1));
+	}
+	free(best);
+	return list ? dump(json_pack("{s:o}", "predictions", list), JSON_COMPACT) : NULL;
 }
 
 char *ls_answer_error(const char *message)

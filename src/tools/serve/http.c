@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -18,6 +17,7 @@
 #include "base/names.h"
 #include "base/pin.h"
 #include "tools/serve/answer.h"
+#include "tools/serve/connections.h"
 
 #ifndef MHD_HTTP_CONTENT_TOO_LARGE /* before 0.9.74 */
 #define MHD_HTTP_CONTENT_TOO_LARGE 413
@@ -26,21 +26,12 @@
 enum { THREADS_MIN = 2, THREADS_MAX = 4, SPARE_CONNECTIONS = 64 };
 #define DISCARD_MAX ((int64_t)64 << 20) /* of a body that nobody wants: read, so that the client gets to see why */
 
-/* A connection, from accept to close. `since`: when it was opened or last answered. */
-typedef struct connection {
-	int fd, is_busy; /* busy: its request is complete and not answered */
-	double since;
-	struct connection *before, *next;
-} connection;
-
 struct ls_http {
 	ls_http_options options;
 	struct MHD_Daemon *daemon;
 	atomic_int is_refusing;
 	atomic_llong active;
-	pthread_mutex_t lock; /* for: */
-	connection *connections;
-	int64_t connection_count;
+	ls_connections connections;
 };
 
 typedef struct route route;
@@ -83,7 +74,7 @@ struct route {
 	void (*answer)(http_request *r); /* when the request is complete; sets an answer, or waits for one */
 };
 
-static connection *connection_of(struct MHD_Connection *c)
+static ls_connection *connection_of(struct MHD_Connection *c)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	return info ? info->socket_context : NULL;
@@ -107,9 +98,7 @@ static void answer_metrics(http_request *r)
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
-	pthread_mutex_lock(&h->lock);
-	ls_gauges gauges = { .connections = h->connection_count };
-	pthread_mutex_unlock(&h->lock);
+	ls_gauges gauges = { .connections = ls_connections_count(&h->connections) };
 	gauges.waiting = ls_batcher_waiting(h->options.batcher);
 	if (to) {
 		ls_counters_print(h->options.counters, gauges, to);
@@ -244,9 +233,7 @@ static void check_head(http_request *r, const char *path, const char *method)
 {
 	ls_http *h = r->http;
 
-	pthread_mutex_lock(&h->lock);
-	int is_crowded = h->connection_count > h->options.max_connections;
-	pthread_mutex_unlock(&h->lock);
+	int is_crowded = ls_connections_count(&h->connections) > h->options.max_connections;
 	find_route(r, path, method);
 	if (!is_allowed(r))
 		refuse(r, MHD_HTTP_UNAUTHORIZED,
@@ -325,15 +312,6 @@ static enum MHD_Result send_answer(http_request *r)
 	return result;
 }
 
-static void set_busy(const http_request *r)
-{
-	connection *c = connection_of(r->connection);
-	pthread_mutex_lock(&r->http->lock);
-	if (c)
-		c->is_busy = 1;
-	pthread_mutex_unlock(&r->http->lock);
-}
-
 /* The body is complete, or a prediction is. */
 static enum MHD_Result go_on(http_request *r)
 {
@@ -345,7 +323,7 @@ static enum MHD_Result go_on(http_request *r)
 			   "application/json");
 	} else if (r->code == 0) {
 		r->complete = ls_clock_seconds();
-		set_busy(r);
+		ls_connections_set_busy(&r->http->connections, connection_of(r->connection), 1);
 		r->route->answer(r);
 		drop_body(r);
 		if (r->is_waiting)
@@ -393,15 +371,9 @@ static void request_ended(void *context, struct MHD_Connection *own, void **requ
 {
 	ls_http *h = context;
 	http_request *r = *request;
-	connection *c = connection_of(own);
 	(void)code;
 
-	pthread_mutex_lock(&h->lock);
-	if (c) {
-		c->is_busy = 0;
-		c->since = ls_clock_seconds();
-	}
-	pthread_mutex_unlock(&h->lock);
+	ls_connections_set_busy(&h->connections, connection_of(own), 0);
 	if (!r)
 		return;
 	drop_body(r);
@@ -414,64 +386,25 @@ static void request_ended(void *context, struct MHD_Connection *own, void **requ
 
 /* ---- connections --------------------------------------------------------------------------------------------------- */
 
-static void link_connection(ls_http *h, connection *c)
-{
-	pthread_mutex_lock(&h->lock);
-	c->next = h->connections;
-	if (c->next)
-		c->next->before = c;
-	h->connections = c;
-	h->connection_count++;
-	pthread_mutex_unlock(&h->lock);
-}
-
-static void unlink_connection(ls_http *h, connection *c)
-{
-	pthread_mutex_lock(&h->lock);
-	if (c->before)
-		c->before->next = c->next;
-	else
-		h->connections = c->next;
-	if (c->next)
-		c->next->before = c->before;
-	h->connection_count--;
-	pthread_mutex_unlock(&h->lock);
-}
-
 /* The library closes the socket after this has returned, so a connection in the list has one that is open. */
 static void connection_changed(void *context, struct MHD_Connection *own, void **socket_context,
 			       enum MHD_ConnectionNotificationCode code)
 {
-	connection *c = *socket_context;
+	ls_connections *all = &((ls_http *)context)->connections;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		c = calloc(1, sizeof(*c));
-		*socket_context = c;
-		if (!c)
-			return;
-		c->fd = MHD_get_connection_info(own, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-		c->since = ls_clock_seconds();
-		link_connection(context, c);
-	} else if (c) {
-		unlink_connection(context, c);
-		free(c);
+		int fd = MHD_get_connection_info(own, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+		*socket_context = ls_connections_open(all, fd);
+	} else {
+		ls_connections_close(all, *socket_context);
 		*socket_context = NULL;
 	}
 }
 
-/* A client that sends a byte now and then is never idle: what counts is a complete request. */
 void ls_http_tick(ls_http *h)
 {
-	double now = ls_clock_seconds();
-
-	pthread_mutex_lock(&h->lock);
-	for (connection *c = h->connections; c; c = c->next)
-		if (!c->is_busy && now - c->since > h->options.timeout) {
-			shutdown(c->fd, SHUT_RDWR);
-			c->since = now;
-			ls_counters_timeout(h->options.counters);
-		}
-	pthread_mutex_unlock(&h->lock);
+	for (int64_t shut = ls_connections_shut_idle(&h->connections, h->options.timeout); shut > 0; shut--)
+		ls_counters_timeout(h->options.counters);
 }
 
 ls_status ls_http_check(void)
@@ -516,7 +449,7 @@ ls_status ls_http_start(ls_http **out, const ls_http_options *options)
 
 	if (h) {
 		h->options = *options;
-		pthread_mutex_init(&h->lock, NULL);
+		ls_connections_init(&h->connections);
 		h->daemon = start_daemon(h);
 	}
 	if (h && h->daemon) {
@@ -525,7 +458,7 @@ ls_status ls_http_start(ls_http **out, const ls_http_options *options)
 	}
 	close(options->listener.fd);
 	if (h)
-		pthread_mutex_destroy(&h->lock);
+		ls_connections_release(&h->connections);
 	free(h);
 	return ls_fail(LS_EMEMORY,
 		       "cannot start the HTTP server for %lld connections; try a smaller options.max_connections",
@@ -550,7 +483,7 @@ void ls_http_stop(ls_http *h)
 	if (!h)
 		return;
 	MHD_stop_daemon(h->daemon);
-	pthread_mutex_destroy(&h->lock);
+	ls_connections_release(&h->connections);
 	free(h);
 }
 

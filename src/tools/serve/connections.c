@@ -1,0 +1,93 @@
+#include "tools/serve/connections.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+
+struct ls_connection {
+	int fd, is_busy;
+	double since; /* when it was opened or last answered */
+	ls_connection *before, *next;
+};
+
+void ls_connections_init(ls_connections *all)
+{
+	*all = (ls_connections){ .first = NULL };
+	pthread_mutex_init(&all->lock, NULL);
+}
+
+void ls_connections_release(ls_connections *all)
+{
+	pthread_mutex_destroy(&all->lock);
+}
+
+int64_t ls_connections_count(ls_connections *all)
+{
+	pthread_mutex_lock(&all->lock);
+	int64_t count = all->count;
+	pthread_mutex_unlock(&all->lock);
+	return count;
+}
+
+ls_connection *ls_connections_open(ls_connections *all, int fd)
+{
+	ls_connection *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fd = fd;
+	c->since = ls_clock_seconds();
+	pthread_mutex_lock(&all->lock);
+	c->next = all->first;
+	if (c->next)
+		c->next->before = c;
+	all->first = c;
+	all->count++;
+	pthread_mutex_unlock(&all->lock);
+	return c;
+}
+
+void ls_connections_close(ls_connections *all, ls_connection *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&all->lock);
+	if (c->before)
+		c->before->next = c->next;
+	else
+		all->first = c->next;
+	if (c->next)
+		c->next->before = c->before;
+	all->count--;
+	pthread_mutex_unlock(&all->lock);
+	free(c);
+}
+
+void ls_connections_set_busy(ls_connections *all, ls_connection *c, int is_busy)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&all->lock);
+	c->is_busy = is_busy;
+	if (!is_busy)
+		c->since = ls_clock_seconds();
+	pthread_mutex_unlock(&all->lock);
+}
+
+/* A client that sends a byte now and then is never idle: what counts is a complete request. */
+int64_t ls_connections_shut_idle(ls_connections *all, double timeout)
+{
+	double now = ls_clock_seconds();
+	int64_t shut = 0;
+
+	pthread_mutex_lock(&all->lock);
+	for (ls_connection *c = all->first; c; c = c->next)
+		if (!c->is_busy && now - c->since > timeout) {
+			shutdown(c->fd, SHUT_RDWR);
+			c->since = now;
+			shut++;
+		}
+	pthread_mutex_unlock(&all->lock);
+	return shut;
+}

@@ -1,0 +1,35 @@
+/*
+ * connections.h - the open connections of a server: how many there are, and which have been idle for too long. All
+ * functions may be called from several threads.
+ */
+#ifndef LS_TOOLS_SERVE_CONNECTIONS_H
+#define LS_TOOLS_SERVE_CONNECTIONS_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+typedef struct ls_connection ls_connection;
+
+typedef struct ls_connections {
+	pthread_mutex_t lock; /* for: */
+	ls_connection *first;
+	int64_t count;
+} ls_connections;
+
+void ls_connections_init(ls_connections *connections);
+void ls_connections_release(ls_connections *connections); /* all are closed by then */
+int64_t ls_connections_count(ls_connections *connections);
+
+/* From accept to close; the socket stays the caller's, and open in between. NULL without memory, which close() and the
+ * other functions take. */
+ls_connection *ls_connections_open(ls_connections *connections, int fd);
+void ls_connections_close(ls_connections *connections, ls_connection *connection);
+
+/* Busy: its request is complete and not answered. */
+void ls_connections_set_busy(ls_connections *connections, ls_connection *connection, int is_busy);
+
+/* Shut down the sockets of connections that were opened or last answered `timeout` seconds ago and are not busy;
+ * returns how many. */
+int64_t ls_connections_shut_idle(ls_connections *connections, double timeout);
+
+#endif
