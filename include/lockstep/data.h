@@ -80,8 +80,8 @@ typedef enum ls_split { LS_SPLIT_TRAIN, LS_SPLIT_TEST } ls_split;
 
 typedef struct ls_dataset_options {
 	size_t size;      /* set by LS_DATASET_OPTIONS_INIT */
-	const char *name; /* a name of the dataset table (ls_dataset_row_at), a directory of IDX files, or a text file
-			   * or directory of .txt files */
+	const char *name; /* a name of the dataset table (ls_dataset_row_at), a directory of IDX files, of class folders
+			   * with images, or of .txt files, or a text file */
 	ls_split split;
 	const char *dir;  /* directory that holds the files; NULL: the data cache */
 	uint64_t samples; /* size of a generated dataset, or maximum number of samples from files (images: the first N;
@@ -100,6 +100,10 @@ typedef struct ls_dataset_options {
 	int tokens;          /* longest sample; 0: the dataset's default */
 	int phrases;         /* sst5: train on every phrase of every tree, not on whole sentences alone */
 	int replace_invalid; /* bytes that are not UTF-8 become U+FFFD; otherwise they are an error */
+
+	/* folders of images */
+	int64_t image_size; /* side of the squares that images are scaled to; 0: the size of the first image */
+	const char *cache;  /* keep decoded images: NULL or "auto": in the data cache if there is room; "off"; a folder */
 } ls_dataset_options;
 
 #define LS_DATASET_OPTIONS_INIT                                                                                        \

@@ -110,6 +110,10 @@ typedef struct ls_train_options {
 	ls_stop *stop;
 
 	uint64_t given[2]; /* which settings ls_train_options_set() has set: bit i is row i of ls_train_setting_at() */
+
+	/* folders of images, as in ls_dataset_options */
+	int64_t image_size; /* side of the squares that images are scaled to; 0: the size of the first image */
+	const char *cache;  /* keep decoded images: "auto" (also NULL), "off", or a folder */
 } ls_train_options;
 
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \

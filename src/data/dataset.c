@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "data/normalise.h"
 #include "data/readers/corpus.h"
+#include "data/readers/image_list.h"
 #include "data/readers/sst.h"
 #include "data/unsupported.h"
 
@@ -324,11 +325,13 @@ static ls_status check_phrases(const ls_dataset_options *options, int has_trees)
 		       options->name);
 }
 
-/* A directory of IDX files or of trees, else of text; a file of text. */
+/* A directory of IDX files, of trees or of class folders with images, else of text; a file of text. */
 static ls_status open_path(ls_dataset **out, const ls_dataset_options *options)
 {
 	const char *path = options->name;
 	LS_TRY(check_phrases(options, ls_path_is_directory(path) && ls_sst_is(path)));
+	if (!ls_directory_is(path) && !ls_sst_is(path) && ls_image_folder_is(path))
+		return ls_image_folder_open(out, options);
 	if (!ls_path_is_directory(path) || (!ls_directory_is(path) && !ls_sst_is(path)))
 		LS_TRY(ls_data_check_format(path));
 	if (!ls_path_is_directory(path) && !ls_corpus_is_text(path))
@@ -367,7 +370,7 @@ ls_status ls_dataset_open(ls_dataset **out, const ls_dataset_options *options)
 {
 	ls_dataset_options own = LS_DATASET_OPTIONS_INIT;
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, replace_invalid, "LS_DATASET_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, cache, "LS_DATASET_OPTIONS_INIT"));
 	const char *name = own.name;
 	if (!name || !*name)
 		return ls_fail(LS_EINVALID, "no dataset named; for example options.data glyphs");

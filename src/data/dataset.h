@@ -23,6 +23,7 @@ struct ls_dataset {
 	float *level;                   /* (channels, 256): byte -> normalised float */
 	ls_status (*check)(void *self); /* whether the files are unchanged since opening; NULL: always */
 	const char *label_file;         /* where labels come from, for errors; NULL: not from one file */
+	const char *const *class_names; /* (classes); NULL: classes have no names here */
 };
 
 /* Use samples only if this returns LS_OK after reading them: another process may cut the files short meanwhile. */
@@ -70,6 +71,8 @@ ls_status ls_babble_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_pairs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_sst_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_sotu_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_image_folder_open(ls_dataset **out,
+			       const ls_dataset_options *options); /* options->name is a folder of class folders */
 ls_status ls_corpus_open(ls_dataset **out,
 			 const ls_dataset_options *options); /* options->name is a file or directory */
 

@@ -27,10 +27,9 @@ static const char *const names[KINDS] = { [TEXT] = "text",
 					  [BINARY] = "binary" };
 
 #define READ_TODAY                                                                                                     \
-	"supported are: a directory of IDX files named as MNIST's (train-images-idx3-ubyte, train-labels-idx1-ubyte, " \
-	"t10k-...; man lockstep-data), plain text to pretrain on (.txt, with a vocab.txt), and the names of "          \
-	"`lockstep "                                                                                                   \
-	"data list`"
+	"supported are: a folder per class with PNG or JPEG images, a directory of IDX files named as MNIST's "        \
+	"(train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...; man lockstep-data), plain text to pretrain on "  \
+	"(.txt, with a vocab.txt), and the names of `lockstep data list`"
 
 static int has_ending(const char *name, const char *ending)
 {
@@ -91,6 +90,12 @@ static ls_status check_file(const char *path)
 		       names[found]);
 }
 
+/* An image of a kind that folders of classes may have. */
+static int is_readable(const char *name)
+{
+	return has_ending(name, ".png") || has_ending(name, ".jpg") || has_ending(name, ".jpeg");
+}
+
 /* Limits of the search through a directory. */
 enum { DEPTH_MAX = 8, FILES_MAX = 200000 };
 
@@ -133,6 +138,11 @@ static ls_status check_directory(const char *path)
 		most = c.of[k] > c.of[most] ? k : most;
 	if (!c.of[most] || c.of[most] <= c.of[TEXT])
 		return LS_OK;
+	if (most == PICTURE && is_readable(c.example[PICTURE]))
+		return ls_fail(LS_EUNSUPPORTED,
+			       "dataset '%s': found %llu image file%s (%s), but no folder per class: put the images of each "
+			       "class into a folder of its own, as %s/cat/1.png",
+			       path, (unsigned long long)c.of[most], c.of[most] == 1 ? "" : "s", c.example[most], path);
 	return ls_fail(LS_EUNSUPPORTED,
 		       "dataset '%s': found %s%llu %s file%s (%s), which are not supported as data; " READ_TODAY, path,
 		       c.files == FILES_MAX ? "more than " : "", (unsigned long long)c.of[most], names[most],

@@ -29,6 +29,12 @@ static int has_directory(const run *r)
 	return row && row->needs_download;
 }
 
+/* Whether images are read from files of any size. */
+static int opens_files(const run *r)
+{
+	return opens_data(r) && !r->is_text && r->options->data && !ls_dataset_row_of(r->options->data);
+}
+
 static int opens_test(const run *r)
 {
 	return opens_data(r) && r->has_test;
@@ -142,6 +148,8 @@ static const effect effects[] = {
 	{ "data-dir", has_directory, "data", "its files are not read from there" },
 	{ "samples", opens_data, NULL, OWN_DATA },
 	{ "test-samples", opens_test, "eval-every", "no test set is opened" },
+	{ "image-size", opens_files, "data", "it is not a folder of image files" },
+	{ "cache", opens_files, "data", "it is not a folder of image files" },
 	{ "dropout", builds_model, NULL, OWN_GRAPH },
 
 	{ "vocab", reads_text, "data", "it is not text that is read with a vocabulary" },

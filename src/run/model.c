@@ -54,6 +54,8 @@ ls_status ls_train_open_data(ls_dataset **out, const ls_train_options *o, const 
 	d.tokens = (int)o->seq_len;
 	d.phrases = o->phrases;
 	d.replace_invalid = o->replace_invalid;
+	d.image_size = o->image_size;
+	d.cache = o->cache;
 	return ls_dataset_open(out, &d);
 }
 

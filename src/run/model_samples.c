@@ -12,6 +12,7 @@
 #include "data/dataset.h"
 #include "data/images/image.h"
 #include "data/normalise.h"
+#include "run/class_names.h"
 #include "run/model_handle.h"
 #include "run/vocabulary.h"
 
@@ -150,8 +151,10 @@ ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *op
 
 	LS_TRY(open_tokenizer(model));
 	LS_TRY(choose_normalisation(model, options));
-	if (options->labels)
-		return read_labels(model, options->labels, outputs);
+	char kept[4096];
+	ls_class_names_find(kept, sizeof(kept), model->trained.weights.run);
+	if (options->labels || kept[0] != '\0')
+		return read_labels(model, options->labels ? options->labels : kept, outputs);
 	find_known(model, outputs);
 	return LS_OK;
 }

@@ -10,6 +10,7 @@
 #include "comm/collectives.h"
 #include "metrics/metrics.h"
 #include "run/handshake.h"
+#include "run/class_names.h"
 #include "run/vocabulary.h"
 #include "run/weights.h"
 #include "trainer/state_transfer.h"
@@ -261,6 +262,7 @@ ls_status ls_keep_restore(const ls_setup *s, ls_run_lock *lock)
 	LS_TRY(ls_run_lock_take(lock, o->run));
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
+	LS_TRY(ls_class_names_keep(o->run, s->train_set));
 	return describe(s);
 }
 
@@ -275,6 +277,7 @@ static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progres
 		return LS_OK;
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
+	LS_TRY(ls_class_names_keep(o->run, s->train_set));
 	return position->step < s->total_steps ? describe(s) : describe_complete(s);
 }
 

@@ -34,13 +34,24 @@ static ls_setting_value wire_at(size_t i)
 	return codec ? (ls_setting_value){ codec->wire, codec->summary } : (ls_setting_value){ NULL, NULL };
 }
 
+/* Other values are folders. */
+static ls_setting_value cache_at(size_t i)
+{
+	static const ls_setting_value values[] = {
+		{ "auto", "in the data cache, if half of the free disk space is enough (the default)" },
+		{ "off", "decode images in every epoch" },
+		{ NULL, NULL },
+	};
+	return values[i < 2 ? i : 2];
+}
+
 static const struct {
 	const char *setting;
 	ls_setting_value (*at)(size_t i); /* no name: past the end */
 } families[] = {
 	{ "model", model_at },       { "data", dataset_at },      { "optimizer", optimizer_at },
 	{ "schedule", schedule_at }, { "strategy", strategy_at }, { "wire", wire_at },
-	{ "pin", pin_at },           { "share", share_at },
+	{ "pin", pin_at },           { "share", share_at },       { "cache", cache_at },
 };
 
 int ls_setting_value_at(const ls_setting *row, size_t i, ls_setting_value *out)

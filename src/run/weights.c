@@ -70,7 +70,7 @@ ls_status ls_weights_find(ls_weights *out, const char *source)
 /* Which samples there are to test on. */
 static int is_of_data(const ls_setting *row)
 {
-	static const char *const names[] = { "data", "data-dir", "test-samples", "seed" };
+	static const char *const names[] = { "data", "data-dir", "test-samples", "image-size", "seed" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(row->name, names[i]) == 0)
 			return 1;

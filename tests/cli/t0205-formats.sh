@@ -15,19 +15,20 @@ printf 'label,a,b\n1,2,3\n0,4,5\n' >train.csv
 refuses "a CSV file" "dataset 'train.csv' is a file of kind 'table \(CSV" train.csv
 printf '{"text": "a", "label": 1}\n' >train.jsonl
 refuses "a JSON Lines file" "'train.jsonl' is a file of kind 'table" train.jsonl
-mkdir -p shapes/train/square shapes/train/circle shapes/test/square
+mkdir -p loose shapes/train/square
 for i in 1 2 3 4 5; do
-	printf '\211PNG\r\n\032\n' >"shapes/train/square/$i.png"
-	printf '\211PNG\r\n\032\n' >"shapes/train/circle/$i.PNG"
-	printf '\377\330\377\340' >"shapes/test/square/$i.jpeg"
+	printf '\211PNG\r\n\032\n' >"loose/$i.png"
+	printf 'GIF8' >"shapes/train/square/$i.gif"
 done
-refuses "a folder of pictures" "dataset 'shapes': found 15 image files \([0-9].(png|PNG|jpeg)\)" shapes
+run "$LOCKSTEP" train --data loose --steps 1
+like "images without classes" "$err" "dataset 'loose': found 5 image files \([1-5].png\), but no folder per class"
+refuses "images of another kind" "dataset 'shapes': found 5 image files \([1-5].gif\)" shapes
 echo "circles and squares" >shapes/README.txt
-refuses "a folder of pictures with a word about them" "dataset 'shapes': found 15 image files" shapes
+refuses "with a word about them" "dataset 'shapes': found 5 image files" shapes
 mkdir tables
 cp train.csv tables/a.csv
 refuses "a folder with a table" "dataset 'tables': found 1 table \(CSV, JSON, Parquet\) file \(a.csv\)" tables
-cp shapes/train/square/1.png picture
+cp loose/1.png picture
 refuses "a picture by any name" "dataset 'picture' is a file of kind 'image'" picture
 printf '\223NUMPY\001\000' >x.npy
 refuses "an array" "'x.npy' is a file of kind 'array" x.npy
@@ -43,12 +44,12 @@ fails_with "text for a model of images" 1 "model mlp takes images, and prose.txt
 mkdir texts
 cp prose.txt texts/a.txt
 cp prose.txt texts/b.txt
-cp shapes/train/square/1.png texts/cover.png
+cp loose/1.png texts/cover.png
 fails_with "a picture among texts does no harm" 1 "there is no vocabulary" "$LOCKSTEP" data info texts
 mkdir empty
 fails_with "a folder of nothing" 1 "empty contains no dataset" "$LOCKSTEP" train --model mlp --data empty
 ok "IDX files" "$LOCKSTEP" data make glyphs --samples 64 --out idx --quiet
-cp shapes/train/square/*.png idx
+cp loose/*.png idx
 run "$LOCKSTEP" train --model mlp --data idx --steps 1 --devices 1
 is "pictures beside IDX files do no harm" "$status" 0
 fails_with "one of the IDX files" 2 "give the directory of the IDX files" "$LOCKSTEP" train --model mlp --data idx/train-images-idx3-ubyte

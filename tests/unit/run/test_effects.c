@@ -28,6 +28,7 @@ typedef struct context {
 #define READ_TEXT "data=sst5 model=transformer"
 
 static const context images = { IMAGES, 0, 1, 1, 1, 0 };
+static const context folder = { "data=pets", 0, 1, 1, 1, 0 };
 static const context alone = { IMAGES, 0, 1, 0, 1, 0 };
 static const context own = { "", 0, 0, 0, 1, 1 };
 static const context text = { READ_TEXT, 1, 1, 1, 1, 0 };
@@ -58,6 +59,10 @@ static const struct {
 	{ "samples", &own, &images, "options.samples has no effect: the program brings a dataset" },
 	{ "test-samples", &untested, &images,
 	  "options.test_samples has no effect with options.eval_every 0: no test set" },
+	{ "image-size", &images, &folder,
+	  "options.image_size has no effect with options.data glyphs: it is not a folder of image files" },
+	{ "cache", &images, &folder,
+	  "options.cache has no effect with options.data glyphs: it is not a folder of image files" },
 	{ "dropout", &own, &images, "options.dropout has no effect: the program brings a graph" },
 	{ "vocab", &images, &text, "options.vocab has no effect with options.data glyphs: it is not text" },
 	{ "vocab", &babble, &text,

@@ -49,6 +49,7 @@ static int may_change(const char *name)
 		"pin",         "hosts",        "strategy",         "servers",     "staleness", "wire",
 		"share",       "bucket-bytes", "timeout",          "audit-every", "trace",     "trace-steps",
 		"to-accuracy", "vocab", /* its hash binds */
+		"cache",
 	};
 	for (size_t i = 0; i < sizeof(free_to_change) / sizeof(free_to_change[0]); i++)
 		if (!strcmp(free_to_change[i], name))

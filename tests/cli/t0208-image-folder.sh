@@ -1,0 +1,58 @@
+#!/bin/bash
+# Training on a folder of images: the same bits whatever decodes them, one decoding per image, and images that are wrong.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export LOCKSTEP_DATA=$PWD/data
+
+ok "digits as IDX files" "$LOCKSTEP" data make glyphs --samples 900 --out idx --quiet
+ok "and as a folder of images" python3 "$SOURCE_DIR/tests/cli/image_folder.py" idx digits
+
+run "$LOCKSTEP" data info digits
+is "data info" "$status" 0
+like "says what it found" "$out" 'train: 900 samples of 1 x 28 x 28, 10 classes'
+
+fingerprint() { # ARGUMENT...: of a training
+	"$LOCKSTEP" train --model cnn --data digits --epochs 2 --batch 60 --micro-batch 15 "$@" 2>err | tail -n 1
+}
+rm -rf data
+first=$(fingerprint --devices 1 --threads 1 --cache off)
+like "it trains" "$first" '^parameters xxh64 [0-9a-f]{16}$'
+is "nothing is kept with --cache off" "$(ls data/images 2>/dev/null)" ""
+is "the same bits while the cache is filled" "$(fingerprint --devices 2 --threads 1)" "$first"
+is "a file for each split" "$(find data/images -name 'digits-28x28x1-*.cache' | wc -l)" 2
+is "and from the cache" "$(fingerprint --devices 1 --threads 2)" "$first"
+is "and from one elsewhere" "$(fingerprint --cache elsewhere)" "$first"
+ok "which is there" test -n "$(ls elsewhere)"
+
+# The bytes of the files are no longer needed; that they are the same files is seen by size and time.
+mkdir saved
+cp -a digits/train/'digit 3' saved/
+for file in digits/train/'digit 3'/*.png; do
+	touch -r "$file" stamp
+	head -c "$(stat -c %s "$file")" /dev/zero >garbage
+	cat garbage >"$file"
+	touch -r stamp "$file"
+done
+is "no image is decoded twice" "$(fingerprint)" "$first"
+fails_with "images that are not" 1 "digits/train/digit 3/[0-9]+.png is neither a PNG nor a JPEG" \
+	"$LOCKSTEP" train --model cnn --data digits --steps 2 --cache off
+rm -rf digits/train/'digit 3'
+cp -a saved/'digit 3' digits/train/
+
+run "$LOCKSTEP" train --model cnn --data digits --steps 4 --batch 60 --run run --quiet
+is "a run" "$status" 0
+run "$LOCKSTEP" eval run
+is "is evaluated on its folder" "$status" 0
+like "of test images" "$out" 'accuracy'
+is "the run keeps the names of its classes" "$(head -n 2 run/labels.txt | tr '\n' ,)" "digit 0,digit 1,"
+run "$LOCKSTEP" predict run "digits/test/digit 4/$(ls 'digits/test/digit 4' | head -n 1)"
+is "predictions" "$status" 0
+like "have names" "$out" '^input,row,label,name,probability'
+run "$LOCKSTEP" train --run run --resume --steps 6 --quiet
+is "and resumed" "$status" 0
+run "$LOCKSTEP" train --model cnn --data digits --steps 2 --image-size 20 --plan-memory
+is "another size" "$status" 0
+fails_with "a size that is none" 2 "image-size" "$LOCKSTEP" train --data digits --image-size 0
+fails_with "a cache that cannot be" 1 "/proc/none" "$LOCKSTEP" train --model cnn --data digits --steps 1 --cache /proc/none
+
+test_end

@@ -1,0 +1,282 @@
+/*
+ * Folders of images: classes, splits, sizes, the cache of decoded images, and folders that are wrong.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/dataset.h"
+#include "data/readers/image_cache.h"
+#include "data/readers/image_list.h"
+#include "support/png_writer.h"
+#include "unit/temp_dir.h"
+#include "unit/test_main.h"
+
+enum { SIDE = 6 };
+
+/* ---- making folders ------------------------------------------------------------------------------------------------ */
+
+/* A grey image, all pixels of one value; its folder is made. */
+static void put_image(const char *root, const char *name, int side, uint8_t value)
+{
+	char path[2048];
+	uint8_t *pixels = malloc((size_t)side * (size_t)side);
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	char *slash = strrchr(path, '/');
+	*slash = '\0';
+	assert_ok(ls_path_make(path));
+	*slash = '/';
+	memset(pixels, value, (size_t)side * (size_t)side);
+	png_file png = png_make((uint32_t)side, (uint32_t)side, 8, 0, pixels, (size_t)side, NULL, 0);
+	assert_ok(ls_file_put(path, png.bytes, png.size));
+	free(png.bytes);
+	free(pixels);
+}
+
+/* `count` images of each of three classes; pixels of image i of class c are 40 c + i. */
+static void put_classes(const char *root, int count)
+{
+	static const char *const names[] = { "cat", "dog", "eel" };
+	for (int c = 0; c < 3; c++)
+		for (int i = 0; i < count; i++) {
+			char name[64];
+			snprintf(name, sizeof(name), "%s/%d.png", names[c], i);
+			put_image(root, name, SIDE, (uint8_t)(40 * c + i));
+		}
+}
+
+static ls_status open_set(ls_dataset **out, const char *root, ls_split split, const char *cache)
+{
+	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
+	o.name = root;
+	o.split = split;
+	o.cache = cache;
+	return ls_dataset_open(out, &o);
+}
+
+static ls_dataset *opened(const char *root, ls_split split, const char *cache)
+{
+	ls_dataset *set = NULL;
+	assert_ok(open_set(&set, root, split, cache));
+	return set;
+}
+
+static void expect_failure(const char *root, ls_split split, ls_status status, const char *part)
+{
+	ls_dataset *set = NULL;
+	assert_fails(open_set(&set, root, split, "off"), status, part);
+	assert_null(set);
+}
+
+/* ---- what is read -------------------------------------------------------------------------------------------------- */
+
+static void test_train_and_test_folders(void **state)
+{
+	char train[1200], test[1200];
+	uint8_t bytes[SIDE * SIDE];
+	int32_t label;
+
+	snprintf(train, sizeof(train), "%s/train", (char *)*state);
+	snprintf(test, sizeof(test), "%s/val", (char *)*state);
+	put_classes(train, 4);
+	put_image(test, "eel/far/below.PNG", SIDE, 200);
+	put_image(test, "cat/.hidden.png", SIDE, 1);
+	put_image(test, "cat/b.png", 2 * SIDE, 90);
+	ls_dataset *set = opened(*state, LS_SPLIT_TRAIN, "off");
+	const ls_dataset_info *info = ls_dataset_describe(set);
+	assert_int_equal(info->samples, 12);
+	assert_int_equal(info->classes, 3);
+	assert_true(info->channels == 1 && info->height == SIDE && info->width == SIDE);
+	for (uint64_t i = 0; i < 12; i++) {
+		assert_ok(ls_dataset_read_bytes(set, i, bytes, &label));
+		assert_int_equal(label, i / 4);
+		assert_int_equal(bytes[SIDE], 40 * (i / 4) + i % 4);
+	}
+	double mean = ls_dataset_normalisation(set)->mean[0];
+	assert_true(mean > 41.4 / 255 && mean < 41.6 / 255);
+	ls_dataset_free(set);
+	set = opened(*state, LS_SPLIT_TEST, "off");
+	assert_int_equal(ls_dataset_describe(set)->samples, 2);
+	assert_true(ls_dataset_normalisation(set)->mean[0] == mean);
+	assert_ok(ls_dataset_read_bytes(set, 0, bytes, &label)); /* scaled */
+	assert_true(label == 0 && bytes[0] == 90);
+	assert_ok(ls_dataset_read_bytes(set, 1, bytes, &label));
+	assert_true(label == 2 && bytes[SIDE * SIDE - 1] == 200);
+	ls_dataset_free(set);
+}
+
+/* Every image is in one of the two, and always in the same one. */
+static void test_split_by_name(void **state)
+{
+	uint8_t bytes[SIDE * SIDE];
+	int seen[3][40] = { { 0 } };
+	int32_t label;
+
+	put_classes(*state, 40);
+	uint64_t counts[2];
+	for (int split = 0; split < 2; split++) {
+		ls_dataset *set = opened(*state, split ? LS_SPLIT_TEST : LS_SPLIT_TRAIN, "off");
+		counts[split] = ls_dataset_describe(set)->samples;
+		for (uint64_t i = 0; i < counts[split]; i++) {
+			assert_ok(ls_dataset_read_bytes(set, i, bytes, &label));
+			seen[label][bytes[0] - 40 * label]++;
+		}
+		ls_dataset_free(set);
+	}
+	assert_int_equal(counts[0] + counts[1], 120);
+	assert_in_range(counts[1], 4, 24);
+	for (int c = 0; c < 3; c++)
+		for (int i = 0; i < 40; i++)
+			assert_int_equal(seen[c][i], 1);
+}
+
+/* N of them, of all classes. */
+static void test_fewer_samples(void **state)
+{
+	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
+	uint8_t bytes[4 * 4];
+	int of[3] = { 0 };
+	int32_t label;
+	ls_dataset *set = NULL;
+
+	put_classes(*state, 20);
+	o.name = *state;
+	o.samples = 9;
+	o.image_size = 4;
+	o.cache = "off";
+	assert_ok(ls_dataset_open(&set, &o));
+	assert_int_equal(ls_dataset_describe(set)->samples, 9);
+	assert_int_equal(ls_dataset_describe(set)->height, 4);
+	for (uint64_t i = 0; i < 9; i++) {
+		assert_ok(ls_dataset_read_bytes(set, i, bytes, &label));
+		of[label]++;
+	}
+	assert_true(of[0] == 3 && of[1] == 3 && of[2] == 3);
+	ls_dataset_free(set);
+}
+
+/* ---- the cache ----------------------------------------------------------------------------------------------------- */
+
+static void test_decoded_once(void **state)
+{
+	char train[1200], cache[1200], image[1400];
+	uint8_t first[SIDE * SIDE], again[SIDE * SIDE];
+	int32_t label;
+
+	snprintf(train, sizeof(train), "%s/set", (char *)*state);
+	snprintf(cache, sizeof(cache), "%s/cache", (char *)*state);
+	snprintf(image, sizeof(image), "%s/dog/3.png", train);
+	put_classes(train, 20);
+	ls_dataset *set = opened(train, LS_SPLIT_TRAIN, cache);
+	uint64_t samples = ls_dataset_describe(set)->samples, at = samples;
+	for (uint64_t i = 0; i < samples; i++) {
+		assert_ok(ls_dataset_read_bytes(set, i, first, &label));
+		at = first[0] == 43 ? i : at;
+	}
+	assert_true(at < samples);
+	/* what is decoded no longer needs its file, also of another process, while the folder looks the same */
+	struct stat facts;
+	assert_int_equal(stat(image, &facts), 0);
+	char *garbage = calloc(1, (size_t)facts.st_size);
+	int fd = open(image, O_WRONLY);
+	assert_true(fd >= 0 && write(fd, garbage, (size_t)facts.st_size) == facts.st_size);
+	assert_int_equal(futimens(fd, (struct timespec[]){ facts.st_atim, facts.st_mtim }), 0);
+	close(fd);
+	free(garbage);
+	ls_dataset *other = opened(train, LS_SPLIT_TRAIN, cache);
+	assert_ok(ls_dataset_read_bytes(other, at, again, &label));
+	assert_int_equal(again[0], 43);
+	ls_dataset_free(other);
+	/* a file that looks different is read again */
+	assert_int_equal(utimensat(AT_FDCWD, image, (struct timespec[]){ { .tv_sec = 9 }, { .tv_sec = 9 } }, 0), 0);
+	assert_fails(open_set(&other, train, LS_SPLIT_TRAIN, cache), LS_EFORMAT, "dog/3.png");
+	ls_dataset_free(set);
+}
+
+/* Records that were never written, written in part, or cut off are absent; another key starts anew. */
+static void test_records(void **state)
+{
+	uint8_t a[100], b[100];
+	ls_image_cache *cache = NULL, *same = NULL;
+	ls_image_cache_options o = { .path = in_dir(*state, "c"), .key = 7, .images = 5, .bytes = sizeof(a) };
+
+	memset(a, 3, sizeof(a));
+	assert_ok(ls_image_cache_open(&cache, &o));
+	assert_false(ls_image_cache_get(cache, 2, b));
+	ls_image_cache_put(cache, 2, a);
+	assert_true(ls_image_cache_get(cache, 2, b));
+	assert_memory_equal(a, b, sizeof(a));
+	assert_false(ls_image_cache_get(cache, 1, b));
+	assert_ok(ls_image_cache_open(&same, &o));
+	assert_true(ls_image_cache_get(same, 2, b));
+	memset(a, 0, sizeof(a));
+	ls_image_cache_put(same, 4, a); /* zeros are not a hole */
+	assert_true(ls_image_cache_get(cache, 4, b));
+	int fd = open(o.path, O_RDWR);
+	assert_int_equal(pwrite(fd, "x", 1, 4096 + 2 * 108 + 50), 1);
+	assert_false(ls_image_cache_get(cache, 2, b));
+	assert_int_equal(ftruncate(fd, 4096 + 4 * 108 + 60), 0);
+	close(fd);
+	assert_false(ls_image_cache_get(cache, 4, b));
+	ls_image_cache_close(same);
+	o.key = 8;
+	assert_ok(ls_image_cache_open(&same, &o));
+	assert_false(ls_image_cache_get(same, 2, b));
+	ls_image_cache_put(same, 2, a);
+	assert_false(ls_image_cache_get(cache, 2, b)); /* has its own file still */
+	ls_image_cache_close(same);
+	ls_image_cache_close(cache);
+	ls_image_cache_close(NULL);
+	o.path = "/proc/nowhere/c";
+	assert_int_equal(ls_image_cache_open(&cache, &o), LS_EIO);
+	o.path = in_dir(*state, "huge");
+	o.images = UINT64_C(1) << 40;
+	assert_fails(ls_image_cache_open(&cache, &o), LS_EIO, "decoded images take");
+}
+
+/* ---- folders that are wrong ---------------------------------------------------------------------------------------- */
+
+static void test_mistakes(void **state)
+{
+	char root[1200], path[1400], outside[1200];
+
+	snprintf(root, sizeof(root), "%s/set", (char *)*state);
+	snprintf(outside, sizeof(outside), "%s/else", (char *)*state);
+	put_image(outside, "x/1.png", SIDE, 1);
+	put_classes(root, 20);
+	snprintf(path, sizeof(path), "%s/fox", root);
+	assert_int_equal(mkdir(path, 0700), 0);
+	expect_failure(root, LS_SPLIT_TRAIN, LS_EFORMAT, "set/fox has no image");
+	assert_int_equal(rmdir(path), 0);
+	snprintf(path, sizeof(path), "%s/dog/link.png", root);
+	snprintf(outside, sizeof(outside), "%s/else/x/1.png", (char *)*state);
+	assert_int_equal(symlink(outside, path), 0);
+	expect_failure(root, LS_SPLIT_TRAIN, LS_EFORMAT, "dog/link.png is a symbolic link to");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("nowhere", path), 0);
+	expect_failure(root, LS_SPLIT_TRAIN, LS_EFORMAT, "leads nowhere");
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/dog/text.png", root);
+	assert_ok(ls_file_put_text(path, "no image"));
+	expect_failure(root, LS_SPLIT_TRAIN, LS_EFORMAT, "dog/text.png is neither a PNG nor a JPEG image");
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/large", (char *)*state);
+	put_image(path, "train/a/1.png", 600, 1);
+	put_image(path, "train/b/1.png", 600, 2);
+	put_image(path, "test/c/1.png", 600, 2);
+	expect_failure(path, LS_SPLIT_TRAIN, LS_EINVALID, "has 600x600 pixels: set options.image_size");
+	ls_dataset_options o = LS_DATASET_OPTIONS_INIT;
+	ls_dataset *set = NULL;
+	o.name = path;
+	o.image_size = 8;
+	o.cache = "off";
+	o.split = LS_SPLIT_TEST;
+	assert_fails(ls_dataset_open(&set, &o), LS_EMISMATCH, "large/test has a class 'c'");
+}
+
+TEST_MAIN_EACH(temp_dir_make, temp_dir_remove, test_train_and_test_folders, test_split_by_name, test_fewer_samples,
+	       test_decoded_once, test_records, test_mistakes)
