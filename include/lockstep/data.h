@@ -103,7 +103,8 @@ typedef struct ls_dataset_options {
 
 	/* folders of images */
 	int64_t image_size; /* side of the squares that images are scaled to; 0: the size of the first image */
-	const char *cache;  /* keep decoded images: NULL or "auto": in the data cache if there is room; "off"; a folder */
+	const char
+		*cache; /* keep decoded images: NULL or "auto": in the data cache if there is room; "off"; a folder */
 } ls_dataset_options;
 
 #define LS_DATASET_OPTIONS_INIT                                                                                        \

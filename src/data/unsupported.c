@@ -139,10 +139,11 @@ static ls_status check_directory(const char *path)
 	if (!c.of[most] || c.of[most] <= c.of[TEXT])
 		return LS_OK;
 	if (most == PICTURE && is_readable(c.example[PICTURE]))
-		return ls_fail(LS_EUNSUPPORTED,
-			       "dataset '%s': found %llu image file%s (%s), but no folder per class: put the images of each "
-			       "class into a folder of its own, as %s/cat/1.png",
-			       path, (unsigned long long)c.of[most], c.of[most] == 1 ? "" : "s", c.example[most], path);
+		return ls_fail(
+			LS_EUNSUPPORTED,
+			"dataset '%s': found %llu image file%s (%s), but no folder per class: put the images of each "
+			"class into a folder of its own, as %s/cat/1.png",
+			path, (unsigned long long)c.of[most], c.of[most] == 1 ? "" : "s", c.example[most], path);
 	return ls_fail(LS_EUNSUPPORTED,
 		       "dataset '%s': found %s%llu %s file%s (%s), which are not supported as data; " READ_TODAY, path,
 		       c.files == FILES_MAX ? "more than " : "", (unsigned long long)c.of[most], names[most],

@@ -37,8 +37,9 @@ ls_status ls_class_names_keep(const char *run, const ls_dataset *dataset)
 	for (int i = 0; to && i < dataset->info.classes; i++)
 		put_name(to, dataset->class_names[i]);
 	int is_written = to && fclose(to) == 0;
-	ls_status status = is_written ? ls_file_put(path, text, bytes)
-				      : ls_fail(LS_EMEMORY, "no memory for the names of %d classes", dataset->info.classes);
+	ls_status status =
+		is_written ? ls_file_put(path, text, bytes)
+			   : ls_fail(LS_EMEMORY, "no memory for the names of %d classes", dataset->info.classes);
 	free(text);
 	return status;
 }

@@ -47,9 +47,10 @@ static const ls_setting settings[] = {
 	  BINDS | COMMON | NOT_0 },
 	{ "test-samples", 0, "N", DATA, "use N test samples (default: all)", LS_SETTING_COUNT, AT(test_samples), 0,
 	  NO_LIMIT, NOT_0 },
-	{ "image-size", 0, "N", DATA, "scale images of a folder to NxN pixels", LS_SETTING_INT, AT(image_size), 0, 65535,
-	  BINDS | NOT_0 },
-	{ "cache", 0, "WHERE", DATA, "keep decoded images of a folder: {values}", LS_SETTING_STRING, AT(cache), 0, 0, 0 },
+	{ "image-size", 0, "N", DATA, "scale images of a folder to NxN pixels", LS_SETTING_INT, AT(image_size), 0,
+	  65535, BINDS | NOT_0 },
+	{ "cache", 0, "WHERE", DATA, "keep decoded images of a folder: {values}", LS_SETTING_STRING, AT(cache), 0, 0,
+	  0 },
 	{ "dropout", 0, "P", DATA, "drop activations with probability P", LS_SETTING_FLOAT, AT(dropout), 0, 0.99,
 	  BINDS | COMMON },
 

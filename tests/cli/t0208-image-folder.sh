@@ -39,7 +39,7 @@ fails_with "images that are not" 1 "digits/train/digit 3/[0-9]+.png is neither a
 rm -rf digits/train/'digit 3'
 cp -a saved/'digit 3' digits/train/
 
-run "$LOCKSTEP" train --model cnn --data digits --steps 4 --batch 60 --run run --quiet
+run "$LOCKSTEP" train --model cnn --data digits --steps 4 --batch 60 --schedule constant --run run --quiet
 is "a run" "$status" 0
 run "$LOCKSTEP" eval run
 is "is evaluated on its folder" "$status" 0

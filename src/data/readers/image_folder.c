@@ -187,12 +187,12 @@ static ls_status open_cache(folder *f, const ls_dataset_options *o, const char *
 		return LS_OK;
 	ls_status status = cache_path(f, o, name, path, sizeof(path));
 	if (status == LS_OK)
-		status = ls_image_cache_open(
-			&f->cache, &(ls_image_cache_options){ .path = path,
-							      .key = key_of(f),
-							      .images = f->list.count,
-							      .bytes = (size_t)f->shape.channels * (size_t)f->shape.height *
-								       (size_t)f->shape.width });
+		status = ls_image_cache_open(&f->cache, &(ls_image_cache_options){ .path = path,
+										   .key = key_of(f),
+										   .images = f->list.count,
+										   .bytes = (size_t)f->shape.channels *
+											    (size_t)f->shape.height *
+											    (size_t)f->shape.width });
 	if (status == LS_OK || is_asked || status == LS_EMEMORY)
 		return status;
 	ls_log_warning("decoded images are not kept, every epoch decodes them again: %s", ls_last_error());

@@ -21,7 +21,8 @@ enum { DEPTH_MAX = 16, CLASSES_MAX = 1 << 20, TEST_PART = 10 };
 static int is_image_name(const char *name)
 {
 	const char *dot = strrchr(name, '.');
-	return dot && dot != name && (!strcasecmp(dot, ".png") || !strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg"));
+	return dot && dot != name &&
+	       (!strcasecmp(dot, ".png") || !strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg"));
 }
 
 static int is_hidden(const char *name)
@@ -48,7 +49,8 @@ static int has_image(const char *folder, int depth)
 		if (is_hidden(e->d_name) || ls_path_join(path, sizeof(path), folder, e->d_name) != LS_OK)
 			continue;
 		mode_t type = type_of(path);
-		found = (type == S_IFREG && is_image_name(e->d_name)) || (type == S_IFDIR && has_image(path, depth + 1));
+		found = (type == S_IFREG && is_image_name(e->d_name)) ||
+			(type == S_IFDIR && has_image(path, depth + 1));
 	}
 	if (stream)
 		closedir(stream);
@@ -94,7 +96,8 @@ static ls_status check_link(const scan *s, const char *path)
 	if (!realpath(path, real))
 		return ls_fail_errno(LS_EFORMAT, "%s is a symbolic link that leads nowhere", path);
 	if (strncmp(real, s->real_root, length) != 0 || (real[length] != '/' && real[length] != '\0'))
-		return ls_fail(LS_EFORMAT, "%s is a symbolic link to %s, outside of the dataset; copy the file", path, real);
+		return ls_fail(LS_EFORMAT, "%s is a symbolic link to %s, outside of the dataset; copy the file", path,
+			       real);
 	return LS_OK;
 }
 
@@ -106,11 +109,11 @@ static ls_status add_image(scan *s, const char *path, int32_t label, const struc
 	if (!kept)
 		return ls_fail(LS_EMEMORY, "no memory for the names of %zu images", l->count);
 	LS_TRY(ls_array_grow(&l->entry, &s->entry_room, l->count + 1, sizeof(*l->entry)));
-	l->entry[l->count++] = (ls_image_entry){ .path = kept,
-						 .label = label,
-						 .bytes = facts->st_size,
-						 .modified_ns = (int64_t)facts->st_mtim.tv_sec * 1000000000 +
-								facts->st_mtim.tv_nsec };
+	l->entry[l->count++] =
+		(ls_image_entry){ .path = kept,
+				  .label = label,
+				  .bytes = facts->st_size,
+				  .modified_ns = (int64_t)facts->st_mtim.tv_sec * 1000000000 + facts->st_mtim.tv_nsec };
 	return LS_OK;
 }
 
@@ -209,7 +212,8 @@ static ls_status list_images(scan *s, int needs_all)
 		LS_TRY(add_folder(s, folder, (int32_t)c, 0));
 		if (needs_all && l->count == before)
 			return ls_fail(LS_EFORMAT,
-				       "the class folder %s has no image (.png, .jpg, .jpeg); remove it, or put images into it",
+				       "the class folder %s has no image (.png, .jpg, .jpeg); remove it, or put images "
+				       "into it",
 				       folder);
 	}
 	if (l->count > 0)
@@ -226,8 +230,8 @@ static ls_status check_classes(const ls_image_list *train, const char *test_root
 	for (size_t i = 0; status == LS_OK && i < found.classes; i++)
 		if (!bsearch(&found.class_name[i], train->class_name, train->classes, sizeof(*train->class_name),
 			     compare_names))
-			status = ls_fail(LS_EMISMATCH, "%s has a class '%s', of which %s has no training images", test_root,
-					 found.class_name[i], train->root);
+			status = ls_fail(LS_EMISMATCH, "%s has a class '%s', of which %s has no training images",
+					 test_root, found.class_name[i], train->root);
 	ls_image_list_release(&found);
 	return status;
 }
@@ -294,9 +298,11 @@ static ls_status read_list(ls_image_list *l, const char *folder, ls_split split)
 	if (l->is_split)
 		keep_split(l, split);
 	if (l->count == 0)
-		return ls_fail(LS_EFORMAT, "%s has no %s images%s", folder, split == LS_SPLIT_TEST ? "test" : "training",
-			       l->is_split ? ": one in ten, by a hash of its name, is for tests; add a folder test, or more images"
-					   : "");
+		return ls_fail(
+			LS_EFORMAT, "%s has no %s images%s", folder, split == LS_SPLIT_TEST ? "test" : "training",
+			l->is_split
+				? ": one in ten, by a hash of its name, is for tests; add a folder test, or more images"
+				: "");
 	return LS_OK;
 }
 

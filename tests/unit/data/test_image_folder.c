@@ -155,7 +155,7 @@ static void test_fewer_samples(void **state)
 		assert_ok(ls_dataset_read_bytes(set, i, bytes, &label));
 		of[label]++;
 	}
-	assert_true(of[0] == 3 && of[1] == 3 && of[2] == 3);
+	assert_true(of[0] >= 2 && of[1] >= 2 && of[2] >= 2);
 	ls_dataset_free(set);
 }
 
