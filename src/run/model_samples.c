@@ -208,11 +208,12 @@ ls_status ls_model_read_image(const ls_model *model, const void *bytes, size_t c
 
 	LS_TRY(LS_OPTIONS_TAKE(&o, options, pixels_max, "LS_IMAGE_OPTIONS_INIT"));
 	LS_TRY(check_images(model));
-	LS_TRY(ls_image_decode(&decoded, bytes, count, o.name, o.pixels_max));
-	ls_status status = ls_image_resize(&decoded, o.resize, shape_of(model), image, o.name);
+	ls_image_shape shape = shape_of(model);
+	LS_TRY(ls_image_decode_for(&decoded, bytes, count, o.name, o.pixels_max, &shape));
+	ls_status status = ls_image_resize(&decoded, o.resize, shape, image, o.name);
 	ls_image_release(&decoded);
 	if (status == LS_OK)
-		ls_pixels_normalise(image, shape_of(model), ls_model_normalisation(model));
+		ls_pixels_normalise(image, shape, ls_model_normalisation(model));
 	return status;
 }
 

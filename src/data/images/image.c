@@ -14,7 +14,7 @@ ls_image_kind ls_image_sniff(const uint8_t *bytes, size_t size)
 	return size >= sizeof(jpeg) && memcmp(bytes, jpeg, sizeof(jpeg)) == 0 ? LS_IMAGE_JPEG : LS_IMAGE_NONE;
 }
 
-ls_status ls_image_alloc(ls_image *image, const char *name, uint64_t pixels_max)
+ls_status ls_image_check(const ls_image *image, const char *name, uint64_t pixels_max)
 {
 	uint64_t pixels = (uint64_t)image->height * (uint64_t)image->width;
 
@@ -23,6 +23,13 @@ ls_status ls_image_alloc(ls_image *image, const char *name, uint64_t pixels_max)
 	if (pixels > pixels_max || image->height > LS_IMAGE_SIDE_MAX || image->width > LS_IMAGE_SIDE_MAX)
 		return ls_fail(LS_EFORMAT, "%s: %dx%d pixels; at most %llu are read, and %d a side", name, image->width,
 			       image->height, (unsigned long long)pixels_max, LS_IMAGE_SIDE_MAX);
+	return LS_OK;
+}
+
+ls_status ls_image_alloc(ls_image *image, const char *name, uint64_t pixels_max)
+{
+	LS_TRY(ls_image_check(image, name, pixels_max));
+	uint64_t pixels = (uint64_t)image->height * (uint64_t)image->width;
 	image->pixels = calloc((size_t)pixels * (size_t)image->channels, image->deep ? 2 : 1);
 	if (!image->pixels)
 		return ls_fail(LS_EMEMORY, "%s: no memory for %dx%d pixels", name, image->width, image->height);
@@ -31,11 +38,17 @@ ls_status ls_image_alloc(ls_image *image, const char *name, uint64_t pixels_max)
 
 ls_status ls_image_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max)
 {
+	return ls_image_decode_for(out, bytes, size, name, pixels_max, NULL);
+}
+
+ls_status ls_image_decode_for(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max,
+			      const ls_image_shape *least)
+{
 	switch (ls_image_sniff(bytes, size)) {
 	case LS_IMAGE_PNG:
 		return ls_png_decode(out, bytes, size, name, pixels_max);
 	case LS_IMAGE_JPEG:
-		return ls_jpeg_decode(out, bytes, size, name, pixels_max);
+		return ls_jpeg_decode(out, bytes, size, name, pixels_max, least);
 	default:
 		return ls_fail(LS_EFORMAT, "%s is neither a PNG nor a JPEG image", name);
 	}

@@ -3,6 +3,7 @@
  */
 #include "base/status.h"
 #include "data/images/image.h"
+#include "data/images/orientation.h"
 
 #ifdef LS_HAVE_JPEG
 #include <turbojpeg.h>
@@ -12,14 +13,31 @@ static ls_status fail(tjhandle decoder, const char *name)
 	return ls_fail(LS_EFORMAT, "%s: not a JPEG image that can be read: %s", name, tjGetErrorStr2(decoder));
 }
 
+/* The largest of 1, 2, 4 and 8 by which an image can be divided and still cover `least`. */
+static int divisor_for(const ls_image *image, const ls_image_shape *least, int is_turned)
+{
+	int divisor = 1;
+
+	if (!least)
+		return 1;
+	int height = is_turned ? least->width : least->height, width = is_turned ? least->height : least->width;
+	while (divisor < 8 && image->height / (2 * divisor) >= height && image->width / (2 * divisor) >= width)
+		divisor *= 2;
+	return divisor;
+}
+
 /* A file whose end is missing decodes to grey areas, with a warning: that is no image to predict. */
 static ls_status decode(tjhandle decoder, ls_image *image, const uint8_t *bytes, size_t size, const char *name,
-			uint64_t pixels_max)
+			uint64_t pixels_max, const ls_image_shape *least)
 {
-	int subsampling, colours;
+	int subsampling, colours, orientation = ls_jpeg_orientation(bytes, size);
 
 	if (tjDecompressHeader3(decoder, bytes, size, &image->width, &image->height, &subsampling, &colours) != 0)
 		return fail(decoder, name);
+	LS_TRY(ls_image_check(image, name, pixels_max));
+	int divisor = divisor_for(image, least, orientation >= 5);
+	image->width = (image->width + divisor - 1) / divisor;
+	image->height = (image->height + divisor - 1) / divisor;
 	if (colours == TJCS_CMYK || colours == TJCS_YCCK)
 		return ls_fail(LS_EFORMAT, "%s: a CMYK image for print; convert it to RGB", name);
 	image->channels = colours == TJCS_GRAY ? 1 : 3;
@@ -28,17 +46,18 @@ static ls_status decode(tjhandle decoder, ls_image *image, const uint8_t *bytes,
 	if (tjDecompress2(decoder, bytes, size, image->pixels, image->width, 0, image->height, format,
 			  TJFLAG_ACCURATEDCT | TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS) != 0)
 		return fail(decoder, name);
-	return LS_OK;
+	return ls_image_set_upright(image, orientation, name);
 }
 
-ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max)
+ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max,
+			 const ls_image_shape *least)
 {
 	ls_image image = { 0 };
 	tjhandle decoder = tjInitDecompress();
 
 	if (!decoder)
 		return ls_fail(LS_EMEMORY, "%s: no memory to read it", name);
-	ls_status status = decode(decoder, &image, bytes, size, name, pixels_max);
+	ls_status status = decode(decoder, &image, bytes, size, name, pixels_max, least);
 	tjDestroy(decoder);
 	if (status == LS_OK)
 		*out = image;
@@ -49,12 +68,14 @@ ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const
 
 #else
 
-ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max)
+ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max,
+			 const ls_image_shape *least)
 {
 	(void)out;
 	(void)bytes;
 	(void)size;
 	(void)pixels_max;
+	(void)least;
 	return ls_fail(LS_EUNSUPPORTED, "%s is a JPEG image, and this build of Lockstep was made without libturbojpeg",
 		       name);
 }

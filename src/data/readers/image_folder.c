@@ -46,12 +46,13 @@ static ls_status path_of(const folder *f, uint64_t index, char *path, size_t siz
 	return ls_path_join(path, size, f->list.root, f->list.entry[index].path);
 }
 
-static ls_status decode_file(ls_image *out, const char *path)
+/* shape: of the result; NULL: it is wanted as it is. */
+static ls_status decode_file(ls_image *out, const char *path, const ls_image_shape *shape)
 {
 	ls_file_map map;
 
 	LS_TRY(ls_file_map_open(&map, path));
-	return ls_file_map_end(&map, ls_image_decode(out, map.data, map.bytes, path, PIXELS_MAX));
+	return ls_file_map_end(&map, ls_image_decode_for(out, map.data, map.bytes, path, PIXELS_MAX, shape));
 }
 
 static void round_pixels(const float *pixels, size_t count, uint8_t *bytes)
@@ -69,7 +70,7 @@ static ls_status decode(const folder *f, uint64_t index, uint8_t *bytes)
 	ls_image image = { 0 };
 
 	LS_TRY(path_of(f, index, path, sizeof(path)));
-	LS_TRY(decode_file(&image, path));
+	LS_TRY(decode_file(&image, path, &f->shape));
 	float *pixels = malloc(values * sizeof(*pixels));
 	ls_status status = pixels ? ls_image_resize(&image, LS_RESIZE_COVER, f->shape, pixels, path)
 				  : ls_fail(LS_EMEMORY, "%s: no memory to scale it", path);
@@ -102,7 +103,7 @@ static ls_status find_shape(folder *f, int64_t size)
 	ls_image image = { 0 };
 
 	LS_TRY(path_of(f, 0, path, sizeof(path)));
-	LS_TRY(decode_file(&image, path));
+	LS_TRY(decode_file(&image, path, NULL));
 	int height = image.height, width = image.width;
 	f->shape = (ls_image_shape){ .channels = image.channels,
 				     .height = size > 0 ? (int)size : height,

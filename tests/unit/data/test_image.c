@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "data/images/image.h"
+#include "data/images/orientation.h"
 #include "support/png_writer.h"
 #include "unit/assert_status.h"
 #include "unit/test_main.h"
@@ -142,13 +143,112 @@ static void test_jpeg(void **state)
 		tjFree(bytes);
 	}
 }
+
+/* The file with an Exif segment that says how the camera was held, after its first two bytes. */
+static uint8_t *with_orientation(const uint8_t *jpeg, size_t size, int is_little, uint16_t orientation, size_t *out_size)
+{
+	static const uint8_t little[] = { 0xff, 0xe1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', '*', 0, 8, 0, 0, 0,
+					  1,    0,    0x12, 1, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	static const uint8_t big[] = { 0xff, 0xe1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, '*', 0, 0, 0, 8,
+				       0,    1,    1, 0x12, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 };
+	uint8_t *file = malloc(size + sizeof(little)), *segment = file + 2;
+	memcpy(file, jpeg, 2);
+	memcpy(segment, is_little ? little : big, sizeof(little));
+	segment[28] = (uint8_t)(is_little ? orientation : orientation >> 8);
+	segment[29] = (uint8_t)(is_little ? orientation >> 8 : orientation);
+	memcpy(segment + sizeof(little), jpeg + 2, size - 2);
+	*out_size = size + sizeof(little);
+	return file;
+}
+
+static void test_orientation_is_read(void **state)
+{
+	enum { SIDE = 16 };
+	uint8_t rgb[SIDE * SIDE * 3] = { 0 };
+	unsigned long size = 0;
+	(void)state;
+	memset(rgb, 250, sizeof(rgb) / 2); /* the upper half is white */
+	uint8_t *bytes = make_jpeg(rgb, SIDE, TJSAMP_GRAY, &size);
+	assert_int_equal(ls_jpeg_orientation(bytes, size), 1);
+	for (uint16_t o = 0; o < 12; o++)
+		for (int is_little = 0; is_little < 2; is_little++) {
+			size_t longer;
+			uint8_t *file = with_orientation(bytes, size, is_little, o, &longer);
+			assert_int_equal(ls_jpeg_orientation(file, longer), o >= 1 && o <= 8 ? o : 1);
+			for (size_t cut = 1; cut < 40; cut++) { /* nothing is read behind the end */
+				uint8_t *part = malloc(cut);
+				memcpy(part, file, cut);
+				assert_in_range(ls_jpeg_orientation(part, cut), 1, 8);
+				free(part);
+			}
+			ls_image image = { 0 };
+			assert_ok(ls_image_decode(&image, file, longer, "a.jpg", MANY));
+			const uint8_t *p = image.pixels;
+			/* where the white half is then */
+			int top_left = p[0] > 128, top_right = p[SIDE - 1] > 128;
+			char found = top_left && top_right ? 'T' : top_left ? 'L' : top_right ? 'R' : 'B';
+			assert_int_equal(found, o > 8 ? 'T' : "TTTBBLRRL"[o]);
+			ls_image_release(&image);
+			free(file);
+		}
+	tjFree(bytes);
+}
+
+/* Decoded at a part of its size, an image still covers what is wanted, and is what it is at full size, roughly. */
+static void test_jpeg_at_a_part_of_its_size(void **state)
+{
+	enum { SIDE = 64 };
+	static const int wanted[] = { 70, 64, 33, 32, 17, 16, 9, 8, 3 }, sides[] = { 64, 64, 64, 32, 32, 16, 16, 8, 8 };
+	uint8_t rgb[SIDE * SIDE * 3];
+	unsigned long size = 0;
+	(void)state;
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		memset(rgb + 3 * i, (int)(i % SIDE) * 3, 3);
+	uint8_t *bytes = make_jpeg(rgb, SIDE, TJSAMP_GRAY, &size);
+	for (size_t i = 0; i < LS_COUNT(wanted); i++) {
+		ls_image image = { 0 };
+		ls_image_shape least = { 1, wanted[i], wanted[i] };
+		assert_ok(ls_image_decode_for(&image, bytes, size, "a.jpg", MANY, &least));
+		assert_int_equal(image.width, sides[i]);
+		assert_int_equal(image.height, sides[i]);
+		const uint8_t *row = image.pixels;
+		for (int x = 0; x < sides[i]; x++) {
+			int scale = SIDE / sides[i], middle = 3 * (x * scale + scale / 2);
+			assert_true(abs(row[x] - middle) <= 12);
+		}
+		ls_image_release(&image);
+	}
+	tjFree(bytes);
+}
 #else
 static void test_jpeg(void **state)
 {
 	(void)state;
 	skip();
 }
+#define test_orientation_is_read test_jpeg
+#define test_jpeg_at_a_part_of_its_size test_jpeg
 #endif
+
+/* 2 x 3 pixels, as each of the eight ways to hold a camera leaves them. */
+static void test_upright(void **state)
+{
+	static const uint8_t expected[8][6] = { { 0, 1, 2, 10, 11, 12 }, { 2, 1, 0, 12, 11, 10 },
+						{ 12, 11, 10, 2, 1, 0 }, { 10, 11, 12, 0, 1, 2 },
+						{ 0, 10, 1, 11, 2, 12 }, { 10, 0, 11, 1, 12, 2 },
+						{ 12, 2, 11, 1, 10, 0 }, { 2, 12, 1, 11, 0, 10 } };
+	(void)state;
+	for (int o = 1; o <= 8; o++) {
+		ls_image image = { .channels = 1, .height = 2, .width = 3 };
+		assert_ok(ls_image_alloc(&image, "x", MANY));
+		memcpy(image.pixels, expected[0], 6);
+		assert_ok(ls_image_set_upright(&image, o, "x"));
+		assert_int_equal(image.height, o < 5 ? 2 : 3);
+		assert_int_equal(image.width, o < 5 ? 3 : 2);
+		assert_memory_equal(image.pixels, expected[o - 1], 6);
+		ls_image_release(&image);
+	}
+}
 
 /* ---- resizing ------------------------------------------------------------------------------------------------------ */
 
@@ -235,4 +335,5 @@ static void test_normalising_is_that_of_datasets(void **state)
 }
 
 TEST_MAIN(test_png_kinds, test_png_of_16_bits, test_damaged_png, test_sizes_are_checked_before_memory, test_jpeg,
+	  test_orientation_is_read, test_jpeg_at_a_part_of_its_size, test_upright,
 	  test_colours, test_scaling, test_cover_takes_the_middle, test_normalising_is_that_of_datasets)
