@@ -243,6 +243,30 @@ LS_API ls_status ls_train(const ls_train_options *options, ls_train_result *resu
  * abandoned. Safe in a signal handler. For one run of several: options.stop. */
 LS_API void ls_train_stop(void);
 
+/* How often samples of each class were taken for which class. */
+typedef struct ls_class_counts {
+	int64_t classes;
+	uint64_t samples;
+	int64_t top;         /* 5, or the number of classes if it is smaller */
+	uint64_t among_top;  /* samples whose class is among the `top` most probable */
+	uint64_t *confusion; /* (classes, classes) samples by label and prediction; freed by ls_class_counts_release() */
+	char **names;         /* (classes) freed with it; NULL: the data has no names for its classes */
+	uint64_t reserved[4]; /* 0 */
+} ls_class_counts;
+
+/* What the counts say about one class. Parts of nothing are 0. */
+typedef struct ls_class_score {
+	uint64_t samples, predicted, right; /* of this class; taken for it; both */
+	double precision;                   /* right / predicted */
+	double recall;                      /* right / samples */
+	double f1;                          /* their harmonic mean */
+	uint64_t reserved[4];               /* 0 */
+} ls_class_score;
+
+/* 0: there is no class i. */
+LS_API int ls_class_counts_at(const ls_class_counts *counts, int64_t i, ls_class_score *out);
+LS_API void ls_class_counts_release(ls_class_counts *counts); /* harmless on NULL and twice */
+
 typedef struct ls_eval_options {
 	size_t size;           /* set by LS_EVAL_OPTIONS_INIT */
 	const char *source;    /* a run directory (its newest checkpoint) or a .safetensors file */
@@ -263,7 +287,9 @@ typedef struct ls_eval_options {
 	int64_t threads;    /* of a device */
 	const char *logits; /* also write the model's outputs, and what they are of, as safetensors to this file */
 	int quiet;
-	int unused; /* fills the struct up; stays 0 */
+	int unused;              /* fills the struct up; stays 0 */
+	ls_class_counts *counts; /* filled in by ls_eval(), for up to 4,096 classes; NULL: nothing is counted */
+	const char *metrics;     /* also write the counts and what follows from them as JSON to this file */
 } ls_eval_options;
 #define LS_EVAL_OPTIONS_INIT                                                                                           \
 	{                                                                                                              \

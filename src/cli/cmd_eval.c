@@ -6,9 +6,16 @@
 
 #include "args.h"
 #include "command.h"
+#include "eval_print.h"
 #include "text_rows.h"
 
-#define AT(member) offsetof(ls_eval_options, member)
+typedef struct eval_options {
+	ls_eval_options eval;
+	int per_class;
+} eval_options;
+
+#define AT(member) offsetof(eval_options, eval.member)
+#define OWN(member) offsetof(eval_options, member)
 
 #define OPTIONS "Options"
 #define TEXT "Text (where neither the run nor the file says it)"
@@ -29,6 +36,10 @@ static const ls_setting rows[] = {
 	{ "threads", 't', "N", OPTIONS, "use N threads per device", LS_SETTING_INT, AT(threads), 1, LS_THREADS_MAX, 0 },
 	{ "logits", 0, "FILE", OPTIONS, "write the model's outputs as safetensors", LS_SETTING_STRING, AT(logits), 0, 0,
 	  0 },
+	{ "per-class", 0, NULL, OPTIONS, "print precision, recall and F1 of each class", LS_SETTING_FLAG, OWN(per_class),
+	  0, 1, 0 },
+	{ "metrics", 0, "FILE", OPTIONS, "write all metrics and the confusion matrix as JSON", LS_SETTING_STRING,
+	  AT(metrics), 0, 0, 0 },
 	{ "quiet", 'q', NULL, OPTIONS, "print no progress line", LS_SETTING_FLAG, AT(quiet), 0, 1, 0 },
 
 	{ "vocab", 0, "FILE", TEXT, "cut text into words of this file (default: the run's)", LS_SETTING_STRING,
@@ -60,15 +71,27 @@ static void print_result(const ls_eval_result *r)
 	       ls_plural(r->samples, "s"), r->seconds, r->fingerprint);
 }
 
-int ls_cmd_eval(int argc, char **argv)
+static ls_status evaluate(eval_options *o)
 {
-	ls_eval_options options = LS_EVAL_OPTIONS_INIT;
-	int code = ls_args_parse(&args, &options, &options.source, argc, argv);
-	if (code != LS_ARGS_GO)
-		return code;
+	ls_class_counts counts = { .classes = 0 };
 	ls_eval_result result;
-	ls_status status = ls_eval(&options, &result);
+
+	if (o->per_class)
+		o->eval.counts = &counts;
+	ls_status status = ls_eval(&o->eval, &result);
 	if (status == LS_OK)
 		print_result(&result);
-	return ls_command_finish(args.command, status);
+	if (status == LS_OK && o->per_class)
+		ls_eval_print_classes(&counts, stdout);
+	ls_class_counts_release(&counts);
+	return status;
+}
+
+int ls_cmd_eval(int argc, char **argv)
+{
+	eval_options options = { .eval = LS_EVAL_OPTIONS_INIT };
+	int code = ls_args_parse(&args, &options, &options.eval.source, argc, argv);
+	if (code != LS_ARGS_GO)
+		return code;
+	return ls_command_finish(args.command, evaluate(&options));
 }

@@ -16,6 +16,8 @@
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
+#include "run/class_report.h"
+#include "run/confusion.h"
 #include "run/effects.h"
 #include "run/hooks.h"
 #include "run/logits.h"
@@ -33,7 +35,8 @@ typedef struct evaluation {
 	const ls_backend *backend; /* of the devices */
 	ls_devices *devices;
 	ls_evaluator *evaluator;
-	ls_logits *logits; /* for --logits */
+	ls_logits *logits;       /* for --logits */
+	ls_confusion *confusion; /* for options.counts */
 } evaluation;
 
 /* How much of the data, with which seed and from where is the run's only as long as the data is. */
@@ -174,6 +177,44 @@ static ls_status check_result(const evaluation *e, const ls_eval_result *r)
 		       e->trained.weights.file, ls_dataset_describe(e->set)->name, isnan(loss) ? "NaN" : "infinite");
 }
 
+/* Those of the data, if it has as many classes as the model. */
+static const char *const *class_names(const evaluation *e)
+{
+	int64_t outputs = e->trained.graph->values[e->trained.graph->logits].channels, count = 0;
+	const ls_dataset_row *row = e->own_set ? ls_dataset_row_of(e->trained.settings.data) : NULL;
+
+	if (e->set->class_names)
+		return e->set->info.classes == outputs ? e->set->class_names : NULL;
+	while (row && row->class_names && row->class_names[count])
+		count++;
+	return count > 0 && count == outputs ? row->class_names : NULL;
+}
+
+/* Logits are written, counted, or both. */
+static void take_logits(void *context, const ls_microbatch *microbatch, const float *logits)
+{
+	evaluation *e = context;
+
+	if (e->logits)
+		ls_logits_keep(e->logits, microbatch, logits);
+	if (e->confusion)
+		ls_confusion_count(e->confusion, microbatch, logits);
+}
+
+static ls_status take_counts(evaluation *e, const ls_eval_result *result)
+{
+	const ls_eval_options *o = e->options;
+	ls_class_counts counts;
+
+	LS_TRY(ls_confusion_take(e->confusion, class_names(e), &counts));
+	ls_status status = o->metrics ? ls_class_report_write(result, &counts, o->metrics) : LS_OK;
+	if (status == LS_OK && o->counts)
+		*o->counts = counts;
+	else
+		ls_class_counts_release(&counts);
+	return status;
+}
+
 static ls_status run(evaluation *e, ls_eval_result *result)
 {
 	const ls_eval_options *o = e->options;
@@ -184,6 +225,8 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	choose_data(e);
 	if (o->logits)
 		LS_TRY(check_logits(e));
+	if (o->metrics)
+		LS_TRY(ls_file_check(o->metrics));
 	LS_TRY(open_data(e));
 	LS_TRY(check_data(e));
 	warn_of_idle_options(e);
@@ -191,17 +234,23 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(make_evaluator(e));
 	if (o->logits)
 		LS_TRY(ls_logits_new(&e->logits, e->trained.graph, e->set));
-	LS_TRY(ls_evaluator_run(e->evaluator, e->trained.params, e->trained.buffers, o->logits ? ls_logits_keep : NULL,
-				e->logits, result));
+	if (o->counts || o->metrics)
+		LS_TRY(ls_confusion_new(&e->confusion, e->trained.graph->values[e->trained.graph->logits].channels));
+	int takes = e->logits || e->confusion;
+	LS_TRY(ls_evaluator_run(e->evaluator, e->trained.params, e->trained.buffers, takes ? take_logits : NULL, e,
+				result));
 	LS_TRY(check_result(e, result));
 	LS_TRY(ls_params_fingerprint(&e->trained.graph->params, e->trained.params, e->trained.buffers,
 				     &result->fingerprint));
-	return o->logits ? ls_logits_write(e->logits, o->logits, e->trained.weights.file) : LS_OK;
+	if (o->logits)
+		LS_TRY(ls_logits_write(e->logits, o->logits, e->trained.weights.file));
+	return e->confusion ? take_counts(e, result) : LS_OK;
 }
 
 static void release(evaluation *e)
 {
 	ls_logits_free(e->logits);
+	ls_confusion_free(e->confusion);
 	ls_evaluator_free(e->evaluator);
 	ls_devices_close(e->devices);
 	ls_dataset_free(e->own_set);
@@ -214,7 +263,7 @@ ls_status ls_eval(const ls_eval_options *options, ls_eval_result *result)
 	evaluation e = { .options = &own };
 	ls_eval_result r = { 0 };
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, unused, "LS_EVAL_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, metrics, "LS_EVAL_OPTIONS_INIT"));
 	const ls_log_sink sink = ls_hooks_sink(NULL, own.quiet), *before = ls_log_use(&sink);
 	ls_status status = run(&e, &r);
 

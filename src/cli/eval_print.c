@@ -1,0 +1,66 @@
+#include "eval_print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "text_table.h"
+
+enum { MATRIX_MOST = LS_TEXT_TABLE_COLUMNS - 1 }; /* classes of a confusion matrix that fits a terminal */
+
+static void add_name(ls_text_table *table, const ls_class_counts *c, int64_t i)
+{
+	if (c->names)
+		ls_text_table_add(table, "%" PRId64 " %s", i, c->names[i]);
+	else
+		ls_text_table_add(table, "%" PRId64, i);
+}
+
+static void print_scores(const ls_class_counts *c, FILE *to)
+{
+	ls_text_table table = { .columns = 5, .heads = { "<class", "samples", "precision", "recall", "F1" } };
+	ls_class_score score;
+	double sum = 0;
+
+	for (int64_t i = 0; ls_class_counts_at(c, i, &score); i++) {
+		add_name(&table, c, i);
+		ls_text_table_add(&table, "%" PRIu64, score.samples);
+		ls_text_table_add(&table, "%.4f", score.precision);
+		ls_text_table_add(&table, "%.4f", score.recall);
+		ls_text_table_add(&table, "%.4f", score.f1);
+		sum += score.f1;
+	}
+	ls_text_table_print(&table, to);
+	ls_text_table_release(&table);
+	fprintf(to, "mean F1 of all classes: %.4f\n", sum / (double)c->classes);
+}
+
+/* Rows are labels, columns are predictions. */
+static void print_matrix(const ls_class_counts *c, FILE *to)
+{
+	char heads[MATRIX_MOST][24];
+	ls_text_table table = { .columns = (int)c->classes + 1, .heads = { "<label \\ prediction" } };
+
+	for (int64_t i = 0; i < c->classes; i++) {
+		snprintf(heads[i], sizeof(heads[i]), "%" PRId64, i);
+		table.heads[i + 1] = heads[i];
+	}
+	for (int64_t i = 0; i < c->classes; i++) {
+		add_name(&table, c, i);
+		for (int64_t k = 0; k < c->classes; k++)
+			ls_text_table_add(&table, "%" PRIu64, c->confusion[i * c->classes + k]);
+	}
+	ls_text_table_print(&table, to);
+	ls_text_table_release(&table);
+}
+
+void ls_eval_print_classes(const ls_class_counts *c, FILE *to)
+{
+	if (c->classes > c->top)
+		fprintf(to, "top-%" PRId64 " accuracy: %.4f\n", c->top, (double)c->among_top / (double)c->samples);
+	fputc('\n', to);
+	print_scores(c, to);
+	if (c->classes > MATRIX_MOST)
+		return;
+	fputc('\n', to);
+	print_matrix(c, to);
+}

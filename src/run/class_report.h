@@ -1,0 +1,12 @@
+/*
+ * class_report.h - what an evaluation says about each class, as a JSON file.
+ */
+#ifndef LS_RUN_CLASS_REPORT_H
+#define LS_RUN_CLASS_REPORT_H
+
+#include <lockstep/train.h>
+
+/* Whole or absent. */
+ls_status ls_class_report_write(const ls_eval_result *result, const ls_class_counts *counts, const char *path);
+
+#endif
