@@ -247,10 +247,11 @@ LS_API void ls_train_stop(void);
 typedef struct ls_class_counts {
 	int64_t classes;
 	uint64_t samples;
-	int64_t top;         /* 5, or the number of classes if it is smaller */
-	uint64_t among_top;  /* samples whose class is among the `top` most probable */
-	uint64_t *confusion; /* (classes, classes) samples by label and prediction; freed by ls_class_counts_release() */
-	char **names;         /* (classes) freed with it; NULL: the data has no names for its classes */
+	int64_t top;        /* 5, or the number of classes if it is smaller */
+	uint64_t among_top; /* samples whose class is among the `top` most probable */
+	uint64_t
+		*confusion; /* (classes, classes) samples by label and prediction; freed by ls_class_counts_release() */
+	char **names;       /* (classes) freed with it; NULL: the data has no names for its classes */
 	uint64_t reserved[4]; /* 0 */
 } ls_class_counts;
 

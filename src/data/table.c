@@ -8,21 +8,29 @@
 
 static const char *const sentiments[] = { "very negative", "negative", "neutral", "positive", "very positive", NULL };
 
-static const char *const cifar10[] = { "airplane", "automobile", "bird",  "cat",   "deer", "dog",
-				       "frog",     "horse",      "ship",  "truck", NULL };
-static const char *const cifar100[] = { "apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle",
-	"bicycle", "bottle", "bowl", "boy", "bridge", "bus", "butterfly", "camel",
-	"can", "castle", "caterpillar", "cattle", "chair", "chimpanzee", "clock", "cloud",
-	"cockroach", "couch", "crab", "crocodile", "cup", "dinosaur", "dolphin", "elephant",
-	"flatfish", "forest", "fox", "girl", "hamster", "house", "kangaroo", "keyboard",
-	"lamp", "lawn_mower", "leopard", "lion", "lizard", "lobster", "man", "maple_tree",
-	"motorcycle", "mountain", "mouse", "mushroom", "oak_tree", "orange", "orchid", "otter",
-	"palm_tree", "pear", "pickup_truck", "pine_tree", "plain", "plate", "poppy", "porcupine",
-	"possum", "rabbit", "raccoon", "ray", "road", "rocket", "rose", "sea",
-	"seal", "shark", "shrew", "skunk", "skyscraper", "snail", "snake", "spider",
-	"squirrel", "streetcar", "sunflower", "sweet_pepper", "table", "tank", "telephone", "television",
-	"tiger", "tractor", "train", "trout", "tulip", "turtle", "wardrobe", "whale",
-	"willow_tree", "wolf", "woman", "worm", NULL };
+static const char *const cifar10[] = { "airplane", "automobile", "bird", "cat",   "deer", "dog",
+				       "frog",     "horse",      "ship", "truck", NULL };
+static const char *const cifar100[] = { "apple",    "aquarium_fish", "baby",       "bear",         "beaver",
+					"bed",      "bee",           "beetle",     "bicycle",      "bottle",
+					"bowl",     "boy",           "bridge",     "bus",          "butterfly",
+					"camel",    "can",           "castle",     "caterpillar",  "cattle",
+					"chair",    "chimpanzee",    "clock",      "cloud",        "cockroach",
+					"couch",    "crab",          "crocodile",  "cup",          "dinosaur",
+					"dolphin",  "elephant",      "flatfish",   "forest",       "fox",
+					"girl",     "hamster",       "house",      "kangaroo",     "keyboard",
+					"lamp",     "lawn_mower",    "leopard",    "lion",         "lizard",
+					"lobster",  "man",           "maple_tree", "motorcycle",   "mountain",
+					"mouse",    "mushroom",      "oak_tree",   "orange",       "orchid",
+					"otter",    "palm_tree",     "pear",       "pickup_truck", "pine_tree",
+					"plain",    "plate",         "poppy",      "porcupine",    "possum",
+					"rabbit",   "raccoon",       "ray",        "road",         "rocket",
+					"rose",     "sea",           "seal",       "shark",        "shrew",
+					"skunk",    "skyscraper",    "snail",      "snake",        "spider",
+					"squirrel", "streetcar",     "sunflower",  "sweet_pepper", "table",
+					"tank",     "telephone",     "television", "tiger",        "tractor",
+					"train",    "trout",         "tulip",      "turtle",       "wardrobe",
+					"whale",    "willow_tree",   "wolf",       "woman",        "worm",
+					NULL };
 
 static const ls_dataset_kind kinds[] = {
 	{ { "mnist", "handwritten digits, 28x28, 60,000 training and 10,000 test samples", 1, 0, NULL },
@@ -44,7 +52,8 @@ static const ls_dataset_kind kinds[] = {
 	  ls_sst_open,
 	  0 },
 	{ { "sotu", "233 State of the Union addresses, 1790 to 2021, to pretrain BERT", 1, 1, NULL }, ls_sotu_open, 0 },
-	{ { "cifar10", "photographs of ten classes, 32x32 RGB, 50,000 training and 10,000 test samples", 1, 0, cifar10 },
+	{ { "cifar10", "photographs of ten classes, 32x32 RGB, 50,000 training and 10,000 test samples", 1, 0,
+	    cifar10 },
 	  ls_cifar10_open,
 	  0 },
 	{ { "cifar100", "photographs of a hundred classes, 32x32 RGB, 50,000 training and 10,000 test samples", 1, 0,

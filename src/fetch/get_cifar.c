@@ -39,8 +39,8 @@ static ls_status check(const ls_cifar *kind, const char *path, uint64_t bytes)
 
 	LS_TRY(ls_file_map_open(&map, path));
 	ls_status status = map.bytes == bytes ? ls_cifar_check_file(kind, map.data, map.bytes, path)
-					      : ls_fail(LS_EMISMATCH, "%s has %zu bytes, expected %llu", path, map.bytes,
-							(unsigned long long)bytes);
+					      : ls_fail(LS_EMISMATCH, "%s has %zu bytes, expected %llu", path,
+							map.bytes, (unsigned long long)bytes);
 	return ls_file_map_end(&map, status);
 }
 
@@ -146,9 +146,11 @@ static ls_status from_network(const ls_get_cifar_plan *plan, const char *dir, in
 	if (status == LS_OK)
 		return LS_OK;
 	snprintf(why, sizeof(why), "%s", ls_last_error());
-	return ls_fail(status, "could not get %s: %s\nput its .bin files or the archive on this machine and name the place with "
-			       "options.from",
-		       plan->kind->name, why);
+	return ls_fail(
+		status,
+		"could not get %s: %s\nput its .bin files or the archive on this machine and name the place with "
+		"options.from",
+		plan->kind->name, why);
 }
 
 ls_status ls_get_cifar(const ls_get_cifar_plan *plan, const ls_data_get_options *options)

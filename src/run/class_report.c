@@ -14,8 +14,8 @@ static json_t *class_to_json(const ls_class_counts *c, int64_t i)
 
 	ls_class_counts_at(c, i, &s);
 	json_t *object = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "label", (json_int_t)i, "samples",
-				   (json_int_t)s.samples, "predicted", (json_int_t)s.predicted, "right", (json_int_t)s.right,
-				   "precision", s.precision, "recall", s.recall, "f1", s.f1);
+				   (json_int_t)s.samples, "predicted", (json_int_t)s.predicted, "right",
+				   (json_int_t)s.right, "precision", s.precision, "recall", s.recall, "f1", s.f1);
 	if (object && c->names)
 		json_object_set_new(object, "name", json_string(c->names[i])); /* none where it is not UTF-8 */
 	return object;
@@ -40,10 +40,10 @@ static json_t *to_json(const ls_eval_result *r, const ls_class_counts *c)
 		json_array_append_new(classes, class_to_json(c, i));
 		json_array_append_new(confusion, row_to_json(c, i));
 	}
-	return json_pack("{s:s, s:i, s:s, s:I, s:f, s:f, s:f, s:o, s:o}", "format", "lockstep metrics of classes", "version", 1,
-			 "fingerprint", fingerprint, "samples", (json_int_t)r->samples, "loss", r->loss, "accuracy",
-			 r->accuracy, top, (double)c->among_top / (double)c->samples, "classes", classes, "confusion",
-			 confusion);
+	return json_pack("{s:s, s:i, s:s, s:I, s:f, s:f, s:f, s:o, s:o}", "format", "lockstep metrics of classes",
+			 "version", 1, "fingerprint", fingerprint, "samples", (json_int_t)r->samples, "loss", r->loss,
+			 "accuracy", r->accuracy, top, (double)c->among_top / (double)c->samples, "classes", classes,
+			 "confusion", confusion);
 }
 
 ls_status ls_class_report_write(const ls_eval_result *result, const ls_class_counts *counts, const char *path)

@@ -16,7 +16,8 @@ struct ls_confusion {
 ls_status ls_confusion_new(ls_confusion **out, int64_t classes)
 {
 	if (classes > LS_CONFUSION_CLASSES_MAX)
-		return ls_fail(LS_EUNSUPPORTED, "counts per class are kept for at most %d classes, and the model has %lld",
+		return ls_fail(LS_EUNSUPPORTED,
+			       "counts per class are kept for at most %d classes, and the model has %lld",
 			       LS_CONFUSION_CLASSES_MAX, (long long)classes);
 	ls_confusion *c = calloc(1, sizeof(*c));
 	atomic_ullong *count = calloc((size_t)classes * (size_t)classes, sizeof(*count));

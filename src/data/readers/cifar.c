@@ -138,8 +138,8 @@ static ls_status make(cifar *c, ls_dataset **out, const ls_dataset_options *o)
 	if (status == LS_ENOTFOUND) {
 		char why[4200];
 		snprintf(why, sizeof(why), "%s", ls_last_error());
-		return ls_fail(LS_ENOTFOUND, "%s is not on this machine: %s; run `lockstep data get %s`", c->kind->name, why,
-			       c->kind->name);
+		return ls_fail(LS_ENOTFOUND, "%s is not on this machine: %s; run `lockstep data get %s`", c->kind->name,
+			       why, c->kind->name);
 	}
 	LS_TRY(status);
 	uint64_t all = c->end[c->files - 1];

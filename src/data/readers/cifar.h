@@ -13,9 +13,9 @@ enum { LS_CIFAR_FILES = 5 };
 
 typedef struct ls_cifar {
 	const char *name;
-	const char *folder;                                         /* of the files in the archive */
-	const char *train[LS_CIFAR_FILES + 1], *test[2];            /* names of files, NULL at the end */
-	int labels;                                                 /* bytes before an image, of which the last counts */
+	const char *folder;                              /* of the files in the archive */
+	const char *train[LS_CIFAR_FILES + 1], *test[2]; /* names of files, NULL at the end */
+	int labels;                                      /* bytes before an image, of which the last counts */
 	int classes;
 	uint64_t records[2]; /* of a published file: train, test */
 	ls_normalisation normalisation;

@@ -145,12 +145,15 @@ static void test_jpeg(void **state)
 }
 
 /* The file with an Exif segment that says how the camera was held, after its first two bytes. */
-static uint8_t *with_orientation(const uint8_t *jpeg, size_t size, int is_little, uint16_t orientation, size_t *out_size)
+static uint8_t *with_orientation(const uint8_t *jpeg, size_t size, int is_little, uint16_t orientation,
+				 size_t *out_size)
 {
-	static const uint8_t little[] = { 0xff, 0xe1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', '*', 0, 8, 0, 0, 0,
-					  1,    0,    0x12, 1, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
-	static const uint8_t big[] = { 0xff, 0xe1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, '*', 0, 0, 0, 8,
-				       0,    1,    1, 0x12, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 };
+	static const uint8_t little[] = {
+		0xff, 0xe1, 0,    34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', '*', 0, 8, 0, 0, 0,
+		1,    0,    0x12, 1,  3,   0,   1,   0,   0, 0, 0,   0,   0,   0, 0, 0, 0, 0
+	};
+	static const uint8_t big[] = { 0xff, 0xe1, 0, 34,   'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, '*', 0, 0, 0, 8,
+				       0,    1,    1, 0x12, 0,   3,   0,   0,   0, 1, 0,   0,   0, 0,   0, 0, 0, 0 };
 	uint8_t *file = malloc(size + sizeof(little)), *segment = file + 2;
 	memcpy(file, jpeg, 2);
 	memcpy(segment, is_little ? little : big, sizeof(little));
@@ -335,5 +338,5 @@ static void test_normalising_is_that_of_datasets(void **state)
 }
 
 TEST_MAIN(test_png_kinds, test_png_of_16_bits, test_damaged_png, test_sizes_are_checked_before_memory, test_jpeg,
-	  test_orientation_is_read, test_jpeg_at_a_part_of_its_size, test_upright,
-	  test_colours, test_scaling, test_cover_takes_the_middle, test_normalising_is_that_of_datasets)
+	  test_orientation_is_read, test_jpeg_at_a_part_of_its_size, test_upright, test_colours, test_scaling,
+	  test_cover_takes_the_middle, test_normalising_is_that_of_datasets)

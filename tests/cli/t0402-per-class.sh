@@ -1,0 +1,63 @@
+#!/bin/bash
+# Metrics per class: what eval counts is what the logits say, on any devices.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 1200 --test-samples 300 --steps 12 --batch 60 --run run --quiet
+is "a run" "$status" 0
+for devices in 1 3; do
+	run "$LOCKSTEP" eval run --batch 32 --devices $devices --per-class --metrics metrics-$devices.json --logits logits.safetensors
+	is "eval on $devices devices" "$status" 0
+	tail -n +2 .out >table-$devices
+done
+ok "the same counts" cmp metrics-1.json metrics-3.json
+ok "and the same tables" cmp table-1 table-3
+like "top-5 accuracy" "$out" '^top-5 accuracy: 0\.[0-9]{4}$'
+like "a line per class" "$out" '^9 +[0-9]+ +[01]\.[0-9]{4} +[01]\.[0-9]{4} +[01]\.[0-9]{4}$'
+
+cat >check.py <<'PYTHON'
+"""metrics-1.json is what follows from logits.safetensors."""
+import json, struct
+
+raw = open("logits.safetensors", "rb").read()
+size = struct.unpack("<Q", raw[:8])[0]
+head, data = json.loads(raw[8:8 + size]), raw[8 + size:]
+
+
+def tensor(name, form):
+    begin, end = head[name]["data_offsets"]
+    return struct.unpack("<%d%s" % ((end - begin) // 4, form), data[begin:end])
+
+
+labels, flat = tensor("labels", "i"), tensor("logits", "f")
+n, classes = len(labels), len(flat) // len(labels)
+confusion = [[0] * classes for _ in range(classes)]
+top5 = 0
+for i, label in enumerate(labels):
+    row = flat[i * classes:(i + 1) * classes]
+    order = sorted(range(classes), key=lambda c: (-row[c], c))
+    confusion[label][order[0]] += 1
+    top5 += label in order[:5]
+m = json.load(open("metrics-1.json"))
+assert m["confusion"] == confusion, m["confusion"]
+assert abs(m["top_5_accuracy"] - top5 / n) < 1e-8
+assert abs(m["accuracy"] - sum(confusion[c][c] for c in range(classes)) / n) < 1e-8
+for c in range(classes):
+    predicted, samples, right = sum(r[c] for r in confusion), sum(confusion[c]), confusion[c][c]
+    precision, recall = right / predicted if predicted else 0, right / samples if samples else 0
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0
+    found = m["classes"][c]
+    assert (found["samples"], found["predicted"], found["right"]) == (samples, predicted, right), found
+    for name, value in (("precision", precision), ("recall", recall), ("f1", f1)):
+        assert abs(found[name] - value) < 1e-8, (name, found, value)
+PYTHON
+ok "they are those of the logits" python3 check.py
+fails_with "a place that cannot be" 1 'nowhere/m.json' "$LOCKSTEP" eval run --metrics nowhere/m.json
+
+run "$LOCKSTEP" train --model transformer --layers 1 --width 32 --data babble --samples 200 --test-samples 50 --steps 2 --run text --quiet
+run "$LOCKSTEP" eval text --per-class
+is "text" "$status" 0
+like "has names" "$out" '^4 very positive +[0-9]+'
+unlike "five classes have no top-5" "$out" 'top-5'
+
+test_end
