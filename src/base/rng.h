@@ -21,7 +21,8 @@ typedef enum ls_rng_purpose {
 	LS_RNG_TEST = 7,
 	LS_RNG_MASK = 8, /* stream = epoch */
 	LS_RNG_BABBLE = 9,
-	LS_RNG_PAIRS = 10 /* which sentences make a pair */
+	LS_RNG_PAIRS = 10,    /* which sentences make a pair */
+	LS_RNG_TRANSFORM = 11 /* stream = epoch and place among the transforms */
 } ls_rng_purpose;
 
 typedef struct ls_rng {

@@ -33,6 +33,7 @@
 #include "data/dataset.h"
 #include "data/packed_text.h"
 #include "data/shuffle.h"
+#include "data/transforms/transforms.h"
 
 #define AHEAD_DEFAULT 4
 #define THREADS_MAX 64
@@ -175,6 +176,9 @@ static ls_status slot_read(const ls_loader *loader, slot *s, uint64_t begin, ste
 								    s->microbatch.epoch, &s->labels[i])
 					  : ls_dataset_read(loader->dataset, index, s->images + (size_t)i * values,
 							    &s->labels[i]));
+		if (loader->options.transforms && s->microbatch.images)
+			ls_transforms_apply(loader->options.transforms, s->microbatch.epoch, index,
+					    s->images + (size_t)i * values);
 	}
 	return LS_OK;
 }

@@ -27,6 +27,7 @@ typedef struct ls_loader_options {
 	int single_pass;                  /* end after one epoch */
 	int threads;                      /* reader threads; 0: 1. Does not change what is delivered */
 	int assigned;                     /* deliver only what ls_loader_assign() says */
+	const struct ls_transforms *transforms; /* of images; NULL: none. Borrowed */
 } ls_loader_options;
 
 typedef struct ls_microbatch {

@@ -150,6 +150,7 @@ static const effect effects[] = {
 	{ "test-samples", opens_test, "eval-every", "no test set is opened" },
 	{ "image-size", opens_files, "data", "it is not a folder of image files" },
 	{ "cache", opens_files, "data", "it is not a folder of image files" },
+	{ "augment", NULL, NULL, NULL },
 	{ "dropout", builds_model, NULL, OWN_GRAPH },
 
 	{ "vocab", reads_text, "data", "it is not text that is read with a vocabulary" },

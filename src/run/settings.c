@@ -51,6 +51,8 @@ static const ls_setting settings[] = {
 	  65535, BINDS | NOT_0 },
 	{ "cache", 0, "WHERE", DATA, "keep decoded images of a folder: {values}", LS_SETTING_STRING, AT(cache), 0, 0,
 	  0 },
+	{ "augment", 0, "LIST", DATA, "change training images at random: {values}", LS_SETTING_STRING, AT(augment), 0, 0,
+	  BINDS | COMMON },
 	{ "dropout", 0, "P", DATA, "drop activations with probability P", LS_SETTING_FLOAT, AT(dropout), 0, 0.99,
 	  BINDS | COMMON },
 

@@ -101,6 +101,7 @@ static ls_status open_data(ls_setup *s)
 	if (ls_dataset_describe(s->train_set)->samples == 0)
 		return ls_fail(LS_EINVALID, "dataset %s has no samples to train on",
 			       ls_dataset_describe(s->train_set)->name);
+	LS_TRY(ls_transforms_init(&s->transforms, o->augment, s->train_set, o->seed));
 	if (o->to_accuracy > 0 && !s->test_set)
 		return ls_fail(LS_EINVALID, "options.to_accuracy %g needs a test set%s", o->to_accuracy,
 			       o->eval_every > 0 ? "" : " and evaluations: options.eval_every is 0");
@@ -545,6 +546,7 @@ ls_status ls_setup_batches(ls_setup *s, uint64_t epoch, uint64_t epoch_step, uin
 				       .global_batch = s->batches.global,
 				       .start_epoch = epoch,
 				       .start_step = epoch_step,
+				       .transforms = s->transforms.count > 0 ? &s->transforms : NULL,
 				       .steps = steps };
 	return ls_batches_open(&s->train_batches, &options);
 }
@@ -554,6 +556,7 @@ void ls_setup_release(ls_setup *s)
 	ls_evaluator_free(s->evaluator);
 	ls_evaluator_free(s->probe);
 	ls_batches_close(&s->train_batches);
+	ls_transforms_release(&s->transforms);
 	ls_node_trainer_free(s->trainer);
 	if (s->lender)
 		ls_model_end_training(s->lender);

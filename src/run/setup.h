@@ -6,6 +6,7 @@
 
 #include <lockstep/train.h>
 
+#include "data/transforms/transforms.h"
 #include "run/settings.h"
 #include "run/tracing.h"
 #include "trainer/batches.h"
@@ -34,6 +35,7 @@ typedef struct ls_setup {
 	uint64_t steps_per_epoch, total_steps;
 	ls_tracing *tracing; /* NULL: none */
 	ls_node_trainer *trainer;
+	ls_transforms transforms; /* of training images */
 	ls_batches train_batches; /* opened when it is known where to start */
 	ls_evaluator *evaluator;  /* on all nodes; NULL without evaluation */
 	ls_evaluator *probe;      /* a few training samples, to check that weights give a finite loss */

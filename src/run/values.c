@@ -7,6 +7,7 @@
 #include <lockstep/train.h>
 #include <string.h>
 
+#include "data/transforms/transforms.h"
 #include "exchange/codec.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -34,6 +35,16 @@ static ls_setting_value wire_at(size_t i)
 	return codec ? (ls_setting_value){ codec->wire, codec->summary } : (ls_setting_value){ NULL, NULL };
 }
 
+/* And lists of them. */
+static ls_setting_value augment_at(size_t i)
+{
+	const ls_transform *row = i > 0 ? ls_transform_at(i - 1) : NULL;
+
+	if (i == 0)
+		return (ls_setting_value){ "none", "take images as they are (the default)" };
+	return row ? (ls_setting_value){ row->name, row->summary } : (ls_setting_value){ NULL, NULL };
+}
+
 /* Other values are folders. */
 static ls_setting_value cache_at(size_t i)
 {
@@ -52,6 +63,7 @@ static const struct {
 	{ "model", model_at },       { "data", dataset_at },      { "optimizer", optimizer_at },
 	{ "schedule", schedule_at }, { "strategy", strategy_at }, { "wire", wire_at },
 	{ "pin", pin_at },           { "share", share_at },       { "cache", cache_at },
+	{ "augment", augment_at },
 };
 
 int ls_setting_value_at(const ls_setting *row, size_t i, ls_setting_value *out)

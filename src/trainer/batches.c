@@ -31,6 +31,7 @@ static ls_status open_loaders(ls_batches *f)
 				      .global_batch = o->global_batch,
 				      .start_epoch = o->start_epoch,
 				      .start_step = o->start_step,
+				      .transforms = o->transforms,
 				      .assigned = 1 };
 
 	for (int i = 0; i < o->layout->devices; i++)

@@ -22,6 +22,7 @@ typedef struct ls_batches_options {
 	int64_t microbatch, global_batch;
 	uint64_t start_epoch, start_step; /* the first step: of that epoch */
 	uint64_t steps;                   /* how many there will be at most */
+	const struct ls_transforms *transforms; /* of images; NULL: none. Borrowed */
 } ls_batches_options;
 
 /* A step that is assigned. */

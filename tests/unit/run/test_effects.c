@@ -63,6 +63,7 @@ static const struct {
 	  "options.image_size has no effect with options.data glyphs: it is not a folder of image files" },
 	{ "cache", &images, &folder,
 	  "options.cache has no effect with options.data glyphs: it is not a folder of image files" },
+	{ "augment", NULL, &images, NULL },
 	{ "dropout", &own, &images, "options.dropout has no effect: the program brings a graph" },
 	{ "vocab", &images, &text, "options.vocab has no effect with options.data glyphs: it is not text" },
 	{ "vocab", &babble, &text,

@@ -47,7 +47,7 @@ static void test_values_are_sound(void **state)
 			if (!value.summary || !*value.summary || strlen(value.name) > 19)
 				fail_msg("%s %s cannot be shown in help", row->name, value.name);
 	}
-	assert_int_equal(families, 9);
+	assert_int_equal(families, 10);
 	assert_int_equal(count_values(ls_train_setting_of("lr")), 0);
 	assert_int_equal(count_values(ls_train_setting_of("run")), 0);
 }

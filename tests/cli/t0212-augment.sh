@@ -1,0 +1,31 @@
+#!/bin/bash
+# --augment: the same bits on any devices, threads and processes, and after a resume; other bits than without.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+fingerprint() { # ARGUMENT...: of a training
+	"$LOCKSTEP" train --model cnn --data glyphs --samples 300 --test-samples 50 --epochs 3 --batch 60 --micro-batch 15 \
+		--schedule constant "$@" 2>err | tail -n 1
+}
+list=crop:3,flip:0.2,erase,brightness:0.3,contrast
+first=$(fingerprint --augment $list --devices 1 --threads 1)
+like "it trains" "$first" '^parameters xxh64 [0-9a-f]{16}$'
+unlike "differently from without" "$(fingerprint)" "${first##* }"
+unlike "and from another order" "$(fingerprint --augment flip:0.2,crop:3,erase,brightness:0.3,contrast)" "${first##* }"
+is "the same on four devices" "$(fingerprint --augment $list --devices 4 --threads 1)" "$first"
+is "and with two threads" "$(fingerprint --augment $list --devices 1 --threads 2)" "$first"
+run timeout -k 5 120 mpirun -q --oversubscribe --bind-to none -np 2 "$LOCKSTEP" train --model cnn --data glyphs --samples 300 \
+	--test-samples 50 --epochs 3 --batch 60 --micro-batch 15 --schedule constant --augment $list --devices 1 --threads 1
+is "and in two processes" "$(tail -n 1 <<<"$out")" "$first"
+run "$LOCKSTEP" train --model cnn --data glyphs --samples 300 --test-samples 50 --epochs 3 --batch 60 --micro-batch 15 \
+	--schedule constant --augment $list --steps 7 --run run --quiet
+is "a run that stops in the middle of an epoch" "$status" 0
+run "$LOCKSTEP" train --run run --resume --steps 15
+is "goes on to the same bits" "$(tail -n 1 <<<"$out")" "$first"
+fails_with "but not with another list" 1 'augment' "$LOCKSTEP" train --run run --resume --augment flip --steps 20
+fails_with "an unknown transform" 2 "did you mean 'flip'" "$LOCKSTEP" train --data glyphs --augment flop
+fails_with "an impossible amount" 2 'probability of flip' "$LOCKSTEP" train --data glyphs --augment flip:7
+fails_with "text" 2 "is text" "$LOCKSTEP" train --model transformer --data babble --augment flip
+like "help lists them" "$("$LOCKSTEP" train --help --augment)" 'vertical-flip +mirror top and bottom'
+
+test_end
