@@ -116,6 +116,7 @@ typedef struct ls_train_options {
 	const char *cache;  /* keep decoded images: "auto", "off", or a folder */
 
 	const char *augment; /* "crop:4,flip": random changes of training images, in this order; "none" */
+	double label_smoothing; /* targets are (1 - s) for the label and s / classes for all; 0: certain */
 } ls_train_options;
 
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \

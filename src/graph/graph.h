@@ -83,6 +83,9 @@ void ls_graph_fuse(ls_graph *graph);
  */
 ls_status ls_graph_freeze(ls_graph *graph, const char *patterns);
 
+/* label_smoothing.c: targets (1 - smoothing) onehot(label) + smoothing / classes, in every cross-entropy of whole samples. */
+ls_status ls_graph_smooth_labels(ls_graph *graph, double smoothing);
+
 /* Mark the values that depend on a parameter that is trained. */
 void ls_graph_mark_gradients(ls_graph *graph);
 

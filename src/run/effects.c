@@ -151,6 +151,7 @@ static const effect effects[] = {
 	{ "image-size", opens_files, "data", "it is not a folder of image files" },
 	{ "cache", opens_files, "data", "it is not a folder of image files" },
 	{ "augment", NULL, NULL, NULL },
+	{ "label-smoothing", builds_model, NULL, OWN_GRAPH },
 	{ "dropout", builds_model, NULL, OWN_GRAPH },
 
 	{ "vocab", reads_text, "data", "it is not text that is read with a vocabulary" },

@@ -104,8 +104,16 @@ ls_status ls_train_build_model(ls_graph **out, const ls_train_options *o, const 
 					     .ffn = (int)o->ffn,
 					     .positions = (int)o->max_len } };
 
+	ls_graph *graph = NULL;
 	LS_TRY(check_kind(o, info));
-	return ls_model_build(out, &model);
+	LS_TRY(ls_model_build(&graph, &model));
+	ls_status status = o->label_smoothing > 0 ? ls_graph_smooth_labels(graph, o->label_smoothing) : LS_OK;
+	if (status != LS_OK) {
+		ls_graph_free(graph);
+		return status;
+	}
+	*out = graph;
+	return LS_OK;
 }
 
 ls_status ls_train_check_norms(const ls_graph *graph, int64_t size, const char *where, const char *advice)

@@ -481,7 +481,7 @@ ls_status ls_train(const ls_train_options *options, ls_train_result *result)
 	unsigned stops_before = atomic_load(&stop_requests);
 	int nodes = ls_mpi_launched();
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, augment, "LS_TRAIN_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, label_smoothing, "LS_TRAIN_OPTIONS_INIT"));
 	if (own.hooks)
 		LS_TRY(LS_OPTIONS_TAKE(&hooks, own.hooks, log, "LS_TRAIN_HOOKS_INIT"));
 	own.hooks = own.hooks ? &hooks : NULL;

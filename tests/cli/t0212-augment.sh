@@ -28,4 +28,13 @@ fails_with "an impossible amount" 2 'probability of flip' "$LOCKSTEP" train --da
 fails_with "text" 2 "is text" "$LOCKSTEP" train --model transformer --data babble --augment flip
 like "help lists them" "$("$LOCKSTEP" train --help --augment)" 'vertical-flip +mirror top and bottom'
 
+# --label-smoothing: a uniform start has the loss ln 10 whatever the targets are; a model that has learned has more.
+smooth() { "$LOCKSTEP" train --model mlp --data glyphs --samples 600 --test-samples 100 --epochs 4 --batch 60 "$@" --run "$dir" --quiet; }
+dir=plain smooth
+dir=smooth smooth --label-smoothing 0.2
+loss() { "$LOCKSTEP" eval "$1" | sed -nE 's/.*loss ([0-9.]+),.*/\1/p'; }
+ok "smoothed targets cannot be met: the loss is larger" python3 -c "import sys; sys.exit(not $(loss smooth) > $(loss plain) + 0.05)"
+like "run.json says so" "$(cat smooth/run.json)" '"label-smoothing": "?0\.2'
+fails_with "a part above one" 2 'label-smoothing' "$LOCKSTEP" train --data glyphs --label-smoothing 1.5
+
 test_end

@@ -64,6 +64,7 @@ static const struct {
 	{ "cache", &images, &folder,
 	  "options.cache has no effect with options.data glyphs: it is not a folder of image files" },
 	{ "augment", NULL, &images, NULL },
+	{ "label-smoothing", &own, &images, "options.label_smoothing has no effect: the program brings a graph" },
 	{ "dropout", &own, &images, "options.dropout has no effect: the program brings a graph" },
 	{ "vocab", &images, &text, "options.vocab has no effect with options.data glyphs: it is not text" },
 	{ "vocab", &babble, &text,
