@@ -318,17 +318,48 @@ static void add_limits(ls_page *page, const ls_published *set)
 	}
 }
 
+/* Whether a row of ours stands below one of the set. */
+static int is_compared(const ls_sources *sources, const ls_published *set)
+{
+	for (size_t i = 0; i < set->row_count; i++)
+		for (int kind = 0; kind < LS_FIGURE_KINDS; kind++)
+			if (best_match(sources, &set->rows[i], (ls_figure)kind).point)
+				return 1;
+	return 0;
+}
+
+/* Sets without a row of ours are named, unless there is no other. */
+static void name_others(ls_page *page, const ls_sources *sources)
+{
+	const char *names = NULL;
+
+	for (size_t i = 0; i < sources->published_count; i++)
+		if (!is_compared(sources, &sources->published[i]))
+			names = names ? ls_page_text(page, "%s; %s", names, sources->published[i].title)
+				      : sources->published[i].title;
+	if (names)
+		ls_page_paragraph(page, "Not shown, because nothing here was measured like it: %s.", names);
+}
+
 void ls_section_published(ls_page *page, const ls_sources *sources)
 {
+	int compared = 0;
+
+	for (size_t i = 0; i < sources->published_count; i++)
+		compared += is_compared(sources, &sources->published[i]);
 	ls_page_heading(page, 2, "Published figures");
 	ls_page_paragraph(page,
 			  "As they were published, on other machines: compare speedups, not rates. Rows of ours have "
 			  "the same number of nodes and devices, and the same model or one of its family. "
 			  "Marked figures contradict arithmetic or one another.");
 	for (size_t i = 0; i < sources->published_count; i++) {
+		if (compared > 0 && !is_compared(sources, &sources->published[i]))
+			continue;
 		add_set(page, sources, &sources->published[i]);
 		if (!strcmp(sources->published[i].name, "distml-clusters"))
 			add_limits(page, &sources->published[i]);
 	}
 	ls_page_legend(page);
+	if (compared > 0)
+		name_others(page, sources);
 }
