@@ -12,6 +12,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -23,6 +24,8 @@
 
 #define PIXELS_MAX ((uint64_t)1 << 27) /* of a file: 11,585 x 11,585 */
 enum { MEASURED = 1024 };              /* images, evenly spread, that mean and deviation are measured on */
+#define MEASURED_BYTES ((size_t)64 << 20) /* or fewer, where they are large */
+#define PATIENCE 2.0                      /* seconds without a word */
 enum { SIDE_PLAIN = 512 };             /* larger images are scaled to a size that the user chooses */
 
 typedef struct folder {
@@ -117,17 +120,25 @@ static ls_status find_shape(folder *f, int64_t size)
 	return LS_OK;
 }
 
-/* Mean and deviation of the training images: of all, or of MEASURED evenly spread ones. */
-static ls_status measure(const folder *f, ls_normalisation *out)
+/* Mean and deviation of the training images: of all, or of some evenly spread ones. */
+static ls_status measure(folder *f, ls_normalisation *out)
 {
 	size_t values = (size_t)f->shape.channels * (size_t)f->shape.height * (size_t)f->shape.width;
-	uint64_t looked = f->list.count < MEASURED ? f->list.count : MEASURED;
+	uint64_t most = MEASURED_BYTES / values < MEASURED ? MEASURED_BYTES / values + 1 : MEASURED;
+	uint64_t looked = f->list.count < most ? f->list.count : most;
 	uint8_t *bytes = malloc(values * looked);
 	ls_status status = bytes ? LS_OK : ls_fail(LS_EMEMORY, "no memory to measure %" PRIu64 " images", looked);
+	double begun = ls_clock_seconds();
+	int is_noted = 0;
 	int32_t label;
 
-	for (uint64_t i = 0; status == LS_OK && i < looked; i++)
-		status = folder_read((void *)f, f->list.count * i / looked, bytes + i * values, &label);
+	for (uint64_t i = 0; status == LS_OK && i < looked; i++) {
+		status = folder_read(f, f->list.count * i / looked, bytes + i * values, &label);
+		if (is_noted || ls_clock_seconds() - begun < PATIENCE)
+			continue;
+		ls_log_note("decoding %" PRIu64 " images of %s to measure their mean and deviation", looked, f->list.root);
+		is_noted = 1;
+	}
 	if (status == LS_OK)
 		status = ls_normalisation_measure(out, bytes, looked, f->shape.channels,
 						  (size_t)f->shape.height * (size_t)f->shape.width);

@@ -14,7 +14,7 @@
 #include "base/files.h"
 #include "base/status.h"
 
-enum { DEPTH_MAX = 16, CLASSES_MAX = 1 << 20, TEST_PART = 10 };
+enum { DEPTH_MAX = 16, CLASSES_MAX = 1 << 20, TEST_PART = 10, SEARCH_MAX = 100000 };
 
 /* ---- names --------------------------------------------------------------------------------------------------------- */
 
@@ -37,20 +37,21 @@ static mode_t type_of(const char *path)
 	return stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : 0;
 }
 
-/* Whether a folder, or one below it, has an image: the first one found ends the search. */
-static int has_image(const char *folder, int depth)
+/* Whether a folder, or one below it, has an image: the first one found ends the search, and so does having looked at
+ * `left` entries, which are then not of images. */
+static int has_image(const char *folder, int depth, int *left)
 {
 	DIR *stream = depth < DEPTH_MAX ? opendir(folder) : NULL;
 	struct dirent *e;
 	int found = 0;
 
-	while (stream && !found && (e = readdir(stream))) {
+	while (stream && !found && (*left)-- > 0 && (e = readdir(stream))) {
 		char path[PATH_MAX];
 		if (is_hidden(e->d_name) || ls_path_join(path, sizeof(path), folder, e->d_name) != LS_OK)
 			continue;
 		mode_t type = type_of(path);
 		found = (type == S_IFREG && is_image_name(e->d_name)) ||
-			(type == S_IFDIR && has_image(path, depth + 1));
+			(type == S_IFDIR && has_image(path, depth + 1, left));
 	}
 	if (stream)
 		closedir(stream);
@@ -62,12 +63,12 @@ static int has_class(const char *folder)
 {
 	DIR *stream = opendir(folder);
 	struct dirent *e;
-	int found = 0;
+	int found = 0, left = SEARCH_MAX;
 
-	while (stream && !found && (e = readdir(stream))) {
+	while (stream && !found && left > 0 && (e = readdir(stream))) {
 		char path[PATH_MAX];
 		found = !is_hidden(e->d_name) && ls_path_join(path, sizeof(path), folder, e->d_name) == LS_OK &&
-			type_of(path) == S_IFDIR && has_image(path, 0);
+			type_of(path) == S_IFDIR && has_image(path, 0, &left);
 	}
 	if (stream)
 		closedir(stream);
