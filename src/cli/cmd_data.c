@@ -173,6 +173,10 @@ typedef struct info_options {
 static const ls_setting info_rows[] = {
 	{ "dir", 0, "DIR", "Options", "read a named dataset from DIR (default: the cache)", LS_SETTING_STRING,
 	  INFO(dir), 0, 0, 0 },
+	{ "image-size", 0, "N", "Options", "scale images of a folder to NxN pixels", LS_SETTING_INT, INFO(image_size), 0,
+	  65535, LS_SETTING_NOT_0 },
+	{ "cache", 0, "WHERE", "Options", "keep decoded images of a folder: {values}", LS_SETTING_STRING, INFO(cache), 0, 0,
+	  0 },
 	{ "vocab", 0, "FILE", "Options", "text: use this vocabulary (default: vocab.txt beside it)", LS_SETTING_STRING,
 	  INFO(vocab), 0, 0, 0 },
 	{ "cased", 0, NULL, "Options", "text: keep capitals and accents", LS_SETTING_FLAG, INFO(cased), 0, 1, 0 },

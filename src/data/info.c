@@ -155,7 +155,7 @@ ls_status ls_data_info_with(const ls_dataset_options *options, FILE *to)
 {
 	ls_dataset_options own = LS_DATASET_OPTIONS_INIT;
 
-	LS_TRY(LS_OPTIONS_TAKE(&own, options, replace_invalid, "LS_DATASET_OPTIONS_INIT"));
+	LS_TRY(LS_OPTIONS_TAKE(&own, options, cache, "LS_DATASET_OPTIONS_INIT"));
 	const char *name = own.name;
 	int named = 0;
 	for (size_t i = 0; name && ls_dataset_name_at(i); i++)
