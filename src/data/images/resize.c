@@ -90,56 +90,75 @@ static ls_status make_axis(axis *a, int length, double used, int out)
 
 /* ---- the image ----------------------------------------------------------------------------------------------------- */
 
-/* Source row y of channel c, scaled to (x->out). */
-static void scale_row(const ls_image *image, const axis *x, int y, ls_image_shape to, int c, double *out)
+/* Source row y of channel c, as it is. */
+static void read_line(const ls_image *image, int y, int channels, int c, double *line)
 {
 	size_t row = (size_t)y * (size_t)image->width;
 
+	for (int x = 0; x < image->width; x++)
+		line[x] = pixel_at(image, row + (size_t)x, channels, c);
+}
+
+/* A line scaled to (x->out). */
+static void scale_line(const double *line, const axis *x, double *out)
+{
 	for (int i = 0; i < x->out; i++) {
-		const double *weight = x->weight + (size_t)i * (size_t)x->taps;
+		const double *weight = x->weight + (size_t)i * (size_t)x->taps, *from = line + x->begin[i];
 		double sum = 0;
 		for (int k = 0; k < x->count[i]; k++)
-			sum += weight[k] * pixel_at(image, row + (size_t)(x->begin[i] + k), to.channels, c);
+			sum += weight[k] * from[k];
 		out[i] = sum;
 	}
 }
 
-/* Output row j of channel c. A source row is scaled again for each output row that it is a part of, two as a rule: that
- * takes memory for two rows, however tall the image is. */
-static void scale_to_row(const ls_image *image, const axis *x, const axis *y, int j, ls_image_shape to, int c,
-			 double *sum, double *row)
-{
-	const double *weight = y->weight + (size_t)j * (size_t)y->taps;
+/* Memory of a scaling: a source row, an output row, and the scaled source rows that an output row is made of, in a ring:
+ * row y at y % taps. */
+typedef struct lines {
+	double *source, *sum, *ring;
+} lines;
 
-	for (int i = 0; i < x->out; i++)
-		sum[i] = 0;
-	for (int k = 0; k < y->count[j]; k++) {
-		scale_row(image, x, y->begin[j] + k, to, c, row);
-		for (int i = 0; i < x->out; i++)
-			sum[i] += weight[k] * row[i];
+/* Output rows of channel c. Source rows are scaled once, when the first output row needs them. */
+static void scale_channel(const ls_image *image, const axis *x, const axis *y, ls_image_shape to, int c, const lines *l,
+			  float *out)
+{
+	size_t width = (size_t)x->out;
+	int next = 0; /* source rows before this one are scaled */
+
+	for (int j = 0; j < y->out; j++) {
+		const double *weight = y->weight + (size_t)j * (size_t)y->taps;
+		next = next < y->begin[j] ? y->begin[j] : next;
+		for (; next < y->begin[j] + y->count[j]; next++) {
+			read_line(image, next, to.channels, c, l->source);
+			scale_line(l->source, x, l->ring + (size_t)(next % y->taps) * width);
+		}
+		for (size_t i = 0; i < width; i++)
+			l->sum[i] = 0;
+		for (int k = 0; k < y->count[j]; k++) {
+			const double *row = l->ring + (size_t)((y->begin[j] + k) % y->taps) * width;
+			for (size_t i = 0; i < width; i++)
+				l->sum[i] += weight[k] * row[i];
+		}
+		for (size_t i = 0; i < width; i++)
+			out[(size_t)j * width + i] = (float)l->sum[i];
 	}
 }
 
 static ls_status scale_with(const ls_image *image, const axis *x, const axis *y, ls_image_shape to, float *pixels)
 {
 	size_t width = (size_t)to.width, positions = (size_t)to.height * width;
-	double *sum = calloc(2 * width, sizeof(*sum));
+	double *memory = calloc((size_t)image->width + ((size_t)y->taps + 1) * width, sizeof(*memory));
 
-	if (!sum)
+	if (!memory)
 		return ls_fail(LS_EMEMORY, "no memory to scale an image of %dx%d pixels", image->width, image->height);
+	const lines l = { .source = memory, .sum = memory + image->width, .ring = memory + image->width + width };
 	for (int c = 0; c < to.channels; c++) {
 		float *channel = pixels + (size_t)c * positions;
-		if (c > 0 && image->channels == 1) {
+		if (c > 0 && image->channels == 1)
 			memcpy(channel, pixels, positions * sizeof(*pixels));
-			continue;
-		}
-		for (int j = 0; j < to.height; j++) {
-			scale_to_row(image, x, y, j, to, c, sum, sum + width);
-			for (size_t i = 0; i < width; i++)
-				channel[(size_t)j * width + i] = (float)sum[i];
-		}
+		else
+			scale_channel(image, x, y, to, c, &l, channel);
 	}
-	free(sum);
+	free(memory);
 	return LS_OK;
 }
 
