@@ -115,7 +115,7 @@ typedef struct ls_train_options {
 	int64_t image_size; /* side of the squares that images are scaled to; 0: the size of the first image */
 	const char *cache;  /* keep decoded images: "auto", "off", or a folder */
 
-	const char *augment; /* "crop:4,flip": random changes of training images, in this order; "none" */
+	const char *augment;    /* "crop:4,flip": random changes of training images, in this order; "none" */
 	double label_smoothing; /* targets are (1 - s) for the label and s / classes for all; 0: certain */
 } ls_train_options;
 
@@ -125,7 +125,7 @@ typedef struct ls_train_options {
 		.optimizer = "adam", .lr = 0.001, .momentum = 0.9, .beta1 = 0.9, .epsilon = 1e-8, .schedule = "wsd",   \
 		.lr_step_factor = 0.1, .seed = 1, .pin = "auto", .strategy = "allreduce", .wire = "fp32",              \
 		.share = "auto", .timeout = 30, .audit_every = 1000, .keep = 2, .log_every = 200, .eval_every = 1,     \
-		.trace_steps = 50, .cache = "auto", .augment = "none"                                                                     \
+		.trace_steps = 50, .cache = "auto", .augment = "none"                                                  \
 	}
 
 typedef enum ls_setting_kind {

@@ -19,14 +19,14 @@ typedef struct ls_loader ls_loader;
 
 typedef struct ls_loader_options {
 	uint64_t seed;
-	int shuffle;                      /* 0: index order */
-	int64_t microbatch;               /* samples */
-	int64_t global_batch;             /* samples; the last micro-batch of a step may be short */
-	uint64_t start_epoch, start_step; /* the first step to deliver: step start_step of epoch start_epoch */
-	int ahead;                        /* micro-batches read ahead; 0: 4 */
-	int single_pass;                  /* end after one epoch */
-	int threads;                      /* reader threads; 0: 1. Does not change what is delivered */
-	int assigned;                     /* deliver only what ls_loader_assign() says */
+	int shuffle;                            /* 0: index order */
+	int64_t microbatch;                     /* samples */
+	int64_t global_batch;                   /* samples; the last micro-batch of a step may be short */
+	uint64_t start_epoch, start_step;       /* the first step to deliver: step start_step of epoch start_epoch */
+	int ahead;                              /* micro-batches read ahead; 0: 4 */
+	int single_pass;                        /* end after one epoch */
+	int threads;                            /* reader threads; 0: 1. Does not change what is delivered */
+	int assigned;                           /* deliver only what ls_loader_assign() says */
 	const struct ls_transforms *transforms; /* of images; NULL: none. Borrowed */
 } ls_loader_options;
 

@@ -14,8 +14,8 @@ static int is_classification(const ls_graph *graph, const ls_node *node)
 
 ls_status ls_graph_smooth_labels(ls_graph *graph, double smoothing)
 {
-	for (int i = 0; i < graph->node_count; i++) {
-		ls_node *node = &graph->nodes[i];
+	for (int i = 0; i < graph->loss_count; i++) {
+		ls_node *node = &graph->losses[i];
 		if (!is_classification(graph, node))
 			continue;
 		ls_cross_entropy_options *o = ls_arena_alloc(&graph->arena, sizeof(*o));

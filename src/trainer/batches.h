@@ -20,8 +20,8 @@ typedef struct ls_batches_options {
 	const ls_dataset *dataset; /* borrowed */
 	uint64_t seed;
 	int64_t microbatch, global_batch;
-	uint64_t start_epoch, start_step; /* the first step: of that epoch */
-	uint64_t steps;                   /* how many there will be at most */
+	uint64_t start_epoch, start_step;       /* the first step: of that epoch */
+	uint64_t steps;                         /* how many there will be at most */
 	const struct ls_transforms *transforms; /* of images; NULL: none. Borrowed */
 } ls_batches_options;
 

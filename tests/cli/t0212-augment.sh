@@ -14,9 +14,14 @@ unlike "differently from without" "$(fingerprint)" "${first##* }"
 unlike "and from another order" "$(fingerprint --augment flip:0.2,crop:3,erase,brightness:0.3,contrast)" "${first##* }"
 is "the same on four devices" "$(fingerprint --augment $list --devices 4 --threads 1)" "$first"
 is "and with two threads" "$(fingerprint --augment $list --devices 1 --threads 2)" "$first"
-run timeout -k 5 120 mpirun -q --oversubscribe --bind-to none -np 2 "$LOCKSTEP" train --model cnn --data glyphs --samples 300 \
-	--test-samples 50 --epochs 3 --batch 60 --micro-batch 15 --schedule constant --augment $list --devices 1 --threads 1
-is "and in two processes" "$(tail -n 1 <<<"$out")" "$first"
+if ! command -v mpirun >/dev/null || PATH=/nowhere "$LOCKSTEP" train --hosts localhost,localhost 2>&1 | grep -q 'has no MPI'; then
+	skip "in two processes" "there is no mpirun, or this build has no MPI"
+else
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 LSAN_OPTIONS=detect_leaks=0 # of MPI's plug-ins
+	run timeout -k 5 120 mpirun -q --oversubscribe --bind-to none -np 2 "$LOCKSTEP" train --model cnn --data glyphs --samples 300 \
+		--test-samples 50 --epochs 3 --batch 60 --micro-batch 15 --schedule constant --augment $list --devices 1 --threads 1
+	is "and in two processes" "$(tail -n 1 <<<"$out")" "$first"
+fi
 run "$LOCKSTEP" train --model cnn --data glyphs --samples 300 --test-samples 50 --epochs 3 --batch 60 --micro-batch 15 \
 	--schedule constant --augment $list --steps 7 --run run --quiet
 is "a run that stops in the middle of an epoch" "$status" 0

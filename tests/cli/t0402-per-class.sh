@@ -54,7 +54,7 @@ PYTHON
 ok "they are those of the logits" python3 check.py
 fails_with "a place that cannot be" 1 'nowhere/m.json' "$LOCKSTEP" eval run --metrics nowhere/m.json
 
-run "$LOCKSTEP" train --model transformer --layers 1 --width 32 --data babble --samples 200 --test-samples 50 --steps 2 --run text --quiet
+run "$LOCKSTEP" train --model transformer --layers 1 --width 32 --heads 2 --data babble --samples 200 --test-samples 50 --steps 2 --run text --quiet
 run "$LOCKSTEP" eval text --per-class
 is "text" "$status" 0
 like "has names" "$out" '^4 very positive +[0-9]+'

@@ -22,11 +22,11 @@
 #include "data/readers/image_cache.h"
 #include "data/readers/image_list.h"
 
-#define PIXELS_MAX ((uint64_t)1 << 27) /* of a file: 11,585 x 11,585 */
-enum { MEASURED = 1024 };              /* images, evenly spread, that mean and deviation are measured on */
+#define PIXELS_MAX ((uint64_t)1 << 27)    /* of a file: 11,585 x 11,585 */
+enum { MEASURED = 1024 };                 /* images, evenly spread, that mean and deviation are measured on */
 #define MEASURED_BYTES ((size_t)64 << 20) /* or fewer, where they are large */
 #define PATIENCE 2.0                      /* seconds without a word */
-enum { SIDE_PLAIN = 512 };             /* larger images are scaled to a size that the user chooses */
+enum { SIDE_PLAIN = 512 };                /* larger images are scaled to a size that the user chooses */
 
 typedef struct folder {
 	ls_image_list list;
@@ -136,7 +136,8 @@ static ls_status measure(folder *f, ls_normalisation *out)
 		status = folder_read(f, f->list.count * i / looked, bytes + i * values, &label);
 		if (is_noted || ls_clock_seconds() - begun < PATIENCE)
 			continue;
-		ls_log_note("decoding %" PRIu64 " images of %s to measure their mean and deviation", looked, f->list.root);
+		ls_log_note("decoding %" PRIu64 " images of %s to measure their mean and deviation", looked,
+			    f->list.root);
 		is_noted = 1;
 	}
 	if (status == LS_OK)

@@ -11,7 +11,8 @@ static const ls_transform rows[] = {
 	  ls_transform_vertical_flip },
 	{ "erase", "erase a rectangle with probability P (0.25)", "probability", 0.25, 0, 1, 0, ls_transform_erase },
 	{ "brightness", "multiply pixels by 1 - X to 1 + X (0.2)", "amount", 0.2, 0, 1, 0, ls_transform_brightness },
-	{ "contrast", "stretch around the mean by 1 - X to 1 + X (0.2)", "amount", 0.2, 0, 1, 0, ls_transform_contrast },
+	{ "contrast", "stretch around the mean by 1 - X to 1 + X (0.2)", "amount", 0.2, 0, 1, 0,
+	  ls_transform_contrast },
 };
 
 const ls_transform *ls_transform_at(size_t i)

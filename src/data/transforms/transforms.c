@@ -21,8 +21,8 @@ static ls_status check_amount(const ls_transform *row, const char *typed, double
 {
 	if (amount >= row->low && amount <= row->high && (!row->is_whole || amount == floor(amount)))
 		return LS_OK;
-	return ls_fail(LS_EINVALID, "options.augment: %s of %s must be %s from %g to %g, not %s", row->amount, row->name,
-		       row->is_whole ? "a whole number" : "a number", row->low, row->high, typed);
+	return ls_fail(LS_EINVALID, "options.augment: %s of %s must be %s from %g to %g, not %s", row->amount,
+		       row->name, row->is_whole ? "a whole number" : "a number", row->low, row->high, typed);
 }
 
 /* "crop:4" */
@@ -85,7 +85,8 @@ static ls_status check_rows(const ls_transforms *t, const ls_dataset *set)
 			is_plain |= !strcmp(t->row[i]->name, plain[k]);
 		if (!is_plain)
 			return ls_fail(LS_EINVALID,
-				       "options.augment: %s needs images of bytes, whose black and white are known; dataset '%s' "
+				       "options.augment: %s needs images of bytes, whose black and white are known; "
+				       "dataset '%s' "
 				       "brings floats of its own",
 				       t->row[i]->name, set->info.name);
 	}

@@ -42,12 +42,9 @@ static const ls_transform *row_of(const char *name)
 static void apply(const char *name, double amount, uint64_t index, float *values)
 {
 	ls_sample_rng draw = ls_sample_rng_begin(ls_rng_make(7, LS_RNG_TRANSFORM, 0), index);
-	ls_transform_image image = { .values = values,
-				     .channels = CHANNELS,
-				     .height = HEIGHT,
-				     .width = WIDTH,
-				     .black = black,
-				     .white = white };
+	ls_transform_image image = {
+		.values = values, .channels = CHANNELS, .height = HEIGHT, .width = WIDTH, .black = black, .white = white
+	};
 	fill(values);
 	row_of(name)->apply(&image, amount, &draw);
 }

@@ -199,7 +199,8 @@ static void test_zero_is_never_a_default_in_disguise(void **state)
 	(void)state;
 	static const char *const means_zero[] = { "dropout",        "lr",        "momentum",    "beta1",
 						  "weight-decay",   "clip-norm", "warmup",      "lr-min",
-						  "lr-step-factor", "seed",      "audit-every", "eval-every" };
+						  "lr-step-factor", "seed",      "audit-every", "eval-every",
+						  "label-smoothing" };
 	const ls_setting *row;
 	for (size_t i = 0; (row = ls_train_setting_at(i)); i++) {
 		ls_train_options options = LS_TRAIN_OPTIONS_INIT;
