@@ -52,6 +52,13 @@ static const ls_option_alias aliases[] = {
 	{ "random-seed", "seed", NULL },
 	{ "manual-seed", "seed", NULL },
 
+	{ "size", "image-size", NULL },
+	{ "img-size", "image-size", NULL },
+	{ "imgsz", "image-size", NULL },
+	{ "smoothing", "label-smoothing", NULL },
+	{ "augmentation", "augment", NULL },
+	{ "transforms", "augment", NULL },
+
 	{ "arch", "model", NULL },
 	{ "model-name", "model", NULL },
 	{ "model-name-or-path", "model", "--init FILE takes weights" },

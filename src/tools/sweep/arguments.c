@@ -60,6 +60,9 @@ static const argument arguments[] = {
 	{ "--replace-invalid", 0, 0 },
 	{ "--nesterov", 0, 1 },
 	{ "--lr-scale-workers", 0, 0 },
+	{ "--augment", 1, 0 },
+	{ "--label-smoothing", 1, 0 },
+	{ "--image-size", 1, 0 },
 };
 
 static const char *const own_field[] = { "--model",   "--data",    "--optimizer", "--nodes",  "--devices",
