@@ -85,12 +85,12 @@ typedef struct ls_dataset_options {
 	ls_split split;
 	const char *dir;  /* directory that holds the files; NULL: the data cache */
 	uint64_t samples; /* size of a generated dataset, or maximum number of samples from files (images: the first N;
-			     text: N evenly spread); 0: its default */
+			     folders and text: N evenly spread); 0: its default */
 	uint64_t seed;    /* of generated datasets, and of masks */
 	int classes; /* a directory of images: labels are 0 .. classes-1, others are an error; 0: largest training label
 			+ 1 */
 	/* images: normalise with these constants instead of the dataset's own, for weights that were trained with them;
-	 * constants of one channel serve any number of channels. NULL: a named dataset uses MNIST's; a directory uses
+	 * constants of one channel serve any number of channels. NULL: a named dataset uses its own; a directory uses
 	 * its file `normalisation`, else the mean and deviation of its training images, measured on opening. */
 	const ls_normalisation *normalisation;
 

@@ -116,7 +116,7 @@ typedef struct ls_train_options {
 	const char *cache;  /* keep decoded images: "auto", "off", or a folder */
 
 	const char *augment;    /* "crop:4,flip": random changes of training images, in this order; "none" */
-	double label_smoothing; /* targets are (1 - s) for the label and s / classes for all; 0: certain */
+	double label_smoothing; /* of the cross-entropy, as PyTorch has it; 0: none */
 } ls_train_options;
 
 #define LS_TRAIN_OPTIONS_INIT                                                                                          \
@@ -246,25 +246,25 @@ LS_API ls_status ls_train(const ls_train_options *options, ls_train_result *resu
  * abandoned. Safe in a signal handler. For one run of several: options.stop. */
 LS_API void ls_train_stop(void);
 
-/* How often samples of each class were taken for which class. */
+/* A confusion matrix: samples by label and prediction. */
 typedef struct ls_class_counts {
 	int64_t classes;
 	uint64_t samples;
-	int64_t top;        /* 5, or the number of classes if it is smaller */
-	uint64_t among_top; /* samples whose class is among the `top` most probable */
+	int64_t top;          /* 5, or the number of classes if it is smaller */
+	uint64_t top_correct; /* samples whose class is among the `top` most probable */
 	uint64_t
 		*confusion; /* (classes, classes) samples by label and prediction; freed by ls_class_counts_release() */
 	char **names;       /* (classes) freed with it; NULL: the data has no names for its classes */
 	uint64_t reserved[4]; /* 0 */
 } ls_class_counts;
 
-/* What the counts say about one class. Parts of nothing are 0. */
+/* Scores of one class; 0 where the denominator is 0. */
 typedef struct ls_class_score {
-	uint64_t samples, predicted, right; /* of this class; taken for it; both */
-	double precision;                   /* right / predicted */
-	double recall;                      /* right / samples */
-	double f1;                          /* their harmonic mean */
-	uint64_t reserved[4];               /* 0 */
+	uint64_t samples, predicted, correct; /* with this label; predicted as it; both */
+	double precision;                     /* correct / predicted */
+	double recall;                        /* correct / samples */
+	double f1;                            /* their harmonic mean */
+	uint64_t reserved[4];                 /* 0 */
 } ls_class_score;
 
 /* 0: there is no class i. */

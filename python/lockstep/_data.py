@@ -48,14 +48,18 @@ class Dataset(Handle):
         tokens: int = 0,
         phrases: bool = False,
         replace_invalid: bool = False,
+        image_size: int = 0,
+        cache: Optional[Path] = None,
     ) -> None:
         """A dataset of datasets(), a directory or a text file. `split` is "train" or "test", `samples` the size of a
-        generated dataset or a maximum (0: all), `normalisation` (mean, deviation) per channel in place of its own."""
+        generated dataset or a maximum (0: all), `normalisation` (mean, deviation) per channel in place of its own. Images of
+        a folder are scaled to `image_size` x `image_size` pixels (0: as the first one); `cache` keeps decoded ones: "auto", "off" or
+        a folder."""
         if split not in ("train", "test"):
             raise ValueError(f"split={split!r}; it is 'train' or 'test'")
         options = Options("ls_dataset_options")
         options.set(name=name, dir=dir, samples=samples, seed=seed, classes=classes, vocab=vocab, cased=int(cased),
-                    tokens=tokens, phrases=int(phrases), replace_invalid=int(replace_invalid),
+                    tokens=tokens, phrases=int(phrases), replace_invalid=int(replace_invalid), image_size=image_size, cache=cache,
                     split=lib.LS_SPLIT_TRAIN if split == "train" else lib.LS_SPLIT_TEST)  # fmt: skip
         if normalisation is not None:
             options.pointer.normalisation = _normalisation_struct(normalisation, options)

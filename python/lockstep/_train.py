@@ -290,6 +290,7 @@ def evaluate(
     devices: int = 0,
     threads: int = 1,
     logits: Optional[Path] = None,
+    metrics: Optional[Path] = None,
     vocab: Optional[Path] = None,
     cased: bool = False,
     replace_invalid: bool = False,
@@ -301,10 +302,10 @@ def evaluate(
     max_len: int = 0,
 ) -> EvalResult:
     """Loss and accuracy of a run directory or a .safetensors file, on the run's own test data or on `data`. `logits` names a
-    safetensors file for the model's outputs."""
+    safetensors file for the model's outputs, `metrics` a JSON file for scores per class and the confusion matrix."""
     options = Options("ls_eval_options")
     options.set(source=source, data_dir=data_dir, samples=samples, batch=batch, devices=devices, threads=threads,
-                logits=logits, vocab=vocab, cased=int(cased), replace_invalid=int(replace_invalid), seq_len=seq_len,
+                logits=logits, metrics=metrics, vocab=vocab, cased=int(cased), replace_invalid=int(replace_invalid), seq_len=seq_len,
                 layers=layers, width=width, heads=heads, ffn=ffn, max_len=max_len, quiet=1)  # fmt: skip
     caught = Caught()
     if isinstance(model, Graph):

@@ -31,7 +31,7 @@ static void print_scores(const ls_class_counts *c, FILE *to)
 	}
 	ls_text_table_print(&table, to);
 	ls_text_table_release(&table);
-	fprintf(to, "mean F1 of all classes: %.4f\n", sum / (double)c->classes);
+	fprintf(to, "macro F1: %.4f\n", sum / (double)c->classes);
 }
 
 /* Rows are labels, columns are predictions. */
@@ -56,7 +56,7 @@ static void print_matrix(const ls_class_counts *c, FILE *to)
 void ls_eval_print_classes(const ls_class_counts *c, FILE *to)
 {
 	if (c->classes > c->top)
-		fprintf(to, "top-%" PRId64 " accuracy: %.4f\n", c->top, (double)c->among_top / (double)c->samples);
+		fprintf(to, "top-%" PRId64 " accuracy: %.4f\n", c->top, (double)c->top_correct / (double)c->samples);
 	fputc('\n', to);
 	print_scores(c, to);
 	if (c->classes > MATRIX_MOST)

@@ -16,7 +16,7 @@
  *  2. A slot is written by the reader that took its number, and read by the consumer only after `ready` was set under
  *     the lock.
  *  3. An error is delivered in its place in the order, and again by every call after that.
- *  4. Nothing is allocated after ls_loader_new().
+ *  4. Nothing is allocated after ls_loader_new(), but by a dataset that decodes files.
  *  5. A run stays until its last number is delivered. So the run of any number >= delivered, and thus of every number
  *     a reader can take, is there.
  */

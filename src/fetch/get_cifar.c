@@ -97,8 +97,12 @@ static ls_status from_archive(const ls_cifar *kind, const char *dir, const char 
 		wants[count].member = member[count];
 		wants[count].path = path[count];
 	}
-	LS_TRY(ls_tar_extract(archive, wants, count));
-	return all_there(kind, dir);
+	ls_status status = ls_tar_extract(archive, wants, count);
+	if (status == LS_OK)
+		status = all_there(kind, dir);
+	for (size_t i = 0; status != LS_OK && i < count; i++) /* nothing that is wrong stays under its final name */
+		unlink(path[i]);
+	return status;
 }
 
 /* ---- from the network ---------------------------------------------------------------------------------------------- */

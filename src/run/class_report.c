@@ -8,51 +8,58 @@
 #include "base/files.h"
 #include "base/status.h"
 
-static json_t *class_to_json(const ls_class_counts *c, int64_t i)
+/* With quotes; names that are not UTF-8 are null. */
+static void put_name(FILE *to, const char *name)
+{
+	json_t *string = json_string(name);
+	char *text = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+
+	fputs(text ? text : "null", to);
+	free(text);
+	json_decref(string);
+}
+
+static void put_class(FILE *to, const ls_class_counts *c, int64_t i)
 {
 	ls_class_score s;
 
 	ls_class_counts_at(c, i, &s);
-	json_t *object = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "label", (json_int_t)i, "samples",
-				   (json_int_t)s.samples, "predicted", (json_int_t)s.predicted, "right",
-				   (json_int_t)s.right, "precision", s.precision, "recall", s.recall, "f1", s.f1);
-	if (object && c->names)
-		json_object_set_new(object, "name", json_string(c->names[i])); /* none where it is not UTF-8 */
-	return object;
-}
-
-static json_t *row_to_json(const ls_class_counts *c, int64_t i)
-{
-	json_t *row = json_array();
-	for (int64_t k = 0; k < c->classes; k++)
-		json_array_append_new(row, json_integer((json_int_t)c->confusion[i * c->classes + k]));
-	return row;
-}
-
-static json_t *to_json(const ls_eval_result *r, const ls_class_counts *c)
-{
-	json_t *classes = json_array(), *confusion = json_array();
-	char fingerprint[20], top[32];
-
-	snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, r->fingerprint);
-	snprintf(top, sizeof(top), "top_%" PRId64 "_accuracy", c->top);
-	for (int64_t i = 0; i < c->classes; i++) {
-		json_array_append_new(classes, class_to_json(c, i));
-		json_array_append_new(confusion, row_to_json(c, i));
+	fprintf(to, "  {\"label\": %" PRId64, i);
+	if (c->names) {
+		fputs(", \"name\": ", to);
+		put_name(to, c->names[i]);
 	}
-	return json_pack("{s:s, s:i, s:s, s:I, s:f, s:f, s:f, s:o, s:o}", "format", "lockstep metrics of classes",
-			 "version", 1, "fingerprint", fingerprint, "samples", (json_int_t)r->samples, "loss", r->loss,
-			 "accuracy", r->accuracy, top, (double)c->among_top / (double)c->samples, "classes", classes,
-			 "confusion", confusion);
+	fprintf(to,
+		", \"support\": %" PRIu64 ", \"predicted\": %" PRIu64 ", \"correct\": %" PRIu64
+		", \"precision\": %.9g, \"recall\": %.9g, \"f1\": %.9g}%s\n",
+		s.samples, s.predicted, s.correct, s.precision, s.recall, s.f1, i + 1 < c->classes ? "," : "");
 }
 
-ls_status ls_class_report_write(const ls_eval_result *result, const ls_class_counts *counts, const char *path)
+static void put_row(FILE *to, const ls_class_counts *c, int64_t i)
 {
-	json_t *root = to_json(result, counts);
-	char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
-	ls_status status = text ? ls_file_put_text(path, text) : ls_fail(LS_EMEMORY, "no memory for %s", path);
+	fputs("  [", to);
+	for (int64_t k = 0; k < c->classes; k++)
+		fprintf(to, "%s%" PRIu64, k > 0 ? ", " : "", c->confusion[i * c->classes + k]);
+	fprintf(to, "]%s\n", i + 1 < c->classes ? "," : "");
+}
 
-	free(text);
-	json_decref(root);
-	return status;
+/* A line per class and one per row of the matrix, which may have millions of cells. */
+ls_status ls_class_report_write(const ls_eval_result *r, const ls_class_counts *c, const char *path)
+{
+	ls_file_draft draft;
+
+	LS_TRY(ls_file_begin(&draft, path));
+	FILE *to = draft.stream;
+	fprintf(to,
+		"{\n \"format\": \"lockstep class metrics\",\n \"version\": 1,\n \"fingerprint\": \"%016" PRIx64
+		"\",\n \"samples\": %" PRIu64 ",\n \"loss\": %.9g,\n \"accuracy\": %.9g,\n \"top\": %" PRId64
+		",\n \"top_accuracy\": %.9g,\n \"classes\": [\n",
+		r->fingerprint, r->samples, r->loss, r->accuracy, c->top, (double)c->top_correct / (double)c->samples);
+	for (int64_t i = 0; i < c->classes; i++)
+		put_class(to, c, i);
+	fputs(" ],\n \"confusion\": [\n", to);
+	for (int64_t i = 0; i < c->classes; i++)
+		put_row(to, c, i);
+	fputs(" ]\n}\n", to);
+	return ls_file_finish(&draft, LS_OK);
 }

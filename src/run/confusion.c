@@ -9,7 +9,7 @@
 
 struct ls_confusion {
 	int64_t classes, top;
-	atomic_ullong samples, among_top;
+	atomic_ullong samples, top_correct;
 	atomic_ullong *count; /* (classes, classes): label, prediction */
 };
 
@@ -54,7 +54,7 @@ void ls_confusion_count(void *confusion, const ls_microbatch *microbatch, const 
 		for (int64_t k = 0; k < c->top; k++)
 			among += best[k] == label;
 	}
-	atomic_fetch_add_explicit(&c->among_top, among, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->top_correct, among, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->samples, (unsigned long long)microbatch->count, memory_order_relaxed);
 }
 
@@ -75,7 +75,7 @@ ls_status ls_confusion_take(const ls_confusion *c, const char *const *names, ls_
 	ls_class_counts counts = { .classes = c->classes,
 				   .samples = atomic_load(&c->samples),
 				   .top = c->top,
-				   .among_top = atomic_load(&c->among_top),
+				   .top_correct = atomic_load(&c->top_correct),
 				   .confusion = calloc(cells, sizeof(*counts.confusion)) };
 
 	if (!counts.confusion || (names && !copy_names(&counts, names))) {
@@ -116,12 +116,12 @@ int ls_class_counts_at(const ls_class_counts *c, int64_t i, ls_class_score *out)
 		predicted += c->confusion[k * c->classes + i];
 		labelled += c->confusion[i * c->classes + k];
 	}
-	uint64_t right = c->confusion[i * c->classes + i];
+	uint64_t correct = c->confusion[i * c->classes + i];
 	*out = (ls_class_score){ .samples = labelled,
 				 .predicted = predicted,
-				 .right = right,
-				 .precision = part(right, predicted),
-				 .recall = part(right, labelled),
-				 .f1 = part(2 * right, predicted + labelled) };
+				 .correct = correct,
+				 .precision = part(correct, predicted),
+				 .recall = part(correct, labelled),
+				 .f1 = part(2 * correct, predicted + labelled) };
 	return 1;
 }

@@ -1,6 +1,5 @@
 /*
- * confusion.h - counts of an evaluation: how often samples of each class were taken for which class, and how often the
- * right class was among the five most probable.
+ * confusion.h - the confusion matrix and the top-5 accuracy of an evaluation.
  *
  * All are whole numbers, added up by whichever thread has a micro-batch, so they do not depend on the layout.
  */

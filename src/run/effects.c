@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "data/dataset.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "run/settings.h"
@@ -32,7 +33,8 @@ static int has_directory(const run *r)
 /* Whether images are read from files of any size. */
 static int opens_files(const run *r)
 {
-	return opens_data(r) && !r->is_text && r->options->data && !ls_dataset_row_of(r->options->data);
+	return opens_data(r) && !r->is_text && r->options->data && !ls_dataset_row_of(r->options->data) &&
+	       !ls_directory_is(r->options->data);
 }
 
 static int opens_test(const run *r)

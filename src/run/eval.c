@@ -16,6 +16,7 @@
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "data/normalise.h"
+#include "run/class_names.h"
 #include "run/class_report.h"
 #include "run/confusion.h"
 #include "run/effects.h"
@@ -45,7 +46,8 @@ static void choose_data(evaluation *e)
 	const ls_eval_options *o = e->options;
 	ls_train_options *s = &e->trained.settings;
 
-	s->phrases = 0; /* are for training */
+	s->phrases = 0;    /* are for training */
+	s->cache = "auto"; /* where the run kept decoded images, may be of another machine */
 	if (o->data) {
 		s->data = o->data;
 		s->data_dir = NULL;
@@ -118,18 +120,28 @@ static ls_status check_data(const evaluation *e)
 	return LS_OK;
 }
 
-/* The output must not replace the weights it is computed with; and a file that cannot be written is reported before the
- * work.
- */
-static ls_status check_logits(const evaluation *e)
+/* An output must not replace the weights it is computed with; and a file that cannot be written is reported before the
+ * work. */
+static ls_status check_output(const evaluation *e, const char *what, const char *name)
 {
-	const char *name = e->options->logits;
 	struct stat there, weights;
 
+	if (!name)
+		return LS_OK;
 	if (stat(name, &there) == 0 && stat(e->trained.weights.file, &weights) == 0 && weights.st_dev == there.st_dev &&
 	    weights.st_ino == there.st_ino)
-		return ls_fail(LS_EINVALID, "cannot write the logits to %s: the weights are read from it", name);
+		return ls_fail(LS_EINVALID, "cannot write the %s to %s: the weights are read from it", what, name);
 	return ls_file_check(name);
+}
+
+static ls_status check_outputs(const evaluation *e)
+{
+	const ls_eval_options *o = e->options;
+
+	if (o->logits && o->metrics && !strcmp(o->logits, o->metrics))
+		return ls_fail(LS_EINVALID, "options.logits and options.metrics are the same file, %s", o->logits);
+	LS_TRY(check_output(e, "logits", o->logits));
+	return check_output(e, "metrics", o->metrics);
 }
 
 static ls_status check(const ls_eval_options *o)
@@ -177,19 +189,6 @@ static ls_status check_result(const evaluation *e, const ls_eval_result *r)
 		       e->trained.weights.file, ls_dataset_describe(e->set)->name, isnan(loss) ? "NaN" : "infinite");
 }
 
-/* Those of the data, if it has as many classes as the model. */
-static const char *const *class_names(const evaluation *e)
-{
-	int64_t outputs = e->trained.graph->values[e->trained.graph->logits].channels, count = 0;
-	const ls_dataset_row *row = e->own_set ? ls_dataset_row_of(e->trained.settings.data) : NULL;
-
-	if (e->set->class_names)
-		return e->set->info.classes == outputs ? e->set->class_names : NULL;
-	while (row && row->class_names && row->class_names[count])
-		count++;
-	return count > 0 && count == outputs ? row->class_names : NULL;
-}
-
 /* Logits are written, counted, or both. */
 static void take_logits(void *context, const ls_microbatch *microbatch, const float *logits)
 {
@@ -204,9 +203,12 @@ static void take_logits(void *context, const ls_microbatch *microbatch, const fl
 static ls_status take_counts(evaluation *e, const ls_eval_result *result)
 {
 	const ls_eval_options *o = e->options;
+	const ls_graph *graph = e->trained.graph;
+	const char *const *names = ls_class_names_of(e->set, e->own_set ? e->trained.settings.data : NULL,
+						     graph->values[graph->logits].channels);
 	ls_class_counts counts;
 
-	LS_TRY(ls_confusion_take(e->confusion, class_names(e), &counts));
+	LS_TRY(ls_confusion_take(e->confusion, names, &counts));
 	ls_status status = o->metrics ? ls_class_report_write(result, &counts, o->metrics) : LS_OK;
 	if (status == LS_OK && o->counts)
 		*o->counts = counts;
@@ -223,11 +225,9 @@ static ls_status run(evaluation *e, ls_eval_result *result)
 	LS_TRY(check(o));
 	LS_TRY(ls_trained_find(&e->trained, o));
 	choose_data(e);
-	if (o->logits)
-		LS_TRY(check_logits(e));
-	if (o->metrics)
-		LS_TRY(ls_file_check(o->metrics));
+	LS_TRY(check_outputs(e));
 	LS_TRY(open_data(e));
+	LS_TRY(ls_class_names_check(e->trained.weights.run, e->set));
 	LS_TRY(check_data(e));
 	warn_of_idle_options(e);
 	LS_TRY(ls_trained_load(&e->trained, ls_dataset_describe(e->set)));

@@ -4,13 +4,15 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/readers/corpus.h"
+#include "data/readers/image_list.h"
 #include "data/unsupported.h"
 #include "graph/graph.h"
 
 /* Text that a model of images is given: opening it would ask for a vocabulary. */
 static ls_status check_path(const ls_model_row *model, const char *data)
 {
-	if (model->is_text || !ls_path_exists(data) || ls_directory_is(data) || !ls_corpus_is_text(data))
+	if (model->is_text || !ls_path_exists(data) || ls_directory_is(data) || ls_image_folder_is(data) ||
+	    !ls_corpus_is_text(data))
 		return LS_OK;
 	LS_TRY(ls_data_check_format(data));
 	return ls_fail(

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/files.h"
 #include "base/handles.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "data/dataset.h"
 #include "data/images/image.h"
@@ -131,17 +132,20 @@ static ls_status read_labels(ls_model *model, const char *path, int64_t outputs)
 	return split_labels(model, path, outputs);
 }
 
-/* Those of the dataset, if it has one for each output: a head for another task has classes of its own. */
-static void find_known(ls_model *model, int64_t outputs)
+/* The run's file; one that does not fit is left alone: a head for another task has classes of its own. */
+static ls_status read_kept(ls_model *model, int64_t outputs)
 {
-	const char *data = model->trained.settings.data;
-	const ls_dataset_row *row = data ? ls_dataset_row_of(data) : NULL;
-	int64_t count = 0;
+	char kept[4096];
 
-	while (row && row->class_names && row->class_names[count])
-		count++;
-	if (count == outputs && count > 0)
-		model->known = row->class_names;
+	ls_class_names_find(kept, sizeof(kept), model->trained.weights.run);
+	if (kept[0] == '\0' || read_labels(model, kept, outputs) == LS_OK)
+		return LS_OK;
+	ls_log_warning("%s is not used: %s", kept, ls_last_error());
+	free(model->class_names);
+	free(model->class_text);
+	model->class_names = NULL;
+	model->class_text = NULL;
+	return LS_OK;
 }
 
 ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *options)
@@ -151,11 +155,11 @@ ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *op
 
 	LS_TRY(open_tokenizer(model));
 	LS_TRY(choose_normalisation(model, options));
-	char kept[4096];
-	ls_class_names_find(kept, sizeof(kept), model->trained.weights.run);
-	if (options->labels || kept[0] != '\0')
-		return read_labels(model, options->labels ? options->labels : kept, outputs);
-	find_known(model, outputs);
+	if (options->labels)
+		return read_labels(model, options->labels, outputs);
+	LS_TRY(read_kept(model, outputs));
+	if (!model->class_names)
+		model->known = ls_class_names_of(NULL, model->trained.settings.data, outputs);
 	return LS_OK;
 }
 

@@ -262,7 +262,7 @@ ls_status ls_keep_restore(const ls_setup *s, ls_run_lock *lock)
 	LS_TRY(ls_run_lock_take(lock, o->run));
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
-	LS_TRY(ls_class_names_keep(o->run, s->train_set));
+	LS_TRY(ls_class_names_keep(o->run, s->train_set, s->graph->values[s->graph->logits].channels));
 	return describe(s);
 }
 
@@ -277,7 +277,7 @@ static ls_status begin_run(const ls_setup *s, ls_run_lock *lock, ls_ckpt_progres
 		return LS_OK;
 	LS_TRY(ls_ckpt_begin(o->run));
 	LS_TRY(ls_vocabulary_keep(o, vocabulary_of(s)));
-	LS_TRY(ls_class_names_keep(o->run, s->train_set));
+	LS_TRY(ls_class_names_keep(o->run, s->train_set, s->graph->values[s->graph->logits].channels));
 	return position->step < s->total_steps ? describe(s) : describe_complete(s);
 }
 

@@ -53,7 +53,7 @@ static const ls_setting settings[] = {
 	  0 },
 	{ "augment", 0, "LIST", DATA, "change training images at random: {values}", LS_SETTING_STRING, AT(augment), 0,
 	  0, BINDS | COMMON },
-	{ "label-smoothing", 0, "S", DATA, "spread the part S of each target over all classes", LS_SETTING_REAL,
+	{ "label-smoothing", 0, "S", DATA, "label smoothing of the cross-entropy loss", LS_SETTING_REAL,
 	  AT(label_smoothing), 0, 0.99, BINDS },
 	{ "dropout", 0, "P", DATA, "drop activations with probability P", LS_SETTING_FLOAT, AT(dropout), 0, 0.99,
 	  BINDS | COMMON },

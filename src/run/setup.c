@@ -458,6 +458,7 @@ static ls_status use_model(ls_setup *s)
 	o->graph = o->model_handle->trained.own_graph;
 	o->model = m->model;
 	o->dropout = m->dropout;
+	o->label_smoothing = m->label_smoothing;
 	o->layers = m->layers;
 	o->width = m->width;
 	o->heads = m->heads;

@@ -74,14 +74,15 @@ static ls_status expect(ls_trainer *t, int64_t samples)
 }
 
 /* Whole, or up to the gradient. */
-static ls_status one_step(ls_trainer *t, const ls_node_trainer_assignment *assign, int is_half, ls_trainer_report *out)
+static ls_status one_step(ls_trainer *t, const ls_node_trainer_assignment *assign, int is_backward_only,
+			  ls_trainer_report *out)
 {
 	ls_node_trainer_report r;
 	double lr = rate_of(t);
 	uint64_t step = t->node->step;
 
-	LS_TRY(ls_trainer_break_off(t, is_half ? ls_node_trainer_backward(t->node, assign)
-					       : ls_node_trainer_step(t->node, assign)));
+	LS_TRY(ls_trainer_break_off(t, is_backward_only ? ls_node_trainer_backward(t->node, assign)
+							: ls_node_trainer_step(t->node, assign)));
 	LS_TRY(ls_node_trainer_report_of(t->node, step, &r));
 	*out = report_of(t, &r, lr);
 	return check_loss(out);
@@ -105,30 +106,30 @@ static ls_status take_batch(ls_batch *own, const ls_batch *batch)
 
 /* ---- on arrays ------------------------------------------------------------------------------------------------------- */
 
-static ls_status check_pending(const ls_trainer *t, int is_half)
+static ls_status check_pending(const ls_trainer *t, int is_backward_only)
 {
 	if (t->was_set)
 		return ls_fail(LS_EINVALID,
 			       "a gradient was set: call ls_trainer_update() or ls_trainer_zero_gradient() first");
-	if (t->backward_samples > 0 && !is_half)
+	if (t->backward_samples > 0 && !is_backward_only)
 		return ls_fail(LS_EINVALID,
 			       "a gradient is waiting: call ls_trainer_update() or ls_trainer_zero_gradient() first");
 	return LS_OK;
 }
 
-static ls_status step_on_arrays(ls_trainer *t, const ls_batch *batch, int is_half, ls_trainer_report *report)
+static ls_status step_on_arrays(ls_trainer *t, const ls_batch *batch, int is_backward_only, ls_trainer_report *report)
 {
 	ls_node_trainer_assignment assign;
 	ls_trainer_report ignored;
 	ls_batch own;
 
 	LS_TRY(ls_trainer_check(t));
-	LS_TRY(check_pending(t, is_half));
+	LS_TRY(check_pending(t, is_backward_only));
 	LS_TRY(take_batch(&own, batch));
 	LS_TRY(ls_sample_check(t->node->graph, &own, t->settings.batch));
 	LS_TRY(expect(t, own.count));
 	ls_arrays_begin(t->arrays, &own, t->backward_samples, &assign);
-	return leave(t, one_step(t, &assign, is_half, report ? report : &ignored));
+	return leave(t, one_step(t, &assign, is_backward_only, report ? report : &ignored));
 }
 
 ls_status ls_trainer_step(ls_trainer *t, const ls_batch *batch, ls_trainer_report *report)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "data/dataset.h"
 #include "data/readers/corpus.h"
+#include "data/readers/image_list.h"
 #include "run/weights.h"
 #include "tokenizer/vocab.h"
 
@@ -65,7 +66,7 @@ int ls_vocabulary_is_used(const ls_train_options *o)
 	if (o->train_set || !o->data)
 		return 0;
 	const ls_dataset_row *row = ls_dataset_row_of(o->data);
-	return row ? row->is_text && row->needs_download : ls_corpus_is_text(o->data);
+	return row ? row->is_text && row->needs_download : !ls_image_folder_is(o->data) && ls_corpus_is_text(o->data);
 }
 
 void ls_vocabulary_choose(char *out, size_t size, const ls_train_options *o)

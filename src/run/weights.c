@@ -79,7 +79,8 @@ static int is_of_data(const ls_setting *row)
 
 static int is_noted(const ls_setting *row)
 {
-	return is_of_data(row) || (strcmp(row->group, LS_SETTINGS_TEXT) == 0 && (row->marks & LS_SETTING_BINDS) != 0);
+	return is_of_data(row) || strcmp(row->name, "label-smoothing") == 0 ||
+	       (strcmp(row->group, LS_SETTINGS_TEXT) == 0 && (row->marks & LS_SETTING_BINDS) != 0);
 }
 
 static const char *string_of(const ls_setting *row, const ls_train_options *options)

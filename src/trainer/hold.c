@@ -160,7 +160,8 @@ ls_status ls_node_trainer_update(ls_node_trainer *t, double *norm)
 	size_t blocks = blocks_of(t);
 
 	if (t->held_samples == 0)
-		return ls_fail(LS_EINVALID, "there is no gradient: compute or set one first");
+		return ls_fail(LS_EINVALID,
+			       "there is no gradient: call ls_trainer_backward() or ls_trainer_set_gradient() first");
 	r->samples = t->held_samples;
 	r->scale = 1.0 / (double)t->held_samples;
 	r->gradient_norm = NAN;

@@ -45,6 +45,9 @@ mkdir texts
 cp prose.txt texts/a.txt
 cp prose.txt texts/b.txt
 cp loose/1.png texts/cover.png
+mkdir -p texts/figures
+cp loose/1.png texts/figures/1.png
+fails_with "pictures among texts do no harm" 1 "there is no vocabulary" "$LOCKSTEP" data info texts
 fails_with "a picture among texts does no harm" 1 "there is no vocabulary" "$LOCKSTEP" data info texts
 mkdir empty
 fails_with "a folder of nothing" 1 "empty contains no dataset" "$LOCKSTEP" train --model mlp --data empty

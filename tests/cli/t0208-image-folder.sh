@@ -18,23 +18,28 @@ rm -rf data
 first=$(fingerprint --devices 1 --threads 1 --cache off)
 like "it trains" "$first" '^parameters xxh64 [0-9a-f]{16}$'
 is "nothing is kept with --cache off" "$(ls data/images 2>/dev/null)" ""
+echo "ten digits" >digits/README.txt # a text beside images does no harm
 is "the same bits while the cache is filled" "$(fingerprint --devices 2 --threads 1)" "$first"
 is "a file for each split" "$(find data/images -name 'digits-28x28x1-*.cache' | wc -l)" 2
 is "and from the cache" "$(fingerprint --devices 1 --threads 2)" "$first"
 is "and from one elsewhere" "$(fingerprint --cache elsewhere)" "$first"
 ok "which is there" test -n "$(ls elsewhere)"
+before=$(stat -c %i data/images/*.cache)
+fingerprint --samples 300 --test-samples 40 >/dev/null
+is "fewer samples leave the cache alone" "$(stat -c %i data/images/*.cache)" "$before"
 
 # The bytes of the files are no longer needed; that they are the same files is seen by size and time.
 mkdir saved
 cp -a digits/train/'digit 3' saved/
 for file in digits/train/'digit 3'/*.png; do
 	touch -r "$file" stamp
-	head -c "$(stat -c %s "$file")" /dev/zero >garbage
+	head -c 32 "$file" >garbage # the header says size and colours
+	head -c "$(($(stat -c %s "$file") - 32))" /dev/zero >>garbage
 	cat garbage >"$file"
 	touch -r stamp "$file"
 done
 is "no image is decoded twice" "$(fingerprint)" "$first"
-fails_with "images that are not" 1 "digits/train/digit 3/[0-9]+.png is neither a PNG nor a JPEG" \
+fails_with "images that are not" 1 "digits/train/digit 3/[0-9]+.png: not a PNG" \
 	"$LOCKSTEP" train --model cnn --data digits --steps 2 --cache off
 rm -rf digits/train/'digit 3'
 cp -a saved/'digit 3' digits/train/
@@ -50,6 +55,12 @@ is "predictions" "$status" 0
 like "have names" "$out" '^input,row,label,name,probability'
 run "$LOCKSTEP" train --run run --resume --steps 6 --quiet
 is "and resumed" "$status" 0
+mkdir -p other/train
+cp -a digits/train/* other/train/
+mv 'other/train/digit 0' 'other/train/nought'
+fails_with "other classes" 1 "class 0 of dataset 'other' is 'digit 1', and the weights were trained with 'digit 0'" \
+	"$LOCKSTEP" eval run --data other
+fails_with "metrics over the weights" 2 'the weights are read from it' "$LOCKSTEP" eval run --metrics "$(find run -name model.safetensors | sort | tail -n 1)"
 run "$LOCKSTEP" train --model cnn --data digits --steps 2 --image-size 20 --plan-memory
 is "another size" "$status" 0
 fails_with "a size that is none" 2 "image-size" "$LOCKSTEP" train --data digits --image-size 0

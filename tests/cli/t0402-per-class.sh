@@ -40,14 +40,14 @@ for i, label in enumerate(labels):
     top5 += label in order[:5]
 m = json.load(open("metrics-1.json"))
 assert m["confusion"] == confusion, m["confusion"]
-assert abs(m["top_5_accuracy"] - top5 / n) < 1e-8
+assert abs(m["top_accuracy"] - top5 / n) < 1e-8
 assert abs(m["accuracy"] - sum(confusion[c][c] for c in range(classes)) / n) < 1e-8
 for c in range(classes):
     predicted, samples, right = sum(r[c] for r in confusion), sum(confusion[c]), confusion[c][c]
     precision, recall = right / predicted if predicted else 0, right / samples if samples else 0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0
     found = m["classes"][c]
-    assert (found["samples"], found["predicted"], found["right"]) == (samples, predicted, right), found
+    assert (found["support"], found["predicted"], found["correct"]) == (samples, predicted, right), found
     for name, value in (("precision", precision), ("recall", recall), ("f1", f1)):
         assert abs(found[name] - value) < 1e-8, (name, found, value)
 PYTHON

@@ -54,6 +54,40 @@ ls_status ls_image_decode_for(ls_image *out, const uint8_t *bytes, size_t size, 
 	}
 }
 
+static uint32_t big_endian(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* The first chunk of a PNG file: width, height, bits, kind of colours (0 and 4 are grey). */
+static ls_status peek_png(ls_image_shape *out, const uint8_t *bytes, size_t size, const char *name)
+{
+	enum { IHDR = 12, WIDTH = 16, HEIGHT = 20, COLOURS = 25 };
+
+	if (size <= COLOURS || memcmp(bytes + IHDR, "IHDR", 4) != 0)
+		return ls_fail(LS_EFORMAT, "%s: not a PNG image that can be read: it has no header", name);
+	uint32_t width = big_endian(bytes + WIDTH), height = big_endian(bytes + HEIGHT);
+	if (width < 1 || height < 1 || width > LS_IMAGE_SIDE_MAX || height > LS_IMAGE_SIDE_MAX)
+		return ls_fail(LS_EFORMAT, "%s: %ux%u pixels; a side has 1 to %d", name, width, height,
+			       LS_IMAGE_SIDE_MAX);
+	*out = (ls_image_shape){ .channels = bytes[COLOURS] == 0 || bytes[COLOURS] == 4 ? 1 : 3,
+				 .height = (int)height,
+				 .width = (int)width };
+	return LS_OK;
+}
+
+ls_status ls_image_peek(ls_image_shape *out, const uint8_t *bytes, size_t size, const char *name)
+{
+	switch (ls_image_sniff(bytes, size)) {
+	case LS_IMAGE_PNG:
+		return peek_png(out, bytes, size, name);
+	case LS_IMAGE_JPEG:
+		return ls_jpeg_peek(out, bytes, size, name);
+	default:
+		return ls_fail(LS_EFORMAT, "%s is neither a PNG nor a JPEG image", name);
+	}
+}
+
 void ls_image_release(ls_image *image)
 {
 	free(image->pixels);

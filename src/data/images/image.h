@@ -43,6 +43,10 @@ ls_status ls_image_decode_for(ls_image *out, const uint8_t *bytes, size_t size, 
 			      const ls_image_shape *least);
 void ls_image_release(ls_image *image); /* harmless when it is zero */
 
+/* Channels, height and width as ls_image_decode() gives them, by the first bytes of the file alone. */
+ls_status ls_image_peek(ls_image_shape *out, const uint8_t *bytes, size_t size, const char *name);
+ls_status ls_jpeg_peek(ls_image_shape *out, const uint8_t *bytes, size_t size, const char *name);
+
 /* The decoders; LS_EUNSUPPORTED in builds without the library. least: NULL, or as above. */
 ls_status ls_png_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max);
 ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max,

@@ -49,6 +49,24 @@ static ls_status decode(tjhandle decoder, ls_image *image, const uint8_t *bytes,
 	return ls_image_set_upright(image, orientation, name);
 }
 
+ls_status ls_jpeg_peek(ls_image_shape *out, const uint8_t *bytes, size_t size, const char *name)
+{
+	int width = 0, height = 0, subsampling, colours, is_turned = ls_jpeg_orientation(bytes, size) >= 5;
+	tjhandle decoder = tjInitDecompress();
+
+	if (!decoder)
+		return ls_fail(LS_EMEMORY, "%s: no memory to read it", name);
+	ls_status status = tjDecompressHeader3(decoder, bytes, size, &width, &height, &subsampling, &colours) == 0
+				   ? LS_OK
+				   : fail(decoder, name);
+	tjDestroy(decoder);
+	LS_TRY(status);
+	*out = (ls_image_shape){ .channels = colours == TJCS_GRAY ? 1 : 3,
+				 .height = is_turned ? width : height,
+				 .width = is_turned ? height : width };
+	return LS_OK;
+}
+
 ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max,
 			 const ls_image_shape *least)
 {
@@ -67,6 +85,13 @@ ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const
 }
 
 #else
+
+ls_status ls_jpeg_peek(ls_image_shape *out, const uint8_t *bytes, size_t size, const char *name)
+{
+	ls_image none;
+	(void)out;
+	return ls_jpeg_decode(&none, bytes, size, name, 0, NULL); /* says why it cannot */
+}
 
 ls_status ls_jpeg_decode(ls_image *out, const uint8_t *bytes, size_t size, const char *name, uint64_t pixels_max,
 			 const ls_image_shape *least)

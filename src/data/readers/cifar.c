@@ -99,8 +99,8 @@ ls_status ls_cifar_check_file(const ls_cifar *kind, const uint8_t *data, size_t 
 	size_t record = ls_cifar_record(kind);
 
 	if (bytes == 0 || bytes % record != 0)
-		return ls_fail(LS_EFORMAT, "%s has %zu bytes, which is no number of records of %zu bytes", path, bytes,
-			       record);
+		return ls_fail(LS_EFORMAT, "%s has %zu bytes, which is not a multiple of the record size, %zu bytes",
+			       path, bytes, record);
 	for (size_t i = 0; i < bytes / record; i++) {
 		int label = data[i * record + (size_t)kind->labels - 1];
 		if (label >= kind->classes)

@@ -37,42 +37,39 @@ static mode_t type_of(const char *path)
 	return stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : 0;
 }
 
-/* Whether a folder, or one below it, has an image: the first one found ends the search, and so does having looked at
- * `left` entries, which are then not of images. */
-static int has_image(const char *folder, int depth, int *left)
+/* What a folder holds; `left` entries are looked at, no more. */
+typedef struct census {
+	int left;
+	int images, texts; /* images in folders of the root, .txt files anywhere */
+} census;
+
+static void count_files(census *c, const char *folder, int depth)
 {
 	DIR *stream = depth < DEPTH_MAX ? opendir(folder) : NULL;
 	struct dirent *e;
-	int found = 0;
 
-	while (stream && !found && (*left)-- > 0 && (e = readdir(stream))) {
+	while (stream && c->left-- > 0 && (e = readdir(stream))) {
 		char path[PATH_MAX];
+		const char *dot = strrchr(e->d_name, '.');
 		if (is_hidden(e->d_name) || ls_path_join(path, sizeof(path), folder, e->d_name) != LS_OK)
 			continue;
-		mode_t type = type_of(path);
-		found = (type == S_IFREG && is_image_name(e->d_name)) ||
-			(type == S_IFDIR && has_image(path, depth + 1, left));
+		c->images += depth > 0 && is_image_name(e->d_name);
+		c->texts += dot && !strcasecmp(dot, ".txt");
+		if (e->d_type == DT_DIR || (e->d_type == DT_UNKNOWN && type_of(path) == S_IFDIR))
+			count_files(c, path, depth + 1);
 	}
 	if (stream)
 		closedir(stream);
-	return found;
 }
 
-/* Whether one of the folders in it has an image. */
+/* Whether it has folders with images, and more of them than texts: a README.txt beside images and pictures beside the texts
+ * of a corpus do no harm. */
 static int has_class(const char *folder)
 {
-	DIR *stream = opendir(folder);
-	struct dirent *e;
-	int found = 0, left = SEARCH_MAX;
+	census c = { .left = SEARCH_MAX };
 
-	while (stream && !found && left > 0 && (e = readdir(stream))) {
-		char path[PATH_MAX];
-		found = !is_hidden(e->d_name) && ls_path_join(path, sizeof(path), folder, e->d_name) == LS_OK &&
-			type_of(path) == S_IFDIR && has_image(path, 0, &left);
-	}
-	if (stream)
-		closedir(stream);
-	return found;
+	count_files(&c, folder, 0);
+	return c.images > c.texts;
 }
 
 int ls_image_folder_is(const char *folder)
@@ -120,14 +117,19 @@ static ls_status add_image(scan *s, const char *path, int32_t label, const struc
 
 static ls_status add_folder(scan *s, const char *folder, int32_t label, int depth);
 
-static ls_status add_entry(scan *s, const char *path, const char *name, int is_link, int32_t label, int depth)
+static ls_status add_entry(scan *s, const char *path, const char *name, int32_t label, int depth)
 {
 	struct stat facts;
 
+	if (lstat(path, &facts) != 0)
+		return ls_fail_errno(LS_EIO, "cannot read %s", path);
+	int is_link = S_ISLNK(facts.st_mode);
 	if (is_link)
 		LS_TRY(check_link(s, path));
-	if (stat(path, &facts) != 0)
+	if (is_link && stat(path, &facts) != 0)
 		return ls_fail_errno(LS_EIO, "cannot read %s", path);
+	if (is_link && S_ISDIR(facts.st_mode)) /* images would be of two classes, or a folder inside itself */
+		return ls_fail(LS_EFORMAT, "%s is a symbolic link to a folder; copy its images", path);
 	if (S_ISDIR(facts.st_mode))
 		return add_folder(s, path, label, depth + 1);
 	return S_ISREG(facts.st_mode) && is_image_name(name) ? add_image(s, path, label, &facts) : LS_OK;
@@ -150,7 +152,7 @@ static ls_status add_folder(scan *s, const char *folder, int32_t label, int dept
 			continue;
 		status = ls_path_join(path, sizeof(path), folder, e->d_name);
 		if (status == LS_OK)
-			status = add_entry(s, path, e->d_name, e->d_type == DT_LNK, label, depth);
+			status = add_entry(s, path, e->d_name, label, depth);
 	}
 	closedir(stream);
 	return status;
@@ -175,9 +177,14 @@ static ls_status list_classes(ls_image_list *l, const char *root)
 		return ls_fail_errno(LS_EIO, "cannot read the folder %s", root);
 	while (status == LS_OK && (e = readdir(stream))) {
 		char path[PATH_MAX];
+		struct stat facts;
 		if (is_hidden(e->d_name) || ls_path_join(path, sizeof(path), root, e->d_name) != LS_OK ||
 		    type_of(path) != S_IFDIR)
 			continue;
+		if (lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode)) {
+			status = ls_fail(LS_EFORMAT, "%s is a symbolic link to a folder; copy its images", path);
+			continue;
+		}
 		const char *name = ls_arena_copy(&l->arena, e->d_name);
 		status = name ? ls_array_grow(&l->class_name, &room, l->classes + 1, sizeof(*l->class_name))
 			      : ls_fail(LS_EMEMORY, "no memory for the names of %zu classes", l->classes);
@@ -277,6 +284,27 @@ static void keep_split(ls_image_list *l, ls_split split)
 	l->count = kept;
 }
 
+/* A class of few images may have lost all of them to the test part. */
+static ls_status check_split(const ls_image_list *l)
+{
+	char *is_there = calloc(l->classes + 1, 1);
+	size_t missing = 0;
+
+	if (!is_there)
+		return ls_fail(LS_EMEMORY, "no memory for %zu classes", l->classes);
+	for (size_t i = 0; i < l->count; i++)
+		is_there[l->entry[i].label] = 1;
+	while (missing < l->classes && is_there[missing])
+		missing++;
+	free(is_there);
+	if (missing == l->classes)
+		return LS_OK;
+	return ls_fail(
+		LS_EFORMAT,
+		"all images of the class %s/%s are for tests, by the hash of their names; add images, or a folder test",
+		l->root, l->class_name[missing]);
+}
+
 static ls_status read_list(ls_image_list *l, const char *folder, ls_split split)
 {
 	char train[PATH_MAX], test[PATH_MAX];
@@ -298,6 +326,8 @@ static ls_status read_list(ls_image_list *l, const char *folder, ls_split split)
 	LS_TRY(list_images(&s, !has_folder));
 	if (l->is_split)
 		keep_split(l, split);
+	if (l->is_split && split == LS_SPLIT_TRAIN)
+		LS_TRY(check_split(l));
 	if (l->count == 0)
 		return ls_fail(
 			LS_EFORMAT, "%s has no %s images%s", folder, split == LS_SPLIT_TEST ? "test" : "training",

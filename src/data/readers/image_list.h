@@ -6,7 +6,7 @@
  *
  * A class is a folder, its label its place among the class folders of the training images in byte order. Images of a
  * class may lie in folders below it. What begins with a dot is left out, and so are files whose names do not end in
- * .png, .jpg or .jpeg. Symbolic links must lead to something inside the folder.
+ * .png, .jpg or .jpeg. Symbolic links must lead to a file inside the folder.
  */
 #ifndef LS_DATA_READERS_IMAGE_LIST_H
 #define LS_DATA_READERS_IMAGE_LIST_H
@@ -30,7 +30,7 @@ typedef struct ls_image_list {
 	ls_image_entry *entry;   /* (count) in byte order of their paths */
 } ls_image_list;
 
-/* Whether a folder has folders with images in it, one or two levels down. */
+/* Whether a folder has folders with images in it, at any depth, and more images than .txt files. */
 int ls_image_folder_is(const char *folder);
 
 /* LS_EFORMAT: there is nothing to learn from; says which folder or file and why. */

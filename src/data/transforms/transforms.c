@@ -60,7 +60,7 @@ static ls_status read_list(ls_transforms *t, const char *list)
 
 /* ---- black and white ----------------------------------------------------------------------------------------------- */
 
-/* Data of a program's own is floats of any range: black is 0 there, and nothing is limited. */
+/* Custom datasets have floats of any range: nothing is black or white there. */
 static ls_status find_levels(ls_transforms *t, const ls_normalisation *n)
 {
 	t->black = calloc(2 * (size_t)t->channels, sizeof(*t->black));
@@ -74,22 +74,15 @@ static ls_status find_levels(ls_transforms *t, const ls_normalisation *n)
 	return LS_OK;
 }
 
-/* Only what draws within the image makes sense of such data. */
 static ls_status check_rows(const ls_transforms *t, const ls_dataset *set)
 {
-	static const char *const plain[] = { "flip", "vertical-flip", "erase" };
-
-	for (size_t i = 0; !ls_dataset_normalisation(set) && i < t->count; i++) {
-		int is_plain = 0;
-		for (size_t k = 0; k < sizeof(plain) / sizeof(plain[0]); k++)
-			is_plain |= !strcmp(t->row[i]->name, plain[k]);
-		if (!is_plain)
+	for (size_t i = 0; !ls_dataset_normalisation(set) && i < t->count; i++)
+		if (t->row[i]->needs_pixel_range)
 			return ls_fail(LS_EINVALID,
 				       "options.augment: %s needs images of bytes, whose black and white are known; "
 				       "dataset '%s' "
-				       "brings floats of its own",
+				       "has floats of any range",
 				       t->row[i]->name, set->info.name);
-	}
 	return LS_OK;
 }
 

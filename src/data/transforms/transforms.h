@@ -21,9 +21,10 @@ typedef struct ls_transform_image {
 
 typedef struct ls_transform {
 	const char *name, *summary;
-	const char *amount; /* what the number behind the colon is; NULL: it takes none */
+	const char *amount; /* what the number behind the colon is */
 	double usual, low, high;
-	int is_whole; /* the number is whole */
+	int is_whole;          /* the number is whole */
+	int needs_pixel_range; /* black and white must be known: images of bytes */
 	void (*apply)(const ls_transform_image *image, double amount, ls_sample_rng *draw);
 } ls_transform;
 

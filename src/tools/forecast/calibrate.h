@@ -1,5 +1,5 @@
 /*
- * calibrate.h - links as fast as the exchange of a probe was.
+ * calibrate.h - link speeds scaled to match the exchange that a probe measured.
  *
  * A probe measures every link between two nodes, and an exchange of gradients among all of them. The simulation shares
  * links perfectly; real ones lose something where many nodes send at once, and most where all send to one. So the

@@ -31,6 +31,8 @@ static const ls_field link_fields[] = {
 static const ls_field memory_fields[] = { LS_FIELD_REAL_OF(OF, copy_gb_per_s, 1e-3, 1e6) };
 #undef OF
 
+#define BYTES_MOST 1e11 /* of a gradient */
+
 typedef struct between {
 	double gbit_per_s, bytes, seconds;
 	char strategy[16], wire[16];
@@ -39,7 +41,7 @@ typedef struct between {
 #define OF between
 static const ls_field between_fields[] = {
 	LS_FIELD_REAL_OF(OF, gbit_per_s, 0, 1e6),
-	LS_FIELD_REAL_IF_OF(OF, bytes, 4, 1e15), /* older probes may lack this and the following */
+	LS_FIELD_REAL_IF_OF(OF, bytes, 4, BYTES_MOST), /* older probes may lack this and the following */
 	LS_FIELD_REAL_IF_OF(OF, seconds, 1e-9, 1e9),
 	LS_FIELD_MAYBE_OF(OF, strategy),
 	LS_FIELD_MAYBE_OF(OF, wire),
@@ -105,7 +107,8 @@ static void keep_exchange(ls_cluster *c, const between *b)
 {
 	int has_servers = !strcmp(b->strategy, "ps"), is_known = has_servers || !strcmp(b->strategy, "allreduce");
 
-	if (c->exchanges == LS_CLUSTER_EXCHANGES || !is_known || !(b->seconds > 0) || !(b->bytes >= sizeof(float)))
+	if (c->exchanges == LS_CLUSTER_EXCHANGES || !is_known || !(b->seconds > 0) || !(b->bytes >= sizeof(float)) ||
+	    !(b->bytes <= BYTES_MOST) || (has_servers && b->servers >= ls_cluster_nodes(c)))
 		return;
 	c->exchange[c->exchanges++] = (ls_measured_exchange){ .servers = has_servers ? b->servers : 0,
 							      .bf16 = !strcmp(b->wire, "bf16"),

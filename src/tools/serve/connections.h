@@ -11,7 +11,7 @@
 typedef struct ls_connection ls_connection;
 
 typedef struct ls_connections {
-	pthread_mutex_t lock; /* for: */
+	pthread_mutex_t lock; /* guards the fields below */
 	ls_connection *first;
 	int64_t count;
 } ls_connections;
@@ -20,8 +20,8 @@ void ls_connections_init(ls_connections *connections);
 void ls_connections_release(ls_connections *connections); /* all are closed by then */
 int64_t ls_connections_count(ls_connections *connections);
 
-/* From accept to close; the socket stays the caller's, and open in between. NULL without memory, which close() and the
- * other functions take. */
+/* From accept to close; the socket stays the caller's, and open in between. NULL if out of memory; all functions accept
+ * NULL. */
 ls_connection *ls_connections_open(ls_connections *connections, int fd);
 void ls_connections_close(ls_connections *connections, ls_connection *connection);
 

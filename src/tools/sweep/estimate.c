@@ -28,10 +28,14 @@ static double wire_seconds(const ls_point_job *j, double gradient_bytes)
  * measured. */
 static double samples_of(const ls_point_job *j)
 {
+	static double mean[] = { 0 }, deviation[] = { 1 };
+	const ls_normalisation plain = { 1, mean, deviation }; /* nothing needs to be measured */
 	ls_dataset_options options = LS_DATASET_OPTIONS_INIT;
 	ls_dataset *set;
 
 	options.name = j->data;
+	options.normalisation = &plain;
+	options.cache = "off";
 	if (j->samples > 0)
 		return (double)j->samples;
 	if (j->data[0] == '\0' || ls_dataset_open(&set, &options) != LS_OK)

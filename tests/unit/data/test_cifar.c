@@ -105,7 +105,8 @@ static void test_mistakes(void **state)
 		     "run `lockstep data get cifar10`");
 	snprintf(path, sizeof(path), "%s/test_batch.bin", (char *)*state);
 	assert_ok(ls_file_put(path, path, 100));
-	assert_fails(open_set(&set, "cifar10", *state, LS_SPLIT_TEST), LS_EFORMAT, "has 100 bytes, which is no number");
+	assert_fails(open_set(&set, "cifar10", *state, LS_SPLIT_TEST), LS_EFORMAT,
+		     "has 100 bytes, which is not a multiple");
 	put_records(*state, "test_batch.bin", &ls_cifar100, 3073, 0); /* a multiple of both */
 	assert_fails(open_set(&set, "cifar10", *state, LS_SPLIT_TEST), LS_EFORMAT,
 		     "record 0 has label 99, expected 0 to 9");

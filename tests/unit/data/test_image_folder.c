@@ -260,6 +260,14 @@ static void test_mistakes(void **state)
 	assert_int_equal(symlink("nowhere", path), 0);
 	expect_failure(root, LS_SPLIT_TRAIN, LS_EFORMAT, "leads nowhere");
 	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/ape", root);
+	assert_int_equal(symlink("dog", path), 0);
+	expect_failure(root, LS_SPLIT_TRAIN, LS_EFORMAT, "set/ape is a symbolic link to a folder");
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/cat/loop", root);
+	assert_int_equal(symlink("..", path), 0);
+	expect_failure(root, LS_SPLIT_TRAIN, LS_EFORMAT, "cat/loop is a symbolic link to a folder");
+	assert_int_equal(unlink(path), 0);
 	snprintf(path, sizeof(path), "%s/dog/text.png", root);
 	assert_ok(ls_file_put_text(path, "no image"));
 	expect_failure(root, LS_SPLIT_TRAIN, LS_EFORMAT, "dog/text.png is neither a PNG nor a JPEG image");
