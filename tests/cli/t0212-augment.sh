@@ -34,9 +34,9 @@ fails_with "text" 2 "is text" "$LOCKSTEP" train --model transformer --data babbl
 like "help lists them" "$("$LOCKSTEP" train --help --augment)" 'vertical-flip +mirror top and bottom'
 
 # --label-smoothing: a uniform start has the loss ln 10 whatever the targets are; a model that has learned has more.
-smooth() { "$LOCKSTEP" train --model mlp --data glyphs --samples 600 --test-samples 100 --epochs 4 --batch 60 "$@" --run "$dir" --quiet; }
-dir=plain smooth
-dir=smooth smooth --label-smoothing 0.2
+learn() { "$LOCKSTEP" train --model mlp --data glyphs --samples 600 --test-samples 100 --epochs 4 --batch 60 --quiet --run "$@"; }
+learn plain
+learn smooth --label-smoothing 0.2
 loss() { "$LOCKSTEP" eval "$1" | sed -nE 's/.*loss ([0-9.]+),.*/\1/p'; }
 ok "smoothed targets cannot be met: the loss is larger" python3 -c "import sys; sys.exit(not $(loss smooth) > $(loss plain) + 0.05)"
 like "run.json says so" "$(cat smooth/run.json)" '"label-smoothing": "?0\.2'
