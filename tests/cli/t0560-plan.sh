@@ -55,7 +55,7 @@ def quantile(errors):
     return errors[min(len(errors), math.ceil(0.9 * (len(errors) + 1) - 1e-9)) - 1]
 known = {"compute": [], "others": []}
 for row in csv.DictReader(open(sys.argv[1])):
-    known["compute" if row["limited_by"] == "compute" else "others"].append(math.log(float(row["predicted_ms"]) / float(row["measured_ms"])))
+    known["compute" if row["limited_by"] in ("compute", "slowest node") else "others"].append(math.log(float(row["predicted_ms"]) / float(row["measured_ms"])))
 alone, links = json.load(open(sys.argv[2]))["rows"]
 noisy = json.load(open(sys.argv[3]))["rows"][0]
 assert (alone["bottleneck"], links["bottleneck"]) == ("compute", "links"), (alone, links)
