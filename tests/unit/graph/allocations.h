@@ -22,7 +22,7 @@
 #define OWN_MALLOC 1
 #endif
 
-static atomic_long allocations;
+__attribute__((unused)) static atomic_long allocations;
 
 #if OWN_MALLOC
 void *__libc_malloc(size_t bytes);
