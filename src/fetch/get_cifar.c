@@ -91,11 +91,11 @@ static ls_status from_archive(const ls_cifar *kind, const char *dir, const char 
 	char member[FILES][128], path[FILES][4096];
 	size_t count = 0;
 
-	for (const char *name; (name = file_at(kind, count, &wants[count].limit)); count++) {
+	uint64_t bytes;
+	for (const char *name; (name = file_at(kind, count, &bytes)); count++) {
 		snprintf(member[count], sizeof(member[count]), "%s/%s", kind->folder, name);
 		LS_TRY(ls_path_join(path[count], sizeof(path[count]), dir, name));
-		wants[count].member = member[count];
-		wants[count].path = path[count];
+		wants[count] = (ls_tar_want){ .member = member[count], .path = path[count], .limit = bytes };
 	}
 	ls_status status = ls_tar_extract(archive, wants, count);
 	if (status == LS_OK)
