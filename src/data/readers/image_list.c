@@ -193,7 +193,7 @@ static ls_status list_classes(ls_image_list *l, const char *root)
 	}
 	closedir(stream);
 	if (status == LS_OK && l->classes > CLASSES_MAX)
-		return ls_fail(LS_EFORMAT, "%s has %zu folders; at most %d classes can be told apart", root, l->classes,
+		return ls_fail(LS_EFORMAT, "%s has %zu folders; at most %d classes are supported", root, l->classes,
 			       CLASSES_MAX);
 	if (status == LS_OK && l->classes > 0)
 		qsort(l->class_name, l->classes, sizeof(*l->class_name), compare_names);
