@@ -271,12 +271,12 @@ def build_of(options, side):
 
 class Kept:
     """Results in a directory, a file for every side and seed of a job, so that a comparison can go on after a stop. One
-    of other settings, threads or builds counts for nothing."""
+    of other settings, threads or builds counts for nothing. With `stop` the files hold curves up to the target."""
 
-    def __init__(self, job, side, options, settings):
+    def __init__(self, job, side, options, settings, stop):
         wrong = options.wrong if options.wrong and WRONG[options.wrong][0] == side else None
         words = [job.model, job.dataset, side, f"wrong-{wrong}" if wrong else "", "init-default"
-                 if side == "torch" and options.torch_init == "default" else ""]
+                 if side == "torch" and options.torch_init == "default" else "", "stop" if stop else ""]
         self.stem = os.path.join(options.out, "-".join(word for word in words if word))
         self.key = {"settings": settings, "threads": options.threads, "build": build_of(options, side)}
 
@@ -340,7 +340,7 @@ def train(job, options, keep=True, stop=False, first_seed=1):
     """Curves of all seeds: {"lockstep": [points, ...], "torch": [...]}. The sides take turns, in an order that alternates;
     with `stop` a run ends at the target."""
     sides = {side: MAKERS[side](job, options) for side in SIDES}
-    kept = {side: Kept(job, side, options, sides[side].settings) for side in SIDES} if keep else {}
+    kept = {side: Kept(job, side, options, sides[side].settings, stop) for side in SIDES} if keep else {}
     progress, curves = Progress(job), {side: [] for side in SIDES}
     try:
         for seed in range(first_seed, first_seed + options.seeds):

@@ -138,6 +138,18 @@ run "${convergence[@]}" --markdown
 is "again, from what was kept" "$status $(cat trained)" "0 "
 like "as Markdown" "$out" '^\| cnn on glyphs: Adam, lr 0.001.* \| 0\.85 \| 3 \| 2\.233 ± 0\.153 \| 2\.233 ± 0\.153 \| 1 '
 
+run "${convergence[@]}" --stop --json stopped.json
+is "runs may end at the target" "$status $(wc -l <trained)" "0 6"
+ok "with the same epochs" json stopped.json \
+	'all(abs(s["epochs"] - e) < 1e-9 and s["curve"][-1]["accuracy"] >= 0.85 > s["curve"][-2]["accuracy"]
+	 for side in ("lockstep", "torch") for s, e in zip(o["jobs"][0][side]["seeds"], (2.2, 2.4, 2.1)))'
+like "at most so many epochs" "$out" 'at most 3 epochs'
+unlike "and nothing about final accuracies" "$out" 'final'
+: >trained
+run "${convergence[@]}" --stop --markdown
+is "they are kept too, beside the others" "$status $(cat trained)" "0 "
+like "with a Markdown table of their own" "$out" '^\| seed \| Lockstep epochs \| Lockstep time s \| PyTorch epochs \| PyTorch time s \|$'
+
 LOCKSTEP_SHIFT=0.5 run "${convergence[@]}" --break lr
 is "a third of the learning rate differs" "$status" 1
 like "which is said" "$out" '^verdict: DIFFERS'
