@@ -269,8 +269,15 @@ static ls_status read_options(ls_operator_check_options *out, const ls_operator_
 	return given ? LS_OPTIONS_TAKE(out, given, tolerance, "LS_OPERATOR_CHECK_OPTIONS_INIT") : LS_OK;
 }
 
-static ls_status finish(check *c, ls_status status)
+/* Of c->row or c->loss. */
+static ls_status check_custom(check *c, const ls_operator_check_options *options)
 {
+	ls_operator_check_options o;
+
+	LS_TRY(read_options(&o, options));
+	c->seed = o.seed;
+	c->tolerance = o.tolerance > 0 ? o.tolerance : TOLERANCE;
+	ls_status status = c->row ? prepare_operator(c, &o) : prepare_loss(c, &o);
 	if (status == LS_OK)
 		status = run(c);
 	ls_arena_release(&c->arena);
@@ -279,30 +286,16 @@ static ls_status finish(check *c, ls_status status)
 
 ls_status ls_operator_check(const ls_operator *given, const ls_operator_check_options *options)
 {
-	ls_operator_check_options o;
 	ls_operator row;
 
-	LS_TRY(read_options(&o, options));
 	LS_TRY(ls_custom_read_operator(&row, given));
-	check c = { .arena = LS_ARENA_INIT,
-		    .name = row.name,
-		    .seed = o.seed,
-		    .tolerance = o.tolerance > 0 ? o.tolerance : TOLERANCE,
-		    .row = &row };
-	return finish(&c, prepare_operator(&c, &o));
+	return check_custom(&(check){ .arena = LS_ARENA_INIT, .name = row.name, .row = &row }, options);
 }
 
 ls_status ls_loss_check(const ls_loss *given, const ls_operator_check_options *options)
 {
-	ls_operator_check_options o;
 	ls_loss row;
 
-	LS_TRY(read_options(&o, options));
 	LS_TRY(ls_custom_read_loss(&row, given));
-	check c = { .arena = LS_ARENA_INIT,
-		    .name = row.name,
-		    .seed = o.seed,
-		    .tolerance = o.tolerance > 0 ? o.tolerance : TOLERANCE,
-		    .loss = &row };
-	return finish(&c, prepare_loss(&c, &o));
+	return check_custom(&(check){ .arena = LS_ARENA_INIT, .name = row.name, .loss = &row }, options);
 }

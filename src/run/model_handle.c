@@ -1,21 +1,14 @@
 /*
- * model_handle.c - lockstep/model.h: a model in memory for programs.
+ * model_handle.c - lockstep/model.h: a model in memory for programs. How it is made, lent to a trainer and freed.
  */
-#include <lockstep/model.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "run/model_handle.h"
 
-#include "backends/devices.h"
+#include <stdlib.h>
+
 #include "base/handles.h"
 #include "base/memory.h"
-#include "base/names.h"
 #include "base/options.h"
-#include "checkpoint/tensors.h"
 #include "data/normalise.h"
-#include "onnx/onnx.h"
-#include "run/model_handle.h"
 
 /* ---- making -------------------------------------------------------------------------------------------------------- */
 
@@ -294,8 +287,7 @@ void ls_model_end_training(ls_model *model)
 
 /* ---- what it is ---------------------------------------------------------------------------------------------------- */
 
-/* It is one, and its weights are there. */
-static ls_status check_usable(const ls_model *model)
+ls_status ls_model_check_usable(const ls_model *model)
 {
 	LS_TRY(ls_handle_check(model, LS_MODEL_KIND));
 	if (!model->values)
@@ -306,7 +298,7 @@ static ls_status check_usable(const ls_model *model)
 
 ls_status ls_model_describe(const ls_model *model, ls_model_facts *out)
 {
-	LS_TRY(check_usable(model));
+	LS_TRY(ls_model_check_usable(model));
 	const ls_trained *t = &model->trained;
 	const ls_graph *graph = t->graph;
 	const ls_tensor *in = &graph->values[graph->input];
@@ -331,210 +323,4 @@ const ls_normalisation *ls_model_normalisation(const ls_model *model)
 		return NULL;
 	const ls_normalisation *n = &model->trained.normalisation;
 	return n->channels > 0 && model->trained.graph->tokens_max == 0 ? n : NULL;
-}
-
-/* ---- prediction ---------------------------------------------------------------------------------------------------- */
-
-/* Weights may have been set since the last time. */
-static ls_status begin(ls_model *model)
-{
-	LS_TRY(check_usable(model));
-	ls_predictor_options options = { .graph = model->trained.graph,
-					 .devices = model->devices,
-					 .threads = model->threads };
-
-	if (!model->predictor) {
-		LS_TRY(ls_backend_choose(NULL, &options.backend));
-		LS_TRY(ls_predictor_new(&model->predictor, &options));
-	}
-	ls_predictor_set_params(model->predictor, model->trained.params, model->trained.buffers);
-	return LS_OK;
-}
-
-static ls_status check_count(int64_t count)
-{
-	return count >= 0 ? LS_OK : ls_fail(LS_EINVALID, "%lld samples cannot be predicted", (long long)count);
-}
-
-ls_status ls_model_predict(ls_model *model, const float *images, int64_t count, float *logits)
-{
-	LS_TRY(check_count(count));
-	LS_TRY(begin(model));
-	return ls_predictor_run(model->predictor, images, count, logits);
-}
-
-ls_status ls_model_predict_text(ls_model *model, const ls_text_sample *samples, int64_t count, float *logits)
-{
-	LS_TRY(check_count(count));
-	LS_TRY(begin(model));
-	return ls_predictor_run_text(model->predictor, samples, count, logits);
-}
-
-static void softmax_row(float *row, int64_t outputs)
-{
-	float most = row[0];
-	double sum = 0;
-
-	for (int64_t i = 1; i < outputs; i++)
-		most = row[i] > most ? row[i] : most;
-	for (int64_t i = 0; i < outputs; i++)
-		sum += exp((double)row[i] - (double)most);
-	for (int64_t i = 0; i < outputs; i++)
-		row[i] = (float)(exp((double)row[i] - (double)most) / sum);
-}
-
-void ls_softmax(float *logits, int64_t rows, int64_t outputs)
-{
-	for (int64_t i = 0; i < rows && outputs > 0; i++)
-		softmax_row(logits + i * outputs, outputs);
-}
-
-/* ---- parameters ---------------------------------------------------------------------------------------------------- */
-
-static const ls_param *find(const ls_model *model, const char *name)
-{
-	const ls_param_table *table = &model->trained.graph->params;
-	for (size_t i = 0; i < table->count; i++)
-		if (table->rows[i].role != LS_ROLE_COUNTER && strcmp(table->rows[i].name, name) == 0)
-			return &table->rows[i];
-	return NULL;
-}
-
-static void describe(const ls_param *param, ls_model_param *out)
-{
-	*out = (ls_model_param){ .name = param->name,
-				 .rank = param->rank,
-				 .elements = ls_param_elements(param),
-				 .is_trained = ls_param_is_trained(param) };
-	memcpy(out->shape, param->shape, sizeof(out->shape));
-}
-
-int ls_model_param_at(const ls_model *model, size_t i, ls_model_param *out)
-{
-	if (ls_handle_check(model, LS_MODEL_KIND) != LS_OK)
-		return 0;
-	const ls_param_table *table = &model->trained.graph->params;
-	for (size_t row = 0; row < table->count; row++)
-		if (table->rows[row].role != LS_ROLE_COUNTER && i-- == 0) {
-			describe(&table->rows[row], out);
-			return 1;
-		}
-	return 0;
-}
-
-int ls_model_param_of(const ls_model *model, const char *name, ls_model_param *out)
-{
-	const ls_param *param = ls_handle_check(model, LS_MODEL_KIND) == LS_OK && name ? find(model, name) : NULL;
-	if (param)
-		describe(param, out);
-	return param != NULL;
-}
-
-ls_status ls_model_find_param(const ls_model *model, const char *name, uint64_t elements, const ls_param **out)
-{
-	char shown[256];
-	const ls_param *param = name ? find(model, name) : NULL;
-
-	if (!name)
-		return ls_fail(LS_EINVALID, "the name of the parameter is NULL");
-	if (!param)
-		return ls_fail(LS_ENOTFOUND, "the model has no parameter '%s'",
-			       ls_text_printable(shown, sizeof(shown), name));
-	if (ls_param_elements(param) != elements)
-		return ls_fail(LS_EINVALID, "parameter '%s' has %zu elements, not %llu", param->name,
-			       ls_param_elements(param), (unsigned long long)elements);
-	*out = param;
-	return LS_OK;
-}
-
-static float *store_of(const ls_model *model, const ls_param *param)
-{
-	return ls_param_is_trained(param) ? model->trained.params : model->trained.buffers;
-}
-
-ls_status ls_model_get(const ls_model *model, const char *name, float *values, uint64_t elements)
-{
-	const ls_param *param;
-
-	LS_TRY(check_usable(model));
-	LS_TRY(ls_model_find_param(model, name, elements, &param));
-	ls_param_export(param, LS_STORE_WHOLE, store_of(model, param), values);
-	return LS_OK;
-}
-
-ls_status ls_model_check_finite(const char *what, const char *name, const float *values, uint64_t elements)
-{
-	for (uint64_t i = 0; i < elements; i++)
-		if (!isfinite(values[i]))
-			return ls_fail(LS_ENUMERIC, "element %llu of the new '%s' is %s; %s must be finite numbers",
-				       (unsigned long long)i, name, isnan(values[i]) ? "NaN" : "infinite", what);
-	return LS_OK;
-}
-
-ls_status ls_model_set(ls_model *model, const char *name, const float *values, uint64_t elements)
-{
-	const ls_param *param;
-
-	LS_TRY(check_usable(model));
-	LS_TRY(ls_model_find_param(model, name, elements, &param));
-	LS_TRY(ls_model_check_finite("weights", param->name, values, elements));
-	ls_param_import(param, LS_STORE_WHOLE, values, store_of(model, param));
-	return LS_OK;
-}
-
-/* ---- to where ------------------------------------------------------------------------------------------------------ */
-
-static ls_status write_weights(const ls_model *model, const char *path, const ls_weights_notes *notes)
-{
-	const ls_trained *t = &model->trained;
-	const ls_ckpt_content content = { .model = t->settings.model,
-					  .metadata = notes->pair,
-					  .metadata_count = notes->count };
-	ls_ckpt_tensors tensors;
-
-	LS_TRY(ls_ckpt_tensors_model(&tensors, &t->graph->params, t->params, t->buffers, 0));
-	ls_status status = ls_ckpt_tensors_write(&tensors, path, &content, NULL);
-	ls_ckpt_tensors_release(&tensors);
-	return status;
-}
-
-ls_status ls_model_save(const ls_model *model, const char *path)
-{
-	LS_TRY(check_usable(model));
-	const ls_trained *t = &model->trained;
-	const ls_settings_context trained_on = { .vocabulary = model->vocabulary,
-						 .normalisation = ls_model_normalisation(model) };
-	ls_weights_notes notes = { 0 };
-
-	if (t->settings.model)
-		LS_TRY(ls_weights_note(&notes, &t->settings, trained_on));
-	ls_weights_note_input(&notes, t->graph);
-	ls_status status = write_weights(model, path, &notes);
-	ls_weights_notes_release(&notes);
-	return status;
-}
-
-ls_status ls_model_export_onnx(const ls_model *model, const char *path)
-{
-	LS_TRY(check_usable(model));
-	const ls_trained *t = &model->trained;
-	const ls_normalisation *n = ls_model_normalisation(model);
-	const char *name = t->settings.model ? t->settings.model : "model";
-	char *mean = n ? ls_normalisation_to_text(n->mean, n->channels) : NULL;
-	char *deviation = n ? ls_normalisation_to_text(n->deviation, n->channels) : NULL;
-	const ls_onnx_pair pairs[] = { { "model", name },
-				       { LS_WEIGHTS_MEAN, mean },
-				       { LS_WEIGHTS_DEVIATION, deviation } };
-	const ls_onnx_options options = { .graph = t->graph,
-					  .params = t->params,
-					  .buffers = t->buffers,
-					  .name = name,
-					  .metadata = pairs,
-					  .metadata_count = mean && deviation ? 3 : 1 };
-	ls_status status = n && !(mean && deviation)
-				   ? ls_fail(LS_EMEMORY, "no memory for the means of %d channels", n->channels)
-				   : ls_onnx_write(path, &options);
-	free(mean);
-	free(deviation);
-	return status;
 }

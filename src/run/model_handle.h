@@ -1,6 +1,6 @@
 /*
- * model_handle.h - the inside of an ls_model, for what makes samples for one (model_samples.c) and what trains one
- * (trainer_handle.c).
+ * model_handle.h - the inside of an ls_model, for the files of run/ that work on one: model_*.c, and trainer_handle.c, which
+ * trains one.
  */
 #ifndef LS_RUN_MODEL_HANDLE_H
 #define LS_RUN_MODEL_HANDLE_H
@@ -31,6 +31,9 @@ struct ls_model {
 	char *class_text;         /* that they are in */
 	const char *const *known; /* of the dataset; NULL: none */
 };
+
+/* It is a model, and its weights are there. */
+ls_status ls_model_check_usable(const ls_model *model);
 
 /* What samples are made with: vocabulary, normalisation, names of classes. */
 ls_status ls_model_open_samples(ls_model *model, const ls_model_load_options *options);

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "exchange/array_sum.h"
+#include "exchange/allreduce/allreduce.h"
 #include "support/transport_threads.h"
 #include "unit/assert_status.h"
 #include "unit/test_main.h"
@@ -142,7 +142,7 @@ static void *play(void *context)
 	}
 	for (int call = 0; call < CALLS; call++)
 		p->status[m->rank][call] = LS_EIO;
-	if (ls_array_sum_over(&reduce, m->transport, p->timeout) != LS_OK)
+	if (ls_allreduce_over(&reduce, m->transport, p->timeout) != LS_OK)
 		return NULL;
 	for (int call = 0; call < CALLS; call++) {
 		ls_contribution mine[CONTRIBUTIONS_MOST + 1];
@@ -169,7 +169,7 @@ static void run(problem *p, unsigned long long seed)
 	ls_transport *transports[RANKS_MOST];
 	member members[RANKS_MOST];
 
-	assert_ok(ls_threads_transports(transports, p->ranks, LS_ARRAY_SUM_SLOTS * p->ranks, seed));
+	assert_ok(ls_threads_transports(transports, p->ranks, LS_ALLREDUCE_SLOTS * p->ranks, seed));
 	for (int r = 0; r < p->ranks; r++) {
 		members[r] = (member){ .problem = p, .transport = transports[r], .rank = r };
 		assert_int_equal(pthread_create(&members[r].thread, NULL, play, &members[r]), 0);
