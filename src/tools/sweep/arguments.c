@@ -247,3 +247,11 @@ ls_status ls_recipe_arguments_fit(const ls_json_place *at, const char *text, con
 	ls_arena_release(&arena);
 	return status;
 }
+
+int ls_recipe_argument_is_of_bench(const char *word, int *words)
+{
+	const argument *a = argument_of(word);
+
+	*words = a && a->has_value && !strchr(word, '=') ? 2 : 1;
+	return a && a->of_bench;
+}

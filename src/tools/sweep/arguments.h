@@ -13,6 +13,9 @@ ls_status ls_recipe_arguments_check(const ls_json_place *at, const char *kind, c
 /* Does every model have the options among `arguments`? --layers is not an option of resnet18. */
 ls_status ls_recipe_arguments_fit(const ls_json_place *at, const char *arguments, const char *model);
 
+/* Whether `lockstep bench` has the option, too; *words is what it takes, with its value: 1 or 2. */
+int ls_recipe_argument_is_of_bench(const char *word, int *words);
+
 /* The value of --name among `arguments`, the last one; "on" for a flag. */
 ls_status ls_recipe_argument_of(const char *arguments, const char *name, char *out, size_t size, int *found);
 

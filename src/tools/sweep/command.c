@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lockstep/data.h>
 #include <lockstep/launch.h>
 
 #include "tools/sweep/arguments.h"
@@ -204,13 +205,37 @@ ls_status ls_sweep_record_command(ls_arena *arena, const ls_sweep_point *p, cons
 	return ls_argv_end(&w, out);
 }
 
+/* Those of a point that is trained which a bench has as well. */
+static ls_status add_bench_arguments(ls_argv *w, const ls_point_job *job)
+{
+	ls_argv all = { .arena = w->arena };
+	int words = 1;
+
+	LS_TRY(ls_argv_split(&all, job->arguments));
+	for (size_t i = 0; i < all.count; i += (size_t)words) {
+		int is_kept = ls_recipe_argument_is_of_bench(all.word[i], &words);
+		for (size_t k = i; is_kept && k < i + (size_t)words && k < all.count; k++)
+			ls_argv_add(w, all.word[k]);
+	}
+	w->failed |= all.failed;
+	return LS_OK;
+}
+
+/* Steps on text take as long as its sentences; those on images are all alike, and need not be read. */
+static int is_text(const char *data)
+{
+	const ls_dataset_row *row = ls_dataset_row_of(data);
+	return row && row->is_text;
+}
+
 ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *p, const ls_sweep_target *target, char ***out)
 {
 	ls_point_job job = p->job;
 	ls_argv w = { .arena = arena };
 
-	if (!strcmp(job.kind, "train"))
-		job.data[0] = job.arguments[0] = '\0';
+	int is_trained = !strcmp(job.kind, "train");
+	if (is_trained && !is_text(job.data))
+		job.data[0] = '\0';
 	ls_argv_add(&w, target->program);
 	ls_argv_add(&w, "bench");
 	ls_argv_add(&w, "--json");
@@ -220,7 +245,7 @@ ls_status ls_sweep_time_command(ls_arena *arena, const ls_sweep_point *p, const 
 	ls_argv_addf(&w, "--warmup", "%d", 1);
 	ls_argv_addf(&w, "--steps", "%d", 1);
 	ls_argv_addf(&w, "--repeat", "%d", 1);
-	LS_TRY(ls_argv_split(&w, job.arguments));
+	LS_TRY(is_trained ? add_bench_arguments(&w, &job) : ls_argv_split(&w, job.arguments));
 	return ls_argv_end(&w, out);
 }
 
