@@ -104,9 +104,13 @@ static const ls_args make_args = {
 };
 
 static const ls_setting vocab_rows[] = {
-	{ "out", 'o', "FILE", "Options", "write the vocabulary to FILE, one entry per line", LS_SETTING_STRING,
+	{ "out", 'o', "FILE", "Options", "write to FILE, an entry per line; GPT: to this directory", LS_SETTING_STRING,
 	  offsetof(ls_vocab_make_options, out), 0, 0, 0 },
-	{ "size", 0, "N", "Options", "write at most N entries, 5 of them special", LS_SETTING_COUNT,
+	{ "bpe", 0, NULL, "Options", "for GPT: learn byte pairs (vocab.json, merges.txt)", LS_SETTING_FLAG,
+	  offsetof(ls_vocab_make_options, bpe), 0, 1, 0 },
+	{ "chars", 0, NULL, "Options", "for GPT: take the characters of the texts (vocab.json)", LS_SETTING_FLAG,
+	  offsetof(ls_vocab_make_options, characters), 0, 1, 0 },
+	{ "size", 0, "N", "Options", "write at most N entries", LS_SETTING_COUNT,
 	  offsetof(ls_vocab_make_options, pieces), 1, 1 << 24, 0 },
 	{ "cased", 0, NULL, "Options", "keep capitals and accents", LS_SETTING_FLAG,
 	  offsetof(ls_vocab_make_options, cased), 0, 1, 0 },
@@ -124,7 +128,7 @@ enum { TEXTS_MAX = 256 };
 static const ls_args vocab_args = {
 	.command = "lockstep data make vocab",
 	.operands = "FILE|DIR...",
-	.purpose = "Learn a WordPiece vocabulary from text files, or directories of .txt files.",
+	.purpose = "Learn a vocabulary from text files, or directories of .txt files.",
 	.example = "lockstep data make vocab corpus/ --size 30522 --out corpus/vocab.txt",
 	.operands_min = 1,
 	.operands_max = TEXTS_MAX,

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "data/readers/corpus.h"
 #include "data/readers/sst.h"
+#include "tokenizer/learn_bpe.h"
 #include "tokenizer/learn_vocab.h"
 
 #define BLOCK (4u << 20) /* bytes counted between two looks at the clock */
@@ -23,7 +24,8 @@
 
 typedef struct vocab_job {
 	const ls_vocab_make_options *options;
-	ls_learner *learner;
+	ls_learner *learner; /* or: */
+	ls_bpe_learner *learner_bpe;
 	uint64_t bytes; /* counted so far */
 	double start;
 	ls_progress_bar meter;
@@ -51,15 +53,27 @@ static size_t block_bytes(const char *text, size_t left)
 	return newline ? (size_t)(newline - text) + 1 : left;
 }
 
+static ls_status add_text(vocab_job *job, const char *text, size_t bytes)
+{
+	return job->learner_bpe ? ls_bpe_learner_add(job->learner_bpe, text, bytes)
+				: ls_learner_add(job->learner, text, bytes);
+}
+
+static uint64_t count_words(const vocab_job *job)
+{
+	return job->learner_bpe ? ls_bpe_learner_words(job->learner_bpe) : ls_learner_words(job->learner);
+}
+
 static ls_status count_text(vocab_job *job, const char *path, const char *text, size_t bytes)
 {
 	for (size_t at = 0, block; at < bytes; at += block) {
 		block = block_bytes(text + at, bytes - at);
-		ls_status status = ls_learner_add(job->learner, text + at, block);
+		ls_status status = add_text(job, text + at, block);
 		if (status == LS_EFORMAT) { /* from the beginning of the file, for the byte's place in it */
-			ls_learner_add(job->learner, text, bytes);
-			return ls_fail(status, "%s: %s; options.replace_invalid drops such bytes", path,
-				       ls_last_error());
+			add_text(job, text, bytes);
+			return ls_fail(status, "%s: %s%s", path, ls_last_error(),
+				       job->learner_bpe ? "; options.bpe takes any bytes"
+							: "; options.replace_invalid drops such bytes");
 		}
 		LS_TRY(status);
 		job->bytes += block;
@@ -123,7 +137,7 @@ static ls_status count_all(vocab_job *job)
 	const ls_vocab_make_options *o = job->options;
 	for (size_t i = 0; i < o->path_count; i++)
 		LS_TRY(count_path(job, o->paths[i]));
-	if (ls_learner_words(job->learner) == 0)
+	if (count_words(job) == 0)
 		return ls_fail(LS_EFORMAT, "%s%s: no words in %" PRIu64 " bytes of text", o->paths[0],
 			       o->path_count > 1 ? " and others" : "", job->bytes);
 	return LS_OK;
@@ -143,6 +157,39 @@ static ls_status learn(vocab_job *job, ls_vocab **out)
 	ls_progress_bar_begin(&job->meter, "learning pieces", "k", 1e3, 0, o->pieces, o->quiet);
 	ls_status status = ls_learner_finish(job->learner, out);
 	ls_progress_bar_end(&job->meter);
+	return status;
+}
+
+static ls_status learn_bpe(vocab_job *job, ls_bpe **out)
+{
+	const ls_vocab_make_options *o = job->options;
+	ls_learn_bpe_options learn_options = { .size = o->pieces,
+					       .min_count = o->min_count,
+					       .characters = o->characters,
+					       .progress = show_pieces,
+					       .context = job };
+	LS_TRY(ls_bpe_learner_new(&job->learner_bpe, &learn_options));
+	LS_TRY(count_all(job));
+	ls_progress_bar_begin(&job->meter, "learning pieces", "k", 1e3, 0, o->pieces, o->quiet);
+	ls_status status = ls_bpe_learner_finish(job->learner_bpe, out);
+	ls_progress_bar_end(&job->meter);
+	return status;
+}
+
+static ls_status make_bpe(vocab_job *job)
+{
+	const ls_vocab_make_options *o = job->options;
+	ls_bpe *bpe = NULL;
+
+	LS_TRY(ls_path_make(o->out));
+	ls_status status = learn_bpe(job, &bpe);
+	if (status == LS_OK)
+		status = ls_bpe_save(bpe, o->out);
+	if (status == LS_OK && !o->quiet)
+		ls_log_line("%s: %zu pieces from %" PRIu64 " %s, %.1f MB of text", o->out, ls_bpe_size(bpe),
+			    count_words(job), o->characters ? "characters" : "words", (double)job->bytes * 1e-6);
+	ls_bpe_free(bpe);
+	ls_bpe_learner_free(job->learner_bpe);
 	return status;
 }
 
@@ -175,6 +222,10 @@ ls_status ls_vocab_make(const ls_vocab_make_options *options)
 		return ls_fail(LS_EINVALID, "no text given to learn a vocabulary from");
 	if (!own.out || !*own.out)
 		return ls_fail(LS_EINVALID, "no output file given for the vocabulary");
+	if (own.bpe && own.characters)
+		return ls_fail(LS_EINVALID, "options.bpe and options.characters are two kinds of vocabulary: give one");
+	if (own.bpe || own.characters)
+		return make_bpe(&job);
 	LS_TRY(check_out(own.out));
 	ls_status status = learn(&job, &vocab);
 	if (!status)

@@ -36,6 +36,8 @@ typedef struct candidate {
 
 struct ls_merge {
 	ls_word_counts *pieces;
+	size_t mark; /* bytes before a piece that continues a word */
+	int32_t last_left, last_right;
 	int32_t *symbols; /* all words' pieces; a word stays where it is and becomes shorter */
 	size_t symbol_count, symbol_capacity;
 	word *words;
@@ -56,12 +58,13 @@ struct ls_merge {
 /* Make room for one more of an array's elements. */
 #define RESERVE(array, count, capacity) ls_array_grow(&(array), &(capacity), (count) + 1, sizeof(*(array)))
 
-ls_status ls_merge_new(ls_merge **out, ls_word_counts *pieces)
+ls_status ls_merge_new(ls_merge **out, ls_word_counts *pieces, size_t mark)
 {
 	ls_merge *merge = calloc(1, sizeof(*merge));
 	if (!merge)
 		return ls_fail(LS_EMEMORY, "no memory to learn a vocabulary");
 	merge->pieces = pieces;
+	merge->mark = mark;
 	*out = merge;
 	return LS_OK;
 }
@@ -161,12 +164,13 @@ static void uncount_pairs(ls_merge *m, uint32_t w)
 
 /* --- the heap --- */
 
-static size_t joined_text(const ls_word_counts *pieces, const pair *p, char *out)
+static size_t joined_text(const ls_merge *m, const pair *p, char *out)
 {
+	const ls_word_counts *pieces = m->pieces;
 	const ls_word_counts_entry *left = &pieces->entries[p->left], *right = &pieces->entries[p->right];
 	memcpy(out, pieces->text + left->begin, left->bytes);
-	memcpy(out + left->bytes, pieces->text + right->begin + 2, right->bytes - 2); /* without ## */
-	return left->bytes + right->bytes - 2;
+	memcpy(out + left->bytes, pieces->text + right->begin + m->mark, right->bytes - m->mark);
+	return left->bytes + right->bytes - m->mark;
 }
 
 static ls_status reserve_text(ls_merge *m, size_t bytes)
@@ -180,7 +184,7 @@ static int comes_before(const ls_merge *m, candidate a, candidate b)
 		return a.count > b.count;
 	const pair *p = &m->pairs[a.pair], *q = &m->pairs[b.pair];
 	char *first = m->text, *second = m->text + m->text_capacity / 2;
-	size_t first_bytes = joined_text(m->pieces, p, first), second_bytes = joined_text(m->pieces, q, second);
+	size_t first_bytes = joined_text(m, p, first), second_bytes = joined_text(m, q, second);
 	int order = memcmp(first, second, first_bytes < second_bytes ? first_bytes : second_bytes);
 	if (order || first_bytes != second_bytes)
 		return order ? order < 0 : first_bytes < second_bytes;
@@ -281,7 +285,9 @@ static ls_status join_pair(ls_merge *m, uint32_t which)
 {
 	pair p = m->pairs[which];
 	size_t joined;
-	LS_TRY(ls_word_counts_add(m->pieces, m->text, joined_text(m->pieces, &p, m->text), &joined));
+	LS_TRY(ls_word_counts_add(m->pieces, m->text, joined_text(m, &p, m->text), &joined));
+	m->last_left = p.left;
+	m->last_right = p.right;
 	m->pairs[which].words = NULL;
 	m->pairs[which].used = m->pairs[which].capacity = 0;
 	ls_status status = LS_OK;
@@ -308,4 +314,10 @@ ls_status ls_merge_next(ls_merge *m, uint64_t min_count, int *done)
 	}
 	*done = 1;
 	return LS_OK;
+}
+
+void ls_merge_last(const ls_merge *m, int32_t *left, int32_t *right)
+{
+	*left = m->last_left;
+	*right = m->last_right;
 }

@@ -18,8 +18,9 @@
 
 typedef struct ls_merge ls_merge;
 
-/* Pieces by number, those that continue a word with "##" before them. Borrowed; joined ones are added to it. */
-ls_status ls_merge_new(ls_merge **out, ls_word_counts *pieces);
+/* Pieces by number. Those that continue a word have `mark` bytes before them that are left out when they are joined: 2 for
+ * "##", or 0. Borrowed; joined ones are added to it. */
+ls_status ls_merge_new(ls_merge **out, ls_word_counts *pieces, size_t mark);
 void ls_merge_free(ls_merge *merge);
 
 /* Add a word that occurs `count` times. All come before the first ls_merge_next(). */
@@ -27,5 +28,7 @@ ls_status ls_merge_add(ls_merge *merge, const int32_t *sequence, size_t length, 
 
 /* Join the next pair; *done when none is left that occurs min_count times. Its text may be a piece already. */
 ls_status ls_merge_next(ls_merge *merge, uint64_t min_count, int *done);
+/* The pair that was joined last. */
+void ls_merge_last(const ls_merge *merge, int32_t *left, int32_t *right);
 
 #endif

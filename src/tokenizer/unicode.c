@@ -50,6 +50,39 @@ int ls_char_is_punctuation(int32_t c)
 	return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
+static ls_char_kind ascii_kind(int32_t c)
+{
+	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
+		return LS_KIND_LETTER;
+	if (c >= '0' && c <= '9')
+		return LS_KIND_NUMBER;
+	return c == ' ' || (c >= '\t' && c <= '\r') ? LS_KIND_SPACE : LS_KIND_OTHER;
+}
+
+ls_char_kind ls_char_kind_of(int32_t c)
+{
+	if (c < 0x80)
+		return ascii_kind(c);
+	switch (utf8proc_category(c)) {
+	case UTF8PROC_CATEGORY_LU:
+	case UTF8PROC_CATEGORY_LL:
+	case UTF8PROC_CATEGORY_LT:
+	case UTF8PROC_CATEGORY_LM:
+	case UTF8PROC_CATEGORY_LO:
+		return LS_KIND_LETTER;
+	case UTF8PROC_CATEGORY_ND:
+	case UTF8PROC_CATEGORY_NL:
+	case UTF8PROC_CATEGORY_NO:
+		return LS_KIND_NUMBER;
+	case UTF8PROC_CATEGORY_ZS:
+	case UTF8PROC_CATEGORY_ZL:
+	case UTF8PROC_CATEGORY_ZP:
+		return LS_KIND_SPACE;
+	default:
+		return c == 0x85 ? LS_KIND_SPACE : LS_KIND_OTHER;
+	}
+}
+
 int ls_char_is_mark(int32_t c)
 {
 	return c >= 0x300 && utf8proc_category(c) == UTF8PROC_CATEGORY_MN;

@@ -1,5 +1,5 @@
 /*
- * unicode.h - character properties that BERT's reference tokenizer needs, from utf8proc.
+ * unicode.h - character properties that the tokenizers of BERT and GPT-2 need, from utf8proc.
  *
  * The reference uses Python's unicodedata. Both follow the Unicode standard, so they agree on every character that both
  * know. A character that utf8proc does not know yet is treated as a letter: new ones do not vanish from a text.
@@ -22,6 +22,10 @@ ls_char_class ls_char_classify(int32_t c);
 
 /* ASCII that is neither letter, digit, space nor control; every category P*. */
 int ls_char_is_punctuation(int32_t c);
+
+/* As GPT-2's expression tells characters apart: \p{L}, \p{N}, \s, all others. */
+typedef enum ls_char_kind { LS_KIND_OTHER, LS_KIND_LETTER, LS_KIND_NUMBER, LS_KIND_SPACE } ls_char_kind;
+ls_char_kind ls_char_kind_of(int32_t c);
 
 /* Category Mn: the accents that are dropped. */
 int ls_char_is_mark(int32_t c);

@@ -1,0 +1,587 @@
+/*
+ * bpe.c - pieces in one block of bytes with a hash table over them, merges with another, and their files.
+ */
+#include "tokenizer/bpe.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/array.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "base/rng.h"
+#include "tokenizer/unicode.h"
+#include "tokenizer/vocab.h"
+
+#define FILE_BYTES_MAX ((size_t)256 << 20)
+enum { PIECE_BYTES_MAX = 1 << 16, BYTES = 256, MADE_VISIBLE = 0x100 };
+
+typedef struct merge {
+	int32_t left, right, joined;
+} merge;
+
+struct ls_bpe {
+	char *text;    /* all pieces, one behind the other */
+	size_t *begin; /* (count + 1) */
+	size_t count, text_bytes, text_room, begin_room;
+	uint32_t *table; /* id + 1 by text; 0: empty; at most half full */
+	size_t slots;
+	merge *merges; /* (merge_count), in their order */
+	size_t merge_count, merge_room;
+	uint32_t *pairs; /* rank + 1 by pair */
+	size_t pair_slots;
+	int32_t byte[BYTES]; /* -1: none */
+	int32_t end;
+	uint64_t hash;
+};
+
+/* ---- bytes that are not visible ---------------------------------------------------------------------------------- */
+
+static int is_visible(int32_t c)
+{
+	return (c >= '!' && c <= '~') || (c >= 0xA1 && c <= 0xAC) || (c >= 0xAE && c <= 0xFF);
+}
+
+void ls_bpe_byte_order(uint8_t order[BYTES])
+{
+	int count = 0;
+	for (int pass = 1; pass >= 0; pass--)
+		for (int byte = 0; byte < BYTES; byte++)
+			if (is_visible(byte) == pass)
+				order[count++] = (uint8_t)byte;
+}
+
+/* The character that stands for a byte in files: itself, or the next one from U+0100 on. */
+static int32_t shown_as(uint8_t byte)
+{
+	int32_t hidden = MADE_VISIBLE;
+	if (is_visible(byte))
+		return byte;
+	for (int other = 0; other < byte; other++)
+		hidden += !is_visible(other);
+	return hidden;
+}
+
+/* The byte that a character stands for; -1: none. */
+static int byte_of(int32_t c)
+{
+	if (is_visible(c))
+		return c;
+	for (int byte = 0; byte < BYTES && c >= MADE_VISIBLE; byte++)
+		if (shown_as((uint8_t)byte) == c)
+			return byte;
+	return -1;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+static size_t piece_bytes(const ls_bpe *bpe, size_t id)
+{
+	return bpe->begin[id + 1] - bpe->begin[id];
+}
+
+static size_t text_slot(const ls_bpe *bpe, const char *text, size_t bytes)
+{
+	for (size_t i = XXH64(text, bytes, 0) & (bpe->slots - 1);; i = (i + 1) & (bpe->slots - 1)) {
+		uint32_t number = bpe->table[i];
+		if (!number)
+			return i;
+		size_t id = number - 1;
+		if (piece_bytes(bpe, id) == bytes && memcmp(bpe->text + bpe->begin[id], text, bytes) == 0)
+			return i;
+	}
+}
+
+int32_t ls_bpe_find(const ls_bpe *bpe, const char *piece, size_t bytes)
+{
+	return bpe->slots ? (int32_t)bpe->table[text_slot(bpe, piece, bytes)] - 1 : -1;
+}
+
+const char *ls_bpe_piece(const ls_bpe *bpe, int32_t id, size_t *bytes)
+{
+	if (id < 0 || (size_t)id >= bpe->count)
+		return NULL;
+	*bytes = piece_bytes(bpe, (size_t)id);
+	return bpe->text + bpe->begin[id];
+}
+
+static ls_status add_piece(ls_bpe *bpe, const char *text, size_t bytes)
+{
+	LS_TRY(ls_array_grow(&bpe->begin, &bpe->begin_room, bpe->count + 2, sizeof(*bpe->begin)));
+	LS_TRY(ls_array_grow(&bpe->text, &bpe->text_room, bpe->text_bytes + bytes + 1, 1));
+	memcpy(bpe->text + bpe->text_bytes, text, bytes);
+	bpe->begin[0] = 0;
+	bpe->text_bytes += bytes;
+	bpe->begin[++bpe->count] = bpe->text_bytes;
+	return LS_OK;
+}
+
+static size_t slots_for(size_t count)
+{
+	size_t slots = 16;
+	while (slots < count * 2)
+		slots *= 2;
+	return slots;
+}
+
+/* The table of all pieces; `name` is the file they are from. */
+static ls_status index_pieces(ls_bpe *bpe, const char *name)
+{
+	bpe->slots = slots_for(bpe->count);
+	bpe->table = calloc(bpe->slots, sizeof(*bpe->table));
+	if (!bpe->table)
+		return ls_fail(LS_EMEMORY, "no memory for a vocabulary of %zu pieces", bpe->count);
+	for (int i = 0; i < BYTES; i++)
+		bpe->byte[i] = -1;
+	for (size_t id = 0; id < bpe->count; id++) {
+		const char *text = bpe->text + bpe->begin[id];
+		size_t slot = text_slot(bpe, text, piece_bytes(bpe, id));
+		if (bpe->table[slot])
+			return ls_fail(LS_EFORMAT, "%s: pieces %u and %zu are the same", name, bpe->table[slot] - 1,
+				       id);
+		bpe->table[slot] = (uint32_t)id + 1;
+		if (piece_bytes(bpe, id) == 1)
+			bpe->byte[(uint8_t)*text] = (int32_t)id;
+	}
+	bpe->end = ls_bpe_find(bpe, LS_BPE_END, strlen(LS_BPE_END));
+	return LS_OK;
+}
+
+/* ---- merges ------------------------------------------------------------------------------------------------------ */
+
+static size_t pair_slot(const ls_bpe *bpe, int32_t left, int32_t right)
+{
+	uint64_t hash = ls_mix64((uint64_t)(uint32_t)left << 32 | (uint32_t)right);
+	for (size_t i = hash & (bpe->pair_slots - 1);; i = (i + 1) & (bpe->pair_slots - 1)) {
+		uint32_t number = bpe->pairs[i];
+		if (!number || (bpe->merges[number - 1].left == left && bpe->merges[number - 1].right == right))
+			return i;
+	}
+}
+
+int ls_bpe_merge_of(const ls_bpe *bpe, int32_t left, int32_t right, int32_t *rank, int32_t *joined)
+{
+	uint32_t number = bpe->pair_slots ? bpe->pairs[pair_slot(bpe, left, right)] : 0;
+	if (!number)
+		return 0;
+	*rank = (int32_t)number - 1;
+	*joined = bpe->merges[number - 1].joined;
+	return 1;
+}
+
+/* `where` is the line, for errors. */
+static ls_status add_merge(ls_bpe *bpe, int32_t left, int32_t right, const char *name, size_t where)
+{
+	char joined[2 * PIECE_BYTES_MAX];
+	size_t left_bytes = piece_bytes(bpe, (size_t)left), right_bytes = piece_bytes(bpe, (size_t)right);
+
+	memcpy(joined, bpe->text + bpe->begin[left], left_bytes);
+	memcpy(joined + left_bytes, bpe->text + bpe->begin[right], right_bytes);
+	int32_t id = ls_bpe_find(bpe, joined, left_bytes + right_bytes);
+	if (id < 0)
+		return ls_fail(LS_EFORMAT, "%s:%zu: the two pieces together are not in the vocabulary", name, where);
+	LS_TRY(ls_array_grow(&bpe->merges, &bpe->merge_room, bpe->merge_count + 1, sizeof(*bpe->merges)));
+	bpe->merges[bpe->merge_count++] = (merge){ left, right, id };
+	return LS_OK;
+}
+
+static ls_status index_merges(ls_bpe *bpe, const char *name, size_t first_line)
+{
+	bpe->pair_slots = slots_for(bpe->merge_count);
+	bpe->pairs = calloc(bpe->pair_slots, sizeof(*bpe->pairs));
+	if (!bpe->pairs)
+		return ls_fail(LS_EMEMORY, "no memory for %zu merges", bpe->merge_count);
+	for (size_t i = 0; i < bpe->merge_count; i++) {
+		size_t slot = pair_slot(bpe, bpe->merges[i].left, bpe->merges[i].right);
+		if (bpe->pairs[slot])
+			return ls_fail(LS_EFORMAT, "%s:%zu: the same pair is on line %zu", name, first_line + i,
+				       first_line + bpe->pairs[slot] - 1);
+		bpe->pairs[slot] = (uint32_t)i + 1;
+	}
+	return LS_OK;
+}
+
+/* ---- making one -------------------------------------------------------------------------------------------------- */
+
+static ls_bpe *alloc_bpe(void)
+{
+	ls_bpe *bpe = calloc(1, sizeof(*bpe));
+	if (!bpe)
+		ls_fail(LS_EMEMORY, "no memory for a vocabulary");
+	return bpe;
+}
+
+void ls_bpe_free(ls_bpe *bpe)
+{
+	if (!bpe)
+		return;
+	free(bpe->text);
+	free(bpe->begin);
+	free(bpe->table);
+	free(bpe->merges);
+	free(bpe->pairs);
+	free(bpe);
+}
+
+static ls_status finish(ls_bpe **out, ls_bpe *bpe, ls_status status)
+{
+	if (status != LS_OK) {
+		ls_bpe_free(bpe);
+		return status;
+	}
+	bpe->hash = XXH64(bpe->begin, (bpe->count + 1) * sizeof(*bpe->begin), bpe->count);
+	bpe->hash = XXH64(bpe->text, bpe->text_bytes, bpe->hash);
+	if (bpe->merge_count)
+		bpe->hash = XXH64(bpe->merges, bpe->merge_count * sizeof(*bpe->merges), bpe->hash);
+	*out = bpe;
+	return LS_OK;
+}
+
+/* With merges a text begins as its bytes, so each must be a piece. */
+static ls_status check_bytes(const ls_bpe *bpe, const char *name)
+{
+	for (int i = 0; i < BYTES; i++)
+		if (bpe->byte[i] < 0)
+			return ls_fail(LS_EFORMAT, "%s: no piece is byte 0x%02x; with merges every byte must be one",
+				       name, i);
+	return LS_OK;
+}
+
+/* Without merges each piece is one character, but for the end of a text. */
+static ls_status check_characters(const ls_bpe *bpe, const char *name)
+{
+	for (size_t id = 0; id < bpe->count; id++) {
+		int32_t c;
+		const char *text = bpe->text + bpe->begin[id];
+		size_t bytes = piece_bytes(bpe, id);
+		if ((int32_t)id != bpe->end && (bytes == 0 || ls_char_decode(text, bytes, &c) != bytes))
+			return ls_fail(LS_EFORMAT,
+				       "%s: piece %zu is not one character, and there is no " LS_BPE_MERGES
+				       " beside it",
+				       name, id);
+	}
+	return LS_OK;
+}
+
+static ls_status fill(ls_bpe *bpe, const char *const *pieces, const size_t *bytes, size_t count,
+		      const int32_t (*merges)[2], size_t merge_count)
+{
+	for (size_t i = 0; i < count; i++)
+		LS_TRY(add_piece(bpe, pieces[i], bytes[i]));
+	LS_TRY(index_pieces(bpe, "the vocabulary"));
+	for (size_t i = 0; i < merge_count; i++)
+		LS_TRY(add_merge(bpe, merges[i][0], merges[i][1], "the merges", i + 1));
+	LS_TRY(index_merges(bpe, "the merges", 1));
+	return merge_count ? check_bytes(bpe, "the vocabulary") : LS_OK;
+}
+
+ls_status ls_bpe_new(ls_bpe **out, const char *const *pieces, const size_t *bytes, size_t count,
+		     const int32_t (*merges)[2], size_t merge_count)
+{
+	ls_bpe *bpe = alloc_bpe();
+	return bpe ? finish(out, bpe, fill(bpe, pieces, bytes, count, merges, merge_count)) : LS_EMEMORY;
+}
+
+ls_status ls_bpe_new_bytes(ls_bpe **out)
+{
+	uint8_t order[BYTES];
+	const char *pieces[BYTES + 1];
+	size_t bytes[BYTES + 1];
+
+	ls_bpe_byte_order(order);
+	for (int i = 0; i < BYTES; i++) {
+		pieces[i] = (const char *)&order[i];
+		bytes[i] = 1;
+	}
+	pieces[BYTES] = LS_BPE_END;
+	bytes[BYTES] = strlen(LS_BPE_END);
+	return ls_bpe_new(out, pieces, bytes, BYTES + 1, NULL, 0);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* The bytes that a piece of a file stands for; returns their number, SIZE_MAX if it is none. */
+static size_t read_piece(const char *shown, size_t bytes, char *out)
+{
+	size_t count = 0;
+	for (size_t at = 0, used; at < bytes; at += used) {
+		int32_t c;
+		if (count == PIECE_BYTES_MAX || !(used = ls_char_decode(shown + at, bytes - at, &c)) || byte_of(c) < 0)
+			return SIZE_MAX;
+		out[count++] = (char)byte_of(c);
+	}
+	return count ? count : SIZE_MAX;
+}
+
+/* Pieces by id: every number from 0 on is there once. */
+static ls_status sort_pieces(json_t *root, const char **shown, size_t count, const char *name)
+{
+	const char *key;
+	json_t *value;
+	char printable[64];
+
+	json_object_foreach(root, key, value)
+	{
+		json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+		ls_text_printable(printable, sizeof(printable), key);
+		if (id < 0 || (uint64_t)id >= count)
+			return ls_fail(LS_EFORMAT, "%s: the number of piece '%s' is not in 0..%zu", name, printable,
+				       count - 1);
+		if (shown[id])
+			return ls_fail(LS_EFORMAT, "%s: pieces '%s' and '%s' have the same number, %lld", name,
+				       shown[id], printable, (long long)id);
+		shown[id] = key;
+	}
+	return LS_OK;
+}
+
+static ls_status read_pieces(ls_bpe *bpe, json_t *root, const char *name)
+{
+	char bytes[PIECE_BYTES_MAX], printable[64];
+	size_t count = json_object_size(root);
+
+	if (!json_is_object(root) || count == 0 || count > LS_VOCAB_PIECES_MAX)
+		return ls_fail(LS_EFORMAT, "%s is not a vocabulary: an object of pieces and their numbers", name);
+	const char **shown = calloc(count, sizeof(*shown));
+	ls_status status = shown ? sort_pieces(root, shown, count, name)
+				 : ls_fail(LS_EMEMORY, "no memory for a vocabulary of %zu pieces", count);
+	for (size_t id = 0; id < count && status == LS_OK; id++) {
+		size_t length = read_piece(shown[id], strlen(shown[id]), bytes);
+		status = length == SIZE_MAX
+				 ? ls_fail(LS_EFORMAT, "%s: piece %zu, '%s', has a character that stands for no byte",
+					   name, id, ls_text_printable(printable, sizeof(printable), shown[id]))
+				 : add_piece(bpe, bytes, length);
+	}
+	free(shown);
+	return status;
+}
+
+static ls_status parse_vocab(ls_bpe *bpe, const char *text, size_t bytes, const char *name)
+{
+	json_error_t error;
+	json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+	if (!root)
+		return ls_fail(LS_EFORMAT, "%s:%d: %s", name, error.line, error.text);
+	ls_status status = read_pieces(bpe, root, name);
+	json_decref(root);
+	return status == LS_OK ? index_pieces(bpe, name) : status;
+}
+
+/* "Ġ t": two pieces. */
+static ls_status parse_merge(ls_bpe *bpe, const char *line, size_t bytes, const char *name, size_t number)
+{
+	char piece[PIECE_BYTES_MAX];
+	const char *space = memchr(line, ' ', bytes);
+	int32_t ids[2] = { -1, -1 };
+
+	for (int k = 0; space && k < 2; k++) {
+		const char *shown = k ? space + 1 : line;
+		size_t length = read_piece(shown, k ? bytes - (size_t)(shown - line) : (size_t)(space - line), piece);
+		ids[k] = length == SIZE_MAX ? -1 : ls_bpe_find(bpe, piece, length);
+	}
+	if (ids[0] < 0 || ids[1] < 0)
+		return ls_fail(LS_EFORMAT, "%s:%zu: not two pieces of the vocabulary with a space between them", name,
+			       number);
+	return add_merge(bpe, ids[0], ids[1], name, number);
+}
+
+static ls_status parse_merges(ls_bpe *bpe, const char *text, size_t bytes, const char *name)
+{
+	size_t number = 0, first = 1;
+	for (size_t at = 0, length; at < bytes; at += length + 1) {
+		const char *line = text + at, *newline = memchr(line, '\n', bytes - at);
+		length = newline ? (size_t)(newline - line) : bytes - at;
+		size_t used = length && line[length - 1] == '\r' ? length - 1 : length;
+		if (++number == 1 && used >= 9 && memcmp(line, "#version:", 9) == 0) {
+			first = 2;
+			continue;
+		}
+		if (used)
+			LS_TRY(parse_merge(bpe, line, used, name, number));
+	}
+	return index_merges(bpe, name, first);
+}
+
+static ls_status parse(ls_bpe *bpe, const char *vocab, size_t vocab_bytes, const char *vocab_name, const char *merges,
+		       size_t merges_bytes, const char *merges_name)
+{
+	LS_TRY(parse_vocab(bpe, vocab, vocab_bytes, vocab_name));
+	if (!merges)
+		return check_characters(bpe, vocab_name);
+	LS_TRY(check_bytes(bpe, vocab_name));
+	return parse_merges(bpe, merges, merges_bytes, merges_name);
+}
+
+ls_status ls_bpe_parse(ls_bpe **out, const char *vocab, size_t vocab_bytes, const char *vocab_name, const char *merges,
+		       size_t merges_bytes, const char *merges_name)
+{
+	ls_bpe *bpe = alloc_bpe();
+	if (!bpe)
+		return LS_EMEMORY;
+	return finish(out, bpe, parse(bpe, vocab, vocab_bytes, vocab_name, merges, merges_bytes, merges_name));
+}
+
+static int ends_with(const char *path, const char *end)
+{
+	size_t length = strlen(path), tail = strlen(end);
+	return length >= tail && strcmp(path + length - tail, end) == 0;
+}
+
+/* `path` itself, or the vocab.json of a directory; and the merges.txt beside it. */
+static ls_status find_files(char *vocab, char *merges, size_t size, const char *path)
+{
+	int is_directory = ls_path_is_directory(path);
+	const char *slash = strrchr(path, '/');
+	char home[4096];
+
+	if (is_directory)
+		LS_TRY(ls_path_join(vocab, size, path, LS_BPE_VOCAB));
+	else if ((size_t)snprintf(vocab, size, "%s", path) >= size)
+		return ls_fail(LS_EINVALID, "path is too long: %.100s...", path);
+	snprintf(home, sizeof(home), "%.*s",
+		 is_directory ? 4095
+		 : slash      ? (int)(slash - path) + 1
+			      : 1,
+		 is_directory || slash ? path : ".");
+	return ls_path_join(merges, size, home, LS_BPE_MERGES);
+}
+
+int ls_bpe_is(const char *path)
+{
+	char inside[4096];
+	if (strcmp(path, LS_BPE_BYTES) == 0)
+		return 1;
+	if (!ls_path_is_directory(path))
+		return ends_with(path, ".json");
+	return ls_path_join(inside, sizeof(inside), path, LS_BPE_VOCAB) == LS_OK && ls_path_exists(inside);
+}
+
+static ls_status load_files(ls_bpe **out, const char *vocab_path, const char *merges_path)
+{
+	ls_file_map vocab, merges;
+	int has_merges = ls_path_exists(merges_path);
+
+	LS_TRY(ls_file_map_open(&vocab, vocab_path));
+	ls_status status = vocab.bytes > FILE_BYTES_MAX
+				   ? ls_fail(LS_EFORMAT, "%s is too large for a vocabulary", vocab_path)
+				   : LS_OK;
+	if (status == LS_OK && has_merges)
+		status = ls_file_map_open(&merges, merges_path);
+	has_merges = has_merges && status == LS_OK;
+	if (status == LS_OK)
+		status = ls_bpe_parse(out, (const char *)vocab.data, vocab.bytes, vocab_path,
+				      has_merges ? (merges.bytes ? (const char *)merges.data : "") : NULL,
+				      has_merges ? merges.bytes : 0, merges_path);
+	if (has_merges)
+		ls_file_map_close(&merges);
+	ls_file_map_close(&vocab);
+	return status;
+}
+
+ls_status ls_bpe_load(ls_bpe **out, const char *path)
+{
+	char vocab[4096], merges[4096];
+
+	if (strcmp(path, LS_BPE_BYTES) == 0)
+		return ls_bpe_new_bytes(out);
+	LS_TRY(find_files(vocab, merges, sizeof(vocab), path));
+	return load_files(out, vocab, merges);
+}
+
+/* A piece as files have it: up to two bytes for each of its own. */
+static size_t show_piece(const ls_bpe *bpe, size_t id, char *out)
+{
+	size_t used = 0;
+	for (size_t i = bpe->begin[id]; i < bpe->begin[id + 1]; i++)
+		used += ls_char_encode(shown_as((uint8_t)bpe->text[i]), out + used);
+	return used;
+}
+
+/* In JSON, where only " and \ need care: other characters are visible. */
+static ls_status write_json_piece(const ls_bpe *bpe, ls_file_draft *to, size_t id, char *shown)
+{
+	size_t used = show_piece(bpe, id, shown);
+	char number[32];
+
+	LS_TRY(ls_file_write(to, id ? ", \"" : "{\"", id ? 3 : 2));
+	for (size_t i = 0; i < used; i++) {
+		if (shown[i] == '"' || shown[i] == '\\')
+			LS_TRY(ls_file_write(to, "\\", 1));
+		LS_TRY(ls_file_write(to, shown + i, 1));
+	}
+	snprintf(number, sizeof(number), "\": %zu", id);
+	return ls_file_write(to, number, strlen(number));
+}
+
+static ls_status write_vocab(const ls_bpe *bpe, ls_file_draft *to, char *shown)
+{
+	for (size_t id = 0; id < bpe->count; id++)
+		LS_TRY(write_json_piece(bpe, to, id, shown));
+	return ls_file_write(to, "}\n", 2);
+}
+
+static ls_status write_merges(const ls_bpe *bpe, ls_file_draft *to, char *shown)
+{
+	static const char first[] = "#version: 0.2\n";
+	LS_TRY(ls_file_write(to, first, strlen(first)));
+	for (size_t i = 0; i < bpe->merge_count; i++) {
+		LS_TRY(ls_file_write(to, shown, show_piece(bpe, (size_t)bpe->merges[i].left, shown)));
+		LS_TRY(ls_file_write(to, " ", 1));
+		LS_TRY(ls_file_write(to, shown, show_piece(bpe, (size_t)bpe->merges[i].right, shown)));
+		LS_TRY(ls_file_write(to, "\n", 1));
+	}
+	return LS_OK;
+}
+
+static ls_status save_as(const ls_bpe *bpe, const char *directory, const char *name,
+			 ls_status (*write)(const ls_bpe *, ls_file_draft *, char *), char *shown)
+{
+	char path[4096];
+	ls_file_draft draft;
+	LS_TRY(ls_path_join(path, sizeof(path), directory, name));
+	LS_TRY(ls_file_begin(&draft, path));
+	return ls_file_finish(&draft, write(bpe, &draft, shown));
+}
+
+ls_status ls_bpe_save(const ls_bpe *bpe, const char *directory)
+{
+	char *shown = malloc(2 * PIECE_BYTES_MAX);
+	if (!shown)
+		return ls_fail(LS_EMEMORY, "no memory to write a vocabulary");
+	ls_status status = save_as(bpe, directory, LS_BPE_VOCAB, write_vocab, shown);
+	if (status == LS_OK && !ls_bpe_has_characters(bpe))
+		status = save_as(bpe, directory, LS_BPE_MERGES, write_merges, shown);
+	free(shown);
+	return status;
+}
+
+size_t ls_bpe_size(const ls_bpe *bpe)
+{
+	return bpe->count;
+}
+
+int32_t ls_bpe_end(const ls_bpe *bpe)
+{
+	return bpe->end;
+}
+
+/* A vocabulary of single bytes takes any text, as one with merges does. */
+int ls_bpe_has_characters(const ls_bpe *bpe)
+{
+	for (int i = 0; i < BYTES; i++)
+		if (bpe->byte[i] < 0)
+			return 1;
+	return 0;
+}
+
+int32_t ls_bpe_byte(const ls_bpe *bpe, uint8_t byte)
+{
+	return bpe->byte[byte];
+}
+
+uint64_t ls_bpe_hash(const ls_bpe *bpe)
+{
+	return bpe->hash;
+}
